@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Error codes in words.  Every leasehold call returns 0 or one of these,
+ * negated:
+ *
+ *   EAGAIN	busy: somebody holds it and you asked not to wait
+ *   ETIMEDOUT	busy until your time was up
+ *   ECANCELED	lh_cancel() ended the wait
+ *   ESTALE	the lease is lost or superseded, or the table was retired
+ *   EPERM	not yours: another session's lease, or a handle inherited over
+ *		fork
+ *   EBUSY	in use
+ *   ENOENT	no such table, key or lease
+ *   ENOSPC	table or memory full
+ *   ENOMEM	this process is out of memory
+ *   EINVAL	an argument makes no sense
+ *   ENAMETOOLONG  key or table name too long
+ *   EPROTO	the table has another layout or version
+ *   EUCLEAN	the table is damaged
+ *   EXDEV	the table belongs to another time namespace
+ *   EACCES	permission denied
+ *   EOPNOTSUPP	this table or build cannot do that
+ *   EMFILE, ENFILE  no file descriptor left to open a table with
+ */
+#ifndef LEASEHOLD_ERROR_H
+#define LEASEHOLD_ERROR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/*
+ * The code in a few words.  Takes the code with either sign; never NULL;
+ * static text, valid for ever.
+ */
+const char *lh_strerror(int error);
+
+/*
+ * What this thread's last failed call ran into, in one or two sentences: what
+ * was wrong, who is in the way (for -EAGAIN and -ETIMEDOUT the holder and its
+ * process), what to do.  Empty before the first failure.  Valid until the next
+ * leasehold call of this thread.
+ */
+const char *lh_error_detail(void);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

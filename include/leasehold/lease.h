@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leases: one grant each.
+ *
+ * struct lh_lease is yours: plain memory, written by a successful acquire and
+ * presented to every later call.  Ownership goes with the lease (id and token),
+ * not with thread or process: two acquires of one key conflict wherever they
+ * come from.  It must be presented through the attachment that acquired it.
+ *
+ * A lease ends by release, at its deadline, with its session, or when an
+ * operator breaks it.  A lost lease is lost for good (G9).
+ *
+ * Illegal: changing a field and presenting it again (refused, nothing changed).
+ */
+#ifndef LEASEHOLD_LEASE_H
+#define LEASEHOLD_LEASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <leasehold/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+enum lh_mode {
+	LH_EXCLUSIVE = 0,
+	LH_SHARED = 1		/* -EOPNOTSUPP in this version */
+};
+
+enum lh_scope {
+	LH_EPHEMERAL = 0,	/* tokens grow while the table lives */
+	LH_LOCAL = 1,		/* -EOPNOTSUPP without a fence file */
+	LH_QUORUM = 2		/* -EOPNOTSUPP: cluster keys only */
+};
+
+/* Notes on a grant: how the holder before this one ended, if uncleanly. */
+#define LH_NOTE_PREVIOUS_DIED		0x1u
+#define LH_NOTE_PREVIOUS_EXPIRED	0x2u
+#define LH_NOTE_PREVIOUS_BROKEN		0x4u
+
+struct lh_lease {
+	uint64_t id[2];		/* session, and a number unique in it */
+	uint64_t token;		/* fence token: 1 .. 2^63 - 1 (G2) */
+	int64_t acquired_ns;	/* table clock; up to 8 ms early */
+	int64_t expires_ns;	/* table clock; the deadline others go by */
+	uint32_t mode;		/* enum lh_mode */
+	uint32_t notes;		/* LH_NOTE_... */
+	uint64_t opaque[2];	/* the library's */
+};
+
+/*
+ * A switch that ends waits.  Yours to keep until every call that was given it
+ * has returned; initialise with LH_CANCEL_INIT.
+ */
+struct lh_cancel {
+	uint64_t opaque[4];
+};
+
+#define LH_CANCEL_INIT { { 0, 0, 0, 0 } }
+
+#define LH_WAIT_FOREVER	INT64_MAX
+
+/* How to acquire. */
+struct lh_acquire_opts {
+	size_t size;		/* sizeof(struct lh_acquire_opts) */
+	uint32_t mode;		/* enum lh_mode */
+	uint32_t scope;		/* enum lh_scope */
+	uint32_t flags;		/* LH_NO_CREATE: -ENOENT for an unknown key */
+	uint32_t priority;	/* higher goes first */
+	int64_t ttl_ms;		/* 1 ms .. 30 days */
+	int64_t max_wait_ms;	/* 0: try; LH_WAIT_FOREVER */
+	int64_t deadline_ns;	/* if not 0: wait until then on the table's
+				 * clock, whatever max_wait_ms says */
+	struct lh_cancel *cancel; /* or NULL */
+};
+
+/* Exclusive, ttl 30 s, wait up to an hour. */
+#define LH_ACQUIRE_OPTS_INIT \
+	{ sizeof(struct lh_acquire_opts), 0, 0, 0, 0, 30000, 3600000, 0, NULL }
+
+#define LH_TTL_MAX_MS	((int64_t)30 * 24 * 3600 * 1000)
+
+/*
+ * Acquire a lease on the key of that name (1..255 bytes), creating the key if
+ * it is new.  opts NULL: the defaults above.
+ *
+ * 0 with *lease filled: the key is yours until lease->expires_ns (G1, G3), the
+ * token is larger than every earlier one of this key (G2).
+ * -EAGAIN (try), -ETIMEDOUT (never before the wait is up), -ECANCELED,
+ * -ENOENT (LH_NO_CREATE), -ENOSPC (keys or leases used up), -ESTALE (table
+ * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (shared mode,
+ * scopes), -EINVAL, -ENAMETOOLONG.
+ * Whatever is not 0 means: not acquired (G8).  Signals do not end the wait.
+ */
+int lh_acquire(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
+
+/*
+ * End a lease.  Any thread of the attachment may.
+ *
+ * 0: it is free now, or this very struct had been released before (G10).
+ * -ESTALE: it had been lost already; nobody else's lease was touched (G11).
+ * -EPERM: another session's.  -EINVAL: not a lease.
+ */
+int lh_release(struct lh *lh, struct lh_lease *lease);
+
+/*
+ * Move the deadline to ttl_ms from now; shorter than what is left is allowed.
+ * Updates lease->expires_ns.
+ *
+ * 0; -ESTALE: lost (also when nobody has taken it yet: an expired lease is
+ * never revived, G3), or released; -EPERM; -EINVAL (ttl out of range, not a
+ * lease).
+ */
+int lh_extend(struct lh *lh, struct lh_lease *lease, int64_t ttl_ms);
+
+/*
+ * Is it still held, by the precise clock, now?  0 yes; -ESTALE lost or
+ * released; -EPERM; -EINVAL.
+ */
+int lh_verify(struct lh *lh, const struct lh_lease *lease);
+
+/*
+ * For those who hold only a key and a token: is this the token of the key's
+ * present, unexpired lease?  0 yes; -ESTALE no (also for an unknown key);
+ * -EINVAL (token 0 or >= 2^63, bad key), -ENAMETOOLONG, -EUCLEAN.
+ */
+int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
+
+/*
+ * End every wait that was or will be given this switch, from any thread; the
+ * calls return -ECANCELED.  Twice is harmless.  A wait that is granted in the
+ * same moment may return 0 instead.  0; -EINVAL.
+ */
+int lh_cancel(struct lh_cancel *cancel);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

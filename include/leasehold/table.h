@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table and its attachments.
+ *
+ * A table is a POSIX shared-memory object that processes map.  Its name is
+ * 1..64 characters of [A-Za-z0-9._-], not beginning with a dot; the object is
+ * /dev/shm/leasehold.<uid>.<name>, or /dev/shm/leasehold.system.<name> with
+ * LH_SYSTEM.  Whoever comes first creates it; it appears whole or not at all,
+ * so a creator that is killed or stopped is in nobody's way.  A table stays
+ * until its object is removed.
+ *
+ * struct lh is one attachment: one session, whose end (lh_close(), exit, exec,
+ * death by any signal) ends its leases.  A process normally needs one; several
+ * work, share one mapping, and conflict like strangers.
+ *
+ * Legal: use by any number of threads.  Illegal: lh_close() while another
+ * thread is inside a call on the attachment (a waiting thread is noticed,
+ * -EBUSY); use after lh_close(); use in a forked child (-EPERM).
+ */
+#ifndef LEASEHOLD_TABLE_H
+#define LEASEHOLD_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct lh;
+
+/* Flags of lh_open(). */
+#define LH_SYSTEM	0x1u	/* the machine's table of that name, not the user's */
+#define LH_NO_CREATE	0x2u	/* the table (lh_acquire: the key) must exist */
+#define LH_LIVENESS_FD	0x4u	/* lh_liveness_fd() will be wanted */
+
+/*
+ * Who may go first when somebody waits.  Set when a table is created.
+ * Newcomers of a higher priority than the front waiter never wait behind it.
+ */
+enum lh_order {
+	LH_ORDER_BOUNDED = 0,	/* newcomers may overtake until the front
+				 * waiter has been the front for 1 ms */
+	LH_ORDER_FIFO = 1,	/* nobody overtakes */
+	LH_ORDER_BARGE = 2	/* newcomers may always overtake */
+};
+
+/* What a new table is made of; ignored when the table exists. */
+struct lh_open_opts {
+	size_t size;		/* sizeof(struct lh_open_opts) */
+	uint32_t flags;		/* LH_SYSTEM, LH_NO_CREATE, ... */
+	uint32_t mode;		/* permission bits; 0600 */
+	uint32_t max_keys;	/* 1 .. 2^26; 65,536 */
+	uint32_t max_sessions;	/* 2 .. 4,096; 1,024 */
+	uint32_t max_leases;	/* held and waited for, over all sessions; given
+				 * out in units of 64 to a session;
+				 * 128 .. 4,194,176; 65,536 */
+	uint32_t order;		/* enum lh_order; LH_ORDER_BOUNDED */
+	const char *application;/* shown to others; NULL: the program's name */
+};
+
+#define LH_OPEN_OPTS_INIT \
+	{ sizeof(struct lh_open_opts), 0, 0600, 65536, 1024, 65536, 0, NULL }
+
+/*
+ * Attach to table `name`, creating it if need be.
+ *
+ * name	NULL: $LEASEHOLD_TABLE, or "default".
+ * opts	NULL: the defaults above.
+ *
+ * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT (LH_NO_CREATE),
+ * -EACCES, -ENOSPC (shared memory full, or every session slot in use),
+ * -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout, wrong size,
+ * not a table, not a regular file), -EXDEV (other time namespace), -EUCLEAN.
+ * Costs some 50 us; the table's memory is reserved in full at creation, so that
+ * a full tmpfs is an error here and never a SIGBUS later.
+ */
+int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
+
+/*
+ * Detach.  Leases still held are released, in order of nothing in particular.
+ * 0; -EINVAL (NULL); -EBUSY: another thread still waits in a call on it (the
+ * attachment stays usable); -EPERM: inherited over fork.
+ */
+int lh_close(struct lh *lh);
+
+/* The table's clock now, in ns.  What deadlines and expires_ns count in. */
+int64_t lh_clock_ns(const struct lh *lh);
+
+/* Milliseconds since 1970 of a point on the table's clock, as of this call. */
+int64_t lh_epoch_ms(const struct lh *lh, int64_t clock_ns);
+
+/* The table's name as it was opened; valid until lh_close(). */
+const char *lh_table_name(const struct lh *lh);
+
+/* This attachment's session: the first half of its leases' ids. */
+uint64_t lh_session_id(const struct lh *lh);
+
+/*
+ * A new descriptor, inheritable over exec, that keeps this session alive: while
+ * any copy of it is open anywhere, the session does not count as dead, so that
+ * a lease acquired for a child process outlives the parent's death, to its
+ * deadline.  The caller closes it.  The descriptor; -EOPNOTSUPP: not opened with
+ * LH_LIVENESS_FD; -EMFILE, -ENFILE, -EINVAL, -EPERM.
+ */
+int lh_liveness_fd(struct lh *lh);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the protocol's words are packed.  Answers one question: which bits mean
+ * what.  Pure functions, no memory access; the words live in shm/layout.h and
+ * their contracts (states, transitions, who may make them) in doc/protocol.md.
+ *
+ *  lock word   63 62 | 61 ........ 40 | 39 ................. 0
+ *              mode  | idx (22)       | ver (40)
+ *  claim state 63..60 | 59 ....... 38 | 37 ................. 0
+ *              st (4) | seq (22)      | deadline (38)
+ *  claim link  63     | 62 ....... 41 | 40 ................. 0
+ *              mark   | idx (22)      | tag (41)
+ *  slot link   63     | 62 ....... 36 | 35 ................. 0
+ *              mark   | idx (27)      | tag (36)
+ *  session     63..56 | 55..48 | 47 ........................ 0
+ *              st (8) | flags  | inc (48)
+ *  session id  inc (48) << 16 | session index (16)
+ *  lease id    claim (22) << 42 | epoch (20) << 22 | seq (22)
+ *
+ * Index 0 is nobody, everywhere.  A zero lock word is an unused slot, a zero
+ * claim state a free claim, a zero session word an unused session: zeroed
+ * memory is a valid, empty table.
+ */
+#ifndef LHI_BITS_H
+#define LHI_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MASK(n) ((UINT64_C(1) << (n)) - 1)
+
+/* lock word */
+enum lhi_word_mode {
+	WORD_NONE = 0,		/* not a lock now: idx is an lhi_none */
+	WORD_FREE = 1,		/* nobody holds it: idx is an lhi_cause */
+	WORD_X = 2,		/* claim idx holds it */
+	WORD_S = 3		/* reserved: head of a chain of readers */
+};
+
+/* why a FREE word was freed: what the next holder is told */
+enum lhi_cause {
+	CAUSE_RELEASED = 0,
+	CAUSE_DIED = 1,
+	CAUSE_EXPIRED = 2,
+	CAUSE_BROKEN = 3
+};
+
+/* idx of a WORD_NONE; any other value there: reserved by that claim */
+#define NONE_UNUSED	0u
+#define NONE_DYING	0x3fffffu	/* eviction: reserved values */
+#define NONE_COMMITTED	0x3ffffeu
+
+#define VER_BITS 40
+#define CLAIM_BITS 22
+#define CLAIMS_MAX (0x3fff00u)
+
+static inline uint64_t
+word_make(unsigned mode, uint32_t idx, uint64_t ver)
+{
+	return (uint64_t)mode << 62 | (uint64_t)idx << VER_BITS |
+	    (ver & MASK(VER_BITS));
+}
+
+static inline unsigned word_mode(uint64_t w) { return (unsigned)(w >> 62); }
+static inline uint64_t word_ver(uint64_t w) { return w & MASK(VER_BITS); }
+
+static inline uint32_t
+word_idx(uint64_t w)
+{
+	return (uint32_t)(w >> VER_BITS & MASK(CLAIM_BITS));
+}
+
+/*
+ * The token of version `ver`, from a hint that lags or leads the true token by
+ * less than 2^39 (C6: the difference is signed, so that an observer with an
+ * older version than the hint does not end up 2^40 ahead).
+ */
+static inline uint64_t
+token_of(uint64_t hint, uint64_t ver)
+{
+	return hint + (uint64_t)((int64_t)((ver - hint) << (64 - VER_BITS)) >>
+	    (64 - VER_BITS));
+}
+
+#define TOKEN_MAX INT64_MAX
+
+/* claim state */
+enum lhi_claim_st {
+	ST_FREE = 0,		/* nobody's; only its magazine's owner takes it */
+	ST_HELD = 1,		/* announced or holding, until the deadline */
+	ST_WAIT = 2,		/* in, or on its way into, a wait queue */
+	ST_EXPIRED = 3,		/* terminal: the deadline was enforced */
+	ST_BROKEN = 4,		/* terminal: ended by an operator */
+	ST_INSERT = 5		/* making a key: slot names the one reserved */
+};
+
+#define SEQ_BITS 22
+#define DEADLINE_BITS 38
+#define DEADLINE_MAX MASK(DEADLINE_BITS)
+#define TICK_SHIFT 20		/* one deadline unit: 2^20 ns */
+
+static inline uint64_t
+state_make(unsigned st, uint64_t seq, uint64_t deadline)
+{
+	return (uint64_t)st << 60 | (seq & MASK(SEQ_BITS)) << DEADLINE_BITS |
+	    (deadline & DEADLINE_MAX);
+}
+
+static inline unsigned state_st(uint64_t s) { return (unsigned)(s >> 60); }
+static inline uint64_t state_deadline(uint64_t s) { return s & DEADLINE_MAX; }
+
+static inline uint64_t
+state_seq(uint64_t s)
+{
+	return s >> DEADLINE_BITS & MASK(SEQ_BITS);
+}
+
+/* claim link: wait queue (and later: chain of readers) */
+#define LINK_TAG_BITS 41
+#define LINK_MARK (UINT64_C(1) << 63)
+
+static inline uint64_t
+link_make(bool mark, uint32_t idx, uint64_t tag)
+{
+	return (mark ? LINK_MARK : 0) | (uint64_t)idx << LINK_TAG_BITS |
+	    (tag & MASK(LINK_TAG_BITS));
+}
+
+static inline bool link_marked(uint64_t l) { return l & LINK_MARK; }
+static inline uint64_t link_tag(uint64_t l) { return l & MASK(LINK_TAG_BITS); }
+
+static inline uint32_t
+link_idx(uint64_t l)
+{
+	return (uint32_t)(l >> LINK_TAG_BITS & MASK(CLAIM_BITS));
+}
+
+/* slot link: bucket chains */
+#define SLOT_BITS 27
+#define SLOT_TAG_BITS 36
+
+static inline uint64_t
+slink_make(uint32_t idx, uint64_t tag)
+{
+	return (uint64_t)idx << SLOT_TAG_BITS | (tag & MASK(SLOT_TAG_BITS));
+}
+
+static inline uint32_t
+slink_idx(uint64_t l)
+{
+	return (uint32_t)(l >> SLOT_TAG_BITS & MASK(SLOT_BITS));
+}
+
+/* session word and ids */
+enum lhi_sess_st {
+	SESS_UNUSED = 0,
+	SESS_RESERVED = 1,	/* being set up by the owner of its bytes */
+	SESS_ALIVE = 2,
+	SESS_CLOSING = 3,	/* as ALIVE, provable; leases going */
+	SESS_DEAD = 4,		/* sticky until recycled */
+	SESS_NAMED = 5		/* reserved: lives by TTL, no byte */
+};
+
+#define SESS_NOPROOF 0x1u	/* its death cannot be proved: deadlines only */
+#define INC_BITS 48
+
+static inline uint64_t
+sess_make(unsigned st, unsigned flags, uint64_t inc)
+{
+	return (uint64_t)st << 56 | (uint64_t)(flags & 0xff) << 48 |
+	    (inc & MASK(INC_BITS));
+}
+
+static inline unsigned sess_st(uint64_t s) { return (unsigned)(s >> 56); }
+static inline uint64_t sess_inc(uint64_t s) { return s & MASK(INC_BITS); }
+
+static inline unsigned
+sess_flags(uint64_t s)
+{
+	return (unsigned)(s >> 48) & 0xff;
+}
+
+static inline uint64_t
+sid_make(uint64_t inc, uint32_t idx)
+{
+	return inc << 16 | (idx & 0xffff);
+}
+
+static inline uint32_t sid_idx(uint64_t sid) { return sid & 0xffff; }
+static inline uint64_t sid_inc(uint64_t sid) { return sid >> 16; }
+
+/* lease id, second half */
+#define EPOCH_BITS 20
+
+static inline uint64_t
+lid_make(uint32_t claim, uint32_t epoch, uint64_t seq)
+{
+	return (uint64_t)claim << (EPOCH_BITS + SEQ_BITS) |
+	    ((uint64_t)epoch & MASK(EPOCH_BITS)) << SEQ_BITS |
+	    (seq & MASK(SEQ_BITS));
+}
+
+static inline uint32_t
+lid_claim(uint64_t id)
+{
+	return (uint32_t)(id >> (EPOCH_BITS + SEQ_BITS));
+}
+
+static inline uint64_t lid_seq(uint64_t id) { return id & MASK(SEQ_BITS); }
+
+static inline uint32_t
+lid_epoch(uint64_t id)
+{
+	return (uint32_t)(id >> SEQ_BITS & MASK(EPOCH_BITS));
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time.  Decisions about other people's leases use the precise clock; the fast
+ * path computes deadlines from the coarse one, which lags by a scheduler tick
+ * (4 ms) and never leads: a lease may end a little early, never late.
+ *
+ * The coarse clock is read through the vDSO's own entry point: glibc's wrapper
+ * around it costs as much again as the clock.
+ */
+#ifndef LHI_CLOCK_H
+#define LHI_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_SEC INT64_C(1000000000)
+
+typedef int lhi_gettime_fn(clockid_t clock, struct timespec *ts);
+extern lhi_gettime_fn *lhi_gettime;
+
+static inline int64_t
+lhi_timespec_ns(const struct timespec *ts)
+{
+	return (int64_t)ts->tv_sec * NS_PER_SEC + ts->tv_nsec;
+}
+
+/* Precise; 20 ns. */
+int64_t lhi_now_ns(void);
+
+/* Lags by up to a tick; 3 ns. */
+static inline void
+lhi_coarse(struct timespec *ts)
+{
+	(void)lhi_gettime(CLOCK_MONOTONIC_COARSE, ts);
+}
+
+/* Inode of this process's time namespace, or 0 where it cannot be told. */
+uint64_t lhi_timens_ino(void);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Error codes and details: see error.h and leasehold/error.h.
+ *
+ * The detail is a heap block per thread, made at a thread's first failure: the
+ * library's thread-local storage is two pointers, so that it can be dlopen()ed
+ * into a process whose static TLS is used up.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <leasehold/error.h>
+#include "base/clock.h"
+#include "base/error.h"
+
+struct detail {
+	int busy_code;		/* not 0: text is yet to be made from busy */
+	struct lhi_busy busy;
+	char text[640];
+};
+
+static __thread struct detail *mine
+    __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void
+forget(void *d)
+{
+	mine = NULL;
+	free(d);
+}
+
+static void
+make_key(void)
+{
+	(void)pthread_key_create(&key, forget);
+}
+
+static struct detail *
+detail_get(void)
+{
+	if (mine == NULL) {
+		(void)pthread_once(&once, make_key);
+		mine = calloc(1, sizeof(*mine));
+		if (mine != NULL && pthread_setspecific(key, mine) != 0)
+			forget(mine);
+	}
+	return mine;
+}
+
+int
+lhi_fail(int code, const char *fmt, ...)
+{
+	int saved = errno;
+	struct detail *d = detail_get();
+	va_list ap;
+
+	if (d != NULL) {
+		d->busy_code = 0;
+		va_start(ap, fmt);
+		(void)vsnprintf(d->text, sizeof(d->text), fmt, ap);
+		va_end(ap);
+	}
+	errno = saved;
+	return code;
+}
+
+int
+lhi_fail_busy(int code, const struct lhi_busy *busy)
+{
+	int saved = errno;
+	struct detail *d = detail_get();
+
+	if (d != NULL) {
+		d->busy_code = code;
+		d->busy = *busy;
+	}
+	errno = saved;
+	return code;
+}
+
+static void
+tell_busy(struct detail *d)
+{
+	const struct lhi_busy *b = &d->busy;
+	const char *verdict = d->busy_code == -ETIMEDOUT ?
+	    "waited in vain for" : d->busy_code == -ECANCELED ?
+	    "the wait was cancelled for" : "busy:";
+	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
+	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
+
+	if (b->pid == 0)
+		(void)snprintf(d->text, sizeof(d->text),
+		    "%s key '%s': nobody holds it at this moment, but others "
+		    "wait before you", verdict, b->key);
+	else
+		(void)snprintf(d->text, sizeof(d->text),
+		    "%s key '%s': held by process %u (%s) for %.3f s, token "
+		    "%llu; its lease ends in %.3f s unless it is extended",
+		    verdict, b->key, b->pid, b->application,
+		    held < 0 ? 0 : held, (unsigned long long)b->token,
+		    left < 0 ? 0 : left);
+	d->busy_code = 0;
+}
+
+const char *
+lh_error_detail(void)
+{
+	if (mine == NULL)
+		return "";
+	if (mine->busy_code != 0)
+		tell_busy(mine);
+	return mine->text;
+}
+
+const char *
+lh_strerror(int error)
+{
+	switch (error < 0 ? -error : error) {
+	case 0:		return "success";
+	case EAGAIN:	return "busy";
+	case ETIMEDOUT:	return "busy until the time was up";
+	case ECANCELED:	return "wait cancelled";
+	case EDEADLK:	return "deadlock";
+	case ESTALE:	return "lease lost, or table removed";
+	case EPERM:	return "not yours";
+	case EALREADY:	return "already held by this handle";
+	case EBUSY:	return "in use";
+	case ENOENT:	return "no such table, key or lease";
+	case ENOSPC:	return "table or shared memory full";
+	case ENOMEM:	return "out of memory";
+	case EINVAL:	return "invalid argument";
+	case ENAMETOOLONG: return "name too long";
+	case EPROTO:	return "table has another layout or version";
+	case EUCLEAN:	return "table damaged";
+	case EXDEV:	return "table belongs to another time namespace";
+	case EHOSTUNREACH: return "cluster unreachable";
+	case EACCES:	return "permission denied";
+	case EOPNOTSUPP: return "not supported by this table";
+	case EIO:	return "fence file input/output error";
+	case EMFILE:
+	case ENFILE:	return "too many open files";
+	default:	return "unknown error";
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What went wrong, in words, for the calling thread (lh_error_detail()).
+ *
+ * lhi_fail() returns its code, so that an error is one line where it is met.
+ * "Busy" is an everyday answer and must stay cheap: lhi_fail_busy() only copies
+ * the facts; the sentence is made when somebody asks for it.
+ */
+#ifndef LHI_ERROR_H
+#define LHI_ERROR_H
+
+#include <stdint.h>
+
+struct lhi_busy {
+	int64_t now_ns;
+	int64_t since_ns;
+	int64_t expires_ns;
+	uint64_t token;
+	uint32_t pid;		/* 0: free, but others are first */
+	uint32_t waiters;	/* 0: not counted */
+	char application[32];
+	char key[64];		/* cut */
+};
+
+int lhi_fail(int code, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), cold));
+int lhi_fail_busy(int code, const struct lhi_busy *busy);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Byte locks: see bytelock.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "prim/bytelock.h"
+
+#define PIN_LEN 4096
+
+static struct flock
+one_byte(off_t byte)
+{
+	struct flock fl;
+
+	memset(&fl, 0, sizeof(fl));	/* l_pid must be 0 */
+	fl.l_type = F_WRLCK;
+	fl.l_whence = SEEK_SET;
+	fl.l_start = byte;
+	fl.l_len = 1;
+	return fl;
+}
+
+int
+lhi_byte_lock(int fd, off_t byte)
+{
+	struct flock fl = one_byte(byte);
+
+	if (fcntl(fd, F_OFD_SETLK, &fl) == 0)
+		return 0;
+	return errno == EACCES ? -EAGAIN : -errno;
+}
+
+int
+lhi_byte_held(int fd, off_t byte)
+{
+	struct flock fl = one_byte(byte);
+
+	if (fcntl(fd, F_OFD_GETLK, &fl) != 0)
+		return -errno;
+	return fl.l_type != F_UNLCK;
+}
+
+void *
+lhi_byte_pin(int fd)
+{
+	void *pin = mmap(NULL, PIN_LEN, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (pin == MAP_FAILED)
+		return NULL;
+	if (madvise(pin, PIN_LEN, MADV_DONTFORK) != 0) {
+		(void)munmap(pin, PIN_LEN);
+		return NULL;
+	}
+	return pin;
+}
+
+void
+lhi_byte_unpin(void *pin)
+{
+	(void)munmap(pin, PIN_LEN);
+}

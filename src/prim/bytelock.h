@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locks on single bytes of the table's file (open file description locks), by
+ * which the kernel tells whether a session's process is gone.  They guard no
+ * data: nobody ever waits for one.
+ */
+#ifndef LHI_BYTELOCK_H
+#define LHI_BYTELOCK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Take the byte: 0; -EAGAIN when another description has it; -errno. */
+int lhi_byte_lock(int fd, off_t byte);
+
+/* Does some other description hold it?  1, 0, or -errno. */
+int lhi_byte_held(int fd, off_t byte);
+
+/*
+ * Keep fd's locks until this address space ends: a mapping, not inherited over
+ * fork, holds the description after the descriptor is closed, so that no
+ * close() or closefrom() of the application drops them.  The mapping, or NULL
+ * (errno is set).
+ */
+void *lhi_byte_pin(int fd);
+void lhi_byte_unpin(void *pin);
+
+#endif

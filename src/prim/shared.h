@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only way to touch shared memory: typed fields and named operations.
+ *
+ * A field that several processes may touch is a shm_u64 or shm_u32, which are
+ * structs, so that a plain access does not compile.  The ordering is in the
+ * operation's name; pairs are named where they are used and listed in
+ * doc/protocol.md ("Ordering").  Read-modify-writes are sequentially consistent
+ * and so are the loads that end in _sc: the two Dekker pairs need them.
+ *
+ * Built with LHI_HOOKS, every operation first calls lhi_hook, and protocol code
+ * names the moments between them with lhi_point(): a schedule explorer, a
+ * hand-ordered replay or a kill can be put there without touching the protocol.
+ */
+#ifndef LHI_SHARED_H
+#define LHI_SHARED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct { uint64_t v; } shm_u64;
+typedef struct { uint32_t v; } shm_u32;
+
+#ifdef LHI_HOOKS
+extern void (*lhi_hook)(const char *what, const void *addr);
+#define lhi_touch(what, addr) \
+	do { if (lhi_hook) lhi_hook(what, addr); } while (0)
+#define lhi_point(name) lhi_touch(name, (const void *)0)
+#else
+#define lhi_touch(what, addr) ((void)0)
+#define lhi_point(name) ((void)0)
+#endif
+
+/* loads and stores */
+#define SH_OPS(pfx, T, ctype)						\
+static inline ctype pfx##_load(const T *f)	/* acquire */		\
+{ lhi_touch("load", f); return __atomic_load_n(&f->v, __ATOMIC_ACQUIRE); } \
+static inline ctype pfx##_load_sc(const T *f)				\
+{ lhi_touch("load", f); return __atomic_load_n(&f->v, __ATOMIC_SEQ_CST); } \
+static inline ctype pfx##_load_rlx(const T *f)				\
+{ lhi_touch("load", f); return __atomic_load_n(&f->v, __ATOMIC_RELAXED); } \
+static inline void pfx##_store(T *f, ctype v)	/* release */		\
+{ lhi_touch("store", f); __atomic_store_n(&f->v, v, __ATOMIC_RELEASE); } \
+static inline void pfx##_store_rlx(T *f, ctype v)			\
+{ lhi_touch("store", f); __atomic_store_n(&f->v, v, __ATOMIC_RELAXED); } \
+static inline bool pfx##_cas(T *f, ctype from, ctype to)		\
+{ lhi_touch("cas", f); return __atomic_compare_exchange_n(&f->v, &from, to, \
+    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); }			\
+static inline ctype pfx##_xchg(T *f, ctype v)				\
+{ lhi_touch("xchg", f); return __atomic_exchange_n(&f->v, v, __ATOMIC_SEQ_CST); } \
+static inline ctype pfx##_fetch_add(T *f, ctype v)			\
+{ lhi_touch("add", f); return __atomic_fetch_add(&f->v, v, __ATOMIC_SEQ_CST); } \
+static inline ctype pfx##_fetch_or(T *f, ctype v)			\
+{ lhi_touch("or", f); return __atomic_fetch_or(&f->v, v, __ATOMIC_SEQ_CST); } \
+static inline ctype pfx##_fetch_and(T *f, ctype v)			\
+{ lhi_touch("and", f); return __atomic_fetch_and(&f->v, v, __ATOMIC_SEQ_CST); }
+
+SH_OPS(sh64, shm_u64, uint64_t)
+SH_OPS(sh32, shm_u32, uint32_t)
+
+/* Raise to at least v; the value is never lowered. */
+static inline void
+sh64_max(shm_u64 *f, uint64_t v)
+{
+	uint64_t old;
+
+	do {
+		old = sh64_load(f);
+		if (old >= v)
+			return;
+	} while (!sh64_cas(f, old, v));
+}
+
+#undef SH_OPS
+
+/*
+ * Seeded bugs, for `make check-mutants`: LHI_MUTANT is the number of an
+ * amendment of the protocol whose repair is left out of that build.
+ */
+#ifdef LHI_MUTANT
+#define lhi_mutant(n) ((n) == LHI_MUTANT)
+#else
+#define lhi_mutant(n) false
+#endif
+
+#endif
