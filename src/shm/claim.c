@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims: answers "what may this claim be in the middle of, and how is that
+ * ended?"
+ *
+ * Layout.  Claims come in chunks of 64; a chunk names the session that owns it,
+ * so a claim's session is its chunk's.  A process hands groups of 8 to its
+ * threads (proc/magazine.c); only the thread whose magazine has a claim ever
+ * takes it from FREE, so announcing needs no swap.
+ *
+ * The state word {st, seq, deadline} is a contract:
+ *
+ *	#	from	to	by			when
+ *	1	FREE	HELD	owner			announces an acquire, seq + 1
+ *	2	FREE	WAIT	owner			announces a wait, seq + 1
+ *	3	WAIT	HELD	owner			is first: tries the word
+ *	4	HELD	WAIT	owner			the word was not to be had
+ *	5	HELD	FREE	who swapped the word	release
+ *	6	HELD	EXPIRED	anyone, exact swap	deadline past
+ *	7	HELD	HELD	lease's presenter, exact swap	extend
+ *	8	EXPIRED, BROKEN  FREE	owner		takes it back
+ *	9	FREE	INSERT	owner			makes a key, seq + 1
+ *	10	INSERT	FREE	owner
+ *	11	any	FREE	holder of the dead session's recycle byte
+ *
+ * seq counts uses, is never reset, and is in every lease: extend, release and
+ * recovery swap exact values, so nothing that was decided about one use can
+ * happen to the next (C1).
+ *
+ * Invariants.
+ *  I1	A FREE claim is named by no lock word and linked in no queue.
+ *  I2	Only the winner of the word's swap takes a claim from HELD to FREE; who
+ *	loses it leaves the claim alone (C2).
+ *  I3	A chunk is returned only when its 64 claims are FREE.
+ *
+ * A crash or stop of the owner anywhere leaves one of the states above; bury
+ * completes each, and every step of it is repeated harmlessly:
+ *	HELD, EXPIRED, BROKEN	free the word if it names us; leave the queue
+ *	WAIT			leave the queue
+ *	INSERT			finish or undo the key (shm/slot.c)
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "shm/claim.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+#include "shm/session.h"
+#include "shm/slot.h"
+
+static int
+find_free_chunk(struct lhi_view *v, uint64_t sid)
+{
+	uint32_t n = v->geo.n_chunks;
+	uint32_t from = sh32_load_rlx(&v->hdr->chunk_next) % n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t ch = (from + i) % n;
+
+		if (ch == 0 || sh64_load(&v->chunks[ch].owner) != 0)
+			continue;
+		if (sh64_cas(&v->chunks[ch].owner, 0, sid)) {
+			lhi_point("claim.chunk_taken");
+			sh32_store_rlx(&v->hdr->chunk_next, (ch + 1) % n);
+			return (int)ch;
+		}
+	}
+	return -ENOSPC;
+}
+
+int
+lhi_chunk_take(struct lhi_view *v, uint64_t sid)
+{
+	int ch = find_free_chunk(v, sid);
+
+	if (ch < 0 && lhi_session_sweep(v) > 0)
+		ch = find_free_chunk(v, sid);
+	if (ch < 0)
+		return lhi_fail(-ENOSPC, "all %u leases of %s are given out to "
+		    "living sessions, %u at a time: use a table with more "
+		    "leases, or fewer processes and threads",
+		    v->geo.n_claims - SHM_CHUNK, v->path, SHM_CHUNK);
+	return ch;
+}
+
+static bool
+all_free(struct lhi_view *v, uint32_t ch)
+{
+	for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+		uint64_t st = sh64_load(&v->claims[ch * SHM_CHUNK + i].state);
+
+		if (state_st(st) != ST_FREE)
+			return false;
+	}
+	return true;
+}
+
+void
+lhi_chunk_return_all(struct lhi_view *v, uint64_t sid)
+{
+	for (uint32_t ch = 1; ch < v->geo.n_chunks; ch++) {
+		if (sh64_load(&v->chunks[ch].owner) == sid && all_free(v, ch))
+			(void)sh64_cas(&v->chunks[ch].owner, sid, 0);
+	}
+}
+
+/* Take the claim out of the queue of the slot it last announced. */
+static int
+leave_queue(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_slot *s = lhi_slot(v, sh32_load(&v->claims[ci].slot));
+
+	return s == NULL ? 0 : lhi_queue_remove(v, s, ci);
+}
+
+static uint64_t
+freed(uint64_t st)
+{
+	return state_make(ST_FREE, state_seq(st), 0);
+}
+
+static int
+end_claim(struct lhi_view *v, uint32_t ci, enum lhi_cause held_cause)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st;
+	int error;
+
+	while (state_st(st = sh64_load(&c->state)) != ST_FREE) {
+		switch (state_st(st)) {
+		case ST_HELD:
+			lhi_lock_free_for(v, ci, held_cause);
+			error = leave_queue(v, ci);
+			break;
+		case ST_EXPIRED:
+		case ST_BROKEN:
+			lhi_lock_free_for(v, ci, state_st(st) == ST_BROKEN ?
+			    CAUSE_BROKEN : CAUSE_EXPIRED);
+			error = leave_queue(v, ci);
+			break;
+		case ST_WAIT:
+			error = leave_queue(v, ci);
+			break;
+		case ST_INSERT:
+			error = lhi_slot_settle_insert(v, ci);
+			break;
+		default:
+			return lhi_damaged(v, "a claim in no known state", ci,
+			    st);
+		}
+		if (error != 0)
+			return error;
+		lhi_point("claim.buried");
+		(void)sh64_cas(&c->state, st, freed(st));
+	}
+	return 0;
+}
+
+int
+lhi_claim_bury(struct lhi_view *v, uint32_t ci)
+{
+	return end_claim(v, ci, CAUSE_DIED);
+}
+
+int
+lhi_claim_retire(struct lhi_view *v, uint32_t ci)
+{
+	return end_claim(v, ci, CAUSE_RELEASED);
+}
+
+bool
+lhi_claim_reclaim(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state);
+
+	switch (state_st(st)) {
+	case ST_FREE:
+		return true;
+	case ST_EXPIRED:
+	case ST_BROKEN:
+		lhi_lock_free_for(v, ci, state_st(st) == ST_BROKEN ?
+		    CAUSE_BROKEN : CAUSE_EXPIRED);
+		if (leave_queue(v, ci) != 0)
+			return false;
+		lhi_point("claim.reclaimed");
+		return sh64_cas(&c->state, st, freed(st));
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Claims: one hold or one wait each.  See claim.c. */
+#ifndef LHI_CLAIM_H
+#define LHI_CLAIM_H
+
+#include "shm/view.h"
+
+/*
+ * The number of a claim's next use, from its present state.  When the 22 bits
+ * in the state wrap, the epoch that completes them in lease ids moves first.
+ */
+static inline uint64_t
+lhi_claim_next_seq(struct shm_claim *c, uint64_t st)
+{
+	uint64_t seq = (state_seq(st) + 1) & MASK(SEQ_BITS);
+
+	if (lhi_mutant(1))
+		return state_seq(st);
+	if (seq == 0)
+		sh32_store(&c->epoch, sh32_load_rlx(&c->epoch) + 1);
+	return seq;
+}
+
+/* Get 64 claims for a session: the chunk's index, -ENOSPC, -EUCLEAN. */
+int lhi_chunk_take(struct lhi_view *v, uint64_t sid);
+
+/* Return every chunk of a session whose claims are all free. */
+void lhi_chunk_return_all(struct lhi_view *v, uint64_t sid);
+
+/*
+ * Make a claim of a dead (or closing) session free again, whatever it was in
+ * the middle of.  Idempotent; may itself be killed anywhere.  0; -EUCLEAN.
+ */
+int lhi_claim_bury(struct lhi_view *v, uint32_t ci);
+
+/*
+ * The owner closes: end whatever the claim is in.  As bury, but a lease is
+ * released rather than its holder reported dead.  0; -EUCLEAN.
+ */
+int lhi_claim_retire(struct lhi_view *v, uint32_t ci);
+
+/*
+ * The owner takes back a claim of its magazine that is free or terminal.
+ * True: it is free now.  False: it is in use.
+ */
+bool lhi_claim_reclaim(struct lhi_view *v, uint32_t ci);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the arrays of a table lie, and what makes two builds agree on it.
+ * A pure function of five counts, so that creator, attacher and checker cannot
+ * differ; the only place that multiplies counts by sizes.
+ */
+#include <errno.h>
+#include "base/bits.h"
+#include "base/hash.h"
+#include "shm/layout.h"
+
+#define PAGE UINT64_C(4096)
+
+static uint64_t
+place(uint64_t *off, uint64_t count, uint64_t size)
+{
+	uint64_t at = *off;
+
+	*off = (at + count * size + PAGE - 1) & ~(PAGE - 1);
+	return at;
+}
+
+int
+lhi_geometry_place(struct lhi_geometry *g)
+{
+	uint64_t off = sizeof(struct shm_header);
+
+	if (g->max_sessions < 2 || g->max_sessions > 4096 ||
+	    g->n_chunks < 3 || g->n_chunks > CLAIMS_MAX / SHM_CHUNK ||
+	    g->n_slots < 2 || g->n_slots > (1u << 26) + 1 ||
+	    g->n_buckets < 1 || (g->n_buckets & (g->n_buckets - 1)) != 0 ||
+	    g->n_buckets > 1u << 26 || g->n_long < 1 || g->n_long > 1u << 26)
+		return -EINVAL;
+	g->n_claims = g->n_chunks * SHM_CHUNK;
+	g->sessions_off = place(&off, g->max_sessions,
+	    sizeof(struct shm_session));
+	g->chunks_off = place(&off, g->n_chunks, sizeof(struct shm_chunk));
+	g->claims_off = place(&off, g->n_claims, sizeof(struct shm_claim));
+	g->buckets_off = place(&off, g->n_buckets, sizeof(shm_u64));
+	g->slots_off = place(&off, g->n_slots, sizeof(struct shm_slot));
+	g->long_off = place(&off, g->n_long, sizeof(struct shm_long));
+	g->object_len = off;
+	return 0;
+}
+
+uint64_t
+lhi_geometry_fingerprint(void)
+{
+	const uint64_t facts[] = {
+		SHM_FORMAT, sizeof(struct shm_header),
+		sizeof(struct shm_session), sizeof(struct shm_chunk),
+		sizeof(struct shm_claim), sizeof(struct shm_slot),
+		sizeof(struct shm_long), SHM_CHUNK, SHM_GROUP, SHM_KEY_INLINE,
+		offsetof(struct shm_header, ceiling),
+		offsetof(struct shm_session, application),
+		offsetof(struct shm_claim, wnext),
+		offsetof(struct shm_claim, park),
+		offsetof(struct shm_slot, next),
+		offsetof(struct shm_slot, gen),
+		offsetof(struct shm_slot, key),
+		VER_BITS, CLAIM_BITS, SEQ_BITS, DEADLINE_BITS, LINK_TAG_BITS,
+		SLOT_BITS, SLOT_TAG_BITS, INC_BITS, TICK_SHIFT,
+		lhi_hash("leasehold", 9),
+	};
+
+	return lhi_hash(facts, sizeof(facts));
+}

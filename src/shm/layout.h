@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared layout: every byte that processes share is declared here.
+ *
+ * The object is a header page and six arrays, in this order, each beginning on
+ * a page; the same map byte for byte, with offsets, is in doc/format.md:
+ *
+ *	header    4096	 1
+ *	sessions   256	 max_sessions		[0] is used
+ *	chunks	    16	 max_leases / 64 + 1	[0] is nobody's
+ *	claims	    64	 64 x chunks		claim i is in chunk i / 64
+ *	buckets	     8	 power of two >= max_keys
+ *	slots	   128	 max_keys + 1		[0] is nobody's
+ *	long keys  208	 max_keys / 4 + 16
+ *
+ * There are indexes and never pointers.  Arrays have room to grow in place: an
+ * array's place is computed from the header's maxima, while its `ready` count
+ * says how much of it is backed by memory (equal in this version).
+ *
+ * Guard notes on fields:
+ *	once	written before the object has a name, constant after
+ *	owner	stored only by the session that owns the record, read by any
+ *	any	atomic, by any process, by the rules of doc/protocol.md
+ */
+#ifndef LHI_LAYOUT_H
+#define LHI_LAYOUT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "prim/shared.h"
+
+#define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
+#define SHM_FORMAT	1u
+
+#define SHM_CHUNK	64u	/* claims a chunk: what a session gets */
+#define SHM_GROUP	8u	/* claims a group: what a thread gets */
+#define SHM_KEY_INLINE	56u	/* key bytes beside the slot */
+#define SHM_KEY_MAX	255u
+#define SHM_SHARDS	64u	/* of the eviction floors */
+
+/* header flags (any) */
+#define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
+#define SHM_RETIRED	0x2u	/* reserved: replaced by another table */
+
+struct shm_header {
+	/* line 0: identity (once) */
+	shm_u64 magic;
+	shm_u32 format;
+	shm_u32 header_len;
+	shm_u64 fingerprint;	/* of sizes, offsets and build-time constants */
+	shm_u64 object_len;
+	shm_u64 uuid[2];
+	shm_u64 timens_ino;	/* time namespace of its clock */
+	shm_u64 t0_ns;		/* the clock at creation: deadline 0 */
+	/* line 1: geometry (once), and how much of it is ready (any) */
+	shm_u32 max_sessions;
+	shm_u32 n_chunks;
+	shm_u32 n_buckets;
+	shm_u32 n_slots;
+	shm_u32 n_long;
+	shm_u32 order;		/* enum lh_order */
+	shm_u32 clock_id;	/* CLOCK_MONOTONIC */
+	shm_u32 creator_pid;	/* diagnostics */
+	shm_u32 ready_slots;
+	shm_u32 ready_chunks;
+	shm_u64 created_epoch_ms; /* diagnostics */
+	shm_u64 token_base;	/* tokens of this table are above it */
+	shm_u64 reserved1;
+	/* line 2: flags (any, rare) */
+	shm_u32 flags;
+	shm_u32 reserved2[15];
+	/* line 3: token ceiling (any): every token is below it; only rises */
+	shm_u64 ceiling;
+	shm_u64 durable_ceiling; /* reserved: scope local */
+	shm_u64 reserved3[6];
+	/* line 4: where to look first (any; hints, any value is safe) */
+	shm_u32 slot_next;	/* lowest slot never used */
+	shm_u32 chunk_next;
+	shm_u32 long_next;
+	shm_u32 session_next;
+	shm_u32 reserved4[12];
+	/* lines 5..7: spare */
+	shm_u64 reserved5[24];
+	/* lines 8..15: eviction floors, reserved (any; only rise) */
+	shm_u64 floor[SHM_SHARDS];
+	shm_u64 reserved6[384];
+};
+
+/* One attachment: who is alive or dead behind its claims. */
+struct shm_session {
+	/* line 0 */
+	shm_u64 state;		/* any: st | flags | incarnation */
+	shm_u32 pid;		/* owner: diagnostics, from here down */
+	shm_u32 uid;
+	shm_u64 pidns_ino;
+	shm_u64 start_ticks;	/* of /proc/<pid>/stat */
+	shm_u64 attached_ns;
+	shm_u64 min_deadline;	/* reserved: for the reaper */
+	shm_u32 doorbell;	/* reserved: futex of waits without a thread */
+	shm_u32 chunk_head;	/* reserved: list of its chunks */
+	shm_u64 reserved0;
+	/* line 1 */
+	char application[32];	/* owner; NUL-terminated by readers */
+	shm_u64 reserved1[4];
+	/* lines 2, 3: statistics, reserved */
+	shm_u64 reserved2[16];
+};
+
+/* Which session 64 claims belong to. */
+struct shm_chunk {
+	shm_u64 owner;		/* any: 0 free, else the session id */
+	shm_u64 reserved;
+};
+
+/* One hold or one wait. */
+struct shm_claim {
+	shm_u64 state;		/* any: st | seq | deadline */
+	shm_u64 rnext;		/* reserved: chain of readers */
+	shm_u64 wnext;		/* any: wait queue */
+	shm_u32 slot;		/* owner */
+	shm_u32 gen;		/* owner: of the slot, when announced */
+	shm_u64 since_ns;	/* owner: acquired, or began to wait */
+	shm_u32 ticket;		/* owner: place in the queue, with priority */
+	shm_u32 priority;	/* owner */
+	shm_u32 park;		/* any: futex of the waiter */
+	shm_u32 wflags;		/* any: WAITER_... */
+	shm_u32 epoch;		/* owner: how often seq has wrapped */
+	shm_u32 tid;		/* owner: diagnostics */
+};
+
+/* park */
+#define PARK_AWAKE	0u
+#define PARK_ASLEEP	1u	/* a kick wakes it */
+#define PARK_QUIET	2u	/* sleeps off a lost race; woken by cancel only */
+
+/* wflags */
+#define WAITER_SUSPECT	0x1u	/* did not take a free lock when it was first:
+				 * passed over until its owner clears it (C5) */
+#define WAITER_STARVING	0x2u	/* has been first for 1 ms: no more barging */
+#define WAITER_SHARED	0x4u	/* reserved: wants shared mode */
+
+/* One key.  Type-stable: a slot is a slot for ever. */
+struct shm_slot {
+	/* hot line */
+	shm_u64 word;		/* any: mode | idx | ver */
+	shm_u64 waitq;		/* any: head link of the wait queue */
+	shm_u64 hint;		/* any: a recent token; only rises */
+	shm_u64 hash;		/* reserver */
+	shm_u64 next;		/* any: bucket chain */
+	shm_u64 tail;		/* reserved: hint where to enqueue */
+	shm_u32 gen;		/* reserver only: which life of the slot */
+	shm_u32 ticket;		/* any: next place in the queue */
+	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */
+	shm_u32 maker;		/* reserver only: claim that made this life */
+	/* cold line; reserver, constant while the slot is linked */
+	shm_u32 long_idx;	/* 0: the key is inline */
+	uint8_t key_len;
+	uint8_t reserved[3];
+	uint8_t key[SHM_KEY_INLINE];
+};
+
+/* The rest of a key longer than SHM_KEY_INLINE. */
+struct shm_long {
+	shm_u64 owner;		/* any: 0 free, else gen << 32 | slot */
+	uint8_t key[200];	/* reserver: from byte SHM_KEY_INLINE on */
+};
+
+#define AT(type, field, off) \
+	static_assert(offsetof(struct type, field) == (off), #type "." #field)
+
+static_assert(sizeof(struct shm_header) == 4096, "header");
+static_assert(sizeof(struct shm_session) == 256, "session");
+static_assert(sizeof(struct shm_chunk) == 16, "chunk");
+static_assert(sizeof(struct shm_claim) == 64, "claim");
+static_assert(sizeof(struct shm_slot) == 128, "slot");
+static_assert(sizeof(struct shm_long) == 208, "long key");
+AT(shm_header, max_sessions, 64);
+AT(shm_header, flags, 128);
+AT(shm_header, ceiling, 192);
+AT(shm_header, slot_next, 256);
+AT(shm_header, floor, 512);
+AT(shm_session, application, 64);
+AT(shm_claim, slot, 24);
+AT(shm_claim, park, 48);
+AT(shm_slot, gen, 48);
+AT(shm_slot, long_idx, 64);
+AT(shm_slot, key, 72);
+
+/* Counts, from the header once and then private: never re-read (G12). */
+struct lhi_geometry {
+	uint32_t max_sessions;
+	uint32_t n_chunks;
+	uint32_t n_claims;	/* 64 x n_chunks */
+	uint32_t n_buckets;
+	uint32_t n_slots;
+	uint32_t n_long;
+	uint64_t sessions_off, chunks_off, claims_off, buckets_off, slots_off,
+	    long_off, object_len;
+};
+
+/* Fill in n_claims and the offsets from the counts; -EINVAL if they are not
+ * within the format's limits. */
+int lhi_geometry_place(struct lhi_geometry *g);
+
+/* What a build must agree on with a table: a hash over sizes and offsets. */
+uint64_t lhi_geometry_fingerprint(void);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table's object: answers "is this file a table I may use?", and makes one.
+ *
+ * A table is prepared without a name (O_TMPFILE), given all its memory
+ * (posix_fallocate: a full tmpfs is an error here, not a SIGBUS later),
+ * initialised, and then linked to its name.  Whoever sees the name sees a whole
+ * table; a creator that is killed leaves nothing, one that is stopped is in
+ * nobody's way, and of two creators the second finds the first one's.
+ *
+ * Opening trusts nothing: the header is read once into private memory and
+ * everything is compared with what this build would have made.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bsd/stdlib.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "shm/object.h"
+
+#define SHM_DIR "/dev/shm"
+#define NAME_LEN_MAX 64
+
+int
+lhi_object_path(char *path, size_t len, const char *name, bool system_wide)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t n = strnlen(name, NAME_LEN_MAX + 1);
+
+	if (n > NAME_LEN_MAX)
+		return lhi_fail(-ENAMETOOLONG, "the table's name is longer than "
+		    "%d characters", NAME_LEN_MAX);
+	if (n == 0 || name[0] == '.' || strspn(name, allowed) != n)
+		return lhi_fail(-EINVAL, "'%s' is no name for a table: use 1 to "
+		    "%d of the characters A-Z a-z 0-9 . _ - and do not begin "
+		    "with a dot", name, NAME_LEN_MAX);
+	if (system_wide)
+		(void)snprintf(path, len, SHM_DIR "/leasehold.system.%s", name);
+	else
+		(void)snprintf(path, len, SHM_DIR "/leasehold.%u.%s",
+		    (unsigned)geteuid(), name);
+	return 0;
+}
+
+static int
+geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
+{
+	uint32_t keys = o->max_keys;
+
+	memset(g, 0, sizeof(*g));
+	if (keys < 1 || keys > 1u << 26 || o->max_sessions < 2 ||
+	    o->max_sessions > 4096 || o->max_leases < 2 * SHM_CHUNK ||
+	    o->max_leases > CLAIMS_MAX - SHM_CHUNK || o->order > LH_ORDER_BARGE)
+		return lhi_fail(-EINVAL, "no such table can be made: max_keys "
+		    "is %u (1 to 2^26), max_sessions %u (2 to 4096), "
+		    "max_leases %u (128 to %u), order %u (0 to 2)", keys,
+		    o->max_sessions, o->max_leases, CLAIMS_MAX - SHM_CHUNK,
+		    o->order);
+	g->max_sessions = o->max_sessions;
+	g->n_chunks = (o->max_leases + SHM_CHUNK - 1) / SHM_CHUNK + 1;
+	g->n_slots = keys + 1;
+	g->n_long = keys / 4 + 16;
+	for (g->n_buckets = 1; g->n_buckets < keys; g->n_buckets *= 2)
+		;
+	return lhi_geometry_place(g);
+}
+
+static void
+initialise(struct shm_header *h, const struct lhi_geometry *g,
+    const struct lh_open_opts *o)
+{
+	uint64_t base = UINT64_C(1) << 32;
+	struct timespec wall;
+
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	sh32_store_rlx(&h->header_len, sizeof(*h));
+	sh64_store_rlx(&h->object_len, g->object_len);
+	sh64_store_rlx(&h->timens_ino, lhi_timens_ino());
+	sh64_store_rlx(&h->t0_ns, (uint64_t)lhi_now_ns());
+	arc4random_buf(&h->uuid, sizeof(h->uuid));
+	sh32_store_rlx(&h->max_sessions, g->max_sessions);
+	sh32_store_rlx(&h->n_chunks, g->n_chunks);
+	sh32_store_rlx(&h->n_buckets, g->n_buckets);
+	sh32_store_rlx(&h->n_slots, g->n_slots);
+	sh32_store_rlx(&h->n_long, g->n_long);
+	sh32_store_rlx(&h->order, o->order);
+	sh32_store_rlx(&h->clock_id, CLOCK_MONOTONIC);
+	sh32_store_rlx(&h->creator_pid, (uint32_t)getpid());
+	sh32_store_rlx(&h->ready_slots, g->n_slots);
+	sh32_store_rlx(&h->ready_chunks, g->n_chunks);
+	sh64_store_rlx(&h->created_epoch_ms,
+	    (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS));
+	sh64_store_rlx(&h->token_base, base);
+	sh64_store_rlx(&h->ceiling, base + (UINT64_C(1) << 32));
+	for (unsigned i = 0; i < SHM_SHARDS; i++)
+		sh64_store_rlx(&h->floor[i], base);
+	sh32_store_rlx(&h->slot_next, 1);
+	sh32_store_rlx(&h->chunk_next, 1);
+	sh32_store_rlx(&h->long_next, 1);
+	sh64_store_rlx(&h->fingerprint, lhi_geometry_fingerprint());
+	sh32_store_rlx(&h->format, SHM_FORMAT);
+	sh64_store(&h->magic, SHM_MAGIC);
+}
+
+static int
+fill_object(int fd, const char *path, const struct lh_open_opts *opts)
+{
+	struct lhi_geometry g;
+	void *base;
+	int error = geometry_from(opts, &g);
+
+	if (error != 0)
+		return error;
+	if (opts->mode & ~0777u)
+		return lhi_fail(-EINVAL, "mode 0%o: only permission bits make "
+		    "sense", opts->mode);
+	error = posix_fallocate(fd, 0, (off_t)g.object_len);
+	if (error == ENOSPC)
+		return lhi_fail(-ENOSPC, SHM_DIR " has no room for the %llu "
+		    "bytes of table %s: free some, or make the table smaller "
+		    "(fewer keys)", (unsigned long long)g.object_len, path);
+	if (error != 0)
+		return lhi_fail(-error, "cannot reserve %llu bytes in " SHM_DIR
+		    ": %s", (unsigned long long)g.object_len, strerror(error));
+	base = mmap(NULL, sizeof(struct shm_header), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return lhi_fail(-errno, "cannot map the new table: %s",
+		    strerror(errno));
+	initialise(base, &g, opts);
+	(void)munmap(base, sizeof(struct shm_header));
+	if (fchmod(fd, (mode_t)opts->mode) != 0)
+		return lhi_fail(-errno, "cannot set the mode of %s: %s", path,
+		    strerror(errno));
+	return 0;
+}
+
+int
+lhi_object_create(const char *path, const struct lh_open_opts *opts)
+{
+	char self[40];
+	int fd, error;
+
+	fd = open(SHM_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return lhi_fail(-errno, "cannot make a file in " SHM_DIR ": %s",
+		    strerror(errno));
+	error = fill_object(fd, path, opts);
+	if (error == 0) {
+		lhi_point("object.filled");
+		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		if (linkat(AT_FDCWD, self, AT_FDCWD, path,
+		    AT_SYMLINK_FOLLOW) != 0 && errno != EEXIST)
+			error = lhi_fail(-errno, "cannot give the new table its "
+			    "name %s: %s (is /proc mounted?)", path,
+			    strerror(errno));
+	}
+	(void)close(fd);
+	return error;
+}
+
+/* The header agrees with itself, with the file and with this build. */
+static int
+check_header(const struct shm_header *h, const char *path, off_t len,
+    struct lhi_geometry *g)
+{
+	if (sh64_load(&h->magic) != SHM_MAGIC)
+		return lhi_fail(-EPROTO, "%s is not a leasehold table: remove "
+		    "it, or use another table name", path);
+	if (sh32_load(&h->format) != SHM_FORMAT)
+		return lhi_fail(-EPROTO, "%s has format %u and this build wants "
+		    "%u: end the processes that use it, remove it, and start "
+		    "them again with one version", path, sh32_load(&h->format),
+		    SHM_FORMAT);
+	if (sh32_load(&h->header_len) != sizeof(*h) ||
+	    sh64_load(&h->fingerprint) != lhi_geometry_fingerprint())
+		return lhi_fail(-EPROTO, "%s was made by a build with another "
+		    "layout: end the processes that use it, remove it, and "
+		    "start them again with one build", path);
+	memset(g, 0, sizeof(*g));
+	g->max_sessions = sh32_load(&h->max_sessions);
+	g->n_chunks = sh32_load(&h->n_chunks);
+	g->n_buckets = sh32_load(&h->n_buckets);
+	g->n_slots = sh32_load(&h->n_slots);
+	g->n_long = sh32_load(&h->n_long);
+	if (lhi_geometry_place(g) != 0 ||
+	    g->object_len != sh64_load(&h->object_len) ||
+	    sh32_load(&h->order) > LH_ORDER_BARGE ||
+	    sh32_load(&h->clock_id) != CLOCK_MONOTONIC ||
+	    sh64_load(&h->t0_ns) > INT64_MAX / 2)
+		return lhi_fail(-EUCLEAN, "the header of %s is damaged: stop "
+		    "its users, remove it, and start them again", path);
+	if ((uint64_t)len != g->object_len)
+		return lhi_fail(-EPROTO, "%s has %lld bytes and should have "
+		    "%llu: it was truncated or overwritten; stop its users and "
+		    "remove it", path, (long long)len,
+		    (unsigned long long)g->object_len);
+	return 0;
+}
+
+static int
+check_place(const struct shm_header *h, const char *path)
+{
+	uint64_t theirs = sh64_load(&h->timens_ino), ours = lhi_timens_ino();
+
+	if (theirs != 0 && ours != 0 && theirs != ours)
+		return lhi_fail(-EXDEV, "%s was made in another time namespace: "
+		    "its deadlines mean nothing here; use a table of your own",
+		    path);
+	if ((int64_t)sh64_load(&h->t0_ns) > lhi_now_ns())
+		return lhi_fail(-EXDEV, "%s was made in the future of this "
+		    "clock (another boot or time namespace): remove it", path);
+	return 0;
+}
+
+static int
+open_object(const char *path, struct stat *st)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+	    O_NOCTTY);
+	int error = errno;
+
+	if (fd >= 0 && fstat(fd, st) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	switch (error) {
+	case ELOOP:
+		return lhi_fail(-EPROTO, "%s is a symbolic link: a table is "
+		    "never reached through one; remove it", path);
+	case EISDIR:
+	case ENXIO:
+	case ENODEV:
+		return lhi_fail(-EPROTO, "%s is not a regular file", path);
+	case EACCES:
+	case EPERM:
+		return lhi_fail(-EACCES, "no permission to open %s for reading "
+		    "and writing", path);
+	default:
+		return lhi_fail(-error, "cannot open %s: %s", path,
+		    strerror(error));
+	}
+}
+
+int
+lhi_object_open(const char *path, bool system_wide,
+    struct lhi_geometry *geo, struct lhi_object_id *id)
+{
+	struct shm_header h;
+	struct stat st;
+	int error, fd = open_object(path, &st);
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	got = S_ISREG(st.st_mode) ? pread(fd, &h, sizeof(h), 0) : -1;
+	if (!S_ISREG(st.st_mode))
+		error = lhi_fail(-EPROTO, "%s is not a regular file", path);
+	else if (!system_wide && st.st_uid != geteuid())
+		error = lhi_fail(-EACCES, "%s belongs to user %u, not to you: "
+		    "somebody took the name of your table; remove it, or use "
+		    "another name", path, (unsigned)st.st_uid);
+	else if (got != (ssize_t)sizeof(h))
+		error = lhi_fail(-EPROTO, "%s has %lld bytes: too short for a "
+		    "table; remove it, or use another table name", path,
+		    (long long)st.st_size);
+	else
+		error = check_header(&h, path, st.st_size, geo);
+	if (error == 0 && (uint64_t)st.st_blocks * 512 < geo->object_len)
+		error = lhi_fail(-EPROTO, "%s is not backed by memory in full "
+		    "(it was copied or punched): remove it", path);
+	if (error == 0)
+		error = check_place(&h, path);
+	if (error != 0) {
+		(void)close(fd);
+		return error;
+	}
+	id->dev = st.st_dev;
+	id->ino = st.st_ino;
+	id->t0_ns = (int64_t)sh64_load(&h.t0_ns);
+	id->order = sh32_load(&h.order);
+	return fd;
+}
+
+int
+lhi_object_reopen(const char *path, const struct lhi_object_id *id)
+{
+	struct stat st;
+	int fd = open_object(path, &st);
+
+	if (fd >= 0 && (st.st_dev != id->dev || st.st_ino != id->ino)) {
+		(void)close(fd);
+		return lhi_fail(-ESTALE, "%s was replaced just now: try again",
+		    path);
+	}
+	return fd;
+}

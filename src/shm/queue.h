@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The wait queue of a key.  See queue.c. */
+#ifndef LHI_QUEUE_H
+#define LHI_QUEUE_H
+
+#include "shm/view.h"
+
+/* Link claim ci, whose slot, ticket and priority are set.  0; -EUCLEAN. */
+int lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
+
+/*
+ * Take claim ci out, whether or not it is in.  When this returns 0, no link of
+ * this queue leads to it.  Only for the claim's owner, or when its session is
+ * dead.  0; -EUCLEAN.
+ */
+int lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
+
+/* Is the claim out of its queue: marked by somebody, or never in? */
+bool lhi_queue_is_out(struct lhi_view *v, uint32_t ci);
+
+/*
+ * Who is first?  Removes what should not be there on the way (with `probe`,
+ * asks whether the first one's session is dead), passes over suspects.
+ * *first: the claim, `self` itself included, or 0.  0; -EUCLEAN.
+ */
+int lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
+    bool probe, uint32_t *first);
+
+/* Wake the first waiter that is not suspect, and the suspects before it. */
+void lhi_queue_kick(struct lhi_view *v, struct shm_slot *s);
+
+/* Wake the waiter on that claim if it sleeps. */
+void lhi_queue_wake(struct shm_claim *c);
+
+/*
+ * Mark suspect: claim ci and every other waiter of its session in this queue.
+ */
+void lhi_queue_suspect(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
+
+/*
+ * Walk without changing anything.  fn gets each linked claim in order and may
+ * return false to stop.  0; -EAGAIN: the queue kept moving; -EUCLEAN.
+ */
+int lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
+    bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions: answers "is whoever stands behind this claim gone for ever?", and
+ * hands out the records that make it answerable.
+ *
+ * Layout.  Record i has a state word {st, flags, incarnation} and two bytes of
+ * the object's own file, far behind its end: `live` and `recycle`.  Both are
+ * locked through one open file description that is pinned by a mapping
+ * (prim/bytelock.h), so the kernel drops them together when the address space
+ * ends, however that happens, and at no other time.
+ *
+ * States of the record (doc/protocol.md has the numbered table):
+ *	UNUSED -> RESERVED -> ALIVE -> CLOSING -> UNUSED	by the owner
+ *	ALIVE, CLOSING -> DEAD		by anyone with a proof
+ *	DEAD, RESERVED -> RESERVED	by whoever holds `recycle`
+ *
+ * Invariants.
+ *  I1	Every transition to RESERVED is made holding `recycle`, and `live` is
+ *	taken only then (C8): nobody's attempt to recycle can make the dead look
+ *	alive, since a prober looks at `live` alone.
+ *  I2	`live` is held throughout ALIVE and CLOSING (C9).
+ *  I3	The incarnation grows with each RESERVED; a state word never repeats.
+ *  I4	A chunk that names (i, inc) as its owner is returned before record i
+ *	becomes RESERVED with a larger incarnation.
+ *
+ * Proof of death.  Load the state, see ALIVE(inc); ask the kernel whether
+ * `live` is locked; if not, swap exactly ALIVE(inc) -> DEAD(inc).  The swap
+ * succeeds only if the state was ALIVE(inc) all the time, and then by I2 the
+ * owner's description was gone when the kernel was asked.  Everything uncertain
+ * counts as alive: an object that was replaced (the bytes of another inode say
+ * nothing, C10), a descriptor that the application closed under us (checked
+ * before and after the question), an error, a record with SESS_NOPROOF (set
+ * when the self-test at begin failed: the file system does not do this).
+ * The probing description never takes a lock itself: a question asked through
+ * the description that holds the lock is always answered "free".
+ *
+ * A crash or stop of
+ *	begin, before ALIVE	the record stays RESERVED; death drops both
+ *				bytes, and the next one starts over; a stopped
+ *				one costs its record, nothing else
+ *	bury, anywhere		every step is an exact swap that the next one
+ *				repeats; `recycle` makes it one at a time
+ *	end, before UNUSED	CLOSING is provable like ALIVE
+ *	end, before unpin	UNUSED with bytes locked: passed over until
+ *				they are dropped
+ *
+ * Not guaranteed: that a death is noticed while any copy of the liveness
+ * descriptor (lh_liveness_fd()) is open, or before the kernel has torn down
+ * the address space.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "prim/bytelock.h"
+#include "shm/claim.h"
+#include "shm/session.h"
+
+#define BYTES_OFF (INT64_C(1) << 40)
+
+static off_t live_byte(uint32_t idx) { return BYTES_OFF + 2 * (off_t)idx; }
+static off_t recycle_byte(uint32_t idx) { return live_byte(idx) + 1; }
+
+static bool
+is_object(const struct lhi_view *v, int fd, struct stat *st)
+{
+	return fd >= 0 && fstat(fd, st) == 0 && st->st_dev == v->dev &&
+	    st->st_ino == v->ino;
+}
+
+/*
+ * A descriptor of the object to ask through.  The application may have closed
+ * ours (closefrom) and its number may be some other file by now; then it is
+ * opened again by name, if the name still is this object.  -1: no way to ask.
+ */
+static int
+probe_fd(struct lhi_view *v)
+{
+	int fd = atomic_load(&v->probe_fd), again;
+	struct stat st;
+
+	if (is_object(v, fd, &st))
+		return fd;
+	again = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (again < 0)
+		return -1;
+	if (!is_object(v, again, &st) ||
+	    !atomic_compare_exchange_strong(&v->probe_fd, &fd, again)) {
+		(void)close(again);
+		fd = atomic_load(&v->probe_fd);
+		return is_object(v, fd, &st) ? fd : -1;
+	}
+	return again;
+}
+
+/* Is the session's address space surely gone? */
+static bool
+surely_gone(struct lhi_view *v, uint32_t idx)
+{
+	int saved = errno, held = 1;
+	int fd = probe_fd(v);
+	struct stat st;
+
+	if (fd >= 0) {
+		held = lhi_byte_held(fd, live_byte(idx));
+		if (!is_object(v, fd, &st))
+			held = 1;
+	}
+	errno = saved;
+	return held == 0;
+}
+
+int
+lhi_view_fresh(struct lhi_view *v)
+{
+	int saved = errno;
+	int fd = probe_fd(v);
+	struct stat st;
+	bool gone = fd < 0 || fstat(fd, &st) != 0 || st.st_nlink == 0;
+
+	errno = saved;
+	if (gone)
+		return lhi_fail(-ESTALE, "the table's object %s was removed or "
+		    "replaced: close this attachment and open the table again",
+		    v->path);
+	return 0;
+}
+
+bool
+lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
+{
+	uint32_t idx = sid_idx(sid);
+	struct shm_session *se;
+	uint64_t s;
+
+	if (idx >= v->geo.max_sessions)
+		return false;
+	se = &v->sessions[idx];
+	s = sh64_load(&se->state);
+	if (sess_inc(s) != sid_inc(sid))
+		return sess_inc(s) > sid_inc(sid);	/* I3, I4 */
+	switch (sess_st(s)) {
+	case SESS_UNUSED:
+	case SESS_DEAD:
+		return true;
+	case SESS_ALIVE:
+	case SESS_CLOSING:
+		break;
+	default:
+		return false;
+	}
+	if (!probe || (sess_flags(s) & SESS_NOPROOF) || !surely_gone(v, idx))
+		return false;
+	lhi_point("session.proved");
+	/* a failed swap means that somebody else has decided: ask the word */
+	if (sh64_cas(&se->state, s, sess_make(SESS_DEAD, 0, sess_inc(s))))
+		return true;
+	s = sh64_load(&se->state);
+	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
+}
+
+/*
+ * Give back all claims of incarnations of record idx up to `inc`, which is
+ * dead; the caller holds its recycle byte.  Idempotent.
+ */
+static int
+bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
+{
+	for (uint32_t ch = 1; ch < v->geo.n_chunks; ch++) {
+		uint64_t owner = sh64_load(&v->chunks[ch].owner);
+		int error;
+
+		if (owner == 0 || sid_idx(owner) != idx ||
+		    sid_inc(owner) > inc)
+			continue;
+		for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+			error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
+			if (error != 0)
+				return error;
+		}
+		(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
+	}
+	return 0;
+}
+
+/*
+ * With the recycle byte of a record held: make the record DEAD if it is not
+ * in use by anyone, and bury it.  1 done; 0 it is alive after all.
+ */
+static int
+lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
+{
+	struct shm_session *se = &v->sessions[idx];
+	uint64_t s = sh64_load(&se->state);
+	int error;
+
+	switch (sess_st(s)) {
+	case SESS_ALIVE:
+	case SESS_CLOSING:
+		if ((sess_flags(s) & SESS_NOPROOF) || !surely_gone(v, idx))
+			return 0;
+		lhi_point("session.proved");
+		if (!sh64_cas(&se->state, s,
+		    sess_make(SESS_DEAD, 0, sess_inc(s))) &&
+		    sess_st(sh64_load(&se->state)) != SESS_DEAD)
+			return 0;
+		break;
+	case SESS_UNUSED:
+	case SESS_RESERVED:
+	case SESS_DEAD:
+		break;
+	default:
+		return 0;
+	}
+	*inc = sess_inc(s);
+	error = bury(v, idx, *inc);
+	return error != 0 ? error : 1;
+}
+
+static void
+describe(struct shm_session *se, const char *application)
+{
+	struct stat st;
+
+	sh32_store_rlx(&se->pid, (uint32_t)getpid());
+	sh32_store_rlx(&se->uid, (uint32_t)getuid());
+	sh64_store_rlx(&se->pidns_ino,
+	    stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0);
+	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns());
+	/* only diagnostics: a reader may see a mixture and prints it safely */
+	memset(se->application, 0, sizeof(se->application));
+	(void)snprintf(se->application, sizeof(se->application), "%s",
+	    application);
+}
+
+static void
+unlock_byte(int fd, off_t byte)
+{
+	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET,
+	    .l_start = byte, .l_len = 1 };
+
+	(void)fcntl(fd, F_OFD_SETLK, &fl);
+}
+
+/* Make record idx ours.  1 done, 0 not to be had, -errno. */
+static int
+take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
+    uint64_t *sid, void **pin)
+{
+	struct shm_session *se = &v->sessions[idx];
+	unsigned flags = 0;
+	uint64_t inc;
+	int got;
+
+	got = lhi_byte_lock(fd, recycle_byte(idx));
+	if (got == -EAGAIN)
+		return 0;
+	if (got != 0)
+		return lhi_fail(got, "cannot lock a byte of %s (error %d)",
+		    v->path, -got);
+	got = lay_to_rest(v, idx, &inc);
+	if (got != 1) {
+		unlock_byte(fd, recycle_byte(idx));
+		return got;
+	}
+	inc++;
+	sh64_store(&se->state, sess_make(SESS_RESERVED, 0, inc));
+	lhi_point("session.reserved");
+	if (lhi_byte_lock(fd, live_byte(idx)) != 0) {
+		/* an old owner that has not been torn down yet */
+		unlock_byte(fd, recycle_byte(idx));
+		return 0;
+	}
+	*pin = lhi_byte_pin(fd);
+	if (*pin == NULL) {
+		unlock_byte(fd, live_byte(idx));
+		unlock_byte(fd, recycle_byte(idx));
+		return lhi_fail(-ENOMEM, "cannot map a page of %s", v->path);
+	}
+	/* self-test: does another description see our lock? */
+	got = probe_fd(v);
+	if (got < 0 || lhi_byte_held(got, live_byte(idx)) != 1)
+		flags |= SESS_NOPROOF;
+	describe(se, application);
+	*sid = sid_make(inc, idx);
+	lhi_point("session.described");
+	sh64_store(&se->state, sess_make(SESS_ALIVE, flags, inc));
+	return 1;
+}
+
+int
+lhi_session_begin(struct lhi_view *v, int fd, const char *application,
+    uint64_t *sid, void **pin)
+{
+	uint32_t n = v->geo.max_sessions;
+
+	/* first the ones that are surely free, then those that may be dead */
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < n; i++) {
+			unsigned st = sess_st(sh64_load(
+			    &v->sessions[i].state));
+			bool in_use = st == SESS_ALIVE || st == SESS_CLOSING;
+			int got;
+
+			if (in_use != (pass == 1) || st == SESS_NAMED ||
+			    (in_use && !surely_gone(v, i)))
+				continue;
+			got = take(v, fd, i, application, sid, pin);
+			if (got != 0)
+				return got < 0 ? got : 0;
+		}
+	}
+	return lhi_fail(-ENOSPC, "all %u sessions of %s are in use by living "
+	    "processes: close some, or create a table with more sessions", n,
+	    v->path);
+}
+
+void
+lhi_session_closing(struct lhi_view *v, uint64_t sid)
+{
+	struct shm_session *se = &v->sessions[sid_idx(sid)];
+	uint64_t s = sh64_load(&se->state);
+
+	if (sess_st(s) == SESS_ALIVE && sess_inc(s) == sid_inc(sid))
+		(void)sh64_cas(&se->state, s,
+		    sess_make(SESS_CLOSING, sess_flags(s), sess_inc(s)));
+}
+
+void
+lhi_session_end(struct lhi_view *v, uint64_t sid)
+{
+	struct shm_session *se = &v->sessions[sid_idx(sid)];
+	uint64_t s = sh64_load(&se->state);
+
+	if (sess_st(s) == SESS_CLOSING && sess_inc(s) == sid_inc(sid))
+		(void)sh64_cas(&se->state, s,
+		    sess_make(SESS_UNUSED, 0, sess_inc(s)));
+}
+
+unsigned
+lhi_session_sweep(struct lhi_view *v)
+{
+	int saved = errno;
+	unsigned buried = 0;
+	struct stat st;
+	int fd = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	void *pin = NULL;
+
+	/* pinned like a session's: nobody's closefrom() ends our turn */
+	if (fd >= 0 && is_object(v, fd, &st))
+		pin = lhi_byte_pin(fd);
+	for (uint32_t i = 0; pin != NULL && i < v->geo.max_sessions; i++) {
+		uint64_t inc, s = sh64_load(&v->sessions[i].state);
+		bool dead = sess_st(s) == SESS_DEAD ||
+		    ((sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING)
+		    && surely_gone(v, i));
+
+		if (!dead || lhi_byte_lock(fd, recycle_byte(i)) != 0)
+			continue;
+		if (lay_to_rest(v, i, &inc) == 1)
+			buried++;
+		unlock_byte(fd, recycle_byte(i));
+	}
+	if (pin != NULL)
+		lhi_byte_unpin(pin);
+	if (fd >= 0)
+		(void)close(fd);
+	errno = saved;
+	return buried;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Sessions: who is alive or dead behind leases.  See session.c. */
+#ifndef LHI_SESSION_H
+#define LHI_SESSION_H
+
+#include "shm/view.h"
+
+/*
+ * Take a free session record for this address space.  `fd` is a description of
+ * the object opened for this alone: it takes the record's byte locks, and
+ * *pin then holds them; the caller closes it.  0; -ENOSPC; -errno.
+ */
+int lhi_session_begin(struct lhi_view *v, int fd, const char *application,
+    uint64_t *sid, void **pin);
+
+/* ALIVE -> CLOSING: no new leases; death stays provable (C9). */
+void lhi_session_closing(struct lhi_view *v, uint64_t sid);
+
+/* CLOSING -> UNUSED; every claim has been given back; unpin after it. */
+void lhi_session_end(struct lhi_view *v, uint64_t sid);
+
+/*
+ * Is that session gone for ever?  With `probe`, asks the kernel when the record
+ * does not know yet, and makes the answer sticky.  False means alive or not
+ * known: only a deadline ends such a session's leases.
+ */
+bool lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe);
+
+/*
+ * Bury every session that is provably dead: free what it held, take it out of
+ * queues, give its claims back.  Number of sessions buried.
+ */
+unsigned lhi_session_sweep(struct lhi_view *v);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A mapped table as one attachment sees it: pointers to the arrays and counts
+ * that were checked once and are private from then on.  Every index that comes
+ * out of shared memory is compared with these counts before it is used (G12).
+ */
+#ifndef LHI_VIEW_H
+#define LHI_VIEW_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/bits.h"
+#include "shm/layout.h"
+
+struct lhi_view {
+	struct shm_header *hdr;
+	struct shm_session *sessions;
+	struct shm_chunk *chunks;
+	struct shm_claim *claims;
+	shm_u64 *buckets;
+	struct shm_slot *slots;
+	struct shm_long *longs;
+	struct lhi_geometry geo;
+	int64_t t0_ns;
+	uint32_t order;
+
+	dev_t dev;		/* which object this is */
+	ino_t ino;
+	_Atomic int probe_fd;	/* never takes a lock: see session.h */
+	char path[160];		/* of the object */
+};
+
+/* A walk longer than this is not a walk over a sound list. */
+static inline uint32_t
+lhi_hop_limit(const struct lhi_view *v)
+{
+	return v->geo.n_claims + 1;
+}
+
+static inline struct shm_claim *
+lhi_claim(const struct lhi_view *v, uint32_t idx)
+{
+	return idx >= SHM_CHUNK && idx < v->geo.n_claims ?
+	    &v->claims[idx] : NULL;
+}
+
+static inline struct shm_slot *
+lhi_slot(const struct lhi_view *v, uint32_t idx)
+{
+	return idx > 0 && idx < v->geo.n_slots ? &v->slots[idx] : NULL;
+}
+
+static inline uint32_t
+lhi_slot_idx(const struct lhi_view *v, const struct shm_slot *s)
+{
+	return (uint32_t)(s - v->slots);
+}
+
+static inline uint32_t
+lhi_claim_idx(const struct lhi_view *v, const struct shm_claim *c)
+{
+	return (uint32_t)(c - v->claims);
+}
+
+/* Session id that owns a claim: 0 when its chunk is nobody's. */
+static inline uint64_t
+lhi_claim_owner(const struct lhi_view *v, uint32_t idx)
+{
+	return sh64_load(&v->chunks[idx / SHM_CHUNK].owner);
+}
+
+/* Deadline units <-> the table's clock.  Rounded up: by less than 1.05 ms. */
+static inline uint64_t
+lhi_deadline(const struct lhi_view *v, int64_t ns)
+{
+	int64_t rel = ns - v->t0_ns + (INT64_C(1) << TICK_SHIFT) - 1;
+
+	if (rel < 0)
+		return 0;
+	rel >>= TICK_SHIFT;
+	return (uint64_t)rel > DEADLINE_MAX ? DEADLINE_MAX : (uint64_t)rel;
+}
+
+static inline int64_t
+lhi_deadline_ns(const struct lhi_view *v, uint64_t deadline)
+{
+	return v->t0_ns + (int64_t)(deadline << TICK_SHIFT);
+}
+
+/* The table is damaged: remember it there, say what was seen; -EUCLEAN. */
+int lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
+    __attribute__((cold));
+
+/* Was the object's name removed or given to another?  0 or -ESTALE. */
+int lhi_view_fresh(struct lhi_view *v);
+
+#endif
