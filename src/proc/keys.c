@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opened keys: a process-private hash table, read under urcu-bp and changed
+ * under lhi_proc_lock(); a closed handle is freed after a grace period, when no
+ * lookup can still be looking at it.
+ *
+ * The table has a fixed number of buckets, so liburcu starts no thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+#define _LGPL_SOURCE
+#include <urcu-bp.h>
+#include <urcu/rculfhash.h>
+#include "proc/keys.h"
+
+#define BUCKETS 1024
+
+static int
+is_name(struct cds_lfht_node *node, const void *name)
+{
+	const struct lh_key *k = caa_container_of(node, struct lh_key, node);
+	const struct lhi_name *n = name;
+
+	return k->hash == n->hash && strcmp(k->name, n->key) == 0;
+}
+
+static struct lh_key *
+look_up(struct lh *lh, const struct lhi_name *n)
+{
+	struct cds_lfht_iter iter;
+	struct cds_lfht_node *node;
+
+	cds_lfht_lookup(lh->keys, (unsigned long)n->hash, is_name, n, &iter);
+	node = cds_lfht_iter_get_node(&iter);
+	return node == NULL ? NULL :
+	    caa_container_of(node, struct lh_key, node);
+}
+
+int
+lhi_keys_begin(struct lh *lh)
+{
+	lh->keys = cds_lfht_new_flavor(BUCKETS, BUCKETS, BUCKETS, 0,
+	    &urcu_bp_flavor, NULL);
+	return lh->keys == NULL ? -1 : 0;
+}
+
+void
+lhi_keys_end(struct lh *lh)
+{
+	struct cds_lfht_iter iter;
+	struct lh_key *k;
+
+	if (lh->keys == NULL)
+		return;
+	urcu_bp_read_lock();
+	cds_lfht_for_each_entry(lh->keys, &iter, k, node) {
+		(void)cds_lfht_del(lh->keys, &k->node);
+		free(k);	/* closing: no other thread is inside */
+	}
+	urcu_bp_read_unlock();
+	(void)cds_lfht_destroy(lh->keys, NULL);
+	lh->keys = NULL;
+}
+
+struct lh_key *
+lhi_keys_find(struct lh *lh, const struct lhi_name *n)
+{
+	struct lh_key *k;
+	uint32_t refs = 0;
+
+	urcu_bp_read_lock();
+	k = look_up(lh, n);
+	if (k != NULL)
+		refs = __atomic_load_n(&k->refs, __ATOMIC_RELAXED);
+	/* a handle that has lost its last reference is not taken up again */
+	while (refs != 0 && !__atomic_compare_exchange_n(&k->refs, &refs,
+	    refs + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		;
+	urcu_bp_read_unlock();
+	return refs != 0 ? k : NULL;
+}
+
+struct lh_key *
+lhi_keys_add(struct lh *lh, const struct lhi_name *n,
+    const struct lhi_ref *ref)
+{
+	struct lh_key *k;
+
+	lhi_proc_lock();
+	k = lhi_keys_find(lh, n);
+	if (k == NULL) {
+		k = calloc(1, sizeof(*k) + n->len + 1);
+		if (k != NULL) {
+			k->lh = lh;
+			k->slot = ref->slot;
+			k->idx = ref->idx;
+			k->gen = ref->gen;
+			k->hash = n->hash;
+			k->refs = 1;
+			memcpy(k->name, n->key, n->len);
+			cds_lfht_node_init(&k->node);
+			urcu_bp_read_lock();
+			cds_lfht_add(lh->keys, (unsigned long)n->hash,
+			    &k->node);
+			urcu_bp_read_unlock();
+		}
+	}
+	lhi_proc_unlock();
+	return k;
+}
+
+void
+lhi_keys_drop(struct lh_key *k)
+{
+	bool last;
+
+	lhi_proc_lock();
+	last = __atomic_sub_fetch(&k->refs, 1, __ATOMIC_RELEASE) == 0;
+	if (last) {
+		urcu_bp_read_lock();
+		(void)cds_lfht_del(k->lh->keys, &k->node);
+		urcu_bp_read_unlock();
+	}
+	lhi_proc_unlock();
+	if (last) {
+		urcu_bp_synchronize_rcu();
+		free(k);
+	}
+}

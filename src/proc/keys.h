@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Opened keys of an attachment, by name.  See keys.c. */
+#ifndef LHI_KEYS_H
+#define LHI_KEYS_H
+
+#include "proc/lh.h"
+
+int lhi_keys_begin(struct lh *lh);
+void lhi_keys_end(struct lh *lh);
+
+/* The handle of that name with one more reference, or NULL. */
+struct lh_key *lhi_keys_find(struct lh *lh, const struct lhi_name *n);
+
+/* Make it, or find it made meanwhile; NULL: out of memory. */
+struct lh_key *lhi_keys_add(struct lh *lh, const struct lhi_name *n,
+    const struct lhi_ref *ref);
+
+/* One reference less; the last one frees it after a grace period. */
+void lhi_keys_drop(struct lh_key *k);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Process-wide lock and what fork means: see lh.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <urcu-bp.h>
+#include "base/error.h"
+#include "proc/lh.h"
+#include "proc/magazine.h"
+
+static pthread_mutex_t proc_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void lhi_proc_lock(void) { (void)pthread_mutex_lock(&proc_mutex); }
+void lhi_proc_unlock(void) { (void)pthread_mutex_unlock(&proc_mutex); }
+void lhi_cancel_lock(void) { (void)pthread_mutex_lock(&cancel_mutex); }
+void lhi_cancel_unlock(void) { (void)pthread_mutex_unlock(&cancel_mutex); }
+
+static void
+before_fork(void)
+{
+	lhi_proc_lock();
+	lhi_cancel_lock();
+	urcu_bp_before_fork();
+}
+
+static void
+after_fork_parent(void)
+{
+	urcu_bp_after_fork_parent();
+	lhi_cancel_unlock();
+	lhi_proc_unlock();
+}
+
+static void
+after_fork_child(void)
+{
+	urcu_bp_after_fork_child();
+	lhi_mag_child();
+	lhi_cancel_unlock();
+	lhi_proc_unlock();
+}
+
+static void
+begin(void)
+{
+	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+void
+lhi_proc_begin(void)
+{
+	(void)pthread_once(&once, begin);
+}
+
+int
+lhi_own(const struct lh *lh)
+{
+	if (lh == NULL)
+		return lhi_fail(-EINVAL, "no table was given (NULL)");
+	if (lh->anchor->tag != lh->tag)
+		return lhi_fail(-EPERM, "this handle belongs to the parent "
+		    "process: after fork, open the table again");
+	return 0;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Magazines: answers "which claim may this thread announce with, without asking
+ * anyone?"
+ *
+ * A chunk of 64 claims belongs to a session; its eight groups of 8 are handed to
+ * threads, one thread at a time.  A magazine has one group in use and others
+ * parked (a thread that holds more than 8 leases).  Only a magazine's thread
+ * takes claims from FREE and takes terminal ones back (C2), so neither needs a
+ * swap; a lease that another thread released is FREE in shared memory and is
+ * noticed when the owner runs out and looks through its groups.
+ *
+ * When a thread exits, its groups go to the attachment's pool, leases still out
+ * included; the next thread that takes the group takes over the look-out.
+ *
+ * Magazines lie in type-stable cells of fork-wiped memory that is never
+ * unmapped: a thread may still point at the magazine of an attachment that
+ * another thread closed, and finds it unused.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "proc/magazine.h"
+#include "shm/claim.h"
+
+#define ARENA_LEN (64 * 1024)
+#define CELL_LEN 512
+#define PARKED_LOOKS 4		/* groups looked through before a new one */
+
+_Static_assert(sizeof(struct lhi_mag) <= CELL_LEN, "magazine cell");
+
+__thread struct lhi_mag *lhi_mag_current
+    __attribute__((tls_model("initial-exec")));
+static __thread struct lhi_mag *mine	/* all of this thread's */
+    __attribute__((tls_model("initial-exec")));
+
+static struct lhi_mag *free_cells;
+static char *arena, *arena_end;
+static pthread_key_t exit_key;
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+
+struct lhi_mag *
+lhi_mag_cell(void)
+{
+	struct lhi_mag *m = free_cells;
+
+	if (m != NULL) {
+		free_cells = m->next;
+		memset(m, 0, sizeof(*m));
+		return m;
+	}
+	if (arena == arena_end) {
+		char *p = mmap(NULL, ARENA_LEN, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			return NULL;
+		if (madvise(p, ARENA_LEN, MADV_WIPEONFORK) != 0) {
+			(void)munmap(p, ARENA_LEN);
+			return NULL;
+		}
+		arena = p;
+		arena_end = p + ARENA_LEN;
+	}
+	m = (struct lhi_mag *)arena;
+	arena += CELL_LEN;
+	return m;
+}
+
+void
+lhi_mag_cell_free(struct lhi_mag *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->next = free_cells;
+	free_cells = m;
+}
+
+void
+lhi_mag_child(void)
+{
+	/* the cells are zeroed, lists through them are gone */
+	free_cells = NULL;
+	arena = arena_end = NULL;
+	mine = lhi_mag_current = NULL;
+}
+
+static struct lh *
+mag_lh(const struct lhi_mag *m)
+{
+	return __atomic_load_n(&m->lh, __ATOMIC_RELAXED);
+}
+
+static void
+mag_set_lh(struct lhi_mag *m, struct lh *lh)
+{
+	__atomic_store_n(&m->lh, lh, __ATOMIC_RELAXED);
+}
+
+/* Groups of m go to its attachment's pool. */
+static void
+give_up_groups(struct lhi_mag *m, struct lh *lh)
+{
+	struct lhi_group *g;
+
+	if (m->group != NULL) {
+		m->group->next = m->parked;
+		m->parked = m->group;
+		m->group = NULL;
+	}
+	while ((g = m->parked) != NULL) {
+		m->parked = g->next;
+		g->next = lh->pool;
+		lh->pool = g;
+	}
+	m->free = 0;
+}
+
+static void
+thread_exits(void *arg)
+{
+	struct lhi_mag *m, **p;
+
+	(void)arg;
+	lhi_proc_lock();
+	while ((m = mine) != NULL) {
+		struct lh *lh = mag_lh(m);
+
+		mine = m->next;
+		if (lh != NULL) {
+			give_up_groups(m, lh);
+			for (p = &lh->mags; *p != m; p = &(*p)->lh_next)
+				;
+			*p = m->lh_next;
+		}
+		lhi_mag_cell_free(m);
+	}
+	lhi_mag_current = NULL;
+	lhi_proc_unlock();
+}
+
+static void
+make_exit_key(void)
+{
+	(void)pthread_key_create(&exit_key, thread_exits);
+}
+
+void
+lhi_mag_detach_all(struct lh *lh)
+{
+	struct lhi_mag *m;
+	struct lhi_group *g;
+
+	while ((m = lh->mags) != NULL) {
+		lh->mags = m->lh_next;
+		give_up_groups(m, lh);
+		m->tag = 0;
+		m->lh_next = NULL;
+		mag_set_lh(m, NULL);
+	}
+	while ((g = lh->pool) != NULL) {
+		lh->pool = g->next;
+		free(g);
+	}
+}
+
+struct lhi_mag *
+lhi_mag_get(struct lh *lh)
+{
+	struct lhi_mag *m, *spare = NULL;
+
+	for (m = mine; m != NULL; m = m->next) {
+		if (mag_lh(m) == lh)
+			return lhi_mag_current = m;
+		if (mag_lh(m) == NULL)
+			spare = m;
+	}
+	(void)pthread_once(&exit_once, make_exit_key);
+	lhi_proc_lock();
+	m = spare != NULL ? spare : lhi_mag_cell();
+	if (m != NULL) {
+		if (m != spare) {
+			m->next = mine;
+			mine = m;
+			(void)pthread_setspecific(exit_key, m);
+		}
+		m->free = 0;
+		m->tick_sec = 0;
+		m->tick_nsec = -1;
+		m->sid = lh->sid;
+		m->tag = lh->tag;
+		m->tid = (uint32_t)syscall(SYS_gettid);
+		m->lh_next = lh->mags;
+		lh->mags = m;
+		mag_set_lh(m, lh);
+		lhi_mag_current = m;
+	}
+	lhi_proc_unlock();
+	return m;
+}
+
+uint64_t
+lhi_mag_claim_id(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_claim *c = &v->claims[ci];
+
+	return lid_make(ci, sh32_load_rlx(&c->epoch),
+	    state_seq(sh64_load(&c->state)));
+}
+
+/* Which claims of the group in use have come back? */
+static void
+look_through(struct lhi_mag *m)
+{
+	struct lhi_view *v = &m->lh->v;
+
+	for (uint32_t b = 0; b < SHM_GROUP; b++) {
+		if ((m->free & 1u << b) == 0 &&
+		    lhi_claim_reclaim(v, m->base + b))
+			lhi_mag_put(m, (int)b);
+	}
+}
+
+static void
+use_group(struct lhi_mag *m, struct lhi_group *g)
+{
+	struct lhi_view *v = &m->lh->v;
+
+	m->group = g;
+	m->base = g->base;
+	m->claims = &v->claims[g->base];
+	m->free = 0;
+	for (uint32_t b = 0; b < SHM_GROUP; b++) {
+		m->rec[b].id = 0;	/* leases from before go the slow way */
+		sh32_store_rlx(&m->claims[b].tid, m->tid);
+	}
+	look_through(m);
+}
+
+/* Under lhi_proc_lock(): a group that no thread has. */
+static int
+new_group(struct lh *lh, struct lhi_group **out)
+{
+	struct lhi_group *g = lh->pool;
+	int ch;
+
+	if (g != NULL) {
+		lh->pool = g->next;
+		*out = g;
+		return 0;
+	}
+	ch = lhi_chunk_take(&lh->v, lh->sid);
+	if (ch < 0)
+		return ch;
+	for (uint32_t i = 0; i < SHM_CHUNK / SHM_GROUP; i++) {
+		g = malloc(sizeof(*g));
+		if (g == NULL)
+			break;	/* the rest lies idle until close */
+		g->base = (uint32_t)ch * SHM_CHUNK + i * SHM_GROUP;
+		g->next = lh->pool;
+		lh->pool = g;
+	}
+	g = lh->pool;
+	if (g == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	lh->pool = g->next;
+	*out = g;
+	return 0;
+}
+
+/* Put the group in use behind the parked ones and use the first of those. */
+static void
+rotate(struct lhi_mag *m)
+{
+	struct lhi_group *g = m->parked, **tail;
+
+	m->parked = g->next;
+	for (tail = &m->parked; *tail != NULL; tail = &(*tail)->next)
+		;
+	m->group->next = NULL;
+	*tail = m->group;
+	use_group(m, g);
+}
+
+static int
+refill(struct lhi_mag *m)
+{
+	struct lhi_group *g = NULL, *first;
+	int error, looks;
+
+	if (m->group != NULL) {
+		look_through(m);
+		for (looks = 0; m->free == 0 && m->parked != NULL &&
+		    looks < PARKED_LOOKS; looks++)
+			rotate(m);
+		if (m->free != 0)
+			return 0;
+	}
+	/* a pooled group may have all its leases out: keep it, take the next */
+	do {
+		lhi_proc_lock();
+		error = new_group(m->lh, &g);
+		lhi_proc_unlock();
+		if (error != 0)
+			break;
+		if (m->group != NULL) {
+			m->group->next = m->parked;
+			m->parked = m->group;
+		}
+		use_group(m, g);
+	} while (m->free == 0);
+	if (error == 0 || m->group == NULL)
+		return error;
+	/* nothing new to be had: look through everything we have */
+	first = m->group;
+	do {
+		if (m->parked == NULL)
+			break;
+		rotate(m);
+	} while (m->free == 0 && m->group != first);
+	return m->free != 0 ? 0 : error;
+}
+
+int
+lhi_mag_take(struct lhi_mag *m)
+{
+	int bit, error;
+
+	if (m->free == 0) {
+		error = refill(m);
+		if (error != 0)
+			return error;
+	}
+	bit = __builtin_ctz(m->free);
+	m->free &= m->free - 1;
+	return bit;
+}
+
+void
+lhi_mag_put(struct lhi_mag *m, int bit)
+{
+	m->rec[bit].id = lhi_mag_claim_id(&m->lh->v, m->base + (uint32_t)bit);
+	m->free |= 1u << bit;
+}
+
+void
+lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts)
+{
+	struct lhi_view *v = &m->lh->v;
+
+	m->tick_sec = ts->tv_sec;
+	m->tick_nsec = ts->tv_nsec;
+	m->now_ns = lhi_timespec_ns(ts);
+	m->deadline = lhi_deadline(v, m->now_ns + DEFAULT_TTL_MS * NS_PER_MS);
+	m->expires_ns = lhi_deadline_ns(v, m->deadline);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Magazines: a thread's claims.  See magazine.c. */
+#ifndef LHI_MAGAZINE_H
+#define LHI_MAGAZINE_H
+
+#include "proc/lh.h"
+
+/* A cell of fork-wiped memory (zeroed), or NULL.  Under lhi_proc_lock(). */
+struct lhi_mag *lhi_mag_cell(void);
+void lhi_mag_cell_free(struct lhi_mag *m);
+
+/* In a forked child: forget what the parent had. */
+void lhi_mag_child(void);
+
+/* This thread's magazine of the attachment; NULL: out of memory. */
+struct lhi_mag *lhi_mag_get(struct lh *lh);
+
+/*
+ * Take a free claim out of it: its bit (0..7), or -ENOSPC, -ENOMEM.  rec[bit]
+ * has the id of its last use.
+ */
+int lhi_mag_take(struct lhi_mag *m);
+
+/* Put it back: its state is FREE. */
+void lhi_mag_put(struct lhi_mag *m, int bit);
+
+/* The id of a claim's present or last use, from shared memory. */
+uint64_t lhi_mag_claim_id(struct lhi_view *v, uint32_t ci);
+
+/* lh_close(): detach every magazine.  Under lhi_proc_lock(). */
+void lhi_mag_detach_all(struct lh *lh);
+
+/* Look at the coarse clock. */
+void lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One mapping a table and process: attachments of one table share its base
+ * address, so that what threads do through different attachments is, to a race
+ * detector, done to the same memory.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "proc/map.h"
+
+struct lhi_map {
+	struct lhi_map *next;
+	dev_t dev;
+	ino_t ino;
+	char *base;
+	size_t len;
+	unsigned refs;
+};
+
+static struct lhi_map *maps;	/* under lhi_proc_lock() */
+
+struct lhi_map *
+lhi_map_get(int fd, const struct lhi_object_id *id,
+    const struct lhi_geometry *g)
+{
+	struct lhi_map *m;
+
+	for (m = maps; m != NULL; m = m->next) {
+		if (m->dev == id->dev && m->ino == id->ino) {
+			m->refs++;
+			return m;
+		}
+	}
+	m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		return NULL;
+	m->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    fd, 0);
+	if (m->base == MAP_FAILED) {
+		free(m);
+		return NULL;
+	}
+	m->dev = id->dev;
+	m->ino = id->ino;
+	m->len = g->object_len;
+	m->refs = 1;
+	m->next = maps;
+	maps = m;
+	return m;
+}
+
+void
+lhi_map_put(struct lhi_map *m)
+{
+	struct lhi_map **p;
+
+	if (--m->refs > 0)
+		return;
+	for (p = &maps; *p != m; p = &(*p)->next)
+		;
+	*p = m->next;
+	(void)munmap(m->base, m->len);
+	free(m);
+}
+
+void
+lhi_map_view(const struct lhi_map *m, const struct lhi_geometry *g,
+    struct lhi_view *v)
+{
+	v->geo = *g;
+	v->hdr = (struct shm_header *)m->base;
+	v->sessions = (struct shm_session *)(m->base + g->sessions_off);
+	v->chunks = (struct shm_chunk *)(m->base + g->chunks_off);
+	v->claims = (struct shm_claim *)(m->base + g->claims_off);
+	v->buckets = (shm_u64 *)(m->base + g->buckets_off);
+	v->slots = (struct shm_slot *)(m->base + g->slots_off);
+	v->longs = (struct shm_long *)(m->base + g->long_off);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* One mapping a table and process, however many attachments use it. */
+#ifndef LHI_MAP_H
+#define LHI_MAP_H
+
+#include "shm/object.h"
+
+struct lhi_map;
+
+/* Under lhi_proc_lock().  The map, or NULL: out of address space. */
+struct lhi_map *lhi_map_get(int fd, const struct lhi_object_id *id,
+    const struct lhi_geometry *g);
+void lhi_map_put(struct lhi_map *m);
+
+/* Point a view's arrays into the map. */
+void lhi_map_view(const struct lhi_map *m, const struct lhi_geometry *g,
+    struct lhi_view *v);
+
+#endif
