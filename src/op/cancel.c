@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cancelling: a switch in the caller's memory, and the list of the waits that
+ * were given it.  The list is guarded by a process-private mutex; a waiter is
+ * on it only while it waits, so that a switch may be thrown at any time.
+ *
+ *	opaque[0]	1: thrown
+ *	opaque[1]	first lhi_canceller
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/acquire.h"
+#include "prim/futex.h"
+
+bool
+lhi_cancelled(const struct lh_cancel *c)
+{
+	return c != NULL && __atomic_load_n(&c->opaque[0], __ATOMIC_SEQ_CST);
+}
+
+void
+lhi_cancel_join(struct lh_cancel *c, struct lhi_canceller *me, shm_u32 *park)
+{
+	if (c == NULL)
+		return;
+	lhi_cancel_lock();
+	me->park = park;
+	me->next = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
+	c->opaque[1] = (uintptr_t)me;
+	lhi_cancel_unlock();
+}
+
+void
+lhi_cancel_leave(struct lh_cancel *c, struct lhi_canceller *me)
+{
+	struct lhi_canceller *p;
+
+	if (c == NULL)
+		return;
+	lhi_cancel_lock();
+	p = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
+	if (p == me) {
+		c->opaque[1] = (uintptr_t)me->next;
+	} else {
+		while (p->next != me)
+			p = p->next;
+		p->next = me->next;
+	}
+	lhi_cancel_unlock();
+}
+
+int
+lh_cancel(struct lh_cancel *c)
+{
+	struct lhi_canceller *p;
+
+	if (c == NULL)
+		return lhi_fail(-EINVAL, "no switch was given (NULL)");
+	lhi_cancel_lock();
+	__atomic_store_n(&c->opaque[0], 1, __ATOMIC_SEQ_CST);
+	p = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
+	for (; p != NULL; p = p->next) {
+		/* pairs with: the waiter's swap of park before its last look */
+		if (sh32_xchg(p->park, PARK_AWAKE) != PARK_AWAKE)
+			lhi_futex_wake(p->park);
+	}
+	lhi_cancel_unlock();
+	return 0;
+}

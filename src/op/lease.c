@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Release, extend, verify: what the presenter of a lease may do.
+ *
+ * All of them compare before they change (G11).  The lease says which claim,
+ * which use of it, and which token; the lock word of its grant follows from
+ * these.  Release swaps exactly that word; extend swaps exactly the claim's
+ * state, in the use the lease is of (C1).  Whoever comes too late therefore
+ * fails, and changes nothing.
+ *
+ * Release.  Only the winner of the word's swap touches the claim (C2).  In the
+ * thread whose magazine has the claim a store suffices, because only that thread
+ * could use it again; any other thread swaps it and leaves the rest to the
+ * owner.  A crash after the word's swap leaves a HELD claim that no word names:
+ * normal, and buried with its session; nobody waits for it.
+ *
+ * Extend.  The deadline is moved by a swap of the state that an expirer swaps
+ * too.  It counts only if the clock, read after the swap, has not reached the
+ * old deadline; a win that came too late is undone, by making the lease expired
+ * (C11, G3).
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/fence.h"
+#include "op/lease.h"
+#include "prim/futex.h"
+#include "proc/magazine.h"
+#include "shm/claim.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+
+#define COARSE_MARGIN_NS (50 * NS_PER_MS)
+
+int
+lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
+{
+	int error = lhi_own(lh);
+
+	if (error != 0)
+		return error;
+	if (l == NULL)
+		return lhi_fail(-EINVAL, "no lease was given (NULL)");
+	if (l->opaque[1] == LEASE_RELEASED && l->id[0] == lh->sid)
+		return -EALREADY;
+	h->slot = lhi_slot(&lh->v, (uint32_t)l->opaque[0]);
+	h->ci = lid_claim(l->id[1]);
+	h->claim = lhi_claim(&lh->v, h->ci);
+	if (l->id[0] == 0 || h->slot == NULL || h->claim == NULL ||
+	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
+	    l->mode != LH_EXCLUSIVE)
+		return lhi_fail(-EINVAL, "this is not a lease: it was never "
+		    "acquired, or was changed");
+	if (l->id[0] != lh->sid)
+		return lhi_fail(-EPERM, "this lease belongs to another session: "
+		    "present it through the attachment that acquired it");
+	if (l->opaque[1] != lh->tag)
+		return lhi_fail(-EINVAL, "this is not a lease: it was changed");
+	h->word = word_make(WORD_X, h->ci, l->token);
+	return 0;
+}
+
+bool
+lhi_lease_current(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st)
+{
+	if (lhi_mutant(1))
+		return state_st(st) == ST_HELD;
+	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
+	    state_st(st) == ST_HELD && state_seq(st) == lid_seq(l->id[1]) &&
+	    sh32_load_rlx(&h->claim->epoch) == lid_epoch(l->id[1]) &&
+	    sh32_load_rlx(&h->claim->slot) == (uint32_t)l->opaque[0] &&
+	    sh32_load_rlx(&h->claim->gen) == l->opaque[0] >> 32 &&
+	    lhi_lock_token(h->slot, h->word) == l->token;
+}
+
+int
+lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
+{
+	char key[SHM_KEY_MAX + 1];
+
+	if (lhi_slot_key(&lh->v, h->slot, key) == 0)
+		key[0] = '\0';
+	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it was "
+	    "released, or ran out, and the key may be somebody else's; stop "
+	    "using what it guards, and acquire again", key);
+}
+
+/* Everything but the fast path below. */
+static __attribute__((noinline)) int
+release_slow(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_held h;
+	struct lhi_mag *m;
+	uint64_t st;
+	int error = lhi_lease_check(lh, l, &h);
+
+	if (error != 0)
+		return error == -EALREADY ? 0 : error;
+	st = sh64_load(&h.claim->state);
+	if (!lhi_lease_current(lh, l, &h, st) ||
+	    !sh64_cas(&h.slot->word, h.word,
+	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(h.word)))) {
+		if (lhi_mutant(2))
+			sh64_store(&h.claim->state,
+			    state_make(ST_FREE, state_seq(st), 0));
+		return lhi_lease_lost(lh, &h);
+	}
+	lhi_point("release.word_freed");
+	/* an extension may be under way: follow the state */
+	while (st = sh64_load(&h.claim->state),
+	    state_st(st) == ST_HELD && state_seq(st) == lid_seq(l->id[1])) {
+		if (sh64_cas(&h.claim->state, st,
+		    state_make(ST_FREE, state_seq(st), 0))) {
+			error = 1;
+			break;
+		}
+	}
+	m = lhi_mag_get(lh);
+	if (error == 1 && m != NULL && m->group != NULL &&
+	    h.ci - m->base < SHM_GROUP)
+		lhi_mag_put(m, (int)(h.ci - m->base));
+	lhi_queue_kick(&lh->v, h.slot);
+	if (error != 1)
+		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
+	l->opaque[1] = LEASE_RELEASED;
+	return 0;
+}
+
+int
+lh_release(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct shm_claim *c;
+	struct shm_slot *s;
+	struct lhi_rec *r;
+	uint64_t w, st;
+	uint32_t bit;
+
+	if (unlikely(l == NULL || m == NULL || m->lh != lh ||
+	    l->opaque[1] != m->tag))
+		return release_slow(lh, l);
+	bit = lid_claim(l->id[1]) - m->base;
+	if (unlikely(bit >= SHM_GROUP))
+		return release_slow(lh, l);
+	r = &m->rec[bit];
+	s = r->slot;
+	w = r->word;
+	if (unlikely(r->id != l->id[1] || r->token != l->token ||
+	    l->id[0] != m->sid || (m->free & 1u << bit) != 0))
+		return release_slow(lh, l);
+	if (unlikely(!sh64_cas(&s->word, w, word_make(WORD_FREE,
+	    CAUSE_RELEASED, word_ver(w)))))
+		return release_slow(lh, l);		/* says why */
+	lhi_point("release.word_freed");
+	c = &m->claims[bit];
+	st = sh64_load_rlx(&c->state);
+	if (unlikely(state_st(st) != ST_HELD)) {
+		if (link_idx(sh64_load_sc(&s->waitq)) != 0)
+			lhi_queue_kick(&lh->v, s);
+		l->opaque[1] = LEASE_RELEASED;
+		return lhi_fail(-ESTALE, "the lease had run out; the key is "
+		    "free now");
+	}
+	sh64_store(&c->state, state_make(ST_FREE, state_seq(st), 0)); /* 5 */
+	m->free |= 1u << bit;
+	l->opaque[1] = LEASE_RELEASED;
+	/* pairs with: queue insert, then the waiter's look at the word */
+	if (unlikely(link_idx(sh64_load_sc(&s->waitq)) != 0))
+		lhi_queue_kick(&lh->v, s);
+	return 0;
+}
+
+/* A moment that is surely not before now, as cheap as `until` allows. */
+static int64_t
+surely_now(const struct timespec *coarse, int64_t until)
+{
+	int64_t t = lhi_timespec_ns(coarse);
+
+	return until - t > COARSE_MARGIN_NS ? t : lhi_now_ns();
+}
+
+static __attribute__((noinline)) int
+extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+{
+	struct lhi_held h;
+	int error = lhi_lease_check(lh, l, &h);
+
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
+	if (error != 0)
+		return error;
+	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
+		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to 30 days",
+		    (long long)ttl_ms);
+	for (;;) {
+		uint64_t st = sh64_load(&h.claim->state), later, w;
+		int64_t now = lhi_now_ns();
+		int64_t old = lhi_deadline_ns(&lh->v, state_deadline(st));
+
+		if (!lhi_lease_current(lh, l, &h, st) ||
+		    sh64_load(&h.slot->word) != h.word)
+			return lhi_lease_lost(lh, &h);
+		lhi_point("extend.checked");
+		if (now >= old) {
+			(void)lhi_lock_settle(&lh->v, h.slot, now, false, &w);
+			return lhi_lease_lost(lh, &h);
+		}
+		later = state_make(ST_HELD, state_seq(st),
+		    lhi_deadline(&lh->v, now + ttl_ms * NS_PER_MS));
+		if (lhi_mutant(1)) /* its seq is constant: no proof of use */
+			st = sh64_load(&h.claim->state);
+		if (!sh64_cas(&h.claim->state, st, later))
+			continue;			/* 7 */
+		lhi_point("extend.swapped");
+		if (!lhi_mutant(11) && lhi_now_ns() >= old) {
+			(void)sh64_cas(&h.claim->state, later,
+			    state_make(ST_EXPIRED, state_seq(st), 0));
+			(void)lhi_lock_settle(&lh->v, h.slot, lhi_now_ns(),
+			    false, &w);
+			return lhi_lease_lost(lh, &h);
+		}
+		if (sh64_load(&h.slot->word) != h.word)
+			return lhi_lease_lost(lh, &h);
+		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
+		return 0;
+	}
+}
+
+/*
+ * The fast path, for a lease that this thread acquired and that has long to
+ * live: the magazine proves which use of which claim it is, so that the state's
+ * swap is all there is to do; the coarse clock is read once, after it.
+ */
+int
+lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	uint64_t st, later;
+	struct shm_claim *c;
+	struct timespec ts;
+	uint32_t bit;
+	int64_t old;
+
+	if (unlikely(l == NULL || m == NULL || m->lh != lh ||
+	    l->opaque[1] != m->tag || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS))
+		return extend_slow(lh, l, ttl_ms);
+	bit = lid_claim(l->id[1]) - m->base;
+	if (unlikely(bit >= SHM_GROUP || m->rec[bit].id != l->id[1] ||
+	    m->rec[bit].token != l->token || l->id[0] != m->sid ||
+	    (m->free & 1u << bit) != 0 || lhi_mutant(1) || lhi_mutant(11)))
+		return extend_slow(lh, l, ttl_ms);
+	c = &m->claims[bit];
+	st = sh64_load(&c->state);
+	if (unlikely(state_st(st) != ST_HELD ||
+	    state_seq(st) != lid_seq(l->id[1])))
+		return extend_slow(lh, l, ttl_ms);
+	later = ttl_ms == DEFAULT_TTL_MS ? m->deadline :
+	    lhi_deadline(&lh->v, m->now_ns + ttl_ms * NS_PER_MS);
+	later = state_make(ST_HELD, state_seq(st), later);
+	if (unlikely(!sh64_cas(&c->state, st, later)))
+		return extend_slow(lh, l, ttl_ms);
+	lhi_point("extend.swapped");
+	lhi_coarse(&ts);
+	old = lhi_deadline_ns(&lh->v, state_deadline(st));
+	if (unlikely(ts.tv_nsec != m->tick_nsec || ts.tv_sec != m->tick_sec ||
+	    old - m->now_ns <= COARSE_MARGIN_NS)) {
+		lhi_mag_tick(m, &ts);
+		if (surely_now(&ts, old) >= old) {
+			(void)sh64_cas(&c->state, later,
+			    state_make(ST_EXPIRED, state_seq(st), 0));
+			return extend_slow(lh, l, ttl_ms);	/* says lost */
+		}
+		/* the deadline was counted from an old tick: move it on */
+		return extend_slow(lh, l, ttl_ms);
+	}
+	l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
+	return 0;
+}
+
+int
+lh_verify(struct lh *lh, const struct lh_lease *l)
+{
+	struct lhi_held h;
+	uint64_t st, w;
+	int64_t now;
+	int error = lhi_lease_check(lh, l, &h);
+
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
+	if (error != 0)
+		return error;
+	st = sh64_load(&h.claim->state);
+	if (!lhi_lease_current(lh, l, &h, st) ||
+	    sh64_load(&h.slot->word) != h.word)
+		return lhi_lease_lost(lh, &h);
+	now = lhi_now_ns();
+	if (now >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
+		/* make it so before saying it (G3) */
+		(void)lhi_lock_settle(&lh->v, h.slot, now, false, &w);
+		return lhi_lease_lost(lh, &h);
+	}
+	return 0;
+}
+
+int
+lh_verify_token(struct lh *lh, const char *key, uint64_t token)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+	uint64_t w, st;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_name_set(&n, key);
+	if (error != 0)
+		return error;
+	if (token == 0 || token > (uint64_t)TOKEN_MAX)
+		return lhi_fail(-EINVAL, "%llu is not a fence token",
+		    (unsigned long long)token);
+	error = lhi_slot_find(&lh->v, &n, &ref);
+	if (error < 0)
+		return error;
+	if (error == 1) {
+		error = lhi_lock_settle(&lh->v, ref.slot, lhi_now_ns(), true,
+		    &w);
+		if (error != 0)
+			return error;
+		if (word_mode(w) == WORD_X &&
+		    lhi_lock_token(ref.slot, w) == token) {
+			st = sh64_load(&lh->v.claims[word_idx(w)].state);
+			/* the clock last: a stop before this makes it "no" */
+			if (sh64_load(&ref.slot->word) == w && lhi_now_ns() <
+			    lhi_deadline_ns(&lh->v, state_deadline(st)))
+				return 0;
+			(void)lhi_lock_settle(&lh->v, ref.slot, lhi_now_ns(),
+			    false, &w);
+		}
+	}
+	return lhi_fail(-ESTALE, "token %llu is not the one of the present "
+	    "lease on '%.64s'", (unsigned long long)token, key);
+}

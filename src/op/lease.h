@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* A presented lease, checked.  See lease.c. */
+#ifndef LHI_LEASE_H
+#define LHI_LEASE_H
+
+#include "op/acquire.h"
+
+/* Where a lease's grant is: all indexes in range, nothing else proved. */
+struct lhi_held {
+	struct shm_slot *slot;
+	struct shm_claim *claim;
+	uint32_t ci;
+	uint64_t word;		/* the lock word of this grant */
+};
+
+/*
+ * Is this a lease of this attachment?  0; -EINVAL (not a lease, or not in
+ * range), -EPERM (another session's, or a forked child); -EALREADY: this struct
+ * was released.
+ */
+int lhi_lease_check(struct lh *lh, const struct lh_lease *l,
+    struct lhi_held *h);
+
+/*
+ * Is the claim, in state st, in the use that this lease is of?  (id in full:
+ * epoch and seq; and the token in full.)
+ */
+bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st);
+
+/* "It was lost": -ESTALE with a sentence. */
+int lhi_lease_lost(struct lh *lh, const struct lhi_held *h);
+
+#endif

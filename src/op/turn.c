@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Turns: answers "may I take the free lock, and if not, is whoever may really
+ * coming?"
+ *
+ * Order is policy, not safety.  The first eligible waiter is the first in the
+ * queue that is neither gone nor suspect.  A newcomer may go before it if it has
+ * the higher priority, or if the table's order lets it overtake: always
+ * (barge), or until the first waiter says that it starves (bounded).
+ *
+ * A first waiter that does not take a free lock is woken again; a dead one is
+ * removed by proof; a stopped one is made suspect as soon as its thread is seen
+ * to be stopped; one that cannot be seen (another pid namespace) after two looks
+ * 3 ms apart; and one that is seen running after 30 ms, in case what is seen is
+ * not it.  Suspicion passes over it, no more: it clears the bit when it runs
+ * (C5), and is in its old place again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <leasehold/table.h>
+#include "base/clock.h"
+#include "op/turn.h"
+#include "shm/queue.h"
+
+#define BLIND_NS (5 * NS_PER_MS)	/* two looks, 3 ms apart */
+#define RUNNING_NS (30 * NS_PER_MS)
+
+int
+lhi_turn_mine(struct lhi_turn *t, bool probe)
+{
+	struct shm_claim *f;
+	uint32_t priority;
+	int error;
+
+	error = lhi_queue_first(t->v, t->s, t->queued ? t->ci : 0, probe,
+	    &t->first);
+	if (error != 0)
+		return error;
+	if (t->first == 0 || (t->queued && t->first == t->ci))
+		return 1;
+	if (t->queued)
+		return 0;
+	f = &t->v->claims[t->first];
+	priority = sh32_load_rlx(&f->priority);
+	if (t->priority != priority)
+		return t->priority > priority;
+	switch (t->v->order) {
+	case LH_ORDER_BARGE:
+		return 1;
+	case LH_ORDER_BOUNDED:
+		return !(sh32_load(&f->wflags) & WAITER_STARVING);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Is the thread behind a claim stopped?  1, 0, or -1: cannot be seen.  What is
+ * read here decides only about order, so that a recycled pid does no harm.
+ */
+static int
+thread_stopped(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t owner = lhi_claim_owner(v, ci);
+	char path[64], text[128], *p;
+	struct shm_session *se;
+	struct stat st;
+	ssize_t n;
+	int fd;
+
+	if (sid_idx(owner) >= v->geo.max_sessions)
+		return -1;
+	se = &v->sessions[sid_idx(owner)];
+	if (stat("/proc/self/ns/pid", &st) != 0 ||
+	    st.st_ino != sh64_load_rlx(&se->pidns_ino))
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/stat",
+	    sh32_load_rlx(&se->pid), sh32_load_rlx(&v->claims[ci].tid));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	p = strrchr(text, ')');
+	if (p == NULL || p[1] != ' ')
+		return -1;
+	return p[2] == 'T' || p[2] == 't';
+}
+
+bool
+lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
+{
+	int saved = errno, stopped;
+	int64_t idle_ns;
+
+	if (t->first == 0)
+		return true;
+	if (w != t->idle_word || t->first != t->idle_first) {
+		t->idle_word = w;
+		t->idle_first = t->first;
+		t->idle_since_ns = now_ns;
+	}
+	idle_ns = now_ns - t->idle_since_ns;
+	lhi_queue_kick(t->v, t->s);
+	stopped = thread_stopped(t->v, t->first);
+	errno = saved;
+	if (stopped == 1 || (stopped < 0 && idle_ns >= BLIND_NS) ||
+	    idle_ns >= RUNNING_NS) {
+		lhi_queue_suspect(t->v, t->s, t->first);
+		lhi_point("turn.suspected");
+		lhi_queue_kick(t->v, t->s);
+		return true;
+	}
+	return false;
+}
+
+struct place_walk {
+	uint32_t ci;
+	uint64_t owner;
+	struct lhi_place *place;
+};
+
+static bool
+count_ahead(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct place_walk *p = arg;
+
+	if (ci == p->ci)
+		return false;
+	p->place->ahead++;
+	if (lhi_claim_owner(v, ci) == p->owner)
+		p->place->first_of_session = false;
+	return true;
+}
+
+void
+lhi_turn_place(struct lhi_turn *t, struct lhi_place *place)
+{
+	struct place_walk p = { t->ci, lhi_claim_owner(t->v, t->ci), place };
+
+	*place = (struct lhi_place){ .ahead = 0, .first_of_session = true };
+	if (lhi_queue_walk(t->v, t->s, count_ahead, &p) != 0)
+		place->first_of_session = true;	/* moving: be watchful */
+}
+
+static bool
+wake_successor(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct place_walk *p = arg;
+
+	if (lhi_claim_owner(v, ci) != p->owner)
+		return true;
+	lhi_queue_wake(&v->claims[ci]);
+	return false;
+}
+
+void
+lhi_turn_hand_over(struct lhi_turn *t)
+{
+	struct place_walk p = { t->ci, lhi_claim_owner(t->v, t->ci), NULL };
+
+	(void)lhi_queue_walk(t->v, t->s, wake_successor, &p);
+}

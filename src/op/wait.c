@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquiring when it is not simple: trying, queueing, sleeping, and granting
+ * oneself.
+ *
+ * Nobody is ever handed a lock.  Whoever wants it looks at the word, frees it if
+ * its holder is gone (shm/lock.c), sees whether it is its turn (op/turn.c) and
+ * swaps the word itself, exactly like the fast path; a release or an expiry only
+ * makes the word FREE and wakes the first waiter.  So there is nothing to take
+ * back from a waiter that died, stopped or gave up.
+ *
+ * A wait:	announce WAIT, with ticket and priority; link into the queue;
+ *		then again and again: look, and sleep on claim.park.
+ * Sleep:	park = ASLEEP, then look once more, then the futex.  Pairs with
+ *		release: word = FREE, then look at queue and park (Dekker: both
+ *		sides read-modify-write first, then load, all sequentially
+ *		consistent).  A waker may die between its two steps, so every
+ *		sleep is bounded (C4): the first waiter of each session on a key
+ *		looks again after 20 ms (40 ms far back in a long queue), or when
+ *		the holder's deadline has come; the others, who are woken by
+ *		whoever of their own process leaves before them, after 0.25 to
+ *		1 s.  No sleep is longer because some daemon lives.
+ * Bounded:	the first waiter says that it starves when it has been first for
+ *		1 ms.  One that was woken and lost against a newcomer sleeps
+ *		quietly until then, so that it is not woken at every release.
+ *
+ * A crash or stop of a waiter
+ *	before it is linked	nothing but a claim that its session's burial
+ *				frees
+ *	linked			dead: removed on proof; stopped: suspect
+ *	WAIT -> HELD (#3), word not swapped	like a linked waiter: a word that
+ *				does not name it is not its own
+ *	word swapped		it holds the key, until its deadline or death,
+ *				and is unlinked by the next who looks
+ *
+ * G3: after the swap the precise clock is read; a grant that came too late is
+ * given back and the attempt goes on.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "op/acquire.h"
+#include "op/fence.h"
+#include "op/turn.h"
+#include "prim/futex.h"
+#include "proc/magazine.h"
+#include "shm/claim.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+
+#define FIRST_NS (20 * NS_PER_MS)
+#define FAR_NS (40 * NS_PER_MS)
+#define FAR_AHEAD 64
+#define IDLE_NS (3 * NS_PER_MS)		/* while a free lock is not taken */
+#define STARVE_NS (1 * NS_PER_MS)
+#define PROBE_MS 10			/* failing tries probe this often (C16) */
+#define SPINS 40
+
+enum { WAITING = 1 };			/* beside 0 and -errno */
+
+struct attempt {
+	struct lh *lh;
+	struct lhi_mag *m;
+	const struct lhi_ask *ask;
+	struct lh_lease *lease;
+	struct lhi_turn t;
+	struct shm_claim *c;
+	int bit;
+	uint32_t gen;
+	bool timed_out;		/* the last sleep ended by itself */
+	bool lost;		/* was woken, and somebody else was faster */
+	bool starving;
+	int64_t front_since_ns;	/* 0: not the first */
+	int64_t began_ns;
+};
+
+static struct lhi_view *view(struct attempt *a) { return &a->lh->v; }
+
+static void
+set_state(struct attempt *a, unsigned st, uint64_t deadline)
+{
+	uint64_t seq = lhi_claim_next_seq(a->c, sh64_load(&a->c->state));
+
+	sh64_store(&a->c->state, state_make(st, seq, deadline));
+}
+
+/* The claim's new announcement failed: what it was before, with its new seq. */
+static void
+step_back(struct attempt *a)
+{
+	uint64_t st = sh64_load(&a->c->state);
+
+	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
+	    state_seq(st), 0));				/* 4: HELD -> WAIT */
+}
+
+static void
+leave_queue(struct attempt *a)
+{
+	if (!a->t.queued)
+		return;
+	(void)lhi_queue_remove(view(a), a->t.s, a->t.ci);
+	a->t.queued = false;
+	if (lhi_mutant(4))
+		return;
+	/* C4: whoever goes wakes who is first now, and who takes over its
+	 * process's watch; pairs with doze(): park, then look at the queue */
+	lhi_queue_kick(view(a), a->t.s);
+	lhi_turn_hand_over(&a->t);
+}
+
+/* The grant's deadline has passed before it could be reported: undo it. */
+static int
+too_late(struct attempt *a, uint64_t word)
+{
+	uint64_t st = sh64_load(&a->c->state);
+
+	(void)sh64_cas(&a->c->state, st, state_make(ST_EXPIRED, state_seq(st),
+	    state_deadline(st)));
+	if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, CAUSE_RELEASED,
+	    word_ver(word))))
+		lhi_queue_kick(view(a), a->t.s);
+	step_back(a);
+	return WAITING;
+}
+
+/* The word is FREE and it is our turn.  0 granted; WAITING; -errno. */
+static int
+take(struct attempt *a, uint64_t w)
+{
+	struct shm_slot *s = a->t.s;
+	uint64_t hint = sh64_load(&s->hint), ver = word_ver(w) + 1;
+	uint64_t token = token_of(hint, ver), mine;
+	int64_t now = lhi_now_ns();
+	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
+	struct lhi_rec *r = &a->m->rec[a->bit];
+	int error = lhi_fence_admit(view(a), token);
+
+	if (error != 0)
+		return error;
+	if (!a->t.queued) {
+		sh32_store_rlx(&a->c->slot, a->t.s - view(a)->slots);
+		sh32_store_rlx(&a->c->gen, a->gen);
+		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
+	}
+	set_state(a, ST_HELD, deadline);		/* 1, 3 */
+	lhi_point("acquire.announced");
+	mine = word_make(WORD_X, a->t.ci, ver);
+	if (!sh64_cas(&s->word, w, mine)) {
+		step_back(a);
+		return WAITING;
+	}
+	lhi_point("acquire.granted");
+	if (lhi_now_ns() >= lhi_deadline_ns(view(a), deadline))
+		return too_late(a, mine);
+	if (token - hint > TOKEN_LAG_MAX)
+		sh64_max(&s->hint, token);
+	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
+	leave_queue(a);
+	r->slot = s;
+	r->word = mine;
+	r->token = token;
+	r->id = lhi_mag_claim_id(view(a), a->t.ci);
+	a->lease->acquired_ns = now;
+	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
+	a->lease->notes = word_idx(w) == CAUSE_RELEASED ? 0 :
+	    1u << (word_idx(w) - 1);
+	lhi_lease_fill(a->m, r, a->lease, lhi_slot_idx(view(a), s), a->gen);
+	return 0;
+}
+
+/* What stands in the way, for lh_error_detail(). */
+static int
+busy(struct attempt *a, int code, uint64_t w)
+{
+	struct lhi_view *v = view(a);
+	struct lhi_busy b;
+	char key[SHM_KEY_MAX + 1];
+	uint32_t ci = word_idx(w);
+
+	memset(&b, 0, sizeof(b));
+	b.now_ns = lhi_now_ns();
+	if (word_mode(w) == WORD_X && lhi_claim(v, ci) != NULL) {
+		uint32_t si = sid_idx(lhi_claim_owner(v, ci));
+		struct shm_session *se = &v->sessions[
+		    si < v->geo.max_sessions ? si : 0];
+
+		b.pid = sh32_load_rlx(&se->pid);
+		memcpy(b.application, se->application,
+		    sizeof(b.application) - 1);
+		b.since_ns = (int64_t)sh64_load_rlx(&v->claims[ci].since_ns);
+		b.expires_ns = lhi_deadline_ns(v, state_deadline(
+		    sh64_load(&v->claims[ci].state)));
+		b.token = lhi_lock_token(a->t.s, w);
+	}
+	if (lhi_slot_key(v, a->t.s, key) != 0)
+		memcpy(b.key, key, strnlen(key, sizeof(b.key) - 1));
+	return lhi_fail_busy(code, &b);
+}
+
+/* A failing try looks after the dead at most every 10 ms and key (C16). */
+static bool
+may_probe(struct attempt *a, int64_t now_ns)
+{
+	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
+	uint32_t last = sh32_load_rlx(&a->t.s->probe_ms);
+
+	if (lhi_mutant(16))
+		return false;
+	return now_ms - last >= PROBE_MS &&
+	    sh32_cas(&a->t.s->probe_ms, last, now_ms);
+}
+
+/*
+ * One look: 0 granted; WAITING, with the word in *w; -errno.
+ */
+static int
+look(struct attempt *a, bool probe, uint64_t *w)
+{
+	struct lhi_view *v = view(a);
+
+	for (;;) {
+		int64_t now = lhi_now_ns();
+		int error = lhi_lock_settle(v, a->t.s, now, probe, w), turn;
+
+		if (error != 0)
+			return error;
+		if (word_mode(*w) == WORD_NONE ||
+		    sh32_load(&a->t.s->gen) != a->gen)
+			return lhi_fail(-ESTALE, "the key was removed");
+		if (word_mode(*w) != WORD_FREE && !a->t.queued)
+			return WAITING;
+		turn = lhi_turn_mine(&a->t, probe);
+		if (turn < 0)
+			return turn;
+		if (word_mode(*w) != WORD_FREE)
+			return WAITING;
+		if (turn) {
+			error = take(a, *w);
+			if (error != WAITING)
+				return error;
+			a->lost = true;
+			continue;
+		}
+		if (!probe) {
+			lhi_queue_kick(v, a->t.s);
+			return WAITING;
+		}
+		if (!lhi_turn_nudge(&a->t, *w, now))
+			return WAITING;
+	}
+}
+
+static int
+try_once(struct attempt *a)
+{
+	uint64_t w;
+	int error = look(a, false, &w);
+
+	if (error == WAITING && may_probe(a, lhi_now_ns()))
+		error = look(a, true, &w);
+	return error == WAITING ? busy(a, -EAGAIN, w) : error;
+}
+
+static int
+enqueue(struct attempt *a)
+{
+	struct shm_claim *c = a->c;
+
+	sh32_store_rlx(&c->slot, a->t.s - view(a)->slots);
+	sh32_store_rlx(&c->gen, a->gen);
+	sh32_store_rlx(&c->priority, a->ask->priority);
+	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
+	sh32_store_rlx(&c->wflags, 0);
+	sh32_store_rlx(&c->park, PARK_AWAKE);
+	sh64_store_rlx(&c->since_ns, (uint64_t)lhi_now_ns());
+	set_state(a, ST_WAIT, 0);				/* 2 */
+	lhi_point("wait.announced");
+	a->t.queued = true;
+	return lhi_queue_insert(view(a), a->t.s, a->t.ci);
+}
+
+/* Until when may we sleep, the word being w, and how deep? */
+static int64_t
+sleep_until(struct attempt *a, uint64_t w, int64_t now, uint32_t *depth)
+{
+	struct lhi_place place;
+	struct shm_claim *holder;
+	int64_t until, d;
+	uint64_t st;
+
+	*depth = PARK_ASLEEP;
+	if (a->t.first == a->t.ci) {
+		if (a->front_since_ns == 0)
+			a->front_since_ns = now;
+		if (!a->starving && now - a->front_since_ns >= STARVE_NS) {
+			a->starving = true;
+			(void)sh32_fetch_or(&a->c->wflags, WAITER_STARVING);
+		}
+		if (!a->starving && view(a)->order != LH_ORDER_FIFO) {
+			if (a->lost)
+				*depth = PARK_QUIET;
+			return a->front_since_ns + STARVE_NS;
+		}
+	} else {
+		a->front_since_ns = 0;
+	}
+	if (word_mode(w) == WORD_FREE)
+		return now + IDLE_NS;
+	lhi_turn_place(&a->t, &place);
+	if (!place.first_of_session)
+		return now + 250 * NS_PER_MS +
+		    (int64_t)(a->t.ci % 64) * 12 * NS_PER_MS;
+	until = now + (place.ahead > FAR_AHEAD ? FAR_NS : FIRST_NS);
+	holder = lhi_claim(view(a), word_idx(w));
+	if (holder != NULL) {
+		st = sh64_load(&holder->state);
+		d = lhi_deadline_ns(view(a), state_deadline(st));
+		if (state_st(st) == ST_HELD && d < until)
+			until = d > now ? d : now;
+	}
+	return until;
+}
+
+/* Sleep until kicked, or until there may be something to do. */
+static void
+doze(struct attempt *a, uint64_t w)
+{
+	uint32_t depth;
+	uint64_t again;
+	int64_t until;
+
+	(void)sh32_xchg(&a->c->park, PARK_ASLEEP);
+	lhi_point("wait.parked");
+	/* pairs with: release's swap of the word, and a leaver's of the queue,
+	 * before they look at park */
+	again = sh64_load_sc(&a->t.s->word);
+	until = sleep_until(a, w, lhi_now_ns(), &depth);
+	if (until > a->ask->until_ns)
+		until = a->ask->until_ns;
+	if (depth != PARK_ASLEEP)
+		(void)sh32_cas(&a->c->park, PARK_ASLEEP, depth);
+	a->lost = false;
+	a->timed_out = true;
+	if (!lhi_cancelled(a->ask->cancel) &&
+	    (again == w || depth == PARK_QUIET) &&
+	    !lhi_queue_is_out(view(a), a->t.ci))
+		lhi_futex_wait(&a->c->park, depth, until);
+	if (sh32_xchg(&a->c->park, PARK_AWAKE) == PARK_AWAKE) {
+		a->timed_out = false;
+		a->lost = true;		/* unless the next look succeeds */
+	} else if (lhi_now_ns() < until) {
+		a->timed_out = false;	/* a signal, or no sleep at all */
+	}
+	if (sh32_load(&a->c->wflags) & WAITER_SUSPECT)
+		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SUSPECT);
+}
+
+static void
+pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
+
+/* A holder on another processor may be about to release. */
+static void
+spin(struct attempt *a, uint64_t w)
+{
+	static int cpus;
+
+	if (cpus == 0)
+		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	for (int i = 0; cpus > 1 && i < SPINS; i++) {
+		if (sh64_load(&a->t.s->word) != w ||
+		    link_idx(sh64_load(&a->t.s->waitq)) != 0)
+			return;
+		pause_briefly();
+	}
+}
+
+static int
+wait_on(struct attempt *a)
+{
+	int64_t stale_check_ns = 0;
+	uint64_t w;
+	int error;
+
+	for (;;) {
+		error = look(a, a->timed_out, &w);
+		if (error != WAITING)
+			return error;
+		if (lhi_cancelled(a->ask->cancel))
+			return busy(a, -ECANCELED, w);
+		if (lhi_now_ns() >= a->ask->until_ns)
+			return busy(a, -ETIMEDOUT, w);
+		if (!a->t.queued) {
+			error = enqueue(a);
+			if (error != 0)
+				return error;
+			continue;
+		}
+		if (lhi_queue_is_out(view(a), a->t.ci)) {
+			error = lhi_queue_insert(view(a), a->t.s, a->t.ci);
+			if (error != 0)
+				return error;
+			continue;
+		}
+		if (a->timed_out && lhi_now_ns() >= stale_check_ns) {
+			error = lhi_view_fresh(view(a));
+			if (error != 0)
+				return error;
+			stale_check_ns = lhi_now_ns() + NS_PER_SEC / 5;
+		}
+		doze(a, w);
+	}
+}
+
+static int
+wait_in_queue(struct attempt *a)
+{
+	struct lhi_canceller me;
+	uint64_t w;
+	int error = look(a, false, &w);
+
+	if (error == WAITING && word_mode(w) == WORD_X &&
+	    link_idx(sh64_load(&a->t.s->waitq)) == 0) {
+		spin(a, w);
+		error = look(a, false, &w);
+	}
+	if (error != WAITING)
+		return error;
+	atomic_fetch_add(&a->lh->waiting, 1);
+	lhi_cancel_join(a->ask->cancel, &me, &a->c->park);
+	error = wait_on(a);
+	lhi_cancel_leave(a->ask->cancel, &me);
+	atomic_fetch_sub(&a->lh->waiting, 1);
+	return error;
+}
+
+/* Not granted: leave no trace (G8). */
+static void
+withdraw(struct attempt *a)
+{
+	uint64_t st;
+
+	leave_queue(a);
+	st = sh64_load(&a->c->state);
+	if (state_st(st) != ST_FREE)
+		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
+	lhi_mag_put(a->m, a->bit);
+}
+
+int
+lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	struct attempt a;
+	int error;
+
+	memset(&a, 0, sizeof(a));
+	if (lhi_cancelled(ask->cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled before it "
+		    "began");
+	a.m = lhi_mag_get(lh);
+	if (a.m == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	a.bit = lhi_mag_take(a.m);
+	if (a.bit < 0)
+		return a.bit;
+	a.lh = lh;
+	a.ask = ask;
+	a.lease = lease;
+	a.gen = ref->gen;
+	a.c = &a.m->claims[a.bit];
+	a.t.v = &lh->v;
+	a.t.s = ref->slot;
+	a.t.ci = a.m->base + (uint32_t)a.bit;
+	a.t.priority = ask->priority;
+	error = ask->try_only ? try_once(&a) : wait_in_queue(&a);
+	if (error != 0)
+		withdraw(&a);
+	return error;
+}
