@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The whole-table checker: is everything in shared memory as the essays say?
+ *
+ * It takes no lock and changes nothing but what any visitor would finish.  What
+ * it finds while others work may be a thing in motion, so each part is judged
+ * up to CONFIRM times a little apart, and only what is wrong every time is a
+ * finding.  What a crash may leave (half-made keys, unreferenced claims, marked
+ * links) is not a finding; what it may not leave is:
+ *
+ *	header	as this build would have made it
+ *	session	a known state
+ *	chunk	owned by nobody, or by a session that exists(ed)
+ *	claim	a known state; FREE: named by no word
+ *	slot	a known word; X: a claim in range, in a state that can hold, of
+ *		a chunk that somebody owns, announced for this slot and life
+ *	queue	sorted, ends, every claim in range and announced for this slot
+ *	bucket	ends, every slot hashes there, is in use, and no key is twice
+ *	token	every key's last token below the ceiling
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <leasehold.h>
+#include "base/error.h"
+#include "base/hash.h"
+#include "proc/lh.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+
+#define CONFIRM 50
+
+struct check {
+	struct lhi_view *v;
+	void (*fn)(const char *finding, void *arg);
+	void *arg;
+	int findings;
+	char text[256];		/* of the part that is being judged */
+};
+
+/* The part is not as it should be; false, for the caller to return. */
+static bool __attribute__((format(printf, 2, 3)))
+wrong(struct check *k, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(k->text, sizeof(k->text), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static bool
+session_ok(struct check *k, uint32_t i)
+{
+	uint64_t s = sh64_load(&k->v->sessions[i].state);
+
+	return sess_st(s) <= SESS_NAMED ||
+	    wrong(k, "session %u is in no known state (%u)", i, sess_st(s));
+}
+
+static bool
+chunk_ok(struct check *k, uint32_t i)
+{
+	uint64_t owner = sh64_load(&k->v->chunks[i].owner), s;
+
+	if (owner == 0)
+		return true;
+	if (sid_idx(owner) >= k->v->geo.max_sessions)
+		return wrong(k, "chunk %u belongs to session %u of %u", i,
+		    sid_idx(owner), k->v->geo.max_sessions);
+	s = sh64_load(&k->v->sessions[sid_idx(owner)].state);
+	return sid_inc(owner) <= sess_inc(s) ||
+	    wrong(k, "chunk %u belongs to a session yet to come", i);
+}
+
+static bool
+claim_ok(struct check *k, uint32_t i)
+{
+	struct shm_claim *c = &k->v->claims[i];
+	uint64_t st = sh64_load(&c->state), w;
+	struct shm_slot *s = lhi_slot(k->v, sh32_load(&c->slot));
+
+	if (state_st(st) > ST_INSERT)
+		return wrong(k, "claim %u is in no known state (%u)", i,
+		    state_st(st));
+	if (state_st(st) != ST_FREE && lhi_claim_owner(k->v, i) == 0)
+		return wrong(k, "claim %u is in state %u, and nobody's", i,
+		    state_st(st));
+	if (s == NULL || state_st(st) != ST_FREE)
+		return true;
+	w = sh64_load(&s->word);
+	return word_mode(w) != WORD_X || word_idx(w) != i ||
+	    wrong(k, "claim %u is free, but slot %u names it as its holder", i,
+	    lhi_slot_idx(k->v, s));
+}
+
+static bool
+word_ok(struct check *k, struct shm_slot *s, uint64_t w)
+{
+	uint32_t idx = lhi_slot_idx(k->v, s), ci = word_idx(w);
+	struct shm_claim *c;
+	unsigned st;
+
+	switch (word_mode(w)) {
+	case WORD_NONE:
+		return ci == NONE_UNUSED || lhi_claim(k->v, ci) != NULL ||
+		    wrong(k, "slot %u is reserved by claim %u of %u", idx, ci,
+		    k->v->geo.n_claims);
+	case WORD_FREE:
+		return ci <= CAUSE_BROKEN ||
+		    wrong(k, "slot %u was freed for no known cause", idx);
+	case WORD_X:
+		c = lhi_claim(k->v, ci);
+		if (c == NULL)
+			return wrong(k, "slot %u is held by claim %u of %u",
+			    idx, ci, k->v->geo.n_claims);
+		st = state_st(sh64_load(&c->state));
+		if (st != ST_HELD && st != ST_EXPIRED && st != ST_BROKEN)
+			return wrong(k, "slot %u is held by claim %u, which is "
+			    "in state %u", idx, ci, st);
+		if (sh32_load(&c->slot) != idx ||
+		    sh32_load(&c->gen) != sh32_load(&s->gen))
+			return wrong(k, "slot %u is held by claim %u, which "
+			    "was announced for slot %u", idx, ci,
+			    sh32_load(&c->slot));
+		return lhi_claim_owner(k->v, ci) != 0 ||
+		    wrong(k, "slot %u is held by nobody's claim %u", idx, ci);
+	default:
+		return wrong(k, "slot %u is in shared mode", idx);
+	}
+}
+
+struct order {
+	struct check *k;
+	uint32_t slot, n;
+	uint32_t priority, ticket;
+	bool sound;
+};
+
+static bool
+in_order(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct order *o = arg;
+	struct shm_claim *c = &v->claims[ci];
+	uint32_t priority = sh32_load_rlx(&c->priority);
+	uint32_t ticket = sh32_load_rlx(&c->ticket);
+
+	if (sh32_load_rlx(&c->slot) != o->slot)
+		o->sound = wrong(o->k, "claim %u waits in the queue of slot %u "
+		    "but was announced for %u", ci, o->slot,
+		    sh32_load_rlx(&c->slot));
+	else if (o->n > 0 && (priority > o->priority ||
+	    (priority == o->priority && (int32_t)(ticket - o->ticket) < 0)))
+		o->sound = wrong(o->k, "the queue of slot %u is out of order "
+		    "at claim %u", o->slot, ci);
+	o->priority = priority;
+	o->ticket = ticket;
+	o->n++;
+	return o->sound;
+}
+
+static bool
+slot_ok(struct check *k, uint32_t i)
+{
+	struct shm_slot *s = &k->v->slots[i];
+	uint64_t w = sh64_load(&s->word);
+	struct order o = { .k = k, .slot = i, .sound = true };
+	char key[SHM_KEY_MAX + 1];
+	size_t len;
+	int walk;
+
+	if (!word_ok(k, s, w))
+		return sh64_load(&s->word) != w;	/* it moved */
+	if (word_mode(w) == WORD_NONE)
+		return true;
+	len = lhi_slot_key(k->v, s, key);
+	if (len == 0 || lhi_hash(key, len) != sh64_load_rlx(&s->hash))
+		return wrong(k, "slot %u has a key that does not hash to what "
+		    "it says", i);
+	if (lhi_lock_token(s, w) >= sh64_load(&k->v->hdr->ceiling) ||
+	    lhi_lock_token(s, w) < sh64_load(&k->v->hdr->token_base))
+		return wrong(k, "slot %u has a token outside the table's range",
+		    i);
+	walk = lhi_queue_walk(k->v, s, in_order, &o);
+	if (walk == -EUCLEAN)
+		return wrong(k, "the queue of slot %u cannot be walked", i);
+	return walk == -EAGAIN || o.sound;
+}
+
+static bool
+bucket_ok(struct check *k, uint32_t i)
+{
+	struct lhi_view *v = k->v;
+	uint64_t head = sh64_load(&v->buckets[i]);
+	uint32_t idx = slink_idx(head), hops = 0;
+
+	for (; idx != 0; hops++) {
+		struct shm_slot *s = lhi_slot(v, idx);
+		struct lhi_name n;
+		struct lhi_ref ref;
+		char key[SHM_KEY_MAX + 1];
+
+		if (s == NULL || hops > v->geo.n_slots)
+			return wrong(k, "the chain of bucket %u cannot be "
+			    "walked", i);
+		if ((sh64_load_rlx(&s->hash) & (v->geo.n_buckets - 1)) != i)
+			return wrong(k, "slot %u is in bucket %u, where its "
+			    "key does not hash to", idx, i);
+		n.len = lhi_slot_key(v, s, key);
+		n.key = key;
+		n.hash = sh64_load_rlx(&s->hash);
+		if (n.len == 0)
+			return wrong(k, "slot %u is linked, but not in use",
+			    idx);
+		if (lhi_slot_find(v, &n, &ref) != 1 || ref.idx != idx)
+			return wrong(k, "key '%.64s' is in the table twice",
+			    key);
+		idx = slink_idx(sh64_load(&s->next));
+	}
+	return true;
+}
+
+static void
+judge_all(struct check *k, uint32_t from, uint32_t n,
+    bool (*ok)(struct check *k, uint32_t i))
+{
+	const struct timespec apart = { 0, 200000 };
+
+	for (uint32_t i = from; i < n; i++) {
+		int times = 0;
+
+		while (!ok(k, i)) {
+			if (++times == CONFIRM) {
+				k->findings++;
+				if (k->fn != NULL)
+					k->fn(k->text, k->arg);
+				break;
+			}
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &apart, NULL);
+		}
+	}
+}
+
+int
+lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
+{
+	struct check k = { .fn = fn, .arg = arg };
+	struct lhi_view *v;
+	int error = lhi_own(lh);
+
+	if (error != 0)
+		return error;
+	k.v = v = &lh->v;
+	if (sh64_load(&v->hdr->magic) != SHM_MAGIC ||
+	    sh64_load(&v->hdr->object_len) != v->geo.object_len) {
+		k.findings++;
+		if (fn != NULL)
+			fn("the header was changed", arg);
+	}
+	judge_all(&k, 0, v->geo.max_sessions, session_ok);
+	judge_all(&k, 1, v->geo.n_chunks, chunk_ok);
+	judge_all(&k, SHM_CHUNK, v->geo.n_claims, claim_ok);
+	judge_all(&k, 1, v->geo.n_slots, slot_ok);
+	judge_all(&k, 0, v->geo.n_buckets, bucket_ok);
+	return k.findings;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables: lh_open(), lh_close() and small questions.  See table.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <bsd/stdlib.h>
+#include <bsd/string.h>
+#include <leasehold.h>
+#include "base/error.h"
+#include "prim/bytelock.h"
+#include "proc/keys.h"
+#include "proc/magazine.h"
+#include "proc/map.h"
+#include "shm/claim.h"
+#include "shm/queue.h"
+#include "shm/session.h"
+
+#define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD)
+#define OPEN_TRIES 100
+
+static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
+
+/* Open the object, making it if it is not there and may be made. */
+static int
+find_or_make(const char *path, const struct lh_open_opts *o,
+    struct lhi_geometry *g, struct lhi_object_id *id)
+{
+	int fd = -ENOENT;
+
+	/* it may come and go while we look; not for ever */
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		int error;
+
+		fd = lhi_object_open(path, o->flags & LH_SYSTEM, g, id);
+		if (fd != -ENOENT || (o->flags & LH_NO_CREATE))
+			break;
+		error = lhi_object_create(path, o);
+		if (error != 0)
+			return error;
+	}
+	return fd;
+}
+
+/* Under lhi_proc_lock(): map, take a session. */
+static int
+attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
+    const struct lhi_geometry *g, const char *application)
+{
+	int error;
+
+	lh->map = lhi_map_get(fd, id, g);
+	lh->anchor = lhi_mag_cell();
+	if (lh->map == NULL || lh->anchor == NULL)
+		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
+		    (unsigned long long)g->object_len, lh->v.path);
+	lhi_map_view(lh->map, g, &lh->v);
+	lh->v.t0_ns = id->t0_ns;
+	lh->v.order = id->order;
+	lh->v.dev = id->dev;
+	lh->v.ino = id->ino;
+	atomic_store(&lh->v.probe_fd, fd);
+	error = lhi_session_begin(&lh->v, session_fd, application, &lh->sid,
+	    &lh->pin);
+	if (error != 0)
+		return error;
+	do {
+		arc4random_buf(&lh->tag, sizeof(lh->tag));
+	} while (lh->tag == 0);
+	lh->anchor->tag = lh->tag;
+	return 0;
+}
+
+/* Under lhi_proc_lock(): give back whatever attach() got. */
+static void
+dispose(struct lh *lh)
+{
+	int fd = atomic_load(&lh->v.probe_fd);
+	struct stat st;
+
+	if (lh->pin != NULL)
+		lhi_byte_unpin(lh->pin);
+	if (lh->live_fd >= 0)
+		(void)close(lh->live_fd);
+	if (lh->map != NULL)
+		lhi_map_put(lh->map);
+	if (lh->anchor != NULL)
+		lhi_mag_cell_free(lh->anchor);
+	/* unless the application closed it and the number is another's now */
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == lh->v.dev &&
+	    st.st_ino == lh->v.ino)
+		(void)close(fd);
+	free(lh);
+}
+
+static int
+check_args(struct lh **out, const char **name, const struct lh_open_opts *o)
+{
+	if (out == NULL)
+		return lhi_fail(-EINVAL, "nowhere to put the handle (NULL)");
+	if (o->size != sizeof(*o))
+		return lhi_fail(-EINVAL, "open options of %zu bytes: set them "
+		    "with LH_OPEN_OPTS_INIT", o->size);
+	if (o->flags & ~OPEN_FLAGS)
+		return lhi_fail(-EINVAL, "unknown flag in 0x%x", o->flags);
+	if (*name == NULL) {
+		*name = getenv("LEASEHOLD_TABLE");
+		if (*name == NULL || **name == '\0')
+			*name = "default";
+	}
+	return 0;
+}
+
+int
+lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
+{
+	const struct lh_open_opts *o = opts == NULL ? &usual : opts;
+	int saved = errno, fd, session_fd, error;
+	struct lhi_object_id id;
+	struct lhi_geometry g;
+	struct lh *lh;
+
+	error = check_args(out, &name, o);
+	if (error != 0)
+		return error;
+	lh = calloc(1, sizeof(*lh));
+	if (lh == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	lh->live_fd = -1;
+	atomic_store(&lh->v.probe_fd, -1);
+	lhi_proc_begin();
+	error = lhi_object_path(lh->v.path, sizeof(lh->v.path), name,
+	    o->flags & LH_SYSTEM);
+	fd = error != 0 ? error : find_or_make(lh->v.path, o, &g, &id);
+	session_fd = fd < 0 ? fd : lhi_object_reopen(lh->v.path, &id);
+	if (session_fd < 0) {
+		if (fd >= 0)
+			(void)close(fd);
+		free(lh);
+		errno = saved;
+		return session_fd;
+	}
+	(void)strlcpy(lh->name, name, sizeof(lh->name));
+	/* held over fork: no child gets a copy of the session's description */
+	lhi_proc_lock();
+	error = attach(lh, fd, session_fd, &id, &g, o->application != NULL ?
+	    o->application : program_invocation_short_name);
+	if (error == 0 && lhi_keys_begin(lh) != 0)
+		error = lhi_fail(-ENOMEM, "out of memory");
+	if (error == 0 && (o->flags & LH_LIVENESS_FD))
+		lh->live_fd = session_fd;
+	else
+		(void)close(session_fd);
+	if (error != 0)
+		dispose(lh);
+	else
+		*out = lh;
+	lhi_proc_unlock();
+	errno = saved;
+	return error;
+}
+
+/* Release and free every claim of ours. */
+static int
+give_back(struct lh *lh)
+{
+	struct lhi_view *v = &lh->v;
+
+	for (uint32_t ch = 1; ch < v->geo.n_chunks; ch++) {
+		if (sh64_load(&v->chunks[ch].owner) != lh->sid)
+			continue;
+		for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+			int error = lhi_claim_retire(v, ch * SHM_CHUNK + i);
+
+			if (error != 0)
+				return error;
+		}
+	}
+	lhi_chunk_return_all(v, lh->sid);
+	return 0;
+}
+
+int
+lh_close(struct lh *lh)
+{
+	int saved = errno, error = lhi_own(lh);
+
+	if (error != 0)
+		return error;
+	if (atomic_load(&lh->waiting) != 0)
+		return lhi_fail(-EBUSY, "%u threads still wait in calls on "
+		    "this table: cancel them first",
+		    atomic_load(&lh->waiting));
+	lhi_proc_lock();
+	lh->anchor->tag = 0;
+	lhi_mag_detach_all(lh);
+	lhi_session_closing(&lh->v, lh->sid);
+	lhi_point("close.closing");
+	/* a damaged table leaves CLOSING, which others can prove dead */
+	if (give_back(lh) == 0)
+		lhi_session_end(&lh->v, lh->sid);
+	lhi_keys_end(lh);
+	dispose(lh);
+	lhi_proc_unlock();
+	errno = saved;
+	return 0;
+}
+
+int
+lh_liveness_fd(struct lh *lh)
+{
+	int error = lhi_own(lh), saved = errno, fd;
+
+	if (error != 0)
+		return error;
+	if (lh->live_fd < 0)
+		return lhi_fail(-EOPNOTSUPP, "open the table with "
+		    "LH_LIVENESS_FD to pass its liveness on");
+	fd = dup(lh->live_fd);
+	if (fd < 0)
+		fd = lhi_fail(-errno, "cannot copy the liveness descriptor: "
+		    "%s", strerror(errno));
+	errno = saved;
+	return fd;
+}
+
+int64_t
+lh_clock_ns(const struct lh *lh)
+{
+	(void)lh;	/* one clock in this version */
+	return lhi_now_ns();
+}
+
+int64_t
+lh_epoch_ms(const struct lh *lh, int64_t clock_ns)
+{
+	struct timespec wall;
+
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	return (lhi_timespec_ns(&wall) + (clock_ns - lh_clock_ns(lh))) /
+	    NS_PER_MS;
+}
+
+const char *lh_table_name(const struct lh *lh) { return lh->name; }
+uint64_t lh_session_id(const struct lh *lh) { return lh->sid; }
