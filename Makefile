@@ -22,7 +22,8 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden \
 LDLIBS	:= -lurcu-bp -lurcu-cds -lurcu-common -lbsd -pthread
 ALL_LDFLAGS = -Wl,-z,defs -Wl,-z,now $(LDFLAGS) $(CFLAGS_$(F))
 
-CFLAGS_release	:= -fno-tree-vectorize
+# why these two: doc/performance.md
+CFLAGS_release	:= -fno-tree-vectorize -fno-shrink-wrap
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		   -fno-omit-frame-pointer -O1
 CFLAGS_tsan	:= -fsanitize=thread -O1

@@ -41,13 +41,13 @@ enum lh_scope {
 #define LH_NOTE_PREVIOUS_BROKEN		0x4u
 
 struct lh_lease {
+	uint32_t notes;		/* LH_NOTE_... */
+	uint16_t mode;		/* enum lh_mode */
+	uint16_t opaque;	/* the library's */
 	uint64_t id[2];		/* session, and a number unique in it */
 	uint64_t token;		/* fence token: 1 .. 2^63 - 1 (G2) */
 	int64_t acquired_ns;	/* table clock; up to 8 ms early */
 	int64_t expires_ns;	/* table clock; the deadline others go by */
-	uint32_t mode;		/* enum lh_mode */
-	uint32_t notes;		/* LH_NOTE_... */
-	uint64_t opaque[2];	/* the library's */
 };
 
 /*

@@ -82,9 +82,9 @@ claim_ok(struct check *k, uint32_t i)
 {
 	struct shm_claim *c = &k->v->claims[i];
 	uint64_t st = sh64_load(&c->state), w;
-	struct shm_slot *s = lhi_slot(k->v, sh32_load(&c->slot));
+	struct shm_slot *s = lhi_slot(k->v, lhi_claim_slot(c));
 
-	if (state_st(st) > ST_INSERT)
+	if (state_st(st) > ST_INSERT && state_st(st) != ST_HELD)
 		return wrong(k, "claim %u is in no known state (%u)", i,
 		    state_st(st));
 	if (state_st(st) != ST_FREE && lhi_claim_owner(k->v, i) == 0)
@@ -122,11 +122,10 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 		if (st != ST_HELD && st != ST_EXPIRED && st != ST_BROKEN)
 			return wrong(k, "slot %u is held by claim %u, which is "
 			    "in state %u", idx, ci, st);
-		if (sh32_load(&c->slot) != idx ||
-		    sh32_load(&c->gen) != sh32_load(&s->gen))
+		if (sh64_load(&c->home) != lhi_home(idx, sh32_load(&s->gen)))
 			return wrong(k, "slot %u is held by claim %u, which "
 			    "was announced for slot %u", idx, ci,
-			    sh32_load(&c->slot));
+			    lhi_claim_slot(c));
 		return lhi_claim_owner(k->v, ci) != 0 ||
 		    wrong(k, "slot %u is held by nobody's claim %u", idx, ci);
 	default:
@@ -149,10 +148,10 @@ in_order(struct lhi_view *v, uint32_t ci, void *arg)
 	uint32_t priority = sh32_load_rlx(&c->priority);
 	uint32_t ticket = sh32_load_rlx(&c->ticket);
 
-	if (sh32_load_rlx(&c->slot) != o->slot)
+	if (lhi_claim_slot(c) != o->slot)
 		o->sound = wrong(o->k, "claim %u waits in the queue of slot %u "
 		    "but was announced for %u", ci, o->slot,
-		    sh32_load_rlx(&c->slot));
+		    lhi_claim_slot(c));
 	else if (o->n > 0 && (priority > o->priority ||
 	    (priority == o->priority && (int32_t)(ticket - o->ticket) < 0)))
 		o->sound = wrong(o->k, "the queue of slot %u is out of order "
@@ -216,7 +215,7 @@ bucket_ok(struct check *k, uint32_t i)
 		if (n.len == 0)
 			return wrong(k, "slot %u is linked, but not in use",
 			    idx);
-		if (lhi_slot_find(v, &n, &ref) != 1 || ref.idx != idx)
+		if (lhi_slot_find(v, &n, &ref) != 1 || (uint32_t)ref.home != idx)
 			return wrong(k, "key '%.64s' is in the table twice",
 			    key);
 		idx = slink_idx(sh64_load(&s->next));

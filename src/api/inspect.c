@@ -21,6 +21,7 @@
 
 struct snapshot {
 	struct lh *lh;
+	struct shm_slot *slot;
 	struct lh_party holder;
 	struct lh_party *waiters;
 	uint32_t n_waiters;
@@ -59,8 +60,8 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	struct shm_claim *c = &v->claims[ci];
 	struct lh_party *p;
 
-	if (ci == word_idx(sh64_load(&v->slots[sh32_load_rlx(&c->slot) %
-	    v->geo.n_slots].word)) && state_st(sh64_load(&c->state)) == ST_HELD)
+	if (ci == word_idx(sh64_load(&sn->slot->word)) &&
+	    state_st(sh64_load(&c->state)) == ST_HELD)
 		return true;	/* granted, about to leave the queue */
 	if (sn->n_waiters == sn->room) {
 		uint32_t room = sn->room * 2 + 8;
@@ -88,6 +89,7 @@ take_snapshot(struct snapshot *sn, struct shm_slot *s)
 	uint64_t w, st;
 	int error;
 
+	sn->slot = s;
 	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
 		error = lhi_lock_settle(v, s, lhi_now_ns(), true, &w);
 		if (error != 0)

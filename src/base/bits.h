@@ -4,18 +4,21 @@
  * what.  Pure functions, no memory access; the words live in shm/layout.h and
  * their contracts (states, transitions, who may make them) in doc/protocol.md.
  *
- *  lock word   63 62 | 61 ........ 40 | 39 ................. 0
- *              mode  | idx (22)       | ver (40)
- *  claim state 63..60 | 59 ....... 38 | 37 ................. 0
- *              st (4) | seq (22)      | deadline (38)
- *  claim link  63     | 62 ....... 41 | 40 ................. 0
- *              mark   | idx (22)      | tag (41)
+ *  lock word   63 ................. 24 | 23 22 | 21 ........ 0
+ *              ver (40)                | mode  | idx (22)
+ *  claim state 63 ...... 42 | 41 .. 38 | 37 ................ 0
+ *              seq (22)     | st (4)   | deadline (38)
+ *  claim link  63 ................. 23 | 22 ........ 1 | 0
+ *              tag (41)                | idx (22)      | mark
  *  slot link   63     | 62 ....... 36 | 35 ................. 0
  *              mark   | idx (27)      | tag (36)
  *  session     63..56 | 55..48 | 47 ........................ 0
  *              st (8) | flags  | inc (48)
  *  session id  inc (48) << 16 | session index (16)
  *  lease id    claim (22) << 42 | epoch (20) << 22 | seq (22)
+ *
+ * What counts up (ver, seq, tag) is on top, where it wraps without touching its
+ * neighbours; what the fast path tests is in the low 32 bits.
  *
  * Index 0 is nobody, everywhere.  A zero lock word is an unused slot, a zero
  * claim state a free claim, a zero session word an unused session: zeroed
@@ -54,21 +57,23 @@ enum lhi_cause {
 #define CLAIM_BITS 22
 #define CLAIMS_MAX (0x3fff00u)
 
+#define VER_SHIFT 24
+#define WORD_LOW MASK(VER_SHIFT)	/* mode and idx */
+
 static inline uint64_t
 word_make(unsigned mode, uint32_t idx, uint64_t ver)
 {
-	return (uint64_t)mode << 62 | (uint64_t)idx << VER_BITS |
-	    (ver & MASK(VER_BITS));
+	return ver << VER_SHIFT | (uint64_t)mode << CLAIM_BITS | idx;
 }
 
-static inline unsigned word_mode(uint64_t w) { return (unsigned)(w >> 62); }
-static inline uint64_t word_ver(uint64_t w) { return w & MASK(VER_BITS); }
-
-static inline uint32_t
-word_idx(uint64_t w)
+static inline unsigned
+word_mode(uint64_t w)
 {
-	return (uint32_t)(w >> VER_BITS & MASK(CLAIM_BITS));
+	return (unsigned)(w >> CLAIM_BITS) & 3;
 }
+
+static inline uint64_t word_ver(uint64_t w) { return w >> VER_SHIFT; }
+static inline uint32_t word_idx(uint64_t w) { return w & MASK(CLAIM_BITS); }
 
 /*
  * The token of version `ver`, from a hint that lags or leads the true token by
@@ -78,8 +83,8 @@ word_idx(uint64_t w)
 static inline uint64_t
 token_of(uint64_t hint, uint64_t ver)
 {
-	return hint + (uint64_t)((int64_t)((ver - hint) << (64 - VER_BITS)) >>
-	    (64 - VER_BITS));
+	return hint + (uint64_t)((int64_t)((ver - hint) << VER_SHIFT) >>
+	    VER_SHIFT);
 }
 
 #define TOKEN_MAX INT64_MAX
@@ -87,11 +92,12 @@ token_of(uint64_t hint, uint64_t ver)
 /* claim state */
 enum lhi_claim_st {
 	ST_FREE = 0,		/* nobody's; only its magazine's owner takes it */
-	ST_HELD = 1,		/* announced or holding, until the deadline */
-	ST_WAIT = 2,		/* in, or on its way into, a wait queue */
-	ST_EXPIRED = 3,		/* terminal: the deadline was enforced */
-	ST_BROKEN = 4,		/* terminal: ended by an operator */
-	ST_INSERT = 5		/* making a key: slot names the one reserved */
+	ST_WAIT = 1,		/* in, or on its way into, a wait queue */
+	ST_EXPIRED = 2,		/* terminal: the deadline was enforced */
+	ST_BROKEN = 3,		/* terminal: ended by an operator */
+	ST_INSERT = 4,		/* making a key: slot names the one reserved */
+	ST_HELD = 8		/* announced or holding, until the deadline; the
+				 * only one with this bit */
 };
 
 #define SEQ_BITS 22
@@ -99,40 +105,50 @@ enum lhi_claim_st {
 #define DEADLINE_MAX MASK(DEADLINE_BITS)
 #define TICK_SHIFT 20		/* one deadline unit: 2^20 ns */
 
+#define ST_SHIFT DEADLINE_BITS
+#define SEQ_SHIFT (DEADLINE_BITS + 4)
+
 static inline uint64_t
 state_make(unsigned st, uint64_t seq, uint64_t deadline)
 {
-	return (uint64_t)st << 60 | (seq & MASK(SEQ_BITS)) << DEADLINE_BITS |
+	return seq << SEQ_SHIFT | (uint64_t)st << ST_SHIFT |
 	    (deadline & DEADLINE_MAX);
 }
 
-static inline unsigned state_st(uint64_t s) { return (unsigned)(s >> 60); }
-static inline uint64_t state_deadline(uint64_t s) { return s & DEADLINE_MAX; }
-
-static inline uint64_t
-state_seq(uint64_t s)
+static inline unsigned
+state_st(uint64_t s)
 {
-	return s >> DEADLINE_BITS & MASK(SEQ_BITS);
+	return (unsigned)(s >> ST_SHIFT) & 15;
 }
+
+static inline bool
+state_held(uint64_t s)
+{
+	return s & (uint64_t)ST_HELD << ST_SHIFT;
+}
+
+static inline uint64_t state_deadline(uint64_t s) { return s & DEADLINE_MAX; }
+static inline uint64_t state_seq(uint64_t s) { return s >> SEQ_SHIFT; }
 
 /* claim link: wait queue (and later: chain of readers) */
 #define LINK_TAG_BITS 41
-#define LINK_MARK (UINT64_C(1) << 63)
+#define LINK_TAG_SHIFT (CLAIM_BITS + 1)
+#define LINK_MARK UINT64_C(1)
 
 static inline uint64_t
 link_make(bool mark, uint32_t idx, uint64_t tag)
 {
-	return (mark ? LINK_MARK : 0) | (uint64_t)idx << LINK_TAG_BITS |
-	    (tag & MASK(LINK_TAG_BITS));
+	return tag << LINK_TAG_SHIFT | (uint64_t)idx << 1 |
+	    (mark ? LINK_MARK : 0);
 }
 
 static inline bool link_marked(uint64_t l) { return l & LINK_MARK; }
-static inline uint64_t link_tag(uint64_t l) { return l & MASK(LINK_TAG_BITS); }
+static inline uint64_t link_tag(uint64_t l) { return l >> LINK_TAG_SHIFT; }
 
 static inline uint32_t
 link_idx(uint64_t l)
 {
-	return (uint32_t)(l >> LINK_TAG_BITS & MASK(CLAIM_BITS));
+	return (uint32_t)(l >> 1 & MASK(CLAIM_BITS));
 }
 
 /* slot link: bucket chains */

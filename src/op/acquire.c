@@ -10,188 +10,36 @@
  * 100 ms here): the lease has not expired (G3), whoever stopped us in between.
  * If it shows a later tick, the deadline is moved on, or the grant given back.
  *
+ * What stands between the two swaps of an acquire and a release, and how often
+ * the code jumps, is most of what the pair costs; see doc/performance.md.
+ *
  * Everything unusual (contention, a queue, an unclean previous end, a token at
  * its ceiling, an empty magazine, a forked child, odd options) is left to the
  * slow path before anything is changed.
  */
 #include <errno.h>
+#include <stddef.h>
 #include "base/error.h"
 #include "op/acquire.h"
 #include "op/fence.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
+#include "shm/queue.h"
 
 #define FAST_TTL_MIN_MS 100
 #define TICK_LATE_NS (4 * NS_PER_MS)	/* + 4 ms that the clock lags */
 
-/*
- * The tick has moved since the deadline was computed.  One tick only
- * make the lease a little shorter; after more, extend it to what was asked.
- * False: it is past its deadline already, and was given back.
- */
-static __attribute__((noinline, cold)) bool
-catch_up(struct lhi_mag *m, int bit, struct shm_slot *s, uint64_t word,
-    const struct timespec *ts, int64_t ttl_ms, uint64_t *state)
+/* Deadlines of another ttl than the last time. */
+static __attribute__((noinline, cold)) void
+set_ttl(struct lhi_mag *m, int64_t ttl_ms)
 {
-	struct lhi_view *v = &m->lh->v;
-	struct shm_claim *c = &m->claims[bit];
-	int64_t then = m->now_ns;
-	uint64_t later;
-
-	lhi_mag_tick(m, ts);
-	if (m->now_ns - then <= TICK_LATE_NS)
-		return true;
-	later = state_make(ST_HELD, state_seq(*state),
-	    lhi_deadline(v, m->now_ns + ttl_ms * NS_PER_MS));
-	if (lhi_now_ns() < lhi_deadline_ns(v, state_deadline(*state)) &&
-	    sh64_cas(&c->state, *state, later)) {
-		/* pairs with judge()'s swap to EXPIRED: one of us wins */
-		if (lhi_now_ns() < lhi_deadline_ns(v, state_deadline(*state))) {
-			*state = later;
-			sh64_store_rlx(&c->since_ns, (uint64_t)m->now_ns);
-			return true;
-		}
-		*state = later;
-	}
-	(void)sh64_cas(&c->state, *state, state_make(ST_EXPIRED,
-	    state_seq(*state), state_deadline(*state)));
-	(void)sh64_cas(&s->word, word,
-	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(word)));
-	return false;	/* the claim is taken back when the magazine runs out */
-}
-
-static inline bool
-opts_plain(const struct lh_acquire_opts *o)
-{
-	return o->size == sizeof(*o) && (o->mode | o->scope) == 0 &&
-	    (o->flags & ~LH_NO_CREATE) == 0 && o->cancel == NULL &&
-	    o->ttl_ms >= FAST_TTL_MIN_MS && o->ttl_ms <= LH_TTL_MAX_MS &&
-	    o->max_wait_ms >= 0;
-}
-
-static inline __attribute__((always_inline)) bool
-fast(struct lh *lh, struct lhi_mag *m, struct shm_slot *s, uint32_t idx,
-    uint32_t gen, const struct lh_acquire_opts *opts, struct lh_lease *lease)
-{
-	uint64_t w, hint, ver, token, id, deadline, state;
-	int64_t ttl_ms = DEFAULT_TTL_MS, expires;
-	struct shm_claim *c;
-	struct lhi_rec *r;
 	struct timespec ts;
-	int bit;
 
-	if (unlikely(m == NULL || m->lh != lh || m->free == 0))
-		return false;
-	w = sh64_load(&s->word);
-	if (unlikely(w >> VER_BITS != (uint64_t)WORD_FREE << CLAIM_BITS ||
-	    link_idx(sh64_load(&s->waitq)) != 0 ||
-	    sh32_load_rlx(&s->gen) != gen))
-		return false;
-	ver = word_ver(w) + 1;
-	hint = sh64_load_rlx(&s->hint);
-	token = token_of(hint, ver);
-	if (unlikely(token >= sh64_load_rlx(&lh->v.hdr->ceiling) ||
-	    token - hint > TOKEN_LAG_MAX))
-		return false;
-	deadline = m->deadline;
-	expires = m->expires_ns;
-	if (opts != NULL) {
-		if (unlikely(!opts_plain(opts)))
-			return false;
-		ttl_ms = opts->ttl_ms;
-		if (ttl_ms != DEFAULT_TTL_MS) {
-			deadline = lhi_deadline(&lh->v,
-			    m->now_ns + ttl_ms * NS_PER_MS);
-			expires = lhi_deadline_ns(&lh->v, deadline);
-		}
-	}
-	bit = __builtin_ctz(m->free);
-	r = &m->rec[bit];
-	id = r->id + 1;
-	if (unlikely(lid_seq(id) == 0))
-		return false;
-	c = &m->claims[bit];
-	sh32_store_rlx(&c->slot, idx);
-	sh32_store_rlx(&c->gen, gen);
-	sh64_store_rlx(&c->since_ns, (uint64_t)m->now_ns);
-	state = state_make(ST_HELD, lid_seq(id), deadline);
-	sh64_store(&c->state, state);			/* 1: FREE -> HELD */
-	lhi_point("acquire.announced");
-	w = word_make(WORD_X, m->base + (uint32_t)bit, ver);
-	if (unlikely(!sh64_cas(&s->word, word_make(WORD_FREE, 0, ver - 1),
-	    w))) {
-		sh64_store(&c->state, state_make(ST_FREE, lid_seq(id), 0));
-		r->id = id;
-		return false;
-	}
-	lhi_point("acquire.granted");
 	lhi_coarse(&ts);
-	r->slot = s;
-	r->word = w;
-	r->token = token;
-	r->id = id;
-	m->free &= m->free - 1;
-	if (unlikely(ts.tv_nsec != m->tick_nsec || ts.tv_sec != m->tick_sec)) {
-		if (!catch_up(m, bit, s, w, &ts, ttl_ms, &state))
-			return false;
-		expires = lhi_deadline_ns(&lh->v, state_deadline(state));
-	}
-	lease->acquired_ns = m->now_ns;
-	lease->expires_ns = expires;
-	lease->notes = 0;
-	lhi_lease_fill(m, r, lease, idx, gen);
-	return true;
+	lhi_mag_tick(m, &ts, ttl_ms);
 }
 
-bool
-lhi_acquire_fast(struct lh *lh, struct lhi_mag *m, const struct lhi_ref *ref,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease)
-{
-	return fast(lh, m, ref->slot, ref->idx, ref->gen, opts, lease);
-}
-
-int
-lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts)
-{
-	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
-	const struct lh_acquire_opts *o = opts == NULL ? &usual : opts;
-	int64_t now;
-
-	if (o->size != sizeof(*o))
-		return lhi_fail(-EINVAL, "acquire options of %zu bytes: set "
-		    "them with LH_ACQUIRE_OPTS_INIT", o->size);
-	if (o->mode > LH_SHARED || o->scope > LH_QUORUM ||
-	    (o->flags & ~LH_NO_CREATE) != 0)
-		return lhi_fail(-EINVAL, "unknown mode %u, scope %u or flag in "
-		    "0x%x", o->mode, o->scope, o->flags);
-	if (o->mode == LH_SHARED)
-		return lhi_fail(-EOPNOTSUPP, "shared leases are not supported "
-		    "by this version");
-	if (o->scope != LH_EPHEMERAL)
-		return lhi_fail(-EOPNOTSUPP, "this table has no fence file: "
-		    "only scope ephemeral");
-	if (o->ttl_ms < 1 || o->ttl_ms > LH_TTL_MAX_MS)
-		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to 30 days",
-		    (long long)o->ttl_ms);
-	if (o->max_wait_ms < 0 || o->deadline_ns < 0)
-		return lhi_fail(-EINVAL, "a negative time to wait: 0 means try, "
-		    "LH_WAIT_FOREVER for ever");
-	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
-	ask->priority = o->priority;
-	ask->cancel = o->cancel;
-	ask->try_only = o->deadline_ns == 0 && o->max_wait_ms == 0;
-	ask->until_ns = 0;
-	if (o->deadline_ns != 0) {
-		ask->until_ns = o->deadline_ns;
-	} else if (o->max_wait_ms > 0) {
-		now = lhi_now_ns();
-		ask->until_ns = o->max_wait_ms > (INT64_MAX - now) / NS_PER_MS ?
-		    INT64_MAX : now + o->max_wait_ms * NS_PER_MS;
-	}
-	return 0;
-}
-
-static __attribute__((noinline)) int
+static int
 slow(struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
@@ -202,23 +50,231 @@ slow(struct lh *lh, const struct lhi_ref *ref,
 		error = lhi_ask_set(&ask, opts);
 	if (error != 0)
 		return error;
-	if (lease == NULL)
-		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
 	return lhi_wait_acquire(lh, ref, &ask, lease);
+}
+
+/*
+ * The clock shows another tick than the one that this grant was announced with.
+ * The next tick only makes the lease a little shorter; after more, extend it to
+ * what was asked.  A grant that is past its deadline already is given back, and
+ * the acquire goes on the slow way.
+ */
+static __attribute__((noinline, cold)) int
+catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
+    const struct lh_acquire_opts *opts, struct lh_lease *l)
+{
+	struct shm_claim *c = &m->claims[r - m->rec];
+	struct lhi_ref ref = { r->slot, sh64_load_rlx(&c->home) };
+	int64_t then = lhi_mag_now_ns(m);
+	uint64_t st = sh64_load(&c->state), later;
+	bool held;
+
+	lhi_mag_tick(m, ts, m->ttl_ms);
+	if (lhi_mag_now_ns(m) - then <= TICK_LATE_NS)
+		return 0;
+	later = state_make(ST_HELD, state_seq(st), state_deadline(m->held));
+	held = state_st(st) == ST_HELD && lhi_now_ns() < l->expires_ns &&
+	    sh64_cas(&c->state, st, later);	/* 7; or judge() won (6) */
+	lhi_point("acquire.caught_up");
+	if (held && lhi_now_ns() < l->expires_ns) {
+		sh64_store_rlx(&c->since_ns, m->span[0]);
+		lhi_pair_store(&l->acquired_ns, m->span);
+		return 0;
+	}
+	(void)sh64_cas(&c->state, held ? later : st, state_make(ST_EXPIRED,
+	    state_seq(st), 0));
+	if (sh64_cas(&ref.slot->word, word_make(WORD_X,
+	    lid_claim(r->id), l->token),
+	    word_make(WORD_FREE, CAUSE_RELEASED, l->token)) &&
+	    link_idx(sh64_load_sc(&ref.slot->waitq)) != 0)
+		lhi_queue_kick(&m->lh->v, ref.slot);
+	r->use = REC_OUT;	/* taken back when the group runs out */
+	return slow(m->lh, &ref, opts, l);
+}
+
+static inline bool
+same_tick(const struct lhi_mag *m, const struct timespec *ts)
+{
+	return likely(ts->tv_nsec == m->tick_nsec) &&
+	    likely(ts->tv_sec == m->tick_sec);
+}
+
+/*
+ * Announce in m's claim r, and swap FREE word w for X with `token`; then look
+ * at the clock (see the head of the file).  True: granted, and *l and *ts are
+ * filled.  False: nothing has changed.
+ */
+static inline __attribute__((always_inline)) bool
+swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
+    uint64_t token, struct lh_lease *l, struct timespec *ts)
+{
+	const uint64_t free_low = word_make(WORD_FREE, CAUSE_RELEASED, 0);
+	struct shm_claim *c = &m->claims[r - m->rec];
+	uint64_t id = r->id + 1;
+	lhi_pair use;
+
+	if (unlikely(token >= m->ceiling) || unlikely(lid_seq(id) == 0) ||
+	    lhi_mutant(1))
+		return false;
+	sh64_store(&c->state, id << SEQ_SHIFT | m->held);	/* 1 */
+	lhi_point("acquire.announced");
+	/* FREE(0, ver) -> X(c, ver + 1): ver is on top, so this is addition */
+	if (unlikely(!sh64_cas(&s->word, w,
+	    w + (word_make(0, 0, 1) - free_low) + r->held_low))) {
+		sh64_store(&c->state, state_make(ST_FREE, id, 0));
+		r->id = id;
+		return false;
+	}
+	lhi_point("acquire.granted");
+	lhi_coarse(ts);
+	r->use = REC_HELD;
+	use = (lhi_pair){ id, token };
+	lhi_pair_store(&r->id, use);
+	lhi_pair_store(l, m->head);
+	lhi_pair_store(&l->id[1], use);
+	lhi_pair_store(&l->acquired_ns, m->span);
+	return true;
+}
+
+/*
+ * The word is the very one that this claim's last release left behind, so this
+ * is the same life of the same slot, and its next token is the next number: an
+ * eviction, or anybody else's grant, would have changed ver.
+ */
+static inline __attribute__((always_inline)) bool
+grab_again(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
+    struct lh_lease *l, struct timespec *ts)
+{
+	struct shm_slot *s = ref->slot;
+	uint64_t w = sh64_load(&s->word);
+
+	if (unlikely(w != r->left) || unlikely(ref->home != r->home) ||
+	    unlikely(link_idx(sh64_load(&s->waitq)) != 0))
+		return false;
+	return swap(m, r, s, w, r->token + 1, l, ts);
+}
+
+/* As above, knowing nothing. */
+static bool
+grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
+    struct lh_lease *l, struct timespec *ts)
+{
+	struct shm_slot *s = ref->slot;
+	uint64_t w = sh64_load(&s->word), hint, token;
+
+	if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0) ||
+	    link_idx(sh64_load(&s->waitq)) != 0 ||
+	    sh32_load_rlx(&s->gen) != ref->home >> 32)
+		return false;
+	hint = sh64_load_rlx(&s->hint);
+	token = token_of(hint, word_ver(w) + 1);
+	if (token - hint > TOKEN_LAG_MAX)
+		return false;
+	sh64_store_rlx(&m->claims[r - m->rec].home, ref->home);
+	sh64_store_rlx(&m->claims[r - m->rec].since_ns, m->span[0]);
+	r->home = ref->home;
+	r->slot = s;
+	return swap(m, r, s, w, token, l, ts);
+}
+
+_Static_assert(sizeof(struct lh_lease) == 48 &&
+    offsetof(struct lh_lease, id) == 8 &&
+    offsetof(struct lh_lease, token) == 24 &&
+    offsetof(struct lh_lease, expires_ns) == 40 &&
+    offsetof(struct lhi_rec, token) == offsetof(struct lhi_rec, id) + 8,
+    "a lease is three pairs");
+
+/* A free claim of m's group, or NULL. */
+static inline struct lhi_rec *
+pick(struct lhi_mag *m)
+{
+	for (unsigned b = 0; b < SHM_GROUP; b++) {
+		if (m->rec[b].use == REC_FREE)
+			return &m->rec[b];
+	}
+	return NULL;
+}
+
+static inline bool
+opts_plain(const struct lh_acquire_opts *o)
+{
+	return o->size == sizeof(*o) && (o->mode | o->scope) == 0 &&
+	    (o->flags & ~LH_NO_CREATE) == 0 && o->cancel == NULL &&
+	    o->ttl_ms >= FAST_TTL_MIN_MS && o->ttl_ms <= LH_TTL_MAX_MS &&
+	    o->max_wait_ms >= 0 && o->deadline_ns >= 0;
+}
+
+/* As lhi_acquire() below, when options are given or claims are out. */
+static __attribute__((noinline)) int
+acquire(struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r;
+	struct timespec ts;
+	int64_t ttl_ms = opts == NULL ? DEFAULT_TTL_MS : opts->ttl_ms;
+
+	if (m->lh != lh || (r = pick(m)) == NULL ||
+	    (opts != NULL && !opts_plain(opts)))
+		return slow(lh, ref, opts, lease);
+	if (ttl_ms != m->ttl_ms)
+		set_ttl(m, ttl_ms);
+	if (!grab_again(m, r, ref, lease, &ts) &&
+	    !grab(m, r, ref, lease, &ts))
+		return slow(lh, ref, opts, lease);
+	return same_tick(m, &ts) ? 0 : catch_up(m, r, &ts, opts, lease);
+}
+
+static inline __attribute__((always_inline)) int
+acquire_now(struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct timespec ts;
+
+	/* the usual case: straight on, and with a constant claim number, so
+	 * that addresses wait for nothing */
+	if (unlikely(m->usual != lh) || unlikely(m->rec[0].use != REC_FREE) ||
+	    unlikely(opts != NULL) ||
+	    unlikely(!grab_again(m, &m->rec[0], ref, lease, &ts)))
+		return acquire(lh, ref, opts, lease);
+	return same_tick(m, &ts) ? 0 :
+	    catch_up(m, &m->rec[0], &ts, NULL, lease);
+}
+
+int
+lhi_acquire(struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	return acquire(lh, ref, opts, lease);
 }
 
 int
 lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
-	struct lhi_ref ref;
-
-	if (unlikely(k == NULL || lease == NULL))
+	if (unlikely(k == NULL) || unlikely(lease == NULL))
 		return lhi_fail(-EINVAL, "no key, or no lease to fill, was "
 		    "given (NULL)");
-	if (likely(fast(k->lh, lhi_mag_current, k->slot, k->idx, k->gen, opts,
-	    lease)))
-		return 0;
-	ref = (struct lhi_ref){ k->slot, k->idx, k->gen };
-	return slow(k->lh, &ref, opts, lease);
+	return acquire_now(k->lh, &k->ref, opts, lease);
+}
+
+/*
+ * By name.  Most often it is the name that this thread used last: then the slot
+ * is at hand, and comparing the key is all the lookup there is.  (That it still
+ * is the same life of the slot is what grab_again() proves.)
+ */
+int
+lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_ref ref;
+
+	if (likely(m->usual == lh && m->rec[0].home != 0 && key != NULL &&
+	    lease != NULL && lhi_slot_is(m->rec[0].slot, key))) {
+		ref = (struct lhi_ref){ m->rec[0].slot, m->rec[0].home };
+		return acquire_now(lh, &ref, opts, lease);
+	}
+	return lhi_acquire_by_name(lh, key, opts, lease);
 }

@@ -21,31 +21,15 @@ int lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts);
 int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_ask *ask, struct lh_lease *lease);
 
-/*
- * The fast path: an uncontended grant.  True: granted.  False: nothing has
- * been changed; go the slow way.
- */
-bool lhi_acquire_fast(struct lh *lh, struct lhi_mag *m,
-    const struct lhi_ref *ref, const struct lh_acquire_opts *opts,
-    struct lh_lease *lease);
+/* All of it: at once if possible, else the slow path.  lease is not NULL. */
+int lhi_acquire(struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
-/* Write the caller's lease, and what its release needs into rec. */
-static inline void
-lhi_lease_fill(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
-    uint32_t slot_idx, uint32_t gen)
-{
-	l->id[0] = m->sid;
-	l->id[1] = r->id;
-	l->token = r->token;
-	l->mode = LH_EXCLUSIVE;
-	l->opaque[0] = (uint64_t)gen << 32 | slot_idx;
-	l->opaque[1] = m->tag;
-}
+/* The same by name: looks the key up, or makes it. */
+int lhi_acquire_by_name(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
-/* opaque[1] of a struct whose lease was released (G10) */
-#define LEASE_RELEASED UINT64_C(0x72656c6561736564)
-
-/* Free claims of this process that wait: lh_close() looks. */
+/* A wait that can be cancelled. */
 struct lhi_canceller {
 	shm_u32 *park;
 	struct lhi_canceller *next;

@@ -20,6 +20,8 @@
  * (C11, G3).
  */
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
@@ -40,12 +42,11 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 		return error;
 	if (l == NULL)
 		return lhi_fail(-EINVAL, "no lease was given (NULL)");
-	if (l->opaque[1] == LEASE_RELEASED && l->id[0] == lh->sid)
+	if (l->opaque == LEASE_RELEASED && l->id[0] == lh->sid)
 		return -EALREADY;
-	h->slot = lhi_slot(&lh->v, (uint32_t)l->opaque[0]);
 	h->ci = lid_claim(l->id[1]);
 	h->claim = lhi_claim(&lh->v, h->ci);
-	if (l->id[0] == 0 || h->slot == NULL || h->claim == NULL ||
+	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
 	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
 	    l->mode != LH_EXCLUSIVE)
 		return lhi_fail(-EINVAL, "this is not a lease: it was never "
@@ -53,9 +54,12 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	if (l->id[0] != lh->sid)
 		return lhi_fail(-EPERM, "this lease belongs to another session: "
 		    "present it through the attachment that acquired it");
-	if (l->opaque[1] != lh->tag)
-		return lhi_fail(-EINVAL, "this is not a lease: it was changed");
+	/* the claim knows the slot while it is in this use; if it is in another
+	 * by now, the exact swaps will fail */
+	h->slot = lhi_slot(&lh->v, lhi_claim_slot(h->claim));
 	h->word = word_make(WORD_X, h->ci, l->token);
+	if (h->slot == NULL)
+		return lhi_fail(-ESTALE, "the lease was lost long ago");
 	return 0;
 }
 
@@ -66,10 +70,9 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	if (lhi_mutant(1))
 		return state_st(st) == ST_HELD;
 	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
-	    state_st(st) == ST_HELD && state_seq(st) == lid_seq(l->id[1]) &&
+	    state_held(st) && state_seq(st) == lid_seq(l->id[1]) &&
 	    sh32_load_rlx(&h->claim->epoch) == lid_epoch(l->id[1]) &&
-	    sh32_load_rlx(&h->claim->slot) == (uint32_t)l->opaque[0] &&
-	    sh32_load_rlx(&h->claim->gen) == l->opaque[0] >> 32 &&
+	    lhi_claim_slot(h->claim) == lhi_slot_idx(&lh->v, h->slot) &&
 	    lhi_lock_token(h->slot, h->word) == l->token;
 }
 
@@ -108,7 +111,7 @@ release_slow(struct lh *lh, struct lh_lease *l)
 	lhi_point("release.word_freed");
 	/* an extension may be under way: follow the state */
 	while (st = sh64_load(&h.claim->state),
-	    state_st(st) == ST_HELD && state_seq(st) == lid_seq(l->id[1])) {
+	    state_held(st) && state_seq(st) == lid_seq(l->id[1])) {
 		if (sh64_cas(&h.claim->state, st,
 		    state_make(ST_FREE, state_seq(st), 0))) {
 			error = 1;
@@ -122,52 +125,98 @@ release_slow(struct lh *lh, struct lh_lease *l)
 	lhi_queue_kick(&lh->v, h.slot);
 	if (error != 1)
 		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
-	l->opaque[1] = LEASE_RELEASED;
+	l->opaque = LEASE_RELEASED;
 	return 0;
+}
+
+/* The word was ours to free, but the lease had been made to expire. */
+static __attribute__((noinline, cold)) int
+release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
+{
+	if (link_idx(sh64_load_sc(&s->waitq)) != 0)
+		lhi_queue_kick(&m->lh->v, s);
+	l->opaque = LEASE_RELEASED;
+	return lhi_fail(-ESTALE, "the lease had run out; the key is free now");
+}
+
+static __attribute__((noinline)) int
+release_kick(struct lhi_mag *m, struct shm_slot *s)
+{
+	lhi_queue_kick(&m->lh->v, s);
+	return 0;
+}
+
+/* Is l the lease that r remembers? */
+static inline bool
+remembers(const struct lhi_mag *m, const struct lhi_rec *r,
+    const struct lh_lease *l)
+{
+	uint32_t kind, ours;
+
+	/* mode and opaque in one */
+	memcpy(&kind, &l->mode, sizeof(kind));
+	memcpy(&ours, (const char *)&m->head +
+	    offsetof(struct lh_lease, mode), sizeof(ours));
+	return likely(r->id == l->id[1]) && likely(r->token == l->token) &&
+	    likely(l->id[0] == lhi_mag_sid(m)) && likely(kind == ours) &&
+	    likely(r->use == REC_HELD);
+}
+
+/* What this thread's magazine remembers of the lease, or NULL. */
+static struct lhi_rec *
+remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l)
+{
+	uint32_t bit;
+
+	if (l == NULL || m->lh != lh)
+		return NULL;
+	bit = lid_claim(l->id[1]) - m->base;
+	return bit < SHM_GROUP && remembers(m, &m->rec[bit], l) ?
+	    &m->rec[bit] : NULL;
+}
+
+static inline __attribute__((always_inline)) int
+release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+{
+	struct shm_claim *c = &m->claims[r - m->rec];
+	struct shm_slot *s = r->slot;
+	uint64_t ver = r->token << VER_SHIFT, left;
+
+	left = ver | word_make(WORD_FREE, CAUSE_RELEASED, 0);
+	if (unlikely(!sh64_cas(&s->word, ver | r->held_low, left)))
+		return release_slow(m->lh, l);		/* says why */
+	lhi_point("release.word_freed");
+	if (unlikely(!state_held(sh64_load_rlx(&c->state))))
+		return release_late(m, s, l);
+	sh64_store(&c->state, r->id << SEQ_SHIFT);		/* 5 */
+	r->left = left;
+	r->use = REC_FREE;
+	l->opaque = LEASE_RELEASED;
+	/* pairs with: queue insert, then the waiter's look at the word */
+	if (unlikely(link_idx(sh64_load_sc(&s->waitq)) != 0))
+		return release_kick(m, s);
+	return 0;
+}
+
+static __attribute__((noinline)) int
+release_other(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = remembered(lh, m, l);
+
+	return r == NULL ? release_slow(lh, l) : release_own(m, r, l);
 }
 
 int
 lh_release(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_mag *m = lhi_mag_current;
-	struct shm_claim *c;
-	struct shm_slot *s;
-	struct lhi_rec *r;
-	uint64_t w, st;
-	uint32_t bit;
 
-	if (unlikely(l == NULL || m == NULL || m->lh != lh ||
-	    l->opaque[1] != m->tag))
-		return release_slow(lh, l);
-	bit = lid_claim(l->id[1]) - m->base;
-	if (unlikely(bit >= SHM_GROUP))
-		return release_slow(lh, l);
-	r = &m->rec[bit];
-	s = r->slot;
-	w = r->word;
-	if (unlikely(r->id != l->id[1] || r->token != l->token ||
-	    l->id[0] != m->sid || (m->free & 1u << bit) != 0))
-		return release_slow(lh, l);
-	if (unlikely(!sh64_cas(&s->word, w, word_make(WORD_FREE,
-	    CAUSE_RELEASED, word_ver(w)))))
-		return release_slow(lh, l);		/* says why */
-	lhi_point("release.word_freed");
-	c = &m->claims[bit];
-	st = sh64_load_rlx(&c->state);
-	if (unlikely(state_st(st) != ST_HELD)) {
-		if (link_idx(sh64_load_sc(&s->waitq)) != 0)
-			lhi_queue_kick(&lh->v, s);
-		l->opaque[1] = LEASE_RELEASED;
-		return lhi_fail(-ESTALE, "the lease had run out; the key is "
-		    "free now");
-	}
-	sh64_store(&c->state, state_make(ST_FREE, state_seq(st), 0)); /* 5 */
-	m->free |= 1u << bit;
-	l->opaque[1] = LEASE_RELEASED;
-	/* pairs with: queue insert, then the waiter's look at the word */
-	if (unlikely(link_idx(sh64_load_sc(&s->waitq)) != 0))
-		lhi_queue_kick(&lh->v, s);
-	return 0;
+	/* as in acquire: the usual case with a constant claim number */
+	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
+	    unlikely(!remembers(m, &m->rec[0], l)))
+		return release_other(lh, l);
+	return release_own(m, &m->rec[0], l);
 }
 
 /* A moment that is surely not before now, as cheap as `until` allows. */
@@ -235,46 +284,38 @@ int
 lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
 	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = remembered(lh, m, l);
 	uint64_t st, later;
 	struct shm_claim *c;
 	struct timespec ts;
-	uint32_t bit;
 	int64_t old;
 
-	if (unlikely(l == NULL || m == NULL || m->lh != lh ||
-	    l->opaque[1] != m->tag || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS))
+	if (unlikely(r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
+	    lhi_mutant(1) || lhi_mutant(11)))
 		return extend_slow(lh, l, ttl_ms);
-	bit = lid_claim(l->id[1]) - m->base;
-	if (unlikely(bit >= SHM_GROUP || m->rec[bit].id != l->id[1] ||
-	    m->rec[bit].token != l->token || l->id[0] != m->sid ||
-	    (m->free & 1u << bit) != 0 || lhi_mutant(1) || lhi_mutant(11)))
-		return extend_slow(lh, l, ttl_ms);
-	c = &m->claims[bit];
+	c = &m->claims[r - m->rec];
 	st = sh64_load(&c->state);
-	if (unlikely(state_st(st) != ST_HELD ||
+	if (unlikely(!state_held(st) || ttl_ms != m->ttl_ms ||
 	    state_seq(st) != lid_seq(l->id[1])))
 		return extend_slow(lh, l, ttl_ms);
-	later = ttl_ms == DEFAULT_TTL_MS ? m->deadline :
-	    lhi_deadline(&lh->v, m->now_ns + ttl_ms * NS_PER_MS);
-	later = state_make(ST_HELD, state_seq(st), later);
-	if (unlikely(!sh64_cas(&c->state, st, later)))
-		return extend_slow(lh, l, ttl_ms);
+	later = state_seq(st) << SEQ_SHIFT | m->held;
+	if (unlikely(st != later && !sh64_cas(&c->state, st, later)))
+		return extend_slow(lh, l, ttl_ms);		/* 7 */
 	lhi_point("extend.swapped");
 	lhi_coarse(&ts);
 	old = lhi_deadline_ns(&lh->v, state_deadline(st));
-	if (unlikely(ts.tv_nsec != m->tick_nsec || ts.tv_sec != m->tick_sec ||
-	    old - m->now_ns <= COARSE_MARGIN_NS)) {
-		lhi_mag_tick(m, &ts);
-		if (surely_now(&ts, old) >= old) {
-			(void)sh64_cas(&c->state, later,
-			    state_make(ST_EXPIRED, state_seq(st), 0));
-			return extend_slow(lh, l, ttl_ms);	/* says lost */
-		}
-		/* the deadline was counted from an old tick: move it on */
-		return extend_slow(lh, l, ttl_ms);
+	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
+	    old - lhi_mag_now_ns(m) > COARSE_MARGIN_NS)) {
+		l->expires_ns = (int64_t)m->span[1];
+		return 0;
 	}
-	l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
-	return 0;
+	/* the deadline was counted from an old tick, or the swap may have come
+	 * too late: then undo it; the slow path says so, or does it again */
+	lhi_mag_tick(m, &ts, ttl_ms);
+	if (surely_now(&ts, old) >= old)
+		(void)sh64_cas(&c->state, later,
+		    state_make(ST_EXPIRED, state_seq(st), 0));
+	return extend_slow(lh, l, ttl_ms);
 }
 
 int

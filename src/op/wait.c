@@ -69,7 +69,7 @@ struct attempt {
 	struct lhi_turn t;
 	struct shm_claim *c;
 	int bit;
-	uint32_t gen;
+	uint64_t home;
 	bool timed_out;		/* the last sleep ended by itself */
 	bool lost;		/* was woken, and somebody else was faster */
 	bool starving;
@@ -142,8 +142,7 @@ take(struct attempt *a, uint64_t w)
 	if (error != 0)
 		return error;
 	if (!a->t.queued) {
-		sh32_store_rlx(&a->c->slot, a->t.s - view(a)->slots);
-		sh32_store_rlx(&a->c->gen, a->gen);
+		sh64_store_rlx(&a->c->home, a->home);
 		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
 	}
 	set_state(a, ST_HELD, deadline);		/* 1, 3 */
@@ -160,15 +159,18 @@ take(struct attempt *a, uint64_t w)
 		sh64_max(&s->hint, token);
 	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
 	leave_queue(a);
+	r->use = REC_HELD;
 	r->slot = s;
-	r->word = mine;
+	r->home = a->home;
 	r->token = token;
 	r->id = lhi_mag_claim_id(view(a), a->t.ci);
 	a->lease->acquired_ns = now;
 	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
-	a->lease->notes = word_idx(w) == CAUSE_RELEASED ? 0 :
-	    1u << (word_idx(w) - 1);
-	lhi_lease_fill(a->m, r, a->lease, lhi_slot_idx(view(a), s), a->gen);
+	lhi_pair_store(a->lease, a->m->head);
+	if (word_idx(w) != CAUSE_RELEASED)
+		a->lease->notes = 1u << (word_idx(w) - 1);
+	a->lease->id[1] = r->id;
+	a->lease->token = token;
 	return 0;
 }
 
@@ -229,7 +231,7 @@ look(struct attempt *a, bool probe, uint64_t *w)
 		if (error != 0)
 			return error;
 		if (word_mode(*w) == WORD_NONE ||
-		    sh32_load(&a->t.s->gen) != a->gen)
+		    sh32_load(&a->t.s->gen) != a->home >> 32)
 			return lhi_fail(-ESTALE, "the key was removed");
 		if (word_mode(*w) != WORD_FREE && !a->t.queued)
 			return WAITING;
@@ -270,8 +272,7 @@ enqueue(struct attempt *a)
 {
 	struct shm_claim *c = a->c;
 
-	sh32_store_rlx(&c->slot, a->t.s - view(a)->slots);
-	sh32_store_rlx(&c->gen, a->gen);
+	sh64_store_rlx(&c->home, a->home);
 	sh32_store_rlx(&c->priority, a->ask->priority);
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
 	sh32_store_rlx(&c->wflags, 0);
@@ -477,7 +478,7 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	a.lh = lh;
 	a.ask = ask;
 	a.lease = lease;
-	a.gen = ref->gen;
+	a.home = ref->home;
 	a.c = &a.m->claims[a.bit];
 	a.t.v = &lh->v;
 	a.t.s = ref->slot;

@@ -71,6 +71,14 @@ sh64_max(shm_u64 *f, uint64_t v)
 	} while (!sh64_cas(f, old, v));
 }
 
+/* What the only writer of a field last wrote: no other order is needed. */
+static inline uint64_t
+sh64_own(const shm_u64 *f)
+{
+	lhi_touch("load", f);
+	return f->v;
+}
+
 #undef SH_OPS
 
 /*

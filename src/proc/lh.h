@@ -27,16 +27,29 @@
 #define DEFAULT_TTL_MS INT64_C(30000)
 
 /*
- * A lease as its magazine remembers it: what a release needs, in memory that
- * only this thread writes.  id is 0 when nothing is remembered; otherwise the
- * id of the lease, or of the last use while the claim is free.
+ * A claim as its magazine remembers it: what the next acquire and a release
+ * need, in memory that only this thread writes.
  */
-struct lhi_rec {
-	struct shm_slot *slot;
-	uint64_t word;
-	uint64_t token;
-	uint64_t id;
+enum lhi_use {
+	REC_FREE = 0,		/* ours to take; the rest is of its last use */
+	REC_HELD = 1,		/* a lease that this thread acquired */
+	REC_OUT = 2		/* in use, and nothing is remembered of it: who
+				 * presents its lease goes the slow way */
 };
+
+struct lhi_rec {
+	uint64_t use;		/* enum lhi_use */
+	uint64_t left;		/* the word its last release left behind */
+	uint64_t home;		/* where that was; 0: nowhere */
+	uint64_t held_low;	/* mode and idx of X(this claim) */
+	uint64_t id;		/* with token: as in struct lh_lease */
+	uint64_t token;
+	struct shm_slot *slot;
+};
+
+/* lh_lease.opaque */
+#define LEASE_LIVE 1u
+#define LEASE_RELEASED 2u	/* by this struct (G10) */
 
 /* Eight claims that belong to one thread at a time. */
 struct lhi_group {
@@ -44,27 +57,53 @@ struct lhi_group {
 	struct lhi_group *next;
 };
 
+/*
+ * Two words that are written together.  What stands between two locked swaps is
+ * paid for by the store, so the fast path fills a lease with three stores.
+ */
+typedef uint64_t lhi_pair __attribute__((vector_size(16)));
+
+static inline void
+lhi_pair_store(void *to, lhi_pair p)
+{
+	__builtin_memcpy(to, &p, sizeof(p));
+}
+
 /* A thread's claims in one attachment.  In WIPEONFORK memory; type-stable. */
 struct lhi_mag {
-	struct lh *lh;		/* NULL: unused, or the attachment is closed */
-	uint64_t tag;		/* of the attachment; 0 in a forked child */
-	uint32_t free;		/* bit b: claim base + b is ours to take */
-	uint32_t base;
-	struct shm_claim *claims; /* &claims[base] */
-	uint64_t sid;
-	/* the coarse clock at the last look, and what follows from it */
+	lhi_pair head;		/* of a lease: mode and notes, session id */
+	lhi_pair span;		/* of a lease: begins now_ns, ends then */
+	struct lh *usual;	/* lh, while ttl_ms is the default one */
+	struct shm_claim *claims; /* of the group in use */
+	uint64_t ceiling;	/* the table's, seen earlier: it only rises */
+	/* the coarse clock at the last look, and what follows from it for a
+	 * lease of ttl_ms */
 	time_t tick_sec;
 	long tick_nsec;
-	int64_t now_ns;
-	uint64_t deadline;	/* now + default ttl, as a deadline */
-	int64_t expires_ns;	/* the same in ns */
+	int64_t ttl_ms;
+	uint64_t held;		/* claim state HELD, deadline, seq 0 */
+	struct lhi_rec rec[SHM_GROUP];
+	struct lh *lh;		/* NULL: unused, or the attachment is closed */
+	uint32_t base;		/* index of claims[0] */
+	uint32_t tid;
 	struct lhi_group *group;	/* the one in use here */
 	struct lhi_group *parked;	/* others of this thread */
 	struct lhi_mag *next;		/* of this thread */
 	struct lhi_mag *lh_next;	/* of this attachment */
-	uint32_t tid;
-	struct lhi_rec rec[SHM_GROUP];
+	uint64_t tag;		/* of an anchor: its attachment's */
 };
+
+static inline uint64_t
+lhi_mag_sid(const struct lhi_mag *m)	/* 0 in a forked child */
+{
+	return m->head[1];
+}
+
+static inline int64_t
+lhi_mag_now_ns(const struct lhi_mag *m)
+{
+	return (int64_t)m->span[0];
+}
 
 struct lh {
 	struct lhi_view v;	/* first: the slow paths want little else */
@@ -83,16 +122,17 @@ struct lh {
 
 struct lh_key {
 	struct lh *lh;
-	struct shm_slot *slot;
-	uint32_t idx;
-	uint32_t gen;
+	struct lhi_ref ref;
 	struct cds_lfht_node node;
 	uint64_t hash;
 	uint32_t refs;		/* under lhi_proc_lock() */
 	char name[];
 };
 
-/* This thread's magazine of the attachment it used last. */
+/*
+ * This thread's magazine of the attachment it used last; never NULL: at first
+ * one of no attachment.
+ */
 extern __thread struct lhi_mag *lhi_mag_current
     __attribute__((tls_model("initial-exec")));
 

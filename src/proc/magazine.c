@@ -29,13 +29,14 @@
 #include "shm/claim.h"
 
 #define ARENA_LEN (64 * 1024)
-#define CELL_LEN 512
+#define CELL_LEN 640
 #define PARKED_LOOKS 4		/* groups looked through before a new one */
 
 _Static_assert(sizeof(struct lhi_mag) <= CELL_LEN, "magazine cell");
 
+static struct lhi_mag nobodys;	/* of no attachment */
 __thread struct lhi_mag *lhi_mag_current
-    __attribute__((tls_model("initial-exec")));
+    __attribute__((tls_model("initial-exec"))) = &nobodys;
 static __thread struct lhi_mag *mine	/* all of this thread's */
     __attribute__((tls_model("initial-exec")));
 
@@ -54,7 +55,7 @@ lhi_mag_cell(void)
 		memset(m, 0, sizeof(*m));
 		return m;
 	}
-	if (arena == arena_end) {
+	if (arena_end - arena < CELL_LEN) {
 		char *p = mmap(NULL, ARENA_LEN, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -86,7 +87,8 @@ lhi_mag_child(void)
 	/* the cells are zeroed, lists through them are gone */
 	free_cells = NULL;
 	arena = arena_end = NULL;
-	mine = lhi_mag_current = NULL;
+	mine = NULL;
+	lhi_mag_current = &nobodys;
 }
 
 static struct lh *
@@ -99,6 +101,7 @@ static void
 mag_set_lh(struct lhi_mag *m, struct lh *lh)
 {
 	__atomic_store_n(&m->lh, lh, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->usual, NULL, __ATOMIC_RELAXED);
 }
 
 /* Groups of m go to its attachment's pool. */
@@ -117,7 +120,6 @@ give_up_groups(struct lhi_mag *m, struct lh *lh)
 		g->next = lh->pool;
 		lh->pool = g;
 	}
-	m->free = 0;
 }
 
 static void
@@ -139,7 +141,7 @@ thread_exits(void *arg)
 		}
 		lhi_mag_cell_free(m);
 	}
-	lhi_mag_current = NULL;
+	lhi_mag_current = &nobodys;
 	lhi_proc_unlock();
 }
 
@@ -158,7 +160,7 @@ lhi_mag_detach_all(struct lh *lh)
 	while ((m = lh->mags) != NULL) {
 		lh->mags = m->lh_next;
 		give_up_groups(m, lh);
-		m->tag = 0;
+		m->head = (lhi_pair){ 0, 0 };
 		m->lh_next = NULL;
 		mag_set_lh(m, NULL);
 	}
@@ -166,6 +168,19 @@ lhi_mag_detach_all(struct lh *lh)
 		lh->pool = g->next;
 		free(g);
 	}
+}
+
+/* The first 16 bytes of a lease of this session without notes. */
+static lhi_pair
+head_of_lease(uint64_t sid)
+{
+	const struct lh_lease l = {
+		.mode = LH_EXCLUSIVE, .opaque = LEASE_LIVE, .id = { sid, 0 },
+	};
+	lhi_pair head;
+
+	memcpy(&head, &l, sizeof(head));
+	return head;
 }
 
 struct lhi_mag *
@@ -188,11 +203,13 @@ lhi_mag_get(struct lh *lh)
 			mine = m;
 			(void)pthread_setspecific(exit_key, m);
 		}
-		m->free = 0;
+		for (int b = 0; b < (int)SHM_GROUP; b++)
+			m->rec[b].use = REC_OUT;
 		m->tick_sec = 0;
-		m->tick_nsec = -1;
-		m->sid = lh->sid;
-		m->tag = lh->tag;
+		m->tick_nsec = -1;	/* no clock shows that */
+		m->ttl_ms = -1;
+		m->head = head_of_lease(lh->sid);
+		m->ceiling = sh64_load(&lh->v.hdr->ceiling);
 		m->tid = (uint32_t)syscall(SYS_gettid);
 		m->lh_next = lh->mags;
 		lh->mags = m;
@@ -219,7 +236,7 @@ look_through(struct lhi_mag *m)
 	struct lhi_view *v = &m->lh->v;
 
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		if ((m->free & 1u << b) == 0 &&
+		if (m->rec[b].use != REC_FREE &&
 		    lhi_claim_reclaim(v, m->base + b))
 			lhi_mag_put(m, (int)b);
 	}
@@ -233,9 +250,11 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 	m->group = g;
 	m->base = g->base;
 	m->claims = &v->claims[g->base];
-	m->free = 0;
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		m->rec[b].id = 0;	/* leases from before go the slow way */
+		m->rec[b] = (struct lhi_rec){
+			.use = REC_OUT, /* leases from before: slowly */
+			.held_low = word_make(WORD_X, g->base + b, 0),
+		};
 		sh32_store_rlx(&m->claims[b].tid, m->tid);
 	}
 	look_through(m);
@@ -286,6 +305,17 @@ rotate(struct lhi_mag *m)
 	use_group(m, g);
 }
 
+/* A free claim of the group in use, or -1. */
+static int
+find_free(const struct lhi_mag *m)
+{
+	for (int b = 0; m->group != NULL && b < (int)SHM_GROUP; b++) {
+		if (m->rec[b].use == REC_FREE)
+			return b;
+	}
+	return -1;
+}
+
 static int
 refill(struct lhi_mag *m)
 {
@@ -294,10 +324,10 @@ refill(struct lhi_mag *m)
 
 	if (m->group != NULL) {
 		look_through(m);
-		for (looks = 0; m->free == 0 && m->parked != NULL &&
+		for (looks = 0; find_free(m) < 0 && m->parked != NULL &&
 		    looks < PARKED_LOOKS; looks++)
 			rotate(m);
-		if (m->free != 0)
+		if (find_free(m) >= 0)
 			return 0;
 	}
 	/* a pooled group may have all its leases out: keep it, take the next */
@@ -312,7 +342,7 @@ refill(struct lhi_mag *m)
 			m->parked = m->group;
 		}
 		use_group(m, g);
-	} while (m->free == 0);
+	} while (find_free(m) < 0);
 	if (error == 0 || m->group == NULL)
 		return error;
 	/* nothing new to be had: look through everything we have */
@@ -321,22 +351,22 @@ refill(struct lhi_mag *m)
 		if (m->parked == NULL)
 			break;
 		rotate(m);
-	} while (m->free == 0 && m->group != first);
-	return m->free != 0 ? 0 : error;
+	} while (find_free(m) < 0 && m->group != first);
+	return find_free(m) >= 0 ? 0 : error;
 }
 
 int
 lhi_mag_take(struct lhi_mag *m)
 {
-	int bit, error;
+	int bit = find_free(m), error;
 
-	if (m->free == 0) {
+	if (bit < 0) {
 		error = refill(m);
 		if (error != 0)
 			return error;
+		bit = find_free(m);
 	}
-	bit = __builtin_ctz(m->free);
-	m->free &= m->free - 1;
+	m->rec[bit].use = REC_OUT;
 	return bit;
 }
 
@@ -344,17 +374,32 @@ void
 lhi_mag_put(struct lhi_mag *m, int bit)
 {
 	m->rec[bit].id = lhi_mag_claim_id(&m->lh->v, m->base + (uint32_t)bit);
-	m->free |= 1u << bit;
+	m->rec[bit].home = 0;
+	m->rec[bit].use = REC_FREE;
 }
 
 void
-lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts)
+lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 {
 	struct lhi_view *v = &m->lh->v;
+	int64_t now;
 
+	m->ceiling = sh64_load(&v->hdr->ceiling);
 	m->tick_sec = ts->tv_sec;
 	m->tick_nsec = ts->tv_nsec;
-	m->now_ns = lhi_timespec_ns(ts);
-	m->deadline = lhi_deadline(v, m->now_ns + DEFAULT_TTL_MS * NS_PER_MS);
-	m->expires_ns = lhi_deadline_ns(v, m->deadline);
+	m->ttl_ms = ttl_ms;
+	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NULL;
+	now = lhi_timespec_ns(ts);
+	m->held = state_make(ST_HELD, 0,
+	    lhi_deadline(v, now + ttl_ms * NS_PER_MS));
+	m->span = (lhi_pair){ (uint64_t)now,
+	    (uint64_t)lhi_deadline_ns(v, state_deadline(m->held)) };
+	/* "since when": here, once a tick, rather than in every acquire; claims
+	 * that are held now get it when they are next acquired */
+	for (uint32_t b = 0; m->group != NULL && b < SHM_GROUP; b++) {
+		if (m->rec[b].use == REC_FREE)
+			sh64_store_rlx(&m->claims[b].since_ns, (uint64_t)now);
+		else
+			m->rec[b].home = 0;
+	}
 }

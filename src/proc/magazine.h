@@ -16,8 +16,8 @@ void lhi_mag_child(void);
 struct lhi_mag *lhi_mag_get(struct lh *lh);
 
 /*
- * Take a free claim out of it: its bit (0..7), or -ENOSPC, -ENOMEM.  rec[bit]
- * has the id of its last use.
+ * Take a free claim out of it: its number in the group (0..7), or -ENOSPC,
+ * -ENOMEM, -EUCLEAN.
  */
 int lhi_mag_take(struct lhi_mag *m);
 
@@ -30,7 +30,7 @@ uint64_t lhi_mag_claim_id(struct lhi_view *v, uint32_t ci);
 /* lh_close(): detach every magazine.  Under lhi_proc_lock(). */
 void lhi_mag_detach_all(struct lh *lh);
 
-/* Look at the coarse clock. */
-void lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts);
+/* The coarse clock shows ts, or leases of another ttl are wanted. */
+void lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms);
 
 #endif

@@ -107,7 +107,7 @@ lhi_chunk_return_all(struct lhi_view *v, uint64_t sid)
 static int
 leave_queue(struct lhi_view *v, uint32_t ci)
 {
-	struct shm_slot *s = lhi_slot(v, sh32_load(&v->claims[ci].slot));
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
 
 	return s == NULL ? 0 : lhi_queue_remove(v, s, ci);
 }

@@ -118,8 +118,7 @@ struct shm_claim {
 	shm_u64 state;		/* any: st | seq | deadline */
 	shm_u64 rnext;		/* reserved: chain of readers */
 	shm_u64 wnext;		/* any: wait queue */
-	shm_u32 slot;		/* owner */
-	shm_u32 gen;		/* owner: of the slot, when announced */
+	shm_u64 home;		/* owner: gen << 32 | slot it was announced for */
 	shm_u64 since_ns;	/* owner: acquired, or began to wait */
 	shm_u32 ticket;		/* owner: place in the queue, with priority */
 	shm_u32 priority;	/* owner */
@@ -181,7 +180,7 @@ AT(shm_header, ceiling, 192);
 AT(shm_header, slot_next, 256);
 AT(shm_header, floor, 512);
 AT(shm_session, application, 64);
-AT(shm_claim, slot, 24);
+AT(shm_claim, home, 24);
 AT(shm_claim, park, 48);
 AT(shm_slot, gen, 48);
 AT(shm_slot, long_idx, 64);

@@ -137,7 +137,7 @@ void
 lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
 	struct shm_claim *c = &v->claims[ci];
-	struct shm_slot *s = lhi_slot(v, sh32_load(&c->slot));
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
 	uint64_t w;
 
 	if (s == NULL)

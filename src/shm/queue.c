@@ -193,8 +193,8 @@ does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t w;
 
-	if (sh32_load_rlx(&c->slot) != lhi_slot_idx(v, s) ||
-	    sh32_load_rlx(&c->gen) != sh32_load_rlx(&s->gen))
+	if (sh64_load(&c->home) != lhi_home(lhi_slot_idx(v, s),
+	    sh32_load_rlx(&s->gen)))
 		return true;
 	switch (state_st(st)) {
 	case ST_HELD:

@@ -46,7 +46,7 @@ lhi_name_set(struct lhi_name *n, const char *key)
 
 	if (key == NULL)
 		return lhi_fail(-EINVAL, "no key was given (NULL)");
-	len = strnlen(key, SHM_KEY_MAX + 1);
+	len = strlen(key);
 	if (len == 0)
 		return lhi_fail(-EINVAL, "the key is empty: use 1 to 255 bytes");
 	if (len > SHM_KEY_MAX)
@@ -74,7 +74,7 @@ same_key(struct lhi_view *v, const struct shm_slot *s, const struct lhi_name *n)
 	if (s->key_len != n->len)
 		return false;
 	if (n->len <= SHM_KEY_INLINE)
-		return memcmp(s->key, n->key, n->len) == 0;
+		return lhi_same_bytes(s->key, (const uint8_t *)n->key, n->len);
 	l = long_of(v, s);
 	return l != NULL && memcmp(s->key, n->key, SHM_KEY_INLINE) == 0 &&
 	    memcmp(l->key, n->key + SHM_KEY_INLINE,
@@ -116,7 +116,7 @@ static int
 walk(struct lhi_view *v, uint64_t head, const struct lhi_name *n,
     uint32_t want, struct lhi_ref *ref)
 {
-	uint32_t idx = slink_idx(head);
+	uint32_t idx = slink_idx(head), gen;
 
 	for (uint32_t hops = 0; idx != 0; hops++) {
 		struct shm_slot *s = lhi_slot(v, idx);
@@ -128,10 +128,10 @@ walk(struct lhi_view *v, uint64_t head, const struct lhi_name *n,
 			if (idx == want)
 				return 1;
 		} else if (sh64_load_rlx(&s->hash) == n->hash) {
-			ref->gen = sh32_load(&s->gen);
+			gen = sh32_load(&s->gen);
 			if (same_key(v, s, n)) {
 				ref->slot = s;
-				ref->idx = idx;
+				ref->home = lhi_home(idx, gen);
 				return 1;
 			}
 		}
@@ -221,8 +221,7 @@ reserve(struct lhi_view *v, uint32_t ci)
 		w = sh64_load(&s->word);
 		if (word_mode(w) != WORD_NONE || word_idx(w) != NONE_UNUSED)
 			continue;
-		sh32_store_rlx(&c->slot, idx);
-		sh32_store(&c->gen, sh32_load(&s->gen) + 1);
+		sh64_store(&c->home, lhi_home(idx, sh32_load(&s->gen) + 1));
 		lhi_point("slot.announced");
 		if (sh64_cas(&s->word, w,
 		    word_make(WORD_NONE, ci, word_ver(w) + 1))) {
@@ -241,7 +240,7 @@ undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 
 	if ((word_mode(w) == WORD_NONE && word_idx(w) == ci) ||
 	    (word_mode(w) == WORD_FREE && sh32_load(&s->maker) == ci &&
-	    sh32_load(&s->gen) == sh32_load(&v->claims[ci].gen)))
+	    sh32_load(&s->gen) == sh64_load(&v->claims[ci].home) >> 32))
 		(void)sh64_cas(&s->word, w,
 		    word_make(WORD_NONE, NONE_UNUSED, word_ver(w) + 1));
 }
@@ -256,7 +255,8 @@ fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
 	size_t near = n->len < SHM_KEY_INLINE ? n->len : SHM_KEY_INLINE;
 	int error;
 
-	sh32_store(&s->gen, sh32_load_rlx(&v->claims[ci].gen));
+	sh32_store(&s->gen,
+	    (uint32_t)(sh64_load_rlx(&v->claims[ci].home) >> 32));
 	sh32_store(&s->maker, ci);
 	sh64_store_rlx(&s->hash, n->hash);
 	sh32_store_rlx(&s->long_idx, 0);
@@ -298,8 +298,7 @@ link_in(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
 		lhi_point("slot.linking");
 		if (sh64_cas(bucket, head, slink_make(idx, head + 1))) {
 			ref->slot = s;
-			ref->idx = idx;
-			ref->gen = sh32_load_rlx(&s->gen);
+			ref->home = lhi_home(idx, sh32_load_rlx(&s->gen));
 			return 0;
 		}
 	}
@@ -317,7 +316,7 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 	if (error != 0)
 		return error < 0 ? error : 0;
 	seq = lhi_claim_next_seq(c, sh64_load(&c->state));
-	sh32_store_rlx(&c->slot, 0);
+	sh64_store_rlx(&c->home, 0);
 	sh64_store(&c->state, state_make(ST_INSERT, seq, 0));
 	s = reserve(v, ci);
 	if (s == NULL) {
@@ -341,7 +340,7 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 int
 lhi_slot_settle_insert(struct lhi_view *v, uint32_t ci)
 {
-	struct shm_slot *s = lhi_slot(v, sh32_load(&v->claims[ci].slot));
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
 	int linked;
 
 	if (s == NULL)

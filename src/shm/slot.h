@@ -4,6 +4,7 @@
 #define LHI_SLOT_H
 
 #include <stddef.h>
+#include <string.h>
 #include "shm/view.h"
 
 struct lhi_name {
@@ -14,9 +15,43 @@ struct lhi_name {
 
 struct lhi_ref {
 	struct shm_slot *slot;
-	uint32_t idx;
-	uint32_t gen;		/* the life of the slot that is meant */
+	uint64_t home;		/* its index, and the life of it that is meant */
 };
+
+/* memcmp() == 0, for the few bytes of a key: no call. */
+static inline bool
+lhi_same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	uint64_t x, y;
+	size_t i;
+
+	if (len < 8) {
+		for (i = 0; i < len; i++) {
+			if (a[i] != b[i])
+				return false;
+		}
+		return true;
+	}
+	for (i = 0; i < len; i += 8) {
+		if (i > len - 8)
+			i = len - 8;	/* the last eight, overlapping */
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+			return false;
+	}
+	return true;
+}
+
+/* Is it surely the key of that slot?  (Long ones: no.) */
+static inline bool
+lhi_slot_is(const struct shm_slot *s, const char *key)
+{
+	size_t len = strlen(key);
+
+	return len == s->key_len && len <= SHM_KEY_INLINE &&
+	    lhi_same_bytes(s->key, (const uint8_t *)key, len);
+}
 
 /* 0; -EINVAL, -ENAMETOOLONG, with a detail. */
 int lhi_name_set(struct lhi_name *n, const char *key);

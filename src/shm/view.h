@@ -64,6 +64,19 @@ lhi_claim_idx(const struct lhi_view *v, const struct shm_claim *c)
 	return (uint32_t)(c - v->claims);
 }
 
+/* The slot, and which life of it, that a claim was last announced for. */
+static inline uint64_t
+lhi_home(uint32_t slot_idx, uint32_t gen)
+{
+	return (uint64_t)gen << 32 | slot_idx;
+}
+
+static inline uint32_t
+lhi_claim_slot(const struct shm_claim *c)
+{
+	return (uint32_t)sh64_load(&c->home);
+}
+
 /* Session id that owns a claim: 0 when its chunk is nobody's. */
 static inline uint64_t
 lhi_claim_owner(const struct lhi_view *v, uint32_t idx)

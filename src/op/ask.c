@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What is asked of an acquire: the caller's options, checked. */
+#include <errno.h>
+#include "base/error.h"
+#include "op/acquire.h"
+
+int
+lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts)
+{
+	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
+	const struct lh_acquire_opts *o = opts == NULL ? &usual : opts;
+	int64_t now;
+
+	if (o->size != sizeof(*o))
+		return lhi_fail(-EINVAL, "acquire options of %zu bytes: set "
+		    "them with LH_ACQUIRE_OPTS_INIT", o->size);
+	if (o->mode > LH_SHARED || o->scope > LH_QUORUM ||
+	    (o->flags & ~LH_NO_CREATE) != 0)
+		return lhi_fail(-EINVAL, "unknown mode %u, scope %u or flag in "
+		    "0x%x", o->mode, o->scope, o->flags);
+	if (o->mode == LH_SHARED)
+		return lhi_fail(-EOPNOTSUPP, "shared leases are not supported "
+		    "by this version");
+	if (o->scope != LH_EPHEMERAL)
+		return lhi_fail(-EOPNOTSUPP, "this table has no fence file: "
+		    "only scope ephemeral");
+	if (o->ttl_ms < 1 || o->ttl_ms > LH_TTL_MAX_MS)
+		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to 30 days",
+		    (long long)o->ttl_ms);
+	if (o->max_wait_ms < 0 || o->deadline_ns < 0)
+		return lhi_fail(-EINVAL, "a negative time to wait: 0 means try, "
+		    "LH_WAIT_FOREVER for ever");
+	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
+	ask->priority = o->priority;
+	ask->cancel = o->cancel;
+	ask->try_only = o->deadline_ns == 0 && o->max_wait_ms == 0;
+	ask->until_ns = 0;
+	if (o->deadline_ns != 0) {
+		ask->until_ns = o->deadline_ns;
+	} else if (o->max_wait_ms > 0) {
+		now = lhi_now_ns();
+		ask->until_ns = o->max_wait_ms > (INT64_MAX - now) / NS_PER_MS ?
+		    INT64_MAX : now + o->max_wait_ms * NS_PER_MS;
+	}
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* From a caller's key to a slot: see name.h. */
+#include <errno.h>
+#include "base/error.h"
+#include "op/acquire.h"
+#include "op/name.h"
+#include "proc/magazine.h"
+
+int
+lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
+    struct lhi_ref *ref)
+{
+	int found = lhi_slot_find(&lh->v, n, ref), bit, error;
+	struct lhi_mag *m;
+
+	if (found != 0)
+		return found < 0 ? found : 0;
+	if (flags & LH_NO_CREATE)
+		return lhi_fail(-ENOENT, "there is no key '%.64s' in table %s",
+		    n->key, lh->name);
+	error = lhi_view_fresh(&lh->v);
+	if (error != 0)
+		return error;
+	m = lhi_mag_get(lh);
+	if (m == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	bit = lhi_mag_take(m);
+	if (bit < 0)
+		return bit;
+	error = lhi_slot_make(&lh->v, n, m->base + (uint32_t)bit, ref);
+	lhi_mag_put(m, bit);
+	return error;
+}
+
+int
+lhi_name_check(struct lh *lh, const char *key, uint32_t flags,
+    struct lhi_name *n)
+{
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_name_set(n, key);
+	if (error == 0 && (flags & ~LH_NO_CREATE))
+		error = lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
+	return error;
+}
+
+int
+lhi_acquire_by_name(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+	struct lhi_ask ask;
+	int error = lhi_name_check(lh, key, 0, &n);
+
+	if (error != 0)
+		return error;
+	if (lease == NULL)
+		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
+	error = lhi_slot_find(&lh->v, &n, &ref);
+	if (error == 0) {
+		/* wrong options must not make a key */
+		error = lhi_ask_set(&ask, opts);
+		if (error == 0)
+			error = lhi_name_resolve(lh, &n,
+			    opts == NULL ? 0 : opts->flags, &ref);
+		if (error != 0)
+			return error;
+	}
+	return error < 0 ? error : lhi_acquire(lh, &ref, opts, lease);
+}
