@@ -42,21 +42,45 @@ LIB_OBJ	:= $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB_A	:= $(BUILD)/libleasehold.a
 LIB_SO	:= $(BUILD)/$(SONAME)
 TOOL	:= $(BUILD)/leasehold
-TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
-SUPPORT	:= $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
-TESTS	:= $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c \
-	   tests/behaviour/*.c))
+STEP	:= $(BUILD)/tests/crash/step
+CHAOS	:= $(BUILD)/tests/stress/chaos
+DEMO	:= $(BUILD)/tests/demo/demo
+BENCH	:= $(BUILD)/bench/bench
+objs	= $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
+progs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
+TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
+REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 
-.PHONY: all lib tool tests
+.PHONY: all lib tool tests replays step chaos demo run check check-long \
+	check-unit check-asan check-memcheck check-tsan check-command \
+	check-replay check-mutants check-crash check-stop check-double \
+	check-chaos check-model lint bench install uninstall clean help deps
+
 all: lib tool
+
+help:
+	@echo 'make run	see it work: real processes, killed and stopped (1 min)'
+	@echo 'make check	prove it (under 10 min on 2 cores)'
+	@echo 'make		build the library and the command in build/release'
+	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
+	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
+	@echo 'make check-long	the same without shortcuts (hours)'
+	@echo 'check-unit -asan -memcheck -tsan -command -replay -mutants -crash'
+	@echo '-stop -double -chaos -model, lint: the layers of make check'
+
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
 tests: $(TESTS)
+replays: $(REPLAYS)
+step: $(STEP)
+chaos: $(CHAOS)
+demo: $(DEMO)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) \
+	    -MMD -MP -c -o $@ $<
 
 EXTRA_tests := -Itests
 EXTRA_bench := -Ibench
@@ -75,36 +99,146 @@ $(LIB_SO): $(LIB_OBJ) src/leasehold.map
 $(BUILD)/libleasehold.so: $(LIB_SO)
 	$(Q)ln -sf $(SONAME) $@
 
-$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(SUPPORT) $(LIB_A)
-	$(call say,LINK)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+link = $(call say,LINK)
+link_with = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(TOOL): $(TOOL_OBJ) $(LIB_A)
-	$(call say,LINK)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) -ljansson
+$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(call objs,tests/support/*.c) $(LIB_A)
+	$(link)
+	$(link_with)
 
-# --- programs that prove it --------------------------------------------------
-STEP	:= $(BUILD)/tests/crash/step
-CHAOS	:= $(BUILD)/tests/stress/chaos
-DEMO	:= $(BUILD)/tests/demo/demo
-BENCH	:= $(BUILD)/bench/bench
-objs	= $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
+$(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/replay/replay.o \
+    $(call objs,tests/support/*.c) $(LIB_A)
+	$(link)
+	$(link_with)
+
+$(TOOL): $(call objs,tools/*.c) $(LIB_A)
+	$(link)
+	$(link_with) -ljansson
 
 $(STEP): $(call objs,tests/crash/*.c) $(LIB_A)
-	$(call say,LINK)
-	$(Q)$(CC) $(ALL_LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS) -ldl
+	$(link)
+	$(link_with) -rdynamic -ldl
 
 $(CHAOS): $(call objs,tests/stress/*.c) $(LIB_A)
-	$(call say,LINK)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(link)
+	$(link_with)
 
 $(DEMO): $(call objs,tests/demo/*.c) $(LIB_A)
-	$(call say,LINK)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(link)
+	$(link_with)
 
 $(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so
-	$(call say,LINK)
+	$(link)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -lleasehold \
 	    -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -pthread
 
--include $(shell find build -name '*.d' 2>/dev/null)
+# --- the two commands of a newcomer ------------------------------------------
+deps-run deps-check deps-bench: deps-%:
+	@tools/deps $*
+
+# after the packages are there, so that a bare machine gets this far
+run: deps-run
+	@$(MAKE) --no-print-directory -s -j2 demo
+	@$(DEMO)
+
+# Each layer says how long it took; the first that fails ends it.
+LAYERS	?= lint unit command replay mutants crash stop chaos asan tsan \
+	   memcheck model
+check: deps-check
+	@tests/layers $(LAYERS)
+
+check-long: deps-check
+	@tests/layers --long lint unit command replay mutants crash stop \
+	    double chaos asan tsan memcheck model
+
+PROVE	:= prove --timer -j2 --exec ''
+sub	= @$(MAKE) --no-print-directory -s -j2
+
+check-unit:
+	$(sub) tests
+	@$(PROVE) $(TESTS)
+
+check-command:
+	$(sub) tool tests
+	@LEASEHOLD=$(abspath $(TOOL)) $(PROVE) $(wildcard tests/command/*.t)
+
+check-replay:
+	$(sub) F=hooks replays
+	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
+
+check-mutants:
+	@tests/replay/mutants
+
+check-crash:
+	$(sub) step
+	@$(PROVE) $(STEP) :: kill $(STEP_ARGS)
+
+check-stop:
+	$(sub) step
+	@$(PROVE) $(STEP) :: stop $(STEP_ARGS)
+
+check-double:
+	$(sub) step
+	@$(PROVE) $(STEP) :: double $(STEP_ARGS)
+
+CHAOS_SECONDS ?= 30
+check-chaos:
+	$(sub) chaos
+	@$(PROVE) $(CHAOS) :: --seconds $(CHAOS_SECONDS) --procs 8
+
+check-asan:
+	$(sub) F=asan tests
+	@LH_TEST_SLOW=3 $(PROVE) $(patsubst build/release/%,build/asan/%,$(TESTS))
+
+TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_stack=1
+check-tsan:
+	$(sub) F=tsan chaos
+	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
+	    :: --threads --seconds 20
+
+check-memcheck:
+	$(sub) tests
+	@tests/memcheck $(TESTS)
+
+check-model:
+	@tests/model/run build/model
+
+lint:
+	@tests/lint
+
+# --- bench -------------------------------------------------------------------
+bench: $(if $(TSV),,deps-bench)
+	@$(if $(TSV),tools/deps bench >&2)
+	$(sub) $(BENCH)
+	@$(BENCH) $(if $(QUICK),--quick) $(if $(TSV),--tsv)
+
+# --- install -----------------------------------------------------------------
+install: all
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
+	    $(DESTDIR)$(PREFIX)/include/leasehold \
+	    $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(LIB_A) $(LIB_SO) $(DESTDIR)$(LIBDIR)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libleasehold.so
+	install -m 644 include/leasehold.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/leasehold/*.h \
+	    $(DESTDIR)$(PREFIX)/include/leasehold
+	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' src/leasehold.pc.in \
+	    > $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc
+
+uninstall:
+	rm -f $(DESTDIR)$(LIBDIR)/libleasehold.a \
+	    $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libleasehold.so \
+	    $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc \
+	    $(DESTDIR)$(PREFIX)/bin/leasehold \
+	    $(DESTDIR)$(PREFIX)/include/leasehold.h
+	rm -rf $(DESTDIR)$(PREFIX)/include/leasehold
+	for m in doc/man/*.1; do \
+	    rm -f $(DESTDIR)$(PREFIX)/share/man/man1/$${m##*/}; done
+
+clean:
+	rm -rf build
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -16,6 +16,7 @@
 #include "proc/magazine.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
+#include "shm/session.h"
 
 #define SNAPSHOT_TRIES 20
 
@@ -63,6 +64,8 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	if (ci == word_idx(sh64_load(&sn->slot->word)) &&
 	    state_st(sh64_load(&c->state)) == ST_HELD)
 		return true;	/* granted, about to leave the queue */
+	if (lhi_session_dead(v, lhi_claim_owner(v, ci), true))
+		return true;	/* whoever is first will bury it */
 	if (sn->n_waiters == sn->room) {
 		uint32_t room = sn->room * 2 + 8;
 

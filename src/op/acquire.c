@@ -106,7 +106,7 @@ same_tick(const struct lhi_mag *m, const struct timespec *ts)
  */
 static inline __attribute__((always_inline)) bool
 swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
-    uint64_t token, struct lh_lease *l, struct timespec *ts)
+    uint64_t token, uint64_t home, struct lh_lease *l, struct timespec *ts)
 {
 	const uint64_t free_low = word_make(WORD_FREE, CAUSE_RELEASED, 0);
 	struct shm_claim *c = &m->claims[r - m->rec];
@@ -133,6 +133,7 @@ swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
 	lhi_pair_store(l, m->head);
 	lhi_pair_store(&l->id[1], use);
 	lhi_pair_store(&l->acquired_ns, m->span);
+	l->key = home;
 	return true;
 }
 
@@ -151,7 +152,7 @@ grab_again(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	if (unlikely(w != r->left) || unlikely(ref->home != r->home) ||
 	    unlikely(link_idx(sh64_load(&s->waitq)) != 0))
 		return false;
-	return swap(m, r, s, w, r->token + 1, l, ts);
+	return swap(m, r, s, w, r->token + 1, ref->home, l, ts);
 }
 
 /* As above, knowing nothing. */
@@ -174,15 +175,15 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	sh64_store_rlx(&m->claims[r - m->rec].since_ns, m->span[0]);
 	r->home = ref->home;
 	r->slot = s;
-	return swap(m, r, s, w, token, l, ts);
+	return swap(m, r, s, w, token, ref->home, l, ts);
 }
 
-_Static_assert(sizeof(struct lh_lease) == 48 &&
+_Static_assert(sizeof(struct lh_lease) == 56 &&
     offsetof(struct lh_lease, id) == 8 &&
     offsetof(struct lh_lease, token) == 24 &&
     offsetof(struct lh_lease, expires_ns) == 40 &&
     offsetof(struct lhi_rec, token) == offsetof(struct lhi_rec, id) + 8,
-    "a lease is three pairs");
+    "a lease is three pairs and a key");
 
 /* A free claim of m's group, or NULL. */
 static inline struct lhi_rec *

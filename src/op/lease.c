@@ -54,12 +54,11 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	if (l->id[0] != lh->sid)
 		return lhi_fail(-EPERM, "this lease belongs to another session: "
 		    "present it through the attachment that acquired it");
-	/* the claim knows the slot while it is in this use; if it is in another
-	 * by now, the exact swaps will fail */
-	h->slot = lhi_slot(&lh->v, lhi_claim_slot(h->claim));
+	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
 	h->word = word_make(WORD_X, h->ci, l->token);
 	if (h->slot == NULL)
-		return lhi_fail(-ESTALE, "the lease was lost long ago");
+		return lhi_fail(-EINVAL, "this is not a lease: its key was "
+		    "changed");
 	return 0;
 }
 
@@ -72,7 +71,7 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
 	    state_held(st) && state_seq(st) == lid_seq(l->id[1]) &&
 	    sh32_load_rlx(&h->claim->epoch) == lid_epoch(l->id[1]) &&
-	    lhi_claim_slot(h->claim) == lhi_slot_idx(&lh->v, h->slot) &&
+	    sh64_load(&h->claim->home) == l->key &&
 	    lhi_lock_token(h->slot, h->word) == l->token;
 }
 
@@ -159,6 +158,7 @@ remembers(const struct lhi_mag *m, const struct lhi_rec *r,
 	    offsetof(struct lh_lease, mode), sizeof(ours));
 	return likely(r->id == l->id[1]) && likely(r->token == l->token) &&
 	    likely(l->id[0] == lhi_mag_sid(m)) && likely(kind == ours) &&
+	    likely(l->key == sh64_own(&m->claims[r - m->rec].home)) &&
 	    likely(r->use == REC_HELD);
 }
 

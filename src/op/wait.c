@@ -171,6 +171,7 @@ take(struct attempt *a, uint64_t w)
 		a->lease->notes = 1u << (word_idx(w) - 1);
 	a->lease->id[1] = r->id;
 	a->lease->token = token;
+	a->lease->key = a->home;
 	return 0;
 }
 

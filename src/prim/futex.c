@@ -30,7 +30,7 @@ lhi_futex_wait(shm_u32 *word, uint32_t asleep, int64_t until_ns)
 		until_ns = 0;
 	ts.tv_sec = until_ns / NS_PER_SEC;
 	ts.tv_nsec = until_ns % NS_PER_SEC;
-	(void)syscall(SYS_futex, &word->v, FUTEX_WAIT_BITSET, asleep, &ts,
+	(void)syscall(SYS_futex, &word->raw, FUTEX_WAIT_BITSET, asleep, &ts,
 	    NULL, FUTEX_BITSET_MATCH_ANY);
 	errno = saved;
 }
@@ -41,6 +41,6 @@ lhi_futex_wake(shm_u32 *word)
 	int saved = errno;
 
 	lhi_point("futex.wake");
-	(void)syscall(SYS_futex, &word->v, FUTEX_WAKE, 1, NULL, NULL, 0);
+	(void)syscall(SYS_futex, &word->raw, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;
 }

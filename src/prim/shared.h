@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct { uint64_t v; } shm_u64;
-typedef struct { uint32_t v; } shm_u32;
+typedef struct { uint64_t raw; } shm_u64;
+typedef struct { uint32_t raw; } shm_u32;
 
 #ifdef LHI_HOOKS
 extern void (*lhi_hook)(const char *what, const void *addr);
@@ -34,26 +34,26 @@ extern void (*lhi_hook)(const char *what, const void *addr);
 /* loads and stores */
 #define SH_OPS(pfx, T, ctype)						\
 static inline ctype pfx##_load(const T *f)	/* acquire */		\
-{ lhi_touch("load", f); return __atomic_load_n(&f->v, __ATOMIC_ACQUIRE); } \
+{ lhi_touch("load", f); return __atomic_load_n(&f->raw, __ATOMIC_ACQUIRE); } \
 static inline ctype pfx##_load_sc(const T *f)				\
-{ lhi_touch("load", f); return __atomic_load_n(&f->v, __ATOMIC_SEQ_CST); } \
+{ lhi_touch("load", f); return __atomic_load_n(&f->raw, __ATOMIC_SEQ_CST); } \
 static inline ctype pfx##_load_rlx(const T *f)				\
-{ lhi_touch("load", f); return __atomic_load_n(&f->v, __ATOMIC_RELAXED); } \
+{ lhi_touch("load", f); return __atomic_load_n(&f->raw, __ATOMIC_RELAXED); } \
 static inline void pfx##_store(T *f, ctype v)	/* release */		\
-{ lhi_touch("store", f); __atomic_store_n(&f->v, v, __ATOMIC_RELEASE); } \
+{ lhi_touch("store", f); __atomic_store_n(&f->raw, v, __ATOMIC_RELEASE); } \
 static inline void pfx##_store_rlx(T *f, ctype v)			\
-{ lhi_touch("store", f); __atomic_store_n(&f->v, v, __ATOMIC_RELAXED); } \
+{ lhi_touch("store", f); __atomic_store_n(&f->raw, v, __ATOMIC_RELAXED); } \
 static inline bool pfx##_cas(T *f, ctype from, ctype to)		\
-{ lhi_touch("cas", f); return __atomic_compare_exchange_n(&f->v, &from, to, \
+{ lhi_touch("cas", f); return __atomic_compare_exchange_n(&f->raw, &from, to, \
     false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); }			\
 static inline ctype pfx##_xchg(T *f, ctype v)				\
-{ lhi_touch("xchg", f); return __atomic_exchange_n(&f->v, v, __ATOMIC_SEQ_CST); } \
+{ lhi_touch("xchg", f); return __atomic_exchange_n(&f->raw, v, __ATOMIC_SEQ_CST); } \
 static inline ctype pfx##_fetch_add(T *f, ctype v)			\
-{ lhi_touch("add", f); return __atomic_fetch_add(&f->v, v, __ATOMIC_SEQ_CST); } \
+{ lhi_touch("add", f); return __atomic_fetch_add(&f->raw, v, __ATOMIC_SEQ_CST); } \
 static inline ctype pfx##_fetch_or(T *f, ctype v)			\
-{ lhi_touch("or", f); return __atomic_fetch_or(&f->v, v, __ATOMIC_SEQ_CST); } \
+{ lhi_touch("or", f); return __atomic_fetch_or(&f->raw, v, __ATOMIC_SEQ_CST); } \
 static inline ctype pfx##_fetch_and(T *f, ctype v)			\
-{ lhi_touch("and", f); return __atomic_fetch_and(&f->v, v, __ATOMIC_SEQ_CST); }
+{ lhi_touch("and", f); return __atomic_fetch_and(&f->raw, v, __ATOMIC_SEQ_CST); }
 
 SH_OPS(sh64, shm_u64, uint64_t)
 SH_OPS(sh32, shm_u32, uint32_t)
@@ -76,7 +76,7 @@ static inline uint64_t
 sh64_own(const shm_u64 *f)
 {
 	lhi_touch("load", f);
-	return f->v;
+	return f->raw;
 }
 
 #undef SH_OPS
