@@ -181,12 +181,13 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 int
 lh_stats(struct lh *lh, struct lh_stats *stats)
 {
-	struct lhi_view *v = &lh->v;
 	struct lh_stats st = { .size = sizeof(st) };
 	int error = lhi_own(lh);
+	struct lhi_view *v;
 
 	if (error != 0)
 		return error;
+	v = &lh->v;
 	if (stats == NULL || stats->size != sizeof(st))
 		return lhi_fail(-EINVAL, "set stats.size to "
 		    "sizeof(struct lh_stats)");

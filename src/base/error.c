@@ -120,7 +120,7 @@ lh_error_detail(void)
 const char *
 lh_strerror(int error)
 {
-	switch (error < 0 ? -error : error) {
+	switch (error < 0 && error > -4096 ? -error : error) {
 	case 0:		return "success";
 	case EAGAIN:	return "busy";
 	case ETIMEDOUT:	return "busy until the time was up";

@@ -137,6 +137,13 @@ swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
 	return true;
 }
 
+/* Somebody waits: may we go first all the same? */
+static __attribute__((noinline)) bool
+overtake(struct lhi_mag *m, uint64_t q)
+{
+	return lhi_queue_yields(&m->lh->v, q);
+}
+
 /*
  * The word is the very one that this claim's last release left behind, so this
  * is the same life of the same slot, and its next token is the next number: an
@@ -147,10 +154,10 @@ grab_again(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
     struct lh_lease *l, struct timespec *ts)
 {
 	struct shm_slot *s = ref->slot;
-	uint64_t w = sh64_load(&s->word);
+	uint64_t w = sh64_load(&s->word), q = sh64_load(&s->waitq);
 
 	if (unlikely(w != r->left) || unlikely(ref->home != r->home) ||
-	    unlikely(link_idx(sh64_load(&s->waitq)) != 0))
+	    (unlikely(link_idx(q) != 0) && !overtake(m, q)))
 		return false;
 	return swap(m, r, s, w, r->token + 1, ref->home, l, ts);
 }
@@ -161,10 +168,11 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
     struct lh_lease *l, struct timespec *ts)
 {
 	struct shm_slot *s = ref->slot;
-	uint64_t w = sh64_load(&s->word), hint, token;
+	uint64_t w = sh64_load(&s->word), q = sh64_load(&s->waitq);
+	uint64_t hint, token;
 
 	if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0) ||
-	    link_idx(sh64_load(&s->waitq)) != 0 ||
+	    (link_idx(q) != 0 && !overtake(m, q)) ||
 	    sh32_load_rlx(&s->gen) != ref->home >> 32)
 		return false;
 	hint = sh64_load_rlx(&s->hint);

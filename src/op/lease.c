@@ -139,9 +139,10 @@ release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 }
 
 static __attribute__((noinline)) int
-release_kick(struct lhi_mag *m, struct shm_slot *s)
+release_kick(struct lhi_mag *m, struct shm_slot *s, uint64_t q)
 {
-	lhi_queue_kick(&m->lh->v, s);
+	if (!lhi_queue_tended(&m->lh->v, q))
+		lhi_queue_kick(&m->lh->v, s);
 	return 0;
 }
 
@@ -180,7 +181,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = r->slot;
-	uint64_t ver = r->token << VER_SHIFT, left;
+	uint64_t ver = r->token << VER_SHIFT, left, q;
 
 	left = ver | word_make(WORD_FREE, CAUSE_RELEASED, 0);
 	if (unlikely(!sh64_cas(&s->word, ver | r->held_low, left)))
@@ -193,8 +194,9 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	r->use = REC_FREE;
 	l->opaque = LEASE_RELEASED;
 	/* pairs with: queue insert, then the waiter's look at the word */
-	if (unlikely(link_idx(sh64_load_sc(&s->waitq)) != 0))
-		return release_kick(m, s);
+	q = sh64_load_sc(&s->waitq);
+	if (unlikely(link_idx(q) != 0))
+		return release_kick(m, s, q);
 	return 0;
 }
 

@@ -73,6 +73,7 @@ struct attempt {
 	bool timed_out;		/* the last sleep ended by itself */
 	bool lost;		/* was woken, and somebody else was faster */
 	bool starving;
+	bool spun;		/* since the last sleep */
 	int64_t front_since_ns;	/* 0: not the first */
 	int64_t began_ns;
 };
@@ -137,8 +138,11 @@ take(struct attempt *a, uint64_t w)
 	int64_t now = lhi_now_ns();
 	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
 	struct lhi_rec *r = &a->m->rec[a->bit];
-	int error = lhi_fence_admit(view(a), token);
+	int error;
 
+	if (lhi_mutant(6))
+		token = hint + ((ver - hint) & MASK(VER_BITS));
+	error = lhi_fence_admit(view(a), token);
 	if (error != 0)
 		return error;
 	if (!a->t.queued) {
@@ -242,6 +246,7 @@ look(struct attempt *a, bool probe, uint64_t *w)
 		if (word_mode(*w) != WORD_FREE)
 			return WAITING;
 		if (turn) {
+			lhi_point("wait.turn");
 			error = take(a, *w);
 			if (error != WAITING)
 				return error;
@@ -346,6 +351,7 @@ doze(struct attempt *a, uint64_t w)
 	if (depth != PARK_ASLEEP)
 		(void)sh32_cas(&a->c->park, PARK_ASLEEP, depth);
 	a->lost = false;
+	a->spun = false;
 	a->timed_out = true;
 	if (!lhi_cancelled(a->ask->cancel) &&
 	    (again == w || depth == PARK_QUIET) &&
@@ -380,8 +386,8 @@ spin(struct attempt *a, uint64_t w)
 	if (cpus == 0)
 		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	for (int i = 0; cpus > 1 && i < SPINS; i++) {
-		if (sh64_load(&a->t.s->word) != w ||
-		    link_idx(sh64_load(&a->t.s->waitq)) != 0)
+		if (sh64_load(&a->t.s->word) != w || (!a->t.queued &&
+		    link_idx(sh64_load(&a->t.s->waitq)) != 0))
 			return;
 		pause_briefly();
 	}
@@ -398,6 +404,7 @@ wait_on(struct attempt *a)
 		error = look(a, a->timed_out, &w);
 		if (error != WAITING)
 			return error;
+		lhi_point("wait.looked");
 		if (lhi_cancelled(a->ask->cancel))
 			return busy(a, -ECANCELED, w);
 		if (lhi_now_ns() >= a->ask->until_ns)
@@ -412,6 +419,12 @@ wait_on(struct attempt *a)
 			error = lhi_queue_insert(view(a), a->t.s, a->t.ci);
 			if (error != 0)
 				return error;
+			continue;
+		}
+		if (a->starving && !a->spun && a->t.first == a->t.ci) {
+			/* nobody overtakes any more: it may be free at once */
+			spin(a, w);
+			a->spun = true;
 			continue;
 		}
 		if (a->timed_out && lhi_now_ns() >= stale_check_ns) {

@@ -8,7 +8,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#define _LGPL_SOURCE
 #include <urcu-bp.h>
 #include <urcu/rculfhash.h>
 #include "proc/keys.h"
@@ -48,14 +47,17 @@ void
 lhi_keys_end(struct lh *lh)
 {
 	struct cds_lfht_iter iter;
-	struct lh_key *k;
+	struct cds_lfht_node *node;
 
 	if (lh->keys == NULL)
 		return;
 	urcu_bp_read_lock();
-	cds_lfht_for_each_entry(lh->keys, &iter, k, node) {
-		(void)cds_lfht_del(lh->keys, &k->node);
-		free(k);	/* closing: no other thread is inside */
+	cds_lfht_first(lh->keys, &iter);
+	while ((node = cds_lfht_iter_get_node(&iter)) != NULL) {
+		cds_lfht_next(lh->keys, &iter);
+		(void)cds_lfht_del(lh->keys, node);
+		/* closing: no other thread is inside */
+		free(caa_container_of(node, struct lh_key, node));
 	}
 	urcu_bp_read_unlock();
 	(void)cds_lfht_destroy(lh->keys, NULL);

@@ -125,6 +125,8 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 			}
 			continue;
 		}
+		if (lhi_mutant(3))
+			w = sh64_load_sc(&s->word);
 		if (sh64_cas(&s->word, w,
 		    word_make(WORD_FREE, cause, word_ver(w)))) {
 			lhi_point("lock.freed");

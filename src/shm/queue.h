@@ -3,6 +3,7 @@
 #ifndef LHI_QUEUE_H
 #define LHI_QUEUE_H
 
+#include <leasehold/table.h>
 #include "shm/view.h"
 
 /* Link claim ci, whose slot, ticket and priority are set.  0; -EUCLEAN. */
@@ -28,6 +29,36 @@ int lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 
 /* Wake the first waiter that is not suspect, and the suspects before it. */
 void lhi_queue_kick(struct lhi_view *v, struct shm_slot *s);
+
+/*
+ * Is the first in the queue, q being the queue's head, awake or quietly asleep,
+ * so that a release need not wake anybody?  (False when in doubt.)
+ */
+static inline bool
+lhi_queue_tended(struct lhi_view *v, uint64_t q)
+{
+	struct shm_claim *c = lhi_claim(v, link_idx(q));
+
+	/* pairs with: the waiter's swap of park before its last look */
+	return c != NULL && sh32_load_sc(&c->park) != PARK_ASLEEP &&
+	    !(sh32_load_rlx(&c->wflags) & WAITER_SUSPECT);
+}
+
+/*
+ * May a newcomer of any priority overtake the queue whose head is q, by the
+ * table's order and what the first waiter says?  (False when in doubt.)
+ */
+static inline bool
+lhi_queue_yields(struct lhi_view *v, uint64_t q)
+{
+	struct shm_claim *c = lhi_claim(v, link_idx(q));
+	uint32_t no = v->order == LH_ORDER_BARGE ? WAITER_SUSPECT :
+	    WAITER_SUSPECT | WAITER_STARVING;
+
+	return c != NULL && v->order != LH_ORDER_FIFO &&
+	    sh32_load_rlx(&c->priority) == 0 &&
+	    !(sh32_load(&c->wflags) & no);
+}
 
 /* Wake the waiter on that claim if it sleeps. */
 void lhi_queue_wake(struct shm_claim *c);

@@ -68,8 +68,8 @@ static off_t recycle_byte(uint32_t idx) { return live_byte(idx) + 1; }
 static bool
 is_object(const struct lhi_view *v, int fd, struct stat *st)
 {
-	return fd >= 0 && fstat(fd, st) == 0 && st->st_dev == v->dev &&
-	    st->st_ino == v->ino;
+	return fd >= 0 && fstat(fd, st) == 0 && (lhi_mutant(10) ||
+	    (st->st_dev == v->dev && st->st_ino == v->ino));
 }
 
 /*
@@ -153,6 +153,8 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	default:
 		return false;
 	}
+	if (lhi_mutant(9) && sess_st(s) == SESS_CLOSING)
+		return false;
 	if (!probe || (sess_flags(s) & SESS_NOPROOF) || !surely_gone(v, idx))
 		return false;
 	lhi_point("session.proved");
@@ -256,12 +258,14 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	uint64_t inc;
 	int got;
 
-	got = lhi_byte_lock(fd, recycle_byte(idx));
+	got = lhi_byte_lock(fd, lhi_mutant(8) ? live_byte(idx) :
+	    recycle_byte(idx));
 	if (got == -EAGAIN)
 		return 0;
 	if (got != 0)
 		return lhi_fail(got, "cannot lock a byte of %s (error %d)",
 		    v->path, -got);
+	lhi_point("session.recycling");
 	got = lay_to_rest(v, idx, &inc);
 	if (got != 1) {
 		unlock_byte(fd, recycle_byte(idx));

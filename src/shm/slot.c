@@ -273,7 +273,10 @@ fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
 		sh64_store(&s->hint, hint);
 	}
 	lhi_point("slot.filled");
-	if (!sh64_cas(&s->word, w, word_make(WORD_FREE, CAUSE_RELEASED, hint)))
+	if (lhi_mutant(7))
+		hint = 0;
+	if (!lhi_mutant(15) &&
+	    !sh64_cas(&s->word, w, word_make(WORD_FREE, CAUSE_RELEASED, hint)))
 		return lhi_damaged(v, "a reserved slot changed hands",
 		    lhi_slot_idx(v, s), w);
 	return 0;
@@ -333,6 +336,9 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 			error = 0;	/* somebody else made it meanwhile */
 	}
 	lhi_point("slot.made");
+	if (lhi_mutant(15) && s != NULL && error == 0)
+		sh64_store(&s->word, word_make(WORD_FREE, CAUSE_RELEASED,
+		    sh64_load(&s->hint)));
 	sh64_store(&c->state, state_make(ST_FREE, seq, 0));
 	return error;
 }
