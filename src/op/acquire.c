@@ -111,7 +111,6 @@ swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
 	const uint64_t free_low = word_make(WORD_FREE, CAUSE_RELEASED, 0);
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t id = r->id + 1;
-	lhi_pair use;
 
 	if (unlikely(token >= m->ceiling) || unlikely(lid_seq(id) == 0) ||
 	    lhi_mutant(1))
@@ -126,14 +125,15 @@ swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
 		return false;
 	}
 	lhi_point("acquire.granted");
-	lhi_coarse(ts);
 	r->use = REC_HELD;
-	use = (lhi_pair){ id, token };
-	lhi_pair_store(&r->id, use);
+	r->id = id;
+	r->token = token;
 	lhi_pair_store(l, m->head);
-	lhi_pair_store(&l->id[1], use);
+	l->id[1] = id;
+	l->token = token;
 	lhi_pair_store(&l->acquired_ns, m->span);
 	l->key = home;
+	lhi_coarse(ts);
 	return true;
 }
 
@@ -188,10 +188,8 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 
 _Static_assert(sizeof(struct lh_lease) == 56 &&
     offsetof(struct lh_lease, id) == 8 &&
-    offsetof(struct lh_lease, token) == 24 &&
-    offsetof(struct lh_lease, expires_ns) == 40 &&
-    offsetof(struct lhi_rec, token) == offsetof(struct lhi_rec, id) + 8,
-    "a lease is three pairs and a key");
+    offsetof(struct lh_lease, expires_ns) ==
+    offsetof(struct lh_lease, acquired_ns) + 8, "what lhi_pair_store() fills");
 
 /* A free claim of m's group, or NULL. */
 static inline struct lhi_rec *

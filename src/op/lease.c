@@ -297,10 +297,12 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		return extend_slow(lh, l, ttl_ms);
 	c = &m->claims[r - m->rec];
 	st = sh64_load(&c->state);
-	if (unlikely(!state_held(st) || ttl_ms != m->ttl_ms ||
+	if (unlikely(!state_held(st) ||
 	    state_seq(st) != lid_seq(l->id[1])))
 		return extend_slow(lh, l, ttl_ms);
-	later = state_seq(st) << SEQ_SHIFT | m->held;
+	later = ttl_ms == m->ttl_ms ? state_deadline(m->held) :
+	    lhi_deadline(&lh->v, lhi_mag_now_ns(m) + ttl_ms * NS_PER_MS);
+	later = state_make(ST_HELD, state_seq(st), later);
 	if (unlikely(st != later && !sh64_cas(&c->state, st, later)))
 		return extend_slow(lh, l, ttl_ms);		/* 7 */
 	lhi_point("extend.swapped");
@@ -308,12 +310,12 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	old = lhi_deadline_ns(&lh->v, state_deadline(st));
 	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
 	    old - lhi_mag_now_ns(m) > COARSE_MARGIN_NS)) {
-		l->expires_ns = (int64_t)m->span[1];
+		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
 		return 0;
 	}
 	/* the deadline was counted from an old tick, or the swap may have come
 	 * too late: then undo it; the slow path says so, or does it again */
-	lhi_mag_tick(m, &ts, ttl_ms);
+	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
 	if (surely_now(&ts, old) >= old)
 		(void)sh64_cas(&c->state, later,
 		    state_make(ST_EXPIRED, state_seq(st), 0));

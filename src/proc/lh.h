@@ -42,7 +42,7 @@ struct lhi_rec {
 	uint64_t left;		/* the word its last release left behind */
 	uint64_t home;		/* where that was; 0: nowhere */
 	uint64_t held_low;	/* mode and idx of X(this claim) */
-	uint64_t id;		/* with token: as in struct lh_lease */
+	uint64_t id;		/* as in struct lh_lease */
 	uint64_t token;
 	struct shm_slot *slot;
 };
@@ -59,7 +59,7 @@ struct lhi_group {
 
 /*
  * Two words that are written together.  What stands between two locked swaps is
- * paid for by the store, so the fast path fills a lease with three stores.
+ * paid for by the store.
  */
 typedef uint64_t lhi_pair __attribute__((vector_size(16)));
 
