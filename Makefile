@@ -47,6 +47,8 @@ CHAOS	:= $(BUILD)/tests/stress/chaos
 DEMO	:= $(BUILD)/tests/demo/demo
 BENCH	:= $(BUILD)/bench/bench
 objs	= $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
+HISTORY	= $(call objs,tests/stress/history/*.c)
+REJECTS	:= $(BUILD)/tests/stress/history-rejects
 progs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
@@ -73,7 +75,7 @@ tool: $(TOOL)
 tests: $(TESTS)
 replays: $(REPLAYS)
 step: $(STEP)
-chaos: $(CHAOS)
+chaos: $(CHAOS) $(REJECTS)
 demo: $(DEMO)
 
 $(BUILD)/%.o: %.c
@@ -119,11 +121,15 @@ $(STEP): $(call objs,tests/crash/*.c) $(LIB_A)
 	$(link)
 	$(link_with) -rdynamic -ldl
 
-$(CHAOS): $(call objs,tests/stress/*.c) $(LIB_A)
+$(CHAOS): $(call objs,tests/stress/*.c) $(HISTORY) $(LIB_A)
 	$(link)
 	$(link_with)
 
-$(DEMO): $(call objs,tests/demo/*.c) $(LIB_A)
+$(REJECTS): $(call objs,tests/stress/unit/*.c) $(HISTORY) $(LIB_A)
+	$(link)
+	$(link_with)
+
+$(DEMO): $(call objs,tests/demo/*.c) $(HISTORY) $(LIB_A)
 	$(link)
 	$(link_with)
 
@@ -184,6 +190,7 @@ check-double:
 CHAOS_SECONDS ?= 30
 check-chaos:
 	$(sub) chaos
+	@$(PROVE) $(REJECTS)
 	@$(PROVE) $(CHAOS) :: --seconds $(CHAOS_SECONDS) --procs 8
 
 # leaks are memcheck's: some of these programs exit without closing on purpose
@@ -195,7 +202,9 @@ TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_sta
 check-tsan:
 	$(sub) F=tsan chaos
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
-	    :: --threads --seconds 20
+	    :: --threads --seconds 10
+	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
+	    :: --threads --shared --seconds 10
 
 check-memcheck:
 	$(sub) tests

@@ -108,7 +108,7 @@ release_slow(struct lh *lh, struct lh_lease *l)
 		return lhi_lease_lost(lh, &h);
 	}
 	lhi_point("release.word_freed");
-	/* an extension may be under way: follow the state */
+	/* an extension may be under way in another thread: follow the state */
 	while (st = sh64_load(&h.claim->state),
 	    state_held(st) && state_seq(st) == lid_seq(l->id[1])) {
 		if (sh64_cas(&h.claim->state, st,
@@ -132,6 +132,9 @@ release_slow(struct lh *lh, struct lh_lease *l)
 static __attribute__((noinline, cold)) int
 release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 {
+	/* the next holder is to be told, if it has not been quicker */
+	(void)sh64_cas(&s->word, word_make(WORD_FREE, CAUSE_RELEASED, l->token),
+	    word_make(WORD_FREE, CAUSE_EXPIRED, l->token));
 	if (link_idx(sh64_load_sc(&s->waitq)) != 0)
 		lhi_queue_kick(&m->lh->v, s);
 	l->opaque = LEASE_RELEASED;
@@ -230,6 +233,17 @@ surely_now(const struct timespec *coarse, int64_t until)
 	return until - t > COARSE_MARGIN_NS ? t : lhi_now_ns();
 }
 
+/* The lease is past its deadline, or lost: make it so for all (G3). */
+static int
+enforce(struct lh *lh, const struct lhi_held *h)
+{
+	uint64_t w;
+
+	if (sh64_load(&h->slot->word) == h->word)
+		(void)lhi_lock_settle(&lh->v, h->slot, lhi_now_ns(), false, &w);
+	return lhi_lease_lost(lh, h);
+}
+
 static __attribute__((noinline)) int
 extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
@@ -244,18 +258,14 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to 30 days",
 		    (long long)ttl_ms);
 	for (;;) {
-		uint64_t st = sh64_load(&h.claim->state), later, w;
+		uint64_t st = sh64_load(&h.claim->state), later;
 		int64_t now = lhi_now_ns();
-		int64_t old = lhi_deadline_ns(&lh->v, state_deadline(st));
+		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
 
 		if (!lhi_lease_current(lh, l, &h, st) ||
-		    sh64_load(&h.slot->word) != h.word)
-			return lhi_lease_lost(lh, &h);
+		    sh64_load(&h.slot->word) != h.word || now >= end)
+			return enforce(lh, &h);
 		lhi_point("extend.checked");
-		if (now >= old) {
-			(void)lhi_lock_settle(&lh->v, h.slot, now, false, &w);
-			return lhi_lease_lost(lh, &h);
-		}
 		later = state_make(ST_HELD, state_seq(st),
 		    lhi_deadline(&lh->v, now + ttl_ms * NS_PER_MS));
 		if (lhi_mutant(1)) /* its seq is constant: no proof of use */
@@ -263,24 +273,27 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		if (!sh64_cas(&h.claim->state, st, later))
 			continue;			/* 7 */
 		lhi_point("extend.swapped");
-		if (!lhi_mutant(11) && lhi_now_ns() >= old) {
-			(void)sh64_cas(&h.claim->state, later,
-			    state_make(ST_EXPIRED, state_seq(st), 0));
-			(void)lhi_lock_settle(&lh->v, h.slot, lhi_now_ns(),
-			    false, &w);
-			return lhi_lease_lost(lh, &h);
-		}
-		if (sh64_load(&h.slot->word) != h.word)
-			return lhi_lease_lost(lh, &h);
 		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
-		return 0;
+		if (l->expires_ns < end)
+			end = l->expires_ns;	/* shortened: both count */
+		if (lhi_mutant(11) || lhi_now_ns() < end)
+			return sh64_load(&h.slot->word) == h.word ? 0 :
+			    lhi_lease_lost(lh, &h);
+		/* too late: undo; unless another thread has extended it on top
+		 * of this and may have been told so: then it lives */
+		if (sh64_cas(&h.claim->state, later,
+		    state_make(ST_EXPIRED, state_seq(st), 0)))
+			return enforce(lh, &h);
 	}
 }
 
 /*
  * The fast path, for a lease that this thread acquired and that has long to
  * live: the magazine proves which use of which claim it is, so that the state's
- * swap is all there is to do; the coarse clock is read once, after it.
+ * swap is all there is to do; the coarse clock is read once, after it.  The new
+ * deadline counts from the last tick that this thread saw, however long ago: so
+ * the swap is made only if it does not come before the old one, and can do no
+ * harm; when the clock then shows another tick, it is done again slowly.
  */
 int
 lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
@@ -302,6 +315,8 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		return extend_slow(lh, l, ttl_ms);
 	later = ttl_ms == m->ttl_ms ? state_deadline(m->held) :
 	    lhi_deadline(&lh->v, lhi_mag_now_ns(m) + ttl_ms * NS_PER_MS);
+	if (unlikely(later < state_deadline(st)))
+		return extend_slow(lh, l, ttl_ms);
 	later = state_make(ST_HELD, state_seq(st), later);
 	if (unlikely(st != later && !sh64_cas(&c->state, st, later)))
 		return extend_slow(lh, l, ttl_ms);		/* 7 */
@@ -314,7 +329,7 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		return 0;
 	}
 	/* the deadline was counted from an old tick, or the swap may have come
-	 * too late: then undo it; the slow path says so, or does it again */
+	 * too late: then undo it, and the slow path says so */
 	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
 	if (surely_now(&ts, old) >= old)
 		(void)sh64_cas(&c->state, later,
@@ -326,8 +341,7 @@ int
 lh_verify(struct lh *lh, const struct lh_lease *l)
 {
 	struct lhi_held h;
-	uint64_t st, w;
-	int64_t now;
+	uint64_t st;
 	int error = lhi_lease_check(lh, l, &h);
 
 	if (error == -EALREADY)
@@ -336,14 +350,9 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 		return error;
 	st = sh64_load(&h.claim->state);
 	if (!lhi_lease_current(lh, l, &h, st) ||
-	    sh64_load(&h.slot->word) != h.word)
-		return lhi_lease_lost(lh, &h);
-	now = lhi_now_ns();
-	if (now >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
-		/* make it so before saying it (G3) */
-		(void)lhi_lock_settle(&lh->v, h.slot, now, false, &w);
-		return lhi_lease_lost(lh, &h);
-	}
+	    sh64_load(&h.slot->word) != h.word ||
+	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+		return enforce(lh, &h);
 	return 0;
 }
 

@@ -115,13 +115,13 @@ leave_queue(struct attempt *a)
 
 /* The grant's deadline has passed before it could be reported: undo it. */
 static int
-too_late(struct attempt *a, uint64_t word)
+too_late(struct attempt *a, uint64_t word, uint32_t cause)
 {
 	uint64_t st = sh64_load(&a->c->state);
 
 	(void)sh64_cas(&a->c->state, st, state_make(ST_EXPIRED, state_seq(st),
 	    state_deadline(st)));
-	if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, CAUSE_RELEASED,
+	if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, cause,
 	    word_ver(word))))
 		lhi_queue_kick(view(a), a->t.s);
 	step_back(a);
@@ -158,7 +158,7 @@ take(struct attempt *a, uint64_t w)
 	}
 	lhi_point("acquire.granted");
 	if (lhi_now_ns() >= lhi_deadline_ns(view(a), deadline))
-		return too_late(a, mine);
+		return too_late(a, mine, word_idx(w));
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&s->hint, token);
 	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);

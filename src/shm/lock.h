@@ -15,9 +15,10 @@ int lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
     bool probe, uint64_t *word);
 
 /*
- * Claim ci is terminal or its session dead: free the word of the slot it last
- * announced, if that names it.  (C3: the word is loaded before the claim is
- * seen to be terminal; `seen` is evaluated between.)
+ * Free the word of the slot that claim ci last announced, if that names it.
+ * Only for a claim that is terminal or its session's, dead, and that nobody can
+ * use again meanwhile: its owner's own, or one that is being buried.  (Anybody
+ * else would have to load the word before seeing the claim terminal, C3.)
  */
 void lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause);
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Removes what a run leaves in the file system, however the run ends: a child
+ * that waits for the end of its parent, be it by exit, SIGKILL or a sanitizer.
+ */
+#ifndef JANITOR_H
+#define JANITOR_H
+
+#include <sys/types.h>
+
+#define JANITOR_PATHS 8
+
+struct janitor {
+	pid_t pid;
+	int fd;			/* its end is the end of the run */
+	unsigned n;
+	char paths[JANITOR_PATHS][128];	/* files, then directories */
+};
+
+/* Note a path, before hiring. */
+void janitor_add(struct janitor *j, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* 0 or -errno.  Before any other fork or thread. */
+int janitor_hire(struct janitor *j);
+
+/* Have it clean up now, and wait until it has. */
+void janitor_dismiss(struct janitor *j);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One round of chaos: a table, its participants, and what they leave behind.
+ *
+ *	worker.c	what a participant does, as a process or as a thread
+ *	census.c	two bystanders: one asks the table all the time who
+ *			waits, one notices when the machine stands still
+ *	havoc.c		starts the participants, kills and stops them, buries
+ *			them, and knows when each of that happened
+ *	chaos.c		rounds, verdicts, TAP
+ */
+#ifndef ROUND_H
+#define ROUND_H
+
+#include <pthread.h>
+
+#include <leasehold.h>
+#include "history/history.h"
+
+#define N_KEYS		4
+#define MAX_WORKERS	64
+#define MAX_LIVES	20000
+#define MAX_STOPS	20000
+#define MAX_SIGHTS	400000
+#define MAX_GAPS	4096
+
+/* Shared by all processes of the round; one mapping from before the forks. */
+struct round {
+	/* set before the first fork */
+	char table[65];
+	struct lh_open_opts open;
+	uint64_t seed;
+	int64_t began_ns;
+	double slow;		/* LH_TEST_SLOW */
+	struct journal *j;
+	/* each cell by the life that it belongs to */
+	_Atomic uint64_t session[MAX_LIVES];
+	/* by the census */
+	_Atomic uint32_t n_sights;
+	struct sighting sights[MAX_SIGHTS];
+	_Atomic uint32_t looks, checks, findings, misordered, failures;
+	char finding[256];	/* the first */
+	/* by the metronome */
+	_Atomic uint32_t n_gaps;
+	struct gap gaps[MAX_GAPS];
+};
+
+extern const char *const round_keys[N_KEYS];
+
+/* NULL with errno set.  quit it through r->j->quit. */
+struct round *round_new(uint32_t n_logs, uint32_t cap);
+void round_free(struct round *r);
+
+/* worker.c: a participant, until told to quit or its log is full.  Closes
+ * nothing.  0, or the first unexpected -errno of the library. */
+int worker_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
+
+/* The same from attaching to detaching, if lh is NULL. */
+int participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
+
+/* census.c: until told to quit */
+void census_run(struct round *r, struct lh *lh);
+void metronome_run(struct round *r);
+
+/* havoc.c: what was done to the participants */
+struct havoc {
+	struct life *lives;
+	uint32_t n_lives;
+	struct stop *stops;
+	uint32_t n_stops;
+	uint32_t kills, kills_holding, kills_waiting, kills_inside;
+	uint32_t kills_stopped;
+	uint32_t crashed;	/* ended in a way nobody asked for */
+	uint32_t hung;		/* did not come home */
+	uint32_t full;		/* came home early: log full */
+};
+
+int havoc_new(struct havoc *h);
+void havoc_free(struct havoc *h);
+void havoc_processes(struct havoc *h, struct round *r, unsigned procs,
+    double seconds);
+
+/* threads.c: the same participants as threads, with nobody harmed */
+void havoc_threads(struct havoc *h, struct round *r, unsigned threads,
+    double seconds, bool shared);
+
+#endif

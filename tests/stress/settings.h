@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What a chaos run was asked for, and what is made of it. */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+#include "round.h"
+
+struct settings {
+	double seconds, slow;
+	unsigned procs;
+	bool threads, shared, judge_fifo;
+	int order;		/* -1: bounded, then FIFO */
+	uint64_t seed;
+	const char *dump;
+};
+
+/* verdict.c: judge the history, the bystanders' notes, and what was done */
+void judge(const struct settings *set, const struct round *r,
+    const struct havoc *h, const char *name, bool fifo);
+/* and what a newcomer finds when everybody is gone */
+void judge_table(struct round *r, const char *name);
+
+#endif
