@@ -43,6 +43,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "op/acquire.h"
+#include "op/busy.h"
 #include "op/fence.h"
 #include "op/turn.h"
 #include "prim/futex.h"
@@ -179,35 +180,6 @@ take(struct attempt *a, uint64_t w)
 	return 0;
 }
 
-/* What stands in the way, for lh_error_detail(). */
-static int
-busy(struct attempt *a, int code, uint64_t w)
-{
-	struct lhi_view *v = view(a);
-	struct lhi_busy b;
-	char key[SHM_KEY_MAX + 1];
-	uint32_t ci = word_idx(w);
-
-	memset(&b, 0, sizeof(b));
-	b.now_ns = lhi_now_ns();
-	if (word_mode(w) == WORD_X && lhi_claim(v, ci) != NULL) {
-		uint32_t si = sid_idx(lhi_claim_owner(v, ci));
-		struct shm_session *se = &v->sessions[
-		    si < v->geo.max_sessions ? si : 0];
-
-		b.pid = sh32_load_rlx(&se->pid);
-		memcpy(b.application, se->application,
-		    sizeof(b.application) - 1);
-		b.since_ns = (int64_t)sh64_load_rlx(&v->claims[ci].since_ns);
-		b.expires_ns = lhi_deadline_ns(v, state_deadline(
-		    sh64_load(&v->claims[ci].state)));
-		b.token = lhi_lock_token(a->t.s, w);
-	}
-	if (lhi_slot_key(v, a->t.s, key) != 0)
-		memcpy(b.key, key, strnlen(key, sizeof(b.key) - 1));
-	return lhi_fail_busy(code, &b);
-}
-
 /* A failing try looks after the dead at most every 10 ms and key (C16). */
 static bool
 may_probe(struct attempt *a, int64_t now_ns)
@@ -270,7 +242,7 @@ try_once(struct attempt *a)
 
 	if (error == WAITING && may_probe(a, lhi_now_ns()))
 		error = look(a, true, &w);
-	return error == WAITING ? busy(a, -EAGAIN, w) : error;
+	return error == WAITING ? lhi_busy_fail(view(a), a->t.s, w, -EAGAIN) : error;
 }
 
 static int
@@ -406,9 +378,11 @@ wait_on(struct attempt *a)
 			return error;
 		lhi_point("wait.looked");
 		if (lhi_cancelled(a->ask->cancel))
-			return busy(a, -ECANCELED, w);
+			return lhi_busy_fail(view(a), a->t.s, w,
+			    -ECANCELED);
 		if (lhi_now_ns() >= a->ask->until_ns)
-			return busy(a, -ETIMEDOUT, w);
+			return lhi_busy_fail(view(a), a->t.s, w,
+			    -ETIMEDOUT);
 		if (!a->t.queued) {
 			error = enqueue(a);
 			if (error != 0)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands in the way of an acquire, for lh_error_detail(). */
+#ifndef LHI_BUSY_H
+#define LHI_BUSY_H
+
+#include "shm/view.h"
+
+/* Note who holds s, whose word was w, and return `code`. */
+int lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code);
+
+#endif

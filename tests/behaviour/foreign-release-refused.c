@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G11: whoever is not the owner can do nothing with a lease, although every
+ * bit of it is right.
+ *
+ * The holder's struct is handed, whole, to another process and to another
+ * attachment of the holder's own process; both are told -EPERM by release,
+ * extend and verify, with a reason in words, and the lease, its deadline and
+ * its struct stay as they were.  The same for a lease whose session is gone.
+ */
+#include <errno.h>
+#include "support/actor.h"
+#include "support/support.h"
+#include "tap.h"
+
+static void
+refused(struct lh *stranger, const struct lh_lease *lease, int want,
+    const char *who)
+{
+	struct lh_lease copy = *lease;
+	int r;
+
+	is(lh_release(stranger, &copy), want, "%s cannot release it", who);
+	ok(t_has_detail(), "and is told why");
+	r = lh_extend(stranger, &copy, 1);
+	is(r, want, "%s cannot extend it", who);
+	ok(t_has_detail(), "and is told why");
+	is(lh_verify(stranger, &copy), want, "%s cannot verify it", who);
+	ok(t_has_detail(), "and is told why");
+	ok(memcmp(&copy, lease, sizeof(copy)) == 0, "its struct is unchanged");
+}
+
+int
+main(void)
+{
+	const char *table = t_table();
+	struct t_actor *a = t_actor(table);
+	struct lh *lh = t_open(table), *twin = t_open(table);
+	struct lh_lease mine, other;
+
+	is(t_do_acquire(a, "k", 3600000, 0), 0, "a process holds the key");
+	refused(lh, &a->lease, -EPERM, "another process");
+	is(t_acquire(lh, "k", 1000, 0, &other), -EAGAIN, "still held");
+	is(lh_verify_token(lh, "k", a->lease.token), 0, "by the same");
+	is(t_do_verify(a), 0, "who knows nothing of it");
+
+	mine = t_hold(lh, "l");
+	refused(twin, &mine, -EPERM, "another attachment");
+	is(lh_verify(lh, &mine), 0, "the holder still has it");
+	is(lh_release(lh, &mine), 0, "and releases it");
+
+	other = a->lease;
+	is(t_do_release(a), 0, "the process releases");
+	mine = t_hold(lh, "k");
+	refused(twin, &other, -EPERM, "a stranger, after the release,");
+	is(lh_verify(lh, &mine), 0, "the successor's lease is as it was");
+	is(lh_release(lh, &mine), 0, "released");
+
+	t_actor_end(a);
+	is(lh_close(twin), 0, "the other attachment closes");
+	t_close(lh);
+	return done();
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G12: whatever stands where a table's object should be, attaching ends in a
+ * clean refusal: the documented error, a sentence, no handle, no change to
+ * what stands there, at once.
+ *
+ * Kinds of file: symlink (to nothing, to a table), FIFO (must not be waited
+ * for), directory, socket.  Contents: empty, short, foreign, and a real table
+ * in which one word of the header is wrong.  Each word of identity and geometry
+ * gets several values.  A wrong count that still adds up to the same object
+ * (arrays begin on pages) cannot be told from a right one; then attaching may
+ * succeed, but using the table, looking it over included, must stay within it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "shm/layout.h"
+#include "support/child.h"
+#include "support/support.h"
+#include "tap.h"
+
+static const char *table;
+static char path[192];
+static char *image;		/* a good table's bytes */
+static size_t image_len;
+
+static int
+ignore(const struct lh_key_info *info, void *arg)
+{
+	(void)info;
+	(void)arg;
+	return 0;
+}
+
+static int
+attach(void)
+{
+	struct lh_open_opts o = t_open_opts();
+	struct lh_lease lease;
+	struct lh *const blank = (struct lh *)(uintptr_t)0x5a5a5a5a;
+	struct lh *lh = blank;
+	int64_t began_ns = t_now_ns();
+	int r = lh_open(&lh, table, &o);
+
+	if (r == 0) {
+		/* whatever these say: they come back */
+		if (t_acquire(lh, "another", 1000, 0, &lease) == 0)
+			lh_release(lh, &lease);
+		t_acquire(lh, "k", 1000, 0, &lease);
+		lh_list(lh, NULL, ignore, NULL);
+		lh_check(lh, NULL, NULL);
+		lh_close(lh);
+	} else {
+		if (lh != blank)
+			fail("a refusal writes no handle");
+		if (!t_has_detail())
+			fail("a refusal says why");
+	}
+	if (t_since_ms(began_ns) > t_ms(1000))
+		fail("attaching does not wait");
+	return r;
+}
+
+static void
+refused(int want, const char *what)
+{
+	is(attach(), want, "%s is refused", what);
+}
+
+static void
+put(const void *bytes, size_t len, off_t size)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+
+	if (fd < 0 || pwrite(fd, bytes, len, 0) != (ssize_t)len ||
+	    ftruncate(fd, size) != 0)
+		bail_out("cannot write %s", path);
+	close(fd);
+}
+
+/* Whether the object is still the image with `len` bytes replaced at off. */
+static bool
+unchanged(const void *bytes, size_t off, size_t len)
+{
+	char *now = malloc(image_len);
+	int fd = open(path, O_RDONLY);
+	bool same = now != NULL && fd >= 0 &&
+	    read(fd, now, image_len) == (ssize_t)image_len &&
+	    memcmp(now, image, off) == 0 &&
+	    memcmp(now + off, bytes, len) == 0 &&
+	    memcmp(now + off + len, image + off + len,
+	    image_len - off - len) == 0;
+
+	close(fd);
+	free(now);
+	return same;
+}
+
+static void
+keep_image(void)
+{
+	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
+	struct stat st;
+	struct lh *lh;
+	int fd;
+
+	o.max_keys = 16;
+	o.max_sessions = 4;
+	o.max_leases = 128;
+	if (lh_open(&lh, table, &o) != 0 || lh_key_create(lh, "k") != 0 ||
+	    lh_close(lh) != 0)
+		bail_out("no table: %s", lh_error_detail());
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		bail_out("no object at %s", path);
+	image_len = (size_t)st.st_size;
+	image = malloc(image_len);
+	if (image == NULL || read(fd, image, image_len) != st.st_size)
+		bail_out("cannot read %s", path);
+	close(fd);
+	is(attach(), 0, "a good table is attached to");
+	put(image, image_len, st.st_size);
+	is(attach(), 0, "and so is a copy of it");
+	unlink(path);
+}
+
+static void
+kinds(void)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	char target[256];
+	struct stat st;
+	int fd;
+
+	snprintf(target, sizeof(target), "%s.target", path);
+	is(symlink(target, path), 0, "a symlink");
+	refused(-EPROTO, "a symlink to nothing");
+	is(stat(target, &st), -1, "and nothing is created behind it");
+	unlink(path);
+	put(image, image_len, (off_t)image_len);
+	is(rename(path, target), 0, "a table elsewhere");
+	is(symlink(target, path), 0, "and a symlink to it");
+	refused(-EPROTO, "a symlink to a table");
+	unlink(path);
+	unlink(target);
+
+	is(mkfifo(path, 0600), 0, "a FIFO");
+	refused(-EPROTO, "a FIFO");
+	unlink(path);
+	is(mkdir(path, 0700), 0, "a directory");
+	refused(-EPROTO, "a directory");
+	rmdir(path);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	memcpy(sun.sun_path, path, strlen(path) + 1);
+	is(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0, "a socket");
+	refused(-EPROTO, "a socket");
+	close(fd);
+	unlink(path);
+}
+
+static void
+contents(void)
+{
+	static char junk[8192];
+
+	put("", 0, 0);
+	refused(-EPROTO, "an empty file");
+	put("hello", 5, 5);
+	refused(-EPROTO, "a short file");
+	put(image, 100, 100);
+	refused(-EPROTO, "a part of a header");
+	put(image, 4096, 4096);
+	refused(-EPROTO, "a header without its table");
+	put(image, image_len - 4096, (off_t)image_len - 4096);
+	refused(-EPROTO, "a table without its end");
+	put(image, image_len, (off_t)image_len - 1);
+	refused(-EPROTO, "a table without its last byte");
+	put(image, image_len, (off_t)image_len + 4096);
+	refused(-EPROTO, "a table with more behind it");
+	put("", 0, (off_t)image_len);
+	refused(-EPROTO, "zeroes");
+	memset(junk, 0xff, sizeof(junk));
+	put(junk, sizeof(junk), (off_t)image_len);
+	refused(-EPROTO, "ones");
+	for (size_t i = 0; i < sizeof(junk); i++)
+		junk[i] = (char)(i * 2654435761u >> 13);
+	put(junk, sizeof(junk), (off_t)image_len);
+	refused(-EPROTO, "another program's file");
+}
+
+/* The table with one 32-bit word of the header replaced. */
+static int
+altered(size_t off, uint32_t value)
+{
+	bool kept;
+	int r;
+
+	put(image, image_len, (off_t)image_len);
+	{
+		int fd = open(path, O_RDWR);
+
+		if (fd < 0 || pwrite(fd, &value, 4, (off_t)off) != 4)
+			bail_out("cannot alter %s", path);
+		close(fd);
+	}
+	r = attach();
+	kept = unchanged(&value, off, 4);
+	if (r != 0 && !kept)
+		fail("a refusal changes nothing (word at %zu)", off);
+	return r;
+}
+
+#define OFF(field)	offsetof(struct shm_header, field)
+#define DAMAGE		1	/* -EPROTO or -EUCLEAN */
+#define ANY		2	/* that, or a table that can be used safely */
+
+static void
+headers(void)
+{
+	static const struct {
+		size_t off;
+		const char *name;
+		int want;
+	} words[] = {
+		{ OFF(magic), "magic", -EPROTO },
+		{ OFF(magic) + 4, "magic's other half", -EPROTO },
+		{ OFF(format), "format", -EPROTO },
+		{ OFF(header_len), "header length", -EPROTO },
+		{ OFF(fingerprint), "fingerprint", -EPROTO },
+		{ OFF(object_len), "object length", DAMAGE },
+		{ OFF(timens_ino), "time namespace", -EXDEV },
+		{ OFF(max_sessions), "max_sessions", ANY },
+		{ OFF(n_chunks), "n_chunks", ANY },
+		{ OFF(n_buckets), "n_buckets", ANY },
+		{ OFF(n_slots), "n_slots", ANY },
+		{ OFF(n_long), "n_long", ANY },
+	};
+	static const uint32_t values[] = { 0, 1, 2, 3, 7, 0x7fffffff,
+		0x80000000, 0xffffffff, 0x01000000, 0x5a5a5a5a };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		int good = 0, all = 0;
+
+		for (size_t j = 0; j < sizeof(values) / sizeof(values[0]);
+		    j++) {
+			uint32_t was;
+			int r;
+
+			memcpy(&was, image + words[i].off, 4);
+			if (values[j] == was)
+				continue;
+			/* 0 there means that the table does not know */
+			if (words[i].want == -EXDEV && values[j] == 0)
+				continue;
+			r = altered(words[i].off, values[j]);
+			all++;
+			if (r == words[i].want || (words[i].want > 0 &&
+			    (r == -EPROTO || r == -EUCLEAN)) ||
+			    (words[i].want == ANY && r == 0))
+				good++;
+			else
+				diag("%s = %#x: %d", words[i].name, values[j],
+				    r);
+		}
+		is(good, all, "a wrong %s is refused", words[i].name);
+	}
+}
+
+int
+main(void)
+{
+	table = t_table();
+	snprintf(path, sizeof(path), "%s", t_object(table));
+	keep_image();
+	kinds();
+	contents();
+	headers();
+	put(image, image_len, (off_t)image_len);
+	is(attach(), 0, "after all of it a good table is attached to");
+	unlink(path);
+	is(attach(), 0, "and a new one is made where nothing stands");
+	free(image);
+	return done();
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G12, and the promise of lh_open(): a full tmpfs is -ENOSPC when a table is
+ * created and never a SIGBUS later, because its memory is reserved in full.
+ *
+ * A child gets a /dev/shm of its own: first one that is too small, where
+ * nothing may be left behind by the refusal; then one in which the table fits
+ * and the rest is filled up before any of the table's memory is used.  Then
+ * every key and every lease of it is used.  Needs root.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+#include "support/child.h"
+#include "support/support.h"
+#include "tap.h"
+
+#define NO_MOUNT	42
+#define KEYS		1024
+
+static int
+n_entries(void)
+{
+	DIR *d = opendir("/dev/shm");
+	struct dirent *e;
+	int n = 0;
+
+	while (d != NULL && (e = readdir(d)) != NULL)
+		n += e->d_name[0] != '.';
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+static void
+fill_up(void)
+{
+	static char page[4096];
+	int fd = open("/dev/shm/filler", O_CREAT | O_WRONLY, 0600);
+
+	memset(page, 1, sizeof(page));
+	while (write(fd, page, sizeof(page)) > 0)
+		continue;
+	is(errno, ENOSPC, "the tmpfs is full");
+	close(fd);
+}
+
+static void
+use_everything(struct lh *lh)
+{
+	struct lh_lease *leases = calloc(KEYS, sizeof(*leases));
+	int taken = 0, released = 0, r = 0;
+	char name[256];
+
+	for (int i = 0; i < KEYS; i++) {
+		/* one in five too long to be kept beside the key */
+		snprintf(name, sizeof(name), "%d-%0*d", i,
+		    i % 5 == 0 ? 240 : 3, 0);
+		r = t_acquire(lh, name, 3600000, 0, &leases[i]);
+		if (r != 0) {
+			diag("key %d: %s", i, lh_error_detail());
+			break;
+		}
+		taken++;
+	}
+	is(taken, KEYS, "every key of the table can be used");
+	for (int i = 0; i < taken; i++)
+		released += lh_release(lh, &leases[i]) == 0;
+	is(released, taken, "and released");
+	is(t_findings(lh), 0, "the table is sound");
+	free(leases);
+}
+
+static int
+in_a_small_world(void *arg)
+{
+	struct lh_open_opts o = t_open_opts();
+	struct lh *lh = NULL, *more = NULL;
+
+	o.max_keys = KEYS;
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0 ||
+	    mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=64k") != 0)
+		return NO_MOUNT;
+	is(lh_open(&lh, arg, &o), -ENOSPC, "too small: refused");
+	ok(t_has_detail(), "with a reason");
+	ok(lh == NULL, "without a handle");
+	is(n_entries(), 0, "and without a trace");
+	is(lh_open(&lh, arg, &o), -ENOSPC, "again");
+	is(n_entries(), 0, "without a trace");
+
+	is(mount("tmpfs", "/dev/shm", "tmpfs", MS_REMOUNT, "size=16m"), 0,
+	    "it grows");
+	is(lh_open(&lh, arg, &o), 0, "and there is room");
+	fill_up();
+	is(lh_open(&more, arg, &o), 0, "others still attach");
+	use_everything(more);
+	use_everything(lh);
+	is(lh_close(more), 0, "closed");
+	is(lh_close(lh), 0, "closed");
+	is(lh_open(&lh, "another", &o), -ENOSPC, "another has no room");
+	is(n_entries(), 2, "and leaves no trace");
+	return tap_child_status();
+}
+
+int
+main(void)
+{
+	int r;
+
+	if (geteuid() != 0)
+		skip_all("only root mounts a tmpfs");
+	r = t_reap(t_fork(in_a_small_world, (void *)(uintptr_t)t_table()),
+	    T_HANG_MS);
+	if (r == NO_MOUNT)
+		skip_all("cannot mount a tmpfs here");
+	is(r, 0, "in a tmpfs of its own a process saw what it should");
+	return done();
+}

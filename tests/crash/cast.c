@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cast: what the other processes of a scenario do.
+ *
+ * Each takes its place, says so in its state, and then obeys: ORDER_RELEASE
+ * gives up what it holds (a waiter's order to release waits until it holds),
+ * ORDER_QUIT ends it.  A part never does anything to KEY that it was not told,
+ * so whoever checks knows at each moment who may hold what.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "crash/scenario.h"
+
+#define LONG_MS 600000
+
+struct lh_acquire_opts
+cast_opts(int64_t ttl_ms, int64_t wait_ms)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+
+	o.ttl_ms = ttl_ms;
+	o.max_wait_ms = wait_ms;
+	return o;
+}
+
+struct lh *
+cast_open(struct play *p)
+{
+	struct lh *lh;
+	int error = lh_open(&lh, p->table, &p->opts);
+
+	if (error == 0 && !(p->sc->flags & SC_LATE)) {
+		error = lh_key_create(lh, KEY);
+		if (error == 0)
+			error = lh_key_create(lh, OTHER);
+		if (error == 0)
+			error = lh_key_create(lh, THIRD);
+	}
+	if (error != 0) {
+		blame(p, "staging: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+		_exit(1);
+	}
+	return lh;
+}
+
+static void
+take(struct play *p, struct part *me, struct lh *lh, const char *key,
+    int64_t ttl_ms, int64_t wait_ms, struct lh_lease *lease)
+{
+	struct lh_acquire_opts o = cast_opts(ttl_ms, wait_ms);
+	int error = lh_acquire(lh, key, &o, lease);
+
+	if (error != 0) {
+		blame(p, "a part could not acquire '%s': %s: %s", key,
+		    lh_strerror(error), lh_error_detail());
+		_exit(1);
+	}
+	if (strcmp(key, KEY) != 0)
+		return;
+	me->since_ns = lh_clock_ns(lh);
+	me->token = lease->token;
+	play_saw_token(p, lease->token);
+}
+
+/* Holding: until told to let go, and then until told to go. */
+static void
+obey(struct play *p, struct part *me, struct lh *lh, struct lh_lease *lease)
+{
+	int error;
+
+	if (!flag_wait(&me->order, ORDER_RELEASE, LONG_MS))
+		_exit(1);
+	if (lease != NULL && flag_get(&me->order) == ORDER_RELEASE) {
+		flag_set(&me->state, PART_LEAVING);
+		error = lh_release(lh, lease);
+		if (error != 0)
+			blame(p, "a living holder could not release: %s: %s",
+			    lh_strerror(error), lh_error_detail());
+		flag_set(&me->state, PART_LEFT);
+	}
+	(void)flag_wait(&me->order, ORDER_QUIT, LONG_MS);
+	(void)lh_close(lh);
+	_exit(0);
+}
+
+void
+part_founder(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+
+	flag_set(&me->state, PART_ATTACHED);
+	obey(p, me, lh, NULL);
+}
+
+void
+part_holder(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease lease;
+
+	take(p, me, lh, KEY, LONG_MS, 0, &lease);
+	flag_set(&me->state, PART_HOLDS);
+	obey(p, me, lh, &lease);
+}
+
+void
+part_yielder(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease lease;
+
+	take(p, me, lh, KEY, LONG_MS, 0, &lease);
+	flag_set(&me->state, PART_HOLDS);
+	/* after `begun` the subject sleeps nowhere but in its wait */
+	while (flag_get(&me->order) == 0) {
+		if (flag_get(&p->begun) && play_asleep(p->subject)) {
+			flag_set(&me->order, ORDER_RELEASE);
+			break;
+		}
+		play_nap_us(100);
+	}
+	obey(p, me, lh, &lease);
+}
+
+static void
+wait_for_key(struct play *p, struct part *me, struct lh *lh)
+{
+	struct lh_lease lease;
+
+	flag_set(&me->state, PART_WAITS);
+	take(p, me, lh, KEY, LONG_MS, LONG_MS, &lease);
+	flag_set(&me->state, PART_HOLDS);
+	obey(p, me, lh, &lease);
+}
+
+void
+part_waiter(struct play *p, void *part)
+{
+	wait_for_key(p, part, cast_open(p));
+}
+
+void
+part_follower(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+
+	flag_set(&me->state, PART_ATTACHED);
+	if (!flag_wait(&p->cue, 1, LONG_MS))
+		_exit(1);
+	wait_for_key(p, me, lh);
+}
+
+void
+part_taker(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease lease;
+
+	flag_set(&me->state, PART_ATTACHED);
+	if (!flag_wait(&p->cue, 1, LONG_MS))
+		_exit(1);
+	take(p, me, lh, KEY, LONG_MS, 1000, &lease);
+	flag_set(&me->state, PART_HOLDS);
+	obey(p, me, lh, &lease);
+}
+
+void
+part_lapsed(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease lease;
+
+	/* 1 ms is sometimes over before it is returned, which is refused */
+	take(p, me, lh, KEY, 2, 1000, &lease);
+	while (lh_clock_ns(lh) < lease.expires_ns)
+		play_nap_us(200);
+	flag_set(&me->state, PART_ATTACHED);
+	obey(p, me, lh, NULL);
+}
+
+void
+part_third(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease lease;
+
+	take(p, me, lh, THIRD, LONG_MS, 0, &lease);
+	flag_set(&me->state, PART_ATTACHED);
+	obey(p, me, lh, NULL);
+}
+
+static void *
+hold_third(void *arg)
+{
+	struct lh_acquire_opts o = cast_opts(LONG_MS, 0);
+	struct lh_lease lease;
+
+	return (void *)(intptr_t)lh_acquire(arg, THIRD, &o, &lease);
+}
+
+void
+part_tangled(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	pthread_t thread;
+	void *error;
+
+	/* from another thread: two groups of claims are in use */
+	if (pthread_create(&thread, NULL, hold_third, lh) != 0 ||
+	    pthread_join(thread, &error) != 0 || error != NULL) {
+		blame(p, "staging: no second thread");
+		_exit(1);
+	}
+	wait_for_key(p, me, lh);
+}
+
+void
+part_chunk(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_acquire_opts o = cast_opts(LONG_MS, 0);
+	struct lh_lease lease;
+	char key[32];
+	int error;
+
+	(void)snprintf(key, sizeof(key), "own-%d", (int)(me - p->part));
+	error = lh_acquire(lh, key, &o, &lease);
+	if (error != 0)
+		blame(p, "staging: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+	flag_set(&me->state, PART_ATTACHED);
+	obey(p, me, lh, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * After a kill: answers "does everybody else go on as if nothing had happened?"
+ *
+ * A process of its own attaches and looks:
+ *
+ *	attach		works, at once
+ *	invariants	lh_check() finds nothing, now and at the end
+ *	G1		while a living part holds KEY, nobody else gets it
+ *	G6		a living waiter is granted as soon as the killed or the
+ *			living holder is out of its way
+ *	G4		KEY, another key and a new key can be acquired within
+ *			100 ms, although no lease has run out
+ *	G2		with tokens above all that were seen before
+ *	capacity	nothing leaked: every session record that no living
+ *			process has can be taken, after which (taking them has
+ *			buried all the dead) no claims but the living ones' are
+ *			given out, and every key slot can be used
+ *
+ * The recoverer of double crashes does the same in short, without judging: it
+ * is there to be killed at each of its instructions.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "crash/scenario.h"
+
+#define PROMPT_MS 100
+
+static void
+first_finding(const char *finding, void *arg)
+{
+	char *text = arg;
+
+	if (text[0] == '\0')
+		(void)snprintf(text, 256, "%s", finding);
+}
+
+void
+check_findings(struct play *p, struct lh *lh, const char *when)
+{
+	char text[256] = "";
+	int n = lh_check(lh, first_finding, text);
+
+	if (n > 0)
+		blame(p, "%s: lh_check() finds %d: %s", when, n, text);
+	else if (n < 0)
+		blame(p, "%s: lh_check(): %s: %s", when, lh_strerror(n),
+		    lh_error_detail());
+}
+
+static int64_t
+ms_since(int64_t then_ns)
+{
+	return (play_now_ns() - then_ns) / NS_A_MS;
+}
+
+static struct lh *
+attach(struct play *p)
+{
+	int64_t began = play_now_ns();
+	struct lh *lh;
+	int error = lh_open(&lh, p->table, &p->opts);
+
+	if (error != 0) {
+		blame(p, "lh_open(): %s: %s", lh_strerror(error),
+		    lh_error_detail());
+		_exit(0);
+	}
+	if (ms_since(began) > PROMPT_MS)
+		blame_block(p, "lh_open() took %lld ms",
+		    (long long)ms_since(began));
+	return lh;
+}
+
+/* Acquire within 100 ms, or blame. */
+static bool
+must_get(struct play *p, struct lh *lh, const char *key, struct lh_lease *lease)
+{
+	struct lh_acquire_opts o = cast_opts(30000, PROMPT_MS);
+	int64_t began = play_now_ns();
+	int error = lh_acquire(lh, key, &o, lease);
+
+	if (error != 0) {
+		blame_block(p, "'%.20s' cannot be acquired: %s after %lld ms: "
+		    "%s", key, lh_strerror(error), (long long)ms_since(began),
+		    lh_error_detail());
+		return false;
+	}
+	if (ms_since(began) > PROMPT_MS)
+		blame_block(p, "'%.20s' took %lld ms", key,
+		    (long long)ms_since(began));
+	return true;
+}
+
+static void
+must_release(struct play *p, struct lh *lh, struct lh_lease *lease)
+{
+	int error = lh_release(lh, lease);
+
+	if (error != 0)
+		blame(p, "release: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+}
+
+/* A living part has KEY: nobody else may get it; then it lets go. */
+static void
+exclude_and_relieve(struct play *p, struct lh *lh, struct part *holder)
+{
+	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_lease lease;
+	int error = lh_acquire(lh, KEY, &o, &lease);
+
+	if (error == 0) {
+		/* unless it is about to let go by itself */
+		if (flag_get(&holder->state) == PART_HOLDS)
+			blame(p, "G1: acquired while a living process holds "
+			    "it (tokens %llu, %llu)",
+			    (unsigned long long)lease.token,
+			    (unsigned long long)holder->token);
+		play_saw_token(p, lease.token);
+		must_release(p, lh, &lease);
+	} else if (error != -EAGAIN) {
+		blame(p, "a try at a held key: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+	}
+	flag_set(&holder->order, ORDER_RELEASE);
+	if (!flag_wait(&holder->state, PART_LEFT, 1000))
+		blame(p, "a living holder cannot release");
+}
+
+/* Everybody alive who holds or waits gets its turn and leaves. */
+static void
+living_parts(struct play *p, struct lh *lh)
+{
+	int64_t since = play_now_ns();
+
+	while (!atomic_load(&p->blamed)) {
+		struct part *holder = NULL, *waiter = NULL;
+		bool leaving = false;
+
+		/* each is looked at once: states move on meanwhile */
+		for (int i = 0; i < p->n_parts; i++) {
+			uint32_t state = flag_get(&p->part[i].state);
+
+			if (p->part[i].dead)
+				continue;
+			if (state == PART_HOLDS)
+				holder = &p->part[i];
+			else if (state == PART_WAITS)
+				waiter = &p->part[i];
+			else if (state == PART_LEAVING)
+				leaving = true;
+		}
+		if (holder != NULL) {
+			exclude_and_relieve(p, lh, holder);
+			since = play_now_ns();
+		} else if (leaving) {
+			play_nap_us(100);
+		} else if (waiter == NULL) {
+			return;
+		} else if (!flag_wait(&waiter->state, PART_HOLDS, 1) &&
+		    ms_since(since) > PROMPT_MS) {
+			blame_block(p, "G6: a living waiter was not granted "
+			    "the free key within %d ms", PROMPT_MS);
+		}
+	}
+}
+
+/* KEY is nobody's now. */
+static void
+key_is_free(struct play *p, struct lh *lh)
+{
+	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_lease lease, second;
+	uint64_t before = atomic_load(&p->max_token);
+	int error;
+
+	if (!must_get(p, lh, KEY, &lease))
+		return;
+	if (lease.token <= before)
+		blame(p, "G2: token %llu after %llu",
+		    (unsigned long long)lease.token,
+		    (unsigned long long)before);
+	play_saw_token(p, lease.token);
+	error = lh_verify(lh, &lease);
+	if (error == 0)
+		error = lh_verify_token(lh, KEY, lease.token);
+	if (error != 0)
+		blame(p, "a fresh lease does not verify: %s: %s",
+		    lh_strerror(error), lh_error_detail());
+	error = lh_acquire(lh, KEY, &o, &second);
+	if (error != -EAGAIN)
+		blame(p, "G1: a second acquire says %s", lh_strerror(error));
+	must_release(p, lh, &lease);
+}
+
+static int
+count_keys(const struct lh_key_info *info, void *arg)
+{
+	(void)info;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* Every record, claim and slot that the living do not use can be used. */
+static void
+nothing_leaked(struct play *p, struct lh *lh)
+{
+	struct lh_stats st = { .size = sizeof(st) };
+	struct lh *more[64];
+	unsigned n = 0, living = 1, keys = 0;
+	char name[32];
+	int error;
+
+	for (int i = 0; i < p->n_parts; i++)
+		living += !p->part[i].dead;
+	while (n < 64 && (error = lh_open(&more[n], p->table, &p->opts)) == 0)
+		n++;
+	if (error != -ENOSPC || living + n != p->opts.max_sessions)
+		blame(p, "of %u sessions %u are alive, but only %u more could "
+		    "be opened (%s)", p->opts.max_sessions, living, n,
+		    lh_strerror(error));
+	while (n > 0)
+		(void)lh_close(more[--n]);
+	if (lh_stats(lh, &st) == 0 && (st.sessions != living ||
+	    st.leases_reserved > 64 * living))
+		blame(p, "%u sessions with %u claims are left, %u are alive",
+		    st.sessions, st.leases_reserved, living);
+	for (n = 0; n <= p->opts.max_keys; n++) {
+		(void)snprintf(name, sizeof(name), "fill-%u", n);
+		error = lh_key_create(lh, name);
+		if (error != 0)
+			break;
+	}
+	if (lh_list(lh, NULL, count_keys, &keys) != 0 || error != -ENOSPC ||
+	    keys != p->opts.max_keys)
+		blame(p, "of %u key slots only %u can be used (%s)",
+		    p->opts.max_keys, keys, lh_strerror(error));
+}
+
+void
+checker_check(struct play *p)
+{
+	struct lh *lh = attach(p);
+	struct lh_lease lease;
+
+	check_findings(p, lh, "after the kill");
+	if (must_get(p, lh, OTHER, &lease))
+		must_release(p, lh, &lease);
+	living_parts(p, lh);
+	if (atomic_load(&p->blamed))
+		return;
+	key_is_free(p, lh);
+	if (must_get(p, lh, "brand-new", &lease))
+		must_release(p, lh, &lease);
+	check_findings(p, lh, "after going on");
+	nothing_leaked(p, lh);
+	check_findings(p, lh, "after the burial");
+	(void)lh_close(lh);
+}
+
+void
+checker_recover(struct play *p)
+{
+	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh *lh, *more;
+	struct lh_lease lease;
+	unsigned keys = 0;
+
+	p->result = lh_open(&lh, p->table, &p->opts);
+	if (p->result != 0)
+		return;
+	if (lh_acquire(lh, KEY, &o, &lease) == 0) {
+		play_saw_token(p, lease.token);
+		(void)lh_release(lh, &lease);
+	}
+	(void)lh_list(lh, NULL, count_keys, &keys);
+	/* no record is left but the dead one's: this buries it */
+	if (lh_open(&more, p->table, &p->opts) == 0)
+		(void)lh_close(more);
+	(void)lh_close(lh);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Killing and stopping at every point.
+ *
+ * An operation is recorded (trace.c); then, for each point chosen, the same
+ * scene is staged anew, the subject run to the point, and
+ *
+ *	kill	killed; a checker, a process of its own, looks at what is left
+ *	stop	left as it is; the server, which was there before, goes about
+ *		its business; then the subject goes on to its end
+ *	double	killed; a recoverer is recorded, and then, staging all of it
+ *		again for each of the recoverer's points, killed too; then the
+ *		checker
+ *
+ * Which points.  Between two changes of the shared memory all kills are one and
+ * the same to the others, so a kill is tried after each change and on both
+ * sides of each system call.  A stop is tried on the verge of each change as
+ * well, and at a sample of the places between: what the stopped one has read is
+ * old when it goes on.  `full` tries every instruction.
+ *
+ * This is a machine with other work to do, and 100 ms are 100 ms: a point with
+ * a finding is tried up to twice more, and counts if it never goes well.  What
+ * is really wrong is wrong each time.  A run that does not come by its point is
+ * made again step by step, as it was recorded: where clock ticks are in play it
+ * may need a few.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "crash/drive.h"
+#include "crash/stage.h"
+#include "tap.h"
+
+#define TRIES 3
+#define SLOW_TRIES 3
+#define CHECK_MS 5000
+#define TOLD_MAX 8		/* findings told in full */
+#define SAMPLE_FIRST 5		/* double, without a stride */
+#define SAMPLE_SECOND 16
+
+#define KILL_AT (AT_BEGIN | AT_CHANGE | AT_ENTER | AT_RETURN | AT_END)
+#define STOP_AT (KILL_AT | AT_VERGE)
+#define STOP_SAMPLE 32
+
+/* One point: what became of it. */
+enum outcome { CLEAN, FINDING, PASSED_BY };
+
+/* The first of two crashes. */
+struct first_crash {
+	const struct point *at;
+	enum stage_pace pace;	/* at which it was reached */
+};
+
+/* `at` is the second crash when there is a first. */
+typedef enum outcome attempt_fn(struct play *p, const struct scenario *sc,
+    const struct point *at, enum stage_pace pace,
+    const struct first_crash *first);
+
+static void
+check(struct play *p, void *arg)
+{
+	(void)arg;
+	if (p->sc->check != NULL)
+		p->sc->check(p);
+	else
+		checker_check(p);
+}
+
+static void
+run_checker(struct play *p)
+{
+	pid_t pid;
+
+	play_watch(CHECK_MS);
+	pid = play_fork(p, check, NULL);
+	play_reap(pid);
+	if (play_watch(0))
+		blame_block(p, "the checker hung for %d s", CHECK_MS / 1000);
+}
+
+static enum outcome
+verdict(struct play *p)
+{
+	play_sweep(p);
+	return atomic_load(&p->blamed) ? FINDING : CLEAN;
+}
+
+static enum outcome
+attempt_kill(struct play *p, const struct scenario *sc, const struct point *at,
+    enum stage_pace pace, const struct first_crash *first)
+{
+	pid_t pid = stage(p, sc, MODE_KILL, pace, NULL);
+	enum trace_end end;
+
+	(void)first;
+	if (pid < 0)
+		return verdict(p);
+	end = trace_run_to(p, pid, at, pace != PACE_QUICK);
+	if (end == TRACE_EARLY) {
+		play_sweep(p);
+		return PASSED_BY;
+	}
+	if (end == TRACE_AT) {
+		play_kill(pid);
+		run_checker(p);
+	}
+	return verdict(p);
+}
+
+static enum outcome
+attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
+    enum stage_pace pace, const struct first_crash *first)
+{
+	pid_t server, pid = stage(p, sc, MODE_STOP, pace, &server);
+	enum trace_end end;
+
+	(void)first;
+	if (pid < 0)
+		return verdict(p);
+	end = trace_run_to(p, pid, at, pace != PACE_QUICK);
+	if (end == TRACE_EARLY) {
+		play_sweep(p);
+		return PASSED_BY;
+	}
+	if (end == TRACE_DIED)
+		return verdict(p);
+	p->from_begin = (at->why & AT_BEGIN) != 0;
+	play_watch(CHECK_MS);
+	flag_set(&p->go, 1);
+	if (!flag_wait(&p->served, 1, CHECK_MS))
+		blame_block(p, "the server hung");
+	trace_let_go(pid);
+	if (!flag_wait(&p->finished, 1, CHECK_MS))
+		blame_block(p, "it did not end after it went on");
+	flag_set(&p->last_look, 1);
+	play_reap(server);
+	play_watch(0);
+	return verdict(p);
+}
+
+static enum outcome
+attempt_double(struct play *p, const struct scenario *sc,
+    const struct point *at, enum stage_pace pace,
+    const struct first_crash *first)
+{
+	pid_t pid = stage(p, sc, MODE_DOUBLE, first->pace, NULL);
+	enum trace_end end;
+
+	if (pid < 0)
+		return verdict(p);
+	end = trace_run_to(p, pid, first->at, first->pace != PACE_QUICK);
+	if (end == TRACE_AT) {
+		play_kill(pid);
+		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
+		    checker_recover, NULL);
+		if (pid > 0)
+			end = trace_run_to(p, pid, at, pace != PACE_QUICK);
+	}
+	if (pid > 0 && end == TRACE_EARLY) {
+		play_sweep(p);
+		return PASSED_BY;
+	}
+	if (pid > 0 && end == TRACE_AT) {
+		play_kill(pid);
+		run_checker(p);
+	}
+	return verdict(p);
+}
+
+static void
+try_point(struct play *p, const struct scenario *sc, const struct point *at,
+    attempt_fn *attempt, const struct first_crash *first,
+    const struct drive_opts *o, struct drive_tally *t)
+{
+	enum stage_pace pace = PACE_QUICK;
+	enum outcome out = CLEAN;
+	char place[200], before[260] = "";
+	int tries;
+
+	if (first != NULL)
+		snprintf(before, sizeof(before), "#%u %s, then ",
+		    first->at->index, trace_place(first->at, place,
+		    sizeof(place)));
+
+	for (tries = 0; tries < TRIES; tries++) {
+		out = attempt(p, sc, at, pace, first);
+		for (int i = 0; out == PASSED_BY && i < SLOW_TRIES; i++) {
+			pace = PACE_SLOW;
+			out = attempt(p, sc, at, pace, first);
+		}
+		if (out != FINDING)
+			break;
+		if (!o->quiet)
+			diag("%s %s#%u %s: try %d: %s", sc->name, before,
+			    at->index, trace_place(at, place, sizeof(place)),
+			    tries + 1, p->finding);
+	}
+	switch (out) {
+	case PASSED_BY:
+		t->early++;
+		return;
+	case CLEAN:
+		t->retried += tries > 0;
+		break;
+	case FINDING:
+		t->failures++;
+		t->blocking += atomic_load(&p->blocked) != 0;
+		break;
+	}
+	t->tried++;
+}
+
+static bool
+chosen(const struct trace *tr, size_t i, uint32_t mask,
+    const struct drive_opts *o)
+{
+	if (o->at >= 0)
+		return tr->at[i].index == (uint32_t)o->at &&
+		    i <= tr->instructions;
+	if (o->full || (tr->at[i].why & mask) != 0)
+		return true;
+	return mask == STOP_AT && i < tr->instructions &&
+	    i % (tr->instructions / STOP_SAMPLE + 1) == 0;
+}
+
+static bool
+begin(struct play *p, const struct scenario *sc, enum play_mode mode,
+    struct trace *tr, struct drive_tally *t)
+{
+	memset(t, 0, sizeof(*t));
+	memset(tr, 0, sizeof(*tr));
+	t->took_ns = play_now_ns();
+	if (!stage_record(p, sc, mode, tr)) {
+		diag("%s cannot be recorded: %s", sc->name, p->finding);
+		trace_free(tr);
+		return false;
+	}
+	t->instructions = tr->instructions;
+	t->states = tr->states;
+	return true;
+}
+
+static void
+end(struct trace *tr, struct drive_tally *t)
+{
+	trace_free(tr);
+	t->took_ns = play_now_ns() - t->took_ns;
+}
+
+static bool
+drive(struct play *p, const struct scenario *sc, enum play_mode mode,
+    uint32_t mask, attempt_fn *attempt, const struct drive_opts *o,
+    struct drive_tally *t)
+{
+	struct trace tr;
+
+	if (!begin(p, sc, mode, &tr, t))
+		return false;
+	for (size_t i = 0; i < tr.n; i++) {
+		if (!chosen(&tr, i, mask, o))
+			continue;
+		t->points++;
+		if (t->failures < TOLD_MAX || o->quiet)
+			try_point(p, sc, &tr.at[i], attempt, NULL, o, t);
+	}
+	if (t->failures >= TOLD_MAX && !o->quiet)
+		diag("%s: %d points failed, the rest was not tried", sc->name,
+		    TOLD_MAX);
+	end(&tr, t);
+	return true;
+}
+
+bool
+drive_kill(struct play *p, const struct scenario *sc,
+    const struct drive_opts *o, struct drive_tally *t)
+{
+	return drive(p, sc, MODE_KILL, KILL_AT, attempt_kill, o, t);
+}
+
+bool
+drive_stop(struct play *p, const struct scenario *sc,
+    const struct drive_opts *o, struct drive_tally *t)
+{
+	return drive(p, sc, MODE_STOP, STOP_AT, attempt_stop, o, t);
+}
+
+/* What a recoverer does after a crash at `first`. */
+static bool
+record_recovery(struct play *p, const struct scenario *sc,
+    const struct first_crash *first, struct trace *tr)
+{
+	pid_t pid = stage(p, sc, MODE_DOUBLE, first->pace, NULL);
+	bool good = false;
+
+	memset(tr, 0, sizeof(*tr));
+	if (pid > 0 && trace_run_to(p, pid, first->at,
+	    first->pace != PACE_QUICK) == TRACE_AT) {
+		play_kill(pid);
+		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
+		    checker_recover, NULL);
+		good = pid > 0 && trace_record(p, pid, tr);
+	}
+	play_sweep(p);
+	return good;
+}
+
+/* Every how many-th of n, for a sample of about `sample`. */
+static unsigned
+stride_for(const struct drive_opts *o, size_t n, unsigned sample)
+{
+	if (o->stride != 0)
+		return o->stride;
+	return n <= sample ? 1 : (unsigned)((n + sample - 1) / sample);
+}
+
+static size_t
+count_chosen(const struct trace *tr, const struct drive_opts *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < tr->n; i++)
+		n += chosen(tr, i, KILL_AT, o);
+	return n;
+}
+
+/* All (or every n-th) of the recoverer's points after a crash at `at`. */
+static void
+double_at(struct play *p, const struct scenario *sc, const struct point *at,
+    unsigned turn, const struct drive_opts *o, struct drive_tally *t)
+{
+	struct drive_opts all = { .at = -1, .full = o->full };
+	struct first_crash first = { at, PACE_QUICK };
+	struct trace tr;
+	unsigned stride, k = turn;
+
+	for (int i = 0; !record_recovery(p, sc, &first, &tr) &&
+	    !atomic_load(&p->blamed) && i < SLOW_TRIES; i++)
+		first.pace = PACE_SLOW;
+	if (tr.n == 0) {
+		t->points++;
+		if (atomic_load(&p->blamed)) {
+			diag("%s: no recovery: %s", sc->name, p->finding);
+			t->failures++;
+			t->tried++;
+		} else {
+			t->early++;
+		}
+		trace_free(&tr);
+		return;
+	}
+	stride = stride_for(o, count_chosen(&tr, &all), SAMPLE_SECOND);
+	for (size_t i = 0; i < tr.n; i++) {
+		if (!chosen(&tr, i, KILL_AT, &all) || k++ % stride != 0)
+			continue;
+		t->points++;
+		if (t->failures < TOLD_MAX || o->quiet)
+			try_point(p, sc, &tr.at[i], attempt_double, &first, o,
+			    t);
+	}
+	trace_free(&tr);
+}
+
+bool
+drive_double(struct play *p, const struct scenario *sc,
+    const struct drive_opts *o, struct drive_tally *t)
+{
+	struct trace tr;
+	unsigned stride, k = 0, turn = 0;
+
+	if (!begin(p, sc, MODE_DOUBLE, &tr, t))
+		return false;
+	stride = stride_for(o, count_chosen(&tr, o), SAMPLE_FIRST);
+	for (size_t i = 0; i < tr.n; i++) {
+		if (chosen(&tr, i, KILL_AT, o) && k++ % stride == stride / 2)
+			double_at(p, sc, &tr.at[i], turn++, o, t);
+	}
+	end(&tr, t);
+	return true;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Plays: see play.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "crash/play.h"
+#include "tap.h"
+
+#define COMPANY 16
+
+static volatile pid_t company[COMPANY];	/* read by the alarm's handler */
+static volatile sig_atomic_t overdue;
+static char object[160];
+static pid_t director;
+
+int64_t
+play_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void
+play_nap_us(int64_t us)
+{
+	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&ts, NULL);
+}
+
+void
+flag_set(struct flag *f, uint32_t v)
+{
+	atomic_store(&f->v, v);
+	syscall(SYS_futex, &f->v, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+uint32_t
+flag_get(struct flag *f)
+{
+	return atomic_load(&f->v);
+}
+
+bool
+flag_wait(struct flag *f, uint32_t at_least, int64_t ms)
+{
+	int64_t end = play_now_ns() + ms * NS_A_MS;
+
+	for (;;) {
+		uint32_t v = atomic_load(&f->v);
+		int64_t left = end - play_now_ns();
+		struct timespec ts;
+
+		if (v >= at_least)
+			return true;
+		if (left <= 0)
+			return false;
+		ts.tv_sec = left / 1000000000;
+		ts.tv_nsec = left % 1000000000;
+		syscall(SYS_futex, &f->v, FUTEX_WAIT, v, &ts, NULL, 0);
+	}
+}
+
+const char *
+play_object(const struct play *p)
+{
+	if (object[0] == '\0')
+		snprintf(object, sizeof(object), "/dev/shm/leasehold.%u.%s",
+		    (unsigned)geteuid(), p->table);
+	return object;
+}
+
+static void
+kill_company(void)
+{
+	for (int i = 0; i < COMPANY; i++)
+		if (company[i] > 0)
+			kill(company[i], SIGKILL);
+}
+
+static void
+on_alarm(int sig)
+{
+	(void)sig;
+	overdue = 1;
+	kill_company();
+}
+
+static void
+on_end(int sig)
+{
+	if (getpid() == director) {
+		kill_company();
+		unlink(object);
+	}
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void
+at_end(void)
+{
+	if (getpid() == director) {
+		kill_company();
+		unlink(object);
+	}
+}
+
+struct play *
+play_make(void)
+{
+	struct sigaction sa = { .sa_handler = on_alarm };
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGSEGV,
+	    SIGABRT };
+	void *volatile first;
+	struct play *p;
+
+	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		bail_out("no shared memory: %s", strerror(errno));
+	/* the heap exists: the first child finds what all others find */
+	first = malloc(1);
+	free(first);
+	director = getpid();
+	snprintf(p->table, sizeof(p->table), "step-%d", (int)director);
+	(void)play_object(p);
+	sigaction(SIGALRM, &sa, NULL);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		signal(ends[i], on_end);
+	atexit(at_end);
+	return p;
+}
+
+void
+play_clear(struct play *p)
+{
+	char table[sizeof(p->table)];
+
+	memcpy(table, p->table, sizeof(table));
+	memset(p, 0, sizeof(*p));
+	memcpy(p->table, table, sizeof(table));
+}
+
+static void
+vblame(struct play *p, const char *fmt, va_list ap)
+{
+	if (atomic_exchange(&p->blamed, 1) == 0)
+		vsnprintf(p->finding, sizeof(p->finding), fmt, ap);
+}
+
+void
+blame(struct play *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vblame(p, fmt, ap);
+	va_end(ap);
+}
+
+void
+blame_block(struct play *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	atomic_store(&p->blocked, 1);
+	va_start(ap, fmt);
+	vblame(p, fmt, ap);
+	va_end(ap);
+}
+
+void
+play_saw_token(struct play *p, uint64_t token)
+{
+	uint64_t max = atomic_load(&p->max_token);
+
+	while (token > max &&
+	    !atomic_compare_exchange_weak(&p->max_token, &max, token))
+		;
+}
+
+static void
+company_swap(pid_t from, pid_t to)
+{
+	for (int i = 0; i < COMPANY; i++) {
+		if (company[i] == from) {
+			company[i] = to;
+			return;
+		}
+	}
+	if (from == 0)
+		bail_out("more than %d processes on stage", COMPANY);
+}
+
+void
+play_gone(pid_t pid)
+{
+	company_swap(pid, 0);
+}
+
+pid_t
+play_fork(struct play *p, void (*fn)(struct play *p, void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		bail_out("fork: %s", strerror(errno));
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != director)
+			_exit(1);
+		fn(p, arg);
+		_exit(0);
+	}
+	company_swap(0, pid);
+	return pid;
+}
+
+int
+play_waitpid(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, __WALL) < 0) {
+		if (errno != EINTR)
+			return 0;
+	}
+	if (!WIFSTOPPED(status))
+		play_gone(pid);
+	return status;
+}
+
+void
+play_reap(pid_t pid)
+{
+	int status;
+
+	do {
+		status = play_waitpid(pid);
+	} while (WIFSTOPPED(status));
+}
+
+void
+play_kill(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	play_reap(pid);
+}
+
+void
+play_sweep(struct play *p)
+{
+	kill_company();
+	for (int i = 0; i < COMPANY; i++)
+		if (company[i] > 0)
+			play_reap(company[i]);
+	unlink(play_object(p));
+}
+
+bool
+play_watch(int64_t ms)
+{
+	struct itimerval it = { { ms > 0, 0 },
+	    { ms / 1000, ms % 1000 * 1000 } };
+	bool was = overdue;
+
+	setitimer(ITIMER_REAL, &it, NULL);
+	if (ms > 0)
+		overdue = 0;
+	return was;
+}
+
+bool
+play_asleep(pid_t pid)
+{
+	char path[64], text[256], *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	end = strrchr(text, ')');
+	return end != NULL && end[1] == ' ' && end[2] == 'S';
+}

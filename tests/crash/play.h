@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A play: the processes around one kill or one stop, and what they tell each
+ * other.
+ *
+ * For every point that is tried a fresh table is made, the cast (processes that
+ * hold, wait, or have died) takes its places, and the subject is run to the
+ * point.  All of them are forked from the one process that directs, and share
+ * one anonymous mapping, struct play.  It is zeroed before each performance.
+ *
+ *	director	forks, traces, kills; never attaches to a table itself,
+ *			so that what it forks has attached to nothing either
+ *	parts		the cast; each walks through PART_... and obeys orders
+ *	subject		prepares, then does the one operation under the stepper
+ *	checker		after a kill: looks whether everything is in order
+ *	server		beside a stop: sees what a stopped subject delays
+ *
+ * Who writes what: a part its own struct part but for `order`; the subject
+ * result, lease and begun; server and checker the rival's fields; whoever finds
+ * something wrong first, the finding (blame()).
+ *
+ * No process survives the director (PDEATHSIG, PTRACE_O_EXITKILL), and none can
+ * hang it: between play_watch(ms) and play_watch(0) an alarm kills the whole
+ * company when the time is up, and that is a finding too.
+ */
+#ifndef CRASH_PLAY_H
+#define CRASH_PLAY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <leasehold.h>
+
+#define PLAY_PARTS	6
+#define NS_A_MS		INT64_C(1000000)
+
+/* Keys.  KEY is the one that the scenario is about. */
+#define KEY		"key"
+#define OTHER		"other"
+#define THIRD		"third"
+
+/* A number that only grows and can be waited for. */
+struct flag {
+	_Atomic uint32_t v;
+};
+
+void flag_set(struct flag *f, uint32_t v);
+bool flag_wait(struct flag *f, uint32_t at_least, int64_t ms);
+uint32_t flag_get(struct flag *f);
+
+enum { PART_NEW, PART_ATTACHED, PART_WAITS, PART_HOLDS, PART_LEAVING,
+	PART_LEFT };
+enum { ORDER_RELEASE = 1, ORDER_QUIT };
+
+struct part {
+	struct flag state, order;
+	pid_t pid;
+	bool dead;		/* killed by the director before the curtain */
+	uint64_t token;
+	int64_t since_ns;	/* when it was granted */
+};
+
+enum play_mode { MODE_KILL, MODE_STOP, MODE_DOUBLE };
+
+struct play {
+	const struct scenario *sc;
+	enum play_mode mode;
+	bool slow;		/* single-stepped: spans must be long */
+	char table[64];
+	struct lh_open_opts opts;
+	int64_t ttl_ms;		/* of the subject's leases */
+	int64_t wait_ms;	/* how long a wait that is to fail may last */
+
+	struct part part[PLAY_PARTS];
+	int n_parts;
+	struct flag cue;	/* the subject lets a part come in */
+	struct flag begun;	/* the operation begins now */
+	struct flag finished;	/* the subject is through */
+	struct flag ready, go, served, last_look;	/* the server */
+
+	pid_t subject;
+	bool from_begin;	/* stopped before its first instruction */
+	int result;		/* of the operation */
+	bool has_lease;
+	struct lh_lease lease;
+	_Atomic uint64_t max_token;	/* seen by anyone on KEY (G2) */
+	uint64_t rival_token;	/* the server's grant on KEY */
+	int64_t rival_ns;	/* the moment it surely had it */
+
+	_Atomic int blamed;
+	_Atomic int blocked;	/* the finding is: somebody was delayed */
+	char finding[600];
+	unsigned char toy[4096]	/* what selftest steps over */
+	    __attribute__((aligned(64)));
+};
+
+/* The one play there is; made by the director at its start. */
+struct play *play_make(void);
+
+/* Forget the last performance: everything zero but the table's name. */
+void play_clear(struct play *p);
+
+/* Say what is wrong.  The first to speak is heard. */
+void blame(struct play *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same when what is wrong is that somebody was kept waiting. */
+void blame_block(struct play *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A token of KEY that was granted: nobody may see a smaller one later. */
+void play_saw_token(struct play *p, uint64_t token);
+
+/* A child that runs fn and exits; registered with the watch. */
+pid_t play_fork(struct play *p, void (*fn)(struct play *p, void *arg),
+    void *arg);
+
+/* Wait for a child's next event; a wait status. */
+int play_waitpid(pid_t pid);
+
+/* SIGKILL and reap. */
+void play_kill(pid_t pid);
+
+/* Wait until it exits by itself. */
+void play_reap(pid_t pid);
+
+/* Kill and reap everyone that is left, and remove the table's object. */
+void play_sweep(struct play *p);
+
+/* Forget a child that was reaped elsewhere. */
+void play_gone(pid_t pid);
+
+/* Kill the company in ms; 0 calls that off.  True if it had come to that. */
+bool play_watch(int64_t ms);
+
+/* The path of the table's object. */
+const char *play_object(const struct play *p);
+
+/* Is the main thread of that process asleep in the kernel? */
+bool play_asleep(pid_t pid);
+
+int64_t play_now_ns(void);
+void play_nap_us(int64_t us);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Can the harness fail?  It is let loose on three small protocols over shared
+ * memory whose faults are known, and must find them, and nothing beside them:
+ *
+ *	counter		right: 20 increments; each point found must be where
+ *			the recording says (the counter tells), and a kill or
+ *			a stop anywhere is harmless
+ *	latch		a spin lock around two fields: who is killed or stopped
+ *			inside blocks everyone, outside nobody
+ *	journal		an undo journal whose recovery clears the journal before
+ *			it undoes: every single crash is recovered from, but not
+ *			a crash of the recoverer
+ */
+#include <string.h>
+#include <unistd.h>
+#include "crash/drive.h"
+#include "crash/selftest.h"
+#include "crash/stage.h"
+#include "tap.h"
+
+#define TURNS 20
+#define PATIENCE_MS 5
+
+struct toy {
+	_Atomic uint32_t latch;
+	volatile uint32_t n;
+	volatile uint32_t a, b;		/* a + b is 100 */
+	volatile uint32_t journal, old_a, old_b;
+};
+
+static struct toy *
+toy_of(struct play *p)
+{
+	return (struct toy *)(void *)p->toy;
+}
+
+/* counter */
+
+static void
+count_up(struct play *p)
+{
+	for (int i = 0; i < TURNS; i++)
+		toy_of(p)->n++;
+}
+
+static void
+count_check(struct play *p)
+{
+	if (toy_of(p)->n > TURNS)
+		blame(p, "counted to %u", toy_of(p)->n);
+}
+
+static void
+count_serve(struct play *p)
+{
+	flag_set(&p->ready, 1);
+	(void)flag_wait(&p->go, 1, 10000);
+	count_check(p);
+	flag_set(&p->served, 1);
+	(void)flag_wait(&p->last_look, 1, 10000);
+	if (toy_of(p)->n != TURNS)
+		blame(p, "after a stop it counted to %u", toy_of(p)->n);
+}
+
+/* latch */
+
+static bool
+latch_take(struct toy *t, int64_t ms)
+{
+	int64_t end = play_now_ns() + ms * NS_A_MS;
+	uint32_t open = 0;
+
+	while (!atomic_compare_exchange_strong(&t->latch, &open, 1)) {
+		open = 0;
+		if (play_now_ns() > end)
+			return false;
+		play_nap_us(50);
+	}
+	return true;
+}
+
+static void
+latch_act(struct play *p)
+{
+	struct toy *t = toy_of(p);
+
+	if (latch_take(t, 1000)) {
+		t->a++;
+		t->b++;
+		atomic_store(&t->latch, 0);
+	}
+	t->n++;
+}
+
+static void
+latch_check(struct play *p)
+{
+	if (!latch_take(toy_of(p), PATIENCE_MS))
+		blame_block(p, "the latch is taken");
+	else
+		atomic_store(&toy_of(p)->latch, 0);
+}
+
+static void
+latch_serve(struct play *p)
+{
+	flag_set(&p->ready, 1);
+	(void)flag_wait(&p->go, 1, 10000);
+	latch_check(p);
+	flag_set(&p->served, 1);
+	(void)flag_wait(&p->last_look, 1, 10000);
+}
+
+/* journal */
+
+static void
+journal_prepare(struct play *p)
+{
+	toy_of(p)->a = 70;
+	toy_of(p)->b = 30;
+}
+
+static void
+journal_act(struct play *p)
+{
+	struct toy *t = toy_of(p);
+
+	t->old_a = t->a;
+	t->old_b = t->b;
+	t->journal = 1;
+	t->a -= 10;
+	t->b += 10;
+	t->journal = 0;
+}
+
+static void
+journal_recover(struct play *p)
+{
+	struct toy *t = toy_of(p);
+
+	if (t->journal == 0)
+		return;
+	t->journal = 0;			/* the fault: this belongs last */
+	t->a = t->old_a;
+	t->b = t->old_b;
+}
+
+static void
+journal_check(struct play *p)
+{
+	struct toy *t = toy_of(p);
+
+	journal_recover(p);
+	if (t->a + t->b != 100)
+		blame(p, "%u and %u are not 100", t->a, t->b);
+}
+
+static const struct scenario counter = {
+	.name = "counter", .act = count_up, .check = count_check,
+	.serve = count_serve, .toy = true
+};
+
+static const struct scenario latch = {
+	.name = "latch", .act = latch_act, .check = latch_check,
+	.serve = latch_serve, .toy = true
+};
+
+static const struct scenario journal = {
+	.name = "journal", .prepare = journal_prepare, .act = journal_act,
+	.check = journal_check, .recover = journal_recover, .toy = true
+};
+
+/* Is each point where the recording says, at both paces? */
+static void
+stops_where_it_says(struct play *p)
+{
+	struct trace tr = { 0 };
+	unsigned changes = 0, wrong = 0;
+	bool good = stage_record(p, &counter, MODE_KILL, &tr);
+
+	for (size_t i = 0; good && i <= tr.instructions; i++) {
+		if (!(tr.at[i].why & AT_CHANGE))
+			continue;
+		changes++;
+		for (int slow = 0; slow < 2; slow++) {
+			pid_t pid = stage(p, &counter, MODE_KILL,
+			    slow ? PACE_SLOW : PACE_QUICK, NULL);
+
+			if (pid < 0 || trace_run_to(p, pid, &tr.at[i], slow) !=
+			    TRACE_AT || toy_of(p)->n != changes)
+				wrong++;
+			play_sweep(p);
+		}
+	}
+	ok(good && changes == TURNS && wrong == 0, "selftest: of %d changes "
+	    "%u were found, and reached exactly, %u not", TURNS, changes,
+	    wrong);
+	trace_free(&tr);
+}
+
+void
+selftest(struct play *p)
+{
+	struct drive_opts every = { .at = -1, .full = true, .quiet = true };
+	struct drive_tally t;
+	bool ran;
+
+	stops_where_it_says(p);
+	ran = drive_kill(p, &counter, &every, &t);
+	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
+	    "selftest: a right protocol, killed: %u points, %u failures",
+	    t.tried, t.failures);
+	ran = drive_stop(p, &counter, &every, &t);
+	ok(ran && t.failures == 0 && t.tried == t.points,
+	    "selftest: a right protocol, stopped: %u points, %u failures",
+	    t.tried, t.failures);
+	ran = drive_kill(p, &latch, &every, &t);
+	ok(ran && t.blocking > 0 && t.blocking < t.tried,
+	    "selftest: a latch, killed: %u of %u points block", t.blocking,
+	    t.tried);
+	ran = drive_stop(p, &latch, &every, &t);
+	ok(ran && t.blocking > 0 && t.blocking < t.tried,
+	    "selftest: a latch, stopped: %u of %u points block", t.blocking,
+	    t.tried);
+	ran = drive_kill(p, &journal, &every, &t);
+	ok(ran && t.failures == 0 && t.tried > 0,
+	    "selftest: a wrong recovery, killed once: %u points, %u failures",
+	    t.tried, t.failures);
+	every.full = false;
+	every.stride = 1;
+	ran = drive_double(p, &journal, &every, &t);
+	ok(ran && t.failures > 0 && t.failures < t.tried,
+	    "selftest: a wrong recovery, killed twice: %u of %u points fail",
+	    t.failures, t.tried);
+}

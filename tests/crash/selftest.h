@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Can the harness fail?  See selftest.c. */
+#ifndef CRASH_SELFTEST_H
+#define CRASH_SELFTEST_H
+
+#include "crash/play.h"
+
+/* Prints its TAP lines. */
+void selftest(struct play *p);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Staging: a fresh table, the cast in its places, and the subject stopped where
+ * its operation begins.
+ *
+ * How large the table is decides what a recoverer has to do.  After a kill
+ * there are just enough session records for the living and two more, so that
+ * whoever looks cannot attach twice without burying the dead; beside a stop
+ * there is room for everybody, because a stopped process keeps what it has.
+ *
+ * Spans of time follow the pace.  At full speed the subject reaches any point
+ * within a millisecond or two, so its leases beside a stop are short, since
+ * they must be waited out; while it is stepped they must not run out on the
+ * way.
+ */
+#include <string.h>
+#include <unistd.h>
+#include "crash/stage.h"
+
+#define PLACE_MS 3000
+#define RECORDINGS 2
+
+static struct trace middle;	/* of making a key */
+
+static void
+set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
+    enum stage_pace pace)
+{
+	static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
+	bool slow = pace != PACE_QUICK, stop = mode == MODE_STOP;
+	uint32_t n = 0, living = 0, need;
+
+	play_clear(p);
+	unlink(play_object(p));
+	p->sc = sc;
+	p->mode = mode;
+	p->slow = slow;
+	/* the first in a queue looks again after 20 ms: once at full speed */
+	p->wait_ms = slow ? 130 : 25;
+	p->ttl_ms = 30000;
+	if (stop) {
+		p->ttl_ms = sc->stop_ttl_ms != 0 ? sc->stop_ttl_ms : 40;
+		/* from 100 ms on the library goes another way: stay on this
+		 * side of it */
+		if (pace == PACE_RECORD)
+			p->ttl_ms = p->ttl_ms < 100 ? 99 : 5000;
+	}
+	for (; n < PLAY_PARTS; n++) {
+		const struct role *r = &sc->roles[n];
+
+		if (r->enter == NULL && !r->halfway)
+			break;
+		living += !r->dies;
+	}
+	p->n_parts = (int)n;
+	/* the subject; beside a stop the server, with two attachments */
+	need = n + (stop ? 3 : 1);
+	if (sc->flags & SC_TIGHT)
+		need = n + (stop ? 1 : 0);
+	p->opts = usual;
+	p->opts.application = "step";
+	p->opts.max_keys = 16;
+	p->opts.max_sessions = need > living + 2 ? need : living + 2;
+	p->opts.max_leases = sc->max_leases != 0 ? sc->max_leases : 512;
+	if (stop)
+		p->opts.max_leases += 64;	/* the server's */
+}
+
+/* Somebody was killed half-way through making a key. */
+static bool
+enter_halfway(struct play *p, struct part *me)
+{
+	unsigned changes = 0, nth = 0;
+	pid_t pid = trace_start(p, scenario_halfway->prepare,
+	    scenario_halfway->act, NULL);
+	bool there = false;
+
+	if (pid < 0)
+		return false;
+	for (size_t i = 0; i < middle.n; i++)
+		changes += (middle.at[i].why & AT_CHANGE) != 0;
+	for (size_t i = 0; i < middle.n && !there; i++) {
+		if ((middle.at[i].why & AT_CHANGE) && 2 * nth++ >= changes) {
+			there = trace_run_to(p, pid, &middle.at[i], false) ==
+			    TRACE_AT;
+			break;
+		}
+	}
+	if (!there)
+		blame(p, "staging: nobody died half-way");
+	me->pid = pid;
+	p->subject = 0;
+	p->begun = (struct flag){ 0 };
+	return there;
+}
+
+static bool
+enter_part(struct play *p, const struct role *r, struct part *me)
+{
+	int64_t end = play_now_ns() + PLACE_MS * NS_A_MS;
+
+	if (r->halfway) {
+		if (!enter_halfway(p, me))
+			return false;
+	} else {
+		me->pid = play_fork(p, r->enter, me);
+		if (!flag_wait(&me->state, r->until, PLACE_MS))
+			blame(p, "staging: a part did not take its place");
+		while (r->asleep && !play_asleep(me->pid)) {
+			if (play_now_ns() > end) {
+				blame(p, "staging: a part does not wait");
+				break;
+			}
+			play_nap_us(20);
+		}
+	}
+	if (r->dies) {
+		play_kill(me->pid);
+		me->dead = true;
+	}
+	return !atomic_load(&p->blamed);
+}
+
+static void
+serve(struct play *p, void *arg)
+{
+	(void)arg;
+	if (p->sc->serve != NULL)
+		p->sc->serve(p);
+	else
+		server_serve(p);
+}
+
+pid_t
+stage(struct play *p, const struct scenario *sc, enum play_mode mode,
+    enum stage_pace pace, pid_t *server)
+{
+	for (int i = 0; i < PLAY_PARTS; i++) {
+		if (sc->roles[i].halfway && middle.n == 0 &&
+		    !stage_record(p, scenario_halfway, MODE_KILL, &middle))
+			return -1;
+	}
+	set_up(p, sc, mode, pace);
+	if (server != NULL) {
+		*server = play_fork(p, serve, NULL);
+		if (!flag_wait(&p->ready, 1, PLACE_MS)) {
+			blame(p, "staging: no server");
+			return -1;
+		}
+	}
+	for (int i = 0; i < p->n_parts; i++)
+		if (!enter_part(p, &sc->roles[i], &p->part[i]))
+			return -1;
+	return trace_start(p, sc->prepare, sc->act,
+	    mode == MODE_STOP ? sc->finish : NULL);
+}
+
+bool
+stage_record(struct play *p, const struct scenario *sc, enum play_mode mode,
+    struct trace *t)
+{
+	pid_t pid, server;
+	bool good = true;
+
+	for (int i = 0; good && i < RECORDINGS; i++) {
+		pid = stage(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
+		    &server : NULL);
+		good = pid > 0 && trace_record(p, pid, t) &&
+		    !atomic_load(&p->blamed);
+		play_sweep(p);
+	}
+	return good;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses in words: see symbol.c. */
+#ifndef CRASH_SYMBOL_H
+#define CRASH_SYMBOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "function+0x12", "libc.so.6:memcpy+0x3", or the bare number. */
+void symbol_name(uint64_t address, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stepper: runs a piece of code in another process and stops it before any
+ * instruction that one likes.
+ *
+ * A piece of code is what lies between two markers, trace_begin_here() (an
+ * int3) and trace_end_here().  Both processes come from one fork without an
+ * exec, so code and vDSO are at the same addresses in both, and the director
+ * reads instructions from its own memory.
+ *
+ * Recording is PTRACE_SINGLESTEP from marker to marker.  Before each
+ * instruction the shared memory is hashed; an instruction after which the hash
+ * differs has changed it, and everything between two changes is, to everybody
+ * else, one and the same state.  System calls count as changes on both sides,
+ * since the kernel's state (locks on bytes, sleepers, names) is in no hash.
+ *
+ * Coming back to a point in another run: not by counting instructions, which
+ * differ from run to run by a retry or a clock's second look, but by address,
+ * depth of the stack, and how often that was met ("the third time at
+ * lh_release+0x40").  The processor's debug registers stop there at full speed,
+ * so that spans of time are what they are in earnest; RF, set by the kernel
+ * when an execution breakpoint was reported, lets the process go on from it.
+ * When a run does not come by at full speed (the recorded one had met a clock
+ * tick, say), stepping slowly, as when recording, is the second try; and where
+ * there are no debug registers, the first.
+ *
+ * Stepped over: calls into liburcu-cds, which keeps the process's own table of
+ * opened keys.  lh_open() spends nine in ten of its instructions there, none of
+ * which touches shared memory; that the hash is the same before and after such
+ * a call is checked.  trace_step_into() steps through these, too.
+ *
+ * Only the thread that called trace_start()'s functions is traced: stopped
+ * alone when it stops, and its process's other threads run on.  SIGKILL ends
+ * all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <bsd/stdlib.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "crash/scenario.h"
+#include "crash/symbol.h"
+#include "crash/trace.h"
+#include "tap.h"
+
+#define INSTRUCTIONS_MAX 4000000u
+#define SPAN_MS 30000		/* no operation steps longer than this */
+
+#define DR(i) (offsetof(struct user, u_debugreg) + 8 * (size_t)(i))
+
+static bool no_debugregs, step_into;
+static uint64_t over_from, over_to;	/* code that is stepped over */
+
+void trace_begin_here(void);
+void trace_end_here(void);
+
+__attribute__((noinline)) void
+trace_begin_here(void)
+{
+	__asm__ volatile("int3" ::: "memory");
+}
+
+__attribute__((noinline)) void
+trace_end_here(void)
+{
+	__asm__ volatile("nop" ::: "memory");
+}
+
+static uint64_t
+end_rip(void)
+{
+	return (uint64_t)(uintptr_t)trace_end_here;
+}
+
+struct script {
+	play_fn *prepare, *act, *finish;
+};
+
+static void
+perform(struct play *p, void *arg)
+{
+	struct script *s = arg;
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+		blame(p, "staging: ptrace: %s", strerror(errno));
+		_exit(1);
+	}
+	p->subject = getpid();
+	/* a process's first random number takes 20,000 instructions, all of
+	 * them in its private memory */
+	(void)arc4random();
+	if (s->prepare != NULL)
+		s->prepare(p);
+	flag_set(&p->begun, 1);
+	trace_begin_here();
+	s->act(p);
+	trace_end_here();
+	if (s->finish != NULL)
+		s->finish(p);
+	flag_set(&p->finished, 1);
+	for (;;)
+		pause();	/* attached to the end, like most users */
+}
+
+/* Where the process is. */
+struct spot {
+	uint64_t rip, rsp;
+};
+
+static struct spot
+spot_of(pid_t pid)
+{
+	struct user_regs_struct regs = { 0 };
+
+	(void)ptrace(PTRACE_GETREGS, pid, NULL, &regs);
+	return (struct spot){ regs.rip, regs.rsp };
+}
+
+/*
+ * Resume, and wait for the next trap; other signals are passed on.  False when
+ * the process has ended.
+ */
+static bool
+resume(struct play *p, pid_t pid, enum __ptrace_request how)
+{
+	long sig = 0;
+	int status;
+
+	for (;;) {
+		if (ptrace(how, pid, NULL, sig) != 0) {
+			play_kill(pid);
+			blame(p, "the stepped process is gone: %s",
+			    strerror(errno));
+			return false;
+		}
+		status = play_waitpid(pid);
+		if (!WIFSTOPPED(status))
+			break;
+		sig = WSTOPSIG(status);
+		if (sig == SIGTRAP)
+			return true;
+	}
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		blame(p, "the operation did not end, and was killed");
+	else if (WIFSIGNALED(status))
+		blame(p, "the operation died of %s",
+		    strsignal(WTERMSIG(status)));
+	else
+		blame(p, "the stepped process exited");
+	return false;
+}
+
+pid_t
+trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
+{
+	struct script s = { prepare, act, finish };
+	pid_t pid;
+	int status;
+
+	play_watch(SPAN_MS);
+	pid = play_fork(p, perform, &s);
+	do {
+		status = play_waitpid(pid);
+		if (!WIFSTOPPED(status)) {
+			play_watch(0);
+			blame(p, "staging: the subject ended (status 0x%x)",
+			    status);
+			return -1;
+		}
+		if (WSTOPSIG(status) != SIGTRAP)
+			ptrace(PTRACE_CONT, pid, NULL, WSTOPSIG(status));
+	} while (WSTOPSIG(status) != SIGTRAP);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL);
+	p->subject = pid;
+	play_watch(0);
+	return pid;
+}
+
+/* Two execution breakpoints, each of length 1; 0 in rip: none. */
+static bool
+set_breakpoints(pid_t pid, uint64_t a, uint64_t b)
+{
+	unsigned long dr7 = (a != 0 ? 1u : 0) | (b != 0 ? 4u : 0);
+
+	if (ptrace(PTRACE_POKEUSER, pid, DR(7), 0) != 0 ||
+	    ptrace(PTRACE_POKEUSER, pid, DR(0), a) != 0 ||
+	    ptrace(PTRACE_POKEUSER, pid, DR(1), b) != 0 ||
+	    ptrace(PTRACE_POKEUSER, pid, DR(7), dr7) != 0)
+		return false;
+	return true;
+}
+
+static bool
+step(struct play *p, pid_t pid, struct spot *at)
+{
+	if (!resume(p, pid, PTRACE_SINGLESTEP))
+		return false;
+	*at = spot_of(pid);
+	return true;
+}
+
+static int
+find_cds(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	if (strstr(info->dlpi_name, "liburcu-cds") == NULL)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X)) {
+			over_from = info->dlpi_addr + ph->p_vaddr;
+			over_to = over_from + ph->p_memsz;
+		}
+	}
+	return 1;
+}
+
+static bool
+is_stepped_over(uint64_t rip)
+{
+	if (over_to == 0) {
+		over_to = 1;	/* linked statically: nothing is */
+		(void)dl_iterate_phdr(find_cds, NULL);
+	}
+	return rip >= over_from && rip < over_to && !step_into &&
+	    !no_debugregs;
+}
+
+/* At the first instruction of a call: run until it has returned. */
+static bool
+step_over(struct play *p, pid_t pid, struct spot *at)
+{
+	uint64_t inside = at->rsp;
+	uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, pid, at->rsp, NULL);
+
+	if (!set_breakpoints(pid, back, 0))
+		return step(p, pid, at);
+	do {
+		if (!resume(p, pid, PTRACE_CONT))
+			return false;
+		*at = spot_of(pid);
+	} while (at->rip != back || at->rsp <= inside);
+	return set_breakpoints(pid, 0, 0);
+}
+
+/* What is hashed: the table's object once it has a name, or the toy. */
+struct sight {
+	const void *mem;
+	size_t len;
+	bool mapped;
+};
+
+static void
+look_for_object(struct play *p, struct sight *s)
+{
+	struct stat st;
+	int fd;
+
+	if (p->sc->toy) {
+		s->mem = p->toy;
+		s->len = sizeof(p->toy);
+		return;
+	}
+	if (s->mapped)
+		return;
+	fd = open(play_object(p), O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+		s->mem = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED,
+		    fd, 0);
+		s->len = (size_t)st.st_size;
+		s->mapped = s->mem != MAP_FAILED;
+		if (!s->mapped)
+			s->mem = NULL;
+	}
+	close(fd);
+}
+
+static uint64_t
+hash_of(const struct sight *s)
+{
+	return s->mem == NULL ? 0 : XXH3_64bits(s->mem, s->len);
+}
+
+/* How often a place has been met. */
+#define COUNTS (1u << 16)
+static struct { uint64_t rip; uint32_t depth, n; } counts[COUNTS];
+
+static uint32_t
+count(uint64_t rip, uint32_t depth)
+{
+	uint32_t i = (uint32_t)((rip ^ depth) * 0x9e3779b97f4a7c15 >> 48);
+
+	while (counts[i].rip != 0 &&
+	    (counts[i].rip != rip || counts[i].depth != depth))
+		i = (i + 1) % COUNTS;
+	counts[i].rip = rip;
+	counts[i].depth = depth;
+	return ++counts[i].n;
+}
+
+static struct point *
+append(struct trace *t, struct point at)
+{
+	if (t->n == t->room) {
+		t->room = t->room == 0 ? 4096 : 2 * t->room;
+		t->at = realloc(t->at, t->room * sizeof(*t->at));
+		if (t->at == NULL)
+			bail_out("out of memory");
+	}
+	t->at[t->n] = at;
+	return &t->at[t->n++];
+}
+
+static bool
+record(struct play *p, pid_t pid, struct trace *t)
+{
+	struct spot at = spot_of(pid);
+	uint64_t top = at.rsp, hash, last;
+	struct sight sight = { 0 };
+	uint32_t why = AT_BEGIN;
+	bool lived = true;
+
+	memset(counts, 0, sizeof(counts));
+	look_for_object(p, &sight);
+	hash = last = hash_of(&sight);
+	t->states = 1;
+	for (uint32_t i = 0;; i++) {
+		uint32_t depth = (uint32_t)(top - at.rsp);
+		struct point here = { at.rip, depth, count(at.rip, depth), i,
+		    why };
+		bool over = is_stepped_over(at.rip);
+
+		if (hash != last) {
+			here.why |= AT_CHANGE;
+			t->states++;
+			t->at[t->n - 1].why |= AT_VERGE;
+		}
+		last = hash;
+		if (at.rip == end_rip()) {
+			here.why |= AT_END;
+			(void)append(t, here);
+			t->instructions = i;
+			break;
+		}
+		why = 0;
+		/* syscall is 0f 05 */
+		if (memcmp((const void *)(uintptr_t)at.rip, "\x0f\x05", 2) ==
+		    0) {
+			here.why |= AT_ENTER;
+			why = AT_RETURN;
+		}
+		(void)append(t, here);
+		if (i == INSTRUCTIONS_MAX) {
+			blame(p, "more than %u instructions", i);
+			lived = false;
+			break;
+		}
+		lived = over ? step_over(p, pid, &at) : step(p, pid, &at);
+		if (!lived)
+			break;
+		if (why == AT_RETURN)
+			look_for_object(p, &sight);
+		hash = hash_of(&sight);
+		if (over && hash != last)
+			blame(p, "shared memory changed in code that is "
+			    "stepped over");
+	}
+	if (sight.mapped)
+		munmap((void *)(uintptr_t)sight.mem, sight.len);
+	return lived;
+}
+
+static bool
+known(const struct trace *t, size_t n, const struct point *at)
+{
+	for (size_t i = 0; i < n; i++)
+		if (t->at[i].rip == at->rip && t->at[i].depth == at->depth &&
+		    t->at[i].occ == at->occ && t->at[i].why != 0)
+			return true;
+	return false;
+}
+
+bool
+trace_record(struct play *p, pid_t pid, struct trace *t)
+{
+	struct trace now = { 0 };
+	bool lived;
+	size_t n = t->n;
+
+	play_watch(SPAN_MS);
+	lived = record(p, pid, &now);
+	play_watch(0);
+	if (n == 0) {
+		*t = now;
+		return lived;
+	}
+	for (size_t i = 0; lived && i < now.n; i++)
+		if (now.at[i].why != 0 && !known(t, n, &now.at[i]))
+			(void)append(t, now.at[i]);
+	trace_free(&now);
+	return lived;
+}
+
+void
+trace_free(struct trace *t)
+{
+	free(t->at);
+	memset(t, 0, sizeof(*t));
+}
+
+static enum trace_end
+run_to(struct play *p, pid_t pid, const struct point *point, bool slow)
+{
+	struct spot at = spot_of(pid);
+	uint64_t top = at.rsp;
+	uint32_t met = 0;
+	bool lived;
+
+	if (slow || (point->why & AT_BEGIN))
+		met = at.rip == point->rip;
+	while (met < point->occ) {
+		if (!slow) {
+			lived = resume(p, pid, PTRACE_CONT);
+			at = spot_of(pid);
+		} else if (is_stepped_over(at.rip)) {
+			lived = step_over(p, pid, &at);
+		} else {
+			lived = step(p, pid, &at);
+		}
+		if (!lived)
+			return TRACE_DIED;
+		if (at.rip == point->rip &&
+		    (uint32_t)(top - at.rsp) == point->depth)
+			met++;
+		if (at.rip == end_rip() && met < point->occ)
+			return TRACE_EARLY;
+	}
+	return TRACE_AT;
+}
+
+enum trace_end
+trace_run_to(struct play *p, pid_t pid, const struct point *at, bool slow)
+{
+	enum trace_end end;
+
+	if (!slow && !no_debugregs && !set_breakpoints(pid, at->rip,
+	    at->rip == end_rip() ? 0 : end_rip())) {
+		no_debugregs = true;
+		diag("no debug registers here (%s): stepping instead",
+		    strerror(errno));
+	}
+	play_watch(SPAN_MS);
+	end = run_to(p, pid, at, slow || no_debugregs);
+	play_watch(0);
+	return end;
+}
+
+void
+trace_step_into(bool all)
+{
+	step_into = all;
+}
+
+void
+trace_let_go(pid_t pid)
+{
+	if (!no_debugregs)
+		(void)set_breakpoints(pid, 0, 0);
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+}
+
+const char *
+trace_place(const struct point *at, char *buf, size_t size)
+{
+	size_t len;
+
+	symbol_name(at->rip, buf, size);
+	len = strlen(buf);
+	if (at->occ > 1 && len < size)
+		snprintf(buf + len, size - len, " (time %u)", at->occ);
+	return buf;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stepper: see trace.c.
+ */
+#ifndef CRASH_TRACE_H
+#define CRASH_TRACE_H
+
+#include "crash/play.h"
+
+/* Why a point is worth a try. */
+#define AT_BEGIN	0x1u	/* before the first instruction */
+#define AT_CHANGE	0x2u	/* the shared memory has just changed */
+#define AT_VERGE	0x4u	/* the next instruction changes it */
+#define AT_ENTER	0x8u	/* the next instruction is a system call */
+#define AT_RETURN	0x10u	/* the last one was */
+#define AT_END		0x20u	/* the operation is done */
+
+/* A place in a run: before the occ-th time that the instruction at rip is
+ * executed with the stack that deep. */
+struct point {
+	uint64_t rip;
+	uint32_t depth;
+	uint32_t occ;		/* 1: the first */
+	uint32_t index;		/* instructions before it, when recorded */
+	uint32_t why;		/* 0: nothing happens here */
+};
+
+struct trace {
+	struct point *at;	/* every instruction of the first recording, */
+	size_t n, room;		/* then what was new in later ones */
+	uint32_t instructions;	/* in the first recording */
+	uint32_t states;	/* distinct states in it, one after the other */
+};
+
+typedef void play_fn(struct play *p);
+
+enum trace_end {
+	TRACE_AT,		/* stopped at the point */
+	TRACE_EARLY,		/* the operation ended without coming by */
+	TRACE_DIED		/* it did not survive; a finding says how */
+};
+
+/* Step into what trace.c says is stepped over, too. */
+void trace_step_into(bool all);
+
+/*
+ * Fork a process that runs prepare, then act, then finish, and stop it where
+ * act begins.  Its pid, or -1 with a finding.
+ */
+pid_t trace_start(struct play *p, play_fn *prepare, play_fn *act,
+    play_fn *finish);
+
+/* Step it to the end of act and write down what is seen on the way. */
+bool trace_record(struct play *p, pid_t pid, struct trace *t);
+
+/* Run it on to a point: by breakpoints, or, when `slow`, step by step. */
+enum trace_end trace_run_to(struct play *p, pid_t pid, const struct point *at,
+    bool slow);
+
+/* Let it run freely; it goes on where it was stopped. */
+void trace_let_go(pid_t pid);
+
+void trace_free(struct trace *t);
+
+/* Where a point is, in words: symbol+offset. */
+const char *trace_place(const struct point *at, char *buf, size_t size);
+
+#endif

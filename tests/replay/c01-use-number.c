@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C1: what was decided about one use of a claim cannot happen to its next.
+ *
+ * A thread extends the lease on "a" and is stopped after it has looked at the
+ * claim.  The holder releases "a" and takes "b", with the same claim.  The
+ * extension goes on: it must fail, and "b" must end when "b" ends.  Without the
+ * use number in the state, b's deadline becomes that which was meant for a.
+ */
+#include "replay.h"
+
+#define B_TTL_MS 300
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
+	struct lh_lease a, b, old;
+	struct replay_call extend = REPLAY_CALL(lh, NULL, REPLAY_LONG_MS, 0);
+	struct replay_call wait = REPLAY_CALL(other, "b", 1000, t_ms(1500));
+
+	is(t_acquire(lh, "a", 10000, 0, &a), 0, "a is held");
+	extend.lease = old = a;
+	replay_hold("extender", "extend.checked");
+	replay_go("extender", replay_extend, &extend);
+	replay_wait_held("extender");
+
+	is(lh_release(lh, &a), 0, "a is released");
+	is(t_acquire(lh, "b", B_TTL_MS, 0, &b), 0, "b is acquired");
+	ok(b.id[1] >> 42 == old.id[1] >> 42, "with the same claim");
+	replay_release("extender");
+	is(replay_result("extender"), -ESTALE, "the extension of a fails");
+	is(lh_verify(lh, &b), 0, "b is held as before");
+
+	is(replay_acquire(&wait), 0, "b ends when it was to end");
+	cmp(wait.ended_ns, >=, b.expires_ns, "not before");
+	cmp((wait.ended_ns - b.expires_ns) / T_NS_PER_MS, <, T1_MS, "at once");
+	is(lh_extend(lh, &old, 1000), -ESTALE, "a stays lost: extend");
+	is(lh_release(lh, &old), -ESTALE, "release");
+	is(lh_verify(lh, &old), -ESTALE, "verify");
+	is(lh_verify(other, &wait.lease), 0, "the new holder has b");
+	is(lh_release(other, &wait.lease), 0, "and releases it");
+	t_close(other);
+	t_close(lh);
+	return done();
+}

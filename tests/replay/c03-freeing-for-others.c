@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C3: who frees a word for a claim swaps the word that it loaded before it
+ * judged the claim, not the one that is there afterwards.
+ *
+ * A newcomer finds the lease on "k" expired, makes it so, and is stopped before
+ * it frees the word.  The holder notices, takes its claim back, and acquires
+ * "k" again with the same claim.  The newcomer goes on: the word names the
+ * claim that it had found expired, and must not be freed.
+ */
+#include "replay.h"
+
+#define TTL_MS 120
+#define OTHERS 7		/* the rest of a thread's claims */
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
+	struct lh_lease old, k, more[OTHERS];
+	struct replay_call newcomer = REPLAY_CALL(other, "k", REPLAY_LONG_MS,
+	    0);
+	char key[8] = "m0";
+
+	is(t_acquire(lh, "k", TTL_MS, 0, &old), 0, "k is held");
+	for (int i = 0; i < OTHERS; i++, key[1]++)
+		more[i] = t_hold(lh, key);
+	replay_sleep_past(&old);
+	replay_hold("newcomer", "lock.expired");
+	replay_go("newcomer", replay_acquire, &newcomer);
+	replay_wait_held("newcomer");
+
+	is(replay_try(lh, "k", &k), 0, "the former holder acquires it again");
+	ok(k.id[1] >> 42 == old.id[1] >> 42, "with the same claim");
+	ok(k.notes & LH_NOTE_PREVIOUS_EXPIRED, "and is told of its expiry");
+	replay_release("newcomer");
+	is(replay_result("newcomer"), -EAGAIN, "the newcomer finds it busy");
+	is(lh_verify(lh, &k), 0, "and it still is held");
+	is(lh_verify(lh, &old), -ESTALE, "but not by the old lease");
+	is(lh_release(lh, &k), 0, "release");
+	for (int i = 0; i < OTHERS; i++)
+		lh_release(lh, &more[i]);
+	t_close(other);
+	t_close(lh);
+	return done();
+}

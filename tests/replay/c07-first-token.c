@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C7: a slot's first version has the low bits of its hint.
+ *
+ * A maker of key "k" is stopped before it publishes the slot.  Somebody else
+ * makes the same key in another slot, takes and releases it; the maker goes on,
+ * finds the key there, and takes it.  All tokens are from the table's range and
+ * grow.  Then the same with floors as evicted keys leave them: a new key's
+ * tokens are above its floor, and not by 2^40.
+ */
+#include "replay.h"
+#include "proc/lh.h"
+
+static void
+range(struct lh *lh, uint64_t *low, uint64_t *high)
+{
+	struct lh_stats st = { .size = sizeof(st) };
+
+	is(lh_stats(lh, &st), 0, "stats");
+	*low = st.token_base;
+	*high = st.token_ceiling;
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
+	struct replay_call maker = REPLAY_CALL(other, "k", 60000, 0);
+	uint64_t low, high, floor;
+	struct lh_lease l;
+
+	range(lh, &low, &high);
+	replay_hold("maker", "slot.filled");
+	replay_go("maker", replay_acquire, &maker);
+	replay_wait_held("maker");
+	is(replay_try(lh, "k", &l), 0, "k is made and acquired meanwhile");
+	cmp(l.token, >, low, "its first token is above the base");
+	cmp(l.token, <, high, "and below the ceiling");
+	is(lh_release(lh, &l), 0, "release");
+	replay_release("maker");
+	is(replay_result("maker"), 0, "the first maker gets it then");
+	is_u64(maker.lease.token, l.token + 1, "with the next token");
+	is(lh_release(other, &maker.lease), 0, "release");
+
+	/* half of what 40 bits count to, and something: where sign and carry
+	 * would go wrong */
+	floor = (UINT64_C(5) << 40) + (UINT64_C(1) << 39) + 12345;
+	for (unsigned i = 0; i < SHM_SHARDS; i++)
+		sh64_store(&lh->v.hdr->floor[i], floor);
+	is(replay_try(lh, "new", &l), 0, "a new key over a floor");
+	cmp(l.token, >, floor, "its first token is above the floor");
+	cmp(l.token, <, floor + 1000, "and close to it");
+	range(lh, &low, &high);
+	cmp(l.token, <, high, "and below the ceiling");
+	is(lh_verify(lh, &l), 0, "it verifies");
+	is(lh_release(lh, &l), 0, "release");
+	t_close(other);
+	t_close(lh);
+	return done();
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C9: a process that is killed inside lh_close() is provably dead.
+ *
+ * It is closing, hence no longer what a living session looks like, but has not
+ * released its leases yet.  Stopped there, it keeps them, as a living one
+ * would; killed there, they are freed in the usual time.
+ */
+#include "replay.h"
+
+struct shared {
+	const char *table;
+	struct lh_lease a, b;
+};
+
+static int
+close_it(void *arg)
+{
+	struct shared *sh = arg;
+	struct lh *lh = replay_open(sh->table, 0);
+
+	sh->a = t_hold(lh, "a");
+	sh->b = t_hold(lh, "b");
+	return lh_close(lh);
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct shared *sh = t_shared(sizeof(*sh));
+	struct lh *lh = replay_open(table, 0);
+	struct lh_lease a, b;
+	int64_t began_ns;
+
+	sh->table = table;
+	replay_hold("closer", "close.closing");
+	replay_fork("closer", close_it, sh);
+	replay_wait_held("closer");
+	is(t_acquire(lh, "a", REPLAY_LONG_MS, 100, &a), -ETIMEDOUT,
+	    "a closer that is stopped is not dead");
+	is(lh_verify_token(lh, "a", sh->a.token), 0, "and holds its lease");
+	replay_kill("closer");
+	began_ns = t_now_ns();
+	is(t_acquire(lh, "a", REPLAY_LONG_MS, 3 * T2_MS, &a), 0,
+	    "killed there, its lease is freed");
+	is(t_acquire(lh, "b", REPLAY_LONG_MS, 3 * T2_MS, &b), 0, "every one");
+	cmp(t_since_ms(began_ns), <, T2_MS, "in the usual time");
+	cmp(a.token, >, sh->a.token, "the tokens grow");
+	cmp(b.token, >, sh->b.token, "for both");
+	is(lh_release(lh, &a), 0, "release");
+	is(lh_release(lh, &b), 0, "release");
+	t_close(lh);
+	return done();
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C12: a remover swaps the link that it read before its proof.
+ *
+ * A visitor of a's queue meets a claim that has just been granted "a", which
+ * proves that it does not wait there any more; then it is stopped.  The claim's
+ * thread leaves that queue, releases "a", and waits for "b", with the same
+ * claim.  The visitor goes on: it must not throw the waiter out of b's queue.
+ * On a table of order fifo that would let a newcomer go first.
+ */
+#include "replay.h"
+
+struct waiter {
+	struct replay_call a, b;
+	struct t_event has_a;
+	int got_a;
+};
+
+static int
+a_then_b(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->got_a = replay_acquire(&w->a);
+	if (w->got_a != 0)
+		return w->got_a;
+	(void)replay_release_lease(&w->a);
+	return replay_acquire(&w->b);
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh_open_opts o = replay_opts(0);
+	struct lh *lh = NULL, *wlh, *vlh;
+	struct lh_lease a, b, l;
+	struct replay_call visitor;
+	struct waiter w;
+	int r;
+
+	o.order = LH_ORDER_FIFO;
+	is(lh_open(&lh, table, &o), 0, "a table of order fifo");
+	wlh = replay_open(table, 0);
+	vlh = replay_open(table, 0);
+	a = t_hold(lh, "a");
+	b = t_hold(lh, "b");
+	w = (struct waiter){ REPLAY_CALL(wlh, "a", 60000, REPLAY_LONG_MS),
+	    REPLAY_CALL(wlh, "b", 60000, REPLAY_LONG_MS), { 0 }, -1 };
+	visitor = (struct replay_call)REPLAY_CALL(vlh, "a", 60000,
+	    REPLAY_LONG_MS);
+
+	replay_go("waiter", a_then_b, &w);
+	ok(t_await_waiters(lh, "a", 1), "one waits for a");
+	replay_hold("waiter", "acquire.granted");
+	is(lh_release(lh, &a), 0, "a is released");
+	replay_wait_held("waiter");	/* granted, not yet out of the queue */
+	replay_hold("visitor", "queue.proved");
+	replay_go("visitor", replay_acquire, &visitor);
+	replay_wait_held("visitor");
+	replay_hold("waiter", "wait.parked");
+	replay_release("waiter");
+	replay_wait_held("waiter");	/* waits for b now */
+	is(t_waiters(lh, "b"), 1, "it waits for b");
+	ok(w.b.lease.token == 0 && w.got_a == 0, "having had a");
+
+	replay_release("visitor");
+	is(replay_result("visitor"), 0, "the visitor gets a");
+	is(t_waiters(lh, "b"), 1, "who waits for b still waits");
+	is(lh_release(lh, &b), 0, "b is released");
+	r = replay_try(lh, "b", &l);
+	is(r, -EAGAIN, "a newcomer does not overtake the waiter");
+	if (r == 0)
+		(void)lh_release(lh, &l);
+	replay_release("waiter");
+	is(replay_result("waiter"), 0, "who gets b");
+	is(lh_release(wlh, &w.b.lease), 0, "release");
+	is(lh_release(vlh, &visitor.lease), 0, "release");
+	t_close(vlh);
+	t_close(wlh);
+	t_close(lh);
+	return done();
+}

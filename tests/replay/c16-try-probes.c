@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C16: who only ever tries finds out that the holder is dead.
+ *
+ * The holder is killed right after its swap, before acquire even returned.
+ * Nobody waits; somebody tries every 2 ms.  A living holder that is stopped at
+ * the same point keeps its lease.
+ */
+#include "replay.h"
+
+struct shared {
+	const char *table;
+	struct replay_call call;
+};
+
+static int
+hold(void *arg)
+{
+	struct shared *sh = arg;
+
+	sh->call.lh = replay_open(sh->table, 0);
+	return replay_acquire(&sh->call);
+}
+
+/* Try for so long.  What the last try said. */
+static int
+keep_trying(struct lh *lh, int64_t ms, struct lh_lease *l)
+{
+	int64_t began_ns = t_now_ns();
+	int r;
+
+	do {
+		r = replay_try(lh, "k", l);
+		if (r != -EAGAIN)
+			break;
+		t_sleep_ms(2);
+	} while (t_since_ms(began_ns) < ms);
+	return r;
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct shared *sh = t_shared(sizeof(*sh));
+	struct lh *lh = replay_open(table, 0);
+	struct lh_lease l;
+	int r;
+
+	*sh = (struct shared){ table, REPLAY_CALL(NULL, "k", REPLAY_LONG_MS,
+	    0) };
+	replay_hold("holder", "acquire.granted");
+	replay_fork("holder", hold, sh);
+	replay_wait_held("holder");
+	is(keep_trying(lh, 100, &l), -EAGAIN, "a stopped holder is not dead");
+	replay_kill("holder");
+	r = keep_trying(lh, T2_MS, &l);
+	is(r, 0, "a dead one is found out by trying");
+	if (r == 0) {
+		ok(l.notes & LH_NOTE_PREVIOUS_DIED, "and said to be dead");
+		is(lh_release(lh, &l), 0, "release");
+	}
+	t_close(lh);
+	return done();
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* The director's side and the hook: see replay.h. */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "replay.h"
+#include "prim/shared.h"
+
+#ifndef LHI_HOOKS
+#error "replays need a library with named points: build with F=hooks"
+#endif
+
+#define N_ROLES 12
+#define ALARM_S 10
+#define POINT_LEN 40
+
+/* In memory that the children share. */
+struct role {
+	char name[16];
+	char point[POINT_LEN];
+	_Atomic bool armed;
+	_Atomic int arrivals_left;
+	struct t_event held, go, ended;
+	uint32_t holds;		/* how often it was armed */
+	uint32_t waited;	/* how often it was waited for */
+	uint32_t runs;
+	int result;
+	int (*fn)(void *arg);
+	void *arg;
+	unsigned long thread;
+	pid_t pid;		/* 0: a thread */
+};
+
+/* what a library with hooks calls; whoever links it has it */
+void (*lhi_hook)(const char *what, const void *addr);
+
+static struct role *roles;
+static __thread struct role *self;
+
+static void
+on_point(const char *what, const void *addr)
+{
+	struct role *r = self;
+	int saved = errno;
+
+	(void)addr;
+	if (r == NULL || !atomic_load(&r->armed) ||
+	    strcmp(what, r->point) != 0 ||
+	    atomic_fetch_sub(&r->arrivals_left, 1) != 1)
+		return;
+	atomic_store(&r->armed, false);
+	t_post(&r->held);
+	/* the director may arm it again before it lets it go */
+	(void)t_await(&r->go, atomic_load(&r->held.count), 2 * REPLAY_MS);
+	errno = saved;
+}
+
+static struct role *
+role_of(const char *name)
+{
+	for (int i = 0; i < N_ROLES; i++) {
+		if (roles[i].name[0] == '\0')
+			memcpy(roles[i].name, name,
+			    strnlen(name, sizeof(roles[i].name) - 1));
+		if (strcmp(roles[i].name, name) == 0)
+			return &roles[i];
+	}
+	bail_out("more than %d roles", N_ROLES);
+}
+
+/* The schedule cannot be played: nothing after this would mean anything. */
+static void
+give_up(const char *fmt, const char *a, const char *b)
+{
+	fail(fmt, a, b);
+	(void)done();
+	exit(1);
+}
+
+const char *
+replay_begin(void)
+{
+	const char *table = t_table();
+
+	roles = t_shared(N_ROLES * sizeof(*roles));
+	lhi_hook = on_point;
+	alarm(ALARM_S);
+	return table;
+}
+
+struct lh_open_opts
+replay_opts(uint32_t max_sessions)
+{
+	struct lh_open_opts o = t_open_opts();
+
+	if (max_sessions != 0)
+		o.max_sessions = max_sessions;
+	return o;
+}
+
+struct lh *
+replay_open(const char *table, uint32_t max_sessions)
+{
+	struct lh_open_opts o = replay_opts(max_sessions);
+	struct lh *lh = NULL;
+	int r = lh_open(&lh, table, &o);
+
+	if (r != 0)
+		bail_out("lh_open(%s): %s: %s", table, lh_strerror(r),
+		    lh_error_detail());
+	return lh;
+}
+
+static void *
+run_thread(void *arg)
+{
+	struct role *r = arg;
+
+	self = r;
+	r->result = r->fn(r->arg);
+	t_post(&r->ended);
+	return NULL;
+}
+
+static int
+run_child(void *arg)
+{
+	alarm(ALARM_S);
+	(void)run_thread(arg);
+	return 0;
+}
+
+static struct role *
+cast(const char *role, int (*fn)(void *arg), void *arg)
+{
+	struct role *r = role_of(role);
+
+	r->fn = fn;
+	r->arg = arg;
+	r->runs++;
+	return r;
+}
+
+void
+replay_go(const char *role, int (*fn)(void *arg), void *arg)
+{
+	struct role *r = cast(role, fn, arg);
+
+	r->pid = 0;
+	r->thread = t_thread(run_thread, r);
+}
+
+pid_t
+replay_fork(const char *role, int (*fn)(void *arg), void *arg)
+{
+	struct role *r = cast(role, fn, arg);
+
+	return r->pid = t_fork(run_child, r);
+}
+
+void
+replay_hold_nth(const char *role, const char *point, int n)
+{
+	struct role *r = role_of(role);
+
+	strncpy(r->point, point, sizeof(r->point) - 1);
+	atomic_store(&r->arrivals_left, n);
+	r->holds++;
+	atomic_store(&r->armed, true);
+}
+
+void
+replay_hold(const char *role, const char *point)
+{
+	replay_hold_nth(role, point, 1);
+}
+
+void
+replay_wait_held(const char *role)
+{
+	struct role *r = role_of(role);
+
+	if (!t_await(&r->held, ++r->waited, t_ms(REPLAY_MS)))
+		give_up("%s comes to %s", role, r->point);
+}
+
+void
+replay_release(const char *role)
+{
+	t_post(&role_of(role)->go);
+}
+
+bool
+replay_running(const char *role)
+{
+	struct role *r = role_of(role);
+
+	return atomic_load(&r->ended.count) < r->runs;
+}
+
+int
+replay_result(const char *role)
+{
+	struct role *r = role_of(role);
+	int ended;
+
+	if (!t_await(&r->ended, r->runs, t_ms(REPLAY_MS)))
+		give_up("%s comes to an end%s", role, "");
+	if (r->pid == 0) {
+		(void)t_join(r->thread);
+	} else {
+		ended = t_reap(r->pid, REPLAY_MS);
+		if (ended != 0)
+			fail("process %s ends well (%d)", role, ended);
+	}
+	return r->result;
+}
+
+void
+replay_kill(const char *role)
+{
+	struct role *r = role_of(role);
+
+	t_kill(r->pid);
+	/* neither ends this run, nor does it go on from where it stood */
+	r->runs = atomic_load(&r->ended.count);
+	atomic_store(&r->go.count, atomic_load(&r->held.count));
+}
+
+int
+replay_acquire(void *arg)
+{
+	struct replay_call *c = arg;
+	struct lh_acquire_opts o = t_opts(c->ttl_ms, c->wait_ms);
+	int r;
+
+	o.cancel = c->cancel;
+	r = lh_acquire(c->lh, c->key, &o, &c->lease);
+	c->ended_ns = t_now_ns();
+	return r;
+}
+
+int
+replay_release_lease(void *arg)
+{
+	struct replay_call *c = arg;
+	int r = lh_release(c->lh, &c->lease);
+
+	c->ended_ns = t_now_ns();
+	return r;
+}
+
+int
+replay_extend(void *arg)
+{
+	struct replay_call *c = arg;
+	int r = lh_extend(c->lh, &c->lease, c->ttl_ms);
+
+	c->ended_ns = t_now_ns();
+	return r;
+}
+
+int
+replay_try(struct lh *lh, const char *key, struct lh_lease *lease)
+{
+	return t_acquire(lh, key, REPLAY_LONG_MS, 0, lease);
+}
+
+void
+replay_sleep_past(const struct lh_lease *lease)
+{
+	t_sleep_until(lease->expires_ns + T_NS_PER_MS);
+}

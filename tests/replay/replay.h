@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Replays: a schedule written by hand, with real calls.
+ *
+ * A replay has roles.  A role is a thread, or a child process, that makes calls
+ * of the public API; each usually has an attachment of its own, which makes it
+ * a stranger to the others whether or not it is a process.  The director (the
+ * main thread) says where a role is to stop, waits until it stands there, lets
+ * others run, and lets it go on:
+ *
+ *	replay_hold("A", "acquire.announced");
+ *	replay_go("A", replay_acquire, &op);
+ *	replay_wait_held("A");
+ *	...				// whatever happens meanwhile
+ *	replay_release("A");
+ *	is(replay_result("A"), -EAGAIN, "it comes too late");
+ *
+ * Where.  A library built with LHI_HOOKS calls lhi_hook() at named points of
+ * the protocol (lhi_point("...") in src/) and before every access to shared
+ * memory, whose names are "load", "store", "cas", "xchg", "add", "or", "and".
+ * A role stops at its nth arrival at such a name.  A held role is as good as
+ * one that was stopped there by a signal, except that nobody can see it.
+ *
+ * Nothing hangs: what does not come within REPLAY_MS fails a check and ends the
+ * program, and so does an alarm after 10 s.
+ *
+ * One file per amendment of the protocol (C1..C16 in doc/protocol.md), named
+ * after it; each passes on F=hooks and fails on F=mutant-N, where the repair is
+ * left out (tests/replay/mutants says so, one by one).  Not here, because what
+ * they are about does not exist in this version: C14 (claiming a fence block
+ * from disk) and all of C15 (eviction) but one sentence, that a slot is linked
+ * only after its word is FREE.  The g-*.c replay the guarantees that no single
+ * amendment stands for.
+ */
+#ifndef TESTS_REPLAY_H
+#define TESTS_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <leasehold.h>
+#include "support/child.h"
+#include "support/support.h"
+#include "tap.h"
+
+/* What a role is given to arrive, or to end; far more than it needs. */
+#define REPLAY_MS 4000
+
+/* A lease that outlives every replay. */
+#define REPLAY_LONG_MS 3600000
+
+/* Before anything else: from here on, points are seen.  A table's name. */
+const char *replay_begin(void);
+
+/* Attach, with room for so many sessions (0: plenty); bail out if it fails. */
+struct lh *replay_open(const char *table, uint32_t max_sessions);
+
+/* Options of a table as above. */
+struct lh_open_opts replay_opts(uint32_t max_sessions);
+
+/* Let a role run fn(arg) in a thread. */
+void replay_go(const char *role, int (*fn)(void *arg), void *arg);
+
+/* The same in a child process; arg in t_shared() memory if it is to answer.
+ * Only while no other thread is inside the library. */
+pid_t replay_fork(const char *role, int (*fn)(void *arg), void *arg);
+
+/* Stop the role when it next (at its nth arrival) comes to that point; before
+ * it runs, or while it is held. */
+void replay_hold(const char *role, const char *point);
+void replay_hold_nth(const char *role, const char *point, int n);
+
+/* Until it stands there. */
+void replay_wait_held(const char *role);
+
+/* Let it go on. */
+void replay_release(const char *role);
+
+/* Is it still running (or held)? */
+bool replay_running(const char *role);
+
+/* What its fn returned, once it has; the role can then run again. */
+int replay_result(const char *role);
+
+/* End a child process with SIGKILL, wherever it stands. */
+void replay_kill(const char *role);
+
+/* One call for a role to make, and what came of it. */
+struct replay_call {
+	struct lh *lh;
+	const char *key;
+	int64_t ttl_ms, wait_ms;
+	struct lh_cancel *cancel;
+	struct lh_lease lease;		/* out, or in for those below */
+	int64_t ended_ns;		/* out */
+};
+
+#define REPLAY_CALL(lh_, key_, ttl_ms_, wait_ms_) \
+	{ .lh = (lh_), .key = (key_), .ttl_ms = (ttl_ms_), \
+	  .wait_ms = (wait_ms_) }
+
+int replay_acquire(void *call);
+int replay_release_lease(void *call);
+int replay_extend(void *call);		/* to ttl_ms from now */
+
+/* A try by the caller: what lh_acquire() says; a lease is kept in *lease. */
+int replay_try(struct lh *lh, const char *key, struct lh_lease *lease);
+
+/* Until the lease's deadline has surely passed. */
+void replay_sleep_past(const struct lh_lease *lease);
+
+#endif
