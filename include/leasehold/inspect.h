@@ -20,7 +20,7 @@ extern "C" {
 
 /* A process behind a lease or a wait, as it described itself. */
 struct lh_party {
-	uint64_t id[2];		/* lease id; of a waiter, the one it would get */
+	uint64_t id[2];		/* lease id; a waiter's is its wait's own */
 	uint32_t pid;		/* in the pid namespace that it attached from */
 	uint32_t tid;
 	uint32_t uid;

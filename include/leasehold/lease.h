@@ -48,6 +48,7 @@ struct lh_lease {
 	uint64_t token;		/* fence token: 1 .. 2^63 - 1 (G2) */
 	int64_t acquired_ns;	/* table clock; up to 8 ms early */
 	int64_t expires_ns;	/* table clock; the deadline others go by */
+	uint64_t key;		/* which key, as the table numbers them */
 };
 
 /*

@@ -102,7 +102,8 @@ uint64_t lh_session_id(const struct lh *lh);
  * any copy of it is open anywhere, the session does not count as dead, so that
  * a lease acquired for a child process outlives the parent's death, to its
  * deadline.  The caller closes it.  The descriptor; -EOPNOTSUPP: not opened with
- * LH_LIVENESS_FD; -EMFILE, -ENFILE, -EINVAL, -EPERM.
+ * LH_LIVENESS_FD; -EBADF: the application closed it (closefrom); -EMFILE,
+ * -ENFILE, -EINVAL, -EPERM.
  */
 int lh_liveness_fd(struct lh *lh);
 

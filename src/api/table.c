@@ -51,9 +51,13 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 {
 	int error;
 
-	lh->map = lhi_map_get(fd, id, g);
+	error = lhi_map_get(fd, id, g, &lh->map);
+	if (error == -EUCLEAN)
+		return lhi_fail(error, "%s has changed its length since this "
+		    "process mapped it: it was overwritten; stop its users, "
+		    "remove it, and start them again", lh->v.path);
 	lh->anchor = lhi_mag_cell();
-	if (lh->map == NULL || lh->anchor == NULL)
+	if (error != 0 || lh->anchor == NULL)
 		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
 		    (unsigned long long)g->object_len, lh->v.path);
 	lhi_map_view(lh->map, g, &lh->v);
@@ -73,25 +77,35 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	return 0;
 }
 
+/* Is it ours still?  The application may have closed it (closefrom). */
+static bool
+own_fd(struct lh *lh, int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == lh->v.dev &&
+	    st.st_ino == lh->v.ino;
+}
+
+static void
+close_own(struct lh *lh, int fd)
+{
+	if (own_fd(lh, fd))
+		(void)close(fd);
+}
+
 /* Under lhi_proc_lock(): give back whatever attach() got. */
 static void
 dispose(struct lh *lh)
 {
-	int fd = atomic_load(&lh->v.probe_fd);
-	struct stat st;
-
 	if (lh->pin != NULL)
 		lhi_byte_unpin(lh->pin);
-	if (lh->live_fd >= 0)
-		(void)close(lh->live_fd);
+	close_own(lh, lh->live_fd);
 	if (lh->map != NULL)
 		lhi_map_put(lh->map);
 	if (lh->anchor != NULL)
 		lhi_mag_cell_free(lh->anchor);
-	/* unless the application closed it and the number is another's now */
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == lh->v.dev &&
-	    st.st_ino == lh->v.ino)
-		(void)close(fd);
+	close_own(lh, atomic_load(&lh->v.probe_fd));
 	free(lh);
 }
 
@@ -134,17 +148,18 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 	error = lhi_object_path(lh->v.path, sizeof(lh->v.path), name,
 	    o->flags & LH_SYSTEM);
 	fd = error != 0 ? error : find_or_make(lh->v.path, o, &g, &id);
+	(void)strlcpy(lh->name, name, sizeof(lh->name));
+	/* held over fork: no child gets a copy of the session's description */
+	lhi_proc_lock();
 	session_fd = fd < 0 ? fd : lhi_object_reopen(lh->v.path, &id);
 	if (session_fd < 0) {
+		lhi_proc_unlock();
 		if (fd >= 0)
 			(void)close(fd);
 		free(lh);
 		errno = saved;
 		return session_fd;
 	}
-	(void)strlcpy(lh->name, name, sizeof(lh->name));
-	/* held over fork: no child gets a copy of the session's description */
-	lhi_proc_lock();
 	error = attach(lh, fd, session_fd, &id, &g, o->application != NULL ?
 	    o->application : program_invocation_short_name);
 	if (error == 0 && lhi_keys_begin(lh) != 0)
@@ -215,6 +230,8 @@ lh_liveness_fd(struct lh *lh)
 
 	if (error != 0)
 		return error;
+	if (lh->live_fd >= 0 && !own_fd(lh, lh->live_fd))
+		return lhi_fail(-EBADF, "the liveness descriptor was closed");
 	if (lh->live_fd < 0)
 		return lhi_fail(-EOPNOTSUPP, "open the table with "
 		    "LH_LIVENESS_FD to pass its liveness on");

@@ -160,10 +160,10 @@ remembers(const struct lhi_mag *m, const struct lhi_rec *r,
 	memcpy(&kind, &l->mode, sizeof(kind));
 	memcpy(&ours, (const char *)&m->head +
 	    offsetof(struct lh_lease, mode), sizeof(ours));
-	return likely(r->id == l->id[1]) && likely(r->token == l->token) &&
-	    likely(l->id[0] == lhi_mag_sid(m)) && likely(kind == ours) &&
-	    likely(l->key == sh64_own(&m->claims[r - m->rec].home)) &&
-	    likely(r->use == REC_HELD);
+	return likely(r->use == REC_HELD) && likely(r->id == l->id[1]) &&
+	    likely(r->token == l->token) && likely(kind == ours) &&
+	    likely(l->id[0] == lhi_mag_sid(m)) &&
+	    likely(l->key == sh64_own(&m->claims[r - m->rec].home));
 }
 
 /* What this thread's magazine remembers of the lease, or NULL. */
@@ -321,6 +321,9 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	if (unlikely(st != later && !sh64_cas(&c->state, st, later)))
 		return extend_slow(lh, l, ttl_ms);		/* 7 */
 	lhi_point("extend.swapped");
+	if (unlikely(sh64_load(&r->slot->word) !=
+	    (r->token << VER_SHIFT | r->held_low)))
+		return extend_slow(lh, l, ttl_ms);	/* says lost */
 	lhi_coarse(&ts);
 	old = lhi_deadline_ns(&lh->v, state_deadline(st));
 	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&

@@ -26,8 +26,8 @@
 #include "op/turn.h"
 #include "shm/queue.h"
 
-#define BLIND_NS (5 * NS_PER_MS)	/* two looks, 3 ms apart */
-#define RUNNING_NS (30 * NS_PER_MS)
+#define BLIND_MS 5			/* looks are 3 ms apart */
+#define RUNNING_MS 30
 
 int
 lhi_turn_mine(struct lhi_turn *t, bool probe)
@@ -92,25 +92,38 @@ thread_stopped(struct lhi_view *v, uint32_t ci)
 	return p[2] == 'T' || p[2] == 't';
 }
 
+/*
+ * For how long, in ms, has this word been free and this waiter first?  Kept in
+ * the slot, so that processes that only try, and come and go, notice as well:
+ * {low bits of ver: 10, claim: 22, ms: 32}.  A hint: any value is safe.
+ */
+static uint32_t
+idle_ms(struct lhi_turn *t, uint64_t w, int64_t now_ns)
+{
+	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
+	uint64_t who = (word_ver(w) & 0x3ff) << 22 | t->first;
+	uint64_t idle = sh64_load(&t->s->idle);
+
+	if (idle >> 32 == who)
+		return now_ms - (uint32_t)idle;
+	(void)sh64_cas(&t->s->idle, idle, who << 32 | now_ms);
+	return 0;
+}
+
 bool
 lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 {
 	int saved = errno, stopped;
-	int64_t idle_ns;
+	uint32_t idle;
 
 	if (t->first == 0)
 		return true;
-	if (w != t->idle_word || t->first != t->idle_first) {
-		t->idle_word = w;
-		t->idle_first = t->first;
-		t->idle_since_ns = now_ns;
-	}
-	idle_ns = now_ns - t->idle_since_ns;
+	idle = idle_ms(t, w, now_ns);
 	lhi_queue_kick(t->v, t->s);
 	stopped = thread_stopped(t->v, t->first);
 	errno = saved;
-	if (stopped == 1 || (stopped < 0 && idle_ns >= BLIND_NS) ||
-	    idle_ns >= RUNNING_NS) {
+	if (stopped == 1 || (stopped < 0 && idle >= BLIND_MS) ||
+	    idle >= RUNNING_MS) {
 		lhi_queue_suspect(t->v, t->s, t->first);
 		lhi_point("turn.suspected");
 		lhi_queue_kick(t->v, t->s);
@@ -164,5 +177,8 @@ lhi_turn_hand_over(struct lhi_turn *t)
 {
 	struct place_walk p = { t->ci, lhi_claim_owner(t->v, t->ci), NULL };
 
-	(void)lhi_queue_walk(t->v, t->s, wake_successor, &p);
+	for (int tries = 0; tries < 16; tries++) {
+		if (lhi_queue_walk(t->v, t->s, wake_successor, &p) != -EAGAIN)
+			return;
+	}
 }

@@ -13,10 +13,6 @@ struct lhi_turn {
 	uint32_t priority;
 	bool queued;
 	uint32_t first;		/* out: the first eligible waiter, or 0 */
-	/* a first waiter that does not take a free lock */
-	uint64_t idle_word;
-	uint32_t idle_first;
-	int64_t idle_since_ns;
 };
 
 /*

@@ -37,7 +37,7 @@
  * given back and the attempt goes on.
  */
 #include <errno.h>
-#include <sched.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +47,7 @@
 #include "op/fence.h"
 #include "op/turn.h"
 #include "prim/futex.h"
+#include "prim/pause.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
@@ -59,6 +60,7 @@
 #define STARVE_NS (1 * NS_PER_MS)
 #define PROBE_MS 10			/* failing tries probe this often (C16) */
 #define SPINS 40
+#define TAKES 100			/* attempts before looking at the time */
 
 enum { WAITING = 1 };			/* beside 0 and -errno */
 
@@ -76,6 +78,7 @@ struct attempt {
 	bool starving;
 	bool spun;		/* since the last sleep */
 	int64_t front_since_ns;	/* 0: not the first */
+	int64_t probed_ns;	/* when it last asked after the living */
 	int64_t began_ns;
 };
 
@@ -173,7 +176,7 @@ take(struct attempt *a, uint64_t w)
 	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
 	lhi_pair_store(a->lease, a->m->head);
 	if (word_idx(w) != CAUSE_RELEASED)
-		a->lease->notes = 1u << (word_idx(w) - 1);
+		a->lease->notes = 1u << ((word_idx(w) - 1) & 3);
 	a->lease->id[1] = r->id;
 	a->lease->token = token;
 	a->lease->key = a->home;
@@ -201,7 +204,7 @@ look(struct attempt *a, bool probe, uint64_t *w)
 {
 	struct lhi_view *v = view(a);
 
-	for (;;) {
+	for (int tries = 0;; tries++) {
 		int64_t now = lhi_now_ns();
 		int error = lhi_lock_settle(v, a->t.s, now, probe, w), turn;
 
@@ -223,7 +226,9 @@ look(struct attempt *a, bool probe, uint64_t *w)
 			if (error != WAITING)
 				return error;
 			a->lost = true;
-			continue;
+			if (tries < TAKES)
+				continue;
+			return WAITING;	/* time and switch want looking at */
 		}
 		if (!probe) {
 			lhi_queue_kick(v, a->t.s);
@@ -339,16 +344,6 @@ doze(struct attempt *a, uint64_t w)
 		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SUSPECT);
 }
 
-static void
-pause_briefly(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#else
-	__asm__ volatile("" ::: "memory");
-#endif
-}
-
 /* A holder on another processor may be about to release. */
 static void
 spin(struct attempt *a, uint64_t w)
@@ -361,19 +356,35 @@ spin(struct attempt *a, uint64_t w)
 		if (sh64_load(&a->t.s->word) != w || (!a->t.queued &&
 		    link_idx(sh64_load(&a->t.s->waitq)) != 0))
 			return;
-		pause_briefly();
+		lhi_pause();
 	}
+}
+
+/*
+ * Is it time to ask whether holder and first waiter live?  After a sleep that
+ * nobody ended, and by the clock: signals and kicks may end every sleep early.
+ */
+static bool
+probe_due(struct attempt *a, uint64_t w)
+{
+	int64_t now = lhi_now_ns();
+
+	if (!a->timed_out && now - a->probed_ns <
+	    (word_mode(w) == WORD_FREE ? IDLE_NS : FIRST_NS))
+		return false;
+	a->probed_ns = now;
+	return true;
 }
 
 static int
 wait_on(struct attempt *a)
 {
 	int64_t stale_check_ns = 0;
-	uint64_t w;
+	uint64_t w = 0;
 	int error;
 
 	for (;;) {
-		error = look(a, a->timed_out, &w);
+		error = look(a, probe_due(a, w), &w);
 		if (error != WAITING)
 			return error;
 		lhi_point("wait.looked");
@@ -425,6 +436,7 @@ wait_in_queue(struct attempt *a)
 	}
 	if (error != WAITING)
 		return error;
+	a->probed_ns = lhi_now_ns();
 	atomic_fetch_add(&a->lh->waiting, 1);
 	lhi_cancel_join(a->ask->cancel, &me, &a->c->park);
 	error = wait_on(a);
@@ -451,7 +463,7 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_ask *ask, struct lh_lease *lease)
 {
 	struct attempt a;
-	int error;
+	int error, cancel;
 
 	memset(&a, 0, sizeof(a));
 	if (lhi_cancelled(ask->cancel))
@@ -472,8 +484,12 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	a.t.s = ref->slot;
 	a.t.ci = a.m->base + (uint32_t)a.bit;
 	a.t.priority = ask->priority;
+	/* what is queued and counted must be taken back: no way out through
+	 * the cancellation points below */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = ask->try_only ? try_once(&a) : wait_in_queue(&a);
 	if (error != 0)
 		withdraw(&a);
+	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

@@ -11,8 +11,28 @@ static pthread_mutex_t proc_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-void lhi_proc_lock(void) { (void)pthread_mutex_lock(&proc_mutex); }
-void lhi_proc_unlock(void) { (void)pthread_mutex_unlock(&proc_mutex); }
+static int cancel_state;	/* of whoever holds proc_mutex */
+
+/* A thread that is cancelled in here would take the lock with it. */
+void
+lhi_proc_lock(void)
+{
+	int state;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	(void)pthread_mutex_lock(&proc_mutex);
+	cancel_state = state;
+}
+
+void
+lhi_proc_unlock(void)
+{
+	int state = cancel_state;
+
+	(void)pthread_mutex_unlock(&proc_mutex);
+	(void)pthread_setcancelstate(state, NULL);
+}
+
 void lhi_cancel_lock(void) { (void)pthread_mutex_lock(&cancel_mutex); }
 void lhi_cancel_unlock(void) { (void)pthread_mutex_unlock(&cancel_mutex); }
 

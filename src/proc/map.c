@@ -4,6 +4,7 @@
  * address, so that what threads do through different attachments is, to a race
  * detector, done to the same memory.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "proc/map.h"
@@ -19,26 +20,29 @@ struct lhi_map {
 
 static struct lhi_map *maps;	/* under lhi_proc_lock() */
 
-struct lhi_map *
+int
 lhi_map_get(int fd, const struct lhi_object_id *id,
-    const struct lhi_geometry *g)
+    const struct lhi_geometry *g, struct lhi_map **map)
 {
 	struct lhi_map *m;
 
 	for (m = maps; m != NULL; m = m->next) {
 		if (m->dev == id->dev && m->ino == id->ino) {
+			if (m->len != g->object_len)
+				return -EUCLEAN;
 			m->refs++;
-			return m;
+			*map = m;
+			return 0;
 		}
 	}
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
-		return NULL;
+		return -ENOMEM;
 	m->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE, MAP_SHARED,
 	    fd, 0);
 	if (m->base == MAP_FAILED) {
 		free(m);
-		return NULL;
+		return -ENOMEM;
 	}
 	m->dev = id->dev;
 	m->ino = id->ino;
@@ -46,7 +50,8 @@ lhi_map_get(int fd, const struct lhi_object_id *id,
 	m->refs = 1;
 	m->next = maps;
 	maps = m;
-	return m;
+	*map = m;
+	return 0;
 }
 
 void

@@ -7,9 +7,12 @@
 
 struct lhi_map;
 
-/* Under lhi_proc_lock().  The map, or NULL: out of address space. */
-struct lhi_map *lhi_map_get(int fd, const struct lhi_object_id *id,
-    const struct lhi_geometry *g);
+/*
+ * Under lhi_proc_lock().  0; -ENOMEM; -EUCLEAN: mapped already, with another
+ * length.
+ */
+int lhi_map_get(int fd, const struct lhi_object_id *id,
+    const struct lhi_geometry *g, struct lhi_map **map);
 void lhi_map_put(struct lhi_map *m);
 
 /* Point a view's arrays into the map. */

@@ -147,7 +147,7 @@ struct shm_slot {
 	shm_u64 hint;		/* any: a recent token; only rises */
 	shm_u64 hash;		/* reserver */
 	shm_u64 next;		/* any: bucket chain */
-	shm_u64 tail;		/* reserved: hint where to enqueue */
+	shm_u64 idle;		/* any, hint: who does not take it, since when */
 	shm_u32 gen;		/* reserver only: which life of the slot */
 	shm_u32 ticket;		/* any: next place in the queue */
 	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */

@@ -68,6 +68,8 @@ judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, bool probe,
 	switch (state_st(st)) {
 	case ST_HELD:
 		if (now_ns >= lhi_deadline_ns(v, state_deadline(st))) {
+			if (!lhi_same_time(v))
+				return 0;	/* our clock is not theirs */
 			if (!sh64_cas(&c->state, st, state_make(ST_EXPIRED,
 			    state_seq(st), state_deadline(st))))
 				return -EAGAIN;

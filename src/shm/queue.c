@@ -48,8 +48,13 @@
 #include "shm/queue.h"
 #include "shm/session.h"
 
-/* Passes over one queue before it is declared damaged. */
+/*
+ * Passes over one queue before it is declared damaged: of those that end for no
+ * better reason than that the queue moves, and of those that find a bad index
+ * or no end.
+ */
 #define PASSES_MAX 100000
+#define BAD_MAX 3
 
 struct spot {
 	shm_u64 *pred;		/* link that leads to cur */
@@ -104,7 +109,8 @@ static int
 find(struct lhi_view *v, struct shm_slot *s, uint32_t prio, uint32_t ticket,
     struct spot *at)
 {
-	for (int pass = 0; pass < PASSES_MAX; pass++) {
+	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	    pass++) {
 		uint32_t hops = 0;
 
 		for (start(s, at); hops < lhi_hop_limit(v); hops++) {
@@ -115,8 +121,10 @@ find(struct lhi_view *v, struct shm_slot *s, uint32_t prio, uint32_t ticket,
 			if (at->cur == 0)
 				return 0;
 			c = lhi_claim(v, at->cur);
-			if (c == NULL)
+			if (c == NULL) {
+				bad++;
 				break;
+			}
 			next = sh64_load(&c->wnext);
 			mine_after = before(sh32_load_rlx(&c->priority),
 			    sh32_load(&c->ticket), prio, ticket);
@@ -131,6 +139,7 @@ find(struct lhi_view *v, struct shm_slot *s, uint32_t prio, uint32_t ticket,
 				return 0;
 			}
 		}
+		bad += hops >= lhi_hop_limit(v);
 	}
 	return lhi_damaged(v, "wait queue cannot be walked", lhi_slot_idx(v, s),
 	    at->cur);
@@ -216,7 +225,8 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 {
 	struct spot at;
 
-	for (int pass = 0; pass < PASSES_MAX; pass++) {
+	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	    pass++) {
 		uint32_t hops = 0;
 
 		for (start(s, &at); hops < lhi_hop_limit(v); hops++) {
@@ -229,8 +239,10 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 				return 0;
 			}
 			c = lhi_claim(v, at.cur);
-			if (c == NULL)
+			if (c == NULL) {
+				bad++;
 				break;
+			}
 			next = sh64_load(&c->wnext);
 			lhi_point("queue.link_read");
 			st = sh64_load(&c->state);
@@ -261,6 +273,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 			*first = at.cur;
 			return 0;
 		}
+		bad += hops >= lhi_hop_limit(v);
 	}
 	return lhi_damaged(v, "wait queue cannot be walked", lhi_slot_idx(v, s),
 	    at.cur);

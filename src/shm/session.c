@@ -92,9 +92,36 @@ probe_fd(struct lhi_view *v)
 	    !atomic_compare_exchange_strong(&v->probe_fd, &fd, again)) {
 		(void)close(again);
 		fd = atomic_load(&v->probe_fd);
+		errno = ESTALE;
 		return is_object(v, fd, &st) ? fd : -1;
 	}
 	return again;
+}
+
+/*
+ * A description of the object that is surely nobody else's: after a closefrom()
+ * of the application the number of ours may have become that of another
+ * attachment's, perhaps the very one that holds the lock we ask about.
+ */
+static int
+fresh_fd(struct lhi_view *v, int fd)
+{
+	char self[40];
+	struct stat st;
+	int fresh = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fresh >= 0 && is_object(v, fresh, &st))
+		return fresh;
+	if (fresh >= 0)
+		(void)close(fresh);
+	/* the name is gone: through the descriptor we have */
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	fresh = open(self, O_RDWR | O_CLOEXEC);
+	if (fresh >= 0 && !is_object(v, fresh, &st)) {
+		(void)close(fresh);
+		fresh = -1;
+	}
+	return fresh;
 }
 
 /* Is the session's address space surely gone? */
@@ -102,16 +129,30 @@ static bool
 surely_gone(struct lhi_view *v, uint32_t idx)
 {
 	int saved = errno, held = 1;
-	int fd = probe_fd(v);
-	struct stat st;
+	int fd = probe_fd(v), fresh;
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		held = lhi_byte_held(fd, live_byte(idx));
-		if (!is_object(v, fd, &st))
-			held = 1;
+	if (held == 0) {
+		/* "free" is rare and grave: ask again where we know whom */
+		fresh = fresh_fd(v, fd);
+		held = fresh < 0 ? 1 : lhi_byte_held(fresh, live_byte(idx));
+		if (fresh >= 0)
+			(void)close(fresh);
 	}
 	errno = saved;
 	return held == 0;
+}
+
+bool
+lhi_same_time(const struct lhi_view *v)
+{
+	uint64_t theirs = sh64_load(&v->hdr->timens_ino), ours;
+	int saved = errno;
+
+	ours = lhi_timens_ino();
+	errno = saved;
+	return theirs == 0 || ours == 0 || theirs == ours;
 }
 
 int
@@ -120,9 +161,14 @@ lhi_view_fresh(struct lhi_view *v)
 	int saved = errno;
 	int fd = probe_fd(v);
 	struct stat st;
-	bool gone = fd < 0 || fstat(fd, &st) != 0 || st.st_nlink == 0;
+	/* out of descriptors says nothing */
+	bool gone = fd < 0 ? errno != EMFILE && errno != ENFILE :
+	    fstat(fd, &st) == 0 && st.st_nlink == 0;
 
 	errno = saved;
+	if (!lhi_same_time(v))
+		return lhi_fail(-EXDEV, "this process has entered another time "
+		    "namespace: the deadlines of %s mean nothing here", v->path);
 	if (gone)
 		return lhi_fail(-ESTALE, "the table's object %s was removed or "
 		    "replaced: close this attachment and open the table again",
@@ -223,6 +269,15 @@ lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 	return error != 0 ? error : 1;
 }
 
+/* Lock a byte, if the number still is our description's: 0, -EAGAIN, -errno. */
+static int
+lock_byte(const struct lhi_view *v, int fd, off_t byte)
+{
+	struct stat st;
+
+	return is_object(v, fd, &st) ? lhi_byte_lock(fd, byte) : -EBADF;
+}
+
 static void
 describe(struct shm_session *se, const char *application)
 {
@@ -251,14 +306,14 @@ unlock_byte(int fd, off_t byte)
 /* Make record idx ours.  1 done, 0 not to be had, -errno. */
 static int
 take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
-    uint64_t *sid, void **pin)
+    uint64_t *sid)
 {
 	struct shm_session *se = &v->sessions[idx];
 	unsigned flags = 0;
-	uint64_t inc;
+	uint64_t inc, s;
 	int got;
 
-	got = lhi_byte_lock(fd, lhi_mutant(8) ? live_byte(idx) :
+	got = lock_byte(v, fd, lhi_mutant(8) ? live_byte(idx) :
 	    recycle_byte(idx));
 	if (got == -EAGAIN)
 		return 0;
@@ -271,19 +326,17 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 		unlock_byte(fd, recycle_byte(idx));
 		return got;
 	}
-	inc++;
-	sh64_store(&se->state, sess_make(SESS_RESERVED, 0, inc));
-	lhi_point("session.reserved");
-	if (lhi_byte_lock(fd, live_byte(idx)) != 0) {
-		/* an old owner that has not been torn down yet */
+	s = sh64_load(&se->state);
+	if (sess_inc(s) != inc || !sh64_cas(&se->state, s,
+	    sess_make(SESS_RESERVED, 0, ++inc))) {
 		unlock_byte(fd, recycle_byte(idx));
 		return 0;
 	}
-	*pin = lhi_byte_pin(fd);
-	if (*pin == NULL) {
-		unlock_byte(fd, live_byte(idx));
+	lhi_point("session.reserved");
+	if (lock_byte(v, fd, live_byte(idx)) != 0) {
+		/* an old owner that has not been torn down yet */
 		unlock_byte(fd, recycle_byte(idx));
-		return lhi_fail(-ENOMEM, "cannot map a page of %s", v->path);
+		return 0;
 	}
 	/* self-test: does another description see our lock? */
 	got = probe_fd(v);
@@ -302,6 +355,10 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 {
 	uint32_t n = v->geo.max_sessions;
 
+	/* from here on no closefrom() takes back what fd locks */
+	*pin = lhi_byte_pin(fd);
+	if (*pin == NULL)
+		return lhi_fail(-ENOMEM, "cannot map a page of %s", v->path);
 	/* first the ones that are surely free, then those that may be dead */
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < n; i++) {
@@ -313,7 +370,7 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 			if (in_use != (pass == 1) || st == SESS_NAMED ||
 			    (in_use && !surely_gone(v, i)))
 				continue;
-			got = take(v, fd, i, application, sid, pin);
+			got = take(v, fd, i, application, sid);
 			if (got != 0)
 				return got < 0 ? got : 0;
 		}
@@ -363,7 +420,7 @@ lhi_session_sweep(struct lhi_view *v)
 		    ((sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING)
 		    && surely_gone(v, i));
 
-		if (!dead || lhi_byte_lock(fd, recycle_byte(i)) != 0)
+		if (!dead || lock_byte(v, fd, recycle_byte(i)) != 0)
 			continue;
 		if (lay_to_rest(v, i, &inc) == 1)
 			buried++;

@@ -106,7 +106,16 @@ lhi_deadline_ns(const struct lhi_view *v, uint64_t deadline)
 int lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
     __attribute__((cold));
 
-/* Was the object's name removed or given to another?  0 or -ESTALE. */
+/*
+ * Does this process still count time as the table does?  (It may have entered
+ * another time namespace.)  A system call: asked before a lease is expired.
+ */
+bool lhi_same_time(const struct lhi_view *v);
+
+/*
+ * Was the object's name removed or given to another, or has this process left
+ * its time namespace?  0, -ESTALE, -EXDEV.
+ */
 int lhi_view_fresh(struct lhi_view *v);
 
 #endif
