@@ -86,7 +86,7 @@ $(BUILD)/%.o: %.c
 
 EXTRA_tests := -Itests
 EXTRA_bench := -Ibench
-EXTRA_tools := -Itools
+EXTRA_tools := -Itools -DLEASEHOLD_VERSION='"$(VERSION)"'
 
 $(LIB_A): $(LIB_OBJ)
 	$(call say,AR)

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What the command finds in its environment and among its descriptors.
+. "$(dirname "$0")/lib.sh"
+table env
+
+value() {
+	sed -n "s/^LEASEHOLD_$1=//p" <<<"$out"
+}
+
+run lh run --ttl 20s nightly env
+is "$(value KEY)" nightly "LEASEHOLD_KEY"
+is "$(value MODE)" exclusive "LEASEHOLD_MODE"
+ok "LEASEHOLD_FENCE is a number" [ "$(value FENCE)" -gt 0 ]
+first=$(value FENCE)
+ok "LEASEHOLD_LEASE_ID is 32 hex digits" \
+    grep -qx '[0-9a-f]\{32\}' <<<"$(value LEASE_ID)"
+left=$(($(value EXPIRES_MS) - $(now_ms)))
+between "$left" 15000 20000 "LEASEHOLD_EXPIRES_MS is the deadline, since 1970"
+is "$(value HELD)" "$LEASEHOLD_TABLE:nightly=$(value LEASE_ID)" "LEASEHOLD_HELD"
+ok "LEASEHOLD_LOSS_FD is a descriptor" [ "$(value LOSS_FD)" -gt 2 ]
+
+run lh run nightly env
+ok "the next token is larger" [ "$(value FENCE)" -gt "$first" ]
+
+# Ours override inherited ones.
+export LEASEHOLD_KEY=old LEASEHOLD_MODE=old LEASEHOLD_FENCE=1 \
+    LEASEHOLD_LEASE_ID=old LEASEHOLD_EXPIRES_MS=1 LEASEHOLD_LOSS_FD=0 \
+    LEASEHOLD_HELD=junk
+run lh run k env
+is "$(value KEY)$(value MODE)" kexclusive "key and mode override"
+isnt "$(value FENCE)" 1 "fence overrides"
+isnt "$(value LEASE_ID)" old "lease id overrides"
+isnt "$(value EXPIRES_MS)" 1 "deadline overrides"
+isnt "$(value LOSS_FD)" 0 "loss descriptor overrides"
+like "$(value HELD)" "junk,$LEASEHOLD_TABLE:k=" "held is added to"
+is "$(grep -c ^LEASEHOLD_FENCE= <<<"$out")" 1 "each is there once"
+unset LEASEHOLD_KEY LEASEHOLD_MODE LEASEHOLD_FENCE LEASEHOLD_LEASE_ID \
+    LEASEHOLD_EXPIRES_MS LEASEHOLD_LOSS_FD LEASEHOLD_HELD
+run env OTHER=kept "$LEASEHOLD" run k sh -c 'echo $OTHER'
+is "$out" kept "other variables are left alone"
+
+# A key is bytes.
+odd=$'a b\n=\\\xff\e[31m'
+run lh run "$odd" sh -c 'printf %s "$LEASEHOLD_KEY"'
+is "$out" "$odd" "a key of odd bytes arrives as it is"
+
+# Tables: the holder's own, and what nesting needs to know.
+run lh run a -- "$LEASEHOLD" run b env
+like "$(value HELD)" "$LEASEHOLD_TABLE:a=" "nested: the outer key"
+like "$(value HELD)" ",$LEASEHOLD_TABLE:b=" "nested: and the inner one"
+
+# Descriptors: what was inherited, the loss pipe, the liveness descriptor.
+run lh run k bash -c 'ls -l /proc/self/fd/'"$(printf '$LEASEHOLD_LOSS_FD')"
+like "$out" "pipe:" "LEASEHOLD_LOSS_FD is a pipe"
+run lh run k bash -c 'read -t 0.2 -u $LEASEHOLD_LOSS_FD; echo $?'
+is "$out" 142 "it is silent while the lease is held"
+cat >"$dir/fds" <<'END'
+for f in /proc/$$/fd/*; do
+	printf '%s %s\n' "${f##*/}" "$(readlink "$f")"
+done
+END
+run lh run k bash -c ". $dir/fds"
+live=$(grep "$(object)" <<<"$out")
+is "$(wc -l <<<"$live")" 1 "one descriptor of the table: the liveness one"
+ok "its number is out of scripts' way" [ "${live%% *}" -ge 10 ]
+with=$(wc -l <<<"$out")
+run bash -c ". $dir/fds"
+is $((with - $(wc -l <<<"$out"))) 2 "those two are all that the command gets"
+
+# Signals: as our caller had them.
+state() {
+	lh run k sed -n 's/^Sig\(Blk\|Ign\):\t//p' /proc/self/status | tr '\n' ' '
+}
+plain=$(sed -n 's/^Sig\(Blk\|Ign\):\t//p' /proc/self/status | tr '\n' ' ')
+is "$(state)" "$plain" "blocked and ignored signals are as without us"
+is "$(trap '' HUP CHLD; state)" "$(trap '' HUP CHLD
+	sed -n 's/^Sig\(Blk\|Ign\):\t//p' /proc/self/status | tr '\n' ' ')" \
+    "also where HUP and CHLD are ignored"
+
+# Nobody else's process group, so that supervisors' group signals arrive.
+run bash -c 'set -m; "$LEASEHOLD" run k bash -c "ps -o pgid= -p \$\$,\$PPID"'
+is "$(uniq <<<"$out" | wc -l)" 1 "the command is in our process group"
+
+finish

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What the tests of the command share: TAP, tables that are nobody else's,
+# processes that do not outlive the test, and waiting for things with a limit.
+#
+#	. "$(dirname "$0")/lib.sh"
+#	run true; is "$status" 0 "it works"
+#	...
+#	finish
+#
+# LEASEHOLD is the binary under test.  LH_TEST_SLOW=N (valgrind, sanitizers)
+# stretches leases and limits that go through t_ms.
+#
+# Every table name comes from table(); its object is removed at the end, also
+# after a failure.  Every process started with bg (or told to mind) is killed
+# at the end by its id.
+
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+LEASEHOLD=${LEASEHOLD:-$here/../../build/release/leasehold}
+case $LEASEHOLD in
+/*) ;;
+*)	LEASEHOLD=$(cd "$(dirname "$LEASEHOLD")" && pwd)/$(basename \
+	    "$LEASEHOLD") ;;
+esac
+export LEASEHOLD
+if [ ! -x "$LEASEHOLD" ]; then
+	echo "Bail out! LEASEHOLD=$LEASEHOLD cannot be run"
+	exit 1
+fi
+slow=${LH_TEST_SLOW:-1}
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/leasehold-command.XXXXXX") || exit 1
+tested=0
+failed=0
+finished=0
+minded=()
+tables=()
+
+mind() {
+	minded+=("$@")
+}
+
+unset LEASEHOLD_HELD LEASEHOLD_KEY LEASEHOLD_LOSS_FD NO_COLOR
+export LC_ALL=C.UTF-8 TERM=xterm
+
+clean() {
+	local p t
+
+	[ "$finished$failed" = 10 ] || diag "--- noise:" "$(cat "$dir/noise")"
+	for p in "${minded[@]}"; do
+		kill -KILL "$p" 2>/dev/null
+	done
+	for t in "${tables[@]}"; do
+		rm -f "/dev/shm/leasehold.$(id -u).$t" \
+		    "/dev/shm/leasehold.system.$t"
+	done
+	rm -rf "$dir"
+}
+trap clean EXIT
+
+# The watchdog: what takes two minutes hangs.  Whatever we wait for is our child.
+mkfifo "$dir/watch"
+(
+	exec 3<>"$dir/watch" >/dev/null
+	read -r -t $((120 * slow)) -u 3 _ && exit
+	echo "# killed by the watchdog" >&2
+	kill -TERM $$
+	pkill -KILL -P $$
+) &
+mind $!
+disown
+# Diagnostics go to 3.  What else would be on 2 (bash tells of each job that is
+# killed) is shown only if something failed.
+exec 3>&2 2>"$dir/noise"
+trap 'exit 1' HUP INT TERM
+
+# table NAME: use table NAME.PID from now on.
+table() {
+	LEASEHOLD_TABLE=test-$1.$$
+	export LEASEHOLD_TABLE
+	tables+=("$LEASEHOLD_TABLE")
+}
+
+object() {
+	echo "/dev/shm/leasehold.$(id -u).$LEASEHOLD_TABLE"
+}
+
+diag() {
+	printf '%s\n' "$@" | sed 's/^/# /' >&3
+}
+
+pass() {
+	tested=$((tested + 1))
+	printf 'ok %d - %s\n' "$tested" "$1"
+}
+
+fail() {
+	tested=$((tested + 1))
+	failed=$((failed + 1))
+	printf 'not ok %d - %s\n' "$tested" "$1"
+}
+
+# skip WHY NAME
+skip() {
+	tested=$((tested + 1))
+	printf 'ok %d - %s # SKIP %s\n' "$tested" "$2" "$1"
+}
+
+# ok NAME COMMAND...: it succeeds.
+ok() {
+	local name=$1
+
+	shift
+	if "$@"; then
+		pass "$name"
+	else
+		fail "$name"
+		diag "failed: $*"
+	fi
+}
+
+# is GOT WANTED NAME
+is() {
+	if [ "$1" = "$2" ]; then
+		pass "$3"
+	else
+		fail "$3"
+		diag "got:    $1" "wanted: $2"
+	fi
+}
+
+isnt() {
+	if [ "$1" != "$2" ]; then
+		pass "$3"
+	else
+		fail "$3"
+		diag "got what must not be: $1"
+	fi
+}
+
+# like TEXT PART NAME: the part is in it, as it is.
+like() {
+	if [[ $1 == *"$2"* ]]; then
+		pass "$3"
+	else
+		fail "$3"
+		diag "got:    $1" "wanted in it: $2"
+	fi
+}
+
+# between N LOW HIGH NAME
+between() {
+	if [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; then
+		pass "$4"
+	else
+		fail "$4"
+		diag "got: $1, wanted: $2 to $3"
+	fi
+}
+
+finish() {
+	finished=1
+	printf '1..%d\n' "$tested"
+	[ "$failed" = 0 ]
+	exit
+}
+
+# t_ms MS: stretched for slow runs.
+t_ms() {
+	echo $(($1 * slow))
+}
+
+now_ms() {
+	date +%s%3N
+}
+
+nap() {
+	sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
+}
+
+# until_true MS COMMAND...: until it succeeds; fails when time is up.
+until_true() {
+	local end=$(($(now_ms) + $(t_ms "$1")))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$(now_ms)" -lt "$end" ] || return 1
+		sleep 0.01
+	done
+}
+
+# run COMMAND...: $status, $out, $err, and how long it took in $took (ms).
+run() {
+	local began
+
+	began=$(now_ms)
+	"$@" >"$dir/out" 2>"$dir/err" </dev/null 3>&-
+	status=$?
+	took=$(($(now_ms) - began))
+	out=$(cat "$dir/out")
+	err=$(cat "$dir/err")
+}
+
+# bg COMMAND...: in the background; $pid.  Scripts' background processes ignore
+# INT and QUIT, which `run` rightly leaves ignored: here they do not.
+bg() {
+	env --default-signal=INT,QUIT "$@" </dev/null 3>&- &
+	pid=$!
+	mind "$pid"
+}
+
+# ended PID: waits for a child of ours; $status.
+ended() {
+	wait "$1" 2>/dev/null
+	status=$?
+}
+
+lh() {
+	"$LEASEHOLD" "$@"
+}
+
+is_held() {
+	lh status "$1"
+}
+
+is_free() {
+	! lh status "$1" 2>/dev/null
+}
+
+# waiters KEY: how many wait
+waiters() {
+	lh status --json "$1" | jq '.waiters | length'
+}
+
+has_waiters() {
+	[ "$(waiters "$1")" = "$2" ]
+}
+
+holder_pid() {
+	lh status --json "$1" | jq '.holders[0].pid'
+}
+
+exists() {
+	[ -e "$1" ]
+}
+
+# gone PID: no such process, or a zombie that only waits to be reaped
+gone() {
+	local state
+
+	state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) || return 0
+	[ -z "$state" ] || [ "$state" = Z ]
+}
+
+is_stopped() {
+	[ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null)" = T ]
+}

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The manual: formats without a warning, leaves no option and no exit status out,
+# and what it shows is shell.
+. "$(dirname "$0")/lib.sh"
+table manual
+pages=$here/../../doc/man
+
+for page in leasehold leasehold-run leasehold-list leasehold-status; do
+	run groff -ww -mdoc -Tutf8 "$pages/$page.1"
+	is "$status$err" 0 "$page(1) formats without a warning"
+	ok "  has EXAMPLES" grep -qx '.Sh EXAMPLES' "$pages/$page.1"
+	ok "  has EXIT STATUS" grep -qx '.Sh EXIT STATUS' "$pages/$page.1"
+	# As read: one line, no overstrikes.
+	groff -mdoc -Tascii -P-cbou -rLL=1000n "$pages/$page.1" 2>/dev/null |
+	    tr -s ' \n' ' ' >"$dir/$page"
+done
+
+for verb in run list status; do
+	lh $verb --help | grep -o -e ' --*[a-zA-Z][a-z-]*' | sort -u |
+	    tr -d ' ' >"$dir/options"
+	ok "$verb --help has options" test -s "$dir/options"
+	while read -r o; do
+		[ "$o" = --help ] && continue
+		ok "leasehold-$verb(1) has $o" grep -qF -e "$o" \
+		    "$dir/leasehold-$verb"
+	done <"$dir/options"
+done
+for s in 0 1 64 65 69 70 71 73 75 76 77 126 127 128+N; do
+	ok "leasehold(1) has exit status $s" grep -qx ".It $s" \
+	    "$pages/leasehold.1"
+done
+run lh run k env
+while IFS='=' read -r name _; do
+	[ "$name" = LEASEHOLD_TABLE ] && continue
+	ok "leasehold-run(1) has $name" grep -qx ".It Ev $name" \
+	    "$pages/leasehold-run.1"
+done < <(grep ^LEASEHOLD_ <<<"$out" | grep -v ^LEASEHOLD=)
+
+# One-line examples are shell.
+for page in "$pages"/*.1; do
+	sed -n 's/^\.Dl //p' "$page" | sed 's/\\(dq/"/g; s/^\*.* \* //' \
+	    >"$dir/examples"
+	while read -r line; do
+		ok "shell: $line" bash -n -c "$line"
+	done <"$dir/examples"
+done
+
+finish

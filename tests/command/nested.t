@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A `run` inside a `run`: on another key it just works, on the same key it would
+# wait for itself, and says so at once.
+. "$(dirname "$0")/lib.sh"
+table nested
+
+run lh run a "$LEASEHOLD" run b "$LEASEHOLD" run c echo all three
+is "$status/$out" "0/all three" "three keys, one in the other"
+
+run lh run a "$LEASEHOLD" run -w 30s a touch "$dir/ran"
+is "$status" 75 "the same key: 75"
+between "$took" 0 "$(t_ms 2000)" "  at once"
+like "$err" "it would wait for itself" "  says why"
+ok "  nothing was run" test ! -e "$dir/ran"
+run lh run a "$LEASEHOLD" run b "$LEASEHOLD" run -w 30s a true
+is "$status" 75 "the same key further out: 75"
+between "$took" 0 "$(t_ms 2000)" "  at once"
+run lh run a "$LEASEHOLD" run -E 8 -w 30s a true
+is "$status" 8 "  or what -E says"
+run lh run a sh -c '"$LEASEHOLD" run -F --ttl 9s -w 30s a true'
+is "$status" 75 "  also with -F"
+run lh run -F --ttl 20s a "$LEASEHOLD" run -w 30s a true
+is "$status" 75 "  also under -F"
+
+# Keys and tables that only look the same.
+run lh run a "$LEASEHOLD" run aa true
+is "$status" 0 "a key that begins alike"
+run lh run a= "$LEASEHOLD" run a true
+is "$status" 0 "a key that begins alike, the other way"
+run lh run a:b "$LEASEHOLD" run b true
+is "$status" 0 "a key with a colon"
+run lh run a=b "$LEASEHOLD" run -w 30s a=b true
+is "$status" 75 "a key with an equals sign is recognised"
+outer=$LEASEHOLD_TABLE
+table nested2
+run lh run --table "$outer" a "$LEASEHOLD" run a true
+is "$status" 0 "the same key in another table"
+if [ "$(id -u)" = 0 ]; then
+	run lh run --system a "$LEASEHOLD" run a true
+	is "$status" 0 "the same names, system-wide and not"
+	run lh run --system a "$LEASEHOLD" run --system -w 30s a true
+	is "$status" 75 "system-wide twice"
+else
+	skip "not root" "the same names, system-wide and not"
+	skip "not root" "system-wide twice"
+fi
+
+# An old entry means nothing: a daemon that outlived its job may come back.
+run lh run a sh -c "env | grep ^LEASEHOLD_HELD= >$dir/held"
+held=$(cat "$dir/held")
+like "$held" "LEASEHOLD_HELD=$LEASEHOLD_TABLE:a=" "what a job leaves behind"
+run env "$held" "$LEASEHOLD" run -w 5s a true
+is "$status" 0 "the job has ended: its entry means nothing"
+bg "$LEASEHOLD" run a sleep 1
+until_true 5000 is_held a
+run env "$held" "$LEASEHOLD" run -w 20s a true
+is "$status" 0 "held by somebody else: waited for"
+
+# Rubbish means nothing, either.
+bg "$LEASEHOLD" run a sleep 60
+holder=$pid
+until_true 5000 is_held a
+id=$(lh status --json a | jq -r '.holders[0].lease_id')
+for h in , ,,, a a= "$LEASEHOLD_TABLE:a=" "$LEASEHOLD_TABLE:a=xyz" \
+    "$LEASEHOLD_TABLE:a=${id}0" "$LEASEHOLD_TABLE:a=${id%?}g" \
+    "$LEASEHOLD_TABLE:b=$id" "$(printf '%0100000d' 1)"; do
+	run env "LEASEHOLD_HELD=$h" "$LEASEHOLD" run -w 100ms a true
+	like "$err" "waited in vain" "LEASEHOLD_HELD='${h:0:50}'"
+done
+run env "LEASEHOLD_HELD=x,$LEASEHOLD_TABLE:a=$id,y" "$LEASEHOLD" run a true
+like "$err" "wait for itself" "an entry among others is found"
+kill -TERM "$holder"
+
+finish

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Renewals that fail for a while are borne; if they go on failing, the command
+# is told to end, and killed, before the deadline, so that it never runs beside
+# the next holder.  (Timeline in tools/pace.h.)
+. "$(dirname "$0")/lib.sh"
+table renewal
+root=$here/../..
+LIB=${LEASEHOLD_LIB:-$(dirname "$LEASEHOLD")/libleasehold.a}
+
+# The command with a renewal that can be made to fail: fault.c.
+# shellcheck disable=SC2086
+if ! ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$root/include" \
+    -I"$root/tools" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
+    "$root"/tools/*.c "$here/fault.c" -Wl,--wrap=lh_extend "$LIB" \
+    ${LDFLAGS:-} -lurcu-bp -lurcu-cds -lurcu-common -lbsd -ljansson \
+    2>"$dir/cc"; then
+	diag "$(cat "$dir/cc")"
+	echo "Bail out! cannot build the command with a failing renewal"
+	exit 1
+fi
+export LH_TEST_FAULT=$dir/fault
+ttl=$(t_ms 4000)
+
+hold() {	# hold OPTIONS... COMMAND...: with failing renewals from now on
+	rm -f "$dir"/{fault,up,beat,term,log}
+	bg "$dir/leasehold" run --ttl "${ttl}ms" "$@" 2>"$dir/log"
+	holder=$pid
+	until_true 5000 test -s "$dir/up"
+	expires=$(lh status --json k | jq -r '.holders[0].expires_ms')
+	granted=$((expires - ttl))
+	touch "$dir/fault"
+}
+
+# A command that notes when it was told to end, and when it lived last.
+cat >"$dir/deaf" <<END
+trap 'date +%s%3N >$dir/term' TERM
+echo up >$dir/up
+while :; do date +%s%3N >$dir/beat.new; mv $dir/beat.new $dir/beat
+    sleep 0.01; done
+END
+
+# For a while.
+hold k bash "$dir/deaf"
+nap $((ttl / 2))
+rm "$dir/fault"
+nap $((ttl))
+ok "renewals that fail for a while are borne" is_held k
+ok "  TERM was not sent" test ! -e "$dir/term"
+is "$(grep -c "cannot renew" "$dir/log")" 1 "  said once"
+is "$(grep -c "renewed 'k' after" "$dir/log")" 1 "  and when it was over"
+kill -KILL "$(pgrep -P "$holder")"
+ended "$holder"
+is "$status" 137 "  the command's own status in the end"
+
+# For good.
+hold k bash "$dir/deaf"
+bg "$LEASEHOLD" run -w 60s k date +%s%3N >"$dir/next"
+next=$pid
+ended "$holder"
+is "$status" 76 "renewals that go on failing: 76"
+ended "$next"
+term=$(($(cat "$dir/term") - granted))
+beat=$(($(cat "$dir/beat") - granted))
+between "$term" $((ttl * 3 / 4 - 50)) $((ttl * 9 / 10)) \
+    "  TERM at three quarters of the lease"
+between "$beat" $((ttl * 8 / 10)) $((ttl - 50)) \
+    "  KILL after nine tenths, before the deadline"
+ok "  the next holder came after the last step of this one" \
+    [ "$(cat "$dir/next")" -ge "$(cat "$dir/beat")" ]
+like "$(cat "$dir/log")" "its lease cannot be renewed" "  says why"
+
+# A command that heeds TERM is not killed, and the key is free at once.
+cat >"$dir/good" <<END
+trap 'echo bye >$dir/term; exit 0' TERM
+echo up >$dir/up
+while :; do sleep 0.02; done
+END
+hold k bash "$dir/good"
+ended "$holder"
+between $(($(now_ms) - granted)) $((ttl * 3 / 4 - 50)) $((ttl - 50)) \
+    "a command that heeds TERM ends in time"
+is "$status" 76 "  76"
+ok "  and is free before the deadline" is_free k
+
+# --on-loss warn leaves it alone; the loss comes at the deadline.
+hold --on-loss warn --lost-exit-code 5 k bash "$dir/deaf"
+until_true 20000 grep -q "goes on without it" "$dir/log"
+between $(($(now_ms) - granted)) $((ttl - 50)) $((ttl + $(t_ms 1500))) \
+    "--on-loss warn: lost at the deadline"
+ok "  TERM was not sent" test ! -e "$dir/term"
+kill -KILL "$(pgrep -P "$holder")"
+ended "$holder"
+is "$status" 5 "  --lost-exit-code says so"
+
+finish

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command's world: its signals, environment, descriptors, and its birth.
+ *
+ * Signals.  What our caller ignores stays ignored, in us and in the command
+ * (nohup; a script's background job).  The rest of those that we pass on is
+ * blocked here and read from a descriptor; the command gets its mask back
+ * before exec.  PIPE and TTOU are blocked as well but never read: a reader of
+ * our messages who is gone, or a terminal that stops background writers, must
+ * not end or stop whoever keeps the lease.
+ *
+ * Process group.  The command stays in ours, as under nice(1) or flock(1): the
+ * terminal's keys, the shell's job control, pipelines and a supervisor that
+ * signals the group all reach it without our help.  What we do about its
+ * descendants does not need the group (tree.c).
+ *
+ * Descriptors.  The command inherits what we were given, and two more: the loss
+ * pipe's reading end (LEASEHOLD_LOSS_FD) and the liveness descriptor, whose
+ * number is 10 or more, out of the way of `exec 3<file` in scripts.
+ *
+ * Death.  The command is killed with us (PDEATHSIG, which the kernel drops for
+ * set-user-id programs); the getppid() check covers our death before that was
+ * in force.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "run.h"
+
+static const int taken[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP,
+	SIGCONT, SIGCHLD,
+};
+
+/* While waiting, the others keep their usual effect. */
+static bool
+is_for_waiters(int sig)
+{
+	return child_is_ending(sig) || sig == SIGCHLD;
+}
+
+bool
+child_is_ending(int sig)
+{
+	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP ||
+	    sig == SIGQUIT;
+}
+
+static int
+block(int fd, bool all)
+{
+	struct sigaction act;
+	sigset_t read_mask, mask;
+	size_t i;
+
+	(void)sigemptyset(&read_mask);
+	for (i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		if (!all && !is_for_waiters(taken[i]))
+			continue;
+		if (taken[i] != SIGCHLD &&
+		    sigaction(taken[i], NULL, &act) == 0 &&
+		    act.sa_handler == SIG_IGN)
+			continue;
+		(void)sigaddset(&read_mask, taken[i]);
+	}
+	mask = read_mask;
+	(void)sigaddset(&mask, SIGPIPE);
+	(void)sigaddset(&mask, SIGTTOU);
+	if (sigprocmask(SIG_BLOCK, &mask, NULL) != 0)
+		return -errno;
+	fd = signalfd(fd, &read_mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+child_take_signals(struct run *r)
+{
+	struct sigaction chld = { .sa_handler = SIG_DFL };
+
+	/* Ignored, it would make the kernel reap the command for us. */
+	if (sigaction(SIGCHLD, &chld, &r->old_chld) != 0 ||
+	    sigprocmask(SIG_BLOCK, NULL, &r->old_mask) != 0)
+		return -errno;
+	return block(-1, false);
+}
+
+int
+child_take_all_signals(int fd)
+{
+	return block(fd, true);
+}
+
+int
+child_next_signal(int fd, bool *by_kernel)
+{
+	struct signalfd_siginfo info;
+	ssize_t n;
+
+	do {
+		n = read(fd, &info, sizeof(info));
+	} while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(info))
+		return 0;
+	*by_kernel = info.ssi_code > 0;
+	return (int)info.ssi_signo;
+}
+
+static int
+set(const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int
+set(const char *name, const char *fmt, ...)
+{
+	char *value = NULL;
+	va_list ap;
+	int n, e;
+
+	va_start(ap, fmt);
+	n = vasprintf(&value, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return -ENOMEM;
+	e = setenv(name, value, 1) == 0 ? 0 : -ENOMEM;
+	free(value);
+	return e;
+}
+
+int
+child_environment(struct run *r, int loss_fd)
+{
+	char id[LEASE_ID_MAX], *held = held_with_ours(r);
+	int bad;
+
+	if (held == NULL)
+		return -ENOMEM;
+	bad = set("LEASEHOLD_HELD", "%s", held);
+	free(held);
+	bad |= set("LEASEHOLD_KEY", "%s", r->key);
+	bad |= set("LEASEHOLD_MODE", "exclusive");
+	bad |= set("LEASEHOLD_FENCE", "%" PRIu64, r->lease.token);
+	bad |= set("LEASEHOLD_LEASE_ID", "%s", text_lease_id(id, r->lease.id));
+	bad |= set("LEASEHOLD_EXPIRES_MS", "%" PRId64,
+	    lh_epoch_ms(r->lh, r->lease.expires_ns));
+	if (loss_fd >= 0)
+		bad |= set("LEASEHOLD_LOSS_FD", "%d", loss_fd);
+	else if (unsetenv("LEASEHOLD_LOSS_FD") != 0)	/* an ancestor's */
+		bad = -ENOMEM;
+	return bad != 0 ? -ENOMEM : 0;
+}
+
+int
+child_liveness_fd(struct run *r)
+{
+	int fd, high, e;
+
+	fd = lh_liveness_fd(r->lh);
+	if (fd < 0)
+		return fd;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+	e = errno;
+	(void)close(fd);
+	return high < 0 ? -e : high;
+}
+
+int
+child_exec(struct run *r, const int *keep_fds, int n_keep)
+{
+	int i, e, flags;
+
+	for (i = 0; i < n_keep; i++) {
+		flags = fcntl(keep_fds[i], F_GETFD);
+		if (flags >= 0)
+			(void)fcntl(keep_fds[i], F_SETFD, flags & ~FD_CLOEXEC);
+	}
+	(void)sigaction(SIGCHLD, &r->old_chld, NULL);
+	(void)sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	(void)execvp(r->argv[0], r->argv);
+	e = errno;
+	say("cannot run '%s': %s", r->argv[0], strerror(e));
+	return e == ENOENT ? EX_NOT_FOUND : EX_CANNOT_RUN;
+}
+
+pid_t
+child_start(struct run *r, const int *keep_fds, int n_keep)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (pid > 0)
+		return pid;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+		_exit(EX_SYSTEM);
+	_exit(child_exec(r, keep_fds, n_keep));
+}

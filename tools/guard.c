@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * While the command runs: renew its lease, pass signals on, and if the lease
+ * cannot be kept, end everything that the command has become before others may
+ * have the key.
+ *
+ * One thread, one loop.  It sleeps in ppoll(2) on the signal descriptor
+ * (SIGCHLD comes there too, so that no pidfd is needed) until the next point in
+ * time that pace.h names.  Each turn looks at things in this order, which
+ * matters to a process that has been stopped for a while:
+ *
+ *	reap	a command that has ended while we were stopped has ended, and
+ *		lh_release() says whether the lease covered it;
+ *	renew	before anything is passed on: a SIGCONT that woke us must not
+ *		wake a command whose lease has gone;
+ *	end	SIGTERM and SIGKILL that are due;
+ *	pass on	the signals that came.
+ *
+ * Invariants.
+ *  I1	After a loss nothing is renewed (G9), and the loss pipe is closed: its
+ *	reading end in the command becomes readable.  Also when we are killed.
+ *  I2	The command ends by SIGKILL before the deadline that others go by, or
+ *	we learnt of the loss only after it (stopped, suspended, broken).
+ *  I3	When a lost command's end is reported, no descendant is left: being
+ *	their reaper we know, unless the kernel cannot
+ *	end one within GIVE_UP_NS; then that is said.
+ *
+ * Signals that end (INT, TERM, HUP, QUIT) go to the command's descendants in
+ * our process group, all of them, since a shell that is told alone dies and
+ * leaves its worker running.  Those that came from the terminal have been sent
+ * to the whole group by the kernel and are not sent twice.  After such a signal
+ * the lease is kept, for LINGER_NS at most, until those descendants are gone: a
+ * worker that is still cleaning up is still working.  USR1, USR2 and WINCH are
+ * messages to the command itself.  On TSTP we renew, stop, and hope to be
+ * continued in time.
+ *
+ * Not guaranteed: anything while we are stopped.  Then only the token fences.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "pace.h"
+#include "run.h"
+
+#define NS_PER_MS	INT64_C(1000000)
+#define NS_PER_S	INT64_C(1000000000)
+#define AGAIN_NS	(20 * NS_PER_MS)	/* look again for stragglers */
+#define LINGER_NS	(10 * NS_PER_S)
+#define GIVE_UP_NS	(5 * NS_PER_S)
+
+struct guard {
+	struct run *r;
+	struct pace pace;
+	int sigfd;
+	int loss_fd;		/* writing end, -1: closed */
+	pid_t command;		/* 0: it has ended with `status` */
+	int status;
+	bool no_children;
+	bool lost;
+	bool ending;		/* for want of the lease; killed at kill_at */
+	int64_t kill_at_ns;
+	bool told_to_end;	/* somebody sent INT, TERM, ... */
+	int64_t linger_until_ns;	/* 0: the command runs */
+	bool cont;		/* pass a SIGCONT on */
+};
+
+static int64_t
+now_ns(const struct guard *g)
+{
+	return lh_clock_ns(g->r->lh);
+}
+
+static void
+reap(struct guard *g)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != g->command)
+			continue;
+		g->command = 0;
+		g->status = status;
+		g->linger_until_ns = now_ns(g) + LINGER_NS;
+	}
+	g->no_children = pid < 0 && errno == ECHILD;
+}
+
+/* To every descendant, or those in our group; the command at least. */
+static void
+send(struct guard *g, int sig, bool all)
+{
+	if (tree_signal(sig, all ? 0 : getpgrp()) < 0 && g->command != 0)
+		(void)kill(g->command, sig);
+}
+
+static void
+end_command(struct guard *g, const char *why)
+{
+	int64_t now = now_ns(g);
+
+	g->ending = true;
+	g->kill_at_ns = pace_kill_at_ns(&g->pace, now, g->lost);
+	send(g, SIGTERM, true);
+	send(g, SIGCONT, true);		/* the stopped ones hear it, too */
+	say("ending the command: %s", why);
+}
+
+static void
+lose(struct guard *g)
+{
+	char why[256];
+
+	g->lost = true;
+	(void)close(g->loss_fd);
+	g->loss_fd = -1;
+	(void)snprintf(why, sizeof(why), "the lease on '%.100s' (token %" PRIu64
+	    ") is lost", g->r->name, g->r->lease.token);
+	if (g->ending)
+		return;
+	if (g->r->warn_only)
+		say("%s; the command goes on without it", why);
+	else
+		end_command(g, why);
+}
+
+static void
+renew(struct guard *g)
+{
+	int e;
+
+	e = lh_extend(g->r->lh, &g->r->lease, g->r->ttl_ms);
+	if (e == 0) {
+		if (g->pace.failures > 0)
+			say("renewed '%s' after %d failures", g->r->name,
+			    g->pace.failures);
+		pace_renewed(&g->pace, now_ns(g), g->r->lease.expires_ns);
+		return;
+	}
+	if (e == -ESTALE || now_ns(g) >= g->pace.expires_ns) {
+		lose(g);
+		return;
+	}
+	if (g->pace.failures == 0)
+		(void)say_error(e, lh_error_detail(), "cannot renew '%s' for "
+		    "now", g->r->name);
+	pace_failed(&g->pace, now_ns(g));
+}
+
+/* Renewals that are due, and the end where they did not come in time. */
+static void
+keep(struct guard *g)
+{
+	if (!g->lost && now_ns(g) >= g->pace.renew_at_ns)
+		renew(g);
+	if (!g->lost && !g->ending && !g->r->warn_only &&
+	    now_ns(g) >= pace_term_at_ns(&g->pace))
+		end_command(g, "its lease cannot be renewed");
+	if (g->ending && now_ns(g) >= g->kill_at_ns)
+		send(g, SIGKILL, true);
+}
+
+/* The stop that SIGTSTP means, with the orphan rules that the kernel has. */
+static void
+stop_ourselves(struct guard *g)
+{
+	sigset_t stop;
+
+	if (!g->lost)
+		renew(g);
+	(void)sigemptyset(&stop);
+	(void)sigaddset(&stop, SIGTSTP);
+	(void)raise(SIGTSTP);
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);	/* here */
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+static void
+pass_on(struct guard *g, int sig, bool by_kernel)
+{
+	if (sig == SIGCHLD)
+		return;
+	if (child_is_ending(sig)) {
+		g->told_to_end = true;
+		if (!by_kernel)
+			send(g, sig, false);
+	} else if (sig == SIGTSTP) {
+		if (!by_kernel)
+			send(g, sig, false);
+		stop_ourselves(g);
+	} else if (sig == SIGCONT) {
+		g->cont = !by_kernel;
+	} else if (!by_kernel && g->command != 0) {
+		(void)kill(g->command, sig);
+	}
+}
+
+/* Is there a reason to stay? */
+static bool
+goes_on(struct guard *g)
+{
+	int64_t now = now_ns(g);
+
+	if (g->ending) {
+		if (g->no_children || (g->command == 0 &&
+		    tree_signal(0, 0) == 0))
+			return false;
+		if (now < g->kill_at_ns + GIVE_UP_NS)
+			return true;
+		say("some processes of the command could not be ended");
+		return false;
+	}
+	if (g->command != 0)
+		return true;
+	if (!g->told_to_end || g->no_children ||
+	    tree_signal(0, getpgrp()) <= 0)
+		return false;
+	if (now < g->linger_until_ns)
+		return true;
+	say("the command has ended, but not all that it started; releasing "
+	    "'%s'", g->r->name);
+	return false;
+}
+
+static int64_t
+next_ns(const struct guard *g)
+{
+	int64_t at = INT64_MAX;
+
+	if (!g->lost) {
+		at = g->pace.renew_at_ns;
+		if (!g->ending && !g->r->warn_only &&
+		    pace_term_at_ns(&g->pace) < at)
+			at = pace_term_at_ns(&g->pace);
+	}
+	if (g->ending && g->kill_at_ns < at)
+		at = g->kill_at_ns;
+	if ((g->ending && now_ns(g) >= g->kill_at_ns) || g->command == 0) {
+		if (now_ns(g) + AGAIN_NS < at)
+			at = now_ns(g) + AGAIN_NS;
+	}
+	return at;
+}
+
+static void
+sleep_until(struct guard *g, int64_t at_ns)
+{
+	struct pollfd fd = { .fd = g->sigfd, .events = POLLIN };
+	int64_t left = at_ns == INT64_MAX ? 3600 * NS_PER_S :
+	    at_ns - now_ns(g);
+	struct timespec ts;
+
+	if (left < 0)
+		left = 0;
+	ts.tv_sec = (time_t)(left / NS_PER_S);
+	ts.tv_nsec = (long)(left % NS_PER_S);
+	(void)ppoll(&fd, 1, &ts, NULL);
+}
+
+static void
+loop(struct guard *g)
+{
+	bool by_kernel;
+	int sig;
+
+	for (;;) {
+		reap(g);
+		if (!goes_on(g))
+			return;
+		keep(g);
+		if (g->cont && !g->lost)
+			send(g, SIGCONT, false);
+		g->cont = false;
+		sleep_until(g, next_ns(g));
+		while ((sig = child_next_signal(g->sigfd, &by_kernel)) != 0)
+			pass_on(g, sig, by_kernel);
+	}
+}
+
+static int
+command_status(int status)
+{
+	if (WIFSIGNALED(status))
+		return EX_SIGNAL + WTERMSIG(status);
+	return WEXITSTATUS(status);
+}
+
+/* Give the lease back, and find out whether it covered the command. */
+static int
+finish(struct guard *g)
+{
+	int e = lh_release(g->r->lh, &g->r->lease);
+
+	if (g->lost || g->ending)
+		return g->r->lost_code;
+	if (e == -ESTALE) {
+		say("the lease on '%s' was lost before the command ended",
+		    g->r->name);
+		return g->r->lost_code;
+	}
+	if (e != 0)
+		(void)say_error(e, lh_error_detail(), "cannot release '%s'",
+		    g->r->name);
+	else if (g->r->verbose)
+		say("released '%s'", g->r->name);
+	return command_status(g->status);
+}
+
+int
+guard_command(struct run *r, int sigfd, pid_t command, int loss_fd)
+{
+	struct guard g = {
+		.r = r,
+		.sigfd = sigfd,
+		.command = command,
+		.loss_fd = loss_fd,
+		.pace.ttl_ns = r->ttl_ms * NS_PER_MS,
+	};
+
+	pace_renewed(&g.pace, r->lease.acquired_ns, r->lease.expires_ns);
+	loop(&g);
+	return finish(&g);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the grant to the command: what must be ready before it starts, and the
+ * last moment at which it need not start.
+ *
+ * The order matters.  First every signal that concerns a holder goes to the
+ * descriptor, so that none is lost from here on.  Then whatever can fail is
+ * done: pipes, descriptors, the environment.  Then the lease is verified, by
+ * the precise clock: a command never starts under a lease that has already
+ * gone.
+ * Then the signals that came since are looked at: the command has not seen
+ * them, whoever sent them, so one that asks to end means "do not start".
+ *
+ * Whatever goes wrong here gives the lease back at once, and nothing has run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "run.h"
+
+struct launch {
+	int keep_fds[2];	/* what the command gets: loss pipe, liveness */
+	int n_keep;
+	int loss_fd;		/* the pipe's writing end */
+};
+
+static int
+prepare(struct run *r, struct launch *l)
+{
+	int ends[2], fd, e;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -errno;
+	l->keep_fds[l->n_keep++] = ends[0];
+	l->loss_fd = ends[1];
+	fd = child_liveness_fd(r);
+	if (fd < 0)
+		return fd;
+	l->keep_fds[l->n_keep++] = fd;
+	e = child_environment(r, l->keep_fds[0]);
+	if (e != 0)
+		return e;
+	tree_begin();
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+		return -errno;
+	return lh_verify(r->lh, &r->lease);
+}
+
+/* The signal that says "do not start", or 0. */
+static int
+called_off(int sigfd)
+{
+	bool by_kernel;
+	int sig, end = 0;
+
+	while ((sig = child_next_signal(sigfd, &by_kernel)) != 0)
+		if (child_is_ending(sig) && end == 0)
+			end = sig;
+	return end;
+}
+
+static int
+not_started(struct run *r, int error)
+{
+	(void)lh_release(r->lh, &r->lease);
+	if (error == -ESTALE) {
+		say("the lease on '%s' was lost before the command started",
+		    r->name);
+		return r->lost_code;
+	}
+	say("cannot start the command: %s", strerror(-error));
+	return EX_SYSTEM;
+}
+
+int
+launch_run(struct run *r, int sigfd)
+{
+	struct launch l = { .loss_fd = -1 };
+	int e, sig;
+	pid_t pid;
+
+	e = child_take_all_signals(sigfd);
+	if (e >= 0)
+		e = prepare(r, &l);
+	if (e != 0)
+		return not_started(r, e);
+	sig = called_off(sigfd);
+	if (sig != 0) {
+		(void)lh_release(r->lh, &r->lease);
+		say("not started: %s", strsignal(sig));
+		return EX_SIGNAL + sig;
+	}
+	pid = child_start(r, l.keep_fds, l.n_keep);
+	if (pid < 0)
+		return not_started(r, pid);
+	while (l.n_keep > 0)
+		(void)close(l.keep_fds[--l.n_keep]);
+	return guard_command(r, sigfd, pid, l.loss_fd);
+}

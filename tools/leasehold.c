@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leasehold: the library as a command.
+ *
+ * This file answers one question: which verb is meant.  It also holds what all
+ * verbs do alike: attaching to the table that the options name, and turning
+ * error codes into exit statuses.
+ *
+ * The verbs of later versions are known by name, so that somebody who follows
+ * newer documentation reads "not in this version" and not "unknown".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tool.h"
+
+static const struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *what;
+} verbs[] = {
+	{ "run", verb_run, "hold a key while a command runs" },
+	{ "list", verb_list, "who holds what" },
+	{ "status", verb_status, "one key: its holder and who waits" },
+	{ "version", verb_version, "which version this is" },
+};
+
+static const char *const later[] = {
+	"acquire", "renew", "release", "verify", "watch", "explain", "break",
+	"ask", "destroy", "value", "convert", "sem", "gate", "session", "stats",
+	"log", "top", "dump", "fsck", "init", "rm",
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static void
+usage(FILE *to)
+{
+	size_t i;
+
+	fputs("usage: leasehold VERB [OPTION...] [ARGUMENT...]\n\n"
+	    "Named locks with leases and fencing tokens for the processes of "
+	    "this machine.\n\nverbs:\n", to);
+	for (i = 0; i < COUNT(verbs); i++)
+		fprintf(to, "  %-9s%s\n", verbs[i].name, verbs[i].what);
+	fputs("\n'leasehold VERB --help' tells a verb's options; "
+	    "man leasehold tells everything.\n", to);
+}
+
+/*
+ * Messages and a child's output go to 0, 1, 2.  If our caller closed one of
+ * them, the next file opened would get its number, and a message would be
+ * written into a table or a pipe.
+ */
+static int
+have_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
+	return 0;
+}
+
+int
+tool_open(struct lh **lh, const struct table_opts *opts, uint32_t flags,
+    const char *application)
+{
+	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
+
+	o.flags = flags | (opts->system ? LH_SYSTEM : 0);
+	o.application = application;
+	return lh_open(lh, opts->name, &o);
+}
+
+const char *
+table_name(const struct table_opts *opts)
+{
+	const char *name = opts->name;
+
+	if (name == NULL)
+		name = getenv("LEASEHOLD_TABLE");
+	return name == NULL || *name == '\0' ? "default" : name;
+}
+
+int
+tool_exit_code(int error)
+{
+	switch (abs(error)) {
+	case 0:
+		return EX_YES;
+	case EAGAIN:
+	case ETIMEDOUT:
+	case EDEADLK:
+		return EX_BUSY;
+	case EINVAL:		/* the table's name: keys and times we check */
+	case ENAMETOOLONG:
+	case EOPNOTSUPP:	/* a scope that this table cannot give */
+		return EX_BAD_USAGE;
+	case EPROTO:
+	case EUCLEAN:
+	case EXDEV:
+		return EX_DAMAGED;
+	case EHOSTUNREACH:
+	case ESTALE:		/* the table was removed under us */
+		return EX_AWAY;
+	case ENOENT:		/* asked to create it, it could not */
+	case ENOSPC:
+	case EROFS:
+		return EX_CANNOT_CREATE;
+	case EACCES:
+	case EPERM:
+		return EX_DENIED;
+	default:
+		return EX_SYSTEM;
+	}
+}
+
+int
+tool_flush(int status)
+{
+	int bad = ferror(stdout);
+
+	if (fflush(stdout) != 0 || bad) {
+		say("cannot write the answer to standard output");
+		return EX_SYSTEM;
+	}
+	return status;
+}
+
+static int
+unknown(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(later); i++)
+		if (strcmp(name, later[i]) == 0)
+			return say_usage("'%s' is not in this version: it has "
+			    "run, list, status and version", name);
+	if (name[0] == '-')
+		return say_usage("the verb comes first, options after it: "
+		    "leasehold run|list|status|version, not '%s'", name);
+	return say_usage("there is no verb '%s': it is one of run, list, "
+	    "status, version", name);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	size_t i;
+	int e;
+
+	(void)setlocale(LC_CTYPE, "");	/* which bytes are letters */
+	e = have_standard_files();
+	if (e != 0) {
+		say("cannot open /dev/null: %s", strerror(-e));
+		return EX_SYSTEM;
+	}
+	if (name == NULL) {
+		usage(stderr);
+		return EX_BAD_USAGE;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 ||
+	    strcmp(name, "-h") == 0) {
+		usage(stdout);
+		return tool_flush(EX_YES);
+	}
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+		name = "version";
+	for (i = 0; i < COUNT(verbs); i++) {
+		if (strcmp(name, verbs[i].name) == 0) {
+			optind = 0;
+			return verbs[i].run(argc - 1, argv + 1);
+		}
+	}
+	return unknown(name);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* When to renew and when to give up: see pace.h. */
+#include "pace.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+static int64_t
+at_most(int64_t ns, int64_t most_ns)
+{
+	return ns < most_ns ? ns : most_ns;
+}
+
+void
+pace_renewed(struct pace *p, int64_t now_ns, int64_t expires_ns)
+{
+	p->expires_ns = expires_ns;
+	p->renew_at_ns = now_ns + p->ttl_ns / 3;
+	p->failures = 0;
+}
+
+void
+pace_failed(struct pace *p, int64_t now_ns)
+{
+	p->renew_at_ns = now_ns + at_most(p->ttl_ns / 20, NS_PER_S);
+	p->failures++;
+}
+
+int64_t
+pace_term_at_ns(const struct pace *p)
+{
+	return p->expires_ns - at_most(p->ttl_ns / 4, 5 * NS_PER_S);
+}
+
+int64_t
+pace_kill_at_ns(const struct pace *p, int64_t term_ns, int lost)
+{
+	int64_t grace_ns = at_most(p->ttl_ns / 10, NS_PER_S);
+
+	return lost ? term_ns + grace_ns : p->expires_ns - grace_ns;
+}

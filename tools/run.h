@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold run`, in the order in which it happens: run.c reads the options,
+ * held.c refuses to wait for ourselves, wait.c gets the lease, launch.c starts
+ * the command in the world that child.c makes for it, guard.c renews the lease
+ * and ends the command with it.
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include <signal.h>
+#include <sys/types.h>
+#include "tool.h"
+
+struct run {
+	/* What was asked for. */
+	struct table_opts table;
+	const char *key;
+	char **argv;		/* the command, after a shell was put before */
+	const char *title;	/* how others see us: the command's name */
+	int64_t wait_ms;	/* 0: try; LH_WAIT_FOREVER */
+	int64_t ttl_ms;
+	uint32_t priority;
+	uint32_t scope;
+	int busy_code;
+	int lost_code;
+	bool warn_only;		/* --on-loss warn */
+	bool no_fork;
+	bool verbose;
+
+	/* What there is. */
+	struct lh *lh;
+	struct lh_lease lease;
+	char name[NAME_MAX_TEXT];	/* the key, printable */
+	sigset_t old_mask;	/* the command gets it back */
+	struct sigaction old_chld;	/* and this */
+};
+
+/*
+ * child.c: signals.  Blocks those that we take from a descriptor, and makes it;
+ * a signal that our caller ignores stays ignored (nohup; background jobs of
+ * scripts).  The descriptor, or -errno.
+ */
+int child_take_signals(struct run *r);
+
+/* From now on the signals that concern a holder, too.  The descriptor. */
+int child_take_all_signals(int fd);
+
+/* Next signal of the descriptor; 0 when there is none.  *by_kernel: it came
+ * from the terminal, so that the command has got it as well. */
+int child_next_signal(int fd, bool *by_kernel);
+
+/* Is it one that asks a process to end? */
+bool child_is_ending(int sig);
+
+/*
+ * Put into our environment what the command is to find in its own.
+ * loss_fd -1: there is none.  0; -ENOMEM.
+ */
+int child_environment(struct run *r, int loss_fd);
+
+/*
+ * A descriptor that keeps this session alive in whoever inherits it, out of
+ * the way of scripts' own numbers; closed in `exec`ed programs unless kept.
+ * Or -errno.
+ */
+int child_liveness_fd(struct run *r);
+
+/* Become the command (-F, and the child): an exit status if that failed. */
+int child_exec(struct run *r, const int *keep_fds, int n_keep);
+
+/* Fork the command.  Its pid, or -errno. */
+pid_t child_start(struct run *r, const int *keep_fds, int n_keep);
+
+/* held.c: is it an ancestor of ours that holds the key (LEASEHOLD_HELD)? */
+bool held_by_ancestor(struct run *r);
+/* held.c: LEASEHOLD_HELD with our lease added; allocated, or NULL. */
+char *held_with_ours(struct run *r);
+
+/*
+ * wait.c: get the lease.  True: r->lease is ours.  False: it has been said why,
+ * and *status is what to exit with, which can be 0 (-E 0).  sigfd from
+ * child_take_signals().
+ */
+bool wait_acquire(struct run *r, int sigfd, int *status);
+
+/* launch.c: start the command under the lease, and see it through; the exit
+ * status. */
+int launch_run(struct run *r, int sigfd);
+
+/*
+ * guard.c: keep the lease while the command runs, give it back; the exit
+ * status.  loss_fd: to be closed when the lease is lost.
+ */
+int guard_command(struct run *r, int sigfd, pid_t command, int loss_fd);
+
+/* tree.c: before the command starts: children that we have are not its. */
+void tree_begin(void);
+
+/*
+ * tree.c: our descendants, including those whose parents are gone (we are their
+ * reaper).  Send sig to each; `group` not 0: only to those in that process
+ * group; sig 0: only count.  Number of processes that were there, or -errno.
+ */
+int tree_signal(int sig, pid_t group);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Words for people, on standard error.
+ *
+ * A message is one line and one write(2), so that lines of several processes
+ * do not mix.  Control bytes in it (a key or a program's name can hold any) are
+ * shown as \xNN: what somebody else called his key does not move our reader's
+ * cursor.
+ *
+ * Progress is a line that the next one replaces; it exists only on a terminal
+ * that can do that.  Colours likewise, and not where NO_COLOR is set.
+ *
+ * Blocking.  A terminal stopped with ^S or a full pipe would stop whoever
+ * writes to it, and `run` must neither stop renewing because nobody reads what
+ * it says, nor be deaf to the signal that ends its wait.  After
+ * say_never_block() a message that finds no room is dropped; up to PIPE_BUF
+ * bytes are written whole once poll(2) has seen room.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tool.h"
+
+#define LINE_LEN 2048		/* <= PIPE_BUF */
+
+static bool never_block;
+static bool progress_shown;
+
+static bool
+can_draw(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && term != NULL && strcmp(term, "dumb") != 0 &&
+	    *term != '\0';
+}
+
+static bool
+can_colour(int fd)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return (no == NULL || *no == '\0') && can_draw(fd);
+}
+
+const char *
+say_bold(int fd)
+{
+	return can_colour(fd) ? "\033[1m" : "";
+}
+
+const char *
+say_plain(int fd)
+{
+	return can_colour(fd) ? "\033[0m" : "";
+}
+
+bool
+say_has_terminal(void)
+{
+	return can_draw(STDERR_FILENO);
+}
+
+void
+say_never_block(void)
+{
+	never_block = true;
+}
+
+static void
+put(const char *line, size_t len)
+{
+	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+	size_t done = 0;
+	ssize_t w;
+
+	while (done < len) {
+		if (never_block && poll(&room, 1, 0) != 1)
+			return;
+		w = write(STDERR_FILENO, line + done, len - done);
+		if (w < 0 && errno != EINTR)
+			return;
+		if (w > 0)
+			done += (size_t)w;
+	}
+}
+
+/* Append the message, made printable, leaving room for what ends the line. */
+static size_t
+append(char *line, size_t len, const char *fmt, va_list ap)
+{
+	char text[LINE_LEN], *p;
+
+	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
+		return len;
+	for (p = text; *p != '\0'; p++)
+		if (*p == '\n' || *p == '\t')
+			*p = ' ';
+	return len + text_clean(line + len, LINE_LEN - 16 - len, text,
+	    sizeof(text), false);
+}
+
+static void
+vsay(const char *fmt, va_list ap)
+{
+	char line[LINE_LEN];
+	int n;
+	size_t len;
+
+	n = snprintf(line, sizeof(line), "%s%sleasehold:%s ",
+	    progress_shown ? "\r\033[K" : "", say_bold(STDERR_FILENO),
+	    say_plain(STDERR_FILENO));
+	progress_shown = false;
+	len = append(line, (size_t)n, fmt, ap);
+	line[len++] = '\n';
+	put(line, len);
+}
+
+void
+say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsay(fmt, ap);
+	va_end(ap);
+}
+
+int
+say_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsay(fmt, ap);
+	va_end(ap);
+	return EX_BAD_USAGE;
+}
+
+int
+say_error(int error, const char *detail, const char *fmt, ...)
+{
+	char head[LINE_LEN / 2];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(head, sizeof(head), fmt, ap);
+	va_end(ap);
+	if (detail != NULL && *detail != '\0')
+		say("%s: %s", head, detail);
+	else
+		say("%s: %s", head, lh_strerror(error));
+	return tool_exit_code(error);
+}
+
+void
+say_progress(const char *fmt, ...)
+{
+	static const char back[] = "\r\033[K";
+	char line[LINE_LEN];
+	size_t len = sizeof(back) - 1;
+	va_list ap;
+
+	if (!say_has_terminal())
+		return;
+	memcpy(line, back, len);
+	va_start(ap, fmt);
+	len = append(line, len, fmt, ap);
+	va_end(ap);
+	progress_shown = true;
+	put(line, len);
+}

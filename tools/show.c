@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A key as JSON: the one shape that `list` (an array of them) and `status`
+ * (one) print.
+ *
+ *	{ "table": "default", "key": "nightly", "state": "held",
+ *	  "mode": "exclusive", "token": "42",
+ *	  "holders": [ { "lease_id": "...", "pid": 4711, "tid": 4711, "uid": 0,
+ *	    "application": "backup", "mode": "exclusive",
+ *	    "since_ms": "1790000000000", "expires_ms": "1790000030000" } ],
+ *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
+ *
+ * What is 64 bits wide is a decimal string, since many readers of JSON keep
+ * numbers in a double and would round a token.  Times are milliseconds since
+ * 1970.  A free key has no mode; an unknown one ("state": "unknown") neither
+ * token, holders nor waiters.
+ *
+ * JSON text is UTF-8 and keys are bytes: of a key (or application) that is not
+ * UTF-8, "key" holds the form with \xNN that people see, and "key_hex" the
+ * bytes.  No key_hex: "key" is the key itself.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "show.h"
+
+int
+show_json(json_t *value, int status)
+{
+	if (value == NULL) {
+		say("out of memory");
+		return EX_SYSTEM;
+	}
+	if (json_dumpf(value, stdout, JSON_INDENT(2)) != 0 ||
+	    putchar('\n') == EOF)
+		status = tool_flush(EX_SYSTEM);
+	json_decref(value);
+	return tool_flush(status);
+}
+
+const char *
+show_mode(uint32_t mode)
+{
+	return mode == LH_SHARED ? "shared" : "exclusive";
+}
+
+const char *
+show_party(char buf[PARTY_MAX], const struct lh_party *party)
+{
+	size_t n;
+
+	n = text_clean(buf, PARTY_MAX - 16, party->application,
+	    LH_APPLICATION_MAX, true);
+	(void)snprintf(buf + n, PARTY_MAX - n, "[%" PRIu32 "]", party->pid);
+	return buf;
+}
+
+/* Every setter below takes the new reference, also when it fails. */
+
+static int
+set_u64(json_t *to, const char *name, uint64_t n)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64, n);
+	return json_object_set_new(to, name, json_string(text));
+}
+
+static int
+set_ms(struct lh *lh, json_t *to, const char *name, int64_t clock_ns)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%" PRId64,
+	    lh_epoch_ms(lh, clock_ns));
+	return json_object_set_new(to, name, json_string(text));
+}
+
+static int
+set_bytes(json_t *to, const char *name, const char *bytes)
+{
+	char text[NAME_MAX_TEXT], hex[2 * KEY_MAX + 1], hex_name[32];
+	json_t *value = json_string(bytes);
+	size_t i, n = strnlen(bytes, KEY_MAX);
+
+	if (value != NULL)
+		return json_object_set_new(to, name, value);
+	for (i = 0; i < n; i++)
+		(void)sprintf(hex + 2 * i, "%02x", (unsigned char)bytes[i]);
+	hex[2 * n] = '\0';
+	(void)snprintf(hex_name, sizeof(hex_name), "%s_hex", name);
+	if (json_object_set_new(to, hex_name, json_string(hex)) != 0)
+		return -1;
+	/* What the locale calls printable need not be UTF-8. */
+	value = json_string(text_name(text, bytes));
+	if (value == NULL)
+		value = json_string(hex);
+	return json_object_set_new(to, name, value);
+}
+
+static json_t *
+party_json(struct lh *lh, const struct lh_party *p)
+{
+	char id[LEASE_ID_MAX];
+	json_t *o;
+	int bad;
+
+	o = json_pack("{s:s, s:I, s:I, s:I, s:s}",
+	    "lease_id", text_lease_id(id, p->id),
+	    "pid", (json_int_t)p->pid, "tid", (json_int_t)p->tid,
+	    "uid", (json_int_t)p->uid, "mode", show_mode(p->mode));
+	if (o == NULL)
+		return NULL;
+	bad = set_bytes(o, "application", p->application);
+	bad |= set_ms(lh, o, "since_ms", p->since_ns);
+	if (p->rank == 0) {
+		bad |= set_ms(lh, o, "expires_ms", p->expires_ns);
+	} else {
+		bad |= json_object_set_new(o, "rank", json_integer(p->rank));
+		bad |= json_object_set_new(o, "priority",
+		    json_integer(p->priority));
+	}
+	if (bad != 0) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+static json_t *
+parties_json(struct lh *lh, const struct lh_party *p, uint32_t n)
+{
+	json_t *all = json_array();
+	uint32_t i;
+
+	for (i = 0; all != NULL && i < n; i++) {
+		if (json_array_append_new(all, party_json(lh, &p[i])) != 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+json_t *
+show_key(struct lh *lh, const char *table, const char *key,
+    const struct lh_key_info *info)
+{
+	const char *state = "unknown";
+	json_t *o = json_object();
+	int bad;
+
+	if (o == NULL)
+		return NULL;
+	if (info != NULL)
+		state = info->n_holders > 0 ? "held" : "free";
+	bad = json_object_set_new(o, "table", json_string(table));
+	bad |= set_bytes(o, "key", key);
+	bad |= json_object_set_new(o, "state", json_string(state));
+	if (info != NULL) {
+		if (info->n_holders > 0)
+			bad |= json_object_set_new(o, "mode",
+			    json_string(show_mode(info->mode)));
+		bad |= set_u64(o, "token", info->token);
+		bad |= json_object_set_new(o, "holders",
+		    parties_json(lh, info->holders, info->n_holders));
+		bad |= json_object_set_new(o, "waiters",
+		    parties_json(lh, info->waiters, info->n_waiters));
+	}
+	if (bad != 0) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}

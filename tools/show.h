@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* A key and those around it, for programs and for people.  See show.c. */
+#ifndef SHOW_H
+#define SHOW_H
+
+#include <jansson.h>
+#include "tool.h"
+
+/* Print, drop the reference; status, or what went wrong with printing. */
+int show_json(json_t *value, int status);
+
+/* info NULL: a key that the table does not know. */
+json_t *show_key(struct lh *lh, const char *table, const char *key,
+    const struct lh_key_info *info);
+
+/* "backup[4711]", or "-" where nobody is. */
+#define PARTY_MAX (4 * LH_APPLICATION_MAX + 32)
+const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
+
+const char *show_mode(uint32_t mode);
+
+#endif

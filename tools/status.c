@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold status KEY`: is it held, by whom, until when, and who comes next?
+ *
+ * The exit status is the answer for scripts: 0 held, 1 not (free, unknown, or
+ * no such table: in all of them nobody holds it).  Nothing is created by
+ * asking.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "show.h"
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold status [OPTION...] KEY\n"
+"\n"
+"Tells who holds KEY and who waits for it.  Exit status 0: held; 1: not held.\n"
+"\n"
+"      --json        print JSON\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+struct status {
+	struct lh *lh;
+	const char *table;
+	const char *key;
+	bool json;
+	int result;
+};
+
+static void
+point(struct lh *lh, const char *label, int64_t at_ns, int64_t span_ns,
+    const char *before, const char *after)
+{
+	time_t s = (time_t)(lh_epoch_ms(lh, at_ns) / 1000);
+	char when[64] = "?", span[SPAN_MAX];
+	struct tm tm;
+
+	if (localtime_r(&s, &tm) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	printf("%-9s%s (%s%s%s)\n", label, when, before,
+	    text_span(span, span_ns), after);
+}
+
+static void
+holder(struct status *q, const struct lh_party *p)
+{
+	int64_t now = lh_clock_ns(q->lh);
+	char id[LEASE_ID_MAX], name[PARTY_MAX];
+
+	printf("%-9s%s, uid %" PRIu32 "\n", "holder", show_party(name, p),
+	    p->uid);
+	printf("%-9s%s\n", "lease", text_lease_id(id, p->id));
+	point(q->lh, "since", p->since_ns, now - p->since_ns, "", " ago");
+	point(q->lh, "expires", p->expires_ns, p->expires_ns - now, "in ", "");
+}
+
+static void
+waiter(struct status *q, const struct lh_party *p)
+{
+	int64_t now = lh_clock_ns(q->lh);
+	char name[PARTY_MAX], span[SPAN_MAX];
+
+	printf("%6" PRIu32 "   %s, uid %" PRIu32 ", priority %" PRIu32
+	    ", waiting for %s\n", p->rank, show_party(name, p), p->uid,
+	    p->priority, text_span(span, now - p->since_ns));
+}
+
+static int
+tell(const struct lh_key_info *info, void *arg)
+{
+	char name[NAME_MAX_TEXT];
+	struct status *q = arg;
+	uint32_t i;
+
+	q->result = info->n_holders > 0 ? EX_YES : EX_NO;
+	if (q->json) {
+		q->result = show_json(show_key(q->lh, q->table, q->key, info),
+		    q->result);
+		return 0;
+	}
+	printf("%-9s%s\n", "key", text_name(name, info->key));
+	printf("%-9s%s\n", "table", q->table);
+	printf("%-9s%s%s%s\n", "state", say_bold(1),
+	    info->n_holders > 0 ? "held" : "free", say_plain(1));
+	if (info->n_holders > 0)
+		printf("%-9s%s\n", "mode", show_mode(info->mode));
+	printf("%-9s%" PRIu64 "%s\n", "token", info->token,
+	    info->n_holders > 0 || info->token == 0 ? "" : " (the last)");
+	for (i = 0; i < info->n_holders; i++)
+		holder(q, &info->holders[i]);
+	printf("%-9s%" PRIu32 "\n", "waiters", info->n_waiters);
+	for (i = 0; i < info->n_waiters; i++)
+		waiter(q, &info->waiters[i]);
+	return 0;
+}
+
+/* Neither held nor known: said in the form that was asked for. */
+static int
+not_there(struct status *q, const char *why)
+{
+	char name[NAME_MAX_TEXT];
+
+	if (q->json)
+		return show_json(show_key(q->lh, q->table, q->key, NULL),
+		    EX_NO);
+	say("nobody holds '%s': %s", text_name(name, q->key), why);
+	return EX_NO;
+}
+
+static int
+ask(const struct table_opts *table, const char *key)
+{
+	struct status q = { .key = key, .json = table->json };
+	char name[NAME_MAX_TEXT];
+	int e;
+
+	e = tool_open(&q.lh, table, LH_NO_CREATE, NULL);
+	if (e == -ENOENT) {
+		q.table = table_name(table);
+		return not_there(&q, "there is no such table");
+	}
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	q.table = lh_table_name(q.lh);
+	e = lh_status(q.lh, key, NULL, tell, &q);
+	if (e == -ENOENT)
+		q.result = not_there(&q, "the table does not know it");
+	else if (e != 0)
+		q.result = say_error(e, lh_error_detail(), "cannot look at "
+		    "'%s'", text_name(name, key));
+	else if (!q.json)
+		q.result = tool_flush(q.result);
+	(void)lh_close(q.lh);
+	return q.result;
+}
+
+int
+verb_status(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct table_opts table = { 0 };
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(help, stdout);
+			return tool_flush(EX_YES);
+		case 'j':
+			table.json = true;
+			break;
+		case 'S':
+			table.system = true;
+			break;
+		case 't':
+			table.name = optarg;
+			break;
+		default:
+			return parse_refused("status", c, argv);
+		}
+	}
+	if (optind >= argc)
+		return say_usage("status: which key? leasehold status KEY");
+	if (optind + 1 < argc)
+		return say_usage("status takes one key: '%s' is one too many",
+		    argv[optind + 1]);
+	if (parse_key(argv[optind]) != 0)
+		return EX_BAD_USAGE;
+	return ask(&table, argv[optind]);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spans of time, names and ids as people read them.
+ *
+ * A name (key or program) may hold any byte but NUL.  It is shown as it is
+ * where the locale calls its characters printable; every other byte, and the
+ * backslash, is shown as \xNN or \\, so that two different names never look
+ * the same and none moves the cursor.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+#include <wctype.h>
+#include "tool.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+const char *
+text_span(char buf[SPAN_MAX], int64_t ns)
+{
+	int64_t s;
+
+	if (ns < 0)
+		ns = 0;
+	if (ns < 10 * NS_PER_S) {
+		/* Tenths, cut: what is left is never shown as more. */
+		(void)snprintf(buf, SPAN_MAX, "%" PRId64 ".%" PRId64 " s",
+		    ns / NS_PER_S, ns % NS_PER_S / (NS_PER_S / 10));
+		return buf;
+	}
+	s = ns / NS_PER_S;
+	if (s < 60)
+		(void)snprintf(buf, SPAN_MAX, "%" PRId64 " s", s);
+	else if (s < 3600)
+		(void)snprintf(buf, SPAN_MAX, "%" PRId64 "m%02" PRId64 "s",
+		    s / 60, s % 60);
+	else if (s < 86400)
+		(void)snprintf(buf, SPAN_MAX, "%" PRId64 "h%02" PRId64 "m",
+		    s / 3600, s % 3600 / 60);
+	else
+		(void)snprintf(buf, SPAN_MAX, "%" PRId64 "d%02" PRId64 "h",
+		    s / 86400, s % 86400 / 3600);
+	return buf;
+}
+
+size_t
+text_clean(char *out, size_t room, const char *src, size_t len, bool name)
+{
+	const char *p = src, *end = src + strnlen(src, len);
+	size_t at = 0, n;
+	mbstate_t state;
+	wchar_t wide;
+
+	memset(&state, 0, sizeof(state));
+	while (p < end && at + 5 < room) {	/* the longest piece and a 0 */
+		n = mbrtowc(&wide, p, (size_t)(end - p), &state);
+		if (n == (size_t)-1 || n == (size_t)-2 || n == 0 || n > 4 ||
+		    !iswprint((wint_t)wide)) {
+			memset(&state, 0, sizeof(state));
+			at += (size_t)sprintf(out + at, "\\x%02x",
+			    (unsigned char)*p++);
+			continue;
+		}
+		if (name && wide == L'\\')
+			out[at++] = '\\';
+		memcpy(out + at, p, n);
+		at += n;
+		p += n;
+	}
+	out[at] = '\0';
+	return at;
+}
+
+const char *
+text_name(char buf[NAME_MAX_TEXT], const char *name)
+{
+	(void)text_clean(buf, NAME_MAX_TEXT, name, KEY_MAX, true);
+	return buf;
+}
+
+int
+text_columns(const char *text)
+{
+	wchar_t wide[NAME_MAX_TEXT];
+	size_t n = mbstowcs(wide, text, NAME_MAX_TEXT);
+	int columns;
+
+	if (n == (size_t)-1)
+		return (int)strlen(text);
+	columns = wcswidth(wide, n);
+	return columns < 0 ? (int)n : columns;
+}
+
+const char *
+text_lease_id(char buf[LEASE_ID_MAX], const uint64_t id[2])
+{
+	(void)snprintf(buf, LEASE_ID_MAX, "%016" PRIx64 "%016" PRIx64, id[0],
+	    id[1]);
+	return buf;
+}

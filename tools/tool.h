@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the `leasehold` command share: exit codes, the options
+ * that every verb has, and one line for each helper file.
+ *
+ *	leasehold.c  which verb		run.c	  `run`: its options
+ *	list.c, status.c, version.c	held.c	  nesting
+ *		     the other verbs	wait.c	  the way to a lease
+ *	parse.c	     words to numbers	launch.c  from there to the command
+ *	say.c	     words for people	child.c	  the command's world
+ *	text.c	     spans and names	guard.c	  while it runs
+ *	show.c	     a key as JSON	pace.c	  when to renew, when to end
+ *					tree.c	  its descendants
+ */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <leasehold.h>
+
+#ifndef LEASEHOLD_VERSION
+#define LEASEHOLD_VERSION "0.1.0"
+#endif
+
+/* Exit statuses; from 64 on they are those of sysexits.h where it has one. */
+enum {
+	EX_YES = 0,
+	EX_NO = 1,		/* a question answered "no" */
+	EX_BAD_USAGE = 64,
+	EX_DAMAGED = 65,	/* or another version's, or another clock's */
+	EX_AWAY = 69,
+	EX_INTERNAL = 70,
+	EX_SYSTEM = 71,
+	EX_CANNOT_CREATE = 73,
+	EX_BUSY = 75,		/* or timed out; the default of run -E */
+	EX_LOST = 76,		/* the default of run --lost-exit-code */
+	EX_DENIED = 77,
+	EX_CANNOT_RUN = 126,
+	EX_NOT_FOUND = 127,
+	EX_SIGNAL = 128,	/* plus the signal's number */
+};
+
+#define KEY_MAX 255
+
+/* What every verb takes. */
+struct table_opts {
+	const char *name;	/* NULL: $LEASEHOLD_TABLE, or "default" */
+	bool system;
+	bool json;
+};
+
+/*
+ * Verbs.  argv[0] is the verb; the result is the exit status.  optind is 0, so
+ * that getopt_long() starts afresh.
+ */
+int verb_run(int argc, char **argv);
+int verb_list(int argc, char **argv);
+int verb_status(int argc, char **argv);
+int verb_version(int argc, char **argv);
+
+/*
+ * Attach.  flags and application as in lh_open_opts.  0, or the error code of
+ * lh_open(); nothing has been said about it yet.
+ */
+int tool_open(struct lh **lh, const struct table_opts *opts, uint32_t flags,
+    const char *application);
+
+/* The name that these options mean, for a table that could not be opened. */
+const char *table_name(const struct table_opts *opts);
+
+/* What an error code of the library is as an exit status. */
+int tool_exit_code(int error);
+
+/* Everything printed has arrived?  status, or EX_SYSTEM after a complaint. */
+int tool_flush(int status);
+
+/* parse.c: 0, or EX_BAD_USAGE after a sentence that names `what`. */
+int parse_span(const char *what, const char *text, int64_t *ms);
+int parse_number(const char *what, const char *text, uint64_t max,
+    uint64_t *n);
+int parse_key(const char *key);
+
+/*
+ * parse.c: say what is wrong with the option that getopt_long() has just
+ * refused (it returned `c`); always EX_BAD_USAGE.
+ */
+int parse_refused(const char *verb, int c, char **argv);
+
+/* say.c: one line to standard error, after "leasehold: ". */
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same; returns EX_BAD_USAGE. */
+int say_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The library's error in words; returns its exit status. */
+int say_error(int error, const char *detail, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A line that the next one replaces; only on a terminal. */
+void say_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool say_has_terminal(void);
+/* From now on rather lose a message than wait for room on standard error. */
+void say_never_block(void);
+/* Colour sequences, or "" where there is no call for them. */
+const char *say_bold(int fd);
+const char *say_plain(int fd);
+
+/* text.c: spans of time, and names with nothing in them that moves a cursor. */
+#define SPAN_MAX 32
+const char *text_span(char buf[SPAN_MAX], int64_t ns);
+/*
+ * At most len bytes of src, made printable; `name` doubles backslashes as well.
+ * Number of bytes written before the 0.
+ */
+size_t text_clean(char *out, size_t room, const char *src, size_t len,
+    bool name);
+#define NAME_MAX_TEXT (4 * KEY_MAX + 6)
+const char *text_name(char buf[NAME_MAX_TEXT], const char *name);
+int text_columns(const char *text);
+#define LEASE_ID_MAX 33
+const char *text_lease_id(char buf[LEASE_ID_MAX], const uint64_t id[2]);
+
+#endif

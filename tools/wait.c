@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way to a lease: try, then wait where a signal can end it.
+ *
+ * The library's waits are not ended by signals, and must not be cut in pieces:
+ * each piece would go to the back of the queue.  So one thread waits inside
+ * lh_acquire() and this one sleeps in poll(2), on "the wait is over" and on
+ * signals; INT, TERM, HUP and QUIT become lh_cancel().  A cancelled waiter
+ * takes itself out of the queue, so it leaves no trace that others would have
+ * to bury.  Other signals keep their usual effect: TSTP stops us, and a stopped
+ * waiter is passed over until it runs again.
+ *
+ * Who meets no resistance pays for none of this: the first try is made here,
+ * without a thread.  It obeys the queue like any newcomer.
+ *
+ * A grant that arrives together with the signal is given back: whoever was told
+ * "interrupted" holds nothing.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "run.h"
+#include "show.h"
+
+#define LOOK_FIRST_MS	50	/* not about short waits, nor too early */
+#define LOOK_EVERY_MS	1000
+
+struct waiter {
+	struct run *r;
+	struct lh_acquire_opts opts;
+	struct lh_cancel cancel;
+	struct lh_lease lease;
+	int done_fd;
+	int result;
+	char detail[700];	/* the library keeps it per thread */
+};
+
+/* What -v says meanwhile. */
+struct view {
+	struct run *r;
+	int64_t began_ns;
+	uint64_t told_token;	/* whose blocking has been told */
+	bool told;
+};
+
+static int
+look(const struct lh_key_info *info, void *arg)
+{
+	char party[PARTY_MAX], held[SPAN_MAX], left[SPAN_MAX], mine[SPAN_MAX];
+	const struct lh_party *p = info->holders;
+	struct view *v = arg;
+	int64_t now = lh_clock_ns(v->r->lh);
+	uint32_t i, rank = 0;
+
+	for (i = 0; i < info->n_waiters; i++)
+		if (info->waiters[i].id[0] == lh_session_id(v->r->lh))
+			rank = info->waiters[i].rank;
+	if (info->n_holders == 0) {
+		say_progress("waiting for '%s': free, others go first",
+		    v->r->name);
+		return 0;
+	}
+	if (say_has_terminal()) {
+		say_progress("waiting for '%s' since %s: held by %s for %s, "
+		    "%s left; %u of %u in line", v->r->name,
+		    text_span(mine, now - v->began_ns),
+		    show_party(party, p), text_span(held, now - p->since_ns),
+		    text_span(left, p->expires_ns - now), rank,
+		    info->n_waiters);
+	} else if (!v->told || v->told_token != info->token) {
+		say("waiting for '%s': held by pid %u (%.*s) for %s, %s left; "
+		    "%u of %u in line", v->r->name, p->pid, LH_APPLICATION_MAX,
+		    p->application, text_span(held, now - p->since_ns),
+		    text_span(left, p->expires_ns - now), rank,
+		    info->n_waiters);
+	}
+	v->told = true;
+	v->told_token = info->token;
+	return 0;
+}
+
+static void *
+wait_in_library(void *arg)
+{
+	struct waiter *w = arg;
+	uint64_t one = 1;
+
+	w->result = lh_acquire(w->r->lh, w->r->key, &w->opts, &w->lease);
+	if (w->result != 0)
+		(void)snprintf(w->detail, sizeof(w->detail), "%s",
+		    lh_error_detail());
+	if (write(w->done_fd, &one, sizeof(one)) != sizeof(one))
+		abort();	/* an eventfd at 0 has room */
+	return NULL;
+}
+
+/* Until the wait is over: 0, or the signal that ended it. */
+static int
+sleep_until_done(struct waiter *w, int sigfd, struct view *v)
+{
+	struct pollfd fds[2] = {
+		{ .fd = w->done_fd, .events = POLLIN },
+		{ .fd = sigfd, .events = POLLIN },
+	};
+	int ended_by = 0, sig, n, look_ms = LOOK_FIRST_MS;
+	bool by_kernel;
+
+	for (;;) {
+		n = poll(fds, 2, w->r->verbose ? look_ms : -1);
+		while ((sig = child_next_signal(sigfd, &by_kernel)) != 0) {
+			if (child_is_ending(sig) && ended_by == 0) {
+				ended_by = sig;
+				(void)lh_cancel(&w->cancel);
+			}
+		}
+		if (n > 0 && fds[0].revents != 0)
+			return ended_by;
+		if (n == 0) {
+			look_ms = LOOK_EVERY_MS;
+			(void)lh_status(w->r->lh, w->r->key, NULL, look, v);
+		}
+	}
+}
+
+static int
+queue_up(struct run *r, struct waiter *w, int sigfd)
+{
+	struct view v = { .r = r, .began_ns = lh_clock_ns(r->lh) };
+	pthread_t thread;
+	int e, sig;
+
+	w->done_fd = eventfd(0, EFD_CLOEXEC);
+	if (w->done_fd < 0) {
+		say("cannot wait: %s", strerror(errno));
+		return EX_SYSTEM;
+	}
+	e = pthread_create(&thread, NULL, wait_in_library, w);
+	if (e != 0) {
+		say("cannot wait: %s", strerror(e));
+		(void)close(w->done_fd);
+		return EX_SYSTEM;
+	}
+	sig = sleep_until_done(w, sigfd, &v);
+	(void)pthread_join(thread, NULL);
+	(void)close(w->done_fd);
+	if (sig != 0) {
+		if (w->result == 0)
+			(void)lh_release(r->lh, &w->lease);
+		say("gave up waiting for '%s': %s", r->name, strsignal(sig));
+		return EX_SIGNAL + sig;
+	}
+	return 0;
+}
+
+static int
+refused(struct run *r, const struct waiter *w)
+{
+	int code = tool_exit_code(w->result);
+
+	if (code == EX_BUSY && w->detail[0] != '\0') {
+		say("%s", w->detail);	/* names the key and its holder */
+		return r->busy_code;
+	}
+	(void)say_error(w->result, w->detail, "cannot acquire '%s'", r->name);
+	return code == EX_BUSY ? r->busy_code : code;
+}
+
+static void
+tell_grant(struct run *r, int64_t waited_ns)
+{
+	char span[SPAN_MAX];
+	const char *note = "";
+
+	if (r->lease.notes & LH_NOTE_PREVIOUS_BROKEN)
+		note = "; the lease before was broken by an operator";
+	else if (r->lease.notes & LH_NOTE_PREVIOUS_DIED)
+		note = "; the holder before us died with it";
+	else if (r->lease.notes & LH_NOTE_PREVIOUS_EXPIRED)
+		note = "; the holder before us let it expire";
+	say("holding '%s' with token %llu after %s%s", r->name,
+	    (unsigned long long)r->lease.token, text_span(span, waited_ns),
+	    note);
+}
+
+bool
+wait_acquire(struct run *r, int sigfd, int *status)
+{
+	struct waiter w = {
+		.r = r,
+		.opts = LH_ACQUIRE_OPTS_INIT,
+		.cancel = LH_CANCEL_INIT,
+	};
+	int64_t began = lh_clock_ns(r->lh);
+
+	w.opts.scope = r->scope;
+	w.opts.priority = r->priority;
+	w.opts.ttl_ms = r->ttl_ms;
+	w.opts.max_wait_ms = 0;
+	w.result = lh_acquire(r->lh, r->key, &w.opts, &w.lease);
+	if (w.result != 0)
+		(void)snprintf(w.detail, sizeof(w.detail), "%s",
+		    lh_error_detail());
+	if (w.result == -EAGAIN && r->wait_ms > 0) {
+		w.opts.max_wait_ms = r->wait_ms;
+		w.opts.cancel = &w.cancel;
+		*status = queue_up(r, &w, sigfd);
+		if (*status != 0)
+			return false;
+	}
+	if (w.result != 0) {
+		*status = refused(r, &w);
+		return false;
+	}
+	r->lease = w.lease;
+	if (r->verbose)
+		tell_grant(r, lh_clock_ns(r->lh) - began);
+	return true;
+}
