@@ -25,8 +25,8 @@
  * Guarantee letters G1..G12 are defined in doc/protocol.md.
  *
  * Caveats for operators
- *   fork	The child owns nothing.  Inherited handles and leases are refused
- *		in it (-EPERM); it may lh_open() a table of its own.
+ *   fork	The child owns nothing.  Inherited handles and leases are
+ *		refused in it (-EPERM); it may lh_open() for itself.
  *   exec	Is the death of the session: its leases are freed.
  *   threads	A lease may be used and released by any thread of the
  *		attachment that acquired it.  lh_close() wants the others out.

@@ -69,8 +69,8 @@ int lh_status(struct lh *lh, const char *key, const uint64_t id[2],
 struct lh_stats {
 	size_t size;		/* sizeof(struct lh_stats), set by the caller */
 	uint32_t max_keys, keys;
-	uint32_t max_sessions, sessions;	/* attached now, alive or dead */
-	uint32_t max_leases, leases_reserved;	/* by sessions, in units of 64 */
+	uint32_t max_sessions, sessions;	/* attached, alive or dead */
+	uint32_t max_leases, leases_reserved;	/* by sessions, 64 each */
 	uint32_t order;		/* enum lh_order */
 	uint32_t damaged;	/* 1: damage has been seen */
 	uint64_t bytes;		/* of shared memory */

@@ -31,7 +31,7 @@ extern "C" {
 struct lh;
 
 /* Flags of lh_open(). */
-#define LH_SYSTEM	0x1u	/* the machine's table of that name, not the user's */
+#define LH_SYSTEM	0x1u	/* the machine's table of that name, not mine */
 #define LH_NO_CREATE	0x2u	/* the table (lh_acquire: the key) must exist */
 #define LH_LIVENESS_FD	0x4u	/* lh_liveness_fd() will be wanted */
 
@@ -69,12 +69,12 @@ struct lh_open_opts {
  * name	NULL: $LEASEHOLD_TABLE, or "default".
  * opts	NULL: the defaults above.
  *
- * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT (LH_NO_CREATE),
- * -EACCES, -ENOSPC (shared memory full, or every session slot in use),
- * -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout, wrong size,
- * not a table, not a regular file), -EXDEV (other time namespace), -EUCLEAN.
- * Costs some 50 us; the table's memory is reserved in full at creation, so that
- * a full tmpfs is an error here and never a SIGBUS later.
+ * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT
+ * (LH_NO_CREATE), -EACCES, -ENOSPC (shared memory full, or every session slot
+ * in use), -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout,
+ * wrong size, not a table, not a regular file), -EXDEV (other time namespace),
+ * -EUCLEAN. Costs some 50 us; the table's memory is reserved in full at
+ * creation, so that a full tmpfs is an error here and never a SIGBUS later.
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 
@@ -101,9 +101,10 @@ uint64_t lh_session_id(const struct lh *lh);
  * A new descriptor, inheritable over exec, that keeps this session alive: while
  * any copy of it is open anywhere, the session does not count as dead, so that
  * a lease acquired for a child process outlives the parent's death, to its
- * deadline.  The caller closes it.  The descriptor; -EOPNOTSUPP: not opened with
- * LH_LIVENESS_FD; -EBADF: the application closed it (closefrom); -EMFILE,
- * -ENFILE, -EINVAL, -EPERM.
+ * deadline.  The caller closes it.
+ *
+ * The descriptor; -EOPNOTSUPP: not opened with LH_LIVENESS_FD; -EBADF: the
+ * application closed it (closefrom); -EMFILE, -ENFILE, -EINVAL, -EPERM.
  */
 int lh_liveness_fd(struct lh *lh);
 

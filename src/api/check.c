@@ -215,7 +215,8 @@ bucket_ok(struct check *k, uint32_t i)
 		if (n.len == 0)
 			return wrong(k, "slot %u is linked, but not in use",
 			    idx);
-		if (lhi_slot_find(v, &n, &ref) != 1 || (uint32_t)ref.home != idx)
+		if (lhi_slot_find(v, &n, &ref) != 1 ||
+		    (uint32_t)ref.home != idx)
 			return wrong(k, "key '%.64s' is in the table twice",
 			    key);
 		idx = slink_idx(sh64_load(&s->next));

@@ -25,11 +25,11 @@ lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts)
 		return lhi_fail(-EOPNOTSUPP, "this table has no fence file: "
 		    "only scope ephemeral");
 	if (o->ttl_ms < 1 || o->ttl_ms > LH_TTL_MAX_MS)
-		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to 30 days",
-		    (long long)o->ttl_ms);
+		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
+		    "30 days", (long long)o->ttl_ms);
 	if (o->max_wait_ms < 0 || o->deadline_ns < 0)
-		return lhi_fail(-EINVAL, "a negative time to wait: 0 means try, "
-		    "LH_WAIT_FOREVER for ever");
+		return lhi_fail(-EINVAL, "a negative time to wait: 0 means "
+		    "try, LH_WAIT_FOREVER for ever");
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;

@@ -9,10 +9,10 @@
  * fails, and changes nothing.
  *
  * Release.  Only the winner of the word's swap touches the claim (C2).  In the
- * thread whose magazine has the claim a store suffices, because only that thread
- * could use it again; any other thread swaps it and leaves the rest to the
- * owner.  A crash after the word's swap leaves a HELD claim that no word names:
- * normal, and buried with its session; nobody waits for it.
+ * thread whose magazine has the claim a store suffices, because only that
+ * thread could use it again; any other thread swaps it and leaves the rest to
+ * the owner.  A crash after the word's swap leaves a HELD claim that no word
+ * names: normal, and buried with its session; nobody waits for it.
  *
  * Extend.  The deadline is moved by a swap of the state that an expirer swaps
  * too.  It counts only if the clock, read after the swap, has not reached the
@@ -52,8 +52,9 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 		return lhi_fail(-EINVAL, "this is not a lease: it was never "
 		    "acquired, or was changed");
 	if (l->id[0] != lh->sid)
-		return lhi_fail(-EPERM, "this lease belongs to another session: "
-		    "present it through the attachment that acquired it");
+		return lhi_fail(-EPERM, "this lease belongs to another "
+		    "session: present it through the attachment that "
+		    "acquired it");
 	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
 	h->word = word_make(WORD_X, h->ci, l->token);
 	if (h->slot == NULL)
@@ -255,8 +256,8 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	if (error != 0)
 		return error;
 	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
-		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to 30 days",
-		    (long long)ttl_ms);
+		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
+		    "30 days", (long long)ttl_ms);
 	for (;;) {
 		uint64_t st = sh64_load(&h.claim->state), later;
 		int64_t now = lhi_now_ns();

@@ -4,16 +4,16 @@
  * coming?"
  *
  * Order is policy, not safety.  The first eligible waiter is the first in the
- * queue that is neither gone nor suspect.  A newcomer may go before it if it has
- * the higher priority, or if the table's order lets it overtake: always
+ * queue that is neither gone nor suspect.  A newcomer may go before it if it
+ * has the higher priority, or if the table's order lets it overtake: always
  * (barge), or until the first waiter says that it starves (bounded).
  *
  * A first waiter that does not take a free lock is woken again; a dead one is
  * removed by proof; a stopped one is made suspect as soon as its thread is seen
- * to be stopped; one that cannot be seen (another pid namespace) after two looks
- * 3 ms apart; and one that is seen running after 30 ms, in case what is seen is
- * not it.  Suspicion passes over it, no more: it clears the bit when it runs
- * (C5), and is in its old place again.
+ * to be stopped; one that cannot be seen (another pid namespace) after two
+ * looks 3 ms apart; and one that is seen running after 30 ms, in case what is
+ * seen is not it.  Suspicion passes over it, no more: it clears the bit when it
+ * runs (C5), and is in its old place again.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -3,11 +3,11 @@
  * Acquiring when it is not simple: trying, queueing, sleeping, and granting
  * oneself.
  *
- * Nobody is ever handed a lock.  Whoever wants it looks at the word, frees it if
- * its holder is gone (shm/lock.c), sees whether it is its turn (op/turn.c) and
- * swaps the word itself, exactly like the fast path; a release or an expiry only
- * makes the word FREE and wakes the first waiter.  So there is nothing to take
- * back from a waiter that died, stopped or gave up.
+ * Nobody is ever handed a lock.  Whoever wants it looks at the word, frees it
+ * if its holder is gone (shm/lock.c), sees whether it is its turn (op/turn.c)
+ * and swaps the word itself, exactly like the fast path; a release or an expiry
+ * only makes the word FREE and wakes the first waiter.  So there is nothing to
+ * take back from a waiter that died, stopped or gave up.
  *
  * A wait:	announce WAIT, with ticket and priority; link into the queue;
  *		then again and again: look, and sleep on claim.park.
@@ -16,10 +16,10 @@
  *		sides read-modify-write first, then load, all sequentially
  *		consistent).  A waker may die between its two steps, so every
  *		sleep is bounded (C4): the first waiter of each session on a key
- *		looks again after 20 ms (40 ms far back in a long queue), or when
- *		the holder's deadline has come; the others, who are woken by
- *		whoever of their own process leaves before them, after 0.25 to
- *		1 s.  No sleep is longer because some daemon lives.
+ *		looks again after 20 ms (40 ms far back in a long queue), or
+ *		when the holder's deadline has come; the others, who are woken
+ *		by whoever of their own process leaves before them, after 0.25
+ *		to 1 s.  No sleep is longer because some daemon lives.
  * Bounded:	the first waiter says that it starves when it has been first for
  *		1 ms.  One that was woken and lost against a newcomer sleeps
  *		quietly until then, so that it is not woken at every release.
@@ -28,8 +28,8 @@
  *	before it is linked	nothing but a claim that its session's burial
  *				frees
  *	linked			dead: removed on proof; stopped: suspect
- *	WAIT -> HELD (#3), word not swapped	like a linked waiter: a word that
- *				does not name it is not its own
+ *	WAIT -> HELD (#3), word not swapped	like a linked waiter: a word
+ *				that does not name it is not its own
  *	word swapped		it holds the key, until its deadline or death,
  *				and is unlinked by the next who looks
  *
@@ -58,9 +58,9 @@
 #define FAR_AHEAD 64
 #define IDLE_NS (3 * NS_PER_MS)		/* while a free lock is not taken */
 #define STARVE_NS (1 * NS_PER_MS)
-#define PROBE_MS 10			/* failing tries probe this often (C16) */
+#define PROBE_MS 10		/* failing tries probe this often (C16) */
 #define SPINS 40
-#define TAKES 100			/* attempts before looking at the time */
+#define TAKES 100		/* attempts before looking at the time */
 
 enum { WAITING = 1 };			/* beside 0 and -errno */
 
@@ -247,7 +247,8 @@ try_once(struct attempt *a)
 
 	if (error == WAITING && may_probe(a, lhi_now_ns()))
 		error = look(a, true, &w);
-	return error == WAITING ? lhi_busy_fail(view(a), a->t.s, w, -EAGAIN) : error;
+	return error != WAITING ? error :
+	    lhi_busy_fail(view(a), a->t.s, w, -EAGAIN);
 }
 
 static int

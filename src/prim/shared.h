@@ -47,13 +47,17 @@ static inline bool pfx##_cas(T *f, ctype from, ctype to)		\
 { lhi_touch("cas", f); return __atomic_compare_exchange_n(&f->raw, &from, to, \
     false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); }			\
 static inline ctype pfx##_xchg(T *f, ctype v)				\
-{ lhi_touch("xchg", f); return __atomic_exchange_n(&f->raw, v, __ATOMIC_SEQ_CST); } \
+{ lhi_touch("xchg", f);							\
+return __atomic_exchange_n(&f->raw, v, __ATOMIC_SEQ_CST); } \
 static inline ctype pfx##_fetch_add(T *f, ctype v)			\
-{ lhi_touch("add", f); return __atomic_fetch_add(&f->raw, v, __ATOMIC_SEQ_CST); } \
+{ lhi_touch("add", f);							\
+return __atomic_fetch_add(&f->raw, v, __ATOMIC_SEQ_CST); } \
 static inline ctype pfx##_fetch_or(T *f, ctype v)			\
-{ lhi_touch("or", f); return __atomic_fetch_or(&f->raw, v, __ATOMIC_SEQ_CST); } \
+{ lhi_touch("or", f);							\
+return __atomic_fetch_or(&f->raw, v, __ATOMIC_SEQ_CST); } \
 static inline ctype pfx##_fetch_and(T *f, ctype v)			\
-{ lhi_touch("and", f); return __atomic_fetch_and(&f->raw, v, __ATOMIC_SEQ_CST); }
+{ lhi_touch("and", f);							\
+return __atomic_fetch_and(&f->raw, v, __ATOMIC_SEQ_CST); }
 
 SH_OPS(sh64, shm_u64, uint64_t)
 SH_OPS(sh32, shm_u32, uint32_t)

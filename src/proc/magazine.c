@@ -3,8 +3,8 @@
  * Magazines: answers "which claim may this thread announce with, without asking
  * anyone?"
  *
- * A chunk of 64 claims belongs to a session; its eight groups of 8 are handed to
- * threads, one thread at a time.  A magazine has one group in use and others
+ * A chunk of 64 claims belongs to a session; its eight groups of 8 are handed
+ * to threads, one thread at a time.  A magazine has one group in use and others
  * parked (a thread that holds more than 8 leases).  Only a magazine's thread
  * takes claims from FREE and takes terminal ones back (C2), so neither needs a
  * swap; a lease that another thread released is FREE in shared memory and is

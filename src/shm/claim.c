@@ -10,16 +10,16 @@
  *
  * The state word {st, seq, deadline} is a contract:
  *
- *	#	from	to	by			when
- *	1	FREE	HELD	owner			announces an acquire, seq + 1
- *	2	FREE	WAIT	owner			announces a wait, seq + 1
- *	3	WAIT	HELD	owner			is first: tries the word
- *	4	HELD	WAIT	owner			the word was not to be had
+ *	#	from	to	by		when
+ *	1	FREE	HELD	owner		announces an acquire, seq + 1
+ *	2	FREE	WAIT	owner		announces a wait, seq + 1
+ *	3	WAIT	HELD	owner		is first: tries the word
+ *	4	HELD	WAIT	owner		the word was not to be had
  *	5	HELD	FREE	who swapped the word	release
  *	6	HELD	EXPIRED	anyone, exact swap	deadline past
  *	7	HELD	HELD	lease's presenter, exact swap	extend
- *	8	EXPIRED, BROKEN  FREE	owner		takes it back
- *	9	FREE	INSERT	owner			makes a key, seq + 1
+ *	8	EXPIRED, BROKEN  FREE  owner	takes it back
+ *	9	FREE	INSERT	owner		makes a key, seq + 1
  *	10	INSERT	FREE	owner
  *	11	any	FREE	holder of the dead session's recycle byte
  *

@@ -66,7 +66,7 @@ struct shm_header {
 	shm_u32 ready_chunks;
 	shm_u64 created_epoch_ms; /* diagnostics */
 	shm_u64 token_base;	/* tokens of this table are above it */
-	shm_u64 reserved1;
+	shm_u64 header_sum;	/* of every field marked once, but this */
 	/* line 2: flags (any, rare) */
 	shm_u32 flags;
 	shm_u32 reserved2[15];
@@ -118,7 +118,7 @@ struct shm_claim {
 	shm_u64 state;		/* any: st | seq | deadline */
 	shm_u64 rnext;		/* reserved: chain of readers */
 	shm_u64 wnext;		/* any: wait queue */
-	shm_u64 home;		/* owner: gen << 32 | slot it was announced for */
+	shm_u64 home;		/* owner: gen << 32 | slot it is for */
 	shm_u64 since_ns;	/* owner: acquired, or began to wait */
 	shm_u32 ticket;		/* owner: place in the queue, with priority */
 	shm_u32 priority;	/* owner */
@@ -131,7 +131,7 @@ struct shm_claim {
 /* park */
 #define PARK_AWAKE	0u
 #define PARK_ASLEEP	1u	/* a kick wakes it */
-#define PARK_QUIET	2u	/* sleeps off a lost race; woken by cancel only */
+#define PARK_QUIET	2u	/* after a lost race; only cancel wakes it */
 
 /* wflags */
 #define WAITER_SUSPECT	0x1u	/* did not take a free lock when it was first:
@@ -147,7 +147,7 @@ struct shm_slot {
 	shm_u64 hint;		/* any: a recent token; only rises */
 	shm_u64 hash;		/* reserver */
 	shm_u64 next;		/* any: bucket chain */
-	shm_u64 idle;		/* any, hint: who does not take it, since when */
+	shm_u64 idle;		/* any, hint: who does not take it, since */
 	shm_u32 gen;		/* reserver only: which life of the slot */
 	shm_u32 ticket;		/* any: next place in the queue */
 	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */

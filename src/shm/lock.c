@@ -116,7 +116,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		if (ended == 0)
 			return 0;
 		if (ended < 0) {
-			/* in motion; damage is the same misfit again and again */
+			/* in motion; damage is the same misfit each time */
 			if (w != misfit) {
 				misfit = w;
 				passes = 0;

@@ -21,6 +21,7 @@
 #include <bsd/stdlib.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "shm/object.h"
 
 #define SHM_DIR "/dev/shm"
@@ -34,12 +35,12 @@ lhi_object_path(char *path, size_t len, const char *name, bool system_wide)
 	size_t n = strnlen(name, NAME_LEN_MAX + 1);
 
 	if (n > NAME_LEN_MAX)
-		return lhi_fail(-ENAMETOOLONG, "the table's name is longer than "
-		    "%d characters", NAME_LEN_MAX);
+		return lhi_fail(-ENAMETOOLONG, "the table's name is longer "
+		    "than %d characters", NAME_LEN_MAX);
 	if (n == 0 || name[0] == '.' || strspn(name, allowed) != n)
-		return lhi_fail(-EINVAL, "'%s' is no name for a table: use 1 to "
-		    "%d of the characters A-Z a-z 0-9 . _ - and do not begin "
-		    "with a dot", name, NAME_LEN_MAX);
+		return lhi_fail(-EINVAL, "'%s' is no name for a table: use 1 "
+		    "to %d of the characters A-Z a-z 0-9 . _ - and do not "
+		    "begin with a dot", name, NAME_LEN_MAX);
 	if (system_wide)
 		(void)snprintf(path, len, SHM_DIR "/leasehold.system.%s", name);
 	else
@@ -69,6 +70,26 @@ geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
 	for (g->n_buckets = 1; g->n_buckets < keys; g->n_buckets *= 2)
 		;
 	return lhi_geometry_place(g);
+}
+
+/* Over every field that is written once, in the order of the layout. */
+static uint64_t
+header_sum(const struct shm_header *h)
+{
+	const uint64_t facts[] = {
+		sh64_load(&h->magic), sh32_load(&h->format),
+		sh32_load(&h->header_len), sh64_load(&h->fingerprint),
+		sh64_load(&h->object_len), sh64_load(&h->uuid[0]),
+		sh64_load(&h->uuid[1]), sh64_load(&h->timens_ino),
+		sh64_load(&h->t0_ns), sh32_load(&h->max_sessions),
+		sh32_load(&h->n_chunks), sh32_load(&h->n_buckets),
+		sh32_load(&h->n_slots), sh32_load(&h->n_long),
+		sh32_load(&h->order), sh32_load(&h->clock_id),
+		sh32_load(&h->creator_pid), sh64_load(&h->created_epoch_ms),
+		sh64_load(&h->token_base),
+	};
+
+	return lhi_hash(facts, sizeof(facts));
 }
 
 static void
@@ -106,6 +127,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh64_store_rlx(&h->fingerprint, lhi_geometry_fingerprint());
 	sh32_store_rlx(&h->format, SHM_FORMAT);
 	sh64_store(&h->magic, SHM_MAGIC);
+	sh64_store(&h->header_sum, header_sum(h));
 }
 
 static int
@@ -157,8 +179,8 @@ lhi_object_create(const char *path, const struct lh_open_opts *opts)
 		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 		if (linkat(AT_FDCWD, self, AT_FDCWD, path,
 		    AT_SYMLINK_FOLLOW) != 0 && errno != EEXIST)
-			error = lhi_fail(-errno, "cannot give the new table its "
-			    "name %s: %s (is /proc mounted?)", path,
+			error = lhi_fail(-errno, "cannot give the new table "
+			    "its name %s: %s (is /proc mounted?)", path,
 			    strerror(errno));
 	}
 	(void)close(fd);
@@ -174,9 +196,9 @@ check_header(const struct shm_header *h, const char *path, off_t len,
 		return lhi_fail(-EPROTO, "%s is not a leasehold table: remove "
 		    "it, or use another table name", path);
 	if (sh32_load(&h->format) != SHM_FORMAT)
-		return lhi_fail(-EPROTO, "%s has format %u and this build wants "
-		    "%u: end the processes that use it, remove it, and start "
-		    "them again with one version", path, sh32_load(&h->format),
+		return lhi_fail(-EPROTO, "%s has format %u and this build "
+		    "wants %u: end the processes that use it, remove it, and "
+		    "start them again with one version", path, sh32_load(&h->format),
 		    SHM_FORMAT);
 	if (sh32_load(&h->header_len) != sizeof(*h) ||
 	    sh64_load(&h->fingerprint) != lhi_geometry_fingerprint())
@@ -189,7 +211,8 @@ check_header(const struct shm_header *h, const char *path, off_t len,
 	g->n_buckets = sh32_load(&h->n_buckets);
 	g->n_slots = sh32_load(&h->n_slots);
 	g->n_long = sh32_load(&h->n_long);
-	if (lhi_geometry_place(g) != 0 ||
+	if (sh64_load(&h->header_sum) != header_sum(h) ||
+	    lhi_geometry_place(g) != 0 ||
 	    g->object_len != sh64_load(&h->object_len) ||
 	    sh32_load(&h->order) > LH_ORDER_BARGE ||
 	    sh32_load(&h->clock_id) != CLOCK_MONOTONIC ||
@@ -210,8 +233,9 @@ check_place(const struct shm_header *h, const char *path)
 	uint64_t theirs = sh64_load(&h->timens_ino), ours = lhi_timens_ino();
 
 	if (theirs != 0 && ours != 0 && theirs != ours)
-		return lhi_fail(-EXDEV, "%s was made in another time namespace: "
-		    "its deadlines mean nothing here; use a table of your own",
+		return lhi_fail(-EXDEV, "%s was made in another time "
+		    "namespace: its deadlines mean nothing here; use a table "
+		    "of your own",
 		    path);
 	if ((int64_t)sh64_load(&h->t0_ns) > lhi_now_ns())
 		return lhi_fail(-EXDEV, "%s was made in the future of this "

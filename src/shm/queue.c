@@ -13,8 +13,8 @@
  * reclamation: claims are type-stable and tags never repeat in practice.)
  *
  * Invariants.
- *  I1	An unmarked link is changed only by a swap of its exact value, so whoever
- *	swaps successfully has seen the present neighbour.
+ *  I1	An unmarked link is changed only by a swap of its exact value, so
+ *	whoever swaps successfully has seen the present neighbour.
  *  I2	A claim's order fields are constant from its insertion until no link
  *	leads to it.
  *  I3	A claim is used for something else only after its owner (or whoever
@@ -165,7 +165,7 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 		    link_make(false, at.cur, link_tag(mine) + 1)))
 			continue;
 		lhi_point("queue.prepared");
-		/* pairs with: release's load of waitq after it freed the word */
+		/* pairs with: release's load of waitq after W2 */
 		if (sh64_cas(at.pred, at.pred_link,
 		    link_make(false, ci, link_tag(at.pred_link) + 1)))
 			return 0;

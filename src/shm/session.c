@@ -168,7 +168,8 @@ lhi_view_fresh(struct lhi_view *v)
 	errno = saved;
 	if (!lhi_same_time(v))
 		return lhi_fail(-EXDEV, "this process has entered another time "
-		    "namespace: the deadlines of %s mean nothing here", v->path);
+		    "namespace: the deadlines of %s mean nothing here",
+		    v->path);
 	if (gone)
 		return lhi_fail(-ESTALE, "the table's object %s was removed or "
 		    "replaced: close this attachment and open the table again",

@@ -9,8 +9,9 @@
  * whose version changes when a slot changes lives.
  *
  * Invariants.
- *  I1	hash, key and gen of a linked slot are constant; they are complete before
- *	the word becomes FREE, and the slot is linked only after that (C15).
+ *  I1	hash, key and gen of a linked slot are constant; they are complete
+ *	before the word becomes FREE, and the slot is linked only after that
+ *	(C15).
  *  I2	The bucket's head changes with every link (its tag grows), and a slot is
  *	linked only by a swap of the head under which the whole chain was seen
  *	not to have the key: no key is in the table twice.
@@ -48,7 +49,8 @@ lhi_name_set(struct lhi_name *n, const char *key)
 		return lhi_fail(-EINVAL, "no key was given (NULL)");
 	len = strlen(key);
 	if (len == 0)
-		return lhi_fail(-EINVAL, "the key is empty: use 1 to 255 bytes");
+		return lhi_fail(-EINVAL, "the key is empty: use 1 to 255 "
+		    "bytes");
 	if (len > SHM_KEY_MAX)
 		return lhi_fail(-ENAMETOOLONG, "the key is longer than 255 "
 		    "bytes: shorten it, or use a hash of it");

@@ -15,7 +15,7 @@ struct lhi_name {
 
 struct lhi_ref {
 	struct shm_slot *slot;
-	uint64_t home;		/* its index, and the life of it that is meant */
+	uint64_t home;		/* its index, and which life of it */
 };
 
 /* memcmp() == 0, for the few bytes of a key: no call. */

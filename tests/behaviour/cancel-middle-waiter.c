@@ -124,8 +124,8 @@ main(void)
 	lh = t_open(table);
 	for (int i = 0; i < 3; i++) {
 		shapes[i].holder = a;
-		ok(t_tries(3, cancel_one, &shapes[i]), "in order, each within %lld ms",
-		    (long long)T3_MS);
+		ok(t_tries(3, cancel_one, &shapes[i]),
+		    "in order, each within %lld ms", (long long)T3_MS);
 	}
 	t_actor_end(a);
 	t_close(lh);

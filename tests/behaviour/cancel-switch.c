@@ -114,8 +114,8 @@ race(struct t_actor *a)
 		unsigned long thread = t_thread(wait_for_it, &w);
 		int r;
 
-		while (t_waiters(lh, "r") != 1)
-			continue;
+		if (!t_await_waiters(lh, "r", 1))
+			bail_out("the waiter is missing");
 		if (i & 1) {
 			lh_cancel(&c);
 			lh_release(lh, &l);

@@ -17,7 +17,7 @@ extend_after_a_wait(struct lh *a, struct lh *b)
 {
 	struct lh_lease l, other;
 
-	is(t_acquire(a, "x", 100, 0, &l), 0, "the thread has looked at the clock");
+	is(t_acquire(a, "x", 100, 0, &l), 0, "the thread saw the clock");
 	is(lh_release(a, &l), 0, "released");
 	is(t_acquire(b, "k", 130, 0, &other), 0, "somebody else has the key");
 	is(t_acquire(a, "k", 100, 5000, &l), 0, "and runs out of time");

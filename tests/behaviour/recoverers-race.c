@@ -161,7 +161,8 @@ for_the_record(void)
 			int r = t_result(racers[i]);
 
 			if (r != 0)
-				diag("racer %d: %d %s", i, r, racers[i]->detail);
+				diag("racer %d: %d %s", i, r,
+				    racers[i]->detail);
 			opened += r == 0;
 			t_do(racers[i], session_of, (void *)(intptr_t)i);
 		}
@@ -176,7 +177,8 @@ for_the_record(void)
 		t_actor_end(live);
 	}
 	is(opened, 3 * RACERS, "all who attach over the dead succeed");
-	is(distinct, 3 * RACERS * (RACERS - 1) / 2, "with sessions of their own");
+	is(distinct, 3 * RACERS * (RACERS - 1) / 2,
+	    "with sessions of their own");
 	is(t_findings(lh), 0, "the table is sound");
 	is(t_holders(lh, "a"), 0, "no key of the dead is held");
 	is(t_waiters(lh, "a"), 0, "nor waited for");

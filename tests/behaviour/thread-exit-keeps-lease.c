@@ -13,7 +13,7 @@
 #include "tap.h"
 
 #define AT_ONCE	16
-#define ROUNDS	60	/* x 16 threads x a store of 8: above the table's */
+#define ROUNDS	60	/* x 16 threads x 8 records: more than there are */
 
 static struct lh *lh;
 static struct lh_lease leases[AT_ONCE];

@@ -29,7 +29,7 @@ static pid_t owner;
  * LeakSanitizer asks this at exit.  A child that exits without cleaning up
  * does so because that is what is being tested.
  */
-int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) __attribute__((visibility("default")));
 int
 __lsan_is_turned_off(void)
 {

@@ -5,8 +5,8 @@
  * and short forms of the calls that each test makes.
  *
  * Slow runs.  LH_TEST_SLOW=N (valgrind: 20 or so) multiplies every span that
- * goes through t_ms(): leases, waits, and the bounds that are asserted.  Without
- * it a sanitizer build counts as 3.  Bounds that are asserted are ten
+ * goes through t_ms(): leases, waits, and the bounds that are asserted.
+ * Without it a sanitizer build counts as 3.  Bounds that are asserted are ten
  * times those of the specification's timing table; what depends on the
  * scheduler goes through t_tries(), which gives it another chance.
  *
@@ -29,7 +29,7 @@
 #define T1_MS	t_ms(100)	/* deadline -> next waiter granted */
 #define T2_MS	t_ms(500)	/* holder dead -> next waiter granted */
 #define T3_MS	t_ms(200)	/* grantable -> front waiter granted */
-#define T3_DEAD_MS t_ms(600)	/* the same behind a dead or stopped front */
+#define T3_DEAD_MS t_ms(600)	/* behind a dead or stopped front */
 #define T4_MS	t_ms(50)	/* a timed wait's end, beyond its time */
 
 /* No test should come near it; what takes this long hangs. */

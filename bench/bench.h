@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the benchmark share.  bench.c says what is measured and
+ * by which method; each file's head says its own part.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+
+#define MAX_ROUNDS	512
+
+/* One run of the program: set once by main(), read by everyone. */
+struct bench {
+	bool quick;		/* the 50 s edition */
+	bool tsv;
+	bool check;
+	char table[64];		/* our table's name, unique to this run */
+	char scratch[64];	/* directory on tmpfs for the peers' files */
+};
+
+extern struct bench bench;
+
+/* A side's figures over all rounds, in ns an operation. */
+struct figures {
+	double mid_ns;		/* median, or the percentile the row names */
+	double min_ns;
+};
+
+enum row_kind {
+	ROW_METRIC,		/* printed by --tsv; may have a target */
+	ROW_CONTEXT		/* readable table only */
+};
+
+struct row {
+	const char *metric;
+	const char *peer;
+	const char *what;	/* for people: what is timed */
+	enum row_kind kind;
+	double target;		/* ours / peer at most; 0: reported only */
+	struct figures ours, theirs;
+	const char *missing;	/* why it was not measured; NULL if it was */
+};
+
+/*
+ * One competitor of the uncontended circus: set_up() returns NULL or why it
+ * cannot take part; run() does n operations.
+ */
+struct side {
+	const char *name;
+	const char *(*set_up)(void);
+	void (*run)(uint64_t n);
+	void (*tear_down)(void);
+	bool wanted;
+	const char *missing;
+	uint64_t n;		/* operations in a slice, by calibration */
+	double ns[MAX_ROUNDS];
+	struct figures figures;
+};
+
+/* rounds.c */
+uint64_t bench_clock_ns(void);
+void bench_sleep_us(unsigned int us);
+double bench_percentile(double *values, size_t n, unsigned int percent);
+struct figures bench_summarise(double *values, size_t n);
+void bench_pin(void);
+void bench_unpin(void);
+void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
+    uint64_t slice_ns);
+
+/* process.c */
+void bench_die(const char *fmt, ...)
+    __attribute__((noreturn, format(printf, 1, 2)));
+void bench_fail(int error, const char *what) __attribute__((noreturn, cold));
+void *bench_shared(size_t size);
+pthread_mutex_t *bench_robust_mutex(void);
+int bench_fork(void);
+bool bench_ended_well(int status);
+void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
+    const char *what);
+int bench_supervise(int (*body)(void));
+
+/*
+ * Every result is looked at.  Inline, because a call here would be a constant
+ * added to both sides of a ratio.
+ */
+static inline void bench_need(int error, const char *what)
+{
+	if (__builtin_expect(error != 0, 0))
+		bench_fail(error, what);
+}
+
+/* The groups.  Each fills rows of its own and says how many they are. */
+size_t bench_uncontended(struct row **rows);
+size_t bench_crowd(struct row **rows);
+size_t bench_takeover(struct row **rows);
+
+/* peers.c */
+extern const struct side bench_peer_mutex, bench_peer_trylock,
+    bench_peer_rwlock, bench_peer_flock, bench_peer_ofd, bench_peer_bdb,
+    bench_peer_bdb_many, bench_peer_tdb;
+
+#define HOT_KEY		"bench/the-hot-key"
+#define MANY_KEYS	64
+void bench_key_name(char name[32], unsigned int i);
+
+/* instructions.c */
+void bench_instructions(void);
+
+/* report.c */
+void bench_report_head(void);
+void bench_report(const struct row *rows, size_t n);
+void bench_report_note(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
+void bench_report_notes(void);
+bool bench_missed(const struct row *rows, size_t n);
+
+#endif

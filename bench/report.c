@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How are the figures shown?  As a table for people, or as tab-separated
+ * lines, of which there is one a metric and nothing else.
+ *
+ * Notes are sentences that belong under the table; groups leave them while
+ * they measure, and they are printed at the end.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define MAX_NOTES 16
+
+static char notes[MAX_NOTES][256];
+static unsigned int n_notes;
+
+void bench_report_note(const char *fmt, ...)
+{
+	va_list args;
+
+	if (n_notes == MAX_NOTES)
+		return;
+	va_start(args, fmt);
+	vsnprintf(notes[n_notes++], sizeof(notes[0]), fmt, args);
+	va_end(args);
+}
+
+void bench_report_notes(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_notes; i++)
+		printf("%s\n", notes[i]);
+	n_notes = 0;
+}
+
+static void cpu_model(char *model, size_t size)
+{
+	char line[256];
+	char *colon;
+	FILE *file;
+
+	snprintf(model, size, "unknown CPU");
+	file = fopen("/proc/cpuinfo", "re");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		colon = strchr(line, ':');
+		if (strncmp(line, "model name", 10) != 0 || !colon)
+			continue;
+		colon[strcspn(colon, "\n")] = '\0';
+		snprintf(model, size, "%s", colon + 2);
+		break;
+	}
+	fclose(file);
+}
+
+void bench_report_head(void)
+{
+	struct utsname system;
+	double load = 0;
+	char model[128];
+
+	if (bench.tsv)
+		return;
+	cpu_model(model, sizeof(model));
+	uname(&system);
+	if (getloadavg(&load, 1) != 1)
+		load = 0;
+	printf("%ld x %s, %s %s, load %.1f\n", sysconf(_SC_NPROCESSORS_ONLN),
+	    model, system.sysname, system.release, load);
+	printf("%s edition; medians over interleaved rounds, the minimum "
+	    "behind\n\n", bench.quick ? "quick" : "full");
+	printf("%-12s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
+	    "(min)", "peer", "time", "(min)", "ratio", "<=");
+	fflush(stdout);
+}
+
+static void print_time(double ns)
+{
+	if (ns < 10000)
+		printf(" %5.*f ns", ns < 1000 ? 1 : 0, ns);
+	else if (ns < 10000000)
+		printf(" %5.*f us", ns < 1000000 ? 1 : 0, ns / 1000);
+	else
+		printf(" %5.1f ms", ns / 1000000);
+}
+
+static double ratio(const struct row *row)
+{
+	return row->ours.mid_ns / row->theirs.mid_ns;
+}
+
+static bool row_missed(const struct row *row)
+{
+	return row->target > 0 && (row->missing || ratio(row) > row->target);
+}
+
+static void print_row(const struct row *row)
+{
+	printf("%-12s", row->metric);
+	if (row->missing) {
+		printf("  not measured: %s\n", row->missing);
+		return;
+	}
+	print_time(row->ours.mid_ns);
+	print_time(row->ours.min_ns);
+	printf("  %-12s", row->peer);
+	print_time(row->theirs.mid_ns);
+	print_time(row->theirs.min_ns);
+	printf(" %5.2f", ratio(row));
+	if (row->target > 0)
+		printf(" %4.2f %s", row->target,
+		    row_missed(row) ? "MISSED" : "ok");
+	printf("\n    %s\n", row->what);
+}
+
+static void print_tsv(const struct row *row)
+{
+	if (row->missing)
+		bench_die("%s: not measured: %s", row->metric, row->missing);
+	printf("%s\t%.1f\t%s\t%.1f\t%.3f\n", row->metric, row->ours.mid_ns,
+	    row->peer, row->theirs.mid_ns, ratio(row));
+}
+
+void bench_report(const struct row *rows, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!bench.tsv)
+			print_row(&rows[i]);
+		else if (rows[i].kind == ROW_METRIC)
+			print_tsv(&rows[i]);
+	}
+	if (!bench.tsv)
+		printf("\n");
+	fflush(stdout);
+}
+
+bool bench_missed(const struct row *rows, size_t n)
+{
+	bool missed = false;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		missed |= row_missed(&rows[i]);
+	return missed;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What does a lock cost that nobody else wants?
+ *
+ * Every competitor is a side (bench.h): ours, through the public API, are here,
+ * the peers in peers.c.  All sides that a row needs run in one circus, so that
+ * a peer that several rows name is measured once, and against all of them in
+ * the same rounds.
+ *
+ * The table holds OTHER_KEYS keys besides the hot ones, so that lookups walk a
+ * table that is in use and not an empty one.  But the process holds no lease
+ * besides the one that is measured, as it holds no other mutex: sides that need
+ * another one take it at the beginning of a slice and release it at the end.
+ * x_handle_2nd has one, on purpose.
+ */
+#include <errno.h>
+
+#include <leasehold.h>
+
+#include "bench.h"
+
+#define OTHER_KEYS 1000
+
+static struct lh *lh;
+static struct lh_key *hot;
+static struct lh_key *other;
+static char many[MANY_KEYS][32];
+
+static void x_handle_run(uint64_t n)
+{
+	struct lh_lease lease;
+
+	for (; n > 0; n--) {
+		bench_need(lh_key_acquire(hot, NULL, &lease), "acquire");
+		bench_need(lh_release(lh, &lease), "release");
+	}
+}
+
+static void keep(struct lh_lease *kept)
+{
+	bench_need(lh_key_acquire(other, NULL, kept), "acquire");
+}
+
+static void let_go(struct lh_lease *kept)
+{
+	bench_need(lh_release(lh, kept), "release");
+}
+
+static void x_second_run(uint64_t n)
+{
+	struct lh_lease kept;
+
+	keep(&kept);
+	x_handle_run(n);
+	let_go(&kept);
+}
+
+static void x_opts_run(uint64_t n)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+
+	opts.ttl_ms = 10000;
+	opts.max_wait_ms = 5000;
+	for (; n > 0; n--) {
+		bench_need(lh_key_acquire(hot, &opts, &lease), "acquire");
+		bench_need(lh_release(lh, &lease), "release");
+	}
+}
+
+static void x_short_run(uint64_t n)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+	int error;
+
+	opts.ttl_ms = 50;
+	for (; n > 0; n--) {
+		bench_need(lh_key_acquire(hot, &opts, &lease), "acquire");
+		/* Off the CPU for 50 ms, and it may have run out: no error. */
+		error = lh_release(lh, &lease);
+		if (error != -ESTALE)
+			bench_need(error, "release");
+	}
+}
+
+static void x_name_run(uint64_t n)
+{
+	struct lh_lease lease;
+
+	for (; n > 0; n--) {
+		bench_need(lh_acquire(lh, HOT_KEY, NULL, &lease), "acquire");
+		bench_need(lh_release(lh, &lease), "release");
+	}
+}
+
+static void x_name_many_run(uint64_t n)
+{
+	struct lh_lease lease;
+
+	for (; n > 0; n--) {
+		bench_need(lh_acquire(lh, many[n % MANY_KEYS], NULL, &lease),
+		    "acquire");
+		bench_need(lh_release(lh, &lease), "release");
+	}
+}
+
+static void extend_run(uint64_t n)
+{
+	struct lh_lease kept;
+
+	keep(&kept);
+	for (; n > 0; n--)
+		bench_need(lh_extend(lh, &kept, 30000), "extend");
+	let_go(&kept);
+}
+
+/*
+ * A deadline is as coarse as the clock's tick, so most of extend_run()'s calls
+ * ask for the deadline that the lease has.  Here each one has to move it.
+ */
+static void extend_moves_run(uint64_t n)
+{
+	struct lh_lease kept;
+
+	keep(&kept);
+	for (; n > 0; n--)
+		bench_need(lh_extend(lh, &kept, n % 2 ? 30000 : 20000),
+		    "extend");
+	let_go(&kept);
+}
+
+static void verify_run(uint64_t n)
+{
+	struct lh_lease kept;
+
+	keep(&kept);
+	for (; n > 0; n--)
+		bench_need(lh_verify(lh, &kept), "verify");
+	let_go(&kept);
+}
+
+static void try_busy_run(uint64_t n)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease, kept;
+	int error;
+
+	opts.max_wait_ms = 0;
+	keep(&kept);
+	for (; n > 0; n--) {
+		error = lh_key_acquire(other, &opts, &lease);
+		if (error != -EAGAIN)
+			bench_die("a try for a held key gave %d", error);
+	}
+	let_go(&kept);
+}
+
+enum {
+	X_HANDLE, X_SECOND, X_OPTS, X_SHORT, X_NAME, X_NAME_MANY, EXTEND,
+	EXTEND_MOVES, VERIFY, TRY_BUSY, MUTEX, TRYLOCK, RWLOCK, FLOCK, OFD,
+	BDB, BDB_MANY, TDB, N_SIDES
+};
+
+static struct side sides[N_SIDES] = {
+	[X_HANDLE] = { .name = "x_handle", .run = x_handle_run },
+	[X_SECOND] = { .name = "x_second", .run = x_second_run },
+	[X_OPTS] = { .name = "x_opts", .run = x_opts_run },
+	[X_SHORT] = { .name = "x_short", .run = x_short_run },
+	[X_NAME] = { .name = "x_name", .run = x_name_run },
+	[X_NAME_MANY] = { .name = "x_name_many", .run = x_name_many_run },
+	[EXTEND] = { .name = "extend", .run = extend_run },
+	[EXTEND_MOVES] = { .name = "extend_moves", .run = extend_moves_run },
+	[VERIFY] = { .name = "verify", .run = verify_run },
+	[TRY_BUSY] = { .name = "try_busy", .run = try_busy_run },
+};
+
+/* Which two sides make a row. */
+static const struct pairing {
+	unsigned int ours, theirs;
+	struct row row;
+} pairings[] = {
+	{ X_HANDLE, MUTEX, { "x_handle", "robust-mutex",
+	    "acquire + release, opened key", ROW_METRIC, 1.25,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_NAME, MUTEX, { "x_name", "robust-mutex",
+	    "acquire by name + release, hot key", ROW_METRIC, 2.2,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ EXTEND, MUTEX, { "extend", "robust-mutex",
+	    "extend of a held lease; lock + unlock", ROW_METRIC, 1.1,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_NAME, BDB, { "x_name_bdb", "bdb-5.3",
+	    "acquire by name + release; lock_get + lock_put", ROW_METRIC, 0.34,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_NAME_MANY, BDB_MANY, { "x_name_64", "bdb-5.3",
+	    "the same, 64 names in turn", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_SECOND, MUTEX, { "x_handle_2nd", "robust-mutex",
+	    "as x_handle, while another lease is held", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_OPTS, MUTEX, { "x_opts", "robust-mutex",
+	    "as x_handle, ttl and wait given", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_SHORT, MUTEX, { "x_ttl_50ms", "robust-mutex",
+	    "as x_handle, ttl 50 ms: the precise clock", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ EXTEND_MOVES, MUTEX, { "extend_moves", "robust-mutex",
+	    "the same, two ttls in turn: each moves the deadline", ROW_CONTEXT,
+	    0, { 0, 0 }, { 0, 0 }, NULL } },
+	{ VERIFY, MUTEX, { "verify", "robust-mutex",
+	    "verify of a held lease; lock + unlock", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ TRY_BUSY, TRYLOCK, { "try_busy", "mutex-try",
+	    "a try that fails", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_HANDLE, RWLOCK, { "x_handle", "pthr-rwlock",
+	    "write lock + unlock; cannot be robust", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_HANDLE, TDB, { "x_handle", "tdb-mutex",
+	    "tdb_chainlock + unlock, TDB_MUTEX_LOCKING", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_HANDLE, FLOCK, { "x_handle", "flock",
+	    "flock LOCK_EX + LOCK_UN", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_HANDLE, OFD, { "x_handle", "ofd",
+	    "F_OFD_SETLKW of one byte, both ways", ROW_CONTEXT, 0,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+};
+
+#define N_ROWS (sizeof(pairings) / sizeof(pairings[0]))
+
+static void set_up_ours(void)
+{
+	char name[32];
+	unsigned int i;
+
+	bench_need(lh_open(&lh, bench.table, NULL), "lh_open");
+	for (i = 0; i < OTHER_KEYS; i++) {
+		bench_key_name(name, MANY_KEYS + i);
+		bench_need(lh_key_create(lh, name), "key_create");
+	}
+	for (i = 0; i < MANY_KEYS; i++)
+		bench_key_name(many[i], i);
+	bench_need(lh_key_open(lh, HOT_KEY, 0, &hot), "key_open");
+	bench_need(lh_key_open(lh, "bench/other", 0, &other), "key_open");
+}
+
+static void tear_down_ours(void)
+{
+	bench_need(lh_key_close(hot), "key_close");
+	bench_need(lh_key_close(other), "key_close");
+	bench_need(lh_close(lh), "lh_close");
+}
+
+static void set_up_sides(void)
+{
+	size_t i;
+
+	sides[MUTEX] = bench_peer_mutex;
+	sides[TRYLOCK] = bench_peer_trylock;
+	sides[RWLOCK] = bench_peer_rwlock;
+	sides[FLOCK] = bench_peer_flock;
+	sides[OFD] = bench_peer_ofd;
+	sides[BDB] = bench_peer_bdb;
+	sides[BDB_MANY] = bench_peer_bdb_many;
+	sides[TDB] = bench_peer_tdb;
+	for (i = 0; i < N_ROWS; i++) {
+		if (bench.tsv && pairings[i].row.kind != ROW_METRIC)
+			continue;
+		sides[pairings[i].ours].wanted = true;
+		sides[pairings[i].theirs].wanted = true;
+	}
+	for (i = 0; i < N_SIDES; i++) {
+		if (!sides[i].wanted)
+			sides[i].missing = "not asked for";
+		else if (sides[i].set_up)
+			sides[i].missing = sides[i].set_up();
+	}
+}
+
+size_t bench_uncontended(struct row **out)
+{
+	static struct row rows[N_ROWS];
+	const struct side *ours, *theirs;
+	size_t i;
+
+	bench_pin();
+	set_up_ours();
+	set_up_sides();
+	bench_circus(sides, N_SIDES, bench.quick ? 61 : 151,
+	    bench.quick ? 6000000 : 8000000);
+	for (i = 0; i < N_ROWS; i++) {
+		ours = &sides[pairings[i].ours];
+		theirs = &sides[pairings[i].theirs];
+		rows[i] = pairings[i].row;
+		rows[i].ours = ours->figures;
+		rows[i].theirs = theirs->figures;
+		rows[i].missing = ours->missing ? ours->missing :
+		    theirs->missing;
+	}
+	for (i = 0; i < N_SIDES; i++)
+		if (!sides[i].missing && sides[i].tear_down)
+			sides[i].tear_down();
+	tear_down_ours();
+	bench_unpin();
+	*out = rows;
+	return N_ROWS;
+}
