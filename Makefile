@@ -22,8 +22,8 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden \
 LDLIBS	:= -lurcu-bp -lurcu-cds -lurcu-common -lbsd -pthread
 ALL_LDFLAGS = -Wl,-z,defs -Wl,-z,now $(LDFLAGS) $(CFLAGS_$(F))
 
-# why these two: doc/performance.md
-CFLAGS_release	:= -fno-tree-vectorize -fno-shrink-wrap
+# why these: doc/performance.md
+CFLAGS_release	:= -fno-tree-vectorize -falign-functions=64
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		   -fno-omit-frame-pointer -O1
 CFLAGS_tsan	:= -fsanitize=thread -O1
@@ -148,8 +148,8 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says how long it took; the first that fails ends it.
-LAYERS	?= lint unit command replay mutants crash stop chaos asan tsan \
-	   memcheck model
+LAYERS	?= lint unit replay mutants crash stop chaos asan tsan memcheck \
+	   command model
 check: deps-check
 	@tests/layers $(LAYERS)
 
@@ -177,6 +177,7 @@ check-mutants:
 
 check-crash:
 	$(sub) step
+	@$(PROVE) $(STEP) :: selftest
 	@$(PROVE) $(STEP) :: kill $(STEP_ARGS)
 
 check-stop:
@@ -185,7 +186,7 @@ check-stop:
 
 check-double:
 	$(sub) step
-	@$(PROVE) $(STEP) :: double $(STEP_ARGS)
+	@$(PROVE) $(STEP) :: double $(if $(STEP_ARGS),--stride 2)
 
 CHAOS_SECONDS ?= 30
 check-chaos:

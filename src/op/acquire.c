@@ -94,32 +94,23 @@ same_tick(const struct lhi_mag *m, const struct timespec *ts)
 	    likely(ts->tv_sec == m->tick_sec);
 }
 
-/*
- * Announce in m's claim r, and swap FREE word w for X with `token`; then look
- * at the clock (see the head of the file).  True: granted, and *l and *ts are
- * filled.  False: nothing has changed.
- */
-static inline __attribute__((always_inline)) bool
-swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
-    uint64_t token, uint64_t home, struct lh_lease *l, struct timespec *ts)
+/* The word was not what it had been: the claim is free again (4). */
+static __attribute__((noinline, cold)) void
+outdone(struct lhi_mag *m, struct lhi_rec *r)
 {
-	const uint64_t free_low = word_make(WORD_FREE, CAUSE_RELEASED, 0);
-	struct shm_claim *c = &m->claims[r - m->rec];
-	uint64_t id = r->id + 1;
+	r->id++;
+	r->home = 0;		/* its limit is out of step */
+	sh64_store(&m->claims[r - m->rec].state, state_make(ST_FREE, r->id, 0));
+}
 
-	if (unlikely(token >= m->ceiling) || unlikely(lid_seq(id) == 0) ||
-	    lhi_mutant(1))
-		return false;
-	sh64_store(&c->state, id << SEQ_SHIFT | m->held);	/* 1 */
-	lhi_point("acquire.announced");
-	/* FREE(0, ver) -> X(c, ver + 1): ver is on top, so this is addition */
-	if (unlikely(!sh64_cas(&s->word, w,
-	    w + (word_make(0, 0, 1) - free_low) + r->held_low))) {
-		sh64_store(&c->state, state_make(ST_FREE, id, 0));
-		r->id = id;
-		return false;
-	}
-	lhi_point("acquire.granted");
+/* FREE(0, ver) -> X(0, ver + 1), added: ver is on top and wraps by itself */
+#define FREE_TO_X (word_make(0, 0, 1) - word_make(WORD_FREE, CAUSE_RELEASED, 0))
+
+/* Granted: what the caller gets, and what the release will need. */
+static inline __attribute__((always_inline)) void
+fill(struct lhi_mag *m, struct lhi_rec *r, uint64_t id, uint64_t token,
+    uint64_t home, struct lh_lease *l)
+{
 	r->use = REC_HELD;
 	r->id = id;
 	r->token = token;
@@ -128,57 +119,44 @@ swap(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t w,
 	l->token = token;
 	lhi_pair_store(&l->acquired_ns, m->span);
 	l->key = home;
-	lhi_coarse(ts);
-	return true;
-}
-
-/* Somebody waits: may we go first all the same? */
-static __attribute__((noinline)) bool
-overtake(struct lhi_mag *m, uint64_t q)
-{
-	return lhi_queue_yields(&m->lh->v, q);
 }
 
 /*
- * The word is the very one that this claim's last release left behind, so this
- * is the same life of the same slot, and its next token is the next number: an
- * eviction, or anybody else's grant, would have changed ver.
+ * As usual() below, knowing nothing of the word.  True: granted, *l filled.
+ * False: nothing has changed.
  */
-static inline __attribute__((always_inline)) bool
-grab_again(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
-    struct lh_lease *l, struct timespec *ts)
-{
-	struct shm_slot *s = ref->slot;
-	uint64_t w = sh64_load(&s->word), q = sh64_load(&s->waitq);
-
-	if (unlikely(w != r->left) || unlikely(ref->home != r->home) ||
-	    (unlikely(link_idx(q) != 0) && !overtake(m, q)))
-		return false;
-	return swap(m, r, s, w, r->token + 1, ref->home, l, ts);
-}
-
-/* As above, knowing nothing. */
 static bool
 grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
     struct lh_lease *l, struct timespec *ts)
 {
+	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = ref->slot;
 	uint64_t w = sh64_load(&s->word), q = sh64_load(&s->waitq);
-	uint64_t hint, token;
+	uint64_t hint = sh64_load_rlx(&s->hint), id = r->id + 1;
+	uint64_t token = token_of(hint, word_ver(w) + 1);
 
 	if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0) ||
-	    (link_idx(q) != 0 && !overtake(m, q)) ||
-	    sh32_load_rlx(&s->gen) != ref->home >> 32)
+	    (link_idx(q) != 0 && !lhi_queue_yields(&m->lh->v, q)) ||
+	    sh32_load_rlx(&s->gen) != ref->home >> 32 ||
+	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
+	    lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
-	hint = sh64_load_rlx(&s->hint);
-	token = token_of(hint, word_ver(w) + 1);
-	if (token - hint > TOKEN_LAG_MAX)
-		return false;
-	sh64_store_rlx(&m->claims[r - m->rec].home, ref->home);
-	sh64_store_rlx(&m->claims[r - m->rec].since_ns, m->span[0]);
+	sh64_store_rlx(&c->home, ref->home);
+	sh64_store_rlx(&c->since_ns, m->span[0]);
 	r->home = ref->home;
 	r->slot = s;
-	return swap(m, r, s, w, token, ref->home, l, ts);
+	sh64_store(&c->state, state_make(ST_HELD, id,
+	    state_deadline(m->held)));				/* 1 */
+	lhi_point("acquire.announced");
+	if (!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)) {
+		outdone(m, r);
+		return false;
+	}
+	lhi_point("acquire.granted");
+	fill(m, r, id, token, ref->home, l);
+	lhi_rec_limit(m, r);
+	lhi_coarse(ts);
+	return true;
 }
 
 _Static_assert(sizeof(struct lh_lease) == 56 &&
@@ -221,27 +199,54 @@ acquire(struct lh *lh, const struct lhi_ref *ref,
 		return slow(lh, ref, opts, lease);
 	if (ttl_ms != m->ttl_ms)
 		set_ttl(m, ttl_ms);
-	if (!grab_again(m, r, ref, lease, &ts) &&
-	    !grab(m, r, ref, lease, &ts))
+	if (!grab(m, r, ref, lease, &ts))
 		return slow(lh, ref, opts, lease);
 	return same_tick(m, &ts) ? 0 : catch_up(m, r, &ts, opts, lease);
 }
 
-static inline __attribute__((always_inline)) int
-acquire_now(struct lh *lh, const struct lhi_ref *ref,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+enum how {
+	UNTOUCHED = 0,		/* go the other way */
+	OUTDONE,		/* the same, but the claim is announced */
+	GRANTED,
+	LATE			/* granted, and the clock has moved */
+};
+
+/*
+ * The usual case, straight on: no options, claim 0 free (a constant, so that
+ * addresses wait for nothing), nobody waits, and the word is the very one that
+ * this claim's last release left behind: then this is the same life of the same
+ * slot, and its next token is the next number, because an eviction, or anybody
+ * else's grant, would have changed ver.  The announcement comes first, while
+ * the word is on its way.  (What leaves here otherwise leaves at once:
+ * registers that are kept for later are pushed in every call.)
+ */
+static inline __attribute__((always_inline)) enum how
+usual(struct lhi_mag *m, const struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *l)
 {
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = &m->rec[0];
+	struct shm_slot *s = ref->slot;
+	uint64_t id, token, w;
 	struct timespec ts;
 
-	/* the usual case: straight on, and with a constant claim number, so
-	 * that addresses wait for nothing */
-	if (unlikely(m->usual != lh) || unlikely(m->rec[0].use != REC_FREE) ||
-	    unlikely(opts != NULL) ||
-	    unlikely(!grab_again(m, &m->rec[0], ref, lease, &ts)))
-		return acquire(lh, ref, opts, lease);
-	return same_tick(m, &ts) ? 0 :
-	    catch_up(m, &m->rec[0], &ts, NULL, lease);
+	if (unlikely(m->usual != lh) || unlikely(r->use != REC_FREE) ||
+	    unlikely(opts != NULL) || lhi_mutant(1))
+		return UNTOUCHED;
+	id = r->id + 1;
+	token = r->token + 1;
+	if (unlikely(token >= r->limit))
+		return UNTOUCHED;
+	sh64_store(&m->claims->state, id << SEQ_SHIFT | m->held); /* 1 */
+	lhi_point("acquire.announced");
+	w = sh64_load(&s->word);
+	if (unlikely(w != r->left) || unlikely(ref->home != r->home) ||
+	    unlikely(link_idx(sh64_load(&s->waitq)) != 0) ||
+	    unlikely(!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)))
+		return OUTDONE;
+	lhi_point("acquire.granted");
+	fill(m, r, id, token, r->home, l);
+	lhi_coarse(&ts);
+	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
 int
@@ -251,20 +256,53 @@ lhi_acquire(struct lh *lh, const struct lhi_ref *ref,
 	return acquire(lh, ref, opts, lease);
 }
 
+/* usual() granted, and the clock has moved. */
+static __attribute__((noinline)) int
+late(struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct timespec ts;
+
+	lhi_coarse(&ts);
+	return catch_up(m, &m->rec[0], &ts, NULL, lease);
+}
+
+/* usual() did not grant. */
+static __attribute__((noinline)) int
+otherwise(struct lh *lh, enum how how, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	if (how == OUTDONE)
+		outdone(lhi_mag_current, &lhi_mag_current->rec[0]);
+	return acquire(lh, ref, opts, lease);
+}
+
+static __attribute__((noinline, cold)) int
+nothing_given(void)
+{
+	return lhi_fail(-EINVAL, "no key, or no lease to fill, was given "
+	    "(NULL)");
+}
+
 int
 lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
+	struct lhi_mag *m = lhi_mag_current;	/* first: all hangs on it */
+	enum how how;
+
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
-		return lhi_fail(-EINVAL, "no key, or no lease to fill, was "
-		    "given (NULL)");
-	return acquire_now(k->lh, &k->ref, opts, lease);
+		return nothing_given();
+	how = usual(m, k->lh, &k->ref, opts, lease);
+	if (likely(how == GRANTED))
+		return 0;
+	return how == LATE ? late(lease) :
+	    otherwise(k->lh, how, &k->ref, opts, lease);
 }
 
 /*
  * By name.  Most often it is the name that this thread used last: then the slot
- * is at hand, and comparing the key is all the lookup there is.  (That it still
- * is the same life of the slot is what grab_again() proves.)
+ * is at hand, and comparing the key is all the lookup there is.
  */
 int
 lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
@@ -272,11 +310,16 @@ lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
 {
 	struct lhi_mag *m = lhi_mag_current;
 	struct lhi_ref ref;
+	enum how how;
 
-	if (likely(m->usual == lh && m->rec[0].home != 0 && key != NULL &&
-	    lease != NULL && lhi_slot_is(m->rec[0].slot, key))) {
-		ref = (struct lhi_ref){ m->rec[0].slot, m->rec[0].home };
-		return acquire_now(lh, &ref, opts, lease);
-	}
-	return lhi_acquire_by_name(lh, key, opts, lease);
+	if (unlikely(m->usual != lh) || unlikely(m->rec[0].home == 0) ||
+	    unlikely(key == NULL) || unlikely(lease == NULL) ||
+	    unlikely(!lhi_slot_is(m->rec[0].slot, key)))
+		return lhi_acquire_by_name(lh, key, opts, lease);
+	ref = (struct lhi_ref){ m->rec[0].slot, m->rec[0].home };
+	how = usual(m, lh, &ref, opts, lease);
+	if (likely(how == GRANTED))
+		return 0;
+	return how == LATE ? late(lease) :
+	    otherwise(lh, how, &ref, opts, lease);
 }

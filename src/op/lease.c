@@ -296,40 +296,36 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
  * the swap is made only if it does not come before the old one, and can do no
  * harm; when the clock then shows another tick, it is done again slowly.
  */
-int
-lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+static inline __attribute__((always_inline)) int
+extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
+    int64_t ttl_ms)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = remembered(lh, m, l);
-	uint64_t st, later;
-	struct shm_claim *c;
+	struct shm_claim *c = &m->claims[r - m->rec];
+	uint64_t st = sh64_load(&c->state), later = m->held;
 	struct timespec ts;
-	int64_t old;
+	int64_t old, expires = (int64_t)m->span[1];
 
-	if (unlikely(r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
-	    lhi_mutant(1) || lhi_mutant(11)))
-		return extend_slow(lh, l, ttl_ms);
-	c = &m->claims[r - m->rec];
-	st = sh64_load(&c->state);
-	if (unlikely(!state_held(st) ||
-	    state_seq(st) != lid_seq(l->id[1])))
-		return extend_slow(lh, l, ttl_ms);
-	later = ttl_ms == m->ttl_ms ? state_deadline(m->held) :
-	    lhi_deadline(&lh->v, lhi_mag_now_ns(m) + ttl_ms * NS_PER_MS);
-	if (unlikely(later < state_deadline(st)))
-		return extend_slow(lh, l, ttl_ms);
-	later = state_make(ST_HELD, state_seq(st), later);
-	if (unlikely(st != later && !sh64_cas(&c->state, st, later)))
-		return extend_slow(lh, l, ttl_ms);		/* 7 */
+	if (unlikely(ttl_ms != m->ttl_ms)) {
+		later = state_make(ST_HELD, 0, lhi_deadline(&m->lh->v,
+		    lhi_mag_now_ns(m) + ttl_ms * NS_PER_MS));
+		expires = lhi_deadline_ns(&m->lh->v, state_deadline(later));
+	}
+	later |= r->id << SEQ_SHIFT;
+	if (unlikely(st != later)) {
+		if (!state_held(st) || state_seq(st) != lid_seq(r->id) ||
+		    state_deadline(later) < state_deadline(st) ||
+		    !sh64_cas(&c->state, st, later))		/* 7 */
+			return extend_slow(m->lh, l, ttl_ms);
+	}
 	lhi_point("extend.swapped");
 	if (unlikely(sh64_load(&r->slot->word) !=
 	    (r->token << VER_SHIFT | r->held_low)))
-		return extend_slow(lh, l, ttl_ms);	/* says lost */
+		return extend_slow(m->lh, l, ttl_ms);	/* says lost */
 	lhi_coarse(&ts);
-	old = lhi_deadline_ns(&lh->v, state_deadline(st));
+	old = lhi_deadline_ns(&m->lh->v, state_deadline(st));
 	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
 	    old - lhi_mag_now_ns(m) > COARSE_MARGIN_NS)) {
-		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
+		l->expires_ns = expires;
 		return 0;
 	}
 	/* the deadline was counted from an old tick, or the swap may have come
@@ -338,7 +334,32 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	if (surely_now(&ts, old) >= old)
 		(void)sh64_cas(&c->state, later,
 		    state_make(ST_EXPIRED, state_seq(st), 0));
-	return extend_slow(lh, l, ttl_ms);
+	return extend_slow(m->lh, l, ttl_ms);
+}
+
+static __attribute__((noinline)) int
+extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = remembered(lh, m, l);
+
+	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
+	    lhi_mutant(1) || lhi_mutant(11))
+		return extend_slow(lh, l, ttl_ms);
+	return extend_own(m, r, l, ttl_ms);
+}
+
+int
+lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+{
+	struct lhi_mag *m = lhi_mag_current;
+
+	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
+	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
+	    unlikely(!remembers(m, &m->rec[0], l)) ||
+	    lhi_mutant(1) || lhi_mutant(11))
+		return extend_other(lh, l, ttl_ms);
+	return extend_own(m, &m->rec[0], l, ttl_ms);
 }
 
 int

@@ -172,6 +172,7 @@ take(struct attempt *a, uint64_t w)
 	r->home = a->home;
 	r->token = token;
 	r->id = lhi_mag_claim_id(view(a), a->t.ci);
+	lhi_rec_limit(a->m, r);
 	a->lease->acquired_ns = now;
 	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
 	lhi_pair_store(a->lease, a->m->head);

@@ -44,6 +44,8 @@ struct lhi_rec {
 	uint64_t held_low;	/* mode and idx of X(this claim) */
 	uint64_t id;		/* as in struct lh_lease */
 	uint64_t token;
+	uint64_t limit;		/* next tokens below it need no other look: the
+				 * ceiling, or where the id's seq would wrap */
 	struct shm_slot *slot;
 };
 
@@ -103,6 +105,15 @@ static inline int64_t
 lhi_mag_now_ns(const struct lhi_mag *m)
 {
 	return (int64_t)m->span[0];
+}
+
+/* r has taken a key by the longer way: how often may it come by the short? */
+static inline void
+lhi_rec_limit(const struct lhi_mag *m, struct lhi_rec *r)
+{
+	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
+	if (r->limit > m->ceiling)
+		r->limit = m->ceiling;
 }
 
 struct lh {

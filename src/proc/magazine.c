@@ -29,7 +29,7 @@
 #include "shm/claim.h"
 
 #define ARENA_LEN (64 * 1024)
-#define CELL_LEN 640
+#define CELL_LEN 704
 #define PARKED_LOOKS 4		/* groups looked through before a new one */
 
 _Static_assert(sizeof(struct lhi_mag) <= CELL_LEN, "magazine cell");

@@ -198,8 +198,8 @@ check_header(const struct shm_header *h, const char *path, off_t len,
 	if (sh32_load(&h->format) != SHM_FORMAT)
 		return lhi_fail(-EPROTO, "%s has format %u and this build "
 		    "wants %u: end the processes that use it, remove it, and "
-		    "start them again with one version", path, sh32_load(&h->format),
-		    SHM_FORMAT);
+		    "start them again with one version", path,
+		    sh32_load(&h->format), SHM_FORMAT);
 	if (sh32_load(&h->header_len) != sizeof(*h) ||
 	    sh64_load(&h->fingerprint) != lhi_geometry_fingerprint())
 		return lhi_fail(-EPROTO, "%s was made by a build with another "
