@@ -166,7 +166,8 @@ check-unit:
 
 check-command:
 	$(sub) tool tests
-	@LEASEHOLD=$(abspath $(TOOL)) $(PROVE) $(wildcard tests/command/*.t)
+	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
+	    $(wildcard tests/command/*.t)
 
 check-replay:
 	$(sub) F=hooks replays
