@@ -221,7 +221,7 @@ lint:
 # --- bench -------------------------------------------------------------------
 bench: $(if $(TSV),,deps-bench)
 	@$(if $(TSV),tools/deps bench >&2)
-	$(sub) $(BENCH)
+	$(sub) $(BENCH) $(if $(TSV),>&2)
 	@$(BENCH) $(if $(QUICK),--quick) $(if $(TSV),--tsv)
 
 # --- install -----------------------------------------------------------------
