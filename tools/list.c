@@ -217,35 +217,11 @@ ask(const struct table_opts *table, const char *prefix)
 int
 verb_list(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct table_opts table = { 0 };
-	int c;
+	int status;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			return tool_flush(EX_YES);
-		case 'j':
-			table.json = true;
-			break;
-		case 'S':
-			table.system = true;
-			break;
-		case 't':
-			table.name = optarg;
-			break;
-		default:
-			return parse_refused("list", c, argv);
-		}
-	}
+	if (!parse_table_opts("list", help, argc, argv, &table, &status))
+		return status;
 	if (optind + 1 < argc)
 		return say_usage("list takes one prefix: '%s' is one too many",
 		    argv[optind + 1]);

@@ -10,6 +10,7 @@
  * shorter than asked and a small one never becomes 0, which means "try".
  */
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tool.h"
@@ -149,4 +150,41 @@ parse_refused(const char *verb, int c, char **argv)
 	return say_usage("'%s' has no option '%s', or it is short for "
 	    "several; 'leasehold %s --help' lists those it has", verb, word,
 	    verb);
+}
+
+bool
+parse_table_opts(const char *verb, const char *help, int argc, char **argv,
+    struct table_opts *table, int *status)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(help, stdout);
+			*status = tool_flush(EX_YES);
+			return false;
+		case 'j':
+			table->json = true;
+			break;
+		case 'S':
+			table->system = true;
+			break;
+		case 't':
+			table->name = optarg;
+			break;
+		default:
+			*status = parse_refused(verb, c, argv);
+			return false;
+		}
+	}
+	return true;
 }

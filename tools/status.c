@@ -143,35 +143,11 @@ ask(const struct table_opts *table, const char *key)
 int
 verb_status(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct table_opts table = { 0 };
-	int c;
+	int status;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			return tool_flush(EX_YES);
-		case 'j':
-			table.json = true;
-			break;
-		case 'S':
-			table.system = true;
-			break;
-		case 't':
-			table.name = optarg;
-			break;
-		default:
-			return parse_refused("status", c, argv);
-		}
-	}
+	if (!parse_table_opts("status", help, argc, argv, &table, &status))
+		return status;
 	if (optind >= argc)
 		return say_usage("status: which key? leasehold status KEY");
 	if (optind + 1 < argc)

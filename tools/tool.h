@@ -89,6 +89,13 @@ int parse_key(const char *key);
  */
 int parse_refused(const char *verb, int c, char **argv);
 
+/*
+ * The options of a verb that only looks at a table: --help, --json, --system,
+ * --table.  False: that was all, or wrong, and *status is the exit status.
+ */
+bool parse_table_opts(const char *verb, const char *help, int argc,
+    char **argv, struct table_opts *table, int *status);
+
 /* say.c: one line to standard error, after "leasehold: ". */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same; returns EX_BAD_USAGE. */

@@ -32,7 +32,9 @@
  * before and after the question), an error, a record with SESS_NOPROOF (set
  * when the self-test at begin failed: the file system does not do this).
  * The probing description never takes a lock itself: a question asked through
- * the description that holds the lock is always answered "free".
+ * the description that holds the lock is always answered "free".  After a
+ * closefrom() its number may have become that very one, so "free" is believed
+ * only when a description opened for this one question says so too.
  *
  * A crash or stop of
  *	begin, before ALIVE	the record stays RESERVED; death drops both

@@ -58,12 +58,6 @@ lhi_slot_idx(const struct lhi_view *v, const struct shm_slot *s)
 	return (uint32_t)(s - v->slots);
 }
 
-static inline uint32_t
-lhi_claim_idx(const struct lhi_view *v, const struct shm_claim *c)
-{
-	return (uint32_t)(c - v->claims);
-}
-
 /* The slot, and which life of it, that a claim was last announced for. */
 static inline uint64_t
 lhi_home(uint32_t slot_idx, uint32_t gen)
