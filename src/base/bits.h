@@ -37,7 +37,7 @@ enum lhi_word_mode {
 	WORD_NONE = 0,		/* not a lock now: idx is an lhi_none */
 	WORD_FREE = 1,		/* nobody holds it: idx is an lhi_cause */
 	WORD_X = 2,		/* claim idx holds it */
-	WORD_S = 3		/* reserved: head of a chain of readers */
+	WORD_S = 3		/* idx is the head of a chain of readers */
 };
 
 /* why a FREE word was freed: what the next holder is told */
@@ -50,8 +50,8 @@ enum lhi_cause {
 
 /* idx of a WORD_NONE; any other value there: reserved by that claim */
 #define NONE_UNUSED	0u
-#define NONE_DYING	0x3fffffu	/* eviction: reserved values */
-#define NONE_COMMITTED	0x3ffffeu
+#define NONE_DYING	0x3fffffu	/* being evicted: may still come back */
+#define NONE_COMMITTED	0x3ffffeu	/* evicted, perhaps still linked */
 
 #define VER_BITS 40
 #define CLAIM_BITS 22
@@ -96,6 +96,10 @@ enum lhi_claim_st {
 	ST_EXPIRED = 2,		/* terminal: the deadline was enforced */
 	ST_BROKEN = 3,		/* terminal: ended by an operator */
 	ST_INSERT = 4,		/* making a key: slot names the one reserved */
+	ST_IDLE = 5,		/* released, still in the chain of readers: its
+				 * owner may revive it, anyone revoke it */
+	ST_REVOKED = 6,		/* terminal: a reader that is to leave the
+				 * chain */
 	ST_HELD = 8		/* announced or holding, until the deadline; the
 				 * only one with this bit */
 };
@@ -130,7 +134,7 @@ state_held(uint64_t s)
 static inline uint64_t state_deadline(uint64_t s) { return s & DEADLINE_MAX; }
 static inline uint64_t state_seq(uint64_t s) { return s >> SEQ_SHIFT; }
 
-/* claim link: wait queue (and later: chain of readers) */
+/* claim link: wait queue, chain of readers */
 #define LINK_TAG_BITS 41
 #define LINK_TAG_SHIFT (CLAIM_BITS + 1)
 #define LINK_MARK UINT64_C(1)

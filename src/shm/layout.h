@@ -11,11 +11,11 @@
  *	claims	    64	 64 x chunks		claim i is in chunk i / 64
  *	buckets	     8	 power of two >= max_keys
  *	slots	   128	 max_keys + 1		[0] is nobody's
- *	long keys  208	 max_keys / 4 + 16
+ *	long keys  224	 max_keys / 4 + 16
  *
  * There are indexes and never pointers.  Arrays have room to grow in place: an
  * array's place is computed from the header's maxima, while its `ready` count
- * says how much of it is backed by memory (equal in this version).
+ * says how much of it is backed by memory.
  *
  * Guard notes on fields:
  *	once	written before the object has a name, constant after
@@ -31,11 +31,11 @@
 #include "prim/shared.h"
 
 #define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
-#define SHM_FORMAT	1u
+#define SHM_FORMAT	2u
 
 #define SHM_CHUNK	64u	/* claims a chunk: what a session gets */
 #define SHM_GROUP	8u	/* claims a group: what a thread gets */
-#define SHM_KEY_INLINE	56u	/* key bytes beside the slot */
+#define SHM_KEY_INLINE	40u	/* key bytes beside the slot */
 #define SHM_KEY_MAX	255u
 #define SHM_SHARDS	64u	/* of the eviction floors */
 
@@ -53,7 +53,7 @@ struct shm_header {
 	shm_u64 uuid[2];
 	shm_u64 timens_ino;	/* time namespace of its clock */
 	shm_u64 t0_ns;		/* the clock at creation: deadline 0 */
-	/* line 1: geometry (once), and how much of it is ready (any) */
+	/* line 1: geometry (once) */
 	shm_u32 max_sessions;
 	shm_u32 n_chunks;
 	shm_u32 n_buckets;
@@ -62,27 +62,34 @@ struct shm_header {
 	shm_u32 order;		/* enum lh_order */
 	shm_u32 clock_id;	/* CLOCK_MONOTONIC */
 	shm_u32 creator_pid;	/* diagnostics */
-	shm_u32 ready_slots;
-	shm_u32 ready_chunks;
+	shm_u32 reserved1[2];
 	shm_u64 created_epoch_ms; /* diagnostics */
 	shm_u64 token_base;	/* tokens of this table are above it */
 	shm_u64 header_sum;	/* of every field marked once, but this */
-	/* line 2: flags (any, rare) */
+	/* line 2: flags, and how much is backed by memory (any; rare, and the
+	 * counts only rise) */
 	shm_u32 flags;
-	shm_u32 reserved2[15];
+	shm_u32 ready_slots;
+	shm_u32 ready_chunks;
+	shm_u32 ready_longs;
+	shm_u32 bucket_level;	/* 2^level buckets are in use */
+	shm_u32 reserved2[11];
 	/* line 3: token ceiling (any): every token is below it; only rises */
 	shm_u64 ceiling;
 	shm_u64 durable_ceiling; /* reserved: scope local */
 	shm_u64 reserved3[6];
 	/* line 4: where to look first (any; hints, any value is safe) */
-	shm_u32 slot_next;	/* lowest slot never used */
+	shm_u32 slot_next;	/* slots below it were in use at some time */
 	shm_u32 chunk_next;
 	shm_u32 long_next;
 	shm_u32 session_next;
-	shm_u32 reserved4[12];
+	shm_u32 slot_freed;	/* about how many of those are not, now */
+	shm_u32 slot_hand;	/* where to go on looking for them */
+	shm_u32 reserved4[10];
 	/* lines 5..7: spare */
 	shm_u64 reserved5[24];
-	/* lines 8..15: eviction floors, reserved (any; only rise) */
+	/* lines 8..15: no token of an evicted key is above its floor (any; only
+	 * rise) */
 	shm_u64 floor[SHM_SHARDS];
 	shm_u64 reserved6[384];
 };
@@ -116,12 +123,12 @@ struct shm_chunk {
 /* One hold or one wait. */
 struct shm_claim {
 	shm_u64 state;		/* any: st | seq | deadline */
-	shm_u64 rnext;		/* reserved: chain of readers */
+	shm_u64 rnext;		/* any: chain of readers */
 	shm_u64 wnext;		/* any: wait queue */
 	shm_u64 home;		/* owner: gen << 32 | slot it is for */
 	shm_u64 since_ns;	/* owner: acquired, or began to wait */
-	shm_u32 ticket;		/* owner: place in the queue, with priority */
-	shm_u32 priority;	/* owner */
+	shm_u32 ticket;		/* owner: place in the queue, with priority; */
+	shm_u32 priority;	/* of a reader: the two halves of its token */
 	shm_u32 park;		/* any: futex of the waiter */
 	shm_u32 wflags;		/* any: WAITER_... */
 	shm_u32 epoch;		/* owner: how often seq has wrapped */
@@ -137,7 +144,7 @@ struct shm_claim {
 #define WAITER_SUSPECT	0x1u	/* did not take a free lock when it was first:
 				 * passed over until its owner clears it (C5) */
 #define WAITER_STARVING	0x2u	/* has been first for 1 ms: no more barging */
-#define WAITER_SHARED	0x4u	/* reserved: wants shared mode */
+#define WAITER_SHARED	0x4u	/* wants shared mode */
 
 /* One key.  Type-stable: a slot is a slot for ever. */
 struct shm_slot {
@@ -146,23 +153,26 @@ struct shm_slot {
 	shm_u64 waitq;		/* any: head link of the wait queue */
 	shm_u64 hint;		/* any: a recent token; only rises */
 	shm_u64 hash;		/* reserver */
-	shm_u64 next;		/* any: bucket chain */
-	shm_u64 idle;		/* any, hint: who does not take it, since */
+	shm_u64 next;		/* any: list of keys */
+	shm_u64 tail;		/* any, hint: who was queued last, by its link */
 	shm_u32 gen;		/* reserver only: which life of the slot */
 	shm_u32 ticket;		/* any: next place in the queue */
-	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */
+	shm_u32 pause_ms;	/* any, hint: readers were revoked at this time */
 	shm_u32 maker;		/* reserver only: claim that made this life */
-	/* cold line; reserver, constant while the slot is linked */
+	/* cold line */
+	shm_u64 idle;		/* any, hint: who does not take it, since */
+	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */
+	/* reserver, constant while the slot is linked */
 	shm_u32 long_idx;	/* 0: the key is inline */
 	uint8_t key_len;
-	uint8_t reserved[3];
+	uint8_t reserved[7];
 	uint8_t key[SHM_KEY_INLINE];
 };
 
 /* The rest of a key longer than SHM_KEY_INLINE. */
 struct shm_long {
 	shm_u64 owner;		/* any: 0 free, else gen << 32 | slot */
-	uint8_t key[200];	/* reserver: from byte SHM_KEY_INLINE on */
+	uint8_t key[216];	/* reserver: from byte SHM_KEY_INLINE on */
 };
 
 #define AT(type, field, off) \
@@ -173,7 +183,7 @@ static_assert(sizeof(struct shm_session) == 256, "session");
 static_assert(sizeof(struct shm_chunk) == 16, "chunk");
 static_assert(sizeof(struct shm_claim) == 64, "claim");
 static_assert(sizeof(struct shm_slot) == 128, "slot");
-static_assert(sizeof(struct shm_long) == 208, "long key");
+static_assert(sizeof(struct shm_long) == 224, "long key");
 AT(shm_header, max_sessions, 64);
 AT(shm_header, flags, 128);
 AT(shm_header, ceiling, 192);
@@ -183,8 +193,8 @@ AT(shm_session, application, 64);
 AT(shm_claim, home, 24);
 AT(shm_claim, park, 48);
 AT(shm_slot, gen, 48);
-AT(shm_slot, long_idx, 64);
-AT(shm_slot, key, 72);
+AT(shm_slot, idle, 64);
+AT(shm_slot, key, 88);
 
 /* Counts, from the header once and then private: never re-read (G12). */
 struct lhi_geometry {

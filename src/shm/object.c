@@ -115,6 +115,9 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh32_store_rlx(&h->creator_pid, (uint32_t)getpid());
 	sh32_store_rlx(&h->ready_slots, g->n_slots);
 	sh32_store_rlx(&h->ready_chunks, g->n_chunks);
+	sh32_store_rlx(&h->ready_longs, g->n_long);
+	sh32_store_rlx(&h->bucket_level,
+	    (uint32_t)__builtin_ctz(g->n_buckets));
 	sh64_store_rlx(&h->created_epoch_ms,
 	    (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS));
 	sh64_store_rlx(&h->token_base, base);
