@@ -268,9 +268,8 @@ free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq,
 }
 
 static int
-late(struct lh_lease *l)
+late(void)
 {
-	l->opaque = LEASE_RELEASED;
 	return lhi_fail(-ESTALE, "the lease had run out before its release");
 }
 
@@ -288,7 +287,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 		r->use = freed == 1 ? REC_FREE : REC_OUT;
 		r->home = 0;
 		if (freed < 0)
-			return late(l);
+			return late();
 		l->opaque = LEASE_RELEASED;
 		return 0;
 	}
@@ -308,7 +307,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	}
 	r->use = REC_OUT;
 	if (!leave(v, r->slot, ci, ST_HELD, seq))
-		return late(l);
+		return late();
 	l->opaque = LEASE_RELEASED;
 	return 0;
 }
