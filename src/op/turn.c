@@ -96,15 +96,17 @@ thread_stopped(struct lhi_view *v, uint32_t ci)
 }
 
 /*
- * For how long, in ms, has this word been free and this waiter first?  Kept in
- * the slot, so that processes that only try, and come and go, notice as well:
- * {low bits of ver: 10, claim: 22, ms: 32}.  A hint: any value is safe.
+ * For how long, in ms, has this word been free, or held by readers, and this
+ * waiter first?  Kept in the slot, so that processes that only try, and come and
+ * go, notice as well: {low bits of ver: 9, free: 1, claim: 22, ms: 32}.  (The
+ * last reader leaves ver as it is.)  A hint: any value is safe.
  */
 static uint32_t
 idle_ms(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 {
 	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
-	uint64_t who = (word_ver(w) & 0x3ff) << 22 | t->first;
+	uint64_t who = (word_ver(w) & 0x1ff) << 23 |
+	    (uint64_t)(word_mode(w) == WORD_FREE) << 22 | t->first;
 	uint64_t idle = sh64_load(&t->s->idle);
 
 	if (idle >> 32 == who)
