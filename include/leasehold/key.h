@@ -10,8 +10,8 @@
  * Keys come and go by themselves.  Acquiring or opening makes a key that is not
  * there; a table that can grow no more forgets, to make room, keys that nobody
  * holds or waits for, first those that were not used for long.  A forgotten key
- * loses nothing but the note on how its last lease ended: its tokens go on where
- * they were.  lh_key_create() makes keys that are never forgotten.
+ * loses nothing but the note on how its last lease ended: its tokens go on
+ * where they were.  lh_key_create() makes keys that are never forgotten.
  *
  * Illegal: use after the last close, or in a forked child (-EPERM).
  */
@@ -50,9 +50,9 @@ int lh_key_create(struct lh *lh, const char *key);
 
 /*
  * Forget the keys that begin with prefix (NULL: all) and that nobody has used
- * for idle_ms; 0: whether or not.  Keys that are held or waited for stay, and so
- * do those of lh_key_create(), and those whose last holder died, let its lease
- * expire, or was made to give it up (the next one is to know).
+ * for idle_ms; 0: whether or not.  Keys that are held or waited for stay, and
+ * so do those of lh_key_create(), and those whose last holder died, let its
+ * lease expire, or was made to give it up (the next one is to know).
  *
  * When a key was last used is not recorded; what is known is that it was not
  * used between two looks.  So the first call only looks, and a later one evicts

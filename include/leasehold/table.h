@@ -83,8 +83,8 @@ struct lh_open_opts {
  * in use), -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout,
  * wrong size, not a table, not a regular file), -EXDEV (other time namespace),
  * -EUCLEAN. Costs some 50 us.  The memory that a table begins with is reserved
- * at creation, and more before it is used: a full tmpfs is -ENOSPC, here or from
- * the call that would have needed more, and never a SIGBUS.
+ * at creation, and more before it is used: a full tmpfs is -ENOSPC, here or
+ * from the call that would have needed more, and never a SIGBUS.
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * lh_evict(): see key.h.  The work is done by shm/evict.c; here it is decided
- * which keys.  The word is read before the key and the age, and swapped exactly:
- * so what was decided was about this key, in this life, not used since.
+ * which keys.  The word is read before the key and the age, and swapped
+ * exactly: so what was decided was about this key, in this life, not used
+ * since.
  */
 #include <errno.h>
 #include <string.h>

@@ -12,8 +12,8 @@
  *			word DYING(v+1) -> FREE(v+1): it is a key again
  *	E3	floor[shard] raised to the token of v+1
  *	E4	word DYING(v+1) -> COMMITTED(v+1): no way back
- *	E5	next l -> marked l, l having been read before the word was seen to
- *		be COMMITTED(v+1); then a walk past its place unlinks it
+ *	E5	next l -> marked l, l having been read before the word was seen
+ *		to be COMMITTED(v+1); then a walk past its place unlinks it
  *	E6	word COMMITTED(v+1) -> UNUSED(v+2)
  *
  * Every step is a swap of an exact value, or raises what only rises, so anybody
@@ -34,10 +34,10 @@
  *		sequentially consistent): one of them sees the other.  A waiter
  *		that finds no key any more leaves, and looks the name up anew
  *	keep	the flag is set, then the word looked at; as with the queue
- *	make	of the same name: comes upon the dying one, and completes this
+ *	make	of the same name: comes upon the dying one, and completes it
  *
- * A slot is linked only after its word is FREE, so a fresh FREE slot that is not
- * in the list (E0) belongs to its maker still.
+ * A slot is linked only after its word is FREE, so a fresh FREE slot that is
+ * not in the list (E0) belongs to its maker still.
  *
  * A crash or stop after E1: the key is away until somebody comes upon it; after
  * E4 the same; after E6 nothing.  The count of freed slots may miss one then.

@@ -12,9 +12,9 @@
 int lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w);
 
 /*
- * Whoever makes room: evict slot idx if it is idle; with `spare`, only if nobody
- * has used it since an earlier such look.  1 there is nothing in it now, 0 it is
- * in use, -EUCLEAN.
+ * Whoever makes room: evict slot idx if it is idle; with `spare`, only if
+ * nobody has used it since an earlier such look.  1 there is nothing in it now,
+ * 0 it is in use, -EUCLEAN.
  */
 int lhi_evict_idle(struct lhi_view *v, uint32_t idx, int64_t now_ns,
     bool spare);

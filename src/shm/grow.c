@@ -3,22 +3,22 @@
  * Growth: gives an array of the table more memory, where it lies.
  *
  * The object has its greatest length from the beginning, and everybody has all
- * of it mapped; but it is a sparse file, and a touch where there is no memory is
- * SIGBUS when there is none to be had.  So nothing is touched at or beyond the
- * `ready` count of its array, and a count is raised only when what it promises
- * is there.
+ * of it mapped; but it is a sparse file, and a touch where there is no memory
+ * is SIGBUS when there is none to be had.  So nothing is touched at or beyond
+ * the `ready` count of its array, and a count is raised only when what it
+ * promises is there.
  *
  *	1 fallocate: the pages belong to the object now, or ENOSPC
  *	2 populate them through the mapping: they are in use now
  *	3 raise the count
  *
- * Any number may do it at once, and be killed or stopped anywhere: the first two
- * change nothing that can be seen, and the third only raises.  The second is not
- * just for speed: a fallocate that is interrupted takes back those pages of its
- * range that nobody has touched yet, also when they were got by somebody else.
- * That is also why it is done in pieces, small enough to be completed between
- * two signals, and why parts begin on pages: what is in use is not allocated
- * again.
+ * Any number may do it at once, and be killed or stopped anywhere: the first
+ * two change nothing that can be seen, and the third only raises.  The second
+ * is not just for speed: a fallocate that is interrupted takes back those pages
+ * of its range that nobody has touched yet, also when they were got by somebody
+ * else. That is also why it is done in pieces, small enough to be completed
+ * between two signals, and why parts begin on pages: what is in use is not
+ * allocated again.
  *
  * An array grows by an eighth, and at least by what makes the calls rare; slots
  * bring buckets: before there are more slots than buckets, the number of those
@@ -160,8 +160,8 @@ lhi_grow_longs(struct lhi_view *v)
 	uint32_t from = lhi_longs_ready(v);
 	uint32_t to = next_size(from, v->geo.n_long);
 
-	return from >= to ? 0 : grow(v, "long keys",
-	    &v->hdr->ready_longs, from, to, v->geo.long_off, sizeof(struct shm_long));
+	return from >= to ? 0 : grow(v, "long keys", &v->hdr->ready_longs,
+	    from, to, v->geo.long_off, sizeof(struct shm_long));
 }
 
 int
@@ -173,5 +173,6 @@ lhi_grow_chunks(struct lhi_view *v)
 	    from + by;
 
 	return from >= to ? 0 : grow(v, "times 64 leases",
-	    &v->hdr->ready_chunks, from, to, v->geo.claims_off, SHM_CHUNK * sizeof(struct shm_claim));
+	    &v->hdr->ready_chunks, from, to, v->geo.claims_off,
+	    SHM_CHUNK * sizeof(struct shm_claim));
 }

@@ -13,11 +13,12 @@
  *
  *	bucket 0 -> 0x1c.. -> 0x3f.. -> bucket 2 -> 0x40.. -> bucket 1 -> ...
  *
- * A node's link is slot.next, or the bucket's word: {mark, idx, tag}, idx a slot,
- * or SLINK_BUCKET and a bucket, or 0, the end.  Every write of a link increments
- * its tag, which is never reset, also when a slot is used again elsewhere.  The
- * mark of a slot's link says that the slot is out; that of a bucket's word, INIT,
- * that the bucket may not be linked yet; a word of 0, that nobody needed it yet.
+ * A node's link is slot.next, or the bucket's word: {mark, idx, tag}, idx a
+ * slot, or SLINK_BUCKET and a bucket, or 0, the end.  Every write of a link
+ * increments its tag, which is never reset, also when a slot is used again
+ * elsewhere.  The mark of a slot's link says that the slot is out; that of a
+ * bucket's word, INIT, that the bucket may not be linked yet; a word of 0, that
+ * nobody needed it yet.
  *
  * Invariants.
  *  I1	An unmarked link of a linked node is changed only by a swap of its exact
@@ -42,11 +43,11 @@
  * Who meets b in the list does 6 before anything else, so that in the list only
  * words without INIT are changed, and 4 and 6 never undo what came behind b.
  * What if one maker does 4 after another one's 4 or 5?  His 3 came after he saw
- * the first one's word.  Had the first one's 5 been done by then, his pred would
- * have changed (b stands between it and cur).  So at his 3 both had the same
- * pred, and cur with it, since the first one's 5 can only succeed while pred has
- * not changed since the first one's own 3; and he writes what is there, or, 6
- * having been done meanwhile, fails.
+ * the first one's word.  Had the first one's 5 been done by then, his pred
+ * would have changed (b stands between it and cur).  So at his 3 both had the
+ * same pred, and cur with it, since the first one's 5 can only succeed while
+ * pred has not changed since the first one's own 3; and he writes what is
+ * there, or, 6 having been done meanwhile, fails.
  *
  * A crash or stop of
  *	insert, before its last swap	the slot is not linked (slot.c)
@@ -158,8 +159,8 @@ read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 	n->slot = NULL;
 	n->link = &v->buckets[b];
 	n->place = reversed(b);
-	while (slink_marked(w = sh64_load(n->link)))
-		(void)sh64_cas(n->link, w, slink_after(w, slink_idx(w))); /* 6 */
+	while (slink_marked(w = sh64_load(n->link)))		/* 6 */
+		(void)sh64_cas(n->link, w, slink_after(w, slink_idx(w)));
 	n->next = w;
 	return is_made(w);
 }
@@ -185,8 +186,8 @@ judge(struct lhi_view *v, uint32_t idx, const struct node *n, struct aim *aim)
 }
 
 /*
- * From bucket b, which is made, to what is looked for (1, *at leads to it), or to
- * its place (0); marked slots up to there are unlinked.  -EUCLEAN.
+ * From bucket b, which is made, to what is looked for (1, *at leads to it), or
+ * to its place (0); marked slots up to there are unlinked.  -EUCLEAN.
  */
 static int
 find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)

@@ -75,8 +75,8 @@ long_of(struct lhi_view *v, const struct shm_slot *s)
 }
 
 /*
- * Begin to read a key: the first two readings.  Its length, or 0: no key.  *l is
- * where it goes on.
+ * Begin to read a key: the first two readings.  Its length, or 0: no key.  *l
+ * is where it goes on.
  */
 static size_t
 begin(struct lhi_view *v, const struct shm_slot *s, uint32_t *gen,

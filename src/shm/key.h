@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a key, as a caller has them and as a slot has them: see key.c. */
+/* The bytes of a key, a caller's and a slot's: see key.c. */
 #ifndef LHI_SHM_KEY_H
 #define LHI_SHM_KEY_H
 
@@ -71,8 +71,8 @@ lhi_slot_is(const struct shm_slot *s, const char *key)
 int lhi_name_set(struct lhi_name *n, const char *key);
 
 /*
- * Is the slot a key now, and this one?  1, and *gen says in which life; 0: it is
- * another one; -EAGAIN: it is none, or changes right now.
+ * Is the slot a key now, and this one?  1, and *gen says in which life; 0: it
+ * is another one; -EAGAIN: it is none, or changes right now.
  */
 int lhi_key_match(struct lhi_view *v, const struct shm_slot *s,
     const struct lhi_name *n, uint32_t *gen);

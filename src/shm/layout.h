@@ -15,9 +15,9 @@
  *
  * There are indexes and never pointers.  The arrays that grow (claims, buckets,
  * slots, long keys) do so in place: where each one lies follows from the
- * header's maxima, and its `ready` count says how much of it is backed by memory
- * and may be touched (shm/grow.c).  The object is as long as the maxima make it
- * from the beginning, and sparse.
+ * header's maxima, and its `ready` count says how much of it is backed by
+ * memory and may be touched (shm/grow.c).  The object is as long as the maxima
+ * make it from the beginning, and sparse.
  *
  * Guard notes on fields:
  *	once	written before the object has a name, constant after
@@ -156,15 +156,15 @@ struct shm_slot {
 	shm_u64 hint;		/* any: a recent token; only rises */
 	shm_u64 hash;		/* reserver */
 	shm_u64 next;		/* any: list of keys */
-	shm_u64 tail;		/* any, hint: who was queued last, by its link */
+	shm_u64 tail;		/* any, hint: who was queued last, its link */
 	shm_u32 gen;		/* reserver only: which life of the slot */
 	shm_u32 ticket;		/* any: next place in the queue */
-	shm_u32 pause_ms;	/* any, hint: readers were revoked at this time */
+	shm_u32 pause_ms;	/* any, hint: readers were revoked then */
 	shm_u32 maker;		/* reserver only: claim that made this life */
 	/* cold line */
 	shm_u64 idle;		/* any, hint: who does not take it, since */
 	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */
-	/* reserver, constant while the slot is linked, but for KEY_KEPT (any) */
+	/* reserver, constant while linked; but KEY_KEPT: any */
 	shm_u32 long_idx;	/* 0: the key is inline */
 	shm_u32 key_info;	/* KEY_... */
 	shm_u32 reserved;
