@@ -98,7 +98,8 @@ claim_ok(struct check *k, uint32_t i)
 		return true;
 	w = sh64_load(&s->word);
 	return (word_mode(w) != WORD_X && word_mode(w) != WORD_S) ||
-	    word_idx(w) != i || wrong(k, "claim %u is free, but slot %u names it as its holder", i,
+	    word_idx(w) != i || wrong(k, "claim %u is free, but slot %u names "
+	    "it as its holder", i,
 	    lhi_slot_idx(k->v, s));
 }
 

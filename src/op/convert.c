@@ -3,8 +3,9 @@
  * Changing the mode of a lease that is held.
  *
  *	down	X(c, v) -> S(c, v + 1): one swap; the lease never ends
- *	up	S(c, v) -> X(c, v + 1), c the only one in the chain: idle readers
- *		are revoked, ended and dead ones taken out; a live one is -EAGAIN
+ *	up	S(c, v) -> X(c, v + 1), c the only one in the chain: idle
+ *		readers are revoked, ended and dead ones taken out; a live one
+ *		is -EAGAIN
  *
  * Both are grants: the version grows, and the lease gets a new token.  Both
  * must hold at a moment after the swap (G3): the claim must still be HELD in
@@ -88,7 +89,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
 	if (!lhi_lease_granted(h) || !sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)))
 		return lhi_lease_lost(lh, h);
-	lhi_claim_set_token(h->claim, token);
+	lhi_reader_grant(h->claim, token, lhi_claim_tid(h->claim));
 	lhi_point("convert.prepared");
 	if (swap_word(h, h->word, WORD_S, token) != 0)
 		return lhi_lease_lost(lh, h);

@@ -16,12 +16,12 @@
  * its claim, marks it, and takes out what has ended at the head.
  *
  * Idle and queue: a release makes its claim IDLE, then looks at the queue; a
- * waiter queues, then looks at the chain, and revokes who is idle there (Dekker:
- * each read-modify-writes before it looks).  So either the waiter has seen the
- * reader idle, or the reader sees the waiter, and leaves and wakes it.
+ * waiter queues, then looks at the chain, and revokes who is idle there
+ * (Dekker: each read-modify-writes before it looks).  So either the waiter has
+ * seen the reader idle, or the reader sees the waiter, and leaves and wakes it.
  *
- * A crash or stop after the idling swap is an idle reader, which anyone revokes;
- * after the ending one, a terminal claim, which anyone takes out.
+ * A crash or stop after the idling swap is an idle reader, which anyone
+ * revokes; after the ending one, a terminal claim, which anyone takes out.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -95,7 +95,7 @@ push(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 		return false;
 	sh64_store_rlx(&c->home, ref->home);
 	sh64_store_rlx(&c->since_ns, m->span[0]);
-	lhi_claim_set_token(c, token);
+	lhi_reader_grant(c, word_ver(w) + 1, m->tid);
 	lhi_chain_prepare(c, head);
 	sh64_store(&c->state, state_make(ST_HELD, id,
 	    state_deadline(m->held)));				/* 1 */

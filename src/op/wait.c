@@ -154,7 +154,8 @@ enqueue(struct lhi_attempt *a)
 	sh64_store_rlx(&c->home, a->home);
 	sh32_store_rlx(&c->priority, a->ask->priority);
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
-	sh32_store_rlx(&c->wflags, a->ask->shared ? WAITER_SHARED : 0);
+	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
+	    (a->ask->shared ? WAITER_SHARED : 0));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	sh64_store_rlx(&c->since_ns, (uint64_t)lhi_now_ns());
 	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */

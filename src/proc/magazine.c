@@ -226,7 +226,7 @@ lhi_mag_claim_id(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_claim *c = &v->claims[ci];
 
-	return lid_make(ci, sh32_load_rlx(&c->epoch),
+	return lid_make(ci, lhi_claim_epoch(c),
 	    state_seq(sh64_load(&c->state)));
 }
 
@@ -245,7 +245,7 @@ remember_idle(struct lhi_mag *m, uint32_t b)
 	m->idle |= 1u << b;
 	r->slot = s;
 	r->home = sh64_load(&c->home);
-	r->token = lhi_claim_token(c);
+	r->token = lhi_reader_token(s, c);
 	r->id = lhi_mag_claim_id(v, m->base + b);
 }
 
@@ -297,7 +297,7 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 			.use = REC_OUT, /* leases from before: slowly */
 			.held_low = word_make(WORD_X, g->base + b, 0),
 		};
-		sh32_store_rlx(&m->claims[b].tid, m->tid);
+		lhi_reader_tid(&m->claims[b], m->tid);
 	}
 	look_through(m);
 }

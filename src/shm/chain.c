@@ -2,18 +2,19 @@
 /*
  * The readers of a key: answers "who holds it together, and is anyone left?".
  *
- * Layout.  While the lock word is S(h, ver), claims are linked from h on through
- * their rnext {mark, idx, tag}, the last comer first.  There is no counter: a
- * dead reader would leave it wrong, and nobody could tell by how much.
+ * Layout.  While the lock word is S(h, ver), claims are linked from h on
+ * through their rnext {mark, idx, tag}, the last comer first.  There is no
+ * counter: a dead reader would leave it wrong, and nobody could tell by how
+ * much.
  *
  *	push	rnext = head, state HELD, then the word's swap to S(c, ver + 1)
  *	idle	a release that leaves others behind only makes the state IDLE:
- *		the claim stays in the chain, and its owner's next acquire is one
- *		swap of its own line, IDLE -> HELD (revive)
+ *		the claim stays in the chain, and its owner's next acquire is
+ *		one swap of its own line, IDLE -> HELD (revive)
  *	revoke	a writer, or whoever stands in for one, makes IDLE REVOKED
  *	leave	terminal (REVOKED, EXPIRED, BROKEN, session dead), then rnext is
- *		marked, then it is unlinked: from the head by a swap of the word,
- *		from within by a swap of the predecessor's rnext
+ *		marked, then it is unlinked: from the head by a swap of the
+ *		word, from within by a swap of the predecessor's rnext
  *
  * Invariants.
  *  I1	ver grows with every push; taking out the head does not change it.  For
@@ -22,15 +23,15 @@
  *	link was read before that was seen (C12): a HELD reader that lives is
  *	never marked, so the word cannot become FREE over it.
  *  I3	IDLE is in the chain and not marked: who revives it holds the key.
- *  I4	A claim is used again only when no link leads to it: the word's swap took
- *	it out; or it was marked, and then the word had another mode, or a whole
- *	validated walk ended.
+ *  I4	A claim is used again only when no link leads to it: the word's swap
+ *	took it out; or it was marked, and then the word had another mode, or a
+ *	whole validated walk ended.
  *  I5	Claims join at the head only, so what follows a claim only gets fewer.
  *
- * Cost.  A claim is unlinked once.  A release at the head takes out whatever has
- * ended behind it; one further down only marks itself, then looks whether it has
- * become the head (pairs with: the word's swap, then the look at the next
- * claim's mark).  A writer looks at the head until it finds a live reader, and
+ * Cost.  A claim is unlinked once.  A release at the head takes out whatever
+ * has ended behind it; one further down only marks itself, then looks whether
+ * it has become the head (pairs with: the word's swap, then the look at the
+ * next claim's mark).  A writer looks at the head until it finds a live reader, and
  * need not look behind it.  Whole walks are for owners that want a claim back,
  * for burial, upgrades and listings; each cleans all that has ended on its way.
  *
