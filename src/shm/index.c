@@ -98,8 +98,8 @@ reversed(uint64_t x)
 	return __builtin_bswap64(x);
 }
 
-uint32_t
-lhi_index_bucket(struct lhi_view *v, uint64_t hash)
+static uint32_t
+bucket_of(struct lhi_view *v, uint64_t hash)
 {
 	return (uint32_t)reversed(hash) & (lhi_buckets_ready(v) - 1);
 }
@@ -302,7 +302,7 @@ make_path(struct lhi_view *v, uint32_t b)
 static int
 find(struct lhi_view *v, struct aim *aim, struct spot *at)
 {
-	uint32_t b = lhi_index_bucket(v, aim->place);
+	uint32_t b = bucket_of(v, aim->place);
 	int error = 0;
 
 	if (!is_made(sh64_load(&v->buckets[b])))

@@ -30,7 +30,4 @@ int lhi_index_linked(struct lhi_view *v, struct shm_slot *s, uint64_t hash);
 int lhi_index_walk(struct lhi_view *v, uint32_t b,
     bool (*fn)(struct lhi_view *v, uint32_t idx, void *arg), void *arg);
 
-/* The bucket whose part of the list a hash belongs to, at the present level. */
-uint32_t lhi_index_bucket(struct lhi_view *v, uint64_t hash);
-
 #endif
