@@ -44,6 +44,30 @@ show_mode(uint32_t mode)
 	return mode == LH_SHARED ? "shared" : "exclusive";
 }
 
+const struct lh_party *
+show_oldest(const struct lh_key_info *info)
+{
+	const struct lh_party *oldest = info->holders;
+	uint32_t i;
+
+	for (i = 1; i < info->n_holders; i++)
+		if (info->holders[i].since_ns < oldest->since_ns)
+			oldest = &info->holders[i];
+	return oldest;
+}
+
+int64_t
+show_last_end_ns(const struct lh_key_info *info)
+{
+	int64_t end = info->holders[0].expires_ns;
+	uint32_t i;
+
+	for (i = 1; i < info->n_holders; i++)
+		if (info->holders[i].expires_ns > end)
+			end = info->holders[i].expires_ns;
+	return end;
+}
+
 const char *
 show_party(char buf[PARTY_MAX], const struct lh_party *party)
 {
