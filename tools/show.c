@@ -6,9 +6,12 @@
  *	{ "table": "default", "key": "nightly", "state": "held",
  *	  "mode": "exclusive", "token": "42",
  *	  "holders": [ { "lease_id": "...", "pid": 4711, "tid": 4711, "uid": 0,
- *	    "application": "backup", "mode": "exclusive",
+ *	    "application": "backup", "mode": "exclusive", "token": "42",
  *	    "since_ms": "1790000000000", "expires_ms": "1790000030000" } ],
  *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
+ *
+ * A shared key has as many holders as there are readers, each with a token of
+ * its own; the key's is that of the latest grant.
  *
  * What is 64 bits wide is a decimal string, since many readers of JSON keep
  * numbers in a double and would round a token.  Times are milliseconds since
@@ -138,6 +141,7 @@ party_json(struct lh *lh, const struct lh_party *p)
 	bad = set_bytes(o, "application", p->application);
 	bad |= set_ms(lh, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
+		bad |= set_u64(o, "token", p->token);
 		bad |= set_ms(lh, o, "expires_ms", p->expires_ns);
 	} else {
 		bad |= json_object_set_new(o, "rank", json_integer(p->rank));
