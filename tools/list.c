@@ -170,7 +170,8 @@ add_party(struct list *l, const char *key, const struct lh_party *p,
 	clear(&line);
 	if (p->rank == 0) {
 		(void)strcpy(line.cell[KEY], "  holder");
-		put_number(line.cell[TOKEN], p->token);
+		if (p->token != 0)	/* just granted, not yet told */
+			put_number(line.cell[TOKEN], p->token);
 	} else {
 		(void)snprintf(line.cell[KEY], sizeof(line.cell[KEY]),
 		    "  waiter %" PRIu32, p->rank);

@@ -141,7 +141,8 @@ party_json(struct lh *lh, const struct lh_party *p)
 	bad = set_bytes(o, "application", p->application);
 	bad |= set_ms(lh, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
-		bad |= set_u64(o, "token", p->token);
+		if (p->token != 0)	/* just granted, not yet told */
+			bad |= set_u64(o, "token", p->token);
 		bad |= set_ms(lh, o, "expires_ms", p->expires_ns);
 	} else {
 		bad |= json_object_set_new(o, "rank", json_integer(p->rank));
