@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring when it is not simple: trying, queueing, sleeping, and granting
- * oneself.
+ * Acquiring when it is not simple: trying, queueing and sleeping.
  *
  * Nobody is ever handed a lock.  Whoever wants it looks at the word, frees it
  * if its holder is gone (shm/lock.c), sees whether it is its turn (op/turn.c)
- * and swaps the word itself, exactly like the fast path; a release or an expiry
- * only makes the word FREE and wakes the first waiter.  So there is nothing to
- * take back from a waiter that died, stopped or gave up.
+ * and swaps the word itself (op/grant.c), like the fast path; a release or an
+ * expiry only makes the word FREE and wakes the first waiter.  So there is
+ * nothing to take back from a waiter that died, stopped or gave up.
  *
  * A wait:	announce WAIT, with ticket and priority; link into the queue;
  *		then again and again: look, and sleep on claim.park.
@@ -28,18 +27,11 @@
  *	before it is linked	nothing but a claim that its session's burial
  *				frees
  *	linked			dead: removed on proof; stopped: suspect
- *	WAIT -> HELD (#3), word not swapped	like a linked waiter: a word
- *				that does not name it is not its own
- *	word swapped		it holds the key, until its deadline or death,
- *				and is unlinked by the next who looks
  *
  * Readers are granted while the word is FREE or S and no writer is before them;
  * each that enters wakes those behind it, so that all in a row enter together.
  * A writer waits until the readers' chain has emptied; the first live reader is
  * to it what the holder is.
- *
- * G3: after the swap the precise clock is read; a grant that came too late is
- * given back and the attempt goes on.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -47,14 +39,11 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "op/acquire.h"
+#include "op/attempt.h"
 #include "op/busy.h"
-#include "op/fence.h"
-#include "op/turn.h"
 #include "prim/futex.h"
 #include "prim/pause.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -68,141 +57,11 @@
 #define SPINS 40
 #define TAKES 100		/* attempts before looking at the time */
 
-enum { WAITING = 1 };			/* beside 0 and -errno */
-
-struct attempt {
-	struct lh *lh;
-	struct lhi_mag *m;
-	const struct lhi_ask *ask;
-	struct lh_lease *lease;
-	struct lhi_turn t;
-	struct shm_claim *c;
-	int bit;
-	uint64_t home;
-	bool timed_out;		/* the last sleep ended by itself */
-	bool lost;		/* was woken, and somebody else was faster */
-	bool starving;
-	bool spun;		/* since the last sleep */
-	int64_t front_since_ns;	/* 0: not the first */
-	int64_t probed_ns;	/* when it last asked after the living */
-	int64_t began_ns;
-};
-
-static struct lhi_view *view(struct attempt *a) { return &a->lh->v; }
-
-static void
-set_state(struct attempt *a, unsigned st, uint64_t deadline)
-{
-	uint64_t seq = lhi_claim_next_seq(a->c, sh64_load(&a->c->state));
-
-	sh64_store(&a->c->state, state_make(st, seq, deadline));
-}
-
-/* The claim's new announcement failed: what it was before, with its new seq. */
-static void
-step_back(struct attempt *a)
-{
-	uint64_t st = sh64_load(&a->c->state);
-
-	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
-	    state_seq(st), 0));				/* 4: HELD -> WAIT */
-}
-
-static void
-leave_queue(struct attempt *a)
-{
-	if (!a->t.queued)
-		return;
-	(void)lhi_queue_remove(view(a), a->t.s, a->t.ci);
-	a->t.queued = false;
-	if (lhi_mutant(4))
-		return;
-	/* C4: whoever goes wakes who is first now, and who takes over its
-	 * process's watch; pairs with doze(): park, then look at the queue */
-	lhi_queue_kick(view(a), a->t.s);
-	lhi_turn_hand_over(&a->t);
-}
-
-/* The grant's deadline has passed before it could be reported: undo it. */
-static int
-too_late(struct attempt *a, uint64_t word, uint32_t cause)
-{
-	uint64_t st = sh64_load(&a->c->state);
-
-	(void)sh64_cas(&a->c->state, st, state_make(ST_EXPIRED, state_seq(st),
-	    state_deadline(st)));
-	if (a->ask->shared)
-		(void)lhi_chain_remove(view(a), a->t.s, a->t.ci);
-	else if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, cause,
-	    word_ver(word))))
-		lhi_queue_kick(view(a), a->t.s);
-	step_back(a);
-	return WAITING;
-}
-
-/* The word allows it and it is our turn.  0 granted; WAITING; -errno. */
-static int
-take(struct attempt *a, uint64_t w)
-{
-	struct shm_slot *s = a->t.s;
-	uint64_t hint = sh64_load(&s->hint), ver = word_ver(w) + 1;
-	uint64_t token = token_of(hint, ver), mine;
-	int64_t now = lhi_now_ns();
-	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
-	struct lhi_rec *r = &a->m->rec[a->bit];
-	uint32_t cause;
-	int error;
-
-	if (lhi_mutant(6))
-		token = hint + ((ver - hint) & MASK(VER_BITS));
-	error = lhi_fence_admit(view(a), token);
-	if (error != 0)
-		return error;
-	if (!a->t.queued) {
-		sh64_store_rlx(&a->c->home, a->home);
-		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
-	}
-	if (a->ask->shared)
-		lhi_chain_prepare(a->c,
-		    word_mode(w) == WORD_S ? word_idx(w) : 0);
-	set_state(a, ST_HELD, deadline);		/* 1, 3 */
-	lhi_point("acquire.announced");
-	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci, ver);
-	if (!sh64_cas(&s->word, w, mine)) {
-		step_back(a);
-		return WAITING;
-	}
-	lhi_point("acquire.granted");
-	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
-	if (lhi_now_ns() >= lhi_deadline_ns(view(a), deadline))
-		return too_late(a, mine, cause);
-	if (token - hint > TOKEN_LAG_MAX)
-		sh64_max(&s->hint, token);
-	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
-	leave_queue(a);
-	if (a->ask->shared)
-		lhi_claim_set_token(a->c, token);
-	r->use = a->ask->shared ? REC_SHARED : REC_HELD;
-	r->slot = s;
-	r->home = a->home;
-	r->token = token;
-	r->id = lhi_mag_claim_id(view(a), a->t.ci);
-	lhi_rec_limit(a->m, r);
-	a->lease->acquired_ns = now;
-	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
-	lhi_pair_store(a->lease, a->m->head);
-	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
-	if (cause != CAUSE_RELEASED)
-		a->lease->notes = 1u << ((cause - 1) & 3);
-	a->lease->id[1] = r->id;
-	a->lease->token = token;
-	a->lease->key = a->home;
-	return 0;
-}
+static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 
 /* A failing try looks after the dead at most every 10 ms and key (C16). */
 static bool
-may_probe(struct attempt *a, int64_t now_ns)
+may_probe(struct lhi_attempt *a, int64_t now_ns)
 {
 	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
 	uint32_t last = sh32_load_rlx(&a->t.s->probe_ms);
@@ -215,7 +74,7 @@ may_probe(struct attempt *a, int64_t now_ns)
 
 /* Could it be granted now, if it were its turn? */
 static bool
-allows(const struct attempt *a, uint64_t w)
+allows(const struct lhi_attempt *a, uint64_t w)
 {
 	return word_mode(w) == WORD_FREE ||
 	    (a->ask->shared && word_mode(w) == WORD_S);
@@ -223,7 +82,7 @@ allows(const struct attempt *a, uint64_t w)
 
 /* Somebody else's turn, and the word allows it: see that it comes. */
 static bool
-nudge(struct attempt *a, uint64_t w, int64_t now_ns)
+nudge(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 {
 	return word_mode(w) == WORD_FREE ? lhi_turn_nudge(&a->t, w, now_ns) :
 	    lhi_turn_nudge_barrier(&a->t, w, now_ns);
@@ -233,7 +92,7 @@ nudge(struct attempt *a, uint64_t w, int64_t now_ns)
  * One look: 0 granted; WAITING, with the word in *w; -errno; KEY_GONE.
  */
 static int
-look(struct attempt *a, bool probe, uint64_t *w)
+look(struct lhi_attempt *a, bool probe, uint64_t *w)
 {
 	struct lhi_view *v = view(a);
 	unsigned how = (probe ? SETTLE_PROBE : 0) |
@@ -257,7 +116,7 @@ look(struct attempt *a, bool probe, uint64_t *w)
 			return WAITING;
 		if (turn) {
 			lhi_point("wait.turn");
-			error = take(a, *w);
+			error = lhi_attempt_take(a, *w);
 			if (error != WAITING)
 				return error;
 			a->lost = true;
@@ -276,7 +135,7 @@ look(struct attempt *a, bool probe, uint64_t *w)
 }
 
 static int
-try_once(struct attempt *a)
+try_once(struct lhi_attempt *a)
 {
 	uint64_t w;
 	int error = look(a, false, &w);
@@ -288,7 +147,7 @@ try_once(struct attempt *a)
 }
 
 static int
-enqueue(struct attempt *a)
+enqueue(struct lhi_attempt *a)
 {
 	struct shm_claim *c = a->c;
 
@@ -298,7 +157,7 @@ enqueue(struct attempt *a)
 	sh32_store_rlx(&c->wflags, a->ask->shared ? WAITER_SHARED : 0);
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	sh64_store_rlx(&c->since_ns, (uint64_t)lhi_now_ns());
-	set_state(a, ST_WAIT, 0);				/* 2 */
+	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
 	lhi_point("wait.announced");
 	a->t.queued = true;
 	return lhi_queue_insert(view(a), a->t.s, a->t.ci);
@@ -306,7 +165,7 @@ enqueue(struct attempt *a)
 
 /* Until when may we sleep, the word being w, and how deep? */
 static int64_t
-sleep_until(struct attempt *a, uint64_t w, int64_t now, uint32_t *depth)
+sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 {
 	struct lhi_place place;
 	struct shm_claim *holder;
@@ -348,7 +207,7 @@ sleep_until(struct attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 
 /* Sleep until kicked, or until there may be something to do. */
 static void
-doze(struct attempt *a, uint64_t w)
+doze(struct lhi_attempt *a, uint64_t w)
 {
 	uint32_t depth;
 	uint64_t again;
@@ -383,7 +242,7 @@ doze(struct attempt *a, uint64_t w)
 
 /* A holder on another processor may be about to release. */
 static void
-spin(struct attempt *a, uint64_t w)
+spin(struct lhi_attempt *a, uint64_t w)
 {
 	static int cpus;
 
@@ -402,7 +261,7 @@ spin(struct attempt *a, uint64_t w)
  * nobody ended, and by the clock: signals and kicks may end every sleep early.
  */
 static bool
-probe_due(struct attempt *a, uint64_t w)
+probe_due(struct lhi_attempt *a, uint64_t w)
 {
 	int64_t now = lhi_now_ns();
 
@@ -414,7 +273,7 @@ probe_due(struct attempt *a, uint64_t w)
 }
 
 static int
-wait_on(struct attempt *a)
+wait_on(struct lhi_attempt *a)
 {
 	int64_t stale_check_ns = 0;
 	uint64_t w = 0;
@@ -460,7 +319,7 @@ wait_on(struct attempt *a)
 }
 
 static int
-wait_in_queue(struct attempt *a)
+wait_in_queue(struct lhi_attempt *a)
 {
 	struct lhi_canceller me;
 	uint64_t w;
@@ -484,11 +343,11 @@ wait_in_queue(struct attempt *a)
 
 /* Not granted: leave no trace (G8). */
 static void
-withdraw(struct attempt *a)
+withdraw(struct lhi_attempt *a)
 {
 	uint64_t st;
 
-	leave_queue(a);
+	lhi_attempt_leave_queue(a);
 	st = sh64_load(&a->c->state);
 	if (state_st(st) != ST_FREE)
 		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
@@ -499,7 +358,7 @@ int
 lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_ask *ask, struct lh_lease *lease)
 {
-	struct attempt a;
+	struct lhi_attempt a;
 	int error, cancel;
 
 	memset(&a, 0, sizeof(a));

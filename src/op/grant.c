@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Granting oneself a lock, the slow way, in either mode: announce, swap the
+ * word, look at the clock.
+ *
+ * G3: the precise clock is read after the swap; a grant that came too late is
+ * given back, and the attempt goes on.  A reader's is then ended like any
+ * other, and taken out of the chain before its claim is used again.
+ *
+ * A crash or stop
+ *	WAIT -> HELD (#3), word not swapped	like a linked waiter: a word
+ *				that does not name it is not its own
+ *	word swapped		it holds the key, until its deadline or death,
+ *				and is unlinked by the next who looks
+ */
+#include "op/attempt.h"
+#include "op/fence.h"
+#include "proc/magazine.h"
+#include "shm/chain.h"
+#include "shm/claim.h"
+#include "shm/queue.h"
+
+static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
+
+void
+lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
+{
+	uint64_t seq = lhi_claim_next_seq(a->c, sh64_load(&a->c->state));
+
+	sh64_store(&a->c->state, state_make(st, seq, deadline));
+}
+
+/* The claim's new announcement failed: what it was before, with its new seq. */
+static void
+step_back(struct lhi_attempt *a)
+{
+	uint64_t st = sh64_load(&a->c->state);
+
+	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
+	    state_seq(st), 0));				/* 4: HELD -> WAIT */
+}
+
+void
+lhi_attempt_leave_queue(struct lhi_attempt *a)
+{
+	if (!a->t.queued)
+		return;
+	(void)lhi_queue_remove(view(a), a->t.s, a->t.ci);
+	a->t.queued = false;
+	if (lhi_mutant(4))
+		return;
+	/* C4: whoever goes wakes who is first now, and who takes over its
+	 * process's watch; pairs with doze(): park, then look at the queue */
+	lhi_queue_kick(view(a), a->t.s);
+	lhi_turn_hand_over(&a->t);
+}
+
+/* The grant's deadline has passed before it could be reported: undo it. */
+static int
+too_late(struct lhi_attempt *a, uint64_t word, uint32_t cause)
+{
+	uint64_t st = sh64_load(&a->c->state);
+
+	(void)sh64_cas(&a->c->state, st, state_make(ST_EXPIRED, state_seq(st),
+	    state_deadline(st)));
+	if (a->ask->shared)
+		(void)lhi_chain_remove(view(a), a->t.s, a->t.ci);
+	else if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, cause,
+	    word_ver(word))))
+		lhi_queue_kick(view(a), a->t.s);
+	step_back(a);
+	return WAITING;
+}
+
+int
+lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
+{
+	struct shm_slot *s = a->t.s;
+	uint64_t hint = sh64_load(&s->hint), ver = word_ver(w) + 1;
+	uint64_t token = token_of(hint, ver), mine;
+	int64_t now = lhi_now_ns();
+	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
+	struct lhi_rec *r = &a->m->rec[a->bit];
+	uint32_t cause;
+	int error;
+
+	if (lhi_mutant(6))
+		token = hint + ((ver - hint) & MASK(VER_BITS));
+	error = lhi_fence_admit(view(a), token);
+	if (error != 0)
+		return error;
+	if (!a->t.queued) {
+		sh64_store_rlx(&a->c->home, a->home);
+		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
+	}
+	if (a->ask->shared)
+		lhi_chain_prepare(a->c,
+		    word_mode(w) == WORD_S ? word_idx(w) : 0);
+	lhi_attempt_announce(a, ST_HELD, deadline);		/* 1, 3 */
+	lhi_point("acquire.announced");
+	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci, ver);
+	if (!sh64_cas(&s->word, w, mine)) {
+		step_back(a);
+		return WAITING;
+	}
+	lhi_point("acquire.granted");
+	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
+	if (lhi_now_ns() >= lhi_deadline_ns(view(a), deadline))
+		return too_late(a, mine, cause);
+	if (token - hint > TOKEN_LAG_MAX)
+		sh64_max(&s->hint, token);
+	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
+	lhi_attempt_leave_queue(a);
+	if (a->ask->shared)
+		lhi_claim_set_token(a->c, token);
+	r->use = a->ask->shared ? REC_SHARED : REC_HELD;
+	r->slot = s;
+	r->home = a->home;
+	r->token = token;
+	r->id = lhi_mag_claim_id(view(a), a->t.ci);
+	lhi_rec_limit(a->m, r);
+	a->lease->acquired_ns = now;
+	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
+	lhi_pair_store(a->lease, a->m->head);
+	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
+	if (cause != CAUSE_RELEASED)
+		a->lease->notes = 1u << ((cause - 1) & 3);
+	a->lease->id[1] = r->id;
+	a->lease->token = token;
+	a->lease->key = a->home;
+	return 0;
+}
