@@ -37,7 +37,10 @@ enum op_kind {
 	OP_VERIFY,
 	OP_RELEASE,
 	OP_AGAIN,		/* release of a struct that was released */
+	OP_CONVERT,		/* to `mode`; gives a new token */
+	OP_OLD,			/* an outdated copy of a lease is presented */
 	OP_WRITE,		/* to the guarded file, through its gate */
+	OP_EVICT,		/* of idle keys; result: how many */
 	OP_CLOSE		/* of the attachment: ends all that it holds */
 };
 
@@ -54,7 +57,7 @@ struct op {
 	int64_t limit_ns;	/* a wait cannot rightly fail before this */
 	int64_t acquired_ns;	/* as the library reported it */
 	int64_t deadline_ns;	/* likewise, of acquire and extend */
-	uint64_t token;
+	uint64_t token;		/* acquired, converted to, or presented */
 	uint64_t seen;		/* OP_WRITE refused: the token it met */
 	int32_t result;
 	uint32_t ttl_ms;	/* asked for */
@@ -64,7 +67,8 @@ struct op {
 	uint32_t notes;
 	uint16_t key;
 	uint8_t kind;		/* enum op_kind */
-	uint8_t how;		/* enum op_how */
+	uint8_t how;		/* enum op_how; OP_OLD: enum op_kind */
+	uint8_t mode;		/* enum lh_mode, asked for */
 };
 
 struct log {
