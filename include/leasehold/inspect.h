@@ -29,6 +29,7 @@ struct lh_party {
 	uint32_t rank;		/* waiters: 1 is next; holders: 0 */
 	int64_t since_ns;	/* acquired, or began to wait; table clock */
 	int64_t expires_ns;	/* holders: deadline; waiters: 0 */
+	uint64_t token;		/* holders: the lease's; waiters: 0 */
 	char application[LH_APPLICATION_MAX + 1];
 };
 
@@ -36,8 +37,8 @@ struct lh_party {
 struct lh_key_info {
 	size_t size;		/* sizeof(struct lh_key_info) */
 	const char *key;
-	uint64_t token;		/* of the present holder, or of the last one */
-	uint32_t mode;		/* enum lh_mode, of the present holder */
+	uint64_t token;		/* of the latest grant */
+	uint32_t mode;		/* enum lh_mode, of the present holders */
 	uint32_t n_holders;	/* 0: free */
 	uint32_t n_waiters;
 	const struct lh_party *holders;	/* n_holders of them */

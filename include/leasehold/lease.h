@@ -26,7 +26,7 @@ extern "C" {
 
 enum lh_mode {
 	LH_EXCLUSIVE = 0,
-	LH_SHARED = 1		/* -EOPNOTSUPP in this version */
+	LH_SHARED = 1		/* with other readers */
 };
 
 enum lh_scope {
@@ -87,12 +87,14 @@ struct lh_acquire_opts {
  * Acquire a lease on the key of that name (1..255 bytes), creating the key if
  * it is new.  opts NULL: the defaults above.
  *
- * 0 with *lease filled: the key is yours until lease->expires_ns (G1, G3), the
- * token is larger than every earlier one of this key (G2).
+ * 0 with *lease filled: the key is yours until lease->expires_ns (G1, G3), in
+ * shared mode together with other readers.  The token is larger than every
+ * earlier one of this key; a reader's is not smaller than any earlier exclusive
+ * one and smaller than any later one (G2).  A queued writer of the same or a
+ * higher priority keeps new readers out (G7).
  * -EAGAIN (try), -ETIMEDOUT (never before the wait is up), -ECANCELED,
  * -ENOENT (LH_NO_CREATE), -ENOSPC (keys or leases used up), -ESTALE (table
- * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (shared mode,
- * scopes), -EINVAL, -ENAMETOOLONG.
+ * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (scopes), -EINVAL, -ENAMETOOLONG.
  * Whatever is not 0 means: not acquired (G8).  Signals do not end the wait.
  */
 int lh_acquire(struct lh *lh, const char *key,
@@ -124,8 +126,21 @@ int lh_extend(struct lh *lh, struct lh_lease *lease, int64_t ttl_ms);
 int lh_verify(struct lh *lh, const struct lh_lease *lease);
 
 /*
+ * Change the mode of a lease.  Down to LH_SHARED always works and lets waiting
+ * readers in; up to LH_EXCLUSIVE only if no other reader lives.  Either way the
+ * lease has a new token then (copies of the old struct are worth nothing), the
+ * same deadline, and was never without the key.
+ *
+ * 0, *lease updated (also when it has that mode already: unchanged); -EAGAIN:
+ * other readers hold it, the lease stays as it is; -ESTALE: lost, or released;
+ * -EPERM; -EINVAL: unknown mode, not a lease.  Illegal: converting one lease
+ * from two threads at once.
+ */
+int lh_convert(struct lh *lh, struct lh_lease *lease, uint32_t mode);
+
+/*
  * For those who hold only a key and a token: is this the token of the key's
- * present, unexpired lease?  0 yes; -ESTALE no (also for an unknown key);
+ * present, unexpired lease (of any of its readers)?  0 yes; -ESTALE no (also for an unknown key);
  * -EINVAL (token 0 or >= 2^63, bad key), -ENAMETOOLONG, -EUCLEAN.
  */
 int lh_verify_token(struct lh *lh, const char *key, uint64_t token);

@@ -13,7 +13,8 @@
  *	chunk	owned by nobody, or by a session that exists(ed)
  *	claim	a known state; FREE: named by no word
  *	slot	a known word; X: a claim in range, in a state that can hold, of
- *		a chunk that somebody owns, announced for this slot and life
+ *		a chunk that somebody owns, announced for this slot and life;
+ *		S: a chain that ends, of such claims
  *	queue	sorted, ends, every claim in range and announced for this slot
  *	bucket	ends, every slot hashes there, is in use, and no key is twice
  *	token	every key's last token below the ceiling
@@ -28,6 +29,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "proc/lh.h"
+#include "shm/chain.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 
@@ -84,7 +86,7 @@ claim_ok(struct check *k, uint32_t i)
 	uint64_t st = sh64_load(&c->state), w;
 	struct shm_slot *s = lhi_slot(k->v, lhi_claim_slot(c));
 
-	if (state_st(st) > ST_INSERT && state_st(st) != ST_HELD)
+	if (state_st(st) > ST_REVOKED && state_st(st) != ST_HELD)
 		return wrong(k, "claim %u is in no known state (%u)", i,
 		    state_st(st));
 	if (state_st(st) != ST_FREE && lhi_claim_owner(k->v, i) == 0)
@@ -93,9 +95,47 @@ claim_ok(struct check *k, uint32_t i)
 	if (s == NULL || state_st(st) != ST_FREE)
 		return true;
 	w = sh64_load(&s->word);
-	return word_mode(w) != WORD_X || word_idx(w) != i ||
-	    wrong(k, "claim %u is free, but slot %u names it as its holder", i,
+	return (word_mode(w) != WORD_X && word_mode(w) != WORD_S) ||
+	    word_idx(w) != i || wrong(k, "claim %u is free, but slot %u names it as its holder", i,
 	    lhi_slot_idx(k->v, s));
+}
+
+struct readers {
+	struct check *k;
+	uint64_t home;
+	bool sound;
+};
+
+static bool
+reader_ok(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct readers *r = arg;
+	struct shm_claim *c = &v->claims[ci];
+	unsigned st = state_st(sh64_load(&c->state));
+
+	if (st != ST_HELD && st != ST_IDLE && st != ST_REVOKED &&
+	    st != ST_EXPIRED && st != ST_BROKEN)
+		r->sound = wrong(r->k, "claim %u is among the readers of slot "
+		    "%u, in state %u", ci, (uint32_t)r->home, st);
+	else if (sh64_load(&c->home) != r->home)
+		r->sound = wrong(r->k, "claim %u is among the readers of slot "
+		    "%u, but was announced for slot %u", ci,
+		    (uint32_t)r->home, lhi_claim_slot(c));
+	else if (lhi_claim_owner(v, ci) == 0)
+		r->sound = wrong(r->k, "claim %u, a reader of slot %u, is "
+		    "nobody's", ci, (uint32_t)r->home);
+	return r->sound;
+}
+
+static bool
+readers_ok(struct check *k, struct shm_slot *s, uint32_t idx)
+{
+	struct readers r = { k, lhi_home(idx, sh32_load(&s->gen)), true };
+	int walk = lhi_chain_walk(k->v, s, reader_ok, &r);
+
+	if (walk == -EUCLEAN)
+		return wrong(k, "the readers of slot %u cannot be walked", idx);
+	return walk == -EAGAIN || r.sound;
 }
 
 static bool
@@ -107,7 +147,8 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 
 	switch (word_mode(w)) {
 	case WORD_NONE:
-		return ci == NONE_UNUSED || lhi_claim(k->v, ci) != NULL ||
+		return ci == NONE_UNUSED || ci == NONE_DYING ||
+		    ci == NONE_COMMITTED || lhi_claim(k->v, ci) != NULL ||
 		    wrong(k, "slot %u is reserved by claim %u of %u", idx, ci,
 		    k->v->geo.n_claims);
 	case WORD_FREE:
@@ -129,7 +170,7 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 		return lhi_claim_owner(k->v, ci) != 0 ||
 		    wrong(k, "slot %u is held by nobody's claim %u", idx, ci);
 	default:
-		return wrong(k, "slot %u is in shared mode", idx);
+		return readers_ok(k, s, idx);
 	}
 }
 

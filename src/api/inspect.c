@@ -2,10 +2,10 @@
 /*
  * Looking in: list, status, stats.  See inspect.h.
  *
- * A key's report is made from one reading of its word and queue: the word is
- * read before and after the holder and the waiters, and the report is made anew
- * until both agree (a busy key: the last attempt is taken, of which every part
- * was true when it was read).
+ * A key's report is made from one reading of its word, readers and queue: all
+ * are read twice, and the report is made anew until both times agree (a busy
+ * key: the last attempt is taken, of which every part was true when it was
+ * read).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,20 +14,26 @@
 #include "base/error.h"
 #include "proc/lh.h"
 #include "proc/magazine.h"
+#include "shm/chain.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/session.h"
 
 #define SNAPSHOT_TRIES 20
 
+/* Parties, in the order in which they were added. */
+struct crowd {
+	struct lh_party *p;
+	uint32_t n;
+	uint32_t room;
+	bool no_memory;
+};
+
 struct snapshot {
 	struct lh *lh;
 	struct shm_slot *slot;
-	struct lh_party holder;
-	struct lh_party *waiters;
-	uint32_t n_waiters;
-	uint32_t room;
-	bool no_memory;
+	struct crowd holders, waiters;
+	uint64_t sum;		/* of whom was met, in which use and state */
 	char key[SHM_KEY_MAX + 1];
 	struct lh_key_info info;
 };
@@ -54,72 +60,183 @@ describe(struct lh *lh, uint32_t ci, struct lh_party *p)
 	}
 }
 
+/* Room for one more, described; NULL: out of memory. */
+static struct lh_party *
+add(struct lh *lh, struct crowd *crowd, uint32_t ci)
+{
+	struct lh_party *p;
+
+	if (crowd->n == crowd->room) {
+		uint32_t room = crowd->room * 2 + 8;
+
+		p = realloc(crowd->p, room * sizeof(*p));
+		if (p == NULL) {
+			crowd->no_memory = true;
+			return NULL;
+		}
+		crowd->p = p;
+		crowd->room = room;
+	}
+	p = &crowd->p[crowd->n++];
+	describe(lh, ci, p);
+	return p;
+}
+
+static void
+sum_up(struct snapshot *sn, uint32_t ci, uint64_t st)
+{
+	sn->sum = sn->sum * UINT64_C(0x9e3779b97f4a7c15) +
+	    ((st >> ST_SHIFT) ^ (uint64_t)ci << 32);
+}
+
 static bool
 add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct snapshot *sn = arg;
 	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state);
+	bool held = state_st(st) == ST_HELD;
+	bool reader = sh32_load(&c->wflags) & WAITER_SHARED;
 	struct lh_party *p;
 
-	if (ci == word_idx(sh64_load(&sn->slot->word)) &&
-	    state_st(sh64_load(&c->state)) == ST_HELD)
+	sum_up(sn, ci, st);
+	if (held && (reader || ci == word_idx(sh64_load(&sn->slot->word))))
 		return true;	/* granted, about to leave the queue */
 	if (lhi_session_dead(v, lhi_claim_owner(v, ci), true))
 		return true;	/* whoever is first will bury it */
-	if (sn->n_waiters == sn->room) {
-		uint32_t room = sn->room * 2 + 8;
-
-		p = realloc(sn->waiters, room * sizeof(*p));
-		if (p == NULL) {
-			sn->no_memory = true;
-			return false;
-		}
-		sn->waiters = p;
-		sn->room = room;
-	}
-	p = &sn->waiters[sn->n_waiters++];
-	describe(sn->lh, ci, p);
+	p = add(sn->lh, &sn->waiters, ci);
+	if (p == NULL)
+		return false;
+	p->mode = reader ? LH_SHARED : LH_EXCLUSIVE;
 	p->priority = sh32_load_rlx(&c->priority);
-	p->rank = sn->n_waiters;
+	p->rank = sn->waiters.n;
 	return true;
+}
+
+static bool
+add_reader(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct snapshot *sn = arg;
+	uint64_t st = sh64_load(&v->claims[ci].state);
+	struct lh_party *p;
+
+	sum_up(sn, ci, st);
+	if (!state_held(st))
+		return true;	/* idle, or about to leave */
+	p = add(sn->lh, &sn->holders, ci);
+	if (p == NULL)
+		return false;
+	p->mode = LH_SHARED;
+	p->token = lhi_claim_token(&v->claims[ci]);
+	p->expires_ns = lhi_deadline_ns(v, state_deadline(st));
+	return true;
+}
+
+static int
+add_holders(struct snapshot *sn, uint64_t w)
+{
+	struct lhi_view *v = &sn->lh->v;
+	struct lh_party *p;
+	int error;
+
+	switch (word_mode(w)) {
+	case WORD_X:
+		p = add(sn->lh, &sn->holders, word_idx(w));
+		if (p == NULL)
+			return 0;
+		p->token = lhi_lock_token(sn->slot, w);
+		p->expires_ns = lhi_deadline_ns(v, state_deadline(
+		    sh64_load(&v->claims[word_idx(w)].state)));
+		return 0;
+	case WORD_S:
+		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(), true);
+		return error != 0 ? error :
+		    lhi_chain_walk(v, sn->slot, add_reader, sn);
+	default:
+		return 0;
+	}
+}
+
+/* Everybody at the key, and a sum over them.  0; -EAGAIN; -EUCLEAN. */
+static int
+collect(struct snapshot *sn, uint64_t w)
+{
+	int moved;
+
+	sn->holders.n = sn->waiters.n = 0;
+	sn->sum = 0;
+	moved = add_holders(sn, w);
+	return moved != 0 ? moved :
+	    lhi_queue_walk(&sn->lh->v, sn->slot, add_waiter, sn);
+}
+
+/*
+ * One attempt: 0; -EAGAIN: the key moved meanwhile; -EUCLEAN.  Readers come and
+ * go without the word, so all are met twice: if both times in the same uses and
+ * states, then that is how it was in between.
+ */
+static int
+look_at(struct snapshot *sn)
+{
+	struct lhi_view *v = &sn->lh->v;
+	struct lh_key_info *info = &sn->info;
+	uint64_t w, sum;
+	int error = lhi_lock_settle(v, sn->slot, lhi_now_ns(), SETTLE_PROBE,
+	    &w), moved;
+
+	if (error != 0)
+		return error;
+	moved = collect(sn, w);
+	sum = sn->sum;
+	if (moved == 0)
+		moved = collect(sn, w);
+	if (moved == 0 && sn->sum != sum)
+		moved = -EAGAIN;
+	if (moved == -EUCLEAN)
+		return lhi_damaged(v, "readers or waiters of a key cannot be "
+		    "walked", lhi_slot_idx(v, sn->slot), w);
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->key = sn->key;
+	info->token = lhi_lock_token(sn->slot, w);
+	info->n_holders = sn->holders.n;
+	info->holders = sn->holders.p;
+	info->n_waiters = sn->waiters.n;
+	info->waiters = sn->waiters.p;
+	info->mode = word_mode(w) == WORD_S && sn->holders.n > 0 ?
+	    LH_SHARED : LH_EXCLUSIVE;
+	return moved != 0 || sh64_load(&sn->slot->word) != w ? -EAGAIN : 0;
 }
 
 static int
 take_snapshot(struct snapshot *sn, struct shm_slot *s)
 {
-	struct lhi_view *v = &sn->lh->v;
-	struct lh_key_info *info = &sn->info;
-	uint64_t w, st;
-	int error;
+	int error = -EAGAIN;
 
 	sn->slot = s;
-	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
-		error = lhi_lock_settle(v, s, lhi_now_ns(), true, &w);
-		if (error != 0)
-			return error;
-		sn->n_waiters = 0;
-		memset(info, 0, sizeof(*info));
-		info->size = sizeof(*info);
-		info->key = sn->key;
-		info->token = lhi_lock_token(s, w);
-		if (word_mode(w) == WORD_X) {
-			describe(sn->lh, word_idx(w), &sn->holder);
-			st = sh64_load(&v->claims[word_idx(w)].state);
-			sn->holder.expires_ns = lhi_deadline_ns(v,
-			    state_deadline(st));
-			info->n_holders = 1;
-			info->holders = &sn->holder;
-		}
-		error = lhi_queue_walk(v, s, add_waiter, sn);
-		if (error == -EUCLEAN)
-			return lhi_damaged(v, "wait queue cannot be walked",
-			    lhi_slot_idx(v, s), 0);
-		info->n_waiters = sn->n_waiters;
-		info->waiters = sn->waiters;
-		if (error == 0 && sh64_load(&s->word) == w)
-			break;
+	for (int i = 0; i < SNAPSHOT_TRIES && error == -EAGAIN; i++)
+		error = look_at(sn);
+	if (sn->holders.no_memory || sn->waiters.no_memory)
+		return lhi_fail(-ENOMEM, "out of memory");
+	return error == -EAGAIN ? 0 : error;
+}
+
+static void
+dispose(struct snapshot *sn)
+{
+	free(sn->holders.p);
+	free(sn->waiters.p);
+}
+
+static bool
+holds(const struct snapshot *sn, const uint64_t id[2])
+{
+	for (uint32_t i = 0; i < sn->holders.n; i++) {
+		if (sn->holders.p[i].id[0] == id[0] &&
+		    sn->holders.p[i].id[1] == id[1])
+			return true;
 	}
-	return sn->no_memory ? lhi_fail(-ENOMEM, "out of memory") : 0;
+	return false;
 }
 
 int
@@ -141,7 +258,7 @@ lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 		if (error == 0)
 			error = fn(&sn.info, arg);
 	}
-	free(sn.waiters);
+	dispose(&sn);
 	return error;
 }
 
@@ -168,13 +285,12 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 		    key, lh->name);
 	memcpy(sn.key, key, n.len + 1);
 	error = take_snapshot(&sn, ref.slot);
-	if (error == 0 && id != NULL && (sn.info.n_holders == 0 ||
-	    sn.holder.id[0] != id[0] || sn.holder.id[1] != id[1]))
+	if (error == 0 && id != NULL && !holds(&sn, id))
 		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);
 	if (error == 0)
 		error = fn(&sn.info, arg);
-	free(sn.waiters);
+	dispose(&sn);
 	return error;
 }
 

@@ -92,16 +92,22 @@ tell_busy(struct detail *d)
 	    "the wait was cancelled for" : "busy:";
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
+	char readers[48] = "";
 
+	if (b->readers > 1)
+		(void)snprintf(readers, sizeof(readers),
+		    "%u readers, the last of them ", b->readers);
+	else if (b->readers == 1)
+		(void)snprintf(readers, sizeof(readers), "one reader, ");
 	if (b->pid == 0)
 		(void)snprintf(d->text, sizeof(d->text),
 		    "%s key '%s': nobody holds it at this moment, but others "
 		    "wait before you", verdict, b->key);
 	else
 		(void)snprintf(d->text, sizeof(d->text),
-		    "%s key '%s': held by process %u (%s) for %.3f s, token "
+		    "%s key '%s': held by %sprocess %u (%s) for %.3f s, token "
 		    "%llu; its lease ends in %.3f s unless it is extended",
-		    verdict, b->key, b->pid, b->application,
+		    verdict, b->key, readers, b->pid, b->application,
 		    held < 0 ? 0 : held, (unsigned long long)b->token,
 		    left < 0 ? 0 : left);
 	d->busy_code = 0;

@@ -17,7 +17,7 @@ struct lhi_busy {
 	int64_t expires_ns;
 	uint64_t token;
 	uint32_t pid;		/* 0: free, but others are first */
-	uint32_t waiters;	/* 0: not counted */
+	uint32_t readers;	/* 0: it is held exclusively */
 	char application[32];
 	char key[64];		/* cut */
 };

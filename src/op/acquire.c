@@ -19,14 +19,14 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include "base/error.h"
 #include "op/acquire.h"
 #include "op/fence.h"
+#include "op/name.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/queue.h"
-
-#define FAST_TTL_MIN_MS 100
 
 /* Deadlines of another ttl than the last time. */
 static __attribute__((noinline, cold)) void
@@ -38,8 +38,8 @@ set_ttl(struct lhi_mag *m, int64_t ttl_ms)
 	lhi_mag_tick(m, &ts, ttl_ms);
 }
 
-static int
-slow(struct lh *lh, const struct lhi_ref *ref,
+int
+lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_ask ask;
@@ -49,7 +49,16 @@ slow(struct lh *lh, const struct lhi_ref *ref,
 		error = lhi_ask_set(&ask, opts);
 	if (error != 0)
 		return error;
-	return lhi_wait_acquire(lh, ref, &ask, lease);
+	for (;;) {
+		error = lhi_wait_acquire(lh, &want->ref, &ask, lease);
+		if (error != KEY_GONE)
+			return error;
+		lhi_point("acquire.gone");
+		error = lhi_name_resolve(lh, want->name,
+		    ask.no_create ? LH_NO_CREATE : 0, &want->ref);
+		if (error != 0)
+			return error;
+	}
 }
 
 /*
@@ -59,10 +68,11 @@ slow(struct lh *lh, const struct lhi_ref *ref,
  */
 static __attribute__((noinline, cold)) int
 catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
-    const struct lh_acquire_opts *opts, struct lh_lease *l)
+    struct lhi_want *want, const struct lh_acquire_opts *opts,
+    struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
-	struct lhi_ref ref = { r->slot, sh64_load_rlx(&c->home) };
+	struct shm_slot *s = r->slot;
 	uint64_t st = sh64_load(&c->state), later;
 	bool held;
 
@@ -78,13 +88,12 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 	}
 	(void)sh64_cas(&c->state, held ? later : st, state_make(ST_EXPIRED,
 	    state_seq(st), 0));
-	if (sh64_cas(&ref.slot->word, word_make(WORD_X,
-	    lid_claim(r->id), l->token),
+	if (sh64_cas(&s->word, word_make(WORD_X, lid_claim(r->id), l->token),
 	    word_make(WORD_FREE, CAUSE_RELEASED, l->token)) &&
-	    link_idx(sh64_load_sc(&ref.slot->waitq)) != 0)
-		lhi_queue_kick(&m->lh->v, ref.slot);
+	    link_idx(sh64_load_sc(&s->waitq)) != 0)
+		lhi_queue_kick(&m->lh->v, s);
 	r->use = REC_OUT;	/* taken back when the group runs out */
-	return slow(m->lh, &ref, opts, l);
+	return lhi_acquire_slow(m->lh, want, opts, l);
 }
 
 static inline bool
@@ -184,9 +193,8 @@ opts_plain(const struct lh_acquire_opts *o)
 	    o->max_wait_ms >= 0 && o->deadline_ns >= 0;
 }
 
-/* As lhi_acquire() below, when options are given or claims are out. */
-static __attribute__((noinline)) int
-acquire(struct lh *lh, const struct lhi_ref *ref,
+int
+lhi_acquire(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
@@ -194,14 +202,17 @@ acquire(struct lh *lh, const struct lhi_ref *ref,
 	struct timespec ts;
 	int64_t ttl_ms = opts == NULL ? DEFAULT_TTL_MS : opts->ttl_ms;
 
+	if (opts != NULL && opts->mode == LH_SHARED)
+		return lhi_acquire_shared(lh, want, opts, lease);
 	if (m->lh != lh || (r = pick(m)) == NULL ||
 	    (opts != NULL && !opts_plain(opts)))
-		return slow(lh, ref, opts, lease);
+		return lhi_acquire_slow(lh, want, opts, lease);
 	if (ttl_ms != m->ttl_ms)
 		set_ttl(m, ttl_ms);
-	if (!grab(m, r, ref, lease, &ts))
-		return slow(lh, ref, opts, lease);
-	return same_tick(m, &ts) ? 0 : catch_up(m, r, &ts, opts, lease);
+	if (!grab(m, r, &want->ref, lease, &ts))
+		return lhi_acquire_slow(lh, want, opts, lease);
+	return same_tick(m, &ts) ? 0 :
+	    catch_up(m, r, &ts, want, opts, lease);
 }
 
 enum how {
@@ -221,16 +232,17 @@ enum how {
  * registers that are kept for later are pushed in every call.)
  */
 static inline __attribute__((always_inline)) enum how
-usual(struct lhi_mag *m, const struct lh *lh, const struct lhi_ref *ref,
+usual(struct lhi_mag *m, const struct lh *lh, uint64_t home,
     const struct lh_acquire_opts *opts, struct lh_lease *l)
 {
 	struct lhi_rec *r = &m->rec[0];
-	struct shm_slot *s = ref->slot;
+	struct shm_slot *s = r->slot;
 	uint64_t id, token, w;
 	struct timespec ts;
 
 	if (unlikely(m->usual != lh) || unlikely(r->use != REC_FREE) ||
-	    unlikely(opts != NULL) || lhi_mutant(1))
+	    unlikely(opts != NULL) || unlikely(home != r->home) ||
+	    lhi_mutant(1))
 		return UNTOUCHED;
 	id = r->id + 1;
 	token = r->token + 1;
@@ -239,7 +251,7 @@ usual(struct lhi_mag *m, const struct lh *lh, const struct lhi_ref *ref,
 	sh64_store(&m->claims->state, id << SEQ_SHIFT | m->held); /* 1 */
 	lhi_point("acquire.announced");
 	w = sh64_load(&s->word);
-	if (unlikely(w != r->left) || unlikely(ref->home != r->home) ||
+	if (unlikely(w != r->left) ||
 	    unlikely(link_idx(sh64_load(&s->waitq)) != 0) ||
 	    unlikely(!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)))
 		return OUTDONE;
@@ -249,32 +261,41 @@ usual(struct lhi_mag *m, const struct lh *lh, const struct lhi_ref *ref,
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
-int
-lhi_acquire(struct lh *lh, const struct lhi_ref *ref,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+/* A key's name as the lookups want it, and where it is as far as is known. */
+static void
+want_key(const struct lh_key *k, struct lhi_name *n, struct lhi_want *want)
 {
-	return acquire(lh, ref, opts, lease);
+	*n = (struct lhi_name){ k->name, strlen(k->name), k->hash };
+	want->name = n;
+	want->ref = lhi_ref_at(&k->lh->v,
+	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
 }
 
-/* usual() granted, and the clock has moved. */
+/* usual() did not grant, or only just: the rest, for an opened key. */
 static __attribute__((noinline)) int
-late(struct lh_lease *lease)
+otherwise(struct lh_key *k, enum how how, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_want want;
 	struct timespec ts;
+	struct lhi_name n;
+	uint64_t was;
+	int error;
 
-	lhi_coarse(&ts);
-	return catch_up(m, &m->rec[0], &ts, NULL, lease);
-}
-
-/* usual() did not grant. */
-static __attribute__((noinline)) int
-otherwise(struct lh *lh, enum how how, const struct lhi_ref *ref,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease)
-{
-	if (how == OUTDONE)
-		outdone(lhi_mag_current, &lhi_mag_current->rec[0]);
-	return acquire(lh, ref, opts, lease);
+	want_key(k, &n, &want);
+	was = want.ref.home;
+	if (how == LATE) {
+		lhi_coarse(&ts);
+		error = catch_up(m, &m->rec[0], &ts, &want, NULL, lease);
+	} else {
+		if (how == OUTDONE)
+			outdone(m, &m->rec[0]);
+		error = lhi_acquire(k->lh, &want, opts, lease);
+	}
+	if (unlikely(want.ref.home != was))
+		__atomic_store_n(&k->home, want.ref.home, __ATOMIC_RELAXED);
+	return error;
 }
 
 static __attribute__((noinline, cold)) int
@@ -293,11 +314,34 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
 		return nothing_given();
-	how = usual(m, k->lh, &k->ref, opts, lease);
-	if (likely(how == GRANTED))
-		return 0;
-	return how == LATE ? late(lease) :
-	    otherwise(k->lh, how, &k->ref, opts, lease);
+	how = usual(m, k->lh, __atomic_load_n(&k->home, __ATOMIC_RELAXED),
+	    opts, lease);
+	return likely(how == GRANTED) ? 0 : otherwise(k, how, opts, lease);
+}
+
+/* The same for a name that this thread's claim 0 had last. */
+static __attribute__((noinline)) int
+otherwise_by_name(struct lh *lh, enum how how, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_want want = {
+		.ref = { m->rec[0].slot, m->rec[0].home },
+	};
+	struct timespec ts;
+	struct lhi_name n;
+	int error;
+
+	if (how == OUTDONE)
+		outdone(m, &m->rec[0]);
+	error = lhi_name_set(&n, key);
+	if (error != 0)
+		return error;	/* it cannot: it is a slot's key */
+	if (how != LATE)
+		return lhi_acquire_by_name(lh, key, opts, lease);
+	want.name = &n;
+	lhi_coarse(&ts);
+	return catch_up(m, &m->rec[0], &ts, &want, NULL, lease);
 }
 
 /*
@@ -309,17 +353,13 @@ lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_ref ref;
 	enum how how;
 
 	if (unlikely(m->usual != lh) || unlikely(m->rec[0].home == 0) ||
 	    unlikely(key == NULL) || unlikely(lease == NULL) ||
 	    unlikely(!lhi_slot_is(m->rec[0].slot, key)))
 		return lhi_acquire_by_name(lh, key, opts, lease);
-	ref = (struct lhi_ref){ m->rec[0].slot, m->rec[0].home };
-	how = usual(m, lh, &ref, opts, lease);
-	if (likely(how == GRANTED))
-		return 0;
-	return how == LATE ? late(lease) :
-	    otherwise(lh, how, &ref, opts, lease);
+	how = usual(m, lh, m->rec[0].home, opts, lease);
+	return likely(how == GRANTED) ? 0 :
+	    otherwise_by_name(lh, how, key, opts, lease);
 }

@@ -5,11 +5,15 @@
 
 #include "proc/lh.h"
 
+#define FAST_TTL_MIN_MS 100	/* shorter ones need the precise clock */
+
 /* What is asked for, checked and in the units of the protocol. */
 struct lhi_ask {
 	int64_t ttl_ns;
 	int64_t until_ns;	/* precise clock; INT64_MAX: no end */
 	bool try_only;
+	bool shared;
+	bool no_create;
 	uint32_t priority;
 	struct lh_cancel *cancel;
 };
@@ -17,12 +21,35 @@ struct lhi_ask {
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */
 int lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts);
 
-/* The slow path: try, or wait.  Errors as lh_acquire(). */
+/*
+ * What is wanted: a life of a slot, and the name to find another one by when
+ * that life has ended (the key was evicted).
+ */
+struct lhi_want {
+	struct lhi_ref ref;
+	const struct lhi_name *name;
+};
+
+/* Not an error for callers: the slot is not that key any more. */
+#define KEY_GONE (-EIDRM)
+
+/* Try, or wait, on that slot.  Errors as lh_acquire(); KEY_GONE. */
 int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_ask *ask, struct lh_lease *lease);
 
+/*
+ * The slow path: checks the options, tries or waits, and looks the key up anew
+ * (want->ref changes) as often as it is gone.  Errors as lh_acquire().
+ */
+int lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
+
 /* All of it: at once if possible, else the slow path.  lease is not NULL. */
-int lhi_acquire(struct lh *lh, const struct lhi_ref *ref,
+int lhi_acquire(struct lh *lh, struct lhi_want *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
+
+/* The same in shared mode; opts->mode says so. */
+int lhi_acquire_shared(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
 /* The same by name: looks the key up, or makes it. */

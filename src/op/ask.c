@@ -18,9 +18,6 @@ lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts)
 	    (o->flags & ~LH_NO_CREATE) != 0)
 		return lhi_fail(-EINVAL, "unknown mode %u, scope %u or flag in "
 		    "0x%x", o->mode, o->scope, o->flags);
-	if (o->mode == LH_SHARED)
-		return lhi_fail(-EOPNOTSUPP, "shared leases are not supported "
-		    "by this version");
 	if (o->scope != LH_EPHEMERAL)
 		return lhi_fail(-EOPNOTSUPP, "this table has no fence file: "
 		    "only scope ephemeral");
@@ -33,6 +30,8 @@ lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts)
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;
+	ask->shared = o->mode == LH_SHARED;
+	ask->no_create = o->flags & LH_NO_CREATE;
 	ask->try_only = o->deadline_ns == 0 && o->max_wait_ms == 0;
 	ask->until_ns = 0;
 	if (o->deadline_ns != 0) {

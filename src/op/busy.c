@@ -7,30 +7,60 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "op/busy.h"
+#include "shm/chain.h"
 #include "shm/lock.h"
 #include "shm/slot.h"
+
+#define COUNT_MAX 1000		/* an error must not cost a long walk */
+
+struct count {
+	uint32_t n;
+	uint32_t first;
+};
+
+static bool
+count_reader(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct count *k = arg;
+
+	if (state_held(sh64_load(&v->claims[ci].state)) && k->n++ == 0)
+		k->first = ci;
+	return k->n < COUNT_MAX;
+}
+
+static void
+tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy *b)
+{
+	uint32_t si = sid_idx(lhi_claim_owner(v, ci));
+	struct shm_session *se = &v->sessions[
+	    si < v->geo.max_sessions ? si : 0];
+
+	b->pid = sh32_load_rlx(&se->pid);
+	memcpy(b->application, se->application, sizeof(b->application) - 1);
+	b->since_ns = (int64_t)sh64_load_rlx(&v->claims[ci].since_ns);
+	b->expires_ns = lhi_deadline_ns(v, state_deadline(
+	    sh64_load(&v->claims[ci].state)));
+}
 
 int
 lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code)
 {
 	char key[SHM_KEY_MAX + 1];
-	uint32_t ci = word_idx(w);
+	struct count readers = { 0, 0 };
 	struct lhi_busy b;
 
 	memset(&b, 0, sizeof(b));
 	b.now_ns = lhi_now_ns();
-	if (word_mode(w) == WORD_X && lhi_claim(v, ci) != NULL) {
-		uint32_t si = sid_idx(lhi_claim_owner(v, ci));
-		struct shm_session *se = &v->sessions[
-		    si < v->geo.max_sessions ? si : 0];
-
-		b.pid = sh32_load_rlx(&se->pid);
-		memcpy(b.application, se->application,
-		    sizeof(b.application) - 1);
-		b.since_ns = (int64_t)sh64_load_rlx(&v->claims[ci].since_ns);
-		b.expires_ns = lhi_deadline_ns(v, state_deadline(
-		    sh64_load(&v->claims[ci].state)));
+	if (word_mode(w) == WORD_X && lhi_claim(v, word_idx(w)) != NULL) {
+		tell_holder(v, word_idx(w), &b);
 		b.token = lhi_lock_token(s, w);
+	} else if (word_mode(w) == WORD_S) {
+		(void)lhi_chain_walk(v, s, count_reader, &readers);
+		b.readers = readers.n;
+		if (readers.n > 0) {
+			tell_holder(v, readers.first, &b);
+			b.token = lhi_claim_token(&v->claims[readers.first]);
+		}
 	}
 	if (lhi_slot_key(v, s, key) != 0)
 		memcpy(b.key, key, strnlen(key, sizeof(b.key) - 1));

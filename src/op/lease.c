@@ -27,6 +27,7 @@
 #include "op/lease.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
+#include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -48,13 +49,14 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	h->claim = lhi_claim(&lh->v, h->ci);
 	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
 	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
-	    l->mode != LH_EXCLUSIVE)
+	    l->mode > LH_SHARED)
 		return lhi_fail(-EINVAL, "this is not a lease: it was never "
 		    "acquired, or was changed");
 	if (l->id[0] != lh->sid)
 		return lhi_fail(-EPERM, "this lease belongs to another "
 		    "session: present it through the attachment that "
 		    "acquired it");
+	h->shared = l->mode == LH_SHARED;
 	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
 	h->word = word_make(WORD_X, h->ci, l->token);
 	if (h->slot == NULL)
@@ -73,7 +75,17 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	    state_held(st) && state_seq(st) == lid_seq(l->id[1]) &&
 	    sh32_load_rlx(&h->claim->epoch) == lid_epoch(l->id[1]) &&
 	    sh64_load(&h->claim->home) == l->key &&
-	    lhi_lock_token(h->slot, h->word) == l->token;
+	    l->token == (h->shared ? lhi_claim_token(h->claim) :
+	    lhi_lock_token(h->slot, h->word)) &&
+	    (!h->shared || lhi_lease_granted(h));
+}
+
+bool
+lhi_lease_granted(const struct lhi_held *h)
+{
+	uint64_t w = sh64_load(&h->slot->word);
+
+	return h->shared ? word_mode(w) == WORD_S : w == h->word;
 }
 
 int
@@ -81,7 +93,9 @@ lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
 {
 	char key[SHM_KEY_MAX + 1];
 
-	if (lhi_slot_key(&lh->v, h->slot, key) == 0)
+	if (sh64_load(&h->claim->home) != lhi_home(lhi_slot_idx(&lh->v,
+	    h->slot), sh32_load(&h->slot->gen)) ||
+	    lhi_slot_key(&lh->v, h->slot, key) == 0)
 		key[0] = '\0';
 	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it was "
 	    "released, or ran out, and the key may be somebody else's; stop "
@@ -208,8 +222,11 @@ static __attribute__((noinline)) int
 release_other(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = remembered(lh, m, l);
+	struct lhi_rec *r;
 
+	if (l != NULL && l->mode == LH_SHARED)
+		return lhi_release_shared(lh, l);
+	r = remembered(lh, m, l);
 	return r == NULL ? release_slow(lh, l) : release_own(m, r, l);
 }
 
@@ -234,14 +251,25 @@ surely_now(const struct timespec *coarse, int64_t until)
 	return until - t > COARSE_MARGIN_NS ? t : lhi_now_ns();
 }
 
-/* The lease is past its deadline, or lost: make it so for all (G3). */
-static int
-enforce(struct lh *lh, const struct lhi_held *h)
+int
+lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
 {
-	uint64_t w;
+	uint64_t st = sh64_load(&h->claim->state), w;
+	int64_t now = lhi_now_ns();
 
-	if (sh64_load(&h->slot->word) == h->word)
-		(void)lhi_lock_settle(&lh->v, h->slot, lhi_now_ns(), false, &w);
+	if (!h->shared && sh64_load(&h->slot->word) == h->word) {
+		(void)lhi_lock_settle(&lh->v, h->slot, now, 0, &w);
+	} else if (h->shared && lhi_lease_current(lh, l, h, st)) {
+		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+			(void)sh64_cas(&h->claim->state, st, state_make(
+			    ST_EXPIRED, state_seq(st), 0));	/* 6 */
+		st = sh64_load(&h->claim->state);
+		if (state_st(st) == ST_EXPIRED &&
+		    state_seq(st) == lid_seq(l->id[1]))
+			(void)lhi_chain_leave(&lh->v, h->slot, h->ci,
+			    state_seq(st), false);
+	}
 	return lhi_lease_lost(lh, h);
 }
 
@@ -264,8 +292,8 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
 
 		if (!lhi_lease_current(lh, l, &h, st) ||
-		    sh64_load(&h.slot->word) != h.word || now >= end)
-			return enforce(lh, &h);
+		    !lhi_lease_granted(&h) || now >= end)
+			return lhi_lease_enforce(lh, l, &h);
 		lhi_point("extend.checked");
 		later = state_make(ST_HELD, state_seq(st),
 		    lhi_deadline(&lh->v, now + ttl_ms * NS_PER_MS));
@@ -278,13 +306,13 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		if (l->expires_ns < end)
 			end = l->expires_ns;	/* shortened: both count */
 		if (lhi_mutant(11) || lhi_now_ns() < end)
-			return sh64_load(&h.slot->word) == h.word ? 0 :
+			return lhi_lease_granted(&h) ? 0 :
 			    lhi_lease_lost(lh, &h);
 		/* too late: undo; unless another thread has extended it on top
 		 * of this and may have been told so: then it lives */
 		if (sh64_cas(&h.claim->state, later,
 		    state_make(ST_EXPIRED, state_seq(st), 0)))
-			return enforce(lh, &h);
+			return lhi_lease_enforce(lh, l, &h);
 	}
 }
 
@@ -375,46 +403,8 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 		return error;
 	st = sh64_load(&h.claim->state);
 	if (!lhi_lease_current(lh, l, &h, st) ||
-	    sh64_load(&h.slot->word) != h.word ||
+	    !lhi_lease_granted(&h) ||
 	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st)))
-		return enforce(lh, &h);
+		return lhi_lease_enforce(lh, l, &h);
 	return 0;
-}
-
-int
-lh_verify_token(struct lh *lh, const char *key, uint64_t token)
-{
-	struct lhi_name n;
-	struct lhi_ref ref;
-	uint64_t w, st;
-	int error = lhi_own(lh);
-
-	if (error == 0)
-		error = lhi_name_set(&n, key);
-	if (error != 0)
-		return error;
-	if (token == 0 || token > (uint64_t)TOKEN_MAX)
-		return lhi_fail(-EINVAL, "%llu is not a fence token",
-		    (unsigned long long)token);
-	error = lhi_slot_find(&lh->v, &n, &ref);
-	if (error < 0)
-		return error;
-	if (error == 1) {
-		error = lhi_lock_settle(&lh->v, ref.slot, lhi_now_ns(), true,
-		    &w);
-		if (error != 0)
-			return error;
-		if (word_mode(w) == WORD_X &&
-		    lhi_lock_token(ref.slot, w) == token) {
-			st = sh64_load(&lh->v.claims[word_idx(w)].state);
-			/* the clock last: a stop before this makes it "no" */
-			if (sh64_load(&ref.slot->word) == w && lhi_now_ns() <
-			    lhi_deadline_ns(&lh->v, state_deadline(st)))
-				return 0;
-			(void)lhi_lock_settle(&lh->v, ref.slot, lhi_now_ns(),
-			    false, &w);
-		}
-	}
-	return lhi_fail(-ESTALE, "token %llu is not the one of the present "
-	    "lease on '%.64s'", (unsigned long long)token, key);
 }

@@ -10,7 +10,8 @@ struct lhi_held {
 	struct shm_slot *slot;
 	struct shm_claim *claim;
 	uint32_t ci;
-	uint64_t word;		/* the lock word of this grant */
+	uint64_t word;		/* exclusive: the lock word of this grant */
+	bool shared;
 };
 
 /*
@@ -27,6 +28,22 @@ int lhi_lease_check(struct lh *lh, const struct lh_lease *l,
  */
 bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
+
+/*
+ * Does the key's word, now, grant it?  (A reader's grant is its claim's state,
+ * HELD; its word only has to be somebody's shared one.)
+ */
+bool lhi_lease_granted(const struct lhi_held *h);
+
+/*
+ * The lease is past its deadline, or lost: make it so for all (G3), and say so:
+ * -ESTALE with a sentence.
+ */
+int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h);
+
+/* lh_release() in shared mode. */
+int lhi_release_shared(struct lh *lh, struct lh_lease *l);
 
 /* "It was lost": -ESTALE with a sentence. */
 int lhi_lease_lost(struct lh *lh, const struct lhi_held *h);

@@ -50,7 +50,7 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_name n;
-	struct lhi_ref ref;
+	struct lhi_want want = { .name = &n };
 	struct lhi_ask ask;
 	int error = lhi_name_check(lh, key, 0, &n);
 
@@ -58,15 +58,15 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 		return error;
 	if (lease == NULL)
 		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
-	error = lhi_slot_find(&lh->v, &n, &ref);
+	error = lhi_slot_find(&lh->v, &n, &want.ref);
 	if (error == 0) {
 		/* wrong options must not make a key */
 		error = lhi_ask_set(&ask, opts);
 		if (error == 0)
 			error = lhi_name_resolve(lh, &n,
-			    opts == NULL ? 0 : opts->flags, &ref);
+			    opts == NULL ? 0 : opts->flags, &want.ref);
 		if (error != 0)
 			return error;
 	}
-	return error < 0 ? error : lhi_acquire(lh, &ref, opts, lease);
+	return error < 0 ? error : lhi_acquire(lh, &want, opts, lease);
 }

@@ -4,9 +4,12 @@
  * coming?"
  *
  * Order is policy, not safety.  The first eligible waiter is the first in the
- * queue that is neither gone nor suspect.  A newcomer may go before it if it
- * has the higher priority, or if the table's order lets it overtake: always
- * (barge), or until the first waiter says that it starves (bounded).
+ * queue that is neither gone nor suspect; for a reader, readers before it are
+ * not in the way either, so that all in a row enter together.  A newcomer may
+ * go before the first if it has the higher priority, or if the table's order
+ * lets it overtake: always (barge), or until the first waiter says that it
+ * starves (bounded); a reader never overtakes a writer unless the order is
+ * barge (G7).
  *
  * A first waiter that does not take a free lock is woken again; a dead one is
  * removed by proof; a stopped one is made suspect as soon as its thread is seen
@@ -36,8 +39,8 @@ lhi_turn_mine(struct lhi_turn *t, bool probe)
 	uint32_t priority;
 	int error;
 
-	error = lhi_queue_first(t->v, t->s, t->queued ? t->ci : 0, probe,
-	    &t->first);
+	error = lhi_queue_first(t->v, t->s, t->queued ? t->ci : 0, t->reader,
+	    probe, &t->first);
 	if (error != 0)
 		return error;
 	if (t->first == 0 || (t->queued && t->first == t->ci))
@@ -52,7 +55,7 @@ lhi_turn_mine(struct lhi_turn *t, bool probe)
 	case LH_ORDER_BARGE:
 		return 1;
 	case LH_ORDER_BOUNDED:
-		return !(sh32_load(&f->wflags) & WAITER_STARVING);
+		return !t->reader && !(sh32_load(&f->wflags) & WAITER_STARVING);
 	default:
 		return 0;
 	}
@@ -129,6 +132,31 @@ lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 		lhi_queue_kick(t->v, t->s);
 		return true;
 	}
+	return false;
+}
+
+/*
+ * That the writer does not take the lock is no sign: it waits for the readers.
+ * One that runs answers a wake-up by going to sleep again.
+ */
+bool
+lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns)
+{
+	struct shm_claim *f = &t->v->claims[t->first];
+	int saved = errno, stopped;
+	uint32_t idle = idle_ms(t, w, now_ns);
+	bool awake = sh32_load_sc(&f->park) == PARK_AWAKE;
+
+	stopped = thread_stopped(t->v, t->first);
+	errno = saved;
+	if (stopped == 1 || (stopped < 0 && awake && idle >= BLIND_MS)) {
+		lhi_queue_suspect(t->v, t->s, t->first);
+		lhi_point("turn.suspected");
+		lhi_queue_kick(t->v, t->s);
+		return true;
+	}
+	if (!awake)
+		lhi_queue_wake(f);
 	return false;
 }
 

@@ -11,12 +11,13 @@ struct lhi_turn {
 	struct shm_slot *s;
 	uint32_t ci;
 	uint32_t priority;
+	bool reader;
 	bool queued;
 	uint32_t first;		/* out: the first eligible waiter, or 0 */
 };
 
 /*
- * May this attempt take the lock, which is free, now?  With `probe`, asks
+ * May this attempt take the lock, whose word allows it, now?  With `probe`, asks
  * whether the first waiter's session is dead.  1, 0, -EUCLEAN.
  */
 int lhi_turn_mine(struct lhi_turn *t, bool probe);
@@ -26,6 +27,12 @@ int lhi_turn_mine(struct lhi_turn *t, bool probe);
  * stopped, or has had its chance, make it suspect.  True: look again at once.
  */
 bool lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns);
+
+/*
+ * The lock is held shared, and the writer `first` keeps this reader out of it:
+ * wake it; if it does not run, make it suspect.  True: look again at once.
+ */
+bool lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns);
 
 /* Where does a queued claim stand? */
 struct lhi_place {

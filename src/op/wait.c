@@ -33,6 +33,11 @@
  *	word swapped		it holds the key, until its deadline or death,
  *				and is unlinked by the next who looks
  *
+ * Readers are granted while the word is FREE or S and no writer is before them;
+ * each that enters wakes those behind it, so that all in a row enter together.
+ * A writer waits until the readers' chain has emptied; the first live reader is
+ * to it what the holder is.
+ *
  * G3: after the swap the precise clock is read; a grant that came too late is
  * given back and the attempt goes on.
  */
@@ -49,6 +54,7 @@
 #include "prim/futex.h"
 #include "prim/pause.h"
 #include "proc/magazine.h"
+#include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -125,14 +131,16 @@ too_late(struct attempt *a, uint64_t word, uint32_t cause)
 
 	(void)sh64_cas(&a->c->state, st, state_make(ST_EXPIRED, state_seq(st),
 	    state_deadline(st)));
-	if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, cause,
+	if (a->ask->shared)
+		(void)lhi_chain_remove(view(a), a->t.s, a->t.ci);
+	else if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, cause,
 	    word_ver(word))))
 		lhi_queue_kick(view(a), a->t.s);
 	step_back(a);
 	return WAITING;
 }
 
-/* The word is FREE and it is our turn.  0 granted; WAITING; -errno. */
+/* The word allows it and it is our turn.  0 granted; WAITING; -errno. */
 static int
 take(struct attempt *a, uint64_t w)
 {
@@ -142,6 +150,7 @@ take(struct attempt *a, uint64_t w)
 	int64_t now = lhi_now_ns();
 	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
 	struct lhi_rec *r = &a->m->rec[a->bit];
+	uint32_t cause;
 	int error;
 
 	if (lhi_mutant(6))
@@ -153,21 +162,27 @@ take(struct attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->home, a->home);
 		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
 	}
+	if (a->ask->shared)
+		lhi_chain_prepare(a->c,
+		    word_mode(w) == WORD_S ? word_idx(w) : 0);
 	set_state(a, ST_HELD, deadline);		/* 1, 3 */
 	lhi_point("acquire.announced");
-	mine = word_make(WORD_X, a->t.ci, ver);
+	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci, ver);
 	if (!sh64_cas(&s->word, w, mine)) {
 		step_back(a);
 		return WAITING;
 	}
 	lhi_point("acquire.granted");
+	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
 	if (lhi_now_ns() >= lhi_deadline_ns(view(a), deadline))
-		return too_late(a, mine, word_idx(w));
+		return too_late(a, mine, cause);
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&s->hint, token);
 	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
 	leave_queue(a);
-	r->use = REC_HELD;
+	if (a->ask->shared)
+		lhi_claim_set_token(a->c, token);
+	r->use = a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = s;
 	r->home = a->home;
 	r->token = token;
@@ -176,8 +191,9 @@ take(struct attempt *a, uint64_t w)
 	a->lease->acquired_ns = now;
 	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
 	lhi_pair_store(a->lease, a->m->head);
-	if (word_idx(w) != CAUSE_RELEASED)
-		a->lease->notes = 1u << ((word_idx(w) - 1) & 3);
+	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
+	if (cause != CAUSE_RELEASED)
+		a->lease->notes = 1u << ((cause - 1) & 3);
 	a->lease->id[1] = r->id;
 	a->lease->token = token;
 	a->lease->key = a->home;
@@ -197,29 +213,47 @@ may_probe(struct attempt *a, int64_t now_ns)
 	    sh32_cas(&a->t.s->probe_ms, last, now_ms);
 }
 
+/* Could it be granted now, if it were its turn? */
+static bool
+allows(const struct attempt *a, uint64_t w)
+{
+	return word_mode(w) == WORD_FREE ||
+	    (a->ask->shared && word_mode(w) == WORD_S);
+}
+
+/* Somebody else's turn, and the word allows it: see that it comes. */
+static bool
+nudge(struct attempt *a, uint64_t w, int64_t now_ns)
+{
+	return word_mode(w) == WORD_FREE ? lhi_turn_nudge(&a->t, w, now_ns) :
+	    lhi_turn_nudge_barrier(&a->t, w, now_ns);
+}
+
 /*
- * One look: 0 granted; WAITING, with the word in *w; -errno.
+ * One look: 0 granted; WAITING, with the word in *w; -errno; KEY_GONE.
  */
 static int
 look(struct attempt *a, bool probe, uint64_t *w)
 {
 	struct lhi_view *v = view(a);
+	unsigned how = (probe ? SETTLE_PROBE : 0) |
+	    (a->ask->shared ? 0 : SETTLE_READERS);
 
 	for (int tries = 0;; tries++) {
 		int64_t now = lhi_now_ns();
-		int error = lhi_lock_settle(v, a->t.s, now, probe, w), turn;
+		int error = lhi_lock_settle(v, a->t.s, now, how, w), turn;
 
 		if (error != 0)
 			return error;
 		if (word_mode(*w) == WORD_NONE ||
 		    sh32_load(&a->t.s->gen) != a->home >> 32)
-			return lhi_fail(-ESTALE, "the key was removed");
-		if (word_mode(*w) != WORD_FREE && !a->t.queued)
+			return KEY_GONE;
+		if (!allows(a, *w) && !a->t.queued)
 			return WAITING;
 		turn = lhi_turn_mine(&a->t, probe);
 		if (turn < 0)
 			return turn;
-		if (word_mode(*w) != WORD_FREE)
+		if (!allows(a, *w))
 			return WAITING;
 		if (turn) {
 			lhi_point("wait.turn");
@@ -232,10 +266,11 @@ look(struct attempt *a, bool probe, uint64_t *w)
 			return WAITING;	/* time and switch want looking at */
 		}
 		if (!probe) {
-			lhi_queue_kick(v, a->t.s);
+			if (word_mode(*w) == WORD_FREE)
+				lhi_queue_kick(v, a->t.s);
 			return WAITING;
 		}
-		if (!lhi_turn_nudge(&a->t, *w, now))
+		if (!nudge(a, *w, now))
 			return WAITING;
 	}
 }
@@ -260,7 +295,7 @@ enqueue(struct attempt *a)
 	sh64_store_rlx(&c->home, a->home);
 	sh32_store_rlx(&c->priority, a->ask->priority);
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
-	sh32_store_rlx(&c->wflags, 0);
+	sh32_store_rlx(&c->wflags, a->ask->shared ? WAITER_SHARED : 0);
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	sh64_store_rlx(&c->since_ns, (uint64_t)lhi_now_ns());
 	set_state(a, ST_WAIT, 0);				/* 2 */
@@ -302,7 +337,7 @@ sleep_until(struct attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 		    (int64_t)(a->t.ci % 64) * 12 * NS_PER_MS;
 	until = now + (place.ahead > FAR_AHEAD ? FAR_NS : FIRST_NS);
 	holder = lhi_claim(view(a), word_idx(w));
-	if (holder != NULL) {
+	if (holder != NULL && !allows(a, w)) {
 		st = sh64_load(&holder->state);
 		d = lhi_deadline_ns(view(a), state_deadline(st));
 		if (state_st(st) == ST_HELD && d < until)
@@ -431,7 +466,7 @@ wait_in_queue(struct attempt *a)
 	uint64_t w;
 	int error = look(a, false, &w);
 
-	if (error == WAITING && word_mode(w) == WORD_X &&
+	if (error == WAITING && !allows(a, w) &&
 	    link_idx(sh64_load(&a->t.s->waitq)) == 0) {
 		spin(a, w);
 		error = look(a, false, &w);
@@ -486,6 +521,7 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	a.t.s = ref->slot;
 	a.t.ci = a.m->base + (uint32_t)a.bit;
 	a.t.priority = ask->priority;
+	a.t.reader = ask->shared;
 	/* what is queued and counted must be taken back: no way out through
 	 * the cancellation points below */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

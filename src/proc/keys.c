@@ -94,7 +94,7 @@ lhi_keys_add(struct lh *lh, const struct lhi_name *n,
 		k = calloc(1, sizeof(*k) + n->len + 1);
 		if (k != NULL) {
 			k->lh = lh;
-			k->ref = *ref;
+			k->home = ref->home;
 			k->hash = n->hash;
 			k->refs = 1;
 			memcpy(k->name, n->key, n->len);

@@ -33,8 +33,11 @@
 enum lhi_use {
 	REC_FREE = 0,		/* ours to take; the rest is of its last use */
 	REC_HELD = 1,		/* a lease that this thread acquired */
-	REC_OUT = 2		/* in use, and nothing is remembered of it: who
+	REC_OUT = 2,		/* in use, and nothing is remembered of it: who
 				 * presents its lease goes the slow way */
+	REC_SHARED = 3,		/* a reader's lease that this thread acquired */
+	REC_IDLE = 4		/* a reader that may be revived, unless it was
+				 * revoked */
 };
 
 struct lhi_rec {
@@ -88,6 +91,7 @@ struct lhi_mag {
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	uint32_t base;		/* index of claims[0] */
 	uint32_t tid;
+	uint32_t recall;	/* whose turn it is to be given up when idle */
 	struct lhi_group *group;	/* the one in use here */
 	struct lhi_group *parked;	/* others of this thread */
 	struct lhi_mag *next;		/* of this thread */
@@ -133,7 +137,7 @@ struct lh {
 
 struct lh_key {
 	struct lh *lh;
-	struct lhi_ref ref;
+	uint64_t home;		/* atomic: found anew when evicted */
 	struct cds_lfht_node node;
 	uint64_t hash;
 	uint32_t refs;		/* under lhi_proc_lock() */

@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "proc/magazine.h"
+#include "shm/chain.h"
 #include "shm/claim.h"
 
 #define ARENA_LEN (64 * 1024)
@@ -229,6 +230,24 @@ lhi_mag_claim_id(struct lhi_view *v, uint32_t ci)
 	    state_seq(sh64_load(&c->state)));
 }
 
+/* An idle reader: remember what it takes to revive it. */
+static void
+remember_idle(struct lhi_mag *m, uint32_t b)
+{
+	struct lhi_view *v = &m->lh->v;
+	struct shm_claim *c = &m->claims[b];
+	struct lhi_rec *r = &m->rec[b];
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
+
+	if (s == NULL)
+		return;
+	r->use = REC_IDLE;
+	r->slot = s;
+	r->home = sh64_load(&c->home);
+	r->token = lhi_claim_token(c);
+	r->id = lhi_mag_claim_id(v, m->base + b);
+}
+
 /* Which claims of the group in use have come back? */
 static void
 look_through(struct lhi_mag *m)
@@ -236,10 +255,31 @@ look_through(struct lhi_mag *m)
 	struct lhi_view *v = &m->lh->v;
 
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		if (m->rec[b].use != REC_FREE &&
-		    lhi_claim_reclaim(v, m->base + b))
+		if (m->rec[b].use == REC_FREE)
+			continue;
+		if (lhi_claim_reclaim(v, m->base + b, false))
 			lhi_mag_put(m, (int)b);
+		else if (m->rec[b].use == REC_OUT && state_st(
+		    sh64_load(&m->claims[b].state)) == ST_IDLE)
+			remember_idle(m, b);
 	}
+}
+
+/* Give up one idle reader of the group in use for a free claim. */
+static bool
+recall_idle(struct lhi_mag *m)
+{
+	for (uint32_t i = 0; i < SHM_GROUP; i++) {
+		uint32_t b = (m->recall + i) % SHM_GROUP;
+
+		if (m->rec[b].use == REC_IDLE &&
+		    lhi_claim_reclaim(&m->lh->v, m->base + b, true)) {
+			lhi_mag_put(m, (int)b);
+			m->recall = b + 1;
+			return true;
+		}
+	}
+	return false;
 }
 
 static void
@@ -324,6 +364,8 @@ refill(struct lhi_mag *m)
 
 	if (m->group != NULL) {
 		look_through(m);
+		if (find_free(m) < 0 && recall_idle(m))
+			return 0;
 		for (looks = 0; find_free(m) < 0 && m->parked != NULL &&
 		    looks < PARKED_LOOKS; looks++)
 			rotate(m);
@@ -397,9 +439,9 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	/* "since when": here, once a tick, rather than in every acquire; claims
 	 * that are held now get it when they are next acquired */
 	for (uint32_t b = 0; m->group != NULL && b < SHM_GROUP; b++) {
-		if (m->rec[b].use == REC_FREE)
+		if (m->rec[b].use == REC_FREE || m->rec[b].use == REC_IDLE)
 			sh64_store_rlx(&m->claims[b].since_ns, (uint64_t)now);
-		else
+		else if (m->rec[b].use == REC_HELD)
 			m->rec[b].home = 0;
 	}
 }

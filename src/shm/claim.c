@@ -22,25 +22,33 @@
  *	9	FREE	INSERT	owner		makes a key, seq + 1
  *	10	INSERT	FREE	owner
  *	11	any	FREE	holder of the dead session's recycle byte
+ *	12	HELD	IDLE	presenter, exact swap	reader's release, others read
+ *	13	IDLE	HELD	owner, exact swap	revived, seq + 1
+ *	14	IDLE	REVOKED	anyone, exact swap	a writer wants the key
+ *	15	HELD	REVOKED	presenter, exact swap	reader leaves the chain
+ *	16	REVOKED	FREE	owner	no link leads to it any more
  *
  * seq counts uses, is never reset, and is in every lease: extend, release and
  * recovery swap exact values, so nothing that was decided about one use can
  * happen to the next (C1).
  *
  * Invariants.
- *  I1	A FREE claim is named by no lock word and linked in no queue.
+ *  I1	A FREE claim is named by no lock word and linked in no queue or chain.
  *  I2	Only the winner of the word's swap takes a claim from HELD to FREE; who
  *	loses it leaves the claim alone (C2).
  *  I3	A chunk is returned only when its 64 claims are FREE.
  *
  * A crash or stop of the owner anywhere leaves one of the states above; bury
  * completes each, and every step of it is repeated harmlessly:
- *	HELD, EXPIRED, BROKEN	free the word if it names us; leave the queue
+ *	HELD, EXPIRED, BROKEN, REVOKED, IDLE
+ *				free the word if it names us; leave the chain of
+ *				readers and the queue
  *	WAIT			leave the queue
  *	INSERT			finish or undo the key (shm/slot.c)
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -103,6 +111,12 @@ lhi_chunk_return_all(struct lhi_view *v, uint64_t sid)
 	}
 }
 
+static uint64_t
+freed(uint64_t st)
+{
+	return state_make(ST_FREE, state_seq(st), 0);
+}
+
 /* Take the claim out of the queue of the slot it last announced. */
 static int
 leave_queue(struct lhi_view *v, uint32_t ci)
@@ -112,16 +126,52 @@ leave_queue(struct lhi_view *v, uint32_t ci)
 	return s == NULL ? 0 : lhi_queue_remove(v, s, ci);
 }
 
-static uint64_t
-freed(uint64_t st)
+/*
+ * Take the claim out of the word, the chain and the queue of the slot that it
+ * last announced.  It is terminal, or its session's, dead.
+ */
+static int
+leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
-	return state_make(ST_FREE, state_seq(st), 0);
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+	int error;
+
+	if (s == NULL)
+		return 0;
+	lhi_lock_free_for(v, ci, cause);
+	error = lhi_chain_remove(v, s, ci);
+	return error != 0 ? error : leave_queue(v, ci);
+}
+
+static enum lhi_cause
+cause_of(uint64_t st, enum lhi_cause held_cause)
+{
+	switch (state_st(st)) {
+	case ST_HELD:
+		return held_cause;
+	case ST_EXPIRED:
+		return CAUSE_EXPIRED;
+	case ST_BROKEN:
+		return CAUSE_BROKEN;
+	default:
+		return CAUSE_RELEASED;
+	}
+}
+
+/* A live owner's reader is not marked while it is HELD or IDLE: end it first */
+static void
+revoke(struct shm_claim *c, uint64_t st)
+{
+	(void)sh64_cas(&c->state, st,
+	    state_make(ST_REVOKED, state_seq(st), 0));	/* 14, 15 */
+	lhi_point("claim.revoked");
 }
 
 static int
-end_claim(struct lhi_view *v, uint32_t ci, enum lhi_cause held_cause)
+end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 {
 	struct shm_claim *c = &v->claims[ci];
+	enum lhi_cause held_cause = dead ? CAUSE_DIED : CAUSE_RELEASED;
 	uint64_t st;
 	int error;
 
@@ -129,13 +179,19 @@ end_claim(struct lhi_view *v, uint32_t ci, enum lhi_cause held_cause)
 		switch (state_st(st)) {
 		case ST_HELD:
 			lhi_lock_free_for(v, ci, held_cause);
-			error = leave_queue(v, ci);
+			if (!dead) {
+				revoke(c, st);
+				continue;
+			}
+			error = leave(v, ci, held_cause);
 			break;
+		case ST_IDLE:
+			revoke(c, st);
+			continue;
 		case ST_EXPIRED:
 		case ST_BROKEN:
-			lhi_lock_free_for(v, ci, state_st(st) == ST_BROKEN ?
-			    CAUSE_BROKEN : CAUSE_EXPIRED);
-			error = leave_queue(v, ci);
+		case ST_REVOKED:
+			error = leave(v, ci, cause_of(st, held_cause));
 			break;
 		case ST_WAIT:
 			error = leave_queue(v, ci);
@@ -158,29 +214,32 @@ end_claim(struct lhi_view *v, uint32_t ci, enum lhi_cause held_cause)
 int
 lhi_claim_bury(struct lhi_view *v, uint32_t ci)
 {
-	return end_claim(v, ci, CAUSE_DIED);
+	return end_claim(v, ci, true);
 }
 
 int
 lhi_claim_retire(struct lhi_view *v, uint32_t ci)
 {
-	return end_claim(v, ci, CAUSE_RELEASED);
+	return end_claim(v, ci, false);
 }
 
 bool
-lhi_claim_reclaim(struct lhi_view *v, uint32_t ci)
+lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t st = sh64_load(&c->state);
 
+	if (idle_too && state_st(st) == ST_IDLE) {
+		revoke(c, st);
+		st = sh64_load(&c->state);
+	}
 	switch (state_st(st)) {
 	case ST_FREE:
 		return true;
 	case ST_EXPIRED:
 	case ST_BROKEN:
-		lhi_lock_free_for(v, ci, state_st(st) == ST_BROKEN ?
-		    CAUSE_BROKEN : CAUSE_EXPIRED);
-		if (leave_queue(v, ci) != 0)
+	case ST_REVOKED:
+		if (leave(v, ci, cause_of(st, CAUSE_RELEASED)) != 0)
 			return false;
 		lhi_point("claim.reclaimed");
 		return sh64_cas(&c->state, st, freed(st));

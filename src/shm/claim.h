@@ -40,9 +40,10 @@ int lhi_claim_bury(struct lhi_view *v, uint32_t ci);
 int lhi_claim_retire(struct lhi_view *v, uint32_t ci);
 
 /*
- * The owner takes back a claim of its magazine that is free or terminal.
- * True: it is free now.  False: it is in use.
+ * The owner takes back a claim of its magazine that is free or terminal, or
+ * (idle_too) a reader's that is idle.  True: it is free now.  False: it is in
+ * use.
  */
-bool lhi_claim_reclaim(struct lhi_view *v, uint32_t ci);
+bool lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too);
 
 #endif

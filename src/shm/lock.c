@@ -5,6 +5,8 @@
  * The word and the holder's claim state are all that exclusion rests on:
  *
  *	X(c, ver)	claim c holds the key; its state says until when
+ *	S(h, ver)	the claims chained from h may hold it together
+ *			(shm/chain.c); ver is that of the last one's push
  *	FREE(cause, ver) nobody does; ver is that of the last grant
  *
  * Invariants.
@@ -33,6 +35,7 @@
  * looks again within 20 ms.
  */
 #include <errno.h>
+#include "base/clock.h"
 #include "base/error.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -53,18 +56,15 @@ lhi_lock_token(struct shm_slot *s, uint64_t word)
 	return token_of(sh64_load(&s->hint), word_ver(word));
 }
 
-/*
- * How did X(ci, ...) end?  1: *cause says; 0: it did not, the claim lives;
- * -EAGAIN: the claim and the word do not fit, look again.
- */
-static int
-judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, bool probe,
+int
+lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
     enum lhi_cause *cause)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t owner = lhi_claim_owner(v, ci);
 	uint64_t st = sh64_load(&c->state);
 
+	*cause = CAUSE_RELEASED;
 	switch (state_st(st)) {
 	case ST_HELD:
 		if (now_ns >= lhi_deadline_ns(v, state_deadline(st))) {
@@ -72,12 +72,13 @@ judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, bool probe,
 				return 0;	/* our clock is not theirs */
 			if (!sh64_cas(&c->state, st, state_make(ST_EXPIRED,
 			    state_seq(st), state_deadline(st))))
-				return -EAGAIN;
+				return -EAGAIN;			/* 6 */
 			lhi_point("lock.expired");
 			*cause = CAUSE_EXPIRED;
 			return 1;
 		}
-		if (owner != 0 && lhi_session_dead(v, owner, probe)) {
+		if (owner != 0 && lhi_session_dead(v, owner,
+		    how & SETTLE_PROBE)) {
 			*cause = CAUSE_DIED;
 			return 1;
 		}
@@ -88,14 +89,86 @@ judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, bool probe,
 	case ST_BROKEN:
 		*cause = CAUSE_BROKEN;
 		return 1;
+	case ST_REVOKED:
+		return 1;
+	case ST_IDLE:
+		if (!(how & SETTLE_READERS))
+			return 0;
+		if (!sh64_cas(&c->state, st,
+		    state_make(ST_REVOKED, state_seq(st), 0)))
+			return -EAGAIN;				/* 14 */
+		lhi_point("lock.revoked");
+		return 1;
 	default:
 		return -EAGAIN;
 	}
 }
 
+/* Why a reader that has left the chain did. */
+static enum lhi_cause
+cause_of(struct lhi_view *v, uint32_t ci)
+{
+	switch (state_st(sh64_load(&v->claims[ci].state))) {
+	case ST_EXPIRED:
+		return CAUSE_EXPIRED;
+	case ST_BROKEN:
+		return CAUSE_BROKEN;
+	case ST_HELD:
+		return CAUSE_DIED;	/* nothing else is marked while held */
+	default:
+		return CAUSE_RELEASED;
+	}
+}
+
+uint64_t
+lhi_lock_without(struct lhi_view *v, uint64_t w, uint32_t ci, uint32_t next)
+{
+	return next != 0 ? word_make(WORD_S, next, word_ver(w)) :
+	    word_make(WORD_FREE, cause_of(v, ci), word_ver(w));
+}
+
+int
+lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+    int64_t now_ns, unsigned how)
+{
+	uint32_t ci = word_idx(w);
+	struct shm_claim *c = lhi_claim(v, ci);
+	enum lhi_cause cause;
+	uint64_t l, left;
+	int ended;
+
+	if (word_mode(w) != WORD_S)
+		return 0;
+	if (c == NULL)
+		return lhi_damaged(v, "a lock word names no claim",
+		    lhi_slot_idx(v, s), w);
+	l = sh64_load(&c->rnext);
+	lhi_point("lock.link_loaded");
+	if (!link_marked(l)) {
+		ended = lhi_lock_judge(v, ci, now_ns, how, &cause);
+		if (ended <= 0)
+			return ended;
+		/* the link was read before the verdict (C12) */
+		if (!sh64_cas(&c->rnext, l,
+		    link_make(true, link_idx(l), link_tag(l) + 1)))
+			return -EAGAIN;
+		lhi_point("lock.reader_marked");
+	}
+	left = lhi_lock_without(v, w, ci, link_idx(l));
+	if (!sh64_cas(&s->word, w, left))
+		return -EAGAIN;
+	lhi_point("lock.reader_out");
+	if (how & SETTLE_READERS)
+		sh32_store_rlx(&s->pause_ms,
+		    (uint32_t)(lhi_now_ns() / NS_PER_MS) | 1);
+	if (word_mode(left) == WORD_FREE)
+		lhi_queue_kick(v, s);
+	return 1;
+}
+
 int
 lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
-    bool probe, uint64_t *word)
+    unsigned how, uint64_t *word)
 {
 	uint64_t misfit = 0;
 	unsigned passes = 0;
@@ -106,15 +179,20 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		int ended;
 
 		*word = w;
-		if (word_mode(w) != WORD_X)
+		if (word_mode(w) != WORD_X &&
+		    (word_mode(w) != WORD_S || !(how & SETTLE_READERS)))
 			return 0;
-		if (lhi_claim(v, word_idx(w)) == NULL)
-			return lhi_damaged(v, "a lock word names no claim",
-			    lhi_slot_idx(v, s), w);
 		lhi_point("lock.word_loaded");
-		ended = judge(v, word_idx(w), now_ns, probe, &cause);
-		if (ended == 0)
-			return 0;
+		if (word_mode(w) == WORD_S)
+			ended = lhi_lock_settle_head(v, s, w, now_ns, how);
+		else if (lhi_claim(v, word_idx(w)) == NULL)
+			ended = lhi_damaged(v, "a lock word names no claim",
+			    lhi_slot_idx(v, s), w);
+		else
+			ended = lhi_lock_judge(v, word_idx(w), now_ns, how,
+			    &cause);
+		if (ended == 0 || ended == -EUCLEAN)
+			return ended;
 		if (ended < 0) {
 			/* in motion; damage is the same misfit each time */
 			if (w != misfit) {
@@ -127,6 +205,8 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 			}
 			continue;
 		}
+		if (word_mode(w) == WORD_S)
+			continue;
 		if (lhi_mutant(3))
 			w = sh64_load_sc(&s->word);
 		if (sh64_cas(&s->word, w,

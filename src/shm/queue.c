@@ -102,18 +102,46 @@ advance(struct shm_claim *c, uint64_t next, struct spot *at)
 }
 
 /*
+ * Start behind the claim that was queued last, if it surely is still linked and
+ * stands before (prio, ticket).  The hint is that claim and the tag that its
+ * link, to nobody, had when it was linked.  The next write of that link makes
+ * it lead to a successor, or marks it; so not marked and at most one tag on, it
+ * has never been marked (C12).
+ */
+static bool
+start_at_tail(struct lhi_view *v, struct shm_slot *s, uint32_t prio,
+    uint32_t ticket, struct spot *at)
+{
+	uint64_t hint = sh64_load(&s->tail), l;
+	struct shm_claim *c = lhi_claim(v, link_idx(hint));
+
+	if (c == NULL)
+		return false;
+	l = sh64_load_sc(&c->wnext);
+	if (link_marked(l) ||
+	    ((link_tag(l) - link_tag(hint)) & MASK(LINK_TAG_BITS)) > 1 ||
+	    !before(sh32_load_rlx(&c->priority), sh32_load(&c->ticket), prio,
+	    ticket) || sh64_load(&c->wnext) != l)
+		return false;
+	advance(c, l, at);
+	return true;
+}
+
+/*
  * The spot before the first claim that does not stand before (prio, ticket);
- * marked claims up to there are unlinked.
+ * marked claims up to there are unlinked (from the tail hint on, with `tail`).
  */
 static int
 find(struct lhi_view *v, struct shm_slot *s, uint32_t prio, uint32_t ticket,
-    struct spot *at)
+    bool tail, struct spot *at)
 {
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t hops = 0;
 
-		for (start(s, at); hops < lhi_hop_limit(v); hops++) {
+		if (!tail || pass > 0 || !start_at_tail(v, s, prio, ticket, at))
+			start(s, at);
+		for (; hops < lhi_hop_limit(v); hops++) {
 			struct shm_claim *c;
 			uint64_t next;
 			bool mine_after;
@@ -152,23 +180,28 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	struct spot at;
 
 	for (;;) {
-		uint64_t mine;
+		uint64_t mine, prepared;
 		int error = find(v, s, sh32_load_rlx(&c->priority),
-		    sh32_load_rlx(&c->ticket), &at);
+		    sh32_load_rlx(&c->ticket), true, &at);
 
 		if (error != 0)
 			return error;
 		if (at.cur == ci)
 			return 0;	/* it is in */
 		mine = sh64_load(&c->wnext);
-		if (!sh64_cas(&c->wnext, mine,
-		    link_make(false, at.cur, link_tag(mine) + 1)))
+		prepared = link_make(false, at.cur, link_tag(mine) + 1);
+		if (!sh64_cas(&c->wnext, mine, prepared))
 			continue;
 		lhi_point("queue.prepared");
 		/* pairs with: release's load of waitq after W2 */
-		if (sh64_cas(at.pred, at.pred_link,
+		if (!sh64_cas(at.pred, at.pred_link,
 		    link_make(false, ci, link_tag(at.pred_link) + 1)))
-			return 0;
+			continue;
+		lhi_point("queue.linked");
+		if (at.cur == 0)
+			sh64_store(&s->tail, link_make(false, ci,
+			    link_tag(prepared)));
+		return 0;
 	}
 }
 
@@ -185,7 +218,7 @@ lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	    link_make(true, link_idx(mine), link_tag(mine) + 1)));
 	lhi_point("queue.marked");
 	return find(v, s, sh32_load_rlx(&c->priority),
-	    sh32_load_rlx(&c->ticket), &at);
+	    sh32_load_rlx(&c->ticket), false, &at);
 }
 
 bool
@@ -221,8 +254,9 @@ does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 
 int
 lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
-    bool probe, uint32_t *first)
+    bool reader, bool probe, uint32_t *first)
 {
+	uint32_t pass_over = WAITER_SUSPECT | (reader ? WAITER_SHARED : 0);
 	struct spot at;
 
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
@@ -266,7 +300,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 					break;
 				continue;
 			}
-			if (sh32_load(&c->wflags) & WAITER_SUSPECT) {
+			if (sh32_load(&c->wflags) & pass_over) {
 				advance(c, next, &at);
 				continue;
 			}
@@ -313,20 +347,31 @@ lhi_queue_wake(struct shm_claim *c)
 		lhi_futex_wake(&c->park);
 }
 
+struct kick {
+	struct shm_slot *s;
+	bool readers;		/* a reader was woken: only readers from here */
+};
+
 static bool
 wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct shm_claim *c = &v->claims[ci];
-	struct shm_slot *s = arg;
+	struct kick *k = arg;
+	uint32_t flags = sh32_load(&c->wflags);
 	uint64_t st = sh64_load(&c->state), w;
 
 	if (state_st(st) == ST_HELD) {
-		w = sh64_load(&s->word);
+		w = sh64_load(&k->s->word);
 		if (word_mode(w) == WORD_X && word_idx(w) == ci)
 			return true;	/* has it already: not a waiter */
 	}
+	if (k->readers && !(flags & (WAITER_SHARED | WAITER_SUSPECT)))
+		return false;
 	lhi_queue_wake(c);
-	return sh32_load(&c->wflags) & WAITER_SUSPECT;
+	if (flags & WAITER_SUSPECT)
+		return true;
+	k->readers = flags & WAITER_SHARED;
+	return k->readers;
 }
 
 void
@@ -335,7 +380,9 @@ lhi_queue_kick(struct lhi_view *v, struct shm_slot *s)
 	/* a moving queue is being looked after by those who move it; a wake-up
 	 * that is lost all the same is made up for within 20 ms */
 	for (int tries = 0; tries < 16; tries++) {
-		if (lhi_queue_walk(v, s, wake_until_eligible, s) != -EAGAIN)
+		struct kick k = { s, false };
+
+		if (lhi_queue_walk(v, s, wake_until_eligible, &k) != -EAGAIN)
 			return;
 	}
 }

@@ -18,6 +18,13 @@ struct lhi_ref {
 	uint64_t home;		/* its index, and which life of it */
 };
 
+/* The slot of a home, which lhi_slot() has seen to be in range before. */
+static inline struct lhi_ref
+lhi_ref_at(const struct lhi_view *v, uint64_t home)
+{
+	return (struct lhi_ref){ &v->slots[(uint32_t)home], home };
+}
+
 /* memcmp() == 0, for the few bytes of a key: no call. */
 static inline bool
 lhi_same_bytes(const uint8_t *a, const uint8_t *b, size_t len)

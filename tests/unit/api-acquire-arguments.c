@@ -133,8 +133,6 @@ choices(void)
 {
 	struct lh_acquire_opts o = t_opts(1000, 0);
 
-	o.mode = LH_SHARED;
-	refused(&o, -EOPNOTSUPP, "shared mode");
 	o.mode = 2;
 	refused(&o, -EINVAL, "an unknown mode");
 	o.mode = UINT32_MAX;

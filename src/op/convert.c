@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Changing the mode of a lease that is held.
+ *
+ *	down	X(c, v) -> S(c, v + 1): one swap; the lease never ends
+ *	up	S(c, v) -> X(c, v + 1), c the only one in the chain: idle readers
+ *		are revoked, ended and dead ones taken out; a live one is -EAGAIN
+ *
+ * Both are grants: the version grows, and the lease gets a new token.  Both
+ * must hold at a moment after the swap (G3): the claim must still be HELD in
+ * this use, and the clock, read after it, before the deadline.  A late win is
+ * undone by making the lease expired.
+ *
+ * A reader's token is kept in its claim, where it is written before the swap
+ * that makes it a reader; while it is exclusive, the word's version says it.
+ *
+ * A crash or stop before the swap changes nothing, one after it leaves a whole
+ * lease of the new mode.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/fence.h"
+#include "op/lease.h"
+#include "proc/magazine.h"
+#include "shm/chain.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+
+#define SOLE_TRIES 3	/* others may join while we look */
+
+/* The word's swap from w is the grant.  0; -EAGAIN: the word has moved. */
+static int
+swap_word(const struct lhi_held *h, uint64_t w, unsigned mode, uint64_t token)
+{
+	uint64_t hint = sh64_load(&h->slot->hint);
+
+	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci, token)))
+		return -EAGAIN;
+	lhi_point("convert.swapped");
+	if (token - hint > TOKEN_LAG_MAX)
+		sh64_max(&h->slot->hint, token);
+	return 0;
+}
+
+/* The swap counts only if the lease lives after it. */
+static int
+confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+    unsigned mode, uint64_t token)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	uint32_t bit = h->ci - m->base;
+	uint64_t st = sh64_load(&h->claim->state);
+	struct lhi_held now = *h;
+	struct lh_lease as = *l;
+
+	as.mode = mode == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
+	as.token = token;
+	now.shared = mode == WORD_S;
+	now.word = word_make(WORD_X, h->ci, token);
+	if (!state_held(st) || state_seq(st) != lid_seq(l->id[1]) ||
+	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
+		if (state_held(st) && state_seq(st) == lid_seq(l->id[1]))
+			(void)sh64_cas(&h->claim->state, st, state_make(
+			    ST_EXPIRED, state_seq(st), 0));
+		return lhi_lease_enforce(lh, &as, &now);
+	}
+	*l = as;
+	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1]) {
+		/* exclusive ones are remembered anew by the slow release */
+		m->rec[bit].use = now.shared ? REC_SHARED : REC_HELD;
+		m->rec[bit].token = token;
+		m->rec[bit].home = now.shared ? l->key : 0;
+		m->rec[bit].slot = h->slot;
+		lhi_rec_limit(m, &m->rec[bit]);
+	}
+	return 0;
+}
+
+static int
+downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
+{
+	uint64_t token = l->token + 1, link;
+	int error = lhi_fence_admit(&lh->v, token);
+
+	if (error != 0)
+		return error;
+	link = sh64_load(&h->claim->rnext);
+	if (!lhi_lease_granted(h) || !sh64_cas(&h->claim->rnext, link,
+	    link_make(false, 0, link_tag(link) + 1)))
+		return lhi_lease_lost(lh, h);
+	lhi_claim_set_token(h->claim, token);
+	lhi_point("convert.prepared");
+	if (swap_word(h, h->word, WORD_S, token) != 0)
+		return lhi_lease_lost(lh, h);
+	error = confirm(lh, l, h, WORD_S, token);
+	if (link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
+		lhi_queue_kick(&lh->v, h->slot);
+	return error;
+}
+
+/* Take out who is not alive.  1: only h is left, in *w; 0; -EUCLEAN. */
+static int
+make_sole(struct lh *lh, const struct lhi_held *h, uint64_t *w)
+{
+	int error;
+
+	for (int i = 0; i < SOLE_TRIES; i++) {
+		*w = sh64_load_sc(&h->slot->word);
+		if (lhi_chain_sole(h->claim, h->ci, *w))
+			return 1;
+		error = lhi_chain_purge(&lh->v, h->slot, lhi_now_ns(), true);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+static int
+upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
+{
+	uint64_t w, token;
+	int error = make_sole(lh, h, &w);
+
+	if (error < 0)
+		return error;
+	if (error == 0)
+		return lhi_fail(-EAGAIN, "other readers hold the key: the "
+		    "lease stays shared; release it and acquire exclusively");
+	token = lhi_lock_token(h->slot, w) + 1;
+	error = lhi_fence_admit(&lh->v, token);
+	if (error != 0)
+		return error;
+	lhi_point("convert.prepared");
+	if (swap_word(h, w, WORD_X, token) != 0)
+		return lhi_fail(-EAGAIN, "another reader came in the same "
+		    "moment: the lease stays shared");
+	return confirm(lh, l, h, WORD_X, token);
+}
+
+int
+lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
+{
+	struct lhi_held h;
+	uint64_t st;
+	int error = lhi_lease_check(lh, l, &h);
+
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
+	if (error != 0)
+		return error;
+	if (mode > LH_SHARED)
+		return lhi_fail(-EINVAL, "unknown mode %u", mode);
+	st = sh64_load(&h.claim->state);
+	if (!lhi_lease_current(lh, l, &h, st) || !lhi_lease_granted(&h) ||
+	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+		return lhi_lease_enforce(lh, l, &h);
+	if (mode == l->mode)
+		return 0;
+	return mode == LH_SHARED ? downgrade(lh, l, &h) : upgrade(lh, l, &h);
+}

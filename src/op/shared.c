@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Readers: acquiring and releasing in shared mode.
+ *
+ * There are two fast ways in.  A claim that this thread left idle in the chain
+ * of this very key is revived by one swap of its own line; the lock word, which
+ * all readers share, is only read.  Otherwise the claim is pushed, as in
+ * exclusive mode: announcement, then one swap of the word.
+ *
+ * The token is the push's, also for a revived reader: the claim has been in the
+ * chain ever since, so no exclusive grant can have come between (shm/chain.c,
+ * I3).
+ *
+ * Three ways out.  The only reader frees the word.  One of several stays in the
+ * chain, idle, if nobody waits and no writer came lately; else it leaves: ends
+ * its claim, marks it, and takes out what has ended at the head.
+ *
+ * Idle and queue: a release makes its claim IDLE, then looks at the queue; a
+ * waiter queues, then looks at the chain, and revokes who is idle there (Dekker:
+ * each read-modify-writes before it looks).  So either the waiter has seen the
+ * reader idle, or the reader sees the waiter, and leaves and wakes it.
+ *
+ * A crash or stop after the idling swap is an idle reader, which anyone revokes;
+ * after the ending one, a terminal claim, which anyone takes out.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/fence.h"
+#include "op/lease.h"
+#include "proc/magazine.h"
+#include "shm/chain.h"
+#include "shm/claim.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+
+static inline bool
+queue_empty(struct shm_slot *s)
+{
+	/* pairs with: queue insert, then the waiter's look at the word */
+	return link_idx(sh64_load_sc(&s->waitq)) == 0;
+}
+
+static void
+fill(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+{
+	r->use = REC_SHARED;
+	lhi_pair_store(l, m->head);
+	l->mode = LH_SHARED;
+	l->id[1] = r->id;
+	l->token = r->token;
+	lhi_pair_store(&l->acquired_ns, m->span);
+	l->key = r->home;
+}
+
+/* A claim left idle in the chain of that key: take it up again. */
+static bool
+revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+{
+	struct shm_claim *c = &m->claims[r - m->rec];
+	uint64_t id = r->id + 1;
+
+	if (lid_seq(id) == 0 || !queue_empty(r->slot))
+		return false;
+	if (!sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
+	    state_make(ST_HELD, id, state_deadline(m->held)))) {	/* 13 */
+		r->use = REC_OUT;	/* revoked */
+		return false;
+	}
+	lhi_point("shared.revived");
+	r->id = id;
+	fill(m, r, l);
+	return true;
+}
+
+/* Join whoever reads, or take a free key.  False: nothing has changed. */
+static bool
+push(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
+    struct lh_lease *l)
+{
+	struct shm_claim *c = &m->claims[r - m->rec];
+	uint32_t ci = m->base + (uint32_t)(r - m->rec), head = 0;
+	struct shm_slot *s = ref->slot;
+	uint64_t w = sh64_load(&s->word), hint = sh64_load_rlx(&s->hint);
+	uint64_t token = token_of(hint, word_ver(w) + 1), id = r->id + 1;
+
+	if (word_mode(w) == WORD_S)
+		head = word_idx(w);
+	else if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0))
+		return false;
+	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != ref->home >> 32 ||
+	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
+	    lid_seq(id) == 0 || lhi_mutant(1))
+		return false;
+	sh64_store_rlx(&c->home, ref->home);
+	sh64_store_rlx(&c->since_ns, m->span[0]);
+	lhi_claim_set_token(c, token);
+	lhi_chain_prepare(c, head);
+	sh64_store(&c->state, state_make(ST_HELD, id,
+	    state_deadline(m->held)));				/* 1 */
+	lhi_point("shared.announced");
+	r->id = id;
+	r->home = 0;
+	if (!sh64_cas(&s->word, w,
+	    word_make(WORD_S, ci, word_ver(w) + 1))) {
+		sh64_store(&c->state, state_make(ST_FREE, id, 0));	/* 4 */
+		return false;
+	}
+	lhi_point("shared.granted");
+	r->home = ref->home;
+	r->slot = s;
+	r->token = token;
+	fill(m, r, l);
+	return true;
+}
+
+/* The clock shows a later tick than the deadline was counted from. */
+static __attribute__((noinline, cold)) int
+catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
+    struct lhi_want *want, const struct lh_acquire_opts *opts,
+    struct lh_lease *l)
+{
+	uint32_t ci = m->base + (uint32_t)(r - m->rec);
+	struct shm_claim *c = &m->claims[r - m->rec];
+	uint64_t st = sh64_load(&c->state), later;
+	bool held;
+
+	lhi_mag_tick(m, ts, m->ttl_ms);
+	later = state_make(ST_HELD, state_seq(st), state_deadline(m->held));
+	held = state_st(st) == ST_HELD && lhi_now_ns() < l->expires_ns &&
+	    sh64_cas(&c->state, st, later);	/* 7; or it was expired (6) */
+	lhi_point("shared.caught_up");
+	if (held && lhi_now_ns() < l->expires_ns) {
+		sh64_store_rlx(&c->since_ns, m->span[0]);
+		lhi_pair_store(&l->acquired_ns, m->span);
+		return 0;
+	}
+	if (state_st(st) == ST_HELD)
+		(void)sh64_cas(&c->state, held ? later : st,
+		    state_make(ST_EXPIRED, state_seq(st), 0));
+	(void)lhi_chain_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
+	r->use = REC_OUT;	/* taken back when the group runs out */
+	return lhi_acquire_slow(m->lh, want, opts, l);
+}
+
+static bool
+fast(struct lhi_mag *m, const struct lhi_ref *ref, struct lh_lease *l,
+    struct lhi_rec **out)
+{
+	struct lhi_rec *free_one = NULL;
+
+	for (unsigned b = 0; b < SHM_GROUP; b++) {
+		struct lhi_rec *r = &m->rec[b];
+
+		if (r->use == REC_FREE) {
+			if (free_one == NULL)
+				free_one = r;
+		} else if (r->use == REC_IDLE && r->home == ref->home) {
+			*out = r;
+			if (revive(m, r, l))
+				return true;
+		}
+	}
+	*out = free_one;
+	return free_one != NULL && push(m, free_one, ref, l);
+}
+
+int
+lhi_acquire_shared(struct lh *lh, struct lhi_want *want,
+    const struct lh_acquire_opts *o, struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r;
+	struct timespec ts;
+
+	if (m->lh != lh || o->size != sizeof(*o) || o->scope != LH_EPHEMERAL ||
+	    (o->flags & ~LH_NO_CREATE) != 0 || o->cancel != NULL ||
+	    o->ttl_ms < FAST_TTL_MIN_MS || o->ttl_ms > LH_TTL_MAX_MS ||
+	    o->max_wait_ms < 0 || o->deadline_ns < 0)
+		return lhi_acquire_slow(lh, want, o, lease);
+	if (o->ttl_ms != m->ttl_ms) {
+		lhi_coarse(&ts);
+		lhi_mag_tick(m, &ts, o->ttl_ms);
+	}
+	if (!fast(m, &want->ref, lease, &r))
+		return lhi_acquire_slow(lh, want, o, lease);
+	lhi_coarse(&ts);
+	return ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec ? 0 :
+	    catch_up(m, r, &ts, want, o, lease);
+}
+
+/* Is l the reader's lease that r remembers? */
+static struct lhi_rec *
+remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l)
+{
+	uint32_t bit = lid_claim(l->id[1]) - m->base;
+	struct lhi_rec *r;
+
+	if (m->lh != lh || bit >= SHM_GROUP)
+		return NULL;
+	r = &m->rec[bit];
+	return r->use == REC_SHARED && r->id == l->id[1] &&
+	    r->token == l->token && l->id[0] == lhi_mag_sid(m) &&
+	    l->opaque == LEASE_LIVE && r->home == l->key ? r : NULL;
+}
+
+/*
+ * Out of the chain: from HELD, or IDLE, in use seq.  False: it had ended.
+ */
+static bool
+leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
+    uint64_t seq)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st;
+
+	do {
+		st = sh64_load(&c->state);
+		if (state_st(st) != from || state_seq(st) != seq)
+			return false;
+	} while (!sh64_cas(&c->state, st, state_make(ST_REVOKED, seq, 0)));
+	lhi_point("shared.revoked");				/* 14, 15 */
+	(void)lhi_chain_leave(v, s, ci, seq, !queue_empty(s));
+	return true;
+}
+
+/*
+ * The only reader frees the word.  1 done; 0 there are others; -ESTALE: it had
+ * ended, though the key was not free.
+ */
+static inline int
+free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq,
+    bool own)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t w = sh64_load(&s->word), st;
+
+	if (!lhi_chain_sole(c, ci, w))
+		return 0;
+	/* the word first, then the claim (C3) */
+	st = sh64_load(&c->state);
+	if (!state_held(st) || state_seq(st) != seq)
+		return -ESTALE;
+	if (!sh64_cas(&s->word, w,
+	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w))))
+		return 0;
+	lhi_point("shared.word_freed");
+	/* an extension may be under way in another thread: follow the state;
+	 * where only this thread could use the claim again, a store will do */
+	if (own && state_held(sh64_load(&c->state))) {
+		sh64_store(&c->state, state_make(ST_FREE, seq, 0));	/* 5 */
+		if (!queue_empty(s))
+			lhi_queue_kick(v, s);
+		return 1;
+	}
+	while (st = sh64_load(&c->state),
+	    state_held(st) && state_seq(st) == seq) {
+		if (sh64_cas(&c->state, st, state_make(ST_FREE, seq, 0))) {
+			if (!queue_empty(s))
+				lhi_queue_kick(v, s);
+			return 1;				/* 5 */
+		}
+	}
+	(void)sh64_cas(&s->word,
+	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w)),
+	    word_make(WORD_FREE, CAUSE_EXPIRED, word_ver(w)));
+	lhi_queue_kick(v, s);
+	return -ESTALE;
+}
+
+static int
+late(struct lh_lease *l)
+{
+	l->opaque = LEASE_RELEASED;
+	return lhi_fail(-ESTALE, "the lease had run out before its release");
+}
+
+/* By the thread that acquired it. */
+static int
+release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+{
+	uint32_t ci = m->base + (uint32_t)(r - m->rec);
+	struct shm_claim *c = &m->claims[r - m->rec];
+	struct lhi_view *v = &m->lh->v;
+	uint64_t seq = lid_seq(r->id), st;
+	int freed = free_word(v, r->slot, ci, seq, true);
+
+	if (freed != 0) {
+		r->use = freed == 1 ? REC_FREE : REC_OUT;
+		r->home = 0;
+		if (freed < 0)
+			return late(l);
+		l->opaque = LEASE_RELEASED;
+		return 0;
+	}
+	if (queue_empty(r->slot) &&
+	    !lhi_chain_paused(r->slot, lhi_mag_now_ns(m))) {
+		st = sh64_load(&c->state);
+		if (state_held(st) && state_seq(st) == seq && sh64_cas(
+		    &c->state, st, state_make(ST_IDLE, seq, 0))) {	/* 12 */
+			lhi_point("shared.idle");
+			r->use = REC_IDLE;
+			l->opaque = LEASE_RELEASED;
+			if (!queue_empty(r->slot) &&
+			    leave(v, r->slot, ci, ST_IDLE, seq))
+				r->use = REC_OUT;
+			return 0;
+		}
+	}
+	r->use = REC_OUT;
+	if (!leave(v, r->slot, ci, ST_HELD, seq))
+		return late(l);
+	l->opaque = LEASE_RELEASED;
+	return 0;
+}
+
+int
+lhi_release_shared(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = remembered(lh, m, l);
+	struct lhi_held h;
+	uint64_t seq;
+	int error;
+
+	if (r != NULL)
+		return release_own(m, r, l);
+	error = lhi_lease_check(lh, l, &h);
+	if (error != 0)
+		return error == -EALREADY ? 0 : error;
+	if (!lhi_lease_current(lh, l, &h, sh64_load(&h.claim->state)))
+		return lhi_lease_lost(lh, &h);
+	seq = lid_seq(l->id[1]);
+	error = free_word(&lh->v, h.slot, h.ci, seq, false);
+	if (error < 0 || (error == 0 &&
+	    !leave(&lh->v, h.slot, h.ci, ST_HELD, seq)))
+		return lhi_lease_lost(lh, &h);
+	l->opaque = LEASE_RELEASED;
+	return 0;
+}

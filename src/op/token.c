@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Is this the token of a key's present lease?  For those who have nothing but
+ * key and token.  Whoever is past the deadline, or dead, is made so first.
+ */
+#include <errno.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "proc/lh.h"
+#include "shm/chain.h"
+#include "shm/lock.h"
+#include "shm/slot.h"
+
+#define TRIES 100
+
+struct search {
+	uint64_t token;
+	bool found;
+};
+
+/* The clock last: a stop before it makes the answer "no". */
+static bool
+in_time(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t st = sh64_load(&v->claims[ci].state);
+
+	return state_held(st) &&
+	    lhi_now_ns() < lhi_deadline_ns(v, state_deadline(st));
+}
+
+static bool
+has_token(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct search *f = arg;
+
+	f->found = lhi_claim_token(&v->claims[ci]) == f->token &&
+	    in_time(v, ci);
+	return !f->found;
+}
+
+/* Does a reader of s hold that token?  1, 0, -EUCLEAN. */
+static int
+a_reader_has(struct lhi_view *v, struct shm_slot *s, uint64_t token)
+{
+	struct search f = { token, false };
+	int error = lhi_chain_purge(v, s, lhi_now_ns(), true);
+
+	for (int i = 0; i < TRIES && error == 0; i++) {
+		error = lhi_chain_walk(v, s, has_token, &f);
+		if (error != -EAGAIN)
+			break;
+		error = 0;
+	}
+	return error == -EUCLEAN ? lhi_damaged(v, "the readers of a key "
+	    "cannot be walked", lhi_slot_idx(v, s), 0) : f.found;
+}
+
+static int
+has_lease(struct lhi_view *v, struct shm_slot *s, uint64_t token)
+{
+	uint64_t w;
+	int error = lhi_lock_settle(v, s, lhi_now_ns(), SETTLE_PROBE, &w);
+
+	if (error != 0)
+		return error;
+	if (word_mode(w) == WORD_S)
+		return a_reader_has(v, s, token);
+	if (word_mode(w) != WORD_X || lhi_lock_token(s, w) != token)
+		return 0;
+	if (in_time(v, word_idx(w)) && sh64_load(&s->word) == w)
+		return 1;
+	(void)lhi_lock_settle(v, s, lhi_now_ns(), 0, &w);
+	return 0;
+}
+
+int
+lh_verify_token(struct lh *lh, const char *key, uint64_t token)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_name_set(&n, key);
+	if (error != 0)
+		return error;
+	if (token == 0 || token > (uint64_t)TOKEN_MAX)
+		return lhi_fail(-EINVAL, "%llu is not a fence token",
+		    (unsigned long long)token);
+	error = lhi_slot_find(&lh->v, &n, &ref);
+	if (error == 1)
+		error = has_lease(&lh->v, ref.slot, token);
+	if (error < 0)
+		return error;
+	return error == 1 ? 0 : lhi_fail(-ESTALE, "token %llu is not the one "
+	    "of a present lease on '%.64s'", (unsigned long long)token, key);
+}

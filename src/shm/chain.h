@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The readers of a key: the chain in its lock word.  See chain.c. */
+#ifndef LHI_CHAIN_H
+#define LHI_CHAIN_H
+
+#include "base/clock.h"
+#include "shm/view.h"
+
+/* After a revocation readers do not stay in the chain for so long. */
+#define PAUSE_MS 20u
+
+/*
+ * Claim c, the caller's own and in no chain, will stand before `head` (0: it is
+ * the first).  To be followed by its announcement and the word's swap.
+ */
+static inline void
+lhi_chain_prepare(struct shm_claim *c, uint32_t head)
+{
+	uint64_t mine = sh64_load_rlx(&c->rnext);
+
+	sh64_store_rlx(&c->rnext, link_make(false, head, link_tag(mine) + 1));
+}
+
+/* A reader's token, kept with its claim: the word has the last one's only. */
+static inline void
+lhi_claim_set_token(struct shm_claim *c, uint64_t token)
+{
+	sh32_store_rlx(&c->ticket, (uint32_t)token);
+	sh32_store_rlx(&c->priority, (uint32_t)(token >> 32));
+}
+
+static inline uint64_t
+lhi_claim_token(const struct shm_claim *c)
+{
+	return (uint64_t)sh32_load_rlx(&c->priority) << 32 |
+	    sh32_load_rlx(&c->ticket);
+}
+
+/* Is ci, at whose state HELD the caller looks next, the only one in word w? */
+static inline bool
+lhi_chain_sole(const struct shm_claim *c, uint32_t ci, uint64_t w)
+{
+	uint64_t l = sh64_load(&c->rnext);
+
+	return (w & WORD_LOW) == word_make(WORD_S, ci, 0) &&
+	    link_idx(l) == 0 && !link_marked(l);
+}
+
+/* Were readers of s revoked just now, so that none should stay idle? */
+static inline bool
+lhi_chain_paused(struct shm_slot *s, int64_t now_ns)
+{
+	uint32_t at = sh32_load_rlx(&s->pause_ms);
+
+	if (at == 0)
+		return false;
+	if ((uint32_t)(now_ns / NS_PER_MS) - at < PAUSE_MS)
+		return true;
+	sh32_store_rlx(&s->pause_ms, 0);
+	return false;
+}
+
+/*
+ * Use seq of claim ci was made terminal (REVOKED, EXPIRED, BROKEN) in the chain
+ * of s: mark it, and take it out if it is at the head, with all that has ended
+ * behind it; with `revoke` idle ones too.  O(1) for each claim taken out.
+ * 0; -EUCLEAN.
+ */
+int lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+    uint64_t seq, bool revoke);
+
+/*
+ * Take claim ci out, wherever it is, if it is in.  When this returns 0, no link
+ * leads to it.  Only for a terminal claim, by its owner, or when its session is
+ * dead.  0; -EUCLEAN.
+ */
+int lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
+
+/*
+ * Go through the whole chain at time now_ns: take out who is past the deadline,
+ * ended, idle, or (with `probe`, asking) dead.  0; -EUCLEAN.
+ */
+int lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
+    bool probe);
+
+/*
+ * Walk without changing anything.  fn gets each claim that is not marked, the
+ * last comer first, and may return false to stop.  0; -EAGAIN: it moved;
+ * -EUCLEAN.
+ */
+int lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
+    bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G1, G4: readers are killed one after another: the count that status tells
+ * shrinks by exactly one each time, soon (T2), never further, and the writer
+ * that waits gets in only when the last living one has gone.
+ *
+ * Twice: in the order they came, and from the youngest back; the one that is
+ * left is once the youngest, once the oldest.
+ */
+#include <errno.h>
+#include "readers.h"
+
+#define DEAD	5
+#define READERS	(DEAD + 1)
+
+static struct lh *lh;
+
+static void
+kill_them(bool youngest_first, bool ask)
+{
+	const char *table = lh_table_name(lh);
+	struct t_actor *r[READERS], *last, *w = t_actor(table);
+	int n, least;
+	int64_t ns;
+
+	for (int i = 0; i < READERS; i++) {
+		r[i] = t_actor(table);
+		is(t_do_read(r[i], "k", HOUR_MS, 0), 0, "reader %d", i);
+	}
+	t_queue(lh, w, LH_EXCLUSIVE, 0, 1);
+	is(t_holders(lh, "k"), READERS, "all are counted");
+	last = r[youngest_first ? 0 : DEAD];
+	for (int i = 0; i < DEAD; i++) {
+		t_actor_kill(r[youngest_first ? DEAD - i : i]);
+		if (!ask)
+			continue;
+		ns = t_now_ns();
+		least = READERS;
+		(void)t_until(T_HANG_MS, (n = t_holders(lh, "k"),
+		    least = n < least ? n : least, n < READERS - i));
+		is(least, DEAD - i, "one dead: one less");
+		cmp(t_since_ms(ns), <=, T2_MS, "soon");
+		is(t_holders(lh, "k"), DEAD - i, "and it stays at that");
+		is(t_do_verify(last), 0, "the living holds");
+	}
+	t_sleep_ms(t_ms(60));
+	ok(!t_answered(w), "the writer waits for the living one");
+	is(t_holders(lh, "k"), 1, "which is counted");
+	is(t_do_verify(last), 0, "and holds");
+	is(t_do_extend(last, HOUR_MS), 0, "and extends");
+	is(t_do_release(last), 0, "it releases");
+	is(t_result(w), 0, "then the writer gets it");
+	for (int i = 0; i < READERS; i++)
+		if (r[i]->lease.token >= w->lease.token)
+			fail("a reader has the larger token");
+	is(t_holders(lh, "k"), 1, "alone");
+	is(t_do_release(w), 0, "and releases");
+	for (int i = 0; i < READERS; i++)
+		if (r[i] == last)
+			t_actor_end(r[i]);
+		else
+			t_actor_free(r[i]);
+	t_actor_end(w);
+}
+
+int
+main(void)
+{
+	lh = t_open(t_table());
+	kill_them(false, true);
+	kill_them(true, true);
+	/* nobody asks: the writer alone has to see to it */
+	kill_them(false, false);
+	kill_them(true, false);
+	t_close(lh);
+	return done();
+}
