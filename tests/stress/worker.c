@@ -255,6 +255,8 @@ verify(struct worker *w, struct hold *h)
 
 	if (!op)
 		return;
+	if (by_token)
+		op->how = HOW_TOKEN;
 	journal_call(w->log, op);
 	if (by_token)
 		rc = lh_verify_token(w->lh, round_keys[h->key],

@@ -44,11 +44,12 @@ enum op_kind {
 	OP_CLOSE		/* of the attachment: ends all that it holds */
 };
 
-enum op_how {			/* of OP_ACQUIRE */
+enum op_how {			/* mostly of OP_ACQUIRE */
 	HOW_TRY,
 	HOW_TIMED,
 	HOW_FOREVER,
-	HOW_CANCEL		/* for ever, but somebody will cancel it */
+	HOW_CANCEL,		/* for ever, but somebody will cancel it */
+	HOW_TOKEN		/* of OP_VERIFY: by key and token alone */
 };
 
 struct op {
@@ -67,7 +68,7 @@ struct op {
 	uint32_t notes;
 	uint16_t key;
 	uint8_t kind;		/* enum op_kind */
-	uint8_t how;		/* enum op_how; OP_OLD: enum op_kind */
+	uint8_t how;		/* enum op_how; OP_OLD: an op_kind */
 	uint8_t mode;		/* enum lh_mode, asked for */
 };
 

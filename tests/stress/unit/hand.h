@@ -57,9 +57,14 @@ void rejects(enum rule rule, const char *what);
 /* That rule, once, and maybe others that follow from it. */
 void rejects_also(enum rule rule, const char *what);
 
+/* shared-rejects.c */
+void readers(void);
+
 /* order-rejects.c */
 void idle(void);
 void order(void);
+void readers_idle(void);
+void readers_order(void);
 void writes(void);
 void garbage(void);
 
