@@ -44,18 +44,22 @@ sow(struct round *r, struct lh *lh, uint64_t *dice_at)
 	return 0;
 }
 
-/* One of the workers' keys, or whatever is idle. */
+/* One of the workers' keys, some weeds, or whatever is idle. */
 static int
 weed(struct round *r, struct lh *lh, struct op *op, struct log *log,
     uint64_t *dice_at)
 {
-	bool any = percent(dice_at, r->weeds > 1000 ? 3 : 40);
-	uint32_t k = (uint32_t)(dice(dice_at) % N_KEYS);
 	int64_t idle_ms = percent(dice_at, 80) ? 0 : between(dice_at, 1, 20);
+	unsigned p = (unsigned)(dice(dice_at) % 1000);
+	const char *prefix = round_keys[dice(dice_at) % N_KEYS];
 	int64_t n;
 
+	if (p < (r->weeds > 1000 ? 1 : 400))
+		prefix = NULL;
+	else if (p < 430)
+		prefix = "weed/11";
 	journal_call(log, op);
-	n = lh_evict(lh, any ? NULL : round_keys[k], idle_ms);
+	n = lh_evict(lh, prefix, idle_ms);
 	journal_ret(op, now_ns(), (int)n);
 	return n < 0 ? (int)n : 0;
 }
