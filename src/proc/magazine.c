@@ -358,6 +358,13 @@ find_free(const struct lhi_mag *m)
 	return -1;
 }
 
+/* Is there a free claim in the group in use, if need be an idle reader's? */
+static bool
+has_free(struct lhi_mag *m)
+{
+	return find_free(m) >= 0 || recall_idle(m);
+}
+
 static int
 refill(struct lhi_mag *m)
 {
@@ -366,12 +373,10 @@ refill(struct lhi_mag *m)
 
 	if (m->group != NULL) {
 		look_through(m);
-		if (find_free(m) < 0 && recall_idle(m))
-			return 0;
-		for (looks = 0; find_free(m) < 0 && m->parked != NULL &&
+		for (looks = 0; !has_free(m) && m->parked != NULL &&
 		    looks < PARKED_LOOKS; looks++)
 			rotate(m);
-		if (find_free(m) >= 0)
+		if (has_free(m))
 			return 0;
 	}
 	/* a pooled group may have all its leases out: keep it, take the next */
@@ -386,7 +391,7 @@ refill(struct lhi_mag *m)
 			m->parked = m->group;
 		}
 		use_group(m, g);
-	} while (find_free(m) < 0);
+	} while (!has_free(m));
 	if (error == 0 || m->group == NULL)
 		return error;
 	/* nothing new to be had: look through everything we have */
@@ -395,8 +400,8 @@ refill(struct lhi_mag *m)
 		if (m->parked == NULL)
 			break;
 		rotate(m);
-	} while (find_free(m) < 0 && m->group != first);
-	return find_free(m) >= 0 ? 0 : error;
+	} while (!has_free(m) && m->group != first);
+	return has_free(m) ? 0 : error;
 }
 
 int

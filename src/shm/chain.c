@@ -31,9 +31,10 @@
  * Cost.  A claim is unlinked once.  A release at the head takes out whatever
  * has ended behind it; one further down only marks itself, then looks whether
  * it has become the head (pairs with: the word's swap, then the look at the
- * next claim's mark).  A writer looks at the head until it finds a live reader, and
- * need not look behind it.  Whole walks are for owners that want a claim back,
- * for burial, upgrades and listings; each cleans all that has ended on its way.
+ * next claim's mark).  A writer looks at the head until it finds a live reader,
+ * and need not look behind it.  Whole walks are for owners that want a claim
+ * back, for burial, upgrades and listings; each cleans all that has ended on
+ * its way.
  *
  * A crash or stop of
  *	push, before the swap	a HELD claim that nothing names
