@@ -245,10 +245,13 @@ doze(struct lhi_attempt *a, uint64_t w)
 static void
 spin(struct lhi_attempt *a, uint64_t w)
 {
-	static int cpus;
+	static _Atomic int known;
+	int cpus = atomic_load_explicit(&known, memory_order_relaxed);
 
-	if (cpus == 0)
+	if (cpus == 0) {
 		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+		atomic_store_explicit(&known, cpus, memory_order_relaxed);
+	}
 	for (int i = 0; cpus > 1 && i < SPINS; i++) {
 		if (sh64_load(&a->t.s->word) != w || (!a->t.queued &&
 		    link_idx(sh64_load(&a->t.s->waitq)) != 0))
