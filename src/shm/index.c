@@ -346,6 +346,11 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 				set_ref(v, at.cur, aim.gen, ref);
 			return found;
 		}
+		lhi_point("slot.placed");
+		/* with what was evicted before its place was found empty */
+		found = lhi_slot_publish(v, s);
+		if (found != 0)
+			return found;
 		/* nobody else writes the link of a slot that is not linked */
 		sh64_store(&s->next, slink_after(sh64_load(&s->next), at.cur));
 		lhi_point("slot.linking");

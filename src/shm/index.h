@@ -10,7 +10,7 @@ int lhi_index_find(struct lhi_view *v, const struct lhi_name *n,
     struct lhi_ref *ref);
 
 /*
- * Link slot s, which holds the key n and whose word is FREE.  0; 1: somebody
+ * Publish slot s, which holds the key n, and link it.  0; 1: somebody
  * else has made that key, *ref says where; -EUCLEAN.
  */
 int lhi_index_insert(struct lhi_view *v, struct shm_slot *s,

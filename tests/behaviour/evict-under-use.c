@@ -4,7 +4,8 @@
  * name and through opened keys, trying and waiting, in a table with fewer slots
  * than there are keys, so that each new one takes another's slot; one process
  * does nothing but evict.  A witness beside each key knows who is inside and
- * the last token.
+ * the last token.  Then the same with threads that play processes, each with an
+ * attachment of its own: that is what race detectors see.
  *
  * An acquire of a key that is being forgotten looks it up anew; nobody is told.
  */
@@ -17,7 +18,7 @@
 #define KEYS	300
 #define SLOTS	200
 #define OPENED	20
-#define RUN_MS	2500
+#define RUN_MS	1500
 
 struct witness {
 	_Atomic uint64_t inside;
@@ -31,6 +32,8 @@ static struct shared {
 	_Atomic int64_t evicted;
 	_Atomic bool stop;
 } *sh;
+
+static const char *table;
 
 static void
 name_of(char *buf, int k)
@@ -57,15 +60,14 @@ hold(struct lh *lh, int k, struct lh_lease *l)
 }
 
 static int
-use(struct t_actor *a, void *arg)
+use(struct lh *lh, unsigned seed)
 {
-	unsigned seed = (unsigned)(uintptr_t)arg;
 	struct lh_key *opened[OPENED];
 	char name[128];
 
 	for (int k = 0; k < OPENED; k++) {
 		name_of(name, k);
-		if (lh_key_open(a->lh, name, 0, &opened[k]) != 0)
+		if (lh_key_open(lh, name, 0, &opened[k]) != 0)
 			return 1;
 	}
 	while (!sh->stop) {
@@ -80,9 +82,9 @@ use(struct t_actor *a, void *arg)
 		name_of(name, k);
 		r = k < OPENED && dice / 4 % 2 ?
 		    lh_key_acquire(opened[k], &o, &l) :
-		    lh_acquire(a->lh, name, &o, &l);
+		    lh_acquire(lh, name, &o, &l);
 		if (r == 0) {
-			hold(a->lh, k, &l);
+			hold(lh, k, &l);
 		} else if (r == -ESTALE) {
 			atomic_fetch_add(&sh->removed, 1);
 		} else if (r != -EAGAIN || o.max_wait_ms != 0) {
@@ -94,11 +96,10 @@ use(struct t_actor *a, void *arg)
 }
 
 static int
-evict(struct t_actor *a, void *arg)
+evict(struct lh *lh)
 {
-	(void)arg;
 	while (!sh->stop) {
-		int64_t n = lh_evict(a->lh, NULL, 0);
+		int64_t n = lh_evict(lh, NULL, 0);
 
 		if (n < 0)
 			return (int)n;
@@ -107,21 +108,33 @@ evict(struct t_actor *a, void *arg)
 	return 0;
 }
 
-int
-main(void)
+/* Number 0 evicts. */
+static int
+process(struct t_actor *a, void *arg)
 {
-	struct lh_open_opts o = t_open_opts();
-	const char *table = t_table();
-	struct t_actor *a[PROCS + 1];
-	struct lh *lh;
+	unsigned i = (unsigned)(uintptr_t)arg;
 
-	sh = t_shared(sizeof(*sh));
-	o.max_keys = SLOTS;
-	is(lh_open(&lh, table, &o), 0, "%d keys in %d slots", KEYS, SLOTS);
-	for (int i = 0; i <= PROCS; i++) {
+	return i == 0 ? evict(a->lh) : use(a->lh, i);
+}
+
+static void *
+thread(void *arg)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+	struct lh *lh = t_open(table);
+	int r = i == 0 ? evict(lh) : use(lh, i);
+
+	return (void *)(intptr_t)(r != 0 ? r : lh_close(lh));
+}
+
+static void
+as_processes(void)
+{
+	struct t_actor *a[PROCS + 1];
+
+	for (uintptr_t i = 0; i <= PROCS; i++) {
 		a[i] = t_actor(table);
-		t_begin(a[i], i < PROCS ? use : evict,
-		    (void *)(uintptr_t)(i + 1));
+		t_begin(a[i], process, (void *)i);
 	}
 	t_sleep_ms(t_ms(RUN_MS));
 	sh->stop = true;
@@ -129,6 +142,32 @@ main(void)
 		is(t_result(a[i]), 0, "process %d ends well", i);
 		t_actor_end(a[i]);
 	}
+}
+
+static void
+as_threads(void)
+{
+	unsigned long t[PROCS + 1];
+
+	for (uintptr_t i = 0; i <= PROCS; i++)
+		t[i] = t_thread(thread, (void *)i);
+	t_sleep_ms(t_ms(RUN_MS));
+	sh->stop = true;
+	for (int i = 0; i <= PROCS; i++)
+		is((intptr_t)t_join(t[i]), 0, "thread %d ends well", i);
+}
+
+static void
+run(void (*fn)(void))
+{
+	struct lh_open_opts o = t_open_opts();
+	struct lh *lh;
+
+	memset(sh, 0, sizeof(*sh));
+	table = t_table();
+	o.max_keys = SLOTS;
+	is(lh_open(&lh, table, &o), 0, "%d keys in %d slots", KEYS, SLOTS);
+	fn();
 	diag("%" PRIu64 " grants, %" PRId64 " keys evicted, %" PRIu64
 	    " times the key had been removed", sh->grants, sh->evicted,
 	    sh->removed);
@@ -138,5 +177,13 @@ main(void)
 	cmp(sh->grants, >, 1000, "much did");
 	cmp(sh->evicted, >, 100, "and much was evicted");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	sh = t_shared(sizeof(*sh));
+	run(as_processes);
+	run(as_threads);
 	return done();
 }

@@ -53,7 +53,7 @@ comes_back(void)
 
 	/* through other slots and shards: a table of few slots, many names */
 	for (int i = 0; i < 500; i++) {
-		char name[16];
+		char name[24];
 
 		snprintf(name, sizeof(name), "other-%d", i);
 		for (int j = 0; j < 3; j++) {

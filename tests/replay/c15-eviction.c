@@ -18,7 +18,7 @@
 #include "replay.h"
 
 static const char *const making[] = {
-	"slot.announced", "slot.filled", "slot.hinted",
+	"slot.announced", "slot.filled", "slot.placed", "slot.hinted",
 	"slot.linking", "slot.made",
 };
 
