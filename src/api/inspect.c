@@ -149,7 +149,7 @@ add_holders(struct snapshot *sn, uint64_t w)
 		    sh64_load(&v->claims[word_idx(w)].state)));
 		return 0;
 	case WORD_S:
-		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(), true);
+		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(), true, 0);
 		return error != 0 ? error :
 		    lhi_chain_walk(v, sn->slot, add_reader, sn);
 	default:

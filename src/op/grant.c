@@ -94,7 +94,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
 	}
 	if (a->ask->shared) {
-		lhi_reader_grant(a->c, ver, a->m->tid);
+		sh64_store_rlx(&a->c->grant,
+		    lhi_reader_grant(ver, a->m->tid));
 		lhi_chain_prepare(a->c,
 		    word_mode(w) == WORD_S ? word_idx(w) : 0);
 	}

@@ -47,7 +47,7 @@ static int
 a_reader_has(struct lhi_view *v, struct shm_slot *s, uint64_t token)
 {
 	struct search f = { s, token, false };
-	int error = lhi_chain_purge(v, s, lhi_now_ns(), true);
+	int error = lhi_chain_purge(v, s, lhi_now_ns(), true, 0);
 
 	for (int i = 0; i < TRIES && error == 0; i++) {
 		error = lhi_chain_walk(v, s, has_token, &f);

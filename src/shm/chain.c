@@ -129,6 +129,7 @@ static bool
 unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
     uint64_t marked)
 {
+	struct shm_claim *c = &v->claims[at->cur];
 	uint64_t past;
 
 	if (at->link == NULL) {
@@ -146,6 +147,7 @@ unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
 			return false;
 		lhi_point("chain.inner_out");
 	}
+	lhi_chain_out(c, marked);
 	at->value = past;
 	at->cur = link_idx(marked);
 	return true;
@@ -156,6 +158,7 @@ struct sweep {
 	bool judge;		/* mark who has ended, too */
 	unsigned how;
 	int64_t now_ns;
+	uint32_t besides;	/* not 0: to the first live one that it is not */
 };
 
 /*
@@ -199,6 +202,8 @@ sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 			if (was == sw->want)
 				return 1;
 		} else {
+			if (sw->besides != 0 && at.cur != sw->besides)
+				return 1;
 			at = (struct spot){ &c->rnext, l, link_idx(l) };
 		}
 	}
@@ -229,14 +234,18 @@ lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
 		return 0;
 	mark(&v->claims[ci]);
+	/* whoever took it out has said so, if it came so far */
+	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
+		return 0;
 	return sweep(v, s, &sw);
 }
 
 int
 lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
-    bool probe)
+    bool probe, uint32_t besides)
 {
 	const struct sweep sw = { .judge = true, .now_ns = now_ns,
+	    .besides = besides,
 	    .how = SETTLE_READERS | (probe ? SETTLE_PROBE : 0) };
 
 	return sweep(v, s, &sw);
