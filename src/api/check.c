@@ -31,6 +31,7 @@
 #include "base/hash.h"
 #include "proc/lh.h"
 #include "shm/chain.h"
+#include "shm/evict.h"
 #include "shm/index.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -248,9 +249,14 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 	struct lhi_ref ref;
 	char key[SHM_KEY_MAX + 1];
 
+	/* half evicted, perhaps by somebody who died: as any visitor does */
+	if (lhi_evict_finish(v, s) < 0)
+		return p->sound = wrong(p->k, "slot %u cannot be evicted", idx);
 	n.len = lhi_slot_key(v, s, key);
 	n.key = key;
 	n.hash = sh64_load_rlx(&s->hash);
+	if (n.len == 0 && lhi_index_linked(v, s, n.hash) == 0)
+		return false;			/* it has just gone */
 	if (n.len == 0)
 		p->sound = wrong(p->k, "slot %u is linked, but not in use",
 		    idx);
