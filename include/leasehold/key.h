@@ -7,6 +7,12 @@
  * what an in-process mutex costs.  Opening a key twice in one attachment gives
  * the same handle, counted: close as often as you opened.
  *
+ * Keys come and go by themselves.  Acquiring or opening makes a key that is not
+ * there; a table that can grow no more forgets, to make room, keys that nobody
+ * holds or waits for, first those that were not used for long.  A forgotten key
+ * loses nothing but the note on how its last lease ended: its tokens go on
+ * where they were.  lh_key_create() makes keys that are never forgotten.
+ *
  * Illegal: use after the last close, or in a forked child (-EPERM).
  */
 #ifndef LEASEHOLD_KEY_H
@@ -36,8 +42,25 @@ int lh_key_close(struct lh_key *key);
 int lh_key_acquire(struct lh_key *key, const struct lh_acquire_opts *opts,
     struct lh_lease *lease);
 
-/* Make the key if it does not exist; idempotent.  Errors as lh_key_open(). */
+/*
+ * Make the key if it does not exist, and keep it: it is not forgotten to make
+ * room for others.  Idempotent.  Errors as lh_key_open().
+ */
 int lh_key_create(struct lh *lh, const char *key);
+
+/*
+ * Forget the keys that begin with prefix (NULL: all) and that nobody has used
+ * for idle_ms; 0: whether or not.  Keys that are held or waited for stay, and
+ * so do those of lh_key_create(), and those whose last holder died, let its
+ * lease expire, or was made to give it up (the next one is to know).
+ *
+ * When a key was last used is not recorded; what is known is that it was not
+ * used between two looks.  So the first call only looks, and a later one evicts
+ * what has not been used since, if that was at least idle_ms ago.
+ *
+ * How many it was; -EINVAL (idle_ms below 0), -EUCLEAN, -EPERM.
+ */
+int64_t lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms);
 
 /* The key's name; valid until lh_key_close(). */
 const char *lh_key_name(const struct lh_key *key);

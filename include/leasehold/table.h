@@ -46,22 +46,31 @@ enum lh_order {
 	LH_ORDER_BARGE = 2	/* newcomers may always overtake */
 };
 
-/* What a new table is made of; ignored when the table exists. */
+/*
+ * What a new table is made of; ignored when the table exists.
+ *
+ * max_keys and max_leases are how far it may grow; it begins with about 4,000
+ * keys and 16,000 leases, and takes shared memory as it needs it: 136 bytes a
+ * key, 224 more for one of over 40 bytes, 64 a lease or wait.  (One key in four
+ * may be so long.)  It never gives memory back; keys that are not in use make
+ * room for others when it can grow no more (see key.h).
+ */
 struct lh_open_opts {
 	size_t size;		/* sizeof(struct lh_open_opts) */
 	uint32_t flags;		/* LH_SYSTEM, LH_NO_CREATE, ... */
 	uint32_t mode;		/* permission bits; 0600 */
-	uint32_t max_keys;	/* 1 .. 2^26; 65,536 */
+	uint32_t max_keys;	/* 1 .. 2^26 - 1; 1,048,576 */
 	uint32_t max_sessions;	/* 2 .. 4,096; 1,024 */
 	uint32_t max_leases;	/* held and waited for, over all sessions; given
 				 * out in units of 64 to a session;
-				 * 128 .. 4,194,176; 65,536 */
+				 * 128 .. 4,193,984; 262,144 */
 	uint32_t order;		/* enum lh_order; LH_ORDER_BOUNDED */
 	const char *application;/* shown to others; NULL: the program's name */
 };
 
 #define LH_OPEN_OPTS_INIT \
-	{ sizeof(struct lh_open_opts), 0, 0600, 65536, 1024, 65536, 0, NULL }
+	{ sizeof(struct lh_open_opts), 0, 0600, 1048576, 1024, 262144, 0, \
+	  NULL }
 
 /*
  * Attach to table `name`, creating it if need be.
@@ -73,8 +82,9 @@ struct lh_open_opts {
  * (LH_NO_CREATE), -EACCES, -ENOSPC (shared memory full, or every session slot
  * in use), -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout,
  * wrong size, not a table, not a regular file), -EXDEV (other time namespace),
- * -EUCLEAN. Costs some 50 us; the table's memory is reserved in full at
- * creation, so that a full tmpfs is an error here and never a SIGBUS later.
+ * -EUCLEAN. Costs some 50 us.  The memory that a table begins with is reserved
+ * at creation, and more before it is used: a full tmpfs is -ENOSPC, here or
+ * from the call that would have needed more, and never a SIGBUS.
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 

@@ -16,7 +16,8 @@
  *		a chunk that somebody owns, announced for this slot and life;
  *		S: a chain that ends, of such claims
  *	queue	sorted, ends, every claim in range and announced for this slot
- *	bucket	ends, every slot hashes there, is in use, and no key is twice
+ *	bucket	its part of the list is sorted, ends, every slot belongs there,
+ *		is in use, and no key is twice
  *	token	every key's last token below the ceiling
  */
 #include <errno.h>
@@ -30,6 +31,7 @@
 #include "base/hash.h"
 #include "proc/lh.h"
 #include "shm/chain.h"
+#include "shm/index.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 
@@ -231,38 +233,45 @@ slot_ok(struct check *k, uint32_t i)
 	return walk == -EAGAIN || o.sound;
 }
 
+struct part {
+	struct check *k;
+	uint32_t bucket;
+	bool sound;
+};
+
+static bool
+key_ok(struct lhi_view *v, uint32_t idx, void *arg)
+{
+	struct part *p = arg;
+	struct shm_slot *s = &v->slots[idx];
+	struct lhi_name n;
+	struct lhi_ref ref;
+	char key[SHM_KEY_MAX + 1];
+
+	n.len = lhi_slot_key(v, s, key);
+	n.key = key;
+	n.hash = sh64_load_rlx(&s->hash);
+	if (lhi_index_bucket(v, n.hash) != p->bucket)
+		p->sound = wrong(p->k, "slot %u is in the part of bucket %u, "
+		    "where its key does not belong", idx, p->bucket);
+	else if (n.len == 0)
+		p->sound = wrong(p->k, "slot %u is linked, but not in use",
+		    idx);
+	else if (lhi_slot_find(v, &n, &ref) != 1 || (uint32_t)ref.home != idx)
+		p->sound = wrong(p->k, "key '%.64s' is in the table twice",
+		    key);
+	return p->sound;
+}
+
 static bool
 bucket_ok(struct check *k, uint32_t i)
 {
-	struct lhi_view *v = k->v;
-	uint64_t head = sh64_load(&v->buckets[i]);
-	uint32_t idx = slink_idx(head), hops = 0;
+	struct part p = { .k = k, .bucket = i, .sound = true };
+	int walk = lhi_index_walk(k->v, i, key_ok, &p);
 
-	for (; idx != 0; hops++) {
-		struct shm_slot *s = lhi_slot(v, idx);
-		struct lhi_name n;
-		struct lhi_ref ref;
-		char key[SHM_KEY_MAX + 1];
-
-		if (s == NULL || hops > v->geo.n_slots)
-			return wrong(k, "the chain of bucket %u cannot be "
-			    "walked", i);
-		if ((sh64_load_rlx(&s->hash) & (v->geo.n_buckets - 1)) != i)
-			return wrong(k, "slot %u is in bucket %u, where its "
-			    "key does not hash to", idx, i);
-		n.len = lhi_slot_key(v, s, key);
-		n.key = key;
-		n.hash = sh64_load_rlx(&s->hash);
-		if (n.len == 0)
-			return wrong(k, "slot %u is linked, but not in use",
-			    idx);
-		if (lhi_slot_find(v, &n, &ref) != 1 ||
-		    (uint32_t)ref.home != idx)
-			return wrong(k, "key '%.64s' is in the table twice",
-			    key);
-		idx = slink_idx(sh64_load(&s->next));
-	}
-	return true;
+	if (walk == -EUCLEAN)
+		return wrong(k, "the part of bucket %u cannot be walked", i);
+	return walk != 0 || p.sound;
 }
 
 static void
@@ -303,9 +312,9 @@ lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 			fn("the header was changed", arg);
 	}
 	judge_all(&k, 0, v->geo.max_sessions, session_ok);
-	judge_all(&k, 1, v->geo.n_chunks, chunk_ok);
-	judge_all(&k, SHM_CHUNK, v->geo.n_claims, claim_ok);
-	judge_all(&k, 1, v->geo.n_slots, slot_ok);
-	judge_all(&k, 0, v->geo.n_buckets, bucket_ok);
+	judge_all(&k, 1, lhi_chunks_ready(v), chunk_ok);
+	judge_all(&k, SHM_CHUNK, lhi_chunks_ready(v) * SHM_CHUNK, claim_ok);
+	judge_all(&k, 1, lhi_slots_ready(v), slot_ok);
+	judge_all(&k, 0, lhi_buckets_ready(v), bucket_ok);
 	return k.findings;
 }

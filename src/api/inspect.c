@@ -248,7 +248,7 @@ lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");
-	for (uint32_t i = 1; error == 0 && i < lh->v.geo.n_slots; i++) {
+	for (uint32_t i = 1; error == 0 && i < lhi_slots_ready(&lh->v); i++) {
 		struct shm_slot *s = &lh->v.slots[i];
 
 		if (lhi_slot_key(&lh->v, s, sn.key) == 0 ||
@@ -308,14 +308,14 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 		return lhi_fail(-EINVAL, "set stats.size to "
 		    "sizeof(struct lh_stats)");
 	st.max_keys = v->geo.n_slots - 1;
-	for (uint32_t i = 1; i < v->geo.n_slots; i++)
+	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
 		st.keys += word_mode(sh64_load(&v->slots[i].word)) != WORD_NONE;
 	st.max_sessions = v->geo.max_sessions;
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
 		st.sessions += sess_st(sh64_load(&v->sessions[i].state)) !=
 		    SESS_UNUSED;
 	st.max_leases = v->geo.n_claims - SHM_CHUNK;
-	for (uint32_t i = 1; i < v->geo.n_chunks; i++)
+	for (uint32_t i = 1; i < lhi_chunks_ready(v); i++)
 		st.leases_reserved += sh64_load(&v->chunks[i].owner) != 0 ?
 		    SHM_CHUNK : 0;
 	st.order = v->order;

@@ -48,10 +48,9 @@ int
 lh_key_create(struct lh *lh, const char *key)
 {
 	struct lhi_name n;
-	struct lhi_ref ref;
 	int error = lhi_name_check(lh, key, 0, &n);
 
-	return error != 0 ? error : lhi_name_resolve(lh, &n, 0, &ref);
+	return error != 0 ? error : lhi_name_keep(lh, &n);
 }
 
 const char *

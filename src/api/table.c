@@ -183,7 +183,7 @@ give_back(struct lh *lh)
 {
 	struct lhi_view *v = &lh->v;
 
-	for (uint32_t ch = 1; ch < v->geo.n_chunks; ch++) {
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 		if (sh64_load(&v->chunks[ch].owner) != lh->sid)
 			continue;
 		for (uint32_t i = 0; i < SHM_CHUNK; i++) {

@@ -155,9 +155,12 @@ link_idx(uint64_t l)
 	return (uint32_t)(l >> 1 & MASK(CLAIM_BITS));
 }
 
-/* slot link: bucket chains */
+/* slot link: the list of keys (shm/index.c) */
 #define SLOT_BITS 27
 #define SLOT_TAG_BITS 36
+#define SLINK_MARK (UINT64_C(1) << 63)	/* of a slot: deleted; of a bucket:
+					 * not yet known to be linked */
+#define SLINK_BUCKET (1u << 26)		/* idx: a bucket and not a slot */
 
 static inline uint64_t
 slink_make(uint32_t idx, uint64_t tag)
@@ -169,6 +172,18 @@ static inline uint32_t
 slink_idx(uint64_t l)
 {
 	return (uint32_t)(l >> SLOT_TAG_BITS & MASK(SLOT_BITS));
+}
+
+static inline bool slink_marked(uint64_t l) { return l & SLINK_MARK; }
+
+/* What follows `l` in the same place: to idx, unmarked, with the next tag,
+ * which is never 0, so that no link that was ever written is all zero. */
+static inline uint64_t
+slink_after(uint64_t l, uint32_t idx)
+{
+	uint64_t tag = (l + 1) & MASK(SLOT_TAG_BITS);
+
+	return slink_make(idx, tag + (tag == 0));
 }
 
 /* session word and ids */

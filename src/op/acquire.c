@@ -187,40 +187,62 @@ pick(struct lhi_mag *m)
 static inline bool
 opts_plain(const struct lh_acquire_opts *o)
 {
-	return o->size == sizeof(*o) && (o->mode | o->scope) == 0 &&
+	return o->size == sizeof(*o) && ((o->mode & ~1u) | o->scope) == 0 &&
 	    (o->flags & ~LH_NO_CREATE) == 0 && o->cancel == NULL &&
 	    o->ttl_ms >= FAST_TTL_MIN_MS && o->ttl_ms <= LH_TTL_MAX_MS &&
 	    o->max_wait_ms >= 0 && o->deadline_ns >= 0;
+}
+
+/* With options, or other claims than the first.  *out: what was granted. */
+static __attribute__((noinline)) enum lhi_how
+at_once(struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease,
+    struct lhi_rec **out)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	int64_t ttl_ms = opts == NULL ? DEFAULT_TTL_MS : opts->ttl_ms;
+	struct lhi_rec *r;
+	struct timespec ts;
+
+	if (m->lh != lh || (opts != NULL && !opts_plain(opts)))
+		return UNTOUCHED;
+	if (ttl_ms != m->ttl_ms)
+		set_ttl(m, ttl_ms);
+	if (opts != NULL && opts->mode == LH_SHARED)
+		return lhi_join(m, ref, opts, lease, out);
+	*out = r = pick(m);
+	if (r == NULL || !grab(m, r, ref, lease, &ts))
+		return UNTOUCHED;
+	return same_tick(m, &ts) ? GRANTED : LATE;
+}
+
+/* Neither at once nor in time: the rest. */
+static int
+follow_up(struct lh *lh, enum lhi_how how, struct lhi_rec *r,
+    struct lhi_want *want, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct timespec ts;
+
+	if (how != LATE)
+		return lhi_acquire_slow(lh, want, opts, lease);
+	if (r->use == REC_SHARED)
+		return lhi_join_late(m, r, want, opts, lease);
+	lhi_coarse(&ts);
+	return catch_up(m, r, &ts, want, opts, lease);
 }
 
 int
 lhi_acquire(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r;
-	struct timespec ts;
-	int64_t ttl_ms = opts == NULL ? DEFAULT_TTL_MS : opts->ttl_ms;
+	struct lhi_rec *r = NULL;
+	enum lhi_how how = at_once(lh, &want->ref, opts, lease, &r);
 
-	if (opts != NULL && opts->mode == LH_SHARED)
-		return lhi_acquire_shared(lh, want, opts, lease);
-	if (m->lh != lh || (r = pick(m)) == NULL ||
-	    (opts != NULL && !opts_plain(opts)))
-		return lhi_acquire_slow(lh, want, opts, lease);
-	if (ttl_ms != m->ttl_ms)
-		set_ttl(m, ttl_ms);
-	if (!grab(m, r, &want->ref, lease, &ts))
-		return lhi_acquire_slow(lh, want, opts, lease);
-	return same_tick(m, &ts) ? 0 :
-	    catch_up(m, r, &ts, want, opts, lease);
+	return how == GRANTED ? 0 :
+	    follow_up(lh, how, r, want, opts, lease);
 }
-
-enum how {
-	UNTOUCHED = 0,		/* go the other way */
-	OUTDONE,		/* the same, but the claim is announced */
-	GRANTED,
-	LATE			/* granted, and the clock has moved */
-};
 
 /*
  * The usual case, straight on: no options, claim 0 free (a constant, so that
@@ -231,7 +253,7 @@ enum how {
  * the word is on its way.  (What leaves here otherwise leaves at once:
  * registers that are kept for later are pushed in every call.)
  */
-static inline __attribute__((always_inline)) enum how
+static inline __attribute__((always_inline)) enum lhi_how
 usual(struct lhi_mag *m, const struct lh *lh, uint64_t home,
     const struct lh_acquire_opts *opts, struct lh_lease *l)
 {
@@ -261,39 +283,28 @@ usual(struct lhi_mag *m, const struct lh *lh, uint64_t home,
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
-/* A key's name as the lookups want it, and where it is as far as is known. */
-static void
-want_key(const struct lh_key *k, struct lhi_name *n, struct lhi_want *want)
-{
-	*n = (struct lhi_name){ k->name, strlen(k->name), k->hash };
-	want->name = n;
-	want->ref = lhi_ref_at(&k->lh->v,
-	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
-}
-
-/* usual() did not grant, or only just: the rest, for an opened key. */
+/* The same for an opened key. */
 static __attribute__((noinline)) int
-otherwise(struct lh_key *k, enum how how, const struct lh_acquire_opts *opts,
-    struct lh_lease *lease)
+otherwise(struct lh_key *k, enum lhi_how how,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
+	uint64_t home = __atomic_load_n(&k->home, __ATOMIC_RELAXED);
+	struct lhi_want want = { .ref = lhi_ref_at(&k->lh->v, home) };
 	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_want want;
-	struct timespec ts;
+	struct lhi_rec *r = &m->rec[0];
 	struct lhi_name n;
-	uint64_t was;
 	int error;
 
-	want_key(k, &n, &want);
-	was = want.ref.home;
-	if (how == LATE) {
-		lhi_coarse(&ts);
-		error = catch_up(m, &m->rec[0], &ts, &want, NULL, lease);
-	} else {
-		if (how == OUTDONE)
-			outdone(m, &m->rec[0]);
-		error = lhi_acquire(k->lh, &want, opts, lease);
-	}
-	if (unlikely(want.ref.home != was))
+	if (how == OUTDONE)
+		outdone(m, r);
+	if (how != LATE)
+		how = at_once(k->lh, &want.ref, opts, lease, &r);
+	if (likely(how == GRANTED))
+		return 0;
+	n = (struct lhi_name){ k->name, strlen(k->name), k->hash };
+	want.name = &n;
+	error = follow_up(k->lh, how, r, &want, opts, lease);
+	if (want.ref.home != home)
 		__atomic_store_n(&k->home, want.ref.home, __ATOMIC_RELAXED);
 	return error;
 }
@@ -310,7 +321,7 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;	/* first: all hangs on it */
-	enum how how;
+	enum lhi_how how;
 
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
 		return nothing_given();
@@ -321,27 +332,24 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 /* The same for a name that this thread's claim 0 had last. */
 static __attribute__((noinline)) int
-otherwise_by_name(struct lh *lh, enum how how, const char *key,
+otherwise_by_name(struct lh *lh, enum lhi_how how, const char *key,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
 	struct lhi_want want = {
 		.ref = { m->rec[0].slot, m->rec[0].home },
 	};
-	struct timespec ts;
 	struct lhi_name n;
 	int error;
 
 	if (how == OUTDONE)
 		outdone(m, &m->rec[0]);
-	error = lhi_name_set(&n, key);
-	if (error != 0)
-		return error;	/* it cannot: it is a slot's key */
 	if (how != LATE)
 		return lhi_acquire_by_name(lh, key, opts, lease);
+	error = lhi_name_set(&n, key);	/* it is a slot's key: no error */
 	want.name = &n;
-	lhi_coarse(&ts);
-	return catch_up(m, &m->rec[0], &ts, &want, NULL, lease);
+	return error != 0 ? error :
+	    follow_up(lh, how, &m->rec[0], &want, opts, lease);
 }
 
 /*
@@ -353,7 +361,7 @@ lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
-	enum how how;
+	enum lhi_how how;
 
 	if (unlikely(m->usual != lh) || unlikely(m->rec[0].home == 0) ||
 	    unlikely(key == NULL) || unlikely(lease == NULL) ||

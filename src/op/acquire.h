@@ -44,12 +44,26 @@ int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 int lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
-/* All of it: at once if possible, else the slow path.  lease is not NULL. */
-int lhi_acquire(struct lh *lh, struct lhi_want *want,
+/* What came of an attempt to acquire at once. */
+enum lhi_how {
+	UNTOUCHED = 0,		/* nothing has changed: go another way */
+	OUTDONE,		/* the same, but the claim is announced */
+	GRANTED,
+	LATE			/* granted, and the clock has moved */
+};
+
+/* At once, in shared mode; *r is what was granted. */
+enum lhi_how lhi_join(struct lhi_mag *m, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease,
+    struct lhi_rec **r);
+
+/* lhi_join() was LATE: move the deadline on, or give the grant back and go the
+ * slow way. */
+int lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
-/* The same in shared mode; opts->mode says so. */
-int lhi_acquire_shared(struct lh *lh, struct lhi_want *want,
+/* All of it: at once if possible, else the slow path.  lease is not NULL. */
+int lhi_acquire(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
 /* The same by name: looks the key up, or makes it. */

@@ -144,12 +144,12 @@ lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
 	uint64_t st;
 	int error = lhi_lease_check(lh, l, &h);
 
-	if (error == -EALREADY)
-		return lhi_fail(-ESTALE, "this lease was released");
-	if (error != 0)
+	if (error != 0 && error != -EALREADY)
 		return error;
 	if (mode > LH_SHARED)
 		return lhi_fail(-EINVAL, "unknown mode %u", mode);
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
 	st = sh64_load(&h.claim->state);
 	if (!lhi_lease_current(lh, l, &h, st) || !lhi_lease_granted(&h) ||
 	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st)))

@@ -33,6 +33,20 @@ lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
 }
 
 int
+lhi_name_keep(struct lh *lh, const struct lhi_name *n)
+{
+	struct lhi_ref ref;
+	int error;
+
+	/* between the two it may have gone, to make room */
+	do {
+		error = lhi_name_resolve(lh, n, 0, &ref);
+		lhi_point("name.resolved");
+	} while (error == 0 && !lhi_slot_keep(&ref));
+	return error;
+}
+
+int
 lhi_name_check(struct lh *lh, const char *key, uint32_t flags,
     struct lhi_name *n)
 {

@@ -13,4 +13,7 @@ int lhi_name_check(struct lh *lh, const char *key, uint32_t flags,
 int lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
     struct lhi_ref *ref);
 
+/* The same, and the key is never evicted to make room. */
+int lhi_name_keep(struct lh *lh, const struct lhi_name *n);
+
 #endif

@@ -40,7 +40,7 @@ queue_empty(struct shm_slot *s)
 	return link_idx(sh64_load_sc(&s->waitq)) == 0;
 }
 
-static void
+static inline void
 fill(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
 	r->use = REC_SHARED;
@@ -64,9 +64,11 @@ revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	if (!sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
 	    state_make(ST_HELD, id, state_deadline(m->held)))) {	/* 13 */
 		r->use = REC_OUT;	/* revoked */
+		m->idle &= ~(1u << (r - m->rec));
 		return false;
 	}
 	lhi_point("shared.revived");
+	m->idle &= ~(1u << (r - m->rec));
 	r->id = id;
 	fill(m, r, l);
 	return true;
@@ -113,18 +115,49 @@ push(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	return true;
 }
 
+enum lhi_how
+lhi_join(struct lhi_mag *m, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *l,
+    struct lhi_rec **out)
+{
+	struct lhi_rec *r = NULL;
+	struct timespec ts;
+
+	for (uint32_t idle = m->idle; idle != 0; idle &= idle - 1) {
+		r = &m->rec[__builtin_ctz(idle) % SHM_GROUP];
+		if (r->use == REC_IDLE && r->home == ref->home &&
+		    revive(m, r, l))
+			goto granted;
+	}
+	for (unsigned b = 0; b < SHM_GROUP; b++) {
+		r = &m->rec[b];
+		if (r->use == REC_FREE) {
+			if (push(m, r, ref, l))
+				goto granted;
+			break;
+		}
+	}
+	return UNTOUCHED;
+granted:
+	*out = r;
+	lhi_coarse(&ts);
+	return likely(ts.tv_nsec == m->tick_nsec) &&
+	    likely(ts.tv_sec == m->tick_sec) ? GRANTED : LATE;
+}
+
 /* The clock shows a later tick than the deadline was counted from. */
-static __attribute__((noinline, cold)) int
-catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
-    struct lhi_want *want, const struct lh_acquire_opts *opts,
-    struct lh_lease *l)
+int
+lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *l)
 {
 	uint32_t ci = m->base + (uint32_t)(r - m->rec);
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t st = sh64_load(&c->state), later;
+	struct timespec ts;
 	bool held;
 
-	lhi_mag_tick(m, ts, m->ttl_ms);
+	lhi_coarse(&ts);
+	lhi_mag_tick(m, &ts, m->ttl_ms);
 	later = state_make(ST_HELD, state_seq(st), state_deadline(m->held));
 	held = state_st(st) == ST_HELD && lhi_now_ns() < l->expires_ns &&
 	    sh64_cas(&c->state, st, later);	/* 7; or it was expired (6) */
@@ -140,52 +173,6 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 	(void)lhi_chain_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
 	r->use = REC_OUT;	/* taken back when the group runs out */
 	return lhi_acquire_slow(m->lh, want, opts, l);
-}
-
-static bool
-fast(struct lhi_mag *m, const struct lhi_ref *ref, struct lh_lease *l,
-    struct lhi_rec **out)
-{
-	struct lhi_rec *free_one = NULL;
-
-	for (unsigned b = 0; b < SHM_GROUP; b++) {
-		struct lhi_rec *r = &m->rec[b];
-
-		if (r->use == REC_FREE) {
-			if (free_one == NULL)
-				free_one = r;
-		} else if (r->use == REC_IDLE && r->home == ref->home) {
-			*out = r;
-			if (revive(m, r, l))
-				return true;
-		}
-	}
-	*out = free_one;
-	return free_one != NULL && push(m, free_one, ref, l);
-}
-
-int
-lhi_acquire_shared(struct lh *lh, struct lhi_want *want,
-    const struct lh_acquire_opts *o, struct lh_lease *lease)
-{
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r;
-	struct timespec ts;
-
-	if (m->lh != lh || o->size != sizeof(*o) || o->scope != LH_EPHEMERAL ||
-	    (o->flags & ~LH_NO_CREATE) != 0 || o->cancel != NULL ||
-	    o->ttl_ms < FAST_TTL_MIN_MS || o->ttl_ms > LH_TTL_MAX_MS ||
-	    o->max_wait_ms < 0 || o->deadline_ns < 0)
-		return lhi_acquire_slow(lh, want, o, lease);
-	if (o->ttl_ms != m->ttl_ms) {
-		lhi_coarse(&ts);
-		lhi_mag_tick(m, &ts, o->ttl_ms);
-	}
-	if (!fast(m, &want->ref, lease, &r))
-		return lhi_acquire_slow(lh, want, o, lease);
-	lhi_coarse(&ts);
-	return ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec ? 0 :
-	    catch_up(m, r, &ts, want, o, lease);
 }
 
 /* Is l the reader's lease that r remembers? */
@@ -268,9 +255,8 @@ free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq,
 }
 
 static int
-late(struct lh_lease *l)
+late(void)
 {
-	l->opaque = LEASE_RELEASED;
 	return lhi_fail(-ESTALE, "the lease had run out before its release");
 }
 
@@ -288,7 +274,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 		r->use = freed == 1 ? REC_FREE : REC_OUT;
 		r->home = 0;
 		if (freed < 0)
-			return late(l);
+			return late();
 		l->opaque = LEASE_RELEASED;
 		return 0;
 	}
@@ -299,6 +285,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 		    &c->state, st, state_make(ST_IDLE, seq, 0))) {	/* 12 */
 			lhi_point("shared.idle");
 			r->use = REC_IDLE;
+			m->idle |= 1u << (r - m->rec);
 			l->opaque = LEASE_RELEASED;
 			if (!queue_empty(r->slot) &&
 			    leave(v, r->slot, ci, ST_IDLE, seq))
@@ -308,7 +295,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	}
 	r->use = REC_OUT;
 	if (!leave(v, r->slot, ci, ST_HELD, seq))
-		return late(l);
+		return late();
 	l->opaque = LEASE_RELEASED;
 	return 0;
 }

@@ -27,6 +27,7 @@
 #include <leasehold/table.h>
 #include "base/clock.h"
 #include "op/turn.h"
+#include "shm/evict.h"
 #include "shm/queue.h"
 
 #define BLIND_MS 5			/* looks are 3 ms apart */
@@ -95,24 +96,6 @@ thread_stopped(struct lhi_view *v, uint32_t ci)
 	return p[2] == 'T' || p[2] == 't';
 }
 
-/*
- * For how long, in ms, has this word been free and this waiter first?  Kept in
- * the slot, so that processes that only try, and come and go, notice as well:
- * {low bits of ver: 10, claim: 22, ms: 32}.  A hint: any value is safe.
- */
-static uint32_t
-idle_ms(struct lhi_turn *t, uint64_t w, int64_t now_ns)
-{
-	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
-	uint64_t who = (word_ver(w) & 0x3ff) << 22 | t->first;
-	uint64_t idle = sh64_load(&t->s->idle);
-
-	if (idle >> 32 == who)
-		return now_ms - (uint32_t)idle;
-	(void)sh64_cas(&t->s->idle, idle, who << 32 | now_ms);
-	return 0;
-}
-
 bool
 lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 {
@@ -121,7 +104,7 @@ lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 
 	if (t->first == 0)
 		return true;
-	idle = idle_ms(t, w, now_ns);
+	idle = lhi_idle_ms(t->s, w, t->first, now_ns);
 	lhi_queue_kick(t->v, t->s);
 	stopped = thread_stopped(t->v, t->first);
 	errno = saved;
@@ -144,7 +127,7 @@ lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 {
 	struct shm_claim *f = &t->v->claims[t->first];
 	int saved = errno, stopped;
-	uint32_t idle = idle_ms(t, w, now_ns);
+	uint32_t idle = lhi_idle_ms(t->s, w, t->first, now_ns);
 	bool awake = sh32_load_sc(&f->park) == PARK_AWAKE;
 
 	stopped = thread_stopped(t->v, t->first);

@@ -91,6 +91,7 @@ struct lhi_mag {
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	uint32_t base;		/* index of claims[0] */
 	uint32_t tid;
+	uint32_t idle;		/* bits of recs that may be REC_IDLE */
 	uint32_t recall;	/* whose turn it is to be given up when idle */
 	struct lhi_group *group;	/* the one in use here */
 	struct lhi_group *parked;	/* others of this thread */

@@ -242,6 +242,7 @@ remember_idle(struct lhi_mag *m, uint32_t b)
 	if (s == NULL)
 		return;
 	r->use = REC_IDLE;
+	m->idle |= 1u << b;
 	r->slot = s;
 	r->home = sh64_load(&c->home);
 	r->token = lhi_claim_token(c);
@@ -290,6 +291,7 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 	m->group = g;
 	m->base = g->base;
 	m->claims = &v->claims[g->base];
+	m->idle = 0;
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
 		m->rec[b] = (struct lhi_rec){
 			.use = REC_OUT, /* leases from before: slowly */

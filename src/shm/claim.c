@@ -50,6 +50,7 @@
 #include "base/error.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
+#include "shm/grow.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/session.h"
@@ -58,7 +59,7 @@
 static int
 find_free_chunk(struct lhi_view *v, uint64_t sid)
 {
-	uint32_t n = v->geo.n_chunks;
+	uint32_t n = lhi_chunks_ready(v);
 	uint32_t from = sh32_load_rlx(&v->hdr->chunk_next) % n;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -78,16 +79,25 @@ find_free_chunk(struct lhi_view *v, uint64_t sid)
 int
 lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 {
-	int ch = find_free_chunk(v, sid);
+	int ch = find_free_chunk(v, sid), grown = 1;
 
 	if (ch < 0 && lhi_session_sweep(v) > 0)
 		ch = find_free_chunk(v, sid);
-	if (ch < 0)
-		return lhi_fail(-ENOSPC, "all %u leases of %s are given out to "
-		    "living sessions, %u at a time: use a table with more "
-		    "leases, or fewer processes and threads",
-		    v->geo.n_claims - SHM_CHUNK, v->path, SHM_CHUNK);
-	return ch;
+	while (ch < 0 && grown == 1) {
+		uint32_t from = lhi_chunks_ready(v);
+
+		grown = lhi_grow_chunks(v);
+		if (grown == 1) {
+			sh32_store_rlx(&v->hdr->chunk_next, from);
+			ch = find_free_chunk(v, sid);
+		}
+	}
+	if (ch >= 0 || grown < 0)
+		return ch >= 0 ? ch : grown;
+	return lhi_fail(-ENOSPC, "all %u leases of %s are given out to living "
+	    "sessions, %u at a time: use a table with more leases, or fewer "
+	    "processes and threads", v->geo.n_claims - SHM_CHUNK, v->path,
+	    SHM_CHUNK);
 }
 
 static bool
@@ -105,7 +115,7 @@ all_free(struct lhi_view *v, uint32_t ch)
 void
 lhi_chunk_return_all(struct lhi_view *v, uint64_t sid)
 {
-	for (uint32_t ch = 1; ch < v->geo.n_chunks; ch++) {
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 		if (sh64_load(&v->chunks[ch].owner) == sid && all_free(v, ch))
 			(void)sh64_cas(&v->chunks[ch].owner, sid, 0);
 	}

@@ -27,9 +27,10 @@ lhi_geometry_place(struct lhi_geometry *g)
 
 	if (g->max_sessions < 2 || g->max_sessions > 4096 ||
 	    g->n_chunks < 3 || g->n_chunks > CLAIMS_MAX / SHM_CHUNK ||
-	    g->n_slots < 2 || g->n_slots > (1u << 26) + 1 ||
+	    g->n_slots < 2 || g->n_slots > SLINK_BUCKET ||
 	    g->n_buckets < 1 || (g->n_buckets & (g->n_buckets - 1)) != 0 ||
-	    g->n_buckets > 1u << 26 || g->n_long < 1 || g->n_long > 1u << 26)
+	    g->n_buckets > SLINK_BUCKET || g->n_long < 1 ||
+	    g->n_long > SLINK_BUCKET)
 		return -EINVAL;
 	g->n_claims = g->n_chunks * SHM_CHUNK;
 	g->sessions_off = place(&off, g->max_sessions,
@@ -57,6 +58,7 @@ lhi_geometry_fingerprint(void)
 		offsetof(struct shm_claim, park),
 		offsetof(struct shm_slot, next),
 		offsetof(struct shm_slot, gen),
+		offsetof(struct shm_slot, key_info),
 		offsetof(struct shm_slot, key),
 		VER_BITS, CLAIM_BITS, SEQ_BITS, DEADLINE_BITS, LINK_TAG_BITS,
 		SLOT_BITS, SLOT_TAG_BITS, INC_BITS, TICK_SHIFT,

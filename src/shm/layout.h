@@ -13,9 +13,11 @@
  *	slots	   128	 max_keys + 1		[0] is nobody's
  *	long keys  224	 max_keys / 4 + 16
  *
- * There are indexes and never pointers.  Arrays have room to grow in place: an
- * array's place is computed from the header's maxima, while its `ready` count
- * says how much of it is backed by memory.
+ * There are indexes and never pointers.  The arrays that grow (claims, buckets,
+ * slots, long keys) do so in place: where each one lies follows from the
+ * header's maxima, and its `ready` count says how much of it is backed by
+ * memory and may be touched (shm/grow.c).  The object is as long as the maxima
+ * make it from the beginning, and sparse.
  *
  * Guard notes on fields:
  *	once	written before the object has a name, constant after
@@ -154,25 +156,30 @@ struct shm_slot {
 	shm_u64 hint;		/* any: a recent token; only rises */
 	shm_u64 hash;		/* reserver */
 	shm_u64 next;		/* any: list of keys */
-	shm_u64 tail;		/* any, hint: who was queued last, by its link */
+	shm_u64 tail;		/* any, hint: who was queued last, its link */
 	shm_u32 gen;		/* reserver only: which life of the slot */
 	shm_u32 ticket;		/* any: next place in the queue */
-	shm_u32 pause_ms;	/* any, hint: readers were revoked at this time */
+	shm_u32 pause_ms;	/* any, hint: readers were revoked then */
 	shm_u32 maker;		/* reserver only: claim that made this life */
 	/* cold line */
 	shm_u64 idle;		/* any, hint: who does not take it, since */
 	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */
-	/* reserver, constant while the slot is linked */
+	/* reserver, constant while linked; but KEY_KEPT: any */
 	shm_u32 long_idx;	/* 0: the key is inline */
-	uint8_t key_len;
-	uint8_t reserved[7];
-	uint8_t key[SHM_KEY_INLINE];
+	shm_u32 key_info;	/* KEY_... */
+	shm_u32 reserved;
+	shm_u64 key[SHM_KEY_INLINE / 8]; /* byte 0 lowest; zero-padded */
 };
+
+/* key_info */
+#define KEY_LEN		0xffu
+#define KEY_KEPT	0x100u	/* never evicted to make room */
+#define KEY_LIFE(gen)	((gen) << 9)	/* whose flags these are */
 
 /* The rest of a key longer than SHM_KEY_INLINE. */
 struct shm_long {
 	shm_u64 owner;		/* any: 0 free, else gen << 32 | slot */
-	uint8_t key[216];	/* reserver: from byte SHM_KEY_INLINE on */
+	shm_u64 key[27];	/* reserver: from byte SHM_KEY_INLINE on */
 };
 
 #define AT(type, field, off) \
@@ -194,6 +201,7 @@ AT(shm_claim, home, 24);
 AT(shm_claim, park, 48);
 AT(shm_slot, gen, 48);
 AT(shm_slot, idle, 64);
+AT(shm_slot, key_info, 80);
 AT(shm_slot, key, 88);
 
 /* Counts, from the header once and then private: never re-read (G12). */
@@ -203,7 +211,7 @@ struct lhi_geometry {
 	uint32_t n_claims;	/* 64 x n_chunks */
 	uint32_t n_buckets;
 	uint32_t n_slots;
-	uint32_t n_long;
+	uint32_t n_long;	/* all of them maxima: see lhi_slots_ready() */
 	uint64_t sessions_off, chunks_off, claims_off, buckets_off, slots_off,
 	    long_off, object_len;
 };

@@ -2,26 +2,31 @@
 /*
  * The table's object: answers "is this file a table I may use?", and makes one.
  *
- * A table is prepared without a name (O_TMPFILE), given all its memory
- * (posix_fallocate: a full tmpfs is an error here, not a SIGBUS later),
- * initialised, and then linked to its name.  Whoever sees the name sees a whole
- * table; a creator that is killed leaves nothing, one that is stopped is in
- * nobody's way, and of two creators the second finds the first one's.
+ * A table is prepared without a name (O_TMPFILE), made as long as it may ever
+ * become, given the memory that it begins with (fallocate: a full tmpfs is an
+ * error here, not a SIGBUS later; more as it grows, grow.c), initialised, and
+ * then linked to its name.  Whoever sees the name sees a whole table; a creator
+ * that is killed leaves nothing, one that is stopped is in nobody's way, and of
+ * two creators the second finds the first one's.
  *
  * Opening trusts nothing: the header is read once into private memory and
- * everything is compared with what this build would have made.
+ * everything is compared with what this build would have made.  How far the
+ * table has grown is not among what is read once; it must make sense, and the
+ * file must have that much memory.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <bsd/stdlib.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "shm/grow.h"
 #include "shm/object.h"
 
 #define SHM_DIR "/dev/shm"
@@ -55,11 +60,11 @@ geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
 	uint32_t keys = o->max_keys;
 
 	memset(g, 0, sizeof(*g));
-	if (keys < 1 || keys > 1u << 26 || o->max_sessions < 2 ||
+	if (keys < 1 || keys >= SLINK_BUCKET || o->max_sessions < 2 ||
 	    o->max_sessions > 4096 || o->max_leases < 2 * SHM_CHUNK ||
 	    o->max_leases > CLAIMS_MAX - SHM_CHUNK || o->order > LH_ORDER_BARGE)
 		return lhi_fail(-EINVAL, "no such table can be made: max_keys "
-		    "is %u (1 to 2^26), max_sessions %u (2 to 4096), "
+		    "is %u (1 to 2^26 - 1), max_sessions %u (2 to 4096), "
 		    "max_leases %u (128 to %u), order %u (0 to 2)", keys,
 		    o->max_sessions, o->max_leases, CLAIMS_MAX - SHM_CHUNK,
 		    o->order);
@@ -70,6 +75,47 @@ geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
 	for (g->n_buckets = 1; g->n_buckets < keys; g->n_buckets *= 2)
 		;
 	return lhi_geometry_place(g);
+}
+
+/* How much of each array is ready. */
+struct extent {
+	uint32_t slots, chunks, longs, level;
+};
+
+static struct extent
+first_extent(const struct lhi_geometry *g)
+{
+	struct extent e = {
+		.slots = g->n_slots < GROW_SLOTS ? g->n_slots : GROW_SLOTS,
+		.chunks = g->n_chunks < GROW_CHUNKS ? g->n_chunks :
+		    GROW_CHUNKS,
+		.longs = g->n_long < GROW_LONGS ? g->n_long : GROW_LONGS,
+	};
+
+	while (1u << e.level < e.slots && 1u << e.level < g->n_buckets)
+		e.level++;
+	return e;
+}
+
+/* The parts of the object that must have memory for that: five. */
+struct span {
+	uint64_t off, len;
+};
+
+#define SPANS 5
+
+static void
+spans(const struct lhi_geometry *g, const struct extent *e,
+    struct span s[SPANS])
+{
+	s[0] = (struct span){ 0, g->claims_off };
+	s[1] = (struct span){ g->claims_off,
+	    (uint64_t)e->chunks * SHM_CHUNK * sizeof(struct shm_claim) };
+	s[2] = (struct span){ g->buckets_off, sizeof(shm_u64) << e->level };
+	s[3] = (struct span){ g->slots_off,
+	    (uint64_t)e->slots * sizeof(struct shm_slot) };
+	s[4] = (struct span){ g->long_off,
+	    (uint64_t)e->longs * sizeof(struct shm_long) };
 }
 
 /* Over every field that is written once, in the order of the layout. */
@@ -96,6 +142,7 @@ static void
 initialise(struct shm_header *h, const struct lhi_geometry *g,
     const struct lh_open_opts *o)
 {
+	struct extent e = first_extent(g);
 	uint64_t base = UINT64_C(1) << 32;
 	struct timespec wall;
 
@@ -113,11 +160,10 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh32_store_rlx(&h->order, o->order);
 	sh32_store_rlx(&h->clock_id, CLOCK_MONOTONIC);
 	sh32_store_rlx(&h->creator_pid, (uint32_t)getpid());
-	sh32_store_rlx(&h->ready_slots, g->n_slots);
-	sh32_store_rlx(&h->ready_chunks, g->n_chunks);
-	sh32_store_rlx(&h->ready_longs, g->n_long);
-	sh32_store_rlx(&h->bucket_level,
-	    (uint32_t)__builtin_ctz(g->n_buckets));
+	sh32_store_rlx(&h->ready_slots, e.slots);
+	sh32_store_rlx(&h->ready_chunks, e.chunks);
+	sh32_store_rlx(&h->ready_longs, e.longs);
+	sh32_store_rlx(&h->bucket_level, e.level);
 	sh64_store_rlx(&h->created_epoch_ms,
 	    (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS));
 	sh64_store_rlx(&h->token_base, base);
@@ -133,6 +179,40 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh64_store(&h->header_sum, header_sum(h));
 }
 
+/* The object's length, and memory for what it begins with. */
+static int
+reserve(int fd, const char *path, const struct lhi_geometry *g)
+{
+	struct extent e = first_extent(g);
+	struct span s[SPANS];
+	struct rlimit most;
+	uint64_t len = 0;
+	int error = 0;
+
+	/* ftruncate() beyond it would be a signal */
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 &&
+	    most.rlim_cur < g->object_len)
+		return lhi_fail(-ENOSPC, "a table of that size can have files "
+		    "of up to %llu bytes, and this process is limited to %llu "
+		    "(ulimit -f): raise that, or make the table smaller "
+		    "(fewer keys)", (unsigned long long)g->object_len,
+		    (unsigned long long)most.rlim_cur);
+	if (ftruncate(fd, (off_t)g->object_len) != 0)
+		error = -errno;
+	spans(g, &e, s);
+	for (int i = 0; error == 0 && i < SPANS; i++) {
+		error = lhi_grow_back(fd, NULL, s[i].off, s[i].len);
+		len += s[i].len;
+	}
+	if (error == -ENOSPC || error == -EOPNOTSUPP)
+		return lhi_fail(-ENOSPC, SHM_DIR " has no room for the %llu "
+		    "bytes of table %s, or cannot reserve it (%s): free some, "
+		    "or enlarge it, or make the table smaller", (unsigned long
+		    long)len, path, strerror(-error));
+	return error == 0 ? 0 : lhi_fail(error, "cannot reserve %llu bytes in "
+	    SHM_DIR ": %s", (unsigned long long)len, strerror(-error));
+}
+
 static int
 fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 {
@@ -145,14 +225,9 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (opts->mode & ~0777u)
 		return lhi_fail(-EINVAL, "mode 0%o: only permission bits make "
 		    "sense", opts->mode);
-	error = posix_fallocate(fd, 0, (off_t)g.object_len);
-	if (error == ENOSPC)
-		return lhi_fail(-ENOSPC, SHM_DIR " has no room for the %llu "
-		    "bytes of table %s: free some, or make the table smaller "
-		    "(fewer keys)", (unsigned long long)g.object_len, path);
+	error = reserve(fd, path, &g);
 	if (error != 0)
-		return lhi_fail(-error, "cannot reserve %llu bytes in " SHM_DIR
-		    ": %s", (unsigned long long)g.object_len, strerror(error));
+		return error;
 	base = mmap(NULL, sizeof(struct shm_header), PROT_READ | PROT_WRITE,
 	    MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
@@ -190,11 +265,44 @@ lhi_object_create(const char *path, const struct lh_open_opts *opts)
 	return error;
 }
 
+/* How far it has grown.  False: that makes no sense. */
+static bool
+extent_of(const struct shm_header *h, const struct lhi_geometry *g,
+    struct extent *e)
+{
+	e->slots = sh32_load(&h->ready_slots);
+	e->chunks = sh32_load(&h->ready_chunks);
+	e->longs = sh32_load(&h->ready_longs);
+	e->level = sh32_load(&h->bucket_level);
+	return e->slots >= 2 && e->slots <= g->n_slots && e->chunks >= 2 &&
+	    e->chunks <= g->n_chunks && e->longs >= 1 &&
+	    e->longs <= g->n_long && e->level < 32 &&
+	    1u << e->level <= g->n_buckets;
+}
+
+/* Is there memory for it?  (The header was read before the file is asked.) */
+static bool
+is_backed(int fd, const struct shm_header *h, const struct lhi_geometry *g)
+{
+	struct span s[SPANS];
+	struct extent e;
+	struct stat st;
+	uint64_t want = 0;
+
+	(void)extent_of(h, g, &e);
+	spans(g, &e, s);
+	for (int i = 0; i < SPANS; i++)
+		want += (s[i].len + 4095) & ~UINT64_C(4095);
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= want;
+}
+
 /* The header agrees with itself, with the file and with this build. */
 static int
 check_header(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *g)
 {
+	struct extent e;
+
 	if (sh64_load(&h->magic) != SHM_MAGIC)
 		return lhi_fail(-EPROTO, "%s is not a leasehold table: remove "
 		    "it, or use another table name", path);
@@ -219,7 +327,7 @@ check_header(const struct shm_header *h, const char *path, off_t len,
 	    g->object_len != sh64_load(&h->object_len) ||
 	    sh32_load(&h->order) > LH_ORDER_BARGE ||
 	    sh32_load(&h->clock_id) != CLOCK_MONOTONIC ||
-	    sh64_load(&h->t0_ns) > INT64_MAX / 2)
+	    sh64_load(&h->t0_ns) > INT64_MAX / 2 || !extent_of(h, g, &e))
 		return lhi_fail(-EUCLEAN, "the header of %s is damaged: stop "
 		    "its users, remove it, and start them again", path);
 	if ((uint64_t)len != g->object_len)
@@ -299,9 +407,10 @@ lhi_object_open(const char *path, bool system_wide,
 		    (long long)st.st_size);
 	else
 		error = check_header(&h, path, st.st_size, geo);
-	if (error == 0 && (uint64_t)st.st_blocks * 512 < geo->object_len)
-		error = lhi_fail(-EPROTO, "%s is not backed by memory in full "
-		    "(it was copied or punched): remove it", path);
+	if (error == 0 && !is_backed(fd, &h, geo))
+		error = lhi_fail(-EPROTO, "%s is not backed by memory as far "
+		    "as it should be (it was copied or punched): remove it",
+		    path);
 	if (error == 0)
 		error = check_place(&h, path);
 	if (error != 0) {

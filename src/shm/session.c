@@ -74,13 +74,8 @@ is_object(const struct lhi_view *v, int fd, struct stat *st)
 	    (st->st_dev == v->dev && st->st_ino == v->ino));
 }
 
-/*
- * A descriptor of the object to ask through.  The application may have closed
- * ours (closefrom) and its number may be some other file by now; then it is
- * opened again by name, if the name still is this object.  -1: no way to ask.
- */
-static int
-probe_fd(struct lhi_view *v)
+int
+lhi_view_fd(struct lhi_view *v)
 {
 	int fd = atomic_load(&v->probe_fd), again;
 	struct stat st;
@@ -131,7 +126,7 @@ static bool
 surely_gone(struct lhi_view *v, uint32_t idx)
 {
 	int saved = errno, held = 1;
-	int fd = probe_fd(v), fresh;
+	int fd = lhi_view_fd(v), fresh;
 
 	if (fd >= 0)
 		held = lhi_byte_held(fd, live_byte(idx));
@@ -161,7 +156,7 @@ int
 lhi_view_fresh(struct lhi_view *v)
 {
 	int saved = errno;
-	int fd = probe_fd(v);
+	int fd = lhi_view_fd(v);
 	struct stat st;
 	/* out of descriptors says nothing */
 	bool gone = fd < 0 ? errno != EMFILE && errno != ENFILE :
@@ -221,7 +216,7 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 static int
 bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 {
-	for (uint32_t ch = 1; ch < v->geo.n_chunks; ch++) {
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 		uint64_t owner = sh64_load(&v->chunks[ch].owner);
 		int error;
 
@@ -342,7 +337,7 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 		return 0;
 	}
 	/* self-test: does another description see our lock? */
-	got = probe_fd(v);
+	got = lhi_view_fd(v);
 	if (got < 0 || lhi_byte_held(got, live_byte(idx)) != 1)
 		flags |= SESS_NOPROOF;
 	describe(se, application);

@@ -20,6 +20,14 @@ void lhi_session_closing(struct lhi_view *v, uint64_t sid);
 void lhi_session_end(struct lhi_view *v, uint64_t sid);
 
 /*
+ * A descriptor of the object to ask through, which never takes a lock.  The
+ * application may have closed ours (closefrom) and its number may be some other
+ * file by now; then it is opened again by name, if the name still is this
+ * object.  -1: no way to ask, errno says why.
+ */
+int lhi_view_fd(struct lhi_view *v);
+
+/*
  * Is that session gone for ever?  With `probe`, asks the kernel when the record
  * does not know yet, and makes the answer sticky.  False means alive or not
  * known: only a deadline ends such a session's leases.

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys: answers "which slot is this name?", and makes a slot for a new name.
+ * Slots: answers "where is there room for a new key?", and makes one.
  *
- * Layout.  bucket[hash mod n] heads a chain of slots through slot.next.  Slots
- * are type-stable: never unmapped, never anything else than slots.  A lookup
- * therefore takes no lock and no reference; it validates as it goes, and what
- * finally proves that the slot is still the key is the swap of its lock word,
- * whose version changes when a slot changes lives.
+ * Slots are type-stable: never unmapped, never anything else than slots.  A
+ * lookup therefore takes no lock and no reference; it validates as it goes
+ * (index.c, key.c), and what finally proves that the slot is still the key is
+ * the swap of its lock word, whose version changes when a slot changes lives.
  *
  * Invariants.
  *  I1	hash, key and gen of a linked slot are constant; they are complete
  *	before the word becomes FREE, and the slot is linked only after that
  *	(C15).
- *  I2	The bucket's head changes with every link (its tag grows), and a slot is
- *	linked only by a swap of the head under which the whole chain was seen
- *	not to have the key: no key is in the table twice.
+ *  I2	A slot is linked by a swap that proves that the key was not there.
  *  I3	Whoever reserves a slot has announced it in an INSERT claim first.
  *  I4	slot.maker and slot.gen name the claim that made this life of the slot;
  *	they are stored only while the word is RESERVED by that claim.
@@ -23,228 +20,224 @@
  * maker's claim; a stop costs one slot while it lasts, and delays nobody:
  *	1 claim: INSERT, slot	K: nothing to undo
  *	2 word: UNUSED -> RESERVED(claim)	K: -> UNUSED
- *	3 gen, maker, hash, key	K: -> UNUSED
+ *	3 gen, then the rest	K: -> UNUSED
  *	4 hint, then word: RESERVED -> FREE(low bits of hint) (C7)
  *				K: not linked and made by this claim: -> UNUSED
- *	5 bucket head -> slot	K: the key is there
+ *	5 linked		K: the key is there
  *	6 claim: FREE
  *
- * A long key's rest is in a record of its own, {gen, slot} its owner.  A record
- * is in use only while that life of that slot points back at it; others are
- * taken over when none is free.
+ * Tokens.  A key begins above the floor of its hash's shard, where it may have
+ * been before, and above all that the slot has had, so that the word's version
+ * never goes back.  The hint is the larger of the two; hint and version go up
+ * together in steps of less than 2^38, so that whoever finds the maker dead
+ * between the two still can tell the one from the other.
+ *
+ * Room is looked for
+ *	1 if some were freed: in 64 places
+ *	2 among those that were never used
+ *	3 by growing (grow.c)
+ *	4 everywhere, completing evictions, evicting keys that are idle: at
+ *	  first only those that nobody used since the hand came by the last
+ *	  time, and after 1,024 that were, any
+ * Where to begin and how many were freed are hints: any value is safe.
  */
 #include <errno.h>
-#include <string.h>
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "shm/claim.h"
+#include "shm/evict.h"
+#include "shm/grow.h"
+#include "shm/index.h"
+#include "shm/lock.h"
 #include "shm/slot.h"
 
-int
-lhi_name_set(struct lhi_name *n, const char *key)
-{
-	size_t len;
-
-	if (key == NULL)
-		return lhi_fail(-EINVAL, "no key was given (NULL)");
-	len = strlen(key);
-	if (len == 0)
-		return lhi_fail(-EINVAL, "the key is empty: use 1 to 255 "
-		    "bytes");
-	if (len > SHM_KEY_MAX)
-		return lhi_fail(-ENAMETOOLONG, "the key is longer than 255 "
-		    "bytes: shorten it, or use a hash of it");
-	n->key = key;
-	n->len = len;
-	n->hash = lhi_hash(key, len);
-	return 0;
-}
-
-static struct shm_long *
-long_of(struct lhi_view *v, const struct shm_slot *s)
-{
-	uint32_t idx = sh32_load_rlx(&s->long_idx);
-
-	return idx < v->geo.n_long ? &v->longs[idx] : NULL;
-}
-
-static bool
-same_key(struct lhi_view *v, const struct shm_slot *s, const struct lhi_name *n)
-{
-	const struct shm_long *l;
-
-	if (s->key_len != n->len)
-		return false;
-	if (n->len <= SHM_KEY_INLINE)
-		return lhi_same_bytes(s->key, (const uint8_t *)n->key, n->len);
-	l = long_of(v, s);
-	return l != NULL && memcmp(s->key, n->key, SHM_KEY_INLINE) == 0 &&
-	    memcmp(l->key, n->key + SHM_KEY_INLINE,
-	    n->len - SHM_KEY_INLINE) == 0;
-}
-
-size_t
-lhi_slot_key(struct lhi_view *v, const struct shm_slot *s, char *buf)
-{
-	size_t len = s->key_len;
-	const struct shm_long *l;
-
-	if (word_mode(sh64_load(&s->word)) == WORD_NONE || len == 0)
-		return 0;
-	if (len <= SHM_KEY_INLINE) {
-		memcpy(buf, s->key, len);
-	} else {
-		l = long_of(v, s);
-		if (l == NULL)
-			return 0;
-		memcpy(buf, s->key, SHM_KEY_INLINE);
-		memcpy(buf + SHM_KEY_INLINE, l->key, len - SHM_KEY_INLINE);
-	}
-	buf[len] = '\0';
-	return len;
-}
-
-static shm_u64 *
-bucket_of(struct lhi_view *v, uint64_t hash)
-{
-	return &v->buckets[hash & (v->geo.n_buckets - 1)];
-}
-
-/*
- * Walk the chain under `head` for the key, or, with n NULL, for slot `want`.
- * 1, 0, -EUCLEAN.
- */
-static int
-walk(struct lhi_view *v, uint64_t head, const struct lhi_name *n,
-    uint32_t want, struct lhi_ref *ref)
-{
-	uint32_t idx = slink_idx(head), gen;
-
-	for (uint32_t hops = 0; idx != 0; hops++) {
-		struct shm_slot *s = lhi_slot(v, idx);
-
-		if (s == NULL || hops > v->geo.n_slots)
-			return lhi_damaged(v, "a bucket's chain cannot be "
-			    "walked", head, idx);
-		if (n == NULL) {
-			if (idx == want)
-				return 1;
-		} else if (sh64_load_rlx(&s->hash) == n->hash) {
-			gen = sh32_load(&s->gen);
-			if (same_key(v, s, n)) {
-				ref->slot = s;
-				ref->home = lhi_home(idx, gen);
-				return 1;
-			}
-		}
-		idx = slink_idx(sh64_load(&s->next));
-	}
-	return 0;
-}
+#define LOOKS 64
+#define STEP (UINT64_C(1) << 38)
 
 int
 lhi_slot_find(struct lhi_view *v, const struct lhi_name *n,
     struct lhi_ref *ref)
 {
-	return walk(v, sh64_load(bucket_of(v, n->hash)), n, 0, ref);
+	return lhi_index_find(v, n, ref);
 }
 
-int
-lhi_slot_linked(struct lhi_view *v, struct shm_slot *s)
+bool
+lhi_slot_keep(const struct lhi_ref *ref)
 {
-	return walk(v, sh64_load(bucket_of(v, sh64_load_rlx(&s->hash))), NULL,
-	    lhi_slot_idx(v, s), NULL);
+	struct shm_slot *s = ref->slot;
+	uint32_t gen = (uint32_t)(ref->home >> 32), info;
+
+	do {
+		info = sh32_load(&s->key_info);
+		if ((info ^ KEY_LIFE(gen)) & ~(KEY_KEPT | KEY_LEN))
+			return false;
+	} while (!sh32_cas(&s->key_info, info, info | KEY_KEPT));
+	/* pairs with: the evictor swaps the word, then looks at the flag */
+	return word_mode(sh64_load_sc(&s->word)) != WORD_NONE &&
+	    sh32_load(&s->gen) == gen;
 }
 
-/* Is the record in use by that life of that slot? */
-static bool
-long_in_use(struct lhi_view *v, uint32_t idx, uint64_t owner)
+/* Steps 1 and 2: announce and reserve slot idx, if it is unused. */
+static struct shm_slot *
+reserve(struct lhi_view *v, uint32_t ci, uint32_t idx)
 {
-	struct shm_slot *s = lhi_slot(v, (uint32_t)owner);
+	struct shm_slot *s = lhi_slot(v, idx);
 	uint64_t w;
 
 	if (s == NULL)
-		return false;
+		return NULL;
 	w = sh64_load(&s->word);
-	return !(word_mode(w) == WORD_NONE && word_idx(w) == NONE_UNUSED) &&
-	    sh32_load(&s->gen) == owner >> 32 &&
-	    sh32_load(&s->long_idx) == idx;
+	if (word_mode(w) != WORD_NONE || word_idx(w) != NONE_UNUSED)
+		return NULL;
+	sh64_store(&v->claims[ci].home, lhi_home(idx, sh32_load(&s->gen) + 1));
+	lhi_point("slot.announced");
+	return sh64_cas(&s->word, w, word_make(WORD_NONE, ci,
+	    word_ver(w) + 1)) ? s : NULL;
 }
 
-/*
- * A record for the reserved slot s.  The slot points at the record before the
- * record is taken, so that a record that is taken is always in use.
- */
-static int
-take_long(struct lhi_view *v, struct shm_slot *s)
+static struct shm_slot *
+take_freed(struct lhi_view *v, uint32_t ci)
 {
-	uint64_t me = (uint64_t)sh32_load_rlx(&s->gen) << 32 |
-	    lhi_slot_idx(v, s);
-	uint32_t n = v->geo.n_long;
-	uint32_t from = sh32_load_rlx(&v->hdr->long_next) % n;
+	struct shm_header *h = v->hdr;
+	uint32_t n = lhi_slots_ready(v);
+	uint32_t freed = sh32_load_rlx(&h->slot_freed);
+	uint32_t from = sh32_load_rlx(&h->slot_hand) % n;
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < n; i++) {
-			uint32_t idx = (from + i) % n;
-			uint64_t owner = sh64_load(&v->longs[idx].owner);
+	for (uint32_t i = 0; freed > 0 && i < LOOKS; i++) {
+		struct shm_slot *s = reserve(v, ci, (from + i) % n);
 
-			if (idx == 0 || (owner != 0 &&
-			    (pass == 0 || long_in_use(v, idx, owner))))
-				continue;
-			sh32_store(&s->long_idx, idx);
-			if (sh64_cas(&v->longs[idx].owner, owner, me)) {
-				sh32_store_rlx(&v->hdr->long_next,
-				    (idx + 1) % n);
-				return 0;
-			}
+		if (s != NULL) {
+			sh32_store_rlx(&h->slot_hand, from + i + 1);
+			(void)sh32_cas(&h->slot_freed, freed, freed - 1);
+			return s;
 		}
 	}
-	sh32_store(&s->long_idx, 0);
-	return lhi_fail(-ENOSPC, "the table's room for keys of more than %u "
-	    "bytes is used up (%u of them): use shorter keys, or a table with "
-	    "more keys", SHM_KEY_INLINE, n - 1);
+	if (freed > 0) {
+		sh32_store_rlx(&h->slot_hand, from + LOOKS);
+		/* too high a count goes down, by half in each round */
+		if (from + LOOKS >= n)
+			(void)sh32_cas(&h->slot_freed, freed, freed / 2);
+	}
+	return NULL;
 }
 
-/* Step 1 and 2: announce and reserve an unused slot. */
+/* The first of from .. to that can be had. */
 static struct shm_slot *
-reserve(struct lhi_view *v, uint32_t ci)
+take_next(struct lhi_view *v, uint32_t ci, uint32_t from, uint32_t to)
 {
-	struct shm_claim *c = &v->claims[ci];
-	uint32_t n = v->geo.n_slots;
-	uint32_t from = sh32_load_rlx(&v->hdr->slot_next) % n;
+	for (uint32_t i = from; i < to; i++) {
+		struct shm_slot *s = reserve(v, ci, i);
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t idx = (from + i) % n;
-		struct shm_slot *s = lhi_slot(v, idx);
-		uint64_t w;
-
-		if (s == NULL)
-			continue;
-		w = sh64_load(&s->word);
-		if (word_mode(w) != WORD_NONE || word_idx(w) != NONE_UNUSED)
-			continue;
-		sh64_store(&c->home, lhi_home(idx, sh32_load(&s->gen) + 1));
-		lhi_point("slot.announced");
-		if (sh64_cas(&s->word, w,
-		    word_make(WORD_NONE, ci, word_ver(w) + 1))) {
-			sh32_store_rlx(&v->hdr->slot_next, (idx + 1) % n);
+		if (s != NULL) {
+			sh32_store_rlx(&v->hdr->slot_next, i + 1);
 			return s;
 		}
 	}
 	return NULL;
 }
 
+static int
+take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
+{
+	uint32_t n = lhi_slots_ready(v);
+	uint32_t from = sh32_load_rlx(&v->hdr->slot_hand) % n;
+	uint32_t spares = n < LHI_SPARES ? n : LHI_SPARES;
+	int64_t now_ns = lhi_now_ns();
+
+	for (uint32_t i = 0; i < n + spares; i++) {
+		uint32_t idx = (from + i) % n;
+		int gone = lhi_evict_idle(v, idx, now_ns, i < spares);
+
+		if (gone < 0)
+			return gone;
+		*s = gone ? reserve(v, ci, idx) : NULL;
+		if (*s != NULL) {
+			uint32_t freed = sh32_load_rlx(&v->hdr->slot_freed);
+
+			sh32_store_rlx(&v->hdr->slot_hand, idx + 1);
+			if (freed > 0)
+				(void)sh32_cas(&v->hdr->slot_freed, freed,
+				    freed - 1);
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+static int
+find_room(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
+{
+	int grown = 1, error;
+
+	*s = take_freed(v, ci);
+	if (*s == NULL)
+		*s = take_next(v, ci, sh32_load_rlx(&v->hdr->slot_next),
+		    lhi_slots_ready(v));
+	while (*s == NULL && grown == 1) {
+		uint32_t from = lhi_slots_ready(v);
+
+		grown = lhi_grow_slots(v);
+		if (grown == 1)
+			*s = take_next(v, ci, from, lhi_slots_ready(v));
+	}
+	if (*s != NULL)
+		return 0;
+	error = take_any(v, ci, s);
+	if (error != -ENOSPC)
+		return error;
+	return lhi_fail(-ENOSPC, "there is no room for another key: all %u "
+	    "are held, waited for or kept (made by lh_key_create()); %s",
+	    lhi_slots_ready(v) - 1, grown < 0 ? "and there is no memory for "
+	    "more: make room in /dev/shm, or enlarge it" :
+	    "use a table with more keys");
+}
+
 /* Swap the slot's word, while it is this claim's making, to UNUSED. */
-static void
+static int
 undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
-	uint64_t w = sh64_load(&s->word);
+	uint64_t w = sh64_load_sc(&s->word);
+	int linked;
 
-	if ((word_mode(w) == WORD_NONE && word_idx(w) == ci) ||
-	    (word_mode(w) == WORD_FREE && sh32_load(&s->maker) == ci &&
-	    sh32_load(&s->gen) == sh64_load(&v->claims[ci].home) >> 32))
-		(void)sh64_cas(&s->word, w,
-		    word_make(WORD_NONE, NONE_UNUSED, word_ver(w) + 1));
+	if (word_mode(w) == WORD_FREE) {
+		if (sh32_load(&s->maker) != ci || sh32_load(&s->gen) !=
+		    sh64_load(&v->claims[ci].home) >> 32)
+			return 0;
+		linked = lhi_index_linked(v, s, sh64_load(&s->hash));
+		if (linked != 0)
+			return linked < 0 ? linked : 0;
+	} else if (word_mode(w) != WORD_NONE || word_idx(w) != ci) {
+		return 0;
+	}
+	if (sh64_cas(&s->word, w,
+	    word_make(WORD_NONE, NONE_UNUSED, word_ver(w) + 1)))
+		(void)sh32_fetch_add(&v->hdr->slot_freed, 1);
+	return 0;
+}
+
+/* Step 4: the word becomes FREE, its version the low bits of the hint. */
+static int
+publish(struct lhi_view *v, struct shm_slot *s, uint64_t floor)
+{
+	uint64_t w = sh64_load(&s->word), to, next;
+	uint64_t token = lhi_lock_token(s, w);
+
+	do {
+		to = token < floor && floor - token > STEP ? token + STEP :
+		    token < floor ? floor : token;
+		sh64_max(&s->hint, to);
+		lhi_point("slot.hinted");
+		next = token == to || to == floor ?
+		    word_make(WORD_FREE, CAUSE_RELEASED,
+		    lhi_mutant(7) ? 0 : to) :
+		    word_make(WORD_NONE, word_idx(w), to);
+		if (!sh64_cas(&s->word, w, next))
+			return lhi_damaged(v, "a reserved slot changed hands",
+			    lhi_slot_idx(v, s), w);
+		w = next;
+		token = to;
+	} while (word_mode(w) != WORD_FREE);
+	return 0;
 }
 
 /* Steps 3 and 4. */
@@ -252,61 +245,16 @@ static int
 fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
     uint32_t ci)
 {
-	uint64_t w = sh64_load(&s->word), hint = sh64_load(&s->hint);
-	uint64_t floor = sh64_load(&v->hdr->floor[n->hash % SHM_SHARDS]);
-	size_t near = n->len < SHM_KEY_INLINE ? n->len : SHM_KEY_INLINE;
 	int error;
 
-	sh32_store(&s->gen,
+	/* before the key: who reads that reads this first and last */
+	(void)sh32_xchg(&s->gen,
 	    (uint32_t)(sh64_load_rlx(&v->claims[ci].home) >> 32));
 	sh32_store(&s->maker, ci);
-	sh64_store_rlx(&s->hash, n->hash);
-	sh32_store_rlx(&s->long_idx, 0);
-	s->key_len = (uint8_t)n->len;
-	memcpy(s->key, n->key, near);
-	if (near < n->len) {
-		error = take_long(v, s);
-		if (error != 0)
-			return error;
-		memcpy(long_of(v, s)->key, n->key + near, n->len - near);
-	}
-	if (hint < floor) {
-		hint = floor;
-		sh64_store(&s->hint, hint);
-	}
+	error = lhi_key_write(v, s, n);
 	lhi_point("slot.filled");
-	if (lhi_mutant(7))
-		hint = 0;
-	if (!lhi_mutant(15) &&
-	    !sh64_cas(&s->word, w, word_make(WORD_FREE, CAUSE_RELEASED, hint)))
-		return lhi_damaged(v, "a reserved slot changed hands",
-		    lhi_slot_idx(v, s), w);
-	return 0;
-}
-
-/* Step 5: link it, unless somebody else was first with the same key. */
-static int
-link_in(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
-    struct lhi_ref *ref)
-{
-	shm_u64 *bucket = bucket_of(v, n->hash);
-	uint32_t idx = lhi_slot_idx(v, s);
-
-	for (;;) {
-		uint64_t head = sh64_load(bucket), next;
-		int found = walk(v, head, n, 0, ref);
-
-		if (found != 0)
-			return found;
-		next = sh64_load(&s->next);
-		sh64_store(&s->next, slink_make(slink_idx(head), next + 1));
-		lhi_point("slot.linking");
-		if (sh64_cas(bucket, head, slink_make(idx, head + 1))) {
-			ref->slot = s;
-			ref->home = lhi_home(idx, sh32_load_rlx(&s->gen));
-			return 0;
-		}
-	}
+	return error != 0 ? error :
+	    publish(v, s, sh64_load(&v->hdr->floor[n->hash % SHM_SHARDS]));
 }
 
 int
@@ -323,40 +271,23 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 	seq = lhi_claim_next_seq(c, sh64_load(&c->state));
 	sh64_store_rlx(&c->home, 0);
 	sh64_store(&c->state, state_make(ST_INSERT, seq, 0));
-	s = reserve(v, ci);
-	if (s == NULL) {
-		error = lhi_fail(-ENOSPC, "the table has no room for another "
-		    "key (%u): use a table with more keys",
-		    v->geo.n_slots - 1);
-	} else {
+	error = find_room(v, ci, &s);
+	if (error == 0) {
 		error = fill(v, s, n, ci);
 		if (error == 0)
-			error = link_in(v, s, n, ref);
+			error = lhi_index_insert(v, s, n, ref);
 		if (error != 0)
-			undo(v, s, ci);
-		if (error == 1)
-			error = 0;	/* somebody else made it meanwhile */
+			(void)undo(v, s, ci);
 	}
 	lhi_point("slot.made");
-	if (lhi_mutant(15) && s != NULL && error == 0)
-		sh64_store(&s->word, word_make(WORD_FREE, CAUSE_RELEASED,
-		    sh64_load(&s->hint)));
 	sh64_store(&c->state, state_make(ST_FREE, seq, 0));
-	return error;
+	return error == 1 ? 0 : error;	/* 1: somebody else made it meanwhile */
 }
 
 int
 lhi_slot_settle_insert(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
-	int linked;
 
-	if (s == NULL)
-		return 0;
-	linked = lhi_slot_linked(v, s);
-	if (linked < 0)
-		return linked;
-	if (linked == 0)
-		undo(v, s, ci);
-	return 0;
+	return s == NULL ? 0 : undo(v, s, ci);
 }

@@ -32,24 +32,66 @@ struct lhi_view {
 	char path[160];		/* of the object */
 };
 
-/* A walk longer than this is not a walk over a sound list. */
+/*
+ * How much of an array there is by now: beyond, nothing may be touched.  The
+ * counts only rise, so that what was below one stays so.
+ */
+static inline uint32_t
+lhi_ready(const shm_u32 *count, uint32_t max)
+{
+	uint32_t n = sh32_load(count);
+
+	if (n == 0)
+		return 1;	/* who divides by it must not be hurt (G12) */
+	return n < max ? n : max;
+}
+
+static inline uint32_t
+lhi_slots_ready(const struct lhi_view *v)
+{
+	return lhi_ready(&v->hdr->ready_slots, v->geo.n_slots);
+}
+
+static inline uint32_t
+lhi_chunks_ready(const struct lhi_view *v)
+{
+	return lhi_ready(&v->hdr->ready_chunks, v->geo.n_chunks);
+}
+
+static inline uint32_t
+lhi_longs_ready(const struct lhi_view *v)
+{
+	return lhi_ready(&v->hdr->ready_longs, v->geo.n_long);
+}
+
+/* Buckets in use: a power of two. */
+static inline uint32_t
+lhi_buckets_ready(const struct lhi_view *v)
+{
+	uint32_t level = sh32_load(&v->hdr->bucket_level);
+
+	return level < 32 && 1u << level < v->geo.n_buckets ? 1u << level :
+	    v->geo.n_buckets;
+}
+
+/* A walk longer than this is not a walk over a sound list of claims. */
 static inline uint32_t
 lhi_hop_limit(const struct lhi_view *v)
 {
-	return v->geo.n_claims + 1;
+	return lhi_chunks_ready(v) * SHM_CHUNK + 1;
 }
 
 static inline struct shm_claim *
 lhi_claim(const struct lhi_view *v, uint32_t idx)
 {
-	return idx >= SHM_CHUNK && idx < v->geo.n_claims ?
+	return idx >= SHM_CHUNK && idx < lhi_chunks_ready(v) * SHM_CHUNK ?
 	    &v->claims[idx] : NULL;
 }
 
 static inline struct shm_slot *
 lhi_slot(const struct lhi_view *v, uint32_t idx)
 {
-	return idx > 0 && idx < v->geo.n_slots ? &v->slots[idx] : NULL;
+	return idx > 0 && idx < lhi_slots_ready(v) ? &v->slots[idx] : NULL;
 }
 
 static inline uint32_t

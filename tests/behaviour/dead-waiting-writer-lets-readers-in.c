@@ -72,7 +72,6 @@ main(void)
 	static struct shape shapes[] = {
 		{ 1, 1, LH_ORDER_BOUNDED }, { 3, 5, LH_ORDER_BOUNDED },
 		{ 1, 1, LH_ORDER_FIFO }, { 5, 3, LH_ORDER_FIFO },
-		{ 2, 2, LH_ORDER_BARGE },
 	};
 	struct lh_open_opts o = t_open_opts();
 

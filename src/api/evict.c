@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lh_evict(): see key.h.  The work is done by shm/evict.c; here it is decided
+ * which keys.  The word is read before the key and the age, and swapped
+ * exactly: so what was decided was about this key, in this life, not used
+ * since.
+ */
+#include <errno.h>
+#include <string.h>
+#include <leasehold.h>
+#include "base/error.h"
+#include "proc/lh.h"
+#include "shm/evict.h"
+
+struct choice {
+	const char *prefix;
+	size_t len;
+	int64_t idle_ms, now_ns;
+};
+
+/* Evict slot s if it is to go.  1, 0, -EUCLEAN. */
+static int
+consider(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
+{
+	uint64_t w = sh64_load(&s->word);
+	char key[SHM_KEY_MAX + 1];
+
+	if (word_mode(w) == WORD_NONE) {
+		int error = lhi_evict_finish(v, s);
+
+		return error < 0 ? error : 0;
+	}
+	if (word_mode(w) != WORD_FREE || word_idx(w) != CAUSE_RELEASED ||
+	    lhi_slot_key(v, s, key) == 0 ||
+	    strncmp(key, c->prefix, c->len) != 0)
+		return 0;
+	if (c->idle_ms > 0 && lhi_idle_ms(s, w, 0, c->now_ns) < c->idle_ms)
+		return 0;
+	return lhi_evict_slot(v, s, w);
+}
+
+int64_t
+lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms)
+{
+	struct choice c = { .prefix = prefix == NULL ? "" : prefix,
+	    .idle_ms = idle_ms };
+	int error = lhi_own(lh);
+	int64_t n = 0;
+
+	if (error == 0 && idle_ms < 0)
+		error = lhi_fail(-EINVAL, "a key cannot be idle for %lld ms",
+		    (long long)idle_ms);
+	if (error != 0)
+		return error;
+	c.len = strlen(c.prefix);
+	c.now_ns = lhi_now_ns();
+	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
+		int gone = consider(&lh->v, &lh->v.slots[i], &c);
+
+		if (gone < 0)
+			return gone;
+		n += gone;
+	}
+	return n;
+}

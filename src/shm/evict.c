@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Eviction: answers "may this key be forgotten?", and takes it out of the list.
+ *
+ * What is forgotten is that nobody holds it.  What must not be forgotten is how
+ * far its tokens had got: they go on above the floor of the hash's shard, which
+ * is raised to them first (G2).
+ *
+ *	E0	word FREE(v), nobody in the queue, not kept, linked
+ *	E1	word FREE(v) -> DYING(v+1)
+ *	E2	is there somebody in the queue now, or is it kept?
+ *			word DYING(v+1) -> FREE(v+1): it is a key again
+ *	E3	floor[shard] raised to the token of v+1
+ *	E4	word DYING(v+1) -> COMMITTED(v+1): no way back
+ *	E5	next l -> marked l, l having been read before the word was seen
+ *		to be COMMITTED(v+1); then a walk past its place unlinks it
+ *	E6	word COMMITTED(v+1) -> UNUSED(v+2)
+ *
+ * Every step is a swap of an exact value, or raises what only rises, so anybody
+ * may do it, again or instead: a lookup that comes upon its key, whoever looks
+ * for an unused slot, and the evictor itself.
+ *
+ * Why nothing of it can hit the slot's next life (C15):
+ *	word	ver grows with E1, E6, the reservation, and never goes back
+ *	next	its tag has grown by E5's mark, which was there before E6
+ *	floor	hint and hash are read before the word is seen to be DYING(v+1)
+ *		still, so they are of this life, and late is not wrong
+ *	gen	is written by the next reserver alone
+ *
+ * Whoever comes meanwhile.
+ *	acquire	swaps FREE(v), and fails after E1
+ *	wait	queues first and then looks at the word, while the evictor swaps
+ *		the word and then looks at the queue (Dekker; all of it
+ *		sequentially consistent): one of them sees the other.  A waiter
+ *		that finds no key any more leaves, and looks the name up anew
+ *	keep	the flag is set, then the word looked at; as with the queue
+ *	make	of the same name: comes upon the dying one, and completes it
+ *
+ * A slot is linked only after its word is FREE, so a fresh FREE slot that is
+ * not in the list (E0) belongs to its maker still.
+ *
+ * A crash or stop after E1: the key is away until somebody comes upon it; after
+ * E4 the same; after E6 nothing.  The count of freed slots may miss one then.
+ */
+#include <errno.h>
+#include "base/clock.h"
+#include "shm/evict.h"
+#include "shm/index.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+
+#define PASSES_MAX 1000
+
+uint32_t
+lhi_idle_ms(struct shm_slot *s, uint64_t w, uint32_t first, int64_t now_ns)
+{
+	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
+	uint64_t who = (word_ver(w) & 0x1ff) << 23 |
+	    (uint64_t)(word_mode(w) == WORD_FREE) << 22 | first;
+	uint64_t idle = sh64_load(&s->idle);
+
+	if (idle >> 32 == who)
+		return now_ms - (uint32_t)idle;
+	(void)sh64_cas(&s->idle, idle, who << 32 | now_ms);
+	return 0;
+}
+
+static bool
+kept(const struct shm_slot *s)
+{
+	return sh32_load_sc(&s->key_info) & KEY_KEPT;
+}
+
+/* Does anybody wait?  1, 0, -EUCLEAN. */
+static int
+waited_for(struct lhi_view *v, struct shm_slot *s)
+{
+	uint32_t first;
+	int error = 0;
+
+	/* pairs with: the waiter queues, then looks at the word */
+	if (link_idx(sh64_load_sc(&s->waitq)) == 0)
+		return 0;
+	/* perhaps it is somebody of an earlier life, or dead */
+	error = lhi_queue_first(v, s, 0, false, true, &first);
+	return error != 0 ? error : link_idx(sh64_load_sc(&s->waitq)) != 0;
+}
+
+/* E2 to E4, the word being w, DYING.  1: it is a key again; 0; -EUCLEAN. */
+static int
+commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
+{
+	uint64_t hash = sh64_load(&s->hash);
+	uint64_t token = lhi_lock_token(s, w);
+	int back = lhi_mutant(15) ? 0 : waited_for(v, s);
+
+	if (back == 0 && kept(s))
+		back = 1;
+	if (sh64_load_sc(&s->word) != w || back < 0)
+		return back < 0 ? back : 0;
+	if (back) {
+		if (!sh64_cas(&s->word, w, word_make(WORD_FREE,
+		    CAUSE_RELEASED, word_ver(w))))
+			return 0;
+		lhi_point("evict.back");
+		lhi_queue_kick(v, s);
+		return 1;
+	}
+	sh64_max(&v->hdr->floor[hash % SHM_SHARDS], token);	/* E3 */
+	lhi_point("evict.floor");
+	(void)sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
+	    word_ver(w)));					/* E4 */
+	return 0;
+}
+
+/* E5 and E6, the word being w, COMMITTED. */
+static int
+take_out(struct lhi_view *v, struct shm_slot *s, uint64_t w)
+{
+	uint64_t hash = sh64_load(&s->hash), l;
+	int linked;
+
+	lhi_point("evict.committed");
+	do {
+		l = sh64_load(&s->next);
+		if (!lhi_mutant(15) && sh64_load(&s->word) != w)
+			return 0;
+		lhi_point("evict.marking");
+	} while (!slink_marked(l) && !sh64_cas(&s->next, l,
+	    slink_after(l, slink_idx(l)) | SLINK_MARK));
+	lhi_point("evict.marked");
+	linked = lhi_index_linked(v, s, hash);
+	if (linked != 0)
+		return linked < 0 ? linked : 0;
+	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_UNUSED,
+	    word_ver(w) + 1)))
+		(void)sh32_fetch_add(&v->hdr->slot_freed, 1);	/* E6 */
+	return 0;
+}
+
+int
+lhi_evict_finish(struct lhi_view *v, struct shm_slot *s)
+{
+	for (int pass = 0; pass < PASSES_MAX; pass++) {
+		uint64_t w = sh64_load_sc(&s->word);
+		int result;
+
+		if (word_mode(w) != WORD_NONE)
+			return 0;
+		if (word_idx(w) == NONE_DYING)
+			result = commit(v, s, w);
+		else if (word_idx(w) == NONE_COMMITTED)
+			result = take_out(v, s, w);
+		else
+			return 0;
+		if (result != 0)
+			return result;
+	}
+	return lhi_damaged(v, "a key cannot be taken out", lhi_slot_idx(v, s),
+	    sh64_load(&s->word));
+}
+
+int
+lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w)
+{
+	int is;
+
+	if (word_mode(w) != WORD_FREE || kept(s))		/* E0 */
+		return 0;
+	is = waited_for(v, s);
+	if (is != 0)
+		return is < 0 ? is : 0;
+	is = lhi_index_linked(v, s, sh64_load(&s->hash));
+	if (is != 1)
+		return is;
+	lhi_point("evict.chosen");
+	if (!sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_DYING,
+	    word_ver(w) + 1)))					/* E1 */
+		return 0;
+	lhi_point("evict.dying");
+	is = lhi_evict_finish(v, s);
+	return is < 0 ? is : !is;
+}
+
+int
+lhi_evict_idle(struct lhi_view *v, uint32_t idx, int64_t now_ns, bool spare)
+{
+	struct shm_slot *s = lhi_slot(v, idx);
+	uint64_t w;
+	int error;
+
+	if (s == NULL)
+		return 0;
+	error = lhi_evict_finish(v, s);
+	if (error < 0)
+		return error;
+	w = sh64_load(&s->word);
+	if (word_mode(w) == WORD_NONE)
+		return word_idx(w) == NONE_UNUSED;
+	if (word_mode(w) != WORD_FREE || kept(s) ||
+	    (spare && lhi_idle_ms(s, w, 0, now_ns) == 0))
+		return 0;
+	return lhi_evict_slot(v, s, w);
+}
