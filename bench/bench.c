@@ -87,15 +87,17 @@ static const char usage[] =
 static const struct group {
 	const char *name;
 	size_t (*run)(struct row **rows);
+	void (*print)(void);	/* instead of run: no rows, not for --tsv */
 } groups[] = {
-	{ "uncontended", bench_uncontended },
-	{ "million", bench_million },
-	{ "crowd", bench_crowd },
-	{ "reader", bench_reader },
-	{ "two readers", bench_two_readers },
-	{ "handover", bench_handover },
-	{ "takeover", bench_takeover },
-	{ "memory", NULL },
+	{ "uncontended", bench_uncontended, NULL },
+	{ "million", bench_million, NULL },
+	{ "crowd", bench_crowd, NULL },
+	{ "reader", bench_reader, NULL },
+	{ "two readers", bench_two_readers, NULL },
+	{ "handover", bench_handover, NULL },
+	{ "takeover", bench_takeover, NULL },
+	{ "memory", NULL, bench_memory },
+	{ "instructions", NULL, bench_instructions },
 };
 
 static int group_body(const struct group *group)
@@ -103,8 +105,8 @@ static int group_body(const struct group *group)
 	struct row *rows;
 	size_t n;
 
-	if (!group->run) {
-		bench_memory();
+	if (group->print) {
+		group->print();
 		return 0;
 	}
 	n = group->run(&rows);
@@ -152,16 +154,13 @@ static int body(void)
 	bench_report_begin();
 	bench_report_head();
 	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-		if (bench.tsv && !groups[i].run)
+		if (bench.tsv && groups[i].print)
 			continue;
 		status = run_group(&groups[i]);
 		missed |= status == TARGET_MISSED;
 		failed |= status == COULD_NOT_MEASURE;
 	}
-	if (!bench.tsv) {
-		bench_instructions();
-		bench_report_notes();
-	}
+	bench_report_notes();
 	if (failed)
 		return COULD_NOT_MEASURE;
 	return bench.check && missed ? TARGET_MISSED : 0;

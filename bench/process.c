@@ -299,7 +299,7 @@ int bench_supervise(int (*body)(void))
 	size_t i;
 	int pid;
 
-	signal(SIGCHLD, SIG_DFL);	/* ignored, it would hide how they end */
+	signal(SIGCHLD, SIG_DFL);	/* ignored, it hides how they end */
 	sigemptyset(&ours);
 	for (i = 0; i < N_ENDINGS; i++)
 		sigaddset(&ours, endings[i]);

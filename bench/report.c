@@ -43,7 +43,7 @@ void bench_report_notes(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < notes->n; i++)
+	for (i = 0; !bench.tsv && i < notes->n; i++)
 		printf("%s\n", notes->text[i]);
 }
 
