@@ -119,7 +119,7 @@ acquire(struct checker *c, const struct op *op)
 		    (double)(op->limit_ns - ret) / 1e6, op_text(c, op));
 	if (how == HOW_CANCEL && !was_stopped(c, op->life, op->call_ns, ret))
 		c->v->cancel_longest_ns = max_ns(c->v->cancel_longest_ns,
-		    ret - op->limit_ns);
+		    ret - op->limit_ns - stood_still(c, op->limit_ns, ret));
 }
 
 void
