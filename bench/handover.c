@@ -6,9 +6,12 @@
  *	two processes, a strictly first-come table, acquire and release in
  *	turn.  Whoever holds does not let go before the other one has come to
  *	wait, so that every grant is a hand-over: one process to sleep, the
- *	other to be woken.  Both are on one CPU.
- *   fifo_apart
- *	the same with a CPU for each.
+ *	other to be woken.  Each has a CPU, as on most machines most of the
+ *	time; the one that comes may also find the key free while it still
+ *	spins, which is part of what is measured.
+ *   fifo_together
+ *	the same with both on one CPU, where every grant is a sleep and a
+ *	wake-up, and the price of our own instructions shows.
  *
  * The peer is the least that the kernel can do it with: two futexes in shared
  * memory, each process asleep on its own; fill the other's, wake it, wait for
@@ -23,11 +26,11 @@
  * (Bare futexes without the rule alternate by themselves, but then every second
  * one is filled before its owner has gone to sleep: 2 us instead of 5.)
  *
- * Why one CPU: with a CPU for each the figure is mostly what it takes this
- * machine to wake an idle CPU, some 20 us in a virtual one.  And the one that
- * comes says so before it queues, so that some grants there reach it while it
- * is still awake.  The rule cannot be stricter: that somebody sleeps is not to
- * be seen from outside.
+ * With a CPU for each the figure is mostly what it takes this machine to wake
+ * an idle CPU, some 20 us in a virtual one.  And the one that comes says so
+ * before it queues, so that some grants there reach it while it is still awake.
+ * The rule cannot be stricter: that somebody sleeps is not to be seen from
+ * outside.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -105,12 +108,12 @@ static void handover_futex(unsigned int me)
 }
 
 static const struct contest contests[] = {
-	{ 2, PLACE_TOGETHER, false, handover_ours, handover_futex, {
-	    "fifo_handover", "futex",
-	    "2 processes alternate, on one CPU: time a hand-over",
-	    ROW_METRIC, 1.3, { 0, 0 }, { 0, 0 }, NULL } },
 	{ 2, PLACE_APART, false, handover_ours, handover_futex, {
-	    "fifo_apart", "futex", "the same, a CPU for each",
+	    "fifo_handover", "futex",
+	    "2 processes alternate, a CPU for each: time a hand-over",
+	    ROW_METRIC, 1.3, { 0, 0 }, { 0, 0 }, NULL } },
+	{ 2, PLACE_TOGETHER, false, handover_ours, handover_futex, {
+	    "fifo_together", "futex", "the same, both on one CPU",
 	    ROW_CONTEXT, 0, { 0, 0 }, { 0, 0 }, NULL } },
 };
 

@@ -341,7 +341,8 @@ extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 	}
 	later |= r->id << SEQ_SHIFT;
 	if (unlikely(st != later)) {
-		if (state_st(st) != ST_HELD || state_seq(st) != lid_seq(r->id) ||
+		if (state_st(st) != ST_HELD ||
+		    state_seq(st) != lid_seq(r->id) ||
 		    state_deadline(later) < state_deadline(st) ||
 		    !sh64_cas(&c->state, st, later))		/* 7 */
 			return extend_slow(m->lh, l, ttl_ms);
