@@ -60,8 +60,9 @@ newcomers(void *arg)
 	a = t_actor(table);
 	w = t_actor(table);
 	is(lh_key_open(lh, "k", 0, &key), 0, "an opened key");
-	is(t_do_read(a, "k", HOUR_MS, 0), 0, "a reader holds it");
+	/* its place is behind the other's, where no writer looks */
 	before = t_read_hold(lh, "k");
+	is(t_do_read(a, "k", HOUR_MS, 0), 0, "a reader holds it");
 	is(lh_release(lh, &before), 0, "this one did before");
 	t_queue(lh, w, LH_EXCLUSIVE, s->writer, 1);
 	t_sleep_ms(t_ms(5));
