@@ -65,6 +65,36 @@ warm(struct play *p)
 	must(p, lh_release(lh, &lease), "warm up");
 }
 
+/* The key that act_acquire_new makes has been, and is not in use. */
+static void
+warm_idle(struct play *p)
+{
+	struct lh_lease lease;
+
+	warm(p);
+	must(p, lh_acquire(lh, "brand-new", NULL, &lease), "an idle key");
+	must(p, lh_release(lh, &lease), "an idle key");
+}
+
+/* There is room for no more keys, and but a few of them are to stay. */
+static void
+warm_full(struct play *p)
+{
+	struct lh_stats st = { .size = sizeof(st) };
+	struct lh_lease lease;
+	char name[32];
+
+	warm(p);
+	must(p, lh_key_create(lh, KEY), "keep a key");
+	must(p, lh_key_create(lh, OTHER), "keep another");
+	do {
+		(void)snprintf(name, sizeof(name), "idle-%u", st.keys);
+		must(p, lh_acquire(lh, name, NULL, &lease), "an idle key");
+		must(p, lh_release(lh, &lease), "an idle key");
+		must(p, lh_stats(lh, &st), "statistics");
+	} while (st.keys < st.max_keys);
+}
+
 static void
 warm_try(struct play *p)
 {
@@ -224,6 +254,14 @@ act_acquire_long(struct play *p)
 {
 	p->result = lh_acquire(lh, long_key, &opts, &p->lease);
 	p->has_lease = p->result == 0;
+}
+
+static void
+act_evict(struct play *p)
+{
+	int64_t n = lh_evict(lh, "brand", 0);
+
+	p->result = n < 0 ? (int)n : 0;
 }
 
 static void
@@ -445,6 +483,11 @@ const struct scenario scenarios[] = {
 	  .prepare = warm, .act = act_acquire_new, .finish = finish_alone },
 	{ .name = "acquire-long", .what = "a new name of 255 bytes",
 	  .prepare = warm, .act = act_acquire_long, .finish = finish_alone },
+	{ .name = "acquire-evicting", .what = "a new name in a full table",
+	  .prepare = warm_full, .act = act_acquire_new,
+	  .finish = finish_alone },
+	{ .name = "evict", .what = "a key that is not in use",
+	  .prepare = warm_idle, .act = act_evict, .finish = finish_alone },
 	{ .name = "acquire-sweep", .what = "when dead sessions have all the "
 	  "claims", .roles = { DEAD_CHUNK, DEAD_CHUNK, DEAD_CHUNK,
 	  DEAD_CHUNK }, .max_leases = 256, .prepare = bare,
