@@ -62,7 +62,7 @@ revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	if (lid_seq(id) == 0 || !queue_empty(r->slot))
 		return false;
 	if (!sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
-	    state_make(ST_HELD, id, state_deadline(m->held)))) {	/* 13 */
+	    state_make(ST_READ, id, state_deadline(m->held)))) {	/* 13 */
 		r->use = REC_OUT;	/* revoked */
 		m->idle &= ~(1u << (r - m->rec));
 		return false;
@@ -97,7 +97,7 @@ push(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	sh64_store_rlx(&c->since_ns, m->span[0]);
 	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, m->tid));
 	lhi_chain_prepare(c, head);
-	sh64_store(&c->state, state_make(ST_HELD, id,
+	sh64_store(&c->state, state_make(ST_READ, id,
 	    state_deadline(m->held)));				/* 1 */
 	lhi_point("shared.announced");
 	r->id = id;
@@ -158,8 +158,8 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 
 	lhi_coarse(&ts);
 	lhi_mag_tick(m, &ts, m->ttl_ms);
-	later = state_make(ST_HELD, state_seq(st), state_deadline(m->held));
-	held = state_st(st) == ST_HELD && lhi_now_ns() < l->expires_ns &&
+	later = state_make(ST_READ, state_seq(st), state_deadline(m->held));
+	held = state_st(st) == ST_READ && lhi_now_ns() < l->expires_ns &&
 	    sh64_cas(&c->state, st, later);	/* 7; or it was expired (6) */
 	lhi_point("shared.caught_up");
 	if (held && lhi_now_ns() < l->expires_ns) {
@@ -167,7 +167,7 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;
 	}
-	if (state_st(st) == ST_HELD)
+	if (state_st(st) == ST_READ)
 		(void)sh64_cas(&c->state, held ? later : st,
 		    state_make(ST_EXPIRED, state_seq(st), 0));
 	(void)lhi_chain_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
@@ -212,8 +212,8 @@ leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
 
 /*
  * The only reader frees the word, in the thread that alone could use the claim
- * again: so a store will do for the claim.  1 done; 0 there are others; -ESTALE:
- * it had ended, though the key was not free.
+ * again: so a store will do for the claim.  1 done; 0 there are others;
+ * -ESTALE: it had ended, though the key was not free.
  */
 static inline int
 free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq)
@@ -225,7 +225,7 @@ free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq)
 		return 0;
 	/* the word first, then the claim (C3) */
 	st = sh64_load(&c->state);
-	if (!state_held(st) || state_seq(st) != seq)
+	if (state_st(st) != ST_READ || state_seq(st) != seq)
 		return -ESTALE;
 	if (!sh64_cas(&s->word, w,
 	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w))))
@@ -272,7 +272,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	    queue_empty(r->slot) &&
 	    !lhi_chain_paused(r->slot, lhi_mag_now_ns(m))) {
 		st = sh64_load(&c->state);
-		if (state_held(st) && state_seq(st) == seq && sh64_cas(
+		if (state_st(st) == ST_READ && state_seq(st) == seq && sh64_cas(
 		    &c->state, st, state_make(ST_IDLE, seq, 0))) {	/* 12 */
 			lhi_point("shared.idle");
 			r->use = REC_IDLE;
@@ -286,7 +286,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	}
 	r->use = REC_OUT;
 	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
-	    !leave(v, r->slot, ci, ST_HELD, seq))
+	    !leave(v, r->slot, ci, ST_READ, seq))
 		return late();
 	l->opaque = LEASE_RELEASED;
 	return 0;
@@ -309,7 +309,7 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 		return lhi_lease_lost(lh, &h);
 	/* another thread may present the same lease, and the owner use the
 	 * claim again: so the claim first, by a swap; the word follows */
-	if (!leave(&lh->v, h.slot, h.ci, ST_HELD, lid_seq(l->id[1])))
+	if (!leave(&lh->v, h.slot, h.ci, ST_READ, lid_seq(l->id[1])))
 		return lhi_lease_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
 	return 0;

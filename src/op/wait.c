@@ -200,7 +200,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 	if (holder != NULL && !allows(a, w)) {
 		st = sh64_load(&holder->state);
 		d = lhi_deadline_ns(view(a), state_deadline(st));
-		if (state_st(st) == ST_HELD && d < until)
+		if (state_held(st) && d < until)
 			until = d > now ? d : now;
 	}
 	return until;

@@ -158,7 +158,7 @@ struct sweep {
 	bool judge;		/* mark who has ended, too */
 	unsigned how;
 	int64_t now_ns;
-	uint32_t besides;	/* not 0: to the first live one that it is not */
+	uint32_t besides;	/* not 0: only to the first other that lives */
 };
 
 /*

@@ -48,7 +48,7 @@ lhi_reader_tid(struct shm_claim *c, uint32_t tid)
 	    (tid & MASK(TID_BITS)));
 }
 
-/* Whoever has unlinked c, whose link was l, says so: its owner need not walk. */
+/* Whoever has unlinked c, whose link was l, says so: no need to walk then. */
 static inline void
 lhi_chain_out(struct shm_claim *c, uint64_t l)
 {

@@ -22,10 +22,12 @@
  *	9	FREE	INSERT	owner		makes a key, seq + 1
  *	10	INSERT	FREE	owner
  *	11	any	FREE	holder of the dead session's recycle byte
+ *		(HELD: here and below, READ in shared mode)
  *	12	HELD	IDLE	presenter, exact swap	reader's release
  *	13	IDLE	HELD	owner, exact swap	revived, seq + 1
  *	14	IDLE	REVOKED	anyone, exact swap	a writer wants the key
  *	15	HELD	REVOKED	presenter, exact swap	reader leaves the chain
+ *	17	HELD	READ	presenter, exact swap	conversion, either way
  *	16	REVOKED	FREE	owner	no link leads to it any more
  *
  * seq counts uses, is never reset, and is in every lease: extend, release and
@@ -158,6 +160,7 @@ cause_of(uint64_t st, enum lhi_cause held_cause)
 {
 	switch (state_st(st)) {
 	case ST_HELD:
+	case ST_READ:
 		return held_cause;
 	case ST_EXPIRED:
 		return CAUSE_EXPIRED;
@@ -188,6 +191,7 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 	while (state_st(st = sh64_load(&c->state)) != ST_FREE) {
 		switch (state_st(st)) {
 		case ST_HELD:
+		case ST_READ:
 			lhi_lock_free_for(v, ci, held_cause);
 			if (!dead) {
 				revoke(c, st);

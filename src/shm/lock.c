@@ -68,6 +68,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 	*cause = CAUSE_RELEASED;
 	switch (state_st(st)) {
 	case ST_HELD:
+	case ST_READ:
 		if (now_ns >= lhi_deadline_ns(v, state_deadline(st))) {
 			if (!lhi_same_time(v))
 				return 0;	/* our clock is not theirs */
@@ -115,6 +116,7 @@ cause_of(struct lhi_view *v, uint32_t ci)
 	case ST_BROKEN:
 		return CAUSE_BROKEN;
 	case ST_HELD:
+	case ST_READ:
 		return CAUSE_DIED;	/* nothing else is marked while held */
 	default:
 		return CAUSE_RELEASED;
