@@ -57,6 +57,7 @@ struct part {
 	struct flag state, order;
 	pid_t pid;
 	bool dead;		/* killed by the director before the curtain */
+	bool shared;		/* has or wants KEY in shared mode */
 	uint64_t token;
 	int64_t since_ns;	/* when it was granted */
 };
@@ -77,6 +78,7 @@ struct play {
 	struct flag cue;	/* the subject lets a part come in */
 	struct flag begun;	/* the operation begins now */
 	struct flag finished;	/* the subject is through */
+	struct flag elsewhere;	/* its other thread has the lease */
 	struct flag ready, go, served, last_look;	/* the server */
 
 	pid_t subject;
@@ -85,8 +87,10 @@ struct play {
 	bool has_lease;
 	struct lh_lease lease;
 	_Atomic uint64_t max_token;	/* seen by anyone on KEY (G2) */
-	uint64_t rival_token;	/* the server's grant on KEY */
+	uint64_t rival_token;	/* the server's exclusive grant on KEY */
 	int64_t rival_ns;	/* the moment it surely had it */
+	uint64_t reader_token;	/* its shared one before */
+	int64_t reader_ns;
 
 	_Atomic int blamed;
 	_Atomic int blocked;	/* the finding is: somebody was delayed */

@@ -50,7 +50,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 
 		if (r->enter == NULL && !r->halfway)
 			break;
-		living += !r->dies;
+		living += !r->dies && r->kills == 0;
 	}
 	p->n_parts = (int)n;
 	/* the subject; beside a stop the server, with two attachments */
@@ -59,7 +59,8 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 		need = n + (stop ? 1 : 0);
 	p->opts = usual;
 	p->opts.application = "step";
-	p->opts.max_keys = 16;
+	p->opts.max_keys = sc->max_keys != 0 ? sc->max_keys : 16;
+	p->opts.order = sc->flags & SC_FIFO ? LH_ORDER_FIFO : LH_ORDER_BOUNDED;
 	p->opts.max_sessions = need > living + 2 ? need : living + 2;
 	p->opts.max_leases = sc->max_leases != 0 ? sc->max_leases : 512;
 	if (stop)
@@ -103,6 +104,7 @@ enter_part(struct play *p, const struct role *r, struct part *me)
 		if (!enter_halfway(p, me))
 			return false;
 	} else {
+		me->shared = r->shared;
 		me->pid = play_fork(p, r->enter, me);
 		if (!flag_wait(&me->state, r->until, PLACE_MS))
 			blame(p, "staging: a part did not take its place");
@@ -114,7 +116,9 @@ enter_part(struct play *p, const struct role *r, struct part *me)
 			play_nap_us(20);
 		}
 	}
-	if (r->dies) {
+	if (r->kills != 0)
+		me = &p->part[r->kills - 1];
+	if (r->dies || r->kills != 0) {
 		play_kill(me->pid);
 		me->dead = true;
 	}

@@ -36,8 +36,9 @@ usage(void)
 static int
 list(void)
 {
-	for (int i = 0; i < n_scenarios; i++)
-		printf("%-24s %s\n", scenarios[i].name, scenarios[i].what);
+	for (int i = 0; i < scenario_count(); i++)
+		printf("%-24s %s\n", scenario_at(i)->name,
+		    scenario_at(i)->what);
 	return 0;
 }
 
@@ -149,8 +150,8 @@ main(int argc, char **argv)
 	p = play_make();
 	trace_step_into(into);
 	if (n == 0)
-		while (n < n_scenarios) {
-			some[n] = &scenarios[n];
+		while (n < scenario_count()) {
+			some[n] = scenario_at(n);
 			n++;
 		}
 	plan(n);
