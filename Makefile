@@ -189,7 +189,7 @@ check-double:
 	$(sub) step
 	@$(PROVE) $(STEP) :: double $(if $(STEP_ARGS),--stride 2)
 
-CHAOS_SECONDS ?= 30
+CHAOS_SECONDS ?= 60
 check-chaos:
 	$(sub) chaos
 	@$(PROVE) $(REJECTS)

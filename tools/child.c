@@ -32,6 +32,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "run.h"
+#include "show.h"
 
 static const int taken[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP,
@@ -143,7 +144,7 @@ child_environment(struct run *r, int loss_fd)
 	bad = set("LEASEHOLD_HELD", "%s", held);
 	free(held);
 	bad |= set("LEASEHOLD_KEY", "%s", r->key);
-	bad |= set("LEASEHOLD_MODE", "exclusive");
+	bad |= set("LEASEHOLD_MODE", "%s", show_mode(r->lease.mode));
 	bad |= set("LEASEHOLD_FENCE", "%" PRIu64, r->lease.token);
 	bad |= set("LEASEHOLD_LEASE_ID", "%s", text_lease_id(id, r->lease.id));
 	bad |= set("LEASEHOLD_EXPIRES_MS", "%" PRId64,

@@ -11,8 +11,14 @@
  * and a `run` that finds its own table and key there asks the table whether
  * exactly that lease still holds the key.  If so it refuses at once; if not,
  * the entry is old (a daemon that outlived the job it was started from) and
- * means nothing.  The variable alone decides nothing, and whoever invents one
- * can only get himself refused.
+ * means nothing.  The variable alone decides nothing: whoever invents one can
+ * only get himself refused, unless he names a reader that is there, and then
+ * he has gained what a high --priority would have given him.
+ *
+ * Two shared leases go together, so a shared `run` inside a shared one is let
+ * through.  Only a writer that waits already would bar it, and that one waits
+ * for the ancestor: again we should wait for ourselves.  wait.c goes past it,
+ * which takes nothing from the writer while the ancestor holds the key anyway.
  *
  * The form is unambiguous: a table's name has neither '+' nor ':', `run` takes
  * no key with a comma, and the id after the last '=' has 32 digits.
@@ -23,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
+#include "show.h"
 
 #define VARIABLE "LEASEHOLD_HELD"
 #define ID_DIGITS 32
@@ -58,45 +65,52 @@ parse_id(const char *text, uint64_t id[2])
 static int
 seen(const struct lh_key_info *info, void *arg)
 {
-	(void)info;
-	*(bool *)arg = true;
+	*(uint32_t *)arg = info->mode;
 	return 0;
 }
 
+/* Does that lease hold the key, in which mode? */
 static bool
-still_holds(struct run *r, const char *text)
+still_holds(struct run *r, const char *text, uint32_t *mode)
 {
-	bool holds = false;
 	uint64_t id[2];
 
-	if (!parse_id(text, id))
-		return false;
-	return lh_status(r->lh, r->key, id, seen, &holds) == 0 && holds;
+	return parse_id(text, id) &&
+	    lh_status(r->lh, r->key, id, seen, mode) == 0;
 }
 
 bool
-held_by_ancestor(struct run *r)
+held_against_us(struct run *r)
 {
 	const char *p = getenv(VARIABLE);
-	char *head;
+	bool against = false;
+	uint32_t mode;
 	size_t len, n;
-	bool held = false;
+	char *head;
 
+	r->nested = false;
 	if (p == NULL)
 		return false;
 	head = entry_head(r);
 	if (head == NULL)
 		return false;	/* then we wait, up to the time given */
 	n = strlen(head);
-	while (*p != '\0' && !held) {
+	while (*p != '\0' && !against) {
 		len = strcspn(p, ",");
-		held = len == n + ID_DIGITS && strncmp(p, head, n) == 0 &&
-		    still_holds(r, p + n);
+		if (len == n + ID_DIGITS && strncmp(p, head, n) == 0 &&
+		    still_holds(r, p + n, &mode)) {
+			r->nested = mode == LH_SHARED && r->mode == LH_SHARED;
+			against = !r->nested;
+		}
 		p += len;
 		p += *p == ',';
 	}
 	free(head);
-	return held;
+	if (against)
+		say("'%s' is held (%s) by the command that this one was "
+		    "started from: it would wait for itself", r->name,
+		    show_mode(mode));
+	return against;
 }
 
 char *

@@ -24,8 +24,8 @@ static const struct verb {
 	const char *what;
 } verbs[] = {
 	{ "run", verb_run, "hold a key while a command runs" },
-	{ "list", verb_list, "who holds what" },
-	{ "status", verb_status, "one key: its holder and who waits" },
+	{ "list", verb_list, "who holds what, and who waits" },
+	{ "status", verb_status, "one key: its holders and who waits" },
 	{ "version", verb_version, "which version this is" },
 };
 

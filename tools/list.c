@@ -3,10 +3,22 @@
  * `leasehold list [PREFIX]`: who holds what.
  *
  * One line a key, in the order of their names, columns as wide as their widest
- * entry; or one JSON array.  Nothing is created by asking: where the table does
- * not exist the list is empty (JSON: []) and the exit status is 1, since the
- * question "is there such a table?" has been answered "no"; a table without
- * (matching) keys is an empty list and 0.
+ * entry; or one JSON array.  Below a key's line come its readers, if there are
+ * several, and those who wait, in the order in which they are due:
+ *
+ *	KEY         MODE       TOKEN  WHO         SINCE  LEFT  WAITERS  PRIORITY
+ *	config      shared        12  2 readers   9.1 s  29 s        2         -
+ *	  holder    shared        11  show[4712]  9.1 s  22 s        -         -
+ *	  holder    shared        12  show[4713]  5.0 s  29 s        -         -
+ *	  waiter 1  exclusive      -  edit[4714]  1.0 s  -           -         9
+ *	  waiter 2  shared         -  show[4715]  0.9 s  -           -         0
+ *
+ * Only a key's own line has a number of waiters, whatever a key is called.
+ *
+ * Nothing is created by asking: where the table does not exist the list is
+ * empty (JSON: []) and the exit status is 1, since the question "is there such
+ * a table?" has been answered "no"; a table without (matching) keys is an empty
+ * list and 0.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -20,19 +32,28 @@
 static const char help[] =
 "usage: leasehold list [OPTION...] [PREFIX]\n"
 "\n"
-"Lists the keys of a table, those that begin with PREFIX if it is given.\n"
+"Lists the keys of a table, those that begin with PREFIX if it is given, with\n"
+"those who hold them and who wait for them.\n"
 "\n"
 "      --json        print a JSON array\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
-enum { KEY, STATE, TOKEN, HOLDER, SINCE, LEFT, WAITERS, COLUMNS };
+enum { KEY, MODE, TOKEN, WHO, SINCE, LEFT, WAITERS, PRIORITY, COLUMNS };
 
+/* A line as it is being made. */
+struct line {
+	char cell[COLUMNS][NAME_MAX_TEXT];
+};
+
+/* A line, or a key as JSON; what points, points into text. */
 struct row {
-	char *key;		/* as it is, to sort by */
-	json_t *json;		/* or: */
-	const char *cell[COLUMNS];	/* allocated */
+	const char *key;	/* as it is, to sort by */
+	size_t nr;		/* lines of one key stay in their order */
+	const char *cell[COLUMNS];
+	char *text;
+	json_t *json;
 };
 
 struct list {
@@ -42,46 +63,42 @@ struct list {
 	size_t n, room;
 };
 
-static char *
-dup_number(uint64_t n)
+static void
+clear(struct line *line)
 {
-	char *text = NULL;
-
-	return asprintf(&text, "%" PRIu64, n) < 0 ? NULL : text;
-}
-
-static int
-fill(struct list *l, struct row *r, const struct lh_key_info *info)
-{
-	char name[NAME_MAX_TEXT], party[PARTY_MAX], span[SPAN_MAX];
-	int64_t now = lh_clock_ns(l->lh);
-	const struct lh_party *p;
 	int i;
 
-	r->cell[KEY] = strdup(text_name(name, info->key));
-	r->cell[STATE] = strdup(info->n_holders > 0 ? "held" : "free");
-	r->cell[TOKEN] = dup_number(info->token);
-	r->cell[WAITERS] = dup_number(info->n_waiters);
-	if (info->n_holders > 0) {
-		p = &info->holders[0];
-		r->cell[HOLDER] = strdup(show_party(party, p));
-		r->cell[SINCE] = strdup(text_span(span, now - p->since_ns));
-		r->cell[LEFT] = strdup(text_span(span, p->expires_ns - now));
-	} else {
-		r->cell[HOLDER] = strdup("-");
-		r->cell[SINCE] = strdup("-");
-		r->cell[LEFT] = strdup("-");
-	}
 	for (i = 0; i < COLUMNS; i++)
-		if (r->cell[i] == NULL)
-			return -ENOMEM;
+		(void)strcpy(line->cell[i], "-");
+}
+
+/* A copy of both texts in one piece of memory. */
+static int
+pack(struct row *r, const char *key, const struct line *line)
+{
+	size_t len = strlen(key) + 1, n;
+	char *p;
+	int i;
+
+	for (i = 0; line != NULL && i < COLUMNS; i++)
+		len += strlen(line->cell[i]) + 1;
+	r->text = p = malloc(len);
+	if (p == NULL)
+		return -ENOMEM;
+	n = strlen(key) + 1;
+	r->key = memcpy(p, key, n);
+	for (i = 0; line != NULL && i < COLUMNS; i++) {
+		p += n;
+		n = strlen(line->cell[i]) + 1;
+		r->cell[i] = memcpy(p, line->cell[i], n);
+	}
 	return 0;
 }
 
-static int
-add(const struct lh_key_info *info, void *arg)
+/* line NULL: none, as for JSON.  The row, or NULL: out of memory. */
+static struct row *
+add_row(struct list *l, const char *key, const struct line *line)
 {
-	struct list *l = arg;
 	struct row *r;
 
 	if (l->n == l->room) {
@@ -89,26 +106,112 @@ add(const struct lh_key_info *info, void *arg)
 
 		r = reallocarray(l->rows, room, sizeof(*r));
 		if (r == NULL)
-			return -ENOMEM;
+			return NULL;
 		l->rows = r;
 		l->room = room;
 	}
-	r = &l->rows[l->n++];
+	r = &l->rows[l->n];
 	memset(r, 0, sizeof(*r));
-	r->key = strdup(info->key);
-	if (r->key == NULL)
-		return -ENOMEM;
-	if (!l->json)
-		return fill(l, r, info);
-	r->json = show_key(l->lh, lh_table_name(l->lh), info->key, info);
-	return r->json == NULL ? -ENOMEM : 0;
+	r->nr = l->n;
+	if (pack(r, key, line) != 0)
+		return NULL;
+	l->n++;
+	return r;
+}
+
+static void
+put_number(char cell[NAME_MAX_TEXT], uint64_t n)
+{
+	(void)snprintf(cell, NAME_MAX_TEXT, "%" PRIu64, n);
+}
+
+static void
+put_party(struct line *line, const struct lh_party *p, int64_t now)
+{
+	char span[SPAN_MAX];
+
+	(void)show_party(line->cell[WHO], p);
+	(void)strcpy(line->cell[MODE], show_mode(p->mode));
+	(void)strcpy(line->cell[SINCE], text_span(span, now - p->since_ns));
+	if (p->rank == 0)
+		(void)strcpy(line->cell[LEFT], text_span(span,
+		    p->expires_ns - now));
+}
+
+static int
+add_key(struct list *l, const struct lh_key_info *info, int64_t now)
+{
+	struct line line;
+	char span[SPAN_MAX];
+
+	clear(&line);
+	if (info->n_holders > 0)
+		put_party(&line, show_oldest(info), now);
+	else
+		(void)strcpy(line.cell[MODE], "free");
+	if (info->n_holders > 1) {
+		(void)snprintf(line.cell[WHO], sizeof(line.cell[WHO]),
+		    "%" PRIu32 " readers", info->n_holders);
+		(void)strcpy(line.cell[LEFT], text_span(span,
+		    show_last_end_ns(info) - now));
+	}
+	(void)text_name(line.cell[KEY], info->key);
+	put_number(line.cell[TOKEN], info->token);
+	put_number(line.cell[WAITERS], info->n_waiters);
+	return add_row(l, info->key, &line) == NULL ? -ENOMEM : 0;
+}
+
+static int
+add_party(struct list *l, const char *key, const struct lh_party *p,
+    int64_t now)
+{
+	struct line line;
+
+	clear(&line);
+	if (p->rank == 0) {
+		(void)strcpy(line.cell[KEY], "  holder");
+		if (p->token != 0)	/* just granted, not yet told */
+			put_number(line.cell[TOKEN], p->token);
+	} else {
+		(void)snprintf(line.cell[KEY], sizeof(line.cell[KEY]),
+		    "  waiter %" PRIu32, p->rank);
+		put_number(line.cell[PRIORITY], p->priority);
+	}
+	put_party(&line, p, now);
+	return add_row(l, key, &line) == NULL ? -ENOMEM : 0;
+}
+
+static int
+add(const struct lh_key_info *info, void *arg)
+{
+	struct list *l = arg;
+	int64_t now = lh_clock_ns(l->lh);
+	struct row *r;
+	uint32_t i;
+	int e;
+
+	if (l->json) {
+		r = add_row(l, info->key, NULL);
+		if (r != NULL)
+			r->json = show_key(l->lh, lh_table_name(l->lh),
+			    info->key, info);
+		return r == NULL || r->json == NULL ? -ENOMEM : 0;
+	}
+	e = add_key(l, info, now);
+	for (i = 0; e == 0 && info->n_holders > 1 && i < info->n_holders; i++)
+		e = add_party(l, info->key, &info->holders[i], now);
+	for (i = 0; e == 0 && i < info->n_waiters; i++)
+		e = add_party(l, info->key, &info->waiters[i], now);
+	return e;
 }
 
 static int
 by_key(const void *a, const void *b)
 {
-	return strcmp(((const struct row *)a)->key,
-	    ((const struct row *)b)->key);
+	const struct row *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order != 0 ? order : (x->nr > y->nr) - (x->nr < y->nr);
 }
 
 static void
@@ -118,7 +221,7 @@ print_cells(const char *const cell[COLUMNS], const int width[COLUMNS])
 
 	for (i = 0; i < COLUMNS; i++) {
 		pad = width[i] - text_columns(cell[i]);
-		if (i == WAITERS || i == TOKEN)
+		if (i == TOKEN || i == WAITERS || i == PRIORITY)
 			printf("%*s%s", pad, "", cell[i]);
 		else
 			printf("%s%*s", cell[i], pad, "");
@@ -131,7 +234,8 @@ static int
 print_table(const struct list *l)
 {
 	static const char *const head[COLUMNS] = {
-		"KEY", "STATE", "TOKEN", "HOLDER", "SINCE", "LEFT", "WAITERS"
+		"KEY", "MODE", "TOKEN", "WHO", "SINCE", "LEFT", "WAITERS",
+		"PRIORITY"
 	};
 	int width[COLUMNS], w, c;
 	size_t i;
@@ -173,13 +277,10 @@ static void
 drop(struct list *l)
 {
 	size_t i;
-	int c;
 
 	for (i = 0; i < l->n; i++) {
-		free(l->rows[i].key);
 		json_decref(l->rows[i].json);
-		for (c = 0; c < COLUMNS; c++)
-			free((void *)l->rows[i].cell[c]);
+		free(l->rows[i].text);
 	}
 	free(l->rows);
 }

@@ -9,8 +9,12 @@
  *	-w	has units, and a limit of one hour if it is not given
  *	-F	wants --ttl: nothing can renew the lease once the command has
  *		taken our place, so its length must have been thought about
- *	-s	and lists of keys are for later versions, and are refused: to
- *		take another lock than the one asked for is worse than none
+ *	-s	waits behind a writer that waits already, so that readers who
+ *		come and go do not keep it out for ever
+ *	-u	is not there: a lease ends with its command
+ *
+ * Lists of keys are for later versions, and are refused: to take another lock
+ * than the one asked for is worse than none.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,6 +31,8 @@ static const char help[] =
 "\n"
 "Runs COMMAND while holding KEY; its exit status is COMMAND's.\n"
 "\n"
+"  -s, --shared         share KEY with others that ask for -s\n"
+"  -x, -e, --exclusive  alone (the default); of -s and -x the last one counts\n"
 "  -n, --nonblock       do not wait\n"
 "  -w, --wait TIME      wait so long at most: 10s, 1.5s, 200ms, 2m, 1h;\n"
 "                       0: do not wait; forever; default 1h\n"
@@ -42,7 +48,6 @@ static const char help[] =
 "  -c, --command TEXT   run TEXT with $SHELL -c\n"
 "  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
 "                       longer than --ttl, which must be given\n"
-"  -x, -e, --exclusive  exclusive (the default)\n"
 "  -v, --verbose        say what happens\n"
 "      --table NAME     that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system         the machine's table of that name, not your own\n"
@@ -139,8 +144,8 @@ parse_on_loss(const char *text, bool *warn_only)
 static int
 not_yet(const char *what)
 {
-	return say_usage("%s is not in this version: leases are exclusive, on "
-	    "one key, and renewed while the command runs", what);
+	return say_usage("%s is not in this version: a lease is on one key, "
+	    "and renewed while the command runs", what);
 }
 
 static int
@@ -154,6 +159,7 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 		return 0;
 	case 'e':
 	case 'x':
+		r->mode = LH_EXCLUSIVE;
 		return 0;
 	case 'E':
 		return parse_code("-E", optarg, &r->busy_code);
@@ -168,7 +174,8 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 		r->wait_ms = 0;
 		return 0;
 	case 's':
-		return not_yet("a shared lease (-s)");
+		r->mode = LH_SHARED;
+		return 0;
 	case 'v':
 		r->verbose = true;
 		return 0;
@@ -303,11 +310,8 @@ run(struct run *r)
 		say("cannot take signals: %s", strerror(-sigfd));
 		return EX_SYSTEM;
 	}
-	if (held_by_ancestor(r)) {
-		say("'%s' is held by the command that this one was started "
-		    "from: it would wait for itself", r->name);
+	if (held_against_us(r))
 		return r->busy_code;
-	}
 	if (!wait_acquire(r, sigfd, &status))
 		return status;
 	if (!r->no_fork)

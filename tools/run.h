@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `leasehold run`, in the order in which it happens: run.c reads the options,
- * held.c refuses to wait for ourselves, wait.c gets the lease, launch.c starts
- * the command in the world that child.c makes for it, guard.c renews the lease
- * and ends the command with it.
+ * held.c refuses to wait for ourselves, wait.c gets the lease (ahead.c says who
+ * is in the way), launch.c starts the command in the world that child.c makes
+ * for it, guard.c renews the lease and ends the command with it.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -18,6 +18,7 @@ struct run {
 	const char *key;
 	char **argv;		/* the command, after a shell was put before */
 	const char *title;	/* how others see us: the command's name */
+	uint32_t mode;		/* enum lh_mode */
 	int64_t wait_ms;	/* 0: try; LH_WAIT_FOREVER */
 	int64_t ttl_ms;
 	uint32_t priority;
@@ -32,6 +33,7 @@ struct run {
 	struct lh *lh;
 	struct lh_lease lease;
 	char name[NAME_MAX_TEXT];	/* the key, printable */
+	bool nested;		/* an ancestor shares the key, as we shall */
 	sigset_t old_mask;	/* the command gets it back */
 	struct sigaction old_chld;	/* and this */
 };
@@ -72,8 +74,12 @@ int child_exec(struct run *r, const int *keep_fds, int n_keep);
 /* Fork the command.  Its pid, or -errno. */
 pid_t child_start(struct run *r, const int *keep_fds, int n_keep);
 
-/* held.c: is it an ancestor of ours that holds the key (LEASEHOLD_HELD)? */
-bool held_by_ancestor(struct run *r);
+/*
+ * held.c: does an ancestor of ours (LEASEHOLD_HELD) hold the key, so that we
+ * would wait for ourselves?  That has been said then.  Where both are shared it
+ * is false, and r->nested is set.
+ */
+bool held_against_us(struct run *r);
 /* held.c: LEASEHOLD_HELD with our lease added; allocated, or NULL. */
 char *held_with_ours(struct run *r);
 
@@ -83,6 +89,17 @@ char *held_with_ours(struct run *r);
  * child_take_signals().
  */
 bool wait_acquire(struct run *r, int sigfd, int *status);
+
+/*
+ * ahead.c: who stands between the key and the one that has this place in line
+ * (0: none) and wants this mode, in words, for anybody to read.
+ */
+#define AHEAD_MAX 512
+const char *ahead_text(char buf[AHEAD_MAX], struct lh *lh,
+    const struct lh_key_info *info, uint32_t mode, uint32_t rank);
+/* The writer in line that a reader of that rank comes after, or NULL. */
+const struct lh_party *ahead_writer(const struct lh_key_info *info,
+    uint32_t rank);
 
 /* launch.c: start the command under the lease, and see it through; the exit
  * status. */

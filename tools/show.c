@@ -6,9 +6,12 @@
  *	{ "table": "default", "key": "nightly", "state": "held",
  *	  "mode": "exclusive", "token": "42",
  *	  "holders": [ { "lease_id": "...", "pid": 4711, "tid": 4711, "uid": 0,
- *	    "application": "backup", "mode": "exclusive",
+ *	    "application": "backup", "mode": "exclusive", "token": "42",
  *	    "since_ms": "1790000000000", "expires_ms": "1790000030000" } ],
  *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
+ *
+ * A shared key has as many holders as there are readers, each with a token of
+ * its own; the key's is that of the latest grant.
  *
  * What is 64 bits wide is a decimal string, since many readers of JSON keep
  * numbers in a double and would round a token.  Times are milliseconds since
@@ -42,6 +45,30 @@ const char *
 show_mode(uint32_t mode)
 {
 	return mode == LH_SHARED ? "shared" : "exclusive";
+}
+
+const struct lh_party *
+show_oldest(const struct lh_key_info *info)
+{
+	const struct lh_party *oldest = info->holders;
+	uint32_t i;
+
+	for (i = 1; i < info->n_holders; i++)
+		if (info->holders[i].since_ns < oldest->since_ns)
+			oldest = &info->holders[i];
+	return oldest;
+}
+
+int64_t
+show_last_end_ns(const struct lh_key_info *info)
+{
+	int64_t end = info->holders[0].expires_ns;
+	uint32_t i;
+
+	for (i = 1; i < info->n_holders; i++)
+		if (info->holders[i].expires_ns > end)
+			end = info->holders[i].expires_ns;
+	return end;
 }
 
 const char *
@@ -114,6 +141,8 @@ party_json(struct lh *lh, const struct lh_party *p)
 	bad = set_bytes(o, "application", p->application);
 	bad |= set_ms(lh, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
+		if (p->token != 0)	/* just granted, not yet told */
+			bad |= set_u64(o, "token", p->token);
 		bad |= set_ms(lh, o, "expires_ms", p->expires_ns);
 	} else {
 		bad |= json_object_set_new(o, "rank", json_integer(p->rank));

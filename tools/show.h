@@ -19,4 +19,9 @@ const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 
 const char *show_mode(uint32_t mode);
 
+/* Of the holders of a key that is held: who has been there for longest, and
+ * when the last of their leases ends unless one is renewed. */
+const struct lh_party *show_oldest(const struct lh_key_info *info);
+int64_t show_last_end_ns(const struct lh_key_info *info);
+
 #endif

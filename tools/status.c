@@ -18,7 +18,8 @@
 static const char help[] =
 "usage: leasehold status [OPTION...] KEY\n"
 "\n"
-"Tells who holds KEY and who waits for it.  Exit status 0: held; 1: not held.\n"
+"Tells who holds KEY, alone or shared, and who waits for it.\n"
+"Exit status 0: held; 1: not held.\n"
 "\n"
 "      --json        print JSON\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
@@ -47,6 +48,7 @@ point(struct lh *lh, const char *label, int64_t at_ns, int64_t span_ns,
 	    text_span(span, span_ns), after);
 }
 
+/* The one who holds it, at length. */
 static void
 holder(struct status *q, const struct lh_party *p)
 {
@@ -60,15 +62,29 @@ holder(struct status *q, const struct lh_party *p)
 	point(q->lh, "expires", p->expires_ns, p->expires_ns - now, "in ", "");
 }
 
+/* One of several, in a line. */
+static void
+reader(struct status *q, const struct lh_party *p)
+{
+	char id[LEASE_ID_MAX], name[PARTY_MAX], held[SPAN_MAX], left[SPAN_MAX];
+	int64_t now = lh_clock_ns(q->lh);
+
+	printf("%9s%s, uid %" PRIu32 ", %s, for %s, %s left, lease %s\n", "",
+	    show_party(name, p), p->uid, show_mode(p->mode),
+	    text_span(held, now - p->since_ns),
+	    text_span(left, p->expires_ns - now), text_lease_id(id, p->id));
+}
+
 static void
 waiter(struct status *q, const struct lh_party *p)
 {
 	int64_t now = lh_clock_ns(q->lh);
 	char name[PARTY_MAX], span[SPAN_MAX];
 
-	printf("%6" PRIu32 "   %s, uid %" PRIu32 ", priority %" PRIu32
+	printf("%6" PRIu32 "   %s, uid %" PRIu32 ", %s, priority %" PRIu32
 	    ", waiting for %s\n", p->rank, show_party(name, p), p->uid,
-	    p->priority, text_span(span, now - p->since_ns));
+	    show_mode(p->mode), p->priority,
+	    text_span(span, now - p->since_ns));
 }
 
 static int
@@ -92,8 +108,12 @@ tell(const struct lh_key_info *info, void *arg)
 		printf("%-9s%s\n", "mode", show_mode(info->mode));
 	printf("%-9s%" PRIu64 "%s\n", "token", info->token,
 	    info->n_holders > 0 || info->token == 0 ? "" : " (the last)");
-	for (i = 0; i < info->n_holders; i++)
-		holder(q, &info->holders[i]);
+	if (info->n_holders == 1)
+		holder(q, &info->holders[0]);
+	else if (info->n_holders > 1)
+		printf("%-9s%" PRIu32 "\n", "holders", info->n_holders);
+	for (i = 0; info->n_holders > 1 && i < info->n_holders; i++)
+		reader(q, &info->holders[i]);
 	printf("%-9s%" PRIu32 "\n", "waiters", info->n_waiters);
 	for (i = 0; i < info->n_waiters; i++)
 		waiter(q, &info->waiters[i]);

@@ -6,10 +6,11 @@
  *	leasehold.c  which verb		run.c	  `run`: its options
  *	list.c, status.c, version.c	held.c	  nesting
  *		     the other verbs	wait.c	  the way to a lease
- *	parse.c	     words to numbers	launch.c  from there to the command
- *	say.c	     words for people	child.c	  the command's world
- *	text.c	     spans and names	guard.c	  while it runs
- *	show.c	     a key as JSON	pace.c	  when to renew, when to end
+ *	parse.c	     words to numbers	ahead.c	  who is in the way
+ *	say.c	     words for people	launch.c  from there to the command
+ *	text.c	     spans and names	child.c	  the command's world
+ *	show.c	     a key as JSON	guard.c	  while it runs
+ *					pace.c	  when to renew, when to end
  *					tree.c	  its descendants
  */
 #ifndef TOOL_H

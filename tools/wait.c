@@ -15,6 +15,11 @@
  *
  * A grant that arrives together with the signal is given back: whoever was told
  * "interrupted" holds nothing.
+ *
+ * A reader inside a reader (held.c) does not queue.  It tries, and if a writer
+ * bars it, tries with the highest priority, which goes past writers; it is
+ * refused if that does not help, since what it would wait for is a writer that
+ * waits for its ancestor.
  */
 #include <errno.h>
 #include <poll.h>
@@ -44,44 +49,49 @@ struct waiter {
 struct view {
 	struct run *r;
 	int64_t began_ns;
-	uint64_t told_token;	/* whose blocking has been told */
+	uint64_t told_id[2];	/* whose blocking has been told */
 	bool told;
 };
 
 static int
 look(const struct lh_key_info *info, void *arg)
 {
-	char party[PARTY_MAX], held[SPAN_MAX], left[SPAN_MAX], mine[SPAN_MAX];
-	const struct lh_party *p = info->holders;
+	char ahead[AHEAD_MAX], mine[SPAN_MAX];
 	struct view *v = arg;
-	int64_t now = lh_clock_ns(v->r->lh);
+	const char *mode = show_mode(v->r->mode);
+	const struct lh_party *p;
 	uint32_t i, rank = 0;
 
 	for (i = 0; i < info->n_waiters; i++)
 		if (info->waiters[i].id[0] == lh_session_id(v->r->lh))
 			rank = info->waiters[i].rank;
-	if (info->n_holders == 0) {
-		say_progress("waiting for '%s': free, others go first",
-		    v->r->name);
+	(void)ahead_text(ahead, v->r->lh, info, v->r->mode, rank);
+	if (say_has_terminal()) {
+		say_progress("waiting for '%s' (%s) since %s: %s; %u of %u in "
+		    "line", v->r->name, mode, text_span(mine,
+		    lh_clock_ns(v->r->lh) - v->began_ns), ahead, rank,
+		    info->n_waiters);
 		return 0;
 	}
-	if (say_has_terminal()) {
-		say_progress("waiting for '%s' since %s: held by %s for %s, "
-		    "%s left; %u of %u in line", v->r->name,
-		    text_span(mine, now - v->began_ns),
-		    show_party(party, p), text_span(held, now - p->since_ns),
-		    text_span(left, p->expires_ns - now), rank,
-		    info->n_waiters);
-	} else if (!v->told || v->told_token != info->token) {
-		say("waiting for '%s': held by pid %u (%.*s) for %s, %s left; "
-		    "%u of %u in line", v->r->name, p->pid, LH_APPLICATION_MAX,
-		    p->application, text_span(held, now - p->since_ns),
-		    text_span(left, p->expires_ns - now), rank,
-		    info->n_waiters);
-	}
+	if (info->n_holders == 0)
+		return 0;	/* for a moment */
+	p = show_oldest(info);
+	if (!v->told || v->told_id[0] != p->id[0] || v->told_id[1] != p->id[1])
+		say("waiting for '%s' (%s): %s; %u of %u in line", v->r->name,
+		    mode, ahead, rank, info->n_waiters);
 	v->told = true;
-	v->told_token = info->token;
+	v->told_id[0] = p->id[0];
+	v->told_id[1] = p->id[1];
 	return 0;
+}
+
+static void
+acquire(struct waiter *w)
+{
+	w->result = lh_acquire(w->r->lh, w->r->key, &w->opts, &w->lease);
+	if (w->result != 0)
+		(void)snprintf(w->detail, sizeof(w->detail), "%s",
+		    lh_error_detail());
 }
 
 static void *
@@ -90,10 +100,7 @@ wait_in_library(void *arg)
 	struct waiter *w = arg;
 	uint64_t one = 1;
 
-	w->result = lh_acquire(w->r->lh, w->r->key, &w->opts, &w->lease);
-	if (w->result != 0)
-		(void)snprintf(w->detail, sizeof(w->detail), "%s",
-		    lh_error_detail());
+	acquire(w);
 	if (write(w->done_fd, &one, sizeof(one)) != sizeof(one))
 		abort();	/* an eventfd at 0 has room */
 	return NULL;
@@ -158,12 +165,29 @@ queue_up(struct run *r, struct waiter *w, int sigfd)
 }
 
 static int
+look_for_writer(const struct lh_key_info *info, void *arg)
+{
+	const struct lh_party *p = ahead_writer(info, 0);
+	char party[PARTY_MAX], *text = arg;
+
+	if (info->mode == LH_SHARED && p != NULL)
+		(void)snprintf(text, AHEAD_MAX, "; the writer %s goes first",
+		    show_party(party, p));
+	return 0;
+}
+
+static int
 refused(struct run *r, const struct waiter *w)
 {
 	int code = tool_exit_code(w->result);
+	char writer[AHEAD_MAX] = "";
 
 	if (code == EX_BUSY && w->detail[0] != '\0') {
-		say("%s", w->detail);	/* names the key and its holder */
+		if (r->mode == LH_SHARED)
+			(void)lh_status(r->lh, r->key, NULL, look_for_writer,
+			    writer);
+		/* The detail names the key and its holder. */
+		say("no %s lease: %s%s", show_mode(r->mode), w->detail, writer);
 		return r->busy_code;
 	}
 	(void)say_error(w->result, w->detail, "cannot acquire '%s'", r->name);
@@ -182,9 +206,27 @@ tell_grant(struct run *r, int64_t waited_ns)
 		note = "; the holder before us died with it";
 	else if (r->lease.notes & LH_NOTE_PREVIOUS_EXPIRED)
 		note = "; the holder before us let it expire";
-	say("holding '%s' with token %llu after %s%s", r->name,
-	    (unsigned long long)r->lease.token, text_span(span, waited_ns),
-	    note);
+	say("holding '%s' (%s) with token %llu after %s%s", r->name,
+	    show_mode(r->lease.mode), (unsigned long long)r->lease.token,
+	    text_span(span, waited_ns), note);
+}
+
+/* True: only a writer that waits for our ancestor is in the way. */
+static bool
+waits_for_itself(struct run *r, struct waiter *w)
+{
+	w->opts.priority = UINT32_MAX;
+	acquire(w);
+	w->opts.priority = r->priority;
+	if (w->result != -EAGAIN)
+		return false;
+	if (held_against_us(r))
+		return true;
+	if (r->nested)
+		say("'%s' is held (shared) by the command that this one was "
+		    "started from, and a writer waits for it: this one would "
+		    "wait for itself", r->name);
+	return r->nested;
 }
 
 bool
@@ -197,14 +239,16 @@ wait_acquire(struct run *r, int sigfd, int *status)
 	};
 	int64_t began = lh_clock_ns(r->lh);
 
+	w.opts.mode = r->mode;
 	w.opts.scope = r->scope;
 	w.opts.priority = r->priority;
 	w.opts.ttl_ms = r->ttl_ms;
 	w.opts.max_wait_ms = 0;
-	w.result = lh_acquire(r->lh, r->key, &w.opts, &w.lease);
-	if (w.result != 0)
-		(void)snprintf(w.detail, sizeof(w.detail), "%s",
-		    lh_error_detail());
+	acquire(&w);
+	if (w.result == -EAGAIN && r->nested && waits_for_itself(r, &w)) {
+		*status = r->busy_code;
+		return false;
+	}
 	if (w.result == -EAGAIN && r->wait_ms > 0) {
 		w.opts.max_wait_ms = r->wait_ms;
 		w.opts.cancel = &w.cancel;

@@ -94,7 +94,8 @@ struct lh_acquire_opts {
  * higher priority keeps new readers out (G7).
  * -EAGAIN (try), -ETIMEDOUT (never before the wait is up), -ECANCELED,
  * -ENOENT (LH_NO_CREATE), -ENOSPC (keys or leases used up), -ESTALE (table
- * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (scopes), -EINVAL, -ENAMETOOLONG.
+ * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (scopes),
+ * -EINVAL, -ENAMETOOLONG.
  * Whatever is not 0 means: not acquired (G8).  Signals do not end the wait.
  */
 int lh_acquire(struct lh *lh, const char *key,
@@ -133,15 +134,16 @@ int lh_verify(struct lh *lh, const struct lh_lease *lease);
  *
  * 0, *lease updated (also when it has that mode already: unchanged); -EAGAIN:
  * other readers hold it, the lease stays as it is; -ESTALE: lost, or released;
- * -EPERM; -EINVAL: unknown mode, not a lease.  Illegal: converting one lease
- * from two threads at once.
+ * -EPERM; -EINVAL: unknown mode, not a lease.  Illegal: converting a lease while
+ * another thread converts or releases it (one of them may lose it).
  */
 int lh_convert(struct lh *lh, struct lh_lease *lease, uint32_t mode);
 
 /*
  * For those who hold only a key and a token: is this the token of the key's
- * present, unexpired lease (of any of its readers)?  0 yes; -ESTALE no (also for an unknown key);
- * -EINVAL (token 0 or >= 2^63, bad key), -ENAMETOOLONG, -EUCLEAN.
+ * present, unexpired lease (of any of its readers)?  0 yes; -ESTALE no (also
+ * for an unknown key); -EINVAL (token 0 or >= 2^63, bad key), -ENAMETOOLONG,
+ * -EUCLEAN.
  */
 int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
 

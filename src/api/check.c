@@ -16,8 +16,8 @@
  *		a chunk that somebody owns, announced for this slot and life;
  *		S: a chain that ends, of such claims
  *	queue	sorted, ends, every claim in range and announced for this slot
- *	bucket	its part of the list is sorted, ends, every slot belongs there,
- *		is in use, and no key is twice
+ *	bucket	its part of the list is sorted, ends, every slot in it is in
+ *		use, and no key is twice
  *	token	every key's last token below the ceiling
  */
 #include <errno.h>
@@ -31,6 +31,7 @@
 #include "base/hash.h"
 #include "proc/lh.h"
 #include "shm/chain.h"
+#include "shm/evict.h"
 #include "shm/index.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -98,7 +99,8 @@ claim_ok(struct check *k, uint32_t i)
 		return true;
 	w = sh64_load(&s->word);
 	return (word_mode(w) != WORD_X && word_mode(w) != WORD_S) ||
-	    word_idx(w) != i || wrong(k, "claim %u is free, but slot %u names it as its holder", i,
+	    word_idx(w) != i || wrong(k, "claim %u is free, but slot %u names "
+	    "it as its holder", i,
 	    lhi_slot_idx(k->v, s));
 }
 
@@ -235,7 +237,6 @@ slot_ok(struct check *k, uint32_t i)
 
 struct part {
 	struct check *k;
-	uint32_t bucket;
 	bool sound;
 };
 
@@ -248,13 +249,15 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 	struct lhi_ref ref;
 	char key[SHM_KEY_MAX + 1];
 
+	/* half evicted, perhaps by somebody who died: as any visitor does */
+	if (lhi_evict_finish(v, s) < 0)
+		return p->sound = wrong(p->k, "slot %u cannot be evicted", idx);
 	n.len = lhi_slot_key(v, s, key);
 	n.key = key;
 	n.hash = sh64_load_rlx(&s->hash);
-	if (lhi_index_bucket(v, n.hash) != p->bucket)
-		p->sound = wrong(p->k, "slot %u is in the part of bucket %u, "
-		    "where its key does not belong", idx, p->bucket);
-	else if (n.len == 0)
+	if (n.len == 0 && lhi_index_linked(v, s, n.hash) == 0)
+		return false;			/* it has just gone */
+	if (n.len == 0)
 		p->sound = wrong(p->k, "slot %u is linked, but not in use",
 		    idx);
 	else if (lhi_slot_find(v, &n, &ref) != 1 || (uint32_t)ref.home != idx)
@@ -266,7 +269,7 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 static bool
 bucket_ok(struct check *k, uint32_t i)
 {
-	struct part p = { .k = k, .bucket = i, .sound = true };
+	struct part p = { .k = k, .sound = true };
 	int walk = lhi_index_walk(k->v, i, key_ok, &p);
 
 	if (walk == -EUCLEAN)

@@ -48,7 +48,7 @@ describe(struct lh *lh, uint32_t ci, struct lh_party *p)
 	memset(p, 0, sizeof(*p));
 	p->id[0] = owner;
 	p->id[1] = lhi_mag_claim_id(v, ci);
-	p->tid = sh32_load_rlx(&c->tid);
+	p->tid = lhi_claim_tid(c);
 	p->mode = LH_EXCLUSIVE;
 	p->since_ns = (int64_t)sh64_load_rlx(&c->since_ns);
 	if (sid_idx(owner) < v->geo.max_sessions) {
@@ -127,7 +127,7 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	if (p == NULL)
 		return false;
 	p->mode = LH_SHARED;
-	p->token = lhi_claim_token(&v->claims[ci]);
+	p->token = lhi_reader_token(sn->slot, &v->claims[ci]);
 	p->expires_ns = lhi_deadline_ns(v, state_deadline(st));
 	return true;
 }
@@ -149,7 +149,7 @@ add_holders(struct snapshot *sn, uint64_t w)
 		    sh64_load(&v->claims[word_idx(w)].state)));
 		return 0;
 	case WORD_S:
-		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(), true);
+		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(), true, 0);
 		return error != 0 ? error :
 		    lhi_chain_walk(v, sn->slot, add_reader, sn);
 	default:

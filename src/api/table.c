@@ -20,6 +20,7 @@
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD)
 #define OPEN_TRIES 100
+#define FULL_TRIES 3
 
 static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
 
@@ -28,6 +29,7 @@ static int
 find_or_make(const char *path, const struct lh_open_opts *o,
     struct lhi_geometry *g, struct lhi_object_id *id)
 {
+	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
 	int fd = -ENOENT;
 
 	/* it may come and go while we look; not for ever */
@@ -38,6 +40,12 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 		if (fd != -ENOENT || (o->flags & LH_NO_CREATE))
 			break;
 		error = lhi_object_create(path, o);
+		if (error == -ENOSPC && i < FULL_TRIES) {
+			/* several at once, and room for one: is it there? */
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
+			    NULL);
+			continue;
+		}
 		if (error != 0)
 			return error;
 	}

@@ -146,6 +146,8 @@ link_make(bool mark, uint32_t idx, uint64_t tag)
 	    (mark ? LINK_MARK : 0);
 }
 
+#define LINK_OUT ((uint32_t)MASK(CLAIM_BITS))	/* marked, to it: unlinked */
+
 static inline bool link_marked(uint64_t l) { return l & LINK_MARK; }
 static inline uint64_t link_tag(uint64_t l) { return l >> LINK_TAG_SHIFT; }
 

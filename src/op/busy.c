@@ -59,7 +59,8 @@ lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code)
 		b.readers = readers.n;
 		if (readers.n > 0) {
 			tell_holder(v, readers.first, &b);
-			b.token = lhi_claim_token(&v->claims[readers.first]);
+			b.token = lhi_reader_token(s,
+			    &v->claims[readers.first]);
 		}
 	}
 	if (lhi_slot_key(v, s, key) != 0)

@@ -3,8 +3,9 @@
  * Changing the mode of a lease that is held.
  *
  *	down	X(c, v) -> S(c, v + 1): one swap; the lease never ends
- *	up	S(c, v) -> X(c, v + 1), c the only one in the chain: idle readers
- *		are revoked, ended and dead ones taken out; a live one is -EAGAIN
+ *	up	S(c, v) -> X(c, v + 1), c the only one in the chain: idle
+ *		readers are revoked, ended and dead ones taken out; a live one
+ *		is -EAGAIN
  *
  * Both are grants: the version grows, and the lease gets a new token.  Both
  * must hold at a moment after the swap (G3): the claim must still be HELD in
@@ -79,16 +80,22 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 static int
 downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
 {
-	uint64_t token = l->token + 1, link;
+	uint64_t token = l->token + 1, link, grant;
 	int error = lhi_fence_admit(&lh->v, token);
 
 	if (error != 0)
 		return error;
-	link = sh64_load(&h->claim->rnext);
-	if (!lhi_lease_granted(h) || !sh64_cas(&h->claim->rnext, link,
-	    link_make(false, 0, link_tag(link) + 1)))
-		return lhi_lease_lost(lh, h);
-	lhi_claim_set_token(h->claim, token);
+	/* the lease may be ended, and its claim used again, by others: what is
+	 * changed was read before the word was seen to grant it still */
+	do {
+		link = sh64_load(&h->claim->rnext);
+		grant = sh64_load(&h->claim->grant);
+		if (!lhi_lease_granted(h))
+			return lhi_lease_lost(lh, h);
+	} while (!sh64_cas(&h->claim->rnext, link,
+	    link_make(false, 0, link_tag(link) + 1)));
+	(void)sh64_cas(&h->claim->grant, grant,
+	    lhi_reader_grant(token, lhi_claim_tid(h->claim)));
 	lhi_point("convert.prepared");
 	if (swap_word(h, h->word, WORD_S, token) != 0)
 		return lhi_lease_lost(lh, h);
@@ -108,7 +115,8 @@ make_sole(struct lh *lh, const struct lhi_held *h, uint64_t *w)
 		*w = sh64_load_sc(&h->slot->word);
 		if (lhi_chain_sole(h->claim, h->ci, *w))
 			return 1;
-		error = lhi_chain_purge(&lh->v, h->slot, lhi_now_ns(), true);
+		error = lhi_chain_purge(&lh->v, h->slot, lhi_now_ns(), true,
+		    h->ci);
 		if (error != 0)
 			return error;
 	}

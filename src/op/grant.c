@@ -93,9 +93,12 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->home, a->home);
 		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
 	}
-	if (a->ask->shared)
+	if (a->ask->shared) {
+		sh64_store_rlx(&a->c->grant,
+		    lhi_reader_grant(ver, a->m->tid));
 		lhi_chain_prepare(a->c,
 		    word_mode(w) == WORD_S ? word_idx(w) : 0);
+	}
 	lhi_attempt_announce(a, ST_HELD, deadline);		/* 1, 3 */
 	lhi_point("acquire.announced");
 	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci, ver);
@@ -111,8 +114,6 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_max(&s->hint, token);
 	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
 	lhi_attempt_leave_queue(a);
-	if (a->ask->shared)
-		lhi_claim_set_token(a->c, token);
 	r->use = a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = s;
 	r->home = a->home;

@@ -73,9 +73,9 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 		return state_st(st) == ST_HELD;
 	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
 	    state_held(st) && state_seq(st) == lid_seq(l->id[1]) &&
-	    sh32_load_rlx(&h->claim->epoch) == lid_epoch(l->id[1]) &&
+	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
 	    sh64_load(&h->claim->home) == l->key &&
-	    l->token == (h->shared ? lhi_claim_token(h->claim) :
+	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
 	    (!h->shared || lhi_lease_granted(h));
 }

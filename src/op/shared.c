@@ -16,12 +16,12 @@
  * its claim, marks it, and takes out what has ended at the head.
  *
  * Idle and queue: a release makes its claim IDLE, then looks at the queue; a
- * waiter queues, then looks at the chain, and revokes who is idle there (Dekker:
- * each read-modify-writes before it looks).  So either the waiter has seen the
- * reader idle, or the reader sees the waiter, and leaves and wakes it.
+ * waiter queues, then looks at the chain, and revokes who is idle there
+ * (Dekker: each read-modify-writes before it looks).  So either the waiter has
+ * seen the reader idle, or the reader sees the waiter, and leaves and wakes it.
  *
- * A crash or stop after the idling swap is an idle reader, which anyone revokes;
- * after the ending one, a terminal claim, which anyone takes out.
+ * A crash or stop after the idling swap is an idle reader, which anyone
+ * revokes; after the ending one, a terminal claim, which anyone takes out.
  */
 #include <errno.h>
 #include "base/error.h"
@@ -95,7 +95,7 @@ push(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 		return false;
 	sh64_store_rlx(&c->home, ref->home);
 	sh64_store_rlx(&c->since_ns, m->span[0]);
-	lhi_claim_set_token(c, token);
+	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, m->tid));
 	lhi_chain_prepare(c, head);
 	sh64_store(&c->state, state_make(ST_HELD, id,
 	    state_deadline(m->held)));				/* 1 */
@@ -211,12 +211,12 @@ leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
 }
 
 /*
- * The only reader frees the word.  1 done; 0 there are others; -ESTALE: it had
- * ended, though the key was not free.
+ * The only reader frees the word, in the thread that alone could use the claim
+ * again: so a store will do for the claim.  1 done; 0 there are others; -ESTALE:
+ * it had ended, though the key was not free.
  */
 static inline int
-free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq,
-    bool own)
+free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t w = sh64_load(&s->word), st;
@@ -231,27 +231,16 @@ free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq,
 	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w))))
 		return 0;
 	lhi_point("shared.word_freed");
-	/* an extension may be under way in another thread: follow the state;
-	 * where only this thread could use the claim again, a store will do */
-	if (own && state_held(sh64_load(&c->state))) {
+	st = sh64_load(&c->state);
+	if (state_held(st))
 		sh64_store(&c->state, state_make(ST_FREE, seq, 0));	/* 5 */
-		if (!queue_empty(s))
-			lhi_queue_kick(v, s);
-		return 1;
-	}
-	while (st = sh64_load(&c->state),
-	    state_held(st) && state_seq(st) == seq) {
-		if (sh64_cas(&c->state, st, state_make(ST_FREE, seq, 0))) {
-			if (!queue_empty(s))
-				lhi_queue_kick(v, s);
-			return 1;				/* 5 */
-		}
-	}
-	(void)sh64_cas(&s->word,
-	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w)),
-	    word_make(WORD_FREE, CAUSE_EXPIRED, word_ver(w)));
-	lhi_queue_kick(v, s);
-	return -ESTALE;
+	else if (state_st(st) != ST_REVOKED)
+		(void)sh64_cas(&s->word,
+		    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w)),
+		    word_make(WORD_FREE, CAUSE_EXPIRED, word_ver(w)));
+	if (!queue_empty(s))
+		lhi_queue_kick(v, s);
+	return state_held(st) ? 1 : -ESTALE;
 }
 
 static int
@@ -268,7 +257,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct lhi_view *v = &m->lh->v;
 	uint64_t seq = lid_seq(r->id), st;
-	int freed = free_word(v, r->slot, ci, seq, true);
+	int freed = free_word(v, r->slot, ci, seq);
 
 	if (freed != 0) {
 		r->use = freed == 1 ? REC_FREE : REC_OUT;
@@ -278,7 +267,9 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 		l->opaque = LEASE_RELEASED;
 		return 0;
 	}
-	if (queue_empty(r->slot) &&
+	/* a copy of the lease may have been converted elsewhere (G11) */
+	if (word_mode(sh64_load(&r->slot->word)) == WORD_S &&
+	    queue_empty(r->slot) &&
 	    !lhi_chain_paused(r->slot, lhi_mag_now_ns(m))) {
 		st = sh64_load(&c->state);
 		if (state_held(st) && state_seq(st) == seq && sh64_cas(
@@ -294,7 +285,8 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 		}
 	}
 	r->use = REC_OUT;
-	if (!leave(v, r->slot, ci, ST_HELD, seq))
+	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
+	    !leave(v, r->slot, ci, ST_HELD, seq))
 		return late();
 	l->opaque = LEASE_RELEASED;
 	return 0;
@@ -306,7 +298,6 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 	struct lhi_mag *m = lhi_mag_current;
 	struct lhi_rec *r = remembered(lh, m, l);
 	struct lhi_held h;
-	uint64_t seq;
 	int error;
 
 	if (r != NULL)
@@ -316,10 +307,9 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 		return error == -EALREADY ? 0 : error;
 	if (!lhi_lease_current(lh, l, &h, sh64_load(&h.claim->state)))
 		return lhi_lease_lost(lh, &h);
-	seq = lid_seq(l->id[1]);
-	error = free_word(&lh->v, h.slot, h.ci, seq, false);
-	if (error < 0 || (error == 0 &&
-	    !leave(&lh->v, h.slot, h.ci, ST_HELD, seq)))
+	/* another thread may present the same lease, and the owner use the
+	 * claim again: so the claim first, by a swap; the word follows */
+	if (!leave(&lh->v, h.slot, h.ci, ST_HELD, lid_seq(l->id[1])))
 		return lhi_lease_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
 	return 0;

@@ -14,6 +14,7 @@
 #define TRIES 100
 
 struct search {
+	struct shm_slot *s;
 	uint64_t token;
 	bool found;
 };
@@ -32,9 +33,12 @@ static bool
 has_token(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct search *f = arg;
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t seq = state_seq(sh64_load(&c->state));
 
-	f->found = lhi_claim_token(&v->claims[ci]) == f->token &&
-	    in_time(v, ci);
+	/* of one use: the token is constant while seq is */
+	f->found = lhi_reader_token(f->s, c) == f->token && in_time(v, ci) &&
+	    state_seq(sh64_load(&c->state)) == seq;
 	return !f->found;
 }
 
@@ -42,8 +46,8 @@ has_token(struct lhi_view *v, uint32_t ci, void *arg)
 static int
 a_reader_has(struct lhi_view *v, struct shm_slot *s, uint64_t token)
 {
-	struct search f = { token, false };
-	int error = lhi_chain_purge(v, s, lhi_now_ns(), true);
+	struct search f = { s, token, false };
+	int error = lhi_chain_purge(v, s, lhi_now_ns(), true, 0);
 
 	for (int i = 0; i < TRIES && error == 0; i++) {
 		error = lhi_chain_walk(v, s, has_token, &f);

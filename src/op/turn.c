@@ -83,7 +83,7 @@ thread_stopped(struct lhi_view *v, uint32_t ci)
 	    st.st_ino != sh64_load_rlx(&se->pidns_ino))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/stat",
-	    sh32_load_rlx(&se->pid), sh32_load_rlx(&v->claims[ci].tid));
+	    sh32_load_rlx(&se->pid), lhi_claim_tid(&v->claims[ci]));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;

@@ -17,8 +17,8 @@ struct lhi_turn {
 };
 
 /*
- * May this attempt take the lock, whose word allows it, now?  With `probe`, asks
- * whether the first waiter's session is dead.  1, 0, -EUCLEAN.
+ * May this attempt take the lock, whose word allows it, now?  With `probe`,
+ * asks whether the first waiter's session is dead.  1, 0, -EUCLEAN.
  */
 int lhi_turn_mine(struct lhi_turn *t, bool probe);
 

@@ -154,7 +154,8 @@ enqueue(struct lhi_attempt *a)
 	sh64_store_rlx(&c->home, a->home);
 	sh32_store_rlx(&c->priority, a->ask->priority);
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
-	sh32_store_rlx(&c->wflags, a->ask->shared ? WAITER_SHARED : 0);
+	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
+	    (a->ask->shared ? WAITER_SHARED : 0));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	sh64_store_rlx(&c->since_ns, (uint64_t)lhi_now_ns());
 	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
@@ -244,10 +245,13 @@ doze(struct lhi_attempt *a, uint64_t w)
 static void
 spin(struct lhi_attempt *a, uint64_t w)
 {
-	static int cpus;
+	static _Atomic int known;
+	int cpus = atomic_load_explicit(&known, memory_order_relaxed);
 
-	if (cpus == 0)
+	if (cpus == 0) {
 		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+		atomic_store_explicit(&known, cpus, memory_order_relaxed);
+	}
 	for (int i = 0; cpus > 1 && i < SPINS; i++) {
 		if (sh64_load(&a->t.s->word) != w || (!a->t.queued &&
 		    link_idx(sh64_load(&a->t.s->waitq)) != 0))

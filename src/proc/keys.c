@@ -96,8 +96,9 @@ lhi_keys_add(struct lh *lh, const struct lhi_name *n,
 			k->lh = lh;
 			k->home = ref->home;
 			k->hash = n->hash;
-			k->refs = 1;
 			memcpy(k->name, n->key, n->len);
+			/* pairs with: the swap in lhi_keys_find() */
+			__atomic_store_n(&k->refs, 1, __ATOMIC_RELEASE);
 			cds_lfht_node_init(&k->node);
 			urcu_bp_read_lock();
 			cds_lfht_add(lh->keys, (unsigned long)n->hash,

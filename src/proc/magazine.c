@@ -226,7 +226,7 @@ lhi_mag_claim_id(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_claim *c = &v->claims[ci];
 
-	return lid_make(ci, sh32_load_rlx(&c->epoch),
+	return lid_make(ci, lhi_claim_epoch(c),
 	    state_seq(sh64_load(&c->state)));
 }
 
@@ -245,7 +245,7 @@ remember_idle(struct lhi_mag *m, uint32_t b)
 	m->idle |= 1u << b;
 	r->slot = s;
 	r->home = sh64_load(&c->home);
-	r->token = lhi_claim_token(c);
+	r->token = lhi_reader_token(s, c);
 	r->id = lhi_mag_claim_id(v, m->base + b);
 }
 
@@ -297,7 +297,7 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 			.use = REC_OUT, /* leases from before: slowly */
 			.held_low = word_make(WORD_X, g->base + b, 0),
 		};
-		sh32_store_rlx(&m->claims[b].tid, m->tid);
+		lhi_reader_tid(&m->claims[b], m->tid);
 	}
 	look_through(m);
 }
@@ -358,6 +358,13 @@ find_free(const struct lhi_mag *m)
 	return -1;
 }
 
+/* Is there a free claim in the group in use, if need be an idle reader's? */
+static bool
+has_free(struct lhi_mag *m)
+{
+	return find_free(m) >= 0 || recall_idle(m);
+}
+
 static int
 refill(struct lhi_mag *m)
 {
@@ -366,12 +373,10 @@ refill(struct lhi_mag *m)
 
 	if (m->group != NULL) {
 		look_through(m);
-		if (find_free(m) < 0 && recall_idle(m))
-			return 0;
-		for (looks = 0; find_free(m) < 0 && m->parked != NULL &&
+		for (looks = 0; !has_free(m) && m->parked != NULL &&
 		    looks < PARKED_LOOKS; looks++)
 			rotate(m);
-		if (find_free(m) >= 0)
+		if (has_free(m))
 			return 0;
 	}
 	/* a pooled group may have all its leases out: keep it, take the next */
@@ -386,7 +391,7 @@ refill(struct lhi_mag *m)
 			m->parked = m->group;
 		}
 		use_group(m, g);
-	} while (find_free(m) < 0);
+	} while (!has_free(m));
 	if (error == 0 || m->group == NULL)
 		return error;
 	/* nothing new to be had: look through everything we have */
@@ -395,8 +400,8 @@ refill(struct lhi_mag *m)
 		if (m->parked == NULL)
 			break;
 		rotate(m);
-	} while (find_free(m) < 0 && m->group != first);
-	return find_free(m) >= 0 ? 0 : error;
+	} while (!has_free(m) && m->group != first);
+	return has_free(m) ? 0 : error;
 }
 
 int

@@ -2,18 +2,19 @@
 /*
  * The readers of a key: answers "who holds it together, and is anyone left?".
  *
- * Layout.  While the lock word is S(h, ver), claims are linked from h on through
- * their rnext {mark, idx, tag}, the last comer first.  There is no counter: a
- * dead reader would leave it wrong, and nobody could tell by how much.
+ * Layout.  While the lock word is S(h, ver), claims are linked from h on
+ * through their rnext {mark, idx, tag}, the last comer first.  There is no
+ * counter: a dead reader would leave it wrong, and nobody could tell by how
+ * much.
  *
  *	push	rnext = head, state HELD, then the word's swap to S(c, ver + 1)
  *	idle	a release that leaves others behind only makes the state IDLE:
- *		the claim stays in the chain, and its owner's next acquire is one
- *		swap of its own line, IDLE -> HELD (revive)
+ *		the claim stays in the chain, and its owner's next acquire is
+ *		one swap of its own line, IDLE -> HELD (revive)
  *	revoke	a writer, or whoever stands in for one, makes IDLE REVOKED
  *	leave	terminal (REVOKED, EXPIRED, BROKEN, session dead), then rnext is
- *		marked, then it is unlinked: from the head by a swap of the word,
- *		from within by a swap of the predecessor's rnext
+ *		marked, then it is unlinked: from the head by a swap of the
+ *		word, from within by a swap of the predecessor's rnext
  *
  * Invariants.
  *  I1	ver grows with every push; taking out the head does not change it.  For
@@ -22,17 +23,18 @@
  *	link was read before that was seen (C12): a HELD reader that lives is
  *	never marked, so the word cannot become FREE over it.
  *  I3	IDLE is in the chain and not marked: who revives it holds the key.
- *  I4	A claim is used again only when no link leads to it: the word's swap took
- *	it out; or it was marked, and then the word had another mode, or a whole
- *	validated walk ended.
+ *  I4	A claim is used again only when no link leads to it: the word's swap
+ *	took it out; or it was marked, and then the word had another mode, or a
+ *	whole validated walk ended.
  *  I5	Claims join at the head only, so what follows a claim only gets fewer.
  *
- * Cost.  A claim is unlinked once.  A release at the head takes out whatever has
- * ended behind it; one further down only marks itself, then looks whether it has
- * become the head (pairs with: the word's swap, then the look at the next
- * claim's mark).  A writer looks at the head until it finds a live reader, and
- * need not look behind it.  Whole walks are for owners that want a claim back,
- * for burial, upgrades and listings; each cleans all that has ended on its way.
+ * Cost.  A claim is unlinked once.  A release at the head takes out whatever
+ * has ended behind it; one further down only marks itself, then looks whether
+ * it has become the head (pairs with: the word's swap, then the look at the
+ * next claim's mark).  A writer looks at the head until it finds a live reader,
+ * and need not look behind it.  Whole walks are for owners that want a claim
+ * back, for burial, upgrades and listings; each cleans all that has ended on
+ * its way.
  *
  * A crash or stop of
  *	push, before the swap	a HELD claim that nothing names
@@ -127,6 +129,7 @@ static bool
 unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
     uint64_t marked)
 {
+	struct shm_claim *c = &v->claims[at->cur];
 	uint64_t past;
 
 	if (at->link == NULL) {
@@ -144,6 +147,7 @@ unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
 			return false;
 		lhi_point("chain.inner_out");
 	}
+	lhi_chain_out(c, marked);
 	at->value = past;
 	at->cur = link_idx(marked);
 	return true;
@@ -154,6 +158,7 @@ struct sweep {
 	bool judge;		/* mark who has ended, too */
 	unsigned how;
 	int64_t now_ns;
+	uint32_t besides;	/* not 0: to the first live one that it is not */
 };
 
 /*
@@ -197,6 +202,8 @@ sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 			if (was == sw->want)
 				return 1;
 		} else {
+			if (sw->besides != 0 && at.cur != sw->besides)
+				return 1;
 			at = (struct spot){ &c->rnext, l, link_idx(l) };
 		}
 	}
@@ -227,14 +234,18 @@ lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
 		return 0;
 	mark(&v->claims[ci]);
+	/* whoever took it out has said so, if it came so far */
+	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
+		return 0;
 	return sweep(v, s, &sw);
 }
 
 int
 lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
-    bool probe)
+    bool probe, uint32_t besides)
 {
 	const struct sweep sw = { .judge = true, .now_ns = now_ns,
+	    .besides = besides,
 	    .how = SETTLE_READERS | (probe ? SETTLE_PROBE : 0) };
 
 	return sweep(v, s, &sw);

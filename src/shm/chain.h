@@ -21,19 +21,39 @@ lhi_chain_prepare(struct shm_claim *c, uint32_t head)
 	sh64_store_rlx(&c->rnext, link_make(false, head, link_tag(mine) + 1));
 }
 
-/* A reader's token, kept with its claim: the word has the last one's only. */
-static inline void
-lhi_claim_set_token(struct shm_claim *c, uint64_t token)
+/*
+ * The version of a reader's push, kept with its claim (the word has the last
+ * one's only): its token follows from it.  Written before the push.
+ */
+static inline uint64_t
+lhi_reader_grant(uint64_t ver, uint32_t tid)
 {
-	sh32_store_rlx(&c->ticket, (uint32_t)token);
-	sh32_store_rlx(&c->priority, (uint32_t)(token >> 32));
+	return ver << TID_BITS | (tid & MASK(TID_BITS));
 }
 
 static inline uint64_t
-lhi_claim_token(const struct shm_claim *c)
+lhi_reader_token(struct shm_slot *s, const struct shm_claim *c)
 {
-	return (uint64_t)sh32_load_rlx(&c->priority) << 32 |
-	    sh32_load_rlx(&c->ticket);
+	return token_of(sh64_load(&s->hint),
+	    sh64_load_rlx(&c->grant) >> TID_BITS);
+}
+
+/* Another thread looks after the claim from now on. */
+static inline void
+lhi_reader_tid(struct shm_claim *c, uint32_t tid)
+{
+	uint64_t was = sh64_load_rlx(&c->grant);
+
+	(void)sh64_cas(&c->grant, was, (was & ~MASK(TID_BITS)) |
+	    (tid & MASK(TID_BITS)));
+}
+
+/* Whoever has unlinked c, whose link was l, says so: its owner need not walk. */
+static inline void
+lhi_chain_out(struct shm_claim *c, uint64_t l)
+{
+	(void)sh64_cas(&c->rnext, l,
+	    link_make(true, LINK_OUT, link_tag(l) + 1));
 }
 
 /* Is ci, at whose state HELD the caller looks next, the only one in word w? */
@@ -77,11 +97,12 @@ int lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 int lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
 /*
- * Go through the whole chain at time now_ns: take out who is past the deadline,
- * ended, idle, or (with `probe`, asking) dead.  0; -EUCLEAN.
+ * Go through the chain at time now_ns: take out who is past the deadline,
+ * ended, idle, or (with `probe`, asking) dead.  All of it, or, with `besides`,
+ * to the first live reader that is not this claim.  0; -EUCLEAN.
  */
 int lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
-    bool probe);
+    bool probe, uint32_t besides);
 
 /*
  * Walk without changing anything.  fn gets each claim that is not marked, the

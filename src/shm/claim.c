@@ -22,7 +22,7 @@
  *	9	FREE	INSERT	owner		makes a key, seq + 1
  *	10	INSERT	FREE	owner
  *	11	any	FREE	holder of the dead session's recycle byte
- *	12	HELD	IDLE	presenter, exact swap	reader's release, others read
+ *	12	HELD	IDLE	presenter, exact swap	reader's release
  *	13	IDLE	HELD	owner, exact swap	revived, seq + 1
  *	14	IDLE	REVOKED	anyone, exact swap	a writer wants the key
  *	15	HELD	REVOKED	presenter, exact swap	reader leaves the chain

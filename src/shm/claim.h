@@ -17,7 +17,7 @@ lhi_claim_next_seq(struct shm_claim *c, uint64_t st)
 	if (lhi_mutant(1))
 		return state_seq(st);
 	if (seq == 0)
-		sh32_store(&c->epoch, sh32_load_rlx(&c->epoch) + 1);
+		(void)sh32_fetch_add(&c->wflags, 1u << WAITER_BITS);
 	return seq;
 }
 

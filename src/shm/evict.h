@@ -31,9 +31,9 @@ int lhi_evict_finish(struct lhi_view *v, struct shm_slot *s);
 /*
  * For how long, in ms, has this word been free (or held by readers), with claim
  * `first` (or nobody) the first in its queue?  What it was at an earlier look
- * is kept in the slot, so that whoever comes and goes notices as well: {low bits
- * of ver: 9, free: 1, claim: 22, ms: 32}.  (The last reader to leave does not
- * change ver.)  A hint: any value is safe.  0 at the first look.
+ * is kept in the slot, so that whoever comes and goes notices as well: {low
+ * bits of ver: 9, free: 1, claim: 22, ms: 32}.  (The last reader to leave does
+ * not change ver.)  A hint: any value is safe.  0 at the first look.
  */
 uint32_t lhi_idle_ms(struct shm_slot *s, uint64_t w, uint32_t first,
     int64_t now_ns);

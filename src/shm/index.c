@@ -98,8 +98,8 @@ reversed(uint64_t x)
 	return __builtin_bswap64(x);
 }
 
-uint32_t
-lhi_index_bucket(struct lhi_view *v, uint64_t hash)
+static uint32_t
+bucket_of(struct lhi_view *v, uint64_t hash)
 {
 	return (uint32_t)reversed(hash) & (lhi_buckets_ready(v) - 1);
 }
@@ -302,7 +302,7 @@ make_path(struct lhi_view *v, uint32_t b)
 static int
 find(struct lhi_view *v, struct aim *aim, struct spot *at)
 {
-	uint32_t b = lhi_index_bucket(v, aim->place);
+	uint32_t b = bucket_of(v, aim->place);
 	int error = 0;
 
 	if (!is_made(sh64_load(&v->buckets[b])))
@@ -346,6 +346,11 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 				set_ref(v, at.cur, aim.gen, ref);
 			return found;
 		}
+		lhi_point("slot.placed");
+		/* with what was evicted before its place was found empty */
+		found = lhi_slot_publish(v, s);
+		if (found != 0)
+			return found;
 		/* nobody else writes the link of a slot that is not linked */
 		sh64_store(&s->next, slink_after(sh64_load(&s->next), at.cur));
 		lhi_point("slot.linking");

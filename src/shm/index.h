@@ -10,7 +10,7 @@ int lhi_index_find(struct lhi_view *v, const struct lhi_name *n,
     struct lhi_ref *ref);
 
 /*
- * Link slot s, which holds the key n and whose word is FREE.  0; 1: somebody
+ * Publish slot s, which holds the key n, and link it.  0; 1: somebody
  * else has made that key, *ref says where; -EUCLEAN.
  */
 int lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
@@ -29,8 +29,5 @@ int lhi_index_linked(struct lhi_view *v, struct shm_slot *s, uint64_t hash);
  */
 int lhi_index_walk(struct lhi_view *v, uint32_t b,
     bool (*fn)(struct lhi_view *v, uint32_t idx, void *arg), void *arg);
-
-/* The bucket whose part of the list a hash belongs to, at the present level. */
-uint32_t lhi_index_bucket(struct lhi_view *v, uint64_t hash);
 
 #endif

@@ -209,8 +209,8 @@ get_long(struct lhi_view *v, struct shm_slot *s)
 	return lhi_fail(-ENOSPC, "the table's room for keys of more than %u "
 	    "bytes is used up: all %u of them are held, waited for or kept: "
 	    "use shorter keys, or %s", SHM_KEY_INLINE, lhi_longs_ready(v) - 1,
-	    grown < 0 ? "make room in shared memory, so that the table can "
-	    "grow" : "a table with more keys");
+	    grown < 0 ? "make room in /dev/shm, or enlarge it, so that the "
+	    "table can grow" : "a table with more keys");
 }
 
 int

@@ -129,12 +129,12 @@ struct shm_claim {
 	shm_u64 wnext;		/* any: wait queue */
 	shm_u64 home;		/* owner: gen << 32 | slot it is for */
 	shm_u64 since_ns;	/* owner: acquired, or began to wait */
-	shm_u32 ticket;		/* owner: place in the queue, with priority; */
-	shm_u32 priority;	/* of a reader: the two halves of its token */
+	shm_u64 grant;		/* owner: a reader's ver (40) | thread (24) */
+	shm_u32 ticket;		/* owner: place in the queue, with priority */
+	shm_u32 priority;	/* owner */
 	shm_u32 park;		/* any: futex of the waiter */
-	shm_u32 wflags;		/* any: WAITER_... */
-	shm_u32 epoch;		/* owner: how often seq has wrapped */
-	shm_u32 tid;		/* owner: diagnostics */
+	shm_u32 wflags;		/* any: how often seq has wrapped (20) |
+				 * WAITER_... (12) */
 };
 
 /* park */
@@ -142,7 +142,8 @@ struct shm_claim {
 #define PARK_ASLEEP	1u	/* a kick wakes it */
 #define PARK_QUIET	2u	/* after a lost race; only cancel wakes it */
 
-/* wflags */
+/* wflags, low bits */
+#define WAITER_BITS 12
 #define WAITER_SUSPECT	0x1u	/* did not take a free lock when it was first:
 				 * passed over until its owner clears it (C5) */
 #define WAITER_STARVING	0x2u	/* has been first for 1 ms: no more barging */
@@ -198,7 +199,7 @@ AT(shm_header, slot_next, 256);
 AT(shm_header, floor, 512);
 AT(shm_session, application, 64);
 AT(shm_claim, home, 24);
-AT(shm_claim, park, 48);
+AT(shm_claim, park, 56);
 AT(shm_slot, gen, 48);
 AT(shm_slot, idle, 64);
 AT(shm_slot, key_info, 80);

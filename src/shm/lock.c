@@ -37,6 +37,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "shm/chain.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/session.h"
@@ -153,11 +154,13 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    link_make(true, link_idx(l), link_tag(l) + 1)))
 			return -EAGAIN;
 		lhi_point("lock.reader_marked");
+		l = link_make(true, link_idx(l), link_tag(l) + 1);
 	}
 	left = lhi_lock_without(v, w, ci, link_idx(l));
 	if (!sh64_cas(&s->word, w, left))
 		return -EAGAIN;
 	lhi_point("lock.reader_out");
+	lhi_chain_out(c, l);
 	if (how & SETTLE_READERS)
 		sh32_store_rlx(&s->pause_ms,
 		    (uint32_t)(lhi_now_ns() / NS_PER_MS) | 1);
@@ -188,9 +191,9 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		else if (lhi_claim(v, word_idx(w)) == NULL)
 			ended = lhi_damaged(v, "a lock word names no claim",
 			    lhi_slot_idx(v, s), w);
-		else
-			ended = lhi_lock_judge(v, word_idx(w), now_ns, how,
-			    &cause);
+		else	/* nobody holds exclusively what is idle */
+			ended = lhi_lock_judge(v, word_idx(w), now_ns,
+			    how | SETTLE_READERS, &cause);
 		if (ended == 0 || ended == -EUCLEAN)
 			return ended;
 		if (ended < 0) {

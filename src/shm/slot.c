@@ -21,16 +21,19 @@
  *	1 claim: INSERT, slot	K: nothing to undo
  *	2 word: UNUSED -> RESERVED(claim)	K: -> UNUSED
  *	3 gen, then the rest	K: -> UNUSED
- *	4 hint, then word: RESERVED -> FREE(low bits of hint) (C7)
+ *	4 the place in the list is found; then the floor is read;
+ *	  hint, then word: RESERVED -> FREE(low bits of hint) (C7)
  *				K: not linked and made by this claim: -> UNUSED
- *	5 linked		K: the key is there
+ *	5 linked at that place, or 4 again	K: the key is there
  *	6 claim: FREE
  *
  * Tokens.  A key begins above the floor of its hash's shard, where it may have
  * been before, and above all that the slot has had, so that the word's version
- * never goes back.  The hint is the larger of the two; hint and version go up
- * together in steps of less than 2^38, so that whoever finds the maker dead
- * between the two still can tell the one from the other.
+ * never goes back.  The floor is read after the place was found: the same key
+ * may have been made by others, used, and evicted, since this was begun, but
+ * not since its place was found empty, or linking there fails.  Hint and
+ * version go up together, in steps of at most 2^38, so that whoever finds the
+ * maker dead between the two can still tell by how much they differ.
  *
  * Room is looked for
  *	1 if some were freed: in 64 places
@@ -215,32 +218,32 @@ undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	return 0;
 }
 
-/* Step 4: the word becomes FREE, its version the low bits of the hint. */
-static int
-publish(struct lhi_view *v, struct shm_slot *s, uint64_t floor)
+int
+lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 {
-	uint64_t w = sh64_load(&s->word), to, next;
-	uint64_t token = lhi_lock_token(s, w);
+	uint64_t hash = sh64_load(&s->hash), w = sh64_load(&s->word);
+	uint64_t floor = lhi_mutant(7) ? 0 :
+	    sh64_load(&v->hdr->floor[hash % SHM_SHARDS]);
 
-	do {
-		to = token < floor && floor - token > STEP ? token + STEP :
-		    token < floor ? floor : token;
+	for (;;) {
+		uint64_t token = lhi_lock_token(s, w), to = token, next;
+
+		if (token < floor)
+			to = floor - token > STEP ? token + STEP : floor;
+		if (word_mode(w) == WORD_FREE && to == token)
+			return 0;
 		sh64_max(&s->hint, to);
 		lhi_point("slot.hinted");
-		next = token == to || to == floor ?
-		    word_make(WORD_FREE, CAUSE_RELEASED,
-		    lhi_mutant(7) ? 0 : to) :
-		    word_make(WORD_NONE, word_idx(w), to);
+		next = to < floor ? word_make(word_mode(w), word_idx(w), to) :
+		    word_make(WORD_FREE, CAUSE_RELEASED, to);
 		if (!sh64_cas(&s->word, w, next))
-			return lhi_damaged(v, "a reserved slot changed hands",
-			    lhi_slot_idx(v, s), w);
+			return lhi_damaged(v, "a slot that is being made "
+			    "changed hands", lhi_slot_idx(v, s), w);
 		w = next;
-		token = to;
-	} while (word_mode(w) != WORD_FREE);
-	return 0;
+	}
 }
 
-/* Steps 3 and 4. */
+/* Step 3. */
 static int
 fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
     uint32_t ci)
@@ -253,8 +256,7 @@ fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
 	sh32_store(&s->maker, ci);
 	error = lhi_key_write(v, s, n);
 	lhi_point("slot.filled");
-	return error != 0 ? error :
-	    publish(v, s, sh64_load(&v->hdr->floor[n->hash % SHM_SHARDS]));
+	return error;
 }
 
 int
@@ -274,7 +276,7 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 	error = find_room(v, ci, &s);
 	if (error == 0) {
 		error = fill(v, s, n, ci);
-		if (error == 0)
+		if (error == 0)	/* 4, 5 */
 			error = lhi_index_insert(v, s, n, ref);
 		if (error != 0)
 			(void)undo(v, s, ci);

@@ -29,6 +29,12 @@ int lhi_slot_find(struct lhi_view *v, const struct lhi_name *n,
 int lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
     struct lhi_ref *ref);
 
+/*
+ * Of a slot that is being made: bring hint and word up to the floor of its key,
+ * and make the word FREE.  Before each attempt to link it.  0; -EUCLEAN.
+ */
+int lhi_slot_publish(struct lhi_view *v, struct shm_slot *s);
+
 /* Let the key never be evicted to make room.  False: it is gone already. */
 bool lhi_slot_keep(const struct lhi_ref *ref);
 

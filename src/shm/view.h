@@ -113,6 +113,22 @@ lhi_claim_slot(const struct shm_claim *c)
 	return (uint32_t)sh64_load(&c->home);
 }
 
+/* How often the claim's seq has wrapped. */
+static inline uint32_t
+lhi_claim_epoch(const struct shm_claim *c)
+{
+	return sh32_load_rlx(&c->wflags) >> WAITER_BITS;
+}
+
+/* The thread behind a claim: diagnostics. */
+#define TID_BITS 24
+
+static inline uint32_t
+lhi_claim_tid(const struct shm_claim *c)
+{
+	return (uint32_t)(sh64_load_rlx(&c->grant) & MASK(TID_BITS));
+}
+
 /* Session id that owns a claim: 0 when its chunk is nobody's. */
 static inline uint64_t
 lhi_claim_owner(const struct lhi_view *v, uint32_t idx)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8, G12: when a table's keys are used up, a new key is -ENOSPC and
- * everything else goes on: keys that exist are acquired, waited for, released,
- * found and listed, by those who met the refusal and by others.
+ * G8, G12: when a table's keys are used up, and all of them are held, waited
+ * for, or made to stay, a new key is -ENOSPC and everything else goes on: keys
+ * that exist are acquired, waited for, released, found and listed, by those who
+ * met the refusal and by others.  Keys that are not in use give way to new
+ * ones.
  *
  * The same for keys longer than what is kept beside a key, of which a table
  * has fewer: they may run out earlier, and short ones then still work.
@@ -83,6 +85,56 @@ short_keys(void)
 	is(lh_close(lh), 0, "closed");
 }
 
+/* n keys of that form: how many can be had?  (And held, or released again.) */
+static int
+take(struct lh *lh, const char *form, int n, struct lh_lease *held)
+{
+	char name[256];
+	int good = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct lh_lease l;
+
+		snprintf(name, sizeof(name), form, i);
+		if (t_acquire(lh, name, 3600000, 0, &l) != 0)
+			continue;
+		good++;
+		if (held != NULL)
+			held[i] = l;
+		else if (lh_release(lh, &l) != 0)
+			fail("releasing %s", name);
+	}
+	return good;
+}
+
+static void
+idle_keys(void)
+{
+	struct lh_lease held[MAX_KEYS], l;
+	struct lh_open_opts o = t_open_opts();
+	int n = 0, good = 0;
+	struct lh *lh;
+
+	o.max_keys = MAX_KEYS;
+	is(lh_open(&lh, t_table(), &o), 0, "a table of %d keys", MAX_KEYS);
+	is(take(lh, "idle-%d", 500, NULL), 500, "500 keys take turns in it");
+	is(take(lh, "%0200d", 500, NULL), 500, "and as many long ones");
+	is(take(lh, "held-%d", MAX_KEYS - 1, held), MAX_KEYS - 1,
+	    "all but one are held");
+	is(take(lh, "idle-%d", 500, NULL), 500, "500 take turns in that one");
+	held[MAX_KEYS - 1] = t_hold(lh, "last");
+	is(t_acquire(lh, "none", 1000, 0, &l), -ENOSPC, "then there is none");
+	ok(t_has_detail(), "with a reason");
+	for (int i = 0; i < MAX_KEYS; i++)
+		good += lh_verify(lh, &held[i]) == 0;
+	is(good, MAX_KEYS, "what is held is held");
+	is(lh_release(lh, &held[3]), 0, "one is released");
+	is(t_acquire(lh, "new", 1000, 0, &l), 0, "and gives way");
+	is(lh_list(lh, NULL, count, &n), 0, "listing");
+	is(n, MAX_KEYS, "finds as many as there can be");
+	t_close(lh);
+}
+
 static void
 long_keys(void)
 {
@@ -118,6 +170,7 @@ int
 main(void)
 {
 	short_keys();
+	idle_keys();
 	long_keys();
 	return done();
 }

@@ -5,7 +5,7 @@
  * another, and listing tells each once.
  *
  * Hard cases: keys that differ in the last of 255 bytes, or beyond the first
- * 56; prefixes of each other; upper and lower case; every byte alone.  Each
+ * 40; prefixes of each other; upper and lower case; every byte alone.  Each
  * is held at once with its like: were two the same key, the second would be
  * busy.
  */

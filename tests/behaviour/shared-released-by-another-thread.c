@@ -11,10 +11,11 @@
 #include "readers.h"
 
 #define ROUNDS 4000
+#define AHEAD 4	/* leases held at a time, at most */
 
 static struct lh *lh;
 static struct lh_key *key;
-static struct t_event offered;
+static struct t_event offered, taken;
 static struct lh_lease leases[ROUNDS];
 static _Atomic int wrong, converted;
 
@@ -38,6 +39,7 @@ release_them(void *arg)
 			wrong += r != 0 && r != -EAGAIN;
 		}
 		wrong += lh_release(lh, &leases[i]) != 0;
+		t_post(&taken);
 	}
 	return NULL;
 }
@@ -61,10 +63,13 @@ main(void)
 		if (i % 64 == 0) {
 			h = t_holders(lh, "k");
 			/* what the other has still to release, and this */
-			wrong += h < 1;
+			wrong += h < 1 || h > AHEAD + 2;
 			most = h > most ? h : most;
 		}
 		t_post(&offered);
+		if (!t_await(&taken, (uint32_t)(i < AHEAD ? 0 : i - AHEAD),
+		    T_HANG_MS))
+			bail_out("lease %d is not released", i - AHEAD);
 	}
 	t_join(thread);
 	is(wrong, 0, "the other thread released each, once");

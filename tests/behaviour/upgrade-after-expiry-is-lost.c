@@ -87,7 +87,6 @@ not_a_lease(uint32_t mode)
 	is(lh_release(lh, &l), 0, "released");
 	not_converted(lh, &l, LH_SHARED, -ESTALE, "released: down");
 	not_converted(lh, &l, LH_EXCLUSIVE, -ESTALE, "up");
-	not_converted(lh, &l, 2, -EINVAL, "to mode 2");
 	is(t_holders(lh, "k"), 0, "the key is free");
 }
 

@@ -17,6 +17,7 @@ is "$status" 75 "a try: 75"
 between "$took" 0 "$(t_ms 1000)" "  at once"
 like "$err" "process $holder (sleep)" "  names the holder"
 like "$err" "'k'" "  and the key"
+like "$err" "no exclusive lease: " "  and what was asked for"
 is "$(wc -l <"$dir/err")" 1 "  in one line"
 
 for t in 300ms 1.2s; do
@@ -31,7 +32,7 @@ for t in 300ms 1.2s; do
 done
 ok "the command was never run" test ! -e "$dir/ran"
 run lh run -w 300ms --verbose k true
-like "$err" "waiting for 'k': held by pid $holder (sleep) for" \
+like "$err" "waiting for 'k' (exclusive): held by sleep[$holder] for" \
     "-v says who is waited for"
 like "$err" "1 of 1 in line" "  and where we stand"
 run lh run -n other true
@@ -43,7 +44,7 @@ mind $!
 run lh run -v -w 20s k echo done
 is "$status/$out" 0/done "waits until it is free"
 between "$took" 400 $((500 + $(t_ms 1500))) "  and no longer"
-like "$err" "holding 'k' with token" "  -v says that it is ours"
+like "$err" "holding 'k' (exclusive) with token" "  -v says that it is ours"
 like "$err" "released 'k'" "  and that it is free again"
 
 # The holder is killed: freed without waiting for his deadline.

@@ -20,6 +20,16 @@ between "$left" 15000 20000 "LEASEHOLD_EXPIRES_MS is the deadline, since 1970"
 is "$(value HELD)" "$LEASEHOLD_TABLE:nightly=$(value LEASE_ID)" "LEASEHOLD_HELD"
 ok "LEASEHOLD_LOSS_FD is a descriptor" [ "$(value LOSS_FD)" -gt 2 ]
 
+for o in -s --shared "-x -s" "-s -F"; do
+	# shellcheck disable=SC2086
+	run lh run --ttl 20s $o nightly env
+	is "$(value MODE)" shared "LEASEHOLD_MODE with $o"
+done
+for o in -x -e --exclusive "-s -x" "--shared --exclusive"; do
+	# shellcheck disable=SC2086
+	run lh run $o nightly env
+	is "$(value MODE)" exclusive "LEASEHOLD_MODE with $o"
+done
 run lh run nightly env
 ok "the next token is larger" [ "$(value FENCE)" -gt "$first" ]
 

@@ -238,6 +238,15 @@ has_waiters() {
 	[ "$(waiters "$1")" = "$2" ]
 }
 
+# holders KEY: how many hold it
+holders() {
+	lh status --json "$1" | jq '.holders | length'
+}
+
+has_holders() {
+	[ "$(holders "$1")" = "$2" ]
+}
+
 holder_pid() {
 	lh status --json "$1" | jq '.holders[0].pid'
 }

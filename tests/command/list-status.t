@@ -58,17 +58,21 @@ w2=$pid
 until_true 5000 has_waiters nightly 2
 
 run lh list
-is "$(head -1 <<<"$out" | tr -s ' ')" "KEY STATE TOKEN HOLDER SINCE LEFT WAITERS" \
-    "list: the heading"
-is "$(sed 1d <<<"$out" | awk '{print $1}' | paste -sd,)" free,nice,nightly \
-    "list: by name"
-is "$(awk '$1 == "nightly" {print $2, $4, $NF}' <<<"$out")" \
-    "held sleep[$p1] 2" "list: who holds and how many wait"
-is "$(awk '$1 == "free" {print $2, $4, $5, $6, $NF}' <<<"$out")" \
-    "free - - - 0" "list: a free key"
+is "$(head -1 <<<"$out" | tr -s ' ')" \
+    "KEY MODE TOKEN WHO SINCE LEFT WAITERS PRIORITY" "list: the heading"
+is "$(sed 1d <<<"$out" | grep -v '^ ' | awk '{print $1}' | paste -sd,)" \
+    free,nice,nightly "list: by name"
+is "$(awk '$1 == "nightly" {print $2, $4, $(NF - 1)}' <<<"$out")" \
+    "exclusive sleep[$p1] 2" "list: who holds and how many wait"
+is "$(grep -A1 '^nightly' <<<"$out" | awk 'NR == 2 {print $1, $2, $3, $5, $NF}')" \
+    "waiter 1 exclusive true[$w2] 9" "list: below it who waits, and how urgently"
+is "$(grep -A2 '^nightly' <<<"$out" | awk 'NR == 3 {print $1, $2, $3, $5, $NF}')" \
+    "waiter 2 exclusive true[$w1] 0" "list: then the other"
+is "$(awk '$1 == "free" {print $2, $4, $5, $6, $7, $8}' <<<"$out")" \
+    "free - - - 0 -" "list: a free key"
 is "$(awk '{print length}' "$dir/out" | sort -u | wc -l)" 1 "list: aligned"
-is "$(lh list ni | wc -l)" 3 "list: a prefix"
-is "$(lh list nig | wc -l)" 2 "list: a longer prefix"
+is "$(lh list ni | grep -vc '^ ')" 3 "list: a prefix"
+is "$(lh list nig | grep -vc "^ ")" 2 "list: a longer prefix"
 
 run lh list --json
 ok "list --json is JSON" json "$out"
@@ -88,7 +92,8 @@ is "$(field key)/$(field table)/$(field state)/$(field mode)" \
 is "$(field holder)" "sleep[$p1], uid $(id -u)" "status: the holder"
 like "$(field since)" "s ago)" "status: since when"
 like "$(field expires)" "(in 5" "status: until when"
-like "$(sed -n '/^waiters/,$p' <<<"$out" | sed -n 2p)" "true[$w2]" \
+like "$(sed -n '/^waiters/,$p' <<<"$out" | sed -n 2p)" \
+    "1   true[$w2], uid $(id -u), exclusive, priority 9, waiting for" \
     "status: the first in line has the higher priority"
 like "$(sed -n '/^waiters/,$p' <<<"$out" | sed -n 3p)" "true[$w1]" \
     "status: then the other"

@@ -23,6 +23,52 @@ is "$status" 75 "  also with -F"
 run lh run -F --ttl 20s a "$LEASEHOLD" run -w 30s a true
 is "$status" 75 "  also under -F"
 
+# Shared.
+run lh run -s a "$LEASEHOLD" run -s -w 30s a echo both
+is "$status/$out" 0/both "shared inside shared, on the same key"
+run lh run -s a "$LEASEHOLD" run -s a "$LEASEHOLD" run -n -s a echo three
+is "$status/$out" 0/three "  three deep"
+for modes in "-s -x" "-x -s"; do
+	# shellcheck disable=SC2086
+	set -- $modes
+	run lh run "$1" a "$LEASEHOLD" run "$2" -w 30s a touch "$dir/ran"
+	is "$status" 75 "$2 inside $1: 75"
+	between "$took" 0 "$(t_ms 2000)" "  at once"
+	like "$err" "it would wait for itself" "  says why"
+done
+like "$err" "held (exclusive) by the command" "  and how it is held"
+run lh run -s a "$LEASEHOLD" run -s a "$LEASEHOLD" run -w 30s a true
+is "$status" 75 "exclusive inside two shared ones: 75"
+
+# The writer that bars readers waits for the outer one: no reason to wait.
+barred() {	# barred PRIORITY: of the writer that waits
+	rm -f "$dir/go"
+	bg "$LEASEHOLD" run -s a sh -c "until [ -e $dir/go ]; do sleep 0.05
+	    done; \"\$LEASEHOLD\" run -s -w 30s a echo inner" \
+	    >"$dir/inner" 2>"$dir/log"
+	outer=$pid
+	until_true 5000 is_held a
+	bg "$LEASEHOLD" run --priority "$1" -w 60s a true
+	writer=$pid
+	until_true 5000 has_waiters a 1
+	began=$(now_ms)
+	touch "$dir/go"
+	ended "$outer"
+	took=$(($(now_ms) - began))
+}
+barred 0
+is "$status/$(cat "$dir/inner")" 0/inner "shared inside shared passes a writer"
+between "$took" 0 "$(t_ms 2000)" "  at once"
+ended "$writer"
+is "$status" 0 "  which is served then"
+barred 4294967295
+is "$status" 75 "not one of the highest priority: 75"
+between "$took" 0 "$(t_ms 2000)" "  at once"
+like "$(cat "$dir/log")" "and a writer waits for it" "  says why"
+ended "$writer"
+is "$status" 0 "  and that one is served"
+ok "  nothing of all that was run" test ! -e "$dir/ran"
+
 # Keys and tables that only look the same.
 run lh run a "$LEASEHOLD" run aa true
 is "$status" 0 "a key that begins alike"

@@ -248,7 +248,7 @@ def progress():
     sh = Shell()
     sh.line('"$LEASEHOLD" run -v -w %ds k true; echo "rc=$?"' % (3 * SLOW))
     out = sh.expect(r"rc=\d+") or ""
-    lines = out.count("\r\x1b[Kwaiting for 'k' since")
+    lines = out.count("\r\x1b[Kwaiting for 'k' (exclusive) since")
     ok(2 <= lines <= 4 * SLOW, "-v: progress about once a second", out)
     ok("held by sleep[%d] for" % p.pid in out, "  names the holder", out)
     ok("\x1b[1mleasehold:\x1b[0m" in out, "messages are coloured", out)

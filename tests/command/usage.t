@@ -36,8 +36,8 @@ bad "run what" run k ""
 bad "key is empty" run "" "${never[@]}"
 bad "key is 256 bytes long" run "$long" "${never[@]}"
 bad "list of keys" run a,b "${never[@]}"
-bad "shared lease (-s) is not in this version" run -s k "${never[@]}"
-bad "shared lease (-s) is not in this version" run --shared k "${never[@]}"
+bad "'--shared' takes no value" run --shared=yes k "${never[@]}"
+bad "'run' has no option '-u'" run -u k "${never[@]}"
 bad "--policy is not in this version" run --policy strict k "${never[@]}"
 bad "--info is not in this version" run --info text k "${never[@]}"
 bad "'run' has no option '-z'" run -z k "${never[@]}"
@@ -121,7 +121,7 @@ for t in 0 0s 0.0001ms forever 3650d; do
 done
 run lh run --ttl 0.4ms k true
 isnt "$status" 64 "what is finer than 1 ms is rounded up, not down to 0"
-run lh run --prio 3 --conflict 4 k true
+run lh run --prio 3 --conflict 4 --sh k true
 is "$status" 0 "long options may be cut short"
 
 for v in run list status version; do

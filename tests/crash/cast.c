@@ -26,19 +26,28 @@ cast_opts(int64_t ttl_ms, int64_t wait_ms)
 	return o;
 }
 
+static int
+make_key(struct play *p, struct lh *lh, const char *name)
+{
+	struct lh_key *key;
+	int error;
+
+	if (!(p->sc->flags & SC_LOOSE))
+		return lh_key_create(lh, name);	/* for good */
+	error = lh_key_open(lh, name, 0, &key);
+	return error != 0 ? error : lh_key_close(key);
+}
+
 struct lh *
 cast_open(struct play *p)
 {
+	static const char *const keys[] = { KEY, OTHER, THIRD };
 	struct lh *lh;
 	int error = lh_open(&lh, p->table, &p->opts);
 
-	if (error == 0 && !(p->sc->flags & (SC_LATE | SC_EMPTY))) {
-		error = lh_key_create(lh, KEY);
-		if (error == 0)
-			error = lh_key_create(lh, OTHER);
-		if (error == 0)
-			error = lh_key_create(lh, THIRD);
-	}
+	for (int i = 0; error == 0 && i < 3 &&
+	    !(p->sc->flags & (SC_LATE | SC_EMPTY)); i++)
+		error = make_key(p, lh, keys[i]);
 	if (error != 0) {
 		blame(p, "staging: %s: %s", lh_strerror(error),
 		    lh_error_detail());

@@ -45,26 +45,6 @@ prep_cancelled(struct play *p)
 		blame(p, "staging: no thread");
 }
 
-static void
-act_acquire_new(struct play *p)
-{
-	p->result = lh_acquire(sub.lh, "brand-new", &sub.opts, &p->lease);
-	p->has_lease = p->result == 0;
-}
-
-static void
-act_acquire_long(struct play *p)
-{
-	p->result = lh_acquire(sub.lh, sub.long_key, &sub.opts, &p->lease);
-	p->has_lease = p->result == 0;
-}
-
-static void
-act_key_open(struct play *p)
-{
-	p->result = lh_key_open(sub.lh, "brand-new", 0, &sub.key);
-}
-
 const struct scenario scenarios_exclusive[] = {
 	{ .name = "open-create", .what = "the first to open makes the table",
 	  .flags = SC_LATE, .act = act_open, .finish = finish_plain },
@@ -104,18 +84,21 @@ const struct scenario scenarios_exclusive[] = {
 	  .roles = { HOLDER }, .prepare = prep_warm_brief, .act = act_acquire,
 	  .finish = finish_acquire, .allowed = says_late },
 	{ .name = "acquire-wait-granted", .what = "wait until it is released",
+	  .roles = { YIELDER }, .flags = SC_FIFO, .prepare = prep_warm_long,
+	  .act = act_acquire, .finish = finish_acquire },
+	{ .name = "acquire-wait-starving", .what = "... in bounded order",
 	  .roles = { YIELDER }, .prepare = prep_warm_long, .act = act_acquire,
 	  .finish = finish_acquire },
 	{ .name = "acquire-wait-cancelled", .what = "wait until cancelled",
-	  .roles = { HOLDER }, .prepare = prep_cancelled,
+	  .roles = { HOLDER }, .flags = SC_FIFO, .prepare = prep_cancelled,
 	  .act = act_acquire, .finish = finish_acquire,
 	  .allowed = says_cancelled },
 	{ .name = "acquire-wait-second", .what = "wait behind a living waiter",
-	  .roles = { YIELDER, WAITER }, .prepare = prep_warm_brief,
-	  .act = act_acquire, .finish = finish_acquire, .allowed = says_late },
+	  .roles = { YIELDER, WAITER }, .flags = SC_FIFO,
+	  .prepare = prep_warm_brief, .act = act_acquire, .finish = finish_acquire, .allowed = says_late },
 	{ .name = "acquire-behind-dead", .what = "wait behind a killed waiter",
-	  .roles = { YIELDER, DEAD_WAITER }, .prepare = prep_warm_long,
-	  .act = act_acquire, .finish = finish_acquire },
+	  .roles = { YIELDER, DEAD_WAITER }, .flags = SC_FIFO,
+	  .prepare = prep_warm_long, .act = act_acquire, .finish = finish_acquire },
 	{ .name = "release", .what = "nobody waits", .stop_ttl_ms = 120,
 	  .prepare = prep_holding, .act = act_release, .finish = finish_plain,
 	  .allowed = says_stale },

@@ -380,8 +380,8 @@ const struct scenario scenarios_readers[] = {
 	  "waits", .roles = { READER_LATER, FOLLOWER }, .prepare = prep_close,
 	  .act = act_close, .finish = finish_plain },
 	{ .name = "shared-recycle", .what = "bury one that read, was idle and "
-	  "had left, among others", .roles = { READER, KNOT, READER, WAITER,
-	  CUER_KILLS(2) }, .flags = SC_TIGHT, .act = act_open,
+	  "had left, among others", .roles = { READER, KNOT, READER,
+	  DEAD_READER, WAITER, CUER_KILLS(2) }, .flags = SC_TIGHT, .act = act_open,
 	  .finish = finish_plain },
 	{ .name = "acquire-wait-tail", .what = "queue behind two waiters",
 	  .roles = { HOLDER, WAITER, READER_WAITER }, .flags = SC_FIFO,

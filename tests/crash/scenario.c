@@ -27,18 +27,10 @@ scenario_at(int i)
 	return &scenarios_keys[i - n_scenarios_readers];
 }
 
-static void
-make_a_key(struct play *p)
-{
-	p->result = lh_key_open(sub.lh, "brand-new", 0, &sub.key);
-}
-
-static const struct scenario halfway = {
-	.name = "halfway", .what = "makes a key", .prepare = prep_attach,
-	.act = make_a_key
+const struct scenario scenario_making = {
+	.name = "making", .what = "makes a key", .prepare = prep_attach,
+	.act = act_key_open
 };
-
-const struct scenario *const scenario_halfway = &halfway;
 
 const struct scenario *
 scenario_find(const char *name)

@@ -23,8 +23,9 @@ struct role {
 	bool asleep;		/* it has taken its place and sleeps in a wait */
 	bool dies;		/* then it is killed */
 	int kills;		/* then part kills - 1 is killed */
-	bool halfway;		/* not enter: killed in the middle of making
-				 * a key, under the stepper */
+	const struct scenario *halfway;	/* not enter: this one's subject, under
+				 * the stepper, killed after ... */
+	unsigned nth;		/* ... that change; 0: half of them */
 };
 
 #define SC_TIGHT	0x1u	/* every session record is the cast's */
@@ -32,7 +33,7 @@ struct role {
 #define SC_FIFO		0x4u	/* nobody overtakes: a first sleep is a long
 				 * one, and the runs resemble each other */
 #define SC_EMPTY	0x8u	/* no keys before the operation */
-#define SC_FULL		0x10u	/* no key can be added: not asked for */
+#define SC_LOOSE	0x10u	/* keys may be evicted */
 
 struct scenario {
 	const char *name;
@@ -55,8 +56,8 @@ extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys;
 int scenario_count(void);
 const struct scenario *scenario_at(int i);
 
-/* The one whose middle makes a role `halfway`. */
-extern const struct scenario *const scenario_halfway;
+/* For .halfway, which is of no use to anyone else: short, without roles. */
+extern const struct scenario scenario_making, scenario_evicting;
 
 /* By name; NULL. */
 const struct scenario *scenario_find(const char *name);
@@ -100,7 +101,9 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define LAPSED		ROLE(part_lapsed, PART_ATTACHED)
 #define DEAD_TANGLED	ROLE(part_tangled, PART_WAITS, .asleep = true, \
 			    .dies = true)
-#define DEAD_HALFWAY	{ .dies = true, .halfway = true }
+#define DEAD_HALFWAY	{ .dies = true, .halfway = &scenario_making }
+#define DEAD_EVICTOR(n)	{ .dies = true, .halfway = &scenario_evicting, \
+			    .nth = (n) }
 #define DEAD_CHUNK	ROLE(part_chunk, PART_ATTACHED, .dies = true)
 #define READER		ROLE(part_holder, PART_HOLDS, .shared = true)
 #define DEAD_READER	ROLE(part_holder, PART_HOLDS, .shared = true, \
@@ -118,7 +121,7 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define KNOT		ROLE(part_knot, PART_ATTACHED, .shared = true)
 #define CUER_KILLS(n)	ROLE(part_cuer, PART_ATTACHED, .kills = (n))
 
-/* Attach, or blame and end; with the keys in place unless SC_LATE. */
+/* Attach, or blame and end; with the keys in place unless they are not to be. */
 struct lh *cast_open(struct play *p);
 
 /* Options for acquiring with that ttl and wait. */

@@ -3,8 +3,8 @@
  * Beside a stop: answers "whom does a process that is stopped here keep
  * waiting?"
  *
- * The server attaches before the subject begins (SC_LATE: when it is stopped),
- * and is asked when the subject is stopped.  It does once what people do:
+ * The server attaches before the subject begins (or, if there is to be
+ * nobody, when it is stopped), and is asked when the subject is stopped.  It does once what people do:
  *
  *	on another key	acquire and release by handle and by name; make a key;
  *			status; list; a new attachment; lh_check(): each at once
@@ -155,14 +155,15 @@ void
 server_serve(struct play *p)
 {
 	int64_t end_ns;
+	bool late = p->sc->flags & (SC_LATE | SC_EMPTY);
 
-	if (!(p->sc->flags & SC_LATE))
+	if (!late)
 		come_in(p);
 	flag_set(&p->ready, 1);
 	if (!flag_wait(&p->go, 1, 60000))
 		_exit(0);
 	end_ns = play_now_ns() + (p->ttl_ms + MARGIN_MS) * NS_A_MS;
-	if (p->sc->flags & SC_LATE)
+	if (late)
 		come_in(p);
 	if (!atomic_load(&p->blamed))
 		another_key(p);

@@ -20,7 +20,11 @@
 #define PLACE_MS 3000
 #define RECORDINGS 2
 
-static struct trace middle;	/* of making a key */
+/* What is done halfway, recorded. */
+static struct middle {
+	const struct scenario *sc;
+	struct trace trace;
+} middles[4];
 
 static void
 set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
@@ -48,7 +52,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	for (; n < PLAY_PARTS; n++) {
 		const struct role *r = &sc->roles[n];
 
-		if (r->enter == NULL && !r->halfway)
+		if (r->enter == NULL && r->halfway == NULL)
 			break;
 		living += !r->dies && r->kills == 0;
 	}
@@ -67,30 +71,48 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 		p->opts.max_leases += 64;	/* the server's */
 }
 
-/* Somebody was killed half-way through making a key. */
-static bool
-enter_halfway(struct play *p, struct part *me)
+static struct middle *
+middle_of(const struct scenario *sc)
 {
-	unsigned changes = 0, nth = 0;
-	pid_t pid = trace_start(p, scenario_halfway->prepare,
-	    scenario_halfway->act, NULL);
-	bool there = false;
+	struct middle *m = middles;
 
-	if (pid < 0)
-		return false;
-	for (size_t i = 0; i < middle.n; i++)
-		changes += (middle.at[i].why & AT_CHANGE) != 0;
-	for (size_t i = 0; i < middle.n && !there; i++) {
-		if ((middle.at[i].why & AT_CHANGE) && 2 * nth++ >= changes) {
-			there = trace_run_to(p, pid, &middle.at[i], false) ==
-			    TRACE_AT;
-			break;
-		}
-	}
+	while (m->sc != NULL && m->sc != sc)
+		m++;
+	m->sc = sc;
+	return m;
+}
+
+/* Where its nth change has just been made; 0: half of them. */
+static const struct point *
+after_change(const struct trace *t, unsigned nth)
+{
+	unsigned changes = 0, seen = 0;
+
+	for (size_t i = 0; i <= t->instructions; i++)
+		changes += (t->at[i].why & AT_CHANGE) != 0;
+	if (nth == 0)
+		nth = changes / 2 + 1;
+	for (size_t i = 0; i <= t->instructions; i++)
+		if ((t->at[i].why & AT_CHANGE) && ++seen == nth)
+			return &t->at[i];
+	return NULL;
+}
+
+/* Somebody was killed in the middle of something. */
+static bool
+enter_halfway(struct play *p, const struct role *r, struct part *me)
+{
+	const struct scenario *sc = r->halfway;
+	const struct point *at = after_change(&middle_of(sc)->trace, r->nth);
+	pid_t pid = trace_start(p, sc->prepare, sc->act, NULL);
+	bool there = pid > 0 && at != NULL &&
+	    trace_run_to(p, pid, at, false) == TRACE_AT;
+
 	if (!there)
 		blame(p, "staging: nobody died half-way");
 	me->pid = pid;
 	p->subject = 0;
+	p->has_lease = false;
 	p->begun = (struct flag){ 0 };
 	return there;
 }
@@ -100,8 +122,8 @@ enter_part(struct play *p, const struct role *r, struct part *me)
 {
 	int64_t end = play_now_ns() + PLACE_MS * NS_A_MS;
 
-	if (r->halfway) {
-		if (!enter_halfway(p, me))
+	if (r->halfway != NULL) {
+		if (!enter_halfway(p, r, me))
 			return false;
 	} else {
 		me->shared = r->shared;
@@ -140,8 +162,10 @@ stage(struct play *p, const struct scenario *sc, enum play_mode mode,
     enum stage_pace pace, pid_t *server)
 {
 	for (int i = 0; i < PLAY_PARTS; i++) {
-		if (sc->roles[i].halfway && middle.n == 0 &&
-		    !stage_record(p, scenario_halfway, MODE_KILL, &middle))
+		const struct scenario *half = sc->roles[i].halfway;
+
+		if (half != NULL && middle_of(half)->trace.n == 0 &&
+		    !stage_record(p, half, MODE_KILL, &middle_of(half)->trace))
 			return -1;
 	}
 	set_up(p, sc, mode, pace);

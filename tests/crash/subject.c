@@ -176,6 +176,26 @@ act_acquire_name(struct play *p)
 }
 
 void
+act_acquire_new(struct play *p)
+{
+	p->result = lh_acquire(sub.lh, "brand-new", &sub.opts, &p->lease);
+	p->has_lease = p->result == 0;
+}
+
+void
+act_acquire_long(struct play *p)
+{
+	p->result = lh_acquire(sub.lh, sub.long_key, &sub.opts, &p->lease);
+	p->has_lease = p->result == 0;
+}
+
+void
+act_key_open(struct play *p)
+{
+	p->result = lh_key_open(sub.lh, "brand-new", 0, &sub.key);
+}
+
+void
 act_release(struct play *p)
 {
 	p->result = lh_release(sub.lh, &p->lease);

@@ -20,7 +20,7 @@ struct subject {
 	struct lh_acquire_opts opts;	/* of the acquire that it is about */
 	struct lh_lease third;
 	struct lh_cancel cancel;
-	char long_key[256];
+	char long_key[256];		/* 255 bytes, or what is put there */
 };
 
 extern struct subject sub;
@@ -56,6 +56,8 @@ play_fn prep_overtaken;		/* ... and part 0 has the key */
 
 play_fn act_open, act_close, act_acquire, act_acquire_name, act_release,
     act_extend, act_verify, act_verify_token, act_status, act_list;
+play_fn act_acquire_new, act_key_open;	/* "brand-new" */
+play_fn act_acquire_long;		/* sub.long_key */
 
 play_fn finish_acquire;		/* KEY */
 play_fn finish_alone;		/* a key that no one else asks for */

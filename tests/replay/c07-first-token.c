@@ -7,6 +7,10 @@
  * finds the key there, and takes it.  All tokens are from the table's range and
  * grow.  Then the same with floors as evicted keys leave them: a new key's
  * tokens are above its floor, and not by 2^40.
+ *
+ * Then a maker that is stopped at each of its steps, while others make the same
+ * key, use it, and evict it: when it goes on, the floor that it may have read
+ * is an old one.
  */
 #include "replay.h"
 #include "proc/lh.h"
@@ -19,6 +23,38 @@ range(struct lh *lh, uint64_t *low, uint64_t *high)
 	is(lh_stats(lh, &st), 0, "stats");
 	*low = st.token_base;
 	*high = st.token_ceiling;
+}
+
+static void
+made_and_evicted_meanwhile(struct lh *lh, struct lh *other)
+{
+	static const char *const steps[] = {
+		"slot.announced", "slot.filled", "slot.placed", "slot.hinted",
+		"slot.linking",
+	};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct replay_call maker = REPLAY_CALL(other, "m", 60000, 0);
+		uint64_t last = 0;
+		struct lh_lease l;
+
+		cmp(lh_evict(lh, NULL, 0), >=, 0, "the key is not there");
+		replay_hold("maker", steps[i]);
+		replay_go("maker", replay_acquire, &maker);
+		replay_wait_held("maker");
+		for (int j = 0; j < 5; j++) {
+			is(replay_try(lh, "m", &l), 0, "others make it");
+			cmp(l.token, >, last, "with a larger token");
+			last = l.token;
+			is(lh_release(lh, &l), 0, "release");
+		}
+		is(lh_evict(lh, "m", 0), 1, "and evict it");
+		replay_release("maker");
+		is(replay_result("maker"), 0, "who was stopped at %s goes on",
+		    steps[i]);
+		cmp(maker.lease.token, >, last, "with a larger token");
+		is(lh_release(other, &maker.lease), 0, "release");
+	}
 }
 
 int
@@ -55,6 +91,7 @@ main(void)
 	cmp(l.token, <, high, "and below the ceiling");
 	is(lh_verify(lh, &l), 0, "it verifies");
 	is(lh_release(lh, &l), 0, "release");
+	made_and_evicted_meanwhile(lh, other);
 	t_close(other);
 	t_close(lh);
 	return done();

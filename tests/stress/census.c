@@ -33,7 +33,7 @@ struct census {
 
 /* Read by others after the end only, or while it grows: count last. */
 static void
-note(struct census *c, const struct lh_party *p)
+note(struct census *c, const struct lh_party *p, const struct lh_party *before)
 {
 	uint32_t n = atomic_load_explicit(&c->r->n_sights,
 	    memory_order_relaxed);
@@ -43,36 +43,21 @@ note(struct census *c, const struct lh_party *p)
 		return;
 	last[0] = p->id[0];
 	last[1] = p->id[1];
-	c->r->sights[n] = (struct sighting){ p->id[0], c->from_ns, now_ns(),
-	    c->key };
+	c->r->sights[n] = (struct sighting){ p->id[0],
+	    before ? before->id[0] : 0, c->from_ns, now_ns(), c->key };
 	atomic_store_explicit(&c->r->n_sights, n + 1, memory_order_release);
 }
 
-static int
-see_key(const struct lh_key_info *info, void *arg)
+/* Two who hold a key are readers, both of them. */
+static bool
+compatible(const struct lh_key_info *info)
 {
-	struct census *c = arg;
 	uint32_t i;
 
-	for (i = 0; i < info->n_waiters; i++) {
-		const struct lh_party *w = &info->waiters[i];
-
-		if (i && w->priority > info->waiters[i - 1].priority)
-			atomic_fetch_add(&c->r->misordered, 1);
-		if (w->rank != i + 1)
-			atomic_fetch_add(&c->r->misordered, 1);
-		note(c, w);
-	}
-	return 0;
-}
-
-static int
-see_any(const struct lh_key_info *info, void *arg)
-{
-	uint32_t *n = arg;
-
-	/* In exclusive mode there is one holder at the most. */
-	return info->n_holders > 1 ? -EUCLEAN : (++*n, 0);
+	for (i = 0; i < info->n_holders && info->n_holders > 1; i++)
+		if (info->holders[i].mode != LH_SHARED)
+			return false;
+	return true;
 }
 
 static void
@@ -82,6 +67,47 @@ found(const char *text, void *arg)
 
 	if (!r->finding[0])
 		snprintf(r->finding, sizeof(r->finding), "%s", text);
+}
+
+static void
+see_holders(struct round *r, const struct lh_key_info *info)
+{
+	uint32_t most = atomic_load_explicit(&r->readers_most,
+	    memory_order_relaxed);
+
+	if (info->n_holders > most)
+		atomic_store_explicit(&r->readers_most, info->n_holders,
+		    memory_order_relaxed);
+	if (compatible(info))
+		return;
+	atomic_fetch_add(&r->findings, 1);
+	found("lh_status: two hold a key, and one of them is a writer", r);
+}
+
+static int
+see_key(const struct lh_key_info *info, void *arg)
+{
+	struct census *c = arg;
+	uint32_t i;
+
+	see_holders(c->r, info);
+	for (i = 0; i < info->n_waiters; i++) {
+		const struct lh_party *w = &info->waiters[i];
+
+		if (i && w->priority > info->waiters[i - 1].priority)
+			atomic_fetch_add(&c->r->misordered, 1);
+		if (w->rank != i + 1)
+			atomic_fetch_add(&c->r->misordered, 1);
+		note(c, w, i ? w - 1 : NULL);
+	}
+	return 0;
+}
+
+static int
+see_any(const struct lh_key_info *info, void *arg)
+{
+	see_holders(arg, info);
+	return 0;
 }
 
 /* A call that has no business to fail did. */
@@ -99,15 +125,15 @@ static void
 check_table(struct round *r, struct lh *lh)
 {
 	struct lh_stats st = { .size = sizeof(st) };
-	uint32_t keys = 0;
 	int n = lh_check(lh, found, r);
 
 	expect(r, "lh_check", n);
 	if (n > 0)
 		atomic_fetch_add(&r->findings, (uint32_t)n);
 	atomic_fetch_add(&r->checks, 1);
-	expect(r, "lh_list", lh_list(lh, NULL, see_any, &keys));
+	expect(r, "lh_list", lh_list(lh, NULL, see_any, r));
 	expect(r, "lh_stats", lh_stats(lh, &st));
+	r->keys_most = st.keys > r->keys_most ? st.keys : r->keys_most;
 	if (st.damaged)
 		atomic_fetch_add(&r->findings, 1);
 }
@@ -125,7 +151,7 @@ census_run(struct round *r, struct lh *lh)
 			c.from_ns = now_ns();
 			rc = lh_status(lh, round_keys[c.key], NULL, see_key,
 			    &c);
-			if (rc != -ENOENT)	/* nobody has been there yet */
+			if (rc != -ENOENT)	/* not yet, or evicted */
 				expect(r, "lh_status", rc);
 		}
 		if (++looks % CHECK_EVERY == 0)

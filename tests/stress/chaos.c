@@ -3,16 +3,19 @@
  * Do the guarantees hold while participants are killed and stopped at random,
  * and no daemon is there to help?
  *
- *	chaos [--seconds 30] [--procs 8] [--order bounded|fifo|barge]
- *	      [--threads [--shared]] [--seed N] [--dump FILE]
- *	      [--judge-fifo]
+ *	chaos [--seconds 60] [--procs 8] [--order bounded|fifo|barge] [--grow]
+ *	      [--exclusive] [--no-evict] [--threads [--shared]] [--seed N]
+ *	      [--dump FILE] [--judge-fifo]
  *
- * Runs one round on a table of order bounded and one on a FIFO table (or only
- * the one named), each with a few contended keys, and then judges the history
- * that the participants left (history/history.h), the table itself, and whether
- * everybody came home.  TAP; the status is non-zero if anything did not hold.
+ * Runs one round on a table of order bounded, which has room for a few keys
+ * only, and one on a FIFO table that begins small and has to grow (or only the
+ * one named, which grows with --grow), each with a few contended keys, readers
+ * and writers, and one more process that evicts keys; and then judges the
+ * history that the participants left (history/history.h), the table itself, and
+ * whether everybody came home.  TAP; the status is non-zero if anything did not
+ * hold.
  *
- * --dump writes every record to a file, --judge-fifo holds a table to the FIFO
+ * --exclusive leaves out the readers, --no-evict the one who evicts.  --dump writes every record to a file, --judge-fifo holds a table to the FIFO
  * rule whatever it promises: with --order barge it must be found wanting, which
  * shows that the rule sees something.
  *
@@ -52,16 +55,19 @@ round_free(struct round *r)
 }
 
 static void
-play(const struct settings *set, enum lh_order order, double seconds)
+play(const struct settings *set, enum lh_order order, bool grow,
+    double seconds)
 {
+	uint32_t logs = set->procs + !set->no_evict;
 	struct settings mine = *set;
 	char name[64];
 	struct round *r;
 	struct havoc h;
 
-	snprintf(name, sizeof(name), "%s, %u %s", orders[order], set->procs,
+	snprintf(name, sizeof(name), "%s%s, %u %s", orders[order],
+	    grow ? ", growing" : "", set->procs,
 	    set->threads ? "threads" : "processes");
-	r = round_new(set->procs, (uint32_t)(4000 * seconds) + 4000);
+	r = round_new(logs, (uint32_t)(4000 * seconds) + 4000);
 	if (!r || havoc_new(&h))
 		bail_out("no memory");
 	mine.seconds = seconds;
@@ -69,8 +75,12 @@ play(const struct settings *set, enum lh_order order, double seconds)
 	    orders[order]);
 	r->open = (struct lh_open_opts)LH_OPEN_OPTS_INIT;
 	r->open.order = order;
-	/* Few, so that sessions, leases and keys are used again and again. */
-	r->open.max_keys = 16;
+	/* Few, so that sessions, leases and keys are used again and again;
+	 * or more than a new table has room for. */
+	r->open.max_keys = grow ? 20000 : 16;
+	r->weeds = grow ? 30000 : 24;
+	r->exclusive = set->exclusive;
+	r->gardener = set->no_evict ? NOBODY : set->procs;
 	r->open.max_sessions = set->procs + 14;
 	r->open.max_leases = 64 * (set->procs + 14);
 	r->open.application = "chaos";
@@ -78,10 +88,10 @@ play(const struct settings *set, enum lh_order order, double seconds)
 	r->slow = set->slow;
 	r->began_ns = now_ns();
 	if (set->threads)
-		havoc_threads(&h, r, set->procs, seconds, set->shared);
+		havoc_threads(&h, r, seconds, set->shared);
 	else
-		havoc_processes(&h, r, set->procs, seconds);
-	judge(&mine, r, &h, name, order == LH_ORDER_FIFO || set->judge_fifo);
+		havoc_processes(&h, r, seconds);
+	judge(&mine, r, &h, name, set->judge_fifo ? LH_ORDER_FIFO : order);
 	judge_table(r, name);
 	havoc_free(&h);
 	round_free(r);
@@ -91,8 +101,9 @@ static void
 usage(void)
 {
 	fprintf(stderr, "usage: chaos [--seconds N] [--procs N] "
-	    "[--order bounded|fifo|barge]\n\t[--threads [--shared]] "
-	    "[--seed N] [--dump FILE] [--judge-fifo]\n");
+	    "[--order bounded|fifo|barge] [--grow]\n\t[--exclusive] "
+	    "[--no-evict] [--threads [--shared]] [--seed N]\n\t"
+	    "[--dump FILE] [--judge-fifo]\n");
 	exit(64);
 }
 
@@ -118,7 +129,8 @@ options(struct settings *set, int argc, char **argv)
 		{ "order", 1, NULL, 'o' }, { "threads", 0, NULL, 't' },
 		{ "shared", 0, NULL, 'S' }, { "seed", 1, NULL, 'e' },
 		{ "dump", 1, NULL, 'd' }, { "judge-fifo", 0, NULL, 'f' },
-		{ NULL, 0, NULL, 0 }
+		{ "exclusive", 0, NULL, 'x' }, { "no-evict", 0, NULL, 'n' },
+		{ "grow", 0, NULL, 'g' }, { NULL, 0, NULL, 0 }
 	};
 	int c, i;
 
@@ -131,6 +143,9 @@ options(struct settings *set, int argc, char **argv)
 		case 'e': set->seed = (uint64_t)number(optarg, 0, 1e15); break;
 		case 'd': set->dump = optarg; break;
 		case 'f': set->judge_fifo = true; break;
+		case 'x': set->exclusive = true; break;
+		case 'n': set->no_evict = true; break;
+		case 'g': set->grow = true; break;
 		case 'o':
 			for (i = 0; i < 3; i++)
 				if (!strcmp(optarg, orders[i]))
@@ -148,7 +163,7 @@ options(struct settings *set, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct settings set = { .seconds = 30, .slow = 1, .procs = 8,
+	struct settings set = { .seconds = 60, .slow = 1, .procs = 8,
 	    .order = -1, .seed = 20261121 };
 	struct janitor janitor = { 0 };
 	const char *slow = getenv("LH_TEST_SLOW");
@@ -165,10 +180,10 @@ main(int argc, char **argv)
 		bail_out("no janitor: %s", strerror(-i));
 	diag("seed %" PRIu64 ", %g s", set.seed, set.seconds);
 	if (set.order >= 0) {
-		play(&set, (enum lh_order)set.order, set.seconds);
+		play(&set, (enum lh_order)set.order, set.grow, set.seconds);
 	} else {
-		play(&set, LH_ORDER_BOUNDED, set.seconds * 0.6);
-		play(&set, LH_ORDER_FIFO, set.seconds * 0.4);
+		play(&set, LH_ORDER_BOUNDED, set.grow, set.seconds * 0.6);
+		play(&set, LH_ORDER_FIFO, true, set.seconds * 0.4);
 	}
 	janitor_dismiss(&janitor);
 	return done();

@@ -126,7 +126,9 @@ doing(const struct round *r, const struct party *p)
 	ret = atomic_load_explicit(&op->ret_ns, memory_order_acquire);
 	if (!ret)
 		return op->kind == OP_ACQUIRE ? WAITS : INSIDE;
-	if (op->kind == OP_RELEASE || op->kind == OP_AGAIN || op->result)
+	if (op->kind == OP_RELEASE || op->kind == OP_AGAIN ||
+	    op->kind == OP_EVICT || op->kind == OP_OLD ||
+	    (op->result && op->kind != OP_CONVERT))
 		return IDLE;
 	return HOLDS;
 }
@@ -325,14 +327,13 @@ dismiss(struct havoc *h, const struct round *r, pid_t pid)
 }
 
 void
-havoc_processes(struct havoc *h, struct round *r, unsigned procs,
-    double seconds)
+havoc_processes(struct havoc *h, struct round *r, double seconds)
 {
-	struct party party[MAX_WORKERS] = { 0 };
+	unsigned procs = r->j->n_logs, i;
+	struct party party[MAX_WORKERS + 1] = { 0 };
 	struct striker s = { h, r, party, procs, r->seed };
 	int64_t until = now_ns() + (int64_t)(seconds * 1e9), next = 0;
 	pid_t by[2] = { bystander(r, false), bystander(r, true) };
-	unsigned i;
 
 	for (i = 0; i < procs; i++)
 		party[i].slot = i;

@@ -3,6 +3,8 @@
  * One round of chaos: a table, its participants, and what they leave behind.
  *
  *	worker.c	what a participant does, as a process or as a thread
+ *	gardener.c	what the last one does: makes keys that nobody needs, and
+ *			evicts them and the others
  *	census.c	two bystanders: one asks the table all the time who
  *			waits, one notices when the machine stands still
  *	havoc.c		starts the participants, kills and stops them, buries
@@ -13,12 +15,14 @@
 #define ROUND_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include <leasehold.h>
 #include "history/history.h"
 
 #define N_KEYS		4
-#define MAX_WORKERS	64
+#define MAX_WORKERS	64	/* and a gardener */
+#define NOBODY		UINT32_MAX
 #define MAX_LIVES	20000
 #define MAX_STOPS	20000
 #define MAX_SIGHTS	400000
@@ -32,6 +36,9 @@ struct round {
 	uint64_t seed;
 	int64_t began_ns;
 	double slow;		/* LH_TEST_SLOW */
+	bool exclusive;		/* nobody asks for a shared lease */
+	uint32_t gardener;	/* the slot of one; NOBODY */
+	uint32_t weeds;		/* how many names of weeds there are */
 	struct journal *j;
 	/* each cell by the life that it belongs to */
 	_Atomic uint64_t session[MAX_LIVES];
@@ -39,6 +46,8 @@ struct round {
 	_Atomic uint32_t n_sights;
 	struct sighting sights[MAX_SIGHTS];
 	_Atomic uint32_t looks, checks, findings, misordered, failures;
+	_Atomic uint32_t readers_most; /* at once, on one key */
+	uint32_t keys_most;
 	char finding[256];	/* the first */
 	/* by the metronome */
 	_Atomic uint32_t n_gaps;
@@ -55,7 +64,10 @@ void round_free(struct round *r);
  * nothing.  0, or the first unexpected -errno of the library. */
 int worker_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
-/* The same from attaching to detaching, if lh is NULL. */
+/* gardener.c: likewise */
+int gardener_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
+
+/* Either of them from attaching to detaching, if lh is NULL. */
 int participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
 /* census.c: until told to quit */
@@ -77,11 +89,10 @@ struct havoc {
 
 int havoc_new(struct havoc *h);
 void havoc_free(struct havoc *h);
-void havoc_processes(struct havoc *h, struct round *r, unsigned procs,
-    double seconds);
+void havoc_processes(struct havoc *h, struct round *r, double seconds);
 
 /* threads.c: the same participants as threads, with nobody harmed */
-void havoc_threads(struct havoc *h, struct round *r, unsigned threads,
-    double seconds, bool shared);
+void havoc_threads(struct havoc *h, struct round *r, double seconds,
+    bool shared);
 
 #endif

@@ -9,6 +9,7 @@ struct settings {
 	double seconds, slow;
 	unsigned procs;
 	bool threads, shared, judge_fifo;
+	bool exclusive, no_evict, grow;
 	int order;		/* -1: bounded, then FIFO */
 	uint64_t seed;
 	const char *dump;
@@ -16,7 +17,7 @@ struct settings {
 
 /* verdict.c: judge the history, the bystanders' notes, and what was done */
 void judge(const struct settings *set, const struct round *r,
-    const struct havoc *h, const char *name, bool fifo);
+    const struct havoc *h, const char *name, enum lh_order order);
 /* and what a newcomer finds when everybody is gone */
 void judge_table(struct round *r, const char *name);
 

@@ -78,13 +78,12 @@ start(struct member *m, void *(*fn)(void *))
 }
 
 void
-havoc_threads(struct havoc *h, struct round *r, unsigned threads,
-    double seconds, bool shared)
+havoc_threads(struct havoc *h, struct round *r, double seconds, bool shared)
 {
-	struct member m[MAX_WORKERS + 2];
+	struct member m[MAX_WORKERS + 3];
 	int64_t until = now_ns() + (int64_t)(seconds * 1e9);
+	unsigned threads = r->j->n_logs, i;
 	struct lh *lh = NULL;
-	unsigned i;
 
 	memset(m, 0, sizeof(m));
 	if (shared && lh_open(&lh, r->table, &r->open))

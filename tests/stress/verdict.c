@@ -13,9 +13,14 @@ static void
 tell(enum rule rule, const char *text, void *arg)
 {
 	unsigned *told = arg;
+	size_t len;
 
-	if (++*told <= 10)
-		diag("%s: %s", rule_name(rule), text);
+	if (++*told > 10)
+		return;
+	for (; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		diag("%s: %.*s", rule_name(rule), (int)len, text);
+	}
 }
 
 static int
@@ -75,7 +80,7 @@ judge_watch(const struct round *r, const char *name)
 
 static void
 judge_history(const struct settings *set, const struct round *r,
-    const struct history *hist, const char *name, bool fifo)
+    const struct havoc *h, const struct history *hist, const char *name)
 {
 	struct verdict v;
 	unsigned told = 0;
@@ -90,8 +95,14 @@ judge_history(const struct settings *set, const struct round *r,
 	    v.refusals, v.unknown);
 	diag("%s: %" PRIu64 " extends, %" PRIu64 " verifies, %" PRIu64
 	    " releases, %" PRIu64 " told that it was lost; %" PRIu64
-	    " attempts after the release", name, v.extends, v.verifies,
-	    v.releases, v.lost, v.posthumous);
+	    " attempts after the release, %" PRIu64 " by old copies", name,
+	    v.extends, v.verifies, v.releases, v.lost, v.posthumous, v.old);
+	diag("%s: granted %" PRIu64 " exclusive, %" PRIu64 " shared, up to %u "
+	    "at once; %" PRIu64 " upgrades, %" PRIu64 " busy; %" PRIu64
+	    " downgrades; %" PRIu64 " evictions, up to %u keys; %u kills, %u "
+	    "stops; %" PRId64 " violations", name, v.grants - v.shared,
+	    v.shared, r->readers_most, v.upgrades, v.upgrades_busy,
+	    v.downgrades, v.evictions, r->keys_most, h->kills, h->n_stops, n);
 	diag("%s: longest idle while somebody waited %.1f ms, longest wait "
 	    "%.0f ms, most often overtaken %" PRIu64 " times, machine stood "
 	    "still %u times", name, (double)v.idle_longest_ns / 1e6, wait,
@@ -108,10 +119,13 @@ judge_history(const struct settings *set, const struct round *r,
 	    v.noted);
 	is(v.broken[RULE_IDLE], 0, "%s: keys left idle while somebody waited "
 	    "(G6), of %" PRIu64 " waits", name, v.waits);
-	if (fifo)
-		is(v.broken[RULE_ORDER], 0, "%s: overtakings (G7), of %"
-		    PRIu64 " pairs; %" PRIu64 " excused", name, v.pairs,
-		    v.excused);
+	is(v.broken[RULE_ORDER], 0, "%s: overtakings (G7), of %" PRIu64
+	    " pairs; %" PRIu64 " excused", name, v.pairs, v.excused);
+	if (!set->exclusive)
+		ok(v.shared && v.upgrades && v.upgrades_busy && v.downgrades,
+		    "%s: readers, who up- and downgraded", name);
+	if (!set->no_evict)
+		cmp(v.evictions, >, 0, "%s: keys were evicted", name);
 	cmp(v.cancel_longest_ns, <, (int64_t)(1e9 * r->slow),
 	    "%s: a cancelled wait ends, after %.1f ms at the latest", name,
 	    (double)v.cancel_longest_ns / 1e6);
@@ -126,18 +140,18 @@ dump(const struct settings *set, const struct history *h)
 	if (!f)
 		bail_out("%s: %s", set->dump, strerror(errno));
 	fprintf(f, "# log index life kind how key priority call ret limit "
-	    "acquired deadline result token of notes\n");
+	    "acquired deadline result token of notes mode\n");
 	for (l = 0; l < h->n_logs; l++) {
 		for (i = 0; i < h->counts[l]; i++) {
 			const struct op *o = &h->ops[(size_t)l * h->cap + i];
 
 			fprintf(f, "%u %u %u %u %u %u %u %" PRId64 " %" PRId64
 			    " %" PRId64 " %" PRId64 " %" PRId64 " %d %" PRIu64
-			    " %u %u\n", l, l * h->cap + i, o->life, o->kind,
+			    " %u %u %u\n", l, l * h->cap + i, o->life, o->kind,
 			    o->how, o->key, o->priority, o->call_ns,
 			    o->ret_ns, o->limit_ns, o->acquired_ns,
 			    o->deadline_ns, o->result, o->token, o->of,
-			    o->notes);
+			    o->notes, o->mode);
 		}
 	}
 	fclose(f);
@@ -145,16 +159,17 @@ dump(const struct settings *set, const struct history *h)
 
 void
 judge(const struct settings *set, const struct round *r,
-    const struct havoc *h, const char *name, bool fifo)
+    const struct havoc *h, const char *name, enum lh_order order)
 {
-	uint32_t counts[MAX_WORKERS], l;
+	uint32_t counts[MAX_WORKERS + 1], l;
 	struct history hist = {
 		.ops = r->j->ops, .n_logs = r->j->n_logs, .cap = r->j->cap,
 		.counts = counts, .lives = h->lives, .n_lives = h->n_lives,
 		.stops = h->stops, .n_stops = h->n_stops,
 		.sightings = r->sights, .n_sightings = r->n_sights,
 		.gaps = r->gaps, .n_gaps = r->n_gaps, .n_keys = N_KEYS,
-		.fifo = fifo,
+		.fifo = order == LH_ORDER_FIFO,
+		.barge = order == LH_ORDER_BARGE, .around = 24,
 		.idle_limit_ns = (int64_t)(200e6 * r->slow),
 	};
 
@@ -162,7 +177,7 @@ judge(const struct settings *set, const struct round *r,
 		counts[l] = r->j->logs[l].n;
 	if (set->dump)
 		dump(set, &hist);
-	judge_history(set, r, &hist, name, fifo);
+	judge_history(set, r, h, &hist, name);
 	judge_watch(r, name);
 	is(h->crashed, 0, "%s: nobody ended in a way that nobody asked for",
 	    name);

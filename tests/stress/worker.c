@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A participant of the chaos run: acquires, holds, extends, verifies,
+ * A participant of the chaos run: acquires, holds, converts, extends, verifies,
  * overstays, abandons, nests, haunts, and writes down each call before and
  * after.
  *
@@ -9,8 +9,10 @@
  * ones, which only death frees (mostly of one and the same ttl, for which there
  * is a fast path); tries, timed waits, endless ones and cancelled ones; by name
  * and by opened key; three priorities; sometimes a second key while holding the
- * first (only upwards, so that there are no cycles).  Leases that were released
- * are presented again later, when others use their records.
+ * first (only upwards, so that there are no cycles).  Each key has readers and
+ * writers in another proportion, and some change from one to the other.  Leases
+ * that were released are presented again later, when others use their records;
+ * so are copies of what a lease was before it was converted or released.
  *
  * Cancelling needs a second thread.  It never cancels before the time that the
  * record says, so that the record needs no second writer.
@@ -31,8 +33,11 @@ const char *const round_keys[N_KEYS] = {
 	"k", "orders/2026-11", "ledger", KEY50 KEY50 KEY50 KEY50
 };
 
+static const unsigned readers_percent[N_KEYS] = { 45, 20, 85, 60 };
+
 struct hold {
 	struct lh_lease lease;
+	struct lh_lease first;	/* as it was acquired */
 	struct op *op;
 	uint32_t key;
 	int64_t ttl_ms;
@@ -85,8 +90,9 @@ record(struct worker *w, enum op_kind kind, const struct hold *h)
 	op->limit_ns = NEVER;
 	if (h->op) {
 		op->of = journal_index(w->r->j, h->op);
-		op->token = h->op->token;
+		op->token = h->lease.token;
 		op->priority = h->op->priority;
+		op->mode = (uint8_t)h->lease.mode;
 	}
 	return op;
 }
@@ -121,6 +127,8 @@ acquire(struct worker *w, struct hold *h, enum op_how only)
 	int rc;
 
 	choose(w, &o, &how);
+	if (!w->r->exclusive && percent(&w->dice, readers_percent[h->key]))
+		o.mode = LH_SHARED;
 	if (only == HOW_TRY && how >= HOW_FOREVER) {
 		how = HOW_TRY;
 		o.max_wait_ms = 0;
@@ -133,6 +141,7 @@ acquire(struct worker *w, struct hold *h, enum op_how only)
 	op->how = (uint8_t)how;
 	op->ttl_ms = (uint32_t)o.ttl_ms;
 	op->priority = o.priority;
+	op->mode = (uint8_t)o.mode;
 	if (how == HOW_CANCEL) {
 		o.cancel = &sw;
 		op->limit_ns = now_ns() +
@@ -154,6 +163,7 @@ acquire(struct worker *w, struct hold *h, enum op_how only)
 		op->acquired_ns = h->lease.acquired_ns;
 		op->deadline_ns = h->lease.expires_ns;
 		op->notes = h->lease.notes;
+		h->first = h->lease;
 	}
 	journal_ret(op, at, rc);
 	if (how == HOW_CANCEL)
@@ -184,6 +194,59 @@ extend(struct worker *w, struct hold *h)
 }
 
 static void
+convert(struct worker *w, struct hold *h)
+{
+	struct op *op = record(w, OP_CONVERT, h);
+	int64_t at;
+	int rc;
+
+	if (!op)
+		return;
+	op->mode = h->lease.mode == LH_SHARED ? LH_EXCLUSIVE : LH_SHARED;
+	journal_call(w->log, op);
+	rc = lh_convert(w->lh, &h->lease, op->mode);
+	at = now_ns();
+	if (rc == 0) {
+		op->token = h->lease.token;
+		op->deadline_ns = h->lease.expires_ns;
+	}
+	journal_ret(op, at, rc);
+}
+
+/* An old copy names nothing any more, whatever is asked of it. */
+static void
+present_old(struct worker *w, const struct hold *h)
+{
+	static const enum op_kind asks[] = { OP_RELEASE, OP_EXTEND, OP_VERIFY,
+	    OP_CONVERT };
+	struct lh_lease copy = h->first;
+	struct op *op = record(w, OP_OLD, h);
+	int rc;
+
+	if (!op)
+		return;
+	op->how = (uint8_t)asks[dice(&w->dice) % 4];
+	op->token = copy.token;
+	op->mode = (uint8_t)copy.mode;
+	journal_call(w->log, op);
+	switch (op->how) {
+	case OP_RELEASE:
+		rc = lh_release(w->lh, &copy);
+		break;
+	case OP_EXTEND:
+		rc = lh_extend(w->lh, &copy, 30000);
+		break;
+	case OP_VERIFY:
+		rc = lh_verify(w->lh, &copy);
+		break;
+	default:
+		rc = lh_convert(w->lh, &copy, percent(&w->dice, 50) ?
+		    LH_SHARED : LH_EXCLUSIVE);
+	}
+	journal_ret(op, now_ns(), rc);
+}
+
+static void
 verify(struct worker *w, struct hold *h)
 {
 	struct op *op = record(w, OP_VERIFY, h);
@@ -192,6 +255,8 @@ verify(struct worker *w, struct hold *h)
 
 	if (!op)
 		return;
+	if (by_token)
+		op->how = HOW_TOKEN;
 	journal_call(w->log, op);
 	if (by_token)
 		rc = lh_verify_token(w->lh, round_keys[h->key],
@@ -222,12 +287,29 @@ haunt(struct worker *w)
 {
 	if (!w->old.op)
 		return;
-	if (percent(&w->dice, 50))
-		extend(w, &w->old);
-	else if (percent(&w->dice, 50))
-		verify(w, &w->old);
-	else
-		release(w, &w->old, OP_AGAIN);
+	switch (dice(&w->dice) % (w->r->exclusive ? 5 : 6)) {
+	case 0: case 1: extend(w, &w->old); break;
+	case 2: verify(w, &w->old); break;
+	case 3: release(w, &w->old, OP_AGAIN); break;
+	case 4: present_old(w, &w->old); break;
+	default: convert(w, &w->old);
+	}
+}
+
+/* Down, or up if nobody else reads; and maybe back again. */
+static void
+change(struct worker *w, struct hold *h)
+{
+	unsigned times = percent(&w->dice, 40) ? 2 : 1;
+
+	while (times--) {
+		convert(w, h);
+		if (percent(&w->dice, 50))
+			nap(w, between(&w->dice, 1000, 300000));
+		if (h->lease.token != h->first.token &&
+		    percent(&w->dice, 30))
+			present_old(w, h);
+	}
 }
 
 static void hold_key(struct worker *w, struct hold *h, bool nested);
@@ -266,6 +348,8 @@ hold_key(struct worker *w, struct hold *h, bool nested)
 		haunt(w);
 	if (percent(&w->dice, 30))
 		extend(w, h);
+	if (!w->r->exclusive && percent(&w->dice, 15))
+		change(w, h);
 	if (overstay) {
 		/* to the deadline, or past it: races with who frees it */
 		nap(w, h->lease.expires_ns - now_ns() +
@@ -279,6 +363,9 @@ hold_key(struct worker *w, struct hold *h, bool nested)
 	}
 	if (h->ttl_ms <= 40 && percent(&w->dice, 2))
 		return;		/* abandoned: its deadline frees it */
+	/* as good as what an extension made of it */
+	if (h->lease.token == h->first.token && percent(&w->dice, 10))
+		h->lease = h->first;
 	if (release(w, h, OP_RELEASE))
 		return;
 	if (percent(&w->dice, 10))
@@ -326,7 +413,8 @@ participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life)
 		return rc;
 	}
 	atomic_store(&r->session[life], lh_session_id(lh));
-	rc = worker_run(r, lh, slot, life);
+	rc = slot == r->gardener ? gardener_run(r, lh, slot, life) :
+	    worker_run(r, lh, slot, life);
 	if (rc)
 		diag("life %u: %s: %s", life, lh_strerror(rc),
 		    lh_error_detail());

@@ -7,6 +7,9 @@
  * known at every point: the acquire's, then that of each extend that succeeded.
  * An extend without an answer (killed inside) makes the lease vague: from its
  * call on the deadline may be the old or the new one.
+ *
+ * grant_of says which grant a lease stands at: its acquire's, or that of its
+ * last conversion.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,34 +48,46 @@ judge_deadline(struct checker *c, const struct op *op)
 	int64_t early = op->call_ns + ttl - op->deadline_ns;
 
 	if (op->deadline_ns > op_ret(op) + ttl + LATE_NS)
-		violation(c, RULE_EXPIRY, "a deadline later than asked: %s",
+		violation(c, RULE_EXPIRY, op, op_ret(op), "a deadline later than asked: %s",
 		    op_text(c, op));
 	c->v->early_most_ns = max_ns(c->v->early_most_ns, early);
 	if (early > (op->ttl_ms < COARSE_FROM_MS ? 1 : 10) * EARLY_NS)
-		violation(c, RULE_EXPIRY, "a deadline %.1f ms earlier than "
+		violation(c, RULE_EXPIRY, op, op_ret(op), "a deadline %.1f ms earlier than "
 		    "asked: %s", (double)early / 1e6, op_text(c, op));
+}
+
+struct grant *
+grants_add(struct checker *c, const struct op *op, const struct op *lease)
+{
+	struct grant *g = &c->grants[c->n_grants++];
+
+	g->op = op;
+	g->lease = lease;
+	g->token = op->token;
+	g->shared = op->mode == LH_SHARED;
+	g->lo = max_ns(op->call_ns, op->acquired_ns);
+	g->hi = g->from = op_ret(op);
+	set_deadline(c, g, op->deadline_ns);
+	c->grant_of[lease - c->h->ops] = (uint32_t)c->n_grants;
+	if (op->token == 0 || op->token > INT64_MAX)
+		violation(c, RULE_TOKEN, op, g->hi, "not a token: %s",
+		    op_text(c, op));
+	return g;
 }
 
 static void
 granted(struct checker *c, const struct op *op)
 {
-	struct grant *g = &c->grants[c->n_grants++];
+	struct grant *g = grants_add(c, op, op);
 
-	g->op = op;
-	g->token = op->token;
-	g->lo = max_ns(op->call_ns, op->acquired_ns);
-	g->hi = op_ret(op);
-	set_deadline(c, g, op->deadline_ns);
-	c->grant_of[op - c->h->ops] = (uint32_t)c->n_grants;
 	c->v->grants++;
-	if (op->token == 0 || op->token > INT64_MAX)
-		violation(c, RULE_TOKEN, "not a token: %s", op_text(c, op));
+	c->v->shared += g->shared;
 	if (op->acquired_ns > g->hi)
-		violation(c, RULE_RESULT, "acquired after it returned: %s",
-		    op_text(c, op));
+		violation(c, RULE_RESULT, op, g->hi, "acquired after it "
+		    "returned: %s", op_text(c, op));
 	if (op->notes & ~ALL_NOTES)
-		violation(c, RULE_NOTE, "unknown note %#x: %s", op->notes,
-		    op_text(c, op));
+		violation(c, RULE_NOTE, op, g->hi, "unknown note %#x: %s",
+		    op->notes, op_text(c, op));
 	judge_deadline(c, op);
 }
 
@@ -95,41 +110,47 @@ acquire(struct checker *c, const struct op *op)
 	if (!(op->result == -EAGAIN && how == HOW_TRY) &&
 	    !(op->result == -ETIMEDOUT && how == HOW_TIMED) &&
 	    !(op->result == -ECANCELED && how == HOW_CANCEL)) {
-		violation(c, RULE_RESULT, "no reason for that: %s",
+		violation(c, RULE_RESULT, op, op_ret(op), "no reason for that: %s",
 		    op_text(c, op));
 		return;
 	}
 	if (how != HOW_TRY && ret < op->limit_ns)
-		violation(c, RULE_EXPIRY, "gave up %.3f ms too early: %s",
+		violation(c, RULE_EXPIRY, op, op_ret(op), "gave up %.3f ms too early: %s",
 		    (double)(op->limit_ns - ret) / 1e6, op_text(c, op));
 	if (how == HOW_CANCEL && !was_stopped(c, op->life, op->call_ns, ret))
 		c->v->cancel_longest_ns = max_ns(c->v->cancel_longest_ns,
 		    ret - op->limit_ns);
 }
 
-/* extend, verify, release: 0 past the deadline, or lost before it? */
-static void
-judge_answer(struct checker *c, struct grant *g, const struct op *op)
+void
+grants_answer(struct checker *c, struct grant *g, const struct op *op,
+    bool late_ok)
 {
-	bool late_ok = op->kind == OP_RELEASE;
-
 	if (op->result == 0) {
 		if (!late_ok && !g->vague && op->call_ns > g->deadline)
-			violation(c, RULE_EXPIRY, "succeeded %.3f ms after "
+			violation(c, RULE_EXPIRY, op, op_ret(op), "succeeded %.3f ms after "
 			    "the deadline: %s",
 			    (double)(op->call_ns - g->deadline) / 1e6,
 			    op_text(c, op));
 	} else if (op->result == -ESTALE) {
 		c->v->lost++;
 		if (!g->vague && op_ret(op) < g->deadline)
-			violation(c, RULE_EXPIRY, "lost %.3f ms before the "
+			violation(c, RULE_EXPIRY, op, op_ret(op), "lost %.3f ms before the "
 			    "deadline: %s",
 			    (double)(g->deadline - op_ret(op)) / 1e6,
 			    op_text(c, op));
 	} else {
-		violation(c, RULE_RESULT, "no reason for that: %s",
+		violation(c, RULE_RESULT, op, op_ret(op), "no reason for that: %s",
 		    op_text(c, op));
 	}
+}
+
+void
+grants_lost(struct checker *c, struct grant *g, const struct op *op)
+{
+	g->end = min_ns(g->end, op->call_ns);
+	g->gone = min_ns(max_ns(g->gone, op_ret(op)),
+	    c->h->lives[op->life].gone_ns);
 }
 
 static void
@@ -144,15 +165,12 @@ extend(struct checker *c, struct grant *g, const struct op *op)
 		g->gone = c->h->lives[op->life].gone_ns;
 		return;
 	}
-	judge_answer(c, g, op);
+	grants_answer(c, g, op, false);
 	if (op->result == 0) {
 		judge_deadline(c, op);
 		set_deadline(c, g, op->deadline_ns);
 	} else {
-		/* A late win may have stood until it was undone. */
-		g->end = min_ns(g->end, op->call_ns);
-		g->gone = min_ns(max_ns(g->gone, ret),
-		    c->h->lives[op->life].gone_ns);
+		grants_lost(c, g, op);
 	}
 }
 
@@ -164,28 +182,51 @@ release(struct checker *c, struct grant *g, const struct op *op)
 	g->end = min_ns(g->end, op->call_ns);
 	if (!op_ret(op))
 		return;
-	judge_answer(c, g, op);
+	grants_answer(c, g, op, true);
 	g->gone = min_ns(g->gone, op_ret(op));
 	g->released = op->result == 0;
 }
 
-/* A question or an extension for a lease that was given back. */
+/*
+ * A question or an extension for a lease that was given back.  A reader who takes
+ * the key again, while nobody wanted it for himself, has the same token.
+ */
 static void
 posthumous(struct checker *c, const struct op *op)
 {
 	c->v->posthumous++;
+	if (op->kind == OP_VERIFY && op->how == HOW_TOKEN &&
+	    op->mode == LH_SHARED)
+		return;
 	if (op_ret(op) && op->result == 0)
-		violation(c, RULE_EXPIRY, "succeeded after the release (G9): "
+		violation(c, RULE_EXPIRY, op, op_ret(op), "succeeded after the release (G9): "
 		    "%s", op_text(c, op));
 	else if (op_ret(op) && op->result != -ESTALE)
-		violation(c, RULE_RESULT, "no reason for that: %s",
+		violation(c, RULE_RESULT, op, op_ret(op), "no reason for that: %s",
 		    op_text(c, op));
+}
+
+/*
+ * A copy from before a conversion or a release: it names nothing any more.
+ * That it does no harm either, the other rules see.
+ */
+static void
+old_copy(struct checker *c, struct grant *g, const struct op *op)
+{
+	c->v->old++;
+	if (!op_ret(op) || op->result == -ESTALE ||
+	    (op->result == 0 && op->how == OP_RELEASE && g->released))
+		return;
+	violation(c, RULE_RESULT, op, op_ret(op), "an old copy %s (G11): %s",
+	    op->result ? "is lost, and nothing else" : "was accepted",
+	    op_text(c, op));
 }
 
 static void
 other(struct checker *c, struct grant *g, const struct op *op)
 {
-	if (g->released && (op->kind == OP_EXTEND || op->kind == OP_VERIFY)) {
+	if (g->released && (op->kind == OP_EXTEND || op->kind == OP_VERIFY ||
+	    op->kind == OP_CONVERT)) {
 		posthumous(c, op);
 		return;
 	}
@@ -196,19 +237,54 @@ other(struct checker *c, struct grant *g, const struct op *op)
 	case OP_VERIFY:
 		c->v->verifies++;
 		if (op_ret(op))
-			judge_answer(c, g, op);
+			grants_answer(c, g, op, false);
 		break;
 	case OP_RELEASE:
 		release(c, g, op);
 		break;
+	case OP_CONVERT:
+		convert(c, g, op);
+		break;
+	case OP_OLD:
+		old_copy(c, g, op);
+		break;
 	case OP_AGAIN:
 		if (op_ret(op) && op->result)
-			violation(c, RULE_RESULT, "releasing again is "
+			violation(c, RULE_RESULT, op, op_ret(op), "releasing again is "
 			    "success (G10): %s", op_text(c, op));
 		break;
 	case OP_WRITE:
 		c->v->writes++;
 		break;
+	}
+}
+
+static void
+one(struct checker *c, const struct op *op)
+{
+	uint32_t of = c->grant_of[op->of];
+
+	switch (op->kind) {
+	case OP_ACQUIRE:
+		acquire(c, op);
+		break;
+	case OP_CLOSE:
+		c->closing[op->life] = op->call_ns;
+		break;
+	case OP_EVICT:
+		if (op_ret(op) && op->result > 0)
+			c->v->evictions += (uint64_t)op->result;
+		else if (op_ret(op) && op->result < 0)
+			violation(c, RULE_RESULT, op, op_ret(op),
+			    "no reason for that: %s", op_text(c, op));
+		break;
+	default:
+		if (of)
+			other(c, &c->grants[of - 1], op);
+		else
+			violation(c, RULE_RESULT, op, op->call_ns, "about a "
+			    "lease that was never granted: %s",
+			    op_text(c, op));
 	}
 }
 
@@ -234,7 +310,9 @@ by_key_token(const void *a, const void *b)
 
 	if (x->op->key != y->op->key)
 		return x->op->key < y->op->key ? -1 : 1;
-	return (x->token > y->token) - (x->token < y->token);
+	if (x->token != y->token)
+		return x->token < y->token ? -1 : 1;
+	return x->shared - y->shared;
 }
 
 int
@@ -255,22 +333,9 @@ grants_build(struct checker *c)
 		return -ENOMEM;
 	for (k = 0; k < h->n_lives; k++)
 		c->closing[k] = NEVER;
-	for (l = 0; l < h->n_logs; l++) {
-		for (i = 0; i < h->counts[l]; i++) {
-			const struct op *op = &h->ops[(size_t)l * h->cap + i];
-			uint32_t of = c->grant_of[op->of];
-
-			if (op->kind == OP_ACQUIRE)
-				acquire(c, op);
-			else if (op->kind == OP_CLOSE)
-				c->closing[op->life] = op->call_ns;
-			else if (of)
-				other(c, &c->grants[of - 1], op);
-			else
-				violation(c, RULE_RESULT, "about a lease that "
-				    "was never granted: %s", op_text(c, op));
-		}
-	}
+	for (l = 0; l < h->n_logs; l++)
+		for (i = 0; i < h->counts[l]; i++)
+			one(c, &h->ops[(size_t)l * h->cap + i]);
 	close_leases(c);
 	qsort(c->grants, c->n_grants, sizeof(*c->grants), by_key_token);
 	for (g = 0, k = 0; k <= h->n_keys; k++) {

@@ -2,6 +2,15 @@
 /*
  * What the rules of the history checker share: the grants with their intervals,
  * a key's grants in order of token, and how a violation is told.
+ *
+ *	history.c	the frame; spans
+ *	grants.c	from records to grants; answers
+ *	convert.c	leases that change their mode
+ *	safety.c	exclusion, tokens, late releases, notes
+ *	writes.c	the gate
+ *	liveness.c	keys left idle
+ *	order.c		overtakings
+ *	tell.c		what is said about a violation
  */
 #ifndef GRANTS_H
 #define GRANTS_H
@@ -9,13 +18,15 @@
 #include "history.h"
 
 struct grant {
-	const struct op *op;	/* the acquire */
+	const struct op *op;	/* the acquire, or the conversion */
+	const struct op *lease;	/* the acquire */
 	const struct op *release; /* or NULL */
 	uint64_t token;
 	int64_t lo, hi;		/* grant window */
-	int64_t end;		/* of the certain hold; may be before hi */
+	int64_t from, end;	/* certain hold; none if it ends before */
 	int64_t gone;		/* of the possible hold */
 	int64_t deadline;	/* the last one known */
+	bool shared;
 	bool vague;		/* an extend is without answer */
 	bool released;		/* and told so: whatever comes now is lost */
 };
@@ -44,10 +55,13 @@ struct checker {
 	int64_t *closing;	/* of each life: called lh_close */
 };
 
-void violation(struct checker *c, enum rule rule, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* op: what it is about, at_ns: when it showed; for the events around it. */
+void violation(struct checker *c, enum rule rule, const struct op *op,
+    int64_t at_ns, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
 
-/* "life 7, key 2, token 12, called 1.234567 s" in a static buffer of two. */
+/* "acquire #7 by life 3, key 2, called 1.234567, ..." in a static buffer of
+ * two. */
 const char *op_text(const struct checker *c, const struct op *op);
 
 static inline int64_t
@@ -82,8 +96,21 @@ size_t spans_after(const struct spans *s, int64_t at);
 /* grants.c */
 int grants_build(struct checker *c);
 void grants_free(struct checker *c);
+struct grant *grants_add(struct checker *c, const struct op *op,
+    const struct op *lease);
+void grants_answer(struct checker *c, struct grant *g, const struct op *op,
+    bool late_ok);
+/* It was lost, and a late win may have stood until it was undone. */
+void grants_lost(struct checker *c, struct grant *g, const struct op *op);
 
-/* The rules: safety.c, liveness.c, order.c.  0 or -ENOMEM. */
+/* convert.c */
+void convert(struct checker *c, struct grant *g, const struct op *op);
+int check_upgrades(struct checker *c);
+
+/* writes.c */
+int check_writes(struct checker *c, uint32_t key);
+
+/* The rules.  0 or -ENOMEM. */
 int check_holds(struct checker *c);
 int check_idle(struct checker *c);
 int check_order(struct checker *c);

@@ -1,69 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The history checker's frame: runs the rules, tells violations, and does the
- * arithmetic of spans.  What the rules are, and why they err to one side only,
+ * The history checker's frame: runs the rules, and does the arithmetic of
+ * spans.  What the rules are, and why they err to one side only,
  * is in history.h.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "grants.h"
-
-static const char *const rule_names[N_RULES] = {
-	[RULE_OVERLAP] = "overlap", [RULE_TOKEN] = "token",
-	[RULE_EXPIRY] = "expiry", [RULE_RESULT] = "result",
-	[RULE_NOTE] = "note", [RULE_IDLE] = "idle",
-	[RULE_ORDER] = "order", [RULE_WRITE] = "write",
-};
-
-const char *
-rule_name(enum rule rule)
-{
-	return (unsigned)rule < N_RULES ? rule_names[rule] : "?";
-}
-
-void
-violation(struct checker *c, enum rule rule, const char *fmt, ...)
-{
-	char text[800];
-	va_list ap;
-
-	c->v->broken[rule]++;
-	if (!c->fn)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	c->fn(rule, text, c->arg);
-}
-
-const char *
-op_text(const struct checker *c, const struct op *op)
-{
-	static const char *const kinds[] = { "?", "acquire", "extend",
-	    "verify", "release", "second release", "write", "close" };
-	static char text[2][300];
-	static unsigned turn;
-	char *t = text[turn++ % 2];
-	int64_t ret = op_ret(op);
-	int n;
-
-	n = snprintf(t, sizeof(text[0]), "%s #%zu by life %u (priority %u, "
-	    "ttl %u ms): called %.6f, ", kinds[op->kind <= OP_CLOSE ? op->kind :
-	    0], (size_t)(op - c->h->ops), op->life, op->priority, op->ttl_ms,
-	    (double)op->call_ns / 1e9);
-	if (!ret)
-		snprintf(t + n, sizeof(text[0]) - (size_t)n, "never returned");
-	else
-		snprintf(t + n, sizeof(text[0]) - (size_t)n, "returned %.6f "
-		    "with %d, token %llu, deadline %.6f", (double)ret / 1e9,
-		    op->result, (unsigned long long)op->token,
-		    (double)op->deadline_ns / 1e9);
-	return t;
-}
 
 int
 spans_add(struct spans *s, int64_t from, int64_t to)
@@ -219,6 +164,8 @@ history_check(const struct history *h, struct verdict *v, violation_fn *fn,
 		rc = grants_build(&c);
 	if (!rc)
 		rc = check_holds(&c);
+	if (!rc)
+		rc = check_upgrades(&c);
 	if (!rc)
 		rc = check_idle(&c);
 	if (!rc)

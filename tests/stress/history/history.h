@@ -15,7 +15,8 @@
  *   possible hold	[lo, gone].  gone is the earliest of: release or close
  *			returned, the latest deadline the lease may have had,
  *			the killer's stamp taken after it had reaped the body.
- *			Outside of every such interval the key was grantable.
+ *			Outside of every such interval the key was grantable;
+ *			outside of the exclusive ones, to readers.
  *   sure wait		from call (or, for order, from the moment a census saw
  *			it in the queue) to the earliest moment at which it may
  *			have been served or given up, less the time in which
@@ -25,19 +26,35 @@
  * its possible hold end later: both harmless.  It never stamps a release call
  * late: the stamp is taken before the call, by the caller itself.
  *
+ * A lease that is converted is a chain of grants, each with a token of its own.
+ * Downgraded, it is certainly shared from the call on; upgraded, it is certainly
+ * shared until the return, and exclusive from then on.
+ *
  * Rules, each with the letter of the guarantee that it tests:
  *
- *   overlap G1	certain holds of a key are disjoint, and no grant window lies
- *		within another's certain hold
- *   token G2	tokens of a key differ, and grow in the order of the grants
- *   expiry G3	no extend, verify or release succeeds that was called after the
- *		deadline and, for release, after a successor was served; none
- *		says "lost" before the deadline; no wait fails early (T4)
- *   result	no call returns what it has no reason to
+ *   overlap G1	certain holds of a key are disjoint unless both are shared,
+ *		and no grant window lies within another's certain hold
+ *   token G2	an exclusive grant's token is larger than that of every grant
+ *		before it, a shared one's not smaller than that of any
+ *		exclusive grant before it, a conversion's larger than the
+ *		lease had
+ *   expiry G3	no extend, convert, verify or release succeeds that was called
+ *		after the deadline and, for release, after a successor was
+ *		served; none says "lost" before the deadline; no wait fails
+ *		early (T4)
+ *   result	no call returns what it has no reason to; an upgrade is busy
+ *		only if there may have been another reader
  *   note	a grant says how the one before it ended
- *   idle G6	while somebody surely waits, the key is not grantable for long
- *   order G7	under LH_ORDER_FIFO nobody overtakes a sure waiter of the same
- *		or a higher priority
+ *   idle G6	while somebody surely waits, the key is not free for long;
+ *		while a reader does, not free of writers, those who hold it
+ *		and those who may be before it in the queue
+ *   order G7	nobody is served before one who was seen before him in the
+ *		queue, unless both are readers; no newcomer before a sure
+ *		waiter of a higher priority; no new reader before a sure
+ *		writer of the same or a higher one (but for LH_ORDER_BARGE);
+ *		under LH_ORDER_FIFO nobody before a sure waiter of the same
+ *		or a higher priority, and no writer between two readers who
+ *		were seen in the queue in a row
  *   write	the gate lets no token in after a larger one
  *
  * A waiter that does not take a free key within a few milliseconds may be
@@ -75,6 +92,7 @@ struct stop {
 /* A census saw `session` in the queue of `key`, between the two times. */
 struct sighting {
 	uint64_t session;
+	uint64_t before;	/* who was right before it; 0: nobody */
 	int64_t from_ns, to_ns;
 	uint32_t key;
 };
@@ -97,7 +115,8 @@ struct history {
 	const struct gap *gaps;
 	size_t n_gaps;
 	uint32_t n_keys;
-	bool fifo;		/* the order rule applies */
+	bool fifo, barge;	/* the table's order; neither: bounded */
+	uint32_t around;	/* tell each violation with so many events */
 	int64_t idle_limit_ns;	/* of the idle rule; 200 ms */
 };
 
@@ -110,6 +129,10 @@ struct verdict {
 	uint64_t broken[N_RULES];
 	/* what there was to judge */
 	uint64_t calls, grants, refusals, unknown; /* of acquire */
+	uint64_t shared;	/* grants that were */
+	uint64_t upgrades, upgrades_busy, downgrades;
+	uint64_t evictions;	/* keys evicted by those who asked for it */
+	uint64_t old;		/* outdated copies presented */
 	uint64_t extends, verifies, releases, writes, writes_refused;
 	uint64_t lost;		/* leases found lost, rightly */
 	uint64_t posthumous;	/* attempts on leases that were released */
@@ -124,6 +147,7 @@ struct verdict {
 	int64_t early_most_ns;	/* a deadline before call + ttl */
 };
 
+/* text: a line on the violation, then one for each event around it. */
 typedef void violation_fn(enum rule rule, const char *text, void *arg);
 
 /* The number of violations, each told to fn (may be NULL); -ENOMEM. */

@@ -37,15 +37,19 @@ enum op_kind {
 	OP_VERIFY,
 	OP_RELEASE,
 	OP_AGAIN,		/* release of a struct that was released */
+	OP_CONVERT,		/* to `mode`; gives a new token */
+	OP_OLD,			/* an outdated copy of a lease is presented */
 	OP_WRITE,		/* to the guarded file, through its gate */
+	OP_EVICT,		/* of idle keys; result: how many */
 	OP_CLOSE		/* of the attachment: ends all that it holds */
 };
 
-enum op_how {			/* of OP_ACQUIRE */
+enum op_how {			/* mostly of OP_ACQUIRE */
 	HOW_TRY,
 	HOW_TIMED,
 	HOW_FOREVER,
-	HOW_CANCEL		/* for ever, but somebody will cancel it */
+	HOW_CANCEL,		/* for ever, but somebody will cancel it */
+	HOW_TOKEN		/* of OP_VERIFY: by key and token alone */
 };
 
 struct op {
@@ -54,7 +58,7 @@ struct op {
 	int64_t limit_ns;	/* a wait cannot rightly fail before this */
 	int64_t acquired_ns;	/* as the library reported it */
 	int64_t deadline_ns;	/* likewise, of acquire and extend */
-	uint64_t token;
+	uint64_t token;		/* acquired, converted to, or presented */
 	uint64_t seen;		/* OP_WRITE refused: the token it met */
 	int32_t result;
 	uint32_t ttl_ms;	/* asked for */
@@ -64,7 +68,8 @@ struct op {
 	uint32_t notes;
 	uint16_t key;
 	uint8_t kind;		/* enum op_kind */
-	uint8_t how;		/* enum op_how */
+	uint8_t how;		/* enum op_how; OP_OLD: an op_kind */
+	uint8_t mode;		/* enum lh_mode, asked for */
 };
 
 struct log {

@@ -3,11 +3,13 @@
  * No lost wake-up (G6): is there a stretch of time in which a key surely could
  * be granted while somebody who was running surely waited for it?
  *
- * A key may be held by:
+ * It could be granted to the first in the queue, whoever that is, if nobody held
+ * it; and to a reader if no writer held it and no writer could be before that
+ * reader in the queue, from his call to his return.  A key may be held by:
  *   - every grant, from the start of its window to the end of its possible
  *     hold;
- *   - every acquire that never came back, from its call until its process was
- *     reaped;
+ *   - every acquire or upgrade that never came back, from its call until its
+ *     process was reaped;
  *   - an acquire whose process was stopped inside: it may have won the key just
  *     before and have been unable to say so; at most until it was known to be
  *     stopped, and a ttl longer.
@@ -19,6 +21,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <leasehold.h>
 #include "grants.h"
 
 #define SLACK_NS	8000000	/* of a deadline, as in grants.c */
@@ -50,34 +53,53 @@ stops_of(struct checker *c, const struct op *op, struct spans *occ)
 	return rc;
 }
 
+/*
+ * What one record adds to the time in which its key was not grantable: to
+ * anybody, or (reader) to readers of that priority.
+ */
 static int
-occupied(struct checker *c, struct spans *occ)
+occupied_by(struct checker *c, const struct op *op, bool reader,
+    uint32_t priority, struct spans *occ)
+{
+	int64_t ret = op_ret(op), gone = c->h->lives[op->life].gone_ns;
+
+	if (reader && op->mode == LH_SHARED)
+		return 0;
+	if (op->kind == OP_CONVERT)
+		return ret && op->result == 0 ? 0 : spans_add(occ,
+		    op->call_ns, ret ? ret : gone);
+	if (op->kind != OP_ACQUIRE)
+		return 0;
+	if (!ret)
+		return spans_add(occ, op->call_ns, gone);
+	if (reader && op->how != HOW_TRY && op->priority >= priority)
+		return spans_add(occ, op->call_ns, ret);
+	return stops_of(c, op, occ);
+}
+
+static int
+occupied(struct checker *c, uint32_t key, bool reader, uint32_t priority,
+    struct spans *occ)
 {
 	const struct history *h = c->h;
 	uint32_t l, i;
 	size_t g;
 	int rc = 0;
 
-	for (g = 0; g < c->n_grants && !rc; g++)
-		rc = spans_add(&occ[c->grants[g].op->key], c->grants[g].lo,
-		    c->grants[g].gone);
+	for (g = c->first[key]; g < c->first[key + 1] && !rc; g++)
+		if (!reader || !c->grants[g].shared)
+			rc = spans_add(occ, c->grants[g].lo,
+			    c->grants[g].gone);
 	for (l = 0; l < h->n_logs && !rc; l++) {
 		for (i = 0; i < h->counts[l] && !rc; i++) {
 			const struct op *op = &h->ops[(size_t)l * h->cap + i];
 
-			if (op->kind != OP_ACQUIRE)
-				continue;
-			if (!op_ret(op))
-				rc = spans_add(&occ[op->key], op->call_ns,
-				    h->lives[op->life].gone_ns);
-			else
-				rc = stops_of(c, op, &occ[op->key]);
+			if (op->key == key)
+				rc = occupied_by(c, op, reader, priority, occ);
 		}
 	}
 	for (g = 0; g < h->n_gaps && !rc; g++)
-		for (i = 0; i < h->n_keys && !rc; i++)
-			rc = spans_add(&occ[i], h->gaps[g].from_ns,
-			    h->gaps[g].to_ns);
+		rc = spans_add(occ, h->gaps[g].from_ns, h->gaps[g].to_ns);
 	return rc;
 }
 
@@ -102,7 +124,7 @@ invert(const struct spans *occ, struct spans *freed)
 /* One piece of a wait in which the waiter was running. */
 static void
 judge_piece(struct checker *c, const struct op *op, const struct spans *freed,
-    int64_t from, int64_t to)
+    bool reader, int64_t from, int64_t to)
 {
 	size_t i;
 
@@ -113,64 +135,97 @@ judge_piece(struct checker *c, const struct op *op, const struct spans *freed,
 
 		c->v->idle_longest_ns = max_ns(c->v->idle_longest_ns, b - a);
 		if (b - a > c->h->idle_limit_ns)
-			violation(c, RULE_IDLE, "key %u was free for %.1f ms, "
-			    "from %.6f to %.6f, while it waited (G6): %s",
-			    op->key, (double)(b - a) / 1e6, (double)a / 1e9,
+			violation(c, RULE_IDLE, op, a, "key %u was free%s for "
+			    "%.1f ms, from %.6f to %.6f, while it waited "
+			    "(G6): %s", op->key, reader ? " of writers" : "",
+			    (double)(b - a) / 1e6, (double)a / 1e9,
 			    (double)b / 1e9, op_text(c, op));
 	}
 }
 
 static void
-judge_wait(struct checker *c, const struct op *op, const struct spans *freed)
+judge_wait(struct checker *c, const struct op *op, const struct spans *freed,
+    bool reader)
 {
 	const struct spans *s = &c->stops[op->life];
 	int64_t from = op->call_ns, to = wait_end(c, op);
 	size_t i;
 
-	c->v->waits++;
+	c->v->waits += !reader;
 	if (op_ret(op) && !was_stopped(c, op->life, from, op_ret(op)))
 		c->v->wait_longest_ns = max_ns(c->v->wait_longest_ns,
 		    op_ret(op) - from);
 	for (i = spans_after(s, from); i < s->n && s->at[i].from < to; i++) {
 		if (s->at[i].from > from)
-			judge_piece(c, op, freed, from, s->at[i].from);
+			judge_piece(c, op, freed, reader, from, s->at[i].from);
 		from = s->at[i].to;
 	}
 	if (from < to)
-		judge_piece(c, op, freed, from, to);
+		judge_piece(c, op, freed, reader, from, to);
+}
+
+/* The waits that this makes eligible; and the next higher priority that readers
+ * have, if there is one. */
+static bool
+judge_waits(struct checker *c, uint32_t key, bool reader, uint32_t *priority,
+    const struct spans *freed)
+{
+	const struct history *h = c->h;
+	uint64_t next = UINT64_MAX;
+	uint32_t l, i;
+
+	for (l = 0; l < h->n_logs; l++) {
+		for (i = 0; i < h->counts[l]; i++) {
+			const struct op *op = &h->ops[(size_t)l * h->cap + i];
+
+			if (op->kind != OP_ACQUIRE || op->how == HOW_TRY ||
+			    op->key != key ||
+			    (reader && op->mode != LH_SHARED))
+				continue;
+			if (!reader || op->priority == *priority)
+				judge_wait(c, op, freed, reader);
+			if (op->priority > *priority && op->priority < next)
+				next = op->priority;
+		}
+	}
+	*priority = (uint32_t)next;
+	return next != UINT64_MAX;
+}
+
+static int
+check_key(struct checker *c, uint32_t key, bool reader)
+{
+	uint32_t priority = 0;
+	bool more = true;
+	int rc = 0;
+
+	while (more && !rc) {
+		struct spans occ = { NULL, 0, 0 }, freed = { NULL, 0, 0 };
+
+		rc = occupied(c, key, reader, priority, &occ);
+		spans_join(&occ);
+		if (!rc)
+			rc = invert(&occ, &freed);
+		if (!rc)
+			more = judge_waits(c, key, reader, &priority, &freed);
+		free(occ.at);
+		free(freed.at);
+		if (!reader)
+			break;
+	}
+	return rc;
 }
 
 int
 check_idle(struct checker *c)
 {
-	const struct history *h = c->h;
-	struct spans *occ, *freed;
-	uint32_t l, i;
-	int rc = -ENOMEM;
+	uint32_t k;
+	int rc = 0;
 
-	occ = calloc(h->n_keys + 1, sizeof(*occ));
-	freed = calloc(h->n_keys + 1, sizeof(*freed));
-	if (occ && freed)
-		rc = occupied(c, occ);
-	for (i = 0; i < h->n_keys && !rc; i++) {
-		spans_join(&occ[i]);
-		rc = invert(&occ[i], &freed[i]);
+	for (k = 0; k < c->h->n_keys && !rc; k++) {
+		rc = check_key(c, k, false);
+		if (!rc)
+			rc = check_key(c, k, true);
 	}
-	for (l = 0; l < h->n_logs && !rc; l++) {
-		for (i = 0; i < h->counts[l]; i++) {
-			const struct op *op = &h->ops[(size_t)l * h->cap + i];
-
-			if (op->kind == OP_ACQUIRE && op->how != HOW_TRY)
-				judge_wait(c, op, &freed[op->key]);
-		}
-	}
-	for (i = 0; i < h->n_keys; i++) {
-		if (occ)
-			free(occ[i].at);
-		if (freed)
-			free(freed[i].at);
-	}
-	free(occ);
-	free(freed);
 	return rc;
 }

@@ -4,26 +4,46 @@
  *
  * From outside nobody can tell when a call began to wait: its stamp is taken
  * before it joins the queue.  So a census asks the table itself, all the time,
- * who waits (lh_status()).  A waiter that a census saw was in the queue from
- * the end of that look at the latest, until it was served, killed, or free to
- * give up.  In that time, under LH_ORDER_FIFO, nobody may be served who
+ * who waits (lh_status()), and notes whom it saw for the first time, and who was
+ * right before him.  A waiter that a census saw was in the queue from the end of
+ * that look at the latest, until it was served, killed, or free to give up.  In
+ * that time the following may not be served, unless both are readers:
  *
- *   - called after the look was over, with the same or a lower priority; or
- *   - has a lower priority, whenever it called, if the key only became free
- *     after the look was over (before that, it may have been chosen already).
+ *   behind	whoever was seen behind it in the queue;
+ *   lower	who called after the look was over, with a lower priority; or,
+ *		under LH_ORDER_FIFO, whenever it called, if the key could only
+ *		be granted to him after the look was over (before that, he may
+ *		have been chosen already);
+ *   barred	a reader who called after the look was over, with the same
+ *		priority as the writer who waits, but under LH_ORDER_BARGE;
+ *   later	under LH_ORDER_FIFO, who called after the look was over, with
+ *		the same priority;
+ *   between	under LH_ORDER_FIFO, a writer of no higher priority after the
+ *		reader who was right before this one, who is a reader too, had
+ *		been served.
  *
- * Left out: waiters that were stopped during the call, and, counted as excused,
- * those who may have been passed over for being slow (history.h).
+ * Left out: conversions, which are not queued; waiters that were stopped during
+ * the call; and, counted as excused, those who may have been passed over for
+ * being slow (history.h).
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include <leasehold.h>
 #include "grants.h"
 
 /* A sure waiter. */
 struct waiter {
 	const struct op *op;
+	const struct op *before; /* right before it in the queue, or NULL */
 	int64_t queued_ns;
+};
+
+struct order {
+	struct waiter *w;
+	size_t n;
+	uint32_t *before;	/* of each record: w[].before, + 1 */
+	struct grant **served;
 };
 
 struct session {
@@ -74,12 +94,15 @@ life_of(const struct session *s, size_t n, uint64_t session)
 
 /* The call in which that life waited for the key at the time of the look. */
 static const struct op *
-call_of(const struct checker *c, const struct extent *e,
+call_of(const struct checker *c, const struct extent *extents, int64_t life,
     const struct sighting *s)
 {
+	const struct extent *e = &extents[life < 0 ? 0 : life];
 	const struct op *op = &c->h->ops[e->first];
 	uint32_t lo = 0, hi = e->n;
 
+	if (life < 0)
+		return NULL;
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
 
@@ -106,10 +129,11 @@ leaves_at(const struct checker *c, const struct op *op)
 	    op->acquired_ns);
 }
 
-/* Stretches in which the key may have been free for long enough to make a
- * waiter a suspect. */
+/* Stretches in which the key may have been free (of writers, for a reader) for
+ * long enough to make a waiter a suspect. */
 static int
-slack_spans(const struct checker *c, uint32_t key, struct spans *slack)
+slack_spans(const struct checker *c, uint32_t key, bool reader,
+    struct spans *slack)
 {
 	struct spans held = { NULL, 0, 0 };
 	int64_t from = 0;
@@ -117,7 +141,9 @@ slack_spans(const struct checker *c, uint32_t key, struct spans *slack)
 	int rc = 0;
 
 	for (i = c->first[key]; i < c->first[key + 1] && !rc; i++)
-		rc = spans_add(&held, c->grants[i].hi, c->grants[i].end);
+		if (!reader || !c->grants[i].shared)
+			rc = spans_add(&held, c->grants[i].from,
+			    c->grants[i].end);
 	spans_join(&held);
 	for (i = 0; i < held.n && !rc; i++) {
 		if (held.at[i].from - from >= SUSPECT_NS)
@@ -143,21 +169,51 @@ excused(const struct spans *slack, int64_t from, int64_t to)
 	return false;
 }
 
-/* When the key was still held for certain before b got it; 0: unknown. */
+/* When the key was still held for certain, by one who barred b, before b got
+ * it; 0: unknown. */
 static int64_t
 held_before(const struct checker *c, const struct grant *b)
 {
 	const struct grant *p = b - 1;
 
 	if (b == &c->grants[c->first[b->op->key]] ||
-	    p->token + 1 != b->token || p->vague)
+	    p->token + 1 != b->token || p->vague || (p->shared && b->shared))
 		return 0;
-	return p->end > p->hi ? p->end : 0;
+	return p->end > p->from ? p->end : 0;
+}
+
+/* Why may b not be served while w waits?  NULL: he may. */
+static const char *
+wrong(const struct checker *c, const struct order *o, const struct waiter *w,
+    const struct grant *b)
+{
+	const struct history *h = c->h;
+	bool later = b->op->call_ns > w->queued_ns;
+	bool reader = w->op->mode == LH_SHARED;
+	uint32_t before = o->before[b->op - h->ops];
+
+	if (reader && b->shared)
+		return NULL;
+	if (before && &h->ops[before - 1] == w->op)
+		return "by one behind it";
+	if (b->op->priority < w->op->priority && (later || (h->fifo &&
+	    held_before(c, b) > w->queued_ns)))
+		return "by a lower priority";
+	if (later && b->op->priority == w->op->priority && b->shared &&
+	    !h->barge)
+		return "by a reader, who was barred";
+	if (later && b->op->priority == w->op->priority && h->fifo)
+		return "by one who came later";
+	if (h->fifo && reader && w->before && w->before->mode == LH_SHARED &&
+	    b->op->priority <= w->op->priority && op_ret(w->before) &&
+	    w->before->result == 0 && op_ret(w->before) < b->lo)
+		return "by a writer, between it and the reader before it";
+	return NULL;
 }
 
 static void
-judge_waiter(struct checker *c, const struct waiter *w,
-    struct grant *const *served, size_t n, const struct spans *slack)
+judge_waiter(struct checker *c, const struct order *o, const struct waiter *w,
+    size_t n, const struct spans *slack)
 {
 	int64_t leaves = leaves_at(c, w->op);
 	uint64_t overtaken = 0;
@@ -169,30 +225,29 @@ judge_waiter(struct checker *c, const struct waiter *w,
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (served[mid]->hi > w->queued_ns)
+		if (o->served[mid]->hi > w->queued_ns)
 			hi = mid;
 		else
 			lo = mid + 1;
 	}
-	for (; lo < n && served[lo]->hi < leaves; lo++) {
-		const struct grant *b = served[lo];
-		bool later = b->op->call_ns > w->queued_ns &&
-		    b->op->priority <= w->op->priority;
-		bool lower = b->op->priority < w->op->priority &&
-		    held_before(c, b) > w->queued_ns;
+	for (; lo < n && o->served[lo]->hi < leaves; lo++) {
+		const struct grant *b = o->served[lo];
+		const char *why;
 
-		c->v->pairs++;
-		if (b->op == w->op || (!later && !lower))
+		if (b->op == w->op || b->op != b->lease)
 			continue;
-		overtaken++;
-		if (!c->h->fifo)
+		c->v->pairs++;
+		overtaken += b->op->call_ns > w->queued_ns &&
+		    !(b->shared && w->op->mode == LH_SHARED);
+		why = wrong(c, o, w, b);
+		if (!why)
 			continue;
 		if (excused(slack, w->op->call_ns, b->hi)) {
 			c->v->excused++;
 			continue;
 		}
-		violation(c, RULE_ORDER, "key %u: overtaken (G7), in the "
-		    "queue since %.6f: %s BY %s", w->op->key,
+		violation(c, RULE_ORDER, w->op, b->hi, "key %u: overtaken %s "
+		    "(G7), in the queue since %.6f: %s BY %s", w->op->key, why,
 		    (double)w->queued_ns / 1e9, op_text(c, w->op),
 		    op_text(c, b->op));
 	}
@@ -200,18 +255,15 @@ judge_waiter(struct checker *c, const struct waiter *w,
 		c->v->overtaken_most = overtaken;
 }
 
-/* Every sighting becomes a waiter; a call seen often counts from the first. */
-static size_t
-find_waiters(const struct checker *c, struct waiter *w)
+static void
+find_lives(const struct checker *c, struct extent *e, struct session *s,
+    size_t *n_s)
 {
 	const struct history *h = c->h;
-	struct session *s = calloc(h->n_lives + 1, sizeof(*s));
-	struct extent *e = calloc(h->n_lives + 1, sizeof(*e));
-	int64_t *seen = calloc((size_t)h->n_logs * h->cap + 1, sizeof(*seen));
-	size_t i, n = 0, n_s = 0;
 	uint32_t l, k;
+	size_t i;
 
-	for (l = 0; s && e && seen && l < h->n_logs; l++) {
+	for (l = 0; l < h->n_logs; l++) {
 		for (k = 0; k < h->counts[l]; k++) {
 			uint32_t at = l * h->cap + k;
 			struct extent *x = &e[h->ops[at].life];
@@ -220,55 +272,85 @@ find_waiters(const struct checker *c, struct waiter *w)
 				x->first = at;
 		}
 	}
-	for (i = 0; s && i < h->n_lives; i++)
+	*n_s = 0;
+	for (i = 0; i < h->n_lives; i++)
 		if (h->lives[i].session)
-			s[n_s++] = (struct session){ h->lives[i].session,
+			s[(*n_s)++] = (struct session){ h->lives[i].session,
 			    (uint32_t)i };
-	if (s)
-		qsort(s, n_s, sizeof(*s), by_session);
-	for (i = 0; s && e && seen && i < h->n_sightings; i++) {
-		int64_t life = life_of(s, n_s, h->sightings[i].session);
-		const struct op *op = life < 0 ? NULL : call_of(c, &e[life],
-		    &h->sightings[i]);
+	qsort(s, *n_s, sizeof(*s), by_session);
+}
+
+/* Every sighting becomes a waiter; a call seen often counts from the first. */
+static int
+find_waiters(const struct checker *c, struct order *o)
+{
+	const struct history *h = c->h;
+	struct session *s = calloc(h->n_lives + 1, sizeof(*s));
+	struct extent *e = calloc(h->n_lives + 1, sizeof(*e));
+	bool *seen = calloc((size_t)h->n_logs * h->cap + 1, sizeof(*seen));
+	size_t i, n_s;
+	int rc = s && e && seen ? 0 : -ENOMEM;
+
+	if (!rc)
+		find_lives(c, e, s, &n_s);
+	for (i = 0; i < h->n_sightings && !rc; i++) {
+		const struct sighting *at = &h->sightings[i];
+		const struct op *op = call_of(c, e, life_of(s, n_s,
+		    at->session), at), *before;
 
 		if (!op || seen[op - h->ops])
 			continue;
-		seen[op - h->ops] = 1;
-		w[n++] = (struct waiter){ op, h->sightings[i].to_ns };
+		seen[op - h->ops] = true;
+		before = call_of(c, e, life_of(s, n_s, at->before), at);
+		if (before)
+			o->before[op - h->ops] = (uint32_t)(before - h->ops) +
+			    1;
+		o->w[o->n++] = (struct waiter){ op, before, at->to_ns };
 	}
-	if (!s || !e || !seen)
-		n = SIZE_MAX;
 	free(s);
 	free(e);
 	free(seen);
-	return n;
+	return rc;
+}
+
+static int
+judge_key(struct checker *c, const struct order *o, uint32_t key, bool reader)
+{
+	struct spans slack = { NULL, 0, 0 };
+	size_t n = c->first[key + 1] - c->first[key], i;
+	int rc = slack_spans(c, key, reader, &slack);
+
+	for (i = 0; i < n; i++)
+		o->served[i] = &c->grants[c->first[key] + i];
+	qsort(o->served, n, sizeof(struct grant *), by_hi);
+	for (i = 0; i < o->n && !rc; i++)
+		if (o->w[i].op->key == key &&
+		    (o->w[i].op->mode == LH_SHARED) == reader)
+			judge_waiter(c, o, &o->w[i], n, &slack);
+	free(slack.at);
+	return rc;
 }
 
 int
 check_order(struct checker *c)
 {
 	const struct history *h = c->h;
-	struct waiter *w = malloc((h->n_sightings + 1) * sizeof(*w));
-	struct grant **served = malloc((c->n_grants + 1) *
-	    sizeof(struct grant *));
-	size_t n_w = w ? find_waiters(c, w) : SIZE_MAX, i, n;
+	struct order o = { .n = 0 };
 	uint32_t k;
-	int rc = served && n_w != SIZE_MAX ? 0 : -ENOMEM;
+	int rc = -ENOMEM;
 
+	o.w = malloc((h->n_sightings + 1) * sizeof(*o.w));
+	o.before = calloc((size_t)h->n_logs * h->cap + 1, sizeof(*o.before));
+	o.served = malloc((c->n_grants + 1) * sizeof(struct grant *));
+	if (o.w && o.before && o.served)
+		rc = find_waiters(c, &o);
 	for (k = 0; k < h->n_keys && !rc; k++) {
-		struct spans slack = { NULL, 0, 0 };
-
-		n = c->first[k + 1] - c->first[k];
-		for (i = 0; i < n; i++)
-			served[i] = &c->grants[c->first[k] + i];
-		qsort(served, n, sizeof(struct grant *), by_hi);
-		rc = slack_spans(c, k, &slack);
-		for (i = 0; i < n_w && !rc; i++)
-			if (w[i].op->key == k)
-				judge_waiter(c, &w[i], served, n, &slack);
-		free(slack.at);
+		rc = judge_key(c, &o, k, false);
+		if (!rc)
+			rc = judge_key(c, &o, k, true);
 	}
-	free(w);
-	free(served);
+	free(o.w);
+	free(o.before);
+	free(o.served);
 	return rc;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exclusion (G1), fence order (G2), late releases (G3), notes and the gate:
- * everything that is decided by comparing the grants of one key.
+ * Exclusion (G1), fence order (G2), late releases (G3) and notes: everything that
+ * is decided by comparing the grants of one key.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <leasehold.h>
 #include "grants.h"
@@ -14,7 +15,7 @@ by_start(const void *a, const void *b)
 {
 	const struct grant *const *x = a, *const *y = b;
 
-	return ((*x)->hi > (*y)->hi) - ((*x)->hi < (*y)->hi);
+	return ((*x)->from > (*y)->from) - ((*x)->from < (*y)->from);
 }
 
 static int
@@ -25,63 +26,136 @@ by_window(const void *a, const void *b)
 	return ((*x)->lo > (*y)->lo) - ((*x)->lo < (*y)->lo);
 }
 
+static int
+by_hi(const void *a, const void *b)
+{
+	const struct grant *const *x = a, *const *y = b;
+
+	return ((*x)->hi > (*y)->hi) - ((*x)->hi < (*y)->hi);
+}
+
+/* Of the holds seen so far the one that ends last, and the last of another
+ * lease. */
+struct longest {
+	const struct grant *first, *other;
+};
+
+static void
+note_hold(struct longest *l, const struct grant *g)
+{
+	if (l->first && l->first->lease != g->lease) {
+		if (g->end > l->first->end) {
+			l->other = l->first;
+			l->first = g;
+		} else if (!l->other || g->end > l->other->end) {
+			l->other = g;
+		}
+	} else if (!l->first || g->end > l->first->end) {
+		l->first = g;
+	}
+}
+
+/* What keeps g from being granted at a time, if it lasts so long. */
+struct holds {
+	struct longest any, exclusive;
+};
+
+static void
+note_holds(struct holds *h, const struct grant *g)
+{
+	note_hold(&h->any, g);
+	if (!g->shared)
+		note_hold(&h->exclusive, g);
+}
+
+static const struct grant *
+in_the_way(const struct holds *h, const struct grant *g, int64_t at)
+{
+	const struct longest *l = g->shared ? &h->exclusive : &h->any;
+	const struct grant *p = l->first && l->first->lease != g->lease ?
+	    l->first : l->other;
+
+	return p && at < p->end ? p : NULL;
+}
+
 /*
- * Certain holds of one key are disjoint.  A hold that was over before its
- * acquire returned still stood for an instant in the grant window: that window
- * must not lie within somebody else's certain hold.
- *
- * `held` is sorted by start and so, while nothing overlaps, by end as well.
+ * Certain holds of one key are disjoint unless both are shared.  A hold that
+ * was over before its acquire returned still stood for an instant in the grant
+ * window: that window must not lie within a certain hold that bars it.
  */
 static void
 check_overlap(struct checker *c, struct grant **held, size_t n_held,
     struct grant **all, size_t n)
 {
-	const struct grant *longest = NULL;
+	struct holds seen = { { NULL, NULL }, { NULL, NULL } };
+	const struct grant *p;
 	size_t i, j = 0;
 
 	qsort(held, n_held, sizeof(*held), by_start);
 	for (i = 0; i < n_held; i++) {
-		if (longest && held[i]->hi < longest->end)
-			violation(c, RULE_OVERLAP, "key %u held twice for "
-			    "%.3f ms (G1): %s AND %s", held[i]->op->key,
-			    (double)(min_ns(longest->end, held[i]->end) -
-			    held[i]->hi) / 1e6, op_text(c, longest->op),
-			    op_text(c, held[i]->op));
-		if (!longest || held[i]->end > longest->end)
-			longest = held[i];
+		const struct grant *g = held[i];
+
+		p = in_the_way(&seen, g, g->from);
+		if (p)
+			violation(c, RULE_OVERLAP, g->op, g->from, "key %u "
+			    "held twice for %.3f ms (G1): %s AND %s",
+			    g->op->key, (double)(min_ns(p->end, g->end) -
+			    g->from) / 1e6, op_text(c, p->op),
+			    op_text(c, g->op));
+		note_holds(&seen, g);
 	}
 	qsort(all, n, sizeof(*all), by_window);
-	longest = NULL;
+	memset(&seen, 0, sizeof(seen));
 	for (i = 0; i < n; i++) {
-		for (; j < n_held && held[j]->hi < all[i]->lo; j++)
-			if (!longest || held[j]->end > longest->end)
-				longest = held[j];
-		if (all[i]->end <= all[i]->hi && longest &&
-		    all[i]->hi < longest->end)
-			violation(c, RULE_OVERLAP, "key %u granted while it "
-			    "was held (G1): %s DURING %s", all[i]->op->key,
-			    op_text(c, all[i]->op), op_text(c, longest->op));
+		const struct grant *g = all[i];
+
+		for (; j < n_held && held[j]->from < g->lo; j++)
+			note_holds(&seen, held[j]);
+		p = g->end > g->from ? NULL : in_the_way(&seen, g, g->hi);
+		if (p)
+			violation(c, RULE_OVERLAP, g->op, g->hi, "key %u "
+			    "granted while it was held (G1): %s DURING %s",
+			    g->op->key, op_text(c, g->op), op_text(c, p->op));
 	}
 }
 
-/* In order of token, no window may lie wholly before an earlier one. */
+/*
+ * No exclusive token twice, nor that of a reader before it; and when one window
+ * lies wholly before another, the tokens say so if one of the two is exclusive.
+ *
+ * g is sorted by token; `by_lo` and `by_end` are the same, in order of time.
+ */
 static void
-check_tokens(struct checker *c, const struct grant *g, size_t n)
+check_tokens(struct checker *c, const struct grant *g, size_t n,
+    struct grant **by_lo, struct grant **by_end)
 {
-	const struct grant *latest = NULL;
-	size_t i;
+	const struct grant *top = NULL, *top_x = NULL, *t;
+	size_t i, j;
 
 	for (i = 0; i < n; i++) {
-		if (i && g[i].token == g[i - 1].token)
-			violation(c, RULE_TOKEN, "one token twice (G2): "
-			    "%s AND %s", op_text(c, g[i - 1].op),
-			    op_text(c, g[i].op));
-		else if (latest && g[i].hi < latest->lo)
-			violation(c, RULE_TOKEN, "a smaller token for a "
-			    "later grant (G2): %s BEFORE %s",
-			    op_text(c, g[i].op), op_text(c, latest->op));
-		if (!latest || g[i].lo > latest->lo)
-			latest = &g[i];
+		for (j = i + 1; !g[i].shared && j < n &&
+		    g[j].token == g[i].token; j++)
+			if (!g[j].shared || g[j].hi < g[i].lo)
+				violation(c, RULE_TOKEN, g[j].op, g[j].hi,
+				    "one token twice (G2): %s AND %s",
+				    op_text(c, g[i].op), op_text(c, g[j].op));
+	}
+	qsort(by_lo, n, sizeof(*by_lo), by_window);
+	qsort(by_end, n, sizeof(*by_end), by_hi);
+	for (i = j = 0; i < n; i++) {
+		for (; j < n && by_end[j]->hi < by_lo[i]->lo; j++) {
+			if (!top || by_end[j]->token > top->token)
+				top = by_end[j];
+			if (!by_end[j]->shared && (!top_x ||
+			    by_end[j]->token > top_x->token))
+				top_x = by_end[j];
+		}
+		t = by_lo[i]->shared ? top_x : top;
+		if (t && by_lo[i]->token < t->token)
+			violation(c, RULE_TOKEN, by_lo[i]->op, by_lo[i]->lo,
+			    "a smaller token for a later grant (G2): %s "
+			    "BEFORE %s", op_text(c, t->op),
+			    op_text(c, by_lo[i]->op));
 	}
 }
 
@@ -89,18 +163,21 @@ check_tokens(struct checker *c, const struct grant *g, size_t n)
 static void
 check_releases(struct checker *c, const struct grant *g, size_t n)
 {
-	const struct grant *earliest = NULL;
+	const struct grant *any = NULL, *exclusive = NULL;
 
 	while (n-- > 0) {
 		const struct op *r = g[n].release;
+		const struct grant *e = g[n].shared ? exclusive : any;
 
-		if (r && op_ret(r) && r->result == 0 && earliest &&
-		    earliest->hi < r->call_ns && earliest->token > g[n].token)
-			violation(c, RULE_EXPIRY, "released after a successor "
-			    "was served (G3): %s AFTER %s", op_text(c, r),
-			    op_text(c, earliest->op));
-		if (!earliest || g[n].hi < earliest->hi)
-			earliest = &g[n];
+		if (r && op_ret(r) && r->result == 0 && e &&
+		    e->hi < r->call_ns && e->token > g[n].token)
+			violation(c, RULE_EXPIRY, r, r->call_ns, "released "
+			    "after a successor was served (G3): %s AFTER %s",
+			    op_text(c, r), op_text(c, e->op));
+		if (!any || g[n].hi < any->hi)
+			any = &g[n];
+		if (!g[n].shared && (!exclusive || g[n].hi < exclusive->hi))
+			exclusive = &g[n];
 	}
 }
 
@@ -127,6 +204,10 @@ note_due(const struct checker *c, const struct grant *p, const struct grant *g)
 	return -1;
 }
 
+/*
+ * What can be judged follows an exclusive grant, which the note is about, and
+ * was acquired; of readers, only the first one has a token of its own.
+ */
 static void
 check_notes(struct checker *c, const struct grant *g, size_t n)
 {
@@ -134,100 +215,20 @@ check_notes(struct checker *c, const struct grant *g, size_t n)
 	int due;
 
 	for (i = 1; i < n; i++) {
-		if (g[i].token != g[i - 1].token + 1)
+		if (g[i].token != g[i - 1].token + 1 || g[i - 1].shared ||
+		    g[i].op != g[i].lease ||
+		    (i + 1 < n && g[i + 1].token == g[i].token))
 			continue;
 		due = note_due(c, &g[i - 1], &g[i]);
 		if (due < 0)
 			continue;
 		c->v->noted++;
 		if (g[i].op->notes != (uint32_t)due)
-			violation(c, RULE_NOTE, "note %#x where %#x is due: "
-			    "%s AFTER %s", g[i].op->notes, (unsigned)due,
-			    op_text(c, g[i].op), op_text(c, g[i - 1].op));
+			violation(c, RULE_NOTE, g[i].op, g[i].hi, "note %#x "
+			    "where %#x is due: %s AFTER %s", g[i].op->notes,
+			    (unsigned)due, op_text(c, g[i].op),
+			    op_text(c, g[i - 1].op));
 	}
-}
-
-struct write {
-	const struct op *op;
-	int64_t ret;
-};
-
-static int
-by_ret(const void *a, const void *b)
-{
-	const struct write *x = a, *y = b;
-
-	return (x->ret > y->ret) - (x->ret < y->ret);
-}
-
-static int
-by_call(const void *a, const void *b)
-{
-	const struct op *const *x = a, *const *y = b;
-
-	return ((*x)->call_ns > (*y)->call_ns) -
-	    ((*x)->call_ns < (*y)->call_ns);
-}
-
-/*
- * The gate: a write that was let in before another one was called has no larger
- * token; a refused one names the larger token that it met.
- */
-static int
-check_writes(struct checker *c, uint32_t key)
-{
-	const struct history *h = c->h;
-	const struct op **called = NULL;
-	struct write *done = NULL;
-	uint64_t top = 0;
-	size_t n = 0, i, j = 0, room = c->v->writes + 1;
-	uint32_t l, k;
-
-	called = malloc(room * sizeof(*called));
-	done = malloc(room * sizeof(*done));
-	if (!called || !done) {
-		free(called);
-		free(done);
-		return -ENOMEM;
-	}
-	for (l = 0; l < h->n_logs; l++) {
-		for (k = 0; k < h->counts[l]; k++) {
-			const struct op *op = &h->ops[(size_t)l * h->cap + k];
-
-			if (op->kind != OP_WRITE || op->key != key ||
-			    !op_ret(op) || n == room)
-				continue;
-			if (op->result == -ESTALE) {
-				c->v->writes_refused++;
-				if (op->seen <= op->token)
-					violation(c, RULE_WRITE, "refused "
-					    "by token %llu, which is not "
-					    "larger: %s",
-					    (unsigned long long)op->seen,
-					    op_text(c, op));
-			} else if (op->result == 0) {
-				called[n] = op;
-				done[n++] = (struct write){ op, op_ret(op) };
-			} else {
-				violation(c, RULE_WRITE, "failed: %s",
-				    op_text(c, op));
-			}
-		}
-	}
-	qsort(called, n, sizeof(*called), by_call);
-	qsort(done, n, sizeof(*done), by_ret);
-	for (i = 0; i < n; i++) {
-		for (; j < n && done[j].ret < called[i]->call_ns; j++)
-			if (done[j].op->token > top)
-				top = done[j].op->token;
-		if (called[i]->token < top)
-			violation(c, RULE_WRITE, "a stale token was let in "
-			    "after %llu: %s", (unsigned long long)top,
-			    op_text(c, called[i]));
-	}
-	free(called);
-	free(done);
-	return 0;
 }
 
 int
@@ -246,11 +247,13 @@ check_holds(struct checker *c)
 		n = c->first[k + 1] - c->first[k];
 		for (i = n_held = 0; i < n; i++) {
 			all[i] = &g[i];
-			if (g[i].end > g[i].hi)
+			if (g[i].end > g[i].from)
 				held[n_held++] = &g[i];
 		}
 		check_overlap(c, held, n_held, all, n);
-		check_tokens(c, g, n);
+		for (i = 0; i < n; i++)
+			held[i] = &g[i];
+		check_tokens(c, g, n, all, held);
 		check_releases(c, g, n);
 		check_notes(c, g, n);
 		if (c->v->writes)

@@ -13,7 +13,7 @@ struct verdict judged;
 
 static uint32_t n_ops;
 static struct stop stops[4];
-static struct sighting sights[4];
+static struct sighting sights[8];
 
 /* A new story, on a table of two keys with the sessions 100, 101 ... */
 void story(void)
@@ -109,8 +109,33 @@ void stopped(uint32_t life, int64_t from, int64_t to)
 
 void seen(uint32_t life, int64_t from, int64_t to)
 {
-	sights[h.n_sightings++] = (struct sighting){ 100 + life, from * MS,
+	sights[h.n_sightings++] = (struct sighting){ 100 + life, 0, from * MS,
 	    to * MS, 0 };
+}
+
+void seen_behind(uint32_t life, uint32_t before, int64_t from, int64_t to)
+{
+	seen(life, from, to);
+	sights[h.n_sightings - 1].before = 100 + before;
+}
+
+struct op *shared(struct op *op)
+{
+	op->mode = LH_SHARED;
+	return op;
+}
+
+struct op *conv(struct op *of, enum lh_mode mode, int64_t call, int64_t ret,
+    int result, uint64_t token)
+{
+	struct op *op = about(of, OP_CONVERT, call, ret, result);
+
+	op->mode = (uint8_t)mode;
+	if (result == 0) {
+		op->token = token;
+		op->deadline_ns = of->deadline_ns;
+	}
+	return op;
 }
 
 static void tell(enum rule rule, const char *text, void *arg)

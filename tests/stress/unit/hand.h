@@ -38,10 +38,17 @@ struct op *about(struct op *of, enum op_kind kind, int64_t call, int64_t ret,
 struct op *rel(struct op *of, int64_t call, int64_t ret, int result);
 void ext(struct op *of, int64_t call, int64_t ret, int result, uint32_t ttl);
 
+/* To that mode, with that token if it succeeds. */
+struct op *conv(struct op *of, enum lh_mode mode, int64_t call, int64_t ret,
+    int result, uint64_t token);
+/* The same record, of a reader. */
+struct op *shared(struct op *op);
+
 /* What is done to a participant, and what a census saw of it. */
 void killed(uint32_t life, int64_t at, int64_t reaped);
 void stopped(uint32_t life, int64_t from, int64_t to);
 void seen(uint32_t life, int64_t from, int64_t to);
+void seen_behind(uint32_t life, uint32_t before, int64_t from, int64_t to);
 
 /* No rule is broken. */
 void accepts(const char *what);
@@ -50,9 +57,14 @@ void rejects(enum rule rule, const char *what);
 /* That rule, once, and maybe others that follow from it. */
 void rejects_also(enum rule rule, const char *what);
 
+/* shared-rejects.c */
+void readers(void);
+
 /* order-rejects.c */
 void idle(void);
 void order(void);
+void readers_idle(void);
+void readers_order(void);
 void writes(void);
 void garbage(void);
 

@@ -247,8 +247,11 @@ int main(void)
 	tokens();
 	expiry();
 	notes();
+	readers();
 	idle();
+	readers_idle();
 	order();
+	readers_order();
 	writes();
 	garbage();
 	return done();

@@ -111,6 +111,136 @@ void order(void)
 	is_u64(judged.excused, 1, "  which counts as excused");
 }
 
+void readers_idle(void)
+{
+	struct op *a, *r, *w;
+
+	/* life 0 reads for long; life 1 waits to read, life 2 to write */
+	story();
+	a = shared(acq(0, 10, 11, 5, 5000));
+	r = shared(failed(1, HOW_TIMED, 20, 241, 240, -ETIMEDOUT));
+	rejects(RULE_IDLE, "a reader waits beside a reader");
+	w = failed(2, HOW_TIMED, 15, 251, 250, -ETIMEDOUT);
+	accepts("a reader waits behind a writer who waits");
+	r->priority = 1;
+	rejects(RULE_IDLE, "a reader waits behind one of lower priority");
+	r->priority = 0;
+	w->how = HOW_TRY;
+	w->limit_ns = 15 * MS;
+	w->result = -EAGAIN;
+	rejects(RULE_IDLE, "a reader waits while a writer only tries");
+	w->how = HOW_FOREVER;
+	w->ret_ns = 0;
+	killed(2, 30, 35);
+	rejects(RULE_IDLE, "a reader waits behind a writer who is dead");
+	lives[2].gone_ns = 50 * MS;
+	accepts("for 190 ms");
+	is(judged.idle_longest_ns / MS, 190, "  which is reported");
+
+	story();
+	a = acq(0, 10, 11, 5, 5000);
+	failed(1, HOW_TIMED, 20, 241, 240, -ETIMEDOUT);
+	shared(&ops[1]);
+	accepts("a reader waits for a writer");
+	conv(a, LH_SHARED, 25, 26, 0, 6);
+	rejects(RULE_IDLE, "a reader waits for one who has stepped down");
+	ops[1].mode = LH_EXCLUSIVE;
+	accepts("a writer waits for one who has");
+
+	story();
+	a = shared(acq(0, 10, 11, 5, 5000));
+	conv(a, LH_EXCLUSIVE, 15, 0, 0, 0);
+	killed(0, 16, 60);
+	shared(failed(1, HOW_TIMED, 20, 241, 240, -ETIMEDOUT));
+	accepts("one who was killed stepping up may have been a writer");
+	lives[0].gone_ns = 30 * MS;
+	shared(acq(3, 10, 11, 6, 5000));
+	rejects(RULE_IDLE, "but no longer than it lived");
+}
+
+static struct op *served(struct op *op, int64_t at)
+{
+	op->ret_ns = op->acquired_ns = at * MS;
+	op->deadline_ns = (at + op->ttl_ms) * MS;
+	return op;
+}
+
+void readers_order(void)
+{
+	struct op *w, *b, *x;
+
+	/* life 0 holds to 100; life 1 was seen waiting; life 2 comes later,
+	 * and is served before */
+	story();
+	rel(acq(0, 10, 11, 5, 5000), 100, 101, 0);
+	w = acq(1, 20, 112, 7, 5000);
+	b = shared(acq(2, 40, 101, 6, 5000));
+	rel(b, 110, 111, 0);
+	seen(1, 25, 30);
+	rejects(RULE_ORDER, "a new reader overtakes a writer");
+	h.barge = true;
+	accepts("which the table may allow");
+	h.barge = false;
+	b->priority = 1;
+	accepts("as may its priority");
+	b->priority = 0;
+	b->call_ns = 29 * MS;
+	accepts("a reader who may have come first");
+	b->call_ns = 40 * MS;
+	stopped(1, 60, 90);
+	accepts("a reader overtakes a writer who was stopped");
+	h.n_stops = 0;
+	shared(w);
+	h.fifo = true;
+	accepts("a reader overtakes a reader");
+	b->mode = LH_EXCLUSIVE;
+	rejects(RULE_ORDER, "a new writer overtakes a reader");
+	h.fifo = false;
+	accepts("which only a FIFO table forbids");
+	w->priority = 1;
+	rejects(RULE_ORDER, "unless the reader's priority is higher");
+	w->priority = 0;
+	w->mode = LH_EXCLUSIVE;
+	accepts("a newcomer overtakes");
+	seen_behind(2, 1, 45, 50);
+	rejects(RULE_ORDER, "one who is behind in the queue does");
+	shared(b);
+	h.barge = true;
+	rejects(RULE_ORDER, "and be it a reader, whatever the order");
+	shared(w);
+	accepts("but a reader behind a reader");
+
+	/* life 1 and 2 were seen waiting to read, in a row */
+	story();
+	h.fifo = true;
+	rel(acq(0, 10, 11, 5, 5000), 100, 101, 0);
+	b = shared(served(acq(1, 20, 100, 6, 5000), 100));
+	rel(b, 101, 102, 0);
+	x = acq(3, 46, 101, 7, 5000);
+	rel(x, 110, 111, 0);
+	w = shared(acq(2, 40, 112, 8, 5000));
+	seen(1, 25, 30);
+	seen_behind(2, 1, 45, 50);
+	rejects(RULE_ORDER, "a writer between two readers in a row");
+	h.n_sightings = 1;
+	accepts("who were not seen to be");
+	seen(2, 45, 50);
+	accepts("or were not in a row");
+	h.n_sightings = 1;
+	seen_behind(2, 1, 45, 50);
+	x->priority = 1;
+	accepts("a writer of higher priority");
+	x->priority = 0;
+	served(w, 101);
+	served(x, 113);
+	x->token = 8;
+	w->token = 7;
+	rel(w, 112, 113, 0);
+	ops[4].call_ns = 120 * MS;
+	ops[4].ret_ns = 121 * MS;
+	accepts("both readers, then the writer");
+}
+
 void writes(void)
 {
 	struct op *a, *b, *x;

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G12: a list of keys that has been damaged is recognised: who looks up or
+ * makes a key there is told -EUCLEAN, or goes on as if nothing were, but soon,
+ * and nobody crashes; keys that were opened before still work; the check finds
+ * it.
+ *
+ * Kinds of damage: a slot that leads to itself, two in a circle, a link to a
+ * slot and to a bucket that do not exist, a list out of order, a slot that is
+ * linked and not in use, a key that is there twice, a head that is nobody's,
+ * and one that says that it is not made; sizes that make no sense.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/bits.h"
+#include "prim/shared.h"
+#include "shm/layout.h"
+#include "support/actor.h"
+#include "support/support.h"
+#include "tap.h"
+
+#define SOON_MS t_ms(8000)
+#define KEYS 40
+
+/* The object, as anybody may map it. */
+struct object {
+	struct shm_header *h;
+	struct shm_slot *slots;
+	shm_u64 *buckets;
+	size_t len;
+};
+
+static struct object
+map(const char *table)
+{
+	int fd = open(t_object(table), O_RDWR | O_CLOEXEC);
+	struct lhi_geometry g;
+	struct shm_header h;
+	struct object o;
+	char *base;
+
+	if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h))
+		bail_out("cannot read %s", table);
+	memset(&g, 0, sizeof(g));
+	g.max_sessions = sh32_load(&h.max_sessions);
+	g.n_chunks = sh32_load(&h.n_chunks);
+	g.n_buckets = sh32_load(&h.n_buckets);
+	g.n_slots = sh32_load(&h.n_slots);
+	g.n_long = sh32_load(&h.n_long);
+	if (lhi_geometry_place(&g) != 0)
+		bail_out("%s is no table", table);
+	base = mmap(NULL, g.object_len, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    fd, 0);
+	close(fd);
+	if (base == MAP_FAILED)
+		bail_out("cannot map %s", table);
+	o.h = (struct shm_header *)base;
+	o.slots = (struct shm_slot *)(base + g.slots_off);
+	o.buckets = (shm_u64 *)(base + g.buckets_off);
+	o.len = g.object_len;
+	return o;
+}
+
+/* The first two slots in the list, and the bucket word that leads to them. */
+static void
+first_two(struct object *o, uint32_t *a, uint32_t *b)
+{
+	uint64_t l = sh64_load(&o->buckets[0]);
+
+	for (*a = 0; slink_idx(l) != 0;) {
+		uint32_t idx = slink_idx(l);
+
+		if (idx & SLINK_BUCKET) {
+			l = sh64_load(&o->buckets[idx & ~SLINK_BUCKET]);
+			continue;
+		}
+		if (*a != 0) {
+			*b = idx;
+			return;
+		}
+		*a = idx;
+		l = sh64_load(&o->slots[idx].next);
+	}
+	bail_out("the list has no two keys");
+}
+
+enum damage {
+	SELF, CIRCLE, NO_SLOT, NO_BUCKET, ORDER, NOT_IN_USE, TWICE, HEAD,
+	UNMADE, SIZES, N_KINDS
+};
+
+static const char *const names[N_KINDS] = {
+	"a slot that leads to itself", "two in a circle", "no such slot",
+	"no such bucket", "out of order", "linked and not in use",
+	"a key twice", "a head that leads nowhere", "a head that is not made",
+	"sizes without sense",
+};
+
+static void
+do_damage(struct object *o, enum damage what)
+{
+	uint32_t a, b;
+	struct shm_slot *s, *t;
+
+	first_two(o, &a, &b);
+	s = &o->slots[a];
+	t = &o->slots[b];
+	switch (what) {
+	case SELF:
+		sh64_store(&s->next, slink_make(a, 1));
+		break;
+	case CIRCLE:
+		sh64_store(&t->next, slink_make(a, 1));
+		break;
+	case NO_SLOT:
+		sh64_store(&s->next, slink_make(SLINK_BUCKET - 1, 1));
+		break;
+	case NO_BUCKET:
+		sh64_store(&s->next, slink_make(2 * SLINK_BUCKET - 1, 1));
+		break;
+	case ORDER:
+		sh64_store(&s->hash, UINT64_MAX);
+		break;
+	case NOT_IN_USE:
+		sh64_store(&s->word, 0);
+		break;
+	case TWICE:
+		sh64_store(&t->hash, sh64_load(&s->hash));
+		sh32_store(&t->key_info, sh32_load(&s->key_info));
+		for (int i = 0; i < 5; i++)
+			sh64_store(&t->key[i], sh64_load(&s->key[i]));
+		break;
+	case HEAD:
+		sh64_store(&o->buckets[0], UINT64_MAX & ~SLINK_MARK);
+		break;
+	case UNMADE:
+		sh64_store(&o->buckets[0], sh64_load(&o->buckets[0]) |
+		    SLINK_MARK);
+		break;
+	case SIZES:
+		sh32_store(&o->h->ready_slots, UINT32_MAX);
+		sh32_store(&o->h->ready_longs, 0);
+		sh32_store(&o->h->bucket_level, UINT32_MAX);
+		sh32_store(&o->h->slot_next, UINT32_MAX);
+		sh32_store(&o->h->slot_hand, UINT32_MAX);
+		sh32_store(&o->h->slot_freed, UINT32_MAX);
+		sh32_store(&o->h->long_next, UINT32_MAX);
+		break;
+	case N_KINDS:
+		break;
+	}
+}
+
+static int
+use(struct t_actor *a, void *arg)
+{
+	int unclean = 0, odd = 0;
+
+	(void)arg;
+	for (int i = 0; i < 2 * KEYS; i++) {
+		struct lh_lease l;
+		char name[200];
+		int r;
+
+		snprintf(name, sizeof(name), i % 3 == 0 ? "k%0100d" : "k%d",
+		    i);
+		r = t_acquire(a->lh, name, 1000, 0, &l);
+		if (r == 0)
+			r = lh_release(a->lh, &l);
+		unclean += r == -EUCLEAN;
+		odd += r != 0 && r != -EUCLEAN && r != -ESTALE &&
+		    r != -ENOSPC && r != -EAGAIN;
+	}
+	(void)lh_evict(a->lh, NULL, 0);
+	return odd != 0 ? -odd : unclean;
+}
+
+static int
+check(struct t_actor *a, void *arg)
+{
+	(void)arg;
+	return lh_check(a->lh, NULL, NULL);
+}
+
+static void
+play(enum damage what)
+{
+	const char *table = t_table();
+	struct t_actor *holder = t_actor(table), *a = t_actor(table);
+	struct object o = map(table);
+	int r;
+
+	for (int i = 0; i < KEYS; i++) {
+		char name[200];
+
+		snprintf(name, sizeof(name), i % 3 == 0 ? "k%0100d" : "k%d",
+		    i);
+		r = t_do_acquire(holder, name, 3600000, 0);
+		if (r == 0 && i < KEYS - 1)
+			r = t_do_release(holder);
+		if (r != 0)
+			fail("key %d: %d", i, r);
+	}
+	do_damage(&o, what);
+	t_begin(a, use, NULL);
+	r = t_result_within(a, SOON_MS);
+	cmp(r, >=, 0, "%s: who uses it gets on, soon", names[what]);
+	diag("%d of %d calls were told -EUCLEAN", r, 2 * KEYS);
+	t_begin(a, check, NULL);
+	r = t_result_within(a, SOON_MS);
+	if (what != SIZES && what != UNMADE)
+		cmp(r, >, 0, "the check finds it");
+	else
+		cmp(r, >=, 0, "the check comes to an end");
+	is(t_do_release(holder), 0, "who holds a key can release it");
+	t_actor_kill(a);
+	t_actor_kill(holder);
+	t_actor_free(a);
+	t_actor_free(holder);
+	munmap(o.h, o.len);
+}
+
+int
+main(void)
+{
+	for (int i = 0; i < N_KINDS; i++)
+		play((enum damage)i);
+	return done();
+}

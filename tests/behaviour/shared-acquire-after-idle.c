@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G3: the library may count a deadline from a moment that a thread has seen
+ * before; never from one so long ago that the lease is shorter than asked by
+ * more than 8 ms, or has expired already.  So a thread reads a key, does
+ * nothing for a while, and reads again, with leases that are long and that are
+ * shorter than its rest: alone, beside others where its place among the
+ * readers is still there, and where a writer has taken that away meanwhile.
+ */
+#include <errno.h>
+#include "readers.h"
+
+#define REST_MS 40
+
+static struct lh *lh;
+
+enum company { ALONE, BESIDE, TAKEN_AWAY, N };
+
+static const char *const names[N] = { "alone", "beside another",
+	"after a writer" };
+
+static void
+read_again(struct t_actor *other, enum company how, int64_t ttl_ms)
+{
+	struct lh_lease l;
+	int64_t before, after;
+
+	if (how == BESIDE)
+		is(t_do_read(other, "k", HOUR_MS, 0), 0, "another reads");
+	for (int i = 0; i < 3; i++) {
+		t_sleep_ms(REST_MS);
+		if (how == TAKEN_AWAY && t_do_acquire(other, "k", HOUR_MS,
+		    0) + t_do_release(other) != 0)
+			fail("a writer comes and goes");
+		before = t_now_ns();
+		is(t_read(lh, "k", ttl_ms, 0, &l), 0, "%s, for %lld ms",
+		    names[how], (long long)ttl_ms);
+		after = t_now_ns();
+		cmp(l.expires_ns, >=, before + (ttl_ms - 8) * T_NS_PER_MS,
+		    "not shorter than asked by more than 8 ms");
+		cmp(l.expires_ns, <=, after + (ttl_ms + 2) * T_NS_PER_MS,
+		    "nor longer");
+		cmp(l.acquired_ns, <=, after, "not acquired in the future");
+		cmp(l.acquired_ns, >=, before - 8 * T_NS_PER_MS,
+		    "nor long ago");
+		if (t_now_ns() < l.expires_ns - 5 * T_NS_PER_MS)
+			is(lh_verify(lh, &l), 0, "it is held");
+		(void)lh_release(lh, &l);
+	}
+	if (how == BESIDE)
+		is(t_do_release(other), 0, "the other releases");
+}
+
+int
+main(void)
+{
+	static const int64_t ttls[] = { 12, 30, 1000, 3600000 };
+	const char *table = t_table();
+	struct t_actor *a = t_actor(table);
+
+	lh = t_open(table);
+	for (int how = 0; how < N; how++)
+		for (size_t i = 0; i < sizeof(ttls) / sizeof(ttls[0]); i++)
+			read_again(a, how, ttls[i] < 100 ? t_ms(ttls[i]) :
+			    ttls[i]);
+	is(t_holders(lh, "k"), 0, "it is free");
+	t_actor_end(a);
+	t_close(lh);
+	return done();
+}

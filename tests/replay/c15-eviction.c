@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C15: a slot's lives do not touch each other.
+ *
+ * A slot is linked only after its word is FREE: a maker of a key is stopped at
+ * each of its steps in turn.  Whoever wants the same key meanwhile must get it:
+ * a key that is found can be locked, and one that cannot be found yet is made in
+ * another slot.
+ *
+ * A waiter that queues after the evictor has seen the queue empty, and before
+ * the word is DYING, keeps its place: the key comes back.
+ *
+ * An evictor that is stopped between any two of its steps, while others complete
+ * its work and give the slot to another key, does that key no harm when it goes
+ * on: the key is found, and its lease is alone.
+ */
+#include <errno.h>
+#include "replay.h"
+
+static const char *const making[] = {
+	"slot.announced", "slot.filled", "slot.placed", "slot.hinted",
+	"slot.linking", "slot.made",
+};
+
+static const char *const evicting[] = {
+	"evict.chosen", "evict.dying", "evict.floor", "evict.committed",
+	"evict.marking", "evict.marked",
+};
+
+#define N(steps) (sizeof(steps) / sizeof((steps)[0]))
+
+static struct lh *lh, *other;
+
+static int
+evict(void *arg)
+{
+	return (int)lh_evict(lh, arg, 0);
+}
+
+static void
+linked_when_free(void)
+{
+	char key[16];
+
+	for (size_t i = 0; i < N(making); i++) {
+		struct replay_call maker = REPLAY_CALL(other, key, 60000, 0);
+		struct lh_lease l;
+		int r;
+
+		snprintf(key, sizeof(key), "k%zu", i);
+		replay_hold("maker", making[i]);
+		replay_go("maker", replay_acquire, &maker);
+		replay_wait_held("maker");
+		r = replay_try(lh, key, &l);
+		is(r, 0, "the key can be locked: maker stopped at %s",
+		    making[i]);
+		replay_release("maker");
+		is(replay_result("maker"), r == 0 ? -EAGAIN : 0,
+		    "the maker finds it busy");
+		if (r == 0)
+			is(lh_release(lh, &l), 0, "release");
+		else
+			is(lh_release(other, &maker.lease), 0, "release");
+		is(replay_acquire(&maker), 0, "and then gets it");
+		is(lh_release(other, &maker.lease), 0, "release");
+	}
+}
+
+static void
+waiter_between(void)
+{
+	struct replay_call waiter = REPLAY_CALL(other, "w", 60000, 60000);
+	struct lh_lease l;
+
+	is(replay_try(lh, "w", &l), 0, "w is held");
+	replay_hold("waiter", "wait.announced");
+	replay_go("waiter", replay_acquire, &waiter);
+	replay_wait_held("waiter");
+	is(lh_release(lh, &l), 0, "and free, before the waiter has queued");
+	replay_hold("evictor", "evict.chosen");
+	replay_go("evictor", evict, "w");
+	replay_wait_held("evictor");
+	replay_hold("waiter", "wait.turn");
+	replay_release("waiter");
+	replay_wait_held("waiter");
+	is(t_waiters(lh, "w"), 1, "it queues, and is about to take it");
+	replay_release("evictor");
+	is(replay_result("evictor"), 0, "nothing was evicted");
+	is(t_waiters(lh, "w"), 1, "the waiter has kept its place");
+	replay_release("waiter");
+	is(replay_result("waiter"), 0, "and gets the key");
+	cmp(waiter.lease.token, >, l.token, "with a larger token");
+	is(lh_release(other, &waiter.lease), 0, "release");
+	is(lh_evict(lh, "w", 0), 1, "then it can go");
+}
+
+static void
+next_life(void)
+{
+	char gone[16], next[16];
+
+	for (size_t i = 0; i < N(evicting); i++) {
+		struct lh_lease l, twice;
+
+		snprintf(gone, sizeof(gone), "gone%zu", i);
+		snprintf(next, sizeof(next), "next%zu", i);
+		l = t_hold(lh, gone);
+		is(lh_release(lh, &l), 0, "a key");
+		replay_hold("evictor", evicting[i]);
+		replay_go("evictor", evict, gone);
+		replay_wait_held("evictor");
+		diag("the evictor stands at %s", evicting[i]);
+		/* others complete what it began, or do it all */
+		is(replay_try(other, gone, &twice), 0, "the key is to be had");
+		cmp(twice.token, >, l.token, "with a larger token");
+		is(lh_release(other, &twice), 0, "release");
+		cmp(lh_evict(other, gone, 0), >=, 0, "others evict");
+		is(t_holders(other, gone), -ENOENT, "and it is gone");
+		/* it is the only unused slot that was freed */
+		is(replay_try(other, next, &l), 0, "its slot is used again");
+		replay_release("evictor");
+		cmp(replay_result("evictor"), >=, 0, "the evictor goes on");
+		is(t_holders(lh, next), 1, "the new key is there");
+		is(replay_try(lh, next, &twice), -EAGAIN, "and held by one");
+		is(lh_verify(other, &l), 0, "whose lease is as it was");
+		is(lh_release(other, &l), 0, "release");
+		is(t_findings(lh), 0, "the table is sound");
+		is(lh_evict(lh, "next", 0), 1, "and it can go, too");
+	}
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh_open_opts o = replay_opts(0);
+
+	/* few slots, so that they are soon used again */
+	o.max_keys = 8;
+	is(lh_open(&lh, table, &o), 0, "open");
+	other = replay_open(table, 0);
+	linked_when_free();
+	cmp(lh_evict(lh, NULL, 0), >, 0, "all of that goes");
+	waiter_between();
+	next_life();
+	t_close(other);
+	t_close(lh);
+	return done();
+}

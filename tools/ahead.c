@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who is in the way, in words: the holder, or the readers and one of them; for
+ * a reader also the writer that waits before it, since other readers alone
+ * would not keep it out.
+ *
+ *	held by backup[4711] for 12 s, 18 s left
+ *	held by 3 readers, one of them report[4712] for 40 s, 25 s left
+ *	held by 1 reader, report[4712] for 40 s, 25 s left; the writer
+ *	    backup[4711] goes first
+ *
+ * Of several readers the oldest is named, so that the sentence stays the same
+ * while others come and go; "left" is until the last of their leases ends.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include "run.h"
+#include "show.h"
+
+const struct lh_party *
+ahead_writer(const struct lh_key_info *info, uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < info->n_waiters; i++) {
+		const struct lh_party *p = &info->waiters[i];
+
+		if (rank != 0 && p->rank >= rank)
+			break;
+		if (p->mode == LH_EXCLUSIVE)
+			return p;
+	}
+	return NULL;
+}
+
+/* "N readers, one of them ", or nothing where there is one and no reader. */
+static const char *
+crowd(char buf[64], const struct lh_key_info *info)
+{
+	if (info->mode != LH_SHARED)
+		return "";
+	if (info->n_holders == 1)
+		return "1 reader, ";
+	(void)snprintf(buf, 64, "%" PRIu32 " readers, one of them ",
+	    info->n_holders);
+	return buf;
+}
+
+const char *
+ahead_text(char buf[AHEAD_MAX], struct lh *lh, const struct lh_key_info *info,
+    uint32_t mode, uint32_t rank)
+{
+	char party[PARTY_MAX], many[64], held[SPAN_MAX], left[SPAN_MAX];
+	const struct lh_party *p;
+	int64_t now = lh_clock_ns(lh);
+	int n;
+
+	if (info->n_holders == 0) {
+		(void)snprintf(buf, AHEAD_MAX, "free, others go first");
+		return buf;
+	}
+	p = show_oldest(info);
+	n = snprintf(buf, AHEAD_MAX, "held by %s%s for %s, %s left",
+	    crowd(many, info), show_party(party, p),
+	    text_span(held, now - p->since_ns),
+	    text_span(left, show_last_end_ns(info) - now));
+	p = ahead_writer(info, rank);
+	if (mode == LH_SHARED && info->mode == LH_SHARED && p != NULL)
+		(void)snprintf(buf + n, AHEAD_MAX - (size_t)n,
+		    "; the writer %s goes first", show_party(party, p));
+	return buf;
+}
