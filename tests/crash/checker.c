@@ -24,8 +24,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "crash/scenario.h"
+#include "proc/lh.h"
 
 #define PROMPT_MS 100
+#define FILL_MAX 100		/* keys; more take too long unless full */
 
 static void
 first_finding(const char *finding, void *arg)
@@ -173,14 +175,46 @@ count_keys(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
+/* In a large table: is every slot a key or unused? */
+static void
+no_slot_leaked(struct play *p, struct lh *lh)
+{
+	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
+		uint64_t w = sh64_load(&lh->v.slots[i].word);
+
+		if (word_mode(w) == WORD_NONE && word_idx(w) != NONE_UNUSED) {
+			blame(p, "slot %u is neither a key nor unused: "
+			    "0x%llx", i, (unsigned long long)w);
+			return;
+		}
+	}
+}
+
+/* Every slot can be a key. */
+static void
+fill_up(struct play *p, struct lh *lh)
+{
+	unsigned keys = 0;
+	char name[32];
+	int error = 0;
+
+	for (unsigned n = 0; error == 0 && n <= p->opts.max_keys; n++) {
+		(void)snprintf(name, sizeof(name), "fill-%u", n);
+		error = lh_key_create(lh, name);
+	}
+	if (lh_list(lh, NULL, count_keys, &keys) != 0 || error != -ENOSPC ||
+	    keys != p->opts.max_keys)
+		blame(p, "of %u key slots only %u can be used (%s)",
+		    p->opts.max_keys, keys, lh_strerror(error));
+}
+
 /* Every record, claim and slot that the living do not use can be used. */
 static void
 nothing_leaked(struct play *p, struct lh *lh)
 {
 	struct lh_stats st = { .size = sizeof(st) };
 	struct lh *more[64];
-	unsigned n = 0, living = 1, keys = 0;
-	char name[32];
+	unsigned n = 0, living = 1;
 	int error;
 
 	for (int i = 0; i < p->n_parts; i++)
@@ -197,16 +231,10 @@ nothing_leaked(struct play *p, struct lh *lh)
 	    st.leases_reserved > 64 * living))
 		blame(p, "%u sessions with %u claims are left, %u are alive",
 		    st.sessions, st.leases_reserved, living);
-	for (n = 0; n <= p->opts.max_keys; n++) {
-		(void)snprintf(name, sizeof(name), "fill-%u", n);
-		error = lh_key_create(lh, name);
-		if (error != 0)
-			break;
-	}
-	if (lh_list(lh, NULL, count_keys, &keys) != 0 || error != -ENOSPC ||
-	    keys != p->opts.max_keys)
-		blame(p, "of %u key slots only %u can be used (%s)",
-		    p->opts.max_keys, keys, lh_strerror(error));
+	if (p->opts.max_keys > FILL_MAX)
+		no_slot_leaked(p, lh);
+	if (p->opts.max_keys <= FILL_MAX || p->full)
+		fill_up(p, lh);
 }
 
 static void

@@ -233,11 +233,12 @@ chosen(const struct trace *tr, size_t i, uint32_t mask,
 
 static bool
 begin(struct play *p, const struct scenario *sc, enum play_mode mode,
-    struct trace *tr, struct drive_tally *t)
+    const struct drive_opts *o, struct trace *tr, struct drive_tally *t)
 {
 	memset(t, 0, sizeof(*t));
 	memset(tr, 0, sizeof(*tr));
 	t->took_ns = play_now_ns();
+	p->full = o->full;
 	if (!stage_record(p, sc, mode, tr)) {
 		diag("%s cannot be recorded: %s", sc->name, p->finding);
 		trace_free(tr);
@@ -262,7 +263,7 @@ drive(struct play *p, const struct scenario *sc, enum play_mode mode,
 {
 	struct trace tr;
 
-	if (!begin(p, sc, mode, &tr, t))
+	if (!begin(p, sc, mode, o, &tr, t))
 		return false;
 	for (size_t i = 0; i < tr.n; i++) {
 		if (!chosen(&tr, i, mask, o))
@@ -375,7 +376,7 @@ drive_double(struct play *p, const struct scenario *sc,
 	struct trace tr;
 	unsigned stride, k = 0, turn = 0;
 
-	if (!begin(p, sc, MODE_DOUBLE, &tr, t))
+	if (!begin(p, sc, MODE_DOUBLE, o, &tr, t))
 		return false;
 	stride = stride_for(o, count_chosen(&tr, o), SAMPLE_FIRST);
 	for (size_t i = 0; i < tr.n; i++) {

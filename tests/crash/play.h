@@ -68,7 +68,8 @@ struct play {
 	const struct scenario *sc;
 	enum play_mode mode;
 	bool slow;		/* single-stepped: spans must be long */
-	char table[64];
+	bool full;		/* no shortcuts; play_clear() leaves it */
+	char table[64];		/* likewise */
 	struct lh_open_opts opts;
 	int64_t ttl_ms;		/* of the subject's leases */
 	int64_t wait_ms;	/* how long a wait that is to fail may last */
@@ -102,7 +103,7 @@ struct play {
 /* The one play there is; made by the director at its start. */
 struct play *play_make(void);
 
-/* Forget the last performance: everything zero but the table's name. */
+/* Forget the last performance: everything zero but what is said above. */
 void play_clear(struct play *p);
 
 /* Say what is wrong.  The first to speak is heard. */
