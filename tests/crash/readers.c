@@ -284,7 +284,8 @@ const struct scenario scenarios_readers[] = {
 	  .act = act_acquire, .finish = finish_acquire, .allowed = says_busy },
 	{ .name = "shared-wait-timeout", .what = "wait in vain for a writer",
 	  .roles = { HOLDER }, .prepare = prep_reader_brief,
-	  .act = act_acquire, .finish = finish_acquire, .allowed = says_late },
+	  .min_states = QUEUED_STATES, .act = act_acquire,
+	  .finish = finish_acquire, .allowed = says_late },
 	{ .name = "shared-wait-granted", .what = "wait for a writer, with two "
 	  "readers behind", .roles = { CROWD_YIELDER, READER_BEHIND,
 	  READER_BEHIND }, .flags = SC_FIFO, .prepare = prep_reader_long,
@@ -385,12 +386,14 @@ const struct scenario scenarios_readers[] = {
 	  .finish = finish_plain },
 	{ .name = "acquire-wait-tail", .what = "queue behind two waiters",
 	  .roles = { HOLDER, WAITER, READER_WAITER }, .flags = SC_FIFO,
-	  .prepare = prep_warm_brief, .act = act_acquire,
-	  .finish = finish_acquire, .allowed = says_late },
+	  .prepare = prep_warm_brief, .min_states = QUEUED_STATES,
+	  .act = act_acquire, .finish = finish_acquire,
+	  .allowed = says_late },
 	{ .name = "acquire-wait-tail-left", .what = "... of whom the last has "
 	  "left", .roles = { HOLDER, WAITER, LEFT_WAITER }, .flags = SC_FIFO,
-	  .prepare = prep_warm_brief, .act = act_acquire,
-	  .finish = finish_acquire, .allowed = says_late },
+	  .prepare = prep_warm_brief, .min_states = QUEUED_STATES,
+	  .act = act_acquire, .finish = finish_acquire,
+	  .allowed = says_late },
 };
 
 const int n_scenarios_readers = sizeof(scenarios_readers) /

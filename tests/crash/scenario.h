@@ -28,6 +28,8 @@ struct role {
 	unsigned nth;		/* ... that change; 0: half of them */
 };
 
+#define QUEUED_STATES	12u	/* who has waited has made so many */
+
 #define SC_TIGHT	0x1u	/* every session record is the cast's */
 #define SC_LATE		0x2u	/* no table before the operation */
 #define SC_FIFO		0x4u	/* nobody overtakes: a first sleep is a long
@@ -42,6 +44,7 @@ struct scenario {
 	unsigned flags;
 	uint32_t max_leases;	/* 0: 512 */
 	uint32_t max_keys;	/* 0: 16 */
+	uint32_t min_states;	/* a recording with fewer is of no use */
 	int64_t stop_ttl_ms;	/* of the subject's leases in stop; 0: 40 */
 	play_fn *prepare, *act, *finish;
 	play_fn *check, *serve, *recover;

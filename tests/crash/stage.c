@@ -19,6 +19,11 @@
 
 #define PLACE_MS 3000
 #define RECORDINGS 2
+#define PATIENCE_MAX 4
+
+/* Waits that are to fail last so much longer, so that stepping gets to them on
+ * a busy machine, too: a power of 2. */
+static int patience;
 
 /* What is done halfway, recorded. */
 static struct middle {
@@ -40,7 +45,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	p->mode = mode;
 	p->slow = slow;
 	/* the first in a queue looks again after 20 ms: once at full speed */
-	p->wait_ms = slow ? 130 : 25;
+	p->wait_ms = slow ? 130 << patience : 25;
 	p->ttl_ms = 30000;
 	if (stop) {
 		p->ttl_ms = sc->stop_ttl_ms != 0 ? sc->stop_ttl_ms : 40;
@@ -190,12 +195,24 @@ stage_record(struct play *p, const struct scenario *sc, enum play_mode mode,
 	pid_t pid, server;
 	bool good = true;
 
+	patience = 0;
 	for (int i = 0; good && i < RECORDINGS; i++) {
 		pid = stage(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
 		    &server : NULL);
 		good = pid > 0 && trace_record(p, pid, t) &&
 		    !atomic_load(&p->blamed);
 		play_sweep(p);
+		if (good && t->states < sc->min_states &&
+		    patience < PATIENCE_MAX) {
+			trace_free(t);
+			patience++;
+			i = -1;
+		}
+	}
+	if (good && t->states < sc->min_states) {
+		blame(p, "it did not come to what it is about: %u states",
+		    t->states);
+		good = false;
 	}
 	return good;
 }
