@@ -26,19 +26,28 @@ cast_opts(int64_t ttl_ms, int64_t wait_ms)
 	return o;
 }
 
+static int
+make_key(struct play *p, struct lh *lh, const char *name)
+{
+	struct lh_key *key;
+	int error;
+
+	if (!(p->sc->flags & SC_LOOSE))
+		return lh_key_create(lh, name);	/* for good */
+	error = lh_key_open(lh, name, 0, &key);
+	return error != 0 ? error : lh_key_close(key);
+}
+
 struct lh *
 cast_open(struct play *p)
 {
+	static const char *const keys[] = { KEY, OTHER, THIRD };
 	struct lh *lh;
 	int error = lh_open(&lh, p->table, &p->opts);
 
-	if (error == 0 && !(p->sc->flags & SC_LATE)) {
-		error = lh_key_create(lh, KEY);
-		if (error == 0)
-			error = lh_key_create(lh, OTHER);
-		if (error == 0)
-			error = lh_key_create(lh, THIRD);
-	}
+	for (int i = 0; error == 0 && i < 3 &&
+	    !(p->sc->flags & (SC_LATE | SC_EMPTY)); i++)
+		error = make_key(p, lh, keys[i]);
 	if (error != 0) {
 		blame(p, "staging: %s: %s", lh_strerror(error),
 		    lh_error_detail());
@@ -47,13 +56,26 @@ cast_open(struct play *p)
 	return lh;
 }
 
+struct lh_acquire_opts
+cast_read_opts(int64_t ttl_ms, int64_t wait_ms)
+{
+	struct lh_acquire_opts o = cast_opts(ttl_ms, wait_ms);
+
+	o.mode = LH_SHARED;
+	return o;
+}
+
+/* THIRD is held exclusively by all who hold it. */
 static void
 take(struct play *p, struct part *me, struct lh *lh, const char *key,
     int64_t ttl_ms, int64_t wait_ms, struct lh_lease *lease)
 {
 	struct lh_acquire_opts o = cast_opts(ttl_ms, wait_ms);
-	int error = lh_acquire(lh, key, &o, lease);
+	int error;
 
+	if (me->shared && strcmp(key, KEY) == 0)
+		o.mode = LH_SHARED;
+	error = lh_acquire(lh, key, &o, lease);
 	if (error != 0) {
 		blame(p, "a part could not acquire '%s': %s: %s", key,
 		    lh_strerror(error), lh_error_detail());
@@ -76,6 +98,11 @@ obey(struct play *p, struct part *me, struct lh *lh, struct lh_lease *lease)
 		_exit(1);
 	if (lease != NULL && flag_get(&me->order) == ORDER_RELEASE) {
 		flag_set(&me->state, PART_LEAVING);
+		error = lh_verify(lh, lease);
+		if (error != 0)
+			blame(p, "a living holder (token %llu) was robbed: %s",
+			    (unsigned long long)lease->token,
+			    lh_error_detail());
 		error = lh_release(lh, lease);
 		if (error != 0)
 			blame(p, "a living holder could not release: %s: %s",
@@ -109,6 +136,36 @@ part_holder(struct play *p, void *part)
 	obey(p, me, lh, &lease);
 }
 
+static int
+count_waiters(const struct lh_key_info *info, void *arg)
+{
+	*(uint32_t *)arg = info->n_waiters;
+	return 0;
+}
+
+/* After `begun` the subject sleeps nowhere but in its wait. */
+static bool
+subject_waits(struct play *p)
+{
+	return flag_get(&p->begun) && play_asleep(p->subject);
+}
+
+/* Until told, or the subject waits, and so many in all. */
+static void
+yield_when(struct play *p, struct part *me, struct lh *lh, uint32_t waiters)
+{
+	while (flag_get(&me->order) == 0) {
+		uint32_t n = 0;
+
+		if (subject_waits(p) && (waiters == 0 || (lh_status(lh, KEY,
+		    NULL, count_waiters, &n) == 0 && n >= waiters))) {
+			flag_set(&me->order, ORDER_RELEASE);
+			break;
+		}
+		play_nap_us(100);
+	}
+}
+
 void
 part_yielder(struct play *p, void *part)
 {
@@ -118,15 +175,28 @@ part_yielder(struct play *p, void *part)
 
 	take(p, me, lh, KEY, LONG_MS, 0, &lease);
 	flag_set(&me->state, PART_HOLDS);
-	/* after `begun` the subject sleeps nowhere but in its wait */
-	while (flag_get(&me->order) == 0) {
-		if (flag_get(&p->begun) && play_asleep(p->subject)) {
-			flag_set(&me->order, ORDER_RELEASE);
-			break;
-		}
-		play_nap_us(100);
-	}
+	yield_when(p, me, lh, 0);
 	obey(p, me, lh, &lease);
+}
+
+void
+part_crowd(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease lease;
+
+	take(p, me, lh, KEY, LONG_MS, 0, &lease);
+	flag_set(&me->state, PART_HOLDS);
+	yield_when(p, me, lh, (uint32_t)p->n_parts);
+	obey(p, me, lh, &lease);
+}
+
+static void
+await_cue(struct play *p, struct part *me)
+{
+	if (!flag_wait(&p->cue, (uint32_t)(me - p->part) + 1, LONG_MS))
+		_exit(1);
 }
 
 static void
@@ -153,9 +223,38 @@ part_follower(struct play *p, void *part)
 	struct lh *lh = cast_open(p);
 
 	flag_set(&me->state, PART_ATTACHED);
-	if (!flag_wait(&p->cue, 1, LONG_MS))
-		_exit(1);
+	await_cue(p, me);
 	wait_for_key(p, me, lh);
+}
+
+void
+part_behind(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+
+	flag_set(&me->state, PART_ATTACHED);
+	while (!subject_waits(p)) {
+		if (flag_get(&me->order) != 0)
+			obey(p, me, lh, NULL);
+		play_nap_us(100);
+	}
+	wait_for_key(p, me, lh);
+}
+
+void
+part_left(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_acquire_opts o = cast_opts(LONG_MS, 5);
+	struct lh_lease lease;
+
+	if (lh_acquire(lh, KEY, &o, &lease) != -ETIMEDOUT)
+		blame(p, "staging: a wait that was to fail: %s",
+		    lh_error_detail());
+	flag_set(&me->state, PART_ATTACHED);
+	obey(p, me, lh, NULL);
 }
 
 void
@@ -166,8 +265,7 @@ part_taker(struct play *p, void *part)
 	struct lh_lease lease;
 
 	flag_set(&me->state, PART_ATTACHED);
-	if (!flag_wait(&p->cue, 1, LONG_MS))
-		_exit(1);
+	await_cue(p, me);
 	take(p, me, lh, KEY, LONG_MS, 1000, &lease);
 	flag_set(&me->state, PART_HOLDS);
 	obey(p, me, lh, &lease);
@@ -184,6 +282,68 @@ part_lapsed(struct play *p, void *part)
 	take(p, me, lh, KEY, 2, 1000, &lease);
 	while (lh_clock_ns(lh) < lease.expires_ns)
 		play_nap_us(200);
+	flag_set(&me->state, PART_ATTACHED);
+	obey(p, me, lh, NULL);
+}
+
+/*
+ * Two claims that are released and still among the readers: neither was the
+ * only one when it went.
+ */
+void
+part_idler(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease a, b;
+
+	take(p, me, lh, KEY, LONG_MS, 0, &a);
+	take(p, me, lh, KEY, LONG_MS, 0, &b);
+	if (lh_release(lh, &a) != 0 || lh_release(lh, &b) != 0)
+		blame(p, "staging: no idle readers: %s", lh_error_detail());
+	flag_set(&me->state, PART_ATTACHED);
+	obey(p, me, lh, NULL);
+}
+
+/*
+ * To be buried: in the chain of KEY a reader, an idle one, and (when cued, with
+ * somebody waiting and others having come after) one that has left from the
+ * middle; THIRD besides.
+ */
+void
+part_knot(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease a, b, c, d;
+
+	take(p, me, lh, KEY, LONG_MS, 0, &a);
+	take(p, me, lh, KEY, LONG_MS, 0, &b);
+	take(p, me, lh, KEY, LONG_MS, 0, &c);
+	take(p, me, lh, THIRD, LONG_MS, 0, &d);
+	if (lh_release(lh, &b) != 0)
+		blame(p, "staging: %s", lh_error_detail());
+	flag_set(&me->state, PART_ATTACHED);
+	await_cue(p, me);
+	if (lh_release(lh, &a) != 0)
+		blame(p, "staging: %s", lh_error_detail());
+	flag_set(&me->state, PART_LEFT);
+	obey(p, me, lh, NULL);
+}
+
+void
+part_cuer(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+
+	for (int i = 0; i < p->n_parts; i++) {
+		if (p->sc->roles[i].enter != part_knot)
+			continue;
+		flag_set(&p->cue, (uint32_t)i + 1);
+		if (!flag_wait(&p->part[i].state, PART_LEFT, 2000))
+			blame(p, "staging: the knot is not tied");
+	}
 	flag_set(&me->state, PART_ATTACHED);
 	obey(p, me, lh, NULL);
 }

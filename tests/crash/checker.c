@@ -6,11 +6,10 @@
  *
  *	attach		works, at once
  *	invariants	lh_check() finds nothing, now and at the end
- *	G1		while a living part holds KEY, nobody else gets it
- *	G6		a living waiter is granted as soon as the killed or the
- *			living holder is out of its way
+ *	G1, G6		who lives keeps what it holds, alone or with other
+ *			readers, and gets what it waits for (turns.c)
  *	G4		KEY, another key and a new key can be acquired within
- *			100 ms, although no lease has run out
+ *			100 ms, in both modes, although no lease has run out
  *	G2		with tokens above all that were seen before
  *	capacity	nothing leaked: every session record that no living
  *			process has can be taken, after which (taking them has
@@ -25,8 +24,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "crash/scenario.h"
+#include "proc/lh.h"
 
 #define PROMPT_MS 100
+#define FILL_MAX 100		/* keys; more take too long unless full */
 
 static void
 first_finding(const char *finding, void *arg)
@@ -76,15 +77,18 @@ attach(struct play *p)
 
 /* Acquire within 100 ms, or blame. */
 static bool
-must_get(struct play *p, struct lh *lh, const char *key, struct lh_lease *lease)
+must_get(struct play *p, struct lh *lh, const char *key, uint32_t mode,
+    struct lh_lease *lease)
 {
 	struct lh_acquire_opts o = cast_opts(30000, PROMPT_MS);
 	int64_t began = play_now_ns();
-	int error = lh_acquire(lh, key, &o, lease);
+	int error;
 
+	o.mode = mode;
+	error = lh_acquire(lh, key, &o, lease);
 	if (error != 0) {
-		blame_block(p, "'%.20s' cannot be acquired: %s after %lld ms: "
-		    "%s", key, lh_strerror(error), (long long)ms_since(began),
+		blame_block(p, "'%.20s' cannot be acquired (mode %u): %s after %lld "
+		    "ms: %s", key, mode, lh_strerror(error), (long long)ms_since(began),
 		    lh_error_detail());
 		return false;
 	}
@@ -104,81 +108,18 @@ must_release(struct play *p, struct lh *lh, struct lh_lease *lease)
 		    lh_error_detail());
 }
 
-/* A living part has KEY: nobody else may get it; then it lets go. */
-static void
-exclude_and_relieve(struct play *p, struct lh *lh, struct part *holder)
+/* KEY is nobody's now: a writer gets it, alone. */
+static uint64_t
+for_a_writer(struct play *p, struct lh *lh)
 {
 	struct lh_acquire_opts o = cast_opts(30000, 0);
-	struct lh_lease lease;
-	int error = lh_acquire(lh, KEY, &o, &lease);
-
-	if (error == 0) {
-		/* unless it is about to let go by itself */
-		if (flag_get(&holder->state) == PART_HOLDS)
-			blame(p, "G1: acquired while a living process holds "
-			    "it (tokens %llu, %llu)",
-			    (unsigned long long)lease.token,
-			    (unsigned long long)holder->token);
-		play_saw_token(p, lease.token);
-		must_release(p, lh, &lease);
-	} else if (error != -EAGAIN) {
-		blame(p, "a try at a held key: %s: %s", lh_strerror(error),
-		    lh_error_detail());
-	}
-	flag_set(&holder->order, ORDER_RELEASE);
-	if (!flag_wait(&holder->state, PART_LEFT, 1000))
-		blame(p, "a living holder cannot release");
-}
-
-/* Everybody alive who holds or waits gets its turn and leaves. */
-static void
-living_parts(struct play *p, struct lh *lh)
-{
-	int64_t since = play_now_ns();
-
-	while (!atomic_load(&p->blamed)) {
-		struct part *holder = NULL, *waiter = NULL;
-		bool leaving = false;
-
-		/* each is looked at once: states move on meanwhile */
-		for (int i = 0; i < p->n_parts; i++) {
-			uint32_t state = flag_get(&p->part[i].state);
-
-			if (p->part[i].dead)
-				continue;
-			if (state == PART_HOLDS)
-				holder = &p->part[i];
-			else if (state == PART_WAITS)
-				waiter = &p->part[i];
-			else if (state == PART_LEAVING)
-				leaving = true;
-		}
-		if (holder != NULL) {
-			exclude_and_relieve(p, lh, holder);
-			since = play_now_ns();
-		} else if (leaving) {
-			play_nap_us(100);
-		} else if (waiter == NULL) {
-			return;
-		} else if (!flag_wait(&waiter->state, PART_HOLDS, 1) &&
-		    ms_since(since) > PROMPT_MS) {
-			blame_block(p, "G6: a living waiter was not granted "
-			    "the free key within %d ms", PROMPT_MS);
-		}
-	}
-}
-
-/* KEY is nobody's now. */
-static void
-key_is_free(struct play *p, struct lh *lh)
-{
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts shared = cast_read_opts(30000, 0);
 	struct lh_lease lease, second;
 	uint64_t before = atomic_load(&p->max_token);
 	int error;
 
-	if (!must_get(p, lh, KEY, &lease))
-		return;
+	if (!must_get(p, lh, KEY, LH_EXCLUSIVE, &lease))
+		return 0;
 	if (lease.token <= before)
 		blame(p, "G2: token %llu after %llu",
 		    (unsigned long long)lease.token,
@@ -191,9 +132,39 @@ key_is_free(struct play *p, struct lh *lh)
 		blame(p, "a fresh lease does not verify: %s: %s",
 		    lh_strerror(error), lh_error_detail());
 	error = lh_acquire(lh, KEY, &o, &second);
+	if (error == -EAGAIN)
+		error = lh_acquire(lh, KEY, &shared, &second);
 	if (error != -EAGAIN)
 		blame(p, "G1: a second acquire says %s", lh_strerror(error));
 	must_release(p, lh, &lease);
+	return lease.token;
+}
+
+/* Two readers together; a writer when both have gone. */
+static void
+for_readers(struct play *p, struct lh *lh, uint64_t writer_token)
+{
+	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_lease lease[2], writer;
+
+	for (int i = 0; i < 2; i++) {
+		if (!must_get(p, lh, KEY, LH_SHARED, &lease[i]))
+			return;
+		if (lease[i].token <= writer_token)
+			blame(p, "G2: a reader's token %llu after %llu",
+			    (unsigned long long)lease[i].token,
+			    (unsigned long long)writer_token);
+		play_saw_token(p, lease[i].token);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (lh_verify(lh, &lease[i]) != 0)
+			blame(p, "a fresh reader does not verify: %s",
+			    lh_error_detail());
+		if (lh_acquire(lh, KEY, &o, &writer) != -EAGAIN)
+			blame(p, "G1: a writer beside a reader");
+		must_release(p, lh, &lease[i]);
+	}
+	(void)for_a_writer(p, lh);
 }
 
 static int
@@ -204,14 +175,46 @@ count_keys(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
+/* In a large table: is every slot a key or unused? */
+static void
+no_slot_leaked(struct play *p, struct lh *lh)
+{
+	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
+		uint64_t w = sh64_load(&lh->v.slots[i].word);
+
+		if (word_mode(w) == WORD_NONE && word_idx(w) != NONE_UNUSED) {
+			blame(p, "slot %u is neither a key nor unused: "
+			    "0x%llx", i, (unsigned long long)w);
+			return;
+		}
+	}
+}
+
+/* Every slot can be a key. */
+static void
+fill_up(struct play *p, struct lh *lh)
+{
+	unsigned keys = 0;
+	char name[32];
+	int error = 0;
+
+	for (unsigned n = 0; error == 0 && n <= p->opts.max_keys; n++) {
+		(void)snprintf(name, sizeof(name), "fill-%u", n);
+		error = lh_key_create(lh, name);
+	}
+	if (lh_list(lh, NULL, count_keys, &keys) != 0 || error != -ENOSPC ||
+	    keys != p->opts.max_keys)
+		blame(p, "of %u key slots only %u can be used (%s)",
+		    p->opts.max_keys, keys, lh_strerror(error));
+}
+
 /* Every record, claim and slot that the living do not use can be used. */
 static void
 nothing_leaked(struct play *p, struct lh *lh)
 {
 	struct lh_stats st = { .size = sizeof(st) };
 	struct lh *more[64];
-	unsigned n = 0, living = 1, keys = 0;
-	char name[32];
+	unsigned n = 0, living = 1;
 	int error;
 
 	for (int i = 0; i < p->n_parts; i++)
@@ -228,33 +231,38 @@ nothing_leaked(struct play *p, struct lh *lh)
 	    st.leases_reserved > 64 * living))
 		blame(p, "%u sessions with %u claims are left, %u are alive",
 		    st.sessions, st.leases_reserved, living);
-	for (n = 0; n <= p->opts.max_keys; n++) {
-		(void)snprintf(name, sizeof(name), "fill-%u", n);
-		error = lh_key_create(lh, name);
-		if (error != 0)
-			break;
-	}
-	if (lh_list(lh, NULL, count_keys, &keys) != 0 || error != -ENOSPC ||
-	    keys != p->opts.max_keys)
-		blame(p, "of %u key slots only %u can be used (%s)",
-		    p->opts.max_keys, keys, lh_strerror(error));
+	if (p->opts.max_keys > FILL_MAX)
+		no_slot_leaked(p, lh);
+	if (p->opts.max_keys <= FILL_MAX || p->full)
+		fill_up(p, lh);
+}
+
+static void
+get_and_release(struct play *p, struct lh *lh, const char *key)
+{
+	struct lh_lease lease;
+
+	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++)
+		if (must_get(p, lh, key, mode, &lease))
+			must_release(p, lh, &lease);
 }
 
 void
 checker_check(struct play *p)
 {
 	struct lh *lh = attach(p);
-	struct lh_lease lease;
+	uint64_t token;
 
 	check_findings(p, lh, "after the kill");
-	if (must_get(p, lh, OTHER, &lease))
-		must_release(p, lh, &lease);
-	living_parts(p, lh);
+	get_and_release(p, lh, OTHER);
+	turns_take(p, lh, 0);
 	if (atomic_load(&p->blamed))
 		return;
-	key_is_free(p, lh);
-	if (must_get(p, lh, "brand-new", &lease))
-		must_release(p, lh, &lease);
+	token = for_a_writer(p, lh);
+	for_readers(p, lh, token);
+	if (atomic_load(&p->blamed))
+		return;
+	get_and_release(p, lh, "brand-new");
 	check_findings(p, lh, "after going on");
 	nothing_leaked(p, lh);
 	check_findings(p, lh, "after the burial");
@@ -265,6 +273,7 @@ void
 checker_recover(struct play *p)
 {
 	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts shared = cast_read_opts(30000, 0);
 	struct lh *lh, *more;
 	struct lh_lease lease;
 	unsigned keys = 0;
@@ -272,6 +281,8 @@ checker_recover(struct play *p)
 	p->result = lh_open(&lh, p->table, &p->opts);
 	if (p->result != 0)
 		return;
+	if (lh_acquire(lh, KEY, &shared, &lease) == 0)
+		(void)lh_release(lh, &lease);
 	if (lh_acquire(lh, KEY, &o, &lease) == 0) {
 		play_saw_token(p, lease.token);
 		(void)lh_release(lh, &lease);

@@ -22,7 +22,8 @@
  * a finding is tried up to twice more, and counts if it never goes well.  What
  * is really wrong is wrong each time.  A run that does not come by its point is
  * made again step by step, as it was recorded: where clock ticks are in play it
- * may need a few.
+ * may need a few, and without `full` not all points are worth that: the first
+ * few that were passed by are, and the others are counted as ended early.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,7 @@
 
 #define TRIES 3
 #define SLOW_TRIES 3
+#define STRAYS_MAX 5		/* unless full */
 #define CHECK_MS 5000
 #define TOLD_MAX 8		/* findings told in full */
 #define SAMPLE_FIRST 5		/* double, without a stride */
@@ -166,6 +168,13 @@ attempt_double(struct play *p, const struct scenario *sc,
 	return verdict(p);
 }
 
+/* How often a point that was passed by is worth the slow way. */
+static int
+slow_tries(const struct drive_opts *o, const struct drive_tally *t)
+{
+	return o->full ? SLOW_TRIES : t->early < STRAYS_MAX;
+}
+
 static void
 try_point(struct play *p, const struct scenario *sc, const struct point *at,
     attempt_fn *attempt, const struct first_crash *first,
@@ -183,7 +192,7 @@ try_point(struct play *p, const struct scenario *sc, const struct point *at,
 
 	for (tries = 0; tries < TRIES; tries++) {
 		out = attempt(p, sc, at, pace, first);
-		for (int i = 0; out == PASSED_BY && i < SLOW_TRIES; i++) {
+		for (int i = 0; out == PASSED_BY && i < slow_tries(o, t); i++) {
 			pace = PACE_SLOW;
 			out = attempt(p, sc, at, pace, first);
 		}
@@ -224,11 +233,12 @@ chosen(const struct trace *tr, size_t i, uint32_t mask,
 
 static bool
 begin(struct play *p, const struct scenario *sc, enum play_mode mode,
-    struct trace *tr, struct drive_tally *t)
+    const struct drive_opts *o, struct trace *tr, struct drive_tally *t)
 {
 	memset(t, 0, sizeof(*t));
 	memset(tr, 0, sizeof(*tr));
 	t->took_ns = play_now_ns();
+	p->full = o->full;
 	if (!stage_record(p, sc, mode, tr)) {
 		diag("%s cannot be recorded: %s", sc->name, p->finding);
 		trace_free(tr);
@@ -253,7 +263,7 @@ drive(struct play *p, const struct scenario *sc, enum play_mode mode,
 {
 	struct trace tr;
 
-	if (!begin(p, sc, mode, &tr, t))
+	if (!begin(p, sc, mode, o, &tr, t))
 		return false;
 	for (size_t i = 0; i < tr.n; i++) {
 		if (!chosen(&tr, i, mask, o))
@@ -366,7 +376,7 @@ drive_double(struct play *p, const struct scenario *sc,
 	struct trace tr;
 	unsigned stride, k = 0, turn = 0;
 
-	if (!begin(p, sc, MODE_DOUBLE, &tr, t))
+	if (!begin(p, sc, MODE_DOUBLE, o, &tr, t))
 		return false;
 	stride = stride_for(o, count_chosen(&tr, o), SAMPLE_FIRST);
 	for (size_t i = 0; i < tr.n; i++) {

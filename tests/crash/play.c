@@ -151,9 +151,11 @@ void
 play_clear(struct play *p)
 {
 	char table[sizeof(p->table)];
+	bool full = p->full;
 
 	memcpy(table, p->table, sizeof(table));
 	memset(p, 0, sizeof(*p));
+	p->full = full;
 	memcpy(p->table, table, sizeof(table));
 }
 

@@ -57,6 +57,7 @@ struct part {
 	struct flag state, order;
 	pid_t pid;
 	bool dead;		/* killed by the director before the curtain */
+	bool shared;		/* has or wants KEY in shared mode */
 	uint64_t token;
 	int64_t since_ns;	/* when it was granted */
 };
@@ -67,7 +68,8 @@ struct play {
 	const struct scenario *sc;
 	enum play_mode mode;
 	bool slow;		/* single-stepped: spans must be long */
-	char table[64];
+	bool full;		/* no shortcuts; play_clear() leaves it */
+	char table[64];		/* likewise */
 	struct lh_open_opts opts;
 	int64_t ttl_ms;		/* of the subject's leases */
 	int64_t wait_ms;	/* how long a wait that is to fail may last */
@@ -77,6 +79,7 @@ struct play {
 	struct flag cue;	/* the subject lets a part come in */
 	struct flag begun;	/* the operation begins now */
 	struct flag finished;	/* the subject is through */
+	struct flag elsewhere;	/* its other thread has the lease */
 	struct flag ready, go, served, last_look;	/* the server */
 
 	pid_t subject;
@@ -85,8 +88,10 @@ struct play {
 	bool has_lease;
 	struct lh_lease lease;
 	_Atomic uint64_t max_token;	/* seen by anyone on KEY (G2) */
-	uint64_t rival_token;	/* the server's grant on KEY */
+	uint64_t rival_token;	/* the server's exclusive grant on KEY */
 	int64_t rival_ns;	/* the moment it surely had it */
+	uint64_t reader_token;	/* its shared one before */
+	int64_t reader_ns;
 
 	_Atomic int blamed;
 	_Atomic int blocked;	/* the finding is: somebody was delayed */
@@ -98,7 +103,7 @@ struct play {
 /* The one play there is; made by the director at its start. */
 struct play *play_make(void);
 
-/* Forget the last performance: everything zero but the table's name. */
+/* Forget the last performance: everything zero but what is said above. */
 void play_clear(struct play *p);
 
 /* Say what is wrong.  The first to speak is heard. */

@@ -7,6 +7,8 @@
  *		that go on after a stop, and says whether what act reported fits
  *		what the server saw meanwhile
  * check, serve, recover	who looks at the result; NULL: the usual ones
+ *
+ * They are in exclusive.c, readers.c and keys.c.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
@@ -17,14 +19,23 @@
 struct role {
 	void (*enter)(struct play *p, void *part);	/* in its process */
 	uint32_t until;		/* PART_...: it has taken its place */
-	bool asleep;		/* ... and sleeps in a wait */
+	bool shared;		/* KEY in shared mode */
+	bool asleep;		/* it has taken its place and sleeps in a wait */
 	bool dies;		/* then it is killed */
-	bool halfway;		/* not enter: killed in the middle of making
-				 * a key, under the stepper */
+	int kills;		/* then part kills - 1 is killed */
+	const struct scenario *halfway;	/* not enter: this one's subject, under
+				 * the stepper, killed after ... */
+	unsigned nth;		/* ... that change; 0: half of them */
 };
+
+#define QUEUED_STATES	12u	/* who has waited has made so many */
 
 #define SC_TIGHT	0x1u	/* every session record is the cast's */
 #define SC_LATE		0x2u	/* no table before the operation */
+#define SC_FIFO		0x4u	/* nobody overtakes: a first sleep is a long
+				 * one, and the runs resemble each other */
+#define SC_EMPTY	0x8u	/* no keys before the operation */
+#define SC_LOOSE	0x10u	/* keys may be evicted */
 
 struct scenario {
 	const char *name;
@@ -32,6 +43,8 @@ struct scenario {
 	struct role roles[PLAY_PARTS];
 	unsigned flags;
 	uint32_t max_leases;	/* 0: 512 */
+	uint32_t max_keys;	/* 0: 16 */
+	uint32_t min_states;	/* a recording with fewer is of no use */
 	int64_t stop_ttl_ms;	/* of the subject's leases in stop; 0: 40 */
 	play_fn *prepare, *act, *finish;
 	play_fn *check, *serve, *recover;
@@ -39,32 +52,91 @@ struct scenario {
 	bool toy;		/* the shared memory is play.toy */
 };
 
-extern const struct scenario scenarios[];
-extern const int n_scenarios;
+extern const struct scenario scenarios_exclusive[], scenarios_readers[],
+    scenarios_keys[];
+extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys;
 
-/* The one whose middle makes a role `halfway`. */
-extern const struct scenario *const scenario_halfway;
+int scenario_count(void);
+const struct scenario *scenario_at(int i);
+
+/* For .halfway, which is of no use to anyone else: short, without roles. */
+extern const struct scenario scenario_making, scenario_evicting;
 
 /* By name; NULL. */
 const struct scenario *scenario_find(const char *name);
 
-/* Parts (cast.c), for roles. */
+/* For .allowed. */
+extern const int says_stale[], says_busy[], says_late[], says_cancelled[],
+    says_busy_or_stale[];
+
+/* Parts (cast.c), for roles.  One that is cued waits for p->cue to be its
+ * number, counted from 1. */
 void part_founder(struct play *p, void *part);	/* makes table and keys */
 void part_holder(struct play *p, void *part);	/* holds KEY until told */
 void part_yielder(struct play *p, void *part);	/* ... or the subject sleeps */
+void part_crowd(struct play *p, void *part);	/* ... with all others waiting */
 void part_waiter(struct play *p, void *part);	/* waits for KEY */
 void part_follower(struct play *p, void *part);	/* ... when cued */
+void part_behind(struct play *p, void *part);	/* ... when the subject does */
+void part_left(struct play *p, void *part);	/* waited for KEY in vain */
 void part_taker(struct play *p, void *part);	/* holds KEY when cued */
 void part_lapsed(struct play *p, void *part);	/* its lease on KEY is over */
+void part_idler(struct play *p, void *part);	/* read KEY twice at once */
+void part_knot(struct play *p, void *part);	/* reads, has read, has left */
+void part_cuer(struct play *p, void *part);	/* cues the knot */
 void part_third(struct play *p, void *part);	/* holds THIRD */
 void part_tangled(struct play *p, void *part);	/* holds THIRD, waits for KEY */
 void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 
-/* Attach, or blame and end; with the keys in place unless SC_LATE. */
+#define ROLE(fn, state, ...) \
+	{ .enter = (fn), .until = (state), ##__VA_ARGS__ }
+#define FOUNDER		ROLE(part_founder, PART_ATTACHED)
+#define HOLDER		ROLE(part_holder, PART_HOLDS)
+#define DEAD_HOLDER	ROLE(part_holder, PART_HOLDS, .dies = true)
+#define YIELDER		ROLE(part_yielder, PART_HOLDS)
+#define CROWD_YIELDER	ROLE(part_crowd, PART_HOLDS)
+#define WAITER		ROLE(part_waiter, PART_WAITS, .asleep = true)
+#define DEAD_WAITER	ROLE(part_waiter, PART_WAITS, .asleep = true, \
+			    .dies = true)
+#define FOLLOWER	ROLE(part_follower, PART_ATTACHED)
+#define LEFT_WAITER	ROLE(part_left, PART_ATTACHED)
+#define TAKER		ROLE(part_taker, PART_ATTACHED)
+#define LAPSED		ROLE(part_lapsed, PART_ATTACHED)
+#define DEAD_TANGLED	ROLE(part_tangled, PART_WAITS, .asleep = true, \
+			    .dies = true)
+#define DEAD_HALFWAY	{ .dies = true, .halfway = &scenario_making }
+#define DEAD_EVICTOR(n)	{ .dies = true, .halfway = &scenario_evicting, \
+			    .nth = (n) }
+#define DEAD_CHUNK	ROLE(part_chunk, PART_ATTACHED, .dies = true)
+#define READER		ROLE(part_holder, PART_HOLDS, .shared = true)
+#define DEAD_READER	ROLE(part_holder, PART_HOLDS, .shared = true, \
+			    .dies = true)
+#define READER_YIELDER	ROLE(part_yielder, PART_HOLDS, .shared = true)
+#define READER_WAITER	ROLE(part_waiter, PART_WAITS, .shared = true, \
+			    .asleep = true)
+#define READER_FOLLOWER	ROLE(part_follower, PART_ATTACHED, .shared = true)
+#define READER_BEHIND	ROLE(part_behind, PART_ATTACHED, .shared = true)
+#define READER_LATER	ROLE(part_taker, PART_ATTACHED, .shared = true)
+#define READER_LAPSED	ROLE(part_lapsed, PART_ATTACHED, .shared = true)
+#define IDLER		ROLE(part_idler, PART_ATTACHED, .shared = true)
+#define DEAD_IDLER	ROLE(part_idler, PART_ATTACHED, .shared = true, \
+			    .dies = true)
+#define KNOT		ROLE(part_knot, PART_ATTACHED, .shared = true)
+#define CUER_KILLS(n)	ROLE(part_cuer, PART_ATTACHED, .kills = (n))
+
+/* Attach, or blame and end; with the keys in place unless they are not to be. */
 struct lh *cast_open(struct play *p);
 
 /* Options for acquiring with that ttl and wait. */
 struct lh_acquire_opts cast_opts(int64_t ttl_ms, int64_t wait_ms);
+struct lh_acquire_opts cast_read_opts(int64_t ttl_ms, int64_t wait_ms);
+
+/*
+ * Everybody alive who holds KEY or waits for it gets its turn and leaves
+ * (turns.c): by end_ns, or, if that is 0, each as soon as the one before has
+ * left.  Nobody else gets the key meanwhile.
+ */
+void turns_take(struct play *p, struct lh *lh, int64_t end_ns);
 
 /* After a kill (checker.c): the usual check and the usual recoverer. */
 void checker_check(struct play *p);

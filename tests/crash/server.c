@@ -3,13 +3,14 @@
  * Beside a stop: answers "whom does a process that is stopped here keep
  * waiting?"
  *
- * The server attaches before the subject begins (SC_LATE: when it is stopped),
- * and is asked when the subject is stopped.  It does once what people do:
+ * The server attaches before the subject begins (or, if there is to be
+ * nobody, when it is stopped), and is asked when the subject is stopped.  It does once what people do:
  *
  *	on another key	acquire and release by handle and by name; make a key;
  *			status; list; a new attachment; lh_check(): each at once
- *	on KEY		acquire: no later than the stopped one's lease lasts,
- *			and a little (G5); living parts get their turns first
+ *	on KEY		acquire, in both modes: no later than the stopped one's
+ *			lease lasts, and a little (G5); living parts get their
+ *			turns first
  *
  * "At once" is 50 ms, which is far more than any of it takes and far less than
  * any lease or sleep could hide in.  What takes longer is a point that blocks.
@@ -55,6 +56,15 @@ at_once(struct play *p, const char *what, int64_t began_ns, int error)
 	at_once(p, what, began_, error_); \
 } while (0)
 
+/* It may have had to make room for another. */
+static int
+status_of_other(struct play *p)
+{
+	int error = lh_status(lh, OTHER, NULL, nothing, NULL);
+
+	return error == -ENOENT && (p->sc->flags & SC_LOOSE) ? 0 : error;
+}
+
 static void
 another_key(struct play *p)
 {
@@ -71,7 +81,7 @@ another_key(struct play *p)
 	if (atomic_load(&p->blamed))
 		return;
 	AT_ONCE(p, "its release", lh_release(lh, &lease));
-	AT_ONCE(p, "status", lh_status(lh, OTHER, NULL, nothing, NULL));
+	AT_ONCE(p, "status", status_of_other(p));
 	AT_ONCE(p, "list", lh_list(lh, NULL, nothing, NULL));
 	AT_ONCE(p, "open", lh_open(&more, p->table, &p->opts));
 	if (more != NULL)
@@ -79,54 +89,46 @@ another_key(struct play *p)
 	check_findings(p, lh, "while it is stopped");
 }
 
-/* Parts that hold or wait for KEY get their turns, in time. */
-static void
-living_parts(struct play *p, int64_t end_ns)
+/* KEY, by then; but one look at the least. */
+static bool
+get_by(struct play *p, int64_t end_ns, uint32_t mode, struct lh_lease *lease)
 {
-	for (int i = 0; i < p->n_parts; i++) {
-		struct part *me = &p->part[i];
-		uint32_t state = flag_get(&me->state);
+	struct lh_acquire_opts o = cast_opts(30000, 0);
+	int error;
 
-		if (me->dead || state < PART_WAITS || state == PART_LEFT)
-			continue;
-		while (state < PART_HOLDS) {
-			if (play_now_ns() > end_ns) {
-				blame_block(p, "G5: a living waiter was not "
-				    "granted the key in time");
-				return;
-			}
-			(void)flag_wait(&me->state, PART_HOLDS, 1);
-			state = flag_get(&me->state);
-		}
-		flag_set(&me->order, ORDER_RELEASE);
-		if (!flag_wait(&me->state, PART_LEFT, 1000)) {
-			blame_block(p, "a living holder cannot release");
-			return;
-		}
-	}
+	o.mode = mode;
+	o.deadline_ns = end_ns > play_now_ns() ? end_ns :
+	    play_now_ns() + MARGIN_MS * NS_A_MS;
+	error = lh_acquire(lh, KEY, &o, lease);
+	if (error != 0)
+		blame_block(p, "G5: the key was not to be had (mode %u) within "
+		    "a lease (%lld ms) and %d ms: %s: %s", mode,
+		    (long long)p->ttl_ms, MARGIN_MS, lh_strerror(error),
+		    lh_error_detail());
+	return error == 0;
 }
 
+/* A reader first: it may get in beside the stopped one; then a writer. */
 static void
 same_key(struct play *p, int64_t end_ns)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
 	uint64_t before = atomic_load(&p->max_token);
 	struct lh_lease lease;
 	int error;
 
-	/* by then; but one look at the least */
-	o.deadline_ns = end_ns > play_now_ns() ? end_ns :
-	    play_now_ns() + MARGIN_MS * NS_A_MS;
-	error = lh_acquire(lh, KEY, &o, &lease);
-	if (error != 0) {
-		blame_block(p, "G5: the key was not to be had within a lease "
-		    "(%lld ms) and %d ms: %s: %s", (long long)p->ttl_ms,
-		    MARGIN_MS, lh_strerror(error), lh_error_detail());
+	if (!get_by(p, end_ns, LH_SHARED, &lease))
 		return;
-	}
+	p->reader_ns = lh_clock_ns(lh);
+	p->reader_token = lease.token;
+	error = lh_release(lh, &lease);
+	if (error != 0)
+		blame(p, "a reader's release: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+	if (!get_by(p, end_ns, LH_EXCLUSIVE, &lease))
+		return;
 	p->rival_ns = lh_clock_ns(lh);
 	p->rival_token = lease.token;
-	if (lease.token <= before)
+	if (lease.token <= before || lease.token <= p->reader_token)
 		blame(p, "G2: token %llu after %llu",
 		    (unsigned long long)lease.token,
 		    (unsigned long long)before);
@@ -162,19 +164,20 @@ void
 server_serve(struct play *p)
 {
 	int64_t end_ns;
+	bool late = p->sc->flags & (SC_LATE | SC_EMPTY);
 
-	if (!(p->sc->flags & SC_LATE))
+	if (!late)
 		come_in(p);
 	flag_set(&p->ready, 1);
 	if (!flag_wait(&p->go, 1, 60000))
 		_exit(0);
 	end_ns = play_now_ns() + (p->ttl_ms + MARGIN_MS) * NS_A_MS;
-	if (p->sc->flags & SC_LATE)
+	if (late)
 		come_in(p);
 	if (!atomic_load(&p->blamed))
 		another_key(p);
 	if (!atomic_load(&p->blamed))
-		living_parts(p, end_ns);
+		turns_take(p, lh, end_ns);
 	if (!atomic_load(&p->blamed))
 		same_key(p, end_ns);
 	flag_set(&p->served, 1);

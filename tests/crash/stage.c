@@ -19,8 +19,17 @@
 
 #define PLACE_MS 3000
 #define RECORDINGS 2
+#define PATIENCE_MAX 4
 
-static struct trace middle;	/* of making a key */
+/* Waits that are to fail last so much longer, so that stepping gets to them on
+ * a busy machine, too: a power of 2. */
+static int patience;
+
+/* What is done halfway, recorded. */
+static struct middle {
+	const struct scenario *sc;
+	struct trace trace;
+} middles[4];
 
 static void
 set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
@@ -36,7 +45,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	p->mode = mode;
 	p->slow = slow;
 	/* the first in a queue looks again after 20 ms: once at full speed */
-	p->wait_ms = slow ? 130 : 25;
+	p->wait_ms = slow ? 130 << patience : 25;
 	p->ttl_ms = 30000;
 	if (stop) {
 		p->ttl_ms = sc->stop_ttl_ms != 0 ? sc->stop_ttl_ms : 40;
@@ -48,9 +57,9 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	for (; n < PLAY_PARTS; n++) {
 		const struct role *r = &sc->roles[n];
 
-		if (r->enter == NULL && !r->halfway)
+		if (r->enter == NULL && r->halfway == NULL)
 			break;
-		living += !r->dies;
+		living += !r->dies && r->kills == 0;
 	}
 	p->n_parts = (int)n;
 	/* the subject; beside a stop the server, with two attachments */
@@ -59,37 +68,56 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 		need = n + (stop ? 1 : 0);
 	p->opts = usual;
 	p->opts.application = "step";
-	p->opts.max_keys = 16;
+	p->opts.max_keys = sc->max_keys != 0 ? sc->max_keys : 16;
+	p->opts.order = sc->flags & SC_FIFO ? LH_ORDER_FIFO : LH_ORDER_BOUNDED;
 	p->opts.max_sessions = need > living + 2 ? need : living + 2;
 	p->opts.max_leases = sc->max_leases != 0 ? sc->max_leases : 512;
 	if (stop)
 		p->opts.max_leases += 64;	/* the server's */
 }
 
-/* Somebody was killed half-way through making a key. */
-static bool
-enter_halfway(struct play *p, struct part *me)
+static struct middle *
+middle_of(const struct scenario *sc)
 {
-	unsigned changes = 0, nth = 0;
-	pid_t pid = trace_start(p, scenario_halfway->prepare,
-	    scenario_halfway->act, NULL);
-	bool there = false;
+	struct middle *m = middles;
 
-	if (pid < 0)
-		return false;
-	for (size_t i = 0; i < middle.n; i++)
-		changes += (middle.at[i].why & AT_CHANGE) != 0;
-	for (size_t i = 0; i < middle.n && !there; i++) {
-		if ((middle.at[i].why & AT_CHANGE) && 2 * nth++ >= changes) {
-			there = trace_run_to(p, pid, &middle.at[i], false) ==
-			    TRACE_AT;
-			break;
-		}
-	}
+	while (m->sc != NULL && m->sc != sc)
+		m++;
+	m->sc = sc;
+	return m;
+}
+
+/* Where its nth change has just been made; 0: half of them. */
+static const struct point *
+after_change(const struct trace *t, unsigned nth)
+{
+	unsigned changes = 0, seen = 0;
+
+	for (size_t i = 0; i <= t->instructions; i++)
+		changes += (t->at[i].why & AT_CHANGE) != 0;
+	if (nth == 0)
+		nth = changes / 2 + 1;
+	for (size_t i = 0; i <= t->instructions; i++)
+		if ((t->at[i].why & AT_CHANGE) && ++seen == nth)
+			return &t->at[i];
+	return NULL;
+}
+
+/* Somebody was killed in the middle of something. */
+static bool
+enter_halfway(struct play *p, const struct role *r, struct part *me)
+{
+	const struct scenario *sc = r->halfway;
+	const struct point *at = after_change(&middle_of(sc)->trace, r->nth);
+	pid_t pid = trace_start(p, sc->prepare, sc->act, NULL);
+	bool there = pid > 0 && at != NULL &&
+	    trace_run_to(p, pid, at, false) == TRACE_AT;
+
 	if (!there)
 		blame(p, "staging: nobody died half-way");
 	me->pid = pid;
 	p->subject = 0;
+	p->has_lease = false;
 	p->begun = (struct flag){ 0 };
 	return there;
 }
@@ -99,10 +127,11 @@ enter_part(struct play *p, const struct role *r, struct part *me)
 {
 	int64_t end = play_now_ns() + PLACE_MS * NS_A_MS;
 
-	if (r->halfway) {
-		if (!enter_halfway(p, me))
+	if (r->halfway != NULL) {
+		if (!enter_halfway(p, r, me))
 			return false;
 	} else {
+		me->shared = r->shared;
 		me->pid = play_fork(p, r->enter, me);
 		if (!flag_wait(&me->state, r->until, PLACE_MS))
 			blame(p, "staging: a part did not take its place");
@@ -114,7 +143,9 @@ enter_part(struct play *p, const struct role *r, struct part *me)
 			play_nap_us(20);
 		}
 	}
-	if (r->dies) {
+	if (r->kills != 0)
+		me = &p->part[r->kills - 1];
+	if (r->dies || r->kills != 0) {
 		play_kill(me->pid);
 		me->dead = true;
 	}
@@ -136,8 +167,10 @@ stage(struct play *p, const struct scenario *sc, enum play_mode mode,
     enum stage_pace pace, pid_t *server)
 {
 	for (int i = 0; i < PLAY_PARTS; i++) {
-		if (sc->roles[i].halfway && middle.n == 0 &&
-		    !stage_record(p, scenario_halfway, MODE_KILL, &middle))
+		const struct scenario *half = sc->roles[i].halfway;
+
+		if (half != NULL && middle_of(half)->trace.n == 0 &&
+		    !stage_record(p, half, MODE_KILL, &middle_of(half)->trace))
 			return -1;
 	}
 	set_up(p, sc, mode, pace);
@@ -162,12 +195,24 @@ stage_record(struct play *p, const struct scenario *sc, enum play_mode mode,
 	pid_t pid, server;
 	bool good = true;
 
+	patience = 0;
 	for (int i = 0; good && i < RECORDINGS; i++) {
 		pid = stage(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
 		    &server : NULL);
 		good = pid > 0 && trace_record(p, pid, t) &&
 		    !atomic_load(&p->blamed);
 		play_sweep(p);
+		if (good && t->states < sc->min_states &&
+		    patience < PATIENCE_MAX) {
+			trace_free(t);
+			patience++;
+			i = -1;
+		}
+	}
+	if (good && t->states < sc->min_states) {
+		blame(p, "it did not come to what it is about: %u states",
+		    t->states);
+		good = false;
 	}
 	return good;
 }

@@ -12,7 +12,8 @@
  * distinct state, --into those of liburcu-cds as well, which are otherwise
  * stepped over (trace.c); --at N only instruction N (that of a diagnostic: the
  * number is stable enough to come back to a finding); --stride N in double
- * takes every N-th point of both crashes instead of a sample (1: all pairs).
+ * takes every N-th point of both crashes instead of a sample (1: all pairs);
+ * --jobs N tries N scenarios at a time.
  *
  * What is tried and how is told in drive.c, what is looked at afterwards in
  * checker.c and server.c, the scenarios are in scenario.c.
@@ -20,7 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "crash/drive.h"
+#include "crash/jobs.h"
 #include "crash/selftest.h"
 #include "tap.h"
 
@@ -28,34 +31,47 @@ static int
 usage(void)
 {
 	fprintf(stderr, "usage: step kill|stop|double [SCENARIO...] [--full] "
-	    "[--into]\n       [--stride N] [--at N]\n"
+	    "[--into]\n       [--stride N] [--at N] [--jobs N]\n"
 	    "       step list | selftest\n");
 	return 64;
+}
+
+/* Most of what is done beside a stop is waiting. */
+static long
+usual_jobs(enum play_mode mode)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	cpus = cpus < 1 ? 1 : cpus > JOBS_MAX / 2 ? JOBS_MAX / 2 : cpus;
+	return mode == MODE_STOP ? 2 * cpus : cpus;
 }
 
 static int
 list(void)
 {
-	for (int i = 0; i < n_scenarios; i++)
-		printf("%-24s %s\n", scenarios[i].name, scenarios[i].what);
+	for (int i = 0; i < scenario_count(); i++)
+		printf("%-24s %s\n", scenario_at(i)->name,
+		    scenario_at(i)->what);
 	return 0;
 }
 
-static void
-one(struct play *p, const struct scenario *sc, enum play_mode mode,
-    const struct drive_opts *o)
+/* Try one scenario, and say in words what came of it. */
+static bool
+one(struct play *p, struct work *w, int i, char *line, size_t size)
 {
 	static const char *const verbs[] = { "kill", "stop", "double" };
 	static bool (*const drives[])(struct play *,
 	    const struct scenario *, const struct drive_opts *,
 	    struct drive_tally *) = { drive_kill, drive_stop, drive_double };
+	const struct scenario *sc = w->some[i];
+	enum play_mode mode = w->mode;
 	const char *verb = verbs[mode];
 	char text[300], extra[100] = "";
 	struct drive_tally t;
 
-	if (!drives[mode](p, sc, o, &t)) {
-		fail("%s %s", verb, sc->name);
-		return;
+	if (!drives[mode](p, sc, &w->opts, &t)) {
+		snprintf(line, size, "%s %s", verb, sc->name);
+		return false;
 	}
 	if (t.early > 0)
 		snprintf(extra, sizeof(extra), ", %u ended early", t.early);
@@ -79,9 +95,9 @@ one(struct play *p, const struct scenario *sc, enum play_mode mode,
 		    "kills, %u failures", t.states, t.tried, t.failures);
 		break;
 	}
-	ok(t.failures == 0 && t.tried > 0 && t.tried + t.early == t.points,
-	    "%s %s: %s%s, %.1f s", verb, sc->name, text, extra,
+	snprintf(line, size, "%s %s: %s%s, %.1f s", verb, sc->name, text, extra,
 	    (double)t.took_ns / 1e9);
+	return t.failures == 0 && t.tried > 0 && t.tried + t.early == t.points;
 }
 
 static bool
@@ -98,13 +114,9 @@ number(const char *arg, long *n)
 int
 main(int argc, char **argv)
 {
-	struct drive_opts o = { .at = -1 };
-	const struct scenario *some[128];
-	enum play_mode mode;
-	struct play *p;
+	struct work w = { .opts = { .at = -1 } };
 	bool into = false;
-	int n = 0;
-	long v;
+	long v, jobs = 0;
 
 	if (argc < 2)
 		return usage();
@@ -114,18 +126,23 @@ main(int argc, char **argv)
 		const char *a = argv[i];
 
 		if (strcmp(a, "--full") == 0) {
-			o.full = true;
+			w.opts.full = true;
 		} else if (strcmp(a, "--into") == 0) {
 			into = true;
 		} else if (strcmp(a, "--stride") == 0 &&
 		    number(argv[i + 1], &v) && v > 0) {
-			o.stride = (unsigned)v;
+			w.opts.stride = (unsigned)v;
 			i++;
 		} else if (strcmp(a, "--at") == 0 && number(argv[i + 1], &v)) {
-			o.at = v;
+			w.opts.at = v;
 			i++;
-		} else if (n < 128 && (some[n] = scenario_find(a)) != NULL) {
-			n++;
+		} else if (strcmp(a, "--jobs") == 0 &&
+		    number(argv[i + 1], &v) && v > 0 && v <= JOBS_MAX) {
+			jobs = v;
+			i++;
+		} else if (w.n < JOBS_SCENARIOS &&
+		    (w.some[w.n] = scenario_find(a)) != NULL) {
+			w.n++;
 		} else {
 			fprintf(stderr, "step: what is '%s'?\n", a);
 			return usage();
@@ -139,22 +156,26 @@ main(int argc, char **argv)
 		return done();
 	}
 	if (strcmp(argv[1], "kill") == 0)
-		mode = MODE_KILL;
+		w.mode = MODE_KILL;
 	else if (strcmp(argv[1], "stop") == 0)
-		mode = MODE_STOP;
+		w.mode = MODE_STOP;
 	else if (strcmp(argv[1], "double") == 0)
-		mode = MODE_DOUBLE;
+		w.mode = MODE_DOUBLE;
 	else
 		return usage();
-	p = play_make();
 	trace_step_into(into);
-	if (n == 0)
-		while (n < n_scenarios) {
-			some[n] = &scenarios[n];
-			n++;
+	if (w.n == 0)
+		while (w.n < scenario_count() && w.n < JOBS_SCENARIOS) {
+			w.some[w.n] = scenario_at(w.n);
+			w.n++;
 		}
-	plan(n);
-	for (int i = 0; i < n; i++)
-		one(p, some[i], mode, &o);
+	plan(w.n);
+	if (jobs == 0)
+		jobs = usual_jobs(w.mode);
+	diag("%ld scenarios at a time; %s", jobs, w.opts.full ? "every "
+	    "instruction" : w.mode == MODE_STOP ? "a sample: see drive.c" :
+	    "after each change of the shared memory, and around each system "
+	    "call");
+	jobs_run(&w, (int)jobs, one);
 	return done();
 }

@@ -409,6 +409,17 @@ trace_record(struct play *p, pid_t pid, struct trace *t)
 		*t = now;
 		return lived;
 	}
+	/* one of them met with a hitch, and went round and round: full speed
+	 * will not */
+	if (lived && now.instructions < t->instructions / 2) {
+		trace_free(t);
+		*t = now;
+		return lived;
+	}
+	if (now.instructions / 2 > t->instructions) {
+		trace_free(&now);
+		return lived;
+	}
 	for (size_t i = 0; lived && i < now.n; i++)
 		if (now.at[i].why != 0 && !known(t, n, &now.at[i]))
 			(void)append(t, now.at[i]);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The living around a kill or a stop: answers "does everybody keep what they
+ * hold, and get what they wait for?"
+ *
+ * Whoever holds KEY is asked to let go, one after the other, each only after it
+ * was seen that nobody gets in who must not: while there is one exclusive
+ * holder, nobody; while there is one reader left, no writer.  Readers get in
+ * beside readers unless somebody waits.  Each says itself, when it lets go,
+ * that it had not lost its lease (cast.c).  Waiters must be granted when the
+ * holders have gone; two that hold together must be readers.
+ */
+#include <errno.h>
+#include "crash/scenario.h"
+
+#define PROMPT_MS 100
+
+/* How the parts stand.  Each is looked at once: states move on meanwhile. */
+struct standing {
+	struct part *holder, *waiter;	/* one of each */
+	struct part *alone;		/* one that holds exclusively */
+	int n_holders, n_waiters;
+	bool leaving;
+};
+
+static struct standing
+look(struct play *p)
+{
+	struct standing s = { 0 };
+
+	for (int i = 0; i < p->n_parts; i++) {
+		struct part *part = &p->part[i];
+		uint32_t state = flag_get(&part->state);
+
+		if (part->dead)
+			continue;
+		if (state == PART_HOLDS) {
+			s.holder = part;
+			s.n_holders++;
+			if (!part->shared)
+				s.alone = part;
+		} else if (state == PART_WAITS) {
+			s.waiter = part;
+			s.n_waiters++;
+		} else if (state == PART_LEAVING) {
+			s.leaving = true;
+		}
+	}
+	return s;
+}
+
+/* Two looks that agree, so that nobody was on the move. */
+static void
+nobody_beside(struct play *p)
+{
+	struct standing a = look(p), b = look(p);
+
+	if (a.alone != NULL && a.n_holders > 1 && b.alone == a.alone &&
+	    b.n_holders == a.n_holders)
+		blame(p, "G1: %d living processes hold the key, one of them "
+		    "exclusively (token %llu)", a.n_holders,
+		    (unsigned long long)a.alone->token);
+}
+
+/* A try that must fail while the holder holds. */
+static void
+must_not_get(struct play *p, struct lh *lh, struct part *holder, uint32_t mode)
+{
+	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_lease lease;
+	int error;
+
+	o.mode = mode;
+	error = lh_acquire(lh, KEY, &o, &lease);
+	if (error == 0) {
+		/* unless it is about to let go by itself */
+		if (flag_get(&holder->state) == PART_HOLDS)
+			blame(p, "G1: acquired (mode %u) while a living "
+			    "process holds it (mode %u; tokens %llu, %llu)",
+			    mode, holder->shared,
+			    (unsigned long long)lease.token,
+			    (unsigned long long)holder->token);
+		play_saw_token(p, lease.token);
+		error = lh_release(lh, &lease);
+		if (error != 0)
+			blame(p, "release: %s", lh_error_detail());
+	} else if (error != -EAGAIN) {
+		blame(p, "a try at a held key: %s: %s", lh_strerror(error),
+		    lh_error_detail());
+	}
+}
+
+/* A reader beside the living ones. */
+static void
+join(struct play *p, struct lh *lh)
+{
+	struct lh_acquire_opts o = cast_read_opts(30000, PROMPT_MS);
+	struct lh_lease lease;
+	int error = lh_acquire(lh, KEY, &o, &lease);
+
+	if (error != 0) {
+		blame_block(p, "no reader gets in beside living ones: %s",
+		    lh_error_detail());
+		return;
+	}
+	play_saw_token(p, lease.token);
+	error = lh_release(lh, &lease);
+	if (error != 0)
+		blame(p, "release: %s", lh_error_detail());
+}
+
+static void
+relieve(struct play *p, struct lh *lh, const struct standing *s, bool at_once)
+{
+	struct part *holder = s->alone != NULL ? s->alone : s->holder;
+
+	must_not_get(p, lh, holder, LH_EXCLUSIVE);
+	if (!holder->shared)
+		must_not_get(p, lh, holder, LH_SHARED);
+	else if (at_once && s->n_waiters == 0)
+		join(p, lh);
+	flag_set(&holder->order, ORDER_RELEASE);
+	if (!flag_wait(&holder->state, PART_LEFT, 1000))
+		blame_block(p, "a living holder cannot release");
+}
+
+void
+turns_take(struct play *p, struct lh *lh, int64_t end_ns)
+{
+	int64_t since = play_now_ns();
+
+	while (!atomic_load(&p->blamed)) {
+		struct standing s = look(p);
+		int64_t late = play_now_ns() - (end_ns != 0 ? end_ns :
+		    since + PROMPT_MS * NS_A_MS);
+
+		if (s.n_holders > 0) {
+			nobody_beside(p);
+			relieve(p, lh, &s, end_ns == 0);
+			since = play_now_ns();
+		} else if (s.leaving) {
+			play_nap_us(100);
+		} else if (s.waiter == NULL) {
+			return;
+		} else if (!flag_wait(&s.waiter->state, PART_HOLDS, 1) &&
+		    late > 0 && look(p).n_holders == 0) {
+			blame_block(p, "G6: %d living waiters, and none was "
+			    "granted the key in time", s.n_waiters);
+		}
+	}
+}
