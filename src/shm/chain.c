@@ -72,7 +72,7 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 
 		if (out == 0 || out == -EUCLEAN)
 			return out;
-		unclear += out == -EAGAIN;
+		unclear += out < 0;
 	}
 	return 0;
 }

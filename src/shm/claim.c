@@ -146,13 +146,24 @@ static int
 leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+	uint64_t w;
 	int error;
 
 	if (s == NULL)
 		return 0;
-	lhi_lock_free_for(v, ci, cause);
-	error = lhi_chain_remove(v, s, ci);
-	return error != 0 ? error : leave_queue(v, ci);
+	/* a conversion that was under way may turn X into S, or S into X, under
+	 * our eyes; when the word has been seen not to name the claim, it is
+	 * too late for that */
+	do {
+		lhi_lock_free_for(v, ci, cause);
+		error = lhi_chain_remove(v, s, ci);
+		if (error != 0)
+			return error;
+		lhi_point("claim.left");
+		w = sh64_load_sc(&s->word);
+	} while ((word_mode(w) == WORD_X || word_mode(w) == WORD_S) &&
+	    word_idx(w) == ci);
+	return leave_queue(v, ci);
 }
 
 static enum lhi_cause
