@@ -87,9 +87,9 @@ must_get(struct play *p, struct lh *lh, const char *key, uint32_t mode,
 	o.mode = mode;
 	error = lh_acquire(lh, key, &o, lease);
 	if (error != 0) {
-		blame_block(p, "'%.20s' cannot be acquired (mode %u): %s after %lld "
-		    "ms: %s", key, mode, lh_strerror(error), (long long)ms_since(began),
-		    lh_error_detail());
+		blame_block(p, "'%.20s' cannot be acquired (mode %u): %s after "
+		    "%lld ms: %s", key, mode, lh_strerror(error),
+		    (long long)ms_since(began), lh_error_detail());
 		return false;
 	}
 	if (ms_since(began) > PROMPT_MS)

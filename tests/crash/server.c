@@ -3,8 +3,9 @@
  * Beside a stop: answers "whom does a process that is stopped here keep
  * waiting?"
  *
- * The server attaches before the subject begins (or, if there is to be
- * nobody, when it is stopped), and is asked when the subject is stopped.  It does once what people do:
+ * The server attaches before the subject begins (or, if there is to be nobody,
+ * when it is stopped), and is asked when the subject is stopped.  It does once
+ * what people do:
  *
  *	on another key	acquire and release by handle and by name; make a key;
  *			status; list; a new attachment; lh_check(): each at once
