@@ -136,6 +136,7 @@ struct lh {
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
 	struct cds_lfht *keys;	/* opened keys, by name */
 	char name[72];
+	struct lh *next;	/* of this process's attachments */
 };
 
 struct lh_key {
