@@ -7,8 +7,8 @@
  * somebody makes it expired, but is stopped before the word.  So the owner's
  * magazine takes the claim back, and is stopped in the middle of that, before
  * each of its accesses to shared memory in turn: there the conversion goes on,
- * and may turn the word under the owner's eyes, from S to X or back.  Then the
- * owner goes on and uses the claim for another key.
+ * and may turn the word under the owner's eyes, from S to X or back; if so it is
+ * stopped again.  Then the owner goes on and uses the claim for another key.
  *
  * The conversion says that the lease is lost; the key is free, and nothing that
  * is done to it touches the claim's new use.
@@ -115,13 +115,15 @@ play(const char *what, int n, uint32_t from, bool *same)
 
 	t_post(&owner.on);
 	stands = sweep_stands(&owner.s);
-	r = sweep_end(&up.s);
-	if (in_time && r != -ESTALE)
-		sweep_bad(what, n, "the conversion says %d", r);
+	if (in_time)
+		(void)sweep_on(&up.s, "convert.swapped", 1);
 	r = sweep_end(&owner.s);
 	if (r != 0)
 		sweep_bad(what, n, "the owner reads another key: %d", r);
 	*same = lid_claim(owner.l.id[1]) == lid_claim(was.id[1]);
+	r = sweep_end(&up.s);
+	if (in_time && r != -ESTALE)
+		sweep_bad(what, n, "the conversion says %d", r);
 	r = sweep_end(&w.s);
 	if (r != 0 && r != -EAGAIN)
 		sweep_bad(what, n, "the writer: %d", r);

@@ -219,10 +219,11 @@ release_and_read(void *arg)
 static bool
 both_stopped(const char *told, int n, int m, bool *owner_stands)
 {
-	struct owner o = { .n = n };
-	struct lh_lease d, copy;
-	struct scene sc;
 	char key[32];
+	struct owner o = { .n = n };
+	struct replay_call d = REPLAY_CALL(other, key, 0, 0);
+	struct lh_lease copy;
+	struct scene sc;
 	bool stands;
 	int rp;
 
@@ -231,10 +232,12 @@ both_stopped(const char *told, int n, int m, bool *owner_stands)
 	sweep_go(&o.s, release_and_read, &o);
 	ok(t_await(&o.have, 1, REPLAY_MS), "%s is read", key);
 	copy = o.l;
-	d = t_read_hold(other, key);
+	d.lease = t_read_hold(other, key);
 	t_post(&o.on);
 	*owner_stands = sweep_stands(&o.s);
-	(void)lh_release(other, &d);
+	/* by another thread: it leaves the chain */
+	replay_go("d", replay_release_lease, &d);
+	is(replay_result("d"), 0, "the one before it leaves");
 	stands = begin(&sc, RELEASE, m, &copy);
 	(void)sweep_end(&o.s);
 	if (o.again != 0)

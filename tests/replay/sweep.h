@@ -14,8 +14,8 @@
  *		...				// what must be true then
  *	}
  *
- * The thread that makes the call takes no claims there that it did not have
- * before; so it is never stopped while it has a lock of the process.
+ * A thread that makes its first call of an attachment takes a lock of the
+ * process, and must not be stopped there: so it warms up first, with any key.
  */
 #ifndef TESTS_REPLAY_SWEEP_H
 #define TESTS_REPLAY_SWEEP_H
@@ -34,6 +34,7 @@
 struct sweep {
 	const char *point;	/* NULL: any access to shared memory */
 	int left;		/* arrivals until it stops */
+	uint32_t stops;		/* seen by the director */
 	struct t_event stopped, on, ended;
 	unsigned long thread;
 	int (*fn)(void *arg);
@@ -57,7 +58,8 @@ sweep_hook(const char *what, const void *addr)
 	}
 	if (--s->left == 0) {
 		t_post(&s->stopped);
-		(void)t_await(&s->on, 1, 2 * REPLAY_MS);
+		(void)t_await(&s->on, atomic_load(&s->stopped.count),
+		    2 * REPLAY_MS);
 	}
 	errno = saved;
 }
@@ -97,13 +99,27 @@ sweep_now(struct sweep *s, const char *point, int n)
 SWEEP_FN bool
 sweep_stands(struct sweep *s)
 {
-	if (!t_until(t_ms(REPLAY_MS), atomic_load(&s->stopped.count) > 0 ||
+	if (!t_until(t_ms(REPLAY_MS),
+	    atomic_load(&s->stopped.count) > s->stops ||
 	    atomic_load(&s->ended.count) > 0)) {
 		fail("a call comes to its stop or its end");
 		(void)done();
 		exit(1);
 	}
-	return atomic_load(&s->stopped.count) > 0;
+	if (atomic_load(&s->stopped.count) == s->stops)
+		return false;
+	s->stops++;
+	return true;
+}
+
+/* It stands: let it go on to another stop.  Whether it comes there. */
+SWEEP_FN bool
+sweep_on(struct sweep *s, const char *point, int n)
+{
+	s->point = point;
+	s->left = n;
+	t_post(&s->on);
+	return sweep_stands(s);
 }
 
 /* fn(arg) in a thread, to be stopped where it says by sweep_now(). */
