@@ -13,12 +13,17 @@
 
 #define MAX_ROUNDS	512
 
+/* Exit statuses of the program and of each process in it. */
+#define TARGET_MISSED	1	/* with --check */
+#define COULD_NOT_MEASURE 2
+
 /* One run of the program: set once by main(), read by everyone. */
 struct bench {
 	bool quick;		/* the 50 s edition */
 	bool tsv;
 	bool check;
-	char table[64];		/* our table's name, unique to this run */
+	char table[64];		/* our table's name, unique to this run; the
+				 * others' begin with it and a dot */
 	char scratch[64];	/* directory on tmpfs for the peers' files */
 };
 
@@ -46,8 +51,8 @@ struct row {
 };
 
 /*
- * One competitor of the uncontended circus: set_up() returns NULL or why it
- * cannot take part; run() does n operations.
+ * One competitor of a circus: set_up() returns NULL or why it cannot take part;
+ * run() does n operations.
  */
 struct side {
 	const char *name;
@@ -67,6 +72,7 @@ void bench_sleep_us(unsigned int us);
 double bench_percentile(double *values, size_t n, unsigned int percent);
 struct figures bench_summarise(double *values, size_t n);
 void bench_pin(void);
+void bench_pin_nth(unsigned int i);
 void bench_unpin(void);
 void bench_circus(struct side *sides, size_t n_sides, unsigned int rounds,
     uint64_t slice_ns);
@@ -77,10 +83,12 @@ void bench_die(const char *fmt, ...)
 void bench_fail(int error, const char *what) __attribute__((noreturn, cold));
 void *bench_shared(size_t size);
 pthread_mutex_t *bench_robust_mutex(void);
+pthread_rwlock_t *bench_pshared_rwlock(void);
 int bench_fork(void);
 bool bench_ended_well(int status);
 void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
     const char *what);
+void bench_table_path(char *path, size_t size, const char *table);
 int bench_supervise(int (*body)(void));
 
 /*
@@ -95,8 +103,18 @@ static inline void bench_need(int error, const char *what)
 
 /* The groups.  Each fills rows of its own and says how many they are. */
 size_t bench_uncontended(struct row **rows);
+size_t bench_million(struct row **rows);
 size_t bench_crowd(struct row **rows);
+size_t bench_reader(struct row **rows);
+size_t bench_two_readers(struct row **rows);
+size_t bench_handover(struct row **rows);
 size_t bench_takeover(struct row **rows);
+
+/* readers.c */
+const char *bench_no_readers(void);
+
+/* memory.c */
+void bench_memory(void);
 
 /* peers.c */
 extern const struct side bench_peer_mutex, bench_peer_trylock,
@@ -111,6 +129,7 @@ void bench_key_name(char name[32], unsigned int i);
 void bench_instructions(void);
 
 /* report.c */
+void bench_report_begin(void);
 void bench_report_head(void);
 void bench_report(const struct row *rows, size_t n);
 void bench_report_note(const char *fmt, ...)

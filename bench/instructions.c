@@ -58,12 +58,14 @@ struct subject {
 	const char *first, *second;
 	void (*set_up)(void);
 	void (*pair)(enum stage stage);
+	const char *(*missing)(void);	/* says why it cannot be, or NULL */
 };
 
 static struct lh *lh;
 static struct lh_key *key;
 static struct lh_lease kept;
 static pthread_mutex_t *mutex;
+static pthread_rwlock_t *rwlock;
 
 /* The handler waits for rip to arrive here. */
 static __attribute__((noinline)) void mark(void)
@@ -108,6 +110,22 @@ static void handle_pair(enum stage stage)
 	trap_if(stage == SECOND);
 	mark();
 	bench_need(lh_release(lh, &lease), "release");
+	mark();
+}
+
+static void shared_pair(enum stage stage)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+
+	opts.mode = LH_SHARED;
+	trap_if(stage == FIRST);
+	mark();
+	bench_need(lh_key_acquire(key, &opts, &lease), "acquire, shared");
+	mark();
+	trap_if(stage == SECOND);
+	mark();
+	bench_need(lh_release(lh, &lease), "release, shared");
 	mark();
 }
 
@@ -166,15 +184,37 @@ static void mutex_pair(enum stage stage)
 	mark();
 }
 
+static void rdlock_set_up(void)
+{
+	rwlock = bench_pshared_rwlock();
+}
+
+static void rdlock_pair(enum stage stage)
+{
+	trap_if(stage == FIRST);
+	mark();
+	bench_need(pthread_rwlock_rdlock(rwlock), "rwlock_rdlock");
+	mark();
+	trap_if(stage == SECOND);
+	mark();
+	bench_need(pthread_rwlock_unlock(rwlock), "rwlock_unlock");
+	mark();
+}
+
 static const struct subject nothing = {
-	"nothing", "", "", nothing_set_up, nothing_pair
+	"nothing", "", "", nothing_set_up, nothing_pair, NULL
 };
 
 static const struct subject subjects[] = {
-	{ "x_handle", "acquire", "release", ours_set_up, handle_pair },
-	{ "x_name", "acquire", "release", ours_set_up, name_pair },
-	{ "robust-mutex", "lock", "unlock", mutex_set_up, mutex_pair },
-	{ "extend, verify", "extend", "verify", extend_set_up, extend_pair },
+	{ "x_handle", "acquire", "release", ours_set_up, handle_pair, NULL },
+	{ "x_name", "acquire", "release", ours_set_up, name_pair, NULL },
+	{ "robust-mutex", "lock", "unlock", mutex_set_up, mutex_pair, NULL },
+	{ "s_sole", "acquire", "release", ours_set_up, shared_pair,
+	    bench_no_readers },
+	{ "pthr-rwlock", "rdlock", "unlock", rdlock_set_up, rdlock_pair,
+	    NULL },
+	{ "extend, verify", "extend", "verify", extend_set_up, extend_pair,
+	    NULL },
 };
 
 /* Reads no further than the instruction reaches. */
@@ -287,12 +327,18 @@ void bench_instructions(void)
 	struct count *best = bench_shared(2 * sizeof(*best));
 	const struct subject *subject;
 	unsigned int i, k;
+	const char *why;
 
 	count_subject(&nothing, empty);
 	printf("instructions, counted by single-stepping:\n"
 	    "%-15s %5s %6s %8s\n", "", "all", "locked", "syscalls");
 	for (i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
 		subject = &subjects[i];
+		why = subject->missing ? subject->missing() : NULL;
+		if (why) {
+			printf("%-15s left out: %s\n", subject->name, why);
+			continue;
+		}
 		count_subject(subject, best);
 		for (k = 0; k < 2; k++)
 			best[k].all -= empty[k].all;

@@ -2,17 +2,24 @@
 /*
  * Which processes does the benchmark consist of, and who cleans up?
  *
- *	supervisor	waits, then removes the table's object and the scratch
- *	  body		measures; may crash with the library under test
- *	    workers	forked by body, one crowd or holder at a time
+ *	supervisor	waits for the others
+ *	  janitor	removes the tables' objects and the scratch directory
+ *	  body		starts the groups, one after the other
+ *	    group	measures; may crash with the library under test
+ *	      workers	one crowd or holder at a time
  *
- * Every process is killed by the kernel when its parent dies
- * (PR_SET_PDEATHSIG), so the supervisor's death is everyone's, and after the
- * body's death nobody uses what the supervisor removes.  Only a SIGKILL of the
- * supervisor itself leaves the table and the directory behind.
+ * Every process but the janitor is killed by the kernel when its parent dies
+ * (PR_SET_PDEATHSIG), so the supervisor's death is everyone's.  All of them
+ * hold the writing end of a pipe, and never write; the janitor reads it, and
+ * what it reads is the end of file that comes when the last of them is gone,
+ * however that came about: done, crashed, interrupted, killed, or because the
+ * reader of our output went away.  So it removes nothing that somebody may
+ * still use or make anew.  It is a session of its own and ignores what ends the
+ * others; only a SIGKILL of the janitor itself leaves anything behind.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +34,7 @@
 
 #include "bench.h"
 
-#define COULD_NOT_MEASURE 2
+#define SHM_DIR "/dev/shm"
 
 static volatile sig_atomic_t body_pid;
 
@@ -80,6 +87,20 @@ pthread_mutex_t *bench_robust_mutex(void)
 	bench_need(pthread_mutex_init(mutex, &attr), "mutex_init");
 	pthread_mutexattr_destroy(&attr);
 	return mutex;
+}
+
+/* The peer of those who share, likewise. */
+pthread_rwlock_t *bench_pshared_rwlock(void)
+{
+	pthread_rwlock_t *rwlock = bench_shared(sizeof(*rwlock));
+	pthread_rwlockattr_t attr;
+
+	bench_need(pthread_rwlockattr_init(&attr), "rwlockattr_init");
+	bench_need(pthread_rwlockattr_setpshared(&attr,
+	    PTHREAD_PROCESS_SHARED), "rwlockattr_setpshared");
+	bench_need(pthread_rwlock_init(rwlock, &attr), "rwlock_init");
+	pthread_rwlockattr_destroy(&attr);
+	return rwlock;
 }
 
 /* As fork(), but never fails, and the child does not outlive its parent. */
@@ -151,36 +172,70 @@ void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
 	}
 }
 
-static void empty_scratch(void)
+void bench_table_path(char *path, size_t size, const char *table)
+{
+	snprintf(path, size, SHM_DIR "/leasehold.%u.%s",
+	    (unsigned int)getuid(), table);
+}
+
+/* Unlink all of a directory's files of which wanted() says so. */
+static void unlink_those(const char *where, bool (*wanted)(const char *name))
 {
 	char path[sizeof(bench.scratch) + 1 + sizeof(((struct dirent *)0)
 	    ->d_name)];
 	struct dirent *entry;
 	DIR *dir;
 
-	dir = opendir(bench.scratch);
+	dir = opendir(where);
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "%s/%s", bench.scratch,
-		    entry->d_name);
-		if (entry->d_name[0] != '.' && unlink(path) < 0)
+		snprintf(path, sizeof(path), "%s/%s", where, entry->d_name);
+		if (wanted(entry->d_name) && unlink(path) < 0)
 			fprintf(stderr, "bench: %s: %s\n", path,
 			    strerror(errno));
 	}
 	closedir(dir);
+}
+
+static bool in_scratch(const char *name)
+{
+	return name[0] != '.';
+}
+
+/* bench.<pid>, and bench.<pid>.<anything>. */
+static bool of_our_tables(const char *name)
+{
+	char path[128];
+	const char *ours = path + sizeof(SHM_DIR);
+	size_t len;
+
+	bench_table_path(path, sizeof(path), bench.table);
+	len = strlen(ours);
+	return strncmp(name, ours, len) == 0 &&
+	    (name[len] == '\0' || name[len] == '.');
+}
+
+/* Never returns. */
+static void clean_up_in_the_end(int alive)
+{
+	int null = open("/dev/null", O_RDWR);
+	ssize_t got;
+	char c;
+
+	setsid();
+	/* whoever reads our output is not to wait for this process */
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	do {
+		got = read(alive, &c, 1);
+	} while (got < 0 && errno == EINTR);
+	unlink_those(bench.scratch, in_scratch);
 	if (rmdir(bench.scratch) < 0)
 		fprintf(stderr, "bench: %s: %s\n", bench.scratch,
 		    strerror(errno));
-}
-
-static void remove_table(void)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/dev/shm/leasehold.%u.%s",
-	    (unsigned int)getuid(), bench.table);
-	unlink(path);
+	unlink_those(SHM_DIR, of_our_tables);
+	_exit(0);
 }
 
 static void on_signal(int number)
@@ -190,49 +245,100 @@ static void on_signal(int number)
 		kill(body_pid, SIGKILL);
 }
 
+/* What ends a program from outside, as far as it can be caught. */
+static const int endings[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+#define N_ENDINGS (sizeof(endings) / sizeof(endings[0]))
+
+static void on_endings(void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler };
+	size_t i;
+
+	for (i = 0; i < N_ENDINGS; i++)
+		sigaction(endings[i], &action, NULL);
+}
+
+/* The descriptor that the janitor waits for the last copy of. */
+static int start_janitor(int *pid)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	*pid = fork();
+	if (*pid == 0) {
+		close(ends[1]);
+		on_endings(SIG_IGN);
+		clean_up_in_the_end(ends[0]);
+	}
+	close(ends[0]);
+	if (*pid > 0)
+		return ends[1];
+	close(ends[1]);
+	return -1;
+}
+
+static int await(int pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
 /*
- * Run body in a child and clean up behind it.  The exit status is body's.
- * Between fork and the store of body_pid a signal is held back by the mask.
+ * Run body in a child and see that somebody cleans up behind it.  The exit
+ * status is body's.  Until body_pid is stored, signals are held back.
  */
 int bench_supervise(int (*body)(void))
 {
-	struct sigaction action = { .sa_handler = on_signal };
 	sigset_t ours, before;
+	int alive, janitor;
 	int status;
+	size_t i;
 	int pid;
 
+	signal(SIGCHLD, SIG_DFL);	/* ignored, it hides how they end */
+	sigemptyset(&ours);
+	for (i = 0; i < N_ENDINGS; i++)
+		sigaddset(&ours, endings[i]);
+	sigprocmask(SIG_BLOCK, &ours, &before);
 	snprintf(bench.table, sizeof(bench.table), "bench.%d", (int)getpid());
 	snprintf(bench.scratch, sizeof(bench.scratch),
-	    "/dev/shm/leasehold-bench.XXXXXX");
+	    SHM_DIR "/leasehold-bench.XXXXXX");
 	if (!mkdtemp(bench.scratch)) {
 		fprintf(stderr, "bench: %s: %s\n", bench.scratch,
 		    strerror(errno));
 		return COULD_NOT_MEASURE;
 	}
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigaddset(&ours, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ours, &before);
+	alive = start_janitor(&janitor);
+	if (alive < 0) {
+		fprintf(stderr, "bench: pipe or fork: %s\n", strerror(errno));
+		rmdir(bench.scratch);
+		return COULD_NOT_MEASURE;
+	}
 	pid = bench_fork();
 	if (pid == 0) {
+		/* also if whoever started us ignores it: an end, not an error
+		 * at each further line */
+		signal(SIGPIPE, SIG_DFL);
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		status = body();
 		fflush(stdout);
 		_exit(status);
 	}
 	body_pid = pid;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	on_endings(on_signal);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	empty_scratch();
-	remove_table();
+	status = await(pid);
+	body_pid = 0;
+	close(alive);
+	await(janitor);
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	fprintf(stderr, "bench: measuring was ended by signal %d\n",
-	    WTERMSIG(status));
+	if (WTERMSIG(status) != SIGPIPE)
+		fprintf(stderr, "bench: measuring was ended by signal %d\n",
+		    WTERMSIG(status));
 	return COULD_NOT_MEASURE;
 }

@@ -17,17 +17,25 @@
 
 #define MAX_NOTES 16
 
-static char notes[MAX_NOTES][256];
-static unsigned int n_notes;
+/* Shared, because groups are processes of their own. */
+static struct notes {
+	unsigned int n;
+	char text[MAX_NOTES][256];
+} *notes;
+
+void bench_report_begin(void)
+{
+	notes = bench_shared(sizeof(*notes));
+}
 
 void bench_report_note(const char *fmt, ...)
 {
 	va_list args;
 
-	if (n_notes == MAX_NOTES)
+	if (notes->n == MAX_NOTES)
 		return;
 	va_start(args, fmt);
-	vsnprintf(notes[n_notes++], sizeof(notes[0]), fmt, args);
+	vsnprintf(notes->text[notes->n++], sizeof(notes->text[0]), fmt, args);
 	va_end(args);
 }
 
@@ -35,9 +43,8 @@ void bench_report_notes(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < n_notes; i++)
-		printf("%s\n", notes[i]);
-	n_notes = 0;
+	for (i = 0; !bench.tsv && i < notes->n; i++)
+		printf("%s\n", notes->text[i]);
 }
 
 static void cpu_model(char *model, size_t size)
@@ -77,7 +84,7 @@ void bench_report_head(void)
 	    model, system.sysname, system.release, load);
 	printf("%s edition; medians over interleaved rounds, the minimum "
 	    "behind\n\n", bench.quick ? "quick" : "full");
-	printf("%-12s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
+	printf("%-13s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
 	    "(min)", "peer", "time", "(min)", "ratio", "<=");
 	fflush(stdout);
 }
@@ -104,7 +111,7 @@ static bool row_missed(const struct row *row)
 
 static void print_row(const struct row *row)
 {
-	printf("%-12s", row->metric);
+	printf("%-13s", row->metric);
 	if (row->missing) {
 		printf("  not measured: %s\n", row->missing);
 		return;
@@ -123,8 +130,11 @@ static void print_row(const struct row *row)
 
 static void print_tsv(const struct row *row)
 {
-	if (row->missing)
-		bench_die("%s: not measured: %s", row->metric, row->missing);
+	if (row->missing) {
+		fprintf(stderr, "bench: %s: left out: %s\n", row->metric,
+		    row->missing);
+		return;
+	}
 	printf("%s\t%.1f\t%s\t%.1f\t%.3f\n", row->metric, row->ours.mid_ns,
 	    row->peer, row->theirs.mid_ns, ratio(row));
 }

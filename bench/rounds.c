@@ -73,20 +73,34 @@ struct figures bench_summarise(double *values, size_t n)
 	return figures;
 }
 
-/* To the last CPU we may use: the first one tends to serve the interrupts. */
-void bench_pin(void)
+static void pin(unsigned int from_last)
 {
 	cpu_set_t one;
-	int cpu;
+	int cpu = CPU_SETSIZE;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
 		bench_die("sched_getaffinity: %s", strerror(errno));
-	for (cpu = CPU_SETSIZE - 1; !CPU_ISSET(cpu, &allowed); cpu--)
-		;
+	from_last %= (unsigned int)CPU_COUNT(&allowed);
+	do {
+		while (!CPU_ISSET(--cpu, &allowed))
+			;
+	} while (from_last-- > 0);
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	if (sched_setaffinity(0, sizeof(one), &one) < 0)
 		bench_die("sched_setaffinity: %s", strerror(errno));
+}
+
+/* To the last CPU we may use: the first one tends to serve the interrupts. */
+void bench_pin(void)
+{
+	pin(0);
+}
+
+/* Each of several processes, with numbers from 0, to a CPU of its own. */
+void bench_pin_nth(unsigned int i)
+{
+	pin(i);
 }
 
 void bench_unpin(void)

@@ -61,7 +61,8 @@ int lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg);
 /*
  * One key.  With id not NULL, only whether that lease holds it: fn is called
  * only if so.  0 or what fn returned; -ENOENT: no such key; -ESTALE: id is
- * given and holds nothing; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EUCLEAN, -EPERM.
+ * given and holds nothing; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EUCLEAN, -EPERM;
+ * -EAGAIN (also of lh_list()): readers come and go too fast to be counted.
  */
 int lh_status(struct lh *lh, const char *key, const uint64_t id[2],
     lh_key_fn fn, void *arg);

@@ -134,8 +134,7 @@ int lh_verify(struct lh *lh, const struct lh_lease *lease);
  *
  * 0, *lease updated (also when it has that mode already: unchanged); -EAGAIN:
  * other readers hold it, the lease stays as it is; -ESTALE: lost, or released;
- * -EPERM; -EINVAL: unknown mode, not a lease.  Illegal: converting a lease while
- * another thread converts or releases it (one of them may lose it).
+ * -EPERM; -EINVAL: unknown mode, not a lease.
  */
 int lh_convert(struct lh *lh, struct lh_lease *lease, uint32_t mode);
 

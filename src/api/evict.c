@@ -24,15 +24,19 @@ consider(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
 {
 	uint64_t w = sh64_load(&s->word);
 	char key[SHM_KEY_MAX + 1];
+	int error;
 
 	if (word_mode(w) == WORD_NONE) {
-		int error = lhi_evict_finish(v, s);
-
+		error = lhi_evict_finish(v, s);
 		return error < 0 ? error : 0;
 	}
-	if (word_mode(w) != WORD_FREE || word_idx(w) != CAUSE_RELEASED ||
-	    lhi_slot_key(v, s, key) == 0 ||
+	if (lhi_slot_key(v, s, key) == 0 ||
 	    strncmp(key, c->prefix, c->len) != 0)
+		return 0;
+	error = lhi_evict_revoke(v, s, &w);
+	if (error != 0)
+		return error;
+	if (word_mode(w) != WORD_FREE || word_idx(w) != CAUSE_RELEASED)
 		return 0;
 	if (c->idle_ms > 0 && lhi_idle_ms(s, w, 0, c->now_ns) < c->idle_ms)
 		return 0;

@@ -20,6 +20,7 @@
 #include "shm/session.h"
 
 #define SNAPSHOT_TRIES 20
+#define WHOLE_TRIES 100000
 
 /* Parties, in the order in which they were added. */
 struct crowd {
@@ -33,6 +34,7 @@ struct snapshot {
 	struct lh *lh;
 	struct shm_slot *slot;
 	struct crowd holders, waiters;
+	bool whole;		/* the last walk met everybody */
 	uint64_t sum;		/* of whom was met, in which use and state */
 	char key[SHM_KEY_MAX + 1];
 	struct lh_key_info info;
@@ -95,7 +97,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	struct snapshot *sn = arg;
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t st = sh64_load(&c->state);
-	bool held = state_st(st) == ST_HELD;
+	bool held = state_held(st);
 	bool reader = sh32_load(&c->wflags) & WAITER_SHARED;
 	struct lh_party *p;
 
@@ -190,6 +192,7 @@ look_at(struct snapshot *sn)
 	sum = sn->sum;
 	if (moved == 0)
 		moved = collect(sn, w);
+	sn->whole = moved == 0;
 	if (moved == 0 && sn->sum != sum)
 		moved = -EAGAIN;
 	if (moved == -EUCLEAN)
@@ -214,8 +217,13 @@ take_snapshot(struct snapshot *sn, struct shm_slot *s)
 	int error = -EAGAIN;
 
 	sn->slot = s;
-	for (int i = 0; i < SNAPSHOT_TRIES && error == -EAGAIN; i++)
+	sn->whole = false;
+	for (int i = 0; error == -EAGAIN && i < (sn->whole ? SNAPSHOT_TRIES :
+	    WHOLE_TRIES); i++)
 		error = look_at(sn);
+	if (error == -EAGAIN && !sn->whole)
+		return lhi_fail(-EAGAIN, "key '%.64s' does not hold still: ask "
+		    "again", sn->key);
 	if (sn->holders.no_memory || sn->waiters.no_memory)
 		return lhi_fail(-ENOMEM, "out of memory");
 	return error == -EAGAIN ? 0 : error;
@@ -228,15 +236,26 @@ dispose(struct snapshot *sn)
 	free(sn->waiters.p);
 }
 
+/* Is that lease among them?  One of many readers is asked itself. */
 static bool
 holds(const struct snapshot *sn, const uint64_t id[2])
 {
-	for (uint32_t i = 0; i < sn->holders.n; i++) {
-		if (sn->holders.p[i].id[0] == id[0] &&
-		    sn->holders.p[i].id[1] == id[1])
-			return true;
-	}
-	return false;
+	struct lhi_view *v = &sn->lh->v;
+	uint32_t ci = lid_claim(id[1]);
+	struct shm_claim *c = lhi_claim(v, ci);
+	uint64_t st, w;
+
+	if (c == NULL || lhi_claim_owner(v, ci) != id[0])
+		return false;
+	st = sh64_load(&c->state);
+	w = sh64_load(&sn->slot->word);
+	return state_held(st) && lhi_mag_claim_id(v, ci) == id[1] &&
+	    sh64_load(&c->home) == lhi_home(lhi_slot_idx(v, sn->slot),
+	    sh32_load(&sn->slot->gen)) &&
+	    lhi_now_ns() < lhi_deadline_ns(v, state_deadline(st)) &&
+	    (word_mode(w) == WORD_S ||
+	    (word_mode(w) == WORD_X && word_idx(w) == ci)) &&
+	    sh64_load(&c->state) == st;
 }
 
 int

@@ -20,7 +20,7 @@
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD)
 #define OPEN_TRIES 100
-#define FULL_TRIES 3
+#define FULL_TRIES 20
 
 static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
 
@@ -29,7 +29,7 @@ static int
 find_or_make(const char *path, const struct lh_open_opts *o,
     struct lhi_geometry *g, struct lhi_object_id *id)
 {
-	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
+	const struct timespec a_moment = { 0, 10 * NS_PER_MS };
 	int fd = -ENOENT;
 
 	/* it may come and go while we look; not for ever */

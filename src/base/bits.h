@@ -100,8 +100,9 @@ enum lhi_claim_st {
 				 * owner may revive it, anyone revoke it */
 	ST_REVOKED = 6,		/* terminal: a reader that is to leave the
 				 * chain */
-	ST_HELD = 8		/* announced or holding, until the deadline; the
-				 * only one with this bit */
+	ST_HELD = 8,		/* announced or holding, until the deadline */
+	ST_READ = 9		/* the same in shared mode; only these two have
+				 * that bit */
 };
 
 #define SEQ_BITS 22

@@ -28,15 +28,38 @@
 #include "shm/queue.h"
 
 #define SOLE_TRIES 3	/* others may join while we look */
+#define TRIES 100
 
-/* The word's swap from w is the grant.  0; -EAGAIN: the word has moved. */
-static int
-swap_word(const struct lhi_held *h, uint64_t w, unsigned mode, uint64_t token)
+enum { MOVED = 1 };		/* beside 0 and -errno */
+
+/* Make the claim's state say the other mode.  False: it has changed. */
+static bool
+swap_state(const struct lhi_held *h, uint64_t st, unsigned to)
 {
+	return sh64_cas(&h->claim->state, st,
+	    state_make(to, state_seq(st), state_deadline(st)));	/* 17 */
+}
+
+/*
+ * State, then word: whoever else presents the lease in its old mode swaps that
+ * very state, or that very word, and fails.  0; MOVED: state or word have, and
+ * nothing has changed.
+ */
+static int
+swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
+    uint64_t token)
+{
+	unsigned to = mode == WORD_S ? ST_READ : ST_HELD;
 	uint64_t hint = sh64_load(&h->slot->hint);
 
-	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci, token)))
-		return -EAGAIN;
+	if (!swap_state(h, st, to))
+		return MOVED;
+	lhi_point("convert.announced");
+	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci, token))) {
+		(void)swap_state(h, state_make(to, state_seq(st),
+		    state_deadline(st)), state_st(st));
+		return MOVED;
+	}
 	lhi_point("convert.swapped");
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&h->slot->hint, token);
@@ -78,7 +101,8 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 }
 
 static int
-downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
+downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+    uint64_t st)
 {
 	uint64_t token = l->token + 1, link, grant;
 	int error = lhi_fence_admit(&lh->v, token);
@@ -97,8 +121,9 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
 	(void)sh64_cas(&h->claim->grant, grant,
 	    lhi_reader_grant(token, lhi_claim_tid(h->claim)));
 	lhi_point("convert.prepared");
-	if (swap_word(h, h->word, WORD_S, token) != 0)
-		return lhi_lease_lost(lh, h);
+	error = swap_mode(h, st, h->word, WORD_S, token);
+	if (error != 0)
+		return error;
 	error = confirm(lh, l, h, WORD_S, token);
 	if (link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
 		lhi_queue_kick(&lh->v, h->slot);
@@ -124,7 +149,8 @@ make_sole(struct lh *lh, const struct lhi_held *h, uint64_t *w)
 }
 
 static int
-upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
+upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+    uint64_t st)
 {
 	uint64_t w, token;
 	int error = make_sole(lh, h, &w);
@@ -139,9 +165,9 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h)
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	if (swap_word(h, w, WORD_X, token) != 0)
-		return lhi_fail(-EAGAIN, "another reader came in the same "
-		    "moment: the lease stays shared");
+	error = swap_mode(h, st, w, WORD_X, token);
+	if (error != 0)
+		return error;
 	return confirm(lh, l, h, WORD_X, token);
 }
 
@@ -158,11 +184,20 @@ lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
 		return lhi_fail(-EINVAL, "unknown mode %u", mode);
 	if (error == -EALREADY)
 		return lhi_fail(-ESTALE, "this lease was released");
-	st = sh64_load(&h.claim->state);
-	if (!lhi_lease_current(lh, l, &h, st) || !lhi_lease_granted(&h) ||
-	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st)))
-		return lhi_lease_enforce(lh, l, &h);
-	if (mode == l->mode)
-		return 0;
-	return mode == LH_SHARED ? downgrade(lh, l, &h) : upgrade(lh, l, &h);
+	/* another thread may extend it, or another reader come, meanwhile */
+	for (int i = 0; i < TRIES; i++) {
+		st = sh64_load(&h.claim->state);
+		if (!lhi_lease_current(lh, l, &h, st) ||
+		    !lhi_lease_granted(&h) || lhi_now_ns() >=
+		    lhi_deadline_ns(&lh->v, state_deadline(st)))
+			return lhi_lease_enforce(lh, l, &h);
+		if (mode == l->mode)
+			return 0;
+		error = mode == LH_SHARED ? downgrade(lh, l, &h, st) :
+		    upgrade(lh, l, &h, st);
+		if (error != MOVED)
+			return error;
+	}
+	return lhi_fail(-EAGAIN, "the key does not hold still: others come and "
+	    "go; the lease is as it was");
 }

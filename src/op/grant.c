@@ -99,7 +99,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		lhi_chain_prepare(a->c,
 		    word_mode(w) == WORD_S ? word_idx(w) : 0);
 	}
-	lhi_attempt_announce(a, ST_HELD, deadline);		/* 1, 3 */
+	lhi_attempt_announce(a, a->ask->shared ? ST_READ : ST_HELD,
+	    deadline);						/* 1, 3 */
 	lhi_point("acquire.announced");
 	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci, ver);
 	if (!sh64_cas(&s->word, w, mine)) {

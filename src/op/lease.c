@@ -72,7 +72,8 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	if (lhi_mutant(1))
 		return state_st(st) == ST_HELD;
 	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
-	    state_held(st) && state_seq(st) == lid_seq(l->id[1]) &&
+	    state_st(st) == (h->shared ? ST_READ : ST_HELD) &&
+	    state_seq(st) == lid_seq(l->id[1]) &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
 	    sh64_load(&h->claim->home) == l->key &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
@@ -295,7 +296,7 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		    !lhi_lease_granted(&h) || now >= end)
 			return lhi_lease_enforce(lh, l, &h);
 		lhi_point("extend.checked");
-		later = state_make(ST_HELD, state_seq(st),
+		later = state_make(state_st(st), state_seq(st),
 		    lhi_deadline(&lh->v, now + ttl_ms * NS_PER_MS));
 		if (lhi_mutant(1)) /* its seq is constant: no proof of use */
 			st = sh64_load(&h.claim->state);
@@ -340,7 +341,8 @@ extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 	}
 	later |= r->id << SEQ_SHIFT;
 	if (unlikely(st != later)) {
-		if (!state_held(st) || state_seq(st) != lid_seq(r->id) ||
+		if (state_st(st) != ST_HELD ||
+		    state_seq(st) != lid_seq(r->id) ||
 		    state_deadline(later) < state_deadline(st) ||
 		    !sh64_cas(&c->state, st, later))		/* 7 */
 			return extend_slow(m->lh, l, ttl_ms);

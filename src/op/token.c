@@ -11,7 +11,7 @@
 #include "shm/lock.h"
 #include "shm/slot.h"
 
-#define TRIES 100
+#define TRIES 1000000
 
 struct search {
 	struct shm_slot *s;

@@ -102,7 +102,12 @@ lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 	int saved = errno, stopped;
 	uint32_t idle;
 
-	if (t->first == 0)
+	/* who is the first to all: readers and writers must not keep their
+	 * notes of different ones in the one place there is */
+	if (t->reader && lhi_queue_first(t->v, t->s, t->queued ? t->ci : 0,
+	    false, false, &t->first) != 0)
+		return false;
+	if (t->first == 0 || (t->queued && t->first == t->ci))
 		return true;
 	idle = lhi_idle_ms(t->s, w, t->first, now_ns);
 	lhi_queue_kick(t->v, t->s);

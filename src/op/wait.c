@@ -55,6 +55,8 @@
 #define STARVE_NS (1 * NS_PER_MS)
 #define PROBE_MS 10		/* failing tries probe this often (C16) */
 #define SPINS 40
+#define VAIN_MAX 16		/* spins in vain before most are left out */
+#define VAIN_RETRY 64
 #define TAKES 100		/* attempts before looking at the time */
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
@@ -200,7 +202,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 	if (holder != NULL && !allows(a, w)) {
 		st = sh64_load(&holder->state);
 		d = lhi_deadline_ns(view(a), state_deadline(st));
-		if (state_st(st) == ST_HELD && d < until)
+		if (state_held(st) && d < until)
 			until = d > now ? d : now;
 	}
 	return until;
@@ -241,10 +243,16 @@ doze(struct lhi_attempt *a, uint64_t w)
 		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SUSPECT);
 }
 
-/* A holder on another processor may be about to release. */
+/*
+ * A holder on another processor may be about to release.  Where that never
+ * comes true (one processor, long holds) it is tried now and then only: the
+ * attachment keeps the score, as a hint.
+ */
 static void
 spin(struct lhi_attempt *a, uint64_t w)
 {
+	uint32_t vain = atomic_load_explicit(&a->lh->spun_in_vain,
+	    memory_order_relaxed);
 	static _Atomic int known;
 	int cpus = atomic_load_explicit(&known, memory_order_relaxed);
 
@@ -252,12 +260,18 @@ spin(struct lhi_attempt *a, uint64_t w)
 		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 		atomic_store_explicit(&known, cpus, memory_order_relaxed);
 	}
-	for (int i = 0; cpus > 1 && i < SPINS; i++) {
-		if (sh64_load(&a->t.s->word) != w || (!a->t.queued &&
-		    link_idx(sh64_load(&a->t.s->waitq)) != 0))
-			return;
-		lhi_pause();
+	if (vain < VAIN_MAX || vain % VAIN_RETRY == 0) {
+		for (int i = 0; cpus > 1 && i < SPINS; i++) {
+			if (sh64_load(&a->t.s->word) != w || (!a->t.queued &&
+			    link_idx(sh64_load(&a->t.s->waitq)) != 0)) {
+				vain = UINT32_MAX;
+				break;
+			}
+			lhi_pause();
+		}
 	}
+	atomic_store_explicit(&a->lh->spun_in_vain, vain + 1,
+	    memory_order_relaxed);
 }
 
 /*

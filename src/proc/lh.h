@@ -132,6 +132,7 @@ struct lh {
 	struct lhi_mag *mags;
 	struct lhi_group *pool;	/* groups of no thread */
 	_Atomic uint32_t waiting; /* threads inside a wait */
+	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
 	struct cds_lfht *keys;	/* opened keys, by name */
 	char name[72];
 };

@@ -72,7 +72,7 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 
 		if (out == 0 || out == -EUCLEAN)
 			return out;
-		unclear += out == -EAGAIN;
+		unclear += out < 0;
 	}
 	return 0;
 }
@@ -158,7 +158,7 @@ struct sweep {
 	bool judge;		/* mark who has ended, too */
 	unsigned how;
 	int64_t now_ns;
-	uint32_t besides;	/* not 0: to the first live one that it is not */
+	uint32_t besides;	/* not 0: only to the first other that lives */
 };
 
 /*

@@ -48,7 +48,7 @@ lhi_reader_tid(struct shm_claim *c, uint32_t tid)
 	    (tid & MASK(TID_BITS)));
 }
 
-/* Whoever has unlinked c, whose link was l, says so: its owner need not walk. */
+/* Whoever has unlinked c, whose link was l, says so: no need to walk then. */
 static inline void
 lhi_chain_out(struct shm_claim *c, uint64_t l)
 {
@@ -56,14 +56,18 @@ lhi_chain_out(struct shm_claim *c, uint64_t l)
 	    link_make(true, LINK_OUT, link_tag(l) + 1));
 }
 
-/* Is ci, at whose state HELD the caller looks next, the only one in word w? */
+/* Is nobody behind c, and c not marked? */
+static inline bool
+lhi_chain_ends(const struct shm_claim *c)
+{
+	return (sh64_load(&c->rnext) & MASK(LINK_TAG_SHIFT)) == 0;
+}
+
+/* Is ci, at whose state the caller looks next, the only one in word w? */
 static inline bool
 lhi_chain_sole(const struct shm_claim *c, uint32_t ci, uint64_t w)
 {
-	uint64_t l = sh64_load(&c->rnext);
-
-	return (w & WORD_LOW) == word_make(WORD_S, ci, 0) &&
-	    link_idx(l) == 0 && !link_marked(l);
+	return (w & WORD_LOW) == word_make(WORD_S, ci, 0) && lhi_chain_ends(c);
 }
 
 /* Were readers of s revoked just now, so that none should stay idle? */

@@ -22,10 +22,12 @@
  *	9	FREE	INSERT	owner		makes a key, seq + 1
  *	10	INSERT	FREE	owner
  *	11	any	FREE	holder of the dead session's recycle byte
+ *		(HELD: here and below, READ in shared mode)
  *	12	HELD	IDLE	presenter, exact swap	reader's release
  *	13	IDLE	HELD	owner, exact swap	revived, seq + 1
  *	14	IDLE	REVOKED	anyone, exact swap	a writer wants the key
  *	15	HELD	REVOKED	presenter, exact swap	reader leaves the chain
+ *	17	HELD	READ	presenter, exact swap	conversion, either way
  *	16	REVOKED	FREE	owner	no link leads to it any more
  *
  * seq counts uses, is never reset, and is in every lease: extend, release and
@@ -144,13 +146,24 @@ static int
 leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+	uint64_t w;
 	int error;
 
 	if (s == NULL)
 		return 0;
-	lhi_lock_free_for(v, ci, cause);
-	error = lhi_chain_remove(v, s, ci);
-	return error != 0 ? error : leave_queue(v, ci);
+	/* a conversion that was under way may turn X into S, or S into X, under
+	 * our eyes; when the word has been seen not to name the claim, it is
+	 * too late for that */
+	do {
+		lhi_lock_free_for(v, ci, cause);
+		error = lhi_chain_remove(v, s, ci);
+		if (error != 0)
+			return error;
+		lhi_point("claim.left");
+		w = sh64_load_sc(&s->word);
+	} while ((word_mode(w) == WORD_X || word_mode(w) == WORD_S) &&
+	    word_idx(w) == ci);
+	return leave_queue(v, ci);
 }
 
 static enum lhi_cause
@@ -158,6 +171,7 @@ cause_of(uint64_t st, enum lhi_cause held_cause)
 {
 	switch (state_st(st)) {
 	case ST_HELD:
+	case ST_READ:
 		return held_cause;
 	case ST_EXPIRED:
 		return CAUSE_EXPIRED;
@@ -188,6 +202,7 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 	while (state_st(st = sh64_load(&c->state)) != ST_FREE) {
 		switch (state_st(st)) {
 		case ST_HELD:
+		case ST_READ:
 			lhi_lock_free_for(v, ci, held_cause);
 			if (!dead) {
 				revoke(c, st);

@@ -161,6 +161,14 @@ lhi_evict_finish(struct lhi_view *v, struct shm_slot *s)
 }
 
 int
+lhi_evict_revoke(struct lhi_view *v, struct shm_slot *s, uint64_t *w)
+{
+	*w = sh64_load(&s->word);
+	return word_mode(*w) != WORD_S ? 0 :
+	    lhi_lock_settle(v, s, lhi_now_ns(), SETTLE_READERS, w);
+}
+
+int
 lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	int is;
@@ -194,7 +202,9 @@ lhi_evict_idle(struct lhi_view *v, uint32_t idx, int64_t now_ns, bool spare)
 	error = lhi_evict_finish(v, s);
 	if (error < 0)
 		return error;
-	w = sh64_load(&s->word);
+	error = lhi_evict_revoke(v, s, &w);
+	if (error != 0)
+		return error;
 	if (word_mode(w) == WORD_NONE)
 		return word_idx(w) == NONE_UNUSED;
 	if (word_mode(w) != WORD_FREE || kept(s) ||

@@ -68,12 +68,13 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 	*cause = CAUSE_RELEASED;
 	switch (state_st(st)) {
 	case ST_HELD:
+	case ST_READ:
 		if (now_ns >= lhi_deadline_ns(v, state_deadline(st))) {
 			if (!lhi_same_time(v))
 				return 0;	/* our clock is not theirs */
 			if (!sh64_cas(&c->state, st, state_make(ST_EXPIRED,
 			    state_seq(st), state_deadline(st))))
-				return -EAGAIN;			/* 6 */
+				return -EINTR;			/* 6 */
 			lhi_point("lock.expired");
 			*cause = CAUSE_EXPIRED;
 			return 1;
@@ -97,7 +98,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 			return 0;
 		if (!sh64_cas(&c->state, st,
 		    state_make(ST_REVOKED, state_seq(st), 0)))
-			return -EAGAIN;				/* 14 */
+			return -EINTR;				/* 14 */
 		lhi_point("lock.revoked");
 		return 1;
 	default:
@@ -115,6 +116,7 @@ cause_of(struct lhi_view *v, uint32_t ci)
 	case ST_BROKEN:
 		return CAUSE_BROKEN;
 	case ST_HELD:
+	case ST_READ:
 		return CAUSE_DIED;	/* nothing else is marked while held */
 	default:
 		return CAUSE_RELEASED;
@@ -152,13 +154,13 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		/* the link was read before the verdict (C12) */
 		if (!sh64_cas(&c->rnext, l,
 		    link_make(true, link_idx(l), link_tag(l) + 1)))
-			return -EAGAIN;
+			return -EINTR;
 		lhi_point("lock.reader_marked");
 		l = link_make(true, link_idx(l), link_tag(l) + 1);
 	}
 	left = lhi_lock_without(v, w, ci, link_idx(l));
 	if (!sh64_cas(&s->word, w, left))
-		return -EAGAIN;
+		return -EINTR;
 	lhi_point("lock.reader_out");
 	lhi_chain_out(c, l);
 	if (how & SETTLE_READERS)
@@ -196,6 +198,8 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 			    how | SETTLE_READERS, &cause);
 		if (ended == 0 || ended == -EUCLEAN)
 			return ended;
+		if (ended == -EINTR)
+			continue;	/* others are at work */
 		if (ended < 0) {
 			/* in motion; damage is the same misfit each time */
 			if (w != misfit) {

@@ -245,6 +245,7 @@ does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 			return true;
 		/* it is trying for the word */
 		/* fallthrough */
+	case ST_READ:
 	case ST_WAIT:
 		return lhi_session_dead(v, lhi_claim_owner(v, ci), probe);
 	default:

@@ -174,6 +174,7 @@ run(void (*fn)(void))
 	is_u64(sh->overlaps, 0, "nobody was inside with another");
 	is_u64(sh->token_errors, 0, "tokens only grew");
 	is(sh->odd_results, 0, "nothing else happened (%d)", sh->odd);
+	is_u64(sh->removed, 0, "nobody was told that a key had gone");
 	cmp(sh->grants, >, 1000, "much did");
 	cmp(sh->evicted, >, 100, "and much was evicted");
 	t_close(lh);

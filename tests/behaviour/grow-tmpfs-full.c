@@ -2,13 +2,13 @@
 /*
  * G8, G12: a table that grows in a tmpfs that fills up.  What would have needed
  * more memory is -ENOSPC and says what to do; every key and lease that was
- * there goes on; nobody gets a SIGBUS.  When there is room again, the table goes
- * on growing, by itself.
+ * there goes on; nobody gets a SIGBUS.  When there is room again, the table
+ * goes on growing, by itself.
  *
- * The same for keys that are too long to be kept in their slots, and for leases.
- * Keys are made to stay, or else idle ones would give way first: which is also
- * tested.  A limit of the process (ulimit -f) is no limit to a table that is
- * there, and a clear refusal of one that is not.  Needs root.
+ * The same for keys that are too long to be kept in their slots, and for
+ * leases. Keys are made to stay, or else idle ones would give way first: which
+ * is also tested.  A limit of the process (ulimit -f) is no limit to a table
+ * that is there, and a clear refusal of one that is not.  Needs root.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As many attachments as a table can have, 4,096, at the same time; each takes a
- * key and releases it, and all of them can end.  (Fewer on slow runs, and where
- * a process may not have so many descriptors.)
+ * As many attachments as a table can have, 4,096, at the same time; each takes
+ * a key and releases it, and all of them can end.  (Fewer on slow runs, and
+ * where a process may not have so many descriptors.)
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ newcomers(void *arg)
 {
 	struct shape *s = arg;
 	struct lh_open_opts oo = t_open_opts();
-	struct lh_acquire_opts o = t_opts(HOUR_MS, t_ms(120));
+	struct lh_acquire_opts o;
 	const char *table = t_table();
 	struct t_actor *a, *w;
 	struct lh_lease before;
@@ -60,14 +60,18 @@ newcomers(void *arg)
 	a = t_actor(table);
 	w = t_actor(table);
 	is(lh_key_open(lh, "k", 0, &key), 0, "an opened key");
-	is(t_do_read(a, "k", HOUR_MS, 0), 0, "a reader holds it");
+	/* its place is behind the other's, where no writer looks */
 	before = t_read_hold(lh, "k");
+	is(t_do_read(a, "k", HOUR_MS, 0), 0, "a reader holds it");
 	is(lh_release(lh, &before), 0, "this one did before");
-	t_queue(lh, w, LH_EXCLUSIVE, s->writer, 1);
-	t_sleep_ms(t_ms(5));
+	/* not seen by asking: a question takes idle places away */
+	o = t_opts(HOUR_MS, HOUR_MS);
+	o.priority = s->writer;
+	t_begin_acquire_opts(w, "k", &o);
+	t_sleep_ms(t_ms(100));
 	wrong = tries(lh, key, s->reader, s->barred ? -EAGAIN : 0);
 	diag("%d of %d newcomers were treated wrongly", wrong, ROUNDS);
-	ok(!t_answered(w), "the writer waits on");
+	is(t_waiters(lh, "k"), 1, "the writer waits on");
 	is(t_do_release(a), 0, "the reader releases");
 	is(t_result(w), 0, "the writer is granted");
 	is(tries(lh, key, s->reader, -EAGAIN), 0, "and keeps all out");
@@ -76,7 +80,7 @@ newcomers(void *arg)
 
 	/* a writer that gives up */
 	is(t_do_read(a, "k", HOUR_MS, 0), 0, "a reader again");
-	o.priority = s->writer;
+	o.max_wait_ms = t_ms(120);
 	t_begin_acquire_opts(w, "k", &o);
 	is(t_result(w), -ETIMEDOUT, "a writer waits in vain");
 	is(tries(lh, key, s->reader, 0), 0, "and is in nobody's way then");

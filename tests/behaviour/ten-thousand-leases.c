@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One session, and one thread of it, holds ten thousand leases at once, with the
- * usual sizes of a table; then two threads of one process do, each releasing
- * what the other has acquired.  All verify, all are released, and can be had by
- * others.
+ * One session, and one thread of it, holds ten thousand leases at once, with
+ * the usual sizes of a table; then two threads of one process do, each
+ * releasing what the other has acquired.  All verify, all are released, and can
+ * be had by others.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -4,15 +4,15 @@
  *
  * A slot is linked only after its word is FREE: a maker of a key is stopped at
  * each of its steps in turn.  Whoever wants the same key meanwhile must get it:
- * a key that is found can be locked, and one that cannot be found yet is made in
- * another slot.
+ * a key that is found can be locked, and one that cannot be found yet is made
+ * in another slot.
  *
  * A waiter that queues after the evictor has seen the queue empty, and before
  * the word is DYING, keeps its place: the key comes back.
  *
- * An evictor that is stopped between any two of its steps, while others complete
- * its work and give the slot to another key, does that key no harm when it goes
- * on: the key is found, and its lease is alone.
+ * An evictor that is stopped between any two of its steps, while others
+ * complete its work and give the slot to another key, does that key no harm
+ * when it goes on: the key is found, and its lease is alone.
  */
 #include <errno.h>
 #include "replay.h"
@@ -27,6 +27,7 @@ static const char *const evicting[] = {
 	"evict.marking", "evict.marked",
 };
 
+#define KEYS 8
 #define N(steps) (sizeof(steps) / sizeof((steps)[0]))
 
 static struct lh *lh, *other;
@@ -98,7 +99,13 @@ static void
 next_life(void)
 {
 	char gone[16], next[16];
+	struct lh_lease filler[KEYS - 1];
 
+	/* one slot is left for all that follows */
+	for (int i = 0; i < KEYS - 1; i++) {
+		snprintf(gone, sizeof(gone), "filler%d", i);
+		filler[i] = t_hold(lh, gone);
+	}
 	for (size_t i = 0; i < N(evicting); i++) {
 		struct lh_lease l, twice;
 
@@ -116,7 +123,6 @@ next_life(void)
 		is(lh_release(other, &twice), 0, "release");
 		cmp(lh_evict(other, gone, 0), >=, 0, "others evict");
 		is(t_holders(other, gone), -ENOENT, "and it is gone");
-		/* it is the only unused slot that was freed */
 		is(replay_try(other, next, &l), 0, "its slot is used again");
 		replay_release("evictor");
 		cmp(replay_result("evictor"), >=, 0, "the evictor goes on");
@@ -127,6 +133,8 @@ next_life(void)
 		is(t_findings(lh), 0, "the table is sound");
 		is(lh_evict(lh, "next", 0), 1, "and it can go, too");
 	}
+	for (int i = 0; i < KEYS - 1; i++)
+		is(lh_release(lh, &filler[i]), 0, "release");
 }
 
 int
@@ -135,14 +143,13 @@ main(void)
 	const char *table = replay_begin();
 	struct lh_open_opts o = replay_opts(0);
 
-	/* few slots, so that they are soon used again */
-	o.max_keys = 8;
+	o.max_keys = KEYS;
 	is(lh_open(&lh, table, &o), 0, "open");
 	other = replay_open(table, 0);
 	linked_when_free();
 	cmp(lh_evict(lh, NULL, 0), >, 0, "all of that goes");
-	waiter_between();
 	next_life();
+	waiter_between();
 	t_close(other);
 	t_close(lh);
 	return done();

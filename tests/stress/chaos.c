@@ -15,8 +15,9 @@
  * whether everybody came home.  TAP; the status is non-zero if anything did not
  * hold.
  *
- * --exclusive leaves out the readers, --no-evict the one who evicts.  --dump writes every record to a file, --judge-fifo holds a table to the FIFO
- * rule whatever it promises: with --order barge it must be found wanting, which
+ * --exclusive leaves out the readers, --no-evict the one who evicts.  --dump
+ * writes every record to a file, --judge-fifo holds a table to the FIFO rule
+ * whatever it promises: with --order barge it must be found wanting, which
  * shows that the rule sees something.
  *
  * LH_TEST_SLOW=N allows N times as long wherever time is a limit.

@@ -4,11 +4,12 @@
  * ones, weeds and others alike, while the workers use some of them.
  *
  * In a table of few keys each weed takes the place of another key, so that keys
- * go and come back, in other slots, all the time, also without lh_evict().  In a
- * table that may grow it sows faster than it weeds, so that the table has to.
+ * go and come back, in other slots, all the time, also without lh_evict().  In
+ * a table that may grow it sows faster than it weeds, so that the table has to.
  *
- * It is killed and stopped like the others.  Weeds have no records: what it does
- * with them is to succeed, or to find one still held by its dead predecessor.
+ * It is killed and stopped like the others.  Weeds have no records: what it
+ * does with them is to succeed, or to find one still held by its dead
+ * predecessor.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * One round of chaos: a table, its participants, and what they leave behind.
  *
  *	worker.c	what a participant does, as a process or as a thread
- *	gardener.c	what the last one does: makes keys that nobody needs, and
- *			evicts them and the others
+ *	gardener.c	what the last one does: makes keys that nobody needs,
+ *			and evicts them and the others
  *	census.c	two bystanders: one asks the table all the time who
  *			waits, one notices when the machine stands still
  *	havoc.c		starts the participants, kills and stops them, buries

@@ -32,6 +32,13 @@
     LH_NOTE_PREVIOUS_BROKEN)
 
 static void
+blame(struct checker *c, enum rule rule, const struct op *op, const char *what)
+{
+	violation(c, rule, op, op_ret(op) ? op_ret(op) : op->call_ns, "%s: %s",
+	    what, op_text(c, op));
+}
+
+static void
 set_deadline(struct checker *c, struct grant *g, int64_t deadline)
 {
 	const struct life *l = &c->h->lives[g->op->life];
@@ -48,12 +55,12 @@ judge_deadline(struct checker *c, const struct op *op)
 	int64_t early = op->call_ns + ttl - op->deadline_ns;
 
 	if (op->deadline_ns > op_ret(op) + ttl + LATE_NS)
-		violation(c, RULE_EXPIRY, op, op_ret(op), "a deadline later than asked: %s",
-		    op_text(c, op));
+		blame(c, RULE_EXPIRY, op, "a deadline later than asked");
 	c->v->early_most_ns = max_ns(c->v->early_most_ns, early);
 	if (early > (op->ttl_ms < COARSE_FROM_MS ? 1 : 10) * EARLY_NS)
-		violation(c, RULE_EXPIRY, op, op_ret(op), "a deadline %.1f ms earlier than "
-		    "asked: %s", (double)early / 1e6, op_text(c, op));
+		violation(c, RULE_EXPIRY, op, op_ret(op), "a deadline %.1f ms "
+		    "earlier than asked: %s", (double)early / 1e6,
+		    op_text(c, op));
 }
 
 struct grant *
@@ -70,8 +77,7 @@ grants_add(struct checker *c, const struct op *op, const struct op *lease)
 	set_deadline(c, g, op->deadline_ns);
 	c->grant_of[lease - c->h->ops] = (uint32_t)c->n_grants;
 	if (op->token == 0 || op->token > INT64_MAX)
-		violation(c, RULE_TOKEN, op, g->hi, "not a token: %s",
-		    op_text(c, op));
+		blame(c, RULE_TOKEN, op, "not a token");
 	return g;
 }
 
@@ -83,8 +89,7 @@ granted(struct checker *c, const struct op *op)
 	c->v->grants++;
 	c->v->shared += g->shared;
 	if (op->acquired_ns > g->hi)
-		violation(c, RULE_RESULT, op, g->hi, "acquired after it "
-		    "returned: %s", op_text(c, op));
+		blame(c, RULE_RESULT, op, "acquired after it returned");
 	if (op->notes & ~ALL_NOTES)
 		violation(c, RULE_NOTE, op, g->hi, "unknown note %#x: %s",
 		    op->notes, op_text(c, op));
@@ -110,16 +115,16 @@ acquire(struct checker *c, const struct op *op)
 	if (!(op->result == -EAGAIN && how == HOW_TRY) &&
 	    !(op->result == -ETIMEDOUT && how == HOW_TIMED) &&
 	    !(op->result == -ECANCELED && how == HOW_CANCEL)) {
-		violation(c, RULE_RESULT, op, op_ret(op), "no reason for that: %s",
-		    op_text(c, op));
+		blame(c, RULE_RESULT, op, "no reason for that");
 		return;
 	}
 	if (how != HOW_TRY && ret < op->limit_ns)
-		violation(c, RULE_EXPIRY, op, op_ret(op), "gave up %.3f ms too early: %s",
+		violation(c, RULE_EXPIRY, op, ret, "gave up %.3f ms too "
+		    "early: %s",
 		    (double)(op->limit_ns - ret) / 1e6, op_text(c, op));
 	if (how == HOW_CANCEL && !was_stopped(c, op->life, op->call_ns, ret))
 		c->v->cancel_longest_ns = max_ns(c->v->cancel_longest_ns,
-		    ret - op->limit_ns);
+		    ret - op->limit_ns - stood_still(c, op->limit_ns, ret));
 }
 
 void
@@ -128,20 +133,19 @@ grants_answer(struct checker *c, struct grant *g, const struct op *op,
 {
 	if (op->result == 0) {
 		if (!late_ok && !g->vague && op->call_ns > g->deadline)
-			violation(c, RULE_EXPIRY, op, op_ret(op), "succeeded %.3f ms after "
-			    "the deadline: %s",
+			violation(c, RULE_EXPIRY, op, op_ret(op),
+			    "succeeded %.3f ms after the deadline: %s",
 			    (double)(op->call_ns - g->deadline) / 1e6,
 			    op_text(c, op));
 	} else if (op->result == -ESTALE) {
 		c->v->lost++;
 		if (!g->vague && op_ret(op) < g->deadline)
-			violation(c, RULE_EXPIRY, op, op_ret(op), "lost %.3f ms before the "
-			    "deadline: %s",
+			violation(c, RULE_EXPIRY, op, op_ret(op),
+			    "lost %.3f ms before the deadline: %s",
 			    (double)(g->deadline - op_ret(op)) / 1e6,
 			    op_text(c, op));
 	} else {
-		violation(c, RULE_RESULT, op, op_ret(op), "no reason for that: %s",
-		    op_text(c, op));
+		blame(c, RULE_RESULT, op, "no reason for that");
 	}
 }
 
@@ -188,8 +192,8 @@ release(struct checker *c, struct grant *g, const struct op *op)
 }
 
 /*
- * A question or an extension for a lease that was given back.  A reader who takes
- * the key again, while nobody wanted it for himself, has the same token.
+ * A question or an extension for a lease that was given back.  A reader who
+ * takes the key again, while nobody wanted it for himself, has the same token.
  */
 static void
 posthumous(struct checker *c, const struct op *op)
@@ -199,11 +203,9 @@ posthumous(struct checker *c, const struct op *op)
 	    op->mode == LH_SHARED)
 		return;
 	if (op_ret(op) && op->result == 0)
-		violation(c, RULE_EXPIRY, op, op_ret(op), "succeeded after the release (G9): "
-		    "%s", op_text(c, op));
+		blame(c, RULE_EXPIRY, op, "succeeded after the release (G9)");
 	else if (op_ret(op) && op->result != -ESTALE)
-		violation(c, RULE_RESULT, op, op_ret(op), "no reason for that: %s",
-		    op_text(c, op));
+		blame(c, RULE_RESULT, op, "no reason for that");
 }
 
 /*
@@ -250,8 +252,8 @@ other(struct checker *c, struct grant *g, const struct op *op)
 		break;
 	case OP_AGAIN:
 		if (op_ret(op) && op->result)
-			violation(c, RULE_RESULT, op, op_ret(op), "releasing again is "
-			    "success (G10): %s", op_text(c, op));
+			blame(c, RULE_RESULT, op,
+			    "releasing again is success (G10)");
 		break;
 	case OP_WRITE:
 		c->v->writes++;

@@ -86,6 +86,9 @@ max_ns(int64_t a, int64_t b)
 bool was_stopped(const struct checker *c, uint32_t life, int64_t from,
     int64_t to);
 
+/* For how long of [from, to] did the machine run nobody? */
+int64_t stood_still(const struct checker *c, int64_t from, int64_t to);
+
 /* 0 or -ENOMEM.  An empty span is not added. */
 int spans_add(struct spans *s, int64_t from, int64_t to);
 /* Sort and join what touches. */

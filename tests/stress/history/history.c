@@ -78,6 +78,18 @@ was_stopped(const struct checker *c, uint32_t life, int64_t from, int64_t to)
 	return i < s->n && s->at[i].from < to;
 }
 
+int64_t
+stood_still(const struct checker *c, int64_t from, int64_t to)
+{
+	int64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < c->h->n_gaps; i++)
+		sum += max_ns(0, min_ns(to, c->h->gaps[i].to_ns) -
+		    max_ns(from, c->h->gaps[i].from_ns));
+	return sum;
+}
+
 /* Every index that a record or a stop names must exist: they come from memory
  * that killed processes wrote. */
 static int

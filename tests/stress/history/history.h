@@ -27,8 +27,8 @@
  * late: the stamp is taken before the call, by the caller itself.
  *
  * A lease that is converted is a chain of grants, each with a token of its own.
- * Downgraded, it is certainly shared from the call on; upgraded, it is certainly
- * shared until the return, and exclusive from then on.
+ * Downgraded, it is certainly shared from the call on; upgraded, it certainly
+ * is until the return, and exclusive from then on.
  *
  * Rules, each with the letter of the guarantee that it tests:
  *

@@ -3,9 +3,9 @@
  * No lost wake-up (G6): is there a stretch of time in which a key surely could
  * be granted while somebody who was running surely waited for it?
  *
- * It could be granted to the first in the queue, whoever that is, if nobody held
- * it; and to a reader if no writer held it and no writer could be before that
- * reader in the queue, from his call to his return.  A key may be held by:
+ * It could be granted to the first in the queue, whoever that is, if nobody
+ * held it; and to a reader if no writer held it and no writer could be before
+ * that reader in the queue, from his call to his return.  It may be held by:
  *   - every grant, from the start of its window to the end of its possible
  *     hold;
  *   - every acquire or upgrade that never came back, from its call until its

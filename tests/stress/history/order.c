@@ -4,10 +4,10 @@
  *
  * From outside nobody can tell when a call began to wait: its stamp is taken
  * before it joins the queue.  So a census asks the table itself, all the time,
- * who waits (lh_status()), and notes whom it saw for the first time, and who was
- * right before him.  A waiter that a census saw was in the queue from the end of
- * that look at the latest, until it was served, killed, or free to give up.  In
- * that time the following may not be served, unless both are readers:
+ * who waits (lh_status()), and notes whom it saw for the first time, and who
+ * was right before him.  A waiter that a census saw was in the queue from the
+ * end of that look at the latest, until it was served, killed, or free to give
+ * up.  In that time the following may not be served, unless both are readers:
  *
  *   behind	whoever was seen behind it in the queue;
  *   lower	who called after the look was over, with a lower priority; or,

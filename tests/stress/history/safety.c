@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exclusion (G1), fence order (G2), late releases (G3) and notes: everything that
- * is decided by comparing the grants of one key.
+ * Exclusion (G1), fence order (G2), late releases (G3) and notes: everything
+ * that is decided by comparing the grants of one key.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -179,6 +179,12 @@ static void expiry(void)
 	story();
 	failed(0, HOW_CANCEL, 10, 19, 20, -ECANCELED);
 	rejects(RULE_EXPIRY, "cancelled before anybody did");
+	story();
+	failed(0, HOW_CANCEL, 10, 90, 20, -ECANCELED);
+	gaps[0] = (struct gap){ 15 * MS, 80 * MS };
+	h.n_gaps = 1;
+	accepts("cancelled late");
+	is(judged.cancel_longest_ns / MS, 10, "  by what the machine ran");
 
 	story();
 	failed(0, HOW_TRY, 10, 11, 10, -EAGAIN);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What does a lock cost that several want to share?
+ *
+ *   s_sole
+ *	one process, alone, an opened key: acquire shared, release.
+ *   s_two_procs
+ *	two processes, each on a CPU of its own, take the same lock shared and
+ *	let it go, in a loop.  Nobody ever has to wait, so whatever it costs
+ *	more than one process alone (s_sole) is the price of a word that both
+ *	write.  Time a pair of one process: wall time * 2 / pairs of both.
+ *
+ * The peer is a process-shared pthread_rwlock, which counts its readers in one
+ * word.  It cannot be made robust: a reader's death locks writers out for ever.
+ *
+ * A library or table may have no shared leases; whoever wants some asks first,
+ * by bench_no_readers(), and leaves its rows out with the reason.
+ */
+#include <stdio.h>
+
+#include <leasehold.h>
+
+#include "contest.h"
+
+static pthread_rwlock_t *rwlock;
+static struct lh *lh;
+static struct lh_key *key;
+
+/* NULL, or why this library does not share. */
+const char *bench_no_readers(void)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	static char why[200];
+	struct lh_lease lease;
+	int error;
+
+	bench_need(lh_open(&lh, bench.table, NULL), "lh_open");
+	opts.mode = LH_SHARED;
+	error = lh_acquire(lh, "bench/shared?", &opts, &lease);
+	if (error)
+		snprintf(why, sizeof(why), "acquire, shared: %s. %s",
+		    lh_strerror(error), lh_error_detail());
+	else
+		bench_need(lh_release(lh, &lease), "release, shared");
+	bench_need(lh_close(lh), "lh_close");
+	return error ? why : NULL;
+}
+
+static void attach(void)
+{
+	bench_need(lh_open(&lh, bench.table, NULL), "lh_open");
+	bench_need(lh_key_open(lh, "bench/readers", 0, &key), "key_open");
+}
+
+static void detach(void)
+{
+	bench_need(lh_key_close(key), "key_close");
+	bench_need(lh_close(lh), "lh_close");
+}
+
+static void sole_ours(uint64_t n)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+
+	opts.mode = LH_SHARED;
+	for (; n > 0; n--) {
+		bench_need(lh_key_acquire(key, &opts, &lease),
+		    "acquire, shared");
+		bench_need(lh_release(lh, &lease), "release, shared");
+	}
+}
+
+static void sole_rwlock(uint64_t n)
+{
+	for (; n > 0; n--) {
+		bench_need(pthread_rwlock_rdlock(rwlock), "rwlock_rdlock");
+		bench_need(pthread_rwlock_unlock(rwlock), "rwlock_unlock");
+	}
+}
+
+size_t bench_reader(struct row **out)
+{
+	static struct side sides[] = {
+		{ .name = "s_sole", .run = sole_ours },
+		{ .name = "rwlock", .run = sole_rwlock },
+	};
+	static struct row row = {
+		"s_sole", "pthr-rwlock",
+		"shared acquire + release, opened key; rdlock + unlock",
+		ROW_METRIC, 2.0, { 0, 0 }, { 0, 0 }, NULL
+	};
+
+	row.missing = bench_no_readers();
+	if (!row.missing) {
+		bench_pin();
+		attach();
+		rwlock = bench_pshared_rwlock();
+		bench_circus(sides, 2, bench.quick ? 61 : 151,
+		    bench.quick ? 6000000 : 8000000);
+		detach();
+		bench_unpin();
+		row.ours = sides[0].figures;
+		row.theirs = sides[1].figures;
+	}
+	*out = &row;
+	return 1;
+}
+
+static void two_ours(unsigned int me)
+{
+	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+	uint64_t n = 0;
+
+	opts.mode = LH_SHARED;
+	attach();
+	contest_meet();
+	while (!contest_stopped()) {
+		bench_need(lh_key_acquire(key, &opts, &lease),
+		    "acquire, shared");
+		bench_need(lh_release(lh, &lease), "release, shared");
+		n++;
+	}
+	ground->done[me].n = n;
+	detach();
+}
+
+static void two_rwlock(unsigned int me)
+{
+	uint64_t n = 0;
+
+	contest_meet();
+	while (!contest_stopped()) {
+		bench_need(pthread_rwlock_rdlock(rwlock), "rwlock_rdlock");
+		bench_need(pthread_rwlock_unlock(rwlock), "rwlock_unlock");
+		n++;
+	}
+	ground->done[me].n = n;
+}
+
+static const struct contest two = {
+	2, PLACE_APART, true, two_ours, two_rwlock, {
+	"s_two_procs", "pthr-rwlock",
+	"2 processes share one lock: acquire + release; rdlock + unlock",
+	ROW_METRIC, 0.3, { 0, 0 }, { 0, 0 }, NULL }
+};
+
+size_t bench_two_readers(struct row **out)
+{
+	static struct row row;
+
+	row = two.row;
+	row.missing = bench_no_readers();
+	if (!row.missing) {
+		contest_set_up();
+		rwlock = bench_pshared_rwlock();
+		row = contest_run(&two, bench.quick ? 15 : 41,
+		    bench.quick ? 120000000 : 300000000);
+	}
+	*out = &row;
+	return 1;
+}
