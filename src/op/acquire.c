@@ -82,7 +82,7 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 	    sh64_cas(&c->state, st, later);	/* 7; or judge() won (6) */
 	lhi_point("acquire.caught_up");
 	if (held && lhi_now_ns() < l->expires_ns) {
-		sh64_store_rlx(&c->since_ns, m->span[0]);
+		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;
 	}
@@ -151,7 +151,7 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	    lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
 	sh64_store_rlx(&c->home, ref->home);
-	sh64_store_rlx(&c->since_ns, m->span[0]);
+	sh64_store_rlx(&c->since, m->since);
 	r->home = ref->home;
 	r->slot = s;
 	sh64_store(&c->state, state_make(ST_HELD, id,

@@ -93,8 +93,8 @@ push(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t home,
 	    lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
 	sh64_store_rlx(&c->home, home);
-	sh64_store_rlx(&c->since_ns, m->span[0]);
-	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, m->tid));
+	sh64_store_rlx(&c->since, m->since);
+	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, id));
 	lhi_chain_prepare(c, head);
 	sh64_store(&c->state, state_make(ST_READ, id,
 	    state_deadline(m->held)));				/* 1 */
@@ -166,7 +166,7 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	    sh64_cas(&c->state, st, later);	/* 7; or it was expired (6) */
 	lhi_point("shared.caught_up");
 	if (held && lhi_now_ns() < l->expires_ns) {
-		sh64_store_rlx(&c->since_ns, m->span[0]);
+		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;
 	}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G4, G11: a claim is used again only when no word can come to name it.
+ *
+ * A thread converts a lease of another thread and is stopped between its two
+ * swaps (the claim's state, then the word).  The lease's deadline passes, and
+ * somebody makes it expired, but is stopped before the word.  So the owner's
+ * magazine takes the claim back, and is stopped in the middle of that, before
+ * each of its accesses to shared memory in turn: there the conversion goes on,
+ * and may turn the word under the owner's eyes, from S to X or back.  Then the
+ * owner goes on and uses the claim for another key.
+ *
+ * The conversion says that the lease is lost; the key is free, and nothing that
+ * is done to it touches the claim's new use.
+ */
+#include "sweep.h"
+
+#define TTL_MS 20
+#define OTHERS 7		/* of the 8 claims that a thread has */
+#define TRIES 20		/* on a machine that has no time for us */
+
+static const char *table;
+static struct lh *lh, *other, *third;
+
+/* A call in a thread of its own, stopped at a named point. */
+struct caller {
+	struct sweep s;
+	const char *point;
+	int n;
+	struct lh *lh;
+	uint32_t mode;		/* acquire: of it; convert: to it */
+	char key[32];
+	struct t_event ready, on;
+	struct lh_lease l;
+};
+
+static void
+warm_up(struct lh *h)
+{
+	struct lh_lease warm = t_hold(h, "warm");
+
+	(void)lh_release(h, &warm);
+}
+
+static int
+convert(void *arg)
+{
+	struct caller *c = arg;
+
+	warm_up(c->lh);
+	sweep_now(&c->s, c->point, c->n);
+	return lh_convert(c->lh, &c->l, c->mode);
+}
+
+static int
+acquire(void *arg)
+{
+	struct caller *c = arg;
+	struct lh_acquire_opts o = t_opts(HOUR_MS, 0);
+
+	o.mode = c->mode;
+	warm_up(c->lh);
+	sweep_now(&c->s, c->point, c->n);
+	return lh_acquire(c->lh, c->key, &o, &c->l);
+}
+
+/* The owner: seven leases for long, one for short; later one more. */
+static int
+own(void *arg)
+{
+	struct caller *c = arg;
+	struct lh_acquire_opts o = t_opts(TTL_MS, 0);
+	char key[32];
+
+	for (int i = 0; i < OTHERS; i++) {
+		(void)snprintf(key, sizeof(key), "own%d", i);
+		(void)t_hold(c->lh, key);
+	}
+	o.mode = c->mode;
+	if (lh_acquire(c->lh, c->key, &o, &c->l) != 0)
+		bail_out("%s is not free", c->key);
+	t_post(&c->ready);
+	(void)t_await(&c->on, 1, REPLAY_MS);
+	sweep_now(&c->s, NULL, c->n);
+	return t_read(c->lh, "new", HOUR_MS, 0, &c->l);
+}
+
+/* The owner stands before access n.  1; 0: it has ended; -1: too slow. */
+static int
+play(const char *what, int n, uint32_t from, bool *same)
+{
+	struct caller owner = { .n = n, .mode = from };
+	struct caller up, w;
+	struct lh_lease was, x;
+	bool stands, in_time;
+	int r;
+
+	lh = replay_open(table, 0);
+	owner.lh = lh;
+	(void)snprintf(owner.key, sizeof(owner.key), "%s%d", what, n);
+	sweep_go(&owner.s, own, &owner);
+	ok(t_await(&owner.ready, 1, REPLAY_MS), "%s is held", owner.key);
+	was = owner.l;
+	up = (struct caller){ .point = "convert.announced", .n = 1, .lh = lh,
+	    .l = was,
+	    .mode = from == LH_SHARED ? LH_EXCLUSIVE : LH_SHARED };
+	sweep_go(&up.s, convert, &up);
+	in_time = sweep_stands(&up.s);
+	replay_sleep_past(&was);
+	w = (struct caller){ .point = "lock.expired", .n = 1, .lh = other };
+	memcpy(w.key, owner.key, sizeof(w.key));
+	sweep_go(&w.s, acquire, &w);
+	if (!sweep_stands(&w.s) && in_time)
+		sweep_bad(what, n, "nobody makes it expired");
+
+	t_post(&owner.on);
+	stands = sweep_stands(&owner.s);
+	r = sweep_end(&up.s);
+	if (in_time && r != -ESTALE)
+		sweep_bad(what, n, "the conversion says %d", r);
+	r = sweep_end(&owner.s);
+	if (r != 0)
+		sweep_bad(what, n, "the owner reads another key: %d", r);
+	*same = lid_claim(owner.l.id[1]) == lid_claim(was.id[1]);
+	r = sweep_end(&w.s);
+	if (r != 0 && r != -EAGAIN)
+		sweep_bad(what, n, "the writer: %d", r);
+	if (r == 0)
+		(void)lh_release(other, &w.l);
+	if (replay_try(third, owner.key, &x) != 0)
+		sweep_bad(what, n, "the key is not free in the end");
+	(void)lh_release(third, &x);
+	if (lh_verify(lh, &owner.l) != 0 ||
+	    replay_try(third, "new", &x) != -EAGAIN)
+		sweep_bad(what, n, "the claim's new lease is lost");
+	if (lh_release(lh, &owner.l) != 0)
+		sweep_bad(what, n, "it cannot be released");
+	if (t_findings(third) != 0)
+		sweep_bad(what, n, "the table is not in order");
+	if (lh_close(lh) != 0)
+		sweep_bad(what, n, "the owner's session cannot be closed");
+	return in_time ? stands : -1;
+}
+
+static void
+sweep(const char *what, uint32_t from)
+{
+	int n, stands = 1, same = 0;
+
+	for (n = 1; stands == 1; n++) {
+		bool it = false;
+
+		stands = -1;
+		for (int i = 0; i < TRIES && stands < 0; i++)
+			stands = play(what, n, from, &it);
+		same += it;
+	}
+	is(stands, 0, "%s: stopped %d times", what, n - 2);
+	cmp(same, >, n / 2, "the same claim was used %d times", same);
+}
+
+int
+main(void)
+{
+	table = sweep_begin();
+	other = replay_open(table, 0);
+	third = replay_open(table, 0);
+	sweep("up", LH_SHARED);
+	sweep("down", LH_EXCLUSIVE);
+	t_close(third);
+	t_close(other);
+	return done();
+}

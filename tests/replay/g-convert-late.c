@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G11: a conversion that comes too late harms nobody.
+ *
+ * A thread converts a lease of another thread (any thread of the session may)
+ * and is stopped past the deadline, before each of its accesses to shared
+ * memory in turn.  Somebody else takes the key.  The owner takes the claim back
+ * and uses it anew: as a reader of another key, or as a waiter in a queue.  Then
+ * the conversion goes on: it says that the lease is lost, and the new use is as
+ * it was, its token and its place in the queue included.
+ *
+ * All keys are new, so that the versions of their grants are the same ones:
+ * what the claim had in one use it may have in the next.
+ */
+#include "sweep.h"
+
+#define TTL_MS 20
+#define TRIES 20		/* on a machine that has no time for us */
+#define OTHERS 7		/* of the 8 claims that a thread has */
+
+static struct lh *lh, *other, *third;
+
+struct scene {
+	struct sweep s;
+	int n;
+	uint32_t to;
+	char key[32];
+	struct lh_lease l;
+};
+
+static int names;
+
+static int
+convert(void *arg)
+{
+	struct scene *sc = arg;
+	struct lh_lease warm = t_hold(lh, "warm");
+
+	(void)lh_release(lh, &warm);
+	sweep_now(&sc->s, NULL, sc->n);
+	return lh_convert(lh, &sc->l, sc->to);
+}
+
+static uint32_t
+claim_of(const struct lh_lease *l)
+{
+	return lid_claim(l->id[1]);
+}
+
+/* Key number n of a kind. */
+static const char *
+name(char *buf, const char *kind, int n)
+{
+	(void)snprintf(buf, 32, "%s%d", kind, n);
+	return buf;
+}
+
+/* Stop the conversion before access n.  1; 0: it has ended; -1: too late. */
+static int
+try_begin(struct scene *sc, uint32_t to, int n)
+{
+	char key[32];
+	struct lh_lease l;
+	bool stands;
+	int r;
+
+	/* the claim is a reader first: with the first version of a new key */
+	l = t_read_hold(lh, name(key, "a", ++names));
+	(void)lh_release(lh, &l);
+	*sc = (struct scene){ .n = n, .to = to };
+	name(sc->key, "k", names);
+	r = to == LH_SHARED ? t_acquire(lh, sc->key, TTL_MS, 0, &sc->l) :
+	    t_read(lh, sc->key, TTL_MS, 0, &sc->l);
+	if (r != 0 || claim_of(&sc->l) != claim_of(&l))
+		bail_out("the claim is not the one that there is: %d", r);
+	sweep_go(&sc->s, convert, sc);
+	stands = sweep_stands(&sc->s);
+	if (t_now_ns() < sc->l.expires_ns)
+		return stands;
+	(void)sweep_end(&sc->s);
+	(void)lh_release(lh, &sc->l);
+	return -1;
+}
+
+/* The same; the key is somebody else's then.  Whether it stands. */
+static bool
+begin(struct scene *sc, uint32_t to, int n, struct lh_lease *k)
+{
+	int stands = -1;
+
+	for (int i = 0; i < TRIES && stands < 0; i++)
+		stands = try_begin(sc, to, n);
+	if (stands < 0)
+		bail_out("%d ms are too short for a stop", TTL_MS);
+	replay_sleep_past(&sc->l);
+	if (replay_try(other, sc->key, k) != 0)
+		bail_out("%s did not expire", sc->key);
+	return stands;
+}
+
+static void
+end(struct scene *sc, const char *what, struct lh_lease *k)
+{
+	int r = sweep_end(&sc->s);
+
+	/* it may have ended before the deadline; a try to go up may have found
+	 * the new holder */
+	if (r != -ESTALE && r != 0 && r != -EAGAIN)
+		sweep_bad(what, sc->n, "the conversion says %d", r);
+	if (lh_verify(lh, &sc->l) == 0)
+		sweep_bad(what, sc->n, "the old lease verifies");
+	if (lh_verify(other, k) != 0)
+		sweep_bad(what, sc->n, "the key's new holder has lost it");
+	(void)lh_release(other, k);
+}
+
+/* The new use: a reader of another key. */
+static void
+reader(uint32_t to, const char *what)
+{
+	struct scene sc;
+	struct lh_lease k, r, x;
+	char key[32];
+	bool stands = true;
+	int n;
+
+	for (n = 1; stands; n++) {
+		stands = begin(&sc, to, n, &k);
+		name(key, "r", ++names);
+		if (t_read(lh, key, HOUR_MS, 0, &r) != 0)
+			bail_out("the owner cannot read %s", key);
+		if (claim_of(&r) != claim_of(&sc.l))
+			sweep_bad(what, n, "it is another claim");
+		end(&sc, what, &k);
+		if (lh_verify(lh, &r) != 0)
+			sweep_bad(what, n, "the reader is lost (verify)");
+		if (lh_verify_token(other, key, r.token) != 0)
+			sweep_bad(what, n, "its token is refused");
+		if (lh_verify_token(other, key, r.token + 1) == 0)
+			sweep_bad(what, n, "another token is accepted");
+		if (lh_extend(lh, &r, HOUR_MS) != 0)
+			sweep_bad(what, n, "the reader is lost (extend)");
+		if (replay_try(other, key, &x) != -EAGAIN)
+			sweep_bad(what, n, "a writer comes in beside it");
+		if (lh_release(lh, &r) != 0)
+			sweep_bad(what, n, "the reader is lost (release)");
+	}
+	cmp(n, >, 10, "%s; a reader then: stopped %d times", what, n - 1);
+	is(t_findings(other), 0, "the table is in order");
+}
+
+static int
+wait_long(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, 3000);
+
+	return lh_acquire(third, "q", &o, arg);
+}
+
+/* The director has to go on while the owner waits: so that is a thread. */
+struct waiter {
+	struct t_event go;
+	struct scene sc;
+	struct lh_lease other[OTHERS], k, q;
+	uint32_t to;
+	int n, result;
+	bool stands;
+};
+
+static int
+owner_waits(void *arg)
+{
+	struct waiter *w = arg;
+	char key[32];
+
+	for (int i = 0; i < OTHERS; i++)
+		w->other[i] = t_hold(lh, name(key, "own", i));
+	w->stands = begin(&w->sc, w->to, w->n, &w->k);
+	t_post(&w->go);
+	w->result = t_acquire(lh, "q", HOUR_MS, 3000, &w->q);
+	if (w->result == 0)
+		(void)lh_release(lh, &w->q);
+	for (int i = 0; i < OTHERS; i++)
+		(void)lh_release(lh, &w->other[i]);
+	return 0;
+}
+
+/* The new use: a waiter, behind one of another session. */
+static bool
+waiter(uint32_t to, int n, const char *what)
+{
+	struct waiter w = { .to = to, .n = n };
+	struct lh_lease q = t_hold(other, "q"), first;
+	struct t_view v;
+
+	replay_go("first", wait_long, &first);
+	ok(t_await_waiters(other, "q", 1), "a stranger waits");
+	replay_go("owner", owner_waits, &w);
+	ok(t_await(&w.go, 1, REPLAY_MS), "the owner goes on");
+	ok(t_await_waiters(other, "q", 2), "and waits for it too");
+	end(&w.sc, what, &w.k);
+	(void)t_look(other, "q", &v);
+	if (v.info.n_waiters != 2 || v.waiters[0].priority != 0 ||
+	    v.waiters[1].priority != 0)
+		sweep_bad(what, n, "the queue is another");
+	if (t_findings(other) != 0)
+		sweep_bad(what, n, "the table is not in order");
+	is(lh_release(other, &q), 0, "the key is free");
+	is(replay_result("first"), 0, "the stranger gets it first");
+	is(lh_verify(third, &first), 0, "it holds it");
+	is(lh_release(third, &first), 0, "released");
+	(void)replay_result("owner");
+	is(w.result, 0, "then the owner");
+	return w.stands;
+}
+
+int
+main(void)
+{
+	const char *table = sweep_begin();
+	struct lh_lease hold[OTHERS];
+	char key[32];
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	third = replay_open(table, 0);
+	for (int i = 0; i < OTHERS; i++)
+		hold[i] = t_hold(lh, name(key, "hold", i));
+	reader(LH_SHARED, "down");
+	reader(LH_EXCLUSIVE, "up");
+	for (int i = 0; i < OTHERS; i++)
+		is(lh_release(lh, &hold[i]), 0, "released");
+	for (int n = 1; waiter(LH_SHARED, n, "down; a waiter then"); n += 2)
+		;
+	t_close(third);
+	t_close(other);
+	t_close(lh);
+	return done();
+}

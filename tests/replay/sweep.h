@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sweeps: a call that is stopped before each of its accesses to shared memory
+ * in turn, while others do something whole.
+ *
+ * Where a replay names the one point that it is about, a sweep needs to know
+ * nothing of how the call is made:
+ *
+ *	for (int n = 1; stands; n++) {
+ *		...				// a fresh key
+ *		stands = sweep_start(&s, n, fn, arg);
+ *		...				// what the others do
+ *		result = sweep_end(&s);
+ *		...				// what must be true then
+ *	}
+ *
+ * The thread that makes the call takes no claims there that it did not have
+ * before; so it is never stopped while it has a lock of the process.
+ */
+#ifndef TESTS_REPLAY_SWEEP_H
+#define TESTS_REPLAY_SWEEP_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "behaviour/readers.h"
+#include "prim/shared.h"
+#include "proc/lh.h"
+#include "replay.h"
+
+#define SWEEP_FN	__attribute__((unused)) static
+
+struct sweep {
+	const char *point;	/* NULL: any access to shared memory */
+	int left;		/* arrivals until it stops */
+	struct t_event stopped, on, ended;
+	unsigned long thread;
+	int (*fn)(void *arg);
+	void *arg;
+	int result;
+};
+
+static __thread struct sweep *sweep_self;
+static void (*sweep_others)(const char *what, const void *addr);
+
+static void
+sweep_hook(const char *what, const void *addr)
+{
+	struct sweep *s = sweep_self;
+	int saved = errno;
+
+	if (s == NULL || s->left == 0 || (s->point == NULL ? addr == NULL :
+	    strcmp(s->point, what) != 0)) {
+		sweep_others(what, addr);
+		return;
+	}
+	if (--s->left == 0) {
+		t_post(&s->stopped);
+		(void)t_await(&s->on, 1, 2 * REPLAY_MS);
+	}
+	errno = saved;
+}
+
+/* Instead of replay_begin(). */
+SWEEP_FN const char *
+sweep_begin(void)
+{
+	const char *table = replay_begin();
+
+	sweep_others = lhi_hook;
+	lhi_hook = sweep_hook;
+	return table;
+}
+
+static void *
+sweep_run(void *arg)
+{
+	struct sweep *s = arg;
+
+	sweep_self = s;
+	s->result = s->fn(s->arg);
+	sweep_self = NULL;
+	t_post(&s->ended);
+	return NULL;
+}
+
+/* By a sweep's fn: from here on accesses count. */
+SWEEP_FN void
+sweep_now(struct sweep *s, const char *point, int n)
+{
+	s->point = point;
+	s->left = n;
+}
+
+/* Until it stands, or has ended: whether it stands. */
+SWEEP_FN bool
+sweep_stands(struct sweep *s)
+{
+	if (!t_until(t_ms(REPLAY_MS), atomic_load(&s->stopped.count) > 0 ||
+	    atomic_load(&s->ended.count) > 0)) {
+		fail("a call comes to its stop or its end");
+		(void)done();
+		exit(1);
+	}
+	return atomic_load(&s->stopped.count) > 0;
+}
+
+/* fn(arg) in a thread, to be stopped where it says by sweep_now(). */
+SWEEP_FN void
+sweep_go(struct sweep *s, int (*fn)(void *arg), void *arg)
+{
+	memset(s, 0, sizeof(*s));
+	s->fn = fn;
+	s->arg = arg;
+	s->thread = t_thread(sweep_run, s);
+}
+
+/* Let it go on: what fn returned. */
+SWEEP_FN int
+sweep_end(struct sweep *s)
+{
+	t_post(&s->on);
+	if (!t_await(&s->ended, 1, t_ms(REPLAY_MS))) {
+		fail("a call that was stopped comes to its end");
+		(void)done();
+		exit(1);
+	}
+	(void)t_join(s->thread);
+	return s->result;
+}
+
+/* One line for a whole sweep; what is wrong says so itself. */
+SWEEP_FN void
+sweep_bad(const char *what, int n, const char *fmt, ...)
+{
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fail("%s, stopped before access %d: %s", what, n, text);
+}
+
+/* The mode of a key's word, without asking anybody. */
+SWEEP_FN unsigned
+sweep_mode(struct lh *lh, const struct lh_lease *l)
+{
+	return word_mode(sh64_load(&lhi_slot(&lh->v,
+	    (uint32_t)l->key)->word));
+}
+
+#endif
