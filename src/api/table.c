@@ -233,16 +233,18 @@ static int
 give_back(struct lh *lh)
 {
 	struct lhi_view *v = &lh->v;
+	uint32_t end = lhi_chunks_ready(v) * SHM_CHUNK;
 
-	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
-		if (sh64_load(&v->chunks[ch].owner) != lh->sid)
-			continue;
-		for (uint32_t i = 0; i < SHM_CHUNK; i++) {
-			int error = lhi_claim_retire(v, ch * SHM_CHUNK + i);
+	for (uint32_t ci = SHM_CHUNK; ci < end; ci++) {
+		if (lhi_claim_owner(v, ci) == lh->sid)
+			lhi_claim_give_up(v, ci, false);
+	}
+	for (uint32_t ci = SHM_CHUNK; ci < end; ci++) {
+		int error = lhi_claim_owner(v, ci) != lh->sid ? 0 :
+		    lhi_claim_retire(v, ci);
 
-			if (error != 0)
-				return error;
-		}
+		if (error != 0)
+			return error;
 	}
 	lhi_chunk_return_all(v, lh->sid);
 	return 0;

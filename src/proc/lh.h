@@ -96,6 +96,7 @@ struct lhi_mag {
 	uint32_t recall;	/* whose turn it is to be given up when idle */
 	struct lhi_group *group;	/* the one in use here */
 	struct lhi_group *parked;	/* others of this thread */
+	struct lhi_group *parked_last;
 	struct lhi_mag *next;		/* of this thread */
 	struct lhi_mag *lh_next;	/* of this attachment */
 	uint64_t tag;		/* of an anchor: its attachment's */

@@ -105,6 +105,18 @@ mag_set_lh(struct lhi_mag *m, struct lh *lh)
 	__atomic_store_n(&m->usual, NULL, __ATOMIC_RELAXED);
 }
 
+/* Behind the parked ones. */
+static void
+park(struct lhi_mag *m, struct lhi_group *g)
+{
+	g->next = NULL;
+	if (m->parked == NULL)
+		m->parked = g;
+	else
+		m->parked_last->next = g;
+	m->parked_last = g;
+}
+
 /* Groups of m go to its attachment's pool. */
 static void
 give_up_groups(struct lhi_mag *m, struct lh *lh)
@@ -112,10 +124,10 @@ give_up_groups(struct lhi_mag *m, struct lh *lh)
 	struct lhi_group *g;
 
 	if (m->group != NULL) {
-		m->group->next = m->parked;
-		m->parked = m->group;
+		park(m, m->group);
 		m->group = NULL;
 	}
+	m->parked_last = NULL;
 	while ((g = m->parked) != NULL) {
 		m->parked = g->next;
 		g->next = lh->pool;
@@ -338,13 +350,10 @@ new_group(struct lh *lh, struct lhi_group **out)
 static void
 rotate(struct lhi_mag *m)
 {
-	struct lhi_group *g = m->parked, **tail;
+	struct lhi_group *g = m->parked;
 
 	m->parked = g->next;
-	for (tail = &m->parked; *tail != NULL; tail = &(*tail)->next)
-		;
-	m->group->next = NULL;
-	*tail = m->group;
+	park(m, m->group);
 	use_group(m, g);
 }
 
@@ -387,10 +396,8 @@ refill(struct lhi_mag *m)
 		lhi_proc_unlock();
 		if (error != 0)
 			break;
-		if (m->group != NULL) {
-			m->group->next = m->parked;
-			m->parked = m->group;
-		}
+		if (m->group != NULL)
+			park(m, m->group);
 		use_group(m, g);
 	} while (!has_free(m));
 	if (error == 0 || m->group == NULL)

@@ -77,10 +77,8 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 	return 0;
 }
 
-/* Mark a claim that nobody uses again before we are done: its owner's, or a
- * dead session's. */
-static void
-mark(struct shm_claim *c)
+void
+lhi_chain_mark(struct shm_claim *c)
 {
 	uint64_t l;
 
@@ -233,7 +231,7 @@ lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	/* not to be pushed again by anyone: so this one look is enough */
 	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
 		return 0;
-	mark(&v->claims[ci]);
+	lhi_chain_mark(&v->claims[ci]);
 	/* whoever took it out has said so, if it came so far */
 	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
 		return 0;

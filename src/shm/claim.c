@@ -191,6 +191,24 @@ revoke(struct shm_claim *c, uint64_t st)
 	lhi_point("claim.revoked");
 }
 
+void
+lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
+{
+	struct shm_claim *c = &v->claims[ci];
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
+	uint64_t st = sh64_load(&c->state);
+
+	if ((state_st(st) != ST_READ && state_st(st) != ST_IDLE) ||
+	    s == NULL || word_mode(sh64_load(&s->word)) != WORD_S)
+		return;
+	if (dead) {
+		lhi_chain_mark(c);
+	} else {
+		revoke(c, st);
+		(void)lhi_chain_leave(v, s, ci, state_seq(st), false);
+	}
+}
+
 static int
 end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 {

@@ -40,6 +40,12 @@ int lhi_claim_bury(struct lhi_view *v, uint32_t ci);
 int lhi_claim_retire(struct lhi_view *v, uint32_t ci);
 
 /*
+ * Before burying or retiring many: if it is a reader's, mark it, so that the
+ * first walk of its chain takes out all of them.
+ */
+void lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead);
+
+/*
  * The owner takes back a claim of its magazine that is free or terminal, or
  * (idle_too) a reader's that is idle.  True: it is free now.  False: it is in
  * use.

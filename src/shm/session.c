@@ -209,6 +209,23 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
 }
 
+static void
+give_up_chunk(struct lhi_view *v, uint32_t ch)
+{
+	for (uint32_t i = 0; i < SHM_CHUNK; i++)
+		lhi_claim_give_up(v, ch * SHM_CHUNK + i, true);
+}
+
+static int
+bury_chunk(struct lhi_view *v, uint32_t ch)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < SHM_CHUNK && error == 0; i++)
+		error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
+	return error;
+}
+
 /*
  * Give back all claims of incarnations of record idx up to `inc`, which is
  * dead; the caller holds its recycle byte.  Idempotent.
@@ -216,19 +233,22 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 static int
 bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 {
-	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
-		uint64_t owner = sh64_load(&v->chunks[ch].owner);
-		int error;
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
+			uint64_t owner = sh64_load(&v->chunks[ch].owner);
+			int error;
 
-		if (owner == 0 || sid_idx(owner) != idx ||
-		    sid_inc(owner) > inc)
-			continue;
-		for (uint32_t i = 0; i < SHM_CHUNK; i++) {
-			error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
+			if (owner == 0 || sid_idx(owner) != idx ||
+			    sid_inc(owner) > inc)
+				continue;
+			error = pass == 0 ? 0 : bury_chunk(v, ch);
 			if (error != 0)
 				return error;
+			if (pass == 0)
+				give_up_chunk(v, ch);
+			else
+				(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
 		}
-		(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
 	}
 	return 0;
 }
