@@ -208,9 +208,14 @@ check-tsan:
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
 	    :: --threads --shared --seconds 10
 
+# statistical ones, which run by the clock: their calls are all in others too
+MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
+	evict-under-use nobody-starves-mixed queued-writer-bars-readers \
+	reader-token-from-first-moment reader-waits-for-writer \
+	readers-in-row-no-writer-between recoverers-race ten-million-keys)
 check-memcheck:
 	$(sub) tests
-	@tests/memcheck $(TESTS)
+	@tests/memcheck $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))
 
 check-model:
 	@tests/model/run build/model

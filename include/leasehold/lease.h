@@ -129,8 +129,8 @@ int lh_verify(struct lh *lh, const struct lh_lease *lease);
 /*
  * Change the mode of a lease.  Down to LH_SHARED always works and lets waiting
  * readers in; up to LH_EXCLUSIVE only if no other reader lives.  Either way the
- * lease has a new token then (copies of the old struct are worth nothing), the
- * same deadline, and was never without the key.
+ * lease has a new id and token then (copies of the old struct are worth
+ * nothing), the same deadline, and was never without the key.
  *
  * 0, *lease updated (also when it has that mode already: unchanged); -EAGAIN:
  * other readers hold it, the lease stays as it is; -ESTALE: lost, or released;

@@ -52,7 +52,7 @@ describe(struct lh *lh, uint32_t ci, struct lh_party *p)
 	p->id[1] = lhi_mag_claim_id(v, ci);
 	p->tid = lhi_claim_tid(c);
 	p->mode = LH_EXCLUSIVE;
-	p->since_ns = (int64_t)sh64_load_rlx(&c->since_ns);
+	p->since_ns = lhi_claim_since_ns(v, c);
 	if (sid_idx(owner) < v->geo.max_sessions) {
 		struct shm_session *se = &v->sessions[sid_idx(owner)];
 

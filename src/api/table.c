@@ -20,7 +20,8 @@
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD)
 #define OPEN_TRIES 100
-#define FULL_TRIES 3
+#define FULL_TRIES 20
+#define LIVE_FD_LOST (-2)	/* closed by the application */
 
 static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
 
@@ -29,7 +30,7 @@ static int
 find_or_make(const char *path, const struct lh_open_opts *o,
     struct lhi_geometry *g, struct lhi_object_id *id)
 {
-	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
+	const struct timespec a_moment = { 0, 10 * NS_PER_MS };
 	int fd = -ENOENT;
 
 	/* it may come and go while we look; not for ever */
@@ -102,10 +103,47 @@ close_own(struct lh *lh, int fd)
 		(void)close(fd);
 }
 
+static struct lh *attachments;	/* under lhi_proc_lock() */
+
+/*
+ * Descriptor fd is this attachment's.  If an older one has that number in its
+ * books, the application has closed it there (closefrom); it is of the same
+ * object, perhaps, and only this tells that it is not the older one's any more.
+ */
+static void
+claim_fd(struct lh *lh, int fd)
+{
+	struct lh *o;
+
+	for (o = attachments; o != NULL && fd >= 0; o = o->next) {
+		int was = fd;
+
+		if (o == lh)
+			continue;
+		(void)atomic_compare_exchange_strong(&o->v.probe_fd, &was, -1);
+		if (o->live_fd == fd)
+			o->live_fd = LIVE_FD_LOST;
+	}
+}
+
+static void
+leave_list(const struct lh *lh)
+{
+	struct lh **p;
+
+	for (p = &attachments; *p != NULL; p = &(*p)->next) {
+		if (*p == lh) {
+			*p = lh->next;
+			return;
+		}
+	}
+}
+
 /* Under lhi_proc_lock(): give back whatever attach() got. */
 static void
 dispose(struct lh *lh)
 {
+	leave_list(lh);
 	if (lh->pin != NULL)
 		lhi_byte_unpin(lh->pin);
 	close_own(lh, lh->live_fd);
@@ -176,10 +214,15 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 		lh->live_fd = session_fd;
 	else
 		(void)close(session_fd);
-	if (error != 0)
+	if (error != 0) {
 		dispose(lh);
-	else
+	} else {
+		lh->next = attachments;
+		attachments = lh;
+		claim_fd(lh, atomic_load(&lh->v.probe_fd));
+		claim_fd(lh, lh->live_fd);
 		*out = lh;
+	}
 	lhi_proc_unlock();
 	errno = saved;
 	return error;
@@ -238,7 +281,8 @@ lh_liveness_fd(struct lh *lh)
 
 	if (error != 0)
 		return error;
-	if (lh->live_fd >= 0 && !own_fd(lh, lh->live_fd))
+	if (lh->live_fd == LIVE_FD_LOST ||
+	    (lh->live_fd >= 0 && !own_fd(lh, lh->live_fd)))
 		return lhi_fail(-EBADF, "the liveness descriptor was closed");
 	if (lh->live_fd < 0)
 		return lhi_fail(-EOPNOTSUPP, "open the table with "

@@ -132,6 +132,13 @@ state_held(uint64_t s)
 	return s & (uint64_t)ST_HELD << ST_SHIFT;
 }
 
+/*
+ * A conversion counts as a use, but by a large odd step, so that neither a
+ * chain of conversions nor the uses that follow come back to a number that
+ * somebody may still have in mind.
+ */
+#define CONVERT_STEP ((UINT64_C(1) << 20) + 1)
+
 static inline uint64_t state_deadline(uint64_t s) { return s & DEADLINE_MAX; }
 static inline uint64_t state_seq(uint64_t s) { return s >> SEQ_SHIFT; }
 

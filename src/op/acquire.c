@@ -82,7 +82,7 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 	    sh64_cas(&c->state, st, later);	/* 7; or judge() won (6) */
 	lhi_point("acquire.caught_up");
 	if (held && lhi_now_ns() < l->expires_ns) {
-		sh64_store_rlx(&c->since_ns, m->span[0]);
+		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;
 	}
@@ -151,7 +151,7 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	    lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
 	sh64_store_rlx(&c->home, ref->home);
-	sh64_store_rlx(&c->since_ns, m->span[0]);
+	sh64_store_rlx(&c->since, m->since);
 	r->home = ref->home;
 	r->slot = s;
 	sh64_store(&c->state, state_make(ST_HELD, id,
@@ -193,11 +193,10 @@ opts_plain(const struct lh_acquire_opts *o)
 	    o->max_wait_ms >= 0 && o->deadline_ns >= 0;
 }
 
-/* With options, or other claims than the first.  *out: what was granted. */
-static __attribute__((noinline)) enum lhi_how
+/* With options, or other claims than the first. */
+static inline __attribute__((always_inline)) enum lhi_how
 at_once(struct lh *lh, const struct lhi_ref *ref,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease,
-    struct lhi_rec **out)
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
 	int64_t ttl_ms = opts == NULL ? DEFAULT_TTL_MS : opts->ttl_ms;
@@ -206,27 +205,28 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 
 	if (m->lh != lh || (opts != NULL && !opts_plain(opts)))
 		return UNTOUCHED;
-	if (ttl_ms != m->ttl_ms)
+	if (unlikely(ttl_ms != m->ttl_ms))
 		set_ttl(m, ttl_ms);
 	if (opts != NULL && opts->mode == LH_SHARED)
-		return lhi_join(m, ref, opts, lease, out);
-	*out = r = pick(m);
+		return lhi_join(m, ref->slot, ref->home, lease);
+	r = pick(m);
 	if (r == NULL || !grab(m, r, ref, lease, &ts))
 		return UNTOUCHED;
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
 /* Neither at once nor in time: the rest. */
-static int
-follow_up(struct lh *lh, enum lhi_how how, struct lhi_rec *r,
-    struct lhi_want *want, const struct lh_acquire_opts *opts,
-    struct lh_lease *lease)
+static __attribute__((noinline)) int
+follow_up(struct lh *lh, enum lhi_how how, struct lhi_want *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r;
 	struct timespec ts;
 
 	if (how != LATE)
 		return lhi_acquire_slow(lh, want, opts, lease);
+	r = &m->rec[lid_claim(lease->id[1]) - m->base];
 	if (r->use == REC_SHARED)
 		return lhi_join_late(m, r, want, opts, lease);
 	lhi_coarse(&ts);
@@ -237,11 +237,9 @@ int
 lhi_acquire(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_rec *r = NULL;
-	enum lhi_how how = at_once(lh, &want->ref, opts, lease, &r);
+	enum lhi_how how = at_once(lh, &want->ref, opts, lease);
 
-	return how == GRANTED ? 0 :
-	    follow_up(lh, how, r, want, opts, lease);
+	return how == GRANTED ? 0 : follow_up(lh, how, want, opts, lease);
 }
 
 /*
@@ -255,7 +253,7 @@ lhi_acquire(struct lh *lh, struct lhi_want *want,
  */
 static inline __attribute__((always_inline)) enum lhi_how
 usual(struct lhi_mag *m, const struct lh *lh, uint64_t home,
-    const struct lh_acquire_opts *opts, struct lh_lease *l)
+    struct lh_lease *l)
 {
 	struct lhi_rec *r = &m->rec[0];
 	struct shm_slot *s = r->slot;
@@ -263,7 +261,7 @@ usual(struct lhi_mag *m, const struct lh *lh, uint64_t home,
 	struct timespec ts;
 
 	if (unlikely(m->usual != lh) || unlikely(r->use != REC_FREE) ||
-	    unlikely(opts != NULL) || unlikely(home != r->home) ||
+	    unlikely(home != r->home) ||
 	    lhi_mutant(1))
 		return UNTOUCHED;
 	id = r->id + 1;
@@ -283,30 +281,46 @@ usual(struct lhi_mag *m, const struct lh *lh, uint64_t home,
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
-/* The same for an opened key. */
+/* An opened key that was not granted at once, or only just. */
 static __attribute__((noinline)) int
-otherwise(struct lh_key *k, enum lhi_how how,
+key_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	uint64_t home = __atomic_load_n(&k->home, __ATOMIC_RELAXED);
-	struct lhi_want want = { .ref = lhi_ref_at(&k->lh->v, home) };
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = &m->rec[0];
-	struct lhi_name n;
-	int error;
+	struct lhi_name n = { k->name, strlen(k->name), k->hash };
+	struct lhi_want want = { *ref, &n };
+	int error = follow_up(k->lh, how, &want, opts, lease);
 
-	if (how == OUTDONE)
-		outdone(m, r);
-	if (how != LATE)
-		how = at_once(k->lh, &want.ref, opts, lease, &r);
-	if (likely(how == GRANTED))
-		return 0;
-	n = (struct lhi_name){ k->name, strlen(k->name), k->hash };
-	want.name = &n;
-	error = follow_up(k->lh, how, r, &want, opts, lease);
-	if (want.ref.home != home)
+	if (want.ref.home != ref->home)
 		__atomic_store_n(&k->home, want.ref.home, __ATOMIC_RELAXED);
 	return error;
+}
+
+/* usual() has not been tried. */
+static __attribute__((noinline)) int
+key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *lease)
+{
+	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
+	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
+	enum lhi_how how = at_once(k->lh, &ref, opts, lease);
+
+	return likely(how == GRANTED) ? 0 :
+	    key_rest(k, how, &ref, opts, lease);
+}
+
+/* usual() did not grant, or only just. */
+static __attribute__((noinline)) int
+key_otherwise(struct lh_key *k, enum lhi_how how, struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
+	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
+
+	if (how == LATE)
+		return key_rest(k, how, &ref, NULL, lease);
+	if (how == OUTDONE)
+		outdone(m, &m->rec[0]);
+	return key_at_once(k, NULL, lease);
 }
 
 static __attribute__((noinline, cold)) int
@@ -325,15 +339,17 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
 		return nothing_given();
+	if (opts != NULL)
+		return key_at_once(k, opts, lease);
 	how = usual(m, k->lh, __atomic_load_n(&k->home, __ATOMIC_RELAXED),
-	    opts, lease);
-	return likely(how == GRANTED) ? 0 : otherwise(k, how, opts, lease);
+	    lease);
+	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, lease);
 }
 
 /* The same for a name that this thread's claim 0 had last. */
 static __attribute__((noinline)) int
-otherwise_by_name(struct lh *lh, enum lhi_how how, const char *key,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+name_otherwise(struct lh *lh, enum lhi_how how, const char *key,
+    struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
 	struct lhi_want want = {
@@ -345,11 +361,10 @@ otherwise_by_name(struct lh *lh, enum lhi_how how, const char *key,
 	if (how == OUTDONE)
 		outdone(m, &m->rec[0]);
 	if (how != LATE)
-		return lhi_acquire_by_name(lh, key, opts, lease);
+		return lhi_acquire_by_name(lh, key, NULL, lease);
 	error = lhi_name_set(&n, key);	/* it is a slot's key: no error */
 	want.name = &n;
-	return error != 0 ? error :
-	    follow_up(lh, how, &m->rec[0], &want, opts, lease);
+	return error != 0 ? error : follow_up(lh, how, &want, NULL, lease);
 }
 
 /*
@@ -365,9 +380,10 @@ lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
 
 	if (unlikely(m->usual != lh) || unlikely(m->rec[0].home == 0) ||
 	    unlikely(key == NULL) || unlikely(lease == NULL) ||
+	    unlikely(opts != NULL) ||
 	    unlikely(!lhi_slot_is(m->rec[0].slot, key)))
 		return lhi_acquire_by_name(lh, key, opts, lease);
-	how = usual(m, lh, m->rec[0].home, opts, lease);
+	how = usual(m, lh, m->rec[0].home, lease);
 	return likely(how == GRANTED) ? 0 :
-	    otherwise_by_name(lh, how, key, opts, lease);
+	    name_otherwise(lh, how, key, lease);
 }

@@ -52,10 +52,9 @@ enum lhi_how {
 	LATE			/* granted, and the clock has moved */
 };
 
-/* At once, in shared mode; *r is what was granted. */
-enum lhi_how lhi_join(struct lhi_mag *m, const struct lhi_ref *ref,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease,
-    struct lhi_rec **r);
+/* At once, in shared mode. */
+enum lhi_how lhi_join(struct lhi_mag *m, struct shm_slot *s, uint64_t home,
+    struct lh_lease *lease);
 
 /* lhi_join() was LATE: move the deadline on, or give the grant back and go the
  * slow way. */

@@ -8,9 +8,9 @@
  *		is -EAGAIN
  *
  * Both are grants: the version grows, and the lease gets a new token.  Both
- * must hold at a moment after the swap (G3): the claim must still be HELD in
- * this use, and the clock, read after it, before the deadline.  A late win is
- * undone by making the lease expired.
+ * must hold at a moment after the swap (G3): the claim must still be held in
+ * the use that the conversion gave it, and the clock, read after it, before the
+ * deadline.  A late win is undone by making the lease expired.
  *
  * A reader's token is kept in its claim, where it is written before the swap
  * that makes it a reader; while it is exclusive, the word's version says it.
@@ -32,35 +32,36 @@
 
 enum { MOVED = 1 };		/* beside 0 and -errno */
 
-/* Make the claim's state say the other mode.  False: it has changed. */
-static bool
-swap_state(const struct lhi_held *h, uint64_t st, unsigned to)
+/* The claim's state in the other mode, and in another use. */
+static uint64_t
+converted(uint64_t st)
 {
-	return sh64_cas(&h->claim->state, st,
-	    state_make(to, state_seq(st), state_deadline(st)));	/* 17 */
+	return state_make(state_st(st) == ST_READ ? ST_HELD : ST_READ,
+	    (state_seq(st) + CONVERT_STEP) & MASK(SEQ_BITS),
+	    state_deadline(st));
 }
 
 /*
- * State, then word: whoever else presents the lease in its old mode swaps that
- * very state, or that very word, and fails.  0; MOVED: state or word have, and
+ * State, then word: whoever else presents the lease as it was swaps that very
+ * state, or that very word, and fails.  0; MOVED: state or word have, and
  * nothing has changed.
  */
 static int
 swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
     uint64_t token)
 {
-	unsigned to = mode == WORD_S ? ST_READ : ST_HELD;
-	uint64_t hint = sh64_load(&h->slot->hint);
+	uint64_t hint = sh64_load(&h->slot->hint), to = converted(st);
 
-	if (!swap_state(h, st, to))
+	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci, token))) {
-		(void)swap_state(h, state_make(to, state_seq(st),
-		    state_deadline(st)), state_st(st));
+		(void)sh64_cas(&h->claim->state, to, st);
 		return MOVED;
 	}
 	lhi_point("convert.swapped");
+	if (state_seq(to) < state_seq(st))
+		(void)sh32_fetch_add(&h->claim->wflags, 1u << WAITER_BITS);
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&h->slot->hint, token);
 	return 0;
@@ -71,6 +72,7 @@ static int
 confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     unsigned mode, uint64_t token)
 {
+	uint64_t seq = (lid_seq(l->id[1]) + CONVERT_STEP) & MASK(SEQ_BITS);
 	struct lhi_mag *m = lhi_mag_current;
 	uint32_t bit = h->ci - m->base;
 	uint64_t st = sh64_load(&h->claim->state);
@@ -79,24 +81,27 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 
 	as.mode = mode == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
 	as.token = token;
+	as.id[1] = lid_make(h->ci, lid_epoch(l->id[1]) +
+	    (seq < lid_seq(l->id[1])), seq);
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
-	if (!state_held(st) || state_seq(st) != lid_seq(l->id[1]) ||
+	if (!state_held(st) || state_seq(st) != seq ||
 	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
-		if (state_held(st) && state_seq(st) == lid_seq(l->id[1]))
+		if (state_held(st) && state_seq(st) == seq)
 			(void)sh64_cas(&h->claim->state, st, state_make(
 			    ST_EXPIRED, state_seq(st), 0));
 		return lhi_lease_enforce(lh, &as, &now);
 	}
-	*l = as;
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1]) {
 		/* exclusive ones are remembered anew by the slow release */
 		m->rec[bit].use = now.shared ? REC_SHARED : REC_HELD;
+		m->rec[bit].id = as.id[1];
 		m->rec[bit].token = token;
 		m->rec[bit].home = now.shared ? l->key : 0;
 		m->rec[bit].slot = h->slot;
 		lhi_rec_limit(m, &m->rec[bit]);
 	}
+	*l = as;
 	return 0;
 }
 
@@ -119,7 +124,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
 	(void)sh64_cas(&h->claim->grant, grant,
-	    lhi_reader_grant(token, lhi_claim_tid(h->claim)));
+	    lhi_reader_grant(token, state_seq(converted(st))));
 	lhi_point("convert.prepared");
 	error = swap_mode(h, st, h->word, WORD_S, token);
 	if (error != 0)
@@ -157,6 +162,9 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 
 	if (error < 0)
 		return error;
+	if (error == 0 && lhi_now_ns() >=
+	    lhi_deadline_ns(&lh->v, state_deadline(st)))
+		return lhi_lease_enforce(lh, l, h);
 	if (error == 0)
 		return lhi_fail(-EAGAIN, "other readers hold the key: the "
 		    "lease stays shared; release it and acquire exclusively");

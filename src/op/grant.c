@@ -91,11 +91,13 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return error;
 	if (!a->t.queued) {
 		sh64_store_rlx(&a->c->home, a->home);
-		sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
+		sh64_store_rlx(&a->c->since,
+		    lhi_since(view(a), now, a->m->tid));
 	}
 	if (a->ask->shared) {
 		sh64_store_rlx(&a->c->grant,
-		    lhi_reader_grant(ver, a->m->tid));
+		    lhi_reader_grant(ver, state_seq(
+		    sh64_load(&a->c->state)) + 1));
 		lhi_chain_prepare(a->c,
 		    word_mode(w) == WORD_S ? word_idx(w) : 0);
 	}
@@ -113,7 +115,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return too_late(a, mine, cause);
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&s->hint, token);
-	sh64_store_rlx(&a->c->since_ns, (uint64_t)now);
+	sh64_store_rlx(&a->c->since, lhi_since(view(a), now, a->m->tid));
 	lhi_attempt_leave_queue(a);
 	r->use = a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = s;

@@ -75,13 +75,12 @@ revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 }
 
 /* Join whoever reads, or take a free key.  False: nothing has changed. */
-static bool
-push(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
+static inline __attribute__((always_inline)) bool
+push(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t home,
     struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
-	uint32_t ci = m->base + (uint32_t)(r - m->rec), head = 0;
-	struct shm_slot *s = ref->slot;
+	uint32_t head = 0;
 	uint64_t w = sh64_load(&s->word), hint = sh64_load_rlx(&s->hint);
 	uint64_t token = token_of(hint, word_ver(w) + 1), id = r->id + 1;
 
@@ -89,57 +88,61 @@ push(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 		head = word_idx(w);
 	else if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0))
 		return false;
-	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != ref->home >> 32 ||
+	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != home >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
 	    lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
-	sh64_store_rlx(&c->home, ref->home);
-	sh64_store_rlx(&c->since_ns, m->span[0]);
-	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, m->tid));
+	sh64_store_rlx(&c->home, home);
+	sh64_store_rlx(&c->since, m->since);
+	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, id));
 	lhi_chain_prepare(c, head);
 	sh64_store(&c->state, state_make(ST_READ, id,
 	    state_deadline(m->held)));				/* 1 */
 	lhi_point("shared.announced");
 	r->id = id;
 	r->home = 0;
-	if (!sh64_cas(&s->word, w,
-	    word_make(WORD_S, ci, word_ver(w) + 1))) {
+	/* mode and idx of X(this claim), and one bit more */
+	if (unlikely(!sh64_cas(&s->word, w, (word_ver(w) + 1) << VER_SHIFT |
+	    word_make(WORD_S, 0, 0) | r->held_low))) {
 		sh64_store(&c->state, state_make(ST_FREE, id, 0));	/* 4 */
 		return false;
 	}
 	lhi_point("shared.granted");
-	r->home = ref->home;
+	r->home = home;
 	r->slot = s;
 	r->token = token;
 	fill(m, r, l);
 	return true;
 }
 
-enum lhi_how
-lhi_join(struct lhi_mag *m, const struct lhi_ref *ref,
-    const struct lh_acquire_opts *opts, struct lh_lease *l,
-    struct lhi_rec **out)
+/* One of the claims that were left idle, if it is in that key's chain. */
+static __attribute__((noinline)) bool
+revive_one(struct lhi_mag *m, uint64_t home, struct lh_lease *l)
 {
-	struct lhi_rec *r = NULL;
+	for (uint32_t idle = m->idle; idle != 0; idle &= idle - 1) {
+		struct lhi_rec *r = &m->rec[__builtin_ctz(idle) % SHM_GROUP];
+
+		if (r->use == REC_IDLE && r->home == home && revive(m, r, l))
+			return true;
+	}
+	return false;
+}
+
+enum lhi_how
+lhi_join(struct lhi_mag *m, struct shm_slot *s, uint64_t home,
+    struct lh_lease *l)
+{
+	struct lhi_rec *r = m->rec;
 	struct timespec ts;
 
-	for (uint32_t idle = m->idle; idle != 0; idle &= idle - 1) {
-		r = &m->rec[__builtin_ctz(idle) % SHM_GROUP];
-		if (r->use == REC_IDLE && r->home == ref->home &&
-		    revive(m, r, l))
-			goto granted;
-	}
-	for (unsigned b = 0; b < SHM_GROUP; b++) {
-		r = &m->rec[b];
-		if (r->use == REC_FREE) {
-			if (push(m, r, ref, l))
-				goto granted;
-			break;
+	if (m->idle == 0 || !revive_one(m, home, l)) {
+		while (unlikely(r->use != REC_FREE)) {
+			if (++r == &m->rec[SHM_GROUP])
+				return UNTOUCHED;
 		}
+		if (!push(m, r, s, home, l))
+			return UNTOUCHED;
 	}
-	return UNTOUCHED;
-granted:
-	*out = r;
 	lhi_coarse(&ts);
 	return likely(ts.tv_nsec == m->tick_nsec) &&
 	    likely(ts.tv_sec == m->tick_sec) ? GRANTED : LATE;
@@ -163,7 +166,7 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	    sh64_cas(&c->state, st, later);	/* 7; or it was expired (6) */
 	lhi_point("shared.caught_up");
 	if (held && lhi_now_ns() < l->expires_ns) {
-		sh64_store_rlx(&c->since_ns, m->span[0]);
+		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;
 	}
@@ -210,37 +213,45 @@ leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
 	return true;
 }
 
+/* The word is free, and the lease had been ended, or somebody waits. */
+static __attribute__((noinline)) int
+freed_late(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
+{
+	if (!state_held(st) && state_st(st) != ST_REVOKED)
+		(void)sh64_cas(&s->word, left, word_make(WORD_FREE,
+		    CAUSE_EXPIRED, word_ver(left)));
+	lhi_queue_kick(v, s);
+	return state_held(st) ? 1 : -ESTALE;
+}
+
 /*
  * The only reader frees the word, in the thread that alone could use the claim
  * again: so a store will do for the claim.  1 done; 0 there are others;
  * -ESTALE: it had ended, though the key was not free.
  */
 static inline int
-free_word(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t seq)
+free_word(struct lhi_mag *m, struct lhi_rec *r)
 {
-	struct shm_claim *c = &v->claims[ci];
-	uint64_t w = sh64_load(&s->word), st;
+	struct shm_claim *c = &m->claims[r - m->rec];
+	struct shm_slot *s = r->slot;
+	uint64_t w = sh64_load(&s->word), st, left;
 
-	if (!lhi_chain_sole(c, ci, w))
+	if ((w & WORD_LOW) != (word_make(WORD_S, 0, 0) | r->held_low) ||
+	    !lhi_chain_ends(c))
 		return 0;
 	/* the word first, then the claim (C3) */
 	st = sh64_load(&c->state);
-	if (state_st(st) != ST_READ || state_seq(st) != seq)
+	if (state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id))
 		return -ESTALE;
-	if (!sh64_cas(&s->word, w,
-	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w))))
+	left = (w & ~WORD_LOW) | word_make(WORD_FREE, CAUSE_RELEASED, 0);
+	if (!sh64_cas(&s->word, w, left))
 		return 0;
 	lhi_point("shared.word_freed");
 	st = sh64_load(&c->state);
-	if (state_held(st))
-		sh64_store(&c->state, state_make(ST_FREE, seq, 0));	/* 5 */
-	else if (state_st(st) != ST_REVOKED)
-		(void)sh64_cas(&s->word,
-		    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(w)),
-		    word_make(WORD_FREE, CAUSE_EXPIRED, word_ver(w)));
-	if (!queue_empty(s))
-		lhi_queue_kick(v, s);
-	return state_held(st) ? 1 : -ESTALE;
+	if (likely(state_held(st)))
+		sh64_store(&c->state, state_make(ST_FREE, r->id, 0));	/* 5 */
+	return likely(state_held(st)) && likely(queue_empty(s)) ? 1 :
+	    freed_late(&m->lh->v, s, left, st);
 }
 
 static int
@@ -249,24 +260,15 @@ late(void)
 	return lhi_fail(-ESTALE, "the lease had run out before its release");
 }
 
-/* By the thread that acquired it. */
-static int
-release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+/* By the thread that acquired it, when it was not the only reader. */
+static __attribute__((noinline)) int
+release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
 	uint32_t ci = m->base + (uint32_t)(r - m->rec);
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct lhi_view *v = &m->lh->v;
 	uint64_t seq = lid_seq(r->id), st;
-	int freed = free_word(v, r->slot, ci, seq);
 
-	if (freed != 0) {
-		r->use = freed == 1 ? REC_FREE : REC_OUT;
-		r->home = 0;
-		if (freed < 0)
-			return late();
-		l->opaque = LEASE_RELEASED;
-		return 0;
-	}
 	/* a copy of the lease may have been converted elsewhere (G11) */
 	if (word_mode(sh64_load(&r->slot->word)) == WORD_S &&
 	    queue_empty(r->slot) &&
@@ -292,17 +294,13 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	return 0;
 }
 
-int
-lhi_release_shared(struct lh *lh, struct lh_lease *l)
+/* By any other thread. */
+static __attribute__((noinline)) int
+release_foreign(struct lh *lh, struct lh_lease *l)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = remembered(lh, m, l);
 	struct lhi_held h;
-	int error;
+	int error = lhi_lease_check(lh, l, &h);
 
-	if (r != NULL)
-		return release_own(m, r, l);
-	error = lhi_lease_check(lh, l, &h);
 	if (error != 0)
 		return error == -EALREADY ? 0 : error;
 	if (!lhi_lease_current(lh, l, &h, sh64_load(&h.claim->state)))
@@ -311,6 +309,28 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 	 * claim again: so the claim first, by a swap; the word follows */
 	if (!leave(&lh->v, h.slot, h.ci, ST_READ, lid_seq(l->id[1])))
 		return lhi_lease_lost(lh, &h);
+	l->opaque = LEASE_RELEASED;
+	return 0;
+}
+
+int
+lhi_release_shared(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = remembered(lh, m, l);
+	int freed;
+
+	if (unlikely(r == NULL))
+		return release_foreign(lh, l);
+	freed = free_word(m, r);
+	if (freed == 0)
+		return release_beside(m, r, l);
+	r->home = 0;
+	if (unlikely(freed < 0)) {
+		r->use = REC_OUT;
+		return late();
+	}
+	r->use = REC_FREE;
 	l->opaque = LEASE_RELEASED;
 	return 0;
 }

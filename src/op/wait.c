@@ -159,7 +159,7 @@ enqueue(struct lhi_attempt *a)
 	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
 	    (a->ask->shared ? WAITER_SHARED : 0));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
-	sh64_store_rlx(&c->since_ns, (uint64_t)lhi_now_ns());
+	sh64_store_rlx(&c->since, lhi_since(view(a), lhi_now_ns(), a->m->tid));
 	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
 	lhi_point("wait.announced");
 	a->t.queued = true;

@@ -87,6 +87,7 @@ struct lhi_mag {
 	long tick_nsec;
 	int64_t ttl_ms;
 	uint64_t held;		/* claim state HELD, deadline, seq 0 */
+	uint64_t since;		/* span's beginning, as claims have it */
 	struct lhi_rec rec[SHM_GROUP];
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	uint32_t base;		/* index of claims[0] */
@@ -135,6 +136,7 @@ struct lh {
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
 	struct cds_lfht *keys;	/* opened keys, by name */
 	char name[72];
+	struct lh *next;	/* of this process's attachments */
 };
 
 struct lh_key {

@@ -297,7 +297,8 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 			.use = REC_OUT, /* leases from before: slowly */
 			.held_low = word_make(WORD_X, g->base + b, 0),
 		};
-		lhi_reader_tid(&m->claims[b], m->tid);
+		sh64_store_rlx(&m->claims[b].since, (sh64_load_rlx(
+		    &m->claims[b].since) & ~MASK(TID_BITS)) | m->tid);
 	}
 	look_through(m);
 }
@@ -443,11 +444,12 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	    lhi_deadline(v, now + ttl_ms * NS_PER_MS));
 	m->span = (lhi_pair){ (uint64_t)now,
 	    (uint64_t)lhi_deadline_ns(v, state_deadline(m->held)) };
+	m->since = lhi_since(v, now, m->tid);
 	/* "since when": here, once a tick, rather than in every acquire; claims
 	 * that are held now get it when they are next acquired */
 	for (uint32_t b = 0; m->group != NULL && b < SHM_GROUP; b++) {
 		if (m->rec[b].use == REC_FREE || m->rec[b].use == REC_IDLE)
-			sh64_store_rlx(&m->claims[b].since_ns, (uint64_t)now);
+			sh64_store_rlx(&m->claims[b].since, m->since);
 		else if (m->rec[b].use == REC_HELD)
 			m->rec[b].home = 0;
 	}

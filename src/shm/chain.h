@@ -23,29 +23,22 @@ lhi_chain_prepare(struct shm_claim *c, uint32_t head)
 
 /*
  * The version of a reader's push, kept with its claim (the word has the last
- * one's only): its token follows from it.  Written before the push.
+ * one's only): its token follows from it.  Written before the push, together
+ * with the number of the claim's use, so that no value comes back.
  */
+#define GRANT_SHIFT 24
+
 static inline uint64_t
-lhi_reader_grant(uint64_t ver, uint32_t tid)
+lhi_reader_grant(uint64_t ver, uint64_t seq)
 {
-	return ver << TID_BITS | (tid & MASK(TID_BITS));
+	return ver << GRANT_SHIFT | (seq & MASK(SEQ_BITS));
 }
 
 static inline uint64_t
 lhi_reader_token(struct shm_slot *s, const struct shm_claim *c)
 {
 	return token_of(sh64_load(&s->hint),
-	    sh64_load_rlx(&c->grant) >> TID_BITS);
-}
-
-/* Another thread looks after the claim from now on. */
-static inline void
-lhi_reader_tid(struct shm_claim *c, uint32_t tid)
-{
-	uint64_t was = sh64_load_rlx(&c->grant);
-
-	(void)sh64_cas(&c->grant, was, (was & ~MASK(TID_BITS)) |
-	    (tid & MASK(TID_BITS)));
+	    sh64_load_rlx(&c->grant) >> GRANT_SHIFT);
 }
 
 /* Whoever has unlinked c, whose link was l, says so: no need to walk then. */
@@ -56,14 +49,18 @@ lhi_chain_out(struct shm_claim *c, uint64_t l)
 	    link_make(true, LINK_OUT, link_tag(l) + 1));
 }
 
-/* Is ci, at whose state HELD the caller looks next, the only one in word w? */
+/* Is nobody behind c, and c not marked? */
+static inline bool
+lhi_chain_ends(const struct shm_claim *c)
+{
+	return (sh64_load(&c->rnext) & MASK(LINK_TAG_SHIFT)) == 0;
+}
+
+/* Is ci, at whose state the caller looks next, the only one in word w? */
 static inline bool
 lhi_chain_sole(const struct shm_claim *c, uint32_t ci, uint64_t w)
 {
-	uint64_t l = sh64_load(&c->rnext);
-
-	return (w & WORD_LOW) == word_make(WORD_S, ci, 0) &&
-	    link_idx(l) == 0 && !link_marked(l);
+	return (w & WORD_LOW) == word_make(WORD_S, ci, 0) && lhi_chain_ends(c);
 }
 
 /* Were readers of s revoked just now, so that none should stay idle? */

@@ -128,8 +128,9 @@ struct shm_claim {
 	shm_u64 rnext;		/* any: chain of readers */
 	shm_u64 wnext;		/* any: wait queue */
 	shm_u64 home;		/* owner: gen << 32 | slot it is for */
-	shm_u64 since_ns;	/* owner: acquired, or began to wait */
-	shm_u64 grant;		/* owner: a reader's ver (40) | thread (24) */
+	shm_u64 since;		/* owner: acquired, or began to wait: in
+				 * deadline units (40) | thread (24) */
+	shm_u64 grant;		/* presenter: a reader's ver (40) | seq (24) */
 	shm_u32 ticket;		/* owner: place in the queue, with priority */
 	shm_u32 priority;	/* owner */
 	shm_u32 park;		/* any: futex of the waiter */

@@ -21,8 +21,8 @@ int lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 /*
  * The same for a word S that was just loaded, at its head only: 1 it was taken
  * out; 0 it lives, or the word has another mode; -EINTR somebody else was
- * quicker, look again; -EAGAIN the same, or claim and word do not fit; -EUCLEAN.
- * now_ns INT64_MIN: nobody is made to expire.
+ * quicker, look again; -EAGAIN the same, or claim and word do not fit;
+ * -EUCLEAN.  now_ns INT64_MIN: nobody is made to expire.
  */
 int lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
     int64_t now_ns, unsigned how);
@@ -30,8 +30,8 @@ int lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 /*
  * How did claim ci's hold end, which a word or a chain names?  1: *cause says;
  * 0: it did not, the claim lives; -EINTR: somebody else was quicker to change
- * its state, look again; -EAGAIN: claim and word do not fit, look again.  Past its deadline it is made EXPIRED here, idle (with SETTLE_READERS)
- * REVOKED.
+ * its state, look again; -EAGAIN: claim and word do not fit, look again.  Past
+ * its deadline it is made EXPIRED here, idle (with SETTLE_READERS) REVOKED.
  */
 int lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns,
     unsigned how, enum lhi_cause *cause);

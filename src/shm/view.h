@@ -120,13 +120,29 @@ lhi_claim_epoch(const struct shm_claim *c)
 	return sh32_load_rlx(&c->wflags) >> WAITER_BITS;
 }
 
-/* The thread behind a claim: diagnostics. */
+/* Since when, and which thread is behind the claim: for whoever looks in. */
 #define TID_BITS 24
+
+static inline uint64_t
+lhi_since(const struct lhi_view *v, int64_t ns, uint32_t tid)
+{
+	int64_t rel = ns > v->t0_ns ? ns - v->t0_ns : 0;
+
+	return (uint64_t)(rel >> TICK_SHIFT) << TID_BITS |
+	    (tid & MASK(TID_BITS));
+}
+
+static inline int64_t
+lhi_claim_since_ns(const struct lhi_view *v, const struct shm_claim *c)
+{
+	return v->t0_ns + (int64_t)(sh64_load_rlx(&c->since) >> TID_BITS <<
+	    TICK_SHIFT);
+}
 
 static inline uint32_t
 lhi_claim_tid(const struct shm_claim *c)
 {
-	return (uint32_t)(sh64_load_rlx(&c->grant) & MASK(TID_BITS));
+	return (uint32_t)(sh64_load_rlx(&c->since) & MASK(TID_BITS));
 }
 
 /* Session id that owns a claim: 0 when its chunk is nobody's. */

@@ -4,7 +4,7 @@
  * always can, in one step, so that no writer gets between; the writer stays
  * blocked until it releases, and bars new readers meanwhile.
  *
- * The converted lease is the same lease in another mode: same id, same
+ * The converted lease is the same hold in another mode: same session, same
  * deadline, a new and larger token; the token and the struct of before are
  * refused.
  */
@@ -41,8 +41,8 @@ scene(void *arg)
 	is(h->lease.mode, LH_SHARED, "its lease says so");
 	cmp(h->lease.token, >, old.token, "with a larger token");
 	is(h->lease.expires_ns, old.expires_ns, "the same deadline");
-	ok(h->lease.id[0] == old.id[0] && h->lease.id[1] == old.id[1],
-	    "and the same id");
+	ok(h->lease.id[0] == old.id[0] && h->lease.id[1] != old.id[1],
+	    "and a new id");
 	is(t_do_verify(h), 0, "it is held");
 	is(lh_verify_token(lh, "k", h->lease.token), 0, "by its token, too");
 	is(lh_verify_token(lh, "k", old.token), -ESTALE, "not by the old");

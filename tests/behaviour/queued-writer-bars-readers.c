@@ -68,7 +68,7 @@ newcomers(void *arg)
 	o = t_opts(HOUR_MS, HOUR_MS);
 	o.priority = s->writer;
 	t_begin_acquire_opts(w, "k", &o);
-	t_sleep_ms(t_ms(30));
+	t_sleep_ms(t_ms(100));
 	wrong = tries(lh, key, s->reader, s->barred ? -EAGAIN : 0);
 	diag("%d of %d newcomers were treated wrongly", wrong, ROUNDS);
 	is(t_waiters(lh, "k"), 1, "the writer waits on");

@@ -62,7 +62,7 @@ upgrade(enum other how)
 	is(l.mode, LH_EXCLUSIVE, "its lease says so");
 	cmp(l.token, >, old.token, "with a larger token");
 	is(l.expires_ns, old.expires_ns, "the same deadline");
-	ok(l.id[0] == old.id[0] && l.id[1] == old.id[1], "and id");
+	ok(l.id[0] == old.id[0] && l.id[1] != old.id[1], "a new id");
 	is(lh_verify(lh, &l), 0, "it is held");
 	is(lh_verify(lh, &old), -ESTALE, "not by a copy of before");
 	is(lh_verify_token(lh, "k", l.token), 0, "the token is good");

@@ -51,16 +51,19 @@ check_findings(struct play *p, struct lh *lh, const char *when)
 		    lh_error_detail());
 }
 
-static int64_t
-ms_since(int64_t then_ns)
+static void
+must_be_prompt(struct play *p, const char *what, struct stretch s)
 {
-	return (play_now_ns() - then_ns) / NS_A_MS;
+	int64_t ms = stretch_ms(s);
+
+	if (ms > PROMPT_MS)
+		blame_block(p, "'%.20s' took %lld ms", what, (long long)ms);
 }
 
 static struct lh *
 attach(struct play *p)
 {
-	int64_t began = play_now_ns();
+	struct stretch began = stretch_begin();
 	struct lh *lh;
 	int error = lh_open(&lh, p->table, &p->opts);
 
@@ -69,9 +72,7 @@ attach(struct play *p)
 		    lh_error_detail());
 		_exit(0);
 	}
-	if (ms_since(began) > PROMPT_MS)
-		blame_block(p, "lh_open() took %lld ms",
-		    (long long)ms_since(began));
+	must_be_prompt(p, "lh_open()", began);
 	return lh;
 }
 
@@ -81,20 +82,18 @@ must_get(struct play *p, struct lh *lh, const char *key, uint32_t mode,
     struct lh_lease *lease)
 {
 	struct lh_acquire_opts o = cast_opts(30000, PROMPT_MS);
-	int64_t began = play_now_ns();
+	struct stretch began = stretch_begin();
 	int error;
 
 	o.mode = mode;
 	error = lh_acquire(lh, key, &o, lease);
 	if (error != 0) {
-		blame_block(p, "'%.20s' cannot be acquired (mode %u): %s after %lld "
-		    "ms: %s", key, mode, lh_strerror(error), (long long)ms_since(began),
-		    lh_error_detail());
+		blame_block(p, "'%.20s' cannot be acquired (mode %u): %s after "
+		    "%lld ms: %s", key, mode, lh_strerror(error),
+		    (long long)stretch_ms(began), lh_error_detail());
 		return false;
 	}
-	if (ms_since(began) > PROMPT_MS)
-		blame_block(p, "'%.20s' took %lld ms", key,
-		    (long long)ms_since(began));
+	must_be_prompt(p, key, began);
 	return true;
 }
 

@@ -64,9 +64,11 @@ const struct scenario scenarios_exclusive[] = {
 	  .roles = { FOUNDER }, .prepare = prep_bare, .act = act_acquire_name,
 	  .finish = finish_acquire },
 	{ .name = "acquire-new", .what = "by a name that is not there yet",
-	  .prepare = prep_warm, .act = act_acquire_new, .finish = finish_alone },
+	  .prepare = prep_warm, .act = act_acquire_new,
+	  .finish = finish_alone },
 	{ .name = "acquire-long", .what = "a new name of 255 bytes",
-	  .prepare = prep_warm, .act = act_acquire_long, .finish = finish_alone },
+	  .prepare = prep_warm, .act = act_acquire_long,
+	  .finish = finish_alone },
 	{ .name = "acquire-sweep", .what = "when dead sessions have all the "
 	  "claims", .roles = { DEAD_CHUNK, DEAD_CHUNK, DEAD_CHUNK,
 	  DEAD_CHUNK }, .max_leases = 256, .prepare = prep_bare,

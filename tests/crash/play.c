@@ -35,6 +35,40 @@ play_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* How long has this thread been ready to run, and did not?  0: not told. */
+static int64_t
+delayed_ns(void)
+{
+	long long ran, delayed = 0;
+	char text[100];
+	ssize_t n;
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "%lld %lld", &ran, &delayed) == 2 ? delayed : 0;
+}
+
+struct stretch
+stretch_begin(void)
+{
+	struct stretch s = { .delayed_ns = delayed_ns() };
+
+	s.began_ns = play_now_ns();
+	return s;
+}
+
+int64_t
+stretch_ms(struct stretch s)
+{
+	int64_t now = play_now_ns();
+
+	return (now - s.began_ns - (delayed_ns() - s.delayed_ns)) / NS_A_MS;
+}
+
 void
 play_nap_us(int64_t us)
 {

@@ -145,6 +145,18 @@ const char *play_object(const struct play *p);
 bool play_asleep(pid_t pid);
 
 int64_t play_now_ns(void);
+
+/*
+ * A stretch of time, as those of others are to be judged by: what this thread
+ * waited for a processor does not count.  (A process that was just forked by
+ * one that has stepped thousands of times waits for half a second at times.)
+ */
+struct stretch {
+	int64_t began_ns, delayed_ns;
+};
+
+struct stretch stretch_begin(void);
+int64_t stretch_ms(struct stretch s);
 void play_nap_us(int64_t us);
 
 #endif

@@ -357,9 +357,9 @@ const struct scenario scenarios_readers[] = {
 	{ .name = "upgrade-refused", .what = "beside a living reader",
 	  .roles = { READER }, .prepare = prep_reading, .act = act_upgrade,
 	  .finish = finish_convert, .allowed = says_busy_or_stale },
-	{ .name = "shared-extend", .what = "of two readers", .roles = { READER },
-	  .stop_ttl_ms = 120, .prepare = prep_reading, .act = act_extend,
-	  .finish = finish_extend, .allowed = says_stale },
+	{ .name = "shared-extend", .what = "of two readers",
+	  .roles = { READER }, .stop_ttl_ms = 120, .prepare = prep_reading,
+	  .act = act_extend, .finish = finish_extend, .allowed = says_stale },
 	{ .name = "shared-extend-lapsed", .what = "after its deadline, "
 	  "unnoticed", .roles = { READER }, .prepare = prep_reader_lapsed,
 	  .act = act_extend, .finish = finish_lost, .allowed = says_stale },
@@ -382,8 +382,8 @@ const struct scenario scenarios_readers[] = {
 	  .act = act_close, .finish = finish_plain },
 	{ .name = "shared-recycle", .what = "bury one that read, was idle and "
 	  "had left, among others", .roles = { READER, KNOT, READER,
-	  DEAD_READER, WAITER, CUER_KILLS(2) }, .flags = SC_TIGHT, .act = act_open,
-	  .finish = finish_plain },
+	  DEAD_READER, WAITER, CUER_KILLS(2) }, .flags = SC_TIGHT,
+	  .act = act_open, .finish = finish_plain },
 	{ .name = "acquire-wait-tail", .what = "queue behind two waiters",
 	  .roles = { HOLDER, WAITER, READER_WAITER }, .flags = SC_FIFO,
 	  .prepare = prep_warm_brief, .min_states = QUEUED_STATES,

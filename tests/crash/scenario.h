@@ -20,7 +20,7 @@ struct role {
 	void (*enter)(struct play *p, void *part);	/* in its process */
 	uint32_t until;		/* PART_...: it has taken its place */
 	bool shared;		/* KEY in shared mode */
-	bool asleep;		/* it has taken its place and sleeps in a wait */
+	bool asleep;		/* it has, and sleeps in a wait */
 	bool dies;		/* then it is killed */
 	int kills;		/* then part kills - 1 is killed */
 	const struct scenario *halfway;	/* not enter: this one's subject, under
@@ -74,7 +74,7 @@ extern const int says_stale[], says_busy[], says_late[], says_cancelled[],
 void part_founder(struct play *p, void *part);	/* makes table and keys */
 void part_holder(struct play *p, void *part);	/* holds KEY until told */
 void part_yielder(struct play *p, void *part);	/* ... or the subject sleeps */
-void part_crowd(struct play *p, void *part);	/* ... with all others waiting */
+void part_crowd(struct play *p, void *part);	/* ... and all others wait */
 void part_waiter(struct play *p, void *part);	/* waits for KEY */
 void part_follower(struct play *p, void *part);	/* ... when cued */
 void part_behind(struct play *p, void *part);	/* ... when the subject does */
@@ -124,7 +124,7 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define KNOT		ROLE(part_knot, PART_ATTACHED, .shared = true)
 #define CUER_KILLS(n)	ROLE(part_cuer, PART_ATTACHED, .kills = (n))
 
-/* Attach, or blame and end; with the keys in place unless they are not to be. */
+/* Attach, or blame and end; with the keys in place if they are to be. */
 struct lh *cast_open(struct play *p);
 
 /* Options for acquiring with that ttl and wait. */

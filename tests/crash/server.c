@@ -3,8 +3,9 @@
  * Beside a stop: answers "whom does a process that is stopped here keep
  * waiting?"
  *
- * The server attaches before the subject begins (or, if there is to be
- * nobody, when it is stopped), and is asked when the subject is stopped.  It does once what people do:
+ * The server attaches before the subject begins (or, if there is to be nobody,
+ * when it is stopped), and is asked when the subject is stopped.  It does once
+ * what people do:
  *
  *	on another key	acquire and release by handle and by name; make a key;
  *			status; list; a new attachment; lh_check(): each at once
@@ -39,9 +40,9 @@ nothing(const struct lh_key_info *info, void *arg)
 
 /* The answer of a call that must come at once. */
 static void
-at_once(struct play *p, const char *what, int64_t began_ns, int error)
+at_once(struct play *p, const char *what, struct stretch began, int error)
 {
-	int64_t ms = (play_now_ns() - began_ns) / NS_A_MS;
+	int64_t ms = stretch_ms(began);
 
 	if (ms > AT_ONCE_MS)
 		blame_block(p, "%s took %lld ms", what, (long long)ms);
@@ -51,7 +52,7 @@ at_once(struct play *p, const char *what, int64_t began_ns, int error)
 }
 
 #define AT_ONCE(p, what, call) do { \
-	int64_t began_ = play_now_ns(); \
+	struct stretch began_ = stretch_begin(); \
 	int error_ = (call); \
 	at_once(p, what, began_, error_); \
 } while (0)

@@ -172,10 +172,11 @@ main(int argc, char **argv)
 	plan(w.n);
 	if (jobs == 0)
 		jobs = usual_jobs(w.mode);
-	diag("%ld scenarios at a time; %s", jobs, w.opts.full ? "every "
-	    "instruction" : w.mode == MODE_STOP ? "a sample: see drive.c" :
-	    "after each change of the shared memory, and around each system "
-	    "call");
+	diag("%ld scenarios at a time; tried is %s", jobs, w.opts.full ?
+	    "every instruction" : w.mode == MODE_STOP ? "before and after "
+	    "each change of the shared memory, around each system call, and "
+	    "a sample of the instructions between" : "after each change of "
+	    "the shared memory, and around each system call");
 	jobs_run(&w, (int)jobs, one);
 	return done();
 }

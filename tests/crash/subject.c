@@ -276,10 +276,10 @@ sub_let_go(struct play *p)
 }
 
 /*
- * A lease of ours on KEY and one of the server's: G1 by their tokens.  The later
- * one (by token) must have begun when the earlier one was over.  The server's
- * came and were released while we were stopped; so only ours can be the earlier
- * one that had not ended.
+ * A lease of ours on KEY and one of the server's: G1 by their tokens.  The
+ * later one (by token) must have begun when the earlier one was over.  The
+ * server's came and were released while we were stopped; so only ours can be
+ * the earlier one that had not ended.
  */
 static void
 not_before_ours_ended(struct play *p, const char *mode, uint64_t token,

@@ -47,9 +47,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <bsd/stdlib.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 #include "crash/scenario.h"
+#include "crash/sight.h"
 #include "crash/symbol.h"
 #include "crash/trace.h"
 #include "tap.h"
@@ -256,46 +255,6 @@ step_over(struct play *p, pid_t pid, struct spot *at)
 	return set_breakpoints(pid, 0, 0);
 }
 
-/* What is hashed: the table's object once it has a name, or the toy. */
-struct sight {
-	const void *mem;
-	size_t len;
-	bool mapped;
-};
-
-static void
-look_for_object(struct play *p, struct sight *s)
-{
-	struct stat st;
-	int fd;
-
-	if (p->sc->toy) {
-		s->mem = p->toy;
-		s->len = sizeof(p->toy);
-		return;
-	}
-	if (s->mapped)
-		return;
-	fd = open(play_object(p), O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (fstat(fd, &st) == 0 && st.st_size > 0) {
-		s->mem = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED,
-		    fd, 0);
-		s->len = (size_t)st.st_size;
-		s->mapped = s->mem != MAP_FAILED;
-		if (!s->mapped)
-			s->mem = NULL;
-	}
-	close(fd);
-}
-
-static uint64_t
-hash_of(const struct sight *s)
-{
-	return s->mem == NULL ? 0 : XXH3_64bits(s->mem, s->len);
-}
-
 /* How often a place has been met. */
 #define COUNTS (1u << 16)
 static struct { uint64_t rip; uint32_t depth, n; } counts[COUNTS];
@@ -336,8 +295,8 @@ record(struct play *p, pid_t pid, struct trace *t)
 	bool lived = true;
 
 	memset(counts, 0, sizeof(counts));
-	look_for_object(p, &sight);
-	hash = last = hash_of(&sight);
+	sight_look(p, &sight);
+	hash = last = sight_hash(&sight);
 	t->states = 1;
 	for (uint32_t i = 0;; i++) {
 		uint32_t depth = (uint32_t)(top - at.rsp);
@@ -374,14 +333,13 @@ record(struct play *p, pid_t pid, struct trace *t)
 		if (!lived)
 			break;
 		if (why == AT_RETURN)
-			look_for_object(p, &sight);
-		hash = hash_of(&sight);
+			sight_look(p, &sight);
+		hash = sight_hash(&sight);
 		if (over && hash != last)
 			blame(p, "shared memory changed in code that is "
 			    "stepped over");
 	}
-	if (sight.mapped)
-		munmap((void *)(uintptr_t)sight.mem, sight.len);
+	sight_end(&sight);
 	return lived;
 }
 

@@ -110,15 +110,15 @@ join(struct play *p, struct lh *lh)
 }
 
 static void
-relieve(struct play *p, struct lh *lh, const struct standing *s, bool at_once)
+relieve(struct play *p, struct lh *lh, const struct standing *s)
 {
 	struct part *holder = s->alone != NULL ? s->alone : s->holder;
 
 	must_not_get(p, lh, holder, LH_EXCLUSIVE);
 	if (!holder->shared)
 		must_not_get(p, lh, holder, LH_SHARED);
-	else if (at_once && s->n_waiters == 0)
-		join(p, lh);
+	else if (s->n_waiters == 0)
+		join(p, lh);	/* past a writer that is dead or stopped */
 	flag_set(&holder->order, ORDER_RELEASE);
 	if (!flag_wait(&holder->state, PART_LEFT, 1000))
 		blame_block(p, "a living holder cannot release");
@@ -136,7 +136,7 @@ turns_take(struct play *p, struct lh *lh, int64_t end_ns)
 
 		if (s.n_holders > 0) {
 			nobody_beside(p);
-			relieve(p, lh, &s, end_ns == 0);
+			relieve(p, lh, &s);
 			since = play_now_ns();
 		} else if (s.leaving) {
 			play_nap_us(100);

@@ -5,9 +5,9 @@
  * A thread converts a lease of another thread (any thread of the session may)
  * and is stopped past the deadline, before each of its accesses to shared
  * memory in turn.  Somebody else takes the key.  The owner takes the claim back
- * and uses it anew: as a reader of another key, or as a waiter in a queue.  Then
- * the conversion goes on: it says that the lease is lost, and the new use is as
- * it was, its token and its place in the queue included.
+ * and uses it anew: as a reader of another key, or as a waiter in a queue.
+ * Then the conversion goes on: it says that the lease is lost, and the new use
+ * is as it was, its token and its place in the queue included.
  *
  * All keys are new, so that the versions of their grants are the same ones:
  * what the claim had in one use it may have in the next.

@@ -179,7 +179,7 @@ one_has_it(const char *what, int n, int reader, int writer, struct caller *o,
 		sweep_bad(what, n, "it is not free in the end");
 }
 
-/* Stopped before its nth arrival at point, or any access; does it come there? */
+/* Stopped before its nth arrival at point, or any access; and does it? */
 static bool
 take_in_revival(const char *kind, const char *point, int n)
 {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What a step may change: the table's object once it has a name, or the toy. */
+#ifndef CRASH_SIGHT_H
+#define CRASH_SIGHT_H
+
+#include <stddef.h>
+#include "crash/play.h"
+
+struct sight {
+	const void *mem;
+	size_t len;
+	bool mapped;
+};
+
+/* Is it there now? */
+void sight_look(struct play *p, struct sight *s);
+
+/* Equal as long as nothing has changed; 0: it is not there yet. */
+uint64_t sight_hash(const struct sight *s);
+
+void sight_end(struct sight *s);
+
+#endif
