@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G6, T3: readers and writers come to the same end about a first waiter that
+ * does not come.
+ *
+ * A reader waits in front; it was killed, and that can be neither seen nor
+ * proved, since a child of it has its liveness descriptor.  A writer waits
+ * behind it, and is held between two looks.  The key is free.  Writers and
+ * readers try it in turn: to writers the reader in front is the first, and
+ * readers, who are not in each other's way, see the writer behind it.  What the
+ * one noted of its first must not make the other begin to count anew: within
+ * ten times T3 one of them has the key, whichever begins.
+ */
+#include <unistd.h>
+#include "sweep.h"
+
+#define BETWEEN_MS 11		/* tries look after the first every 10 ms */
+
+static struct t_event *end;
+
+/* An actor's session, to be kept alive by a child. */
+static int
+pass_on(struct t_actor *a, void *arg)
+{
+	struct lh_open_opts o = t_open_opts();
+	pid_t pid;
+
+	o.flags = LH_LIVENESS_FD;
+	if (lh_close(a->lh) != 0 || lh_open(&a->lh, arg, &o) != 0)
+		return -EINVAL;
+	pid = fork();
+	if (pid == 0) {
+		/* outlives its parent, not the test */
+		(void)t_await(end, 1, 3 * REPLAY_MS);
+		_exit(0);
+	}
+	return pid > 0 ? 0 : -errno;
+}
+
+static struct t_actor *
+unseen(const char *table)
+{
+	struct t_actor *a = t_actor(table);
+
+	is(t_do(a, pass_on, (void *)(uintptr_t)table), 0,
+	    "a child has a session's descriptor");
+	return a;
+}
+
+static void
+play(const char *table, struct t_actor *front, const char *key,
+    bool writer_begins)
+{
+	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
+	struct replay_call w = REPLAY_CALL(other, key, 60000, REPLAY_MS);
+	struct lh_acquire_opts o = t_read_opts(HOUR_MS, HOUR_MS);
+	struct lh_lease l = t_hold(lh, key), x;
+	int64_t free_ns, took;
+	int r = -EAGAIN, n;
+
+	t_begin_acquire_opts(front, key, &o);
+	ok(t_await_waiters(lh, key, 1), "a reader waits");
+	replay_hold("writer", "wait.parked");
+	replay_go("writer", replay_acquire, &w);
+	replay_wait_held("writer");
+	is(t_waiters(lh, key), 2, "and a writer behind it");
+	/* long enough to say that it starves: then nobody may overtake it */
+	t_sleep_ms(50);
+	t_actor_kill(front);
+	t_actor_free(front);
+	free_ns = t_now_ns();
+	is(lh_release(lh, &l), 0, "the key is free");
+	for (n = 0; r == -EAGAIN && t_since_ms(free_ns) < 2 * T3_DEAD_MS; n++) {
+		t_sleep_ms(BETWEEN_MS);
+		r = (n & 1) != writer_begins ? replay_try(lh, key, &x) :
+		    t_read(lh, key, HOUR_MS, 0, &x);
+	}
+	took = t_since_ms(free_ns);
+	is(r, 0, "somebody has it, at try %d", n);
+	cmp(took, <=, T3_DEAD_MS, "in time");
+	if (r == 0)
+		is(lh_release(lh, &x), 0, "and releases");
+	replay_release("writer");
+	is(replay_result("writer"), 0, "the writer goes on, and gets it");
+	is(lh_release(other, &w.lease), 0, "released");
+	t_close(other);
+	t_close(lh);
+}
+
+int
+main(void)
+{
+	const char *table = sweep_begin();
+	struct t_actor *front[2];
+
+	end = t_shared(sizeof(*end));
+	front[0] = unseen(table);
+	front[1] = unseen(table);
+	play(table, front[0], "k", false);
+	play(table, front[1], "l", true);
+	t_post(end);
+	return done();
+}
