@@ -135,7 +135,8 @@ state_held(uint64_t s)
 /*
  * A conversion counts as a use, but by a large odd step, so that neither a
  * chain of conversions nor the uses that follow come back to a number that
- * somebody may still have in mind.
+ * somebody may still have in mind.  It may wrap without the epoch: only the
+ * claim's owner counts that, and ids are compared together with tokens.
  */
 #define CONVERT_STEP ((UINT64_C(1) << 20) + 1)
 

@@ -60,8 +60,6 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 		return MOVED;
 	}
 	lhi_point("convert.swapped");
-	if (state_seq(to) < state_seq(st))
-		(void)sh32_fetch_add(&h->claim->wflags, 1u << WAITER_BITS);
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&h->slot->hint, token);
 	return 0;
@@ -81,8 +79,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 
 	as.mode = mode == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
 	as.token = token;
-	as.id[1] = lid_make(h->ci, lid_epoch(l->id[1]) +
-	    (seq < lid_seq(l->id[1])), seq);
+	as.id[1] = lid_make(h->ci, lid_epoch(l->id[1]), seq);
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
 	if (!state_held(st) || state_seq(st) != seq ||
