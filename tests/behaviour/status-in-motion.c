@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * G8: a reader that holds a key all the time is told of, however fast other
- * readers come and go: lh_status() with its id says that it holds it, lh_verify()
- * and lh_verify_token() say so too, and lh_status() without an id never tells of
- * fewer holders than it.  -EAGAIN ("too fast to be counted") is an answer of
- * the latter, a wrong number is not.
+ * readers come and go: lh_status() with its id says that it holds it,
+ * lh_verify() and lh_verify_token() say so too, and lh_status() without an id
+ * never tells of fewer holders than it.  -EAGAIN ("too fast to be counted") is
+ * an answer of the latter, a wrong number is not.
  *
  * Three threads of two attachments each read and release, so that the chain of
  * readers moves at its head all the time.
@@ -67,7 +67,7 @@ main(void)
 	l = t_read_hold(lh, "k");
 	for (int i = 0; i < THREADS; i++)
 		thread[i] = t_thread(come_and_go, NULL);
-	until = t_now_ns() + t_ms(1200) * T_NS_PER_MS;
+	until = t_now_ns() + 1200 * T_NS_PER_MS;
 	for (n = 0; t_now_ns() < until || goes < MIN_GOES; n++) {
 		uint32_t holders = 0;
 		int r = lh_status(lh, "k", l.id, count, &holders);
