@@ -67,7 +67,7 @@ main(void)
 	l = t_read_hold(lh, "k");
 	for (int i = 0; i < THREADS; i++)
 		thread[i] = t_thread(come_and_go, NULL);
-	until = t_now_ns() + t_ms(1200) * T_NS_PER_MS;
+	until = t_now_ns() + 1200 * T_NS_PER_MS;
 	for (n = 0; t_now_ns() < until || goes < MIN_GOES; n++) {
 		uint32_t holders = 0;
 		int r = lh_status(lh, "k", l.id, count, &holders);

@@ -10,7 +10,9 @@
  * is as it was, its token and its place in the queue included.
  *
  * All keys are new, so that the versions of their grants are the same ones:
- * what the claim had in one use it may have in the next.
+ * what the claim had in one use it may have in the next.  A conversion is a new
+ * use of the claim with a number far off, which may wrap round: so that is
+ * played, too.
  */
 #include "sweep.h"
 
@@ -29,6 +31,7 @@ struct scene {
 };
 
 static int names;
+static bool wraps;		/* the conversion's number of the use */
 
 static int
 convert(void *arg)
@@ -55,6 +58,23 @@ name(char *buf, const char *kind, int n)
 	return buf;
 }
 
+/* Convert with the claim that is to be had until the next one's number of its
+ * use wraps round. */
+static void
+to_the_end(void)
+{
+	struct lh_lease l;
+	char key[32];
+
+	l = t_read_hold(lh, name(key, "w", ++names));
+	for (int i = 0; i < 4 && lid_seq(l.id[1]) < MASK(SEQ_BITS) / 4 * 3; i++)
+		if (lh_convert(lh, &l, l.mode == LH_SHARED ? LH_EXCLUSIVE :
+		    LH_SHARED) != 0)
+			bail_out("a lease cannot be converted");
+	if (lh_release(lh, &l) != 0)
+		bail_out("a converted lease cannot be released");
+}
+
 /* Stop the conversion before access n.  1; 0: it has ended; -1: too late. */
 static int
 try_begin(struct scene *sc, uint32_t to, int n)
@@ -64,6 +84,8 @@ try_begin(struct scene *sc, uint32_t to, int n)
 	bool stands;
 	int r;
 
+	if (wraps)
+		to_the_end();
 	/* the claim is a reader first: with the first version of a new key */
 	l = t_read_hold(lh, name(key, "a", ++names));
 	(void)lh_release(lh, &l);
@@ -228,6 +250,10 @@ main(void)
 		hold[i] = t_hold(lh, name(key, "hold", i));
 	reader(LH_SHARED, "down");
 	reader(LH_EXCLUSIVE, "up");
+	wraps = true;
+	reader(LH_SHARED, "down, wraps");
+	reader(LH_EXCLUSIVE, "up, wraps");
+	wraps = false;
 	for (int i = 0; i < OTHERS; i++)
 		is(lh_release(lh, &hold[i]), 0, "released");
 	for (int n = 1; waiter(LH_SHARED, n, "down; a waiter then"); n += 2)

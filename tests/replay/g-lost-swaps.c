@@ -12,13 +12,13 @@
  * a row, under one and the same word: the table is not damaged, and the writer
  * gets its answer when that ends.
  */
-#include <sched.h>
 #include "sweep.h"
 
 #define TTL_MS 40
 #define TRIES 20		/* on a machine that has no time for us */
 #define OTHERS 7		/* of the 8 claims that a thread has */
-#define LOST 1200		/* swaps; 1,000 misfits in a row are damage */
+#define LOST 1100		/* swaps; 1,000 misfits in a row are damage */
+#define SPINS 300
 
 static struct lh *lh, *other;
 
@@ -107,6 +107,14 @@ static struct turns {
 static __thread bool victim;
 static void (*next_hook)(const char *what, const void *addr);
 
+/* It comes at once, or the other one wants the processor. */
+static void
+soon(int looks)
+{
+	if (looks > SPINS)
+		t_nap();
+}
+
 /* Before each swap of the writer the reader goes round once. */
 static void
 on_swap(const char *what, const void *addr)
@@ -118,8 +126,8 @@ on_swap(const char *what, const void *addr)
 	    atomic_load(&turns.asked) >= LOST)
 		return;
 	n = atomic_fetch_add(&turns.asked, 1) + 1;
-	while (atomic_load(&turns.done) < n)
-		(void)sched_yield();
+	for (int i = 0; atomic_load(&turns.done) < n; i++)
+		soon(i);
 }
 
 static int
@@ -130,11 +138,12 @@ come_and_go(void *arg)
 	(void)arg;
 	(void)lh_release(lh, &l);
 	t_post(&turns.idle);
-	while (!atomic_load(&turns.stop)) {
+	for (int i = 0; !atomic_load(&turns.stop); i++) {
 		if (atomic_load(&turns.done) == atomic_load(&turns.asked)) {
-			(void)sched_yield();
+			soon(i);
 			continue;
 		}
+		i = 0;
 		if (t_read(lh, "hot", HOUR_MS, 0, &l) == 0 &&
 		    lh_release(lh, &l) == 0)
 			atomic_fetch_add(&turns.lost, 1);
