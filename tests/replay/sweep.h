@@ -24,10 +24,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "behaviour/readers.h"
 #include "prim/shared.h"
 #include "proc/lh.h"
 #include "replay.h"
+
+/* A hundred small replays, on a machine that may be busy with other things. */
+#define SWEEP_ALARM_S 30
 
 #define SWEEP_FN	__attribute__((unused)) static
 
@@ -72,6 +76,7 @@ sweep_begin(void)
 
 	sweep_others = lhi_hook;
 	lhi_hook = sweep_hook;
+	(void)alarm(SWEEP_ALARM_S);
 	return table;
 }
 
