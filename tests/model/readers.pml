@@ -236,10 +236,15 @@ end_idle:
 	   :: !x -> goto release_s
 	   fi
 	:: atomic {
-		converts > 0 && SOME_LEASE && MAY_START ->
+		converts > 0 && SOME_LEASE && MAY_START &&
+		    (!KILLS || lease[me]) ->
 		converts--;
 		begin();
-		present_some();
+		/* threads die with their session */
+		if
+		:: KILLS -> present(me)
+		:: !KILLS -> present_some()
+		fi;
 		if
 		:: x && (writer[k] & BIT(c)) ->
 			writer[k] = 0;
@@ -338,10 +343,15 @@ retake:
 	      goto retake
 	   fi
 	fi;
+out:
 	if
-	:: IS_S(word[k]) -> ret = TO_RETAKEN; all = 1; goto walk
+	:: atomic { IS_S(word[k]) -> ret = TO_RETAKEN; all = 1 }
+	   goto walk
 	:: d_step { IS_X(word[k]) && CLAIM(word[k]) == me -> w = word[k] }
 	   d_step { SWAP(word[k], w, WORD(0, VER(w))); w = 0 }
+#ifndef MUTANT_LOOK
+	   goto out	/* a late downgrade may have been first */
+#endif
 	:: !IS_S(word[k]) && CLAIM(word[k]) != me
 	fi;
 retaken:
@@ -606,7 +616,7 @@ downgrade:
 	if
 	:: d_step {
 		word[k] == WORD(c, v) ->
-		CLAIMED(2, !MARK(rnext[c]));
+		CLAIMED(2, !MARK(rnext[c]) || dead[c] || !HELD_AS(c, q));
 		v = v + 1;
 		word[k] = SWORD(c, v);
 		l = 0;
@@ -686,7 +696,18 @@ walk:	/* from the word, as far as the first that stays, or to the end (all) */
 		cur = CLAIM(w)
 	   }
 	:: d_step { !IS_S(word[k]) -> forget(); w = 0 }
-	   goto walked
+	   if
+#ifndef MUTANT_LOOK
+	   /* a late upgrade of this very claim? */
+	   :: ret == TO_RETAKEN -> goto out
+#if KILLS
+	   :: ret == TO_BURIED -> goto bury_word
+#endif
+	   :: ret != TO_RETAKEN && ret != TO_BURIED -> goto walked
+#else
+	   :: goto walked
+#endif
+	   fi
 	fi;
 hop:
 	if
@@ -823,10 +844,13 @@ bury_link:
 	:: MARK(rnext[c])
 	:: d_step { !MARK(rnext[c]) -> rnext[c] = rnext[c] | 1 }
 	fi;
+bury_word:
 	if
-	:: IS_S(word[k]) -> ret = TO_BURIED; all = 1; goto walk
+	:: atomic { IS_S(word[k]) -> ret = TO_BURIED; all = 1 }
+	   goto walk
 	:: d_step { IS_X(word[k]) && CLAIM(word[k]) == c -> w = word[k] }
 	   d_step { SWAP(word[k], w, WORD(0, VER(w))); w = 0 }
+	   goto bury_word
 	:: !IS_S(word[k]) && CLAIM(word[k]) != c
 	fi;
 buried:
@@ -858,6 +882,9 @@ end_dead:
 #define STAYS(c, k)	((c) == 0 || (ST(state[c]) != FREE && home[c] == (k)))
 #define ENDS(l)		(l == 0 || IDX(rnext[l]) == 0)
 
+/* a downgrade may have died before its word swap */
+#define IN(c, k)	(LINKED_AT(c, k) || CLAIM(word[k]) == (c))
+
 inline quiet_key(k)
 {
 	CLAIMED(5, STAYS(M1(k), k) && STAYS(M2(k), k) && STAYS(M3(k), k));
@@ -869,9 +896,9 @@ inline quiet_key(k)
 	/* who is certain is there */
 	CLAIMED(5, writer[k] == 0 || (IS_X(word[k]) &&
 	    writer[k] == BIT(CLAIM(word[k]))));
-	CLAIMED(5, !(reader[k] & BIT(1)) || LINKED_AT(1, k));
-	CLAIMED(5, !(reader[k] & BIT(2)) || LINKED_AT(2, k));
-	CLAIMED(5, !(reader[k] & BIT(3)) || LINKED_AT(3, k))
+	CLAIMED(5, !(reader[k] & BIT(1)) || IN(1, k));
+	CLAIMED(5, !(reader[k] & BIT(2)) || IN(2, k));
+	CLAIMED(5, !(reader[k] & BIT(3)) || IN(3, k))
 }
 
 inline deadline_passes(c)
