@@ -1,4 +1,64 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Eviction: does a key that leaves the table and returns, in whatever slot, go
+ * on with its tokens, and is nobody left behind in a slot's earlier life?
+ *
+ * Three processes (or -DUSERS=2), two slots, two keys, each key a shard of its
+ * own.  At first key 0 is in slot 1, and slot 2 unused.  Operations:
+ *	USES	acquire and release a key by name: look it up (finish what is
+ *		half evicted on the way), or make it: reserve a slot, gen, key,
+ *		link, publish, find the place, floor, insert; lose to another
+ *		maker and withdraw.  WAITS of them may queue; else busy
+ *	EVICTS	E0 to E6 of one slot, or from where another stopped.  So there
+ *		are as many helpers as there are evictors and visitors, each
+ *		stopped anywhere by not being run
+ *	KILLS	deaths at any step; the dead stay dead; their locks are freed
+ *		by who meets them, their waits do not count, and the slot they
+ *		had not linked yet is undone (W6) by anybody
+ * Each access to shared memory is one step, with three exceptions: a lookup is
+ * one step unless -DFINE, which makes each hop a step (keys are read in the
+ * step that validates the hop: a slot has one key while it is linked); a find
+ * gives slot and gen together (the library reads gen, key, gen); gen and maker
+ * are written together.
+ *
+ * Tokens are versions; with -DFLOOR1=n the shard of key 1 is already at n, and
+ * evictors compute tokens from the hint and the version modulo 32, which is
+ * where a late one goes wrong.
+ *
+ * A waiter queues, then looks at word and gen, may pass over a free word if
+ * somebody else is queued, and sleeps boundedly: it may wake at any time.  That
+ * everybody is served, and in which order, is in queue.pml.
+ *
+ * Left out: several keys a shard (floors are only higher then), buckets and
+ * growth, long keys, pressure (a maker without a slot gives up), expiry, shared
+ * mode, wrap, weak memory.
+ *
+ * Properties.
+ *  P1	No key is linked twice, unmarked; the list ends.
+ *  P2	Tokens of a key grow, over eviction and return.		(G2)
+ *  P3	Whoever is granted a lock has the slot's present life, and it is its
+ *	key's.							(C15)
+ *  P4	No slot begins a new life while somebody sleeps in its queue. (C15)
+ *  P5	One holder a key.					(G1)
+ *  P6	The version of a slot never goes back.			(C7)
+ *  P7	The floor is raised to the token of the version that is evicted. (C7)
+ * No deadlock: invalid end states.
+ *
+ * Mutants leave out one rule each:
+ *	FLOOR	a new life's version ignores the floor
+ *	OWN	... ignores the slot's own, so that versions come back
+ *	EARLY	the floor is read before the place in the list is found: the key
+ *		may have been made, used and evicted elsewhere since
+ *	RAISE	E3 is left out
+ *	LATE	E3 uses a hint that may be of the slot's next life
+ *	LOOK	E2 is left out
+ *	GEN	a waiter looks at the word alone
+ *	COMMITTED E5 marks what it read without a look at the word
+ *
+ * Seen: 0.9 to 4.0 million states in the configurations of `run`; 29 for two
+ * uses and two evictions by three processes, 39 for three and three by two
+ * (LONG=1).
+ */
 #include "common.pml"
 
 #ifndef USES
@@ -6,6 +66,9 @@
 #endif
 #ifndef EVICTS
 #define EVICTS 0
+#endif
+#ifndef USERS
+#define USERS NP
 #endif
 #ifndef WAITS
 #define WAITS 0
@@ -15,6 +78,9 @@
 #endif
 #ifndef VER2
 #define VER2 0			/* of slot 2, at first unused */
+#endif
+#ifndef FLOOR1
+#define FLOOR1 0		/* of the shard of key 1 */
 #endif
 
 /* lock word of a slot: {ver, mode, claim} */
@@ -44,6 +110,9 @@ bit key[3];
 byte floor[2];		/* a shard for each key */
 byte queue[3];		/* bit c: claim c is in the slot's queue */
 byte wgen[NP + 1];	/* for which life it queued */
+#if FLOOR1
+byte hint[3];
+#endif
 
 byte uses = USES, evicts = EVICTS, waits = WAITS;
 
@@ -61,6 +130,9 @@ byte asleep[3];		/* bit c: sleeps in the slot's queue */
 		(MODE(slot[s]) == OPEN && maker[s] != 0 && dead[maker[s]]))
 
 #define EVICTABLE(s)	(MODE(slot[s]) == OPEN || MODE(slot[s]) >= DYING)
+
+#define M		32	/* versions, modulo */
+#define TOKEN(h, v)	((h) + ((((v) - (h) + M / 2) & (M - 1)) - M / 2))
 
 inline forget() { pred = 0; pl = 0; cur = 0; nl = 0; kk = 0 }
 
@@ -100,7 +172,7 @@ end_alive:
 end_idle:
 	if
 	:: atomic {
-		uses > 0 && MAY_START ->
+		uses > 0 && MAY_START && me <= USERS ->
 		uses--;
 		if
 		:: k = 0
@@ -110,7 +182,7 @@ end_idle:
 	   }
 	   goto find
 	:: atomic {
-		evicts > 0 && MAY_START &&
+		evicts > 0 && MAY_START && me <= USERS &&
 		    (EVICTABLE(1) || EVICTABLE(2)) ->
 		if
 		:: EVICTABLE(1) -> s = 1
@@ -272,17 +344,18 @@ look:
 	w = slot[s];
 	if
 #ifdef MUTANT_GEN
-	:: IS_LOCK(w)
+#define THIS_LIFE	true
 #else
-	:: IS_LOCK(w) && gen[s] == g
+#define THIS_LIFE	(gen[s] == g)
+#endif
+	:: IS_LOCK(w) && THIS_LIFE
 	:: d_step {
-		!IS_LOCK(w) || gen[s] != g ->
+		!(IS_LOCK(w) && THIS_LIFE) ->
 		queue[s] = queue[s] & ~BIT(me);
 		wgen[me] = 0;
 		s = 0; g = 0; w = 0
 	   }
 	   goto find
-#endif
 	fi;
 	if
 	:: MODE(w) == OPEN -> goto take
@@ -375,7 +448,7 @@ reserve:	/* make the key */
 	fi;
 	key[n] = k;
 	link[n] = LINK(0, 0, TAG(link[n]) + 1);
-#ifdef SPEC_FLOOR
+#ifdef MUTANT_EARLY
 	f = floor[k];
 #endif
 	if
@@ -394,12 +467,15 @@ reserve:	/* make the key */
 	   goto find
 	fi;
 insert:
-#if !defined(SPEC_FLOOR) && !defined(MUTANT_FLOOR)
+#if !defined(MUTANT_EARLY) && !defined(MUTANT_FLOOR)
 	f = floor[k];		/* after the place was found */
 	if
 	:: d_step {
 		f > SVER(w) && slot[n] == w ->
 		w = SLOT(OPEN, 0, f);
+#if FLOOR1
+		hint[n] = f;
+#endif
 		slot[n] = w;
 		f = 0
 	   }
@@ -410,6 +486,9 @@ insert:
 	:: d_step {
 		!MARK(link[n]) -> link[n] = LINK(0, cur, TAG(link[n]) + 1)
 	   }
+#ifdef MUTANT_COMMITTED
+	:: d_step { MARK(link[n]) -> done() } goto end_idle	/* lost */
+#endif
 	fi;
 	if
 	:: d_step {
@@ -467,7 +546,24 @@ dying:	/* E2 */
 	fi;
 #endif
 	/* E3 */
-#ifndef MUTANT_RAISE
+#if FLOOR1
+	d_step { f = hint[s]; kk = key[s] };
+#ifndef MUTANT_LATE
+	if
+	:: slot[s] == w
+	:: d_step { slot[s] != w -> f = 0; kk = 0; w = 0 } goto next
+	fi;
+#endif
+	if
+	:: d_step {
+		true ->
+		f = TOKEN(f, SVER(w) & (M - 1));
+		CLAIMED(7, f == SVER(w));
+		floor[kk] = (floor[kk] < f -> f : floor[kk]);
+		f = 0; kk = 0
+	   }
+	fi;
+#elif !defined(MUTANT_RAISE)
 	if
 	:: d_step {
 		true ->
@@ -554,6 +650,11 @@ active proctype world()
 		top[0] = VER1;
 		link[0] = LINK(0, 1, 0);
 		slot[2] = SLOT(UNUSED, 0, VER2);
+		floor[1] = FLOOR1;
+#if FLOOR1
+		hint[1] = VER1;
+		hint[2] = VER2;
+#endif
 		run user(1); run user(2); run user(3)
 	}
 end_world:

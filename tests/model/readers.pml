@@ -1,4 +1,79 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The chain of readers: is there ever a writer beside a reader, is a reader who
+ * lives ever taken out, and is a key ever lost to claims of nobody?
+ *
+ * Three processes, two keys (one where -DKEYS=1), one claim each, so that a
+ * claim goes to and fro between exclusive and shared, and between the keys.  An
+ * operation is begun by any process at any time, as long as its budget lasts:
+ *	READS	acquire shared: revive the own idle claim of this key, else push
+ *	WRITES	acquire exclusive: collapse the chain (revoke idle ones, expire,
+ *		take out the dead) as far as the first that lives
+ *	RELEASES anybody's lease, also one that somebody is just releasing or
+ *		converting: the caller is another thread of the holder.  By its
+ *		owner: sole, sticky or leave; by others: leave
+ *	CONVERTS anybody's lease, the other way: down; up, if it is sole
+ *	LOOKS	a whole walk by a bystander
+ *	OBSERVES a bystander computes the token of a version that may be old
+ *	LATES	a deadline passes; KILLS: deaths at any step (common.pml),
+ *		burial by whole walk, and rebirth
+ * An owner who needs its claim, idle or ended, takes it back: ends it, marks
+ * it, walks until the word is seen not to name it.  Each access to shared
+ * memory is one step.  In a walk: load of the link, load of the state,
+ * validation, one swap each to expire or revoke, mark, unlink.
+ *
+ * Time.  A deadline is one bit a claim, past, which everyone reads as the
+ * clock, and which a new use of the claim clears.  Exact states (seq) say what
+ * exact deadlines would.  Extension is in exclusive.pml.
+ *
+ * Left out: the queue (whoever would wait gives up; a release may find somebody
+ * queued, or not, and a revive never does), suspects, the 20 ms pause, kicks,
+ * eviction, wrap of seq, ver and tag, BROKEN (as REVOKED), hop limits, weak
+ * memory.  A reader that was converted always leaves: that its new token is
+ * kept with it, so that it may be revived, is not covered.  With KILLS, a lease
+ * is converted by its owner's process only (threads die together).  Tokens are
+ * versions, but with OBSERVES they are made from the hint and the version
+ * modulo 16, and the winner of each grant moves the hint.
+ *
+ * Properties.
+ *  P1	A word is swapped to X, and X granted, only while nobody else is
+ *	certain of the key; to a new reader, and S granted, only while no
+ *	writer is.  Certain is who was granted, from the return of the grant
+ *	until anybody calls release with this lease, the deadline passes, or
+ *	the holder dies.				(G1)
+ *  P2	Nobody marks a claim that is HELD, linked and not dead; no claim is
+ *	linked marked.					(C12)
+ *  P3	The token of an exclusive grant is above all before; of a reader, also
+ *	a revived one, not below any earlier exclusive one; a token is the one
+ *	of its version.					(G2, C6)
+ *  P4	A claim that becomes FREE is named by no word and in no chain; what a
+ *	validated walk meets is not FREE; who revives is in the chain.
+ *  P5	Whenever nobody is in an operation: a chain ends, has only members of
+ *	its key, none FREE; an X word names a claim that holds it or is
+ *	terminal or dead; and who is certain is there, HELD.  So the next one
+ *	who wants the key can free it from all who are gone: nothing is lost.
+ * No deadlock: invalid end states.
+ *
+ * Mutants leave out one rule each:
+ *	VER	a push onto a chain keeps the version
+ *	C6	the distance to the hint is unsigned, and observers move the hint
+ *	PROOF	a walk reads the link again after the proof, and marks that
+ *	LEAVE	who leaves reads its link after its claim is REVOKED: by then it
+ *		may be in its next use
+ *	REVOKE	a writer marks HELD readers too
+ *	REVIVE	a revived claim keeps its seq
+ *	SOLE	any thread, not only the owner's, may free the word first
+ *		and leave idle: the owner may revive between look and swap
+ *	DOWN	a downgrade stores its link
+ *	UP	an upgrade swaps the word only: a copy of the reader's lease,
+ *		released at that time, leaves X over an idle claim
+ *	LOOK	an owner takes its claim back when the word is not S any more,
+ *		or its own swap failed: a late conversion may have made it X
+ *
+ * Seen: 0.1 to 3.8 million states in the configurations of `run`; 73 for three
+ * readers and a writer with two releases (LONG=1).  Above 350 lines, as
+ * exclusive.pml, and for the same reason.
+ */
 #define VER_AT 3
 #include "common.pml"
 
@@ -492,10 +567,14 @@ release_x:
 	fi;
 
 release_s:
+#ifndef MUTANT_SOLE
 	if
-	:: d_step {
-		IS_S(word[k]) && CLAIM(word[k]) == c -> w = word[k]
-	   }
+	:: c == me
+	:: c != me -> goto leave	/* its owner may revive it meanwhile */
+	fi;
+#endif
+	if
+	:: d_step { IS_S(word[k]) && CLAIM(word[k]) == c -> w = word[k] }
 	:: !(IS_S(word[k]) && CLAIM(word[k]) == c) -> goto part
 	fi;
 	if
@@ -503,19 +582,11 @@ release_s:
 	:: d_step { rnext[c] != LINK(0, 0, TAG(rnext[c])) -> w = 0 }
 	   goto part
 	fi;
-#ifdef SPEC_SOLE
 	if
 	:: HELD_AS(c, q)
 	:: d_step { !HELD_AS(c, q) -> released() }
 	   goto end_idle					/* ESTALE */
 	fi;
-#else
-	if
-	:: d_step { HELD_AS(c, q) -> state[c] = STATE(REVOKED, q) }
-	:: d_step { !HELD_AS(c, q) -> released() }
-	   goto end_idle					/* ESTALE */
-	fi;
-#endif
 	if
 	:: d_step { word[k] == w -> word[k] = WORD(0, VER(w)); w = 0 }
 	:: d_step { word[k] != w -> w = 0 }
@@ -525,11 +596,7 @@ release_s:
 	:: d_step {
 		true ->
 		if
-#ifdef SPEC_SOLE
 		:: HELD_AS(c, q) -> claim_free(c)
-#else
-		:: state[c] == STATE(REVOKED, q) -> claim_free(c)
-#endif
 		:: else
 		fi;
 		released()
@@ -539,8 +606,7 @@ release_s:
 part:	/* of others in the chain: stay as IDLE, or leave */
 	if
 	:: d_step {
-		HELD_AS(c, q) && !conv ->
-		state[c] = STATE(IDLE, q)
+		HELD_AS(c, q) && !conv -> state[c] = STATE(IDLE, q)
 	   }
 	   if
 	   :: d_step { true -> released() }
@@ -550,26 +616,9 @@ part:	/* of others in the chain: stay as IDLE, or leave */
 	:: goto leave
 	fi;
 leave:
-#ifdef SPEC_LEAVE
-	if
-	:: d_step {
-		ST(state[c]) == HELD && SEQ(state[c]) == q ->
-		state[c] = STATE(REVOKED, q)
-	   }
-	:: d_step {
-		ST(state[c]) == IDLE && SEQ(state[c]) == q ->
-		state[c] = STATE(REVOKED, q)
-	   }
-	:: d_step { state[c] == STATE(REVOKED, q) -> skip }
-	:: d_step {
-		SEQ(state[c]) != q || ST(state[c]) == FREE ||
-		    ST(state[c]) == EXPIRED -> released()
-	   }
-	   goto end_idle
-	fi;
-	l = rnext[c];
-#else
+#ifndef MUTANT_LEAVE
 	l = rnext[c];		/* before the proof (C12) */
+#endif
 	if
 	:: d_step {
 		SEQ(state[c]) == q && (ST(state[c]) == HELD ||
@@ -582,6 +631,8 @@ leave:
 	   }
 	   goto end_idle					/* ESTALE */
 	fi;
+#ifdef MUTANT_LEAVE
+	l = rnext[c];
 #endif
 	if
 	:: MARK(l) -> goto walk
@@ -604,7 +655,7 @@ downgrade:
 	:: d_step { !HELD_AS(c, q) -> done() }
 	   goto end_idle					/* ESTALE */
 	fi;
-#ifdef SPEC_DOWN
+#ifdef MUTANT_DOWN
 	rnext[c] = LINK(0, 0, TAG(l) + 1);
 #else
 	if
@@ -615,15 +666,20 @@ downgrade:
 #endif
 	if
 	:: d_step {
+		HELD_AS(c, q) -> q = q + 1; state[c] = STATE(HELD, q); l = 0
+	   }
+	:: d_step { !HELD_AS(c, q) -> done() }
+	   goto end_idle					/* ESTALE */
+	fi;
+	if
+	:: d_step {
 		word[k] == WORD(c, v) ->
 		CLAIMED(2, !MARK(rnext[c]) || dead[c] || !HELD_AS(c, q));
 		v = v + 1;
 		word[k] = SWORD(c, v);
-		l = 0;
 		tokens_of_s(v)
 	   }
-	:: d_step { word[k] != WORD(c, v) -> done() }
-	   goto end_idle					/* ESTALE */
+	:: word[k] != WORD(c, v) -> goto undo
 	fi;
 converted:
 	if
@@ -655,24 +711,19 @@ upgrade:	/* the others are gone, or it does not succeed */
 	:: d_step { rnext[c] != LINK(0, 0, TAG(rnext[c])) -> done() }
 	   goto end_idle					/* busy */
 	fi;
-#ifdef SPEC_UP
-	if
-	:: HELD_AS(c, q)
-	:: d_step { !HELD_AS(c, q) -> done() }
-	   goto end_idle					/* ESTALE */
-	fi;
-#else
+	/* state, then word: all copies of the lease are stale from here on */
 	if
 	:: d_step {
 		HELD_AS(c, q) && !PAST(c) ->
+#ifndef MUTANT_UP
 		q = q + 1;
+#endif
 		state[c] = STATE(HELD, q)
 	   }
 	:: d_step { HELD_AS(c, q) && PAST(c) -> skip } goto late
 	:: d_step { !HELD_AS(c, q) -> done() }
 	   goto end_idle					/* ESTALE */
 	fi;
-#endif
 	if
 	:: d_step {
 		word[k] == w ->
@@ -683,8 +734,16 @@ upgrade:	/* the others are gone, or it does not succeed */
 		tokens_of_x(v)
 	   }
 	   goto converted
-	:: d_step { word[k] != w -> lease_seq[c] = q; done() }
-	   goto end_idle					/* busy */
+	:: word[k] != w -> goto undo
+	fi;
+undo:	/* of a conversion: the word has changed */
+	if
+	:: d_step {
+		true ->
+		SWAP(state[c], STATE(HELD, q), STATE(HELD, q - 1));
+		done()
+	   }
+	   goto end_idle
 	fi;
 
 walk:	/* from the word, as far as the first that stays, or to the end (all) */
@@ -883,7 +942,8 @@ end_dead:
 #define ENDS(l)		(l == 0 || IDX(rnext[l]) == 0)
 
 /* a downgrade may have died before its word swap */
-#define IN(c, k)	(LINKED_AT(c, k) || CLAIM(word[k]) == (c))
+#define IN(c, k)	(ST(state[c]) == HELD && \
+			(LINKED_AT(c, k) || CLAIM(word[k]) == (c)))
 
 inline quiet_key(k)
 {
