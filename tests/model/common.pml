@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What both models share: how a lock word is written, and how processes die.
+ * What the models share: how a lock word is written, and how processes die.
  *
  * Death.  `kill_one` chooses a victim among the processes that have done
  * anything; the victim, whose body stands under `unless`, can take no further
@@ -29,9 +29,12 @@
 #endif
 
 /* lock word {claim, ver}; claim 0 is nobody: the word is FREE */
-#define WORD(c, v)	(((v) << 2) | (c))
+#ifndef VER_AT
+#define VER_AT	2
+#endif
+#define WORD(c, v)	(((v) << VER_AT) | (c))
 #define CLAIM(w)	((w) & 3)
-#define VER(w)		((w) >> 2)
+#define VER(w)		((w) >> VER_AT)
 
 byte word[2];
 
