@@ -47,6 +47,14 @@ show_mode(uint32_t mode)
 	return mode == LH_SHARED ? "shared" : "exclusive";
 }
 
+const char *
+show_order(uint32_t order)
+{
+	static const char *const names[] = { "bounded", "fifo", "barge" };
+
+	return order < sizeof(names) / sizeof(names[0]) ? names[order] : "?";
+}
+
 const struct lh_party *
 show_oldest(const struct lh_key_info *info)
 {
@@ -84,13 +92,23 @@ show_party(char buf[PARTY_MAX], const struct lh_party *party)
 
 /* Every setter below takes the new reference, also when it fails. */
 
-static int
-set_u64(json_t *to, const char *name, uint64_t n)
+int
+show_set_u64(json_t *to, const char *name, uint64_t n)
 {
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, n);
 	return json_object_set_new(to, name, json_string(text));
+}
+
+int
+show_append_text(json_t *to, const char *text)
+{
+	json_t *value = json_string(text);
+
+	if (value == NULL)	/* what the locale calls printable */
+		value = json_string("(not UTF-8)");
+	return json_array_append_new(to, value);
 }
 
 static int
@@ -142,7 +160,7 @@ party_json(struct lh *lh, const struct lh_party *p)
 	bad |= set_ms(lh, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
 		if (p->token != 0)	/* just granted, not yet told */
-			bad |= set_u64(o, "token", p->token);
+			bad |= show_set_u64(o, "token", p->token);
 		bad |= set_ms(lh, o, "expires_ms", p->expires_ns);
 	} else {
 		bad |= json_object_set_new(o, "rank", json_integer(p->rank));
@@ -190,7 +208,7 @@ show_key(struct lh *lh, const char *table, const char *key,
 		if (info->n_holders > 0)
 			bad |= json_object_set_new(o, "mode",
 			    json_string(show_mode(info->mode)));
-		bad |= set_u64(o, "token", info->token);
+		bad |= show_set_u64(o, "token", info->token);
 		bad |= json_object_set_new(o, "holders",
 		    parties_json(lh, info->holders, info->n_holders));
 		bad |= json_object_set_new(o, "waiters",

@@ -18,6 +18,13 @@ json_t *show_key(struct lh *lh, const char *table, const char *key,
 const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 
 const char *show_mode(uint32_t mode);
+const char *show_order(uint32_t order);
+
+/* A member of 64 bits, as a decimal string.  0, or -1. */
+int show_set_u64(json_t *to, const char *name, uint64_t n);
+
+/* Append a text, which may not be UTF-8: 0, or -1. */
+int show_append_text(json_t *to, const char *text);
 
 /* Of the holders of a key that is held: who has been there for longest, and
  * when the last of their leases ends unless one is renewed. */

@@ -34,6 +34,10 @@ struct lh;
 #define LH_SYSTEM	0x1u	/* the machine's table of that name, not mine */
 #define LH_NO_CREATE	0x2u	/* the table (lh_acquire: the key) must exist */
 #define LH_LIVENESS_FD	0x4u	/* lh_liveness_fd() will be wanted */
+#define LH_CREATE_ONLY	0x8u	/* the table must not exist */
+
+/* lh_open_opts.group: whatever the kernel gives a new file. */
+#define LH_GROUP_USUAL	UINT32_MAX
 
 /*
  * Who may go first when somebody waits.  Set when a table is created.
@@ -65,12 +69,13 @@ struct lh_open_opts {
 				 * out in units of 64 to a session;
 				 * 128 .. 4,193,984; 262,144 */
 	uint32_t order;		/* enum lh_order; LH_ORDER_BOUNDED */
+	uint32_t group;		/* group id; LH_GROUP_USUAL */
 	const char *application;/* shown to others; NULL: the program's name */
 };
 
 #define LH_OPEN_OPTS_INIT \
 	{ sizeof(struct lh_open_opts), 0, 0600, 1048576, 1024, 262144, 0, \
-	  NULL }
+	  LH_GROUP_USUAL, NULL }
 
 /*
  * Attach to table `name`, creating it if need be.
@@ -79,7 +84,8 @@ struct lh_open_opts {
  * opts	NULL: the defaults above.
  *
  * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT
- * (LH_NO_CREATE), -EACCES, -ENOSPC (shared memory full, or every session slot
+ * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EACCES, -EPERM (not a member of
+ * the group), -ENOSPC (shared memory full, or every session slot
  * in use), -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout,
  * wrong size, not a table, not a regular file), -EXDEV (other time namespace),
  * -EUCLEAN. Costs some 50 us.  The memory that a table begins with is reserved

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <leasehold.h>
 #include "base/error.h"
 #include "proc/lh.h"
@@ -313,6 +314,20 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 	return error;
 }
 
+/* How much of the object has memory: what du(1) says. */
+static uint64_t
+bytes_used(struct lhi_view *v)
+{
+	int saved = errno, fd = lhi_view_fd(v);
+	uint64_t n = 0;
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		n = (uint64_t)st.st_blocks * 512;
+	errno = saved;
+	return n;
+}
+
 int
 lh_stats(struct lh *lh, struct lh_stats *stats)
 {
@@ -340,6 +355,7 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 	st.order = v->order;
 	st.damaged = (sh32_load(&v->hdr->flags) & SHM_DAMAGED) != 0;
 	st.bytes = v->geo.object_len;
+	st.bytes_used = bytes_used(v);
 	st.token_base = sh64_load(&v->hdr->token_base);
 	st.token_ceiling = sh64_load(&v->hdr->ceiling);
 	*stats = st;

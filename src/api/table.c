@@ -18,7 +18,7 @@
 #include "shm/queue.h"
 #include "shm/session.h"
 
-#define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD)
+#define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | LH_CREATE_ONLY)
 #define OPEN_TRIES 100
 #define FULL_TRIES 3
 
@@ -31,15 +31,23 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 {
 	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
 	int fd = -ENOENT;
+	bool made = false;
 
 	/* it may come and go while we look; not for ever */
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		int error;
 
 		fd = lhi_object_open(path, o->flags & LH_SYSTEM, g, id);
+		if (fd >= 0 && (o->flags & LH_CREATE_ONLY) && !made) {
+			(void)close(fd);
+			return lhi_fail(-EEXIST, "there is a table %s", path);
+		}
 		if (fd != -ENOENT || (o->flags & LH_NO_CREATE))
 			break;
 		error = lhi_object_create(path, o);
+		made = error == 0;
+		if (error == -EEXIST)
+			continue;
 		if (error == -ENOSPC && i < FULL_TRIES) {
 			/* several at once, and room for one: is it there? */
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
@@ -125,6 +133,9 @@ check_args(struct lh **out, const char **name, const struct lh_open_opts *o)
 	if (o->size != sizeof(*o))
 		return lhi_fail(-EINVAL, "open options of %zu bytes: set them "
 		    "with LH_OPEN_OPTS_INIT", o->size);
+	if ((o->flags & LH_NO_CREATE) && (o->flags & LH_CREATE_ONLY))
+		return lhi_fail(-EINVAL, "LH_NO_CREATE and LH_CREATE_ONLY "
+		    "exclude each other");
 	if (o->flags & ~OPEN_FLAGS)
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", o->flags);
 	if (*name == NULL) {

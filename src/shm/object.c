@@ -235,6 +235,11 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 		    strerror(errno));
 	initialise(base, &g, opts);
 	(void)munmap(base, sizeof(struct shm_header));
+	if (opts->group != LH_GROUP_USUAL &&
+	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
+		return lhi_fail(-errno, "cannot give %s to group %u: %s (one "
+		    "has to be a member of it, or root)", path, opts->group,
+		    strerror(errno));
 	if (fchmod(fd, (mode_t)opts->mode) != 0)
 		return lhi_fail(-errno, "cannot set the mode of %s: %s", path,
 		    strerror(errno));
@@ -256,10 +261,10 @@ lhi_object_create(const char *path, const struct lh_open_opts *opts)
 		lhi_point("object.filled");
 		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 		if (linkat(AT_FDCWD, self, AT_FDCWD, path,
-		    AT_SYMLINK_FOLLOW) != 0 && errno != EEXIST)
-			error = lhi_fail(-errno, "cannot give the new table "
-			    "its name %s: %s (is /proc mounted?)", path,
-			    strerror(errno));
+		    AT_SYMLINK_FOLLOW) != 0)
+			error = errno == EEXIST ? -EEXIST : lhi_fail(-errno,
+			    "cannot give the new table its name %s: %s (is "
+			    "/proc mounted?)", path, strerror(errno));
 	}
 	(void)close(fd);
 	return error;

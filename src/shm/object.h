@@ -11,8 +11,8 @@
 int lhi_object_path(char *path, size_t len, const char *name, bool system_wide);
 
 /*
- * Make a table and give it its name in one step.  0 also when somebody else
- * was first; -ENOSPC, -EACCES, -EINVAL, -errno.
+ * Make a table and give it its name in one step.  0; -EEXIST: somebody else
+ * was first, and nothing has been said; -ENOSPC, -EACCES, -EINVAL, -errno.
  */
 int lhi_object_create(const char *path, const struct lh_open_opts *opts);
 
