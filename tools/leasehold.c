@@ -29,13 +29,14 @@ static const struct verb {
 	{ "init", verb_init, "make a table" },
 	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
 	{ "fsck", verb_fsck, "is a table sound?" },
+	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
 	{ "version", verb_version, "which version this is" },
 };
 
 static const char *const later[] = {
 	"acquire", "renew", "release", "verify", "watch", "explain", "break",
 	"ask", "destroy", "value", "convert", "sem", "gate", "session", "log",
-	"top", "dump", "rm",
+	"top", "rm",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -13,6 +13,13 @@ int show_json(json_t *value, int status);
 json_t *show_key(struct lh *lh, const char *table, const char *key,
     const struct lh_key_info *info);
 
+/* The same for a clock that was 0 at zero_ms since 1970. */
+json_t *show_key_at(int64_t zero_ms, const char *table, const char *key,
+    const struct lh_key_info *info);
+
+/* A text of any bytes: with NAME_hex beside it if it is not UTF-8. */
+int show_set_bytes(json_t *to, const char *name, const char *bytes);
+
 /* "backup[4711]", or "-" where nobody is. */
 #define PARTY_MAX (4 * LH_APPLICATION_MAX + 32)
 const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);

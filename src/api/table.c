@@ -138,11 +138,7 @@ check_args(struct lh **out, const char **name, const struct lh_open_opts *o)
 		    "exclude each other");
 	if (o->flags & ~OPEN_FLAGS)
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", o->flags);
-	if (*name == NULL) {
-		*name = getenv("LEASEHOLD_TABLE");
-		if (*name == NULL || **name == '\0')
-			*name = "default";
-	}
+	*name = lhi_object_name(*name);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -31,6 +32,15 @@
 
 #define SHM_DIR "/dev/shm"
 #define NAME_LEN_MAX 64
+
+const char *
+lhi_object_name(const char *name)
+{
+	if (name != NULL)
+		return name;
+	name = getenv("LEASEHOLD_TABLE");
+	return name == NULL || *name == '\0' ? "default" : name;
+}
 
 int
 lhi_object_path(char *path, size_t len, const char *name, bool system_wide)
@@ -285,9 +295,9 @@ extent_of(const struct shm_header *h, const struct lhi_geometry *g,
 	    1u << e->level <= g->n_buckets;
 }
 
-/* Is there memory for it?  (The header was read before the file is asked.) */
-static bool
-is_backed(int fd, const struct shm_header *h, const struct lhi_geometry *g)
+bool
+lhi_object_backed(int fd, const struct shm_header *h,
+    const struct lhi_geometry *g)
 {
 	struct span s[SPANS];
 	struct extent e;
@@ -301,9 +311,8 @@ is_backed(int fd, const struct shm_header *h, const struct lhi_geometry *g)
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= want;
 }
 
-/* The header agrees with itself, with the file and with this build. */
-static int
-check_header(const struct shm_header *h, const char *path, off_t len,
+int
+lhi_object_check(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *g)
 {
 	struct extent e;
@@ -411,8 +420,8 @@ lhi_object_open(const char *path, bool system_wide,
 		    "table; remove it, or use another table name", path,
 		    (long long)st.st_size);
 	else
-		error = check_header(&h, path, st.st_size, geo);
-	if (error == 0 && !is_backed(fd, &h, geo))
+		error = lhi_object_check(&h, path, st.st_size, geo);
+	if (error == 0 && !lhi_object_backed(fd, &h, geo))
 		error = lhi_fail(-EPROTO, "%s is not backed by memory as far "
 		    "as it should be (it was copied or punched): remove it",
 		    path);

@@ -7,6 +7,9 @@
 #include <leasehold/table.h>
 #include "shm/view.h"
 
+/* The name of the table that is meant: NULL: $LEASEHOLD_TABLE, or "default" */
+const char *lhi_object_name(const char *name);
+
 /* The object's path for a table name: 0; -EINVAL, -ENAMETOOLONG. */
 int lhi_object_path(char *path, size_t len, const char *name, bool system_wide);
 
@@ -29,6 +32,18 @@ struct lhi_object_id {
 
 int lhi_object_open(const char *path, bool system_wide,
     struct lhi_geometry *geo, struct lhi_object_id *id);
+
+/*
+ * Does a header agree with itself, with a file of len bytes, and with this
+ * build?  0, and *geo says what it is of; -EPROTO, -EUCLEAN.
+ */
+int lhi_object_check(const struct shm_header *h, const char *path, off_t len,
+    struct lhi_geometry *geo);
+
+/* Is there memory for as much of it as is ready?  (The header was read before
+ * the file is asked.) */
+bool lhi_object_backed(int fd, const struct shm_header *h,
+    const struct lhi_geometry *geo);
 
 /* A second description of the same object: a descriptor, or -errno. */
 int lhi_object_reopen(const char *path, const struct lhi_object_id *id);
