@@ -30,13 +30,14 @@ static const struct verb {
 	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
 	{ "fsck", verb_fsck, "is a table sound?" },
 	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
+	{ "rm", verb_rm, "remove a table" },
 	{ "version", verb_version, "which version this is" },
 };
 
 static const char *const later[] = {
 	"acquire", "renew", "release", "verify", "watch", "explain", "break",
 	"ask", "destroy", "value", "convert", "sem", "gate", "session", "log",
-	"top", "rm",
+	"top",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -98,8 +99,7 @@ table_name(const struct table_opts *opts)
 int
 tool_no_table(const struct table_opts *opts)
 {
-	say("there is no table '%s': leasehold init makes one, and so does the "
-	    "first who needs it", table_name(opts));
+	say("there is no table '%s'", table_name(opts));
 	return EX_NO;
 }
 

@@ -64,6 +64,7 @@ int verb_init(int argc, char **argv);
 int verb_stats(int argc, char **argv);
 int verb_fsck(int argc, char **argv);
 int verb_dump(int argc, char **argv);
+int verb_rm(int argc, char **argv);
 int verb_version(int argc, char **argv);
 
 /*

@@ -29,6 +29,7 @@
 #include "base/hash.h"
 #include "shm/grow.h"
 #include "shm/object.h"
+#include "shm/retire.h"
 
 #define SHM_DIR "/dev/shm"
 #define NAME_LEN_MAX 64
@@ -150,10 +151,9 @@ header_sum(const struct shm_header *h)
 
 static void
 initialise(struct shm_header *h, const struct lhi_geometry *g,
-    const struct lh_open_opts *o)
+    const struct lh_open_opts *o, uint64_t base)
 {
 	struct extent e = first_extent(g);
-	uint64_t base = UINT64_C(1) << 32;
 	struct timespec wall;
 
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
@@ -227,6 +227,7 @@ static int
 fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 {
 	struct lhi_geometry g;
+	uint64_t floor;
 	void *base;
 	int error = geometry_from(opts, &g);
 
@@ -235,7 +236,9 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (opts->mode & ~0777u)
 		return lhi_fail(-EINVAL, "mode 0%o: only permission bits make "
 		    "sense", opts->mode);
-	error = reserve(fd, path, &g);
+	error = lhi_retire_floor(path, &floor);
+	if (error == 0)
+		error = reserve(fd, path, &g);
 	if (error != 0)
 		return error;
 	base = mmap(NULL, sizeof(struct shm_header), PROT_READ | PROT_WRITE,
@@ -243,7 +246,7 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (base == MAP_FAILED)
 		return lhi_fail(-errno, "cannot map the new table: %s",
 		    strerror(errno));
-	initialise(base, &g, opts);
+	initialise(base, &g, opts, floor);
 	(void)munmap(base, sizeof(struct shm_header));
 	if (opts->group != LH_GROUP_USUAL &&
 	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
@@ -368,6 +371,22 @@ check_place(const struct shm_header *h, const char *path)
 	return 0;
 }
 
+/* A table that was removed halfway, or too late to know of a removal. */
+static int
+check_life(const struct shm_header *h, const char *path, int fd)
+{
+	int due = lhi_retire_due(path, h), error;
+
+	if (due <= 0)
+		return due;
+	error = lhi_retire_finish(path, fd);
+	if (error == -EAGAIN)
+		return lhi_fail(error, "%s is being removed by a process that "
+		    "does not go on: end it, or let it run", path);
+	return error != 0 ? error :
+	    lhi_fail(-ENOENT, "%s was removed", path);
+}
+
 static int
 open_object(const char *path, struct stat *st)
 {
@@ -427,6 +446,8 @@ lhi_object_open(const char *path, bool system_wide,
 		    path);
 	if (error == 0)
 		error = check_place(&h, path);
+	if (error == 0)
+		error = check_life(&h, path, fd);
 	if (error != 0) {
 		(void)close(fd);
 		return error;
@@ -448,6 +469,19 @@ lhi_object_reopen(const char *path, const struct lhi_object_id *id)
 		(void)close(fd);
 		return lhi_fail(-ESTALE, "%s was replaced just now: try again",
 		    path);
+	}
+	return fd;
+}
+
+int
+lhi_object_open_any(const char *path)
+{
+	struct stat st;
+	int fd = open_object(path, &st);
+
+	if (fd >= 0 && !S_ISREG(st.st_mode)) {
+		(void)close(fd);
+		return lhi_fail(-EPROTO, "%s is not a regular file", path);
 	}
 	return fd;
 }

@@ -21,7 +21,8 @@ int lhi_object_create(const char *path, const struct lh_open_opts *opts);
 
 /*
  * Open the object and check that it is a table that this build can use:
- * *geo and *id say what it is.  A descriptor, or -errno.
+ * *geo and *id say what it is.  A removal that was begun is completed, which is
+ * -ENOENT then.  A descriptor; -EAGAIN: somebody is removing it; or -errno.
  */
 struct lhi_object_id {
 	dev_t dev;
@@ -32,6 +33,9 @@ struct lhi_object_id {
 
 int lhi_object_open(const char *path, bool system_wide,
     struct lhi_geometry *geo, struct lhi_object_id *id);
+
+/* Open what has the name, if it is a file at all. */
+int lhi_object_open_any(const char *path);
 
 /*
  * Does a header agree with itself, with a file of len bytes, and with this
