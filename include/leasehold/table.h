@@ -112,8 +112,8 @@ int lh_close(struct lh *lh);
  * moment nobody can attach.  What killed processes left behind is no hindrance.
  *
  * With LH_FORCE the table is retired under those who use it.  Their waiters,
- * and whoever wants a key there, get -ESTALE; leases held there stay as they are
- * and end as they would have.  (A key that was held at that moment, or made by
+ * and whoever wants a key there, get -ESTALE; leases held there stay as they
+ * are and end as they would have.  (A key that was held at that moment, or made by
  * lh_key_create(), may be had again there once it is free.)  Old and new table
  * do not exclude each other: fence what they guard.  A file that is no table,
  * or another version's, is removed as well.
