@@ -44,5 +44,6 @@
 #include <leasehold/lease.h>
 #include <leasehold/key.h>
 #include <leasehold/inspect.h>
+#include <leasehold/dump.h>
 
 #endif

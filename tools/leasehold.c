@@ -26,13 +26,18 @@ static const struct verb {
 	{ "run", verb_run, "hold a key while a command runs" },
 	{ "list", verb_list, "who holds what, and who waits" },
 	{ "status", verb_status, "one key: its holders and who waits" },
+	{ "init", verb_init, "make a table" },
+	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
+	{ "fsck", verb_fsck, "is a table sound?" },
+	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
+	{ "rm", verb_rm, "remove a table" },
 	{ "version", verb_version, "which version this is" },
 };
 
 static const char *const later[] = {
 	"acquire", "renew", "release", "verify", "watch", "explain", "break",
-	"ask", "destroy", "value", "convert", "sem", "gate", "session", "stats",
-	"log", "top", "dump", "fsck", "init", "rm",
+	"ask", "destroy", "value", "convert", "sem", "gate", "session", "log",
+	"top",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -92,12 +97,20 @@ table_name(const struct table_opts *opts)
 }
 
 int
+tool_no_table(const struct table_opts *opts)
+{
+	say("there is no table '%s'", table_name(opts));
+	return EX_NO;
+}
+
+int
 tool_exit_code(int error)
 {
 	switch (abs(error)) {
 	case 0:
 		return EX_YES;
 	case EAGAIN:
+	case EBUSY:
 	case ETIMEDOUT:
 	case EDEADLK:
 		return EX_BUSY;
@@ -113,6 +126,7 @@ tool_exit_code(int error)
 	case ESTALE:		/* the table was removed under us */
 		return EX_AWAY;
 	case ENOENT:		/* asked to create it, it could not */
+	case EEXIST:
 	case ENOSPC:
 	case EROFS:
 		return EX_CANNOT_CREATE;
@@ -143,13 +157,13 @@ unknown(const char *name)
 
 	for (i = 0; i < COUNT(later); i++)
 		if (strcmp(name, later[i]) == 0)
-			return say_usage("'%s' is not in this version: it has "
-			    "run, list, status and version", name);
+			return say_usage("'%s' is not in this version; "
+			    "'leasehold --help' lists the verbs it has", name);
 	if (name[0] == '-')
 		return say_usage("the verb comes first, options after it: "
-		    "leasehold run|list|status|version, not '%s'", name);
-	return say_usage("there is no verb '%s': it is one of run, list, "
-	    "status, version", name);
+		    "leasehold list --table x, not leasehold '%s'", name);
+	return say_usage("there is no verb '%s'; 'leasehold --help' lists "
+	    "those it has", name);
 }
 
 int

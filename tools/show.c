@@ -47,6 +47,14 @@ show_mode(uint32_t mode)
 	return mode == LH_SHARED ? "shared" : "exclusive";
 }
 
+const char *
+show_order(uint32_t order)
+{
+	static const char *const names[] = { "bounded", "fifo", "barge" };
+
+	return order < sizeof(names) / sizeof(names[0]) ? names[order] : "?";
+}
+
 const struct lh_party *
 show_oldest(const struct lh_key_info *info)
 {
@@ -84,8 +92,8 @@ show_party(char buf[PARTY_MAX], const struct lh_party *party)
 
 /* Every setter below takes the new reference, also when it fails. */
 
-static int
-set_u64(json_t *to, const char *name, uint64_t n)
+int
+show_set_u64(json_t *to, const char *name, uint64_t n)
 {
 	char text[24];
 
@@ -93,18 +101,29 @@ set_u64(json_t *to, const char *name, uint64_t n)
 	return json_object_set_new(to, name, json_string(text));
 }
 
+int
+show_append_text(json_t *to, const char *text)
+{
+	json_t *value = json_string(text);
+
+	if (value == NULL)	/* what the locale calls printable */
+		value = json_string("(not UTF-8)");
+	return json_array_append_new(to, value);
+}
+
+/* A point on a clock that was 0 at zero_ms. */
 static int
-set_ms(struct lh *lh, json_t *to, const char *name, int64_t clock_ns)
+set_ms(int64_t zero_ms, json_t *to, const char *name, int64_t clock_ns)
 {
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%" PRId64,
-	    lh_epoch_ms(lh, clock_ns));
+	    zero_ms + clock_ns / 1000000);
 	return json_object_set_new(to, name, json_string(text));
 }
 
-static int
-set_bytes(json_t *to, const char *name, const char *bytes)
+int
+show_set_bytes(json_t *to, const char *name, const char *bytes)
 {
 	char text[NAME_MAX_TEXT], hex[2 * KEY_MAX + 1], hex_name[32];
 	json_t *value = json_string(bytes);
@@ -126,7 +145,7 @@ set_bytes(json_t *to, const char *name, const char *bytes)
 }
 
 static json_t *
-party_json(struct lh *lh, const struct lh_party *p)
+party_json(int64_t zero_ms, const struct lh_party *p)
 {
 	char id[LEASE_ID_MAX];
 	json_t *o;
@@ -138,12 +157,12 @@ party_json(struct lh *lh, const struct lh_party *p)
 	    "uid", (json_int_t)p->uid, "mode", show_mode(p->mode));
 	if (o == NULL)
 		return NULL;
-	bad = set_bytes(o, "application", p->application);
-	bad |= set_ms(lh, o, "since_ms", p->since_ns);
+	bad = show_set_bytes(o, "application", p->application);
+	bad |= set_ms(zero_ms, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
 		if (p->token != 0)	/* just granted, not yet told */
-			bad |= set_u64(o, "token", p->token);
-		bad |= set_ms(lh, o, "expires_ms", p->expires_ns);
+			bad |= show_set_u64(o, "token", p->token);
+		bad |= set_ms(zero_ms, o, "expires_ms", p->expires_ns);
 	} else {
 		bad |= json_object_set_new(o, "rank", json_integer(p->rank));
 		bad |= json_object_set_new(o, "priority",
@@ -157,13 +176,14 @@ party_json(struct lh *lh, const struct lh_party *p)
 }
 
 static json_t *
-parties_json(struct lh *lh, const struct lh_party *p, uint32_t n)
+parties_json(int64_t zero_ms, const struct lh_party *p, uint32_t n)
 {
 	json_t *all = json_array();
 	uint32_t i;
 
 	for (i = 0; all != NULL && i < n; i++) {
-		if (json_array_append_new(all, party_json(lh, &p[i])) != 0) {
+		if (json_array_append_new(all,
+		    party_json(zero_ms, &p[i])) != 0) {
 			json_decref(all);
 			return NULL;
 		}
@@ -175,6 +195,14 @@ json_t *
 show_key(struct lh *lh, const char *table, const char *key,
     const struct lh_key_info *info)
 {
+	return show_key_at(info == NULL ? 0 : lh_epoch_ms(lh, 0), table, key,
+	    info);
+}
+
+json_t *
+show_key_at(int64_t zero_ms, const char *table, const char *key,
+    const struct lh_key_info *info)
+{
 	const char *state = "unknown";
 	json_t *o = json_object();
 	int bad;
@@ -184,17 +212,17 @@ show_key(struct lh *lh, const char *table, const char *key,
 	if (info != NULL)
 		state = info->n_holders > 0 ? "held" : "free";
 	bad = json_object_set_new(o, "table", json_string(table));
-	bad |= set_bytes(o, "key", key);
+	bad |= show_set_bytes(o, "key", key);
 	bad |= json_object_set_new(o, "state", json_string(state));
 	if (info != NULL) {
 		if (info->n_holders > 0)
 			bad |= json_object_set_new(o, "mode",
 			    json_string(show_mode(info->mode)));
-		bad |= set_u64(o, "token", info->token);
+		bad |= show_set_u64(o, "token", info->token);
 		bad |= json_object_set_new(o, "holders",
-		    parties_json(lh, info->holders, info->n_holders));
+		    parties_json(zero_ms, info->holders, info->n_holders));
 		bad |= json_object_set_new(o, "waiters",
-		    parties_json(lh, info->waiters, info->n_waiters));
+		    parties_json(zero_ms, info->waiters, info->n_waiters));
 	}
 	if (bad != 0) {
 		json_decref(o);

@@ -13,11 +13,25 @@ int show_json(json_t *value, int status);
 json_t *show_key(struct lh *lh, const char *table, const char *key,
     const struct lh_key_info *info);
 
+/* The same for a clock that was 0 at zero_ms since 1970. */
+json_t *show_key_at(int64_t zero_ms, const char *table, const char *key,
+    const struct lh_key_info *info);
+
+/* A text of any bytes: with NAME_hex beside it if it is not UTF-8. */
+int show_set_bytes(json_t *to, const char *name, const char *bytes);
+
 /* "backup[4711]", or "-" where nobody is. */
 #define PARTY_MAX (4 * LH_APPLICATION_MAX + 32)
 const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 
 const char *show_mode(uint32_t mode);
+const char *show_order(uint32_t order);
+
+/* A member of 64 bits, as a decimal string.  0, or -1. */
+int show_set_u64(json_t *to, const char *name, uint64_t n);
+
+/* Append a text, which may not be UTF-8: 0, or -1. */
+int show_append_text(json_t *to, const char *text);
 
 /* Of the holders of a key that is held: who has been there for longest, and
  * when the last of their leases ends unless one is renewed. */

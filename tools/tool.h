@@ -4,8 +4,8 @@
  * that every verb has, and one line for each helper file.
  *
  *	leasehold.c  which verb		run.c	  `run`: its options
- *	list.c, status.c, version.c	held.c	  nesting
- *		     the other verbs	wait.c	  the way to a lease
+ *	list.c, status.c, ...: a	held.c	  nesting
+ *		     file each verb	wait.c	  the way to a lease
  *	parse.c	     words to numbers	ahead.c	  who is in the way
  *	say.c	     words for people	launch.c  from there to the command
  *	text.c	     spans and names	child.c	  the command's world
@@ -60,6 +60,11 @@ struct table_opts {
 int verb_run(int argc, char **argv);
 int verb_list(int argc, char **argv);
 int verb_status(int argc, char **argv);
+int verb_init(int argc, char **argv);
+int verb_stats(int argc, char **argv);
+int verb_fsck(int argc, char **argv);
+int verb_dump(int argc, char **argv);
+int verb_rm(int argc, char **argv);
 int verb_version(int argc, char **argv);
 
 /*
@@ -71,6 +76,9 @@ int tool_open(struct lh **lh, const struct table_opts *opts, uint32_t flags,
 
 /* The name that these options mean, for a table that could not be opened. */
 const char *table_name(const struct table_opts *opts);
+
+/* Say that there is none; EX_NO. */
+int tool_no_table(const struct table_opts *opts);
 
 /* What an error code of the library is as an exit status. */
 int tool_exit_code(int error);

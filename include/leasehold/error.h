@@ -11,6 +11,7 @@
  *		fork
  *   EBUSY	in use
  *   ENOENT	no such table, key or lease
+ *   EEXIST	there is such a table (LH_CREATE_ONLY)
  *   ENOSPC	table or memory full
  *   ENOMEM	this process is out of memory
  *   EINVAL	an argument makes no sense

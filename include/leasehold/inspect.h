@@ -75,9 +75,10 @@ struct lh_stats {
 	uint32_t max_leases, leases_reserved;	/* by sessions, 64 each */
 	uint32_t order;		/* enum lh_order */
 	uint32_t damaged;	/* 1: damage has been seen */
-	uint64_t bytes;		/* of shared memory */
+	uint64_t bytes;		/* of shared memory, at most */
 	uint64_t token_base;	/* tokens of this table are above it */
 	uint64_t token_ceiling;	/* and below this, which moves on by itself */
+	uint64_t bytes_used;	/* of those, backed by memory; 0: not known */
 };
 
 /* 0; -EINVAL, -EPERM. */

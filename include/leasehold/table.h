@@ -7,7 +7,7 @@
  * /dev/shm/leasehold.<uid>.<name>, or /dev/shm/leasehold.system.<name> with
  * LH_SYSTEM.  Whoever comes first creates it; it appears whole or not at all,
  * so a creator that is killed or stopped is in nobody's way.  A table stays
- * until its object is removed.
+ * until it is removed (lh_table_remove()).
  *
  * struct lh is one attachment: one session, whose end (lh_close(), exit, exec,
  * death by any signal) ends its leases.  A process normally needs one; several
@@ -34,6 +34,12 @@ struct lh;
 #define LH_SYSTEM	0x1u	/* the machine's table of that name, not mine */
 #define LH_NO_CREATE	0x2u	/* the table (lh_acquire: the key) must exist */
 #define LH_LIVENESS_FD	0x4u	/* lh_liveness_fd() will be wanted */
+#define LH_CREATE_ONLY	0x8u	/* the table must not exist */
+
+#define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
+
+/* lh_open_opts.group: whatever the kernel gives a new file. */
+#define LH_GROUP_USUAL	UINT32_MAX
 
 /*
  * Who may go first when somebody waits.  Set when a table is created.
@@ -65,12 +71,13 @@ struct lh_open_opts {
 				 * out in units of 64 to a session;
 				 * 128 .. 4,193,984; 262,144 */
 	uint32_t order;		/* enum lh_order; LH_ORDER_BOUNDED */
+	uint32_t group;		/* group id; LH_GROUP_USUAL */
 	const char *application;/* shown to others; NULL: the program's name */
 };
 
 #define LH_OPEN_OPTS_INIT \
 	{ sizeof(struct lh_open_opts), 0, 0600, 1048576, 1024, 262144, 0, \
-	  NULL }
+	  LH_GROUP_USUAL, NULL }
 
 /*
  * Attach to table `name`, creating it if need be.
@@ -79,12 +86,14 @@ struct lh_open_opts {
  * opts	NULL: the defaults above.
  *
  * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT
- * (LH_NO_CREATE), -EACCES, -ENOSPC (shared memory full, or every session slot
- * in use), -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout,
- * wrong size, not a table, not a regular file), -EXDEV (other time namespace),
- * -EUCLEAN. Costs some 50 us.  The memory that a table begins with is reserved
- * at creation, and more before it is used: a full tmpfs is -ENOSPC, here or
- * from the call that would have needed more, and never a SIGBUS.
+ * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EACCES, -EPERM (not a member of
+ * the group), -ENOSPC (shared memory full, or every session slot in use),
+ * -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout, wrong size,
+ * not a table, not a regular file), -EXDEV (other time namespace), -EUCLEAN,
+ * -EBUSY (who is removing it was stopped in the midst of that).  Costs some
+ * 50 us.  The memory that a table begins with is reserved at creation, and more
+ * before it is used: a full tmpfs is -ENOSPC, here or from the call that would
+ * have needed more, and never a SIGBUS.
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 
@@ -94,6 +103,32 @@ int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
  * attachment stays usable); -EPERM: inherited over fork.
  */
 int lh_close(struct lh *lh);
+
+/*
+ * Remove table `name` (NULL: as lh_open()); flags LH_SYSTEM, LH_FORCE.  Who
+ * opens that name afterwards makes a new table.
+ *
+ * Without LH_FORCE only if no process is attached, this one included; in that
+ * moment nobody can attach.  What killed processes left behind is no hindrance.
+ *
+ * With LH_FORCE the table is retired under those who use it.  Their waiters,
+ * and whoever wants a key there, get -ESTALE; leases held there stay as they
+ * are and end as they would have.  (A key that was held at that moment, or made
+ * by lh_key_create(), may be had again there once it is free.)  Old and new
+ * table do not exclude each other: fence what they guard.  A file that is no
+ * table, or another version's, is removed as well.
+ *
+ * Tokens go on: those of a new table of that name are larger than every one
+ * that the old one has given or its users may still be given (G2).  This lasts
+ * as long as /dev/shm does; if that is emptied (a restart of the machine) or
+ * the table's object removed by other means, tokens of scope LH_EPHEMERAL start
+ * anew.
+ *
+ * 0; -EBUSY: in use (lh_error_detail() names by whom), or being removed;
+ * -ENOENT; -EACCES: not yours; -EPROTO, -EUCLEAN, -EXDEV: not a table that can
+ * be used, and no LH_FORCE; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
+ */
+int lh_table_remove(const char *name, uint32_t flags);
 
 /* The table's clock now, in ns.  What deadlines and expires_ns count in. */
 int64_t lh_clock_ns(const struct lh *lh);

@@ -4,7 +4,7 @@
  *
  * It takes no lock and changes nothing but what any visitor would finish.  What
  * it finds while others work may be a thing in motion, so each part is judged
- * up to CONFIRM times a little apart, and only what is wrong every time is a
+ * up to 50 times a little apart, and only what is wrong every time is a
  * finding.  What a crash may leave (half-made keys, unreferenced claims, marked
  * links) is not a finding; what it may not leave is:
  *
@@ -27,6 +27,7 @@
 #include <string.h>
 #include <time.h>
 #include <leasehold.h>
+#include "api/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "proc/lh.h"
@@ -36,12 +37,11 @@
 #include "shm/lock.h"
 #include "shm/queue.h"
 
-#define CONFIRM 50
-
 struct check {
 	struct lhi_view *v;
 	void (*fn)(const char *finding, void *arg);
 	void *arg;
+	int times;		/* as in check.h */
 	int findings;
 	char text[256];		/* of the part that is being judged */
 };
@@ -290,7 +290,7 @@ judge_all(struct check *k, uint32_t from, uint32_t n,
 		int times = 0;
 
 		while (!ok(k, i)) {
-			if (++times == CONFIRM) {
+			if (++times >= k->times) {
 				k->findings++;
 				if (k->fn != NULL)
 					k->fn(k->text, k->arg);
@@ -302,15 +302,11 @@ judge_all(struct check *k, uint32_t from, uint32_t n,
 }
 
 int
-lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
+lhi_check_view(struct lhi_view *v, int times,
+    void (*fn)(const char *finding, void *arg), void *arg)
 {
-	struct check k = { .fn = fn, .arg = arg };
-	struct lhi_view *v;
-	int error = lhi_own(lh);
+	struct check k = { .v = v, .fn = fn, .arg = arg, .times = times };
 
-	if (error != 0)
-		return error;
-	k.v = v = &lh->v;
 	if (sh64_load(&v->hdr->magic) != SHM_MAGIC ||
 	    sh64_load(&v->hdr->object_len) != v->geo.object_len) {
 		k.findings++;
@@ -323,4 +319,13 @@ lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 	judge_all(&k, 1, lhi_slots_ready(v), slot_ok);
 	judge_all(&k, 0, lhi_buckets_ready(v), bucket_ok);
 	return k.findings;
+}
+
+int
+lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
+{
+	int error = lhi_own(lh);
+
+	return error != 0 ? error :
+	    lhi_check_view(&lh->v, LHI_CHECK_LIVE, fn, arg);
 }

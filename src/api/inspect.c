@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <leasehold.h>
+#include "api/party.h"
 #include "base/error.h"
 #include "proc/lh.h"
 #include "proc/magazine.h"
@@ -22,67 +24,15 @@
 #define SNAPSHOT_TRIES 20
 #define WHOLE_TRIES 100000
 
-/* Parties, in the order in which they were added. */
-struct crowd {
-	struct lh_party *p;
-	uint32_t n;
-	uint32_t room;
-	bool no_memory;
-};
-
 struct snapshot {
 	struct lh *lh;
 	struct shm_slot *slot;
-	struct crowd holders, waiters;
+	struct lhi_crowd holders, waiters;
 	bool whole;		/* the last walk met everybody */
 	uint64_t sum;		/* of whom was met, in which use and state */
 	char key[SHM_KEY_MAX + 1];
 	struct lh_key_info info;
 };
-
-static void
-describe(struct lh *lh, uint32_t ci, struct lh_party *p)
-{
-	struct lhi_view *v = &lh->v;
-	struct shm_claim *c = &v->claims[ci];
-	uint64_t owner = lhi_claim_owner(v, ci);
-
-	memset(p, 0, sizeof(*p));
-	p->id[0] = owner;
-	p->id[1] = lhi_mag_claim_id(v, ci);
-	p->tid = lhi_claim_tid(c);
-	p->mode = LH_EXCLUSIVE;
-	p->since_ns = lhi_claim_since_ns(v, c);
-	if (sid_idx(owner) < v->geo.max_sessions) {
-		struct shm_session *se = &v->sessions[sid_idx(owner)];
-
-		p->pid = sh32_load_rlx(&se->pid);
-		p->uid = sh32_load_rlx(&se->uid);
-		memcpy(p->application, se->application, LH_APPLICATION_MAX);
-	}
-}
-
-/* Room for one more, described; NULL: out of memory. */
-static struct lh_party *
-add(struct lh *lh, struct crowd *crowd, uint32_t ci)
-{
-	struct lh_party *p;
-
-	if (crowd->n == crowd->room) {
-		uint32_t room = crowd->room * 2 + 8;
-
-		p = realloc(crowd->p, room * sizeof(*p));
-		if (p == NULL) {
-			crowd->no_memory = true;
-			return NULL;
-		}
-		crowd->p = p;
-		crowd->room = room;
-	}
-	p = &crowd->p[crowd->n++];
-	describe(lh, ci, p);
-	return p;
-}
 
 static void
 sum_up(struct snapshot *sn, uint32_t ci, uint64_t st)
@@ -106,7 +56,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 		return true;	/* granted, about to leave the queue */
 	if (lhi_session_dead(v, lhi_claim_owner(v, ci), true))
 		return true;	/* whoever is first will bury it */
-	p = add(sn->lh, &sn->waiters, ci);
+	p = lhi_crowd_add(&sn->lh->v, &sn->waiters, ci);
 	if (p == NULL)
 		return false;
 	p->mode = reader ? LH_SHARED : LH_EXCLUSIVE;
@@ -125,7 +75,7 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	sum_up(sn, ci, st);
 	if (!state_held(st))
 		return true;	/* idle, or about to leave */
-	p = add(sn->lh, &sn->holders, ci);
+	p = lhi_crowd_add(&sn->lh->v, &sn->holders, ci);
 	if (p == NULL)
 		return false;
 	p->mode = LH_SHARED;
@@ -143,7 +93,7 @@ add_holders(struct snapshot *sn, uint64_t w)
 
 	switch (word_mode(w)) {
 	case WORD_X:
-		p = add(sn->lh, &sn->holders, word_idx(w));
+		p = lhi_crowd_add(&sn->lh->v, &sn->holders, word_idx(w));
 		if (p == NULL)
 			return 0;
 		p->token = lhi_lock_token(sn->slot, w);
@@ -313,6 +263,20 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 	return error;
 }
 
+/* How much of the object has memory: what du(1) says. */
+static uint64_t
+bytes_used(struct lhi_view *v)
+{
+	int saved = errno, fd = lhi_view_fd(v);
+	uint64_t n = 0;
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		n = (uint64_t)st.st_blocks * 512;
+	errno = saved;
+	return n;
+}
+
 int
 lh_stats(struct lh *lh, struct lh_stats *stats)
 {
@@ -340,6 +304,7 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 	st.order = v->order;
 	st.damaged = (sh32_load(&v->hdr->flags) & SHM_DAMAGED) != 0;
 	st.bytes = v->geo.object_len;
+	st.bytes_used = bytes_used(v);
 	st.token_base = sh64_load(&v->hdr->token_base);
 	st.token_ceiling = sh64_load(&v->hdr->ceiling);
 	*stats = st;

@@ -18,7 +18,7 @@
 #include "shm/queue.h"
 #include "shm/session.h"
 
-#define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD)
+#define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | LH_CREATE_ONLY)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 #define LIVE_FD_LOST (-2)	/* closed by the application */
@@ -32,15 +32,23 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 {
 	const struct timespec a_moment = { 0, 10 * NS_PER_MS };
 	int fd = -ENOENT;
+	bool made = false;
 
 	/* it may come and go while we look; not for ever */
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		int error;
 
 		fd = lhi_object_open(path, o->flags & LH_SYSTEM, g, id);
+		if (fd >= 0 && (o->flags & LH_CREATE_ONLY) && !made) {
+			(void)close(fd);
+			return lhi_fail(-EEXIST, "there is a table %s", path);
+		}
 		if (fd != -ENOENT || (o->flags & LH_NO_CREATE))
 			break;
 		error = lhi_object_create(path, o);
+		made = error == 0;
+		if (error == -EEXIST)
+			continue;
 		if (error == -ENOSPC && i < FULL_TRIES) {
 			/* several at once, and room for one: is it there? */
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
@@ -53,7 +61,15 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 	return fd;
 }
 
-/* Under lhi_proc_lock(): map, take a session. */
+/* The caller tries again, and says this when it has tried for long enough. */
+static int
+being_removed(const struct lhi_view *v)
+{
+	return lhi_fail(-EAGAIN, "%s is being removed by a process that does "
+	    "not go on: end it, or let it run", v->path);
+}
+
+/* Under lhi_proc_lock(): map, take a session.  -EAGAIN: it is being removed. */
 static int
 attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
     const struct lhi_geometry *g, const char *application)
@@ -77,8 +93,16 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	atomic_store(&lh->v.probe_fd, fd);
 	error = lhi_session_begin(&lh->v, session_fd, application, &lh->sid,
 	    &lh->pin);
+	if (error == -ENOSPC && (lhi_view_gone(&lh->v) ||
+	    lhi_session_removal_held(fd)))
+		return being_removed(&lh->v);	/* hence no session */
 	if (error != 0)
 		return error;
+	if (lhi_view_gone(&lh->v)) {
+		lhi_session_closing(&lh->v, lh->sid);
+		lhi_session_end(&lh->v, lh->sid);
+		return being_removed(&lh->v);
+	}
 	do {
 		arc4random_buf(&lh->tag, sizeof(lh->tag));
 	} while (lh->tag == 0);
@@ -163,34 +187,29 @@ check_args(struct lh **out, const char **name, const struct lh_open_opts *o)
 	if (o->size != sizeof(*o))
 		return lhi_fail(-EINVAL, "open options of %zu bytes: set them "
 		    "with LH_OPEN_OPTS_INIT", o->size);
+	if ((o->flags & LH_NO_CREATE) && (o->flags & LH_CREATE_ONLY))
+		return lhi_fail(-EINVAL, "LH_NO_CREATE and LH_CREATE_ONLY "
+		    "exclude each other");
 	if (o->flags & ~OPEN_FLAGS)
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", o->flags);
-	if (*name == NULL) {
-		*name = getenv("LEASEHOLD_TABLE");
-		if (*name == NULL || **name == '\0')
-			*name = "default";
-	}
+	*name = lhi_object_name(*name);
 	return 0;
 }
 
-int
-lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
+/* One attempt.  -EAGAIN: the table is just being removed. */
+static int
+open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 {
-	const struct lh_open_opts *o = opts == NULL ? &usual : opts;
-	int saved = errno, fd, session_fd, error;
+	int fd, session_fd, error;
 	struct lhi_object_id id;
 	struct lhi_geometry g;
 	struct lh *lh;
 
-	error = check_args(out, &name, o);
-	if (error != 0)
-		return error;
 	lh = calloc(1, sizeof(*lh));
 	if (lh == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	lh->live_fd = -1;
 	atomic_store(&lh->v.probe_fd, -1);
-	lhi_proc_begin();
 	error = lhi_object_path(lh->v.path, sizeof(lh->v.path), name,
 	    o->flags & LH_SYSTEM);
 	fd = error != 0 ? error : find_or_make(lh->v.path, o, &g, &id);
@@ -203,8 +222,9 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 		if (fd >= 0)
 			(void)close(fd);
 		free(lh);
-		errno = saved;
-		return session_fd;
+		/* gone or replaced between the two looks */
+		return fd >= 0 && (session_fd == -ESTALE ||
+		    session_fd == -ENOENT) ? -EAGAIN : session_fd;
 	}
 	error = attach(lh, fd, session_fd, &id, &g, o->application != NULL ?
 	    o->application : program_invocation_short_name);
@@ -224,8 +244,27 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 		*out = lh;
 	}
 	lhi_proc_unlock();
-	errno = saved;
 	return error;
+}
+
+int
+lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
+{
+	const struct lh_open_opts *o = opts == NULL ? &usual : opts;
+	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
+	int saved = errno, error;
+
+	error = check_args(out, &name, o);
+	if (error != 0)
+		return error;
+	lhi_proc_begin();
+	error = open_once(out, name, o);
+	for (int i = 0; error == -EAGAIN && i < OPEN_TRIES; i++) {
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
+		error = open_once(out, name, o);
+	}
+	errno = saved;
+	return error == -EAGAIN ? -EBUSY : error;
 }
 
 /* Release and free every claim of ours. */

@@ -137,6 +137,7 @@ lh_strerror(int error)
 	case EALREADY:	return "already held by this handle";
 	case EBUSY:	return "in use";
 	case ENOENT:	return "no such table, key or lease";
+	case EEXIST:	return "there is such a table";
 	case ENOSPC:	return "table or shared memory full";
 	case ENOMEM:	return "out of memory";
 	case EINVAL:	return "invalid argument";

@@ -10,6 +10,11 @@ lhi_fence_admit(struct lhi_view *v, uint64_t token)
 	uint64_t ceiling;
 
 	while (token >= (ceiling = sh64_load(&v->hdr->ceiling))) {
+		/* in this order: shm/retire.c, I1 */
+		if (lhi_view_retired(v))
+			return lhi_fail(-ESTALE, "the table %s was removed: "
+			    "close this attachment and open it again",
+			    v->path);
 		if (token >= (uint64_t)TOKEN_MAX - TOKEN_STEP)
 			return lhi_fail(-ENOSPC, "the table's tokens are used "
 			    "up: retire it and make a new one");

@@ -326,7 +326,8 @@ wait_on(struct lhi_attempt *a)
 			a->spun = true;
 			continue;
 		}
-		if (a->timed_out && lhi_now_ns() >= stale_check_ns) {
+		if (lhi_view_retired(view(a)) ||
+		    (a->timed_out && lhi_now_ns() >= stale_check_ns)) {
 			error = lhi_view_fresh(view(a));
 			if (error != 0)
 				return error;
@@ -383,6 +384,8 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	if (lhi_cancelled(ask->cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled before it "
 		    "began");
+	if (lhi_view_retired(&lh->v))
+		return lhi_view_fresh(&lh->v);
 	a.m = lhi_mag_get(lh);
 	if (a.m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");

@@ -10,22 +10,28 @@
 #define PIN_LEN 4096
 
 static struct flock
-one_byte(off_t byte)
+bytes(off_t first, off_t n)
 {
 	struct flock fl;
 
 	memset(&fl, 0, sizeof(fl));	/* l_pid must be 0 */
 	fl.l_type = F_WRLCK;
 	fl.l_whence = SEEK_SET;
-	fl.l_start = byte;
-	fl.l_len = 1;
+	fl.l_start = first;
+	fl.l_len = n;
 	return fl;
 }
 
 int
 lhi_byte_lock(int fd, off_t byte)
 {
-	struct flock fl = one_byte(byte);
+	return lhi_bytes_lock(fd, byte, 1);
+}
+
+int
+lhi_bytes_lock(int fd, off_t first, off_t n)
+{
+	struct flock fl = bytes(first, n);
 
 	if (fcntl(fd, F_OFD_SETLK, &fl) == 0)
 		return 0;
@@ -35,7 +41,7 @@ lhi_byte_lock(int fd, off_t byte)
 int
 lhi_byte_held(int fd, off_t byte)
 {
-	struct flock fl = one_byte(byte);
+	struct flock fl = bytes(byte, 1);
 
 	if (fcntl(fd, F_OFD_GETLK, &fl) != 0)
 		return -errno;

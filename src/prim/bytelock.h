@@ -13,6 +13,9 @@
 /* Take the byte: 0; -EAGAIN when another description has it; -errno. */
 int lhi_byte_lock(int fd, off_t byte);
 
+/* The same for n bytes, all or none. */
+int lhi_bytes_lock(int fd, off_t first, off_t n);
+
 /* Does some other description hold it?  1, 0, or -errno. */
 int lhi_byte_held(int fd, off_t byte);
 

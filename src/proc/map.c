@@ -69,15 +69,21 @@ lhi_map_put(struct lhi_map *m)
 }
 
 void
+lhi_map_point(char *base, const struct lhi_geometry *g, struct lhi_view *v)
+{
+	v->geo = *g;
+	v->hdr = (struct shm_header *)base;
+	v->sessions = (struct shm_session *)(base + g->sessions_off);
+	v->chunks = (struct shm_chunk *)(base + g->chunks_off);
+	v->claims = (struct shm_claim *)(base + g->claims_off);
+	v->buckets = (shm_u64 *)(base + g->buckets_off);
+	v->slots = (struct shm_slot *)(base + g->slots_off);
+	v->longs = (struct shm_long *)(base + g->long_off);
+}
+
+void
 lhi_map_view(const struct lhi_map *m, const struct lhi_geometry *g,
     struct lhi_view *v)
 {
-	v->geo = *g;
-	v->hdr = (struct shm_header *)m->base;
-	v->sessions = (struct shm_session *)(m->base + g->sessions_off);
-	v->chunks = (struct shm_chunk *)(m->base + g->chunks_off);
-	v->claims = (struct shm_claim *)(m->base + g->claims_off);
-	v->buckets = (shm_u64 *)(m->base + g->buckets_off);
-	v->slots = (struct shm_slot *)(m->base + g->slots_off);
-	v->longs = (struct shm_long *)(m->base + g->long_off);
+	lhi_map_point(m->base, g, v);
 }

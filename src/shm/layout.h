@@ -43,7 +43,7 @@
 
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
-#define SHM_RETIRED	0x2u	/* reserved: replaced by another table */
+#define SHM_RETIRED	0x2u	/* removed: shm/retire.c; sticky */
 
 struct shm_header {
 	/* line 0: identity (once) */

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -28,9 +29,19 @@
 #include "base/hash.h"
 #include "shm/grow.h"
 #include "shm/object.h"
+#include "shm/retire.h"
 
 #define SHM_DIR "/dev/shm"
 #define NAME_LEN_MAX 64
+
+const char *
+lhi_object_name(const char *name)
+{
+	if (name != NULL)
+		return name;
+	name = getenv("LEASEHOLD_TABLE");
+	return name == NULL || *name == '\0' ? "default" : name;
+}
 
 int
 lhi_object_path(char *path, size_t len, const char *name, bool system_wide)
@@ -140,10 +151,9 @@ header_sum(const struct shm_header *h)
 
 static void
 initialise(struct shm_header *h, const struct lhi_geometry *g,
-    const struct lh_open_opts *o)
+    const struct lh_open_opts *o, uint64_t base)
 {
 	struct extent e = first_extent(g);
-	uint64_t base = UINT64_C(1) << 32;
 	struct timespec wall;
 
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
@@ -217,6 +227,7 @@ static int
 fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 {
 	struct lhi_geometry g;
+	uint64_t floor;
 	void *base;
 	int error = geometry_from(opts, &g);
 
@@ -225,7 +236,9 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (opts->mode & ~0777u)
 		return lhi_fail(-EINVAL, "mode 0%o: only permission bits make "
 		    "sense", opts->mode);
-	error = reserve(fd, path, &g);
+	error = lhi_retire_floor(path, &floor);
+	if (error == 0)
+		error = reserve(fd, path, &g);
 	if (error != 0)
 		return error;
 	base = mmap(NULL, sizeof(struct shm_header), PROT_READ | PROT_WRITE,
@@ -233,8 +246,13 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (base == MAP_FAILED)
 		return lhi_fail(-errno, "cannot map the new table: %s",
 		    strerror(errno));
-	initialise(base, &g, opts);
+	initialise(base, &g, opts, floor);
 	(void)munmap(base, sizeof(struct shm_header));
+	if (opts->group != LH_GROUP_USUAL &&
+	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
+		return lhi_fail(-errno, "cannot give %s to group %u: %s (one "
+		    "has to be a member of it, or root)", path, opts->group,
+		    strerror(errno));
 	if (fchmod(fd, (mode_t)opts->mode) != 0)
 		return lhi_fail(-errno, "cannot set the mode of %s: %s", path,
 		    strerror(errno));
@@ -256,10 +274,10 @@ lhi_object_create(const char *path, const struct lh_open_opts *opts)
 		lhi_point("object.filled");
 		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 		if (linkat(AT_FDCWD, self, AT_FDCWD, path,
-		    AT_SYMLINK_FOLLOW) != 0 && errno != EEXIST)
-			error = lhi_fail(-errno, "cannot give the new table "
-			    "its name %s: %s (is /proc mounted?)", path,
-			    strerror(errno));
+		    AT_SYMLINK_FOLLOW) != 0)
+			error = errno == EEXIST ? -EEXIST : lhi_fail(-errno,
+			    "cannot give the new table its name %s: %s (is "
+			    "/proc mounted?)", path, strerror(errno));
 	}
 	(void)close(fd);
 	return error;
@@ -280,9 +298,9 @@ extent_of(const struct shm_header *h, const struct lhi_geometry *g,
 	    1u << e->level <= g->n_buckets;
 }
 
-/* Is there memory for it?  (The header was read before the file is asked.) */
-static bool
-is_backed(int fd, const struct shm_header *h, const struct lhi_geometry *g)
+bool
+lhi_object_backed(int fd, const struct shm_header *h,
+    const struct lhi_geometry *g)
 {
 	struct span s[SPANS];
 	struct extent e;
@@ -296,9 +314,8 @@ is_backed(int fd, const struct shm_header *h, const struct lhi_geometry *g)
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= want;
 }
 
-/* The header agrees with itself, with the file and with this build. */
-static int
-check_header(const struct shm_header *h, const char *path, off_t len,
+int
+lhi_object_check(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *g)
 {
 	struct extent e;
@@ -354,6 +371,22 @@ check_place(const struct shm_header *h, const char *path)
 	return 0;
 }
 
+/* A table that was removed halfway, or too late to know of a removal. */
+static int
+check_life(const struct shm_header *h, const char *path, int fd)
+{
+	int due = lhi_retire_due(path, h), error;
+
+	if (due <= 0)
+		return due;
+	error = lhi_retire_finish(path, fd);
+	if (error == -EAGAIN)
+		return lhi_fail(error, "%s is being removed by a process that "
+		    "does not go on: end it, or let it run", path);
+	return error != 0 ? error :
+	    lhi_fail(-ENOENT, "%s was removed", path);
+}
+
 static int
 open_object(const char *path, struct stat *st)
 {
@@ -406,13 +439,15 @@ lhi_object_open(const char *path, bool system_wide,
 		    "table; remove it, or use another table name", path,
 		    (long long)st.st_size);
 	else
-		error = check_header(&h, path, st.st_size, geo);
-	if (error == 0 && !is_backed(fd, &h, geo))
+		error = lhi_object_check(&h, path, st.st_size, geo);
+	if (error == 0 && !lhi_object_backed(fd, &h, geo))
 		error = lhi_fail(-EPROTO, "%s is not backed by memory as far "
 		    "as it should be (it was copied or punched): remove it",
 		    path);
 	if (error == 0)
 		error = check_place(&h, path);
+	if (error == 0)
+		error = check_life(&h, path, fd);
 	if (error != 0) {
 		(void)close(fd);
 		return error;
@@ -434,6 +469,19 @@ lhi_object_reopen(const char *path, const struct lhi_object_id *id)
 		(void)close(fd);
 		return lhi_fail(-ESTALE, "%s was replaced just now: try again",
 		    path);
+	}
+	return fd;
+}
+
+int
+lhi_object_open_any(const char *path)
+{
+	struct stat st;
+	int fd = open_object(path, &st);
+
+	if (fd >= 0 && !S_ISREG(st.st_mode)) {
+		(void)close(fd);
+		return lhi_fail(-EPROTO, "%s is not a regular file", path);
 	}
 	return fd;
 }

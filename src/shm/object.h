@@ -7,18 +7,22 @@
 #include <leasehold/table.h>
 #include "shm/view.h"
 
+/* The name of the table that is meant: NULL: $LEASEHOLD_TABLE, or "default" */
+const char *lhi_object_name(const char *name);
+
 /* The object's path for a table name: 0; -EINVAL, -ENAMETOOLONG. */
 int lhi_object_path(char *path, size_t len, const char *name, bool system_wide);
 
 /*
- * Make a table and give it its name in one step.  0 also when somebody else
- * was first; -ENOSPC, -EACCES, -EINVAL, -errno.
+ * Make a table and give it its name in one step.  0; -EEXIST: somebody else
+ * was first, and nothing has been said; -ENOSPC, -EACCES, -EINVAL, -errno.
  */
 int lhi_object_create(const char *path, const struct lh_open_opts *opts);
 
 /*
  * Open the object and check that it is a table that this build can use:
- * *geo and *id say what it is.  A descriptor, or -errno.
+ * *geo and *id say what it is.  A removal that was begun is completed, which is
+ * -ENOENT then.  A descriptor; -EAGAIN: somebody is removing it; or -errno.
  */
 struct lhi_object_id {
 	dev_t dev;
@@ -29,6 +33,21 @@ struct lhi_object_id {
 
 int lhi_object_open(const char *path, bool system_wide,
     struct lhi_geometry *geo, struct lhi_object_id *id);
+
+/* Open what has the name, if it is a file at all. */
+int lhi_object_open_any(const char *path);
+
+/*
+ * Does a header agree with itself, with a file of len bytes, and with this
+ * build?  0, and *geo says what it is of; -EPROTO, -EUCLEAN.
+ */
+int lhi_object_check(const struct shm_header *h, const char *path, off_t len,
+    struct lhi_geometry *geo);
+
+/* Is there memory for as much of it as is ready?  (The header was read before
+ * the file is asked.) */
+bool lhi_object_backed(int fd, const struct shm_header *h,
+    const struct lhi_geometry *geo);
 
 /* A second description of the same object: a descriptor, or -errno. */
 int lhi_object_reopen(const char *path, const struct lhi_object_id *id);

@@ -36,6 +36,11 @@
  * closefrom() its number may have become that very one, so "free" is believed
  * only when a description opened for this one question says so too.
  *
+ * Removal.  One byte before those of the sessions belongs to who removes the
+ * table (shm/retire.c).  Where nobody may be attached it takes all sessions'
+ * bytes as well, in one call: then no record can be had until the description
+ * is closed, and by then the table has no name and says so.
+ *
  * A crash or stop of
  *	begin, before ALIVE	the record stays RESERVED; death drops both
  *				bytes, and the next one starts over; a stopped
@@ -66,6 +71,46 @@
 
 static off_t live_byte(uint32_t idx) { return BYTES_OFF + 2 * (off_t)idx; }
 static off_t recycle_byte(uint32_t idx) { return live_byte(idx) + 1; }
+
+int
+lhi_session_lock_removal(int fd)
+{
+	return lhi_byte_lock(fd, BYTES_OFF - 1);
+}
+
+bool
+lhi_session_removal_held(int fd)
+{
+	return lhi_byte_held(fd, BYTES_OFF - 1) != 0;
+}
+
+/* Where death cannot be proved, locks say nothing: then the state does. */
+static bool
+is_unprovable(const struct lhi_view *v, uint32_t idx)
+{
+	uint64_t s = sh64_load(&v->sessions[idx].state);
+
+	return (sess_flags(s) & SESS_NOPROOF) &&
+	    (sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING);
+}
+
+int
+lhi_session_bar(const struct lhi_view *v, int fd)
+{
+	int error = lhi_bytes_lock(fd, live_byte(0),
+	    2 * (off_t)v->geo.max_sessions);
+
+	for (uint32_t i = 0; error == 0 && i < v->geo.max_sessions; i++)
+		if (is_unprovable(v, i))
+			error = -EAGAIN;
+	return error;
+}
+
+bool
+lhi_session_held(const struct lhi_view *v, int fd, uint32_t idx)
+{
+	return lhi_byte_held(fd, live_byte(idx)) != 0 || is_unprovable(v, idx);
+}
 
 static bool
 is_object(const struct lhi_view *v, int fd, struct stat *st)
@@ -152,8 +197,8 @@ lhi_same_time(const struct lhi_view *v)
 	return theirs == 0 || ours == 0 || theirs == ours;
 }
 
-int
-lhi_view_fresh(struct lhi_view *v)
+bool
+lhi_view_gone(struct lhi_view *v)
 {
 	int saved = errno;
 	int fd = lhi_view_fd(v);
@@ -163,6 +208,14 @@ lhi_view_fresh(struct lhi_view *v)
 	    fstat(fd, &st) == 0 && st.st_nlink == 0;
 
 	errno = saved;
+	return gone || lhi_view_retired(v);
+}
+
+int
+lhi_view_fresh(struct lhi_view *v)
+{
+	bool gone = lhi_view_gone(v);
+
 	if (!lhi_same_time(v))
 		return lhi_fail(-EXDEV, "this process has entered another time "
 		    "namespace: the deadlines of %s mean nothing here",
@@ -209,20 +262,18 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
 }
 
-static void
-give_up_chunk(struct lhi_view *v, uint32_t ch)
-{
-	for (uint32_t i = 0; i < SHM_CHUNK; i++)
-		lhi_claim_give_up(v, ch * SHM_CHUNK + i, true);
-}
-
+/* First pass: mark readers, so that one walk takes out many; then bury. */
 static int
-bury_chunk(struct lhi_view *v, uint32_t ch)
+bury_chunk(struct lhi_view *v, uint32_t ch, int pass)
 {
 	int error = 0;
 
-	for (uint32_t i = 0; i < SHM_CHUNK && error == 0; i++)
-		error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
+	for (uint32_t i = 0; i < SHM_CHUNK && error == 0; i++) {
+		if (pass == 0)
+			lhi_claim_give_up(v, ch * SHM_CHUNK + i, true);
+		else
+			error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
+	}
 	return error;
 }
 
@@ -236,17 +287,13 @@ bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 			uint64_t owner = sh64_load(&v->chunks[ch].owner);
-			int error;
 
 			if (owner == 0 || sid_idx(owner) != idx ||
 			    sid_inc(owner) > inc)
 				continue;
-			error = pass == 0 ? 0 : bury_chunk(v, ch);
-			if (error != 0)
-				return error;
-			if (pass == 0)
-				give_up_chunk(v, ch);
-			else
+			if (bury_chunk(v, ch, pass) != 0)
+				return -EUCLEAN;
+			if (pass == 1)
 				(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
 		}
 	}

@@ -13,11 +13,28 @@
 int lhi_session_begin(struct lhi_view *v, int fd, const char *application,
     uint64_t *sid, void **pin);
 
+/*
+ * For who removes the table, through a description opened for that alone:
+ * lock the removal's byte, which is one more before those of the sessions; and
+ * bar it: lock every session's.  0; -EAGAIN: somebody holds it, or a session's;
+ * -errno.
+ */
+int lhi_session_lock_removal(int fd);
+int lhi_session_bar(const struct lhi_view *v, int fd);
+
+/* Is somebody removing it?  Does somebody living have that record?  (In doubt,
+ * yes.)  Through a description that holds no session's byte. */
+bool lhi_session_removal_held(int fd);
+bool lhi_session_held(const struct lhi_view *v, int fd, uint32_t idx);
+
 /* ALIVE -> CLOSING: no new leases; death stays provable (C9). */
 void lhi_session_closing(struct lhi_view *v, uint64_t sid);
 
 /* CLOSING -> UNUSED; every claim has been given back; unpin after it. */
 void lhi_session_end(struct lhi_view *v, uint64_t sid);
+
+/* Was the table retired, or has its object no name any more? */
+bool lhi_view_gone(struct lhi_view *v);
 
 /*
  * A descriptor of the object to ask through, which never takes a lock.  The

@@ -180,6 +180,13 @@ int lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
  */
 bool lhi_same_time(const struct lhi_view *v);
 
+/* Was the table retired?  The flag stays. */
+static inline bool
+lhi_view_retired(const struct lhi_view *v)
+{
+	return sh32_load(&v->hdr->flags) & SHM_RETIRED;
+}
+
 /*
  * Was the object's name removed or given to another, or has this process left
  * its time namespace?  0, -ESTALE, -EXDEV.

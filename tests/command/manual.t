@@ -6,7 +6,9 @@
 table manual
 pages=$here/../../doc/man
 
-for page in leasehold leasehold-run leasehold-list leasehold-status; do
+verbs="run list status init stats fsck dump rm"
+# shellcheck disable=SC2086
+for page in leasehold $(printf 'leasehold-%s ' $verbs); do
 	run groff -ww -mdoc -Tutf8 "$pages/$page.1"
 	is "$status$err" 0 "$page(1) formats without a warning"
 	ok "  has EXAMPLES" grep -qx '.Sh EXAMPLES' "$pages/$page.1"
@@ -16,7 +18,7 @@ for page in leasehold leasehold-run leasehold-list leasehold-status; do
 	    tr -s ' \n' ' ' >"$dir/$page"
 done
 
-for verb in run list status; do
+for verb in $verbs; do
 	lh $verb --help | grep -o -e ' --*[a-zA-Z][a-z-]*' | sort -u |
 	    tr -d ' ' >"$dir/options"
 	ok "$verb --help has options" test -s "$dir/options"

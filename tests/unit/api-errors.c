@@ -12,7 +12,7 @@
 
 static const int codes[] = { EAGAIN, ETIMEDOUT, ECANCELED, ESTALE, EPERM,
 	EBUSY, ENOENT, ENOSPC, ENOMEM, EINVAL, ENAMETOOLONG, EPROTO, EUCLEAN,
-	EXDEV, EACCES, EOPNOTSUPP, EMFILE, ENFILE };
+	EXDEV, EACCES, EOPNOTSUPP, EMFILE, ENFILE, EEXIST };
 #define N (int)(sizeof(codes) / sizeof(codes[0]))
 
 static struct lh *lh;

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A picture of a table, or of a copy of one: what is in it, as it is.
+ *
+ * Unlike the questions of inspect.h this one takes no session, needs only to be
+ * allowed to read, frees nothing, and works on an image: a copy of a table's
+ * object that was kept after a reboot or an accident.  Every index in it is
+ * checked before it is used: no bit pattern does harm (G12).
+ */
+#ifndef LEASEHOLD_DUMP_H
+#define LEASEHOLD_DUMP_H
+
+#include <leasehold/inspect.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* lh_dump_table.flags */
+#define LH_DUMP_DAMAGED	0x1u	/* damage was met while it was in use */
+#define LH_DUMP_RETIRED	0x2u	/* it is being, or was, removed */
+
+struct lh_dump_table {
+	size_t size;		/* sizeof(struct lh_dump_table) */
+	const char *path;
+	uint64_t uuid[2];
+	uint32_t format;
+	uint32_t flags;		/* LH_DUMP_... */
+	uint32_t order;		/* enum lh_order */
+	uint32_t creator_pid;
+	int64_t created_epoch_ms;
+	int64_t zero_epoch_ms;	/* when its clock would have been 0 */
+	uint32_t max_keys, ready_keys;	/* at most; with memory by now */
+	uint32_t max_leases, ready_leases;
+	uint32_t max_sessions;
+	uint32_t reserved;
+	uint64_t bytes;		/* at most */
+	uint64_t token_base;	/* tokens are above it */
+	uint64_t token_ceiling;	/* and below this */
+};
+
+struct lh_dump_session {
+	size_t size;		/* sizeof(struct lh_dump_session) */
+	uint64_t id;
+	const char *state;	/* "reserved", "alive", "closing", "dead" */
+	uint32_t index;
+	uint32_t pid, uid;
+	uint32_t leases_reserved;
+	int64_t attached_ns;	/* table clock */
+	char application[LH_APPLICATION_MAX + 1];
+};
+
+struct lh_dump_key {
+	size_t size;		/* sizeof(struct lh_dump_key) */
+	uint32_t slot;		/* where it is */
+	uint32_t reserved;
+	uint64_t word;		/* its lock word: doc/format.md */
+	/* holders past their deadline and the dead are in it as well */
+	const struct lh_key_info *info;
+};
+
+/*
+ * What to call with what; NULL: leave that out.  What is pointed to is valid
+ * during the call.  Not 0 ends the dump and becomes its result.
+ */
+struct lh_dump_to {
+	size_t size;		/* sizeof(struct lh_dump_to) */
+	int (*table)(const struct lh_dump_table *table, void *arg);
+	int (*session)(const struct lh_dump_session *session, void *arg);
+	int (*key)(const struct lh_dump_key *key, void *arg);
+	void (*finding)(const char *finding, void *arg);
+};
+
+/*
+ * Tell of table `name` (NULL: as lh_open()), flags 0 or LH_SYSTEM; or, if file
+ * is not NULL, of the image in that file.  First the table, then the sessions
+ * in use, then the keys, in no particular order.
+ *
+ * Of a table that is in use each key is as it was at some moment, and damage is
+ * told where the dump itself meets it (lh_check() looks further).  An image is
+ * checked as a whole.
+ *
+ * The number of findings; what a function returned; -ENOENT; -EACCES; -EPROTO
+ * (not a table, another version's or build's, cut short); -EUCLEAN (the header
+ * is damaged: nothing can be told); -ENOMEM; -EINVAL; -ENAMETOOLONG; -errno.
+ */
+int lh_dump(const char *name, const char *file, uint32_t flags,
+    const struct lh_dump_to *to, void *arg);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

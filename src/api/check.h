@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The whole-table checker, over any view: see check.c. */
+#ifndef LHI_CHECK_H
+#define LHI_CHECK_H
+
+#include "shm/view.h"
+
+/*
+ * Number of findings.  A part is judged up to `times` times, a little apart,
+ * where others may be at work in it (LHI_CHECK_LIVE); once, where nobody is.
+ */
+#define LHI_CHECK_LIVE 50
+int lhi_check_view(struct lhi_view *v, int times,
+    void (*fn)(const char *finding, void *arg), void *arg);
+
+#endif

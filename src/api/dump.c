@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lh_dump(): see dump.h.
+ *
+ * A key of a table in use is read again until its word is the same before and
+ * after, and its queue and readers could be walked; of one that never holds
+ * still the last reading is told.  A walk that fails every time is a finding.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <leasehold.h>
+#include "api/check.h"
+#include "api/image.h"
+#include "api/party.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "shm/chain.h"
+#include "shm/key.h"
+#include "shm/lock.h"
+#include "shm/object.h"
+#include "shm/queue.h"
+
+#define TRIES 50		/* 10 ms for a key that never holds still */
+
+struct dump {
+	struct lhi_image im;
+	const struct lh_dump_to *to;
+	void *arg;
+	int findings;
+	struct shm_slot *slot;
+	struct lhi_crowd holders, waiters;
+	bool strayed;		/* a walk met another key's claim */
+	char key[SHM_KEY_MAX + 1];
+};
+
+static void
+found(const char *finding, void *arg)
+{
+	struct dump *d = arg;
+
+	if (d->to->finding != NULL)
+		d->to->finding(finding, d->arg);
+}
+
+static int
+tell_table(struct dump *d)
+{
+	struct lhi_view *v = &d->im.v;
+	const struct shm_header *h = v->hdr;
+	struct lh_dump_table t = {
+		.size = sizeof(t),
+		.path = v->path,
+		.uuid = { sh64_load(&h->uuid[0]), sh64_load(&h->uuid[1]) },
+		.format = sh32_load(&h->format),
+		.flags = sh32_load(&h->flags) &
+		    (LH_DUMP_DAMAGED | LH_DUMP_RETIRED),
+		.order = v->order,
+		.creator_pid = sh32_load(&h->creator_pid),
+		.created_epoch_ms = (int64_t)sh64_load(&h->created_epoch_ms),
+		.max_keys = v->geo.n_slots - 1,
+		.ready_keys = lhi_slots_ready(v) - 1,
+		.max_leases = v->geo.n_claims - SHM_CHUNK,
+		.ready_leases = (lhi_chunks_ready(v) - 1) * SHM_CHUNK,
+		.max_sessions = v->geo.max_sessions,
+		.bytes = v->geo.object_len,
+		.token_base = sh64_load(&h->token_base),
+		.token_ceiling = sh64_load(&h->ceiling),
+	};
+
+	static_assert(LH_DUMP_DAMAGED == SHM_DAMAGED &&
+	    LH_DUMP_RETIRED == SHM_RETIRED, "flags");
+	t.zero_epoch_ms = (int64_t)((uint64_t)t.created_epoch_ms -
+	    (uint64_t)(v->t0_ns / NS_PER_MS));
+	return d->to->table == NULL ? 0 : d->to->table(&t, d->arg);
+}
+
+static int
+tell_session(struct dump *d, uint32_t i)
+{
+	static const char *const states[] = { "unused", "reserved", "alive",
+		"closing", "dead", "named" };
+	struct lhi_view *v = &d->im.v;
+	struct shm_session *se = &v->sessions[i];
+	uint64_t s = sh64_load(&se->state);
+	struct lh_dump_session t = {
+		.size = sizeof(t),
+		.id = sid_make(sess_inc(s), i),
+		.state = sess_st(s) <= SESS_NAMED ? states[sess_st(s)] :
+		    "unknown",
+		.index = i,
+		.pid = sh32_load_rlx(&se->pid),
+		.uid = sh32_load_rlx(&se->uid),
+		.attached_ns = (int64_t)sh64_load_rlx(&se->attached_ns),
+	};
+
+	if (sess_st(s) == SESS_UNUSED || d->to->session == NULL)
+		return 0;
+	memcpy(t.application, se->application, LH_APPLICATION_MAX);
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++)
+		t.leases_reserved += sh64_load(&v->chunks[ch].owner) == t.id ?
+		    SHM_CHUNK : 0;
+	return d->to->session(&t, d->arg);
+}
+
+/* Was the claim announced for another key?  Then the rest is not this one's. */
+static bool
+is_elsewhere(struct dump *d, const struct shm_claim *c)
+{
+	if (lhi_claim_slot(c) == lhi_slot_idx(&d->im.v, d->slot))
+		return false;
+	d->strayed = true;
+	return true;
+}
+
+static bool
+add_reader(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state);
+	struct dump *d = arg;
+	struct lh_party *p;
+
+	if (is_elsewhere(d, c))
+		return false;
+	if (!state_held(st))
+		return true;	/* idle, or about to leave */
+	p = lhi_crowd_add(v, &d->holders, ci);
+	if (p == NULL)
+		return false;
+	p->mode = LH_SHARED;
+	p->token = lhi_reader_token(d->slot, c);
+	p->expires_ns = lhi_deadline_ns(v, state_deadline(st));
+	return true;
+}
+
+static bool
+add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct shm_claim *c = &v->claims[ci];
+	struct dump *d = arg;
+	struct lh_party *p;
+
+	if (is_elsewhere(d, c))
+		return false;
+	p = lhi_crowd_add(v, &d->waiters, ci);
+	if (p == NULL)
+		return false;
+	p->mode = sh32_load(&c->wflags) & WAITER_SHARED ? LH_SHARED :
+	    LH_EXCLUSIVE;
+	p->priority = sh32_load_rlx(&c->priority);
+	p->rank = d->waiters.n;
+	return true;
+}
+
+/* Who holds it, by its word w.  0; -EAGAIN; -EUCLEAN. */
+static int
+add_holders(struct dump *d, uint64_t w)
+{
+	struct lhi_view *v = &d->im.v;
+	struct shm_claim *c;
+	struct lh_party *p;
+
+	if (word_mode(w) == WORD_S)
+		return lhi_chain_walk(v, d->slot, add_reader, d);
+	if (word_mode(w) != WORD_X)
+		return 0;
+	c = lhi_claim(v, word_idx(w));
+	if (c == NULL)
+		return -EUCLEAN;
+	p = lhi_crowd_add(v, &d->holders, word_idx(w));
+	if (p == NULL)
+		return 0;
+	p->token = lhi_lock_token(d->slot, w);
+	p->expires_ns = lhi_deadline_ns(v,
+	    state_deadline(sh64_load(&c->state)));
+	return 0;
+}
+
+/* One reading of the key.  0; -EAGAIN: it moved; -EUCLEAN. */
+static int
+read_key(struct dump *d, uint64_t *w)
+{
+	int error, queue;
+
+	d->holders.n = d->waiters.n = 0;
+	d->strayed = false;
+	*w = sh64_load(&d->slot->word);
+	error = add_holders(d, *w);
+	queue = lhi_queue_walk(&d->im.v, d->slot, add_waiter, d);
+	if (sh64_load(&d->slot->word) != *w)
+		return -EAGAIN;
+	if (error == 0)
+		error = queue;
+	return error == 0 && d->strayed ? -EUCLEAN : error;
+}
+
+static int
+tell_key(struct dump *d, uint32_t i)
+{
+	const struct timespec apart = { 0, 200000 };
+	struct lh_key_info info = { .size = sizeof(info), .key = d->key };
+	struct lh_dump_key t = { .size = sizeof(t), .slot = i, .info = &info };
+	int error;
+
+	d->slot = &d->im.v.slots[i];
+	error = read_key(d, &t.word);
+	for (int n = 1; d->im.live && error != 0 && n < TRIES; n++) {
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &apart, NULL);
+		error = read_key(d, &t.word);
+	}
+	if (d->holders.no_memory || d->waiters.no_memory)
+		return lhi_fail(-ENOMEM, "out of memory");
+	if (lhi_slot_key(&d->im.v, d->slot, d->key) == 0)
+		return 0;	/* none, or it has just gone */
+	if (error == -EUCLEAN && d->im.live) {
+		char text[128];
+
+		/* of an image the checker has told more */
+		(void)snprintf(text, sizeof(text), "the holders or waiters of "
+		    "slot %u cannot be walked", i);
+		d->findings++;
+		found(text, d);
+	}
+	info.token = lhi_lock_token(d->slot, t.word);
+	info.mode = word_mode(t.word) == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
+	info.n_holders = d->holders.n;
+	info.holders = d->holders.p;
+	info.n_waiters = d->waiters.n;
+	info.waiters = d->waiters.p;
+	return d->to->key(&t, d->arg);
+}
+
+/* Of a key that is none (in the making, or going) nothing is told. */
+static bool
+is_key(const struct shm_slot *s)
+{
+	return word_mode(sh64_load(&s->word)) != WORD_NONE;
+}
+
+static int
+tell_all(struct dump *d)
+{
+	struct lhi_view *v = &d->im.v;
+	int error = tell_table(d);
+
+	for (uint32_t i = 0; error == 0 && i < v->geo.max_sessions; i++)
+		error = tell_session(d, i);
+	for (uint32_t i = 1; error == 0 && d->to->key != NULL &&
+	    i < lhi_slots_ready(v); i++)
+		if (is_key(&v->slots[i]))
+			error = tell_key(d, i);
+	/* last: it may finish what it finds half-done, in our copy */
+	if (error == 0 && !d->im.live)
+		d->findings += lhi_check_view(v, 1, found, d);
+	return error;
+}
+
+int
+lh_dump(const char *name, const char *file, uint32_t flags,
+    const struct lh_dump_to *to, void *arg)
+{
+	struct dump d = { .to = to, .arg = arg };
+	char path[sizeof(d.im.v.path)];
+	int error = 0;
+
+	if (to == NULL || to->size != sizeof(*to))
+		return lhi_fail(-EINVAL, "set to->size to sizeof(struct "
+		    "lh_dump_to)");
+	if (flags & ~LH_SYSTEM)
+		return lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
+	if (file == NULL)
+		error = lhi_object_path(path, sizeof(path),
+		    lhi_object_name(name), flags & LH_SYSTEM);
+	if (error == 0)
+		error = lhi_image_open(&d.im, file == NULL ? path : file,
+		    file == NULL);
+	if (error != 0)
+		return error;
+	error = tell_all(&d);
+	lhi_image_close(&d.im);
+	free(d.holders.p);
+	free(d.waiters.p);
+	return error != 0 ? error : d.findings;
+}

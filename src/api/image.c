@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A table's memory to look at: answers "how can the code that walks through
+ * tables walk through this one, without a trace?"
+ *
+ * That code takes a view, and some of it finishes what it finds half-done.  So
+ * what it is given is private memory:
+ *
+ *	a table in use	a private mapping of its object: what others store is
+ *			seen, what we would store is not
+ *	an image	a copy of the file's data, read into memory of our own.
+ *			Holes in the file stay holes; somebody may shorten the
+ *			file meanwhile, and nothing but the copy suffers
+ *
+ * The view has no descriptor and no inode to ask, so that nobody is taken for
+ * dead, and its path is for messages.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "api/image.h"
+#include "base/error.h"
+#include "proc/map.h"
+#include "shm/object.h"
+
+/* The data between from and to.  0, -errno. */
+static int
+read_span(int fd, char *base, off_t from, off_t to)
+{
+	while (from < to) {
+		ssize_t n = pread(fd, base + from, (size_t)(to - from), from);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0 ? -EPROTO : -errno;
+		from += n;
+	}
+	return 0;
+}
+
+static int
+read_all(int fd, char *base, off_t len)
+{
+	off_t from = 0, to;
+	int error = 0;
+
+	while (error == 0 && from < len) {
+		from = lseek(fd, from, SEEK_DATA);
+		if (from < 0)
+			return errno == ENXIO ? 0 : -errno;
+		to = lseek(fd, from, SEEK_HOLE);
+		if (to < 0)
+			return -errno;
+		error = read_span(fd, base, from, to < len ? to : len);
+		from = to;
+	}
+	return error;
+}
+
+static int
+take_in(struct lhi_image *im, int fd, const char *path,
+    const struct lhi_geometry *g)
+{
+	int flags = im->live ? MAP_PRIVATE | MAP_NORESERVE :
+	    MAP_PRIVATE | MAP_NORESERVE | MAP_ANONYMOUS, error;
+
+	im->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE, flags,
+	    im->live ? fd : -1, 0);
+	if (im->base == MAP_FAILED)
+		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
+		    (unsigned long long)g->object_len, path);
+	error = im->live ? 0 : read_all(fd, im->base, (off_t)g->object_len);
+	if (error == 0)
+		return 0;
+	(void)munmap(im->base, g->object_len);
+	return lhi_fail(error, "cannot read %s: %s", path, error == -EPROTO ?
+	    "it has become shorter" : strerror(-error));
+}
+
+static int
+look_at(struct lhi_image *im, int fd, const char *path)
+{
+	struct shm_header h;
+	struct lhi_geometry g;
+	struct stat st;
+	int error;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return lhi_fail(-EPROTO, "%s is not a regular file", path);
+	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
+		return lhi_fail(-EPROTO, "%s has %lld bytes: too short for a "
+		    "table", path, (long long)st.st_size);
+	error = lhi_object_check(&h, path, st.st_size, &g);
+	if (error != 0)
+		return error;
+	if (im->live && !lhi_object_backed(fd, &h, &g))
+		return lhi_fail(-EPROTO, "%s is not backed by memory as far "
+		    "as it should be: look at it as an image", path);
+	error = take_in(im, fd, path, &g);
+	if (error != 0)
+		return error;
+	lhi_map_point(im->base, &g, &im->v);
+	im->v.t0_ns = (int64_t)sh64_load(&h.t0_ns);
+	im->v.order = sh32_load(&h.order);
+	atomic_store(&im->v.probe_fd, -1);
+	(void)strlcpy(im->v.path, path, sizeof(im->v.path));
+	return 0;
+}
+
+int
+lhi_image_open(struct lhi_image *im, const char *path, bool live)
+{
+	int saved = errno, fd, error;
+
+	memset(im, 0, sizeof(*im));
+	im->live = live;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+	    (live ? O_NOFOLLOW : 0));
+	if (fd < 0) {
+		error = lhi_fail(errno == EPERM ? -EACCES : -errno,
+		    "cannot open %s: %s", path, strerror(errno));
+	} else {
+		error = look_at(im, fd, path);
+		(void)close(fd);
+	}
+	errno = saved;
+	return error;
+}
+
+void
+lhi_image_close(struct lhi_image *im)
+{
+	(void)munmap(im->base, im->v.geo.object_len);
+}

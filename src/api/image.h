@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* A table's memory to look at, which no look can change: see image.c. */
+#ifndef LHI_IMAGE_H
+#define LHI_IMAGE_H
+
+#include "shm/view.h"
+
+struct lhi_image {
+	struct lhi_view v;
+	char *base;
+	bool live;		/* others may be at work in it */
+};
+
+/*
+ * `live`: path is a table's object, which may be in use; else a copy of one.
+ * 0; -ENOENT, -EACCES, -EPROTO, -EUCLEAN, -ENOMEM, -errno.
+ */
+int lhi_image_open(struct lhi_image *im, const char *path, bool live);
+void lhi_image_close(struct lhi_image *im);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is behind a claim, as it described itself: see party.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "api/party.h"
+#include "proc/magazine.h"
+
+static void
+describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t owner = lhi_claim_owner(v, ci);
+
+	memset(p, 0, sizeof(*p));
+	p->id[0] = owner;
+	p->id[1] = lhi_mag_claim_id(v, ci);
+	p->tid = lhi_claim_tid(c);
+	p->mode = LH_EXCLUSIVE;
+	p->since_ns = lhi_claim_since_ns(v, c);
+	if (sid_idx(owner) < v->geo.max_sessions) {
+		struct shm_session *se = &v->sessions[sid_idx(owner)];
+
+		p->pid = sh32_load_rlx(&se->pid);
+		p->uid = sh32_load_rlx(&se->uid);
+		memcpy(p->application, se->application, LH_APPLICATION_MAX);
+	}
+}
+
+struct lh_party *
+lhi_crowd_add(struct lhi_view *v, struct lhi_crowd *crowd, uint32_t ci)
+{
+	struct lh_party *p;
+
+	if (crowd->n == crowd->room) {
+		uint32_t room = crowd->room * 2 + 8;
+
+		p = realloc(crowd->p, room * sizeof(*p));
+		if (p == NULL) {
+			crowd->no_memory = true;
+			return NULL;
+		}
+		crowd->p = p;
+		crowd->room = room;
+	}
+	p = &crowd->p[crowd->n++];
+	describe(v, ci, p);
+	return p;
+}

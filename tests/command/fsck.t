@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `fsck`: sound, damaged, or no table at all.
+. "$(dirname "$0")/lib.sh"
+table fsck
+
+# poke OFFSET BYTES: overwrite bytes of the table (printf escapes)
+poke() {
+	printf "$2" | dd of="$(object)" bs=1 seek="$1" conv=notrunc status=none
+}
+
+run lh fsck
+is "$status" 1 "fsck without a table: 1"
+ok "  and makes none" test ! -e "$(object)"
+
+lh init --keys 100 --sessions 16 --leases 1024 >/dev/null
+bg "$LEASEHOLD" run --ttl 60s held sleep 60
+until_true 5000 is_held held
+run lh fsck
+is "$status" 0 "a table in use: 0"
+is "$out" "table '$LEASEHOLD_TABLE' is sound (1 keys)" "  says so"
+run lh fsck --json
+is "$status$(jq -c . <<<"$out")" \
+    "0{\"table\":\"$LEASEHOLD_TABLE\",\"sound\":true,\"findings\":[]}" \
+    "  as JSON"
+
+# Beside keys that come and go nothing is found.
+bg bash -c 'while :; do "$LEASEHOLD" run "moving$((RANDOM % 50))" true; done'
+mover=$pid
+bad=0
+for _ in 1 2 3 4 5; do
+	lh fsck >/dev/null || bad=1
+done
+is "$bad" 0 "beside changes: nothing is found"
+kill -KILL "$mover"
+
+# A session in no known state: the state's top byte, at 4096 + 256 i + 7.
+poke $((4096 + 15 * 256 + 7)) '\143'
+run lh fsck
+is "$status" 65 "a damaged session: 65"
+is "$out" "session 15 is in no known state (99)" "  says where"
+like "$err" "is damaged (1 findings)" "  and what to do"
+run lh fsck --json
+is "$status" 65 "  as JSON: 65"
+is "$(jq -c '[.sound, .findings]' <<<"$out")" \
+    '[false,["session 15 is in no known state (99)"]]' "  the finding"
+poke $((4096 + 15 * 256 + 7)) '\0'
+run lh fsck
+is "$status" 0 "repaired by hand: 0"
+
+# Damage that was met earlier is told.
+poke 128 '\1'
+run lh fsck
+is "$status" 65 "damage was met earlier: 65"
+like "$out" "damage was met earlier" "  says so"
+poke 128 '\0'
+
+# The header.
+poke 64 '\7'
+run lh fsck
+is "$status" 65 "a damaged header: 65"
+like "$err" "header" "  says so"
+run lh fsck --json
+is "$status$(jq -c .sound <<<"$out")" 65false "  as JSON"
+echo nonsense >"$(object)"
+run lh fsck
+is "$status" 65 "not a table: 65"
+
+run lh fsck x
+is "$status" 64 "an argument too many: 64"
+
+finish

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `init` makes a table as it was asked for, and leaves an existing one alone.
+. "$(dirname "$0")/lib.sh"
+table init
+
+run lh init
+is "$status" 0 "init: 0"
+like "$out" "made table '$LEASEHOLD_TABLE': up to 1048576 keys, 1024 sessions,\
+ 262144 leases, order bounded" "  says what was made"
+is "$(stat -c %a "$(object)")" 600 "  for its owner alone"
+inode=$(stat -c %i "$(object)")
+run lh init --keys 7
+is "$status" 73 "init of an existing table: 73"
+like "$err" "table '$LEASEHOLD_TABLE' exists and stays as it is" "  says so"
+like "$err" "leasehold rm" "  and what to do"
+is "$(stat -c %i "$(object)")" "$inode" "  it is the same one"
+run lh init --keys 7 --if-missing
+is "$status" 0 "--if-missing of an existing table: 0"
+like "$out" "there is a table '$LEASEHOLD_TABLE': up to 1048576 keys" \
+    "  with its sizes"
+run lh init --if-missing --json
+is "$(jq -c '[.table, .created, .max_keys]' <<<"$out")" \
+    "[\"$LEASEHOLD_TABLE\",false,1048576]" "  and as JSON"
+
+table init2
+run lh init --keys 100 --sessions 8 --leases 130 --order fifo --mode 0660 \
+    --group "$(id -g)" --json
+is "$status" 0 "init with everything: 0"
+is "$(jq -c '[.created, .max_keys, .max_sessions, .max_leases, .order]' \
+    <<<"$out")" '[true,100,8,192,"fifo"]' "  as asked, leases rounded up"
+is "$(stat -c '%a %g' "$(object)")" "660 $(id -g)" "  its mode and group"
+is "$(lh stats --json | jq -c '[.max_keys, .order]')" '[100,"fifo"]' \
+    "  and so others see it"
+run lh run k true
+is "$status" 0 "  it can be used"
+
+table init3
+run lh init --if-missing --mode 600
+is "$status" 0 "--if-missing where there is none: 0"
+like "$out" "made table" "  it was made"
+
+table init4
+echo "no table" >"$(object)"
+run lh init
+is "$status" 65 "where something else has the name: 65"
+run lh init --if-missing
+is "$status" 65 "  with --if-missing, too"
+rm -f "$(object)"
+
+# Several at once: one makes it.
+table init5
+for i in 1 2 3 4 5 6; do
+	(lh init >/dev/null 2>&1; echo $? >"$dir/status.$i") &
+	racers[i]=$!
+done
+wait "${racers[@]}"
+is "$(cat "$dir"/status.? | sort | uniq -c | awk '{print $2 "x" $1}' |
+    paste -sd' ')" "0x1 73x5" "six at once: one has made it"
+
+table init6
+if [ "$(id -u)" = 0 ]; then
+	run lh init --group 54321 --mode 660
+	is "$(stat -c %g "$(object)")" 54321 "a group by number"
+else
+	skip "not root" "a group by number"
+fi
+run lh init --table "$LEASEHOLD_TABLE.x" --group no-such-group
+is "$status" 64 "a group that is none: 64"
+
+bad() {		# bad PART ARGUMENT...
+	local want=$1
+
+	shift
+	run lh init --table "$LEASEHOLD_TABLE.x" "$@"
+	is "$status" 64 "64: init $*"
+	like "$err" "$want" "  says: $want"
+}
+bad "--keys: 0 are too few" --keys 0
+bad "--keys: '67108864' is not a whole number" --keys 67108864
+bad "--sessions: 1 are too few: it can be 2 to 4096" --sessions 1
+bad "--sessions: '4097' is not" --sessions 4097
+bad "--leases: 127 are too few" --leases 127
+bad "--leases: '4193985' is not" --leases 4193985
+bad "--order: 'lifo' is none of bounded, fifo, barge" --order lifo
+bad "--mode: '888' is not three octal digits" --mode 888
+bad "--mode: '1777' is not" --mode 1777
+bad "--mode: 060 would lock its owner out" --mode 060
+bad "the table's name goes after --table" jobs
+bad "'init' has no option '--size'" --size 5
+ok "none of that made a table" test ! -e "$(object).x"
+
+finish

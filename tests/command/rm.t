@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `rm`: refused in use, forced, and what the next table of that name is.
+. "$(dirname "$0")/lib.sh"
+table rm
+
+floor=/dev/shm/leasehold-floor.$(id -u).$LEASEHOLD_TABLE
+trap 'clean; rm -f "$floor" "$floor".sys' EXIT
+
+token() {
+	lh run "$1" sh -c 'echo $LEASEHOLD_FENCE'
+}
+
+run lh rm
+is "$status" 1 "rm without a table: 1"
+like "$err" "there is no table '$LEASEHOLD_TABLE'" "  says so"
+ok "  and makes none" test ! -e "$(object)"
+
+first=$(token k)
+run lh rm
+is "$status" 0 "rm of a table that nobody uses: 0"
+is "$out$err" "" "  without a word"
+ok "  it is gone" test ! -e "$(object)"
+second=$(token k)
+ok "the next table's tokens are larger" test "$second" -gt "$first"
+
+# In use.
+bg "$LEASEHOLD" run --ttl 60s held sleep 60
+holder=$pid
+until_true 5000 is_held held
+bg "$LEASEHOLD" run -s reading sleep 60
+reader=$pid
+until_true 5000 is_held reading
+inode=$(stat -c %i "$(object)")
+run lh rm
+is "$status" 75 "rm of a table in use: 75"
+like "$err" "sleep[$holder]" "  names one"
+like "$err" "sleep[$reader]" "  and the other"
+like "$err" "--force" "  and what to do"
+is "$(stat -c %i "$(object)")" "$inode" "  the table is there"
+ok "  and in use" is_held held
+run lh dump --json
+is "$(jq .table.retired <<<"$out")" false "  not retired"
+kill -KILL "$reader"
+ended "$reader"
+run lh rm
+is "$status" 75 "still in use by one: 75"
+
+# Forced: whoever waits there learns it at once.
+bg bash -c '"$LEASEHOLD" run -w 60s held true 2>"$0"' "$dir/waited"
+waiter=$pid
+until_true 5000 has_waiters held 1
+lh run free true
+before=$(now_ms)
+run lh rm --force
+is "$status" 0 "rm --force: 0"
+ok "  it is gone" test ! -e "$(object)"
+ended "$waiter"
+is "$status" 69 "  who waited ends: 69"
+between $(($(now_ms) - before)) 0 "$(t_ms 1000)" "  soon"
+like "$(cat "$dir/waited")" "removed" "  and says why"
+ok "  the holder goes on" kill -0 "$holder"
+third=$(token held)
+ok "the new table: the key is free, with a larger token" \
+    test "$third" -gt "$second"
+kill -TERM "$holder"
+ended "$holder"
+is "$status" 143 "the old holder ends as it would have"
+run lh fsck
+is "$status" 0 "the new table is sound"
+
+# What a killed process left is no hindrance.
+bg "$LEASEHOLD" run --ttl 60s held sleep 60
+holder=$pid
+until_true 5000 is_held held
+kill -KILL "$holder"
+ended "$holder"
+until_true 5000 lh rm
+ok "the dead do not keep a table" test ! -e "$(object)"
+
+# Whatever has the name.
+echo "no table" >"$(object)"
+run lh rm
+is "$status" 65 "rm of what is no table: 65"
+like "$err" "--force" "  says what to do"
+run lh rm --force
+is "$status" 0 "  forced: 0"
+ok "  gone" test ! -e "$(object)"
+fourth=$(token k)
+ok "  and tokens go on above" test "$fourth" -gt "$third"
+
+# A table that somebody began to remove: the flag is there, the name as well.
+printf '\2' | dd of="$(object)" bs=1 seek=128 conv=notrunc status=none
+inode=$(stat -c %i "$(object)")
+fifth=$(token k)
+isnt "$(stat -c %i "$(object)")" "$inode" "a removal that was begun: completed"
+ok "  and its tokens are below" test "$fifth" -gt "$fourth"
+
+# A floor that nobody left there.
+ln -sfn nonsense "$floor"
+run lh run k true
+is "$status" 65 "a floor that is none: 65"
+like "$err" "$floor" "  says where"
+rm -f "$floor"
+
+# Another's table.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	lh init --system --mode 666 >/dev/null
+	run setpriv --reuid=65534 --clear-groups "$LEASEHOLD" rm --system --force
+	is "$status" 77 "another's table: 77"
+	run lh dump --system --json
+	is "$(jq .table.retired <<<"$out")" false "  and it is not retired"
+	lh rm --system
+	rm -f "/dev/shm/leasehold-floor.system.$LEASEHOLD_TABLE"
+else
+	skip "not root" "another's table: 77"
+	skip "not root" "  and it is not retired"
+fi
+
+run lh rm k
+is "$status" 64 "an argument: 64"
+run lh rm --json
+is "$status" 64 "an option that is none: 64"
+
+finish

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold fsck`: is the table sound?
+ *
+ * The check runs beside everything else and stops nobody.  A table that cannot
+ * even be opened, because it is damaged or none, is a finding, too.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include "show.h"
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold fsck [OPTION...]\n"
+"\n"
+"Checks a table, which may be in use, and tells what is wrong with it.\n"
+"Exit status 0: sound; 65: damaged, or not a table; 1: there is none.\n"
+"\n"
+"      --json        print JSON\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+struct fsck {
+	bool json;
+	json_t *findings;	/* with json */
+	bool no_memory;
+};
+
+static void
+find(const char *finding, void *arg)
+{
+	struct fsck *k = arg;
+	char clean[512];
+
+	/* what is in a damaged table can be any bytes */
+	(void)text_clean(clean, sizeof(clean), finding, sizeof(clean), false);
+	if (!k->json)
+		printf("%s\n", clean);
+	else if (show_append_text(k->findings, clean) != 0)
+		k->no_memory = true;
+}
+
+/* status and a sentence, or its JSON. */
+static int
+tell(struct fsck *k, const char *table, uint64_t keys, int n)
+{
+	int status = n == 0 ? EX_YES : EX_DAMAGED;
+
+	if (k->json)
+		return show_json(k->no_memory ? NULL : json_pack("{s:s, s:b, "
+		    "s:O}", "table", table, "sound", n == 0, "findings",
+		    k->findings), status);
+	if (n == 0)
+		printf("table '%s' is sound (%" PRIu64 " keys)\n", table, keys);
+	else
+		say("table '%s' is damaged (%d findings): keep a copy of its "
+		    "object if you want to know why, then end its users, "
+		    "remove it, and start them again", table, n);
+	return tool_flush(status);
+}
+
+static int
+check(struct fsck *k, const struct table_opts *table)
+{
+	struct lh_stats s = { .size = sizeof(s) };
+	struct lh *lh;
+	int n, e, status;
+
+	e = tool_open(&lh, table, LH_NO_CREATE, NULL);
+	if (e == -ENOENT)
+		return tool_no_table(table);
+	if (k->json && (e == -EUCLEAN || e == -EPROTO)) {
+		find(lh_error_detail(), k);
+		return tell(k, table_name(table), 0, 1);
+	}
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	n = lh_check(lh, find, k);
+	e = n < 0 ? n : lh_stats(lh, &s);
+	if (e != 0) {
+		status = say_error(e, lh_error_detail(), "cannot check the "
+		    "table");
+	} else {
+		if (n == 0 && s.damaged) {
+			find("damage was met earlier, though none is to be "
+			    "seen now", k);
+			n = 1;
+		}
+		status = tell(k, lh_table_name(lh), s.keys, n);
+	}
+	(void)lh_close(lh);
+	return status;
+}
+
+int
+verb_fsck(int argc, char **argv)
+{
+	struct table_opts table = { 0 };
+	struct fsck k = { 0 };
+	int status;
+
+	if (!parse_table_opts("fsck", help, argc, argv, &table, &status))
+		return status;
+	if (optind < argc)
+		return say_usage("fsck takes no argument ('%s'): the table's "
+		    "name goes after --table", argv[optind]);
+	k.json = table.json;
+	if (k.json)
+		k.findings = json_array();
+	k.no_memory = k.json && k.findings == NULL;
+	status = check(&k, &table);
+	json_decref(k.findings);
+	return status;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold init`: make a table, with sizes of one's own choice.
+ *
+ * Nobody needs it: the first who opens a table makes it, with the usual sizes.
+ * It is for machines whose tables are to be larger or smaller, in another
+ * order, or for a group.  An existing table is not changed, and that is an
+ * error, since it may have other sizes than those asked for; with --if-missing
+ * it is none, for scripts that run at every start.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "show.h"
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold init [OPTION...]\n"
+"\n"
+"Makes a table.\n"
+"\n"
+"      --keys N        how many keys it may have (1,048,576)\n"
+"      --sessions N    how many processes may be attached (1,024)\n"
+"      --leases N      how many leases and waits there may be (262,144)\n"
+"      --order ORDER   who goes first: bounded, fifo or barge (bounded)\n"
+"      --mode OCTAL    permissions of its object (600)\n"
+"      --group GROUP   group of its object, by name or number\n"
+"      --if-missing    an existing one is no error\n"
+"      --json          print JSON\n"
+"      --table NAME    that name, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system        a table of the machine, not your own\n"
+"      --help          print this\n";
+
+struct init {
+	struct table_opts table;
+	struct lh_open_opts opts;
+	bool if_missing;
+};
+
+enum { KEYS = 256, SESSIONS, LEASES, ORDER, MODE, GROUP, IF_MISSING };
+
+static const struct option options[] = {
+	{ "keys", required_argument, NULL, KEYS },
+	{ "sessions", required_argument, NULL, SESSIONS },
+	{ "leases", required_argument, NULL, LEASES },
+	{ "order", required_argument, NULL, ORDER },
+	{ "mode", required_argument, NULL, MODE },
+	{ "group", required_argument, NULL, GROUP },
+	{ "if-missing", no_argument, NULL, IF_MISSING },
+	{ "help", no_argument, NULL, 'h' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "system", no_argument, NULL, 'S' },
+	{ "table", required_argument, NULL, 't' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int
+parse_count(const char *what, const char *text, uint32_t min, uint32_t max,
+    uint32_t *n)
+{
+	uint64_t v = 0;
+	int e = parse_number(what, text, max, &v);
+
+	if (e == 0 && v < min)
+		return say_usage("%s: %" PRIu64 " are too few: it can be %"
+		    PRIu32 " to %" PRIu32, what, v, min, max);
+	*n = (uint32_t)v;
+	return e;
+}
+
+static int
+parse_order(const char *text, uint32_t *order)
+{
+	for (uint32_t i = LH_ORDER_BOUNDED; i <= LH_ORDER_BARGE; i++) {
+		if (strcmp(text, show_order(i)) == 0) {
+			*order = i;
+			return 0;
+		}
+	}
+	return say_usage("--order: '%s' is none of bounded, fifo, barge", text);
+}
+
+static int
+parse_mode(const char *text, uint32_t *mode)
+{
+	size_t len = strlen(text);
+	unsigned m = 0;
+
+	if (len == 0 || len > 4 || strspn(text, "01234567") != len ||
+	    sscanf(text, "%o", &m) != 1 || (m & ~0777u) != 0)
+		return say_usage("--mode: '%s' is not three octal digits, as "
+		    "in 660", text);
+	if ((m & 0600) != 0600)
+		return say_usage("--mode: %03o would lock its owner out: it "
+		    "begins with 6 or 7", m);
+	*mode = m;
+	return 0;
+}
+
+static int
+parse_group(const char *text, uint32_t *group)
+{
+	const struct group *g = getgrnam(text);
+	uint64_t id = 0;
+
+	if (g != NULL) {
+		*group = g->gr_gid;
+		return 0;
+	}
+	if (*text < '0' || *text > '9')
+		return say_usage("--group: there is no group '%s'", text);
+	if (parse_number("--group", text, UINT32_MAX - 1, &id) != 0)
+		return EX_BAD_USAGE;
+	*group = (uint32_t)id;
+	return 0;
+}
+
+/* False: that was all, or wrong, and *status is the exit status. */
+static bool
+parse(struct init *in, int argc, char **argv, int *status)
+{
+	struct lh_open_opts *o = &in->opts;
+	int c;
+
+	*status = 0;
+	opterr = 0;
+	while (*status == 0 &&
+	    (c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case KEYS:
+			*status = parse_count("--keys", optarg, 1,
+			    (1u << 26) - 1, &o->max_keys);
+			break;
+		case SESSIONS:
+			*status = parse_count("--sessions", optarg, 2, 4096,
+			    &o->max_sessions);
+			break;
+		case LEASES:
+			*status = parse_count("--leases", optarg, 128, 4193984,
+			    &o->max_leases);
+			break;
+		case ORDER:
+			*status = parse_order(optarg, &o->order);
+			break;
+		case MODE:
+			*status = parse_mode(optarg, &o->mode);
+			break;
+		case GROUP:
+			*status = parse_group(optarg, &o->group);
+			break;
+		case IF_MISSING:
+			in->if_missing = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			*status = tool_flush(EX_YES);
+			return false;
+		case 'j':
+			in->table.json = true;
+			break;
+		case 'S':
+			in->table.system = true;
+			break;
+		case 't':
+			in->table.name = optarg;
+			break;
+		default:
+			*status = parse_refused("init", c, argv);
+		}
+	}
+	if (*status == 0 && optind < argc)
+		*status = say_usage("init takes no argument ('%s'): the "
+		    "table's name goes after --table", argv[optind]);
+	return *status == 0;
+}
+
+static int
+tell(const struct init *in, struct lh *lh, bool made)
+{
+	struct lh_stats s = { .size = sizeof(s) };
+	int e = lh_stats(lh, &s);
+
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot look at the "
+		    "table");
+	if (in->table.json)
+		return show_json(json_pack("{s:s, s:b, s:I, s:I, s:I, s:s}",
+		    "table", lh_table_name(lh), "created", (int)made,
+		    "max_keys", (json_int_t)s.max_keys,
+		    "max_sessions", (json_int_t)s.max_sessions,
+		    "max_leases", (json_int_t)s.max_leases,
+		    "order", show_order(s.order)), EX_YES);
+	printf("%s table '%s': up to %" PRIu32 " keys, %" PRIu32 " sessions, %"
+	    PRIu32 " leases, order %s\n", made ? "made" : "there is a",
+	    lh_table_name(lh), s.max_keys, s.max_sessions, s.max_leases,
+	    show_order(s.order));
+	return tool_flush(EX_YES);
+}
+
+int
+verb_init(int argc, char **argv)
+{
+	struct init in = { .opts = LH_OPEN_OPTS_INIT };
+	bool made = true;
+	struct lh *lh;
+	int e, status;
+
+	if (!parse(&in, argc, argv, &status))
+		return status;
+	in.opts.flags = LH_CREATE_ONLY | (in.table.system ? LH_SYSTEM : 0);
+	e = lh_open(&lh, in.table.name, &in.opts);
+	if (e == -EEXIST && in.if_missing) {
+		made = false;
+		in.opts.flags &= ~LH_CREATE_ONLY;
+		e = lh_open(&lh, in.table.name, &in.opts);
+	}
+	if (e == -EEXIST)
+		return say_error(e, lh_error_detail(), "table '%s' exists and "
+		    "stays as it is: choose another name, remove it (leasehold "
+		    "rm), or say --if-missing", table_name(&in.table));
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot make table '%s'",
+		    table_name(&in.table));
+	status = tell(&in, lh, made);
+	(void)lh_close(lh);
+	return status;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold rm`: remove a table.
+ *
+ * The library does it in one step, so that nobody can come in between a look at
+ * who uses the table and its removal.  The name is not an argument: a verb that
+ * destroys something does not take what was mistyped after it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold rm [OPTION...]\n"
+"\n"
+"Removes a table that nobody uses.\n"
+"Exit status 0: removed; 75: in use; 1: there is none.\n"
+"\n"
+"      --force       also while it is in use: retire it under its users\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+static int
+take_away(const struct table_opts *table, bool force)
+{
+	int e;
+
+	e = lh_table_remove(table->name, (table->system ? LH_SYSTEM : 0) |
+	    (force ? LH_FORCE : 0));
+	if (e == -ENOENT)
+		return tool_no_table(table);
+	if (e == -EBUSY)
+		return say_error(e, lh_error_detail(), "table '%s' stays%s",
+		    table_name(table), force ? "" : " (--force)");
+	if (e == -EPROTO || e == -EUCLEAN || e == -EXDEV)
+		return say_error(e, lh_error_detail(), "table '%s' stays; "
+		    "--force removes it whatever it is", table_name(table));
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot remove table "
+		    "'%s'", table_name(table));
+	return EX_YES;
+}
+
+int
+verb_rm(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "force", no_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct table_opts table = { 0 };
+	bool force = false;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			force = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return tool_flush(EX_YES);
+		case 'S':
+			table.system = true;
+			break;
+		case 't':
+			table.name = optarg;
+			break;
+		default:
+			return parse_refused("rm", c, argv);
+		}
+	}
+	if (optind < argc)
+		return say_usage("rm takes no argument ('%s'): the table's "
+		    "name goes after --table", argv[optind]);
+	return take_away(&table, force);
+}
