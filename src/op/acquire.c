@@ -310,17 +310,53 @@ key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 /* usual() did not grant, or only just. */
 static __attribute__((noinline)) int
-key_otherwise(struct lh_key *k, enum lhi_how how, struct lh_lease *lease)
+key_otherwise(struct lh_key *k, enum lhi_how how,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
 	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
 	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
 
 	if (how == LATE)
-		return key_rest(k, how, &ref, NULL, lease);
+		return key_rest(k, how, &ref, opts, lease);
 	if (how == OUTDONE)
 		outdone(m, &m->rec[0]);
-	return key_at_once(k, NULL, lease);
+	return key_at_once(k, opts, lease);
+}
+
+/*
+ * As a reader beside others, again: the one straight path that there is with
+ * options.  The claim is this thread's, and only its own line is written.
+ */
+static __attribute__((noinline)) int
+key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *l)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = &m->rec[0];
+	uint64_t id = r->id + 1;
+	struct timespec ts;
+
+	if (r->use != REC_IDLE || m->lh != k->lh || r->home !=
+	    __atomic_load_n(&k->home, __ATOMIC_RELAXED) || !opts_plain(opts) ||
+	    opts->ttl_ms != m->ttl_ms || lid_seq(id) == 0 ||
+	    /* pairs with: queue insert, then the waiter's look at the chain */
+	    link_idx(sh64_load_sc(&r->slot->waitq)) != 0 ||
+	    !sh64_cas(&m->claims->state, state_make(ST_IDLE, r->id, 0),
+	    m->held | (uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT |
+	    id << SEQ_SHIFT))						/* 13 */
+		return key_at_once(k, opts, l);
+	lhi_point("shared.revived");
+	r->use = REC_SHARED;
+	r->id = id;
+	lhi_pair_store(l, m->head);
+	l->mode = LH_SHARED;
+	l->id[1] = id;
+	l->token = r->token;
+	lhi_pair_store(&l->acquired_ns, m->span);
+	l->key = r->home;
+	lhi_coarse(&ts);
+	return same_tick(m, &ts) ? 0 : key_otherwise(k, LATE, opts, l);
 }
 
 static __attribute__((noinline, cold)) int
@@ -340,10 +376,12 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
 		return nothing_given();
 	if (opts != NULL)
-		return key_at_once(k, opts, lease);
+		return opts->mode == LH_SHARED ? key_shared(k, opts, lease) :
+		    key_at_once(k, opts, lease);
 	how = usual(m, k->lh, __atomic_load_n(&k->home, __ATOMIC_RELAXED),
 	    lease);
-	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, lease);
+	return likely(how == GRANTED) ? 0 :
+	    key_otherwise(k, how, NULL, lease);
 }
 
 /* The same for a name that this thread's claim 0 had last. */

@@ -53,7 +53,7 @@ fill(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 }
 
 /* A claim left idle in the chain of that key: take it up again. */
-static bool
+static inline __attribute__((always_inline)) bool
 revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
@@ -68,7 +68,6 @@ revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 		return false;
 	}
 	lhi_point("shared.revived");
-	m->idle &= ~(1u << (r - m->rec));
 	r->id = id;
 	fill(m, r, l);
 	return true;
@@ -135,14 +134,22 @@ lhi_join(struct lhi_mag *m, struct shm_slot *s, uint64_t home,
 	struct lhi_rec *r = m->rec;
 	struct timespec ts;
 
-	if (m->idle == 0 || !revive_one(m, home, l)) {
-		while (unlikely(r->use != REC_FREE)) {
-			if (++r == &m->rec[SHM_GROUP])
-				return UNTOUCHED;
-		}
-		if (!push(m, r, s, home, l))
+	if (m->idle != 0) {
+		r = &m->rec[__builtin_ctz(m->idle)];
+		if (likely(r->home == home) && likely(r->use == REC_IDLE) &&
+		    likely(revive(m, r, l)))
+			goto granted;
+		if (revive_one(m, home, l))
+			goto granted;
+		r = m->rec;
+	}
+	while (unlikely(r->use != REC_FREE)) {
+		if (++r == &m->rec[SHM_GROUP])
 			return UNTOUCHED;
 	}
+	if (!push(m, r, s, home, l))
+		return UNTOUCHED;
+granted:
 	lhi_coarse(&ts);
 	return likely(ts.tv_nsec == m->tick_nsec) &&
 	    likely(ts.tv_sec == m->tick_sec) ? GRANTED : LATE;
@@ -260,35 +267,50 @@ late(void)
 	return lhi_fail(-ESTALE, "the lease had run out before its release");
 }
 
+/*
+ * Stay in the chain, idle: if nobody waits, no writer came lately, and no copy
+ * of the lease was converted elsewhere (G11).  False: nothing has changed.
+ */
+static inline __attribute__((always_inline)) bool
+go_idle(struct lhi_mag *m, struct lhi_rec *r)
+{
+	struct shm_claim *c = &m->claims[r - m->rec];
+	uint64_t st = sh64_load(&c->state);
+
+	if (!queue_empty(r->slot) || sh32_load_rlx(&r->slot->pause_ms) != 0 ||
+	    word_mode(sh64_load(&r->slot->word)) != WORD_S ||
+	    state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id) ||
+	    !sh64_cas(&c->state, st, state_make(ST_IDLE, r->id, 0))) /* 12 */
+		return false;
+	lhi_point("shared.idle");
+	r->use = REC_IDLE;
+	m->idle |= 1u << (r - m->rec);
+	return true;
+}
+
+/* It went idle, and somebody has come to wait. */
+static __attribute__((noinline)) void
+leave_idle(struct lhi_mag *m, struct lhi_rec *r)
+{
+	if (leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
+	    ST_IDLE, lid_seq(r->id)))
+		r->use = REC_OUT;
+}
+
 /* By the thread that acquired it, when it was not the only reader. */
 static __attribute__((noinline)) int
 release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
-	uint32_t ci = m->base + (uint32_t)(r - m->rec);
-	struct shm_claim *c = &m->claims[r - m->rec];
-	struct lhi_view *v = &m->lh->v;
-	uint64_t seq = lid_seq(r->id), st;
-
-	/* a copy of the lease may have been converted elsewhere (G11) */
-	if (word_mode(sh64_load(&r->slot->word)) == WORD_S &&
-	    queue_empty(r->slot) &&
-	    !lhi_chain_paused(r->slot, lhi_mag_now_ns(m))) {
-		st = sh64_load(&c->state);
-		if (state_st(st) == ST_READ && state_seq(st) == seq && sh64_cas(
-		    &c->state, st, state_make(ST_IDLE, seq, 0))) {	/* 12 */
-			lhi_point("shared.idle");
-			r->use = REC_IDLE;
-			m->idle |= 1u << (r - m->rec);
-			l->opaque = LEASE_RELEASED;
-			if (!queue_empty(r->slot) &&
-			    leave(v, r->slot, ci, ST_IDLE, seq))
-				r->use = REC_OUT;
-			return 0;
-		}
+	if (!lhi_chain_paused(r->slot, lhi_mag_now_ns(m)) && go_idle(m, r)) {
+		l->opaque = LEASE_RELEASED;
+		if (!queue_empty(r->slot))
+			leave_idle(m, r);
+		return 0;
 	}
 	r->use = REC_OUT;
 	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
-	    !leave(v, r->slot, ci, ST_READ, seq))
+	    !leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
+	    ST_READ, lid_seq(r->id)))
 		return late();
 	l->opaque = LEASE_RELEASED;
 	return 0;
@@ -313,8 +335,9 @@ release_foreign(struct lh *lh, struct lh_lease *l)
 	return 0;
 }
 
-int
-lhi_release_shared(struct lh *lh, struct lh_lease *l)
+/* All but the straight path below. */
+static __attribute__((noinline)) int
+release_other(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_mag *m = lhi_mag_current;
 	struct lhi_rec *r = remembered(lh, m, l);
@@ -333,4 +356,55 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 	r->use = REC_FREE;
 	l->opaque = LEASE_RELEASED;
 	return 0;
+}
+
+/* Claim 0 went idle, and somebody has come to wait. */
+static __attribute__((noinline)) int
+release_waited_for(struct lhi_mag *m)
+{
+	leave_idle(m, &m->rec[0]);
+	return 0;
+}
+
+/* free_word() has answered. */
+static __attribute__((noinline)) int
+release_freed(struct lhi_mag *m, int freed, struct lh_lease *l)
+{
+	if (freed == 0)
+		return release_beside(m, &m->rec[0], l);
+	m->rec[0].home = 0;
+	m->rec[0].use = REC_OUT;
+	return late();
+}
+
+/*
+ * The straight path: claim 0 frees the word, or beside other readers goes idle;
+ * a constant claim and nothing kept over a call, as in acquire.
+ */
+int
+lhi_release_shared(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = &m->rec[0];
+	struct shm_slot *s = r->slot;
+	int freed;
+
+	if (r->use != REC_SHARED || m->lh != lh || r->id != l->id[1] ||
+	    r->token != l->token || l->id[0] != lhi_mag_sid(m) ||
+	    l->opaque != LEASE_LIVE || r->home != l->key)
+		return release_other(lh, l);
+	if (((sh64_load(&s->word) ^ r->held_low) & MASK(CLAIM_BITS)) == 0 &&
+	    lhi_chain_ends(m->claims)) {
+		freed = free_word(m, r);
+		if (unlikely(freed != 1))
+			return release_freed(m, freed, l);
+		r->home = 0;
+		r->use = REC_FREE;
+		l->opaque = LEASE_RELEASED;
+		return 0;
+	}
+	if (unlikely(!go_idle(m, r)))
+		return release_beside(m, r, l);
+	l->opaque = LEASE_RELEASED;
+	return queue_empty(s) ? 0 : release_waited_for(m);
 }
