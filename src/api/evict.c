@@ -23,6 +23,7 @@ static int
 consider(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
 {
 	uint64_t w = sh64_load(&s->word);
+	uint32_t gen = sh32_load(&s->gen);
 	char key[SHM_KEY_MAX + 1];
 	int error;
 
@@ -36,7 +37,9 @@ consider(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
 	error = lhi_evict_revoke(v, s, &w);
 	if (error != 0)
 		return error;
-	if (word_mode(w) != WORD_FREE || word_idx(w) != CAUSE_RELEASED)
+	/* of the life whose key was read: an eviction swaps exactly its word */
+	if (word_mode(w) != WORD_FREE || word_idx(w) != CAUSE_RELEASED ||
+	    sh32_load(&s->gen) != gen)
 		return 0;
 	if (c->idle_ms > 0 && lhi_idle_ms(s, w, 0, c->now_ns) < c->idle_ms)
 		return 0;

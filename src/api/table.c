@@ -163,6 +163,22 @@ leave_list(const struct lh *lh)
 	}
 }
 
+/*
+ * Is the liveness descriptor ours still?  When the application had closed it,
+ * the number may also have become that of a descriptor to ask through, which
+ * any attachment opens anew when it finds its own closed.
+ */
+static bool
+own_live_fd(struct lh *lh)
+{
+	for (struct lh *o = attachments; o != NULL; o = o->next) {
+		if (atomic_load(&o->v.probe_fd) == lh->live_fd)
+			return false;
+	}
+	return atomic_load(&lh->v.probe_fd) != lh->live_fd &&
+	    own_fd(lh, lh->live_fd);
+}
+
 /* Under lhi_proc_lock(): give back whatever attach() got. */
 static void
 dispose(struct lh *lh)
@@ -170,7 +186,8 @@ dispose(struct lh *lh)
 	leave_list(lh);
 	if (lh->pin != NULL)
 		lhi_byte_unpin(lh->pin);
-	close_own(lh, lh->live_fd);
+	if (own_live_fd(lh))
+		(void)close(lh->live_fd);
 	if (lh->map != NULL)
 		lhi_map_put(lh->map);
 	if (lh->anchor != NULL)
@@ -319,11 +336,15 @@ int
 lh_liveness_fd(struct lh *lh)
 {
 	int error = lhi_own(lh), saved = errno, fd;
+	bool ours;
 
 	if (error != 0)
 		return error;
-	if (lh->live_fd == LIVE_FD_LOST ||
-	    (lh->live_fd >= 0 && !own_fd(lh, lh->live_fd)))
+	lhi_proc_lock();
+	ours = own_live_fd(lh);
+	lhi_proc_unlock();
+	errno = saved;
+	if (lh->live_fd == LIVE_FD_LOST || (lh->live_fd >= 0 && !ours))
 		return lhi_fail(-EBADF, "the liveness descriptor was closed");
 	if (lh->live_fd < 0)
 		return lhi_fail(-EOPNOTSUPP, "open the table with "

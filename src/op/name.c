@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a caller's key to a slot: see name.h. */
 #include <errno.h>
+#include <pthread.h>
 #include "base/error.h"
 #include "op/acquire.h"
 #include "op/name.h"
@@ -10,7 +11,7 @@ int
 lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
     struct lhi_ref *ref)
 {
-	int found = lhi_slot_find(&lh->v, n, ref), bit, error;
+	int found = lhi_slot_find(&lh->v, n, ref), bit, error, cancel;
 	struct lhi_mag *m;
 
 	if (found != 0)
@@ -24,11 +25,17 @@ lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
 	m = lhi_mag_get(lh);
 	if (m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
+	/* growing opens and allocates: a thread cancelled in there would leave
+	 * its claim in the middle of making a key */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	bit = lhi_mag_take(m);
-	if (bit < 0)
-		return bit;
-	error = lhi_slot_make(&lh->v, n, m->base + (uint32_t)bit, ref);
-	lhi_mag_put(m, bit);
+	if (bit < 0) {
+		error = bit;
+	} else {
+		error = lhi_slot_make(&lh->v, n, m->base + (uint32_t)bit, ref);
+		lhi_mag_put(m, bit);
+	}
+	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
 

@@ -71,7 +71,8 @@ lhi_chain_paused(struct shm_slot *s, int64_t now_ns)
 
 	if (at == 0)
 		return false;
-	if ((uint32_t)(now_ns / NS_PER_MS) - at < PAUSE_MS)
+	/* now may be an older reading of the clock than theirs */
+	if ((int32_t)((uint32_t)(now_ns / NS_PER_MS) - at) < (int32_t)PAUSE_MS)
 		return true;
 	sh32_store_rlx(&s->pause_ms, 0);
 	return false;

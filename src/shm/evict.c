@@ -59,8 +59,9 @@ lhi_idle_ms(struct shm_slot *s, uint64_t w, uint32_t first, int64_t now_ns)
 	    (uint64_t)(word_mode(w) == WORD_FREE) << 22 | first;
 	uint64_t idle = sh64_load(&s->idle);
 
-	if (idle >> 32 == who)
-		return now_ms - (uint32_t)idle;
+	if (idle >> 32 == who)	/* somebody else's clock reading may be newer */
+		return (int32_t)(now_ms - (uint32_t)idle) > 0 ?
+		    now_ms - (uint32_t)idle : 0;
 	(void)sh64_cas(&s->idle, idle, who << 32 | now_ms);
 	return 0;
 }
@@ -164,7 +165,7 @@ int
 lhi_evict_revoke(struct lhi_view *v, struct shm_slot *s, uint64_t *w)
 {
 	*w = sh64_load(&s->word);
-	return word_mode(*w) != WORD_S ? 0 :
+	return word_mode(*w) != WORD_S && word_mode(*w) != WORD_X ? 0 :
 	    lhi_lock_settle(v, s, lhi_now_ns(), SETTLE_READERS, w);
 }
 

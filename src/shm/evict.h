@@ -23,8 +23,8 @@ int lhi_evict_idle(struct lhi_view *v, uint32_t idx, int64_t now_ns,
 #define LHI_SPARES 1024u
 
 /*
- * The word, into *w; readers that are idle, if it has any, are no hindrance:
- * they are revoked.  0; -EUCLEAN.
+ * The word, into *w; whoever is past the deadline, or idle, is no hindrance.
+ * 0; -EUCLEAN.
  */
 int lhi_evict_revoke(struct lhi_view *v, struct shm_slot *s, uint64_t *w);
 

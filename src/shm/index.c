@@ -192,11 +192,11 @@ judge(struct lhi_view *v, uint32_t idx, const struct node *n, struct aim *aim)
 static int
 find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 {
-	uint32_t limit = lhi_slots_ready(v) + lhi_buckets_ready(v);
 	int error;
 
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
+		uint32_t limit = lhi_slots_ready(v) + lhi_buckets_ready(v);
 		uint64_t place = reversed(b);
 		uint32_t hops = 0;
 

@@ -52,6 +52,7 @@
 #include "shm/grow.h"
 #include "shm/index.h"
 #include "shm/lock.h"
+#include "shm/session.h"
 #include "shm/slot.h"
 
 #define LOOKS 64
@@ -147,6 +148,7 @@ take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	uint32_t spares = n < LHI_SPARES ? n : LHI_SPARES;
 	int64_t now_ns = lhi_now_ns();
 
+	(void)lhi_session_sweep(v);	/* what the dead hold is no hindrance */
 	for (uint32_t i = 0; i < n + spares; i++) {
 		uint32_t idx = (from + i) % n;
 		int gone = lhi_evict_idle(v, idx, now_ns, i < spares);
