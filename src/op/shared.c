@@ -301,7 +301,12 @@ leave_idle(struct lhi_mag *m, struct lhi_rec *r)
 static __attribute__((noinline)) int
 release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
-	if (!lhi_chain_paused(r->slot, lhi_mag_now_ns(m)) && go_idle(m, r)) {
+	struct timespec ts = { 0, 0 };
+
+	if (sh32_load_rlx(&r->slot->pause_ms) != 0)
+		lhi_coarse(&ts);
+	if (!lhi_chain_paused(r->slot, lhi_timespec_ns(&ts)) &&
+	    go_idle(m, r)) {
 		l->opaque = LEASE_RELEASED;
 		if (!queue_empty(r->slot))
 			leave_idle(m, r);
