@@ -155,8 +155,6 @@ byte reader[2];		/* bit c: claim c's holder is certain to read */
 byte writer[2];		/* bit c: ... to write */
 byte top_x[2], top_s[2]; /* largest token of each mode so far */
 
-hidden byte i1, i2, i3;	/* scratch */
-
 #define BIT(c)		(1 << (c))
 #define PAST(c)		(past & BIT(c))
 #define HELD_AS(c, q)	(state[c] == STATE(HELD, q))
@@ -253,7 +251,9 @@ inline tokens_of_s(t)
 inline released()
 {
 	if
-	:: c != 0 && lease_seq[c] == q && !HELD_AS(c, q) -> lease[c] = 0; lease_seq[c] = 0
+	:: c != 0 && lease_seq[c] == q && !HELD_AS(c, q) ->
+		lease[c] = 0;
+		lease_seq[c] = 0
 	:: else
 	fi;
 	done()
