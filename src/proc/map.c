@@ -79,6 +79,7 @@ lhi_map_point(char *base, const struct lhi_geometry *g, struct lhi_view *v)
 	v->buckets = (shm_u64 *)(base + g->buckets_off);
 	v->slots = (struct shm_slot *)(base + g->slots_off);
 	v->longs = (struct shm_long *)(base + g->long_off);
+	v->rings = (struct shm_ring *)(base + g->rings_off);
 }
 
 void

@@ -40,6 +40,7 @@ lhi_geometry_place(struct lhi_geometry *g)
 	g->buckets_off = place(&off, g->n_buckets, sizeof(shm_u64));
 	g->slots_off = place(&off, g->n_slots, sizeof(struct shm_slot));
 	g->long_off = place(&off, g->n_long, sizeof(struct shm_long));
+	g->rings_off = place(&off, g->max_sessions, sizeof(struct shm_ring));
 	g->object_len = off;
 	return 0;
 }
@@ -51,9 +52,12 @@ lhi_geometry_fingerprint(void)
 		SHM_FORMAT, sizeof(struct shm_header),
 		sizeof(struct shm_session), sizeof(struct shm_chunk),
 		sizeof(struct shm_claim), sizeof(struct shm_slot),
-		sizeof(struct shm_long), SHM_CHUNK, SHM_GROUP, SHM_KEY_INLINE,
+		sizeof(struct shm_long), sizeof(struct shm_ring),
+		SHM_CHUNK, SHM_GROUP, SHM_KEY_INLINE,
 		offsetof(struct shm_header, ceiling),
+		offsetof(struct shm_header, fence_dir),
 		offsetof(struct shm_session, application),
+		offsetof(struct shm_session, stat),
 		offsetof(struct shm_claim, wnext),
 		offsetof(struct shm_claim, park),
 		offsetof(struct shm_slot, next),

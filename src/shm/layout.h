@@ -2,16 +2,17 @@
 /*
  * The shared layout: every byte that processes share is declared here.
  *
- * The object is a header page and six arrays, in this order, each beginning on
- * a page; the same map byte for byte, with offsets, is in doc/format.md:
+ * The object is a header page and seven arrays, in this order, each beginning
+ * on a page; the same map byte for byte, with offsets, is in doc/format.md:
  *
  *	header    4096	 1
- *	sessions   256	 max_sessions		[0] is used
+ *	sessions   512	 max_sessions		[0] is used
  *	chunks	    16	 max_leases / 64 + 1	[0] is nobody's
  *	claims	    64	 64 x chunks		claim i is in chunk i / 64
  *	buckets	     8	 power of two >= max_keys
  *	slots	   128	 max_keys + 1		[0] is nobody's
  *	long keys  224	 max_keys / 4 + 16
+ *	rings     4096	 max_sessions		[i] is of session i
  *
  * There are indexes and never pointers.  The arrays that grow (claims, buckets,
  * slots, long keys) do so in place: where each one lies follows from the
@@ -33,13 +34,16 @@
 #include "prim/shared.h"
 
 #define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
-#define SHM_FORMAT	2u
+#define SHM_FORMAT	3u
 
 #define SHM_CHUNK	64u	/* claims a chunk: what a session gets */
 #define SHM_GROUP	8u	/* claims a group: what a thread gets */
 #define SHM_KEY_INLINE	40u	/* key bytes beside the slot */
 #define SHM_KEY_MAX	255u
 #define SHM_SHARDS	64u	/* of the eviction floors */
+#define SHM_FENCE_DIR	256u	/* bytes, with the NUL */
+#define SHM_STATS	48u	/* counters a session */
+#define SHM_EVENTS	127u	/* a ring */
 
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
@@ -64,7 +68,8 @@ struct shm_header {
 	shm_u32 order;		/* enum lh_order */
 	shm_u32 clock_id;	/* CLOCK_MONOTONIC */
 	shm_u32 creator_pid;	/* diagnostics */
-	shm_u32 reserved1[2];
+	shm_u32 options;	/* SHM_OPT_... */
+	shm_u32 reserved1;
 	shm_u64 created_epoch_ms; /* diagnostics */
 	shm_u64 token_base;	/* tokens of this table are above it */
 	shm_u64 header_sum;	/* of every field marked once, but this */
@@ -78,8 +83,10 @@ struct shm_header {
 	shm_u32 reserved2[11];
 	/* line 3: token ceiling (any): every token is below it; only rises */
 	shm_u64 ceiling;
-	shm_u64 durable_ceiling; /* reserved: scope local */
-	shm_u64 reserved3[6];
+	shm_u64 durable_ceiling; /* reserved: scope local, as the next two */
+	shm_u64 local_shards;
+	shm_u64 raised_ms;
+	shm_u64 reserved3[4];
 	/* line 4: where to look first (any; hints, any value is safe) */
 	shm_u32 slot_next;	/* slots below it were in use at some time */
 	shm_u32 chunk_next;
@@ -88,12 +95,18 @@ struct shm_header {
 	shm_u32 slot_freed;	/* about how many of those are not, now */
 	shm_u32 slot_hand;	/* where to go on looking for them */
 	shm_u32 reserved4[10];
-	/* lines 5..7: spare */
-	shm_u64 reserved5[24];
+	/* line 5: the reaper (any; diagnostics) */
+	shm_u32 reaper_pid;
+	shm_u32 reaper_ms;	/* when it last came by */
+	shm_u64 reserved5[23];
 	/* lines 8..15: no token of an evicted key is above its floor (any; only
 	 * rise) */
 	shm_u64 floor[SHM_SHARDS];
-	shm_u64 reserved6[384];
+	/* lines 16..19: where its fence file is (once); "": it has none */
+	char fence_dir[SHM_FENCE_DIR];
+	/* lines 20..25: sums of the sessions that have ended (any) */
+	shm_u64 gone[SHM_STATS];
+	shm_u64 reserved6[304];
 };
 
 /* One attachment: who is alive or dead behind its claims. */
@@ -105,21 +118,21 @@ struct shm_session {
 	shm_u64 pidns_ino;
 	shm_u64 start_ticks;	/* of /proc/<pid>/stat */
 	shm_u64 attached_ns;
-	shm_u64 min_deadline;	/* reserved: for the reaper */
+	shm_u64 reserved2;
 	shm_u32 doorbell;	/* reserved: futex of waits without a thread */
-	shm_u32 chunk_head;	/* reserved: list of its chunks */
+	shm_u32 reserved3;
 	shm_u64 reserved0;
 	/* line 1 */
 	char application[32];	/* owner; NUL-terminated by readers */
 	shm_u64 reserved1[4];
-	/* lines 2, 3: statistics, reserved */
-	shm_u64 reserved2[16];
+	/* lines 2..7: statistics (its threads; xchg by who buries it) */
+	shm_u64 stat[SHM_STATS];
 };
 
 /* Which session 64 claims belong to. */
 struct shm_chunk {
 	shm_u64 owner;		/* any: 0 free, else the session id */
-	shm_u64 reserved;
+	shm_u64 period;		/* reserved: for the reaper */
 };
 
 /* One hold or one wait. */
@@ -184,21 +197,41 @@ struct shm_long {
 	shm_u64 key[27];	/* reserver: from byte SHM_KEY_INLINE on */
 };
 
+/* What happened, for whoever asks afterwards: see the ring's writer. */
+struct shm_event {
+	shm_u64 time;
+	shm_u64 hash;		/* of the key */
+	shm_u64 token;
+	shm_u64 what;
+};
+
+/* The last events of one session record, also after it has ended.  Backed by
+ * memory from the record's first use on. */
+struct shm_ring {
+	shm_u64 next;		/* session: how many there have been */
+	shm_u64 reserved[3];
+	struct shm_event event[SHM_EVENTS];
+};
+
 #define AT(type, field, off) \
 	static_assert(offsetof(struct type, field) == (off), #type "." #field)
 
 static_assert(sizeof(struct shm_header) == 4096, "header");
-static_assert(sizeof(struct shm_session) == 256, "session");
+static_assert(sizeof(struct shm_session) == 512, "session");
 static_assert(sizeof(struct shm_chunk) == 16, "chunk");
 static_assert(sizeof(struct shm_claim) == 64, "claim");
 static_assert(sizeof(struct shm_slot) == 128, "slot");
 static_assert(sizeof(struct shm_long) == 224, "long key");
+static_assert(sizeof(struct shm_ring) == 4096, "ring");
 AT(shm_header, max_sessions, 64);
 AT(shm_header, flags, 128);
 AT(shm_header, ceiling, 192);
 AT(shm_header, slot_next, 256);
 AT(shm_header, floor, 512);
+AT(shm_header, fence_dir, 1024);
+AT(shm_header, gone, 1280);
 AT(shm_session, application, 64);
+AT(shm_session, stat, 128);
 AT(shm_claim, home, 24);
 AT(shm_claim, park, 56);
 AT(shm_slot, gen, 48);
@@ -215,7 +248,7 @@ struct lhi_geometry {
 	uint32_t n_slots;
 	uint32_t n_long;	/* all of them maxima: see lhi_slots_ready() */
 	uint64_t sessions_off, chunks_off, claims_off, buckets_off, slots_off,
-	    long_off, object_len;
+	    long_off, rings_off, object_len;
 };
 
 /* Fill in n_claims and the offsets from the counts; -EINVAL if they are not

@@ -143,7 +143,8 @@ header_sum(const struct shm_header *h)
 		sh32_load(&h->n_slots), sh32_load(&h->n_long),
 		sh32_load(&h->order), sh32_load(&h->clock_id),
 		sh32_load(&h->creator_pid), sh64_load(&h->created_epoch_ms),
-		sh64_load(&h->token_base),
+		sh64_load(&h->token_base), sh32_load(&h->options),
+		lhi_hash(h->fence_dir, sizeof(h->fence_dir)),
 	};
 
 	return lhi_hash(facts, sizeof(facts));
@@ -344,7 +345,9 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 	    g->object_len != sh64_load(&h->object_len) ||
 	    sh32_load(&h->order) > LH_ORDER_BARGE ||
 	    sh32_load(&h->clock_id) != CLOCK_MONOTONIC ||
-	    sh64_load(&h->t0_ns) > INT64_MAX / 2 || !extent_of(h, g, &e))
+	    sh64_load(&h->t0_ns) > INT64_MAX / 2 ||
+	    memchr(h->fence_dir, 0, sizeof(h->fence_dir)) == NULL ||
+	    !extent_of(h, g, &e))
 		return lhi_fail(-EUCLEAN, "the header of %s is damaged: stop "
 		    "its users, remove it, and start them again", path);
 	if ((uint64_t)len != g->object_len)

@@ -22,6 +22,7 @@ struct lhi_view {
 	shm_u64 *buckets;
 	struct shm_slot *slots;
 	struct shm_long *longs;
+	struct shm_ring *rings;
 	struct lhi_geometry geo;
 	int64_t t0_ns;
 	uint32_t order;
