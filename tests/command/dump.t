@@ -100,7 +100,7 @@ page() {
 }
 # Where the arrays of this table are (doc/format.md).
 sessions=4096
-chunks=$((sessions + $(page $((3 * 256)))))
+chunks=$((sessions + $(page $((3 * 512)))))
 claims=$((chunks + $(page $((17 * 16)))))
 buckets=$((claims + $(page $((17 * 64 * 64)))))
 slots=$((buckets + $(page $((1024 * 8)))))
@@ -112,7 +112,7 @@ damaged() {	# damaged OFFSET BYTES PART
 	is "$status" 65 "damaged: 65"
 	like "$err" "$3" "  says where: $3"
 }
-damaged $((sessions + 256 + 7)) '\143' "session 1 is in no known state (99)"
+damaged $((sessions + 512 + 7)) '\143' "session 1 is in no known state (99)"
 damaged $((chunks + 16)) '\376\377' "chunk 1 belongs to session 65534 of 3"
 damaged $((claims + 64 * 64 + 4)) '\300\1' "claim 64 is in no known state (7)"
 damaged $((slots + 128)) '\377\377\277' "slot 1 is held by claim 4194303"

@@ -34,8 +34,8 @@ done
 is "$bad" 0 "beside changes: nothing is found"
 kill -KILL "$mover"
 
-# A session in no known state: the state's top byte, at 4096 + 256 i + 7.
-poke $((4096 + 15 * 256 + 7)) '\143'
+# A session in no known state: the state's top byte, at 4096 + 512 i + 7.
+poke $((4096 + 15 * 512 + 7)) '\143'
 run lh fsck
 is "$status" 65 "a damaged session: 65"
 is "$out" "session 15 is in no known state (99)" "  says where"
@@ -44,7 +44,7 @@ run lh fsck --json
 is "$status" 65 "  as JSON: 65"
 is "$(jq -c '[.sound, .findings]' <<<"$out")" \
     '[false,["session 15 is in no known state (99)"]]' "  the finding"
-poke $((4096 + 15 * 256 + 7)) '\0'
+poke $((4096 + 15 * 512 + 7)) '\0'
 run lh fsck
 is "$status" 0 "repaired by hand: 0"
 
