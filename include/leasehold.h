@@ -30,7 +30,8 @@
  *   exec	Is the death of the session: its leases are freed.
  *   threads	A lease may be used and released by any thread of the
  *		attachment that acquired it.  lh_close() wants the others out.
- *   suspend	CLOCK_MONOTONIC stands still: holder and waiters sleep alike.
+ *   suspend	CLOCK_MONOTONIC stands still, and leases last on; in a table
+ *		made with LH_CLOCK_BOOTTIME they expire meanwhile.
  *   containers	Share the table's object (/dev/shm) and the time namespace; pid
  *		namespaces may differ.
  *   SIGSTOP	A stopped holder keeps its lease to the deadline, not longer;

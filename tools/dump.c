@@ -84,12 +84,14 @@ table_json(struct dump *d, const struct lh_dump_table *t)
 	json_t *o;
 	int bad;
 
-	o = json_pack("{s:s, s:I, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I}",
+	o = json_pack("{s:s, s:I, s:b, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I,"
+	    " s:I}",
 	    "uuid", text_lease_id(uuid, t->uuid),
 	    "format", (json_int_t)t->format,
 	    "damaged", (t->flags & LH_DUMP_DAMAGED) != 0,
 	    "retired", (t->flags & LH_DUMP_RETIRED) != 0,
 	    "order", show_order(t->order),
+	    "clock", show_clock(t->clock),
 	    "creator_pid", (json_int_t)t->creator_pid,
 	    "max_keys", (json_int_t)t->max_keys,
 	    "ready_keys", (json_int_t)t->ready_keys,
@@ -126,6 +128,7 @@ put_table(const struct lh_dump_table *t, void *arg)
 	    t->flags & LH_DUMP_DAMAGED ? ", damage was met" : "",
 	    t->flags & LH_DUMP_RETIRED ? ", retired" : "");
 	printf("order     %s\n", show_order(t->order));
+	printf("clock     %s\n", show_clock(t->clock));
 	printf("room      for %" PRIu32 " keys now, %" PRIu32 " at most; %"
 	    PRIu32 " leases now, %" PRIu32 " at most; %" PRIu32 " sessions\n",
 	    t->ready_keys, t->max_keys, t->ready_leases, t->max_leases,

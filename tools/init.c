@@ -26,6 +26,8 @@ static const char help[] =
 "      --sessions N    how many processes may be attached (1,024)\n"
 "      --leases N      how many leases and waits there may be (262,144)\n"
 "      --order ORDER   who goes first: bounded, fifo or barge (bounded)\n"
+"      --clock CLOCK   what leases end by: monotonic, or boottime, which goes\n"
+"                      on while the machine is suspended (monotonic)\n"
 "      --mode OCTAL    permissions of its object (600)\n"
 "      --group GROUP   group of its object, by name or number\n"
 "      --if-missing    an existing one is no error\n"
@@ -40,13 +42,14 @@ struct init {
 	bool if_missing;
 };
 
-enum { KEYS = 256, SESSIONS, LEASES, ORDER, MODE, GROUP, IF_MISSING };
+enum { KEYS = 256, SESSIONS, LEASES, ORDER, CLOCK, MODE, GROUP, IF_MISSING };
 
 static const struct option options[] = {
 	{ "keys", required_argument, NULL, KEYS },
 	{ "sessions", required_argument, NULL, SESSIONS },
 	{ "leases", required_argument, NULL, LEASES },
 	{ "order", required_argument, NULL, ORDER },
+	{ "clock", required_argument, NULL, CLOCK },
 	{ "mode", required_argument, NULL, MODE },
 	{ "group", required_argument, NULL, GROUP },
 	{ "if-missing", no_argument, NULL, IF_MISSING },
@@ -81,6 +84,19 @@ parse_order(const char *text, uint32_t *order)
 		}
 	}
 	return say_usage("--order: '%s' is none of bounded, fifo, barge", text);
+}
+
+static int
+parse_clock(const char *text, uint32_t *clock)
+{
+	for (uint32_t i = LH_CLOCK_MONOTONIC; i <= LH_CLOCK_BOOTTIME; i++) {
+		if (strcmp(text, show_clock(i)) == 0) {
+			*clock = i;
+			return 0;
+		}
+	}
+	return say_usage("--clock: '%s' is neither monotonic nor boottime",
+	    text);
 }
 
 static int
@@ -145,6 +161,9 @@ parse(struct init *in, int argc, char **argv, int *status)
 		case ORDER:
 			*status = parse_order(optarg, &o->order);
 			break;
+		case CLOCK:
+			*status = parse_clock(optarg, &o->clock);
+			break;
 		case MODE:
 			*status = parse_mode(optarg, &o->mode);
 			break;
@@ -187,16 +206,18 @@ tell(const struct init *in, struct lh *lh, bool made)
 		return say_error(e, lh_error_detail(), "cannot look at the "
 		    "table");
 	if (in->table.json)
-		return show_json(json_pack("{s:s, s:b, s:I, s:I, s:I, s:s}",
-		    "table", lh_table_name(lh), "created", (int)made,
+		return show_json(json_pack("{s:s, s:b, s:I, s:I, s:I, s:s,"
+		    " s:s}", "table", lh_table_name(lh), "created", (int)made,
 		    "max_keys", (json_int_t)s.max_keys,
 		    "max_sessions", (json_int_t)s.max_sessions,
 		    "max_leases", (json_int_t)s.max_leases,
-		    "order", show_order(s.order)), EX_YES);
+		    "order", show_order(s.order),
+		    "clock", show_clock(s.clock)), EX_YES);
 	printf("%s table '%s': up to %" PRIu32 " keys, %" PRIu32 " sessions, %"
-	    PRIu32 " leases, order %s\n", made ? "made" : "there is a",
+	    PRIu32 " leases, order %s, clock %s\n",
+	    made ? "made" : "there is a",
 	    lh_table_name(lh), s.max_keys, s.max_sessions, s.max_leases,
-	    show_order(s.order));
+	    show_order(s.order), show_clock(s.clock));
 	return tool_flush(EX_YES);
 }
 

@@ -55,6 +55,14 @@ show_order(uint32_t order)
 	return order < sizeof(names) / sizeof(names[0]) ? names[order] : "?";
 }
 
+const char *
+show_clock(uint32_t clock)
+{
+	static const char *const names[] = { "monotonic", "boottime" };
+
+	return clock < sizeof(names) / sizeof(names[0]) ? names[clock] : "?";
+}
+
 const struct lh_party *
 show_oldest(const struct lh_key_info *info)
 {

@@ -52,6 +52,7 @@ print_text(const char *table, const struct lh_stats *s)
 		size("", s->bytes_used, " of ");
 	size("at most ", s->bytes, "\n");
 	printf("%-10s%s\n", "order", show_order(s->order));
+	printf("%-10s%s\n", "clock", show_clock(s->clock));
 	printf("%-10sabove %" PRIu64 ", so far below %" PRIu64 "\n", "tokens",
 	    s->token_base, s->token_ceiling);
 	printf("%-10s%s\n", "damaged", s->damaged ?
@@ -64,14 +65,15 @@ print_json(const char *table, const struct lh_stats *s)
 {
 	json_t *o;
 
-	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b}",
+	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:b}",
 	    "table", table,
 	    "keys", (json_int_t)s->keys, "max_keys", (json_int_t)s->max_keys,
 	    "sessions", (json_int_t)s->sessions,
 	    "max_sessions", (json_int_t)s->max_sessions,
 	    "leases_reserved", (json_int_t)s->leases_reserved,
 	    "max_leases", (json_int_t)s->max_leases,
-	    "order", show_order(s->order), "damaged", (int)s->damaged);
+	    "order", show_order(s->order),
+	    "clock", show_clock(s->clock), "damaged", (int)s->damaged);
 	if (o != NULL && (show_set_u64(o, "bytes_used", s->bytes_used) != 0 ||
 	    show_set_u64(o, "bytes", s->bytes) != 0 ||
 	    show_set_u64(o, "token_base", s->token_base) != 0 ||

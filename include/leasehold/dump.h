@@ -34,7 +34,7 @@ struct lh_dump_table {
 	uint32_t max_keys, ready_keys;	/* at most; with memory by now */
 	uint32_t max_leases, ready_leases;
 	uint32_t max_sessions;
-	uint32_t reserved;
+	uint32_t clock;		/* enum lh_clock */
 	uint64_t bytes;		/* at most */
 	uint64_t token_base;	/* tokens are above it */
 	uint64_t token_ceiling;	/* and below this */

@@ -79,6 +79,8 @@ struct lh_stats {
 	uint64_t token_base;	/* tokens of this table are above it */
 	uint64_t token_ceiling;	/* and below this, which moves on by itself */
 	uint64_t bytes_used;	/* of those, backed by memory; 0: not known */
+	uint32_t clock;		/* enum lh_clock */
+	uint32_t reserved;
 };
 
 /* 0; -EINVAL, -EPERM. */

@@ -53,6 +53,15 @@ enum lh_order {
 };
 
 /*
+ * What the deadlines of a table's leases count in.  Set when it is created.
+ */
+enum lh_clock {
+	LH_CLOCK_MONOTONIC = 0,	/* stands still while the machine is suspended:
+				 * leases outlast it */
+	LH_CLOCK_BOOTTIME = 1	/* goes on: leases expire meanwhile */
+};
+
+/*
  * What a new table is made of; ignored when the table exists.
  *
  * max_keys and max_leases are how far it may grow; it begins with about 4,000
@@ -72,12 +81,13 @@ struct lh_open_opts {
 				 * 128 .. 4,193,984; 262,144 */
 	uint32_t order;		/* enum lh_order; LH_ORDER_BOUNDED */
 	uint32_t group;		/* group id; LH_GROUP_USUAL */
+	uint32_t clock;		/* enum lh_clock; LH_CLOCK_MONOTONIC */
 	const char *application;/* shown to others; NULL: the program's name */
 };
 
 #define LH_OPEN_OPTS_INIT \
 	{ sizeof(struct lh_open_opts), 0, 0600, 1048576, 1024, 262144, 0, \
-	  LH_GROUP_USUAL, NULL }
+	  LH_GROUP_USUAL, LH_CLOCK_MONOTONIC, NULL }
 
 /*
  * Attach to table `name`, creating it if need be.

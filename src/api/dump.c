@@ -58,6 +58,8 @@ tell_table(struct dump *d)
 		.flags = sh32_load(&h->flags) &
 		    (LH_DUMP_DAMAGED | LH_DUMP_RETIRED),
 		.order = v->order,
+		.clock = v->clock == CLOCK_BOOTTIME ? LH_CLOCK_BOOTTIME :
+		    LH_CLOCK_MONOTONIC,
 		.creator_pid = sh32_load(&h->creator_pid),
 		.created_epoch_ms = (int64_t)sh64_load(&h->created_epoch_ms),
 		.max_keys = v->geo.n_slots - 1,

@@ -60,7 +60,7 @@ lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms)
 	if (error != 0)
 		return error;
 	c.len = strlen(c.prefix);
-	c.now_ns = lhi_now_ns();
+	c.now_ns = lhi_now_ns(&lh->v);
 	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
 		int gone = consider(&lh->v, &lh->v.slots[i], &c);
 

@@ -101,7 +101,7 @@ add_holders(struct snapshot *sn, uint64_t w)
 		    sh64_load(&v->claims[word_idx(w)].state)));
 		return 0;
 	case WORD_S:
-		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(), true, 0);
+		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(v), true, 0);
 		return error != 0 ? error :
 		    lhi_chain_walk(v, sn->slot, add_reader, sn);
 	default:
@@ -133,7 +133,7 @@ look_at(struct snapshot *sn)
 	struct lhi_view *v = &sn->lh->v;
 	struct lh_key_info *info = &sn->info;
 	uint64_t w, sum;
-	int error = lhi_lock_settle(v, sn->slot, lhi_now_ns(), SETTLE_PROBE,
+	int error = lhi_lock_settle(v, sn->slot, lhi_now_ns(v), SETTLE_PROBE,
 	    &w), moved;
 
 	if (error != 0)
@@ -202,7 +202,7 @@ holds(const struct snapshot *sn, const uint64_t id[2])
 	return state_held(st) && lhi_mag_claim_id(v, ci) == id[1] &&
 	    sh64_load(&c->home) == lhi_home(lhi_slot_idx(v, sn->slot),
 	    sh32_load(&sn->slot->gen)) &&
-	    lhi_now_ns() < lhi_deadline_ns(v, state_deadline(st)) &&
+	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
 	    (word_mode(w) == WORD_S ||
 	    (word_mode(w) == WORD_X && word_idx(w) == ci)) &&
 	    sh64_load(&c->state) == st;
@@ -302,6 +302,8 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 		st.leases_reserved += sh64_load(&v->chunks[i].owner) != 0 ?
 		    SHM_CHUNK : 0;
 	st.order = v->order;
+	st.clock = v->clock == CLOCK_BOOTTIME ? LH_CLOCK_BOOTTIME :
+	    LH_CLOCK_MONOTONIC;
 	st.damaged = (sh32_load(&v->hdr->flags) & SHM_DAMAGED) != 0;
 	st.bytes = v->geo.object_len;
 	st.bytes_used = bytes_used(v);

@@ -156,6 +156,7 @@ lh_table_remove(const char *name, uint32_t flags)
 	if (r.fd >= 0) {
 		r.v.t0_ns = id.t0_ns;
 		r.v.order = id.order;
+		r.v.clock = id.clock;
 		r.v.dev = id.dev;
 		r.v.ino = id.ino;
 		error = map_and_remove(&r, &g, force);

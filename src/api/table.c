@@ -88,6 +88,7 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	lhi_map_view(lh->map, g, &lh->v);
 	lh->v.t0_ns = id->t0_ns;
 	lh->v.order = id->order;
+	lh->v.clock = id->clock;
 	lh->v.dev = id->dev;
 	lh->v.ino = id->ino;
 	atomic_store(&lh->v.probe_fd, fd);
@@ -360,8 +361,7 @@ lh_liveness_fd(struct lh *lh)
 int64_t
 lh_clock_ns(const struct lh *lh)
 {
-	(void)lh;	/* one clock in this version */
-	return lhi_now_ns();
+	return lhi_now_ns(&lh->v);
 }
 
 int64_t

@@ -25,11 +25,11 @@ find_vdso(void)
 }
 
 int64_t
-lhi_now_ns(void)
+lhi_clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	(void)lhi_gettime(CLOCK_MONOTONIC, &ts);
+	(void)lhi_gettime(clock, &ts);
 	return lhi_timespec_ns(&ts);
 }
 

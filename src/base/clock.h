@@ -25,8 +25,8 @@ lhi_timespec_ns(const struct timespec *ts)
 	return (int64_t)ts->tv_sec * NS_PER_SEC + ts->tv_nsec;
 }
 
-/* Precise; 20 ns. */
-int64_t lhi_now_ns(void);
+/* Precise; 20 ns.  CLOCK_MONOTONIC or CLOCK_BOOTTIME. */
+int64_t lhi_clock_ns(clockid_t clock);
 
 /* Lags by up to a tick; 3 ns. */
 static inline void

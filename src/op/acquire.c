@@ -46,7 +46,7 @@ lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
 	int error = lhi_own(lh);
 
 	if (error == 0)
-		error = lhi_ask_set(&ask, opts);
+		error = lhi_ask_set(&lh->v, &ask, opts);
 	if (error != 0)
 		return error;
 	for (;;) {
@@ -78,10 +78,11 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 
 	lhi_mag_tick(m, ts, m->ttl_ms);
 	later = state_make(ST_HELD, state_seq(st), state_deadline(m->held));
-	held = state_st(st) == ST_HELD && lhi_now_ns() < l->expires_ns &&
+	held = state_st(st) == ST_HELD &&
+	    lhi_now_ns(&m->lh->v) < l->expires_ns &&
 	    sh64_cas(&c->state, st, later);	/* 7; or judge() won (6) */
 	lhi_point("acquire.caught_up");
-	if (held && lhi_now_ns() < l->expires_ns) {
+	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;

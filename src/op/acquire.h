@@ -10,7 +10,7 @@
 /* What is asked for, checked and in the units of the protocol. */
 struct lhi_ask {
 	int64_t ttl_ns;
-	int64_t until_ns;	/* precise clock; INT64_MAX: no end */
+	int64_t until_ns;	/* the table's clock; INT64_MAX: no end */
 	bool try_only;
 	bool shared;
 	bool no_create;
@@ -19,7 +19,8 @@ struct lhi_ask {
 };
 
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */
-int lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts);
+int lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
+    const struct lh_acquire_opts *opts);
 
 /*
  * What is wanted: a life of a slot, and the name to find another one by when

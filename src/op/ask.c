@@ -5,7 +5,8 @@
 #include "op/acquire.h"
 
 int
-lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts)
+lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
+    const struct lh_acquire_opts *opts)
 {
 	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
 	const struct lh_acquire_opts *o = opts == NULL ? &usual : opts;
@@ -37,7 +38,7 @@ lhi_ask_set(struct lhi_ask *ask, const struct lh_acquire_opts *opts)
 	if (o->deadline_ns != 0) {
 		ask->until_ns = o->deadline_ns;
 	} else if (o->max_wait_ms > 0) {
-		now = lhi_now_ns();
+		now = lhi_now_ns(v);
 		ask->until_ns = o->max_wait_ms > (INT64_MAX - now) / NS_PER_MS ?
 		    INT64_MAX : now + o->max_wait_ms * NS_PER_MS;
 	}

@@ -50,7 +50,7 @@ lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code)
 	struct lhi_busy b;
 
 	memset(&b, 0, sizeof(b));
-	b.now_ns = lhi_now_ns();
+	b.now_ns = lhi_now_ns(v);
 	if (word_mode(w) == WORD_X && lhi_claim(v, word_idx(w)) != NULL) {
 		tell_holder(v, word_idx(w), &b);
 		b.token = lhi_lock_token(s, w);

@@ -83,7 +83,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
 	if (!state_held(st) || state_seq(st) != seq ||
-	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
+	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
 		if (state_held(st) && state_seq(st) == seq)
 			(void)sh64_cas(&h->claim->state, st, state_make(
 			    ST_EXPIRED, state_seq(st), 0));
@@ -142,8 +142,8 @@ make_sole(struct lh *lh, const struct lhi_held *h, uint64_t *w)
 		*w = sh64_load_sc(&h->slot->word);
 		if (lhi_chain_sole(h->claim, h->ci, *w))
 			return 1;
-		error = lhi_chain_purge(&lh->v, h->slot, lhi_now_ns(), true,
-		    h->ci);
+		error = lhi_chain_purge(&lh->v, h->slot,
+		    lhi_now_ns(&lh->v), true, h->ci);
 		if (error != 0)
 			return error;
 	}
@@ -159,7 +159,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 
 	if (error < 0)
 		return error;
-	if (error == 0 && lhi_now_ns() >=
+	if (error == 0 && lhi_now_ns(&lh->v) >=
 	    lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, h);
 	if (error == 0)
@@ -193,7 +193,7 @@ lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&h.claim->state);
 		if (!lhi_lease_current(lh, l, &h, st) ||
-		    !lhi_lease_granted(&h) || lhi_now_ns() >=
+		    !lhi_lease_granted(&h) || lhi_now_ns(&lh->v) >=
 		    lhi_deadline_ns(&lh->v, state_deadline(st)))
 			return lhi_lease_enforce(lh, l, &h);
 		if (mode == l->mode)

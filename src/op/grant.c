@@ -78,7 +78,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	struct shm_slot *s = a->t.s;
 	uint64_t hint = sh64_load(&s->hint), ver = word_ver(w) + 1;
 	uint64_t token = token_of(hint, ver), mine;
-	int64_t now = lhi_now_ns();
+	int64_t now = lhi_now_ns(view(a));
 	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
 	struct lhi_rec *r = &a->m->rec[a->bit];
 	uint32_t cause;
@@ -111,7 +111,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	}
 	lhi_point("acquire.granted");
 	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
-	if (lhi_now_ns() >= lhi_deadline_ns(view(a), deadline))
+	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
 		return too_late(a, mine, cause);
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&s->hint, token);

@@ -243,13 +243,12 @@ lh_release(struct lh *lh, struct lh_lease *l)
 	return release_own(m, &m->rec[0], l);
 }
 
-/* A moment that is surely not before now, as cheap as `until` allows. */
-static int64_t
-surely_now(const struct timespec *coarse, int64_t until)
+/* The magazine has seen the present tick: is it surely before `until`? */
+static bool
+surely_before(const struct lhi_mag *m, int64_t until)
 {
-	int64_t t = lhi_timespec_ns(coarse);
-
-	return until - t > COARSE_MARGIN_NS ? t : lhi_now_ns();
+	return until - lhi_mag_now_ns(m) > COARSE_MARGIN_NS ||
+	    lhi_now_ns(&m->lh->v) < until;
 }
 
 int
@@ -257,7 +256,7 @@ lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	uint64_t st = sh64_load(&h->claim->state), w;
-	int64_t now = lhi_now_ns();
+	int64_t now = lhi_now_ns(&lh->v);
 
 	if (!h->shared && sh64_load(&h->slot->word) == h->word) {
 		(void)lhi_lock_settle(&lh->v, h->slot, now, 0, &w);
@@ -289,7 +288,7 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		    "30 days", (long long)ttl_ms);
 	for (;;) {
 		uint64_t st = sh64_load(&h.claim->state), later;
-		int64_t now = lhi_now_ns();
+		int64_t now = lhi_now_ns(&lh->v);
 		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
 
 		if (!lhi_lease_current(lh, l, &h, st) ||
@@ -306,7 +305,7 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
 		if (l->expires_ns < end)
 			end = l->expires_ns;	/* shortened: both count */
-		if (lhi_mutant(11) || lhi_now_ns() < end)
+		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end)
 			return lhi_lease_granted(&h) ? 0 :
 			    lhi_lease_lost(lh, &h);
 		/* too late: undo; unless another thread has extended it on top
@@ -361,7 +360,7 @@ extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 	/* the deadline was counted from an old tick, or the swap may have come
 	 * too late: then undo it, and the slow path says so */
 	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
-	if (surely_now(&ts, old) >= old)
+	if (!surely_before(m, old))
 		(void)sh64_cas(&c->state, later,
 		    state_make(ST_EXPIRED, state_seq(st), 0));
 	return extend_slow(m->lh, l, ttl_ms);
@@ -406,7 +405,7 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 	st = sh64_load(&h.claim->state);
 	if (!lhi_lease_current(lh, l, &h, st) ||
 	    !lhi_lease_granted(&h) ||
-	    lhi_now_ns() >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, &h);
 	return 0;
 }

@@ -82,7 +82,7 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 	error = lhi_slot_find(&lh->v, &n, &want.ref);
 	if (error == 0) {
 		/* wrong options must not make a key */
-		error = lhi_ask_set(&ask, opts);
+		error = lhi_ask_set(&lh->v, &ask, opts);
 		if (error == 0)
 			error = lhi_name_resolve(lh, &n,
 			    opts == NULL ? 0 : opts->flags, &want.ref);

@@ -169,10 +169,11 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	lhi_coarse(&ts);
 	lhi_mag_tick(m, &ts, m->ttl_ms);
 	later = state_make(ST_READ, state_seq(st), state_deadline(m->held));
-	held = state_st(st) == ST_READ && lhi_now_ns() < l->expires_ns &&
+	held = state_st(st) == ST_READ &&
+	    lhi_now_ns(&m->lh->v) < l->expires_ns &&
 	    sh64_cas(&c->state, st, later);	/* 7; or it was expired (6) */
 	lhi_point("shared.caught_up");
-	if (held && lhi_now_ns() < l->expires_ns) {
+	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;

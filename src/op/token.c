@@ -26,7 +26,7 @@ in_time(struct lhi_view *v, uint32_t ci)
 	uint64_t st = sh64_load(&v->claims[ci].state);
 
 	return state_held(st) &&
-	    lhi_now_ns() < lhi_deadline_ns(v, state_deadline(st));
+	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st));
 }
 
 static bool
@@ -47,7 +47,7 @@ static int
 a_reader_has(struct lhi_view *v, struct shm_slot *s, uint64_t token)
 {
 	struct search f = { s, token, false };
-	int error = lhi_chain_purge(v, s, lhi_now_ns(), true, 0);
+	int error = lhi_chain_purge(v, s, lhi_now_ns(v), true, 0);
 
 	for (int i = 0; i < TRIES && error == 0; i++) {
 		error = lhi_chain_walk(v, s, has_token, &f);
@@ -63,7 +63,7 @@ static int
 has_lease(struct lhi_view *v, struct shm_slot *s, uint64_t token)
 {
 	uint64_t w;
-	int error = lhi_lock_settle(v, s, lhi_now_ns(), SETTLE_PROBE, &w);
+	int error = lhi_lock_settle(v, s, lhi_now_ns(v), SETTLE_PROBE, &w);
 
 	if (error != 0)
 		return error;
@@ -73,7 +73,7 @@ has_lease(struct lhi_view *v, struct shm_slot *s, uint64_t token)
 		return 0;
 	if (in_time(v, word_idx(w)) && sh64_load(&s->word) == w)
 		return 1;
-	(void)lhi_lock_settle(v, s, lhi_now_ns(), 0, &w);
+	(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
 	return 0;
 }
 

@@ -60,6 +60,7 @@
 #define TAKES 100		/* attempts before looking at the time */
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
+static int64_t now_ns(struct lhi_attempt *a) { return lhi_now_ns(view(a)); }
 
 /* A failing try looks after the dead at most every 10 ms and key (C16). */
 static bool
@@ -101,7 +102,7 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 	    (a->ask->shared ? 0 : SETTLE_READERS);
 
 	for (int tries = 0;; tries++) {
-		int64_t now = lhi_now_ns();
+		int64_t now = now_ns(a);
 		int error = lhi_lock_settle(v, a->t.s, now, how, w), turn;
 
 		if (error != 0)
@@ -142,7 +143,7 @@ try_once(struct lhi_attempt *a)
 	uint64_t w;
 	int error = look(a, false, &w);
 
-	if (error == WAITING && may_probe(a, lhi_now_ns()))
+	if (error == WAITING && may_probe(a, now_ns(a)))
 		error = look(a, true, &w);
 	return error != WAITING ? error :
 	    lhi_busy_fail(view(a), a->t.s, w, -EAGAIN);
@@ -159,7 +160,7 @@ enqueue(struct lhi_attempt *a)
 	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
 	    (a->ask->shared ? WAITER_SHARED : 0));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
-	sh64_store_rlx(&c->since, lhi_since(view(a), lhi_now_ns(), a->m->tid));
+	sh64_store_rlx(&c->since, lhi_since(view(a), now_ns(a), a->m->tid));
 	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
 	lhi_point("wait.announced");
 	a->t.queued = true;
@@ -221,7 +222,7 @@ doze(struct lhi_attempt *a, uint64_t w)
 	/* pairs with: release's swap of the word, and a leaver's of the queue,
 	 * before they look at park */
 	again = sh64_load_sc(&a->t.s->word);
-	until = sleep_until(a, w, lhi_now_ns(), &depth);
+	until = sleep_until(a, w, now_ns(a), &depth);
 	if (until > a->ask->until_ns)
 		until = a->ask->until_ns;
 	if (depth != PARK_ASLEEP)
@@ -232,11 +233,12 @@ doze(struct lhi_attempt *a, uint64_t w)
 	if (!lhi_cancelled(a->ask->cancel) &&
 	    (again == w || depth == PARK_QUIET) &&
 	    !lhi_queue_is_out(view(a), a->t.ci))
-		lhi_futex_wait(&a->c->park, depth, until);
+		lhi_futex_wait(&a->c->park, depth,
+		    until - lhi_clock_lead_ns(view(a)));
 	if (sh32_xchg(&a->c->park, PARK_AWAKE) == PARK_AWAKE) {
 		a->timed_out = false;
 		a->lost = true;		/* unless the next look succeeds */
-	} else if (lhi_now_ns() < until) {
+	} else if (now_ns(a) < until) {
 		a->timed_out = false;	/* a signal, or no sleep at all */
 	}
 	if (sh32_load(&a->c->wflags) & WAITER_SUSPECT)
@@ -281,7 +283,7 @@ spin(struct lhi_attempt *a, uint64_t w)
 static bool
 probe_due(struct lhi_attempt *a, uint64_t w)
 {
-	int64_t now = lhi_now_ns();
+	int64_t now = now_ns(a);
 
 	if (!a->timed_out && now - a->probed_ns <
 	    (word_mode(w) == WORD_FREE ? IDLE_NS : FIRST_NS))
@@ -305,7 +307,7 @@ wait_on(struct lhi_attempt *a)
 		if (lhi_cancelled(a->ask->cancel))
 			return lhi_busy_fail(view(a), a->t.s, w,
 			    -ECANCELED);
-		if (lhi_now_ns() >= a->ask->until_ns)
+		if (now_ns(a) >= a->ask->until_ns)
 			return lhi_busy_fail(view(a), a->t.s, w,
 			    -ETIMEDOUT);
 		if (!a->t.queued) {
@@ -327,11 +329,11 @@ wait_on(struct lhi_attempt *a)
 			continue;
 		}
 		if (lhi_view_retired(view(a)) ||
-		    (a->timed_out && lhi_now_ns() >= stale_check_ns)) {
+		    (a->timed_out && now_ns(a) >= stale_check_ns)) {
 			error = lhi_view_fresh(view(a));
 			if (error != 0)
 				return error;
-			stale_check_ns = lhi_now_ns() + NS_PER_SEC / 5;
+			stale_check_ns = now_ns(a) + NS_PER_SEC / 5;
 		}
 		doze(a, w);
 	}
@@ -351,7 +353,7 @@ wait_in_queue(struct lhi_attempt *a)
 	}
 	if (error != WAITING)
 		return error;
-	a->probed_ns = lhi_now_ns();
+	a->probed_ns = now_ns(a);
 	atomic_fetch_add(&a->lh->waiting, 1);
 	lhi_cancel_join(a->ask->cancel, &me, &a->c->park);
 	error = wait_on(a);

@@ -446,7 +446,7 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	m->tick_nsec = ts->tv_nsec;
 	m->ttl_ms = ttl_ms;
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NULL;
-	now = lhi_timespec_ns(ts);
+	now = lhi_timespec_ns(ts) + lhi_clock_lead_ns(v);
 	m->held = state_make(ST_HELD, 0,
 	    lhi_deadline(v, now + ttl_ms * NS_PER_MS));
 	m->span = (lhi_pair){ (uint64_t)now,

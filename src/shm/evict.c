@@ -166,7 +166,7 @@ lhi_evict_revoke(struct lhi_view *v, struct shm_slot *s, uint64_t *w)
 {
 	*w = sh64_load(&s->word);
 	return word_mode(*w) != WORD_S && word_mode(*w) != WORD_X ? 0 :
-	    lhi_lock_settle(v, s, lhi_now_ns(), SETTLE_READERS, w);
+	    lhi_lock_settle(v, s, lhi_now_ns(v), SETTLE_READERS, w);
 }
 
 int

@@ -162,7 +162,7 @@ take_long(struct lhi_view *v, struct shm_slot *s, uint32_t looks, bool evict)
 	uint64_t me = lhi_home(lhi_slot_idx(v, s), sh32_load_rlx(&s->gen));
 	uint32_t n = lhi_longs_ready(v);
 	uint32_t from = sh32_load_rlx(&v->hdr->long_next) % n;
-	int64_t now_ns = lhi_now_ns();
+	int64_t now_ns = lhi_now_ns(v);
 
 	for (uint32_t i = 0; i < looks; i++) {
 		uint32_t idx = (from + i) % n;

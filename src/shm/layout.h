@@ -66,7 +66,7 @@ struct shm_header {
 	shm_u32 n_slots;
 	shm_u32 n_long;
 	shm_u32 order;		/* enum lh_order */
-	shm_u32 clock_id;	/* CLOCK_MONOTONIC */
+	shm_u32 clock_id;	/* CLOCK_MONOTONIC, CLOCK_BOOTTIME */
 	shm_u32 creator_pid;	/* diagnostics */
 	shm_u32 options;	/* SHM_OPT_... */
 	shm_u32 reserved1;

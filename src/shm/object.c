@@ -73,12 +73,14 @@ geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
 	memset(g, 0, sizeof(*g));
 	if (keys < 1 || keys >= SLINK_BUCKET || o->max_sessions < 2 ||
 	    o->max_sessions > 4096 || o->max_leases < 2 * SHM_CHUNK ||
-	    o->max_leases > CLAIMS_MAX - SHM_CHUNK || o->order > LH_ORDER_BARGE)
+	    o->max_leases > CLAIMS_MAX - SHM_CHUNK ||
+	    o->order > LH_ORDER_BARGE || o->clock > LH_CLOCK_BOOTTIME)
 		return lhi_fail(-EINVAL, "no such table can be made: max_keys "
 		    "is %u (1 to 2^26 - 1), max_sessions %u (2 to 4096), "
-		    "max_leases %u (128 to %u), order %u (0 to 2)", keys,
+		    "max_leases %u (128 to %u), order %u (0 to 2), clock %u (0 "
+		    "or 1)", keys,
 		    o->max_sessions, o->max_leases, CLAIMS_MAX - SHM_CHUNK,
-		    o->order);
+		    o->order, o->clock);
 	g->max_sessions = o->max_sessions;
 	g->n_chunks = (o->max_leases + SHM_CHUNK - 1) / SHM_CHUNK + 1;
 	g->n_slots = keys + 1;
@@ -154,6 +156,8 @@ static void
 initialise(struct shm_header *h, const struct lhi_geometry *g,
     const struct lh_open_opts *o, uint64_t base)
 {
+	clockid_t clock = o->clock == LH_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
+	    CLOCK_MONOTONIC;
 	struct extent e = first_extent(g);
 	struct timespec wall;
 
@@ -161,7 +165,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh32_store_rlx(&h->header_len, sizeof(*h));
 	sh64_store_rlx(&h->object_len, g->object_len);
 	sh64_store_rlx(&h->timens_ino, lhi_timens_ino());
-	sh64_store_rlx(&h->t0_ns, (uint64_t)lhi_now_ns());
+	sh64_store_rlx(&h->t0_ns, (uint64_t)lhi_clock_ns(clock));
 	arc4random_buf(&h->uuid, sizeof(h->uuid));
 	sh32_store_rlx(&h->max_sessions, g->max_sessions);
 	sh32_store_rlx(&h->n_chunks, g->n_chunks);
@@ -169,7 +173,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh32_store_rlx(&h->n_slots, g->n_slots);
 	sh32_store_rlx(&h->n_long, g->n_long);
 	sh32_store_rlx(&h->order, o->order);
-	sh32_store_rlx(&h->clock_id, CLOCK_MONOTONIC);
+	sh32_store_rlx(&h->clock_id, (uint32_t)clock);
 	sh32_store_rlx(&h->creator_pid, (uint32_t)getpid());
 	sh32_store_rlx(&h->ready_slots, e.slots);
 	sh32_store_rlx(&h->ready_chunks, e.chunks);
@@ -344,7 +348,8 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 	    lhi_geometry_place(g) != 0 ||
 	    g->object_len != sh64_load(&h->object_len) ||
 	    sh32_load(&h->order) > LH_ORDER_BARGE ||
-	    sh32_load(&h->clock_id) != CLOCK_MONOTONIC ||
+	    (sh32_load(&h->clock_id) != CLOCK_MONOTONIC &&
+	    sh32_load(&h->clock_id) != CLOCK_BOOTTIME) ||
 	    sh64_load(&h->t0_ns) > INT64_MAX / 2 ||
 	    memchr(h->fence_dir, 0, sizeof(h->fence_dir)) == NULL ||
 	    !extent_of(h, g, &e))
@@ -368,7 +373,8 @@ check_place(const struct shm_header *h, const char *path)
 		    "namespace: its deadlines mean nothing here; use a table "
 		    "of your own",
 		    path);
-	if ((int64_t)sh64_load(&h->t0_ns) > lhi_now_ns())
+	if ((int64_t)sh64_load(&h->t0_ns) >
+	    lhi_clock_ns((clockid_t)sh32_load(&h->clock_id)))
 		return lhi_fail(-EXDEV, "%s was made in the future of this "
 		    "clock (another boot or time namespace): remove it", path);
 	return 0;
@@ -458,6 +464,7 @@ lhi_object_open(const char *path, bool system_wide,
 	id->dev = st.st_dev;
 	id->ino = st.st_ino;
 	id->t0_ns = (int64_t)sh64_load(&h.t0_ns);
+	id->clock = (clockid_t)sh32_load(&h.clock_id);
 	id->order = sh32_load(&h.order);
 	return fd;
 }

@@ -29,6 +29,7 @@ struct lhi_object_id {
 	ino_t ino;
 	int64_t t0_ns;
 	uint32_t order;
+	clockid_t clock;
 };
 
 int lhi_object_open(const char *path, bool system_wide,

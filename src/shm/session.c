@@ -61,6 +61,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
@@ -344,7 +345,8 @@ lock_byte(const struct lhi_view *v, int fd, off_t byte)
 }
 
 static void
-describe(struct shm_session *se, const char *application)
+describe(const struct lhi_view *v, struct shm_session *se,
+    const char *application)
 {
 	struct stat st;
 
@@ -352,11 +354,9 @@ describe(struct shm_session *se, const char *application)
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
 	sh64_store_rlx(&se->pidns_ino,
 	    stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0);
-	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns());
-	/* only diagnostics: a reader may see a mixture and prints it safely */
-	memset(se->application, 0, sizeof(se->application));
-	(void)snprintf(se->application, sizeof(se->application), "%s",
-	    application);
+	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
+	/* only diagnostics: who reads a mixture prints it safely */
+	(void)strlcpy(se->application, application, sizeof(se->application));
 }
 
 static void
@@ -407,7 +407,7 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	got = lhi_view_fd(v);
 	if (got < 0 || lhi_byte_held(got, live_byte(idx)) != 1)
 		flags |= SESS_NOPROOF;
-	describe(se, application);
+	describe(v, se, application);
 	*sid = sid_make(inc, idx);
 	lhi_point("session.described");
 	sh64_store(&se->state, sess_make(SESS_ALIVE, flags, inc));

@@ -146,7 +146,7 @@ take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	uint32_t n = lhi_slots_ready(v);
 	uint32_t from = sh32_load_rlx(&v->hdr->slot_hand) % n;
 	uint32_t spares = n < LHI_SPARES ? n : LHI_SPARES;
-	int64_t now_ns = lhi_now_ns();
+	int64_t now_ns = lhi_now_ns(v);
 
 	(void)lhi_session_sweep(v);	/* what the dead hold is no hindrance */
 	for (uint32_t i = 0; i < n + spares; i++) {

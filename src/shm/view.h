@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "shm/layout.h"
 
 struct lhi_view {
@@ -26,6 +27,7 @@ struct lhi_view {
 	struct lhi_geometry geo;
 	int64_t t0_ns;
 	uint32_t order;
+	clockid_t clock;	/* the table's */
 
 	dev_t dev;		/* which object this is */
 	ino_t ino;
@@ -169,6 +171,29 @@ static inline int64_t
 lhi_deadline_ns(const struct lhi_view *v, uint64_t deadline)
 {
 	return v->t0_ns + (int64_t)(deadline << TICK_SHIFT);
+}
+
+/* The table's clock, precisely. */
+static inline int64_t
+lhi_now_ns(const struct lhi_view *v)
+{
+	return lhi_clock_ns(v->clock);
+}
+
+/*
+ * By how much it is ahead of CLOCK_MONOTONIC, at least: since CLOCK_BOOTTIME
+ * goes on while the machine is suspended.  The coarse clock and the kernel's
+ * futexes know only CLOCK_MONOTONIC.
+ */
+static inline int64_t
+lhi_clock_lead_ns(const struct lhi_view *v)
+{
+	int64_t now;
+
+	if (v->clock == CLOCK_MONOTONIC)
+		return 0;
+	now = lhi_now_ns(v);
+	return now - lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* The table is damaged: remember it there, say what was seen; -EUCLEAN. */

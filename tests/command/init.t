@@ -7,7 +7,7 @@ table init
 run lh init
 is "$status" 0 "init: 0"
 like "$out" "made table '$LEASEHOLD_TABLE': up to 1048576 keys, 1024 sessions,\
- 262144 leases, order bounded" "  says what was made"
+ 262144 leases, order bounded, clock monotonic" "  says what was made"
 is "$(stat -c %a "$(object)")" 600 "  for its owner alone"
 inode=$(stat -c %i "$(object)")
 run lh init --keys 7
@@ -24,11 +24,12 @@ is "$(jq -c '[.table, .created, .max_keys]' <<<"$out")" \
     "[\"$LEASEHOLD_TABLE\",false,1048576]" "  and as JSON"
 
 table init2
-run lh init --keys 100 --sessions 8 --leases 130 --order fifo --mode 0660 \
-    --group "$(id -g)" --json
+run lh init --keys 100 --sessions 8 --leases 130 --order fifo \
+    --clock boottime --mode 0660 --group "$(id -g)" --json
 is "$status" 0 "init with everything: 0"
-is "$(jq -c '[.created, .max_keys, .max_sessions, .max_leases, .order]' \
-    <<<"$out")" '[true,100,8,192,"fifo"]' "  as asked, leases rounded up"
+is "$(jq -c '[.created, .max_keys, .max_sessions, .max_leases, .order, .clock]' \
+    <<<"$out")" '[true,100,8,192,"fifo","boottime"]' \
+    "  as asked, leases rounded up"
 is "$(stat -c '%a %g' "$(object)")" "660 $(id -g)" "  its mode and group"
 is "$(lh stats --json | jq -c '[.max_keys, .order]')" '[100,"fifo"]' \
     "  and so others see it"
@@ -83,6 +84,7 @@ bad "--sessions: '4097' is not" --sessions 4097
 bad "--leases: 127 are too few" --leases 127
 bad "--leases: '4193985' is not" --leases 4193985
 bad "--order: 'lifo' is none of bounded, fifo, barge" --order lifo
+bad "--clock: 'sun' is neither monotonic nor boottime" --clock sun
 bad "--mode: '888' is not three octal digits" --mode 888
 bad "--mode: '1777' is not" --mode 1777
 bad "--mode: 060 would lock its owner out" --mode 060

@@ -19,6 +19,7 @@ is "$(field table)" "$LEASEHOLD_TABLE" "  the table"
 is "$(field keys)" "0 of at most 1000" "  keys"
 is "$(field sessions)" "0 of at most 16" "  sessions, but its own"
 is "$(field order)" bounded "  the order"
+is "$(field clock)" monotonic "  the clock"
 is "$(field damaged)" "no damage has been seen" "  damage"
 
 bg "$LEASEHOLD" run --ttl 60s k sleep 60
