@@ -52,6 +52,7 @@
 #define NS_PER_S	INT64_C(1000000000)
 #define AGAIN_NS	(20 * NS_PER_MS)	/* look again for stragglers */
 #define LINGER_NS	(10 * NS_PER_S)
+#define LOOK_NS		(500 * NS_PER_MS) /* whether it was broken */
 #define GIVE_UP_NS	(5 * NS_PER_S)
 
 struct guard {
@@ -65,6 +66,7 @@ struct guard {
 	bool lost;
 	bool ending;		/* for want of the lease; killed at kill_at */
 	int64_t kill_at_ns;
+	int64_t look_at_ns;
 	bool told_to_end;	/* somebody sent INT, TERM, ... */
 	int64_t linger_until_ns;	/* 0: the command runs */
 	bool cont;		/* pass a SIGCONT on */
@@ -112,16 +114,22 @@ end_command(struct guard *g, const char *why)
 	say("ending the command: %s", why);
 }
 
+/* detail: why, in the library's words; NULL: nobody has looked. */
 static void
-lose(struct guard *g)
+lose(struct guard *g, const char *detail)
 {
-	char why[256];
+	char why[512];
 
 	g->lost = true;
 	(void)close(g->loss_fd);
 	g->loss_fd = -1;
-	(void)snprintf(why, sizeof(why), "the lease on '%.100s' (token %" PRIu64
-	    ") is lost", g->r->name, g->r->lease.token);
+	if (detail != NULL)
+		(void)snprintf(why, sizeof(why), "%s (token %" PRIu64 ")",
+		    detail, g->r->lease.token);
+	else
+		(void)snprintf(why, sizeof(why), "the lease on '%.100s' "
+		    "(token %" PRIu64 ") is lost", g->r->name,
+		    g->r->lease.token);
 	if (g->ending)
 		return;
 	if (g->r->warn_only)
@@ -144,7 +152,7 @@ renew(struct guard *g)
 		return;
 	}
 	if (e == -ESTALE || now_ns(g) >= g->pace.expires_ns) {
-		lose(g);
+		lose(g, e == -ESTALE ? lh_error_detail() : NULL);
 		return;
 	}
 	if (g->pace.failures == 0)
@@ -153,10 +161,21 @@ renew(struct guard *g)
 	pace_failed(&g->pace, now_ns(g));
 }
 
+/* Between renewals: an operator may have broken the lease. */
+static void
+look(struct guard *g)
+{
+	if (lh_verify(g->r->lh, &g->r->lease) == -ESTALE)
+		lose(g, lh_error_detail());
+	g->look_at_ns = now_ns(g) + LOOK_NS;
+}
+
 /* Renewals that are due, and the end where they did not come in time. */
 static void
 keep(struct guard *g)
 {
+	if (!g->lost && now_ns(g) >= g->look_at_ns)
+		look(g);
 	if (!g->lost && now_ns(g) >= g->pace.renew_at_ns)
 		renew(g);
 	if (!g->lost && !g->ending && !g->r->warn_only &&
@@ -234,7 +253,8 @@ next_ns(const struct guard *g)
 	int64_t at = INT64_MAX;
 
 	if (!g->lost) {
-		at = g->pace.renew_at_ns;
+		at = g->pace.renew_at_ns < g->look_at_ns ?
+		    g->pace.renew_at_ns : g->look_at_ns;
 		if (!g->ending && !g->r->warn_only &&
 		    pace_term_at_ns(&g->pace) < at)
 			at = pace_term_at_ns(&g->pace);

@@ -30,14 +30,14 @@ static const struct verb {
 	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
 	{ "fsck", verb_fsck, "is a table sound?" },
 	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
+	{ "break", verb_break, "end somebody else's lease" },
 	{ "rm", verb_rm, "remove a table" },
 	{ "version", verb_version, "which version this is" },
 };
 
 static const char *const later[] = {
-	"acquire", "renew", "release", "verify", "watch", "explain", "break",
-	"ask", "destroy", "value", "convert", "sem", "gate", "session", "log",
-	"top",
+	"acquire", "renew", "release", "verify", "watch", "explain", "ask",
+	"destroy", "value", "convert", "sem", "gate", "session", "log", "top",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

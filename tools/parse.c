@@ -131,6 +131,21 @@ parse_key(const char *key)
 }
 
 int
+parse_lease_id(const char *what, const char *text, uint64_t id[2])
+{
+	char half[17] = "";
+
+	if (strlen(text) != 32 ||
+	    strspn(text, "0123456789abcdefABCDEF") != 32)
+		return say_usage("%s: '%s' is not 32 hexadecimal digits, as "
+		    "status shows them", what, text);
+	memcpy(half, text, 16);
+	id[0] = strtoull(half, NULL, 16);
+	id[1] = strtoull(text + 16, NULL, 16);
+	return 0;
+}
+
+int
 parse_refused(const char *verb, int c, char **argv)
 {
 	const char *word = argv[optind > 0 ? optind - 1 : 0];

@@ -64,6 +64,7 @@ int verb_init(int argc, char **argv);
 int verb_stats(int argc, char **argv);
 int verb_fsck(int argc, char **argv);
 int verb_dump(int argc, char **argv);
+int verb_break(int argc, char **argv);
 int verb_rm(int argc, char **argv);
 int verb_version(int argc, char **argv);
 
@@ -91,6 +92,7 @@ int parse_span(const char *what, const char *text, int64_t *ms);
 int parse_number(const char *what, const char *text, uint64_t max,
     uint64_t *n);
 int parse_key(const char *key);
+int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 
 /*
  * parse.c: say what is wrong with the option that getopt_long() has just

@@ -45,7 +45,8 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 		return lhi_fail(-EINVAL, "no lease was given (NULL)");
 	if (l->opaque == LEASE_RELEASED && l->id[0] == lh->sid)
 		return -EALREADY;
-	h->ci = lid_claim(l->id[1]);
+	h->id = l->id[1];
+	h->ci = lid_claim(h->id);
 	h->claim = lhi_claim(&lh->v, h->ci);
 	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
 	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
@@ -89,18 +90,42 @@ lhi_lease_granted(const struct lhi_held *h)
 	return h->shared ? word_mode(w) == WORD_S : w == h->word;
 }
 
+enum lhi_cause
+lhi_lease_cause(const struct lhi_held *h)
+{
+	uint64_t st = sh64_load(&h->claim->state);
+	uint64_t w = sh64_load(&h->slot->word);
+
+	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_BROKEN)
+		return CAUSE_BROKEN;
+	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_EXPIRED)
+		return CAUSE_EXPIRED;
+	/* the claim is in another use: but it was the key's last grant */
+	if (!h->shared && word_mode(w) == WORD_FREE &&
+	    word_ver(w) == word_ver(h->word))
+		return word_idx(w) & 3;
+	return CAUSE_RELEASED;
+}
+
 int
 lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
 {
+	static const char *const how[] = {
+		"was released, or ended otherwise",
+		[CAUSE_DIED] = "was taken away, as if this process had died",
+		[CAUSE_EXPIRED] = "ran out",
+		[CAUSE_BROKEN] = "was broken by an operator",
+	};
+	enum lhi_cause cause = lhi_lease_cause(h);
 	char key[SHM_KEY_MAX + 1];
 
 	if (sh64_load(&h->claim->home) != lhi_home(lhi_slot_idx(&lh->v,
 	    h->slot), sh32_load(&h->slot->gen)) ||
 	    lhi_slot_key(&lh->v, h->slot, key) == 0)
 		key[0] = '\0';
-	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it was "
-	    "released, or ran out, and the key may be somebody else's; stop "
-	    "using what it guards, and acquire again", key);
+	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "
+	    "key may be somebody else's; stop using what it guards, and "
+	    "acquire again", key, how[cause]);
 }
 
 /* Everything but the fast path below. */
@@ -148,13 +173,18 @@ release_slow(struct lh *lh, struct lh_lease *l)
 static __attribute__((noinline, cold)) int
 release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 {
+	bool broken = state_st(sh64_load(&m->claims[lid_claim(l->id[1]) -
+	    m->base].state)) == ST_BROKEN;
+
 	/* the next holder is to be told, if it has not been quicker */
 	(void)sh64_cas(&s->word, word_make(WORD_FREE, CAUSE_RELEASED, l->token),
-	    word_make(WORD_FREE, CAUSE_EXPIRED, l->token));
+	    word_make(WORD_FREE, broken ? CAUSE_BROKEN : CAUSE_EXPIRED,
+	    l->token));
 	if (link_idx(sh64_load_sc(&s->waitq)) != 0)
 		lhi_queue_kick(&m->lh->v, s);
 	l->opaque = LEASE_RELEASED;
-	return lhi_fail(-ESTALE, "the lease had run out; the key is free now");
+	return lhi_fail(-ESTALE, "the lease had %s; the key is free now",
+	    broken ? "been broken by an operator" : "run out");
 }
 
 static __attribute__((noinline)) int

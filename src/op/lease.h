@@ -10,6 +10,7 @@ struct lhi_held {
 	struct shm_slot *slot;
 	struct shm_claim *claim;
 	uint32_t ci;
+	uint64_t id;		/* the lease's second half */
 	uint64_t word;		/* exclusive: the lock word of this grant */
 	bool shared;
 };
@@ -45,7 +46,13 @@ int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
 /* lh_release() in shared mode. */
 int lhi_release_shared(struct lh *lh, struct lh_lease *l);
 
-/* "It was lost": -ESTALE with a sentence. */
+/*
+ * How did a lease end that is lost?  CAUSE_RELEASED: it cannot be told any more
+ * (or it was released).
+ */
+enum lhi_cause lhi_lease_cause(const struct lhi_held *h);
+
+/* "It was lost", and why: -ESTALE with a sentence. */
 int lhi_lease_lost(struct lh *lh, const struct lhi_held *h);
 
 #endif

@@ -29,6 +29,7 @@
  *	15	HELD	REVOKED	presenter, exact swap	reader leaves the chain
  *	17	HELD	READ	presenter, exact swap	conversion, either way
  *	16	REVOKED	FREE	owner	no link leads to it any more
+ *	18	HELD	BROKEN	anyone, exact swap	an operator's wish
  *
  * seq counts uses, is never reset, and is in every lease: extend, release and
  * recovery swap exact values, so nothing that was decided about one use can

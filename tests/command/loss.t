@@ -58,7 +58,7 @@ ok "  the command has ended" gone "$(cat "$dir/pid")"
 ok "  also what left its session" gone "$(cat "$dir/apart")"
 ok "  also what had lost its parent" gone "$(cat "$dir/orphan")"
 ok "  also what ignores TERM" gone "$(cat "$dir/deaf")"
-like "$(cat "$dir/log")" "the lease on 'k' (token" "  says what was lost"
+like "$(cat "$dir/log")" "the lease on 'k' is lost" "  says what was lost"
 
 # Stopped past the deadline, and nobody came: lost all the same (G3).
 hold k sleep 60

@@ -320,6 +320,13 @@ const struct scenario scenarios_readers[] = {
 	{ .name = "shared-release-stale", .what = "after it was lost to a "
 	  "writer", .roles = { TAKER }, .prepare = prep_reader_overtaken,
 	  .act = act_release, .finish = finish_lost, .allowed = says_stale },
+	{ .name = "shared-break", .what = "the only reader, a writer waits",
+	  .roles = { FOLLOWER }, .prepare = prep_reading_followed,
+	  .act = act_break, .finish = finish_plain, .allowed = says_stale },
+	{ .name = "shared-break-middle", .what = "behind another; a writer "
+	  "waits", .roles = { READER_LATER, FOLLOWER },
+	  .prepare = prep_reading_middle, .act = act_break,
+	  .finish = finish_plain, .allowed = says_stale },
 	{ .name = "writer-over-idle", .what = "acquire what two idle ones read",
 	  .roles = { IDLER }, .prepare = prep_warm, .act = act_acquire,
 	  .finish = finish_acquire },

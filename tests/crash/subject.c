@@ -201,6 +201,15 @@ act_release(struct play *p)
 	p->result = lh_release(sub.lh, &p->lease);
 }
 
+/* One's own lease: the steps are those of any other's. */
+void
+act_break(struct play *p)
+{
+	int n = lh_break(sub.lh, KEY, p->lease.id);
+
+	p->result = n == 1 ? 0 : n;
+}
+
 void
 act_extend(struct play *p)
 {

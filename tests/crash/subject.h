@@ -55,7 +55,7 @@ play_fn prep_lapsed;		/* a lease that is over, unnoticed */
 play_fn prep_overtaken;		/* ... and part 0 has the key */
 
 play_fn act_open, act_close, act_acquire, act_acquire_name, act_release,
-    act_extend, act_verify, act_verify_token, act_status, act_list;
+    act_break, act_extend, act_verify, act_verify_token, act_status, act_list;
 play_fn act_acquire_new, act_key_open;	/* "brand-new" */
 play_fn act_acquire_long;		/* sub.long_key */
 

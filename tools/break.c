@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold break`: end somebody else's lease.
+ *
+ * For operators: the holder is not asked.  Who holds the key is told on
+ * standard output, so that what was ended is on record.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "show.h"
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold break [OPTION...] KEY\n"
+"\n"
+"Ends the lease on KEY, all of them if it is shared, and tells whose it was.\n"
+"The holder is not asked, and may be at work: what KEY guards should look\n"
+"at fence tokens.  A command under 'leasehold run' is ended with it.\n"
+"Exit status 0: ended; 1: nobody held it.\n"
+"\n"
+"      --json        print the key as it was, as status does\n"
+"      --lease ID    only the lease with that id, as status shows it\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+struct breaking {
+	struct lh *lh;
+	const char *key;
+	const char *table;
+	const uint64_t *id;	/* NULL: all */
+	bool json;
+};
+
+/* Whoever is about to lose it. */
+static int
+tell(const struct lh_key_info *info, void *arg)
+{
+	char name[NAME_MAX_TEXT], who[PARTY_MAX], held[SPAN_MAX];
+	struct breaking *b = arg;
+
+	if (b->json)
+		return show_json(show_key(b->lh, b->table, b->key, info),
+		    0);
+	for (uint32_t i = 0; i < info->n_holders; i++) {
+		const struct lh_party *p = &info->holders[i];
+
+		if (b->id != NULL && (p->id[0] != b->id[0] ||
+		    p->id[1] != b->id[1]))
+			continue;
+		printf("%s: %s, %s, token %" PRIu64 ", held for %s\n",
+		    text_name(name, b->key), show_party(who, p),
+		    show_mode(p->mode), p->token,
+		    text_span(held, lh_clock_ns(b->lh) - p->since_ns));
+	}
+	return 0;
+}
+
+static int
+end_it(struct breaking *b)
+{
+	char name[NAME_MAX_TEXT];
+	int e;
+
+	(void)text_name(name, b->key);
+	e = lh_status(b->lh, b->key, NULL, tell, b);
+	if (e == 0)
+		e = lh_break(b->lh, b->key, b->id);
+	if (e == -ENOENT || e == -ESTALE || e == 0) {
+		say("%s '%s'", e == -ESTALE ? "that lease does not hold" :
+		    "nobody holds", name);
+		return tool_flush(EX_NO);
+	}
+	if (e < 0)
+		return say_error(e, lh_error_detail(), "cannot end the lease "
+		    "on '%s'", name);
+	return tool_flush(EX_YES);
+}
+
+static int
+work(const struct table_opts *table, struct breaking *b)
+{
+	int e = tool_open(&b->lh, table, LH_NO_CREATE, NULL), status;
+
+	if (e == -ENOENT)
+		return tool_no_table(table);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	b->table = lh_table_name(b->lh);
+	b->json = table->json;
+	status = end_it(b);
+	(void)lh_close(b->lh);
+	return status;
+}
+
+int
+verb_break(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "lease", required_argument, NULL, 'l' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct table_opts table = { 0 };
+	struct breaking b = { .id = NULL };
+	uint64_t id[2];
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(help, stdout);
+			return tool_flush(EX_YES);
+		case 'j':
+			table.json = true;
+			break;
+		case 'l':
+			if (parse_lease_id("--lease", optarg, id) != 0)
+				return EX_BAD_USAGE;
+			b.id = id;
+			break;
+		case 'S':
+			table.system = true;
+			break;
+		case 't':
+			table.name = optarg;
+			break;
+		default:
+			return parse_refused("break", c, argv);
+		}
+	}
+	if (optind + 1 != argc)
+		return say_usage("break takes one key: leasehold break KEY");
+	b.key = argv[optind];
+	return parse_key(b.key) != 0 ? EX_BAD_USAGE : work(&table, &b);
+}
