@@ -67,6 +67,51 @@ int lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg);
 int lh_status(struct lh *lh, const char *key, const uint64_t id[2],
     lh_key_fn fn, void *arg);
 
+/*
+ * A histogram of times: class i counts those below its bound that are in no
+ * class before it; the last has no bound.  In microseconds.
+ */
+#define LH_HISTOGRAM 20
+#define LH_WAIT_BOUND_US(i) (UINT64_C(8) << (i))	/* 8 us ... 2.1 s */
+#define LH_HOLD_BOUND_US(i) (UINT64_C(1024) << (i))	/* 1 ms ... 268 s */
+
+/*
+ * How often what has happened, since the table was made or the session began.
+ *
+ * `acquired` is exact, but that calls under way, and those during which a
+ * process was killed, may be in it.  `shared` and `extends` lag: each thread
+ * tells its own once in a tick of the coarse clock (4 ms) in which it does
+ * anything, and when it waits, ends or detaches; what a killed process had not
+ * told is not in them.  A crash at the wrong instruction may lose some of the
+ * others.
+ */
+struct lh_counters {
+	uint64_t acquired;	/* grants in either mode */
+	uint64_t shared;	/* those of them in shared mode */
+	uint64_t barges;	/* those before somebody who waited */
+	uint64_t waits;		/* that were begun: the key was not to be had */
+	uint64_t waited;	/* that ended in a grant */
+	uint64_t busy;		/* tries that failed */
+	uint64_t timeouts, cancelled, deadlocks;	/* others that did */
+	uint64_t retired;	/* others, because the table was removed */
+	uint64_t extends, converts;
+	/* leases that were ended, and why; in a session's counters by it */
+	uint64_t expired_own;	/* past the deadline, seen by their session */
+	uint64_t expired_others; /* the same, seen by another */
+	uint64_t died;		/* their process did */
+	uint64_t broken;	/* by an operator */
+	uint64_t told_lost;	/* calls that told a holder that it is none */
+	uint64_t deaths;	/* sessions that were found dead */
+	uint64_t completions;	/* what others had left half done */
+	uint64_t keys_made, evictions;
+	uint64_t wait_us;	/* of `waited`, together */
+	uint64_t wait[LH_HISTOGRAM];
+	/* only of a table, and only if it was made with LH_HOLD_TIMES: */
+	uint64_t held;		/* leases that were released */
+	uint64_t hold_us;	/* together; by the coarse clock */
+	uint64_t hold[LH_HISTOGRAM];
+};
+
 /* The table as a whole. */
 struct lh_stats {
 	size_t size;		/* sizeof(struct lh_stats), set by the caller */
@@ -79,12 +124,35 @@ struct lh_stats {
 	uint64_t token_base;	/* tokens of this table are above it */
 	uint64_t token_ceiling;	/* and below this, which moves on by itself */
 	uint64_t bytes_used;	/* of those, backed by memory; 0: not known */
+	uint64_t token_latest;	/* the largest known to have been given */
 	uint32_t clock;		/* enum lh_clock */
-	uint32_t reserved;
+	uint32_t hold_times;	/* 1: made with LH_HOLD_TIMES */
+	struct lh_counters counters;
 };
 
 /* 0; -EINVAL, -EPERM. */
 int lh_stats(struct lh *lh, struct lh_stats *stats);
+
+/* One session of it. */
+struct lh_session_stats {
+	size_t size;		/* sizeof(struct lh_session_stats) */
+	uint64_t id;		/* first half of its leases' ids */
+	uint32_t pid;		/* in the pid namespace that it attached from */
+	uint32_t uid;
+	uint32_t dead;		/* 1: it is known to be, and not yet cleared */
+	uint32_t leases_reserved;
+	int64_t attached_ns;	/* table clock */
+	char application[LH_APPLICATION_MAX + 1];
+	struct lh_counters counters;
+};
+
+/*
+ * Every session, in no particular order; as lh_list(), fn may use the table,
+ * and ends the listing with what is not 0.  0 or what fn returned; -EINVAL,
+ * -EPERM.
+ */
+int lh_stats_sessions(struct lh *lh,
+    int (*fn)(const struct lh_session_stats *session, void *arg), void *arg);
 
 /*
  * Check the whole table.  For each finding fn is called (may be NULL) with a

@@ -37,6 +37,9 @@ struct lh;
 #define LH_CREATE_ONLY	0x8u	/* the table must not exist */
 
 #define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
+#define LH_HOLD_TIMES	0x20u	/* a new table tells how long leases are held
+				 * (inspect.h); acquiring and releasing then
+				 * cost several times as much */
 
 /* lh_open_opts.group: whatever the kernel gives a new file. */
 #define LH_GROUP_USUAL	UINT32_MAX

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking in: list, status, stats.  See inspect.h.
+ * Looking in: list and status.  See inspect.h.
  *
  * A key's report is made from one reading of its word, readers and queue: all
  * are read twice, and the report is made anew until both times agree (a busy
@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <leasehold.h>
 #include "api/party.h"
 #include "base/error.h"
@@ -261,54 +260,4 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 		error = fn(&sn.info, arg);
 	dispose(&sn);
 	return error;
-}
-
-/* How much of the object has memory: what du(1) says. */
-static uint64_t
-bytes_used(struct lhi_view *v)
-{
-	int saved = errno, fd = lhi_view_fd(v);
-	uint64_t n = 0;
-	struct stat st;
-
-	if (fd >= 0 && fstat(fd, &st) == 0)
-		n = (uint64_t)st.st_blocks * 512;
-	errno = saved;
-	return n;
-}
-
-int
-lh_stats(struct lh *lh, struct lh_stats *stats)
-{
-	struct lh_stats st = { .size = sizeof(st) };
-	int error = lhi_own(lh);
-	struct lhi_view *v;
-
-	if (error != 0)
-		return error;
-	v = &lh->v;
-	if (stats == NULL || stats->size != sizeof(st))
-		return lhi_fail(-EINVAL, "set stats.size to "
-		    "sizeof(struct lh_stats)");
-	st.max_keys = v->geo.n_slots - 1;
-	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
-		st.keys += word_mode(sh64_load(&v->slots[i].word)) != WORD_NONE;
-	st.max_sessions = v->geo.max_sessions;
-	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
-		st.sessions += sess_st(sh64_load(&v->sessions[i].state)) !=
-		    SESS_UNUSED;
-	st.max_leases = v->geo.n_claims - SHM_CHUNK;
-	for (uint32_t i = 1; i < lhi_chunks_ready(v); i++)
-		st.leases_reserved += sh64_load(&v->chunks[i].owner) != 0 ?
-		    SHM_CHUNK : 0;
-	st.order = v->order;
-	st.clock = v->clock == CLOCK_BOOTTIME ? LH_CLOCK_BOOTTIME :
-	    LH_CLOCK_MONOTONIC;
-	st.damaged = (sh32_load(&v->hdr->flags) & SHM_DAMAGED) != 0;
-	st.bytes = v->geo.object_len;
-	st.bytes_used = bytes_used(v);
-	st.token_base = sh64_load(&v->hdr->token_base);
-	st.token_ceiling = sh64_load(&v->hdr->ceiling);
-	*stats = st;
-	return 0;
 }

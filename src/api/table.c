@@ -18,7 +18,8 @@
 #include "shm/queue.h"
 #include "shm/session.h"
 
-#define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | LH_CREATE_ONLY)
+#define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
+    LH_CREATE_ONLY | LH_HOLD_TIMES)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 #define LIVE_FD_LOST (-2)	/* closed by the application */
@@ -99,6 +100,7 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 		return being_removed(&lh->v);	/* hence no session */
 	if (error != 0)
 		return error;
+	lh->v.me = &lh->v.sessions[sid_idx(lh->sid)];
 	if (lhi_view_gone(&lh->v)) {
 		lhi_session_closing(&lh->v, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);

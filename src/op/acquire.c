@@ -27,6 +27,7 @@
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/queue.h"
+#include "shm/stat.h"
 
 /* Deadlines of another ttl than the last time. */
 static __attribute__((noinline, cold)) void
@@ -87,6 +88,7 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;
 	}
+	lhi_stat_spent(&m->lh->v);
 	(void)sh64_cas(&c->state, held ? later : st, state_make(ST_EXPIRED,
 	    state_seq(st), 0));
 	if (sh64_cas(&s->word, word_make(WORD_X, lid_claim(r->id), l->token),
@@ -111,6 +113,7 @@ outdone(struct lhi_mag *m, struct lhi_rec *r)
 	r->id++;
 	r->home = 0;		/* its limit is out of step */
 	sh64_store(&m->claims[r - m->rec].state, state_make(ST_FREE, r->id, 0));
+	lhi_stat_spent(&m->lh->v);
 }
 
 /* FREE(0, ver) -> X(0, ver + 1), added: ver is on top and wraps by itself */
@@ -165,6 +168,8 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	lhi_point("acquire.granted");
 	fill(m, r, id, token, ref->home, l);
 	lhi_rec_limit(m, r);
+	if (unlikely(link_idx(q) != 0))
+		lhi_stat_add(&m->lh->v, STAT_BARGES, 1);
 	lhi_coarse(ts);
 	return true;
 }
@@ -206,8 +211,11 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 
 	if (m->lh != lh || (opts != NULL && !opts_plain(opts)))
 		return UNTOUCHED;
-	if (unlikely(ttl_ms != m->ttl_ms))
+	if (unlikely(ttl_ms != m->ttl_ms)) {
 		set_ttl(m, ttl_ms);
+		if (m->watched)
+			return UNTOUCHED;
+	}
 	if (opts != NULL && opts->mode == LH_SHARED)
 		return lhi_join(m, ref->slot, ref->home, lease);
 	r = pick(m);
@@ -348,6 +356,7 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    id << SEQ_SHIFT))						/* 13 */
 		return key_at_once(k, opts, l);
 	lhi_point("shared.revived");
+	m->shared++;
 	r->use = REC_SHARED;
 	r->id = id;
 	lhi_pair_store(l, m->head);

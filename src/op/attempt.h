@@ -23,6 +23,7 @@ struct lhi_attempt {
 	bool spun;		/* since the last sleep */
 	int64_t front_since_ns;	/* 0: not the first */
 	int64_t probed_ns;	/* when it last asked after the living */
+	int64_t queued_ns;	/* when it began to wait */
 };
 
 /* Announce the claim in a new use, in that state. */

@@ -26,6 +26,7 @@
 #include "shm/chain.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
+#include "shm/stat.h"
 
 #define SOLE_TRIES 3	/* others may join while we look */
 #define TRIES 100
@@ -47,16 +48,20 @@ converted(uint64_t st)
  * nothing has changed.
  */
 static int
-swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
-    uint64_t token)
+swap_mode(struct lhi_view *v, const struct lhi_held *h, uint64_t st,
+    uint64_t w, unsigned mode, uint64_t token)
 {
 	uint64_t hint = sh64_load(&h->slot->hint), to = converted(st);
 
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");
+	/* no acquisition, however large a leap */
+	lhi_stat_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci, token))) {
-		(void)sh64_cas(&h->claim->state, to, st);
+		if (sh64_cas(&h->claim->state, to, st))
+			lhi_stat_add(v, STAT_SPENT,
+			    state_seq(st) - state_seq(to));
 		return MOVED;
 	}
 	lhi_point("convert.swapped");
@@ -84,12 +89,14 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	now.word = word_make(WORD_X, h->ci, token);
 	if (!state_held(st) || state_seq(st) != seq ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
-		if (state_held(st) && state_seq(st) == seq)
-			(void)sh64_cas(&h->claim->state, st, state_make(
-			    ST_EXPIRED, state_seq(st), 0));
+		if (state_held(st) && state_seq(st) == seq &&
+		    sh64_cas(&h->claim->state, st, state_make(
+		    ST_EXPIRED, state_seq(st), 0)))
+			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(lh, &as, &now);
 	}
-	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1]) {
+	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
+	    m->rec[bit].use != REC_OUT) {
 		/* exclusive ones are remembered anew by the slow release */
 		m->rec[bit].use = now.shared ? REC_SHARED : REC_HELD;
 		m->rec[bit].id = as.id[1];
@@ -99,6 +106,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		lhi_rec_limit(m, &m->rec[bit]);
 	}
 	*l = as;
+	lhi_stat_add(&lh->v, STAT_CONVERTS, 1);
 	return 0;
 }
 
@@ -123,7 +131,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	(void)sh64_cas(&h->claim->grant, grant,
 	    lhi_reader_grant(token, state_seq(converted(st))));
 	lhi_point("convert.prepared");
-	error = swap_mode(h, st, h->word, WORD_S, token);
+	error = swap_mode(&lh->v, h, st, h->word, WORD_S, token);
 	if (error != 0)
 		return error;
 	error = confirm(lh, l, h, WORD_S, token);
@@ -170,7 +178,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	error = swap_mode(h, st, w, WORD_X, token);
+	error = swap_mode(&lh->v, h, st, w, WORD_X, token);
 	if (error != 0)
 		return error;
 	return confirm(lh, l, h, WORD_X, token);

@@ -25,7 +25,8 @@ static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 void
 lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
 {
-	uint64_t seq = lhi_claim_next_seq(a->c, sh64_load(&a->c->state));
+	uint64_t seq = lhi_claim_next_seq(view(a), a->c,
+	    sh64_load(&a->c->state));
 
 	sh64_store(&a->c->state, state_make(st, seq, deadline));
 }
@@ -38,6 +39,7 @@ step_back(struct lhi_attempt *a)
 
 	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
 	    state_seq(st), 0));				/* 4: HELD -> WAIT */
+	lhi_stat_spent(view(a));
 }
 
 void
@@ -70,6 +72,19 @@ too_late(struct lhi_attempt *a, uint64_t word, uint32_t cause)
 		lhi_queue_kick(view(a), a->t.s);
 	step_back(a);
 	return WAITING;
+}
+
+static void
+count(struct lhi_attempt *a, int64_t now_ns)
+{
+	struct lhi_view *v = view(a);
+
+	if (a->ask->shared)
+		lhi_stat_add(v, STAT_SHARED, 1);
+	if (a->t.queued)
+		lhi_stat_waited(v, now_ns - a->queued_ns);
+	else if (link_idx(sh64_load(&a->t.s->waitq)) != 0)
+		lhi_stat_add(v, STAT_BARGES, 1);
 }
 
 int
@@ -116,8 +131,10 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (token - hint > TOKEN_LAG_MAX)
 		sh64_max(&s->hint, token);
 	sh64_store_rlx(&a->c->since, lhi_since(view(a), now, a->m->tid));
+	count(a, now);
 	lhi_attempt_leave_queue(a);
-	r->use = a->ask->shared ? REC_SHARED : REC_HELD;
+	r->use = a->m->watched ? REC_OUT :
+	    a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = s;
 	r->home = a->home;
 	r->token = token;

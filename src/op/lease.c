@@ -31,6 +31,7 @@
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
+#include "shm/stat.h"
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
 
@@ -123,9 +124,22 @@ lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
 	    h->slot), sh32_load(&h->slot->gen)) ||
 	    lhi_slot_key(&lh->v, h->slot, key) == 0)
 		key[0] = '\0';
+	lhi_stat_add(&lh->v, STAT_TOLD_LOST, 1);
 	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "
 	    "key may be somebody else's; stop using what it guards, and "
 	    "acquire again", key, how[cause]);
+}
+
+void
+lhi_lease_ended(struct lh *lh, const struct lh_lease *l)
+{
+	struct timespec ts;
+
+	if (!lhi_view_watched(&lh->v))
+		return;
+	lhi_coarse(&ts);
+	lhi_stat_held(&lh->v, lhi_timespec_ns(&ts) +
+	    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
 }
 
 /* Everything but the fast path below. */
@@ -166,6 +180,7 @@ release_slow(struct lh *lh, struct lh_lease *l)
 	if (error != 1)
 		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
 	l->opaque = LEASE_RELEASED;
+	lhi_lease_ended(lh, l);
 	return 0;
 }
 
@@ -183,6 +198,7 @@ release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 	if (link_idx(sh64_load_sc(&s->waitq)) != 0)
 		lhi_queue_kick(&m->lh->v, s);
 	l->opaque = LEASE_RELEASED;
+	lhi_stat_add(&m->lh->v, STAT_TOLD_LOST, 1);
 	return lhi_fail(-ESTALE, "the lease had %s; the key is free now",
 	    broken ? "been broken by an operator" : "run out");
 }
@@ -291,9 +307,10 @@ lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
 	if (!h->shared && sh64_load(&h->slot->word) == h->word) {
 		(void)lhi_lock_settle(&lh->v, h->slot, now, 0, &w);
 	} else if (h->shared && lhi_lease_current(lh, l, h, st)) {
-		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)))
-			(void)sh64_cas(&h->claim->state, st, state_make(
-			    ST_EXPIRED, state_seq(st), 0));	/* 6 */
+		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)) &&
+		    sh64_cas(&h->claim->state, st, state_make(
+		    ST_EXPIRED, state_seq(st), 0)))		/* 6 */
+			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		st = sh64_load(&h->claim->state);
 		if (state_st(st) == ST_EXPIRED &&
 		    state_seq(st) == lid_seq(l->id[1]))
@@ -301,6 +318,15 @@ lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
 			    state_seq(st), false);
 	}
 	return lhi_lease_lost(lh, h);
+}
+
+static void
+count_extend(struct lh *lh)
+{
+	if (lhi_mag_current->lh == lh)
+		lhi_mag_current->extended++;
+	else
+		lhi_stat_add(&lh->v, STAT_EXTENDS, 1);
 }
 
 static __attribute__((noinline)) int
@@ -335,14 +361,19 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
 		if (l->expires_ns < end)
 			end = l->expires_ns;	/* shortened: both count */
-		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end)
-			return lhi_lease_granted(&h) ? 0 :
-			    lhi_lease_lost(lh, &h);
+		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
+			if (!lhi_lease_granted(&h))
+				return lhi_lease_lost(lh, &h);
+			count_extend(lh);
+			return 0;
+		}
 		/* too late: undo; unless another thread has extended it on top
 		 * of this and may have been told so: then it lives */
 		if (sh64_cas(&h.claim->state, later,
-		    state_make(ST_EXPIRED, state_seq(st), 0)))
+		    state_make(ST_EXPIRED, state_seq(st), 0))) {
+			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 			return lhi_lease_enforce(lh, l, &h);
+		}
 	}
 }
 
@@ -385,14 +416,15 @@ extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
 	    old - lhi_mag_now_ns(m) > COARSE_MARGIN_NS)) {
 		l->expires_ns = expires;
+		m->extended++;
 		return 0;
 	}
 	/* the deadline was counted from an old tick, or the swap may have come
 	 * too late: then undo it, and the slow path says so */
 	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
-	if (!surely_before(m, old))
-		(void)sh64_cas(&c->state, later,
-		    state_make(ST_EXPIRED, state_seq(st), 0));
+	if (!surely_before(m, old) && sh64_cas(&c->state, later,
+	    state_make(ST_EXPIRED, state_seq(st), 0)))
+		lhi_stat_add(&m->lh->v, STAT_EXPIRED_OWN, 1);
 	return extend_slow(m->lh, l, ttl_ms);
 }
 

@@ -32,6 +32,7 @@
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
+#include "shm/stat.h"
 
 static inline bool
 queue_empty(struct shm_slot *s)
@@ -43,6 +44,7 @@ queue_empty(struct shm_slot *s)
 static inline void
 fill(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
+	m->shared++;
 	r->use = REC_SHARED;
 	lhi_pair_store(l, m->head);
 	l->mode = LH_SHARED;
@@ -104,6 +106,7 @@ push(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t home,
 	if (unlikely(!sh64_cas(&s->word, w, (word_ver(w) + 1) << VER_SHIFT |
 	    word_make(WORD_S, 0, 0) | r->held_low))) {
 		sh64_store(&c->state, state_make(ST_FREE, id, 0));	/* 4 */
+		lhi_stat_spent(&m->lh->v);
 		return false;
 	}
 	lhi_point("shared.granted");
@@ -178,6 +181,8 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 		lhi_pair_store(&l->acquired_ns, m->span);
 		return 0;
 	}
+	lhi_stat_spent(&m->lh->v);
+	m->shared--;
 	if (state_st(st) == ST_READ)
 		(void)sh64_cas(&c->state, held ? later : st,
 		    state_make(ST_EXPIRED, state_seq(st), 0));
@@ -263,8 +268,9 @@ free_word(struct lhi_mag *m, struct lhi_rec *r)
 }
 
 static int
-late(void)
+late(struct lhi_view *v)
 {
+	lhi_stat_add(v, STAT_TOLD_LOST, 1);
 	return lhi_fail(-ESTALE, "the lease had run out before its release");
 }
 
@@ -317,7 +323,7 @@ release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
 	    !leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
 	    ST_READ, lid_seq(r->id)))
-		return late();
+		return late(&m->lh->v);
 	l->opaque = LEASE_RELEASED;
 	return 0;
 }
@@ -338,6 +344,7 @@ release_foreign(struct lh *lh, struct lh_lease *l)
 	if (!leave(&lh->v, h.slot, h.ci, ST_READ, lid_seq(l->id[1])))
 		return lhi_lease_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
+	lhi_lease_ended(lh, l);
 	return 0;
 }
 
@@ -357,7 +364,7 @@ release_other(struct lh *lh, struct lh_lease *l)
 	r->home = 0;
 	if (unlikely(freed < 0)) {
 		r->use = REC_OUT;
-		return late();
+		return late(&m->lh->v);
 	}
 	r->use = REC_FREE;
 	l->opaque = LEASE_RELEASED;
@@ -380,7 +387,7 @@ release_freed(struct lhi_mag *m, int freed, struct lh_lease *l)
 		return release_beside(m, &m->rec[0], l);
 	m->rec[0].home = 0;
 	m->rec[0].use = REC_OUT;
-	return late();
+	return late(&m->lh->v);
 }
 
 /*

@@ -160,9 +160,12 @@ enqueue(struct lhi_attempt *a)
 	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
 	    (a->ask->shared ? WAITER_SHARED : 0));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
-	sh64_store_rlx(&c->since, lhi_since(view(a), now_ns(a), a->m->tid));
+	a->queued_ns = now_ns(a);
+	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
 	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
 	lhi_point("wait.announced");
+	lhi_stat_spent(view(a));
+	lhi_stat_add(view(a), STAT_WAITS, 1);
 	a->t.queued = true;
 	return lhi_queue_insert(view(a), a->t.s, a->t.ci);
 }
@@ -362,9 +365,29 @@ wait_in_queue(struct lhi_attempt *a)
 	return error;
 }
 
+/* Why it was not granted; 0 of these: not counted. */
+static unsigned
+stat_of(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+		return STAT_BUSY;
+	case -ETIMEDOUT:
+		return STAT_TIMEOUTS;
+	case -ECANCELED:
+		return STAT_CANCELLED;
+	case -EDEADLK:
+		return STAT_DEADLOCKS;
+	case -ESTALE:
+		return STAT_RETIRED;
+	default:
+		return 0;
+	}
+}
+
 /* Not granted: leave no trace (G8). */
 static void
-withdraw(struct lhi_attempt *a)
+withdraw(struct lhi_attempt *a, int error)
 {
 	uint64_t st;
 
@@ -373,6 +396,8 @@ withdraw(struct lhi_attempt *a)
 	if (state_st(st) != ST_FREE)
 		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
 	lhi_mag_put(a->m, a->bit);
+	if (stat_of(error) != 0)
+		lhi_stat_add(view(a), stat_of(error), 1);
 }
 
 int
@@ -409,7 +434,7 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = ask->try_only ? try_once(&a) : wait_in_queue(&a);
 	if (error != 0)
-		withdraw(&a);
+		withdraw(&a, error);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

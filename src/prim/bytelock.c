@@ -67,3 +67,12 @@ lhi_byte_unpin(void *pin)
 {
 	(void)munmap(pin, PIN_LEN);
 }
+
+void
+lhi_byte_unlock(int fd, off_t byte)
+{
+	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET,
+	    .l_start = byte, .l_len = 1 };
+
+	(void)fcntl(fd, F_OFD_SETLK, &fl);
+}

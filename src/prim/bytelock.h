@@ -28,4 +28,7 @@ int lhi_byte_held(int fd, off_t byte);
 void *lhi_byte_pin(int fd);
 void lhi_byte_unpin(void *pin);
 
+/* Give a byte back before the description ends. */
+void lhi_byte_unlock(int fd, off_t byte);
+
 #endif

@@ -100,6 +100,10 @@ struct lhi_mag {
 	struct lhi_mag *next;		/* of this thread */
 	struct lhi_mag *lh_next;	/* of this attachment */
 	uint64_t tag;		/* of an anchor: its attachment's */
+	/* not told in the session's counters yet: lhi_mag_tell() */
+	uint64_t shared;
+	uint64_t extended;
+	bool watched;		/* somebody wants to know of every lease */
 };
 
 static inline uint64_t

@@ -13,27 +13,24 @@
  * When a thread exits, its groups go to the attachment's pool, leases still out
  * included; the next thread that takes the group takes over the look-out.
  *
- * Magazines lie in type-stable cells of fork-wiped memory that is never
- * unmapped: a thread may still point at the magazine of an attachment that
- * another thread closed, and finds it unused.
+ * Somebody may want to be told of every lease (shm/stat.c).  Then a magazine
+ * remembers none and has no tick that fits, so that all acquires and releases
+ * go the slow way, where that is done; the fast paths do not ask.  It finds out
+ * at its next tick, or when it goes the slow way for another reason.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
+#include "shm/stat.h"
 
-#define ARENA_LEN (64 * 1024)
-#define CELL_LEN 704
 #define PARKED_LOOKS 4		/* groups looked through before a new one */
-
-_Static_assert(sizeof(struct lhi_mag) <= CELL_LEN, "magazine cell");
 
 static struct lhi_mag nobodys;	/* of no attachment */
 __thread struct lhi_mag *lhi_mag_current
@@ -41,53 +38,13 @@ __thread struct lhi_mag *lhi_mag_current
 static __thread struct lhi_mag *mine	/* all of this thread's */
     __attribute__((tls_model("initial-exec")));
 
-static struct lhi_mag *free_cells;
-static char *arena, *arena_end;
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
-
-struct lhi_mag *
-lhi_mag_cell(void)
-{
-	struct lhi_mag *m = free_cells;
-
-	if (m != NULL) {
-		free_cells = m->next;
-		memset(m, 0, sizeof(*m));
-		return m;
-	}
-	if (arena_end - arena < CELL_LEN) {
-		char *p = mmap(NULL, ARENA_LEN, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (p == MAP_FAILED)
-			return NULL;
-		if (madvise(p, ARENA_LEN, MADV_WIPEONFORK) != 0) {
-			(void)munmap(p, ARENA_LEN);
-			return NULL;
-		}
-		arena = p;
-		arena_end = p + ARENA_LEN;
-	}
-	m = (struct lhi_mag *)arena;
-	arena += CELL_LEN;
-	return m;
-}
-
-void
-lhi_mag_cell_free(struct lhi_mag *m)
-{
-	memset(m, 0, sizeof(*m));
-	m->next = free_cells;
-	free_cells = m;
-}
 
 void
 lhi_mag_child(void)
 {
-	/* the cells are zeroed, lists through them are gone */
-	free_cells = NULL;
-	arena = arena_end = NULL;
+	lhi_mag_cells_child();
 	mine = NULL;
 	lhi_mag_current = &nobodys;
 }
@@ -115,6 +72,23 @@ park(struct lhi_mag *m, struct lhi_group *g)
 	else
 		m->parked_last->next = g;
 	m->parked_last = g;
+}
+
+static void
+tell(shm_u64 *stat, uint64_t *n)
+{
+	if (*n != 0)
+		(void)sh64_fetch_add(stat, *n);
+	*n = 0;
+}
+
+void
+lhi_mag_tell(struct lhi_mag *m)
+{
+	shm_u64 *stat = m->lh->v.me->stat;
+
+	tell(&stat[STAT_SHARED], &m->shared);
+	tell(&stat[STAT_EXTENDS], &m->extended);
 }
 
 /* Groups of m go to its attachment's pool. */
@@ -147,6 +121,7 @@ thread_exits(void *arg)
 
 		mine = m->next;
 		if (lh != NULL) {
+			lhi_mag_tell(m);
 			give_up_groups(m, lh);
 			for (p = &lh->mags; *p != m; p = &(*p)->lh_next)
 				;
@@ -172,6 +147,7 @@ lhi_mag_detach_all(struct lh *lh)
 
 	while ((m = lh->mags) != NULL) {
 		lh->mags = m->lh_next;
+		lhi_mag_tell(m);
 		give_up_groups(m, lh);
 		m->head = (lhi_pair){ 0, 0 };
 		m->lh_next = NULL;
@@ -412,11 +388,31 @@ refill(struct lhi_mag *m)
 	return has_free(m) ? 0 : error;
 }
 
+/*
+ * Is somebody to be told of every lease?  Then all goes the slow way: no tick
+ * fits, and no lease is remembered.
+ */
+static void
+watch(struct lhi_mag *m)
+{
+	m->watched = lhi_view_watched(&m->lh->v);
+	if (!m->watched)
+		return;
+	m->usual = NULL;
+	m->ttl_ms = -1;
+	for (uint32_t b = 0; b < SHM_GROUP; b++) {
+		if (m->rec[b].use == REC_HELD || m->rec[b].use == REC_SHARED)
+			m->rec[b].use = REC_OUT;
+	}
+}
+
 int
 lhi_mag_take(struct lhi_mag *m)
 {
 	int bit = find_free(m), error;
 
+	lhi_mag_tell(m);
+	watch(m);
 	if (bit < 0) {
 		error = refill(m);
 		if (error != 0)
@@ -441,6 +437,7 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	struct lhi_view *v = &m->lh->v;
 	int64_t now;
 
+	lhi_mag_tell(m);
 	m->ceiling = sh64_load(&v->hdr->ceiling);
 	m->tick_sec = ts->tv_sec;
 	m->tick_nsec = ts->tv_nsec;
@@ -460,4 +457,5 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 		else if (m->rec[b].use == REC_HELD)
 			m->rec[b].home = 0;
 	}
+	watch(m);
 }

@@ -8,6 +8,7 @@
 /* A cell of fork-wiped memory (zeroed), or NULL.  Under lhi_proc_lock(). */
 struct lhi_mag *lhi_mag_cell(void);
 void lhi_mag_cell_free(struct lhi_mag *m);
+void lhi_mag_cells_child(void);
 
 /* In a forked child: forget what the parent had. */
 void lhi_mag_child(void);
@@ -29,6 +30,9 @@ uint64_t lhi_mag_claim_id(struct lhi_view *v, uint32_t ci);
 
 /* lh_close(): detach every magazine.  Under lhi_proc_lock(). */
 void lhi_mag_detach_all(struct lh *lh);
+
+/* Its counts become the session's.  By its thread, or when that is gone. */
+void lhi_mag_tell(struct lhi_mag *m);
 
 /* The coarse clock shows ts, or leases of another ttl are wanted. */
 void lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms);

@@ -77,7 +77,7 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 	return 0;
 }
 
-void
+bool
 lhi_chain_mark(struct shm_claim *c)
 {
 	uint64_t l;
@@ -87,6 +87,7 @@ lhi_chain_mark(struct shm_claim *c)
 	} while (!link_marked(l) && !sh64_cas(&c->rnext, l,
 	    link_make(true, link_idx(l), link_tag(l) + 1)));
 	lhi_point("chain.marked");
+	return !link_marked(l);
 }
 
 static bool
@@ -176,6 +177,7 @@ sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 		uint32_t was = at.cur;
 		enum lhi_cause cause;
 		uint64_t l;
+		int judged;
 
 		if (at.cur == 0)
 			return 1;
@@ -185,13 +187,15 @@ sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 		lhi_point("chain.link_loaded");
 		if (!same(s, &at))
 			return 0;
-		if (!link_marked(l) && sw->judge && lhi_lock_judge(v, at.cur,
-		    sw->now_ns, sw->how, &cause) == 1) {
+		judged = link_marked(l) || !sw->judge ? 0 : lhi_lock_judge(v,
+		    at.cur, sw->now_ns, sw->how, &cause);
+		if (judged > 0) {
 			uint64_t marked = link_make(true, link_idx(l),
 			    link_tag(l) + 1);
 
 			if (!sh64_cas(&c->rnext, l, marked))
 				return 0;
+			lhi_lock_count(v, at.cur, judged, cause);
 			l = marked;
 		}
 		if (link_marked(l)) {

@@ -91,7 +91,7 @@ int lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
  * Mark a claim that nobody uses again before we are done: terminal, by its
  * owner, or a dead session's.
  */
-void lhi_chain_mark(struct shm_claim *c);
+bool lhi_chain_mark(struct shm_claim *c);
 
 /*
  * Take claim ci out, wherever it is, if it is in.  When this returns 0, no link

@@ -95,6 +95,8 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 			ch = find_free_chunk(v, sid);
 		}
 	}
+	if (ch >= 0)
+		lhi_stat_chunk(v, (uint32_t)ch);
 	if (ch >= 0 || grown < 0)
 		return ch >= 0 ? ch : grown;
 	return lhi_fail(-ENOSPC, "all %u leases of %s are given out to living "
@@ -203,7 +205,8 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 	    s == NULL || word_mode(sh64_load(&s->word)) != WORD_S)
 		return;
 	if (dead) {
-		lhi_chain_mark(c);
+		if (lhi_chain_mark(c) && state_st(st) == ST_READ)
+			lhi_stat_ended(v, lhi_claim_owner(v, ci), CAUSE_DIED);
 	} else {
 		revoke(c, st);
 		(void)lhi_chain_leave(v, s, ci, state_seq(st), false);

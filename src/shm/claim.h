@@ -3,21 +3,22 @@
 #ifndef LHI_CLAIM_H
 #define LHI_CLAIM_H
 
-#include "shm/view.h"
+#include "shm/stat.h"
 
 /*
  * The number of a claim's next use, from its present state.  When the 22 bits
  * in the state wrap, the epoch that completes them in lease ids moves first.
  */
 static inline uint64_t
-lhi_claim_next_seq(struct shm_claim *c, uint64_t st)
+lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
 {
 	uint64_t seq = (state_seq(st) + 1) & MASK(SEQ_BITS);
 
 	if (lhi_mutant(1))
 		return state_seq(st);
-	if (seq == 0)
-		(void)sh32_fetch_add(&c->wflags, 1u << WAITER_BITS);
+	if (seq == 0 && sh32_fetch_add(&c->wflags, 1u << WAITER_BITS) >>
+	    WAITER_BITS == MASK(EPOCH_BITS))
+		lhi_stat_add(v, STAT_SPENT, -(UINT64_C(1) << USES_BITS));
 	return seq;
 }
 

@@ -48,6 +48,7 @@
 #include "shm/index.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
+#include "shm/stat.h"
 
 #define PASSES_MAX 1000
 
@@ -109,8 +110,9 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	}
 	sh64_max(&v->hdr->floor[hash % SHM_SHARDS], token);	/* E3 */
 	lhi_point("evict.floor");
-	(void)sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
-	    word_ver(w)));					/* E4 */
+	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
+	    word_ver(w))))					/* E4 */
+		lhi_stat_add(v, STAT_EVICTIONS, 1);
 	return 0;
 }
 

@@ -44,10 +44,14 @@
 #define SHM_FENCE_DIR	256u	/* bytes, with the NUL */
 #define SHM_STATS	48u	/* counters a session */
 #define SHM_EVENTS	127u	/* a ring */
+#define SHM_HOLD_TIMES	20u	/* classes of a histogram */
 
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
 #define SHM_RETIRED	0x2u	/* removed: shm/retire.c; sticky */
+
+/* header options (once) */
+#define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */
 
 struct shm_header {
 	/* line 0: identity (once) */
@@ -106,7 +110,13 @@ struct shm_header {
 	char fence_dir[SHM_FENCE_DIR];
 	/* lines 20..25: sums of the sessions that have ended (any) */
 	shm_u64 gone[SHM_STATS];
-	shm_u64 reserved6[304];
+	/* line 26: statistics of the table (any; shm/stat.c) */
+	shm_u64 acquired;	/* as many have been told of; only rises */
+	shm_u64 hold_us;	/* with SHM_OPT_HOLD_TIMES: all together */
+	shm_u64 reserved6[6];
+	/* lines 27.. */
+	shm_u64 hold[SHM_HOLD_TIMES];
+	shm_u64 reserved7[276];
 };
 
 /* One attachment: who is alive or dead behind its claims. */
@@ -125,7 +135,7 @@ struct shm_session {
 	/* line 1 */
 	char application[32];	/* owner; NUL-terminated by readers */
 	shm_u64 reserved1[4];
-	/* lines 2..7: statistics (its threads; xchg by who buries it) */
+	/* lines 2..7: statistics (its threads; shm/stat.c) */
 	shm_u64 stat[SHM_STATS];
 };
 
@@ -230,6 +240,7 @@ AT(shm_header, slot_next, 256);
 AT(shm_header, floor, 512);
 AT(shm_header, fence_dir, 1024);
 AT(shm_header, gone, 1280);
+AT(shm_header, acquired, 1664);
 AT(shm_session, application, 64);
 AT(shm_session, stat, 128);
 AT(shm_claim, home, 24);

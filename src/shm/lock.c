@@ -41,6 +41,7 @@
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/session.h"
+#include "shm/stat.h"
 
 int
 lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
@@ -76,6 +77,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 			    state_seq(st), state_deadline(st))))
 				return -EINTR;			/* 6 */
 			lhi_point("lock.expired");
+			lhi_stat_ended(v, owner, CAUSE_EXPIRED);
 			*cause = CAUSE_EXPIRED;
 			return 1;
 		}
@@ -87,12 +89,12 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 		return 0;
 	case ST_EXPIRED:
 		*cause = CAUSE_EXPIRED;
-		return 1;
+		return 2;
 	case ST_BROKEN:
 		*cause = CAUSE_BROKEN;
-		return 1;
+		return 2;
 	case ST_REVOKED:
-		return 1;
+		return 2;
 	case ST_IDLE:
 		if (!(how & SETTLE_READERS))
 			return 0;
@@ -104,6 +106,16 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 	default:
 		return -EAGAIN;
 	}
+}
+
+void
+lhi_lock_count(struct lhi_view *v, uint32_t ci, int judged,
+    enum lhi_cause cause)
+{
+	if (judged == 2)
+		lhi_stat_add(v, STAT_COMPLETIONS, 1);
+	else if (cause == CAUSE_DIED)	/* others are counted where judged */
+		lhi_stat_ended(v, lhi_claim_owner(v, ci), cause);
 }
 
 /* Why a reader that has left the chain did. */
@@ -156,6 +168,7 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    link_make(true, link_idx(l), link_tag(l) + 1)))
 			return -EINTR;
 		lhi_point("lock.reader_marked");
+		lhi_lock_count(v, ci, ended, cause);
 		l = link_make(true, link_idx(l), link_tag(l) + 1);
 	}
 	left = lhi_lock_without(v, w, ci, link_idx(l));
@@ -220,6 +233,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		    word_make(WORD_FREE, cause, word_ver(w)))) {
 			lhi_point("lock.freed");
 			lhi_queue_kick(v, s);
+			lhi_lock_count(v, word_idx(w), ended, cause);
 		}
 	}
 }
@@ -238,5 +252,7 @@ lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	    sh64_cas(&s->word, w, word_make(WORD_FREE, cause, word_ver(w)))) {
 		lhi_point("lock.freed");
 		lhi_queue_kick(v, s);
+		if (cause == CAUSE_DIED)
+			lhi_stat_ended(v, lhi_claim_owner(v, ci), cause);
 	}
 }

@@ -29,12 +29,17 @@ int lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 
 /*
  * How did claim ci's hold end, which a word or a chain names?  1: *cause says;
- * 0: it did not, the claim lives; -EINTR: somebody else was quicker to change
- * its state, look again; -EAGAIN: claim and word do not fit, look again.  Past
- * its deadline it is made EXPIRED here, idle (with SETTLE_READERS) REVOKED.
+ * 2: the same, by somebody who has not finished; 0: it did not, the claim
+ * lives; -EINTR: somebody else was quicker to change its state, look again;
+ * -EAGAIN: claim and word do not fit, look again.  Past its deadline it is made
+ * EXPIRED here, idle (with SETTLE_READERS) REVOKED.
  */
 int lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns,
     unsigned how, enum lhi_cause *cause);
+
+/* So judged, it was freed or marked by us: for the counters. */
+void lhi_lock_count(struct lhi_view *v, uint32_t ci, int judged,
+    enum lhi_cause cause);
 
 /* The word that is left when reader ci has gone: S(next), or FREE. */
 uint64_t lhi_lock_without(struct lhi_view *v, uint64_t w, uint32_t ci,

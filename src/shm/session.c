@@ -52,8 +52,7 @@
  *				they are dropped
  *
  * Not guaranteed: that a death is noticed while any copy of the liveness
- * descriptor (lh_liveness_fd()) is open, or before the kernel has torn down
- * the address space.
+ * descriptor is open, or before the kernel has torn down the address space.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,6 +66,7 @@
 #include "prim/bytelock.h"
 #include "shm/claim.h"
 #include "shm/session.h"
+#include "shm/stat.h"
 
 #define BYTES_OFF (INT64_C(1) << 40)
 
@@ -190,10 +190,10 @@ surely_gone(struct lhi_view *v, uint32_t idx)
 bool
 lhi_same_time(const struct lhi_view *v)
 {
-	uint64_t theirs = sh64_load(&v->hdr->timens_ino), ours;
+	uint64_t theirs = sh64_load(&v->hdr->timens_ino);
 	int saved = errno;
+	uint64_t ours = lhi_timens_ino();
 
-	ours = lhi_timens_ino();
 	errno = saved;
 	return theirs == 0 || ours == 0 || theirs == ours;
 }
@@ -228,6 +228,15 @@ lhi_view_fresh(struct lhi_view *v)
 	return 0;
 }
 
+static bool
+declare_dead(struct lhi_view *v, struct shm_session *se, uint64_t s)
+{
+	if (!sh64_cas(&se->state, s, sess_make(SESS_DEAD, 0, sess_inc(s))))
+		return false;
+	lhi_stat_add(v, STAT_DEATHS, 1);
+	return true;
+}
+
 bool
 lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 {
@@ -257,7 +266,7 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 		return false;
 	lhi_point("session.proved");
 	/* a failed swap means that somebody else has decided: ask the word */
-	if (sh64_cas(&se->state, s, sess_make(SESS_DEAD, 0, sess_inc(s))))
+	if (declare_dead(v, se, s))
 		return true;
 	s = sh64_load(&se->state);
 	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
@@ -318,8 +327,7 @@ lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 		if ((sess_flags(s) & SESS_NOPROOF) || !surely_gone(v, idx))
 			return 0;
 		lhi_point("session.proved");
-		if (!sh64_cas(&se->state, s,
-		    sess_make(SESS_DEAD, 0, sess_inc(s))) &&
+		if (!declare_dead(v, se, s) &&
 		    sess_st(sh64_load(&se->state)) != SESS_DEAD)
 			return 0;
 		break;
@@ -359,15 +367,6 @@ describe(const struct lhi_view *v, struct shm_session *se,
 	(void)strlcpy(se->application, application, sizeof(se->application));
 }
 
-static void
-unlock_byte(int fd, off_t byte)
-{
-	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET,
-	    .l_start = byte, .l_len = 1 };
-
-	(void)fcntl(fd, F_OFD_SETLK, &fl);
-}
-
 /* Make record idx ours.  1 done, 0 not to be had, -errno. */
 static int
 take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
@@ -388,25 +387,26 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	lhi_point("session.recycling");
 	got = lay_to_rest(v, idx, &inc);
 	if (got != 1) {
-		unlock_byte(fd, recycle_byte(idx));
+		lhi_byte_unlock(fd, recycle_byte(idx));
 		return got;
 	}
 	s = sh64_load(&se->state);
 	if (sess_inc(s) != inc || !sh64_cas(&se->state, s,
 	    sess_make(SESS_RESERVED, 0, ++inc))) {
-		unlock_byte(fd, recycle_byte(idx));
+		lhi_byte_unlock(fd, recycle_byte(idx));
 		return 0;
 	}
 	lhi_point("session.reserved");
 	if (lock_byte(v, fd, live_byte(idx)) != 0) {
 		/* an old owner that has not been torn down yet */
-		unlock_byte(fd, recycle_byte(idx));
+		lhi_byte_unlock(fd, recycle_byte(idx));
 		return 0;
 	}
 	/* self-test: does another description see our lock? */
 	got = lhi_view_fd(v);
 	if (got < 0 || lhi_byte_held(got, live_byte(idx)) != 1)
 		flags |= SESS_NOPROOF;
+	lhi_stat_begin(v, idx);
 	describe(v, se, application);
 	*sid = sid_make(inc, idx);
 	lhi_point("session.described");
@@ -489,7 +489,7 @@ lhi_session_sweep(struct lhi_view *v)
 			continue;
 		if (lay_to_rest(v, i, &inc) == 1)
 			buried++;
-		unlock_byte(fd, recycle_byte(i));
+		lhi_byte_unlock(fd, recycle_byte(i));
 	}
 	if (pin != NULL)
 		lhi_byte_unpin(pin);

@@ -272,9 +272,10 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 
 	if (error != 0)
 		return error < 0 ? error : 0;
-	seq = lhi_claim_next_seq(c, sh64_load(&c->state));
+	seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
 	sh64_store_rlx(&c->home, 0);
 	sh64_store(&c->state, state_make(ST_INSERT, seq, 0));
+	lhi_stat_spent(v);
 	error = find_room(v, ci, &s);
 	if (error == 0) {
 		error = fill(v, s, n, ci);
@@ -282,6 +283,8 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 			error = lhi_index_insert(v, s, n, ref);
 		if (error != 0)
 			(void)undo(v, s, ci);
+		else
+			lhi_stat_add(v, STAT_KEYS_MADE, 1);
 	}
 	lhi_point("slot.made");
 	sh64_store(&c->state, state_make(ST_FREE, seq, 0));
@@ -293,5 +296,8 @@ lhi_slot_settle_insert(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
 
-	return s == NULL ? 0 : undo(v, s, ci);
+	if (s == NULL)
+		return 0;
+	lhi_stat_add(v, STAT_COMPLETIONS, 1);
+	return undo(v, s, ci);
 }

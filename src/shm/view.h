@@ -24,6 +24,7 @@ struct lhi_view {
 	struct shm_slot *slots;
 	struct shm_long *longs;
 	struct shm_ring *rings;
+	struct shm_session *me;	/* whose view it is; NULL: no session's */
 	struct lhi_geometry geo;
 	int64_t t0_ns;
 	uint32_t order;
@@ -211,6 +212,13 @@ static inline bool
 lhi_view_retired(const struct lhi_view *v)
 {
 	return sh32_load(&v->hdr->flags) & SHM_RETIRED;
+}
+
+/* Is every grant and release to be told of? */
+static inline bool
+lhi_view_watched(const struct lhi_view *v)
+{
+	return (sh32_load_rlx(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0;
 }
 
 /*

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lh_stats() and its like: how large, how full, and how often.  See inspect.h;
+ * the counters are shm/stat.c's.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <leasehold.h>
+#include "base/error.h"
+#include "proc/magazine.h"
+#include "shm/lock.h"
+#include "shm/session.h"
+#include "shm/stat.h"
+
+#define TRIES 100		/* while a session gets more claims */
+
+/* How much of the object has memory: what du(1) says. */
+static uint64_t
+bytes_used(struct lhi_view *v)
+{
+	int saved = errno, fd = lhi_view_fd(v);
+	uint64_t n = 0;
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		n = (uint64_t)st.st_blocks * 512;
+	errno = saved;
+	return n;
+}
+
+/* What this thread has counted so far. */
+static void
+tell_own(struct lh *lh)
+{
+	struct lhi_mag *m = lhi_mag_current;
+
+	if (m->lh == lh)
+		lhi_mag_tell(m);
+}
+
+static void
+look_at_keys(struct lhi_view *v, struct lh_stats *st)
+{
+	for (uint32_t i = 0; i < SHM_SHARDS; i++) {
+		uint64_t floor = sh64_load(&v->hdr->floor[i]);
+
+		if (floor > st->token_latest)
+			st->token_latest = floor;
+	}
+	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
+		uint64_t w = sh64_load(&v->slots[i].word), token;
+
+		if (word_mode(w) == WORD_NONE)
+			continue;
+		st->keys++;
+		token = lhi_lock_token(&v->slots[i], w);
+		if (token > st->token_latest)
+			st->token_latest = token;
+	}
+}
+
+int
+lh_stats(struct lh *lh, struct lh_stats *stats)
+{
+	struct lh_stats st = { .size = sizeof(st) };
+	int error = lhi_own(lh);
+	struct lhi_view *v;
+
+	if (error != 0)
+		return error;
+	v = &lh->v;
+	if (stats == NULL || stats->size != sizeof(st))
+		return lhi_fail(-EINVAL, "set stats.size to "
+		    "sizeof(struct lh_stats)");
+	st.max_keys = v->geo.n_slots - 1;
+	look_at_keys(v, &st);
+	st.max_sessions = v->geo.max_sessions;
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
+		st.sessions += sess_st(sh64_load(&v->sessions[i].state)) !=
+		    SESS_UNUSED;
+	st.max_leases = v->geo.n_claims - SHM_CHUNK;
+	for (uint32_t i = 1; i < lhi_chunks_ready(v); i++)
+		st.leases_reserved += sh64_load(&v->chunks[i].owner) != 0 ?
+		    SHM_CHUNK : 0;
+	st.order = v->order;
+	st.clock = v->clock == CLOCK_BOOTTIME ? LH_CLOCK_BOOTTIME :
+	    LH_CLOCK_MONOTONIC;
+	st.damaged = (sh32_load(&v->hdr->flags) & SHM_DAMAGED) != 0;
+	st.bytes = v->geo.object_len;
+	st.bytes_used = bytes_used(v);
+	st.token_base = sh64_load(&v->hdr->token_base);
+	st.token_ceiling = sh64_load(&v->hdr->ceiling);
+	st.hold_times = (sh32_load(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0;
+	tell_own(lh);
+	lhi_stat_table(v, &st.counters);
+	*stats = st;
+	return 0;
+}
+
+/* One session, if there is one in that record.  False: there is not. */
+static bool
+describe(struct lhi_view *v, uint32_t idx, struct lh_session_stats *s)
+{
+	struct shm_session *se = &v->sessions[idx];
+	uint64_t st = sh64_load(&se->state);
+
+	*s = (struct lh_session_stats){ .size = sizeof(*s) };
+	if (sess_st(st) != SESS_ALIVE && sess_st(st) != SESS_CLOSING &&
+	    sess_st(st) != SESS_DEAD)
+		return false;
+	s->id = sid_make(sess_inc(st), idx);
+	s->pid = sh32_load_rlx(&se->pid);
+	s->uid = sh32_load_rlx(&se->uid);
+	s->dead = sess_st(st) == SESS_DEAD;
+	s->attached_ns = (int64_t)sh64_load_rlx(&se->attached_ns);
+	memcpy(s->application, se->application, LH_APPLICATION_MAX);
+	for (int i = 0; i < TRIES && !lhi_stat_session(v, idx, s->id,
+	    &s->counters); i++)
+		;
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++)
+		s->leases_reserved += sh64_load(&v->chunks[ch].owner) == s->id ?
+		    SHM_CHUNK : 0;
+	/* it may have ended, and the record be somebody else's */
+	return sess_inc(sh64_load(&se->state)) == sess_inc(st);
+}
+
+int
+lh_stats_sessions(struct lh *lh,
+    int (*fn)(const struct lh_session_stats *session, void *arg), void *arg)
+{
+	struct lh_session_stats s;
+	int error = lhi_own(lh);
+
+	if (error == 0 && fn == NULL)
+		error = lhi_fail(-EINVAL, "no function to call (NULL)");
+	if (error == 0)
+		tell_own(lh);
+	for (uint32_t i = 0; error == 0 && i < lh->v.geo.max_sessions; i++) {
+		if (describe(&lh->v, i, &s))
+			error = fn(&s, arg);
+	}
+	return error;
+}

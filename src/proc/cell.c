@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cells: memory for magazines and anchors.  It is zeroed by the kernel in a
+ * forked child, is never unmapped, and a cell is never anything else: a thread
+ * may still point at the magazine of an attachment that another thread closed,
+ * and finds it unused.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include "proc/magazine.h"
+
+#define ARENA_LEN (64 * 1024)
+#define CELL_LEN 704
+
+_Static_assert(sizeof(struct lhi_mag) <= CELL_LEN, "magazine cell");
+
+static struct lhi_mag *free_cells;
+static char *arena, *arena_end;
+
+struct lhi_mag *
+lhi_mag_cell(void)
+{
+	struct lhi_mag *m = free_cells;
+
+	if (m != NULL) {
+		free_cells = m->next;
+		memset(m, 0, sizeof(*m));
+		return m;
+	}
+	if (arena_end - arena < CELL_LEN) {
+		char *p = mmap(NULL, ARENA_LEN, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			return NULL;
+		if (madvise(p, ARENA_LEN, MADV_WIPEONFORK) != 0) {
+			(void)munmap(p, ARENA_LEN);
+			return NULL;
+		}
+		arena = p;
+		arena_end = p + ARENA_LEN;
+	}
+	m = (struct lhi_mag *)arena;
+	arena += CELL_LEN;
+	return m;
+}
+
+void
+lhi_mag_cell_free(struct lhi_mag *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->next = free_cells;
+	free_cells = m;
+}
+
+void
+lhi_mag_cells_child(void)
+{
+	/* the cells are zeroed, lists through them are gone */
+	free_cells = NULL;
+	arena = arena_end = NULL;
+}
