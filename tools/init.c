@@ -30,6 +30,7 @@ static const char help[] =
 "                      on while the machine is suspended (monotonic)\n"
 "      --mode OCTAL    permissions of its object (600)\n"
 "      --group GROUP   group of its object, by name or number\n"
+"      --hold-times    tell how long leases are held; makes them slower\n"
 "      --if-missing    an existing one is no error\n"
 "      --json          print JSON\n"
 "      --table NAME    that name, not $LEASEHOLD_TABLE or \"default\"\n"
@@ -42,7 +43,8 @@ struct init {
 	bool if_missing;
 };
 
-enum { KEYS = 256, SESSIONS, LEASES, ORDER, CLOCK, MODE, GROUP, IF_MISSING };
+enum { KEYS = 256, SESSIONS, LEASES, ORDER, CLOCK, MODE, GROUP, HOLD_TIMES,
+	IF_MISSING };
 
 static const struct option options[] = {
 	{ "keys", required_argument, NULL, KEYS },
@@ -52,6 +54,7 @@ static const struct option options[] = {
 	{ "clock", required_argument, NULL, CLOCK },
 	{ "mode", required_argument, NULL, MODE },
 	{ "group", required_argument, NULL, GROUP },
+	{ "hold-times", no_argument, NULL, HOLD_TIMES },
 	{ "if-missing", no_argument, NULL, IF_MISSING },
 	{ "help", no_argument, NULL, 'h' },
 	{ "json", no_argument, NULL, 'j' },
@@ -170,6 +173,9 @@ parse(struct init *in, int argc, char **argv, int *status)
 		case GROUP:
 			*status = parse_group(optarg, &o->group);
 			break;
+		case HOLD_TIMES:
+			o->flags |= LH_HOLD_TIMES;
+			break;
 		case IF_MISSING:
 			in->if_missing = true;
 			break;
@@ -231,7 +237,7 @@ verb_init(int argc, char **argv)
 
 	if (!parse(&in, argc, argv, &status))
 		return status;
-	in.opts.flags = LH_CREATE_ONLY | (in.table.system ? LH_SYSTEM : 0);
+	in.opts.flags |= LH_CREATE_ONLY | (in.table.system ? LH_SYSTEM : 0);
 	e = lh_open(&lh, in.table.name, &in.opts);
 	if (e == -EEXIST && in.if_missing) {
 		made = false;

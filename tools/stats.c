@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold stats`: a table's sizes, and how far it is filled.
+ * `leasehold stats`: a table's sizes, how far it is filled, and how often what
+ * has happened in it.
  *
  * Where the table does not exist nothing is made, and the exit status is 1, as
  * of `list`.  The session of the question itself is not counted.
@@ -9,18 +10,35 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include "counters.h"
+#include "metrics.h"
 #include "show.h"
 #include "tool.h"
 
 static const char help[] =
 "usage: leasehold stats [OPTION...]\n"
 "\n"
-"Tells how large a table is and how much of it is in use.\n"
+"Tells how large a table is, how much of it is in use, and how often what has\n"
+"happened in it.\n"
 "\n"
+"      --sessions    tell of each session by itself, too\n"
+"      --prometheus  print it as Prometheus reads it\n"
 "      --json        print JSON\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
+
+struct options {
+	struct table_opts table;
+	bool sessions;
+	bool prometheus;
+};
+
+struct sessions {
+	struct lh *lh;
+	json_t *list;		/* NULL: in words */
+	bool no_memory;
+};
 
 static void
 count(const char *label, uint32_t n, uint32_t max, const char *what)
@@ -40,9 +58,26 @@ size(const char *before, uint64_t bytes, const char *after)
 }
 
 static int
-print_text(const char *table, const struct lh_stats *s)
+add_session(const struct lh_session_stats *s, void *arg)
 {
-	printf("%-10s%s\n", "table", table);
+	struct sessions *all = arg;
+
+	if (s->id == lh_session_id(all->lh))
+		return 0;
+	if (all->list == NULL)
+		counters_session(all->lh, s);
+	else if (json_array_append_new(all->list,
+	    counters_session_json(all->lh, s)) != 0)
+		all->no_memory = true;
+	return 0;
+}
+
+static int
+print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
+{
+	struct sessions all = { .lh = lh };
+
+	printf("%-10s%s\n", "table", lh_table_name(lh));
 	count("keys", s->keys, s->max_keys, "");
 	count("sessions", s->sessions, s->max_sessions, "");
 	count("leases", s->leases_reserved, s->max_leases,
@@ -57,16 +92,23 @@ print_text(const char *table, const struct lh_stats *s)
 	    s->token_base, s->token_ceiling);
 	printf("%-10s%s\n", "damaged", s->damaged ?
 	    "yes: leasehold fsck tells where" : "no damage has been seen");
+	printf("\n");
+	counters_text(s);
+	if (sessions) {
+		printf("\n");
+		(void)lh_stats_sessions(lh, add_session, &all);
+	}
 	return tool_flush(EX_YES);
 }
 
 static int
-print_json(const char *table, const struct lh_stats *s)
+print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 {
+	struct sessions all = { .lh = lh };
 	json_t *o;
 
 	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:b}",
-	    "table", table,
+	    "table", lh_table_name(lh),
 	    "keys", (json_int_t)s->keys, "max_keys", (json_int_t)s->max_keys,
 	    "sessions", (json_int_t)s->sessions,
 	    "max_sessions", (json_int_t)s->max_sessions,
@@ -77,36 +119,111 @@ print_json(const char *table, const struct lh_stats *s)
 	if (o != NULL && (show_set_u64(o, "bytes_used", s->bytes_used) != 0 ||
 	    show_set_u64(o, "bytes", s->bytes) != 0 ||
 	    show_set_u64(o, "token_base", s->token_base) != 0 ||
-	    show_set_u64(o, "token_ceiling", s->token_ceiling) != 0)) {
+	    show_set_u64(o, "token_ceiling", s->token_ceiling) != 0 ||
+	    show_set_u64(o, "token_latest", s->token_latest) != 0 ||
+	    json_object_set_new(o, "counters", counters_json(&s->counters,
+	    s->hold_times != 0)) != 0)) {
 		json_decref(o);
 		o = NULL;
 	}
+	if (o != NULL && sessions) {
+		all.list = json_array();
+		all.no_memory = json_object_set_new(o, "by_session",
+		    all.list) != 0;
+		if (!all.no_memory)
+			(void)lh_stats_sessions(lh, add_session, &all);
+		if (all.no_memory) {
+			json_decref(o);
+			o = NULL;
+		}
+	}
 	return show_json(o, EX_YES);
+}
+
+static int
+print(struct lh *lh, const struct lh_stats *s, const struct options *o)
+{
+	struct metrics_table t = { lh_table_name(lh), *s };
+
+	if (o->prometheus) {
+		metrics_print(stdout, &t, 1);
+		return tool_flush(EX_YES);
+	}
+	return o->table.json ? print_json(lh, s, o->sessions) :
+	    print_text(lh, s, o->sessions);
+}
+
+/* False: that was all, or wrong, and *status is the exit status. */
+static bool
+parse(struct options *o, int argc, char **argv, int *status)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "prometheus", no_argument, NULL, 'p' },
+		{ "sessions", no_argument, NULL, 's' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	*status = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(help, stdout);
+			*status = tool_flush(EX_YES);
+			return false;
+		case 'j':
+			o->table.json = true;
+			break;
+		case 'p':
+			o->prometheus = true;
+			break;
+		case 's':
+			o->sessions = true;
+			break;
+		case 'S':
+			o->table.system = true;
+			break;
+		case 't':
+			o->table.name = optarg;
+			break;
+		default:
+			*status = parse_refused("stats", c, argv);
+			return false;
+		}
+	}
+	if (optind < argc)
+		*status = say_usage("stats takes no argument: '%s'",
+		    argv[optind]);
+	else if (o->prometheus && (o->table.json || o->sessions))
+		*status = say_usage("--prometheus goes with neither --json "
+		    "nor --sessions");
+	return *status == 0;
 }
 
 int
 verb_stats(int argc, char **argv)
 {
-	struct table_opts table = { 0 };
+	struct options o = { .sessions = false };
 	struct lh_stats s = { .size = sizeof(s) };
 	struct lh *lh;
 	int e, status;
 
-	if (!parse_table_opts("stats", help, argc, argv, &table, &status))
+	if (!parse(&o, argc, argv, &status))
 		return status;
-	if (optind < argc)
-		return say_usage("stats takes no argument: '%s'",
-		    argv[optind]);
-	e = tool_open(&lh, &table, LH_NO_CREATE, NULL);
+	e = tool_open(&lh, &o.table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT)
-		return tool_no_table(&table);
+		return tool_no_table(&o.table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	e = lh_stats(lh, &s);
 	if (e == 0) {
 		s.sessions -= s.sessions > 0;
-		status = table.json ? print_json(lh_table_name(lh), &s) :
-		    print_text(lh_table_name(lh), &s);
+		status = print(lh, &s, &o);
 	} else {
 		status = say_error(e, lh_error_detail(), "cannot look at the "
 		    "table");

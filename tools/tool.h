@@ -10,6 +10,7 @@
  *	say.c	     words for people	launch.c  from there to the command
  *	text.c	     spans and names	child.c	  the command's world
  *	show.c	     a key as JSON	guard.c	  while it runs
+ *	counters.c, metrics.c: what `stats` tells
  *					pace.c	  when to renew, when to end
  *					tree.c	  its descendants
  */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A table's or a session's counters in words and in JSON.  See counters.c. */
+#ifndef COUNTERS_H
+#define COUNTERS_H
+
+#include "show.h"
+
+/* A paragraph of lines "label     words". */
+void counters_text(const struct lh_stats *s);
+
+/* One line about a session, which ends with a line feed. */
+void counters_session(struct lh *lh, const struct lh_session_stats *s);
+
+/* Objects, or NULL. */
+json_t *counters_json(const struct lh_counters *c, bool hold_times);
+json_t *counters_session_json(struct lh *lh, const struct lh_session_stats *s);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A table's numbers in Prometheus' text format (version 0.0.4): for each metric
+ * its help and type, and then a line for each table.
+ *
+ * Names begin with leasehold_ and end as is the custom there: what only rises
+ * in _total, times in seconds.  Acquisitions in all and those in shared mode
+ * are two metrics and not one with a label: the latter lag (inspect.h), and
+ * their difference would at times go down, which a counter must not.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include "metrics.h"
+
+struct metric {
+	const char *name, *type, *help;
+	size_t at;		/* in struct lh_stats */
+	unsigned bytes;		/* 4 or 8 */
+	const char *label;	/* `reason="died"` and so on, or NULL: the next
+				 * ones of the same name go with it */
+};
+
+#define GAUGE(name, field, help) { "leasehold_" name, "gauge", help, \
+	offsetof(struct lh_stats, field), \
+	sizeof(((struct lh_stats *)0)->field), NULL }
+#define COUNTER(name, field, label, help) { "leasehold_" name, "counter", \
+	help, offsetof(struct lh_stats, counters.field), 8, label }
+
+static const struct metric metrics[] = {
+	GAUGE("keys", keys, "Keys in the table, held or not."),
+	GAUGE("keys_max", max_keys, "Keys that it may have."),
+	GAUGE("sessions", sessions, "Attachments, alive or not yet cleared."),
+	GAUGE("sessions_max", max_sessions, "Attachments that it may have."),
+	GAUGE("leases_reserved", leases_reserved,
+	    "Leases and waits reserved by sessions, 64 at a time."),
+	GAUGE("leases_max", max_leases, "Leases and waits that it may have."),
+	GAUGE("memory_bytes", bytes_used, "Shared memory that it takes."),
+	GAUGE("memory_max_bytes", bytes, "Shared memory that it may take."),
+	GAUGE("damaged", damaged, "1 if damage was met in the table."),
+	COUNTER("acquisitions_total", acquired, NULL,
+	    "Leases granted, in either mode."),
+	COUNTER("shared_acquisitions_total", shared, NULL,
+	    "Those of them in shared mode."),
+	COUNTER("barges_total", barges, NULL,
+	    "Leases granted before somebody who waited."),
+	COUNTER("waits_total", waits, NULL, "Waits that were begun."),
+	COUNTER("failures_total", busy, "reason=\"busy\"",
+	    "Acquires that were not granted, and why."),
+	COUNTER("failures_total", timeouts, "reason=\"timed out\"", ""),
+	COUNTER("failures_total", cancelled, "reason=\"cancelled\"", ""),
+	COUNTER("failures_total", deadlocks, "reason=\"deadlock\"", ""),
+	COUNTER("failures_total", retired, "reason=\"retired\"", ""),
+	COUNTER("extensions_total", extends, NULL, "Leases extended."),
+	COUNTER("conversions_total", converts, NULL, "Changes of mode."),
+	COUNTER("lost_total", expired_own, "reason=\"expired\",by=\"holder\"",
+	    "Leases that were ended, why, and who saw it."),
+	COUNTER("lost_total", expired_others,
+	    "reason=\"expired\",by=\"another\"", ""),
+	COUNTER("lost_total", died, "reason=\"died\",by=\"another\"", ""),
+	COUNTER("lost_total", broken, "reason=\"broken\",by=\"another\"", ""),
+	COUNTER("told_lost_total", told_lost, NULL,
+	    "Calls that told a holder that it holds nothing."),
+	COUNTER("deaths_total", deaths, NULL, "Sessions found dead."),
+	COUNTER("completions_total", completions, NULL,
+	    "What others had left half done and was finished for them."),
+	COUNTER("keys_made_total", keys_made, NULL, "Keys made."),
+	COUNTER("evictions_total", evictions, NULL,
+	    "Keys forgotten to make room."),
+};
+
+static uint64_t
+value(const struct lh_stats *s, const struct metric *m)
+{
+	const char *at = (const char *)s + m->at;
+
+	return m->bytes == 4 ? *(const uint32_t *)at : *(const uint64_t *)at;
+}
+
+static void
+head(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* How far tokens may go on before the ceiling has to be raised. */
+static void
+print_ceiling(FILE *out, const struct metrics_table *t, size_t n)
+{
+	head(out, "leasehold_tokens_below_ceiling", "gauge",
+	    "Fence tokens that may be given until the ceiling is raised.");
+	for (size_t i = 0; i < n; i++) {
+		uint64_t latest = t[i].stats.token_latest;
+		uint64_t ceiling = t[i].stats.token_ceiling;
+
+		fprintf(out, "leasehold_tokens_below_ceiling{table=\"%s\"} %"
+		    PRIu64 "\n", t[i].name, ceiling > latest ?
+		    ceiling - latest - 1 : 0);
+	}
+}
+
+/* Microseconds as seconds. */
+static void
+seconds(FILE *out, uint64_t us)
+{
+	fprintf(out, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
+}
+
+static void
+histogram(FILE *out, const char *name, const char *table,
+    const uint64_t class[LH_HISTOGRAM], uint64_t sum_us, bool hold)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < LH_HISTOGRAM; i++) {
+		all += class[i];
+		fprintf(out, "%s_bucket{table=\"%s\",le=\"", name, table);
+		if (i == LH_HISTOGRAM - 1)
+			fprintf(out, "+Inf");
+		else
+			seconds(out, hold ? LH_HOLD_BOUND_US(i) :
+			    LH_WAIT_BOUND_US(i));
+		fprintf(out, "\"} %" PRIu64 "\n", all);
+	}
+	fprintf(out, "%s_sum{table=\"%s\"} ", name, table);
+	seconds(out, sum_us);
+	fprintf(out, "\n%s_count{table=\"%s\"} %" PRIu64 "\n", name, table,
+	    all);
+}
+
+static void
+print_histograms(FILE *out, const struct metrics_table *t, size_t n)
+{
+	bool any = false;
+
+	head(out, "leasehold_wait_seconds", "histogram",
+	    "How long those waited who were granted in the end.");
+	for (size_t i = 0; i < n; i++)
+		histogram(out, "leasehold_wait_seconds", t[i].name,
+		    t[i].stats.counters.wait, t[i].stats.counters.wait_us,
+		    false);
+	for (size_t i = 0; i < n; i++) {
+		if (!t[i].stats.hold_times)
+			continue;
+		if (!any)
+			head(out, "leasehold_hold_seconds", "histogram",
+			    "How long leases were held that were released.");
+		any = true;
+		histogram(out, "leasehold_hold_seconds", t[i].name,
+		    t[i].stats.counters.hold, t[i].stats.counters.hold_us,
+		    true);
+	}
+}
+
+void
+metrics_print(FILE *out, const struct metrics_table *t, size_t n)
+{
+	const struct metric *m, *end = metrics +
+	    sizeof(metrics) / sizeof(metrics[0]);
+
+	for (m = metrics; m < end; m++) {
+		if (m->help[0] != '\0')
+			head(out, m->name, m->type, m->help);
+		for (size_t i = 0; i < n; i++)
+			fprintf(out, "%s{table=\"%s\"%s%s} %" PRIu64 "\n",
+			    m->name, t[i].name, m->label != NULL ? "," : "",
+			    m->label != NULL ? m->label : "",
+			    value(&t[i].stats, m));
+	}
+	print_ceiling(out, t, n);
+	print_histograms(out, t, n);
+}

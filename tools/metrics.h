@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What lh_stats() tells, for who collects such numbers.  See metrics.c. */
+#ifndef METRICS_H
+#define METRICS_H
+
+#include <stdio.h>
+#include <leasehold.h>
+
+/*
+ * The numbers of several tables, or of one, as Prometheus reads them.  Errors
+ * of `out` are left for its ferror().
+ */
+struct metrics_table {
+	const char *name;	/* the table's: goes into a label */
+	struct lh_stats stats;
+};
+
+void metrics_print(FILE *out, const struct metrics_table *tables, size_t n);
+
+#endif
