@@ -51,12 +51,15 @@ HISTORY	= $(call objs,tests/stress/history/*.c)
 REJECTS	:= $(BUILD)/tests/stress/history-rejects
 progs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
+# the longest first, so that the others run beside it
+LONGEST	:= $(BUILD)/tests/behaviour/ten-million-keys
+TESTS	:= $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 
 .PHONY: all lib tool tests replays step chaos demo run check check-long \
-	check-unit check-asan check-memcheck check-tsan check-command \
-	check-replay check-mutants check-crash check-stop check-double \
-	check-chaos check-model lint bench install uninstall clean help deps
+	check-unit check-asan check-memcheck check-tsan check-tsan-exclusive \
+	check-tsan-shared check-command check-replay check-mutants \
+	check-crash check-stop check-double check-chaos check-model lint bench install uninstall clean help deps
 
 all: lib tool
 
@@ -157,8 +160,11 @@ check-long: deps-check
 	@tests/layers --long lint unit command replay mutants crash stop \
 	    double chaos asan tsan memcheck model
 
-PROVE	:= prove --timer -j2 --exec ''
-sub	= @$(MAKE) --no-print-directory -s -j2
+# most of the tests wait most of the time
+CPUS	:= $(shell nproc)
+WAITERS	:= $(shell expr 2 '*' $(CPUS))
+PROVE	:= prove --timer -j$(WAITERS) --exec ''
+sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
 check-unit:
 	$(sub) tests
@@ -203,16 +209,18 @@ check-asan:
 TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_stack=1
 check-tsan:
 	$(sub) F=tsan chaos
+	$(sub) -O check-tsan-exclusive check-tsan-shared
+
+check-tsan-exclusive check-tsan-shared:
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
-	    :: --threads --seconds 10
-	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
-	    :: --threads --shared --seconds 10
+	    :: --threads $(if $(filter %-shared,$@),--shared) --seconds 10
 
 # statistical ones, which run by the clock: their calls are all in others too
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	evict-under-use nobody-starves-mixed queued-writer-bars-readers \
 	reader-token-from-first-moment reader-waits-for-writer \
-	readers-in-row-no-writer-between recoverers-race ten-million-keys)
+	readers-in-row-no-writer-between recoverers-race \
+	table-removed-again-and-again ten-million-keys)
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))

@@ -36,14 +36,13 @@ usage(void)
 	return 64;
 }
 
-/* Most of what is done beside a stop is waiting. */
+/* Subjects and those who judge them wait for each other. */
 static long
-usual_jobs(enum play_mode mode)
+usual_jobs(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	cpus = cpus < 1 ? 1 : cpus > JOBS_MAX / 2 ? JOBS_MAX / 2 : cpus;
-	return mode == MODE_STOP ? 2 * cpus : cpus;
+	return cpus < 1 ? 1 : cpus > JOBS_MAX / 2 ? JOBS_MAX : 2 * cpus;
 }
 
 static int
@@ -171,7 +170,7 @@ main(int argc, char **argv)
 		}
 	plan(w.n);
 	if (jobs == 0)
-		jobs = usual_jobs(w.mode);
+		jobs = usual_jobs();
 	diag("%ld scenarios at a time; tried is %s", jobs, w.opts.full ?
 	    "every instruction" : w.mode == MODE_STOP ? "before and after "
 	    "each change of the shared memory, around each system call, and "
