@@ -19,16 +19,13 @@
  * runs (C5), and is in its old place again.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <leasehold/table.h>
 #include "base/clock.h"
+#include "base/procstat.h"
 #include "op/turn.h"
 #include "shm/evict.h"
 #include "shm/queue.h"
+#include "shm/session.h"
 
 #define BLIND_MS 5			/* looks are 3 ms apart */
 #define RUNNING_MS 30
@@ -69,37 +66,19 @@ lhi_turn_mine(struct lhi_turn *t, bool probe)
 static int
 thread_stopped(struct lhi_view *v, uint32_t ci)
 {
-	uint64_t owner = lhi_claim_owner(v, ci);
-	char path[64], text[128], *p;
-	struct shm_session *se;
-	struct stat st;
-	ssize_t n;
-	int fd;
+	pid_t pid = lhi_session_pid(v, lhi_claim_owner(v, ci));
+	pid_t tid = (pid_t)lhi_claim_tid(&v->claims[ci]);
+	struct lhi_procstat ps;
 
-	if (sid_idx(owner) >= v->geo.max_sessions)
+	if (pid == 0 || tid == 0 || !lhi_procstat_read(pid, tid, &ps))
 		return -1;
-	se = &v->sessions[sid_idx(owner)];
-	if (stat("/proc/self/ns/pid", &st) != 0 ||
-	    st.st_ino != sh64_load_rlx(&se->pidns_ino))
-		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/%u/task/%u/stat",
-	    sh32_load_rlx(&se->pid), lhi_claim_tid(&v->claims[ci]));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	p = strrchr(text, ')');
-	if (p == NULL || p[1] != ' ')
-		return -1;
-	return p[2] == 'T' || p[2] == 't';
+	return ps.state == 'T' || ps.state == 't';
 }
 
 bool
 lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 {
-	int saved = errno, stopped;
+	int stopped;
 	uint32_t idle;
 
 	/* who is the first to all: readers and writers must not keep their
@@ -112,7 +91,6 @@ lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 	idle = lhi_idle_ms(t->s, w, t->first, now_ns);
 	lhi_queue_kick(t->v, t->s);
 	stopped = thread_stopped(t->v, t->first);
-	errno = saved;
 	if (stopped == 1 || (stopped < 0 && idle >= BLIND_MS) ||
 	    idle >= RUNNING_MS) {
 		lhi_queue_suspect(t->v, t->s, t->first);
@@ -131,12 +109,11 @@ bool
 lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 {
 	struct shm_claim *f = &t->v->claims[t->first];
-	int saved = errno, stopped;
+	int stopped;
 	uint32_t idle = lhi_idle_ms(t->s, w, t->first, now_ns);
 	bool awake = sh32_load_sc(&f->park) == PARK_AWAKE;
 
 	stopped = thread_stopped(t->v, t->first);
-	errno = saved;
 	if (stopped == 1 || (stopped < 0 && awake && idle >= BLIND_MS)) {
 		lhi_queue_suspect(t->v, t->s, t->first);
 		lhi_point("turn.suspected");

@@ -45,7 +45,7 @@
  *	begin, before ALIVE	the record stays RESERVED; death drops both
  *				bytes, and the next one starts over; a stopped
  *				one costs its record, nothing else
- *	bury, anywhere		every step is an exact swap that the next one
+ *	bury (shm/bury.c)	every step is an exact swap that the next one
  *				repeats; `recycle` makes it one at a time
  *	end, before UNUSED	CLOSING is provable like ALIVE
  *	end, before unpin	UNUSED with bytes locked: passed over until
@@ -63,8 +63,8 @@
 #include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/procstat.h"
 #include "prim/bytelock.h"
-#include "shm/claim.h"
 #include "shm/session.h"
 #include "shm/stat.h"
 
@@ -113,30 +113,31 @@ lhi_session_held(const struct lhi_view *v, int fd, uint32_t idx)
 	return lhi_byte_held(fd, live_byte(idx)) != 0 || is_unprovable(v, idx);
 }
 
-static bool
-is_object(const struct lhi_view *v, int fd, struct stat *st)
+bool
+lhi_view_is(const struct lhi_view *v, int fd)
 {
-	return fd >= 0 && fstat(fd, st) == 0 && (lhi_mutant(10) ||
-	    (st->st_dev == v->dev && st->st_ino == v->ino));
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && (lhi_mutant(10) ||
+	    (st.st_dev == v->dev && st.st_ino == v->ino));
 }
 
 int
 lhi_view_fd(struct lhi_view *v)
 {
 	int fd = atomic_load(&v->probe_fd), again;
-	struct stat st;
 
-	if (is_object(v, fd, &st))
+	if (lhi_view_is(v, fd))
 		return fd;
 	again = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (again < 0)
 		return -1;
-	if (!is_object(v, again, &st) ||
+	if (!lhi_view_is(v, again) ||
 	    !atomic_compare_exchange_strong(&v->probe_fd, &fd, again)) {
 		(void)close(again);
 		fd = atomic_load(&v->probe_fd);
 		errno = ESTALE;
-		return is_object(v, fd, &st) ? fd : -1;
+		return lhi_view_is(v, fd) ? fd : -1;
 	}
 	return again;
 }
@@ -150,26 +151,24 @@ static int
 fresh_fd(struct lhi_view *v, int fd)
 {
 	char self[40];
-	struct stat st;
 	int fresh = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fresh >= 0 && is_object(v, fresh, &st))
+	if (fresh >= 0 && lhi_view_is(v, fresh))
 		return fresh;
 	if (fresh >= 0)
 		(void)close(fresh);
 	/* the name is gone: through the descriptor we have */
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	fresh = open(self, O_RDWR | O_CLOEXEC);
-	if (fresh >= 0 && !is_object(v, fresh, &st)) {
+	if (fresh >= 0 && !lhi_view_is(v, fresh)) {
 		(void)close(fresh);
 		fresh = -1;
 	}
 	return fresh;
 }
 
-/* Is the session's address space surely gone? */
-static bool
-surely_gone(struct lhi_view *v, uint32_t idx)
+bool
+lhi_session_gone(struct lhi_view *v, uint32_t idx)
 {
 	int saved = errno, held = 1;
 	int fd = lhi_view_fd(v), fresh;
@@ -228,9 +227,11 @@ lhi_view_fresh(struct lhi_view *v)
 	return 0;
 }
 
-static bool
-declare_dead(struct lhi_view *v, struct shm_session *se, uint64_t s)
+bool
+lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
 {
+	struct shm_session *se = &v->sessions[idx];
+
 	if (!sh64_cas(&se->state, s, sess_make(SESS_DEAD, 0, sess_inc(s))))
 		return false;
 	lhi_stat_add(v, STAT_DEATHS, 1);
@@ -262,109 +263,64 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	}
 	if (lhi_mutant(9) && sess_st(s) == SESS_CLOSING)
 		return false;
-	if (!probe || (sess_flags(s) & SESS_NOPROOF) || !surely_gone(v, idx))
+	if (!probe || (sess_flags(s) & SESS_NOPROOF) ||
+	    !lhi_session_gone(v, idx))
 		return false;
 	lhi_point("session.proved");
 	/* a failed swap means that somebody else has decided: ask the word */
-	if (declare_dead(v, se, s))
+	if (lhi_session_declare_dead(v, idx, s))
 		return true;
 	s = sh64_load(&se->state);
 	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
-}
-
-/* First pass: mark readers, so that one walk takes out many; then bury. */
-static int
-bury_chunk(struct lhi_view *v, uint32_t ch, int pass)
-{
-	int error = 0;
-
-	for (uint32_t i = 0; i < SHM_CHUNK && error == 0; i++) {
-		if (pass == 0)
-			lhi_claim_give_up(v, ch * SHM_CHUNK + i, true);
-		else
-			error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
-	}
-	return error;
-}
-
-/*
- * Give back all claims of incarnations of record idx up to `inc`, which is
- * dead; the caller holds its recycle byte.  Idempotent.
- */
-static int
-bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
-{
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
-			uint64_t owner = sh64_load(&v->chunks[ch].owner);
-
-			if (owner == 0 || sid_idx(owner) != idx ||
-			    sid_inc(owner) > inc)
-				continue;
-			if (bury_chunk(v, ch, pass) != 0)
-				return -EUCLEAN;
-			if (pass == 1)
-				(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
-		}
-	}
-	return 0;
-}
-
-/*
- * With the recycle byte of a record held: make the record DEAD if it is not
- * in use by anyone, and bury it.  1 done; 0 it is alive after all.
- */
-static int
-lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
-{
-	struct shm_session *se = &v->sessions[idx];
-	uint64_t s = sh64_load(&se->state);
-	int error;
-
-	switch (sess_st(s)) {
-	case SESS_ALIVE:
-	case SESS_CLOSING:
-		if ((sess_flags(s) & SESS_NOPROOF) || !surely_gone(v, idx))
-			return 0;
-		lhi_point("session.proved");
-		if (!declare_dead(v, se, s) &&
-		    sess_st(sh64_load(&se->state)) != SESS_DEAD)
-			return 0;
-		break;
-	case SESS_UNUSED:
-	case SESS_RESERVED:
-	case SESS_DEAD:
-		break;
-	default:
-		return 0;
-	}
-	*inc = sess_inc(s);
-	error = bury(v, idx, *inc);
-	return error != 0 ? error : 1;
 }
 
 /* Lock a byte, if the number still is our description's: 0, -EAGAIN, -errno. */
 static int
 lock_byte(const struct lhi_view *v, int fd, off_t byte)
 {
-	struct stat st;
+	return lhi_view_is(v, fd) ? lhi_byte_lock(fd, byte) : -EBADF;
+}
 
-	return is_object(v, fd, &st) ? lhi_byte_lock(fd, byte) : -EBADF;
+int
+lhi_session_lock_recycle(const struct lhi_view *v, int fd, uint32_t idx)
+{
+	return lock_byte(v, fd, recycle_byte(idx));
+}
+
+pid_t
+lhi_session_pid(const struct lhi_view *v, uint64_t sid)
+{
+	uint64_t ours = lhi_procstat_pidns();
+	const struct shm_session *se;
+	pid_t pid;
+
+	if (sid_idx(sid) >= v->geo.max_sessions || ours == 0)
+		return 0;
+	se = &v->sessions[sid_idx(sid)];
+	pid = (pid_t)sh32_load_rlx(&se->pid);
+	return pid > 0 && sh64_load_rlx(&se->pidns_ino) == ours ? pid : 0;
 }
 
 static void
 describe(const struct lhi_view *v, struct shm_session *se,
     const char *application)
 {
-	struct stat st;
+	struct lhi_procstat self = { .start_ticks = 0 };
 
+	(void)lhi_procstat_read(0, 0, &self);
 	sh32_store_rlx(&se->pid, (uint32_t)getpid());
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
-	sh64_store_rlx(&se->pidns_ino,
-	    stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0);
+	sh64_store_rlx(&se->pidns_ino, lhi_procstat_pidns());
+	sh64_store_rlx(&se->start_ticks, self.start_ticks);
 	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
 	/* only diagnostics: who reads a mixture prints it safely */
 	(void)strlcpy(se->application, application, sizeof(se->application));
+}
+
+void
+lhi_session_unlock_recycle(int fd, uint32_t idx)
+{
+	lhi_byte_unlock(fd, recycle_byte(idx));
 }
 
 /* Make record idx ours.  1 done, 0 not to be had, -errno. */
@@ -385,21 +341,21 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 		return lhi_fail(got, "cannot lock a byte of %s (error %d)",
 		    v->path, -got);
 	lhi_point("session.recycling");
-	got = lay_to_rest(v, idx, &inc);
+	got = lhi_session_lay_to_rest(v, idx, &inc);
 	if (got != 1) {
-		lhi_byte_unlock(fd, recycle_byte(idx));
+		lhi_session_unlock_recycle(fd, idx);
 		return got;
 	}
 	s = sh64_load(&se->state);
 	if (sess_inc(s) != inc || !sh64_cas(&se->state, s,
 	    sess_make(SESS_RESERVED, 0, ++inc))) {
-		lhi_byte_unlock(fd, recycle_byte(idx));
+		lhi_session_unlock_recycle(fd, idx);
 		return 0;
 	}
 	lhi_point("session.reserved");
 	if (lock_byte(v, fd, live_byte(idx)) != 0) {
 		/* an old owner that has not been torn down yet */
-		lhi_byte_unlock(fd, recycle_byte(idx));
+		lhi_session_unlock_recycle(fd, idx);
 		return 0;
 	}
 	/* self-test: does another description see our lock? */
@@ -433,7 +389,7 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 			int got;
 
 			if (in_use != (pass == 1) || st == SESS_NAMED ||
-			    (in_use && !surely_gone(v, i)))
+			    (in_use && !lhi_session_gone(v, i)))
 				continue;
 			got = take(v, fd, i, application, sid);
 			if (got != 0)
@@ -465,36 +421,4 @@ lhi_session_end(struct lhi_view *v, uint64_t sid)
 	if (sess_st(s) == SESS_CLOSING && sess_inc(s) == sid_inc(sid))
 		(void)sh64_cas(&se->state, s,
 		    sess_make(SESS_UNUSED, 0, sess_inc(s)));
-}
-
-unsigned
-lhi_session_sweep(struct lhi_view *v)
-{
-	int saved = errno;
-	unsigned buried = 0;
-	struct stat st;
-	int fd = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	void *pin = NULL;
-
-	/* pinned like a session's: nobody's closefrom() ends our turn */
-	if (fd >= 0 && is_object(v, fd, &st))
-		pin = lhi_byte_pin(fd);
-	for (uint32_t i = 0; pin != NULL && i < v->geo.max_sessions; i++) {
-		uint64_t inc, s = sh64_load(&v->sessions[i].state);
-		bool dead = sess_st(s) == SESS_DEAD ||
-		    ((sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING)
-		    && surely_gone(v, i));
-
-		if (!dead || lock_byte(v, fd, recycle_byte(i)) != 0)
-			continue;
-		if (lay_to_rest(v, i, &inc) == 1)
-			buried++;
-		lhi_byte_unlock(fd, recycle_byte(i));
-	}
-	if (pin != NULL)
-		lhi_byte_unpin(pin);
-	if (fd >= 0)
-		(void)close(fd);
-	errno = saved;
-	return buried;
 }

@@ -33,6 +33,9 @@ void lhi_session_closing(struct lhi_view *v, uint64_t sid);
 /* CLOSING -> UNUSED; every claim has been given back; unpin after it. */
 void lhi_session_end(struct lhi_view *v, uint64_t sid);
 
+/* Is that descriptor the table's object? */
+bool lhi_view_is(const struct lhi_view *v, int fd);
+
 /* Was the table retired, or has its object no name any more? */
 bool lhi_view_gone(struct lhi_view *v);
 
@@ -50,6 +53,34 @@ int lhi_view_fd(struct lhi_view *v);
  * known: only a deadline ends such a session's leases.
  */
 bool lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe);
+
+/* From that state, whose death was proved, to DEAD.  False: it has changed. */
+bool lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);
+
+/* Does the kernel say that nobody lives behind that record?  (In doubt, no.) */
+bool lhi_session_gone(struct lhi_view *v, uint32_t idx);
+
+/*
+ * The process that holds the session, as this one counts processes; 0: it
+ * cannot be seen from here.  For diagnostics, and for hints.
+ */
+pid_t lhi_session_pid(const struct lhi_view *v, uint64_t sid);
+
+/* Through a description opened for that alone: the byte under which a record's
+ * claims are given back.  0; -EAGAIN: somebody else has it; -errno. */
+int lhi_session_lock_recycle(const struct lhi_view *v, int fd, uint32_t idx);
+void lhi_session_unlock_recycle(int fd, uint32_t idx);
+
+/*
+ * Holding that: make the record DEAD if it is not in use by anyone, and give
+ * back all its claims.  1 done, and *inc says of which incarnation; 0 it is
+ * alive after all; -EUCLEAN.
+ */
+int lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc);
+
+/* The same for a session that was seen dead.  1 done; 0 it lives, or somebody
+ * else is at it; -EUCLEAN. */
+int lhi_session_bury(struct lhi_view *v, uint64_t sid);
 
 /*
  * Bury every session that is provably dead: free what it held, take it out of

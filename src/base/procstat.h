@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What /proc says about a process or thread.  Never a proof of anything: a hint
+ * whom to wake, whom to ask after, whether a number was given to another
+ * process meanwhile.
+ */
+#ifndef LHI_PROCSTAT_H
+#define LHI_PROCSTAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct lhi_procstat {
+	char state;		/* 'R', 'S', 'T', ... */
+	uint64_t start_ticks;	/* since boot; with the pid, who it is */
+};
+
+/* Of that process; or of its thread tid, unless 0; pid 0: of this process.
+ * False: it cannot be seen.  errno is left alone. */
+bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
+
+/* Inode of this process's pid namespace, or 0; errno is left alone. */
+uint64_t lhi_procstat_pidns(void);
+
+#endif
