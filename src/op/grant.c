@@ -109,6 +109,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->since,
 		    lhi_since(view(a), now, a->m->tid));
 	}
+	lhi_claim_ends_within(view(a), a->t.ci, a->ask->ttl_ns);
 	if (a->ask->shared) {
 		sh64_store_rlx(&a->c->grant,
 		    lhi_reader_grant(ver, state_seq(

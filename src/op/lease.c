@@ -342,6 +342,7 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
 		    "30 days", (long long)ttl_ms);
+	lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
 	for (;;) {
 		uint64_t st = sh64_load(&h.claim->state), later;
 		int64_t now = lhi_now_ns(&lh->v);

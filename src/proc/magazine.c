@@ -271,6 +271,15 @@ recall_idle(struct lhi_mag *m)
 	return false;
 }
 
+/* What this thread grants fast from the group in use ends after its ttl. */
+static void
+tell_reaper(struct lhi_mag *m)
+{
+	if (m->group != NULL && m->ttl_ms > 0)
+		lhi_claim_ends_within(&m->lh->v, m->base,
+		    m->ttl_ms * NS_PER_MS);
+}
+
 static void
 use_group(struct lhi_mag *m, struct lhi_group *g)
 {
@@ -280,6 +289,7 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 	m->base = g->base;
 	m->claims = &v->claims[g->base];
 	m->idle = 0;
+	tell_reaper(m);
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
 		m->rec[b] = (struct lhi_rec){
 			.use = REC_OUT, /* leases from before: slowly */
@@ -442,6 +452,7 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	m->tick_sec = ts->tv_sec;
 	m->tick_nsec = ts->tv_nsec;
 	m->ttl_ms = ttl_ms;
+	tell_reaper(m);
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NULL;
 	now = lhi_timespec_ns(ts) + lhi_clock_lead_ns(v);
 	m->held = state_make(ST_HELD, 0,

@@ -22,6 +22,25 @@ lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
 	return seq;
 }
 
+#define PERIOD_NONE UINT64_MAX	/* nobody has said anything lately */
+
+/*
+ * A lease of claim ci may end ttl_ns after a moment that is about now, or
+ * later: the reaper looks at the chunk before that (op/due.c).  Said before the
+ * deadline is made.  A hint: late, and any value at all, is safe.
+ */
+static inline void
+lhi_claim_ends_within(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
+{
+	shm_u64 *period = &v->chunks[ci / SHM_CHUNK].period;
+	uint64_t ttl = (uint64_t)ttl_ns >> TICK_SHIFT, old;
+
+	ttl += ttl == 0;
+	do {
+		old = sh64_load(period);
+	} while ((old == 0 || ttl < old) && !sh64_cas(period, old, ttl));
+}
+
 /* Get 64 claims for a session: the chunk's index, -ENOSPC, -EUCLEAN. */
 int lhi_chunk_take(struct lhi_view *v, uint64_t sid);
 

@@ -142,7 +142,9 @@ struct shm_session {
 /* Which session 64 claims belong to. */
 struct shm_chunk {
 	shm_u64 owner;		/* any: 0 free, else the session id */
-	shm_u64 period;		/* reserved: for the reaper */
+	shm_u64 period;		/* any, hint: the shortest ttl of its leases,
+				 * in deadline units; 0: nothing said; see
+				 * op/due.c */
 };
 
 /* One hold or one wait. */
