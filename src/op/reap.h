@@ -14,7 +14,7 @@ struct lhi_reaper;
 
 /* What a reaper is to do beside what it always does.  All zero: nothing. */
 struct lhi_reap_opts {
-	int64_t evict_idle_ms;	/* forget keys that were idle so long; 0: none */
+	int64_t evict_idle_ms;	/* forget keys that were idle so long; 0: no */
 	uint32_t evict_above;	/* ... while more than so many of 100 places
 				 * for keys are taken */
 };
@@ -47,7 +47,7 @@ void lhi_reap_set(struct lhi_reaper *r, const struct lhi_reap_opts *opts);
 /*
  * One pass at time now_ns (CLOCK_MONOTONIC, read just now).  It never waits and
  * takes a few milliseconds at most; what it does not get round to, it does in
- * the next.  *next_ns: when that is wanted, 50 ms from now at the latest; or at
+ * the next.  *next_ns: when that is wanted, 40 ms from now at the latest; or at
  * once when lhi_reap_fd() is readable.  0; -ESTALE: the table was removed or
  * replaced, -EXDEV: this process has left its time namespace: close the reaper;
  * -EUCLEAN: something in the table is damaged, and the rest was seen to.

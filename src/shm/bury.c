@@ -4,9 +4,9 @@
  * back.
  *
  * That a session is DEAD is all it takes to free what it held, and anybody who
- * wants one of its keys does so (shm/lock.c).  Here its claims are made free and
- * its chunks nobody's, under the record's recycle byte, which the kernel takes
- * from a burier that dies: so one at a time, and none for ever.
+ * wants one of its keys does so (shm/lock.c).  Here its claims are made free
+ * and its chunks nobody's, under the record's recycle byte, which the kernel
+ * takes from a burier that dies: so one at a time, and none for ever.
  *
  * Every step is an exact swap on something that is still the dead session's
  * (shm/claim.c says what of), so that the next burier repeats harmlessly what

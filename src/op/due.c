@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leases that are due: answers "which lease ends next?", without a word from
+ * those who acquire them.
+ *
+ * There is a queue of deadlines nowhere: keeping one would cost every acquire.
+ * Instead the reaper looks through the claims of each chunk now and then, and
+ * knows afterwards when it has to look again.
+ *
+ *	chunk.period	the shortest ttl, in deadline units, that has been in
+ *			use there since the reaper last looked.  Who is about to
+ *			make leases of a ttl lowers it: a thread, for the fast
+ *			grants to come, when it looks at the clock anew (every
+ *			tick while it is active) or takes up another group; the
+ *			slow grant and the slow extension each for itself
+ *	at		(ours) when the chunk is looked through next
+ *
+ *	look, at T	the period p is swapped for PERIOD_NONE; then the claims
+ *			are read: who is due is ended, and d is the earliest
+ *			deadline of the others.  Next: min(d, T + p)
+ *	walk		every 40 ms, over all periods: one that has been lowered
+ *			to p since the last walk, at W: not later than W + p
+ *
+ * So a chunk in which leases come and go is looked through about once a ttl,
+ * one of an idle process not at all, however many leases it has.
+ *
+ * Why no deadline is missed.  A fast grant's deadline is its tick + its ttl,
+ * and the ttl was told at that tick, before the grant; slow ones are told
+ * before the deadline is computed.  Of a lease that the look at T did not see,
+ * what was told came
+ *	after T's swap	the period is lower again: the walk sees it, and the
+ *			deadline is not before the walk before + p
+ *	before it	p was not more than its ttl, and the grant came after T
+ *			in the same tick as what was told (in any other tick it
+ *			would have been told again): so its deadline is not
+ *			before T + p, but for the length of a tick
+ * Fast extensions only move a deadline on.  SLACK covers ticks, and a teller
+ * that is held up between clock and word.
+ *
+ * Nothing hangs on it.  A teller that stops between clock and word, or a period
+ * that somebody has scribbled over, makes this reaper early, or late; then the
+ * slow round over the keys (tidy.c) ends the lease, in a minute at most.
+ * Whoever wants the key looks at its deadline anyway.  Orders matter as little:
+ * period and states are read-modify-written or loaded one by one, and each
+ * wrong order is one of the above.
+ *
+ * Ending a lease is what a waiter does (shm/lock.c): the word first, then the
+ * claim's state by an exact swap, then exactly that word (C3).  A reader's
+ * claim is ended and leaves its chain as in extend and verify.  Idle readers
+ * have no deadline, and stay.  A claim that is past its deadline and that no
+ * word names was announced by somebody who has not come to its swap, or has
+ * just made the one that gives it back: it is left to its owner.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "op/reaper.h"
+#include "shm/chain.h"
+#include "shm/claim.h"
+#include "shm/lock.h"
+#include "shm/session.h"
+
+#define SLACK_NS (10 * NS_PER_MS)
+#define LEFT_NS NS_PER_SEC	/* looks at what is left to its owner */
+
+int
+lhi_due_begin(struct lhi_reaper *r)
+{
+	/* only as much of it is touched as there are chunks */
+	r->at = calloc(r->v.geo.n_chunks, sizeof(*r->at));
+	r->chunk = calloc(r->v.geo.n_chunks, sizeof(*r->chunk));
+	return r->at == NULL || r->chunk == NULL ?
+	    lhi_fail(-ENOMEM, "out of memory") : 0;
+}
+
+void
+lhi_due_end(struct lhi_reaper *r)
+{
+	free(r->at);
+	free(r->chunk);
+}
+
+/* t + a period of shared memory, which may be anything. */
+static int64_t
+after(int64_t t, uint64_t period)
+{
+	return period > DEADLINE_MAX ? REAP_NEVER :
+	    t + (int64_t)(period << TICK_SHIFT) - SLACK_NS;
+}
+
+void
+lhi_due_walk(struct lhi_reaper *r, int64_t now_ns)
+{
+	uint32_t ready = lhi_chunks_ready(&r->v);
+
+	for (; r->chunks < ready; r->chunks++)
+		r->at[r->chunks] = REAP_NEVER;
+	for (uint32_t ch = 1; ch < ready; ch++) {
+		struct shm_chunk *c = &r->v.chunks[ch];
+		uint64_t owner = sh64_load(&c->owner), period;
+		struct reap_chunk *known = &r->chunk[ch];
+		int64_t at;
+
+		if (owner != known->owner) {
+			*known = (struct reap_chunk){ owner, PERIOD_NONE };
+			r->at[ch] = owner == 0 ? REAP_NEVER : now_ns;
+		}
+		if (owner == 0)
+			continue;
+		lhi_watch_meet(r, owner);
+		period = sh64_load(&c->period);
+		if (period < known->period) {
+			at = after(r->walked_ns, period);
+			if (at < r->at[ch])
+				r->at[ch] = at;
+		}
+		known->period = period;
+	}
+	r->walked_ns = now_ns;
+}
+
+/* A claim, in state st, is past its deadline: s is read, perhaps through it. */
+static void
+end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
+{
+	if (!lhi_same_time(&r->v) || !sh64_cas(&r->v.claims[ci].state, st,
+	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))))	/* 6 */
+		return;
+	lhi_point("due.expired");
+	lhi_reap_heard(r, lhi_chain_leave(&r->v, s, ci, state_seq(st),
+	    false));
+}
+
+/*
+ * See to what claim ci, in state st, may be in the way of: its deadline has
+ * come, or it has ended already.
+ */
+static void
+settle(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
+{
+	struct shm_slot *s = lhi_slot(&r->v, lhi_claim_slot(&r->v.claims[ci]));
+	uint64_t w;
+
+	if (s == NULL)
+		return;
+	w = sh64_load_sc(&s->word);
+	lhi_point("due.word_loaded");
+	if (word_mode(w) == WORD_X && word_idx(w) == ci)
+		lhi_reap_heard(r, lhi_lock_settle(&r->v, s, now_ns, 0, &w));
+	else if (word_mode(w) == WORD_S && (state_st(st) == ST_READ ||
+	    (state_st(st) == ST_HELD && word_idx(w) == ci)))
+		end_reader(r, s, ci, st);
+}
+
+/* Look through a chunk: when to do so again, for what was seen. */
+static int64_t
+look_through(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
+{
+	int64_t next = REAP_NEVER;
+
+	for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+		uint32_t ci = ch * SHM_CHUNK + i;
+		shm_u64 *state = &r->v.claims[ci].state;
+		uint64_t st = sh64_load(state), was = st;
+		int64_t end = lhi_deadline_ns(&r->v, state_deadline(st));
+
+		if ((state_held(st) && now_ns >= end) ||
+		    state_st(st) == ST_EXPIRED || state_st(st) == ST_BROKEN) {
+			settle(r, ci, st, now_ns);
+			st = sh64_load(state);
+			end = lhi_deadline_ns(&r->v, state_deadline(st));
+			r->counts.expired += state_held(was) &&
+			    state_st(st) == ST_EXPIRED;
+		}
+		if (!state_held(st))
+			continue;
+		if (now_ns >= end)
+			end = now_ns + LEFT_NS;
+		if (end < next)
+			next = end;
+	}
+	return next;
+}
+
+static void
+visit(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
+{
+	shm_u64 *period = &r->v.chunks[ch].period;
+	uint64_t told = sh64_load(period);
+	int64_t next, again = REAP_NEVER;
+
+	r->counts.visited++;
+	if (told != PERIOD_NONE) {
+		told = sh64_xchg(period, PERIOD_NONE);
+		again = after(now_ns, told);
+		if (again < now_ns + REAP_WALK_NS)
+			again = now_ns + REAP_WALK_NS;
+	}
+	r->chunk[ch].period = PERIOD_NONE;
+	lhi_point("due.period_taken");
+	next = look_through(r, ch, now_ns);
+	r->at[ch] = next < again ? next : again;
+}
+
+int64_t
+lhi_due_visit(struct lhi_reaper *r, int64_t now_ns)
+{
+	uint32_t ch = r->due_hand;	/* so that all get their turn */
+	int64_t next = REAP_NEVER;
+	bool spent = false;
+
+	for (uint32_t i = 0; i < r->chunks; i++, ch++) {
+		if (ch >= r->chunks)
+			ch = 0;
+		if (r->at[ch] <= now_ns && !spent) {
+			visit(r, ch, now_ns);
+			spent = lhi_reap_spent(r);
+			r->due_hand = ch + 1;
+		}
+		if (r->at[ch] < next)
+			next = r->at[ch];
+	}
+	return next;
+}
+
+void
+lhi_due_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns)
+{
+	for (uint32_t ch = 1; ch < r->chunks; ch++) {
+		if (sh64_load(&r->v.chunks[ch].owner) != sid)
+			continue;
+		for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+			uint32_t ci = ch * SHM_CHUNK + i;
+			uint64_t st = sh64_load(&r->v.claims[ci].state);
+			struct shm_slot *s = lhi_slot(&r->v,
+			    lhi_claim_slot(&r->v.claims[ci]));
+			uint64_t w;
+
+			if (s != NULL && state_held(st))
+				lhi_reap_heard(r, lhi_lock_settle(
+				    &r->v, s, now_ns, 0, &w));
+		}
+	}
+}

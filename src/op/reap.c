@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reaper: answers "who sees to what nobody comes upon?".
+ *
+ * Nothing depends on it.  Whoever wants a key frees it from who is gone, and
+ * finishes what was left half-done.  With a reaper leases that nobody waits
+ * for end soon after their deadlines (T5), deaths are noticed at once (T2), and
+ * what the dead had is there for the living before anybody runs out of it.  It
+ * may be killed or stopped anywhere: each of its steps is one of those that
+ * everybody makes, an exact swap on values that were read in the right order.
+ *
+ *	op/watch.c	sessions: who died is buried
+ *	op/due.c	claims: leases past their deadlines are ended
+ *	op/tidy.c	keys: the half-done, and the idle
+ *
+ * A pass does, for a few milliseconds at most,
+ *	1	each time	deaths that the descriptors tell of; burial
+ *	2	each 40 ms	all chunks, some sessions, some keys (the walk)
+ *	3	each time	the chunks that are due
+ * and says when the next is wanted: the earliest deadline that it knows, but
+ * not in less than 4 ms nor in more than 40.  What a pass has no time for is in
+ * the next one: hands go round, so that all get their turn.
+ *
+ * It has no session, and no claims: it never holds or waits.  It has the
+ * mapping, a descriptor to ask the kernel through, and memory of its own: 24
+ * bytes a session and a chunk each.  Acquiring costs nobody anything more for
+ * it, except that a thread says in a word of its chunk for how long its leases
+ * are, once a clock tick (op/due.c).
+ *
+ * What it reads in the table may be anything (G12): indexes are checked, times
+ * are clamped, and each pass is bounded by the clock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "base/error.h"
+#include "op/reaper.h"
+#include "proc/lh.h"
+#include "proc/map.h"
+#include "shm/session.h"
+
+#define FRESH_NS NS_PER_SEC	/* between looks whether the table is there */
+
+bool
+lhi_reap_spent(struct lhi_reaper *r)
+{
+	if (lhi_now_ns() - r->began_ns < REAP_BUDGET_NS)
+		return false;
+	r->more = true;
+	return true;
+}
+
+void
+lhi_reap_heard(struct lhi_reaper *r, int result)
+{
+	r->damaged |= result == -EUCLEAN;
+}
+
+/* Map the object that fd is open on, which becomes r's. */
+static int
+attach(struct lhi_reaper *r, int fd, const char *path,
+    const struct lhi_geometry *g, const struct lhi_object_id *id)
+{
+	int error;
+
+	atomic_store(&r->v.probe_fd, fd);
+	(void)strlcpy(r->v.path, path, sizeof(r->v.path));
+	lhi_proc_lock();
+	error = lhi_map_get(fd, id, g, &r->map);
+	lhi_proc_unlock();
+	if (error != 0)
+		return lhi_fail(error, error == -EUCLEAN ?
+		    "%s has changed its length since this process mapped it" :
+		    "no memory to map %s", path);
+	lhi_map_view(r->map, g, &r->v);
+	r->v.t0_ns = id->t0_ns;
+	r->v.order = id->order;
+	r->v.dev = id->dev;
+	r->v.ino = id->ino;
+	error = lhi_watch_begin(r);
+	return error != 0 ? error : lhi_due_begin(r);
+}
+
+int
+lhi_reap_open(struct lhi_reaper **out, const char *path, bool system_wide)
+{
+	int saved = errno, fd, error;
+	struct lhi_reaper *r;
+	struct lhi_object_id id;
+	struct lhi_geometry g;
+
+	lhi_proc_begin();
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	r->epoll_fd = -1;
+	atomic_store(&r->v.probe_fd, -1);
+	fd = lhi_object_open(path, system_wide, &g, &id);
+	error = fd < 0 ? fd : attach(r, fd, path, &g, &id);
+	if (error != 0)
+		lhi_reap_close(r);
+	else
+		*out = r;
+	errno = saved;
+	return error;
+}
+
+void
+lhi_reap_close(struct lhi_reaper *r)
+{
+	int saved = errno, fd;
+
+	if (r == NULL)
+		return;
+	if (r->map != NULL) {
+		if (sh32_load_rlx(&r->v.hdr->reaper_pid) == (uint32_t)getpid())
+			sh32_store_rlx(&r->v.hdr->reaper_pid, 0);
+		lhi_watch_end(r);
+		lhi_due_end(r);
+		lhi_proc_lock();
+		lhi_map_put(r->map);
+		lhi_proc_unlock();
+	}
+	fd = atomic_load(&r->v.probe_fd);
+	if (lhi_view_is(&r->v, fd))
+		(void)close(fd);
+	free(r);
+	errno = saved;
+}
+
+void
+lhi_reap_set(struct lhi_reaper *r, const struct lhi_reap_opts *opts)
+{
+	r->opts = *opts;
+}
+
+/* All that is done every 40 ms. */
+static void
+walk(struct lhi_reaper *r, int64_t now_ns)
+{
+	sh32_store_rlx(&r->v.hdr->reaper_pid, (uint32_t)getpid());
+	sh32_store_rlx(&r->v.hdr->reaper_ms, (uint32_t)(now_ns / NS_PER_MS));
+	lhi_due_walk(r, now_ns);
+	lhi_watch_round(r);
+	lhi_tidy_some(r, now_ns);
+	r->walk_ns = now_ns + REAP_WALK_NS;
+}
+
+int
+lhi_reap_pass(struct lhi_reaper *r, int64_t now_ns, int64_t *next_ns)
+{
+	int saved = errno, error;
+	int64_t next;
+
+	if (now_ns >= r->fresh_ns || lhi_view_retired(&r->v)) {
+		error = lhi_view_fresh(&r->v);
+		if (error != 0)
+			return error;
+		r->fresh_ns = now_ns + FRESH_NS;
+	}
+	r->counts.passes++;
+	r->began_ns = lhi_now_ns();
+	r->more = false;
+	r->damaged = false;
+	lhi_watch_events(r);
+	lhi_watch_bury(r);
+	if (now_ns >= r->walk_ns) {
+		walk(r, now_ns);
+		lhi_watch_bury(r);
+	}
+	next = lhi_due_visit(r, now_ns);
+	if (next > r->walk_ns)
+		next = r->walk_ns;
+	if (next < now_ns + REAP_GAP_NS || r->more)
+		next = now_ns + REAP_GAP_NS;
+	*next_ns = next;
+	errno = saved;
+	return r->damaged ? -EUCLEAN : 0;
+}
+
+int
+lhi_reap_fd(const struct lhi_reaper *r)
+{
+	return r->epoll_fd;
+}
+
+const struct lhi_reap_counts *
+lhi_reap_count(const struct lhi_reaper *r)
+{
+	return &r->counts;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* A reaper's own memory, and its four occupations: see reap.c. */
+#ifndef LHI_REAPER_H
+#define LHI_REAPER_H
+
+#include "base/clock.h"
+#include "op/reap.h"
+#include "shm/view.h"
+
+#define REAP_WALK_NS	(40 * NS_PER_MS)	/* all chunks are looked over */
+#define REAP_GAP_NS	(4 * NS_PER_MS)		/* from pass to pass */
+#define REAP_BUDGET_NS	(4 * NS_PER_MS)		/* a pass, about */
+#define REAP_NEVER	INT64_MAX
+
+/* How a session's death is to be noticed. */
+enum reap_how {
+	REAP_UNKNOWN = 0,	/* not looked at, or nothing to look at */
+	REAP_BY_FD,		/* its process's descriptor is in the set */
+	REAP_BY_ASKING,		/* the kernel is asked in turn */
+	REAP_DEAD,		/* to be buried */
+	REAP_STUCK,		/* the same, later: somebody is at it */
+	REAP_BURIED
+};
+
+/* A session record, as this reaper knows it. */
+struct reap_note {
+	uint64_t sid;
+	int fd;			/* BY_FD */
+	uint32_t how;
+};
+
+/* A chunk, likewise. */
+struct reap_chunk {
+	uint64_t owner;
+	uint64_t period;	/* at the last look */
+};
+
+struct lhi_reaper {
+	struct lhi_view v;
+	struct lhi_map *map;
+	struct lhi_reap_opts opts;
+	struct lhi_reap_counts counts;
+	int64_t began_ns;	/* this pass, by the clock */
+	bool more;		/* this pass left something undone */
+	bool damaged;		/* this pass met damage */
+	int64_t walk_ns, fresh_ns;	/* when each is due again */
+	int64_t walked_ns;	/* the last walk */
+
+	/* watch.c: sessions */
+	int epoll_fd;
+	int fd_limit;		/* descriptors from there on are not ours */
+	struct reap_note *note;	/* [max_sessions] */
+	uint32_t asked;		/* BY_ASKING */
+	uint32_t dead;		/* DEAD */
+	uint32_t ask_hand, doubt_hand, bury_hand, record_hand;
+
+	/* due.c: chunks */
+	int64_t *at;		/* [n_chunks]: when each is looked through */
+	struct reap_chunk *chunk;
+	uint32_t chunks;	/* those that have been initialised */
+	uint32_t due_hand;
+
+	/* tidy.c: slots */
+	uint32_t slot_hand;
+};
+
+/* Has the pass taken long enough?  Then what is left waits for the next. */
+bool lhi_reap_spent(struct lhi_reaper *r);
+
+/* What a function of the protocol said: damage is remembered. */
+void lhi_reap_heard(struct lhi_reaper *r, int result);
+
+/* watch.c.  Begin, end; look at the descriptors; meet a session that owns
+ * claims; ask after those who have none; bury. */
+int lhi_watch_begin(struct lhi_reaper *r);
+void lhi_watch_end(struct lhi_reaper *r);
+void lhi_watch_events(struct lhi_reaper *r);
+void lhi_watch_meet(struct lhi_reaper *r, uint64_t sid);
+void lhi_watch_round(struct lhi_reaper *r);
+void lhi_watch_bury(struct lhi_reaper *r);
+
+/* due.c.  Begin, end; look over all chunks; through those that are due: returns
+ * when the next one is. */
+int lhi_due_begin(struct lhi_reaper *r);
+void lhi_due_end(struct lhi_reaper *r);
+void lhi_due_walk(struct lhi_reaper *r, int64_t now_ns);
+int64_t lhi_due_visit(struct lhi_reaper *r, int64_t now_ns);
+
+/* End what has ended in the claims of a session that is dead. */
+void lhi_due_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns);
+
+/* tidy.c: some of the slots. */
+void lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slow round over the keys: answers "was anything left half-done that
+ * nobody has come upon since?", and forgets keys that nobody uses.
+ *
+ * Everything that can be half-done is completed by whoever needs it; what
+ * nobody needs waits for this round, a minute at most in a large table:
+ *
+ *	word names a claim that has ended, or	freed (X1, S4 of the table)
+ *	is past its deadline
+ *	free, and somebody queues		who is first is woken (R3)
+ *	DYING, COMMITTED			the eviction is completed (H1)
+ *	RESERVED by the dead			by their burial
+ *
+ * Of readers only who stands at the head is looked at, and idle ones stay.
+ *
+ * Keys go only when that is asked for, and while so many places are taken.  A
+ * key is idle when its word is free and was the same at an earlier look
+ * (lhi_idle_ms()); one whose last holder died, or whose lease ran out, stays,
+ * since its next holder is to be told (as in lh_evict()); and one that idle
+ * readers hold, because whether they have come back cannot be seen in its word.
+ */
+#include <errno.h>
+#include "op/reaper.h"
+#include "shm/evict.h"
+#include "shm/lock.h"
+#include "shm/queue.h"
+
+#define ROUND_NS (60 * NS_PER_SEC)
+#define EAGER_ROUND_NS NS_PER_SEC	/* at least, if keys are to go soon */
+#define TIDY_NS (300 * INT64_C(1000))	/* in a walk */
+#define SOME 64u		/* in each walk, at least */
+#define LOOKS 32u		/* between two at the clock */
+#define AHEAD 8u		/* slots that are on their way here meanwhile */
+
+/* Are keys to go? */
+static bool
+is_crowded(const struct lhi_reaper *r)
+{
+	uint64_t begun = sh32_load_rlx(&r->v.hdr->slot_next);
+	uint64_t freed = sh32_load_rlx(&r->v.hdr->slot_freed);
+	uint64_t places = r->v.geo.n_slots;
+
+	return r->opts.evict_idle_ms > 0 && begun > freed &&
+	    (begun - freed) * 100 > places * r->opts.evict_above;
+}
+
+/* The word is w, free, and nobody waits. */
+static void
+forget(struct lhi_reaper *r, struct shm_slot *s, uint64_t w, int64_t now_ns)
+{
+	int gone;
+
+	if (word_idx(w) != CAUSE_RELEASED ||
+	    lhi_idle_ms(s, w, 0, now_ns) < r->opts.evict_idle_ms)
+		return;
+	gone = lhi_evict_slot(&r->v, s, w);
+	lhi_reap_heard(r, gone);
+	r->counts.evicted += gone == 1;
+}
+
+static void
+tidy(struct lhi_reaper *r, struct shm_slot *s, bool crowded, int64_t now_ns)
+{
+	uint64_t w = sh64_load_sc(&s->word), left = w;
+	uint32_t first;
+
+	switch (word_mode(w)) {
+	case WORD_NONE:
+		if (word_idx(w) == NONE_DYING || word_idx(w) == NONE_COMMITTED)
+			lhi_reap_heard(r, lhi_evict_finish(&r->v, s));
+		left = sh64_load(&s->word);
+		break;
+	case WORD_X:
+		lhi_reap_heard(r, lhi_lock_settle(&r->v, s, now_ns, 0, &left));
+		break;
+	case WORD_S:
+		lhi_reap_heard(r, lhi_lock_settle_head(&r->v, s, w, now_ns,
+		    0));
+		left = sh64_load(&s->word);
+		break;
+	case WORD_FREE:
+		if (link_idx(sh64_load_sc(&s->waitq)) == 0) {
+			if (crowded)
+				forget(r, s, w, now_ns);
+			return;
+		}
+		lhi_reap_heard(r, lhi_queue_first(&r->v, s, 0, false, false,
+		    &first));
+		lhi_queue_kick(&r->v, s);
+		return;
+	}
+	r->counts.finished += left != w && word_mode(left) != WORD_X;
+}
+
+void
+lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns)
+{
+	uint32_t n = lhi_slots_ready(&r->v), some;
+	int64_t until = lhi_now_ns() + TIDY_NS, round = ROUND_NS;
+	bool crowded = is_crowded(r);
+
+	if (crowded && r->opts.evict_idle_ms < ROUND_NS / NS_PER_MS)
+		round = r->opts.evict_idle_ms * NS_PER_MS / 2;
+	if (round < EAGER_ROUND_NS)
+		round = EAGER_ROUND_NS;
+	some = (uint32_t)(n / (round / REAP_WALK_NS)) + SOME;
+	for (uint32_t i = 0; i < some; i++) {
+		uint32_t idx = r->slot_hand < n ? r->slot_hand : 0;
+
+		r->slot_hand = idx + 1;
+		if (idx + AHEAD < n)
+			__builtin_prefetch(&r->v.slots[idx + AHEAD]);
+		if (idx != 0)
+			tidy(r, &r->v.slots[idx], crowded, now_ns);
+		if (i % LOOKS == LOOKS - 1 && lhi_now_ns() >= until)
+			break;
+	}
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Watching sessions: answers "who has died?", soon and at little cost.
+ *
+ * A session whose process can be seen from here is watched by a pidfd in one
+ * epoll set: readable means that the process is over.  That is a suspicion, no
+ * more; the proof is the session's byte, as for everybody (shm/session.c).  So
+ * a wrong descriptor does no harm: it is only kept if pid and start time are
+ * those of the session, and what it says is asked after.
+ *
+ *	a session is met	when it is seen to own claims (all chunks are
+ *				looked over every 40 ms), or in the slow round
+ *				over all records
+ *	BY_FD			its pidfd is in the set.  Exec ends a session,
+ *				and no process: so these are asked after, too,
+ *				in turn, for 0.1 ms every 40
+ *	BY_ASKING		there is none: another pid namespace, no more
+ *				descriptors, an old kernel; or the process is
+ *				over and the byte is held: a child inherited
+ *				that (lh_liveness_fd()).  All of these are asked
+ *				after every 40 ms while that takes less than
+ *				0.3 ms, else in turn
+ *	DEAD			proved by somebody: to be buried
+ *	STUCK			somebody else is burying it, perhaps one who is
+ *				stopped: what it held exclusively is freed all
+ *				the same, and the rest tried again later
+ *	BURIED			remembered, since its record stays DEAD
+ *
+ * A session that closed is dropped when its record is seen to be another's, or
+ * its process ends.  The notes are this process's; that a session's number is
+ * read from shared memory, where anybody may write, can only make us ask about
+ * the wrong one.
+ *
+ * Descriptors are left over for the questions: without a fresh one nobody is
+ * believed dead.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/procstat.h"
+#include "op/reaper.h"
+#include "shm/session.h"
+
+#define FDS_LEFT 32		/* for questions, and for the program */
+#define EVENTS 64
+#define ASK_NS (300 * INT64_C(1000))
+#define DOUBT_NS (100 * INT64_C(1000))
+#define RECORDS 64u		/* in a walk: 4,096 take 3 s */
+
+int
+lhi_watch_begin(struct lhi_reaper *r)
+{
+	struct rlimit most;
+
+	r->note = calloc(r->v.geo.max_sessions, sizeof(*r->note));
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	r->fd_limit = 0;
+	if (getrlimit(RLIMIT_NOFILE, &most) == 0)
+		r->fd_limit = most.rlim_cur > INT32_MAX ? INT32_MAX :
+		    (int)most.rlim_cur - FDS_LEFT;
+	if (r->note == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	if (r->epoll_fd < 0)
+		return lhi_fail(-errno, "cannot make an epoll set");
+	return 0;
+}
+
+/* Forget the session that the note is about. */
+static void
+drop(struct lhi_reaper *r, struct reap_note *n)
+{
+	if (n->how == REAP_BY_FD) {
+		(void)close(n->fd);
+		r->counts.watched--;
+	}
+	r->asked -= n->how == REAP_BY_ASKING;
+	r->dead -= n->how == REAP_DEAD;
+	r->counts.sessions -= n->how == REAP_BY_FD ||
+	    n->how == REAP_BY_ASKING;
+	*n = (struct reap_note){ .how = REAP_UNKNOWN };
+}
+
+static void
+note(struct lhi_reaper *r, struct reap_note *n, uint64_t sid, enum reap_how how,
+    int fd)
+{
+	drop(r, n);
+	*n = (struct reap_note){ sid, fd, how };
+	r->counts.watched += how == REAP_BY_FD;
+	r->asked += how == REAP_BY_ASKING;
+	r->dead += how == REAP_DEAD;
+	r->counts.sessions += how == REAP_BY_FD || how == REAP_BY_ASKING;
+}
+
+void
+lhi_watch_end(struct lhi_reaper *r)
+{
+	for (uint32_t i = 0; r->note != NULL && i < r->v.geo.max_sessions; i++)
+		drop(r, &r->note[i]);
+	free(r->note);
+	if (r->epoll_fd >= 0)
+		(void)close(r->epoll_fd);
+}
+
+/* A descriptor of the session's process, in the set; or -1. */
+static int
+watch_process(struct lhi_reaper *r, uint64_t sid)
+{
+	struct epoll_event ev = { .events = EPOLLIN,
+	    .data.u32 = sid_idx(sid) };
+	pid_t pid = lhi_session_pid(&r->v, sid);
+	uint64_t start = sh64_load_rlx(
+	    &r->v.sessions[sid_idx(sid)].start_ticks);
+	struct lhi_procstat ps;
+	int fd;
+
+	if (pid == 0 || start == 0)
+		return -1;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return -1;
+	/* the descriptor first: then it is of the process that is seen now, or
+	 * of one before it */
+	if (fd < r->fd_limit && lhi_procstat_read(pid, 0, &ps) &&
+	    ps.start_ticks == start &&
+	    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/* What the record says about that session: ALIVE (or CLOSING), DEAD, or UNUSED
+ * for all that is neither. */
+static unsigned
+state_of(struct lhi_reaper *r, uint64_t sid)
+{
+	uint64_t s = sh64_load(&r->v.sessions[sid_idx(sid)].state);
+
+	if (sess_inc(s) != sid_inc(sid))
+		return SESS_UNUSED;
+	return sess_st(s) == SESS_CLOSING ? SESS_ALIVE :
+	    sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_DEAD ? sess_st(s) :
+	    SESS_UNUSED;
+}
+
+void
+lhi_watch_meet(struct lhi_reaper *r, uint64_t sid)
+{
+	struct reap_note *n;
+	int fd;
+
+	if (sid_idx(sid) >= r->v.geo.max_sessions)
+		return;
+	n = &r->note[sid_idx(sid)];
+	if (n->sid == sid)
+		return;
+	if (lhi_reap_spent(r))
+		return;		/* met again at the next walk */
+	switch (state_of(r, sid)) {
+	case SESS_ALIVE:
+		fd = watch_process(r, sid);
+		note(r, n, sid, fd >= 0 ? REAP_BY_FD : REAP_BY_ASKING, fd);
+		break;
+	case SESS_DEAD:
+		note(r, n, sid, REAP_DEAD, -1);
+		break;
+	default:
+		/* it has ended, and left a chunk (shm/bury.c) */
+		if (lhi_session_dead(&r->v, sid, false))
+			note(r, n, sid, REAP_DEAD, -1);
+	}
+}
+
+/* Ask after a session.  It was dead, or is not there any more: noted. */
+static void
+ask(struct lhi_reaper *r, struct reap_note *n)
+{
+	unsigned st = state_of(r, n->sid);
+
+	r->counts.probes += st == SESS_ALIVE;
+	if (st == SESS_DEAD || (st == SESS_ALIVE &&
+	    lhi_session_dead(&r->v, n->sid, true)))
+		note(r, n, n->sid, REAP_DEAD, -1);
+	else if (st != SESS_ALIVE)
+		drop(r, n);
+}
+
+void
+lhi_watch_events(struct lhi_reaper *r)
+{
+	struct epoll_event ev[EVENTS];
+	int got;
+
+	do {
+		got = epoll_wait(r->epoll_fd, ev, EVENTS, 0);
+		for (int i = 0; i < got; i++) {
+			struct reap_note *n;
+
+			if (ev[i].data.u32 >= r->v.geo.max_sessions)
+				continue;
+			n = &r->note[ev[i].data.u32];
+			if (n->how != REAP_BY_FD)
+				continue;
+			lhi_point("watch.over");
+			ask(r, n);
+			/* over, and yet alive: somebody inherited its byte */
+			if (n->how == REAP_BY_FD)
+				note(r, n, n->sid, REAP_BY_ASKING, -1);
+		}
+	} while (got == EVENTS && !lhi_reap_spent(r));
+}
+
+/* The next of those who are noticed in that way, for a little while. */
+static void
+ask_some(struct lhi_reaper *r, enum reap_how how, uint32_t *hand,
+    int64_t for_ns)
+{
+	uint32_t n = r->v.geo.max_sessions;
+	int64_t until = lhi_now_ns() + for_ns;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct reap_note *who = &r->note[*hand];
+
+		*hand = (*hand + 1) % n;
+		if (who->how != how)
+			continue;
+		ask(r, who);
+		if (lhi_now_ns() >= until)
+			break;
+	}
+}
+
+void
+lhi_watch_round(struct lhi_reaper *r)
+{
+	uint32_t n = r->v.geo.max_sessions;
+
+	if (r->asked > 0)
+		ask_some(r, REAP_BY_ASKING, &r->ask_hand, ASK_NS);
+	if (r->counts.watched > 0)
+		ask_some(r, REAP_BY_FD, &r->doubt_hand, DOUBT_NS);
+	for (uint32_t i = 0; i < RECORDS && i < n; i++) {
+		uint32_t idx = r->record_hand;
+		struct reap_note *who = &r->note[idx];
+		uint64_t s = sh64_load(&r->v.sessions[idx].state);
+		uint64_t sid = sid_make(sess_inc(s), idx);
+		unsigned st = sess_st(s);
+
+		r->record_hand = (idx + 1) % n;
+		if (who->how == REAP_STUCK)
+			note(r, who, who->sid, REAP_DEAD, -1);
+		if (st == SESS_ALIVE || st == SESS_CLOSING || st == SESS_DEAD)
+			lhi_watch_meet(r, sid);
+		else if (who->how == REAP_BY_FD || who->how == REAP_BY_ASKING)
+			drop(r, who);
+	}
+}
+
+void
+lhi_watch_bury(struct lhi_reaper *r)
+{
+	uint32_t n = r->v.geo.max_sessions;
+
+	for (uint32_t i = 0; r->dead > 0 && i < n; i++) {
+		struct reap_note *who = &r->note[r->bury_hand];
+		uint64_t sid = who->sid;
+		int done;
+
+		r->bury_hand = (r->bury_hand + 1) % n;
+		if (who->how != REAP_DEAD)
+			continue;
+		done = lhi_session_bury(&r->v, sid);
+		lhi_point("watch.buried");
+		if (done == 0)
+			lhi_due_free_dead(r, sid, lhi_now_ns());
+		r->counts.buried += done == 1;
+		note(r, who, sid, done == 0 ? REAP_STUCK : REAP_BURIED, -1);
+		lhi_reap_heard(r, done);
+		if (lhi_reap_spent(r))
+			break;
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What tests of the reaper share: looks at words that disturb nobody. */
+#ifndef TESTS_REAPING_H
+#define TESTS_REAPING_H
+
+#include "proc/lh.h"
+#include "support/reaper.h"
+#include "support/support.h"
+
+/* The lock word of a lease's key, as it is. */
+__attribute__((unused)) static uint64_t
+reaping_word(struct lh *lh, const struct lh_lease *l)
+{
+	return sh64_load(&lhi_slot(&lh->v, (uint32_t)l->key)->word);
+}
+
+__attribute__((unused)) static unsigned
+reaping_mode(struct lh *lh, const struct lh_lease *l)
+{
+	return word_mode(reaping_word(lh, l));
+}
+
+/* What is said of the ttls in a lease's chunk: see op/due.c. */
+__attribute__((unused)) static shm_u64 *
+reaping_period(struct lh *lh, const struct lh_lease *l)
+{
+	return &lh->v.chunks[lid_claim(l->id[1]) / SHM_CHUNK].period;
+}
+
+#endif
