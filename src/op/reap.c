@@ -45,7 +45,7 @@
 bool
 lhi_reap_spent(struct lhi_reaper *r)
 {
-	if (lhi_now_ns() - r->began_ns < REAP_BUDGET_NS)
+	if (lhi_clock_ns(CLOCK_MONOTONIC) - r->began_ns < r->budget_ns)
 		return false;
 	r->more = true;
 	return true;
@@ -76,6 +76,7 @@ attach(struct lhi_reaper *r, int fd, const char *path,
 	lhi_map_view(r->map, g, &r->v);
 	r->v.t0_ns = id->t0_ns;
 	r->v.order = id->order;
+	r->v.clock = id->clock;
 	r->v.dev = id->dev;
 	r->v.ino = id->ino;
 	error = lhi_watch_begin(r);
@@ -95,6 +96,7 @@ lhi_reap_open(struct lhi_reaper **out, const char *path, bool system_wide)
 	if (r == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	r->epoll_fd = -1;
+	r->budget_ns = REAP_BUDGET_NS;
 	atomic_store(&r->v.probe_fd, -1);
 	fd = lhi_object_open(path, system_wide, &g, &id);
 	error = fd < 0 ? fd : attach(r, fd, path, &g, &id);
@@ -148,10 +150,11 @@ walk(struct lhi_reaper *r, int64_t now_ns)
 }
 
 int
-lhi_reap_pass(struct lhi_reaper *r, int64_t now_ns, int64_t *next_ns)
+lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 {
+	/* inside, all times are by the table's clock */
+	int64_t lead = lhi_clock_lead_ns(&r->v), now_ns = mono_ns + lead, next;
 	int saved = errno, error;
-	int64_t next;
 
 	if (now_ns >= r->fresh_ns || lhi_view_retired(&r->v)) {
 		error = lhi_view_fresh(&r->v);
@@ -160,7 +163,7 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t now_ns, int64_t *next_ns)
 		r->fresh_ns = now_ns + FRESH_NS;
 	}
 	r->counts.passes++;
-	r->began_ns = lhi_now_ns();
+	r->began_ns = lhi_clock_ns(CLOCK_MONOTONIC);
 	r->more = false;
 	r->damaged = false;
 	lhi_watch_events(r);
@@ -174,7 +177,7 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t now_ns, int64_t *next_ns)
 		next = r->walk_ns;
 	if (next < now_ns + REAP_GAP_NS || r->more)
 		next = now_ns + REAP_GAP_NS;
-	*next_ns = next;
+	*next_ns = next - lead;
 	errno = saved;
 	return r->damaged ? -EUCLEAN : 0;
 }

@@ -9,7 +9,10 @@
 
 #define REAP_WALK_NS	(40 * NS_PER_MS)	/* all chunks are looked over */
 #define REAP_GAP_NS	(4 * NS_PER_MS)		/* from pass to pass */
-#define REAP_BUDGET_NS	(4 * NS_PER_MS)		/* a pass, about */
+#define REAP_BUDGET_NS	(4 * NS_PER_MS)		/* a pass, about; and of it */
+#define REAP_ASK_PART	16	/* ... that part for asking after sessions */
+#define REAP_DOUBT_PART	40	/* ... likewise, where there is little doubt */
+#define REAP_TIDY_PART	16	/* ... for keys */
 #define REAP_NEVER	INT64_MAX
 
 /* How a session's death is to be noticed. */
@@ -40,7 +43,8 @@ struct lhi_reaper {
 	struct lhi_map *map;
 	struct lhi_reap_opts opts;
 	struct lhi_reap_counts counts;
-	int64_t began_ns;	/* this pass, by the clock */
+	int64_t budget_ns;	/* REAP_BUDGET_NS, or more where time is slow */
+	int64_t began_ns;	/* this pass, by CLOCK_MONOTONIC */
 	bool more;		/* this pass left something undone */
 	bool damaged;		/* this pass met damage */
 	int64_t walk_ns, fresh_ns;	/* when each is due again */

@@ -28,7 +28,6 @@
 
 #define ROUND_NS (60 * NS_PER_SEC)
 #define EAGER_ROUND_NS NS_PER_SEC	/* at least, if keys are to go soon */
-#define TIDY_NS (300 * INT64_C(1000))	/* in a walk */
 #define SOME 64u		/* in each walk, at least */
 #define LOOKS 32u		/* between two at the clock */
 #define AHEAD 8u		/* slots that are on their way here meanwhile */
@@ -97,7 +96,8 @@ void
 lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns)
 {
 	uint32_t n = lhi_slots_ready(&r->v), some;
-	int64_t until = lhi_now_ns() + TIDY_NS, round = ROUND_NS;
+	int64_t until = lhi_clock_ns(CLOCK_MONOTONIC) +
+	    r->budget_ns / REAP_TIDY_PART, round = ROUND_NS;
 	bool crowded = is_crowded(r);
 
 	if (crowded && r->opts.evict_idle_ms < ROUND_NS / NS_PER_MS)
@@ -105,7 +105,7 @@ lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns)
 	if (round < EAGER_ROUND_NS)
 		round = EAGER_ROUND_NS;
 	some = (uint32_t)(n / (round / REAP_WALK_NS)) + SOME;
-	for (uint32_t i = 0; i < some; i++) {
+	for (uint32_t i = 0; i < some && i < n; i++) {
 		uint32_t idx = r->slot_hand < n ? r->slot_hand : 0;
 
 		r->slot_hand = idx + 1;
@@ -113,7 +113,8 @@ lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns)
 			__builtin_prefetch(&r->v.slots[idx + AHEAD]);
 		if (idx != 0)
 			tidy(r, &r->v.slots[idx], crowded, now_ns);
-		if (i % LOOKS == LOOKS - 1 && lhi_now_ns() >= until)
+		if (i % LOOKS == LOOKS - 1 &&
+		    lhi_clock_ns(CLOCK_MONOTONIC) >= until)
 			break;
 	}
 }

@@ -19,7 +19,7 @@
  *				over and the byte is held: a child inherited
  *				that (lh_liveness_fd()).  All of these are asked
  *				after every 40 ms while that takes less than
- *				0.3 ms, else in turn
+ *				0.25 ms, else in turn
  *	DEAD			proved by somebody: to be buried
  *	STUCK			somebody else is burying it, perhaps one who is
  *				stopped: what it held exclusively is freed all
@@ -47,8 +47,6 @@
 
 #define FDS_LEFT 32		/* for questions, and for the program */
 #define EVENTS 64
-#define ASK_NS (300 * INT64_C(1000))
-#define DOUBT_NS (100 * INT64_C(1000))
 #define RECORDS 64u		/* in a walk: 4,096 take 3 s */
 
 int
@@ -220,7 +218,7 @@ ask_some(struct lhi_reaper *r, enum reap_how how, uint32_t *hand,
     int64_t for_ns)
 {
 	uint32_t n = r->v.geo.max_sessions;
-	int64_t until = lhi_now_ns() + for_ns;
+	int64_t until = lhi_clock_ns(CLOCK_MONOTONIC) + for_ns;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct reap_note *who = &r->note[*hand];
@@ -229,7 +227,7 @@ ask_some(struct lhi_reaper *r, enum reap_how how, uint32_t *hand,
 		if (who->how != how)
 			continue;
 		ask(r, who);
-		if (lhi_now_ns() >= until)
+		if (lhi_clock_ns(CLOCK_MONOTONIC) >= until)
 			break;
 	}
 }
@@ -240,9 +238,11 @@ lhi_watch_round(struct lhi_reaper *r)
 	uint32_t n = r->v.geo.max_sessions;
 
 	if (r->asked > 0)
-		ask_some(r, REAP_BY_ASKING, &r->ask_hand, ASK_NS);
+		ask_some(r, REAP_BY_ASKING, &r->ask_hand,
+		    r->budget_ns / REAP_ASK_PART);
 	if (r->counts.watched > 0)
-		ask_some(r, REAP_BY_FD, &r->doubt_hand, DOUBT_NS);
+		ask_some(r, REAP_BY_FD, &r->doubt_hand,
+		    r->budget_ns / REAP_DOUBT_PART);
 	for (uint32_t i = 0; i < RECORDS && i < n; i++) {
 		uint32_t idx = r->record_hand;
 		struct reap_note *who = &r->note[idx];
@@ -276,7 +276,7 @@ lhi_watch_bury(struct lhi_reaper *r)
 		done = lhi_session_bury(&r->v, sid);
 		lhi_point("watch.buried");
 		if (done == 0)
-			lhi_due_free_dead(r, sid, lhi_now_ns());
+			lhi_due_free_dead(r, sid, lhi_now_ns(&r->v));
 		r->counts.buried += done == 1;
 		note(r, who, sid, done == 0 ? REAP_STUCK : REAP_BURIED, -1);
 		lhi_reap_heard(r, done);

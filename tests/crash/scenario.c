@@ -13,7 +13,8 @@ const int says_busy_or_stale[] = { -EAGAIN, -ESTALE, 0 };
 int
 scenario_count(void)
 {
-	return n_scenarios_exclusive + n_scenarios_readers + n_scenarios_keys;
+	return n_scenarios_exclusive + n_scenarios_readers + n_scenarios_keys +
+	    n_scenarios_reaper;
 }
 
 const struct scenario *
@@ -24,7 +25,10 @@ scenario_at(int i)
 	i -= n_scenarios_exclusive;
 	if (i < n_scenarios_readers)
 		return &scenarios_readers[i];
-	return &scenarios_keys[i - n_scenarios_readers];
+	i -= n_scenarios_readers;
+	if (i < n_scenarios_keys)
+		return &scenarios_keys[i];
+	return &scenarios_reaper[i - n_scenarios_keys];
 }
 
 const struct scenario scenario_making = {

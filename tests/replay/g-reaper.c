@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G1, G3, G4: a reaper's pass, stopped between what it saw and what it does,
+ * against the owner of the claim; and owners who are stopped, or killed,
+ * between what they saw and what they do, against a reaper.
+ *
+ * The reaper ends nothing but the use of a claim that it saw past its deadline;
+ * who extends or revives too late is told so, whoever it was that noticed; and
+ * what is left half-done by somebody who was killed is finished.
+ */
+#include "op/reaper.h"
+#include "proc/lh.h"
+#include "replay.h"
+
+#define TTL_MS 120
+#define OTHERS 7		/* the rest of a thread's claims */
+
+static struct lh *lh, *other;
+static struct lhi_reaper *r;
+
+static int
+reap(void *arg)
+{
+	int64_t next;
+
+	(void)arg;
+	r->walk_ns = 0;
+	return lhi_reap_pass(r, t_now_ns(), &next);
+}
+
+static uint64_t
+word(const struct lh_lease *l)
+{
+	return sh64_load(&lhi_slot(&lh->v, (uint32_t)l->key)->word);
+}
+
+/* So that the next lease is made with the claim that has run out. */
+static void
+take_others(struct lh_lease *more)
+{
+	char key[8] = "m0";
+
+	for (int i = 0; i < OTHERS; i++, key[1]++)
+		more[i] = t_hold(lh, key);
+}
+
+static int
+acquire_as(uint32_t mode, const char *key, int64_t ttl_ms, struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(ttl_ms, 0);
+
+	o.mode = mode;
+	return lh_acquire(lh, key, &o, l);
+}
+
+/* Stopped at that point over a lease in that mode; its claim is used again. */
+static void
+used_again(const char *point, uint32_t mode)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease old, beside, again, more[OTHERS];
+
+	diag("at %s, %s", point, mode == LH_SHARED ? "shared" : "exclusive");
+	is(acquire_as(mode, "k", TTL_MS, &old), 0, "k is held");
+	if (mode == LH_SHARED) {
+		o.mode = LH_SHARED;
+		is(lh_acquire(other, "k", &o, &beside), 0, "and by another");
+	}
+	take_others(more);
+	replay_sleep_past(&old);
+	replay_hold("reaper", point);
+	replay_go("reaper", reap, NULL);
+	replay_wait_held("reaper");
+	is(lh_verify(lh, &old), -ESTALE, "its holder notices");
+	if (mode == LH_EXCLUSIVE)
+		is(replay_try(lh, "k", &again), 0, "and acquires it again");
+	else
+		is(acquire_as(mode, "k2", REPLAY_LONG_MS, &again), 0,
+		    "and reads another key");
+	is(lid_claim(again.id[1]), lid_claim(old.id[1]), "with that claim");
+	replay_release("reaper");
+	is(replay_result("reaper"), 0, "the reaper goes on");
+	is(lh_verify(lh, &again), 0, "the new lease is held");
+	is(lh_verify(lh, &old), -ESTALE, "the old one is not");
+	is(lh_release(lh, &again), 0, "release");
+	if (mode == LH_SHARED)
+		is(lh_release(other, &beside), 0, "release");
+	for (int i = 0; i < OTHERS; i++)
+		is(lh_release(lh, &more[i]), 0, "release");
+	is(t_findings(lh), 0, "the table is sound");
+}
+
+/* An extension is stopped at that point until the old deadline has passed. */
+static void
+late_extension(const char *point)
+{
+	struct replay_call c = REPLAY_CALL(lh, "k", REPLAY_LONG_MS, 0);
+
+	is(t_acquire(lh, "k", TTL_MS, 0, &c.lease), 0, "k is held");
+	replay_hold("extender", point);
+	replay_go("extender", replay_extend, &c);
+	replay_wait_held("extender");
+	replay_sleep_past(&c.lease);
+	is(reap(NULL), 0, "the reaper passes");
+	replay_release("extender");
+	is(replay_result("extender"), -ESTALE, "%s: too late", point);
+	is(reap(NULL), 0, "the reaper passes again");
+	is(word_mode(word(&c.lease)), WORD_FREE, "the key is free");
+}
+
+struct reader {
+	struct lh_key *k;
+	struct lh_acquire_opts o;
+	struct lh_lease l;
+	int verified;
+};
+
+/* Read it, be idle, come back. */
+static int
+come_back(void *arg)
+{
+	struct reader *rd = arg;
+	int result = lh_key_acquire(rd->k, &rd->o, &rd->l);
+
+	if (result != 0 || lh_release(lh, &rd->l) != 0)
+		return -EINVAL;
+	replay_hold("reader", "shared.revived");
+	result = lh_key_acquire(rd->k, &rd->o, &rd->l);
+	rd->verified = lh_verify(lh, &rd->l);
+	(void)lh_release(lh, &rd->l);
+	return result;
+}
+
+static void
+late_revival(void)
+{
+	struct reader rd = { .o = t_opts(TTL_MS, 0) };
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease beside;
+	uint64_t expired;
+
+	rd.o.mode = o.mode = LH_SHARED;
+	is(lh_key_open(lh, "k", 0, &rd.k), 0, "k is opened");
+	is(lh_acquire(other, "k", &o, &beside), 0, "and read");
+	replay_go("reader", come_back, &rd);
+	replay_wait_held("reader");
+	t_sleep_ms(TTL_MS + 20);
+	expired = lhi_reap_count(r)->expired;
+	is(reap(NULL), 0, "the reaper passes when it is too late");
+	is(lhi_reap_count(r)->expired, expired + 1, "and says so");
+	replay_release("reader");
+	is(replay_result("reader"), 0, "the reader acquires anew");
+	is(rd.verified, 0, "and holds what it got");
+	is(lh_release(other, &beside), 0, "release");
+	is(lh_key_close(rd.k), 0, "close");
+	is(t_findings(lh), 0, "the table is sound");
+}
+
+/* A process of its own, killed at that point of its call. */
+static int
+make_key(void *table)
+{
+	struct lh *mine = replay_open(table, 0);
+	struct lh_lease l;
+
+	return replay_try(mine, "made", &l);
+}
+
+static int
+evict_key(void *table)
+{
+	struct lh *mine = replay_open(table, 0);
+
+	return (int)lh_evict(mine, "gone", 0);
+}
+
+/* Is every slot a key or unused, and every claim a living session's? */
+static int
+half_done(void)
+{
+	int n = 0;
+
+	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
+		uint64_t w = sh64_load(&lh->v.slots[i].word);
+
+		n += word_mode(w) == WORD_NONE && word_idx(w) != NONE_UNUSED;
+	}
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(&lh->v); ch++) {
+		uint64_t owner = sh64_load(&lh->v.chunks[ch].owner);
+
+		n += owner != 0 && owner != lh->sid && owner != other->sid;
+	}
+	return n;
+}
+
+static void
+killed(const char *table, int (*fn)(void *arg), const char *point)
+{
+	struct lh_lease l;
+
+	l = t_hold(lh, "gone");
+	is(lh_release(lh, &l), 0, "a key");
+	replay_hold("victim", point);
+	(void)replay_fork("victim", fn, (void *)(uintptr_t)table);
+	replay_wait_held("victim");
+	is(reap(NULL), 0, "the reaper meets it");
+	replay_kill("victim");
+	cmp(half_done(), >, 0, "%s: killed halfway", point);
+	ok(t_until(REPLAY_MS, reap(NULL) == 0 && half_done() == 0),
+	    "the reaper finishes it");
+	is(t_findings(lh), 0, "the table is sound");
+}
+
+int
+main(void)
+{
+	static const char *const makes[] = { "slot.announced", "slot.filled",
+	    "slot.hinted" };
+	static const char *const evicts[] = { "evict.dying",
+	    "evict.committed", "evict.marked" };
+	const char *table = replay_begin();
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	if (lhi_reap_open(&r, t_object(table), false) != 0)
+		bail_out("no reaper: %s", lh_error_detail());
+	used_again("lock.expired", LH_EXCLUSIVE);
+	used_again("due.expired", LH_SHARED);
+	late_extension("extend.checked");
+	late_extension("extend.swapped");
+	late_revival();
+	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
+		killed(table, make_key, makes[i]);
+	for (size_t i = 0; i < sizeof(evicts) / sizeof(evicts[0]); i++)
+		killed(table, evict_key, evicts[i]);
+	lhi_reap_close(r);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
