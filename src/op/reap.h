@@ -49,9 +49,10 @@ void lhi_reap_set(struct lhi_reaper *r, const struct lhi_reap_opts *opts);
  * just now).  It never waits and takes a few milliseconds at most, but for the
  * burial of somebody who had thousands of claims; what it does not get round
  * to, it does in the next.  *next_ns: when that is wanted, 40 ms from now at
- * the latest; or at once when lhi_reap_fd() is readable.  0; -ESTALE: the table was removed or
- * replaced, -EXDEV: this process has left its time namespace: close the reaper;
- * -EUCLEAN: something in the table is damaged, and the rest was seen to.
+ * the latest; or at once when lhi_reap_fd() is readable.  0; -ESTALE: the table
+ * was removed or replaced, -EXDEV: this process has left its time namespace:
+ * close the reaper; -EUCLEAN: something in the table is damaged, and the rest
+ * was seen to.
  */
 int lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns);
 
