@@ -217,10 +217,10 @@ check-tsan-exclusive check-tsan-shared:
 
 # statistical ones, which run by the clock: their calls are all in others too
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
-	evict-under-use nobody-starves-mixed queued-writer-bars-readers \
-	reader-token-from-first-moment reader-waits-for-writer \
-	readers-in-row-no-writer-between recoverers-race \
-	table-removed-again-and-again ten-million-keys)
+	evict-under-use gate-survives-kill nobody-starves-mixed \
+	queued-writer-bars-readers reader-token-from-first-moment \
+	reader-waits-for-writer readers-in-row-no-writer-between \
+	recoverers-race table-removed-again-and-again ten-million-keys)
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))

@@ -45,6 +45,7 @@
 #include <leasehold/lease.h>
 #include <leasehold/key.h>
 #include <leasehold/inspect.h>
+#include <leasehold/gate.h>
 #include <leasehold/dump.h>
 
 #endif

@@ -32,12 +32,13 @@ static const struct verb {
 	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
 	{ "break", verb_break, "end somebody else's lease" },
 	{ "rm", verb_rm, "remove a table" },
+	{ "gate", verb_gate, "may the holder of this token pass?" },
 	{ "version", verb_version, "which version this is" },
 };
 
 static const char *const later[] = {
 	"acquire", "renew", "release", "verify", "watch", "explain", "ask",
-	"destroy", "value", "convert", "sem", "gate", "session", "log", "top",
+	"destroy", "value", "convert", "sem", "session", "log", "top",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

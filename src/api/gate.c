@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Gates: may the holder of this token pass?
+ *
+ * A gate is one page in a file, which everybody who asks has mapped.  Nothing
+ * in it is locked, and nobody has to be alive: a check is loads and one swap.
+ *
+ *	  0	what it is: the same in every gate, see gate_head
+ *	512	synced, exclusive and shared: on the disk, at least	any
+ *	528	marks, exclusive and shared: X and S below		any
+ *	544	how often the page was about to be written		any
+ *	552..	zero
+ *
+ * The marks and what is known of them lie in one sector, which a disk writes
+ * whole or not at all; even if it wrote only some of the words, each of them
+ * would be an old or a new one.
+ *
+ * I1	Marks only rise.
+ * I2	A token is let pass only after its own mark has reached it (announce),
+ *	and after a look at both marks, taken after that.
+ * I3	synced <= mark in memory, in every state of the file on the disk, and
+ *	after every crash: synced = v is stored after a sync that wrote a mark
+ *	of at least v, and every later picture of the sector has a mark that is
+ *	not lower (I1).  So a synced that was read from a disk can be believed.
+ *
+ * Order.  Every pass has a moment: a writer's is when X reached its token, a
+ * reader's its second look at X.  Let a writer t and a reader r both pass.  If
+ * r < t, the reader's second look found X <= r, so it came before X reached t:
+ * reader first.  If r >= t, the writer's second look found S < t, so it came
+ * before S reached r, and r's second look came after that: writer first.  Two
+ * writers are in the order of X.  That is the order of their leases (G2), and
+ * it agrees with what anybody can have seen.  The stores and the looks are
+ * sequentially consistent (a Dekker pair).
+ *
+ * A check that is refused at its second look has raised its mark already.  That
+ * is no harm: the token was a real one, so everything older is stale anyhow.
+ * The same holds for who is killed or stopped between the two: a token that was
+ * shown counts, whether or not its owner lived to hear the answer.
+ *
+ * Durable.  The answer comes after a sync that began after the mark was
+ * reached; synced spares all later ones with that token.  The page is written
+ * to just before each sync (the count at 544), so that there is always
+ * something to write: a sync that fails may leave the page marked as clean, and
+ * the next one would then succeed without having written anything.  Hence after
+ * an error trying again is safe, and until it succeeds the answer is -EIO.
+ *
+ * A new gate is written under a name of its own, synced, and linked to its
+ * name; of two makers the second finds the first one's.  A maker that is killed
+ * leaves a file .gate-* that nobody reads.  With LH_GATE_DURABLE whoever opens
+ * the gate syncs file and directory, as its maker may not have come to that.
+ *
+ * Not covered: a file that is truncated between our look at its length and our
+ * access (SIGBUS), and one that is replaced by an older copy.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bsd/stdlib.h>
+#include <leasehold/gate.h>
+#include "base/bits.h"
+#include "base/error.h"
+#include "prim/shared.h"
+
+#define GATE_LEN 4096
+#define GATE_TRIES 100
+#define RESOURCE_MAX 80
+
+struct gate_page {
+	char head[512];
+	shm_u64 synced[2];	/* by mode, as in enum lh_mode */
+	shm_u64 mark[2];
+	shm_u64 writes;
+	char zero[GATE_LEN - 512 - 5 * 8];
+};
+
+_Static_assert(offsetof(struct gate_page, synced) == 512, "format");
+_Static_assert(offsetof(struct gate_page, mark) == 528, "format");
+_Static_assert(sizeof(struct gate_page) == GATE_LEN, "format");
+
+/* Format 1, in the machine's byte order. */
+static const struct {
+	char magic[16];
+	uint32_t format;
+	uint32_t len;
+	char zero[512 - 24];
+} gate_head = { "leasehold gate\n", 1, GATE_LEN, "" };
+
+_Static_assert(sizeof(gate_head) == 512, "format");
+
+struct lh_gate {
+	struct gate_page *page;
+	int fd;			/* only to ask after the file */
+	dev_t dev;
+	ino_t ino;
+	bool durable;
+	char path[];
+};
+
+static int
+cannot(const char *what, const char *path)
+{
+	int e = errno;
+
+	return lhi_fail(-e, "cannot %s the gate '%.200s': %s", what, path,
+	    strerror(e));
+}
+
+/* The directory of path, with its slash: how many characters of it. */
+static int
+dir_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? 0 : (int)(slash - path) + 1;
+}
+
+static int
+sync_dir(const char *path)
+{
+	char dir[PATH_MAX];
+	int fd, error = 0;
+
+	(void)snprintf(dir, sizeof(dir), "%.*s.", dir_len(path), path);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) != 0)
+		error = cannot("sync the directory of", path);
+	if (fd >= 0)
+		(void)close(fd);
+	return error;
+}
+
+static int
+fill(int fd, const char *path)
+{
+	char page[GATE_LEN] = "";
+	ssize_t n;
+
+	memcpy(page, &gate_head, sizeof(gate_head));
+	errno = ENOSPC;			/* what a short write means */
+	n = pwrite(fd, page, sizeof(page), 0);
+	if (n != GATE_LEN || fsync(fd) != 0)
+		return cannot("write", path);
+	return 0;
+}
+
+/* 0 also if somebody else was first. */
+static int
+make(const char *path)
+{
+	char tmp[PATH_MAX];
+	int fd, error;
+
+	(void)snprintf(tmp, sizeof(tmp), "%.*s.gate-%08x%08x", dir_len(path),
+	    path, arc4random(), arc4random());
+	fd = open(tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return cannot("create", path);
+	error = fill(fd, path);
+	(void)close(fd);
+	if (error == 0 && link(tmp, path) != 0 && errno != EEXIST)
+		error = cannot("create", path);
+	(void)unlink(tmp);
+	return error;
+}
+
+static int
+open_or_make(const char *path, bool may_create)
+{
+	for (int i = 0; i < GATE_TRIES; i++) {
+		int error, fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY |
+		    O_NONBLOCK | O_NOFOLLOW);
+
+		if (fd >= 0)
+			return fd;
+		if (errno == EISDIR)
+			return lhi_fail(-EPROTO, "'%.200s' is a directory: to "
+			    "keep gates in it, name the resource", path);
+		if (errno != ENOENT || !may_create)
+			return cannot("open", path);
+		error = make(path);
+		if (error != 0)
+			return error;
+	}
+	return lhi_fail(-ENOENT, "the gate '%.200s' is removed as often as it "
+	    "is made", path);
+}
+
+/* Is the file what it was when it was opened? */
+static int
+look(const struct lh_gate *g)
+{
+	struct stat st;
+
+	/* not ours any more: the application has closed it (closefrom) */
+	if (fstat(g->fd, &st) != 0 || st.st_ino != g->ino ||
+	    st.st_dev != g->dev)
+		return 0;
+	if (st.st_size != GATE_LEN)
+		return lhi_fail(-EUCLEAN, "the gate '%.200s' was truncated: "
+		    "find out by whom, and what passed; then remove it",
+		    g->path);
+	if (st.st_nlink == 0)
+		return lhi_fail(-ENOENT, "the gate '%.200s' was removed: open "
+		    "it again, if its resource is still there", g->path);
+	return 0;
+}
+
+static int
+marks(const struct lh_gate *g, uint64_t mark[2])
+{
+	uint64_t synced[2];
+
+	for (int i = 0; i < 2; i++) {
+		synced[i] = sh64_load(&g->page->synced[i]);
+		mark[i] = sh64_load_sc(&g->page->mark[i]);
+		if (mark[i] > (uint64_t)TOKEN_MAX || synced[i] > mark[i])
+			return lhi_fail(-EUCLEAN, "the gate '%.200s' is "
+			    "damaged (a mark of %llu): find out what the last "
+			    "token was before you remove it", g->path,
+			    (unsigned long long)mark[i]);
+	}
+	return 0;
+}
+
+static int
+check_file(struct lh_gate *g)
+{
+	uint64_t mark[2];
+	struct stat st;
+
+	if (fstat(g->fd, &st) != 0)
+		return cannot("look at", g->path);
+	g->dev = st.st_dev;
+	g->ino = st.st_ino;
+	if (!S_ISREG(st.st_mode) || st.st_size != GATE_LEN)
+		return lhi_fail(-EPROTO, "'%.200s' is not a gate: it is not a "
+		    "file of %d bytes", g->path, GATE_LEN);
+	g->page = mmap(NULL, GATE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    g->fd, 0);
+	if (g->page == MAP_FAILED)
+		return cannot("map", g->path);
+	if (memcmp(g->page->head, &gate_head, sizeof(gate_head)) != 0)
+		return lhi_fail(-EPROTO, "'%.200s' is not a gate, or another "
+		    "version's: its first bytes are others", g->path);
+	return marks(g, mark);
+}
+
+static void
+dispose(struct lh_gate *g)
+{
+	struct stat st;
+
+	if (g->page != MAP_FAILED)
+		(void)munmap(g->page, GATE_LEN);
+	if (g->fd >= 0 && fstat(g->fd, &st) == 0 && st.st_ino == g->ino &&
+	    st.st_dev == g->dev)
+		(void)close(g->fd);
+	free(g);
+}
+
+/* path, or the file of the resource in it. */
+static int
+name_file(char out[PATH_MAX], const char *path, const char *resource)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t n, len = resource == NULL ? 0 :
+	    strnlen(resource, RESOURCE_MAX + 1);
+
+	if (path == NULL || *path == '\0' || (resource != NULL && len == 0))
+		return lhi_fail(-EINVAL, "no name of a gate was given");
+	n = strnlen(path, PATH_MAX);
+	if (n + 3 * len + 32 > PATH_MAX || len > RESOURCE_MAX)
+		return lhi_fail(-ENAMETOOLONG, "a gate's path has at most %d "
+		    "bytes, its resource at most %d", PATH_MAX - 32,
+		    RESOURCE_MAX);
+	memcpy(out, path, n + 1);
+	if (resource == NULL)
+		return 0;
+	n += (size_t)sprintf(out + n, "/");
+	for (size_t i = 0; i < len; i++)
+		n += (size_t)sprintf(out + n, strchr(plain, resource[i]) &&
+		    (i > 0 || resource[i] != '.') ? "%c" : "%%%02X",
+		    (unsigned char)resource[i]);
+	return 0;
+}
+
+static int
+open_gate(struct lh_gate **out, const char *path, uint32_t flags)
+{
+	struct lh_gate *g = calloc(1, sizeof(*g) + strlen(path) + 1);
+	int error;
+
+	if (g == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	strcpy(g->path, path);
+	g->page = MAP_FAILED;
+	g->durable = flags & LH_GATE_DURABLE;
+	g->fd = open_or_make(path, !(flags & LH_NO_CREATE));
+	error = g->fd < 0 ? g->fd : check_file(g);
+	if (error == 0 && g->durable)
+		error = fsync(g->fd) != 0 ? cannot("sync", path) :
+		    sync_dir(path);
+	if (error != 0)
+		dispose(g);
+	else
+		*out = g;
+	return error;
+}
+
+int
+lh_gate_open(struct lh_gate **out, const char *path, const char *resource,
+    uint32_t flags)
+{
+	char file[PATH_MAX];
+	int saved = errno, error;
+
+	if (out == NULL || (flags & ~(LH_GATE_DURABLE | LH_NO_CREATE)) != 0)
+		return lhi_fail(-EINVAL, out == NULL ? "nowhere to put the "
+		    "gate (NULL)" : "unknown flags for a gate");
+	error = name_file(file, path, resource);
+	if (error == 0)
+		error = open_gate(out, file, flags);
+	errno = saved;
+	return error;
+}
+
+int
+lh_gate_close(struct lh_gate *g)
+{
+	int saved = errno;
+
+	if (g == NULL)
+		return lhi_fail(-EINVAL, "no gate was given (NULL)");
+	dispose(g);
+	errno = saved;
+	return 0;
+}
+
+/* Both marks on the disk, as far as they are now. */
+static int
+sync_marks(struct lh_gate *g)
+{
+	uint64_t mark[2];
+	int error = marks(g, mark);
+
+	if (error != 0)
+		return error;
+	(void)sh64_fetch_add(&g->page->writes, 1);
+	lhi_point("gate.sync");
+	if (msync(g->page, GATE_LEN, MS_SYNC) != 0)
+		return lhi_fail(-EIO, "cannot write the gate '%.200s' to its "
+		    "disk: %s; nothing may pass before that works", g->path,
+		    strerror(errno));
+	lhi_point("gate.synced");
+	sh64_max(&g->page->synced[LH_EXCLUSIVE], mark[LH_EXCLUSIVE]);
+	sh64_max(&g->page->synced[LH_SHARED], mark[LH_SHARED]);
+	return 0;
+}
+
+/* By the marks as they are now: 0, -ESTALE, -EUCLEAN. */
+static int
+judge(const struct lh_gate *g, uint64_t token, uint32_t mode)
+{
+	uint64_t mark[2], larger;
+	int error = marks(g, mark);
+
+	if (error != 0)
+		return error;
+	if (token >= mark[LH_EXCLUSIVE] &&
+	    (mode == LH_SHARED || token > mark[LH_SHARED]))
+		return 0;
+	larger = token < mark[LH_EXCLUSIVE] ? mark[LH_EXCLUSIVE] :
+	    mark[LH_SHARED];
+	return lhi_fail(-ESTALE, "the gate '%.200s' refuses token %llu: %llu "
+	    "has been here, so its lease has ended; stop, and acquire again",
+	    g->path, (unsigned long long)token, (unsigned long long)larger);
+}
+
+static int
+check(struct lh_gate *g, uint64_t token, uint32_t mode)
+{
+	int error = look(g);
+
+	if (error == 0)
+		error = judge(g, token, mode);
+	if (error != 0)
+		return error;
+	lhi_point("gate.judged");
+	sh64_max(&g->page->mark[mode], token);
+	lhi_point("gate.raised");
+	error = judge(g, token, mode);
+	if (error == 0 && g->durable &&
+	    sh64_load(&g->page->synced[mode]) < token)
+		error = sync_marks(g);
+	return error;
+}
+
+int
+lh_gate_check(struct lh_gate *g, uint64_t token, uint32_t mode)
+{
+	int saved = errno, error;
+
+	if (g == NULL)
+		return lhi_fail(-EINVAL, "no gate was given (NULL)");
+	if (token == 0 || token > (uint64_t)TOKEN_MAX || mode > LH_SHARED)
+		return lhi_fail(-EINVAL, "a token of %llu in mode %u: tokens "
+		    "are 1 to 2^63 - 1, modes LH_EXCLUSIVE and LH_SHARED",
+		    (unsigned long long)token, mode);
+	error = check(g, token, mode);
+	errno = saved;
+	return error;
+}
+
+int
+lh_gate_marks(struct lh_gate *g, uint64_t *exclusive, uint64_t *shared)
+{
+	uint64_t mark[2];
+	int saved = errno, error;
+
+	if (g == NULL)
+		return lhi_fail(-EINVAL, "no gate was given (NULL)");
+	error = look(g);
+	if (error == 0)
+		error = marks(g, mark);
+	errno = saved;
+	if (error != 0)
+		return error;
+	if (exclusive != NULL)
+		*exclusive = mark[LH_EXCLUSIVE];
+	if (shared != NULL)
+		*shared = mark[LH_SHARED];
+	return 0;
+}
