@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranges of tokens on disk: answers "which tokens has nobody ever had?"
+ *
+ * A directory for each name of a table, and in it a file for each range that
+ * was claimed, named by its number in decimal.  The number is the counter; the
+ * content only says whose it is and when it was made, for people and for fsck:
+ * a file that is torn, empty or overwritten still counts.  This file owns the
+ * format:
+ *
+ *	  0  u64  "lhrange" and a zero byte
+ *	  8  u32  format, 1
+ *	 12  u32  length, 512
+ *	 16  u64  [2] uuid of the table
+ *	 32  u64  n, the file's name
+ *	 40  u64  when, ms since 1970
+ *	 48  	  zeros
+ *	504  u64  XXH3 of the bytes before
+ *
+ * Claiming takes no lock, so that a claimant that was stopped or killed is in
+ * nobody's way (C14):
+ *	1 scan for the highest number h
+ *	2 write a temporary file, whole; fdatasync
+ *	3 link it to n = max(at_least, h + 1); if there is one, to the next
+ *	4 fsync the directory
+ *	5 unlink the temporary file
+ *	6 scan again: with RANGE_KEEP files above n, n may have been used and
+ *	  pruned while we slept: it is burnt; from 1
+ *	7 prune: unlink what has RANGE_KEEP above it, and temporary files that
+ *	  are an hour old
+ *
+ * Invariants.
+ *  I1	A number has been returned to one claimant at most.  link() gives a
+ *	name to one; a name can be given again only after it was pruned, hence
+ *	when RANGE_KEEP files are above it, and these do not get fewer, because
+ *	the highest RANGE_KEEP are never pruned.  Step 6 sees them.
+ *  I2	What is returned is on disk, and larger than all that was returned
+ *	before step 1.  One getdents() returns a directory of this size whole,
+ *	under the same lock that link() and unlink() take, so a scan misses
+ *	nothing.  (It goes on for as long as there is more, should somebody have
+ *	put more there.)
+ *  I3	After a power loss the highest number on disk is not below any that was
+ *	returned: each was synced (4) before it was, and what is pruned (7) is
+ *	below one that was synced.
+ *
+ * A crash (K) or stop (Z) after
+ *	1, 2	K: a temporary file, swept after an hour
+ *	3	K: the number is burnt, on disk or not.  Z: others go on above it
+ *	4, 5	the same
+ *	6, 7	as if it had been returned and never used
+ * A power loss is a K of everybody; what was not synced may be there or not,
+ * and a number that is there is burnt, whatever its file contains.
+ *
+ * Errors.  After an error of fdatasync or fsync nobody knows what is on disk,
+ * and asking again may say "all is well" although it is not: so the file and
+ * the number are given up, and all is done anew with the next number, twice at
+ * most.
+ *
+ * Whether the directory may be trusted is range_dir.c's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <bsd/stdlib.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "prim/shared.h"
+#include "shm/range.h"
+
+#define MAGIC		UINT64_C(0x0065676e6172686c)	/* "lhrange" */
+#define FORMAT		1u
+#define TEMPORARY	"new."		/* and 16 digits */
+#define NAME_LEN	32
+#define OLD_SEC		3600
+#define LINK_TRIES	1000	/* each that fails is somebody else's claim */
+#define ROUNDS		20	/* burnt in step 6 */
+#define SYNC_TRIES	3
+#define DENTS_LEN	32768
+#define DENTS_CALLS	1000
+
+struct block {
+	uint64_t magic;
+	uint32_t format;
+	uint32_t len;
+	uint64_t uuid[2];
+	uint64_t n;
+	uint64_t epoch_ms;
+	uint64_t zero[57];
+	uint64_t sum;
+};
+
+_Static_assert(sizeof(struct block) == RANGE_FILE_LEN, "a range's file");
+
+/* What a claim is about. */
+struct claim {
+	const char *dir;
+	const uint64_t *uuid;
+	int fd;			/* of the directory */
+	mode_t mode;		/* of files */
+	char temporary[NAME_LEN];
+};
+
+/* The highest numbers there are, in falling order. */
+struct scan {
+	uint64_t top[RANGE_KEEP];
+	unsigned n;
+	bool more;		/* there is something to prune */
+};
+
+static void
+note(struct scan *s, uint64_t n)
+{
+	unsigned i = s->n;
+
+	if (i == RANGE_KEEP) {
+		s->more = true;
+		if (n <= s->top[--i])
+			return;
+	} else {
+		s->n++;
+	}
+	for (; i > 0 && s->top[i - 1] < n; i--)
+		s->top[i] = s->top[i - 1];
+	s->top[i] = n;
+}
+
+/* The number that a file's name is; 0: it is none. */
+static uint64_t
+number(const char *name)
+{
+	size_t len = strspn(name, "0123456789");
+	uint64_t n;
+
+	if (len == 0 || len > 10 || name[len] != '\0' || name[0] == '0')
+		return 0;
+	n = strtoull(name, NULL, 10);
+	return n <= RANGE_MAX ? n : 0;
+}
+
+static bool
+is_temporary(const char *name)
+{
+	return strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0;
+}
+
+struct dent {			/* as the kernel has it */
+	uint64_t ino;
+	int64_t off;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+/* For every name in the directory. */
+static int
+each(const struct claim *c, void (*fn)(const struct claim *c, const char *name,
+    struct scan *s), struct scan *s)
+{
+	union {
+		struct dent d;
+		char bytes[DENTS_LEN];
+	} u;
+	ssize_t got = -1;
+
+	if (lseek(c->fd, 0, SEEK_SET) != 0)
+		return lhi_fail(-errno, "cannot read the directory %s: %s",
+		    c->dir, strerror(errno));
+	for (int calls = 0; calls < DENTS_CALLS; calls++) {
+		got = lhi_range_sys.getdents(c->fd, u.bytes, sizeof(u.bytes));
+		if (got == 0)
+			return 0;
+		if (got < 0)
+			return lhi_fail(-errno, "cannot read the directory %s, "
+			    "where the ranges of tokens are: %s", c->dir,
+			    strerror(errno));
+		for (ssize_t at = 0; at < got;) {
+			const struct dent *d = (void *)(u.bytes + at);
+
+			fn(c, d->name, s);
+			at += d->len;
+		}
+	}
+	return lhi_fail(-EIO, "there are too many files in %s: remove what "
+	    "does not belong there (ranges are files with numbers for names)",
+	    c->dir);
+}
+
+static void
+scan_one(const struct claim *c, const char *name, struct scan *s)
+{
+	uint64_t n = number(name);
+
+	if (n != 0)
+		note(s, n);
+	else if (is_temporary(name))
+		s->more = true;
+}
+
+static int
+scan(const struct claim *c, struct scan *s)
+{
+	s->n = 0;
+	s->more = false;
+	return each(c, scan_one, s);
+}
+
+/* Step 7. */
+static void
+prune_one(const struct claim *c, const char *name, struct scan *s)
+{
+	uint64_t n = number(name);
+	struct stat st;
+
+	if (n != 0 ? s->n == RANGE_KEEP && n < s->top[RANGE_KEEP - 1] :
+	    is_temporary(name) &&
+	    fstatat(c->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    time(NULL) - st.st_mtime > OLD_SEC)
+		(void)lhi_range_sys.unlink(c->fd, name);
+}
+
+static int
+open_dir(struct claim *c)
+{
+	c->fd = lhi_range_open_dir(c->dir, &c->mode);
+	return c->fd < 0 ? c->fd : 0;
+}
+
+static int
+cannot_write(const struct claim *c, const char *what, int error)
+{
+	const char *remedy = "see to the disk, or use another fence directory";
+
+	switch (error) {
+	case ENOSPC:
+	case EDQUOT:
+		remedy = "make room there";
+		break;
+	case EROFS:
+		remedy = "mount it writable";
+		break;
+	case EACCES:
+	case EPERM:
+		remedy = "see to it that this user may write there";
+		break;
+	case ENOENT:
+		remedy = "the directory was removed; make it again";
+		break;
+	}
+	return lhi_fail(-error, "no range of tokens could be claimed in %s: "
+	    "%s: %s; %s", c->dir, what, strerror(error), remedy);
+}
+
+/* The temporary file's content. */
+static int
+fill(const struct claim *c, int fd, uint64_t n)
+{
+	struct block b = { .magic = MAGIC, .format = FORMAT, .len = sizeof(b),
+	    .uuid = { c->uuid[0], c->uuid[1] }, .n = n };
+	struct timespec wall;
+	struct rlimit most;
+	ssize_t put;
+
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	b.epoch_ms = (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS);
+	b.sum = lhi_hash(&b, offsetof(struct block, sum));
+	/* a longer write would be a signal */
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < sizeof(b))
+		return lhi_fail(-EFBIG, "no range of tokens could be claimed "
+		    "in %s: this process may write files of %llu bytes only "
+		    "(ulimit -f): raise that", c->dir,
+		    (unsigned long long)most.rlim_cur);
+	put = lhi_range_sys.pwrite(fd, &b, sizeof(b), 0);
+	if (put < 0)
+		return cannot_write(c, "cannot write", errno);
+	if (put != (ssize_t)sizeof(b))
+		return lhi_fail(-EIO, "no range of tokens could be claimed in "
+		    "%s: only %zd of %zu bytes could be written; see to the "
+		    "disk and make room there", c->dir, put, sizeof(b));
+	if (c->mode & S_IRGRP)
+		(void)fchmod(fd, c->mode);	/* whatever the umask */
+	return 0;
+}
+
+enum { AGAIN = 1 };		/* not to be trusted: with the next number */
+
+/* Step 2. */
+static int
+write_temporary(struct claim *c, uint64_t n)
+{
+	int fd, error;
+
+	(void)snprintf(c->temporary, sizeof(c->temporary), TEMPORARY "%08x%08x",
+	    arc4random(), arc4random());
+	fd = lhi_range_sys.open(c->fd, c->temporary,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, c->mode);
+	if (fd < 0)
+		return cannot_write(c, "cannot make a file", errno);
+	lhi_point("range.made");
+	error = fill(c, fd, n);
+	lhi_point("range.written");
+	if (error == 0 && lhi_range_sys.fdatasync(fd) != 0) {
+		(void)cannot_write(c, "cannot sync a file", errno);
+		error = AGAIN;
+	}
+	(void)close(fd);
+	lhi_point("range.synced");
+	return error;
+}
+
+static int
+used_up(const struct claim *c)
+{
+	return lhi_fail(-ENOSPC, "the numbers of ranges in %s are used up: use "
+	    "another table name or fence directory", c->dir);
+}
+
+/* Steps 3 and 4: link it at *n or above. */
+static int
+publish(const struct claim *c, uint64_t *n)
+{
+	char name[NAME_LEN];
+
+	for (int i = 0; i < LINK_TRIES; i++, ++*n) {
+		if (*n > RANGE_MAX)
+			return used_up(c);
+		(void)snprintf(name, sizeof(name), "%llu",
+		    (unsigned long long)*n);
+		if (lhi_range_sys.link(c->fd, c->temporary, name) != 0) {
+			if (errno == EEXIST)
+				continue;
+			return cannot_write(c, "cannot link a file", errno);
+		}
+		lhi_point("range.linked");
+		if (lhi_range_sys.fsync(c->fd) == 0)
+			return 0;
+		(void)cannot_write(c, "cannot sync the directory", errno);
+		return AGAIN;
+	}
+	return lhi_fail(-EIO, "no range of tokens could be claimed in %s: "
+	    "others were faster %d times; is something looping?", c->dir,
+	    LINK_TRIES);
+}
+
+/* Steps 2 to 5, at *n or above.  AGAIN: *n is burnt. */
+static int
+claim_at(struct claim *c, uint64_t *n)
+{
+	int error = write_temporary(c, *n);
+
+	if (error == 0)
+		error = publish(c, n);
+	lhi_point("range.dir_synced");
+	(void)lhi_range_sys.unlink(c->fd, c->temporary);
+	lhi_point("range.unlinked");
+	return error;
+}
+
+static int
+claim_in(struct claim *c, uint64_t least, uint64_t *out)
+{
+	int faults = 0, error;
+	struct scan s;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		error = scan(c, &s);
+		if (error != 0)
+			return error;
+		if (s.n > 0 && least <= s.top[0])
+			least = s.top[0] + 1;
+		if (least > RANGE_MAX)
+			return used_up(c);
+		lhi_point("range.scanned");
+		error = claim_at(c, &least);
+		if (error == AGAIN) {
+			if (++faults == SYNC_TRIES)
+				return -EIO;	/* it was said why */
+			least++;
+			continue;
+		}
+		if (error == 0)
+			error = scan(c, &s);
+		if (error != 0)
+			return error;
+		if (s.n == RANGE_KEEP && s.top[RANGE_KEEP - 1] > least)
+			continue;		/* it may be an old one */
+		lhi_point("range.confirmed");
+		if (s.more)
+			(void)each(c, prune_one, &s);
+		lhi_point("range.pruned");
+		*out = least;
+		return 0;
+	}
+	return lhi_fail(-EIO, "no range of tokens could be claimed in %s: %d "
+	    "times %d others were faster; is something looping?", c->dir,
+	    ROUNDS, RANGE_KEEP);
+}
+
+int
+lhi_range_claim(const char *dir, const uint64_t uuid[2], uint64_t at_least,
+    uint64_t *n)
+{
+	struct claim c = { .dir = dir, .uuid = uuid };
+	int saved = errno, error = open_dir(&c);
+
+	if (error == 0) {
+		error = claim_in(&c, at_least > 0 ? at_least : 1, n);
+		(void)close(c.fd);
+	}
+	errno = saved;
+	return error;
+}
+
+int
+lhi_range_highest(const char *dir, uint64_t *n)
+{
+	struct claim c = { .dir = dir };
+	int saved = errno, error = open_dir(&c);
+	struct scan s;
+
+	if (error == 0) {
+		error = scan(&c, &s);
+		(void)close(c.fd);
+		if (error == 0)
+			*n = s.n > 0 ? s.top[0] : 0;
+	}
+	errno = saved;
+	return error;
+}
+
+/* Into *b, as many bytes as there are.  How many, or -errno. */
+static ssize_t
+read_block(int dir, const char *name, struct block *b)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	ssize_t got;
+
+	if (fd < 0)
+		return errno == ELOOP ? 0 : -errno;
+	got = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ? 0 :
+	    pread(fd, b, sizeof(*b), 0);
+	if (got < 0)
+		got = -errno;
+	(void)close(fd);
+	return got;
+}
+
+int
+lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r)
+{
+	struct claim c = { .dir = dir };
+	int saved = errno, error = open_dir(&c);
+	char name[NAME_LEN];
+	struct block b;
+	ssize_t got;
+
+	if (error != 0) {
+		errno = saved;
+		return error;
+	}
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)n);
+	got = read_block(c.fd, name, &b);
+	(void)close(c.fd);
+	errno = saved;
+	if (got < 0)
+		return lhi_fail((int)got, "cannot read %s/%s, which says that "
+		    "its tokens are taken: %s", dir, name,
+		    strerror((int)-got));
+	if (got != (ssize_t)sizeof(b) || b.magic != MAGIC ||
+	    b.format != FORMAT || b.len != sizeof(b) || b.n != n ||
+	    b.sum != lhi_hash(&b, offsetof(struct block, sum)))
+		return lhi_fail(-EUCLEAN, "%s/%s is damaged: its number still "
+		    "counts, and the table will claim another", dir, name);
+	*r = (struct lhi_range){ { b.uuid[0], b.uuid[1] }, b.n, b.epoch_ms };
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Directories of ranges: where they are, how they are made, and whether one may
+ * be trusted; and the system calls that range.c makes there.
+ *
+ * The path comes out of a table's header, which others may have written.  A
+ * directory is used only if it belongs to this user, to root, or to a group of
+ * ours that may write there, and not everybody may; names in it are never
+ * followed as links.  So nobody is made to write where a stranger wants it.
+ *
+ * Only the making of a table makes directories: who finds one gone later would
+ * begin at the first number again, with tokens that were given before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "shm/range.h"
+
+static int
+sys_open(int dir, const char *name, int flags, mode_t mode)
+{
+	return openat(dir, name, flags, mode);
+}
+
+static int
+sys_link(int dir, const char *from, const char *to)
+{
+	return linkat(dir, from, dir, to, 0);
+}
+
+static int
+sys_unlink(int dir, const char *name)
+{
+	return unlinkat(dir, name, 0);
+}
+
+static ssize_t
+sys_getdents(int fd, void *buf, size_t len)
+{
+	return syscall(SYS_getdents64, fd, buf, len);
+}
+
+#ifdef LHI_HOOKS
+unsigned lhi_range_bits = 32;
+struct lhi_range_sys lhi_range_sys = {
+#else
+const struct lhi_range_sys lhi_range_sys = {
+#endif
+	.open = sys_open,
+	.pwrite = pwrite,
+	.fdatasync = fdatasync,
+	.link = sys_link,
+	.fsync = fsync,
+	.unlink = sys_unlink,
+	.mkdir = mkdir,
+	.getdents = sys_getdents,
+};
+
+static int
+cannot_open(const char *dir, int error)
+{
+	switch (error) {
+	case ENOENT:
+		return lhi_fail(-ENOENT, "there is no directory %s, where the "
+		    "ranges of tokens are: restore it from a backup, or make "
+		    "it again, empty, with the same owner", dir);
+	case ENOTDIR:
+	case ELOOP:
+		return lhi_fail(-ENOTDIR, "%s is no directory (or a link): the "
+		    "ranges of tokens are to be there; move away what has its "
+		    "place", dir);
+	case EACCES:
+		return lhi_fail(-EACCES, "no permission to use the directory "
+		    "%s, where the ranges of tokens are: see to it that this "
+		    "user may write there", dir);
+	default:
+		return lhi_fail(-error, "cannot open the directory %s, where "
+		    "the ranges of tokens are: %s", dir, strerror(error));
+	}
+}
+
+static bool
+in_group(gid_t gid)
+{
+	gid_t groups[256];
+	int n = getgroups(256, groups);
+
+	while (n-- > 0) {
+		if (groups[n] == gid)
+			return true;
+	}
+	return gid == getegid();
+}
+
+int
+lhi_range_open_dir(const char *dir, mode_t *mode)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0)
+		return cannot_open(dir, errno);
+	if (fstat(fd, &st) == 0 && !(st.st_mode & S_IWOTH) &&
+	    (st.st_uid == geteuid() || st.st_uid == 0 ||
+	    ((st.st_mode & S_IWGRP) && in_group(st.st_gid)))) {
+		*mode = st.st_mode & S_IWGRP ? 0640 : 0600;
+		return fd;
+	}
+	(void)close(fd);
+	return lhi_fail(-EACCES, "the directory %s, where the ranges of tokens "
+	    "are, belongs to user %u with mode %03o: it must belong to this "
+	    "user, to root, or to a group of this user that may write there, "
+	    "and others must not", dir, (unsigned)st.st_uid,
+	    (unsigned)st.st_mode & 0777);
+}
+
+int
+lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
+    const char *object_path)
+{
+	const char *base = strrchr(object_path, '/');
+	int n;
+
+	if (fence_dir[0] != '/')
+		return lhi_fail(-EINVAL, "'%s' is no fence directory: give its "
+		    "absolute path", fence_dir);
+	n = snprintf(to, RANGE_PATH_MAX, "%s/%s.fence", fence_dir,
+	    base == NULL ? object_path : base + 1);
+	return n > 0 && n < RANGE_PATH_MAX ? 0 : lhi_fail(-ENAMETOOLONG,
+	    "the path of the fence directory %s is too long", fence_dir);
+}
+
+/* Of what was made in it. */
+static int
+sync_parent(const char *path)
+{
+	char parent[RANGE_PATH_MAX];
+	char *slash;
+	int fd, error = 0;
+
+	(void)snprintf(parent, sizeof(parent), "%s", path);
+	slash = strrchr(parent, '/');
+	slash[slash == parent] = '\0';
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || lhi_range_sys.fsync(fd) != 0)
+		error = lhi_fail(-errno, "cannot sync the directory %s: %s",
+		    parent, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	return error;
+}
+
+int
+lhi_range_make_dir(const char *dir, gid_t group, unsigned parents)
+{
+	char parent[RANGE_PATH_MAX];
+	int saved = errno, error = 0;
+	char *slash;
+
+	(void)snprintf(parent, sizeof(parent), "%s", dir);
+	slash = strrchr(parent, '/');
+	if (lhi_range_sys.mkdir(dir, 0700) == 0) {
+		if (group != (gid_t)-1 && (chown(dir, (uid_t)-1, group) != 0 ||
+		    chmod(dir, 02770) != 0))
+			error = lhi_fail(-errno, "cannot give %s to group %u: "
+			    "%s", dir, (unsigned)group, strerror(errno));
+		if (error == 0)
+			error = sync_parent(dir);
+	} else if (errno == ENOENT && parents > 0 && slash > parent) {
+		*slash = '\0';
+		error = lhi_range_make_dir(parent, (gid_t)-1, parents - 1);
+		if (error == 0 && group != (gid_t)-1)
+			(void)chmod(parent, 0755);	/* a way to it */
+		if (error == 0)
+			error = lhi_range_make_dir(dir, group, 0);
+	} else if (errno != EEXIST) {
+		error = lhi_fail(-errno, "cannot make the directory %s for "
+		    "ranges of tokens: %s; make it, or give another fence "
+		    "directory", dir, strerror(errno));
+	}
+	errno = saved;
+	return error;
+}
