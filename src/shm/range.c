@@ -26,7 +26,8 @@
  *	5 unlink the temporary file
  *	6 scan again: with RANGE_KEEP files above n, n may have been used and
  *	  pruned while we slept: it is burnt; from 1
- *	7 prune: unlink what has RANGE_KEEP above it, and temporary files that
+ *	7 prune: unlink what has RANGE_KEEP above it (hence is below n, which is
+ *	  synced), and temporary files that
  *	  are an hour old
  *
  * Invariants.
@@ -45,7 +46,7 @@
  *
  * A crash (K) or stop (Z) after
  *	1, 2	K: a temporary file, swept after an hour
- *	3	K: the number is burnt, on disk or not.  Z: others go on above it
+ *	3	K: the number is burnt, there or not.  Z: others go on above it
  *	4, 5	the same
  *	6, 7	as if it had been returned and never used
  * A power loss is a K of everybody; what was not synced may be there or not,
