@@ -36,8 +36,11 @@ struct lh;
 #define LH_LIVENESS_FD	0x4u	/* lh_liveness_fd() will be wanted */
 #define LH_CREATE_ONLY	0x8u	/* the table must not exist */
 
+#define LH_DURABLE	0x20u	/* a new table gets a fence file */
+#define LH_NO_CLOCK_FLOOR 0x40u	/* its tokens do not begin above the clock */
+
 #define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
-#define LH_HOLD_TIMES	0x20u	/* a new table tells how long leases are held
+#define LH_HOLD_TIMES	0x80u	/* a new table tells how long leases are held
 				 * (inspect.h); acquiring and releasing then
 				 * cost several times as much */
 
@@ -86,11 +89,13 @@ struct lh_open_opts {
 	uint32_t group;		/* group id; LH_GROUP_USUAL */
 	uint32_t clock;		/* enum lh_clock; LH_CLOCK_MONOTONIC */
 	const char *application;/* shown to others; NULL: the program's name */
+	const char *fence_dir;	/* absolute path; NULL: none, or with LH_DURABLE
+				 * the usual one */
 };
 
 #define LH_OPEN_OPTS_INIT \
 	{ sizeof(struct lh_open_opts), 0, 0600, 1048576, 1024, 262144, 0, \
-	  LH_GROUP_USUAL, LH_CLOCK_MONOTONIC, NULL }
+	  LH_GROUP_USUAL, LH_CLOCK_MONOTONIC, NULL, NULL }
 
 /*
  * Attach to table `name`, creating it if need be.

@@ -10,6 +10,7 @@
 #include <bsd/string.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "op/fence.h"
 #include "prim/bytelock.h"
 #include "proc/keys.h"
 #include "proc/magazine.h"
@@ -19,7 +20,7 @@
 #include "shm/session.h"
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
-    LH_CREATE_ONLY | LH_HOLD_TIMES)
+    LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 #define LIVE_FD_LOST (-2)	/* closed by the application */
@@ -90,6 +91,8 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	lh->v.t0_ns = id->t0_ns;
 	lh->v.order = id->order;
 	lh->v.clock = id->clock;
+	memcpy(lh->v.uuid, id->uuid, sizeof(lh->v.uuid));
+	memcpy(lh->v.ranges, id->ranges, sizeof(lh->v.ranges));
 	lh->v.dev = id->dev;
 	lh->v.ino = id->ino;
 	atomic_store(&lh->v.probe_fd, fd);
@@ -264,6 +267,8 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		*out = lh;
 	}
 	lhi_proc_unlock();
+	if (error == 0)
+		lhi_fence_attach(&lh->v);
 	return error;
 }
 

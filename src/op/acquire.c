@@ -152,7 +152,7 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	    (link_idx(q) != 0 && !lhi_queue_yields(&m->lh->v, q)) ||
 	    sh32_load_rlx(&s->gen) != ref->home >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
-	    lid_seq(id) == 0 || lhi_mutant(1))
+	    token < m->first || lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
 	sh64_store_rlx(&c->home, ref->home);
 	sh64_store_rlx(&c->since, m->since);
@@ -193,10 +193,23 @@ pick(struct lhi_mag *m)
 static inline bool
 opts_plain(const struct lh_acquire_opts *o)
 {
-	return o->size == sizeof(*o) && ((o->mode & ~1u) | o->scope) == 0 &&
+	return o->size == sizeof(*o) && ((o->mode | o->scope) & ~1u) == 0 &&
 	    (o->flags & ~LH_NO_CREATE) == 0 && o->cancel == NULL &&
 	    o->ttl_ms >= FAST_TTL_MIN_MS && o->ttl_ms <= LH_TTL_MAX_MS &&
 	    o->max_wait_ms >= 0 && o->deadline_ns >= 0;
+}
+
+/*
+ * In scope local only where no token can be but in a range of ours (a reader
+ * that is revived may have one from before), and where these are on disk.
+ */
+static bool
+local_at_once(const struct lh *lh, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *o)
+{
+	return lhi_durable(&lh->v) && o->mode == LH_EXCLUSIVE &&
+	    lhi_slot_local(ref) && !atomic_load_explicit(&lh->v.ranges_lost,
+	    memory_order_relaxed);
 }
 
 /* With options, or other claims than the first. */
@@ -209,7 +222,8 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 	struct lhi_rec *r;
 	struct timespec ts;
 
-	if (m->lh != lh || (opts != NULL && !opts_plain(opts)))
+	if (m->lh != lh || (opts != NULL && (!opts_plain(opts) ||
+	    (opts->scope == LH_LOCAL && !local_at_once(lh, ref, opts)))))
 		return UNTOUCHED;
 	if (unlikely(ttl_ms != m->ttl_ms)) {
 		set_ttl(m, ttl_ms);
@@ -221,6 +235,11 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 	r = pick(m);
 	if (r == NULL || !grab(m, r, ref, lease, &ts))
 		return UNTOUCHED;
+	if (opts != NULL && r == m->rec) {
+		m->again = lh;
+		m->again_home = ref->home;
+		m->again_opts = *opts;
+	}
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
@@ -261,15 +280,15 @@ lhi_acquire(struct lh *lh, struct lhi_want *want,
  * registers that are kept for later are pushed in every call.)
  */
 static inline __attribute__((always_inline)) enum lhi_how
-usual(struct lhi_mag *m, const struct lh *lh, uint64_t home,
-    struct lh_lease *l)
+usual(struct lhi_mag *m, const struct lh *usual_lh, const struct lh *lh,
+    uint64_t home, struct lh_lease *l)
 {
 	struct lhi_rec *r = &m->rec[0];
 	struct shm_slot *s = r->slot;
 	uint64_t id, token, w;
 	struct timespec ts;
 
-	if (unlikely(m->usual != lh) || unlikely(r->use != REC_FREE) ||
+	if (unlikely(usual_lh != lh) || unlikely(r->use != REC_FREE) ||
 	    unlikely(home != r->home) ||
 	    lhi_mutant(1))
 		return UNTOUCHED;
@@ -369,6 +388,39 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	return same_tick(m, &ts) ? 0 : key_otherwise(k, LATE, opts, l);
 }
 
+/* Are these the options that at_once() has granted to claim 0 before? */
+static inline bool
+same_opts(const struct lhi_mag *m, const struct lh_acquire_opts *o)
+{
+	const struct lh_acquire_opts *a = &m->again_opts;
+	lhi_pair differ;
+
+	if (unlikely(o->size != sizeof(*o)))
+		return false;
+	differ = (lhi_pair_load(&o->mode) ^ lhi_pair_load(&a->mode)) |
+	    (lhi_pair_load(&o->ttl_ms) ^ lhi_pair_load(&a->ttl_ms)) |
+	    (lhi_pair_load(&o->deadline_ns) ^ lhi_pair_load(&a->deadline_ns));
+	return (differ[0] | differ[1]) == 0;
+}
+
+/*
+ * With options, exclusively: straight on, if it is the same key with the same
+ * options again; scope local as well (the key was granted in it before).
+ */
+static __attribute__((noinline)) int
+key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
+    struct lh_lease *l)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	uint64_t home = __atomic_load_n(&k->home, __ATOMIC_RELAXED);
+	enum lhi_how how;
+
+	if (unlikely(home != m->again_home) || unlikely(!same_opts(m, opts)))
+		return key_at_once(k, opts, l);
+	how = usual(m, m->again, k->lh, home, l);
+	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, opts, l);
+}
+
 static __attribute__((noinline, cold)) int
 nothing_given(void)
 {
@@ -387,8 +439,8 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 		return nothing_given();
 	if (opts != NULL)
 		return opts->mode == LH_SHARED ? key_shared(k, opts, lease) :
-		    key_at_once(k, opts, lease);
-	how = usual(m, k->lh, __atomic_load_n(&k->home, __ATOMIC_RELAXED),
+		    key_again(k, opts, lease);
+	how = usual(m, m->usual, k->lh, __atomic_load_n(&k->home, __ATOMIC_RELAXED),
 	    lease);
 	return likely(how == GRANTED) ? 0 :
 	    key_otherwise(k, how, NULL, lease);
@@ -431,7 +483,7 @@ lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
 	    unlikely(opts != NULL) ||
 	    unlikely(!lhi_slot_is(m->rec[0].slot, key)))
 		return lhi_acquire_by_name(lh, key, opts, lease);
-	how = usual(m, lh, m->rec[0].home, lease);
+	how = usual(m, m->usual, lh, m->rec[0].home, lease);
 	return likely(how == GRANTED) ? 0 :
 	    name_otherwise(lh, how, key, lease);
 }

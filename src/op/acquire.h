@@ -14,6 +14,7 @@ struct lhi_ask {
 	bool try_only;
 	bool shared;
 	bool no_create;
+	bool local;		/* scope */
 	uint32_t priority;
 	struct lh_cancel *cancel;
 };

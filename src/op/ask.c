@@ -19,9 +19,14 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	    (o->flags & ~LH_NO_CREATE) != 0)
 		return lhi_fail(-EINVAL, "unknown mode %u, scope %u or flag in "
 		    "0x%x", o->mode, o->scope, o->flags);
-	if (o->scope != LH_EPHEMERAL)
-		return lhi_fail(-EOPNOTSUPP, "this table has no fence file: "
-		    "only scope ephemeral");
+	if (o->scope == LH_QUORUM)
+		return lhi_fail(-EOPNOTSUPP, "scope quorum is for the keys of "
+		    "a cluster");
+	if (o->scope == LH_LOCAL && !lhi_durable(v))
+		return lhi_fail(-EOPNOTSUPP, "%s has no fence file, so its "
+		    "tokens do not outlive it: make the table with one "
+		    "(leasehold init --durable, or LH_DURABLE in lh_open()), "
+		    "or use scope ephemeral", v->path);
 	if (o->ttl_ms < 1 || o->ttl_ms > LH_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
 		    "30 days", (long long)o->ttl_ms);
@@ -32,6 +37,7 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;
 	ask->shared = o->mode == LH_SHARED;
+	ask->local = o->scope == LH_LOCAL;
 	ask->no_create = o->flags & LH_NO_CREATE;
 	ask->try_only = o->deadline_ns == 0 && o->max_wait_ms == 0;
 	ask->until_ns = 0;

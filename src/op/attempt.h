@@ -6,7 +6,10 @@
 #include "op/acquire.h"
 #include "op/turn.h"
 
-enum { WAITING = 1 };			/* beside 0 and -errno */
+enum {				/* beside 0 and -errno */
+	WAITING = 1,
+	BARRED = 4		/* as long as others hold it */
+};
 
 struct lhi_attempt {
 	struct lh *lh;
@@ -33,7 +36,8 @@ void lhi_attempt_announce(struct lhi_attempt *a, unsigned st,
 /* Out of the queue, if in; whoever is first now is woken. */
 void lhi_attempt_leave_queue(struct lhi_attempt *a);
 
-/* The word w allows it and it is our turn.  0 granted; WAITING; -errno. */
+/* The word w allows it and it is our turn.  0 granted; WAITING;
+ * BARRED; -errno. */
 int lhi_attempt_take(struct lhi_attempt *a, uint64_t w);
 
 #endif

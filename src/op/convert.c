@@ -49,24 +49,24 @@ converted(uint64_t st)
  */
 static int
 swap_mode(struct lhi_view *v, const struct lhi_held *h, uint64_t st,
-    uint64_t w, unsigned mode, uint64_t token)
+    uint64_t w, unsigned mode, const struct lhi_next *n)
 {
-	uint64_t hint = sh64_load(&h->slot->hint), to = converted(st);
+	uint64_t to = converted(st);
 
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");
 	/* no acquisition, however large a leap */
 	lhi_stat_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
-	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci, token))) {
+	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
+	    n->token))) {
 		if (sh64_cas(&h->claim->state, to, st))
 			lhi_stat_add(v, STAT_SPENT,
 			    state_seq(st) - state_seq(to));
 		return MOVED;
 	}
 	lhi_point("convert.swapped");
-	if (token - hint > TOKEN_LAG_MAX)
-		sh64_max(&h->slot->hint, token);
+	lhi_fence_granted(h->slot, n);
 	return 0;
 }
 
@@ -110,12 +110,26 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return 0;
 }
 
+/* The word is w: which token is next?  0, -errno. */
+static int
+next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
+    struct lhi_next *n)
+{
+	int error = lhi_fence_next(&lh->v, h->slot, w, false, n);
+
+	return error != FENCE_BARRED ? error : lhi_fail(-EAGAIN, "the tokens "
+	    "of the key have to skip what another table has claimed, further "
+	    "than under a lease: the lease is as it was; release it and "
+	    "acquire anew");
+}
+
 static int
 downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
-	uint64_t token = l->token + 1, link, grant;
-	int error = lhi_fence_admit(&lh->v, token);
+	struct lhi_next n;
+	uint64_t link, grant;
+	int error = next_token(lh, h, h->word, &n);
 
 	if (error != 0)
 		return error;
@@ -129,12 +143,12 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
 	(void)sh64_cas(&h->claim->grant, grant,
-	    lhi_reader_grant(token, state_seq(converted(st))));
+	    lhi_reader_grant(n.token, state_seq(converted(st))));
 	lhi_point("convert.prepared");
-	error = swap_mode(&lh->v, h, st, h->word, WORD_S, token);
+	error = swap_mode(&lh->v, h, st, h->word, WORD_S, &n);
 	if (error != 0)
 		return error;
-	error = confirm(lh, l, h, WORD_S, token);
+	error = confirm(lh, l, h, WORD_S, n.token);
 	if (link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
 		lhi_queue_kick(&lh->v, h->slot);
 	return error;
@@ -162,7 +176,8 @@ static int
 upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
-	uint64_t w, token;
+	struct lhi_next n;
+	uint64_t w;
 	int error = make_sole(lh, h, &w);
 
 	if (error < 0)
@@ -173,15 +188,14 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (error == 0)
 		return lhi_fail(-EAGAIN, "other readers hold the key: the "
 		    "lease stays shared; release it and acquire exclusively");
-	token = lhi_lock_token(h->slot, w) + 1;
-	error = lhi_fence_admit(&lh->v, token);
+	error = next_token(lh, h, w, &n);
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	error = swap_mode(&lh->v, h, st, w, WORD_X, token);
+	error = swap_mode(&lh->v, h, st, w, WORD_X, &n);
 	if (error != 0)
 		return error;
-	return confirm(lh, l, h, WORD_X, token);
+	return confirm(lh, l, h, WORD_X, n.token);
 }
 
 int

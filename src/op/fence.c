@@ -1,20 +1,86 @@
 /* SPDX-License-Identifier: MIT */
-/* The token ceiling: see fence.h. */
+/*
+ * How far tokens may go: answers "which token has the next grant of this key?"
+ *
+ * Every token is below hdr->ceiling, which is memory and is moved on by whoever
+ * comes near it.  A table with a fence file has, besides, ranges on disk that
+ * are its own for ever (shm/range.c); hdr->durable_ceiling is the end D of the
+ * latest, which therefore begins at lhi_range_first(D).  The slow path of every
+ * acquire comes through here, the fast path at least once in 2^22 uses of a
+ * claim; it keeps within the range that it got here, or within the latest.
+ *
+ * Which token.  That of the word, and one; but
+ *	free	not before the latest range.  (A free key may have been evicted
+ *		and made again: then its version has grown without a grant, and
+ *		nobody knows whether it is in a range of ours.)
+ *	held	a reader who joins others, or a conversion, goes on in the range
+ *		of the grant before, unless it has ended: then with the latest.
+ *		In scope local with the latest in any case
+ *	at D	another range is claimed first
+ * A key that has been granted in scope local, or is asked for in it, gets no
+ * token at or above D: without another range it is -EIO.  Others go on
+ * (ephemeral), below hdr->ceiling.
+ *
+ * Far jumps.  Ranges need not be adjacent: others may have claimed what lies
+ * between.  Version and hint together tell the token as long as they differ by
+ * less than 2^39 (C6).  So before a swap the hint is moved to less than
+ * TOKEN_LAG_MAX behind; the swap of the grant then jumps over less than 2^38;
+ * a longer way is gone before it in skips, W16: FREE(c, v) -> FREE(c, v + d),
+ * the hint following each.  While others hold the key their versions must stay
+ * near enough, so the jump is short (2^36) or has to wait until the key is
+ * free.
+ *
+ * The hint is moved by a swap of the value that was read (it was a hint of this
+ * word, and what is written is a token that this word had): it only rises, so
+ * no value comes back, and a swap that comes late, in whatever life of the
+ * slot, either fails or writes what is a good hint still.
+ *
+ * Invariants.
+ *  I1	D only rises, until shm/retire.c freezes it: who raises it has claimed a
+ *	range, sees afterwards that the table is in its place, loads D, sees no
+ *	flag, and swaps what he loaded.
+ *  I2	[lhi_range_first(D), D) was claimed for this table, for every D there
+ *	ever was, and is on disk.
+ *  I3	The tokens of grants in scope local, and all later ones of their keys,
+ *	are in ranges that were claimed for this table.
+ *  I4	Nobody grants anything before he has seen, having the table open, that
+ *	its latest range is the highest there is, or has claimed one that was.
+ *	So the ranges of a table are above all that were used by tables of its
+ *	name before it, also when its maker was stopped between claim and name.
+ *
+ * A crash (K) or stop (Z) after
+ *	claimed			the range is burnt; Z: published late, if no
+ *				higher one was meanwhile
+ *	D raised		nothing is missing
+ *	KEY_LOCAL set		the key is bound, though not yet granted so
+ *	a skip, hint behind	by less than 2^38: the next one moves it first
+ * Nothing is held while the disk is asked, but by a conversion at the very end
+ * of a range.
+ *
+ * Ahead of need: who comes by here in the second half of the latest range
+ * raises it, at most every 100 ms one of all (raised_ms, a hint).
+ */
 #include <errno.h>
+#include <pthread.h>
 #include "base/error.h"
 #include "op/fence.h"
 
-int
-lhi_fence_admit(struct lhi_view *v, uint64_t token)
+#define JUMP_MAX	(UINT64_C(1) << 38)
+#define JUMP_HELD_MAX	(UINT64_C(1) << 36)
+#define SKIPS_MAX	65536	/* before looking at the word again */
+#define RAISES_MAX	10	/* each that is in vain was another's gain */
+#define RAISE_MS	100
+
+/* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
+static int
+admit(struct lhi_view *v, uint64_t token)
 {
 	uint64_t ceiling;
 
 	while (token >= (ceiling = sh64_load(&v->hdr->ceiling))) {
 		/* in this order: shm/retire.c, I1 */
 		if (lhi_view_retired(v))
-			return lhi_fail(-ESTALE, "the table %s was removed: "
-			    "close this attachment and open it again",
-			    v->path);
+			return lhi_view_fresh(v);
 		if (token >= (uint64_t)TOKEN_MAX - TOKEN_STEP)
 			return lhi_fail(-ENOSPC, "the table's tokens are used "
 			    "up: retire it and make a new one");
@@ -22,6 +88,206 @@ lhi_fence_admit(struct lhi_view *v, uint64_t token)
 		 * have run ahead needs one step, not many */
 		(void)sh64_cas(&v->hdr->ceiling, ceiling,
 		    (token | (TOKEN_STEP - 1)) + 1);
+	}
+	return 0;
+}
+
+/* Is nobody else at it, as far as we know? */
+static bool
+my_turn(struct lhi_view *v)
+{
+	uint64_t now = (uint64_t)(lhi_now_ns(v) / NS_PER_MS);
+	uint64_t last = sh64_load_rlx(&v->hdr->raised_ms);
+
+	return now - last >= RAISE_MS &&
+	    sh64_cas(&v->hdr->raised_ms, last, now);
+}
+
+/* Publish range n.  0; -ESTALE. */
+static int
+publish(struct lhi_view *v, uint64_t n)
+{
+	uint64_t end = (n + 1) << lhi_range_bits, d;
+	int error = lhi_view_fresh(v);	/* removed or replaced: I1 */
+
+	if (error != 0)
+		return error;
+	while ((d = sh64_load(&v->hdr->durable_ceiling)) < end) {
+		if (lhi_view_retired(v))
+			return lhi_view_fresh(v);
+		lhi_point("fence.publishing");
+		(void)sh64_cas(&v->hdr->durable_ceiling, d, end);
+	}
+	return 0;
+}
+
+/* Claim a range that `token` is in or below.  0, -EIO, -ESTALE. */
+static int
+raise(struct lhi_view *v, uint64_t token)
+{
+	uint64_t d = sh64_load(&v->hdr->durable_ceiling), n;
+	int error = lhi_view_fresh(v), cancel;
+
+	if (error != 0)
+		return error;
+	lhi_point("fence.raising");
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = lhi_range_claim(v->ranges, v->uuid,
+	    (token > d ? token : d) >> lhi_range_bits, &n);
+	(void)pthread_setcancelstate(cancel, NULL);
+	if (error != 0)
+		return -EIO;		/* it was said why */
+	lhi_point("fence.claimed");
+	error = publish(v, n);
+	if (error == 0)
+		atomic_store(&v->ranges_lost, false);
+	lhi_point("fence.raised");
+	return error;
+}
+
+/* Is the latest range the highest on disk, and its file in order? */
+static bool
+latest_is_there(struct lhi_view *v)
+{
+	uint64_t n = (sh64_load(&v->hdr->durable_ceiling) - 1) >>
+	    lhi_range_bits, highest;
+	struct lhi_range r;
+
+	/* the number first: others may raise it meanwhile */
+	return lhi_range_highest(v->ranges, &highest) == 0 && highest == n &&
+	    lhi_range_read(v->ranges, n, &r) == 0 &&
+	    r.uuid[0] == v->uuid[0] && r.uuid[1] == v->uuid[1];
+}
+
+/* See that it is; or until that works no grant is local here. */
+static int
+secure(struct lhi_view *v)
+{
+	if (latest_is_there(v)) {
+		atomic_store(&v->ranges_lost, false);
+		return 0;
+	}
+	atomic_store(&v->ranges_lost, true);
+	return raise(v, 0);
+}
+
+void
+lhi_fence_attach(struct lhi_view *v)
+{
+	if (lhi_durable(v))
+		(void)secure(v);
+}
+
+int
+lhi_fence_keep_ahead(struct lhi_view *v)
+{
+	uint64_t d = sh64_load(&v->hdr->durable_ceiling);
+	int error;
+
+	if (!lhi_durable(v))
+		return 0;
+	error = secure(v);
+	if (error == 0 && sh64_load_rlx(&v->hdr->token_seen) >=
+	    d - lhi_range_width() / 2 && my_turn(v) &&
+	    sh64_load(&v->hdr->durable_ceiling) == d)
+		error = raise(v, 0);
+	return error;
+}
+
+/* What is next if nothing is in the way; the hint is near then. */
+static void
+look_ahead(struct shm_slot *s, uint64_t w, struct lhi_next *n)
+{
+	uint64_t ver = word_ver(w) + 1;
+
+	n->hint = sh64_load(&s->hint);
+	n->token = token_of(n->hint, ver);
+	if (lhi_mutant(6))
+		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
+	else if ((int64_t)(n->token - 1 - n->hint) > (int64_t)TOKEN_LAG_MAX &&
+	    sh64_cas(&s->hint, n->hint, n->token - 1))
+		n->hint = n->token - 1;
+}
+
+/* Make room for `next` in a range of ours: in *token, it or a later one. */
+static int
+find_range(struct lhi_view *v, bool held, bool local, bool bound,
+    uint64_t *token)
+{
+	uint64_t next = *token, half = lhi_range_width() / 2, d;
+	bool ended = (next & (lhi_range_width() - 1)) == 0;
+	int error;
+
+	for (int i = 0; i < RAISES_MAX; i++) {
+		d = sh64_load(&v->hdr->durable_ceiling);
+		*token = next;
+		if ((local || ended || !held) && next < lhi_range_first(d))
+			*token = lhi_range_first(d);
+		if (*token < d && (!local || !atomic_load(&v->ranges_lost))) {
+			/* ahead of need: what comes of it is not asked */
+			if (*token >= d - half && my_turn(v))
+				(void)raise(v, 0);
+			return 0;
+		}
+		if (!bound && !my_turn(v))
+			return 0;
+		error = raise(v, *token);
+		if (error != 0)
+			return bound || error == -ESTALE ? error : 0;
+	}
+	return lhi_fail(-EIO, "ranges of tokens in %s are used up faster than "
+	    "they can be claimed; is something looping?", v->ranges);
+}
+
+/* W16: bring the free word w, and the hint, up to one before `token`. */
+static void
+skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token)
+{
+	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
+
+	for (int i = 0; i < SKIPS_MAX && at < token - 1; i++) {
+		to = token - 1 - at < JUMP_MAX ? token - 1 : at + JUMP_MAX - 1;
+		past = word_make(WORD_FREE, word_idx(w), to);
+		lhi_point("fence.skipping");
+		if (!sh64_cas(&s->word, w, past))
+			return;
+		lhi_point("fence.skipped");
+		if (!sh64_cas(&s->hint, n->hint, to))
+			return;
+		n->hint = at = to;
+		w = past;
+	}
+}
+
+int
+lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
+    struct lhi_next *n)
+{
+	bool held = word_mode(w) != WORD_FREE, bound;
+	uint64_t next;
+	int error;
+
+	look_ahead(s, w, n);
+	next = n->token;
+	if (lhi_durable(v)) {
+		/* after the word was loaded: a grant in scope local that came
+		 * before it had set the flag */
+		bound = local || (sh32_load(&s->key_info) & KEY_LOCAL);
+		error = find_range(v, held, local, bound, &n->token);
+		if (error != 0)
+			return error;
+		if (n->token > sh64_load_rlx(&v->hdr->token_seen) +
+		    lhi_range_width() / 64)
+			sh64_max(&v->hdr->token_seen, n->token);
+	}
+	error = admit(v, n->token);
+	if (error != 0)
+		return error;
+	if (held && n->token - next > JUMP_HELD_MAX)
+		return FENCE_BARRED;
+	if (n->token - next >= JUMP_MAX) {
+		skip(s, w, n, n->token);
+		return FENCE_AGAIN;
 	}
 	return 0;
 }

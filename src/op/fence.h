@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tokens and their ceiling.  Every token is below hdr->ceiling; whoever comes
- * near it moves it on, in steps of 2^32.  In this version the ceiling is memory
- * only (scope ephemeral); a durable scope will write the step to disk before it
- * moves the word, and nothing else changes.
- */
+/* Tokens and how far they may go: see fence.c. */
 #ifndef LHI_FENCE_H
 #define LHI_FENCE_H
 
 #include "shm/view.h"
 
-#define TOKEN_STEP (UINT64_C(1) << 32)
+#define TOKEN_STEP lhi_range_width()
 
 /*
  * The winner of a grant moves a slot's hint on when it lags by more (C6).  A
@@ -19,7 +14,44 @@
  */
 #define TOKEN_LAG_MAX (UINT64_C(1) << 30)
 
-/* Make room for `token`: 0, or -ENOSPC at the end of the number range. */
-int lhi_fence_admit(struct lhi_view *v, uint64_t token);
+/* The token of a key's next grant. */
+struct lhi_next {
+	uint64_t token;
+	uint64_t hint;		/* the slot's, not far behind */
+};
+
+/* Beside 0 and -errno. */
+enum {
+	FENCE_AGAIN = 2,	/* the word has changed: look at it again */
+	FENCE_BARRED = 3	/* not while others hold the key */
+};
+
+/*
+ * For who is about to swap the word w of s, which he has loaded: which token,
+ * and hence which version, is next?  `local`: in scope local.  May take its
+ * time at the disk.  0; FENCE_AGAIN; FENCE_BARRED; -EIO: no range of tokens
+ * could be had; -ESTALE: the table was removed; -ENOSPC: tokens are used up.
+ */
+int lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+    bool local, struct lhi_next *next);
+
+/* The word was swapped, with that token. */
+static inline void
+lhi_fence_granted(struct shm_slot *s, const struct lhi_next *n)
+{
+	if (n->token - n->hint > TOKEN_LAG_MAX)
+		(void)sh64_cas(&s->hint, n->hint, n->token);
+}
+
+/* An attachment begins: are the table's ranges on disk? */
+void lhi_fence_attach(struct lhi_view *v);
+
+/*
+ * For the reaper: claim the next range when half of the latest is used, and
+ * another one when that one's file is not there any more or others were claimed
+ * since.  A dozen system calls.  0, also for a table without a fence file;
+ * -EIO; -ESTALE.
+ */
+int lhi_fence_keep_ahead(struct lhi_view *v);
 
 #endif

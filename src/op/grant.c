@@ -91,19 +91,25 @@ int
 lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 {
 	struct shm_slot *s = a->t.s;
-	uint64_t hint = sh64_load(&s->hint), ver = word_ver(w) + 1;
-	uint64_t token = token_of(hint, ver), mine;
+	struct lhi_ref ref = { s, a->home };
+	uint64_t mine;
+	struct lhi_next n;
 	int64_t now = lhi_now_ns(view(a));
 	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
 	struct lhi_rec *r = &a->m->rec[a->bit];
 	uint32_t cause;
 	int error;
 
-	if (lhi_mutant(6))
-		token = hint + ((ver - hint) & MASK(VER_BITS));
-	error = lhi_fence_admit(view(a), token);
+	/* before the token is chosen: op/fence.c; if it is another key by now,
+	 * the swap below would fail */
+	if (a->ask->local && !lhi_slot_local(&ref) &&
+	    !lhi_slot_flag(&ref, KEY_LOCAL))
+		return WAITING;
+	lhi_point("acquire.marked");
+	error = lhi_fence_next(view(a), s, w, a->ask->local, &n);
 	if (error != 0)
-		return error;
+		return error == FENCE_AGAIN ? WAITING :
+		    error == FENCE_BARRED ? BARRED : error;
 	if (!a->t.queued) {
 		sh64_store_rlx(&a->c->home, a->home);
 		sh64_store_rlx(&a->c->since,
@@ -112,7 +118,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	lhi_claim_ends_within(view(a), a->t.ci, a->ask->ttl_ns);
 	if (a->ask->shared) {
 		sh64_store_rlx(&a->c->grant,
-		    lhi_reader_grant(ver, state_seq(
+		    lhi_reader_grant(n.token, state_seq(
 		    sh64_load(&a->c->state)) + 1));
 		lhi_chain_prepare(a->c,
 		    word_mode(w) == WORD_S ? word_idx(w) : 0);
@@ -120,7 +126,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	lhi_attempt_announce(a, a->ask->shared ? ST_READ : ST_HELD,
 	    deadline);						/* 1, 3 */
 	lhi_point("acquire.announced");
-	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci, ver);
+	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci,
+	    n.token);
 	if (!sh64_cas(&s->word, w, mine)) {
 		step_back(a);
 		return WAITING;
@@ -129,8 +136,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
 	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
 		return too_late(a, mine, cause);
-	if (token - hint > TOKEN_LAG_MAX)
-		sh64_max(&s->hint, token);
+	lhi_fence_granted(s, &n);
 	sh64_store_rlx(&a->c->since, lhi_since(view(a), now, a->m->tid));
 	count(a, now);
 	lhi_attempt_leave_queue(a);
@@ -138,8 +144,9 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = s;
 	r->home = a->home;
-	r->token = token;
+	r->token = n.token;
 	r->id = lhi_mag_claim_id(view(a), a->t.ci);
+	lhi_mag_bounds(a->m);
 	lhi_rec_limit(a->m, r);
 	a->lease->acquired_ns = now;
 	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
@@ -148,7 +155,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (cause != CAUSE_RELEASED)
 		a->lease->notes = 1u << ((cause - 1) & 3);
 	a->lease->id[1] = r->id;
-	a->lease->token = token;
+	a->lease->token = n.token;
 	a->lease->key = a->home;
 	return 0;
 }

@@ -49,7 +49,7 @@ lhi_name_keep(struct lh *lh, const struct lhi_name *n)
 	do {
 		error = lhi_name_resolve(lh, n, 0, &ref);
 		lhi_point("name.resolved");
-	} while (error == 0 && !lhi_slot_keep(&ref));
+	} while (error == 0 && !lhi_slot_flag(&ref, KEY_KEPT));
 	return error;
 }
 

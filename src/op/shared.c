@@ -91,7 +91,7 @@ push(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t home,
 		return false;
 	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != home >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
-	    lid_seq(id) == 0 || lhi_mutant(1))
+	    token < m->first || lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
 	sh64_store_rlx(&c->home, home);
 	sh64_store_rlx(&c->since, m->since);

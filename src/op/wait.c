@@ -120,6 +120,8 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 		if (turn) {
 			lhi_point("wait.turn");
 			error = lhi_attempt_take(a, *w);
+			if (error == BARRED)
+				return WAITING;
 			if (error != WAITING)
 				return error;
 			a->lost = true;

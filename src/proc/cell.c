@@ -10,7 +10,7 @@
 #include "proc/magazine.h"
 
 #define ARENA_LEN (64 * 1024)
-#define CELL_LEN 704
+#define CELL_LEN 832
 
 _Static_assert(sizeof(struct lhi_mag) <= CELL_LEN, "magazine cell");
 

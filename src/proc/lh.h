@@ -74,13 +74,22 @@ lhi_pair_store(void *to, lhi_pair p)
 	__builtin_memcpy(to, &p, sizeof(p));
 }
 
+static inline lhi_pair
+lhi_pair_load(const void *from)
+{
+	lhi_pair p;
+
+	__builtin_memcpy(&p, from, sizeof(p));
+	return p;
+}
+
 /* A thread's claims in one attachment.  In WIPEONFORK memory; type-stable. */
 struct lhi_mag {
 	lhi_pair head;		/* of a lease: mode and notes, session id */
 	lhi_pair span;		/* of a lease: begins now_ns, ends then */
 	struct lh *usual;	/* lh, while ttl_ms is the default one */
 	struct shm_claim *claims; /* of the group in use */
-	uint64_t ceiling;	/* the table's, seen earlier: it only rises */
+	uint64_t ceiling;	/* of tokens, seen earlier: it only rises */
 	/* the coarse clock at the last look, and what follows from it for a
 	 * lease of ttl_ms */
 	time_t tick_sec;
@@ -89,6 +98,11 @@ struct lhi_mag {
 	uint64_t held;		/* claim state HELD, deadline, seq 0 */
 	uint64_t since;		/* span's beginning, as claims have it */
 	struct lhi_rec rec[SHM_GROUP];
+	uint64_t first;		/* token of the latest range seen; or 0 */
+	struct lh *again;	/* lh, while ttl_ms is that of again_opts, with
+				 * which claim 0 had again_home at once */
+	uint64_t again_home;
+	struct lh_acquire_opts again_opts;
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	uint32_t base;		/* index of claims[0] */
 	uint32_t tid;
@@ -122,7 +136,12 @@ lhi_mag_now_ns(const struct lhi_mag *m)
 static inline void
 lhi_rec_limit(const struct lhi_mag *m, struct lhi_rec *r)
 {
+	/* where the range ends that it is in */
+	uint64_t end = lhi_range_first(r->token + 1) + lhi_range_width();
+
 	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
+	if (r->limit > end)
+		r->limit = end;
 	if (r->limit > m->ceiling)
 		r->limit = m->ceiling;
 }
@@ -143,6 +162,23 @@ struct lh {
 	char name[72];
 	struct lh *next;	/* of this process's attachments */
 };
+
+/* How far tokens may go by the fast path: see op/fence.c. */
+static inline void
+lhi_mag_bounds(struct lhi_mag *m)
+{
+	const struct lhi_view *v = &m->lh->v;
+	uint64_t end;
+
+	m->ceiling = sh64_load(&v->hdr->ceiling);
+	m->first = 0;
+	if (!lhi_durable(v))
+		return;
+	end = sh64_load(&v->hdr->durable_ceiling);
+	m->first = lhi_range_first(end);
+	if (m->ceiling > end)
+		m->ceiling = end;
+}
 
 struct lh_key {
 	struct lh *lh;

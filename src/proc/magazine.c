@@ -60,6 +60,7 @@ mag_set_lh(struct lhi_mag *m, struct lh *lh)
 {
 	__atomic_store_n(&m->lh, lh, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->usual, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->again, NULL, __ATOMIC_RELAXED);
 }
 
 /* Behind the parked ones. */
@@ -197,12 +198,13 @@ lhi_mag_get(struct lh *lh)
 		m->tick_sec = 0;
 		m->tick_nsec = -1;	/* no clock shows that */
 		m->ttl_ms = -1;
+		m->again_home = 0;
 		m->head = head_of_lease(lh->sid);
-		m->ceiling = sh64_load(&lh->v.hdr->ceiling);
 		m->tid = (uint32_t)syscall(SYS_gettid);
 		m->lh_next = lh->mags;
 		lh->mags = m;
 		mag_set_lh(m, lh);
+		lhi_mag_bounds(m);
 		lhi_mag_current = m;
 	}
 	lhi_proc_unlock();
@@ -448,12 +450,13 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	int64_t now;
 
 	lhi_mag_tell(m);
-	m->ceiling = sh64_load(&v->hdr->ceiling);
+	lhi_mag_bounds(m);
 	m->tick_sec = ts->tv_sec;
 	m->tick_nsec = ts->tv_nsec;
 	m->ttl_ms = ttl_ms;
 	tell_reaper(m);
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NULL;
+	m->again = ttl_ms == m->again_opts.ttl_ms ? m->lh : NULL;
 	now = lhi_timespec_ns(ts) + lhi_clock_lead_ns(v);
 	m->held = state_make(ST_HELD, 0,
 	    lhi_deadline(v, now + ttl_ms * NS_PER_MS));

@@ -10,7 +10,9 @@
  *	E1	word FREE(v) -> DYING(v+1)
  *	E2	is there somebody in the queue now, or is it kept?
  *			word DYING(v+1) -> FREE(v+1): it is a key again
- *	E3	floor[shard] raised to the token of v+1
+ *	E3	floor[shard] raised to the token of v+1; before it, if the key
+ *		has been granted in scope local, the shard's bit set, so that
+ *		its next life is bound by the durable ceiling too
  *	E4	word DYING(v+1) -> COMMITTED(v+1): no way back
  *	E5	next l -> marked l, l having been read before the word was seen
  *		to be COMMITTED(v+1); then a walk past its place unlinks it
@@ -23,8 +25,9 @@
  * Why nothing of it can hit the slot's next life (C15):
  *	word	ver grows with E1, E6, the reservation, and never goes back
  *	next	its tag has grown by E5's mark, which was there before E6
- *	floor	hint and hash are read before the word is seen to be DYING(v+1)
- *		still, so they are of this life, and late is not wrong
+ *	floor	hint, hash and flags are read before the word is seen to be
+ *		DYING(v+1) still, so they are of this life, and late is not
+ *		wrong
  *	gen	is written by the next reserver alone
  *
  * Whoever comes meanwhile.
@@ -94,6 +97,7 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	uint64_t hash = sh64_load(&s->hash);
 	uint64_t token = lhi_lock_token(s, w);
+	uint32_t info = sh32_load_sc(&s->key_info);
 	int back = lhi_mutant(15) ? 0 : waited_for(v, s);
 
 	if (back == 0 && kept(s))
@@ -108,7 +112,11 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 		lhi_queue_kick(v, s);
 		return 1;
 	}
-	sh64_max(&v->hdr->floor[hash % SHM_SHARDS], token);	/* E3 */
+	if (info & KEY_LOCAL)
+		(void)sh64_fetch_or(&v->hdr->local_shards,
+		    UINT64_C(1) << hash % SHM_SHARDS);		/* E3 */
+	lhi_point("evict.local");
+	sh64_max(&v->hdr->floor[hash % SHM_SHARDS], token);
 	lhi_point("evict.floor");
 	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
 	    word_ver(w))))					/* E4 */

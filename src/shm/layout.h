@@ -87,10 +87,14 @@ struct shm_header {
 	shm_u32 reserved2[11];
 	/* line 3: token ceiling (any): every token is below it; only rises */
 	shm_u64 ceiling;
-	shm_u64 durable_ceiling; /* reserved: scope local, as the next two */
-	shm_u64 local_shards;
-	shm_u64 raised_ms;
-	shm_u64 reserved3[4];
+	shm_u64 durable_ceiling; /* any: end of the latest range of tokens that
+				 * is this table's on disk; only rises, but for
+				 * shm/retire.c.  0: it has no fence file */
+	shm_u64 local_shards;	/* any: bits of shards, only set: keys that were
+				 * evicted there had been granted local */
+	shm_u64 raised_ms;	/* any, hint: when it was last tried to */
+	shm_u64 token_seen;	/* any, hint: about the highest token */
+	shm_u64 reserved3[3];
 	/* line 4: where to look first (any; hints, any value is safe) */
 	shm_u32 slot_next;	/* slots below it were in use at some time */
 	shm_u32 chunk_next;
@@ -191,7 +195,7 @@ struct shm_slot {
 	/* cold line */
 	shm_u64 idle;		/* any, hint: who does not take it, since */
 	shm_u32 probe_ms;	/* any: when a failing try last probed (C16) */
-	/* reserver, constant while linked; but KEY_KEPT: any */
+	/* reserver, constant while linked; but two flags: any */
 	shm_u32 long_idx;	/* 0: the key is inline */
 	shm_u32 key_info;	/* KEY_... */
 	shm_u32 reserved;
@@ -201,7 +205,9 @@ struct shm_slot {
 /* key_info */
 #define KEY_LEN		0xffu
 #define KEY_KEPT	0x100u	/* never evicted to make room */
-#define KEY_LIFE(gen)	((gen) << 9)	/* whose flags these are */
+#define KEY_LOCAL	0x200u	/* granted, or to be granted, in scope local:
+				 * no token at or above the durable ceiling */
+#define KEY_LIFE(gen)	((gen) << 10)	/* whose flags these are */
 
 /* The rest of a key longer than SHM_KEY_INLINE. */
 struct shm_long {

@@ -23,47 +23,15 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <bsd/stdlib.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "shm/durable.h"
 #include "shm/grow.h"
 #include "shm/object.h"
 #include "shm/retire.h"
 
 #define SHM_DIR "/dev/shm"
-#define NAME_LEN_MAX 64
-
-const char *
-lhi_object_name(const char *name)
-{
-	if (name != NULL)
-		return name;
-	name = getenv("LEASEHOLD_TABLE");
-	return name == NULL || *name == '\0' ? "default" : name;
-}
-
-int
-lhi_object_path(char *path, size_t len, const char *name, bool system_wide)
-{
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-	size_t n = strnlen(name, NAME_LEN_MAX + 1);
-
-	if (n > NAME_LEN_MAX)
-		return lhi_fail(-ENAMETOOLONG, "the table's name is longer "
-		    "than %d characters", NAME_LEN_MAX);
-	if (n == 0 || name[0] == '.' || strspn(name, allowed) != n)
-		return lhi_fail(-EINVAL, "'%s' is no name for a table: use 1 "
-		    "to %d of the characters A-Z a-z 0-9 . _ - and do not "
-		    "begin with a dot", name, NAME_LEN_MAX);
-	if (system_wide)
-		(void)snprintf(path, len, SHM_DIR "/leasehold.system.%s", name);
-	else
-		(void)snprintf(path, len, SHM_DIR "/leasehold.%u.%s",
-		    (unsigned)geteuid(), name);
-	return 0;
-}
 
 static int
 geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
@@ -154,7 +122,7 @@ header_sum(const struct shm_header *h)
 
 static void
 initialise(struct shm_header *h, const struct lhi_geometry *g,
-    const struct lh_open_opts *o, uint64_t base)
+    const struct lh_open_opts *o, const struct lhi_beginning *b)
 {
 	clockid_t clock = o->clock == LH_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
 	    CLOCK_MONOTONIC;
@@ -166,7 +134,8 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh64_store_rlx(&h->object_len, g->object_len);
 	sh64_store_rlx(&h->timens_ino, lhi_timens_ino());
 	sh64_store_rlx(&h->t0_ns, (uint64_t)lhi_clock_ns(clock));
-	arc4random_buf(&h->uuid, sizeof(h->uuid));
+	sh64_store_rlx(&h->uuid[0], b->uuid[0]);
+	sh64_store_rlx(&h->uuid[1], b->uuid[1]);
 	sh32_store_rlx(&h->max_sessions, g->max_sessions);
 	sh32_store_rlx(&h->n_chunks, g->n_chunks);
 	sh32_store_rlx(&h->n_buckets, g->n_buckets);
@@ -183,10 +152,13 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh32_store_rlx(&h->bucket_level, e.level);
 	sh64_store_rlx(&h->created_epoch_ms,
 	    (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS));
-	sh64_store_rlx(&h->token_base, base);
-	sh64_store_rlx(&h->ceiling, base + (UINT64_C(1) << 32));
+	sh64_store_rlx(&h->token_base, b->base);
+	sh64_store_rlx(&h->ceiling, b->end);
+	memcpy(h->fence_dir, b->fence_dir, sizeof(h->fence_dir));
+	if (b->fence_dir[0] != '\0')
+		sh64_store_rlx(&h->durable_ceiling, b->end);
 	for (unsigned i = 0; i < SHM_SHARDS; i++)
-		sh64_store_rlx(&h->floor[i], base);
+		sh64_store_rlx(&h->floor[i], b->base);
 	sh32_store_rlx(&h->slot_next, 1);
 	sh32_store_rlx(&h->chunk_next, 1);
 	sh32_store_rlx(&h->long_next, 1);
@@ -233,6 +205,7 @@ reserve(int fd, const char *path, const struct lhi_geometry *g)
 static int
 fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 {
+	struct lhi_beginning b;
 	struct lhi_geometry g;
 	uint64_t floor;
 	void *base;
@@ -246,6 +219,8 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	error = lhi_retire_floor(path, &floor);
 	if (error == 0)
 		error = reserve(fd, path, &g);
+	if (error == 0)
+		error = lhi_durable_begin(path, opts, floor, &b);
 	if (error != 0)
 		return error;
 	base = mmap(NULL, sizeof(struct shm_header), PROT_READ | PROT_WRITE,
@@ -253,7 +228,7 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (base == MAP_FAILED)
 		return lhi_fail(-errno, "cannot map the new table: %s",
 		    strerror(errno));
-	initialise(base, &g, opts, floor);
+	initialise(base, &g, opts, &b);
 	(void)munmap(base, sizeof(struct shm_header));
 	if (opts->group != LH_GROUP_USUAL &&
 	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
@@ -354,6 +329,7 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 	    sh32_load(&h->clock_id) != CLOCK_BOOTTIME) ||
 	    sh64_load(&h->t0_ns) > INT64_MAX / 2 ||
 	    memchr(h->fence_dir, 0, sizeof(h->fence_dir)) == NULL ||
+	    (h->fence_dir[0] != '\0' && h->fence_dir[0] != '/') ||
 	    !extent_of(h, g, &e))
 		return lhi_fail(-EUCLEAN, "the header of %s is damaged: stop "
 		    "its users, remove it, and start them again", path);
@@ -463,6 +439,11 @@ lhi_object_open(const char *path, bool system_wide,
 		(void)close(fd);
 		return error;
 	}
+	id->ranges[0] = '\0';
+	if (h.fence_dir[0] != '\0')	/* it was of such a length once */
+		(void)lhi_range_dir(id->ranges, h.fence_dir, path);
+	id->uuid[0] = sh64_load(&h.uuid[0]);
+	id->uuid[1] = sh64_load(&h.uuid[1]);
 	id->dev = st.st_dev;
 	id->ino = st.st_ino;
 	id->t0_ns = (int64_t)sh64_load(&h.t0_ns);

@@ -30,6 +30,8 @@ struct lhi_object_id {
 	int64_t t0_ns;
 	uint32_t order;
 	clockid_t clock;
+	uint64_t uuid[2];
+	char ranges[RANGE_PATH_MAX];	/* directory; "": it has no fence file */
 };
 
 int lhi_object_open(const char *path, bool system_wide,

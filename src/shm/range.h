@@ -29,6 +29,13 @@ lhi_range_width(void)
 	return UINT64_C(1) << lhi_range_bits;
 }
 
+/* The first token of the range that ends at `end`, or one token before. */
+static inline uint64_t
+lhi_range_first(uint64_t end)
+{
+	return (end - 1) & ~(lhi_range_width() - 1);
+}
+
 /*
  * The system calls that change anything, so that tests can fail them one by
  * one, and write down what is done.  They answer as the kernel does: -1, errno.

@@ -12,14 +12,17 @@
  *
  * Removal, holding the object's removal byte, the name being that object's:
  *	R1	header flag RETIRED set: it is not taken back
- *	R2	ceiling raised by a step, by an exact swap
+ *	R2	ceiling raised by a step, by an exact swap; and before it, where
+ *		there is a fence file, the durable ceiling lowered by one token
  *	R3	floor raised to that ceiling
  *	R4	the name unlinked
  *
  * Invariants.
- *  I1	After R2 the ceiling stays.  Who raises it loads it, then sees the flag
- *	missing, then swaps exactly what it loaded (op/fence.c); what was loaded
- *	before R1 is not there any more after R2.
+ *  I1	After R2 both ceilings stay.  Who raises one loads it, then sees the
+ *	flag missing, then swaps exactly what it loaded (op/fence.c); what was
+ *	loaded before R1 is not there any more after R2.  (The durable one is a
+ *	multiple of a range's width; one token less is none, and never comes
+ *	back.)
  *  I2	A table without the flag whose base is not below the floor is its
  *	name's latest.  A creator may read the floor before R3 and link its
  *	table after R4, with a base too low; but everyone who opens that by name
@@ -35,7 +38,7 @@
  *
  * Not guaranteed: anything once somebody has removed the link, or the object by
  * other means than this, or with the machine's next start.  Then the tokens of
- * a new table start anew.  A scope that outlives that needs a file on disk.
+ * a new table start anew, unless it has a fence file (durable.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,11 +48,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "shm/range.h"
 #include "shm/retire.h"
 #include "shm/session.h"
 
 #define PREFIX		"/dev/shm/leasehold"	/* .X, -floor.X */
-#define STEP		(UINT64_C(1) << 32)
+#define STEP		lhi_range_width()
 #define LEAST		STEP			/* of a first table */
 #define MOST		(UINT64_C(1) << 62)	/* more is no ceiling */
 #define UNKNOWN		(UINT64_C(1) << 40)	/* grants of a key at most */
@@ -157,6 +161,19 @@ unlink_name(const char *path)
 	return 0;
 }
 
+/* Of R2.  Done once, however often a removal is begun again. */
+static void
+freeze_durable(struct shm_header *h)
+{
+	uint64_t d;
+
+	do {
+		d = sh64_load(&h->durable_ceiling);
+		if (d == 0 || (d & (STEP - 1)) != 0)
+			return;
+	} while (!sh64_cas(&h->durable_ceiling, d, d - 1));
+}
+
 int
 lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
 {
@@ -167,6 +184,8 @@ lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
 		return error;
 	(void)sh32_fetch_or(&h->flags, SHM_RETIRED);			/* R1 */
 	lhi_point("retire.flagged");
+	freeze_durable(h);
+	lhi_point("retire.frozen");
 	do {
 		ceiling = sh64_load(&h->ceiling);
 		if (ceiling <= sh64_load(&h->token_base) || ceiling >= MOST)

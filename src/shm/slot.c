@@ -31,9 +31,14 @@
  * been before, and above all that the slot has had, so that the word's version
  * never goes back.  The floor is read after the place was found: the same key
  * may have been made by others, used, and evicted, since this was begun, but
- * not since its place was found empty, or linking there fails.  Hint and
- * version go up together, in steps of at most 2^38, so that whoever finds the
- * maker dead between the two can still tell by how much they differ.
+ * not since its place was found empty, or linking there fails.  So is the
+ * shard's bit that says whether a key there was granted in scope local; if one
+ * was, all of that shard's are treated so from then on.
+ *
+ * Hint and version go up together, in steps of at most 2^38, so that whoever
+ * finds the maker dead between the two can still tell by how much they differ;
+ * but first the hint alone, by a multiple of 2^40, which does not show in the
+ * version: one store moves the token so far.
  *
  * Room is looked for
  *	1 if some were freed: in 64 places
@@ -57,6 +62,7 @@
 
 #define LOOKS 64
 #define STEP (UINT64_C(1) << 38)
+#define TURN (UINT64_C(1) << VER_BITS)
 
 int
 lhi_slot_find(struct lhi_view *v, const struct lhi_name *n,
@@ -66,16 +72,16 @@ lhi_slot_find(struct lhi_view *v, const struct lhi_name *n,
 }
 
 bool
-lhi_slot_keep(const struct lhi_ref *ref)
+lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag)
 {
 	struct shm_slot *s = ref->slot;
 	uint32_t gen = (uint32_t)(ref->home >> 32), info;
 
 	do {
 		info = sh32_load(&s->key_info);
-		if ((info ^ KEY_LIFE(gen)) & ~(KEY_KEPT | KEY_LEN))
+		if ((info ^ KEY_LIFE(gen)) & ~(KEY_KEPT | KEY_LOCAL | KEY_LEN))
 			return false;
-	} while (!sh32_cas(&s->key_info, info, info | KEY_KEPT));
+	} while (!sh32_cas(&s->key_info, info, info | flag));
 	/* pairs with: the evictor swaps the word, then looks at the flag */
 	return word_mode(sh64_load_sc(&s->word)) != WORD_NONE &&
 	    sh32_load(&s->gen) == gen;
@@ -226,10 +232,18 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	uint64_t hash = sh64_load(&s->hash), w = sh64_load(&s->word);
 	uint64_t floor = lhi_mutant(7) ? 0 :
 	    sh64_load(&v->hdr->floor[hash % SHM_SHARDS]);
+	uint64_t hint = sh64_load(&s->hint), token = token_of(hint,
+	    word_ver(w));
 
+	if (sh64_load(&v->hdr->local_shards) >> hash % SHM_SHARDS & 1)
+		(void)sh32_fetch_or(&s->key_info, KEY_LOCAL);
+	if (token < floor && floor - token >= TURN)
+		sh64_store(&s->hint, hint + ((floor - token) & ~(TURN - 1)));
+	lhi_point("slot.turned");
 	for (;;) {
-		uint64_t token = lhi_lock_token(s, w), to = token, next;
+		uint64_t to, next;
 
+		token = to = lhi_lock_token(s, w);
 		if (token < floor)
 			to = floor - token > STEP ? token + STEP : floor;
 		if (word_mode(w) == WORD_FREE && to == token)

@@ -35,8 +35,18 @@ int lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
  */
 int lhi_slot_publish(struct lhi_view *v, struct shm_slot *s);
 
-/* Let the key never be evicted to make room.  False: it is gone already. */
-bool lhi_slot_keep(const struct lhi_ref *ref);
+/* Give the key a flag (KEY_KEPT, KEY_LOCAL).  False: it is gone already. */
+bool lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag);
+
+/* Has the key, in that life, been granted in scope local? */
+static inline bool
+lhi_slot_local(const struct lhi_ref *ref)
+{
+	uint32_t info = sh32_load(&ref->slot->key_info);
+
+	return (info & KEY_LOCAL) && ((info ^ KEY_LIFE((uint32_t)(ref->home >>
+	    32))) & ~(KEY_KEPT | KEY_LOCAL | KEY_LEN)) == 0;
+}
 
 /* Finish or undo what a dead session's INSERT claim announced. */
 int lhi_slot_settle_insert(struct lhi_view *v, uint32_t ci);

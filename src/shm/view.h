@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "shm/layout.h"
+#include "shm/range.h"
 
 struct lhi_view {
 	struct shm_header *hdr;
@@ -34,7 +35,18 @@ struct lhi_view {
 	ino_t ino;
 	_Atomic int probe_fd;	/* never takes a lock: see session.h */
 	char path[160];		/* of the object */
+
+	uint64_t uuid[2];
+	char ranges[RANGE_PATH_MAX];	/* their directory; "": it has none */
+	_Atomic bool ranges_lost;	/* op/fence.h */
 };
+
+/* Has the table a fence file? */
+static inline bool
+lhi_durable(const struct lhi_view *v)
+{
+	return v->ranges[0] != '\0';
+}
 
 /*
  * How much of an array there is by now: beyond, nothing may be touched.  The

@@ -117,7 +117,7 @@ structs(void)
 		struct lh *lh = NULL;
 
 		o.flags = 1u << bit;
-		if (o.flags == LH_HOLD_TIMES)
+		if (o.flags & (LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR))
 			continue;
 		if (lh_open(&lh, table, &o) != -EINVAL || lh != NULL ||
 		    !t_has_detail())
