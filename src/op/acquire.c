@@ -440,8 +440,8 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 	if (opts != NULL)
 		return opts->mode == LH_SHARED ? key_shared(k, opts, lease) :
 		    key_again(k, opts, lease);
-	how = usual(m, m->usual, k->lh, __atomic_load_n(&k->home, __ATOMIC_RELAXED),
-	    lease);
+	how = usual(m, m->usual, k->lh,
+	    __atomic_load_n(&k->home, __ATOMIC_RELAXED), lease);
 	return likely(how == GRANTED) ? 0 :
 	    key_otherwise(k, how, NULL, lease);
 }

@@ -163,7 +163,7 @@ latest_is_there(struct lhi_view *v)
 static int
 secure(struct lhi_view *v)
 {
-	if (latest_is_there(v)) {
+	if (lhi_mutant(14) || latest_is_there(v)) {
 		atomic_store(&v->ranges_lost, false);
 		return 0;
 	}

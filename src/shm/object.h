@@ -31,7 +31,7 @@ struct lhi_object_id {
 	uint32_t order;
 	clockid_t clock;
 	uint64_t uuid[2];
-	char ranges[RANGE_PATH_MAX];	/* directory; "": it has no fence file */
+	char ranges[RANGE_PATH_MAX];	/* "": it has no fence file */
 };
 
 int lhi_object_open(const char *path, bool system_wide,

@@ -26,9 +26,8 @@
  *
  * One file per amendment of the protocol (C1..C16 in doc/protocol.md), named
  * after it; each passes on F=hooks and fails on F=mutant-N, where the repair is
- * left out (tests/replay/mutants says so, one by one).  Not here, because what
- * it is about does not exist in this version: C14 (claiming a fence block from
- * disk).  The g-*.c replay the guarantees that no single amendment stands for.
+ * left out (tests/replay/mutants says so, one by one).  The g-*.c replay the
+ * guarantees that no single amendment stands for.
  */
 #ifndef TESTS_REPLAY_H
 #define TESTS_REPLAY_H

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A full or read-only file system under the fence directory (a tmpfs of 64 KiB
+ * of our own): no table can be made there (-ENOSPC, -EROFS); under a table
+ * scope local stops with -EIO as soon as it needs a range, ephemeral goes on,
+ * and when there is room again all is well.  Needs root.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include "fence.h"
+
+#define NO_MOUNT	42
+
+static char dir[FENCE_PATH];
+
+static int
+remount(const char *options, unsigned long flags)
+{
+	return mount("tmpfs", dir, "tmpfs", MS_REMOUNT | flags, options);
+}
+
+static void
+fill_up(void)
+{
+	static char page[4096];
+	char path[FENCE_PATH + 20];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/filler", dir);
+	fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+	while (write(fd, page, sizeof(page)) > 0)
+		continue;
+	is(errno, ENOSPC, "the disk is full");
+	close(fd);
+}
+
+static void
+make_room(void)
+{
+	char path[FENCE_PATH + 20];
+
+	snprintf(path, sizeof(path), "%s/filler", dir);
+	is(unlink(path), 0, "there is room again");
+}
+
+static void
+refused(const char *table, struct lh_open_opts *o, int want, const char *says)
+{
+	struct lh *lh = NULL;
+
+	is(lh_open(&lh, table, o), want, "a new table: refused");
+	ok(strstr(lh_error_detail(), dir) != NULL, "the directory is named");
+	ok(strstr(lh_error_detail(), says) != NULL, "and: \"%s\"", says);
+	ok(access(t_object(table), F_OK) != 0, "there is none");
+}
+
+/* The table's present range is lost, and another not to be had. */
+static void
+stops(const char *table, struct lh_open_opts *o, const char *says)
+{
+	uint64_t token;
+	struct lh *lh;
+
+	is(lh_open(&lh, table, o), 0, "who opens the table now can");
+	is(fence_token(lh, "k", LH_LOCAL, &token), -EIO, "local: -EIO");
+	ok(strstr(lh_error_detail(), says) != NULL, "\"%s\"", says);
+	is(fence_token(lh, "k", LH_EPHEMERAL, &token), 0, "ephemeral goes on");
+	is(lh_close(lh), 0, "closed");
+}
+
+static int
+in_a_small_world(void *arg)
+{
+	const char *table = arg;
+	struct lh_open_opts o = fence_opts();
+	char cmd[FENCE_PATH + 200];
+	uint64_t last = 0;
+	struct lh *lh;
+
+	o.fence_dir = dir;
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0 ||
+	    mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=700") != 0)
+		return NO_MOUNT;
+	fill_up();
+	refused(table, &o, -ENOSPC, "make room");
+	make_room();
+	is(remount("size=64k,mode=700", MS_RDONLY), 0, "read-only");
+	refused(table, &o, -EROFS, "Read-only");
+	is(remount("size=64k,mode=700", 0), 0, "writable");
+
+	is(lh_open(&lh, table, &o), 0, "and a table can be made");
+	fence_larger(lh, "k", &last, "a table");
+	snprintf(cmd, sizeof(cmd), "rm %s/*.fence/[0-9]*", dir);
+	is(system(cmd), 0, "its range is lost");
+	fill_up();
+	stops(table, &o, "make room");
+	is(remount("size=64k,mode=700", MS_RDONLY), 0, "read-only");
+	stops(table, &o, "writable");
+	is(remount("size=64k,mode=700", 0), 0, "writable");
+	make_room();
+	is(lh_close(lh), 0, "closed");
+	is(lh_open(&lh, table, &o), 0, "opened again");
+	fence_larger(lh, "k", &last, "all is well");
+	t_close(lh);
+	return tap_child_status();
+}
+
+int
+main(void)
+{
+	int r;
+
+	if (geteuid() != 0)
+		skip_all("only root mounts a tmpfs");
+	snprintf(dir, sizeof(dir), "%s", fence_dir());
+	r = t_reap(t_fork(in_a_small_world, (void *)(uintptr_t)t_table()),
+	    T_HANG_MS);
+	if (r == NO_MOUNT)
+		skip_all("cannot mount a tmpfs here");
+	is(r, 0, "on a small disk of its own a process saw what it should");
+	return done();
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The range's file of a table that is in use is lost, damaged, another table's,
+ * or an older copy of the directory was put back: who opens the table next
+ * claims another range, and its tokens are larger.
+ */
+#include <fcntl.h>
+#include "fence.h"
+
+static const char *table;
+static uint64_t last;
+
+static char *
+file(uint64_t n)
+{
+	static char path[FENCE_PATH + 200];
+
+	snprintf(path, sizeof(path), "%s/%llu", fence_ranges(table),
+	    (unsigned long long)n);
+	return path;
+}
+
+static void
+reopened(const char *what)
+{
+	uint64_t was, now;
+	struct lh *lh;
+
+	(void)fence_count(table, &was);
+	was = was > last >> 32 ? was : last >> 32;
+	lh = fence_open(table);
+	(void)fence_count(table, &now);
+	cmp(now, >, was, "%s: another range is claimed", what);
+	fence_larger(lh, "k", &last, what);
+	is(last >> 32, now, "%s: out of that range", what);
+	is(lh_close(lh), 0, "closed");
+	lh = fence_open(table);
+	(void)fence_count(table, &was);
+	is(was, now, "and the next time all is well");
+	fence_larger(lh, "k", &last, "then");
+	is(lh_close(lh), 0, "closed");
+}
+
+int
+main(void)
+{
+	char saved[FENCE_PATH + 200];
+	struct lh *keep;
+	uint64_t n;
+	int fd;
+
+	table = t_table();
+	keep = fence_open(table);
+	fence_larger(keep, "k", &last, "a new table");
+	(void)fence_count(table, &n);
+	is(unlink(file(n)), 0, "its file is removed");
+	reopened("removed");
+
+	(void)fence_count(table, &n);
+	fd = open(file(n), O_WRONLY);
+	is(pwrite(fd, "x", 1, 20), 1, "its file is damaged");
+	close(fd);
+	reopened("damaged");
+
+	(void)fence_count(table, &n);
+	is(truncate(file(n), 100), 0, "its file is torn");
+	reopened("torn");
+
+	(void)fence_count(table, &n);
+	snprintf(saved, sizeof(saved), "%s", file(n - 1));
+	unlink(file(n));
+	is(link(saved, file(n)), 0, "its file is an older one's copy");
+	reopened("older");
+
+	(void)fence_count(table, &n);
+	fd = open(file(n + 3), O_WRONLY | O_CREAT, 0600);
+	close(fd);
+	reopened("another table has claimed more");
+
+	fence_wipe(fence_ranges(table));
+	is(mkdir(fence_ranges(table), 0700), 0, "the directory is empty");
+	reopened("emptied");
+	fence_larger(keep, "k", &last, "who had it open all the time");
+	is(lh_close(keep), 0, "closed");
+	return done();
+}

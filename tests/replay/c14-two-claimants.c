@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C14: a range of tokens is claimed exclusively, and without a lock.
+ *
+ * The maker of a table is stopped at each step of claiming its first range, and
+ * before it gives the table its name.  Another makes a table of that name, uses
+ * it, and loses it (the object is removed by hand, which leaves no floor).  The
+ * first one goes on: its tokens are larger all the same.
+ *
+ * Then an old mapping that raises its ceiling is stopped, likewise, while its
+ * table is replaced: it is told, and the new table's tokens are its own.
+ */
+#include <fcntl.h>
+#include "replay.h"
+#include "behaviour/fence.h"
+#include "op/fence.h"
+#include "proc/lh.h"
+
+static const char *const steps[] = {
+	"range.scanned", "range.made", "range.synced", "range.linked",
+	"range.dir_synced", "range.confirmed", "object.filled",
+};
+
+struct maker {
+	const char *table;
+	struct lh *lh;
+};
+
+static int
+make(void *arg)
+{
+	struct lh_open_opts o = fence_opts();
+	struct maker *m = arg;
+
+	return lh_open(&m->lh, m->table, &o);
+}
+
+/* A table comes and goes; its last token. */
+static uint64_t
+another(const char *table)
+{
+	struct lh *lh = fence_open(table);
+	uint64_t token = 0;
+
+	for (int i = 0; i < 10; i++)
+		(void)fence_token(lh, "k", LH_LOCAL, &token);
+	is(lh_close(lh), 0, "another table was made and used");
+	is(unlink(t_object(table)), 0, "and is lost");
+	return token;
+}
+
+static void
+stopped_maker(const char *step)
+{
+	struct maker m = { .table = t_table() };
+	uint64_t before, token = 0;
+
+	replay_hold("maker", step);
+	replay_go("maker", make, &m);
+	replay_wait_held("maker");
+	before = another(m.table);
+	replay_release("maker");
+	is(replay_result("maker"), 0, "who was stopped at %s has its table",
+	    step);
+	is(fence_token(m.lh, "k", LH_LOCAL, &token), 0, "and grants");
+	cmp(token, >, before, "a larger token");
+	t_close(m.lh);
+}
+
+static int
+raise(void *arg)
+{
+	return lhi_fence_keep_ahead(arg);
+}
+
+static void
+stopped_raiser(const char *step)
+{
+	const char *table = t_table();
+	struct lh *old = fence_open(table), *lh;
+	uint64_t before = 0, token = 0, late = 0, n;
+	char path[FENCE_PATH + 200];
+
+	is(fence_token(old, "k", LH_LOCAL, &before), 0, "a table");
+	(void)fence_count(table, &n);
+	snprintf(path, sizeof(path), "%s/%llu", fence_ranges(table),
+	    (unsigned long long)n + 1);
+	close(open(path, O_WRONLY | O_CREAT, 0600));	/* by somebody */
+	replay_hold("raiser", step);
+	replay_go("raiser", raise, &old->v);
+	replay_wait_held("raiser");
+	is(unlink(t_object(table)), 0, "its object is removed");
+	lh = fence_open(table);
+	is(fence_token(lh, "k", LH_LOCAL, &token), 0, "there is another");
+	cmp(token, >, before, "whose tokens are larger");
+	replay_release("raiser");
+	is(replay_result("raiser"), strcmp(step, "fence.publishing") == 0 ?
+	    0 : -ESTALE, "stopped at %s it is told", step);
+	for (int i = 0; i < 3; i++) {
+		if (fence_token(old, "k", LH_LOCAL, &late) == 0)
+			cmp(late, <, token, "what it gives is smaller");
+	}
+	before = token;
+	is(fence_token(lh, "k", LH_LOCAL, &token), 0, "the new one goes on");
+	cmp(token, >, before, "with larger ones");
+	is(lh_close(old), 0, "closed");
+	t_close(lh);
+}
+
+int
+main(void)
+{
+	(void)replay_begin();
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		stopped_maker(steps[i]);
+	stopped_raiser("fence.raising");
+	stopped_raiser("range.scanned");
+	stopped_raiser("range.linked");
+	stopped_raiser("fence.claimed");
+	stopped_raiser("fence.publishing");
+	return done();
+}
