@@ -38,11 +38,11 @@ struct lh;
 
 #define LH_DURABLE	0x20u	/* a new table gets a fence file */
 #define LH_NO_CLOCK_FLOOR 0x40u	/* its tokens do not begin above the clock */
-
-#define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
 #define LH_HOLD_TIMES	0x80u	/* a new table tells how long leases are held
 				 * (inspect.h); acquiring and releasing then
 				 * cost several times as much */
+
+#define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
 
 /* lh_open_opts.group: whatever the kernel gives a new file. */
 #define LH_GROUP_USUAL	UINT32_MAX

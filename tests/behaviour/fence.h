@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of scope local need: fence directories, and tables that use one. */
+/* What tests of scope local need: fence directories, and tables with one. */
 #ifndef TESTS_FENCE_H
 #define TESTS_FENCE_H
 

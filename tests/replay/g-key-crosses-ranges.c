@@ -204,7 +204,7 @@ disk_error(const char *table)
 	struct lh_acquire_opts a = t_opts(30000, 0);
 	struct lh_lease l;
 
-	is(fence_token(lh, "local", LH_LOCAL, &last), 0, "a key in scope local");
+	is(fence_token(lh, "local", LH_LOCAL, &last), 0, "a local key");
 	is(fence_token(lh, "gone", LH_LOCAL, &last), 0, "another");
 	is(fence_token(lh, "plain", LH_EPHEMERAL, &last), 0, "one that is not");
 	disk_fails = true;
