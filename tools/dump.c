@@ -105,6 +105,8 @@ table_json(struct dump *d, const struct lh_dump_table *t)
 	bad |= show_set_u64(o, "bytes", t->bytes);
 	bad |= show_set_u64(o, "token_base", t->token_base);
 	bad |= show_set_u64(o, "token_ceiling", t->token_ceiling);
+	bad |= show_set_u64(o, "token_durable", t->token_durable);
+	bad |= show_set_bytes(o, "fence_dir", t->fence_dir);
 	d->table = o;
 	return bad != 0 ? -ENOMEM : 0;
 }
@@ -136,6 +138,12 @@ put_table(const struct lh_dump_table *t, void *arg)
 	printf("length    %" PRIu64 "\n", t->bytes);
 	printf("tokens    above %" PRIu64 ", below %" PRIu64 "\n",
 	    t->token_base, t->token_ceiling);
+	if (t->fence_dir[0] != '\0') {
+		(void)text_clean(path, sizeof(path), t->fence_dir,
+		    strlen(t->fence_dir), true);
+		printf("fence     %s, tokens below %" PRIu64 "\n", path,
+		    t->token_durable);
+	}
 	return 0;
 }
 

@@ -30,6 +30,12 @@ static const char help[] =
 "                      on while the machine is suspended (monotonic)\n"
 "      --mode OCTAL    permissions of its object (600)\n"
 "      --group GROUP   group of its object, by name or number\n"
+"      --durable       with a fence file, for scope local: tokens outlive the\n"
+"                      table; in /var/lib/leasehold (--system),\n"
+"                      $XDG_STATE_HOME/leasehold or ~/.local/state/leasehold\n"
+"      --fence-dir DIR the same, in that directory\n"
+"      --no-clock-floor\n"
+"                      do not begin tokens above the wall clock\n"
 "      --hold-times    tell how long leases are held; makes them slower\n"
 "      --if-missing    an existing one is no error\n"
 "      --json          print JSON\n"
@@ -43,8 +49,10 @@ struct init {
 	bool if_missing;
 };
 
-enum { KEYS = 256, SESSIONS, LEASES, ORDER, CLOCK, MODE, GROUP, HOLD_TIMES,
-	IF_MISSING };
+enum {
+	KEYS = 256, SESSIONS, LEASES, ORDER, CLOCK, MODE, GROUP, IF_MISSING,
+	DURABLE, FENCE_DIR, NO_CLOCK_FLOOR, HOLD_TIMES
+};
 
 static const struct option options[] = {
 	{ "keys", required_argument, NULL, KEYS },
@@ -54,6 +62,9 @@ static const struct option options[] = {
 	{ "clock", required_argument, NULL, CLOCK },
 	{ "mode", required_argument, NULL, MODE },
 	{ "group", required_argument, NULL, GROUP },
+	{ "durable", no_argument, NULL, DURABLE },
+	{ "fence-dir", required_argument, NULL, FENCE_DIR },
+	{ "no-clock-floor", no_argument, NULL, NO_CLOCK_FLOOR },
 	{ "hold-times", no_argument, NULL, HOLD_TIMES },
 	{ "if-missing", no_argument, NULL, IF_MISSING },
 	{ "help", no_argument, NULL, 'h' },
@@ -176,6 +187,15 @@ parse(struct init *in, int argc, char **argv, int *status)
 		case HOLD_TIMES:
 			o->flags |= LH_HOLD_TIMES;
 			break;
+		case DURABLE:
+			o->flags |= LH_DURABLE;
+			break;
+		case FENCE_DIR:
+			o->fence_dir = optarg;
+			break;
+		case NO_CLOCK_FLOOR:
+			o->flags |= LH_NO_CLOCK_FLOOR;
+			break;
 		case IF_MISSING:
 			in->if_missing = true;
 			break;
@@ -213,17 +233,19 @@ tell(const struct init *in, struct lh *lh, bool made)
 		    "table");
 	if (in->table.json)
 		return show_json(json_pack("{s:s, s:b, s:I, s:I, s:I, s:s,"
-		    " s:s}", "table", lh_table_name(lh), "created", (int)made,
+		    " s:s, s:s}", "table", lh_table_name(lh), "created", (int)made,
 		    "max_keys", (json_int_t)s.max_keys,
 		    "max_sessions", (json_int_t)s.max_sessions,
 		    "max_leases", (json_int_t)s.max_leases,
 		    "order", show_order(s.order),
-		    "clock", show_clock(s.clock)), EX_YES);
+		    "clock", show_clock(s.clock),
+		    "fence_dir", s.fence_dir), EX_YES);
 	printf("%s table '%s': up to %" PRIu32 " keys, %" PRIu32 " sessions, %"
-	    PRIu32 " leases, order %s, clock %s\n",
+	    PRIu32 " leases, order %s, clock %s%s%s\n",
 	    made ? "made" : "there is a",
 	    lh_table_name(lh), s.max_keys, s.max_sessions, s.max_leases,
-	    show_order(s.order), show_clock(s.clock));
+	    show_order(s.order), show_clock(s.clock),
+	    s.fence_dir[0] != '\0' ? ", fence file in " : "", s.fence_dir);
 	return tool_flush(EX_YES);
 }
 

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "run.h"
+#include "show.h"
 
 static const char help[] =
 "usage: leasehold run [OPTION...] KEY [--] COMMAND [ARGUMENT...]\n"
@@ -116,14 +117,8 @@ parse_ttl(const char *text, int64_t *ms)
 static int
 parse_scope(const char *text, uint32_t *scope)
 {
-	static const char *const names[] = {
-		[LH_EPHEMERAL] = "ephemeral", [LH_LOCAL] = "local",
-		[LH_QUORUM] = "quorum",
-	};
-	uint32_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
+	for (uint32_t i = LH_EPHEMERAL; i <= LH_QUORUM; i++) {
+		if (strcmp(text, show_scope(i)) == 0) {
 			*scope = i;
 			return 0;
 		}

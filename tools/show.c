@@ -63,6 +63,13 @@ show_clock(uint32_t clock)
 	return clock < sizeof(names) / sizeof(names[0]) ? names[clock] : "?";
 }
 
+const char *
+show_scope(uint32_t scope)
+{
+	return scope == LH_LOCAL ? "local" : scope == LH_QUORUM ? "quorum" :
+	    "ephemeral";
+}
+
 const struct lh_party *
 show_oldest(const struct lh_key_info *info)
 {
@@ -227,6 +234,8 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 			bad |= json_object_set_new(o, "mode",
 			    json_string(show_mode(info->mode)));
 		bad |= show_set_u64(o, "token", info->token);
+		bad |= json_object_set_new(o, "scope",
+		    json_string(show_scope(info->scope)));
 		bad |= json_object_set_new(o, "holders",
 		    parties_json(zero_ms, info->holders, info->n_holders));
 		bad |= json_object_set_new(o, "waiters",

@@ -27,6 +27,7 @@ const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 const char *show_mode(uint32_t mode);
 const char *show_order(uint32_t order);
 const char *show_clock(uint32_t clock);
+const char *show_scope(uint32_t scope);
 
 /* A member of 64 bits, as a decimal string.  0, or -1. */
 int show_set_u64(json_t *to, const char *name, uint64_t n);

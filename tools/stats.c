@@ -90,6 +90,11 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 	printf("%-10s%s\n", "clock", show_clock(s->clock));
 	printf("%-10sabove %" PRIu64 ", so far below %" PRIu64 "\n", "tokens",
 	    s->token_base, s->token_ceiling);
+	if (s->fence_dir[0] != '\0')
+		printf("%-10s%s; tokens below %" PRIu64 " are claimed there\n",
+		    "fence", s->fence_dir, s->token_durable);
+	else
+		printf("%-10snone: no scope local\n", "fence");
 	printf("%-10s%s\n", "damaged", s->damaged ?
 	    "yes: leasehold fsck tells where" : "no damage has been seen");
 	printf("\n");
@@ -121,6 +126,8 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    show_set_u64(o, "token_base", s->token_base) != 0 ||
 	    show_set_u64(o, "token_ceiling", s->token_ceiling) != 0 ||
 	    show_set_u64(o, "token_latest", s->token_latest) != 0 ||
+	    show_set_u64(o, "token_durable", s->token_durable) != 0 ||
+	    show_set_bytes(o, "fence_dir", s->fence_dir) != 0 ||
 	    json_object_set_new(o, "counters", counters_json(&s->counters,
 	    s->hold_times != 0)) != 0)) {
 		json_decref(o);

@@ -108,6 +108,7 @@ tell(const struct lh_key_info *info, void *arg)
 		printf("%-9s%s\n", "mode", show_mode(info->mode));
 	printf("%-9s%" PRIu64 "%s\n", "token", info->token,
 	    info->n_holders > 0 || info->token == 0 ? "" : " (the last)");
+	printf("%-9s%s\n", "scope", show_scope(info->scope));
 	if (info->n_holders == 1)
 		holder(q, &info->holders[0]);
 	else if (info->n_holders > 1)

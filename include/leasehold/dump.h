@@ -38,6 +38,8 @@ struct lh_dump_table {
 	uint64_t bytes;		/* at most */
 	uint64_t token_base;	/* tokens are above it */
 	uint64_t token_ceiling;	/* and below this */
+	uint64_t token_durable;	/* as in struct lh_stats */
+	const char *fence_dir;	/* "": it has no fence file */
 };
 
 struct lh_dump_session {

@@ -44,6 +44,9 @@ struct lh_key_info {
 	const struct lh_party *holders;	/* n_holders of them */
 	const struct lh_party *waiters;	/* n_waiters, in the order they are
 					 * due */
+	uint32_t scope;		/* enum lh_scope: LH_LOCAL once it was granted,
+				 * or asked for, in that */
+	uint32_t reserved;
 };
 
 /*
@@ -127,6 +130,10 @@ struct lh_stats {
 	uint64_t token_latest;	/* the largest known to have been given */
 	uint32_t clock;		/* enum lh_clock */
 	uint32_t hold_times;	/* 1: made with LH_HOLD_TIMES */
+	uint64_t token_durable;	/* tokens below it are claimed on disk, and no
+				 * key in scope local has others; 0: there is
+				 * no fence file */
+	char fence_dir[256];	/* where that is; "" */
 	struct lh_counters counters;
 };
 

@@ -31,7 +31,9 @@ enum lh_mode {
 
 enum lh_scope {
 	LH_EPHEMERAL = 0,	/* tokens grow while the table lives */
-	LH_LOCAL = 1,		/* -EOPNOTSUPP without a fence file */
+	LH_LOCAL = 1,		/* and through crash, reboot, power loss and
+				 * re-creation of the table; -EOPNOTSUPP
+				 * without a fence file */
 	LH_QUORUM = 2		/* -EOPNOTSUPP: cluster keys only */
 };
 
@@ -94,7 +96,10 @@ struct lh_acquire_opts {
  * higher priority keeps new readers out (G7).
  * -EAGAIN (try), -ETIMEDOUT (never before the wait is up), -ECANCELED,
  * -ENOENT (LH_NO_CREATE), -ENOSPC (keys or leases used up), -ESTALE (table
- * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (scopes),
+ * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (scopes), -EIO
+ * (a range of tokens is needed and could not be claimed on disk: see
+ * lh_error_detail(); only in scope LH_LOCAL, and of keys that were once
+ * acquired in it, which then stay bound to the disk in every scope),
  * -EINVAL, -ENAMETOOLONG.
  * Whatever is not 0 means: not acquired (G8).  Signals do not end the wait.
  */
@@ -133,8 +138,10 @@ int lh_verify(struct lh *lh, const struct lh_lease *lease);
  * nothing), the same deadline, and was never without the key.
  *
  * 0, *lease updated (also when it has that mode already: unchanged); -EAGAIN:
- * other readers hold it, the lease stays as it is; -ESTALE: lost, or released;
- * -EPERM; -EINVAL: unknown mode, not a lease.
+ * other readers hold it (or its tokens would have to jump further than they can
+ * under a lease: doc/protocol.md, Tokens), the lease stays as it is; -ESTALE:
+ * lost, or released; -EIO: as lh_acquire(), it stays as it is too; -EPERM;
+ * -EINVAL: unknown mode, not a lease.
  */
 int lh_convert(struct lh *lh, struct lh_lease *lease, uint32_t mode);
 

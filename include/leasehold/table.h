@@ -75,6 +75,20 @@ enum lh_clock {
  * key, 224 more for one of over 40 bytes, 64 a lease or wait.  (One key in four
  * may be so long.)  It never gives memory back; keys that are not in use make
  * room for others when it can grow no more (see key.h).
+ *
+ * Scope LH_LOCAL needs a fence file: LH_DURABLE, or fence_dir.  It is a
+ * directory in fence_dir named after the table's object, made with the table if
+ * need be (and the last part of fence_dir): for the owner alone, or, if mode
+ * lets the group write, for the group, whose members can claim ranges of tokens
+ * then.  The usual fence_dir is /var/lib/leasehold with LH_SYSTEM, else
+ * $XDG_STATE_HOME/leasehold or ~/.local/state/leasehold.  It must belong to the
+ * user, to root, or to a group of the user's that may write there, and must not
+ * be writable for everybody.  It stays when the table is removed; tables of one
+ * name with the same fence_dir go on in it.  It costs one range (2 ms of a
+ * disk, 512 bytes) at creation, and one for each 2^32 tokens.
+ *
+ * New tables with a fence file also begin above what the wall clock says, for
+ * the case that memory and disk are both lost (LH_NO_CLOCK_FLOOR: not).
  */
 struct lh_open_opts {
 	size_t size;		/* sizeof(struct lh_open_opts) */
@@ -108,7 +122,10 @@ struct lh_open_opts {
  * the group), -ENOSPC (shared memory full, or every session slot in use),
  * -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout, wrong size,
  * not a table, not a regular file), -EXDEV (other time namespace), -EUCLEAN,
- * -EBUSY (who is removing it was stopped in the midst of that).  Costs some
+ * -EBUSY (who is removing it was stopped in the midst of that).  Making a table
+ * with a fence file also fails with what the disk says: -EIO, -ENOTDIR, -EROFS,
+ * -EDQUOT and so on; an existing one is opened all the same, and acquires in
+ * scope LH_LOCAL fail with -EIO until a range can be claimed.  Costs some
  * 50 us.  The memory that a table begins with is reserved at creation, and more
  * before it is used: a full tmpfs is -ENOSPC, here or from the call that would
  * have needed more, and never a SIGBUS.
@@ -140,7 +157,7 @@ int lh_close(struct lh *lh);
  * that the old one has given or its users may still be given (G2).  This lasts
  * as long as /dev/shm does; if that is emptied (a restart of the machine) or
  * the table's object removed by other means, tokens of scope LH_EPHEMERAL start
- * anew.
+ * anew; with a fence file none do.
  *
  * 0; -EBUSY: in use (lh_error_detail() names by whom), or being removed;
  * -ENOENT; -EACCES: not yours; -EPROTO, -EUCLEAN, -EXDEV: not a table that can

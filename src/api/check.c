@@ -43,7 +43,7 @@ struct check {
 	void *arg;
 	int times;		/* as in check.h */
 	int findings;
-	char text[256];		/* of the part that is being judged */
+	char text[384];		/* of the part that is being judged */
 };
 
 /* The part is not as it should be; false, for the caller to return. */
@@ -56,6 +56,24 @@ wrong(struct check *k, const char *fmt, ...)
 	(void)vsnprintf(k->text, sizeof(k->text), fmt, ap);
 	va_end(ap);
 	return false;
+}
+
+/* Of the header, and of the disk as far as this attachment knows. */
+static bool
+tokens_ok(struct check *k, uint32_t i)
+{
+	const struct shm_header *h = k->v->hdr;
+	uint64_t d = sh64_load(&h->durable_ceiling);
+
+	(void)i;
+	if ((h->fence_dir[0] != '\0') != (d != 0) ||
+	    (d != 0 && d <= sh64_load(&h->token_base)))
+		return wrong(k, "the durable ceiling is %llu, above a base of "
+		    "%llu", (unsigned long long)d,
+		    (unsigned long long)sh64_load(&h->token_base));
+	return !atomic_load(&k->v->ranges_lost) || wrong(k, "the latest range "
+	    "of tokens is not on disk in %.180s, and no other could be "
+	    "claimed", k->v->ranges);
 }
 
 static bool
@@ -313,6 +331,7 @@ lhi_check_view(struct lhi_view *v, int times,
 		if (fn != NULL)
 			fn("the header was changed", arg);
 	}
+	judge_all(&k, 0, 1, tokens_ok);
 	judge_all(&k, 0, v->geo.max_sessions, session_ok);
 	judge_all(&k, 1, lhi_chunks_ready(v), chunk_ok);
 	judge_all(&k, SHM_CHUNK, lhi_chunks_ready(v) * SHM_CHUNK, claim_ok);

@@ -50,6 +50,7 @@ tell_table(struct dump *d)
 {
 	struct lhi_view *v = &d->im.v;
 	const struct shm_header *h = v->hdr;
+	char fence_dir[SHM_FENCE_DIR] = "";
 	struct lh_dump_table t = {
 		.size = sizeof(t),
 		.path = v->path,
@@ -70,10 +71,13 @@ tell_table(struct dump *d)
 		.bytes = v->geo.object_len,
 		.token_base = sh64_load(&h->token_base),
 		.token_ceiling = sh64_load(&h->ceiling),
+		.token_durable = sh64_load(&h->durable_ceiling),
+		.fence_dir = fence_dir,
 	};
 
 	static_assert(LH_DUMP_DAMAGED == SHM_DAMAGED &&
 	    LH_DUMP_RETIRED == SHM_RETIRED, "flags");
+	memcpy(fence_dir, h->fence_dir, sizeof(fence_dir) - 1);
 	t.zero_epoch_ms = (int64_t)((uint64_t)t.created_epoch_ms -
 	    (uint64_t)(v->t0_ns / NS_PER_MS));
 	return d->to->table == NULL ? 0 : d->to->table(&t, d->arg);
@@ -227,6 +231,8 @@ tell_key(struct dump *d, uint32_t i)
 		found(text, d);
 	}
 	info.token = lhi_lock_token(d->slot, t.word);
+	info.scope = sh32_load(&d->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
+	    LH_EPHEMERAL;
 	info.mode = word_mode(t.word) == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
 	info.n_holders = d->holders.n;
 	info.holders = d->holders.p;

@@ -151,6 +151,8 @@ look_at(struct snapshot *sn)
 	info->size = sizeof(*info);
 	info->key = sn->key;
 	info->token = lhi_lock_token(sn->slot, w);
+	info->scope = sh32_load(&sn->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
+	    LH_EPHEMERAL;
 	info->n_holders = sn->holders.n;
 	info->holders = sn->holders.p;
 	info->n_waiters = sn->waiters.n;

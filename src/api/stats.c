@@ -91,6 +91,8 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 	st.bytes_used = bytes_used(v);
 	st.token_base = sh64_load(&v->hdr->token_base);
 	st.token_ceiling = sh64_load(&v->hdr->ceiling);
+	st.token_durable = sh64_load(&v->hdr->durable_ceiling);
+	memcpy(st.fence_dir, v->hdr->fence_dir, sizeof(st.fence_dir) - 1);
 	st.hold_times = (sh32_load(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0;
 	tell_own(lh);
 	lhi_stat_table(v, &st.counters);

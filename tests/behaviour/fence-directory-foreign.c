@@ -69,7 +69,8 @@ under_a_table(void)
 	is(fence_token(other, "k", LH_LOCAL, &token), -EIO, "local: refused");
 	ok(strstr(lh_error_detail(), "23456") != NULL, "saying whose it is");
 	is(fence_token(other, "k", LH_EPHEMERAL, &token), 0, "ephemeral: not");
-	t_close(other);
+	is(lh_check(other, NULL, NULL), 1, "a check finds that");
+	is(lh_close(other), 0, "closed");
 	t_close(lh);
 }
 
