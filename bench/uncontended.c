@@ -159,7 +159,7 @@ static void try_busy_run(uint64_t n)
 enum {
 	X_HANDLE, X_SECOND, X_OPTS, X_SHORT, X_NAME, X_NAME_MANY, EXTEND,
 	EXTEND_MOVES, VERIFY, TRY_BUSY, MUTEX, TRYLOCK, RWLOCK, FLOCK, OFD,
-	BDB, BDB_MANY, TDB, N_SIDES
+	BDB, BDB_MANY, TDB, X_LOCAL, FDATASYNC, N_SIDES
 };
 
 static struct side sides[N_SIDES] = {
@@ -185,6 +185,12 @@ static const struct pairing {
 	    { 0, 0 }, { 0, 0 }, NULL } },
 	{ X_NAME, MUTEX, { "x_name", "robust-mutex",
 	    "acquire by name + release, hot key", ROW_METRIC, 2.2,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_LOCAL, X_HANDLE, { "x_local", "x_handle",
+	    "scope local, tokens on disk; scope ephemeral", ROW_METRIC, 1.05,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_LOCAL, FDATASYNC, { "x_local", "fdatasync",
+	    "the same; 512 bytes written and synced", ROW_CONTEXT, 0,
 	    { 0, 0 }, { 0, 0 }, NULL } },
 	{ EXTEND, MUTEX, { "extend", "robust-mutex",
 	    "extend of a held lease; lock + unlock", ROW_METRIC, 1.1,
@@ -267,6 +273,8 @@ static void set_up_sides(void)
 	sides[BDB] = bench_peer_bdb;
 	sides[BDB_MANY] = bench_peer_bdb_many;
 	sides[TDB] = bench_peer_tdb;
+	sides[X_LOCAL] = bench_local;
+	sides[FDATASYNC] = bench_fdatasync;
 	for (i = 0; i < N_ROWS; i++) {
 		if (bench.tsv && pairings[i].row.kind != ROW_METRIC)
 			continue;

@@ -233,7 +233,8 @@ tell(const struct init *in, struct lh *lh, bool made)
 		    "table");
 	if (in->table.json)
 		return show_json(json_pack("{s:s, s:b, s:I, s:I, s:I, s:s,"
-		    " s:s, s:s}", "table", lh_table_name(lh), "created", (int)made,
+		    " s:s, s:s}", "table", lh_table_name(lh),
+		    "created", (int)made,
 		    "max_keys", (json_int_t)s.max_keys,
 		    "max_sessions", (json_int_t)s.max_sessions,
 		    "max_leases", (json_int_t)s.max_leases,

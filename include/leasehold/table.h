@@ -157,7 +157,7 @@ int lh_close(struct lh *lh);
  * that the old one has given or its users may still be given (G2).  This lasts
  * as long as /dev/shm does; if that is emptied (a restart of the machine) or
  * the table's object removed by other means, tokens of scope LH_EPHEMERAL start
- * anew; with a fence file none do.
+ * anew (with a fence file only those that went on without a disk that failed).
  *
  * 0; -EBUSY: in use (lh_error_detail() names by whom), or being removed;
  * -ENOENT; -EACCES: not yours; -EPROTO, -EUCLEAN, -EXDEV: not a table that can
