@@ -6,12 +6,12 @@
  *	leasehold.c  which verb		run.c	  `run`: its options
  *	list.c, status.c, ...: a	held.c	  nesting
  *		     file each verb	wait.c	  the way to a lease
- *	parse.c	     words to numbers	ahead.c	  who is in the way
- *	say.c	     words for people	launch.c  from there to the command
- *	text.c	     spans and names	child.c	  the command's world
- *	show.c	     a key as JSON	guard.c	  while it runs
+ *	parse.c	     options, keys	ahead.c	  who is in the way
+ *	number.c     words to numbers	launch.c  from there to the command
+ *	say.c	     words for people	child.c	  the command's world
+ *	text.c	     spans and names	guard.c	  while it runs
+ *	show.c	     a key as JSON	pace.c	  when to renew, when to end
  *	counters.c, metrics.c: what `stats` tells
- *					pace.c	  when to renew, when to end
  *					tree.c	  its descendants
  */
 #ifndef TOOL_H
@@ -89,10 +89,12 @@ int tool_exit_code(int error);
 /* Everything printed has arrived?  status, or EX_SYSTEM after a complaint. */
 int tool_flush(int status);
 
-/* parse.c: 0, or EX_BAD_USAGE after a sentence that names `what`. */
+/* number.c: 0, or EX_BAD_USAGE after a sentence that names `what`. */
 int parse_span(const char *what, const char *text, int64_t *ms);
 int parse_number(const char *what, const char *text, uint64_t max,
     uint64_t *n);
+
+/* parse.c: the same for a key. */
 int parse_key(const char *key);
 int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 
