@@ -7,6 +7,7 @@ VERSION	:= 0.1.0
 SONAME	:= libleasehold.so.0
 PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
+SYSCONFDIR ?= /etc
 CC	?= gcc
 # release, asan (ASan + UBSan), tsan, hooks (named points compiled in), or
 # mutant-N (amendment N of the protocol left out; also has hooks)
@@ -42,6 +43,7 @@ LIB_OBJ	:= $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB_A	:= $(BUILD)/libleasehold.a
 LIB_SO	:= $(BUILD)/$(SONAME)
 TOOL	:= $(BUILD)/leasehold
+REAPERD	:= $(BUILD)/leasehold-reaperd
 STEP	:= $(BUILD)/tests/crash/step
 CHAOS	:= $(BUILD)/tests/stress/chaos
 DEMO	:= $(BUILD)/tests/demo/demo
@@ -54,14 +56,16 @@ TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
 # the longest first, so that the others run beside it
 LONGEST	:= $(BUILD)/tests/behaviour/ten-million-keys
 TESTS	:= $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
+DAEMON_TESTS := $(call progs,tests/daemon/*.c)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 
-.PHONY: all lib tool tests replays step chaos demo run check check-long \
-	check-unit check-asan check-memcheck check-tsan check-tsan-exclusive \
-	check-tsan-shared check-command check-replay check-mutants \
-	check-crash check-stop check-double check-chaos check-model lint bench install uninstall clean help deps
+.PHONY: all lib tool reaperd tests daemon-tests replays step chaos demo run \
+	check check-long check-unit check-asan check-memcheck check-tsan \
+	check-tsan-exclusive check-tsan-shared check-command check-daemon \
+	check-replay check-mutants check-crash check-stop check-double \
+	check-chaos check-model lint bench install uninstall clean help deps
 
-all: lib tool
+all: lib tool reaperd
 
 help:
 	@echo 'make run	see it work: real processes, killed and stopped (1 min)'
@@ -70,12 +74,14 @@ help:
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
 	@echo 'make check-long	the same without shortcuts (hours)'
-	@echo 'check-unit -asan -memcheck -tsan -command -replay -mutants -crash'
-	@echo '-stop -double -chaos -model, lint: the layers of make check'
+	@echo 'check-unit -asan -memcheck -tsan -command -daemon -replay -mutants'
+	@echo '-crash -stop -double -chaos -model, lint: the layers of make check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
+reaperd: $(REAPERD)
 tests: $(TESTS)
+daemon-tests: $(DAEMON_TESTS)
 replays: $(REPLAYS)
 step: $(STEP)
 chaos: $(CHAOS) $(REJECTS)
@@ -107,7 +113,8 @@ $(BUILD)/libleasehold.so: $(LIB_SO)
 link = $(call say,LINK)
 link_with = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(call objs,tests/support/*.c) $(LIB_A)
+$(TESTS) $(DAEMON_TESTS): $(BUILD)/%: $(BUILD)/%.o \
+    $(call objs,tests/support/*.c) $(LIB_A)
 	$(link)
 	$(link_with)
 
@@ -119,6 +126,15 @@ $(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/replay/replay.o \
 $(TOOL): $(call objs,tools/*.c) $(LIB_A)
 	$(link)
 	$(link_with) -ljansson
+
+REAPERD_OBJ := $(call objs,src/reaper/*.c)
+$(REAPERD_OBJ): ALL_CFLAGS += -Itools -DLEASEHOLD_VERSION='"$(VERSION)"' \
+    -DSYSCONFDIR='"$(SYSCONFDIR)"'
+
+$(REAPERD): $(REAPERD_OBJ) $(BUILD)/tools/number.o $(BUILD)/tools/text.o \
+    $(LIB_A)
+	$(link)
+	$(link_with) -linih
 
 $(STEP): $(call objs,tests/crash/*.c) $(LIB_A)
 	$(link)
@@ -152,13 +168,13 @@ run: deps-run
 
 # Each layer says how long it took; the first that fails ends it.
 LAYERS	?= lint unit replay mutants crash stop chaos asan tsan memcheck \
-	   command model
+	   command daemon model
 check: deps-check
 	@tests/layers $(LAYERS)
 
 check-long: deps-check
-	@tests/layers --long lint unit command replay mutants crash stop \
-	    double chaos asan tsan memcheck model
+	@tests/layers --long lint unit command daemon replay mutants crash \
+	    stop double chaos asan tsan memcheck model
 
 # most of the tests wait most of the time
 CPUS	:= $(shell nproc)
@@ -174,6 +190,11 @@ check-command:
 	$(sub) tool tests
 	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
 	    $(wildcard tests/command/*.t)
+
+check-daemon:
+	$(sub) tool reaperd daemon-tests
+	@LEASEHOLD=$(abspath $(TOOL)) REAPERD=$(abspath $(REAPERD)) \
+	    tests/as-job $(PROVE) $(wildcard tests/daemon/*.t) $(DAEMON_TESTS)
 
 check-replay:
 	$(sub) F=hooks replays
@@ -249,6 +270,11 @@ install: all
 	    $(DESTDIR)$(PREFIX)/include/leasehold
 	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX), \
+	    /share/man/man5 /share/man/man8)
+	install -m 755 $(REAPERD) $(DESTDIR)$(PREFIX)/sbin
+	install -m 644 doc/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 doc/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' src/leasehold.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc
@@ -260,8 +286,9 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/bin/leasehold \
 	    $(DESTDIR)$(PREFIX)/include/leasehold.h
 	rm -rf $(DESTDIR)$(PREFIX)/include/leasehold
-	for m in doc/man/*.1; do \
-	    rm -f $(DESTDIR)$(PREFIX)/share/man/man1/$${m##*/}; done
+	for m in doc/man/*.[158]; do \
+	    rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
+	rm -f $(DESTDIR)$(PREFIX)/sbin/leasehold-reaperd
 
 clean:
 	rm -rf build

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon's log: one line an event, to standard error in the foreground and
+ * to syslog in the background.
+ *
+ * What came from elsewhere (names of files and programs, library messages about
+ * them) is made printable, so that it forges no second line.  Nothing is logged
+ * but names of tables and keys, process ids and counts.
+ *
+ * Nobody has to read standard error: a line that finds no room there is lost,
+ * and the sweep goes on.  Under systemd (JOURNAL_STREAM is set) each line
+ * begins with its priority, as sd-daemon(3) has it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "log.h"
+#include "tool.h"
+
+#define LINE_LEN 2048		/* <= PIPE_BUF: written whole, or not at all */
+
+static int most = LOG_INFO;
+static bool use_syslog;
+
+void
+log_to_syslog(void)
+{
+	openlog("leasehold-reaperd", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	use_syslog = true;
+}
+
+void
+log_level(int level)
+{
+	most = level;
+}
+
+static void
+to_stderr(int priority, const char *text)
+{
+	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+	char line[LINE_LEN], rank[8] = "";
+	int n;
+
+	if (getenv("JOURNAL_STREAM") != NULL)
+		(void)snprintf(rank, sizeof(rank), "<%d>", priority);
+	n = snprintf(line, sizeof(line), "%sleasehold-reaperd: %s\n", rank,
+	    text);
+	if (n >= (int)sizeof(line)) {
+		n = sizeof(line) - 1;
+		line[n - 1] = '\n';
+	}
+	if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT))
+		(void)!write(STDERR_FILENO, line, (size_t)n);
+}
+
+void
+log_line(int priority, const char *fmt, ...)
+{
+	char plain[LINE_LEN / 2], text[LINE_LEN];
+	int saved = errno;
+	va_list ap;
+
+	/* a notice is the answer to somebody who asked */
+	if (priority > most && priority != LOG_NOTICE)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(plain, sizeof(plain), fmt, ap);
+	va_end(ap);
+	(void)text_clean(text, sizeof(text), plain, sizeof(plain), false);
+	if (use_syslog)
+		syslog(priority, "%s", text);
+	else
+		to_stderr(priority, text);
+	errno = saved;
+}

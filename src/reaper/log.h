@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's log: standard error, or syslog.  See log.c. */
+#ifndef REAPER_LOG_H
+#define REAPER_LOG_H
+
+#include <stdbool.h>
+#include <syslog.h>
+
+/* To standard error until told otherwise.  level: LOG_ERR .. LOG_DEBUG. */
+void log_to_syslog(void);
+void log_level(int level);
+
+/* One line of that priority (LOG_ERR, ...). */
+void log_line(int priority, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon's one loop.  It sleeps until the first of: a signal; something
+ * coming or going in /dev/shm; the descriptor of a table (somebody died); a
+ * reader of the metrics; the next pass that a table asked for; half of the
+ * watchdog's time.
+ *
+ * It never waits in anything else, and nothing makes it spin: two passes over a
+ * table are at least tick_min apart, and two looks around LOOK_NS, whoever
+ * presses; a table's descriptor is listened to again after the pass, and
+ * /dev/shm, where everybody may make as many files as he likes, when it was
+ * last heard LOOK_NS ago.
+ *
+ * Signals: TERM and INT end it; HUP reads the configuration; USR1 logs how it
+ * goes.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <bsd/unistd.h>
+#include "log.h"
+#include "loop.h"
+#include "notify.h"
+#include "now.h"
+#include "serve.h"
+#include "tables.h"
+
+#define LOOK_NS (50 * NS_PER_MS)	/* at least, between two */
+#define ROUND_NS (10 * NS_PER_SEC)	/* look even if nothing was told */
+#define BLIND_NS NS_PER_SEC		/* nothing will be told */
+#define EVENTS_MAX 32
+
+enum kind { SIGNAL, DIRECTORY, TABLE, LISTENER, READER };
+
+static int epoll_fd = -1, signal_fd = -1, notify_fd = -1;
+static bool ending;
+static int64_t looked_ns, look_ns, watchdog_ns, feed_ns;
+static int64_t deaf_ns;		/* what /dev/shm says must wait until then */
+static unsigned told_tables = UINT_MAX;
+
+static void
+our_signals(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGTERM);
+	(void)sigaddset(set, SIGINT);
+	(void)sigaddset(set, SIGHUP);
+	(void)sigaddset(set, SIGUSR1);
+}
+
+void
+loop_hold_signals(void)
+{
+	sigset_t set;
+
+	our_signals(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+static int
+watch(int fd, enum kind kind, int op)
+{
+	struct epoll_event ev = { .events = EPOLLIN,
+	    .data.u64 = (uint64_t)kind << 32 };
+
+	if (kind == DIRECTORY)
+		ev.events |= EPOLLONESHOT;
+	return epoll_ctl(epoll_fd, op, fd, &ev) == 0 ? 0 : -errno;
+}
+
+static int
+set_up(void)
+{
+	sigset_t set;
+
+	our_signals(&set);
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (epoll_fd < 0 || signal_fd < 0)
+		return -errno;
+	notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (notify_fd >= 0 && (inotify_add_watch(notify_fd, "/dev/shm",
+	    IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM) < 0 ||
+	    watch(notify_fd, DIRECTORY, EPOLL_CTL_ADD) != 0)) {
+		(void)close(notify_fd);
+		notify_fd = -1;
+	}
+	if (notify_fd < 0)
+		log_line(LOG_INFO, "cannot watch /dev/shm (%s): looking there "
+		    "each second", strerror(errno));
+	return watch(signal_fd, SIGNAL, EPOLL_CTL_ADD);
+}
+
+/* Title and status are of how many tables there are. */
+static void
+tell_tables(void)
+{
+	unsigned n = tables_served();
+
+	if (n == told_tables)
+		return;
+	told_tables = n;
+	setproctitle("%u table%s", n, n == 1 ? "" : "s");
+	notify("STATUS=Looking after %u table%s", n, n == 1 ? "" : "s");
+}
+
+static void
+look_around(int64_t now_ns, bool again)
+{
+	tables_look_around(again);
+	looked_ns = now_ns;
+	look_ns = now_ns + (notify_fd < 0 ? BLIND_NS : ROUND_NS);
+}
+
+static void
+look_soon(void)
+{
+	if (look_ns > looked_ns + LOOK_NS)
+		look_ns = looked_ns + LOOK_NS;
+}
+
+static void
+read_directory(void)
+{
+	char buf[4096] __attribute__((aligned(8)));
+	bool ours = false;
+	ssize_t len;
+
+	while ((len = read(notify_fd, buf, sizeof(buf))) > 0) {
+		const struct inotify_event *e;
+
+		for (char *p = buf; p < buf + len; p += sizeof(*e) + e->len) {
+			e = (const struct inotify_event *)p;
+			ours |= (e->mask & IN_Q_OVERFLOW) || (e->len > 0 &&
+			    strncmp(e->name, "leasehold.", 10) == 0);
+		}
+	}
+	if (ours)
+		look_soon();
+	deaf_ns = mono_ns() + LOOK_NS;
+}
+
+static void
+apply(const struct conf *conf)
+{
+	log_level(conf->log_level);
+	tables_configure(conf);
+	serve_configure(conf);
+	looked_ns = mono_ns();
+	look_ns = looked_ns + (notify_fd < 0 ? BLIND_NS : ROUND_NS);
+}
+
+static void
+reload(struct conf *conf, const struct conf_args *args)
+{
+	static struct conf fresh;
+	char error[CONF_ERROR_MAX];
+
+	notify_reloading();
+	if (conf_load(&fresh, args, error) != 0) {
+		log_line(LOG_ERR, "%s; going on as before", error);
+	} else {
+		if (strcmp(fresh.pidfile, conf->pidfile) != 0)
+			log_line(LOG_WARNING, "the pid file stays %s until a "
+			    "restart", conf->pidfile);
+		memcpy(fresh.pidfile, conf->pidfile, sizeof(fresh.pidfile));
+		*conf = fresh;
+		apply(conf);
+		log_line(LOG_INFO, "configuration read again");
+	}
+	told_tables = UINT_MAX;
+	notify("READY=1");
+}
+
+static void
+read_signals(struct conf *conf, const struct conf_args *args)
+{
+	struct signalfd_siginfo si;
+
+	while (read(signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		switch (si.ssi_signo) {
+		case SIGHUP:
+			reload(conf, args);
+			break;
+		case SIGUSR1:
+			tables_log();
+			break;
+		default:
+			log_line(LOG_INFO, "ending: %s",
+			    strsignal((int)si.ssi_signo));
+			ending = true;
+		}
+	}
+}
+
+/* Until that moment, in ms, rounded up: not a hair too early, or we would come
+ * back at once. */
+static int
+ms_until(int64_t ns)
+{
+	int64_t left = ns - mono_ns();
+
+	if (left <= 0)
+		return 0;
+	left = (left + NS_PER_MS - 1) / NS_PER_MS;
+	return left > 60000 ? 60000 : (int)left;
+}
+
+static void
+hear(struct conf *conf, const struct conf_args *args, int timeout)
+{
+	struct epoll_event ev[EVENTS_MAX];
+	int n = epoll_wait(epoll_fd, ev, EVENTS_MAX, timeout);
+
+	for (int i = 0; i < n; i++) {
+		uint32_t which = (uint32_t)ev[i].data.u64;
+
+		switch ((enum kind)(ev[i].data.u64 >> 32)) {
+		case SIGNAL:
+			read_signals(conf, args);
+			break;
+		case DIRECTORY:
+			read_directory();
+			break;
+		case TABLE:
+			tables_wake(which);
+			break;
+		case LISTENER:
+			serve_accept();
+			break;
+		case READER:
+			serve_ready(which);
+			break;
+		}
+	}
+}
+
+/* All that is due.  When to come back. */
+static int64_t
+work(void)
+{
+	int64_t now_ns = mono_ns(), next_ns, other_ns;
+
+	if (tables_want_look())
+		look_soon();
+	if (look_ns <= now_ns)
+		look_around(now_ns, now_ns - looked_ns >= BLIND_NS);
+	next_ns = tables_run();
+	if (tables_want_look())
+		look_soon();
+	tell_tables();
+	other_ns = serve_run(mono_ns());
+	if (other_ns < next_ns)
+		next_ns = other_ns;
+	if (look_ns < next_ns)
+		next_ns = look_ns;
+	now_ns = mono_ns();
+	if (deaf_ns > 0 && deaf_ns <= now_ns) {
+		(void)watch(notify_fd, DIRECTORY, EPOLL_CTL_MOD);
+		deaf_ns = 0;
+	}
+	if (deaf_ns > 0 && deaf_ns < next_ns)
+		next_ns = deaf_ns;
+	if (watchdog_ns > 0) {
+		if (feed_ns <= now_ns) {
+			notify("WATCHDOG=1");
+			feed_ns = now_ns + watchdog_ns;
+		}
+		if (feed_ns < next_ns)
+			next_ns = feed_ns;
+	}
+	return next_ns;
+}
+
+int
+loop_run(struct conf *conf, const struct conf_args *args, void (*ready)(void))
+{
+	int error = set_up();
+
+	if (error != 0)
+		return error;
+	tables_begin(epoll_fd, TABLE);
+	serve_begin(epoll_fd, LISTENER, READER);
+	watchdog_ns = notify_watchdog_ns();
+	apply(conf);
+	ready();
+	notify("READY=1");
+	while (!ending) {
+		int64_t next_ns = work();
+
+		hear(conf, args, ms_until(next_ns));
+	}
+	notify("STOPPING=1");
+	serve_end();
+	tables_end();
+	return 0;
+}

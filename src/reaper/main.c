@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leasehold-reaperd: looks after tables, so that their users have less to do.
+ *
+ *	main.c	  options; into the background	setting.c  its keys
+ *	loop.c	  sleeps, and wakes		log.c	   what happened
+ *	tables.c  which tables			serve.c	   a socket to ask at
+ *	guard.c	  hostile tables		report.c   what it answers
+ *	conf.c	  what it is told to do		notify.c   systemd
+ *	place.c	  its own files
+ *
+ * The sweep itself is the library's (op/reap.h).  Nothing depends on this
+ * program: what it does, the users of a table do as well, later.  It may be
+ * killed or stopped at any moment, and any number of them may run; that a
+ * second one is refused (by the pid file) only saves the double work.
+ *
+ * Exit status: 0; 64 usage; 78 configuration; 69 another one runs; 71 the
+ * system refused something.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <bsd/libutil.h>
+#include <bsd/unistd.h>
+#include <leasehold.h>
+#include "guard.h"
+#include "log.h"
+#include "loop.h"
+#include "now.h"
+#include "place.h"
+#include "tables.h"
+#include "tool.h"
+
+#define EX_BAD_CONFIG 78
+#define ONCE_NS NS_PER_SEC
+
+extern char **environ;
+
+static const char help[] =
+"usage: leasehold-reaperd [OPTION...]\n"
+"\n"
+"Looks after tables: ends leases that are over, buries sessions whose\n"
+"processes died.  Goes into the background unless told not to.\n"
+"\n"
+"  -c, --config FILE  read FILE, which must be there, and not the usual one\n"
+"  -f, --foreground   stay; log to standard error\n"
+"  -n, --check        only check the configuration\n"
+"      --once         look after the tables for a second, and end\n"
+"      --system       the machine's tables, not your own\n"
+"  -t, --table NAME   that table (may be repeated); '*': all there are\n"
+"  -v, --verbose      log more\n"
+"      --help         print this\n"
+"      --version      print the version\n";
+
+static struct conf conf;
+static struct pidfh *pidfile;
+
+struct mode {
+	bool foreground, check, once;
+};
+
+/* -1: go on; else the exit status. */
+static int
+parse(int argc, char **argv, struct conf_args *args, struct mode *mode)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "foreground", no_argument, NULL, 'f' },
+		{ "check", no_argument, NULL, 'n' },
+		{ "once", no_argument, NULL, 'o' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:fnt:v", options, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			args->file = optarg;
+			break;
+		case 'f':
+			mode->foreground = true;
+			break;
+		case 'n':
+			mode->check = true;
+			break;
+		case 'o':
+			mode->once = true;
+			break;
+		case 'S':
+			args->system = true;
+			break;
+		case 't':
+			if (args->n_tables == TABLES_MAX) {
+				fprintf(stderr, "leasehold-reaperd: more than "
+				    "%d tables\n", TABLES_MAX);
+				return EX_BAD_USAGE;
+			}
+			/* the title will be written over argv */
+			args->tables[args->n_tables] = strdup(optarg);
+			if (args->tables[args->n_tables++] == NULL)
+				return EX_SYSTEM;
+			break;
+		case 'v':
+			args->verbose = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		case 'V':
+			puts("leasehold-reaperd " LEASEHOLD_VERSION);
+			return 0;
+		default:	/* getopt_long() has said what */
+			fputs("'leasehold-reaperd --help' lists the options\n",
+			    stderr);
+			return EX_BAD_USAGE;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "leasehold-reaperd: there are no arguments, only "
+	    "options: '%s'\n", argv[optind]);
+	return EX_BAD_USAGE;
+}
+
+/* Each session that is watched takes a descriptor. */
+static void
+raise_limits(void)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
+		most.rlim_cur = most.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &most);
+	}
+}
+
+/* 0, or the exit status. */
+static int
+be_the_only_one(void)
+{
+	char why[PLACE_ERROR_MAX];
+	pid_t other = 0;
+
+	if (place_make(conf.pidfile, why) != 0) {
+		log_line(LOG_ERR, "cannot have the pid file %s: %s",
+		    conf.pidfile, why);
+		return EX_SYSTEM;
+	}
+	pidfile = pidfile_open(conf.pidfile, 0644, &other);
+	if (pidfile != NULL)
+		return 0;
+	if (errno == EEXIST) {
+		log_line(LOG_ERR, "already running, as process %ld (%s); end "
+		    "that one first, or give this one another pidfile",
+		    (long)other, conf.pidfile);
+		return EX_AWAY;
+	}
+	log_line(LOG_ERR, "cannot have the pid file %s: %s (key 'pidfile' "
+	    "names another place)", conf.pidfile, strerror(errno));
+	return EX_SYSTEM;
+}
+
+static void
+ready(void)
+{
+	if (pidfile_write(pidfile) != 0)
+		log_line(LOG_WARNING, "cannot write %s: %s", conf.pidfile,
+		    strerror(errno));
+	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " looks after %s "
+	    "tables: %u", conf.system ? "the machine's" : "its user's",
+	    tables_served());
+}
+
+static int
+run(const struct conf_args *args, bool foreground)
+{
+	int status = be_the_only_one(), error;
+
+	if (status != 0)
+		return status;
+	if (!foreground) {
+		log_to_syslog();
+		if (daemon(0, 0) != 0) {
+			fprintf(stderr, "leasehold-reaperd: cannot go into "
+			    "the background: %s\n", strerror(errno));
+			return EX_SYSTEM;
+		}
+	}
+	loop_hold_signals();
+	error = loop_run(&conf, args, ready);
+	if (error != 0)
+		log_line(LOG_ERR, "cannot begin: %s", strerror(-error));
+	(void)pidfile_remove(pidfile);
+	return error == 0 ? 0 : EX_SYSTEM;
+}
+
+/* No epoll set, no socket, no pid file: passes for a second. */
+static int
+run_once(void)
+{
+	int64_t end_ns = mono_ns() + ONCE_NS, next_ns;
+	struct timespec until;
+
+	tables_begin(-1, 0);
+	tables_configure(&conf);
+	while ((next_ns = tables_run()) < end_ns) {
+		until.tv_sec = next_ns / NS_PER_SEC;
+		until.tv_nsec = next_ns % NS_PER_SEC;
+		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until,
+		    NULL);
+	}
+	tables_log();
+	tables_end();
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct conf_args args;
+	static char whole[PATH_MAX];
+	char error[CONF_ERROR_MAX], path[PATH_MAX];
+	struct mode mode = { 0 };
+	int status = parse(argc, argv, &args, &mode);
+
+	if (status >= 0)
+		return status;
+	/* it will be read again, from another directory */
+	if (args.file != NULL && realpath(args.file, whole) != NULL)
+		args.file = whole;
+	if (conf_load(&conf, &args, error) != 0) {
+		fprintf(stderr, "leasehold-reaperd: %s\n", error);
+		return EX_BAD_CONFIG;
+	}
+	if (mode.check) {
+		conf_path(path, &args);
+		printf("the configuration is good (%s%s)\n", path,
+		    access(path, R_OK) == 0 ? "" : ": not there, defaults");
+		return fflush(stdout) == 0 ? 0 : EX_SYSTEM;
+	}
+	log_level(conf.log_level);
+	raise_limits();
+	guard_begin();
+	if (mode.once)
+		return run_once();
+	setproctitle_init(argc, argv, environ);
+	return run(&args, mode.foreground);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Telling the service manager how it goes: the protocol of sd_notify(3), one
+ * datagram a message, without libsystemd (it is all that we would need of it).
+ *
+ * $NOTIFY_SOCKET is a path, or with '@' first a name in the abstract name
+ * space.  The manager may be slow or gone: a message that cannot be sent at
+ * once is lost, and the next tells as much.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "notify.h"
+#include "now.h"
+
+#define MESSAGE_LEN 512
+#define USEC_MAX (INT64_MAX / 1000)
+
+/* Its address; 0: there is none that we can reach. */
+static socklen_t
+manager(struct sockaddr_un *to)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t len = path == NULL ? 0 : strlen(path);
+
+	if (len < 2 || len >= sizeof(to->sun_path) ||
+	    (path[0] != '/' && path[0] != '@'))
+		return 0;
+	memset(to, 0, sizeof(*to));
+	to->sun_family = AF_UNIX;
+	memcpy(to->sun_path, path, len);
+	if (path[0] == '@')
+		to->sun_path[0] = '\0';
+	/* an abstract name ends where the address ends */
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
+	    (path[0] == '/'));
+}
+
+void
+notify(const char *fmt, ...)
+{
+	char text[MESSAGE_LEN];
+	struct sockaddr_un to;
+	socklen_t len = manager(&to);
+	va_list ap;
+	int fd, n;
+
+	if (len == 0)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	if (n > 0)
+		(void)sendto(fd, text, strlen(text), MSG_NOSIGNAL,
+		    (struct sockaddr *)&to, len);
+	(void)close(fd);
+}
+
+void
+notify_reloading(void)
+{
+	notify("RELOADING=1\nMONOTONIC_USEC=%lld\nSTATUS=Reading the "
+	    "configuration", (long long)(mono_ns() / 1000));
+}
+
+int64_t
+notify_watchdog_ns(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+	long long n;
+
+	if (usec == NULL || (pid != NULL && strtoll(pid, NULL, 10) != getpid()))
+		return 0;
+	n = strtoll(usec, NULL, 10);
+	return n > 0 && n < USEC_MAX ? n * 1000 / 2 : 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the daemon's own files go: the pid file and the metrics' socket.
+ *
+ * Only the last directory is made, as systemd's RuntimeDirectory= would.  In a
+ * directory of somebody else's that one could put links and sockets of his own
+ * in our way; so it, and a link that stands for it, must belong to us or to
+ * root.  One that everybody may write to must be sticky, as /tmp is.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "place.h"
+
+static bool
+ours(const struct stat *st)
+{
+	return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
+int
+place_make(const char *path, char why[PLACE_ERROR_MAX])
+{
+	char dir[PATH_MAX];
+	struct stat st, link;
+	char *slash;
+
+	(void)strlcpy(dir, path, sizeof(dir));
+	slash = strrchr(dir, '/');
+	if (slash == NULL || slash == dir)
+		return 0;
+	*slash = '\0';
+	if (mkdir(dir, 0755) != 0 && errno != EEXIST) {
+		(void)snprintf(why, PLACE_ERROR_MAX, "cannot make the "
+		    "directory %.200s: %s", dir, strerror(errno));
+		return -1;
+	}
+	if (lstat(dir, &link) != 0 || stat(dir, &st) != 0 ||
+	    !S_ISDIR(st.st_mode)) {
+		(void)snprintf(why, PLACE_ERROR_MAX, "%.200s is not a "
+		    "directory", dir);
+		return -1;
+	}
+	if (!ours(&link) || !ours(&st) ||
+	    ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))) {
+		(void)snprintf(why, PLACE_ERROR_MAX, "the directory %.200s can "
+		    "be written to by others: name a place of your own", dir);
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The metrics as a text, in the exposition format that Prometheus reads: the
+ * sweep of each table, and what it costs.
+ *
+ * The text is made at most every quarter of a second, however many ask.  It is
+ * counted by who still reads it, so that a slow one reads the end of what he
+ * began with.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "now.h"
+#include "report.h"
+#include "tables.h"
+
+#define FRESH_NS (250 * NS_PER_MS)
+
+static struct report *latest;
+static int64_t made_ns;
+
+static double
+seconds(int64_t ns)
+{
+	return (double)ns / (double)NS_PER_SEC;
+}
+
+static double passes(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return (double)c->passes;
+}
+
+static double spent(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return seconds(t->spent_ns);
+}
+
+static double longest(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return seconds(t->longest_ns);
+}
+
+static double visited(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return (double)c->visited;
+}
+
+static double expired(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return (double)c->expired;
+}
+
+static double buried(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return (double)c->buried;
+}
+
+static double finished(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return (double)c->finished;
+}
+
+static double evicted(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return (double)c->evicted;
+}
+
+static double probes(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return (double)c->probes;
+}
+
+static double living(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return c->sessions;
+}
+
+static double watched(const struct table *t, const struct lhi_reap_counts *c)
+{
+	return c->watched;
+}
+
+static const struct metric {
+	const char *name, *type, *help;
+	double (*value)(const struct table *t, const struct lhi_reap_counts *c);
+} metrics[] = {
+	{ "passes_total", "counter", "Passes over the table.", passes },
+	{ "pass_seconds_total", "counter", "Time spent in them.", spent },
+	{ "pass_seconds_max", "gauge", "The longest of them.", longest },
+	{ "chunks_visited_total", "counter",
+	    "Units of 64 leases looked through.", visited },
+	{ "expired_total", "counter",
+	    "Leases ended at their deadlines by the reaper.", expired },
+	{ "buried_total", "counter",
+	    "Dead sessions whose leases it gave back.", buried },
+	{ "finished_total", "counter",
+	    "Keys that somebody had left half-done.", finished },
+	{ "evicted_total", "counter", "Idle keys that it forgot.", evicted },
+	{ "probes_total", "counter",
+	    "Questions to the kernel whether a session lives.", probes },
+	{ "sessions", "gauge", "Living sessions, about.", living },
+	{ "sessions_watched", "gauge",
+	    "Of these, whose death is noticed at once.", watched },
+};
+
+static void
+write_head(FILE *f, const char *name, const char *type, const char *help)
+{
+	fprintf(f, "# HELP leasehold_reaper_%s %s\n"
+	    "# TYPE leasehold_reaper_%s %s\n", name, help, name, type);
+}
+
+static void
+write_sweeps(FILE *f)
+{
+	const struct table *t;
+
+	for (size_t m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++) {
+		const struct metric *is = &metrics[m];
+
+		write_head(f, is->name, is->type, is->help);
+		for (uint32_t i = 0; i < TABLES_MAX; i++) {
+			t = tables_at(i);
+			if (t == NULL || t->state != TABLE_SERVED)
+				continue;
+			fprintf(f, "leasehold_reaper_%s{table=\"%s\"} %.9g\n",
+			    is->name, t->name,
+			    is->value(t, lhi_reap_count(t->reaper)));
+		}
+	}
+}
+
+static void
+write_states(FILE *f)
+{
+	const struct table *t;
+
+	write_head(f, "serving", "gauge",
+	    "1: the table is looked after; 0: it is not there, or cannot be.");
+	for (uint32_t i = 0; i < TABLES_MAX; i++)
+		if ((t = tables_at(i)) != NULL)
+			fprintf(f, "leasehold_reaper_serving{table=\"%s\"} "
+			    "%d\n", t->name, t->state == TABLE_SERVED);
+	write_head(f, "damaged", "gauge", "1: damage was met in the table.");
+	for (uint32_t i = 0; i < TABLES_MAX; i++)
+		if ((t = tables_at(i)) != NULL)
+			fprintf(f, "leasehold_reaper_damaged{table=\"%s\"} "
+			    "%d\n", t->name, t->damaged);
+}
+
+static void
+write_self(FILE *f)
+{
+	struct timespec cpu = { 0 };
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	write_head(f, "cpu_seconds_total", "counter",
+	    "Processor time that the daemon has used.");
+	fprintf(f, "leasehold_reaper_cpu_seconds_total %.6f\n",
+	    seconds(lhi_timespec_ns(&cpu)));
+}
+
+static struct report *
+make(void)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	FILE *f = r == NULL ? NULL : open_memstream(&r->text, &r->len);
+	int bad;
+
+	if (f == NULL) {
+		free(r);
+		return NULL;
+	}
+	write_states(f);
+	write_sweeps(f);
+	write_self(f);
+	bad = ferror(f);
+	if (fclose(f) != 0 || bad) {
+		free(r->text);
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void
+report_put(struct report *r)
+{
+	if (r == NULL || --r->refs > 0)
+		return;
+	free(r->text);
+	free(r);
+}
+
+struct report *
+report_get(void)
+{
+	int64_t now_ns = mono_ns();
+
+	if (latest == NULL || now_ns - made_ns >= FRESH_NS) {
+		struct report *r = make();
+
+		if (r == NULL)
+			return NULL;
+		r->refs = 1;
+		report_put(latest);
+		latest = r;
+		made_ns = now_ns;
+	}
+	latest->refs++;
+	return latest;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The socket that metrics are read from.
+ *
+ * Whoever connects gets the text of report.c and is hung up on.  One who says
+ * GET first gets it as the answer of a small HTTP/1.0 server; one who says
+ * anything else, closes its side, or says nothing for a moment, gets it plain.
+ * So `curl --unix-socket`, `socat - UNIX-CONNECT:...` and a collector all work.
+ *
+ *	asked	reading what it says, to the end of a request or of a moment
+ *	told	writing the text
+ *
+ * A reader is nobody's trouble: nothing here waits; it has so many bytes to say
+ * and so much time for all of it; when there are too many, the oldest is hung
+ * up on, so that the next can always get in; and all of them get the same text,
+ * which is made anew when it is older than a moment and somebody asks.
+ *
+ * The path is ours to take when nobody answers there (a killed daemon's): the
+ * pid file has seen to it that no other daemon is about to.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "log.h"
+#include "now.h"
+#include "place.h"
+#include "report.h"
+#include "serve.h"
+
+#define READERS_MAX 16
+#define REQUEST_MAX 4096
+#define SILENCE_NS (100 * NS_PER_MS)	/* then it is not going to say GET */
+#define PATIENCE_NS (3 * NS_PER_SEC)	/* for all of it */
+
+enum reader_state { UNUSED, ASKED, TOLD };
+
+struct reader {
+	enum reader_state state;
+	int fd;
+	int64_t since_ns;
+	int64_t until_ns;
+	size_t got;		/* bytes of request */
+	char request[REQUEST_MAX];
+	char head[160];		/* of the answer */
+	size_t head_len, sent;
+	struct report *report;	/* NULL: the head is all */
+};
+
+static struct reader readers[READERS_MAX];
+static int epoll_fd, listen_fd = -1;
+static uint32_t listener_kind, reader_kind;
+static char path[SOCKET_PATH_MAX];
+static unsigned path_mode;
+static dev_t path_dev;
+static ino_t path_ino;
+
+static void
+hang_up(struct reader *r)
+{
+	if (r->state == UNUSED)
+		return;
+	(void)close(r->fd);
+	report_put(r->report);
+	r->report = NULL;
+	r->state = UNUSED;
+}
+
+/* Write what there is room for. */
+static void
+tell(struct reader *r)
+{
+	size_t body = r->report == NULL ? 0 : r->report->len;
+
+	while (r->sent < r->head_len + body) {
+		const char *from = r->sent < r->head_len ? r->head + r->sent :
+		    r->report->text + (r->sent - r->head_len);
+		size_t len = r->sent < r->head_len ? r->head_len - r->sent :
+		    r->head_len + body - r->sent;
+		ssize_t n = send(r->fd, from, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0)
+			break;
+		r->sent += (size_t)n;
+	}
+	hang_up(r);
+}
+
+/* What it wants is known: answer with that status, 0: plainly. */
+static void
+answer(struct reader *r, int status, bool body)
+{
+	struct epoll_event ev = { .events = EPOLLOUT,
+	    .data.u64 = (uint64_t)reader_kind << 32 |
+	    (uint32_t)(r - readers) };
+	static const char *const reasons[] = { "OK", "Bad Request",
+	    "Not Found" };
+	int i = status == 200 ? 0 : status == 400 ? 1 : 2;
+
+	r->state = TOLD;
+	r->head_len = r->sent = 0;
+	r->until_ns = r->since_ns + PATIENCE_NS;
+	if (status == 0 || status == 200)
+		r->report = report_get();
+	if ((status == 0 || status == 200) && r->report == NULL) {
+		hang_up(r);
+		return;
+	}
+	if (status != 0)
+		r->head_len = (size_t)snprintf(r->head, sizeof(r->head),
+		    "HTTP/1.0 %d %s\r\n"
+		    "Content-Type: text/plain; version=0.0.4\r\n"
+		    "Content-Length: %zu\r\nConnection: close\r\n\r\n", status,
+		    reasons[i], r->report == NULL ? (size_t)0 : r->report->len);
+	if (!body) {
+		report_put(r->report);
+		r->report = NULL;
+	}
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, r->fd, &ev) != 0)
+		hang_up(r);
+	else
+		tell(r);
+}
+
+/* A whole request: GET, or HEAD; of /metrics, or /. */
+static void
+answer_http(struct reader *r)
+{
+	const char *p = strchr(r->request, ' ');
+	size_t len;
+
+	p = p == NULL ? "" : p + 1;
+	len = strcspn(p, " ?\r\n");
+	if ((len == 1 && p[0] == '/') ||
+	    (len == 8 && strncmp(p, "/metrics", 8) == 0))
+		answer(r, 200, r->request[0] == 'G');
+	else
+		answer(r, 404, false);
+}
+
+static bool
+begins(const struct reader *r, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(r->request, word, r->got < n ? r->got : n) == 0;
+}
+
+static void
+hear(struct reader *r)
+{
+	ssize_t n;
+
+	do {
+		n = recv(r->fd, r->request + r->got,
+		    sizeof(r->request) - 1 - r->got, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n < 0) {
+		hang_up(r);
+		return;
+	}
+	r->got += (size_t)n;
+	r->request[r->got] = '\0';
+	if (!begins(r, "GET ") && !begins(r, "HEAD "))
+		answer(r, 0, true);
+	else if (strstr(r->request, "\r\n\r\n") != NULL ||
+	    strstr(r->request, "\n\n") != NULL)
+		answer_http(r);
+	else if (n == 0)	/* it will say no more */
+		answer(r, r->got == 0 ? 0 : 400, true);
+	else if (r->got == sizeof(r->request) - 1)
+		answer(r, 400, false);
+}
+
+void
+serve_ready(uint32_t i)
+{
+	struct reader *r = &readers[i];
+
+	if (i >= READERS_MAX)
+		return;
+	if (r->state == ASKED)
+		hear(r);
+	else if (r->state == TOLD)
+		tell(r);
+}
+
+static struct reader *
+place_for_one(void)
+{
+	struct reader *oldest = &readers[0];
+
+	for (struct reader *r = readers; r < readers + READERS_MAX; r++) {
+		if (r->state == UNUSED)
+			return r;
+		if (r->since_ns < oldest->since_ns)
+			oldest = r;
+	}
+	hang_up(oldest);
+	return oldest;
+}
+
+void
+serve_accept(void)
+{
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct reader *r;
+
+	if (fd < 0)
+		return;		/* gone already; or there is no descriptor */
+	r = place_for_one();
+	memset(r, 0, offsetof(struct reader, request));
+	r->report = NULL;
+	r->fd = fd;
+	r->state = ASKED;
+	r->since_ns = mono_ns();
+	r->until_ns = r->since_ns + SILENCE_NS;
+	ev.data.u64 = (uint64_t)reader_kind << 32 | (uint32_t)(r - readers);
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0)
+		hang_up(r);
+}
+
+int64_t
+serve_run(int64_t now_ns)
+{
+	int64_t next_ns = INT64_MAX;
+
+	for (struct reader *r = readers; r < readers + READERS_MAX; r++) {
+		if (r->state != UNUSED && r->until_ns <= now_ns) {
+			if (r->state == ASKED && r->got == 0)
+				answer(r, 0, true);
+			else if (now_ns - r->since_ns >= PATIENCE_NS)
+				hang_up(r);
+			else
+				r->until_ns = r->since_ns + PATIENCE_NS;
+		}
+		if (r->state != UNUSED && r->until_ns < next_ns)
+			next_ns = r->until_ns;
+	}
+	return next_ns;
+}
+
+/* A socket that nobody answers at is what a killed daemon left behind. */
+static int
+take_path(const struct sockaddr_un *at)
+{
+	struct stat st;
+	int fd, e;
+
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	e = connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ?
+	    EADDRINUSE : errno;
+	(void)close(fd);
+	if (e != ECONNREFUSED)
+		return -e;
+	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+static int
+listen_at(const struct conf *conf)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct epoll_event ev = { .events = EPOLLIN,
+	    .data.u64 = (uint64_t)listener_kind << 32 };
+	struct stat st;
+	mode_t mask;
+	int fd, e;
+
+	(void)strlcpy(at.sun_path, path, sizeof(at.sun_path));
+	e = take_path(&at);
+	if (e != 0)
+		return e;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	mask = umask(~conf->metrics_mode & 0777);
+	e = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 ? 0 : -errno;
+	(void)umask(mask);
+	if (e == 0 && (listen(fd, 64) != 0 || lstat(path, &st) != 0 ||
+	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0)) {
+		e = -errno;
+		(void)unlink(path);
+	}
+	if (e != 0) {
+		(void)close(fd);
+		return e;
+	}
+	listen_fd = fd;
+	path_dev = st.st_dev;
+	path_ino = st.st_ino;
+	return 0;
+}
+
+void
+serve_begin(int fd, uint32_t listener, uint32_t reader)
+{
+	epoll_fd = fd;
+	listener_kind = listener;
+	reader_kind = reader;
+}
+
+void
+serve_configure(const struct conf *conf)
+{
+	char why[PLACE_ERROR_MAX];
+	int e;
+
+	if (listen_fd >= 0 && strcmp(conf->metrics, path) == 0 &&
+	    conf->metrics_mode == path_mode)
+		return;
+	serve_end();
+	(void)strlcpy(path, conf->metrics, sizeof(path));
+	path_mode = conf->metrics_mode;
+	if (path[0] == '\0')
+		return;
+	if (place_make(path, why) != 0) {
+		log_line(LOG_ERR, "no metrics: %s", why);
+		return;
+	}
+	e = listen_at(conf);
+	if (e != 0)
+		log_line(LOG_ERR, "no metrics: cannot listen at %s: %s (key "
+		    "'metrics' names another place)", path, e == -EEXIST ?
+		    "there is something else" : strerror(-e));
+	else
+		log_line(LOG_DEBUG, "metrics at %s", path);
+}
+
+void
+serve_end(void)
+{
+	struct stat st;
+
+	for (struct reader *r = readers; r < readers + READERS_MAX; r++)
+		hang_up(r);
+	if (listen_fd < 0)
+		return;
+	(void)close(listen_fd);
+	listen_fd = -1;
+	/* unless somebody has put something else there */
+	if (lstat(path, &st) == 0 && st.st_dev == path_dev &&
+	    st.st_ino == path_ino)
+		(void)unlink(path);
+}

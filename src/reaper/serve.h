@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The socket that metrics are read from: see serve.c. */
+#ifndef REAPER_SERVE_H
+#define REAPER_SERVE_H
+
+#include "conf.h"
+
+/* The listener goes into the epoll set as `listener` << 32, readers of it as
+ * `reader` << 32 | number. */
+void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader);
+
+/* Serve where the configuration says.  What cannot be done is logged, and all
+ * else goes on. */
+void serve_configure(const struct conf *conf);
+
+/* Somebody wants to connect; reader i can be read from, or written to. */
+void serve_accept(void);
+void serve_ready(uint32_t i);
+
+/* Close those whose time is up.  When the next one's is (INT64_MAX: none). */
+int64_t serve_run(int64_t now_ns);
+
+void serve_end(void);
+
+#endif

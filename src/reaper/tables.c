@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables that the daemon looks after: those that are named, or all of the
+ * user or of the machine that are found in /dev/shm.
+ *
+ * A table is an object of that name; when another object has the name, it is
+ * another table.  Each is in one of three states:
+ *
+ *	absent	there is no such object; only tables that were named are kept
+ *		in mind like that
+ *	served	a reaper (op/reap.h) passes over it when it asks for it
+ *	left	there is an object that cannot be looked after: not a table,
+ *		another version's, damaged, cut short, not permitted.  That is
+ *		logged once, and it is tried again when the name stands for
+ *		another object, and now and then (tables_look_around(true)),
+ *		silently
+ *
+ * The daemon is not attached to tables: it has no session in them, is in no
+ * way of `leasehold rm`, and keeps none alive.  What it has of a table that was
+ * removed is given back at the next look around, or when a pass finds out.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include <leasehold/error.h>
+#include "guard.h"
+#include "log.h"
+#include "now.h"
+#include "shm/object.h"
+#include "tables.h"
+
+#define DIRECTORY "/dev/shm"
+
+static struct table tables[TABLES_MAX];
+static struct conf wanted;
+static int epoll_fd = -1;
+static uint32_t epoll_kind;
+static bool want_look, told_full;
+
+/* What one guarded call is given and gives. */
+struct job {
+	struct table *t;
+	const char *path;
+	int64_t now_ns;
+	int error;
+};
+
+static uint64_t
+tag_of(const struct table *t)
+{
+	return (uint64_t)epoll_kind << 32 | (uint32_t)(t - tables);
+}
+
+static int
+listen_to(const struct table *t, int op)
+{
+	/* once: what it has to say it may go on saying until the next pass,
+	 * and that may have to wait */
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT,
+	    .data.u64 = tag_of(t) };
+
+	if (epoll_fd < 0)
+		return 0;
+	return epoll_ctl(epoll_fd, op, lhi_reap_fd(t->reaper), &ev) == 0 ? 0 :
+	    -errno;
+}
+
+static void
+do_close(void *arg)
+{
+	lhi_reap_close(arg);
+}
+
+static void
+let_go(struct table *t, enum table_state state, int error)
+{
+	if (t->reaper != NULL)
+		(void)guard_run(do_close, t->reaper);
+	t->reaper = NULL;
+	t->state = state;
+	t->error = error;
+}
+
+static void
+forget(struct table *t)
+{
+	let_go(t, TABLE_ABSENT, 0);
+	memset(t, 0, sizeof(*t));
+}
+
+static void
+apply(const struct table *t)
+{
+	struct lhi_reap_opts o = { .evict_idle_ms = wanted.evict_idle_ms,
+	    .evict_above = wanted.evict_above };
+
+	lhi_reap_set(t->reaper, &o);
+}
+
+static void
+do_open(void *arg)
+{
+	struct job *job = arg;
+
+	job->error = lhi_reap_open(&job->t->reaper, job->path, wanted.system);
+}
+
+/* There is an object at path.  Look after it if that can be done. */
+static void
+take_up(struct table *t, const char *path, const struct stat *st)
+{
+	bool again = t->state == TABLE_LEFT && t->dev == st->st_dev &&
+	    t->ino == st->st_ino;
+	struct job job = { .t = t, .path = path };
+	int was = t->error;
+	const char *why;
+
+	t->dev = st->st_dev;
+	t->ino = st->st_ino;
+	t->damaged = t->woken = false;
+	if (!guard_run(do_open, &job)) {
+		job.error = -EPROTO;
+		why = "it was cut short";
+	} else if (job.error == 0) {
+		job.error = listen_to(t, EPOLL_CTL_ADD);
+		why = strerror(-job.error);
+	} else {
+		why = lh_error_detail();
+	}
+	if (job.error == 0) {
+		apply(t);
+		t->state = TABLE_SERVED;
+		t->next_ns = 0;
+		t->spent_ns = t->longest_ns = 0;
+		log_line(LOG_INFO, "table %s: looking after it", t->name);
+		return;
+	}
+	let_go(t, TABLE_LEFT, job.error);
+	if (job.error == -ENOENT || job.error == -EAGAIN)
+		want_look = true;	/* it is just being removed */
+	else if (!again || was != job.error)
+		log_line(LOG_WARNING, "table %s: left alone: %s", t->name,
+		    why);
+}
+
+static struct table *
+place_of(const char *name)
+{
+	struct table *unused = NULL;
+
+	for (struct table *t = tables; t < tables + TABLES_MAX; t++) {
+		if (strcmp(t->name, name) == 0)
+			return t;
+		if (unused == NULL && t->name[0] == '\0')
+			unused = t;
+	}
+	if (unused == NULL) {
+		if (!told_full)
+			log_line(LOG_WARNING, "there are more than %d tables: "
+			    "name those that matter", TABLES_MAX);
+		told_full = true;
+		return NULL;
+	}
+	(void)strlcpy(unused->name, name, sizeof(unused->name));
+	return unused;
+}
+
+static void
+look_at(const char *name, bool again)
+{
+	struct table *t;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (lhi_object_path(path, sizeof(path), name, wanted.system) != 0)
+		return;
+	if (lstat(path, &st) != 0) {
+		if (wanted.all)
+			return;		/* unseen, hence forgotten */
+		st.st_ino = 0;
+	}
+	t = place_of(name);
+	if (t == NULL)
+		return;
+	t->seen = true;
+	if (st.st_ino == 0) {
+		if (t->state == TABLE_SERVED)
+			log_line(LOG_INFO, "table %s: it was removed", name);
+		let_go(t, TABLE_ABSENT, 0);
+		return;
+	}
+	if (t->state == TABLE_SERVED &&
+	    (t->dev != st.st_dev || t->ino != st.st_ino)) {
+		log_line(LOG_INFO, "table %s: it was replaced", name);
+		let_go(t, TABLE_ABSENT, 0);
+	}
+	if (t->state == TABLE_ABSENT || (t->state == TABLE_LEFT &&
+	    (again || t->dev != st.st_dev || t->ino != st.st_ino)))
+		take_up(t, path, &st);
+}
+
+static void
+look_at_all(bool again)
+{
+	char path[PATH_MAX];
+	const char *prefix;
+	struct dirent *e;
+	size_t len;
+	DIR *d;
+
+	/* of a name of one character all but the last */
+	if (lhi_object_path(path, sizeof(path), "x", wanted.system) != 0)
+		return;
+	prefix = path + sizeof(DIRECTORY);
+	len = strlen(prefix) - 1;
+	d = opendir(DIRECTORY);
+	if (d == NULL) {
+		log_line(LOG_ERR, "cannot look into " DIRECTORY ": %s",
+		    strerror(errno));
+		return;
+	}
+	while ((e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, prefix, len) == 0)
+			look_at(e->d_name + len, again);
+	(void)closedir(d);
+}
+
+void
+tables_look_around(bool again)
+{
+	want_look = false;
+	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
+		t->seen = false;
+	if (wanted.all)
+		look_at_all(again);
+	for (unsigned i = 0; !wanted.all && i < wanted.n_tables; i++)
+		look_at(wanted.tables[i], again);
+	for (struct table *t = tables; t < tables + TABLES_MAX; t++) {
+		if (t->name[0] == '\0' || t->seen)
+			continue;
+		if (t->state == TABLE_SERVED)
+			log_line(LOG_INFO, "table %s: it was removed, or is "
+			    "not to be looked after any more", t->name);
+		forget(t);
+	}
+}
+
+void
+tables_begin(int fd, uint32_t kind)
+{
+	epoll_fd = fd;
+	epoll_kind = kind;
+}
+
+void
+tables_configure(const struct conf *conf)
+{
+	if (conf->system != wanted.system)
+		tables_end();
+	wanted = *conf;
+	told_full = false;
+	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
+		if (t->state == TABLE_SERVED)
+			apply(t);
+	tables_look_around(true);
+	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
+		if (t->name[0] != '\0' && t->state == TABLE_ABSENT)
+			log_line(LOG_INFO, "table %s: not there yet", t->name);
+}
+
+void
+tables_wake(uint32_t i)
+{
+	struct table *t = &tables[i];
+	int64_t soonest;
+
+	if (i >= TABLES_MAX || t->state != TABLE_SERVED)
+		return;
+	t->woken = true;
+	soonest = t->began_ns + wanted.tick_min_ms * NS_PER_MS;
+	if (t->next_ns > soonest)
+		t->next_ns = soonest;
+}
+
+static void
+do_pass(void *arg)
+{
+	struct job *job = arg;
+
+	job->error = lhi_reap_pass(job->t->reaper, job->now_ns,
+	    &job->t->next_ns);
+}
+
+static void
+pass(struct table *t)
+{
+	struct job job = { .t = t, .now_ns = mono_ns() };
+	int64_t soonest = job.now_ns + wanted.tick_min_ms * NS_PER_MS, took;
+
+	t->began_ns = job.now_ns;
+	t->next_ns = soonest;
+	if (!guard_run(do_pass, &job)) {
+		log_line(LOG_ERR, "table %s: left alone: it was cut short",
+		    t->name);
+		let_go(t, TABLE_LEFT, -EPROTO);
+		return;
+	}
+	took = mono_ns() - job.now_ns;
+	t->spent_ns += took;
+	if (took > t->longest_ns)
+		t->longest_ns = took;
+	if (t->next_ns < soonest)
+		t->next_ns = soonest;
+	if (job.error == -ESTALE) {
+		log_line(LOG_INFO, "table %s: it was removed", t->name);
+		let_go(t, TABLE_ABSENT, 0);
+		want_look = true;
+	} else if (job.error == -EUCLEAN) {
+		if (!t->damaged)
+			log_line(LOG_ERR, "table %s: %s; 'leasehold fsck' "
+			    "tells more", t->name, lh_error_detail());
+		t->damaged = true;	/* and the rest is seen to */
+	} else if (job.error != 0) {
+		log_line(LOG_ERR, "table %s: left alone: %s", t->name,
+		    lh_error_detail());
+		let_go(t, TABLE_LEFT, job.error);
+	}
+	if (t->state == TABLE_SERVED && t->woken) {
+		t->woken = false;
+		(void)listen_to(t, EPOLL_CTL_MOD);
+	}
+}
+
+int64_t
+tables_run(void)
+{
+	int64_t next_ns = INT64_MAX;
+
+	for (struct table *t = tables; t < tables + TABLES_MAX; t++) {
+		if (t->state != TABLE_SERVED)
+			continue;
+		if (t->next_ns <= mono_ns())
+			pass(t);
+		if (t->state == TABLE_SERVED && t->next_ns < next_ns)
+			next_ns = t->next_ns;
+	}
+	return next_ns;
+}
+
+bool
+tables_want_look(void)
+{
+	return want_look;
+}
+
+const struct table *
+tables_at(uint32_t i)
+{
+	return i < TABLES_MAX && tables[i].name[0] != '\0' ? &tables[i] : NULL;
+}
+
+unsigned
+tables_served(void)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < TABLES_MAX; i++)
+		n += tables[i].state == TABLE_SERVED;
+	return n;
+}
+
+void
+tables_log(void)
+{
+	for (const struct table *t = tables; t < tables + TABLES_MAX; t++) {
+		const struct lhi_reap_counts *c;
+
+		if (t->name[0] == '\0')
+			continue;
+		if (t->state != TABLE_SERVED) {
+			log_line(LOG_NOTICE, "table %s: %s", t->name,
+			    t->state == TABLE_ABSENT ? "not there" :
+			    lh_strerror(t->error));
+			continue;
+		}
+		c = lhi_reap_count(t->reaper);
+		log_line(LOG_NOTICE, "table %s: %u sessions, %u of them "
+		    "watched; %llu passes of %lld us, the longest %lld; %llu "
+		    "expired, %llu buried, %llu finished, %llu evicted%s",
+		    t->name, c->sessions, c->watched,
+		    (unsigned long long)c->passes,
+		    (long long)(t->spent_ns / 1000 /
+		    (int64_t)(c->passes > 0 ? c->passes : 1)),
+		    (long long)(t->longest_ns / 1000),
+		    (unsigned long long)c->expired,
+		    (unsigned long long)c->buried,
+		    (unsigned long long)c->finished,
+		    (unsigned long long)c->evicted,
+		    t->damaged ? "; damaged" : "");
+	}
+}
+
+void
+tables_end(void)
+{
+	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
+		forget(t);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables that the daemon looks after: see tables.c. */
+#ifndef REAPER_TABLES_H
+#define REAPER_TABLES_H
+
+#include "conf.h"
+#include "op/reap.h"
+
+enum table_state {
+	TABLE_ABSENT,		/* named, and there is none */
+	TABLE_SERVED,
+	TABLE_LEFT		/* there is one that we cannot look after */
+};
+
+struct table {
+	char name[TABLE_NAME_MAX + 1];	/* "": an unused place */
+	enum table_state state;
+	int error;		/* LEFT: why */
+	bool seen;		/* by the look around that goes on */
+	bool damaged;		/* that was said */
+	bool woken;		/* its descriptor has spoken, and waits to be
+				 * listened to again */
+	dev_t dev;		/* which object this is about */
+	ino_t ino;
+	struct lhi_reaper *reaper;
+	int64_t began_ns;	/* the latest pass */
+	int64_t next_ns;	/* the next one */
+	int64_t spent_ns;	/* in all passes */
+	int64_t longest_ns;
+};
+
+/* Descriptors go into the epoll set, as `kind` << 32 | the table's number. */
+void tables_begin(int epoll_fd, uint32_t kind);
+
+/* What to look after from now on, and how; looks around. */
+void tables_configure(const struct conf *conf);
+
+/*
+ * What has come, gone or been replaced?  `again`: try those once more that
+ * could not be looked after.
+ */
+void tables_look_around(bool again);
+
+/* The descriptor of table i is readable. */
+void tables_wake(uint32_t i);
+
+/* Pass over those that are due.  When the next one is (INT64_MAX: none). */
+int64_t tables_run(void);
+
+/* Has a table vanished under a pass since the last look around? */
+bool tables_want_look(void);
+
+/* Table i, below TABLES_MAX; NULL: an unused place. */
+const struct table *tables_at(uint32_t i);
+unsigned tables_served(void);
+void tables_log(void);
+void tables_end(void);
+
+#endif

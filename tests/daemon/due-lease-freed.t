@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A lease that nobody waits for is ended at its deadline, exclusive or shared,
+# also of a process that is stopped; a renewed one is not.
+. "$(dirname "$0")/lib.sh"
+table due
+reaperd
+served
+
+bg "$LEASEHOLD" run --ttl "$(t_ms 600)ms" renewed sleep 60
+until_true 5000 state_is renewed held
+for kind in -x -s; do
+	bg "$LEASEHOLD" run $kind -F --ttl "$(t_ms 500)ms" k sleep 60
+	holder=$pid
+	ok "$kind: held" until_true 5000 state_is k held
+	kill -STOP "$holder"
+	ok "$kind: freed, though its process is stopped" \
+	    until_true 1500 state_is k free
+	kill -KILL "$holder"
+done
+bg "$LEASEHOLD" run -s --ttl 60s shared sleep 60
+bg "$LEASEHOLD" run -s -F --ttl "$(t_ms 500)ms" shared sleep 60
+both() {
+	[ "$(lh dump --json | jq '.keys[] | select(.key == "shared") |
+	    .holders | length')" = "$1" ]
+}
+ok "two readers" until_true 5000 both 2
+ok "one of them is over" until_true 1500 both 1
+ok "  the next one is told" eval "lh run -n k true"
+is "$(state renewed)" held "one that is renewed is held"
+ok "expiries are counted" until_true 2000 has_ended 3
+
+finish

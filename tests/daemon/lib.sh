@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What the tests of the daemon share, on top of those of the command: a daemon
+# that looks after this test's tables only, and keeps its files in $dir/run.
+#
+#	. "$(dirname "$0")/lib.sh"
+#	table mine
+#	reaperd			# $daemon, and its log in $dir/log
+#
+# REAPERD is the binary under test.
+. "$(dirname "$0")/../command/lib.sh"
+
+REAPERD=${REAPERD:-$here/../../build/release/leasehold-reaperd}
+if [ ! -x "$REAPERD" ]; then
+	echo "Bail out! REAPERD=$REAPERD cannot be run"
+	exit 1
+fi
+for v in $(compgen -e LEASEHOLD_REAPERD_); do
+	unset "$v"
+done
+unset NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID JOURNAL_STREAM
+export RUNTIME_DIRECTORY=$dir/run XDG_CONFIG_HOME=$dir/config
+mkdir -p "$RUNTIME_DIRECTORY" "$XDG_CONFIG_HOME"
+pidfile=$RUNTIME_DIRECTORY/pid
+socket=$RUNTIME_DIRECTORY/metrics.sock
+
+# logged TEXT: is it in the log by now?
+logged() {
+	grep -qF -- "$1" "$dir/log"
+}
+
+times_logged() {
+	grep -cF -- "$1" "$dir/log"
+}
+
+# reaperd OPTION...: in the background, with these options, and ready.
+reaperd_with() {
+	: >"$dir/log"
+	bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" \
+	    "$REAPERD" -f "$@"
+	daemon=$pid
+	if ! until_true 10000 logged ' looks after '; then
+		echo "Bail out! the daemon does not start"
+		cat "$dir/log" >&3
+		exit 1
+	fi
+}
+
+# The same, for the table of this test.
+reaperd() {
+	reaperd_with -t "$LEASEHOLD_TABLE" "$@"
+}
+
+# A table that is looked after.
+served() {
+	lh init --keys 1000 --sessions 64 --leases 8192 >/dev/null
+	until_true 5000 logged "table $LEASEHOLD_TABLE: looking after it"
+}
+
+# state KEY: held or free, asking nobody.
+state() {
+	lh dump --json | jq -r --arg k "$1" '.keys[] | select(.key == $k) |
+	    .state'
+}
+
+state_is() {
+	[ "$(state "$1")" = "$2" ]
+}
+
+# sessions: how many there are that live or have something, asking nobody.
+sessions() {
+	lh dump --json | jq '[.sessions[] |
+	    select(.state != "dead" or .leases_reserved > 0)] | length'
+}
+
+sessions_are() {
+	[ "$(sessions)" = "$1" ]
+}
+
+# metrics: the text, as a collector gets it
+metrics() {
+	python3 "$here/client.py" "$socket" http
+}
+
+# metric NAME [TABLE]: its value for that table, this test's by default
+metric() {
+	metrics | sed -n "s/^$1{table=\"${2:-$LEASEHOLD_TABLE}\"} //p"
+}
+
+metric_is() {
+	[ "$(metric "$1")" = "$2" ]
+}
+
+# How many leases it has ended: at their deadlines, or when it came by.
+ended_leases() {
+	echo $(($(metric leasehold_reaper_expired_total) +
+	    $(metric leasehold_reaper_finished_total)))
+}
+
+has_ended() {
+	[ "$(ended_leases)" -ge "$1" ]
+}
+
+# A second is long enough for any pass.
+settle() {
+	sleep 1
+}

@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The metrics: whoever connects gets them, however he asks; and whoever
+# misbehaves harms nobody.
+. "$(dirname "$0")/lib.sh"
+table metrics
+
+client() {
+	python3 "$here/client.py" "$socket" "$@"
+}
+
+reaperd
+served
+bg "$LEASEHOLD" run -F --ttl 60s k sleep 60
+until_true 5000 state_is k held
+for how in http plain shut "word hello"; do
+	# shellcheck disable=SC2086
+	run client $how
+	like "$out" "leasehold_reaper_serving{table=\"$LEASEHOLD_TABLE\"} 1" \
+	    "$how: the metrics"
+	is "$(grep -c '^# TYPE leasehold_reaper_serving gauge' <<<"$out")" 1 \
+	    "  once"
+done
+is "$(client get /metrics | tr -d '\r')" "HTTP/1.0 200 OK" "GET /metrics: 200"
+is "$(client get / | tr -d '\r')" "HTTP/1.0 200 OK" "GET /: 200"
+is "$(client get /etc/passwd | tr -d '\r')" "HTTP/1.0 404 Not Found" \
+    "another path: 404"
+is "$(stat -c %a "$socket")" 660 "the socket is for its user and group"
+
+# Every line is one of the format's, every sample of a declared family.
+metrics >"$dir/metrics"
+is "$(grep -cvE '^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[^}]*\})? [-+.e0-9]+)$' \
+    "$dir/metrics")" 0 "the exposition format"
+is "$(sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$dir/metrics" | sort | uniq -d)" \
+    "" "no family twice"
+samples=$(grep -v '^#' "$dir/metrics" | sed 's/[{ ].*//' | uniq)
+is "$(sort <<<"$samples" | uniq -d)" "" "samples of a family stand together"
+
+# What is counted.
+ok "living sessions" until_true 5000 metric_is leasehold_reaper_sessions 1
+kill -KILL "$pid"
+ended "$pid"
+ok "the dead" until_true 5000 metric_is leasehold_reaper_buried_total 1
+bg "$LEASEHOLD" run -F --ttl "$(t_ms 300)ms" k sleep 60
+ok "expiries" until_true 5000 has_ended 1
+p=$(metric leasehold_reaper_passes_total)
+settle
+q=$(metric leasehold_reaper_passes_total)
+between $((q - p)) 10 1500 "passes: about 20 a second"
+
+# Hostile readers.  The sweep goes on, and the next reader gets his text.
+buried=1
+all_is_well() {
+	run timeout 10 python3 "$here/client.py" "$socket" http
+	like "$out" "leasehold_reaper_serving" "$1: another reader is served"
+	bg "$LEASEHOLD" run -F --ttl 60s k sleep 60
+	until_true 5000 state_is k held
+	kill -KILL "$pid"
+	ended "$pid"
+	buried=$((buried + 1))
+	ok "  and the dead are buried" until_true 2000 state_is k free
+	ok "  by the daemon" until_true 2000 metric_is \
+	    leasehold_reaper_buried_total "$buried"
+}
+bg python3 "$here/client.py" "$socket" drip >"$dir/drip"
+drip=$pid
+run client endless
+is "$out" "hung up on" "a request without end: hung up on"
+bg python3 "$here/client.py" "$socket" crowd 200 >/dev/null
+crowd=$pid
+sleep 0.3
+all_is_well "200 who never finish their request"
+kill -KILL "$crowd"
+bg python3 "$here/client.py" "$socket" deaf 100 >/dev/null
+sleep 0.3
+all_is_well "100 who never read"
+bg python3 "$here/client.py" "$socket" flood 0.5 >/dev/null
+all_is_well "a flood of readers"
+ended "$drip"
+is "$(cat "$dir/drip")" "hung up on" "a byte now and then: hung up on"
+fds=$(ls "/proc/$daemon/fd" | wc -l)
+between "$fds" 3 60 "no descriptors are left over"
+
+# The socket's name is taken away: no harm; a reload puts it there again.
+rm "$socket"
+settle
+ok "without its name the daemon goes on" kill -0 "$daemon"
+kill -TERM "$daemon"
+ended "$daemon"
+is "$status" 0 "ends with 0"
+LEASEHOLD_REAPERD_METRICS=off reaperd
+ok "off: no socket" test ! -e "$socket"
+
+finish

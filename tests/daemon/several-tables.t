@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Several tables, named or found; what is no table, or not ours, is left alone
+# and said once.
+
+# All that are found: in a /dev/shm of our own, with root's or borrowed rights.
+if [ -z "${LH_OWN_SHM:-}" ]; then
+	export LH_OWN_SHM=none
+	for own in "unshare -m" "unshare -rm"; do
+		$own mount -t tmpfs tmpfs /dev/shm 2>/dev/null || continue
+		export LH_OWN_SHM=yes
+		exec $own bash -c 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm &&
+		    exec bash "$0"' "$0"
+	done
+fi
+. "$(dirname "$0")/lib.sh"
+if [ "$LH_OWN_SHM" = none ]; then
+	skip "no mount namespace is to be had" "several tables"
+	finish
+fi
+
+make() {
+	lh init --table "$1" --keys 100 --sessions 16 --leases 1024 >/dev/null
+}
+
+is_served() {
+	[ "$(metric leasehold_reaper_serving "$1")" = "${2-1}" ]
+}
+
+me=$(id -u)
+make one
+make two
+lh init --system --table one --keys 100 --sessions 16 --leases 1024 >/dev/null
+echo nonsense >"/dev/shm/leasehold.$me.noise"
+ln -s /etc/passwd "/dev/shm/leasehold.$me.link"
+mkfifo "/dev/shm/leasehold.$me.fifo"
+mkdir "/dev/shm/leasehold.$me.dir"
+cp "/dev/shm/leasehold.$me.one" "/dev/shm/leasehold.$me.cut"
+truncate -s 8192 "/dev/shm/leasehold.$me.cut"
+cp --sparse=never "/dev/shm/leasehold.$me.one" "/dev/shm/leasehold.$me.old"
+printf '\1' | dd of="/dev/shm/leasehold.$me.old" bs=1 seek=8 conv=notrunc \
+    status=none
+touch "/dev/shm/leasehold.$me.bad name"
+export LEASEHOLD_TABLE=one
+
+reaperd_with
+for t in one two; do
+	ok "$t is found" is_served $t
+done
+for t in noise link fifo dir cut old; do
+	ok "$t is no table, or none of ours: left alone" is_served $t 0
+	is "$(times_logged "table $t: left alone: ")" 1 "  said why"
+done
+is "$(times_logged "bad name")" 0 "a name that no table has: nothing"
+make three
+ok "one that comes is found" until_true 2000 is_served three
+lh rm --table two >/dev/null
+ok "one that goes is let go" until_true 2000 is_served two ""
+rm "/dev/shm/leasehold.$me.noise"
+make noise
+ok "one in the place of nonsense is found" until_true 2000 is_served noise
+for i in {1..8}; do
+	make "many$i"
+done
+ok "eight more" until_true 5000 is_served many8
+for i in {1..8}; do
+	bg "$LEASEHOLD" run --table "many$i" -F --ttl 60s k sleep 60
+	victims[i]=$pid
+done
+for i in {1..8}; do
+	LEASEHOLD_TABLE=many$i until_true 5000 state_is k held
+done
+kill -KILL "${victims[@]}"
+for i in {1..8}; do
+	LEASEHOLD_TABLE=many$i until_true 2000 state_is k free || break
+done
+is "$i" 8 "the dead of each are buried"
+is "$(times_logged "left alone")" 6 "nothing is said twice"
+for i in {1..8}; do
+	LEASEHOLD_TABLE=many$i run lh fsck
+	[ "$status" = 0 ] || break
+done
+is "$status" 0 "and each is sound"
+kill -TERM "$daemon"
+ended "$daemon"
+
+reaperd_with --system
+is "$(metrics | grep -c '^leasehold_reaper_serving')" 1 \
+    "--system: the machine's one table"
+ok "  is found" is_served one
+kill -TERM "$daemon"
+ended "$daemon"
+
+finish
