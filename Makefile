@@ -271,10 +271,18 @@ install: all
 	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX), \
-	    /share/man/man5 /share/man/man8)
+	    /share/man/man5 /share/man/man8 /lib/sysusers.d \
+	    /lib/systemd/system /lib/systemd/user)
 	install -m 755 $(REAPERD) $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 doc/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 doc/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 644 src/reaper/leasehold-reaperd.sysusers \
+	    $(DESTDIR)$(PREFIX)/lib/sysusers.d/leasehold-reaperd.conf
+	sed -e 's|@PREFIX@|$(PREFIX)|' src/reaper/leasehold-reaperd.service.in \
+	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-reaperd.service
+	sed -e 's|@PREFIX@|$(PREFIX)|' \
+	    src/reaper/leasehold-reaperd-user.service.in \
+	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-reaperd.service
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' src/leasehold.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc
@@ -288,7 +296,10 @@ uninstall:
 	rm -rf $(DESTDIR)$(PREFIX)/include/leasehold
 	for m in doc/man/*.[158]; do \
 	    rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
-	rm -f $(DESTDIR)$(PREFIX)/sbin/leasehold-reaperd
+	rm -f $(DESTDIR)$(PREFIX)/sbin/leasehold-reaperd \
+	    $(DESTDIR)$(PREFIX)/lib/sysusers.d/leasehold-reaperd.conf \
+	    $(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-reaperd.service \
+	    $(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-reaperd.service
 
 clean:
 	rm -rf build

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The units: installed where they are looked for, understood by systemd, and
+# little exposed; and the daemon runs as they run it.
+. "$(dirname "$0")/lib.sh"
+table units
+top=$here/../..
+root=$dir/root
+
+# make hands its own variables down
+run env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$top" install \
+    DESTDIR="$root" PREFIX=/usr
+is "$status" 0 "make install: 0"
+for f in sbin/leasehold-reaperd share/man/man8/leasehold-reaperd.8 \
+    share/man/man5/leasehold-reaperd.conf.5 lib/sysusers.d/leasehold-reaperd.conf \
+    lib/systemd/system/leasehold-reaperd.service \
+    lib/systemd/user/leasehold-reaperd.service; do
+	ok "  $f" test -s "$root/usr/$f"
+done
+system=$root/usr/lib/systemd/system/leasehold-reaperd.service
+user=$root/usr/lib/systemd/user/leasehold-reaperd.service
+for u in "$system" "$user"; do
+	is "$(grep -c @ "$u" | tr -d '\n'; grep -o '@[A-Z]*@' "$u")" \
+	    "$(grep -c @ "$u")" "no place is left unnamed"
+	for d in Type=notify WatchdogSec=10 NoNewPrivileges=yes \
+	    MemoryDenyWriteExecute=yes SystemCallFilter=@system-service; do
+		ok "  $d" grep -qx "$d" "$u"
+	done
+	# what it starts is what is installed, with options that exist
+	command=$(sed -n 's/^ExecStart=//p' "$u")
+	ok "  starts what is installed" test -x "$root${command%% *}"
+	# shellcheck disable=SC2086
+	run "$REAPERD" -n ${command#* }
+	is "$status" 0 "  with options that it has"
+done
+
+if command -v systemd-analyze >/dev/null; then
+	run systemd-analyze security --offline=yes --threshold=20 "$system"
+	is "$status" 0 "exposure at most 2.0"
+	diag "$(grep Overall <<<"$out")"
+	# it looks for what the units start in the machine's root
+	mkdir -p "$dir/units/system" "$dir/units/user"
+	for u in system user; do
+		sed "s|^ExecStart=/usr/sbin/leasehold-reaperd|ExecStart=$REAPERD|
+		    s|^Documentation=.*||" \
+		    "$root/usr/lib/systemd/$u/leasehold-reaperd.service" \
+		    >"$dir/units/$u/leasehold-reaperd.service"
+	done
+	run systemd-analyze verify "$dir/units/system/leasehold-reaperd.service"
+	is "$status$err" 0 "systemd understands the machine's unit"
+	run env XDG_RUNTIME_DIR="$dir" systemd-analyze --user verify \
+	    "$dir/units/user/leasehold-reaperd.service"
+	is "$status$err" 0 "and the user's"
+else
+	skip "there is no systemd-analyze" "exposure at most 2.0"
+fi
+
+run env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$top" uninstall \
+    DESTDIR="$root" PREFIX=/usr
+is "$(find "$root" ! -type d)" "" "make uninstall leaves no file"
+
+finish
