@@ -131,8 +131,8 @@ REAPERD_OBJ := $(call objs,src/reaper/*.c)
 $(REAPERD_OBJ): ALL_CFLAGS += -Itools -DLEASEHOLD_VERSION='"$(VERSION)"' \
     -DSYSCONFDIR='"$(SYSCONFDIR)"'
 
-$(REAPERD): $(REAPERD_OBJ) $(BUILD)/tools/number.o $(BUILD)/tools/text.o \
-    $(LIB_A)
+$(REAPERD): $(REAPERD_OBJ) $(LIB_A) \
+    $(addprefix $(BUILD)/tools/,metrics.o number.o text.o)
 	$(link)
 	$(link_with) -linih
 

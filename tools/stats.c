@@ -15,6 +15,8 @@
 #include "show.h"
 #include "tool.h"
 
+#define REAPER_AWAY_MS 2000
+
 static const char help[] =
 "usage: leasehold stats [OPTION...]\n"
 "\n"
@@ -72,6 +74,23 @@ add_session(const struct lh_session_stats *s, void *arg)
 	return 0;
 }
 
+static void
+reaper(const struct lh_stats *s)
+{
+	char span[SPAN_MAX];
+
+	printf("%-10s", "reaper");
+	if (s->reaper_pid == 0)
+		printf("none\n");
+	else if (s->reaper_ms < REAPER_AWAY_MS)
+		printf("%" PRIu32 ", which came by %" PRIu32 " ms ago\n",
+		    s->reaper_pid, s->reaper_ms);
+	else
+		printf("%" PRIu32 ", which was not here for %s\n",
+		    s->reaper_pid, text_span(span,
+		    (int64_t)s->reaper_ms * 1000000));
+}
+
 static int
 print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 {
@@ -97,6 +116,7 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 		printf("%-10snone: no scope local\n", "fence");
 	printf("%-10s%s\n", "damaged", s->damaged ?
 	    "yes: leasehold fsck tells where" : "no damage has been seen");
+	reaper(s);
 	printf("\n");
 	counters_text(s);
 	if (sessions) {
@@ -112,7 +132,8 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	struct sessions all = { .lh = lh };
 	json_t *o;
 
-	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:b}",
+	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:b, "
+	    "s:I}",
 	    "table", lh_table_name(lh),
 	    "keys", (json_int_t)s->keys, "max_keys", (json_int_t)s->max_keys,
 	    "sessions", (json_int_t)s->sessions,
@@ -120,7 +141,14 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    "leases_reserved", (json_int_t)s->leases_reserved,
 	    "max_leases", (json_int_t)s->max_leases,
 	    "order", show_order(s->order),
-	    "clock", show_clock(s->clock), "damaged", (int)s->damaged);
+	    "clock", show_clock(s->clock), "damaged", (int)s->damaged,
+	    "reaper_pid", (json_int_t)s->reaper_pid);
+	if (o != NULL && s->reaper_pid != 0 &&
+	    json_object_set_new(o, "reaper_ms",
+	    json_integer(s->reaper_ms)) != 0) {
+		json_decref(o);
+		o = NULL;
+	}
 	if (o != NULL && (show_set_u64(o, "bytes_used", s->bytes_used) != 0 ||
 	    show_set_u64(o, "bytes", s->bytes) != 0 ||
 	    show_set_u64(o, "token_base", s->token_base) != 0 ||

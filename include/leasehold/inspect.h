@@ -135,6 +135,9 @@ struct lh_stats {
 				 * no fence file */
 	char fence_dir[256];	/* where that is; "" */
 	struct lh_counters counters;
+	uint32_t reaper_pid;	/* the daemon that looks after it; 0: none */
+	uint32_t reaper_ms;	/* how long ago it came by: one that runs does
+				 * so 25 times in a second */
 };
 
 /* 0; -EINVAL, -EPERM. */

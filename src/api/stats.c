@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <leasehold.h>
+#include "api/stats.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "proc/magazine.h"
 #include "shm/lock.h"
@@ -60,19 +62,11 @@ look_at_keys(struct lhi_view *v, struct lh_stats *st)
 	}
 }
 
-int
-lh_stats(struct lh *lh, struct lh_stats *stats)
+void
+lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 {
 	struct lh_stats st = { .size = sizeof(st) };
-	int error = lhi_own(lh);
-	struct lhi_view *v;
 
-	if (error != 0)
-		return error;
-	v = &lh->v;
-	if (stats == NULL || stats->size != sizeof(st))
-		return lhi_fail(-EINVAL, "set stats.size to "
-		    "sizeof(struct lh_stats)");
 	st.max_keys = v->geo.n_slots - 1;
 	look_at_keys(v, &st);
 	st.max_sessions = v->geo.max_sessions;
@@ -94,9 +88,25 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 	st.token_durable = sh64_load(&v->hdr->durable_ceiling);
 	memcpy(st.fence_dir, v->hdr->fence_dir, sizeof(st.fence_dir) - 1);
 	st.hold_times = (sh32_load(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0;
-	tell_own(lh);
+	st.reaper_pid = sh32_load_rlx(&v->hdr->reaper_pid);
+	st.reaper_ms = (uint32_t)(lhi_now_ns(v) / NS_PER_MS) -
+	    sh32_load_rlx(&v->hdr->reaper_ms);
 	lhi_stat_table(v, &st.counters);
 	*stats = st;
+}
+
+int
+lh_stats(struct lh *lh, struct lh_stats *stats)
+{
+	int error = lhi_own(lh);
+
+	if (error != 0)
+		return error;
+	if (stats == NULL || stats->size != sizeof(*stats))
+		return lhi_fail(-EINVAL, "set stats.size to "
+		    "sizeof(struct lh_stats)");
+	tell_own(lh);
+	lhi_stats_of(&lh->v, stats);
 	return 0;
 }
 

@@ -188,6 +188,12 @@ lhi_reap_fd(const struct lhi_reaper *r)
 	return r->epoll_fd;
 }
 
+struct lhi_view *
+lhi_reap_view(struct lhi_reaper *r)
+{
+	return &r->v;
+}
+
 const struct lhi_reap_counts *
 lhi_reap_count(const struct lhi_reaper *r)
 {

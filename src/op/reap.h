@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct lhi_reaper;
+struct lhi_view;
 
 /* What a reaper is to do beside what it always does.  All zero: nothing. */
 struct lhi_reap_opts {
@@ -64,6 +65,9 @@ int lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns);
  * others are asked after in turn.
  */
 int lhi_reap_fd(const struct lhi_reaper *r);
+
+/* The table, for looking at; valid until the reaper is closed. */
+struct lhi_view *lhi_reap_view(struct lhi_reaper *r);
 
 const struct lhi_reap_counts *lhi_reap_count(const struct lhi_reaper *r);
 

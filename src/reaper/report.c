@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metrics as a text, in the exposition format that Prometheus reads: the
- * sweep of each table, and what it costs.
+ * The metrics as a text, in the exposition format that Prometheus reads: what
+ * happens in each table, as `leasehold stats --prometheus` tells it, and in
+ * the daemon.
  *
- * The text is made at most every quarter of a second, however many ask.  It is
- * counted by who still reads it, so that a slow one reads the end of what he
- * began with.
+ * The text is made at most twice a second, however many ask: it takes a look at
+ * every key.  It is counted by who still reads it, so that a slow one reads the
+ * end of what he began with.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "metrics.h"
 #include "now.h"
 #include "report.h"
 #include "tables.h"
 
-#define FRESH_NS (250 * NS_PER_MS)
+#define FRESH_NS (500 * NS_PER_MS)
 
 static struct report *latest;
 static int64_t made_ns;
@@ -160,6 +162,23 @@ write_self(FILE *f)
 	    seconds(lhi_timespec_ns(&cpu)));
 }
 
+/* What each table tells of itself. */
+static void
+write_tables(FILE *f)
+{
+	unsigned n = tables_served(), have = 0;
+	struct metrics_table *all = calloc(n > 0 ? n : 1, sizeof(*all));
+
+	for (uint32_t i = 0; all != NULL && i < TABLES_MAX && have < n; i++) {
+		if (!tables_stats(i, &all[have].stats))
+			continue;
+		all[have++].name = tables_at(i)->name;
+	}
+	if (all != NULL)
+		metrics_print(f, all, have);
+	free(all);
+}
+
 static struct report *
 make(void)
 {
@@ -171,6 +190,7 @@ make(void)
 		free(r);
 		return NULL;
 	}
+	write_tables(f);
 	write_states(f);
 	write_sweeps(f);
 	write_self(f);

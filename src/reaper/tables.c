@@ -29,6 +29,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold/error.h>
+#include "api/stats.h"
 #include "guard.h"
 #include "log.h"
 #include "now.h"
@@ -288,6 +289,14 @@ tables_wake(uint32_t i)
 		t->next_ns = soonest;
 }
 
+/* It met a hole where the table had been. */
+static void
+cut_short(struct table *t)
+{
+	log_line(LOG_ERR, "table %s: left alone: it was cut short", t->name);
+	let_go(t, TABLE_LEFT, -EPROTO);
+}
+
 static void
 do_pass(void *arg)
 {
@@ -306,9 +315,7 @@ pass(struct table *t)
 	t->began_ns = job.now_ns;
 	t->next_ns = soonest;
 	if (!guard_run(do_pass, &job)) {
-		log_line(LOG_ERR, "table %s: left alone: it was cut short",
-		    t->name);
-		let_go(t, TABLE_LEFT, -EPROTO);
+		cut_short(t);
 		return;
 	}
 	took = mono_ns() - job.now_ns;
@@ -373,6 +380,34 @@ tables_served(void)
 	for (uint32_t i = 0; i < TABLES_MAX; i++)
 		n += tables[i].state == TABLE_SERVED;
 	return n;
+}
+
+struct question {
+	struct lhi_view *view;
+	struct lh_stats *answer;
+};
+
+static void
+do_stats(void *arg)
+{
+	struct question *q = arg;
+
+	lhi_stats_of(q->view, q->answer);
+}
+
+bool
+tables_stats(uint32_t i, struct lh_stats *stats)
+{
+	struct question q = { .answer = stats };
+	struct table *t = &tables[i];
+
+	if (i >= TABLES_MAX || t->state != TABLE_SERVED)
+		return false;
+	q.view = lhi_reap_view(t->reaper);
+	if (guard_run(do_stats, &q))
+		return true;
+	cut_short(t);
+	return false;
 }
 
 void

@@ -3,6 +3,7 @@
 #ifndef REAPER_TABLES_H
 #define REAPER_TABLES_H
 
+#include <leasehold/inspect.h>
 #include "conf.h"
 #include "op/reap.h"
 
@@ -53,6 +54,10 @@ bool tables_want_look(void);
 /* Table i, below TABLES_MAX; NULL: an unused place. */
 const struct table *tables_at(uint32_t i);
 unsigned tables_served(void);
+
+/* What lh_stats() tells of it; false: it is not looked after. */
+bool tables_stats(uint32_t i, struct lh_stats *stats);
+
 void tables_log(void);
 void tables_end(void);
 

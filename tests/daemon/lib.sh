@@ -80,7 +80,13 @@ sessions_are() {
 
 # metrics: the text, as a collector gets it
 metrics() {
-	python3 "$here/client.py" "$socket" http
+	# faster than client.py
+	perl -MIO::Socket::UNIX -e '
+		$s = IO::Socket::UNIX->new($ARGV[0]) or exit 1;
+		print $s "GET /metrics HTTP/1.0\r\n\r\n";
+		local $/;
+		($_ = <$s>) =~ s/.*?\r\n\r\n//s;
+		print' "$socket"
 }
 
 # metric NAME [TABLE]: its value for that table, this test's by default

@@ -36,6 +36,20 @@ is "$(sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$dir/metrics" | sort | uniq -d)" \
 samples=$(grep -v '^#' "$dir/metrics" | sed 's/[{ ].*//' | uniq)
 is "$(sort <<<"$samples" | uniq -d)" "" "samples of a family stand together"
 
+# What the table tells of itself, as the command does.
+lh run sum true
+ok "the table's own counters" until_true 2000 metric_is \
+    leasehold_acquisitions_total 2
+is "$(metric leasehold_keys)" 2 "  its keys"
+lh stats --prometheus | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' | sort \
+    >"$dir/families"
+ok "  and all that leasehold stats tells" test -s "$dir/families"
+is "$(comm -23 "$dir/families" <(sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' \
+    "$dir/metrics" | sort))" "" "  all of it"
+like "$(lh stats)" "reaper    $daemon, which came by" \
+    "leasehold stats tells of the daemon"
+is "$(lh stats --json | jq .reaper_pid)" "$daemon" "  as JSON"
+
 # What is counted.
 ok "living sessions" until_true 5000 metric_is leasehold_reaper_sessions 1
 kill -KILL "$pid"
