@@ -272,12 +272,14 @@ install: all
 	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX), \
 	    /share/man/man5 /share/man/man8 /lib/sysusers.d \
-	    /lib/systemd/system /lib/systemd/user)
+	    /lib/tmpfiles.d /lib/systemd/system /lib/systemd/user)
 	install -m 755 $(REAPERD) $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 doc/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 doc/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 644 src/reaper/leasehold-reaperd.sysusers \
 	    $(DESTDIR)$(PREFIX)/lib/sysusers.d/leasehold-reaperd.conf
+	install -m 644 src/reaper/leasehold-reaperd.tmpfiles \
+	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/leasehold-reaperd.conf
 	sed -e 's|@PREFIX@|$(PREFIX)|' src/reaper/leasehold-reaperd.service.in \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-reaperd.service
 	sed -e 's|@PREFIX@|$(PREFIX)|' \
@@ -298,6 +300,7 @@ uninstall:
 	    rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 	rm -f $(DESTDIR)$(PREFIX)/sbin/leasehold-reaperd \
 	    $(DESTDIR)$(PREFIX)/lib/sysusers.d/leasehold-reaperd.conf \
+	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/leasehold-reaperd.conf \
 	    $(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-reaperd.service \
 	    $(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-reaperd.service
 

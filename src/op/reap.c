@@ -32,6 +32,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <bsd/string.h>
 #include "base/error.h"
@@ -77,6 +78,8 @@ attach(struct lhi_reaper *r, int fd, const char *path,
 	r->v.t0_ns = id->t0_ns;
 	r->v.order = id->order;
 	r->v.clock = id->clock;
+	memcpy(r->v.uuid, id->uuid, sizeof(r->v.uuid));
+	memcpy(r->v.ranges, id->ranges, sizeof(r->v.ranges));
 	r->v.dev = id->dev;
 	r->v.ino = id->ino;
 	error = lhi_watch_begin(r);

@@ -30,6 +30,7 @@
 #include "now.h"
 #include "serve.h"
 #include "tables.h"
+#include "visit.h"
 
 #define LOOK_NS (50 * NS_PER_MS)	/* at least, between two */
 #define ROUND_NS (10 * NS_PER_SEC)	/* look even if nothing was told */
@@ -151,6 +152,7 @@ static void
 apply(const struct conf *conf)
 {
 	log_level(conf->log_level);
+	visit_configure(conf);
 	tables_configure(conf);
 	serve_configure(conf);
 	looked_ns = mono_ns();
@@ -230,7 +232,7 @@ hear(struct conf *conf, const struct conf_args *args, int timeout)
 			read_directory();
 			break;
 		case TABLE:
-			tables_wake(which);
+			visit_wake(which);
 			break;
 		case LISTENER:
 			serve_accept();
@@ -252,7 +254,7 @@ work(void)
 		look_soon();
 	if (look_ns <= now_ns)
 		look_around(now_ns, now_ns - looked_ns >= BLIND_NS);
-	next_ns = tables_run();
+	next_ns = visit_run();
 	if (tables_want_look())
 		look_soon();
 	tell_tables();

@@ -7,7 +7,7 @@
  *	tables.c  which tables			serve.c	   a socket to ask at
  *	guard.c	  hostile tables		report.c   what it answers
  *	conf.c	  what it is told to do		notify.c   systemd
- *	place.c	  its own files
+ *	place.c	  its own files		visit.c	   what it does there
  *
  * The sweep itself is the library's (op/reap.h).  Nothing depends on this
  * program: what it does, the users of a table do as well, later.  It may be
@@ -34,6 +34,7 @@
 #include "place.h"
 #include "tables.h"
 #include "tool.h"
+#include "visit.h"
 
 #define EX_BAD_CONFIG 78
 #define ONCE_NS NS_PER_SEC
@@ -211,8 +212,9 @@ run_once(void)
 	struct timespec until;
 
 	tables_begin(-1, 0);
+	visit_configure(&conf);
 	tables_configure(&conf);
-	while ((next_ns = tables_run()) < end_ns) {
+	while ((next_ns = visit_run()) < end_ns) {
 		until.tv_sec = next_ns / NS_PER_SEC;
 		until.tv_nsec = next_ns % NS_PER_SEC;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until,

@@ -14,7 +14,7 @@
 #include "metrics.h"
 #include "now.h"
 #include "report.h"
-#include "tables.h"
+#include "visit.h"
 
 #define FRESH_NS (500 * NS_PER_MS)
 
@@ -27,57 +27,68 @@ seconds(int64_t ns)
 	return (double)ns / (double)NS_PER_SEC;
 }
 
-static double passes(const struct table *t, const struct lhi_reap_counts *c)
+static double
+passes(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->passes;
 }
 
-static double spent(const struct table *t, const struct lhi_reap_counts *c)
+static double
+spent(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return seconds(t->spent_ns);
 }
 
-static double longest(const struct table *t, const struct lhi_reap_counts *c)
+static double
+longest(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return seconds(t->longest_ns);
 }
 
-static double visited(const struct table *t, const struct lhi_reap_counts *c)
+static double
+visited(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->visited;
 }
 
-static double expired(const struct table *t, const struct lhi_reap_counts *c)
+static double
+expired(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->expired;
 }
 
-static double buried(const struct table *t, const struct lhi_reap_counts *c)
+static double
+buried(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->buried;
 }
 
-static double finished(const struct table *t, const struct lhi_reap_counts *c)
+static double
+finished(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->finished;
 }
 
-static double evicted(const struct table *t, const struct lhi_reap_counts *c)
+static double
+evicted(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->evicted;
 }
 
-static double probes(const struct table *t, const struct lhi_reap_counts *c)
+static double
+probes(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->probes;
 }
 
-static double living(const struct table *t, const struct lhi_reap_counts *c)
+static double
+living(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return c->sessions;
 }
 
-static double watched(const struct table *t, const struct lhi_reap_counts *c)
+static double
+watched(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return c->watched;
 }
@@ -132,22 +143,48 @@ write_sweeps(FILE *f)
 	}
 }
 
+static int
+serving(const struct table *t)
+{
+	return t->state == TABLE_SERVED;
+}
+
+static int
+damaged(const struct table *t)
+{
+	return t->damaged;
+}
+
+static int
+rangeless(const struct table *t)
+{
+	return t->rangeless;
+}
+
+static const struct flag {
+	const char *name, *help;
+	int (*value)(const struct table *t);
+} flags[] = {
+	{ "serving", "1: the table is looked after; 0: it is not there, or "
+	    "cannot be.", serving },
+	{ "damaged", "1: damage was met in the table.", damaged },
+	{ "rangeless", "1: tokens of scope local could not be claimed.",
+	    rangeless },
+};
+
 static void
 write_states(FILE *f)
 {
 	const struct table *t;
 
-	write_head(f, "serving", "gauge",
-	    "1: the table is looked after; 0: it is not there, or cannot be.");
-	for (uint32_t i = 0; i < TABLES_MAX; i++)
-		if ((t = tables_at(i)) != NULL)
-			fprintf(f, "leasehold_reaper_serving{table=\"%s\"} "
-			    "%d\n", t->name, t->state == TABLE_SERVED);
-	write_head(f, "damaged", "gauge", "1: damage was met in the table.");
-	for (uint32_t i = 0; i < TABLES_MAX; i++)
-		if ((t = tables_at(i)) != NULL)
-			fprintf(f, "leasehold_reaper_damaged{table=\"%s\"} "
-			    "%d\n", t->name, t->damaged);
+	for (size_t n = 0; n < sizeof(flags) / sizeof(flags[0]); n++) {
+		write_head(f, flags[n].name, "gauge", flags[n].help);
+		for (uint32_t i = 0; i < TABLES_MAX; i++)
+			if ((t = tables_at(i)) != NULL)
+				fprintf(f, "leasehold_reaper_%s{table=\"%s\"} "
+				    "%d\n", flags[n].name, t->name,
+				    flags[n].value(t));
+	}
 }
 
 static void
@@ -170,7 +207,7 @@ write_tables(FILE *f)
 	struct metrics_table *all = calloc(n > 0 ? n : 1, sizeof(*all));
 
 	for (uint32_t i = 0; all != NULL && i < TABLES_MAX && have < n; i++) {
-		if (!tables_stats(i, &all[have].stats))
+		if (!visit_stats(i, &all[have].stats))
 			continue;
 		all[have++].name = tables_at(i)->name;
 	}

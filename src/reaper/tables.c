@@ -8,7 +8,7 @@
  *
  *	absent	there is no such object; only tables that were named are kept
  *		in mind like that
- *	served	a reaper (op/reap.h) passes over it when it asks for it
+ *	served	there is a reaper of it (op/reap.h): see visit.c
  *	left	there is an object that cannot be looked after: not a table,
  *		another version's, damaged, cut short, not permitted.  That is
  *		logged once, and it is tried again when the name stands for
@@ -29,10 +29,8 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold/error.h>
-#include "api/stats.h"
 #include "guard.h"
 #include "log.h"
-#include "now.h"
 #include "shm/object.h"
 #include "tables.h"
 
@@ -44,11 +42,10 @@ static int epoll_fd = -1;
 static uint32_t epoll_kind;
 static bool want_look, told_full;
 
-/* What one guarded call is given and gives. */
+/* What a guarded call is given and gives. */
 struct job {
 	struct table *t;
 	const char *path;
-	int64_t now_ns;
 	int error;
 };
 
@@ -58,8 +55,8 @@ tag_of(const struct table *t)
 	return (uint64_t)epoll_kind << 32 | (uint32_t)(t - tables);
 }
 
-static int
-listen_to(const struct table *t, int op)
+int
+tables_listen(const struct table *t, int op)
 {
 	/* once: what it has to say it may go on saying until the next pass,
 	 * and that may have to wait */
@@ -78,8 +75,8 @@ do_close(void *arg)
 	lhi_reap_close(arg);
 }
 
-static void
-let_go(struct table *t, enum table_state state, int error)
+void
+tables_let_go(struct table *t, enum table_state state, int error)
 {
 	if (t->reaper != NULL)
 		(void)guard_run(do_close, t->reaper);
@@ -91,7 +88,7 @@ let_go(struct table *t, enum table_state state, int error)
 static void
 forget(struct table *t)
 {
-	let_go(t, TABLE_ABSENT, 0);
+	tables_let_go(t, TABLE_ABSENT, 0);
 	memset(t, 0, sizeof(*t));
 }
 
@@ -124,12 +121,12 @@ take_up(struct table *t, const char *path, const struct stat *st)
 
 	t->dev = st->st_dev;
 	t->ino = st->st_ino;
-	t->damaged = t->woken = false;
+	t->damaged = t->rangeless = t->woken = false;
 	if (!guard_run(do_open, &job)) {
 		job.error = -EPROTO;
 		why = "it was cut short";
 	} else if (job.error == 0) {
-		job.error = listen_to(t, EPOLL_CTL_ADD);
+		job.error = tables_listen(t, EPOLL_CTL_ADD);
 		why = strerror(-job.error);
 	} else {
 		why = lh_error_detail();
@@ -137,12 +134,12 @@ take_up(struct table *t, const char *path, const struct stat *st)
 	if (job.error == 0) {
 		apply(t);
 		t->state = TABLE_SERVED;
-		t->next_ns = 0;
+		t->next_ns = t->keep_ns = 0;
 		t->spent_ns = t->longest_ns = 0;
 		log_line(LOG_INFO, "table %s: looking after it", t->name);
 		return;
 	}
-	let_go(t, TABLE_LEFT, job.error);
+	tables_let_go(t, TABLE_LEFT, job.error);
 	if (job.error == -ENOENT || job.error == -EAGAIN)
 		want_look = true;	/* it is just being removed */
 	else if (!again || was != job.error)
@@ -193,13 +190,13 @@ look_at(const char *name, bool again)
 	if (st.st_ino == 0) {
 		if (t->state == TABLE_SERVED)
 			log_line(LOG_INFO, "table %s: it was removed", name);
-		let_go(t, TABLE_ABSENT, 0);
+		tables_let_go(t, TABLE_ABSENT, 0);
 		return;
 	}
 	if (t->state == TABLE_SERVED &&
 	    (t->dev != st.st_dev || t->ino != st.st_ino)) {
 		log_line(LOG_INFO, "table %s: it was replaced", name);
-		let_go(t, TABLE_ABSENT, 0);
+		tables_let_go(t, TABLE_ABSENT, 0);
 	}
 	if (t->state == TABLE_ABSENT || (t->state == TABLE_LEFT &&
 	    (again || t->dev != st.st_dev || t->ino != st.st_ino)))
@@ -276,88 +273,9 @@ tables_configure(const struct conf *conf)
 }
 
 void
-tables_wake(uint32_t i)
+tables_look_soon(void)
 {
-	struct table *t = &tables[i];
-	int64_t soonest;
-
-	if (i >= TABLES_MAX || t->state != TABLE_SERVED)
-		return;
-	t->woken = true;
-	soonest = t->began_ns + wanted.tick_min_ms * NS_PER_MS;
-	if (t->next_ns > soonest)
-		t->next_ns = soonest;
-}
-
-/* It met a hole where the table had been. */
-static void
-cut_short(struct table *t)
-{
-	log_line(LOG_ERR, "table %s: left alone: it was cut short", t->name);
-	let_go(t, TABLE_LEFT, -EPROTO);
-}
-
-static void
-do_pass(void *arg)
-{
-	struct job *job = arg;
-
-	job->error = lhi_reap_pass(job->t->reaper, job->now_ns,
-	    &job->t->next_ns);
-}
-
-static void
-pass(struct table *t)
-{
-	struct job job = { .t = t, .now_ns = mono_ns() };
-	int64_t soonest = job.now_ns + wanted.tick_min_ms * NS_PER_MS, took;
-
-	t->began_ns = job.now_ns;
-	t->next_ns = soonest;
-	if (!guard_run(do_pass, &job)) {
-		cut_short(t);
-		return;
-	}
-	took = mono_ns() - job.now_ns;
-	t->spent_ns += took;
-	if (took > t->longest_ns)
-		t->longest_ns = took;
-	if (t->next_ns < soonest)
-		t->next_ns = soonest;
-	if (job.error == -ESTALE) {
-		log_line(LOG_INFO, "table %s: it was removed", t->name);
-		let_go(t, TABLE_ABSENT, 0);
-		want_look = true;
-	} else if (job.error == -EUCLEAN) {
-		if (!t->damaged)
-			log_line(LOG_ERR, "table %s: %s; 'leasehold fsck' "
-			    "tells more", t->name, lh_error_detail());
-		t->damaged = true;	/* and the rest is seen to */
-	} else if (job.error != 0) {
-		log_line(LOG_ERR, "table %s: left alone: %s", t->name,
-		    lh_error_detail());
-		let_go(t, TABLE_LEFT, job.error);
-	}
-	if (t->state == TABLE_SERVED && t->woken) {
-		t->woken = false;
-		(void)listen_to(t, EPOLL_CTL_MOD);
-	}
-}
-
-int64_t
-tables_run(void)
-{
-	int64_t next_ns = INT64_MAX;
-
-	for (struct table *t = tables; t < tables + TABLES_MAX; t++) {
-		if (t->state != TABLE_SERVED)
-			continue;
-		if (t->next_ns <= mono_ns())
-			pass(t);
-		if (t->state == TABLE_SERVED && t->next_ns < next_ns)
-			next_ns = t->next_ns;
-	}
-	return next_ns;
+	want_look = true;
 }
 
 bool
@@ -366,7 +284,7 @@ tables_want_look(void)
 	return want_look;
 }
 
-const struct table *
+struct table *
 tables_at(uint32_t i)
 {
 	return i < TABLES_MAX && tables[i].name[0] != '\0' ? &tables[i] : NULL;
@@ -380,34 +298,6 @@ tables_served(void)
 	for (uint32_t i = 0; i < TABLES_MAX; i++)
 		n += tables[i].state == TABLE_SERVED;
 	return n;
-}
-
-struct question {
-	struct lhi_view *view;
-	struct lh_stats *answer;
-};
-
-static void
-do_stats(void *arg)
-{
-	struct question *q = arg;
-
-	lhi_stats_of(q->view, q->answer);
-}
-
-bool
-tables_stats(uint32_t i, struct lh_stats *stats)
-{
-	struct question q = { .answer = stats };
-	struct table *t = &tables[i];
-
-	if (i >= TABLES_MAX || t->state != TABLE_SERVED)
-		return false;
-	q.view = lhi_reap_view(t->reaper);
-	if (guard_run(do_stats, &q))
-		return true;
-	cut_short(t);
-	return false;
 }
 
 void

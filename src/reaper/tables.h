@@ -3,7 +3,6 @@
 #ifndef REAPER_TABLES_H
 #define REAPER_TABLES_H
 
-#include <leasehold/inspect.h>
 #include "conf.h"
 #include "op/reap.h"
 
@@ -19,6 +18,7 @@ struct table {
 	int error;		/* LEFT: why */
 	bool seen;		/* by the look around that goes on */
 	bool damaged;		/* that was said */
+	bool rangeless;		/* so was that there is no range of tokens */
 	bool woken;		/* its descriptor has spoken, and waits to be
 				 * listened to again */
 	dev_t dev;		/* which object this is about */
@@ -26,6 +26,7 @@ struct table {
 	struct lhi_reaper *reaper;
 	int64_t began_ns;	/* the latest pass */
 	int64_t next_ns;	/* the next one */
+	int64_t keep_ns;	/* the next look at its tokens */
 	int64_t spent_ns;	/* in all passes */
 	int64_t longest_ns;
 };
@@ -42,21 +43,19 @@ void tables_configure(const struct conf *conf);
  */
 void tables_look_around(bool again);
 
-/* The descriptor of table i is readable. */
-void tables_wake(uint32_t i);
-
-/* Pass over those that are due.  When the next one is (INT64_MAX: none). */
-int64_t tables_run(void);
-
-/* Has a table vanished under a pass since the last look around? */
+/* Something is known to have changed since the last look around. */
+void tables_look_soon(void);
 bool tables_want_look(void);
 
-/* Table i, below TABLES_MAX; NULL: an unused place. */
-const struct table *tables_at(uint32_t i);
-unsigned tables_served(void);
+/* Let go of a table that is looked after; error: why, if it is LEFT. */
+void tables_let_go(struct table *t, enum table_state state, int error);
 
-/* What lh_stats() tells of it; false: it is not looked after. */
-bool tables_stats(uint32_t i, struct lh_stats *stats);
+/* Listen to its descriptor (once): EPOLL_CTL_ADD; EPOLL_CTL_MOD: again. */
+int tables_listen(const struct table *t, int op);
+
+/* Table i, below TABLES_MAX; NULL: an unused place. */
+struct table *tables_at(uint32_t i);
+unsigned tables_served(void);
 
 void tables_log(void);
 void tables_end(void);

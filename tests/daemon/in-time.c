@@ -7,47 +7,14 @@
  * The daemon is the program itself ($REAPERD), in the foreground.  Whether the
  * key is free is read from its lock word: asking would free it.
  */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "proc/lh.h"
+#include "reaperd.h"
 #include "support/actor.h"
-#include "support/support.h"
-#include "tap.h"
 
 #define ROUNDS 20
 #define REAPED_MS t_ms(50)	/* 10 x T2 */
 #define FREED_MS t_ms(100)	/* 10 x T5 */
-
-static char dir[] = "/tmp/leasehold-daemon.XXXXXX";
-
-static pid_t
-daemon_start(const char *table)
-{
-	const char *program = getenv("REAPERD");
-	pid_t pid;
-
-	if (program == NULL)
-		program = "build/release/leasehold-reaperd";
-	if (access(program, X_OK) != 0 || mkdtemp(dir) == NULL)
-		bail_out("no daemon: %s", program);
-	pid = fork();
-	if (pid == 0) {
-		int fd = open("/dev/null", O_WRONLY);
-
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)setenv("RUNTIME_DIRECTORY", dir, 1);
-		(void)setenv("LEASEHOLD_REAPERD_METRICS", "off", 1);
-		(void)dup2(fd, STDERR_FILENO);
-		(void)execl(program, program, "-f", "-t", table, NULL);
-		_exit(127);
-	}
-	return pid;
-}
 
 static int
 by_number(const void *a, const void *b)
@@ -121,18 +88,13 @@ main(void)
 {
 	const char *table = t_table();
 	struct lh *lh = t_open(table);
-	char path[64];
-	pid_t pid = daemon_start(table);
+	pid_t pid = reaperd_start(table);
 
 	ok(t_until(T_HANG_MS, sh32_load(&lh->v.hdr->reaper_pid) ==
 	    (uint32_t)pid), "the daemon has come by");
 	ok(t_tries(3, deaths, lh), "T2 with the daemon");
 	ok(t_tries(3, deadlines, lh), "T5 with the daemon");
-	(void)kill(pid, SIGTERM);
-	is(t_reap(pid, T_HANG_MS), 0, "it ends");
-	(void)snprintf(path, sizeof(path), "%s/pid", dir);
-	ok(access(path, F_OK) != 0, "with its file");
-	(void)rmdir(dir);
+	reaperd_end(pid);
 	t_close(lh);
 	return done();
 }

@@ -13,6 +13,7 @@ run env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$top" install \
 is "$status" 0 "make install: 0"
 for f in sbin/leasehold-reaperd share/man/man8/leasehold-reaperd.8 \
     share/man/man5/leasehold-reaperd.conf.5 lib/sysusers.d/leasehold-reaperd.conf \
+    lib/tmpfiles.d/leasehold-reaperd.conf \
     lib/systemd/system/leasehold-reaperd.service \
     lib/systemd/user/leasehold-reaperd.service; do
 	ok "  $f" test -s "$root/usr/$f"

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Visits to the tables that are looked after: passes of their reapers when
+ * these ask for them, a look once a second whether tokens of scope local will
+ * be there when they are wanted, and numbers for whoever asks.
+ *
+ * The look at tokens is the only thing here that goes to a disk, a dozen system
+ * calls, and once in a long while a file is made there.  A disk that hangs
+ * holds up the daemon, and hence nobody.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <leasehold/error.h>
+#include "api/stats.h"
+#include "guard.h"
+#include "log.h"
+#include "now.h"
+#include "op/fence.h"
+#include "visit.h"
+
+#define KEEP_NS NS_PER_SEC
+
+static int64_t tick_ns;
+
+/* What a guarded call is given and gives. */
+struct job {
+	struct table *t;
+	int64_t now_ns;
+	struct lh_stats *stats;
+	int error;
+};
+
+void
+visit_configure(const struct conf *conf)
+{
+	tick_ns = conf->tick_min_ms * NS_PER_MS;
+}
+
+void
+visit_wake(uint32_t i)
+{
+	struct table *t = tables_at(i);
+	int64_t soonest;
+
+	if (t == NULL || t->state != TABLE_SERVED)
+		return;
+	t->woken = true;
+	soonest = t->began_ns + tick_ns;
+	if (t->next_ns > soonest)
+		t->next_ns = soonest;
+}
+
+/* It met a hole where the table had been. */
+static void
+cut_short(struct table *t)
+{
+	log_line(LOG_ERR, "table %s: left alone: it was cut short", t->name);
+	tables_let_go(t, TABLE_LEFT, -EPROTO);
+}
+
+static void
+do_pass(void *arg)
+{
+	struct job *job = arg;
+
+	job->error = lhi_reap_pass(job->t->reaper, job->now_ns,
+	    &job->t->next_ns);
+}
+
+static void
+pass(struct table *t)
+{
+	struct job job = { .t = t, .now_ns = mono_ns() };
+	int64_t soonest = job.now_ns + tick_ns, took;
+
+	t->began_ns = job.now_ns;
+	t->next_ns = soonest;
+	if (!guard_run(do_pass, &job)) {
+		cut_short(t);
+		return;
+	}
+	took = mono_ns() - job.now_ns;
+	t->spent_ns += took;
+	if (took > t->longest_ns)
+		t->longest_ns = took;
+	if (t->next_ns < soonest)
+		t->next_ns = soonest;
+	if (job.error == -ESTALE) {
+		log_line(LOG_INFO, "table %s: it was removed", t->name);
+		tables_let_go(t, TABLE_ABSENT, 0);
+		tables_look_soon();
+	} else if (job.error == -EUCLEAN) {
+		if (!t->damaged)
+			log_line(LOG_ERR, "table %s: %s; 'leasehold fsck' "
+			    "tells more", t->name, lh_error_detail());
+		t->damaged = true;	/* and the rest is seen to */
+	} else if (job.error != 0) {
+		log_line(LOG_ERR, "table %s: left alone: %s", t->name,
+		    lh_error_detail());
+		tables_let_go(t, TABLE_LEFT, job.error);
+	}
+	if (t->state == TABLE_SERVED && t->woken) {
+		t->woken = false;
+		(void)tables_listen(t, EPOLL_CTL_MOD);
+	}
+}
+
+static void
+do_keep(void *arg)
+{
+	struct job *job = arg;
+
+	job->error = lhi_fence_keep_ahead(lhi_reap_view(job->t->reaper));
+}
+
+/* Tokens of scope local: is the next range of them on disk? */
+static void
+keep_ahead(struct table *t)
+{
+	struct job job = { .t = t };
+
+	t->keep_ns = mono_ns() + KEEP_NS;
+	if (!guard_run(do_keep, &job)) {
+		cut_short(t);
+		return;
+	}
+	if (job.error == -ESTALE)
+		return;		/* the next pass will say so */
+	if (job.error != 0 && !t->rangeless)
+		log_line(LOG_ERR, "table %s: no tokens of scope local: %s",
+		    t->name, lh_error_detail());
+	if (job.error == 0 && t->rangeless)
+		log_line(LOG_INFO, "table %s: there are tokens of scope local "
+		    "again", t->name);
+	t->rangeless = job.error != 0;
+}
+
+int64_t
+visit_run(void)
+{
+	int64_t next_ns = INT64_MAX;
+
+	for (uint32_t i = 0; i < TABLES_MAX; i++) {
+		struct table *t = tables_at(i);
+
+		if (t != NULL && t->state == TABLE_SERVED &&
+		    t->next_ns <= mono_ns())
+			pass(t);
+		if (t != NULL && t->state == TABLE_SERVED &&
+		    t->keep_ns <= t->began_ns)
+			keep_ahead(t);
+		if (t != NULL && t->state == TABLE_SERVED &&
+		    t->next_ns < next_ns)
+			next_ns = t->next_ns;
+	}
+	return next_ns;
+}
+
+static void
+do_stats(void *arg)
+{
+	struct job *job = arg;
+
+	lhi_stats_of(lhi_reap_view(job->t->reaper), job->stats);
+}
+
+bool
+visit_stats(uint32_t i, struct lh_stats *stats)
+{
+	struct job job = { .t = tables_at(i), .stats = stats };
+
+	if (job.t == NULL || job.t->state != TABLE_SERVED)
+		return false;
+	if (guard_run(do_stats, &job))
+		return true;
+	cut_short(job.t);
+	return false;
+}
