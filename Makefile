@@ -29,6 +29,10 @@ CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		   -fno-omit-frame-pointer -O1
 CFLAGS_tsan	:= -fsanitize=thread -O1
 CFLAGS_hooks	:= -DLHI_HOOKS
+CFLAGS_fuzz	:= $(CFLAGS_asan) -DLHI_HOOKS
+# to be built by clang
+CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
+		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS
 ifneq ($(filter mutant-%,$(F)),)
 CFLAGS_MUTANT	:= -DLHI_HOOKS -DLHI_MUTANT=$(patsubst mutant-%,%,$(F))
 endif
@@ -57,13 +61,16 @@ TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
 LONGEST	:= $(BUILD)/tests/behaviour/ten-million-keys
 TESTS	:= $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
+FUZZ_NAMES := image
+FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 
 .PHONY: all lib tool reaperd tests daemon-tests replays step chaos demo run \
 	check check-long check-unit check-asan check-memcheck check-tsan \
 	check-tsan-exclusive check-tsan-shared check-command check-daemon \
 	check-replay check-mutants check-crash check-stop check-double \
-	check-chaos check-model lint bench install uninstall clean help deps
+	check-chaos check-model check-fuzz fuzz fuzzers lint bench install \
+	uninstall clean help deps
 
 all: lib tool reaperd
 
@@ -73,9 +80,10 @@ help:
 	@echo 'make		build the library and the command in build/release'
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
+	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-long	the same without shortcuts (hours)'
 	@echo 'check-unit -asan -memcheck -tsan -command -daemon -replay -mutants'
-	@echo '-crash -stop -double -chaos -model, lint: the layers of make check'
+	@echo '-crash -stop -double -chaos -fuzz -model, lint: the layers of make check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -83,6 +91,7 @@ reaperd: $(REAPERD)
 tests: $(TESTS)
 daemon-tests: $(DAEMON_TESTS)
 replays: $(REPLAYS)
+fuzzers: $(FUZZERS)
 step: $(STEP)
 chaos: $(CHAOS) $(REJECTS)
 demo: $(DEMO)
@@ -148,6 +157,15 @@ $(REJECTS): $(call objs,tests/stress/unit/*.c) $(HISTORY) $(LIB_A)
 	$(link)
 	$(link_with)
 
+# with main.c, or (F=libfuzzer) clang's
+.SECONDEXPANSION:
+$(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $$(call objs,$$*-*.c) \
+    $(BUILD)/tests/fuzz/fuzz.o \
+    $(if $(filter libfuzzer,$(F)),,$(BUILD)/tests/fuzz/main.o) $(LIB_A)
+	$(link)
+	$(link_with) -Wl,--wrap=clock_nanosleep \
+	    $(if $(filter libfuzzer,$(F)),-fsanitize=fuzzer)
+
 $(DEMO): $(call objs,tests/demo/*.c) $(HISTORY) $(LIB_A)
 	$(link)
 	$(link_with)
@@ -167,14 +185,15 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says how long it took; the first that fails ends it.
-LAYERS	?= lint unit replay mutants crash stop chaos asan tsan memcheck \
+LAYERS	?= lint unit replay mutants crash stop chaos fuzz asan tsan memcheck \
 	   command daemon model
 check: deps-check
 	@tests/layers $(LAYERS)
 
 check-long: deps-check
 	@tests/layers --long lint unit command daemon replay mutants crash \
-	    stop double chaos asan tsan memcheck model
+	    stop double chaos fuzz asan tsan memcheck model
+	@$(MAKE) --no-print-directory fuzz
 
 # most of the tests wait most of the time
 CPUS	:= $(shell nproc)
@@ -199,6 +218,25 @@ check-daemon:
 check-replay:
 	$(sub) F=hooks replays
 	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
+
+# a fixed number of mutations of the corpus; news are looked for by `fuzz`
+FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,2000)
+check-fuzz:
+	$(sub) F=fuzz fuzzers
+	@for f in $(FUZZ_NAMES); do ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
+	    build/fuzz/tests/fuzz/$$f :: --runs $(FUZZ_RUNS) \
+	    tests/fuzz/corpus/$$f || exit 1; done
+
+# needs clang and libclang-rt-14-dev: tools/deps fuzz
+FUZZ_SECONDS ?= 600
+fuzz:
+	@tools/deps fuzz
+	$(sub) F=libfuzzer CC=clang fuzzers
+	@for f in $(FUZZ_NAMES); do mkdir -p build/libfuzzer/$$f && \
+	    ASAN_OPTIONS=detect_leaks=0 build/libfuzzer/tests/fuzz/$$f \
+	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -timeout=20 \
+	    -print_final_stats=1 -artifact_prefix=build/libfuzzer/ \
+	    build/libfuzzer/$$f tests/fuzz/corpus/$$f || exit 1; done
 
 check-mutants:
 	@tests/replay/mutants

@@ -100,8 +100,8 @@ spans(const struct lhi_geometry *g, const struct extent *e,
 }
 
 /* Over every field that is written once, in the order of the layout. */
-static uint64_t
-header_sum(const struct shm_header *h)
+uint64_t
+lhi_object_sum(const struct shm_header *h)
 {
 	const uint64_t facts[] = {
 		sh64_load(&h->magic), sh32_load(&h->format),
@@ -165,7 +165,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh64_store_rlx(&h->fingerprint, lhi_geometry_fingerprint());
 	sh32_store_rlx(&h->format, SHM_FORMAT);
 	sh64_store(&h->magic, SHM_MAGIC);
-	sh64_store(&h->header_sum, header_sum(h));
+	sh64_store(&h->header_sum, lhi_object_sum(h));
 }
 
 /* The object's length, and memory for what it begins with. */
@@ -321,7 +321,7 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 	g->n_buckets = sh32_load(&h->n_buckets);
 	g->n_slots = sh32_load(&h->n_slots);
 	g->n_long = sh32_load(&h->n_long);
-	if (sh64_load(&h->header_sum) != header_sum(h) ||
+	if (sh64_load(&h->header_sum) != lhi_object_sum(h) ||
 	    lhi_geometry_place(g) != 0 ||
 	    g->object_len != sh64_load(&h->object_len) ||
 	    sh32_load(&h->order) > LH_ORDER_BARGE ||

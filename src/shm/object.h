@@ -47,6 +47,9 @@ int lhi_object_open_any(const char *path);
 int lhi_object_check(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *geo);
 
+/* What header_sum has to be. */
+uint64_t lhi_object_sum(const struct shm_header *h);
+
 /* Is there memory for as much of it as is ready?  (The header was read before
  * the file is asked.) */
 bool lhi_object_backed(int fd, const struct shm_header *h,

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is done with a damaged table: see image-calls.h.  What the calls answer
+ * is of no interest, but that they do.
+ */
+#include <string.h>
+#include <leasehold.h>
+#include "fuzz/fuzz.h"
+#include "fuzz/image-base.h"
+#include "fuzz/image-calls.h"
+#include "proc/lh.h"
+#include "shm/session.h"
+
+#define HOUR_MS INT64_C(3600000)
+
+static const char *
+key_of(unsigned n)
+{
+	static const char *const keys[] = { THE_X, THE_S, THE_LONG, THE_FREE,
+		THE_KEPT, "over", "k5", "slot.filled", "slot.linking",
+		"evict.dying", "evict.committed", "evict.marked", "closing",
+		"new", "new, and longer than what is beside the slot" };
+
+	return keys[n % (sizeof(keys) / sizeof(keys[0]))];
+}
+
+static int
+look_at_key(const struct lh_key_info *info, void *arg)
+{
+	(void)arg;
+	/* every byte that was promised is there */
+	return strlen(info->key) > 255 || (info->n_holders > 0 &&
+	    info->holders[info->n_holders - 1].pid == UINT32_MAX - 7) ||
+	    (info->n_waiters > 0 &&
+	    info->waiters[info->n_waiters - 1].pid == UINT32_MAX - 7);
+}
+
+static int
+look_at_dumped(const struct lh_dump_key *key, void *arg)
+{
+	(void)look_at_key(key->info, arg);
+	return 0;
+}
+
+static int
+look_at_session(const struct lh_dump_session *s, void *arg)
+{
+	(void)arg;
+	return strlen(s->application) > LH_APPLICATION_MAX ||
+	    strlen(s->state) == 0;
+}
+
+static void
+look_at_finding(const char *finding, void *arg)
+{
+	*(size_t *)arg += strlen(finding);
+}
+
+void
+image_dump(const char *file)
+{
+	const struct lh_dump_to to = { .size = sizeof(to),
+		.session = look_at_session, .key = look_at_dumped,
+		.finding = look_at_finding };
+	size_t n = 0;
+
+	(void)lh_dump(t.name, file, 0, &to, &n);
+}
+
+static void
+acquire(unsigned n, uint32_t mode, int64_t wait_ms)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+
+	o.mode = mode;
+	o.max_wait_ms = wait_ms;
+	o.ttl_ms = n & 0x40 ? 1 : HOUR_MS;
+	o.priority = n & 0x20 ? n : 0;
+	if (lh_acquire(t.lh, key_of(n), &o, &lease) != 0)
+		return;
+	(void)lh_verify(t.lh, &lease);
+	(void)lh_verify_token(t.lh, key_of(n), lease.token);
+	if (n & 0x80)
+		(void)lh_convert(t.lh, &lease, !mode);
+	t.lease = lease;
+	if (!(n & 0x10))
+		(void)lh_release(t.lh, &lease);
+}
+
+static void call_check(unsigned n)
+{
+	size_t len = 0;
+
+	(void)n;
+	(void)lh_check(t.lh, look_at_finding, &len);
+}
+
+static void call_dump(unsigned n) { (void)n; image_dump(NULL); }
+static void call_image(unsigned n) { (void)n; image_dump(t.path); }
+
+static void
+call_list(unsigned n)
+{
+	(void)lh_list(t.lh, n & 1 ? "k" : NULL, look_at_key, NULL);
+}
+
+static void
+call_status(unsigned n)
+{
+	(void)lh_status(t.lh, key_of(n), n & 0x80 ? t.lease.id : NULL,
+	    look_at_key, NULL);
+}
+
+static void
+call_stats(unsigned n)
+{
+	struct lh_stats s = { .size = sizeof(s) };
+
+	(void)n;
+	(void)lh_stats(t.lh, &s);
+}
+
+static void call_try(unsigned n) { acquire(n, LH_EXCLUSIVE, 0); }
+static void call_shared(unsigned n) { acquire(n, LH_SHARED, 0); }
+
+static void
+call_wait(unsigned n)
+{
+	acquire(n, n & 1 ? LH_SHARED : LH_EXCLUSIVE, 1);
+}
+
+static void
+call_lease(unsigned n)
+{
+	if (n & 1)
+		(void)lh_extend(t.lh, &t.lease, 1 + n);
+	else if (n & 2)
+		(void)lh_convert(t.lh, &t.lease, n >> 7);
+	else
+		(void)lh_release(t.lh, &t.lease);
+}
+
+static void
+call_key(unsigned n)
+{
+	struct lh_lease lease;
+
+	if (t.key == NULL &&
+	    lh_key_open(t.lh, key_of(n), n & 0x80 ? LH_NO_CREATE : 0,
+	    &t.key) != 0)
+		return;
+	for (int i = 0; i < 3; i++) {
+		struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+
+		o.max_wait_ms = 0;
+		if (lh_key_acquire(t.key, &o, &lease) == 0)
+			(void)lh_release(t.lh, &lease);
+	}
+}
+
+static void
+call_create(unsigned n)
+{
+	(void)lh_key_create(t.lh, key_of(n));
+}
+
+static void
+call_evict(unsigned n)
+{
+	(void)lh_evict(t.lh, n & 1 ? key_of(n >> 1) : NULL, n & 0x80 ? 1 : 0);
+}
+
+static void
+call_bury(unsigned n)
+{
+	(void)n;
+	(void)lhi_session_sweep(&t.lh->v);
+}
+
+static void
+call_open(unsigned n)
+{
+	struct lh *lh;
+
+	(void)n;
+	if (lh_open(&lh, t.name, NULL) == 0)
+		(void)lh_close(lh);
+}
+
+void
+image_close(void)
+{
+	if (t.key != NULL)
+		(void)lh_key_close(t.key);
+	t.key = NULL;
+	if (t.lh != NULL)
+		(void)lh_close(t.lh);
+	t.lh = NULL;
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(unsigned n);
+} calls[] = {
+	{ "lh_check", call_check },
+	{ "lh_dump", call_dump },
+	{ "lh_dump of the image", call_image },
+	{ "lh_list", call_list },
+	{ "lh_status", call_status },
+	{ "lh_stats", call_stats },
+	{ "a try", call_try },
+	{ "a reader's try", call_shared },
+	{ "a short wait", call_wait },
+	{ "a lease", call_lease },
+	{ "an opened key", call_key },
+	{ "lh_key_create", call_create },
+	{ "lh_evict", call_evict },
+	{ "a burial", call_bury },
+	{ "lh_open of another", call_open },
+};
+
+const unsigned image_n_calls = sizeof(calls) / sizeof(calls[0]);
+
+void
+image_call(unsigned which, unsigned n)
+{
+	which %= image_n_calls;
+	fuzz_steps(calls[which].name, STEPS);
+	calls[which].fn(n);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Table images: a valid one, then changed words, through everything that the
+ * library does with a table (G12).
+ *
+ * The script.  Its first byte is a set of flags:
+ *	SEAL	the header's sum is made to fit
+ *	PLACE	and the object's length, to what the counts ask for
+ *	LIVING	the sessions in the image cannot be proved dead
+ * Then come operations, until its end; the first byte says which:
+ *	below 128	a change: which array (the byte), which record (2
+ *			bytes), which word of it (1), how (1), with what (8)
+ *	others		a call (the byte), with one byte to choose a key by
+ * What stands before the first call is done to the image before it is opened;
+ * what follows, to the table under its user.  After the last all calls are
+ * made once more, so that a short script leaves nothing out.
+ *
+ * What the calls answer is of no interest, but that they do: each within a
+ * number of steps, and without touching what is not theirs.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <leasehold.h>
+#include "fuzz/fuzz.h"
+#include "fuzz/image-base.h"
+#include "fuzz/image-calls.h"
+#include "base/bits.h"
+#include "shm/object.h"
+
+#define SEAL	0x1u
+#define PLACE	0x2u
+#define LIVING	0x4u
+
+#define LONGEST (UINT64_C(1) << 26)	/* object that is still made */
+#define OPS_MAX 200
+
+const char fuzz_name[] = "image";
+
+static char *base, *copy;
+static size_t base_len;
+static struct lhi_geometry geo;		/* of the base */
+
+struct image_table t;
+
+/* Changes. */
+
+struct array {
+	uint64_t off;
+	uint32_t stride, n;
+};
+
+enum { HEADER, SESSIONS, CHUNKS, CLAIMS, BUCKETS, SLOTS, LONGS, RINGS,
+	ANYWHERE, N_ARRAYS };
+
+static struct array
+array_of(unsigned which)
+{
+	const struct lhi_geometry *g = &geo;
+	const struct array a[N_ARRAYS] = {
+		[HEADER] = { 0, sizeof(struct shm_header), 1 },
+		[SESSIONS] = { g->sessions_off, sizeof(struct shm_session),
+		    g->max_sessions },
+		[CHUNKS] = { g->chunks_off, sizeof(struct shm_chunk),
+		    g->n_chunks },
+		[CLAIMS] = { g->claims_off, sizeof(struct shm_claim),
+		    4 * SHM_CHUNK },
+		[BUCKETS] = { g->buckets_off, sizeof(shm_u64), g->n_buckets },
+		[SLOTS] = { g->slots_off, sizeof(struct shm_slot),
+		    g->n_slots },
+		[LONGS] = { g->long_off, sizeof(struct shm_long), g->n_long },
+		[RINGS] = { g->rings_off, sizeof(struct shm_ring),
+		    g->max_sessions },
+		[ANYWHERE] = { 0, sizeof(shm_u64),
+		    (uint32_t)(g->rings_off / sizeof(shm_u64)) },
+	};
+
+	return a[which % N_ARRAYS];
+}
+
+/* A word of the header that is one, more often than not. */
+static unsigned
+header_word(unsigned word)
+{
+	return word & 0x80 ? word % 40 : 2 * word;
+}
+
+/* The bits [shift, shift + n) of `old` replaced. */
+static uint64_t
+put(uint64_t old, unsigned shift, unsigned n, uint64_t value)
+{
+	uint64_t mask = MASK(n) << shift;
+
+	return (old & ~mask) | (value << shift & mask);
+}
+
+static uint64_t
+changed(unsigned how, uint64_t old, uint64_t v)
+{
+	switch (how % 16) {
+	case 0: return v;
+	case 1: return old ^ v;
+	case 2: return old + v;
+	case 3: return old ^ UINT64_C(1) << v % 64;
+	case 4: return put(old, 0, 32, v);
+	case 5: return put(old, 32, 32, v);
+	case 6: return put(old, 0, CLAIM_BITS, v);	/* of a lock word */
+	case 7: return put(old, CLAIM_BITS, 2, v);
+	case 8: return put(old, 0, VER_SHIFT, v);
+	case 9: return put(old, 1, CLAIM_BITS, v);	/* of a claim link */
+	case 10: return put(old, SLOT_TAG_BITS, SLOT_BITS, v); /* slot's */
+	case 11: return put(old, ST_SHIFT, 4, v);	/* claim state */
+	case 12: return put(old, 0, DEADLINE_BITS, v);
+	case 13: return put(old, 56, 8, v);		/* session's */
+	case 14: return v & 1 ? UINT64_MAX : INT64_MAX;
+	default: return 0;
+	}
+}
+
+static void
+change(struct fuzz_input *in, unsigned which)
+{
+	struct array a = array_of(which);
+	uint32_t idx = (uint32_t)fuzz_take(in, 2) % a.n;
+	unsigned word = (unsigned)fuzz_take(in, 1);
+	unsigned how = (unsigned)fuzz_take(in, 1);
+	uint64_t value = fuzz_take(in, 8), x;
+	size_t at;
+
+	if (which % N_ARRAYS == HEADER)
+		word = header_word(word);
+	at = a.off + (uint64_t)idx * a.stride + word % (a.stride / 8) * 8;
+	if (t.mapped != 0 && at + 8 > t.mapped)
+		return;
+	memcpy(&x, t.bytes + at, 8);
+	if (how & 0x80) {	/* what the record named by value has there */
+		uint64_t from = a.off + value % a.n * a.stride +
+		    word % (a.stride / 8) * 8;
+
+		if (t.mapped == 0 || from + 8 <= t.mapped)
+			memcpy(&x, t.bytes + from, 8);
+	} else {
+		x = changed(how, x, value);
+	}
+	memcpy(t.bytes + at, &x, 8);
+}
+
+static void
+make_living(void)
+{
+	struct shm_session *se = (struct shm_session *)
+	    (void *)(t.bytes + geo.sessions_off);
+
+	for (uint32_t i = 0; i < geo.max_sessions; i++)
+		se[i].state.raw |= (uint64_t)SESS_NOPROOF << 48;
+}
+
+/* The header is what it says, and the file's length too.  That length. */
+static uint64_t
+seal(void)
+{
+	struct shm_header *h = (struct shm_header *)(void *)t.bytes;
+	struct lhi_geometry g = {
+		.max_sessions = h->max_sessions.raw,
+		.n_chunks = h->n_chunks.raw,
+		.n_buckets = h->n_buckets.raw,
+		.n_slots = h->n_slots.raw,
+		.n_long = h->n_long.raw,
+	};
+	uint64_t len = base_len;
+
+	if ((t.flags & PLACE) && lhi_geometry_place(&g) == 0 &&
+	    g.object_len <= LONGEST) {
+		len = g.object_len;
+		h->object_len.raw = len;
+	}
+	if (t.flags & (SEAL | PLACE))
+		h->header_sum.raw = lhi_object_sum(h);
+	return len;
+}
+
+static void
+write_object(void)
+{
+	uint64_t len = seal(), data = geo.rings_off;
+	int fd = open(t.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	/* the rings only where there is something in them */
+	for (uint64_t at = geo.rings_off; at < base_len; at += 8)
+		if (*(uint64_t *)(void *)(t.bytes + at) != 0)
+			data = at + 8;
+	if (fd < 0 || ftruncate(fd, (off_t)len) != 0 ||
+	    pwrite(fd, t.bytes, data, 0) != (ssize_t)data ||
+	    ftruncate(fd, (off_t)len) != 0)
+		fuzz_finding("cannot make %s", t.path);
+	if (len > base_len && fallocate(fd, 0, 0, (off_t)len) != 0)
+		fuzz_finding("no memory for %s", t.path);
+	(void)close(fd);
+}
+
+/* A table, attached, or false: it is refused. */
+static bool
+open_table(void)
+{
+	int fd;
+
+	write_object();
+	fuzz_steps("lh_open", STEPS);
+	image_dump(NULL);
+	image_dump(t.path);
+	if (lh_open(&t.lh, t.name, NULL) != 0) {
+		t.lh = NULL;
+		return false;
+	}
+	fd = open(t.path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return false;	/* it was to be removed, and is a new one */
+	t.mapped = (size_t)lseek(fd, 0, SEEK_END);
+	t.bytes = mmap(NULL, t.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+	    0);
+	(void)close(fd);
+	if (t.bytes == MAP_FAILED)
+		fuzz_finding("cannot map %s", t.path);
+	return true;
+}
+
+static bool
+play(struct fuzz_input *in)
+{
+	bool opened = false;
+
+	for (int i = 0; i < OPS_MAX && in->left > 0; i++) {
+		unsigned op = (unsigned)fuzz_take(in, 1);
+
+		if (op < 128) {
+			change(in, op);
+			continue;
+		}
+		if (!opened && !open_table())
+			return false;
+		opened = true;
+		image_call(op, (unsigned)fuzz_take(in, 1));
+	}
+	return opened || open_table();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = { data, size };
+
+	memcpy(copy, base, base_len);
+	t.bytes = copy;
+	t.mapped = 0;
+	t.flags = (unsigned)fuzz_take(&in, 1);
+	if (t.flags & LIVING)
+		make_living();
+	if (play(&in)) {
+		for (unsigned i = 0; i < image_n_calls; i++)
+			image_call(i, i);
+		fuzz_steps("lh_close", STEPS);
+		image_close();
+	}
+	fuzz_steps("lh_table_remove", STEPS);
+	if (lh_table_remove(t.name, 0) != 0)
+		(void)lh_table_remove(t.name, LH_FORCE);
+	image_close();
+	if (t.mapped != 0)
+		(void)munmap(t.bytes, t.mapped);
+	(void)unlink(t.path);
+	(void)unlink(t.floor);
+	return 0;
+}
+
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	unsigned uid = (unsigned)geteuid();
+
+	(void)argc;
+	(void)argv;
+	fuzz_steps("the base", UINT64_MAX);
+	(void)snprintf(t.name, sizeof(t.name), "fuzz-%d", (int)getpid());
+	(void)snprintf(t.path, sizeof(t.path), "/dev/shm/leasehold.%u.%s", uid,
+	    t.name);
+	(void)snprintf(t.floor, sizeof(t.floor),
+	    "/dev/shm/leasehold-floor.%u.%s", uid, t.name);
+	base = image_base(&base_len);
+	copy = malloc(base_len);
+	if (copy == NULL || lhi_object_check((struct shm_header *)(void *)base,
+	    "the base", (off_t)base_len, &geo) != 0)
+		fuzz_finding("the base is no table: %s", lh_error_detail());
+	return 0;
+}
