@@ -7,6 +7,8 @@
 #include "op/name.h"
 #include "proc/magazine.h"
 
+#define KEEP_TRIES 1000
+
 int
 lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
     struct lhi_ref *ref)
@@ -42,15 +44,19 @@ lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
 int
 lhi_name_keep(struct lh *lh, const struct lhi_name *n)
 {
-	struct lhi_ref ref;
+	struct lhi_ref ref = { 0 };
 	int error;
 
-	/* between the two it may have gone, to make room */
-	do {
+	/* between the two it may have gone, to make room; so often it was not
+	 * that */
+	for (int i = 0; i < KEEP_TRIES; i++) {
 		error = lhi_name_resolve(lh, n, 0, &ref);
 		lhi_point("name.resolved");
-	} while (error == 0 && !lhi_slot_flag(&ref, KEY_KEPT));
-	return error;
+		if (error != 0 || lhi_slot_flag(&ref, KEY_KEPT))
+			return error;
+	}
+	return lhi_damaged(&lh->v, "a key is not what it says", ref.home,
+	    n->hash);
 }
 
 int

@@ -11,61 +11,18 @@
  * and one that says that it is not made; sizes that make no sense.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "base/bits.h"
-#include "prim/shared.h"
-#include "shm/layout.h"
 #include "support/actor.h"
+#include "support/object.h"
 #include "support/support.h"
 #include "tap.h"
 
 #define SOON_MS t_ms(8000)
 #define KEYS 40
 
-/* The object, as anybody may map it. */
-struct object {
-	struct shm_header *h;
-	struct shm_slot *slots;
-	shm_u64 *buckets;
-	size_t len;
-};
-
-static struct object
-map(const char *table)
-{
-	int fd = open(t_object(table), O_RDWR | O_CLOEXEC);
-	struct lhi_geometry g;
-	struct shm_header h;
-	struct object o;
-	char *base;
-
-	if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h))
-		bail_out("cannot read %s", table);
-	memset(&g, 0, sizeof(g));
-	g.max_sessions = sh32_load(&h.max_sessions);
-	g.n_chunks = sh32_load(&h.n_chunks);
-	g.n_buckets = sh32_load(&h.n_buckets);
-	g.n_slots = sh32_load(&h.n_slots);
-	g.n_long = sh32_load(&h.n_long);
-	if (lhi_geometry_place(&g) != 0)
-		bail_out("%s is no table", table);
-	base = mmap(NULL, g.object_len, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    fd, 0);
-	close(fd);
-	if (base == MAP_FAILED)
-		bail_out("cannot map %s", table);
-	o.h = (struct shm_header *)base;
-	o.slots = (struct shm_slot *)(base + g.slots_off);
-	o.buckets = (shm_u64 *)(base + g.buckets_off);
-	o.len = g.object_len;
-	return o;
-}
-
 /* The first two slots in the list, and the bucket word that leads to them. */
 static void
-first_two(struct object *o, uint32_t *a, uint32_t *b)
+first_two(struct t_object *o, uint32_t *a, uint32_t *b)
 {
 	uint64_t l = sh64_load(&o->buckets[0]);
 
@@ -99,7 +56,7 @@ static const char *const names[N_KINDS] = {
 };
 
 static void
-do_damage(struct object *o, enum damage what)
+do_damage(struct t_object *o, enum damage what)
 {
 	uint32_t a, b;
 	struct shm_slot *s, *t;
@@ -189,7 +146,7 @@ play(enum damage what)
 {
 	const char *table = t_table();
 	struct t_actor *holder = t_actor(table), *a = t_actor(table);
-	struct object o = map(table);
+	struct t_object o = t_map_object(table);
 	int r;
 
 	for (int i = 0; i < KEYS; i++) {
@@ -219,7 +176,7 @@ play(enum damage what)
 	t_actor_kill(holder);
 	t_actor_free(a);
 	t_actor_free(holder);
-	munmap(o.h, o.len);
+	t_unmap_object(&o);
 }
 
 int
