@@ -49,6 +49,7 @@
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
 #define SHM_RETIRED	0x2u	/* removed: shm/retire.c; sticky */
+#define SHM_MENDING	0x4u	/* being repaired, or left so: shm/mend.c */
 
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */

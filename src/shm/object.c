@@ -27,9 +27,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "shm/durable.h"
+#include "shm/extent.h"
 #include "shm/grow.h"
 #include "shm/object.h"
 #include "shm/retire.h"
+#include "shm/session.h"
 
 #define SHM_DIR "/dev/shm"
 
@@ -56,47 +58,6 @@ geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
 	for (g->n_buckets = 1; g->n_buckets < keys; g->n_buckets *= 2)
 		;
 	return lhi_geometry_place(g);
-}
-
-/* How much of each array is ready. */
-struct extent {
-	uint32_t slots, chunks, longs, level;
-};
-
-static struct extent
-first_extent(const struct lhi_geometry *g)
-{
-	struct extent e = {
-		.slots = g->n_slots < GROW_SLOTS ? g->n_slots : GROW_SLOTS,
-		.chunks = g->n_chunks < GROW_CHUNKS ? g->n_chunks :
-		    GROW_CHUNKS,
-		.longs = g->n_long < GROW_LONGS ? g->n_long : GROW_LONGS,
-	};
-
-	while (1u << e.level < e.slots && 1u << e.level < g->n_buckets)
-		e.level++;
-	return e;
-}
-
-/* The parts of the object that must have memory for that: five. */
-struct span {
-	uint64_t off, len;
-};
-
-#define SPANS 5
-
-static void
-spans(const struct lhi_geometry *g, const struct extent *e,
-    struct span s[SPANS])
-{
-	s[0] = (struct span){ 0, g->claims_off };
-	s[1] = (struct span){ g->claims_off,
-	    (uint64_t)e->chunks * SHM_CHUNK * sizeof(struct shm_claim) };
-	s[2] = (struct span){ g->buckets_off, sizeof(shm_u64) << e->level };
-	s[3] = (struct span){ g->slots_off,
-	    (uint64_t)e->slots * sizeof(struct shm_slot) };
-	s[4] = (struct span){ g->long_off,
-	    (uint64_t)e->longs * sizeof(struct shm_long) };
 }
 
 /* Over every field that is written once, in the order of the layout. */
@@ -126,7 +87,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 {
 	clockid_t clock = o->clock == LH_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
 	    CLOCK_MONOTONIC;
-	struct extent e = first_extent(g);
+	struct lhi_extent e = lhi_extent_first(g);
 	struct timespec wall;
 
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
@@ -172,8 +133,8 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 static int
 reserve(int fd, const char *path, const struct lhi_geometry *g)
 {
-	struct extent e = first_extent(g);
-	struct span s[SPANS];
+	struct lhi_extent e = lhi_extent_first(g);
+	struct lhi_span s[LHI_SPANS];
 	struct rlimit most;
 	uint64_t len = 0;
 	int error = 0;
@@ -188,8 +149,8 @@ reserve(int fd, const char *path, const struct lhi_geometry *g)
 		    (unsigned long long)most.rlim_cur);
 	if (ftruncate(fd, (off_t)g->object_len) != 0)
 		error = -errno;
-	spans(g, &e, s);
-	for (int i = 0; error == 0 && i < SPANS; i++) {
+	lhi_extent_spans(g, &e, s);
+	for (int i = 0; error == 0 && i < LHI_SPANS; i++) {
 		error = lhi_grow_back(fd, NULL, s[i].off, s[i].len);
 		len += s[i].len;
 	}
@@ -265,43 +226,10 @@ lhi_object_create(const char *path, const struct lh_open_opts *opts)
 	return error;
 }
 
-/* How far it has grown.  False: that makes no sense. */
-static bool
-extent_of(const struct shm_header *h, const struct lhi_geometry *g,
-    struct extent *e)
-{
-	e->slots = sh32_load(&h->ready_slots);
-	e->chunks = sh32_load(&h->ready_chunks);
-	e->longs = sh32_load(&h->ready_longs);
-	e->level = sh32_load(&h->bucket_level);
-	return e->slots >= 2 && e->slots <= g->n_slots && e->chunks >= 2 &&
-	    e->chunks <= g->n_chunks && e->longs >= 1 &&
-	    e->longs <= g->n_long && e->level < 32 &&
-	    1u << e->level <= g->n_buckets;
-}
-
-bool
-lhi_object_backed(int fd, const struct shm_header *h,
-    const struct lhi_geometry *g)
-{
-	struct span s[SPANS];
-	struct extent e;
-	struct stat st;
-	uint64_t want = 0;
-
-	(void)extent_of(h, g, &e);
-	spans(g, &e, s);
-	for (int i = 0; i < SPANS; i++)
-		want += (s[i].len + 4095) & ~UINT64_C(4095);
-	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= want;
-}
-
 int
-lhi_object_check(const struct shm_header *h, const char *path, off_t len,
+lhi_object_identify(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *g)
 {
-	struct extent e;
-
 	if (sh64_load(&h->magic) != SHM_MAGIC)
 		return lhi_fail(-EPROTO, "%s is not a leasehold table: remove "
 		    "it, or use another table name", path);
@@ -329,8 +257,7 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 	    sh32_load(&h->clock_id) != CLOCK_BOOTTIME) ||
 	    sh64_load(&h->t0_ns) > INT64_MAX / 2 ||
 	    memchr(h->fence_dir, 0, sizeof(h->fence_dir)) == NULL ||
-	    (h->fence_dir[0] != '\0' && h->fence_dir[0] != '/') ||
-	    !extent_of(h, g, &e))
+	    (h->fence_dir[0] != '\0' && h->fence_dir[0] != '/'))
 		return lhi_fail(-EUCLEAN, "the header of %s is damaged: stop "
 		    "its users, remove it, and start them again", path);
 	if ((uint64_t)len != g->object_len)
@@ -339,6 +266,19 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 		    "remove it", path, (long long)len,
 		    (unsigned long long)g->object_len);
 	return 0;
+}
+
+int
+lhi_object_check(const struct shm_header *h, const char *path, off_t len,
+    struct lhi_geometry *g)
+{
+	struct lhi_extent e;
+	int error = lhi_object_identify(h, path, len, g);
+
+	return error != 0 || lhi_extent_of(h, g, &e) ? error :
+	    lhi_fail(-EUCLEAN, "the header of %s is damaged: it has grown to "
+	    "a size that makes no sense; stop its users and repair it "
+	    "(leasehold fsck --repair)", path);
 }
 
 static int
@@ -374,6 +314,18 @@ check_life(const struct shm_header *h, const char *path, int fd)
 	    lhi_fail(-ENOENT, "%s was removed", path);
 }
 
+/* Being repaired, or left in the midst of that? */
+static int
+check_whole(const struct shm_header *h, const char *path, int fd)
+{
+	if (!(sh32_load(&h->flags) & SHM_MENDING))
+		return 0;
+	if (lhi_session_removal_held(fd))
+		return lhi_fail(-EAGAIN, "%s is being repaired", path);
+	return lhi_fail(-EUCLEAN, "the repair of %s did not come to its end: "
+	    "repair it again (leasehold fsck --repair)", path);
+}
+
 static int
 open_object(const char *path, struct stat *st)
 {
@@ -403,8 +355,9 @@ open_object(const char *path, struct stat *st)
 	}
 }
 
-int
-lhi_object_open(const char *path, bool system_wide,
+/* With `mend`, also what is damaged behind the facts of its header. */
+static int
+open_table(const char *path, bool system_wide, bool mend,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
 	struct shm_header h;
@@ -426,8 +379,10 @@ lhi_object_open(const char *path, bool system_wide,
 		    "table; remove it, or use another table name", path,
 		    (long long)st.st_size);
 	else
-		error = lhi_object_check(&h, path, st.st_size, geo);
-	if (error == 0 && !lhi_object_backed(fd, &h, geo))
+		error = mend ?
+		    lhi_object_identify(&h, path, st.st_size, geo) :
+		    lhi_object_check(&h, path, st.st_size, geo);
+	if (error == 0 && !mend && !lhi_extent_backed(fd, &h, geo))
 		error = lhi_fail(-EPROTO, "%s is not backed by memory as far "
 		    "as it should be (it was copied or punched): remove it",
 		    path);
@@ -435,6 +390,8 @@ lhi_object_open(const char *path, bool system_wide,
 		error = check_place(&h, path);
 	if (error == 0)
 		error = check_life(&h, path, fd);
+	if (error == 0 && !mend)
+		error = check_whole(&h, path, fd);
 	if (error != 0) {
 		(void)close(fd);
 		return error;
@@ -450,6 +407,20 @@ lhi_object_open(const char *path, bool system_wide,
 	id->clock = (clockid_t)sh32_load(&h.clock_id);
 	id->order = sh32_load(&h.order);
 	return fd;
+}
+
+int
+lhi_object_open(const char *path, bool system_wide,
+    struct lhi_geometry *geo, struct lhi_object_id *id)
+{
+	return open_table(path, system_wide, false, geo, id);
+}
+
+int
+lhi_object_open_to_mend(const char *path, bool system_wide,
+    struct lhi_geometry *geo, struct lhi_object_id *id)
+{
+	return open_table(path, system_wide, true, geo, id);
 }
 
 int

@@ -22,7 +22,8 @@ int lhi_object_create(const char *path, const struct lh_open_opts *opts);
 /*
  * Open the object and check that it is a table that this build can use:
  * *geo and *id say what it is.  A removal that was begun is completed, which is
- * -ENOENT then.  A descriptor; -EAGAIN: somebody is removing it; or -errno.
+ * -ENOENT then.  A descriptor; -EAGAIN: somebody is removing or repairing it;
+ * or -errno.
  */
 struct lhi_object_id {
 	dev_t dev;
@@ -37,23 +38,26 @@ struct lhi_object_id {
 int lhi_object_open(const char *path, bool system_wide,
     struct lhi_geometry *geo, struct lhi_object_id *id);
 
+/* The same for who will mend it: how far it has grown may be damaged, and a
+ * repair may have been begun. */
+int lhi_object_open_to_mend(const char *path, bool system_wide,
+    struct lhi_geometry *geo, struct lhi_object_id *id);
+
 /* Open what has the name, if it is a file at all. */
 int lhi_object_open_any(const char *path);
 
 /*
  * Does a header agree with itself, with a file of len bytes, and with this
- * build?  0, and *geo says what it is of; -EPROTO, -EUCLEAN.
+ * build?  0, and *geo says what it is of; -EPROTO, -EUCLEAN.  lhi_object_check()
+ * asks as well whether it may have grown so far.
  */
+int lhi_object_identify(const struct shm_header *h, const char *path,
+    off_t len, struct lhi_geometry *geo);
 int lhi_object_check(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *geo);
 
 /* What header_sum has to be. */
 uint64_t lhi_object_sum(const struct shm_header *h);
-
-/* Is there memory for as much of it as is ready?  (The header was read before
- * the file is asked.) */
-bool lhi_object_backed(int fd, const struct shm_header *h,
-    const struct lhi_geometry *geo);
 
 /* A second description of the same object: a descriptor, or -errno. */
 int lhi_object_reopen(const char *path, const struct lhi_object_id *id);
