@@ -47,5 +47,6 @@
 #include <leasehold/inspect.h>
 #include <leasehold/gate.h>
 #include <leasehold/dump.h>
+#include <leasehold/repair.h>
 
 #endif

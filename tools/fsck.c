@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold fsck`: is the table sound?
+ * `leasehold fsck`: is the table sound?  And with --repair: make it so.
  *
  * The check runs beside everything else and stops nobody.  A table that cannot
- * even be opened, because it is damaged or none, is a finding, too.
+ * even be opened, because it is damaged or none, is a finding, too.  A repair
+ * wants the table for itself.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -18,13 +19,15 @@ static const char help[] =
 "Checks a table, which may be in use, and tells what is wrong with it.\n"
 "Exit status 0: sound; 65: damaged, or not a table; 1: there is none.\n"
 "\n"
+"      --repair      make it sound, if nobody uses it (75: somebody does)\n"
+"      --dry-run     with --repair: only tell what would be done\n"
 "      --json        print JSON\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 struct fsck {
-	bool json;
+	bool json, repair, dry;
 	json_t *findings;	/* with json */
 	bool no_memory;
 };
@@ -58,7 +61,8 @@ tell(struct fsck *k, const char *table, uint64_t keys, int n)
 	else
 		say("table '%s' is damaged (%d findings): keep a copy of its "
 		    "object if you want to know why, then end its users, "
-		    "remove it, and start them again", table, n);
+		    "repair it (fsck --repair), and start them again", table,
+		    n);
 	return tool_flush(status);
 }
 
@@ -95,23 +99,106 @@ check(struct fsck *k, const struct table_opts *table)
 	return status;
 }
 
+/* The last lines that were told, after n findings, say what was done. */
+static int
+tell_repaired(struct fsck *k, const char *table, int n)
+{
+	int status = k->dry && n > 0 ? EX_DAMAGED : EX_YES;
+	json_t *done;
+
+	if (!k->json) {
+		if (n == 0)
+			printf("table '%s' is sound\n", table);
+		else
+			printf("table '%s' %s (%d findings)\n", table, k->dry ?
+			    "is damaged" : "was damaged and is repaired", n);
+		return tool_flush(status);
+	}
+	done = json_array();
+	while (done != NULL && !k->no_memory &&
+	    json_array_size(k->findings) > (size_t)n) {
+		if (json_array_append(done, json_array_get(k->findings,
+		    (size_t)n)) != 0)
+			k->no_memory = true;
+		(void)json_array_remove(k->findings, (size_t)n);
+	}
+	return show_json(k->no_memory ? NULL : json_pack("{s:s, s:b, s:b, s:O, "
+	    "s:o}", "table", table, "sound", n == 0 || !k->dry, "repaired",
+	    n > 0 && !k->dry, "findings", k->findings, "done", done), status);
+}
+
+static int
+repair(struct fsck *k, const struct table_opts *table)
+{
+	int n = lh_table_repair(table->name, (table->system ? LH_SYSTEM : 0) |
+	    (k->dry ? LH_DRY_RUN : 0), find, k);
+
+	if (n == -ENOENT)
+		return tool_no_table(table);
+	if (n == -EBUSY)
+		return say_error(n, lh_error_detail(), "table '%s' is not "
+		    "repaired", table_name(table));
+	if (n == -EPROTO || n == -EUCLEAN || n == -EXDEV)
+		return say_error(n, lh_error_detail(), "table '%s' is beyond "
+		    "repair ('leasehold rm --force' removes it)",
+		    table_name(table));
+	if (n < 0)
+		return say_error(n, lh_error_detail(), "cannot repair table "
+		    "'%s'", table_name(table));
+	return tell_repaired(k, table_name(table), n);
+}
+
 int
 verb_fsck(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "dry-run", no_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "repair", no_argument, NULL, 'r' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
 	struct table_opts table = { 0 };
 	struct fsck k = { 0 };
-	int status;
+	int c, status;
 
-	if (!parse_table_opts("fsck", help, argc, argv, &table, &status))
-		return status;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(help, stdout);
+			return tool_flush(EX_YES);
+		case 'j':
+			k.json = true;
+			break;
+		case 'n':
+			k.dry = true;
+			break;
+		case 'r':
+			k.repair = true;
+			break;
+		case 'S':
+			table.system = true;
+			break;
+		case 't':
+			table.name = optarg;
+			break;
+		default:
+			return parse_refused("fsck", c, argv);
+		}
+	}
 	if (optind < argc)
 		return say_usage("fsck takes no argument ('%s'): the table's "
 		    "name goes after --table", argv[optind]);
-	k.json = table.json;
+	if (k.dry && !k.repair)
+		return say_usage("--dry-run goes with --repair; without either "
+		    "fsck changes nothing");
 	if (k.json)
 		k.findings = json_array();
 	k.no_memory = k.json && k.findings == NULL;
-	status = check(&k, &table);
+	status = k.repair ? repair(&k, &table) : check(&k, &table);
 	json_decref(k.findings);
 	return status;
 }

@@ -122,13 +122,13 @@ struct lh_open_opts {
  * the group), -ENOSPC (shared memory full, or every session slot in use),
  * -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout, wrong size,
  * not a table, not a regular file), -EXDEV (other time namespace), -EUCLEAN,
- * -EBUSY (who is removing it was stopped in the midst of that).  Making a table
- * with a fence file also fails with what the disk says: -EIO, -ENOTDIR, -EROFS,
- * -EDQUOT and so on; an existing one is opened all the same, and acquires in
- * scope LH_LOCAL fail with -EIO until a range can be claimed.  Costs some
- * 50 us.  The memory that a table begins with is reserved at creation, and more
- * before it is used: a full tmpfs is -ENOSPC, here or from the call that would
- * have needed more, and never a SIGBUS.
+ * -EBUSY (it is being repaired, or who is removing it was stopped in the midst
+ * of that).  Making a table with a fence file also fails with what the disk
+ * says: -EIO, -ENOTDIR, -EROFS, -EDQUOT and so on; an existing one is opened
+ * all the same, and acquires in scope LH_LOCAL fail with -EIO until a range can
+ * be claimed.  Costs some 50 us.  The memory that a table begins with is
+ * reserved at creation, and more before it is used: a full tmpfs is -ENOSPC,
+ * here or from the call that would have needed more, and never a SIGBUS.
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 

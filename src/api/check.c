@@ -18,7 +18,8 @@
  *	queue	sorted, ends, every claim in range and announced for this slot
  *	bucket	its part of the list is sorted, ends, every slot in it is in
  *		use, and no key is twice
- *	token	every key's last token below the ceiling
+ *	token	every key's last token, and every floor, below the ceiling
+ *	long	a key's rest is its own
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -74,6 +75,18 @@ tokens_ok(struct check *k, uint32_t i)
 	return !atomic_load(&k->v->ranges_lost) || wrong(k, "the latest range "
 	    "of tokens is not on disk in %.180s, and no other could be "
 	    "claimed", k->v->ranges);
+}
+
+static bool
+shard_ok(struct check *k, uint32_t i)
+{
+	const struct shm_header *h = k->v->hdr;
+	uint64_t floor = sh64_load(&h->floor[i]);
+
+	return (floor >= sh64_load(&h->token_base) &&
+	    floor <= sh64_load(&h->ceiling)) || wrong(k, "the token floor of "
+	    "shard %u is outside the table's range (%llu)", i,
+	    (unsigned long long)floor);
 }
 
 static bool
@@ -228,6 +241,18 @@ in_order(struct lhi_view *v, uint32_t ci, void *arg)
 	return o->sound;
 }
 
+/* A key of that length: does it own the record that it goes on in? */
+static bool
+rest_ok(struct check *k, struct shm_slot *s, uint32_t i, size_t len)
+{
+	uint32_t idx = sh32_load(&s->long_idx);
+
+	return len <= SHM_KEY_INLINE || (idx < lhi_longs_ready(k->v) &&
+	    sh64_load(&k->v->longs[idx].owner) ==
+	    lhi_home(i, sh32_load(&s->gen))) ||
+	    wrong(k, "slot %u does not own the rest of its key", i);
+}
+
 static bool
 slot_ok(struct check *k, uint32_t i)
 {
@@ -246,6 +271,11 @@ slot_ok(struct check *k, uint32_t i)
 	if (len == 0 || lhi_hash(key, len) != sh64_load_rlx(&s->hash))
 		return wrong(k, "slot %u has a key that does not hash to what "
 		    "it says", i);
+	if (((sh32_load(&s->key_info) ^ KEY_LIFE(sh32_load(&s->gen))) &
+	    ~(KEY_LIFE(1u) - 1)) != 0)
+		return wrong(k, "slot %u has flags of another life", i);
+	if (!rest_ok(k, s, i, len))
+		return false;
 	if (lhi_lock_token(s, w) >= sh64_load(&k->v->hdr->ceiling) ||
 	    lhi_lock_token(s, w) < sh64_load(&k->v->hdr->token_base))
 		return wrong(k, "slot %u has a token outside the table's range",
@@ -332,6 +362,7 @@ lhi_check_view(struct lhi_view *v, int times,
 			fn("the header was changed", arg);
 	}
 	judge_all(&k, 0, 1, tokens_ok);
+	judge_all(&k, 0, SHM_SHARDS, shard_ok);
 	judge_all(&k, 0, v->geo.max_sessions, session_ok);
 	judge_all(&k, 1, lhi_chunks_ready(v), chunk_ok);
 	judge_all(&k, SHM_CHUNK, lhi_chunks_ready(v) * SHM_CHUNK, claim_ok);

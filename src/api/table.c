@@ -67,8 +67,8 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 static int
 being_removed(const struct lhi_view *v)
 {
-	return lhi_fail(-EAGAIN, "%s is being removed by a process that does "
-	    "not go on: end it, or let it run", v->path);
+	return lhi_fail(-EAGAIN, "%s is being removed or repaired by a process "
+	    "that does not go on: end it, or let it run", v->path);
 }
 
 /* Under lhi_proc_lock(): map, take a session.  -EAGAIN: it is being removed. */

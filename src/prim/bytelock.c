@@ -39,6 +39,15 @@ lhi_bytes_lock(int fd, off_t first, off_t n)
 }
 
 int
+lhi_bytes_unlock(int fd)
+{
+	struct flock fl = bytes(0, 0);	/* to the end: all */
+
+	fl.l_type = F_UNLCK;
+	return fcntl(fd, F_OFD_SETLK, &fl) == 0 ? 0 : -errno;
+}
+
+int
 lhi_byte_held(int fd, off_t byte)
 {
 	struct flock fl = bytes(byte, 1);

@@ -16,6 +16,9 @@ int lhi_byte_lock(int fd, off_t byte);
 /* The same for n bytes, all or none. */
 int lhi_bytes_lock(int fd, off_t first, off_t n);
 
+/* Unlock all that this description has locked.  0; -errno. */
+int lhi_bytes_unlock(int fd);
+
 /* Does some other description hold it?  1, 0, or -errno. */
 int lhi_byte_held(int fd, off_t byte);
 

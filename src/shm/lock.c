@@ -48,8 +48,9 @@ lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
 {
 	(void)sh32_fetch_or(&v->hdr->flags, SHM_DAMAGED);
 	return lhi_fail(-EUCLEAN, "the table %s is damaged: %s (%llu, %llu). "
-	    "Stop its users, remove the object, and start them again", v->path,
-	    what, (unsigned long long)a, (unsigned long long)b);
+	    "Stop its users, repair it (leasehold fsck --repair), and start "
+	    "them again", v->path, what, (unsigned long long)a,
+	    (unsigned long long)b);
 }
 
 uint64_t

@@ -48,8 +48,8 @@ int lhi_object_open_any(const char *path);
 
 /*
  * Does a header agree with itself, with a file of len bytes, and with this
- * build?  0, and *geo says what it is of; -EPROTO, -EUCLEAN.  lhi_object_check()
- * asks as well whether it may have grown so far.
+ * build?  0, and *geo says what it is of; -EPROTO, -EUCLEAN.
+ * lhi_object_check() asks as well whether it may have grown so far.
  */
 int lhi_object_identify(const struct shm_header *h, const char *path,
     off_t len, struct lhi_geometry *geo);

@@ -15,6 +15,7 @@ ok "  and makes none" test ! -e "$(object)"
 
 lh init --keys 100 --sessions 16 --leases 1024 >/dev/null
 bg "$LEASEHOLD" run --ttl 60s held sleep 60
+holder=$pid
 until_true 5000 is_held held
 run lh fsck
 is "$status" 0 "a table in use: 0"
@@ -55,16 +56,78 @@ is "$status" 65 "damage was met earlier: 65"
 like "$out" "damage was met earlier" "  says so"
 poke 128 '\0'
 
+# Repair.
+held_token() {
+	lh run held sh -c 'echo $LEASEHOLD_FENCE'
+}
+
+poke 128 '\1'
+run lh fsck --repair
+is "$status" 75 "a repair of a table in use: 75"
+like "$err" "in use by sleep" "  names the user"
+like "$err" "end them first" "  says what to do"
+run lh fsck --repair --dry-run
+is "$status" 75 "  a dry run as well"
+kill -KILL "$holder"
+ended "$holder"
+poke 128 '\0'
+run lh fsck --repair
+is "$status" 0 "a repair of a sound table: 0"
+like "$out" "1 dead sessions were buried" "  what the dead left is cleared"
+like "$out" "is sound" "  and no more"
+first=$(held_token)
+poke $((4096 + 15 * 512 + 7)) '\143'
+run lh fsck --repair --dry-run
+is "$status" 65 "a dry run on a damaged table: 65"
+like "$out" "session 15 is in no known state (99)" "  what is wrong"
+like "$out" "would be done" "  what would be done"
+like "$out" "is damaged (1 findings)" "  in all"
+run lh fsck --repair --dry-run --json
+is "$status$(jq -c '[.sound,.repaired,.findings,(.done|length)]' <<<"$out")" \
+    '65[false,false,["session 15 is in no known state (99)"],1]' "  as JSON"
+run lh fsck
+is "$status" 65 "  and nothing was done"
+run lh fsck --repair
+is "$status" 0 "a repair: 0"
+like "$out" "was damaged and is repaired (1 findings)" "  says so"
+run lh fsck
+is "$status" 0 "  and it is sound"
+ok "  tokens go on above" test "$(held_token)" -gt $((first + 1000000))
+poke 128 '\1'
+run lh fsck --repair --json
+is "$status$(jq -c '[.sound,.repaired,(.done|length)]' <<<"$out")" \
+    '0[true,true,1]' "a repair as JSON"
+poke 128 '\4'
+run lh run held true
+is "$status" 65 "a repair that was cut short: the table is not used"
+like "$err" "fsck --repair" "  says what to do"
+run lh fsck
+is "$status" 65 "  fsck says so"
+run lh fsck --repair
+is "$status" 0 "  and repairs it"
+run lh run held true
+is "$status" 0 "  then it is used again"
+run lh fsck --dry-run
+is "$status" 64 "--dry-run alone: 64"
+
 # The header.
 poke 64 '\7'
 run lh fsck
 is "$status" 65 "a damaged header: 65"
 like "$err" "header" "  says so"
+run lh fsck --repair
+is "$status" 65 "  beyond repair: 65"
+like "$err" "rm --force" "  says what to do"
 run lh fsck --json
 is "$status$(jq -c .sound <<<"$out")" 65false "  as JSON"
 echo nonsense >"$(object)"
 run lh fsck
 is "$status" 65 "not a table: 65"
+
+like "$(lh fsck --repair 2>&1)" "rm --force" "  beyond repair"
+lh rm --force
+run lh fsck --repair
+is "$status" 1 "a repair without a table: 1"
 
 run lh fsck x
 is "$status" 64 "an argument too many: 64"

@@ -10,25 +10,37 @@ const int says_late[] = { -ETIMEDOUT, 0 };
 const int says_cancelled[] = { -ECANCELED, 0 };
 const int says_busy_or_stale[] = { -EAGAIN, -ESTALE, 0 };
 
+static const struct {
+	const struct scenario *sc;
+	const int *n;
+} lists[] = {
+	{ scenarios_exclusive, &n_scenarios_exclusive },
+	{ scenarios_readers, &n_scenarios_readers },
+	{ scenarios_keys, &n_scenarios_keys },
+	{ scenarios_reaper, &n_scenarios_reaper },
+	{ scenarios_repair, &n_scenarios_repair },
+};
+
+#define N_LISTS (sizeof(lists) / sizeof(lists[0]))
+
 int
 scenario_count(void)
 {
-	return n_scenarios_exclusive + n_scenarios_readers + n_scenarios_keys +
-	    n_scenarios_reaper;
+	int n = 0;
+
+	for (unsigned k = 0; k < N_LISTS; k++)
+		n += *lists[k].n;
+	return n;
 }
 
 const struct scenario *
 scenario_at(int i)
 {
-	if (i < n_scenarios_exclusive)
-		return &scenarios_exclusive[i];
-	i -= n_scenarios_exclusive;
-	if (i < n_scenarios_readers)
-		return &scenarios_readers[i];
-	i -= n_scenarios_readers;
-	if (i < n_scenarios_keys)
-		return &scenarios_keys[i];
-	return &scenarios_reaper[i - n_scenarios_keys];
+	unsigned k = 0;
+
+	while (k < N_LISTS - 1 && i >= *lists[k].n)
+		i -= *lists[k++].n;
+	return &lists[k].sc[i];
 }
 
 const struct scenario scenario_making = {

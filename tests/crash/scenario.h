@@ -8,7 +8,8 @@
  *		what the server saw meanwhile
  * check, serve, recover	who looks at the result; NULL: the usual ones
  *
- * They are in exclusive.c, readers.c, keys.c and reaper.c.
+ * They are in exclusive.c, readers.c, keys.c, reaper.c and
+ * repair.c.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
@@ -53,9 +54,9 @@ struct scenario {
 };
 
 extern const struct scenario scenarios_exclusive[], scenarios_readers[],
-    scenarios_keys[], scenarios_reaper[];
+    scenarios_keys[], scenarios_reaper[], scenarios_repair[];
 extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys,
-    n_scenarios_reaper;
+    n_scenarios_reaper, n_scenarios_repair;
 
 int scenario_count(void);
 const struct scenario *scenario_at(int i);

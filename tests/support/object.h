@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table's object, as anybody who may write to it can map it, and damage it. */
+/* A table's object, as whoever may write to it can map it, and damage it. */
 #ifndef TESTS_OBJECT_H
 #define TESTS_OBJECT_H
 

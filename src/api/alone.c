@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Being alone: answers "is anybody in this table, and who?", for whoever
+ * removes or repairs it, and keeps it so.
+ *
+ * In use.  Every session holds two bytes of the object from before it is ALIVE
+ * to its end (shm/session.c).  All of them are locked here in one call, which
+ * fails if any is held: so nobody was attached, and nobody can attach, until
+ * they are unlocked.  One that tries meanwhile finds no record, and looks
+ * again; one that gets a record afterwards looks whether the table was retired.
+ *
+ * A session that cannot be proved dead (SESS_NOPROOF) is in the way as well.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <leasehold.h>
+#include "api/alone.h"
+#include "base/error.h"
+#include "proc/map.h"
+#include "shm/session.h"
+
+#define NAMED 4		/* so many users are named in the message */
+
+int
+lhi_alone_map(struct lhi_alone *a, const struct lhi_geometry *g,
+    const struct lhi_object_id *id, bool private)
+{
+	a->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE,
+	    private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED, a->fd, 0);
+	if (a->base == MAP_FAILED)
+		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
+		    (unsigned long long)g->object_len, a->v.path);
+	lhi_map_point(a->base, g, &a->v);
+	a->v.t0_ns = id->t0_ns;
+	a->v.clock = id->clock;
+	a->v.order = id->order;
+	a->v.dev = id->dev;
+	a->v.ino = id->ino;
+	return 0;
+}
+
+void
+lhi_alone_unmap(struct lhi_alone *a)
+{
+	(void)munmap(a->base, a->v.geo.object_len);
+}
+
+static int
+say_in_use(struct lhi_alone *a, const char *remedy)
+{
+	char who[256] = "";
+	size_t n = 0;
+	uint32_t users = 0;
+
+	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
+		struct shm_session *se = &a->v.sessions[i];
+		char name[LH_APPLICATION_MAX + 1] = "";
+
+		if (!lhi_session_held(&a->v, a->fd, i) || users++ >= NAMED)
+			continue;
+		memcpy(name, se->application, LH_APPLICATION_MAX);
+		n += (size_t)snprintf(who + n, sizeof(who) - n, "%s%s[%u]",
+		    n > 0 ? ", " : "", name, sh32_load_rlx(&se->pid));
+	}
+	if (users == 0)
+		return lhi_fail(-EBUSY, "%s was in use at that moment: try "
+		    "again", a->v.path);
+	return lhi_fail(-EBUSY, "%s is in use by %s%s: %s", a->v.path, who,
+	    users > NAMED ? " and others" : "", remedy);
+}
+
+int
+lhi_alone_lock(struct lhi_alone *a, bool in_use, const char *remedy)
+{
+	int error = lhi_session_lock_removal(a->fd);
+
+	if (error == -EAGAIN)
+		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
+		    "another process", a->v.path);
+	if (error == 0 && !in_use) {
+		error = lhi_session_bar(&a->v, a->fd);
+		if (error == -EAGAIN)
+			return say_in_use(a, remedy);
+	}
+	return error == 0 ? 0 : lhi_fail(error, "cannot lock bytes of %s: %s",
+	    a->v.path, strerror(-error));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* A table with nobody in it but us: see alone.c. */
+#ifndef LHI_ALONE_H
+#define LHI_ALONE_H
+
+#include "shm/object.h"
+#include "shm/view.h"
+
+struct lhi_alone {
+	struct lhi_view v;	/* its path is set by the caller */
+	char *base;
+	int fd;			/* holds the locks; -1: it is not open */
+};
+
+/*
+ * Map the object that a->fd was opened as.  `private`: what is stored stays
+ * with us.  Ended by lhi_alone_unmap(); the caller closes fd.  0; -ENOMEM.
+ */
+int lhi_alone_map(struct lhi_alone *a, const struct lhi_geometry *g,
+    const struct lhi_object_id *id, bool private);
+void lhi_alone_unmap(struct lhi_alone *a);
+
+/*
+ * Lock the removal's byte, and, unless `in_use` is allowed, all sessions': held
+ * until fd is closed.  `remedy` is the end of the sentence that names who is in
+ * the way.  0; -EBUSY; -errno.
+ */
+int lhi_alone_lock(struct lhi_alone *a, bool in_use, const char *remedy);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lh_table_repair(): see repair.h.
+ *
+ * Alone in the table (alone.c), it asks the checker what is wrong.
+ *
+ *	nothing		the dead are buried as anybody attached would do it
+ *			(so we are not alone any more by then), and what they
+ *			left half evicted is finished
+ *	something	everything is mended (shm/mend.c), and the checker asked
+ *			again; only then may the table be used again
+ *
+ * A dry run does the same to a private mapping: what it stores nobody sees.
+ *
+ * Whether the header's facts fit its sum is seen when the table is opened.  Who
+ * does not know how many keys there are cannot mend them.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <leasehold.h>
+#include "api/alone.h"
+#include "api/check.h"
+#include "base/error.h"
+#include "prim/bytelock.h"
+#include "proc/lh.h"
+#include "shm/evict.h"
+#include "shm/extent.h"
+#include "shm/mend.h"
+#include "shm/session.h"
+
+struct repair {
+	struct lhi_alone a;
+	bool dry;
+	void (*fn)(const char *what, void *arg);
+	void *arg;
+	int findings;
+	char last[256];		/* finding */
+};
+
+static void __attribute__((format(printf, 2, 3)))
+tell(struct repair *r, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (r->fn != NULL)
+		r->fn(text, r->arg);
+}
+
+static void
+found(const char *finding, void *arg)
+{
+	struct repair *r = arg;
+
+	r->findings++;
+	tell(r, "%s", finding);
+}
+
+static void
+keep_last(const char *finding, void *arg)
+{
+	struct repair *r = arg;
+
+	(void)snprintf(r->last, sizeof(r->last), "%s", finding);
+}
+
+/* What is wrong with it?  Each thing is told.  False: there may be no memory
+ * where there should be. */
+static bool
+examine(struct repair *r)
+{
+	struct lhi_view *v = &r->a.v;
+	uint32_t flags = sh32_load(&v->hdr->flags);
+	struct lhi_extent e;
+	bool sane = lhi_extent_of(v->hdr, &v->geo, &e);
+
+	if (flags & SHM_MENDING)
+		found("an earlier repair did not come to its end", r);
+	if (flags & ~(SHM_DAMAGED | SHM_MENDING))
+		found("the header has flags that there are not", r);
+	if (lhi_mend_ceiling(v) == 0)
+		found("the token ceiling is none", r);
+	if (!sane) {
+		found("how far the table has grown makes no sense", r);
+		return false;
+	}
+	if (!lhi_extent_backed(r->a.fd, v->hdr, &v->geo)) {
+		found("the table is not backed by memory as far as it should "
+		    "be", r);
+		return false;
+	}
+	(void)lhi_check_view(v, 1, found, r);
+	if (r->findings == 0 && (flags & SHM_DAMAGED))
+		found("damage was met earlier, though none is to be seen now",
+		    r);
+	return true;
+}
+
+static int
+mend(struct repair *r)
+{
+	struct lhi_view *v = &r->a.v;
+	struct lhi_mend m = { .v = v, .fd = r->dry ? -1 : r->a.fd };
+	int error = lhi_mend(&m), left;
+
+	if (error == 0) {
+		left = lhi_check_view(v, 1, keep_last, r);
+		if (left > 0)
+			error = lhi_fail(-EUCLEAN, "%s cannot be repaired (%d "
+			    "things are still wrong, the last: %s): remove it "
+			    "(leasehold rm --force)", v->path, left, r->last);
+	}
+	if (error != 0)
+		return error;
+	lhi_point("repair.checked");
+	lhi_mend_done(v);
+	tell(r, "%s: what dead sessions held is free, the list of keys is made "
+	    "anew, tokens go on above %llu", r->dry ? "would be done" : "done",
+	    (unsigned long long)m.above);
+	return 0;
+}
+
+/* A sound table, of which others may make use meanwhile. */
+static void
+clear_away(struct repair *r)
+{
+	struct lhi_view *v = &r->a.v;
+	unsigned buried = lhi_session_sweep(v);
+
+	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
+		(void)lhi_evict_finish(v, &v->slots[i]);
+	if (buried > 0)
+		tell(r, "done: %u dead sessions were buried", buried);
+	(void)close(atomic_load(&v->probe_fd));
+	atomic_store(&v->probe_fd, -1);
+}
+
+static int
+repair(struct repair *r)
+{
+	int error = lhi_alone_lock(&r->a, false, "end them first");
+	bool backed;
+
+	if (error != 0)
+		return error;
+	backed = examine(r);
+	if (r->dry && !backed) {
+		tell(r, "would be done: memory for what is in use, then the "
+		    "rest");
+		return 0;
+	}
+	if (r->findings > 0)
+		return mend(r);
+	if (r->dry)
+		return 0;
+	/* the mapping keeps the description open */
+	error = lhi_bytes_unlock(r->a.fd);
+	if (error == 0)
+		clear_away(r);
+	return error == 0 ? 0 : lhi_fail(error, "cannot unlock %s: %s",
+	    r->a.v.path, strerror(-error));
+}
+
+int
+lh_table_repair(const char *name, uint32_t flags,
+    void (*fn)(const char *what, void *arg), void *arg)
+{
+	struct repair r = { .a.fd = -1, .fn = fn, .arg = arg,
+	    .dry = flags & LH_DRY_RUN };
+	int saved = errno, error;
+	struct lhi_object_id id;
+	struct lhi_geometry g;
+
+	if (flags & ~(LH_SYSTEM | LH_DRY_RUN))
+		return lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
+	error = lhi_object_path(r.a.v.path, sizeof(r.a.v.path),
+	    lhi_object_name(name), flags & LH_SYSTEM);
+	if (error != 0)
+		return error;
+	atomic_store(&r.a.v.probe_fd, -1);
+	/* held over fork: no child gets a copy of what holds our locks */
+	lhi_proc_begin();
+	lhi_proc_lock();
+	r.a.fd = lhi_object_open_to_mend(r.a.v.path, flags & LH_SYSTEM, &g,
+	    &id);
+	error = r.a.fd < 0 ? r.a.fd : lhi_alone_map(&r.a, &g, &id, r.dry);
+	if (error == 0) {
+		error = repair(&r);
+		lhi_alone_unmap(&r.a);
+	}
+	if (r.a.fd >= 0)
+		(void)close(r.a.fd);
+	lhi_proc_unlock();
+	errno = saved;
+	if (error == -EAGAIN)
+		error = -EBUSY;	/* it is being removed */
+	return error != 0 ? error : r.findings;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mending: answers "what of a damaged table can be kept, and how does it go on
+ * without a token being given twice?"
+ *
+ * Nobody is attached, and nobody can attach: whoever mends has locked all
+ * sessions' bytes (api/repair.c).  So nobody holds a key, and nobody waits; all
+ * that a table is worth then are its keys' names, which of them are to be kept,
+ * the note on how their last lease ended, and above all how far their tokens
+ * had got.  The rest (claims, queues, chains, the list of keys, hints) is not
+ * mended but made anew, which needs no walk over anything that is damaged.
+ *
+ *	M1	flag MENDING: nobody uses the table before M7
+ *	M2	extents: as the file has data, if the header makes no sense
+ *	M3	the ceiling, then every floor, then (M5) every key, go above
+ *		every token that may have been given
+ *	M4	sessions: UNUSED, their incarnations above all that are named;
+ *		claims: what they hold is freed, then they are; chunks: nobody's
+ *	M5	slots, long keys, the list of keys (mend_keys.c)
+ *	M6	hints
+ *	M7	flags DAMAGED and MENDING cleared (lhi_mend_done())
+ *
+ * Tokens.  Every token is below the ceiling, and it is a field of its own.  So
+ * all keys go on from the ceiling, whatever they said of themselves, and
+ * evicted ones as well, by the floors.  A ceiling may be
+ * damaged, too: what stands in keys and floors counts as well, as far as it is
+ * plausible; nothing is plausible that lies 2^40 above the base or ceiling,
+ * since that many grants of one key take more than a day.
+ *
+ * Notes.  The word of a key that a dead session held says DIED (or EXPIRED, or
+ * BROKEN, if that had been written down), as after any death.  A word that
+ * names a claim which does not know of it says DIED, too: the next holder looks
+ * rather once too often.
+ *
+ * A crash anywhere before M7 leaves the flag: nobody opens the table but who
+ * mends it again.  Every step looks at what is
+ * there, and makes it what it is to be; done again it does nothing, or, M3,
+ * goes up by another step.  A stop is in the way of everybody who wants the
+ * table, which the operator took into account: he started it.
+ *
+ * Not guaranteed: names and notes that were overwritten; a token above all
+ * others, if ceiling, floors and keys have all been lowered.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "shm/extent.h"
+#include "shm/grow.h"
+#include "shm/lock.h"
+#include "shm/mend.h"
+#include "shm/stat.h"
+
+#define STEP		(UINT64_C(1) << 32)
+#define LEAP		(UINT64_C(1) << 40)	/* grants of a key at most */
+#define MOST		(UINT64_C(1) << 61)	/* more is no token */
+#define INC_MOST	(MASK(INC_BITS) / 2)
+
+/* M2 */
+static int
+mend_extent(struct lhi_mend *m)
+{
+	struct shm_header *h = m->v->hdr;
+	struct lhi_geometry *g = &m->v->geo;
+	struct lhi_span s[LHI_SPANS];
+	struct lhi_extent e, seen;
+	int error = m->fd < 0 ? 0 : lhi_extent_seen(m->fd, g, &seen);
+
+	if (m->fd < 0)
+		seen = lhi_extent_first(g);
+	if (!lhi_extent_of(h, g, &e))
+		e = seen;
+	/* memory that was given and not counted is counted, too */
+	e.slots = e.slots > seen.slots ? e.slots : seen.slots;
+	e.chunks = e.chunks > seen.chunks ? e.chunks : seen.chunks;
+	e.longs = e.longs > seen.longs ? e.longs : seen.longs;
+	while (1u << e.level < e.slots && 1u << e.level < g->n_buckets)
+		e.level++;
+	lhi_extent_spans(g, &e, s);
+	for (int i = 0; error == 0 && m->fd >= 0 && i < LHI_SPANS; i++)
+		error = lhi_grow_back(m->fd, (char *)h, s[i].off, s[i].len);
+	if (error != 0)
+		return lhi_fail(error, "there is no memory for as much of %s "
+		    "as is in use: make room in /dev/shm", m->v->path);
+	lhi_point("mend.backed");
+	sh32_store(&h->ready_slots, e.slots);
+	sh32_store(&h->ready_chunks, e.chunks);
+	sh32_store(&h->ready_longs, e.longs);
+	sh32_store(&h->bucket_level, e.level);
+	return 0;
+}
+
+uint64_t
+lhi_mend_ceiling(const struct lhi_view *v)
+{
+	uint64_t ceiling = sh64_load(&v->hdr->ceiling);
+
+	return ceiling > sh64_load(&v->hdr->token_base) && ceiling < MOST ?
+	    ceiling : 0;
+}
+
+bool
+lhi_mend_plausible(const struct lhi_view *v, uint64_t token)
+{
+	uint64_t base = sh64_load(&v->hdr->token_base);
+	uint64_t ceiling = lhi_mend_ceiling(v);
+
+	return token >= base && token < (ceiling != 0 ? ceiling : base) + LEAP;
+}
+
+/* M3 */
+static void
+mend_tokens(struct lhi_mend *m)
+{
+	struct lhi_view *v = m->v;
+	struct shm_header *h = v->hdr;
+	uint64_t above = lhi_mend_ceiling(v), base = sh64_load(&h->token_base);
+	uint64_t t;
+
+	if (above == 0)
+		above = base;
+	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
+		t = lhi_lock_token(&v->slots[i], sh64_load(&v->slots[i].word));
+		if (lhi_mend_plausible(v, t) && t >= above)
+			above = t + 1;
+	}
+	for (unsigned i = 0; i < SHM_SHARDS; i++) {
+		t = sh64_load(&h->floor[i]);
+		if (lhi_mend_plausible(v, t) && t >= above)
+			above = t + 1;
+	}
+	above = (above | (STEP - 1)) + 1;
+	m->above = above;
+	sh64_store(&h->ceiling, above + STEP);
+	lhi_point("mend.ceiling");
+	for (unsigned i = 0; i < SHM_SHARDS; i++)
+		sh64_store(&h->floor[i], above);
+	/* which keys have to have durable tokens may be forgotten */
+	if (sh64_load(&h->durable_ceiling) != 0)
+		sh64_store(&h->local_shards, UINT64_MAX);
+}
+
+/* M4: a record, whose incarnation is not below any that owns a chunk. */
+static void
+mend_session(struct lhi_view *v, uint32_t i)
+{
+	struct shm_session *se = &v->sessions[i];
+	uint64_t s = sh64_load(&se->state);
+	/* nobody lives who could take a later one for an earlier */
+	uint64_t inc = sess_inc(s) > INC_MOST ? 1 : sess_inc(s);
+
+	lhi_stat_begin(v, i);
+	if (s != sess_make(SESS_UNUSED, 0, inc))
+		sh64_store(&se->state, sess_make(SESS_UNUSED, 0, inc));
+}
+
+static void
+mend_sessions(struct lhi_view *v)
+{
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
+		uint64_t owner = sh64_load(&v->chunks[ch].owner), s;
+		shm_u64 *state;
+
+		if (owner == 0 || sid_idx(owner) >= v->geo.max_sessions)
+			continue;
+		state = &v->sessions[sid_idx(owner)].state;
+		s = sh64_load(state);
+		if (sid_inc(owner) <= sess_inc(s))
+			continue;
+		sh64_store(state, sess_make(sess_st(s), sess_flags(s),
+		    sid_inc(owner)));
+	}
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
+		mend_session(v, i);
+}
+
+/* The word of what claim ci held, or is said to hold: free, and how it ended.
+ * (Words that name others are mend_keys.c's.) */
+static void
+let_go(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
+{
+	struct shm_claim *c = &v->claims[ci];
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
+	uint64_t w;
+
+	if (s == NULL || sh64_load(&c->home) >> 32 != sh32_load(&s->gen))
+		return;
+	w = sh64_load(&s->word);
+	if (word_mode(w) == WORD_S ||
+	    (word_mode(w) == WORD_X && word_idx(w) == ci))
+		sh64_store(&s->word, word_make(WORD_FREE, cause, word_ver(w)));
+}
+
+static void
+mend_claim(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state);
+
+	switch (state_st(st)) {
+	case ST_FREE:
+		return;
+	case ST_HELD:
+	case ST_READ:
+		let_go(v, ci, CAUSE_DIED);
+		break;
+	case ST_EXPIRED:
+		let_go(v, ci, CAUSE_EXPIRED);
+		break;
+	case ST_BROKEN:
+		let_go(v, ci, CAUSE_BROKEN);
+		break;
+	default:
+		break;
+	}
+	lhi_point("mend.let_go");
+	sh64_store(&c->state, state_make(ST_FREE, state_seq(st), 0));
+}
+
+/* M4 */
+static void
+mend_claims(struct lhi_view *v)
+{
+	uint32_t n = lhi_chunks_ready(v);
+
+	for (uint32_t ci = SHM_CHUNK; ci < n * SHM_CHUNK; ci++)
+		mend_claim(v, ci);
+	for (uint32_t ch = 1; ch < n; ch++) {
+		if (sh64_load(&v->chunks[ch].owner) != 0)
+			sh64_store(&v->chunks[ch].owner, 0);
+		if (sh64_load(&v->chunks[ch].period) != 0)
+			sh64_store(&v->chunks[ch].period, 0);
+	}
+}
+
+/* M6: any value is safe, these are the best. */
+static void
+mend_hints(struct lhi_view *v)
+{
+	struct shm_header *h = v->hdr;
+	uint32_t n = lhi_slots_ready(v), last = 0, freed = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		if (word_mode(sh64_load(&v->slots[i].word)) != WORD_NONE)
+			last = i;
+	for (uint32_t i = 1; i < last; i++)
+		freed += word_mode(sh64_load(&v->slots[i].word)) == WORD_NONE;
+	sh32_store(&h->slot_next, last + 1);
+	sh32_store(&h->slot_freed, freed);
+	sh32_store(&h->slot_hand, 1);
+	sh32_store(&h->chunk_next, 1);
+	sh32_store(&h->long_next, 1);
+	sh32_store(&h->session_next, 0);
+}
+
+int
+lhi_mend(struct lhi_mend *m)
+{
+	struct lhi_view *v = m->v;
+	int error;
+
+	(void)sh32_fetch_or(&v->hdr->flags, SHM_MENDING);		/* M1 */
+	lhi_point("mend.begun");
+	error = mend_extent(m);
+	if (error != 0)
+		return error;
+	mend_tokens(m);
+	/* sessions first, while the chunks name their incarnations; killed in
+	 * between, it is all found again */
+	mend_sessions(v);
+	mend_claims(v);
+	error = lhi_mend_keys(m);
+	if (error == 0)
+		mend_hints(v);
+	return error;
+}
+
+void
+lhi_mend_done(struct lhi_view *v)
+{
+	sh32_store(&v->hdr->flags, 0);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Making a damaged table sound again: see mend.c. */
+#ifndef LHI_MEND_H
+#define LHI_MEND_H
+
+#include "shm/view.h"
+
+struct lhi_mend {
+	struct lhi_view *v;
+	int fd;			/* of the object; -1: change only the mapping,
+				 * which is a private one */
+	uint64_t above;		/* tokens go on from here */
+};
+
+/*
+ * Mend everything behind the header's facts.  The caller has seen to it that
+ * nobody is attached, and that nobody can; what was wrong, the checker has said
+ * (api/check.c).  Killed anywhere, done again, it gives the same.
+ * 0; -ENOSPC: no memory to back what is in use; -EUCLEAN; -errno.
+ */
+int lhi_mend(struct lhi_mend *m);
+
+/* After lhi_mend(), and after whatever else has to be seen: it may be used. */
+void lhi_mend_done(struct lhi_view *v);
+
+/* mend_keys.c: every slot, long key and bucket, the claims being free. */
+int lhi_mend_keys(struct lhi_mend *m);
+
+/* Can a table with that base and ceiling have given that token? */
+bool lhi_mend_plausible(const struct lhi_view *v, uint64_t token);
+
+/* The ceiling, if it is one; else 0. */
+uint64_t lhi_mend_ceiling(const struct lhi_view *v);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mending the keys: answers "which slots are keys, and whose are the long ones'
+ * records?", and strings the keys together anew.  See mend.c for the whole.
+ *
+ * The claims are free, so every word is to be FREE or UNUSED.
+ *
+ *	K1	each slot by itself: a key whose bytes hash to what the slot
+ *		says is one, everything else in it is made to fit; what was in
+ *		the making or on its way out, or is not what it says, becomes
+ *		UNUSED (the floors are above its tokens by now)
+ *	K2	records of long keys that nobody has are given back
+ *	K3	all buckets are forgotten, and every key is inserted, by the
+ *		code that does it when a key is made: it finds keys that are
+ *		there twice
+ *
+ * A key twice.  The first one stays, kept if either was to be kept.  Which of
+ * them had the higher token does not matter: it goes on above all tokens.
+ *
+ * A crash in K3 leaves part of a list; it is made anew from the beginning.
+ */
+#include <errno.h>
+#include "base/hash.h"
+#include "shm/index.h"
+#include "shm/key.h"
+#include "shm/lock.h"
+#include "shm/mend.h"
+
+/* The slot's word, with that low part; its tokens go on from above all. */
+static void
+set_word(struct lhi_mend *m, struct shm_slot *s, unsigned mode, uint32_t idx)
+{
+	sh64_store(&s->hint, m->above);
+	lhi_point("mend.hint");
+	sh64_store(&s->word, word_make(mode, idx, m->above));
+}
+
+/* The rest of a long key: this slot's, or another's by now? */
+static bool
+has_record(struct lhi_mend *m, struct shm_slot *s, uint64_t me)
+{
+	struct lhi_view *v = m->v;
+	uint32_t idx = sh32_load(&s->long_idx);
+	struct shm_slot *other;
+	uint64_t owner;
+
+	if ((sh32_load(&s->key_info) & KEY_LEN) <= SHM_KEY_INLINE)
+		return true;
+	if (idx == 0 || idx >= lhi_longs_ready(v))
+		return false;
+	owner = sh64_load(&v->longs[idx].owner);
+	if (owner == me)
+		return true;
+	other = lhi_slot(v, (uint32_t)owner);
+	if (other != NULL && sh32_load(&other->long_idx) == idx &&
+	    word_mode(sh64_load(&other->word)) != WORD_NONE &&
+	    sh32_load(&other->gen) == owner >> 32)
+		return false;
+	sh64_store(&v->longs[idx].owner, me);
+	return true;
+}
+
+/* Is what the slot says about itself a key? */
+static bool
+is_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
+{
+	char key[SHM_KEY_MAX + 1];
+	struct lhi_name n = { .key = key, .hash = sh64_load(&s->hash) };
+	uint32_t gen;
+
+	n.len = lhi_slot_key(m->v, s, key);
+	return n.len > 0 && lhi_hash(key, n.len) == n.hash &&
+	    lhi_key_match(m->v, s, &n, &gen) == 1 &&
+	    has_record(m, s, lhi_home(i, gen));
+}
+
+/* K1, of a slot that is a key.  The word's low part, as it is to be. */
+static uint32_t
+cause_of(struct lhi_mend *m, uint64_t w)
+{
+	if (word_mode(w) == WORD_FREE && word_idx(w) <= CAUSE_BROKEN)
+		return word_idx(w);
+	if (word_mode(w) == WORD_S && lhi_claim(m->v, word_idx(w)) != NULL)
+		return CAUSE_RELEASED;	/* those who were left held nothing */
+	return CAUSE_DIED;	/* of a claim that did not hold it */
+}
+
+static void
+mend_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
+{
+	uint64_t w = sh64_load(&s->word), q = sh64_load(&s->waitq);
+	uint32_t info = sh32_load(&s->key_info), flags = KEY_LIFE(1u) - 1;
+	uint32_t fit = (info & flags) | KEY_LIFE(sh32_load(&s->gen));
+
+	if (!is_key(m, s, i)) {
+		set_word(m, s, WORD_NONE, NONE_UNUSED);
+		return;
+	}
+	if (info != fit)
+		sh32_store(&s->key_info, fit);
+	if (link_idx(q) != 0)
+		sh64_store(&s->waitq, link_make(false, 0, link_tag(q) + 1));
+	sh64_store(&s->tail, 0);
+	set_word(m, s, WORD_FREE, cause_of(m, w));
+}
+
+/* K2 */
+static void
+mend_longs(struct lhi_mend *m)
+{
+	struct lhi_view *v = m->v;
+
+	for (uint32_t idx = 0; idx < lhi_longs_ready(v); idx++) {
+		uint64_t owner = sh64_load(&v->longs[idx].owner);
+		struct shm_slot *s = lhi_slot(v, (uint32_t)owner);
+
+		if (owner != 0 && (idx == 0 || s == NULL ||
+		    word_mode(sh64_load(&s->word)) == WORD_NONE ||
+		    sh32_load(&s->gen) != owner >> 32 ||
+		    sh32_load(&s->long_idx) != idx))
+			sh64_store(&v->longs[idx].owner, 0);
+	}
+}
+
+/* K3.  0; 1: it is there already, and goes; -errno. */
+static int
+insert(struct lhi_mend *m, struct shm_slot *s)
+{
+	char key[SHM_KEY_MAX + 1];
+	struct lhi_name n = { .key = key, .hash = sh64_load(&s->hash) };
+	struct lhi_ref ref;
+	int twice;
+
+	n.len = lhi_slot_key(m->v, s, key);
+	twice = lhi_index_insert(m->v, s, &n, &ref);
+	if (twice != 1)
+		return twice;
+	(void)sh32_fetch_or(&ref.slot->key_info,
+	    sh32_load(&s->key_info) & (KEY_LIFE(1u) - 1) & ~KEY_LEN);
+	set_word(m, s, WORD_NONE, NONE_UNUSED);
+	return 1;
+}
+
+static int
+mend_list(struct lhi_mend *m)
+{
+	struct lhi_view *v = m->v;
+	bool twice = false;
+	int error = 0;
+
+	for (uint32_t b = 0; b < lhi_buckets_ready(v); b++)
+		if (sh64_load(&v->buckets[b]) != 0)
+			sh64_store(&v->buckets[b], 0);
+	lhi_point("mend.forgotten");
+	for (uint32_t i = 1; error >= 0 && i < lhi_slots_ready(v); i++) {
+		struct shm_slot *s = &v->slots[i];
+
+		if (word_mode(sh64_load(&s->word)) == WORD_NONE)
+			continue;
+		/* neither marked nor linked; insert() writes the rest */
+		sh64_store(&s->next, slink_after(sh64_load(&s->next), 0));
+		error = insert(m, s);
+		twice |= error == 1;
+	}
+	if (twice)
+		mend_longs(m);
+	return error < 0 ? error : 0;
+}
+
+int
+lhi_mend_keys(struct lhi_mend *m)
+{
+	struct lhi_view *v = m->v;
+
+	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
+		struct shm_slot *s = &v->slots[i];
+
+		if (word_mode(sh64_load(&s->word)) != WORD_NONE)
+			mend_key(m, s, i);
+		else if (sh64_load(&s->word) != 0 || sh64_load(&s->hint) != 0)
+			set_word(m, s, WORD_NONE, NONE_UNUSED);
+	}
+	lhi_point("mend.keys");
+	mend_longs(m);
+	return mend_list(m);
+}

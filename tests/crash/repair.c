@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scenarios of repair: see scenario.h.
+ *
+ * The subject damages a table that the dead have left, detaches, and repairs
+ * it.  Killed there, it leaves a table that is as damaged as it was, sound, or
+ * refused; whoever repairs it again has one where everybody can go on.  Beside
+ * a stop the server is attached, so that nothing is damaged, and the repair is
+ * refused.
+ */
+#include <errno.h>
+#include <unistd.h>
+#include "crash/subject.h"
+#include "proc/lh.h"
+#include "shm/slot.h"
+
+static const int says_in_use[] = { -EBUSY, 0 };
+
+/* The slot of a key. */
+static struct shm_slot *
+slot_of(struct play *p, const char *key)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+
+	if (lhi_name_set(&n, key) != 0 ||
+	    lhi_slot_find(&sub.lh->v, &n, &ref) != 1) {
+		blame(p, "staging: no %s", key);
+		_exit(1);
+	}
+	return ref.slot;
+}
+
+/* A word, a link of the list, a hint and a count are nonsense. */
+static void
+prep_damaged(struct play *p)
+{
+	struct lhi_view *v;
+	struct shm_slot *s;
+
+	prep_attach(p);
+	v = &sub.lh->v;
+	if (p->mode != MODE_STOP) {
+		s = slot_of(p, KEY);
+		sh64_store(&s->word, sh64_load(&s->word) | MASK(CLAIM_BITS));
+		s = slot_of(p, OTHER);
+		sh64_store(&s->next, slink_make(SLINK_BUCKET - 1, 3));
+		sh64_store(&v->hdr->floor[3], UINT64_MAX);
+		sh32_store(&v->hdr->ready_longs, UINT32_MAX);
+	}
+	sub_must(p, lh_close(sub.lh), "close");
+	sub.lh = NULL;
+}
+
+/* Nothing is wrong: the dead are buried. */
+static void
+prep_sound(struct play *p)
+{
+	(void)p;
+}
+
+static void
+act_repair(struct play *p)
+{
+	int n = lh_table_repair(p->table, 0, NULL, NULL);
+
+	p->result = n < 0 ? n : 0;
+}
+
+static void
+repair_again(struct play *p)
+{
+	int n = lh_table_repair(p->table, 0, NULL, NULL);
+
+	if (n < 0)
+		blame(p, "a second repair: %s: %s", lh_strerror(n),
+		    lh_error_detail());
+}
+
+static void
+check_repaired(struct play *p)
+{
+	repair_again(p);
+	checker_check(p);
+}
+
+static void
+recover_repaired(struct play *p)
+{
+	act_repair(p);
+	checker_recover(p);
+}
+
+const struct scenario scenarios_repair[] = {
+	{ .name = "repair", .what = "a damaged table", .roles = { DEAD_HOLDER,
+	  DEAD_WAITER, DEAD_HALFWAY }, .max_leases = 192, .flags = SC_LOOSE,
+	  .prepare = prep_damaged, .act = act_repair, .finish = finish_plain,
+	  .check = check_repaired, .recover = recover_repaired,
+	  .allowed = says_in_use },
+	{ .name = "repair-sound", .what = "one that is sound",
+	  .roles = { DEAD_EVICTOR(3), DEAD_READER, DEAD_HALFWAY },
+	  .max_leases = 192, .flags = SC_LOOSE, .prepare = prep_sound,
+	  .act = act_repair, .finish = finish_plain, .check = check_repaired,
+	  .recover = recover_repaired, .allowed = says_in_use },
+};
+
+const int n_scenarios_repair = sizeof(scenarios_repair) /
+    sizeof(scenarios_repair[0]);
