@@ -16,7 +16,8 @@
  * made once more, so that a short script leaves nothing out.
  *
  * What the calls answer is of no interest, but that they do: each within a
- * number of steps, and without touching what is not theirs.
+ * number of steps, and without touching what is not theirs.  In the end the
+ * table is repaired; if that can be done, it is sound then.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -201,6 +202,13 @@ write_object(void)
 	(void)close(fd);
 }
 
+static void
+show_finding(const char *finding, void *arg)
+{
+	(void)arg;
+	(void)fprintf(stderr, "%s\n", finding);
+}
+
 /* A table, attached, or false: it is refused. */
 static bool
 open_table(void)
@@ -247,6 +255,31 @@ play(struct fuzz_input *in)
 	return opened || open_table();
 }
 
+/* What can be repaired at all is sound afterwards, and can be used. */
+static void
+repair(void)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease lease;
+	int n;
+
+	fuzz_steps("lh_table_repair", STEPS);
+	(void)lh_table_repair(t.name, LH_DRY_RUN, NULL, NULL);
+	if (lh_table_repair(t.name, 0, NULL, NULL) < 0)
+		return;
+	fuzz_steps("after a repair", STEPS);
+	if (lh_open(&t.lh, t.name, NULL) != 0)
+		fuzz_finding("lh_open: %s", lh_error_detail());
+	n = lh_check(t.lh, show_finding, NULL);
+	if (n != 0)
+		fuzz_finding("%d findings", n);
+	o.max_wait_ms = 0;
+	if (lh_acquire(t.lh, THE_X, &o, &lease) != 0 ||
+	    lh_acquire(t.lh, "after", &o, &lease) != 0)
+		fuzz_finding("lh_acquire: %s", lh_error_detail());
+	image_close();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -264,6 +297,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_steps("lh_close", STEPS);
 		image_close();
 	}
+	repair();
 	fuzz_steps("lh_table_remove", STEPS);
 	if (lh_table_remove(t.name, 0) != 0)
 		(void)lh_table_remove(t.name, LH_FORCE);
