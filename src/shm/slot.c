@@ -237,6 +237,9 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 
 	if (sh64_load(&v->hdr->local_shards) >> hash % SHM_SHARDS & 1)
 		(void)sh32_fetch_or(&s->key_info, KEY_LOCAL);
+	if (floor > TOKEN_MAX)
+		return lhi_damaged(v, "a token floor is none",
+		    hash % SHM_SHARDS, floor);
 	if (token < floor && floor - token >= TURN)
 		sh64_store(&s->hint, hint + ((floor - token) & ~(TURN - 1)));
 	lhi_point("slot.turned");

@@ -46,9 +46,41 @@ flags_of_no_life(void)
 	t_unmap_object(&o);
 }
 
+static int
+take(struct t_actor *a, void *arg)
+{
+	const char *key = arg;
+	struct lh_lease l;
+	int error = t_acquire(a->lh, key, 60000, 0, &l);
+
+	return error != 0 ? error : lh_release(a->lh, &l);
+}
+
+/* Keys begin above the floor; it is so far away that a way there in steps takes
+ * a minute. */
+static void
+floors(uint64_t to, int want)
+{
+	const char *table = t_table();
+	struct t_actor *a = t_actor(table);
+	struct t_object o = t_map_object(table);
+
+	for (unsigned i = 0; i < SHM_SHARDS; i++)
+		sh64_store(&o.h->floor[i], to);
+	sh64_store(&o.h->ceiling, to);
+	t_begin(a, take, (void *)(uintptr_t)"new");
+	is(t_result_within(a, SOON_MS), want, "a floor of 2^%d: a new key",
+	    63 - __builtin_clzll(to));
+	t_actor_kill(a);
+	t_actor_free(a);
+	t_unmap_object(&o);
+}
+
 int
 main(void)
 {
+	floors(UINT64_C(1) << 61, 0);
+	floors(UINT64_MAX, -EUCLEAN);
 	flags_of_no_life();
 	return done();
 }
