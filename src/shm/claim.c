@@ -89,11 +89,14 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 	while (ch < 0 && grown == 1) {
 		uint32_t from = lhi_chunks_ready(v);
 
+		lhi_point("claim.no_chunk");
 		grown = lhi_grow_chunks(v);
-		if (grown == 1) {
+		if (grown == 1)
 			sh32_store_rlx(&v->hdr->chunk_next, from);
+		/* if it cannot grow any more: others may have made it, since
+		 * we looked */
+		if (grown >= 0)
 			ch = find_free_chunk(v, sid);
-		}
 	}
 	if (ch >= 0)
 		lhi_stat_chunk(v, (uint32_t)ch);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lease for which there is no claim is refused only if there is none: also
+ * when somebody else makes the table grow, as far as it can, between the look
+ * for claims and the attempt to get more.
+ */
+#include "proc/lh.h"
+#include "replay.h"
+#include "shm/claim.h"
+#include "shm/grow.h"
+
+int
+main(void)
+{
+	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
+	struct replay_call late = { .key = "k", .ttl_ms = REPLAY_LONG_MS };
+	struct lh *lh;
+	uint32_t n = 0;
+
+	o.max_leases = (GROW_CHUNKS + 8) * SHM_CHUNK;
+	is(lh_open(&lh, replay_begin(), &o), 0, "a table that can grow once");
+	late.lh = lh;
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(&lh->v); ch++)
+		n += lhi_chunk_take(&lh->v, lh->sid) >= 0;
+	is(n, GROW_CHUNKS - 1, "all the claims that it has are given out");
+	replay_hold("late", "claim.no_chunk");
+	replay_go("late", replay_acquire, &late);
+	replay_wait_held("late");
+	cmp(lhi_chunk_take(&lh->v, lh->sid), >, 0, "somebody makes it grow");
+	replay_release("late");
+	is(replay_result("late"), 0, "there is room for the other, too");
+	is(lh_release(lh, &late.lease), 0, "release");
+	t_close(lh);
+	return done();
+}
