@@ -3,9 +3,10 @@
  * What does a lease cost, next to what people use today?
  *
  *	bench			the readable table, about three minutes
- *	bench --quick		the same in well under 50 s
+ *	bench --quick		the same in about a minute
  *	bench --tsv [--quick]	metric, ours_ns, peer, peer_ns, ratio; no more
  *	bench --check		exits 1 if a ratio misses its target
+ *	bench --only GROUP	one of the groups below
  *	bench --instructions	instructions of the hot pair, counted exactly
  *
  * Method
@@ -35,6 +36,8 @@
  *   Takeover (takeover.c).  From the kill(SIGKILL) of a holder to the grant in
  *   a process that has been waiting, no daemon anywhere.  The moment of the
  *   kill is spread evenly over the waiter's sleep period.
+ *
+ *   Reaper (reaper.c).  The daemon over a large table that is in use.
  *
  *   Memory (memory.c).  What a table's object occupies more with twice as many.
  *
@@ -75,13 +78,16 @@
 struct bench bench;
 
 static bool only_instructions;
+static const char *only;	/* the name of a group; NULL: all */
 
 static const char usage[] =
-    "usage: bench [--quick] [--tsv] [--check]\n"
+    "usage: bench [--quick] [--tsv] [--check] [--only GROUP]\n"
     "       bench --instructions\n"
-    "  --quick         fewer and shorter rounds, under 50 s in all\n"
+    "  --quick         fewer and shorter rounds, a minute in all\n"
     "  --tsv           print metric, ours_ns, peer, peer_ns, ratio; no more\n"
     "  --check         exit 1 if a ratio misses its target\n"
+    "  --only GROUP    uncontended, million, crowd, reader, 'two readers',\n"
+    "                  handover, takeover, reaper or memory\n"
     "  --instructions  count the instructions of the hot pair, no times\n";
 
 static const struct group {
@@ -96,6 +102,7 @@ static const struct group {
 	{ "two readers", bench_two_readers, NULL },
 	{ "handover", bench_handover, NULL },
 	{ "takeover", bench_takeover, NULL },
+	{ "reaper", bench_reaper, NULL },
 	{ "memory", NULL, bench_memory },
 	{ "instructions", NULL, bench_instructions },
 };
@@ -154,7 +161,8 @@ static int body(void)
 	bench_report_begin();
 	bench_report_head();
 	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-		if (bench.tsv && groups[i].print)
+		if ((bench.tsv && groups[i].print) ||
+		    (only && strcmp(only, groups[i].name) != 0))
 			continue;
 		status = run_group(&groups[i]);
 		missed |= status == TARGET_MISSED;
@@ -172,13 +180,14 @@ int main(int argc, char **argv)
 		{ "quick", no_argument, NULL, 'q' },
 		{ "tsv", no_argument, NULL, 't' },
 		{ "check", no_argument, NULL, 'c' },
+		{ "only", required_argument, NULL, 'o' },
 		{ "instructions", no_argument, NULL, 'i' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "qtcih", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "qtco:ih", options, NULL)) != -1) {
 		switch (c) {
 		case 'q':
 			bench.quick = true;
@@ -188,6 +197,9 @@ int main(int argc, char **argv)
 			break;
 		case 'c':
 			bench.check = true;
+			break;
+		case 'o':
+			only = optarg;
 			break;
 		case 'i':
 			only_instructions = true;

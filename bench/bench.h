@@ -19,7 +19,7 @@
 
 /* One run of the program: set once by main(), read by everyone. */
 struct bench {
-	bool quick;		/* the 50 s edition */
+	bool quick;		/* the edition of a minute */
 	bool tsv;
 	bool check;
 	char table[64];		/* our table's name, unique to this run; the
@@ -37,6 +37,7 @@ struct figures {
 
 enum row_kind {
 	ROW_METRIC,		/* printed by --tsv; may have a target */
+	ROW_BYTES,		/* the same, and the figures are bytes */
 	ROW_CONTEXT		/* readable table only */
 };
 
@@ -109,6 +110,7 @@ size_t bench_reader(struct row **rows);
 size_t bench_two_readers(struct row **rows);
 size_t bench_handover(struct row **rows);
 size_t bench_takeover(struct row **rows);
+size_t bench_reaper(struct row **rows);
 
 /* readers.c */
 const char *bench_no_readers(void);

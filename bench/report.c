@@ -99,6 +99,14 @@ static void print_time(double ns)
 		printf(" %5.1f ms", ns / 1000000);
 }
 
+static void print_amount(const struct row *row, double amount)
+{
+	if (row->kind == ROW_BYTES)
+		printf(" %5.0f kB", amount / 1024);
+	else
+		print_time(amount);
+}
+
 static double ratio(const struct row *row)
 {
 	return row->ours.mid_ns / row->theirs.mid_ns;
@@ -116,11 +124,11 @@ static void print_row(const struct row *row)
 		printf("  not measured: %s\n", row->missing);
 		return;
 	}
-	print_time(row->ours.mid_ns);
-	print_time(row->ours.min_ns);
+	print_amount(row, row->ours.mid_ns);
+	print_amount(row, row->ours.min_ns);
 	printf("  %-12s", row->peer);
-	print_time(row->theirs.mid_ns);
-	print_time(row->theirs.min_ns);
+	print_amount(row, row->theirs.mid_ns);
+	print_amount(row, row->theirs.min_ns);
 	printf(" %5.2f", ratio(row));
 	if (row->target > 0)
 		printf(" %4.2f %s", row->target,
@@ -146,7 +154,7 @@ void bench_report(const struct row *rows, size_t n)
 	for (i = 0; i < n; i++) {
 		if (!bench.tsv)
 			print_row(&rows[i]);
-		else if (rows[i].kind == ROW_METRIC)
+		else if (rows[i].kind != ROW_CONTEXT)
 			print_tsv(&rows[i]);
 	}
 	if (!bench.tsv)

@@ -22,7 +22,10 @@
  *			to p since the last walk, at W: not later than W + p
  *
  * So a chunk in which leases come and go is looked through about once a ttl,
- * one of an idle process not at all, however many leases it has.
+ * one of an idle process not at all, however many leases it has.  A walk looks
+ * through those as well that would be due before the next one: most of their
+ * leases have been released or extended by then, and nobody has to be woken
+ * for that; those that are due indeed are looked at again at their time.
  *
  * Why no deadline is missed.  A fast grant's deadline is its tick + its ttl,
  * and the ttl was told at that tick, before the grant; slow ones are told
@@ -203,7 +206,7 @@ visit(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 }
 
 int64_t
-lhi_due_visit(struct lhi_reaper *r, int64_t now_ns)
+lhi_due_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
 {
 	uint32_t ch = r->due_hand;	/* so that all get their turn */
 	int64_t next = REAP_NEVER;
@@ -212,7 +215,7 @@ lhi_due_visit(struct lhi_reaper *r, int64_t now_ns)
 	for (uint32_t i = 0; i < r->chunks; i++, ch++) {
 		if (ch >= r->chunks)
 			ch = 0;
-		if (r->at[ch] <= now_ns && !spent) {
+		if (r->at[ch] <= by_ns && !spent) {
 			visit(r, ch, now_ns);
 			spent = lhi_reap_spent(r);
 			r->due_hand = ch + 1;

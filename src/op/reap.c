@@ -157,6 +157,7 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 {
 	/* inside, all times are by the table's clock */
 	int64_t lead = lhi_clock_lead_ns(&r->v), now_ns = mono_ns + lead, next;
+	int64_t by_ns = now_ns;
 	int saved = errno, error;
 
 	if (now_ns >= r->fresh_ns || lhi_view_retired(&r->v)) {
@@ -174,8 +175,9 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 	if (now_ns >= r->walk_ns) {
 		walk(r, now_ns);
 		lhi_watch_bury(r);
+		by_ns += REAP_WALK_NS;
 	}
-	next = lhi_due_visit(r, now_ns);
+	next = lhi_due_visit(r, now_ns, by_ns);
 	if (next > r->walk_ns)
 		next = r->walk_ns;
 	if (next < now_ns + REAP_GAP_NS || r->more)

@@ -11,7 +11,7 @@
 #define REAP_GAP_NS	(4 * NS_PER_MS)		/* from pass to pass */
 #define REAP_BUDGET_NS	(4 * NS_PER_MS)		/* a pass, about; and of it */
 #define REAP_ASK_PART	16	/* ... that part for asking after sessions */
-#define REAP_DOUBT_PART	40	/* ... likewise, where there is little doubt */
+#define REAP_DOUBT_PART	100	/* ... likewise, where there is little doubt */
 #define REAP_TIDY_PART	16	/* ... for keys */
 #define REAP_NEVER	INT64_MAX
 
@@ -83,12 +83,12 @@ void lhi_watch_meet(struct lhi_reaper *r, uint64_t sid);
 void lhi_watch_round(struct lhi_reaper *r);
 void lhi_watch_bury(struct lhi_reaper *r);
 
-/* due.c.  Begin, end; look over all chunks; through those that are due: returns
- * when the next one is. */
+/* due.c.  Begin, end; look over all chunks; through those that are due by then:
+ * returns when the next one is. */
 int lhi_due_begin(struct lhi_reaper *r);
 void lhi_due_end(struct lhi_reaper *r);
 void lhi_due_walk(struct lhi_reaper *r, int64_t now_ns);
-int64_t lhi_due_visit(struct lhi_reaper *r, int64_t now_ns);
+int64_t lhi_due_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns);
 
 /* End what has ended in the claims of a session that is dead. */
 void lhi_due_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns);

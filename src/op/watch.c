@@ -13,7 +13,7 @@
  *				over all records
  *	BY_FD			its pidfd is in the set.  Exec ends a session,
  *				and no process: so these are asked after, too,
- *				in turn, for 0.1 ms every 40
+ *				in turn, for 0.04 ms every 40
  *	BY_ASKING		there is none: another pid namespace, no more
  *				descriptors, an old kernel; or the process is
  *				over and the byte is held: a child inherited
