@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Do the guarantees hold while participants are killed and stopped at random,
- * and no daemon is there to help?
+ * with no daemon there to help, or one that is killed as well?
  *
  *	chaos [--seconds 60] [--procs 8] [--order bounded|fifo|barge] [--grow]
- *	      [--exclusive] [--no-evict] [--threads [--shared]] [--seed N]
- *	      [--dump FILE] [--judge-fifo]
+ *	      [--exclusive] [--no-evict] [--reaper] [--threads [--shared]]
+ *	      [--seed N] [--dump FILE] [--judge-fifo]
  *
  * Runs one round on a table of order bounded, which has room for a few keys
  * only, and one on a FIFO table that begins small and has to grow (or only the
  * one named, which grows with --grow), each with a few contended keys, readers
  * and writers, and one more process that evicts keys; and then judges the
  * history that the participants left (history/history.h), the table itself, and
- * whether everybody came home.  TAP; the status is non-zero if anything did not
- * hold.
+ * whether everybody came home.  The second round has a reaper, too.  TAP; the
+ * status is non-zero if anything did not hold.
  *
- * --exclusive leaves out the readers, --no-evict the one who evicts.  --dump
- * writes every record to a file, --judge-fifo holds a table to the FIFO rule
- * whatever it promises: with --order barge it must be found wanting, which
- * shows that the rule sees something.
+ * --exclusive leaves out the readers, --no-evict the one who evicts; --reaper
+ * puts one into each round.  --dump writes every record to a file, --judge-fifo
+ * holds a table to the FIFO rule whatever it promises: with --order barge it
+ * must be found wanting, which shows that the rule sees something.
  *
  * LH_TEST_SLOW=N allows N times as long wherever time is a limit.
  */
@@ -56,17 +56,18 @@ round_free(struct round *r)
 }
 
 static void
-play(const struct settings *set, enum lh_order order, bool grow,
+play(const struct settings *set, enum lh_order order, bool grow, bool reaper,
     double seconds)
 {
-	uint32_t logs = set->procs + !set->no_evict;
+	uint32_t logs = set->procs + !set->no_evict + reaper;
 	struct settings mine = *set;
 	char name[64];
 	struct round *r;
 	struct havoc h;
 
-	snprintf(name, sizeof(name), "%s%s, %u %s", orders[order],
-	    grow ? ", growing" : "", set->procs,
+	snprintf(name, sizeof(name), "%s%s%s, %u %s", orders[order],
+	    grow ? ", growing" : "", reaper ? ", with a reaper" : "",
+	    set->procs,
 	    set->threads ? "threads" : "processes");
 	r = round_new(logs, (uint32_t)(4000 * seconds) + 4000);
 	if (!r || havoc_new(&h))
@@ -82,6 +83,7 @@ play(const struct settings *set, enum lh_order order, bool grow,
 	r->weeds = grow ? 30000 : 24;
 	r->exclusive = set->exclusive;
 	r->gardener = set->no_evict ? NOBODY : set->procs;
+	r->reaper = reaper ? logs - 1 : NOBODY;
 	r->open.max_sessions = set->procs + 14;
 	r->open.max_leases = 64 * (set->procs + 14);
 	r->open.application = "chaos";
@@ -103,7 +105,7 @@ usage(void)
 {
 	fprintf(stderr, "usage: chaos [--seconds N] [--procs N] "
 	    "[--order bounded|fifo|barge] [--grow]\n\t[--exclusive] "
-	    "[--no-evict] [--threads [--shared]] [--seed N]\n\t"
+	    "[--no-evict] [--reaper] [--threads [--shared]] [--seed N]\n\t"
 	    "[--dump FILE] [--judge-fifo]\n");
 	exit(64);
 }
@@ -131,7 +133,8 @@ options(struct settings *set, int argc, char **argv)
 		{ "shared", 0, NULL, 'S' }, { "seed", 1, NULL, 'e' },
 		{ "dump", 1, NULL, 'd' }, { "judge-fifo", 0, NULL, 'f' },
 		{ "exclusive", 0, NULL, 'x' }, { "no-evict", 0, NULL, 'n' },
-		{ "grow", 0, NULL, 'g' }, { NULL, 0, NULL, 0 }
+		{ "grow", 0, NULL, 'g' }, { "reaper", 0, NULL, 'r' },
+		{ NULL, 0, NULL, 0 }
 	};
 	int c, i;
 
@@ -147,6 +150,7 @@ options(struct settings *set, int argc, char **argv)
 		case 'x': set->exclusive = true; break;
 		case 'n': set->no_evict = true; break;
 		case 'g': set->grow = true; break;
+		case 'r': set->reaper = true; break;
 		case 'o':
 			for (i = 0; i < 3; i++)
 				if (!strcmp(optarg, orders[i]))
@@ -181,10 +185,12 @@ main(int argc, char **argv)
 		bail_out("no janitor: %s", strerror(-i));
 	diag("seed %" PRIu64 ", %g s", set.seed, set.seconds);
 	if (set.order >= 0) {
-		play(&set, (enum lh_order)set.order, set.grow, set.seconds);
+		play(&set, (enum lh_order)set.order, set.grow, set.reaper,
+		    set.seconds);
 	} else {
-		play(&set, LH_ORDER_BOUNDED, set.grow, set.seconds * 0.6);
-		play(&set, LH_ORDER_FIFO, true, set.seconds * 0.4);
+		play(&set, LH_ORDER_BOUNDED, set.grow, set.reaper,
+		    set.seconds * 0.6);
+		play(&set, LH_ORDER_FIFO, true, true, set.seconds * 0.4);
 	}
 	janitor_dismiss(&janitor);
 	return done();

@@ -5,6 +5,8 @@
  *	worker.c	what a participant does, as a process or as a thread
  *	gardener.c	what the last one does: makes keys that nobody needs,
  *			and evicts them and the others
+ *	reaper.c	one more, in some rounds: ends and buries what nobody
+ *			else sees to
  *	census.c	two bystanders: one asks the table all the time who
  *			waits, one notices when the machine stands still
  *	havoc.c		starts the participants, kills and stops them, buries
@@ -21,7 +23,7 @@
 #include "history/history.h"
 
 #define N_KEYS		4
-#define MAX_WORKERS	64	/* and a gardener */
+#define MAX_WORKERS	64	/* a gardener, a reaper */
 #define NOBODY		UINT32_MAX
 #define MAX_LIVES	20000
 #define MAX_STOPS	20000
@@ -38,6 +40,7 @@ struct round {
 	double slow;		/* LH_TEST_SLOW */
 	bool exclusive;		/* nobody asks for a shared lease */
 	uint32_t gardener;	/* the slot of one; NOBODY */
+	uint32_t reaper;	/* likewise */
 	uint32_t weeds;		/* how many names of weeds there are */
 	struct journal *j;
 	/* each cell by the life that it belongs to */
@@ -67,7 +70,10 @@ int worker_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 /* gardener.c: likewise */
 int gardener_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
-/* Either of them from attaching to detaching, if lh is NULL. */
+/* reaper.c: likewise */
+int reaper_run(struct round *r);
+
+/* One of them from attaching to detaching, if lh is NULL. */
 int participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
 /* census.c: until told to quit */

@@ -9,7 +9,7 @@ struct settings {
 	double seconds, slow;
 	unsigned procs;
 	bool threads, shared, judge_fifo;
-	bool exclusive, no_evict, grow;
+	bool exclusive, no_evict, grow, reaper;
 	int order;		/* -1: bounded, then FIFO */
 	uint64_t seed;
 	const char *dump;
