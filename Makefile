@@ -208,7 +208,8 @@ check-unit:
 check-command:
 	$(sub) tool tests
 	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
-	    $(wildcard tests/command/*.t)
+	    tests/command/loss.t tests/command/renewal.t \
+	    $(filter-out %/loss.t %/renewal.t,$(wildcard tests/command/*.t))
 
 check-daemon:
 	$(sub) tool reaperd daemon-tests

@@ -143,7 +143,7 @@ play(enum damage what, const char *name)
 	is(t_do_acquire(holder, "k", 3600000, 0), 0, "%s: held", name);
 	do_damage(&o, &holder->lease, what);
 
-	t_begin_acquire(a, "k", 1000, 50);
+	t_begin_acquire(a, "k", 1000, t_ms(50));
 	went = soon(a, -EUCLEAN, "who waits");
 	if (went) {
 		ok(strchr(a->detail, ' ') != NULL, "with a reason");

@@ -24,6 +24,7 @@
 static volatile pid_t company[COMPANY];	/* read by the alarm's handler */
 static volatile sig_atomic_t overdue;
 static char object[160];
+static char floors[2][160];	/* what a removed table leaves (shm/retire.c) */
 static pid_t director;
 
 int64_t
@@ -110,12 +111,27 @@ flag_wait(struct flag *f, uint32_t at_least, int64_t ms)
 	}
 }
 
+void
+play_remove_object(void)
+{
+	unlink(object);
+	unlink(floors[0]);
+	unlink(floors[1]);
+}
+
 const char *
 play_object(const struct play *p)
 {
-	if (object[0] == '\0')
+	unsigned uid = (unsigned)geteuid();
+
+	if (object[0] == '\0') {
 		snprintf(object, sizeof(object), "/dev/shm/leasehold.%u.%s",
-		    (unsigned)geteuid(), p->table);
+		    uid, p->table);
+		snprintf(floors[0], sizeof(floors[0]),
+		    "/dev/shm/leasehold-floor.%u.%s", uid, p->table);
+		snprintf(floors[1], sizeof(floors[1]),
+		    "/dev/shm/leasehold-floor~.%u.%s", uid, p->table);
+	}
 	return object;
 }
 
@@ -140,7 +156,7 @@ on_end(int sig)
 {
 	if (getpid() == director) {
 		kill_company();
-		unlink(object);
+		play_remove_object();
 	}
 	signal(sig, SIG_DFL);
 	raise(sig);
@@ -151,7 +167,7 @@ at_end(void)
 {
 	if (getpid() == director) {
 		kill_company();
-		unlink(object);
+		play_remove_object();
 	}
 }
 
@@ -306,7 +322,7 @@ play_sweep(struct play *p)
 	for (int i = 0; i < COMPANY; i++)
 		if (company[i] > 0)
 			play_reap(company[i]);
-	unlink(play_object(p));
+	play_remove_object();
 }
 
 bool

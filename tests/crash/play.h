@@ -141,6 +141,9 @@ bool play_watch(int64_t ms);
 /* The path of the table's object. */
 const char *play_object(const struct play *p);
 
+/* Unlink it, and what a removed one leaves beside it. */
+void play_remove_object(void);
+
 /* Is the main thread of that process asleep in the kernel? */
 bool play_asleep(pid_t pid);
 

@@ -19,6 +19,7 @@ static const struct {
 	{ scenarios_keys, &n_scenarios_keys },
 	{ scenarios_reaper, &n_scenarios_reaper },
 	{ scenarios_repair, &n_scenarios_repair },
+	{ scenarios_removal, &n_scenarios_removal },
 };
 
 #define N_LISTS (sizeof(lists) / sizeof(lists[0]))

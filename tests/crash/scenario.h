@@ -54,9 +54,10 @@ struct scenario {
 };
 
 extern const struct scenario scenarios_exclusive[], scenarios_readers[],
-    scenarios_keys[], scenarios_reaper[], scenarios_repair[];
+    scenarios_keys[], scenarios_reaper[], scenarios_repair[],
+    scenarios_removal[];
 extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys,
-    n_scenarios_reaper, n_scenarios_repair;
+    n_scenarios_reaper, n_scenarios_repair, n_scenarios_removal;
 
 int scenario_count(void);
 const struct scenario *scenario_at(int i);

@@ -40,7 +40,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	uint32_t n = 0, living = 0, need;
 
 	play_clear(p);
-	unlink(play_object(p));
+	play_remove_object();
 	p->sc = sc;
 	p->mode = mode;
 	p->slow = slow;
