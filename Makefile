@@ -42,7 +42,7 @@ say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $@)
 
 # --- what there is -----------------------------------------------------------
 LIB_SRC	:= $(wildcard src/base/*.c src/prim/*.c src/shm/*.c src/proc/*.c \
-	   src/op/*.c src/api/*.c)
+	   src/op/*.c src/live/*.c src/api/*.c)
 LIB_OBJ	:= $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB_A	:= $(BUILD)/libleasehold.a
 LIB_SO	:= $(BUILD)/$(SONAME)
@@ -67,10 +67,10 @@ REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 
 .PHONY: all lib tool reaperd tests daemon-tests replays step chaos demo run \
 	check check-long check-unit check-asan check-memcheck check-tsan \
-	check-tsan-exclusive check-tsan-shared check-command check-daemon \
-	check-replay check-mutants check-crash check-stop check-double \
-	check-chaos check-model check-fuzz fuzz fuzzers lint bench install \
-	uninstall clean help deps
+	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
+	check-daemon check-replay check-mutants check-crash check-stop \
+	check-double check-chaos check-model check-fuzz fuzz fuzzers lint \
+	bench install uninstall clean help deps
 
 all: lib tool reaperd
 
@@ -266,21 +266,28 @@ check-asan:
 	$(sub) F=asan tests
 	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) $(patsubst build/release/%,build/asan/%,$(TESTS))
 
+LIVE := live-callback live-from-many-threads live-loss-told-once \
+	watch-misses-nothing
 TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_stack=1
 check-tsan:
-	$(sub) F=tsan chaos
-	$(sub) -O check-tsan-exclusive check-tsan-shared
+	$(sub) F=tsan chaos $(LIVE:%=build/tsan/tests/behaviour/%)
+	$(sub) -O check-tsan-exclusive check-tsan-shared check-tsan-live
 
 check-tsan-exclusive check-tsan-shared:
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
 	    :: --threads $(if $(filter %-shared,$@),--shared) --seconds 10
+
+check-tsan-live:
+	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) \
+	    $(LIVE:%=build/tsan/tests/behaviour/%)
 
 # statistical ones, which run by the clock: their calls are all in others too
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	evict-under-use gate-survives-kill nobody-starves-mixed \
 	queued-writer-bars-readers reader-token-from-first-moment \
 	reader-waits-for-writer readers-in-row-no-writer-between \
-	recoverers-race table-removed-again-and-again ten-million-keys)
+	recoverers-race table-removed-again-and-again ten-million-keys \
+	ten-thousand-handles)
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))

@@ -19,8 +19,9 @@
  * failed call: what, why, and what to do.  Times are in the unit their name
  * ends in; points in time are nanoseconds of the table's clock (lh_clock_ns(),
  * CLOCK_MONOTONIC unless the table was created otherwise).  Every function is
- * thread-safe, none is async-signal-safe.  The library starts no thread,
- * installs no signal handler and never prints.
+ * thread-safe, none is async-signal-safe.  The library installs no signal
+ * handler, never prints, and starts no thread unless you use live handles
+ * (lock.h), which share one.
  *
  * Guarantee letters G1..G12 are defined in doc/protocol.md.
  *
@@ -44,6 +45,7 @@
 #include <leasehold/table.h>
 #include <leasehold/lease.h>
 #include <leasehold/key.h>
+#include <leasehold/lock.h>
 #include <leasehold/inspect.h>
 #include <leasehold/gate.h>
 #include <leasehold/dump.h>

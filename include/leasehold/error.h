@@ -9,6 +9,7 @@
  *   ESTALE	the lease is lost or superseded, or the table was retired
  *   EPERM	not yours: another session's lease, or a handle inherited over
  *		fork
+ *   EALREADY	this live handle holds it
  *   EBUSY	in use
  *   ENOENT	no such table, key or lease
  *   EEXIST	there is such a table (LH_CREATE_ONLY)
@@ -21,6 +22,8 @@
  *   EXDEV	the table belongs to another time namespace
  *   EACCES	permission denied
  *   EOPNOTSUPP	this table or build cannot do that
+ *   EIO		a gate's file cannot be written to its disk
+ *   EROFS, EDQUOT, ELOOP, ENOTDIR  a gate's file cannot be made or opened
  *   EMFILE, ENFILE  no file descriptor left to open a table with
  */
 #ifndef LEASEHOLD_ERROR_H

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "prim/bytelock.h"
+#include "live/live.h"
 #include "proc/keys.h"
 #include "proc/magazine.h"
 #include "proc/map.h"
@@ -283,6 +284,7 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 	if (error != 0)
 		return error;
 	lhi_proc_begin();
+	lhi_live_begin();	/* after it: fork takes that lock first */
 	error = open_once(out, name, o);
 	for (int i = 0; error == -EAGAIN && i < OPEN_TRIES; i++) {
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
@@ -325,6 +327,7 @@ lh_close(struct lh *lh)
 		return lhi_fail(-EBUSY, "%u threads still wait in calls on "
 		    "this table: cancel them first",
 		    atomic_load(&lh->waiting));
+	lhi_live_closing(lh);
 	lhi_proc_lock();
 	lh->anchor->tag = 0;
 	lhi_mag_detach_all(lh);

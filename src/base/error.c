@@ -148,7 +148,11 @@ lh_strerror(int error)
 	case EHOSTUNREACH: return "cluster unreachable";
 	case EACCES:	return "permission denied";
 	case EOPNOTSUPP: return "not supported by this table";
-	case EIO:	return "fence file input/output error";
+	case EIO:	return "input/output error of a fence file or gate";
+	case EROFS:	return "read-only file system";
+	case EDQUOT:	return "disk quota used up";
+	case ELOOP:	return "a symbolic link where a file should be";
+	case ENOTDIR:	return "a part of the path is no directory";
 	case EMFILE:
 	case ENFILE:	return "too many open files";
 	default:	return "unknown error";

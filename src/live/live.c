@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread that serves all live handles of the process: what is due (renew.c)
+ * and their callbacks.  It starts with the first acquire and ends when there
+ * has been no handle for some seconds.  It blocks all signals.
+ *
+ * Callbacks are called without the lock; their events wait in the handle
+ * (watch.c).  `calling` is the handle whose callback runs: lh_lock_close() and
+ * lh_close() wait for it to end, unless they are called by it; the handle is
+ * freed after it then.
+ *
+ * Fork.  The thread is not there in a child.  The lock is held over fork, and
+ * the child starts with no handle, no thread, and a new epoch; what it
+ * inherited is refused by that.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "live/live.h"
+
+#define LINGER_NS (2 * NS_PER_SEC)
+#define BATCH 64		/* so often a callback's turn comes first */
+
+TAILQ_HEAD(locks, lh_lock);
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int cancel_state;		/* of whoever holds mutex */
+static pthread_cond_t sooner;		/* something is due before the rest */
+static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
+static struct locks all = TAILQ_HEAD_INITIALIZER(all);
+static struct locks calls = TAILQ_HEAD_INITIALIZER(calls);
+static struct lh_lock *calling;
+static struct lh *calling_for;
+static bool running;
+static pthread_t thread;
+
+_Atomic uint32_t lhi_live_epoch;
+
+static int64_t
+now_ns(void)
+{
+	return lhi_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* A thread that is cancelled in here would take the lock with it. */
+void
+lhi_live_lock(void)
+{
+	int state;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	(void)pthread_mutex_lock(&mutex);
+	cancel_state = state;
+}
+
+void
+lhi_live_unlock(void)
+{
+	int state = cancel_state;
+
+	(void)pthread_mutex_unlock(&mutex);
+	(void)pthread_setcancelstate(state, NULL);
+}
+
+/* Wait, with the lock held before and after. */
+static void
+await(pthread_cond_t *cond, int64_t until_ns)
+{
+	struct timespec ts = { until_ns / NS_PER_SEC, until_ns % NS_PER_SEC };
+	int state = cancel_state;
+
+	if (until_ns == INT64_MAX)
+		(void)pthread_cond_wait(cond, &mutex);
+	else
+		(void)pthread_cond_timedwait(cond, &mutex, &ts);
+	cancel_state = state;
+}
+
+static void
+init_cond(void)
+{
+	pthread_condattr_t attr;
+
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&sooner, &attr);
+	(void)pthread_condattr_destroy(&attr);
+}
+
+static void
+in_child(void)
+{
+	lhi_live_forget();
+	TAILQ_INIT(&all);
+	TAILQ_INIT(&calls);
+	calling = NULL;
+	running = false;
+	init_cond();
+	(void)pthread_cond_init(&called, NULL);
+	(void)atomic_fetch_add(&lhi_live_epoch, 1);
+	lhi_live_unlock();
+}
+
+static void
+begin(void)
+{
+	init_cond();
+	(void)pthread_atfork(lhi_live_lock, lhi_live_unlock, in_child);
+}
+
+void
+lhi_live_begin(void)
+{
+	(void)pthread_once(&once, begin);
+}
+
+int
+lhi_live_own(uint32_t epoch)
+{
+	if (epoch == atomic_load(&lhi_live_epoch))
+		return 0;
+	return lhi_fail(-EPERM, "this live handle belongs to the parent "
+	    "process, which renews it: after fork, open the table again");
+}
+
+void
+lhi_live_wake(void)
+{
+	(void)pthread_cond_signal(&sooner);
+}
+
+void
+lhi_live_call(struct lh_lock *l)
+{
+	TAILQ_INSERT_TAIL(&calls, l, call);
+	lhi_live_wake();
+}
+
+void
+lhi_live_add(struct lh_lock *l)
+{
+	TAILQ_INSERT_TAIL(&all, l, all);
+}
+
+void
+lhi_live_remove(struct lh_lock *l)
+{
+	bool inside = running && pthread_equal(thread, pthread_self());
+
+	TAILQ_REMOVE(&all, l, all);
+	if (l->calls.n != 0)
+		TAILQ_REMOVE(&calls, l, call);
+	l->calls.n = 0;
+	l->closed = true;
+	if (calling != l) {
+		free(l);
+		return;
+	}
+	if (inside)
+		return;			/* freed after its callback */
+	l->closed = false;
+	while (calling == l)
+		await(&called, INT64_MAX);
+	free(l);
+}
+
+/* The oldest event that a callback is to be told. */
+static void
+call(struct lh_lock *l)
+{
+	struct lh_event e;
+
+	(void)lhi_watch_take(&l->calls, &e);
+	TAILQ_REMOVE(&calls, l, call);
+	if (l->calls.n != 0)
+		TAILQ_INSERT_TAIL(&calls, l, call);
+	calling = l;
+	calling_for = l->lh;
+	lhi_live_unlock();
+	l->event(l, &e, l->arg);
+	lhi_live_lock();
+	calling = NULL;
+	if (l->closed)
+		free(l);
+	(void)pthread_cond_broadcast(&called);
+}
+
+/* Something that is due, or a callback; false: there is nothing. */
+static bool
+work(void)
+{
+	static uint32_t n;
+
+	if (++n % BATCH != 0 && lhi_live_serve())
+		return true;
+	if (TAILQ_EMPTY(&calls))
+		return lhi_live_serve();
+	call(TAILQ_FIRST(&calls));
+	return true;
+}
+
+static void *
+live(void *arg)
+{
+	int64_t end_ns = INT64_MAX;	/* of lingering without a handle */
+
+	(void)arg;
+	lhi_live_lock();
+	for (;;) {
+		if (work()) {
+			lhi_live_unlock();	/* others have their turn */
+			lhi_live_lock();
+			continue;
+		}
+		if (!TAILQ_EMPTY(&all))
+			end_ns = INT64_MAX;
+		else if (end_ns == INT64_MAX)
+			end_ns = now_ns() + LINGER_NS;
+		else if (end_ns <= now_ns())
+			break;
+		await(&sooner, TAILQ_EMPTY(&all) ? end_ns :
+		    lhi_live_next_ns());
+	}
+	running = false;
+	lhi_live_unlock();
+	return NULL;
+}
+
+int
+lhi_live_thread(void)
+{
+	sigset_t every, old;
+	pthread_attr_t attr;
+	int error;
+
+	if (running)
+		return 0;
+	(void)sigfillset(&every);
+	(void)pthread_sigmask(SIG_SETMASK, &every, &old);
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attr, live, NULL);
+	(void)pthread_attr_destroy(&attr);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error != 0)
+		return lhi_fail(-ENOMEM, "cannot start the thread that renews "
+		    "leases: %s", strerror(error));
+	running = true;
+	return 0;
+}
+
+void
+lhi_live_closing(struct lh *lh)
+{
+	struct lh_lock *l;
+
+	lhi_live_lock();
+	TAILQ_FOREACH(l, &all, all) {
+		if (l->lh != lh)
+			continue;
+		if (l->status == LH_LOCK_HELD)
+			lhi_live_end(l, LH_LOSS_SESSION);
+		l->lh = NULL;
+	}
+	while (calling != NULL && calling_for == lh &&
+	    !pthread_equal(thread, pthread_self()))
+		await(&called, INT64_MAX);
+	lhi_live_unlock();
+}

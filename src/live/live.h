@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Live handles, inside.  lock.c is what a caller does to a handle, live.c the
+ * thread, renew.c what is due when, watch.c how changes are told, with.c
+ * lh_with().
+ *
+ * One mutex, lhi_live_lock(), guards everything here that is not said to be
+ * atomic.  Nothing waits while it is held, and no callback runs under it; the
+ * order of locks is this one, then lhi_proc_lock().
+ */
+#ifndef LHI_LIVE_H
+#define LHI_LIVE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+#include <sys/types.h>
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <leasehold/lock.h>
+
+#define LIVE_EVENTS 32
+
+/* Events that somebody has not yet seen; the oldest first. */
+struct lhi_events {
+	struct lh_event ring[LIVE_EVENTS];
+	uint32_t first;
+	uint32_t n;
+};
+
+struct lh_watch {
+	TAILQ_ENTRY(lh_watch) of_lock;
+	struct lh_lock *lock;	/* NULL: closed */
+	uint32_t epoch;
+	uint32_t what;
+	int fd;
+	dev_t dev;		/* of fd: is it still ours? */
+	ino_t ino;
+	struct lhi_events events;
+};
+
+struct lh_lock {
+	RB_ENTRY(lh_lock) timer;	/* while it is HELD */
+	TAILQ_ENTRY(lh_lock) all;
+	TAILQ_ENTRY(lh_lock) call;	/* while `calls` is not empty */
+	TAILQ_HEAD(lhi_watches, lh_watch) watches;
+	struct lh *lh;		/* NULL: closed */
+	clockid_t clock;
+	uint32_t epoch;		/* set once: forks between us and its maker */
+	bool acquiring;
+	bool closed;		/* in its callback: freed after that */
+	enum lh_lock_status status;
+	enum lh_loss loss;
+	struct lh_lease lease;
+	_Atomic int64_t until_ns;	/* held before that; 0: not held */
+	int64_t due_ns;		/* CLOCK_MONOTONIC: where it is in the tree */
+	int64_t ttl_ms;
+	int64_t renew_ms;
+	int64_t warn_ns;
+	int64_t renewed_ns;	/* table clock: granted, or last renewed */
+	int64_t retry_ns;	/* table clock: 0, or when to try again */
+	bool warned;
+	int error;
+	uint64_t seq;
+	uint64_t renewals;
+	uint64_t failures;
+	lh_lock_fn *event;
+	void *arg;
+	struct lhi_events calls;	/* not yet told to event() */
+	char key[];
+};
+
+void lhi_live_lock(void);
+void lhi_live_unlock(void);
+
+/* Forks so far: a handle of another epoch is the parent's. */
+extern _Atomic uint32_t lhi_live_epoch;
+
+/* 0; -EPERM: made before a fork. */
+int lhi_live_own(uint32_t epoch);
+
+/* Once: fork handlers. */
+void lhi_live_begin(void);
+
+/* The thread is there, as long as there are handles; lock held.  0; -ENOMEM. */
+int lhi_live_thread(void);
+
+/* A new handle; one that is to be freed, which is when no callback of it runs;
+ * lock held. */
+void lhi_live_add(struct lh_lock *l);
+void lhi_live_remove(struct lh_lock *l);
+
+/*
+ * renew.c, all with the lock held.  The handle's lease is held from now on; is
+ * not renewed any more; is lost, and everyone is told why; is lost, and why is
+ * to be found out.
+ */
+void lhi_live_hold(struct lh_lock *l);
+void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
+void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
+void lhi_live_lose(struct lh_lock *l);
+
+/* Do one thing that is due; false: nothing is.  When will something be?
+ * (CLOCK_MONOTONIC; INT64_MAX: no handle is held.) */
+bool lhi_live_serve(void);
+int64_t lhi_live_next_ns(void);
+
+/* In a forked child: nothing is held. */
+void lhi_live_forget(void);
+
+/* The thread may have slept for too long. */
+void lhi_live_wake(void);
+
+/* There is something to tell its callback; lock held. */
+void lhi_live_call(struct lh_lock *l);
+
+/* renew_ms has changed; lock held. */
+void lhi_live_plan(struct lh_lock *l);
+
+/* When is renewal due, on the table's clock?  INT64_MAX: never. */
+int64_t lhi_live_renew_at(const struct lh_lock *l);
+
+/* How renewal is done: lh_extend(), but in tests. */
+extern int (*lhi_live_extend)(struct lh *lh, struct lh_lease *lease,
+    int64_t ttl_ms);
+
+/* The attachment is about to go: its handles have lost what they held. */
+void lhi_live_closing(struct lh *lh);
+
+/* watch.c: tell everyone of a change; lock held. */
+void lhi_watch_tell(struct lh_lock *l, uint32_t what);
+/* The first of the events, taken out.  False: there is none. */
+bool lhi_watch_take(struct lhi_events *ev, struct lh_event *out);
+/* The handle goes; lock held. */
+void lhi_watch_orphan(struct lh_lock *l);
+
+#endif

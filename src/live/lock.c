@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a caller does to a live handle.
+ *
+ *	status	FREE -> HELD	lh_lock_acquire()
+ *		LOST -> HELD	the same, never by itself (G9)
+ *		HELD -> FREE	lh_lock_release()
+ *		HELD -> LOST	the thread, lh_close(): live.c
+ *
+ * Everything is decided under the one lock, in which the thread renews, too: so
+ * what has returned from here has taken effect, and a handle that is released,
+ * closed or told not to renew is not being renewed.  Only acquiring waits, and
+ * does so outside; the handle is marked meanwhile.
+ *
+ * lh_lock_valid() looks at until_ns alone, which is stored after a renewal has
+ * succeeded and set to 0 before a loss is told; the clock does the rest.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "live/live.h"
+#include "op/name.h"
+#include "proc/lh.h"
+
+static const struct lh_lock_opts usual = LH_LOCK_OPTS_INIT;
+
+static int
+check(const struct lh_lock *l)
+{
+	return l == NULL ? lhi_fail(-EINVAL, "no live handle was given (NULL)")
+	    : lhi_live_own(l->epoch);
+}
+
+static bool
+is_interval(int64_t ms)
+{
+	return ms >= LH_RENEW_THIRD && ms <= LH_TTL_MAX_MS;
+}
+
+static int
+check_open(struct lh *lh, const char *key, const struct lh_lock_opts *o,
+    struct lh_lock **out)
+{
+	struct lhi_name n;
+	int error = lhi_name_check(lh, key, 0, &n);
+
+	if (error != 0)
+		return error;
+	if (out == NULL)
+		return lhi_fail(-EINVAL, "nowhere to put the handle (NULL)");
+	if (o->size != sizeof(*o))
+		return lhi_fail(-EINVAL, "lh_lock_opts has size %zu, not %zu: "
+		    "begin with LH_LOCK_OPTS_INIT", o->size, sizeof(*o));
+	if (!is_interval(o->renew_ms) || o->warn_ms < 0 ||
+	    o->warn_ms > LH_TTL_MAX_MS)
+		return lhi_fail(-EINVAL, "renew_ms %lld, warn_ms %lld: at most "
+		    "30 days, and not below 0 (LH_RENEW_THIRD for renew_ms)",
+		    (long long)o->renew_ms, (long long)o->warn_ms);
+	return 0;
+}
+
+int
+lh_lock_open(struct lh *lh, const char *key, const struct lh_lock_opts *opts,
+    struct lh_lock **out)
+{
+	const struct lh_lock_opts *o = opts == NULL ? &usual : opts;
+	int error = check_open(lh, key, o, out);
+	struct lh_lock *l;
+
+	if (error != 0)
+		return error;
+	l = calloc(1, sizeof(*l) + strlen(key) + 1);
+	if (l == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	strcpy(l->key, key);
+	TAILQ_INIT(&l->watches);
+	l->lh = lh;
+	l->clock = lh->v.clock;
+	l->renew_ms = o->renew_ms;
+	l->warn_ns = o->warn_ms * NS_PER_MS;
+	l->event = o->event;
+	l->arg = o->arg;
+	l->epoch = atomic_load(&lhi_live_epoch);
+	lhi_live_lock();
+	lhi_live_add(l);
+	lhi_live_unlock();
+	*out = l;
+	return 0;
+}
+
+/* 0: ours to acquire through; the thread is there. */
+static int
+begin_acquire(struct lh_lock *l, struct lh **lh)
+{
+	int error;
+
+	lhi_live_lock();
+	if (l->status == LH_LOCK_HELD)
+		error = lhi_fail(-EALREADY, "this handle holds '%.64s' "
+		    "already", l->key);
+	else if (l->acquiring)
+		error = lhi_fail(-EBUSY, "another thread is acquiring '%.64s' "
+		    "through this handle", l->key);
+	else if (l->lh == NULL)
+		error = lhi_fail(-EINVAL, "the table of this handle was "
+		    "closed: open it again, and make another handle");
+	else if (l->loss == LH_LOSS_TABLE)
+		error = lhi_fail(-ESTALE, "the table of this handle was "
+		    "removed: close it, and open it again");
+	else
+		error = lhi_live_thread();
+	if (error == 0)
+		l->acquiring = true;
+	*lh = l->lh;
+	lhi_live_unlock();
+	return error;
+}
+
+int
+lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
+{
+	int error = check(l);
+	struct lh_lease lease;
+	struct lh *lh;
+
+	if (error == 0)
+		error = begin_acquire(l, &lh);
+	if (error != 0)
+		return error;
+	error = lh_acquire(lh, l->key, opts, &lease);
+	lhi_live_lock();
+	l->acquiring = false;
+	if (error == 0) {
+		l->lease = lease;
+		l->ttl_ms = opts != NULL ? opts->ttl_ms : DEFAULT_TTL_MS;
+		lhi_live_hold(l);
+	}
+	lhi_live_unlock();
+	return error;
+}
+
+int
+lh_lock_release(struct lh_lock *l)
+{
+	int error = check(l);
+	bool held;
+
+	if (error != 0)
+		return error;
+	lhi_live_lock();
+	held = l->status == LH_LOCK_HELD;
+	if (l->lh != NULL && l->status != LH_LOCK_FREE)
+		error = lh_release(l->lh, &l->lease);
+	if (held && error == -ESTALE) {
+		lhi_live_lose(l);
+	} else if (held) {
+		lhi_live_drop(l, LH_LOCK_FREE);
+		lhi_watch_tell(l, LH_EVENT_RELEASED);
+	} else if (l->status == LH_LOCK_LOST) {
+		error = lhi_fail(-ESTALE, "the lease on '%.64s' had been lost",
+		    l->key);
+	}
+	lhi_live_unlock();
+	return error;
+}
+
+int
+lh_lock_close(struct lh_lock *l)
+{
+	int error = check(l);
+
+	if (error != 0)
+		return error;
+	lhi_live_lock();
+	if (l->acquiring) {
+		error = lhi_fail(-EBUSY, "another thread is acquiring '%.64s' "
+		    "through this handle: cancel that first", l->key);
+	} else {
+		if (l->status == LH_LOCK_HELD)
+			lhi_live_drop(l, LH_LOCK_FREE);
+		lhi_watch_orphan(l);
+		lhi_live_remove(l);
+	}
+	lhi_live_unlock();
+	return error;
+}
+
+int
+lh_lock_renew_every(struct lh_lock *l, int64_t every_ms)
+{
+	int error = check(l);
+
+	if (error != 0)
+		return error;
+	if (!is_interval(every_ms))
+		return lhi_fail(-EINVAL, "renewing every %lld ms: use 1 ms to "
+		    "30 days, 0 or LH_RENEW_THIRD", (long long)every_ms);
+	lhi_live_lock();
+	l->renew_ms = every_ms;
+	if (l->status == LH_LOCK_HELD)
+		lhi_live_plan(l);
+	lhi_live_unlock();
+	return 0;
+}
+
+int
+lh_lock_valid(const struct lh_lock *l)
+{
+	int error = check(l);
+
+	if (error != 0)
+		return error;
+	if (lhi_clock_ns(l->clock) < atomic_load(&l->until_ns))
+		return 0;
+	return lhi_fail(-ESTALE, "'%.64s' is not held, or not any more",
+	    l->key);
+}
+
+int
+lh_lock_state(struct lh_lock *l, struct lh_lock_state *state)
+{
+	struct lh_lock_state s = { 0 };
+	int error = check(l);
+	int64_t due;
+
+	if (error != 0)
+		return error;
+	if (state == NULL || state->size < sizeof(state->size))
+		return lhi_fail(-EINVAL, "state->size is to be set to "
+		    "sizeof(struct lh_lock_state)");
+	lhi_live_lock();
+	due = lhi_live_renew_at(l);
+	s.size = state->size;
+	s.status = l->status;
+	s.loss = l->loss;
+	s.lease = l->lease;
+	s.seq = l->seq;
+	s.renewals = l->renewals;
+	s.failures = l->failures;
+	s.next_ns = l->status != LH_LOCK_HELD || due == INT64_MAX ? 0 : due;
+	s.error = l->error;
+	lhi_live_unlock();
+	memcpy(state, &s, state->size < sizeof(s) ? state->size : sizeof(s));
+	return 0;
+}

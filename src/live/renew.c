@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When what is due for the handles that are held.
+ *
+ * Each has one moment at which something is due: renewal (or another try at
+ * it), the early warning, the deadline.  They are in a tree by that moment; the
+ * thread sleeps until the first.  Moments are kept on the table's clock and
+ * translated when they are put into the tree.
+ *
+ * Timeline of a lease of ttl t, granted or renewed at R, deadline D = R + t:
+ *
+ *	R + t/3		renewal is due (or as chosen, but not after D - t/8, or
+ *			D - 5 s if that is later)
+ *	+ t/20		it failed: again, after a second at most, until D
+ *	D - warn	nothing has helped: the early warning, once
+ *	D		lost
+ *
+ * If the thread, or the whole process, comes late, what is due first is done
+ * first: at D or after it there is no renewal any more, but a loss.  An
+ * extension that was too late is refused by lh_extend() itself (G3).
+ *
+ * Sweep.  Losses by others (lh_break(), a table that is removed) change nothing
+ * that this process would be woken by.  So each held lease is looked at once a
+ * second: lh_verify(), and whether its table still is there.  That is also when
+ * moments of a clock that went on during suspend are found to be past.
+ */
+#include <errno.h>
+#include "base/clock.h"
+#include "live/live.h"
+#include "op/lease.h"
+#include "shm/session.h"
+
+#define SWEEP_NS NS_PER_SEC
+#define RETRY_MAX_NS NS_PER_SEC
+#define NEAR_MAX_NS (5 * NS_PER_SEC)
+
+RB_HEAD(timers, lh_lock);
+
+static struct timers timers = RB_INITIALIZER(&timers);
+static int64_t sweep_ns;		/* the next one, if any is held */
+
+int (*lhi_live_extend)(struct lh *, struct lh_lease *, int64_t) = lh_extend;
+
+static int
+order(const struct lh_lock *a, const struct lh_lock *b)
+{
+	if (a->due_ns != b->due_ns)
+		return a->due_ns < b->due_ns ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+RB_GENERATE_INTERNAL(timers, lh_lock, timer, order,
+    static __attribute__((unused)))
+
+static int64_t
+now_ns(void)
+{
+	return lhi_clock_ns(CLOCK_MONOTONIC);
+}
+
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int64_t
+lhi_live_renew_at(const struct lh_lock *l)
+{
+	int64_t ttl_ns = l->ttl_ms * NS_PER_MS, every_ns;
+
+	if (l->renew_ms == 0)
+		return INT64_MAX;
+	if (l->retry_ns != 0)
+		return l->retry_ns;
+	every_ns = l->renew_ms == LH_RENEW_THIRD ? ttl_ns / 3 :
+	    l->renew_ms * NS_PER_MS;
+	return least(l->renewed_ns + every_ns,
+	    l->lease.expires_ns - least(ttl_ns / 8, NEAR_MAX_NS));
+}
+
+/* When something is due, on the table's clock. */
+static int64_t
+due_at(const struct lh_lock *l)
+{
+	int64_t at = least(l->lease.expires_ns, lhi_live_renew_at(l));
+
+	return l->warned || l->warn_ns == 0 ? at :
+	    least(at, l->lease.expires_ns - l->warn_ns);
+}
+
+static void
+schedule(struct lh_lock *l)
+{
+	l->due_ns = now_ns() + (due_at(l) - lhi_clock_ns(l->clock));
+	(void)RB_INSERT(timers, &timers, l);
+	if (RB_MIN(timers, &timers) == l)
+		lhi_live_wake();
+}
+
+void
+lhi_live_plan(struct lh_lock *l)
+{
+	(void)RB_REMOVE(timers, &timers, l);
+	l->retry_ns = 0;
+	schedule(l);
+}
+
+void
+lhi_live_hold(struct lh_lock *l)
+{
+	l->status = LH_LOCK_HELD;
+	l->loss = LH_LOSS_NONE;
+	l->renewed_ns = lhi_clock_ns(l->clock);
+	l->retry_ns = 0;
+	l->warned = false;
+	l->error = 0;
+	l->renewals = 0;
+	l->failures = 0;
+	atomic_store(&l->until_ns, l->lease.expires_ns);
+	if (RB_EMPTY(&timers))
+		sweep_ns = now_ns() + SWEEP_NS;
+	schedule(l);
+	lhi_watch_tell(l, LH_EVENT_ACQUIRED);
+}
+
+void
+lhi_live_drop(struct lh_lock *l, enum lh_lock_status status)
+{
+	atomic_store(&l->until_ns, 0);
+	l->status = status;
+	(void)RB_REMOVE(timers, &timers, l);
+}
+
+void
+lhi_live_end(struct lh_lock *l, enum lh_loss loss)
+{
+	lhi_live_drop(l, LH_LOCK_LOST);
+	l->loss = loss;
+	lhi_watch_tell(l, LH_EVENT_LOST);
+}
+
+/* It is lost for everybody: how? */
+void
+lhi_live_lose(struct lh_lock *l)
+{
+	enum lh_loss loss = lhi_clock_ns(l->clock) < l->lease.expires_ns ?
+	    LH_LOSS_BROKEN : LH_LOSS_EXPIRED;
+	struct lhi_held h;
+
+	if (lhi_lease_check(l->lh, &l->lease, &h) == 0) {
+		switch (lhi_lease_cause(&h)) {
+		case CAUSE_DIED:
+			loss = LH_LOSS_SESSION;
+			break;
+		case CAUSE_EXPIRED:
+			loss = LH_LOSS_EXPIRED;
+			break;
+		case CAUSE_BROKEN:
+			loss = LH_LOSS_BROKEN;
+			break;
+		case CAUSE_RELEASED:
+			break;
+		}
+	}
+	lhi_live_end(l, loss);
+}
+
+static void
+renew(struct lh_lock *l, int64_t now)
+{
+	int error = lhi_live_extend(l->lh, &l->lease, l->ttl_ms);
+
+	if (error == -ESTALE) {
+		lhi_live_lose(l);
+		return;
+	}
+	l->error = error;
+	if (error != 0) {
+		l->failures++;
+		l->retry_ns = now + 1 + least(l->ttl_ms * NS_PER_MS / 20,
+		    RETRY_MAX_NS);
+		lhi_watch_tell(l, LH_EVENT_FAILED);
+		return;
+	}
+	atomic_store(&l->until_ns, l->lease.expires_ns);
+	l->renewed_ns = now;
+	l->retry_ns = 0;
+	l->warned = false;
+	l->failures = 0;
+	l->renewals++;
+	lhi_watch_tell(l, LH_EVENT_RENEWED);
+}
+
+/* Whatever is due for a handle that is held. */
+static void
+serve(struct lh_lock *l)
+{
+	int64_t now = lhi_clock_ns(l->clock);
+
+	if (now >= l->lease.expires_ns) {
+		(void)lh_verify(l->lh, &l->lease);	/* so for all (G3) */
+		lhi_live_end(l, LH_LOSS_EXPIRED);
+		return;
+	}
+	if (now >= lhi_live_renew_at(l))
+		renew(l, now);
+	if (l->status != LH_LOCK_HELD)
+		return;
+	if (!l->warned && l->warn_ns != 0 &&
+	    now >= l->lease.expires_ns - l->warn_ns) {
+		l->warned = true;
+		lhi_watch_tell(l, LH_EVENT_WARNING);
+	}
+	(void)RB_REMOVE(timers, &timers, l);
+	schedule(l);
+}
+
+/* Has anybody else ended one of them? */
+static void
+sweep(void)
+{
+	struct lh *last = NULL;
+	struct lh_lock *l, *next;
+	bool gone = false;
+
+	RB_FOREACH_SAFE(l, timers, &timers, next) {
+		if (l->lh != last)
+			gone = lhi_view_gone(&l->lh->v);
+		last = l->lh;
+		if (gone)
+			lhi_live_end(l, LH_LOSS_TABLE);
+		else if (lh_verify(l->lh, &l->lease) == -ESTALE)
+			lhi_live_lose(l);
+		else if (lhi_clock_ns(l->clock) >= due_at(l))
+			serve(l);
+	}
+}
+
+bool
+lhi_live_serve(void)
+{
+	struct lh_lock *first = RB_MIN(timers, &timers);
+	int64_t now = now_ns();
+
+	if (first != NULL && sweep_ns <= now) {
+		sweep();
+		sweep_ns = now_ns() + SWEEP_NS;
+	} else if (first != NULL && first->due_ns <= now) {
+		serve(first);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+int64_t
+lhi_live_next_ns(void)
+{
+	struct lh_lock *first = RB_MIN(timers, &timers);
+
+	return first == NULL ? INT64_MAX : least(first->due_ns, sweep_ns);
+}
+
+void
+lhi_live_forget(void)
+{
+	RB_INIT(&timers);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who is told what: every watch, and a handle's own callback, has a queue of
+ * its own, so that nobody's slowness costs another one an event.
+ *
+ * A queue is an array; nothing is allocated when something happens, and nothing
+ * is dropped: in a full one the two oldest events are folded into one.  The
+ * watch's descriptor is an eventfd that is readable exactly while its queue is
+ * not empty.  The application may have closed it (closefrom) and its number may
+ * be some other file by now: whatever is no anonymous inode is left alone.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "live/live.h"
+
+static void
+put(struct lhi_events *ev, const struct lh_event *e)
+{
+	if (ev->n == LIVE_EVENTS) {
+		struct lh_event *old = &ev->ring[ev->first];
+		struct lh_event *next =
+		    &ev->ring[(ev->first + 1) % LIVE_EVENTS];
+
+		next->what |= old->what;
+		next->count += old->count;
+		ev->first = (ev->first + 1) % LIVE_EVENTS;
+		ev->n--;
+	}
+	ev->ring[(ev->first + ev->n++) % LIVE_EVENTS] = *e;
+}
+
+bool
+lhi_watch_take(struct lhi_events *ev, struct lh_event *out)
+{
+	if (ev->n == 0)
+		return false;
+	*out = ev->ring[ev->first];
+	ev->first = (ev->first + 1) % LIVE_EVENTS;
+	ev->n--;
+	return true;
+}
+
+static bool
+has_fd(const struct lh_watch *w)
+{
+	struct stat st;
+
+	return fstat(w->fd, &st) == 0 && st.st_dev == w->dev &&
+	    st.st_ino == w->ino;
+}
+
+/* An eventfd that has room takes it; one that is set already may refuse. */
+static void
+raise_fd(const struct lh_watch *w)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	if (has_fd(w) && write(w->fd, &one, sizeof(one)) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void
+lower_fd(const struct lh_watch *w)
+{
+	int saved = errno;
+	uint64_t n;
+
+	if (has_fd(w) && read(w->fd, &n, sizeof(n)) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+void
+lhi_watch_tell(struct lh_lock *l, uint32_t what)
+{
+	struct lh_event e = {
+		.size = sizeof(e), .seq = ++l->seq, .count = 1, .what = what,
+		.status = l->status, .loss = l->loss, .error = l->error,
+		.token = l->lease.token, .expires_ns = l->lease.expires_ns,
+		.at_ns = lhi_clock_ns(l->clock)
+	};
+	struct lh_watch *w;
+
+	TAILQ_FOREACH(w, &l->watches, of_lock) {
+		if (!(w->what & what))
+			continue;
+		put(&w->events, &e);
+		if (w->events.n == 1)
+			raise_fd(w);
+	}
+	if (l->event != NULL && what != LH_EVENT_CLOSED) {
+		if (l->calls.n == 0)
+			lhi_live_call(l);
+		put(&l->calls, &e);
+	}
+}
+
+void
+lhi_watch_orphan(struct lh_lock *l)
+{
+	struct lh_watch *w;
+
+	lhi_watch_tell(l, LH_EVENT_CLOSED);
+	while ((w = TAILQ_FIRST(&l->watches)) != NULL) {
+		TAILQ_REMOVE(&l->watches, w, of_lock);
+		w->lock = NULL;
+	}
+}
+
+static int
+open_fd(struct lh_watch *w)
+{
+	struct stat st;
+
+	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->fd < 0 || fstat(w->fd, &st) != 0)
+		return lhi_fail(-errno, "cannot get a descriptor for a watch: "
+		    "%s", strerror(errno));
+	w->dev = st.st_dev;
+	w->ino = st.st_ino;
+	return 0;
+}
+
+int
+lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
+{
+	int saved = errno, error = l == NULL ? -EINVAL :
+	    lhi_live_own(l->epoch);
+	struct lh_watch *w;
+
+	if (l == NULL || out == NULL || (what & ~LH_EVENT_ALL) != 0)
+		return lhi_fail(-EINVAL, l == NULL ? "no live handle was given "
+		    "(NULL)" : out == NULL ? "nowhere to put the watch (NULL)" :
+		    "unknown events");
+	if (error != 0)
+		return error;
+	w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	error = open_fd(w);
+	errno = saved;
+	if (error != 0) {
+		free(w);
+		return error;
+	}
+	w->epoch = l->epoch;
+	w->what = what == 0 ? LH_EVENT_ALL : what | LH_EVENT_CLOSED;
+	lhi_live_lock();
+	w->lock = l;
+	TAILQ_INSERT_TAIL(&l->watches, w, of_lock);
+	lhi_live_unlock();
+	*out = w;
+	return 0;
+}
+
+static int
+check_watch(const struct lh_watch *w)
+{
+	return w == NULL ? lhi_fail(-EINVAL, "no watch was given (NULL)") :
+	    lhi_live_own(w->epoch);
+}
+
+int
+lh_watch_fd(const struct lh_watch *w)
+{
+	int error = check_watch(w);
+
+	return error != 0 ? error : w->fd;
+}
+
+int
+lh_watch_next(struct lh_watch *w, struct lh_event *event)
+{
+	int error = check_watch(w);
+	struct lh_event e;
+	size_t size;
+	bool any;
+
+	if (error != 0)
+		return error;
+	if (event == NULL || event->size < sizeof(event->size))
+		return lhi_fail(-EINVAL, "event->size is to be set to "
+		    "sizeof(struct lh_event)");
+	lhi_live_lock();
+	any = lhi_watch_take(&w->events, &e);
+	if (any && w->events.n == 0)
+		lower_fd(w);
+	lhi_live_unlock();
+	if (!any)
+		return lhi_fail(-EAGAIN, "nothing has happened");
+	size = event->size < sizeof(e) ? event->size : sizeof(e);
+	e.size = event->size;
+	memcpy(event, &e, size);
+	return 0;
+}
+
+int
+lh_watch_close(struct lh_watch *w)
+{
+	int saved = errno, error = check_watch(w);
+
+	if (error != 0)
+		return error;
+	lhi_live_lock();
+	if (w->lock != NULL)
+		TAILQ_REMOVE(&w->lock->watches, w, of_lock);
+	lhi_live_unlock();
+	if (has_fd(w))
+		(void)close(w->fd);
+	free(w);
+	errno = saved;
+	return 0;
+}
