@@ -9,6 +9,7 @@ PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
 SYSCONFDIR ?= /etc
 CC	?= gcc
+CXX	?= g++
 # release, asan (ASan + UBSan), tsan, hooks (named points compiled in), or
 # mutant-N (amendment N of the protocol left out; also has hooks)
 F	?= release
@@ -61,12 +62,13 @@ TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
 LONGEST	:= $(BUILD)/tests/behaviour/ten-million-keys
 TESTS	:= $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
+CXX_TEST := $(BUILD)/tests/cxx/wrapper
 FUZZ_NAMES := image
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 
-.PHONY: all lib tool reaperd tests daemon-tests replays step chaos demo run \
-	check check-long check-unit check-asan check-memcheck check-tsan \
+.PHONY: all lib tool reaperd tests daemon-tests cxx replays step chaos demo \
+	run check check-long check-unit check-asan check-memcheck check-tsan \
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-replay check-mutants check-crash check-stop \
 	check-double check-chaos check-model check-fuzz fuzz fuzzers lint \
@@ -90,6 +92,7 @@ tool: $(TOOL)
 reaperd: $(REAPERD)
 tests: $(TESTS)
 daemon-tests: $(DAEMON_TESTS)
+cxx: $(CXX_TEST)
 replays: $(REPLAYS)
 fuzzers: $(FUZZERS)
 step: $(STEP)
@@ -126,6 +129,17 @@ $(TESTS) $(DAEMON_TESTS): $(BUILD)/%: $(BUILD)/%.o \
     $(call objs,tests/support/*.c) $(LIB_A)
 	$(link)
 	$(link_with)
+
+# what an application's compiler sees of the header
+$(BUILD)/%.o: %.cc
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 -Wall -Wextra -Wpedantic -Werror \
+	    -Iinclude -O1 -g $(CFLAGS_$(F)) -MMD -MP -c -o $@ $<
+
+$(CXX_TEST): $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/cxx/*.cc)) $(LIB_A)
+	$(link)
+	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/replay/replay.o \
     $(call objs,tests/support/*.c) $(LIB_A)
@@ -202,8 +216,8 @@ PROVE	:= prove --timer -j$(WAITERS) --exec ''
 sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
 check-unit:
-	$(sub) tests
-	@$(PROVE) $(TESTS)
+	$(sub) tests cxx
+	@$(PROVE) $(TESTS) $(CXX_TEST)
 
 check-command:
 	$(sub) tool tests
@@ -311,7 +325,8 @@ install: all
 	    $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(LIB_A) $(LIB_SO) $(DESTDIR)$(LIBDIR)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libleasehold.so
-	install -m 644 include/leasehold.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/leasehold.h include/leasehold.hpp \
+	    $(DESTDIR)$(PREFIX)/include
 	install -m 644 include/leasehold/*.h \
 	    $(DESTDIR)$(PREFIX)/include/leasehold
 	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
@@ -340,7 +355,8 @@ uninstall:
 	    $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libleasehold.so \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc \
 	    $(DESTDIR)$(PREFIX)/bin/leasehold \
-	    $(DESTDIR)$(PREFIX)/include/leasehold.h
+	    $(DESTDIR)$(PREFIX)/include/leasehold.h \
+	    $(DESTDIR)$(PREFIX)/include/leasehold.hpp
 	rm -rf $(DESTDIR)$(PREFIX)/include/leasehold
 	for m in doc/man/*.[158]; do \
 	    rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done

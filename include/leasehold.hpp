@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leasehold for C++17: the same calls with owners instead of pairs.  Nothing is
+ * compiled into a library of its own; link libleasehold.
+ *
+ *	leasehold::table table;
+ *	if (auto lease = table.try_acquire("nightly-report"))
+ *		write_report(lease->token());		// released at the brace
+ *
+ *	leasehold::live_lock lock(table, "catalogue");	// renews itself
+ *	std::unique_lock guard(lock);
+ *	while (more_to_do() && lock.valid())
+ *		do_a_little();
+ *
+ * Whatever fails throws leasehold::error, whose code() compares with std::errc
+ * and whose what() is lh_error_detail().  Not failures but answers: "busy" of
+ * the try_ functions and "lost" of those that ask (verify, valid, pass).
+ *
+ * What each call does and promises is told where the C function of that name is
+ * declared.  Owners are moved, not copied, and used by one thread at a time;
+ * live_lock is used by any number.  The attachment is closed when the last one
+ * of a table and its leases, locks and watches is gone, in whatever order.  In
+ * a forked child destructors do nothing.
+ */
+#ifndef LEASEHOLD_HPP
+#define LEASEHOLD_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <leasehold.h>
+
+namespace leasehold {
+
+using std::chrono::milliseconds;
+
+/* Of the library's codes; they equal the std::errc of the same number. */
+inline const std::error_category &
+category() noexcept
+{
+	struct names final : std::error_category {
+		const char *
+		name() const noexcept override
+		{
+			return "leasehold";
+		}
+		std::string
+		message(int code) const override
+		{
+			return lh_strerror(code);
+		}
+		std::error_condition
+		default_error_condition(int code) const noexcept override
+		{
+			return { code, std::generic_category() };
+		}
+	};
+	static const names all;
+
+	return all;
+}
+
+class error : public std::system_error {
+public:
+	/* A result below 0, at once: the detail is this thread's last. */
+	explicit error(int result)
+	    : std::system_error(-result, category()),
+	      detail_(lh_error_detail())
+	{
+	}
+	const char *
+	what() const noexcept override
+	{
+		return detail_.empty() ? std::system_error::what() :
+		    detail_.c_str();
+	}
+
+private:
+	std::string detail_;
+};
+
+namespace detail {
+
+inline int
+check(int result)
+{
+	if (result < 0)
+		throw error(result);
+	return result;
+}
+
+/* 0: yes; `no`: no; everything else is thrown. */
+inline bool
+answer(int result, int no)
+{
+	return result != no && check(result) == 0;
+}
+
+/* What only has a function that ends it. */
+template <typename T, int (*End)(T *)> struct ender {
+	void
+	operator()(T *t) const noexcept
+	{
+		(void)End(t);
+	}
+};
+
+} /* namespace detail */
+
+/* As struct lh_acquire_opts, which it turns into. */
+struct options {
+	lh_mode mode = LH_EXCLUSIVE;
+	milliseconds ttl { 30000 };
+	milliseconds max_wait { 3600000 };	/* 0: try */
+	std::uint32_t priority = 0;
+	lh_scope scope = LH_EPHEMERAL;
+	std::uint32_t flags = 0;
+	struct lh_cancel *cancel = nullptr;
+
+	lh_acquire_opts
+	c(bool only_try = false) const noexcept
+	{
+		lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+
+		o.mode = mode;
+		o.scope = scope;
+		o.flags = flags;
+		o.priority = priority;
+		o.ttl_ms = ttl.count();
+		o.max_wait_ms = only_try ? 0 : max_wait.count();
+		o.cancel = cancel;
+		return o;
+	}
+};
+
+class table;
+
+/* One grant.  Released when it goes, unless that was done before. */
+class lease {
+public:
+	lease() noexcept = default;
+	lease(lease &&from) noexcept
+	    : lh_(std::move(from.lh_)), lease_(from.lease_)
+	{
+		from.lh_ = nullptr;
+	}
+	lease &
+	operator=(lease &&from) noexcept
+	{
+		std::swap(lh_, from.lh_);
+		std::swap(lease_, from.lease_);
+		return *this;
+	}
+	~lease()
+	{
+		if (lh_)
+			(void)lh_release(lh_.get(), &lease_);
+	}
+
+	/* Throws if it had been lost. */
+	void
+	release()
+	{
+		auto lh = std::exchange(lh_, nullptr);
+
+		detail::check(lh_release(lh.get(), &lease_));
+	}
+	void
+	extend(milliseconds ttl)
+	{
+		detail::check(lh_extend(lh_.get(), &lease_, ttl.count()));
+	}
+	void
+	convert(lh_mode mode)
+	{
+		detail::check(lh_convert(lh_.get(), &lease_, mode));
+	}
+	/* Is it still held? */
+	bool
+	verify() const
+	{
+		return detail::answer(lh_verify(lh_.get(), &lease_), -ESTALE);
+	}
+	std::uint64_t token() const noexcept { return lease_.token; }
+	lh_mode mode() const noexcept { return lh_mode(lease_.mode); }
+	std::uint32_t notes() const noexcept { return lease_.notes; }
+	/* Has it anything to release? */
+	explicit operator bool() const noexcept { return lh_ != nullptr; }
+	const lh_lease &c() const noexcept { return lease_; }
+
+private:
+	friend class table;
+	lease(std::shared_ptr<lh> lh, const lh_lease &lease) noexcept
+	    : lh_(std::move(lh)), lease_(lease)
+	{
+	}
+
+	std::shared_ptr<lh> lh_;
+	lh_lease lease_ {};
+};
+
+/* An attachment. */
+class table {
+public:
+	explicit table(const char *name = nullptr,
+	    const lh_open_opts *opts = nullptr)
+	{
+		lh *lh = nullptr;
+
+		detail::check(lh_open(&lh, name, opts));
+		lh_ = std::shared_ptr<::lh>(lh,
+		    detail::ender<::lh, lh_close>());
+	}
+	explicit table(const std::string &name,
+	    const lh_open_opts *opts = nullptr)
+	    : table(name.c_str(), opts)
+	{
+	}
+
+	lease
+	acquire(const std::string &key, const options &opts = {}) const
+	{
+		const lh_acquire_opts o = opts.c();
+		lh_lease l;
+
+		detail::check(lh_acquire(lh_.get(), key.c_str(), &o, &l));
+		return { lh_, l };
+	}
+	/* Nothing if somebody is in the way; does not wait. */
+	std::optional<lease>
+	try_acquire(const std::string &key, const options &opts = {}) const
+	{
+		const lh_acquire_opts o = opts.c(true);
+		lh_lease l;
+
+		if (!detail::answer(lh_acquire(lh_.get(), key.c_str(), &o, &l),
+		    -EAGAIN))
+			return std::nullopt;
+		return lease(lh_, l);
+	}
+	/* Is that the token of a present lease? */
+	bool
+	verify(const std::string &key, std::uint64_t token) const
+	{
+		return detail::answer(lh_verify_token(lh_.get(), key.c_str(),
+		    token), -ESTALE);
+	}
+	lh *c() const noexcept { return lh_.get(); }
+	const std::shared_ptr<lh> &shared() const noexcept { return lh_; }
+
+private:
+	std::shared_ptr<lh> lh_;
+};
+
+/* Told of a live lock's changes; see lh_lock_watch(). */
+class watch {
+public:
+	int fd() const { return detail::check(lh_watch_fd(watch_.get())); }
+	std::optional<lh_event>
+	next()
+	{
+		lh_event e = LH_EVENT_INIT;
+
+		if (!detail::answer(lh_watch_next(watch_.get(), &e), -EAGAIN))
+			return std::nullopt;
+		return e;
+	}
+
+private:
+	friend class live_lock;
+	explicit watch(lh_watch *w) : watch_(w) { }
+
+	std::unique_ptr<lh_watch, detail::ender<lh_watch, lh_watch_close>>
+	    watch_;
+};
+
+struct live_options {
+	/* called from the thread that renews: be brief, do not throw */
+	std::function<void(const lh_event &)> on_event;
+	std::optional<milliseconds> renew_every;	/* ttl / 3; 0: never */
+	milliseconds warn { 0 };
+};
+
+/*
+ * A lease that renews itself and tells of its loss.  Can be locked by
+ * std::unique_lock and its like.  Released when it goes.
+ */
+class live_lock {
+public:
+	live_lock(const table &table, const std::string &key,
+	    live_options opts = {}, const options &how = {})
+	    : lh_(table.shared()), how_(how),
+	      event_(std::move(opts.on_event))
+	{
+		lh_lock_opts o = LH_LOCK_OPTS_INIT;
+		lh_lock *lock = nullptr;
+
+		if (opts.renew_every)
+			o.renew_ms = opts.renew_every->count();
+		o.warn_ms = opts.warn.count();
+		if (event_) {
+			o.event = tell;
+			o.arg = this;
+		}
+		detail::check(lh_lock_open(lh_.get(), key.c_str(), &o, &lock));
+		lock_.reset(lock);
+	}
+	live_lock(const live_lock &) = delete;
+	live_lock &operator=(const live_lock &) = delete;
+	~live_lock()
+	{
+		(void)lh_lock_release(lock_.get());
+	}
+
+	void
+	lock()
+	{
+		const lh_acquire_opts o = how_.c();
+
+		detail::check(lh_lock_acquire(lock_.get(), &o));
+	}
+	bool
+	try_lock()
+	{
+		const lh_acquire_opts o = how_.c(true);
+
+		return detail::answer(lh_lock_acquire(lock_.get(), &o),
+		    -EAGAIN);
+	}
+	/* Does not throw if it had been lost: guards call it; see release() */
+	void
+	unlock() noexcept
+	{
+		(void)lh_lock_release(lock_.get());
+	}
+	/* False: it had been lost. */
+	bool
+	release()
+	{
+		return detail::answer(lh_lock_release(lock_.get()), -ESTALE);
+	}
+	bool
+	valid() const
+	{
+		return detail::answer(lh_lock_valid(lock_.get()), -ESTALE);
+	}
+	struct lh_lock_state
+	state() const
+	{
+		struct lh_lock_state s {};
+
+		s.size = sizeof(s);
+		detail::check(lh_lock_state(lock_.get(), &s));
+		return s;
+	}
+	std::uint64_t token() const { return state().lease.token; }
+	void
+	renew_every(milliseconds every)
+	{
+		detail::check(lh_lock_renew_every(lock_.get(),
+		    every.count()));
+	}
+	leasehold::watch
+	watch(std::uint32_t what = 0)
+	{
+		lh_watch *w = nullptr;
+
+		detail::check(lh_lock_watch(lock_.get(), what, &w));
+		return leasehold::watch(w);
+	}
+	lh_lock *c() const noexcept { return lock_.get(); }
+
+private:
+	static void
+	tell(lh_lock *, const lh_event *e, void *arg) noexcept
+	{
+		static_cast<live_lock *>(arg)->event_(*e);
+	}
+
+	std::shared_ptr<lh> lh_;
+	options how_;
+	std::function<void(const lh_event &)> event_;
+	/* last: no callback runs any more when event_ goes */
+	std::unique_ptr<lh_lock, detail::ender<lh_lock, lh_lock_close>> lock_;
+};
+
+/* The largest token that has been at a resource; see leasehold/gate.h. */
+class gate {
+public:
+	explicit gate(const std::string &path, std::uint32_t flags = 0)
+	{
+		lh_gate *g = nullptr;
+
+		detail::check(lh_gate_open(&g, path.c_str(), nullptr, flags));
+		gate_.reset(g);
+	}
+	/* May it pass?  Throws if that is not known: keep off then, too. */
+	bool
+	pass(std::uint64_t token, lh_mode mode = LH_EXCLUSIVE)
+	{
+		return detail::answer(lh_gate_check(gate_.get(), token, mode),
+		    -ESTALE);
+	}
+	bool pass(const lease &l) { return pass(l.token(), l.mode()); }
+
+private:
+	std::unique_ptr<lh_gate, detail::ender<lh_gate, lh_gate_close>> gate_;
+};
+
+/*
+ * Run f(lock) under the key if it is free this very moment.  False, or nothing:
+ * busy, and f did not run.  What f returns and throws is its own; whether the
+ * key was held all the time, f can ask last: lock.valid().
+ */
+template <typename F>
+auto
+with(const table &table, const std::string &key, F &&f,
+    const options &opts = {})
+{
+	using result = std::invoke_result_t<F, live_lock &>;
+	live_lock lock(table, key, {}, opts);
+	const bool mine = lock.try_lock();
+
+	if constexpr (std::is_void_v<result>) {
+		if (mine)
+			std::invoke(std::forward<F>(f), lock);
+		return mine;
+	} else {
+		return mine ? std::optional<result>(
+		    std::invoke(std::forward<F>(f), lock)) : std::nullopt;
+	}
+}
+
+} /* namespace leasehold */
+
+#endif

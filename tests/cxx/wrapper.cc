@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leasehold.hpp: owners release, answers are answers, failures are exceptions
+ * with code and words, and nothing outlives what it needs.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <unistd.h>
+#include <vector>
+#include <leasehold.hpp>
+
+using leasehold::milliseconds;
+using leasehold::options;
+
+static int tested, failed;
+
+static void
+ok(bool held, const char *what)
+{
+	std::printf("%s %d - %s\n", held ? "ok" : "not ok", ++tested, what);
+	failed += !held;
+}
+
+template <typename F>
+static void
+throws(std::errc code, F f, const char *what)
+{
+	try {
+		f();
+		ok(false, what);
+	} catch (const leasehold::error &e) {
+		ok(e.code() == code && std::strchr(e.what(), ' ') != nullptr,
+		    what);
+	}
+}
+
+/* In another file, so that the header is compiled twice. */
+int elsewhere(const leasehold::table &table);
+
+static leasehold::lease
+pass_on(leasehold::lease l)
+{
+	return l;
+}
+
+static void
+leases(const std::string &name)
+{
+	leasehold::table table(name), other(name);
+
+	static_assert(!std::is_copy_constructible_v<leasehold::lease>);
+	static_assert(std::is_nothrow_move_constructible_v<leasehold::lease>);
+	static_assert(std::is_nothrow_move_assignable_v<leasehold::lease>);
+	{
+		leasehold::lease a = table.acquire("k");
+		ok(a.token() > 0 && a.verify(), "acquired");
+		ok(!other.try_acquire("k"), "busy is an answer");
+		ok(table.verify("k", a.token()), "its token is known");
+		ok(!table.verify("k", a.token() + 1), "another is not");
+		a = pass_on(std::move(a));
+		ok(a.verify(), "moved about");
+		a.extend(milliseconds(1000));
+	}
+	ok(bool(other.try_acquire("k")), "released at the brace");
+	leasehold::lease b = table.acquire("k");
+	b.convert(LH_SHARED);
+	options shared;
+	shared.mode = LH_SHARED;
+	ok(bool(other.try_acquire("k", shared)), "readers together");
+	b.release();
+	ok(!b, "nothing left to release");
+
+	options brief;
+	brief.ttl = milliseconds(20);
+	leasehold::lease c = table.acquire("k", brief);
+	usleep(60000);
+	ok(!c.verify(), "run out");
+	try {
+		c.extend(milliseconds(1000));
+		ok(false, "lost is an exception");
+	} catch (const leasehold::error &e) {
+		ok(e.code().value() == ESTALE &&
+		    e.code().category() == leasehold::category(),
+		    "lost is an exception");
+		ok(std::strstr(e.what(), "ran out") != nullptr, e.what());
+	}
+}
+
+static void
+failures(const std::string &name)
+{
+	leasehold::table table(name), other(name);
+	options o;
+
+	leasehold::lease held = other.acquire("k");
+	o.max_wait = milliseconds(30);
+	throws(std::errc::timed_out, [&] { table.acquire("k", o); },
+	    "a wait that ends in vain");
+	throws(std::errc::invalid_argument, [&] { table.acquire(""); },
+	    "no key");
+	throws(std::errc::filename_too_long,
+	    [&] { table.acquire(std::string(300, 'k')); }, "a long key");
+	o.flags = LH_NO_CREATE;
+	throws(std::errc::no_such_file_or_directory,
+	    [&] { table.try_acquire("nobody's", o); }, "an unknown key");
+	throws(std::errc::invalid_argument,
+	    [] { leasehold::table bad(std::string("a/b")); }, "a bad table");
+}
+
+static void
+outlive(const std::string &name)
+{
+	leasehold::lease l;
+	leasehold::table other(name);
+	{
+		leasehold::table table(name);
+
+		l = table.acquire("k");
+	}
+	ok(l.verify(), "a lease keeps its attachment");
+	l = {};
+	ok(bool(other.try_acquire("k")), "and lets it go");
+}
+
+static void
+live(const std::string &name)
+{
+	leasehold::table table(name), other(name);
+	std::atomic<unsigned> seen { 0 };
+	leasehold::live_options lo;
+	options o;
+
+	o.ttl = milliseconds(600);
+	lo.on_event = [&](const lh_event &e) { seen |= e.what; };
+	lo.renew_every = milliseconds(20);
+	{
+		leasehold::live_lock lock(table, "live", lo, o);
+		auto watch = lock.watch(LH_EVENT_ACQUIRED | LH_EVENT_LOST);
+
+		ok(!lock.valid(), "not held yet");
+		{
+			std::unique_lock guard(lock);
+
+			ok(lock.valid(), "held by a guard");
+			throws(std::errc::connection_already_in_progress,
+			    [&] { lock.lock(); }, "not twice");
+			usleep(900000);
+			ok(lock.valid() && lock.state().renewals > 3,
+			    "renewed");
+			ok(!other.try_acquire("live"), "nobody gets in");
+		}
+		ok(!lock.valid() && lock.release(), "released by it");
+		ok(lock.try_lock(), "tried");
+		ok(lh_break(other.c(), "live", nullptr) == 1, "broken");
+		for (int i = 0; lock.valid() && i < 10000; i++)
+			usleep(1000);
+		ok(!lock.valid() && !lock.release(), "lost is an answer");
+		auto e = watch.next();
+		ok(e && e->what == LH_EVENT_ACQUIRED, "watched");
+		(void)watch.next();
+		e = watch.next();
+		ok(e && e->loss == LH_LOSS_BROKEN && watch.fd() >= 0,
+		    "with the reason");
+		ok(!watch.next(), "and that is all");
+		lock.lock();
+	}
+	ok(bool(other.try_acquire("live")), "released at the brace");
+	ok(seen & LH_EVENT_RENEWED, "a callback was told");
+}
+
+static void
+around(const std::string &name)
+{
+	leasehold::table table(name), other(name);
+	auto seven = [](leasehold::live_lock &l) { return l.valid() ? 7 : 0; };
+
+	auto r = leasehold::with(table, "w", seven);
+	ok(r && *r == 7, "run under a lease");
+	leasehold::lease held = other.acquire("w");
+	ok(!leasehold::with(table, "w", seven), "or not at all");
+	held.release();
+	try {
+		leasehold::with(table, "w",
+		    [](leasehold::live_lock &) { throw 5; });
+		ok(false, "what it throws is its own");
+	} catch (int five) {
+		ok(five == 5, "what it throws is its own");
+	}
+	ok(bool(other.try_acquire("w")), "and the key is free");
+
+	char path[] = "/tmp/leasehold-cxx.XXXXXX";
+	close(mkstemp(path));
+	unlink(path);
+	leasehold::gate gate(path, LH_GATE_DURABLE);
+	leasehold::lease a = table.acquire("w");
+	ok(gate.pass(a), "a gate lets it pass");
+	ok(!gate.pass(a.token() - 1), "and no older one");
+	throws(std::errc::invalid_argument, [&] { gate.pass(0); },
+	    "nor what is no token");
+	unlink(path);
+	throws(std::errc::no_such_file_or_directory, [&] { gate.pass(a); },
+	    "a gate that is gone throws");
+}
+
+int
+main()
+{
+	const std::string name = "test-cxx." + std::to_string(getpid());
+
+	leases(name);
+	failures(name);
+	outlive(name);
+	live(name);
+	around(name);
+	ok(elsewhere(leasehold::table(name)) == 0, "in another file");
+	ok(lh_table_remove(name.c_str(), 0) == 0, "nobody is attached");
+	std::printf("1..%d\n", tested);
+	return failed != 0;
+}
