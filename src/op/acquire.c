@@ -235,11 +235,8 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 	r = pick(m);
 	if (r == NULL || !grab(m, r, ref, lease, &ts))
 		return UNTOUCHED;
-	if (opts != NULL && r == m->rec) {
-		m->again = lh;
-		m->again_home = ref->home;
-		m->again_opts = *opts;
-	}
+	if (opts != NULL && opts->scope == LH_LOCAL)
+		m->local_home = ref->home;
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
@@ -280,7 +277,7 @@ lhi_acquire(struct lh *lh, struct lhi_want *want,
  * registers that are kept for later are pushed in every call.)
  */
 static inline __attribute__((always_inline)) enum lhi_how
-usual(struct lhi_mag *m, const struct lh *usual_lh, const struct lh *lh,
+usual(struct lhi_mag *m, const struct lh *now, const struct lh *lh,
     uint64_t home, struct lh_lease *l)
 {
 	struct lhi_rec *r = &m->rec[0];
@@ -288,7 +285,7 @@ usual(struct lhi_mag *m, const struct lh *usual_lh, const struct lh *lh,
 	uint64_t id, token, w;
 	struct timespec ts;
 
-	if (unlikely(usual_lh != lh) || unlikely(r->use != REC_FREE) ||
+	if (unlikely(now != lh) || unlikely(r->use != REC_FREE) ||
 	    unlikely(home != r->home) ||
 	    lhi_mutant(1))
 		return UNTOUCHED;
@@ -388,25 +385,21 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	return same_tick(m, &ts) ? 0 : key_otherwise(k, LATE, opts, l);
 }
 
-/* Are these the options that at_once() has granted to claim 0 before? */
+/* Exclusively, and with nothing that usual() would do otherwise? */
 static inline bool
-same_opts(const struct lhi_mag *m, const struct lh_acquire_opts *o)
+opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
+    uint64_t home)
 {
-	const struct lh_acquire_opts *a = &m->again_opts;
-	lhi_pair differ;
-
-	if (unlikely(o->size != sizeof(*o)))
-		return false;
-	differ = (lhi_pair_load(&o->mode) ^ lhi_pair_load(&a->mode)) |
-	    (lhi_pair_load(&o->ttl_ms) ^ lhi_pair_load(&a->ttl_ms)) |
-	    (lhi_pair_load(&o->deadline_ns) ^ lhi_pair_load(&a->deadline_ns));
-	return (differ[0] | differ[1]) == 0;
+	return likely(o->size == sizeof(*o)) &&
+	    likely(o->mode == LH_EXCLUSIVE) && likely(o->ttl_ms == m->ttl_ms) &&
+	    likely((o->max_wait_ms | o->deadline_ns) >= 0) &&
+	    likely(o->cancel == NULL) &&
+	    likely((o->flags & ~LH_NO_CREATE) == 0) &&
+	    (o->scope == LH_EPHEMERAL || (likely(o->scope == LH_LOCAL) &&
+	    likely(home == m->local_home)));
 }
 
-/*
- * With options, exclusively: straight on, if it is the same key with the same
- * options again; scope local as well (the key was granted in it before).
- */
+/* With options, exclusively: straight on as well, if these are usual ones. */
 static __attribute__((noinline)) int
 key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *l)
@@ -415,9 +408,9 @@ key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
 	uint64_t home = __atomic_load_n(&k->home, __ATOMIC_RELAXED);
 	enum lhi_how how;
 
-	if (unlikely(home != m->again_home) || unlikely(!same_opts(m, opts)))
+	if (unlikely(!opts_usual(m, opts, home)))
 		return key_at_once(k, opts, l);
-	how = usual(m, m->again, k->lh, home, l);
+	how = usual(m, m->lh, k->lh, home, l);
 	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, opts, l);
 }
 

@@ -74,15 +74,6 @@ lhi_pair_store(void *to, lhi_pair p)
 	__builtin_memcpy(to, &p, sizeof(p));
 }
 
-static inline lhi_pair
-lhi_pair_load(const void *from)
-{
-	lhi_pair p;
-
-	__builtin_memcpy(&p, from, sizeof(p));
-	return p;
-}
-
 /* A thread's claims in one attachment.  In WIPEONFORK memory; type-stable. */
 struct lhi_mag {
 	lhi_pair head;		/* of a lease: mode and notes, session id */
@@ -99,10 +90,7 @@ struct lhi_mag {
 	uint64_t since;		/* span's beginning, as claims have it */
 	struct lhi_rec rec[SHM_GROUP];
 	uint64_t first;		/* token of the latest range seen; or 0 */
-	struct lh *again;	/* lh, while ttl_ms is that of again_opts, with
-				 * which claim 0 had again_home at once */
-	uint64_t again_home;
-	struct lh_acquire_opts again_opts;
+	uint64_t local_home;	/* a key that may be had local at once; or 0 */
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	uint32_t base;		/* index of claims[0] */
 	uint32_t tid;

@@ -60,7 +60,6 @@ mag_set_lh(struct lhi_mag *m, struct lh *lh)
 {
 	__atomic_store_n(&m->lh, lh, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->usual, NULL, __ATOMIC_RELAXED);
-	__atomic_store_n(&m->again, NULL, __ATOMIC_RELAXED);
 }
 
 /* Behind the parked ones. */
@@ -198,7 +197,7 @@ lhi_mag_get(struct lh *lh)
 		m->tick_sec = 0;
 		m->tick_nsec = -1;	/* no clock shows that */
 		m->ttl_ms = -1;
-		m->again_home = 0;
+		m->local_home = 0;
 		m->head = head_of_lease(lh->sid);
 		m->tid = (uint32_t)syscall(SYS_gettid);
 		m->lh_next = lh->mags;
@@ -456,7 +455,6 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	m->ttl_ms = ttl_ms;
 	tell_reaper(m);
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NULL;
-	m->again = ttl_ms == m->again_opts.ttl_ms ? m->lh : NULL;
 	now = lhi_timespec_ns(ts) + lhi_clock_lead_ns(v);
 	m->held = state_make(ST_HELD, 0,
 	    lhi_deadline(v, now + ttl_ms * NS_PER_MS));
