@@ -136,7 +136,11 @@ lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
 	    "the path of the fence directory %s is too long", fence_dir);
 }
 
-/* Of what was made in it. */
+/*
+ * Of what was made in it, by us or by somebody who may not have come so far:
+ * what others have seen is not yet on disk.  A parent that we may not read was
+ * not made by one of us.
+ */
 static int
 sync_parent(const char *path)
 {
@@ -148,7 +152,7 @@ sync_parent(const char *path)
 	slash = strrchr(parent, '/');
 	slash[slash == parent] = '\0';
 	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || lhi_range_sys.fsync(fd) != 0)
+	if (fd < 0 ? errno != EACCES : lhi_range_sys.fsync(fd) != 0)
 		error = lhi_fail(-errno, "cannot sync the directory %s: %s",
 		    parent, strerror(errno));
 	if (fd >= 0)
@@ -156,34 +160,64 @@ sync_parent(const char *path)
 	return error;
 }
 
-int
-lhi_range_make_dir(const char *dir, gid_t group, unsigned parents)
+/* One of ours, by now or since somebody was killed before this. */
+static int
+give_to_group(const char *dir, gid_t group)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int error = 0;
+
+	if (fd < 0)
+		return cannot_open(dir, errno);
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    !(st.st_mode & S_IWGRP) && (fchown(fd, (uid_t)-1, group) != 0 ||
+	    fchmod(fd, 02770) != 0))
+		error = lhi_fail(-errno, "cannot give %s to group %u: %s", dir,
+		    (unsigned)group, strerror(errno));
+	(void)close(fd);
+	return error;
+}
+
+/* The directory above, and so on; *made: it was not there. */
+static int
+make_parent(const char *dir, unsigned parents, bool for_group, bool *made)
 {
 	char parent[RANGE_PATH_MAX];
-	int saved = errno, error = 0;
 	char *slash;
+	int error;
 
 	(void)snprintf(parent, sizeof(parent), "%s", dir);
 	slash = strrchr(parent, '/');
-	if (lhi_range_sys.mkdir(dir, 0700) == 0) {
-		if (group != (gid_t)-1 && (chown(dir, (uid_t)-1, group) != 0 ||
-		    chmod(dir, 02770) != 0))
-			error = lhi_fail(-errno, "cannot give %s to group %u: "
-			    "%s", dir, (unsigned)group, strerror(errno));
-		if (error == 0)
-			error = sync_parent(dir);
-	} else if (errno == ENOENT && parents > 0 && slash > parent) {
-		*slash = '\0';
-		error = lhi_range_make_dir(parent, (gid_t)-1, parents - 1);
-		if (error == 0 && group != (gid_t)-1)
-			(void)chmod(parent, 0755);	/* a way to it */
-		if (error == 0)
-			error = lhi_range_make_dir(dir, group, 0);
-	} else if (errno != EEXIST) {
+	if (parents == 0 || slash == parent)
+		return 0;
+	*slash = '\0';
+	*made = access(parent, F_OK) != 0;
+	error = lhi_range_make_dir(parent, (gid_t)-1, parents - 1);
+	if (error == 0 && *made && for_group)
+		(void)chmod(parent, 0755);	/* a way to it */
+	return error;
+}
+
+int
+lhi_range_make_dir(const char *dir, gid_t group, unsigned parents)
+{
+	bool for_group = group != (gid_t)-1, made = false;
+	int saved = errno, error;
+
+	error = make_parent(dir, parents, for_group, &made);
+	if (error != 0) {
+		errno = saved;
+		return error;
+	}
+	if (lhi_range_sys.mkdir(dir, 0700) != 0 && errno != EEXIST)
 		error = lhi_fail(-errno, "cannot make the directory %s for "
 		    "ranges of tokens: %s; make it, or give another fence "
 		    "directory", dir, strerror(errno));
-	}
+	if (error == 0 && for_group)
+		error = give_to_group(dir, group);
+	if (error == 0)
+		error = sync_parent(dir);
 	errno = saved;
 	return error;
 }

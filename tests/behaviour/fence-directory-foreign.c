@@ -15,6 +15,16 @@
 
 static const char *table;
 
+/* The files in it. */
+static int
+system_rm(const char *dir)
+{
+	char cmd[500];
+
+	snprintf(cmd, sizeof(cmd), "rm %s/[0-9]*", dir);
+	return system(cmd);
+}
+
 static int
 as_us(void *arg)
 {
@@ -55,6 +65,55 @@ with(uid_t uid, gid_t gid, mode_t mode, int want, const char *what)
 	fence_wipe(dir);
 }
 
+static int
+as_member(void *arg)
+{
+	const gid_t groups[] = { GROUP };
+	struct lh_open_opts o = fence_opts();
+	uint64_t token;
+	struct lh *lh;
+
+	(void)arg;
+	if (setgroups(1, groups) != 0 || setresgid(US, US, US) != 0 ||
+	    setresuid(US, US, US) != 0)
+		return 255;
+	o.flags |= LH_SYSTEM | LH_NO_CREATE;
+	if (lh_open(&lh, table, &o) != 0)
+		return 254;
+	return -fence_token(lh, "k", LH_LOCAL, &token);
+}
+
+/* A system-wide table of a group: its members claim ranges. */
+static void
+of_a_group(void)
+{
+	struct lh_open_opts o = fence_opts();
+	char dir[400], object[200];
+	uint64_t before, after;
+	struct stat st;
+	struct lh *lh;
+
+	snprintf(object, sizeof(object), "/dev/shm/leasehold.system.%s", table);
+	t_remove_at_exit(object);
+	snprintf(dir, sizeof(dir), "%s/leasehold.system.%s.fence", fence_dir(),
+	    table);
+	is(mkdir(dir, 0700), 0, "a maker was killed before it gave it away");
+	o.flags |= LH_SYSTEM;
+	o.mode = 0660;
+	o.group = GROUP;
+	is(lh_open(&lh, table, &o), 0, "a table of a group");
+	ok(stat(dir, &st) == 0 && st.st_gid == GROUP &&
+	    (st.st_mode & 07777) == 02770, "its directory is the group's");
+	is(fence_token(lh, "k", LH_LOCAL, &before), 0, "its maker");
+	is(system_rm(dir), 0, "its range is lost");
+	is(t_reap(t_fork(as_member, NULL), T_HANG_MS), 0,
+	    "a member claims another");
+	is(fence_token(lh, "k", LH_LOCAL, &after), 0, "the maker goes on");
+	cmp(after, >, before + 1, "above");
+	is(lh_close(lh), 0, "closed");
+	unlink(object);
+}
+
 static void
 under_a_table(void)
 {
@@ -90,6 +149,7 @@ main(void)
 	with(THEM, GROUP, 0750, -EACCES, "a stranger's, our group may not");
 	with(0, GROUP, 0770, 0, "root's, our group may write");
 	with(0, 0, 0755, -EACCES, "root's, where we may not write");
+	of_a_group();
 	under_a_table();
 	return done();
 }
