@@ -392,7 +392,8 @@ opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
 {
 	return likely(o->size == sizeof(*o)) &&
 	    likely(o->mode == LH_EXCLUSIVE) && likely(o->ttl_ms == m->ttl_ms) &&
-	    likely((o->max_wait_ms | o->deadline_ns) >= 0) &&
+	    /* (before its first tick m->ttl_ms is negative) */
+	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
 	    likely(o->cancel == NULL) &&
 	    likely((o->flags & ~LH_NO_CREATE) == 0) &&
 	    (o->scope == LH_EPHEMERAL || (likely(o->scope == LH_LOCAL) &&

@@ -92,10 +92,9 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 {
 	struct shm_slot *s = a->t.s;
 	struct lhi_ref ref = { s, a->home };
-	uint64_t mine;
+	uint64_t mine, deadline;
 	struct lhi_next n;
-	int64_t now = lhi_now_ns(view(a));
-	uint64_t deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
+	int64_t now;
 	struct lhi_rec *r = &a->m->rec[a->bit];
 	uint32_t cause;
 	int error;
@@ -110,6 +109,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (error != 0)
 		return error == FENCE_AGAIN ? WAITING :
 		    error == FENCE_BARRED ? BARRED : error;
+	now = lhi_now_ns(view(a));	/* the disk may have been asked */
+	deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
 	if (!a->t.queued) {
 		sh64_store_rlx(&a->c->home, a->home);
 		sh64_store_rlx(&a->c->since,

@@ -227,6 +227,64 @@ opened_keys(void)
 	ok(t_has_detail(), "with a reason");
 }
 
+/* As it was granted at once a moment ago, but for one thing. */
+static void
+refused_at_once(struct lh_key *k, struct lh_acquire_opts o, int want,
+    const char *what)
+{
+	struct lh_acquire_opts good = t_opts(30000, 0);
+	struct lh_lease l;
+
+	for (int i = 0; i < 3; i++)
+		if (lh_key_acquire(k, &good, &l) != 0 || lh_release(lh, &l) != 0)
+			fail("%s: %s", what, lh_error_detail());
+	is(lh_key_acquire(k, &o, &l), want, "%s, after good ones", what);
+}
+
+/* A thread whose ttls were too short for the fast path: it has seen none. */
+static void *
+fresh(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(50, 0);
+	struct lh_lease l;
+
+	is(lh_key_acquire(arg, &o, &l), 0, "acquired");
+	is(lh_release(lh, &l), 0, "released");
+	o.ttl_ms = -1;
+	is(lh_key_acquire(arg, &o, &l), -EINVAL, "a ttl of -1 ms");
+	return NULL;
+}
+
+static void
+after_good_ones(void)
+{
+	struct lh_acquire_opts o = t_opts(-1, 0);
+	struct lh_cancel cancel = LH_CANCEL_INIT;
+	struct lh_key *k;
+
+	is(lh_key_open(lh, "again", 0, &k), 0, "a key");
+	t_join(t_thread(fresh, k));
+	refused_at_once(k, o, -EINVAL, "a ttl of -1 ms");
+#define WITH(field, value, want) \
+	o = t_opts(30000, 0); o.field = value; \
+	refused_at_once(k, o, want, #field " = " #value)
+	WITH(size, 0, -EINVAL);
+	WITH(size, sizeof(o) - 8, -EINVAL);
+	WITH(mode, 2, -EINVAL);
+	WITH(scope, LH_LOCAL, -EOPNOTSUPP);
+	WITH(scope, LH_QUORUM, -EOPNOTSUPP);
+	WITH(scope, 3, -EINVAL);
+	WITH(flags, 0x80, -EINVAL);
+	WITH(flags, LH_NO_CREATE | 0x80000000u, -EINVAL);
+	WITH(ttl_ms, 0, -EINVAL);
+	WITH(ttl_ms, LH_TTL_MAX_MS + 1, -EINVAL);
+	WITH(max_wait_ms, -1, -EINVAL);
+	WITH(deadline_ns, -1, -EINVAL);
+	is(lh_cancel(&cancel), 0, "a switch is thrown");
+	WITH(cancel, &cancel, -ECANCELED);
+	is(lh_key_close(k), 0, "closed");
+}
+
 int
 main(void)
 {
@@ -238,6 +296,7 @@ main(void)
 	structs();
 	opened_keys();
 	is(lh_key_close(key), 0, "closed");
+	after_good_ones();
 	t_close(lh);
 	return done();
 }
