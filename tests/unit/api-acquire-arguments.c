@@ -236,7 +236,8 @@ refused_at_once(struct lh_key *k, struct lh_acquire_opts o, int want,
 	struct lh_lease l;
 
 	for (int i = 0; i < 3; i++)
-		if (lh_key_acquire(k, &good, &l) != 0 || lh_release(lh, &l) != 0)
+		if (lh_key_acquire(k, &good, &l) != 0 ||
+		    lh_release(lh, &l) != 0)
 			fail("%s: %s", what, lh_error_detail());
 	is(lh_key_acquire(k, &o, &l), want, "%s, after good ones", what);
 }
