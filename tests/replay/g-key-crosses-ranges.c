@@ -87,6 +87,13 @@ acquired(int error, struct lh *lh, struct lh_lease *l)
 		fail("not released: %s", lh_error_detail());
 }
 
+/* Whoever comes by next may claim ahead of need again. */
+static void
+again(struct lh *lh)
+{
+	sh64_store(&lh->v.hdr->raised_ms, 0);
+}
+
 static void
 in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 {
@@ -97,6 +104,7 @@ in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 	local.scope = short_.scope = LH_LOCAL;
 	is(lh_key_open(lh, key, 0, &k), 0, "opened");
 	for (int i = 0; i < rounds; i++) {
+		again(lh);
 		for (int j = 0; j < 7; j++)
 			acquired(lh_key_acquire(k, &local, &l), lh, &l);
 		for (int j = 0; j < 5; j++)	/* by the straight path */
@@ -126,6 +134,51 @@ in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 	is(lh_key_close(k), 0, "closed");
 }
 
+/* An evicted key's version has grown without a grant. */
+static void
+evicted(const char *table, struct lh *lh)
+{
+	uint64_t token;
+
+	for (int i = 0; i < 400; i++) {
+		if (i % 20 == 0) {
+			again(lh);
+			others_claim(table, 1);
+		}
+		if (fence_token(lh, "e", LH_LOCAL, &token) != 0)
+			fail("%s", lh_error_detail());
+		else
+			seen(token);
+		if (i % 3 == 0 && lh_evict(lh, "e", 0) != 1)
+			fail("not evicted");
+	}
+}
+
+/* Granted in one range, while the next one is claimed, further on. */
+static void
+raised_meanwhile(const char *table, struct lh *lh, struct lh *other)
+{
+	struct replay_call call = REPLAY_CALL(lh, "m", 30000, 0);
+	struct lh_acquire_opts local = t_opts(30000, 0);
+	struct lh_key *k;
+	struct lh_lease l;
+
+	local.scope = LH_LOCAL;
+	is(lh_key_open(lh, "m", 0, &k), 0, "opened");
+	replay_hold("granted", "acquire.granted");
+	replay_go("granted", replay_acquire, &call);
+	replay_wait_held("granted");
+	others_claim(table, 3);
+	is(lhi_fence_keep_ahead(&other->v), 0, "another range, not the next");
+	replay_release("granted");
+	is(replay_result("granted"), 0, "who was being granted goes on");
+	is(lh_release(lh, &call.lease), 0, "released");
+	last = call.lease.token;
+	for (int i = 0; i < 200; i++)
+		acquired(lh_key_acquire(k, i % 4 ? NULL : &local, &l), lh, &l);
+	is(lh_key_close(k), 0, "closed");
+}
+
 static void
 ways(const char *table, struct lh *lh, struct lh *other)
 {
@@ -136,9 +189,34 @@ ways(const char *table, struct lh *lh, struct lh *other)
 		in_every_way(lh, other, "k", 2);
 	}
 	verdict("with gaps", 50);
+	last = 0;
+	evicted(table, lh);
+	verdict("evicted in between", 50);
+	raised_meanwhile(table, lh, other);
+	verdict("raised meanwhile", 50);
+	last = 0;
 	others_claim(table, RANGE_MAX / 2);
 	in_every_way(lh, other, "k", 10);
 	verdict("far away", RANGE_MAX / 2);
+}
+
+/* As a reader. */
+static int
+acquire_local(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(30000, 0);
+	struct replay_call *c = arg;
+
+	o.scope = LH_LOCAL;
+	o.mode = LH_SHARED;
+	return lh_acquire(c->lh, c->key, &o, &c->lease);
+}
+
+static int
+see_token(const struct lh_key_info *info, void *arg)
+{
+	*(uint64_t *)arg = info->token;
+	return 0;
 }
 
 /* A gap that one grant cannot jump over: 2^40 tokens. */
@@ -147,13 +225,15 @@ far_skip(const char *table)
 {
 	struct lh *lh, *reader;
 	struct lh_acquire_opts local = t_opts(30000, 0);
+	struct replay_call jump = { .key = "k" };
 	struct lh_lease r, l;
-	uint64_t skipped;
+	uint64_t skipped = 0;
 
 	lhi_range_bits = 32;
 	lh = fence_open(table);
 	reader = fence_open(table);
 	local.scope = LH_LOCAL;
+	jump.lh = lh;
 	is(lh_acquire(lh, "k", &local, &l), 0, "a first token");
 	last = l.token;
 	is(lh_release(lh, &l), 0, "released");
@@ -170,7 +250,15 @@ far_skip(const char *table)
 	is(lh_verify(reader, &r), 0, "it is held");
 	last = r.token;
 	is(lh_release(reader, &r), 0, "the reader goes");
-	is(lh_acquire(lh, "k", &local, &l), 0, "then it gets it");
+	/* whoever looks between its swap and anything else sees its token */
+	replay_hold("jumper", "acquire.granted");
+	replay_go("jumper", acquire_local, &jump);
+	replay_wait_held("jumper");
+	is(lh_status(reader, "k", NULL, see_token, &skipped), 0, "others look");
+	replay_release("jumper");
+	is(replay_result("jumper"), 0, "then it gets it");
+	l = jump.lease;
+	is_u64(skipped, l.token, "and that is the token they saw");
 	cmp(l.token - last, >, UINT64_C(999) << 32, "far ahead");
 	is(l.token >> 32, (sh64_load(&lh->v.hdr->durable_ceiling) >> 32) - 1,
 	    "in the latest range");
