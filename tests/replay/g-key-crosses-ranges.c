@@ -134,18 +134,28 @@ in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 	is(lh_key_close(k), 0, "closed");
 }
 
+/* Another range, but not the next; and this thread knows of it. */
+static void
+raised(const char *table, struct lh *other)
+{
+	others_claim(table, 3);
+	if (lhi_fence_keep_ahead(&other->v) != 0)
+		fail("%s", lh_error_detail());
+	t_sleep_ms(9);		/* the clock ticks */
+}
+
 /* An evicted key's version has grown without a grant. */
 static void
-evicted(const char *table, struct lh *lh)
+evicted(const char *table, struct lh *lh, struct lh *other)
 {
 	uint64_t token;
 
-	for (int i = 0; i < 400; i++) {
-		if (i % 20 == 0) {
-			again(lh);
-			others_claim(table, 1);
-		}
-		if (fence_token(lh, "e", LH_LOCAL, &token) != 0)
+	(void)fence_token(lh, "e", LH_LOCAL, &token);
+	for (int i = 0; i < 600; i++) {
+		if (i % 17 == 0)
+			raised(table, other);
+		if (fence_token(lh, "e", i % 2 ? LH_LOCAL : LH_EPHEMERAL,
+		    &token) != 0)
 			fail("%s", lh_error_detail());
 		else
 			seen(token);
@@ -154,29 +164,35 @@ evicted(const char *table, struct lh *lh)
 	}
 }
 
-/* Granted in one range, while the next one is claimed, further on. */
-static void
-raised_meanwhile(const char *table, struct lh *lh, struct lh *other)
+/* Granted in one range, while another is claimed; and on from there. */
+static int
+go_on(void *arg)
 {
-	struct replay_call call = REPLAY_CALL(lh, "m", 30000, 0);
 	struct lh_acquire_opts local = t_opts(30000, 0);
+	struct lh *lh = arg;
 	struct lh_key *k;
 	struct lh_lease l;
 
 	local.scope = LH_LOCAL;
 	is(lh_key_open(lh, "m", 0, &k), 0, "opened");
-	replay_hold("granted", "acquire.granted");
-	replay_go("granted", replay_acquire, &call);
-	replay_wait_held("granted");
-	others_claim(table, 3);
-	is(lhi_fence_keep_ahead(&other->v), 0, "another range, not the next");
-	replay_release("granted");
-	is(replay_result("granted"), 0, "who was being granted goes on");
-	is(lh_release(lh, &call.lease), 0, "released");
-	last = call.lease.token;
 	for (int i = 0; i < 200; i++)
-		acquired(lh_key_acquire(k, i % 4 ? NULL : &local, &l), lh, &l);
-	is(lh_key_close(k), 0, "closed");
+		acquired(lh_key_acquire(k, i % 50 ? NULL : &local, &l), lh,
+		    &l);
+	return lh_key_close(k);
+}
+
+static void
+raised_meanwhile(const char *table, struct lh *lh, struct lh *other)
+{
+	for (int i = 0; i < 10; i++) {
+		replay_hold("granted", "acquire.granted");
+		replay_go("granted", go_on, lh);
+		replay_wait_held("granted");
+		raised(table, other);
+		replay_release("granted");
+		is(replay_result("granted"), 0, "who was being granted goes "
+		    "on");
+	}
 }
 
 static void
@@ -190,7 +206,7 @@ ways(const char *table, struct lh *lh, struct lh *other)
 	}
 	verdict("with gaps", 50);
 	last = 0;
-	evicted(table, lh);
+	evicted(table, lh, other);
 	verdict("evicted in between", 50);
 	raised_meanwhile(table, lh, other);
 	verdict("raised meanwhile", 50);
