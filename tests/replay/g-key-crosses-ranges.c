@@ -208,6 +208,7 @@ ways(const char *table, struct lh *lh, struct lh *other)
 	last = 0;
 	evicted(table, lh, other);
 	verdict("evicted in between", 50);
+	last = 0;
 	raised_meanwhile(table, lh, other);
 	verdict("raised meanwhile", 50);
 	last = 0;
