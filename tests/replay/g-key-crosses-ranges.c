@@ -134,12 +134,16 @@ in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 	is(lh_key_close(k), 0, "closed");
 }
 
-/* Another range, but not the next; and this thread knows of it. */
+/* Another range, but not the next; another key has gone there (which raises the
+ * ceiling in memory), and this thread knows of it. */
 static void
 raised(const char *table, struct lh *other)
 {
+	uint64_t token;
+
 	others_claim(table, 3);
-	if (lhi_fence_keep_ahead(&other->v) != 0)
+	if (lhi_fence_keep_ahead(&other->v) != 0 ||
+	    fence_token(other, "ahead", LH_LOCAL, &token) != 0)
 		fail("%s", lh_error_detail());
 	t_sleep_ms(9);		/* the clock ticks */
 }
