@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranges of tokens claimed on disk: does no range serve two tables, and does a
+ * new table begin above everything that was ever issued?  (C14, scope `local`)
+ *
+ * Three processes (or -DUSERS=2), one name, one directory.  What exists:
+ *	directory	a set of numbers, each a file.  `dir` is what processes
+ *		see; `disk` is what was there at the last sync; a number in
+ *		`dirty` was linked or unlinked since, and after a power loss it
+ *		is there or not, each on its own: harsher than any file system,
+ *		which keeps some order.  `stuck` are those that a failed sync
+ *		left behind: later syncs do not carry them
+ *	tables		numbered as they got the name; `latest` is the table's
+ *		latest range
+ *	name		which table has it
+ *
+ * Operations, each access one step (a scan is one: see src/shm/range.c):
+ *	OPENS	open: attach to what has the name, or make it: claim, then take
+ *		the name; then, in either case, see that the table's latest
+ *		range is the highest number, or raise it (op/fence.c, I4). From
+ *		then on this process uses the latest range, whatever it is
+ *	RAISES	a user of a table, however old its mapping, claims a further
+ *		range for it
+ *	REMOVES the name is removed by hand (nothing else happens)
+ *	RETIRES	the table is removed properly: flag, latest frozen, name
+ *	POWER	power is lost: memory, name and processes are gone
+ *	ERRORS	a directory sync fails
+ * Death and a long stop are one thing here: a process that is not run any more;
+ * nobody waits for anybody.  (That removers take turns is left out: it makes
+ * fewer runs, not more.)
+ *
+ * Claim(at least): scan; link to the next number, or while that exists the one
+ * after; sync the directory (through what was opened before the link, so that
+ * an error is told); scan again: with K higher ones ours may be a number that
+ * was used and pruned, so try above them; else prune those with K higher ones
+ * in that scan.  K is 64 there and 2 here.
+ * Raise: look at flag and name, claim, look at both again, then: load latest,
+ * look at the flag, swap, until latest is not below the claim.
+ *
+ * Left out: contents of files (tests/fence/images), the temporary file, the
+ * wall-clock floor, an older directory restored, tokens within a range.
+ *
+ * Properties.
+ *  P1	No number is claimed twice, hence no range used by two tables.
+ *  P2	The first range that is used of a table is above all that were used of
+ *	tables before it.						(G2)
+ *  P3	What is used of an old table later is below the first of every newer
+ *	one.								(G2)
+ *  P4	A table's ranges rise.						(G2)
+ *  P5	Whatever a power loss leaves, it has a number not below any that was
+ *	published.
+ *  P6	A retired table gets no further range.
+ *
+ * Mutants leave out one rule each:
+ *	SYNC	the directory is not synced
+ *	EARLY	published before the sync
+ *	RETRY	after a failed sync the same number is synced again
+ *	RESCAN	no second scan, and the first serves for pruning
+ *	PRUNE	pruned before the own number is synced
+ *	EXIST	the link replaces what is there (rename)
+ *	LOOK	who opens a table does not look at the directory
+ *	GONE	no look at the name after the claim
+ *	FLAG	no look at the flag
+ *	FREEZE	the latest range is not frozen
+ */
+#ifndef ONLY
+#define ONLY 0
+#endif
+#define CLAIMED(n, x)	assert((ONLY != 0 && ONLY != n) || (x))
+
+#ifndef OPENS
+#define OPENS 3
+#endif
+#ifndef RAISES
+#define RAISES 0
+#endif
+#ifndef REMOVES
+#define REMOVES 0
+#endif
+#ifndef RETIRES
+#define RETIRES 0
+#endif
+#ifndef POWER
+#define POWER 0
+#endif
+#ifndef ERRORS
+#define ERRORS 0
+#endif
+#ifndef USERS
+#define USERS 3
+#endif
+#define TABLES 3
+#ifndef MOST
+#define MOST 6			/* the last number */
+#endif
+
+#define TRIES 1			/* after a failed sync, or as a late one */
+
+/* the directory, as processes see it and on disk: bit n is number n */
+byte dir, disk, dirty, stuck;
+
+#define BIT(n)		(1 << (n))
+#define HIGHEST(m)	((m) >= 64 -> 6 : ((m) >= 32 -> 5 : ((m) >= 16 -> 4 : \
+			((m) >= 8 -> 3 : ((m) >= 4 -> 2 : \
+			((m) >= 2 -> 1 : 0))))))
+#define LOWEST(m)	((m) & 2 -> 1 : ((m) & 4 -> 2 : ((m) & 8 -> 3 : \
+			((m) & 16 -> 4 : ((m) & 32 -> 5 : 6)))))
+/* with K = 2: the lowest number that stays, and whether n is too low */
+#define KEPT(m)		HIGHEST((m) & ~BIT(HIGHEST(m)))
+#define PAST(m, n)	((n) < KEPT(m))
+/* what no power loss takes away */
+#define SURE		(disk & ~(dirty | stuck))
+
+/* memory; latest: the range, and FROZEN */
+byte name, made;
+byte latest[TABLES + 1];
+bool retired[TABLES + 1];
+#define FROZEN		8
+#define RANGE(w)	((w) & 7)
+
+byte opens = OPENS, raises = RAISES, removes = REMOVES, retires = RETIRES;
+byte power = POWER, faults = ERRORS;
+bool down[4];			/* lost with the power */
+byte claiming[4];		/* has the directory open: for what */
+bool untold[4];			/* a sync failed since */
+byte started;
+
+/* ghosts */
+byte given;			/* bit n: somebody had n of a claim */
+byte base[TABLES + 1];		/* the first range that was used, */
+byte top[TABLES + 1];		/* and the last */
+byte most;			/* of all tables */
+bool final[TABLES + 1];		/* the table is retired for good */
+
+/* Linked or unlinked: not on disk, or not gone from it, for certain. */
+inline touch(i)
+{
+	dirty = dirty | BIT(i);
+	stuck = stuck & ~BIT(i)
+}
+
+/* This process is about to use the table's latest range. */
+inline use()
+{
+	CLAIMED(2, base[t] != 0 || t < 2 || RANGE(latest[t]) > top[1]);
+	CLAIMED(2, base[t] != 0 || t < 3 || RANGE(latest[t]) > top[2]);
+	CLAIMED(3, t >= 2 || base[2] == 0 || RANGE(latest[t]) < base[2]);
+	CLAIMED(3, t >= 3 || base[3] == 0 || RANGE(latest[t]) < base[3]);
+	CLAIMED(4, RANGE(latest[t]) >= top[t]);
+	CLAIMED(5, HIGHEST(SURE) >= RANGE(latest[t]));
+	base[t] = (base[t] == 0 -> RANGE(latest[t]) : base[t]);
+	top[t] = RANGE(latest[t]);
+	most = (most < top[t] -> top[t] : most)
+}
+
+/* A claim has come to its end with n. */
+inline give()
+{
+	CLAIMED(1, !(given & BIT(n)));
+	given = given | BIT(n)
+}
+
+inline done()
+{
+	n = 0; l = 0; seen = 0; tries = 0;
+	claiming[me] = 0;
+	untold[me] = false
+}
+
+/* A failed sync is told to everyone who has the directory open. */
+#ifdef MUTANT_RETRY
+#define AFTER_FAULT	skip
+#define NEXT_TRY	sync
+#else
+#define AFTER_FAULT	tries++; n++
+#define NEXT_TRY	link
+#endif
+
+inline sync_directory()
+{
+	if
+	:: d_step {
+		!untold[me] ->
+		disk = (disk & ~dirty) | (dir & dirty);
+		dirty = 0
+	   }
+	:: d_step {
+		untold[me] && tries < TRIES ->
+		untold[me] = false;
+		AFTER_FAULT
+	   }
+	   goto NEXT_TRY
+	:: d_step {
+		!untold[me] && faults > 0 && tries < TRIES ->
+		faults--;
+		stuck = stuck | dirty;
+		dirty = 0;
+		untold[1] = (me != 1 && claiming[1]);
+		untold[2] = (me != 2 && claiming[2]);
+		untold[3] = (me != 3 && claiming[3]);
+		AFTER_FAULT
+	   }
+	   goto NEXT_TRY
+	:: d_step { untold[me] && tries == TRIES -> done() } goto end_idle
+	fi
+}
+
+/* Is the table in its place?  Before and after the claim. */
+#ifdef MUTANT_FLAG
+#define UNFLAGGED	true
+#else
+#define UNFLAGGED	(!retired[t])
+#endif
+#define FRESH		(UNFLAGGED && name == t)
+#ifdef MUTANT_GONE
+#define STILL_FRESH	UNFLAGGED
+#else
+#define STILL_FRESH	FRESH
+#endif
+
+/* a claim: for what? */
+#define TO_MAKE		1
+#define TO_RAISE	2
+
+proctype user(byte me)
+{
+	byte t;			/* the table it has mapped */
+	bool ours;		/* and has seen to be above the others */
+	byte n, l, seen, tries;
+
+end_alive:
+	{ true;
+end_idle:
+	if
+	:: atomic {
+		opens > 0 && started + 1 >= me && me <= USERS ->
+		opens--;
+		started = (started < me -> me : started);
+		ours = false
+	   }
+	   goto open
+	:: atomic { ours && raises > 0 -> raises-- } goto raise
+	:: atomic { ours && name == t && retires > 0 -> retires-- } goto retire
+	fi;
+
+open:
+	if
+	:: atomic { name != 0 -> t = name } goto secure
+	:: atomic {
+		name == 0 && made < TABLES ->
+		t = 0;
+		claiming[me] = TO_MAKE
+	   }
+	   goto claim
+	:: d_step { name == 0 && made == TABLES -> t = 0 } goto end_idle
+	fi;
+
+claim:	/* above l, if that is a number */
+	if
+	:: d_step {
+		true ->
+		n = HIGHEST(dir) + 1;
+		n = (n > RANGE(l) -> n : RANGE(l) + 1)
+#ifdef MUTANT_RESCAN
+		; seen = dir & (BIT(KEPT(dir)) - 1)
+#endif
+	   }
+	fi;
+link:
+	if
+	:: d_step { n > MOST -> done() } goto end_idle
+#ifdef MUTANT_EXIST
+	:: d_step { n <= MOST -> dir = dir | BIT(n); touch(n) }
+#else
+	:: d_step {
+		n <= MOST && !(dir & BIT(n)) ->
+		dir = dir | BIT(n);
+		touch(n)
+	   }
+	:: d_step { n <= MOST && (dir & BIT(n)) -> n++ } goto link
+#endif
+	fi;
+sync:
+#ifdef MUTANT_EARLY
+	if			/* the power goes before it comes to that */
+	:: claiming[me] == TO_RAISE -> goto synced
+	:: claiming[me] != TO_RAISE
+	fi;
+#endif
+#if !defined(MUTANT_SYNC) && !defined(MUTANT_PRUNE)
+	sync_directory();
+#endif
+synced:
+#ifndef MUTANT_RESCAN
+	if
+	:: d_step {
+		!PAST(dir, n) -> seen = dir & (BIT(KEPT(dir)) - 1); tries = 0
+	   }
+	:: d_step {
+		PAST(dir, n) && tries < TRIES ->
+		tries++;
+		n = HIGHEST(dir) + 1
+	   }
+	   goto link
+	:: d_step { PAST(dir, n) && tries == TRIES -> done() } goto end_idle
+	fi;
+#endif
+prune:
+	if
+	:: d_step {
+		seen != 0 ->
+		dir = dir & ~BIT(LOWEST(seen));
+		touch(LOWEST(seen));
+		seen = seen & ~BIT(LOWEST(seen));
+		CLAIMED(5, HIGHEST(SURE) >= most)
+	   }
+	   goto prune
+#ifdef MUTANT_PRUNE
+	:: seen == 0
+	fi;
+	sync_directory();
+	if
+#endif
+	:: d_step {
+		seen == 0 && claiming[me] == TO_MAKE && name == 0 &&
+		    made < TABLES ->
+		give();
+		made++;
+		name = made;
+		t = made;
+		latest[t] = n;
+		done()
+	   }
+	   goto secure
+	:: d_step {
+		seen == 0 && claiming[me] == TO_MAKE && name == 0 &&
+		    made == TABLES ->
+		give();
+		done()
+	   }
+	   goto end_idle
+	:: d_step {
+		seen == 0 && claiming[me] == TO_MAKE && name != 0 ->
+		give();
+		done()
+	   }
+	   goto open
+	:: d_step {
+		seen == 0 && claiming[me] == TO_RAISE && STILL_FRESH -> give()
+	   }
+	   goto raised
+	:: d_step {
+		seen == 0 && claiming[me] == TO_RAISE && !STILL_FRESH ->
+		give();
+		done()
+	   }
+	   goto end_idle				/* ESTALE */
+	fi;
+
+secure:
+	l = latest[t];
+	if
+#ifdef MUTANT_LOOK
+	:: d_step { true -> ours = true; use(); done() } goto end_idle
+#else
+	:: d_step {
+		HIGHEST(dir) == RANGE(l) -> ours = true; use(); done()
+	   }
+	   goto end_idle
+	:: HIGHEST(dir) != RANGE(l)
+#endif
+	fi;
+raise:
+	if
+	:: d_step { FRESH -> l = latest[t]; claiming[me] = TO_RAISE } goto claim
+	:: d_step { !FRESH -> done() } goto end_idle		/* ESTALE */
+	fi;
+raised:
+	if
+	:: d_step { RANGE(latest[t]) < n -> l = latest[t] }
+	:: d_step { RANGE(latest[t]) >= n -> ours = true; use(); done() }
+	   goto end_idle
+	fi;
+	if
+	:: UNFLAGGED
+	:: d_step { !UNFLAGGED -> done() } goto end_idle	/* ESTALE */
+	fi;
+	if
+	:: d_step {
+		latest[t] == l ->
+		CLAIMED(6, !final[t]);
+		latest[t] = n;
+		ours = true;
+		use();
+		done()
+	   }
+	   goto end_idle
+	:: latest[t] != l -> goto raised
+	fi;
+
+retire:
+	retired[t] = true;
+	if
+	:: d_step {
+		true ->
+#ifndef MUTANT_FREEZE
+		latest[t] = latest[t] | FROZEN;
+#endif
+		final[t] = true
+	   }
+	fi;
+	if
+	:: d_step { name == t -> name = 0 }
+	:: name != t
+	fi;
+	goto end_idle
+	}
+#if POWER
+	unless {
+	d_step { down[me] -> down[me] = false; t = 0; ours = false; done() } };
+	goto end_alive
+#endif
+}
+
+#define EITHER(i)							\
+	if								\
+	:: (dirty | stuck) & BIT(i) -> dir = dir | BIT(i)		\
+	:: (dirty | stuck) & BIT(i) -> dir = dir & ~BIT(i)		\
+	:: !((dirty | stuck) & BIT(i)) -> dir = (dir & ~BIT(i)) |	\
+		(disk & BIT(i))						\
+	fi
+
+active proctype world()
+{
+	atomic { run user(1); run user(2); run user(3) }
+end_world:
+	do
+	:: atomic { removes > 0 && name != 0 -> removes--; name = 0 }
+	:: atomic {
+		power > 0 && (dirty | stuck) ->
+		power--;
+		EITHER(1); EITHER(2); EITHER(3);
+		EITHER(4); EITHER(5); EITHER(6);
+		disk = dir;
+		dirty = 0; stuck = 0;
+		name = 0;
+		down[1] = true; down[2] = true; down[3] = true
+	   }
+	od
+}
