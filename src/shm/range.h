@@ -48,6 +48,7 @@ struct lhi_range_sys {
 	int (*fsync)(int fd);		/* of a directory */
 	int (*unlink)(int dir, const char *name);
 	int (*mkdir)(const char *path, mode_t mode);
+	int (*rmdir)(const char *path);
 	ssize_t (*getdents)(int fd, void *buf, size_t len);
 };
 

@@ -59,6 +59,7 @@ const struct lhi_range_sys lhi_range_sys = {
 	.fsync = fsync,
 	.unlink = sys_unlink,
 	.mkdir = mkdir,
+	.rmdir = rmdir,
 	.getdents = sys_getdents,
 };
 
@@ -139,7 +140,7 @@ lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
 /*
  * Of what was made in it, by us or by somebody who may not have come so far:
  * what others have seen is not yet on disk.  A parent that we may not read was
- * not made by one of us.
+ * not made by one of us, nor one that cannot be written.
  */
 static int
 sync_parent(const char *path)
@@ -152,9 +153,11 @@ sync_parent(const char *path)
 	slash = strrchr(parent, '/');
 	slash[slash == parent] = '\0';
 	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 ? errno != EACCES : lhi_range_sys.fsync(fd) != 0)
-		error = lhi_fail(-errno, "cannot sync the directory %s: %s",
-		    parent, strerror(errno));
+	if (fd < 0 ? errno != EACCES : lhi_range_sys.fsync(fd) != 0 &&
+	    errno != EROFS && errno != EINVAL)
+		error = lhi_fail(-errno, "cannot sync the directory %s: %s; "
+		    "see to the disk, or use another fence directory", parent,
+		    strerror(errno));
 	if (fd >= 0)
 		(void)close(fd);
 	return error;
@@ -210,7 +213,8 @@ lhi_range_make_dir(const char *dir, gid_t group, unsigned parents)
 		errno = saved;
 		return error;
 	}
-	if (lhi_range_sys.mkdir(dir, 0700) != 0 && errno != EEXIST)
+	made = lhi_range_sys.mkdir(dir, 0700) == 0;
+	if (!made && errno != EEXIST)
 		error = lhi_fail(-errno, "cannot make the directory %s for "
 		    "ranges of tokens: %s; make it, or give another fence "
 		    "directory", dir, strerror(errno));
@@ -218,6 +222,10 @@ lhi_range_make_dir(const char *dir, gid_t group, unsigned parents)
 		error = give_to_group(dir, group);
 	if (error == 0)
 		error = sync_parent(dir);
+	/* the next sync of the parent may say that all is well: whoever comes
+	 * next shall make it again */
+	if (error != 0 && made)
+		(void)lhi_range_sys.rmdir(dir);
 	errno = saved;
 	return error;
 }
