@@ -66,6 +66,7 @@ CXX_TEST := $(BUILD)/tests/cxx/wrapper
 FUZZ_NAMES := image
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
+FENCES	:= $(addprefix $(BUILD)/tests/fence/,images)
 
 .PHONY: all lib tool reaperd tests daemon-tests cxx replays step chaos demo \
 	run check check-long check-unit check-asan check-memcheck check-tsan \
@@ -85,7 +86,7 @@ help:
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-long	the same without shortcuts (hours)'
 	@echo 'check-unit -asan -memcheck -tsan -command -daemon -replay -mutants'
-	@echo '-crash -stop -double -chaos -fuzz -model, lint: the layers of make check'
+	@echo '-crash -stop -double -chaos -fuzz -fence -model, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -146,6 +147,11 @@ $(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/replay/replay.o \
 	$(link)
 	$(link_with)
 
+$(FENCES): $(BUILD)/%: $(BUILD)/%.o $(filter-out $(FENCES:%=%.o),$(call \
+    objs,tests/fence/*.c)) $(call objs,tests/support/*.c) $(LIB_A)
+	$(link)
+	$(link_with)
+
 $(TOOL): $(call objs,tools/*.c) $(LIB_A)
 	$(link)
 	$(link_with) -ljansson
@@ -199,14 +205,14 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says how long it took; the first that fails ends it.
-LAYERS	?= lint unit replay mutants crash stop chaos fuzz asan tsan memcheck \
-	   command daemon model
+LAYERS	?= lint unit replay mutants crash stop chaos fuzz fence asan tsan \
+	   memcheck command daemon model
 check: deps-check
 	@tests/layers $(LAYERS)
 
 check-long: deps-check
 	@tests/layers --long lint unit command daemon replay mutants crash \
-	    stop double chaos fuzz asan tsan memcheck model
+	    stop double chaos fuzz fence asan tsan memcheck model
 	@$(MAKE) --no-print-directory fuzz
 
 # most of the tests wait most of the time
@@ -252,6 +258,12 @@ fuzz:
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -timeout=20 \
 	    -print_final_stats=1 -artifact_prefix=build/libfuzzer/ \
 	    build/libfuzzer/$$f tests/fuzz/corpus/$$f || exit 1; done
+
+.PHONY: fences check-fence
+fences: $(FENCES)
+check-fence:
+	$(sub) F=hooks fences
+	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(FENCES))
 
 check-mutants:
 	@tests/replay/mutants
