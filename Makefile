@@ -66,7 +66,7 @@ CXX_TEST := $(BUILD)/tests/cxx/wrapper
 FUZZ_NAMES := image
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
-FENCES	:= $(addprefix $(BUILD)/tests/fence/,images)
+FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 
 .PHONY: all lib tool reaperd tests daemon-tests cxx replays step chaos demo \
 	run check check-long check-unit check-asan check-memcheck check-tsan \
