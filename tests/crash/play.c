@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Plays: see play.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +24,7 @@
 
 static volatile pid_t company[COMPANY];	/* read by the alarm's handler */
 static volatile sig_atomic_t overdue;
-static char object[160];
+static char object[160], fence[176];
 static char floors[2][160];	/* what a removed table leaves (shm/retire.c) */
 static pid_t director;
 
@@ -111,12 +112,30 @@ flag_wait(struct flag *f, uint32_t at_least, int64_t ms)
 	}
 }
 
+/* Files, in a directory of a directory. */
+static void
+wipe(int at, const char *name, int depth)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (unlinkat(fd, e->d_name, 0) != 0 && e->d_name[0] != '.' &&
+		    depth > 0)
+			wipe(fd, e->d_name, depth - 1);
+	if (d != NULL)
+		closedir(d);
+	(void)unlinkat(at, name, AT_REMOVEDIR);
+}
+
 void
 play_remove_object(void)
 {
 	unlink(object);
 	unlink(floors[0]);
 	unlink(floors[1]);
+	wipe(AT_FDCWD, fence, 1);
 }
 
 const char *
@@ -131,8 +150,16 @@ play_object(const struct play *p)
 		    "/dev/shm/leasehold-floor.%u.%s", uid, p->table);
 		snprintf(floors[1], sizeof(floors[1]),
 		    "/dev/shm/leasehold-floor~.%u.%s", uid, p->table);
+		snprintf(fence, sizeof(fence), "%s.state", object);
 	}
 	return object;
+}
+
+const char *
+play_fence(const struct play *p)
+{
+	(void)play_object(p);
+	return fence;
 }
 
 static void

@@ -141,7 +141,11 @@ bool play_watch(int64_t ms);
 /* The path of the table's object. */
 const char *play_object(const struct play *p);
 
-/* Unlink it, and what a removed one leaves beside it. */
+/* Where its fence directory is, if it has one. */
+const char *play_fence(const struct play *p);
+
+/* Unlink it, and what a removed one leaves beside it; and the fence directory
+ * with all that is in it. */
 void play_remove_object(void);
 
 /* Is the main thread of that process asleep in the kernel? */

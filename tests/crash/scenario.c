@@ -20,6 +20,7 @@ static const struct {
 	{ scenarios_reaper, &n_scenarios_reaper },
 	{ scenarios_repair, &n_scenarios_repair },
 	{ scenarios_removal, &n_scenarios_removal },
+	{ scenarios_durable, &n_scenarios_durable },
 };
 
 #define N_LISTS (sizeof(lists) / sizeof(lists[0]))

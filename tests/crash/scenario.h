@@ -8,8 +8,8 @@
  *		what the server saw meanwhile
  * check, serve, recover	who looks at the result; NULL: the usual ones
  *
- * They are in exclusive.c, readers.c, keys.c, reaper.c and
- * repair.c.
+ * They are in exclusive.c, readers.c, keys.c, reaper.c,
+ * repair.c, removal.c and durable.c.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
@@ -37,6 +37,7 @@ struct role {
 				 * one, and the runs resemble each other */
 #define SC_EMPTY	0x8u	/* no keys before the operation */
 #define SC_LOOSE	0x10u	/* keys may be evicted */
+#define SC_DURABLE	0x20u	/* the table has a fence file */
 
 struct scenario {
 	const char *name;
@@ -55,9 +56,10 @@ struct scenario {
 
 extern const struct scenario scenarios_exclusive[], scenarios_readers[],
     scenarios_keys[], scenarios_reaper[], scenarios_repair[],
-    scenarios_removal[];
+    scenarios_removal[], scenarios_durable[];
 extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys,
-    n_scenarios_reaper, n_scenarios_repair, n_scenarios_removal;
+    n_scenarios_reaper, n_scenarios_repair, n_scenarios_removal,
+    n_scenarios_durable;
 
 int scenario_count(void);
 const struct scenario *scenario_at(int i);
