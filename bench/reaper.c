@@ -150,7 +150,7 @@ static double memory(const char *what)
 
 static void measure_daemon(struct row *rows)
 {
-	const unsigned int seconds = bench.quick ? 3 : 10;
+	const unsigned int seconds = bench.quick ? 3 : TTL_MS / 1000;
 	unsigned int i;
 	double began;
 

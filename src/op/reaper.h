@@ -56,6 +56,7 @@ struct lhi_reaper {
 	struct reap_note *note;	/* [max_sessions] */
 	uint32_t asked;		/* BY_ASKING */
 	uint32_t dead;		/* DEAD */
+	int64_t doubt_ns;	/* when the next are asked, BY_FD */
 	uint32_t ask_hand, doubt_hand, bury_hand, record_hand;
 
 	/* due.c: chunks */

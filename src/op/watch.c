@@ -13,7 +13,7 @@
  *				over all records
  *	BY_FD			its pidfd is in the set.  Exec ends a session,
  *				and no process: so these are asked after, too,
- *				in turn, for 0.04 ms every 40
+ *				in turn, for a thousandth of the time
  *	BY_ASKING		there is none: another pid namespace, no more
  *				descriptors, an old kernel; or the process is
  *				over and the byte is held: a child inherited
@@ -47,6 +47,7 @@
 
 #define FDS_LEFT 32		/* for questions, and for the program */
 #define EVENTS 64
+#define DOUBT_PACE 1000		/* ... of its time, where there is little */
 #define RECORDS 64u		/* in a walk: 4,096 take 3 s */
 
 int
@@ -116,9 +117,11 @@ watch_process(struct lhi_reaper *r, uint64_t sid)
 	struct lhi_procstat ps;
 	int fd;
 
-	if (pid == 0 || start == 0)
+	if (pid == 0 || start == 0 || r->fd_limit <= 0)
 		return -1;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0 && errno == ENOSYS)
+		r->fd_limit = 0;	/* not here: do not ask again */
 	if (fd < 0)
 		return -1;
 	/* the descriptor first: then it is of the process that is seen now, or
@@ -235,14 +238,18 @@ ask_some(struct lhi_reaper *r, enum reap_how how, uint32_t *hand,
 void
 lhi_watch_round(struct lhi_reaper *r)
 {
+	int64_t began = lhi_clock_ns(CLOCK_MONOTONIC);
 	uint32_t n = r->v.geo.max_sessions;
 
 	if (r->asked > 0)
 		ask_some(r, REAP_BY_ASKING, &r->ask_hand,
 		    r->budget_ns / REAP_ASK_PART);
-	if (r->counts.watched > 0)
+	if (r->counts.watched > 0 && began >= r->doubt_ns) {
 		ask_some(r, REAP_BY_FD, &r->doubt_hand,
 		    r->budget_ns / REAP_DOUBT_PART);
+		r->doubt_ns = began + DOUBT_PACE *
+		    (lhi_clock_ns(CLOCK_MONOTONIC) - began);
+	}
 	for (uint32_t i = 0; i < RECORDS && i < n; i++) {
 		uint32_t idx = r->record_hand;
 		struct reap_note *who = &r->note[idx];
