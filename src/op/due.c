@@ -62,6 +62,7 @@
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/session.h"
+#include "shm/stat.h"
 
 #define SLACK_NS (10 * NS_PER_MS)
 #define LEFT_NS NS_PER_SEC	/* looks at what is left to its owner */
@@ -130,6 +131,7 @@ end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
 	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))))	/* 6 */
 		return;
 	lhi_point("due.expired");
+	lhi_stat_ended(&r->v, lhi_claim_owner(&r->v, ci), CAUSE_EXPIRED);
 	lhi_reap_heard(r, lhi_chain_leave(&r->v, s, ci, state_seq(st),
 	    false));
 }

@@ -84,6 +84,7 @@ main(void)
 	const char *table = t_table();
 	struct lh *lh = t_open(table);
 	struct t_reaping *rp = t_reaping(table);
+	struct lh_stats s = { .size = sizeof(s) };
 	struct lhi_reap_counts counts;
 
 	for (size_t i = 0; i < N; i++) {
@@ -97,6 +98,8 @@ main(void)
 	is(t_reaping_end(rp, &counts), 0, "all passes went well");
 	cmp(counts.expired, >=, 2 * N, "its counts tell of them");
 	is(counts.buried, 0, "and of nobody's death");
+	is(lh_stats(lh, &s), 0, "so does the table");
+	cmp(s.counters.expired_others, >=, counts.expired, "of each");
 	t_close(lh);
 	return done();
 }
