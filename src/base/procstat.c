@@ -2,6 +2,7 @@
 /* Processes as /proc shows them: see procstat.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +40,8 @@ lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps)
 	if (tid != 0)
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat",
 		    (int)pid, (int)tid);
-	else if (pid != 0)
-		(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	else
-		(void)snprintf(path, sizeof(path), "/proc/self/stat");
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, text, sizeof(text) - 1);
@@ -51,6 +50,22 @@ lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps)
 	errno = saved;
 	text[n > 0 ? n : 0] = '\0';
 	return parse(text, ps);
+}
+
+uint64_t
+lhi_procstat_start(void)
+{
+	static _Atomic pid_t whose;	/* a forked child is another */
+	static _Atomic uint64_t start;
+	struct lhi_procstat ps;
+
+	if (atomic_load(&whose) == getpid())
+		return atomic_load(&start);
+	if (!lhi_procstat_read(getpid(), 0, &ps))
+		return 0;
+	atomic_store(&start, ps.start_ticks);
+	atomic_store(&whose, getpid());
+	return ps.start_ticks;
 }
 
 uint64_t

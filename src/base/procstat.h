@@ -16,9 +16,12 @@ struct lhi_procstat {
 	uint64_t start_ticks;	/* since boot; with the pid, who it is */
 };
 
-/* Of that process; or of its thread tid, unless 0; pid 0: of this process.
- * False: it cannot be seen.  errno is left alone. */
+/* Of that process, or of its thread tid, unless 0.  False: it cannot be seen.
+ * errno is left alone. */
 bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
+
+/* When this process began, or 0 if it cannot be seen.  Looked up once. */
+uint64_t lhi_procstat_start(void);
 
 /* Inode of this process's pid namespace, or 0; errno is left alone. */
 uint64_t lhi_procstat_pidns(void);

@@ -305,13 +305,10 @@ static void
 describe(const struct lhi_view *v, struct shm_session *se,
     const char *application)
 {
-	struct lhi_procstat self = { .start_ticks = 0 };
-
-	(void)lhi_procstat_read(0, 0, &self);
 	sh32_store_rlx(&se->pid, (uint32_t)getpid());
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
 	sh64_store_rlx(&se->pidns_ino, lhi_procstat_pidns());
-	sh64_store_rlx(&se->start_ticks, self.start_ticks);
+	sh64_store_rlx(&se->start_ticks, lhi_procstat_start());
 	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
 	/* only diagnostics: who reads a mixture prints it safely */
 	(void)strlcpy(se->application, application, sizeof(se->application));
