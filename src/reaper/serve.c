@@ -38,6 +38,7 @@
 #define READERS_MAX 16
 #define REQUEST_MAX 4096
 #define SILENCE_NS (100 * NS_PER_MS)	/* then it is not going to say GET */
+#define REST_NS NS_PER_SEC		/* when there are no descriptors */
 #define PATIENCE_NS (3 * NS_PER_SEC)	/* for all of it */
 
 enum reader_state { UNUSED, ASKED, TOLD };
@@ -56,6 +57,7 @@ struct reader {
 
 static struct reader readers[READERS_MAX];
 static int epoll_fd, listen_fd = -1;
+static int64_t deaf_ns;		/* not listening until then; 0: listening */
 static uint32_t listener_kind, reader_kind;
 static char path[SOCKET_PATH_MAX];
 static unsigned path_mode;
@@ -220,8 +222,15 @@ serve_accept(void)
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct reader *r;
 
-	if (fd < 0)
-		return;		/* gone already; or there is no descriptor */
+	if (fd < 0) {
+		/* out of descriptors: who knocks will go on knocking */
+		if (errno == EMFILE || errno == ENFILE) {
+			(void)epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd,
+			    NULL);
+			deaf_ns = mono_ns() + REST_NS;
+		}
+		return;
+	}
 	r = place_for_one();
 	memset(r, 0, offsetof(struct reader, request));
 	r->report = NULL;
@@ -234,10 +243,26 @@ serve_accept(void)
 		hang_up(r);
 }
 
+static int
+listen_again(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN,
+	    .data.u64 = (uint64_t)listener_kind << 32 };
+
+	deaf_ns = 0;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev) == 0 ? 0 :
+	    -errno;
+}
+
 int64_t
 serve_run(int64_t now_ns)
 {
 	int64_t next_ns = INT64_MAX;
+
+	if (deaf_ns > 0 && deaf_ns <= now_ns)
+		(void)listen_again();
+	if (deaf_ns > 0)
+		next_ns = deaf_ns;
 
 	for (struct reader *r = readers; r < readers + READERS_MAX; r++) {
 		if (r->state != UNUSED && r->until_ns <= now_ns) {
@@ -280,8 +305,6 @@ static int
 listen_at(const struct conf *conf)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct epoll_event ev = { .events = EPOLLIN,
-	    .data.u64 = (uint64_t)listener_kind << 32 };
 	struct stat st;
 	mode_t mask;
 	int fd, e;
@@ -296,16 +319,19 @@ listen_at(const struct conf *conf)
 	mask = umask(~conf->metrics_mode & 0777);
 	e = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 ? 0 : -errno;
 	(void)umask(mask);
-	if (e == 0 && (listen(fd, 64) != 0 || lstat(path, &st) != 0 ||
-	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0)) {
-		e = -errno;
-		(void)unlink(path);
-	}
 	if (e != 0) {
 		(void)close(fd);
 		return e;
 	}
 	listen_fd = fd;
+	e = listen(fd, 64) != 0 || lstat(path, &st) != 0 ? -errno :
+	    listen_again();
+	if (e != 0) {
+		(void)close(fd);
+		(void)unlink(path);
+		listen_fd = -1;
+		return e;
+	}
 	path_dev = st.st_dev;
 	path_ino = st.st_ino;
 	return 0;
@@ -357,6 +383,7 @@ serve_end(void)
 		return;
 	(void)close(listen_fd);
 	listen_fd = -1;
+	deaf_ns = 0;
 	/* unless somebody has put something else there */
 	if (lstat(path, &st) == 0 && st.st_dev == path_dev &&
 	    st.st_ino == path_ino)

@@ -102,6 +102,30 @@ ok "without its name the daemon goes on" kill -0 "$daemon"
 kill -TERM "$daemon"
 ended "$daemon"
 is "$status" 0 "ends with 0"
+
+# No descriptors left: the sweep goes on, and nobody is busy with refusing.
+reaperd
+until_true 2000 metric_is leasehold_reaper_serving 1
+n=0
+while [ -e "/proc/$daemon/fd/$n" ]; do
+	n=$((n + 1))
+done
+prlimit --pid "$daemon" --nofile="$n:"
+bg python3 "$here/client.py" "$socket" crowd 1 >"$dir/late"
+until_true 10000 grep -q there "$dir/late"
+cpu() {
+	awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$daemon/stat"
+}
+a=$(cpu)
+sleep 0.5
+b=$(cpu)
+between $((b - a)) 0 5 "no descriptor for a reader: $((b - a)) ticks in 0.5 s"
+prlimit --pid "$daemon" --nofile=1000:
+ok "  and when there is one, he gets his text" until_true 3000 metric_is \
+    leasehold_reaper_serving 1
+kill -TERM "$daemon"
+ended "$daemon"
+
 LEASEHOLD_REAPERD_METRICS=off reaperd
 ok "off: no socket" test ! -e "$socket"
 
