@@ -6,10 +6,10 @@
  * watchdog's time.
  *
  * It never waits in anything else, and nothing makes it spin: two passes over a
- * table are at least tick_min apart, and two looks around LOOK_NS, whoever
- * presses; a table's descriptor is listened to again after the pass, and
- * /dev/shm, where everybody may make as many files as he likes, when it was
- * last heard LOOK_NS ago.
+ * table are at least tick_min apart, and two looks around LOOK_NS, or twenty
+ * times as long as one takes, whoever presses; a table's descriptor is listened
+ * to again after the pass, and /dev/shm, where everybody may make as many files
+ * as he likes, when it was last heard LOOK_NS ago.
  *
  * Signals: TERM and INT end it; HUP reads the configuration; USR1 logs how it
  * goes.
@@ -33,6 +33,7 @@
 #include "visit.h"
 
 #define LOOK_NS (50 * NS_PER_MS)	/* at least, between two */
+#define LOOK_PART 20			/* of our time is spent on them */
 #define ROUND_NS (10 * NS_PER_SEC)	/* look even if nothing was told */
 #define BLIND_NS NS_PER_SEC		/* nothing will be told */
 #define EVENTS_MAX 32
@@ -42,6 +43,7 @@ enum kind { SIGNAL, DIRECTORY, TABLE, LISTENER, READER };
 static int epoll_fd = -1, signal_fd = -1, notify_fd = -1;
 static bool ending;
 static int64_t looked_ns, look_ns, watchdog_ns, feed_ns;
+static int64_t rest_ns = LOOK_NS;	/* before the next look around */
 static int64_t deaf_ns;		/* what /dev/shm says must wait until then */
 static unsigned told_tables = UINT_MAX;
 
@@ -112,19 +114,24 @@ tell_tables(void)
 	notify("STATUS=Looking after %u table%s", n, n == 1 ? "" : "s");
 }
 
+/* A look around began then, and is over. */
 static void
-look_around(int64_t now_ns, bool again)
+looked(int64_t began_ns)
 {
-	tables_look_around(again);
-	looked_ns = now_ns;
-	look_ns = now_ns + (notify_fd < 0 ? BLIND_NS : ROUND_NS);
+	looked_ns = mono_ns();
+	rest_ns = (looked_ns - began_ns) * LOOK_PART;
+	if (rest_ns < LOOK_NS)
+		rest_ns = LOOK_NS;
+	look_ns = looked_ns + (notify_fd < 0 ? BLIND_NS : ROUND_NS);
+	if (look_ns < looked_ns + rest_ns)
+		look_ns = looked_ns + rest_ns;
 }
 
 static void
 look_soon(void)
 {
-	if (look_ns > looked_ns + LOOK_NS)
-		look_ns = looked_ns + LOOK_NS;
+	if (look_ns > looked_ns + rest_ns)
+		look_ns = looked_ns + rest_ns;
 }
 
 static void
@@ -151,12 +158,13 @@ read_directory(void)
 static void
 apply(const struct conf *conf)
 {
+	int64_t began_ns = mono_ns();
+
 	log_level(conf->log_level);
 	visit_configure(conf);
 	tables_configure(conf);
+	looked(began_ns);
 	serve_configure(conf);
-	looked_ns = mono_ns();
-	look_ns = looked_ns + (notify_fd < 0 ? BLIND_NS : ROUND_NS);
 }
 
 static void
@@ -252,8 +260,10 @@ work(void)
 
 	if (tables_want_look())
 		look_soon();
-	if (look_ns <= now_ns)
-		look_around(now_ns, now_ns - looked_ns >= BLIND_NS);
+	if (look_ns <= now_ns) {
+		tables_look_around(now_ns - looked_ns >= BLIND_NS);
+		looked(now_ns);
+	}
 	next_ns = visit_run();
 	if (tables_want_look())
 		look_soon();

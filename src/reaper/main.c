@@ -159,6 +159,11 @@ be_the_only_one(void)
 	pidfile = pidfile_open(conf.pidfile, 0644, &other);
 	if (pidfile != NULL)
 		return 0;
+	if (errno == EEXIST && other <= 0) {
+		log_line(LOG_ERR, "another one is just starting (%s)",
+		    conf.pidfile);
+		return EX_AWAY;
+	}
 	if (errno == EEXIST) {
 		log_line(LOG_ERR, "already running, as process %ld (%s); end "
 		    "that one first, or give this one another pidfile",

@@ -7,7 +7,7 @@ table due
 reaperd
 served
 
-bg "$LEASEHOLD" run --ttl "$(t_ms 600)ms" renewed sleep 60
+bg "$LEASEHOLD" run --ttl "$(t_ms 1500)ms" renewed sleep 60
 until_true 5000 state_is renewed held
 for kind in -x -s; do
 	bg "$LEASEHOLD" run $kind -F --ttl "$(t_ms 500)ms" k sleep 60
