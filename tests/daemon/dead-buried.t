@@ -42,7 +42,7 @@ ok "  are buried" until_true 3000 sessions_are 0
 is "$(metric leasehold_reaper_buried_total)" 33 "  and counted"
 
 # The liveness descriptor, inherited: the process is dead, its session is not.
-bg "$LEASEHOLD" run --ttl "$(t_ms 1500)ms" k bash -c \
+bg "$LEASEHOLD" run --ttl "$(t_ms 3000)ms" k bash -c \
     "sleep 61 & echo \$! >$dir/grandchild; wait"
 until_true 5000 test -s "$dir/grandchild"
 grandchild=$(cat "$dir/grandchild")
@@ -51,7 +51,7 @@ kill -KILL "$pid"
 ended "$pid"
 sleep 0.3
 is "$(state k)" held "a descendant keeps the key"
-ok "  to the deadline" until_true 3000 state_is k free
+ok "  to the deadline" until_true 6000 state_is k free
 kill -KILL "$grandchild"
 ok "  and the session to its own end" until_true 2000 sessions_are 0
 run lh fsck

@@ -10,22 +10,24 @@ served
 bg "$LEASEHOLD" run --ttl "$(t_ms 1500)ms" renewed sleep 60
 until_true 5000 state_is renewed held
 for kind in -x -s; do
-	bg "$LEASEHOLD" run $kind -F --ttl "$(t_ms 500)ms" k sleep 60
+	rm -f "$dir/began"
+	bg "$LEASEHOLD" run $kind -F --ttl "$(t_ms 500)ms" k \
+	    sh -c "echo >$dir/began; exec sleep 60"
 	holder=$pid
-	ok "$kind: held" until_true 5000 state_is k held
+	ok "$kind: held" until_true 5000 test -s "$dir/began"
 	kill -STOP "$holder"
 	ok "$kind: freed, though its process is stopped" \
-	    until_true 1500 state_is k free
+	    until_true 3000 state_is k free
 	kill -KILL "$holder"
 done
 bg "$LEASEHOLD" run -s --ttl 60s shared sleep 60
-bg "$LEASEHOLD" run -s -F --ttl "$(t_ms 500)ms" shared sleep 60
+bg "$LEASEHOLD" run -s -F --ttl "$(t_ms 1500)ms" shared sleep 60
 both() {
 	[ "$(lh dump --json | jq '.keys[] | select(.key == "shared") |
 	    .holders | length')" = "$1" ]
 }
 ok "two readers" until_true 5000 both 2
-ok "one of them is over" until_true 1500 both 1
+ok "one of them is over" until_true 4000 both 1
 ok "  the next one is told" eval "lh run -n k true"
 is "$(state renewed)" held "one that is renewed is held"
 ok "expiries are counted" until_true 2000 has_ended 3
