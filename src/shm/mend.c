@@ -47,6 +47,7 @@
 #include "shm/grow.h"
 #include "shm/lock.h"
 #include "shm/mend.h"
+#include "shm/range.h"
 #include "shm/stat.h"
 
 #define STEP		(UINT64_C(1) << 32)
@@ -114,6 +115,7 @@ mend_tokens(struct lhi_mend *m)
 	struct shm_header *h = v->hdr;
 	uint64_t above = lhi_mend_ceiling(v), base = sh64_load(&h->token_base);
 	uint64_t t;
+	bool durable;
 
 	if (above == 0)
 		above = base;
@@ -133,9 +135,14 @@ mend_tokens(struct lhi_mend *m)
 	lhi_point("mend.ceiling");
 	for (unsigned i = 0; i < SHM_SHARDS; i++)
 		sh64_store(&h->floor[i], above);
-	/* which keys have to have durable tokens may be forgotten */
-	if (sh64_load(&h->durable_ceiling) != 0)
-		sh64_store(&h->local_shards, UINT64_MAX);
+	/* Durable tokens are in ranges that are the table's own.  The first is
+	 * known from the header's facts, and every key is above it now: so the
+	 * next grant of one claims another.  Which keys have to have them may
+	 * be forgotten. */
+	durable = h->fence_dir[0] != '\0';
+	sh64_store(&h->durable_ceiling, durable ?
+	    (base | (lhi_range_width() - 1)) + 1 : 0);
+	sh64_store(&h->local_shards, durable ? UINT64_MAX : 0);
 }
 
 /* M4: a record, whose incarnation is not below any that owns a chunk. */
