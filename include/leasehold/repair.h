@@ -17,7 +17,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Flags, besides LH_SYSTEM. */
-#define LH_DRY_RUN	0x20u	/* change nothing */
+#define LH_DRY_RUN	0x200u	/* change nothing */
 
 /*
  * Repair table `name` (NULL: as lh_open()).  fn (may be NULL) is called with a

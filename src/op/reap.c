@@ -166,6 +166,12 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 			return error;
 		r->fresh_ns = now_ns + FRESH_NS;
 	}
+	/* who repairs it wants to be alone (shm/mend.c) */
+	if (lhi_view_mending(&r->v)) {
+		*next_ns = mono_ns + REAP_WALK_NS;
+		errno = saved;
+		return 0;
+	}
 	r->counts.passes++;
 	r->began_ns = lhi_clock_ns(CLOCK_MONOTONIC);
 	r->more = false;

@@ -219,6 +219,13 @@ int lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
  */
 bool lhi_same_time(const struct lhi_view *v);
 
+/* Is it being repaired?  Who is attached never sees that. */
+static inline bool
+lhi_view_mending(const struct lhi_view *v)
+{
+	return sh32_load(&v->hdr->flags) & SHM_MENDING;
+}
+
 /* Was the table retired?  The flag stays. */
 static inline bool
 lhi_view_retired(const struct lhi_view *v)

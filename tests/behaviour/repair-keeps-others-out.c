@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "support/child.h"
 #include "support/object.h"
+#include "support/reaper.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -65,13 +66,19 @@ static void
 cut_short(struct t_object *o)
 {
 	const struct lh_dump_to to = { .size = sizeof(to) };
+	struct lhi_reaper *r = t_reaper(table);
 	struct lh *lh;
 
 	sh32_store(&o->h->flags, SHM_MENDING);
+	is(t_pass(r, NULL), 0, "a reaper that is there already");
+	is(lhi_reap_count(r)->passes, 0, "  keeps away");
 	is(lh_open(&lh, table, NULL), -EUCLEAN, "a repair cut short: refused");
 	ok(says("fsck --repair"), "  it says what to do");
 	is(lh_dump(table, NULL, 0, &to, NULL), 0, "it can be looked at");
 	is(lh_table_repair(table, 0, NULL, NULL), 1, "and repaired");
+	is(t_pass(r, NULL), 0, "then the reaper comes back");
+	is(lhi_reap_count(r)->passes, 1, "  and makes a pass");
+	lhi_reap_close(r);
 	lh = t_open(table);
 	t_close(lh);
 	sh32_store(&o->h->flags, SHM_MENDING);

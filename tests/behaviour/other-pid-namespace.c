@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Containers that share the table's object and the time namespace, but not the
+ * process ids: a holder in another pid namespace is seen to live while it does,
+ * also when its number is somebody else's here, and its death frees the key at
+ * once, in both directions.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "support/child.h"
+#include "support/support.h"
+#include "tap.h"
+
+#define NO_NAMESPACE 42
+
+static const char *table;
+static struct t_event *inside, *outside;
+
+/* The first process of its namespace: number 1 there. */
+static void
+hold(void *arg)
+{
+	struct lh *lh = t_open(table);
+	struct lh_lease l, other;
+
+	(void)arg;
+	is(getpid(), 1, "it is number 1");
+	is(t_acquire(lh, "inner", 3600000, 0, &l), 0, "it holds a key");
+	is(t_acquire(lh, "outer", 1000, 0, &other), -EAGAIN,
+	    "and finds one held from outside");
+	t_post(inside);
+	ok(t_await(outside, 1, T_HANG_MS), "told to go on");
+	is(t_acquire(lh, "outer", 3600000, T2_MS, &other), 0,
+	    "a death outside is seen inside");
+	if (tap_child_status() == 0)
+		t_post(inside);
+	for (;;)
+		pause();
+}
+
+static int
+enter(void *arg)
+{
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID) != 0)
+		return NO_NAMESPACE;
+	/* not t_fork(): its parent has no number there */
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		hold(arg);
+	}
+	return t_reap(pid, T_HANG_MS * 3);
+}
+
+static int
+hold_outer(void *arg)
+{
+	struct lh *lh = t_open(table);
+	struct lh_lease l;
+
+	is(t_acquire(lh, "outer", 3600000, 0, &l), 0, "one holds outside");
+	t_post(arg);
+	for (;;)
+		pause();
+	return 0;
+}
+
+int
+main(void)
+{
+	struct t_event *holds = t_shared(sizeof(*holds));
+	struct lh_lease l;
+	pid_t outer, pid;
+	struct lh *lh;
+	int r;
+
+	if (geteuid() != 0)
+		skip_all("only root makes a pid namespace");
+	table = t_table();
+	inside = t_shared(sizeof(*inside));
+	outside = t_shared(sizeof(*outside));
+	lh = t_open(table);
+	outer = t_fork(hold_outer, holds);
+	ok(t_await(holds, 1, T_HANG_MS), "a holder outside");
+	pid = t_fork(enter, NULL);
+	if (!t_await(inside, 1, T_HANG_MS)) {
+		r = t_reap(pid, T_HANG_MS);
+		if (r == NO_NAMESPACE)
+			skip_all("no pid namespaces here");
+		bail_out("the inner one says nothing (%d)", r);
+	}
+	is(t_acquire(lh, "inner", 1000, t_ms(200), &l), -ETIMEDOUT,
+	    "who lives in another namespace keeps its key");
+	t_kill(outer);
+	t_post(outside);
+	ok(t_await(inside, 2, T_HANG_MS), "the inner one got the outer key");
+	t_kill(pid);	/* and with it, its child */
+	is(t_acquire(lh, "inner", 1000, T2_MS, &l), 0,
+	    "a death inside is seen outside");
+	is(l.notes, LH_NOTE_PREVIOUS_DIED, "and noted");
+	is(t_acquire(lh, "outer", 1000, T2_MS, &l), 0, "both keys");
+	t_close(lh);
+	return done();
+}
