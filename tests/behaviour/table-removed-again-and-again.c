@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "support/child.h"
@@ -177,12 +176,7 @@ play(const char *how, bool forced, bool killed)
 int
 main(void)
 {
-	static char floor[256];
-
 	table = t_table();
-	snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.%u.%s",
-	    (unsigned)geteuid(), table);
-	t_remove_at_exit(floor);
 	sh = t_shared(sizeof(*sh));
 	play("asked", false, false);
 	play("forced", true, false);

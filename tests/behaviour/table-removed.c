@@ -8,7 +8,6 @@
  * also above those that the old one's users may be given yet.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 #include "support/actor.h"
 #include "support/support.h"
@@ -18,16 +17,6 @@
 #define LEARN_MS t_ms(2500)
 
 static const char *table;
-
-static void
-clean_up_floor(void)
-{
-	static char path[256];
-
-	snprintf(path, sizeof(path), "/dev/shm/leasehold-floor.%u.%s",
-	    (unsigned)geteuid(), table);
-	t_remove_at_exit(path);
-}
 
 static void
 refused_in_use(void)
@@ -134,7 +123,6 @@ int
 main(void)
 {
 	table = t_table();
-	clean_up_floor();
 	refused_in_use();
 	forced();
 	return done();

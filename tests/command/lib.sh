@@ -54,7 +54,9 @@ clean() {
 	done
 	for t in "${tables[@]}"; do
 		rm -f "/dev/shm/leasehold.$(id -u).$t" \
-		    "/dev/shm/leasehold.system.$t"
+		    "/dev/shm/leasehold.system.$t" \
+		    "/dev/shm/leasehold-floor.$(id -u).$t" \
+		    "/dev/shm/leasehold-floor.system.$t"
 	done
 	rm -rf "$dir"
 }

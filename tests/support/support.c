@@ -21,6 +21,7 @@
 
 #define WATCHDOG_S	60
 #define MAX_TABLES	256
+#define MAX_PATHS	(2 * MAX_TABLES)
 
 static char names[MAX_TABLES][64];
 static pid_t owner;
@@ -39,7 +40,7 @@ __lsan_is_turned_off(void)
 /* What is to be removed; shared with the janitor. */
 static struct objects {
 	_Atomic int n;
-	char path[MAX_TABLES][128];
+	char path[MAX_PATHS][128];
 } *objects;
 
 static int64_t
@@ -185,8 +186,8 @@ t_remove_at_exit(const char *path)
 	if (owner == 0)
 		begin();
 	n = objects->n;
-	if (n == MAX_TABLES)
-		bail_out("more than %d tables in one test", MAX_TABLES);
+	if (n == MAX_PATHS)
+		bail_out("more than %d things to remove", MAX_PATHS);
 	snprintf(objects->path[n], sizeof(objects->path[n]), "%s", path);
 	objects->n = n + 1;
 }
@@ -196,9 +197,13 @@ t_table(void)
 {
 	static int made;
 	int n = made++ % MAX_TABLES;
+	char floor[128];
 
 	snprintf(names[n], sizeof(names[n]), "test.%d.%d", (int)getpid(), n);
 	t_remove_at_exit(t_object(names[n]));
+	snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.%u.%s",
+	    (unsigned)geteuid(), names[n]);
+	t_remove_at_exit(floor);
 	return names[n];
 }
 

@@ -60,7 +60,8 @@ void t_nap(void);
 /* Whether fn says true in one of so many tries. */
 bool t_tries(int tries, bool (*fn)(void *arg), void *arg);
 
-/* A table name nobody else uses; its object is removed at the end. */
+/* A table name nobody else uses; its object is removed at the end, and what
+ * lh_table_remove() leaves of it. */
 const char *t_table(void);
 
 /* The path of a table's object. */
