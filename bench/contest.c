@@ -159,3 +159,23 @@ struct row contest_run(const struct contest *contest, unsigned int rounds,
 		    bench_percentile(cpus[side], rounds, 50));
 	return row;
 }
+
+void contest_run_all(const struct contest *contests, size_t n, struct row *rows,
+    uint64_t quick_ns)
+{
+	unsigned int rounds;
+	bool metric;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		metric = contests[i].row.kind == ROW_METRIC;
+		if (bench.tsv && !metric) {
+			rows[i] = contests[i].row;
+			rows[i].missing = "not asked for";
+			continue;
+		}
+		rounds = bench.quick ? (metric ? 15 : 7) : (metric ? 41 : 21);
+		rows[i] = contest_run(&contests[i], rounds,
+		    !bench.quick ? 300000000 : metric ? quick_ns : 120000000);
+	}
+}

@@ -66,4 +66,9 @@ long contest_futex(_Atomic uint32_t *word, int op, uint32_t value);
 struct row contest_run(const struct contest *contest, unsigned int rounds,
     uint64_t wall_ns);
 
+/* All of n, as many rounds as befits each; in a quick run those of a metric
+ * take quick_ns. */
+void contest_run_all(const struct contest *contests, size_t n, struct row *rows,
+    uint64_t quick_ns);
+
 #endif

@@ -117,24 +117,10 @@ static const struct contest contests[] = {
 size_t bench_crowd(struct row **out)
 {
 	static struct row rows[N_ROWS];
-	unsigned int rounds;
-	bool metric;
-	size_t i;
 
 	contest_set_up();
 	mutex = bench_robust_mutex();
-	for (i = 0; i < N_ROWS; i++) {
-		metric = contests[i].row.kind == ROW_METRIC;
-		if (bench.tsv && !metric) {
-			rows[i] = contests[i].row;
-			rows[i].missing = "not asked for";
-			continue;
-		}
-		rounds = bench.quick ? (metric ? 15 : 7) :
-		    (metric ? 41 : 21);
-		rows[i] = contest_run(&contests[i], rounds,
-		    !bench.quick ? 300000000 : metric ? 200000000 : 120000000);
-	}
+	contest_run_all(contests, N_ROWS, rows, 200000000);
 	*out = rows;
 	return N_ROWS;
 }

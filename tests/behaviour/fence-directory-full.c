@@ -5,7 +5,6 @@
  * scope local stops with -EIO as soon as it needs a range, ephemeral goes on,
  * and when there is room again all is well.  Needs root.
  */
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include "fence.h"
@@ -23,16 +22,10 @@ remount(const char *options, unsigned long flags)
 static void
 fill_up(void)
 {
-	static char page[4096];
 	char path[FENCE_PATH + 20];
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/filler", dir);
-	fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
-	while (write(fd, page, sizeof(page)) > 0)
-		continue;
-	is(errno, ENOSPC, "the disk is full");
-	close(fd);
+	t_fill_up(path);
 }
 
 static void

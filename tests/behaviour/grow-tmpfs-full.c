@@ -11,7 +11,6 @@
  * that is there, and a clear refusal of one that is not.  Needs root.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -21,25 +20,13 @@
 #include "support/support.h"
 #include "tap.h"
 
+#define FILLER		"/dev/shm/filler"
 #define NO_MOUNT	42
 #define KEYS		100000
 #define HELD		200
 
 static struct lh *lh;
 static const char *table;
-
-static void
-fill_up(void)
-{
-	static char page[4096];
-	int fd = open("/dev/shm/filler", O_CREAT | O_WRONLY, 0600);
-
-	memset(page, 1, sizeof(page));
-	while (write(fd, page, sizeof(page)) > 0)
-		continue;
-	is(errno, ENOSPC, "the tmpfs is full");
-	close(fd);
-}
 
 /* Make kept keys from number `from` on until it fails, at most `n`. */
 static int
@@ -89,7 +76,7 @@ full(const char *form, struct t_actor *a)
 	int n, again, r;
 
 	snprintf(others, sizeof(others), form, 2 * KEYS);
-	fill_up();
+	t_fill_up(FILLER);
 	n = make(form, 0, KEYS, &r);
 	is(r, -ENOSPC, "'%s': at %d there is no room", form, n);
 	ok(names_remedy(), "which is explained: %s", lh_error_detail());
@@ -104,7 +91,7 @@ full(const char *form, struct t_actor *a)
 	is(lh_close(more), 0, "closed");
 	all_work(form, n);
 	is(t_findings(lh), 0, "the table is sound");
-	unlink("/dev/shm/filler");
+	unlink(FILLER);
 	again = make(form, n, 3000, &r);
 	is(r, 0, "with room again %d more are made", again - n);
 	all_work(form, again);
@@ -120,7 +107,7 @@ give_way(void)
 	char name[64];
 	int good = 0;
 
-	fill_up();
+	t_fill_up(FILLER);
 	for (int i = 0; i < HELD; i++) {
 		snprintf(name, sizeof(name), "held-%d", i);
 		good += t_acquire(lh, name, 3600000, 0, &held[i]) == 0;
@@ -138,7 +125,7 @@ give_way(void)
 		good += lh_verify(lh, &held[i]) == 0 &&
 		    lh_release(lh, &held[i]) == 0;
 	is(good, HELD, "while those that are held stay");
-	unlink("/dev/shm/filler");
+	unlink(FILLER);
 }
 
 static void
@@ -154,7 +141,7 @@ leases(void)
 		if (lh_key_create(lh, name) != 0)
 			fail("key %d: %s", i, lh_error_detail());
 	}
-	fill_up();
+	t_fill_up(FILLER);
 	for (n = 0; n < 40000; n++) {
 		snprintf(name, sizeof(name), "lease-%d", n);
 		r = t_acquire(lh, name, 3600000, 0, &l[n]);
@@ -163,7 +150,7 @@ leases(void)
 	}
 	is(r, -ENOSPC, "at %d leases there is no room", n);
 	ok(names_remedy(), "which is explained");
-	unlink("/dev/shm/filler");
+	unlink(FILLER);
 	for (int i = n; i < n + 3000; i++) {
 		snprintf(name, sizeof(name), "lease-%d", i);
 		more += t_acquire(lh, name, 3600000, 0, &l[i]) == 0;

@@ -78,8 +78,11 @@ visit(bool forced)
 static int
 use(void *arg)
 {
-	while (!atomic_load(&sh->stop))
+	while (!atomic_load(&sh->stop)) {
 		visit(arg != NULL);
+		if (arg == NULL)	/* else there is always somebody */
+			t_sleep_ms(4);
+	}
 	return 0;
 }
 

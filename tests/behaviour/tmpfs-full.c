@@ -10,7 +10,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "support/support.h"
 #include "tap.h"
 
+#define FILLER		"/dev/shm/filler"
 #define NO_MOUNT	42
 #define KEYS		1024
 
@@ -33,19 +33,6 @@ n_entries(void)
 	if (d != NULL)
 		closedir(d);
 	return n;
-}
-
-static void
-fill_up(void)
-{
-	static char page[4096];
-	int fd = open("/dev/shm/filler", O_CREAT | O_WRONLY, 0600);
-
-	memset(page, 1, sizeof(page));
-	while (write(fd, page, sizeof(page)) > 0)
-		continue;
-	is(errno, ENOSPC, "the tmpfs is full");
-	close(fd);
 }
 
 static void
@@ -95,7 +82,7 @@ in_a_small_world(void *arg)
 	is(mount("tmpfs", "/dev/shm", "tmpfs", MS_REMOUNT, "size=16m"), 0,
 	    "it grows");
 	is(lh_open(&lh, arg, &o), 0, "and there is room");
-	fill_up();
+	t_fill_up(FILLER);
 	is(lh_open(&more, arg, &o), 0, "others still attach");
 	use_everything(more);
 	use_everything(lh);

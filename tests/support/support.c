@@ -207,6 +207,19 @@ t_table(void)
 	return names[n];
 }
 
+void
+t_fill_up(const char *path)
+{
+	static char page[4096];
+	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+
+	memset(page, 1, sizeof(page));
+	while (write(fd, page, sizeof(page)) > 0)
+		continue;
+	is(errno, ENOSPC, "the file system is full");
+	(void)close(fd);
+}
+
 int
 t_count(int n, int min)
 {

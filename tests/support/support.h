@@ -70,6 +70,9 @@ const char *t_object(const char *table);
 /* Some other path that must not stay behind; the string is kept. */
 void t_remove_at_exit(const char *path);
 
+/* Fill up the file system of a test's own by a file there. */
+void t_fill_up(const char *path);
+
 /* n, or less on a slow run, but not below min. */
 int t_count(int n, int min);
 
