@@ -8,6 +8,7 @@ SONAME	:= libleasehold.so.0
 PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
 SYSCONFDIR ?= /etc
+PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
 CC	?= gcc
 CXX	?= g++
 # release, asan (ASan + UBSan), tsan, hooks (named points compiled in), or
@@ -222,8 +223,9 @@ PROVE	:= prove --timer -j$(WAITERS) --exec ''
 sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
 check-unit:
-	$(sub) tests cxx
-	@$(PROVE) $(TESTS) $(CXX_TEST)
+	$(sub) tests cxx lib
+	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) $(PROVE) $(TESTS) $(CXX_TEST) \
+	    tests/python/leasehold.t
 
 check-command:
 	$(sub) tool tests
@@ -341,6 +343,8 @@ install: all
 	    $(DESTDIR)$(PREFIX)/include
 	install -m 644 include/leasehold/*.h \
 	    $(DESTDIR)$(PREFIX)/include/leasehold
+	install -d $(DESTDIR)$(PYTHONDIR)
+	install -m 644 src/python/leasehold.py $(DESTDIR)$(PYTHONDIR)
 	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX), \
@@ -369,6 +373,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/bin/leasehold \
 	    $(DESTDIR)$(PREFIX)/include/leasehold.h \
 	    $(DESTDIR)$(PREFIX)/include/leasehold.hpp
+	rm -f $(DESTDIR)$(PYTHONDIR)/leasehold.py
 	rm -rf $(DESTDIR)$(PREFIX)/include/leasehold
 	for m in doc/man/*.[158]; do \
 	    rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done

@@ -1,0 +1,530 @@
+# SPDX-License-Identifier: MIT
+"""Named locks with leases and fencing tokens for the processes of one machine.
+
+    import leasehold
+
+    table = leasehold.Table()
+    with table.acquire("nightly-report", ttl=60) as lease:
+        write_report(lease.token)
+
+    with table.lock("catalogue") as lock:      # renews itself
+        while more_to_do() and lock.valid:
+            do_a_little()
+
+Everything is libleasehold, called through ctypes: nothing has to be built.  The
+library is looked for in $LEASEHOLD_LIBRARY, then where the system has its
+libraries.  What the calls promise is told in its headers.
+
+Times are seconds, as int or float.  Failures are exceptions: subclasses of
+Error, which is an OSError with errno and the library's own sentence.  "Busy" of
+the try_ methods and "lost" where it is asked for are answers, not failures.
+
+Waiting in the main thread can be ended by Ctrl-C.  A forked child must open
+tables of its own.
+"""
+
+import ctypes
+import ctypes.util
+import errno as _errno
+import os as _os
+import threading as _threading
+from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_int32,
+                    c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p)
+
+__all__ = ["Table", "Lease", "Lock", "Watch", "Event", "Gate", "Error", "Busy",
+           "TimedOut", "Cancelled", "Lost", "EXCLUSIVE", "SHARED", "FOREVER",
+           "EPHEMERAL", "LOCAL", "QUORUM", "remove_table"]
+
+EXCLUSIVE, SHARED = 0, 1
+EPHEMERAL, LOCAL, QUORUM = 0, 1, 2
+FOREVER = float("inf")
+
+NOTE_PREVIOUS_DIED, NOTE_PREVIOUS_EXPIRED, NOTE_PREVIOUS_BROKEN = 1, 2, 4
+FREE, HELD, LOST = 0, 1, 2
+LOSSES = {0: None, 1: "expired", 2: "broken", 3: "session ended",
+          4: "table removed"}
+ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED = (
+    1, 2, 4, 8, 16, 32, 64)
+
+_SYSTEM, _NO_CREATE, _FORCE, _GATE_DURABLE = 0x1, 0x2, 0x10, 0x100
+_INT64_MAX = 2 ** 63 - 1
+
+
+class _Lease(Structure):
+    _fields_ = [("notes", c_uint32), ("mode", c_uint16), ("opaque", c_uint16),
+                ("id", c_uint64 * 2), ("token", c_uint64),
+                ("acquired_ns", c_int64), ("expires_ns", c_int64),
+                ("key", c_uint64)]
+
+
+class _Cancel(Structure):
+    _fields_ = [("opaque", c_uint64 * 4)]
+
+
+class _OpenOpts(Structure):
+    _fields_ = [("size", c_size_t), ("flags", c_uint32), ("mode", c_uint32),
+                ("max_keys", c_uint32), ("max_sessions", c_uint32),
+                ("max_leases", c_uint32), ("order", c_uint32),
+                ("group", c_uint32), ("clock", c_uint32),
+                ("application", c_char_p), ("fence_dir", c_char_p)]
+
+
+class _AcquireOpts(Structure):
+    _fields_ = [("size", c_size_t), ("mode", c_uint32), ("scope", c_uint32),
+                ("flags", c_uint32), ("priority", c_uint32),
+                ("ttl_ms", c_int64), ("max_wait_ms", c_int64),
+                ("deadline_ns", c_int64), ("cancel", POINTER(_Cancel))]
+
+
+class _LockOpts(Structure):
+    _fields_ = [("size", c_size_t), ("renew_ms", c_int64),
+                ("warn_ms", c_int64), ("event", c_void_p), ("arg", c_void_p)]
+
+
+class _LockState(Structure):
+    _fields_ = [("size", c_size_t), ("status", c_uint32), ("loss", c_uint32),
+                ("lease", _Lease), ("seq", c_uint64), ("renewals", c_uint64),
+                ("failures", c_uint64), ("next_ns", c_int64),
+                ("error", c_int32), ("reserved", c_uint32)]
+
+
+class Event(Structure):
+    """A change of a live lock: seq, count, what (bits), status, loss, error,
+    token, expires_ns, at_ns; see struct lh_event."""
+    _fields_ = [("size", c_size_t), ("seq", c_uint64), ("count", c_uint32),
+                ("what", c_uint32), ("status", c_uint32), ("loss", c_uint32),
+                ("error", c_int32), ("reserved", c_uint32),
+                ("token", c_uint64), ("expires_ns", c_int64),
+                ("at_ns", c_int64)]
+
+
+class Error(OSError):
+    """A failed call: errno, and in strerror what, why, and what to do."""
+
+
+class Busy(Error, BlockingIOError):
+    """Somebody is in the way, and it was not to be waited for."""
+
+
+class TimedOut(Error, TimeoutError):
+    """Somebody was in the way until the time was up."""
+
+
+class Cancelled(Error):
+    """The wait was cancelled."""
+
+
+class Lost(Error):
+    """The lease is lost, or the table was removed."""
+
+
+class NotOwner(Error, PermissionError):
+    """Another session's, or inherited over fork."""
+
+
+class NotFound(Error, FileNotFoundError):
+    """No such table, key, or gate."""
+
+
+_classes = {_errno.EAGAIN: Busy, _errno.ETIMEDOUT: TimedOut,
+            _errno.ECANCELED: Cancelled, _errno.ESTALE: Lost,
+            _errno.EPERM: NotOwner, _errno.EACCES: NotOwner,
+            _errno.ENOENT: NotFound}
+
+
+def _load():
+    name = (_os.environ.get("LEASEHOLD_LIBRARY") or
+            ctypes.util.find_library("leasehold") or "libleasehold.so.0")
+    lib = ctypes.CDLL(name)
+    p = c_void_p
+    for fn, args in {
+            "lh_open": [POINTER(p), c_char_p, POINTER(_OpenOpts)],
+            "lh_close": [p], "lh_table_remove": [c_char_p, c_uint32],
+            "lh_acquire": [p, c_char_p, POINTER(_AcquireOpts),
+                           POINTER(_Lease)],
+            "lh_release": [p, POINTER(_Lease)],
+            "lh_extend": [p, POINTER(_Lease), c_int64],
+            "lh_convert": [p, POINTER(_Lease), c_uint32],
+            "lh_verify": [p, POINTER(_Lease)],
+            "lh_verify_token": [p, c_char_p, c_uint64],
+            "lh_break": [p, c_char_p, p], "lh_cancel": [POINTER(_Cancel)],
+            "lh_lock_open": [p, c_char_p, POINTER(_LockOpts), POINTER(p)],
+            "lh_lock_acquire": [p, POINTER(_AcquireOpts)],
+            "lh_lock_release": [p], "lh_lock_close": [p],
+            "lh_lock_valid": [p], "lh_lock_renew_every": [p, c_int64],
+            "lh_lock_state": [p, POINTER(_LockState)],
+            "lh_lock_watch": [p, c_uint32, POINTER(p)], "lh_watch_fd": [p],
+            "lh_watch_next": [p, POINTER(Event)], "lh_watch_close": [p],
+            "lh_gate_open": [POINTER(p), c_char_p, c_char_p, c_uint32],
+            "lh_gate_check": [p, c_uint64, c_uint32], "lh_gate_close": [p],
+            "lh_gate_marks": [p, POINTER(c_uint64), POINTER(c_uint64)],
+    }.items():
+        f = getattr(lib, fn)
+        f.argtypes, f.restype = args, c_int
+    lib.lh_error_detail.restype = c_char_p
+    lib.lh_strerror.restype = c_char_p
+    return lib
+
+
+_lib = _load()
+
+
+def _failure(result):
+    text = _lib.lh_error_detail() or _lib.lh_strerror(result)
+    return _classes.get(-result, Error)(-result, text.decode("utf-8",
+                                                             "replace"))
+
+
+def _check(result):
+    if result < 0:
+        raise _failure(result)
+    return result
+
+
+def _ask(result, no):
+    """0: yes; -no: no; everything else is raised."""
+    return result != -no and _check(result) == 0
+
+
+def _bytes(text, what):
+    data = text.encode() if isinstance(text, str) else _os.fspath(text)
+    data = data.encode() if isinstance(data, str) else bytes(data)
+    if b"\0" in data:
+        raise ValueError("%s has a NUL byte in it" % what)
+    return data
+
+
+def _ms(seconds):
+    """Rounded up: a wait is never shorter than asked."""
+    if seconds >= _INT64_MAX / 1000:
+        return _INT64_MAX
+    return -int(-seconds * 1000 // 1)
+
+
+def _token(token):
+    if not 0 < token <= _INT64_MAX:
+        raise ValueError("a fence token is 1 to 2**63 - 1")
+    return token
+
+
+class _Handle:
+    """What has to be closed once, by whoever comes first."""
+
+    def __init__(self, pointer, close, keep=None):
+        self._pointer, self._close, self._keep = pointer, close, keep
+        self._guard = _threading.Lock()
+
+    @property
+    def p(self):
+        if self._pointer is None:
+            raise ValueError("it has been closed")
+        return self._pointer
+
+    def close(self):
+        with self._guard:
+            if self._pointer is None:
+                return
+            _check(self._close(self._pointer))
+            self._pointer = None
+
+    def __del__(self):
+        try:
+            self.close()
+        except Error:
+            pass                # in a forked child, or beside a waiting thread
+
+
+def _options(ttl, wait, mode, priority, scope, create):
+    return _AcquireOpts(size=ctypes.sizeof(_AcquireOpts), mode=mode,
+                        scope=scope, flags=0 if create else _NO_CREATE,
+                        priority=priority, ttl_ms=_ms(ttl),
+                        max_wait_ms=_ms(wait))
+
+
+def _interruptible(call, opts, undo):
+    """call(opts), which may wait; in the main thread so that a signal's Python
+    handler runs, and ends the wait if it raises.  (A grant is undone then.)"""
+    if (opts.max_wait_ms == 0 or
+            _threading.current_thread() is not _threading.main_thread()):
+        return _check(call(opts))
+    cancel, out, ended = _Cancel(), [], _threading.Event()
+    opts.cancel = ctypes.pointer(cancel)
+
+    def wait():
+        try:
+            result = call(opts)
+            out.append(_failure(result) if result < 0 else result)
+        finally:
+            ended.set()
+
+    thread = _threading.Thread(target=wait, daemon=True)
+    try:
+        thread.start()
+        ended.wait()
+    except BaseException:
+        _lib.lh_cancel(byref(cancel))
+        if thread.ident is not None:
+            thread.join()
+        if out and not isinstance(out[0], Error):
+            undo()
+        raise
+    thread.join()
+    if isinstance(out[0], Error):
+        raise out[0]
+    return out[0]
+
+
+class Lease:
+    """One grant.  Released at the end of its with block, or when it goes."""
+
+    def __init__(self, table, lease):
+        self._table, self._lease, self._held = table, lease, True
+
+    token = property(lambda self: self._lease.token)
+    mode = property(lambda self: self._lease.mode)
+    notes = property(lambda self: self._lease.notes)
+    expires_ns = property(lambda self: self._lease.expires_ns)
+
+    def extend(self, ttl):
+        """Move the deadline to ttl seconds from now.  Raises Lost."""
+        _check(_lib.lh_extend(self._table.p, byref(self._lease), _ms(ttl)))
+
+    def convert(self, mode):
+        """Change the mode.  Raises Busy (other readers), Lost."""
+        _check(_lib.lh_convert(self._table.p, byref(self._lease), mode))
+
+    def verify(self):
+        """Is it still held, now?"""
+        return _ask(_lib.lh_verify(self._table.p, byref(self._lease)),
+                    _errno.ESTALE)
+
+    def release(self):
+        """Raises Lost if it had been lost; nothing more is held either way."""
+        if self._held:
+            self._held = False
+            _check(_lib.lh_release(self._table.p, byref(self._lease)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        try:
+            self.release()
+        except Lost:
+            if kind is None:
+                raise
+
+    def __del__(self):
+        try:
+            self.release()
+        except (Error, ValueError):
+            pass
+
+
+class Table:
+    """An attachment.  name None: $LEASEHOLD_TABLE, or "default"."""
+
+    def __init__(self, name=None, *, system=False, create=True,
+                 application=None):
+        # what LH_OPEN_OPTS_INIT says
+        opts = _OpenOpts(size=ctypes.sizeof(_OpenOpts), mode=0o600,
+                         max_keys=1048576, max_sessions=1024,
+                         max_leases=262144, group=2 ** 32 - 1,
+                         flags=(_SYSTEM if system else 0) |
+                         (0 if create else _NO_CREATE))
+        if application is not None:
+            opts.application = _bytes(application, "the application")
+        out = c_void_p()
+        _check(_lib.lh_open(byref(out), None if name is None else
+                            _bytes(name, "the name"), byref(opts)))
+        self._handle = _Handle(out.value, _lib.lh_close)
+
+    p = property(lambda self: self._handle.p)
+
+    def acquire(self, key, *, ttl=30, wait=3600, mode=EXCLUSIVE, priority=0,
+                scope=EPHEMERAL, create=True):
+        """A Lease.  wait: seconds, 0 or FOREVER.  Raises Busy, TimedOut."""
+        opts = _options(ttl, wait, mode, priority, scope, create)
+        name, lease, p = _bytes(key, "the key"), _Lease(), self.p
+        _interruptible(
+            lambda o: _lib.lh_acquire(p, name, byref(o), byref(lease)), opts,
+            lambda: _lib.lh_release(p, byref(lease)))
+        return Lease(self, lease)
+
+    def try_acquire(self, key, **how):
+        """A Lease, or None if somebody is in the way."""
+        try:
+            return self.acquire(key, wait=0, **how)
+        except Busy:
+            return None
+
+    def lock(self, key, **how):
+        """A Lock on that key; see there."""
+        return Lock(self, key, **how)
+
+    def verify(self, key, token):
+        """Is that the token of a present lease of the key?"""
+        return _ask(_lib.lh_verify_token(self.p, _bytes(key, "the key"),
+                                         _token(token)), _errno.ESTALE)
+
+    def break_(self, key):
+        """End all leases on the key, whoever has them.  How many they were."""
+        return _check(_lib.lh_break(self.p, _bytes(key, "the key"), None))
+
+    def close(self):
+        """Detach; what is held is released."""
+        self._handle.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.close()
+
+
+class Lock:
+    """A lease that renews itself and tells of its loss, on one key.
+
+    Acquired and released any number of times; released at the end of its with
+    block.  renew: seconds between renewals, 0 for never, None for a third of
+    the ttl.  warn: seconds before the deadline at which watches are warned.
+    """
+
+    def __init__(self, table, key, *, ttl=30, wait=3600, mode=EXCLUSIVE,
+                 priority=0, scope=EPHEMERAL, create=True, renew=None, warn=0):
+        opts = _LockOpts(size=ctypes.sizeof(_LockOpts), warn_ms=_ms(warn),
+                         renew_ms=-1 if renew is None else _ms(renew))
+        out = c_void_p()
+        _check(_lib.lh_lock_open(table.p, _bytes(key, "the key"), byref(opts),
+                                 byref(out)))
+        self._handle = _Handle(out.value, _lib.lh_lock_close, table)
+        self._how = (ttl, wait, mode, priority, scope, create)
+
+    p = property(lambda self: self._handle.p)
+
+    def acquire(self, wait=None):
+        """Raises Busy, TimedOut; Error (EALREADY) if it is held already."""
+        opts, p = _options(*self._how), self.p
+        if wait is not None:
+            opts.max_wait_ms = _ms(wait)
+        _interruptible(lambda o: _lib.lh_lock_acquire(p, byref(o)), opts,
+                       lambda: _lib.lh_lock_release(p))
+        return self
+
+    def try_acquire(self):
+        """False if somebody is in the way; does not wait."""
+        try:
+            self.acquire(0)
+        except Busy:
+            return False
+        return True
+
+    def release(self):
+        """Raises Lost if it had been lost."""
+        _check(_lib.lh_lock_release(self.p))
+
+    @property
+    def valid(self):
+        """Is it held, now, as far as this process knows?"""
+        return _ask(_lib.lh_lock_valid(self.p), _errno.ESTALE)
+
+    def _state(self):
+        state = _LockState(size=ctypes.sizeof(_LockState))
+        _check(_lib.lh_lock_state(self.p, byref(state)))
+        return state
+
+    status = property(lambda self: self._state().status)
+    token = property(lambda self: self._state().lease.token)
+    renewals = property(lambda self: self._state().renewals)
+    loss = property(lambda self: LOSSES.get(self._state().loss, "unknown"),
+                    doc="Why it was lost, or None.")
+
+    def renew_every(self, seconds):
+        """None: every third of the ttl; 0: never again."""
+        _check(_lib.lh_lock_renew_every(
+            self.p, -1 if seconds is None else _ms(seconds)))
+
+    def watch(self, what=0):
+        """A Watch on those changes (bits), or on all."""
+        return Watch(self, what)
+
+    def close(self):
+        """Without release: the lease is left to its deadline."""
+        self._handle.close()
+
+    def __enter__(self):
+        return self.acquire()
+
+    def __exit__(self, kind, value, trace):
+        try:
+            self.release()
+        except Lost:
+            if kind is None:
+                raise
+
+    def __del__(self):
+        try:
+            _lib.lh_lock_release(self.p)
+            self.close()
+        except (AttributeError, ValueError, Error):
+            pass
+
+
+class Watch:
+    """Changes of a Lock, for select and its like: it has a fileno().  Iterating
+    gives the Events that there are by now."""
+
+    def __init__(self, lock, what=0):
+        out = c_void_p()
+        _check(_lib.lh_lock_watch(lock.p, what, byref(out)))
+        self._handle = _Handle(out.value, _lib.lh_watch_close)
+
+    def fileno(self):
+        return _check(_lib.lh_watch_fd(self._handle.p))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        event = Event(size=ctypes.sizeof(Event))
+        if not _ask(_lib.lh_watch_next(self._handle.p, byref(event)),
+                    _errno.EAGAIN):
+            raise StopIteration
+        return event
+
+    def close(self):
+        self._handle.close()
+
+
+class Gate:
+    """The largest token that has been at a resource, kept in a file."""
+
+    def __init__(self, path, resource=None, *, durable=False, create=True):
+        out = c_void_p()
+        _check(_lib.lh_gate_open(
+            byref(out), _bytes(path, "the path"),
+            None if resource is None else _bytes(resource, "the resource"),
+            (_GATE_DURABLE if durable else 0) | (0 if create else _NO_CREATE)))
+        self._handle = _Handle(out.value, _lib.lh_gate_close)
+
+    def check(self, token, mode=EXCLUSIVE):
+        """May the holder of that token pass?  Raises if that is not known."""
+        return _ask(_lib.lh_gate_check(self._handle.p, _token(token),
+                                       mode), _errno.ESTALE)
+
+    def marks(self):
+        """The largest exclusive and shared tokens that have been shown."""
+        exclusive, shared = c_uint64(), c_uint64()
+        _check(_lib.lh_gate_marks(self._handle.p, byref(exclusive),
+                                  byref(shared)))
+        return exclusive.value, shared.value
+
+    def close(self):
+        self._handle.close()
+
+
+def remove_table(name=None, *, system=False, force=False):
+    """Remove a table; force: also while it is in use."""
+    _check(_lib.lh_table_remove(
+        None if name is None else _bytes(name, "the name"),
+        (_SYSTEM if system else 0) | (_FORCE if force else 0)))

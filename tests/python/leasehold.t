@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""leasehold.py: what it promises, and that its structures are the library's."""
+
+import ctypes
+import errno
+import gc
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../src/python"))
+sys.dont_write_bytecode = True
+
+import leasehold
+
+NAME = "test-python.%d" % os.getpid()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.table = leasehold.Table(NAME)
+        self.other = leasehold.Table(NAME)
+        self.addCleanup(self.other.close)
+        self.addCleanup(self.table.close)
+
+
+class Leases(Case):
+    def test_with_block_holds_and_releases(self):
+        with self.table.acquire("k", ttl=60) as lease:
+            self.assertTrue(lease.verify())
+            self.assertIsNone(self.other.try_acquire("k"))
+            self.assertTrue(self.other.verify("k", lease.token))
+            self.assertFalse(self.other.verify("k", lease.token + 1))
+        later = self.other.try_acquire("k")
+        self.assertGreater(later.token, lease.token)
+        later.release()
+        later.release()
+
+    def test_forgotten_lease_is_released(self):
+        lease = self.table.acquire("k")
+        del lease
+        gc.collect()
+        self.assertIsNotNone(self.other.try_acquire("k"))
+
+    def test_bytes_and_text_are_keys(self):
+        with self.table.acquire(b"\xff\xfe"), self.table.acquire("caf\u00e9"):
+            self.assertIsNone(self.other.try_acquire("caf\u00e9".encode()))
+
+    def test_readers_together_and_conversion(self):
+        with self.table.acquire("k", mode=leasehold.SHARED) as reader:
+            with self.other.acquire("k", mode=leasehold.SHARED):
+                with self.assertRaises(leasehold.Busy):
+                    reader.convert(leasehold.EXCLUSIVE)
+            reader.convert(leasehold.EXCLUSIVE)
+            self.assertEqual(reader.mode, leasehold.EXCLUSIVE)
+
+    def test_lost_lease(self):
+        lease = self.table.acquire("k", ttl=0.02)
+        time.sleep(0.08)
+        self.assertFalse(lease.verify())
+        with self.assertRaises(leasehold.Lost) as caught:
+            lease.extend(10)
+        self.assertEqual(caught.exception.errno, errno.ESTALE)
+        self.assertIn("ran out", str(caught.exception))
+        with self.assertRaises(leasehold.Lost):
+            with self.table.acquire("j") as lease:
+                self.assertEqual(self.other.break_("j"), 1)
+        with self.assertRaises(KeyError):       # not hidden by the loss
+            with self.table.acquire("j") as lease:
+                self.other.break_("j")
+                raise KeyError
+
+    def test_extend_counts_from_now(self):
+        with self.table.acquire("k", ttl=1) as lease:
+            before = lease.expires_ns
+            lease.extend(60)
+            self.assertGreater(lease.expires_ns, before + 50 * 10**9)
+
+
+class Failures(Case):
+    def test_errors_by_errno(self):
+        with self.other.acquire("k"):
+            with self.assertRaises(leasehold.Busy) as caught:
+                self.table.acquire("k", wait=0)
+            self.assertIn("held", str(caught.exception))
+            began = time.monotonic()
+            with self.assertRaises(TimeoutError):
+                self.table.acquire("k", wait=0.05)
+            self.assertGreaterEqual(time.monotonic() - began, 0.05)
+        with self.assertRaises(FileNotFoundError):
+            self.table.acquire("unknown", create=False)
+        with self.assertRaises(FileNotFoundError):
+            leasehold.Table(NAME + "x", create=False)
+        for bad in ({"ttl": 0}, {"mode": 7}, {"scope": 9}):
+            with self.assertRaises(leasehold.Error) as caught:
+                self.table.acquire("k", **bad)
+            self.assertIn(caught.exception.errno,
+                          (errno.EINVAL, errno.EOPNOTSUPP))
+        with self.assertRaises(leasehold.Error):
+            self.table.acquire("")
+        with self.assertRaises(ValueError):
+            self.table.acquire("a\0b")
+        with self.assertRaises(leasehold.Error):
+            self.table.acquire("k" * 300)
+
+    def test_closed_table(self):
+        lease = self.table.acquire("k")
+        self.table.close()
+        self.table.close()
+        self.assertIsNotNone(self.other.try_acquire("k"))
+        with self.assertRaises(ValueError):
+            self.table.acquire("k")
+        with self.assertRaises(ValueError):
+            lease.verify()
+
+    def test_interrupted_wait(self):
+        class Stop(Exception):
+            pass
+
+        def stop(number, frame):
+            raise Stop
+
+        old = signal.signal(signal.SIGALRM, stop)
+        self.addCleanup(signal.signal, signal.SIGALRM, old)
+        with self.other.acquire("k"):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            began = time.monotonic()
+            with self.assertRaises(Stop):
+                self.table.acquire("k", wait=leasehold.FOREVER)
+            self.assertLess(time.monotonic() - began, 5)
+        with self.table.acquire("k"):
+            pass
+
+    def test_wait_in_threads(self):
+        got = []
+
+        def wait():
+            with self.table.acquire("k", wait=30):
+                got.append(1)
+
+        with self.other.acquire("k"):
+            threads = [threading.Thread(target=wait) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.05)
+            self.assertEqual(got, [])
+        for thread in threads:
+            thread.join(30)
+        self.assertEqual(got, [1] * 4)
+
+    def test_forked_child_is_refused(self):
+        lock = self.table.lock("live")
+        with self.table.acquire("k") as lease, lock:
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    lease.verify()
+                except PermissionError:
+                    try:
+                        lock.valid
+                    except PermissionError:
+                        code = 0
+                os._exit(code)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertTrue(lease.verify() and lock.valid)
+
+
+class Live(Case):
+    def test_renews_and_releases(self):
+        with self.table.lock("k", ttl=0.6, renew=0.02) as lock:
+            time.sleep(0.9)
+            self.assertTrue(lock.valid)
+            self.assertGreater(lock.renewals, 3)
+            self.assertTrue(self.other.verify("k", lock.token))
+            with self.assertRaises(leasehold.Error) as caught:
+                lock.acquire()
+            self.assertEqual(caught.exception.errno, errno.EALREADY)
+            self.assertFalse(self.other.lock("k").try_acquire())
+        self.assertFalse(lock.valid)
+        self.assertIsNotNone(self.other.try_acquire("k"))
+
+    def test_loss_is_told(self):
+        lock = self.table.lock("k", ttl=60, renew=0.02)
+        watch = lock.watch(leasehold.LOSS)
+        with self.assertRaises(leasehold.Lost):
+            with lock:
+                self.assertEqual(list(watch), [])
+                self.other.break_("k")
+                self.assertTrue(select.select([watch], [], [], 20)[0])
+                event, = watch
+                self.assertEqual(event.what, leasehold.LOSS)
+                self.assertFalse(lock.valid)
+                self.assertEqual(lock.loss, "broken")
+        with lock:
+            self.assertIsNone(lock.loss)
+        watch.close()
+
+    def test_early_warning(self):
+        lock = self.table.lock("k", ttl=1, renew=0, warn=0.95)
+        watch = lock.watch()
+        lock.acquire()
+        while lock.loss is None:
+            time.sleep(0.05)
+        self.assertEqual([e.what for e in watch],
+                         [leasehold.ACQUIRED, leasehold.WARNING,
+                          leasehold.LOSS])
+        self.assertEqual(lock.loss, "expired")
+
+    def test_forgotten_lock_is_released(self):
+        lock = self.table.lock("k").acquire()
+        del lock
+        gc.collect()
+        self.assertIsNotNone(self.other.try_acquire("k"))
+
+
+class Gates(Case):
+    def test_refuses_older(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "gate")
+            gate = leasehold.Gate(path, durable=True)
+            self.assertTrue(gate.check(5))
+            self.assertFalse(gate.check(4))
+            self.assertTrue(gate.check(9, leasehold.SHARED))
+            self.assertEqual(gate.marks(), (5, 9))
+            for bad in 0, -1, 2**63, 2**64 + 9:
+                with self.assertRaises(ValueError):
+                    gate.check(bad)
+            gate.close()
+            self.assertFalse(leasehold.Gate(path).check(8))
+            with self.assertRaises(FileNotFoundError):
+                leasehold.Gate(directory, "other", create=False)
+
+
+class Layout(unittest.TestCase):
+    def test_structures_are_those_of_the_header(self):
+        pairs = {"lh_lease": leasehold._Lease, "lh_cancel": leasehold._Cancel,
+                 "lh_open_opts": leasehold._OpenOpts,
+                 "lh_acquire_opts": leasehold._AcquireOpts,
+                 "lh_lock_opts": leasehold._LockOpts,
+                 "lh_lock_state": leasehold._LockState,
+                 "lh_event": leasehold.Event}
+        c = ["#include <stddef.h>", "#include <leasehold.h>"]
+        for name, cls in pairs.items():
+            c.append('_Static_assert(sizeof(struct %s) == %d, "");' %
+                     (name, ctypes.sizeof(cls)))
+            for field, kind in cls._fields_:
+                c.append('_Static_assert(offsetof(struct %s, %s) == %d && '
+                         'sizeof(((struct %s *)0)->%s) == %d, "");' %
+                         (name, field, getattr(cls, field).offset, name, field,
+                          ctypes.sizeof(kind)))
+        include = os.path.join(HERE, "../../include")
+        made = subprocess.run(["gcc", "-std=c11", "-I", include, "-xc",
+                               "-fsyntax-only", "-"], input="\n".join(c),
+                              text=True, capture_output=True)
+        self.assertEqual(made.stderr, "")
+
+
+class Tap(unittest.TestResult):
+    def told(self, test, ok, why=""):
+        for line in why.splitlines():
+            print("#", line)
+        print("%s %d - %s" % ("ok" if ok else "not ok", self.testsRun,
+                              test.id().split(".", 1)[1]), flush=True)
+
+    def addSuccess(self, test):
+        self.told(test, True)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.told(test, False, self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.told(test, False, self.errors[-1][1])
+
+
+if __name__ == "__main__":
+    result = Tap()
+    tests = unittest.defaultTestLoader.loadTestsFromModule(
+        sys.modules["__main__"])
+    del sys.modules["__main__"].Case    # it is no case of its own
+    tests.run(result)
+    del tests
+    gc.collect()
+    leasehold.remove_table(NAME)        # which says if anything is left
+    print("1..%d" % result.testsRun)
+    sys.exit(not result.wasSuccessful())
