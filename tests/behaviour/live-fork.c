@@ -17,12 +17,14 @@ static const char *table;
 static void
 outlives(struct lh *lh, const char *key)
 {
-	struct lh_acquire_opts a = t_opts(t_ms(600), 0);
+	struct lh_acquire_opts a = t_opts(t_ms(1000), 0);
+	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
 	struct lh_lock *mine;
 
-	is(lh_lock_open(lh, key, NULL, &mine), 0, "a handle of its own");
+	o.renew_ms = 50;
+	is(lh_lock_open(lh, key, &o, &mine), 0, "a handle of its own");
 	is(lh_lock_acquire(mine, &a), 0, "holds");
-	t_sleep_ms(t_ms(1300));
+	t_sleep_ms(t_ms(1200));
 	is(lh_lock_valid(mine), 0, "and is renewed");
 	is(lh_lock_release(mine), 0, "released");
 	is(lh_lock_close(mine), 0, "closed");

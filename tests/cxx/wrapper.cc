@@ -136,7 +136,7 @@ live(const std::string &name)
 	leasehold::live_options lo;
 	options o;
 
-	o.ttl = milliseconds(600);
+	o.ttl = milliseconds(3000);
 	lo.on_event = [&](const lh_event &e) { seen |= e.what; };
 	lo.renew_every = milliseconds(20);
 	{

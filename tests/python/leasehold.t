@@ -176,7 +176,7 @@ class Failures(Case):
 
 class Live(Case):
     def test_renews_and_releases(self):
-        with self.table.lock("k", ttl=0.6, renew=0.02) as lock:
+        with self.table.lock("k", ttl=3, renew=0.02) as lock:
             time.sleep(0.9)
             self.assertTrue(lock.valid)
             self.assertGreater(lock.renewals, 3)
