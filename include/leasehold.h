@@ -50,5 +50,6 @@
 #include <leasehold/gate.h>
 #include <leasehold/dump.h>
 #include <leasehold/repair.h>
+#include <leasehold/log.h>
 
 #endif

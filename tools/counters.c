@@ -162,8 +162,8 @@ counters_session_json(struct lh *lh, const struct lh_session_stats *s)
 
 	if (o != NULL && (show_set_u64(o, "id", s->id) != 0 ||
 	    show_set_bytes(o, "application", s->application) != 0 ||
-	    json_object_set_new(o, "attached_ms", json_integer(
-	    lh_epoch_ms(lh, s->attached_ns))) != 0 ||
+	    show_set_u64(o, "attached_ms", (uint64_t)lh_epoch_ms(lh,
+	    s->attached_ns)) != 0 ||
 	    json_object_set_new(o, "counters",
 	    counters_json(&s->counters, false)) != 0)) {
 		json_decref(o);

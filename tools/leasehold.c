@@ -31,6 +31,7 @@ static const struct verb {
 	{ "fsck", verb_fsck, "is a table sound?" },
 	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
 	{ "break", verb_break, "end somebody else's lease" },
+	{ "log", verb_log, "what happened last, and who held what when" },
 	{ "rm", verb_rm, "remove a table" },
 	{ "gate", verb_gate, "may the holder of this token pass?" },
 	{ "version", verb_version, "which version this is" },
@@ -38,7 +39,7 @@ static const struct verb {
 
 static const char *const later[] = {
 	"acquire", "renew", "release", "verify", "watch", "explain", "ask",
-	"destroy", "value", "convert", "sem", "session", "log", "top",
+	"destroy", "value", "convert", "sem", "session", "top",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -11,7 +11,7 @@
  *	say.c	     words for people	child.c	  the command's world
  *	text.c	     spans and names	guard.c	  while it runs
  *	show.c	     a key as JSON	pace.c	  when to renew, when to end
- *	counters.c, metrics.c: what `stats` tells
+ *	counters.c, metrics.c: what `stats` tells; event.c, past.c: `log`
  *					tree.c	  its descendants
  */
 #ifndef TOOL_H
@@ -66,6 +66,7 @@ int verb_stats(int argc, char **argv);
 int verb_fsck(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_break(int argc, char **argv);
+int verb_log(int argc, char **argv);
 int verb_rm(int argc, char **argv);
 int verb_gate(int argc, char **argv);
 int verb_version(int argc, char **argv);

@@ -138,6 +138,8 @@ struct lh_stats {
 	uint32_t reaper_pid;	/* the daemon that looks after it; 0: none */
 	uint32_t reaper_ms;	/* how long ago it came by: one that runs does
 				 * so 25 times in a second */
+	uint32_t log_grants;	/* 1: every lease is recorded (log.h) */
+	uint32_t reserved;
 };
 
 /* 0; -EINVAL, -EPERM. */

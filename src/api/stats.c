@@ -91,6 +91,7 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 	st.reaper_pid = sh32_load_rlx(&v->hdr->reaper_pid);
 	st.reaper_ms = (uint32_t)(lhi_now_ns(v) / NS_PER_MS) -
 	    sh32_load_rlx(&v->hdr->reaper_ms);
+	st.log_grants = (sh32_load(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 	lhi_stat_table(v, &st.counters);
 	*stats = st;
 }

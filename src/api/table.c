@@ -17,6 +17,7 @@
 #include "proc/magazine.h"
 #include "proc/map.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/queue.h"
 #include "shm/session.h"
 
@@ -105,6 +106,8 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	if (error != 0)
 		return error;
 	lh->v.me = &lh->v.sessions[sid_idx(lh->sid)];
+	lhi_event_open(&lh->v, session_fd);
+	lhi_event_begin(&lh->v, lh->sid);
 	if (lhi_view_gone(&lh->v)) {
 		lhi_session_closing(&lh->v, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);
@@ -334,8 +337,10 @@ lh_close(struct lh *lh)
 	lhi_session_closing(&lh->v, lh->sid);
 	lhi_point("close.closing");
 	/* a damaged table leaves CLOSING, which others can prove dead */
-	if (give_back(lh) == 0)
+	if (give_back(lh) == 0) {
+		lhi_event_session(&lh->v, LH_LOG_SESSION_ENDED, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);
+	}
 	lhi_keys_end(lh);
 	dispose(lh);
 	lhi_proc_unlock();

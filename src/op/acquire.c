@@ -26,6 +26,7 @@
 #include "op/name.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
 
@@ -86,6 +87,8 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
+		lhi_mag_log(m, LH_LOG_GRANTED, false, s, lid_claim(r->id),
+		    l->token, 0);
 		return 0;
 	}
 	lhi_stat_spent(&m->lh->v);

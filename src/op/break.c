@@ -23,8 +23,10 @@
 #include "op/name.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
+#include "shm/event.h"
 #include "shm/lock.h"
 #include "shm/slot.h"
+#include "shm/stat.h"
 
 #define TRIES 100000		/* each time somebody else was quicker */
 
@@ -32,6 +34,7 @@ struct breaking {
 	struct shm_slot *slot;
 	uint64_t home;
 	const uint64_t *id;	/* this lease only; NULL: every one */
+	uint64_t token;		/* of who holds it exclusively; else 0 */
 	int broken;
 };
 
@@ -49,6 +52,8 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 	    state_deadline(st))))				/* 18 */
 		return false;
 	lhi_point("break.broken");
+	lhi_stat_ended(v, lhi_claim_owner(v, ci), CAUSE_BROKEN);
+	lhi_event_ended(v, CAUSE_BROKEN, ci, b->token);
 	b->broken++;
 	return true;
 }
@@ -95,6 +100,7 @@ end_all(struct lhi_view *v, struct breaking *b)
 			return 0;	/* another key's by now */
 		if (word_mode(w) == WORD_S)
 			return end_readers(v, b);
+		b->token = lhi_lock_token(b->slot, w);
 		st = sh64_load(&v->claims[word_idx(w)].state);
 		if (sh64_load_sc(&b->slot->word) != w)
 			continue;

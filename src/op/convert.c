@@ -24,6 +24,7 @@
 #include "op/lease.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
+#include "shm/event.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
@@ -107,6 +108,8 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	}
 	*l = as;
 	lhi_stat_add(&lh->v, STAT_CONVERTS, 1);
+	lhi_event_lease(&lh->v, LH_LOG_CONVERTED, now.shared, h->slot, h->ci,
+	    token, 0);
 	return 0;
 }
 

@@ -60,6 +60,7 @@
 #include "op/reaper.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/lock.h"
 #include "shm/session.h"
 #include "shm/stat.h"
@@ -132,6 +133,7 @@ end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
 		return;
 	lhi_point("due.expired");
 	lhi_stat_ended(&r->v, lhi_claim_owner(&r->v, ci), CAUSE_EXPIRED);
+	lhi_event_ended(&r->v, CAUSE_EXPIRED, ci, 0);
 	lhi_reap_heard(r, lhi_chain_leave(&r->v, s, ci, state_seq(st),
 	    false));
 }

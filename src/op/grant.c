@@ -18,6 +18,7 @@
 #include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/queue.h"
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
@@ -75,7 +76,7 @@ too_late(struct lhi_attempt *a, uint64_t word, uint32_t cause)
 }
 
 static void
-count(struct lhi_attempt *a, int64_t now_ns)
+tell(struct lhi_attempt *a, int64_t now_ns, uint64_t token, unsigned cause)
 {
 	struct lhi_view *v = view(a);
 
@@ -85,6 +86,12 @@ count(struct lhi_attempt *a, int64_t now_ns)
 		lhi_stat_waited(v, now_ns - a->queued_ns);
 	else if (link_idx(sh64_load(&a->t.s->waitq)) != 0)
 		lhi_stat_add(v, STAT_BARGES, 1);
+	if (a->t.queued)
+		lhi_event_lease(v, LH_LOG_WAIT_GRANTED, a->ask->shared,
+		    a->t.s, a->t.ci, token, cause);
+	else
+		lhi_mag_log(a->m, LH_LOG_GRANTED, a->ask->shared, a->t.s,
+		    a->t.ci, token, cause);
 }
 
 int
@@ -139,7 +146,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return too_late(a, mine, cause);
 	lhi_fence_granted(s, &n);
 	sh64_store_rlx(&a->c->since, lhi_since(view(a), now, a->m->tid));
-	count(a, now);
+	tell(a, now, n.token, cause);
 	lhi_attempt_leave_queue(a);
 	r->use = a->m->watched ? REC_OUT :
 	    a->ask->shared ? REC_SHARED : REC_HELD;

@@ -28,6 +28,7 @@
 #include "prim/futex.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
+#include "shm/event.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
@@ -125,21 +126,28 @@ lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
 	    lhi_slot_key(&lh->v, h->slot, key) == 0)
 		key[0] = '\0';
 	lhi_stat_add(&lh->v, STAT_TOLD_LOST, 1);
+	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
+	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
 	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "
 	    "key may be somebody else's; stop using what it guards, and "
 	    "acquire again", key, how[cause]);
 }
 
 void
-lhi_lease_ended(struct lh *lh, const struct lh_lease *l)
+lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
 {
 	struct timespec ts;
 
 	if (!lhi_view_watched(&lh->v))
 		return;
 	lhi_coarse(&ts);
-	lhi_stat_held(&lh->v, lhi_timespec_ns(&ts) +
-	    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
+	if (sh32_load_rlx(&lh->v.hdr->options) & SHM_OPT_HOLD_TIMES)
+		lhi_stat_held(&lh->v, lhi_timespec_ns(&ts) +
+		    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
+	if (sh32_load_rlx(&lh->v.hdr->flags) & SHM_LOG_GRANTS)
+		lhi_event_lease(&lh->v, LH_LOG_RELEASED, h->shared, h->slot,
+		    h->ci, l->token, 0);
 }
 
 /* Everything but the fast path below. */
@@ -180,7 +188,7 @@ release_slow(struct lh *lh, struct lh_lease *l)
 	if (error != 1)
 		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
 	l->opaque = LEASE_RELEASED;
-	lhi_lease_ended(lh, l);
+	lhi_lease_ended(lh, l, &h);
 	return 0;
 }
 
@@ -199,6 +207,9 @@ release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 		lhi_queue_kick(&m->lh->v, s);
 	l->opaque = LEASE_RELEASED;
 	lhi_stat_add(&m->lh->v, STAT_TOLD_LOST, 1);
+	lhi_event_lease(&m->lh->v, LH_LOG_TOLD_LOST, false, s,
+	    lid_claim(l->id[1]), l->token,
+	    broken ? CAUSE_BROKEN : CAUSE_EXPIRED);
 	return lhi_fail(-ESTALE, "the lease had %s; the key is free now",
 	    broken ? "been broken by an operator" : "run out");
 }

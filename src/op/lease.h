@@ -44,7 +44,8 @@ int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
 /* It was released, the slow way: for who wants to know of every lease. */
-void lhi_lease_ended(struct lh *lh, const struct lh_lease *l);
+void lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h);
 
 /* lh_release() in shared mode. */
 int lhi_release_shared(struct lh *lh, struct lh_lease *l);

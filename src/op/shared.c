@@ -30,6 +30,7 @@
 #include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
@@ -179,6 +180,8 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
+		lhi_mag_log(m, LH_LOG_GRANTED, true, r->slot, ci, l->token,
+		    0);
 		return 0;
 	}
 	lhi_stat_spent(&m->lh->v);
@@ -344,7 +347,7 @@ release_foreign(struct lh *lh, struct lh_lease *l)
 	if (!leave(&lh->v, h.slot, h.ci, ST_READ, lid_seq(l->id[1])))
 		return lhi_lease_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
-	lhi_lease_ended(lh, l);
+	lhi_lease_ended(lh, l, &h);
 	return 0;
 }
 

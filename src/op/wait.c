@@ -45,6 +45,7 @@
 #include "prim/pause.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 
@@ -168,6 +169,8 @@ enqueue(struct lhi_attempt *a)
 	lhi_point("wait.announced");
 	lhi_stat_spent(view(a));
 	lhi_stat_add(view(a), STAT_WAITS, 1);
+	lhi_event_lease(view(a), LH_LOG_WAIT_BEGAN, a->ask->shared, a->t.s,
+	    a->t.ci, 0, 0);
 	a->t.queued = true;
 	return lhi_queue_insert(view(a), a->t.s, a->t.ci);
 }
@@ -400,6 +403,10 @@ withdraw(struct lhi_attempt *a, int error)
 	lhi_mag_put(a->m, a->bit);
 	if (stat_of(error) != 0)
 		lhi_stat_add(view(a), stat_of(error), 1);
+	if (error == -ETIMEDOUT || error == -ECANCELED)
+		lhi_event_lease(view(a), error == -ETIMEDOUT ?
+		    LH_LOG_TIMED_OUT : LH_LOG_CANCELLED, a->ask->shared,
+		    a->t.s, a->t.ci, 0, 0);
 }
 
 int

@@ -28,6 +28,7 @@
 #include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/stat.h"
 
 #define PARKED_LOOKS 4		/* groups looked through before a new one */
@@ -415,6 +416,16 @@ watch(struct lhi_mag *m)
 		if (m->rec[b].use == REC_HELD || m->rec[b].use == REC_SHARED)
 			m->rec[b].use = REC_OUT;
 	}
+}
+
+void
+lhi_mag_log(struct lhi_mag *m, unsigned kind, bool shared,
+    const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause)
+{
+	struct lhi_view *v = &m->lh->v;
+
+	if (m->watched && (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS))
+		lhi_event_lease(v, kind, shared, s, ci, token, cause);
 }
 
 int

@@ -34,6 +34,10 @@ void lhi_mag_detach_all(struct lh *lh);
 /* Its counts become the session's.  By its thread, or when that is gone. */
 void lhi_mag_tell(struct lhi_mag *m);
 
+/* As lhi_event_lease(), if grants and releases are to be told. */
+void lhi_mag_log(struct lhi_mag *m, unsigned kind, bool shared,
+    const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause);
+
 /* The coarse clock shows ts, or leases of another ttl are wanted. */
 void lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms);
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include "prim/bytelock.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/session.h"
 
 /* First pass: mark readers, so that one walk takes out many; then bury. */
@@ -89,6 +90,8 @@ lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 	}
 	*inc = sess_inc(s);
 	error = bury(v, idx, *inc);
+	if (error == 0 && sess_st(s) >= SESS_ALIVE)
+		lhi_event_session(v, LH_LOG_BURIED, sid_make(*inc, idx));
 	return error != 0 ? error : 1;
 }
 

@@ -195,7 +195,7 @@ sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 
 			if (!sh64_cas(&c->rnext, l, marked))
 				return 0;
-			lhi_lock_count(v, at.cur, judged, cause);
+			lhi_lock_tell(v, at.cur, judged, cause, 0);
 			l = marked;
 		}
 		if (link_marked(l)) {

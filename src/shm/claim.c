@@ -209,7 +209,7 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 		return;
 	if (dead) {
 		if (lhi_chain_mark(c) && state_st(st) == ST_READ)
-			lhi_stat_ended(v, lhi_claim_owner(v, ci), CAUSE_DIED);
+			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
 	} else {
 		revoke(c, st);
 		(void)lhi_chain_leave(v, s, ci, state_seq(st), false);

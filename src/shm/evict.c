@@ -47,6 +47,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
+#include "shm/event.h"
 #include "shm/evict.h"
 #include "shm/index.h"
 #include "shm/lock.h"
@@ -119,8 +120,10 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	sh64_max(&v->hdr->floor[hash % SHM_SHARDS], token);
 	lhi_point("evict.floor");
 	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
-	    word_ver(w))))					/* E4 */
+	    word_ver(w)))) {					/* E4 */
 		lhi_stat_add(v, STAT_EVICTIONS, 1);
+		lhi_event_key(v, LH_LOG_EVICTED, s, token);
+	}
 	return 0;
 }
 

@@ -44,12 +44,14 @@
 #define SHM_FENCE_DIR	256u	/* bytes, with the NUL */
 #define SHM_STATS	48u	/* counters a session */
 #define SHM_EVENTS	127u	/* a ring */
+#define SHM_RING_READY	1u	/* any other value: not */
 #define SHM_HOLD_TIMES	20u	/* classes of a histogram */
 
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
 #define SHM_RETIRED	0x2u	/* removed: shm/retire.c; sticky */
 #define SHM_MENDING	0x4u	/* being repaired, or left so: shm/mend.c */
+#define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
 
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */
@@ -133,7 +135,7 @@ struct shm_session {
 	shm_u64 pidns_ino;
 	shm_u64 start_ticks;	/* of /proc/<pid>/stat */
 	shm_u64 attached_ns;
-	shm_u64 reserved2;
+	shm_u64 ring;		/* SHM_RING_READY: its ring has memory; stays */
 	shm_u32 doorbell;	/* reserved: futex of waits without a thread */
 	shm_u32 reserved3;
 	shm_u64 reserved0;
@@ -216,7 +218,7 @@ struct shm_long {
 	shm_u64 key[27];	/* reserver: from byte SHM_KEY_INLINE on */
 };
 
-/* What happened, for whoever asks afterwards: see the ring's writer. */
+/* What happened, for whoever asks afterwards: shm/event.c. */
 struct shm_event {
 	shm_u64 time;
 	shm_u64 hash;		/* of the key */

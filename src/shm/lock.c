@@ -38,6 +38,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "shm/chain.h"
+#include "shm/event.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/session.h"
@@ -59,6 +60,18 @@ lhi_lock_token(struct shm_slot *s, uint64_t word)
 	return token_of(sh64_load(&s->hint), word_ver(word));
 }
 
+/* We have made it so, its word still stands. */
+static void
+tell_expired(struct lhi_view *v, uint32_t ci, uint64_t owner)
+{
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+	uint64_t w = s != NULL ? sh64_load(&s->word) : 0;
+
+	lhi_stat_ended(v, owner, CAUSE_EXPIRED);
+	lhi_event_ended(v, CAUSE_EXPIRED, ci, word_mode(w) == WORD_X &&
+	    word_idx(w) == ci ? lhi_lock_token(s, w) : 0);
+}
+
 int
 lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
     enum lhi_cause *cause)
@@ -78,7 +91,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 			    state_seq(st), state_deadline(st))))
 				return -EINTR;			/* 6 */
 			lhi_point("lock.expired");
-			lhi_stat_ended(v, owner, CAUSE_EXPIRED);
+			tell_expired(v, ci, owner);
 			*cause = CAUSE_EXPIRED;
 			return 1;
 		}
@@ -110,13 +123,15 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 }
 
 void
-lhi_lock_count(struct lhi_view *v, uint32_t ci, int judged,
-    enum lhi_cause cause)
+lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
+    enum lhi_cause cause, uint64_t token)
 {
-	if (judged == 2)
+	if (judged == 2) {
 		lhi_stat_add(v, STAT_COMPLETIONS, 1);
-	else if (cause == CAUSE_DIED)	/* others are counted where judged */
+	} else if (cause == CAUSE_DIED) {	/* others: where judged */
 		lhi_stat_ended(v, lhi_claim_owner(v, ci), cause);
+		lhi_event_ended(v, cause, ci, token);
+	}
 }
 
 /* Why a reader that has left the chain did. */
@@ -169,7 +184,7 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    link_make(true, link_idx(l), link_tag(l) + 1)))
 			return -EINTR;
 		lhi_point("lock.reader_marked");
-		lhi_lock_count(v, ci, ended, cause);
+		lhi_lock_tell(v, ci, ended, cause, 0);
 		l = link_make(true, link_idx(l), link_tag(l) + 1);
 	}
 	left = lhi_lock_without(v, w, ci, link_idx(l));
@@ -234,7 +249,8 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		    word_make(WORD_FREE, cause, word_ver(w)))) {
 			lhi_point("lock.freed");
 			lhi_queue_kick(v, s);
-			lhi_lock_count(v, word_idx(w), ended, cause);
+			lhi_lock_tell(v, word_idx(w), ended, cause,
+			    lhi_lock_token(s, w));
 		}
 	}
 }
@@ -253,7 +269,6 @@ lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	    sh64_cas(&s->word, w, word_make(WORD_FREE, cause, word_ver(w)))) {
 		lhi_point("lock.freed");
 		lhi_queue_kick(v, s);
-		if (cause == CAUSE_DIED)
-			lhi_stat_ended(v, lhi_claim_owner(v, ci), cause);
+		lhi_lock_tell(v, ci, 1, cause, lhi_lock_token(s, w));
 	}
 }

@@ -37,9 +37,10 @@ int lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 int lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns,
     unsigned how, enum lhi_cause *cause);
 
-/* So judged, it was freed or marked by us: for the counters. */
-void lhi_lock_count(struct lhi_view *v, uint32_t ci, int judged,
-    enum lhi_cause cause);
+/* So judged, it was freed or marked by us: for counters and recorder.  token:
+ * a reader's is 0. */
+void lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
+    enum lhi_cause cause, uint64_t token);
 
 /* The word that is left when reader ci has gone: S(next), or FREE. */
 uint64_t lhi_lock_without(struct lhi_view *v, uint64_t w, uint32_t ci,

@@ -3,11 +3,10 @@
  * Sessions: answers "is whoever stands behind this claim gone for ever?", and
  * hands out the records that make it answerable.
  *
- * Layout.  Record i has a state word {st, flags, incarnation} and two bytes of
- * the object's own file, far behind its end: `live` and `recycle`.  Both are
- * locked through one open file description that is pinned by a mapping
- * (prim/bytelock.h), so the kernel drops them together when the address space
- * ends, however that happens, and at no other time.
+ * Layout.  Record i has a state word {st, flags, incarnation} and two bytes far
+ * behind the end of the object's file: `live` and `recycle`.  Both are locked
+ * through one open file description, pinned by a mapping (prim/bytelock.h): the
+ * kernel drops them when the address space ends, however, and at no other time.
  *
  * States of the record (doc/protocol.md has the numbered table):
  *	UNUSED -> RESERVED -> ALIVE -> CLOSING -> UNUSED	by the owner
@@ -26,20 +25,18 @@
  * Proof of death.  Load the state, see ALIVE(inc); ask the kernel whether
  * `live` is locked; if not, swap exactly ALIVE(inc) -> DEAD(inc).  The swap
  * succeeds only if the state was ALIVE(inc) all the time, and then by I2 the
- * owner's description was gone when the kernel was asked.  Everything uncertain
- * counts as alive: an object that was replaced (the bytes of another inode say
- * nothing, C10), a descriptor that the application closed under us (checked
- * before and after the question), an error, a record with SESS_NOPROOF (set
- * when the self-test at begin failed: the file system does not do this).
- * The probing description never takes a lock itself: a question asked through
- * the description that holds the lock is always answered "free".  After a
- * closefrom() its number may have become that very one, so "free" is believed
- * only when a description opened for this one question says so too.
+ * owner's description was gone when the kernel was asked.  What is uncertain
+ * counts as alive: an object that was replaced (another inode's bytes, C10), a
+ * descriptor that the application closed under us, an error, a record with
+ * SESS_NOPROOF (its self-test at begin failed: no such locks on this system).
+ * The probing description never takes a lock: asked through the one that holds
+ * it, the answer is always "free".  After a closefrom() its number may be that
+ * one's, so "free" is believed only if a description opened for this question
+ * says so too.
  *
- * Removal.  One byte before those of the sessions belongs to who removes the
- * table (shm/retire.c).  Where nobody may be attached it takes all sessions'
- * bytes as well, in one call: then no record can be had until the description
- * is closed, and by then the table has no name and says so.
+ * Removal.  One byte before those of the sessions is for who removes the table
+ * (shm/retire.c).  Where nobody may be attached it takes all of theirs as well,
+ * in one call: no record can be had then until the table has no name.
  *
  * A crash or stop of
  *	begin, before ALIVE	the record stays RESERVED; death drops both
@@ -51,7 +48,7 @@
  *	end, before unpin	UNUSED with bytes locked: passed over until
  *				they are dropped
  *
- * Not guaranteed: that a death is noticed while any copy of the liveness
+ * Not guaranteed: that a death is noticed while a copy of the liveness
  * descriptor is open, or before the kernel has torn down the address space.
  */
 #include <errno.h>
@@ -65,6 +62,7 @@
 #include "base/error.h"
 #include "base/procstat.h"
 #include "prim/bytelock.h"
+#include "shm/event.h"
 #include "shm/session.h"
 #include "shm/stat.h"
 
@@ -235,6 +233,7 @@ lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
 	if (!sh64_cas(&se->state, s, sess_make(SESS_DEAD, 0, sess_inc(s))))
 		return false;
 	lhi_stat_add(v, STAT_DEATHS, 1);
+	lhi_event_session(v, LH_LOG_FOUND_DEAD, sid_make(sess_inc(s), idx));
 	return true;
 }
 
@@ -328,10 +327,9 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	struct shm_session *se = &v->sessions[idx];
 	unsigned flags = 0;
 	uint64_t inc, s;
-	int got;
-
-	got = lock_byte(v, fd, lhi_mutant(8) ? live_byte(idx) :
+	int got = lock_byte(v, fd, lhi_mutant(8) ? live_byte(idx) :
 	    recycle_byte(idx));
+
 	if (got == -EAGAIN)
 		return 0;
 	if (got != 0)

@@ -53,6 +53,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "shm/claim.h"
+#include "shm/event.h"
 #include "shm/evict.h"
 #include "shm/grow.h"
 #include "shm/index.h"
@@ -278,6 +279,13 @@ fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
 	return error;
 }
 
+static void
+tell_made(struct lhi_view *v, const struct shm_slot *s)
+{
+	lhi_stat_add(v, STAT_KEYS_MADE, 1);
+	lhi_event_key(v, LH_LOG_KEY_MADE, s, 0);
+}
+
 int
 lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
     struct lhi_ref *ref)
@@ -301,7 +309,7 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 		if (error != 0)
 			(void)undo(v, s, ci);
 		else
-			lhi_stat_add(v, STAT_KEYS_MADE, 1);
+			tell_made(v, s);
 	}
 	lhi_point("slot.made");
 	sh64_store(&c->state, state_make(ST_FREE, seq, 0));

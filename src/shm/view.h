@@ -26,6 +26,7 @@ struct lhi_view {
 	struct shm_long *longs;
 	struct shm_ring *rings;
 	struct shm_session *me;	/* whose view it is; NULL: no session's */
+	struct shm_ring *ring;	/* what it writes events to; NULL: nothing */
 	struct lhi_geometry geo;
 	int64_t t0_ns;
 	uint32_t order;
@@ -237,7 +238,8 @@ lhi_view_retired(const struct lhi_view *v)
 static inline bool
 lhi_view_watched(const struct lhi_view *v)
 {
-	return (sh32_load_rlx(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0;
+	return (sh32_load_rlx(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0 ||
+	    (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 }
 
 /*

@@ -124,7 +124,7 @@ isnt "$status" 64 "what is finer than 1 ms is rounded up, not down to 0"
 run lh run --prio 3 --conflict 4 --sh k true
 is "$status" 0 "long options may be cut short"
 
-for v in run list status init stats fsck dump rm version; do
+for v in run list status init stats fsck dump log rm version; do
 	run lh $v --help
 	is "$status" 0 "$v --help: 0"
 	like "$out" "usage: leasehold $v" "$v --help: its usage"

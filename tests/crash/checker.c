@@ -15,6 +15,8 @@
  *			process has can be taken, after which (taking them has
  *			buried all the dead) no claims but the living ones' are
  *			given out, and every key slot can be used
+ *	recorder	of each ring at most one event is empty for each who
+ *			was killed in the midst of it, and none is torn
  *
  * The recoverer of double crashes does the same in short, without judging: it
  * is there to be killed at each of its instructions.
@@ -25,8 +27,11 @@
 #include <unistd.h>
 #include "crash/scenario.h"
 #include "proc/lh.h"
+#include "shm/event.h"
+#include "shm/session.h"
 
 #define PROMPT_MS 100
+#define KILLS_MAX 3		/* on one session record, in a scenario */
 #define FILL_MAX 100		/* keys; more take too long unless full */
 
 static void
@@ -236,6 +241,41 @@ nothing_leaked(struct play *p, struct lh *lh)
 		fill_up(p, lh);
 }
 
+/* Event i was never written, or its writer was killed: nothing else. */
+static void
+ring_is_sound(struct play *p, const struct shm_ring *r, uint32_t record)
+{
+	uint64_t next = sh64_load(&r->next), number;
+	struct lhi_event e;
+	int64_t ns;
+	int empty = 0;
+
+	for (uint32_t i = 0; i < SHM_EVENTS; i++) {
+		uint64_t what = sh64_load(&r->event[i].what);
+
+		if (what != 0 && !lhi_event_read(r, i, &e, &ns, &number))
+			blame(p, "event %u of ring %u is torn", i, record);
+		empty += what == 0 && i < next;
+	}
+	if (empty > KILLS_MAX)
+		blame(p, "%d events of ring %u are empty", empty, record);
+}
+
+static void
+recorder_is_sound(struct play *p, struct lh *lh)
+{
+	struct shm_ring r;
+
+	for (uint32_t i = 0; i < lh->v.geo.max_sessions; i++) {
+		if (pread(lhi_view_fd(&lh->v), &r, sizeof(r),
+		    (off_t)(lh->v.geo.rings_off + i * sizeof(r))) !=
+		    (ssize_t)sizeof(r))
+			blame(p, "ring %u cannot be read", i);
+		else
+			ring_is_sound(p, &r, i);
+	}
+}
+
 static void
 get_and_release(struct play *p, struct lh *lh, const char *key)
 {
@@ -253,6 +293,7 @@ checker_check(struct play *p)
 	uint64_t token;
 
 	check_findings(p, lh, "after the kill");
+	recorder_is_sound(p, lh);
 	get_and_release(p, lh, OTHER);
 	turns_take(p, lh, 0);
 	if (atomic_load(&p->blamed))

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "crash/subject.h"
+#include "shm/layout.h"
 
 static void
 prep_holding_two_followed(struct play *p)
@@ -45,6 +46,35 @@ prep_cancelled(struct play *p)
 		blame(p, "staging: no thread");
 }
 
+/* Every lease is recorded, and all go the slow way; the ring has been full. */
+static void
+log_grants(struct play *p)
+{
+	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 0);
+	struct lh_lease lease;
+
+	sub_must(p, lh_log_grants(sub.lh, 1), "record leases");
+	play_nap_us(10000);	/* another tick of the clock */
+	for (unsigned i = 0; i < SHM_EVENTS; i++) {
+		sub_must(p, lh_acquire(sub.lh, THIRD, &o, &lease), "see that");
+		sub_must(p, lh_release(sub.lh, &lease), "see that");
+	}
+}
+
+static void
+prep_logged(struct play *p)
+{
+	prep_warm(p);
+	log_grants(p);
+}
+
+static void
+prep_holding_logged(struct play *p)
+{
+	prep_logged(p);
+	sub_hold(p, p->ttl_ms);
+}
+
 const struct scenario scenarios_exclusive[] = {
 	{ .name = "open-create", .what = "the first to open makes the table",
 	  .flags = SC_LATE, .act = act_open, .finish = finish_plain },
@@ -62,6 +92,9 @@ const struct scenario scenarios_exclusive[] = {
 	  .finish = finish_acquire },
 	{ .name = "acquire-first", .what = "a process's first lease",
 	  .roles = { FOUNDER }, .prepare = prep_bare, .act = act_acquire_name,
+	  .finish = finish_acquire },
+	{ .name = "acquire-logged", .what = "while every lease is recorded",
+	  .stop_ttl_ms = 120, .prepare = prep_logged, .act = act_acquire,
 	  .finish = finish_acquire },
 	{ .name = "acquire-new", .what = "by a name that is not there yet",
 	  .prepare = prep_warm, .act = act_acquire_new,
@@ -108,6 +141,9 @@ const struct scenario scenarios_exclusive[] = {
 	{ .name = "release", .what = "nobody waits", .stop_ttl_ms = 120,
 	  .prepare = prep_holding, .act = act_release, .finish = finish_plain,
 	  .allowed = says_stale },
+	{ .name = "release-logged", .what = "while every lease is recorded",
+	  .stop_ttl_ms = 120, .prepare = prep_holding_logged,
+	  .act = act_release, .finish = finish_plain, .allowed = says_stale },
 	{ .name = "release-waiter", .what = "somebody waits",
 	  .roles = { FOLLOWER }, .prepare = prep_holding_followed,
 	  .act = act_release, .finish = finish_plain, .allowed = says_stale },

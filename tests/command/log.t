@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `log`: what happened last, and who held a key when.
+. "$(dirname "$0")/lib.sh"
+table log
+
+run lh log
+is "$status" 1 "log without a table: 1"
+like "$err" "there is no table '$LEASEHOLD_TABLE'" "  says so"
+ok "  and makes none" test ! -e "$(object)"
+
+lh init --keys 100 --sessions 16 --leases 1024 >/dev/null
+says() {	# says PATTERN NAME: a line of it is that
+	ok "  $2" grep -qE "$1" <<<"$out"
+}
+when='[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3}'
+
+bg "$LEASEHOLD" run --ttl 60s k sleep 60
+holder=$!
+until_true 5000 is_held k
+lh run -w 0.1 k true 2>/dev/null
+run lh log
+is "$status" 0 "log: 0"
+says "^$when sleep\[$holder\] attached$" "who came"
+says "^$when sleep\[$holder\] k: made the key$" "who made the key"
+says "^$when true\[[0-9]+\] k: begins to wait$" "who waited"
+says "^$when true\[[0-9]+\] k: waited for too long$" "in vain"
+says "^$when true\[[0-9]+\] detached, with its leases$" "who went"
+is "$(cut -c1-23 <<<"$out")" "$(cut -c1-23 <<<"$out" | sort)" \
+    "in the order of time"
+run lh log other
+is "$out" "" "of a key of which nothing is known: nothing"
+run lh log k
+is "$(grep -vc ' k: ' <<<"$out")" 0 "of one key: only that"
+sleep 1.1
+run lh log --since 1s
+is "$out" "" "--since: nothing is that new"
+run lh log --since 1h k --json
+is "$status" 0 "--json: 0"
+is "$(jq -c 'map(.kind)' <<<"$out")" '["key-made","wait-began","timed-out"]' \
+    "  what"
+is "$(jq -r '.[0] | .pid, .application, .key' <<<"$out" | tr '\n' ' ')" \
+    "$holder sleep k " "  who"
+is "$(jq -c 'map([.time_ms, .clock_ns, .number, .session | type]) | add |
+    unique' <<<"$out")" '["string"]' "  64 bits are strings"
+
+# Who held it then?  Whoever holds it now, since before that, did.
+now=@$(date +%s.%N)
+run lh log --at "$now" k
+is "$status" 0 "--at, held: 0"
+like "$out" "k was held at" "  says so"
+like "$out" "by sleep[$holder], exclusive, token" "  by whom"
+run lh log --at "$now" --json k
+is "$(jq -c '[.key, .certain, .holders[0].who, .holders[0].certain]' \
+    <<<"$out")" "[\"k\",true,\"sleep[$holder]\",true]" "  as JSON"
+run lh log --at "@$(($(date +%s) - 3600))" k
+is "$status" 1 "--at, long before: 1"
+like "$out" "nobody is known to have held k" "  says what is known"
+run lh log --at "$(date '+%F %T')" k
+is "$status" 0 "--at, as people write it"
+run lh log --at "$(date +%T)" k
+is "$status" 0 "  today"
+
+# Everyone crashed: the log is there, with who it was.
+kill -KILL "$holder"
+until_true 5000 is_free k
+run lh log --at "$now" k
+is "$status" 1 "--at, when its grant was not recorded: 1"
+like "$out" "after that: " "  but what is known next is told"
+like "$out" "ended [$holder]'s lease, which had died" "  whose lease ended"
+run lh log
+says "^$when .*\[[0-9]+\] found \[$holder\] dead$" "who found it dead"
+says "ended \[$holder\]'s lease, which had died, token [0-9]+$" \
+    "and ended its lease"
+
+# Every lease, when switched on.
+run lh log --grants on
+is "$status" 0 "--grants on: 0"
+is "$out" "grants and releases are recorded from now on" "  says so"
+run lh log --grants on
+like "$out" ", as before" "  again"
+lh run g true
+sleep 0.1
+between=@$(date +%s.%N)
+sleep 0.1
+lh run -s g sleep 0.3
+run lh log g
+says "true\[[0-9]+\] g: has it, token [0-9]+$" "a grant"
+says "true\[[0-9]+\] g: released it, token [0-9]+$" "a release"
+says "sleep\[[0-9]+\] g: has it, shared, token [0-9]+$" "a reader's"
+run lh log --at "$between" g
+is "$status" 1 "--at, between: 1"
+like "$out" "nobody held g at" "  that is certain now"
+at=$(lh log --json g |
+    jq -r 'map(select(.mode == "shared"))[0].time_ms | tonumber / 1000 + 0.1')
+run lh log --at "@$at" g
+is "$status" 0 "--at, in the midst of it"
+like "$out" "by sleep[" "  by whom"
+run lh log --grants off
+is "$out" "grants and releases are not recorded any more" "--grants off"
+lh run off true
+run lh log off
+is "$(grep -c 'has it' <<<"$out")" 0 "  not recorded"
+
+# Follow: what comes is told as it comes.
+"$LEASEHOLD" log --follow --json off >"$dir/followed" 2>"$dir/noise" &
+follower=$!
+mind "$follower"
+lh run off true
+bg "$LEASEHOLD" run --ttl 60s off sleep 60
+until_true 5000 is_held off
+lh run -w 0.05 off true 2>/dev/null
+until_true 5000 grep -q timed-out "$dir/followed"
+kill -INT "$follower"
+wait "$follower"
+is $? 0 "--follow, interrupted: 0"
+is "$(jq -c .kind "$dir/followed" | sort | uniq -d)" "" "  nothing twice"
+is "$(jq -rs 'map(.kind) | join(" ")' "$dir/followed")" \
+    "key-made wait-began timed-out" "  all of it, an object a line"
+
+# A copy tells the same.
+cp "$(object)" "$dir/image"
+lh log off | sed 's/^.\{24\}//' >"$dir/of-table"
+run lh log --file "$dir/image" off
+is "$status" 0 "--file: 0"
+is "$(sed 's/^.\{24\}//' <<<"$out")" "$(cat "$dir/of-table")" "  the same"
+run lh log --file "$dir/none"
+is "$status" 1 "no such file: 1"
+run lh log --file /etc/passwd
+is "$status" 65 "no table in it: 65"
+
+bad() {		# bad PART ARGUMENT...
+	local want=$1
+
+	shift
+	run lh log "$@"
+	is "$status" 64 "64: log $*"
+	like "$err" "$want" "  says: $want"
+}
+bad "is neither on nor off" --grants maybe
+bad "--grants is only a switch" --grants on k
+bad "with --file there is no" --file x --table y
+bad "--at wants a KEY" --at 12:00
+bad "'noon' is not a time" --at noon k
+bad "is no number of seconds" --at @x k
+bad "--at is about one moment" --at 12:00 --since 1s k
+bad "is not a time" --since yesterday
+bad "is one too many" k l
+bad "the key is empty" ""
+bad "has no option '--nonsense'" --nonsense
+
+finish

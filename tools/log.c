@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold log`: what happened last, from the flight recorder of a table, or
+ * of a copy of one.
+ *
+ * Following: the recorder is asked again five times a second for what is not
+ * much older than the last event told; what has been told already is known by
+ * its number in its session record.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "log.h"
+
+#define RECORDS_MAX 4096
+#define LATE_NS (2 * INT64_C(1000000000)) /* an event is told no later */
+
+static const char help[] =
+"usage: leasehold log [OPTION...] [KEY]\n"
+"\n"
+"Tells what happened last: waits and how they ended, leases that were lost,\n"
+"keys and sessions that came and went; with --grants on every lease.\n"
+"\n"
+"      --since DUR      only what is not older than that\n"
+"      --at TIME        who held KEY then?  (YYYY-MM-DD HH:MM:SS, HH:MM:SS,\n"
+"                       or @SECONDS since 1970)\n"
+"      --follow         go on telling, until interrupted\n"
+"      --grants on|off  have leases told that needed no wait, too (slower)\n"
+"      --file FILE      of the copy of a table in FILE\n"
+"      --json           print JSON; with --follow an object a line\n"
+"      --table NAME     that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system         the machine's table of that name, not your own\n"
+"      --help           print this\n";
+
+struct log {
+	const struct log_opts *o;
+	json_t *list;		/* JSON, not following */
+	bool no_memory;
+	int64_t from_ms;	/* since 1970: none before it */
+	int64_t last_ns;	/* the latest told */
+	uint64_t *told;		/* following: 1 + number, by record */
+};
+
+struct lh_log_opts
+log_ask(const struct log_opts *o)
+{
+	struct lh_log_opts ask = LH_LOG_OPTS_INIT;
+
+	ask.flags = o->table.system ? LH_SYSTEM : 0;
+	ask.file = o->file;
+	ask.key = o->key;
+	return ask;
+}
+
+int
+log_failed(const struct log_opts *o, int error)
+{
+	if (error == -ENOENT && o->file == NULL)
+		return tool_no_table(&o->table);
+	if (error == -ENOENT) {
+		say("%s", lh_error_detail());
+		return EX_NO;
+	}
+	return say_error(error, lh_error_detail(), "cannot read the log");
+}
+
+static int
+put(const struct lh_log_entry *e, void *arg)
+{
+	struct log *l = arg;
+	json_t *o;
+
+	if (e->epoch_ms < l->from_ms)
+		return 0;
+	if (l->told != NULL && e->record < RECORDS_MAX) {
+		if (e->number < l->told[e->record])
+			return 0;
+		l->told[e->record] = e->number + 1;
+	}
+	if (e->time_ns > l->last_ns)
+		l->last_ns = e->time_ns;
+	if (!l->o->table.json) {
+		log_print(e);
+		return 0;
+	}
+	o = log_json(e);
+	if (l->list != NULL) {
+		l->no_memory |= json_array_append_new(l->list, o) != 0;
+	} else if (o != NULL) {
+		(void)json_dumpf(o, stdout, JSON_COMPACT);
+		putchar('\n');
+		json_decref(o);
+	}
+	return 0;
+}
+
+static int64_t
+epoch_now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void
+interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static int
+follow(struct log *l, struct lh_log_opts *ask)
+{
+	const struct timespec a_while = { 0, 200000000 };
+	const struct sigaction sa = { .sa_handler = interrupt };
+	int error = 0, status = EX_YES;
+
+	l->told = calloc(RECORDS_MAX, sizeof(l->told[0]));
+	if (l->told == NULL)
+		return say_error(-ENOMEM, NULL, "cannot follow");
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+	while (!interrupted && status == EX_YES) {
+		error = lh_log(l->o->table.name, ask, put, l);
+		if (error != 0 && error != -EAGAIN)
+			break;
+		status = tool_flush(EX_YES);
+		if (l->last_ns - LATE_NS > ask->since_ns)
+			ask->since_ns = l->last_ns - LATE_NS;
+		(void)nanosleep(&a_while, NULL);
+	}
+	free(l->told);
+	return error != 0 && error != -EAGAIN ? log_failed(l->o, error) :
+	    status;
+}
+
+static int
+tell(const struct log_opts *o)
+{
+	struct lh_log_opts ask = log_ask(o);
+	struct log l = { .o = o, .from_ms = INT64_MIN,
+	    .last_ns = INT64_MIN / 2 };
+	int error;
+
+	if (o->since_ms >= 0)
+		l.from_ms = epoch_now_ms() - o->since_ms;
+	if (o->follow)
+		return follow(&l, &ask);
+	if (o->table.json)
+		l.list = json_array();
+	error = lh_log(o->table.name, &ask, put, &l);
+	if (error != 0) {
+		json_decref(l.list);
+		return log_failed(o, error);
+	}
+	if (!o->table.json)
+		return tool_flush(EX_YES);
+	if (l.no_memory) {
+		json_decref(l.list);
+		l.list = NULL;
+	}
+	return show_json(l.list, EX_YES);
+}
+
+static int
+switch_grants(const struct log_opts *o)
+{
+	struct lh *lh;
+	int e = tool_open(&lh, &o->table, LH_NO_CREATE, NULL), was;
+
+	if (e == -ENOENT)
+		return tool_no_table(&o->table);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	was = lh_log_grants(lh, o->grants);
+	(void)lh_close(lh);
+	if (o->table.json)
+		return show_json(json_pack("{s:b, s:b}", "grants", o->grants,
+		    "was", was), EX_YES);
+	printf("grants and releases are %s%s\n", o->grants ?
+	    "recorded from now on" : "not recorded any more",
+	    was == o->grants ? ", as before" : "");
+	return tool_flush(EX_YES);
+}
+
+static int
+parse_switch(const char *text, int *on)
+{
+	*on = strcmp(text, "on") == 0;
+	return *on || strcmp(text, "off") == 0 ? 0 :
+	    say_usage("--grants: '%s' is neither on nor off", text);
+}
+
+/* Do these go together? */
+static int
+check(const struct log_opts *o)
+{
+	if (o->file != NULL && (o->table.name != NULL || o->table.system ||
+	    o->follow || o->grants >= 0))
+		return say_usage("log: with --file there is no --table, "
+		    "--system, --follow and --grants");
+	if (o->grants >= 0 && (o->key != NULL || o->follow || o->at != NULL ||
+	    o->since_ms >= 0))
+		return say_usage("log: --grants is only a switch: it goes "
+		    "with nothing but --table, --system and --json");
+	if (o->at != NULL && (o->follow || o->since_ms >= 0))
+		return say_usage("log: --at is about one moment: it goes "
+		    "neither with --since nor with --follow");
+	if (o->at != NULL && o->key == NULL)
+		return say_usage("log: --at wants a KEY");
+	return 0;
+}
+
+/* False: that was all, or wrong, and *status is the exit status. */
+static bool
+parse(struct log_opts *o, int argc, char **argv, int *status)
+{
+	static const struct option options[] = {
+		{ "at", required_argument, NULL, 'a' },
+		{ "file", required_argument, NULL, 'f' },
+		{ "follow", no_argument, NULL, 'F' },
+		{ "grants", required_argument, NULL, 'g' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "since", required_argument, NULL, 's' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	*status = 0;
+	opterr = 0;
+	while (*status == 0 &&
+	    (c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (c) {
+		case 'a':
+			o->at = optarg;
+			break;
+		case 'f':
+			o->file = optarg;
+			break;
+		case 'F':
+			o->follow = true;
+			break;
+		case 'g':
+			*status = parse_switch(optarg, &o->grants);
+			break;
+		case 'h':
+			fputs(help, stdout);
+			*status = tool_flush(EX_YES);
+			return false;
+		case 'j':
+			o->table.json = true;
+			break;
+		case 's':
+			*status = parse_span("--since", optarg, &o->since_ms);
+			break;
+		case 'S':
+			o->table.system = true;
+			break;
+		case 't':
+			o->table.name = optarg;
+			break;
+		default:
+			*status = parse_refused("log", c, argv);
+		}
+	}
+	if (*status == 0 && optind < argc)
+		*status = parse_key(o->key = argv[optind]);
+	if (*status == 0 && optind + 1 < argc)
+		*status = say_usage("log takes one key: '%s' is one too many",
+		    argv[optind + 1]);
+	if (*status == 0)
+		*status = check(o);
+	return *status == 0;
+}
+
+int
+verb_log(int argc, char **argv)
+{
+	struct log_opts o = { .since_ms = -1, .grants = -1 };
+	int status;
+
+	if (!parse(&o, argc, argv, &status))
+		return status;
+	if (o.grants >= 0)
+		return switch_grants(&o);
+	return o.at != NULL ? log_past(&o) : tell(&o);
+}

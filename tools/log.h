@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of `leasehold log` share. */
+#ifndef LOG_H
+#define LOG_H
+
+#include "show.h"
+
+struct log_opts {
+	struct table_opts table;
+	const char *file;	/* NULL: a table */
+	const char *key;	/* NULL: of all */
+	int64_t since_ms;	/* before now; -1: all */
+	const char *at;		/* who held it then; NULL: not asked */
+	int grants;		/* 1 on, 0 off, -1 not asked */
+	bool follow;
+};
+
+/* Of the library: how to ask for what these options mean. */
+struct lh_log_opts log_ask(const struct log_opts *o);
+
+/* "worker[4711]", "[4711]", "reaper", or "?". */
+const char *log_who(char buf[PARTY_MAX], const struct lh_log_entry *e);
+
+/* A moment with milliseconds, in local time; as lh_log_entry.epoch_ms. */
+#define MOMENT_MAX 48
+const char *log_moment(char buf[MOMENT_MAX], int64_t epoch_ms);
+
+/* One line of text; an object, or NULL. */
+void log_print(const struct lh_log_entry *e);
+json_t *log_json(const struct lh_log_entry *e);
+
+/* past.c: who held it at that time?  The exit status. */
+int log_past(const struct log_opts *o);
+
+/* The library said `error`; the exit status. */
+int log_failed(const struct log_opts *o, int error);
+
+#endif

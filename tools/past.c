@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold log --at`: who held a key at a time that is over?
+ *
+ * The events of the key, and those of sessions that ended, are gone through in
+ * the order of time up to that moment; who has it then is what remains.
+ * Whoever has it now, and since before that moment, had it then as well,
+ * whether there is an event of it or not.
+ *
+ * The answer is certain if it is of the second kind, or if all grants were told
+ * from the beginning of that lease up to the moment asked for; else leases that
+ * came and went without anyone waiting may be missing.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "log.h"
+
+struct holder {
+	uint64_t session, token;
+	uint32_t record, mode;
+	int64_t since_ms;
+	char who[PARTY_MAX];
+	bool certain;
+};
+
+struct past {
+	const struct log_opts *o;
+	int64_t at_ms;
+	struct lh_log_entry *events;	/* their keys are not kept */
+	size_t n, room;
+	struct holder *holders;
+	size_t n_holders, room_holders;
+	struct lh_log_entry last, next; /* of the key, before and after that;
+				 * size 0: none */
+	bool complete;		/* every grant is told */
+	bool no_memory;
+};
+
+static bool
+add_holder(struct past *p, const struct holder *h)
+{
+	if (p->n_holders == p->room_holders) {
+		size_t room = 2 * p->room_holders + 8;
+		struct holder *q = reallocarray(p->holders, room, sizeof(*q));
+
+		if (q == NULL) {
+			p->no_memory = true;
+			return false;
+		}
+		p->holders = q;
+		p->room_holders = room;
+	}
+	p->holders[p->n_holders++] = *h;
+	return true;
+}
+
+/* Those that are of this token, this session (each if not 0), this record. */
+static void
+drop_holders(struct past *p, uint64_t token, uint64_t session, uint32_t record)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n_holders; i++) {
+		const struct holder *h = &p->holders[i];
+
+		if ((token != 0 && h->token != token) ||
+		    (session != 0 && h->session != session) ||
+		    (record != LH_NO_RECORD && h->record != record))
+			p->holders[kept++] = *h;
+	}
+	p->n_holders = kept;
+}
+
+static void
+granted(struct past *p, const struct lh_log_entry *e)
+{
+	struct holder h = { .session = e->session_id, .token = e->token,
+	    .record = e->record, .mode = e->mode, .since_ms = e->epoch_ms,
+	    .certain = p->complete };
+
+	/* a reader comes to readers, or to nobody */
+	for (size_t i = 0; i < p->n_holders; i++) {
+		if (e->mode == LH_EXCLUSIVE ||
+		    p->holders[i].mode == LH_EXCLUSIVE) {
+			p->n_holders = 0;
+			break;
+		}
+	}
+	(void)log_who(h.who, e);
+	(void)add_holder(p, &h);
+}
+
+/* What the next event does to who has it. */
+static void
+go_on(struct past *p, const struct lh_log_entry *e)
+{
+	switch (e->kind) {
+	case LH_LOG_GRANTED:
+	case LH_LOG_WAIT_GRANTED:
+		granted(p, e);
+		break;
+	case LH_LOG_CONVERTED:
+		drop_holders(p, 0, e->session_id, e->record);
+		granted(p, e);
+		break;
+	case LH_LOG_RELEASED:
+	case LH_LOG_EXPIRED:
+	case LH_LOG_FREED_DEAD:
+	case LH_LOG_BROKEN:
+	case LH_LOG_TOLD_LOST:
+		if (e->token != 0)
+			drop_holders(p, e->token, 0, LH_NO_RECORD);
+		break;
+	case LH_LOG_EVICTED:
+		p->n_holders = 0;
+		break;
+	case LH_LOG_SESSION_ENDED:
+		drop_holders(p, 0, e->session_id, e->record);
+		break;
+	case LH_LOG_GRANTS_ON:
+		p->complete = true;
+		break;
+	case LH_LOG_GRANTS_OFF:
+		p->complete = false;
+		for (size_t i = 0; i < p->n_holders; i++)
+			p->holders[i].certain = false;
+		break;
+	}
+	if (e->key_hash != 0)
+		p->last = *e;
+}
+
+static int
+collect(const struct lh_log_entry *e, void *arg)
+{
+	struct past *p = arg;
+
+	if (e->epoch_ms > p->at_ms) {
+		if (p->next.size == 0 && e->key_hash != 0)
+			p->next = *e;
+		return 0;
+	}
+	if (p->n == p->room) {
+		size_t room = 2 * p->room + 256;
+		struct lh_log_entry *q = reallocarray(p->events, room,
+		    sizeof(*q));
+
+		if (q == NULL)
+			return -ENOMEM;
+		p->events = q;
+		p->room = room;
+	}
+	p->events[p->n] = *e;
+	p->events[p->n++].key = NULL;
+	return 0;
+}
+
+/* Of all events those that are about no key. */
+static int
+collect_rest(const struct lh_log_entry *e, void *arg)
+{
+	return e->key_hash == 0 ? collect(e, arg) : 0;
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct lh_log_entry *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns > y->time_ns ? 1 : -1;
+	if (x->record != y->record)
+		return x->record > y->record ? 1 : -1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Who has it now, since before that moment. */
+struct present {
+	struct past *p;
+	int64_t zero_ms;
+};
+
+static int
+note_zero(const struct lh_dump_table *t, void *arg)
+{
+	struct present *now = arg;
+
+	now->zero_ms = t->zero_epoch_ms;
+	return 0;
+}
+
+static int
+note_key(const struct lh_dump_key *k, void *arg)
+{
+	struct present *now = arg;
+	const struct lh_key_info *info = k->info;
+
+	if (strcmp(info->key, now->p->o->key) != 0)
+		return 0;
+	for (uint32_t i = 0; i < info->n_holders; i++) {
+		const struct lh_party *a = &info->holders[i];
+		struct holder h = { .session = a->id[0], .token = a->token,
+		    .mode = a->mode, .certain = true, .since_ms =
+		    (int64_t)((uint64_t)now->zero_ms +
+		    (uint64_t)(a->since_ns / 1000000)) };
+
+		if (h.since_ms > now->p->at_ms)
+			continue;
+		(void)show_party(h.who, a);
+		/* perhaps there is an event of it, too */
+		drop_holders(now->p, h.token, h.session, LH_NO_RECORD);
+		if (h.mode == LH_EXCLUSIVE)
+			now->p->n_holders = 0;
+		(void)add_holder(now->p, &h);
+	}
+	return 0;
+}
+
+static int
+look(struct past *p)
+{
+	const struct lh_dump_to to = { sizeof(to), note_zero, NULL, note_key,
+	    NULL };
+	struct present now = { p, 0 };
+	struct lh_log_opts ask = log_ask(p->o);
+	int error = lh_log(p->o->table.name, &ask, collect, p);
+
+	ask.key = NULL;
+	if (error == 0)
+		error = lh_log(p->o->table.name, &ask, collect_rest, p);
+	if (error != 0)
+		return error;
+	if (p->n > 0)
+		qsort(p->events, p->n, sizeof(p->events[0]), by_time);
+	for (size_t i = 0; i < p->n; i++)
+		go_on(p, &p->events[i]);
+	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, &now);
+	return error > 0 ? 0 : error;	/* damage is fsck's to tell */
+}
+
+/* Local time, as people write it, or @SECONDS. */
+static int
+parse_moment(const char *text, int64_t *ms)
+{
+	static const char *const formats[] = { "%Y-%m-%d %H:%M:%S",
+	    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%H:%M:%S", "%H:%M" };
+	time_t now = time(NULL);
+	const char *end = NULL;
+	double part = 0;
+	struct tm tm;
+	char *rest;
+
+	if (*text == '@') {
+		part = strtod(text + 1, &rest);
+		if (rest == text + 1 || *rest != '\0' || !(part >= 0) ||
+		    part > 1e11)
+			return say_usage("--at: '%s' is no number of seconds "
+			    "since 1970", text);
+		*ms = (int64_t)(part * 1000);
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		(void)localtime_r(&now, &tm);
+		tm.tm_sec = 0;
+		end = strptime(text, formats[i], &tm);
+		if (end != NULL && *end == '.') {
+			part = strtod(end, &rest);
+			end = rest;
+		}
+		if (end != NULL && *end == '\0')
+			break;
+		end = NULL;
+	}
+	if (end == NULL)
+		return say_usage("--at: '%s' is not a time; write "
+		    "2026-11-21 16:05:00, 16:05:00, or @1795276800", text);
+	tm.tm_isdst = -1;
+	*ms = (int64_t)mktime(&tm) * 1000 + (int64_t)(part * 1000);
+	return 0;
+}
+
+static int
+print_json(const struct past *p, bool certain)
+{
+	json_t *o = json_object(), *list = json_array();
+	int bad = show_set_bytes(o, "key", p->o->key);
+
+	for (size_t i = 0; i < p->n_holders; i++) {
+		const struct holder *h = &p->holders[i];
+		json_t *one = json_pack("{s:s, s:s, s:b}", "who", h->who,
+		    "mode", show_mode(h->mode), "certain", (int)h->certain);
+
+		bad |= show_set_u64(one, "token", h->token);
+		bad |= show_set_u64(one, "session", h->session);
+		bad |= show_set_u64(one, "since_ms", (uint64_t)h->since_ms);
+		bad |= json_array_append_new(list, one);
+	}
+	bad |= show_set_u64(o, "at_ms", (uint64_t)p->at_ms);
+	bad |= json_object_set_new(o, "certain", json_boolean(certain));
+	bad |= json_object_set_new(o, "holders", list);
+	if (bad != 0) {
+		json_decref(o);
+		o = NULL;
+	}
+	return show_json(o, p->n_holders > 0 ? EX_YES : EX_NO);
+}
+
+static void
+print_neighbour(const char *word, const char *key, struct lh_log_entry *e)
+{
+	if (e->size == 0)
+		return;
+	printf("%s that: ", word);
+	e->key = key;
+	log_print(e);
+}
+
+static int
+print_text(struct past *p, bool certain)
+{
+	char name[NAME_MAX_TEXT], when[MOMENT_MAX], since[MOMENT_MAX];
+
+	(void)text_name(name, p->o->key);
+	(void)log_moment(when, p->at_ms);
+	for (size_t i = 0; i < p->n_holders; i++) {
+		const struct holder *h = &p->holders[i];
+
+		printf("%s was held at %s by %s, %s, token %" PRIu64
+		    ", since %s%s\n", name, when, h->who, show_mode(h->mode),
+		    h->token, log_moment(since, h->since_ms),
+		    h->certain ? "" : ", as far as is known");
+	}
+	if (p->n_holders == 0)
+		printf("nobody %s %s at %s\n", certain ? "held" :
+		    "is known to have held", name, when);
+	if (!certain)
+		printf("(leases that came without a wait are recorded only "
+		    "while 'leasehold log --grants on')\n");
+	if (p->n_holders == 0) {
+		print_neighbour("before", p->o->key, &p->last);
+		print_neighbour("after", p->o->key, &p->next);
+	}
+	return tool_flush(p->n_holders > 0 ? EX_YES : EX_NO);
+}
+
+int
+log_past(const struct log_opts *o)
+{
+	struct past p = { .o = o };
+	int error, status = parse_moment(o->at, &p.at_ms);
+	bool certain;
+
+	if (status != 0)
+		return status;
+	error = look(&p);
+	certain = p.complete;
+	for (size_t i = 0; i < p.n_holders; i++)
+		certain |= p.holders[i].certain;
+	if (error != 0)
+		status = log_failed(o, error);
+	else if (p.no_memory)
+		status = say_error(-ENOMEM, NULL, "cannot tell");
+	else
+		status = o->table.json ? print_json(&p, certain) :
+		    print_text(&p, certain);
+	free(p.events);
+	free(p.holders);
+	return status;
+}
