@@ -314,8 +314,8 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	evict-under-use gate-survives-kill nobody-starves-mixed \
 	queued-writer-bars-readers reader-token-from-first-moment \
 	reader-waits-for-writer readers-in-row-no-writer-between \
-	recoverers-race table-removed-again-and-again ten-million-keys \
-	ten-thousand-handles)
+	reaper-misses-nothing recoverers-race table-removed-again-and-again \
+	ten-million-keys ten-thousand-handles)
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))
