@@ -63,14 +63,18 @@ msync(void *page, size_t len, int flags)
 	(void)flags;
 	told[0] = atomic_load(&p->told[0]);
 	told[1] = atomic_load(&p->told[1]);
-	/* what is written is read from the memory in some order */
+	/* what is written is read from the memory in some order ... */
 	for (int i = 0; i < WORDS; i++) {
 		int k = n % 2 ? i : WORDS - 1 - i;
 
-		torn[k] = atomic_load(&p->disk[k]);
 		fresh[k] = atomic_load(&memory[k]);
-		if ((n * 2654435761u >> (i % 29)) & 1)
-			torn[k] = fresh[k] > torn[k] ? fresh[k] : torn[k];
+	}
+	/* ... and some of it has come to the disk: looked at after the memory,
+	 * as another's write may have been completed, and told, meanwhile */
+	for (int i = 0; i < WORDS; i++) {
+		torn[i] = atomic_load(&p->disk[i]);
+		if ((n * 2654435761u >> (i % 29)) & 1 && fresh[i] > torn[i])
+			torn[i] = fresh[i];
 	}
 	judge(told, torn);
 	if (n % 7 == 3) {
