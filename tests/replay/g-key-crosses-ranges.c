@@ -158,8 +158,8 @@ evicted(const char *table, struct lh *lh, struct lh *other)
 	for (int i = 0; i < 600; i++) {
 		if (i % 17 == 0)
 			raised(table, other);
-		if (fence_token(lh, "e", i % 2 ? LH_LOCAL : LH_EPHEMERAL,
-		    &token) != 0)
+		if (fence_token(lh, "e", i / 17 % 2 ? LH_EPHEMERAL :
+		    LH_LOCAL, &token) != 0)
 			fail("%s", lh_error_detail());
 		else
 			seen(token);
@@ -173,12 +173,16 @@ static int
 go_on(void *arg)
 {
 	struct lh_acquire_opts local = t_opts(30000, 0);
-	struct lh *lh = arg;
+	struct replay_call *c = arg;
+	struct lh *lh = c->lh;
 	struct lh_key *k;
 	struct lh_lease l;
 
 	local.scope = LH_LOCAL;
-	is(lh_key_open(lh, "m", 0, &k), 0, "opened");
+	is(lh_acquire(lh, "warm", NULL, &l), 0, "the fast path");
+	is(lh_release(lh, &l), 0, "is ready");
+	is(lh_key_open(lh, c->key, 0, &k), 0, "opened");
+	last = 0;
 	for (int i = 0; i < 200; i++)
 		acquired(lh_key_acquire(k, i % 50 ? NULL : &local, &l), lh,
 		    &l);
@@ -188,9 +192,14 @@ go_on(void *arg)
 static void
 raised_meanwhile(const char *table, struct lh *lh, struct lh *other)
 {
-	for (int i = 0; i < 10; i++) {
-		replay_hold("granted", "acquire.granted");
-		replay_go("granted", go_on, lh);
+	static const char *const keys[] = { "m1", "m2", "m3", "m4" };
+
+	for (int i = 0; i < 4; i++) {
+		struct replay_call c = { .lh = lh, .key = keys[i] };
+
+		/* the first is "warm"; it was not granted local yet */
+		replay_hold_nth("granted", "acquire.granted", 2);
+		replay_go("granted", go_on, &c);
 		replay_wait_held("granted");
 		raised(table, other);
 		replay_release("granted");
