@@ -67,7 +67,7 @@
 
 #define JUMP_MAX	(UINT64_C(1) << 38)
 #define JUMP_HELD_MAX	(UINT64_C(1) << 36)
-#define SKIPS_MAX	65536	/* before looking at the word again */
+#define SKIPS_MAX	(1 << 24)	/* from one end to the other */
 #define RAISES_MAX	10	/* each that is in vain was another's gain */
 #define RAISE_MS	100
 

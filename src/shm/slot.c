@@ -233,8 +233,14 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	uint64_t hash = sh64_load(&s->hash), w = sh64_load(&s->word);
 	uint64_t floor = lhi_mutant(7) ? 0 :
 	    sh64_load(&v->hdr->floor[hash % SHM_SHARDS]);
+	uint64_t first = lhi_range_first(sh64_load(&v->hdr->durable_ceiling));
 	uint64_t hint = sh64_load(&s->hint), token = token_of(hint,
 	    word_ver(w));
+
+	/* in the latest range at once, where others are already */
+	if (lhi_durable(v) && floor < first &&
+	    first < sh64_load(&v->hdr->ceiling))
+		floor = first;
 
 	if (sh64_load(&v->hdr->local_shards) >> hash % SHM_SHARDS & 1)
 		(void)sh32_fetch_or(&s->key_info, KEY_LOCAL);

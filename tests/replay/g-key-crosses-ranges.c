@@ -158,7 +158,7 @@ evicted(const char *table, struct lh *lh, struct lh *other)
 	for (int i = 0; i < 600; i++) {
 		if (i % 17 == 0)
 			raised(table, other);
-		if (fence_token(lh, "e", i / 17 % 2 ? LH_EPHEMERAL :
+		if (fence_token(lh, "e", i / 17 % 4 ? LH_EPHEMERAL :
 		    LH_LOCAL, &token) != 0)
 			fail("%s", lh_error_detail());
 		else
@@ -184,7 +184,7 @@ go_on(void *arg)
 	is(lh_key_open(lh, c->key, 0, &k), 0, "opened");
 	last = 0;
 	for (int i = 0; i < 200; i++)
-		acquired(lh_key_acquire(k, i % 50 ? NULL : &local, &l), lh,
+		acquired(lh_key_acquire(k, i ? NULL : &local, &l), lh,
 		    &l);
 	return lh_key_close(k);
 }

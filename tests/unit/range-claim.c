@@ -144,7 +144,8 @@ limits(void)
 static void
 together(void)
 {
-	static uint8_t seen[PROCS * EACH + 1];
+	/* one that sleeps while 64 others are made burns its own */
+	static uint8_t seen[2 * PROCS * EACH + 1];
 	int fds[2], bad = 0, status;
 	uint64_t n;
 
@@ -166,12 +167,12 @@ together(void)
 	}
 	for (int i = 0; i < PROCS * EACH; i++) {
 		if (read(fds[0], &n, sizeof(n)) != sizeof(n) || n == 0 ||
-		    n > PROCS * EACH || seen[n]++)
+		    n > 2 * PROCS * EACH || seen[n]++)
 			bad++;
 	}
 	while (wait(&status) > 0)
 		bad += status != 0;
-	is(bad, 0, "%d processes claim %d each: all different, none skipped",
+	is(bad, 0, "%d processes claim %d each: all different, few skipped",
 	    PROCS, EACH);
 	is(count(), RANGE_KEEP, "and what is old is pruned");
 }
