@@ -64,7 +64,7 @@ LONGEST	:= $(BUILD)/tests/behaviour/ten-million-keys
 TESTS	:= $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
 CXX_TEST := $(BUILD)/tests/cxx/wrapper
-FUZZ_NAMES := image
+FUZZ_NAMES := image fence
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
