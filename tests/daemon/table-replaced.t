@@ -61,6 +61,20 @@ for size in 4096 0; do
 	works "another in its place: the dead are buried"
 done
 
+# Noise in all that it began with, but the header: what can be seen to is.
+bg "$LEASEHOLD" run --ttl 60s victim sleep 60
+until_true 5000 state_is victim held
+kill -KILL "$pid"
+: >"$dir/log"
+dd if=/dev/urandom of="$(object)" bs=4096 seek=1 count=400 conv=notrunc \
+    status=none
+sleep 1
+ok "noise in the table: the daemon lives" kill -0 "$daemon"
+ok "  and says little" test "$(wc -l <"$dir/log")" -le 3
+rm "$(object)"
+make
+works "another in its place: the dead are buried"
+
 # Damaged: its header says that it is of a form that it is not.
 : >"$dir/log"
 kill -STOP "$daemon"
