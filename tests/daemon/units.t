@@ -52,6 +52,51 @@ if command -v systemd-analyze >/dev/null; then
 	run env XDG_RUNTIME_DIR="$dir" systemd-analyze --user verify \
 	    "$dir/units/user/leasehold-reaperd.service"
 	is "$status$err" 0 "and the user's"
+
+	# What the filter lets through, and what the daemon does.
+	systemd-analyze syscall-filter >"$dir/sets"
+	calls() {
+		local c
+
+		for c in $(sed -n "/^$1\$/,/^\$/p" "$dir/sets" | sed 1d |
+		    grep -v '#'); do
+			case $c in
+			@*)	calls "$c" ;;
+			*)	echo "$c" ;;
+			esac
+		done
+	}
+	allowed=$(sed -n 's/^SystemCallFilter=\(@.*\)/\1/p' "$system")
+	denied=$(sed -n 's/^SystemCallFilter=~\(@.*\)/\1/p' "$system")
+	for c in $denied; do
+		calls "$c"
+	done | sort -u >"$dir/denied"
+	for c in $allowed; do
+		calls "$c"
+	done | sort -u | comm -23 - "$dir/denied" >"$dir/allowed"
+	ok "the filter lets something through" grep -qx epoll_wait \
+	    "$dir/allowed"
+	calls @default | sort -u - "$dir/allowed" >"$dir/through"
+	REAL=$REAPERD
+	printf '#!/bin/sh\nexec strace -f -qq -c -U name -o %s %s "$@"\n' \
+	    "$dir/calls" "$REAL" >"$dir/traced"
+	chmod +x "$dir/traced"
+	REAPERD=$dir/traced reaperd
+	served
+	bg "$LEASEHOLD" run -F --ttl 60s k sleep 60
+	until_true 5000 state_is k held
+	kill -KILL "$pid"
+	until_true 5000 state_is k free
+	metrics >"$dir/metrics"
+	kill -HUP "$(cat "$pidfile")"
+	until_true 5000 logged "configuration read again"
+	kill -TERM "$(cat "$pidfile")"
+	ended "$daemon"
+	grep -x '[a-z0-9_]*' "$dir/calls" | grep -vx -e syscall -e total |
+	    sort -u >"$dir/used"
+	ok "the daemon was watched" grep -qx epoll_wait "$dir/used"
+	is "$(comm -23 "$dir/used" "$dir/through" | tr '\n' ' ')" "" \
+	    "  and does nothing that the filter forbids"
 else
 	skip "there is no systemd-analyze" "exposure at most 2.0"
 fi
