@@ -89,7 +89,7 @@ own_leases(void)
 	is(MORE(extends), 10, "ten extensions");
 	is(t_acquire(lh, "mine", 1000, 0, &other), -EAGAIN, "tried");
 	is(MORE(busy), 1, "one failed");
-	is(t_acquire(lh, "mine", 1000, 30, &other), -ETIMEDOUT, "waited");
+	is(t_acquire(lh, "mine", 1000, t_ms(50), &other), -ETIMEDOUT, "waited");
 	is(MORE(timeouts), 1, "in vain");
 	is(MORE(waits), 1, "one wait");
 	is(MORE(waited), 0, "not granted");

@@ -129,7 +129,8 @@ main(void)
 	pid_t pid;
 
 	is(t_do_acquire(dead, "k", HOUR_MS, 0), 0, "one has it");
-	is(t_do_acquire(waiter, "k", HOUR_MS, 20), -ETIMEDOUT, "one waits");
+	is(t_do_acquire(waiter, "k", HOUR_MS, t_ms(50)), -ETIMEDOUT,
+	    "one waits");
 	t_begin_acquire(heir, "k", t_ms(300), HOUR_MS);
 	ok(t_await_waiters(lh, "k", 1), "another does");
 	t_close(lh);	/* which will not notice the death then */
