@@ -28,7 +28,7 @@ static const struct verb {
 	{ "status", verb_status, "one key: its holders and who waits" },
 	{ "init", verb_init, "make a table" },
 	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
-	{ "fsck", verb_fsck, "is a table sound? make it so" },
+	{ "fsck", verb_fsck, "check a table, or repair it" },
 	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
 	{ "break", verb_break, "end somebody else's lease" },
 	{ "log", verb_log, "what happened last, and who held what when" },
