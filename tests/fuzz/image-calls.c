@@ -8,6 +8,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
+#include "op/reap.h"
 #include "proc/lh.h"
 #include "shm/session.h"
 
@@ -112,6 +113,13 @@ call_status(unsigned n)
 	    look_at_key, NULL);
 }
 
+static int
+look_at_numbers(const struct lh_session_stats *s, void *arg)
+{
+	(void)arg;
+	return strlen(s->application) > LH_APPLICATION_MAX;
+}
+
 static void
 call_stats(unsigned n)
 {
@@ -119,6 +127,7 @@ call_stats(unsigned n)
 
 	(void)n;
 	(void)lh_stats(t.lh, &s);
+	(void)lh_stats_sessions(t.lh, look_at_numbers, NULL);
 }
 
 static void call_try(unsigned n) { acquire(n, LH_EXCLUSIVE, 0); }
@@ -178,6 +187,29 @@ call_bury(unsigned n)
 	(void)lhi_session_sweep(&t.lh->v);
 }
 
+/* Two passes: the second when all is due that can be. */
+static void
+call_reap(unsigned n)
+{
+	const struct lhi_reap_opts opts = { .evict_idle_ms = n & 1 };
+	int64_t now_ns = lh_clock_ns(t.lh), next_ns;
+	struct lhi_reaper *r;
+
+	if (lhi_reap_open(&r, t.path, false) != 0)
+		return;
+	lhi_reap_set(r, &opts);
+	(void)lhi_reap_pass(r, now_ns, &next_ns);
+	(void)lhi_reap_pass(r, now_ns + HOUR_MS * 1000000,
+	    &next_ns);
+	lhi_reap_close(r);
+}
+
+static void
+call_break(unsigned n)
+{
+	(void)lh_break(t.lh, key_of(n), n & 0x80 ? t.lease.id : NULL);
+}
+
 static void
 call_open(unsigned n)
 {
@@ -217,6 +249,8 @@ static const struct {
 	{ "lh_key_create", call_create },
 	{ "lh_evict", call_evict },
 	{ "a burial", call_bury },
+	{ "a reaper", call_reap },
+	{ "lh_break", call_break },
 	{ "lh_open of another", call_open },
 };
 
