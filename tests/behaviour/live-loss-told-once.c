@@ -99,6 +99,27 @@ expired(void)
 	t_close(h.lh);
 }
 
+/* A table whose clock goes on during suspend. */
+static void
+by_another_clock(void)
+{
+	struct lh_open_opts o = t_open_opts();
+	const char *table = t_table();
+	struct live h;
+	struct lh *lh;
+
+	o.clock = LH_CLOCK_BOOTTIME;
+	is(lh_open(&lh, table, &o), 0, "a table on CLOCK_BOOTTIME");
+	h = live_on(table, t_ms(1000));
+	t_sleep_ms(t_ms(1200));
+	is(lh_lock_valid(h.lock), 0, "renewed by that clock");
+	is(lh_lock_renew_every(h.lock, 0), 0, "not any more");
+	told(&h, LH_LOSS_EXPIRED, "expired by it");
+	closed(&h);
+	is(lh_close(h.lh), 0, "detached");
+	t_close(lh);
+}
+
 static void
 retired(void)
 {
@@ -163,6 +184,7 @@ main(void)
 	stopped();
 	broken();
 	expired();
+	by_another_clock();
 	retired();
 	session_ended();
 	return done();
