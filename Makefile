@@ -311,7 +311,8 @@ check-tsan-live:
 
 # statistical ones, which run by the clock: their calls are all in others too
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
-	evict-under-use gate-survives-kill nobody-starves-mixed \
+	evict-under-use gate-survives-kill live-loss-told-once \
+	live-renews-over-ttls nobody-starves-mixed \
 	queued-writer-bars-readers reader-token-from-first-moment \
 	reader-waits-for-writer readers-in-row-no-writer-between \
 	reaper-misses-nothing recoverers-race table-removed-again-and-again \

@@ -274,7 +274,19 @@ def _interruptible(call, opts, undo):
     return out[0]
 
 
-class Lease:
+class _Released:
+    """Released at the end of its with block.  That it was lost meanwhile is
+    raised, unless something else is."""
+
+    def __exit__(self, kind, value, trace):
+        try:
+            self.release()
+        except Lost:
+            if kind is None:
+                raise
+
+
+class Lease(_Released):
     """One grant.  Released at the end of its with block, or when it goes."""
 
     def __init__(self, table, lease):
@@ -306,13 +318,6 @@ class Lease:
 
     def __enter__(self):
         return self
-
-    def __exit__(self, kind, value, trace):
-        try:
-            self.release()
-        except Lost:
-            if kind is None:
-                raise
 
     def __del__(self):
         try:
@@ -382,7 +387,7 @@ class Table:
         self.close()
 
 
-class Lock:
+class Lock(_Released):
     """A lease that renews itself and tells of its loss, on one key.
 
     Acquired and released any number of times; released at the end of its with
@@ -454,13 +459,6 @@ class Lock:
 
     def __enter__(self):
         return self.acquire()
-
-    def __exit__(self, kind, value, trace):
-        try:
-            self.release()
-        except Lost:
-            if kind is None:
-                raise
 
     def __del__(self):
         try:
