@@ -31,7 +31,8 @@
  *
  * fork	The child has no thread and no live handle: whatever it does with an
  *	inherited one is -EPERM.  Handles it makes from a table that it has
- *	opened itself are as good as any.
+ *	opened itself are as good as any.  A child that was forked by a callback
+ *	should exec or exit in it; returning from it ends that thread.
  * exit	Ends the session, and so the leases.
  * lh_close()  Releases what is held, and tells so (LH_LOSS_SESSION); handles
  *	stay yours to close.

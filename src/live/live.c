@@ -153,6 +153,8 @@ lhi_live_remove(struct lh_lock *l)
 	bool inside = running && pthread_equal(thread, pthread_self());
 
 	TAILQ_REMOVE(&all, l, all);
+	if (TAILQ_EMPTY(&all))
+		lhi_live_wake();	/* to linger, and end */
 	if (l->calls.n != 0)
 		TAILQ_REMOVE(&calls, l, call);
 	l->calls.n = 0;
@@ -208,10 +210,13 @@ static void *
 live(void *arg)
 {
 	int64_t end_ns = INT64_MAX;	/* of lingering without a handle */
+	uint32_t epoch;
 
 	(void)arg;
 	lhi_live_lock();
-	for (;;) {
+	epoch = atomic_load(&lhi_live_epoch);
+	/* another epoch: a callback has forked, and this is the child */
+	while (epoch == atomic_load(&lhi_live_epoch)) {
 		if (work()) {
 			lhi_live_unlock();	/* others have their turn */
 			lhi_live_lock();
@@ -226,7 +231,8 @@ live(void *arg)
 		await(&sooner, TAILQ_EMPTY(&all) ? end_ns :
 		    lhi_live_next_ns());
 	}
-	running = false;
+	if (epoch == atomic_load(&lhi_live_epoch))
+		running = false;
 	lhi_live_unlock();
 	return NULL;
 }
