@@ -21,7 +21,8 @@
  * I3	synced <= mark in memory, in every state of the file on the disk, and
  *	after every crash: synced = v is stored after a sync that wrote a mark
  *	of at least v, and every later picture of the sector has a mark that is
- *	not lower (I1).  So a synced that was read from a disk can be believed.
+ *	not lower (I1; the kernel writes a page once at a time).  So a synced
+ *	that was read from a disk can be believed.
  *
  * Order.  Every pass has a moment: a writer's is when X reached its token, a
  * reader's its second look at X.  Let a writer t and a reader r both pass.  If

@@ -5,13 +5,15 @@
  *
  * The disk is played: this program has an msync() of its own, which copies the
  * page word by word to where the test keeps what would be on the disk, and now
- * and then fails.  In the midst of each write, when any of its words may be an
+ * and then fails.  One write at a time, as the kernel writes one page.  In the
+ * midst of each write, when any of its words may be an
  * old or a new one, and at every answer, the disk must know all that was told.
  * Processes are killed at random; in the end the file is replaced by the disk.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "support/child.h"
@@ -52,15 +54,12 @@ raise_to(_Atomic uint64_t *word, uint64_t to)
 		;
 }
 
-int
-msync(void *page, size_t len, int flags)
+static int
+write_page(const _Atomic uint64_t *memory)
 {
-	const _Atomic uint64_t *memory = page;
 	uint64_t n = atomic_fetch_add(&p->syncs, 1), told[2];
 	uint64_t torn[WORDS], fresh[WORDS];
 
-	(void)len;
-	(void)flags;
 	told[0] = atomic_load(&p->told[0]);
 	told[1] = atomic_load(&p->told[1]);
 	/* what is written is read from the memory in some order ... */
@@ -79,13 +78,27 @@ msync(void *page, size_t len, int flags)
 	judge(told, torn);
 	if (n % 7 == 3) {
 		atomic_fetch_add(&p->faults, 1);
-		errno = EIO;
-		return -1;
+		return EIO;
 	}
-	/* the last of several writers of a sector has the newest content */
 	for (int i = 0; i < WORDS; i++)
 		raise_to(&p->disk[i], fresh[i]);
 	return 0;
+}
+
+int
+msync(void *page, size_t len, int flags)
+{
+	int fd = open(path, O_RDONLY), error;
+
+	(void)len;
+	(void)flags;
+	/* who is killed in here lets go of it */
+	while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+		;
+	error = write_page(page);
+	close(fd);
+	errno = error;
+	return error == 0 ? 0 : -1;
 }
 
 static int

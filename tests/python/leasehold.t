@@ -292,5 +292,6 @@ if __name__ == "__main__":
     del tests
     gc.collect()
     leasehold.remove_table(NAME)        # which says if anything is left
+    os.unlink("/dev/shm/leasehold-floor.%d.%s" % (os.geteuid(), NAME))
     print("1..%d" % result.testsRun)
     sys.exit(not result.wasSuccessful())
