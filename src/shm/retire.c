@@ -220,9 +220,13 @@ lhi_retire_finish(const char *path, int fd)
 	if (error != 0)
 		return error;
 	h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (h == MAP_FAILED)
-		return lhi_fail(-ENOMEM, "cannot map the header of %s", path);
-	error = lhi_retire_carry_out(path, fd, h);
-	(void)munmap(h, sizeof(*h));
+	if (h == MAP_FAILED) {
+		error = lhi_fail(-ENOMEM, "cannot map the header of %s", path);
+	} else {
+		error = lhi_retire_carry_out(path, fd, h);
+		(void)munmap(h, sizeof(*h));
+	}
+	/* a child that was forked meanwhile may have the description, too */
+	lhi_session_unlock_removal(fd);
 	return error == -ENOENT ? 0 : error;
 }

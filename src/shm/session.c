@@ -77,6 +77,12 @@ lhi_session_lock_removal(int fd)
 	return lhi_byte_lock(fd, BYTES_OFF - 1);
 }
 
+void
+lhi_session_unlock_removal(int fd)
+{
+	lhi_byte_unlock(fd, BYTES_OFF - 1);
+}
+
 bool
 lhi_session_removal_held(int fd)
 {

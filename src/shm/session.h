@@ -20,6 +20,7 @@ int lhi_session_begin(struct lhi_view *v, int fd, const char *application,
  * -errno.
  */
 int lhi_session_lock_removal(int fd);
+void lhi_session_unlock_removal(int fd);
 int lhi_session_bar(const struct lhi_view *v, int fd);
 
 /* Is somebody removing it?  Does somebody living have that record?  (In doubt,
