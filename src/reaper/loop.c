@@ -7,9 +7,9 @@
  *
  * It never waits in anything else, and nothing makes it spin: two passes over a
  * table are at least tick_min apart, and two looks around LOOK_NS, or twenty
- * times as long as one takes, whoever presses; a table's descriptor is listened
- * to again after the pass, and /dev/shm, where everybody may make as many files
- * as he likes, when it was last heard LOOK_NS ago.
+ * times the processor time that one takes, whoever presses; a table's
+ * descriptor is listened to again after the pass, and /dev/shm, where everybody
+ * may make as many files as he likes, when it was last heard LOOK_NS ago.
  *
  * Signals: TERM and INT end it; HUP reads the configuration; USR1 logs how it
  * goes.
@@ -33,7 +33,7 @@
 #include "visit.h"
 
 #define LOOK_NS (50 * NS_PER_MS)	/* at least, between two */
-#define LOOK_PART 20			/* of our time is spent on them */
+#define LOOK_PART 20	/* one in so many parts of a processor, at most */
 #define ROUND_NS (10 * NS_PER_SEC)	/* look even if nothing was told */
 #define BLIND_NS NS_PER_SEC		/* nothing will be told */
 #define EVENTS_MAX 32
@@ -114,12 +114,18 @@ tell_tables(void)
 	notify("STATUS=Looking after %u table%s", n, n == 1 ? "" : "s");
 }
 
-/* A look around began then, and is over. */
+static int64_t
+cpu_ns(void)
+{
+	return lhi_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* A look around is over, which began with that much processor time used. */
 static void
-looked(int64_t began_ns)
+looked(int64_t cpu_then_ns)
 {
 	looked_ns = mono_ns();
-	rest_ns = (looked_ns - began_ns) * LOOK_PART;
+	rest_ns = (cpu_ns() - cpu_then_ns) * LOOK_PART;
 	if (rest_ns < LOOK_NS)
 		rest_ns = LOOK_NS;
 	look_ns = looked_ns + (notify_fd < 0 ? BLIND_NS : ROUND_NS);
@@ -158,12 +164,12 @@ read_directory(void)
 static void
 apply(const struct conf *conf)
 {
-	int64_t began_ns = mono_ns();
+	int64_t cpu_then_ns = cpu_ns();
 
 	log_level(conf->log_level);
 	visit_configure(conf);
 	tables_configure(conf);
-	looked(began_ns);
+	looked(cpu_then_ns);
 	serve_configure(conf);
 }
 
@@ -256,13 +262,14 @@ hear(struct conf *conf, const struct conf_args *args, int timeout)
 static int64_t
 work(void)
 {
-	int64_t now_ns = mono_ns(), next_ns, other_ns;
+	int64_t now_ns = mono_ns(), next_ns, other_ns, cpu_then_ns;
 
 	if (tables_want_look())
 		look_soon();
 	if (look_ns <= now_ns) {
+		cpu_then_ns = cpu_ns();
 		tables_look_around(now_ns - looked_ns >= BLIND_NS);
-		looked(now_ns);
+		looked(cpu_then_ns);
 	}
 	next_ns = visit_run();
 	if (tables_want_look())

@@ -53,12 +53,12 @@ for t in noise link fifo dir cut old; do
 done
 is "$(times_logged "bad name")" 0 "a name that no table has: nothing"
 make three
-ok "one that comes is found" until_true 2000 is_served three
+ok "one that comes is found" until_true 5000 is_served three
 lh rm --table two >/dev/null
-ok "one that goes is let go" until_true 2000 is_served two ""
+ok "one that goes is let go" until_true 5000 is_served two ""
 rm "/dev/shm/leasehold.$me.noise"
 make noise
-ok "one in the place of nonsense is found" until_true 2000 is_served noise
+ok "one in the place of nonsense is found" until_true 5000 is_served noise
 for i in {1..8}; do
 	make "many$i"
 done
