@@ -33,7 +33,8 @@
  * may have been made by others, used, and evicted, since this was begun, but
  * not since its place was found empty, or linking there fails.  So is the
  * shard's bit that says whether a key there was granted in scope local; if one
- * was, all of that shard's are treated so from then on.
+ * was, all of that shard's are treated so from then on.  In a table with a fence
+ * file a key begins in the latest range of tokens, if others have got there.
  *
  * Hint and version go up together, in steps of at most 2^38, so that whoever
  * finds the maker dead between the two can still tell by how much they differ;

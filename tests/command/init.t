@@ -36,6 +36,32 @@ is "$(lh stats --json | jq -c '[.max_keys, .order]')" '[100,"fifo"]' \
 run lh run k true
 is "$status" 0 "  it can be used"
 
+table durable
+export XDG_STATE_HOME=$dir/state
+mkdir -p "$XDG_STATE_HOME"
+fences=$XDG_STATE_HOME/leasehold
+run lh init --durable --json
+is "$status" 0 "--durable: 0"
+is "$(jq -r .fence_dir <<<"$out")" "$fences" "  in the usual directory"
+is "$(stat -c %a "$fences/$(basename "$(object)").fence")" 700 \
+    "  for its owner alone"
+first=$(lh run --scope local k -- sh -c 'echo $LEASEHOLD_FENCE')
+ok "  its tokens begin above the clock" [ "$first" -gt $((25000 << 32)) ]
+is "$(lh status --json k | jq -r .scope)" local "  status tells the scope"
+is "$(lh stats --json | jq -r .fence_dir)" "$fences" "  stats the directory"
+like "$(lh stats)" "$fences" "  also in words"
+like "$(lh dump)" "$fences" "  and so does dump"
+run lh rm
+is "$status" 0 "  it is removed"
+ok "  which leaves its ranges" [ -d "$fences/$(basename "$(object)").fence" ]
+run lh init --durable --no-clock-floor
+is "$status" 0 "  and made again"
+next=$(lh run --scope local k -- sh -c 'echo $LEASEHOLD_FENCE')
+ok "  its tokens go on" [ "$next" -gt "$first" ]
+table relative
+run lh init --fence-dir relative
+is "$status" 64 "a relative directory: 64"
+
 table init3
 run lh init --if-missing --mode 600
 is "$status" 0 "--if-missing where there is none: 0"
