@@ -265,6 +265,10 @@ slot_ok(struct check *k, uint32_t i)
 
 	if (!word_ok(k, s, w))
 		return sh64_load(&s->word) != w;	/* it moved */
+	walk = lhi_queue_walk(k->v, s, in_order, &o);
+	if (walk == -EUCLEAN)
+		return wrong(k, "the queue of slot %u cannot be walked", i);
+	/* where no key is, somebody of an earlier one may be left in it */
 	if (word_mode(w) == WORD_NONE)
 		return true;
 	len = lhi_slot_key(k->v, s, key);
@@ -280,9 +284,6 @@ slot_ok(struct check *k, uint32_t i)
 	    lhi_lock_token(s, w) < sh64_load(&k->v->hdr->token_base))
 		return wrong(k, "slot %u has a token outside the table's range",
 		    i);
-	walk = lhi_queue_walk(k->v, s, in_order, &o);
-	if (walk == -EUCLEAN)
-		return wrong(k, "the queue of slot %u cannot be walked", i);
 	return walk == -EAGAIN || o.sound;
 }
 

@@ -85,10 +85,22 @@ cause_of(struct lhi_mend *m, uint64_t w)
 	return CAUSE_DIED;	/* of a claim that did not hold it */
 }
 
+/* Also of a slot that is no key: the next one to be there finds its queue. */
+static void
+empty_queue(struct shm_slot *s)
+{
+	uint64_t q = sh64_load(&s->waitq);
+
+	if (link_idx(q) != 0 || link_marked(q))
+		sh64_store(&s->waitq, link_make(false, 0, link_tag(q) + 1));
+	if (sh64_load(&s->tail) != 0)
+		sh64_store(&s->tail, 0);
+}
+
 static void
 mend_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
 {
-	uint64_t w = sh64_load(&s->word), q = sh64_load(&s->waitq);
+	uint64_t w = sh64_load(&s->word);
 	uint32_t info = sh32_load(&s->key_info), flags = KEY_LIFE(1u) - 1;
 	uint32_t fit = (info & flags) | KEY_LIFE(sh32_load(&s->gen));
 
@@ -98,9 +110,6 @@ mend_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
 	}
 	if (info != fit)
 		sh32_store(&s->key_info, fit);
-	if (link_idx(q) != 0)
-		sh64_store(&s->waitq, link_make(false, 0, link_tag(q) + 1));
-	sh64_store(&s->tail, 0);
 	set_word(m, s, WORD_FREE, cause_of(m, w));
 }
 
@@ -175,6 +184,7 @@ lhi_mend_keys(struct lhi_mend *m)
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
 		struct shm_slot *s = &v->slots[i];
 
+		empty_queue(s);
 		if (word_mode(sh64_load(&s->word)) != WORD_NONE)
 			mend_key(m, s, i);
 		else if (sh64_load(&s->word) != 0 || sh64_load(&s->hint) != 0)

@@ -21,7 +21,8 @@
 
 enum damage {
 	NOTHING, HOLDER_FREE, HOLDER_ELSEWHERE, NO_HOLDER, NO_CAUSE, RESERVED,
-	CHAIN_CIRCLE, CHAIN_AWAY, QUEUE_CIRCLE, QUEUE_AWAY, LIST_CIRCLE,
+	CHAIN_CIRCLE, CHAIN_AWAY, QUEUE_CIRCLE, QUEUE_AWAY, QUEUE_OF_NONE,
+	LIST_CIRCLE,
 	LIST_CUT, LIST_ORDER, BUCKET_AWAY, KEY_TWICE, KEY_HASH, KEY_PADDED,
 	KEY_LENGTH, KEY_FLAGS, REST_LOST, REST_STOLEN, CLAIM_STATE,
 	CLAIM_NOBODYS, CHUNK_AWAY, CHUNK_FUTURE, SESSION_STATE, TOKEN_HIGH,
@@ -33,7 +34,8 @@ static const char *const names[N_KINDS] = {
 	"nothing", "a holder that is free", "a holder announced elsewhere",
 	"a holder that is none", "freed for no cause", "reserved by nobody",
 	"readers in a circle", "a reader that is none", "waiters in a circle",
-	"a waiter that is none", "a list in a circle",
+	"a waiter that is none", "a waiter where no key is",
+	"a list in a circle",
 	"a list that leads nowhere", "a list out of order",
 	"a bucket that leads nowhere", "a key twice", "a wrong hash",
 	"bytes behind a key", "a key of no length", "another life's flags",
@@ -154,6 +156,10 @@ damage_holds(enum damage what)
 		break;
 	case QUEUE_AWAY:
 		put_idx(&o.claims[first].wnext, CLAIMS_MAX);
+		break;
+	case QUEUE_OF_NONE:
+		put_idx(&o.slots[sh32_load(&o.h->slot_next)].waitq,
+		    CLAIMS_MAX);
 		break;
 	case CLAIM_STATE:
 		sh64_store(&c->state, state_make(14, 1, 0));
