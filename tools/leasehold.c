@@ -32,6 +32,7 @@ static const struct verb {
 	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
 	{ "break", verb_break, "end somebody else's lease" },
 	{ "log", verb_log, "what happened last, and who held what when" },
+	{ "destroy", verb_destroy, "remove a key" },
 	{ "rm", verb_rm, "remove a table" },
 	{ "gate", verb_gate, "may the holder of this token pass?" },
 	{ "version", verb_version, "which version this is" },
@@ -39,7 +40,7 @@ static const struct verb {
 
 static const char *const later[] = {
 	"acquire", "renew", "release", "verify", "watch", "explain", "ask",
-	"destroy", "value", "convert", "sem", "session", "top",
+	"value", "convert", "sem", "session", "top",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

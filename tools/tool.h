@@ -67,6 +67,7 @@ int verb_fsck(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_break(int argc, char **argv);
 int verb_log(int argc, char **argv);
+int verb_destroy(int argc, char **argv);
 int verb_rm(int argc, char **argv);
 int verb_gate(int argc, char **argv);
 int verb_version(int argc, char **argv);

@@ -62,6 +62,17 @@ int lh_key_create(struct lh *lh, const char *key);
  */
 int64_t lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms);
 
+/*
+ * Remove a key that nobody holds or waits for, also one of lh_key_create(); the
+ * note on how its last lease ended goes with it.  Its tokens go on where they
+ * were if it is made again (G2).
+ *
+ * 0: it is gone, or was not there; -EALREADY: this attachment holds it; -EBUSY:
+ * others do, or wait for it (lh_error_detail() names one); -EINVAL,
+ * -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
+ */
+int lh_destroy(struct lh *lh, const char *key);
+
 /* The key's name; valid until lh_key_close(). */
 const char *lh_key_name(const struct lh_key *key);
 

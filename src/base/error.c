@@ -89,7 +89,8 @@ tell_busy(struct detail *d)
 	const struct lhi_busy *b = &d->busy;
 	const char *verdict = d->busy_code == -ETIMEDOUT ?
 	    "waited in vain for" : d->busy_code == -ECANCELED ?
-	    "the wait was cancelled for" : "busy:";
+	    "the wait was cancelled for" : d->busy_code == -EALREADY ?
+	    "you hold it yourself:" : "busy:";
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
 	char readers[48] = "";
@@ -102,7 +103,7 @@ tell_busy(struct detail *d)
 	if (b->pid == 0)
 		(void)snprintf(d->text, sizeof(d->text),
 		    "%s key '%s': nobody holds it at this moment, but others "
-		    "wait before you", verdict, b->key);
+		    "wait for it", verdict, b->key);
 	else
 		(void)snprintf(d->text, sizeof(d->text),
 		    "%s key '%s': held by %sprocess %u (%s) for %.3f s, token "

@@ -33,8 +33,9 @@
  * may have been made by others, used, and evicted, since this was begun, but
  * not since its place was found empty, or linking there fails.  So is the
  * shard's bit that says whether a key there was granted in scope local; if one
- * was, all of that shard's are treated so from then on.  In a table with a fence
- * file a key begins in the latest range of tokens, if others have got there.
+ * was, all of that shard's are treated so from then on.  In a table with a
+ * fence file a key begins in the latest range of tokens, if others have got
+ * there.
  *
  * Hint and version go up together, in steps of at most 2^38, so that whoever
  * finds the maker dead between the two can still tell by how much they differ;
@@ -87,6 +88,19 @@ lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag)
 	/* pairs with: the evictor swaps the word, then looks at the flag */
 	return word_mode(sh64_load_sc(&s->word)) != WORD_NONE &&
 	    sh32_load(&s->gen) == gen;
+}
+
+void
+lhi_slot_unkeep(const struct lhi_ref *ref)
+{
+	uint32_t gen = (uint32_t)(ref->home >> 32), info;
+
+	do {
+		info = sh32_load(&ref->slot->key_info);
+		if (!(info & KEY_KEPT) || ((info ^ KEY_LIFE(gen)) &
+		    ~(KEY_KEPT | KEY_LOCAL | KEY_LEN)))
+			return;
+	} while (!sh32_cas(&ref->slot->key_info, info, info & ~KEY_KEPT));
 }
 
 /* Steps 1 and 2: announce and reserve slot idx, if it is unused. */

@@ -38,6 +38,9 @@ int lhi_slot_publish(struct lhi_view *v, struct shm_slot *s);
 /* Give the key a flag (KEY_KEPT, KEY_LOCAL).  False: it is gone already. */
 bool lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag);
 
+/* Take KEY_KEPT from the key again, if it is there still. */
+void lhi_slot_unkeep(const struct lhi_ref *ref);
+
 /* Has the key, in that life, been granted in scope local? */
 static inline bool
 lhi_slot_local(const struct lhi_ref *ref)

@@ -235,6 +235,19 @@ act_evict(struct play *p)
 }
 
 static void
+prep_kept(struct play *p)
+{
+	prep_used(p);
+	sub_must(p, lh_key_create(sub.lh, KEY), "keep it");
+}
+
+static void
+act_destroy(struct play *p)
+{
+	p->result = lh_destroy(sub.lh, KEY);
+}
+
+static void
 act_evict_aged(struct play *p)
 {
 	evict(p, KEY, 1);
@@ -276,6 +289,9 @@ const struct scenario scenarios_keys[] = {
 	  .finish = finish_acquire },
 	{ .name = "evict", .what = "a key on demand", .flags = SC_LOOSE,
 	  .prepare = prep_used, .act = act_evict, .finish = finish_plain },
+	{ .name = "destroy", .what = "a key that was made for good",
+	  .flags = SC_LOOSE, .prepare = prep_kept, .act = act_destroy,
+	  .finish = finish_plain },
 	{ .name = "evict-aged", .what = "a key that was long idle",
 	  .flags = SC_LOOSE, .prepare = prep_aged, .act = act_evict_aged,
 	  .finish = finish_plain },

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lh_destroy(): see key.h.  An eviction (shm/evict.c) that is asked for by name
+ * and says why it cannot be.  KEY_KEPT goes first, since it would bar the
+ * eviction; whoever is killed after that leaves a key that may be forgotten,
+ * which is what was wanted.  A key that is in use gets it back.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <leasehold.h>
+#include "base/error.h"
+#include "op/busy.h"
+#include "proc/lh.h"
+#include "shm/chain.h"
+#include "shm/evict.h"
+#include "shm/lock.h"
+
+#define TRIES 1000		/* each time somebody came and went */
+
+struct search {
+	uint64_t sid;
+	bool found;
+};
+
+static bool
+is_mine(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct search *s = arg;
+
+	s->found = lhi_claim_owner(v, ci) == s->sid &&
+	    state_held(sh64_load(&v->claims[ci].state));
+	return !s->found;
+}
+
+/* Held, the word being w: by this attachment, or by others? */
+static int
+held(struct lh *lh, struct shm_slot *s, uint64_t w)
+{
+	struct search mine = { lh->sid, false };
+
+	if (word_mode(w) == WORD_S)
+		(void)lhi_chain_walk(&lh->v, s, is_mine, &mine);
+	else
+		(void)is_mine(&lh->v, word_idx(w), &mine);
+	return lhi_busy_fail(&lh->v, s, w, mine.found ? -EALREADY : -EBUSY);
+}
+
+/* 1 it is gone; 0 look again; -EALREADY, -EBUSY, -EUCLEAN. */
+static int
+attempt(struct lh *lh, const struct lhi_ref *ref)
+{
+	struct lhi_view *v = &lh->v;
+	struct shm_slot *s = ref->slot;
+	bool was_kept;
+	uint64_t w;
+	int gone = lhi_lock_settle(v, s, lhi_now_ns(v),
+	    SETTLE_PROBE | SETTLE_READERS, &w);
+
+	if (gone != 0)
+		return gone;
+	if (sh32_load(&s->gen) != ref->home >> 32)
+		return 0;
+	if (word_mode(w) == WORD_NONE) {
+		gone = lhi_evict_finish(v, s);
+		return gone < 0 ? gone : 0;
+	}
+	if (word_mode(w) != WORD_FREE)
+		return held(lh, s, w);
+	was_kept = sh32_load(&s->key_info) & KEY_KEPT;
+	lhi_slot_unkeep(ref);
+	lhi_point("destroy.unkept");
+	gone = lhi_evict_slot(v, s, w);
+	if (gone == 0 && was_kept)
+		(void)lhi_slot_flag(ref, KEY_KEPT);
+	if (gone == 0 && sh64_load_sc(&s->word) == w &&
+	    link_idx(sh64_load_sc(&s->waitq)) != 0)
+		return lhi_busy_fail(v, s, w, -EBUSY);
+	return gone;
+}
+
+int
+lh_destroy(struct lh *lh, const char *key)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_name_set(&n, key);
+	for (int i = 0; error == 0 && i < TRIES; i++) {
+		int found = lhi_slot_find(&lh->v, &n, &ref);
+
+		if (found <= 0)
+			return found;
+		error = attempt(lh, &ref);
+	}
+	return error > 0 ? 0 : error < 0 ? error : lhi_fail(-EBUSY, "key "
+	    "'%.64s' is used as often as it is let go", key);
+}

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `destroy`: removes a key that nobody uses.
+. "$(dirname "$0")/lib.sh"
+table destroy
+
+run lh destroy k
+is "$status" 0 "destroy without a table: 0"
+ok "  and makes none" test ! -e "$(object)"
+bg "$LEASEHOLD" run --ttl 60s k sleep 60
+holder=$pid
+until_true 5000 is_held k
+run lh destroy k
+is "$status" 75 "destroy of a held key: 75"
+like "$err" "'k' stays" "  says so"
+like "$err" "process $holder" "  and who holds it"
+kill -KILL "$holder"
+ended "$holder"
+until_true 5000 lh destroy k
+run lh status k
+is "$status" 1 "  gone with its holder"
+like "$err" "does not know it" "  for good"
+run lh destroy k
+is "$status" 0 "destroy once more: 0"
+is "$out$err" "" "  without a word"
+
+run lh destroy
+is "$status" 64 "no key: 64"
+run lh destroy a b
+is "$status" 64 "two keys: 64"
+run lh destroy ""
+is "$status" 64 "an empty one: 64"
+run lh destroy --json k
+is "$status" 64 "--json: 64"
+like "$err" "prints nothing" "  says why"
+
+finish

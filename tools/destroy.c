@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* `leasehold destroy`: remove a key that nobody uses. */
+#include <errno.h>
+#include <getopt.h>
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold destroy [OPTION...] KEY\n"
+"\n"
+"Removes KEY from the table, if nobody holds or waits for it.\n"
+"Keys that nobody uses cost little, and go by themselves where room is\n"
+"needed; this is for those that a program has made to stay.\n"
+"Exit status 0: gone, or not there; 75: in use.\n"
+"\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+static int
+take_out(const struct table_opts *table, const char *key)
+{
+	char name[NAME_MAX_TEXT];
+	int e, status = EX_YES;
+	struct lh *lh;
+
+	e = tool_open(&lh, table, LH_NO_CREATE, NULL);
+	if (e == -ENOENT)
+		return EX_YES;		/* nor is the key */
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	e = lh_destroy(lh, key);
+	if (e != 0)
+		status = say_error(e, lh_error_detail(), "'%s' stays",
+		    text_name(name, key));
+	(void)lh_close(lh);
+	return status;
+}
+
+int
+verb_destroy(int argc, char **argv)
+{
+	struct table_opts table = { 0 };
+	int status;
+
+	if (!parse_table_opts("destroy", help, argc, argv, &table, &status))
+		return status;
+	if (table.json)
+		return say_usage("destroy prints nothing: no --json");
+	if (optind + 1 != argc)
+		return say_usage("destroy takes one key: leasehold destroy "
+		    "KEY");
+	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
+	    take_out(&table, argv[optind]);
+}
