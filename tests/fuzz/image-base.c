@@ -269,14 +269,12 @@ see_waiters(void)
 }
 
 static char *
-read_object(size_t *len)
+read_object(const char *path, size_t *len)
 {
-	char path[128], *bytes;
+	char *bytes;
 	struct stat st;
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "/dev/shm/leasehold.%u.%s",
-	    (unsigned)geteuid(), table);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		fuzz_finding("cannot open %s", path);
@@ -285,14 +283,13 @@ read_object(size_t *len)
 	if (bytes == NULL || pread(fd, bytes, *len, 0) != st.st_size)
 		fuzz_finding("cannot read %s", path);
 	(void)close(fd);
-	(void)unlink(path);
 	return bytes;
 }
 
 char *
 image_base(size_t *len)
 {
-	char *bytes;
+	char path[128], *bytes;
 
 	(void)snprintf(table, sizeof(table), "fuzz-base-%d", (int)getpid());
 	in_place = mmap(NULL, sizeof(*in_place), PROT_READ | PROT_WRITE,
@@ -316,10 +313,13 @@ image_base(size_t *len)
 	play(evicts_halfway, "evict.marked");
 	play(closes_halfway, "claim.buried");
 	play(begins_halfway, "session.reserved");
-	bytes = read_object(len);
+	(void)snprintf(path, sizeof(path), "/dev/shm/leasehold.%u.%s",
+	    (unsigned)geteuid(), table);
+	bytes = read_object(path, len);
 	while (n_parts > 0) {
 		(void)kill(parts[--n_parts], SIGKILL);
 		(void)waitpid(parts[n_parts], NULL, 0);
 	}
+	(void)unlink(path);
 	return bytes;
 }

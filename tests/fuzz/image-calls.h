@@ -29,6 +29,8 @@ void image_call(unsigned which, unsigned n);
 /* Of the table, or of that file. */
 void image_dump(const char *file);
 
+/* lh_open(), but never a new table in its place. */
+int image_open(struct lh **lh);
 void image_close(void);
 
 #endif

@@ -36,7 +36,7 @@
 #define PLACE	0x2u
 #define LIVING	0x4u
 
-#define LONGEST (UINT64_C(1) << 26)	/* object that is still made */
+#define LONGEST (UINT64_C(1) << 21)	/* object that is made: steps go by it */
 #define OPS_MAX 200
 
 const char fuzz_name[] = "image";
@@ -219,13 +219,13 @@ open_table(void)
 	fuzz_steps("lh_open", STEPS);
 	image_dump(NULL);
 	image_dump(t.path);
-	if (lh_open(&t.lh, t.name, NULL) != 0) {
+	if (image_open(&t.lh) != 0) {
 		t.lh = NULL;
 		return false;
 	}
 	fd = open(t.path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return false;	/* it was to be removed, and is a new one */
+		return false;
 	t.mapped = (size_t)lseek(fd, 0, SEEK_END);
 	t.bytes = mmap(NULL, t.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 	    0);
@@ -268,7 +268,7 @@ repair(void)
 	if (lh_table_repair(t.name, 0, NULL, NULL) < 0)
 		return;
 	fuzz_steps("after a repair", STEPS);
-	if (lh_open(&t.lh, t.name, NULL) != 0)
+	if (image_open(&t.lh) != 0)
 		fuzz_finding("lh_open: %s", lh_error_detail());
 	n = lh_check(t.lh, show_finding, NULL);
 	if (n != 0)
