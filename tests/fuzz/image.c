@@ -36,7 +36,7 @@
 #define PLACE	0x2u
 #define LIVING	0x4u
 
-#define LONGEST (UINT64_C(1) << 21)	/* object that is made: steps go by it */
+#define LONGEST (UINT64_C(1) << 21)	/* object that is made */
 #define OPS_MAX 200
 
 const char fuzz_name[] = "image";
