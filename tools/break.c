@@ -32,6 +32,7 @@ struct breaking {
 	const char *key;
 	const char *table;
 	const uint64_t *id;	/* NULL: all */
+	uint64_t token;		/* of that one, as it was found */
 	bool json;
 };
 
@@ -42,21 +43,23 @@ tell(const struct lh_key_info *info, void *arg)
 	char name[NAME_MAX_TEXT], who[PARTY_MAX], held[SPAN_MAX];
 	struct breaking *b = arg;
 
-	if (b->json)
-		return show_json(show_key(b->lh, b->table, b->key, info),
-		    0);
 	for (uint32_t i = 0; i < info->n_holders; i++) {
 		const struct lh_party *p = &info->holders[i];
 
 		if (b->id != NULL && (p->id[0] != b->id[0] ||
 		    p->id[1] != b->id[1]))
 			continue;
+		if (b->id != NULL)
+			b->token = p->token;
+		if (b->json)
+			continue;
 		printf("%s: %s, %s, token %" PRIu64 ", held for %s\n",
 		    text_name(name, b->key), show_party(who, p),
 		    show_mode(p->mode), p->token,
 		    text_span(held, lh_clock_ns(b->lh) - p->since_ns));
 	}
-	return 0;
+	return b->json ? show_json(show_key(b->lh, b->table, b->key, info),
+	    0) : 0;
 }
 
 static int
@@ -68,7 +71,7 @@ end_it(struct breaking *b)
 	(void)text_name(name, b->key);
 	e = lh_status(b->lh, b->key, NULL, tell, b);
 	if (e == 0)
-		e = lh_break(b->lh, b->key, b->id);
+		e = lh_break(b->lh, b->key, b->id, b->token);
 	if (e == -ENOENT || e == -ESTALE || e == 0) {
 		say("%s '%s'", e == -ESTALE ? "that lease does not hold" :
 		    "nobody holds", name);

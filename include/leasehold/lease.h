@@ -154,17 +154,19 @@ int lh_convert(struct lh *lh, struct lh_lease *lease, uint32_t mode);
 int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
 
 /*
- * End somebody else's lease, for operators: the one with that id (lh_status()
- * tells ids), or, with id NULL, every lease on the key.  The holder is not
+ * End somebody else's lease, for operators: the one with that id and token
+ * (lh_status() tells both), or, with NULL and 0, every lease on the key.  (Ids
+ * come again after millions of leases, tokens never do.)  The holder is not
  * asked; whatever it does with the lease from then on is -ESTALE (G9), and what
  * it guards should look at tokens: the next one is larger (G2), and comes with
  * LH_NOTE_PREVIOUS_BROKEN.  Waits are not ended.
  *
  * How many leases were ended: 0 if nobody held the key; -ENOENT: no such key;
- * -ESTALE: id holds nothing; -EAGAIN: it does not hold still, try again;
- * -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
+ * -ESTALE: what is named holds nothing; -EAGAIN: it does not hold still, try
+ * again; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
  */
-int lh_break(struct lh *lh, const char *key, const uint64_t id[2]);
+int lh_break(struct lh *lh, const char *key, const uint64_t id[2],
+    uint64_t token);
 
 /*
  * End every wait that was or will be given this switch, from any thread; the

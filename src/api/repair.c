@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <leasehold.h>
 #include "api/alone.h"
@@ -30,6 +31,8 @@
 #include "shm/extent.h"
 #include "shm/mend.h"
 #include "shm/session.h"
+
+#define VISIT_TRIES 100		/* a pass takes some ms */
 
 struct repair {
 	struct lhi_alone a;
@@ -82,7 +85,8 @@ examine(struct repair *r)
 
 	if (flags & SHM_MENDING)
 		found("an earlier repair did not come to its end", r);
-	if (flags & ~(SHM_DAMAGED | SHM_MENDING))
+	if (flags & ~(SHM_DAMAGED | SHM_MENDING | SHM_LOG_GRANTS |
+	    SHM_SEALED))
 		found("the header has flags that there are not", r);
 	if (lhi_mend_ceiling(v) == 0)
 		found("the token ceiling is none", r);
@@ -135,10 +139,32 @@ clear_away(struct repair *r)
 
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
 		(void)lhi_evict_finish(v, &v->slots[i]);
+	lhi_session_leave(r->a.fd);
 	if (buried > 0)
 		tell(r, "done: %u dead sessions were buried", buried);
 	(void)close(atomic_load(&v->probe_fd));
 	atomic_store(&v->probe_fd, -1);
+}
+
+/* Wait until no reaper is in the midst of a pass, and bar them. */
+static int
+bar_reapers(struct repair *r)
+{
+	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
+	int error = -EAGAIN;
+
+	for (int i = 0; error == -EAGAIN && i < VISIT_TRIES; i++) {
+		error = lhi_session_bar_visits(r->a.fd);
+		if (error == -EAGAIN)
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
+			    NULL);
+	}
+	if (error == -EAGAIN)
+		return lhi_fail(-EBUSY, "a reaper (process %u) is in the midst "
+		    "of looking after %s, and does not go on: end it",
+		    sh32_load_rlx(&r->a.v.hdr->reaper_pid), r->a.v.path);
+	return error == 0 ? 0 : lhi_fail(error, "cannot lock bytes of %s: %s",
+	    r->a.v.path, strerror(-error));
 }
 
 static int
@@ -147,6 +173,8 @@ repair(struct repair *r)
 	int error = lhi_alone_lock(&r->a, false, "end them first");
 	bool backed;
 
+	if (error == 0)
+		error = bar_reapers(r);
 	if (error != 0)
 		return error;
 	backed = examine(r);
@@ -161,7 +189,7 @@ repair(struct repair *r)
 		return 0;
 	/* the mapping keeps the description open */
 	error = lhi_bytes_unlock(r->a.fd);
-	if (error == 0)
+	if (error == 0 && lhi_session_visit(r->a.fd) == 0)
 		clear_away(r);
 	return error == 0 ? 0 : lhi_fail(error, "cannot unlock %s: %s",
 	    r->a.v.path, strerror(-error));

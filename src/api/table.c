@@ -108,7 +108,8 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	lh->v.me = &lh->v.sessions[sid_idx(lh->sid)];
 	lhi_event_open(&lh->v, session_fd);
 	lhi_event_begin(&lh->v, lh->sid);
-	if (lhi_view_gone(&lh->v)) {
+	/* again, now that nobody can begin to remove or repair it */
+	if (lhi_view_mending(&lh->v) || lhi_view_gone(&lh->v)) {
 		lhi_session_closing(&lh->v, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);
 		return being_removed(&lh->v);

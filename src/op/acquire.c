@@ -367,6 +367,7 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 	if (r->use != REC_IDLE || m->lh != k->lh || r->home !=
 	    __atomic_load_n(&k->home, __ATOMIC_RELAXED) || !opts_plain(opts) ||
+	    opts->scope != LH_EPHEMERAL ||
 	    opts->ttl_ms != m->ttl_ms || lid_seq(id) == 0 ||
 	    /* pairs with: queue insert, then the waiter's look at the chain */
 	    link_idx(sh64_load_sc(&r->slot->waitq)) != 0 ||

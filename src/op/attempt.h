@@ -24,6 +24,7 @@ struct lhi_attempt {
 	bool lost;		/* was woken, and somebody else was faster */
 	bool starving;
 	bool spun;		/* since the last sleep */
+	bool barred;		/* a reader that has to wait like a writer */
 	int64_t front_since_ns;	/* 0: not the first */
 	int64_t probed_ns;	/* when it last asked after the living */
 	int64_t queued_ns;	/* when it began to wait */

@@ -34,6 +34,7 @@ struct breaking {
 	struct shm_slot *slot;
 	uint64_t home;
 	const uint64_t *id;	/* this lease only; NULL: every one */
+	uint64_t with;		/* only with that token; 0: any */
 	uint64_t token;		/* of who holds it exclusively; else 0 */
 	int broken;
 };
@@ -46,6 +47,10 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 
 	if (b->id != NULL && (lhi_claim_owner(v, ci) != b->id[0] ||
 	    lhi_mag_claim_id(v, ci) != b->id[1]))
+		return false;
+	/* ids come again; the token of a use is constant while its seq is */
+	if (b->with != 0 && b->with != (state_st(st) == ST_READ ?
+	    lhi_reader_token(b->slot, c) : b->token))
 		return false;
 	lhi_point("break.seen");
 	if (!sh64_cas(&c->state, st, state_make(ST_BROKEN, state_seq(st),
@@ -61,12 +66,17 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 static bool
 end_reader(struct lhi_view *v, uint32_t ci, void *arg)
 {
+	struct shm_claim *c = &v->claims[ci];
 	struct breaking *b = arg;
-	uint64_t st = sh64_load(&v->claims[ci].state);
+	uint64_t st;
 
-	if (state_st(st) == ST_READ &&
-	    sh64_load(&v->claims[ci].home) == b->home)
-		(void)end_use(v, ci, st, b);
+	/* again if it was extended, or converted, meanwhile */
+	for (int i = 0; i < TRIES; i++) {
+		st = sh64_load(&c->state);
+		if (!state_held(st) || sh64_load(&c->home) != b->home ||
+		    end_use(v, ci, st, b) || sh64_load(&c->state) == st)
+			break;
+	}
 	return true;
 }
 
@@ -116,9 +126,9 @@ end_all(struct lhi_view *v, struct breaking *b)
 }
 
 int
-lh_break(struct lh *lh, const char *key, const uint64_t id[2])
+lh_break(struct lh *lh, const char *key, const uint64_t id[2], uint64_t token)
 {
-	struct breaking b = { .id = id };
+	struct breaking b = { .id = id, .with = token };
 	struct lhi_name n;
 	struct lhi_ref ref;
 	int error = lhi_own(lh);
@@ -140,7 +150,7 @@ lh_break(struct lh *lh, const char *key, const uint64_t id[2])
 	if (error == -EAGAIN)
 		return lhi_fail(error, "key '%.64s' does not hold still: try "
 		    "again", key);
-	if (error == 0 && id != NULL && b.broken == 0)
+	if (error == 0 && (id != NULL || token != 0) && b.broken == 0)
 		return lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);
 	return error != 0 ? error : b.broken;

@@ -118,7 +118,7 @@ static int
 next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
     struct lhi_next *n)
 {
-	int error = lhi_fence_next(&lh->v, h->slot, w, false, n);
+	int error = lhi_fence_next(&lh->v, h->slot, w, false, false, n);
 
 	return error != FENCE_BARRED ? error : lhi_fail(-EAGAIN, "the tokens "
 	    "of the key have to skip what another table has claimed, further "

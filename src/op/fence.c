@@ -26,9 +26,16 @@
  * less than 2^39 (C6).  So before a swap the hint is moved to less than
  * TOKEN_LAG_MAX behind; the swap of the grant then jumps over less than 2^38;
  * a longer way is gone before it in skips, W16: FREE(c, v) -> FREE(c, v + d),
- * the hint following each.  While others hold the key their versions must stay
- * near enough, so the jump is short (2^36) or has to wait until the key is
- * free.
+ * the hint following each.  Under readers nobody jumps: their versions have to
+ * stay near, however many join; a reader who would have to waits, like a
+ * writer, until the key is free.  A conversion, whose lease is alone, jumps a
+ * short way (2^36).
+ *
+ * In another range a key goes on at the place where it was in the one before
+ * (lhi_range_land()).  The version has the range's number modulo 256 only, so
+ * that a range may look like an earlier one; but the place in it has not been
+ * reached there yet, and so no value of the word comes back (lock.c, I1) until
+ * a key has been granted 2^32 times.
  *
  * The hint is moved by a swap of the value that was read (it was a hint of this
  * word, and what is written is a token that this word had): it only rises, so
@@ -57,11 +64,13 @@
  * Nothing is held while the disk is asked, but by a conversion at the very end
  * of a range.
  *
- * Ahead of need: who comes by here in the second half of the latest range
- * raises it, at most every 100 ms one of all (raised_ms, a hint).
+ * Ahead of need: who comes by here in the second half of the latest range for
+ * a key in scope local raises it, at most every 5 s one of all (raised_ms, a
+ * hint): a disk that hangs holds few.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include "base/error.h"
 #include "op/fence.h"
 
@@ -69,7 +78,7 @@
 #define JUMP_HELD_MAX	(UINT64_C(1) << 36)
 #define SKIPS_MAX	(1 << 24)	/* from one end to the other */
 #define RAISES_MAX	10	/* each that is in vain was another's gain */
-#define RAISE_MS	100
+#define RAISE_MS	5000	/* ahead of need: from try to try */
 
 /* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
 static int
@@ -103,12 +112,28 @@ my_turn(struct lhi_view *v)
 	    sh64_cas(&v->hdr->raised_ms, last, now);
 }
 
+/* Does the table's name lead to this object, still?  0; -ESTALE, -EXDEV. */
+static int
+in_place(struct lhi_view *v)
+{
+	int error = lhi_view_fresh(v), saved = errno;
+	struct stat st;
+
+	if (error == 0 && (lstat(v->path, &st) != 0 || st.st_dev != v->dev ||
+	    st.st_ino != v->ino))
+		error = lhi_fail(-ESTALE, "the table's object %s was moved or "
+		    "replaced: close this attachment and open the table again",
+		    v->path);
+	errno = saved;
+	return error;
+}
+
 /* Publish range n.  0; -ESTALE. */
 static int
 publish(struct lhi_view *v, uint64_t n)
 {
 	uint64_t end = (n + 1) << lhi_range_bits, d;
-	int error = lhi_view_fresh(v);	/* removed or replaced: I1 */
+	int error = in_place(v);	/* I1 */
 
 	if (error != 0)
 		return error;
@@ -126,7 +151,7 @@ static int
 raise(struct lhi_view *v, uint64_t token)
 {
 	uint64_t d = sh64_load(&v->hdr->durable_ceiling), n;
-	int error = lhi_view_fresh(v), cancel;
+	int error = in_place(v), cancel;
 
 	if (error != 0)
 		return error;
@@ -145,30 +170,43 @@ raise(struct lhi_view *v, uint64_t token)
 	return error;
 }
 
-/* Is the latest range the highest on disk, and its file in order? */
+/*
+ * Is the latest range's file in order, and, until somebody has seen that (I4),
+ * the highest on disk?
+ */
 static bool
 latest_is_there(struct lhi_view *v)
 {
 	uint64_t n = (sh64_load(&v->hdr->durable_ceiling) - 1) >>
 	    lhi_range_bits, highest;
 	struct lhi_range r;
+	int error;
 
 	/* the number first: others may raise it meanwhile */
-	return lhi_range_highest(v->ranges, &highest) == 0 && highest == n &&
-	    lhi_range_read(v->ranges, n, &r) == 0 &&
-	    r.uuid[0] == v->uuid[0] && r.uuid[1] == v->uuid[1];
+	if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
+	    (lhi_range_highest(v->ranges, &highest) != 0 || highest != n))
+		return false;
+	error = lhi_range_read(v->ranges, n, &r);
+	return error == -EACCES || (error == 0 && r.uuid[0] == v->uuid[0] &&
+	    r.uuid[1] == v->uuid[1]);
 }
 
 /* See that it is; or until that works no grant is local here. */
 static int
 secure(struct lhi_view *v)
 {
-	if (lhi_mutant(14) || latest_is_there(v)) {
-		atomic_store(&v->ranges_lost, false);
-		return 0;
+	int error = 0;
+
+	if (!lhi_mutant(14) && !latest_is_there(v)) {
+		atomic_store(&v->ranges_lost, true);
+		error = raise(v, 0);
 	}
-	atomic_store(&v->ranges_lost, true);
-	return raise(v, 0);
+	if (error != 0)
+		return error;
+	atomic_store(&v->ranges_lost, false);
+	if (!(sh32_load(&v->hdr->flags) & SHM_SEALED))
+		(void)sh32_fetch_or(&v->hdr->flags, SHM_SEALED);
+	return 0;
 }
 
 void
@@ -222,18 +260,18 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 		d = sh64_load(&v->hdr->durable_ceiling);
 		*token = next;
 		if ((local || ended || !held) && next < lhi_range_first(d))
-			*token = lhi_range_first(d);
+			*token = lhi_range_land(next, d);
 		if (*token < d && (!local || !atomic_load(&v->ranges_lost))) {
 			/* ahead of need: what comes of it is not asked */
-			if (*token >= d - half && my_turn(v))
+			if (bound && *token >= d - half && my_turn(v))
 				(void)raise(v, 0);
 			return 0;
 		}
-		if (!bound && !my_turn(v))
-			return 0;
+		if (!bound)
+			return 0;	/* without the disk */
 		error = raise(v, *token);
 		if (error != 0)
-			return bound || error == -ESTALE ? error : 0;
+			return error;
 	}
 	return lhi_fail(-EIO, "ranges of tokens in %s are used up faster than "
 	    "they can be claimed; is something looping?", v->ranges);
@@ -261,7 +299,7 @@ skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token)
 
 int
 lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
-    struct lhi_next *n)
+    bool joins, struct lhi_next *n)
 {
 	bool held = word_mode(w) != WORD_FREE, bound;
 	uint64_t next;
@@ -283,7 +321,8 @@ lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 	error = admit(v, n->token);
 	if (error != 0)
 		return error;
-	if (held && n->token - next > JUMP_HELD_MAX)
+	if (n->token != next && (joins ||
+	    (held && n->token - next > JUMP_HELD_MAX)))
 		return FENCE_BARRED;
 	if (n->token - next >= JUMP_MAX) {
 		skip(s, w, n, n->token);

@@ -28,12 +28,13 @@ enum {
 
 /*
  * For who is about to swap the word w of s, which he has loaded: which token,
- * and hence which version, is next?  `local`: in scope local.  May take its
- * time at the disk.  0; FENCE_AGAIN; FENCE_BARRED; -EIO: no range of tokens
- * could be had; -ESTALE: the table was removed; -ENOSPC: tokens are used up.
+ * and hence which version, is next?  `local`: in scope local; `joins`: others
+ * hold it, and go on to.  May take its time at the disk.  0; FENCE_AGAIN;
+ * FENCE_BARRED; -EIO: no range of tokens could be had; -ESTALE: the table was
+ * removed; -ENOSPC: tokens are used up.
  */
 int lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w,
-    bool local, struct lhi_next *next);
+    bool local, bool joins, struct lhi_next *next);
 
 /* The word was swapped, with that token. */
 static inline void

@@ -112,7 +112,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    !lhi_slot_flag(&ref, KEY_LOCAL))
 		return WAITING;
 	lhi_point("acquire.marked");
-	error = lhi_fence_next(view(a), s, w, a->ask->local, &n);
+	error = lhi_fence_next(view(a), s, w, a->ask->local,
+	    word_mode(w) != WORD_FREE, &n);
 	if (error != 0)
 		return error == FENCE_AGAIN ? WAITING :
 		    error == FENCE_BARRED ? BARRED : error;

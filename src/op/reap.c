@@ -152,30 +152,15 @@ walk(struct lhi_reaper *r, int64_t now_ns)
 	r->walk_ns = now_ns + REAP_WALK_NS;
 }
 
-int
-lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
+/* When the next visit is wanted. */
+static int64_t
+visit(struct lhi_reaper *r, int64_t now_ns)
 {
-	/* inside, all times are by the table's clock */
-	int64_t lead = lhi_clock_lead_ns(&r->v), now_ns = mono_ns + lead, next;
-	int64_t by_ns = now_ns;
-	int saved = errno, error;
+	int64_t by_ns = now_ns, next;
 
-	if (now_ns >= r->fresh_ns || lhi_view_retired(&r->v)) {
-		error = lhi_view_fresh(&r->v);
-		if (error != 0)
-			return error;
-		r->fresh_ns = now_ns + FRESH_NS;
-	}
-	/* who repairs it wants to be alone (shm/mend.c) */
-	if (lhi_view_mending(&r->v)) {
-		*next_ns = mono_ns + REAP_WALK_NS;
-		errno = saved;
-		return 0;
-	}
 	r->counts.passes++;
 	r->began_ns = lhi_clock_ns(CLOCK_MONOTONIC);
 	r->more = false;
-	r->damaged = false;
 	lhi_watch_events(r);
 	lhi_watch_bury(r);
 	if (now_ns >= r->walk_ns) {
@@ -188,6 +173,36 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 		next = r->walk_ns;
 	if (next < now_ns + REAP_GAP_NS || r->more)
 		next = now_ns + REAP_GAP_NS;
+	return next;
+}
+
+int
+lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
+{
+	/* inside, all times are by the table's clock */
+	int64_t lead = lhi_clock_lead_ns(&r->v), now_ns = mono_ns + lead, next;
+	int saved = errno, fd, error;
+
+	r->damaged = false;
+	if (now_ns >= r->fresh_ns || lhi_view_retired(&r->v)) {
+		error = lhi_view_fresh(&r->v);
+		if (error != 0)
+			return error;
+		r->fresh_ns = now_ns + FRESH_NS;
+	}
+	/* who repairs it wants to be alone (shm/mend.c): nobody begins in the
+	 * midst of a pass, and we begin nothing in the midst of a repair */
+	fd = lhi_view_fd(&r->v);
+	if (fd < 0 || lhi_session_visit(fd) != 0) {
+		*next_ns = mono_ns + REAP_WALK_NS;
+		errno = saved;
+		return 0;
+	}
+	if (lhi_view_mending(&r->v))
+		next = now_ns + REAP_WALK_NS;	/* it was given up */
+	else
+		next = visit(r, now_ns);
+	lhi_session_leave(fd);
 	*next_ns = next - lead;
 	errno = saved;
 	return r->damaged ? -EUCLEAN : 0;

@@ -81,7 +81,7 @@ static bool
 allows(const struct lhi_attempt *a, uint64_t w)
 {
 	return word_mode(w) == WORD_FREE ||
-	    (a->ask->shared && word_mode(w) == WORD_S);
+	    (a->ask->shared && !a->barred && word_mode(w) == WORD_S);
 }
 
 /* Somebody else's turn, and the word allows it: see that it comes. */
@@ -93,16 +93,29 @@ nudge(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 }
 
 /*
+ * Its token cannot be had while others read (op/fence.c): from now on it stands
+ * in the queue as a writer, so that they come to an end.
+ */
+static void
+wait_like_a_writer(struct lhi_attempt *a)
+{
+	a->barred = true;
+	a->t.reader = false;
+	if (a->t.queued)
+		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SHARED);
+	lhi_point("wait.barred");
+}
+
+/*
  * One look: 0 granted; WAITING, with the word in *w; -errno; KEY_GONE.
  */
 static int
 look(struct lhi_attempt *a, bool probe, uint64_t *w)
 {
 	struct lhi_view *v = view(a);
-	unsigned how = (probe ? SETTLE_PROBE : 0) |
-	    (a->ask->shared ? 0 : SETTLE_READERS);
-
 	for (int tries = 0;; tries++) {
+		unsigned how = (probe ? SETTLE_PROBE : 0) |
+		    (a->ask->shared && !a->barred ? 0 : SETTLE_READERS);
 		int64_t now = now_ns(a);
 		int error = lhi_lock_settle(v, a->t.s, now, how, w), turn;
 
@@ -121,8 +134,10 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 		if (turn) {
 			lhi_point("wait.turn");
 			error = lhi_attempt_take(a, *w);
-			if (error == BARRED)
-				return WAITING;
+			if (error == BARRED) {
+				wait_like_a_writer(a);
+				continue;
+			}
 			if (error != WAITING)
 				return error;
 			a->lost = true;
@@ -161,7 +176,7 @@ enqueue(struct lhi_attempt *a)
 	sh32_store_rlx(&c->priority, a->ask->priority);
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
 	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
-	    (a->ask->shared ? WAITER_SHARED : 0));
+	    (a->ask->shared && !a->barred ? WAITER_SHARED : 0));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	a->queued_ns = now_ns(a);
 	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
@@ -217,6 +232,18 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 	return until;
 }
 
+/* `until` as futexes count.  If we are stopped in here: too early. */
+static int64_t
+on_futex_clock(struct lhi_attempt *a, int64_t until)
+{
+	int64_t mono;
+
+	if (view(a)->clock == CLOCK_MONOTONIC)
+		return until;
+	mono = lhi_clock_ns(CLOCK_MONOTONIC);
+	return mono + (until - now_ns(a));
+}
+
 /* Sleep until kicked, or until there may be something to do. */
 static void
 doze(struct lhi_attempt *a, uint64_t w)
@@ -241,8 +268,7 @@ doze(struct lhi_attempt *a, uint64_t w)
 	if (!lhi_cancelled(a->ask->cancel) &&
 	    (again == w || depth == PARK_QUIET) &&
 	    !lhi_queue_is_out(view(a), a->t.ci))
-		lhi_futex_wait(&a->c->park, depth,
-		    until - lhi_clock_lead_ns(view(a)));
+		lhi_futex_wait(&a->c->park, depth, on_futex_clock(a, until));
 	if (sh32_xchg(&a->c->park, PARK_AWAKE) == PARK_AWAKE) {
 		a->timed_out = false;
 		a->lost = true;		/* unless the next look succeeds */

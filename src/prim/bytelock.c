@@ -39,6 +39,17 @@ lhi_bytes_lock(int fd, off_t first, off_t n)
 }
 
 int
+lhi_byte_share(int fd, off_t byte)
+{
+	struct flock fl = bytes(byte, 1);
+
+	fl.l_type = F_RDLCK;
+	if (fcntl(fd, F_OFD_SETLK, &fl) == 0)
+		return 0;
+	return errno == EACCES ? -EAGAIN : -errno;
+}
+
+int
 lhi_bytes_unlock(int fd)
 {
 	struct flock fl = bytes(0, 0);	/* to the end: all */

@@ -13,7 +13,10 @@
 /* Take the byte: 0; -EAGAIN when another description has it; -errno. */
 int lhi_byte_lock(int fd, off_t byte);
 
-/* The same for n bytes, all or none. */
+/* Together with others who do the same: 0; -EAGAIN: somebody has it alone. */
+int lhi_byte_share(int fd, off_t byte);
+
+/* Taking n bytes, all or none. */
 int lhi_bytes_lock(int fd, off_t first, off_t n);
 
 /* Unlock all that this description has locked.  0; -errno. */

@@ -466,7 +466,10 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	m->ttl_ms = ttl_ms;
 	tell_reaper(m);
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NULL;
-	now = lhi_timespec_ns(ts) + lhi_clock_lead_ns(v);
+	/* the other clock has no coarse reading; this one came after ts, and
+	 * before whatever is granted while that stands */
+	now = v->clock == CLOCK_MONOTONIC ? lhi_timespec_ns(ts) :
+	    lhi_now_ns(v);
 	m->held = state_make(ST_HELD, 0,
 	    lhi_deadline(v, now + ttl_ms * NS_PER_MS));
 	m->span = (lhi_pair){ (uint64_t)now,

@@ -147,7 +147,8 @@ def _load():
             "lh_convert": [p, POINTER(_Lease), c_uint32],
             "lh_verify": [p, POINTER(_Lease)],
             "lh_verify_token": [p, c_char_p, c_uint64],
-            "lh_break": [p, c_char_p, p], "lh_cancel": [POINTER(_Cancel)],
+            "lh_break": [p, c_char_p, p, c_uint64],
+            "lh_cancel": [POINTER(_Cancel)],
             "lh_lock_open": [p, c_char_p, POINTER(_LockOpts), POINTER(p)],
             "lh_lock_acquire": [p, POINTER(_AcquireOpts)],
             "lh_lock_release": [p], "lh_lock_close": [p],
@@ -374,7 +375,7 @@ class Table:
 
     def break_(self, key):
         """End all leases on the key, whoever has them.  How many they were."""
-        return _check(_lib.lh_break(self.p, _bytes(key, "the key"), None))
+        return _check(_lib.lh_break(self.p, _bytes(key, "the key"), None, 0))
 
     def close(self):
         """Detach; what is held is released."""

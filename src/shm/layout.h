@@ -52,6 +52,8 @@
 #define SHM_RETIRED	0x2u	/* removed: shm/retire.c; sticky */
 #define SHM_MENDING	0x4u	/* being repaired, or left so: shm/mend.c */
 #define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
+#define SHM_SEALED	0x10u	/* its first range was the highest there was,
+				 * when it had its name: op/fence.c, I4 */
 
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */

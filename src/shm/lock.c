@@ -194,7 +194,8 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 	lhi_chain_out(c, l);
 	if (how & SETTLE_READERS)
 		sh32_store_rlx(&s->pause_ms,
-		    (uint32_t)(lhi_now_ns(v) / NS_PER_MS) | 1);
+		    (uint32_t)(lhi_clock_ns(CLOCK_MONOTONIC) /
+		    NS_PER_MS) | 1);	/* as the readers' coarse one */
 	if (word_mode(left) == WORD_FREE)
 		lhi_queue_kick(v, s);
 	return 1;

@@ -288,5 +288,5 @@ lhi_mend(struct lhi_mend *m)
 void
 lhi_mend_done(struct lhi_view *v)
 {
-	sh32_store(&v->hdr->flags, 0);
+	(void)sh32_fetch_and(&v->hdr->flags, SHM_LOG_GRANTS);
 }

@@ -36,6 +36,13 @@ lhi_range_first(uint64_t end)
 	return (end - 1) & ~(lhi_range_width() - 1);
 }
 
+/* That place of the range with that end at which `token` is in its own. */
+static inline uint64_t
+lhi_range_land(uint64_t token, uint64_t end)
+{
+	return lhi_range_first(end) + (token & (lhi_range_width() - 1));
+}
+
 /*
  * The system calls that change anything, so that tests can fail them one by
  * one, and write down what is done.  They answer as the kernel does: -1, errno.

@@ -77,6 +77,24 @@ lhi_session_lock_removal(int fd)
 	return lhi_byte_lock(fd, BYTES_OFF - 1);
 }
 
+int
+lhi_session_visit(int fd)
+{
+	return lhi_byte_share(fd, BYTES_OFF - 2);
+}
+
+void
+lhi_session_leave(int fd)
+{
+	lhi_byte_unlock(fd, BYTES_OFF - 2);
+}
+
+int
+lhi_session_bar_visits(int fd)
+{
+	return lhi_byte_lock(fd, BYTES_OFF - 2);
+}
+
 void
 lhi_session_unlock_removal(int fd)
 {

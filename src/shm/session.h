@@ -23,6 +23,16 @@ int lhi_session_lock_removal(int fd);
 void lhi_session_unlock_removal(int fd);
 int lhi_session_bar(const struct lhi_view *v, int fd);
 
+/*
+ * Who looks after a table without having a session (a reaper) says so while it
+ * does, so that a repairer can wait until nobody is in the middle of anything:
+ * two before those of the sessions.  Any number may visit, but nobody while
+ * they are barred.  0; -EAGAIN; -errno.
+ */
+int lhi_session_visit(int fd);
+void lhi_session_leave(int fd);
+int lhi_session_bar_visits(int fd);
+
 /* Is somebody removing it?  Does somebody living have that record?  (In doubt,
  * yes.)  Through a description that holds no session's byte. */
 bool lhi_session_removal_held(int fd);

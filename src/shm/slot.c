@@ -250,12 +250,16 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	    sh64_load(&v->hdr->floor[hash % SHM_SHARDS]);
 	uint64_t first = lhi_range_first(sh64_load(&v->hdr->durable_ceiling));
 	uint64_t hint = sh64_load(&s->hint), token = token_of(hint,
-	    word_ver(w));
+	    word_ver(w)), land;
 
 	/* in the latest range at once, where others are already */
 	if (lhi_durable(v) && floor < first &&
 	    first < sh64_load(&v->hdr->ceiling))
 		floor = first;
+	/* not where the slot's version has been: op/fence.c, "far jumps" */
+	if (lhi_durable(v) && token != 0 && floor > token &&
+	    (land = lhi_range_land(token + 1, floor + 1)) > floor)
+		floor = land;
 
 	if (sh64_load(&v->hdr->local_shards) >> hash % SHM_SHARDS & 1)
 		(void)sh32_fetch_or(&s->key_info, KEY_LOCAL);

@@ -195,9 +195,9 @@ lhi_now_ns(const struct lhi_view *v)
 }
 
 /*
- * By how much it is ahead of CLOCK_MONOTONIC, at least: since CLOCK_BOOTTIME
- * goes on while the machine is suspended.  The coarse clock and the kernel's
- * futexes know only CLOCK_MONOTONIC.
+ * By how much it is ahead of CLOCK_MONOTONIC, at least: CLOCK_BOOTTIME goes on
+ * while the machine is suspended.  (Less, if we are stopped in here: good
+ * enough for who looks after others' deadlines, not for one's own.)
  */
 static inline int64_t
 lhi_clock_lead_ns(const struct lhi_view *v)

@@ -29,20 +29,23 @@ own_lease(void)
 	struct lh_lease l, next, other;
 
 	l = t_hold(lh, "own");
-	is(lh_break(lh, "own", l.id), 1, "one's own lease, by its id");
+	is(lh_break(lh, "own", l.id, l.token + 1), -ESTALE,
+	    "an id with another token is another lease's");
+	is(lh_verify(lh, &l), 0, "nothing is broken");
+	is(lh_break(lh, "own", l.id, l.token), 1, "one's own lease");
 	says_broken(lh_verify(lh, &l), "verified, it");
 	says_broken(lh_extend(lh, &l, 1000), "extended, it");
 	says_broken(lh_release(lh, &l), "released, it");
 	is(t_acquire(lh, "own", 3600000, 0, &next), 0, "it can be had again");
 	is(next.notes, LH_NOTE_PREVIOUS_BROKEN, "with the note");
 	cmp(next.token, >, l.token, "and a larger token");
-	is(lh_break(lh, "own", l.id), -ESTALE, "the old id ends nothing");
+	is(lh_break(lh, "own", l.id, 0), -ESTALE, "the old id ends nothing");
 	is(lh_verify(lh, &next), 0, "the new lease is whole");
 	is(lh_release(lh, &next), 0, "until it is released");
-	is(lh_break(lh, "own", NULL), 0, "a free key: nothing to break");
-	is(lh_break(lh, "own", next.id), -ESTALE, "nor by an id");
+	is(lh_break(lh, "own", NULL, 0), 0, "a free key: nothing to break");
+	is(lh_break(lh, "own", next.id, 0), -ESTALE, "nor by an id");
 	other = t_hold(lh, "other");
-	is(lh_break(lh, "own", other.id), -ESTALE, "another key's lease");
+	is(lh_break(lh, "own", other.id, 0), -ESTALE, "another key's lease");
 	is(lh_verify(lh, &other), 0, "is not touched");
 	is(lh_release(lh, &other), 0, "at all");
 }
@@ -58,7 +61,7 @@ with_waiter(void)
 	ok(t_await_waiters(lh, "k", 1), "another waits for it");
 	t_stop(holder->pid);
 	began = t_now_ns();
-	is(lh_break(lh, "k", NULL), 1, "a stopped holder's lease is broken");
+	is(lh_break(lh, "k", NULL, 0), 1, "a stopped holder's lease is broken");
 	is(t_result(waiter), 0, "the waiter has it");
 	cmp(t_since_ms(began), <, T3_MS, "at once");
 	is(waiter->lease.notes, LH_NOTE_PREVIOUS_BROKEN, "with the note");
@@ -87,13 +90,16 @@ readers(void)
 	t_begin_acquire_opts(b, "r", &o);
 	is(t_result(b), 0, "a second one");
 	is(lh_acquire(lh, "r", &o, &mine), 0, "a third");
-	is(lh_break(lh, "r", a->lease.id), 1, "the first one's is broken");
+	is(lh_break(lh, "r", a->lease.id, b->lease.token), -ESTALE,
+	    "a reader's id with another's token");
+	is(lh_break(lh, "r", a->lease.id, a->lease.token), 1,
+	    "the first one's is broken");
 	is(t_do_verify(a), -ESTALE, "it is told");
 	is(t_do_verify(b), 0, "the second's is whole");
 	is(lh_verify(lh, &mine), 0, "and the third's");
-	is(lh_break(lh, "r", a->lease.id), -ESTALE, "once is enough");
+	is(lh_break(lh, "r", a->lease.id, 0), -ESTALE, "once is enough");
 	is(t_acquire(lh, "r", 1000, 0, &w), -EAGAIN, "a writer is kept out");
-	is(lh_break(lh, "r", NULL), 2, "then all the others'");
+	is(lh_break(lh, "r", NULL, 0), 2, "then all the others'");
 	says_broken(lh_extend(lh, &mine, 1000), "the third's");
 	is(t_do_release(b), -ESTALE, "and the second's");
 	is(t_acquire(lh, "r", 1000, 0, &w), 0, "a writer gets in");
@@ -104,7 +110,7 @@ readers(void)
 	t_begin_acquire_opts(b, "r", &o);
 	is(t_result(b), 0, "beside another");
 	is(lh_release(lh, &mine), 0, "and released");
-	is(lh_break(lh, "r", NULL), 1, "only the other's is there");
+	is(lh_break(lh, "r", NULL, 0), 1, "only the other's is there");
 	t_actor_end(a);
 	t_actor_end(b);
 }
@@ -119,19 +125,19 @@ not_leases(void)
 	is(lh_release(lh, &l), 0, "a key");
 	is(t_do_acquire(a, "dead", 3600000, 0), 0, "that a process held");
 	t_actor_kill(a);
-	is(lh_break(lh, "dead", a->lease.id), -ESTALE,
+	is(lh_break(lh, "dead", a->lease.id, 0), -ESTALE,
 	    "a dead process's lease is not broken, it has ended");
 	is(t_acquire(lh, "dead", 1000, 0, &l), 0, "the key can be had");
 	is(l.notes, LH_NOTE_PREVIOUS_DIED, "and the note says so");
-	is(lh_break(lh, "dead", id), -ESTALE, "nonsense for an id");
+	is(lh_break(lh, "dead", id, 0), -ESTALE, "nonsense for an id");
 	id[0] = id[1] = 0;
-	is(lh_break(lh, "dead", id), -ESTALE, "or none");
+	is(lh_break(lh, "dead", id, 0), -ESTALE, "or none");
 	is(lh_release(lh, &l), 0, "released");
-	is(lh_break(lh, "unheard-of", NULL), -ENOENT, "an unknown key");
+	is(lh_break(lh, "unheard-of", NULL, 0), -ENOENT, "an unknown key");
 	ok(t_has_detail(), "says so");
-	is(lh_break(lh, "", NULL), -EINVAL, "an empty key");
-	is(lh_break(lh, NULL, NULL), -EINVAL, "no key");
-	is(lh_break(NULL, "k", NULL), -EINVAL, "no table");
+	is(lh_break(lh, "", NULL, 0), -EINVAL, "an empty key");
+	is(lh_break(lh, NULL, NULL, 0), -EINVAL, "no key");
+	is(lh_break(NULL, "k", NULL, 0), -EINVAL, "no table");
 	t_actor_free(a);
 }
 

@@ -70,7 +70,7 @@ broken(void)
 	struct lh *other = t_open(lh_table_name(h.lh));
 	struct lh_lease mine;
 
-	is(lh_break(other, "k", NULL), 1, "an operator breaks it");
+	is(lh_break(other, "k", NULL, 0), 1, "an operator breaks it");
 	is(t_acquire(other, "k", 60000, 0, &mine), 0, "and takes the key");
 	told(&h, LH_LOSS_BROKEN, "broken");
 	is(lh_verify(other, &mine), 0, "the new holder has not noticed");

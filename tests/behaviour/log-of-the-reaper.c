@@ -77,7 +77,7 @@ main(void)
 	is(s.buried.other_pid, pid, "and cleared away");
 	is_str(s.expired.key != NULL ? "known" : "not", "known", "by name");
 	is(t_do_acquire(slow, "x", 3600000, 0), 0, "again");
-	is(lh_break(lh, "mine", NULL), 1, "one's own is broken");
+	is(lh_break(lh, "mine", NULL, 0), 1, "one's own is broken");
 	is(lh_release(lh, &mine), -ESTALE, "and its holder is told");
 	is(lh_log(table, NULL, look, &s), 0, "the log tells");
 	is(s.broken.token, mine.token, "what was broken");

@@ -32,7 +32,7 @@ lose(const struct lh_held *held, void *arg)
 {
 	struct pollfd p = { .fd = held->loss_fd, .events = POLLIN };
 
-	is(lh_break(other, "k", NULL), 1, "broken by an operator");
+	is(lh_break(other, "k", NULL, 0), 1, "broken by an operator");
 	is(t_acquire(other, "k", 60000, 0, arg), 0, "and taken by another");
 	is(poll(&p, 1, (int)t_ms(10000)), 1, "the descriptor tells");
 	is(lh_lock_valid(held->lock), -ESTALE, "the flag does");

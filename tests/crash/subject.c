@@ -205,7 +205,7 @@ act_release(struct play *p)
 void
 act_break(struct play *p)
 {
-	int n = lh_break(sub.lh, KEY, p->lease.id);
+	int n = lh_break(sub.lh, KEY, p->lease.id, 0);
 
 	p->result = n == 1 ? 0 : n;
 }

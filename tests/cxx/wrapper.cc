@@ -157,7 +157,7 @@ live(const std::string &name)
 		}
 		ok(!lock.valid() && lock.release(), "released by it");
 		ok(lock.try_lock(), "tried");
-		ok(lh_break(other.c(), "live", nullptr) == 1, "broken");
+		ok(lh_break(other.c(), "live", nullptr, 0) == 1, "broken");
 		for (int i = 0; lock.valid() && i < 10000; i++)
 			usleep(1000);
 		ok(!lock.valid() && !lock.release(), "lost is an answer");

@@ -216,7 +216,7 @@ call_reap(unsigned n)
 static void
 call_break(unsigned n)
 {
-	(void)lh_break(t.lh, key_of(n), n & 0x80 ? t.lease.id : NULL);
+	(void)lh_break(t.lh, key_of(n), n & 0x80 ? t.lease.id : NULL, 0);
 }
 
 static void
