@@ -183,8 +183,8 @@ latest_is_there(struct lhi_view *v)
 	int error;
 
 	/* the number first: others may raise it meanwhile */
-	if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
-	    (lhi_range_highest(v->ranges, &highest) != 0 || highest != n))
+	if (lhi_range_highest(v->ranges, &highest) != 0 || (highest != n &&
+	    !(sh32_load(&v->hdr->flags) & SHM_SEALED)))
 		return false;
 	error = lhi_range_read(v->ranges, n, &r);
 	return error == -EACCES || (error == 0 && r.uuid[0] == v->uuid[0] &&

@@ -45,7 +45,7 @@ int
 main(void)
 {
 	char saved[FENCE_PATH + 200];
-	struct lh *keep;
+	struct lh *keep, *lh;
 	uint64_t n;
 	int fd;
 
@@ -75,7 +75,10 @@ main(void)
 	(void)fence_count(table, &n);
 	fd = open(file(n + 3), O_WRONLY | O_CREAT, 0600);
 	close(fd);
-	reopened("another table has claimed more");
+	lh = fence_open(table);
+	fence_larger(lh, "k", &last, "another table has claimed more");
+	is(last >> 32, n, "that is no reason to do so");
+	is(lh_close(lh), 0, "closed");
 
 	fence_wipe(fence_ranges(table));
 	is(mkdir(fence_ranges(table), 0700), 0, "the directory is empty");

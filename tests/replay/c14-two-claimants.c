@@ -67,10 +67,16 @@ stopped_maker(const char *step)
 	t_close(m.lh);
 }
 
+/* As when half of the latest range is used. */
 static int
 raise(void *arg)
 {
-	return lhi_fence_keep_ahead(arg);
+	struct lhi_view *v = arg;
+
+	sh64_store(&v->hdr->token_seen,
+	    sh64_load(&v->hdr->durable_ceiling) - 1);
+	sh64_store(&v->hdr->raised_ms, 0);
+	return lhi_fence_keep_ahead(v);
 }
 
 static void
