@@ -17,9 +17,14 @@ highest() {
 	ls "$ranges" | grep -E '^[0-9]+$' | sort -n | tail -n 1
 }
 
-# Let the next who opens the table claim: as if others had claimed meanwhile.
+# Let the next who opens the table claim: others have claimed meanwhile, and the
+# table's own file is lost.
 others_claimed() {
+	local end
+
+	end=$(lh stats --json | jq -r .token_durable)
 	: >"$ranges/$(($(highest) + 1))"
+	rm -f "$ranges/$(((end >> 32) - 1))"
 }
 
 # faulty INJECTION COMMAND...

@@ -56,9 +56,15 @@ prep_lost(struct play *p)
 static void
 prep_behind(struct play *p)
 {
+	struct shm_header *h;
+
 	prep_warm(p);
 	others_claimed(p, 2);
 	sub.opts.scope = LH_LOCAL;
+	/* half of the range is used, and nobody has tried to raise it */
+	h = sub.lh->v.hdr;
+	sh64_store(&h->token_seen, sh64_load(&h->durable_ceiling) - 1);
+	sh64_store(&h->raised_ms, 0);
 }
 
 /* KEY has one token left in its range, and the next range is far. */
