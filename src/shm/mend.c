@@ -38,10 +38,9 @@
  * goes up by another step.  A stop is in the way of everybody who wants the
  * table, which the operator took into account: he started it.
  *
- * A reaper has no session, so it is not barred.  It makes no pass while it sees
- * the flag; one that was under way swaps exact values, of which none is left
- * when this is done, and if it did come in between, the checker finds it before
- * M7.
+ * A reaper has no session.  It holds a byte during a pass (shm/session.h), for
+ * which is waited here, and begins none while that is held: exact swaps are no
+ * help against who was stopped in the midst of one, since tags begin anew.
  *
  * Not guaranteed: names and notes that were overwritten; a token above all
  * others, if ceiling, floors and keys have all been lowered.
