@@ -290,9 +290,14 @@ check-chaos:
 	@$(PROVE) $(CHAOS) :: --seconds $(CHAOS_SECONDS) --procs 8
 
 # leaks are memcheck's: some of these programs exit without closing on purpose
+# those that only do more of what others do
+ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
+	ten-thousand-handles)
 check-asan:
 	$(sub) F=asan tests
-	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) $(patsubst build/release/%,build/asan/%,$(TESTS))
+	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
+	    $(patsubst build/release/%,build/asan/%,$(filter-out \
+	    $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS)))
 
 LIVE := live-callback live-from-many-threads live-loss-told-once \
 	watch-misses-nothing
@@ -311,12 +316,16 @@ check-tsan-live:
 
 # statistical ones, which run by the clock: their calls are all in others too
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
-	evict-under-use gate-survives-kill live-loss-told-once \
-	live-renews-over-ttls nobody-starves-mixed \
+	evict-under-use extend-after-idle gate-survives-kill grow-tmpfs-full \
+	live-callback live-fork live-loss-told-once live-renews-over-ttls \
+	nine-threads-hundred-locks nobody-starves-mixed one-of-two-readers-dead \
 	queued-writer-bars-readers reader-token-from-first-moment \
 	reader-waits-for-writer readers-in-row-no-writer-between \
-	reaper-misses-nothing recoverers-race table-removed-again-and-again \
-	ten-million-keys ten-thousand-handles)
+	readers-in-threads-and-processes reaper-buries-the-dead \
+	reaper-ends-due-leases reaper-misses-nothing reaper-ttl-hints \
+	recoverers-race table-removed-again-and-again ten-million-keys \
+	ten-thousand-handles twenty-queued-readers-enter-together \
+	with-runs-under-lease)
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))
