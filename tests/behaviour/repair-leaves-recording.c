@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * That grants are recorded is no damage: a sound table is left as it is by a
+ * repair, tokens and all, and a damaged one is recorded after it as before.
+ * (Once the switch was taken for a flag that there is not: the table was mended
+ * as a whole, its tokens leapt, and recording was off.)
+ */
+#include "support/object.h"
+#include "support/support.h"
+#include "tap.h"
+#include <leasehold/repair.h>
+
+static const char *table;
+
+static int
+recording(struct lh *lh)
+{
+	struct lh_stats st = { .size = sizeof(st) };
+
+	is(lh_stats(lh, &st), 0, "statistics");
+	return (int)st.log_grants;
+}
+
+static uint64_t
+token_of_grant(struct lh *lh)
+{
+	struct lh_lease l = t_hold(lh, "k");
+
+	is(lh_release(lh, &l), 0, "a grant");
+	return l.token;
+}
+
+/* What a repair finds, with recording on or off before; is it so after? */
+static void
+found(int findings, int on, uint32_t damage)
+{
+	struct t_object o;
+	struct lh *lh = t_open(table);
+	uint64_t before = token_of_grant(lh), after;
+
+	is(lh_log_grants(lh, on) >= 0, 1, "recording is %d", on);
+	t_close(lh);
+	o = t_map_object(table);
+	(void)sh32_fetch_or(&o.h->flags, damage);
+	t_unmap_object(&o);
+	is(lh_table_repair(table, 0, NULL, NULL), findings, "a repair");
+	lh = t_open(table);
+	is(recording(lh), on, "it is %d still", on);
+	after = token_of_grant(lh);
+	cmp(after, >, before, "tokens go on");
+	if (findings == 0)
+		cmp(after, <, before + 1000, "from where they were");
+	t_close(lh);
+}
+
+int
+main(void)
+{
+	table = t_table();
+	found(0, 1, 0);
+	found(1, 1, SHM_DAMAGED);
+	found(1, 1, 0x80000000u);
+	found(0, 0, 0);
+	found(1, 0, SHM_DAMAGED);
+	return done();
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G9: lh_break() ends a lease also while its holder is at work on it.
+ *
+ * A reader that becomes a writer is, for a moment, neither: its claim says that
+ * it holds the key alone, the key's word still leads to readers.  And who
+ * extends a lease changes the word that a break swaps.  Of both lh_break() once
+ * said that nobody held the key; the holder, who may be stopped right there,
+ * kept it for as long as he had asked for.
+ */
+#include <string.h>
+#include "proc/lh.h"
+#include "replay.h"
+
+static struct lh *lh, *op;
+
+static int
+convert(void *arg)
+{
+	struct replay_call *c = arg;
+
+	return lh_convert(c->lh, &c->lease, LH_EXCLUSIVE);
+}
+
+static int
+break_it(void *arg)
+{
+	struct lh_lease *l = arg;
+
+	return l == NULL ? lh_break(op, "k", NULL, 0) :
+	    lh_break(op, "k", l->id, l->token);
+}
+
+static struct lh_lease
+hold_as(uint32_t mode)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease l;
+
+	o.mode = mode;
+	if (lh_acquire(lh, "k", &o, &l) != 0)
+		bail_out("not acquired: %s", lh_error_detail());
+	return l;
+}
+
+/* Its holder has lost it, and another can have the key. */
+static void
+is_over(struct lh_lease *l, const char *what)
+{
+	struct lh_lease next;
+
+	is(lh_verify(lh, l), -ESTALE, "%s: its holder has lost it", what);
+	is(lh_release(lh, l), -ESTALE, "  it is told");
+	is(replay_try(op, "k", &next), 0, "  another can have it");
+	is(next.notes, LH_NOTE_PREVIOUS_BROKEN, "  and knows why");
+	is(lh_release(op, &next), 0, "  release");
+	is(t_findings(lh), 0, "  the table is sound");
+}
+
+static void
+in_upgrade(const char *point, bool named)
+{
+	struct replay_call c = REPLAY_CALL(lh, "k", REPLAY_LONG_MS, 0);
+	struct lh_lease l = c.lease = hold_as(LH_SHARED);
+
+	replay_hold("upgrader", point);
+	replay_go("upgrader", convert, &c);
+	replay_wait_held("upgrader");
+	is(break_it(named ? &l : NULL), 1, "at %s, %s: broken", point,
+	    named ? "by name" : "whoever it is");
+	replay_release("upgrader");
+	is(replay_result("upgrader"), -ESTALE, "the upgrade is in vain");
+	is_over(&c.lease, point);
+}
+
+static void
+extended_meanwhile(uint32_t mode, bool named)
+{
+	struct lh_lease l = hold_as(mode);
+
+	replay_hold("op", "break.seen");
+	replay_go("op", break_it, named ? &l : NULL);
+	replay_wait_held("op");
+	is(lh_extend(lh, &l, 2 * REPLAY_LONG_MS), 0, "extended meanwhile");
+	replay_release("op");
+	is(replay_result("op"), 1, "it is broken all the same");
+	is_over(&l, mode == LH_SHARED ? "shared" : "exclusive");
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+
+	lh = replay_open(table, 0);
+	op = replay_open(table, 0);
+	in_upgrade("convert.prepared", true);
+	in_upgrade("convert.announced", false);
+	extended_meanwhile(LH_SHARED, false);
+	extended_meanwhile(LH_SHARED, true);
+	extended_meanwhile(LH_EXCLUSIVE, true);
+	t_close(op);
+	t_close(lh);
+	return done();
+}

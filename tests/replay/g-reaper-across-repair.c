@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G1, G2: a repair waits until nobody is in the midst of looking after the
+ * table, and bars those who would begin.
+ *
+ * A reaper has no session; so, once, a repair did not see one that was stopped
+ * in an eviction.  It had read the bucket's word and the marked link of a slot;
+ * the repair made all buckets anew, and as the first key got that slot the word
+ * was what it had been.  The reaper's swap succeeded: a key that was held was
+ * out of the list, made a second time, and granted twice.
+ *
+ * Now it holds a byte during a pass, shared, which a repair wants alone.
+ */
+#include <string.h>
+#include "op/reaper.h"
+#include "proc/lh.h"
+#include "replay.h"
+#include <leasehold/repair.h>
+
+static const char *table;
+static struct lhi_reaper *r;
+
+/* A key is evicted when it was found idle once before. */
+static int
+reap(void *arg)
+{
+	int64_t next;
+	int result = 0;
+
+	(void)arg;
+	for (int i = 0; i < 5; i++) {
+		r->walk_ns = 0;
+		r->slot_hand = 0;
+		result |= lhi_reap_pass(r, t_now_ns(), &next);
+		t_sleep_ms(5);
+	}
+	return result;
+}
+
+static int
+repair(void *arg)
+{
+	(void)arg;
+	return lh_table_repair(table, 0, NULL, NULL);
+}
+
+/* A key that nobody holds, in a table that nobody uses and has to be mended. */
+static void
+leave_key(void)
+{
+	struct lh *lh = replay_open(table, 0);
+	struct lh_lease l = t_hold(lh, "k");
+
+	is(lh_release(lh, &l), 0, "a key");
+	(void)sh32_fetch_or(&lh->v.hdr->flags, SHM_DAMAGED);
+	is(lh_close(lh), 0, "nobody is attached");
+}
+
+static void
+stop_reaper(const char *point)
+{
+	replay_hold("reaper", point);
+	replay_go("reaper", reap, NULL);
+	replay_wait_held("reaper");
+}
+
+/* It has read what its next swap expects to find. */
+static void
+stop_reaper_in_walk(void)
+{
+	stop_reaper("evict.marked");
+	replay_hold("reaper", "index.node_read");
+	replay_release("reaper");
+	replay_wait_held("reaper");
+}
+
+/* Whoever was there before, the key is granted once. */
+static void
+granted_once(void)
+{
+	struct lh *a = replay_open(table, 0), *b = replay_open(table, 0);
+	struct lh_lease mine, l;
+
+	is(replay_try(a, "k", &mine), 0, "the key is granted");
+	is(reap(NULL), 0, "the reaper passes");
+	is(replay_try(b, "k", &l), -EAGAIN, "another is refused");
+	is(lh_verify(a, &mine), 0, "it is held");
+	is(lh_release(a, &mine), 0, "release");
+	is(t_findings(a), 0, "the table is sound");
+	is(lh_close(b), 0, "close");
+	t_close(a);
+}
+
+static void
+refused(void)
+{
+	leave_key();
+	stop_reaper_in_walk();
+	is(repair(NULL), -EBUSY, "no repair while a reaper is stopped");
+	ok(strstr(lh_error_detail(), "reaper") != NULL, "and why: %s",
+	    lh_error_detail());
+	replay_release("reaper");
+	is(replay_result("reaper"), 0, "it goes on");
+	cmp(repair(NULL), >, 0, "then the table is repaired");
+	granted_once();
+}
+
+/* It waits 0.2 s: so another try, if we were kept from running for so long. */
+static bool
+waits(void *point)
+{
+	bool waited;
+	int found;
+
+	leave_key();
+	stop_reaper(point);
+	replay_go("repairer", repair, NULL);
+	t_sleep_ms(30);
+	waited = replay_running("repairer");
+	replay_release("reaper");
+	found = replay_result("repairer");
+	is(replay_result("reaper"), 0, "the reaper goes on");
+	return waited && found > 0;
+}
+
+static void
+bars(void)
+{
+	leave_key();
+	replay_hold("repairer", "mend.forgotten");
+	(void)replay_fork("repairer", repair, NULL);
+	replay_wait_held("repairer");
+	r->counts.passes = 0;
+	is(reap(NULL), 0, "a reaper comes during a repair");
+	is(r->counts.passes, 0, "and begins nothing");
+	replay_release("repairer");
+	cmp(replay_result("repairer"), >, 0, "the repair ends");
+	granted_once();
+}
+
+int
+main(void)
+{
+	const struct lhi_reap_opts opts = { .evict_idle_ms = 1 };
+	char points[][16] = { "evict.dying", "evict.committed" };
+
+	table = replay_begin();
+	leave_key();
+	if (lhi_reap_open(&r, t_object(table), false) != 0)
+		bail_out("no reaper: %s", lh_error_detail());
+	r->budget_ns = NS_PER_SEC;
+	lhi_reap_set(r, &opts);
+	refused();
+	for (int i = 0; i < 2; i++) {
+		ok(t_tries(3, waits, points[i]), "%s: a repair waits for a "
+		    "reaper, until it is through", points[i]);
+		granted_once();
+	}
+	bars();
+	lhi_reap_close(r);
+	return done();
+}
