@@ -39,18 +39,36 @@ struct breaking {
 	int broken;
 };
 
+/*
+ * Is claim ci, in state st, the lease that is meant?  Ids come again; the token
+ * of a use is constant while its seq is.  In the midst of a conversion, when
+ * the claim says what it is to be and the word what it was, the token is the
+ * old one still, and the lease goes by either id.
+ */
+static bool
+is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
+{
+	struct shm_claim *c = &v->claims[ci];
+	bool exclusive = b->token != 0;
+	uint64_t token = exclusive ? b->token : lhi_reader_token(b->slot, c);
+	uint64_t seq = state_seq(st), was = seq;
+
+	if (exclusive == (state_st(st) == ST_READ))
+		was = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
+	if (b->with != 0 && b->with != token)
+		return false;
+	return b->id == NULL || (lhi_claim_owner(v, ci) == b->id[0] &&
+	    (lid_make(ci, lhi_claim_epoch(c), seq) == b->id[1] ||
+	    lid_make(ci, lhi_claim_epoch(c), was) == b->id[1]));
+}
+
 /* Claim ci in state st, if it still is that: is it meant, and ended? */
 static bool
 end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 {
 	struct shm_claim *c = &v->claims[ci];
 
-	if (b->id != NULL && (lhi_claim_owner(v, ci) != b->id[0] ||
-	    lhi_mag_claim_id(v, ci) != b->id[1]))
-		return false;
-	/* ids come again; the token of a use is constant while its seq is */
-	if (b->with != 0 && b->with != (state_st(st) == ST_READ ?
-	    lhi_reader_token(b->slot, c) : b->token))
+	if (!is_meant(v, ci, st, b))
 		return false;
 	lhi_point("break.seen");
 	if (!sh64_cas(&c->state, st, state_make(ST_BROKEN, state_seq(st),
@@ -85,6 +103,7 @@ end_readers(struct lhi_view *v, struct breaking *b)
 {
 	int error = -EAGAIN;
 
+	b->token = 0;
 	for (int i = 0; error == -EAGAIN && i < TRIES; i++)
 		error = lhi_chain_walk(v, b->slot, end_reader, b);
 	if (error == -EUCLEAN)

@@ -19,7 +19,8 @@ convert(void *arg)
 {
 	struct replay_call *c = arg;
 
-	return lh_convert(c->lh, &c->lease, LH_EXCLUSIVE);
+	return lh_convert(c->lh, &c->lease, c->lease.mode == LH_SHARED ?
+	    LH_EXCLUSIVE : LH_SHARED);
 }
 
 static int
@@ -57,19 +58,21 @@ is_over(struct lh_lease *l, const char *what)
 	is(t_findings(lh), 0, "  the table is sound");
 }
 
+/* Stopped in the conversion of a lease in that mode. */
 static void
-in_upgrade(const char *point, bool named)
+in_conversion(uint32_t mode, const char *point, bool named)
 {
 	struct replay_call c = REPLAY_CALL(lh, "k", REPLAY_LONG_MS, 0);
-	struct lh_lease l = c.lease = hold_as(LH_SHARED);
+	struct lh_lease l = c.lease = hold_as(mode);
 
-	replay_hold("upgrader", point);
-	replay_go("upgrader", convert, &c);
-	replay_wait_held("upgrader");
-	is(break_it(named ? &l : NULL), 1, "at %s, %s: broken", point,
+	replay_hold("converter", point);
+	replay_go("converter", convert, &c);
+	replay_wait_held("converter");
+	is(break_it(named ? &l : NULL), 1, "%s, at %s, %s: broken",
+	    mode == LH_SHARED ? "up" : "down", point,
 	    named ? "by name" : "whoever it is");
-	replay_release("upgrader");
-	is(replay_result("upgrader"), -ESTALE, "the upgrade is in vain");
+	replay_release("converter");
+	is(replay_result("converter"), -ESTALE, "the conversion is in vain");
 	is_over(&c.lease, point);
 }
 
@@ -94,8 +97,13 @@ main(void)
 
 	lh = replay_open(table, 0);
 	op = replay_open(table, 0);
-	in_upgrade("convert.prepared", true);
-	in_upgrade("convert.announced", false);
+	for (int i = 0; i < 2; i++) {
+		uint32_t mode = i == 0 ? LH_SHARED : LH_EXCLUSIVE;
+
+		in_conversion(mode, "convert.prepared", true);
+		in_conversion(mode, "convert.announced", false);
+		in_conversion(mode, "convert.announced", true);
+	}
 	extended_meanwhile(LH_SHARED, false);
 	extended_meanwhile(LH_SHARED, true);
 	extended_meanwhile(LH_EXCLUSIVE, true);
