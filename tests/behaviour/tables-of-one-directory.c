@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two tables of one name share a fence directory (two containers and one home,
+ * say).  Who opened or looked after one of them claimed a range whenever the
+ * highest was not its own, so that they drove each other on, two ranges a
+ * second, though nobody used a token.  Now a table asks only once whether its
+ * first range is the highest; after that a range is claimed when tokens are
+ * needed, or when its own file is missing.
+ */
+#include "fence.h"
+#include "op/fence.h"
+#include "proc/lh.h"
+
+#define ROUNDS 10
+
+static void
+swap(const char *a, const char *b, const char *by)
+{
+	if (rename(a, by) != 0 || rename(b, a) != 0 || rename(by, b) != 0)
+		bail_out("rename: %s", strerror(errno));
+}
+
+int
+main(void)
+{
+	const char *table = t_table(), *object = t_object(table);
+	char other[FENCE_PATH + 100], by[FENCE_PATH + 100];
+	uint64_t n, m, last = 0, none = 0;
+	struct lh *a, *b, *again;
+
+	snprintf(other, sizeof(other), "%s.other", object);
+	snprintf(by, sizeof(by), "%s.by", object);
+	t_remove_at_exit(other);
+	t_remove_at_exit(by);
+	a = fence_open(table);
+	is(rename(object, other), 0, "the one is another container's");
+	b = fence_open(table);
+	fence_larger(b, "k", &last, "the other, which is above it");
+	is(last >> 32, fence_count(table, &n), "there are two ranges");
+	for (int i = 0; i < ROUNDS; i++) {
+		swap(object, other, by);
+		again = fence_open(table);
+		is(lh_close(again), 0, "somebody uses it");
+		is(lhi_fence_keep_ahead(&a->v), 0, "one's reaper");
+		is(lhi_fence_keep_ahead(&b->v), 0, "the other's");
+	}
+	(void)fence_count(table, &m);
+	is_u64(m, n, "nobody has used a token: no range was claimed");
+	is(fence_token(a, "k", LH_LOCAL, &none), 0, "the one goes on in its");
+	cmp(none >> 32, <, last >> 32, "own range");
+	fence_larger(b, "k", &last, "and the other in its");
+	t_close(b);
+	t_close(a);
+	return done();
+}
