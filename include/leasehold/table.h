@@ -125,7 +125,8 @@ struct lh_open_opts {
  * -EBUSY (it is being repaired, or who is removing it was stopped in the midst
  * of that).  Making a table with a fence file also fails with what the disk
  * says: -EIO, -ENOTDIR, -EROFS, -EDQUOT and so on; an existing one is opened
- * all the same, and acquires in scope LH_LOCAL fail with -EIO until a range can
+ * all the same, and acquires in scope LH_LOCAL (of a table whose first range
+ * nobody has seen to be the highest yet: all) fail with -EIO until a range can
  * be claimed.  Costs some 50 us.  The memory that a table begins with is
  * reserved at creation, and more before it is used: a full tmpfs is -ENOSPC,
  * here or from the call that would have needed more, and never a SIGBUS.

@@ -51,7 +51,9 @@
  *  I3	The tokens of grants in scope local, and all later ones of their keys,
  *	are in ranges that were claimed for this table.
  *  I4	Nobody grants anything before he has seen, having the table open, that
- *	its latest range is the highest there is, or has claimed one that was.
+ *	its latest range is the highest there is, or has claimed one that was;
+ *	or that somebody has before him (SHM_SEALED).  Until then acquires, in
+ *	whatever scope, are -EIO while the disk is away.
  *	So the ranges of a table are above all that were used by tables of its
  *	name before it, also when its maker was stopped between claim and name.
  *
@@ -78,6 +80,7 @@
 #define JUMP_HELD_MAX	(UINT64_C(1) << 36)
 #define SKIPS_MAX	(1 << 24)	/* from one end to the other */
 #define RAISES_MAX	10	/* each that is in vain was another's gain */
+#define LEAP_MAX	(1 << 20)	/* ranges that a key uses unclaimed */
 #define RAISE_MS	5000	/* ahead of need: from try to try */
 
 /* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
@@ -155,6 +158,9 @@ raise(struct lhi_view *v, uint64_t token)
 
 	if (error != 0)
 		return error;
+	if (token > d && (token - d) >> lhi_range_bits > LEAP_MAX)
+		return lhi_damaged(v, "a key's token is far beyond the "
+		    "ranges", token, d);
 	lhi_point("fence.raising");
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = lhi_range_claim(v->ranges, v->uuid,
@@ -308,6 +314,9 @@ lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 	look_ahead(s, w, n);
 	next = n->token;
 	if (lhi_durable(v)) {
+		if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
+		    (error = secure(v)) != 0)
+			return error;				/* I4 */
 		/* after the word was loaded: a grant in scope local that came
 		 * before it had set the flag */
 		bound = local || (sh32_load(&s->key_info) & KEY_LOCAL);

@@ -166,6 +166,8 @@ lhi_mag_bounds(struct lhi_mag *m)
 	m->first = lhi_range_first(end);
 	if (m->ceiling > end)
 		m->ceiling = end;
+	if (!(sh32_load(&v->hdr->flags) & SHM_SEALED))
+		m->ceiling = 0;		/* op/fence.c, I4 */
 }
 
 struct lh_key {

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G12: one bit of a key's hint is wrong, so that its token seems to be 2^29
+ * ranges ahead.  The next local acquire claimed that range, on disk and for
+ * ever; a second such bit, and the name had no ranges left: the damage outlived
+ * the table.  Now a range that far beyond the latest is not claimed, and the
+ * table is said to be damaged.
+ */
+#include "replay.h"
+#include "behaviour/fence.h"
+#include "proc/lh.h"
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh *lh = fence_open(table);
+	uint64_t token = 0, last = 0, was, now;
+	struct lh_lease l;
+
+	fence_larger(lh, "other", &last, "another key");
+	(void)fence_count(table, &was);
+	for (int bit = 61; bit > 56; bit--) {
+		char key[16];
+		struct shm_slot *s;
+
+		snprintf(key, sizeof(key), "k%d", bit);
+		is(lh_acquire(lh, key, NULL, &l), 0, "a key");
+		s = &lh->v.slots[(uint32_t)l.key];
+		is(lh_release(lh, &l), 0, "released");
+		(void)sh64_fetch_or(&s->hint, UINT64_C(1) << bit);
+		is(fence_token(lh, key, LH_LOCAL, &token), -EUCLEAN,
+		    "bit %d of its hint is wrong", bit);
+		ok(t_has_detail(), "which is said");
+	}
+	(void)fence_count(table, &now);
+	is_u64(now, was, "no range was claimed for that");
+	fence_larger(lh, "other", &last, "the other key goes on");
+	is(last >> 32, now, "in the range that there was");
+	is(lh_close(lh), 0, "closed");
+	is(lh_table_remove(table, 0), 0, "the table is removed");
+	lh = fence_open(table);
+	fence_larger(lh, "k", &last, "a new one");
+	cmp(last >> 32, <, now + 10, "in a range not far from it");
+	t_close(lh);
+	return done();
+}
