@@ -248,6 +248,10 @@ look_ahead(struct shm_slot *s, uint64_t w, struct lhi_next *n)
 	n->token = token_of(n->hint, ver);
 	if (lhi_mutant(6))
 		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
+	/* a word of long ago may be further from it than both can tell: nothing
+	 * comes of that, since the swap that this is for will fail */
+	else if (sh64_load(&s->word) != w)
+		n->token = n->hint + 1;
 	else if ((int64_t)(n->token - 1 - n->hint) > (int64_t)TOKEN_LAG_MAX &&
 	    sh64_cas(&s->hint, n->hint, n->token - 1))
 		n->hint = n->token - 1;
