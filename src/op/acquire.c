@@ -394,22 +394,27 @@ static inline bool
 opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
     uint64_t home)
 {
+	/* with few loads, and no jumps where all is as it mostly is */
+	static const uint32_t local[2] = { LH_EXCLUSIVE, LH_LOCAL };
+	uint64_t kind, local_kind;
+
+	memcpy(&kind, &o->mode, sizeof(kind));	/* mode and scope */
+	memcpy(&local_kind, local, sizeof(local_kind));
+	kind |= o->flags & ~LH_NO_CREATE;
 	return likely(o->size == sizeof(*o)) &&
-	    likely(o->mode == LH_EXCLUSIVE) && likely(o->ttl_ms == m->ttl_ms) &&
+	    likely(o->ttl_ms == m->ttl_ms) &&
 	    /* (before its first tick m->ttl_ms is negative) */
 	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
 	    likely(o->cancel == NULL) &&
-	    likely((o->flags & ~LH_NO_CREATE) == 0) &&
-	    (o->scope == LH_EPHEMERAL || (likely(o->scope == LH_LOCAL) &&
-	    likely(home == m->local_home)));
+	    likely((kind & ~local_kind) == 0) &&
+	    likely((kind == 0) | (home == m->local_home));
 }
 
 /* With options, exclusively: straight on as well, if these are usual ones. */
 static __attribute__((noinline)) int
 key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
-    struct lh_lease *l)
+    struct lh_lease *l, struct lhi_mag *m)
 {
-	struct lhi_mag *m = lhi_mag_current;
 	uint64_t home = __atomic_load_n(&k->home, __ATOMIC_RELAXED);
 	enum lhi_how how;
 
@@ -417,6 +422,18 @@ key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
 		return key_at_once(k, opts, l);
 	how = usual(m, m->lh, k->lh, home, l);
 	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, opts, l);
+}
+
+/* Without.  (A function of its own, as the other ways are: each saves only the
+ * registers that it needs.  `none` is where the caller has its options.) */
+static __attribute__((noinline, noipa)) int
+key_plain(struct lh_key *k, const struct lh_acquire_opts *none,
+    struct lh_lease *l, struct lhi_mag *m)
+{
+	enum lhi_how how = usual(m, m->usual, k->lh,
+	    __atomic_load_n(&k->home, __ATOMIC_RELAXED), l);
+
+	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, NULL, l);
 }
 
 static __attribute__((noinline, cold)) int
@@ -431,17 +448,13 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;	/* first: all hangs on it */
-	enum lhi_how how;
 
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
 		return nothing_given();
-	if (opts != NULL)
-		return opts->mode == LH_SHARED ? key_shared(k, opts, lease) :
-		    key_again(k, opts, lease);
-	how = usual(m, m->usual, k->lh,
-	    __atomic_load_n(&k->home, __ATOMIC_RELAXED), lease);
-	return likely(how == GRANTED) ? 0 :
-	    key_otherwise(k, how, NULL, lease);
+	if (opts == NULL)
+		return key_plain(k, opts, lease, m);
+	return opts->mode == LH_SHARED ? key_shared(k, opts, lease) :
+	    key_again(k, opts, lease, m);
 }
 
 /* The same for a name that this thread's claim 0 had last. */
