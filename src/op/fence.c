@@ -287,14 +287,18 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 	    "they can be claimed; is something looping?", v->ranges);
 }
 
-/* W16: bring the free word w, and the hint, up to one before `token`. */
+/*
+ * W16: bring the free word w, and the hint, up to one before `token`; by whole
+ * ranges, so that on the way, too, the place in the range is a new one.
+ */
 static void
 skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token)
 {
 	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
 
 	for (int i = 0; i < SKIPS_MAX && at < token - 1; i++) {
-		to = token - 1 - at < JUMP_MAX ? token - 1 : at + JUMP_MAX - 1;
+		to = token - 1 - at < JUMP_MAX ? token - 1 :
+		    at + JUMP_MAX - lhi_range_width();
 		past = word_make(WORD_FREE, word_idx(w), to);
 		lhi_point("fence.skipping");
 		if (!sh64_cas(&s->word, w, past))
