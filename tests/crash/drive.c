@@ -41,7 +41,7 @@
 
 #define KILL_AT (AT_BEGIN | AT_CHANGE | AT_ENTER | AT_RETURN | AT_END)
 #define STOP_AT (KILL_AT | AT_VERGE)
-#define STOP_SAMPLE 16
+#define STOP_SAMPLE 8
 
 /* One point: what became of it. */
 enum outcome { CLEAN, FINDING, PASSED_BY };
