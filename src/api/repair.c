@@ -32,7 +32,7 @@
 #include "shm/mend.h"
 #include "shm/session.h"
 
-#define VISIT_TRIES 100		/* a pass takes some ms */
+#define VISIT_TRIES 250		/* passes are 40 ms apart */
 
 struct repair {
 	struct lhi_alone a;
@@ -86,7 +86,7 @@ examine(struct repair *r)
 	if (flags & SHM_MENDING)
 		found("an earlier repair did not come to its end", r);
 	if (flags & ~(SHM_DAMAGED | SHM_MENDING | SHM_LOG_GRANTS |
-	    SHM_SEALED))
+	    SHM_SEALED | SHM_WANTED))
 		found("the header has flags that there are not", r);
 	if (lhi_mend_ceiling(v) == 0)
 		found("the token ceiling is none", r);
@@ -146,13 +146,15 @@ clear_away(struct repair *r)
 	atomic_store(&v->probe_fd, -1);
 }
 
-/* Wait until no reaper is in the midst of a pass, and bar them. */
+/* Ask the reapers to leave, wait until they have, and bar them. */
 static int
 bar_reapers(struct repair *r)
 {
 	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
-	int error = -EAGAIN;
+	int error = lhi_session_bar_visits(r->a.fd);
 
+	if (error == -EAGAIN)
+		(void)sh32_fetch_or(&r->a.v.hdr->flags, SHM_WANTED);
 	for (int i = 0; error == -EAGAIN && i < VISIT_TRIES; i++) {
 		error = lhi_session_bar_visits(r->a.fd);
 		if (error == -EAGAIN)
@@ -173,7 +175,7 @@ repair(struct repair *r)
 	int error = lhi_alone_lock(&r->a, false, "end them first");
 	bool backed;
 
-	if (error == 0)
+	if (error == 0 && !r->dry)
 		error = bar_reapers(r);
 	if (error != 0)
 		return error;

@@ -128,8 +128,12 @@ lhi_reap_close(struct lhi_reaper *r)
 		lhi_proc_unlock();
 	}
 	fd = atomic_load(&r->v.probe_fd);
-	if (lhi_view_is(&r->v, fd))
+	if (lhi_view_is(&r->v, fd)) {
+		/* a mapping may keep the description */
+		if (r->visiting)
+			lhi_session_leave(fd);
 		(void)close(fd);
+	}
 	free(r);
 	errno = saved;
 }
@@ -150,6 +154,39 @@ walk(struct lhi_reaper *r, int64_t now_ns)
 	lhi_watch_round(r);
 	lhi_tidy_some(r, now_ns);
 	r->walk_ns = now_ns + REAP_WALK_NS;
+}
+
+/*
+ * Who repairs a table wants to be alone (shm/mend.c): he takes the visitors'
+ * byte for himself, and we hold it until we are asked to leave.  (Taking it for
+ * each pass would be dear: the kernel looks through all the sessions' locks.)
+ * A wish whose author is gone counts no more.
+ */
+static bool
+may_visit(struct lhi_reaper *r)
+{
+	int fd;
+
+	if (r->visiting)
+		return true;
+	fd = lhi_view_fd(&r->v);
+	if (fd < 0 || lhi_session_removal_held(fd) ||
+	    lhi_session_visit(fd) != 0)
+		return false;
+	(void)sh32_fetch_and(&r->v.hdr->flags, ~SHM_WANTED);
+	r->visiting = true;
+	return true;
+}
+
+/* Before and after each visit. */
+static void
+leave_if_wanted(struct lhi_reaper *r)
+{
+	if (!r->visiting || !(sh32_load(&r->v.hdr->flags) &
+	    (SHM_WANTED | SHM_MENDING)))
+		return;
+	lhi_session_leave(lhi_view_fd(&r->v));
+	r->visiting = false;
 }
 
 /* When the next visit is wanted. */
@@ -181,7 +218,7 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 {
 	/* inside, all times are by the table's clock */
 	int64_t lead = lhi_clock_lead_ns(&r->v), now_ns = mono_ns + lead, next;
-	int saved = errno, fd, error;
+	int saved = errno, error;
 
 	r->damaged = false;
 	if (now_ns >= r->fresh_ns || lhi_view_retired(&r->v)) {
@@ -190,19 +227,12 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 			return error;
 		r->fresh_ns = now_ns + FRESH_NS;
 	}
-	/* who repairs it wants to be alone (shm/mend.c): nobody begins in the
-	 * midst of a pass, and we begin nothing in the midst of a repair */
-	fd = lhi_view_fd(&r->v);
-	if (fd < 0 || lhi_session_visit(fd) != 0) {
-		*next_ns = mono_ns + REAP_WALK_NS;
-		errno = saved;
-		return 0;
-	}
-	if (lhi_view_mending(&r->v))
-		next = now_ns + REAP_WALK_NS;	/* it was given up */
-	else
+	leave_if_wanted(r);
+	if (!lhi_view_mending(&r->v) && may_visit(r))
 		next = visit(r, now_ns);
-	lhi_session_leave(fd);
+	else
+		next = now_ns + REAP_WALK_NS;
+	leave_if_wanted(r);
 	*next_ns = next - lead;
 	errno = saved;
 	return r->damaged ? -EUCLEAN : 0;

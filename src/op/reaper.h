@@ -47,6 +47,7 @@ struct lhi_reaper {
 	int64_t began_ns;	/* this pass, by CLOCK_MONOTONIC */
 	bool more;		/* this pass left something undone */
 	bool damaged;		/* this pass met damage */
+	bool visiting;		/* the visitors' byte is held */
 	int64_t walk_ns, fresh_ns;	/* when each is due again */
 	int64_t walked_ns;	/* the last walk */
 

@@ -54,6 +54,7 @@
 #define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
 #define SHM_SEALED	0x10u	/* its first range was the highest there was,
 				 * when it had its name: op/fence.c, I4 */
+#define SHM_WANTED	0x20u	/* reapers are to leave it alone */
 
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */

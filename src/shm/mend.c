@@ -38,9 +38,10 @@
  * goes up by another step.  A stop is in the way of everybody who wants the
  * table, which the operator took into account: he started it.
  *
- * A reaper has no session.  It holds a byte during a pass (shm/session.h), for
- * which is waited here, and begins none while that is held: exact swaps are no
- * help against who was stopped in the midst of one, since tags begin anew.
+ * A reaper has no session.  It holds a byte (shm/session.h) until it is asked
+ * to leave, between two passes; that is waited for, and barred then: exact
+ * swaps are no help against who was stopped in the midst of one, since tags
+ * begin anew.
  *
  * Not guaranteed: names and notes that were overwritten; a token above all
  * others, if ceiling, floors and keys have all been lowered.
