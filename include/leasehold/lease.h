@@ -24,6 +24,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+struct lh_session;		/* a named one: see session.h */
+
 enum lh_mode {
 	LH_EXCLUSIVE = 0,
 	LH_SHARED = 1		/* with other readers */
@@ -65,6 +67,38 @@ struct lh_cancel {
 
 #define LH_WAIT_FOREVER	INT64_MAX
 
+/* When a lease ends that is not released. */
+enum lh_policy {
+	LH_POLICY_LEASE = 0,	/* at its deadline */
+	LH_POLICY_STRICT = 1,	/* with its session: it has no deadline */
+	LH_POLICY_LIVE = 2	/* at its deadline; which is moved on by whoever
+				 * wants the key, or the reaper, and sees its
+				 * holder's process run before it */
+};
+
+/*
+ * What is seldom asked for.  Leases of such acquires go the longer way: some
+ * hundred nanoseconds more.
+ */
+struct lh_acquire_more {
+	size_t size;		/* sizeof(struct lh_acquire_more) */
+	uint32_t policy;	/* enum lh_policy */
+	uint32_t reserved;	/* 0 */
+	struct lh_session *session; /* the lease lives in it and ends with it;
+				 * NULL: in the attachment's own */
+	uint64_t request[2];	/* request id (G10); 0, 0: none */
+	const char *info;	/* who asks, and what for, in words for people:
+				 * up to 95 bytes; or NULL */
+	const char *holder;	/* holder id, 1 .. 255 bytes; or NULL */
+	const void *value;	/* the key's value from the grant on; or NULL:
+				 * it stays */
+	size_t value_len;	/* up to 256 bytes */
+};
+
+#define LH_ACQUIRE_MORE_INIT \
+	{ sizeof(struct lh_acquire_more), 0, 0, NULL, { 0, 0 }, NULL, NULL, \
+	    NULL, 0 }
+
 /* How to acquire. */
 struct lh_acquire_opts {
 	size_t size;		/* sizeof(struct lh_acquire_opts) */
@@ -77,11 +111,13 @@ struct lh_acquire_opts {
 	int64_t deadline_ns;	/* if not 0: wait until then on the table's
 				 * clock, whatever max_wait_ms says */
 	struct lh_cancel *cancel; /* or NULL */
+	const struct lh_acquire_more *more; /* or NULL: nothing of that */
 };
 
 /* Exclusive, ttl 30 s, wait up to an hour. */
 #define LH_ACQUIRE_OPTS_INIT \
-	{ sizeof(struct lh_acquire_opts), 0, 0, 0, 0, 30000, 3600000, 0, NULL }
+	{ sizeof(struct lh_acquire_opts), 0, 0, 0, 0, 30000, 3600000, 0, \
+	    NULL, NULL }
 
 #define LH_TTL_MAX_MS	((int64_t)30 * 24 * 3600 * 1000)
 

@@ -101,8 +101,10 @@ enum lhi_claim_st {
 	ST_REVOKED = 6,		/* terminal: a reader that is to leave the
 				 * chain */
 	ST_HELD = 8,		/* announced or holding, until the deadline */
-	ST_READ = 9		/* the same in shared mode; only these two have
-				 * that bit */
+	ST_READ = 9,		/* the same in shared mode */
+	ST_HELD_LIVE = 10,	/* under policy live: who sees its holder run
+				 * may move the deadline on */
+	ST_READ_LIVE = 11	/* only these four have the bit of HELD */
 };
 
 #define SEQ_BITS 22

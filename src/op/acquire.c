@@ -197,7 +197,7 @@ static inline bool
 opts_plain(const struct lh_acquire_opts *o)
 {
 	return o->size == sizeof(*o) && ((o->mode | o->scope) & ~1u) == 0 &&
-	    (o->flags & ~LH_NO_CREATE) == 0 && o->cancel == NULL &&
+	    (o->flags & ~LH_NO_CREATE) == 0 && !o->cancel && !o->more &&
 	    o->ttl_ms >= FAST_TTL_MIN_MS && o->ttl_ms <= LH_TTL_MAX_MS &&
 	    o->max_wait_ms >= 0 && o->deadline_ns >= 0;
 }
@@ -405,7 +405,7 @@ opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
 	    likely(o->ttl_ms == m->ttl_ms) &&
 	    /* (before its first tick m->ttl_ms is negative) */
 	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
-	    likely(o->cancel == NULL) &&
+	    likely(((uintptr_t)o->cancel | (uintptr_t)o->more) == 0) &&
 	    likely((kind & ~local_kind) == 0) &&
 	    likely((kind == 0) | (home == m->local_home));
 }

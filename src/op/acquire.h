@@ -17,6 +17,7 @@ struct lhi_ask {
 	bool local;		/* scope */
 	uint32_t priority;
 	struct lh_cancel *cancel;
+	const struct lh_acquire_more *more;	/* never NULL */
 };
 
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */

@@ -4,13 +4,39 @@
 #include "base/error.h"
 #include "op/acquire.h"
 
+/* The rarer wishes.  0; -EINVAL, -EOPNOTSUPP with a detail. */
+static int
+check_more(const struct lh_acquire_more *m)
+{
+	if (m->size != sizeof(*m) || m->reserved != 0)
+		return lhi_fail(-EINVAL, "more acquire options of %zu bytes: "
+		    "set them with LH_ACQUIRE_MORE_INIT", m->size);
+	if (m->policy > LH_POLICY_LIVE)
+		return lhi_fail(-EINVAL, "unknown policy %u", m->policy);
+	if (m->policy != LH_POLICY_LEASE)
+		return lhi_fail(-EOPNOTSUPP, "policies are not there yet");
+	if (m->session != NULL)
+		return lhi_fail(-EOPNOTSUPP, "sessions are not there yet");
+	if ((m->request[0] | m->request[1]) != 0)
+		return lhi_fail(-EOPNOTSUPP, "request ids are not there yet");
+	if (m->info != NULL)
+		return lhi_fail(-EOPNOTSUPP, "info is not there yet");
+	if (m->holder != NULL)
+		return lhi_fail(-EOPNOTSUPP, "holder ids are not there yet");
+	if (m->value != NULL)
+		return lhi_fail(-EOPNOTSUPP, "values are not there yet");
+	return 0;
+}
+
 int
 lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
     const struct lh_acquire_opts *opts)
 {
 	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
+	static const struct lh_acquire_more none = LH_ACQUIRE_MORE_INIT;
 	const struct lh_acquire_opts *o = opts == NULL ? &usual : opts;
 	int64_t now;
+	int error;
 
 	if (o->size != sizeof(*o))
 		return lhi_fail(-EINVAL, "acquire options of %zu bytes: set "
@@ -33,6 +59,10 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	if (o->max_wait_ms < 0 || o->deadline_ns < 0)
 		return lhi_fail(-EINVAL, "a negative time to wait: 0 means "
 		    "try, LH_WAIT_FOREVER for ever");
+	ask->more = o->more == NULL ? &none : o->more;
+	error = check_more(ask->more);
+	if (error != 0)
+		return error;
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;

@@ -80,6 +80,9 @@ lhi_map_point(char *base, const struct lhi_geometry *g, struct lhi_view *v)
 	v->slots = (struct shm_slot *)(base + g->slots_off);
 	v->longs = (struct shm_long *)(base + g->long_off);
 	v->rings = (struct shm_ring *)(base + g->rings_off);
+	v->requests = (struct shm_request *)(base + g->requests_off);
+	v->values = (struct shm_value *)(base + g->values_off);
+	v->asides = (struct shm_aside *)(base + g->asides_off);
 }
 
 void

@@ -73,7 +73,8 @@ class _AcquireOpts(Structure):
     _fields_ = [("size", c_size_t), ("mode", c_uint32), ("scope", c_uint32),
                 ("flags", c_uint32), ("priority", c_uint32),
                 ("ttl_ms", c_int64), ("max_wait_ms", c_int64),
-                ("deadline_ns", c_int64), ("cancel", POINTER(_Cancel))]
+                ("deadline_ns", c_int64), ("cancel", POINTER(_Cancel)),
+                ("more", ctypes.c_void_p)]
 
 
 class _LockOpts(Structure):

@@ -33,6 +33,9 @@ lhi_geometry_place(struct lhi_geometry *g)
 	    g->n_long > SLINK_BUCKET)
 		return -EINVAL;
 	g->n_claims = g->n_chunks * SHM_CHUNK;
+	for (g->n_requests = 4096; g->n_requests < g->n_claims / 8;)
+		g->n_requests *= 2;
+	g->n_values = g->n_slots / 4 + 64;
 	g->sessions_off = place(&off, g->max_sessions,
 	    sizeof(struct shm_session));
 	g->chunks_off = place(&off, g->n_chunks, sizeof(struct shm_chunk));
@@ -41,6 +44,10 @@ lhi_geometry_place(struct lhi_geometry *g)
 	g->slots_off = place(&off, g->n_slots, sizeof(struct shm_slot));
 	g->long_off = place(&off, g->n_long, sizeof(struct shm_long));
 	g->rings_off = place(&off, g->max_sessions, sizeof(struct shm_ring));
+	g->requests_off = place(&off, g->n_requests,
+	    sizeof(struct shm_request));
+	g->values_off = place(&off, g->n_values, sizeof(struct shm_value));
+	g->asides_off = place(&off, g->n_claims, sizeof(struct shm_aside));
 	g->object_len = off;
 	return 0;
 }
@@ -53,16 +60,20 @@ lhi_geometry_fingerprint(void)
 		sizeof(struct shm_session), sizeof(struct shm_chunk),
 		sizeof(struct shm_claim), sizeof(struct shm_slot),
 		sizeof(struct shm_long), sizeof(struct shm_ring),
+		sizeof(struct shm_request), sizeof(struct shm_value),
+		sizeof(struct shm_aside),
 		SHM_CHUNK, SHM_GROUP, SHM_KEY_INLINE,
 		offsetof(struct shm_header, ceiling),
 		offsetof(struct shm_header, fence_dir),
 		offsetof(struct shm_session, application),
+		offsetof(struct shm_session, until),
 		offsetof(struct shm_session, stat),
 		offsetof(struct shm_claim, wnext),
 		offsetof(struct shm_claim, park),
 		offsetof(struct shm_slot, next),
 		offsetof(struct shm_slot, gen),
 		offsetof(struct shm_slot, key_info),
+		offsetof(struct shm_slot, value),
 		offsetof(struct shm_slot, key),
 		VER_BITS, CLAIM_BITS, SEQ_BITS, DEADLINE_BITS, LINK_TAG_BITS,
 		SLOT_BITS, SLOT_TAG_BITS, INC_BITS, TICK_SHIFT,

@@ -2,23 +2,27 @@
 /*
  * The shared layout: every byte that processes share is declared here.
  *
- * The object is a header page and seven arrays, in this order, each beginning
+ * The object is a header page and ten arrays, in this order, each beginning
  * on a page; the same map byte for byte, with offsets, is in doc/format.md:
  *
  *	header    4096	 1
  *	sessions   512	 max_sessions		[0] is used
- *	chunks	    16	 max_leases / 64 + 1	[0] is nobody's
+ *	chunks	    32	 max_leases / 64 + 1	[0] is nobody's
  *	claims	    64	 64 x chunks		claim i is in chunk i / 64
  *	buckets	     8	 power of two >= max_keys
  *	slots	   128	 max_keys + 1		[0] is nobody's
- *	long keys  224	 max_keys / 4 + 16
+ *	long keys  232	 max_keys / 4 + 16
  *	rings     4096	 max_sessions		[i] is of session i
+ *	requests    64	 power of two >= claims / 8, and >= 4,096
+ *	values	   288	 slots / 4 + 64		[0] is nobody's
+ *	asides	   128	 claims			[i] is of claim i
  *
  * There are indexes and never pointers.  The arrays that grow (claims, buckets,
  * slots, long keys) do so in place: where each one lies follows from the
  * header's maxima, and its `ready` count says how much of it is backed by
- * memory and may be touched (shm/grow.c).  The object is as long as the maxima
- * make it from the beginning, and sparse.
+ * memory and may be touched (shm/grow.c).  From the rings on, memory comes with
+ * the first use.  The object is as long as the maxima make it from the
+ * beginning, and sparse.
  *
  * Guard notes on fields:
  *	once	written before the object has a name, constant after
@@ -34,14 +38,16 @@
 #include "prim/shared.h"
 
 #define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
-#define SHM_FORMAT	3u
+#define SHM_FORMAT	4u
 
 #define SHM_CHUNK	64u	/* claims a chunk: what a session gets */
 #define SHM_GROUP	8u	/* claims a group: what a thread gets */
-#define SHM_KEY_INLINE	40u	/* key bytes beside the slot */
+#define SHM_KEY_INLINE	32u	/* key bytes beside the slot */
 #define SHM_KEY_MAX	255u
 #define SHM_SHARDS	64u	/* of the eviction floors */
 #define SHM_FENCE_DIR	256u	/* bytes, with the NUL */
+#define SHM_VALUE_MAX	256u	/* bytes of a key's value */
+#define SHM_INFO_MAX	96u	/* of a requester's words, with the NUL */
 #define SHM_STATS	48u	/* counters a session */
 #define SHM_EVENTS	127u	/* a ring */
 #define SHM_RING_READY	1u	/* any other value: not */
@@ -90,7 +96,9 @@ struct shm_header {
 	shm_u32 ready_chunks;
 	shm_u32 ready_longs;
 	shm_u32 bucket_level;	/* 2^level buckets are in use */
-	shm_u32 reserved2[11];
+	shm_u32 ready_requests;	/* 0, or all of them */
+	shm_u32 ready_values;
+	shm_u32 reserved2[9];
 	/* line 3: token ceiling (any): every token is below it; only rises */
 	shm_u64 ceiling;
 	shm_u64 durable_ceiling; /* any: end of the latest range of tokens that
@@ -108,7 +116,8 @@ struct shm_header {
 	shm_u32 session_next;
 	shm_u32 slot_freed;	/* about how many of those are not, now */
 	shm_u32 slot_hand;	/* where to go on looking for them */
-	shm_u32 reserved4[10];
+	shm_u32 value_next;
+	shm_u32 reserved4[9];
 	/* line 5: the reaper (any; diagnostics) */
 	shm_u32 reaper_pid;
 	shm_u32 reaper_ms;	/* when it last came by */
@@ -139,12 +148,21 @@ struct shm_session {
 	shm_u64 start_ticks;	/* of /proc/<pid>/stat */
 	shm_u64 attached_ns;
 	shm_u64 ring;		/* SHM_RING_READY: its ring has memory; stays */
-	shm_u32 doorbell;	/* reserved: futex of waits without a thread */
+	shm_u32 doorbell;	/* any: futex; rises when there may be news for
+				 * the session */
 	shm_u32 reserved3;
 	shm_u64 reserved0;
 	/* line 1 */
-	char application[32];	/* owner; NUL-terminated by readers */
-	shm_u64 reserved1[4];
+	char application[32];	/* owner; NUL-terminated by readers; a named
+				 * session's name */
+	/* of a named session: */
+	shm_u64 until;		/* any: its end, in deadline units; see
+				 * shm/named.c */
+	shm_u64 maker;		/* owner: session that it ends with, or 0 */
+	shm_u32 ttl_ms;		/* owner */
+	shm_u32 lock_delay_ms;	/* owner */
+	shm_u32 on_end;		/* owner: what becomes of its keys */
+	shm_u32 reserved1;
 	/* lines 2..7: statistics (its threads; shm/stat.c) */
 	shm_u64 stat[SHM_STATS];
 };
@@ -155,6 +173,9 @@ struct shm_chunk {
 	shm_u64 period;		/* any, hint: the shortest ttl of its leases,
 				 * in deadline units; 0: nothing said; see
 				 * op/due.c */
+	shm_u64 keeper;		/* any: of a named session's chunk: the session
+				 * that may take claims from it; 0: nobody */
+	shm_u64 aside;		/* any: 1: its claims' asides have memory */
 };
 
 /* One hold or one wait. */
@@ -204,7 +225,9 @@ struct shm_slot {
 	/* reserver, constant while linked; but two flags: any */
 	shm_u32 long_idx;	/* 0: the key is inline */
 	shm_u32 key_info;	/* KEY_... */
-	shm_u32 reserved;
+	shm_u32 delay_ms;	/* any, hint: not to be had before that, if it
+				 * was freed uncleanly; 0: nothing */
+	shm_u64 value;		/* any: tag (40) | value record (24) */
 	shm_u64 key[SHM_KEY_INLINE / 8]; /* byte 0 lowest; zero-padded */
 };
 
@@ -218,7 +241,7 @@ struct shm_slot {
 /* The rest of a key longer than SHM_KEY_INLINE. */
 struct shm_long {
 	shm_u64 owner;		/* any: 0 free, else gen << 32 | slot */
-	shm_u64 key[27];	/* reserver: from byte SHM_KEY_INLINE on */
+	shm_u64 key[28];	/* reserver: from byte SHM_KEY_INLINE on */
 };
 
 /* What happened, for whoever asks afterwards: shm/event.c. */
@@ -237,16 +260,47 @@ struct shm_ring {
 	struct shm_event event[SHM_EVENTS];
 };
 
+/* What became of a request that has an id (G10). */
+struct shm_request {
+	shm_u64 state;
+	shm_u64 id[2];
+	shm_u64 session;
+	shm_u64 lease;		/* lease id, second half */
+	shm_u64 home;		/* its key */
+	shm_u64 token;
+	shm_u64 time;
+};
+
+/* A key's value. */
+struct shm_value {
+	shm_u64 owner;		/* any: 0 free; whose it is */
+	shm_u64 token;		/* of the lease under which it was set */
+	shm_u64 size;
+	shm_u64 byte[SHM_VALUE_MAX / 8];
+	shm_u64 reserved;
+};
+
+/* What is seldom said about a claim. */
+struct shm_aside {
+	shm_u64 use;		/* owner: which use of the claim it is about */
+	shm_u64 request[2];	/* owner */
+	shm_u64 reserved;
+	shm_u64 info[SHM_INFO_MAX / 8];	/* owner: who asks, in words */
+};
+
 #define AT(type, field, off) \
 	static_assert(offsetof(struct type, field) == (off), #type "." #field)
 
 static_assert(sizeof(struct shm_header) == 4096, "header");
 static_assert(sizeof(struct shm_session) == 512, "session");
-static_assert(sizeof(struct shm_chunk) == 16, "chunk");
+static_assert(sizeof(struct shm_chunk) == 32, "chunk");
 static_assert(sizeof(struct shm_claim) == 64, "claim");
 static_assert(sizeof(struct shm_slot) == 128, "slot");
-static_assert(sizeof(struct shm_long) == 224, "long key");
+static_assert(sizeof(struct shm_long) == 232, "long key");
 static_assert(sizeof(struct shm_ring) == 4096, "ring");
+static_assert(sizeof(struct shm_request) == 64, "request");
+static_assert(sizeof(struct shm_value) == 288, "value");
+static_assert(sizeof(struct shm_aside) == 128, "aside");
 AT(shm_header, max_sessions, 64);
 AT(shm_header, flags, 128);
 AT(shm_header, ceiling, 192);
@@ -256,13 +310,15 @@ AT(shm_header, fence_dir, 1024);
 AT(shm_header, gone, 1280);
 AT(shm_header, acquired, 1664);
 AT(shm_session, application, 64);
+AT(shm_session, until, 96);
 AT(shm_session, stat, 128);
 AT(shm_claim, home, 24);
 AT(shm_claim, park, 56);
 AT(shm_slot, gen, 48);
 AT(shm_slot, idle, 64);
 AT(shm_slot, key_info, 80);
-AT(shm_slot, key, 88);
+AT(shm_slot, value, 88);
+AT(shm_slot, key, 96);
 
 /* Counts, from the header once and then private: never re-read (G12). */
 struct lhi_geometry {
@@ -272,12 +328,15 @@ struct lhi_geometry {
 	uint32_t n_buckets;
 	uint32_t n_slots;
 	uint32_t n_long;	/* all of them maxima: see lhi_slots_ready() */
+	uint32_t n_requests;	/* this and the next follow from the others */
+	uint32_t n_values;
 	uint64_t sessions_off, chunks_off, claims_off, buckets_off, slots_off,
-	    long_off, rings_off, object_len;
+	    long_off, rings_off, requests_off, values_off, asides_off,
+	    object_len;
 };
 
-/* Fill in n_claims and the offsets from the counts; -EINVAL if they are not
- * within the format's limits. */
+/* Fill in the offsets, and what else follows from the counts; -EINVAL if those
+ * are not within the limits of the format. */
 int lhi_geometry_place(struct lhi_geometry *g);
 
 /* What a build must agree on with a table: a hash over sizes and offsets. */

@@ -91,6 +91,9 @@ mend_extent(struct lhi_mend *m)
 	sh32_store(&h->ready_chunks, e.chunks);
 	sh32_store(&h->ready_longs, e.longs);
 	sh32_store(&h->bucket_level, e.level);
+	/* what comes with the first use: memory that is there is found again */
+	sh32_store(&h->ready_requests, 0);
+	sh32_store(&h->ready_values, 0);
 	return 0;
 }
 
@@ -240,6 +243,10 @@ mend_claims(struct lhi_view *v)
 			sh64_store(&v->chunks[ch].owner, 0);
 		if (sh64_load(&v->chunks[ch].period) != 0)
 			sh64_store(&v->chunks[ch].period, 0);
+		if (sh64_load(&v->chunks[ch].keeper) != 0)
+			sh64_store(&v->chunks[ch].keeper, 0);
+		if (sh64_load(&v->chunks[ch].aside) != 0)
+			sh64_store(&v->chunks[ch].aside, 0);
 	}
 }
 

@@ -189,7 +189,7 @@ write_object(void)
 	uint64_t len = seal(), data = geo.rings_off;
 	int fd = open(t.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	/* the rings only where there is something in them */
+	/* from the rings on only where there is something in them */
 	for (uint64_t at = geo.rings_off; at < base_len; at += 8)
 		if (*(uint64_t *)(void *)(t.bytes + at) != 0)
 			data = at + 8;

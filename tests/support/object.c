@@ -38,6 +38,10 @@ t_map_object(const char *table)
 	o.buckets = (shm_u64 *)(base + g->buckets_off);
 	o.slots = (struct shm_slot *)(base + g->slots_off);
 	o.longs = (struct shm_long *)(base + g->long_off);
+	o.rings = (struct shm_ring *)(base + g->rings_off);
+	o.requests = (struct shm_request *)(base + g->requests_off);
+	o.values = (struct shm_value *)(base + g->values_off);
+	o.asides = (struct shm_aside *)(base + g->asides_off);
 	return o;
 }
 

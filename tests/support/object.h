@@ -15,6 +15,10 @@ struct t_object {
 	shm_u64 *buckets;
 	struct shm_slot *slots;
 	struct shm_long *longs;
+	struct shm_ring *rings;
+	struct shm_request *requests;
+	struct shm_value *values;
+	struct shm_aside *asides;
 	struct lhi_geometry geo;
 };
 

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "shm/layout.h"
 #include "support/child.h"
+#include "support/object.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -123,15 +124,14 @@ static shm_u64 *
 map_rings(const char *table, size_t *n, off_t *at)
 {
 	int fd = open(t_object(table), O_RDWR);
-	struct stat st;
+	struct t_object o = t_map_object(table);
 	char *base;
 
-	if (fd < 0 || fstat(fd, &st) != 0)
-		bail_out("no object");
-	*n = t_open_opts().max_sessions * (size_t)4096;
-	*at = st.st_size - (off_t)*n;
+	*n = t_open_opts().max_sessions * sizeof(struct shm_ring);
+	*at = (off_t)o.geo.rings_off;
+	t_unmap_object(&o);
 	base = mmap(NULL, *n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, *at);
-	if (base == MAP_FAILED)
+	if (fd < 0 || base == MAP_FAILED)
 		bail_out("cannot map");
 	(void)close(fd);
 	return (shm_u64 *)base;
