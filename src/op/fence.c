@@ -52,8 +52,9 @@
  *	are in ranges that were claimed for this table.
  *  I4	Nobody grants anything before he has seen, having the table open, that
  *	its latest range is the highest there is, or has claimed one that was;
- *	or that somebody has before him (SHM_SEALED).  Until then acquires, in
- *	whatever scope, are -EIO while the disk is away.
+ *	or that somebody has before him (SHM_SEALED, which is read before D).
+ *	Until then acquires, in whatever scope, are -EIO while the disk is
+ *	away.  A repair takes D back to the first range, and the flag away.
  *	So the ranges of a table are above all that were used by tables of its
  *	name before it, also when its maker was stopped between claim and name.
  *
@@ -197,9 +198,13 @@ latest_is_there(struct lhi_view *v)
 	    r.uuid[1] == v->uuid[1]);
 }
 
-/* See that it is; or until that works no grant is local here. */
+/*
+ * See that it is; or until that works no grant is local here.  A reaper has
+ * nothing that keeps a repair away while the disk lets it wait, so it does not
+ * seal: that would be of what the table was before.
+ */
 static int
-secure(struct lhi_view *v)
+secure(struct lhi_view *v, bool attached)
 {
 	int error = 0;
 
@@ -210,7 +215,7 @@ secure(struct lhi_view *v)
 	if (error != 0)
 		return error;
 	atomic_store(&v->ranges_lost, false);
-	if (!(sh32_load(&v->hdr->flags) & SHM_SEALED))
+	if (attached && !(sh32_load(&v->hdr->flags) & SHM_SEALED))
 		(void)sh32_fetch_or(&v->hdr->flags, SHM_SEALED);
 	return 0;
 }
@@ -219,7 +224,7 @@ void
 lhi_fence_attach(struct lhi_view *v)
 {
 	if (lhi_durable(v))
-		(void)secure(v);
+		(void)secure(v, true);
 }
 
 int
@@ -230,7 +235,7 @@ lhi_fence_keep_ahead(struct lhi_view *v)
 
 	if (!lhi_durable(v))
 		return 0;
-	error = secure(v);
+	error = secure(v, false);
 	if (error == 0 && sh64_load_rlx(&v->hdr->token_seen) >=
 	    d - lhi_range_width() / 2 && my_turn(v) &&
 	    sh64_load(&v->hdr->durable_ceiling) == d)
@@ -323,7 +328,7 @@ lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 	next = n->token;
 	if (lhi_durable(v)) {
 		if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
-		    (error = secure(v)) != 0)
+		    (error = secure(v, true)) != 0)
 			return error;				/* I4 */
 		/* after the word was loaded: a grant in scope local that came
 		 * before it had set the flag */

@@ -49,9 +49,9 @@ void lhi_fence_attach(struct lhi_view *v);
 
 /*
  * For the reaper: claim the next range when half of the latest is used, and
- * another one when that one's file is not there any more or others were claimed
- * since.  A dozen system calls.  0, also for a table without a fence file;
- * -EIO; -ESTALE.
+ * another one when that one's file is not there any more or, in a table that is
+ * not sealed, others were claimed since.  A dozen system calls.  0, also for a
+ * table without a fence file; -EIO; -ESTALE.
  */
 int lhi_fence_keep_ahead(struct lhi_view *v);
 

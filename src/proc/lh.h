@@ -156,17 +156,21 @@ static inline void
 lhi_mag_bounds(struct lhi_mag *m)
 {
 	const struct lhi_view *v = &m->lh->v;
+	bool sealed;
 	uint64_t end;
 
 	m->ceiling = sh64_load(&v->hdr->ceiling);
 	m->first = 0;
 	if (!lhi_durable(v))
 		return;
+	/* the flag first: an end from before it may be too low */
+	sealed = sh32_load(&v->hdr->flags) & SHM_SEALED;
+	lhi_point("mag.bounds");
 	end = sh64_load(&v->hdr->durable_ceiling);
 	m->first = lhi_range_first(end);
 	if (m->ceiling > end)
 		m->ceiling = end;
-	if (!(sh32_load(&v->hdr->flags) & SHM_SEALED))
+	if (!sealed)
 		m->ceiling = 0;		/* op/fence.c, I4 */
 }
 
