@@ -35,7 +35,8 @@
  * (lhi_range_land()).  The version has the range's number modulo 256 only, so
  * that a range may look like an earlier one; but the place in it has not been
  * reached there yet, and so no value of the word comes back (lock.c, I1) until
- * a key has been granted 2^32 times.
+ * a key has been granted 2^32 times.  That goes for skips, too: each takes the
+ * key a place further, as a grant would.
  *
  * The hint is moved by a swap of the value that was read (it was a hint of this
  * word, and what is written is a token that this word had): it only rises, so
@@ -293,17 +294,20 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 }
 
 /*
- * W16: bring the free word w, and the hint, up to one before `token`; by whole
- * ranges, so that on the way, too, the place in the range is a new one.
+ * W16: bring the free word w, and the hint, into the range of `token`.  Each
+ * skip goes on by one place in the range, so that the word is not at any time
+ * one that somebody remembers (256 ranges on, ver is the same).
  */
 static void
 skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token)
 {
 	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
+	uint64_t first = lhi_range_first(token + 1);
 
-	for (int i = 0; i < SKIPS_MAX && at < token - 1; i++) {
-		to = token - 1 - at < JUMP_MAX ? token - 1 :
-		    at + JUMP_MAX - lhi_range_width();
+	for (int i = 0; i < SKIPS_MAX && at < first; i++) {
+		to = lhi_range_land(at + 1, token + 1);
+		if (to - at >= JUMP_MAX)
+			to = at + 1 + JUMP_MAX - lhi_range_width();
 		past = word_make(WORD_FREE, word_idx(w), to);
 		lhi_point("fence.skipping");
 		if (!sh64_cas(&s->word, w, past))

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G2, G3: a key is on its way over many ranges, by skips of its free word
+ * (W16), and who makes them is stopped behind the last, before its grant.
+ *
+ * The word was then at the place of the last grant still, and 256 ranges on it
+ * was the very word that the last holder had left.  When he came back his swap
+ * succeeded, and he was given the number after his last token, while everybody
+ * else took the key to be 256 ranges further on: verify, extend and a release
+ * by another thread said that his new lease was lost, and it stayed held.
+ *
+ * Now a skip goes to a place in its range that the key has not reached yet.
+ */
+#include "replay.h"
+#include "behaviour/fence.h"
+
+static const char *table;
+
+static int
+see_token(const struct lh_key_info *info, void *arg)
+{
+	*(uint64_t *)arg = info->token;
+	return 0;
+}
+
+/* Stopped behind its nth skip, on the way over so many ranges. */
+static void
+stopped(uint64_t ranges, int n)
+{
+	struct replay_call q = REPLAY_CALL(NULL, "k", REPLAY_LONG_MS, 0);
+	uint64_t token = 0;
+	struct lh_lease l;
+	struct lh_key *k;
+	struct lh *lh;
+
+	table = t_table();
+	lh = fence_open(table);
+	is(lh_key_open(lh, "k", 0, &k), 0, "opened");
+	for (int i = 0; i < 3; i++) {
+		is(lh_key_acquire(k, NULL, &l), 0, "used");
+		is(lh_release(lh, &l), 0, "and left idle");
+	}
+	(void)fence_gap(table, ranges);
+	q.lh = fence_open(table);
+	replay_hold_nth("Q", "fence.skipped", n);
+	replay_go("Q", replay_acquire, &q);
+	replay_wait_held("Q");
+	is(lh_key_acquire(k, NULL, &l), 0, "%d ranges, skip %d: the idle one "
+	    "has it", (int)ranges, n);
+	is(lh_status(q.lh, "k", NULL, see_token, &token), 0, "others look");
+	is_u64(l.token, token, "with the token that others see");
+	is(lh_verify(lh, &l), 0, "it is held");
+	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "it can be extended");
+	is(lh_release(lh, &l), 0, "and released");
+	replay_release("Q");
+	if (replay_result("Q") == 0) {
+		cmp(q.lease.token, >, l.token, "the other has a larger one");
+		is(lh_release(q.lh, &q.lease), 0, "released");
+	}
+	is(lh_key_close(k), 0, "closed");
+	t_close(q.lh);
+	t_close(lh);
+	(void)lh_table_remove(table, 0);
+}
+
+int
+main(void)
+{
+	(void)replay_begin();
+	for (int n = 1; n <= 5; n++)
+		stopped(256, n);
+	for (int n = 255; n <= 257; n++)
+		stopped(20000, n);
+	return done();
+}
