@@ -25,6 +25,7 @@ struct lhi_attempt {
 	bool starving;
 	bool spun;		/* since the last sleep */
 	bool barred;		/* a reader that has to wait like a writer */
+	uint64_t barred_in;	/* as long as others read in that range */
 	int64_t front_since_ns;	/* 0: not the first */
 	int64_t probed_ns;	/* when it last asked after the living */
 	int64_t queued_ns;	/* when it began to wait */

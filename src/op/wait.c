@@ -92,18 +92,42 @@ nudge(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 	    lhi_turn_nudge_barrier(&a->t, w, now_ns);
 }
 
+/* Which range of tokens is the key in, that has that word? */
+static uint64_t
+range_of(const struct lhi_attempt *a, uint64_t w)
+{
+	return lhi_lock_token(a->t.s, w) >> lhi_range_bits;
+}
+
 /*
  * Its token cannot be had while others read (op/fence.c): from now on it stands
  * in the queue as a writer, so that they come to an end.
  */
 static void
-wait_like_a_writer(struct lhi_attempt *a)
+wait_like_a_writer(struct lhi_attempt *a, uint64_t w)
 {
 	a->barred = true;
+	a->barred_in = range_of(a, w);
 	a->t.reader = false;
 	if (a->t.queued)
 		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SHARED);
 	lhi_point("wait.barred");
+}
+
+/*
+ * Others have come to read in another range, perhaps in the latest: one who was
+ * barred may join them, and those behind it, too.
+ */
+static void
+wait_like_a_reader(struct lhi_attempt *a, uint64_t w)
+{
+	if (!a->barred || word_mode(w) != WORD_S || range_of(a, w) ==
+	    a->barred_in)
+		return;
+	a->barred = false;
+	a->t.reader = true;
+	if (a->t.queued)
+		(void)sh32_fetch_or(&a->c->wflags, WAITER_SHARED);
 }
 
 /*
@@ -124,6 +148,7 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 		if (word_mode(*w) == WORD_NONE ||
 		    sh32_load(&a->t.s->gen) != a->home >> 32)
 			return KEY_GONE;
+		wait_like_a_reader(a, *w);
 		if (!allows(a, *w) && !a->t.queued)
 			return WAITING;
 		turn = lhi_turn_mine(&a->t, probe);
@@ -135,7 +160,7 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 			lhi_point("wait.turn");
 			error = lhi_attempt_take(a, *w);
 			if (error == BARRED) {
-				wait_like_a_writer(a);
+				wait_like_a_writer(a, *w);
 				continue;
 			}
 			if (error != WAITING)
