@@ -53,7 +53,7 @@ lhi_turn_mine(struct lhi_turn *t, bool probe)
 	case LH_ORDER_BARGE:
 		return 1;
 	case LH_ORDER_BOUNDED:
-		return !t->reader && !(sh32_load(&f->wflags) & WAITER_STARVING);
+		return !t->shared && !(sh32_load(&f->wflags) & WAITER_STARVING);
 	default:
 		return 0;
 	}

@@ -11,7 +11,8 @@ struct lhi_turn {
 	struct shm_slot *s;
 	uint32_t ci;
 	uint32_t priority;
-	bool reader;
+	bool shared;		/* what is wanted: overtakes no writer */
+	bool reader;		/* passes readers: shared, and not barred */
 	bool queued;
 	uint32_t first;		/* out: the first eligible waiter, or 0 */
 };

@@ -488,7 +488,7 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	a.t.s = ref->slot;
 	a.t.ci = a.m->base + (uint32_t)a.bit;
 	a.t.priority = ask->priority;
-	a.t.reader = ask->shared;
+	a.t.shared = a.t.reader = ask->shared;
 	/* what is queued and counted must be taken back: no way out through
 	 * the cancellation points below */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
