@@ -153,9 +153,10 @@ bar_reapers(struct repair *r)
 	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
 	int error = lhi_session_bar_visits(r->a.fd);
 
-	if (error == -EAGAIN)
-		(void)sh32_fetch_or(&r->a.v.hdr->flags, SHM_WANTED);
 	for (int i = 0; error == -EAGAIN && i < VISIT_TRIES; i++) {
+		/* again and again: one that is just beginning takes it for the
+		 * wish of somebody who is gone, and takes it back */
+		(void)sh32_fetch_or(&r->a.v.hdr->flags, SHM_WANTED);
 		error = lhi_session_bar_visits(r->a.fd);
 		if (error == -EAGAIN)
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,

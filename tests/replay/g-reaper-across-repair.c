@@ -143,6 +143,26 @@ bars(void)
 	granted_once();
 }
 
+/*
+ * A reaper that has the byte, but has not yet taken back the wish of a repair
+ * that was killed, takes back the next one's, too; which is said again.
+ */
+static void
+wish_taken_back(void)
+{
+	leave_key();
+	(void)sh32_fetch_or(&r->v.hdr->flags, SHM_WANTED);
+	stop_reaper("and");
+	replay_go("repairer", repair, NULL);
+	t_sleep_ms(20);
+	replay_release("reaper");
+	is(replay_result("reaper"), 0, "the reaper passes");
+	for (int i = 0; i < 20 && replay_running("repairer"); i++)
+		(void)reap(NULL);
+	cmp(replay_result("repairer"), >, 0, "the table is repaired");
+	granted_once();
+}
+
 int
 main(void)
 {
@@ -162,6 +182,7 @@ main(void)
 		granted_once();
 	}
 	bars();
+	wish_taken_back();
 	lhi_reap_close(r);
 	return done();
 }
