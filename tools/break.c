@@ -31,7 +31,8 @@ struct breaking {
 	struct lh *lh;
 	const char *key;
 	const char *table;
-	const uint64_t *id;	/* NULL: all */
+	const uint64_t *id;	/* NULL: all; or that one: */
+	uint64_t wanted[2];
 	uint64_t token;		/* of that one, as it was found */
 	bool json;
 };
@@ -99,46 +100,32 @@ work(const struct table_opts *table, struct breaking *b)
 	return status;
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	struct breaking *b = arg;
+
+	(void)c;			/* --lease is the only one */
+	b->id = b->wanted;
+	return parse_lease_id("--lease", value, b->wanted);
+}
+
 int
 verb_break(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
 		{ "lease", required_argument, NULL, 'l' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct table_opts table = { 0 };
 	struct breaking b = { .id = NULL };
-	uint64_t id[2];
-	int c;
+	const struct verb_opts own = { .options = options,
+	    .take = take_option, .arg = &b };
+	int status;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			return tool_flush(EX_YES);
-		case 'j':
-			table.json = true;
-			break;
-		case 'l':
-			if (parse_lease_id("--lease", optarg, id) != 0)
-				return EX_BAD_USAGE;
-			b.id = id;
-			break;
-		case 'S':
-			table.system = true;
-			break;
-		case 't':
-			table.name = optarg;
-			break;
-		default:
-			return parse_refused("break", c, argv);
-		}
-	}
+	if (!parse_verb_opts("break", help, argc, argv, &table, &own,
+	    &status))
+		return status;
 	if (optind + 1 != argc)
 		return say_usage("break takes one key: leasehold break KEY");
 	b.key = argv[optind];

@@ -148,53 +148,39 @@ repair(struct fsck *k, const struct table_opts *table)
 	return tell_repaired(k, table_name(table), n);
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	struct fsck *k = arg;
+
+	(void)value;
+	*(c == 'n' ? &k->dry : &k->repair) = true;
+	return 0;
+}
+
 int
 verb_fsck(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "dry-run", no_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
 		{ "repair", no_argument, NULL, 'r' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct table_opts table = { 0 };
 	struct fsck k = { 0 };
-	int c, status;
+	const struct verb_opts own = { .options = options,
+	    .take = take_option, .arg = &k };
+	int status;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			return tool_flush(EX_YES);
-		case 'j':
-			k.json = true;
-			break;
-		case 'n':
-			k.dry = true;
-			break;
-		case 'r':
-			k.repair = true;
-			break;
-		case 'S':
-			table.system = true;
-			break;
-		case 't':
-			table.name = optarg;
-			break;
-		default:
-			return parse_refused("fsck", c, argv);
-		}
-	}
+	if (!parse_verb_opts("fsck", help, argc, argv, &table, &own, &status))
+		return status;
 	if (optind < argc)
 		return say_usage("fsck takes no argument ('%s'): the table's "
 		    "name goes after --table", argv[optind]);
 	if (k.dry && !k.repair)
 		return say_usage("--dry-run goes with --repair; without either "
 		    "fsck changes nothing");
+	k.json = table.json;
 	if (k.json)
 		k.findings = json_array();
 	k.no_memory = k.json && k.findings == NULL;

@@ -67,10 +67,6 @@ static const struct option options[] = {
 	{ "no-clock-floor", no_argument, NULL, NO_CLOCK_FLOOR },
 	{ "hold-times", no_argument, NULL, HOLD_TIMES },
 	{ "if-missing", no_argument, NULL, IF_MISSING },
-	{ "help", no_argument, NULL, 'h' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "system", no_argument, NULL, 'S' },
-	{ "table", required_argument, NULL, 't' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -148,75 +144,59 @@ parse_group(const char *text, uint32_t *group)
 	return 0;
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	struct init *in = arg;
+	struct lh_open_opts *o = &in->opts;
+
+	switch (c) {
+	case KEYS:
+		return parse_count("--keys", value, 1, (1u << 26) - 1,
+		    &o->max_keys);
+	case SESSIONS:
+		return parse_count("--sessions", value, 2, 4096,
+		    &o->max_sessions);
+	case LEASES:
+		return parse_count("--leases", value, 128, 4193984,
+		    &o->max_leases);
+	case ORDER:
+		return parse_order(value, &o->order);
+	case CLOCK:
+		return parse_clock(value, &o->clock);
+	case MODE:
+		return parse_mode(value, &o->mode);
+	case GROUP:
+		return parse_group(value, &o->group);
+	case HOLD_TIMES:
+		o->flags |= LH_HOLD_TIMES;
+		return 0;
+	case DURABLE:
+		o->flags |= LH_DURABLE;
+		return 0;
+	case FENCE_DIR:
+		o->fence_dir = value;
+		return 0;
+	case NO_CLOCK_FLOOR:
+		o->flags |= LH_NO_CLOCK_FLOOR;
+		return 0;
+	default:			/* IF_MISSING */
+		in->if_missing = true;
+		return 0;
+	}
+}
+
 /* False: that was all, or wrong, and *status is the exit status. */
 static bool
 parse(struct init *in, int argc, char **argv, int *status)
 {
-	struct lh_open_opts *o = &in->opts;
-	int c;
+	const struct verb_opts own = { .options = options,
+	    .take = take_option, .arg = in };
 
-	*status = 0;
-	opterr = 0;
-	while (*status == 0 &&
-	    (c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case KEYS:
-			*status = parse_count("--keys", optarg, 1,
-			    (1u << 26) - 1, &o->max_keys);
-			break;
-		case SESSIONS:
-			*status = parse_count("--sessions", optarg, 2, 4096,
-			    &o->max_sessions);
-			break;
-		case LEASES:
-			*status = parse_count("--leases", optarg, 128, 4193984,
-			    &o->max_leases);
-			break;
-		case ORDER:
-			*status = parse_order(optarg, &o->order);
-			break;
-		case CLOCK:
-			*status = parse_clock(optarg, &o->clock);
-			break;
-		case MODE:
-			*status = parse_mode(optarg, &o->mode);
-			break;
-		case GROUP:
-			*status = parse_group(optarg, &o->group);
-			break;
-		case HOLD_TIMES:
-			o->flags |= LH_HOLD_TIMES;
-			break;
-		case DURABLE:
-			o->flags |= LH_DURABLE;
-			break;
-		case FENCE_DIR:
-			o->fence_dir = optarg;
-			break;
-		case NO_CLOCK_FLOOR:
-			o->flags |= LH_NO_CLOCK_FLOOR;
-			break;
-		case IF_MISSING:
-			in->if_missing = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			*status = tool_flush(EX_YES);
-			return false;
-		case 'j':
-			in->table.json = true;
-			break;
-		case 'S':
-			in->table.system = true;
-			break;
-		case 't':
-			in->table.name = optarg;
-			break;
-		default:
-			*status = parse_refused("init", c, argv);
-		}
-	}
-	if (*status == 0 && optind < argc)
+	if (!parse_verb_opts("init", help, argc, argv, &in->table, &own,
+	    status))
+		return false;
+	if (optind < argc)
 		*status = say_usage("init takes no argument ('%s'): the "
 		    "table's name goes after --table", argv[optind]);
 	return *status == 0;

@@ -219,6 +219,28 @@ check(const struct log_opts *o)
 	return 0;
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	struct log_opts *o = arg;
+
+	switch (c) {
+	case 'a':
+		o->at = value;
+		return 0;
+	case 'f':
+		o->file = value;
+		return 0;
+	case 'F':
+		o->follow = true;
+		return 0;
+	case 'g':
+		return parse_switch(value, &o->grants);
+	default:			/* 's' */
+		return parse_span("--since", value, &o->since_ms);
+	}
+}
+
 /* False: that was all, or wrong, and *status is the exit status. */
 static bool
 parse(struct log_opts *o, int argc, char **argv, int *status)
@@ -228,53 +250,15 @@ parse(struct log_opts *o, int argc, char **argv, int *status)
 		{ "file", required_argument, NULL, 'f' },
 		{ "follow", no_argument, NULL, 'F' },
 		{ "grants", required_argument, NULL, 'g' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
 		{ "since", required_argument, NULL, 's' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int c;
+	const struct verb_opts own = { .options = options,
+	    .take = take_option, .arg = o };
 
-	*status = 0;
-	opterr = 0;
-	while (*status == 0 &&
-	    (c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'a':
-			o->at = optarg;
-			break;
-		case 'f':
-			o->file = optarg;
-			break;
-		case 'F':
-			o->follow = true;
-			break;
-		case 'g':
-			*status = parse_switch(optarg, &o->grants);
-			break;
-		case 'h':
-			fputs(help, stdout);
-			*status = tool_flush(EX_YES);
-			return false;
-		case 'j':
-			o->table.json = true;
-			break;
-		case 's':
-			*status = parse_span("--since", optarg, &o->since_ms);
-			break;
-		case 'S':
-			o->table.system = true;
-			break;
-		case 't':
-			o->table.name = optarg;
-			break;
-		default:
-			*status = parse_refused("log", c, argv);
-		}
-	}
-	if (*status == 0 && optind < argc)
+	if (!parse_verb_opts("log", help, argc, argv, &o->table, &own, status))
+		return false;
+	if (optind < argc)
 		*status = parse_key(o->key = argv[optind]);
 	if (*status == 0 && optind + 1 < argc)
 		*status = say_usage("log takes one key: '%s' is one too many",

@@ -57,39 +57,69 @@ parse_refused(const char *verb, int c, char **argv)
 	    verb);
 }
 
+/* What getopt_long() gives for the options that all have: no verb's own. */
+enum { HELP = 'h', JSON = 1 << 16, SYSTEM, TABLE };
+
+static const struct option common[] = {
+	{ "help", no_argument, NULL, HELP },
+	{ "json", no_argument, NULL, JSON },
+	{ "system", no_argument, NULL, SYSTEM },
+	{ "table", required_argument, NULL, TABLE },
+};
+
+#define N_COMMON (sizeof(common) / sizeof(common[0]))
+
+bool
+parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
+    struct table_opts *table, const struct verb_opts *own, int *status)
+{
+	struct option all[N_COMMON + VERB_OPTS_MAX + 1] = { { .name = NULL } };
+	char letters[64];
+	size_t n = 0;
+	int c;
+
+	memcpy(all, common, sizeof(common));
+	while (own->options != NULL && own->options[n].name != NULL &&
+	    n < VERB_OPTS_MAX) {
+		all[N_COMMON + n] = own->options[n];
+		n++;
+	}
+	(void)snprintf(letters, sizeof(letters), ":h%s",
+	    own->letters != NULL ? own->letters : "");
+	*status = 0;
+	opterr = 0;
+	while (*status == 0 &&
+	    (c = getopt_long(argc, argv, letters, all, NULL)) != -1) {
+		switch (c) {
+		case HELP:
+			fputs(help, stdout);
+			*status = tool_flush(EX_YES);
+			return false;
+		case JSON:
+			table->json = true;
+			break;
+		case SYSTEM:
+			table->system = true;
+			break;
+		case TABLE:
+			table->name = optarg;
+			break;
+		case ':':
+		case '?':
+			*status = parse_refused(verb, c, argv);
+			break;
+		default:
+			*status = own->take(c, optarg, own->arg);
+		}
+	}
+	return *status == 0;
+}
+
 bool
 parse_table_opts(const char *verb, const char *help, int argc, char **argv,
     struct table_opts *table, int *status)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
+	static const struct verb_opts none = { .options = NULL };
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			*status = tool_flush(EX_YES);
-			return false;
-		case 'j':
-			table->json = true;
-			break;
-		case 'S':
-			table->system = true;
-			break;
-		case 't':
-			table->name = optarg;
-			break;
-		default:
-			*status = parse_refused(verb, c, argv);
-			return false;
-		}
-	}
-	return true;
+	return parse_verb_opts(verb, help, argc, argv, table, &none, status);
 }

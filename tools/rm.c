@@ -43,39 +43,32 @@ take_away(const struct table_opts *table, bool force)
 	return EX_YES;
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	(void)c;			/* --force is the only one */
+	(void)value;
+	*(bool *)arg = true;
+	return 0;
+}
+
 int
 verb_rm(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "force", no_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct table_opts table = { 0 };
 	bool force = false;
-	int c;
+	const struct verb_opts own = { .options = options,
+	    .take = take_option, .arg = &force };
+	int status;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'f':
-			force = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return tool_flush(EX_YES);
-		case 'S':
-			table.system = true;
-			break;
-		case 't':
-			table.name = optarg;
-			break;
-		default:
-			return parse_refused("rm", c, argv);
-		}
-	}
+	if (!parse_verb_opts("rm", help, argc, argv, &table, &own, &status))
+		return status;
+	if (table.json)
+		return say_usage("rm prints nothing: no --json");
 	if (optind < argc)
 		return say_usage("rm takes no argument ('%s'): the table's "
 		    "name goes after --table", argv[optind]);

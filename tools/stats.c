@@ -188,49 +188,31 @@ print(struct lh *lh, const struct lh_stats *s, const struct options *o)
 	    print_text(lh, s, o->sessions);
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	struct options *o = arg;
+
+	(void)value;
+	*(c == 'p' ? &o->prometheus : &o->sessions) = true;
+	return 0;
+}
+
 /* False: that was all, or wrong, and *status is the exit status. */
 static bool
 parse(struct options *o, int argc, char **argv, int *status)
 {
 	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
 		{ "prometheus", no_argument, NULL, 'p' },
 		{ "sessions", no_argument, NULL, 's' },
-		{ "system", no_argument, NULL, 'S' },
-		{ "table", required_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int c;
+	const struct verb_opts own = { .options = options,
+	    .take = take_option, .arg = o };
 
-	*status = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			*status = tool_flush(EX_YES);
-			return false;
-		case 'j':
-			o->table.json = true;
-			break;
-		case 'p':
-			o->prometheus = true;
-			break;
-		case 's':
-			o->sessions = true;
-			break;
-		case 'S':
-			o->table.system = true;
-			break;
-		case 't':
-			o->table.name = optarg;
-			break;
-		default:
-			*status = parse_refused("stats", c, argv);
-			return false;
-		}
-	}
+	if (!parse_verb_opts("stats", help, argc, argv, &o->table, &own,
+	    status))
+		return false;
 	if (optind < argc)
 		*status = say_usage("stats takes no argument: '%s'",
 		    argv[optind]);

@@ -107,9 +107,28 @@ int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 int parse_refused(const char *verb, int c, char **argv);
 
 /*
- * The options of a verb that only looks at a table: --help, --json, --system,
- * --table.  False: that was all, or wrong, and *status is the exit status.
+ * The options of a verb: --help, --json, --system, --table, and its own, if it
+ * has any.  False: that was all, or wrong, and *status is the exit status;
+ * true: optind is at the first argument.  A verb that prints nothing refuses
+ * table->json itself.
  */
+struct option;			/* of <getopt.h> */
+#define VERB_OPTS_MAX 24
+struct verb_opts {
+	/* Ended by one without a name; their values are letters other than
+	 * 'h', or 256 to 65535. */
+	const struct option *options;
+	const char *letters;	/* as for getopt(): "nw:"; NULL: none */
+	/* One was there, with this value: 0, or the exit status after a
+	 * sentence. */
+	int (*take)(int c, char *value, void *arg);
+	void *arg;
+};
+
+bool parse_verb_opts(const char *verb, const char *help, int argc,
+    char **argv, struct table_opts *table, const struct verb_opts *own,
+    int *status);
+/* The same for a verb that has none of its own. */
 bool parse_table_opts(const char *verb, const char *help, int argc,
     char **argv, struct table_opts *table, int *status);
 
