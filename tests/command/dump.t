@@ -101,7 +101,7 @@ page() {
 # Where the arrays of this table are (doc/format.md).
 sessions=4096
 chunks=$((sessions + $(page $((3 * 512)))))
-claims=$((chunks + $(page $((17 * 16)))))
+claims=$((chunks + $(page $((17 * 32)))))
 buckets=$((claims + $(page $((17 * 64 * 64)))))
 slots=$((buckets + $(page $((1024 * 8)))))
 cp "$image" "$dir/sound"
@@ -113,10 +113,10 @@ damaged() {	# damaged OFFSET BYTES PART
 	like "$err" "$3" "  says where: $3"
 }
 damaged $((sessions + 512 + 7)) '\143' "session 1 is in no known state (99)"
-damaged $((chunks + 16)) '\376\377' "chunk 1 belongs to session 65534 of 3"
+damaged $((chunks + 32)) '\376\377' "chunk 1 belongs to session 65534 of 3"
 damaged $((claims + 64 * 64 + 4)) '\300\1' "claim 64 is in no known state (7)"
 damaged $((slots + 128)) '\377\377\277' "slot 1 is held by claim 4194303"
-damaged $((slots + 128 + 88)) 'X' "slot 1 has a key that does not hash"
+damaged $((slots + 128 + 96)) 'X' "slot 1 has a key that does not hash"
 damaged $((slots + 128 + 8)) '\376\377\377\377' "the queue of slot 1 cannot be"
 damaged $((slots + 128 + 36)) '\377\377\377' "cannot be walked"
 damaged 64 '\7' "header"
