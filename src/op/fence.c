@@ -234,7 +234,9 @@ lhi_fence_keep_ahead(struct lhi_view *v)
 	uint64_t d = sh64_load(&v->hdr->durable_ceiling);
 	int error;
 
-	if (!lhi_durable(v))
+	/* a table that is not sealed has nobody who uses tokens, or the disk is
+	 * away: who opens it, or is refused, claims what is needed */
+	if (!lhi_durable(v) || !(sh32_load(&v->hdr->flags) & SHM_SEALED))
 		return 0;
 	error = secure(v, false);
 	if (error == 0 && sh64_load_rlx(&v->hdr->token_seen) >=

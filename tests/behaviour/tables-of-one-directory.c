@@ -49,6 +49,18 @@ main(void)
 	is(fence_token(a, "k", LH_LOCAL, &none), 0, "the one goes on in its");
 	cmp(none >> 32, <, last >> 32, "own range");
 	fence_larger(b, "k", &last, "and the other in its");
+	/* as after a repair of each, before anybody opens them */
+	(void)sh32_fetch_and(&a->v.hdr->flags, ~SHM_SEALED);
+	(void)sh32_fetch_and(&b->v.hdr->flags, ~SHM_SEALED);
+	(void)fence_count(table, &n);
+	for (int i = 0; i < ROUNDS; i++) {
+		swap(object, other, by);
+		is(lhi_fence_keep_ahead(&a->v), 0, "one's reaper");
+		swap(object, other, by);
+		is(lhi_fence_keep_ahead(&b->v), 0, "the other's");
+	}
+	(void)fence_count(table, &m);
+	is_u64(m, n, "unsealed, with nobody to use a token: no range");
 	t_close(b);
 	t_close(a);
 	return done();
