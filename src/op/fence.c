@@ -82,7 +82,7 @@
 #define JUMP_HELD_MAX	(UINT64_C(1) << 36)
 #define SKIPS_MAX	(1 << 24)	/* from one end to the other */
 #define RAISES_MAX	10	/* each that is in vain was another's gain */
-#define LEAP_MAX	(1 << 20)	/* ranges that a key uses unclaimed */
+#define LEAP_MAX	(1 << 20)	/* ranges between disk and memory */
 #define RAISE_MS	5000	/* ahead of need: from try to try */
 
 /* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
@@ -151,22 +151,25 @@ publish(struct lhi_view *v, uint64_t n)
 	return 0;
 }
 
-/* Claim a range that `token` is in or below.  0, -EIO, -ESTALE. */
+/* Claim a range that `token` is in or below.  0, -EIO, -ESTALE; -EUCLEAN. */
 static int
 raise(struct lhi_view *v, uint64_t token)
 {
-	uint64_t d = sh64_load(&v->hdr->durable_ceiling), n;
+	uint64_t d = sh64_load(&v->hdr->durable_ceiling), n, most;
+	uint64_t least = (token > d ? token : d) >> lhi_range_bits;
 	int error = in_place(v), cancel;
 
+	if (error == 0 && lhi_range_highest(v->ranges, &most) != 0)
+		error = -EIO;
 	if (error != 0)
 		return error;
-	if (token > d && (token - d) >> lhi_range_bits > LEAP_MAX)
-		return lhi_damaged(v, "a key's token is far beyond the "
-		    "ranges", token, d);
+	/* what is claimed is so for ever: not for a wrong bit in memory */
+	if (least > most + LEAP_MAX)
+		return lhi_damaged(v, "tokens are far beyond the ranges on "
+		    "disk", least, most);
 	lhi_point("fence.raising");
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = lhi_range_claim(v->ranges, v->uuid,
-	    (token > d ? token : d) >> lhi_range_bits, &n);
+	error = lhi_range_claim(v->ranges, v->uuid, least, &n);
 	(void)pthread_setcancelstate(cancel, NULL);
 	if (error != 0)
 		return -EIO;		/* it was said why */
