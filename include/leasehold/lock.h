@@ -21,9 +21,9 @@
  * or second, until the deadline.  A lease that is lost is lost: it is not
  * renewed, nor acquired again (G9); you may acquire again, with a new token.
  *
- * How soon a loss is told: at the deadline if it ran out; when the thread looks
- * again, which it does every second, if it was broken by an operator or if the
- * table was removed (T7).
+ * How soon a loss is told: at the deadline if it ran out; at once if it was
+ * broken by an operator or if the table was removed: who does that rings the
+ * attachment's doorbell.  Should he die before he has, within a second (T7).
  *
  * Legal: use by any number of threads; a handle's own callback may do anything
  * with it, also release and close it.  Illegal: use after lh_lock_close();

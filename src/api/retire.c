@@ -17,6 +17,7 @@
 #include "api/alone.h"
 #include "base/error.h"
 #include "proc/lh.h"
+#include "shm/bell.h"
 #include "shm/evict.h"
 #include "shm/object.h"
 #include "shm/queue.h"
@@ -46,8 +47,10 @@ remove_table(struct lhi_alone *r, bool force)
 
 	if (error == 0)
 		error = lhi_retire_carry_out(r->v.path, r->fd, r->v.hdr);
-	if (error == 0 && force)
+	if (error == 0 && force) {
+		lhi_bell_ring_all(&r->v, BELL_LEASE);
 		tell_users(&r->v);
+	}
 	return error;
 }
 

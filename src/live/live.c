@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/live.h"
+#include "shm/bell.h"
 
 #define LINGER_NS (2 * NS_PER_SEC)
 #define BATCH 64		/* so often a callback's turn comes first */
@@ -30,7 +31,6 @@ TAILQ_HEAD(locks, lh_lock);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int cancel_state;		/* of whoever holds mutex */
-static pthread_cond_t sooner;		/* something is due before the rest */
 static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
 static struct locks all = TAILQ_HEAD_INITIALIZER(all);
 static struct locks calls = TAILQ_HEAD_INITIALIZER(calls);
@@ -67,40 +67,25 @@ lhi_live_unlock(void)
 	(void)pthread_setcancelstate(state, NULL);
 }
 
-/* Wait, with the lock held before and after. */
+/* Until a callback has ended, with the lock held before and after. */
 static void
-await(pthread_cond_t *cond, int64_t until_ns)
+await_call(void)
 {
-	struct timespec ts = { until_ns / NS_PER_SEC, until_ns % NS_PER_SEC };
 	int state = cancel_state;
 
-	if (until_ns == INT64_MAX)
-		(void)pthread_cond_wait(cond, &mutex);
-	else
-		(void)pthread_cond_timedwait(cond, &mutex, &ts);
+	(void)pthread_cond_wait(&called, &mutex);
 	cancel_state = state;
-}
-
-static void
-init_cond(void)
-{
-	pthread_condattr_t attr;
-
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&sooner, &attr);
-	(void)pthread_condattr_destroy(&attr);
 }
 
 static void
 in_child(void)
 {
 	lhi_live_forget();
+	lhi_live_deaf();
 	TAILQ_INIT(&all);
 	TAILQ_INIT(&calls);
 	calling = NULL;
 	running = false;
-	init_cond();
 	(void)pthread_cond_init(&called, NULL);
 	(void)atomic_fetch_add(&lhi_live_epoch, 1);
 	lhi_live_unlock();
@@ -109,7 +94,6 @@ in_child(void)
 static void
 begin(void)
 {
-	init_cond();
 	(void)pthread_atfork(lhi_live_lock, lhi_live_unlock, in_child);
 }
 
@@ -126,12 +110,6 @@ lhi_live_own(uint32_t epoch)
 		return 0;
 	return lhi_fail(-EPERM, "this live handle belongs to the parent "
 	    "process, which renews it: after fork, open the table again");
-}
-
-void
-lhi_live_wake(void)
-{
-	(void)pthread_cond_signal(&sooner);
 }
 
 void
@@ -167,7 +145,7 @@ lhi_live_remove(struct lh_lock *l)
 		return;			/* freed after its callback */
 	l->closed = false;
 	while (calling == l)
-		await(&called, INT64_MAX);
+		await_call();
 	free(l);
 }
 
@@ -197,7 +175,10 @@ static bool
 work(void)
 {
 	static uint32_t n;
+	struct lh *lh;
 
+	if (lhi_live_rung(&lh) & BELL_LEASE)
+		lhi_live_doubt();
 	if (++n % BATCH != 0 && lhi_live_serve())
 		return true;
 	if (TAILQ_EMPTY(&calls))
@@ -228,7 +209,7 @@ live(void *arg)
 			end_ns = now_ns() + LINGER_NS;
 		else if (end_ns <= now_ns())
 			break;
-		await(&sooner, TAILQ_EMPTY(&all) ? end_ns :
+		lhi_live_sleep(TAILQ_EMPTY(&all) ? end_ns :
 		    lhi_live_next_ns());
 	}
 	if (epoch == atomic_load(&lhi_live_epoch))
@@ -275,6 +256,6 @@ lhi_live_closing(struct lh *lh)
 	}
 	while (calling != NULL && calling_for == lh &&
 	    !pthread_equal(thread, pthread_self()))
-		await(&called, INT64_MAX);
+		await_call();
 	lhi_live_unlock();
 }

@@ -100,6 +100,9 @@ void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
 void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
 void lhi_live_lose(struct lh_lock *l);
 
+/* Somebody else may have ended a lease that is held: look soon. */
+void lhi_live_doubt(void);
+
 /* Do one thing that is due; false: nothing is.  When will something be?
  * (CLOCK_MONOTONIC; INT64_MAX: no handle is held.) */
 bool lhi_live_serve(void);
@@ -108,8 +111,17 @@ int64_t lhi_live_next_ns(void);
 /* In a forked child: nothing is held. */
 void lhi_live_forget(void);
 
-/* The thread may have slept for too long. */
+/*
+ * bell.c, with the lock held.  The thread may have slept for too long.  That
+ * attachment is to be listened to, once more; once less.  Who was rung at, and
+ * what for (shm/bell.h; 0: nobody).  Sleep.  In a forked child.
+ */
 void lhi_live_wake(void);
+void lhi_live_listen(struct lh *lh);
+void lhi_live_ignore(struct lh *lh);
+uint32_t lhi_live_rung(struct lh **which);
+void lhi_live_sleep(int64_t until_ns);
+void lhi_live_deaf(void);
 
 /* There is something to tell its callback; lock held. */
 void lhi_live_call(struct lh_lock *l);

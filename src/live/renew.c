@@ -19,10 +19,11 @@
  * first: at D or after it there is no renewal any more, but a loss.  An
  * extension that was too late is refused by lh_extend() itself (G3).
  *
- * Sweep.  Losses by others (lh_break(), a table that is removed) change nothing
- * that this process would be woken by.  So each held lease is looked at once a
- * second: lh_verify(), and whether its table still is there.  That is also when
- * moments of a clock that went on during suspend are found to be past.
+ * Sweep.  Losses by others (lh_break(), a table that is removed) are told by
+ * the attachment's doorbell (shm/bell.c): all held leases are looked at, by
+ * lh_verify(), every 5 ms at most.  Whoever was to ring may have died first, so
+ * it is done once a second in any case; that is also when moments of a clock
+ * that went on during suspend are found to be past.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -31,6 +32,7 @@
 #include "shm/session.h"
 
 #define SWEEP_NS NS_PER_SEC
+#define DOUBT_NS (5 * NS_PER_MS)
 #define RETRY_MAX_NS NS_PER_SEC
 #define NEAR_MAX_NS (5 * NS_PER_SEC)
 
@@ -38,6 +40,7 @@ RB_HEAD(timers, lh_lock);
 
 static struct timers timers = RB_INITIALIZER(&timers);
 static int64_t sweep_ns;		/* the next one, if any is held */
+static int64_t swept_ns;		/* the last one */
 
 int (*lhi_live_extend)(struct lh *, struct lh_lease *, int64_t) = lh_extend;
 
@@ -120,6 +123,7 @@ lhi_live_hold(struct lh_lock *l)
 	atomic_store(&l->until_ns, l->lease.expires_ns);
 	if (RB_EMPTY(&timers))
 		sweep_ns = now_ns() + SWEEP_NS;
+	lhi_live_listen(l->lh);
 	schedule(l);
 	lhi_watch_tell(l, LH_EVENT_ACQUIRED);
 }
@@ -130,6 +134,7 @@ lhi_live_drop(struct lh_lock *l, enum lh_lock_status status)
 	atomic_store(&l->until_ns, 0);
 	l->status = status;
 	(void)RB_REMOVE(timers, &timers, l);
+	lhi_live_ignore(l->lh);
 }
 
 void
@@ -237,6 +242,12 @@ sweep(void)
 	}
 }
 
+void
+lhi_live_doubt(void)
+{
+	sweep_ns = least(sweep_ns, swept_ns + DOUBT_NS);
+}
+
 bool
 lhi_live_serve(void)
 {
@@ -245,7 +256,8 @@ lhi_live_serve(void)
 
 	if (first != NULL && sweep_ns <= now) {
 		sweep();
-		sweep_ns = now_ns() + SWEEP_NS;
+		swept_ns = now_ns();
+		sweep_ns = swept_ns + SWEEP_NS;
 	} else if (first != NULL && first->due_ns <= now) {
 		serve(first);
 	} else {

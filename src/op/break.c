@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "op/name.h"
 #include "proc/magazine.h"
+#include "shm/bell.h"
 #include "shm/chain.h"
 #include "shm/event.h"
 #include "shm/lock.h"
@@ -77,6 +78,7 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 	lhi_point("break.broken");
 	lhi_stat_ended(v, lhi_claim_owner(v, ci), CAUSE_BROKEN);
 	lhi_event_ended(v, CAUSE_BROKEN, ci, b->token);
+	lhi_bell_ring_claim(v, ci, BELL_LEASE);
 	b->broken++;
 	return true;
 }

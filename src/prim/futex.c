@@ -36,6 +36,39 @@ lhi_futex_wait(shm_u32 *word, uint32_t asleep, int64_t until_ns)
 }
 
 void
+lhi_futex_wait_any(const struct lhi_futex *on, uint32_t n, int64_t until_ns)
+{
+	struct futex_waitv w[FUTEX_ANY_MAX];
+	struct timespec ts;
+	int saved = errno;
+
+	if (until_ns < 0)
+		until_ns = 0;
+	ts.tv_sec = until_ns / NS_PER_SEC;
+	ts.tv_nsec = until_ns % NS_PER_SEC;
+	for (uint32_t i = 0; i < n; i++)
+		w[i] = (struct futex_waitv){ .val = on[i].asleep,
+		    .uaddr = (uintptr_t)&on[i].word->raw, .flags = FUTEX_32 };
+	(void)syscall(SYS_futex_waitv, w, n, 0, &ts, CLOCK_MONOTONIC);
+	errno = saved;
+}
+
+bool
+lhi_futex_any_works(void)
+{
+	static _Atomic int known;	/* 0 not asked, 1 it does, 2 not */
+	int saved = errno, k = known;
+
+	if (k == 0) {	/* nothing to wait for: -EINVAL where it is known */
+		k = syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) != 0 &&
+		    errno == ENOSYS ? 2 : 1;
+		known = k;
+	}
+	errno = saved;
+	return k == 1;
+}
+
+void
 lhi_futex_wake(shm_u32 *word)
 {
 	int saved = errno;

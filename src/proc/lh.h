@@ -15,6 +15,7 @@
 #define LHI_LH_H
 
 #include <stdatomic.h>
+#include <bsd/sys/queue.h>
 #include <urcu/rculfhash.h>
 #include <leasehold.h>
 #include "base/clock.h"
@@ -148,6 +149,9 @@ struct lh {
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
 	struct cds_lfht *keys;	/* opened keys, by name */
 	char name[72];
+	LIST_ENTRY(lh) listening;	/* under lhi_live_lock(), these */
+	uint32_t bell_uses;	/* who is to be told by our doorbell */
+	uint32_t bell_seen;
 	struct lh *next;	/* of this process's attachments */
 };
 

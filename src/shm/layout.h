@@ -149,7 +149,7 @@ struct shm_session {
 	shm_u64 attached_ns;
 	shm_u64 ring;		/* SHM_RING_READY: its ring has memory; stays */
 	shm_u32 doorbell;	/* any: futex; rises when there may be news for
-				 * the session */
+				 * the session: shm/bell.h */
 	shm_u32 reserved3;
 	shm_u64 reserved0;
 	/* line 1 */

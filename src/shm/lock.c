@@ -37,6 +37,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "shm/bell.h"
 #include "shm/chain.h"
 #include "shm/event.h"
 #include "shm/lock.h"
@@ -70,6 +71,7 @@ tell_expired(struct lhi_view *v, uint32_t ci, uint64_t owner)
 	lhi_stat_ended(v, owner, CAUSE_EXPIRED);
 	lhi_event_ended(v, CAUSE_EXPIRED, ci, word_mode(w) == WORD_X &&
 	    word_idx(w) == ci ? lhi_lock_token(s, w) : 0);
+	lhi_bell_ring_claim(v, ci, BELL_LEASE);
 }
 
 int
@@ -128,6 +130,7 @@ lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
 {
 	if (judged == 2) {
 		lhi_stat_add(v, STAT_COMPLETIONS, 1);
+		lhi_bell_ring_claim(v, ci, BELL_LEASE);
 	} else if (cause == CAUSE_DIED) {	/* others: where judged */
 		lhi_stat_ended(v, lhi_claim_owner(v, ci), cause);
 		lhi_event_ended(v, cause, ci, token);
