@@ -46,6 +46,7 @@
 #include <leasehold/lease.h>
 #include <leasehold/key.h>
 #include <leasehold/lock.h>
+#include <leasehold/many.h>
 #include <leasehold/inspect.h>
 #include <leasehold/gate.h>
 #include <leasehold/dump.h>

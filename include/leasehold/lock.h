@@ -92,7 +92,7 @@ struct lh_event {
 	uint32_t status;	/* enum lh_lock_status */
 	uint32_t loss;		/* enum lh_loss */
 	int32_t error;		/* of the last renewal: 0, or why it failed */
-	uint32_t reserved;
+	uint32_t which;		/* of many keys: the item that this is of */
 	uint64_t token;
 	int64_t expires_ns;	/* table clock */
 	int64_t at_ns;		/* table clock: when it was noticed */
@@ -178,7 +178,8 @@ struct lh_lock_state {
 	uint64_t failures;	/* renewals that failed since the last one */
 	int64_t next_ns;	/* table clock: when renewal is due; 0: never */
 	int32_t error;		/* of the last renewal */
-	uint32_t reserved;
+	uint32_t which;		/* of many keys (many.h): the item `lease` is
+				 * of */
 };
 
 /* How it stands; set state->size before.  0; -EINVAL, -EPERM. */

@@ -17,6 +17,7 @@
 #include "base/error.h"
 
 struct detail {
+	int mute;
 	int busy_code;		/* not 0: text is yet to be made from busy */
 	struct lhi_busy busy;
 	char text[640];
@@ -59,7 +60,7 @@ lhi_fail(int code, const char *fmt, ...)
 	struct detail *d = detail_get();
 	va_list ap;
 
-	if (d != NULL) {
+	if (d != NULL && !d->mute) {
 		d->busy_code = 0;
 		va_start(ap, fmt);
 		(void)vsnprintf(d->text, sizeof(d->text), fmt, ap);
@@ -75,12 +76,19 @@ lhi_fail_busy(int code, const struct lhi_busy *busy)
 	int saved = errno;
 	struct detail *d = detail_get();
 
-	if (d != NULL) {
+	if (d != NULL && !d->mute) {
 		d->busy_code = code;
 		d->busy = *busy;
 	}
 	errno = saved;
 	return code;
+}
+
+void
+lhi_fail_mute(int mute)
+{
+	if (mine != NULL)
+		mine->mute = mute;
 }
 
 static void

@@ -26,4 +26,8 @@ int lhi_fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), cold));
 int lhi_fail_busy(int code, const struct lhi_busy *busy);
 
+/* What is undone after a failure may fail as well: while this thread is mute,
+ * only codes are returned, and the sentence stays. */
+void lhi_fail_mute(int mute);
+
 #endif

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
-#include <leasehold/lock.h>
+#include <leasehold/many.h>
 
 #define LIVE_EVENTS 32
 
@@ -51,7 +51,8 @@ struct lh_lock {
 	bool closed;		/* in its callback: freed after that */
 	enum lh_lock_status status;
 	enum lh_loss loss;
-	struct lh_lease lease;
+	uint32_t which;		/* item that events and state speak of */
+	int64_t expires_ns;	/* table clock: of its leases, the first end */
 	_Atomic int64_t until_ns;	/* held before that; 0: not held */
 	int64_t due_ns;		/* CLOCK_MONOTONIC: where it is in the tree */
 	int64_t ttl_ms;
@@ -67,7 +68,11 @@ struct lh_lock {
 	lh_lock_fn *event;
 	void *arg;
 	struct lhi_events calls;	/* not yet told to event() */
-	char key[];
+	const char *key;	/* of the first item, for sentences */
+	struct lh_lease *leases; /* n of them, as the items */
+	bool many;		/* by lh_lock_open_many(), even if n is 1 */
+	uint32_t n;
+	struct lh_item items[];	/* their keys, and the leases, behind them */
 };
 
 void lhi_live_lock(void);
@@ -91,14 +96,14 @@ void lhi_live_add(struct lh_lock *l);
 void lhi_live_remove(struct lh_lock *l);
 
 /*
- * renew.c, all with the lock held.  The handle's lease is held from now on; is
- * not renewed any more; is lost, and everyone is told why; is lost, and why is
- * to be found out.
+ * renew.c, all with the lock held.  The handle's leases are held from now on;
+ * are not renewed any more; are lost, and everyone is told why; the i-th is
+ * lost, and why is to be found out.  Where one is lost the others are released.
  */
 void lhi_live_hold(struct lh_lock *l);
 void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
 void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
-void lhi_live_lose(struct lh_lock *l);
+void lhi_live_lose(struct lh_lock *l, uint32_t i);
 
 /* Somebody else may have ended a lease that is held: look soon. */
 void lhi_live_doubt(void);

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/live.h"
+#include "live/many.h"
 #include "op/name.h"
 #include "proc/lh.h"
 
@@ -40,14 +41,8 @@ is_interval(int64_t ms)
 }
 
 static int
-check_open(struct lh *lh, const char *key, const struct lh_lock_opts *o,
-    struct lh_lock **out)
+check_opts(const struct lh_lock_opts *o, struct lh_lock **out)
 {
-	struct lhi_name n;
-	int error = lhi_name_check(lh, key, 0, &n);
-
-	if (error != 0)
-		return error;
 	if (out == NULL)
 		return lhi_fail(-EINVAL, "nowhere to put the handle (NULL)");
 	if (o->size != sizeof(*o))
@@ -61,20 +56,43 @@ check_open(struct lh *lh, const char *key, const struct lh_lock_opts *o,
 	return 0;
 }
 
-int
-lh_lock_open(struct lh *lh, const char *key, const struct lh_lock_opts *opts,
-    struct lh_lock **out)
+/* A handle with copies of the items; NULL: out of memory. */
+static struct lh_lock *
+make(const struct lh_item *items, size_t n)
 {
-	const struct lh_lock_opts *o = opts == NULL ? &usual : opts;
-	int error = check_open(lh, key, o, out);
+	size_t size = sizeof(struct lh_lock) + n * sizeof(struct lh_item);
+	size_t leases_off = size, len;
 	struct lh_lock *l;
+	char *key;
 
-	if (error != 0)
-		return error;
-	l = calloc(1, sizeof(*l) + strlen(key) + 1);
+	size += n * sizeof(struct lh_lease);
+	for (size_t i = 0; i < n; i++)
+		size += strlen(items[i].key) + 1;
+	l = calloc(1, size);
+	if (l == NULL)
+		return NULL;
+	l->leases = (struct lh_lease *)(void *)((char *)l + leases_off);
+	l->n = (uint32_t)n;
+	key = (char *)&l->leases[n];
+	l->key = key;
+	for (size_t i = 0; i < n; i++) {
+		len = strlen(items[i].key) + 1;
+		l->items[i] = items[i];
+		l->items[i].key = memcpy(key, items[i].key, len);
+		key += len;
+	}
+	return l;
+}
+
+/* Everything has been checked. */
+static int
+open_handle(struct lh *lh, const struct lh_item *items, size_t n,
+    const struct lh_lock_opts *o, struct lh_lock **out)
+{
+	struct lh_lock *l = make(items, n);
+
 	if (l == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	strcpy(l->key, key);
 	TAILQ_INIT(&l->watches);
 	l->lh = lh;
 	l->clock = lh->v.clock;
@@ -88,6 +106,36 @@ lh_lock_open(struct lh *lh, const char *key, const struct lh_lock_opts *opts,
 	lhi_live_unlock();
 	*out = l;
 	return 0;
+}
+
+int
+lh_lock_open(struct lh *lh, const char *key, const struct lh_lock_opts *opts,
+    struct lh_lock **out)
+{
+	const struct lh_lock_opts *o = opts == NULL ? &usual : opts;
+	const struct lh_item item = { .key = key };
+	struct lhi_name name;
+	int error = lhi_name_check(lh, key, 0, &name);
+
+	if (error == 0)
+		error = check_opts(o, out);
+	return error != 0 ? error : open_handle(lh, &item, 1, o, out);
+}
+
+int
+lh_lock_open_many(struct lh *lh, const struct lh_item *items, size_t n,
+    const struct lh_lock_opts *opts, struct lh_lock **out)
+{
+	const struct lh_lock_opts *o = opts == NULL ? &usual : opts;
+	int error = lhi_many_check(lh, items, n);
+
+	if (error == 0)
+		error = check_opts(o, out);
+	if (error == 0)
+		error = open_handle(lh, items, n, o, out);
+	if (error == 0)
+		(*out)->many = true;
+	return error;
 }
 
 /* 0: ours to acquire through; the thread is there. */
@@ -118,22 +166,31 @@ begin_acquire(struct lh_lock *l, struct lh **lh)
 	return error;
 }
 
+/* The leases, into `leases`. */
+static int
+acquire(struct lh_lock *l, struct lh *lh, const struct lh_acquire_opts *opts,
+    struct lh_lease *leases)
+{
+	return l->many ? lh_acquire_many(lh, l->items, l->n, opts, leases) :
+	    lh_acquire(lh, l->key, opts, leases);
+}
+
 int
 lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 {
+	struct lh_lease leases[LH_MANY_MAX];
 	int error = check(l);
-	struct lh_lease lease;
 	struct lh *lh;
 
 	if (error == 0)
 		error = begin_acquire(l, &lh);
 	if (error != 0)
 		return error;
-	error = lh_acquire(lh, l->key, opts, &lease);
+	error = acquire(l, lh, opts, leases);
 	lhi_live_lock();
 	l->acquiring = false;
 	if (error == 0) {
-		l->lease = lease;
+		memcpy(l->leases, leases, l->n * sizeof(*leases));
 		l->ttl_ms = opts != NULL ? opts->ttl_ms : DEFAULT_TTL_MS;
 		lhi_live_hold(l);
 	}
@@ -141,10 +198,27 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 	return error;
 }
 
+/* Give them all back; -ESTALE: *lost was lost.  Lock held. */
+static int
+give_back(struct lh_lock *l, uint32_t *lost)
+{
+	int error = 0, e;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		e = lh_release(l->lh, &l->leases[i]);
+		if (e != 0 && error == 0)
+			*lost = i;
+		if (error == 0)
+			error = e;
+	}
+	return error;
+}
+
 int
 lh_lock_release(struct lh_lock *l)
 {
 	int error = check(l);
+	uint32_t lost = 0;
 	bool held;
 
 	if (error != 0)
@@ -152,15 +226,15 @@ lh_lock_release(struct lh_lock *l)
 	lhi_live_lock();
 	held = l->status == LH_LOCK_HELD;
 	if (l->lh != NULL && l->status != LH_LOCK_FREE)
-		error = lh_release(l->lh, &l->lease);
+		error = give_back(l, &lost);
 	if (held && error == -ESTALE) {
-		lhi_live_lose(l);
+		lhi_live_lose(l, lost);
 	} else if (held) {
 		lhi_live_drop(l, LH_LOCK_FREE);
 		lhi_watch_tell(l, LH_EVENT_RELEASED);
 	} else if (l->status == LH_LOCK_LOST) {
 		error = lhi_fail(-ESTALE, "the lease on '%.64s' had been lost",
-		    l->key);
+		    l->items[l->which].key);
 	}
 	lhi_live_unlock();
 	return error;
@@ -235,7 +309,8 @@ lh_lock_state(struct lh_lock *l, struct lh_lock_state *state)
 	s.size = state->size;
 	s.status = l->status;
 	s.loss = l->loss;
-	s.lease = l->lease;
+	s.lease = l->leases[l->which];
+	s.which = l->which;
 	s.seq = l->seq;
 	s.renewals = l->renewals;
 	s.failures = l->failures;
@@ -243,5 +318,21 @@ lh_lock_state(struct lh_lock *l, struct lh_lock_state *state)
 	s.error = l->error;
 	lhi_live_unlock();
 	memcpy(state, &s, state->size < sizeof(s) ? state->size : sizeof(s));
+	return 0;
+}
+
+int
+lh_lock_lease(struct lh_lock *l, size_t i, struct lh_lease *lease)
+{
+	int error = check(l);
+
+	if (error != 0)
+		return error;
+	if (i >= l->n || lease == NULL)
+		return lhi_fail(-EINVAL, i >= l->n ? "this handle has no key "
+		    "of that number" : "nowhere to put the lease (NULL)");
+	lhi_live_lock();
+	*lease = l->leases[i];
+	lhi_live_unlock();
 	return 0;
 }

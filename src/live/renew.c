@@ -79,17 +79,17 @@ lhi_live_renew_at(const struct lh_lock *l)
 	every_ns = l->renew_ms == LH_RENEW_THIRD ? ttl_ns / 3 :
 	    l->renew_ms * NS_PER_MS;
 	return least(l->renewed_ns + every_ns,
-	    l->lease.expires_ns - least(ttl_ns / 8, NEAR_MAX_NS));
+	    l->expires_ns - least(ttl_ns / 8, NEAR_MAX_NS));
 }
 
 /* When something is due, on the table's clock. */
 static int64_t
 due_at(const struct lh_lock *l)
 {
-	int64_t at = least(l->lease.expires_ns, lhi_live_renew_at(l));
+	int64_t at = least(l->expires_ns, lhi_live_renew_at(l));
 
 	return l->warned || l->warn_ns == 0 ? at :
-	    least(at, l->lease.expires_ns - l->warn_ns);
+	    least(at, l->expires_ns - l->warn_ns);
 }
 
 static void
@@ -109,6 +109,18 @@ lhi_live_plan(struct lh_lock *l)
 	schedule(l);
 }
 
+/* Which of its leases ends first, and when? */
+static void
+look_ahead(struct lh_lock *l)
+{
+	l->which = 0;
+	for (uint32_t i = 1; i < l->n; i++)
+		if (l->leases[i].expires_ns <
+		    l->leases[l->which].expires_ns)
+			l->which = i;
+	l->expires_ns = l->leases[l->which].expires_ns;
+}
+
 void
 lhi_live_hold(struct lh_lock *l)
 {
@@ -120,7 +132,8 @@ lhi_live_hold(struct lh_lock *l)
 	l->error = 0;
 	l->renewals = 0;
 	l->failures = 0;
-	atomic_store(&l->until_ns, l->lease.expires_ns);
+	look_ahead(l);
+	atomic_store(&l->until_ns, l->expires_ns);
 	if (RB_EMPTY(&timers))
 		sweep_ns = now_ns() + SWEEP_NS;
 	lhi_live_listen(l->lh);
@@ -142,18 +155,22 @@ lhi_live_end(struct lh_lock *l, enum lh_loss loss)
 {
 	lhi_live_drop(l, LH_LOCK_LOST);
 	l->loss = loss;
+	for (uint32_t i = 0; i < l->n; i++)
+		if (i != l->which)
+			(void)lh_release(l->lh, &l->leases[i]);
 	lhi_watch_tell(l, LH_EVENT_LOST);
 }
 
 /* It is lost for everybody: how? */
 void
-lhi_live_lose(struct lh_lock *l)
+lhi_live_lose(struct lh_lock *l, uint32_t i)
 {
-	enum lh_loss loss = lhi_clock_ns(l->clock) < l->lease.expires_ns ?
+	const struct lh_lease *lease = &l->leases[i];
+	enum lh_loss loss = lhi_clock_ns(l->clock) < lease->expires_ns ?
 	    LH_LOSS_BROKEN : LH_LOSS_EXPIRED;
 	struct lhi_held h;
 
-	if (lhi_lease_check(l->lh, &l->lease, &h) == 0) {
+	if (lhi_lease_check(l->lh, lease, &h) == 0) {
 		switch (lhi_lease_cause(&h)) {
 		case CAUSE_DIED:
 			loss = LH_LOSS_SESSION;
@@ -168,27 +185,46 @@ lhi_live_lose(struct lh_lock *l)
 			break;
 		}
 	}
+	l->which = i;
 	lhi_live_end(l, loss);
+}
+
+/* It could not be renewed for now. */
+static void
+put_off(struct lh_lock *l, int64_t now, uint32_t i, int error)
+{
+	l->which = i;
+	l->error = error;
+	l->failures++;
+	l->retry_ns = now + 1 + least(l->ttl_ms * NS_PER_MS / 20,
+	    RETRY_MAX_NS);
+	lhi_watch_tell(l, LH_EVENT_FAILED);
 }
 
 static void
 renew(struct lh_lock *l, int64_t now)
 {
-	int error = lhi_live_extend(l->lh, &l->lease, l->ttl_ms);
+	uint32_t failed = 0;
+	int error = 0, e;
 
-	if (error == -ESTALE) {
-		lhi_live_lose(l);
-		return;
+	for (uint32_t i = 0; i < l->n; i++) {
+		e = lhi_live_extend(l->lh, &l->leases[i], l->ttl_ms);
+		if (e == -ESTALE) {
+			lhi_live_lose(l, i);
+			return;
+		}
+		if (e != 0) {
+			failed = i;
+			error = e;
+		}
 	}
-	l->error = error;
+	look_ahead(l);
+	atomic_store(&l->until_ns, l->expires_ns);
 	if (error != 0) {
-		l->failures++;
-		l->retry_ns = now + 1 + least(l->ttl_ms * NS_PER_MS / 20,
-		    RETRY_MAX_NS);
-		lhi_watch_tell(l, LH_EVENT_FAILED);
+		put_off(l, now, failed, error);
 		return;
 	}
-	atomic_store(&l->until_ns, l->lease.expires_ns);
+	l->error = 0;
 	l->renewed_ns = now;
 	l->retry_ns = 0;
 	l->warned = false;
@@ -203,8 +239,10 @@ serve(struct lh_lock *l)
 {
 	int64_t now = lhi_clock_ns(l->clock);
 
-	if (now >= l->lease.expires_ns) {
-		(void)lh_verify(l->lh, &l->lease);	/* so for all (G3) */
+	if (now >= l->expires_ns) {
+		look_ahead(l);
+		/* so for all (G3) */
+		(void)lh_verify(l->lh, &l->leases[l->which]);
 		lhi_live_end(l, LH_LOSS_EXPIRED);
 		return;
 	}
@@ -213,12 +251,26 @@ serve(struct lh_lock *l)
 	if (l->status != LH_LOCK_HELD)
 		return;
 	if (!l->warned && l->warn_ns != 0 &&
-	    now >= l->lease.expires_ns - l->warn_ns) {
+	    now >= l->expires_ns - l->warn_ns) {
 		l->warned = true;
+		look_ahead(l);
 		lhi_watch_tell(l, LH_EVENT_WARNING);
 	}
 	(void)RB_REMOVE(timers, &timers, l);
 	schedule(l);
+}
+
+/* Has anybody ended one of its leases? */
+static bool
+was_ended(const struct lh_lock *l, uint32_t *which)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (lh_verify(l->lh, &l->leases[i]) == -ESTALE) {
+			*which = i;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Has anybody else ended one of them? */
@@ -228,6 +280,7 @@ sweep(void)
 	struct lh *last = NULL;
 	struct lh_lock *l, *next;
 	bool gone = false;
+	uint32_t which;
 
 	RB_FOREACH_SAFE(l, timers, &timers, next) {
 		if (l->lh != last)
@@ -235,8 +288,8 @@ sweep(void)
 		last = l->lh;
 		if (gone)
 			lhi_live_end(l, LH_LOSS_TABLE);
-		else if (lh_verify(l->lh, &l->lease) == -ESTALE)
-			lhi_live_lose(l);
+		else if (was_ended(l, &which))
+			lhi_live_lose(l, which);
 		else if (lhi_clock_ns(l->clock) >= due_at(l))
 			serve(l);
 	}

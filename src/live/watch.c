@@ -84,7 +84,8 @@ lhi_watch_tell(struct lh_lock *l, uint32_t what)
 	struct lh_event e = {
 		.size = sizeof(e), .seq = ++l->seq, .count = 1, .what = what,
 		.status = l->status, .loss = l->loss, .error = l->error,
-		.token = l->lease.token, .expires_ns = l->lease.expires_ns,
+		.which = l->which, .token = l->leases[l->which].token,
+		.expires_ns = l->leases[l->which].expires_ns,
 		.at_ns = lhi_clock_ns(l->clock)
 	};
 	struct lh_watch *w;

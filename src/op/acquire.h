@@ -7,6 +7,17 @@
 
 #define FAST_TTL_MIN_MS 100	/* shorter ones need the precise clock */
 
+/*
+ * What a thread has to do in time even while it waits (a wait that were cut in
+ * pieces would lose its place each time).  Called when at_ns has come, by the
+ * waiting thread, between two looks; sets the next at_ns.  Not 0: the wait ends
+ * with that.
+ */
+struct lhi_chore {
+	int64_t at_ns;		/* the table's clock */
+	int (*run)(struct lhi_chore *chore);
+};
+
 /* What is asked for, checked and in the units of the protocol. */
 struct lhi_ask {
 	int64_t ttl_ns;
@@ -18,6 +29,7 @@ struct lhi_ask {
 	uint32_t priority;
 	struct lh_cancel *cancel;
 	const struct lh_acquire_more *more;	/* never NULL */
+	struct lhi_chore *chore;	/* or NULL */
 };
 
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */
@@ -35,6 +47,9 @@ struct lhi_want {
 
 /* Not an error for callers: the slot is not that key any more. */
 #define KEY_GONE (-EIDRM)
+
+/* Neither is this: a chore has failed, and the wait with it. */
+#define CHORE_FAILED (-EOWNERDEAD)
 
 /* Try, or wait, on that slot.  Errors as lh_acquire(); KEY_GONE. */
 int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,

@@ -66,6 +66,7 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;
+	ask->chore = NULL;
 	ask->shared = o->mode == LH_SHARED;
 	ask->local = o->scope == LH_LOCAL;
 	ask->no_create = o->flags & LH_NO_CREATE;

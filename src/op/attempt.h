@@ -38,6 +38,10 @@ void lhi_attempt_announce(struct lhi_attempt *a, unsigned st,
 /* Out of the queue, if in; whoever is first now is woken. */
 void lhi_attempt_leave_queue(struct lhi_attempt *a);
 
+/* spin.c: wait a moment for the word to be another one than w, or for somebody
+ * to queue before us. */
+void lhi_attempt_spin(struct lhi_attempt *a, uint64_t w);
+
 /* The word w allows it and it is our turn.  0 granted; WAITING;
  * BARRED; -errno. */
 int lhi_attempt_take(struct lhi_attempt *a, uint64_t w);

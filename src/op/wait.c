@@ -37,12 +37,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/error.h"
 #include "op/attempt.h"
 #include "op/busy.h"
 #include "prim/futex.h"
-#include "prim/pause.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/event.h"
@@ -55,9 +53,6 @@
 #define IDLE_NS (3 * NS_PER_MS)		/* while a free lock is not taken */
 #define STARVE_NS (1 * NS_PER_MS)
 #define PROBE_MS 10		/* failing tries probe this often (C16) */
-#define SPINS 40
-#define VAIN_MAX 16		/* spins in vain before most are left out */
-#define VAIN_RETRY 64
 #define TAKES 100		/* attempts before looking at the time */
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
@@ -285,6 +280,8 @@ doze(struct lhi_attempt *a, uint64_t w)
 	until = sleep_until(a, w, now_ns(a), &depth);
 	if (until > a->ask->until_ns)
 		until = a->ask->until_ns;
+	if (a->ask->chore != NULL && until > a->ask->chore->at_ns)
+		until = a->ask->chore->at_ns;
 	if (depth != PARK_ASLEEP)
 		(void)sh32_cas(&a->c->park, PARK_ASLEEP, depth);
 	a->lost = false;
@@ -305,37 +302,6 @@ doze(struct lhi_attempt *a, uint64_t w)
 }
 
 /*
- * A holder on another processor may be about to release.  Where that never
- * comes true (one processor, long holds) it is tried now and then only: the
- * attachment keeps the score, as a hint.
- */
-static void
-spin(struct lhi_attempt *a, uint64_t w)
-{
-	uint32_t vain = atomic_load_explicit(&a->lh->spun_in_vain,
-	    memory_order_relaxed);
-	static _Atomic int known;
-	int cpus = atomic_load_explicit(&known, memory_order_relaxed);
-
-	if (cpus == 0) {
-		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-		atomic_store_explicit(&known, cpus, memory_order_relaxed);
-	}
-	if (vain < VAIN_MAX || vain % VAIN_RETRY == 0) {
-		for (int i = 0; cpus > 1 && i < SPINS; i++) {
-			if (sh64_load(&a->t.s->word) != w || (!a->t.queued &&
-			    link_idx(sh64_load(&a->t.s->waitq)) != 0)) {
-				vain = UINT32_MAX;
-				break;
-			}
-			lhi_pause();
-		}
-	}
-	atomic_store_explicit(&a->lh->spun_in_vain, vain + 1,
-	    memory_order_relaxed);
-}
-
-/*
  * Is it time to ask whether holder and first waiter live?  After a sleep that
  * nobody ended, and by the clock: signals and kicks may end every sleep early.
  */
@@ -349,6 +315,15 @@ probe_due(struct lhi_attempt *a, uint64_t w)
 		return false;
 	a->probed_ns = now;
 	return true;
+}
+
+/* What else is due. */
+static int
+do_chore(struct lhi_attempt *a)
+{
+	struct lhi_chore *c = a->ask->chore;
+
+	return c != NULL && now_ns(a) >= c->at_ns ? c->run(c) : 0;
 }
 
 static int
@@ -369,6 +344,9 @@ wait_on(struct lhi_attempt *a)
 		if (now_ns(a) >= a->ask->until_ns)
 			return lhi_busy_fail(view(a), a->t.s, w,
 			    -ETIMEDOUT);
+		error = do_chore(a);
+		if (error != 0)
+			return error;
 		if (!a->t.queued) {
 			error = enqueue(a);
 			if (error != 0)
@@ -383,7 +361,7 @@ wait_on(struct lhi_attempt *a)
 		}
 		if (a->starving && !a->spun && a->t.first == a->t.ci) {
 			/* nobody overtakes any more: it may be free at once */
-			spin(a, w);
+			lhi_attempt_spin(a, w);
 			a->spun = true;
 			continue;
 		}
@@ -407,7 +385,7 @@ wait_in_queue(struct lhi_attempt *a)
 
 	if (error == WAITING && !allows(a, w) &&
 	    link_idx(sh64_load(&a->t.s->waitq)) == 0) {
-		spin(a, w);
+		lhi_attempt_spin(a, w);
 		error = look(a, false, &w);
 	}
 	if (error != WAITING)
@@ -454,7 +432,8 @@ withdraw(struct lhi_attempt *a, int error)
 	lhi_mag_put(a->m, a->bit);
 	if (stat_of(error) != 0)
 		lhi_stat_add(view(a), stat_of(error), 1);
-	if (error == -ETIMEDOUT || error == -ECANCELED)
+	if (error == -ETIMEDOUT || error == -ECANCELED ||
+	    error == CHORE_FAILED)
 		lhi_event_lease(view(a), error == -ETIMEDOUT ?
 		    LH_LOG_TIMED_OUT : LH_LOG_CANCELLED, a->ask->shared,
 		    a->t.s, a->t.ci, 0, 0);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many keys: acquired one after the other, in one order for all, and given back
+ * if not all of them can be had.
+ *
+ * Nothing in shared memory knows of sets.  Each key is acquired, extended and
+ * released like any other; so whatever holds of a lease holds of each of these,
+ * and there is nothing for a crash to leave half-done: the leases of a process
+ * that dies in here are freed with its session (T2), those of one that is
+ * stopped end at their deadlines.
+ *
+ * Invariants
+ *  I1	Keys are won in the order of their bytes, compared as unsigned ones.
+ *	Whoever waits in here holds only keys before the one he waits for: no
+ *	circle of such waits.
+ *  I2	Those won are renewed at least every third of the ttl for as long as
+ *	this call lasts: between two keys, and during the wait for one, where
+ *	the wait calls us (struct lhi_chore).  The wait is not cut in pieces
+ *	for that: it would go to the back of the queue each time, and might
+ *	never come to the front.
+ *  I3	Before 0 is returned, all have been renewed once more, and the clock
+ *	was before the first deadline after the last renewal: they were all
+ *	held at one moment.
+ *  I4	Whatever else is returned, what was won has been released.
+ *
+ * Lost.  A renewal that finds a lease lost ends the round: all the others are
+ * released, so that nobody waits for keys of which we cannot make use, and a
+ * new round begins, until the time that was given for all of it is up.  A lost
+ * lease itself is not renewed or won back (G9): the next round gets a new one.
+ * A renewal that fails otherwise is tried again after a twentieth of the ttl,
+ * as live handles do, until the deadline decides.
+ *
+ * Options are checked once, before any key is made or taken.  A wait that has
+ * begun ends when the one deadline does: a wait for the last key may be short
+ * because that for the first was long.
+ *
+ * Not guaranteed: that a set is had while others keep taking its keys one by
+ * one; each key is waited for in turn, in its queue (G7), and held meanwhile,
+ * so that in the end all are had; unless others hold a later one for ever.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "live/many.h"
+#include "op/acquire.h"
+#include "op/name.h"
+
+struct many {
+	struct lhi_chore chore;	/* first: it is what a wait gives us */
+	struct lh *lh;
+	const struct lh_item *items;
+	struct lhi_ask ask;
+	uint32_t priority;	/* the options' */
+	uint32_t n;
+	uint32_t won;		/* order[0 .. won - 1] */
+	uint8_t order[LH_MANY_MAX];	/* of the items */
+	struct lh_lease leases[LH_MANY_MAX];	/* as the items */
+};
+
+int
+lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n)
+{
+	struct lhi_name name;
+	int error;
+
+	if (items == NULL || n == 0 || n > LH_MANY_MAX)
+		return lhi_fail(-EINVAL, "%zu keys at once: 1 to %d can be "
+		    "acquired together", items == NULL ? (size_t)0 : n,
+		    LH_MANY_MAX);
+	for (size_t i = 0; i < n; i++) {
+		error = lhi_name_check(lh, items[i].key, 0, &name);
+		if (error != 0)
+			return error;
+		if (items[i].mode > LH_SHARED)
+			return lhi_fail(-EINVAL, "unknown mode %u for '%.64s'",
+			    items[i].mode, items[i].key);
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(items[i].key, items[j].key) == 0)
+				return lhi_fail(-EINVAL, "'%.64s' is asked "
+				    "for twice: it would wait for itself",
+				    items[i].key);
+	}
+	return 0;
+}
+
+static void
+sort(struct many *m)
+{
+	for (uint32_t i = 0; i < m->n; i++) {
+		uint32_t at = i;
+
+		for (; at > 0 && strcmp(m->items[i].key,
+		    m->items[m->order[at - 1]].key) < 0; at--)
+			m->order[at] = m->order[at - 1];
+		m->order[at] = (uint8_t)i;
+	}
+}
+
+static struct lh_lease *
+won(struct many *m, uint32_t k)
+{
+	return &m->leases[m->order[k]];
+}
+
+/* Renew what has been won.  0; CHORE_FAILED: one of them is lost. */
+static int
+renew(struct lhi_chore *chore)
+{
+	struct many *m = (struct many *)chore;
+	int64_t ttl_ns = m->ask.ttl_ns, next_ns = ttl_ns / 3;
+
+	for (uint32_t k = 0; k < m->won; k++) {
+		int error = lh_extend(m->lh, won(m, k), ttl_ns / NS_PER_MS);
+
+		if (error == -ESTALE)
+			return CHORE_FAILED;
+		if (error != 0)
+			next_ns = ttl_ns / 20;
+	}
+	chore->at_ns = lhi_now_ns(&m->lh->v) + next_ns;
+	return 0;
+}
+
+/* The k-th in order.  Errors as lh_acquire(); CHORE_FAILED. */
+static int
+win(struct many *m, uint32_t k)
+{
+	const struct lh_item *item = &m->items[m->order[k]];
+	struct lhi_name name;
+	struct lhi_ref ref;
+	int error = lhi_name_check(m->lh, item->key, 0, &name);
+
+	m->ask.shared = item->mode == LH_SHARED;
+	m->ask.priority = item->priority > m->priority ? item->priority :
+	    m->priority;
+	while (error == 0) {
+		error = lhi_name_resolve(m->lh, &name,
+		    m->ask.no_create ? LH_NO_CREATE : 0, &ref);
+		if (error != 0)
+			break;
+		error = lhi_wait_acquire(m->lh, &ref, &m->ask, won(m, k));
+		if (error != KEY_GONE)
+			break;
+		error = 0;
+	}
+	return error;
+}
+
+static bool
+is_due(const struct many *m)
+{
+	return lhi_now_ns(&m->lh->v) >= m->chore.at_ns;
+}
+
+static int
+win_all(struct many *m)
+{
+	int error = 0;
+
+	m->chore.at_ns = INT64_MAX;
+	for (m->won = 0; error == 0 && m->won < m->n;) {
+		if (is_due(m))
+			error = renew(&m->chore);
+		if (error == 0)
+			error = win(m, m->won);
+		if (error != 0)
+			break;
+		if (m->won++ == 0)
+			m->chore.at_ns = won(m, 0)->acquired_ns +
+			    m->ask.ttl_ns / 3;
+		lhi_point("many.won");
+	}
+	if (error == 0 && m->n > 1)
+		error = renew(&m->chore);
+	for (uint32_t k = 0; error == 0 && k < m->n; k++)
+		if (lhi_now_ns(&m->lh->v) >= won(m, k)->expires_ns)
+			error = CHORE_FAILED;				/* I3 */
+	return error;
+}
+
+/* The last one first; why it was is not to be forgotten over it. */
+static void
+give_back(struct many *m)
+{
+	lhi_fail_mute(1);
+	while (m->won > 0)
+		(void)lh_release(m->lh, won(m, --m->won));
+	lhi_fail_mute(0);
+}
+
+/* In rounds, until it is decided. */
+static int
+acquire(struct many *m)
+{
+	int error;
+
+	for (;;) {
+		error = win_all(m);
+		if (error == 0)
+			return 0;
+		give_back(m);
+		lhi_point("many.given_back");
+		if (error != CHORE_FAILED)
+			return error;
+		if (m->ask.try_only ||
+		    lhi_now_ns(&m->lh->v) >= m->ask.until_ns)
+			return lhi_fail(m->ask.try_only ? -EAGAIN : -ETIMEDOUT,
+			    "one of %u keys was lost again before the last "
+			    "was won", m->n);
+	}
+}
+
+int
+lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
+    const struct lh_acquire_opts *opts, struct lh_lease *leases)
+{
+	struct many m = { .lh = lh, .items = items, .n = (uint32_t)n };
+	int error = lhi_many_check(lh, items, n), cancel;
+
+	if (error == 0 && leases == NULL)
+		error = lhi_fail(-EINVAL, "no leases were given to fill "
+		    "(NULL)");
+	if (error == 0)
+		error = lhi_ask_set(&lh->v, &m.ask, opts);
+	if (error != 0)
+		return error;
+	m.priority = m.ask.priority;
+	m.chore.run = renew;
+	m.ask.chore = &m.chore;
+	sort(&m);
+	/* a thread that is cancelled in here would keep what it has won */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = acquire(&m);
+	(void)pthread_setcancelstate(cancel, NULL);
+	if (error == 0)
+		memcpy(leases, m.leases, n * sizeof(*leases));
+	return error;
+}
+
+int
+lh_release_many(struct lh *lh, struct lh_lease *leases, size_t n)
+{
+	int first = 0, error;
+
+	if (leases == NULL || n == 0)
+		return lhi_fail(-EINVAL, "no leases were given");
+	for (size_t i = 0; i < n; i++) {
+		error = lh_release(lh, &leases[i]);
+		if (error != 0 && first == 0) {
+			first = error;
+			lhi_fail_mute(1);
+		}
+	}
+	lhi_fail_mute(0);
+	return first;
+}

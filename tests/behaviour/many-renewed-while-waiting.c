@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many keys: those that are won are kept, over many ttls, while the call waits
+ * for the rest; it keeps its place in that queue; and when it returns all are
+ * held with a whole ttl before them.
+ */
+#include <errno.h>
+#include "support/child.h"
+#include "support/support.h"
+#include "tap.h"
+
+static struct lh *lh, *other;
+
+static const struct lh_item items[] = {
+	{ .key = "c" }, { .key = "b", .mode = LH_SHARED }, { .key = "a" },
+};
+
+/* One that comes after it, and would be first if it lost its place. */
+static void *
+come_later(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+	struct lh_lease l;
+
+	is(lh_acquire(other, "c", &o, &l), 0, "who came later has it");
+	*(int64_t *)arg = l.acquired_ns;
+	is(lh_release(other, &l), 0, "and releases");
+	return NULL;
+}
+
+static void *
+watch(void *arg)
+{
+	int64_t until = t_now_ns() + t_ms(600) * T_NS_PER_MS, later = 0;
+	unsigned long t;
+	int lost = 0;
+
+	ok(t_await_waiters(lh, "c", 1), "it waits for the last");
+	t = t_thread(come_later, &later);
+	ok(t_await_waiters(lh, "c", 2), "another one behind it");
+	while (t_now_ns() < until) {
+		lost += t_holders(lh, "a") != 1 || t_holders(lh, "b") != 1;
+		t_sleep_ms(2);
+	}
+	is(lost, 0, "the others were held all the time");
+	*(int64_t *)arg = t_now_ns();
+	t_join(t);
+	return NULL;
+}
+
+static void *
+hold(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(60000, 0);
+	struct lh_lease l;
+
+	is(lh_acquire(other, "c", &o, &l), 0, "somebody holds the last");
+	t_post(arg);
+	t_sleep_ms(t_ms(700));
+	is(lh_release(other, &l), 0, "and releases");
+	return NULL;
+}
+
+int
+main(void)
+{
+	const char *table = t_table();
+	struct lh_acquire_opts o = t_opts(t_ms(60), T_HANG_MS);
+	struct t_event held = { 0 };
+	unsigned long holder, watcher;
+	struct lh_lease l[3];
+	int64_t seen = 0, now;
+	struct lh_stats st = { .size = sizeof(st) };
+
+	lh = t_open(table);
+	other = t_open(table);
+	holder = t_thread(hold, &held);
+	ok(t_await(&held, 1, T_HANG_MS), "held");
+	watcher = t_thread(watch, &seen);
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had");
+	now = lh_clock_ns(lh);
+	for (int i = 0; i < 3; i++) {
+		cmp(l[i].expires_ns, >, now, "'%s' has not expired",
+		    items[i].key);
+		cmp(l[i].expires_ns - l[0].expires_ns, <, t_ms(30) *
+		    T_NS_PER_MS, "'%s': about as long as the rest",
+		    items[i].key);
+		is(lh_verify(lh, &l[i]), 0, "'%s' is held", items[i].key);
+	}
+	is(t_waiters(lh, "c"), 1, "who came later is behind it still");
+	is(lh_release_many(lh, l, 3), 0, "released");
+	t_join(watcher);
+	t_join(holder);
+	is(lh_stats(lh, &st), 0, "counters");
+	cmp(st.counters.waits, >=, 2, "two waits");
+	cmp(st.counters.waits, <=, 3, "and not one for every renewal");
+	t_close(other);
+	t_close(lh);
+	return done();
+}
