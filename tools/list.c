@@ -128,9 +128,10 @@ put_number(char cell[NAME_MAX_TEXT], uint64_t n)
 static void
 put_party(struct line *line, const struct lh_party *p, int64_t now)
 {
-	char span[SPAN_MAX];
+	char span[SPAN_MAX], info[INFO_MAX_TEXT];
 
 	(void)show_party(line->cell[WHO], p);
+	(void)strcat(line->cell[WHO], show_info(info, ": ", p));
 	(void)strcpy(line->cell[MODE], show_mode(p->mode));
 	(void)strcpy(line->cell[SINCE], text_span(span, now - p->since_ns));
 	if (p->rank == 0)

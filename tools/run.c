@@ -46,6 +46,7 @@ static const char help[] =
 "      --on-loss WHAT   kill (default) or warn, when the lease is lost\n"
 "      --lost-exit-code N\n"
 "                       exit status then; default 76\n"
+"      --info TEXT      what for, up to 95 bytes: shown by list and status\n"
 "  -c, --command TEXT   run TEXT with $SHELL -c\n"
 "  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
 "                       longer than --ttl, which must be given\n"
@@ -182,7 +183,11 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 		}
 		return parse_span("-w", optarg, &r->wait_ms);
 	case OPT_INFO:
-		return not_yet("--info");
+		if (strlen(optarg) > LH_INFO_MAX)
+			return say_usage("--info: %zu bytes, and %d are the "
+			    "most", strlen(optarg), LH_INFO_MAX);
+		r->more.info = optarg;
+		return 0;
 	case OPT_LOST_CODE:
 		return parse_code("--lost-exit-code", optarg, &r->lost_code);
 	case OPT_ON_LOSS:
@@ -322,6 +327,7 @@ verb_run(int argc, char **argv)
 	struct run r = {
 		.wait_ms = 3600 * 1000,
 		.ttl_ms = 30 * 1000,
+		.more = LH_ACQUIRE_MORE_INIT,
 		.busy_code = EX_BUSY,
 		.lost_code = EX_LOST,
 	};

@@ -7,6 +7,7 @@
  *	  "mode": "exclusive", "token": "42",
  *	  "holders": [ { "lease_id": "...", "pid": 4711, "tid": 4711, "uid": 0,
  *	    "application": "backup", "mode": "exclusive", "token": "42",
+ *	    "info": "...", "request": "<32 hex digits>",	(if it has them)
  *	    "since_ms": "1790000000000", "expires_ms": "1790000030000" } ],
  *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
  *
@@ -105,6 +106,24 @@ show_party(char buf[PARTY_MAX], const struct lh_party *party)
 	return buf;
 }
 
+const char *
+show_info(char buf[INFO_MAX_TEXT], const char *before,
+    const struct lh_party *party)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	if (party->info[0] == '\0')
+		return buf;
+	while (before[n] != '\0' && n < 8) {
+		buf[n] = before[n];
+		n++;
+	}
+	(void)text_clean(buf + n, INFO_MAX_TEXT - n, party->info, LH_INFO_MAX,
+	    false);
+	return buf;
+}
+
 /* Every setter below takes the new reference, also when it fails. */
 
 int
@@ -173,6 +192,11 @@ party_json(int64_t zero_ms, const struct lh_party *p)
 	if (o == NULL)
 		return NULL;
 	bad = show_set_bytes(o, "application", p->application);
+	if (p->info[0] != '\0')
+		bad |= show_set_bytes(o, "info", p->info);
+	if ((p->request[0] | p->request[1]) != 0)
+		bad |= json_object_set_new(o, "request",
+		    json_string(text_lease_id(id, p->request)));
 	bad |= set_ms(zero_ms, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
 		if (p->token != 0)	/* just granted, not yet told */

@@ -24,6 +24,11 @@ int show_set_bytes(json_t *to, const char *name, const char *bytes);
 #define PARTY_MAX (4 * LH_APPLICATION_MAX + 32)
 const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 
+/* Who asks, in its own words, after `before` (8 bytes at most); or "". */
+#define INFO_MAX_TEXT (4 * LH_INFO_MAX + 16)
+const char *show_info(char buf[INFO_MAX_TEXT], const char *before,
+    const struct lh_party *party);
+
 const char *show_mode(uint32_t mode);
 const char *show_order(uint32_t order);
 const char *show_clock(uint32_t clock);

@@ -53,10 +53,14 @@ static void
 holder(struct status *q, const struct lh_party *p)
 {
 	int64_t now = lh_clock_ns(q->lh);
-	char id[LEASE_ID_MAX], name[PARTY_MAX];
+	char id[LEASE_ID_MAX], name[PARTY_MAX], info[INFO_MAX_TEXT];
 
 	printf("%-9s%s, uid %" PRIu32 "\n", "holder", show_party(name, p),
 	    p->uid);
+	if (p->info[0] != '\0')
+		printf("%-9s%s\n", "info", show_info(info, "", p));
+	if ((p->request[0] | p->request[1]) != 0)
+		printf("%-9s%s\n", "request", text_lease_id(id, p->request));
 	printf("%-9s%s\n", "lease", text_lease_id(id, p->id));
 	point(q->lh, "since", p->since_ns, now - p->since_ns, "", " ago");
 	point(q->lh, "expires", p->expires_ns, p->expires_ns - now, "in ", "");
@@ -67,24 +71,27 @@ static void
 reader(struct status *q, const struct lh_party *p)
 {
 	char id[LEASE_ID_MAX], name[PARTY_MAX], held[SPAN_MAX], left[SPAN_MAX];
+	char info[INFO_MAX_TEXT];
 	int64_t now = lh_clock_ns(q->lh);
 
-	printf("%9s%s, uid %" PRIu32 ", %s, for %s, %s left, lease %s\n", "",
+	printf("%9s%s, uid %" PRIu32 ", %s, for %s, %s left, lease %s%s\n",
+	    "",
 	    show_party(name, p), p->uid, show_mode(p->mode),
 	    text_span(held, now - p->since_ns),
-	    text_span(left, p->expires_ns - now), text_lease_id(id, p->id));
+	    text_span(left, p->expires_ns - now), text_lease_id(id, p->id),
+	    show_info(info, ": ", p));
 }
 
 static void
 waiter(struct status *q, const struct lh_party *p)
 {
 	int64_t now = lh_clock_ns(q->lh);
-	char name[PARTY_MAX], span[SPAN_MAX];
+	char name[PARTY_MAX], span[SPAN_MAX], info[INFO_MAX_TEXT];
 
 	printf("%6" PRIu32 "   %s, uid %" PRIu32 ", %s, priority %" PRIu32
-	    ", waiting for %s\n", p->rank, show_party(name, p), p->uid,
+	    ", waiting for %s%s\n", p->rank, show_party(name, p), p->uid,
 	    show_mode(p->mode), p->priority,
-	    text_span(span, now - p->since_ns));
+	    text_span(span, now - p->since_ns), show_info(info, ": ", p));
 }
 
 static int

@@ -243,6 +243,8 @@ wait_acquire(struct run *r, int sigfd, int *status)
 	w.opts.scope = r->scope;
 	w.opts.priority = r->priority;
 	w.opts.ttl_ms = r->ttl_ms;
+	if (r->more.info != NULL)
+		w.opts.more = &r->more;
 	w.opts.max_wait_ms = 0;
 	acquire(&w);
 	if (w.result == -EAGAIN && r->nested && waits_for_itself(r, &w)) {

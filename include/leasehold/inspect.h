@@ -31,6 +31,8 @@ struct lh_party {
 	int64_t expires_ns;	/* holders: deadline; waiters: 0 */
 	uint64_t token;		/* holders: the lease's; waiters: 0 */
 	char application[LH_APPLICATION_MAX + 1];
+	uint64_t request[2];	/* its request id; 0, 0: none */
+	char info[LH_INFO_MAX + 1]; /* who asks, in its words; or "" */
 };
 
 /* A key and those around it. */

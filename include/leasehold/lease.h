@@ -76,6 +76,8 @@ enum lh_policy {
 				 * holder's process run before it */
 };
 
+#define LH_INFO_MAX 95
+
 /*
  * What is seldom asked for.  Leases of such acquires go the longer way: some
  * hundred nanoseconds more.
@@ -88,7 +90,8 @@ struct lh_acquire_more {
 				 * NULL: in the attachment's own */
 	uint64_t request[2];	/* request id (G10); 0, 0: none */
 	const char *info;	/* who asks, and what for, in words for people:
-				 * up to 95 bytes; or NULL */
+				 * up to LH_INFO_MAX bytes, shown with the lease
+				 * and the wait (inspect.h); or NULL */
 	const char *holder;	/* holder id, 1 .. 255 bytes; or NULL */
 	const void *value;	/* the key's value from the grant on; or NULL:
 				 * it stays */

@@ -4,12 +4,16 @@
 #include <string.h>
 #include "api/party.h"
 #include "proc/magazine.h"
+#include "shm/aside.h"
+
+_Static_assert(SHM_INFO_MAX == LH_INFO_MAX + 1, "info in both worlds");
 
 static void
 describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t owner = lhi_claim_owner(v, ci);
+	struct lhi_aside aside;
 
 	memset(p, 0, sizeof(*p));
 	p->id[0] = owner;
@@ -23,6 +27,10 @@ describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 		p->pid = sh32_load_rlx(&se->pid);
 		p->uid = sh32_load_rlx(&se->uid);
 		memcpy(p->application, se->application, LH_APPLICATION_MAX);
+	}
+	if (lhi_aside_read(v, p->id[1], &aside)) {
+		memcpy(p->request, aside.request, sizeof(p->request));
+		memcpy(p->info, aside.info, sizeof(p->info));
 	}
 }
 

@@ -40,29 +40,6 @@ set_ttl(struct lhi_mag *m, int64_t ttl_ms)
 	lhi_mag_tick(m, &ts, ttl_ms);
 }
 
-int
-lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease)
-{
-	struct lhi_ask ask;
-	int error = lhi_own(lh);
-
-	if (error == 0)
-		error = lhi_ask_set(&lh->v, &ask, opts);
-	if (error != 0)
-		return error;
-	for (;;) {
-		error = lhi_wait_acquire(lh, &want->ref, &ask, lease);
-		if (error != KEY_GONE)
-			return error;
-		lhi_point("acquire.gone");
-		error = lhi_name_resolve(lh, want->name,
-		    ask.no_create ? LH_NO_CREATE : 0, &want->ref);
-		if (error != 0)
-			return error;
-	}
-}
-
 /*
  * The clock shows another tick than the one that this grant was announced with:
  * move its deadline on.  A grant that is past its deadline already is given

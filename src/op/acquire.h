@@ -30,6 +30,8 @@ struct lhi_ask {
 	struct lh_cancel *cancel;
 	const struct lh_acquire_more *more;	/* never NULL */
 	struct lhi_chore *chore;	/* or NULL */
+	bool rare;		/* something is in it: see op/more.c */
+	bool aside;		/* something is told beside the claim */
 };
 
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */
@@ -56,8 +58,9 @@ int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_ask *ask, struct lh_lease *lease);
 
 /*
- * The slow path: checks the options, tries or waits, and looks the key up anew
- * (want->ref changes) as often as it is gone.  Errors as lh_acquire().
+ * The slow path (op/more.c): checks the options, tries or waits, and looks the
+ * key up anew (want->ref changes) as often as it is gone.  Errors as
+ * lh_acquire().
  */
 int lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is asked of an acquire: the caller's options, checked. */
 #include <errno.h>
+#include <string.h>
 #include "base/error.h"
 #include "op/acquire.h"
 
@@ -19,8 +20,9 @@ check_more(const struct lh_acquire_more *m)
 		return lhi_fail(-EOPNOTSUPP, "sessions are not there yet");
 	if ((m->request[0] | m->request[1]) != 0)
 		return lhi_fail(-EOPNOTSUPP, "request ids are not there yet");
-	if (m->info != NULL)
-		return lhi_fail(-EOPNOTSUPP, "info is not there yet");
+	if (m->info != NULL && strnlen(m->info, SHM_INFO_MAX) == SHM_INFO_MAX)
+		return lhi_fail(-EINVAL, "info of more than %u bytes",
+		    SHM_INFO_MAX - 1);
 	if (m->holder != NULL)
 		return lhi_fail(-EOPNOTSUPP, "holder ids are not there yet");
 	if (m->value != NULL)
@@ -63,6 +65,8 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	error = check_more(ask->more);
 	if (error != 0)
 		return error;
+	ask->rare = ask->more != &none;
+	ask->aside = ask->more->info != NULL;
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;

@@ -23,6 +23,7 @@
 #include "op/fence.h"
 #include "op/lease.h"
 #include "proc/magazine.h"
+#include "shm/aside.h"
 #include "shm/chain.h"
 #include "shm/event.h"
 #include "shm/lock.h"
@@ -96,6 +97,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(lh, &as, &now);
 	}
+	lhi_aside_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != REC_OUT) {
 		/* exclusive ones are remembered anew by the slow release */

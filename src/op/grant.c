@@ -16,6 +16,7 @@
 #include "op/attempt.h"
 #include "op/fence.h"
 #include "proc/magazine.h"
+#include "shm/aside.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/event.h"
@@ -29,6 +30,8 @@ lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
 	uint64_t seq = lhi_claim_next_seq(view(a), a->c,
 	    sh64_load(&a->c->state));
 
+	if (a->ask->aside)
+		lhi_aside_tell(view(a), a->t.ci, seq, a->ask->more);
 	sh64_store(&a->c->state, state_make(st, seq, deadline));
 }
 
@@ -149,7 +152,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	sh64_store_rlx(&a->c->since, lhi_since(view(a), now, a->m->tid));
 	tell(a, now, n.token, cause);
 	lhi_attempt_leave_queue(a);
-	r->use = a->m->watched ? REC_OUT :
+	r->use = a->m->watched || a->ask->rare ? REC_OUT :
 	    a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = s;
 	r->home = a->home;

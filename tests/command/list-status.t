@@ -114,6 +114,17 @@ is "$status" 1 "status --json of a free key: 1"
 is "$(jq -c '[.state, .holders, .waiters, has("mode")]' <<<"$out")" \
     '["free",[],[],false]' "  free"
 
+# What for.
+hold told --info 'weekly report'
+run lh list told
+like "$out" "sleep[$holder]: weekly report" "list: who and what for"
+run lh status told
+is "$(field info)" "weekly report" "status: what for"
+run lh status --json told
+is "$(jq -r '.holders[0].info' <<<"$out")" "weekly report" "  as JSON"
+run lh status --json nightly
+is "$(jq -r '.holders[0] | has("info")' <<<"$out")" false "  if it is said"
+
 # Keys of odd bytes: nothing reaches the terminal as it is.
 esc=$'\e]0;owned\a\e[31m'
 hold "$esc"

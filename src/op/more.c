@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquiring the slow way: answers "in which order are the rarer wishes of an
+ * acquire (struct lh_acquire_more) seen to?"
+ *
+ * What tries and waits (wait.c), and takes (grant.c), knows one key and one
+ * claim.  Whatever else is wished for is done around that, each by a function
+ * that does its part and calls the next one:
+ *
+ *	wanted_by_name	the key, looked up anew as often as it is gone
+ *
+ * A lease of such an acquire is not remembered by its thread (ask.rare): it is
+ * released, extended and verified the slow way, so the fast paths know nothing
+ * of all this.
+ */
+#include <errno.h>
+#include "op/acquire.h"
+#include "op/name.h"
+
+static int
+wanted_by_name(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	int error;
+
+	for (;;) {
+		error = lhi_wait_acquire(lh, &want->ref, ask, lease);
+		if (error != KEY_GONE)
+			return error;
+		lhi_point("acquire.gone");
+		error = lhi_name_resolve(lh, want->name,
+		    ask->no_create ? LH_NO_CREATE : 0, &want->ref);
+		if (error != 0)
+			return error;
+	}
+}
+
+int
+lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_ask ask;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_ask_set(&lh->v, &ask, opts);
+	return error != 0 ? error : wanted_by_name(lh, want, &ask, lease);
+}
