@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranges of tokens claimed on disk: does no range serve two tables, and does a
- * new table begin above everything that was ever issued?  (C14, scope `local`)
+ * new table begin above everything that was ever issued?  (C14, scope `local`,
+ * and I4 of op/fence.c: every scope)
  *
  * Three processes (or -DUSERS=2), one name, one directory.  What exists:
  *	directory	a set of numbers, each a file.  `dir` is what processes
@@ -11,18 +12,25 @@
  *		which keeps some order.  `stuck` are those that a failed sync
  *		left behind: later syncs do not carry them
  *	tables		numbered as they got the name; `latest` is the table's
- *		latest range
+ *		latest range, `sealed` its flag SEALED
  *	name		which table has it
  *
  * Operations, each access one step (a scan is one: see src/shm/range.c):
  *	OPENS	open: attach to what has the name, or make it: claim, then take
- *		the name; then, in either case, see that the table's latest
- *		range is the highest number, or raise it (op/fence.c, I4). From
- *		then on this process uses the latest range, whatever it is
+ *		the name (its maker may be stopped in between); then, in either
+ *		case, secure the table, and use its latest range
+ *	GRANTS	who is attached, however long ago, uses the table: if it is not
+ *		sealed, secures it first; then reads the latest range
+ *	AWAY	the disk does not answer who would secure a table; he stays
+ *		attached
  *	RAISES	a user of a table, however old its mapping, claims a further
  *		range for it
- *	REMOVES the name is removed by hand (nothing else happens)
+ *	KEEPS	a reaper, who has no session, secures the table if it is sealed
+ *		when he begins, but does not seal it himself
+ *	REMOVES	the name is removed by hand (nothing else happens)
  *	RETIRES	the table is removed properly: flag, latest frozen, name
+ *	REPAIRS	all who are attached are gone, and the table is repaired: its
+ *		latest range is the first again, then the seal is taken off
  *	POWER	power is lost: memory, name and processes are gone
  *	ERRORS	a directory sync fails
  * Death and a long stop are one thing here: a process that is not run any more;
@@ -36,17 +44,22 @@
  * in that scan.  K is 64 there and 2 here.
  * Raise: look at flag and name, claim, look at both again, then: load latest,
  * look at the flag, swap, until latest is not below the claim.
+ * Secure: load latest; scan; if it is the highest, or the table is sealed and
+ * its file is there, well; else raise.  Then seal the table.
  *
  * Left out: contents of files (tests/fence/images), the temporary file, the
- * wall-clock floor, an older directory restored, tokens within a range.
+ * wall-clock floor, an older directory restored, tokens within a range (they
+ * are land.pml's), that a repair lifts all keys above the ceiling as well
+ * (shm/mend.c, M3): here the seal alone has to see to P4.
  *
  * Properties.
  *  P1	No number is claimed twice, hence no range used by two tables.
- *  P2	The first range that is used of a table is above all that were used of
- *	tables before it.						(G2)
- *  P3	What is used of an old table later is below the first of every newer
- *	one.								(G2)
- *  P4	A table's ranges rise.						(G2)
+ *  P2	What is used of a table is above all that was used of tables before it.
+ *									(G2)
+ *  P3	What is used of an old table later is below all that was used of newer
+ *	ones.								(G2)
+ *  P4	A table's ranges rise: what is read as the latest is not below any that
+ *	was used.							(G2)
  *  P5	Whatever a power loss leaves, it has a number not below any that was
  *	published.
  *  P6	A retired table gets no further range.
@@ -58,10 +71,17 @@
  *	RESCAN	no second scan, and the first serves for pruning
  *	PRUNE	pruned before the own number is synced
  *	EXIST	the link replaces what is there (rename)
- *	LOOK	who opens a table does not look at the directory
+ *	LOOK	who secures a table does not look at the directory
  *	GONE	no look at the name after the claim
- *	FLAG	no look at the flag
+ *	FLAG	no look at the flag RETIRED
  *	FREEZE	the latest range is not frozen
+ *	SEAL	a table is sealed before the highest number was asked for
+ *	HASTE	... when it was, before a higher one is published
+ *	BORN	a table is sealed by its maker, before it has the name
+ *	GRANT	a table that is not sealed is used
+ *	ORDER	the latest range is read before the seal
+ *	KEPT	the seal outlasts a repair
+ *	REAPER	reapers seal, too
  */
 #ifndef ONLY
 #define ONLY 0
@@ -79,6 +99,18 @@
 #endif
 #ifndef RETIRES
 #define RETIRES 0
+#endif
+#ifndef GRANTS
+#define GRANTS 0
+#endif
+#ifndef AWAY
+#define AWAY 0
+#endif
+#ifndef KEEPS
+#define KEEPS 0
+#endif
+#ifndef REPAIRS
+#define REPAIRS 0
 #endif
 #ifndef POWER
 #define POWER 0
@@ -115,20 +147,34 @@ byte dir, disk, dirty, stuck;
 byte name, made;
 byte latest[TABLES + 1];
 bool retired[TABLES + 1];
+bool sealed[TABLES + 1];
+#if REPAIRS
+byte first[TABLES + 1];		/* its first range */
+byte mending;			/* which is being repaired */
+byte attached[4];		/* a process, by a session, to which */
+#define FIRST(n)	first[t] = n
+#define ATTACH(t)	attached[me] = t
+#define LEFT(i, t)	down[i] = (down[i] || attached[i] == t)
+#else
+#define FIRST(n)	skip
+#define ATTACH(t)	skip
+#define mending		0
+#endif
 #define FROZEN		8
 #define RANGE(w)	((w) & 7)
 
 byte opens = OPENS, raises = RAISES, removes = REMOVES, retires = RETIRES;
 byte power = POWER, faults = ERRORS;
-bool down[4];			/* lost with the power */
+byte grants = GRANTS, away = AWAY, keeps = KEEPS, repairs = REPAIRS;
+bool down[4];			/* lost with the power, or ended */
 byte claiming[4];		/* has the directory open: for what */
 bool untold[4];			/* a sync failed since */
 byte started;
 
 /* ghosts */
 byte given;			/* bit n: somebody had n of a claim */
-byte base[TABLES + 1];		/* the first range that was used, */
-byte top[TABLES + 1];		/* and the last */
+byte base[TABLES + 1];		/* the lowest range that was used, */
+byte top[TABLES + 1];		/* and the highest */
 byte most;			/* of all tables */
 bool final[TABLES + 1];		/* the table is retired for good */
 
@@ -139,18 +185,24 @@ inline touch(i)
 	stuck = stuck & ~BIT(i)
 }
 
-/* This process is about to use the table's latest range. */
-inline use()
+/* This process is about to use range r of the table. */
+inline use(r)
 {
-	CLAIMED(2, base[t] != 0 || t < 2 || RANGE(latest[t]) > top[1]);
-	CLAIMED(2, base[t] != 0 || t < 3 || RANGE(latest[t]) > top[2]);
-	CLAIMED(3, t >= 2 || base[2] == 0 || RANGE(latest[t]) < base[2]);
-	CLAIMED(3, t >= 3 || base[3] == 0 || RANGE(latest[t]) < base[3]);
-	CLAIMED(4, RANGE(latest[t]) >= top[t]);
-	CLAIMED(5, HIGHEST(SURE) >= RANGE(latest[t]));
-	base[t] = (base[t] == 0 -> RANGE(latest[t]) : base[t]);
-	top[t] = RANGE(latest[t]);
+	CLAIMED(2, t < 2 || r > top[1]);
+	CLAIMED(2, t < 3 || r > top[2]);
+	CLAIMED(3, t >= 2 || base[2] == 0 || r < base[2]);
+	CLAIMED(3, t >= 3 || base[3] == 0 || r < base[3]);
+	CLAIMED(5, HIGHEST(SURE) >= r);
+	base[t] = (base[t] == 0 || r < base[t] -> r : base[t]);
+	top[t] = (r > top[t] -> r : top[t]);
 	most = (most < top[t] -> top[t] : most)
+}
+
+/* Its latest one, as it reads it now. */
+inline use_latest()
+{
+	CLAIMED(4, RANGE(latest[t]) >= top[t]);
+	use(RANGE(latest[t]))
 }
 
 /* A claim has come to its end with n. */
@@ -164,7 +216,9 @@ inline done()
 {
 	n = 0; l = 0; seen = 0; tries = 0;
 	claiming[me] = 0;
-	untold[me] = false
+	untold[me] = false;
+	t = (reaper -> 0 : t);
+	reaper = false
 }
 
 /* A failed sync is told to everyone who has the directory open. */
@@ -218,6 +272,13 @@ inline sync_directory()
 #define STILL_FRESH	FRESH
 #endif
 
+/* Whether a table is sealed may be read before its latest range only. */
+#ifdef MUTANT_GRANT
+#define MAY_USE		true
+#else
+#define MAY_USE		sealed[t]
+#endif
+
 /* a claim: for what? */
 #define TO_MAKE		1
 #define TO_RAISE	2
@@ -225,7 +286,7 @@ inline sync_directory()
 proctype user(byte me)
 {
 	byte t;			/* the table it has mapped */
-	bool ours;		/* and has seen to be above the others */
+	bool reaper;		/* for now: it has no session */
 	byte n, l, seen, tries;
 
 end_alive:
@@ -235,24 +296,41 @@ end_idle:
 	:: atomic {
 		opens > 0 && started + 1 >= me && me <= USERS ->
 		opens--;
-		started = (started < me -> me : started);
-		ours = false
+		started = (started < me -> me : started)
 	   }
 	   goto open
-	:: atomic { ours && raises > 0 -> raises-- } goto raise
-	:: atomic { ours && name == t && retires > 0 -> retires-- } goto retire
+	:: atomic { t != 0 && sealed[t] && raises > 0 -> raises-- } goto raise
+	:: atomic { t != 0 && grants > 0 -> grants-- } goto grant
+	:: atomic {
+		t != 0 && sealed[t] && name == t && retires > 0 -> retires--
+	   }
+	   goto retire
+#if KEEPS
+	:: atomic {
+		keeps > 0 && name != 0 && started + 1 >= me && me <= USERS ->
+		keeps--;
+		started = (started < me -> me : started);
+		t = name;
+		ATTACH(0);
+		reaper = true
+	   }
+	   goto keep
+#endif
 	fi;
 
 open:
 	if
-	:: atomic { name != 0 -> t = name } goto secure
+	:: atomic { name != 0 && mending == 0 -> t = name; ATTACH(t) }
+	   goto secure
 	:: atomic {
 		name == 0 && made < TABLES ->
 		t = 0;
+		ATTACH(0);
 		claiming[me] = TO_MAKE
 	   }
 	   goto claim
-	:: d_step { name == 0 && made == TABLES -> t = 0 } goto end_idle
+	:: d_step { name == 0 && made == TABLES -> t = 0; ATTACH(0) }
+	   goto end_idle
 	fi;
 
 claim:	/* above l, if that is a number */
@@ -329,6 +407,11 @@ prune:
 		name = made;
 		t = made;
 		latest[t] = n;
+		FIRST(n);
+#ifdef MUTANT_BORN
+		sealed[t] = true;
+#endif
+		ATTACH(t);
 		done()
 	   }
 	   goto secure
@@ -357,19 +440,51 @@ prune:
 	   goto end_idle				/* ESTALE */
 	fi;
 
+#if KEEPS
+keep:
+	if
+	:: sealed[t] -> goto secure
+	:: d_step { !sealed[t] -> done() } goto end_idle
+	fi;
+#endif
+grant:
+#ifdef MUTANT_ORDER
+	l = RANGE(latest[t]);
+	if
+	:: d_step { sealed[t] -> use(l); done() } goto end_idle
+	:: d_step { !sealed[t] -> l = 0 }
+	fi;
+#else
+	if
+	:: MAY_USE -> goto use_it
+	:: !MAY_USE
+	fi;
+#endif
 secure:
-	l = latest[t];
+#ifdef MUTANT_SEAL
+	sealed[t] = true;
+#endif
+	if
+	:: true -> l = latest[t]
+#if AWAY
+	:: d_step { away > 0 -> away--; done() } goto end_idle	/* EIO */
+#endif
+	fi;
 	if
 #ifdef MUTANT_LOOK
-	:: d_step { true -> ours = true; use(); done() } goto end_idle
+	:: true -> goto seal
 #else
-	:: d_step {
-		HIGHEST(dir) == RANGE(l) -> ours = true; use(); done()
-	   }
-	   goto end_idle
+	:: HIGHEST(dir) == RANGE(l) -> goto seal
 	:: HIGHEST(dir) != RANGE(l)
 #endif
 	fi;
+	if
+	:: sealed[t] && (dir & BIT(RANGE(l))) -> goto seal
+	:: !(sealed[t] && (dir & BIT(RANGE(l))))
+	fi;
+#ifdef MUTANT_HASTE
+	sealed[t] = true;
+#endif
 raise:
 	if
 	:: d_step { FRESH -> l = latest[t]; claiming[me] = TO_RAISE } goto claim
@@ -378,8 +493,7 @@ raise:
 raised:
 	if
 	:: d_step { RANGE(latest[t]) < n -> l = latest[t] }
-	:: d_step { RANGE(latest[t]) >= n -> ours = true; use(); done() }
-	   goto end_idle
+	:: RANGE(latest[t]) >= n -> goto seal
 	fi;
 	if
 	:: UNFLAGGED
@@ -389,14 +503,31 @@ raised:
 	:: d_step {
 		latest[t] == l ->
 		CLAIMED(6, !final[t]);
-		latest[t] = n;
-		ours = true;
-		use();
+		latest[t] = n
+	   }
+	   goto seal
+	:: latest[t] != l -> goto raised
+	fi;
+seal:
+	if
+#if KEEPS
+	:: d_step {
+		reaper ->
+#ifdef MUTANT_REAPER
+		sealed[t] = true;
+#endif
 		done()
 	   }
 	   goto end_idle
-	:: latest[t] != l -> goto raised
+#endif
+	:: d_step { !reaper -> sealed[t] = true; use_latest(); done() }
+	   goto end_idle
 	fi;
+use_it:
+	if
+	:: d_step { true -> use_latest(); done() }
+	fi;
+	goto end_idle;
 
 retire:
 	retired[t] = true;
@@ -415,9 +546,9 @@ retire:
 	fi;
 	goto end_idle
 	}
-#if POWER
+#if POWER || REPAIRS
 	unless {
-	d_step { down[me] -> down[me] = false; t = 0; ours = false; done() } };
+	d_step { down[me] -> down[me] = false; t = 0; ATTACH(0); done() } };
 	goto end_alive
 #endif
 }
@@ -436,6 +567,22 @@ active proctype world()
 end_world:
 	do
 	:: atomic { removes > 0 && name != 0 -> removes--; name = 0 }
+#if REPAIRS
+	:: atomic {
+		repairs > 0 && name != 0 ->
+		repairs--;
+		mending = name;
+		LEFT(1, name); LEFT(2, name); LEFT(3, name)
+	   }
+	   latest[mending] = first[mending];
+	   d_step {
+		true ->
+#ifndef MUTANT_KEPT
+		sealed[mending] = false;
+#endif
+		mending = 0
+	   }
+#endif
 	:: atomic {
 		power > 0 && (dirty | stuck) ->
 		power--;
