@@ -28,11 +28,14 @@ struct lh_party {
 	uint32_t priority;
 	uint32_t rank;		/* waiters: 1 is next; holders: 0 */
 	int64_t since_ns;	/* acquired, or began to wait; table clock */
-	int64_t expires_ns;	/* holders: deadline; waiters: 0 */
+	int64_t expires_ns;	/* holders: deadline, INT64_MAX under policy
+				 * strict; waiters: 0 */
 	uint64_t token;		/* holders: the lease's; waiters: 0 */
 	char application[LH_APPLICATION_MAX + 1];
 	uint64_t request[2];	/* its request id; 0, 0: none */
 	char info[LH_INFO_MAX + 1]; /* who asks, in its words; or "" */
+	uint32_t policy;	/* holders: enum lh_policy; waiters: 0 */
+	uint32_t reserved;
 };
 
 /* A key and those around it. */

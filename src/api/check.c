@@ -120,8 +120,8 @@ claim_ok(struct check *k, uint32_t i)
 	uint64_t st = sh64_load(&c->state), w;
 	struct shm_slot *s = lhi_slot(k->v, lhi_claim_slot(c));
 
-	if (state_st(st) > ST_REVOKED && state_st(st) != ST_HELD &&
-	    state_st(st) != ST_READ)
+	if (state_st(st) > ST_REVOKED && state_kind(st) != ST_HELD &&
+	    state_kind(st) != ST_READ)
 		return wrong(k, "claim %u is in no known state (%u)", i,
 		    state_st(st));
 	if (state_st(st) != ST_FREE && lhi_claim_owner(k->v, i) == 0)
@@ -147,7 +147,7 @@ reader_ok(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct readers *r = arg;
 	struct shm_claim *c = &v->claims[ci];
-	unsigned st = state_st(sh64_load(&c->state));
+	unsigned st = state_kind(sh64_load(&c->state));
 
 	if (st != ST_READ && st != ST_HELD && st != ST_IDLE &&
 	    st != ST_REVOKED &&
@@ -196,7 +196,7 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 		if (c == NULL)
 			return wrong(k, "slot %u is held by claim %u of %u",
 			    idx, ci, k->v->geo.n_claims);
-		st = state_st(sh64_load(&c->state));
+		st = state_kind(sh64_load(&c->state));
 		if (st != ST_HELD && st != ST_READ && st != ST_EXPIRED &&
 		    st != ST_BROKEN)
 			return wrong(k, "slot %u is held by claim %u, which is "

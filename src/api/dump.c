@@ -138,7 +138,7 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 		return false;
 	p->mode = LH_SHARED;
 	p->token = lhi_reader_token(d->slot, c);
-	p->expires_ns = lhi_deadline_ns(v, state_deadline(st));
+	lhi_party_ends(v, p, st);
 	return true;
 }
 
@@ -180,8 +180,7 @@ add_holders(struct dump *d, uint64_t w)
 	if (p == NULL)
 		return 0;
 	p->token = lhi_lock_token(d->slot, w);
-	p->expires_ns = lhi_deadline_ns(v,
-	    state_deadline(sh64_load(&c->state)));
+	lhi_party_ends(v, p, sh64_load(&c->state));
 	return 0;
 }
 

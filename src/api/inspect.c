@@ -79,7 +79,7 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 		return false;
 	p->mode = LH_SHARED;
 	p->token = lhi_reader_token(sn->slot, &v->claims[ci]);
-	p->expires_ns = lhi_deadline_ns(v, state_deadline(st));
+	lhi_party_ends(v, p, st);
 	return true;
 }
 
@@ -96,8 +96,8 @@ add_holders(struct snapshot *sn, uint64_t w)
 		if (p == NULL)
 			return 0;
 		p->token = lhi_lock_token(sn->slot, w);
-		p->expires_ns = lhi_deadline_ns(v, state_deadline(
-		    sh64_load(&v->claims[word_idx(w)].state)));
+		lhi_party_ends(v, p,
+		    sh64_load(&v->claims[word_idx(w)].state));
 		return 0;
 	case WORD_S:
 		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(v), true, 0);

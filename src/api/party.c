@@ -34,6 +34,14 @@ describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 	}
 }
 
+void
+lhi_party_ends(const struct lhi_view *v, struct lh_party *p, uint64_t st)
+{
+	p->expires_ns = lhi_ends_ns(v, st);
+	p->policy = state_strict(st) ? LH_POLICY_STRICT :
+	    state_live(st) ? LH_POLICY_LIVE : LH_POLICY_LEASE;
+}
+
 struct lh_party *
 lhi_crowd_add(struct lhi_view *v, struct lhi_crowd *crowd, uint32_t ci)
 {

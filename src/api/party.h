@@ -21,4 +21,7 @@ struct lhi_crowd {
 struct lh_party *lhi_crowd_add(struct lhi_view *v, struct lhi_crowd *crowd,
     uint32_t ci);
 
+/* When a holder's lease in state st ends, and under which policy. */
+void lhi_party_ends(const struct lhi_view *v, struct lh_party *p, uint64_t st);
+
 #endif

@@ -134,6 +134,20 @@ state_held(uint64_t s)
 	return s & (uint64_t)ST_HELD << ST_SHIFT;
 }
 
+/* HELD or READ, whatever the lease's policy; other states as they are. */
+static inline unsigned
+state_kind(uint64_t s)
+{
+	return state_st(s) & ~(state_held(s) ? ST_HELD_LIVE ^ ST_HELD : 0u);
+}
+
+/* Is it under policy live? */
+static inline bool
+state_live(uint64_t s)
+{
+	return state_held(s) && (state_st(s) & (ST_HELD_LIVE ^ ST_HELD));
+}
+
 /*
  * A conversion counts as a use, but by a large odd step, so that neither a
  * chain of conversions nor the uses that follow come back to a number that
@@ -144,6 +158,13 @@ state_held(uint64_t s)
 
 static inline uint64_t state_deadline(uint64_t s) { return s & DEADLINE_MAX; }
 static inline uint64_t state_seq(uint64_t s) { return s >> SEQ_SHIFT; }
+
+/* Under policy strict: a deadline that no lease of another one has. */
+static inline bool
+state_strict(uint64_t s)
+{
+	return state_held(s) && state_deadline(s) == DEADLINE_MAX;
+}
 
 /* claim link: wait queue, chain of readers */
 #define LINK_TAG_BITS 41

@@ -101,8 +101,11 @@ tell_busy(struct detail *d)
 	    "you hold it yourself:" : "busy:";
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
-	char readers[48] = "";
+	char readers[48] = "", ends[64] = "its lease has no deadline";
 
+	if (b->expires_ns != INT64_MAX)
+		(void)snprintf(ends, sizeof(ends), "its lease ends in %.3f s "
+		    "unless it is extended", left < 0 ? 0 : left);
 	if (b->readers > 1)
 		(void)snprintf(readers, sizeof(readers),
 		    "%u readers, the last of them ", b->readers);
@@ -115,10 +118,9 @@ tell_busy(struct detail *d)
 	else
 		(void)snprintf(d->text, sizeof(d->text),
 		    "%s key '%s': held by %sprocess %u (%s) for %.3f s, token "
-		    "%llu; its lease ends in %.3f s unless it is extended",
-		    verdict, b->key, readers, b->pid, b->application,
-		    held < 0 ? 0 : held, (unsigned long long)b->token,
-		    left < 0 ? 0 : left);
+		    "%llu; %s", verdict, b->key, readers, b->pid,
+		    b->application, held < 0 ? 0 : held,
+		    (unsigned long long)b->token, ends);
 	d->busy_code = 0;
 }
 

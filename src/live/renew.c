@@ -72,8 +72,8 @@ lhi_live_renew_at(const struct lh_lock *l)
 {
 	int64_t ttl_ns = l->ttl_ms * NS_PER_MS, every_ns;
 
-	if (l->renew_ms == 0)
-		return INT64_MAX;
+	if (l->renew_ms == 0 || l->expires_ns == INT64_MAX)
+		return INT64_MAX;	/* strict: there is nothing to move */
 	if (l->retry_ns != 0)
 		return l->retry_ns;
 	every_ns = l->renew_ms == LH_RENEW_THIRD ? ttl_ns / 3 :
@@ -88,14 +88,17 @@ due_at(const struct lh_lock *l)
 {
 	int64_t at = least(l->expires_ns, lhi_live_renew_at(l));
 
-	return l->warned || l->warn_ns == 0 ? at :
+	return l->warned || l->warn_ns == 0 || at == INT64_MAX ? at :
 	    least(at, l->expires_ns - l->warn_ns);
 }
 
 static void
 schedule(struct lh_lock *l)
 {
-	l->due_ns = now_ns() + (due_at(l) - lhi_clock_ns(l->clock));
+	int64_t at = due_at(l);
+
+	l->due_ns = at == INT64_MAX ? at :
+	    now_ns() + (at - lhi_clock_ns(l->clock));
 	(void)RB_INSERT(timers, &timers, l);
 	if (RB_MIN(timers, &timers) == l)
 		lhi_live_wake();
@@ -233,16 +236,36 @@ renew(struct lh_lock *l, int64_t now)
 	lhi_watch_tell(l, LH_EVENT_RENEWED);
 }
 
+/* Under policy live others may have moved a deadline on.  False: the one that
+ * ended first was not. */
+static bool
+was_moved_on(struct lh_lock *l, int64_t now)
+{
+	struct lhi_held h;
+
+	for (look_ahead(l); l->expires_ns <= now; look_ahead(l)) {
+		struct lh_lease *lease = &l->leases[l->which];
+		int64_t end = 0;
+
+		if (lh_verify(l->lh, lease) == 0 &&	/* so for all (G3) */
+		    lhi_lease_check(l->lh, lease, &h) == 0)
+			end = lhi_ends_ns(&l->lh->v,
+			    sh64_load(&h.claim->state));
+		if (end <= lease->expires_ns)
+			return false;
+		lease->expires_ns = end;
+	}
+	atomic_store(&l->until_ns, l->expires_ns);
+	return true;
+}
+
 /* Whatever is due for a handle that is held. */
 static void
 serve(struct lh_lock *l)
 {
 	int64_t now = lhi_clock_ns(l->clock);
 
-	if (now >= l->expires_ns) {
-		look_ahead(l);
-		/* so for all (G3) */
-		(void)lh_verify(l->lh, &l->leases[l->which]);
+	if (now >= l->expires_ns && !was_moved_on(l, now)) {
 		lhi_live_end(l, LH_LOSS_EXPIRED);
 		return;
 	}

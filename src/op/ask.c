@@ -14,8 +14,6 @@ check_more(const struct lh_acquire_more *m)
 		    "set them with LH_ACQUIRE_MORE_INIT", m->size);
 	if (m->policy > LH_POLICY_LIVE)
 		return lhi_fail(-EINVAL, "unknown policy %u", m->policy);
-	if (m->policy != LH_POLICY_LEASE)
-		return lhi_fail(-EOPNOTSUPP, "policies are not there yet");
 	if (m->session != NULL)
 		return lhi_fail(-EOPNOTSUPP, "sessions are not there yet");
 	if ((m->request[0] | m->request[1]) != 0)

@@ -54,7 +54,7 @@ is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
 	uint64_t token = exclusive ? b->token : lhi_reader_token(b->slot, c);
 	uint64_t seq = state_seq(st), was = seq;
 
-	if (exclusive == (state_st(st) == ST_READ))
+	if (exclusive == (state_kind(st) == ST_READ))
 		was = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
 	if (b->with != 0 && b->with != token)
 		return false;

@@ -38,8 +38,7 @@ tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy *b)
 	b->pid = sh32_load_rlx(&se->pid);
 	memcpy(b->application, se->application, sizeof(b->application) - 1);
 	b->since_ns = lhi_claim_since_ns(v, &v->claims[ci]);
-	b->expires_ns = lhi_deadline_ns(v, state_deadline(
-	    sh64_load(&v->claims[ci].state)));
+	b->expires_ns = lhi_ends_ns(v, sh64_load(&v->claims[ci].state));
 }
 
 int

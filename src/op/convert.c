@@ -39,7 +39,7 @@ enum { MOVED = 1 };		/* beside 0 and -errno */
 static uint64_t
 converted(uint64_t st)
 {
-	return state_make(state_st(st) == ST_READ ? ST_HELD : ST_READ,
+	return state_make(state_st(st) ^ ST_HELD ^ ST_READ,
 	    (state_seq(st) + CONVERT_STEP) & MASK(SEQ_BITS),
 	    state_deadline(st));
 }

@@ -57,6 +57,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/error.h"
+#include "op/policy.h"
 #include "op/reaper.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
@@ -154,8 +155,8 @@ settle(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
 	lhi_point("due.word_loaded");
 	if (word_mode(w) == WORD_X && word_idx(w) == ci)
 		lhi_reap_heard(r, lhi_lock_settle(&r->v, s, now_ns, 0, &w));
-	else if (word_mode(w) == WORD_S && (state_st(st) == ST_READ ||
-	    (state_st(st) == ST_HELD && word_idx(w) == ci)))
+	else if (word_mode(w) == WORD_S && (state_kind(st) == ST_READ ||
+	    (state_kind(st) == ST_HELD && word_idx(w) == ci)))
 		end_reader(r, s, ci, st);
 }
 
@@ -181,6 +182,11 @@ look_through(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 		}
 		if (!state_held(st))
 			continue;
+		if (state_live(st) && now_ns < end) {
+			lhi_policy_tend(&r->v, ci, st, now_ns);
+			st = sh64_load(state);
+			end = lhi_policy_look_ns(&r->v, ci, st, now_ns);
+		}
 		if (now_ns >= end)
 			end = now_ns + LEFT_NS;
 		if (end < next)

@@ -15,6 +15,7 @@
  */
 #include "op/attempt.h"
 #include "op/fence.h"
+#include "op/policy.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
 #include "shm/chain.h"
@@ -79,17 +80,18 @@ too_late(struct lhi_attempt *a, uint64_t word, uint32_t cause)
 }
 
 static void
-tell(struct lhi_attempt *a, int64_t now_ns, uint64_t token, unsigned cause)
+tell(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
+    unsigned cause)
 {
 	struct lhi_view *v = view(a);
 
 	if (a->ask->shared)
 		lhi_stat_add(v, STAT_SHARED, 1);
-	if (a->t.queued)
+	if (queued)
 		lhi_stat_waited(v, now_ns - a->queued_ns);
 	else if (link_idx(sh64_load(&a->t.s->waitq)) != 0)
 		lhi_stat_add(v, STAT_BARGES, 1);
-	if (a->t.queued)
+	if (queued)
 		lhi_event_lease(v, LH_LOG_WAIT_GRANTED, a->ask->shared,
 		    a->t.s, a->t.ci, token, cause);
 	else
@@ -105,6 +107,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	uint64_t mine, deadline;
 	struct lhi_next n;
 	int64_t now;
+	uint32_t policy = a->ask->more->policy;
+	bool queued = a->t.queued;
 	struct lhi_rec *r = &a->m->rec[a->bit];
 	uint32_t cause;
 	int error;
@@ -121,13 +125,15 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return error == FENCE_AGAIN ? WAITING :
 		    error == FENCE_BARRED ? BARRED : error;
 	now = lhi_now_ns(view(a));	/* the disk may have been asked */
-	deadline = lhi_deadline(view(a), now + a->ask->ttl_ns);
+	deadline = policy == LH_POLICY_STRICT ? DEADLINE_MAX :
+	    lhi_deadline(view(a), now + a->ask->ttl_ns);
 	if (!a->t.queued) {
 		sh64_store_rlx(&a->c->home, a->home);
 		sh64_store_rlx(&a->c->since,
 		    lhi_since(view(a), now, a->m->tid));
 	}
-	lhi_claim_ends_within(view(a), a->t.ci, a->ask->ttl_ns);
+	if (policy != LH_POLICY_STRICT)
+		lhi_claim_ends_within(view(a), a->t.ci, a->ask->ttl_ns);
 	if (a->ask->shared) {
 		sh64_store_rlx(&a->c->grant,
 		    lhi_reader_grant(n.token, state_seq(
@@ -150,8 +156,11 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return too_late(a, mine, cause);
 	lhi_fence_granted(s, &n);
 	sh64_store_rlx(&a->c->since, lhi_since(view(a), now, a->m->tid));
-	tell(a, now, n.token, cause);
 	lhi_attempt_leave_queue(a);
+	if (policy == LH_POLICY_LIVE &&
+	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
+		return too_late(a, mine, cause);
+	tell(a, queued, now, n.token, cause);
 	r->use = a->m->watched || a->ask->rare ? REC_OUT :
 	    a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = s;
@@ -161,7 +170,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	lhi_mag_bounds(a->m);
 	lhi_rec_limit(a->m, r);
 	a->lease->acquired_ns = now;
-	a->lease->expires_ns = lhi_deadline_ns(view(a), deadline);
+	a->lease->expires_ns = policy == LH_POLICY_STRICT ? INT64_MAX :
+	    lhi_deadline_ns(view(a), deadline);
 	lhi_pair_store(a->lease, a->m->head);
 	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
 	if (cause != CAUSE_RELEASED)

@@ -75,7 +75,7 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	if (lhi_mutant(1))
 		return state_st(st) == ST_HELD;
 	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
-	    state_st(st) == (h->shared ? ST_READ : ST_HELD) &&
+	    state_kind(st) == (h->shared ? ST_READ : ST_HELD) &&
 	    state_seq(st) == lid_seq(l->id[1]) &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
 	    sh64_load(&h->claim->home) == l->key &&
@@ -353,7 +353,8 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
 		    "30 days", (long long)ttl_ms);
-	lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
+	if (!state_strict(sh64_load(&h.claim->state)))
+		lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
 	for (;;) {
 		uint64_t st = sh64_load(&h.claim->state), later;
 		int64_t now = lhi_now_ns(&lh->v);
@@ -362,9 +363,13 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		if (!lhi_lease_current(lh, l, &h, st) ||
 		    !lhi_lease_granted(&h) || now >= end)
 			return lhi_lease_enforce(lh, l, &h);
+		if (state_strict(st))
+			return 0;	/* there is nothing to move */
 		lhi_point("extend.checked");
 		later = state_make(state_st(st), state_seq(st),
 		    lhi_deadline(&lh->v, now + ttl_ms * NS_PER_MS));
+		if (state_live(st))
+			later |= 1;	/* no observer's: op/policy.c, I3 */
 		if (lhi_mutant(1)) /* its seq is constant: no proof of use */
 			st = sh64_load(&h.claim->state);
 		if (!sh64_cas(&h.claim->state, st, later))

@@ -221,7 +221,7 @@ leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
 
 	do {
 		st = sh64_load(&c->state);
-		if (state_st(st) != from || state_seq(st) != seq)
+		if (state_kind(st) != from || state_seq(st) != seq)
 			return false;
 	} while (!sh64_cas(&c->state, st, state_make(ST_REVOKED, seq, 0)));
 	lhi_point("shared.revoked");				/* 14, 15 */

@@ -40,6 +40,7 @@
 #include "base/error.h"
 #include "op/attempt.h"
 #include "op/busy.h"
+#include "op/policy.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
@@ -140,6 +141,8 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 
 		if (error != 0)
 			return error;
+		if (probe)
+			lhi_policy_tend_key(v, a->t.s, *w, now);
 		if (word_mode(*w) == WORD_NONE ||
 		    sh32_load(&a->t.s->gen) != a->home >> 32)
 			return KEY_GONE;
@@ -245,7 +248,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 	holder = lhi_claim(view(a), word_idx(w));
 	if (holder != NULL && !allows(a, w)) {
 		st = sh64_load(&holder->state);
-		d = lhi_deadline_ns(view(a), state_deadline(st));
+		d = lhi_policy_look_ns(view(a), word_idx(w), st, now);
 		if (state_held(st) && d < until)
 			until = d > now ? d : now;
 	}

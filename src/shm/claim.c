@@ -22,7 +22,8 @@
  *	9	FREE	INSERT	owner		makes a key, seq + 1
  *	10	INSERT	FREE	owner
  *	11	any	FREE	holder of the dead session's recycle byte
- *		(HELD: here and below, READ in shared mode)
+ *		(HELD: here and below, READ in shared mode, and both under
+ *		policy live)
  *	12	HELD	IDLE	presenter, exact swap	reader's release
  *	13	IDLE	HELD	owner, exact swap	revived, seq + 1
  *	14	IDLE	REVOKED	anyone, exact swap	a writer wants the key
@@ -30,6 +31,9 @@
  *	17	HELD	READ	presenter, exact swap	conversion, either way
  *	16	REVOKED	FREE	owner	no link leads to it any more
  *	18	HELD	BROKEN	anyone, exact swap	an operator's wish
+ *	19	HELD	HELD_LIVE  owner, exact swap	policy: op/policy.c
+ *	20	HELD_LIVE  HELD_LIVE  anyone, exact swap  its holder runs: a
+ *		later deadline
  *
  * seq counts uses, is never reset, and is in every lease: extend, release and
  * recovery swap exact values, so nothing that was decided about one use can
@@ -175,7 +179,7 @@ leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 static enum lhi_cause
 cause_of(uint64_t st, enum lhi_cause held_cause)
 {
-	switch (state_st(st)) {
+	switch (state_kind(st)) {
 	case ST_HELD:
 	case ST_READ:
 		return held_cause;
@@ -204,11 +208,11 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
 	uint64_t st = sh64_load(&c->state);
 
-	if ((state_st(st) != ST_READ && state_st(st) != ST_IDLE) ||
+	if ((state_kind(st) != ST_READ && state_st(st) != ST_IDLE) ||
 	    s == NULL || word_mode(sh64_load(&s->word)) != WORD_S)
 		return;
 	if (dead) {
-		if (lhi_chain_mark(c) && state_st(st) == ST_READ)
+		if (lhi_chain_mark(c) && state_kind(st) == ST_READ)
 			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
 	} else {
 		revoke(c, st);
@@ -225,7 +229,7 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 	int error;
 
 	while (state_st(st = sh64_load(&c->state)) != ST_FREE) {
-		switch (state_st(st)) {
+		switch (state_kind(st)) {
 		case ST_HELD:
 		case ST_READ:
 			lhi_lock_free_for(v, ci, held_cause);

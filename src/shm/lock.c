@@ -83,7 +83,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 	uint64_t st = sh64_load(&c->state);
 
 	*cause = CAUSE_RELEASED;
-	switch (state_st(st)) {
+	switch (state_kind(st)) {
 	case ST_HELD:
 	case ST_READ:
 		if (now_ns >= lhi_deadline_ns(v, state_deadline(st))) {
@@ -141,7 +141,7 @@ lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
 static enum lhi_cause
 cause_of(struct lhi_view *v, uint32_t ci)
 {
-	switch (state_st(sh64_load(&v->claims[ci].state))) {
+	switch (state_kind(sh64_load(&v->claims[ci].state))) {
 	case ST_EXPIRED:
 		return CAUSE_EXPIRED;
 	case ST_BROKEN:

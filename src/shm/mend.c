@@ -210,7 +210,7 @@ mend_claim(struct lhi_view *v, uint32_t ci)
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t st = sh64_load(&c->state);
 
-	switch (state_st(st)) {
+	switch (state_kind(st)) {
 	case ST_FREE:
 		return;
 	case ST_HELD:

@@ -238,7 +238,7 @@ does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 	if (sh64_load(&c->home) != lhi_home(lhi_slot_idx(v, s),
 	    sh32_load_rlx(&s->gen)))
 		return true;
-	switch (state_st(st)) {
+	switch (state_kind(st)) {
 	case ST_HELD:
 		w = sh64_load_sc(&s->word);
 		if (word_mode(w) == WORD_X && word_idx(w) == ci)
@@ -361,7 +361,7 @@ wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 	uint32_t flags = sh32_load(&c->wflags);
 	uint64_t st = sh64_load(&c->state), w;
 
-	if (state_st(st) == ST_HELD) {
+	if (state_kind(st) == ST_HELD) {
 		w = sh64_load(&k->s->word);
 		if (word_mode(w) == WORD_X && word_idx(w) == ci)
 			return true;	/* has it already: not a waiter */

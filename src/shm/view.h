@@ -190,6 +190,14 @@ lhi_deadline_ns(const struct lhi_view *v, uint64_t deadline)
 	return v->t0_ns + (int64_t)(deadline << TICK_SHIFT);
 }
 
+/* When a lease in that state ends by itself; INT64_MAX: never. */
+static inline int64_t
+lhi_ends_ns(const struct lhi_view *v, uint64_t st)
+{
+	return state_strict(st) ? INT64_MAX :
+	    lhi_deadline_ns(v, state_deadline(st));
+}
+
 /* The table's clock, precisely. */
 static inline int64_t
 lhi_now_ns(const struct lhi_view *v)

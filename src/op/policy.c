@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Policies: answers "its deadline is near: should this lease end there?".
+ *
+ *	lease	yes; only its holder moves it on, by extending
+ *	strict	it has no deadline: the greatest that a state can say stands for
+ *		that, and no lease of another policy has it.  It ends by
+ *		release, with its session, or by an operator
+ *	live	not while its holder runs and somebody looks: whoever wants the
+ *		key, or the reaper, sees that it does, and moves the deadline on
+ *
+ * All that a policy is stands in the claim's state, in one word with the
+ * deadline: nobody can act on one policy and the deadline of another.  How far
+ * a deadline is moved is the lease's ttl, which stands in claim.ticket while
+ * the state is HELD_LIVE (or READ_LIVE), in milliseconds.
+ *
+ * A lease under policy live, ttl t, granted at G:
+ *
+ *	1  granted as any other: HELD(seq, d), d = G + t
+ *	2  out of the queue, if it waited; ticket = t
+ *	3  HELD(seq, d) -> HELD_LIVE(seq, d)				(19)
+ *	   the acquire returns
+ *	4  somebody looks, when less than 3/4 of t (or 60 ms) is left and d has
+ *	   not come, and sees that its holder runs, at E:
+ *	   HELD_LIVE(seq, d) -> HELD_LIVE(seq, E + t)			(20)
+ *	5  the clock: before d?  If not, swapped back
+ *
+ * "Runs" is: its session is alive, by the kernel's word; its process is one
+ * that we can see (the same pid namespace), the very one that made the session
+ * (its start time), and neither stopped, nor traced to a stop, nor a zombie.
+ * Anything else proves nothing, and the deadline stays where it is.
+ *
+ * Invariants.
+ *  I1	ticket is the ttl of use seq from before HELD_LIVE(seq) until another
+ *	use: it is the claim's place in a queue only while a link leads to it,
+ *	and 2 comes before 3.
+ *  I2	A deadline that has come is not moved: of 4's swap and an expirer's,
+ *	both exact, one fails; and one that was made late is undone (C11, G3).
+ *	Stopped between 4 and 5, an observer leaves a lease that ends at E + t:
+ *	not later than a moment at which it ran plus its ttl.
+ *  I3	Only the observer itself made what it swaps back.  The holder's own
+ *	deadlines under this policy are odd, and observers' are even, so that no
+ *	extension that its holder was told of is undone (a second observer would
+ *	find no reason to move a deadline that has just been moved).
+ *  I4	What is read of the holder is read after the state (C3): it is about
+ *	that use, or the swap fails.
+ *
+ * A crash or stop of the holder after 1 or 2 leaves a lease with a deadline; of
+ * an observer anywhere, the deadline as it was, or moved on once.
+ *
+ * Not guaranteed: that anybody looks.  A lease that nobody wanted ends at its
+ * deadline, when the next one comes; who tries must come before.  A process of
+ * a frozen control group looks as if it ran.  Ttls of less than 20 ms leave
+ * those who look too little time.
+ */
+#include <errno.h>
+#include <string.h>
+#include <leasehold/lease.h>
+#include "base/clock.h"
+#include "base/procstat.h"
+#include "op/policy.h"
+#include "shm/chain.h"
+#include "shm/session.h"
+
+#define NEAR_NS (60 * NS_PER_MS)	/* three looks of a waiter */
+#define WALKS 16
+
+/* I1; 0: it makes no sense (G12). */
+static int64_t
+ttl_ns(const struct shm_claim *c)
+{
+	uint32_t ms = sh32_load(&c->ticket);
+
+	return ms <= LH_TTL_MAX_MS ? (int64_t)ms * NS_PER_MS : 0;
+}
+
+bool
+lhi_policy_go_live(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state);
+
+	if (!state_held(st))
+		return false;
+	sh32_store(&c->ticket, (uint32_t)(ttl_ns / NS_PER_MS));
+	lhi_point("policy.told");
+	return sh64_cas(&c->state, st,
+	    st | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT);	/* 19 */
+}
+
+static bool
+runs(struct lhi_view *v, uint64_t sid)
+{
+	pid_t pid = lhi_session_pid(v, sid);
+	const struct shm_session *se;
+	struct lhi_procstat ps;
+
+	if (pid == 0 || !lhi_procstat_read(pid, 0, &ps))
+		return false;
+	se = &v->sessions[sid_idx(sid)];
+	return ps.state != '\0' && strchr("RSD", ps.state) != NULL &&
+	    ps.start_ticks != 0 &&
+	    ps.start_ticks == sh64_load_rlx(&se->start_ticks) &&
+	    sess_st(sh64_load(&se->state)) == SESS_ALIVE &&
+	    !lhi_session_dead(v, sid, true);
+}
+
+void
+lhi_policy_tend(struct lhi_view *v, uint32_t ci, uint64_t st, int64_t now_ns)
+{
+	struct shm_claim *c = &v->claims[ci];
+	int64_t ttl = ttl_ns(c), near = ttl - ttl / 4, end;
+	uint64_t later;
+
+	if (!state_live(st) || state_strict(st) || ttl == 0)
+		return;
+	end = lhi_deadline_ns(v, state_deadline(st));
+	if (now_ns >= end || end - now_ns > (near > NEAR_NS ? near : NEAR_NS) ||
+	    !lhi_same_time(v) || !runs(v, lhi_claim_owner(v, ci)))
+		return;
+	later = state_make(state_st(st), state_seq(st),
+	    lhi_deadline(v, now_ns + ttl) & ~UINT64_C(1));
+	if (state_deadline(later) <= state_deadline(st) ||
+	    state_deadline(later) == DEADLINE_MAX)
+		return;
+	lhi_point("policy.seen");
+	if (!sh64_cas(&c->state, st, later))				/* 20 */
+		return;
+	lhi_point("policy.moved");
+	if (lhi_now_ns(v) >= end)
+		(void)sh64_cas(&c->state, later, st);
+}
+
+struct tending {
+	int64_t now_ns;
+};
+
+static bool
+tend_reader(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	const struct tending *t = arg;
+
+	lhi_policy_tend(v, ci, sh64_load(&v->claims[ci].state), t->now_ns);
+	return true;
+}
+
+void
+lhi_policy_tend_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+    int64_t now_ns)
+{
+	struct tending t = { now_ns };
+	int moved = -EAGAIN;
+
+	if (word_mode(w) == WORD_X && lhi_claim(v, word_idx(w)) != NULL)
+		(void)tend_reader(v, word_idx(w), &t);
+	for (int i = 0; word_mode(w) == WORD_S && moved == -EAGAIN &&
+	    i < WALKS; i++)
+		moved = lhi_chain_walk(v, s, tend_reader, &t);
+}
+
+int64_t
+lhi_policy_look_ns(struct lhi_view *v, uint32_t ci, uint64_t st, int64_t now_ns)
+{
+	int64_t end = lhi_ends_ns(v, st);
+	int64_t early = end - ttl_ns(&v->claims[ci]) / 2;
+
+	return state_live(st) && early > now_ns ? early : end;
+}

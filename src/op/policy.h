@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* When a lease ends that nobody releases: see policy.c. */
+#ifndef LHI_POLICY_H
+#define LHI_POLICY_H
+
+#include "shm/view.h"
+
+/*
+ * Policy live for the lease of claim ci, the caller's own: granted just now,
+ * for ttl_ns, and linked in no queue.  False: it has ended already.
+ */
+bool lhi_policy_go_live(struct lhi_view *v, uint32_t ci, int64_t ttl_ns);
+
+/*
+ * Claim ci was seen in state st: if that is a lease under policy live whose
+ * deadline is near, but has not come by now_ns, and its holder is seen to run,
+ * the deadline is moved on.
+ */
+void lhi_policy_tend(struct lhi_view *v, uint32_t ci, uint64_t st,
+    int64_t now_ns);
+
+/* The same for all who hold a key whose word was w. */
+void lhi_policy_tend_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+    int64_t now_ns);
+
+/*
+ * Claim ci being held in state st: when, after now_ns, should who waits for its
+ * end look again?  At its deadline, or early enough to move that on.
+ */
+int64_t lhi_policy_look_ns(struct lhi_view *v, uint32_t ci, uint64_t st,
+    int64_t now_ns);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Policy live: a lease whose holder runs is moved on before its deadline, by
+ * whoever wants the key, or by the reaper; one whose holder is stopped or dead
+ * is not, and one that nobody looks at ends.
+ */
+#include <errno.h>
+#include "support/actor.h"
+#include "support/reaper.h"
+#include "support/support.h"
+#include "tap.h"
+
+static struct lh_acquire_more live = LH_ACQUIRE_MORE_INIT;
+
+static struct lh_acquire_opts
+live_opts(int64_t ttl_ms, uint32_t mode)
+{
+	struct lh_acquire_opts o = t_opts(ttl_ms, 0);
+
+	o.more = &live;
+	o.mode = mode;
+	return o;
+}
+
+static int
+is_live(const struct lh_key_info *info, void *arg)
+{
+	(void)arg;
+	return info->n_holders == 1 &&
+	    info->holders[0].policy == LH_POLICY_LIVE ? 1 : 2;
+}
+
+static void
+hold(struct t_actor *a, int64_t ttl_ms, uint32_t mode)
+{
+	struct lh_acquire_opts o = live_opts(ttl_ms, mode);
+
+	t_begin_acquire_opts(a, "k", &o);
+	is(t_result(a), 0, "another process holds the key");
+}
+
+/* The others want it while its holder runs, then is stopped. */
+static void
+waited_for(const char *table, struct lh *lh, uint32_t mode)
+{
+	struct t_actor *a = t_actor(table), *b = t_actor(table);
+	struct lh_lease l;
+	int64_t end;
+
+	hold(a, t_ms(200), mode);
+	if (mode == LH_SHARED)
+		hold(b, t_ms(200), mode);
+	is(lh_status(lh, "k", NULL, is_live, NULL), mode == LH_SHARED ? 2 : 1,
+	    "shown with its policy");
+	is(t_acquire(lh, "k", 1000, t_ms(900), &l), -ETIMEDOUT,
+	    "who waits sees that it runs, and does not get it");
+	is(t_do_verify(a), 0, "it is held, long after its first deadline");
+	if (mode == LH_SHARED)
+		is(t_do_verify(b), 0, "and so is the other reader's");
+	is(t_do_extend(a, t_ms(200)), 0, "the holder may extend");
+	if (mode == LH_SHARED) {
+		is(t_do_release(b), 0, "one is released");
+		is(t_do_extend(a, t_ms(200)), 0, "the other extended");
+	}
+	end = a->lease.expires_ns;
+	t_stop(a->pid);
+	is(t_acquire(lh, "k", 1000, T_HANG_MS, &l), 0,
+	    "stopped, it loses the key");
+	cmp(t_now_ns(), >=, end, "not before its deadline");
+	cmp(t_since_ms(end), <, T1_MS + t_ms(250), "soon after it");
+	is(l.notes, LH_NOTE_PREVIOUS_EXPIRED, "with the note");
+	t_cont(a->pid);
+	is(t_do_verify(a), -ESTALE, "and learns so");
+	is(lh_release(lh, &l), 0, "released");
+	t_actor_end(a);
+	t_actor_end(b);
+}
+
+static void
+tried(const char *table, struct lh *lh)
+{
+	struct t_actor *a = t_actor(table);
+	struct lh_lease l;
+	int64_t until = t_now_ns() + t_ms(800) * T_NS_PER_MS;
+	int got = -EAGAIN;
+
+	hold(a, t_ms(250), LH_EXCLUSIVE);
+	while (got == -EAGAIN && t_now_ns() < until) {
+		got = t_acquire(lh, "k", 1000, 0, &l);
+		t_sleep_ms(20);
+	}
+	is(got, -EAGAIN, "tries see that it runs, too");
+	is(t_do_verify(a), 0, "it is held");
+	t_actor_kill(a);
+	ok(t_until(T2_MS, t_acquire(lh, "k", 1000, 0, &l) == 0),
+	    "killed, it loses the key at once");
+	is(l.notes, LH_NOTE_PREVIOUS_DIED, "with the note");
+	is(lh_release(lh, &l), 0, "released");
+	t_actor_free(a);
+}
+
+static void
+unobserved(const char *table, struct lh *lh)
+{
+	struct t_actor *a = t_actor(table);
+	struct lh_lease l;
+
+	hold(a, t_ms(50), LH_EXCLUSIVE);
+	t_sleep_ms(t_ms(60));
+	is(t_acquire(lh, "k", 1000, 0, &l), 0,
+	    "nobody looked: who comes after its deadline gets it");
+	is(t_do_verify(a), -ESTALE, "the holder learns so");
+	is(lh_release(lh, &l), 0, "released");
+	t_actor_end(a);
+}
+
+static void
+reaped(const char *table, struct lh *lh)
+{
+	struct lhi_reaper *r = t_reaper(table);
+	struct t_actor *a = t_actor(table);
+
+	hold(a, t_ms(200), LH_EXCLUSIVE);
+	t_reap_for(r, t_ms(900));
+	is(t_do_verify(a), 0, "a reaper keeps it while its process runs");
+	t_stop(a->pid);
+	t_reap_for(r, t_ms(400));
+	t_cont(a->pid);
+	is(t_do_verify(a), -ESTALE, "and ends it when that is stopped");
+	is(t_holders(lh, "k"), 0, "nobody holds it");
+	lhi_reap_close(r);
+	t_actor_end(a);
+}
+
+static void
+converted(const char *table, struct lh *lh)
+{
+	struct lh_acquire_opts o = live_opts(t_ms(200), LH_EXCLUSIVE);
+	struct t_actor *b = t_actor(table);
+	struct lh_lease l;
+
+	is(lh_acquire(lh, "k", &o, &l), 0, "mine");
+	is(lh_convert(lh, &l, LH_SHARED), 0, "down");
+	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "its policy stays");
+	is(lh_convert(lh, &l, LH_EXCLUSIVE), 0, "and up");
+	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "it stays");
+	t_begin_acquire(b, "k", 1000, t_ms(600));
+	is(t_result(b), -ETIMEDOUT, "another waits for it in vain");
+	is(lh_verify(lh, &l), 0, "it is held");
+	is(lh_break(lh, "k", NULL, 0), 1, "an operator ends it");
+	is(lh_verify(lh, &l), -ESTALE, "lost");
+	t_actor_end(b);
+}
+
+static void
+queued(const char *table, struct lh *lh)
+{
+	struct lh_acquire_opts o = live_opts(t_ms(200), LH_EXCLUSIVE);
+	struct t_actor *a = t_actor(table);
+	struct lh_lease l = t_hold(lh, "k");
+
+	o.max_wait_ms = T_HANG_MS;
+	t_begin_acquire_opts(a, "k", &o);
+	ok(t_await_waiters(lh, "k", 1), "one waits");
+	is(lh_release(lh, &l), 0, "and gets it");
+	is(t_result(a), 0, "from the queue");
+	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "with its policy");
+	is(t_acquire(lh, "k", 1000, t_ms(600), &l), -ETIMEDOUT,
+	    "which holds");
+	is(t_do_release(a), 0, "released");
+	t_actor_end(a);
+}
+
+int
+main(void)
+{
+	const char *table = t_table();
+	struct lh *lh = t_open(table);
+
+	live.policy = LH_POLICY_LIVE;
+	waited_for(table, lh, LH_EXCLUSIVE);
+	waited_for(table, lh, LH_SHARED);
+	tried(table, lh);
+	unobserved(table, lh);
+	reaped(table, lh);
+	converted(table, lh);
+	queued(table, lh);
+	t_close(lh);
+	return done();
+}
