@@ -124,6 +124,7 @@ struct options {
 	lh_scope scope = LH_EPHEMERAL;
 	std::uint32_t flags = 0;
 	struct lh_cancel *cancel = nullptr;
+	const struct lh_acquire_more *more = nullptr;	/* yours to keep */
 
 	lh_acquire_opts
 	c(bool only_try = false) const noexcept
@@ -137,6 +138,7 @@ struct options {
 		o.ttl_ms = ttl.count();
 		o.max_wait_ms = only_try ? 0 : max_wait.count();
 		o.cancel = cancel;
+		o.more = more;
 		return o;
 	}
 };

@@ -60,10 +60,11 @@ ahead_text(char buf[AHEAD_MAX], struct lh *lh, const struct lh_key_info *info,
 		return buf;
 	}
 	p = show_oldest(info);
-	n = snprintf(buf, AHEAD_MAX, "held by %s%s for %s, %s left",
+	n = snprintf(buf, AHEAD_MAX, "held by %s%s for %s, %s%s",
 	    crowd(many, info), show_party(party, p),
 	    text_span(held, now - p->since_ns),
-	    text_span(left, show_last_end_ns(info) - now));
+	    show_left(left, show_last(info), now),
+	    show_last(info)->expires_ns == INT64_MAX ? "" : " left");
 	p = ahead_writer(info, rank);
 	if (mode == LH_SHARED && info->mode == LH_SHARED && p != NULL)
 		(void)snprintf(buf + n, AHEAD_MAX - (size_t)n,

@@ -188,6 +188,7 @@ put_party(const struct dump *d, const struct lh_party *p)
 	    p->uid, show_mode(p->mode), at(d, from, p->since_ns));
 	if (p->rank == 0)
 		printf("until %s, token %" PRIu64 ", lease %s\n",
+		    p->expires_ns == INT64_MAX ? "its end" :
 		    at(d, to, p->expires_ns), p->token,
 		    text_lease_id(id, p->id));
 	else

@@ -135,8 +135,7 @@ put_party(struct line *line, const struct lh_party *p, int64_t now)
 	(void)strcpy(line->cell[MODE], show_mode(p->mode));
 	(void)strcpy(line->cell[SINCE], text_span(span, now - p->since_ns));
 	if (p->rank == 0)
-		(void)strcpy(line->cell[LEFT], text_span(span,
-		    p->expires_ns - now));
+		(void)strcpy(line->cell[LEFT], show_left(span, p, now));
 }
 
 static int
@@ -153,8 +152,8 @@ add_key(struct list *l, const struct lh_key_info *info, int64_t now)
 	if (info->n_holders > 1) {
 		(void)snprintf(line.cell[WHO], sizeof(line.cell[WHO]),
 		    "%" PRIu32 " readers", info->n_holders);
-		(void)strcpy(line.cell[LEFT], text_span(span,
-		    show_last_end_ns(info) - now));
+		(void)strcpy(line.cell[LEFT],
+		    show_left(span, show_last(info), now));
 	}
 	(void)text_name(line.cell[KEY], info->key);
 	put_number(line.cell[TOKEN], info->token);

@@ -43,6 +43,8 @@ static const char help[] =
 "                       renewed while COMMAND runs\n"
 "      --priority N     higher goes first; default 0\n"
 "      --scope SCOPE    ephemeral (default), local, quorum\n"
+"      --policy POLICY  when KEY is free without us: lease (default), strict,\n"
+"                       live\n"
 "      --on-loss WHAT   kill (default) or warn, when the lease is lost\n"
 "      --lost-exit-code N\n"
 "                       exit status then; default 76\n"
@@ -129,6 +131,18 @@ parse_scope(const char *text, uint32_t *scope)
 }
 
 static int
+parse_policy(const char *text, uint32_t *policy)
+{
+	for (uint32_t i = LH_POLICY_LEASE; i <= LH_POLICY_LIVE; i++) {
+		if (strcmp(text, show_policy(i)) == 0) {
+			*policy = i;
+			return 0;
+		}
+	}
+	return say_usage("--policy: '%s' is none of lease, strict, live", text);
+}
+
+static int
 parse_on_loss(const char *text, bool *warn_only)
 {
 	*warn_only = strcmp(text, "warn") == 0;
@@ -193,7 +207,7 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 	case OPT_ON_LOSS:
 		return parse_on_loss(optarg, &r->warn_only);
 	case OPT_POLICY:
-		return not_yet("--policy");
+		return parse_policy(optarg, &r->more.policy);
 	case OPT_PRIORITY:
 		if (parse_number("--priority", optarg, UINT32_MAX, &n) != 0)
 			return EX_BAD_USAGE;
@@ -325,9 +339,9 @@ int
 verb_run(int argc, char **argv)
 {
 	struct run r = {
+		.more = LH_ACQUIRE_MORE_INIT,
 		.wait_ms = 3600 * 1000,
 		.ttl_ms = 30 * 1000,
-		.more = LH_ACQUIRE_MORE_INIT,
 		.busy_code = EX_BUSY,
 		.lost_code = EX_LOST,
 	};

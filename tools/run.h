@@ -23,7 +23,7 @@ struct run {
 	int64_t ttl_ms;
 	uint32_t priority;
 	uint32_t scope;
-	struct lh_acquire_more more;	/* --info */
+	struct lh_acquire_more more;	/* --info, --policy */
 	int busy_code;
 	int lost_code;
 	bool warn_only;		/* --on-loss warn */

@@ -8,7 +8,8 @@
  *	  "holders": [ { "lease_id": "...", "pid": 4711, "tid": 4711, "uid": 0,
  *	    "application": "backup", "mode": "exclusive", "token": "42",
  *	    "info": "...", "request": "<32 hex digits>",	(if it has them)
- *	    "since_ms": "1790000000000", "expires_ms": "1790000030000" } ],
+ *	    "policy": "lease", "since_ms": "1790000000000",
+ *	    "expires_ms": "1790000030000" } ],
  *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
  *
  * A shared key has as many holders as there are readers, each with a token of
@@ -16,7 +17,8 @@
  *
  * What is 64 bits wide is a decimal string, since many readers of JSON keep
  * numbers in a double and would round a token.  Times are milliseconds since
- * 1970.  A free key has no mode; an unknown one ("state": "unknown") neither
+ * 1970.  A lease without a deadline (policy strict) has no expires_ms.  A free
+ * key has no mode; an unknown one ("state": "unknown") neither
  * token, holders nor waiters.
  *
  * JSON text is UTF-8 and keys are bytes: of a key (or application) that is not
@@ -71,6 +73,20 @@ show_scope(uint32_t scope)
 	    "ephemeral";
 }
 
+const char *
+show_policy(uint32_t policy)
+{
+	return policy == LH_POLICY_STRICT ? "strict" :
+	    policy == LH_POLICY_LIVE ? "live" : "lease";
+}
+
+const char *
+show_left(char buf[SPAN_MAX], const struct lh_party *party, int64_t now_ns)
+{
+	return party->expires_ns == INT64_MAX ? "no end" :
+	    text_span(buf, party->expires_ns - now_ns);
+}
+
 const struct lh_party *
 show_oldest(const struct lh_key_info *info)
 {
@@ -83,16 +99,16 @@ show_oldest(const struct lh_key_info *info)
 	return oldest;
 }
 
-int64_t
-show_last_end_ns(const struct lh_key_info *info)
+const struct lh_party *
+show_last(const struct lh_key_info *info)
 {
-	int64_t end = info->holders[0].expires_ns;
+	const struct lh_party *last = info->holders;
 	uint32_t i;
 
 	for (i = 1; i < info->n_holders; i++)
-		if (info->holders[i].expires_ns > end)
-			end = info->holders[i].expires_ns;
-	return end;
+		if (info->holders[i].expires_ns > last->expires_ns)
+			last = &info->holders[i];
+	return last;
 }
 
 const char *
@@ -201,7 +217,10 @@ party_json(int64_t zero_ms, const struct lh_party *p)
 	if (p->rank == 0) {
 		if (p->token != 0)	/* just granted, not yet told */
 			bad |= show_set_u64(o, "token", p->token);
-		bad |= set_ms(zero_ms, o, "expires_ms", p->expires_ns);
+		bad |= json_object_set_new(o, "policy",
+		    json_string(show_policy(p->policy)));
+		if (p->expires_ns != INT64_MAX)
+			bad |= set_ms(zero_ms, o, "expires_ms", p->expires_ns);
 	} else {
 		bad |= json_object_set_new(o, "rank", json_integer(p->rank));
 		bad |= json_object_set_new(o, "priority",

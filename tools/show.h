@@ -33,6 +33,11 @@ const char *show_mode(uint32_t mode);
 const char *show_order(uint32_t order);
 const char *show_clock(uint32_t clock);
 const char *show_scope(uint32_t scope);
+const char *show_policy(uint32_t policy);
+
+/* How long a holder's lease has left: "12 s", or "no end". */
+const char *show_left(char buf[SPAN_MAX], const struct lh_party *party,
+    int64_t now_ns);
 
 /* A member of 64 bits, as a decimal string.  0, or -1. */
 int show_set_u64(json_t *to, const char *name, uint64_t n);
@@ -41,8 +46,8 @@ int show_set_u64(json_t *to, const char *name, uint64_t n);
 int show_append_text(json_t *to, const char *text);
 
 /* Of the holders of a key that is held: who has been there for longest, and
- * when the last of their leases ends unless one is renewed. */
+ * whose lease ends last unless one is renewed. */
 const struct lh_party *show_oldest(const struct lh_key_info *info);
-int64_t show_last_end_ns(const struct lh_key_info *info);
+const struct lh_party *show_last(const struct lh_key_info *info);
 
 #endif

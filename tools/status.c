@@ -63,7 +63,13 @@ holder(struct status *q, const struct lh_party *p)
 		printf("%-9s%s\n", "request", text_lease_id(id, p->request));
 	printf("%-9s%s\n", "lease", text_lease_id(id, p->id));
 	point(q->lh, "since", p->since_ns, now - p->since_ns, "", " ago");
-	point(q->lh, "expires", p->expires_ns, p->expires_ns - now, "in ", "");
+	if (p->policy != LH_POLICY_LEASE)
+		printf("%-9s%s\n", "policy", show_policy(p->policy));
+	if (p->expires_ns == INT64_MAX)
+		printf("%-9snever\n", "expires");
+	else
+		point(q->lh, "expires", p->expires_ns, p->expires_ns - now,
+		    "in ", "");
 }
 
 /* One of several, in a line. */
@@ -78,7 +84,7 @@ reader(struct status *q, const struct lh_party *p)
 	    "",
 	    show_party(name, p), p->uid, show_mode(p->mode),
 	    text_span(held, now - p->since_ns),
-	    text_span(left, p->expires_ns - now), text_lease_id(id, p->id),
+	    show_left(left, p, now), text_lease_id(id, p->id),
 	    show_info(info, ": ", p));
 }
 

@@ -67,7 +67,19 @@ struct lh_cancel {
 
 #define LH_WAIT_FOREVER	INT64_MAX
 
-/* When a lease ends that is not released. */
+/*
+ * When a lease ends that is not released.
+ *
+ * Under strict the ttl means nothing, expires_ns is INT64_MAX, and lh_extend()
+ * is 0 and changes nothing.  A process that is stopped, or hangs, keeps the
+ * key: lh_break() is the way out.
+ *
+ * Under live a deadline is moved on by the ttl of the acquire; nobody tells the
+ * holder, who may be told by lh_verify(), and need not extend while somebody
+ * looks.  A lease that nobody wants, in a table without a reaper, ends at its
+ * deadline when the next one comes.  Whoever looks must see the holder's
+ * process (the same pid namespace, /proc); else it is as under lease.
+ */
 enum lh_policy {
 	LH_POLICY_LEASE = 0,	/* at its deadline */
 	LH_POLICY_STRICT = 1,	/* with its session: it has no deadline */

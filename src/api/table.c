@@ -385,6 +385,8 @@ lh_epoch_ms(const struct lh *lh, int64_t clock_ns)
 {
 	struct timespec wall;
 
+	if (clock_ns == INT64_MAX)
+		return clock_ns;	/* never */
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	return (lhi_timespec_ns(&wall) + (clock_ns - lh_clock_ns(lh))) /
 	    NS_PER_MS;

@@ -38,7 +38,8 @@ bad "key is 256 bytes long" run "$long" "${never[@]}"
 bad "list of keys" run a,b "${never[@]}"
 bad "'--shared' takes no value" run --shared=yes k "${never[@]}"
 bad "'run' has no option '-u'" run -u k "${never[@]}"
-bad "--policy is not in this version" run --policy strict k "${never[@]}"
+bad "--policy: 'nice' is none of lease, strict, live" \
+    run --policy nice k "${never[@]}"
 bad "--info: 96 bytes, and 95 are the most" run \
     --info "$(printf 'x%.0s' {1..96})" k "${never[@]}"
 bad "'run' has no option '-z'" run -z k "${never[@]}"
