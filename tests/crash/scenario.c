@@ -21,6 +21,7 @@ static const struct {
 	{ scenarios_repair, &n_scenarios_repair },
 	{ scenarios_removal, &n_scenarios_removal },
 	{ scenarios_durable, &n_scenarios_durable },
+	{ scenarios_policy, &n_scenarios_policy },
 };
 
 #define N_LISTS (sizeof(lists) / sizeof(lists[0]))

@@ -9,7 +9,7 @@
  * check, serve, recover	who looks at the result; NULL: the usual ones
  *
  * They are in exclusive.c, readers.c, keys.c, reaper.c,
- * repair.c, removal.c and durable.c.
+ * repair.c, removal.c, durable.c and policy.c.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
@@ -56,10 +56,10 @@ struct scenario {
 
 extern const struct scenario scenarios_exclusive[], scenarios_readers[],
     scenarios_keys[], scenarios_reaper[], scenarios_repair[],
-    scenarios_removal[], scenarios_durable[];
+    scenarios_removal[], scenarios_durable[], scenarios_policy[];
 extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys,
     n_scenarios_reaper, n_scenarios_repair, n_scenarios_removal,
-    n_scenarios_durable;
+    n_scenarios_durable, n_scenarios_policy;
 
 int scenario_count(void);
 const struct scenario *scenario_at(int i);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scenarios of policies: see scenario.h.
+ *
+ * Who looks at a lease under policy live and moves its deadline on is the
+ * subject itself, in a failing try for a key that another lease of its own
+ * holds; its ttl is so short that its deadline is near from the beginning.
+ */
+#include "crash/subject.h"
+#include "shm/layout.h"
+
+#define NEAR_MS 50
+
+static struct lh_acquire_more strict = LH_ACQUIRE_MORE_INIT,
+    live = LH_ACQUIRE_MORE_INIT;
+
+static void
+prep_strict(struct play *p)
+{
+	prep_warm(p);
+	strict.policy = LH_POLICY_STRICT;
+	sub.opts.more = &strict;
+}
+
+static void
+prep_live(struct play *p)
+{
+	prep_warm(p);
+	live.policy = LH_POLICY_LIVE;
+	sub.opts.more = &live;
+}
+
+static void
+prep_live_reader(struct play *p)
+{
+	prep_live(p);
+	sub.opts.mode = LH_SHARED;
+}
+
+static void
+prep_live_wait(struct play *p)
+{
+	prep_live(p);
+	sub.opts.max_wait_ms = 20000;
+}
+
+static void
+prep_watched(struct play *p)
+{
+	struct lh_acquire_opts o = cast_opts(NEAR_MS, 0);
+
+	prep_live(p);
+	o.more = &live;
+	sub_must(p, lh_acquire(sub.lh, KEY, &o, &sub.third), "hold it");
+	sub.opts.max_wait_ms = 0;
+	sub.opts.more = NULL;
+}
+
+static void
+prep_held_live(struct play *p)
+{
+	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 0);
+
+	prep_live(p);
+	o.more = &live;
+	sub_must(p, lh_acquire(sub.lh, KEY, &o, &p->lease), "hold it");
+	p->has_lease = true;
+	play_saw_token(p, p->lease.token);
+}
+
+const struct scenario scenarios_policy[] = {
+	{ .name = "live-acquire", .what = "under policy live",
+	  .prepare = prep_live, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .name = "live-shared", .what = "the same, to read",
+	  .prepare = prep_live_reader, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .name = "live-wait", .what = "the same, from the queue",
+	  .roles = { YIELDER }, .flags = SC_FIFO, .prepare = prep_live_wait,
+	  .act = act_acquire, .finish = finish_acquire },
+	{ .name = "live-tend", .what = "try, and see that the holder runs",
+	  .prepare = prep_watched, .act = act_acquire,
+	  .finish = finish_acquire, .allowed = says_busy },
+	{ .name = "live-extend", .what = "a lease under policy live",
+	  .prepare = prep_held_live, .act = act_extend,
+	  .finish = finish_extend, .allowed = says_stale },
+	{ .name = "live-release", .what = "a lease under policy live",
+	  .prepare = prep_held_live, .act = act_release,
+	  .finish = finish_plain, .allowed = says_stale },
+	/* of a key that nobody else asks for: it has no deadline */
+	{ .name = "strict-acquire", .what = "under policy strict",
+	  .prepare = prep_strict, .act = act_acquire_new,
+	  .finish = finish_alone },
+};
+
+const int n_scenarios_policy = sizeof(scenarios_policy) /
+    sizeof(scenarios_policy[0]);
