@@ -133,22 +133,27 @@ set(const char *name, const char *fmt, ...)
 	return e;
 }
 
+/* It is freed; NULL: out of memory. */
+static int
+set_list(const char *name, char *list)
+{
+	int e = list == NULL || setenv(name, list, 1) != 0 ? -ENOMEM : 0;
+
+	free(list);
+	return e;
+}
+
 int
 child_environment(struct run *r, int loss_fd)
 {
-	char id[LEASE_ID_MAX], *held = held_with_ours(r);
-	int bad;
+	int bad = set_list("LEASEHOLD_HELD", held_with_ours(r));
 
-	if (held == NULL)
-		return -ENOMEM;
-	bad = set("LEASEHOLD_HELD", "%s", held);
-	free(held);
 	bad |= set("LEASEHOLD_KEY", "%s", r->key);
-	bad |= set("LEASEHOLD_MODE", "%s", show_mode(r->lease.mode));
-	bad |= set("LEASEHOLD_FENCE", "%" PRIu64, r->lease.token);
-	bad |= set("LEASEHOLD_LEASE_ID", "%s", text_lease_id(id, r->lease.id));
+	bad |= set("LEASEHOLD_MODE", "%s", show_mode(r->mode));
+	bad |= set_list("LEASEHOLD_FENCE", keys_list(r, KEYS_TOKENS));
+	bad |= set_list("LEASEHOLD_LEASE_ID", keys_list(r, KEYS_IDS));
 	bad |= set("LEASEHOLD_EXPIRES_MS", "%" PRId64,
-	    lh_epoch_ms(r->lh, r->lease.expires_ns));
+	    lh_epoch_ms(r->lh, r->expires_ns));
 	if (loss_fd >= 0)
 		bad |= set("LEASEHOLD_LOSS_FD", "%d", loss_fd);
 	else if (unsetenv("LEASEHOLD_LOSS_FD") != 0)	/* an ancestor's */

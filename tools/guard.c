@@ -24,6 +24,9 @@
  *  I3	When a lost command's end is reported, no descendant is left: being
  *	their reaper we know, unless the kernel cannot
  *	end one within GIVE_UP_NS; then that is said.
+ *  I4	Of several keys the loss of one is the loss of all.  The others are
+ *	given back where the command goes on without it, and else when the
+ *	command is at its end.
  *
  * Signals that end (INT, TERM, HUP, QUIT) go to the command's descendants in
  * our process group, all of them, since a shell that is told alone dies and
@@ -125,17 +128,19 @@ lose(struct guard *g, const char *detail)
 	g->loss_fd = -1;
 	if (detail != NULL)
 		(void)snprintf(why, sizeof(why), "%s (token %" PRIu64 ")",
-		    detail, g->r->lease.token);
+		    detail, g->r->leases[g->r->lost].token);
 	else
 		(void)snprintf(why, sizeof(why), "the lease on '%.100s' "
 		    "(token %" PRIu64 ") is lost", g->r->name,
-		    g->r->lease.token);
+		    g->r->leases[g->r->lost].token);
 	if (g->ending)
 		return;
-	if (g->r->warn_only)
+	if (g->r->warn_only) {
 		say("%s; the command goes on without it", why);
-	else
+		(void)keys_release(g->r);	/* the others, if any: I4 */
+	} else {
 		end_command(g, why);
+	}
 }
 
 static void
@@ -143,12 +148,12 @@ renew(struct guard *g)
 {
 	int e;
 
-	e = lh_extend(g->r->lh, &g->r->lease, g->r->ttl_ms);
+	e = keys_extend(g->r);
 	if (e == 0) {
 		if (g->pace.failures > 0)
 			say("renewed '%s' after %d failures", g->r->name,
 			    g->pace.failures);
-		pace_renewed(&g->pace, now_ns(g), g->r->lease.expires_ns);
+		pace_renewed(&g->pace, now_ns(g), g->r->expires_ns);
 		return;
 	}
 	if (e == -ESTALE || now_ns(g) >= g->pace.expires_ns) {
@@ -165,7 +170,7 @@ renew(struct guard *g)
 static void
 look(struct guard *g)
 {
-	if (lh_verify(g->r->lh, &g->r->lease) == -ESTALE)
+	if (keys_verify(g->r) == -ESTALE)
 		lose(g, lh_error_detail());
 	g->look_at_ns = now_ns(g) + LOOK_NS;
 }
@@ -315,7 +320,7 @@ command_status(int status)
 static int
 finish(struct guard *g)
 {
-	int e = lh_release(g->r->lh, &g->r->lease);
+	int e = keys_release(g->r);
 
 	if (g->lost || g->ending)
 		return g->r->lost_code;
@@ -343,7 +348,7 @@ guard_command(struct run *r, int sigfd, pid_t command, int loss_fd)
 		.pace.ttl_ns = r->ttl_ms * NS_PER_MS,
 	};
 
-	pace_renewed(&g.pace, r->lease.acquired_ns, r->lease.expires_ns);
+	pace_renewed(&g.pace, r->leases[0].acquired_ns, r->expires_ns);
 	loop(&g);
 	return finish(&g);
 }

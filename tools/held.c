@@ -19,6 +19,8 @@
  * through.  Only a writer that waits already would bar it, and that one waits
  * for the ancestor: again we should wait for ourselves.  wait.c goes past it,
  * which takes nothing from the writer while the ancestor holds the key anyway.
+ * (Of several keys, those that are shared in this way are waited for with the
+ * highest priority.  Against a writer that has it, too, only -w helps there.)
  *
  * The form is unambiguous: a table's name has neither '+' nor ':', `run` takes
  * no key with a comma, and the id after the last '=' has 32 digits.
@@ -34,14 +36,14 @@
 #define VARIABLE "LEASEHOLD_HELD"
 #define ID_DIGITS 32
 
-/* "TABLE:KEY=" of this run; allocated. */
+/* "TABLE:KEY=" of that key; allocated. */
 static char *
-entry_head(struct run *r)
+entry_head(struct run *r, const char *key)
 {
 	char *head = NULL;
 
 	if (asprintf(&head, "%s%s:%s=", r->table.system ? "+" : "",
-	    lh_table_name(r->lh), r->key) < 0)
+	    lh_table_name(r->lh), key) < 0)
 		return NULL;
 	return head;
 }
@@ -71,64 +73,76 @@ seen(const struct lh_key_info *info, void *arg)
 
 /* Does that lease hold the key, in which mode? */
 static bool
-still_holds(struct run *r, const char *text, uint32_t *mode)
+still_holds(struct run *r, const char *key, const char *text, uint32_t *mode)
 {
 	uint64_t id[2];
 
 	return parse_id(text, id) &&
-	    lh_status(r->lh, r->key, id, seen, mode) == 0;
+	    lh_status(r->lh, key, id, seen, mode) == 0;
+}
+
+/* Among what is held: does an ancestor hold that one?  In which mode? */
+static bool
+is_held(struct run *r, const char *key, const char *p, uint32_t *mode)
+{
+	char *head = entry_head(r, key);
+	bool held = false;
+	size_t len, n;
+
+	if (head == NULL)
+		return false;	/* then we wait, up to the time given */
+	n = strlen(head);
+	while (*p != '\0' && !held) {
+		len = strcspn(p, ",");
+		held = len == n + ID_DIGITS && strncmp(p, head, n) == 0 &&
+		    still_holds(r, key, p + n, mode);
+		p += len;
+		p += *p == ',';
+	}
+	free(head);
+	return held;
 }
 
 bool
 held_against_us(struct run *r)
 {
-	const char *p = getenv(VARIABLE);
-	bool against = false;
+	const char *all = getenv(VARIABLE);
+	char name[NAME_MAX_TEXT];
 	uint32_t mode;
-	size_t len, n;
-	char *head;
 
 	r->nested = false;
-	if (p == NULL)
-		return false;
-	head = entry_head(r);
-	if (head == NULL)
-		return false;	/* then we wait, up to the time given */
-	n = strlen(head);
-	while (*p != '\0' && !against) {
-		len = strcspn(p, ",");
-		if (len == n + ID_DIGITS && strncmp(p, head, n) == 0 &&
-		    still_holds(r, p + n, &mode)) {
-			r->nested = mode == LH_SHARED && r->mode == LH_SHARED;
-			against = !r->nested;
+	for (size_t i = 0; all != NULL && i < r->n; i++) {
+		if (!is_held(r, r->items[i].key, all, &mode))
+			continue;
+		if (mode != LH_SHARED || r->mode != LH_SHARED) {
+			say("'%s' is held (%s) by the command that this one "
+			    "was started from: it would wait for itself",
+			    text_name(name, r->items[i].key),
+			    show_mode(mode));
+			return true;
 		}
-		p += len;
-		p += *p == ',';
+		r->nested = true;
+		r->items[i].priority = UINT32_MAX;
 	}
-	free(head);
-	if (against)
-		say("'%s' is held (%s) by the command that this one was "
-		    "started from: it would wait for itself", r->name,
-		    show_mode(mode));
-	return against;
+	return false;
 }
 
 char *
 held_with_ours(struct run *r)
 {
 	const char *others = getenv(VARIABLE);
-	char id[LEASE_ID_MAX], *head = entry_head(r), *all = NULL;
+	char id[LEASE_ID_MAX], *all = strdup(others != NULL ? others : "");
 
-	if (head == NULL)
-		return NULL;
-	if (others == NULL || *others == '\0') {
-		if (asprintf(&all, "%s%s", head,
-		    text_lease_id(id, r->lease.id)) < 0)
-			all = NULL;
-	} else if (asprintf(&all, "%s,%s%s", others, head,
-	    text_lease_id(id, r->lease.id)) < 0) {
-		all = NULL;
+	for (size_t i = 0; all != NULL && i < r->n; i++) {
+		char *head = entry_head(r, r->items[i].key), *more = NULL;
+
+		if (head == NULL || asprintf(&more, "%s%s%s%s", all,
+		    *all != '\0' ? "," : "", head,
+		    text_lease_id(id, r->leases[i].id)) < 0)
+			more = NULL;
+		free(head);
+		free(all);
+		all = more;
 	}
-	free(head);
 	return all;
 }

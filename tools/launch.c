@@ -45,7 +45,7 @@ prepare(struct run *r, struct launch *l)
 	tree_begin();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		return -errno;
-	return lh_verify(r->lh, &r->lease);
+	return keys_verify(r);
 }
 
 /* The signal that says "do not start", or 0. */
@@ -64,7 +64,7 @@ called_off(int sigfd)
 static int
 not_started(struct run *r, int error)
 {
-	(void)lh_release(r->lh, &r->lease);
+	(void)keys_release(r);
 	if (error == -ESTALE) {
 		say("the lease on '%s' was lost before the command started",
 		    r->name);
@@ -88,7 +88,7 @@ launch_run(struct run *r, int sigfd)
 		return not_started(r, e);
 	sig = called_off(sigfd);
 	if (sig != 0) {
-		(void)lh_release(r->lh, &r->lease);
+		(void)keys_release(r);
 		say("not started: %s", strsignal(sig));
 		return EX_SIGNAL + sig;
 	}

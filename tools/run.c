@@ -13,8 +13,7 @@
  *		come and go do not keep it out for ever
  *	-u	is not there: a lease ends with its command
  *
- * Lists of keys are for later versions, and are refused: to take another lock
- * than the one asked for is worse than none.
+ * A comma in KEY is always that of a list (keys.c): -s and -x are for all of it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,10 +26,11 @@
 #include "show.h"
 
 static const char help[] =
-"usage: leasehold run [OPTION...] KEY [--] COMMAND [ARGUMENT...]\n"
-"       leasehold run [OPTION...] KEY -c 'SHELL COMMAND'\n"
+"usage: leasehold run [OPTION...] KEY[,KEY...] [--] COMMAND [ARGUMENT...]\n"
+"       leasehold run [OPTION...] KEY[,KEY...] -c 'SHELL COMMAND'\n"
 "\n"
-"Runs COMMAND while holding KEY; its exit status is COMMAND's.\n"
+"Runs COMMAND while holding KEY, or all of these; its exit status is\n"
+"COMMAND's.\n"
 "\n"
 "  -s, --shared         share KEY with others that ask for -s\n"
 "  -x, -e, --exclusive  alone (the default); of -s and -x the last one counts\n"
@@ -291,11 +291,8 @@ parse(struct run *r, struct asked *a, int argc, char **argv)
 		return say_usage("run under which key? leasehold run KEY "
 		    "COMMAND [ARGUMENT...]");
 	r->key = argv[optind];
-	if (parse_key(r->key) != 0)
-		return EX_BAD_USAGE;
-	if (strchr(r->key, ',') != NULL)
-		return not_yet("a list of keys (KEY,KEY)");
-	return take_command(r, a, argc - optind, argv + optind);
+	e = keys_split(r);
+	return e != 0 ? e : take_command(r, a, argc - optind, argv + optind);
 }
 
 /* -F: the session lives on in the descriptor, the lease until its deadline. */
@@ -331,7 +328,7 @@ run(struct run *r)
 	if (!r->no_fork)
 		return launch_run(r, sigfd);
 	status = become(r);
-	(void)lh_release(r->lh, &r->lease);
+	(void)keys_release(r);
 	return status;
 }
 

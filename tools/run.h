@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `leasehold run`, in the order in which it happens: run.c reads the options,
- * held.c refuses to wait for ourselves, wait.c gets the lease (ahead.c says who
+ * keys.c the keys (and does to all of them whatever is done to one), held.c
+ * refuses to wait for ourselves, wait.c gets the lease (ahead.c says who
  * is in the way), launch.c starts the command in the world that child.c makes
  * for it, guard.c renews the lease and ends the command with it.
  */
@@ -15,7 +16,7 @@
 struct run {
 	/* What was asked for. */
 	struct table_opts table;
-	const char *key;
+	const char *key;	/* or several, with commas between them */
 	char **argv;		/* the command, after a shell was put before */
 	const char *title;	/* how others see us: the command's name */
 	uint32_t mode;		/* enum lh_mode */
@@ -32,12 +33,30 @@ struct run {
 
 	/* What there is. */
 	struct lh *lh;
-	struct lh_lease lease;
-	char name[NAME_MAX_TEXT];	/* the key, printable */
-	bool nested;		/* an ancestor shares the key, as we shall */
+	struct lh_item items[LH_MANY_MAX];	/* each key by itself */
+	struct lh_lease leases[LH_MANY_MAX];
+	size_t n;
+	size_t lost;		/* which of them, once that is found out */
+	int64_t expires_ns;	/* the first of their deadlines */
+	char name[NAME_MAX_TEXT];	/* `key`, printable; cut, if long */
+	bool nested;		/* an ancestor shares a key, as we shall */
 	sigset_t old_mask;	/* the command gets it back */
 	struct sigaction old_chld;	/* and this */
 };
+
+/*
+ * keys.c: `key` into items.  0; an exit status after a sentence.
+ */
+int keys_split(struct run *r);
+/* The library's calls, on all of them: 0, or the first error.  After -ESTALE
+ * of the middle two r->lost is set. */
+int keys_acquire(struct run *r, const struct lh_acquire_opts *opts);
+int keys_extend(struct run *r);
+int keys_verify(struct run *r);
+int keys_release(struct run *r);
+/* Of each lease, with commas between them: allocated, or NULL. */
+enum keys_of { KEYS_TOKENS, KEYS_IDS };
+char *keys_list(const struct run *r, enum keys_of what);
 
 /*
  * child.c: signals.  Blocks those that we take from a descriptor, and makes it;
@@ -76,16 +95,16 @@ int child_exec(struct run *r, const int *keep_fds, int n_keep);
 pid_t child_start(struct run *r, const int *keep_fds, int n_keep);
 
 /*
- * held.c: does an ancestor of ours (LEASEHOLD_HELD) hold the key, so that we
- * would wait for ourselves?  That has been said then.  Where both are shared it
- * is false, and r->nested is set.
+ * held.c: does an ancestor of ours (LEASEHOLD_HELD) hold a key of ours, so that
+ * we would wait for ourselves?  That has been said then.  Where both are shared
+ * it is false, and r->nested is set.
  */
 bool held_against_us(struct run *r);
-/* held.c: LEASEHOLD_HELD with our lease added; allocated, or NULL. */
+/* held.c: LEASEHOLD_HELD with our leases added; allocated, or NULL. */
 char *held_with_ours(struct run *r);
 
 /*
- * wait.c: get the lease.  True: r->lease is ours.  False: it has been said why,
+ * wait.c: get the leases.  True: r->leases are ours.  False: it has been said why,
  * and *status is what to exit with, which can be 0 (-E 0).  sigfd from
  * child_take_signals().
  */

@@ -9,6 +9,7 @@
  *	parse.c	     options, keys	ahead.c	  who is in the way
  *	number.c     words to numbers	launch.c  from there to the command
  *	say.c	     words for people	child.c	  the command's world
+ *	keys.c	     of `run`: several
  *	text.c	     spans and names	guard.c	  while it runs
  *	show.c	     a key as JSON	pace.c	  when to renew, when to end
  *	counters.c, metrics.c: what `stats` tells; event.c, past.c: `log`

@@ -39,7 +39,6 @@ struct waiter {
 	struct run *r;
 	struct lh_acquire_opts opts;
 	struct lh_cancel cancel;
-	struct lh_lease lease;
 	int done_fd;
 	int result;
 	char detail[700];	/* the library keeps it per thread */
@@ -48,6 +47,7 @@ struct waiter {
 /* What -v says meanwhile. */
 struct view {
 	struct run *r;
+	const char *key;	/* the one that is looked at */
 	int64_t began_ns;
 	uint64_t told_id[2];	/* whose blocking has been told */
 	bool told;
@@ -56,7 +56,7 @@ struct view {
 static int
 look(const struct lh_key_info *info, void *arg)
 {
-	char ahead[AHEAD_MAX], mine[SPAN_MAX];
+	char ahead[AHEAD_MAX], mine[SPAN_MAX], name[NAME_MAX_TEXT];
 	struct view *v = arg;
 	const char *mode = show_mode(v->r->mode);
 	const struct lh_party *p;
@@ -65,10 +65,13 @@ look(const struct lh_key_info *info, void *arg)
 	for (i = 0; i < info->n_waiters; i++)
 		if (info->waiters[i].id[0] == lh_session_id(v->r->lh))
 			rank = info->waiters[i].rank;
+	if (rank == 0 && v->r->n > 1)
+		return 0;	/* it is another one that we wait for */
+	(void)text_name(name, v->key);
 	(void)ahead_text(ahead, v->r->lh, info, v->r->mode, rank);
 	if (say_has_terminal()) {
 		say_progress("waiting for '%s' (%s) since %s: %s; %u of %u in "
-		    "line", v->r->name, mode, text_span(mine,
+		    "line", name, mode, text_span(mine,
 		    lh_clock_ns(v->r->lh) - v->began_ns), ahead, rank,
 		    info->n_waiters);
 		return 0;
@@ -77,7 +80,7 @@ look(const struct lh_key_info *info, void *arg)
 		return 0;	/* for a moment */
 	p = show_oldest(info);
 	if (!v->told || v->told_id[0] != p->id[0] || v->told_id[1] != p->id[1])
-		say("waiting for '%s' (%s): %s; %u of %u in line", v->r->name,
+		say("waiting for '%s' (%s): %s; %u of %u in line", name,
 		    mode, ahead, rank, info->n_waiters);
 	v->told = true;
 	v->told_id[0] = p->id[0];
@@ -86,9 +89,18 @@ look(const struct lh_key_info *info, void *arg)
 }
 
 static void
+look_at_all(struct view *v)
+{
+	for (size_t i = 0; i < v->r->n; i++) {
+		v->key = v->r->items[i].key;
+		(void)lh_status(v->r->lh, v->key, NULL, look, v);
+	}
+}
+
+static void
 acquire(struct waiter *w)
 {
-	w->result = lh_acquire(w->r->lh, w->r->key, &w->opts, &w->lease);
+	w->result = keys_acquire(w->r, &w->opts);
 	if (w->result != 0)
 		(void)snprintf(w->detail, sizeof(w->detail), "%s",
 		    lh_error_detail());
@@ -129,7 +141,7 @@ sleep_until_done(struct waiter *w, int sigfd, struct view *v)
 			return ended_by;
 		if (n == 0) {
 			look_ms = LOOK_EVERY_MS;
-			(void)lh_status(w->r->lh, w->r->key, NULL, look, v);
+			look_at_all(v);
 		}
 	}
 }
@@ -157,7 +169,7 @@ queue_up(struct run *r, struct waiter *w, int sigfd)
 	(void)close(w->done_fd);
 	if (sig != 0) {
 		if (w->result == 0)
-			(void)lh_release(r->lh, &w->lease);
+			(void)keys_release(r);
 		say("gave up waiting for '%s': %s", r->name, strsignal(sig));
 		return EX_SIGNAL + sig;
 	}
@@ -197,24 +209,31 @@ refused(struct run *r, const struct waiter *w)
 static void
 tell_grant(struct run *r, int64_t waited_ns)
 {
-	char span[SPAN_MAX];
+	char span[SPAN_MAX], *tokens = keys_list(r, KEYS_TOKENS);
 	const char *note = "";
+	uint32_t notes = 0;
 
-	if (r->lease.notes & LH_NOTE_PREVIOUS_BROKEN)
+	for (size_t i = 0; i < r->n; i++)
+		notes |= r->leases[i].notes;
+	if (notes & LH_NOTE_PREVIOUS_BROKEN)
 		note = "; the lease before was broken by an operator";
-	else if (r->lease.notes & LH_NOTE_PREVIOUS_DIED)
+	else if (notes & LH_NOTE_PREVIOUS_DIED)
 		note = "; the holder before us died with it";
-	else if (r->lease.notes & LH_NOTE_PREVIOUS_EXPIRED)
+	else if (notes & LH_NOTE_PREVIOUS_EXPIRED)
 		note = "; the holder before us let it expire";
-	say("holding '%s' (%s) with token %llu after %s%s", r->name,
-	    show_mode(r->lease.mode), (unsigned long long)r->lease.token,
+	say("holding '%s' (%s) with token %s after %s%s", r->name,
+	    show_mode(r->mode), tokens != NULL ? tokens : "?",
 	    text_span(span, waited_ns), note);
+	free(tokens);
 }
 
-/* True: only a writer that waits for our ancestor is in the way. */
+/* True: only a writer that waits for our ancestor is in the way.  (Of several
+ * keys it may be another one that is busy: held.c.) */
 static bool
 waits_for_itself(struct run *r, struct waiter *w)
 {
+	if (r->n > 1)
+		return false;
 	w->opts.priority = UINT32_MAX;
 	acquire(w);
 	w->opts.priority = r->priority;
@@ -262,7 +281,6 @@ wait_acquire(struct run *r, int sigfd, int *status)
 		*status = refused(r, &w);
 		return false;
 	}
-	r->lease = w.lease;
 	if (r->verbose)
 		tell_grant(r, lh_clock_ns(r->lh) - began);
 	return true;

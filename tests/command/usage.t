@@ -35,7 +35,11 @@ bad "run what" run k --
 bad "run what" run k ""
 bad "key is empty" run "" "${never[@]}"
 bad "key is 256 bytes long" run "$long" "${never[@]}"
-bad "list of keys" run a,b "${never[@]}"
+bad "key is empty" run a,,b "${never[@]}"
+bad "key is empty" run a, "${never[@]}"
+bad "key is 256 bytes long" run "a,$long" "${never[@]}"
+bad "'b' is there twice" run a,b,c,b "${never[@]}"
+bad "'65' is one key too many" run "$(seq -s, 65)" "${never[@]}"
 bad "'--shared' takes no value" run --shared=yes k "${never[@]}"
 bad "'run' has no option '-u'" run -u k "${never[@]}"
 bad "--policy: 'nice' is none of lease, strict, live" \

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The keys of a `run`: one, or several with commas between them, which are had
+ * and lost together.
+ *
+ * What the library has for many keys is used where there are several (all or
+ * none, in one order, those that are had renewed while the rest is waited for);
+ * one key goes the shorter way.  Their leases are renewed, looked at and given
+ * back together: r->lost says which one is gone, r->expires_ns which deadline
+ * is the first.
+ *
+ * A key with a comma in it cannot be named to `run`; other verbs and the
+ * library have no such limit.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "run.h"
+#include "show.h"
+
+static int
+add_key(struct run *r, const char *key)
+{
+	char name[NAME_MAX_TEXT];
+
+	if (parse_key(key) != 0)
+		return EX_BAD_USAGE;
+	if (r->n == LH_MANY_MAX)
+		return say_usage("'%s' is one key too many: up to %d can be "
+		    "held together", text_name(name, key), LH_MANY_MAX);
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->items[i].key, key) == 0)
+			return say_usage("'%s' is there twice: it would wait "
+			    "for itself", text_name(name, key));
+	r->items[r->n].key = key;
+	r->items[r->n].mode = r->mode;
+	r->items[r->n].priority = r->priority;
+	r->n++;
+	return 0;
+}
+
+int
+keys_split(struct run *r)
+{
+	char *copy = strdup(r->key), *rest = copy, *key;
+
+	if (copy == NULL) {
+		say("out of memory");
+		return EX_SYSTEM;
+	}
+	/* it is kept: the items point into it */
+	while ((key = strsep(&rest, ",")) != NULL)
+		if (add_key(r, key) != 0)
+			return EX_BAD_USAGE;
+	return 0;
+}
+
+static void
+look_ahead(struct run *r)
+{
+	r->expires_ns = INT64_MAX;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->leases[i].expires_ns < r->expires_ns)
+			r->expires_ns = r->leases[i].expires_ns;
+}
+
+int
+keys_acquire(struct run *r, const struct lh_acquire_opts *opts)
+{
+	int e;
+
+	if (r->n == 1)
+		e = lh_acquire(r->lh, r->items[0].key, opts, r->leases);
+	else
+		e = lh_acquire_many(r->lh, r->items, r->n, opts, r->leases);
+	if (e == 0)
+		look_ahead(r);
+	return e;
+}
+
+int
+keys_extend(struct run *r)
+{
+	int first = 0, e;
+
+	for (size_t i = 0; i < r->n; i++) {
+		e = lh_extend(r->lh, &r->leases[i], r->ttl_ms);
+		if (e == -ESTALE) {
+			r->lost = i;
+			return e;
+		}
+		if (first == 0)
+			first = e;
+	}
+	look_ahead(r);
+	return first;
+}
+
+int
+keys_verify(struct run *r)
+{
+	int e;
+
+	for (size_t i = 0; i < r->n; i++) {
+		e = lh_verify(r->lh, &r->leases[i]);
+		if (e != 0) {
+			r->lost = i;
+			return e;
+		}
+	}
+	return 0;
+}
+
+int
+keys_release(struct run *r)
+{
+	return lh_release_many(r->lh, r->leases, r->n);
+}
+
+/* Text with a comma before it, unless it is the first: allocated, or NULL. */
+static char *
+joined(char *so_far, const char *text)
+{
+	char *all = NULL;
+
+	if (asprintf(&all, "%s%s%s", so_far != NULL ? so_far : "",
+	    so_far != NULL ? "," : "", text) < 0)
+		all = NULL;
+	free(so_far);
+	return all;
+}
+
+char *
+keys_list(const struct run *r, enum keys_of what)
+{
+	char text[LEASE_ID_MAX], *all = NULL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct lh_lease *l = &r->leases[i];
+
+		if (what == KEYS_TOKENS)
+			(void)snprintf(text, sizeof(text), "%" PRIu64,
+			    l->token);
+		else
+			(void)text_lease_id(text, l->id);
+		all = joined(all, text);
+		if (all == NULL)
+			return NULL;
+	}
+	return all;
+}
