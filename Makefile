@@ -74,6 +74,7 @@ FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-replay check-mutants check-crash check-stop \
 	check-double check-chaos check-model check-fuzz fuzz fuzzers lint \
+	abi-check abi-update check-abi \
 	bench install uninstall clean help deps
 
 all: lib tool reaperd
@@ -86,8 +87,9 @@ help:
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-long	the same without shortcuts (hours)'
+	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
 	@echo 'check-unit -asan -memcheck -tsan -command -daemon -replay -mutants'
-	@echo '-crash -stop -double -chaos -fuzz -fence -model, lint: the layers of check'
+	@echo '-crash -stop -double -chaos -fuzz -fence -model -abi, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -206,13 +208,13 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says how long it took; the first that fails ends it.
-LAYERS	?= lint unit replay mutants crash stop chaos fuzz fence asan tsan \
+LAYERS	?= lint abi unit replay mutants crash stop chaos fuzz fence asan tsan \
 	   memcheck command daemon model
 check: deps-check
 	@tests/layers $(LAYERS)
 
 check-long: deps-check
-	@tests/layers --long lint unit command daemon replay mutants crash \
+	@tests/layers --long lint abi unit command daemon replay mutants crash \
 	    stop double chaos fuzz fence asan tsan memcheck model
 	@$(MAKE) --no-print-directory fuzz
 
@@ -342,6 +344,14 @@ check-model:
 
 lint:
 	@tests/lint
+
+abi-check check-abi:
+	$(sub) lib
+	@$(PROVE) tests/abi/check
+
+abi-update:
+	$(sub) lib
+	@tests/abi/check --update
 
 # --- bench -------------------------------------------------------------------
 bench: $(if $(TSV),,deps-bench)

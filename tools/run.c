@@ -13,7 +13,7 @@
  *		come and go do not keep it out for ever
  *	-u	is not there: a lease ends with its command
  *
- * A comma in KEY is always that of a list (keys.c): -s and -x are for all of it.
+ * A comma in KEY is always that of a list (keys.c): -s and -x mean all of it.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -104,8 +104,8 @@ bool held_against_us(struct run *r);
 char *held_with_ours(struct run *r);
 
 /*
- * wait.c: get the leases.  True: r->leases are ours.  False: it has been said why,
- * and *status is what to exit with, which can be 0 (-E 0).  sigfd from
+ * wait.c: get the leases.  True: r->leases are ours.  False: it has been said
+ * why, and *status is what to exit with, which can be 0 (-E 0).  sigfd from
  * child_take_signals().
  */
 bool wait_acquire(struct run *r, int sigfd, int *status);
