@@ -53,7 +53,10 @@ struct many {
 	struct lh *lh;
 	const struct lh_item *items;
 	struct lhi_ask ask;
+	struct lh_acquire_more more;	/* ask's */
+	uint64_t request[2];	/* the options' */
 	uint32_t priority;	/* the options' */
+	uint32_t round;
 	uint32_t n;
 	uint32_t won;		/* order[0 .. won - 1] */
 	uint8_t order[LH_MANY_MAX];	/* of the items */
@@ -124,29 +127,37 @@ renew(struct lhi_chore *chore)
 	return 0;
 }
 
-/* The k-th in order.  Errors as lh_acquire(); CHORE_FAILED. */
-static int
-win(struct many *m, uint32_t k)
+/*
+ * Options of the k-th in order.  One request id is given for all: theirs are
+ * the numbers from it on, of which each round has its own.
+ */
+static void
+ask_for(struct many *m, uint32_t k)
 {
 	const struct lh_item *item = &m->items[m->order[k]];
-	struct lhi_name name;
-	struct lhi_ref ref;
-	int error = lhi_name_check(m->lh, item->key, 0, &name);
 
 	m->ask.shared = item->mode == LH_SHARED;
 	m->ask.priority = item->priority > m->priority ? item->priority :
 	    m->priority;
-	while (error == 0) {
-		error = lhi_name_resolve(m->lh, &name,
-		    m->ask.no_create ? LH_NO_CREATE : 0, &ref);
-		if (error != 0)
-			break;
-		error = lhi_wait_acquire(m->lh, &ref, &m->ask, won(m, k));
-		if (error != KEY_GONE)
-			break;
-		error = 0;
-	}
-	return error;
+	if ((m->request[0] | m->request[1]) != 0)
+		m->more.request[1] = m->request[1] + m->round * LH_MANY_MAX +
+		    k;
+}
+
+/* The k-th in order.  Errors as lh_acquire(); CHORE_FAILED. */
+static int
+win(struct many *m, uint32_t k)
+{
+	struct lhi_name name;
+	struct lhi_want want = { .name = &name };
+	int error = lhi_name_check(m->lh, m->items[m->order[k]].key, 0, &name);
+
+	ask_for(m, k);
+	if (error == 0)
+		error = lhi_name_resolve(m->lh, &name, m->ask.no_create ?
+		    LH_NO_CREATE : 0, &want.ref);
+	return error != 0 ? error : lhi_acquire_asked(m->lh, &want, &m->ask,
+	    won(m, k));
 }
 
 static bool
@@ -197,7 +208,7 @@ acquire(struct many *m)
 {
 	int error;
 
-	for (;;) {
+	for (m->round = 0;; m->round++) {
 		error = win_all(m);
 		if (error == 0)
 			return 0;
@@ -228,6 +239,9 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 	if (error != 0)
 		return error;
 	m.priority = m.ask.priority;
+	m.more = *m.ask.more;
+	m.ask.more = &m.more;
+	memcpy(m.request, m.more.request, sizeof(m.request));
 	m.chore.run = renew;
 	m.ask.chore = &m.chore;
 	sort(&m);

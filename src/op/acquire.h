@@ -65,6 +65,10 @@ int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 int lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
+/* The same, of options that were checked: also CHORE_FAILED. */
+int lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease);
+
 /* What came of an attempt to acquire at once. */
 enum lhi_how {
 	UNTOUCHED = 0,		/* nothing has changed: go another way */

@@ -36,6 +36,13 @@ wanted_by_name(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 }
 
 int
+lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	return wanted_by_name(lh, want, ask, lease);
+}
+
+int
 lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
@@ -44,5 +51,5 @@ lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
 
 	if (error == 0)
 		error = lhi_ask_set(&lh->v, &ask, opts);
-	return error != 0 ? error : wanted_by_name(lh, want, &ask, lease);
+	return error != 0 ? error : lhi_acquire_asked(lh, want, &ask, lease);
 }

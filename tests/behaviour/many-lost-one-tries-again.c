@@ -57,7 +57,7 @@ operate(void *arg)
 static void
 tries_again(void)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(200), T_HANG_MS);
+	struct lh_acquire_opts o = t_opts(t_ms(500), T_HANG_MS);
 	struct taken t = { .last = t_hold(other, "c") };
 	unsigned long op = t_thread(operate, &t);
 	struct lh_lease l[3];
@@ -83,7 +83,7 @@ take_one(void *arg)
 static void
 within_its_time(void)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(120), t_ms(400));
+	struct lh_acquire_opts o = t_opts(t_ms(300), t_ms(600));
 	struct lh_lease l[3], last = t_hold(other, "c"), mine;
 	unsigned long op = t_thread(take_one, &mine);
 	int64_t began = t_now_ns(), took;
@@ -91,8 +91,8 @@ within_its_time(void)
 	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "in vain");
 	took = t_now_ns() - began;
 	t_join(op);
-	cmp(took, >=, t_ms(400) * T_NS_PER_MS, "not before its time");
-	cmp(took, <=, (t_ms(400) + T4_MS) * T_NS_PER_MS, "nor long after it");
+	cmp(took, >=, t_ms(600) * T_NS_PER_MS, "not before its time");
+	cmp(took, <=, (t_ms(600) + T4_MS) * T_NS_PER_MS, "nor long after it");
 	is(t_holders(lh, "b"), 0, "nothing is held");
 	is(lh_verify(other, &mine), 0, "the other's lease was not touched");
 	is(lh_release(other, &mine), 0, "it releases");
