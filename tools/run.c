@@ -152,13 +152,6 @@ parse_on_loss(const char *text, bool *warn_only)
 }
 
 static int
-not_yet(const char *what)
-{
-	return say_usage("%s is not in this version: a lease is on one key, "
-	    "and renewed while the command runs", what);
-}
-
-static int
 take_option(struct run *r, struct asked *a, int c, char **argv)
 {
 	uint64_t n;
