@@ -47,6 +47,7 @@
 #include <leasehold/key.h>
 #include <leasehold/lock.h>
 #include <leasehold/many.h>
+#include <leasehold/ticket.h>
 #include <leasehold/inspect.h>
 #include <leasehold/gate.h>
 #include <leasehold/dump.h>

@@ -36,7 +36,7 @@ tell_users(struct lhi_view *v)
 	}
 	for (uint32_t i = SHM_CHUNK; i < lhi_chunks_ready(v) * SHM_CHUNK; i++)
 		if (state_st(sh64_load(&v->claims[i].state)) == ST_WAIT)
-			lhi_queue_wake(&v->claims[i]);
+			lhi_queue_wake(v, &v->claims[i]);
 }
 
 static int

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that serves all live handles of the process: what is due (renew.c)
- * and their callbacks.  It starts with the first acquire and ends when there
- * has been no handle for some seconds.  It blocks all signals.
+ * The thread that serves all live handles of the process, what is due (renew.c)
+ * and their callbacks, and tickets (ticket.c).  It starts with the first of
+ * either and ends when there has been none for some seconds.  It blocks all
+ * signals.
  *
  * Callbacks are called without the lock; their events wait in the handle
  * (watch.c).  `calling` is the handle whose callback runs: lh_lock_close() and
@@ -21,6 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/live.h"
+#include "live/ticket.h"
 #include "shm/bell.h"
 
 #define LINGER_NS (2 * NS_PER_SEC)
@@ -40,6 +42,7 @@ static bool running;
 static pthread_t thread;
 
 _Atomic uint32_t lhi_live_epoch;
+bool lhi_live_by_hand;
 
 static int64_t
 now_ns(void)
@@ -82,6 +85,7 @@ in_child(void)
 {
 	lhi_live_forget();
 	lhi_live_deaf();
+	lhi_ticket_forget();
 	TAILQ_INIT(&all);
 	TAILQ_INIT(&calls);
 	calling = NULL;
@@ -175,16 +179,39 @@ static bool
 work(void)
 {
 	static uint32_t n;
+	uint32_t what;
 	struct lh *lh;
 
-	if (lhi_live_rung(&lh) & BELL_LEASE)
-		lhi_live_doubt();
-	if (++n % BATCH != 0 && lhi_live_serve())
+	while ((what = lhi_live_rung(&lh)) != 0) {
+		lhi_ticket_rung(lh);
+		if (what & BELL_LEASE)
+			lhi_live_doubt();
+	}
+	n = (n + 1) % BATCH;
+	if (n > 0 && lhi_live_serve())
+		return true;
+	if (n > 1 && lhi_ticket_serve())
 		return true;
 	if (TAILQ_EMPTY(&calls))
-		return lhi_live_serve();
+		return lhi_live_serve() || lhi_ticket_serve();
 	call(TAILQ_FIRST(&calls));
 	return true;
+}
+
+/* There is no handle, and no ticket. */
+static bool
+idle(void)
+{
+	return TAILQ_EMPTY(&all) && !lhi_ticket_any();
+}
+
+/* When is something due? */
+static int64_t
+next_ns(void)
+{
+	int64_t live = lhi_live_next_ns(), ticket = lhi_ticket_next_ns();
+
+	return live < ticket ? live : ticket;
 }
 
 static void *
@@ -203,14 +230,13 @@ live(void *arg)
 			lhi_live_lock();
 			continue;
 		}
-		if (!TAILQ_EMPTY(&all))
+		if (!idle())
 			end_ns = INT64_MAX;
 		else if (end_ns == INT64_MAX)
 			end_ns = now_ns() + LINGER_NS;
 		else if (end_ns <= now_ns())
 			break;
-		lhi_live_sleep(TAILQ_EMPTY(&all) ? end_ns :
-		    lhi_live_next_ns());
+		lhi_live_sleep(idle() ? end_ns : next_ns());
 	}
 	if (epoch == atomic_load(&lhi_live_epoch))
 		running = false;
@@ -225,7 +251,7 @@ lhi_live_thread(void)
 	pthread_attr_t attr;
 	int error;
 
-	if (running)
+	if (running || lhi_live_by_hand)
 		return 0;
 	(void)sigfillset(&every);
 	(void)pthread_sigmask(SIG_SETMASK, &every, &old);
@@ -254,6 +280,7 @@ lhi_live_closing(struct lh *lh)
 			lhi_live_end(l, LH_LOSS_SESSION);
 		l->lh = NULL;
 	}
+	lhi_ticket_closing(lh);
 	while (calling != NULL && calling_for == lh &&
 	    !pthread_equal(thread, pthread_self()))
 		await_call();

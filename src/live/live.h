@@ -18,6 +18,7 @@
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 #include <leasehold/many.h>
+#include "live/readable.h"
 
 #define LIVE_EVENTS 32
 
@@ -33,9 +34,7 @@ struct lh_watch {
 	struct lh_lock *lock;	/* NULL: closed */
 	uint32_t epoch;
 	uint32_t what;
-	int fd;
-	dev_t dev;		/* of fd: is it still ours? */
-	ino_t ino;
+	struct lhi_readable fd;
 	struct lhi_events events;
 };
 
@@ -83,6 +82,9 @@ extern _Atomic uint32_t lhi_live_epoch;
 
 /* 0; -EPERM: made before a fork. */
 int lhi_live_own(uint32_t epoch);
+
+/* In tests: there is no thread, and callers look for themselves. */
+extern bool lhi_live_by_hand;
 
 /* Once: fork handlers. */
 void lhi_live_begin(void);

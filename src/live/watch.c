@@ -5,16 +5,12 @@
  *
  * A queue is an array; nothing is allocated when something happens, and nothing
  * is dropped: in a full one the two oldest events are folded into one.  The
- * watch's descriptor is an eventfd that is readable exactly while its queue is
- * not empty.  The application may have closed it (closefrom) and its number may
- * be some other file by now: whatever is no anonymous inode is left alone.
+ * watch's descriptor (readable.c) is readable exactly while its queue is not
+ * empty.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/live.h"
@@ -46,38 +42,6 @@ lhi_watch_take(struct lhi_events *ev, struct lh_event *out)
 	return true;
 }
 
-static bool
-has_fd(const struct lh_watch *w)
-{
-	struct stat st;
-
-	return fstat(w->fd, &st) == 0 && st.st_dev == w->dev &&
-	    st.st_ino == w->ino;
-}
-
-/* An eventfd that has room takes it; one that is set already may refuse. */
-static void
-raise_fd(const struct lh_watch *w)
-{
-	const uint64_t one = 1;
-	int saved = errno;
-
-	if (has_fd(w) && write(w->fd, &one, sizeof(one)) < 0)
-		errno = saved;
-	errno = saved;
-}
-
-static void
-lower_fd(const struct lh_watch *w)
-{
-	int saved = errno;
-	uint64_t n;
-
-	if (has_fd(w) && read(w->fd, &n, sizeof(n)) < 0)
-		errno = saved;
-	errno = saved;
-}
-
 void
 lhi_watch_tell(struct lh_lock *l, uint32_t what)
 {
@@ -95,7 +59,7 @@ lhi_watch_tell(struct lh_lock *l, uint32_t what)
 			continue;
 		put(&w->events, &e);
 		if (w->events.n == 1)
-			raise_fd(w);
+			lhi_readable_raise(&w->fd);
 	}
 	if (l->event != NULL && what != LH_EVENT_CLOSED) {
 		if (l->calls.n == 0)
@@ -116,25 +80,10 @@ lhi_watch_orphan(struct lh_lock *l)
 	}
 }
 
-static int
-open_fd(struct lh_watch *w)
-{
-	struct stat st;
-
-	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (w->fd < 0 || fstat(w->fd, &st) != 0)
-		return lhi_fail(-errno, "cannot get a descriptor for a watch: "
-		    "%s", strerror(errno));
-	w->dev = st.st_dev;
-	w->ino = st.st_ino;
-	return 0;
-}
-
 int
 lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
 {
-	int saved = errno, error = l == NULL ? -EINVAL :
-	    lhi_live_own(l->epoch);
+	int error = l == NULL ? -EINVAL : lhi_live_own(l->epoch);
 	struct lh_watch *w;
 
 	if (l == NULL || out == NULL || (what & ~LH_EVENT_ALL) != 0)
@@ -146,8 +95,7 @@ lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
 	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	error = open_fd(w);
-	errno = saved;
+	error = lhi_readable_open(&w->fd, "a watch");
 	if (error != 0) {
 		free(w);
 		return error;
@@ -174,7 +122,7 @@ lh_watch_fd(const struct lh_watch *w)
 {
 	int error = check_watch(w);
 
-	return error != 0 ? error : w->fd;
+	return error != 0 ? error : w->fd.fd;
 }
 
 int
@@ -193,7 +141,7 @@ lh_watch_next(struct lh_watch *w, struct lh_event *event)
 	lhi_live_lock();
 	any = lhi_watch_take(&w->events, &e);
 	if (any && w->events.n == 0)
-		lower_fd(w);
+		lhi_readable_lower(&w->fd);
 	lhi_live_unlock();
 	if (!any)
 		return lhi_fail(-EAGAIN, "nothing has happened");
@@ -206,7 +154,7 @@ lh_watch_next(struct lh_watch *w, struct lh_event *event)
 int
 lh_watch_close(struct lh_watch *w)
 {
-	int saved = errno, error = check_watch(w);
+	int error = check_watch(w);
 
 	if (error != 0)
 		return error;
@@ -214,9 +162,7 @@ lh_watch_close(struct lh_watch *w)
 	if (w->lock != NULL)
 		TAILQ_REMOVE(&w->lock->watches, w, of_lock);
 	lhi_live_unlock();
-	if (has_fd(w))
-		(void)close(w->fd);
+	lhi_readable_close(&w->fd);
 	free(w);
-	errno = saved;
 	return 0;
 }

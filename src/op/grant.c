@@ -13,6 +13,9 @@
  *	word swapped		it holds the key, until its deadline or death,
  *				and is unlinked by the next who looks
  */
+#include <errno.h>
+#include <string.h>
+#include "base/error.h"
 #include "op/attempt.h"
 #include "op/fence.h"
 #include "op/policy.h"
@@ -24,6 +27,75 @@
 #include "shm/queue.h"
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
+
+int
+lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh, struct lhi_mag *m,
+    const struct lhi_ref *ref, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	int bit;
+
+	if (m == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	bit = lhi_mag_take(m);
+	if (bit < 0)
+		return bit;
+	memset(a, 0, sizeof(*a));
+	a->lh = lh;
+	a->m = m;
+	a->ask = ask;
+	a->lease = lease;
+	a->home = ref->home;
+	a->c = &m->claims[bit];
+	a->t.v = &lh->v;
+	a->t.s = ref->slot;
+	a->t.ci = m->base + (uint32_t)bit;
+	a->t.priority = ask->priority;
+	a->t.shared = a->t.reader = ask->shared;
+	return 0;
+}
+
+/* Why it was not granted; 0 of these: not counted. */
+static unsigned
+stat_of(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+		return STAT_BUSY;
+	case -ETIMEDOUT:
+		return STAT_TIMEOUTS;
+	case -ECANCELED:
+		return STAT_CANCELLED;
+	case -EDEADLK:
+		return STAT_DEADLOCKS;
+	case -ESTALE:
+		return STAT_RETIRED;
+	default:
+		return 0;
+	}
+}
+
+void
+lhi_attempt_withdraw(struct lhi_attempt *a, int error)
+{
+	uint64_t st;
+	uint32_t bit;
+
+	lhi_attempt_leave_queue(a);
+	st = sh64_load(&a->c->state);
+	if (state_st(st) != ST_FREE)
+		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
+	bit = a->t.ci - a->m->base;	/* it may use another group by now */
+	if (bit < SHM_GROUP)
+		lhi_mag_put(a->m, (int)bit);
+	if (stat_of(error) != 0)
+		lhi_stat_add(view(a), stat_of(error), 1);
+	if (error == -ETIMEDOUT || error == -ECANCELED ||
+	    error == CHORE_FAILED)
+		lhi_event_lease(view(a), error == -ETIMEDOUT ?
+		    LH_LOG_TIMED_OUT : LH_LOG_CANCELLED, a->ask->shared,
+		    a->t.s, a->t.ci, 0, 0);
+}
 
 void
 lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
@@ -99,6 +171,22 @@ tell(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
 		    a->t.ci, token, cause);
 }
 
+/* This thread will release it, most often: then fast. */
+static void
+remember(struct lhi_attempt *a, uint64_t token)
+{
+	struct lhi_rec *r = &a->m->rec[a->t.ci - a->m->base];
+
+	r->use = a->m->watched || a->ask->rare ? REC_OUT :
+	    a->ask->shared ? REC_SHARED : REC_HELD;
+	r->slot = a->t.s;
+	r->home = a->home;
+	r->token = token;
+	r->id = a->lease->id[1];
+	lhi_mag_bounds(a->m);
+	lhi_rec_limit(a->m, r);
+}
+
 int
 lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 {
@@ -109,7 +197,6 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	int64_t now;
 	uint32_t policy = a->ask->more->policy;
 	bool queued = a->t.queued;
-	struct lhi_rec *r = &a->m->rec[a->bit];
 	uint32_t cause;
 	int error;
 
@@ -161,14 +248,9 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
 		return too_late(a, mine, cause);
 	tell(a, queued, now, n.token, cause);
-	r->use = a->m->watched || a->ask->rare ? REC_OUT :
-	    a->ask->shared ? REC_SHARED : REC_HELD;
-	r->slot = s;
-	r->home = a->home;
-	r->token = n.token;
-	r->id = lhi_mag_claim_id(view(a), a->t.ci);
-	lhi_mag_bounds(a->m);
-	lhi_rec_limit(a->m, r);
+	a->lease->id[1] = lhi_mag_claim_id(view(a), a->t.ci);
+	if (!a->threadless)
+		remember(a, n.token);
 	a->lease->acquired_ns = now;
 	a->lease->expires_ns = policy == LH_POLICY_STRICT ? INT64_MAX :
 	    lhi_deadline_ns(view(a), deadline);
@@ -176,7 +258,6 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
 	if (cause != CAUSE_RELEASED)
 		a->lease->notes = 1u << ((cause - 1) & 3);
-	a->lease->id[1] = r->id;
 	a->lease->token = n.token;
 	a->lease->key = a->home;
 	return 0;

@@ -70,7 +70,9 @@ thread_stopped(struct lhi_view *v, uint32_t ci)
 	pid_t tid = (pid_t)lhi_claim_tid(&v->claims[ci]);
 	struct lhi_procstat ps;
 
-	if (pid == 0 || tid == 0 || !lhi_procstat_read(pid, tid, &ps))
+	if (tid == 0)
+		tid = pid;	/* it has none: WAITER_BELL */
+	if (pid == 0 || !lhi_procstat_read(pid, tid, &ps))
 		return -1;
 	return ps.state == 'T' || ps.state == 't';
 }
@@ -121,7 +123,7 @@ lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 		return true;
 	}
 	if (!awake)
-		lhi_queue_wake(f);
+		lhi_queue_wake(t->v, f);
 	return false;
 }
 
@@ -161,7 +163,7 @@ wake_successor(struct lhi_view *v, uint32_t ci, void *arg)
 
 	if (lhi_claim_owner(v, ci) != p->owner)
 		return true;
-	lhi_queue_wake(&v->claims[ci]);
+	lhi_queue_wake(v, &v->claims[ci]);
 	return false;
 }
 

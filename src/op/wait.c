@@ -199,7 +199,8 @@ enqueue(struct lhi_attempt *a)
 	sh32_store_rlx(&c->priority, a->ask->priority);
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
 	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
-	    (a->ask->shared && !a->barred ? WAITER_SHARED : 0));
+	    (a->ask->shared && !a->barred ? WAITER_SHARED : 0) |
+	    (a->threadless ? WAITER_BELL : 0));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	a->queued_ns = now_ns(a);
 	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
@@ -267,41 +268,66 @@ on_futex_clock(struct lhi_attempt *a, int64_t until)
 	return mono + (until - now_ns(a));
 }
 
-/* Sleep until kicked, or until there may be something to do. */
-static void
-doze(struct lhi_attempt *a, uint64_t w)
+/*
+ * About to sleep, as deep as *depth: until a->wake_ns.  False: something has
+ * happened, look again at once.
+ */
+static bool
+park(struct lhi_attempt *a, uint32_t *depth)
 {
-	uint32_t depth;
 	uint64_t again;
-	int64_t until;
 
 	(void)sh32_xchg(&a->c->park, PARK_ASLEEP);
 	lhi_point("wait.parked");
 	/* pairs with: release's swap of the word, and a leaver's of the queue,
 	 * before they look at park */
 	again = sh64_load_sc(&a->t.s->word);
-	until = sleep_until(a, w, now_ns(a), &depth);
-	if (until > a->ask->until_ns)
-		until = a->ask->until_ns;
-	if (a->ask->chore != NULL && until > a->ask->chore->at_ns)
-		until = a->ask->chore->at_ns;
-	if (depth != PARK_ASLEEP)
-		(void)sh32_cas(&a->c->park, PARK_ASLEEP, depth);
+	a->wake_ns = sleep_until(a, a->w, now_ns(a), depth);
+	if (a->wake_ns > a->ask->until_ns)
+		a->wake_ns = a->ask->until_ns;
+	if (a->ask->chore != NULL && a->wake_ns > a->ask->chore->at_ns)
+		a->wake_ns = a->ask->chore->at_ns;
+	if (*depth != PARK_ASLEEP)
+		(void)sh32_cas(&a->c->park, PARK_ASLEEP, *depth);
 	a->lost = false;
 	a->spun = false;
 	a->timed_out = true;
-	if (!lhi_cancelled(a->ask->cancel) &&
-	    (again == w || depth == PARK_QUIET) &&
-	    !lhi_queue_is_out(view(a), a->t.ci))
-		lhi_futex_wait(&a->c->park, depth, on_futex_clock(a, until));
+	return !lhi_cancelled(a->ask->cancel) &&
+	    (again == a->w || *depth == PARK_QUIET) &&
+	    !lhi_queue_is_out(view(a), a->t.ci);
+}
+
+bool
+lhi_attempt_park(struct lhi_attempt *a)
+{
+	uint32_t depth;
+
+	return park(a, &depth);
+}
+
+void
+lhi_attempt_unpark(struct lhi_attempt *a)
+{
 	if (sh32_xchg(&a->c->park, PARK_AWAKE) == PARK_AWAKE) {
 		a->timed_out = false;
 		a->lost = true;		/* unless the next look succeeds */
-	} else if (now_ns(a) < until) {
+	} else if (now_ns(a) < a->wake_ns) {
 		a->timed_out = false;	/* a signal, or no sleep at all */
 	}
 	if (sh32_load(&a->c->wflags) & WAITER_SUSPECT)
 		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SUSPECT);
+}
+
+/* Sleep until kicked, or until there may be something to do. */
+static void
+doze(struct lhi_attempt *a)
+{
+	uint32_t depth;
+
+	if (park(a, &depth))
+		lhi_futex_wait(&a->c->park, depth,
+		    on_futex_clock(a, a->wake_ns));
+	lhi_attempt_unpark(a);
 }
 
 /*
@@ -329,23 +355,21 @@ do_chore(struct lhi_attempt *a)
 	return c != NULL && now_ns(a) >= c->at_ns ? c->run(c) : 0;
 }
 
-static int
-wait_on(struct lhi_attempt *a)
+int
+lhi_attempt_round(struct lhi_attempt *a)
 {
-	int64_t stale_check_ns = 0;
-	uint64_t w = 0;
 	int error;
 
 	for (;;) {
-		error = look(a, probe_due(a, w), &w);
+		error = look(a, probe_due(a, a->w), &a->w);
 		if (error != WAITING)
 			return error;
 		lhi_point("wait.looked");
 		if (lhi_cancelled(a->ask->cancel))
-			return lhi_busy_fail(view(a), a->t.s, w,
+			return lhi_busy_fail(view(a), a->t.s, a->w,
 			    -ECANCELED);
 		if (now_ns(a) >= a->ask->until_ns)
-			return lhi_busy_fail(view(a), a->t.s, w,
+			return lhi_busy_fail(view(a), a->t.s, a->w,
 			    -ETIMEDOUT);
 		error = do_chore(a);
 		if (error != 0)
@@ -364,19 +388,29 @@ wait_on(struct lhi_attempt *a)
 		}
 		if (a->starving && !a->spun && a->t.first == a->t.ci) {
 			/* nobody overtakes any more: it may be free at once */
-			lhi_attempt_spin(a, w);
+			lhi_attempt_spin(a, a->w);
 			a->spun = true;
 			continue;
 		}
 		if (lhi_view_retired(view(a)) ||
-		    (a->timed_out && now_ns(a) >= stale_check_ns)) {
+		    (a->timed_out && now_ns(a) >= a->stale_check_ns)) {
 			error = lhi_view_fresh(view(a));
 			if (error != 0)
 				return error;
-			stale_check_ns = now_ns(a) + NS_PER_SEC / 5;
+			a->stale_check_ns = now_ns(a) + NS_PER_SEC / 5;
 		}
-		doze(a, w);
+		return WAITING;
 	}
+}
+
+static int
+wait_on(struct lhi_attempt *a)
+{
+	int error;
+
+	while ((error = lhi_attempt_round(a)) == WAITING)
+		doze(a);
+	return error;
 }
 
 static int
@@ -402,46 +436,6 @@ wait_in_queue(struct lhi_attempt *a)
 	return error;
 }
 
-/* Why it was not granted; 0 of these: not counted. */
-static unsigned
-stat_of(int error)
-{
-	switch (error) {
-	case -EAGAIN:
-		return STAT_BUSY;
-	case -ETIMEDOUT:
-		return STAT_TIMEOUTS;
-	case -ECANCELED:
-		return STAT_CANCELLED;
-	case -EDEADLK:
-		return STAT_DEADLOCKS;
-	case -ESTALE:
-		return STAT_RETIRED;
-	default:
-		return 0;
-	}
-}
-
-/* Not granted: leave no trace (G8). */
-static void
-withdraw(struct lhi_attempt *a, int error)
-{
-	uint64_t st;
-
-	lhi_attempt_leave_queue(a);
-	st = sh64_load(&a->c->state);
-	if (state_st(st) != ST_FREE)
-		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
-	lhi_mag_put(a->m, a->bit);
-	if (stat_of(error) != 0)
-		lhi_stat_add(view(a), stat_of(error), 1);
-	if (error == -ETIMEDOUT || error == -ECANCELED ||
-	    error == CHORE_FAILED)
-		lhi_event_lease(view(a), error == -ETIMEDOUT ?
-		    LH_LOG_TIMED_OUT : LH_LOG_CANCELLED, a->ask->shared,
-		    a->t.s, a->t.ci, 0, 0);
-}
-
 int
 lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_ask *ask, struct lh_lease *lease)
@@ -449,34 +443,20 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	struct lhi_attempt a;
 	int error, cancel;
 
-	memset(&a, 0, sizeof(a));
 	if (lhi_cancelled(ask->cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled before it "
 		    "began");
 	if (lhi_view_retired(&lh->v))
 		return lhi_view_fresh(&lh->v);
-	a.m = lhi_mag_get(lh);
-	if (a.m == NULL)
-		return lhi_fail(-ENOMEM, "out of memory");
-	a.bit = lhi_mag_take(a.m);
-	if (a.bit < 0)
-		return a.bit;
-	a.lh = lh;
-	a.ask = ask;
-	a.lease = lease;
-	a.home = ref->home;
-	a.c = &a.m->claims[a.bit];
-	a.t.v = &lh->v;
-	a.t.s = ref->slot;
-	a.t.ci = a.m->base + (uint32_t)a.bit;
-	a.t.priority = ask->priority;
-	a.t.shared = a.t.reader = ask->shared;
+	error = lhi_attempt_begin(&a, lh, lhi_mag_get(lh), ref, ask, lease);
+	if (error != 0)
+		return error;
 	/* what is queued and counted must be taken back: no way out through
 	 * the cancellation points below */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = ask->try_only ? try_once(&a) : wait_in_queue(&a);
 	if (error != 0)
-		withdraw(&a, error);
+		lhi_attempt_withdraw(&a, error);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

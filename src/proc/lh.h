@@ -144,6 +144,7 @@ struct lh {
 	int live_fd;		/* with LH_LIVENESS_FD, else -1 */
 	struct lhi_map *map;
 	struct lhi_mag *mags;
+	struct lhi_mag *no_threads;	/* lhi_mag_of_no_thread() */
 	struct lhi_group *pool;	/* groups of no thread */
 	_Atomic uint32_t waiting; /* threads inside a wait */
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */

@@ -154,6 +154,9 @@ lhi_mag_detach_all(struct lh *lh)
 		m->lh_next = NULL;
 		mag_set_lh(m, NULL);
 	}
+	if (lh->no_threads != NULL)
+		lhi_mag_cell_free(lh->no_threads);
+	lh->no_threads = NULL;
 	while ((g = lh->pool) != NULL) {
 		lh->pool = g->next;
 		free(g);
@@ -171,6 +174,37 @@ head_of_lease(uint64_t sid)
 
 	memcpy(&head, &l, sizeof(head));
 	return head;
+}
+
+/* A new magazine of the attachment.  Under lhi_proc_lock(). */
+static void
+set_up(struct lhi_mag *m, struct lh *lh, uint32_t tid)
+{
+	for (int b = 0; b < (int)SHM_GROUP; b++)
+		m->rec[b].use = REC_OUT;
+	m->tick_sec = 0;
+	m->tick_nsec = -1;	/* no clock shows that */
+	m->ttl_ms = -1;
+	m->local_home = 0;
+	m->head = head_of_lease(lh->sid);
+	m->tid = tid;
+	m->lh_next = lh->mags;
+	lh->mags = m;
+	mag_set_lh(m, lh);
+	lhi_mag_bounds(m);
+}
+
+struct lhi_mag *
+lhi_mag_of_no_thread(struct lh *lh)
+{
+	lhi_proc_lock();
+	if (lh->no_threads == NULL) {
+		lh->no_threads = lhi_mag_cell();
+		if (lh->no_threads != NULL)
+			set_up(lh->no_threads, lh, 0);
+	}
+	lhi_proc_unlock();
+	return lh->no_threads;
 }
 
 struct lhi_mag *
@@ -193,31 +227,11 @@ lhi_mag_get(struct lh *lh)
 			mine = m;
 			(void)pthread_setspecific(exit_key, m);
 		}
-		for (int b = 0; b < (int)SHM_GROUP; b++)
-			m->rec[b].use = REC_OUT;
-		m->tick_sec = 0;
-		m->tick_nsec = -1;	/* no clock shows that */
-		m->ttl_ms = -1;
-		m->local_home = 0;
-		m->head = head_of_lease(lh->sid);
-		m->tid = (uint32_t)syscall(SYS_gettid);
-		m->lh_next = lh->mags;
-		lh->mags = m;
-		mag_set_lh(m, lh);
-		lhi_mag_bounds(m);
+		set_up(m, lh, (uint32_t)syscall(SYS_gettid));
 		lhi_mag_current = m;
 	}
 	lhi_proc_unlock();
 	return m;
-}
-
-uint64_t
-lhi_mag_claim_id(struct lhi_view *v, uint32_t ci)
-{
-	struct shm_claim *c = &v->claims[ci];
-
-	return lid_make(ci, lhi_claim_epoch(c),
-	    state_seq(sh64_load(&c->state)));
 }
 
 /* An idle reader: remember what it takes to revive it. */
@@ -416,16 +430,6 @@ watch(struct lhi_mag *m)
 		if (m->rec[b].use == REC_HELD || m->rec[b].use == REC_SHARED)
 			m->rec[b].use = REC_OUT;
 	}
-}
-
-void
-lhi_mag_log(struct lhi_mag *m, unsigned kind, bool shared,
-    const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause)
-{
-	struct lhi_view *v = &m->lh->v;
-
-	if (m->watched && (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS))
-		lhi_event_lease(v, kind, shared, s, ci, token, cause);
 }
 
 int

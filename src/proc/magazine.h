@@ -4,6 +4,7 @@
 #define LHI_MAGAZINE_H
 
 #include "proc/lh.h"
+#include "shm/event.h"
 
 /* A cell of fork-wiped memory (zeroed), or NULL.  Under lhi_proc_lock(). */
 struct lhi_mag *lhi_mag_cell(void);
@@ -17,6 +18,12 @@ void lhi_mag_child(void);
 struct lhi_mag *lhi_mag_get(struct lh *lh);
 
 /*
+ * The attachment's magazine that belongs to no thread, but to whoever holds
+ * lhi_live_lock(); NULL: out of memory.
+ */
+struct lhi_mag *lhi_mag_of_no_thread(struct lh *lh);
+
+/*
  * Take a free claim out of it: its number in the group (0..7), or -ENOSPC,
  * -ENOMEM, -EUCLEAN.
  */
@@ -26,7 +33,14 @@ int lhi_mag_take(struct lhi_mag *m);
 void lhi_mag_put(struct lhi_mag *m, int bit);
 
 /* The id of a claim's present or last use, from shared memory. */
-uint64_t lhi_mag_claim_id(struct lhi_view *v, uint32_t ci);
+static inline uint64_t
+lhi_mag_claim_id(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_claim *c = &v->claims[ci];
+
+	return lid_make(ci, lhi_claim_epoch(c),
+	    state_seq(sh64_load(&c->state)));
+}
 
 /* lh_close(): detach every magazine.  Under lhi_proc_lock(). */
 void lhi_mag_detach_all(struct lh *lh);
@@ -35,8 +49,15 @@ void lhi_mag_detach_all(struct lh *lh);
 void lhi_mag_tell(struct lhi_mag *m);
 
 /* As lhi_event_lease(), if grants and releases are to be told. */
-void lhi_mag_log(struct lhi_mag *m, unsigned kind, bool shared,
-    const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause);
+static inline void
+lhi_mag_log(struct lhi_mag *m, unsigned kind, bool shared,
+    const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause)
+{
+	struct lhi_view *v = &m->lh->v;
+
+	if (m->watched && (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS))
+		lhi_event_lease(v, kind, shared, s, ci, token, cause);
+}
 
 /* The coarse clock shows ts, or leases of another ttl are wanted. */
 void lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms);

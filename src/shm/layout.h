@@ -198,6 +198,8 @@ struct shm_claim {
 #define PARK_AWAKE	0u
 #define PARK_ASLEEP	1u	/* a kick wakes it */
 #define PARK_QUIET	2u	/* after a lost race; only cancel wakes it */
+#define PARK_ASKED	0x80000000u	/* | seq: whoever holds it in that use
+				 * is asked to release it: op/break.c */
 
 /* wflags, low bits */
 #define WAITER_BITS 12
@@ -205,6 +207,8 @@ struct shm_claim {
 				 * passed over until its owner clears it (C5) */
 #define WAITER_STARVING	0x2u	/* has been first for 1 ms: no more barging */
 #define WAITER_SHARED	0x4u	/* wants shared mode */
+#define WAITER_BELL	0x8u	/* sleeps on its session's doorbell and not
+				 * on park: shm/bell.c */
 
 /* One key.  Type-stable: a slot is a slot for ever. */
 struct shm_slot {

@@ -45,6 +45,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "prim/futex.h"
+#include "shm/bell.h"
 #include "shm/queue.h"
 #include "shm/session.h"
 
@@ -338,14 +339,20 @@ lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
 }
 
 void
-lhi_queue_wake(struct shm_claim *c)
+lhi_queue_wake(struct lhi_view *v, struct shm_claim *c)
 {
 	if (lhi_mutant(5))
 		(void)sh32_fetch_and(&c->wflags, ~WAITER_SUSPECT);
 	/* pairs with: the waiter's swap to ASLEEP before its last look */
 	if (sh32_load_sc(&c->park) == PARK_ASLEEP &&
-	    sh32_cas(&c->park, PARK_ASLEEP, PARK_AWAKE))
-		lhi_futex_wake(&c->park);
+	    sh32_cas(&c->park, PARK_ASLEEP, PARK_AWAKE)) {
+		lhi_point("queue.woken");
+		if (sh32_load(&c->wflags) & WAITER_BELL)
+			lhi_bell_ring_claim(v, (uint32_t)(c - v->claims),
+			    BELL_TURN);
+		else
+			lhi_futex_wake(&c->park);
+	}
 }
 
 struct kick {
@@ -368,7 +375,7 @@ wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 	}
 	if (k->readers && !(flags & (WAITER_SHARED | WAITER_SUSPECT)))
 		return false;
-	lhi_queue_wake(c);
+	lhi_queue_wake(v, c);
 	if (flags & WAITER_SUSPECT)
 		return true;
 	k->readers = flags & WAITER_SHARED;

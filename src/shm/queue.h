@@ -65,7 +65,7 @@ lhi_queue_yields(struct lhi_view *v, uint64_t q)
 }
 
 /* Wake the waiter on that claim if it sleeps. */
-void lhi_queue_wake(struct shm_claim *c);
+void lhi_queue_wake(struct lhi_view *v, struct shm_claim *c);
 
 /*
  * Mark suspect: claim ci and every other waiter of its session in this queue.

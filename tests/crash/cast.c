@@ -8,6 +8,7 @@
  * so whoever checks knows at each moment who may hold what.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -225,6 +226,37 @@ part_follower(struct play *p, void *part)
 	flag_set(&me->state, PART_ATTACHED);
 	await_cue(p, me);
 	wait_for_key(p, me, lh);
+}
+
+/* At once if it is to die, else when cued. */
+void
+part_ticket(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_acquire_opts o = cast_opts(LONG_MS, LONG_MS);
+	struct pollfd pfd = { .events = POLLIN };
+	struct lh_ticket *t;
+	struct lh_lease lease;
+
+	if (!p->sc->roles[me - p->part].dies) {
+		flag_set(&me->state, PART_ATTACHED);
+		await_cue(p, me);
+	}
+	flag_set(&me->state, PART_WAITS);
+	if (lh_acquire_start(lh, KEY, &o, &t) != 0)
+		_exit(1);
+	pfd.fd = lh_ticket_fd(t);
+	(void)poll(&pfd, 1, LONG_MS);
+	if (lh_ticket_finish(t, &lease) != 0) {
+		blame(p, "a ticket: %s", lh_error_detail());
+		_exit(1);
+	}
+	me->since_ns = lh_clock_ns(lh);
+	me->token = lease.token;
+	play_saw_token(p, lease.token);
+	flag_set(&me->state, PART_HOLDS);
+	obey(p, me, lh, &lease);
 }
 
 void

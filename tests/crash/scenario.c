@@ -22,6 +22,7 @@ static const struct {
 	{ scenarios_removal, &n_scenarios_removal },
 	{ scenarios_durable, &n_scenarios_durable },
 	{ scenarios_policy, &n_scenarios_policy },
+	{ scenarios_tickets, &n_scenarios_tickets },
 };
 
 #define N_LISTS (sizeof(lists) / sizeof(lists[0]))

@@ -9,7 +9,8 @@
  * check, serve, recover	who looks at the result; NULL: the usual ones
  *
  * They are in exclusive.c, readers.c, keys.c, reaper.c,
- * repair.c, removal.c, durable.c and policy.c.
+ * repair.c, removal.c, durable.c, policy.c
+ * and tickets.c.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
@@ -56,10 +57,11 @@ struct scenario {
 
 extern const struct scenario scenarios_exclusive[], scenarios_readers[],
     scenarios_keys[], scenarios_reaper[], scenarios_repair[],
-    scenarios_removal[], scenarios_durable[], scenarios_policy[];
+    scenarios_removal[], scenarios_durable[], scenarios_policy[],
+    scenarios_tickets[];
 extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys,
     n_scenarios_reaper, n_scenarios_repair, n_scenarios_removal,
-    n_scenarios_durable, n_scenarios_policy;
+    n_scenarios_durable, n_scenarios_policy, n_scenarios_tickets;
 
 int scenario_count(void);
 const struct scenario *scenario_at(int i);
@@ -82,6 +84,7 @@ void part_yielder(struct play *p, void *part);	/* ... or the subject sleeps */
 void part_crowd(struct play *p, void *part);	/* ... and all others wait */
 void part_waiter(struct play *p, void *part);	/* waits for KEY */
 void part_follower(struct play *p, void *part);	/* ... when cued */
+void part_ticket(struct play *p, void *part);	/* ... by a ticket */
 void part_behind(struct play *p, void *part);	/* ... when the subject does */
 void part_left(struct play *p, void *part);	/* waited for KEY in vain */
 void part_taker(struct play *p, void *part);	/* holds KEY when cued */
@@ -102,6 +105,9 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define CROWD_YIELDER	ROLE(part_crowd, PART_HOLDS)
 #define WAITER		ROLE(part_waiter, PART_WAITS, .asleep = true)
 #define DEAD_WAITER	ROLE(part_waiter, PART_WAITS, .asleep = true, \
+			    .dies = true)
+#define TICKET		ROLE(part_ticket, PART_ATTACHED)
+#define DEAD_TICKET	ROLE(part_ticket, PART_WAITS, .asleep = true, \
 			    .dies = true)
 #define FOLLOWER	ROLE(part_follower, PART_ATTACHED)
 #define LEFT_WAITER	ROLE(part_left, PART_ATTACHED)

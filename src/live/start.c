@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a caller does to a ticket: each call is a look, or a change, under
+ * lhi_live_lock().  Nothing here waits.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "live/ticket.h"
+#include "op/name.h"
+
+static int
+check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
+    struct lhi_ask *ask, bool *keep)
+{
+	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
+	struct lh_acquire_opts o = usual;
+	int error;
+
+	if (opts != NULL && opts->size == sizeof(o))
+		o = *opts;
+	else if (opts != NULL)
+		return lhi_ask_set(&lh->v, ask, opts);	/* says why not */
+	*keep = o.flags & LH_KEEP;
+	o.flags &= ~LH_KEEP;
+	if (o.cancel != NULL)
+		return lhi_fail(-EINVAL, "a ticket takes no switch: it is "
+		    "given up by lh_ticket_cancel()");
+	if (o.more != NULL)
+		return lhi_fail(-EOPNOTSUPP, "a ticket has none of the rarer "
+		    "options (struct lh_acquire_more)");
+	error = lhi_ask_set(&lh->v, ask, &o);
+	if (error == 0 && ask->try_only)
+		error = lhi_fail(-EINVAL, "a ticket that does not wait: use "
+		    "lh_acquire(), or a max_wait_ms above 0");
+	return error;
+}
+
+static int
+check_start(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
+    struct lh_ticket **made)
+{
+	struct lhi_ask ask;
+	struct lhi_name n;
+	struct lh_ticket *t;
+	bool keep = false;
+	int error = lhi_name_check(lh, key, 0, &n);
+
+	if (error == 0)
+		error = check_opts(lh, opts, &ask, &keep);
+	if (error != 0)
+		return error;
+	t = calloc(1, sizeof(*t) + strlen(key) + 1);
+	if (t == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	strcpy(t->key, key);
+	t->name = n;
+	t->name.key = t->key;
+	t->lh = lh;
+	t->epoch = atomic_load(&lhi_live_epoch);
+	t->ask = ask;
+	t->keep = keep;
+	t->fd.fd = -1;
+	*made = t;
+	return 0;
+}
+
+int
+lhi_ticket_start(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, shm_u32 *park, struct lh_ticket **out)
+{
+	struct lh_ticket *t = NULL;
+	struct lhi_ref ref;
+	int error = check_start(lh, key, opts, &t);
+
+	if (error != 0)
+		return error;
+	t->park = park;
+	error = lhi_name_resolve(lh, &t->name,
+	    t->ask.no_create ? LH_NO_CREATE : 0, &ref);
+	lhi_live_lock();
+	if (error == 0)
+		error = lhi_live_thread();
+	if (error == 0)
+		error = lhi_ticket_begin(t, &ref);
+	if (error != 0) {
+		lhi_live_unlock();
+		free(t);
+		return error;
+	}
+	lhi_ticket_add(t);
+	lhi_ticket_look(t);
+	if (t->state == T_FAILED) {
+		error = t->error;
+		lhi_ticket_discard(t);
+	}
+	lhi_live_unlock();
+	if (error == 0)
+		*out = t;
+	return error;
+}
+
+int
+lh_acquire_start(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_ticket **out)
+{
+	if (out == NULL)
+		return lhi_fail(-EINVAL, "nowhere to put the ticket (NULL)");
+	return lhi_ticket_start(lh, key, opts, NULL, out);
+}
+
+static int
+check(const struct lh_ticket *t)
+{
+	return t == NULL ? lhi_fail(-EINVAL, "no ticket was given (NULL)") :
+	    t->epoch == atomic_load(&lhi_live_epoch) ? 0 :
+	    lhi_fail(-EPERM, "this ticket belongs to the parent process: "
+	    "after fork, open the table again");
+}
+
+int
+lh_ticket_fd(struct lh_ticket *t)
+{
+	int error = check(t);
+
+	if (error != 0)
+		return error;
+	lhi_live_lock();
+	if (t->fd.fd < 0) {
+		error = lhi_readable_open(&t->fd, "a ticket");
+		if (error == 0 && t->state != T_WAITS)
+			lhi_readable_raise(&t->fd);
+	}
+	lhi_live_unlock();
+	return error != 0 ? error : t->fd.fd;
+}
+
+int
+lh_ticket_rank(struct lh_ticket *t)
+{
+	struct lhi_place place;
+	int error = check(t), rank = 0;
+
+	if (error != 0)
+		return error;
+	lhi_live_lock();
+	if (t->state == T_WAITS) {
+		lhi_turn_place(&t->a.t, &place);
+		rank = (int)place.ahead + 1;
+	}
+	lhi_live_unlock();
+	return rank;
+}
+
+/* What a ticket has come to; -EAGAIN: nothing yet. */
+static int
+outcome(struct lh_ticket *t, struct lh_lease *lease)
+{
+	int error;
+
+	if (t->state == T_WAITS)
+		lhi_ticket_look(t);
+	if (t->state == T_WAITS)
+		return lhi_fail(-EAGAIN, "the ticket for '%.64s' is not "
+		    "granted yet", t->key);
+	if (t->state == T_FAILED)
+		return lhi_fail(t->error, "%s", t->detail);
+	error = lh_verify(t->lh, &t->lease);
+	if (error == 0)
+		*lease = t->lease;
+	return error;
+}
+
+int
+lh_ticket_finish(struct lh_ticket *t, struct lh_lease *lease)
+{
+	int error = check(t);
+
+	if (error == 0 && lease == NULL)
+		error = lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
+	if (error != 0)
+		return error;
+	lhi_live_lock();
+	error = outcome(t, lease);
+	if (error != -EAGAIN) {
+		lhi_ticket_discard(t);
+	}
+	lhi_live_unlock();
+	return error;
+}
+
+int
+lh_ticket_cancel(struct lh_ticket *t)
+{
+	int error = check(t);
+
+	if (error != 0)
+		return error;
+	lhi_live_lock();
+	if (t->lh != NULL)
+		lhi_ticket_end(t);
+	lhi_ticket_discard(t);
+	lhi_live_unlock();
+	return 0;
+}

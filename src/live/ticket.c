@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tickets: waits that no thread sleeps in.
+ *
+ * A ticket is an attempt like that of a waiting thread (op/wait.c), taken step
+ * by step: a round; then its claim is parked, and the ticket put into a tree by
+ * the moment at which that thread would look again by itself.  What would be a
+ * sleep on the claim's park is one on the session's doorbell: a claim with
+ * WAITER_BELL has that rung instead, and the live thread looks which of the
+ * session's tickets were kicked.  So places, bounds, probes, suspicion and what
+ * a crash leaves are those of any waiter.
+ *
+ *	T_WAITS -> T_GRANTED	a round took the key
+ *	T_WAITS -> T_FAILED		timed out, table gone, lh_close(), ...
+ *	T_GRANTED -> T_FAILED	LH_KEEP, and it is lost; lh_close()
+ *
+ * Claims.  They are of a magazine that belongs to no thread but to whoever
+ * holds lhi_live_lock(), under which every step is taken; so the rule that one
+ * thread at a time uses a magazine's claims holds.  As its groups of claims go
+ * round while tickets wait, a ticket remembers its claim, not a place in the
+ * magazine; a claim that is given back elsewhere is found when claims run out.
+ * They have no thread's number: whether the waiter is stopped is asked of the
+ * process (op/turn.c).
+ *
+ * Under the lock a round may ask the kernel (whether the holder lives), and in
+ * scope local, once in 2^32 tokens, the disk; nothing else there waits.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/string.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "live/ticket.h"
+#include "op/attempt.h"
+#include "op/name.h"
+#include "prim/futex.h"
+#include "proc/magazine.h"
+
+#define RETRY_PART 20		/* of the ttl, after a renewal that failed */
+
+RB_HEAD(due, lh_ticket);
+TAILQ_HEAD(tickets, lh_ticket);
+
+static struct due due = RB_INITIALIZER(&due);
+static struct tickets all = TAILQ_HEAD_INITIALIZER(all);
+
+static int
+order(const struct lh_ticket *a, const struct lh_ticket *b)
+{
+	if (a->due_ns != b->due_ns)
+		return a->due_ns < b->due_ns ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+RB_GENERATE_INTERNAL(due, lh_ticket, timer, order,
+    static __attribute__((unused)))
+
+static int64_t
+mono_ns(void)
+{
+	return lhi_clock_ns(CLOCK_MONOTONIC);
+}
+
+static void
+stop_timer(struct lh_ticket *t)
+{
+	if (t->timed)
+		(void)RB_REMOVE(due, &due, t);
+	t->timed = false;
+}
+
+static void
+set_timer(struct lh_ticket *t, int64_t due_ns)
+{
+	stop_timer(t);
+	t->due_ns = due_ns;
+	t->timed = true;
+	(void)RB_INSERT(due, &due, t);
+	if (RB_MIN(due, &due) == t)
+		lhi_live_wake();
+}
+
+/* A moment of the table's clock, for the timer. */
+static int64_t
+on_timer(const struct lh_ticket *t, int64_t at_ns)
+{
+	return at_ns == INT64_MAX ? at_ns :
+	    mono_ns() + (at_ns - lhi_now_ns(&t->lh->v));
+}
+
+static void
+plan_renewal(struct lh_ticket *t, int64_t part)
+{
+	set_timer(t, mono_ns() + t->ask.ttl_ns / part);
+}
+
+/* From T_WAITS to another state: it is told. */
+static void
+settle(struct lh_ticket *t, enum lhi_ticket_state state, int error)
+{
+	if (t->state == T_WAITS)
+		lhi_live_ignore(t->lh);
+	stop_timer(t);
+	t->state = state;
+	t->error = error;
+	if (error != 0)
+		(void)strlcpy(t->detail, lh_error_detail(), sizeof(t->detail));
+	else if (t->keep)
+		plan_renewal(t, 3);
+	if (t->fd.fd >= 0)
+		lhi_readable_raise(&t->fd);
+	if (t->park != NULL && sh32_xchg(t->park, PARK_AWAKE) != PARK_AWAKE)
+		lhi_futex_wake(t->park);
+}
+
+int
+lhi_ticket_begin(struct lh_ticket *t, const struct lhi_ref *ref)
+{
+	int error = lhi_view_retired(&t->lh->v) ? lhi_view_fresh(&t->lh->v) :
+	    0;
+
+	if (error == 0)
+		error = lhi_attempt_begin(&t->a, t->lh,
+		    lhi_mag_of_no_thread(t->lh), ref, &t->ask, &t->lease);
+	t->a.threadless = true;
+	t->a.probed_ns = lhi_now_ns(&t->lh->v);
+	return error;
+}
+
+/* The key is another slot's by now.  (Until the next round has announced it, a
+ * claim is not safe from who looks for free ones: so that is done at once.) */
+static int
+begin_anew(struct lh_ticket *t)
+{
+	struct lhi_ref ref;
+	int error;
+
+	lhi_attempt_withdraw(&t->a, KEY_GONE);
+	error = lhi_name_resolve(t->lh, &t->name,
+	    t->ask.no_create ? LH_NO_CREATE : 0, &ref);
+	return error != 0 ? error :
+	    lhi_ticket_begin(t, &ref);
+}
+
+static void
+park(struct lh_ticket *t)
+{
+	t->parked = lhi_attempt_park(&t->a);
+	if (!t->parked)
+		lhi_attempt_unpark(&t->a);
+	set_timer(t, t->parked ? on_timer(t, t->a.wake_ns) : mono_ns());
+}
+
+void
+lhi_ticket_look(struct lh_ticket *t)
+{
+	int error;
+
+	if (t->parked)
+		lhi_attempt_unpark(&t->a);
+	t->parked = false;
+	while ((error = lhi_attempt_round(&t->a)) == KEY_GONE) {
+		error = begin_anew(t);
+		if (error != 0) {
+			settle(t, T_FAILED, error);
+			return;
+		}
+	}
+	lhi_point("ticket.looked");
+	if (error == WAITING) {
+		park(t);
+	} else if (error == 0) {
+		settle(t, T_GRANTED, 0);
+	} else {
+		lhi_attempt_withdraw(&t->a, error);
+		settle(t, T_FAILED, error);
+	}
+}
+
+static void
+renew(struct lh_ticket *t)
+{
+	int error = lh_extend(t->lh, &t->lease, t->ask.ttl_ns / NS_PER_MS);
+
+	if (error == -ESTALE)
+		settle(t, T_FAILED, error);
+	else
+		plan_renewal(t, error == 0 ? 3 : RETRY_PART);
+}
+
+bool
+lhi_ticket_serve(void)
+{
+	struct lh_ticket *t = RB_MIN(due, &due);
+
+	if (t == NULL || t->due_ns > mono_ns())
+		return false;
+	stop_timer(t);
+	if (t->state == T_WAITS)
+		lhi_ticket_look(t);
+	else
+		renew(t);
+	return true;
+}
+
+int64_t
+lhi_ticket_next_ns(void)
+{
+	struct lh_ticket *t = RB_MIN(due, &due);
+
+	return t == NULL ? INT64_MAX : t->due_ns;
+}
+
+bool
+lhi_ticket_any(void)
+{
+	return !TAILQ_EMPTY(&all);
+}
+
+void
+lhi_ticket_rung(struct lh *lh)
+{
+	int64_t now = mono_ns();
+	struct lh_ticket *t;
+
+	TAILQ_FOREACH(t, &all, all) {
+		if (t->lh == lh && t->parked &&
+		    sh32_load_sc(&t->a.c->park) == PARK_AWAKE)
+			set_timer(t, now);
+	}
+}
+
+void
+lhi_ticket_end(struct lh_ticket *t)
+{
+	if (t->state == T_WAITS) {
+		lhi_attempt_withdraw(&t->a, -ECANCELED);
+		lhi_live_ignore(t->lh);
+	} else if (t->state == T_GRANTED) {
+		(void)lh_release(t->lh, &t->lease);
+	}
+	stop_timer(t);
+	t->parked = false;
+}
+
+void
+lhi_ticket_closing(struct lh *lh)
+{
+	struct lh_ticket *t;
+
+	TAILQ_FOREACH(t, &all, all) {
+		if (t->lh != lh)
+			continue;
+		if (t->state != T_FAILED) {
+			lhi_ticket_end(t);
+			t->state = T_GRANTED;	/* does not listen any more */
+			settle(t, T_FAILED, lhi_fail(-ECANCELED, "the table "
+			    "was closed while a ticket stood for '%.64s'",
+			    t->key));
+		}
+		t->lh = NULL;
+	}
+}
+
+void
+lhi_ticket_forget(void)
+{
+	RB_INIT(&due);
+	TAILQ_INIT(&all);
+}
+
+void
+lhi_ticket_add(struct lh_ticket *t)
+{
+	TAILQ_INSERT_TAIL(&all, t, all);
+	lhi_live_listen(t->lh);
+}
+
+void
+lhi_ticket_discard(struct lh_ticket *t)
+{
+	stop_timer(t);
+	TAILQ_REMOVE(&all, t, all);
+	if (!lhi_ticket_any())
+		lhi_live_wake();	/* to linger, and end */
+	if (t->fd.fd >= 0)
+		lhi_readable_close(&t->fd);
+	free(t);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scenarios of tickets: see scenario.h.
+ *
+ * The subject has no live thread (lhi_live_by_hand): what that would do, a
+ * finish does as well, and here there is nothing to run beside the steps.  A
+ * part that waits by a ticket has one.
+ */
+#include <errno.h>
+#include "crash/subject.h"
+#include "live/live.h"
+
+static struct lh_ticket *ticket;
+
+static void
+prep_by_hand(struct play *p)
+{
+	lhi_live_by_hand = true;
+	prep_warm_long(p);
+}
+
+static void
+start(struct play *p)
+{
+	p->result = lh_acquire_start(sub.lh, KEY, &sub.opts, &ticket);
+}
+
+static void
+prep_waiting(struct play *p)
+{
+	prep_by_hand(p);
+	start(p);
+	sub_must(p, p->result, "start");
+}
+
+static void
+prep_granted_followed(struct play *p)
+{
+	sub.opts.ttl_ms = SUB_LONG_MS;
+	prep_by_hand(p);
+	start(p);
+	sub_must(p, p->result, "start");
+	flag_set(&p->cue, 1);
+	sub_await_waiters(p, 1);
+}
+
+static void
+prep_out_of_claims(struct play *p)
+{
+	static struct lh_ticket *more[8];
+
+	prep_by_hand(p);
+	for (int i = 0; i < 8; i++)
+		sub_must(p, lh_acquire_start(sub.lh, THIRD, &sub.opts,
+		    &more[i]), "start one more");
+}
+
+/* At once, or when the subject was seen asleep. */
+static void
+act_start_finish(struct play *p)
+{
+	start(p);
+	if (p->result != 0)
+		return;
+	while ((p->result = lh_ticket_finish(ticket, &p->lease)) == -EAGAIN)
+		play_nap_us(1000);
+	ticket = NULL;
+	sub_granted(p);
+}
+
+static void
+act_cancel(struct play *p)
+{
+	p->result = lh_ticket_cancel(ticket);
+	ticket = NULL;
+}
+
+static void
+finish_given_up(struct play *p)
+{
+	if (sub_plausible(p) && ticket != NULL &&
+	    lh_ticket_cancel(ticket) != 0)
+		blame(p, "cancel after a stop: %s", lh_error_detail());
+	sub_let_go(p);
+}
+
+const struct scenario scenarios_tickets[] = {
+	{ .name = "ticket-free", .what = "a ticket for a free key, finished",
+	  .stop_ttl_ms = 120, .prepare = prep_by_hand,
+	  .act = act_start_finish, .finish = finish_acquire,
+	  .allowed = says_stale },
+	{ .name = "ticket-turn", .what = "... for one that is released",
+	  .roles = { YIELDER }, .flags = SC_FIFO, .prepare = prep_by_hand,
+	  .min_states = QUEUED_STATES, .act = act_start_finish,
+	  .finish = finish_acquire, .allowed = says_stale },
+	{ .name = "ticket-start", .what = "for a key that is held",
+	  .roles = { HOLDER, WAITER }, .flags = SC_FIFO,
+	  .prepare = prep_by_hand, .act = start, .finish = finish_given_up },
+	{ .name = "ticket-start-more", .what = "... and out of claims",
+	  .roles = { HOLDER }, .flags = SC_FIFO,
+	  .prepare = prep_out_of_claims, .act = start,
+	  .finish = finish_given_up },
+	{ .name = "ticket-cancel", .what = "one that waits, given up",
+	  .roles = { HOLDER, FOLLOWER }, .flags = SC_FIFO,
+	  .prepare = prep_waiting, .act = act_cancel,
+	  .finish = finish_plain },
+	{ .name = "ticket-cancel-granted", .what = "one that was granted",
+	  .roles = { FOLLOWER }, .prepare = prep_granted_followed,
+	  .act = act_cancel, .finish = finish_plain },
+	{ .name = "ticket-close", .what = "close, while one waits",
+	  .roles = { HOLDER, FOLLOWER }, .flags = SC_FIFO,
+	  .prepare = prep_waiting, .act = act_close, .finish = finish_plain },
+	{ .name = "release-to-ticket", .what = "somebody waits by a ticket",
+	  .roles = { TICKET }, .prepare = prep_holding_followed,
+	  .act = act_release, .finish = finish_plain, .allowed = says_stale },
+	{ .name = "behind-dead-ticket", .what = "wait behind a killed one",
+	  .roles = { YIELDER, DEAD_TICKET }, .flags = SC_FIFO,
+	  .prepare = prep_warm_long, .act = act_acquire,
+	  .finish = finish_acquire },
+};
+
+const int n_scenarios_tickets = sizeof(scenarios_tickets) /
+    sizeof(scenarios_tickets[0]);
