@@ -220,6 +220,24 @@ int lh_break(struct lh *lh, const char *key, const uint64_t id[2],
     uint64_t token);
 
 /*
+ * Ask a holder to release the key: the one with that id and token, or, with
+ * NULL and 0, every one.  Nothing else happens: it is up to the holder, whose
+ * live handle is told at once (LH_EVENT_ASKED), and who may call
+ * lh_lease_asked() otherwise.
+ *
+ * How many were asked: 0 if nobody held the key; errors as lh_break().
+ */
+int lh_ask_release(struct lh *lh, const char *key, const uint64_t id[2],
+    uint64_t token);
+
+/*
+ * Has anybody asked for it, since this was last called or the live handle was
+ * told?  1 yes, 0 no; -ESTALE lost or released; -EPERM; -EINVAL.  (What was
+ * asked before lh_convert() is not heard after it.)
+ */
+int lh_lease_asked(struct lh *lh, const struct lh_lease *lease);
+
+/*
  * End every wait that was or will be given this switch, from any thread; the
  * calls return -ECANCELED.  Twice is harmless.  A wait that is granted in the
  * same moment may return 0 instead.  0; -EINVAL.

@@ -76,7 +76,9 @@ enum lh_loss {
 #define LH_EVENT_LOST		0x10u	/* once a lease; see loss */
 #define LH_EVENT_RELEASED	0x20u
 #define LH_EVENT_CLOSED		0x40u	/* the handle is gone: the last event */
-#define LH_EVENT_ALL		0x7fu
+#define LH_EVENT_ASKED		0x80u	/* somebody asks for it: see
+					 * lh_ask_release(); once each time */
+#define LH_EVENT_ALL		0xffu
 
 /*
  * A change, and how the handle stood after it.  Changes of a handle are

@@ -296,7 +296,19 @@ was_ended(const struct lh_lock *l, uint32_t *which)
 	return false;
 }
 
-/* Has anybody else ended one of them? */
+/* Its leases are held. */
+static void
+look_at(struct lh_lock *l)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (lhi_lease_asked(l->lh, &l->leases[i]) == 1)
+			lhi_watch_tell(l, LH_EVENT_ASKED);
+	}
+	if (lhi_clock_ns(l->clock) >= due_at(l))
+		serve(l);
+}
+
+/* Has anybody else ended one of them, or does he ask for it? */
 static void
 sweep(void)
 {
@@ -313,8 +325,8 @@ sweep(void)
 			lhi_live_end(l, LH_LOSS_TABLE);
 		else if (was_ended(l, &which))
 			lhi_live_lose(l, which);
-		else if (lhi_clock_ns(l->clock) >= due_at(l))
-			serve(l);
+		else
+			look_at(l);
 	}
 }
 

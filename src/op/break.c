@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending other people's leases: lh_break().
+ * Ending other people's leases, lh_break(); asking for them, lh_ask_release().
  *
  * A lease ends when its claim, in the use that the lease is of, is swapped from
  * HELD to BROKEN; from then on it is like one that has expired: whoever looks
@@ -14,12 +14,22 @@
  * itself, in the same use, which key it is for: `home` is written before the
  * use is announced.
  *
+ * Asking goes the same way, but instead of the state it swaps the claim's park,
+ * which nobody sleeps on while it is held: PARK_ASKED and the use that is asked
+ * for.  The holder's process takes that away when it has seen it, so that the
+ * next one to ask is heard as well.  Should the claim have become a waiter's
+ * meanwhile, a mark is no more to that than another way to say that it is
+ * awake; it is not put over a sleep.  (A use is known by 22 bits: a mark that
+ * nobody took away is seen again after 4 million uses, once.)
+ *
  * A crash or stop after the swap leaves BROKEN in a word or chain, which
- * everyone else completes; before it, nothing.
+ * everyone else completes; before it, nothing.  A mark without a ring is seen
+ * at the holder's next look.
  */
 #include <errno.h>
 #include <stddef.h>
 #include "base/error.h"
+#include "op/lease.h"
 #include "op/name.h"
 #include "proc/magazine.h"
 #include "shm/bell.h"
@@ -37,7 +47,8 @@ struct breaking {
 	const uint64_t *id;	/* this lease only; NULL: every one */
 	uint64_t with;		/* only with that token; 0: any */
 	uint64_t token;		/* of who holds it exclusively; else 0 */
-	int broken;
+	bool ask;		/* only ask for it */
+	int broken;		/* or asked */
 };
 
 /*
@@ -63,6 +74,27 @@ is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
 	    lid_make(ci, lhi_claim_epoch(c), was) == b->id[1]));
 }
 
+/* Claim ci in state st, if it still is that: its park says that it is asked. */
+static bool
+ask_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint32_t was = sh32_load(&c->park);
+	uint32_t mark = PARK_ASKED | (uint32_t)state_seq(st);
+
+	/* a waiter's park is its own: it may be one's by now, but not asleep */
+	if (sh64_load(&c->state) != st || was == PARK_ASLEEP ||
+	    was == PARK_QUIET)
+		return false;
+	lhi_point("ask.seen");
+	if (was != mark && !sh32_cas(&c->park, was, mark))
+		return false;
+	lhi_point("ask.marked");
+	lhi_bell_ring_claim(v, ci, BELL_LEASE);
+	b->broken++;
+	return true;
+}
+
 /* Claim ci in state st, if it still is that: is it meant, and ended? */
 static bool
 end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
@@ -71,6 +103,8 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 
 	if (!is_meant(v, ci, st, b))
 		return false;
+	if (b->ask)
+		return ask_use(v, ci, st, b);
 	lhi_point("break.seen");
 	if (!sh64_cas(&c->state, st, state_make(ST_BROKEN, state_seq(st),
 	    state_deadline(st))))				/* 18 */
@@ -146,10 +180,9 @@ end_all(struct lhi_view *v, struct breaking *b)
 	return -EAGAIN;
 }
 
-int
-lh_break(struct lh *lh, const char *key, const uint64_t id[2], uint64_t token)
+static int
+find_and_end(struct lh *lh, const char *key, struct breaking *b)
 {
-	struct breaking b = { .id = id, .with = token };
 	struct lhi_name n;
 	struct lhi_ref ref;
 	int error = lhi_own(lh);
@@ -165,14 +198,55 @@ lh_break(struct lh *lh, const char *key, const uint64_t id[2], uint64_t token)
 		    key, lh->name);
 	if (error < 0)
 		return error;
-	b.slot = ref.slot;
-	b.home = ref.home;
-	error = end_all(&lh->v, &b);
+	b->slot = ref.slot;
+	b->home = ref.home;
+	error = end_all(&lh->v, b);
 	if (error == -EAGAIN)
 		return lhi_fail(error, "key '%.64s' does not hold still: try "
 		    "again", key);
-	if (error == 0 && (id != NULL || token != 0) && b.broken == 0)
+	if (error == 0 && (b->id != NULL || b->with != 0) && b->broken == 0)
 		return lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);
-	return error != 0 ? error : b.broken;
+	return error != 0 ? error : b->broken;
+}
+
+int
+lh_break(struct lh *lh, const char *key, const uint64_t id[2], uint64_t token)
+{
+	struct breaking b = { .id = id, .with = token };
+
+	return find_and_end(lh, key, &b);
+}
+
+int
+lh_ask_release(struct lh *lh, const char *key, const uint64_t id[2],
+    uint64_t token)
+{
+	struct breaking b = { .id = id, .with = token, .ask = true };
+
+	return find_and_end(lh, key, &b);
+}
+
+int
+lhi_lease_asked(struct lh *lh, const struct lh_lease *l)
+{
+	struct lhi_held h;
+	uint32_t mark;
+	int error = lhi_lease_check(lh, l, &h);
+
+	if (error != 0)
+		return error == -EALREADY ? lhi_fail(-ESTALE, "this lease was "
+		    "released") : error;
+	/* the mark says itself which use it is of */
+	mark = PARK_ASKED | (uint32_t)lid_seq(h.id);
+	return sh32_load(&h.claim->park) == mark &&
+	    sh32_cas(&h.claim->park, mark, PARK_AWAKE);
+}
+
+int
+lh_lease_asked(struct lh *lh, const struct lh_lease *l)
+{
+	int error = lh_verify(lh, l);
+
+	return error != 0 ? error : lhi_lease_asked(lh, l);
 }

@@ -59,4 +59,7 @@ enum lhi_cause lhi_lease_cause(const struct lhi_held *h);
 /* "It was lost", and why: -ESTALE with a sentence. */
 int lhi_lease_lost(struct lh *lh, const struct lhi_held *h);
 
+/* Has it been asked for since the last time?  1, 0; -errno. */
+int lhi_lease_asked(struct lh *lh, const struct lh_lease *l);
+
 #endif

@@ -76,6 +76,14 @@ act_cancel(struct play *p)
 }
 
 static void
+act_ask(struct play *p)
+{
+	int n = lh_ask_release(sub.lh, KEY, NULL, 0);
+
+	p->result = n < 0 ? n : 0;
+}
+
+static void
 finish_given_up(struct play *p)
 {
 	if (sub_plausible(p) && ticket != NULL &&
@@ -117,6 +125,12 @@ const struct scenario scenarios_tickets[] = {
 	  .roles = { YIELDER, DEAD_TICKET }, .flags = SC_FIFO,
 	  .prepare = prep_warm_long, .act = act_acquire,
 	  .finish = finish_acquire },
+	{ .name = "ask", .what = "ask for a key that is held",
+	  .roles = { HOLDER }, .prepare = prep_warm, .act = act_ask,
+	  .finish = finish_plain },
+	{ .name = "ask-readers", .what = "... by readers",
+	  .roles = { READER, READER }, .prepare = prep_warm, .act = act_ask,
+	  .finish = finish_plain },
 };
 
 const int n_scenarios_tickets = sizeof(scenarios_tickets) /
