@@ -118,8 +118,8 @@ ends_otherwise(void)
 	t = start("k", t_ms(50), HOUR_MS, 0);
 	t_sleep_ms(t_ms(80));
 	is(lh_ticket_finish(t, &m), -ESTALE, "come for too late");
-	t = start("k", t_ms(50), HOUR_MS, LH_KEEP);
-	t_sleep_ms(t_ms(400));
+	t = start("k", t_ms(500), HOUR_MS, LH_KEEP);
+	t_sleep_ms(t_ms(1200));
 	is(lh_ticket_finish(t, &m), 0, "but not one that is kept");
 	is(lh_release(lh, &m), 0, "released");
 	t = start("k", HOUR_MS, HOUR_MS, LH_KEEP);
