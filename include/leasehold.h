@@ -45,6 +45,7 @@
 #include <leasehold/table.h>
 #include <leasehold/lease.h>
 #include <leasehold/key.h>
+#include <leasehold/session.h>
 #include <leasehold/lock.h>
 #include <leasehold/many.h>
 #include <leasehold/ticket.h>

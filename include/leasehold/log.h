@@ -39,7 +39,8 @@ enum lh_log_kind {
 	LH_LOG_EVICTED = 16,	/* the key was forgotten to make room */
 	LH_LOG_GRANTS_ON = 17, /* lh_log_grants() */
 	LH_LOG_GRANTS_OFF = 18,
-	LH_LOG_BROKEN = 19	/* it ended a lease for an operator */
+	LH_LOG_BROKEN = 19,	/* it ended a lease for an operator */
+	LH_LOG_HANDED_OVER = 20	/* a lease became another session's */
 };
 
 /* How a lease ended. */

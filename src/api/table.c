@@ -18,6 +18,7 @@
 #include "proc/map.h"
 #include "shm/claim.h"
 #include "shm/event.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/session.h"
 
@@ -305,6 +306,7 @@ give_back(struct lh *lh)
 	struct lhi_view *v = &lh->v;
 	uint32_t end = lhi_chunks_ready(v) * SHM_CHUNK;
 
+	lhi_named_end_made_by(v, lh->sid);
 	for (uint32_t ci = SHM_CHUNK; ci < end; ci++) {
 		if (lhi_claim_owner(v, ci) == lh->sid)
 			lhi_claim_give_up(v, ci, false);

@@ -227,10 +227,12 @@ enum lhi_sess_st {
 	SESS_ALIVE = 2,
 	SESS_CLOSING = 3,	/* as ALIVE, provable; leases going */
 	SESS_DEAD = 4,		/* sticky until recycled */
-	SESS_NAMED = 5		/* reserved: lives by TTL, no byte */
+	SESS_NAMED = 5		/* lives by TTL, no byte: shm/named.c */
 };
 
 #define SESS_NOPROOF 0x1u	/* its death cannot be proved: deadlines only */
+#define SESS_PENDING 0x2u	/* NAMED: not yet; anyone may withdraw it */
+#define SESS_WAS_NAMED 0x4u	/* DEAD: and was NAMED */
 #define INC_BITS 48
 
 static inline uint64_t

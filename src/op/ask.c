@@ -3,19 +3,20 @@
 #include <errno.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/acquire.h"
+#include "op/handoff.h"
 
 /* The rarer wishes.  0; -EINVAL, -EOPNOTSUPP with a detail. */
 static int
-check_more(const struct lh_acquire_more *m)
+check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 {
 	if (m->size != sizeof(*m) || m->reserved != 0)
 		return lhi_fail(-EINVAL, "more acquire options of %zu bytes: "
 		    "set them with LH_ACQUIRE_MORE_INIT", m->size);
 	if (m->policy > LH_POLICY_LIVE)
 		return lhi_fail(-EINVAL, "unknown policy %u", m->policy);
-	if (m->session != NULL)
-		return lhi_fail(-EOPNOTSUPP, "sessions are not there yet");
+	if (m->session != NULL && &m->session->lh->v != v)
+		return lhi_fail(-EINVAL, "the session was opened through "
+		    "another attachment");
 	if ((m->request[0] | m->request[1]) != 0)
 		return lhi_fail(-EOPNOTSUPP, "request ids are not there yet");
 	if (m->info != NULL && strnlen(m->info, SHM_INFO_MAX) == SHM_INFO_MAX)
@@ -60,7 +61,7 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 		return lhi_fail(-EINVAL, "a negative time to wait: 0 means "
 		    "try, LH_WAIT_FOREVER for ever");
 	ask->more = o->more == NULL ? &none : o->more;
-	error = check_more(ask->more);
+	error = check_more(v, ask->more);
 	if (error != 0)
 		return error;
 	ask->rare = ask->more != &none;

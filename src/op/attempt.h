@@ -5,6 +5,7 @@
 
 #include "op/acquire.h"
 #include "op/turn.h"
+#include "shm/named.h"
 
 enum {				/* beside 0 and -errno */
 	WAITING = 1,

@@ -36,38 +36,6 @@
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
 
-int
-lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
-{
-	int error = lhi_own(lh);
-
-	if (error != 0)
-		return error;
-	if (l == NULL)
-		return lhi_fail(-EINVAL, "no lease was given (NULL)");
-	if (l->opaque == LEASE_RELEASED && l->id[0] == lh->sid)
-		return -EALREADY;
-	h->id = l->id[1];
-	h->ci = lid_claim(h->id);
-	h->claim = lhi_claim(&lh->v, h->ci);
-	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
-	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
-	    l->mode > LH_SHARED)
-		return lhi_fail(-EINVAL, "this is not a lease: it was never "
-		    "acquired, or was changed");
-	if (l->id[0] != lh->sid)
-		return lhi_fail(-EPERM, "this lease belongs to another "
-		    "session: present it through the attachment that "
-		    "acquired it");
-	h->shared = l->mode == LH_SHARED;
-	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
-	h->word = word_make(WORD_X, h->ci, l->token);
-	if (h->slot == NULL)
-		return lhi_fail(-EINVAL, "this is not a lease: its key was "
-		    "changed");
-	return 0;
-}
-
 bool
 lhi_lease_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st)
@@ -379,7 +347,8 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 		if (l->expires_ns < end)
 			end = l->expires_ns;	/* shortened: both count */
 		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
-			if (!lhi_lease_granted(&h))
+			if (!lhi_lease_granted(&h) ||
+			    lhi_lease_orphaned(lh, l))
 				return lhi_lease_lost(lh, &h);
 			count_extend(lh);
 			return 0;

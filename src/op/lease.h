@@ -16,9 +16,15 @@ struct lhi_held {
 };
 
 /*
- * Is this a lease of this attachment?  0; -EINVAL (not a lease, or not in
- * range), -EPERM (another session's, or a forked child); -EALREADY: this struct
- * was released.
+ * Is this a lease?  0; -EINVAL (not a lease, or not in range), -EPERM (a forked
+ * child); -ESTALE: its session has ended; -EALREADY: this struct was released.
+ */
+int lhi_lease_find(struct lh *lh, const struct lh_lease *l,
+    struct lhi_held *h);
+
+/*
+ * And is it this attachment's, or a named session's?  The same, or -EPERM:
+ * another session's.
  */
 int lhi_lease_check(struct lh *lh, const struct lh_lease *l,
     struct lhi_held *h);
@@ -42,6 +48,9 @@ bool lhi_lease_granted(const struct lhi_held *h);
  */
 int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
+
+/* Has the lease's session, a named one, ended? */
+bool lhi_lease_orphaned(struct lh *lh, const struct lh_lease *l);
 
 /* It was released, the slow way: for who wants to know of every lease. */
 void lhi_lease_ended(struct lh *lh, const struct lh_lease *l,

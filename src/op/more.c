@@ -7,6 +7,7 @@
  * claim.  Whatever else is wished for is done around that, each by a function
  * that does its part and calls the next one:
  *
+ *	in_session	granted, the lease is handed over to a named session
  *	wanted_by_name	the key, looked up anew as often as it is gone
  *
  * A lease of such an acquire is not remembered by its thread (ask.rare): it is
@@ -14,7 +15,7 @@
  * of all this.
  */
 #include <errno.h>
-#include "op/acquire.h"
+#include "op/handoff.h"
 #include "op/name.h"
 
 static int
@@ -35,11 +36,21 @@ wanted_by_name(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	}
 }
 
+static int
+in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	int error = wanted_by_name(lh, want, ask, lease);
+
+	return ask->more->session == NULL || error != 0 ? error :
+	    lhi_handoff_acquired(lh, ask, lease);
+}
+
 int
 lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
     const struct lhi_ask *ask, struct lh_lease *lease)
 {
-	return wanted_by_name(lh, want, ask, lease);
+	return in_session(lh, want, ask, lease);
 }
 
 int

@@ -35,7 +35,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "op/attempt.h"
@@ -76,8 +75,9 @@ may_probe(struct lhi_attempt *a, int64_t now_ns)
 static bool
 allows(const struct lhi_attempt *a, uint64_t w)
 {
-	return word_mode(w) == WORD_FREE ||
-	    (a->ask->shared && !a->barred && word_mode(w) == WORD_S);
+	return word_mode(w) == WORD_FREE ?	/* unless it is kept back */
+	    lhi_named_delayed(&a->lh->v, a->t.s, w) == 0 :
+	    a->ask->shared && !a->barred && word_mode(w) == WORD_S;
 }
 
 /* Somebody else's turn, and the word allows it: see that it comes. */
@@ -239,7 +239,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 	} else {
 		a->front_since_ns = 0;
 	}
-	if (word_mode(w) == WORD_FREE)
+	if (word_mode(w) == WORD_FREE && allows(a, w))
 		return now + IDLE_NS;
 	lhi_turn_place(&a->t, &place);
 	if (!place.first_of_session)

@@ -20,6 +20,7 @@
  *				that (lh_liveness_fd()).  All of these are asked
  *				after every 40 ms while that takes less than
  *				0.25 ms, else in turn
+ *				Named sessions, which no process is behind
  *	DEAD			proved by somebody: to be buried
  *	STUCK			somebody else is burying it, perhaps one who is
  *				stopped: what it held exclusively is freed all
@@ -134,8 +135,8 @@ watch_process(struct lhi_reaper *r, uint64_t sid)
 	return -1;
 }
 
-/* What the record says about that session: ALIVE (or CLOSING), DEAD, or UNUSED
- * for all that is neither. */
+/* What the record says about that session: ALIVE (or CLOSING, or NAMED), DEAD,
+ * or UNUSED for all that is neither. */
 static unsigned
 state_of(struct lhi_reaper *r, uint64_t sid)
 {
@@ -143,8 +144,8 @@ state_of(struct lhi_reaper *r, uint64_t sid)
 
 	if (sess_inc(s) != sid_inc(sid))
 		return SESS_UNUSED;
-	return sess_st(s) == SESS_CLOSING ? SESS_ALIVE :
-	    sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_DEAD ? sess_st(s) :
+	return sess_st(s) == SESS_CLOSING || sess_st(s) == SESS_NAMED ?
+	    SESS_ALIVE : sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_DEAD ? sess_st(s) :
 	    SESS_UNUSED;
 }
 
@@ -260,7 +261,8 @@ lhi_watch_round(struct lhi_reaper *r)
 		r->record_hand = (idx + 1) % n;
 		if (who->how == REAP_STUCK)
 			note(r, who, who->sid, REAP_DEAD, -1);
-		if (st == SESS_ALIVE || st == SESS_CLOSING || st == SESS_DEAD)
+		if (st == SESS_ALIVE || st == SESS_CLOSING ||
+		    st == SESS_NAMED || st == SESS_DEAD)
 			lhi_watch_meet(r, sid);
 		else if (who->how == REAP_BY_FD || who->how == REAP_BY_ASKING)
 			drop(r, who);

@@ -14,6 +14,9 @@
  * chain takes out all of them.  A stopped burier keeps 64 claims a chunk from
  * being used again, and nobody from any key.
  *
+ * Of a named session the claims may just be taken by somebody who lives: while
+ * a chunk has such a keeper the burial waits (shm/named.c, N4).
+ *
  * Chunks of earlier incarnations of the record, if there are any, go too: a
  * thread that was in the middle of getting one while another closed the
  * attachment leaves one behind.
@@ -24,7 +27,10 @@
 #include "prim/bytelock.h"
 #include "shm/claim.h"
 #include "shm/event.h"
+#include "shm/named.h"
 #include "shm/session.h"
+
+enum { KEPT = 1 };		/* a chunk cannot be buried now */
 
 /* First pass: mark readers, so that one walk takes out many; then bury. */
 static int
@@ -43,7 +49,7 @@ bury_chunk(struct lhi_view *v, uint32_t ch, int pass)
 
 /*
  * Give back all claims of incarnations of record idx up to `inc`, which is
- * dead; the caller holds its recycle byte.  Idempotent.
+ * dead; the caller holds its recycle byte.  Idempotent.  0; KEPT; -EUCLEAN.
  */
 static int
 bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
@@ -55,6 +61,8 @@ bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 			if (owner == 0 || sid_idx(owner) != idx ||
 			    sid_inc(owner) > inc)
 				continue;
+			if (lhi_named_kept(v, ch))
+				return KEPT;
 			if (bury_chunk(v, ch, pass) != 0)
 				return -EUCLEAN;
 			if (pass == 1)
@@ -81,6 +89,11 @@ lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 		    sess_st(sh64_load(&se->state)) != SESS_DEAD)
 			return 0;
 		break;
+	case SESS_NAMED:
+		lhi_named_withdraw(v, idx, s);
+		if (!lhi_session_dead(v, sid_make(sess_inc(s), idx), true))
+			return 0;
+		break;
 	case SESS_UNUSED:
 	case SESS_RESERVED:
 	case SESS_DEAD:
@@ -90,20 +103,15 @@ lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 	}
 	*inc = sess_inc(s);
 	error = bury(v, idx, *inc);
+	if (error == KEPT)
+		return 0;
 	if (error == 0 && sess_st(s) >= SESS_ALIVE)
 		lhi_event_session(v, LH_LOG_BURIED, sid_make(*inc, idx));
 	return error != 0 ? error : 1;
 }
 
-/* A description that can take bytes.  Pinned like a session's: nobody's
- * closefrom() ends our turn. */
-struct spade {
-	int fd;
-	void *pin;
-};
-
-static bool
-fetch(struct lhi_view *v, struct spade *sp)
+bool
+lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp)
 {
 	sp->fd = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	sp->pin = NULL;
@@ -112,8 +120,8 @@ fetch(struct lhi_view *v, struct spade *sp)
 	return sp->pin != NULL;
 }
 
-static void
-put_away(struct spade *sp)
+void
+lhi_spade_put_away(struct lhi_spade *sp)
 {
 	if (sp->pin != NULL)
 		lhi_byte_unpin(sp->pin);
@@ -123,7 +131,7 @@ put_away(struct spade *sp)
 
 /* 1 done; 0 it lives, or somebody else is at it; -EUCLEAN. */
 static int
-bury_record(struct lhi_view *v, const struct spade *sp, uint32_t idx)
+bury_record(struct lhi_view *v, const struct lhi_spade *sp, uint32_t idx)
 {
 	uint64_t inc;
 	int done;
@@ -139,13 +147,13 @@ int
 lhi_session_bury(struct lhi_view *v, uint64_t sid)
 {
 	int saved = errno, done = 0;
-	struct spade sp;
+	struct lhi_spade sp;
 
 	if (sid_idx(sid) >= v->geo.max_sessions)
 		return 0;
-	if (fetch(v, &sp))
+	if (lhi_spade_fetch(v, &sp))
 		done = bury_record(v, &sp, sid_idx(sid));
-	put_away(&sp);
+	lhi_spade_put_away(&sp);
 	errno = saved;
 	return done;
 }
@@ -155,19 +163,20 @@ lhi_session_sweep(struct lhi_view *v)
 {
 	int saved = errno;
 	unsigned buried = 0;
-	struct spade sp;
-	bool ready = fetch(v, &sp);
+	struct lhi_spade sp;
+	bool ready = lhi_spade_fetch(v, &sp);
 
 	for (uint32_t i = 0; ready && i < v->geo.max_sessions; i++) {
 		uint64_t s = sh64_load(&v->sessions[i].state);
 		bool dead = sess_st(s) == SESS_DEAD ||
 		    ((sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING)
-		    && lhi_session_gone(v, i));
+		    && lhi_session_gone(v, i)) || (sess_st(s) == SESS_NAMED &&
+		    lhi_session_dead(v, sid_make(sess_inc(s), i), true));
 
 		if (dead && bury_record(v, &sp, i) == 1)
 			buried++;
 	}
-	put_away(&sp);
+	lhi_spade_put_away(&sp);
 	errno = saved;
 	return buried;
 }

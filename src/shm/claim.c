@@ -59,6 +59,7 @@
 #include "shm/claim.h"
 #include "shm/grow.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/session.h"
 #include "shm/slot.h"
@@ -103,7 +104,7 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 			ch = find_free_chunk(v, sid);
 	}
 	if (ch >= 0)
-		lhi_stat_chunk(v, (uint32_t)ch);
+		lhi_stat_chunk(v, (uint32_t)ch, sid);
 	if (ch >= 0 || grown < 0)
 		return ch >= 0 ? ch : grown;
 	return lhi_fail(-ENOSPC, "all %u leases of %s are given out to living "
@@ -224,7 +225,8 @@ static int
 end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 {
 	struct shm_claim *c = &v->claims[ci];
-	enum lhi_cause held_cause = dead ? CAUSE_DIED : CAUSE_RELEASED;
+	enum lhi_cause held_cause = dead ?
+	    lhi_named_cause(v, lhi_claim_owner(v, ci)) : CAUSE_RELEASED;
 	uint64_t st;
 	int error;
 
@@ -238,6 +240,7 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 				continue;
 			}
 			error = leave(v, ci, held_cause);
+			lhi_named_forget(v, ci);
 			break;
 		case ST_IDLE:
 			revoke(c, st);
@@ -287,6 +290,12 @@ lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 		revoke(c, st);
 		st = sh64_load(&c->state);
 	}
+	/* what somebody was killed in the middle of handing over, or releasing,
+	 * for us, nobody else sees to: no word names it */
+	if (state_held(st) && lhi_now_ns(v) >= lhi_deadline_ns(v,
+	    state_deadline(st)) && lhi_same_time(v) && sh64_cas(&c->state, st,
+	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st)))) /* 6 */
+		st = sh64_load(&c->state);
 	switch (state_st(st)) {
 	case ST_FREE:
 		return true;

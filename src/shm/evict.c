@@ -6,7 +6,8 @@
  * far its tokens had got: they go on above the floor of the hash's shard, which
  * is raised to them first (G2).
  *
- *	E0	word FREE(v), nobody in the queue, not kept, linked
+ *	E0	word FREE(v), nobody in the queue, not kept, linked, not kept
+ *		back for a while (shm/named.c)
  *	E1	word FREE(v) -> DYING(v+1)
  *	E2	is there somebody in the queue now, or is it kept?
  *			word DYING(v+1) -> FREE(v+1): it is a key again
@@ -51,6 +52,7 @@
 #include "shm/evict.h"
 #include "shm/index.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
 
@@ -187,7 +189,8 @@ lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	int is;
 
-	if (word_mode(w) != WORD_FREE || kept(s))		/* E0 */
+	if (word_mode(w) != WORD_FREE || kept(s) ||
+	    lhi_named_delayed(v, s, w) != 0)			/* E0 */
 		return 0;
 	is = waited_for(v, s);
 	if (is != 0)

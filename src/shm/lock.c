@@ -41,6 +41,7 @@
 #include "shm/chain.h"
 #include "shm/event.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/session.h"
 #include "shm/stat.h"
@@ -99,7 +100,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 		}
 		if (owner != 0 && lhi_session_dead(v, owner,
 		    how & SETTLE_PROBE)) {
-			*cause = CAUSE_DIED;
+			*cause = lhi_named_cause(v, owner);
 			return 1;
 		}
 		return 0;
@@ -249,6 +250,8 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 			continue;
 		if (lhi_mutant(3))
 			w = sh64_load_sc(&s->word);
+		if (cause == CAUSE_DIED)
+			lhi_named_delay(v, s, lhi_claim_owner(v, word_idx(w)));
 		if (sh64_cas(&s->word, w,
 		    word_make(WORD_FREE, cause, word_ver(w)))) {
 			lhi_point("lock.freed");
@@ -269,6 +272,9 @@ lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	if (s == NULL)
 		return;
 	w = sh64_load_sc(&s->word);
+	if (word_mode(w) == WORD_X && word_idx(w) == ci &&
+	    cause == CAUSE_DIED)
+		lhi_named_delay(v, s, lhi_claim_owner(v, ci));
 	if (word_mode(w) == WORD_X && word_idx(w) == ci &&
 	    sh64_cas(&s->word, w, word_make(WORD_FREE, cause, word_ver(w)))) {
 		lhi_point("lock.freed");

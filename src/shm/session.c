@@ -12,6 +12,7 @@
  *	UNUSED -> RESERVED -> ALIVE -> CLOSING -> UNUSED	by the owner
  *	ALIVE, CLOSING -> DEAD		by anyone with a proof
  *	DEAD, RESERVED -> RESERVED	by whoever holds `recycle`
+ *	RESERVED -> NAMED -> DEAD	named sessions: named.c
  *
  * Invariants.
  *  I1	Every transition to RESERVED is made holding `recycle`, and `live` is
@@ -63,6 +64,7 @@
 #include "base/procstat.h"
 #include "prim/bytelock.h"
 #include "shm/event.h"
+#include "shm/named.h"
 #include "shm/session.h"
 #include "shm/stat.h"
 
@@ -281,6 +283,8 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	case SESS_ALIVE:
 	case SESS_CLOSING:
 		break;
+	case SESS_NAMED:
+		return lhi_named_dead(v, sid, s, probe);
 	default:
 		return false;
 	}
@@ -407,7 +411,7 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 			bool in_use = st == SESS_ALIVE || st == SESS_CLOSING;
 			int got;
 
-			if (in_use != (pass == 1) || st == SESS_NAMED ||
+			if ((in_use || st == SESS_NAMED) != (pass == 1) ||
 			    (in_use && !lhi_session_gone(v, i)))
 				continue;
 			got = take(v, fd, i, application, sid);

@@ -89,6 +89,19 @@ void lhi_session_unlock_recycle(int fd, uint32_t idx);
  */
 int lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc);
 
+/*
+ * A description of the object that may take such bytes, pinned like a
+ * session's: nobody's closefrom() ends our turn.  False: none could be opened;
+ * it is put away all the same.
+ */
+struct lhi_spade {
+	int fd;
+	void *pin;
+};
+
+bool lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp);
+void lhi_spade_put_away(struct lhi_spade *sp);
+
 /* The same for a session that was seen dead.  1 done; 0 it lives, or somebody
  * else is at it; -EUCLEAN. */
 int lhi_session_bury(struct lhi_view *v, uint64_t sid);

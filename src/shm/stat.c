@@ -113,11 +113,18 @@ lhi_stat_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause cause)
 }
 
 void
-lhi_stat_chunk(struct lhi_view *v, uint32_t ch)
+lhi_stat_add_to(struct lhi_view *v, uint64_t sid, unsigned which, uint64_t n)
 {
-	lhi_stat_add(v, STAT_BASE, chunk_uses(v, ch));
+	if (sid_idx(sid) < v->geo.max_sessions)
+		(void)sh64_fetch_add(&v->sessions[sid_idx(sid)].stat[which], n);
+}
+
+void
+lhi_stat_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid)
+{
+	lhi_stat_add_to(v, sid, STAT_BASE, chunk_uses(v, ch));
 	lhi_point("stat.based");
-	lhi_stat_add(v, STAT_CHUNKS, 1);
+	lhi_stat_add_to(v, sid, STAT_CHUNKS, 1);
 }
 
 void

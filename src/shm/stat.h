@@ -50,6 +50,10 @@ lhi_stat_add(struct lhi_view *v, unsigned which, uint64_t n)
 	    &v->hdr->gone[which], n);
 }
 
+/* The same for a session: that of a claim which the viewer used. */
+void lhi_stat_add_to(struct lhi_view *v, uint64_t sid, unsigned which,
+    uint64_t n);
+
 /* A claim of the viewer's was used, and not to acquire with. */
 static inline void
 lhi_stat_spent(struct lhi_view *v)
@@ -64,8 +68,8 @@ void lhi_stat_held(struct lhi_view *v, int64_t ns);
 /* A lease of session `owner` was ended, and why. */
 void lhi_stat_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause cause);
 
-/* Chunk ch has become the viewer's. */
-void lhi_stat_chunk(struct lhi_view *v, uint32_t ch);
+/* Chunk ch has become that session's. */
+void lhi_stat_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid);
 
 /* Session record idx, which nobody has now, will be somebody else's. */
 void lhi_stat_begin(struct lhi_view *v, uint32_t idx);

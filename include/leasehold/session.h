@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named sessions, and leases that change hands.
+ *
+ * A named session has a name instead of a process.  It lives for its ttl from
+ * its last renewal, whoever made it and whatever became of that; leases that
+ * are acquired into it (lh_acquire_more.session), or handed over to it, live in
+ * it: they end when it ends, and their own deadlines count as well.  They may
+ * be presented (released, extended, verified, converted, handed on) through any
+ * attachment to the table: id and token are the ownership.
+ *
+ *	struct lh_session *s;
+ *	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+ *	struct lh_acquire_more m = LH_ACQUIRE_MORE_INIT;
+ *
+ *	lh_session_open(lh, "build-42", NULL, &s);	// 15 s
+ *	m.session = s;
+ *	o.more = &m;
+ *	lh_acquire(lh, "disk-3", &o, &lease);
+ *	...			lh_session_renew(s), every 7 s or sooner
+ *	lh_session_destroy(s);				// the key is free
+ *	lh_session_close(s);
+ *
+ * It is used by any number of processes at once, each with a handle of its own;
+ * a handle, by any number of threads.
+ *
+ * Illegal: using a handle after lh_close() of its attachment (but for
+ * lh_session_close(), which may come later), or in a forked child.
+ */
+#ifndef LEASEHOLD_SESSION_H
+#define LEASEHOLD_SESSION_H
+
+#include <leasehold/inspect.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+#define LH_SESSION_NAME_MAX	31
+#define LH_SESSION_TTL_MAX_MS	LH_TTL_MAX_MS
+#define LH_LOCK_DELAY_MAX_MS	INT64_C(600000)
+
+/* What becomes of the keys that it holds at its end. */
+enum lh_on_end {
+	LH_ON_END_RELEASE = 0,	/* they are free */
+	LH_ON_END_DELETE = 1	/* and forgotten, as by lh_destroy(), where
+				 * nobody else wants them */
+};
+
+/* lh_session_opts.flags, beside LH_NO_CREATE and LH_CREATE_ONLY: */
+#define LH_SESSION_WITH_MAKER 0x10000u	/* it ends with this attachment, too */
+
+struct lh_session_opts {
+	size_t size;		/* sizeof(struct lh_session_opts) */
+	uint32_t flags;
+	uint32_t on_end;	/* enum lh_on_end */
+	int64_t ttl_ms;		/* 100 ms .. 30 days */
+	int64_t lock_delay_ms;	/* 0 .. 10 min: after an end that was not
+				 * lh_session_destroy(), nobody is granted a key
+				 * that it held exclusively before that time has
+				 * passed */
+};
+
+/* ttl 15 s, no lock-delay, keys are released. */
+#define LH_SESSION_OPTS_INIT \
+	{ sizeof(struct lh_session_opts), 0, 0, 15000, 0 }
+
+/*
+ * Open the living session of that name (1..31 bytes), and renew it; or make it,
+ * if there is none.  Of an existing one the options but flags are not looked
+ * at: lh_session_info() tells those in force.  name NULL: make one, with a name
+ * that nobody has.
+ *
+ * 0 with *out to be closed; -ENOENT (LH_NO_CREATE: there is none), -EEXIST
+ * (LH_CREATE_ONLY: there is one), -ENOSPC (session records are used up),
+ * -EAGAIN (others make and end it all the time), -ESTALE (table removed),
+ * -ENAMETOOLONG, -EINVAL, -ENOMEM, -EUCLEAN, -EPERM (inherited over fork).
+ */
+int lh_session_open(struct lh *lh, const char *name,
+    const struct lh_session_opts *opts, struct lh_session **out);
+
+/*
+ * It lives for its ttl from now on.  The ttl in force, in ms; -ESTALE: it has
+ * ended (also if nobody had noticed: then it has now, G3); -EPERM, -EINVAL.
+ */
+int64_t lh_session_renew(struct lh_session *s);
+
+/*
+ * End it, and its leases: their keys are free (or forgotten), without a note,
+ * when this returns.  0: it has ended by this, or had by an earlier one;
+ * -ESTALE: it had ended otherwise; -EPERM, -EINVAL, -EUCLEAN.
+ */
+int lh_session_destroy(struct lh_session *s);
+
+/* Give the handle back.  The session goes on. */
+void lh_session_close(struct lh_session *s);
+
+/* A named session. */
+struct lh_session_info {
+	size_t size;		/* sizeof(struct lh_session_info) */
+	uint64_t id;		/* first half of its leases' ids */
+	char name[LH_SESSION_NAME_MAX + 1];
+	int64_t ttl_ms;
+	int64_t lock_delay_ms;
+	int64_t expires_ns;	/* table clock: unless it is renewed */
+	int64_t made_ns;	/* table clock */
+	uint64_t maker;		/* session that it ends with, too; 0: none */
+	uint32_t on_end;	/* enum lh_on_end */
+	uint32_t pid, uid;	/* of who made it */
+	uint32_t leases;	/* that it holds, about now */
+};
+
+/* 0; -ESTALE: it has ended; -EPERM, -EINVAL. */
+int lh_session_info(const struct lh_session *s, struct lh_session_info *info);
+
+/*
+ * Every living named session, in no particular order; fn may use the table, and
+ * ends the listing with what is not 0.  (Its leases: those in lh_list() whose
+ * id begins with the session's.)  0 or what fn returned; -EINVAL, -EPERM.
+ */
+int lh_session_list(struct lh *lh,
+    int (*fn)(const struct lh_session_info *info, void *arg), void *arg);
+
+/*
+ * Hand a lease over: to a named session, or (NULL) to this attachment, from
+ * which it may have come by any way; id and token are the ownership.  The key is
+ * never free in between (G1).  The lease has a new id and token then, the same
+ * deadline, mode and notes; copies of the old struct are worth nothing (G11).
+ *
+ * 0, *lease updated; -ESTALE: it was lost, or released, or the session has
+ * ended; -EAGAIN: readers come and go too fast, or its tokens would have to
+ * jump (see lh_convert()): the lease is as it was; so it is with -ENOSPC,
+ * -ENOMEM, -EIO, -EINVAL, -EPERM (inherited over fork).
+ */
+int lh_handoff(struct lh *lh, struct lh_lease *lease, struct lh_session *to);
+
+/*
+ * For who has kept key, id and token of a lease, but not the struct: fill it in
+ * from the table.  0; -ESTALE: that lease holds the key no more; -ENOENT: no
+ * such key; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM.
+ */
+int lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
+    uint64_t token, struct lh_lease *lease);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

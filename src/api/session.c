@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named sessions for applications: see session.h.  What they are, and how they
+ * begin and end, is shm/named.c's; a handle is a process's own, and holds
+ * nothing but the session's number.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/stdlib.h>
+#include <leasehold.h>
+#include "base/error.h"
+#include "op/handoff.h"
+#include "op/lease.h"
+#include "proc/magazine.h"
+#include "shm/chain.h"
+#include "shm/named.h"
+
+#define OPEN_FLAGS (LH_NO_CREATE | LH_CREATE_ONLY | LH_SESSION_WITH_MAKER)
+#define TTL_MIN_MS 100
+#define OPEN_TRIES 20
+
+_Static_assert(LH_SESSION_NAME_MAX == NAMED_NAME_MAX, "names");
+_Static_assert(LH_LOCK_DELAY_MAX_MS == NAMED_DELAY_MAX_MS, "lock-delay");
+_Static_assert((int)LH_ON_END_DELETE == (int)NAMED_DELETE, "ends");
+
+static int
+check_opts(const char *name, const struct lh_session_opts *o)
+{
+	size_t len = name == NULL ? 1 : strnlen(name, NAMED_NAME_MAX + 1);
+
+	if (o->size != sizeof(*o))
+		return lhi_fail(-EINVAL, "session options of %zu bytes: set "
+		    "them with LH_SESSION_OPTS_INIT", o->size);
+	if ((o->flags & ~OPEN_FLAGS) != 0 || o->on_end > LH_ON_END_DELETE)
+		return lhi_fail(-EINVAL, "unknown flag in 0x%x, or end %u",
+		    o->flags, o->on_end);
+	if ((o->flags & LH_NO_CREATE) && (o->flags & LH_CREATE_ONLY ||
+	    name == NULL))
+		return lhi_fail(-EINVAL, "LH_NO_CREATE, and a session that is "
+		    "to be made");
+	if (o->ttl_ms < TTL_MIN_MS || o->ttl_ms > LH_SESSION_TTL_MAX_MS)
+		return lhi_fail(-EINVAL, "a session ttl of %lld ms: use 100 ms "
+		    "to 30 days", (long long)o->ttl_ms);
+	if (o->lock_delay_ms < 0 || o->lock_delay_ms > LH_LOCK_DELAY_MAX_MS)
+		return lhi_fail(-EINVAL, "a lock-delay of %lld ms: use 0 to 10 "
+		    "minutes", (long long)o->lock_delay_ms);
+	if (len == 0)
+		return lhi_fail(-EINVAL, "the session's name is empty");
+	return len <= NAMED_NAME_MAX ? 0 : lhi_fail(-ENAMETOOLONG, "the "
+	    "session's name is longer than %u bytes", NAMED_NAME_MAX);
+}
+
+/* Find it, or make it.  0; -errno. */
+static int
+find_or_make(struct lh *lh, const struct lhi_named_wish *wish, uint32_t flags,
+    uint64_t *sid)
+{
+	int error = -ESTALE;
+
+	for (int i = 0; error == -ESTALE && i < OPEN_TRIES; i++) {
+		if (lhi_view_retired(&lh->v))
+			return lhi_view_fresh(&lh->v);
+		if (flags & LH_NO_CREATE)
+			error = lhi_named_find(&lh->v, wish->name, sid) ?
+			    -EEXIST : lhi_fail(-ENOENT, "there is no session "
+			    "'%.31s' in table %s", wish->name, lh->name);
+		else
+			error = lhi_named_make(&lh->v, wish, sid);
+		if (error == -EEXIST && (flags & LH_CREATE_ONLY))
+			return lhi_fail(-EEXIST, "there is a session '%.31s' "
+			    "in table %s", wish->name, lh->name);
+		/* a maker may have been stopped for a whole ttl */
+		if (error == 0 || error == -EEXIST)
+			error = lhi_named_renew(&lh->v, *sid);
+	}
+	return error != -ESTALE ? error : lhi_fail(-EAGAIN, "session '%.31s' "
+	    "ends as often as it is opened", wish->name);
+}
+
+int
+lh_session_open(struct lh *lh, const char *name,
+    const struct lh_session_opts *opts, struct lh_session **out)
+{
+	static const struct lh_session_opts usual = LH_SESSION_OPTS_INIT;
+	const struct lh_session_opts *o = opts == NULL ? &usual : opts;
+	struct lhi_named_wish wish;
+	char own[NAMED_NAME_MAX + 1];
+	int saved = errno, error = lhi_own(lh);
+	struct lh_session *s;
+
+	if (error == 0 && out == NULL)
+		error = lhi_fail(-EINVAL, "nowhere to put the handle (NULL)");
+	if (error == 0)
+		error = check_opts(name, o);
+	if (error != 0)
+		return error;
+	if (name == NULL)
+		(void)snprintf(own, sizeof(own), "s-%08x%08x",
+		    arc4random(), arc4random());
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	wish = (struct lhi_named_wish){
+		.name = name == NULL ? own : name,
+		.maker = o->flags & LH_SESSION_WITH_MAKER ? lh->sid : 0,
+		.ttl_ms = (uint32_t)o->ttl_ms,
+		.lock_delay_ms = (uint32_t)o->lock_delay_ms,
+		.on_end = o->on_end,
+	};
+	s->lh = lh;
+	error = find_or_make(lh, &wish, o->flags, &s->sid);
+	if (error != 0)
+		free(s);
+	else
+		*out = s;
+	errno = saved;
+	return error;
+}
+
+static int
+check(const struct lh_session *s)
+{
+	return s == NULL ? lhi_fail(-EINVAL, "no session was given (NULL)") :
+	    lhi_own(s->lh);
+}
+
+static int
+has_ended(void)
+{
+	return lhi_fail(-ESTALE, "the session has ended: its leases are lost; "
+	    "open it anew");
+}
+
+int64_t
+lh_session_renew(struct lh_session *s)
+{
+	int error = check(s);
+
+	if (error != 0)
+		return error;
+	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
+		return has_ended();
+	return sh32_load_rlx(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms);
+}
+
+int
+lh_session_destroy(struct lh_session *s)
+{
+	int error = check(s), done;
+
+	if (error != 0)
+		return error;
+	if (lhi_named_end(&s->lh->v, s->sid))
+		s->destroyed = true;
+	if (!s->destroyed && lhi_named_cause(&s->lh->v, s->sid) !=
+	    CAUSE_RELEASED)
+		return has_ended();
+	done = lhi_session_bury(&s->lh->v, s->sid);
+	return done < 0 ? done : 0;
+}
+
+void
+lh_session_close(struct lh_session *s)
+{
+	free(s);
+}
+
+static uint32_t
+count_leases(struct lhi_view *v, uint64_t sid)
+{
+	uint32_t n = 0;
+
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
+		if (sh64_load(&v->chunks[ch].owner) != sid)
+			continue;
+		for (uint32_t i = 0; i < SHM_CHUNK; i++)
+			n += state_held(sh64_load(
+			    &v->claims[ch * SHM_CHUNK + i].state));
+	}
+	return n;
+}
+
+static int
+tell(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
+{
+	const struct shm_session *se = &v->sessions[sid_idx(sid)];
+	struct lh_session_info i = {
+		.size = sizeof(i),
+		.id = sid,
+		.ttl_ms = sh32_load_rlx(&se->ttl_ms),
+		.lock_delay_ms = sh32_load_rlx(&se->lock_delay_ms),
+		.made_ns = (int64_t)sh64_load_rlx(&se->attached_ns),
+		.maker = sh64_load_rlx(&se->maker),
+		.on_end = sh32_load_rlx(&se->on_end),
+		.pid = sh32_load_rlx(&se->pid),
+		.uid = sh32_load_rlx(&se->uid),
+		.leases = count_leases(v, sid),
+	};
+
+	if (lhi_session_dead(v, sid, true) ||
+	    !lhi_named_tell(v, sid, i.name, &i.expires_ns))
+		return -ESTALE;
+	*info = i;
+	return 0;
+}
+
+int
+lh_session_info(const struct lh_session *s, struct lh_session_info *info)
+{
+	int error = check(s);
+
+	if (error == 0 && info == NULL)
+		error = lhi_fail(-EINVAL, "nowhere to put it (NULL)");
+	if (error != 0)
+		return error;
+	return tell(&s->lh->v, s->sid, info) == 0 ? 0 : has_ended();
+}
+
+int
+lh_session_list(struct lh *lh,
+    int (*fn)(const struct lh_session_info *info, void *arg), void *arg)
+{
+	struct lh_session_info info;
+	int error = lhi_own(lh);
+
+	if (error == 0 && fn == NULL)
+		error = lhi_fail(-EINVAL, "no function to call (NULL)");
+	for (uint32_t i = 0; error == 0 && i < lh->v.geo.max_sessions; i++) {
+		uint64_t s = sh64_load(&lh->v.sessions[i].state);
+		uint64_t sid = sid_make(sess_inc(s), i);
+
+		if (sess_st(s) == SESS_NAMED && !(sess_flags(s) &
+		    SESS_PENDING) && tell(&lh->v, sid, &info) == 0)
+			error = fn(&info, arg);
+	}
+	return error;
+}
+
+int
+lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
+    uint64_t token, struct lh_lease *lease)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+	struct lhi_held h;
+	uint64_t st;
+	int error = lhi_own(lh), found;
+
+	if (error == 0 && (id == NULL || lease == NULL))
+		error = lhi_fail(-EINVAL, "no id, or no lease to fill, was "
+		    "given (NULL)");
+	if (error == 0)
+		error = lhi_name_set(&n, key);
+	if (error != 0)
+		return error;
+	found = lhi_slot_find(&lh->v, &n, &ref);
+	if (found <= 0)
+		return found < 0 ? found : lhi_fail(-ENOENT, "there is no key "
+		    "'%.64s' in table %s", key, lh->name);
+	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
+		struct lh_lease l = { .mode = (uint16_t)mode,
+		    .opaque = LEASE_LIVE, .id = { id[0], id[1] },
+		    .token = token, .key = ref.home };
+
+		error = lhi_lease_find(lh, &l, &h);
+		if (error == -EINVAL || error == -ESTALE)
+			break;
+		st = sh64_load(&h.claim->state);
+		if (!lhi_lease_current(lh, &l, &h, st) ||
+		    !lhi_lease_granted(&h) || lhi_now_ns(&lh->v) >=
+		    lhi_deadline_ns(&lh->v, state_deadline(st)))
+			continue;
+		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
+		l.expires_ns = lhi_deadline_ns(&lh->v, state_deadline(st));
+		*lease = l;
+		return 0;
+	}
+	return error == -EINVAL ? error : lhi_fail(-ESTALE, "no lease with "
+	    "that id and token holds '%.64s'", key);
+}

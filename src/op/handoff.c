@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lease changes hands: answers "how does another session come to hold the key
+ * without its being free in between?"
+ *
+ * Claim c1 holds it, in whatever session; c2 is a free claim of ours (our own,
+ * or of a named session, op/tenant.c).
+ *
+ *	exclusive			shared
+ *	1  c2 announced, until the same deadline, linked before the chain's head
+ *	2  c1 HELD -> HELD, in another use (#17): now the old lease is nobody's
+ *	   to present, and of two who hand it over one fails
+ *	3  X(c1, v) -> X(c2, v + 1)	S(h, v) -> S(c2, v + 1)
+ *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain
+ *	5  c2 is held in that use still, its session lives, and the clock, read
+ *	   after all that, is before the deadline: it counts (G3)
+ *
+ * Step 3 is a grant like any other: version and token grow (G2), and the swap is
+ * exact.  In shared mode both stand in the chain for a moment, and the new one
+ * counts only if step 4 has found the old one held: then there was no gap.
+ *
+ * Who may touch c1 afterwards: the winner of the swap away from X(c1) (C2), by
+ * an exact swap.  Its owner finds it FREE when it runs out of claims.
+ *
+ * A crash or stop
+ *	before 3	c2 HELD, named by nothing: back at its deadline or with
+ *			its session; c1 in another use: nobody can present it,
+ *			and the key is held until the deadline or c1's death
+ *	after 3		c2 holds the key, until its deadline or its session's
+ *			end; who was to have the lease may find it by status
+ *	before 4	c1 HELD, named by nothing; shared: a reader until the
+ *			deadline
+ *
+ * Acquiring into a named session is an acquire like any other, with a claim of
+ * the process, and then this: whoever is killed in between dies holding it.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/fence.h"
+#include "op/handoff.h"
+#include "op/lease.h"
+#include "proc/magazine.h"
+#include "shm/chain.h"
+#include "shm/claim.h"
+#include "shm/event.h"
+#include "shm/queue.h"
+#include "shm/session.h"
+#include "shm/stat.h"
+
+#define TRIES 100
+
+enum { MOVED = 1 };		/* beside 0 and -errno */
+
+struct handoff {
+	struct lh *lh;
+	struct lhi_held from;
+	uint64_t from_sid;
+	uint64_t st;		/* its state */
+	uint64_t moved;		/* and what we make of it */
+	struct lhi_target to;
+	uint64_t to_st;		/* its announcement */
+	struct lhi_next next;
+};
+
+static struct lhi_view *view(struct handoff *h) { return &h->lh->v; }
+
+/* 1: c2 is HELD, for this key, and will stand before `head`. */
+static void
+announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
+{
+	struct lhi_view *v = view(h);
+	struct shm_claim *c = h->to.c;
+	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
+	int64_t left = lhi_deadline_ns(v, state_deadline(h->st)) -
+	    lhi_now_ns(v);
+
+	sh64_store_rlx(&c->home, l->key);
+	sh64_store_rlx(&c->since, sh64_load_rlx(&h->from.claim->since));
+	lhi_claim_ends_within(v, h->to.ci, left);
+	if (h->from.shared) {
+		sh64_store_rlx(&c->grant,
+		    lhi_reader_grant(h->next.token, seq));
+		lhi_chain_prepare(c, head);
+	}
+	h->to_st = state_make(state_st(h->st), seq, state_deadline(h->st));
+	sh64_store(&c->state, h->to_st);
+	lhi_point("handoff.announced");
+	lhi_stat_add_to(v, h->to.sid, STAT_SPENT, 1);
+}
+
+/* It was not to be: c2 is free again. */
+static int
+retract(struct handoff *h)
+{
+	sh64_store(&h->to.c->state, state_make(ST_FREE, state_seq(h->to_st),
+	    0));
+	return MOVED;
+}
+
+/* 2 and 3, the word being w. */
+static int
+swap(struct handoff *h, uint64_t w)
+{
+	struct lhi_view *v = view(h);
+	uint64_t mine = word_make(h->from.shared ? WORD_S : WORD_X, h->to.ci,
+	    h->next.token);
+
+	h->moved = state_make(state_st(h->st), (state_seq(h->st) +
+	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
+	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 17 */
+		return retract(h);
+	lhi_point("handoff.taken");
+	if (!sh64_cas(&h->from.slot->word, w, mine)) {
+		(void)sh64_cas(&h->from.claim->state, h->moved, h->st);
+		return retract(h);
+	}
+	lhi_point("handoff.swapped");
+	/* no acquisition, however large a leap */
+	lhi_stat_add_to(v, h->from_sid, STAT_SPENT,
+	    state_seq(h->moved) - state_seq(h->st));
+	lhi_fence_granted(h->from.slot, &h->next);
+	return 0;
+}
+
+/* 4: false: a reader that had ended before us. */
+static bool
+let_go(struct handoff *h)
+{
+	struct lhi_view *v = view(h);
+	struct lhi_mag *m = lhi_mag_current;
+	uint32_t bit = h->from.ci - m->base;
+	bool held = sh64_cas(&h->from.claim->state, h->moved, state_make(
+	    h->from.shared ? ST_REVOKED : ST_FREE, state_seq(h->moved), 0));
+
+	lhi_point("handoff.let_go");
+	if (held && h->from.shared)
+		(void)lhi_chain_leave(v, h->from.slot, h->from.ci,
+		    state_seq(h->moved), false);
+	if (m->lh == h->lh && m->group != NULL && bit < SHM_GROUP) {
+		m->rec[bit].use = REC_OUT;
+		m->rec[bit].home = 0;
+		if (held && !h->from.shared)
+			lhi_mag_put(m, (int)bit);
+	}
+	return held || !h->from.shared;
+}
+
+/* 5: fill the lease in, or make it lost. */
+static int
+confirm(struct handoff *h, struct lh_lease *l, bool whole)
+{
+	struct lhi_view *v = view(h);
+	struct lhi_held now = h->from;
+	struct lh_lease as = *l;
+
+	as.id[0] = h->to.sid;
+	as.id[1] = lid_make(h->to.ci, lhi_claim_epoch(h->to.c),
+	    state_seq(h->to_st));
+	as.token = h->next.token;
+	now.ci = h->to.ci;
+	now.claim = h->to.c;
+	now.id = as.id[1];
+	now.word = word_make(WORD_X, h->to.ci, as.token);
+	if (!whole || sh64_load(&h->to.c->state) != h->to_st ||
+	    lhi_session_dead(v, h->to.sid, false) || lhi_now_ns(v) >=
+	    lhi_deadline_ns(v, state_deadline(h->to_st))) {
+		if (sh64_cas(&h->to.c->state, h->to_st, state_make(ST_EXPIRED,
+		    state_seq(h->to_st), 0)))
+			lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
+		return lhi_lease_enforce(h->lh, &as, &now);
+	}
+	*l = as;
+	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,
+	    as.token, 0);
+	return 0;
+}
+
+/* The lease is held, its claim's state h->st. */
+static int
+attempt(struct handoff *h, struct lh_lease *l)
+{
+	uint64_t w = h->from.shared ? sh64_load_sc(&h->from.slot->word) :
+	    h->from.word;
+	int error;
+
+	if (h->from.shared && word_mode(w) != WORD_S)
+		return MOVED;
+	error = lhi_fence_next(view(h), h->from.slot, w, false,
+	    h->from.shared, &h->next);
+	if (error == FENCE_AGAIN)
+		return MOVED;
+	if (error == FENCE_BARRED)
+		return lhi_fail(-EAGAIN, "the tokens of the key have to skip "
+		    "what another table has claimed, further than under a "
+		    "lease: the lease is as it was");
+	if (error != 0)
+		return error;
+	announce(h, l, h->from.shared ? word_idx(w) : 0);
+	error = swap(h, w);
+	return error != 0 ? error : confirm(h, l, let_go(h));
+}
+
+static int
+hand_over(struct handoff *h, struct lh_lease *l)
+{
+	int error = MOVED;
+
+	for (int i = 0; error == MOVED && i < TRIES; i++) {
+		h->st = sh64_load(&h->from.claim->state);
+		if (!lhi_lease_current(h->lh, l, &h->from, h->st) ||
+		    !lhi_lease_granted(&h->from) || lhi_now_ns(view(h)) >=
+		    lhi_deadline_ns(view(h), state_deadline(h->st)))
+			return lhi_lease_enforce(h->lh, l, &h->from);
+		error = attempt(h, l);
+	}
+	return error != MOVED ? error : lhi_fail(-EAGAIN, "the key does not "
+	    "hold still: others come and go; the lease is as it was");
+}
+
+int
+lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
+{
+	struct handoff h = { .lh = lh };
+	int error = lhi_lease_find(lh, l, &h.from);
+
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
+	if (error == 0 && to != NULL && to->lh != lh)
+		error = lhi_fail(-EINVAL, "the session was opened through "
+		    "another attachment");
+	if (error == 0)
+		error = lhi_target_take(lh, to, &h.to);
+	if (error != 0)
+		return error;
+	h.from_sid = l->id[0];
+	error = hand_over(&h, l);
+	lhi_target_leave(&h.to);
+	return error;
+}
+
+int
+lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *l)
+{
+	struct lh_lease got = *l;
+	int error = lh_handoff(lh, l, ask->more->session);
+
+	if (error != 0 && lh_release(lh, &got) == 0)
+		lhi_stat_spent(&lh->v);		/* G8: not acquired */
+	return error;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Leases that change hands: see handoff.c; into named sessions: tenant.c. */
+#ifndef LHI_HANDOFF_H
+#define LHI_HANDOFF_H
+
+#include "op/acquire.h"
+
+/* A named session, as a process uses it. */
+struct lh_session {
+	struct lh *lh;
+	uint64_t sid;
+	_Atomic bool destroyed;	/* through this handle */
+	_Atomic uint32_t hand;	/* chunk that had a free claim the last time */
+};
+
+/* A claim that is ours, and FREE. */
+struct lhi_target {
+	struct lh *lh;
+	uint64_t sid;		/* whose it is */
+	uint32_t ci;
+	struct shm_claim *c;
+	struct lhi_mag *m;	/* of the attachment's own: from here; or NULL */
+};
+
+/* Take a claim of the session (NULL: the attachment's own).  0; -ENOSPC;
+ * -ENOMEM; -ESTALE: the session has ended; -EUCLEAN. */
+int lhi_target_take(struct lh *lh, struct lh_session *s, struct lhi_target *t);
+
+/* It is FREE again, or holds a lease: others may take claims beside it. */
+void lhi_target_leave(struct lhi_target *t);
+
+/* An acquire into a named session has been granted: hand it over.  0, or
+ * -errno: then the key is released, and not acquired. */
+int lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *l);
+
+#endif

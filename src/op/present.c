@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Presenting a lease: answers "is this a lease, and may it be presented here?"
+ *
+ * Whoever has its id and token owns a lease.  That of an attachment is presented
+ * through that one, since its threads alone may touch its claims otherwise than
+ * by exact swaps, and to keep mistakes apart (-EPERM).  Those of a named session
+ * are presented through any attachment: nothing is stored in their claims by
+ * anybody but the keeper of the chunk (tenant.c), who takes what is free.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/lease.h"
+#include "shm/named.h"
+
+/* The lease is of this attachment, or of a named session, which all present. */
+static bool
+presentable(struct lh *lh, const struct lh_lease *l)
+{
+	return l->id[0] == lh->sid || lhi_named_is(&lh->v, l->id[0]);
+}
+
+bool
+lhi_lease_orphaned(struct lh *lh, const struct lh_lease *l)
+{
+	return l->id[0] != lh->sid && lhi_session_dead(&lh->v, l->id[0],
+	    false);
+}
+
+int
+lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
+{
+	int error = lhi_own(lh);
+
+	if (error != 0)
+		return error;
+	if (l == NULL)
+		return lhi_fail(-EINVAL, "no lease was given (NULL)");
+	if (l->opaque == LEASE_RELEASED && (presentable(lh, l) ||
+	    lhi_lease_orphaned(lh, l)))
+		return -EALREADY;
+	h->id = l->id[1];
+	h->ci = lid_claim(h->id);
+	h->claim = lhi_claim(&lh->v, h->ci);
+	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
+	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
+	    l->mode > LH_SHARED)
+		return lhi_fail(-EINVAL, "this is not a lease: it was never "
+		    "acquired, or was changed");
+	h->shared = l->mode == LH_SHARED;
+	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
+	h->word = word_make(WORD_X, h->ci, l->token);
+	if (h->slot == NULL)
+		return lhi_fail(-EINVAL, "this is not a lease: its key was "
+		    "changed");
+	return !lhi_lease_orphaned(lh, l) ? 0 : lhi_fail(-ESTALE, "the lease "
+	    "is lost: its session has ended");
+}
+
+int
+lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
+{
+	int error = lhi_lease_find(lh, l, h);
+
+	return error != 0 || presentable(lh, l) ? error : lhi_fail(-EPERM,
+	    "this lease belongs to another session: present it through the "
+	    "attachment that acquired it");
+}

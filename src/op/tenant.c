@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking a claim of a named session: answers "which process may, just now?".
+ *
+ * No process owns a named session, and many use it: nobody's magazine has its
+ * claims, and a claim may be taken from FREE only by one that is alone in doing
+ * so (C2).  So each of its chunks has a keeper:
+ *
+ *	chunk.keeper	0: nobody takes claims from the chunk now; else the
+ *			session id of the attachment of which one thread does
+ *
+ * Who wants a claim looks for a chunk of the session whose keeper is 0, or
+ * provably dead, swaps that exactly for itself, sees that the session lives and
+ * the chunk is the session's still, takes the claim, hands the lease over to it
+ * and makes the keeper 0 again.  If there is no such chunk, or nothing is free
+ * in any, the session gets another one.  So nobody waits: a keeper that is
+ * stopped costs what is free in one chunk of 64, until it runs, or dies.
+ *
+ * The end.  Who takes a claim becomes keeper, then looks whether the session has
+ * ended; who buries the session ends it, then looks at the keepers (shm/named.c,
+ * N4).  A keeper that was stopped before its swap may become that of a chunk
+ * which is another session's by then: it sees so, and leaves.
+ *
+ * Leases are released, extended, converted and handed on by exact swaps of the
+ * claim's state, in any process, and without the keeper.
+ *
+ * A crash of a keeper before it announced the claim: nothing.  After that: the
+ * claim holds a lease, or is HELD and named by no word: it comes back when its
+ * deadline is over (lhi_claim_reclaim()), or with the session's burial.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/handoff.h"
+#include "proc/magazine.h"
+#include "shm/claim.h"
+#include "shm/lock.h"
+#include "shm/named.h"
+
+static int
+session_ended(void)
+{
+	return lhi_fail(-ESTALE, "the named session has ended: open it anew");
+}
+
+/* A claim that is free, or can be made so; 0. */
+static uint32_t
+free_claim(struct lhi_view *v, uint32_t ch)
+{
+	for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+		uint32_t ci = ch * SHM_CHUNK + i;
+
+		if (lhi_claim_reclaim(v, ci, true))
+			return ci;
+	}
+	return 0;
+}
+
+/* Become its keeper.  False: it is not to be had, or not the session's. */
+static bool
+keep(struct lh *lh, uint64_t sid, uint32_t ch)
+{
+	struct shm_chunk *c = &lh->v.chunks[ch];
+	uint64_t keeper = sh64_load(&c->keeper);
+
+	if (keeper == lh->sid || (keeper != 0 &&
+	    !lhi_session_dead(&lh->v, keeper, true)) ||
+	    !sh64_cas(&c->keeper, keeper, lh->sid))
+		return false;
+	lhi_point("tenant.keeper");
+	/* pairs with: the session ended, then its keepers looked at */
+	if (sh64_load_sc(&c->owner) == sid &&
+	    !lhi_session_dead(&lh->v, sid, false))
+		return true;
+	(void)sh64_cas(&c->keeper, lh->sid, 0);
+	return false;
+}
+
+/* The claim of a chunk that we are keeper of from now on; 0: of none. */
+static uint32_t
+find(struct lh *lh, uint64_t sid, uint32_t from)
+{
+	uint32_t n = lhi_chunks_ready(&lh->v);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t ch = (from + i) % n, ci;
+
+		if (ch == 0 || sh64_load(&lh->v.chunks[ch].owner) != sid ||
+		    !keep(lh, sid, ch))
+			continue;
+		ci = free_claim(&lh->v, ch);
+		if (ci != 0)
+			return ci;
+		(void)sh64_cas(&lh->v.chunks[ch].keeper, lh->sid, 0);
+	}
+	return 0;
+}
+
+static int
+take_tenant(struct lh *lh, struct lh_session *s, struct lhi_target *t)
+{
+	uint32_t hand = atomic_load_explicit(&s->hand, memory_order_relaxed);
+	int ch;
+
+	t->ci = 0;
+	while (t->ci == 0) {
+		if (!lhi_named_is(&lh->v, s->sid) ||
+		    lhi_session_dead(&lh->v, s->sid, false))
+			return session_ended();
+		t->ci = find(lh, s->sid, hand);
+		if (t->ci != 0)
+			break;
+		/* (got by a session that has ended meanwhile: its burial's, or
+		 * that of the record's next one) */
+		ch = lhi_chunk_take(&lh->v, s->sid);
+		if (ch < 0)
+			return ch;
+		hand = (uint32_t)ch;
+	}
+	atomic_store_explicit(&s->hand, t->ci / SHM_CHUNK,
+	    memory_order_relaxed);
+	t->sid = s->sid;
+	t->m = NULL;
+	t->c = &lh->v.claims[t->ci];
+	return 0;
+}
+
+int
+lhi_target_take(struct lh *lh, struct lh_session *s, struct lhi_target *t)
+{
+	int bit;
+
+	t->lh = lh;
+	if (s != NULL)
+		return take_tenant(lh, s, t);
+	t->m = lhi_mag_get(lh);
+	if (t->m == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	bit = lhi_mag_take(t->m);
+	if (bit < 0)
+		return bit;
+	t->sid = lh->sid;
+	t->ci = t->m->base + (uint32_t)bit;
+	t->c = &t->m->claims[bit];
+	return 0;
+}
+
+void
+lhi_target_leave(struct lhi_target *t)
+{
+	uint32_t ch = t->ci / SHM_CHUNK;
+
+	if (t->m == NULL)
+		(void)sh64_cas(&t->lh->v.chunks[ch].keeper, t->lh->sid, 0);
+	else if (state_st(sh64_load(&t->c->state)) == ST_FREE)
+		lhi_mag_put(t->m, (int)(t->ci - t->m->base));
+}

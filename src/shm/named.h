@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Named sessions: see named.c. */
+#ifndef LHI_NAMED_H
+#define LHI_NAMED_H
+
+#include "shm/session.h"
+
+/* What a session that is to be made is like. */
+struct lhi_named_wish {
+	const char *name;	/* 1 .. 31 bytes */
+	uint64_t maker;		/* ends with that session; or 0 */
+	uint32_t ttl_ms;
+	uint32_t lock_delay_ms;
+	uint32_t on_end;	/* NAMED_DELETE, or 0 */
+};
+
+#define NAMED_NAME_MAX	31u
+#define NAMED_DELETE	1u	/* keys that it holds at its end are evicted */
+#define NAMED_DELAY_MAX_MS 600000u
+
+/* How it ended. */
+enum lhi_named_end {
+	NAMED_LIVES = 0,
+	NAMED_DESTROYED = 1,
+	NAMED_TTL = 2,
+	NAMED_MAKER = 3
+};
+
+/* The living session of that name: 1, *sid; or 0. */
+int lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid);
+
+/* Make it.  0; -EEXIST: *sid is the one that there is; -ENOSPC; -EAGAIN:
+ * others make it, and end it, all the time; -EUCLEAN; -errno. */
+int lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
+    uint64_t *sid);
+
+/* It lives for its ttl, from now on at least.  0; -ESTALE. */
+int lhi_named_renew(struct lhi_view *v, uint64_t sid);
+
+/* End it.  True: we did. */
+bool lhi_named_end(struct lhi_view *v, uint64_t sid);
+
+/* The same for all that end with that session, which closes. */
+void lhi_named_end_made_by(struct lhi_view *v, uint64_t maker);
+
+/* Is, or was, that a named session, as far as its record tells?  (Of one whose
+ * record is another's by now: no.) */
+bool lhi_named_is(const struct lhi_view *v, uint64_t sid);
+
+/* Its name, and its end, in table time; for people.  False: it has gone. */
+bool lhi_named_tell(const struct lhi_view *v, uint64_t sid,
+    char name[NAMED_NAME_MAX + 1], int64_t *until_ns);
+
+/* For lhi_session_dead(): the same for a named one, whose state was s. */
+bool lhi_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe);
+
+/* Being made: withdraw it, whoever makes it. */
+void lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s);
+
+/* Why is a word FREE that was freed for that session, which is dead? */
+enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);
+
+/*
+ * Before a word that a claim of the dead session holds exclusively is freed:
+ * if there is a lock-delay, nobody gets the key until it is over.
+ */
+void lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid);
+
+/* Is the key of that word, FREE, kept back?  How long, in ns; 0: it is not. */
+int64_t lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
+    uint64_t w);
+
+/* What claim ci of a dead session held is free: evict it, if that is wanted. */
+void lhi_named_forget(struct lhi_view *v, uint32_t ci);
+
+/* May the dead session's chunk not be buried now? */
+bool lhi_named_kept(struct lhi_view *v, uint32_t ch);
+
+#endif

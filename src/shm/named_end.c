@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a named session leaves behind: how its leases count as ended, which keys
+ * are kept back or go, and when its chunks may be buried.  See named.c.
+ *
+ * All of it is read from the record of a session that is DEAD (so nothing in it
+ * changes before the burial is over) and asked by whoever frees a word of its,
+ * or buries it; each step may be repeated.  Of a session whose record says
+ * nothing (it was no named one, or left a chunk to a later incarnation) leases
+ * end as those of the dead.
+ *
+ * A key that is to go (NAMED_DELETE) is evicted while the claim that held it is
+ * still in its last use: a burier that is killed in between is followed by one
+ * who finds the claim so, and evicts it.  Whoever was quicker to acquire it
+ * keeps it.
+ */
+#include <string.h>
+#include "shm/evict.h"
+#include "shm/named.h"
+#include "shm/slot.h"
+
+/* The record of a named session that has ended so; NULL. */
+static const struct shm_session *
+ended(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
+{
+	const struct shm_session *se;
+	uint64_t s;
+
+	if (sid == 0 || sid_idx(sid) >= v->geo.max_sessions)
+		return NULL;
+	se = &v->sessions[sid_idx(sid)];
+	s = sh64_load(&se->state);
+	if (s != sess_make(SESS_DEAD, SESS_WAS_NAMED, sid_inc(sid)))
+		return NULL;
+	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) & 3);
+	return se;
+}
+
+enum lhi_cause
+lhi_named_cause(const struct lhi_view *v, uint64_t sid)
+{
+	enum lhi_named_end how;
+
+	return ended(v, sid, &how) != NULL && how == NAMED_DESTROYED ?
+	    CAUSE_RELEASED : CAUSE_DIED;
+}
+
+static uint32_t
+now_ms(const struct lhi_view *v)
+{
+	return (uint32_t)(lhi_now_ns(v) / NS_PER_MS);
+}
+
+void
+lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
+{
+	enum lhi_named_end how;
+	const struct shm_session *se = ended(v, sid, &how);
+	uint32_t ms;
+
+	if (se == NULL || how == NAMED_DESTROYED)
+		return;
+	ms = sh32_load_rlx(&se->lock_delay_ms);
+	if (ms != 0 && ms <= NAMED_DELAY_MAX_MS)
+		sh32_store(&s->delay_ms, (now_ms(v) + ms) | 1);
+}
+
+int64_t
+lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
+    uint64_t w)
+{
+	uint32_t until = sh32_load_rlx(&s->delay_ms), left;
+
+	if (until == 0 || word_mode(w) != WORD_FREE ||
+	    word_idx(w) == CAUSE_RELEASED)
+		return 0;
+	left = until - now_ms(v);
+	return left <= NAMED_DELAY_MAX_MS + 1 ? left * NS_PER_MS : 0;
+}
+
+void
+lhi_named_forget(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t home = sh64_load(&v->claims[ci].home), w;
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	struct lhi_ref ref = { s, home };
+	enum lhi_named_end how;
+	const struct shm_session *se = ended(v, lhi_claim_owner(v, ci), &how);
+
+	if (se == NULL || s == NULL ||
+	    sh32_load_rlx(&se->on_end) != NAMED_DELETE)
+		return;
+	w = sh64_load_sc(&s->word);
+	if (sh32_load(&s->gen) != home >> 32 || word_mode(w) != WORD_FREE)
+		return;
+	lhi_slot_unkeep(&ref);
+	lhi_point("named.forgetting");
+	(void)lhi_evict_slot(v, s, w);
+}
+
+bool
+lhi_named_kept(struct lhi_view *v, uint32_t ch)
+{
+	uint64_t keeper = sh64_load_sc(&v->chunks[ch].keeper);
+	enum lhi_named_end how;
+
+	/* pairs with: a keeper looks whether the session has ended */
+	return keeper != 0 &&
+	    ended(v, sh64_load(&v->chunks[ch].owner), &how) != NULL &&
+	    !lhi_session_dead(v, keeper, true);
+}
+
+bool
+lhi_named_tell(const struct lhi_view *v, uint64_t sid,
+    char name[NAMED_NAME_MAX + 1], int64_t *until_ns)
+{
+	const struct shm_session *se = &v->sessions[sid_idx(sid)];
+
+	if (!lhi_named_is(v, sid))
+		return false;
+	memcpy(name, se->application, NAMED_NAME_MAX);
+	name[NAMED_NAME_MAX] = '\0';
+	*until_ns = lhi_deadline_ns(v, state_deadline(sh64_load(&se->until)));
+	return lhi_named_is(v, sid);
+}
+
+void
+lhi_named_end_made_by(struct lhi_view *v, uint64_t maker)
+{
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		struct shm_session *se = &v->sessions[i];
+		uint64_t s = sh64_load(&se->state);
+
+		if (sess_st(s) == SESS_NAMED &&
+		    sh64_load(&se->maker) == maker &&
+		    lhi_named_end(v, sid_make(sess_inc(s), i)))
+			(void)lhi_session_bury(v, sid_make(sess_inc(s), i));
+	}
+}
