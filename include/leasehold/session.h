@@ -124,9 +124,10 @@ int lh_session_list(struct lh *lh,
 
 /*
  * Hand a lease over: to a named session, or (NULL) to this attachment, from
- * which it may have come by any way; id and token are the ownership.  The key is
- * never free in between (G1).  The lease has a new id and token then, the same
- * deadline, mode and notes; copies of the old struct are worth nothing (G11).
+ * wherever it may have come, by any way; id and token are the ownership.  The
+ * key is never free in between (G1).  The lease has a new id and token then,
+ * the same deadline, mode and notes; copies of the old struct are worth nothing
+ * (G11).
  *
  * 0, *lease updated; -ESTALE: it was lost, or released, or the session has
  * ended; -EAGAIN: readers come and go too fast, or its tokens would have to

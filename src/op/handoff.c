@@ -15,7 +15,7 @@
  *	5  c2 is held in that use still, its session lives, and the clock, read
  *	   after all that, is before the deadline: it counts (G3)
  *
- * Step 3 is a grant like any other: version and token grow (G2), and the swap is
+ * Step 3 is a grant like any other: version and token grow (G2), the swap is
  * exact.  In shared mode both stand in the chain for a moment, and the new one
  * counts only if step 4 has found the old one held: then there was no gap.
  *

@@ -19,12 +19,13 @@ struct lhi_target {
 	uint64_t sid;		/* whose it is */
 	uint32_t ci;
 	struct shm_claim *c;
-	struct lhi_mag *m;	/* of the attachment's own: from here; or NULL */
+	struct lhi_mag *m;	/* the attachment's own: from here; or NULL */
 };
 
 /* Take a claim of the session (NULL: the attachment's own).  0; -ENOSPC;
  * -ENOMEM; -ESTALE: the session has ended; -EUCLEAN. */
-int lhi_target_take(struct lh *lh, struct lh_session *s, struct lhi_target *t);
+int lhi_target_take(struct lh *lh, struct lh_session *s,
+    struct lhi_target *t);
 
 /* It is FREE again, or holds a lease: others may take claims beside it. */
 void lhi_target_leave(struct lhi_target *t);

@@ -2,11 +2,12 @@
 /*
  * Presenting a lease: answers "is this a lease, and may it be presented here?"
  *
- * Whoever has its id and token owns a lease.  That of an attachment is presented
- * through that one, since its threads alone may touch its claims otherwise than
- * by exact swaps, and to keep mistakes apart (-EPERM).  Those of a named session
- * are presented through any attachment: nothing is stored in their claims by
- * anybody but the keeper of the chunk (tenant.c), who takes what is free.
+ * Whoever has its id and token owns a lease.  That of an attachment is
+ * presented through that one, since its threads alone may touch its claims
+ * otherwise than by exact swaps, and to keep mistakes apart (-EPERM).  Those of
+ * a named session are presented through any attachment: nothing is stored in
+ * their claims by anybody but the keeper of the chunk (tenant.c), who takes
+ * what is free.
  */
 #include <errno.h>
 #include "base/error.h"

@@ -16,10 +16,10 @@
  * in any, the session gets another one.  So nobody waits: a keeper that is
  * stopped costs what is free in one chunk of 64, until it runs, or dies.
  *
- * The end.  Who takes a claim becomes keeper, then looks whether the session has
- * ended; who buries the session ends it, then looks at the keepers (shm/named.c,
- * N4).  A keeper that was stopped before its swap may become that of a chunk
- * which is another session's by then: it sees so, and leaves.
+ * The end.  Who takes a claim becomes keeper, then looks whether the session
+ * has ended; who buries the session ends it, then looks at the keepers
+ * (shm/named.c, N4).  A keeper that was stopped before its swap may become that
+ * of a chunk which is another session's by then: it sees so, and leaves.
  *
  * Leases are released, extended, converted and handed on by exact swaps of the
  * claim's state, in any process, and without the keeper.

@@ -144,9 +144,16 @@ state_of(struct lhi_reaper *r, uint64_t sid)
 
 	if (sess_inc(s) != sid_inc(sid))
 		return SESS_UNUSED;
-	return sess_st(s) == SESS_CLOSING || sess_st(s) == SESS_NAMED ?
-	    SESS_ALIVE : sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_DEAD ? sess_st(s) :
-	    SESS_UNUSED;
+	switch (sess_st(s)) {
+	case SESS_ALIVE:
+	case SESS_CLOSING:
+	case SESS_NAMED:
+		return SESS_ALIVE;
+	case SESS_DEAD:
+		return SESS_DEAD;
+	default:
+		return SESS_UNUSED;
+	}
 }
 
 void

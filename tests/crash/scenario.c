@@ -14,15 +14,8 @@ static const struct {
 	const struct scenario *sc;
 	const int *n;
 } lists[] = {
-	{ scenarios_exclusive, &n_scenarios_exclusive },
-	{ scenarios_readers, &n_scenarios_readers },
-	{ scenarios_keys, &n_scenarios_keys },
-	{ scenarios_reaper, &n_scenarios_reaper },
-	{ scenarios_repair, &n_scenarios_repair },
-	{ scenarios_removal, &n_scenarios_removal },
-	{ scenarios_durable, &n_scenarios_durable },
-	{ scenarios_policy, &n_scenarios_policy },
-	{ scenarios_tickets, &n_scenarios_tickets },
+#define LIST(file) { scenarios_##file, &n_scenarios_##file },
+	SCENARIO_FILES(LIST)
 };
 
 #define N_LISTS (sizeof(lists) / sizeof(lists[0]))

@@ -8,9 +8,7 @@
  *		what the server saw meanwhile
  * check, serve, recover	who looks at the result; NULL: the usual ones
  *
- * They are in exclusive.c, readers.c, keys.c, reaper.c,
- * repair.c, removal.c, durable.c, policy.c
- * and tickets.c.
+ * They are in files by subject: exclusive.c, readers.c, ..., listed below.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
@@ -39,6 +37,7 @@ struct role {
 #define SC_EMPTY	0x8u	/* no keys before the operation */
 #define SC_LOOSE	0x10u	/* keys may be evicted */
 #define SC_DURABLE	0x20u	/* the table has a fence file */
+#define SC_NAMED	0x40u	/* one session more, which is a named one */
 
 struct scenario {
 	const char *name;
@@ -55,13 +54,23 @@ struct scenario {
 	bool toy;		/* the shared memory is play.toy */
 };
 
-extern const struct scenario scenarios_exclusive[], scenarios_readers[],
-    scenarios_keys[], scenarios_reaper[], scenarios_repair[],
-    scenarios_removal[], scenarios_durable[], scenarios_policy[],
-    scenarios_tickets[];
-extern const int n_scenarios_exclusive, n_scenarios_readers, n_scenarios_keys,
-    n_scenarios_reaper, n_scenarios_repair, n_scenarios_removal,
-    n_scenarios_durable, n_scenarios_policy, n_scenarios_tickets;
+/* The files of them. */
+#define SCENARIO_FILES(X) \
+	X(exclusive) \
+	X(readers) \
+	X(keys) \
+	X(reaper) \
+	X(repair) \
+	X(removal) \
+	X(durable) \
+	X(policy) \
+	X(tickets) \
+	X(session)
+
+#define SCENARIO_EXTERN(file) \
+	extern const struct scenario scenarios_##file[]; \
+	extern const int n_scenarios_##file;
+SCENARIO_FILES(SCENARIO_EXTERN)
 
 int scenario_count(void);
 const struct scenario *scenario_at(int i);

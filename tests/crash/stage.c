@@ -71,6 +71,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	p->opts.max_keys = sc->max_keys != 0 ? sc->max_keys : 16;
 	p->opts.order = sc->flags & SC_FIFO ? LH_ORDER_FIFO : LH_ORDER_BOUNDED;
 	p->opts.max_sessions = need > living + 2 ? need : living + 2;
+	p->opts.max_sessions += sc->flags & SC_NAMED ? 1 : 0;
 	p->opts.max_leases = sc->max_leases != 0 ? sc->max_leases : 512;
 	if (stop)
 		p->opts.max_leases += 64;	/* the server's */

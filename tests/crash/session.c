@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scenarios of named sessions, and of leases that change hands: see
+ * scenario.h.
+ *
+ * The sessions end with their maker, so that after a kill nothing is left of
+ * them.
+ */
+#include <errno.h>
+#include <unistd.h>
+#include "crash/subject.h"
+
+static struct lh_session *session;
+
+static void
+open_session(struct play *p, struct lh *lh)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	o.ttl_ms = SUB_LONG_MS;
+	o.flags = LH_SESSION_WITH_MAKER;
+	sub_must(p, lh_session_open(lh, "s", &o, &session), "a session");
+}
+
+static void
+prep_session(struct play *p)
+{
+	prep_warm(p);
+	open_session(p, sub.lh);
+}
+
+/* And a lease on KEY in it. */
+static void
+prep_held(struct play *p)
+{
+	prep_session(p);
+	sub_hold(p, p->ttl_ms);
+	sub_must(p, lh_handoff(sub.lh, &p->lease, session), "hand it over");
+	play_saw_token(p, p->lease.token);
+}
+
+static void
+prep_held_followed(struct play *p)
+{
+	prep_session(p);
+	sub_hold(p, SUB_LONG_MS);
+	sub_must(p, lh_handoff(sub.lh, &p->lease, session), "hand it over");
+	play_saw_token(p, p->lease.token);
+	flag_set(&p->cue, 1);
+	sub_await_waiters(p, 1);
+	sub_must(p, lh_extend(sub.lh, &p->lease, p->ttl_ms), "extend");
+}
+
+static void
+prep_own(struct play *p)
+{
+	prep_session(p);
+	sub_hold(p, p->ttl_ms);
+}
+
+static void
+prep_own_reader(struct play *p)
+{
+	prep_session(p);
+	sub.opts.mode = LH_SHARED;
+	sub_hold(p, p->ttl_ms);
+}
+
+static void
+prep_held_reader(struct play *p)
+{
+	prep_own_reader(p);
+	sub_must(p, lh_handoff(sub.lh, &p->lease, session), "hand it over");
+	play_saw_token(p, p->lease.token);
+}
+
+static void
+act_session_open(struct play *p)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	o.flags = LH_SESSION_WITH_MAKER;
+	p->result = lh_session_open(sub.lh, "s", &o, &session);
+}
+
+static void
+act_session_renew(struct play *p)
+{
+	int64_t ms = lh_session_renew(session);
+
+	p->result = ms < 0 ? (int)ms : 0;
+}
+
+static void
+act_session_destroy(struct play *p)
+{
+	p->result = lh_session_destroy(session);
+}
+
+static void
+act_acquire_into(struct play *p)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.session = session;
+	sub.opts.more = &more;
+	p->result = lh_key_acquire(sub.key, &sub.opts, &p->lease);
+	sub_granted(p);
+}
+
+static void
+act_handoff(struct play *p)
+{
+	p->result = lh_handoff(sub.lh, &p->lease, session);
+	sub_granted(p);
+}
+
+static void
+act_handoff_back(struct play *p)
+{
+	p->result = lh_handoff(sub.lh, &p->lease, NULL);
+	sub_granted(p);
+}
+
+/* A session of its own, which it is killed with. */
+static void
+part_tenant(struct play *p, void *part)
+{
+	struct lh *lh = cast_open(p);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 0);
+	struct part *me = part;
+	struct lh_lease lease;
+
+	open_session(p, lh);
+	more.session = session;
+	o.more = &more;
+	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "hold KEY in it");
+	play_saw_token(p, lease.token);
+	flag_set(&me->state, PART_HOLDS);
+	for (;;)
+		pause();
+}
+
+#define DEAD_TENANT	ROLE(part_tenant, PART_HOLDS, .dies = true)
+
+const struct scenario scenarios_session[] = {
+	{ .flags = SC_NAMED, .name = "session-open", .what = "make a named session",
+	  .prepare = prep_warm, .act = act_session_open,
+	  .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "session-open-over", .what = "of the name of one that has "
+	  "ended with its maker, and held KEY", .roles = { DEAD_TENANT },
+	  .prepare = prep_warm, .act = act_session_open,
+	  .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "session-renew", .what = "it lives for another ttl",
+	  .prepare = prep_held, .act = act_session_renew,
+	  .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "session-destroy", .what = "with KEY, somebody waits",
+	  .roles = { FOLLOWER }, .prepare = prep_held_followed,
+	  .act = act_session_destroy, .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "session-acquire", .what = "acquire KEY into it",
+	  .stop_ttl_ms = 120, .prepare = prep_session,
+	  .act = act_acquire_into, .finish = finish_acquire,
+	  .allowed = says_stale },
+	{ .flags = SC_NAMED, .name = "session-acquire-dead", .what = "... from one whose maker "
+	  "was killed", .roles = { DEAD_TENANT }, .stop_ttl_ms = 120,
+	  .prepare = prep_warm, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .flags = SC_NAMED, .name = "session-release", .what = "a lease in it",
+	  .stop_ttl_ms = 120, .prepare = prep_held, .act = act_release,
+	  .finish = finish_plain, .allowed = says_stale },
+	{ .flags = SC_NAMED, .name = "session-release-reader", .what = "a reader's",
+	  .roles = { READER }, .stop_ttl_ms = 120,
+	  .prepare = prep_held_reader, .act = act_release,
+	  .finish = finish_plain, .allowed = says_stale },
+	{ .flags = SC_NAMED, .name = "session-extend", .what = "a lease in it",
+	  .stop_ttl_ms = 120, .prepare = prep_held, .act = act_extend,
+	  .finish = finish_extend, .allowed = says_stale },
+	{ .flags = SC_NAMED, .name = "session-close",
+	  .what = "its maker closes, somebody waits",
+	  .roles = { FOLLOWER }, .prepare = prep_held_followed,
+	  .act = act_close, .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "handoff", .what = "into a session", .stop_ttl_ms = 120,
+	  .prepare = prep_own, .act = act_handoff, .finish = finish_acquire,
+	  .allowed = says_stale },
+	{ .flags = SC_NAMED, .name = "handoff-back",
+	  .what = "out of it, somebody waits", .stop_ttl_ms = 120, .roles = { FOLLOWER }, .prepare = prep_held_followed,
+	  .act = act_handoff_back, .finish = finish_acquire,
+	  .allowed = says_stale },
+	{ .flags = SC_NAMED, .name = "handoff-reader",
+	  .what = "a reader's, the only one",
+	  .stop_ttl_ms = 120, .prepare = prep_own_reader, .act = act_handoff,
+	  .finish = finish_acquire, .allowed = says_busy_or_stale },
+	{ .flags = SC_NAMED, .name = "handoff-reader-beside",
+	  .what = "beside another",
+	  .roles = { READER }, .stop_ttl_ms = 120,
+	  .prepare = prep_own_reader, .act = act_handoff,
+	  .finish = finish_acquire, .allowed = says_busy_or_stale },
+};
+
+const int n_scenarios_session = sizeof(scenarios_session) /
+    sizeof(scenarios_session[0]);
