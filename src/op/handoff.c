@@ -35,11 +35,13 @@
  * the process, and then this: whoever is killed in between dies holding it.
  */
 #include <errno.h>
+#include <string.h>
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/handoff.h"
 #include "op/lease.h"
 #include "proc/magazine.h"
+#include "shm/aside.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/event.h"
@@ -64,6 +66,20 @@ struct handoff {
 
 static struct lhi_view *view(struct handoff *h) { return &h->lh->v; }
 
+/* Who asked, in words, goes along. */
+static void
+carry_aside(struct handoff *h, uint64_t id, uint64_t seq)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lhi_aside a;
+
+	if (!lhi_aside_read(view(h), id, &a))
+		return;
+	more.info = a.info;
+	memcpy(more.request, a.request, sizeof(more.request));
+	lhi_aside_tell(view(h), h->to.ci, seq, &more);
+}
+
 /* 1: c2 is HELD, for this key, and will stand before `head`. */
 static void
 announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
@@ -74,6 +90,7 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	int64_t left = lhi_deadline_ns(v, state_deadline(h->st)) -
 	    lhi_now_ns(v);
 
+	carry_aside(h, l->id[1], seq);
 	sh64_store_rlx(&c->home, l->key);
 	sh64_store_rlx(&c->since, sh64_load_rlx(&h->from.claim->since));
 	lhi_claim_ends_within(v, h->to.ci, left);
