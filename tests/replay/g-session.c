@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named sessions: a renewal that races the end; two who make one name at once;
+ * a keeper that is stopped while the session is ended, and one that is killed.
+ */
+#include <errno.h>
+#include "replay.h"
+
+#define TTL_MS 600
+
+static struct lh *lh, *other;
+static struct lh_session *s, *again;
+
+struct open_call {
+	struct lh *lh;
+	const char *name;
+	int64_t ttl_ms;
+	uint32_t flags;
+	struct lh_session *s;
+};
+
+static int
+open_it(void *arg)
+{
+	struct open_call *c = arg;
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	o.ttl_ms = c->ttl_ms;
+	o.flags = c->flags;
+	return lh_session_open(c->lh, c->name, &o, &c->s);
+}
+
+static struct lh_session *
+session(struct lh *at, const char *name, int64_t ttl_ms)
+{
+	struct open_call c = { at, name, ttl_ms, 0, NULL };
+
+	is(open_it(&c), 0, "session '%s'", name);
+	return c.s;
+}
+
+static int
+renew(void *arg)
+{
+	int64_t ms = lh_session_renew(arg);
+
+	return ms < 0 ? (int)ms : 0;
+}
+
+static int
+into(struct lh *at, struct lh_session *to, const char *key,
+    struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.session = to;
+	o.more = &more;
+	return lh_acquire(at, key, &o, l);
+}
+
+static void
+begin(struct lh_lease *l, int64_t *end_ns)
+{
+	struct lh_session_info info;
+
+	s = session(lh, "a", TTL_MS);
+	is(into(lh, s, "k", l), 0, "a lease in it");
+	is(lh_session_info(s, &info), 0, "info");
+	*end_ns = info.expires_ns;
+}
+
+/* Held at that point until the end has passed; then others have the key. */
+static void
+renewal_late(const char *point)
+{
+	struct lh_lease l, n;
+	int64_t end;
+
+	begin(&l, &end);
+	replay_hold("renewer", point);
+	replay_go("renewer", renew, s);
+	replay_wait_held("renewer");
+	t_sleep_until(end + 5 * T_NS_PER_MS);
+	is(replay_try(other, "k", &n), 0, "%s: the end comes first", point);
+	replay_release("renewer");
+	is(replay_result("renewer"), -ESTALE, "the renewal fails");
+	is(lh_verify(other, &n), 0, "the next holder has it");
+	is(lh_release(other, &n), 0, "release");
+	lh_session_close(s);
+}
+
+/* Swapped in time, but the clock is looked at too late: undone. */
+static void
+renewal_undone(void)
+{
+	struct lh_lease l, n;
+	int64_t end;
+
+	begin(&l, &end);
+	t_sleep_ms(250);
+	replay_hold("renewer", "named.renewed");
+	replay_go("renewer", renew, s);
+	replay_wait_held("renewer");
+	t_sleep_until(end + 5 * T_NS_PER_MS);
+	is(replay_try(other, "k", &n), -EAGAIN, "swapped: it lives for others");
+	replay_release("renewer");
+	is(replay_result("renewer"), -ESTALE, "but late, and undone");
+	is(replay_try(other, "k", &n), 0, "then others get the key");
+	is(lh_release(other, &n), 0, "release");
+	lh_session_close(s);
+}
+
+/* And somebody has renewed it on top, in the same unit of time: then it
+ * lives, since that one was told so. */
+static void
+renewal_on_top(void)
+{
+	struct lh_session_info info;
+	struct lh_lease l, n;
+	int64_t end;
+
+	begin(&l, &end);
+	again = session(other, "a", 1000);
+	is(lh_session_info(s, &info), 0, "info");
+	end = info.expires_ns;
+	t_sleep_until(end - 300 * T_NS_PER_MS);
+	replay_hold("renewer", "named.renewed");
+	replay_go("renewer", renew, s);
+	replay_wait_held("renewer");
+	is(renew(again), 0, "another renews it");
+	t_sleep_until(end + 5 * T_NS_PER_MS);
+	replay_release("renewer");
+	is(replay_result("renewer"), 0, "the late one finds it alive");
+	is(replay_try(other, "k", &n), -EAGAIN, "and so do all");
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(again);
+	lh_session_close(s);
+}
+
+/* The ender has seen the end as it was before a renewal in time. */
+static void
+stale_ender(void)
+{
+	struct replay_call ender = REPLAY_CALL(other, "k", REPLAY_LONG_MS, 0);
+	struct lh_lease l;
+	int64_t end;
+
+	begin(&l, &end);
+	t_sleep_until(end - 300 * T_NS_PER_MS);
+	replay_hold("renewer", "named.renewing");
+	replay_go("renewer", renew, s);
+	replay_wait_held("renewer");
+	replay_release("renewer");
+	is(replay_result("renewer"), 0, "renewed at the last moment");
+	t_sleep_until(end + 5 * T_NS_PER_MS);
+	replay_go("ender", replay_acquire, &ender);
+	is(replay_result("ender"), -EAGAIN, "it lives");
+	is(lh_verify(lh, &l), 0, "and its lease");
+	is(lh_session_info(s, &(struct lh_session_info){ 0 }), 0, "info");
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(s);
+}
+
+/* Two make one name; the first is stopped at that point. */
+static void
+makers(const char *point)
+{
+	struct open_call a = { lh, "m", 60000, 0, NULL };
+	struct open_call b = { other, "m", 60000, 0, NULL };
+	struct lh_session_info x, y;
+
+	replay_hold("maker", point);
+	replay_go("maker", open_it, &a);
+	replay_wait_held("maker");
+	is(open_it(&b), 0, "%s: the other makes it", point);
+	replay_release("maker");
+	is(replay_result("maker"), 0, "the stopped one has it, too");
+	is(lh_session_info(a.s, &x), 0, "info");
+	is(lh_session_info(b.s, &y), 0, "info");
+	ok(x.id == y.id, "it is the same");
+	is(lh_session_destroy(a.s), 0, "destroy");
+	is(lh_session_renew(b.s), -ESTALE, "gone for both");
+	lh_session_close(a.s);
+	lh_session_close(b.s);
+}
+
+struct handoff_call {
+	struct lh *lh;
+	struct lh_lease lease;
+	struct lh_session *to;
+};
+
+static int
+hand_over(void *arg)
+{
+	struct handoff_call *c = arg;
+
+	return lh_handoff(c->lh, &c->lease, c->to);
+}
+
+/*
+ * Stopped at that point while the session is destroyed, and its claims would be
+ * buried: not those of the chunk that it keeps.  Then it finds it ended.
+ */
+static void
+keeper_stopped(const char *point)
+{
+	struct handoff_call c = { .lh = lh };
+	struct lh_lease n, m;
+
+	s = session(lh, "k", 60000);
+	is(into(lh, s, "first", &m), 0, "it has a chunk");
+	again = session(other, "k", 60000);
+	c.lease = t_hold(lh, "k");
+	c.to = s;
+	replay_hold("keeper", point);
+	replay_go("keeper", hand_over, &c);
+	replay_wait_held("keeper");
+	is(lh_session_destroy(again), 0, "%s: destroyed", point);
+	is(replay_try(other, "first", &n), 0, "what it held is free");
+	is(lh_release(other, &n), 0, "release");
+	/* whatever becomes of the chunk now, others use it */
+	for (int i = 0; i < 3; i++) {
+		lh_session_close(again);
+		again = session(other, "k", 60000);
+		is(into(other, again, "first", &n), 0, "another session");
+		is(lh_verify(other, &n), 0, "holds");
+		is(lh_session_destroy(again), 0, "and is destroyed");
+	}
+	replay_release("keeper");
+	is(replay_result("keeper"), -ESTALE, "it finds the session ended");
+	is(t_findings(lh), 0, "nothing is wrong");
+	if (lh_release(lh, &c.lease) != 0) {
+		is(replay_try(lh, "k", &n), 0, "the key ended with it");
+		is(lh_release(lh, &n), 0, "release");
+	}
+	lh_session_close(again);
+	lh_session_close(s);
+}
+
+static int
+open_and_hand_over(void *arg)
+{
+	struct lh *mine = replay_open(arg, 0);
+	struct lh_session *to = session(mine, "k", 60000);
+	struct lh_lease l = t_hold(mine, "theirs");
+
+	return lh_handoff(mine, &l, to);
+}
+
+/* Killed while it keeps the only chunk: others take claims from it. */
+static void
+keeper_killed(const char *table)
+{
+	struct lh_stats before = { .size = sizeof(before) }, after = before;
+	struct lh_lease n, m;
+
+	s = session(lh, "k", 60000);
+	is(into(lh, s, "first", &m), 0, "it has a chunk");
+	replay_hold("child", "handoff.announced");
+	(void)replay_fork("child", open_and_hand_over, (void *)table);
+	replay_wait_held("child");
+	is(lh_stats(lh, &before), 0, "stats");
+	replay_kill("child");
+	is(into(lh, s, "second", &n), 0, "killed: it is taken over");
+	is(lh_stats(lh, &after), 0, "stats");
+	cmp(after.leases_reserved, <=, before.leases_reserved,
+	    "no other chunk was wanted");
+	is(into(lh, s, "theirs", &n), 0, "what the dead one held, is free");
+	is(lh_session_destroy(s), 0, "destroy");
+	is(t_findings(lh), 0, "nothing is wrong");
+	lh_session_close(s);
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+
+	lh = replay_open(table, 0);
+	keeper_killed(table);
+	other = replay_open(table, 0);
+	renewal_late("named.renewing");
+	renewal_undone();
+	renewal_on_top();
+	stale_ender();
+	makers("named.reserved");
+	makers("named.pending");
+	makers("named.alone");
+	keeper_stopped("tenant.keeper");
+	keeper_stopped("handoff.announced");
+	keeper_stopped("handoff.taken");
+	keeper_stopped("handoff.swapped");
+	keeper_stopped("handoff.let_go");
+	t_close(other);
+	t_close(lh);
+	return done();
+}
