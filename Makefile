@@ -157,7 +157,7 @@ $(FENCES): $(BUILD)/%: $(BUILD)/%.o $(filter-out $(FENCES:%=%.o),$(call \
 
 $(TOOL): $(call objs,tools/*.c) $(LIB_A)
 	$(link)
-	$(link_with) -ljansson
+	$(link_with) -ljansson -lncursesw -ltinfo
 
 REAPERD_OBJ := $(call objs,src/reaper/*.c)
 $(REAPERD_OBJ): ALL_CFLAGS += -Itools -DLEASEHOLD_VERSION='"$(VERSION)"' \

@@ -26,6 +26,9 @@ static const struct verb {
 	{ "run", verb_run, "hold a key while a command runs" },
 	{ "list", verb_list, "who holds what, and who waits" },
 	{ "status", verb_status, "one key: its holders and who waits" },
+	{ "verify", verb_verify, "is this token that of a present lease?" },
+	{ "watch", verb_watch, "who comes and goes, as it happens" },
+	{ "top", verb_top, "the busiest keys of a table, again and again" },
 	{ "init", verb_init, "make a table" },
 	{ "stats", verb_stats, "a table's sizes, and how far it is filled" },
 	{ "fsck", verb_fsck, "check a table, or repair it" },
@@ -39,8 +42,8 @@ static const struct verb {
 };
 
 static const char *const later[] = {
-	"acquire", "renew", "release", "verify", "watch", "explain", "ask",
-	"value", "convert", "sem", "session", "top",
+	"acquire", "renew", "release", "explain", "ask", "value", "convert",
+	"sem", "session",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -194,8 +194,8 @@ show_set_bytes(json_t *to, const char *name, const char *bytes)
 	return json_object_set_new(to, name, value);
 }
 
-static json_t *
-party_json(int64_t zero_ms, const struct lh_party *p)
+json_t *
+show_party_json(int64_t zero_ms, const struct lh_party *p)
 {
 	char id[LEASE_ID_MAX];
 	json_t *o;
@@ -241,7 +241,7 @@ parties_json(int64_t zero_ms, const struct lh_party *p, uint32_t n)
 
 	for (i = 0; all != NULL && i < n; i++) {
 		if (json_array_append_new(all,
-		    party_json(zero_ms, &p[i])) != 0) {
+		    show_party_json(zero_ms, &p[i])) != 0) {
 			json_decref(all);
 			return NULL;
 		}

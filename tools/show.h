@@ -17,6 +17,9 @@ json_t *show_key(struct lh *lh, const char *table, const char *key,
 json_t *show_key_at(int64_t zero_ms, const char *table, const char *key,
     const struct lh_key_info *info);
 
+/* One who holds it, or waits. */
+json_t *show_party_json(int64_t zero_ms, const struct lh_party *party);
+
 /* A text of any bytes: with NAME_hex beside it if it is not UTF-8. */
 int show_set_bytes(json_t *to, const char *name, const char *bytes);
 

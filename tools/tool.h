@@ -71,6 +71,9 @@ int verb_log(int argc, char **argv);
 int verb_destroy(int argc, char **argv);
 int verb_rm(int argc, char **argv);
 int verb_gate(int argc, char **argv);
+int verb_verify(int argc, char **argv);
+int verb_watch(int argc, char **argv);
+int verb_top(int argc, char **argv);
 int verb_version(int argc, char **argv);
 
 /*

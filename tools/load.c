@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How busy a table and its keys are.
+ *
+ * How often a key is granted is not counted anywhere; but each grant has a
+ * token that is larger by one (but for jumps to another range of tokens, which
+ * are larger than any honest number of grants, and count as nothing).  What the
+ * table counts as a whole is in lh_stats().
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+#include "load.h"
+#include "show.h"
+
+#define JUMP (UINT64_C(1) << 31)
+#define NS_PER_S 1e9
+
+/* Widths of all columns but the first, with the space before them. */
+#define WHO_COLUMNS 20
+#define REST_COLUMNS (WHO_COLUMNS + 9 + 9 + 9 + 10)
+#define KEY_COLUMNS_MIN 12
+
+static void
+fill(struct load_key *k, const struct lh_key_info *info, int64_t now)
+{
+	char name[PARTY_MAX];
+
+	memset(k, 0, sizeof(*k));
+	(void)strncpy(k->key, info->key, KEY_MAX);
+	(void)strcpy(k->who, "-");
+	k->token = info->token;
+	k->holders = info->n_holders;
+	k->waiters = info->n_waiters;
+	k->held_ns = k->waited_ns = -1;
+	if (info->n_holders > 0) {
+		const struct lh_party *p = show_oldest(info);
+
+		k->held_ns = now > p->since_ns ? now - p->since_ns : 0;
+		(void)snprintf(k->who, sizeof(k->who), "%s",
+		    show_party(name, p));
+	}
+	if (info->n_holders > 1)
+		(void)snprintf(k->who, sizeof(k->who), "%" PRIu32 " readers",
+		    info->n_holders);
+	for (uint32_t i = 0; i < info->n_waiters; i++) {
+		int64_t waited = now - info->waiters[i].since_ns;
+
+		if (waited > k->waited_ns)
+			k->waited_ns = waited;
+	}
+}
+
+static int
+add(const struct lh_key_info *info, void *arg)
+{
+	struct load *l = arg;
+
+	if (l->n == l->room) {
+		size_t room = l->room == 0 ? 64 : 2 * l->room;
+		struct load_key *p;
+
+		p = reallocarray(l->keys, room, sizeof(*p));
+		if (p == NULL)
+			return -ENOMEM;
+		l->keys = p;
+		l->room = room;
+	}
+	fill(&l->keys[l->n++], info, l->at_ns);
+	l->holders += info->n_holders;
+	l->waiters += info->n_waiters;
+	return 0;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct load_key *x = a, *y = b;
+
+	return strcmp(x->key, y->key);
+}
+
+static double
+rate(uint64_t now, uint64_t before, double s)
+{
+	return now > before && now - before < JUMP && s > 0 ?
+	    (double)(now - before) / s : 0;
+}
+
+static void
+set_rates(struct load *l, const struct load *before)
+{
+	const struct lh_counters *now = &l->stats.counters;
+	const struct lh_counters *was = &before->stats.counters;
+	double s = (double)(l->at_ns - before->at_ns) / NS_PER_S;
+	size_t i;
+
+	l->acquired = rate(now->acquired, was->acquired, s);
+	l->waits = rate(now->waits, was->waits, s);
+	l->timeouts = rate(now->timeouts, was->timeouts, s);
+	for (i = 0; i < l->n && before->n > 0; i++) {
+		const struct load_key *k = bsearch(&l->keys[i], before->keys,
+		    before->n, sizeof(*k), by_name);
+
+		if (k != NULL)
+			l->keys[i].grants = rate(l->keys[i].token, k->token, s);
+	}
+}
+
+int
+load_look(struct load *l, struct lh *lh, const struct load *before)
+{
+	struct load_key **busy;
+	size_t i;
+	int e;
+
+	l->n = l->n_busy = 0;
+	l->holders = l->waiters = 0;
+	l->acquired = l->waits = l->timeouts = 0;
+	l->at_ns = lh_clock_ns(lh);
+	l->stats.size = sizeof(l->stats);
+	e = lh_stats(lh, &l->stats);
+	if (l->stats.sessions > 0)
+		l->stats.sessions--;	/* our own */
+	if (e == 0)
+		e = lh_list(lh, NULL, add, l);
+	if (e != 0 || l->n == 0)
+		return e;
+	qsort(l->keys, l->n, sizeof(l->keys[0]), by_name);
+	if (before->at_ns != 0)
+		set_rates(l, before);
+	busy = reallocarray(l->busy, l->n, sizeof(*busy));
+	if (busy == NULL)
+		return -ENOMEM;
+	l->busy = busy;
+	for (i = 0; i < l->n; i++) {
+		struct load_key *k = &l->keys[i];
+
+		if (k->holders > 0 || k->waiters > 0 || k->grants > 0)
+			l->busy[l->n_busy++] = k;
+	}
+	return 0;
+}
+
+void
+load_drop(struct load *l)
+{
+	free(l->keys);
+	free(l->busy);
+	memset(l, 0, sizeof(*l));
+}
+
+static int
+more(double a, double b)
+{
+	return (a < b) - (a > b);
+}
+
+/* Those for whom it matters are few, so ties are common: all but the name. */
+static int
+compare(const struct load_key *x, const struct load_key *y,
+    enum load_order first)
+{
+	int by[] = {
+		[LOAD_WAITERS] = more(x->waiters, y->waiters),
+		[LOAD_HELD] = more((double)x->held_ns, (double)y->held_ns),
+		[LOAD_GRANTS] = more(x->grants, y->grants),
+		[LOAD_KEY] = strcmp(x->key, y->key),
+	};
+	int o = by[first];
+
+	for (int i = LOAD_WAITERS; o == 0 && i <= LOAD_KEY; i++)
+		o = by[i];
+	return o;
+}
+
+static int
+by_order(const void *a, const void *b, void *order)
+{
+	return compare(*(struct load_key *const *)a,
+	    *(struct load_key *const *)b, *(enum load_order *)order);
+}
+
+void
+load_sort(struct load *l, enum load_order order)
+{
+	if (l->n_busy > 0)
+		qsort_r(l->busy, l->n_busy, sizeof(l->busy[0]), by_order,
+		    &order);
+}
+
+/*
+ * Append text, cut or filled to so many columns.  It is printable (text.c);
+ * what the locale cannot read is a column a byte.
+ */
+static size_t
+put(char *buf, size_t at, const char *text, int columns)
+{
+	mbstate_t state;
+	wchar_t wide;
+
+	memset(&state, 0, sizeof(state));
+	while (*text != '\0' && at + 8 < TOP_LINE_MAX) {
+		size_t n = mbrtowc(&wide, text, 4, &state);
+		int width = 1;
+
+		if (n == 0 || n > 4) {
+			memset(&state, 0, sizeof(state));
+			n = 1;
+		} else {
+			width = wcwidth(wide) > 0 ? wcwidth(wide) : 0;
+		}
+		if (width > columns)
+			break;
+		memcpy(buf + at, text, n);
+		at += n;
+		text += n;
+		columns -= width;
+	}
+	for (; columns > 0 && at + 1 < TOP_LINE_MAX; columns--)
+		buf[at++] = ' ';
+	buf[at] = '\0';
+	return at;
+}
+
+const char *
+load_table_line(char buf[TOP_LINE_MAX], const struct load *l,
+    const char *table, int columns)
+{
+	char text[512], reaper[48] = "no reaper";
+
+	if (l->stats.reaper_pid != 0)
+		(void)snprintf(reaper, sizeof(reaper), "reaper %" PRIu32,
+		    l->stats.reaper_pid);
+	(void)snprintf(text, sizeof(text), "table %s: %" PRIu32 " keys, %"
+	    PRIu32 " held, %" PRIu32 " waiting, %" PRIu32 " sessions, %s%s",
+	    table, l->stats.keys, l->holders, l->waiters, l->stats.sessions,
+	    reaper, l->stats.damaged ? ", DAMAGED" : "");
+	(void)put(buf, 0, text, columns);
+	return buf;
+}
+
+const char *
+load_rates_line(char buf[TOP_LINE_MAX], const struct load *l, int columns)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "a second: %.1f acquired, %.1f "
+	    "waits begun, %.1f timed out", l->acquired, l->waits, l->timeouts);
+	(void)put(buf, 0, text, columns);
+	return buf;
+}
+
+static int
+key_columns(int columns)
+{
+	columns -= REST_COLUMNS;
+	return columns > KEY_COLUMNS_MIN ? columns : KEY_COLUMNS_MIN;
+}
+
+static const char *
+join(char buf[TOP_LINE_MAX], int columns, const char *key, const char *who,
+    const char *held, const char *waiters, const char *waited,
+    const char *grants)
+{
+	char text[128];
+	size_t at = put(buf, 0, key, key_columns(columns));
+
+	at = put(buf, at, "  ", 2);
+	at = put(buf, at, who, WHO_COLUMNS - 2);
+	(void)snprintf(text, sizeof(text), "%9.8s%9.8s%9.8s%10.9s", held,
+	    waiters, waited, grants);
+	(void)put(buf, at, text, REST_COLUMNS - WHO_COLUMNS);
+	return buf;
+}
+
+const char *
+load_heading(char buf[TOP_LINE_MAX], int columns)
+{
+	return join(buf, columns, "KEY", "WHO", "HELD", "WAITERS", "WAITED",
+	    "GRANTS/S");
+}
+
+const char *
+load_key_line(char buf[TOP_LINE_MAX], const struct load_key *k, int columns)
+{
+	char name[NAME_MAX_TEXT], held[SPAN_MAX] = "-", waited[SPAN_MAX] = "-";
+	char waiters[16], grants[32];
+
+	if (k->held_ns >= 0)
+		(void)text_span(held, k->held_ns);
+	if (k->waited_ns >= 0)
+		(void)text_span(waited, k->waited_ns);
+	(void)snprintf(waiters, sizeof(waiters), "%" PRIu32, k->waiters);
+	(void)snprintf(grants, sizeof(grants), "%.1f", k->grants);
+	return join(buf, columns, text_name(name, k->key), k->who, held,
+	    waiters, waited, grants);
+}
+
+static json_t *
+key_json(const struct load_key *k)
+{
+	json_t *o = json_pack("{s:I, s:I, s:f}", "holders",
+	    (json_int_t)k->holders, "waiters", (json_int_t)k->waiters,
+	    "grants_per_s", k->grants);
+	int bad = o == NULL;
+
+	if (bad == 0)
+		bad = show_set_bytes(o, "key", k->key);
+	if (bad == 0)
+		bad = show_set_u64(o, "token", k->token);
+	if (bad == 0 && k->held_ns >= 0)
+		bad = show_set_u64(o, "held_ms",
+		    (uint64_t)k->held_ns / 1000000);
+	if (bad == 0 && k->waited_ns >= 0)
+		bad = show_set_u64(o, "waited_ms",
+		    (uint64_t)k->waited_ns / 1000000);
+	if (bad != 0) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+json_t *
+load_json(const struct load *l, struct lh *lh)
+{
+	json_t *keys = json_array(), *o;
+	int bad = keys == NULL;
+
+	for (size_t i = 0; bad == 0 && i < l->n_busy; i++)
+		bad = json_array_append_new(keys, key_json(l->busy[i]));
+	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o*}",
+	    "table", lh_table_name(lh), "keys", (json_int_t)l->stats.keys,
+	    "held", (json_int_t)l->holders, "waiting", (json_int_t)l->waiters,
+	    "sessions", (json_int_t)l->stats.sessions, "acquired_per_s",
+	    l->acquired, "waits_per_s", l->waits, "timeouts_per_s",
+	    l->timeouts, "busy", keys);
+	if (o != NULL && (bad != 0 || show_set_u64(o, "time_ms",
+	    (uint64_t)lh_epoch_ms(lh, l->at_ns)) != 0)) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}

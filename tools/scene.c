@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who is at which key, and what is different from before.
+ *
+ * A scene is a copy of what lh_list() tells, in an order that does not depend
+ * on it, so that two of them can be compared in one pass.  A lease is the same
+ * as before if its id is; a wait likewise.  A wait that has become a lease has
+ * another id: session and thread are the same then.  So has a lease in another
+ * mode: session, thread and beginning are.
+ *
+ * What came and went between two scenes is in neither.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scene.h"
+
+static int
+add_actor(struct scene *s, const char *key, const struct lh_party *p)
+{
+	struct actor *a;
+
+	if (s->n == s->room) {
+		size_t room = s->room == 0 ? 64 : 2 * s->room;
+
+		a = reallocarray(s->actors, room, sizeof(*a));
+		if (a == NULL)
+			return -ENOMEM;
+		s->actors = a;
+		s->room = room;
+	}
+	a = &s->actors[s->n++];
+	(void)strncpy(a->key, key, KEY_MAX);
+	a->key[KEY_MAX] = '\0';
+	a->p = *p;
+	return 0;
+}
+
+static int
+add_key(const struct lh_key_info *info, void *arg)
+{
+	struct scene *s = arg;
+	int e = 0;
+
+	for (uint32_t i = 0; e == 0 && i < info->n_holders; i++)
+		e = add_actor(s, info->key, &info->holders[i]);
+	for (uint32_t i = 0; e == 0 && i < info->n_waiters; i++)
+		e = add_actor(s, info->key, &info->waiters[i]);
+	return e;
+}
+
+static int
+by_number(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int
+order(const void *a, const void *b)
+{
+	const struct actor *x = a, *y = b;
+	int o = strcmp(x->key, y->key);
+
+	if (o == 0)
+		o = (x->p.rank != 0) - (y->p.rank != 0);
+	if (o == 0)
+		o = by_number(x->p.id[0], y->p.id[0]);
+	return o != 0 ? o : by_number(x->p.id[1], y->p.id[1]);
+}
+
+int
+scene_look(struct scene *s, struct lh *lh, const char *key,
+    const char *prefix)
+{
+	int e;
+
+	s->n = 0;
+	e = key != NULL ? lh_status(lh, key, NULL, add_key, s) :
+	    lh_list(lh, prefix, add_key, s);
+	if (e == -ENOENT)
+		e = 0;		/* nobody is there */
+	if (e == 0 && s->n > 0)
+		qsort(s->actors, s->n, sizeof(s->actors[0]), order);
+	return e;
+}
+
+void
+scene_drop(struct scene *s)
+{
+	free(s->actors);
+	memset(s, 0, sizeof(*s));
+}
+
+/* The actors of one key, in both scenes. */
+struct pair {
+	const struct actor *was, *now;
+	size_t n_was, n_now;
+};
+
+static bool
+is_same(const struct actor *a, const struct actor *b)
+{
+	return a->p.id[0] == b->p.id[0] && a->p.id[1] == b->p.id[1] &&
+	    (a->p.rank == 0) == (b->p.rank == 0);
+}
+
+static const struct actor *
+find(const struct actor *in, size_t n, const struct actor *a)
+{
+	const struct actor *p = n == 0 ? NULL :
+	    bsearch(a, in, n, sizeof(*in), order);
+
+	return p != NULL && is_same(p, a) ? p : NULL;
+}
+
+/* Is `now`, which is new, what `was`, which is gone, has become? */
+static bool
+has_become(const struct actor *was, const struct actor *now)
+{
+	if (was->p.id[0] != now->p.id[0] || was->p.tid != now->p.tid ||
+	    now->p.rank != 0)
+		return false;
+	return was->p.rank != 0 || (was->p.mode != now->p.mode &&
+	    was->p.since_ns == now->p.since_ns);
+}
+
+/* What was an actor that is new: of its holders, or of its waiters. */
+static const struct actor *
+origin(const struct pair *p, const struct actor *now, bool held)
+{
+	for (size_t i = 0; i < p->n_was; i++) {
+		const struct actor *was = &p->was[i];
+
+		if ((was->p.rank == 0) == held && has_become(was, now) &&
+		    find(p->now, p->n_now, was) == NULL)
+			return was;
+	}
+	return NULL;
+}
+
+static bool
+lives_on(const struct pair *p, const struct actor *was)
+{
+	for (size_t i = 0; i < p->n_now; i++) {
+		const struct actor *now = &p->now[i];
+
+		if (has_become(was, now) &&
+		    find(p->was, p->n_was, now) == NULL)
+			return true;
+	}
+	return false;
+}
+
+static int
+tell_gone(const struct pair *p, change_fn fn, void *arg)
+{
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < p->n_was; i++) {
+		const struct actor *was = &p->was[i];
+
+		if (find(p->now, p->n_now, was) == NULL && !lives_on(p, was))
+			e = fn(was->p.rank == 0 ? CHANGE_ENDED : CHANGE_LEFT,
+			    was, NULL, arg);
+	}
+	return e;
+}
+
+static int
+tell_present(const struct pair *p, change_fn fn, void *arg)
+{
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < p->n_now; i++) {
+		const struct actor *now = &p->now[i];
+		const struct actor *was = find(p->was, p->n_was, now);
+
+		if (was != NULL && now->p.expires_ns == was->p.expires_ns)
+			continue;
+		if (was != NULL)
+			e = fn(CHANGE_RENEWED, was, now, arg);
+		else if (now->p.rank != 0)
+			e = fn(CHANGE_QUEUED, NULL, now, arg);
+		else if ((was = origin(p, now, true)) != NULL)
+			e = fn(CHANGE_CONVERTED, was, now, arg);
+		else
+			e = fn(CHANGE_ACQUIRED, origin(p, now, false), now,
+			    arg);
+	}
+	return e;
+}
+
+/* How many actors, from the first on, are at that key? */
+static size_t
+at_key(const struct scene *s, size_t from, const char *key)
+{
+	size_t n = 0;
+
+	while (from + n < s->n && strcmp(s->actors[from + n].key, key) == 0)
+		n++;
+	return n;
+}
+
+int
+scene_compare(const struct scene *before, const struct scene *now,
+    change_fn fn, void *arg)
+{
+	size_t i = 0, j = 0;
+	int e = 0;
+
+	while (e == 0 && (i < before->n || j < now->n)) {
+		const char *key = i == before->n ||
+		    (j < now->n && strcmp(now->actors[j].key,
+		    before->actors[i].key) < 0) ? now->actors[j].key :
+		    before->actors[i].key;
+		struct pair p = {
+			before->actors + i, now->actors + j,
+			at_key(before, i, key), at_key(now, j, key)
+		};
+
+		e = tell_gone(&p, fn, arg);
+		if (e == 0)
+			e = tell_present(&p, fn, arg);
+		i += p.n_was;
+		j += p.n_now;
+	}
+	return e;
+}

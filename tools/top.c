@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold top`: the busiest keys of a table, again and again.
+ *
+ * On a terminal it draws with ncurses; with -b it prints what it would draw,
+ * for files and pipes.  Both print the same lines (load.c), so that what is
+ * tested in one form is so in the other.  Each look opens the table anew, so
+ * that one that is removed does not look idle.
+ *
+ * It takes a tenth of a processor at most: the next look comes no sooner than
+ * ten times what the last one took.
+ */
+#include <curses.h>
+#undef KEY_MAX			/* its last key; ours is a length */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "load.h"
+#include "show.h"
+
+#define BATCH_COLUMNS 100
+#define DELAY_MIN_MS 20
+
+static const char help[] =
+"usage: leasehold top [OPTION...]\n"
+"\n"
+"Shows the keys of a table that anybody holds or waits for, or has held since\n"
+"the last look, and how often; the longest queues first.\n"
+"Keys: q ends; w, h, g, k: by waiters, time held, grants a second, name.\n"
+"\n"
+"  -b, --batch       print it, for files and pipes, instead of drawing it\n"
+"  -d, --delay TIME  between two looks; 1s\n"
+"  -n, --count N     end after N looks\n"
+"      --sort WHAT   waiters, held, grants or key\n"
+"      --json        print one JSON object a look and line\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+struct top {
+	struct table_opts table;
+	bool batch;
+	int64_t delay_ms;
+	uint64_t count;		/* looks; 0: no end */
+	enum load_order order;
+	SCREEN *screen;		/* NULL: printing */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void
+interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static int
+print_lines(const struct load *l, struct lh *lh)
+{
+	char line[TOP_LINE_MAX];
+
+	printf("%s\n", load_table_line(line, l, lh_table_name(lh),
+	    BATCH_COLUMNS));
+	printf("%s\n\n", load_rates_line(line, l, BATCH_COLUMNS));
+	printf("%s\n", load_heading(line, BATCH_COLUMNS));
+	for (size_t i = 0; i < l->n_busy; i++)
+		printf("%s\n", load_key_line(line, l->busy[i], BATCH_COLUMNS));
+	printf("\n");
+	return tool_flush(EX_YES);
+}
+
+static int
+print_json(const struct load *l, struct lh *lh)
+{
+	json_t *o = load_json(l, lh);
+
+	if (o == NULL)
+		return say_error(-ENOMEM, NULL, "cannot tell it");
+	(void)json_dumpf(o, stdout, JSON_COMPACT);
+	(void)putchar('\n');
+	json_decref(o);
+	return tool_flush(EX_YES);
+}
+
+static void
+draw(const struct load *l, const char *table)
+{
+	char line[TOP_LINE_MAX];
+	int row = 4;
+
+	erase();
+	mvaddstr(0, 0, load_table_line(line, l, table, COLS));
+	mvaddstr(1, 0, load_rates_line(line, l, COLS));
+	attron(A_REVERSE);
+	mvaddnstr(3, 0, load_heading(line, COLS), -1);
+	attroff(A_REVERSE);
+	for (size_t i = 0; i < l->n_busy && row < LINES; i++, row++)
+		mvaddstr(row, 0, load_key_line(line, l->busy[i], COLS));
+	refresh();
+}
+
+static int64_t
+mono_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+}
+
+/* A key was pressed.  True: draw anew. */
+static bool
+press(struct top *t, int c)
+{
+	static const char letters[] = "whgk";
+	const char *p = strchr(letters, c);
+
+	if (c == 'q' || c == 'Q')
+		interrupted = 1;
+	else if (c > 0 && c < 128 && p != NULL)
+		t->order = (enum load_order)(p - letters);
+	else if (c != KEY_RESIZE)
+		return false;
+	return true;
+}
+
+/* Until the time of the next look, or the end. */
+static void
+pause_until(struct top *t, struct load *l, int64_t at_ms)
+{
+	for (;;) {
+		int64_t left = at_ms - mono_ms();
+
+		if (left <= 0 || interrupted)
+			return;
+		if (t->screen == NULL) {
+			struct timespec ts = { left / 1000,
+			    left % 1000 * 1000000 };
+
+			(void)nanosleep(&ts, NULL);
+			continue;
+		}
+		timeout(left > 1000 ? 1000 : (int)left);
+		if (press(t, getch()) && !interrupted) {
+			load_sort(l, t->order);
+			draw(l, table_name(&t->table));
+		}
+	}
+}
+
+/* One look, told in the form that was asked for; EX_YES to go on. */
+static int
+look(struct top *t, struct load *l, const struct load *before)
+{
+	struct lh *lh;
+	int e = tool_open(&lh, &t->table, LH_NO_CREATE, NULL), status = EX_YES;
+
+	if (e == 0) {
+		e = load_look(l, lh, before);
+		if (e == -EAGAIN)
+			e = 0;		/* the next look will do */
+		load_sort(l, t->order);
+		if (e == 0 && t->screen != NULL)
+			draw(l, lh_table_name(lh));
+		else if (e == 0)
+			status = t->table.json ? print_json(l, lh) :
+			    print_lines(l, lh);
+		(void)lh_close(lh);
+	}
+	if (e == 0)
+		return status;
+	if (t->screen != NULL)
+		(void)endwin();
+	if (e == -ENOENT && before->at_ns == 0)
+		return tool_no_table(&t->table);
+	if (e != -ENOENT)
+		return say_error(e, e == -ENOMEM ? NULL : lh_error_detail(),
+		    "cannot look at the table");
+	say("the table '%s' was removed", table_name(&t->table));
+	return EX_AWAY;
+}
+
+static int
+run(struct top *t)
+{
+	struct load loads[2];
+	int64_t began, took;
+	int now = 0, status = EX_YES;
+	uint64_t n;
+
+	memset(loads, 0, sizeof(loads));
+	for (n = 0; status == EX_YES && !interrupted; now = !now) {
+		began = mono_ms();
+		status = look(t, &loads[now], &loads[!now]);
+		took = mono_ms() - began;
+		if (status != EX_YES || ++n == t->count)
+			break;
+		pause_until(t, &loads[now], began + (took * 10 > t->delay_ms ?
+		    took * 10 : t->delay_ms));
+	}
+	load_drop(&loads[0]);
+	load_drop(&loads[1]);
+	return status;
+}
+
+static int
+on_screen(struct top *t)
+{
+	int status;
+
+	t->screen = newterm(NULL, stdout, stdin);
+	if (t->screen == NULL)
+		return say_usage("top cannot draw on a terminal like this: "
+		    "set TERM, or print with -b");
+	(void)cbreak();
+	(void)noecho();
+	(void)curs_set(0);
+	keypad(stdscr, TRUE);
+	status = run(t);
+	(void)endwin();
+	delscreen(t->screen);
+	return status;
+}
+
+static int
+parse_order(struct top *t, const char *text)
+{
+	static const char *const names[] = { "waiters", "held", "grants",
+	    "key" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			t->order = (enum load_order)i;
+			return 0;
+		}
+	}
+	return say_usage("--sort: '%s' is none of waiters, held, grants, key",
+	    text);
+}
+
+static int
+take_option(int c, char *value, void *arg)
+{
+	struct top *t = arg;
+	int status;
+
+	switch (c) {
+	case 'b':
+		t->batch = true;
+		return 0;
+	case 'd':
+		status = parse_span("--delay", value, &t->delay_ms);
+		if (t->delay_ms < DELAY_MIN_MS)
+			t->delay_ms = DELAY_MIN_MS;
+		return status;
+	case 'n':
+		return parse_number("--count", value, UINT64_MAX, &t->count);
+	default:			/* 's' */
+		return parse_order(t, value);
+	}
+}
+
+int
+verb_top(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "batch", no_argument, NULL, 'b' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "delay", required_argument, NULL, 'd' },
+		{ "sort", required_argument, NULL, 's' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const struct sigaction sa = { .sa_handler = interrupt };
+	struct top t = { .delay_ms = 1000 };
+	const struct verb_opts own = { .options = options,
+	    .letters = "bd:n:", .take = take_option, .arg = &t };
+	int status;
+
+	if (!parse_verb_opts("top", help, argc, argv, &t.table, &own, &status))
+		return status;
+	if (optind < argc)
+		return say_usage("top takes no argument: '%s'; a prefix is "
+		    "for list and watch", argv[optind]);
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+	if (t.batch || t.table.json)
+		return run(&t);
+	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+		return say_usage("top draws on a terminal, and this is none: "
+		    "print with -b");
+	return on_screen(&t);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold verify KEY TOKEN`: is this the token of a present lease?
+ *
+ * For those who got a key and a token from somebody else.  The answer was true
+ * when it was given; what must not be done twice wants a gate as well.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold verify [OPTION...] KEY TOKEN\n"
+"\n"
+"Asks whether TOKEN is the fence token of a lease on KEY that is held now.\n"
+"Exit status 0: it is; 1: it is not.\n"
+"\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+static int
+ask(const struct table_opts *table, const char *key, uint64_t token)
+{
+	char name[NAME_MAX_TEXT];
+	struct lh *lh;
+	int e = tool_open(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
+
+	if (e == -ENOENT)
+		return tool_no_table(table);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	e = lh_verify_token(lh, key, token);
+	(void)text_name(name, key);
+	if (e == -ESTALE) {
+		say("token %" PRIu64 " is not that of a lease that holds '%s' "
+		    "now", token, name);
+		status = EX_NO;
+	} else if (e != 0) {
+		status = say_error(e, lh_error_detail(), "not known whether "
+		    "'%s' is held", name);
+	}
+	(void)lh_close(lh);
+	return status;
+}
+
+int
+verb_verify(int argc, char **argv)
+{
+	struct table_opts table = { 0 };
+	uint64_t token;
+	int status;
+
+	if (!parse_table_opts("verify", help, argc, argv, &table, &status))
+		return status;
+	if (table.json)
+		return say_usage("verify prints nothing: no --json");
+	if (optind + 2 != argc)
+		return say_usage("verify takes a key and a token: leasehold "
+		    "verify KEY \"$LEASEHOLD_FENCE\"");
+	status = parse_key(argv[optind]);
+	if (status == 0)
+		status = parse_number("the token", argv[optind + 1], INT64_MAX,
+		    &token);
+	if (status == 0 && token == 0)
+		status = say_usage("the token: no lease has token 0");
+	return status != 0 ? status : ask(&table, argv[optind], token);
+}
