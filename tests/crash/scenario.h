@@ -63,6 +63,7 @@ struct scenario {
 	X(repair) \
 	X(removal) \
 	X(durable) \
+	X(many) \
 	X(policy) \
 	X(tickets) \
 	X(session)
