@@ -35,6 +35,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <leasehold.h>
 
@@ -143,6 +144,12 @@ struct options {
 	}
 };
 
+/* One of many keys. */
+struct item {
+	std::string key;
+	lh_mode mode = LH_EXCLUSIVE;
+};
+
 class table;
 
 /* One grant.  Released when it goes, unless that was done before. */
@@ -247,6 +254,25 @@ public:
 		    -EAGAIN))
 			return std::nullopt;
 		return lease(lh_, l);
+	}
+	/* All of these keys, or none; the leases are in their order. */
+	std::vector<lease>
+	acquire_many(const std::vector<item> &items,
+	    const options &opts = {}) const
+	{
+		const lh_acquire_opts o = opts.c();
+		std::vector<lh_item> of(items.size());
+		std::vector<lh_lease> l(items.size());
+		std::vector<lease> all;
+
+		for (std::size_t i = 0; i < items.size(); i++)
+			of[i] = { items[i].key.c_str(), items[i].mode, 0 };
+		all.reserve(items.size());
+		detail::check(lh_acquire_many(lh_.get(), of.data(), of.size(),
+		    &o, l.data()));
+		for (const lh_lease &one : l)
+			all.push_back(lease(lh_, one));
+		return all;
 	}
 	/* Is that the token of a present lease? */
 	bool

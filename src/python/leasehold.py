@@ -31,7 +31,7 @@ import threading as _threading
 from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_int32,
                     c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p)
 
-__all__ = ["Table", "Lease", "Lock", "Watch", "Event", "Gate", "Error", "Busy",
+__all__ = ["Table", "Lease", "Leases", "Lock", "Watch", "Event", "Gate", "Error", "Busy",
            "TimedOut", "Cancelled", "Lost", "EXCLUSIVE", "SHARED", "FOREVER",
            "EPHEMERAL", "LOCAL", "QUORUM", "remove_table"]
 
@@ -77,6 +77,10 @@ class _AcquireOpts(Structure):
                 ("more", ctypes.c_void_p)]
 
 
+class _Item(Structure):
+    _fields_ = [("key", c_char_p), ("mode", c_uint32), ("priority", c_uint32)]
+
+
 class _LockOpts(Structure):
     _fields_ = [("size", c_size_t), ("renew_ms", c_int64),
                 ("warn_ms", c_int64), ("event", c_void_p), ("arg", c_void_p)]
@@ -86,7 +90,7 @@ class _LockState(Structure):
     _fields_ = [("size", c_size_t), ("status", c_uint32), ("loss", c_uint32),
                 ("lease", _Lease), ("seq", c_uint64), ("renewals", c_uint64),
                 ("failures", c_uint64), ("next_ns", c_int64),
-                ("error", c_int32), ("reserved", c_uint32)]
+                ("error", c_int32), ("which", c_uint32)]
 
 
 class Event(Structure):
@@ -94,7 +98,7 @@ class Event(Structure):
     token, expires_ns, at_ns; see struct lh_event."""
     _fields_ = [("size", c_size_t), ("seq", c_uint64), ("count", c_uint32),
                 ("what", c_uint32), ("status", c_uint32), ("loss", c_uint32),
-                ("error", c_int32), ("reserved", c_uint32),
+                ("error", c_int32), ("which", c_uint32),
                 ("token", c_uint64), ("expires_ns", c_int64),
                 ("at_ns", c_int64)]
 
@@ -144,6 +148,9 @@ def _load():
             "lh_acquire": [p, c_char_p, POINTER(_AcquireOpts),
                            POINTER(_Lease)],
             "lh_release": [p, POINTER(_Lease)],
+            "lh_acquire_many": [p, POINTER(_Item), c_size_t,
+                                POINTER(_AcquireOpts), POINTER(_Lease)],
+            "lh_release_many": [p, POINTER(_Lease), c_size_t],
             "lh_extend": [p, POINTER(_Lease), c_int64],
             "lh_convert": [p, POINTER(_Lease), c_uint32],
             "lh_verify": [p, POINTER(_Lease)],
@@ -328,6 +335,28 @@ class Lease(_Released):
             pass
 
 
+class Leases(_Released, tuple):
+    """Those of many keys.  Released at the end of its with block."""
+
+    def release(self):
+        """All of them.  Raises Lost if one had been lost."""
+        lost = None
+        for lease in self:
+            try:
+                lease.release()
+            except Lost as error:
+                lost = error
+        if lost is not None:
+            raise lost
+
+    def verify(self):
+        """Are all still held, now?"""
+        return all(lease.verify() for lease in self)
+
+    def __enter__(self):
+        return self
+
+
 class Table:
     """An attachment.  name None: $LEASEHOLD_TABLE, or "default"."""
 
@@ -364,6 +393,21 @@ class Table:
             return self.acquire(key, wait=0, **how)
         except Busy:
             return None
+
+    def acquire_many(self, keys, *, ttl=30, wait=3600, mode=EXCLUSIVE,
+                     priority=0, scope=EPHEMERAL, create=True):
+        """Leases on all of these keys (names, or pairs of name and mode), in
+        their order; or, as with acquire(), none."""
+        pairs = [k if isinstance(k, tuple) else (k, mode) for k in keys]
+        n, p = len(pairs), self.p
+        items = (_Item * n)(*[_Item(_bytes(k, "a key"), m) for k, m in pairs])
+        leases = (_Lease * n)()
+        opts = _options(ttl, wait, mode, priority, scope, create)
+        _interruptible(
+            lambda o: _lib.lh_acquire_many(p, items, n, byref(o), leases),
+            opts, lambda: _lib.lh_release_many(p, leases, n))
+        # (an element of an array keeps all of the array)
+        return Leases(Lease(self, lease) for lease in leases)
 
     def lock(self, key, **how):
         """A Lock on that key; see there."""

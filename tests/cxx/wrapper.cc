@@ -76,6 +76,21 @@ leases(const std::string &name)
 	b.release();
 	ok(!b, "nothing left to release");
 
+	{
+		auto many = table.acquire_many({ { "z" },
+		    { "y", LH_SHARED } });
+		ok(many.size() == 2 && many[0].verify() && many[1].verify(),
+		    "many keys");
+		ok(many[1].mode() == LH_SHARED, "in their order");
+		throws(std::errc::resource_unavailable_try_again, [&] {
+			options o;
+			o.max_wait = milliseconds(0);
+			other.acquire_many({ { "x" }, { "z" } }, o);
+		}, "or none");
+		ok(bool(other.try_acquire("x")), "of them");
+	}
+	ok(bool(other.try_acquire("z")), "released at the brace");
+
 	options brief;
 	brief.ttl = milliseconds(20);
 	leasehold::lease c = table.acquire("k", brief);

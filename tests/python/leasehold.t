@@ -62,6 +62,27 @@ class Leases(Case):
             reader.convert(leasehold.EXCLUSIVE)
             self.assertEqual(reader.mode, leasehold.EXCLUSIVE)
 
+    def test_many_keys_or_none(self):
+        keys = ["m2", ("m1", leasehold.SHARED), b"m3"]
+        with self.table.acquire_many(keys, ttl=60) as leases:
+            self.assertEqual([l.mode for l in leases], [0, 1, 0])
+            self.assertTrue(leases.verify())
+            self.assertTrue(self.other.verify("m2", leases[0].token))
+            with self.assertRaises(leasehold.Busy):
+                self.other.acquire_many(["m0", "m3"], wait=0)
+            with self.other.acquire("m0", wait=0):
+                pass
+        with self.other.acquire_many(["m1", "m2", "m3"], wait=0):
+            pass
+        with self.assertRaises(leasehold.Error) as caught:
+            self.table.acquire_many(["m1", "m1"])
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        with self.assertRaises(leasehold.Lost):
+            with self.table.acquire_many(["m1", "m2"]) as leases:
+                self.assertEqual(self.other.break_("m1"), 1)
+                self.assertFalse(leases.verify())
+        self.assertIsNotNone(self.other.try_acquire("m2"))
+
     def test_lost_lease(self):
         lease = self.table.acquire("k", ttl=0.02)
         time.sleep(0.08)
@@ -245,6 +266,7 @@ class Layout(unittest.TestCase):
         pairs = {"lh_lease": leasehold._Lease, "lh_cancel": leasehold._Cancel,
                  "lh_open_opts": leasehold._OpenOpts,
                  "lh_acquire_opts": leasehold._AcquireOpts,
+                 "lh_item": leasehold._Item,
                  "lh_lock_opts": leasehold._LockOpts,
                  "lh_lock_state": leasehold._LockState,
                  "lh_event": leasehold.Event}
