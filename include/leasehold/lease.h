@@ -100,7 +100,8 @@ struct lh_acquire_more {
 	uint32_t reserved;	/* 0 */
 	struct lh_session *session; /* the lease lives in it and ends with it;
 				 * NULL: in the attachment's own */
-	uint64_t request[2];	/* request id (G10); 0, 0: none */
+	uint64_t request[2];	/* request id (G10); 0, 0: none; see
+				 * lh_release_request() */
 	const char *info;	/* who asks, and what for, in words for people:
 				 * up to LH_INFO_MAX bytes, shown with the lease
 				 * and the wait (inspect.h); or NULL */
@@ -165,6 +166,37 @@ int lh_acquire(struct lh *lh, const char *key,
  * -EPERM: another session's.  -EINVAL: not a lease.
  */
 int lh_release(struct lh *lh, struct lh_lease *lease);
+
+/*
+ * With a request id, 128 bits of your choice that are new for each request
+ * (random ones will do), an acquire may be repeated: by who does not know what
+ * came of it, by another thread, or, in a named session, by another process
+ * after the first was killed.  The repeat is answered as the first was (G10):
+ *	granted, and the lease is held	0, with the same id and token
+ *	failed, within the last 60 s	the same error
+ *	granted, but the lease has ended	-ESTALE, for 60 s at least
+ *	it waits still		the repeat waits for it within its own time,
+ *				then -ETIMEDOUT (or -ECANCELED); a try: -EBUSY;
+ *				and the first goes on
+ *	another key's		-EINVAL
+ * and is a new request when that is forgotten: 60 s after it ended; or earlier,
+ * when the attachment has ended 1,024 others since, or the places for requests
+ * in the table are used up (-ENOSPC: by those whose leases are held).  What was
+ * refused before it was tried (-EINVAL, -EOPNOTSUPP, -ENOENT) was no request.
+ * A lease that is converted or handed over is another one, and the request's
+ * has ended.
+ */
+
+/*
+ * End the lease that a request was granted: of the named session, or of the
+ * attachment (NULL).
+ *
+ * 0: it is free now, or had been released within the last 60 s (G10); -ESTALE:
+ * it had been lost; -ENOENT: the request is not known (any more), or got no
+ * lease; -EBUSY: it waits still, cancel it first; -EINVAL; -EPERM.
+ */
+int lh_release_request(struct lh *lh, struct lh_session *session,
+    const uint64_t request[2]);
 
 /*
  * Move the deadline to ttl_ms from now; shorter than what is left is allowed.

@@ -20,6 +20,7 @@
  *		use, and no key is twice
  *	token	every key's last token, and every floor, below the ceiling
  *	long	a key's rest is its own
+ *	request	is in a place of its own, and in no other
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -37,6 +38,7 @@
 #include "shm/index.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
+#include "shm/request.h"
 
 struct check {
 	struct lhi_view *v;
@@ -329,6 +331,14 @@ bucket_ok(struct check *k, uint32_t i)
 	return walk != 0 || p.sound;
 }
 
+static bool
+request_ok(struct check *k, uint32_t i)
+{
+	const char *what = lhi_request_wrong(k->v, i);
+
+	return what == NULL || wrong(k, "%s, in record %u", what, i);
+}
+
 static void
 judge_all(struct check *k, uint32_t from, uint32_t n,
     bool (*ok)(struct check *k, uint32_t i))
@@ -369,6 +379,8 @@ lhi_check_view(struct lhi_view *v, int times,
 	judge_all(&k, SHM_CHUNK, lhi_chunks_ready(v) * SHM_CHUNK, claim_ok);
 	judge_all(&k, 1, lhi_slots_ready(v), slot_ok);
 	judge_all(&k, 0, lhi_buckets_ready(v), bucket_ok);
+	if (lhi_request_used(v))
+		judge_all(&k, 0, v->geo.n_requests, request_ok);
 	return k.findings;
 }
 

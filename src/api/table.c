@@ -205,6 +205,7 @@ dispose(struct lh *lh)
 	if (lh->anchor != NULL)
 		lhi_mag_cell_free(lh->anchor);
 	close_own(lh, atomic_load(&lh->v.probe_fd));
+	free(lh->finals);
 	free(lh);
 }
 

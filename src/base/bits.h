@@ -15,6 +15,8 @@
  *  session     63..56 | 55..48 | 47 ........................ 0
  *              st (8) | flags  | inc (48)
  *  session id  inc (48) << 16 | session index (16)
+ *  request     63 ...... 54 | 53 .. 50 | 49 .. 38 | 37 ........... 0
+ *              seq (10)     | st (4)   | who (12) | time (38)
  *  lease id    claim (22) << 42 | epoch (20) << 22 | seq (22)
  *
  * What counts up (ver, seq, tag) is on top, where it wraps without touching its
@@ -259,6 +261,35 @@ sid_make(uint64_t inc, uint32_t idx)
 
 static inline uint32_t sid_idx(uint64_t sid) { return sid & 0xffff; }
 static inline uint64_t sid_inc(uint64_t sid) { return sid >> 16; }
+
+/* request: what became of it; see shm/request.c */
+enum lhi_request_st {
+	REQ_FREE = 0,
+	REQ_TAKEN = 1,		/* who writes down which request it is */
+	REQ_ASKED = 2,		/* ... has, and looks for rivals */
+	REQ_PENDING = 3,	/* who tries or waits */
+	REQ_GRANTED = 4,
+	REQ_RELEASED = 5,	/* its lease was, or is just being, released */
+	REQ_LOST = 6,		/* its lease has ended otherwise */
+	REQ_FAILED = 7		/* who: the positive error code */
+};
+
+static inline uint64_t
+req_make(unsigned st, uint64_t seq, uint32_t who, uint64_t time)
+{
+	return seq << 54 | (uint64_t)st << 50 |
+	    (uint64_t)(who & 0xfff) << DEADLINE_BITS | (time & DEADLINE_MAX);
+}
+
+static inline unsigned req_st(uint64_t r) { return (unsigned)(r >> 50) & 15; }
+static inline uint64_t req_seq(uint64_t r) { return r >> 54; }
+static inline uint64_t req_time(uint64_t r) { return r & DEADLINE_MAX; }
+
+static inline uint32_t
+req_who(uint64_t r)
+{
+	return (uint32_t)(r >> DEADLINE_BITS) & 0xfff;
+}
 
 /* lease id, second half */
 #define EPOCH_BITS 20

@@ -5,6 +5,8 @@
 
 #include "proc/lh.h"
 
+struct lhi_request;
+
 #define FAST_TTL_MIN_MS 100	/* shorter ones need the precise clock */
 
 /*
@@ -32,6 +34,7 @@ struct lhi_ask {
 	struct lhi_chore *chore;	/* or NULL */
 	bool rare;		/* something is in it: see op/more.c */
 	bool aside;		/* something is told beside the claim */
+	struct lhi_request *request; /* with an id: its place; or NULL */
 };
 
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */

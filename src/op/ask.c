@@ -17,8 +17,6 @@ check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 	if (m->session != NULL && &m->session->lh->v != v)
 		return lhi_fail(-EINVAL, "the session was opened through "
 		    "another attachment");
-	if ((m->request[0] | m->request[1]) != 0)
-		return lhi_fail(-EOPNOTSUPP, "request ids are not there yet");
 	if (m->info != NULL && strnlen(m->info, SHM_INFO_MAX) == SHM_INFO_MAX)
 		return lhi_fail(-EINVAL, "info of more than %u bytes",
 		    SHM_INFO_MAX - 1);
@@ -65,7 +63,9 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	if (error != 0)
 		return error;
 	ask->rare = ask->more != &none;
-	ask->aside = ask->more->info != NULL;
+	ask->request = NULL;
+	ask->aside = ask->more->info != NULL ||
+	    (ask->more->request[0] | ask->more->request[1]) != 0;
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;

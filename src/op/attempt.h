@@ -27,6 +27,8 @@ struct lhi_attempt {
 	bool threadless;	/* its turn is told by the session's doorbell */
 	bool barred;		/* a reader that has to wait like a writer */
 	uint64_t barred_in;	/* as long as others read in that range */
+	uint64_t token;		/* of the grant that is tried for */
+	uint32_t notes;		/* LH_NOTE_..., likewise */
 	int64_t front_since_ns;	/* 0: not the first */
 	int64_t probed_ns;	/* when it last asked after the living */
 	int64_t queued_ns;	/* when it began to wait */

@@ -25,6 +25,7 @@
 #include "shm/claim.h"
 #include "shm/event.h"
 #include "shm/queue.h"
+#include "shm/request.h"
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 
@@ -105,6 +106,9 @@ lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
 
 	if (a->ask->aside)
 		lhi_aside_tell(view(a), a->t.ci, seq, a->ask->more);
+	if (a->ask->request != NULL && st != ST_WAIT)
+		lhi_request_announce(a->ask->request, lid_make(a->t.ci,
+		    lhi_claim_epoch(a->c), seq), a->token, a->notes);
 	sh64_store(&a->c->state, state_make(st, seq, deadline));
 }
 
@@ -219,6 +223,9 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->since,
 		    lhi_since(view(a), now, a->m->tid));
 	}
+	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
+	a->token = n.token;
+	a->notes = cause == CAUSE_RELEASED ? 0 : 1u << ((cause - 1) & 3);
 	if (policy != LH_POLICY_STRICT)
 		lhi_claim_ends_within(view(a), a->t.ci, a->ask->ttl_ns);
 	if (a->ask->shared) {
@@ -238,7 +245,6 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return WAITING;
 	}
 	lhi_point("acquire.granted");
-	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
 	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
 		return too_late(a, mine, cause);
 	lhi_fence_granted(s, &n);
@@ -256,8 +262,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    lhi_deadline_ns(view(a), deadline);
 	lhi_pair_store(a->lease, a->m->head);
 	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
-	if (cause != CAUSE_RELEASED)
-		a->lease->notes = 1u << ((cause - 1) & 3);
+	a->lease->notes |= a->notes;
 	a->lease->token = n.token;
 	a->lease->key = a->home;
 	return 0;

@@ -46,6 +46,7 @@
 #include "shm/claim.h"
 #include "shm/event.h"
 #include "shm/queue.h"
+#include "shm/request.h"
 #include "shm/session.h"
 #include "shm/stat.h"
 
@@ -62,6 +63,7 @@ struct handoff {
 	struct lhi_target to;
 	uint64_t to_st;		/* its announcement */
 	struct lhi_next next;
+	struct lhi_request *request;	/* that it is for; or NULL */
 };
 
 static struct lhi_view *view(struct handoff *h) { return &h->lh->v; }
@@ -99,6 +101,12 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 		    lhi_reader_grant(h->next.token, seq));
 		lhi_chain_prepare(c, head);
 	}
+	if (state_live(h->st))	/* its ttl: op/policy.c */
+		sh32_store_rlx(&c->ticket,
+		    sh32_load_rlx(&h->from.claim->ticket));
+	if (h->request != NULL)
+		lhi_request_announce(h->request, lid_make(h->to.ci,
+		    lhi_claim_epoch(c), seq), h->next.token, l->notes);
 	h->to_st = state_make(state_st(h->st), seq, state_deadline(h->st));
 	sh64_store(&c->state, h->to_st);
 	lhi_point("handoff.announced");
@@ -167,8 +175,10 @@ static int
 confirm(struct handoff *h, struct lh_lease *l, bool whole)
 {
 	struct lhi_view *v = view(h);
+	uint64_t st = sh64_load(&h->to.c->state);
 	struct lhi_held now = h->from;
 	struct lh_lease as = *l;
+	bool held;
 
 	as.id[0] = h->to.sid;
 	as.id[1] = lid_make(h->to.ci, lhi_claim_epoch(h->to.c),
@@ -178,11 +188,12 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	now.claim = h->to.c;
 	now.id = as.id[1];
 	now.word = word_make(WORD_X, h->to.ci, as.token);
-	if (!whole || sh64_load(&h->to.c->state) != h->to_st ||
-	    lhi_session_dead(v, h->to.sid, false) || lhi_now_ns(v) >=
-	    lhi_deadline_ns(v, state_deadline(h->to_st))) {
-		if (sh64_cas(&h->to.c->state, h->to_st, state_make(ST_EXPIRED,
-		    state_seq(h->to_st), 0)))
+	/* others may have moved its deadline on (policy live) */
+	held = state_held(st) && state_seq(st) == state_seq(h->to_st);
+	if (!whole || !held || lhi_session_dead(v, h->to.sid, false) ||
+	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
+		if (held && sh64_cas(&h->to.c->state, st, state_make(ST_EXPIRED,
+		    state_seq(st), 0)))
 			lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(h->lh, &as, &now);
 	}
@@ -234,10 +245,11 @@ hand_over(struct handoff *h, struct lh_lease *l)
 	    "hold still: others come and go; the lease is as it was");
 }
 
-int
-lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
+static int
+hand(struct lh *lh, struct lh_lease *l, struct lh_session *to,
+    struct lhi_request *request)
 {
-	struct handoff h = { .lh = lh };
+	struct handoff h = { .lh = lh, .request = request };
 	int error = lhi_lease_find(lh, l, &h.from);
 
 	if (error == -EALREADY)
@@ -256,11 +268,17 @@ lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
 }
 
 int
+lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
+{
+	return hand(lh, l, to, NULL);
+}
+
+int
 lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
     struct lh_lease *l)
 {
 	struct lh_lease got = *l;
-	int error = lh_handoff(lh, l, ask->more->session);
+	int error = hand(lh, l, ask->more->session, ask->request);
 
 	if (error != 0 && lh_release(lh, &got) == 0)
 		lhi_stat_spent(&lh->v);		/* G8: not acquired */

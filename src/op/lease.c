@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
+#include "op/request.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
@@ -118,9 +119,9 @@ lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
 		    h->ci, l->token, 0);
 }
 
-/* Everything but the fast path below. */
-static __attribute__((noinline)) int
-release_slow(struct lh *lh, struct lh_lease *l)
+/* Everything but the fast path below, and requests. */
+static int
+release_checked(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_held h;
 	struct lhi_mag *m;
@@ -158,6 +159,15 @@ release_slow(struct lh *lh, struct lh_lease *l)
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);
 	return 0;
+}
+
+static __attribute__((noinline)) int
+release_slow(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_request q;
+
+	lhi_request_leaves(lh, l, &q);
+	return lhi_request_left(lh, l, &q, release_checked(lh, l));
 }
 
 /* The word was ours to free, but the lease had been made to expire. */

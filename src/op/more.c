@@ -7,6 +7,7 @@
  * claim.  Whatever else is wished for is done around that, each by a function
  * that does its part and calls the next one:
  *
+ *	by_request	its id, if it has one: op/request.c
  *	in_session	granted, the lease is handed over to a named session
  *	wanted_by_name	the key, looked up anew as often as it is gone
  *
@@ -15,9 +16,12 @@
  * of all this.
  */
 #include <errno.h>
+#include <pthread.h>
 #include "op/handoff.h"
 #include "op/name.h"
+#include "op/request.h"
 
+/* The key is wanted, whatever it is called in the table by now. */
 static int
 wanted_by_name(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
     struct lh_lease *lease)
@@ -46,11 +50,33 @@ in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	    lhi_handoff_acquired(lh, ask, lease);
 }
 
+/* What is done once it is known that it has to be done. */
+static int
+by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	struct lhi_ask ours = *ask;
+	struct lhi_request q;
+	int cancel, error = lhi_request_enter(lh, want, ask, &q, lease);
+
+	if (error != REQUEST_OURS)
+		return error;
+	/* who has said that he works at it does not leave it so */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ours.request = &q;
+	error = in_session(lh, want, &ours, lease);
+	lhi_request_done(lh, &q, error);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
 int
 lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
     const struct lhi_ask *ask, struct lh_lease *lease)
 {
-	return in_session(lh, want, ask, lease);
+	return (ask->more->request[0] | ask->more->request[1]) != 0 ?
+	    by_request(lh, want, ask, lease) :
+	    in_session(lh, want, ask, lease);
 }
 
 int

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
+#include "op/request.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
@@ -331,9 +332,9 @@ release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	return 0;
 }
 
-/* By any other thread. */
-static __attribute__((noinline)) int
-release_foreign(struct lh *lh, struct lh_lease *l)
+/* By any other thread, or with a request id. */
+static int
+release_checked(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_held h;
 	int error = lhi_lease_check(lh, l, &h);
@@ -349,6 +350,15 @@ release_foreign(struct lh *lh, struct lh_lease *l)
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);
 	return 0;
+}
+
+static __attribute__((noinline)) int
+release_foreign(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_request q;
+
+	lhi_request_leaves(lh, l, &q);
+	return lhi_request_left(lh, l, &q, release_checked(lh, l));
 }
 
 /* All but the straight path below. */

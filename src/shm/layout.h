@@ -264,15 +264,17 @@ struct shm_ring {
 	struct shm_event event[SHM_EVENTS];
 };
 
-/* What became of a request that has an id (G10). */
+/* What became of a request that has an id (G10): shm/request.c. */
 struct shm_request {
-	shm_u64 state;
+	shm_u64 state;		/* any: seq | st | who | time */
+	/* by who has TAKEN it: */
+	shm_u64 session;	/* whose request */
 	shm_u64 id[2];
-	shm_u64 session;
-	shm_u64 lease;		/* lease id, second half */
-	shm_u64 home;		/* its key */
+	shm_u64 key;		/* hash of the key's name */
+	/* by who works at it, before each swap of the lock word: */
+	shm_u64 lease;		/* lease id, second half; 0: none yet */
 	shm_u64 token;
-	shm_u64 time;
+	shm_u64 notes;		/* LH_NOTE_... of the grant */
 };
 
 /* A key's value. */

@@ -66,7 +66,8 @@ struct scenario {
 	X(many) \
 	X(policy) \
 	X(tickets) \
-	X(session)
+	X(session) \
+	X(requests)
 
 #define SCENARIO_EXTERN(file) \
 	extern const struct scenario scenarios_##file[]; \

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What stands behind a request: answers "is its worker dead?", "is the lease
+ * held that it names?", and "may its record be had?"  See request.c.
+ *
+ * Dead.  The record's word has the number of the worker's session record, and
+ * when it was written.  The worker has ended if nobody has that record now, or
+ * somebody who began later; else the kernel is asked, as always (session.c).
+ *
+ * Held.  By the claim and the lock word that the lease names, in that use and
+ * with that token, before its deadline; not by what the record says.  A
+ * reader's claim is announced before it is in the chain, and others may be in
+ * it: so of a reader that was never told of its grant, the chain is asked, too.
+ * Who reports a lease as past its deadline makes it so first (G3).
+ */
+#include <errno.h>
+#include "shm/chain.h"
+#include "shm/lock.h"
+#include "shm/request.h"
+#include "shm/session.h"
+
+#define REMEMBER ((uint64_t)REQUEST_REMEMBER_NS >> TICK_SHIFT)
+
+uint64_t
+lhi_request_now(const struct lhi_view *v)
+{
+	int64_t rel = lhi_now_ns(v) - v->t0_ns;
+
+	return rel > 0 ? (uint64_t)rel >> TICK_SHIFT : 0;
+}
+
+uint64_t
+lhi_request_age(const struct lhi_view *v, uint64_t state)
+{
+	return (lhi_request_now(v) - req_time(state)) & DEADLINE_MAX;
+}
+
+static bool
+is_final(uint64_t state)
+{
+	return req_st(state) >= REQ_RELEASED && req_st(state) <= REQ_FAILED;
+}
+
+bool
+lhi_request_forgotten(const struct lhi_view *v, uint64_t state)
+{
+	return is_final(state) && lhi_request_age(v, state) > REMEMBER;
+}
+
+bool
+lhi_request_gone(struct lhi_view *v, uint64_t state)
+{
+	uint32_t who = req_who(state);
+	struct shm_session *se;
+	uint64_t s;
+	int64_t began;
+
+	if (who >= v->geo.max_sessions)
+		return true;
+	se = &v->sessions[who];
+	s = sh64_load(&se->state);
+	if (sess_st(s) != SESS_ALIVE && sess_st(s) != SESS_CLOSING)
+		return true;
+	began = (int64_t)sh64_load(&se->attached_ns) - v->t0_ns;
+	if (began > 0 && (uint64_t)began >> TICK_SHIFT > req_time(state))
+		return true;
+	return lhi_session_dead(v, sid_make(sess_inc(s), who), true);
+}
+
+static bool
+is_reader(uint64_t st)
+{
+	return state_kind(st) == ST_READ;
+}
+
+static void
+expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
+    uint64_t st)
+{
+	uint64_t w;
+
+	if (is_reader(st))
+		(void)sh64_cas(&c->state, st, state_make(ST_EXPIRED,
+		    state_seq(st), 0));				/* 6 */
+	else
+		(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
+}
+
+bool
+lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
+{
+	uint32_t ci = lid_claim(q->lease);
+	struct shm_claim *c = lhi_claim(v, ci);
+	uint64_t st, home, w, owner;
+	struct shm_slot *s;
+
+	if (c == NULL || q->lease == 0)
+		return false;
+	st = sh64_load(&c->state);
+	home = sh64_load(&c->home);
+	owner = lhi_claim_owner(v, ci);
+	s = lhi_slot(v, (uint32_t)home);
+	if (!state_held(st) || state_seq(st) != lid_seq(q->lease) ||
+	    lhi_claim_epoch(c) != lid_epoch(q->lease) || s == NULL ||
+	    sh32_load(&s->gen) != home >> 32 ||
+	    sh64_load(&s->hash) != q->name.key || owner == 0 ||
+	    lhi_session_dead(v, owner, true))
+		return false;
+	w = sh64_load(&s->word);
+	if (is_reader(st) ? word_mode(w) != WORD_S ||
+	    lhi_reader_token(s, c) != q->token :
+	    word_mode(w) != WORD_X || word_idx(w) != ci ||
+	    lhi_lock_token(s, w) != q->token)
+		return false;
+	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
+		expire(v, s, c, st);
+		return false;
+	}
+	return sh64_load(&c->state) == st;
+}
+
+struct sought {
+	uint32_t ci;
+	bool found;
+};
+
+static bool
+is_sought(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct sought *x = arg;
+
+	(void)v;
+	x->found = ci == x->ci;
+	return !x->found;
+}
+
+int
+lhi_request_won(struct lhi_view *v, const struct lhi_request *q)
+{
+	struct sought x = { lid_claim(q->lease), false };
+	struct shm_claim *c = lhi_claim(v, x.ci);
+	struct shm_slot *s;
+	int moved;
+
+	if (!lhi_request_held(v, q))
+		return 0;
+	if (!is_reader(sh64_load(&c->state)))
+		return 1;
+	s = lhi_slot(v, lhi_claim_slot(c));
+	moved = s == NULL ? -EAGAIN : lhi_chain_walk(v, s, is_sought, &x);
+	if (moved == -EUCLEAN)
+		return lhi_damaged(v, "readers of a key cannot be walked",
+		    lhi_slot_idx(v, s), x.ci);
+	return x.found ? 1 : moved;
+}
+
+unsigned
+lhi_request_worth(struct lhi_view *v, struct lhi_request *q, bool probe)
+{
+	unsigned st = req_st(q->state);
+
+	if (st == REQ_FREE || st > REQ_FAILED)
+		return 5;
+	if (lhi_request_forgotten(v, q->state))
+		return 4;
+	if (!probe)
+		return 0;
+	if (st <= REQ_PENDING && !lhi_request_gone(v, q->state))
+		return 0;
+	if (st == REQ_TAKEN || st == REQ_ASKED)
+		return 2;
+	if (lhi_session_dead(v, q->name.session, true))
+		return 3;
+	if (st == REQ_GRANTED && !lhi_request_held(v, q))
+		(void)lhi_request_move(v, q, REQ_LOST, 0);	/* 9 */
+	if (st == REQ_PENDING)
+		return lhi_request_age(v, q->state) > REMEMBER &&
+		    lhi_request_won(v, q) == 0 ? 2 : 0;
+	return is_final(q->state) ? 1 : 0;
+}
