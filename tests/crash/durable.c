@@ -109,6 +109,49 @@ act_raise(struct play *p)
 	p->result = lhi_fence_keep_ahead(&sub.lh->v);
 }
 
+/*
+ * KEY has been read since before there was another range: a reader in scope
+ * local is barred, and waits as a writer.
+ */
+static void
+prep_barred(struct play *p)
+{
+	uint64_t d;
+
+	prep_behind(p);
+	d = sh64_load(&sub.lh->v.hdr->durable_ceiling);
+	act_raise(p);
+	if (p->result != 0 || sh64_load(&sub.lh->v.hdr->durable_ceiling) <= d)
+		blame(p, "staging: no other range");
+	sub.opts.mode = LH_SHARED;
+	sub.opts.max_wait_ms = 20000;
+}
+
+static void
+prep_barred_brief(struct play *p)
+{
+	prep_barred(p);
+	sub.opts.max_wait_ms = p->wait_ms;
+}
+
+static void
+prep_barred_try(struct play *p)
+{
+	prep_barred(p);
+	sub.opts.max_wait_ms = 0;
+}
+
+/* What it got is in the new range. */
+static void
+finish_barred(struct play *p)
+{
+	if (p->result == 0 && RANGE(p->lease.token) !=
+	    RANGE(sh64_load(&sub.lh->v.hdr->durable_ceiling) - 1))
+		blame(p, "a barred reader's token %llu is of an old range",
+		    (unsigned long long)p->lease.token);
+	finish_acquire(p);
+}
+
 /* A grant in scope local: its range is on disk, and this table's. */
 static void
 local_grant(struct play *p, const char *when)
@@ -157,6 +200,20 @@ check_durable(struct play *p)
 		local_grant(p, "after the object was lost");
 }
 
+/* ... when those who read it have had their turns. */
+static void
+check_barred(struct play *p)
+{
+	checker_check(p);
+	if (!atomic_load(&p->blamed))
+		local_grant(p, "after all the others");
+	(void)unlink(play_object(p));
+	if (!atomic_load(&p->blamed))
+		local_grant(p, "after the object was lost");
+}
+
+#define BARRED(n) .flags = SC_DURABLE | (n), .check = check_barred, \
+	.act = act_acquire, .finish = finish_barred
 #define DURABLE .flags = SC_DURABLE, .check = check_durable
 
 const struct scenario scenarios_durable[] = {
@@ -178,6 +235,25 @@ const struct scenario scenarios_durable[] = {
 	{ .name = "fence-skip", .what = "... the next one being far",
 	  DURABLE, .prepare = prep_far_end, .act = act_acquire,
 	  .stop_ttl_ms = 120, .finish = finish_acquire },
+	{ .name = "barred", .what = "a reader waits until others have gone, to "
+	  "go to another range", .roles = { READER_YIELDER },
+	  .prepare = prep_barred, BARRED(SC_FIFO) },
+	{ .name = "barred-reader", .what = "... with another behind it",
+	  .roles = { READER_CROWD, READER_BEHIND }, .prepare = prep_barred,
+	  BARRED(SC_FIFO) },
+	{ .name = "barred-writer", .what = "... with a writer behind it",
+	  .roles = { READER_CROWD, BEHIND }, .min_states = QUEUED_STATES,
+	  .prepare = prep_barred_brief, BARRED(SC_FIFO),
+	  .allowed = says_late },
+	{ .name = "barred-behind", .what = "... behind a writer",
+	  .roles = { READER_YIELDER, WAITER }, .min_states = QUEUED_STATES,
+	  .prepare = prep_barred_brief, BARRED(SC_FIFO),
+	  .allowed = says_late },
+	{ .name = "barred-timeout", .what = "... in vain", .roles = { READER },
+	  .min_states = QUEUED_STATES, .prepare = prep_barred_brief,
+	  BARRED(SC_FIFO), .allowed = says_late },
+	{ .name = "barred-try", .what = "... not at all", .roles = { READER },
+	  .prepare = prep_barred_try, BARRED(0), .allowed = says_busy },
 };
 
 const int n_scenarios_durable = sizeof(scenarios_durable) /

@@ -60,6 +60,7 @@ struct scenario {
 	X(readers) \
 	X(keys) \
 	X(reaper) \
+	X(asked) \
 	X(repair) \
 	X(removal) \
 	X(durable) \
@@ -133,6 +134,8 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define READER		ROLE(part_holder, PART_HOLDS, .shared = true)
 #define DEAD_READER	ROLE(part_holder, PART_HOLDS, .shared = true, \
 			    .dies = true)
+#define BEHIND		ROLE(part_behind, PART_ATTACHED)
+#define READER_CROWD	ROLE(part_crowd, PART_HOLDS, .shared = true)
 #define READER_YIELDER	ROLE(part_yielder, PART_HOLDS, .shared = true)
 #define READER_WAITER	ROLE(part_waiter, PART_WAITS, .shared = true, \
 			    .asleep = true)
