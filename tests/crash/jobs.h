@@ -6,7 +6,7 @@
 #include "crash/drive.h"
 
 #define JOBS_MAX 32
-#define JOBS_SCENARIOS 160
+#define JOBS_SCENARIOS 256
 
 struct work {
 	enum play_mode mode;

@@ -163,8 +163,10 @@ main(int argc, char **argv)
 	else
 		return usage();
 	trace_step_into(into);
+	if (scenario_count() > JOBS_SCENARIOS)
+		bail_out("more than %d scenarios", JOBS_SCENARIOS);
 	if (w.n == 0)
-		while (w.n < scenario_count() && w.n < JOBS_SCENARIOS) {
+		while (w.n < scenario_count()) {
 			w.some[w.n] = scenario_at(w.n);
 			w.n++;
 		}
