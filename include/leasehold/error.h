@@ -6,6 +6,7 @@
  *   EAGAIN	busy: somebody holds it and you asked not to wait
  *   ETIMEDOUT	busy until your time was up
  *   ECANCELED	lh_cancel() ended the wait
+ *   EDEADLK	you would wait for each other for ever
  *   ESTALE	the lease is lost or superseded, or the table was retired
  *   EPERM	not yours: another session's lease, or a handle inherited over
  *		fork

@@ -7,6 +7,24 @@
  * not with thread or process: two acquires of one key conflict wherever they
  * come from.  It must be presented through the attachment that acquired it.
  *
+ * Deadlocks.  A wait that is part of a circle of waits, each for a lease that
+ * the next one's thread has, or for a place in a queue behind it, ends with
+ * -EDEADLK: within 100 ms (p99, T6) of the moment at which the circle was
+ * closed, and one wait of each circle: that of the lowest priority; of these
+ * the one that began last (to the millisecond); of these the one with the
+ * highest number.  Nothing else changes; what is held stays held.
+ * lh_error_detail() tells the circle.
+ *
+ *	A lease counts as the thread's that acquired it, which is expected to
+ *	release it.  Leases that another thread may release want LH_SHAREABLE,
+ *	and are in no circle; nor are leases that end within 100 ms and are not
+ *	being renewed: they dissolve it.  A thread that waits for a lease of its
+ *	own (in any attachment) is a circle of one.  Waits with LH_NO_DEADLOCK
+ *	are never ended so: they end with the deadlines, or when another one of
+ *	the circle gives up.  Waits of less than 40 ms do not look, nor does a
+ *	stopped process until it runs again.  Circles of more than 32 waits are
+ *	not found.
+ *
  * A lease ends by release, at its deadline, with its session, or when an
  * operator breaks it.  A lost lease is lost for good (G9).
  *
@@ -43,6 +61,12 @@ enum lh_scope {
 #define LH_NOTE_PREVIOUS_DIED		0x1u
 #define LH_NOTE_PREVIOUS_EXPIRED	0x2u
 #define LH_NOTE_PREVIOUS_BROKEN		0x4u
+
+/* Flags of an acquire, beside LH_NO_CREATE. */
+#define LH_SHAREABLE	0x100u	/* other threads may release the lease: it is
+				 * in no deadlock (below) */
+#define LH_NO_DEADLOCK	0x200u	/* do not tell me of deadlocks: I wait for
+				 * deadlines */
 
 struct lh_lease {
 	uint32_t notes;		/* LH_NOTE_... */
@@ -120,7 +144,8 @@ struct lh_acquire_opts {
 	size_t size;		/* sizeof(struct lh_acquire_opts) */
 	uint32_t mode;		/* enum lh_mode */
 	uint32_t scope;		/* enum lh_scope */
-	uint32_t flags;		/* LH_NO_CREATE: -ENOENT for an unknown key */
+	uint32_t flags;		/* LH_NO_CREATE: -ENOENT for an unknown key;
+				 * LH_SHAREABLE, LH_NO_DEADLOCK */
 	uint32_t priority;	/* higher goes first */
 	int64_t ttl_ms;		/* 1 ms .. 30 days */
 	int64_t max_wait_ms;	/* 0: try; LH_WAIT_FOREVER */
@@ -147,10 +172,10 @@ struct lh_acquire_opts {
  * one and smaller than any later one (G2).  A queued writer of the same or a
  * higher priority keeps new readers out (G7).
  * -EAGAIN (try), -ETIMEDOUT (never before the wait is up), -ECANCELED,
- * -ENOENT (LH_NO_CREATE), -ENOSPC (keys or leases used up), -ESTALE (table
- * removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP (scopes), -EIO
- * (a range of tokens is needed and could not be claimed on disk: see
- * lh_error_detail(); only in scope LH_LOCAL, and of keys that were once
+ * -EDEADLK, -ENOENT (LH_NO_CREATE), -ENOSPC (keys or leases used up), -ESTALE
+ * (table removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP
+ * (scopes), -EIO (a range of tokens is needed and could not be claimed on disk:
+ * see lh_error_detail(); only in scope LH_LOCAL, and of keys that were once
  * acquired in it, which then stay bound to the disk in every scope),
  * -EINVAL, -ENAMETOOLONG.
  * Whatever is not 0 means: not acquired (G8).  Signals do not end the wait.
@@ -227,6 +252,23 @@ int lh_verify(struct lh *lh, const struct lh_lease *lease);
  * -EINVAL: unknown mode, not a lease.
  */
 int lh_convert(struct lh *lh, struct lh_lease *lease, uint32_t mode);
+
+/*
+ * The same, and up to LH_EXCLUSIVE waits until no other reader lives.  Of opts
+ * (NULL: the defaults, up to an hour) count max_wait_ms, deadline_ns, cancel,
+ * priority (as to deadlocks; no writer, of any priority, goes before a reader
+ * that waits here) and LH_NO_DEADLOCK.  New readers stay out meanwhile (G7).
+ * The lease goes on as it is, and may be extended meanwhile, by another thread.
+ *
+ * As lh_convert(), but for -EAGAIN, which is for max_wait_ms 0, or for tokens
+ * that would have to jump; -ETIMEDOUT (never before the wait is up),
+ * -ECANCELED; -EDEADLK, at once: another reader of the key waits here already
+ * (each would wait for the other; also with LH_NO_DEADLOCK), or as
+ * lh_acquire(): with all of these the lease stays shared.  -ESTALE: it ran out
+ * meanwhile, or was ended.
+ */
+int lh_convert_wait(struct lh *lh, struct lh_lease *lease, uint32_t mode,
+    const struct lh_acquire_opts *opts);
 
 /*
  * For those who hold only a key and a token: is this the token of the key's

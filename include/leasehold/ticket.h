@@ -42,7 +42,7 @@ extern "C" {
 struct lh_ticket;		/* one wait for a key */
 
 /* lh_acquire_opts.flags, of tickets only: renew until it is finished. */
-#define LH_KEEP		0x100u
+#define LH_KEEP		0x400u
 
 /*
  * Ask for the key: if it is not to be had at once, stand in its queue.  opts as

@@ -217,7 +217,8 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 struct order {
 	struct check *k;
 	uint32_t slot, n;
-	uint32_t priority, ticket;
+	uint64_t rank;
+	uint32_t ticket;
 	bool sound;
 };
 
@@ -226,18 +227,18 @@ in_order(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct order *o = arg;
 	struct shm_claim *c = &v->claims[ci];
-	uint32_t priority = sh32_load_rlx(&c->priority);
+	uint64_t rank = lhi_queue_rank(c);
 	uint32_t ticket = sh32_load_rlx(&c->ticket);
 
 	if (lhi_claim_slot(c) != o->slot)
 		o->sound = wrong(o->k, "claim %u waits in the queue of slot %u "
 		    "but was announced for %u", ci, o->slot,
 		    lhi_claim_slot(c));
-	else if (o->n > 0 && (priority > o->priority ||
-	    (priority == o->priority && (int32_t)(ticket - o->ticket) < 0)))
+	else if (o->n > 0 && (rank > o->rank ||
+	    (rank == o->rank && (int32_t)(ticket - o->ticket) < 0)))
 		o->sound = wrong(o->k, "the queue of slot %u is out of order "
 		    "at claim %u", o->slot, ci);
-	o->priority = priority;
+	o->rank = rank;
 	o->ticket = ticket;
 	o->n++;
 	return o->sound;

@@ -28,6 +28,8 @@ struct lhi_ask {
 	bool shared;
 	bool no_create;
 	bool local;		/* scope */
+	bool shareable;		/* the lease is no thread's in particular */
+	bool spared;		/* not to be told of a deadlock */
 	uint32_t priority;
 	struct lh_cancel *cancel;
 	const struct lh_acquire_more *more;	/* never NULL */

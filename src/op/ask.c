@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "op/handoff.h"
 
+#define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK)
+
 /* The rarer wishes.  0; -EINVAL, -EOPNOTSUPP with a detail. */
 static int
 check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
@@ -41,7 +43,7 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 		return lhi_fail(-EINVAL, "acquire options of %zu bytes: set "
 		    "them with LH_ACQUIRE_OPTS_INIT", o->size);
 	if (o->mode > LH_SHARED || o->scope > LH_QUORUM ||
-	    (o->flags & ~LH_NO_CREATE) != 0)
+	    (o->flags & ~FLAGS) != 0)
 		return lhi_fail(-EINVAL, "unknown mode %u, scope %u or flag in "
 		    "0x%x", o->mode, o->scope, o->flags);
 	if (o->scope == LH_QUORUM)
@@ -73,6 +75,8 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	ask->shared = o->mode == LH_SHARED;
 	ask->local = o->scope == LH_LOCAL;
 	ask->no_create = o->flags & LH_NO_CREATE;
+	ask->shareable = o->flags & LH_SHAREABLE;
+	ask->spared = o->flags & LH_NO_DEADLOCK;
 	ask->try_only = o->deadline_ns == 0 && o->max_wait_ms == 0;
 	ask->until_ns = 0;
 	if (o->deadline_ns != 0) {

@@ -4,6 +4,7 @@
 #define LHI_ATTEMPT_H
 
 #include "op/acquire.h"
+#include "op/deadlock.h"
 #include "op/turn.h"
 #include "shm/named.h"
 
@@ -35,6 +36,7 @@ struct lhi_attempt {
 	int64_t stale_check_ns;	/* when to see whether the table is there */
 	int64_t wake_ns;	/* parked: when to look at the latest */
 	uint64_t w;		/* the word at the last look */
+	struct lhi_deadlock dead;
 };
 
 /*

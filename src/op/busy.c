@@ -3,13 +3,17 @@
  * What stands in the way: see busy.h.  Only copies facts; the sentence is made
  * when somebody asks for it (base/error.h).
  */
+#include <errno.h>
 #include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "op/acquire.h"
 #include "op/busy.h"
 #include "shm/chain.h"
+#include "shm/event.h"
 #include "shm/lock.h"
 #include "shm/slot.h"
+#include "shm/stat.h"
 
 #define COUNT_MAX 1000		/* an error must not cost a long walk */
 
@@ -65,4 +69,36 @@ lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code)
 	if (lhi_slot_key(v, s, key) != 0)
 		memcpy(b.key, key, strnlen(key, sizeof(b.key) - 1));
 	return lhi_fail_busy(code, &b);
+}
+
+/* Why it was not granted; 0 of these: not counted. */
+static unsigned
+stat_of(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+		return STAT_BUSY;
+	case -ETIMEDOUT:
+		return STAT_TIMEOUTS;
+	case -ECANCELED:
+		return STAT_CANCELLED;
+	case -EDEADLK:
+		return STAT_DEADLOCKS;
+	case -ESTALE:
+		return STAT_RETIRED;
+	default:
+		return 0;
+	}
+}
+
+void
+lhi_busy_count(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+    bool shared, int error)
+{
+	if (stat_of(error) != 0)
+		lhi_stat_add(v, stat_of(error), 1);
+	if (error == -ETIMEDOUT || error == -ECANCELED ||
+	    error == CHORE_FAILED)
+		lhi_event_lease(v, error == -ETIMEDOUT ? LH_LOG_TIMED_OUT :
+		    LH_LOG_CANCELLED, shared, s, ci, 0, 0);
 }

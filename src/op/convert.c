@@ -4,8 +4,8 @@
  *
  *	down	X(c, v) -> S(c, v + 1): one swap; the lease never ends
  *	up	S(c, v) -> X(c, v + 1), c the only one in the chain: idle
- *		readers are revoked, ended and dead ones taken out; a live one
- *		is -EAGAIN
+ *		readers are revoked, ended and dead ones taken out; beside a
+ *		live one it is -EAGAIN, or waits (op/upgrade.c)
  *
  * Both are grants: the version grows, and the lease gets a new token.  Both
  * must hold at a moment after the swap (G3): the claim must still be held in
@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
+#include "op/upgrade.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
 #include "shm/chain.h"
@@ -33,7 +34,7 @@
 #define SOLE_TRIES 3	/* others may join while we look */
 #define TRIES 100
 
-enum { MOVED = 1 };		/* beside 0 and -errno */
+enum { MOVED = 1, BESIDE = 2 };	/* beside 0 and -errno */
 
 /* The claim's state in the other mode, and in another use. */
 static uint64_t
@@ -191,8 +192,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	    lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, h);
 	if (error == 0)
-		return lhi_fail(-EAGAIN, "other readers hold the key: the "
-		    "lease stays shared; release it and acquire exclusively");
+		return BESIDE;
 	error = next_token(lh, h, w, &n);
 	if (error != 0)
 		return error;
@@ -204,12 +204,13 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 }
 
 int
-lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
+lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 {
 	struct lhi_held h;
 	uint64_t st;
 	int error = lhi_lease_check(lh, l, &h);
 
+	*beside = false;
 	if (error != 0 && error != -EALREADY)
 		return error;
 	if (mode > LH_SHARED)
@@ -227,9 +228,22 @@ lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
 			return 0;
 		error = mode == LH_SHARED ? downgrade(lh, l, &h, st) :
 		    upgrade(lh, l, &h, st);
+		if (error == BESIDE)
+			break;
 		if (error != MOVED)
 			return error;
 	}
-	return lhi_fail(-EAGAIN, "the key does not hold still: others come and "
-	    "go; the lease is as it was");
+	*beside = true;
+	return -EAGAIN;
+}
+
+int
+lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
+{
+	bool beside;
+	int error = lhi_convert(lh, l, mode, &beside);
+
+	return beside ? lhi_fail(error, "other readers hold the key, or come "
+	    "and go: the lease stays as it is; release it and acquire "
+	    "exclusively, or wait (lh_convert_wait)") : error;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "op/attempt.h"
+#include "op/busy.h"
 #include "op/fence.h"
 #include "op/policy.h"
 #include "proc/magazine.h"
@@ -56,26 +57,6 @@ lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh, struct lhi_mag *m,
 	return 0;
 }
 
-/* Why it was not granted; 0 of these: not counted. */
-static unsigned
-stat_of(int error)
-{
-	switch (error) {
-	case -EAGAIN:
-		return STAT_BUSY;
-	case -ETIMEDOUT:
-		return STAT_TIMEOUTS;
-	case -ECANCELED:
-		return STAT_CANCELLED;
-	case -EDEADLK:
-		return STAT_DEADLOCKS;
-	case -ESTALE:
-		return STAT_RETIRED;
-	default:
-		return 0;
-	}
-}
-
 void
 lhi_attempt_withdraw(struct lhi_attempt *a, int error)
 {
@@ -89,13 +70,15 @@ lhi_attempt_withdraw(struct lhi_attempt *a, int error)
 	bit = a->t.ci - a->m->base;	/* it may use another group by now */
 	if (bit < SHM_GROUP)
 		lhi_mag_put(a->m, (int)bit);
-	if (stat_of(error) != 0)
-		lhi_stat_add(view(a), stat_of(error), 1);
-	if (error == -ETIMEDOUT || error == -ECANCELED ||
-	    error == CHORE_FAILED)
-		lhi_event_lease(view(a), error == -ETIMEDOUT ?
-		    LH_LOG_TIMED_OUT : LH_LOG_CANCELLED, a->ask->shared,
-		    a->t.s, a->t.ci, 0, 0);
+	lhi_busy_count(view(a), a->t.s, a->t.ci, a->ask->shared, error);
+}
+
+/* What is said about a lease from `ns` on.  (One that any thread may release is
+ * no thread's: see op/deadlock.c.) */
+static uint64_t
+since(struct lhi_attempt *a, int64_t ns)
+{
+	return lhi_since(view(a), ns, a->ask->shareable ? 0 : a->m->tid);
 }
 
 void
@@ -181,8 +164,8 @@ remember(struct lhi_attempt *a, uint64_t token)
 {
 	struct lhi_rec *r = &a->m->rec[a->t.ci - a->m->base];
 
-	r->use = a->m->watched || a->ask->rare ? REC_OUT :
-	    a->ask->shared ? REC_SHARED : REC_HELD;
+	r->use = a->m->watched || a->ask->rare || a->ask->shareable ?
+	    REC_OUT : a->ask->shared ? REC_SHARED : REC_HELD;
 	r->slot = a->t.s;
 	r->home = a->home;
 	r->token = token;
@@ -220,8 +203,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    lhi_deadline(view(a), now + a->ask->ttl_ns);
 	if (!a->t.queued) {
 		sh64_store_rlx(&a->c->home, a->home);
-		sh64_store_rlx(&a->c->since,
-		    lhi_since(view(a), now, a->m->tid));
+		sh64_store_rlx(&a->c->since, since(a, now));
 	}
 	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
 	a->token = n.token;
@@ -248,7 +230,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
 		return too_late(a, mine, cause);
 	lhi_fence_granted(s, &n);
-	sh64_store_rlx(&a->c->since, lhi_since(view(a), now, a->m->tid));
+	sh64_store_rlx(&a->c->since, since(a, now));
 	lhi_attempt_leave_queue(a);
 	if (policy == LH_POLICY_LIVE &&
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))

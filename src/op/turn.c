@@ -9,7 +9,8 @@
  * go before the first if it has the higher priority, or if the table's order
  * lets it overtake: always (barge), or until the first waiter says that it
  * starves (bounded); a reader never overtakes a writer unless the order is
- * barge (G7).
+ * barge (G7).  A reader that waits to upgrade counts as a writer before all
+ * others, whatever their priority.
  *
  * A first waiter that does not take a free lock is woken again; a dead one is
  * removed by proof; a stopped one is made suspect as soon as its thread is seen
@@ -46,6 +47,8 @@ lhi_turn_mine(struct lhi_turn *t, bool probe)
 	if (t->queued)
 		return 0;
 	f = &t->v->claims[t->first];
+	if (sh32_load(&f->wflags) & WAITER_UPGRADE)
+		return t->v->order == LH_ORDER_BARGE;
 	priority = sh32_load_rlx(&f->priority);
 	if (t->priority != priority)
 		return t->priority > priority;

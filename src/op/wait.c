@@ -200,7 +200,7 @@ enqueue(struct lhi_attempt *a)
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
 	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
 	    (a->ask->shared && !a->barred ? WAITER_SHARED : 0) |
-	    (a->threadless ? WAITER_BELL : 0));
+	    (a->threadless ? WAITER_BELL : 0) | lhi_deadlock_flags(a->ask));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	a->queued_ns = now_ns(a);
 	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
@@ -210,6 +210,9 @@ enqueue(struct lhi_attempt *a)
 	lhi_stat_add(view(a), STAT_WAITS, 1);
 	lhi_event_lease(view(a), LH_LOG_WAIT_BEGAN, a->ask->shared, a->t.s,
 	    a->t.ci, 0, 0);
+	lhi_deadlock_begin(&a->dead, a->queued_ns);
+	if (a->threadless)	/* what nobody waits in is in no circle */
+		a->dead.next_ns = INT64_MAX;
 	a->t.queued = true;
 	return lhi_queue_insert(view(a), a->t.s, a->t.ci);
 }
@@ -287,6 +290,8 @@ park(struct lhi_attempt *a, uint32_t *depth)
 		a->wake_ns = a->ask->until_ns;
 	if (a->ask->chore != NULL && a->wake_ns > a->ask->chore->at_ns)
 		a->wake_ns = a->ask->chore->at_ns;
+	if (a->wake_ns > a->dead.next_ns)
+		a->wake_ns = a->dead.next_ns;
 	if (*depth != PARK_ASLEEP)
 		(void)sh32_cas(&a->c->park, PARK_ASLEEP, *depth);
 	a->lost = false;
@@ -399,7 +404,8 @@ lhi_attempt_round(struct lhi_attempt *a)
 				return error;
 			a->stale_check_ns = now_ns(a) + NS_PER_SEC / 5;
 		}
-		return WAITING;
+		error = lhi_deadlock_look(view(a), a->t.ci, &a->dead);
+		return error != 0 ? error : WAITING;
 	}
 }
 

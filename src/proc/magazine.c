@@ -300,6 +300,7 @@ static void
 use_group(struct lhi_mag *m, struct lhi_group *g)
 {
 	struct lhi_view *v = &m->lh->v;
+	unsigned st;
 
 	m->group = g;
 	m->base = g->base;
@@ -311,8 +312,11 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 			.use = REC_OUT, /* leases from before: slowly */
 			.held_low = word_make(WORD_X, g->base + b, 0),
 		};
-		sh64_store_rlx(&m->claims[b].since, (sh64_load_rlx(
-		    &m->claims[b].since) & ~MASK(TID_BITS)) | m->tid);
+		/* what is held stays what it is: another thread's */
+		st = state_st(sh64_load(&m->claims[b].state));
+		if (st == ST_FREE || st == ST_IDLE)
+			sh64_store_rlx(&m->claims[b].since, (sh64_load_rlx(
+			    &m->claims[b].since) & ~MASK(TID_BITS)) | m->tid);
 	}
 	look_through(m);
 }

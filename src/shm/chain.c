@@ -103,6 +103,7 @@ lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t l, st;
+	int error;
 
 	/* its owner may have taken it back and used it again: so the link
 	 * first, then the proof (C12) */
@@ -114,7 +115,9 @@ lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 	    !sh64_cas(&c->rnext, l,
 	    link_make(true, link_idx(l), link_tag(l) + 1)));
 	lhi_point("chain.marked");
-	return take_out_head(v, s, revoke ? SETTLE_READERS : 0);
+	error = take_out_head(v, s, revoke ? SETTLE_READERS : 0);
+	lhi_queue_kick_upgrade(v, s);
+	return error;
 }
 
 static bool

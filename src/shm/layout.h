@@ -185,8 +185,11 @@ struct shm_claim {
 	shm_u64 wnext;		/* any: wait queue */
 	shm_u64 home;		/* owner: gen << 32 | slot it is for */
 	shm_u64 since;		/* owner: acquired, or began to wait: in
-				 * deadline units (40) | thread (24) */
-	shm_u64 grant;		/* presenter: a reader's ver (40) | seq (24) */
+				 * deadline units (40) | thread (24); 0: no
+				 * thread's in particular */
+	shm_u64 grant;		/* presenter: a reader's ver (40) | seq (24);
+				 * owner: of who waits to upgrade, the lease's
+				 * claim (40) | seq (24) */
 	shm_u32 ticket;		/* owner: place in the queue, with priority */
 	shm_u32 priority;	/* owner */
 	shm_u32 park;		/* any: futex of the waiter */
@@ -209,6 +212,10 @@ struct shm_claim {
 #define WAITER_SHARED	0x4u	/* wants shared mode */
 #define WAITER_BELL	0x8u	/* sleeps on its session's doorbell and not
 				 * on park: shm/bell.c */
+#define WAITER_UPGRADE	0x10u	/* a reader that wants the key for itself: op/
+				 * upgrade.c; stands before all others */
+#define WAITER_LOOK	0x20u	/* any: it is in a circle: op/deadlock.c */
+#define WAITER_SPARED	0x40u	/* never told of a deadlock */
 
 /* One key.  Type-stable: a slot is a slot for ever. */
 struct shm_slot {

@@ -5,8 +5,9 @@
  * It decides order and wake-ups only.  A grant is a swap of the lock word, so
  * no state of this list, however torn, can let two holders in.
  *
- * Layout.  A singly linked list of waiting claims, sorted by priority (higher
- * first) and ticket (earlier first), headed by slot.waitq.  A link is {mark,
+ * Layout.  A singly linked list of waiting claims, sorted by rank (readers who
+ * wait to upgrade first, then by priority, higher first) and ticket (earlier
+ * first), headed by slot.waitq.  A link is {mark,
  * idx, tag}; the mark in a claim's own link says that the claim is out; every
  * write of a link increments its tag, which is never reset, also when the claim
  * is used again elsewhere.  (Harris 2001, Michael 2002; instead of safe memory
@@ -65,10 +66,10 @@ struct spot {
 
 /* Does a stand before b? */
 static bool
-before(uint32_t a_prio, uint32_t a_ticket, uint32_t b_prio, uint32_t b_ticket)
+before(uint64_t a_rank, uint32_t a_ticket, uint64_t b_rank, uint32_t b_ticket)
 {
-	if (a_prio != b_prio)
-		return a_prio > b_prio;
+	if (a_rank != b_rank)
+		return a_rank > b_rank;
 	return (int32_t)(a_ticket - b_ticket) < 0;
 }
 
@@ -104,13 +105,13 @@ advance(struct shm_claim *c, uint64_t next, struct spot *at)
 
 /*
  * Start behind the claim that was queued last, if it surely is still linked and
- * stands before (prio, ticket).  The hint is that claim and the tag that its
+ * stands before (rank, ticket).  The hint is that claim and the tag that its
  * link, to nobody, had when it was linked.  The next write of that link makes
  * it lead to a successor, or marks it; so not marked and at most one tag on, it
  * has never been marked (C12).
  */
 static bool
-start_at_tail(struct lhi_view *v, struct shm_slot *s, uint32_t prio,
+start_at_tail(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
     uint32_t ticket, struct spot *at)
 {
 	uint64_t hint = sh64_load(&s->tail), l;
@@ -121,26 +122,26 @@ start_at_tail(struct lhi_view *v, struct shm_slot *s, uint32_t prio,
 	l = sh64_load_sc(&c->wnext);
 	if (link_marked(l) ||
 	    ((link_tag(l) - link_tag(hint)) & MASK(LINK_TAG_BITS)) > 1 ||
-	    !before(sh32_load_rlx(&c->priority), sh32_load(&c->ticket), prio,
-	    ticket) || sh64_load(&c->wnext) != l)
+	    !before(lhi_queue_rank(c), sh32_load(&c->ticket), rank, ticket) ||
+	    sh64_load(&c->wnext) != l)
 		return false;
 	advance(c, l, at);
 	return true;
 }
 
 /*
- * The spot before the first claim that does not stand before (prio, ticket);
+ * The spot before the first claim that does not stand before (rank, ticket);
  * marked claims up to there are unlinked (from the tail hint on, with `tail`).
  */
 static int
-find(struct lhi_view *v, struct shm_slot *s, uint32_t prio, uint32_t ticket,
+find(struct lhi_view *v, struct shm_slot *s, uint64_t rank, uint32_t ticket,
     bool tail, struct spot *at)
 {
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t hops = 0;
 
-		if (!tail || pass > 0 || !start_at_tail(v, s, prio, ticket, at))
+		if (!tail || pass > 0 || !start_at_tail(v, s, rank, ticket, at))
 			start(s, at);
 		for (; hops < lhi_hop_limit(v); hops++) {
 			struct shm_claim *c;
@@ -155,8 +156,8 @@ find(struct lhi_view *v, struct shm_slot *s, uint32_t prio, uint32_t ticket,
 				break;
 			}
 			next = sh64_load(&c->wnext);
-			mine_after = before(sh32_load_rlx(&c->priority),
-			    sh32_load(&c->ticket), prio, ticket);
+			mine_after = before(lhi_queue_rank(c),
+			    sh32_load(&c->ticket), rank, ticket);
 			if (sh64_load(at->pred) != at->pred_link)
 				break;				/* I4 */
 			if (link_marked(next)) {
@@ -182,7 +183,7 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 
 	for (;;) {
 		uint64_t mine, prepared;
-		int error = find(v, s, sh32_load_rlx(&c->priority),
+		int error = find(v, s, lhi_queue_rank(c),
 		    sh32_load_rlx(&c->ticket), true, &at);
 
 		if (error != 0)
@@ -218,8 +219,8 @@ lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	} while (!link_marked(mine) && !sh64_cas(&c->wnext, mine,
 	    link_make(true, link_idx(mine), link_tag(mine) + 1)));
 	lhi_point("queue.marked");
-	return find(v, s, sh32_load_rlx(&c->priority),
-	    sh32_load_rlx(&c->ticket), false, &at);
+	return find(v, s, lhi_queue_rank(c), sh32_load_rlx(&c->ticket), false,
+	    &at);
 }
 
 bool
@@ -252,6 +253,17 @@ does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 	default:
 		return true;
 	}
+}
+
+/*
+ * Who waits to upgrade is in nobody's way but while its key is read: a free one
+ * is not for it, its lease is over.
+ */
+static bool
+passed_over(struct shm_slot *s, uint32_t flags, uint32_t others)
+{
+	return (flags & others) || ((flags & WAITER_UPGRADE) &&
+	    word_mode(sh64_load(&s->word)) != WORD_S);
 }
 
 int
@@ -302,7 +314,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 					break;
 				continue;
 			}
-			if (sh32_load(&c->wflags) & pass_over) {
+			if (passed_over(s, sh32_load(&c->wflags), pass_over)) {
 				advance(c, next, &at);
 				continue;
 			}
@@ -376,7 +388,7 @@ wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 	if (k->readers && !(flags & (WAITER_SHARED | WAITER_SUSPECT)))
 		return false;
 	lhi_queue_wake(v, c);
-	if (flags & WAITER_SUSPECT)
+	if (passed_over(k->s, flags, WAITER_SUSPECT))
 		return true;
 	k->readers = flags & WAITER_SHARED;
 	return k->readers;

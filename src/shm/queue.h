@@ -6,6 +6,17 @@
 #include <leasehold/table.h>
 #include "shm/view.h"
 
+/*
+ * What the queue is sorted by first: who waits to upgrade stands before all
+ * others, of any priority.  Constant while the claim is linked (I2).
+ */
+static inline uint64_t
+lhi_queue_rank(const struct shm_claim *c)
+{
+	return sh32_load(&c->wflags) & WAITER_UPGRADE ? UINT64_C(1) << 32 :
+	    sh32_load(&c->priority);
+}
+
 /* Link claim ci, whose slot, ticket and priority are set.  0; -EUCLEAN. */
 int lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
@@ -45,7 +56,7 @@ lhi_queue_tended(struct lhi_view *v, uint64_t q)
 
 	/* pairs with: the waiter's swap of park before its last look */
 	return c != NULL && sh32_load_sc(&c->park) != PARK_ASLEEP &&
-	    !(sh32_load_rlx(&c->wflags) & WAITER_SUSPECT);
+	    !(sh32_load_rlx(&c->wflags) & (WAITER_SUSPECT | WAITER_UPGRADE));
 }
 
 /*
@@ -56,12 +67,25 @@ static inline bool
 lhi_queue_yields(struct lhi_view *v, uint64_t q)
 {
 	struct shm_claim *c = lhi_claim(v, link_idx(q));
-	uint32_t no = v->order == LH_ORDER_BARGE ? WAITER_SUSPECT :
-	    WAITER_SUSPECT | WAITER_STARVING;
+	uint32_t no = WAITER_SUSPECT | WAITER_UPGRADE |
+	    (v->order == LH_ORDER_BARGE ? 0 : WAITER_STARVING);
 
 	return c != NULL && v->order != LH_ORDER_FIFO &&
 	    sh32_load_rlx(&c->priority) == 0 &&
 	    !(sh32_load(&c->wflags) & no);
+}
+
+/*
+ * A reader has left: if the first in the queue waits to be the only one, wake
+ * it.  (Pairs with: the waiter's swap of park before its last look.)
+ */
+static inline void
+lhi_queue_kick_upgrade(struct lhi_view *v, struct shm_slot *s)
+{
+	struct shm_claim *c = lhi_claim(v, link_idx(sh64_load_sc(&s->waitq)));
+
+	if (c != NULL && (sh32_load(&c->wflags) & WAITER_UPGRADE))
+		lhi_queue_kick(v, s);
 }
 
 /* Wake the waiter on that claim if it sleeps. */

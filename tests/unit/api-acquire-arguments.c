@@ -153,12 +153,14 @@ choices(void)
 		struct lh_lease l;
 
 		o.flags = 1u << bit;
-		if (o.flags == LH_NO_CREATE)
+		if (o.flags & (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK))
 			continue;
 		if (lh_acquire(lh, "k", &o, &l) != -EINVAL ||
 		    lh_key_acquire(key, &o, &l) != -EINVAL || !t_has_detail())
 			fail("flag %#x is unknown", o.flags);
 	}
+	o.flags = LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK;
+	accepted(&o, "all that are known");
 	o.flags = LH_NO_CREATE | 1u << 30;
 	refused(&o, -EINVAL, "an unknown flag beside a known one");
 	o.flags = LH_NO_CREATE;

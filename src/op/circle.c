@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Circles of waits: answers "do we all wait for each other?".
+ *
+ * There is no graph in shared memory, and nobody who watches it.  What there is
+ * says it all: a claim in state WAIT is a thread (session, thread id in
+ * `since`) that sleeps until it has a key; the key's word, or the chain behind
+ * it, names the leases in its way, each of a thread again.  A wait that has
+ * lasted 40 ms goes along these from itself, and sees whether it comes back.
+ *
+ *	wait -> lease		the key's holder, or each of its readers (but
+ *				the own lease of who waits to upgrade it)
+ *	wait -> wait		of a reader, while others read: the first in the
+ *				queue before it that bars readers
+ *	lease -> wait		what the thread waits for that has the lease
+ *
+ * Each wait needs all that is in its way to go, so whoever is on a circle waits
+ * until somebody on it gives up or a lease on it ends: a deadlock.  (Further
+ * waiters in the queue are no edges: they wait for the same leases, and so any
+ * circle through them has a shorter one without them.)
+ *
+ * Not on any circle: leases that other threads may release (LH_SHAREABLE: their
+ * claims name thread 0), those of named sessions, which have no thread, and
+ * waits without a thread.  Thread and lease belong together if their sessions
+ * are the same process, so that several attachments of a process are one.  A
+ * thread that waits for its own lease is a circle of one.
+ *
+ * Found twice.  What was met on the way was met at different times.  So all of
+ * it is read again before it counts: each wait still in the state, with the
+ * number of its use, that it was seen in; each lease held in the same use; each
+ * exclusive word the same.  States and words do not repeat, so each of them was
+ * so from the first look to the second, all of them in the moment between the
+ * two passes: everybody waited, for leases that were all held, at one moment.
+ * Nobody who waits does anything else before its wait ends.  That moment is
+ * thus the beginning of the end, unless somebody times out, is cancelled, or a
+ * lease runs out, is broken, or released by a thread that is not its own.
+ *
+ * Deadlines.  A lease that, as it stands, ends within 100 ms counts for nothing
+ * (it is about to dissolve the circle), but if it is seen to have been
+ * renewed since the last look.  The wait looks again when it has ended, or not.
+ *
+ * Bounds: a circle of 32 waits, 64 waiting readers of a key, 256 waits visited
+ * and 100,000 claims read in a look.  What lies beyond is not found, and ends
+ * with a deadline.  All indexes are checked (G12).
+ */
+#include "op/circle.h"
+#include "op/upgrade.h"
+#include "shm/chain.h"
+#include "shm/queue.h"
+#include "shm/session.h"
+
+#define BUDGET 100000
+
+bool
+lhi_circle_gives_way(const struct lhi_view *v, uint32_t a, uint32_t b)
+{
+	const struct shm_claim *ca = &v->claims[a], *cb = &v->claims[b];
+	bool spared = sh32_load(&cb->wflags) & WAITER_SPARED;
+	uint32_t p = sh32_load(&ca->priority), q = sh32_load(&cb->priority);
+	uint64_t s = sh64_load(&ca->since) >> TID_BITS;
+	uint64_t t = sh64_load(&cb->since) >> TID_BITS;
+
+	if (spared != ((sh32_load(&ca->wflags) & WAITER_SPARED) != 0))
+		return spared;
+	if (p != q)
+		return p < q;
+	return s != t ? s > t : a > b;
+}
+
+/* The record of a session, if it lives and has threads. */
+static struct shm_session *
+record(const struct lhi_view *v, uint64_t sid)
+{
+	struct shm_session *se;
+	uint64_t s;
+
+	if (sid == 0 || sid_idx(sid) >= v->geo.max_sessions)
+		return NULL;
+	se = &v->sessions[sid_idx(sid)];
+	s = sh64_load(&se->state);
+	return sess_inc(s) == sid_inc(sid) && (sess_st(s) == SESS_ALIVE ||
+	    sess_st(s) == SESS_CLOSING) ? se : NULL;
+}
+
+/* Are the two sessions attachments of one process? */
+static bool
+same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
+{
+	struct shm_session *x = record(v, a), *y = record(v, b);
+
+	if (x == NULL || y == NULL || x == y)
+		return x != NULL && x == y;
+	return sh32_load(&x->pid) == sh32_load(&y->pid) &&
+	    sh64_load(&x->pidns_ino) == sh64_load(&y->pidns_ino) &&
+	    sh64_load(&x->start_ticks) == sh64_load(&y->start_ticks);
+}
+
+/* Whose thread uses the claims of that chunk? */
+static uint64_t
+user(const struct shm_chunk *ch)
+{
+	uint64_t keeper = sh64_load(&ch->keeper);
+
+	return keeper != 0 ? keeper : sh64_load(&ch->owner);
+}
+
+/* What does thread tid of sid's process wait with?  0: it does not. */
+static uint32_t
+wait_of(struct lhi_circle *q, uint64_t sid, uint32_t tid, uint64_t *st)
+{
+	struct lhi_view *v = q->v;
+	uint64_t last = 0, who;
+	bool same = false;
+
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v) && q->budget > 0; ch++) {
+		struct shm_claim *c = &v->claims[ch * SHM_CHUNK];
+
+		q->budget--;
+		who = user(&v->chunks[ch]);
+		if (who == 0)
+			continue;
+		if (who != last)
+			same = same_process(v, who, sid);
+		last = who;
+		if (!same)
+			continue;
+		q->budget -= SHM_CHUNK;
+		for (uint32_t i = 0; i < SHM_CHUNK; i++, c++) {
+			*st = sh64_load(&c->state);
+			if (state_st(*st) == ST_WAIT && lhi_claim_tid(c) == tid)
+				return ch * SHM_CHUNK + i;
+		}
+	}
+	return 0;
+}
+
+/* Is that lease, which ends soon, one that is renewed?  Remember it. */
+static bool
+renewed(struct lhi_circle *q, uint32_t ci, uint64_t st)
+{
+	struct lhi_deadlock *d = q->d, *n = &q->next;
+	uint32_t i;
+
+	for (i = 0; i < n->n_soon && n->soon[i].ci != ci; i++)
+		;
+	if (i < DEADLOCK_SOON) {
+		n->soon[i].ci = ci;
+		n->soon[i].st = st;
+		if (i == n->n_soon)
+			n->n_soon++;
+	}
+	for (i = 0; i < d->n_soon; i++) {
+		if (d->soon[i].ci == ci &&
+		    state_seq(d->soon[i].st) == state_seq(st))
+			return state_deadline(st) >
+			    state_deadline(d->soon[i].st);
+	}
+	return false;
+}
+
+/* Does it end on its own, soon?  (Or has it?) */
+static bool
+ends_soon(struct lhi_circle *q, uint32_t ci, uint64_t st)
+{
+	int64_t end = lhi_deadline_ns(q->v, state_deadline(st));
+
+	if (end - q->now >= DEADLOCK_MARGIN_NS)
+		return false;
+	if (end <= q->now)
+		return true;
+	if (renewed(q, ci, st))
+		return false;
+	if (end < q->soon_ns)
+		q->soon_ns = end;
+	return !q->all;
+}
+
+static void
+add(struct lhi_hop *h, const struct lhi_way *w)
+{
+	if (h->n < WAYS_MAX)
+		h->way[h->n++] = *w;
+}
+
+/* Claim ci holds what h waits for.  What does its thread wait for? */
+static void
+add_hold(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci)
+{
+	struct shm_claim *c = lhi_claim(q->v, ci);
+	struct lhi_way w = { .hold = ci };
+	uint32_t tid;
+
+	if (c == NULL)
+		return;
+	w.hold_st = sh64_load(&c->state);
+	tid = lhi_claim_tid(c);
+	if (!state_held(w.hold_st) || tid == 0 ||
+	    sh64_load(&c->home) != h->home || ends_soon(q, ci, w.hold_st))
+		return;
+	w.wait = wait_of(q, lhi_claim_owner(q->v, ci), tid, &w.wait_st);
+	if (w.wait != 0)
+		add(h, &w);
+}
+
+struct walk {
+	struct lhi_circle *q;
+	struct lhi_hop *h;
+};
+
+static bool
+add_reader(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct walk *k = arg;
+	struct shm_claim *c = &v->claims[k->h->wait];
+
+	if (!(k->h->flags & WAITER_UPGRADE) || lhi_upgrade_claim(c) != ci)
+		add_hold(k->q, k->h, ci);
+	return --k->q->budget > 0;
+}
+
+/* Does it bar h, which wants to read? */
+static bool
+add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct walk *k = arg;
+	struct shm_claim *c = &v->claims[ci];
+	struct lhi_way w = { .wait = ci, .wait_st = sh64_load(&c->state) };
+
+	if (ci == k->h->wait || --k->q->budget <= 0)
+		return false;
+	if ((sh32_load(&c->wflags) & (WAITER_SHARED | WAITER_SUSPECT)) ||
+	    state_st(w.wait_st) != ST_WAIT || lhi_claim_tid(c) == 0)
+		return true;
+	add(k->h, &w);
+	return false;
+}
+
+/* What is in the way of wait ci, in state st?  False: it does not wait. */
+static bool
+look_ahead(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
+{
+	struct lhi_view *v = q->v;
+	struct shm_claim *c = lhi_claim(v, ci);
+	struct walk k = { q, h };
+	struct shm_slot *s;
+
+	h->wait = ci;
+	h->st = st;
+	h->at = h->n = 0;
+	if (c == NULL)
+		return false;
+	h->home = sh64_load(&c->home);
+	h->flags = sh32_load(&c->wflags);
+	s = lhi_slot(v, (uint32_t)h->home);
+	if (s == NULL || sh32_load(&s->gen) != h->home >> 32)
+		return false;
+	h->word = sh64_load(&s->word);
+	if (word_mode(h->word) == WORD_X && !(h->flags & WAITER_UPGRADE))
+		add_hold(q, h, word_idx(h->word));
+	else if (word_mode(h->word) == WORD_S && (h->flags & WAITER_SHARED))
+		(void)lhi_queue_walk(v, s, add_barrier, &k);
+	else if (word_mode(h->word) == WORD_S)
+		(void)lhi_chain_walk(v, s, add_reader, &k);
+	return true;
+}
+
+static bool
+seen(struct lhi_circle *q, uint32_t ci)
+{
+	for (uint32_t i = 0; i < q->n_seen; i++) {
+		if (q->seen[i] == ci)
+			return true;
+	}
+	if (q->n_seen == SEEN_MAX)
+		return true;
+	q->seen[q->n_seen++] = ci;
+	return false;
+}
+
+/* Go on from wait ci.  True: hop[0..n) is a circle. */
+static bool
+explore(struct lhi_circle *q, uint32_t ci, uint64_t st)
+{
+	struct lhi_hop *h;
+
+	if (q->n == HOPS_MAX || q->budget <= 0 || seen(q, ci))
+		return false;
+	h = &q->hop[q->n++];
+	if (look_ahead(q, h, ci, st)) {
+		for (h->at = 0; h->at < h->n; h->at++) {
+			uint32_t next = h->way[h->at].wait;
+
+			if (next == q->hop[0].wait)
+				return true;
+			if (q->victim && !lhi_circle_gives_way(q->v,
+			    q->hop[0].wait, next))
+				q->pruned = true;
+			else if (explore(q, next, h->way[h->at].wait_st))
+				return true;
+		}
+	}
+	q->n--;
+	return false;
+}
+
+bool
+lhi_circle_find(struct lhi_circle *q, uint32_t ci, bool victim, bool all)
+{
+	q->victim = victim;
+	q->all = all;
+	q->n = q->n_seen = 0;
+	q->budget = BUDGET;
+	return explore(q, ci, sh64_load(&q->v->claims[ci].state));
+}
+
+static bool
+lives(struct lhi_view *v, uint32_t ci)
+{
+	return !lhi_session_dead(v, lhi_claim_owner(v, ci), true);
+}
+
+/* Is the wait, and what is in its way, as it was? */
+static bool
+still(struct lhi_circle *q, const struct lhi_hop *h)
+{
+	struct lhi_view *v = q->v;
+	const struct lhi_way *w = &h->way[h->at];
+	struct shm_claim *c = &v->claims[h->wait];
+	uint32_t was = h->flags ^ sh32_load(&c->wflags);
+	uint64_t word, st;
+
+	word = sh64_load(&lhi_slot(v, (uint32_t)h->home)->word);
+	if (sh64_load(&c->state) != h->st || sh64_load(&c->home) != h->home ||
+	    (was & (WAITER_SHARED | WAITER_UPGRADE)) != 0 ||
+	    word_mode(word) != word_mode(h->word) ||
+	    (word_mode(word) == WORD_X && word != h->word) ||
+	    !lives(v, h->wait))
+		return false;
+	if (w->hold == 0)
+		return !(sh32_load(&v->claims[w->wait].wflags) &
+		    WAITER_SUSPECT);
+	st = sh64_load(&v->claims[w->hold].state);
+	return state_held(st) && state_seq(st) == state_seq(w->hold_st) &&
+	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
+	    lives(v, w->hold);
+}
+
+bool
+lhi_circle_proved(struct lhi_circle *q)
+{
+	lhi_point("deadlock.found");
+	for (uint32_t i = 0; i < q->n; i++) {
+		if (!still(q, &q->hop[i]))
+			return false;
+	}
+	return true;
+}
+
+struct shm_session *
+lhi_circle_session(const struct lhi_view *v, uint32_t ci)
+{
+	return record(v, user(&v->chunks[ci / SHM_CHUNK]));
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits that wait for each other: finding them.  See circle.c. */
+#ifndef LHI_CIRCLE_H
+#define LHI_CIRCLE_H
+
+#include "op/deadlock.h"
+
+#define HOPS_MAX 32u
+#define WAYS_MAX 64u
+#define SEEN_MAX 256u
+
+/* Something in the way: a lease, or (hold 0) a wait before ours. */
+struct lhi_way {
+	uint32_t hold;
+	uint64_t hold_st;
+	uint32_t wait;		/* what its thread waits with */
+	uint64_t wait_st;
+};
+
+/* A wait on the way, as it was seen, and what is in its way. */
+struct lhi_hop {
+	uint32_t wait;
+	uint64_t st, home, word;
+	uint32_t flags;
+	uint32_t at;		/* way[at] is gone along */
+	uint32_t n;
+	struct lhi_way way[WAYS_MAX];
+};
+
+struct lhi_circle {
+	struct lhi_view *v;
+	struct lhi_deadlock *d;
+	int64_t now;
+	bool victim;		/* only along waits that ours gives way to */
+	bool pruned;		/* there were others */
+	bool all;		/* along leases that end soon, too */
+	int64_t soon_ns;	/* when the first of those ends */
+	struct lhi_deadlock next; /* those that were met */
+	int64_t budget;
+	uint32_t n_seen, n;
+	uint32_t seen[SEEN_MAX];
+	struct lhi_hop hop[HOPS_MAX];
+};
+
+/*
+ * Is there a circle through wait ci?  victim: of which it would be the one to
+ * give way.  all: also over leases that end soon.  True: it is hop[0..n).
+ */
+bool lhi_circle_find(struct lhi_circle *q, uint32_t ci, bool victim, bool all);
+
+/* It was found: did all of it stand at one moment? */
+bool lhi_circle_proved(struct lhi_circle *q);
+
+/* Has wait a, rather than wait b, to give way? */
+bool lhi_circle_gives_way(const struct lhi_view *v, uint32_t a, uint32_t b);
+
+/* The record of the session whose thread waits with claim ci; or NULL. */
+struct shm_session *lhi_circle_session(const struct lhi_view *v, uint32_t ci);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deadlocks: answers "when does a wait look for one, and who is told?".
+ *
+ * There is nobody who watches: the waits find the circles that they are on
+ * themselves (op/circle.c), and one of those on it gives way.
+ *
+ * Who is told.  Of the waits on a circle: the lowest priority; of these the one
+ * that began last; of these the largest claim index.  Waits with LH_NO_DEADLOCK
+ * are not asked, if there is any other.  All see the same, and only the victim
+ * acts, so it is one for each circle; who finds a circle and is not its victim
+ * says so in the victim's flags (WAITER_LOOK) and wakes it.  The victim looks
+ * for itself, only along waits that it has to give way to: so it finds its
+ * circle even where there are others through it.  Its lease, if it waits to
+ * upgrade one, and all else that it holds, stay as they are.
+ *
+ * When.  The wait that closes a circle is the youngest on it, and finds it 40
+ * ms after it began; the others look again ever more seldom, up to a second.
+ *
+ * Writes: WAITER_LOOK and a wake-up; nothing else depends on anything here.  A
+ * crash or stop anywhere leaves at worst a flag, which costs a look.  A victim
+ * that is stopped is told when it runs again; until then deadlines have to do.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "op/circle.h"
+#include "shm/queue.h"
+
+#define GAP_NS (20 * NS_PER_MS)		/* between looks at first */
+#define GAP_MAX_NS NS_PER_SEC
+#define AGAIN_NS (5 * NS_PER_MS)	/* something moved, or was found */
+#define TELL_MAX 3u		/* waits of a circle told of one by one */
+
+void
+lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns)
+{
+	d->next_ns = now_ns + DEADLOCK_FIRST_NS;
+	d->gap_ns = GAP_NS;
+	d->n_soon = 0;
+}
+
+uint32_t
+lhi_deadlock_flags(const struct lhi_ask *ask)
+{
+	return ask->spared ? WAITER_SPARED : 0;
+}
+
+/* A circle that we are not to leave: whoever is, shall look. */
+static void
+point_out(struct lhi_circle *q)
+{
+	struct lhi_view *v = q->v;
+	uint32_t victim = q->hop[0].wait;
+	struct shm_claim *c;
+
+	for (uint32_t i = 1; i < q->n; i++) {
+		if (lhi_circle_gives_way(v, q->hop[i].wait, victim))
+			victim = q->hop[i].wait;
+	}
+	c = &v->claims[victim];
+	if (victim == q->hop[0].wait ||
+	    (sh32_load(&c->wflags) & WAITER_SPARED))
+		return;
+	(void)sh32_fetch_or(&c->wflags, WAITER_LOOK);
+	lhi_point("deadlock.pointed_out");
+	lhi_queue_wake(v, c);
+}
+
+/* Whose wait hop i is. */
+static void
+name_thread(struct lhi_circle *q, uint32_t i, char *buf, size_t size)
+{
+	uint32_t ci = q->hop[i].wait;
+	struct shm_session *se = lhi_circle_session(q->v, ci);
+	char name[sizeof(se->application)] = "";
+
+	(void)snprintf(buf, size, "this thread");
+	if (i == 0 || se == NULL)
+		return;
+	memcpy(name, se->application, sizeof(name) - 1);
+	(void)snprintf(buf, size, "process %u (%s), thread %u",
+	    sh32_load(&se->pid), name, lhi_claim_tid(&q->v->claims[ci]));
+}
+
+/* What hop i waits for, and whom. */
+static void
+tell_hop(struct lhi_circle *q, uint32_t i, char *buf, size_t size)
+{
+	struct lhi_hop *h = &q->hop[i];
+	char key[SHM_KEY_MAX + 1], name[96];
+
+	if (lhi_slot_key(q->v, lhi_slot(q->v, (uint32_t)h->home), key) == 0)
+		key[0] = '\0';
+	name_thread(q, (i + 1) % q->n, name, sizeof(name));
+	(void)snprintf(buf, size, "%s waits for '%.48s', %s %s",
+	    i == 0 ? "this thread" : "; that one", key,
+	    h->way[h->at].hold != 0 ? "held by" : "in whose queue stands first",
+	    name);
+}
+
+/* The circle in words. */
+static int
+tell(struct lhi_circle *q)
+{
+	char text[560] = "";
+	size_t len;
+
+	for (uint32_t i = 0; i < q->n; i++) {
+		len = strlen(text);
+		if (i == TELL_MAX && q->n > TELL_MAX + 1) {
+			(void)snprintf(text + len, sizeof(text) - len,
+			    "; and so on, %u more, until",
+			    q->n - TELL_MAX - 1);
+			len = strlen(text);
+			i = q->n - 1;
+		}
+		tell_hop(q, i, text + len, sizeof(text) - len);
+	}
+	return lhi_fail(-EDEADLK, "a deadlock: %s.  Nothing has changed: "
+	    "release what you hold, and try again", text);
+}
+
+/* 0; -EDEADLK. */
+static int
+look(struct lhi_circle *q, uint32_t ci)
+{
+	struct lhi_deadlock *d = q->d;
+	bool spared = sh32_load(&q->v->claims[ci].wflags) & WAITER_SPARED;
+
+	d->next_ns = q->now + d->gap_ns;
+	d->gap_ns = d->gap_ns * 2 < GAP_MAX_NS ? d->gap_ns * 2 : GAP_MAX_NS;
+	if (!spared && lhi_circle_find(q, ci, true, false)) {
+		if (lhi_circle_proved(q))
+			return tell(q);
+		d->next_ns = q->now + AGAIN_NS;
+	} else if ((spared || q->pruned) &&
+	    lhi_circle_find(q, ci, false, false)) {
+		if (lhi_circle_proved(q))
+			point_out(q);
+		d->next_ns = q->now + AGAIN_NS;
+	} else if (q->soon_ns != INT64_MAX) {
+		(void)lhi_circle_find(q, ci, false, true);
+	}
+	/* when the lease has ended, or was renewed */
+	if (q->soon_ns < d->next_ns)
+		d->next_ns = q->soon_ns + NS_PER_MS;
+	d->n_soon = q->next.n_soon;
+	memcpy(d->soon, q->next.soon, sizeof(d->soon));
+	return 0;
+}
+
+int
+lhi_deadlock_look(struct lhi_view *v, uint32_t ci, struct lhi_deadlock *d)
+{
+	struct shm_claim *c = &v->claims[ci];
+	bool told = sh32_load(&c->wflags) & WAITER_LOOK;
+	int64_t now = lhi_now_ns(v);
+	struct lhi_circle *q;
+	int error;
+
+	if (now < d->next_ns && !told)
+		return 0;
+	if (told)
+		(void)sh32_fetch_and(&c->wflags, ~WAITER_LOOK);
+	q = malloc(sizeof(*q));
+	if (q == NULL) {
+		d->next_ns = now + GAP_MAX_NS;
+		return 0;
+	}
+	q->v = v;
+	q->d = d;
+	q->now = now;
+	q->pruned = false;
+	q->soon_ns = INT64_MAX;
+	q->next.n_soon = 0;
+	error = look(q, ci);
+	free(q);
+	return error;
+}

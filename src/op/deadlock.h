@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits that wait for each other in a circle.  See deadlock.c. */
+#ifndef LHI_DEADLOCK_H
+#define LHI_DEADLOCK_H
+
+#include "op/acquire.h"
+
+#define DEADLOCK_FIRST_NS (40 * NS_PER_MS)	/* when a wait looks first */
+#define DEADLOCK_MARGIN_NS (100 * NS_PER_MS)	/* a lease that ends so soon is
+						 * no reason, unless renewed */
+#define DEADLOCK_SOON 16
+
+/* What a wait remembers from look to look. */
+struct lhi_deadlock {
+	int64_t next_ns;	/* the table's clock: when it looks again */
+	int64_t gap_ns;		/* and how long after that */
+	uint32_t n_soon;
+	struct {		/* leases that would end soon, as they were */
+		uint32_t ci;
+		uint64_t st;
+	} soon[DEADLOCK_SOON];
+};
+
+/* A wait begins; the flags that its claim gets for what was asked. */
+void lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns);
+uint32_t lhi_deadlock_flags(const struct lhi_ask *ask);
+
+/*
+ * If a look is due: is the wait of claim ci, the caller's own, linked and in
+ * state WAIT, part of a circle that it is to leave?  0; -EDEADLK with a
+ * sentence that tells the circle.
+ */
+int lhi_deadlock_look(struct lhi_view *v, uint32_t ci, struct lhi_deadlock *d);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting to upgrade: answers "when am I the only reader?".
+ *
+ * A reader that wants the key for itself, and may wait, announces a second
+ * claim of its own: state WAIT, flag UPGRADE, the lease's claim and use in its
+ * `grant`.  It stands in the key's queue before all others, whatever their
+ * priority (shm/queue.h, rank), so that new readers stay out and those inside
+ * come to an end.  Its shared lease goes on as it is; nothing is taken back if
+ * the wait ends otherwise.
+ *
+ * The waiter looks as lh_convert() does (op/convert.c): takes out of the chain
+ * who has ended, is idle, past the deadline or dead, and swaps S(c, v) to
+ * X(c, v + 1) when its lease is all that is left.  The second claim is never
+ * granted anything: it is a place in the queue, and a futex.
+ *
+ * Invariants.
+ *  I1	What is swapped is decided by word and chain alone; the queue, however
+ *	torn, cannot let two in.
+ *  I2	Of two that wait to upgrade leases that both live, the one with the
+ *	later ticket leaves: each would wait for the other.  It finds the other
+ *	before itself in the queue, in its first look after it was linked, or in
+ *	a later one: whoever links wakes those behind it.
+ *  I3	Who waits here bars others only while the word is S: its lease ended,
+ *	the key goes to the next as if it were not there.
+ *
+ * Sleep: park = ASLEEP, then a look at word and chain, then the futex.  Pairs
+ * with a reader's way out: terminal, marked, taken out, then the look at the
+ * queue's head and its park (shm/chain.c).  Who is made to end by others wakes
+ * nobody: so no sleep is longer than 20 ms, or the next deadline in the chain.
+ *
+ * A crash or stop of the waiter
+ *	announced, not linked	a claim that its session's burial frees
+ *	linked			dead: removed on proof; stopped: suspect, as any
+ *				writer that bars readers; its lease holds the
+ *				key no longer than its deadline
+ *	swapped, still linked	holds the key exclusively; the place in the
+ *				queue is passed over (I3), and removed by it
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include "base/error.h"
+#include "op/busy.h"
+#include "op/deadlock.h"
+#include "op/upgrade.h"
+#include "prim/futex.h"
+#include "proc/magazine.h"
+#include "shm/chain.h"
+#include "shm/claim.h"
+#include "shm/event.h"
+#include "shm/queue.h"
+#include "shm/session.h"
+
+#define LOOK_NS (20 * NS_PER_MS)
+#define FRESH_NS (NS_PER_SEC / 5)
+#define WALKS 16		/* over a queue that moves */
+#define READERS_MAX 256		/* looked at for their deadlines */
+
+enum { WAITING = 1 };		/* beside 0 and -errno */
+
+struct upgrade {
+	struct lh *lh;
+	const struct lhi_ask *ask;
+	struct lh_lease *lease;
+	struct lhi_held h;
+	struct lhi_mag *m;
+	int bit;
+	uint32_t ci;		/* of the place in the queue */
+	struct shm_claim *c;
+	bool queued;
+	int64_t queued_ns;
+	struct lhi_deadlock dead;
+};
+
+static struct lhi_view *view(struct upgrade *u) { return &u->lh->v; }
+static int64_t now_ns(struct upgrade *u) { return lhi_now_ns(view(u)); }
+
+/* One look: 0 it is exclusive; WAITING; -errno. */
+static int
+look(struct upgrade *u)
+{
+	bool beside;
+	int error = lhi_convert(u->lh, u->lease, LH_EXCLUSIVE, &beside);
+
+	return beside ? WAITING : error;
+}
+
+static int
+enqueue(struct upgrade *u)
+{
+	struct lhi_view *v = view(u);
+	struct shm_claim *c = u->c;
+	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
+
+	sh64_store_rlx(&c->home, u->lease->key);
+	sh64_store_rlx(&c->grant, lhi_upgrade_of(u->h.ci,
+	    lid_seq(u->h.id)));
+	sh32_store_rlx(&c->priority, u->ask->priority);
+	sh32_store_rlx(&c->ticket, sh32_fetch_add(&u->h.slot->ticket, 1));
+	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
+	    WAITER_UPGRADE | lhi_deadlock_flags(u->ask));
+	sh32_store_rlx(&c->park, PARK_AWAKE);
+	u->queued_ns = now_ns(u);
+	sh64_store_rlx(&c->since, lhi_since(v, u->queued_ns, u->m->tid));
+	sh64_store(&c->state, state_make(ST_WAIT, seq, 0));	/* 2 */
+	lhi_point("upgrade.announced");
+	lhi_stat_spent(v);
+	lhi_stat_add(v, STAT_WAITS, 1);
+	lhi_event_lease(v, LH_LOG_WAIT_BEGAN, false, u->h.slot, u->ci, 0, 0);
+	lhi_deadlock_begin(&u->dead, u->queued_ns);
+	u->queued = true;
+	return lhi_queue_insert(v, u->h.slot, u->ci);
+}
+
+struct rivals {
+	struct upgrade *u;
+	bool behind;		/* past our own place */
+	uint32_t first;		/* who waits to upgrade before us; 0: nobody */
+};
+
+/* Does that wait to upgrade stand in our lease's way, and ours in its? */
+static bool
+is_rival(struct upgrade *u, struct shm_claim *c, uint32_t ci)
+{
+	struct lhi_view *v = view(u);
+	uint32_t li = lhi_upgrade_claim(c);
+	uint64_t seq = lhi_upgrade_seq(c), st;
+	struct shm_claim *lease = lhi_claim(v, li);
+
+	if (state_st(sh64_load(&c->state)) != ST_WAIT || lease == NULL ||
+	    li == u->h.ci || sh64_load(&c->home) != u->lease->key)
+		return false;
+	st = sh64_load(&lease->state);
+	return state_held(st) && state_seq(st) == seq &&
+	    now_ns(u) < lhi_deadline_ns(v, state_deadline(st)) &&
+	    !lhi_session_dead(v, lhi_claim_owner(v, ci), true);
+}
+
+static bool
+look_for_rivals(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct rivals *r = arg;
+	struct shm_claim *c = &v->claims[ci];
+
+	if (!(sh32_load(&c->wflags) & WAITER_UPGRADE))
+		return false;		/* they stand before all others */
+	if (ci == r->u->ci)
+		r->behind = true;
+	else if (r->behind)
+		lhi_queue_wake(v, c);	/* it looks for us (I2) */
+	else if (r->first == 0 && is_rival(r->u, c, ci))
+		r->first = ci;
+	return true;
+}
+
+/* 0; -EDEADLK: another one was first. */
+static int
+give_way(struct upgrade *u)
+{
+	struct lhi_view *v = view(u);
+	struct rivals r = { .u = u };
+	char key[SHM_KEY_MAX + 1];
+	uint64_t owner;
+
+	for (int i = 0; i < WALKS; i++) {
+		r.behind = false;
+		if (lhi_queue_walk(v, u->h.slot, look_for_rivals, &r) !=
+		    -EAGAIN || r.first != 0)
+			break;
+	}
+	if (r.first == 0)
+		return 0;
+	if (lhi_slot_key(v, u->h.slot, key) == 0)
+		key[0] = '\0';
+	owner = lhi_claim_owner(v, r.first);
+	return lhi_fail(-EDEADLK, "session %u (process %u) reads '%.64s' too, "
+	    "and was the first to wait for the others to leave it: each would "
+	    "wait for the other; the lease is shared as before: release it, "
+	    "and acquire exclusively", sid_idx(owner),
+	    sid_idx(owner) < v->geo.max_sessions ?
+	    sh32_load_rlx(&v->sessions[sid_idx(owner)].pid) : 0, key);
+}
+
+struct next_end {
+	struct lhi_view *v;
+	int64_t now, ns;
+	uint32_t n;
+};
+
+static bool
+earliest(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct next_end *e = arg;
+	uint64_t st = sh64_load(&v->claims[ci].state);
+	int64_t end = lhi_deadline_ns(v, state_deadline(st));
+
+	if (state_held(st) && end < e->ns)
+		e->ns = end > e->now ? end : e->now;
+	return ++e->n < READERS_MAX;
+}
+
+/* When is there surely something to do? */
+static int64_t
+sleep_until(struct upgrade *u)
+{
+	int64_t now = now_ns(u);
+	struct next_end e = { view(u), now, now + LOOK_NS, 0 };
+
+	(void)lhi_chain_walk(view(u), u->h.slot, earliest, &e);
+	if (e.ns > u->ask->until_ns)
+		e.ns = u->ask->until_ns;
+	return e.ns < u->dead.next_ns ? e.ns : u->dead.next_ns;
+}
+
+static void
+doze(struct upgrade *u)
+{
+	struct lhi_view *v = view(u);
+	int64_t until;
+
+	(void)sh32_xchg(&u->c->park, PARK_ASLEEP);
+	lhi_point("upgrade.parked");
+	/* pairs with: a reader's way out of the chain, then its look at park */
+	if (!lhi_chain_sole(u->h.claim, u->h.ci,
+	    sh64_load_sc(&u->h.slot->word)) &&
+	    !lhi_cancelled(u->ask->cancel) && !lhi_queue_is_out(v, u->ci)) {
+		until = sleep_until(u);
+		if (v->clock != CLOCK_MONOTONIC)
+			until += lhi_clock_ns(CLOCK_MONOTONIC) - now_ns(u);
+		lhi_futex_wait(&u->c->park, PARK_ASLEEP, until);
+	}
+	(void)sh32_xchg(&u->c->park, PARK_AWAKE);
+	if (sh32_load(&u->c->wflags) & WAITER_SUSPECT)
+		(void)sh32_fetch_and(&u->c->wflags, ~WAITER_SUSPECT);
+}
+
+static int
+fail(struct upgrade *u, int code)
+{
+	return lhi_busy_fail(view(u), u->h.slot,
+	    sh64_load(&u->h.slot->word), code);
+}
+
+static int
+wait_alone(struct upgrade *u)
+{
+	int64_t stale_check_ns = 0;
+	int error;
+
+	for (;;) {
+		error = look(u);
+		if (error != WAITING)
+			return error;
+		lhi_point("upgrade.looked");
+		if (lhi_cancelled(u->ask->cancel))
+			return fail(u, -ECANCELED);
+		if (now_ns(u) >= u->ask->until_ns)
+			return fail(u, -ETIMEDOUT);
+		if (!u->queued) {
+			error = enqueue(u);
+			if (error != 0)
+				return error;
+			continue;	/* idle ones go away now */
+		}
+		if (lhi_queue_is_out(view(u), u->ci))
+			error = lhi_queue_insert(view(u), u->h.slot, u->ci);
+		else
+			error = give_way(u);
+		if (error == 0)
+			error = lhi_deadlock_look(view(u), u->ci, &u->dead);
+		if (error != 0)
+			return error;
+		if (now_ns(u) >= stale_check_ns) {
+			error = lhi_view_fresh(view(u));
+			if (error != 0)
+				return error;
+			stale_check_ns = now_ns(u) + FRESH_NS;
+		}
+		doze(u);
+	}
+}
+
+/* Out of the queue; whoever is first now is woken. */
+static void
+leave(struct upgrade *u)
+{
+	struct lhi_view *v = view(u);
+
+	if (u->queued) {
+		(void)lhi_queue_remove(v, u->h.slot, u->ci);
+		lhi_point("upgrade.left");
+		lhi_queue_kick(v, u->h.slot);
+		sh64_store(&u->c->state, state_make(ST_FREE,
+		    state_seq(sh64_load(&u->c->state)), 0));
+	}
+	lhi_mag_put(u->m, u->bit);
+}
+
+static void
+tell(struct upgrade *u, int error)
+{
+	if (error == 0)
+		lhi_stat_waited(view(u), now_ns(u) - u->queued_ns);
+	else if (error != -ESTALE)	/* the lease is, not the table */
+		lhi_busy_count(view(u), u->h.slot, u->ci, false, error);
+}
+
+static int
+wait_upgrade(struct upgrade *u)
+{
+	struct lhi_canceller me;
+	int error, cancel;
+
+	u->m = lhi_mag_get(u->lh);
+	if (u->m == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	u->bit = lhi_mag_take(u->m);
+	if (u->bit < 0)
+		return u->bit;
+	u->ci = u->m->base + (uint32_t)u->bit;
+	u->c = &u->m->claims[u->bit];
+	/* as in lhi_wait_acquire(): no way out through cancellation points */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add(&u->lh->waiting, 1);
+	lhi_cancel_join(u->ask->cancel, &me, &u->c->park);
+	error = wait_alone(u);
+	lhi_cancel_leave(u->ask->cancel, &me);
+	atomic_fetch_sub(&u->lh->waiting, 1);
+	if (u->queued)
+		tell(u, error);
+	leave(u);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
+int
+lh_convert_wait(struct lh *lh, struct lh_lease *l, uint32_t mode,
+    const struct lh_acquire_opts *opts)
+{
+	struct upgrade u;
+	struct lhi_ask ask;
+	bool beside;
+	int error;
+
+	memset(&u, 0, sizeof(u));
+	error = lhi_own(lh);
+	if (error == 0)
+		error = lhi_ask_set(&lh->v, &ask, opts);
+	if (error != 0)
+		return error;
+	if (ask.try_only)
+		return lh_convert(lh, l, mode);
+	error = lhi_convert(lh, l, mode, &beside);
+	if (!beside)
+		return error;
+	error = lhi_lease_check(lh, l, &u.h);
+	if (error != 0)
+		return error;
+	u.lh = lh;
+	u.ask = &ask;
+	u.lease = l;
+	return wait_upgrade(&u);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * T6, G3: nobody is told of a circle that a deadline is about to dissolve: a
+ * lease that ends within 100 ms closes none, and the wait ends in a grant.  But
+ * if that lease is renewed all the time, by another thread, the circle stays,
+ * and somebody is told.
+ */
+#include "circle.h"
+
+static struct lh *lh;
+static struct party *a, *b, *p[2];
+
+/* a's lease on x ends by itself before, or little after, anybody looks. */
+static void
+dissolves(int64_t ttl_ms)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, HOUR_MS);
+
+	party_has(b, "y", LH_EXCLUSIVE, HOUR_MS);
+	party_has(a, "x", LH_EXCLUSIVE, ttl_ms);
+	party_begin(a, TAKE, "y", &o);
+	party_begin(b, TAKE, "x", &o);
+	is(party_result(b), 0, "a lease of %lld ms: it ends, and is had",
+	    (long long)ttl_ms);
+	ok(!party_answered(a), "the other is told nothing");
+	is(party_lets_go(b), 0, "released");
+	is(party_result(a), 0, "the other goes on");
+	is(party_lets_go(a), -ESTALE, "released, but for what was lost");
+}
+
+static _Atomic bool stop;
+
+static void *
+renew(void *arg)
+{
+	struct lh_lease l = *(struct lh_lease *)arg;
+
+	while (!atomic_load(&stop)) {
+		if (lh_extend(lh, &l, t_ms(90)) != 0)
+			return lh;
+		t_sleep_ms(t_ms(30));
+	}
+	return NULL;
+}
+
+static bool
+renewed(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, HOUR_MS);
+	unsigned long t;
+	int64_t ns;
+	int first;
+
+	(void)arg;
+	atomic_store(&stop, false);
+	party_has(b, "y", LH_EXCLUSIVE, HOUR_MS);
+	party_has(a, "x", LH_EXCLUSIVE, t_ms(90));
+	t = t_thread(renew, &a->lease[0]);
+	party_begin(a, TAKE, "y", &o);
+	ok(t_await_waiters(lh, "y", 1), "one waits");
+	party_begin(b, TAKE, "x", &o);
+	ns = t_now_ns();
+	first = party_first(p, 2, T_HANG_MS);
+	if (first < 0)
+		bail_out("nobody is told");
+	is(p[first]->result, -EDEADLK, "renewed all the time: one is told");
+	ns = (p[first]->ended_ns - ns) / T_NS_PER_MS;
+	diag("after %lld ms", (long long)ns);
+	atomic_store(&stop, true);
+	is(t_join(t) == NULL, true, "every renewal succeeds");
+	t_sleep_ms(t_ms(120));
+	is(party_lets_go(p[first]), first == 0 ? -ESTALE : 0,
+	    "it lets go");
+	is(party_result(p[1 - first]), 0, "the other goes on");
+	if (first != 0) {
+		/* its first lease has run out; perhaps nobody noticed */
+		(void)party_lets_go(a);
+	} else {
+		is(party_lets_go(b), 0, "the other lets go");
+	}
+	return ns <= T6_MS;
+}
+
+int
+main(void)
+{
+	const char *table = t_table();
+
+	lh = t_open(table);
+	p[0] = a = party_new(table, lh);
+	p[1] = b = party_new(table, lh);
+	for (int64_t ttl = 20; ttl <= 140; ttl += 20)
+		dissolves(ttl);
+	ok(t_tries(3, renewed, NULL), "in time");
+	party_end(a);
+	party_end(b);
+	t_close(lh);
+	return done();
+}
