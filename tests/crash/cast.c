@@ -274,6 +274,35 @@ part_behind(struct play *p, void *part)
 	wait_for_key(p, me, lh);
 }
 
+/* When it is granted, it holds KEY exclusively, with nobody before it. */
+void
+part_upgrader(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_acquire_opts o = cast_read_opts(LONG_MS, LONG_MS);
+	struct lh_lease lease;
+	int error = lh_acquire(lh, KEY, &o, &lease);
+
+	if (error == 0) {
+		play_saw_token(p, lease.token);
+		flag_set(&me->state, PART_ATTACHED);
+		await_cue(p, me);
+		flag_set(&me->state, PART_WAITS);
+		error = lh_convert_wait(lh, &lease, LH_EXCLUSIVE, &o);
+	}
+	if (error != 0) {
+		blame(p, "a part could not upgrade: %s: %s",
+		    lh_strerror(error), lh_error_detail());
+		_exit(1);
+	}
+	me->since_ns = lh_clock_ns(lh);
+	me->token = lease.token;
+	play_saw_token(p, lease.token);
+	flag_set(&me->state, PART_HOLDS);
+	obey(p, me, lh, &lease);
+}
+
 void
 part_left(struct play *p, void *part)
 {
@@ -415,6 +444,19 @@ part_tangled(struct play *p, void *part)
 		blame(p, "staging: no second thread");
 		_exit(1);
 	}
+	wait_for_key(p, me, lh);
+}
+
+void
+part_entangled(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh *lh = cast_open(p);
+	struct lh_lease lease;
+
+	take(p, me, lh, THIRD, LONG_MS, 0, &lease);
+	flag_set(&me->state, PART_ATTACHED);
+	await_cue(p, me);
 	wait_for_key(p, me, lh);
 }
 

@@ -239,8 +239,7 @@ act_upgrade(struct play *p)
 	sub_granted(p);
 }
 
-/* Refused: what it was before, until its deadline. */
-static void
+void
 finish_convert(struct play *p)
 {
 	int error;

@@ -68,7 +68,8 @@ struct scenario {
 	X(policy) \
 	X(tickets) \
 	X(session) \
-	X(requests)
+	X(requests) \
+	X(circles)
 
 #define SCENARIO_EXTERN(file) \
 	extern const struct scenario scenarios_##file[]; \
@@ -98,6 +99,7 @@ void part_waiter(struct play *p, void *part);	/* waits for KEY */
 void part_follower(struct play *p, void *part);	/* ... when cued */
 void part_ticket(struct play *p, void *part);	/* ... by a ticket */
 void part_behind(struct play *p, void *part);	/* ... when the subject does */
+void part_upgrader(struct play *p, void *part);	/* reads; cued, upgrades */
 void part_left(struct play *p, void *part);	/* waited for KEY in vain */
 void part_taker(struct play *p, void *part);	/* holds KEY when cued */
 void part_lapsed(struct play *p, void *part);	/* its lease on KEY is over */
@@ -105,6 +107,8 @@ void part_idler(struct play *p, void *part);	/* read KEY twice at once */
 void part_knot(struct play *p, void *part);	/* reads, has read, has left */
 void part_cuer(struct play *p, void *part);	/* cues the knot */
 void part_third(struct play *p, void *part);	/* holds THIRD */
+void part_entangled(struct play *p, void *part); /* the same, when cued, in one
+						 * thread */
 void part_tangled(struct play *p, void *part);	/* holds THIRD, waits for KEY */
 void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 
@@ -127,6 +131,7 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define LAPSED		ROLE(part_lapsed, PART_ATTACHED)
 #define DEAD_TANGLED	ROLE(part_tangled, PART_WAITS, .asleep = true, \
 			    .dies = true)
+#define ENTANGLED	ROLE(part_entangled, PART_ATTACHED)
 #define DEAD_HALFWAY	{ .dies = true, .halfway = &scenario_making }
 #define DEAD_EVICTOR(n)	{ .dies = true, .halfway = &scenario_evicting, \
 			    .nth = (n) }
@@ -146,6 +151,7 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define IDLER		ROLE(part_idler, PART_ATTACHED, .shared = true)
 #define DEAD_IDLER	ROLE(part_idler, PART_ATTACHED, .shared = true, \
 			    .dies = true)
+#define UPGRADER	ROLE(part_upgrader, PART_ATTACHED)
 #define KNOT		ROLE(part_knot, PART_ATTACHED, .shared = true)
 #define CUER_KILLS(n)	ROLE(part_cuer, PART_ATTACHED, .kills = (n))
 

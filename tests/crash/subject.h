@@ -62,6 +62,7 @@ play_fn act_acquire_long;		/* sub.long_key */
 play_fn finish_acquire;		/* KEY */
 play_fn finish_alone;		/* a key that no one else asks for */
 play_fn finish_extend, finish_verify, finish_plain;
+play_fn finish_convert;		/* refused: what it was before */
 play_fn finish_lost;		/* 0 is wrong: it was not held any more */
 
 #endif
