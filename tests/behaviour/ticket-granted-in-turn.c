@@ -156,7 +156,7 @@ refused(void)
 	is(lh_acquire_start(lh, "k", &o, NULL), -EINVAL, "nowhere to put it");
 	o.flags = LH_NO_CREATE;
 	is(lh_acquire_start(lh, "new", &o, &t), -ENOENT, "no such key");
-	o.flags = 0x200;
+	o.flags = 0x40000000;
 	is(lh_acquire_start(lh, "k", &o, &t), -EINVAL, "an unknown flag");
 	is(lh_acquire(lh, "k", &(struct lh_acquire_opts){ sizeof(o), .flags =
 	    LH_KEEP, .ttl_ms = 1000 }, &(struct lh_lease){ 0 }), -EINVAL,
