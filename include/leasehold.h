@@ -49,6 +49,7 @@
 #include <leasehold/lock.h>
 #include <leasehold/many.h>
 #include <leasehold/ticket.h>
+#include <leasehold/sem.h>
 #include <leasehold/inspect.h>
 #include <leasehold/gate.h>
 #include <leasehold/dump.h>

@@ -136,6 +136,17 @@ lh_ticket_fd(struct lh_ticket *t)
 	return error != 0 ? error : t->fd.fd;
 }
 
+bool
+lhi_ticket_settled(struct lh_ticket *t)
+{
+	bool settled;
+
+	lhi_live_lock();
+	settled = t->state != T_WAITS;
+	lhi_live_unlock();
+	return settled;
+}
+
 int
 lh_ticket_rank(struct lh_ticket *t)
 {

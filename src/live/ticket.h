@@ -61,6 +61,9 @@ void lhi_ticket_rung(struct lh *lh);
 /* The attachment is about to go. */
 void lhi_ticket_closing(struct lh *lh);
 
+/* Has it come to an end?  (The lock not held.) */
+bool lhi_ticket_settled(struct lh_ticket *t);
+
 /* In a forked child. */
 void lhi_ticket_forget(void);
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphores: up to so many holders at once, each with a lease and a token.
+ *
+ *	lh_sem_open(lh, "licences", 5, &sem);
+ *	if (lh_sem_acquire(sem, NULL, &permit) == 0) {
+ *		use_one_of_five();
+ *		lh_sem_release(sem, &permit);
+ *	}
+ *	lh_sem_close(sem);
+ *
+ * A semaphore NAME of LIMIT permits is LIMIT keys, "NAME\1permit 1" and so on,
+ * and a permit is a lease on one of them: it is extended, verified and released
+ * as such, ends at its deadline or with its holder's death, can be broken by
+ * key, and is listed.  Its token is that of its permit: larger than all earlier
+ * ones of the same permit, which is what a resource that knows permits by their
+ * number has to compare; tokens of different permits say nothing about each
+ * other.
+ *
+ * Waiting: first come, first served, as far as those who come in one moment
+ * stand in the same order before all permits.  Each waiting acquire takes LIMIT
+ * of the table's leases, and is served by the thread that serves tickets.
+ *
+ * The first to open a semaphore sets its limit, which stays until
+ * lh_sem_destroy().  Whoever opens it with another one is refused.
+ *
+ * Names: 1 to 240 bytes, any but NUL and 0x01.  A key of the same name is
+ * another thing.
+ */
+#ifndef LEASEHOLD_SEM_H
+#define LEASEHOLD_SEM_H
+
+#include <leasehold/lease.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+#define LH_SEM_MAX	256	/* permits */
+#define LH_SEM_NAME_MAX	240
+
+struct lh_sem;			/* a semaphore, opened */
+
+/*
+ * Open it; make it, if it is new, with that many permits (1 to LH_SEM_MAX).
+ * limit 0: whatever it has.
+ *
+ * 0; -EINVAL: it has another limit (lh_error_detail() tells both), or no such
+ * limit or name; -ENOENT: limit 0, and there is none; -ENAMETOOLONG, -ENOMEM,
+ * -ENOSPC, -ETIMEDOUT (somebody else is making or destroying it), -ESTALE,
+ * -EUCLEAN, -EPERM.
+ */
+int lh_sem_open(struct lh *lh, const char *name, uint32_t limit,
+    struct lh_sem **out);
+
+/* Forget the handle; permits stay with their holders.  0; -EINVAL. */
+int lh_sem_close(struct lh_sem *sem);
+
+/*
+ * Acquire one permit: opts as for lh_acquire(), NULL: the defaults.
+ *
+ * 0, *permit filled (G1, G3).  -EAGAIN, -ETIMEDOUT: all are held; -ECANCELED;
+ * -ESTALE: it was destroyed since it was opened; -EINVAL: shared mode;
+ * -EOPNOTSUPP: opts->more; and as lh_acquire().
+ */
+int lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
+    struct lh_lease *permit);
+
+/* As lh_release(). */
+int lh_sem_release(struct lh_sem *sem, struct lh_lease *permit);
+
+struct lh_sem_status {
+	size_t size;		/* sizeof(struct lh_sem_status) */
+	uint32_t limit;
+	uint32_t held;		/* permits that somebody has */
+	uint32_t waiting;	/* who wait for one */
+	uint32_t reserved;
+};
+
+/*
+ * How it stands; set status->size before.  The permits are looked at one after
+ * the other.  0; -EINVAL, -EPERM, and as lh_status().
+ */
+int lh_sem_status(struct lh_sem *sem, struct lh_sem_status *status);
+
+/*
+ * Forget it, if nobody has or waits for a permit: it may be opened with another
+ * limit then.  0, also if there is none; -EBUSY; and as lh_sem_open().
+ */
+int lh_sem_destroy(struct lh *lh, const char *name);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphores: keys and leases, and nothing of their own in shared memory.
+ *
+ *	NAME \1 permit N	held by whoever has permit N
+ *	NAME \1 limit N		there is such a key, kept: N permits
+ *	NAME \1			held by whoever makes or destroys the semaphore
+ *
+ * Invariants.
+ *  I1	Nobody has a permit above the limit that he opened the semaphore with,
+ *	and one limit stands at a time: it is set and taken away under the lease
+ *	on NAME \1.  Whoever loses that lease meanwhile takes back what he set.
+ *  I2	A limit goes only while its destroyer has all permits.  Whoever is
+ *	granted one looks at the limit afterwards: so a permit of a limit that
+ *	has gone is not reported.
+ *
+ * Acquiring tries all permits, beginning somewhere else each time; then it
+ * waits by a ticket for each.  The first that is granted is taken and the
+ * others are cancelled, which releases what came in the same moment.
+ *
+ * A crash or stop anywhere leaves leases and tickets, which end like any.
+ *
+ * Not guaranteed: I1 and I2 against a maker or destroyer that is stopped for
+ * ten seconds between his last look at his leases and the key's making or
+ * going.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <leasehold/key.h>
+#include "base/error.h"
+#include "live/sem.h"
+#include "live/ticket.h"
+#include "op/name.h"
+#include "prim/futex.h"
+#include "shm/session.h"
+
+#define LOOK_NS (250 * NS_PER_MS)	/* between two looks at the tickets */
+
+struct wait {
+	struct lh_sem *sem;
+	struct lh_acquire_opts opts;	/* of each ticket */
+	struct lh_cancel *cancel;
+	int64_t until_ns;		/* the table's clock */
+	struct lh_ticket *ticket[LH_SEM_MAX];
+	shm_u32 park;
+};
+
+void
+lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
+    uint32_t n)
+{
+	(void)snprintf(to, LH_KEY_MAX + 1, "%s\1%s %u", name, what, n);
+}
+
+/* Is there such a key?  1, 0, -errno. */
+static int
+exists(struct lh *lh, const char *key)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+	int error = lhi_name_check(lh, key, 0, &n);
+
+	return error != 0 ? error : lhi_slot_find(&lh->v, &n, &ref);
+}
+
+int
+lhi_sem_limit(struct lh *lh, const char *name)
+{
+	char key[LH_KEY_MAX + 1];
+
+	for (uint32_t n = 1; n <= LH_SEM_MAX; n++) {
+		int found;
+
+		lhi_sem_key(key, name, "limit", n);
+		found = exists(lh, key);
+		if (found != 0)
+			return found < 0 ? found : (int)n;
+	}
+	return 0;
+}
+
+/* It stands as it was opened. */
+static int
+still_stands(const struct lh_sem *sem)
+{
+	char key[LH_KEY_MAX + 1];
+	int found;
+
+	lhi_sem_key(key, sem->name, "limit", sem->limit);
+	found = exists(sem->lh, key);
+	return found > 0 ? 0 : found < 0 ? found : lhi_fail(-ESTALE, "the "
+	    "semaphore '%.64s' was destroyed since it was opened with %u "
+	    "permits: close it, and open it again", sem->name, sem->limit);
+}
+
+static int
+all_held(const struct lh_sem *sem, int code)
+{
+	return lhi_fail(code, "all %u permits of the semaphore '%.64s' are "
+	    "held%s", sem->limit, sem->name, code == -ETIMEDOUT ?
+	    ", and were until the wait was up" : "");
+}
+
+/* 0; -EAGAIN: none is to be had now. */
+static int
+try_all(struct lh_sem *sem, const struct lh_acquire_opts *opts,
+    struct lh_lease *permit)
+{
+	uint32_t from = atomic_fetch_add(&sem->next, 1);
+	struct lh_acquire_opts o = *opts;
+	char key[LH_KEY_MAX + 1];
+	int error = -EAGAIN;
+
+	o.max_wait_ms = 0;
+	o.deadline_ns = 0;
+	o.cancel = NULL;
+	for (uint32_t i = 0; error == -EAGAIN && i < sem->limit; i++) {
+		lhi_sem_key(key, sem->name, "permit",
+		    (from + i) % sem->limit + 1);
+		error = lh_acquire(sem->lh, key, &o, permit);
+	}
+	return error;
+}
+
+static int
+start(struct wait *w, uint32_t i)
+{
+	char key[LH_KEY_MAX + 1];
+
+	lhi_sem_key(key, w->sem->name, "permit", i + 1);
+	return lhi_ticket_start(w->sem->lh, key, &w->opts, &w->park,
+	    &w->ticket[i]);
+}
+
+/* One that has come to an end: 0 granted; -EAGAIN: none has. */
+static int
+take_one(struct wait *w, struct lh_lease *permit)
+{
+	for (uint32_t i = 0; i < w->sem->limit; i++) {
+		int error = lhi_ticket_settled(w->ticket[i]) ?
+		    lh_ticket_finish(w->ticket[i], permit) : -EAGAIN;
+
+		if (error == -EAGAIN)
+			continue;
+		w->ticket[i] = NULL;
+		if (error != -ESTALE || lhi_view_gone(&w->sem->lh->v))
+			return error;
+		error = start(w, i);	/* its ttl was up: come too late */
+		if (error != 0)
+			return error;
+	}
+	return -EAGAIN;
+}
+
+/* Until a ticket is granted, all of them have been started. */
+static int
+await(struct wait *w, struct lh_lease *permit)
+{
+	struct lh *lh = w->sem->lh;
+	int error;
+
+	for (;;) {
+		int64_t left = w->until_ns - lhi_now_ns(&lh->v);
+
+		(void)sh32_xchg(&w->park, PARK_ASLEEP);
+		error = take_one(w, permit);
+		if (error == -EAGAIN && lhi_cancelled(w->cancel))
+			return lhi_fail(-ECANCELED, "the wait for a permit of "
+			    "'%.64s' was cancelled", w->sem->name);
+		if (error == -EAGAIN && left <= 0)
+			error = -ETIMEDOUT;
+		if (error == -ETIMEDOUT)
+			return all_held(w->sem, error);
+		if (error != -EAGAIN)
+			return error;
+		lhi_futex_wait(&w->park, PARK_ASLEEP,
+		    lhi_clock_ns(CLOCK_MONOTONIC) +
+		    (left < LOOK_NS ? left : LOOK_NS));
+	}
+}
+
+static int
+wait_for_one(struct wait *w, struct lh_lease *permit)
+{
+	struct lhi_canceller me;
+	int error = 0;
+
+	lhi_cancel_join(w->cancel, &me, &w->park);
+	for (uint32_t i = 0; error == 0 && i < w->sem->limit; i++)
+		error = start(w, i);
+	if (error == 0)
+		error = await(w, permit);
+	for (uint32_t i = 0; i < w->sem->limit; i++) {
+		if (w->ticket[i] != NULL)
+			(void)lh_ticket_cancel(w->ticket[i]);
+	}
+	lhi_cancel_leave(w->cancel, &me);
+	return error;
+}
+
+static int
+acquire(struct lh_sem *sem, const struct lh_acquire_opts *o,
+    const struct lhi_ask *ask, struct lh_lease *permit)
+{
+	struct wait w = { .sem = sem, .opts = *o, .cancel = o->cancel,
+	    .until_ns = ask->until_ns };
+	int error = still_stands(sem), cancel;
+
+	if (error == 0)
+		error = try_all(sem, o, permit);
+	if (error != -EAGAIN)
+		return error;
+	if (ask->try_only)
+		return all_held(sem, error);
+	w.opts.flags = 0;
+	w.opts.cancel = NULL;
+	w.opts.max_wait_ms = LH_WAIT_FOREVER;
+	w.opts.deadline_ns = ask->until_ns == INT64_MAX ? 0 : ask->until_ns;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add(&sem->lh->waiting, 1);
+	error = wait_for_one(&w, permit);
+	atomic_fetch_sub(&sem->lh->waiting, 1);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
+int
+lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
+    struct lh_lease *permit)
+{
+	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
+	const struct lh_acquire_opts *o = opts == NULL ? &usual : opts;
+	struct lh_lease got;
+	struct lhi_ask ask;
+	int error = lhi_sem_check(sem);
+
+	if (error != 0)
+		return error;
+	if (permit == NULL)
+		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
+	error = lhi_ask_set(&sem->lh->v, &ask, o);
+	if (error == 0 && o->more != NULL)
+		error = lhi_fail(-EOPNOTSUPP, "a permit has none of the rarer "
+		    "options (struct lh_acquire_more)");
+	if (error == 0 && ask.shared)
+		error = lhi_fail(-EINVAL, "a permit is not shared: a "
+		    "semaphore of more permits lets more in");
+	if (error == 0 && lhi_cancelled(o->cancel))
+		error = lhi_fail(-ECANCELED, "the wait was cancelled before it "
+		    "began");
+	if (error == 0)
+		error = acquire(sem, o, &ask, &got);
+	if (error == 0) {
+		error = still_stands(sem);			/* I2 */
+		if (error == 0)
+			*permit = got;
+		else
+			(void)lh_release(sem->lh, &got);
+	}
+	return error;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Semaphores, inside: sem.c acquires, sem_make.c opens, destroys and tells. */
+#ifndef LHI_SEM_H
+#define LHI_SEM_H
+
+#include <stdatomic.h>
+#include <leasehold/sem.h>
+#include "op/acquire.h"
+
+#define LH_KEY_MAX 255
+
+struct lh_sem {
+	struct lh *lh;
+	uint32_t limit;
+	_Atomic uint32_t next;	/* which permit is tried first */
+	char name[];
+};
+
+/* NAME \1 WHAT N. */
+void lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
+    uint32_t n);
+
+/* The limit of that semaphore; 0: there is none; -errno. */
+int lhi_sem_limit(struct lh *lh, const char *name);
+
+/* 0; -EINVAL (NULL), -EPERM (inherited over fork). */
+int lhi_sem_check(const struct lh_sem *sem);
+
+#endif
