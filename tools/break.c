@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold break`: end somebody else's lease.
+ * `leasehold break`: end somebody else's lease; `leasehold ask`: ask for it.
  *
- * For operators: the holder is not asked.  Who holds the key is told on
- * standard output, so that what was ended is on record.
+ * For operators.  By `break` the holder is not asked.  Who holds the key is
+ * told on standard output, so that what was ended is on record.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,6 +27,20 @@ static const char help[] =
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
+static const char ask_help[] =
+"usage: leasehold ask [OPTION...] KEY\n"
+"\n"
+"Asks whoever holds KEY to release it, and tells who that is.  A program with\n"
+"a live handle hears it at once, a command under 'leasehold run' within half\n"
+"a second (see its --on-ask).  What they do about it is up to them.\n"
+"Exit status 0: asked; 1: nobody holds it.\n"
+"\n"
+"      --json        print the key as it is, as status does\n"
+"      --lease ID    only the lease with that id, as status shows it\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
 struct breaking {
 	struct lh *lh;
 	const char *key;
@@ -35,6 +49,7 @@ struct breaking {
 	uint64_t wanted[2];
 	uint64_t token;		/* of that one, as it was found */
 	bool json;
+	bool ask;		/* and nothing more */
 };
 
 /* Whoever is about to lose it. */
@@ -72,15 +87,16 @@ end_it(struct breaking *b)
 	(void)text_name(name, b->key);
 	e = lh_status(b->lh, b->key, NULL, tell, b);
 	if (e == 0)
-		e = lh_break(b->lh, b->key, b->id, b->token);
+		e = b->ask ? lh_ask_release(b->lh, b->key, b->id, b->token) :
+		    lh_break(b->lh, b->key, b->id, b->token);
 	if (e == -ENOENT || e == -ESTALE || e == 0) {
 		say("%s '%s'", e == -ESTALE ? "that lease does not hold" :
 		    "nobody holds", name);
 		return tool_flush(EX_NO);
 	}
 	if (e < 0)
-		return say_error(e, lh_error_detail(), "cannot end the lease "
-		    "on '%s'", name);
+		return say_error(e, lh_error_detail(), "cannot %s '%s'",
+		    b->ask ? "ask for" : "end the lease on", name);
 	return tool_flush(EX_YES);
 }
 
@@ -110,24 +126,38 @@ take_option(int c, char *value, void *arg)
 	return parse_lease_id("--lease", value, b->wanted);
 }
 
-int
-verb_break(int argc, char **argv)
+static int
+verb(int argc, char **argv, bool ask)
 {
 	static const struct option options[] = {
 		{ "lease", required_argument, NULL, 'l' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct table_opts table = { 0 };
-	struct breaking b = { .id = NULL };
+	struct breaking b = { .id = NULL, .ask = ask };
 	const struct verb_opts own = { .options = options,
 	    .take = take_option, .arg = &b };
+	const char *name = ask ? "ask" : "break";
 	int status;
 
-	if (!parse_verb_opts("break", help, argc, argv, &table, &own,
-	    &status))
+	if (!parse_verb_opts(name, ask ? ask_help : help, argc, argv, &table,
+	    &own, &status))
 		return status;
 	if (optind + 1 != argc)
-		return say_usage("break takes one key: leasehold break KEY");
+		return say_usage("%s takes one key: leasehold %s KEY", name,
+		    name);
 	b.key = argv[optind];
 	return parse_key(b.key) != 0 ? EX_BAD_USAGE : work(&table, &b);
+}
+
+int
+verb_break(int argc, char **argv)
+{
+	return verb(argc, argv, false);
+}
+
+int
+verb_ask(int argc, char **argv)
+{
+	return verb(argc, argv, true);
 }

@@ -166,12 +166,20 @@ renew(struct guard *g)
 	pace_failed(&g->pace, now_ns(g));
 }
 
-/* Between renewals: an operator may have broken the lease. */
+/* Between renewals: an operator may have broken the lease, or asks for it. */
 static void
 look(struct guard *g)
 {
-	if (keys_verify(g->r) == -ESTALE)
+	if (keys_verify(g->r) == -ESTALE) {
 		lose(g, lh_error_detail());
+	} else if (keys_asked(g->r)) {
+		say("somebody asks for '%s'%s", g->r->name,
+		    g->r->term_on_ask ? ": asking the command to end" : "");
+		if (g->r->term_on_ask) {
+			g->told_to_end = true;
+			send(g, SIGTERM, false);
+		}
+	}
 	g->look_at_ns = now_ns(g) + LOOK_NS;
 }
 

@@ -11,6 +11,9 @@
  *
  * A key with a comma in it cannot be named to `run`; other verbs and the
  * library have no such limit.
+ *
+ * With --permits the one key is the name of a semaphore, and the lease is on
+ * one of its permits.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -66,12 +69,23 @@ look_ahead(struct run *r)
 			r->expires_ns = r->leases[i].expires_ns;
 }
 
+static int
+acquire_permit(struct run *r, const struct lh_acquire_opts *opts)
+{
+	int e = r->sem != NULL ? 0 : lh_sem_open(r->lh, r->items[0].key,
+	    r->permits, &r->sem);
+
+	return e != 0 ? e : lh_sem_acquire(r->sem, opts, r->leases);
+}
+
 int
 keys_acquire(struct run *r, const struct lh_acquire_opts *opts)
 {
 	int e;
 
-	if (r->n == 1)
+	if (r->permits != 0)
+		e = acquire_permit(r, opts);
+	else if (r->n == 1)
 		e = lh_acquire(r->lh, r->items[0].key, opts, r->leases);
 	else
 		e = lh_acquire_many(r->lh, r->items, r->n, opts, r->leases);
@@ -111,6 +125,16 @@ keys_verify(struct run *r)
 		}
 	}
 	return 0;
+}
+
+bool
+keys_asked(struct run *r)
+{
+	bool asked = false;
+
+	for (size_t i = 0; i < r->n; i++)
+		asked |= lh_lease_asked(r->lh, &r->leases[i]) == 1;
+	return asked;
 }
 
 int

@@ -34,6 +34,8 @@ static const struct verb {
 	{ "fsck", verb_fsck, "check a table, or repair it" },
 	{ "dump", verb_dump, "a picture of a table, or of a copy of one" },
 	{ "break", verb_break, "end somebody else's lease" },
+	{ "ask", verb_ask, "ask whoever holds a key to release it" },
+	{ "sem", verb_sem, "semaphores: how one stands" },
 	{ "log", verb_log, "what happened last, and who held what when" },
 	{ "destroy", verb_destroy, "remove a key" },
 	{ "rm", verb_rm, "remove a table" },
@@ -42,8 +44,8 @@ static const struct verb {
 };
 
 static const char *const later[] = {
-	"acquire", "renew", "release", "explain", "ask", "value", "convert",
-	"sem", "session",
+	"acquire", "renew", "release", "explain", "value", "convert",
+	"session",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

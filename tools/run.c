@@ -46,9 +46,11 @@ static const char help[] =
 "      --policy POLICY  when KEY is free without us: lease (default), strict,\n"
 "                       live\n"
 "      --on-loss WHAT   kill (default) or warn, when the lease is lost\n"
+"      --on-ask WHAT    say (default) or term, when somebody asks for KEY\n"
 "      --lost-exit-code N\n"
 "                       exit status then; default 76\n"
 "      --info TEXT      what for, up to 95 bytes: shown by list and status\n"
+"      --permits N      KEY is a semaphore: hold one of its N permits\n"
 "  -c, --command TEXT   run TEXT with $SHELL -c\n"
 "  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
 "                       longer than --ttl, which must be given\n"
@@ -62,7 +64,7 @@ static const char help[] =
 
 enum {
 	OPT_TTL = 256, OPT_PRIORITY, OPT_SCOPE, OPT_ON_LOSS, OPT_LOST_CODE,
-	OPT_TABLE, OPT_SYSTEM, OPT_INFO, OPT_POLICY,
+	OPT_TABLE, OPT_SYSTEM, OPT_INFO, OPT_POLICY, OPT_ON_ASK, OPT_PERMITS,
 };
 
 static const struct option options[] = {
@@ -75,7 +77,9 @@ static const struct option options[] = {
 	{ "nb", no_argument, NULL, 'n' },
 	{ "no-fork", no_argument, NULL, 'F' },
 	{ "nonblock", no_argument, NULL, 'n' },
+	{ "on-ask", required_argument, NULL, OPT_ON_ASK },
 	{ "on-loss", required_argument, NULL, OPT_ON_LOSS },
+	{ "permits", required_argument, NULL, OPT_PERMITS },
 	{ "policy", required_argument, NULL, OPT_POLICY },
 	{ "priority", required_argument, NULL, OPT_PRIORITY },
 	{ "scope", required_argument, NULL, OPT_SCOPE },
@@ -152,6 +156,29 @@ parse_on_loss(const char *text, bool *warn_only)
 }
 
 static int
+parse_on_ask(const char *text, bool *term)
+{
+	*term = strcmp(text, "term") == 0;
+	if (*term || strcmp(text, "say") == 0)
+		return 0;
+	return say_usage("--on-ask: '%s' is neither say nor term", text);
+}
+
+static int
+parse_permits(const char *text, uint32_t *permits)
+{
+	uint64_t n;
+
+	if (parse_number("--permits", text, LH_SEM_MAX, &n) != 0)
+		return EX_BAD_USAGE;
+	if (n == 0)
+		return say_usage("--permits: a semaphore has 1 to %d permits",
+		    LH_SEM_MAX);
+	*permits = (uint32_t)n;
+	return 0;
+}
+
+static int
 take_option(struct run *r, struct asked *a, int c, char **argv)
 {
 	uint64_t n;
@@ -197,8 +224,12 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 		return 0;
 	case OPT_LOST_CODE:
 		return parse_code("--lost-exit-code", optarg, &r->lost_code);
+	case OPT_ON_ASK:
+		return parse_on_ask(optarg, &r->term_on_ask);
 	case OPT_ON_LOSS:
 		return parse_on_loss(optarg, &r->warn_only);
+	case OPT_PERMITS:
+		return parse_permits(optarg, &r->permits);
 	case OPT_POLICY:
 		return parse_policy(optarg, &r->more.policy);
 	case OPT_PRIORITY:
@@ -285,6 +316,11 @@ parse(struct run *r, struct asked *a, int argc, char **argv)
 		    "COMMAND [ARGUMENT...]");
 	r->key = argv[optind];
 	e = keys_split(r);
+	if (e == 0 && r->permits != 0 && r->n > 1)
+		e = say_usage("--permits: one semaphore, and '%s' is several "
+		    "names", r->key);
+	if (e == 0 && r->permits != 0 && r->mode != LH_EXCLUSIVE)
+		e = say_usage("--permits: a permit is not shared");
 	return e != 0 ? e : take_command(r, a, argc - optind, argv + optind);
 }
 
@@ -353,6 +389,8 @@ verb_run(int argc, char **argv)
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	e = run(&r);
+	if (r.sem != NULL)
+		(void)lh_sem_close(r.sem);
 	(void)lh_close(r.lh);
 	return e;
 }

@@ -25,6 +25,9 @@ struct run {
 	uint32_t priority;
 	uint32_t scope;
 	struct lh_acquire_more more;	/* --info, --policy */
+	uint32_t permits;	/* `key` is a semaphore of so many; 0: it is
+				 * not */
+	bool term_on_ask;	/* --on-ask term */
 	int busy_code;
 	int lost_code;
 	bool warn_only;		/* --on-loss warn */
@@ -33,6 +36,7 @@ struct run {
 
 	/* What there is. */
 	struct lh *lh;
+	struct lh_sem *sem;	/* with --permits */
 	struct lh_item items[LH_MANY_MAX];	/* each key by itself */
 	struct lh_lease leases[LH_MANY_MAX];
 	size_t n;
@@ -54,6 +58,8 @@ int keys_acquire(struct run *r, const struct lh_acquire_opts *opts);
 int keys_extend(struct run *r);
 int keys_verify(struct run *r);
 int keys_release(struct run *r);
+/* Has somebody asked for one of them since the last time? */
+bool keys_asked(struct run *r);
 /* Of each lease, with commas between them: allocated, or NULL. */
 enum keys_of { KEYS_TOKENS, KEYS_IDS };
 char *keys_list(const struct run *r, enum keys_of what);

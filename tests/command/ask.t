@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `ask`: a holder is asked, told who, and does as it was told to.
+. "$(dirname "$0")/lib.sh"
+table ask
+
+run lh ask k
+is "$status" 1 "ask without a table: 1"
+run lh run k true
+run lh ask k
+is "$status" 1 "nobody holds it: 1"
+like "$err" "nobody holds 'k'" "  and that is said"
+
+bg "$LEASEHOLD" run k sleep 60
+holder=$pid
+until_true 5000 is_held k
+run lh ask k
+is "$status" 0 "asked: 0"
+like "$out" "k: sleep[$holder], exclusive" "  and who"
+run lh ask --json k
+is "$status" 0 "with --json: 0"
+like "$out" '"holders"' "  the key as status has it"
+ok "  the holder goes on" until_true 1000 is_held k
+run lh ask --lease 00000000000000010000000000000001 k
+is "$status" 1 "not by that lease: 1"
+kill -TERM "$holder"
+ended "$holder"
+
+bg "$LEASEHOLD" run --on-ask term k sleep 60
+holder=$pid
+until_true 5000 is_held k
+run lh ask k
+is "$status" 0 "asked: 0"
+ok "  and a command that is to end then does" ended "$holder"
+run lh run -n k true
+is "$status" 0 "  the key is free"
+
+run lh run --on-ask sing k true
+is "$status" 64 "an unknown thing to do: 64"
+run lh ask
+is "$status" 64 "no key: 64"
+run lh ask a b
+is "$status" 64 "two keys: 64"
+
+finish

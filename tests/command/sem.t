@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `sem`, and `run --permits`: so many at once, and no more.
+. "$(dirname "$0")/lib.sh"
+table sem
+
+run lh sem status jobs
+is "$status" 1 "no table: 1"
+run lh sem destroy jobs
+is "$status" 0 "nothing to destroy: 0"
+run lh sem run --permits 2 jobs sh -c 'echo "$LEASEHOLD_KEY $LEASEHOLD_FENCE"'
+is "$status" 0 "run under a permit: 0"
+isnt "$out" "jobs " "  with its token"
+run lh sem status jobs
+is "$out" "jobs: 0 of 2 permits held, 0 waiting" "  given back after it"
+
+bg "$LEASEHOLD" run --permits 2 jobs sleep 60
+one=$pid
+bg "$LEASEHOLD" run --permits 2 jobs sleep 60
+two=$pid
+both() { lh sem status jobs | grep -q '2 of 2'; }
+ok "two at once" until_true 5000 both
+run lh run -n --permits 2 jobs true
+is "$status" 75 "a third, that does not wait: 75"
+like "$err" "all 2 permits" "  and why"
+run lh run -w 50ms --permits 2 jobs true
+is "$status" 75 "or not for long: 75"
+run lh run --permits 3 jobs true
+is "$status" 64 "another number: 64"
+like "$err" "has 2 permits, not 3" "  both are told"
+run lh sem destroy jobs
+is "$status" 75 "destroy, while it is used: 75"
+run lh sem status --json jobs
+is "$(jq -r '"\(.semaphore) \(.permits) \(.held) \(.waiting)"' <<<"$out")" \
+    "jobs 2 2 0" "status as JSON"
+bg "$LEASEHOLD" run --permits 2 jobs true
+three=$pid
+waits() { lh sem status jobs | grep -q '1 waiting'; }
+ok "one waits" until_true 5000 waits
+kill -KILL "$one"
+ok "  and is next when a holder is killed" ended "$three"
+kill -TERM "$two"
+ended "$two"
+ended "$one"
+ok "destroy, when nobody uses it" until_true 5000 lh sem destroy jobs
+run lh run --permits 3 jobs true
+is "$status" 0 "  then it can have another number"
+
+run lh sem run jobs true
+is "$status" 64 "sem run without --permits: 64"
+run lh run --permits 0 jobs true
+is "$status" 64 "no permits: 64"
+run lh run --permits 257 jobs true
+is "$status" 64 "too many: 64"
+run lh run -s --permits 2 jobs true
+is "$status" 64 "shared: 64"
+run lh run --permits 2 a,b true
+is "$status" 64 "two names: 64"
+run lh sem sing jobs
+is "$status" 64 "an unknown thing to do: 64"
+run lh sem status
+is "$status" 64 "no name: 64"
+
+finish

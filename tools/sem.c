@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold sem`: semaphores, beside what `run --permits` does: how one
+ * stands, and forgetting it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "show.h"
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold sem status [OPTION...] NAME\n"
+"       leasehold sem destroy [OPTION...] NAME\n"
+"       leasehold sem run --permits N [OPTION...] NAME [--] COMMAND ...\n"
+"\n"
+"status tells how many permits the semaphore NAME has, how many are held, and\n"
+"how many wait for one.  destroy forgets it, if nobody uses it: then it can\n"
+"have another number.  run is 'leasehold run' with --permits.\n"
+"Exit status 0; 1: there is no such semaphore; 75: it is in use.\n"
+"\n"
+"      --json        print JSON (status)\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+static int
+tell(const char *name, const struct lh_sem_status *s, bool json)
+{
+	char text[NAME_MAX_TEXT];
+	json_t *j;
+
+	if (!json) {
+		printf("%s: %u of %u permits held, %u waiting\n",
+		    text_name(text, name), s->held, s->limit, s->waiting);
+		return tool_flush(EX_YES);
+	}
+	j = json_object();
+	if (j != NULL && (show_set_bytes(j, "semaphore", name) != 0 ||
+	    json_object_set_new(j, "permits", json_integer(s->limit)) != 0 ||
+	    json_object_set_new(j, "held", json_integer(s->held)) != 0 ||
+	    json_object_set_new(j, "waiting", json_integer(s->waiting)) !=
+	    0)) {
+		json_decref(j);
+		j = NULL;
+	}
+	return show_json(j, EX_YES);
+}
+
+static int
+status(struct lh *lh, const char *name, bool json)
+{
+	struct lh_sem_status s = { .size = sizeof(s) };
+	char text[NAME_MAX_TEXT];
+	struct lh_sem *sem;
+	int e = lh_sem_open(lh, name, 0, &sem);
+
+	if (e == -ENOENT) {
+		say("there is no semaphore '%s'", text_name(text, name));
+		return EX_NO;
+	}
+	if (e == 0) {
+		e = lh_sem_status(sem, &s);
+		(void)lh_sem_close(sem);
+	}
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot look at '%s'",
+		    text_name(text, name));
+	return tell(name, &s, json);
+}
+
+static int
+destroy(struct lh *lh, const char *name)
+{
+	char text[NAME_MAX_TEXT];
+	int e = lh_sem_destroy(lh, name);
+
+	return e == 0 ? EX_YES : say_error(e, lh_error_detail(), "'%s' stays",
+	    text_name(text, name));
+}
+
+static int
+work(const struct table_opts *table, const char *name, bool to_destroy)
+{
+	struct lh *lh;
+	int e = tool_open(&lh, table, LH_NO_CREATE, NULL);
+
+	if (e == -ENOENT && to_destroy)
+		return EX_YES;
+	if (e == -ENOENT)
+		return tool_no_table(table);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	e = to_destroy ? destroy(lh, name) : status(lh, name, table->json);
+	(void)lh_close(lh);
+	return e;
+}
+
+/* A permit is wanted: is --permits there?  (run says all else.) */
+static int
+run(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strncmp(argv[i], "--permits", 9) == 0 ||
+		    strcmp(argv[i], "--help") == 0)
+			return verb_run(argc, argv);
+	}
+	return say_usage("of how many permits? leasehold sem run --permits N "
+	    "NAME COMMAND");
+}
+
+int
+verb_sem(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "--help";
+	struct table_opts table = { 0 };
+	bool to_destroy = strcmp(what, "destroy") == 0;
+	int e;
+
+	if (strcmp(what, "run") == 0)
+		return run(argc - 1, argv + 1);
+	if (!to_destroy && strcmp(what, "status") != 0 && what[0] != '-')
+		return say_usage("sem: '%s' is none of status, destroy, run",
+		    what);
+	if (what[0] != '-') {
+		argc--;
+		argv++;
+	}
+	if (!parse_table_opts("sem", help, argc, argv, &table, &e))
+		return e;
+	if (what[0] == '-' || optind + 1 != argc)
+		return say_usage("leasehold sem status NAME, or sem destroy "
+		    "NAME");
+	if (table.json && to_destroy)
+		return say_usage("sem destroy prints nothing: no --json");
+	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
+	    work(&table, argv[optind], to_destroy);
+}
