@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
+#include "op/policy.h"
 #include "op/upgrade.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
@@ -36,11 +37,12 @@
 
 enum { MOVED = 1, BESIDE = 2 };	/* beside 0 and -errno */
 
-/* The claim's state in the other mode, and in another use. */
+/* The claim's state in the other mode, and in another use; under policy live
+ * only when all is done (op/policy.h). */
 static uint64_t
 converted(uint64_t st)
 {
-	return state_make(state_st(st) ^ ST_HELD ^ ST_READ,
+	return state_make(state_kind(st) ^ ST_HELD ^ ST_READ,
 	    (state_seq(st) + CONVERT_STEP) & MASK(SEQ_BITS),
 	    state_deadline(st));
 }
@@ -70,6 +72,8 @@ swap_mode(struct lhi_view *v, const struct lhi_held *h, uint64_t st,
 	}
 	lhi_point("convert.swapped");
 	lhi_fence_granted(h->slot, n);
+	if (state_live(st))
+		lhi_policy_resume(v, h->ci, to);
 	return 0;
 }
 

@@ -40,6 +40,7 @@
 #include "op/fence.h"
 #include "op/handoff.h"
 #include "op/lease.h"
+#include "op/policy.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
 #include "shm/chain.h"
@@ -101,13 +102,13 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 		    lhi_reader_grant(h->next.token, seq));
 		lhi_chain_prepare(c, head);
 	}
-	if (state_live(h->st))	/* its ttl: op/policy.c */
-		sh32_store_rlx(&c->ticket,
-		    sh32_load_rlx(&h->from.claim->ticket));
 	if (h->request != NULL)
 		lhi_request_announce(h->request, lid_make(h->to.ci,
 		    lhi_claim_epoch(c), seq), h->next.token, l->notes);
-	h->to_st = state_make(state_st(h->st), seq, state_deadline(h->st));
+	/* under policy live only when all is done: op/policy.h */
+	if (state_live(h->st))
+		sh32_store_rlx(&c->ticket, sh32_load(&h->from.claim->ticket));
+	h->to_st = state_make(state_kind(h->st), seq, state_deadline(h->st));
 	sh64_store(&c->state, h->to_st);
 	lhi_point("handoff.announced");
 	lhi_stat_add_to(v, h->to.sid, STAT_SPENT, 1);
@@ -130,7 +131,7 @@ swap(struct handoff *h, uint64_t w)
 	uint64_t mine = word_make(h->from.shared ? WORD_S : WORD_X, h->to.ci,
 	    h->next.token);
 
-	h->moved = state_make(state_st(h->st), (state_seq(h->st) +
+	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
 	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 17 */
 		return retract(h);
@@ -188,7 +189,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	now.claim = h->to.c;
 	now.id = as.id[1];
 	now.word = word_make(WORD_X, h->to.ci, as.token);
-	/* others may have moved its deadline on (policy live) */
+	/* who found it by status may have extended it */
 	held = state_held(st) && state_seq(st) == state_seq(h->to_st);
 	if (!whole || !held || lhi_session_dead(v, h->to.sid, false) ||
 	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
@@ -197,6 +198,8 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 			lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(h->lh, &as, &now);
 	}
+	if (state_live(h->st))
+		lhi_policy_resume(v, h->to.ci, h->to_st);
 	*l = as;
 	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,
 	    as.token, 0);

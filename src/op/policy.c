@@ -45,6 +45,9 @@
  *  I4	What is read of the holder is read after the state (C3): it is about
  *	that use, or the swap fails.
  *
+ * Conversion and hand-off swap a state to and fro by what they know it to be:
+ * it is HELD while they are at it, and HELD_LIVE again afterwards.
+ *
  * A crash or stop of the holder after 1 or 2 leaves a lease with a deadline; of
  * an observer anywhere, the deadline as it was, or moved on once.
  *
@@ -85,6 +88,14 @@ lhi_policy_go_live(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
 	sh32_store(&c->ticket, (uint32_t)(ttl_ns / NS_PER_MS));
 	lhi_point("policy.told");
 	return sh64_cas(&c->state, st,
+	    st | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT);	/* 19 */
+}
+
+void
+lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st)
+{
+	lhi_point("policy.resuming");
+	(void)sh64_cas(&v->claims[ci].state, st,
 	    st | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT);	/* 19 */
 }
 

@@ -12,6 +12,14 @@
 bool lhi_policy_go_live(struct lhi_view *v, uint32_t ci, int64_t ttl_ns);
 
 /*
+ * A lease under policy live that changes its claim's use, or its claim, is
+ * under policy lease while it does, so that nobody else moves what is to be
+ * swapped.  It is held in state st by then, and the ttl is in place: live
+ * again.
+ */
+void lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st);
+
+/*
  * Claim ci was seen in state st: if that is a lease under policy live whose
  * deadline is near, but has not come by now_ns, and its holder is seen to run,
  * the deadline is moved on.

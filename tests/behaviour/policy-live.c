@@ -153,6 +153,32 @@ converted(const char *table, struct lh *lh)
 }
 
 static void
+handed_over(const char *table, struct lh *lh)
+{
+	struct lh_acquire_opts o = live_opts(t_ms(300), LH_EXCLUSIVE);
+	struct t_actor *b = t_actor(table);
+	struct lh_session *s;
+	struct lh_lease l;
+
+	is(lh_session_open(lh, NULL, NULL, &s), 0, "a session");
+	is(lh_acquire(lh, "k", &o, &l), 0, "mine");
+	is(lh_handoff(lh, &l, s), 0, "the session's");
+	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "its policy stays");
+	is(lh_handoff(lh, &l, NULL), 0, "and mine again");
+	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "it stays");
+	t_begin_acquire(b, "k", 1000, t_ms(900));
+	is(t_result(b), -ETIMEDOUT, "another waits for it in vain");
+	is(lh_verify(lh, &l), 0, "it is held");
+	is(lh_handoff(lh, &l, s), 0, "the session's again");
+	t_begin_acquire(b, "k", 1000, T_HANG_MS);
+	is(t_result(b), 0, "which no process can be seen to run for");
+	is(t_do_release(b), 0, "released");
+	is(lh_session_destroy(s), 0, "the session ends");
+	lh_session_close(s);
+	t_actor_end(b);
+}
+
+static void
 queued(const char *table, struct lh *lh)
 {
 	struct lh_acquire_opts o = live_opts(t_ms(200), LH_EXCLUSIVE);
@@ -184,6 +210,7 @@ main(void)
 	unobserved(table, lh);
 	reaped(table, lh);
 	converted(table, lh);
+	handed_over(table, lh);
 	queued(table, lh);
 	t_close(lh);
 	return done();
