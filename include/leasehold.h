@@ -50,6 +50,7 @@
 #include <leasehold/many.h>
 #include <leasehold/ticket.h>
 #include <leasehold/sem.h>
+#include <leasehold/value.h>
 #include <leasehold/inspect.h>
 #include <leasehold/gate.h>
 #include <leasehold/dump.h>

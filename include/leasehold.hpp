@@ -198,6 +198,13 @@ public:
 	{
 		return detail::answer(lh_verify(lh_.get(), &lease_), -ESTALE);
 	}
+	/* The key's value: up to LH_VALUE_MAX bytes; empty: none. */
+	void
+	set_value(const std::string &value)
+	{
+		detail::check(lh_value_set(lh_.get(), &lease_, value.data(),
+		    value.size()));
+	}
 	std::uint64_t token() const noexcept { return lease_.token; }
 	lh_mode mode() const noexcept { return lh_mode(lease_.mode); }
 	std::uint32_t notes() const noexcept { return lease_.notes; }
@@ -280,6 +287,20 @@ public:
 	{
 		return detail::answer(lh_verify_token(lh_.get(), key.c_str(),
 		    token), -ESTALE);
+	}
+	/* The value of a key, and the token of the lease under which it was
+	 * set; none: it has none, or there is no such key. */
+	std::optional<std::pair<std::string, std::uint64_t>>
+	value(const std::string &key) const
+	{
+		char bytes[LH_VALUE_MAX];
+		std::size_t len = 0;
+		std::uint64_t token = 0;
+
+		if (!detail::answer(lh_value_get(lh_.get(), key.c_str(), bytes,
+		    &len, &token), -ENOENT) || len == 0)
+			return std::nullopt;
+		return std::make_pair(std::string(bytes, len), token);
 	}
 	lh *c() const noexcept { return lh_.get(); }
 	const std::shared_ptr<lh> &shared() const noexcept { return lh_; }

@@ -39,13 +39,13 @@ static const struct verb {
 	{ "log", verb_log, "what happened last, and who held what when" },
 	{ "destroy", verb_destroy, "remove a key" },
 	{ "rm", verb_rm, "remove a table" },
+	{ "value", verb_value, "what stands beside a key" },
 	{ "gate", verb_gate, "may the holder of this token pass?" },
 	{ "version", verb_version, "which version this is" },
 };
 
 static const char *const later[] = {
-	"acquire", "renew", "release", "explain", "value", "convert",
-	"session",
+	"acquire", "renew", "release", "explain", "convert", "session",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -51,6 +51,7 @@ static const char help[] =
 "                       exit status then; default 76\n"
 "      --info TEXT      what for, up to 95 bytes: shown by list and status\n"
 "      --permits N      KEY is a semaphore: hold one of its N permits\n"
+"      --value TEXT     KEY's value from then on, up to 256 bytes\n"
 "  -c, --command TEXT   run TEXT with $SHELL -c\n"
 "  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
 "                       longer than --ttl, which must be given\n"
@@ -65,6 +66,7 @@ static const char help[] =
 enum {
 	OPT_TTL = 256, OPT_PRIORITY, OPT_SCOPE, OPT_ON_LOSS, OPT_LOST_CODE,
 	OPT_TABLE, OPT_SYSTEM, OPT_INFO, OPT_POLICY, OPT_ON_ASK, OPT_PERMITS,
+	OPT_VALUE,
 };
 
 static const struct option options[] = {
@@ -88,6 +90,7 @@ static const struct option options[] = {
 	{ "table", required_argument, NULL, OPT_TABLE },
 	{ "timeout", required_argument, NULL, 'w' },
 	{ "ttl", required_argument, NULL, OPT_TTL },
+	{ "value", required_argument, NULL, OPT_VALUE },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
 	{ NULL, 0, NULL, 0 },
@@ -245,6 +248,13 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 	case OPT_TABLE:
 		r->table.name = optarg;
 		return 0;
+	case OPT_VALUE:
+		r->more.value = optarg;
+		r->more.value_len = strlen(optarg);
+		if (r->more.value_len <= LH_VALUE_MAX)
+			return 0;
+		return say_usage("--value: %zu bytes, and %d are the most",
+		    r->more.value_len, LH_VALUE_MAX);
 	case OPT_TTL:
 		a->ttl = true;
 		return parse_ttl(optarg, &r->ttl_ms);
@@ -311,6 +321,8 @@ parse(struct run *r, struct asked *a, int argc, char **argv)
 	if (r->no_fork && !a->ttl)
 		return say_usage("-F needs --ttl: nothing renews the lease "
 		    "once the command runs, so it must be as long as that");
+	if (r->more.value != NULL && r->mode == LH_SHARED)
+		return say_usage("--value wants a key alone, not -s");
 	if (optind >= argc)
 		return say_usage("run under which key? leasehold run KEY "
 		    "COMMAND [ARGUMENT...]");

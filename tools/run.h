@@ -24,7 +24,8 @@ struct run {
 	int64_t ttl_ms;
 	uint32_t priority;
 	uint32_t scope;
-	struct lh_acquire_more more;	/* --info, --policy */
+	struct lh_acquire_more more;	/* --info, --policy,
+					 * --value */
 	uint32_t permits;	/* `key` is a semaphore of so many; 0: it is
 				 * not */
 	bool term_on_ask;	/* --on-ask term */

@@ -279,6 +279,9 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 		bad |= show_set_u64(o, "token", info->token);
 		bad |= json_object_set_new(o, "scope",
 		    json_string(show_scope(info->scope)));
+		if (info->value_len > 0)
+			bad |= json_object_set_new(o, "value_bytes",
+			    json_integer(info->value_len));
 		bad |= json_object_set_new(o, "holders",
 		    parties_json(zero_ms, info->holders, info->n_holders));
 		bad |= json_object_set_new(o, "waiters",

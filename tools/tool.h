@@ -76,6 +76,7 @@ int verb_gate(int argc, char **argv);
 int verb_verify(int argc, char **argv);
 int verb_watch(int argc, char **argv);
 int verb_top(int argc, char **argv);
+int verb_value(int argc, char **argv);
 int verb_version(int argc, char **argv);
 
 /*

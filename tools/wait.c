@@ -262,7 +262,8 @@ wait_acquire(struct run *r, int sigfd, int *status)
 	w.opts.scope = r->scope;
 	w.opts.priority = r->priority;
 	w.opts.ttl_ms = r->ttl_ms;
-	if (r->more.info != NULL || r->more.policy != LH_POLICY_LEASE)
+	if (r->more.info != NULL || r->more.value != NULL ||
+	    r->more.policy != LH_POLICY_LEASE)
 		w.opts.more = &r->more;
 	w.opts.max_wait_ms = 0;
 	acquire(&w);

@@ -51,7 +51,7 @@ struct lh_key_info {
 					 * due */
 	uint32_t scope;		/* enum lh_scope: LH_LOCAL once it was granted,
 				 * or asked for, in that */
-	uint32_t reserved;
+	uint32_t value_len;	/* bytes of its value (value.h); 0: none */
 };
 
 /*

@@ -130,9 +130,9 @@ struct lh_acquire_more {
 				 * up to LH_INFO_MAX bytes, shown with the lease
 				 * and the wait (inspect.h); or NULL */
 	const char *holder;	/* holder id, 1 .. 255 bytes; or NULL */
-	const void *value;	/* the key's value from the grant on; or NULL:
-				 * it stays */
-	size_t value_len;	/* up to 256 bytes */
+	const void *value;	/* the key's value from the grant on (value.h),
+				 * not in shared mode; or NULL: it stays */
+	size_t value_len;	/* up to 256 bytes; 0: it is cleared */
 };
 
 #define LH_ACQUIRE_MORE_INIT \

@@ -21,6 +21,7 @@
  *	token	every key's last token, and every floor, below the ceiling
  *	long	a key's rest is its own
  *	request	is in a place of its own, and in no other
+ *	value	in range, whole by its sum, in a record that is the slot's
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -39,6 +40,7 @@
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/request.h"
+#include "shm/value.h"
 
 struct check {
 	struct lhi_view *v;
@@ -283,6 +285,8 @@ slot_ok(struct check *k, uint32_t i)
 		return wrong(k, "slot %u has flags of another life", i);
 	if (!rest_ok(k, s, i, len))
 		return false;
+	if (!lhi_value_sound(k->v, s))
+		return wrong(k, "the value of slot %u is none", i);
 	if (lhi_lock_token(s, w) >= sh64_load(&k->v->hdr->ceiling) ||
 	    lhi_lock_token(s, w) < sh64_load(&k->v->hdr->token_base))
 		return wrong(k, "slot %u has a token outside the table's range",

@@ -22,6 +22,7 @@
 #include "shm/lock.h"
 #include "shm/object.h"
 #include "shm/queue.h"
+#include "shm/value.h"
 
 #define TRIES 50		/* 10 ms for a key that never holds still */
 
@@ -233,6 +234,7 @@ tell_key(struct dump *d, uint32_t i)
 	info.scope = sh32_load(&d->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
 	    LH_EPHEMERAL;
 	info.mode = word_mode(t.word) == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
+	info.value_len = (uint32_t)lhi_value_len(&d->im.v, d->slot);
 	info.n_holders = d->holders.n;
 	info.holders = d->holders.p;
 	info.n_waiters = d->waiters.n;

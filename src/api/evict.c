@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "proc/lh.h"
 #include "shm/evict.h"
+#include "shm/value.h"
 
 struct choice {
 	const char *prefix;
@@ -39,7 +40,7 @@ consider(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
 		return error;
 	/* of the life whose key was read: an eviction swaps exactly its word */
 	if (word_mode(w) != WORD_FREE || word_idx(w) != CAUSE_RELEASED ||
-	    sh32_load(&s->gen) != gen)
+	    sh32_load(&s->gen) != gen || lhi_slot_valued(s))
 		return 0;
 	if (c->idle_ms > 0 && lhi_idle_ms(s, w, 0, c->now_ns) < c->idle_ms)
 		return 0;

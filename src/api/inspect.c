@@ -19,6 +19,7 @@
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/session.h"
+#include "shm/value.h"
 
 #define SNAPSHOT_TRIES 20
 #define WHOLE_TRIES 100000
@@ -153,6 +154,7 @@ look_at(struct snapshot *sn)
 	info->token = lhi_lock_token(sn->slot, w);
 	info->scope = sh32_load(&sn->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
 	    LH_EPHEMERAL;
+	info->value_len = (uint32_t)lhi_value_len(v, sn->slot);
 	info->n_holders = sn->holders.n;
 	info->holders = sn->holders.p;
 	info->n_waiters = sn->waiters.n;

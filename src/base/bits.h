@@ -12,6 +12,10 @@
  *              tag (41)                | idx (22)      | mark
  *  slot link   63     | 62 ....... 36 | 35 ................. 0
  *              mark   | idx (27)      | tag (36)
+ *  value link  63 ................. 24 | 23 ................. 0
+ *              tag (40)                | record (24)
+ *  value owner 63 ...... 40 | 39 ................... 2 | 1 .. 0
+ *              count (24)   | session or slot (38)     | kind (2)
  *  session     63..56 | 55..48 | 47 ........................ 0
  *              st (8) | flags  | inc (48)
  *  session id  inc (48) << 16 | session index (16)
@@ -220,6 +224,53 @@ slink_after(uint64_t l, uint32_t idx)
 	uint64_t tag = (l + 1) & MASK(SLOT_TAG_BITS);
 
 	return slink_make(idx, tag + (tag == 0));
+}
+
+/* values: slot.value, and a record's owner word (shm/value.c) */
+#define VALUE_IDX_BITS 24
+#define VALUE_WHOSE_BITS 38
+#define VALUE_LEN_BITS 16
+#define VALUES_MAX (1u << VALUE_IDX_BITS)
+
+static inline uint64_t
+vlink_make(uint32_t idx, uint64_t tag)
+{
+	return tag << VALUE_IDX_BITS | idx;
+}
+
+static inline uint64_t vlink_tag(uint64_t l) { return l >> VALUE_IDX_BITS; }
+
+static inline uint32_t
+vlink_idx(uint64_t l)
+{
+	return (uint32_t)(l & MASK(VALUE_IDX_BITS));
+}
+
+enum lhi_value_kind {
+	VALUE_FREE = 0,
+	VALUE_HELD = 1,		/* by a session: the low bits of its id */
+	VALUE_OWNED = 2		/* by a slot */
+};
+
+static inline uint64_t
+vown_make(unsigned kind, uint64_t whose, uint64_t count)
+{
+	return count << (VALUE_WHOSE_BITS + 2) |
+	    (whose & MASK(VALUE_WHOSE_BITS)) << 2 | kind;
+}
+
+static inline unsigned vown_kind(uint64_t o) { return (unsigned)o & 3; }
+
+static inline uint64_t
+vown_whose(uint64_t o)
+{
+	return o >> 2 & MASK(VALUE_WHOSE_BITS);
+}
+
+static inline uint64_t
+vown_count(uint64_t o)
+{
+	return o >> (VALUE_WHOSE_BITS + 2);
 }
 
 /* session word and ids */

@@ -236,6 +236,9 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 		    "(NULL)");
 	if (error == 0)
 		error = lhi_ask_set(&lh->v, &m.ask, opts);
+	if (error == 0 && m.ask.more->value != NULL)
+		error = lhi_fail(-EINVAL, "one value for many keys: set each "
+		    "with lh_value_set()");
 	if (error != 0)
 		return error;
 	m.priority = m.ask.priority;

@@ -24,8 +24,9 @@ check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 		    SHM_INFO_MAX - 1);
 	if (m->holder != NULL)
 		return lhi_fail(-EOPNOTSUPP, "holder ids are not there yet");
-	if (m->value != NULL)
-		return lhi_fail(-EOPNOTSUPP, "values are not there yet");
+	if (m->value != NULL && m->value_len > SHM_VALUE_MAX)
+		return lhi_fail(-EINVAL, "a value of %zu bytes: %u are the "
+		    "most", m->value_len, SHM_VALUE_MAX);
 	return 0;
 }
 
@@ -62,6 +63,9 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 		    "try, LH_WAIT_FOREVER for ever");
 	ask->more = o->more == NULL ? &none : o->more;
 	error = check_more(v, ask->more);
+	if (error == 0 && ask->more->value != NULL && o->mode != LH_EXCLUSIVE)
+		error = lhi_fail(-EINVAL, "a value is set by who holds the key "
+		    "alone, not in shared mode");
 	if (error != 0)
 		return error;
 	ask->rare = ask->more != &none;

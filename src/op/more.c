@@ -8,6 +8,7 @@
  * that does its part and calls the next one:
  *
  *	by_request	its id, if it has one: op/request.c
+ *	with_value	the key's value, right after the grant (op/value.c)
  *	in_session	granted, the lease is handed over to a named session
  *	wanted_by_name	the key, looked up anew as often as it is gone
  *
@@ -20,6 +21,7 @@
 #include "op/handoff.h"
 #include "op/name.h"
 #include "op/request.h"
+#include "op/value.h"
 
 /* The key is wanted, whatever it is called in the table by now. */
 static int
@@ -50,6 +52,25 @@ in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	    lhi_handoff_acquired(lh, ask, lease);
 }
 
+static int
+with_value(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	const struct lh_acquire_more *m = ask->more;
+	struct lh_lease got = { 0 };
+	int error = in_session(lh, want, ask, &got);
+
+	if (error == 0 && m->value != NULL) {
+		lhi_point("acquire.valued");
+		error = lhi_value_put(lh, &got, m->value, m->value_len);
+		if (error != 0)		/* not acquired (G8) */
+			lhi_value_refused(lh, &got, error);
+	}
+	if (error == 0)
+		*lease = got;
+	return error;
+}
+
 /* What is done once it is known that it has to be done. */
 static int
 by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
@@ -64,7 +85,7 @@ by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	/* who has said that he works at it does not leave it so */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;
-	error = in_session(lh, want, &ours, lease);
+	error = with_value(lh, want, &ours, lease);
 	lhi_request_done(lh, &q, error);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
@@ -76,7 +97,7 @@ lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
 {
 	return (ask->more->request[0] | ask->more->request[1]) != 0 ?
 	    by_request(lh, want, ask, lease) :
-	    in_session(lh, want, ask, lease);
+	    with_value(lh, want, ask, lease);
 }
 
 int

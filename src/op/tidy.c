@@ -25,6 +25,7 @@
 #include "shm/evict.h"
 #include "shm/lock.h"
 #include "shm/queue.h"
+#include "shm/value.h"
 
 #define ROUND_NS (60 * NS_PER_SEC)
 #define EAGER_ROUND_NS NS_PER_SEC	/* at least, if keys are to go soon */
@@ -50,7 +51,7 @@ forget(struct lhi_reaper *r, struct shm_slot *s, uint64_t w, int64_t now_ns)
 {
 	int gone;
 
-	if (word_idx(w) != CAUSE_RELEASED ||
+	if (word_idx(w) != CAUSE_RELEASED || lhi_slot_valued(s) ||
 	    lhi_idle_ms(s, w, 0, now_ns) < r->opts.evict_idle_ms)
 		return;
 	gone = lhi_evict_slot(&r->v, s, w);

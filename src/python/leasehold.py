@@ -157,6 +157,9 @@ def _load():
             "lh_verify_token": [p, c_char_p, c_uint64],
             "lh_break": [p, c_char_p, p, c_uint64],
             "lh_cancel": [POINTER(_Cancel)],
+            "lh_value_set": [p, POINTER(_Lease), c_char_p, c_size_t],
+            "lh_value_get": [p, c_char_p, p, POINTER(c_size_t),
+                             POINTER(c_uint64)],
             "lh_lock_open": [p, c_char_p, POINTER(_LockOpts), POINTER(p)],
             "lh_lock_acquire": [p, POINTER(_AcquireOpts)],
             "lh_lock_release": [p], "lh_lock_close": [p],
@@ -319,6 +322,12 @@ class Lease(_Released):
         return _ask(_lib.lh_verify(self._table.p, byref(self._lease)),
                     _errno.ESTALE)
 
+    def set_value(self, value):
+        """Set the key's value: up to 256 bytes; b"": none.  Raises Lost."""
+        value = bytes(value)
+        _check(_lib.lh_value_set(self._table.p, byref(self._lease), value,
+                                 len(value)))
+
     def release(self):
         """Raises Lost if it had been lost; nothing more is held either way."""
         if self._held:
@@ -417,6 +426,16 @@ class Table:
         """Is that the token of a present lease of the key?"""
         return _ask(_lib.lh_verify_token(self.p, _bytes(key, "the key"),
                                          _token(token)), _errno.ESTALE)
+
+    def value(self, key):
+        """The key's value and the token under which it was set, or None."""
+        buf, size, token = ctypes.create_string_buffer(256), c_size_t(), \
+            c_uint64()
+        found = _ask(_lib.lh_value_get(self.p, _bytes(key, "the key"), buf,
+                                       byref(size), byref(token)),
+                     _errno.ENOENT)
+        return (buf.raw[:size.value], token.value) if found and size.value \
+            else None
 
     def break_(self, key):
         """End all leases on the key, whoever has them.  How many they were."""

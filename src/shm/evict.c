@@ -39,6 +39,9 @@
  *		that finds no key any more leaves, and looks the name up anew
  *	keep	the flag is set, then the word looked at; as with the queue
  *	make	of the same name: comes upon the dying one, and completes it
+ *	value	a key that has one is not chosen, unless it is named for that
+ *		(lh_destroy()).  Only who holds the key sets it, and FREE(v)
+ *		says that nobody has held it since that was looked at
  *
  * A slot is linked only after its word is FREE, so a fresh FREE slot that is
  * not in the list (E0) belongs to its maker still.
@@ -55,6 +58,7 @@
 #include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
+#include "shm/value.h"
 
 #define PASSES_MAX 1000
 
@@ -224,7 +228,7 @@ lhi_evict_idle(struct lhi_view *v, uint32_t idx, int64_t now_ns, bool spare)
 		return error;
 	if (word_mode(w) == WORD_NONE)
 		return word_idx(w) == NONE_UNUSED;
-	if (word_mode(w) != WORD_FREE || kept(s) ||
+	if (word_mode(w) != WORD_FREE || kept(s) || lhi_slot_valued(s) ||
 	    (spare && lhi_idle_ms(s, w, 0, now_ns) == 0))
 		return 0;
 	return lhi_evict_slot(v, s, w);

@@ -3,7 +3,7 @@
  * Extents: answers "how much of this table may be touched?".
  *
  * The object is a sparse file of the greatest length that the table may need.
- * Four counts in its header say how much of each array has memory (grow.c
+ * Five counts in its header say how much of each array has memory (grow.c
  * raises them); the parts before the claims have all of theirs from the
  * beginning, the rings are looked after by who uses them.
  *
@@ -47,6 +47,8 @@ lhi_extent_spans(const struct lhi_geometry *g, const struct lhi_extent *e,
 	    (uint64_t)e->slots * sizeof(struct shm_slot) };
 	s[4] = (struct lhi_span){ g->long_off,
 	    (uint64_t)e->longs * sizeof(struct shm_long) };
+	s[5] = (struct lhi_span){ g->values_off,
+	    (uint64_t)e->values * sizeof(struct shm_value) };
 }
 
 bool
@@ -57,10 +59,11 @@ lhi_extent_of(const struct shm_header *h, const struct lhi_geometry *g,
 	e->chunks = sh32_load(&h->ready_chunks);
 	e->longs = sh32_load(&h->ready_longs);
 	e->level = sh32_load(&h->bucket_level);
+	e->values = sh32_load(&h->ready_values);
 	return e->slots >= 2 && e->slots <= g->n_slots && e->chunks >= 2 &&
 	    e->chunks <= g->n_chunks && e->longs >= 1 &&
 	    e->longs <= g->n_long && e->level < 32 &&
-	    1u << e->level <= g->n_buckets;
+	    1u << e->level <= g->n_buckets && e->values <= g->n_values;
 }
 
 bool
@@ -117,6 +120,9 @@ lhi_extent_seen(int fd, const struct lhi_geometry *g, struct lhi_extent *e)
 	if (error == 0)
 		error = seen(fd, g->long_off, sizeof(struct shm_long),
 		    g->n_long, &e->longs);
+	if (error == 0)
+		error = seen(fd, g->values_off, sizeof(struct shm_value),
+		    g->n_values, &e->values);
 	/* before there are more slots than buckets, those are doubled */
 	while (1u << e->level < e->slots && 1u << e->level < g->n_buckets)
 		e->level++;

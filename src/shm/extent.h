@@ -8,7 +8,7 @@
 
 /* How much of each array is ready. */
 struct lhi_extent {
-	uint32_t slots, chunks, longs, level;
+	uint32_t slots, chunks, longs, level, values;
 };
 
 /* A part of the object. */
@@ -16,7 +16,7 @@ struct lhi_span {
 	uint64_t off, len;
 };
 
-#define LHI_SPANS 5
+#define LHI_SPANS 6
 
 /* What a table begins with. */
 struct lhi_extent lhi_extent_first(const struct lhi_geometry *g);

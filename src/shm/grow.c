@@ -165,6 +165,16 @@ lhi_grow_longs(struct lhi_view *v)
 }
 
 int
+lhi_grow_values(struct lhi_view *v)
+{
+	uint32_t from = lhi_ready(&v->hdr->ready_values, v->geo.n_values);
+	uint32_t to = next_size(from, v->geo.n_values);
+
+	return from >= to ? 0 : grow(v, "values", &v->hdr->ready_values, from,
+	    to, v->geo.values_off, sizeof(struct shm_value));
+}
+
+int
 lhi_grow_chunks(struct lhi_view *v)
 {
 	uint32_t from = lhi_chunks_ready(v);

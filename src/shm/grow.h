@@ -15,6 +15,7 @@
 int lhi_grow_slots(struct lhi_view *v);
 int lhi_grow_longs(struct lhi_view *v);
 int lhi_grow_chunks(struct lhi_view *v);
+int lhi_grow_values(struct lhi_view *v);	/* there are none at first */
 
 /*
  * Give a part of the object memory of its own; `base`, where the object is

@@ -284,13 +284,14 @@ struct shm_request {
 	shm_u64 notes;		/* LH_NOTE_... of the grant */
 };
 
-/* A key's value. */
+/* A key's value, or none. */
 struct shm_value {
-	shm_u64 owner;		/* any: 0 free; whose it is */
+	shm_u64 owner;		/* any: count | whose | kind */
+	/* who holds it, until a slot leads to it */
 	shm_u64 token;		/* of the lease under which it was set */
-	shm_u64 size;
-	shm_u64 byte[SHM_VALUE_MAX / 8];
-	shm_u64 reserved;
+	shm_u64 size;		/* sum of all (48) | bytes (16) */
+	shm_u64 byte[SHM_VALUE_MAX / 8]; /* the first is the lowest */
+	shm_u64 slot;		/* whose value it is to be */
 };
 
 /* What is seldom said about a claim. */

@@ -16,7 +16,8 @@
  *		every token that may have been given
  *	M4	sessions: UNUSED, their incarnations above all that are named;
  *		claims: what they hold is freed, then they are; chunks: nobody's
- *	M5	slots, long keys, the list of keys (mend_keys.c)
+ *	M5	slots, long keys, the list of keys (mend_keys.c); values
+ *		(mend_values.c)
  *	M6	hints
  *	M7	flags DAMAGED and MENDING cleared (lhi_mend_done())
  *
@@ -78,6 +79,7 @@ mend_extent(struct lhi_mend *m)
 	e.slots = e.slots > seen.slots ? e.slots : seen.slots;
 	e.chunks = e.chunks > seen.chunks ? e.chunks : seen.chunks;
 	e.longs = e.longs > seen.longs ? e.longs : seen.longs;
+	e.values = e.values > seen.values ? e.values : seen.values;
 	while (1u << e.level < e.slots && 1u << e.level < g->n_buckets)
 		e.level++;
 	lhi_extent_spans(g, &e, s);
@@ -91,9 +93,9 @@ mend_extent(struct lhi_mend *m)
 	sh32_store(&h->ready_chunks, e.chunks);
 	sh32_store(&h->ready_longs, e.longs);
 	sh32_store(&h->bucket_level, e.level);
+	sh32_store(&h->ready_values, e.values);
 	/* what comes with the first use: memory that is there is found again */
 	sh32_store(&h->ready_requests, 0);
-	sh32_store(&h->ready_values, 0);
 	return 0;
 }
 
@@ -267,6 +269,7 @@ mend_hints(struct lhi_view *v)
 	sh32_store(&h->slot_hand, 1);
 	sh32_store(&h->chunk_next, 1);
 	sh32_store(&h->long_next, 1);
+	sh32_store(&h->value_next, 1);
 	sh32_store(&h->session_next, 0);
 }
 
@@ -287,9 +290,11 @@ lhi_mend(struct lhi_mend *m)
 	mend_sessions(v);
 	mend_claims(v);
 	error = lhi_mend_keys(m);
-	if (error == 0)
-		mend_hints(v);
-	return error;
+	if (error != 0)
+		return error;
+	lhi_mend_values(m);
+	mend_hints(v);
+	return 0;
 }
 
 void

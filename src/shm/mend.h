@@ -26,6 +26,9 @@ void lhi_mend_done(struct lhi_view *v);
 /* mend_keys.c: every slot, long key and bucket, the claims being free. */
 int lhi_mend_keys(struct lhi_mend *m);
 
+/* mend_values.c: every value, the keys being mended. */
+void lhi_mend_values(struct lhi_mend *m);
+
 /* Can a table with that base and ceiling have given that token? */
 bool lhi_mend_plausible(const struct lhi_view *v, uint64_t token);
 

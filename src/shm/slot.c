@@ -62,6 +62,7 @@
 #include "shm/lock.h"
 #include "shm/session.h"
 #include "shm/slot.h"
+#include "shm/value.h"
 
 #define LOOKS 64
 #define STEP (UINT64_C(1) << 38)
@@ -213,7 +214,7 @@ find_room(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	if (error != -ENOSPC)
 		return error;
 	return lhi_fail(-ENOSPC, "there is no room for another key: all %u "
-	    "are held, waited for or kept (made by lh_key_create()); %s",
+	    "are held, waited for, kept (lh_key_create()) or have a value; %s",
 	    lhi_slots_ready(v) - 1, grown < 0 ? "and there is no memory for "
 	    "more: make room in /dev/shm, or enlarge it" :
 	    "use a table with more keys");
@@ -299,6 +300,7 @@ fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
 	(void)sh32_xchg(&s->gen,
 	    (uint32_t)(sh64_load_rlx(&v->claims[ci].home) >> 32));
 	sh32_store(&s->maker, ci);
+	lhi_value_forget(s);
 	error = lhi_key_write(v, s, n);
 	lhi_point("slot.filled");
 	return error;

@@ -69,7 +69,8 @@ struct scenario {
 	X(tickets) \
 	X(session) \
 	X(requests) \
-	X(circles)
+	X(circles) \
+	X(values)
 
 #define SCENARIO_EXTERN(file) \
 	extern const struct scenario scenarios_##file[]; \

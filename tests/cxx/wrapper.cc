@@ -190,6 +190,22 @@ live(const std::string &name)
 }
 
 static void
+a_value(leasehold::table &table)
+{
+	leasehold::lease l = table.acquire("v");
+
+	ok(!table.value("v") && !table.value("no such"), "no value");
+	l.set_value(std::string("a\0b", 3));
+	auto v = table.value("v");
+	ok(v && v->first == std::string("a\0b", 3) && v->second == l.token(),
+	    "a value, and its token");
+	throws(std::errc::invalid_argument,
+	    [&] { l.set_value(std::string(257, 'x')); }, "too long a one");
+	l.set_value("");
+	ok(!table.value("v"), "cleared");
+}
+
+static void
 around(const std::string &name)
 {
 	leasehold::table table(name), other(name);
@@ -208,6 +224,8 @@ around(const std::string &name)
 		ok(five == 5, "what it throws is its own");
 	}
 	ok(bool(other.try_acquire("w")), "and the key is free");
+
+	a_value(table);
 
 	char path[] = "/tmp/leasehold-cxx.XXXXXX";
 	close(mkstemp(path));

@@ -101,11 +101,12 @@ writer(void)
 	struct lh *lh = attach();
 	struct lh_lease lease;
 
-	(void)get(lh, THE_X, LH_EXCLUSIVE, HOUR_MS);
+	lease = get(lh, THE_X, LH_EXCLUSIVE, HOUR_MS);
+	must(lh_value_set(lh, &lease, "another", 7), "a value");
 	(void)get(lh, THE_LONG, LH_EXCLUSIVE, HOUR_MS);
 	(void)get(lh, "over", LH_EXCLUSIVE, 1);
 	lease = get(lh, THE_FREE, LH_EXCLUSIVE, HOUR_MS);
-	must(lh_release(lh, &lease), "release");
+	must(lh_release_value(lh, &lease, "its value", 9), "release");
 }
 
 static void

@@ -3,6 +3,7 @@
  * What is done with a damaged table: see image-calls.h.  What the calls answer
  * is of no interest, but that they do.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <leasehold.h>
 #include "fuzz/fuzz.h"
@@ -220,6 +221,20 @@ call_break(unsigned n)
 }
 
 static void
+call_value(unsigned n)
+{
+	char value[LH_VALUE_MAX];
+	size_t len = 0;
+
+	if (lh_value_get(t.lh, key_of(n), value, &len, NULL) == 0 &&
+	    len > sizeof(value))
+		abort();
+	memset(value, (int)n, sizeof(value));
+	if (n & 0x80)
+		(void)lh_value_set(t.lh, &t.lease, value, n & 0x7f);
+}
+
+static void
 call_open(unsigned n)
 {
 	struct lh *lh;
@@ -261,6 +276,7 @@ static const struct {
 	{ "a reaper", call_reap },
 	{ "lh_break", call_break },
 	{ "lh_open of another", call_open },
+	{ "a value", call_value },
 };
 
 const unsigned image_n_calls = sizeof(calls) / sizeof(calls[0]);

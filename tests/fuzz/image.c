@@ -55,7 +55,7 @@ struct array {
 };
 
 enum { HEADER, SESSIONS, CHUNKS, CLAIMS, BUCKETS, SLOTS, LONGS, RINGS,
-	ANYWHERE, N_ARRAYS };
+	ANYWHERE, VALUES, N_ARRAYS };
 
 static struct array
 array_of(unsigned which)
@@ -75,6 +75,8 @@ array_of(unsigned which)
 		[LONGS] = { g->long_off, sizeof(struct shm_long), g->n_long },
 		[RINGS] = { g->rings_off, sizeof(struct shm_ring),
 		    g->max_sessions },
+		[VALUES] = { g->values_off, sizeof(struct shm_value),
+		    g->n_values },
 		[ANYWHERE] = { 0, sizeof(shm_u64),
 		    (uint32_t)(g->rings_off / sizeof(shm_u64)) },
 	};

@@ -54,6 +54,16 @@ class Leases(Case):
         with self.table.acquire(b"\xff\xfe"), self.table.acquire("caf\u00e9"):
             self.assertIsNone(self.other.try_acquire("caf\u00e9".encode()))
 
+    def test_values(self):
+        self.assertIsNone(self.other.value("v"))
+        with self.table.acquire("v") as lease:
+            lease.set_value(b"a\0b")
+            self.assertEqual(self.other.value("v"), (b"a\0b", lease.token))
+            with self.assertRaises(leasehold.Error):
+                lease.set_value(bytes(257))
+            lease.set_value(b"")
+        self.assertIsNone(self.other.value("v"))
+
     def test_readers_together_and_conversion(self):
         with self.table.acquire("k", mode=leasehold.SHARED) as reader:
             with self.other.acquire("k", mode=leasehold.SHARED):

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values, and holders who come too late; records, and takers who do.
+ *
+ * A value that is swapped in when its lease has been lost is taken back: the
+ * key has the one it had, or the one that the present holder has set meanwhile.
+ */
+#include <errno.h>
+#include <string.h>
+#include "replay.h"
+
+#define TTL_MS 200
+
+static struct lh *lh, *other;
+static struct replay_call holder;
+
+static int
+set_late(void *arg)
+{
+	struct replay_call *c = arg;
+
+	return lh_value_set(c->lh, &c->lease, "late", 4);
+}
+
+static int
+read_it(void *arg)
+{
+	char buf[LH_VALUE_MAX];
+	size_t len;
+
+	(void)arg;
+	return lh_value_get(other, "k", buf, &len, NULL) == 0 && len == 5 ?
+	    buf[0] : 0;
+}
+
+static bool
+has(const char *value)
+{
+	char buf[LH_VALUE_MAX];
+	size_t len;
+
+	return lh_value_get(other, "k", buf, &len, NULL) == 0 &&
+	    len == strlen(value) && memcmp(buf, value, len) == 0;
+}
+
+static void
+put(struct lh *by, struct lh_lease *l, const char *value)
+{
+	is(lh_value_set(by, l, value, strlen(value)), 0, "set %s", value);
+}
+
+/* k has a value, and a holder who stands at `point` of setting another. */
+static void
+begin(const char *point)
+{
+	struct lh_lease l;
+
+	is(replay_try(other, "k", &l), 0, "k");
+	put(other, &l, "first");
+	is(lh_release(other, &l), 0, "has a value");
+	holder = (struct replay_call)REPLAY_CALL(lh, "k", TTL_MS, 0);
+	is(replay_acquire(&holder), 0, "k is held");
+	replay_hold("setter", point);
+	replay_go("setter", set_late, &holder);
+	replay_wait_held("setter");
+	replay_sleep_past(&holder.lease);
+}
+
+static void
+end(struct lh_lease *l, const char *value)
+{
+	replay_release("setter");
+	is(replay_result("setter"), -ESTALE, "who comes late is told so");
+	ok(has(value), "the value is %s", value);
+	is(lh_release(other, l), 0, "released");
+	is(t_findings(other), 0, "the table is sound");
+}
+
+static void
+late_swap(void)
+{
+	struct lh_lease l;
+
+	begin("value.held");
+	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	end(&l, "first");
+}
+
+static void
+late_swap_of_old(void)
+{
+	struct lh_lease l;
+
+	begin("value.held");
+	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	put(other, &l, "second");
+	end(&l, "second");
+}
+
+static void
+late_look(void)
+{
+	struct lh_lease l;
+
+	begin("value.taken");
+	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	put(other, &l, "second");
+	end(&l, "second");
+}
+
+/* Swapped in, and another one on top before it is taken back. */
+static void
+on_top(void)
+{
+	struct lh_lease l;
+
+	begin("value.swapped");
+	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	put(other, &l, "second");
+	end(&l, "second");
+}
+
+static void
+taken_back(void)
+{
+	struct lh_lease l;
+
+	begin("value.swapped");
+	ok(has("late"), "for moments it is seen");
+	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	end(&l, "first");
+}
+
+/* The key is removed, and made again, under the late one. */
+static void
+other_life(void)
+{
+	struct lh_lease l;
+
+	begin("value.held");
+	is(replay_try(other, "k", &l), 0, "another holds k");
+	is(lh_release(other, &l), 0, "lets it go");
+	is(lh_destroy(other, "k"), 0, "and removes it");
+	is(replay_try(other, "k", &l), 0, "it is made again");
+	end(&l, "");
+}
+
+/* Who has judged a record free comes when it is somebody's value. */
+static void
+late_taker(void)
+{
+	struct replay_call mine = REPLAY_CALL(lh, "m", REPLAY_LONG_MS, 0);
+	struct lh_lease l;
+
+	is(replay_acquire(&mine), 0, "m is held");
+	is(replay_try(other, "k", &l), 0, "and k");
+	replay_hold("taker", "value.judged");
+	replay_go("taker", set_late, &mine);
+	replay_wait_held("taker");
+	for (int i = 0; i < 3; i++)
+		put(other, &l, i & 1 ? "other" : "third");
+	replay_release("taker");
+	is(replay_result("taker"), 0, "it takes another");
+	ok(has("third"), "the value that was set meanwhile is as it was");
+	is(lh_release(other, &l), 0, "released");
+	is(lh_release(lh, &mine.lease), 0, "released");
+}
+
+/* The record that a reader is in the midst of becomes another value. */
+static void
+late_reader(void)
+{
+	struct lh_lease l;
+
+	is(replay_try(other, "k", &l), 0, "k is held");
+	put(other, &l, "aaaaa");
+	replay_hold("reader", "value.reading");
+	replay_go("reader", read_it, NULL);
+	replay_wait_held("reader");
+	for (int i = 0; i < 9; i++)
+		put(other, &l, i & 1 ? "ccccc" : "bbbbb");
+	replay_release("reader");
+	is(replay_result("reader"), 'b', "the reader reads a later one, whole");
+	is(lh_release(other, &l), 0, "released");
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	late_swap();
+	late_swap_of_old();
+	late_look();
+	on_top();
+	taken_back();
+	other_life();
+	late_taker();
+	late_reader();
+	is(lh_close(lh), 0, "close");
+	t_close(other);
+	return done();
+}
