@@ -19,15 +19,16 @@
  *	torn, cannot let two in.
  *  I2	Of two that wait to upgrade leases that both live, the one with the
  *	later ticket leaves: each would wait for the other.  It finds the other
- *	before itself in the queue, in its first look after it was linked, or in
- *	a later one: whoever links wakes those behind it.
+ *	before itself in the queue before it sleeps: whoever links looks at
+ *	those behind it, and wakes them.
  *  I3	Who waits here bars others only while the word is S: its lease ended,
  *	the key goes to the next as if it were not there.
  *
- * Sleep: park = ASLEEP, then a look at word and chain, then the futex.  Pairs
- * with a reader's way out: terminal, marked, taken out, then the look at the
- * queue's head and its park (shm/chain.c).  Who is made to end by others wakes
- * nobody: so no sleep is longer than 20 ms, or the next deadline in the chain.
+ * Sleep: park = ASLEEP, then a look at the queue, word and chain, then the
+ * futex.  Pairs with I2, and with a reader's way out: terminal, marked, taken
+ * out, then the look at the queue's head and its park (shm/chain.c).  Who is
+ * made to end by others wakes nobody: so no sleep is longer than 20 ms, or the
+ * next deadline in the chain.
  *
  * A crash or stop of the waiter
  *	announced, not linked	a claim that its session's burial frees
@@ -213,16 +214,20 @@ sleep_until(struct upgrade *u)
 	return e.ns < u->dead.next_ns ? e.ns : u->dead.next_ns;
 }
 
-static void
+/* Sleep, unless there is something to do.  0; -EDEADLK. */
+static int
 doze(struct upgrade *u)
 {
 	struct lhi_view *v = view(u);
 	int64_t until;
+	int error;
 
 	(void)sh32_xchg(&u->c->park, PARK_ASLEEP);
 	lhi_point("upgrade.parked");
-	/* pairs with: a reader's way out of the chain, then its look at park */
-	if (!lhi_chain_sole(u->h.claim, u->h.ci,
+	/* pairs with: another one's link before ours, then its look at park */
+	error = give_way(u);
+	/* and with: a reader's way out of the chain, then its look at park */
+	if (error == 0 && !lhi_chain_sole(u->h.claim, u->h.ci,
 	    sh64_load_sc(&u->h.slot->word)) &&
 	    !lhi_cancelled(u->ask->cancel) && !lhi_queue_is_out(v, u->ci)) {
 		until = sleep_until(u);
@@ -233,6 +238,7 @@ doze(struct upgrade *u)
 	(void)sh32_xchg(&u->c->park, PARK_AWAKE);
 	if (sh32_load(&u->c->wflags) & WAITER_SUSPECT)
 		(void)sh32_fetch_and(&u->c->wflags, ~WAITER_SUSPECT);
+	return error;
 }
 
 static int
@@ -263,10 +269,8 @@ wait_alone(struct upgrade *u)
 				return error;
 			continue;	/* idle ones go away now */
 		}
-		if (lhi_queue_is_out(view(u), u->ci))
-			error = lhi_queue_insert(view(u), u->h.slot, u->ci);
-		else
-			error = give_way(u);
+		error = !lhi_queue_is_out(view(u), u->ci) ? 0 :
+		    lhi_queue_insert(view(u), u->h.slot, u->ci);
 		if (error == 0)
 			error = lhi_deadlock_look(view(u), u->ci, &u->dead);
 		if (error != 0)
@@ -277,7 +281,9 @@ wait_alone(struct upgrade *u)
 				return error;
 			stale_check_ns = now_ns(u) + FRESH_NS;
 		}
-		doze(u);
+		error = doze(u);
+		if (error != 0)
+			return error;
 	}
 }
 
