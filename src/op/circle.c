@@ -127,7 +127,9 @@ wait_of(struct lhi_circle *q, uint64_t sid, uint32_t tid, uint64_t *st)
 		q->budget -= SHM_CHUNK;
 		for (uint32_t i = 0; i < SHM_CHUNK; i++, c++) {
 			*st = sh64_load(&c->state);
-			if (state_st(*st) == ST_WAIT && lhi_claim_tid(c) == tid)
+			if (state_st(*st) == ST_WAIT &&
+			    lhi_claim_tid(c) == tid &&
+			    !(sh32_load(&c->wflags) & WAITER_BELL))
 				return ch * SHM_CHUNK + i;
 		}
 	}
@@ -228,8 +230,8 @@ add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
 
 	if (ci == k->h->wait || --k->q->budget <= 0)
 		return false;
-	if ((sh32_load(&c->wflags) & (WAITER_SHARED | WAITER_SUSPECT)) ||
-	    state_st(w.wait_st) != ST_WAIT || lhi_claim_tid(c) == 0)
+	if ((sh32_load(&c->wflags) & (WAITER_SHARED | WAITER_SUSPECT |
+	    WAITER_BELL)) || state_st(w.wait_st) != ST_WAIT)
 		return true;
 	add(k->h, &w);
 	return false;
