@@ -192,6 +192,15 @@ public:
 	{
 		detail::check(lh_convert(lh_.get(), &lease_, mode));
 	}
+	/* The same, waiting until other readers have left; throws what says
+	 * std::errc::resource_deadlock_would_occur if that would be never. */
+	void
+	convert(lh_mode mode, const options &how)
+	{
+		const lh_acquire_opts o = how.c();
+
+		detail::check(lh_convert_wait(lh_.get(), &lease_, mode, &o));
+	}
 	/* Is it still held? */
 	bool
 	verify() const

@@ -19,7 +19,8 @@ Times are seconds, as int or float.  Failures are exceptions: subclasses of
 Error, which is an OSError with errno and the library's own sentence.  "Busy" of
 the try_ methods and "lost" where it is asked for are answers, not failures.
 
-Waiting in the main thread can be ended by Ctrl-C.  A forked child must open
+Waiting in the main thread can be ended by Ctrl-C; it is another thread's, so
+that leases that the main thread has waited for are in no deadlock.  A forked child must open
 tables of its own.
 """
 
@@ -32,7 +33,7 @@ from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_int32,
                     c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p)
 
 __all__ = ["Table", "Lease", "Leases", "Lock", "Watch", "Event", "Gate", "Error", "Busy",
-           "TimedOut", "Cancelled", "Lost", "EXCLUSIVE", "SHARED", "FOREVER",
+           "TimedOut", "Deadlock", "Cancelled", "Lost", "EXCLUSIVE", "SHARED", "FOREVER",
            "EPHEMERAL", "LOCAL", "QUORUM", "remove_table"]
 
 EXCLUSIVE, SHARED = 0, 1
@@ -115,6 +116,10 @@ class TimedOut(Error, TimeoutError):
     """Somebody was in the way until the time was up."""
 
 
+class Deadlock(Error):
+    """You would wait for each other for ever."""
+
+
 class Cancelled(Error):
     """The wait was cancelled."""
 
@@ -132,8 +137,8 @@ class NotFound(Error, FileNotFoundError):
 
 
 _classes = {_errno.EAGAIN: Busy, _errno.ETIMEDOUT: TimedOut,
-            _errno.ECANCELED: Cancelled, _errno.ESTALE: Lost,
-            _errno.EPERM: NotOwner, _errno.EACCES: NotOwner,
+            _errno.EDEADLK: Deadlock, _errno.ECANCELED: Cancelled,
+            _errno.ESTALE: Lost, _errno.EPERM: NotOwner, _errno.EACCES: NotOwner,
             _errno.ENOENT: NotFound}
 
 
@@ -153,6 +158,8 @@ def _load():
             "lh_release_many": [p, POINTER(_Lease), c_size_t],
             "lh_extend": [p, POINTER(_Lease), c_int64],
             "lh_convert": [p, POINTER(_Lease), c_uint32],
+            "lh_convert_wait": [p, POINTER(_Lease), c_uint32,
+                                POINTER(_AcquireOpts)],
             "lh_verify": [p, POINTER(_Lease)],
             "lh_verify_token": [p, c_char_p, c_uint64],
             "lh_break": [p, c_char_p, p, c_uint64],
@@ -313,9 +320,13 @@ class Lease(_Released):
         """Move the deadline to ttl seconds from now.  Raises Lost."""
         _check(_lib.lh_extend(self._table.p, byref(self._lease), _ms(ttl)))
 
-    def convert(self, mode):
-        """Change the mode.  Raises Busy (other readers), Lost."""
-        _check(_lib.lh_convert(self._table.p, byref(self._lease), mode))
+    def convert(self, mode, wait=0):
+        """Change the mode, waiting for other readers to leave.  Raises Busy
+        (they are there, and wait is 0), TimedOut, Deadlock, Lost."""
+        table, lease = self._table.p, self._lease
+        _interruptible(lambda opts: _lib.lh_convert_wait(
+            table, byref(lease), mode, byref(opts)),
+            _options(1, wait, mode, 0, 0, True), lambda: None)
 
     def verify(self):
         """Is it still held, now?"""

@@ -73,6 +73,15 @@ leases(const std::string &name)
 	options shared;
 	shared.mode = LH_SHARED;
 	ok(bool(other.try_acquire("k", shared)), "readers together");
+	b.convert(LH_EXCLUSIVE, options());
+	ok(b.mode() == LH_EXCLUSIVE, "and one alone");
+	try {
+		(void)other.acquire("k");
+		ok(false, "one's own lease cannot be waited for");
+	} catch (const leasehold::error &e) {
+		ok(e.code() == std::errc::resource_deadlock_would_occur,
+		    "a deadlock is thrown");
+	}
 	b.release();
 	ok(!b, "nothing left to release");
 

@@ -72,6 +72,30 @@ class Leases(Case):
             reader.convert(leasehold.EXCLUSIVE)
             self.assertEqual(reader.mode, leasehold.EXCLUSIVE)
 
+    def test_conversion_waits_for_other_readers(self):
+        told = []
+
+        def deadlock():
+            with self.table.acquire("k", mode=leasehold.SHARED) as mine:
+                with self.other.acquire("k", mode=leasehold.SHARED):
+                    try:
+                        mine.convert(leasehold.EXCLUSIVE, wait=20)
+                    except leasehold.Deadlock as e:
+                        told.append(str(e))
+                mine.convert(leasehold.EXCLUSIVE, wait=20)
+                told.append(mine.mode)
+
+        thread = threading.Thread(target=deadlock)
+        thread.start()
+        thread.join()
+        self.assertIn("this thread waits for 'k', held by this thread",
+                      told[0])
+        self.assertEqual(told[1], leasehold.EXCLUSIVE)
+        with self.table.acquire("k", mode=leasehold.SHARED) as reader:
+            with self.other.acquire("k", mode=leasehold.SHARED):
+                with self.assertRaises(leasehold.TimedOut):
+                    reader.convert(leasehold.EXCLUSIVE, wait=0.05)
+
     def test_many_keys_or_none(self):
         keys = ["m2", ("m1", leasehold.SHARED), b"m3"]
         with self.table.acquire_many(keys, ttl=60) as leases:
