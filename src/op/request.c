@@ -211,22 +211,44 @@ lhi_request_leaves(struct lh *lh, const struct lh_lease *l,
 	lhi_point("request.leaves");
 }
 
+/* Somebody else releases it as well, and was quicker with the record. */
+static int
+said_meanwhile(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
+{
+	const struct lhi_request_name n = q->name;
+	int found = lhi_request_find(&lh->v, &n, q);
+
+	return found > 0 && q->lease == l->id[1] && q->token == l->token ?
+	    found : REQUEST_NONE;
+}
+
 int
 lhi_request_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
     int error)
 {
-	if (q->r != NULL) {
-		if (error != 0)
-			(void)lhi_request_move(&lh->v, q, REQ_LOST, 0);	/* 9 */
+	bool others = false;
+
+	if (q->r != NULL && error == 0) {
+		/* again, so that who comes too late can see it; one may have,
+		 * when the key was free already, and said LOST */
+		if (!lhi_request_move(&lh->v, q, REQ_RELEASED, 0) &&
+		    said_meanwhile(lh, l, q) == REQUEST_LOST)
+			(void)lhi_request_move(&lh->v, q, REQ_RELEASED, 0);
 		remember(lh, q);
+	} else if (q->r != NULL) {
+		if (lhi_request_move(&lh->v, q, REQ_LOST, 0))	/* 9 */
+			remember(lh, q);
+		else
+			others = said_meanwhile(lh, l, q) ==
+			    REQUEST_RELEASED;
+	} else if (error == -ESTALE) {
+		others = lhi_request_find_lease(&lh->v, l->id[0], l->id[1],
+		    l->token, q) == REQUEST_RELEASED;
+	}
+	if (!others)
 		return error;
-	}
-	if (error == -ESTALE && lhi_request_find_lease(&lh->v, l->id[0],
-	    l->id[1], l->token, q) == REQUEST_RELEASED) {
-		l->opaque = LEASE_RELEASED;
-		return 0;
-	}
-	return error;
+	l->opaque = LEASE_RELEASED;
+	return 0;
 }
 
 int
