@@ -129,7 +129,8 @@ struct lh_acquire_more {
 	const char *info;	/* who asks, and what for, in words for people:
 				 * up to LH_INFO_MAX bytes, shown with the lease
 				 * and the wait (inspect.h); or NULL */
-	const char *holder;	/* holder id, 1 .. 255 bytes; or NULL */
+	const char *holder;	/* holder id, 1 .. 255 bytes, for counted
+				 * re-entry; or NULL: none */
 	const void *value;	/* the key's value from the grant on (value.h),
 				 * not in shared mode; or NULL: it stays */
 	size_t value_len;	/* up to 256 bytes; 0: it is cleared */
@@ -193,6 +194,14 @@ int lh_acquire(struct lh *lh, const char *key,
 int lh_release(struct lh *lh, struct lh_lease *lease);
 
 /*
+ * With a holder id an acquire of a key that the same holder of the same
+ * attachment holds in the same mode is granted at once: it is the same lease,
+ * with its token and its deadline, and has to be released once more: by any
+ * copy of it, each struct once.  In the other mode: -EDEADLK (convert it
+ * instead: it is the holder's all the same).  The count ends with the lease, if
+ * that is lost, and does not leave the process.  Without an id every acquire is
+ * a stranger's.  Not together with a request id.
+ *
  * With a request id, 128 bits of your choice that are new for each request
  * (random ones will do), an acquire may be repeated: by who does not know what
  * came of it, by another thread, or, in a named session, by another process

@@ -11,6 +11,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "op/fence.h"
+#include "op/holder.h"
 #include "prim/bytelock.h"
 #include "live/live.h"
 #include "proc/keys.h"
@@ -205,6 +206,7 @@ dispose(struct lh *lh)
 	if (lh->anchor != NULL)
 		lhi_mag_cell_free(lh->anchor);
 	close_own(lh, atomic_load(&lh->v.probe_fd));
+	lhi_holder_end(lh);
 	free(lh->finals);
 	free(lh);
 }

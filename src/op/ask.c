@@ -6,6 +6,7 @@
 #include "op/handoff.h"
 
 #define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK)
+#define HOLDER_MAX 255u
 
 /* The rarer wishes.  0; -EINVAL, -EOPNOTSUPP with a detail. */
 static int
@@ -22,8 +23,14 @@ check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 	if (m->info != NULL && strnlen(m->info, SHM_INFO_MAX) == SHM_INFO_MAX)
 		return lhi_fail(-EINVAL, "info of more than %u bytes",
 		    SHM_INFO_MAX - 1);
-	if (m->holder != NULL)
-		return lhi_fail(-EOPNOTSUPP, "holder ids are not there yet");
+	if (m->holder != NULL && (m->holder[0] == '\0' ||
+	    strnlen(m->holder, HOLDER_MAX + 1) > HOLDER_MAX))
+		return lhi_fail(-EINVAL, "a holder id has 1 to %u bytes",
+		    HOLDER_MAX);
+	if (m->holder != NULL && (m->request[0] | m->request[1]) != 0)
+		return lhi_fail(-EINVAL, "a holder id and a request id: an "
+		    "acquire has one of them at most, since the one counts "
+		    "its repeats, and the other does not");
 	if (m->value != NULL && m->value_len > SHM_VALUE_MAX)
 		return lhi_fail(-EINVAL, "a value of %zu bytes: %u are the "
 		    "most", m->value_len, SHM_VALUE_MAX);

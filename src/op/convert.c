@@ -21,6 +21,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "op/fence.h"
+#include "op/holder.h"
 #include "op/lease.h"
 #include "op/policy.h"
 #include "op/upgrade.h"
@@ -113,6 +114,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		m->rec[bit].slot = h->slot;
 		lhi_rec_limit(m, &m->rec[bit]);
 	}
+	lhi_holder_follow(lh, l->id[1], &as);
 	*l = as;
 	lhi_stat_add(&lh->v, STAT_CONVERTS, 1);
 	lhi_event_lease(&lh->v, LH_LOG_CONVERTED, now.shared, h->slot, h->ci,

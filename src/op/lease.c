@@ -25,7 +25,6 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
-#include "op/request.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
@@ -164,10 +163,7 @@ release_checked(struct lh *lh, struct lh_lease *l)
 static __attribute__((noinline)) int
 release_slow(struct lh *lh, struct lh_lease *l)
 {
-	struct lhi_request q;
-
-	lhi_request_leaves(lh, l, &q);
-	return lhi_request_left(lh, l, &q, release_checked(lh, l));
+	return lhi_release_rare(lh, l, release_checked);
 }
 
 /* The word was ours to free, but the lease had been made to expire. */

@@ -56,6 +56,13 @@ bool lhi_lease_orphaned(struct lh *lh, const struct lh_lease *l);
 void lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
+/*
+ * Release the slow way (op/more.c): by `release`, and tell who else keeps an
+ * account of the lease.
+ */
+int lhi_release_rare(struct lh *lh, struct lh_lease *l,
+    int (*release)(struct lh *lh, struct lh_lease *l));
+
 /* lh_release() in shared mode. */
 int lhi_release_shared(struct lh *lh, struct lh_lease *l);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring the slow way: answers "in which order are the rarer wishes of an
- * acquire (struct lh_acquire_more) seen to?"
+ * Acquiring and releasing the slow way: answers "in which order are the rarer
+ * wishes of an acquire (struct lh_acquire_more) seen to?"
  *
  * What tries and waits (wait.c), and takes (grant.c), knows one key and one
  * claim.  Whatever else is wished for is done around that, each by a function
  * that does its part and calls the next one:
  *
- *	by_request	its id, if it has one: op/request.c
+ *	lhi_holder_acquire  its holder id, if it has one: op/holder.c
+ *	by_request	its request id, if it has one: op/request.c
  *	with_value	the key's value, right after the grant (op/value.c)
  *	in_session	granted, the lease is handed over to a named session
  *	wanted_by_name	the key, looked up anew as often as it is gone
@@ -19,6 +20,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include "op/handoff.h"
+#include "op/holder.h"
+#include "op/lease.h"
 #include "op/name.h"
 #include "op/request.h"
 #include "op/value.h"
@@ -95,6 +98,8 @@ int
 lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
     const struct lhi_ask *ask, struct lh_lease *lease)
 {
+	if (ask->more->holder != NULL)
+		return lhi_holder_acquire(lh, want, ask, lease, with_value);
 	return (ask->more->request[0] | ask->more->request[1]) != 0 ?
 	    by_request(lh, want, ask, lease) :
 	    with_value(lh, want, ask, lease);
@@ -110,4 +115,16 @@ lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
 	if (error == 0)
 		error = lhi_ask_set(&lh->v, &ask, opts);
 	return error != 0 ? error : lhi_acquire_asked(lh, want, &ask, lease);
+}
+
+int
+lhi_release_rare(struct lh *lh, struct lh_lease *l,
+    int (*release)(struct lh *lh, struct lh_lease *l))
+{
+	struct lhi_request q;
+
+	if (lhi_holder_stays(lh, l))
+		return 0;
+	lhi_request_leaves(lh, l, &q);
+	return lhi_request_left(lh, l, &q, release(lh, l));
 }

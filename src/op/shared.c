@@ -27,7 +27,6 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
-#include "op/request.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/claim.h"
@@ -355,10 +354,7 @@ release_checked(struct lh *lh, struct lh_lease *l)
 static __attribute__((noinline)) int
 release_foreign(struct lh *lh, struct lh_lease *l)
 {
-	struct lhi_request q;
-
-	lhi_request_leaves(lh, l, &q);
-	return lhi_request_left(lh, l, &q, release_checked(lh, l));
+	return lhi_release_rare(lh, l, release_checked);
 }
 
 /* All but the straight path below. */

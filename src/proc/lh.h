@@ -150,6 +150,7 @@ struct lh {
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
 	struct cds_lfht *keys;	/* opened keys, by name */
 	struct lhi_finals *finals; /* of requests, or NULL: op/request.c */
+	struct lhi_holds *holds; /* of holder ids, or NULL: op/holder.c */
 	char name[72];
 	LIST_ENTRY(lh) listening;	/* under lhi_live_lock(), these */
 	uint32_t bell_uses;	/* who is to be told by our doorbell */
