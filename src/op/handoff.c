@@ -32,7 +32,9 @@
  *			deadline
  *
  * Acquiring into a named session is an acquire like any other, with a claim of
- * the process, and then this: whoever is killed in between dies holding it.
+ * the process, and then this: whoever is killed in between dies holding it.  A
+ * request id's record names the process's claim first, and c2's from step 1 on:
+ * so after a death it tells of a lease only when step 3 was made.
  */
 #include <errno.h>
 #include <string.h>

@@ -264,8 +264,9 @@ lh_release_request(struct lh *lh, struct lh_session *session,
 		return error;
 	if (request == NULL || (request[0] | request[1]) == 0)
 		return lhi_fail(-EINVAL, "no request id was given");
-	if (session != NULL)
-		return lhi_fail(-EOPNOTSUPP, "sessions are not there yet");
+	if (session != NULL && session->lh != lh)
+		return lhi_fail(-EINVAL, "the session was opened through "
+		    "another attachment");
 	n.session = scope_of(lh, session);
 	memcpy(n.id, request, sizeof(n.id));
 	switch (error = lhi_request_find(&lh->v, &n, &q)) {

@@ -4,8 +4,9 @@
  * see scenario.h.
  *
  * Whoever is killed leaves a record of a dead session, at which lh_check()
- * looks.  That such a record is taken over, or reused, is replayed
- * (replay/g-request-*.c).
+ * looks.  In a named session, which lives on, another process then repeats what
+ * the killed one was about, and gets what that had got, or else a lease of its
+ * own: one in any case; or it releases by the id what that was releasing.
  */
 #include <errno.h>
 #include "crash/subject.h"
@@ -123,6 +124,96 @@ act_repeat(struct play *p)
 		    (unsigned long long)p->lease.token);
 }
 
+static struct lh_session *
+open_session(struct play *p, struct lh *lh, uint32_t flags)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_session *s = NULL;
+
+	o.ttl_ms = SUB_LONG_MS;
+	o.flags = flags;
+	sub_must(p, lh_session_open(lh, "s", &o, &s), "the session");
+	return s;
+}
+
+static void
+prep_in_session(struct play *p)
+{
+	prep_request_warm(p);
+	more.session = open_session(p, sub.lh, 0);
+}
+
+static void
+prep_in_session_shared(struct play *p)
+{
+	prep_in_session(p);
+	sub.opts.mode = LH_SHARED;
+}
+
+static void
+prep_held_in_session(struct play *p)
+{
+	prep_in_session(p);
+	sub.opts.ttl_ms = p->ttl_ms;
+	sub_must(p, lh_key_acquire(sub.key, &sub.opts, &p->lease),
+	    "hold the key");
+	p->has_lease = true;
+	play_saw_token(p, p->lease.token);
+}
+
+static int
+count_holders(const struct lh_key_info *info, void *arg)
+{
+	*(uint32_t *)arg = info->n_holders;
+	return 0;
+}
+
+/* In the living session: one lease, and it can be released. */
+static void
+repeat_in_session(struct play *p, struct lh *lh, struct lh_session *s)
+{
+	const uint64_t id[2] = { 1, 0 };
+	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 1000);
+	struct lh_lease lease;
+	uint32_t holders = 0;
+
+	more.session = s;
+	more.request[0] = 1;
+	o.mode = p->sc->prepare == prep_in_session_shared ? LH_SHARED :
+	    LH_EXCLUSIVE;
+	o.more = &more;
+	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "G10: repeat it");
+	play_saw_token(p, lease.token);
+	if (p->has_lease && p->lease.token != lease.token)
+		blame(p, "G10: token %llu, and then %llu",
+		    (unsigned long long)p->lease.token,
+		    (unsigned long long)lease.token);
+	sub_must(p, lh_verify(lh, &lease), "G10: and hold it");
+	sub_must(p, lh_status(lh, KEY, NULL, count_holders, &holders), "look");
+	if (holders != 1)
+		blame(p, "G10: there are %u leases", holders);
+	sub_must(p, lh_release_request(lh, s, id), "release it by the id");
+}
+
+static void
+check_in_session(struct play *p, bool repeat)
+{
+	const uint64_t id[2] = { 1, 0 };
+	struct lh *lh = cast_open(p);
+	struct lh_session *s = open_session(p, lh, LH_NO_CREATE);
+
+	if (repeat)
+		repeat_in_session(p, lh, s);
+	sub_must(p, lh_release_request(lh, s, id), "G10: released, again");
+	sub_must(p, lh_session_destroy(s), "end the session");
+	lh_session_close(s);
+	sub_must(p, lh_close(lh), "close");
+	checker_check(p);
+}
+
+static void check_repeat(struct play *p) { check_in_session(p, true); }
+static void check_release(struct play *p) { check_in_session(p, false); }
+
 const struct scenario scenarios_requests[] = {
 	{ .name = "acquire-info", .what = "with words for people",
 	  .stop_ttl_ms = 120, .prepare = prep_info, .act = act_acquire,
@@ -160,6 +251,21 @@ const struct scenario scenarios_requests[] = {
 	{ .name = "request-release-lapsed", .what = "... after its deadline",
 	  .prepare = prep_granted_lapsed, .act = act_release_request,
 	  .finish = finish_plain, .allowed = says_ended },
+	{ .flags = SC_NAMED, .name = "request-session",
+	  .what = "in a named session", .stop_ttl_ms = 120,
+	  .prepare = prep_in_session, .act = act_acquire,
+	  .finish = finish_acquire, .allowed = says_stale,
+	  .check = check_repeat },
+	{ .flags = SC_NAMED, .name = "request-session-shared",
+	  .what = "... in shared mode", .stop_ttl_ms = 120,
+	  .prepare = prep_in_session_shared, .act = act_acquire,
+	  .finish = finish_acquire, .allowed = says_busy_or_stale,
+	  .check = check_repeat },
+	{ .flags = SC_NAMED, .name = "request-session-release",
+	  .what = "release what it was granted", .stop_ttl_ms = 120,
+	  .prepare = prep_held_in_session, .act = act_release,
+	  .finish = finish_plain, .allowed = says_stale,
+	  .check = check_release },
 };
 
 const int n_scenarios_requests = sizeof(scenarios_requests) /
