@@ -14,6 +14,7 @@
  *	keys	short, long, kept, free; made halfway (reserved; complete and
  *		not linked); evicted halfway (dying, committed, marked)
  *	session	closed; dead and buried halfway
+ *	request	held, released, failed; killed while it was written down
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -205,6 +206,29 @@ closes_halfway(void)
 	(void)lh_close(lh);
 }
 
+/* Requests: one that holds its lease, a released one and a failed one; and, if
+ * there is a point, one on its way. */
+static void
+asks(void)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh *lh = attach();
+	struct lh_lease lease;
+
+	more.info = "who asks";
+	o.more = &more;
+	o.max_wait_ms = 0;
+	for (uint64_t i = 1; i <= 3; i++) {
+		more.request[0] = i;
+		if (i == 2 && last_point != NULL)
+			lhi_hook = kill_at;
+		if (lh_acquire(lh, i < 3 ? "asked" : "asked too", &o,
+		    &lease) == 0 && i != 1)
+			must(lh_release(lh, &lease), "release");
+	}
+}
+
 static void
 begins_halfway(void)
 {
@@ -314,6 +338,8 @@ image_base(size_t *len)
 	play(evicts_halfway, "evict.marked");
 	play(closes_halfway, "claim.buried");
 	play(begins_halfway, "session.reserved");
+	play(asks, NULL);
+	play(asks, "request.half");
 	(void)snprintf(path, sizeof(path), "/dev/shm/leasehold.%u.%s",
 	    (unsigned)geteuid(), table);
 	bytes = read_object(path, len);

@@ -220,6 +220,29 @@ call_break(unsigned n)
 	(void)lh_break(t.lh, key_of(n), n & 0x80 ? t.lease.id : NULL, 0);
 }
 
+/* One of four requests, which the image may know. */
+static void
+call_request(unsigned n)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	const uint64_t id[2] = { 1 + (n & 3), 0 };
+	struct lh_lease lease;
+
+	memcpy(more.request, id, sizeof(id));
+	more.info = n & 0x40 ? "who asks" : NULL;
+	o.mode = n >> 7;
+	o.max_wait_ms = n & 0x20 ? 1 : 0;
+	o.more = &more;
+	if (lh_acquire(t.lh, key_of(n), &o, &lease) == 0) {
+		t.lease = lease;
+		if (n & 4)
+			(void)lh_release(t.lh, &lease);
+	}
+	if (n & 8)
+		(void)lh_release_request(t.lh, NULL, id);
+}
+
 static void
 call_value(unsigned n)
 {
@@ -277,6 +300,7 @@ static const struct {
 	{ "lh_break", call_break },
 	{ "lh_open of another", call_open },
 	{ "a value", call_value },
+	{ "a request", call_request },
 };
 
 const unsigned image_n_calls = sizeof(calls) / sizeof(calls[0]);

@@ -55,7 +55,18 @@ struct array {
 };
 
 enum { HEADER, SESSIONS, CHUNKS, CLAIMS, BUCKETS, SLOTS, LONGS, RINGS,
-	ANYWHERE, VALUES, N_ARRAYS };
+	ANYWHERE, N_OLD, REQUESTS = N_OLD, ASIDES, VALUES, N_ARRAYS };
+
+/* Which array a script's byte means: scripts go on to mean what they did before
+ * there were these. */
+static unsigned
+array_number(unsigned which)
+{
+	unsigned old = 128 / N_OLD * N_OLD - N_OLD;
+
+	return which < old ? which % N_OLD :
+	    N_OLD + (which - old) % (N_ARRAYS - N_OLD);
+}
 
 static struct array
 array_of(unsigned which)
@@ -79,9 +90,13 @@ array_of(unsigned which)
 		    g->n_values },
 		[ANYWHERE] = { 0, sizeof(shm_u64),
 		    (uint32_t)(g->rings_off / sizeof(shm_u64)) },
+		[REQUESTS] = { g->requests_off, sizeof(struct shm_request),
+		    g->n_requests },
+		[ASIDES] = { g->asides_off, sizeof(struct shm_aside),
+		    4 * SHM_CHUNK },
 	};
 
-	return a[which % N_ARRAYS];
+	return a[array_number(which)];
 }
 
 /* A word of the header that is one, more often than not. */
@@ -123,6 +138,23 @@ changed(unsigned how, uint64_t old, uint64_t v)
 	}
 }
 
+/* The next record from idx on that is in use: most are not. */
+static uint32_t
+used_request(uint32_t idx)
+{
+	uint64_t x = 0;
+
+	for (uint32_t i = 0; x == 0 && i < geo.n_requests; i++) {
+		uint64_t at;
+
+		idx = (idx + 1) % geo.n_requests;
+		at = geo.requests_off + idx * sizeof(struct shm_request);
+		if (t.mapped == 0 || at + sizeof(x) <= t.mapped)
+			memcpy(&x, t.bytes + at, sizeof(x));
+	}
+	return idx;
+}
+
 static void
 change(struct fuzz_input *in, unsigned which)
 {
@@ -133,8 +165,10 @@ change(struct fuzz_input *in, unsigned which)
 	uint64_t value = fuzz_take(in, 8), x;
 	size_t at;
 
-	if (which % N_ARRAYS == HEADER)
+	if (array_number(which) == HEADER)
 		word = header_word(word);
+	if (array_number(which) == REQUESTS)
+		idx = used_request(idx);
 	at = a.off + (uint64_t)idx * a.stride + word % (a.stride / 8) * 8;
 	if (t.mapped != 0 && at + 8 > t.mapped)
 		return;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G10: one who makes a request is stopped while it is written down, when it can
+ * be seen, and when it has found itself alone; another makes the same request
+ * meanwhile.  The late one does not disturb it: it finds what became of it.
+ *
+ * And: it is killed there, in a named session, and its place is used for
+ * another request; and two who release one request's lease at once.
+ */
+#include "replay.h"
+#include "shm/request.h"
+
+static struct lh *lh;
+
+struct job {
+	const char *table;	/* attach there, and open the session "s" */
+	const char *key;
+	uint64_t id;
+	bool release;		/* by the id */
+	struct lh_lease lease;
+};
+
+static int
+run(void *arg)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
+	struct job *j = arg;
+	struct lh *mine = lh;
+	const uint64_t id[2] = { j->id, 0 };
+
+	if (j->table != NULL) {
+		mine = replay_open(j->table, 0);
+		if (lh_session_open(mine, "s", NULL, &more.session) != 0)
+			return -EINVAL;
+	}
+	if (j->release)
+		return lh_release_request(mine, more.session, id);
+	o.more = &more;
+	more.request[0] = j->id;
+	return lh_acquire(mine, j->key, &o, &j->lease);
+}
+
+static void
+late(const char *point, uint64_t id)
+{
+	struct job a = { .key = "k", .id = id }, b = a;
+
+	replay_hold("late", point);
+	replay_go("late", run, &a);
+	replay_wait_held("late");
+	is(run(&b), 0, "one is stopped at %s, another is granted it", point);
+	is(t_holders(lh, "k"), 1, "one lease");
+	replay_release("late");
+	is(replay_result("late"), 0, "the late one is granted it, too");
+	is(a.lease.token, b.lease.token, "the same");
+	is(t_holders(lh, "k"), 1, "one lease");
+	is(lh_release(lh, &b.lease), 0, "released");
+	is(lh_release(lh, &a.lease), 0, "by both");
+	is(t_findings(lh), 0, "the index is sound");
+}
+
+/* The rival has asked, too; who is released first throws the other out. */
+static void
+both_asked(uint64_t id)
+{
+	struct job a = { .key = "k", .id = id }, b = a;
+
+	replay_hold("a", "request.alone");
+	replay_go("a", run, &a);
+	replay_wait_held("a");
+	replay_hold("b", "request.rival");
+	replay_go("b", run, &b);
+	replay_wait_held("b");		/* it has seen a's ASKED */
+	replay_release("a");		/* which is PENDING now, or more */
+	is(replay_result("a"), 0, "the first is granted it");
+	replay_release("b");
+	is(replay_result("b"), 0, "the second sees that");
+	is(b.lease.token, a.lease.token, "the same");
+	is(lh_release(lh, &a.lease), 0, "released");
+	is(t_findings(lh), 0, "the index is sound");
+}
+
+static void
+released_twice(uint64_t id)
+{
+	struct job a = { .key = "k", .id = id }, r = a, s = a;
+
+	r.release = s.release = true;
+	is(run(&a), 0, "granted");
+	replay_hold("one", "request.leaves");
+	replay_go("one", run, &r);
+	replay_wait_held("one");
+	is(run(&s), 0, "another releases it, too");
+	is(t_holders(lh, "k"), 0, "it is free");
+	replay_release("one");
+	is(replay_result("one"), 0, "and both have released it");
+	is(run(&s), 0, "it stays so");
+}
+
+static void
+killed(const char *table, const char *point, uint64_t id)
+{
+	struct job *a = t_shared(sizeof(*a)), b = { .table = table,
+	    .key = "k", .id = id };
+	const uint64_t request[2] = { id, 0 };
+	struct lh_session *s;
+
+	*a = b;
+	replay_hold("dead", point);
+	replay_fork("dead", run, a);
+	replay_wait_held("dead");
+	replay_kill("dead");
+	is(run(&b), 0, "killed at %s: another process is granted it", point);
+	is(t_holders(lh, "k"), 1, "one lease");
+	is(t_findings(lh), 0, "the index is sound");
+	is(lh_session_open(lh, "s", NULL, &s), 0, "the session");
+	is(lh_release_request(lh, s, request), 0, "released");
+	is(t_holders(lh, "k"), 0, "it is free");
+	lh_session_close(s);
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	static const char *const points[] = { "request.taken", "request.half",
+	    "request.asked", "request.alone", "request.announced",
+	    "acquire.granted", "handoff.announced", "handoff.swapped",
+	    "request.done" };
+
+	lh = replay_open(table, 0);
+	late("request.taken", 1);
+	late("request.half", 2);
+	late("request.asked", 3);
+	late("request.alone", 4);
+	both_asked(5);
+	released_twice(6);
+	for (unsigned i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+		killed(table, points[i], 100 + i);
+	t_close(lh);
+	return done();
+}
