@@ -70,12 +70,20 @@ class _OpenOpts(Structure):
                 ("application", c_char_p), ("fence_dir", c_char_p)]
 
 
+class _AcquireMore(Structure):
+    _fields_ = [("size", c_size_t), ("policy", c_uint32),
+                ("reserved", c_uint32), ("session", c_void_p),
+                ("request", c_uint64 * 2), ("info", c_char_p),
+                ("holder", c_char_p), ("value", c_void_p),
+                ("value_len", c_size_t)]
+
+
 class _AcquireOpts(Structure):
     _fields_ = [("size", c_size_t), ("mode", c_uint32), ("scope", c_uint32),
                 ("flags", c_uint32), ("priority", c_uint32),
                 ("ttl_ms", c_int64), ("max_wait_ms", c_int64),
                 ("deadline_ns", c_int64), ("cancel", POINTER(_Cancel)),
-                ("more", ctypes.c_void_p)]
+                ("more", POINTER(_AcquireMore))]
 
 
 class _Item(Structure):
@@ -153,6 +161,7 @@ def _load():
             "lh_acquire": [p, c_char_p, POINTER(_AcquireOpts),
                            POINTER(_Lease)],
             "lh_release": [p, POINTER(_Lease)],
+            "lh_release_request": [p, p, POINTER(c_uint64 * 2)],
             "lh_acquire_many": [p, POINTER(_Item), c_size_t,
                                 POINTER(_AcquireOpts), POINTER(_Lease)],
             "lh_release_many": [p, POINTER(_Lease), c_size_t],
@@ -258,6 +267,26 @@ def _options(ttl, wait, mode, priority, scope, create):
                         scope=scope, flags=0 if create else _NO_CREATE,
                         priority=priority, ttl_ms=_ms(ttl),
                         max_wait_ms=_ms(wait))
+
+
+def _request(request):
+    """A request id, 1 .. 2**128 - 1, as two words."""
+    if not 0 < request < 1 << 128:
+        raise ValueError("a request id is a number from 1 to 2**128 - 1")
+    return (c_uint64 * 2)(request & (1 << 64) - 1, request >> 64)
+
+
+def _wish_more(opts, info, request, holder):
+    if info is None and request is None and holder is None:
+        return
+    more = _AcquireMore(size=ctypes.sizeof(_AcquireMore))
+    if info is not None:
+        more.info = _bytes(info, "info")
+    if request is not None:
+        more.request = _request(request)
+    if holder is not None:
+        more.holder = _bytes(holder, "the holder id")
+    opts.more = ctypes.pointer(more)
 
 
 def _interruptible(call, opts, undo):
@@ -398,9 +427,16 @@ class Table:
     p = property(lambda self: self._handle.p)
 
     def acquire(self, key, *, ttl=30, wait=3600, mode=EXCLUSIVE, priority=0,
-                scope=EPHEMERAL, create=True):
-        """A Lease.  wait: seconds, 0 or FOREVER.  Raises Busy, TimedOut."""
+                scope=EPHEMERAL, create=True, info=None, request=None,
+                holder=None):
+        """A Lease.  wait: seconds, 0 or FOREVER.  Raises Busy, TimedOut.
+
+        info: what for, in words that others are shown.  request: a number of
+        128 bits (uuid.uuid4().int); repeated, it gets the same lease, or the
+        same failure.  holder: who has the key in this process may acquire it
+        again, and releases it as often."""
         opts = _options(ttl, wait, mode, priority, scope, create)
+        _wish_more(opts, info, request, holder)
         name, lease, p = _bytes(key, "the key"), _Lease(), self.p
         _interruptible(
             lambda o: _lib.lh_acquire(p, name, byref(o), byref(lease)), opts,
@@ -428,6 +464,12 @@ class Table:
             opts, lambda: _lib.lh_release_many(p, leases, n))
         # (an element of an array keeps all of the array)
         return Leases(Lease(self, lease) for lease in leases)
+
+    def release_request(self, request):
+        """End the lease that this request was granted, if that was not done.
+        Raises Lost; Error (ENOENT): no such request is known."""
+        _check(_lib.lh_release_request(self.p, None,
+                                       byref(_request(request))))
 
     def lock(self, key, **how):
         """A Lock on that key; see there."""

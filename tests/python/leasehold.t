@@ -44,6 +44,27 @@ class Leases(Case):
         later.release()
         later.release()
 
+    def test_request_is_repeated(self):
+        number = (7 << 64) + 5
+        lease = self.table.acquire("k", request=number, info="a test")
+        again = self.table.acquire("k", request=number)
+        self.assertEqual(lease.token, again.token)
+        self.table.release_request(number)
+        again.release()
+        lease.release()
+        self.assertIsNotNone(self.other.try_acquire("k"))
+        with self.assertRaises(ValueError):
+            self.table.acquire("k", request=0)
+        with self.assertRaises(leasehold.Error):
+            self.table.release_request(4711)
+
+    def test_holder_enters_again(self):
+        with self.table.acquire("k", holder="me") as lease:
+            with self.table.acquire("k", holder="me") as inner:
+                self.assertEqual(inner.token, lease.token)
+            self.assertIsNone(self.other.try_acquire("k"))
+        self.assertIsNotNone(self.other.try_acquire("k"))
+
     def test_forgotten_lease_is_released(self):
         lease = self.table.acquire("k")
         del lease
@@ -300,6 +321,7 @@ class Layout(unittest.TestCase):
         pairs = {"lh_lease": leasehold._Lease, "lh_cancel": leasehold._Cancel,
                  "lh_open_opts": leasehold._OpenOpts,
                  "lh_acquire_opts": leasehold._AcquireOpts,
+                 "lh_acquire_more": leasehold._AcquireMore,
                  "lh_item": leasehold._Item,
                  "lh_lock_opts": leasehold._LockOpts,
                  "lh_lock_state": leasehold._LockState,
