@@ -21,6 +21,8 @@
  * live_lock is used by any number.  The attachment is closed when the last one
  * of a table and its leases, locks and watches is gone, in whatever order.  In
  * a forked child destructors do nothing.
+ *
+ * Above 500 lines, in one piece: it is made to be copied into a project.
  */
 #ifndef LEASEHOLD_HPP
 #define LEASEHOLD_HPP
