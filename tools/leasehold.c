@@ -24,6 +24,10 @@ static const struct verb {
 	const char *what;
 } verbs[] = {
 	{ "run", verb_run, "hold a key while a command runs" },
+	{ "acquire", verb_acquire, "take a key into a named session" },
+	{ "renew", verb_renew, "renew a named session and its leases" },
+	{ "release", verb_release, "let go of what acquire took" },
+	{ "session", verb_session, "named sessions" },
 	{ "list", verb_list, "who holds what, and who waits" },
 	{ "status", verb_status, "one key: its holders and who waits" },
 	{ "verify", verb_verify, "is this token that of a present lease?" },
@@ -45,7 +49,7 @@ static const struct verb {
 };
 
 static const char *const later[] = {
-	"acquire", "renew", "release", "explain", "convert", "session",
+	"explain", "convert",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -60,6 +60,10 @@ struct table_opts {
  * that getopt_long() starts afresh.
  */
 int verb_run(int argc, char **argv);
+int verb_acquire(int argc, char **argv);
+int verb_renew(int argc, char **argv);
+int verb_release(int argc, char **argv);
+int verb_session(int argc, char **argv);
 int verb_list(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_init(int argc, char **argv);

@@ -6,7 +6,8 @@
 table manual
 pages=$here/../../doc/man
 
-verbs="run list status verify watch top init stats fsck dump log rm gate ask sem"
+verbs="run acquire renew release session list status verify watch top"
+verbs="$verbs init stats fsck dump log rm gate ask sem"
 # shellcheck disable=SC2086
 for page in leasehold $(printf 'leasehold-%s ' $verbs); do
 	run groff -ww -mdoc -Tutf8 "$pages/$page.1"

@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `session`, `acquire`, `renew`, `release`: leases that outlive the processes of
+# a script.
+. "$(dirname "$0")/lib.sh"
+table session
+unset LEASEHOLD_SESSION
+
+run lh session list
+is "$status" 1 "session list without a table: 1"
+run lh session open job --ttl 60s
+is "$status $out" "0 job" "session open: its name"
+run lh session open job --ttl 5s
+is "$status $out" "0 job" "once more: the same"
+run lh session renew job
+is "$status $out" "0 60" "session renew: the ttl in force"
+run lh session open --create-only job
+is "$status" 73 "--create-only: 73"
+run lh session open --no-create other
+is "$status" 1 "--no-create, and there is none: 1"
+run lh session renew other
+is "$status" 1 "renew of none: 1"
+
+run lh acquire --session job disk
+is "$status" 0 "acquire"
+read -r id token session <<<"$out"
+is "${#id} $session" "32 job" "  prints id, token, session"
+is_held disk >/dev/null
+is "$?" 0 "  it is held"
+run lh acquire -n disk
+is "$status" 75 "acquire -n of a held key: 75"
+run lh acquire -n -w 1s --session job tape
+is "$status" 0 "a second one in it"
+run lh session list --json
+is "$(jq -r '.[0].session, .[0].leases, .[0].ttl_ms' <<<"$out" | xargs)" \
+    "job 2 60000" "session list --json"
+run lh session list
+ok "session list" grep -qE "^job .* 2 +[0-9]+$" <<<"$out"
+run lh release disk "$id" $((token + 1))
+is "$status" 76 "release with another token: 76"
+is_held disk >/dev/null
+is "$?" 0 "  it is held still"
+run lh release disk "$id" "$token"
+is "$status$out$err" 0 "release"
+run lh release disk "$id" "$token"
+is "$status" 76 "release again: 76"
+run lh status disk
+is "$status" 1 "  it is free"
+export LEASEHOLD_SESSION=job
+run lh acquire -s disk
+is "$status" 0 "acquire into \$LEASEHOLD_SESSION"
+is "${out##* }" job "  says which"
+run lh renew
+is "$status $out" "0 60" "renew \$LEASEHOLD_SESSION"
+run lh session destroy
+is "$status$out$err" 0 "session destroy"
+run lh status tape
+is "$status" 1 "  its keys are free"
+run lh acquire disk
+is "$status" 76 "acquire into one that has ended: 76"
+run lh renew
+is "$status" 1 "renew: 1"
+unset LEASEHOLD_SESSION
+
+run lh acquire --json --info why disk
+is "$status" 0 "acquire without a session makes one"
+id=$(jq -r .lease <<<"$out") token=$(jq -r .token <<<"$out")
+session=$(jq -r .session <<<"$out")
+is "${session%%-*}" acquire "  whose name is told"
+run lh status disk
+like "$out" "why" "  what for is shown"
+run lh renew "$session"
+is "$status $out" "0 15" "  renew: 15 s"
+run lh release disk "$id" "$token"
+is "$status" 0 "  release"
+run lh session list --json
+is "$out" "[]" "  ends it"
+run lh acquire --ttl "$(t_ms 300)ms" disk
+is "$status" 0 "with a ttl"
+run lh acquire -w 20s other
+read -r id token session <<<"$out"
+run lh acquire -w "$(t_ms 5000)ms" --session "$session" disk
+is "$status" 0 "  it ends by that"
+lh session destroy "$session"
+
+run lh session open --ttl "$(t_ms 200)ms" --lock-delay "$(t_ms 2000)ms" d
+run lh acquire --session d disk
+sleep "$(t_ms 300)e-3"
+run lh acquire -n disk
+is "$status" 75 "lock-delay: busy after the end"
+run lh acquire -w "$(t_ms 5000)ms" disk
+is "$status" 0 "  and not for ever"
+lh session destroy "${out##* }"
+run lh rm
+is "$status" 0 "rm when no session lives"
+
+for wrong in "session" "session what" "session open a b" "session renew" \
+    "session renew --ttl 1s a" "session list a" "session destroy --json a" \
+    "session open --ttl 1ms" "acquire" "acquire a b" "acquire --ttl x a" \
+    "acquire --session s --ttl 1s a" "renew a b" "renew --json a" \
+    "release k" "release k 12 3" "release --json k" \
+    "session open 12345678901234567890123456789012"; do
+	# shellcheck disable=SC2086
+	run lh $wrong
+	is "$status" 64 "$wrong: 64"
+done
+
+finish

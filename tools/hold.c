@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold acquire`, `renew` and `release`: leases for shell scripts, in a
+ * named session, since the process that acquires them is over at once.
+ *
+ *	s=$(leasehold session open --ttl 60s)
+ *	read -r id token session < <(leasehold acquire --session "$s" disk)
+ *	...				leasehold renew "$s", every 30 s
+ *	leasehold release disk "$id" "$token"
+ *
+ * Without a session `acquire` makes one for this lease; its name is printed,
+ * too, and `release` ends it with its last lease.  Such a session's name begins
+ * with "acquire-".
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "show.h"
+#include "tool.h"
+
+#define IMPLICIT "acquire-"
+
+static const char acquire_help[] =
+"usage: leasehold acquire [OPTION...] KEY\n"
+"\n"
+"Acquires KEY into a named session, and prints the lease's id, its token, and\n"
+"the session's name, in one line.  The lease lasts until it is released, or\n"
+"the session ends: renew that (leasehold renew) sooner than its ttl is over.\n"
+"Exit status 0; 75: busy, or not in time; 76: the session has ended.\n"
+"\n"
+"      --session S   that one, else $LEASEHOLD_SESSION; else a new one, which\n"
+"                    ends with this lease\n"
+"      --ttl DUR     of a new session (default 15s)\n"
+"  -s, --shared      together with other readers\n"
+"  -n, --nonblock    do not wait\n"
+"  -w, --wait DUR    so long at most (default 1h), or \"forever\"\n"
+"      --priority N  who has more goes first\n"
+"      --info TEXT   what for, shown to others\n"
+"      --json        print JSON\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+static const char renew_help[] =
+"usage: leasehold renew [OPTION...] [SESSION]\n"
+"\n"
+"Renews a named session (else $LEASEHOLD_SESSION), and all leases in it; the\n"
+"same as leasehold session renew.  Prints the ttl in force, in seconds.\n"
+"Exit status 0; 1: there is no such session; 76: it has just ended.\n"
+"\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+static const char release_help[] =
+"usage: leasehold release [OPTION...] KEY ID TOKEN\n"
+"\n"
+"Releases the lease on KEY that has that id and token (as acquire printed "
+"them).\nExit status 0; 76: it had been lost, or released; nobody else's was "
+"touched.\n"
+"\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+enum { OPT_SESSION = 256, OPT_TTL, OPT_PRIORITY, OPT_INFO };
+
+static const struct option options[] = {
+	{ "info", required_argument, NULL, OPT_INFO },
+	{ "nonblock", no_argument, NULL, 'n' },
+	{ "priority", required_argument, NULL, OPT_PRIORITY },
+	{ "session", required_argument, NULL, OPT_SESSION },
+	{ "shared", no_argument, NULL, 's' },
+	{ "ttl", required_argument, NULL, OPT_TTL },
+	{ "wait", required_argument, NULL, 'w' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct hold {
+	struct table_opts table;
+	struct lh_session_opts session_opts;
+	struct lh_acquire_opts opts;
+	struct lh_acquire_more more;
+	const char *session;	/* or NULL */
+	bool ttl;
+	struct lh *lh;
+	const char *key;
+};
+
+static int
+take(int c, char *value, void *arg)
+{
+	struct hold *h = arg;
+	uint64_t n;
+
+	switch (c) {
+	case OPT_INFO:
+		if (strlen(value) > LH_INFO_MAX)
+			return say_usage("--info: %zu bytes, and %d are the "
+			    "most", strlen(value), LH_INFO_MAX);
+		h->more.info = value;
+		return 0;
+	case OPT_PRIORITY:
+		if (parse_number("--priority", value, UINT32_MAX, &n) != 0)
+			return EX_BAD_USAGE;
+		h->opts.priority = (uint32_t)n;
+		return 0;
+	case OPT_SESSION:
+		h->session = value;
+		return 0;
+	case OPT_TTL:
+		h->ttl = true;
+		return parse_span("--ttl", value, &h->session_opts.ttl_ms);
+	case 'n':
+		h->opts.max_wait_ms = 0;
+		return 0;
+	case 's':
+		h->opts.mode = LH_SHARED;
+		return 0;
+	default:
+		if (strcmp(value, "forever") == 0) {
+			h->opts.max_wait_ms = LH_WAIT_FOREVER;
+			return 0;
+		}
+		return parse_span("-w", value, &h->opts.max_wait_ms);
+	}
+}
+
+static int
+tell(struct hold *h, const struct lh_lease *l, const char *session)
+{
+	char id[LEASE_ID_MAX];
+	json_t *j;
+
+	if (!h->table.json) {
+		printf("%s %" PRIu64 " %s\n", text_lease_id(id, l->id),
+		    l->token, session);
+		return tool_flush(EX_YES);
+	}
+	j = json_object();
+	if (j != NULL && (show_set_bytes(j, "key", h->key) != 0 ||
+	    json_object_set_new(j, "lease",
+	    json_string(text_lease_id(id, l->id))) != 0 ||
+	    show_set_u64(j, "token", l->token) != 0 ||
+	    json_object_set_new(j, "mode", json_string(show_mode(l->mode)))
+	    != 0 || show_set_bytes(j, "session", session) != 0 ||
+	    show_set_u64(j, "expires_ms", (uint64_t)lh_epoch_ms(h->lh,
+	    l->expires_ns)) != 0)) {
+		json_decref(j);
+		j = NULL;
+	}
+	return show_json(j, EX_YES);
+}
+
+static int
+acquire_into(struct hold *h, struct lh_session *s)
+{
+	char name[NAME_MAX_TEXT];
+	struct lh_lease lease;
+	int e, status;
+
+	h->more.session = s;
+	h->opts.more = &h->more;
+	e = lh_acquire(h->lh, h->key, &h->opts, &lease);
+	status = e == 0 ? tell(h, &lease, h->session) : say_error(e,
+	    lh_error_detail(), "'%s' is not acquired",
+	    text_name(name, h->key));
+	return e == -ESTALE ? EX_LOST : status;
+}
+
+/* A session of its own is made when the key is ours: it need not be renewed
+ * through the wait. */
+static int
+acquire(struct hold *h)
+{
+	bool implicit = h->session == NULL;
+	struct lh_session *s;
+	char own[LH_SESSION_NAME_MAX + 1];
+	struct lh_lease lease;
+	int e, status;
+
+	if (implicit) {
+		(void)snprintf(own, sizeof(own), IMPLICIT "%" PRIx64,
+		    lh_session_id(h->lh));
+		e = lh_acquire(h->lh, h->key, &h->opts, &lease);
+		if (e != 0)
+			return say_error(e, lh_error_detail(), "'%s' is not "
+			    "acquired", h->key);
+		h->session_opts.flags = LH_CREATE_ONLY;
+	} else {
+		h->session_opts.flags = LH_NO_CREATE;
+	}
+	e = lh_session_open(h->lh, implicit ? own : h->session,
+	    &h->session_opts, &s);
+	if (e != 0) {
+		status = say_error(e, lh_error_detail(), "cannot open the "
+		    "session '%.31s'", implicit ? own : h->session);
+		return e == -ENOENT ? EX_LOST : status;
+	}
+	if (!implicit)
+		status = acquire_into(h, s);
+	else if ((e = lh_handoff(h->lh, &lease, s)) == 0)
+		status = tell(h, &lease, own);
+	else
+		status = say_error(e, lh_error_detail(), "'%s' is lost",
+		    h->key);
+	if (implicit && status != EX_YES)
+		(void)lh_session_destroy(s);
+	lh_session_close(s);
+	return status;
+}
+
+int
+verb_acquire(int argc, char **argv)
+{
+	struct hold h = {
+		.session_opts = LH_SESSION_OPTS_INIT,
+		.opts = LH_ACQUIRE_OPTS_INIT,
+		.more = LH_ACQUIRE_MORE_INIT,
+	};
+	const struct verb_opts own = { options, "nsw:", take, &h };
+	int e, status;
+
+	h.session = getenv("LEASEHOLD_SESSION");
+	h.opts.ttl_ms = LH_TTL_MAX_MS;
+	if (!parse_verb_opts("acquire", acquire_help, argc, argv, &h.table,
+	    &own, &status))
+		return status;
+	if (optind + 1 != argc)
+		return say_usage("acquire takes one key: leasehold acquire "
+		    "KEY");
+	h.key = argv[optind];
+	if (parse_key(h.key) != 0)
+		return EX_BAD_USAGE;
+	if (h.session != NULL && *h.session == '\0')
+		h.session = NULL;
+	if (h.session != NULL && h.ttl)
+		return say_usage("--ttl is of a new session, and there is '%s' "
+		    "already", h.session);
+	if (h.more.info != NULL)
+		h.opts.more = &h.more;
+	e = tool_open(&h.lh, &h.table, 0, NULL);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	status = acquire(&h);
+	(void)lh_close(h.lh);
+	return status;
+}
+
+int
+verb_renew(int argc, char **argv)
+{
+	static char session[] = "session", renew[] = "renew";
+	struct table_opts table = { 0 };
+	char *args[8] = { session };
+	int status, n = 1;
+
+	if (!parse_table_opts("renew", renew_help, argc, argv, &table,
+	    &status))
+		return status;
+	if (table.json)
+		return say_usage("renew prints no JSON");
+	if (optind + 1 < argc)
+		return say_usage("renew: '%s' is one too many",
+		    argv[argc - 1]);
+	if (table.name != NULL) {
+		args[n++] = "--table";
+		args[n++] = (char *)table.name;
+	}
+	if (table.system)
+		args[n++] = "--system";
+	args[n++] = renew;
+	if (optind < argc)
+		args[n++] = argv[optind];
+	optind = 0;
+	return verb_session(n, args);
+}
+
+struct search {
+	uint64_t id;
+	char name[LH_SESSION_NAME_MAX + 1];
+};
+
+static int
+find(const struct lh_session_info *i, void *arg)
+{
+	struct search *s = arg;
+
+	if (i->id != s->id || i->leases > 0 ||
+	    strncmp(i->name, IMPLICIT, sizeof(IMPLICIT) - 1) != 0)
+		return 0;
+	memcpy(s->name, i->name, sizeof(s->name));
+	return 1;
+}
+
+/* A session that was made for one lease ends with it. */
+static void
+end_implicit(struct lh *lh, uint64_t id)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct search found = { .id = id };
+	struct lh_session *s;
+
+	o.flags = LH_NO_CREATE;
+	if (lh_session_list(lh, find, &found) != 1 ||
+	    lh_session_open(lh, found.name, &o, &s) != 0)
+		return;
+	(void)lh_session_destroy(s);
+	lh_session_close(s);
+}
+
+static int
+release(const struct table_opts *table, const char *key, const uint64_t id[2],
+    uint64_t token)
+{
+	char name[NAME_MAX_TEXT];
+	struct lh_lease lease;
+	struct lh *lh;
+	int e = tool_open(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
+
+	if (e == -ENOENT) {
+		(void)tool_no_table(table);
+		return EX_LOST;
+	}
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	e = lh_lease_recall(lh, key, id, token, &lease);
+	if (e == 0)
+		e = lh_release(lh, &lease);
+	if (e == 0)
+		end_implicit(lh, id[0]);
+	else
+		status = say_error(e, lh_error_detail(), "'%s' is not released",
+		    text_name(name, key));
+	if (e == -ESTALE || e == -ENOENT)
+		status = EX_LOST;
+	(void)lh_close(lh);
+	return status;
+}
+
+int
+verb_release(int argc, char **argv)
+{
+	struct table_opts table = { 0 };
+	uint64_t id[2], token;
+	int status;
+
+	if (!parse_table_opts("release", release_help, argc, argv, &table,
+	    &status))
+		return status;
+	if (table.json)
+		return say_usage("release prints nothing: no --json");
+	if (optind + 3 != argc)
+		return say_usage("release takes a key, an id and a token: "
+		    "leasehold release KEY ID TOKEN");
+	if (parse_key(argv[optind]) != 0 ||
+	    parse_lease_id("the id", argv[optind + 1], id) != 0 ||
+	    parse_number("the token", argv[optind + 2], INT64_MAX, &token) != 0)
+		return EX_BAD_USAGE;
+	return release(&table, argv[optind], id, token);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold session`: named sessions, which live by their ttl and not in a
+ * process; what `acquire` takes, it takes into one.
+ *
+ * `open` and `renew` print what a script goes on with: the name (of one without
+ * a name, the one it got), the ttl in force.  That a session has ended is exit
+ * status 76, as the loss of a lease is for `run`.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "show.h"
+#include "tool.h"
+
+static const char help[] =
+"usage: leasehold session open [OPTION...] [NAME]\n"
+"       leasehold session renew|destroy [OPTION...] [NAME]\n"
+"       leasehold session list [OPTION...]\n"
+"\n"
+"A session holds leases without a process behind it, until it is destroyed or\n"
+"not renewed for its ttl.  NAME: else $LEASEHOLD_SESSION; open without either\n"
+"makes one with a new name.  open prints the name, renew the ttl in seconds.\n"
+"Exit status 0; 1: there is no such session; 76: it has just ended.\n"
+"\n"
+"open:\n"
+"      --ttl DUR     it lives that long from each renewal (default 15s)\n"
+"      --lock-delay DUR  after its ttl nobody gets its keys for that long\n"
+"      --delete      its keys are removed when it ends, not just free\n"
+"      --create-only there must be none of that name\n"
+"      --no-create   there must be one\n"
+"all:\n"
+"      --json        print JSON (open, list)\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+enum { OPT_TTL = 256, OPT_DELAY, OPT_DELETE, OPT_ONLY, OPT_NO_CREATE };
+
+static const struct option options[] = {
+	{ "create-only", no_argument, NULL, OPT_ONLY },
+	{ "delete", no_argument, NULL, OPT_DELETE },
+	{ "lock-delay", required_argument, NULL, OPT_DELAY },
+	{ "no-create", no_argument, NULL, OPT_NO_CREATE },
+	{ "ttl", required_argument, NULL, OPT_TTL },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct asked {
+	struct table_opts table;
+	struct lh_session_opts opts;
+	bool any;		/* an option of open */
+	const char *name;
+	struct lh *lh;
+};
+
+static int
+take(int c, char *value, void *arg)
+{
+	struct asked *a = arg;
+
+	a->any = true;
+	switch (c) {
+	case OPT_TTL:
+		return parse_span("--ttl", value, &a->opts.ttl_ms);
+	case OPT_DELAY:
+		return parse_span("--lock-delay", value,
+		    &a->opts.lock_delay_ms);
+	case OPT_DELETE:
+		a->opts.on_end = LH_ON_END_DELETE;
+		return 0;
+	case OPT_ONLY:
+		a->opts.flags |= LH_CREATE_ONLY;
+		return 0;
+	default:
+		a->opts.flags |= LH_NO_CREATE;
+		return 0;
+	}
+}
+
+static json_t *
+as_json(struct asked *a, const struct lh_session_info *i)
+{
+	json_t *j = json_object();
+
+	if (j == NULL || show_set_bytes(j, "session", i->name) != 0 ||
+	    show_set_u64(j, "id", i->id) != 0 ||
+	    json_object_set_new(j, "ttl_ms", json_integer(i->ttl_ms)) != 0 ||
+	    json_object_set_new(j, "lock_delay_ms",
+	    json_integer(i->lock_delay_ms)) != 0 ||
+	    show_set_u64(j, "expires_ms", (uint64_t)lh_epoch_ms(a->lh,
+	    i->expires_ns)) != 0 ||
+	    show_set_u64(j, "made_ms", (uint64_t)lh_epoch_ms(a->lh,
+	    i->made_ns)) != 0 ||
+	    json_object_set_new(j, "on_end", json_string(i->on_end ==
+	    LH_ON_END_DELETE ? "delete" : "release")) != 0 ||
+	    json_object_set_new(j, "leases", json_integer(i->leases)) != 0 ||
+	    json_object_set_new(j, "pid", json_integer(i->pid)) != 0 ||
+	    json_object_set_new(j, "uid", json_integer(i->uid)) != 0) {
+		json_decref(j);
+		return NULL;
+	}
+	return j;
+}
+
+static int
+wrong(const char *what, const char *name, int e)
+{
+	char clean[NAME_MAX_TEXT];
+	int status = say_error(e, lh_error_detail(), "cannot %s session '%s'",
+	    what, text_name(clean, name));
+
+	return e == -ENOENT ? EX_NO : e == -ESTALE ? EX_LOST : status;
+}
+
+static int
+open_it(struct asked *a)
+{
+	struct lh_session_info i;
+	struct lh_session *s;
+	int e = lh_session_open(a->lh, a->name, &a->opts, &s);
+
+	if (e == 0) {
+		e = lh_session_info(s, &i);
+		lh_session_close(s);
+	}
+	if (e != 0)
+		return wrong("open", a->name == NULL ? "" : a->name, e);
+	if (a->table.json)
+		return show_json(as_json(a, &i), EX_YES);
+	puts(i.name);
+	return tool_flush(EX_YES);
+}
+
+static int
+renew_it(struct asked *a, struct lh_session *s)
+{
+	int64_t ms = lh_session_renew(s);
+
+	if (ms < 0)
+		return wrong("renew", a->name, (int)ms);
+	printf("%g\n", (double)ms / 1000);
+	return tool_flush(EX_YES);
+}
+
+static int
+use_it(struct asked *a, bool destroy)
+{
+	struct lh_session *s;
+	int e, status;
+
+	a->opts.flags = LH_NO_CREATE;
+	e = lh_session_open(a->lh, a->name, &a->opts, &s);
+	if (e != 0)
+		return wrong(destroy ? "destroy" : "renew", a->name, e);
+	if (!destroy) {
+		status = renew_it(a, s);
+	} else {
+		e = lh_session_destroy(s);
+		status = e == 0 ? EX_YES : wrong("destroy", a->name, e);
+	}
+	lh_session_close(s);
+	return status;
+}
+
+struct list {
+	struct asked *a;
+	json_t *all;
+	bool bad;
+};
+
+static int
+tell(const struct lh_session_info *i, void *arg)
+{
+	struct list *l = arg;
+	char name[NAME_MAX_TEXT], ttl[SPAN_MAX], left[SPAN_MAX];
+	json_t *j;
+
+	if (l->all != NULL) {
+		j = as_json(l->a, i);
+		l->bad |= j == NULL || json_array_append_new(l->all, j) != 0;
+		return 0;
+	}
+	printf("%-31s  %7s  %7s  %6" PRIu32 "  %" PRIu32 "\n",
+	    text_name(name, i->name), text_span(ttl, i->ttl_ms * 1000000),
+	    text_span(left, i->expires_ns - lh_clock_ns(l->a->lh)), i->leases,
+	    i->pid);
+	return 0;
+}
+
+static int
+list(struct asked *a)
+{
+	struct list l = { a, a->table.json ? json_array() : NULL, false };
+	int e;
+
+	if (!a->table.json)
+		printf("%-31s  %7s  %7s  %6s  %s\n", "SESSION", "TTL", "LEFT",
+		    "LEASES", "PID");
+	e = lh_session_list(a->lh, tell, &l);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot list sessions");
+	return a->table.json ? show_json(l.bad ? NULL : l.all, EX_YES) :
+	    tool_flush(EX_YES);
+}
+
+static int
+carry_out(struct asked *a, const char *what)
+{
+	bool make = strcmp(what, "open") == 0;
+	int e, status;
+
+	e = tool_open(&a->lh, &a->table, make ? 0 : LH_NO_CREATE, NULL);
+	if (e == -ENOENT && !make)
+		return tool_no_table(&a->table);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	if (make)
+		status = open_it(a);
+	else if (strcmp(what, "list") == 0)
+		status = list(a);
+	else
+		status = use_it(a, strcmp(what, "destroy") == 0);
+	(void)lh_close(a->lh);
+	return status;
+}
+
+int
+verb_session(int argc, char **argv)
+{
+	struct asked a = { .opts = LH_SESSION_OPTS_INIT };
+	const struct verb_opts own = { options, NULL, take, &a };
+	bool make, all;
+	const char *what;
+	int status;
+
+	if (!parse_verb_opts("session", help, argc, argv, &a.table, &own,
+	    &status))
+		return status;
+	what = optind < argc ? argv[optind++] : "";
+	make = strcmp(what, "open") == 0;
+	all = strcmp(what, "list") == 0;
+	if (!make && !all && strcmp(what, "renew") != 0 &&
+	    strcmp(what, "destroy") != 0)
+		return say_usage("session what? leasehold session "
+		    "open|renew|destroy|list");
+	if (a.any && !make)
+		return say_usage("session %s takes no option of open", what);
+	if (a.table.json && !make && !all)
+		return say_usage("session %s prints no JSON", what);
+	if (optind + !all < argc)
+		return say_usage("session %s: '%s' is one too many", what,
+		    argv[argc - 1]);
+	a.name = optind < argc ? argv[optind] : getenv("LEASEHOLD_SESSION");
+	if (a.name != NULL && *a.name == '\0')
+		a.name = NULL;
+	if (a.name == NULL && !make && !all)
+		return say_usage("session %s: which one? give its name, or set "
+		    "LEASEHOLD_SESSION", what);
+	return carry_out(&a, what);
+}
