@@ -9,7 +9,7 @@
  * links) is not a finding; what it may not leave is:
  *
  *	header	as this build would have made it
- *	session	a known state
+ *	session	a known state; NAMED: an end of its own incarnation
  *	chunk	owned by nobody, or by a session that exists(ed)
  *	claim	a known state; FREE: named by no word
  *	slot	a known word; X: a claim in range, in a state that can hold, of
@@ -38,6 +38,7 @@
 #include "shm/evict.h"
 #include "shm/index.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/request.h"
 #include "shm/value.h"
@@ -98,8 +99,11 @@ session_ok(struct check *k, uint32_t i)
 {
 	uint64_t s = sh64_load(&k->v->sessions[i].state);
 
-	return sess_st(s) <= SESS_NAMED ||
-	    wrong(k, "session %u is in no known state (%u)", i, sess_st(s));
+	if (sess_st(s) > SESS_NAMED)
+		return wrong(k, "session %u is in no known state (%u)", i,
+		    sess_st(s));
+	return sess_st(s) != SESS_NAMED || lhi_named_sound(k->v, i) ||
+	    wrong(k, "session %u is a named one, and its end is another's", i);
 }
 
 static bool
@@ -113,8 +117,13 @@ chunk_ok(struct check *k, uint32_t i)
 		return wrong(k, "chunk %u belongs to session %u of %u", i,
 		    sid_idx(owner), k->v->geo.max_sessions);
 	s = sh64_load(&k->v->sessions[sid_idx(owner)].state);
-	return sid_inc(owner) <= sess_inc(s) ||
-	    wrong(k, "chunk %u belongs to a session yet to come", i);
+	if (sid_inc(owner) > sess_inc(s))
+		return wrong(k, "chunk %u belongs to a session yet to come",
+		    i);
+	return sid_idx(sh64_load(&k->v->chunks[i].keeper)) <
+	    k->v->geo.max_sessions || wrong(k, "chunk %u is kept by session %u "
+	    "of %u", i, sid_idx(sh64_load(&k->v->chunks[i].keeper)),
+	    k->v->geo.max_sessions);
 }
 
 static bool

@@ -8,7 +8,7 @@
  *
  *	exclusive			shared
  *	1  c2 announced, until the same deadline, linked before the chain's head
- *	2  c1 HELD -> HELD, in another use (#17): now the old lease is nobody's
+ *	2  c1 HELD -> HELD, in another use (#21): now the old lease is nobody's
  *	   to present, and of two who hand it over one fails
  *	3  X(c1, v) -> X(c2, v + 1)	S(h, v) -> S(c2, v + 1)
  *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain
@@ -135,7 +135,7 @@ swap(struct handoff *h, uint64_t w)
 
 	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
-	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 17 */
+	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
 		return retract(h);
 	lhi_point("handoff.taken");
 	if (!sh64_cas(&h->from.slot->word, w, mine)) {

@@ -34,6 +34,8 @@
  *	19	HELD	HELD_LIVE  owner, exact swap	policy: op/policy.c
  *	20	HELD_LIVE  HELD_LIVE  anyone, exact swap  its holder runs: a
  *		later deadline
+ *	21	HELD	HELD, then FREE (REVOKED)  presenter, exact swaps
+ *						hand-off (op/handoff.c)
  *
  * seq counts uses, is never reset, and is in every lease: extend, release and
  * recovery swap exact values, so nothing that was decided about one use can

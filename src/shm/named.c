@@ -71,6 +71,7 @@
 #define UNTIL_INC_BITS	26
 #define NAME_WORDS	(sizeof(((struct shm_session *)0)->application) / 8)
 #define MAKE_TRIES	200
+#define RENEW_TRIES	100000	/* each time another was quicker */
 
 struct name {
 	uint64_t w[NAME_WORDS];
@@ -147,6 +148,15 @@ lhi_named_is(const struct lhi_view *v, uint64_t sid)
 	s = sh64_load(&v->sessions[sid_idx(sid)].state);
 	return sess_inc(s) == sid_inc(sid) && (is_named(s) ||
 	    (sess_st(s) == SESS_DEAD && (sess_flags(s) & SESS_WAS_NAMED)));
+}
+
+bool
+lhi_named_sound(const struct lhi_view *v, uint32_t idx)
+{
+	const struct shm_session *se = &v->sessions[idx];
+	uint64_t u = sh64_load(&se->until), s = sh64_load(&se->state);
+
+	return sess_st(s) != SESS_NAMED || until_is_of(u, sess_inc(s));
 }
 
 /* Has its maker ended?  (Nobody's maker is a named session.) */
@@ -238,7 +248,7 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 {
 	struct shm_session *se = &v->sessions[sid_idx(sid)];
 
-	for (;;) {
+	for (int i = 0; i < RENEW_TRIES; i++) {
 		uint64_t u = sh64_load(&se->until), later;
 
 		if (!lhi_named_is(v, sid) || lhi_session_dead(v, sid, true) ||
@@ -258,6 +268,7 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 		(void)sh64_cas(&se->until, later,
 		    until_make(sid_inc(sid), NAMED_TTL));
 	}
+	return -ESTALE;		/* or our clock is not theirs */
 }
 
 void

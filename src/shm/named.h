@@ -51,6 +51,9 @@ bool lhi_named_is(const struct lhi_view *v, uint64_t sid);
 bool lhi_named_tell(const struct lhi_view *v, uint64_t sid,
     char name[NAMED_NAME_MAX + 1], int64_t *until_ns);
 
+/* Of a NAMED record: is its end its own? */
+bool lhi_named_sound(const struct lhi_view *v, uint32_t idx);
+
 /* For lhi_session_dead(): the same for a named one, whose state was s. */
 bool lhi_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe);
 

@@ -229,6 +229,24 @@ asks(void)
 	}
 }
 
+/* A named session that outlives it, with leases; killed while it keeps one. */
+static void
+hands_over(void)
+{
+	struct lh *lh = attach();
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_lease x = get(lh, "k5", LH_EXCLUSIVE, HOUR_MS);
+	struct lh_lease s = get(lh, "shared", LH_SHARED, HOUR_MS);
+	struct lh_session *to;
+
+	o.ttl_ms = HOUR_MS;
+	must(lh_session_open(lh, "named", &o, &to), "session");
+	must(lh_handoff(lh, &x, to), "hand-off");
+	if (last_point != NULL)
+		lhi_hook = kill_at;
+	must(lh_handoff(lh, &s, to), "hand-off");
+}
+
 static void
 begins_halfway(void)
 {
@@ -331,6 +349,7 @@ image_base(size_t *len)
 	play(waits_x_first, NULL);
 	play(waits_s, NULL);
 	play(see_waiters, NULL);
+	play(hands_over, "handoff.swapped");
 	play(makes_halfway, "slot.filled");
 	play(makes_halfway, "slot.linking");
 	play(evicts_halfway, "evict.dying");

@@ -257,6 +257,44 @@ call_value(unsigned n)
 		(void)lh_value_set(t.lh, &t.lease, value, n & 0x7f);
 }
 
+static int
+look_at_named(const struct lh_session_info *info, void *arg)
+{
+	(void)arg;
+	return strlen(info->name) > LH_SESSION_NAME_MAX;
+}
+
+/* The lease into a named session and out of it, or one acquired there. */
+static void
+call_session(unsigned n)
+{
+	static const char *const names[] = { "named", "n", NULL, "another" };
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_session *s;
+
+	so.on_end = n >> 6 & 1;
+	so.flags = n & 0x20 ? LH_SESSION_WITH_MAKER : 0;
+	(void)lh_session_list(t.lh, look_at_named, NULL);
+	if (lh_session_open(t.lh, names[n & 3], &so, &s) != 0)
+		return;
+	more.session = s;
+	o.more = &more;
+	o.max_wait_ms = 0;
+	o.mode = n >> 7;
+	if (n & 4)
+		(void)lh_handoff(t.lh, &t.lease, s);
+	else
+		(void)lh_acquire(t.lh, key_of(n >> 2), &o, &t.lease);
+	(void)lh_session_renew(s);
+	if (n & 8)
+		(void)lh_handoff(t.lh, &t.lease, NULL);
+	if (n & 16)
+		(void)lh_session_destroy(s);
+	lh_session_close(s);
+}
+
 static void
 call_open(unsigned n)
 {
@@ -301,6 +339,7 @@ static const struct {
 	{ "lh_open of another", call_open },
 	{ "a value", call_value },
 	{ "a request", call_request },
+	{ "a named session", call_session },
 };
 
 const unsigned image_n_calls = sizeof(calls) / sizeof(calls[0]);
