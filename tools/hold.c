@@ -147,9 +147,7 @@ tell(struct hold *h, const struct lh_lease *l, const char *session)
 	    json_string(text_lease_id(id, l->id))) != 0 ||
 	    show_set_u64(j, "token", l->token) != 0 ||
 	    json_object_set_new(j, "mode", json_string(show_mode(l->mode)))
-	    != 0 || show_set_bytes(j, "session", session) != 0 ||
-	    show_set_u64(j, "expires_ms", (uint64_t)lh_epoch_ms(h->lh,
-	    l->expires_ns)) != 0)) {
+	    != 0 || show_set_bytes(j, "session", session) != 0)) {
 		json_decref(j);
 		j = NULL;
 	}
@@ -164,7 +162,6 @@ acquire_into(struct hold *h, struct lh_session *s)
 	int e, status;
 
 	h->more.session = s;
-	h->opts.more = &h->more;
 	e = lh_acquire(h->lh, h->key, &h->opts, &lease);
 	status = e == 0 ? tell(h, &lease, h->session) : say_error(e,
 	    lh_error_detail(), "'%s' is not acquired",
@@ -226,7 +223,8 @@ verb_acquire(int argc, char **argv)
 	int e, status;
 
 	h.session = getenv("LEASEHOLD_SESSION");
-	h.opts.ttl_ms = LH_TTL_MAX_MS;
+	h.opts.more = &h.more;
+	h.more.policy = LH_POLICY_STRICT;
 	if (!parse_verb_opts("acquire", acquire_help, argc, argv, &h.table,
 	    &own, &status))
 		return status;
@@ -241,8 +239,6 @@ verb_acquire(int argc, char **argv)
 	if (h.session != NULL && h.ttl)
 		return say_usage("--ttl is of a new session, and there is '%s' "
 		    "already", h.session);
-	if (h.more.info != NULL)
-		h.opts.more = &h.more;
 	e = tool_open(&h.lh, &h.table, 0, NULL);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");

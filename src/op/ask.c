@@ -17,6 +17,9 @@ check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 		    "set them with LH_ACQUIRE_MORE_INIT", m->size);
 	if (m->policy > LH_POLICY_LIVE)
 		return lhi_fail(-EINVAL, "unknown policy %u", m->policy);
+	if (m->session != NULL && m->policy == LH_POLICY_LIVE)
+		return lhi_fail(-EINVAL, "policy live is for a process: a "
+		    "named session has none that could be seen to run");
 	if (m->session != NULL && &m->session->lh->v != v)
 		return lhi_fail(-EINVAL, "the session was opened through "
 		    "another attachment");

@@ -31,6 +31,9 @@
  *	before 4	c1 HELD, named by nothing; shared: a reader until the
  *			deadline
  *
+ * Policies go along, but live, which needs a process that can be seen to run:
+ * in a named session the deadline stands.
+ *
  * Acquiring into a named session is an acquire like any other, with a claim of
  * the process, and then this: whoever is killed in between dies holding it.  A
  * request id's record names the process's claim first, and c2's from step 1 on:
@@ -92,13 +95,13 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	struct lhi_view *v = view(h);
 	struct shm_claim *c = h->to.c;
 	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
-	int64_t left = lhi_deadline_ns(v, state_deadline(h->st)) -
-	    lhi_now_ns(v);
 
 	carry_aside(h, l->id[1], seq);
 	sh64_store_rlx(&c->home, l->key);
 	sh64_store_rlx(&c->since, sh64_load_rlx(&h->from.claim->since));
-	lhi_claim_ends_within(v, h->to.ci, left);
+	if (!state_strict(h->st))
+		lhi_claim_ends_within(v, h->to.ci, lhi_deadline_ns(v,
+		    state_deadline(h->st)) - lhi_now_ns(v));
 	if (h->from.shared) {
 		sh64_store_rlx(&c->grant,
 		    lhi_reader_grant(h->next.token, seq));
@@ -200,7 +203,8 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 			lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(h->lh, &as, &now);
 	}
-	if (state_live(h->st))
+	/* in a named session nobody could be seen to run */
+	if (state_live(h->st) && h->to.m != NULL)
 		lhi_policy_resume(v, h->to.ci, h->to_st);
 	*l = as;
 	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,

@@ -124,6 +124,43 @@ readers(void)
 	lh_session_close(s);
 }
 
+static int
+see_policy(const struct lh_key_info *info, void *arg)
+{
+	*(uint32_t *)arg = info->n_holders > 0 ? info->holders[0].policy : 99;
+	return 0;
+}
+
+static void
+policies(void)
+{
+	static const uint32_t before[] = { LH_POLICY_STRICT, LH_POLICY_LIVE };
+	static const uint32_t after[] = { LH_POLICY_STRICT, LH_POLICY_LEASE };
+	struct lh_session *s = open_session(lh, "p", t_ms(60000), 0, 0);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(t_ms(5000), 0);
+	struct lh_lease l;
+	uint32_t p;
+
+	for (int i = 0; i < 2; i++) {
+		more.policy = before[i];
+		o.more = &more;
+		is(lh_acquire(lh, "k", &o, &l), 0, "policy %u", before[i]);
+		is(lh_handoff(lh, &l, NULL), 0, "within the attachment");
+		is(lh_status(lh, "k", NULL, see_policy, &p), 0, "status");
+		is(p, before[i], "it is the same");
+		is(lh_handoff(lh, &l, s), 0, "to a session");
+		is(lh_status(lh, "k", NULL, see_policy, &p), 0, "status");
+		is(p, after[i], "it is %u", after[i]);
+		is(lh_verify(lh, &l), 0, "held");
+		is(lh_release(lh, &l), 0, "released");
+	}
+	more.session = s;
+	is(lh_acquire(lh, "k", &o, &l), -EINVAL, "live, into a session: no");
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(s);
+}
+
 static void
 lost(void)
 {
@@ -150,6 +187,7 @@ main(void)
 	between_processes(sh);
 	to_and_fro(sh);
 	readers();
+	policies();
 	lost();
 	t_close(lh);
 	return done();

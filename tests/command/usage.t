@@ -25,7 +25,7 @@ is "$status" 64 "no verb: 64"
 like "$err" "usage:" "no verb: the usage"
 
 bad "no verb 'lst'" lst
-bad "'watch' is not in this version" watch k
+bad "'explain' is not in this version" explain k
 bad "the verb comes first" --table x list
 
 bad "under which key" run
