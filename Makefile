@@ -368,7 +368,7 @@ install: all
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libleasehold.so
 	install -m 644 include/leasehold.h include/leasehold.hpp \
 	    $(DESTDIR)$(PREFIX)/include
-	install -m 644 include/leasehold/*.h \
+	install -m 644 include/leasehold/*.h include/leasehold/*.hpp \
 	    $(DESTDIR)$(PREFIX)/include/leasehold
 	install -d $(DESTDIR)$(PYTHONDIR)
 	install -m 644 src/python/leasehold.py $(DESTDIR)$(PYTHONDIR)

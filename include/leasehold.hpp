@@ -203,6 +203,20 @@ public:
 
 		detail::check(lh_convert_wait(lh_.get(), &lease_, mode, &o));
 	}
+	/* To that named session, or (nullptr) to the table's attachment; at the
+	 * brace it is released all the same, unless it is left. */
+	void
+	hand_over(lh_session *to)
+	{
+		detail::check(lh_handoff(lh_.get(), &lease_, to));
+	}
+	/* What is in a named session may stay there: not ours any more. */
+	lh_lease
+	leave() noexcept
+	{
+		lh_ = nullptr;
+		return lease_;
+	}
 	/* Is it still held? */
 	bool
 	verify() const
@@ -500,5 +514,7 @@ with(const table &table, const std::string &key, F &&f,
 }
 
 } /* namespace leasehold */
+
+#include <leasehold/session.hpp>
 
 #endif

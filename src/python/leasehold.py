@@ -32,7 +32,8 @@ import threading as _threading
 from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_int32,
                     c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p)
 
-__all__ = ["Table", "Lease", "Leases", "Lock", "Watch", "Event", "Gate", "Error", "Busy",
+__all__ = ["Table", "Lease", "Leases", "Session", "Lock", "Watch",
+           "Event", "Gate", "Error", "Busy",
            "TimedOut", "Deadlock", "Cancelled", "Lost", "EXCLUSIVE", "SHARED", "FOREVER",
            "EPHEMERAL", "LOCAL", "QUORUM", "remove_table"]
 
@@ -48,6 +49,7 @@ ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED = (
     1, 2, 4, 8, 16, 32, 64)
 
 _SYSTEM, _NO_CREATE, _FORCE, _GATE_DURABLE = 0x1, 0x2, 0x10, 0x100
+_WITH_MAKER = 0x10000
 _INT64_MAX = 2 ** 63 - 1
 
 
@@ -93,6 +95,20 @@ class _Item(Structure):
 class _LockOpts(Structure):
     _fields_ = [("size", c_size_t), ("renew_ms", c_int64),
                 ("warn_ms", c_int64), ("event", c_void_p), ("arg", c_void_p)]
+
+
+class _SessionOpts(Structure):
+    _fields_ = [("size", c_size_t), ("flags", c_uint32), ("on_end", c_uint32),
+                ("ttl_ms", c_int64), ("lock_delay_ms", c_int64)]
+
+
+class _SessionInfo(Structure):
+    _fields_ = [("size", c_size_t), ("id", c_uint64),
+                ("name", ctypes.c_char * 32), ("ttl_ms", c_int64),
+                ("lock_delay_ms", c_int64), ("expires_ns", c_int64),
+                ("made_ns", c_int64), ("maker", c_uint64),
+                ("on_end", c_uint32), ("pid", c_uint32), ("uid", c_uint32),
+                ("leases", c_uint32)]
 
 
 class _LockState(Structure):
@@ -176,6 +192,11 @@ def _load():
             "lh_value_set": [p, POINTER(_Lease), c_char_p, c_size_t],
             "lh_value_get": [p, c_char_p, p, POINTER(c_size_t),
                              POINTER(c_uint64)],
+            "lh_session_open": [p, c_char_p, POINTER(_SessionOpts),
+                                POINTER(p)],
+            "lh_session_destroy": [p],
+            "lh_session_info": [p, POINTER(_SessionInfo)],
+            "lh_handoff": [p, POINTER(_Lease), p],
             "lh_lock_open": [p, c_char_p, POINTER(_LockOpts), POINTER(p)],
             "lh_lock_acquire": [p, POINTER(_AcquireOpts)],
             "lh_lock_release": [p], "lh_lock_close": [p],
@@ -189,6 +210,10 @@ def _load():
     }.items():
         f = getattr(lib, fn)
         f.argtypes, f.restype = args, c_int
+    for fn, result in (("lh_session_renew", c_int64),
+                       ("lh_session_close", None)):
+        f = getattr(lib, fn)
+        f.argtypes, f.restype = [p], result
     lib.lh_error_detail.restype = c_char_p
     lib.lh_strerror.restype = c_char_p
     return lib
@@ -339,6 +364,7 @@ class Lease(_Released):
 
     def __init__(self, table, lease):
         self._table, self._lease, self._held = table, lease, True
+        self._stays = False         # in a named session
 
     token = property(lambda self: self._lease.token)
     mode = property(lambda self: self._lease.mode)
@@ -356,6 +382,13 @@ class Lease(_Released):
         _interruptible(lambda opts: _lib.lh_convert_wait(
             table, byref(lease), mode, byref(opts)),
             _options(1, wait, mode, 0, 0, True), lambda: None)
+
+    def hand_over(self, session):
+        """To that Session, where it stays when this goes; None: back to the
+        table's attachment.  Raises Lost."""
+        _check(_lib.lh_handoff(self._table.p, byref(self._lease),
+                               session.p if session is not None else None))
+        self._stays = session is not None
 
     def verify(self):
         """Is it still held, now?"""
@@ -379,7 +412,8 @@ class Lease(_Released):
 
     def __del__(self):
         try:
-            self.release()
+            if not self._stays:
+                self.release()
         except (Error, ValueError):
             pass
 
@@ -404,6 +438,59 @@ class Leases(_Released, tuple):
 
     def __enter__(self):
         return self
+
+
+class Session:
+    """A named session, as this process uses it: it lives for its ttl from each
+    renewal, and holds its leases without a process.  name None: a new one."""
+
+    def __init__(self, table, name=None, *, ttl=15, lock_delay=0,
+                 delete=False, with_maker=False, create=True):
+        opts = _SessionOpts(size=ctypes.sizeof(_SessionOpts),
+                            ttl_ms=_ms(ttl), lock_delay_ms=_ms(lock_delay),
+                            on_end=1 if delete else 0,
+                            flags=(_WITH_MAKER if with_maker else 0) |
+                            (0 if create else _NO_CREATE))
+        out = c_void_p()
+        _check(_lib.lh_session_open(table.p, None if name is None else
+                                    _bytes(name, "the name"), byref(opts),
+                                    byref(out)))
+        self._table = table
+        self._handle = _Handle(out.value, self._end, table)
+
+    p = property(lambda self: self._handle.p)
+
+    @staticmethod
+    def _end(pointer):
+        _lib.lh_session_close(pointer)
+        return 0
+
+    def _info(self):
+        info = _SessionInfo(size=ctypes.sizeof(_SessionInfo))
+        _check(_lib.lh_session_info(self.p, byref(info)))
+        return info
+
+    name = property(lambda self: self._info().name.decode("utf-8",
+                                                          "surrogateescape"))
+    leases = property(lambda self: self._info().leases)
+
+    def acquire(self, key, **how):
+        """As Table.acquire(), into the session."""
+        lease = self._table.acquire(key, **how)
+        lease.hand_over(self)
+        return lease
+
+    def renew(self):
+        """The ttl in force, in seconds.  Raises Lost."""
+        return _check(_lib.lh_session_renew(self.p)) / 1000
+
+    def destroy(self):
+        """End it, and its leases."""
+        _check(_lib.lh_session_destroy(self.p))
+
+    def close(self):
+        """It goes on."""
+        self._handle.close()
 
 
 class Table:
@@ -474,6 +561,10 @@ class Table:
     def lock(self, key, **how):
         """A Lock on that key; see there."""
         return Lock(self, key, **how)
+
+    def session(self, name=None, **how):
+        """A Session; see there."""
+        return Session(self, name, **how)
 
     def verify(self, key, token):
         """Is that the token of a present lease of the key?"""

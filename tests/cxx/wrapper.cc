@@ -3,6 +3,7 @@
  * leasehold.hpp: owners release, answers are answers, failures are exceptions
  * with code and words, and nothing outlives what it needs.
  */
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -250,6 +251,31 @@ around(const std::string &name)
 	    "a gate that is gone throws");
 }
 
+static void
+sessions(const std::string &name)
+{
+	leasehold::table table(name), other(name);
+	lh_lease left;
+
+	{
+		leasehold::session s(table, "cxx");
+		leasehold::lease a = table.acquire("s");
+		const std::uint64_t token = a.token();
+
+		a.hand_over(s.c());
+		ok(a.token() > token && s.info().leases == 1, "handed over");
+		ok(s.renew() == milliseconds(15000), "renewed");
+		left = a.leave();
+		ok(!a, "left there");
+	}
+	ok(!other.try_acquire("s"), "it stays held");
+	leasehold::session again(other, "cxx");
+	ok(lh_verify(other.c(), &left) == 0, "and is presented by others");
+	again.destroy();
+	ok(bool(other.try_acquire("s")), "until the session ends");
+	throws(std::errc(ESTALE), [&] { again.renew(); }, "for good");
+}
+
 int
 main()
 {
@@ -260,6 +286,7 @@ main()
 	outlive(name);
 	live(name);
 	around(name);
+	sessions(name);
 	ok(elsewhere(leasehold::table(name)) == 0, "in another file");
 	ok(lh_table_remove(name.c_str(), 0) == 0, "nobody is attached");
 	unlink(("/dev/shm/leasehold-floor." + std::to_string(geteuid()) + "." +

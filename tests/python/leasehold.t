@@ -298,6 +298,32 @@ class Live(Case):
         self.assertIsNotNone(self.other.try_acquire("k"))
 
 
+class Sessions(Case):
+    def test_lease_stays_in_its_session(self):
+        session = self.table.session("py", ttl=20)
+        self.assertEqual(session.renew(), 20)
+        lease = session.acquire("k")
+        self.assertEqual((session.name, session.leases), ("py", 1))
+        del lease
+        session.close()
+        gc.collect()
+        self.assertIsNone(self.other.try_acquire("k"))
+        again = self.other.session("py", create=False)
+        again.destroy()
+        with self.assertRaises(leasehold.Lost):
+            again.renew()
+        self.other.try_acquire("k").release()
+
+    def test_lease_comes_back(self):
+        session = self.table.session(with_maker=True)
+        with self.table.acquire("k") as lease:
+            lease.hand_over(session)
+            lease.hand_over(None)
+            session.destroy()
+            self.assertTrue(lease.verify())
+        self.other.try_acquire("k").release()
+
+
 class Gates(Case):
     def test_refuses_older(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -325,6 +351,8 @@ class Layout(unittest.TestCase):
                  "lh_item": leasehold._Item,
                  "lh_lock_opts": leasehold._LockOpts,
                  "lh_lock_state": leasehold._LockState,
+                 "lh_session_opts": leasehold._SessionOpts,
+                 "lh_session_info": leasehold._SessionInfo,
                  "lh_event": leasehold.Event}
         c = ["#include <stddef.h>", "#include <leasehold.h>"]
         for name, cls in pairs.items():
