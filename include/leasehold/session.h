@@ -17,7 +17,8 @@
  *	m.session = s;
  *	o.more = &m;
  *	lh_acquire(lh, "disk-3", &o, &lease);
- *	...			lh_session_renew(s), every 7 s or sooner
+ *	...			lh_session_renew(s), every 7 s or sooner;
+ *				or lh_session_keep(s, 1), once
  *	lh_session_destroy(s);				// the key is free
  *	lh_session_close(s);
  *
@@ -85,6 +86,14 @@ int lh_session_open(struct lh *lh, const char *name,
  * ended (also if nobody had noticed: then it has now, G3); -EPERM, -EINVAL.
  */
 int64_t lh_session_renew(struct lh_session *s);
+
+/*
+ * on: from now on a thread of this process, the one of live handles, renews it
+ * at ttl/2, until the handle is closed, or the session has ended, which its
+ * next use tells.  Not on: nobody does any more.  Either way it is renewed now.
+ * 0; -ESTALE: it has ended; -ENOMEM, -EPERM, -EINVAL.
+ */
+int lh_session_keep(struct lh_session *s, int on);
 
 /*
  * End it, and its leases: their keys are free (or forgotten), without a note,

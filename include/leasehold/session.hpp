@@ -30,6 +30,12 @@ public:
 			throw error(static_cast<int>(ms));
 		return milliseconds(ms);
 	}
+	/* By a thread of this process, as long as this is there. */
+	void
+	keep(bool on = true)
+	{
+		detail::check(lh_session_keep(session_.get(), on));
+	}
 	void destroy() { detail::check(lh_session_destroy(session_.get())); }
 	struct lh_session_info
 	info() const

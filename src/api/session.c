@@ -11,6 +11,8 @@
 #include <bsd/stdlib.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "live/keep.h"
+#include "live/live.h"
 #include "op/handoff.h"
 #include "op/lease.h"
 #include "proc/magazine.h"
@@ -161,9 +163,35 @@ lh_session_destroy(struct lh_session *s)
 	return done < 0 ? done : 0;
 }
 
+int
+lh_session_keep(struct lh_session *s, int on)
+{
+	int saved = errno, error = check(s);
+
+	if (error != 0)
+		return error;
+	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
+		return has_ended();
+	lhi_live_lock();
+	if (on != 0)
+		error = lhi_live_thread();
+	if (error == 0 && on != 0)
+		lhi_keep_begin(s);
+	else
+		lhi_keep_end(s);
+	lhi_live_unlock();
+	errno = saved;
+	return error;
+}
+
 void
 lh_session_close(struct lh_session *s)
 {
+	if (s == NULL)
+		return;
+	lhi_live_lock();
+	lhi_keep_end(s);
+	lhi_live_unlock();
 	free(s);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The thread that serves all live handles of the process, what is due (renew.c)
- * and their callbacks, and tickets (ticket.c).  It starts with the first of
+ * and their callbacks, tickets (ticket.c), and named sessions that are kept
+ * (keep.c).  It starts with the first of
  * either and ends when there has been none for some seconds.  It blocks all
  * signals.
  *
@@ -21,6 +22,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "live/keep.h"
 #include "live/live.h"
 #include "live/ticket.h"
 #include "shm/bell.h"
@@ -86,6 +88,7 @@ in_child(void)
 	lhi_live_forget();
 	lhi_live_deaf();
 	lhi_ticket_forget();
+	lhi_keep_forget();
 	TAILQ_INIT(&all);
 	TAILQ_INIT(&calls);
 	calling = NULL;
@@ -187,6 +190,8 @@ work(void)
 		if (what & BELL_LEASE)
 			lhi_live_doubt();
 	}
+	if (lhi_keep_serve())
+		return true;
 	n = (n + 1) % BATCH;
 	if (n > 0 && lhi_live_serve())
 		return true;
@@ -198,11 +203,11 @@ work(void)
 	return true;
 }
 
-/* There is no handle, and no ticket. */
+/* There is no handle, no ticket, and no session to renew. */
 static bool
 idle(void)
 {
-	return TAILQ_EMPTY(&all) && !lhi_ticket_any();
+	return TAILQ_EMPTY(&all) && !lhi_ticket_any() && !lhi_keep_any();
 }
 
 /* When is something due? */
@@ -210,8 +215,11 @@ static int64_t
 next_ns(void)
 {
 	int64_t live = lhi_live_next_ns(), ticket = lhi_ticket_next_ns();
+	int64_t keep = lhi_keep_next_ns();
 
-	return live < ticket ? live : ticket;
+	if (ticket < live)
+		live = ticket;
+	return keep < live ? keep : live;
 }
 
 static void *
@@ -281,6 +289,7 @@ lhi_live_closing(struct lh *lh)
 		l->lh = NULL;
 	}
 	lhi_ticket_closing(lh);
+	lhi_keep_closing(lh);
 	while (calling != NULL && calling_for == lh &&
 	    !pthread_equal(thread, pthread_self()))
 		await_call();

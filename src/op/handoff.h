@@ -3,6 +3,7 @@
 #ifndef LHI_HANDOFF_H
 #define LHI_HANDOFF_H
 
+#include <bsd/sys/queue.h>
 #include "op/acquire.h"
 
 /* A named session, as a process uses it. */
@@ -10,6 +11,9 @@ struct lh_session {
 	struct lh *lh;
 	uint64_t sid;
 	_Atomic bool destroyed;	/* through this handle */
+	bool kept;		/* live/keep.c: it is renewed by a thread */
+	int64_t due_ns;
+	TAILQ_ENTRY(lh_session) of_kept;
 	_Atomic uint32_t hand;	/* chunk that had a free claim the last time */
 };
 

@@ -194,7 +194,7 @@ def _load():
                              POINTER(c_uint64)],
             "lh_session_open": [p, c_char_p, POINTER(_SessionOpts),
                                 POINTER(p)],
-            "lh_session_destroy": [p],
+            "lh_session_destroy": [p], "lh_session_keep": [p, c_int],
             "lh_session_info": [p, POINTER(_SessionInfo)],
             "lh_handoff": [p, POINTER(_Lease), p],
             "lh_lock_open": [p, c_char_p, POINTER(_LockOpts), POINTER(p)],
@@ -483,6 +483,10 @@ class Session:
     def renew(self):
         """The ttl in force, in seconds.  Raises Lost."""
         return _check(_lib.lh_session_renew(self.p)) / 1000
+
+    def keep(self, on=True):
+        """Renewed by a thread of this process, as long as this is open."""
+        _check(_lib.lh_session_keep(self.p, 1 if on else 0))
 
     def destroy(self):
         """End it, and its leases."""

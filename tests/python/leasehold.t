@@ -302,6 +302,7 @@ class Sessions(Case):
     def test_lease_stays_in_its_session(self):
         session = self.table.session("py", ttl=20)
         self.assertEqual(session.renew(), 20)
+        session.keep()
         lease = session.acquire("k")
         self.assertEqual((session.name, session.leases), ("py", 1))
         del lease

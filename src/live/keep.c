@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named sessions that are kept: renewed at ttl/2 by the thread of the live
+ * handles, as long as their handle is open.
+ *
+ * A renewal that comes too late is refused (shm/named.c), and ends the keeping:
+ * whoever uses the session or its leases is told so by that.  If the thread is
+ * held up for half a ttl, the next renewal is in time still.
+ */
+#include <bsd/sys/queue.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "live/keep.h"
+#include "live/live.h"
+#include "shm/named.h"
+
+#define LEAST_MS 20u		/* whatever stands there */
+
+static TAILQ_HEAD(kept, lh_session) kept = TAILQ_HEAD_INITIALIZER(kept);
+
+static int64_t
+half_ttl_ns(const struct lh_session *s)
+{
+	uint32_t ms = sh32_load_rlx(
+	    &s->lh->v.sessions[sid_idx(s->sid)].ttl_ms);
+
+	return (ms > LEAST_MS ? ms : LEAST_MS) * NS_PER_MS / 2;
+}
+
+void
+lhi_keep_begin(struct lh_session *s)
+{
+	if (!s->kept)
+		TAILQ_INSERT_TAIL(&kept, s, of_kept);
+	s->kept = true;
+	s->due_ns = lhi_clock_ns(CLOCK_MONOTONIC) + half_ttl_ns(s);
+	lhi_live_wake();
+}
+
+void
+lhi_keep_end(struct lh_session *s)
+{
+	if (!s->kept)
+		return;
+	TAILQ_REMOVE(&kept, s, of_kept);
+	s->kept = false;
+	if (TAILQ_EMPTY(&kept))
+		lhi_live_wake();	/* to linger, and end */
+}
+
+bool
+lhi_keep_serve(void)
+{
+	int64_t now = lhi_clock_ns(CLOCK_MONOTONIC);
+	struct lh_session *s;
+
+	TAILQ_FOREACH(s, &kept, of_kept) {
+		if (s->due_ns > now)
+			continue;
+		if (lhi_named_renew(&s->lh->v, s->sid) != 0)
+			lhi_keep_end(s);
+		else
+			s->due_ns = now + half_ttl_ns(s);
+		return true;
+	}
+	return false;
+}
+
+bool
+lhi_keep_any(void)
+{
+	return !TAILQ_EMPTY(&kept);
+}
+
+int64_t
+lhi_keep_next_ns(void)
+{
+	int64_t next = INT64_MAX;
+	struct lh_session *s;
+
+	TAILQ_FOREACH(s, &kept, of_kept)
+		next = s->due_ns < next ? s->due_ns : next;
+	return next;
+}
+
+void
+lhi_keep_closing(const struct lh *lh)
+{
+	struct lh_session *s, *next;
+
+	TAILQ_FOREACH_SAFE(s, &kept, of_kept, next)
+		if (s->lh == lh)
+			lhi_keep_end(s);
+}
+
+void
+lhi_keep_forget(void)
+{
+	struct lh_session *s;
+
+	TAILQ_FOREACH(s, &kept, of_kept)
+		s->kept = false;
+	TAILQ_INIT(&kept);
+}
