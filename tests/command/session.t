@@ -52,6 +52,9 @@ is "$status" 0 "acquire into \$LEASEHOLD_SESSION"
 is "${out##* }" job "  says which"
 run lh renew
 is "$status $out" "0 60" "renew \$LEASEHOLD_SESSION"
+run lh rm
+is "$status" 75 "rm while a session lives: 75"
+like "$err" "named session 'job'" "  says which"
 run lh session destroy
 is "$status$out$err" 0 "session destroy"
 run lh status tape
