@@ -82,8 +82,8 @@ static void
 renewed(void)
 {
 	struct lh_lock_state s = { .size = sizeof(s) };
-	struct live h = live_on(t_table(), t_ms(450));
-	int64_t until = t_now_ns() + t_ms(2000) * T_NS_PER_MS;
+	struct live h = live_on(t_table(), t_ms(1200));
+	int64_t until = t_now_ns() + t_ms(3600) * T_NS_PER_MS;
 	struct lh_lease lease;
 	int lost = 0;
 
