@@ -35,7 +35,29 @@ struct lh_party {
 	uint64_t request[2];	/* its request id; 0, 0: none */
 	char info[LH_INFO_MAX + 1]; /* who asks, in its words; or "" */
 	uint32_t policy;	/* holders: enum lh_policy; waiters: 0 */
+	uint32_t flags;		/* LH_PARTY_... */
+	/* told by lh_explain() alone: */
+	uint32_t run;		/* enum lh_run */
 	uint32_t reserved;
+	int64_t waits_since_ns;	/* holders: its thread waits since then, */
+	const char *waits_for;	/* for this key; NULL: it does not */
+};
+
+/* lh_party.flags */
+#define LH_PARTY_SHAREABLE 0x1u	/* a lease that is no single thread's */
+#define LH_PARTY_SUSPECT 0x2u	/* a wait that is passed over: its turn came,
+				 * and it did not take it */
+#define LH_PARTY_STARVING 0x4u	/* a wait that nobody overtakes any more */
+
+/* What a thread, or its process, does. */
+enum lh_run {
+	LH_RUN_UNSEEN = 0,	/* not asked, or not to be seen from here: it
+				 * is in another pid namespace */
+	LH_RUN_RUNNING = 1,
+	LH_RUN_SLEEPING = 2,
+	LH_RUN_BLOCKED = 3,	/* in the kernel, where no signal reaches it */
+	LH_RUN_STOPPED = 4,	/* by a signal, or by a debugger */
+	LH_RUN_DEAD = 5
 };
 
 /* A key and those around it. */
@@ -52,6 +74,11 @@ struct lh_key_info {
 	uint32_t scope;		/* enum lh_scope: LH_LOCAL once it was granted,
 				 * or asked for, in that */
 	uint32_t value_len;	/* bytes of its value (value.h); 0: none */
+	uint32_t rank;		/* of the first wait of this attachment here
+				 * (lh_explain_last(): of that wait); 0: none */
+	uint32_t moved;		/* 1: it did not hold still: each part was true
+				 * when it was read, but perhaps at no moment
+				 * all of it */
 };
 
 /*
@@ -74,6 +101,25 @@ int lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg);
  */
 int lh_status(struct lh *lh, const char *key, const uint64_t id[2],
     lh_key_fn fn, void *arg);
+
+/*
+ * The same, and what those around the key do: whether their processes run, and
+ * what the threads that hold it wait for in turn.  (Of the first 256 of them
+ * whether they run, of the first 64 holders what they wait for.)  That is true
+ * when it is looked at, which is after the rest.  Costs some 10 us for each.
+ * Errors as lh_status().
+ */
+int lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg);
+
+/*
+ * Why this thread's last acquire with LH_EXPLAIN in its flags was not granted,
+ * as lh_explain() would have told it in the moment in which it gave up (its own
+ * wait is still in the queue): if it returned -EAGAIN, -ETIMEDOUT, -ECANCELED
+ * or -EDEADLK, else NULL.  Of many keys: the one that was waited for.  Times
+ * are those of its table's clock.  Valid until the thread's next acquire with
+ * LH_EXPLAIN.
+ */
+const struct lh_key_info *lh_explain_last(void);
 
 /*
  * A histogram of times: class i counts those below its bound that are in no

@@ -140,13 +140,17 @@ struct lh_acquire_more {
 	{ sizeof(struct lh_acquire_more), 0, 0, NULL, { 0, 0 }, NULL, NULL, \
 	    NULL, 0 }
 
+/* A flag of an acquire: if it fails because others are in the way, look who
+ * they are and what they do: lh_explain_last() (inspect.h). */
+#define LH_EXPLAIN	0x1000u
+
 /* How to acquire. */
 struct lh_acquire_opts {
 	size_t size;		/* sizeof(struct lh_acquire_opts) */
 	uint32_t mode;		/* enum lh_mode */
 	uint32_t scope;		/* enum lh_scope */
 	uint32_t flags;		/* LH_NO_CREATE: -ENOENT for an unknown key;
-				 * LH_SHAREABLE, LH_NO_DEADLOCK */
+				 * LH_SHAREABLE, LH_NO_DEADLOCK, LH_EXPLAIN */
 	uint32_t priority;	/* higher goes first */
 	int64_t ttl_ms;		/* 1 ms .. 30 days */
 	int64_t max_wait_ms;	/* 0: try; LH_WAIT_FOREVER */

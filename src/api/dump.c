@@ -14,7 +14,7 @@
 #include <leasehold.h>
 #include "api/check.h"
 #include "api/image.h"
-#include "api/party.h"
+#include "op/party.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "shm/chain.h"

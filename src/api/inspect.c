@@ -1,197 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Looking in: list and status.  See inspect.h.
- *
- * A key's report is made from one reading of its word, readers and queue: all
- * are read twice, and the report is made anew until both times agree (a busy
- * key: the last attempt is taken, of which every part was true when it was
- * read).
- */
+/* Looking in: list and status.  See inspect.h, and op/snapshot.c. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <leasehold.h>
-#include "api/party.h"
 #include "base/error.h"
-#include "proc/lh.h"
+#include "op/snapshot.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/lock.h"
-#include "shm/queue.h"
-#include "shm/session.h"
-#include "shm/value.h"
-
-#define SNAPSHOT_TRIES 20
-#define WHOLE_TRIES 100000
-
-struct snapshot {
-	struct lh *lh;
-	struct shm_slot *slot;
-	struct lhi_crowd holders, waiters;
-	bool whole;		/* the last walk met everybody */
-	uint64_t sum;		/* of whom was met, in which use and state */
-	char key[SHM_KEY_MAX + 1];
-	struct lh_key_info info;
-};
-
-static void
-sum_up(struct snapshot *sn, uint32_t ci, uint64_t st)
-{
-	sn->sum = sn->sum * UINT64_C(0x9e3779b97f4a7c15) +
-	    ((st >> ST_SHIFT) ^ (uint64_t)ci << 32);
-}
-
-static bool
-add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
-{
-	struct snapshot *sn = arg;
-	struct shm_claim *c = &v->claims[ci];
-	uint64_t st = sh64_load(&c->state);
-	bool held = state_held(st);
-	bool reader = sh32_load(&c->wflags) & WAITER_SHARED;
-	struct lh_party *p;
-
-	sum_up(sn, ci, st);
-	if (held && (reader || ci == word_idx(sh64_load(&sn->slot->word))))
-		return true;	/* granted, about to leave the queue */
-	if (lhi_session_dead(v, lhi_claim_owner(v, ci), true))
-		return true;	/* whoever is first will bury it */
-	p = lhi_crowd_add(&sn->lh->v, &sn->waiters, ci);
-	if (p == NULL)
-		return false;
-	p->mode = reader ? LH_SHARED : LH_EXCLUSIVE;
-	p->priority = sh32_load_rlx(&c->priority);
-	p->rank = sn->waiters.n;
-	return true;
-}
-
-static bool
-add_reader(struct lhi_view *v, uint32_t ci, void *arg)
-{
-	struct snapshot *sn = arg;
-	uint64_t st = sh64_load(&v->claims[ci].state);
-	struct lh_party *p;
-
-	sum_up(sn, ci, st);
-	if (!state_held(st))
-		return true;	/* idle, or about to leave */
-	p = lhi_crowd_add(&sn->lh->v, &sn->holders, ci);
-	if (p == NULL)
-		return false;
-	p->mode = LH_SHARED;
-	p->token = lhi_reader_token(sn->slot, &v->claims[ci]);
-	lhi_party_ends(v, p, st);
-	return true;
-}
-
-static int
-add_holders(struct snapshot *sn, uint64_t w)
-{
-	struct lhi_view *v = &sn->lh->v;
-	struct lh_party *p;
-	int error;
-
-	switch (word_mode(w)) {
-	case WORD_X:
-		p = lhi_crowd_add(&sn->lh->v, &sn->holders, word_idx(w));
-		if (p == NULL)
-			return 0;
-		p->token = lhi_lock_token(sn->slot, w);
-		lhi_party_ends(v, p,
-		    sh64_load(&v->claims[word_idx(w)].state));
-		return 0;
-	case WORD_S:
-		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(v), true, 0);
-		return error != 0 ? error :
-		    lhi_chain_walk(v, sn->slot, add_reader, sn);
-	default:
-		return 0;
-	}
-}
-
-/* Everybody at the key, and a sum over them.  0; -EAGAIN; -EUCLEAN. */
-static int
-collect(struct snapshot *sn, uint64_t w)
-{
-	int moved;
-
-	sn->holders.n = sn->waiters.n = 0;
-	sn->sum = 0;
-	moved = add_holders(sn, w);
-	return moved != 0 ? moved :
-	    lhi_queue_walk(&sn->lh->v, sn->slot, add_waiter, sn);
-}
-
-/*
- * One attempt: 0; -EAGAIN: the key moved meanwhile; -EUCLEAN.  Readers come and
- * go without the word, so all are met twice: if both times in the same uses and
- * states, then that is how it was in between.
- */
-static int
-look_at(struct snapshot *sn)
-{
-	struct lhi_view *v = &sn->lh->v;
-	struct lh_key_info *info = &sn->info;
-	uint64_t w, sum;
-	int error = lhi_lock_settle(v, sn->slot, lhi_now_ns(v), SETTLE_PROBE,
-	    &w), moved;
-
-	if (error != 0)
-		return error;
-	moved = collect(sn, w);
-	sum = sn->sum;
-	if (moved == 0)
-		moved = collect(sn, w);
-	sn->whole = moved == 0;
-	if (moved == 0 && sn->sum != sum)
-		moved = -EAGAIN;
-	if (moved == -EUCLEAN)
-		return lhi_damaged(v, "readers or waiters of a key cannot be "
-		    "walked", lhi_slot_idx(v, sn->slot), w);
-	memset(info, 0, sizeof(*info));
-	info->size = sizeof(*info);
-	info->key = sn->key;
-	info->token = lhi_lock_token(sn->slot, w);
-	info->scope = sh32_load(&sn->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
-	    LH_EPHEMERAL;
-	info->value_len = (uint32_t)lhi_value_len(v, sn->slot);
-	info->n_holders = sn->holders.n;
-	info->holders = sn->holders.p;
-	info->n_waiters = sn->waiters.n;
-	info->waiters = sn->waiters.p;
-	info->mode = word_mode(w) == WORD_S && sn->holders.n > 0 ?
-	    LH_SHARED : LH_EXCLUSIVE;
-	return moved != 0 || sh64_load(&sn->slot->word) != w ? -EAGAIN : 0;
-}
-
-static int
-take_snapshot(struct snapshot *sn, struct shm_slot *s)
-{
-	int error = -EAGAIN;
-
-	sn->slot = s;
-	sn->whole = false;
-	for (int i = 0; error == -EAGAIN && i < (sn->whole ? SNAPSHOT_TRIES :
-	    WHOLE_TRIES); i++)
-		error = look_at(sn);
-	if (error == -EAGAIN && !sn->whole)
-		return lhi_fail(-EAGAIN, "key '%.64s' does not hold still: ask "
-		    "again", sn->key);
-	if (sn->holders.no_memory || sn->waiters.no_memory)
-		return lhi_fail(-ENOMEM, "out of memory");
-	return error == -EAGAIN ? 0 : error;
-}
-
-static void
-dispose(struct snapshot *sn)
-{
-	free(sn->holders.p);
-	free(sn->waiters.p);
-}
 
 /* Is that lease among them?  One of many readers is asked itself. */
 static bool
-holds(const struct snapshot *sn, const uint64_t id[2])
+holds(const struct lhi_snapshot *sn, const uint64_t id[2])
 {
 	struct lhi_view *v = &sn->lh->v;
 	uint32_t ci = lid_claim(id[1]);
@@ -214,7 +32,7 @@ holds(const struct snapshot *sn, const uint64_t id[2])
 int
 lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 {
-	struct snapshot sn = { .lh = lh };
+	struct lhi_snapshot sn = { .lh = lh };
 	size_t len = prefix == NULL ? 0 : strlen(prefix);
 	int error = lhi_own(lh);
 
@@ -226,11 +44,11 @@ lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 		if (lhi_slot_key(&lh->v, s, sn.key) == 0 ||
 		    strncmp(sn.key, prefix == NULL ? "" : prefix, len) != 0)
 			continue;
-		error = take_snapshot(&sn, s);
+		error = lhi_snapshot_take(&sn, s);
 		if (error == 0)
 			error = fn(&sn.info, arg);
 	}
-	dispose(&sn);
+	lhi_snapshot_drop(&sn);
 	return error;
 }
 
@@ -238,30 +56,18 @@ int
 lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
     void *arg)
 {
-	struct snapshot sn = { .lh = lh };
-	struct lhi_name n;
-	struct lhi_ref ref;
+	struct lhi_snapshot sn = { .lh = lh };
 	int error = lhi_own(lh);
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");
 	if (error == 0)
-		error = lhi_name_set(&n, key);
-	if (error != 0)
-		return error;
-	error = lhi_slot_find(&lh->v, &n, &ref);
-	if (error < 0)
-		return error;
-	if (error == 0)
-		return lhi_fail(-ENOENT, "there is no key '%.64s' in table %s",
-		    key, lh->name);
-	memcpy(sn.key, key, n.len + 1);
-	error = take_snapshot(&sn, ref.slot);
+		error = lhi_snapshot_of(&sn, key);
 	if (error == 0 && id != NULL && !holds(&sn, id))
 		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);
 	if (error == 0)
 		error = fn(&sn.info, arg);
-	dispose(&sn);
+	lhi_snapshot_drop(&sn);
 	return error;
 }

@@ -20,6 +20,8 @@ struct detail {
 	int mute;
 	int busy_code;		/* not 0: text is yet to be made from busy */
 	struct lhi_busy busy;
+	void *kept;
+	void (*drop)(void *);
 	char text[640];
 };
 
@@ -29,9 +31,13 @@ static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void
-forget(void *d)
+forget(void *arg)
 {
+	struct detail *d = arg;
+
 	mine = NULL;
+	if (d->kept != NULL)
+		d->drop(d->kept);
 	free(d);
 }
 
@@ -89,6 +95,29 @@ lhi_fail_mute(int mute)
 {
 	if (mine != NULL)
 		mine->mute = mute;
+}
+
+bool
+lhi_fail_keep(void *p, void (*drop)(void *))
+{
+	struct detail *d = detail_get();
+
+	if (d == NULL) {
+		if (p != NULL)
+			drop(p);
+		return false;
+	}
+	if (d->kept != NULL)
+		d->drop(d->kept);
+	d->kept = p;
+	d->drop = drop;
+	return true;
+}
+
+void *
+lhi_fail_kept(void)
+{
+	return mine == NULL ? NULL : mine->kept;
 }
 
 static void

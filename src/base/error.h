@@ -9,6 +9,7 @@
 #ifndef LHI_ERROR_H
 #define LHI_ERROR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lhi_busy {
@@ -29,5 +30,13 @@ int lhi_fail_busy(int code, const struct lhi_busy *busy);
 /* What is undone after a failure may fail as well: while this thread is mute,
  * only codes are returned, and the sentence stays. */
 void lhi_fail_mute(int mute);
+
+/*
+ * Something that a thread keeps beside the sentence: p, in place of what it has
+ * kept so far; drop(p) is called when it is replaced, or the thread ends.
+ * False: out of memory, and p was dropped.
+ */
+bool lhi_fail_keep(void *p, void (*drop)(void *p));
+void *lhi_fail_kept(void);	/* or NULL */
 
 #endif

@@ -27,6 +27,7 @@ struct lhi_ask {
 	bool try_only;
 	bool shared;
 	bool no_create;
+	bool explain;		/* if it fails: op/explain.c */
 	bool local;		/* scope */
 	bool shareable;		/* the lease is no thread's in particular */
 	bool spared;		/* not to be told of a deadlock */

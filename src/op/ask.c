@@ -3,9 +3,10 @@
 #include <errno.h>
 #include <string.h>
 #include "base/error.h"
+#include "op/explain.h"
 #include "op/handoff.h"
 
-#define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK)
+#define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN)
 #define HOLDER_MAX 255u
 
 /* The rarer wishes.  0; -EINVAL, -EOPNOTSUPP with a detail. */
@@ -91,6 +92,9 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	ask->no_create = o->flags & LH_NO_CREATE;
 	ask->shareable = o->flags & LH_SHAREABLE;
 	ask->spared = o->flags & LH_NO_DEADLOCK;
+	ask->explain = o->flags & LH_EXPLAIN;
+	if (ask->explain)
+		lhi_explain_forget();
 	ask->try_only = o->deadline_ns == 0 && o->max_wait_ms == 0;
 	ask->until_ns = 0;
 	if (o->deadline_ns != 0) {

@@ -39,6 +39,7 @@
 #include "base/error.h"
 #include "op/attempt.h"
 #include "op/busy.h"
+#include "op/explain.h"
 #include "op/policy.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
@@ -461,6 +462,8 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	 * the cancellation points below */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = ask->try_only ? try_once(&a) : wait_in_queue(&a);
+	if (error != 0 && ask->explain)
+		lhi_explain_failure(lh, ref, a.t.ci, error);
 	if (error != 0)
 		lhi_attempt_withdraw(&a, error);
 	(void)pthread_setcancelstate(cancel, NULL);

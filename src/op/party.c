@@ -2,7 +2,7 @@
 /* Who is behind a claim, as it described itself: see party.h. */
 #include <stdlib.h>
 #include <string.h>
-#include "api/party.h"
+#include "op/party.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
 

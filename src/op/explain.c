@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Explaining: answers "who is in the way, and what do they do?".
+ *
+ * First a snapshot of the key (snapshot.c), which is consistent.  Then whoever
+ * is in it is looked at by itself: whether its process, or rather its thread,
+ * runs, as /proc has it, and, if it holds the key, what that thread waits for
+ * in turn (thread.c).  These are hints for people: true when they were read,
+ * and decided by nobody.
+ *
+ * An acquire with LH_EXPLAIN that fails does this before it leaves the queue,
+ * so that its own place is in it, and keeps it for its thread.  It costs system
+ * calls and memory; nobody else pays for it, nothing is locked, and in shared
+ * memory nothing is written but what any look at a key writes (it frees what
+ * has expired or died).
+ *
+ * A crash or stop anywhere leaves nothing.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <leasehold.h>
+#include "base/error.h"
+#include "base/procstat.h"
+#include "op/explain.h"
+#include "op/snapshot.h"
+#include "op/thread.h"
+#include "shm/key.h"
+#include "shm/session.h"
+
+#define RUNS_MAX 256
+#define WAITS_MAX 64
+#define BUDGET 1000000		/* claims read, for all holders */
+
+struct explanation {
+	struct lhi_snapshot sn;
+	struct {
+		char name[SHM_KEY_MAX + 1];
+	} *waits;		/* of the holders, as many as are looked at */
+};
+
+static uint32_t
+run_of_state(char state)
+{
+	switch (state) {
+	case 'R':
+		return LH_RUN_RUNNING;
+	case 'D':
+		return LH_RUN_BLOCKED;
+	case 'T':
+	case 't':
+		return LH_RUN_STOPPED;
+	case 'Z':
+	case 'X':
+	case 'x':
+		return LH_RUN_DEAD;
+	default:
+		return LH_RUN_SLEEPING;
+	}
+}
+
+/*
+ * Its thread, if that still is; else the process, whose state is that of its
+ * first thread.  Pids are used again: the process must be the one that began
+ * when the session says.
+ */
+static uint32_t
+run_of(const struct lhi_view *v, const struct lh_party *p)
+{
+	pid_t pid = lhi_session_pid(v, p->id[0]);
+	struct shm_session *se = lhi_thread_session(v, p->id[0]);
+	struct lhi_procstat whole, thread;
+	int saved = errno;
+	bool gone;
+
+	if (pid == 0 || se == NULL)
+		return LH_RUN_UNSEEN;
+	if (!lhi_procstat_read(pid, 0, &whole)) {
+		gone = kill(pid, 0) != 0 && errno == ESRCH;
+		errno = saved;
+		return gone ? LH_RUN_DEAD : LH_RUN_UNSEEN;
+	}
+	if (whole.start_ticks != sh64_load(&se->start_ticks))
+		return LH_RUN_DEAD;
+	if (p->tid != 0 && lhi_procstat_read(pid, (pid_t)p->tid, &thread))
+		return run_of_state(thread.state);
+	return run_of_state(whole.state);
+}
+
+/* The key that claim ci waits for, in the use that it was seen in. */
+static bool
+wanted_by(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
+    int64_t *since_ns)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t home = sh64_load(&c->home);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+
+	*since_ns = lhi_claim_since_ns(v, c);
+	return s != NULL && lhi_slot_key(v, s, name) != 0 &&
+	    sh32_load(&s->gen) == home >> 32 && sh64_load(&c->state) == st;
+}
+
+static void
+tell_waits(struct explanation *x)
+{
+	struct lhi_view *v = &x->sn.lh->v;
+	uint32_t n = x->sn.holders.n;
+	int64_t budget = BUDGET;
+
+	if (n > WAITS_MAX)
+		n = WAITS_MAX;
+	free(x->waits);
+	x->waits = n == 0 ? NULL : calloc(n, sizeof(*x->waits));
+	for (uint32_t i = 0; x->waits != NULL && i < n; i++) {
+		struct lh_party *p = &x->sn.holders.p[i];
+		uint64_t st;
+		uint32_t ci;
+
+		if (p->tid == 0)
+			continue;
+		ci = lhi_thread_wait(v, p->id[0], p->tid, &budget, &st);
+		if (ci != 0 && wanted_by(v, ci, st, x->waits[i].name,
+		    &p->waits_since_ns))
+			p->waits_for = x->waits[i].name;
+		else
+			p->waits_since_ns = 0;
+	}
+}
+
+static void
+tell_runs(const struct lhi_view *v, struct lhi_crowd *crowd)
+{
+	for (uint32_t i = 0; i < crowd->n && i < RUNS_MAX; i++)
+		crowd->p[i].run = run_of(v, &crowd->p[i]);
+}
+
+static void
+look_closer(struct explanation *x)
+{
+	struct lhi_snapshot *sn = &x->sn;
+
+	for (uint32_t i = 0; i < sn->holders.n; i++) {
+		struct lh_party *p = &sn->holders.p[i];
+
+		if (p->tid == 0 && p->pid != 0)
+			p->flags |= LH_PARTY_SHAREABLE;
+	}
+	tell_runs(&sn->lh->v, &sn->holders);
+	tell_runs(&sn->lh->v, &sn->waiters);
+	tell_waits(x);
+}
+
+static void
+drop(void *arg)
+{
+	struct explanation *x = arg;
+
+	lhi_snapshot_drop(&x->sn);
+	free(x->waits);
+	free(x);
+}
+
+void
+lhi_explain_forget(void)
+{
+	if (lhi_fail_kept() != NULL)
+		(void)lhi_fail_keep(NULL, drop);
+}
+
+void
+lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
+    int error)
+{
+	struct explanation *x;
+	bool told = false;
+
+	if (error != -EAGAIN && error != -ETIMEDOUT && error != -ECANCELED &&
+	    error != -EDEADLK)
+		return;
+	x = calloc(1, sizeof(*x));
+	if (x == NULL)
+		return;
+	x->sn.lh = lh;
+	x->sn.mine = ci;
+	/* what it says already is why the acquire failed */
+	lhi_fail_mute(1);
+	if (lhi_slot_key(&lh->v, ref->slot, x->sn.key) != 0 &&
+	    sh32_load(&ref->slot->gen) == ref->home >> 32 &&
+	    lhi_snapshot_take(&x->sn, ref->slot) == 0) {
+		look_closer(x);
+		told = true;
+	}
+	lhi_fail_mute(0);
+	if (told)
+		(void)lhi_fail_keep(x, drop);
+	else
+		drop(x);
+}
+
+const struct lh_key_info *
+lh_explain_last(void)
+{
+	struct explanation *x = lhi_fail_kept();
+
+	return x == NULL ? NULL : &x->sn.info;
+}
+
+int
+lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg)
+{
+	struct explanation *x;
+	int error = lhi_own(lh);
+
+	if (error == 0 && fn == NULL)
+		error = lhi_fail(-EINVAL, "no function to call (NULL)");
+	if (error != 0)
+		return error;
+	x = calloc(1, sizeof(*x));
+	if (x == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	x->sn.lh = lh;
+	error = lhi_snapshot_of(&x->sn, key);
+	if (error == 0) {
+		look_closer(x);
+		error = fn(&x->sn.info, arg);
+	}
+	drop(x);
+	return error;
+}
