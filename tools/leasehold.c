@@ -30,6 +30,7 @@ static const struct verb {
 	{ "session", verb_session, "named sessions" },
 	{ "list", verb_list, "who holds what, and who waits" },
 	{ "status", verb_status, "one key: its holders and who waits" },
+	{ "explain", verb_explain, "who is in the way, and what they do" },
 	{ "verify", verb_verify, "is this token that of a present lease?" },
 	{ "watch", verb_watch, "who comes and goes, as it happens" },
 	{ "top", verb_top, "the busiest keys of a table, again and again" },
@@ -49,7 +50,7 @@ static const struct verb {
 };
 
 static const char *const later[] = {
-	"explain", "convert",
+	"convert",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

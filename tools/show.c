@@ -51,6 +51,28 @@ show_mode(uint32_t mode)
 }
 
 const char *
+show_run(uint32_t run)
+{
+	static const char *const words[] = {
+		"not to be seen from here", "running", "asleep",
+		"blocked in the kernel", "stopped", "dead"
+	};
+
+	return run < sizeof(words) / sizeof(words[0]) ? words[run] : "?";
+}
+
+/* The same for programs. */
+static const char *
+run_word(uint32_t run)
+{
+	static const char *const words[] = {
+		"unseen", "running", "sleeping", "blocked", "stopped", "dead"
+	};
+
+	return run < sizeof(words) / sizeof(words[0]) ? words[run] : "?";
+}
+
+const char *
 show_order(uint32_t order)
 {
 	static const char *const names[] = { "bounded", "fifo", "barge" };
@@ -194,6 +216,35 @@ show_set_bytes(json_t *to, const char *name, const char *bytes)
 	return json_object_set_new(to, name, value);
 }
 
+/* What only some have. */
+static int
+set_rarer(json_t *o, int64_t zero_ms, const struct lh_party *p)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} flags[] = {
+		{ LH_PARTY_SHAREABLE, "shareable" },
+		{ LH_PARTY_SUSPECT, "suspect" },
+		{ LH_PARTY_STARVING, "starving" },
+	};
+	int bad = 0;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if ((p->flags & flags[i].flag) != 0)
+			bad |= json_object_set_new(o, flags[i].name,
+			    json_true());
+	if (p->run != LH_RUN_UNSEEN)
+		bad |= json_object_set_new(o, "run",
+		    json_string(run_word(p->run)));
+	if (p->waits_for != NULL) {
+		bad |= show_set_bytes(o, "waits_for", p->waits_for);
+		bad |= set_ms(zero_ms, o, "waits_since_ms",
+		    p->waits_since_ns);
+	}
+	return bad;
+}
+
 json_t *
 show_party_json(int64_t zero_ms, const struct lh_party *p)
 {
@@ -226,6 +277,7 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 		bad |= json_object_set_new(o, "priority",
 		    json_integer(p->priority));
 	}
+	bad |= set_rarer(o, zero_ms, p);
 	if (bad != 0) {
 		json_decref(o);
 		return NULL;

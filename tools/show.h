@@ -33,6 +33,7 @@ const char *show_info(char buf[INFO_MAX_TEXT], const char *before,
     const struct lh_party *party);
 
 const char *show_mode(uint32_t mode);
+const char *show_run(uint32_t run);	/* in words, as of who does it */
 const char *show_order(uint32_t order);
 const char *show_clock(uint32_t clock);
 const char *show_scope(uint32_t scope);

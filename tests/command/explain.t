@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `explain`: who is in the way, what they do, and what one could do.
+. "$(dirname "$0")/lib.sh"
+table explain
+
+run lh explain k
+is "$status" 1 "explain without a table: 1"
+like "$err" "nobody holds 'k': there is no such table" "  says so"
+run lh explain --json k
+is "$status$(jq -c '[.[] | [.key, .state]]' <<<"$out")" '1[["k","unknown"]]' \
+    "  as JSON"
+ok "  and makes none" test ! -e "$(object)"
+lh run free true
+run lh explain k
+is "$status" 1 "an unknown key: 1"
+like "$err" "the table does not know it" "  says so"
+run lh explain free
+is "$status$out" "1'free' is free" "a free key: 1"
+
+# a is held, and its holder waits for b: run takes keys by name.
+bg "$LEASEHOLD" run --ttl 60s --info 'weekly report' b sleep 60
+one=$pid
+until_true 5000 is_held b
+bg "$LEASEHOLD" run --ttl 60s a,b true
+two=$pid
+until_true 5000 has_waiters b 1
+bg "$LEASEHOLD" run -s --priority 2 a true
+three=$pid
+until_true 5000 has_waiters a 1
+
+run lh explain a
+is "$status$err" 0 "explain of a held key: 0"
+like "$out" "'a' is held by
+  true[$two], uid $(id -u), exclusive, token " "  the holder"
+like "$out" "    has held it for " "  since when"
+like "$out" "    waits, for " "  waits"
+like "$out" " so far, for 'b'" "  for what"
+like "$out" "1 waits for it, in the order in which they are due:
+  1  true[$three], shared, priority 2, for " "  who waits"
+like "$out" "
+'b' is held by
+  sleep[$one], uid $(id -u), exclusive, token " "  who is in its way"
+like "$out" ": weekly report" "  what for"
+like "$out" "leasehold break 'a'" "  what one could do"
+run lh explain --json a
+is "$status$(jq -r '[.[] | .key] | join(",")' <<<"$out")" 0a,b \
+    "--json: both keys"
+is "$(jq -r '.[0].holders[0] | [.pid, .waits_for] | join(",")' <<<"$out")" \
+    "$two,b" "  what the holder waits for"
+is "$(jq -r '.[0].holders[0] | [.waits_since_ms, .since_ms] | map(type) |
+    unique | join(",")' <<<"$out")" string "  since when"
+is "$(jq -r '.[1].holders[0] | [.pid, .info, has("waits_for")] |
+    join(",")' <<<"$out")" "$one,weekly report,false" "  and the next one"
+
+kill -STOP "$one"
+until_true 5000 is_stopped "$one"
+run lh explain b
+like "$out" "
+    stopped
+" "a stopped holder"
+like "$out" "kill -CONT $one" "  how to let it go on"
+run lh explain --json b
+is "$(jq -r '.[0].holders[0].run' <<<"$out")" stopped "  as JSON"
+kill -CONT "$one"
+
+bg "$LEASEHOLD" run --ttl 60s --policy strict "it's" sleep 60
+until_true 5000 is_held "it's"
+run lh explain "it's"
+like "$out" "holds it until it gives it back, or dies" "policy strict"
+ok "  the advice is shell" bash -n -c "$(sed -n 's/^  end its lease: *//p' \
+    <<<"$out")"
+is "$(eval "printf '%s,' $(sed -n 's/^  end its lease: *//p' <<<"$out")")" \
+    "leasehold,break,it's," "  and names the key"
+
+run lh explain
+is "$status" 64 "no key: 64"
+run lh explain a b
+is "$status" 64 "two: 64"
+run lh explain ""
+is "$status" 64 "an empty one: 64"
+
+finish

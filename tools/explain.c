@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `leasehold explain KEY`: who is in the way, what they do, and what you could
+ * do about it.
+ *
+ * The library tells what a holder's thread waits for; this goes on from there,
+ * key by key, to whom all wait for in the end, or until it comes back to a key
+ * where it has been: then they wait for each other.  Each key is told as it was
+ * when it was looked at, one after the other.
+ *
+ * The advice is what the facts allow: to wait, to wake who is stopped, to end
+ * the lease.  It is never more than a line of shell to copy.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "show.h"
+#include "tool.h"
+
+#define HOPS_MAX 8
+#define READERS_MAX 10		/* told of one by one, in words */
+#define WAITERS_MAX 10
+
+static const char help[] =
+"usage: leasehold explain [OPTION...] KEY\n"
+"\n"
+"Tells who holds KEY and what they do, what they wait for in turn, who waits\n"
+"for KEY, and what you could do.\n"
+"Exit status 0: it is held or waited for; 1: it is free.\n"
+"\n"
+"      --json        print JSON: every key on the way in an array\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+struct explain {
+	struct lh *lh;
+	char keys[HOPS_MAX][KEY_MAX + 1];
+	uint32_t n;		/* of them; the last is being looked at */
+	json_t *list;		/* NULL: in words */
+	bool no_memory;
+	bool busy;		/* the first is held, or waited for */
+	char next[KEY_MAX + 1];	/* what a holder of it waits for; or "" */
+};
+
+static void
+advise(const char *key, const struct lh_party *p)
+{
+	char name[NAME_MAX_TEXT], quoted[4 * KEY_MAX + 3];
+	size_t n = 0;
+
+	/* for the shell: 'it'\''s' */
+	quoted[n++] = '\'';
+	for (const char *c = key; *c != '\0'; c++) {
+		if (*c == '\'') {
+			memcpy(quoted + n, "'\\'", 3);
+			n += 3;
+		}
+		quoted[n++] = *c;
+	}
+	quoted[n++] = '\'';
+	quoted[n] = '\0';
+	(void)text_clean(name, sizeof(name), quoted, n, false);
+	printf("\nWhat you could do:\n");
+	if (p->run == LH_RUN_STOPPED)
+		printf("  let it go on:          kill -CONT %" PRIu32 "\n",
+		    p->pid);
+	printf("  wait for a change:     leasehold watch -n 1 %s\n", name);
+	printf("  end its lease:         leasehold break %s\n", name);
+}
+
+static void
+tell_holder(struct explain *x, const struct lh_party *p, int64_t now)
+{
+	char who[PARTY_MAX], info[INFO_MAX_TEXT], span[SPAN_MAX];
+	char name[NAME_MAX_TEXT];
+
+	printf("  %s, uid %" PRIu32 ", %s, token %" PRIu64 "%s\n",
+	    show_party(who, p), p->uid, show_mode(p->mode), p->token,
+	    show_info(info, ": ", p));
+	printf("    has held it for %s", text_span(span, now - p->since_ns));
+	if (p->policy == LH_POLICY_STRICT)
+		printf("; holds it until it gives it back, or dies\n");
+	else
+		printf("; its lease ends in %s, %s\n",
+		    text_span(span, p->expires_ns - now),
+		    p->policy == LH_POLICY_LIVE ? "or later while it runs" :
+		    "unless it is renewed");
+	if (p->waits_for != NULL)
+		printf("    waits, for %s so far, for '%s'\n", text_span(span,
+		    now - p->waits_since_ns), text_name(name, p->waits_for));
+	else
+		printf("    %s\n", show_run(p->run));
+}
+
+static void
+tell_waiter(const struct lh_party *p, int64_t now, bool mine)
+{
+	char who[PARTY_MAX], info[INFO_MAX_TEXT], span[SPAN_MAX];
+
+	printf("%3" PRIu32 "  %s, %s, priority %" PRIu32 ", for %s, %s%s%s%s\n",
+	    p->rank, show_party(who, p), show_mode(p->mode), p->priority,
+	    text_span(span, now - p->since_ns), show_run(p->run),
+	    (p->flags & LH_PARTY_SUSPECT) != 0 ? ", passed over" : "",
+	    mine ? " (this process)" : "", show_info(info, ": ", p));
+}
+
+/* Of a key that another one's holder waits for, only who holds it. */
+static void
+tell_words(struct explain *x, const struct lh_key_info *info)
+{
+	char name[NAME_MAX_TEXT];
+	int64_t now = lh_clock_ns(x->lh);
+	uint32_t i;
+
+	printf("%s'%s' is %s%s\n", x->n == 1 ? "" : "\n",
+	    text_name(name, info->key), info->n_holders > 0 ? "held by" :
+	    "free", info->moved ? " (it does not hold still)" : "");
+	for (i = 0; i < info->n_holders && i < READERS_MAX; i++)
+		tell_holder(x, &info->holders[i], now);
+	if (i < info->n_holders)
+		printf("  and %" PRIu32 " more\n", info->n_holders - i);
+	if (x->n > 1)
+		return;
+	if (info->n_waiters > 0)
+		printf("%" PRIu32 " %s for it, in the order in which they are "
+		    "due:\n", info->n_waiters, info->n_waiters == 1 ? "waits" :
+		    "wait");
+	for (i = 0; i < info->n_waiters && i < WAITERS_MAX; i++)
+		tell_waiter(&info->waiters[i], now,
+		    info->waiters[i].rank == info->rank);
+	if (i < info->n_waiters)
+		printf("     and %" PRIu32 " more\n", info->n_waiters - i);
+}
+
+static int
+tell(const struct lh_key_info *info, void *arg)
+{
+	struct explain *x = arg;
+	json_t *o;
+
+	if (x->n == 1)
+		x->busy = info->n_holders + info->n_waiters > 0;
+	x->next[0] = '\0';
+	for (uint32_t i = 0; i < info->n_holders && x->next[0] == '\0'; i++)
+		if (info->holders[i].waits_for != NULL)
+			(void)strcpy(x->next, info->holders[i].waits_for);
+	if (x->list == NULL) {
+		tell_words(x, info);
+		return 0;
+	}
+	o = show_key(x->lh, lh_table_name(x->lh), info->key, info);
+	if (o != NULL && info->moved)
+		x->no_memory |= json_object_set_new(o, "moved",
+		    json_true()) != 0;
+	if (json_array_append_new(x->list, o) != 0)
+		x->no_memory = true;
+	return 0;
+}
+
+static int
+first_advice(const struct lh_key_info *info, void *arg)
+{
+	(void)arg;
+	if (info->n_holders > 0)
+		advise(info->key, show_oldest(info));
+	return 0;
+}
+
+/* Has it been on the way already? */
+static bool
+been_at(const struct explain *x, const char *key)
+{
+	for (uint32_t i = 0; i < x->n; i++)
+		if (strcmp(x->keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+/* From key to key.  0; -errno about the first one. */
+static int
+follow(struct explain *x, const char *key)
+{
+	char name[NAME_MAX_TEXT];
+	int e;
+
+	(void)strcpy(x->keys[x->n++], key);
+	e = lh_explain(x->lh, key, tell, x);
+	if (e != 0)
+		return e;
+	while (x->next[0] != '\0' && !been_at(x, x->next) &&
+	    x->n < HOPS_MAX) {
+		(void)strcpy(x->keys[x->n++], x->next);
+		x->next[0] = '\0';
+		if (lh_explain(x->lh, x->keys[x->n - 1], tell, x) != 0)
+			break;		/* it is gone: nothing to tell */
+	}
+	if (x->list != NULL)
+		return 0;
+	if (x->next[0] != '\0')
+		printf("\n%s '%s'%s\n", been_at(x, x->next) ?
+		    "They wait for each other: that is" : "And so on, from",
+		    text_name(name, x->next), been_at(x, x->next) ?
+		    " again." : "");
+	return lh_explain(x->lh, key, first_advice, NULL);
+}
+
+/* Neither held nor known: said in the form that was asked for. */
+static int
+not_there(const struct table_opts *table, const char *key, const char *why)
+{
+	char name[NAME_MAX_TEXT];
+	json_t *list;
+
+	if (!table->json) {
+		say("nobody holds '%s': %s", text_name(name, key), why);
+		return EX_NO;
+	}
+	list = json_array();
+	if (json_array_append_new(list, show_key(NULL, table_name(table), key,
+	    NULL)) != 0) {
+		json_decref(list);
+		list = NULL;
+	}
+	return show_json(list, EX_NO);
+}
+
+static int
+ask(const struct table_opts *table, const char *key)
+{
+	struct explain x = { .list = NULL };
+	char name[NAME_MAX_TEXT];
+	int e = tool_open(&x.lh, table, LH_NO_CREATE, NULL), status;
+
+	if (e == -ENOENT)
+		return not_there(table, key, "there is no such table");
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	if (table->json && (x.list = json_array()) == NULL)
+		x.no_memory = true;
+	e = follow(&x, key);
+	status = x.busy ? EX_YES : EX_NO;
+	if (e == -ENOENT)
+		status = not_there(table, key, "the table does not know it");
+	else if (e != 0)
+		status = say_error(e, lh_error_detail(), "cannot look at '%s'",
+		    text_name(name, key));
+	else if (x.no_memory)
+		status = show_json(NULL, EX_SYSTEM);
+	else if (table->json)
+		status = show_json(json_incref(x.list), status);
+	else
+		status = tool_flush(status);
+	json_decref(x.list);
+	(void)lh_close(x.lh);
+	return status;
+}
+
+int
+verb_explain(int argc, char **argv)
+{
+	struct table_opts table = { 0 };
+	int status;
+
+	if (!parse_table_opts("explain", help, argc, argv, &table, &status))
+		return status;
+	if (optind + 1 != argc)
+		return say_usage("explain takes one key: leasehold explain "
+		    "KEY");
+	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
+	    ask(&table, argv[optind]);
+}
