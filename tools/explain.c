@@ -92,8 +92,10 @@ tell_holder(struct explain *x, const struct lh_party *p, int64_t now)
 	if (p->waits_for != NULL)
 		printf("    waits, for %s so far, for '%s'\n", text_span(span,
 		    now - p->waits_since_ns), text_name(name, p->waits_for));
-	else
+	else if ((p->flags & LH_PARTY_SESSION) == 0)
 		printf("    %s\n", show_run(p->run));
+	else
+		printf("    ends with that session, whoever uses it\n");
 }
 
 static void
@@ -112,7 +114,7 @@ tell_waiter(const struct lh_party *p, int64_t now, bool mine)
 static void
 tell_words(struct explain *x, const struct lh_key_info *info)
 {
-	char name[NAME_MAX_TEXT];
+	char name[NAME_MAX_TEXT], span[SPAN_MAX];
 	int64_t now = lh_clock_ns(x->lh);
 	uint32_t i;
 
@@ -123,6 +125,9 @@ tell_words(struct explain *x, const struct lh_key_info *info)
 		tell_holder(x, &info->holders[i], now);
 	if (i < info->n_holders)
 		printf("  and %" PRIu32 " more\n", info->n_holders - i);
+	if (info->delayed_ns > 0)
+		printf("  and stays so for %s: it was held by a session that "
+		    "ended uncleanly\n", text_span(span, info->delayed_ns));
 	if (x->n > 1)
 		return;
 	if (info->n_waiters > 0)

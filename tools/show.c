@@ -138,6 +138,13 @@ show_party(char buf[PARTY_MAX], const struct lh_party *party)
 {
 	size_t n;
 
+	if ((party->flags & LH_PARTY_SESSION) != 0) {
+		(void)strcpy(buf, "session ");
+		n = strlen(buf);
+		(void)text_clean(buf + n, PARTY_MAX - n, party->application,
+		    LH_APPLICATION_MAX, true);
+		return buf;
+	}
 	n = text_clean(buf, PARTY_MAX - 16, party->application,
 	    LH_APPLICATION_MAX, true);
 	(void)snprintf(buf + n, PARTY_MAX - n, "[%" PRIu32 "]", party->pid);
@@ -227,6 +234,7 @@ set_rarer(json_t *o, int64_t zero_ms, const struct lh_party *p)
 		{ LH_PARTY_SHAREABLE, "shareable" },
 		{ LH_PARTY_SUSPECT, "suspect" },
 		{ LH_PARTY_STARVING, "starving" },
+		{ LH_PARTY_SESSION, "in_session" },
 	};
 	int bad = 0;
 
@@ -336,6 +344,9 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 			    json_integer(info->value_len));
 		bad |= json_object_set_new(o, "holders",
 		    parties_json(zero_ms, info->holders, info->n_holders));
+		if (info->delayed_ns > 0)
+			bad |= show_set_u64(o, "delayed_ms",
+			    (uint64_t)info->delayed_ns / 1000000);
 		bad |= json_object_set_new(o, "waiters",
 		    parties_json(zero_ms, info->waiters, info->n_waiters));
 	}

@@ -23,7 +23,7 @@ json_t *show_party_json(int64_t zero_ms, const struct lh_party *party);
 /* A text of any bytes: with NAME_hex beside it if it is not UTF-8. */
 int show_set_bytes(json_t *to, const char *name, const char *bytes);
 
-/* "backup[4711]", or "-" where nobody is. */
+/* "backup[4711]", or "session build-42". */
 #define PARTY_MAX (4 * LH_APPLICATION_MAX + 32)
 const char *show_party(char buf[PARTY_MAX], const struct lh_party *party);
 

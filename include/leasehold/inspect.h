@@ -48,6 +48,9 @@ struct lh_party {
 #define LH_PARTY_SUSPECT 0x2u	/* a wait that is passed over: its turn came,
 				 * and it did not take it */
 #define LH_PARTY_STARVING 0x4u	/* a wait that nobody overtakes any more */
+#define LH_PARTY_SESSION 0x8u	/* a lease in a named session (session.h): that
+				 * is what application names, and pid who made
+				 * it */
 
 /* What a thread, or its process, does. */
 enum lh_run {
@@ -79,6 +82,8 @@ struct lh_key_info {
 	uint32_t moved;		/* 1: it did not hold still: each part was true
 				 * when it was read, but perhaps at no moment
 				 * all of it */
+	int64_t delayed_ns;	/* free, but nobody gets it for so long: a named
+				 * session that held it ended uncleanly */
 };
 
 /*

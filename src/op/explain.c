@@ -118,7 +118,7 @@ tell_waits(struct explanation *x)
 		uint64_t st;
 		uint32_t ci;
 
-		if (p->tid == 0)
+		if (p->tid == 0 || (p->flags & LH_PARTY_SESSION) != 0)
 			continue;
 		ci = lhi_thread_wait(v, p->id[0], p->tid, &budget, &st);
 		if (ci != 0 && wanted_by(v, ci, st, x->waits[i].name,
@@ -144,7 +144,7 @@ look_closer(struct explanation *x)
 	for (uint32_t i = 0; i < sn->holders.n; i++) {
 		struct lh_party *p = &sn->holders.p[i];
 
-		if (p->tid == 0 && p->pid != 0)
+		if (p->tid == 0 && (p->flags & LH_PARTY_SESSION) == 0)
 			p->flags |= LH_PARTY_SHAREABLE;
 	}
 	tell_runs(&sn->lh->v, &sn->holders);

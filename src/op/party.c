@@ -5,6 +5,7 @@
 #include "op/party.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
+#include "shm/named.h"
 
 _Static_assert(SHM_INFO_MAX == LH_INFO_MAX + 1, "info in both worlds");
 
@@ -27,6 +28,8 @@ describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 		p->pid = sh32_load_rlx(&se->pid);
 		p->uid = sh32_load_rlx(&se->uid);
 		memcpy(p->application, se->application, LH_APPLICATION_MAX);
+		if (lhi_named_is(v, owner))
+			p->flags |= LH_PARTY_SESSION;
 	}
 	if (lhi_aside_read(v, p->id[1], &aside)) {
 		memcpy(p->request, aside.request, sizeof(p->request));

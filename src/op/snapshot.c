@@ -15,6 +15,7 @@
 #include "shm/chain.h"
 #include "shm/key.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/session.h"
 #include "shm/value.h"
@@ -155,6 +156,7 @@ look_at(struct lhi_snapshot *sn)
 	info->n_waiters = sn->waiters.n;
 	info->waiters = sn->waiters.p;
 	info->rank = sn->rank;
+	info->delayed_ns = lhi_named_delayed(v, sn->slot, w);
 	info->mode = word_mode(w) == WORD_S && sn->holders.n > 0 ?
 	    LH_SHARED : LH_EXCLUSIVE;
 	return moved != 0 || sh64_load(&sn->slot->word) != w ? -EAGAIN : 0;

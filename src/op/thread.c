@@ -7,7 +7,8 @@
  * whose it is (its chunk's session) and which thread's (in `since`), and a
  * thread waits for one thing at a time.  So the claims of its process are
  * searched: all attachments of it, since a thread may hold in one and wait in
- * another.
+ * another.  (Named sessions have no threads: nobody waits with a claim of
+ * theirs.)
  *
  * The answer was true when it was read.  Who needs more looks again: the number
  * of its use in the claim's state says whether it is the same wait.  All
@@ -42,14 +43,6 @@ lhi_thread_same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 	    sh64_load(&x->start_ticks) == sh64_load(&y->start_ticks);
 }
 
-uint64_t
-lhi_thread_user(const struct shm_chunk *ch)
-{
-	uint64_t keeper = sh64_load(&ch->keeper);
-
-	return keeper != 0 ? keeper : sh64_load(&ch->owner);
-}
-
 uint32_t
 lhi_thread_wait(struct lhi_view *v, uint64_t sid, uint32_t tid,
     int64_t *budget, uint64_t *st)
@@ -61,7 +54,7 @@ lhi_thread_wait(struct lhi_view *v, uint64_t sid, uint32_t tid,
 		struct shm_claim *c = &v->claims[ch * SHM_CHUNK];
 
 		--*budget;
-		who = lhi_thread_user(&v->chunks[ch]);
+		who = sh64_load(&v->chunks[ch].owner);
 		if (who == 0)
 			continue;
 		if (who != last)

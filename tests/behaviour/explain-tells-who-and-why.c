@@ -16,7 +16,7 @@ struct seen {
 	struct lh_party holder, second, waiter;
 	char waits_for[256];
 	uint32_t n_holders, n_waiters, rank, mode;
-	int64_t token;
+	int64_t delayed_ns;
 };
 
 static int
@@ -29,6 +29,7 @@ look(const struct lh_key_info *info, void *arg)
 	s->n_waiters = info->n_waiters;
 	s->rank = info->rank;
 	s->mode = info->mode;
+	s->delayed_ns = info->delayed_ns;
 	if (info->n_holders > 0)
 		s->holder = info->holders[0];
 	if (info->n_holders > 1)
@@ -224,6 +225,44 @@ kept(struct lh *lh, struct t_actor *a, struct t_actor *b)
 	is(lh_release(lh, &l), 0, "released");
 }
 
+static bool
+is_delayed(struct lh *lh)
+{
+	struct seen s;
+
+	return lh_explain(lh, "n", look, &s) == 0 && s.n_holders == 0 &&
+	    s.delayed_ns > 0 && s.delayed_ns <= t_ms(60000) * T_NS_PER_MS;
+}
+
+/* A lease in a session that has a name, and what is left of it. */
+static void
+named(struct lh *lh)
+{
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(T_HANG_MS, 0);
+	struct lh_lease l;
+	struct seen s;
+
+	so.ttl_ms = t_ms(1000);
+	so.lock_delay_ms = t_ms(60000);
+	is(lh_session_open(lh, "job", &so, &more.session), 0, "a session");
+	o.more = &more;
+	is(lh_acquire(lh, "n", &o, &l), 0, "a lease in it");
+	s = explained(lh, "n");
+	is(s.holder.flags & LH_PARTY_SESSION, LH_PARTY_SESSION, "is told so");
+	ok(strcmp(s.holder.application, "job") == 0, "by name");
+	is(s.holder.run, LH_RUN_UNSEEN, "no process is behind it");
+	is(s.delayed_ns, 0, "nothing is delayed");
+	ok(t_until(T_HANG_MS, is_delayed(lh)), "its end delays the next");
+	o.more = NULL;
+	o.flags = LH_EXPLAIN;
+	is(lh_acquire(lh, "n", &o, &l), -EAGAIN, "we do not get it");
+	ok(lh_explain_last() != NULL && lh_explain_last()->delayed_ns > 0,
+	    "and know why");
+	lh_session_close(more.session);
+}
+
 int
 main(void)
 {
@@ -255,6 +294,7 @@ main(void)
 	    2, "because of two readers");
 	is(lh_release(lh, &first), 0, "released");
 
+	named(lh);
 	s = explained(lh, "j");
 	is(s.n_holders + s.n_waiters, 0, "a free key");
 	is(lh_explain(lh, "not there", look, &s), -ENOENT, "an unknown key");
