@@ -30,6 +30,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -326,6 +327,34 @@ public:
 		    &len, &token), -ENOENT) || len == 0)
 			return std::nullopt;
 		return std::make_pair(std::string(bytes, len), token);
+	}
+	/*
+	 * Who is around the key, and what they do: fn gets it, and it is valid
+	 * during that call only.  False: there is no such key.
+	 */
+	bool
+	explain(const std::string &key,
+	    const std::function<void(const lh_key_info &)> &fn) const
+	{
+		struct ask {
+			const std::function<void(const lh_key_info &)> *fn;
+			std::exception_ptr thrown;
+		} a { &fn, nullptr };
+		const auto tell = [](const lh_key_info *info, void *arg) {
+			auto *to = static_cast<ask *>(arg);
+
+			try {
+				(*to->fn)(*info);
+			} catch (...) {
+				to->thrown = std::current_exception();
+			}
+			return 0;
+		};
+		const int result = lh_explain(lh_.get(), key.c_str(), tell, &a);
+
+		if (a.thrown)
+			std::rethrow_exception(a.thrown);
+		return detail::answer(result, -ENOENT);
 	}
 	lh *c() const noexcept { return lh_.get(); }
 	const std::shared_ptr<lh> &shared() const noexcept { return lh_; }

@@ -118,6 +118,30 @@ class _LockState(Structure):
                 ("error", c_int32), ("which", c_uint32)]
 
 
+class _Party(Structure):
+    _fields_ = [("id", c_uint64 * 2), ("pid", c_uint32), ("tid", c_uint32),
+                ("uid", c_uint32), ("mode", c_uint32), ("priority", c_uint32),
+                ("rank", c_uint32), ("since_ns", c_int64),
+                ("expires_ns", c_int64), ("token", c_uint64),
+                ("application", ctypes.c_char * 32),
+                ("request", c_uint64 * 2), ("info", ctypes.c_char * 96),
+                ("policy", c_uint32), ("flags", c_uint32), ("run", c_uint32),
+                ("reserved", c_uint32), ("waits_since_ns", c_int64),
+                ("waits_for", c_char_p)]
+
+
+class _KeyInfo(Structure):
+    _fields_ = [("size", c_size_t), ("key", c_char_p), ("token", c_uint64),
+                ("mode", c_uint32), ("n_holders", c_uint32),
+                ("n_waiters", c_uint32), ("holders", POINTER(_Party)),
+                ("waiters", POINTER(_Party)), ("scope", c_uint32),
+                ("value_len", c_uint32), ("rank", c_uint32),
+                ("moved", c_uint32), ("delayed_ns", c_int64)]
+
+
+_KeyFn = ctypes.CFUNCTYPE(c_int, POINTER(_KeyInfo), c_void_p)
+
+
 class Event(Structure):
     """A change of a live lock: seq, count, what (bits), status, loss, error,
     token, expires_ns, at_ns; see struct lh_event."""
@@ -187,6 +211,7 @@ def _load():
                                 POINTER(_AcquireOpts)],
             "lh_verify": [p, POINTER(_Lease)],
             "lh_verify_token": [p, c_char_p, c_uint64],
+            "lh_explain": [p, c_char_p, _KeyFn, p],
             "lh_break": [p, c_char_p, p, c_uint64],
             "lh_cancel": [POINTER(_Cancel)],
             "lh_value_set": [p, POINTER(_Lease), c_char_p, c_size_t],
@@ -214,6 +239,7 @@ def _load():
                        ("lh_session_close", None)):
         f = getattr(lib, fn)
         f.argtypes, f.restype = [p], result
+    lib.lh_clock_ns.argtypes, lib.lh_clock_ns.restype = [p], c_int64
     lib.lh_error_detail.restype = c_char_p
     lib.lh_strerror.restype = c_char_p
     return lib
@@ -252,6 +278,24 @@ def _ms(seconds):
     if seconds >= _INT64_MAX / 1000:
         return _INT64_MAX
     return -int(-seconds * 1000 // 1)
+
+
+_RUNS = (None, "running", "sleeping", "blocked", "stopped", "dead")
+
+
+def _party(p, now_ns):
+    """One around a key, as Table.explain() tells it."""
+    who = {"pid": p.pid, "tid": p.tid, "uid": p.uid, "mode": p.mode,
+           "application": p.application.decode("utf-8", "replace"),
+           "info": p.info.decode("utf-8", "replace"), "run": _RUNS[p.run],
+           "since": (now_ns - p.since_ns) / 1e9}
+    if p.rank:
+        who.update(rank=p.rank, priority=p.priority)
+    else:
+        who.update(token=p.token, waits_for=p.waits_for,
+                   left=FOREVER if p.expires_ns == _INT64_MAX else
+                   (p.expires_ns - now_ns) / 1e9)
+    return who
 
 
 def _token(token):
@@ -569,6 +613,32 @@ class Table:
     def session(self, name=None, **how):
         """A Session; see there."""
         return Session(self, name, **how)
+
+    def explain(self, key):
+        """Who is around the key and what they do; None: no such key.  A dict
+        with token, rank (of a wait of this attachment; 0: none), moved,
+        holders, waiters: lists of dicts with pid, application, info, mode, run
+        (running, sleeping, blocked, stopped, dead, or None: not to be seen),
+        since (seconds ago); holders with token, left (seconds) and waits_for
+        (the key, as bytes, that the thread waits for); waiters with rank and
+        priority."""
+        told, p = {}, self.p
+
+        @_KeyFn
+        def tell(pointer, _):
+            info, now = pointer.contents, _lib.lh_clock_ns(p)
+            told.update(token=info.token, rank=info.rank,
+                        moved=bool(info.moved),
+                        holders=[_party(info.holders[i], now)
+                                 for i in range(info.n_holders)],
+                        waiters=[_party(info.waiters[i], now)
+                                 for i in range(info.n_waiters)])
+            return 0
+
+        if not _ask(_lib.lh_explain(p, _bytes(key, "the key"), tell, None),
+                    _errno.ENOENT):
+            return None
+        return told
 
     def verify(self, key, token):
         """Is that the token of a present lease of the key?"""

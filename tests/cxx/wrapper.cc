@@ -61,6 +61,17 @@ leases(const std::string &name)
 	{
 		leasehold::lease a = table.acquire("k");
 		ok(a.token() > 0 && a.verify(), "acquired");
+		std::uint64_t seen = 0;
+		ok(table.explain("k", [&](const lh_key_info &info) {
+			seen = info.n_holders == 1 ? info.holders[0].token : 0;
+		}) && seen == a.token(), "explained");
+		ok(!table.explain("not there", [](const lh_key_info &) { }),
+		    "an unknown key is not");
+		throws(std::errc::io_error, [&] {
+			(void)table.explain("k", [](const lh_key_info &) {
+				throw leasehold::error(-EIO);
+			});
+		}, "what is thrown meanwhile arrives");
 		ok(!other.try_acquire("k"), "busy is an answer");
 		ok(table.verify("k", a.token()), "its token is known");
 		ok(!table.verify("k", a.token() + 1), "another is not");

@@ -47,6 +47,16 @@ look_at_key(const struct lh_key_info *info, void *arg)
 }
 
 static int
+look_at_explained(const struct lh_key_info *info, void *arg)
+{
+	for (uint32_t i = 0; i < info->n_holders; i++)
+		if (info->holders[i].waits_for != NULL &&
+		    strlen(info->holders[i].waits_for) > 255)
+			return 1;
+	return look_at_key(info, arg);
+}
+
+static int
 look_at_dumped(const struct lh_dump_key *key, void *arg)
 {
 	(void)look_at_key(key->info, arg);
@@ -85,6 +95,7 @@ acquire(unsigned n, uint32_t mode, int64_t wait_ms)
 	struct lh_lease lease;
 
 	o.mode = mode;
+	o.flags = n & 1 ? LH_EXPLAIN : 0;
 	o.max_wait_ms = wait_ms;
 	o.ttl_ms = n & 0x40 ? 1 : HOUR_MS;
 	o.priority = n & 0x20 ? n : 0;
@@ -119,6 +130,8 @@ call_list(unsigned n)
 static void
 call_status(unsigned n)
 {
+	if (n & 0x40)
+		(void)lh_explain(t.lh, key_of(n), look_at_explained, NULL);
 	(void)lh_status(t.lh, key_of(n), n & 0x80 ? t.lease.id : NULL,
 	    look_at_key, NULL);
 }

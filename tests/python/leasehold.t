@@ -65,6 +65,25 @@ class Leases(Case):
             self.assertIsNone(self.other.try_acquire("k"))
         self.assertIsNotNone(self.other.try_acquire("k"))
 
+    def test_explained_who_is_around(self):
+        self.assertIsNone(self.table.explain("never heard of"))
+        with self.table.acquire("k", ttl=60) as lease:
+            waiter = threading.Thread(target=lambda: self.other.acquire(
+                "k", wait=20, priority=3).release())
+            waiter.start()
+            while not self.table.explain("k")["waiters"]:
+                time.sleep(0.01)
+            told = self.other.explain("k")
+            holder, = told["holders"]
+            self.assertEqual((holder["pid"], holder["token"], told["rank"]),
+                             (os.getpid(), lease.token, 1))
+            self.assertLess(50, holder["left"])
+            self.assertIsNone(holder["waits_for"])
+            self.assertIn(holder["run"], ("running", "sleeping"))
+            self.assertEqual(told["waiters"][0]["priority"], 3)
+        waiter.join()
+        self.assertEqual(self.table.explain("k")["holders"], [])
+
     def test_forgotten_lease_is_released(self):
         lease = self.table.acquire("k")
         del lease
@@ -350,6 +369,8 @@ class Layout(unittest.TestCase):
                  "lh_acquire_opts": leasehold._AcquireOpts,
                  "lh_acquire_more": leasehold._AcquireMore,
                  "lh_item": leasehold._Item,
+                 "lh_party": leasehold._Party,
+                 "lh_key_info": leasehold._KeyInfo,
                  "lh_lock_opts": leasehold._LockOpts,
                  "lh_lock_state": leasehold._LockState,
                  "lh_session_opts": leasehold._SessionOpts,
