@@ -120,9 +120,9 @@ int lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg);
  * Why this thread's last acquire with LH_EXPLAIN in its flags was not granted,
  * as lh_explain() would have told it in the moment in which it gave up (its own
  * wait is still in the queue): if it returned -EAGAIN, -ETIMEDOUT, -ECANCELED
- * or -EDEADLK, else NULL.  Of many keys: the one that was waited for.  Times
- * are those of its table's clock.  Valid until the thread's next acquire with
- * LH_EXPLAIN.
+ * or -EDEADLK, else NULL.  Of many keys: the one that was waited for; of
+ * tickets nothing is kept.  Times are those of its table's clock.  Valid until
+ * the thread's next acquire with LH_EXPLAIN.
  */
 const struct lh_key_info *lh_explain_last(void);
 

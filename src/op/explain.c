@@ -8,13 +8,14 @@
  * in turn (thread.c).  These are hints for people: true when they were read,
  * and decided by nobody.
  *
- * An acquire with LH_EXPLAIN that fails does this before it leaves the queue,
- * so that its own place is in it, and keeps it for its thread.  It costs system
- * calls and memory; nobody else pays for it, nothing is locked, and in shared
- * memory nothing is written but what any look at a key writes (it frees what
- * has expired or died).
+ * An acquire with LH_EXPLAIN that fails takes the snapshot before it leaves the
+ * queue, so that its own place is in it; the longer look, which costs system
+ * calls, comes after that, so that whoever is next need not wait for it.  Its
+ * thread keeps both.  In shared memory nothing is written but what any look at
+ * a key writes (it frees what has expired or died).
  *
- * A crash or stop anywhere leaves nothing.
+ * A crash or stop anywhere leaves nothing but, before the acquire has left the
+ * queue, a wait like any other's.
  */
 #include <errno.h>
 #include <signal.h>
@@ -174,7 +175,7 @@ lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
     int error)
 {
 	struct explanation *x;
-	bool told = false;
+	bool told;
 
 	if (error != -EAGAIN && error != -ETIMEDOUT && error != -ECANCELED &&
 	    error != -EDEADLK)
@@ -186,17 +187,21 @@ lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 	x->sn.mine = ci;
 	/* what it says already is why the acquire failed */
 	lhi_fail_mute(1);
-	if (lhi_slot_key(&lh->v, ref->slot, x->sn.key) != 0 &&
+	told = lhi_slot_key(&lh->v, ref->slot, x->sn.key) != 0 &&
 	    sh32_load(&ref->slot->gen) == ref->home >> 32 &&
-	    lhi_snapshot_take(&x->sn, ref->slot) == 0) {
-		look_closer(x);
-		told = true;
-	}
+	    lhi_snapshot_take(&x->sn, ref->slot) == 0;
 	lhi_fail_mute(0);
 	if (told)
 		(void)lhi_fail_keep(x, drop);
 	else
 		drop(x);
+}
+
+void
+lhi_explain_closer(void)
+{
+	if (lhi_fail_kept() != NULL)
+		look_closer(lhi_fail_kept());
 }
 
 const struct lh_key_info *

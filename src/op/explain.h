@@ -13,6 +13,9 @@
 void lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
     int error);
 
+/* It has left the queue, and there is time: what do they do? */
+void lhi_explain_closer(void);
+
 /* It begins: nothing is known of it yet. */
 void lhi_explain_forget(void);
 

@@ -466,6 +466,8 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 		lhi_explain_failure(lh, ref, a.t.ci, error);
 	if (error != 0)
 		lhi_attempt_withdraw(&a, error);
+	if (error != 0 && ask->explain)
+		lhi_explain_closer();
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

@@ -70,7 +70,8 @@ struct scenario {
 	X(session) \
 	X(requests) \
 	X(circles) \
-	X(values)
+	X(values) \
+	X(explain)
 
 #define SCENARIO_EXTERN(file) \
 	extern const struct scenario scenarios_##file[]; \

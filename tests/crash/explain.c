@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scenarios of explanations: see scenario.h.  They change nothing but what
+ * every look at a key does, and what the failing acquire does anyway.
+ */
+#include "crash/subject.h"
+
+static void
+prep_brief(struct play *p)
+{
+	prep_warm_brief(p);
+	sub.opts.flags |= LH_EXPLAIN;
+}
+
+static void
+prep_try(struct play *p)
+{
+	prep_warm_try(p);
+	sub.opts.flags |= LH_EXPLAIN;
+}
+
+static int
+nothing(const struct lh_key_info *info, void *arg)
+{
+	(void)info;
+	(void)arg;
+	return 0;
+}
+
+static void
+act_explain(struct play *p)
+{
+	p->result = lh_explain(sub.lh, KEY, nothing, NULL);
+}
+
+const struct scenario scenarios_explain[] = {
+	{ .name = "explain-dead", .what = "a holder that died",
+	  .roles = { DEAD_HOLDER }, .prepare = prep_warm, .act = act_explain,
+	  .finish = finish_plain, .allowed = says_busy },
+	{ .name = "explain-readers", .what = "readers, one of them dead",
+	  .roles = { READER, DEAD_READER }, .prepare = prep_warm,
+	  .act = act_explain, .finish = finish_plain, .allowed = says_busy },
+	{ .name = "explain-timeout", .what = "wait in vain, and be told why",
+	  .roles = { HOLDER, WAITER }, .prepare = prep_brief,
+	  .act = act_acquire, .finish = finish_acquire,
+	  .allowed = says_late },
+	{ .name = "explain-busy", .what = "try in vain, and be told why",
+	  .roles = { READER, DEAD_READER }, .prepare = prep_try,
+	  .act = act_acquire, .finish = finish_acquire,
+	  .allowed = says_busy },
+};
+
+const int n_scenarios_explain = sizeof(scenarios_explain) /
+    sizeof(scenarios_explain[0]);
