@@ -234,6 +234,7 @@ set_rarer(json_t *o, int64_t zero_ms, const struct lh_party *p)
 		{ LH_PARTY_SHAREABLE, "shareable" },
 		{ LH_PARTY_SUSPECT, "suspect" },
 		{ LH_PARTY_STARVING, "starving" },
+		{ LH_PARTY_UPGRADE, "upgrade" },
 		{ LH_PARTY_SESSION, "in_session" },
 	};
 	int bad = 0;

@@ -51,6 +51,7 @@ struct lh_party {
 #define LH_PARTY_SESSION 0x8u	/* a lease in a named session (session.h): that
 				 * is what application names, and pid who made
 				 * it */
+#define LH_PARTY_UPGRADE 0x10u	/* a wait of a reader to be the only one */
 
 /* What a thread, or its process, does. */
 enum lh_run {

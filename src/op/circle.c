@@ -44,6 +44,7 @@
  * with a deadline.  All indexes are checked (G12).
  */
 #include "op/circle.h"
+#include "op/thread.h"
 #include "op/upgrade.h"
 #include "shm/chain.h"
 #include "shm/queue.h"
@@ -65,75 +66,6 @@ lhi_circle_gives_way(const struct lhi_view *v, uint32_t a, uint32_t b)
 	if (p != q)
 		return p < q;
 	return s != t ? s > t : a > b;
-}
-
-/* The record of a session, if it lives and has threads. */
-static struct shm_session *
-record(const struct lhi_view *v, uint64_t sid)
-{
-	struct shm_session *se;
-	uint64_t s;
-
-	if (sid == 0 || sid_idx(sid) >= v->geo.max_sessions)
-		return NULL;
-	se = &v->sessions[sid_idx(sid)];
-	s = sh64_load(&se->state);
-	return sess_inc(s) == sid_inc(sid) && (sess_st(s) == SESS_ALIVE ||
-	    sess_st(s) == SESS_CLOSING) ? se : NULL;
-}
-
-/* Are the two sessions attachments of one process? */
-static bool
-same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
-{
-	struct shm_session *x = record(v, a), *y = record(v, b);
-
-	if (x == NULL || y == NULL || x == y)
-		return x != NULL && x == y;
-	return sh32_load(&x->pid) == sh32_load(&y->pid) &&
-	    sh64_load(&x->pidns_ino) == sh64_load(&y->pidns_ino) &&
-	    sh64_load(&x->start_ticks) == sh64_load(&y->start_ticks);
-}
-
-/* Whose thread uses the claims of that chunk? */
-static uint64_t
-user(const struct shm_chunk *ch)
-{
-	uint64_t keeper = sh64_load(&ch->keeper);
-
-	return keeper != 0 ? keeper : sh64_load(&ch->owner);
-}
-
-/* What does thread tid of sid's process wait with?  0: it does not. */
-static uint32_t
-wait_of(struct lhi_circle *q, uint64_t sid, uint32_t tid, uint64_t *st)
-{
-	struct lhi_view *v = q->v;
-	uint64_t last = 0, who;
-	bool same = false;
-
-	for (uint32_t ch = 1; ch < lhi_chunks_ready(v) && q->budget > 0; ch++) {
-		struct shm_claim *c = &v->claims[ch * SHM_CHUNK];
-
-		q->budget--;
-		who = user(&v->chunks[ch]);
-		if (who == 0)
-			continue;
-		if (who != last)
-			same = same_process(v, who, sid);
-		last = who;
-		if (!same)
-			continue;
-		q->budget -= SHM_CHUNK;
-		for (uint32_t i = 0; i < SHM_CHUNK; i++, c++) {
-			*st = sh64_load(&c->state);
-			if (state_st(*st) == ST_WAIT &&
-			    lhi_claim_tid(c) == tid &&
-			    !(sh32_load(&c->wflags) & WAITER_BELL))
-				return ch * SHM_CHUNK + i;
-		}
-	}
-	return 0;
 }
 
 /* Is that lease, which ends soon, one that is renewed?  Remember it. */
@@ -199,7 +131,8 @@ add_hold(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci)
 	if (!state_held(w.hold_st) || tid == 0 ||
 	    sh64_load(&c->home) != h->home || ends_soon(q, ci, w.hold_st))
 		return;
-	w.wait = wait_of(q, lhi_claim_owner(q->v, ci), tid, &w.wait_st);
+	w.wait = lhi_thread_wait(q->v, lhi_claim_owner(q->v, ci), tid,
+	    &q->budget, &w.wait_st);
 	if (w.wait != 0)
 		add(h, &w);
 }
@@ -361,5 +294,5 @@ lhi_circle_proved(struct lhi_circle *q)
 struct shm_session *
 lhi_circle_session(const struct lhi_view *v, uint32_t ci)
 {
-	return record(v, user(&v->chunks[ci / SHM_CHUNK]));
+	return lhi_thread_session(v, lhi_claim_owner(v, ci));
 }

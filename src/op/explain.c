@@ -103,9 +103,21 @@ wanted_by(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
 	    sh32_load(&s->gen) == home >> 32 && sh64_load(&c->state) == st;
 }
 
+/*
+ * The wait of which this is the explanation has ended by now; its thread may be
+ * among the holders all the same.
+ */
+static const struct lh_party *
+ended_wait(const struct lhi_snapshot *sn)
+{
+	return sn->mine == 0 || sn->rank == 0 || sn->rank > sn->waiters.n ?
+	    NULL : &sn->waiters.p[sn->rank - 1];
+}
+
 static void
 tell_waits(struct explanation *x)
 {
+	const struct lh_party *me = ended_wait(&x->sn);
 	struct lhi_view *v = &x->sn.lh->v;
 	uint32_t n = x->sn.holders.n;
 	int64_t budget = BUDGET;
@@ -121,6 +133,11 @@ tell_waits(struct explanation *x)
 
 		if (p->tid == 0 || (p->flags & LH_PARTY_SESSION) != 0)
 			continue;
+		if (me != NULL && me->id[0] == p->id[0] && me->tid == p->tid) {
+			p->waits_for = x->sn.key;
+			p->waits_since_ns = me->since_ns;
+			continue;
+		}
 		ci = lhi_thread_wait(v, p->id[0], p->tid, &budget, &st);
 		if (ci != 0 && wanted_by(v, ci, st, x->waits[i].name,
 		    &p->waits_since_ns))

@@ -53,7 +53,8 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	p->priority = sh32_load_rlx(&c->priority);
 	p->rank = sn->waiters.n;
 	p->flags = (flags & WAITER_SUSPECT ? LH_PARTY_SUSPECT : 0) |
-	    (flags & WAITER_STARVING ? LH_PARTY_STARVING : 0);
+	    (flags & WAITER_STARVING ? LH_PARTY_STARVING : 0) |
+	    (flags & WAITER_UPGRADE ? LH_PARTY_UPGRADE : 0);
 	if (sn->rank == 0 && (sn->mine == 0 ? p->id[0] == sn->lh->sid :
 	    sn->mine == ci))
 		sn->rank = p->rank;

@@ -8,7 +8,7 @@
  * thread waits for one thing at a time.  So the claims of its process are
  * searched: all attachments of it, since a thread may hold in one and wait in
  * another.  (Named sessions have no threads: nobody waits with a claim of
- * theirs.)
+ * theirs; and no thread waits for a ticket.)
  *
  * The answer was true when it was read.  Who needs more looks again: the number
  * of its use in the claim's state says whether it is the same wait.  All
@@ -65,7 +65,9 @@ lhi_thread_wait(struct lhi_view *v, uint64_t sid, uint32_t tid,
 		*budget -= SHM_CHUNK;
 		for (uint32_t i = 0; i < SHM_CHUNK; i++, c++) {
 			*st = sh64_load(&c->state);
-			if (state_st(*st) == ST_WAIT && lhi_claim_tid(c) == tid)
+			if (state_st(*st) == ST_WAIT &&
+			    lhi_claim_tid(c) == tid &&
+			    !(sh32_load(&c->wflags) & WAITER_BELL))
 				return ch * SHM_CHUNK + i;
 		}
 	}

@@ -44,6 +44,7 @@
 #include "base/error.h"
 #include "op/busy.h"
 #include "op/deadlock.h"
+#include "op/explain.h"
 #include "op/upgrade.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
@@ -315,6 +316,7 @@ tell(struct upgrade *u, int error)
 static int
 wait_upgrade(struct upgrade *u)
 {
+	const struct lhi_ref ref = { u->h.slot, u->lease->key };
 	struct lhi_canceller me;
 	int error, cancel;
 
@@ -333,9 +335,13 @@ wait_upgrade(struct upgrade *u)
 	error = wait_alone(u);
 	lhi_cancel_leave(u->ask->cancel, &me);
 	atomic_fetch_sub(&u->lh->waiting, 1);
+	if (error != 0 && u->ask->explain)
+		lhi_explain_failure(u->lh, &ref, u->ci, error);
 	if (u->queued)
 		tell(u, error);
 	leave(u);
+	if (error != 0 && u->ask->explain)
+		lhi_explain_closer();
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

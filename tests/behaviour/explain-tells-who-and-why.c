@@ -263,6 +263,29 @@ named(struct lh *lh)
 	lh_session_close(more.session);
 }
 
+/* A thread that waits for itself; and leases of no thread. */
+static void
+deadlock(struct lh *lh)
+{
+	struct lh_acquire_opts o = t_opts(T_HANG_MS, T_HANG_MS);
+	const struct lh_key_info *x;
+	struct lh_lease first, l;
+
+	o.flags = LH_EXPLAIN;
+	is(lh_acquire(lh, "d", &o, &first), 0, "we hold d");
+	is(lh_acquire(lh, "d", &o, &l), -EDEADLK, "we wait for ourselves");
+	x = lh_explain_last();
+	ok(x != NULL && x->n_holders == 1 && x->rank == 1 &&
+	    x->holders[0].waits_for != NULL &&
+	    strcmp(x->holders[0].waits_for, "d") == 0, "and are told so");
+	is(lh_release(lh, &first), 0, "released");
+	o.flags = LH_SHAREABLE;
+	is(lh_acquire(lh, "d", &o, &first), 0, "we hold d for all threads");
+	is(explained(lh, "d").holder.flags, LH_PARTY_SHAREABLE,
+	    "which is told");
+	is(lh_release(lh, &first), 0, "released");
+}
+
 int
 main(void)
 {
@@ -271,6 +294,7 @@ main(void)
 	struct t_actor *a = t_actor(table), *b = t_actor(table);
 	struct lh *lh = t_open(table);
 	struct lh_acquire_opts o = t_opts(T_HANG_MS, 0);
+	const struct lh_key_info *x;
 	struct lh_lease l, first;
 	struct seen s;
 
@@ -292,7 +316,15 @@ main(void)
 	is(lh_acquire(lh, "s", &o, &l), -EAGAIN, "no writer");
 	is(lh_explain_last() == NULL ? 0 : (int)lh_explain_last()->n_holders,
 	    2, "because of two readers");
+	o.max_wait_ms = t_ms(30);
+	is(lh_convert_wait(lh, &first, LH_EXCLUSIVE, &o), -ETIMEDOUT,
+	    "we wait in vain to be the only one");
+	x = lh_explain_last();
+	ok(x != NULL && x->n_holders == 2 && x->n_waiters == 1 &&
+	    x->rank == 1 && (x->waiters[0].flags & LH_PARTY_UPGRADE) &&
+	    x->waiters[0].mode == LH_EXCLUSIVE, "and are told why");
 	is(lh_release(lh, &first), 0, "released");
+	deadlock(lh);
 
 	named(lh);
 	s = explained(lh, "j");
