@@ -5,9 +5,6 @@
  * This file answers one question: which verb is meant.  It also holds what all
  * verbs do alike: attaching to the table that the options name, and turning
  * error codes into exit statuses.
- *
- * The verbs of later versions are known by name, so that somebody who follows
- * newer documentation reads "not in this version" and not "unknown".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +24,7 @@ static const struct verb {
 	{ "acquire", verb_acquire, "take a key into a named session" },
 	{ "renew", verb_renew, "renew a named session and its leases" },
 	{ "release", verb_release, "let go of what acquire took" },
+	{ "convert", verb_convert, "change the mode of what acquire took" },
 	{ "session", verb_session, "named sessions" },
 	{ "list", verb_list, "who holds what, and who waits" },
 	{ "status", verb_status, "one key: its holders and who waits" },
@@ -47,10 +45,6 @@ static const struct verb {
 	{ "value", verb_value, "what stands beside a key" },
 	{ "gate", verb_gate, "may the holder of this token pass?" },
 	{ "version", verb_version, "which version this is" },
-};
-
-static const char *const later[] = {
-	"convert",
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -166,12 +160,6 @@ tool_flush(int status)
 static int
 unknown(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < COUNT(later); i++)
-		if (strcmp(name, later[i]) == 0)
-			return say_usage("'%s' is not in this version; "
-			    "'leasehold --help' lists the verbs it has", name);
 	if (name[0] == '-')
 		return say_usage("the verb comes first, options after it: "
 		    "leasehold list --table x, not leasehold '%s'", name);

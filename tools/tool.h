@@ -78,6 +78,7 @@ int verb_destroy(int argc, char **argv);
 int verb_rm(int argc, char **argv);
 int verb_gate(int argc, char **argv);
 int verb_explain(int argc, char **argv);
+int verb_convert(int argc, char **argv);
 int verb_verify(int argc, char **argv);
 int verb_watch(int argc, char **argv);
 int verb_top(int argc, char **argv);

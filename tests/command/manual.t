@@ -6,7 +6,7 @@
 table manual
 pages=$here/../../doc/man
 
-verbs="run acquire renew release session list status explain verify watch top"
+verbs="run acquire renew release convert session list status explain verify watch top"
 verbs="$verbs init stats fsck dump log rm gate ask sem"
 # shellcheck disable=SC2086
 for page in leasehold $(printf 'leasehold-%s ' $verbs); do

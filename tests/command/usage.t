@@ -25,7 +25,6 @@ is "$status" 64 "no verb: 64"
 like "$err" "usage:" "no verb: the usage"
 
 bad "no verb 'lst'" lst
-bad "'explain' is not in this version" explain k
 bad "the verb comes first" --table x list
 
 bad "under which key" run
