@@ -68,6 +68,21 @@ prep_held_live(struct play *p)
 	play_saw_token(p, p->lease.token);
 }
 
+static void
+act_down(struct play *p)
+{
+	p->result = lh_convert(sub.lh, &p->lease, LH_SHARED);
+	sub_granted(p);
+}
+
+/* To this very attachment: another claim, and another token. */
+static void
+act_hand_over(struct play *p)
+{
+	p->result = lh_handoff(sub.lh, &p->lease, NULL);
+	sub_granted(p);
+}
+
 const struct scenario scenarios_policy[] = {
 	{ .name = "live-acquire", .what = "under policy live",
 	  .prepare = prep_live, .act = act_acquire,
@@ -87,6 +102,12 @@ const struct scenario scenarios_policy[] = {
 	{ .name = "live-release", .what = "a lease under policy live",
 	  .prepare = prep_held_live, .act = act_release,
 	  .finish = finish_plain, .allowed = says_stale },
+	{ .name = "live-downgrade", .what = "a lease under policy live",
+	  .stop_ttl_ms = 120, .prepare = prep_held_live, .act = act_down,
+	  .finish = finish_acquire, .allowed = says_stale },
+	{ .name = "live-handoff", .what = "a lease under policy live",
+	  .stop_ttl_ms = 120, .prepare = prep_held_live, .act = act_hand_over,
+	  .finish = finish_acquire, .allowed = says_stale },
 	/* of a key that nobody else asks for: it has no deadline */
 	{ .name = "strict-acquire", .what = "under policy strict",
 	  .prepare = prep_strict, .act = act_acquire_new,

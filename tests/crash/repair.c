@@ -31,7 +31,21 @@ slot_of(struct play *p, const char *key)
 	return ref.slot;
 }
 
-/* A word, a link of the list, a hint and a count are nonsense. */
+/* Two keys have values. */
+static void
+set_values(struct play *p)
+{
+	static const char *const keys[] = { OTHER, THIRD };
+	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 0);
+	struct lh_lease l;
+
+	for (int i = 0; i < 2; i++) {
+		sub_must(p, lh_acquire(sub.lh, keys[i], &o, &l), keys[i]);
+		sub_must(p, lh_release_value(sub.lh, &l, "value", 5), keys[i]);
+	}
+}
+
+/* A word, a link of the list, a hint, a count and a value are nonsense. */
 static void
 prep_damaged(struct play *p)
 {
@@ -39,12 +53,16 @@ prep_damaged(struct play *p)
 	struct shm_slot *s;
 
 	prep_attach(p);
+	if (p->mode != MODE_STOP)
+		set_values(p);
 	v = &sub.lh->v;
 	if (p->mode != MODE_STOP) {
 		s = slot_of(p, KEY);
 		sh64_store(&s->word, sh64_load(&s->word) | MASK(CLAIM_BITS));
 		s = slot_of(p, OTHER);
 		sh64_store(&s->next, slink_make(SLINK_BUCKET - 1, 3));
+		sh64_store(&v->values[vlink_idx(sh64_load(&s->value))].size,
+		    3);
 		sh64_store(&v->hdr->floor[3], UINT64_MAX);
 		sh32_store(&v->hdr->ready_longs, UINT32_MAX);
 	}
