@@ -35,7 +35,9 @@
 #endif
 #define CLAIMED(n, x)	assert((ONLY != 0 && ONLY != n) || (x))
 #define TTL 2
+#ifndef TMAX
 #define TMAX 4
+#endif
 #ifndef STOPS
 #define STOPS 0
 #endif
