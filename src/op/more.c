@@ -55,20 +55,31 @@ in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	    lhi_handoff_acquired(lh, ask, lease);
 }
 
+/* Its value, unless that has been set under this lease already. */
+static int
+valued(struct lh *lh, const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	const struct lh_acquire_more *m = ask->more;
+	int error;
+
+	if (m->value == NULL || lhi_value_is_of(lh, lease))
+		return 0;
+	lhi_point("acquire.valued");
+	error = lhi_value_put(lh, lease, m->value, m->value_len);
+	if (error != 0)			/* not acquired (G8) */
+		lhi_value_refused(lh, lease, error);
+	return error;
+}
+
 static int
 with_value(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
     struct lh_lease *lease)
 {
-	const struct lh_acquire_more *m = ask->more;
 	struct lh_lease got = { 0 };
 	int error = in_session(lh, want, ask, &got);
 
-	if (error == 0 && m->value != NULL) {
-		lhi_point("acquire.valued");
-		error = lhi_value_put(lh, &got, m->value, m->value_len);
-		if (error != 0)		/* not acquired (G8) */
-			lhi_value_refused(lh, &got, error);
-	}
+	if (error == 0)
+		error = valued(lh, ask, &got);
 	if (error == 0)
 		*lease = got;
 	return error;
@@ -83,8 +94,8 @@ by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	struct lhi_request q;
 	int cancel, error = lhi_request_enter(lh, want, ask, &q, lease);
 
-	if (error != REQUEST_OURS)
-		return error;
+	if (error != REQUEST_OURS)	/* repeated: who made it may be gone */
+		return error != 0 ? error : valued(lh, ask, lease);
 	/* who has said that he works at it does not leave it so */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;

@@ -20,7 +20,8 @@
  * threads with the same lease, or one of them has lost it.
  *
  * A crash or stop: see shm/value.c.  With an acquire, the value is set between
- * the grant and the return; killed there, the caller never knew of either.
+ * the grant and the return; killed there, the caller never knew of either, and
+ * who repeats his request (G10) sets it, if none was set under that lease.
  * With a release, before it.
  */
 #include <errno.h>
@@ -100,6 +101,16 @@ lhi_value_put(struct lh *lh, const struct lh_lease *l, const void *value,
 	error = set(lh, l, &h, value, len);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
+}
+
+bool
+lhi_value_is_of(struct lh *lh, const struct lh_lease *l)
+{
+	struct shm_slot *s = lhi_slot(&lh->v, (uint32_t)l->key);
+	struct lhi_value value;
+
+	return s != NULL && lhi_value_read(&lh->v, s, &value) == 1 &&
+	    value.token == l->token;
 }
 
 void

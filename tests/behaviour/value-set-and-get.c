@@ -126,6 +126,29 @@ in_a_session(struct lh *lh)
 	ok(reads(lh, "s", "other", 5, l.token), "the value stays");
 }
 
+/* As if who acquired first had been killed before he set the value. */
+static void
+by_request(struct lh *lh)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(60000, 0);
+	struct lh_lease l, again;
+
+	o.more = &more;
+	more.request[0] = 47;
+	more.request[1] = 11;
+	is(lh_acquire(lh, "r", &o, &l), 0, "acquired by request");
+	more.value = "late";
+	more.value_len = 4;
+	is(lh_acquire(lh, "r", &o, &again), 0, "repeated, with a value");
+	is_u64(again.token, l.token, "the same lease");
+	ok(reads(lh, "r", "late", 4, l.token), "which has it now");
+	is(lh_value_set(lh, &l, "newer", 5), 0, "a newer one");
+	is(lh_acquire(lh, "r", &o, &again), 0, "repeated once more");
+	ok(reads(lh, "r", "newer", 5, l.token), "the newer one stays");
+	is(lh_release(lh, &l), 0, "released");
+}
+
 /* Keys come and go, and values with them. */
 static void
 with_keys(struct lh *lh)
@@ -181,6 +204,7 @@ main(void)
 	with_calls(lh);
 	with_keys(lh);
 	in_a_session(lh);
+	by_request(lh);
 	of_the_lost(table, lh);
 	t_close(lh);
 	return done();
