@@ -62,7 +62,8 @@ int lh_sem_close(struct lh_sem *sem);
  *
  * 0, *permit filled (G1, G3).  -EAGAIN, -ETIMEDOUT: all are held; -ECANCELED;
  * -ESTALE: it was destroyed since it was opened; -EINVAL: shared mode;
- * -EOPNOTSUPP: opts->more; and as lh_acquire().
+ * -EOPNOTSUPP: opts->more with anything but policy and info; and as
+ * lh_acquire().
  */
 int lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
     struct lh_lease *permit);

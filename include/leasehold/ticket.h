@@ -52,7 +52,8 @@ struct lh_ticket;		/* one wait for a key */
  * 0: *out is yours to finish or cancel, granted already or not.  Errors as
  * lh_acquire(), and then there is no ticket; -EINVAL: max_wait_ms 0 (use
  * lh_acquire()) or a cancel switch (use lh_ticket_cancel()); -EOPNOTSUPP:
- * opts->more; -ENOMEM: also if the thread cannot be started.
+ * opts->more with anything but policy and info; -ENOMEM: also if the thread
+ * cannot be started.
  */
 int lh_acquire_start(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_ticket **out);

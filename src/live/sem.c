@@ -242,9 +242,8 @@ lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
 	if (permit == NULL)
 		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
 	error = lhi_ask_set(&sem->lh->v, &ask, o);
-	if (error == 0 && o->more != NULL)
-		error = lhi_fail(-EOPNOTSUPP, "a permit has none of the rarer "
-		    "options (struct lh_acquire_more)");
+	if (error == 0)
+		error = lhi_ticket_may_ask(ask.more);
 	if (error == 0 && ask.shared)
 		error = lhi_fail(-EINVAL, "a permit is not shared: a "
 		    "semaphore of more permits lets more in");

@@ -6,9 +6,31 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <bsd/string.h>
 #include "base/error.h"
 #include "live/ticket.h"
 #include "op/name.h"
+
+int
+lhi_ticket_may_ask(const struct lh_acquire_more *m)
+{
+	return m->session == NULL && (m->request[0] | m->request[1]) == 0 &&
+	    m->holder == NULL && m->value == NULL ? 0 : lhi_fail(-EOPNOTSUPP,
+	    "of the rarer options (struct lh_acquire_more) only policy and "
+	    "info are there for tickets and permits");
+}
+
+/* What the caller said is his; the ticket has its own copy. */
+static void
+keep_more(struct lh_ticket *t)
+{
+	t->more = *t->ask.more;
+	if (t->more.info != NULL) {
+		(void)strlcpy(t->info, t->more.info, sizeof(t->info));
+		t->more.info = t->info;
+	}
+	t->ask.more = &t->more;
+}
 
 static int
 check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
@@ -27,10 +49,9 @@ check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
 	if (o.cancel != NULL)
 		return lhi_fail(-EINVAL, "a ticket takes no switch: it is "
 		    "given up by lh_ticket_cancel()");
-	if (o.more != NULL)
-		return lhi_fail(-EOPNOTSUPP, "a ticket has none of the rarer "
-		    "options (struct lh_acquire_more)");
 	error = lhi_ask_set(&lh->v, ask, &o);
+	if (error == 0)
+		error = lhi_ticket_may_ask(ask->more);
 	if (error == 0 && ask->try_only)
 		error = lhi_fail(-EINVAL, "a ticket that does not wait: use "
 		    "lh_acquire(), or a max_wait_ms above 0");
@@ -60,6 +81,7 @@ check_start(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
 	t->lh = lh;
 	t->epoch = atomic_load(&lhi_live_epoch);
 	t->ask = ask;
+	keep_more(t);
 	t->keep = keep;
 	t->fd.fd = -1;
 	*made = t;

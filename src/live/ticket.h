@@ -20,7 +20,9 @@ struct lh_ticket {
 	bool keep;
 	int error;		/* T_FAILED: why */
 	int64_t due_ns;		/* CLOCK_MONOTONIC */
-	struct lhi_ask ask;
+	struct lhi_ask ask;	/* .more is this: */
+	struct lh_acquire_more more;
+	char info[LH_INFO_MAX + 1];
 	struct lhi_attempt a;
 	struct lh_lease lease;
 	struct lhi_readable fd;	/* fd -1: nobody wants one */
@@ -42,6 +44,9 @@ void lhi_ticket_look(struct lh_ticket *t);
 
 /* It waits or holds no more. */
 void lhi_ticket_end(struct lh_ticket *t);
+
+/* Can that be asked for by a ticket?  0; -EOPNOTSUPP. */
+int lhi_ticket_may_ask(const struct lh_acquire_more *m);
 
 /* As lh_acquire_start(), the lock not held.  `park` (or NULL) is of somebody
  * who sleeps until one of several tickets comes to an end: it is AWAKE then. */

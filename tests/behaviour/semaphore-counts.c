@@ -13,6 +13,7 @@
 #define LIMIT 3
 #define HOUR_MS 3600000
 
+static struct t_actor *a[3];
 static struct lh *lh;
 static struct lh_sem *sem;
 
@@ -45,15 +46,15 @@ waits(uint32_t n)
 
 /* In another process. */
 static int
-get_one(struct t_actor *a, void *arg)
+get_one(struct t_actor *me, void *arg)
 {
 	struct lh_acquire_opts o = t_opts(HOUR_MS, HOUR_MS);
 	static struct lh_sem *its;
 
 	(void)arg;
-	if (its == NULL && lh_sem_open(a->lh, "s", LIMIT, &its) != 0)
+	if (its == NULL && lh_sem_open(me->lh, "s", LIMIT, &its) != 0)
 		return -1;
-	return lh_sem_acquire(its, &o, &a->lease);
+	return lh_sem_acquire(its, &o, &me->lease);
 }
 
 static void
@@ -88,14 +89,12 @@ up_to_the_limit(void)
 static void
 first_come_first_served(void)
 {
-	struct t_actor *a[3];
 	struct lh_lease l[LIMIT];
 	bool had[3] = { false };
 
 	for (int i = 0; i < LIMIT; i++)
 		is(acquire(HOUR_MS, 0, &l[i]), 0, "permit %d", i);
 	for (int i = 0; i < 3; i++) {
-		a[i] = t_actor(lh_table_name(lh));
 		t_begin(a[i], get_one, NULL);
 		ok(t_until(T_HANG_MS, waits((uint32_t)i + 1)), "%d wait",
 		    i + 1);
@@ -191,7 +190,12 @@ limits(void)
 int
 main(void)
 {
-	lh = t_open(t_table());
+	const char *table = t_table();
+
+	/* before this process has a second thread, for sanitizers */
+	for (int i = 0; i < 3; i++)
+		a[i] = t_actor(table);
+	lh = t_open(table);
 	is(lh_sem_open(lh, "s", LIMIT, &sem), 0, "a semaphore");
 	up_to_the_limit();
 	first_come_first_served();

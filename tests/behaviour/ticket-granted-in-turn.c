@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include "support/actor.h"
 #include "support/support.h"
 #include "tap.h"
@@ -138,6 +139,41 @@ ends_otherwise(void)
 }
 
 static int
+has_info(const struct lh_key_info *info, void *arg)
+{
+	*(int *)arg = info->n_waiters == 1 &&
+	    strcmp(info->waiters[0].info, "for the report") == 0;
+	return 0;
+}
+
+/* What it says about itself is its own copy. */
+static void
+with_info(void)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(HOUR_MS, HOUR_MS);
+	char words[] = "for the report";
+	struct lh_lease l = t_hold(lh, "k");
+	struct lh_ticket *t;
+	int told = 0;
+
+	more.info = words;
+	o.more = &more;
+	is(lh_acquire_start(lh, "k", &o, &t), 0, "a ticket with info");
+	memset(words, 'x', sizeof(words) - 1);
+	memset(&more, 0, sizeof(more));
+	is(lh_status(lh, "k", NULL, has_info, &told), 0, "status");
+	ok(told, "tells what the waiter said");
+	is(lh_release(lh, &l), 0, "released");
+	ok(readable(t, T3_MS), "granted");
+	is(lh_ticket_cancel(t), 0, "given up");
+	more = (struct lh_acquire_more)LH_ACQUIRE_MORE_INIT;
+	more.value = words;
+	more.value_len = 1;
+	is(lh_acquire_start(lh, "k", &o, &t), -EOPNOTSUPP, "but no value");
+}
+
+static int
 child(void *arg)
 {
 	struct lh_ticket *t = arg;
@@ -185,6 +221,7 @@ main(void)
 	granted_at_once();
 	in_turn();
 	ends_otherwise();
+	with_info();
 	has = start("x", HOUR_MS, HOUR_MS, 0);
 	waits = start("x", HOUR_MS, HOUR_MS, 0);
 	is(lh_ticket_finish(waits, NULL), -EINVAL, "no lease to fill");

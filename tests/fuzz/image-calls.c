@@ -3,12 +3,14 @@
  * What is done with a damaged table: see image-calls.h.  What the calls answer
  * is of no interest, but that they do.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <leasehold.h>
 #include "fuzz/fuzz.h"
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
+#include "live/live.h"
 #include "op/reap.h"
 #include "proc/lh.h"
 #include "shm/session.h"
@@ -227,10 +229,33 @@ call_reap(unsigned n)
 	lhi_reap_close(r);
 }
 
+/* Without the live thread, which would have its own time. */
+static void
+stand_in_line(unsigned n)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_ticket *ticket;
+	struct lh_lease lease = { 0 };
+
+	lhi_live_by_hand = true;
+	o.mode = n & 1 ? LH_SHARED : LH_EXCLUSIVE;
+	if (lh_acquire_start(t.lh, key_of(n), &o, &ticket) != 0)
+		return;
+	(void)lh_ticket_rank(ticket);
+	if (lh_ticket_finish(ticket, &lease) == -EAGAIN)
+		(void)lh_ticket_cancel(ticket);
+	else
+		(void)lh_lease_asked(t.lh, &lease);
+}
+
 static void
 call_break(unsigned n)
 {
-	(void)lh_break(t.lh, key_of(n), n & 0x80 ? t.lease.id : NULL, 0);
+	const uint64_t *id = n & 0x80 ? t.lease.id : NULL;
+
+	(void)lh_ask_release(t.lh, key_of(n), id, 0);
+	(void)lh_break(t.lh, key_of(n), id, 0);
+	stand_in_line(n);
 }
 
 /* One of four requests, which the image may know. */
@@ -348,7 +373,7 @@ static const struct {
 	{ "lh_evict", call_evict },
 	{ "a burial", call_bury },
 	{ "a reaper", call_reap },
-	{ "lh_break", call_break },
+	{ "lh_break, and others that ask or wait", call_break },
 	{ "lh_open of another", call_open },
 	{ "a value", call_value },
 	{ "a request", call_request },
