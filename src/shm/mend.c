@@ -61,6 +61,24 @@
 #define MOST		(UINT64_C(1) << 61)	/* more is no token */
 #define INC_MOST	(MASK(INC_BITS) / 2)
 
+/* M2: all sessions have ended, and what became of their requests with them. */
+static int
+forget_requests(struct lhi_mend *m)
+{
+	const struct lhi_geometry *g = &m->v->geo;
+	int error = 0;
+
+	if (sh32_load(&m->v->hdr->ready_requests) != g->n_requests)
+		return 0;
+	if (m->fd >= 0)
+		error = lhi_grow_back(m->fd, (char *)m->v->hdr,
+		    g->requests_off,
+		    (uint64_t)g->n_requests * sizeof(struct shm_request));
+	for (uint32_t i = 0; error == 0 && i < g->n_requests; i++)
+		sh64_store(&m->v->requests[i].state, 0);
+	return error;
+}
+
 /* M2 */
 static int
 mend_extent(struct lhi_mend *m)
@@ -85,6 +103,8 @@ mend_extent(struct lhi_mend *m)
 	lhi_extent_spans(g, &e, s);
 	for (int i = 0; error == 0 && m->fd >= 0 && i < LHI_SPANS; i++)
 		error = lhi_grow_back(m->fd, (char *)h, s[i].off, s[i].len);
+	if (error == 0)
+		error = forget_requests(m);
 	if (error != 0)
 		return lhi_fail(error, "there is no memory for as much of %s "
 		    "as is in use: make room in /dev/shm", m->v->path);

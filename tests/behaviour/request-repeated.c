@@ -20,6 +20,7 @@ ask(const char *key, uint64_t a, uint64_t b, uint32_t mode, int64_t wait_ms,
 	struct lh_acquire_opts o = t_opts(T_HANG_MS, wait_ms);
 
 	o.mode = mode;
+	o.flags = LH_NO_DEADLOCK;	/* this thread waits for itself */
 	o.more = &more;
 	more.request[0] = a;
 	more.request[1] = b;
