@@ -223,6 +223,7 @@ int lh_release(struct lh *lh, struct lh_lease *lease);
  * refused before it was tried (-EINVAL, -EOPNOTSUPP, -ENOENT) was no request.
  * A lease that is converted or handed over is another one, and the request's
  * has ended.
+ * A value that is set with it need not be there yet, if the first was killed.
  */
 
 /*
