@@ -211,6 +211,31 @@ check_in_session(struct play *p, bool repeat)
 	checker_check(p);
 }
 
+/* Of double crashes: it repeats the request, and is killed doing so. */
+static void
+recover_repeat(struct play *p)
+{
+	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 1000);
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct lh_lease lease;
+	struct lh *lh;
+
+	p->result = lh_open(&lh, p->table, &p->opts);
+	if (p->result != 0)
+		return;
+	so.flags = LH_NO_CREATE;
+	more.request[0] = 1;
+	o.mode = p->sc->prepare == prep_in_session_shared ? LH_SHARED :
+	    LH_EXCLUSIVE;
+	o.more = &more;
+	if (lh_session_open(lh, "s", &so, &more.session) == 0) {
+		if (lh_acquire(lh, KEY, &o, &lease) == 0)
+			play_saw_token(p, lease.token);
+		lh_session_close(more.session);
+	}
+	(void)lh_close(lh);
+}
+
 static void check_repeat(struct play *p) { check_in_session(p, true); }
 static void check_release(struct play *p) { check_in_session(p, false); }
 
@@ -255,12 +280,12 @@ const struct scenario scenarios_requests[] = {
 	  .what = "in a named session", .stop_ttl_ms = 120,
 	  .prepare = prep_in_session, .act = act_acquire,
 	  .finish = finish_acquire, .allowed = says_stale,
-	  .check = check_repeat },
+	  .check = check_repeat, .recover = recover_repeat },
 	{ .flags = SC_NAMED, .name = "request-session-shared",
 	  .what = "... in shared mode", .stop_ttl_ms = 120,
 	  .prepare = prep_in_session_shared, .act = act_acquire,
 	  .finish = finish_acquire, .allowed = says_busy_or_stale,
-	  .check = check_repeat },
+	  .check = check_repeat, .recover = recover_repeat },
 	{ .flags = SC_NAMED, .name = "request-session-release",
 	  .what = "release what it was granted", .stop_ttl_ms = 120,
 	  .prepare = prep_held_in_session, .act = act_release,
