@@ -40,6 +40,8 @@ static const char acquire_help[] =
 "  -w, --wait DUR    so long at most (default 1h), or \"forever\"\n"
 "      --priority N  who has more goes first\n"
 "      --info TEXT   what for, shown to others\n"
+"      --request ID  32 hex digits, new for each request; repeated in the\n"
+"                    session, it gets the same lease, or the same failure\n"
 "      --json        print JSON\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
@@ -58,21 +60,26 @@ static const char renew_help[] =
 
 static const char release_help[] =
 "usage: leasehold release [OPTION...] KEY ID TOKEN\n"
+"       leasehold release --request ID [OPTION...]\n"
 "\n"
 "Releases the lease on KEY that has that id and token (as acquire printed "
 "them).\nExit status 0; 76: it had been lost, or released; nobody else's was "
 "touched.\n"
 "\n"
+"      --request ID  what acquire --request ID was granted in the session;\n"
+"                    again, within a minute: 0 as well\n"
+"      --session S   that one, else $LEASEHOLD_SESSION\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
-enum { OPT_SESSION = 256, OPT_TTL, OPT_PRIORITY, OPT_INFO };
+enum { OPT_SESSION = 256, OPT_TTL, OPT_PRIORITY, OPT_INFO, OPT_REQUEST };
 
 static const struct option options[] = {
 	{ "info", required_argument, NULL, OPT_INFO },
 	{ "nonblock", no_argument, NULL, 'n' },
 	{ "priority", required_argument, NULL, OPT_PRIORITY },
+	{ "request", required_argument, NULL, OPT_REQUEST },
 	{ "session", required_argument, NULL, OPT_SESSION },
 	{ "shared", no_argument, NULL, 's' },
 	{ "ttl", required_argument, NULL, OPT_TTL },
@@ -109,6 +116,8 @@ take(int c, char *value, void *arg)
 			return EX_BAD_USAGE;
 		h->opts.priority = (uint32_t)n;
 		return 0;
+	case OPT_REQUEST:
+		return parse_lease_id("--request", value, h->more.request);
 	case OPT_SESSION:
 		h->session = value;
 		return 0;
@@ -239,6 +248,9 @@ verb_acquire(int argc, char **argv)
 	if (h.session != NULL && h.ttl)
 		return say_usage("--ttl is of a new session, and there is '%s' "
 		    "already", h.session);
+	if (h.session == NULL && (h.more.request[0] | h.more.request[1]) != 0)
+		return say_usage("--request needs --session: it is repeated in "
+		    "the same one");
 	e = tool_open(&h.lh, &h.table, 0, NULL);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
@@ -338,18 +350,73 @@ release(const struct table_opts *table, const char *key, const uint64_t id[2],
 	return status;
 }
 
+/* What release is asked for by a request id. */
+struct by_request {
+	const char *session;
+	uint64_t id[2];
+};
+
+static int
+take_release(int c, char *value, void *arg)
+{
+	struct by_request *r = arg;
+
+	if (c == OPT_REQUEST)
+		return parse_lease_id("--request", value, r->id);
+	r->session = value;
+	return 0;
+}
+
+static int
+release_request(const struct table_opts *table, const struct by_request *r)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_session *s;
+	struct lh *lh;
+	int e = tool_open(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
+
+	if (e == -ENOENT) {
+		(void)tool_no_table(table);
+		return EX_LOST;
+	}
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	o.flags = LH_NO_CREATE;
+	e = lh_session_open(lh, r->session, &o, &s);
+	if (e == 0) {
+		e = lh_release_request(lh, s, r->id);
+		lh_session_close(s);
+	}
+	if (e != 0)
+		status = say_error(e, lh_error_detail(), "not released");
+	(void)lh_close(lh);
+	return e == -ESTALE || e == -ENOENT ? EX_LOST : status;
+}
+
 int
 verb_release(int argc, char **argv)
 {
+	static const struct option release_options[] = {
+		{ "request", required_argument, NULL, OPT_REQUEST },
+		{ "session", required_argument, NULL, OPT_SESSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct by_request r = { .session = getenv("LEASEHOLD_SESSION") };
+	const struct verb_opts own = { release_options, "", take_release, &r };
 	struct table_opts table = { 0 };
 	uint64_t id[2], token;
 	int status;
 
-	if (!parse_table_opts("release", release_help, argc, argv, &table,
-	    &status))
+	if (!parse_verb_opts("release", release_help, argc, argv, &table,
+	    &own, &status))
 		return status;
 	if (table.json)
 		return say_usage("release prints nothing: no --json");
+	if ((r.id[0] | r.id[1]) != 0 && optind == argc && r.session != NULL)
+		return release_request(&table, &r);
+	if ((r.id[0] | r.id[1]) != 0)
+		return say_usage("release --request ID takes no key, and a "
+		    "session: leasehold release --request ID --session S");
 	if (optind + 3 != argc)
 		return say_usage("release takes a key, an id and a token: "
 		    "leasehold release KEY ID TOKEN");

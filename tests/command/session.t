@@ -46,6 +46,28 @@ run lh release disk "$id" "$token"
 is "$status" 76 "release again: 76"
 run lh status disk
 is "$status" 1 "  it is free"
+# By request id: repeated, it gets the same lease.
+req=$(printf '%032x' 4711)
+run lh acquire --session job --request "$req" disk
+is "$status" 0 "acquire --request"
+first=$out
+run lh acquire --session job --request "$req" disk
+is "$status $out" "0 $first" "  repeated: the same lease"
+run lh acquire -n --session job --request "$req" tape2
+is "$status" 64 "  for another key: refused"
+run lh release --session job --request "$req"
+is "$status$out$err" 0 "release --request"
+run lh release --session job --request "$req"
+is "$status$out$err" 0 "  again: released"
+run lh status disk
+is "$status" 1 "  it is free"
+run lh acquire --session job --request "$req" disk
+is "$status" 76 "acquire by it now: it is over"
+run lh release --session job --request "$(printf '%032x' 5)"
+is "$status" 76 "release of an unknown request: 76"
+run lh acquire --request "$req" disk
+is "$status" 64 "--request without a session: 64"
+
 export LEASEHOLD_SESSION=job
 run lh acquire -s disk
 is "$status" 0 "acquire into \$LEASEHOLD_SESSION"
