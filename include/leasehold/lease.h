@@ -116,7 +116,7 @@ enum lh_policy {
 
 /*
  * What is seldom asked for.  Leases of such acquires go the longer way: some
- * hundred nanoseconds more.
+ * hundred nanoseconds more, with a request id some microseconds.
  */
 struct lh_acquire_more {
 	size_t size;		/* sizeof(struct lh_acquire_more) */
