@@ -74,12 +74,14 @@ party_play(void *arg)
 			return 1;
 	}
 	for (uint32_t i = 1; t_await(&p->asked, i, t_ms(100000)); i++) {
+		bool last = p->what == LEAVE;
+
 		p->result = party_do(p);
 		snprintf(p->detail, sizeof(p->detail), "%s",
 		    lh_error_detail());
 		p->ended_ns = t_now_ns();
 		t_post(&p->answered);
-		if (p->what == LEAVE)
+		if (last)
 			return own ? lh_close(p->lh) : 0;
 	}
 	return 1;
