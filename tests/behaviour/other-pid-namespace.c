@@ -41,6 +41,16 @@ hold(void *arg)
 		pause();
 }
 
+/* Does it run?  It cannot be told, whatever has that number here. */
+static int
+unseen(const struct lh_key_info *info, void *arg)
+{
+	(void)arg;
+	is(info->n_holders == 1 ? (int)info->holders[0].pid : -1, 1,
+	    "its holder is number 1 there");
+	return info->n_holders == 1 ? (int)info->holders[0].run : -1;
+}
+
 static int
 enter(void *arg)
 {
@@ -96,6 +106,8 @@ main(void)
 	}
 	is(t_acquire(lh, "inner", 1000, t_ms(200), &l), -ETIMEDOUT,
 	    "who lives in another namespace keeps its key");
+	is(lh_explain(lh, "inner", unseen, NULL), LH_RUN_UNSEEN,
+	    "and it is not said what it does");
 	t_kill(outer);
 	t_post(outside);
 	ok(t_await(inside, 2, T_HANG_MS), "the inner one got the outer key");

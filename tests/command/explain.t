@@ -73,6 +73,26 @@ ok "  the advice is shell" bash -n -c "$(sed -n 's/^  end its lease: *//p' \
 is "$(eval "printf '%s,' $(sed -n 's/^  end its lease: *//p' <<<"$out")")" \
     "leasehold,break,it's," "  and names the key"
 
+# In a session, and kept back after its end.
+lh session open --ttl 60s job >/dev/null
+lh acquire --session job tape >/dev/null
+run lh explain tape
+like "$out" "  session job, uid $(id -u), exclusive" "a lease in a session"
+like "$out" "ends with that session" "  how it ends"
+is "$(lh explain --json tape | jq -r '.[0].holders[0] |
+    [.in_session, .application, has("run")] | join(",")')" true,job,false \
+    "  as JSON"
+lh session destroy job
+lh session open --ttl "$(t_ms 500)ms" --lock-delay 60s brief >/dev/null
+lh acquire --session brief tape >/dev/null
+until_true 5000 is_free tape
+run lh explain tape
+is "$status" 1 "free, but kept back: 1"
+like "$out" "'tape' is free
+  and stays so for " "  says so"
+between "$(lh explain --json tape | jq -r '.[0].delayed_ms')" 1 60000 \
+    "  for how long"
+
 run lh explain
 is "$status" 64 "no key: 64"
 run lh explain a b
