@@ -302,7 +302,7 @@ check-asan:
 	    $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS)))
 
 LIVE := live-callback live-from-many-threads live-loss-told-once \
-	watch-misses-nothing
+	many-live-handle watch-misses-nothing
 TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_stack=1
 check-tsan:
 	$(sub) F=tsan chaos $(LIVE:%=build/tsan/tests/behaviour/%)
@@ -320,6 +320,7 @@ check-tsan-live:
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	evict-under-use extend-after-idle gate-survives-kill grow-tmpfs-full \
 	live-callback live-fork live-loss-told-once live-renews-over-ttls \
+	many-live-handle many-opposite-orders many-renewed-while-waiting \
 	nine-threads-hundred-locks nobody-starves-mixed one-of-two-readers-dead \
 	queued-writer-bars-readers reader-token-from-first-moment \
 	reader-waits-for-writer readers-in-row-no-writer-between \

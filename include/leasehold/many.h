@@ -59,6 +59,13 @@ struct lh_item {
  * Errors as lh_acquire(); -EINVAL: n out of range, or a key twice.  Whatever is
  * not 0: none is held, leases[] is as it was (G8); keys that were won may have
  * used up tokens.
+ *
+ * opts->more is for each of them.  One request id is for the whole: the same
+ * items with the same id again get the same leases, or the same error, as
+ * lh_acquire() says; ids that differ only in the last numbers (request[1]) are
+ * not different enough: leave 2^20 between two, or take random ones.
+ * A repeat while the first call waits still, which gives up before it, is
+ * the one case in which keys stay held after an error: they are that call's.
  */
 int lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
     const struct lh_acquire_opts *opts, struct lh_lease *leases);

@@ -22,6 +22,12 @@
  *	was before the first deadline after the last renewal: they were all
  *	held at one moment.
  *  I4	Whatever else is returned, what was won has been released.
+ *  I5	With a request id each key has one of its own in each round, derived
+ *	from it.  A repeat goes the same way: rounds that were given up have
+ *	another one after them; one in which a key failed has failed so; one
+ *	that was won and ended has ended (-ESTALE).  Where a living call with
+ *	that id waits still, the leases that it has won are its own, and a
+ *	repeat that gives up waiting leaves them alone.
  *
  * Lost.  A renewal that finds a lease lost ends the round: all the others are
  * released, so that nobody waits for keys of which we cannot make use, and a
@@ -46,7 +52,11 @@
 #include "base/error.h"
 #include "live/many.h"
 #include "op/acquire.h"
+#include "op/handoff.h"
 #include "op/name.h"
+#include "shm/request.h"
+
+#define GIVEN_UP 1		/* this round had been, by an earlier call */
 
 struct many {
 	struct lhi_chore chore;	/* first: it is what a wait gives us */
@@ -127,6 +137,58 @@ renew(struct lhi_chore *chore)
 	return 0;
 }
 
+static bool
+has_request(const struct many *m)
+{
+	return (m->request[0] | m->request[1]) != 0;
+}
+
+static uint64_t
+request_of(const struct many *m, uint32_t round, uint32_t k)
+{
+	return m->request[1] + (uint64_t)round * LH_MANY_MAX + k;
+}
+
+/* What is known of that request of ours; enum lhi_request_is. */
+static int
+look_up(struct many *m, uint32_t round, uint32_t k, struct lhi_request *q)
+{
+	const struct lh_session *s = m->more.session;
+	const struct lhi_request_name n = {
+		.session = s != NULL ? s->sid : m->lh->sid,
+		.id = { m->request[0], request_of(m, round, k) },
+	};
+
+	return lhi_request_used(&m->lh->v) ?
+	    lhi_request_find(&m->lh->v, &n, q) : REQUEST_NONE;
+}
+
+/* A repeated request's lease has ended: with the whole set?  I5. */
+static int
+as_before(struct many *m)
+{
+	struct lhi_request q;
+
+	for (uint32_t k = 0; k < m->n; k++)
+		if (look_up(m, m->round, k, &q) == REQUEST_FAILED)
+			return lhi_fail(-(int)req_who(q.state), "this request "
+			    "for %u keys has failed so for '%.64s'", m->n,
+			    m->items[m->order[k]].key);
+	return look_up(m, m->round + 1, 0, &q) == REQUEST_NONE ? -ESTALE :
+	    GIVEN_UP;
+}
+
+/* Does another call, for the same request, wait for the next key to be won?
+ * Then what was had is that one's, and stays. */
+static bool
+goes_on_elsewhere(struct many *m)
+{
+	struct lhi_request q;
+
+	return has_request(m) && m->won < m->n &&
+	    look_up(m, m->round, m->won, &q) == REQUEST_BUSY;
+}
+
 /*
  * Options of the k-th in order.  One request id is given for all: theirs are
  * the numbers from it on, of which each round has its own.
@@ -139,12 +201,11 @@ ask_for(struct many *m, uint32_t k)
 	m->ask.shared = item->mode == LH_SHARED;
 	m->ask.priority = item->priority > m->priority ? item->priority :
 	    m->priority;
-	if ((m->request[0] | m->request[1]) != 0)
-		m->more.request[1] = m->request[1] + m->round * LH_MANY_MAX +
-		    k;
+	if (has_request(m))
+		m->more.request[1] = request_of(m, m->round, k);
 }
 
-/* The k-th in order.  Errors as lh_acquire(); CHORE_FAILED. */
+/* The k-th in order.  Errors as lh_acquire(); CHORE_FAILED; GIVEN_UP. */
 static int
 win(struct many *m, uint32_t k)
 {
@@ -156,8 +217,9 @@ win(struct many *m, uint32_t k)
 	if (error == 0)
 		error = lhi_name_resolve(m->lh, &name, m->ask.no_create ?
 		    LH_NO_CREATE : 0, &want.ref);
-	return error != 0 ? error : lhi_acquire_asked(m->lh, &want, &m->ask,
-	    won(m, k));
+	if (error == 0)
+		error = lhi_acquire_asked(m->lh, &want, &m->ask, won(m, k));
+	return error == -ESTALE && has_request(m) ? as_before(m) : error;
 }
 
 static bool
@@ -212,8 +274,11 @@ acquire(struct many *m)
 		error = win_all(m);
 		if (error == 0)
 			return 0;
-		give_back(m);
+		if (!goes_on_elsewhere(m))
+			give_back(m);
 		lhi_point("many.given_back");
+		if (error == GIVEN_UP)
+			continue;
 		if (error != CHORE_FAILED)
 			return error;
 		if (m->ask.try_only ||

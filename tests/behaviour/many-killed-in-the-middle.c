@@ -60,15 +60,16 @@ stopped(struct lh *lh, struct job *job)
 {
 	struct lh_lease last = t_hold(lh, "c"), l;
 	int64_t ttl = t_ms(300), began;
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
 	pid_t pid;
 
+	o.flags = LH_NO_DEADLOCK;	/* it is one, to the deadline */
 	job->ttl_ms = ttl;
 	pid = t_fork(acquire, job);
 	ok(t_await_waiters(lh, "c", 1), "it waits for the last");
 	t_stop(pid);
 	began = t_now_ns();
-	is(t_acquire(lh, "a", 60000, T_HANG_MS, &l), 0, "stopped: another "
-	    "has it");
+	is(lh_acquire(lh, "a", &o, &l), 0, "stopped: another has it");
 	cmp(t_since_ms(began), <=, ttl + T1_MS, "at the end of its lease (T1)");
 	t_cont(pid);
 	ok(t_until(T_HANG_MS, t_waiters(lh, "a") == 1), "it begins anew");

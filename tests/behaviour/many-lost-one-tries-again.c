@@ -62,7 +62,7 @@ tries_again(void)
 	unsigned long op = t_thread(operate, &t);
 	struct lh_lease l[3];
 
-	o.flags = LH_NO_DEADLOCK;	/* another thread releases the last */
+	o.flags = LH_NO_DEADLOCK;	/* we hold what we wait for */
 	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had");
 	t_join(op);
 	cmp(l[0].token, >, t.mine.token, "the first anew (G9, G2)");

@@ -21,6 +21,16 @@ static const struct lh_item items[N] = {
 static struct lh *lh, *other;
 static struct lh_cancel cancel = LH_CANCEL_INIT;
 
+/* This very thread holds what is waited for. */
+static struct lh_acquire_opts
+for_what_we_hold(int64_t wait_ms)
+{
+	struct lh_acquire_opts o = t_opts(60000, wait_ms);
+
+	o.flags = LH_NO_DEADLOCK;
+	return o;
+}
+
 static void
 all_free(const char *after)
 {
@@ -85,7 +95,7 @@ one_is_lost_before_release(void)
 static void
 busy(void)
 {
-	struct lh_acquire_opts o = t_opts(60000, 0);
+	struct lh_acquire_opts o = for_what_we_hold(0);
 	struct lh_lease l[N] = { 0 }, held = t_hold(other, "z");
 	int64_t wait = t_ms(150), began, took;
 
@@ -95,7 +105,6 @@ busy(void)
 	untouched(l, "a try");
 	is(t_holders(lh, "m") + t_holders(lh, "a"), 0, "a try: rolled back");
 	o.max_wait_ms = wait;
-	o.flags = LH_NO_DEADLOCK;	/* with ourselves */
 	began = t_now_ns();
 	is(lh_acquire_many(lh, items, N, &o, l), -ETIMEDOUT, "a timed wait");
 	took = t_now_ns() - began;
@@ -123,13 +132,12 @@ release_late(void *arg)
 static void
 one_time_for_all(void)
 {
-	struct lh_acquire_opts o = t_opts(60000, t_ms(200));
+	struct lh_acquire_opts o = for_what_we_hold(t_ms(200));
 	struct lh_lease l[N] = { 0 }, first = t_hold(other, "a");
 	struct lh_lease last = t_hold(other, "z");
 	unsigned long t = t_thread(release_late, &first);
 	int64_t began = t_now_ns(), took;
 
-	o.flags = LH_NO_DEADLOCK;
 	is(lh_acquire_many(lh, items, N, &o, l), -ETIMEDOUT, "two waits");
 	took = t_now_ns() - began;
 	t_join(t);
@@ -152,12 +160,11 @@ throw(void *arg)
 static void
 cancelled(void)
 {
-	struct lh_acquire_opts o = t_opts(60000, LH_WAIT_FOREVER);
+	struct lh_acquire_opts o = for_what_we_hold(LH_WAIT_FOREVER);
 	struct lh_lease l[N] = { 0 }, held = t_hold(other, "z");
 	unsigned long t = t_thread(throw, NULL);
 
 	o.cancel = &cancel;
-	o.flags = LH_NO_DEADLOCK;
 	is(lh_acquire_many(lh, items, N, &o, l), -ECANCELED, "cancelled");
 	t_join(t);
 	untouched(l, "cancelled");
@@ -187,7 +194,7 @@ refused(void)
 	struct lh_item odd[LH_MANY_MAX + 1];
 	struct lh_lease l[LH_MANY_MAX + 1];
 	struct lh_acquire_opts o = t_opts(60000, 0);
-	char names[LH_MANY_MAX + 1][8];
+	char names[LH_MANY_MAX + 1][16];
 
 	memset(odd, 0, sizeof(odd));
 	for (int i = 0; i <= LH_MANY_MAX; i++) {

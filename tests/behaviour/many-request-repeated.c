@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One request id for many keys (G10): repeated, it gives the same leases, or
+ * the same failure; also by another process after the first was killed with
+ * some of them won, and also where the first had to begin anew.
+ */
+#include <errno.h>
+#include "support/child.h"
+#include "support/support.h"
+#include "tap.h"
+
+static const struct lh_item items[] = { { .key = "b" }, { .key = "c" },
+	{ .key = "a" } };
+
+static struct lh *lh, *other;
+static struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+static struct lh_acquire_opts
+asked(uint64_t number, int64_t wait_ms)
+{
+	struct lh_acquire_opts o = t_opts(t_ms(2000), wait_ms);
+
+	o.flags = LH_NO_DEADLOCK;	/* we hold what we wait for */
+	more.request[0] = 77;
+	more.request[1] = number << 32;
+	o.more = &more;
+	return o;
+}
+
+static void
+same(const struct lh_lease *a, const struct lh_lease *b, const char *how)
+{
+	for (int i = 0; i < 3; i++)
+		ok(a[i].id[0] == b[i].id[0] && a[i].id[1] == b[i].id[1] &&
+		    a[i].token == b[i].token, "%s: '%s'", how, items[i].key);
+}
+
+static void
+granted(void)
+{
+	struct lh_acquire_opts o = asked(1, 0);
+	struct lh_lease l[3], again[3];
+
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "all are had");
+	is(lh_acquire_many(lh, items, 3, &o, again), 0, "and again");
+	same(l, again, "the same");
+	is(lh_release_many(lh, again, 3), 0, "released");
+	is(lh_release_many(lh, l, 3), 0, "by either struct");
+	is(lh_acquire_many(lh, items, 3, &o, l), -ESTALE, "it has ended");
+	o = asked(2, 0);
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "another one has not");
+	is(lh_release_many(lh, l, 3), 0, "released");
+}
+
+static void
+failed(void)
+{
+	struct lh_acquire_opts o = asked(3, t_ms(50));
+	struct lh_lease l[3], mine = t_hold(other, "b");
+
+	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "in vain");
+	is(lh_release(other, &mine), 0, "now it would do");
+	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "repeated: so");
+	is(t_holders(lh, "a") + t_holders(lh, "b"), 0, "nothing is held");
+}
+
+static void *
+disturb(void *arg)
+{
+	struct lh_lease mine;
+
+	ok(t_await_waiters(lh, "c", 1), "it waits for the last");
+	is(lh_break(other, "a", NULL, 0), 1, "the first is broken");
+	mine = t_hold(other, "a");
+	ok(t_until(T_HANG_MS, t_waiters(lh, "a") == 1), "it begins anew");
+	is(t_holders(lh, "b"), 0, "and has given all back");
+	is(lh_release(other, &mine), 0, "the first is free");
+	ok(t_await_waiters(lh, "c", 1), "it waits for the last again");
+	is(lh_release(other, arg), 0, "the last is free");
+	return NULL;
+}
+
+static void
+begun_anew(void)
+{
+	struct lh_acquire_opts o = asked(4, T_HANG_MS);
+	struct lh_lease l[3], again[3], last = t_hold(other, "c");
+	unsigned long t = t_thread(disturb, &last);
+
+	is(lh_acquire_many(lh, items, 3, &o, l), 0, "had in the second round");
+	t_join(t);
+	o.max_wait_ms = 0;
+	is(lh_acquire_many(lh, items, 3, &o, again), 0, "repeated");
+	same(l, again, "the same");
+	is(lh_release_many(lh, l, 3), 0, "released");
+}
+
+static void *
+first_of_two(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(t_ms(2000), T_HANG_MS);
+	struct lh_acquire_more m = more;
+
+	o.flags = LH_NO_DEADLOCK;
+	o.more = &m;
+	is(lh_acquire_many(lh, items, 3, &o, arg), 0, "the first has them");
+	return NULL;
+}
+
+static void
+beside_the_first(void)
+{
+	struct lh_acquire_opts o = asked(5, t_ms(100));
+	struct lh_lease l[3], again[3], last = t_hold(other, "c");
+	unsigned long t = t_thread(first_of_two, l);
+
+	ok(t_await_waiters(lh, "c", 1), "the first waits");
+	is(lh_acquire_many(lh, items, 3, &o, again), -ETIMEDOUT, "the repeat "
+	    "gives up");
+	is(t_holders(lh, "a") + t_holders(lh, "b"), 2, "what the first had "
+	    "won it has still");
+	is(lh_release(other, &last), 0, "the last is free");
+	t_join(t);
+	is(lh_acquire_many(lh, items, 3, &o, again), 0, "repeated");
+	same(l, again, "the same");
+	is(lh_release_many(lh, l, 3), 0, "released");
+}
+
+struct job {
+	const char *table;
+	struct lh_lease l[3];
+};
+
+static int
+in_session(void *arg)
+{
+	struct job *job = arg;
+	struct lh_acquire_opts o = asked(6, T_HANG_MS);
+	struct lh *mine = t_open(job->table);
+	struct lh_session *s;
+
+	is(lh_session_open(mine, "s", NULL, &s), 0, "the session");
+	more.session = s;
+	is(lh_acquire_many(mine, items, 3, &o, job->l), 0, "all are had");
+	is(lh_close(mine), 0, "and left to the session");
+	return tap_child_status();
+}
+
+static int
+see(const struct lh_key_info *info, void *arg)
+{
+	*(uint64_t *)arg = info->n_holders > 0 ? info->holders[0].token : 0;
+	return 0;
+}
+
+static void
+after_a_kill(struct job *job)
+{
+	struct lh_lease last = t_hold(other, "c");
+	struct lh_session *s;
+	uint64_t token = 0;
+	pid_t pid;
+
+	is(lh_session_open(lh, "s", NULL, &s), 0, "a session");
+	pid = t_fork(in_session, job);
+	ok(t_await_waiters(lh, "c", 1), "a process waits for the last");
+	is(lh_status(lh, "a", NULL, see, &token), 0, "and has the first");
+	t_kill(pid);
+	pid = t_fork(in_session, job);
+	ok(t_until(T_HANG_MS, t_waiters(lh, "c") == 1), "killed; repeated");
+	is(lh_release(other, &last), 0, "the last is free");
+	is(t_reap(pid, T_HANG_MS), 0, "the second has them");
+	is(job->l[2].token, token, "and of the first that very lease");
+	is(lh_release_many(lh, job->l, 3), 0, "anybody may release them");
+	is(lh_session_destroy(s), 0, "the session ends");
+	lh_session_close(s);
+}
+
+int
+main(void)
+{
+	struct job *job = t_shared(sizeof(*job));
+
+	job->table = t_table();
+	lh = t_open(job->table);
+	other = t_open(job->table);
+	granted();
+	failed();
+	begun_anew();
+	beside_the_first();
+	after_a_kill(job);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
