@@ -240,6 +240,8 @@ public:
 
 private:
 	friend class table;
+	friend class ticket;
+	friend class semaphore;
 	lease(std::shared_ptr<lh> lh, const lh_lease &lease) noexcept
 	    : lh_(std::move(lh)), lease_(lease)
 	{
@@ -361,6 +363,95 @@ public:
 
 private:
 	std::shared_ptr<lh> lh_;
+};
+
+/* A place in a key's queue, without a thread; given up when it goes. */
+class ticket {
+public:
+	ticket(const table &t, const std::string &key, const options &opts = {})
+	    : lh_(t.shared())
+	{
+		const lh_acquire_opts o = opts.c();
+		lh_ticket *made = nullptr;
+
+		detail::check(lh_acquire_start(lh_.get(), key.c_str(), &o,
+		    &made));
+		ticket_.reset(made);
+	}
+	/* Readable when finish() has something to say. */
+	int fd() const { return detail::check(lh_ticket_fd(ticket_.get())); }
+	int
+	rank() const
+	{
+		return detail::check(lh_ticket_rank(ticket_.get()));
+	}
+	/* Nothing while it is not granted; after the lease there is nothing
+	 * more to come of it, nor after an exception. */
+	std::optional<lease>
+	finish()
+	{
+		lh_lease l;
+		const int result = lh_ticket_finish(ticket_.get(), &l);
+
+		if (result == -EAGAIN)
+			return std::nullopt;
+		if (result != -EINVAL && result != -EPERM)
+			(void)ticket_.release();	/* it is gone */
+		detail::check(result);
+		return lease(lh_, l);
+	}
+
+private:
+	std::shared_ptr<lh> lh_;
+	std::unique_ptr<lh_ticket, detail::ender<lh_ticket,
+	    lh_ticket_cancel>> ticket_;
+};
+
+/* So many holders at once; a permit is a lease. */
+class semaphore {
+public:
+	semaphore(const table &t, const std::string &name, std::uint32_t limit)
+	    : lh_(t.shared())
+	{
+		lh_sem *made = nullptr;
+
+		detail::check(lh_sem_open(lh_.get(), name.c_str(), limit,
+		    &made));
+		sem_.reset(made);
+	}
+	lease
+	acquire(const options &opts = {}) const
+	{
+		const lh_acquire_opts o = opts.c();
+		lh_lease l;
+
+		detail::check(lh_sem_acquire(sem_.get(), &o, &l));
+		return lease(lh_, l);
+	}
+	std::optional<lease>
+	try_acquire(const options &opts = {}) const
+	{
+		const lh_acquire_opts o = opts.c(true);
+		lh_lease l;
+
+		if (!detail::answer(lh_sem_acquire(sem_.get(), &o, &l),
+		    -EAGAIN))
+			return std::nullopt;
+		return lease(lh_, l);
+	}
+	struct lh_sem_status
+	status() const
+	{
+		struct lh_sem_status s {};
+
+		s.size = sizeof(s);
+		detail::check(lh_sem_status(sem_.get(), &s));
+		return s;
+	}
+
+private:
+	std::shared_ptr<lh> lh_;
+	std::unique_ptr<lh_sem, detail::ender<lh_sem, lh_sem_close>> sem_;
 };
 
 /* Told of a live lock's changes; see lh_lock_watch(). */

@@ -287,6 +287,44 @@ sessions(const std::string &name)
 	throws(std::errc(ESTALE), [&] { again.renew(); }, "for good");
 }
 
+static void
+tickets(const std::string &name)
+{
+	leasehold::table table(name);
+	leasehold::lease held = table.acquire("t");
+	leasehold::ticket first(table, "t");
+
+	{
+		leasehold::ticket second(table, "t");
+
+		ok(first.rank() == 1 && second.rank() == 2, "two in line");
+		ok(!second.finish() && second.fd() >= 0, "not granted yet");
+	}
+	held.release();
+	auto mine = first.finish();
+	ok(mine && mine->verify(), "the first is granted, the other gone");
+	throws(std::errc::invalid_argument, [&] { first.finish(); },
+	    "and that was all");
+	ok(lh_ask_release(table.c(), "t", nullptr, 0) == 1 &&
+	    lh_lease_asked(table.c(), &mine->c()) == 1, "asked for");
+}
+
+static void
+permits(const std::string &name)
+{
+	leasehold::table table(name);
+	leasehold::semaphore two(table, "sem", 2);
+	leasehold::lease a = two.acquire();
+	auto b = two.try_acquire();
+
+	ok(bool(b) && !two.try_acquire(), "two permits, and no more");
+	ok(two.status().held == 2 && two.status().limit == 2, "both held");
+	b.reset();
+	ok(bool(two.try_acquire()), "released with its lease");
+	throws(std::errc::invalid_argument,
+	    [&] { leasehold::semaphore(table, "sem", 3); }, "another limit");
+}
+
 int
 main()
 {
@@ -298,6 +336,8 @@ main()
 	live(name);
 	around(name);
 	sessions(name);
+	tickets(name);
+	permits(name);
 	ok(elsewhere(leasehold::table(name)) == 0, "in another file");
 	ok(lh_table_remove(name.c_str(), 0) == 0, "nobody is attached");
 	unlink(("/dev/shm/leasehold-floor." + std::to_string(geteuid()) + "." +
