@@ -154,6 +154,7 @@ lhi_request_enter(struct lh *lh, const struct lhi_want *want,
 	int64_t nap_ns = NAP_MIN_NS;
 	int found = lhi_request_back(&lh->v);
 
+	lhi_request_pass_tick(&lh->v);
 	while (found == 0) {
 		found = lhi_request_begin(&lh->v, &n, q);
 		if (found < 0 || found == REQUEST_OURS)

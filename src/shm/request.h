@@ -93,6 +93,13 @@ int lhi_request_won(struct lhi_view *v, const struct lhi_request *q);
 uint64_t lhi_request_now(const struct lhi_view *v);
 uint64_t lhi_request_age(const struct lhi_view *v, uint64_t state);
 
+/*
+ * Wait until the tick is over in which this session was attached: who has its
+ * record after it, in the same tick as a request of ours, could not be told
+ * from us by the time of that.  A millisecond, once.
+ */
+void lhi_request_pass_tick(const struct lhi_view *v);
+
 /* Did it end so long ago that it is as if it had not been? */
 bool lhi_request_forgotten(const struct lhi_view *v, uint64_t state);
 
