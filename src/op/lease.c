@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Release, extend, verify: what the presenter of a lease may do.
+ * Release, verify: what the presenter of a lease may do.  (Extend: extend.c.)
  *
  * All of them compare before they change (G11).  The lease says which claim,
  * which use of it, and which token; the lock word of its grant follows from
- * these.  Release swaps exactly that word; extend swaps exactly the claim's
- * state, in the use the lease is of (C1).  Whoever comes too late therefore
+ * these.  Release swaps exactly that word.  Whoever comes too late therefore
  * fails, and changes nothing.
  *
  * Release.  Only the winner of the word's swap touches the claim (C2).  In the
@@ -13,11 +12,6 @@
  * thread could use it again; any other thread swaps it and leaves the rest to
  * the owner.  A crash after the word's swap leaves a HELD claim that no word
  * names: normal, and buried with its session; nobody waits for it.
- *
- * Extend.  The deadline is moved by a swap of the state that an expirer swaps
- * too.  It counts only if the clock, read after the swap, has not reached the
- * old deadline; a win that came too late is undone, by making the lease expired
- * (C11, G3).
  */
 #include <errno.h>
 #include <stddef.h>
@@ -33,8 +27,6 @@
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
-
-#define COARSE_MARGIN_NS (50 * NS_PER_MS)
 
 bool
 lhi_lease_current(struct lh *lh, const struct lh_lease *l,
@@ -196,36 +188,6 @@ release_kick(struct lhi_mag *m, struct shm_slot *s, uint64_t q)
 	return 0;
 }
 
-/* Is l the lease that r remembers? */
-static inline bool
-remembers(const struct lhi_mag *m, const struct lhi_rec *r,
-    const struct lh_lease *l)
-{
-	uint32_t kind, ours;
-
-	/* mode and opaque in one */
-	memcpy(&kind, &l->mode, sizeof(kind));
-	memcpy(&ours, (const char *)&m->head +
-	    offsetof(struct lh_lease, mode), sizeof(ours));
-	return likely(r->use == REC_HELD) && likely(r->id == l->id[1]) &&
-	    likely(r->token == l->token) && likely(kind == ours) &&
-	    likely(l->id[0] == lhi_mag_sid(m)) &&
-	    likely(l->key == sh64_own(&m->claims[r - m->rec].home));
-}
-
-/* What this thread's magazine remembers of the lease, or NULL. */
-static struct lhi_rec *
-remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l)
-{
-	uint32_t bit;
-
-	if (l == NULL || m->lh != lh)
-		return NULL;
-	bit = lid_claim(l->id[1]) - m->base;
-	return bit < SHM_GROUP && remembers(m, &m->rec[bit], l) ?
-	    &m->rec[bit] : NULL;
-}
-
 static inline __attribute__((always_inline)) int
 release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 {
@@ -258,7 +220,7 @@ release_other(struct lh *lh, struct lh_lease *l)
 
 	if (l != NULL && l->mode == LH_SHARED)
 		return lhi_release_shared(lh, l);
-	r = remembered(lh, m, l);
+	r = lhi_lease_remembered(lh, m, l);
 	return r == NULL ? release_slow(lh, l) : release_own(m, r, l);
 }
 
@@ -269,17 +231,9 @@ lh_release(struct lh *lh, struct lh_lease *l)
 
 	/* as in acquire: the usual case with a constant claim number */
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
-	    unlikely(!remembers(m, &m->rec[0], l)))
+	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l)))
 		return release_other(lh, l);
 	return release_own(m, &m->rec[0], l);
-}
-
-/* The magazine has seen the present tick: is it surely before `until`? */
-static bool
-surely_before(const struct lhi_mag *m, int64_t until)
-{
-	return until - lhi_mag_now_ns(m) > COARSE_MARGIN_NS ||
-	    lhi_now_ns(&m->lh->v) < until;
 }
 
 int
@@ -303,146 +257,6 @@ lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
 			    state_seq(st), false);
 	}
 	return lhi_lease_lost(lh, h);
-}
-
-static void
-count_extend(struct lh *lh)
-{
-	if (lhi_mag_current->lh == lh)
-		lhi_mag_current->extended++;
-	else
-		lhi_stat_add(&lh->v, STAT_EXTENDS, 1);
-}
-
-static __attribute__((noinline)) int
-extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
-{
-	struct lhi_held h;
-	int error = lhi_lease_check(lh, l, &h);
-
-	if (error == -EALREADY)
-		return lhi_fail(-ESTALE, "this lease was released");
-	if (error != 0)
-		return error;
-	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
-		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
-		    "30 days", (long long)ttl_ms);
-	if (!state_strict(sh64_load(&h.claim->state)))
-		lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
-	for (;;) {
-		uint64_t st = sh64_load(&h.claim->state), later;
-		int64_t now = lhi_now_ns(&lh->v);
-		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
-
-		if (!lhi_lease_current(lh, l, &h, st) ||
-		    !lhi_lease_granted(&h) || now >= end)
-			return lhi_lease_enforce(lh, l, &h);
-		if (state_strict(st))
-			return 0;	/* there is nothing to move */
-		lhi_point("extend.checked");
-		later = state_make(state_st(st), state_seq(st),
-		    lhi_deadline(&lh->v, now + ttl_ms * NS_PER_MS));
-		if (state_live(st))
-			later |= 1;	/* no observer's: op/policy.c, I3 */
-		if (lhi_mutant(1)) /* its seq is constant: no proof of use */
-			st = sh64_load(&h.claim->state);
-		if (!sh64_cas(&h.claim->state, st, later))
-			continue;			/* 7 */
-		lhi_point("extend.swapped");
-		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
-		if (l->expires_ns < end)
-			end = l->expires_ns;	/* shortened: both count */
-		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
-			if (!lhi_lease_granted(&h) ||
-			    lhi_lease_orphaned(lh, l))
-				return lhi_lease_lost(lh, &h);
-			count_extend(lh);
-			return 0;
-		}
-		/* too late: undo; unless another thread has extended it on top
-		 * of this and may have been told so: then it lives */
-		if (sh64_cas(&h.claim->state, later,
-		    state_make(ST_EXPIRED, state_seq(st), 0))) {
-			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
-			return lhi_lease_enforce(lh, l, &h);
-		}
-	}
-}
-
-/*
- * The fast path, for a lease that this thread acquired and that has long to
- * live: the magazine proves which use of which claim it is, so that the state's
- * swap is all there is to do; the coarse clock is read once, after it.  The new
- * deadline counts from the last tick that this thread saw, however long ago: so
- * the swap is made only if it does not come before the old one, and can do no
- * harm; when the clock then shows another tick, it is done again slowly.
- */
-static inline __attribute__((always_inline)) int
-extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
-    int64_t ttl_ms)
-{
-	struct shm_claim *c = &m->claims[r - m->rec];
-	uint64_t st = sh64_load(&c->state), later = m->held;
-	struct timespec ts;
-	int64_t old, expires = (int64_t)m->span[1];
-
-	if (unlikely(ttl_ms != m->ttl_ms)) {
-		later = state_make(ST_HELD, 0, lhi_deadline(&m->lh->v,
-		    lhi_mag_now_ns(m) + ttl_ms * NS_PER_MS));
-		expires = lhi_deadline_ns(&m->lh->v, state_deadline(later));
-	}
-	later |= r->id << SEQ_SHIFT;
-	if (unlikely(st != later)) {
-		if (state_st(st) != ST_HELD ||
-		    state_seq(st) != lid_seq(r->id) ||
-		    state_deadline(later) < state_deadline(st) ||
-		    !sh64_cas(&c->state, st, later))		/* 7 */
-			return extend_slow(m->lh, l, ttl_ms);
-	}
-	lhi_point("extend.swapped");
-	if (unlikely(sh64_load(&r->slot->word) !=
-	    (r->token << VER_SHIFT | r->held_low)))
-		return extend_slow(m->lh, l, ttl_ms);	/* says lost */
-	lhi_coarse(&ts);
-	old = lhi_deadline_ns(&m->lh->v, state_deadline(st));
-	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
-	    old - lhi_mag_now_ns(m) > COARSE_MARGIN_NS)) {
-		l->expires_ns = expires;
-		m->extended++;
-		return 0;
-	}
-	/* the deadline was counted from an old tick, or the swap may have come
-	 * too late: then undo it, and the slow path says so */
-	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
-	if (!surely_before(m, old) && sh64_cas(&c->state, later,
-	    state_make(ST_EXPIRED, state_seq(st), 0)))
-		lhi_stat_add(&m->lh->v, STAT_EXPIRED_OWN, 1);
-	return extend_slow(m->lh, l, ttl_ms);
-}
-
-static __attribute__((noinline)) int
-extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
-{
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = remembered(lh, m, l);
-
-	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
-	    lhi_mutant(1) || lhi_mutant(11))
-		return extend_slow(lh, l, ttl_ms);
-	return extend_own(m, r, l, ttl_ms);
-}
-
-int
-lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
-{
-	struct lhi_mag *m = lhi_mag_current;
-
-	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
-	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
-	    unlikely(!remembers(m, &m->rec[0], l)) ||
-	    lhi_mutant(1) || lhi_mutant(11))
-		return extend_other(lh, l, ttl_ms);
-	return extend_own(m, &m->rec[0], l, ttl_ms);
 }
 
 int

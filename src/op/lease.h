@@ -3,6 +3,8 @@
 #ifndef LHI_LEASE_H
 #define LHI_LEASE_H
 
+#include <stddef.h>
+#include <string.h>
 #include "op/acquire.h"
 
 /* Where a lease's grant is: all indexes in range, nothing else proved. */
@@ -77,5 +79,35 @@ int lhi_lease_lost(struct lh *lh, const struct lhi_held *h);
 
 /* Has it been asked for since the last time?  1, 0; -errno. */
 int lhi_lease_asked(struct lh *lh, const struct lh_lease *l);
+
+/* Is l the lease that r remembers? */
+static inline bool
+lhi_lease_remembers(const struct lhi_mag *m, const struct lhi_rec *r,
+    const struct lh_lease *l)
+{
+	uint32_t kind, ours;
+
+	/* mode and opaque in one */
+	memcpy(&kind, &l->mode, sizeof(kind));
+	memcpy(&ours, (const char *)&m->head +
+	    offsetof(struct lh_lease, mode), sizeof(ours));
+	return likely(r->use == REC_HELD) && likely(r->id == l->id[1]) &&
+	    likely(r->token == l->token) && likely(kind == ours) &&
+	    likely(l->id[0] == lhi_mag_sid(m)) &&
+	    likely(l->key == sh64_own(&m->claims[r - m->rec].home));
+}
+
+/* What this thread's magazine remembers of the lease, or NULL. */
+static inline struct lhi_rec *
+lhi_lease_remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l)
+{
+	uint32_t bit;
+
+	if (l == NULL || m->lh != lh)
+		return NULL;
+	bit = lid_claim(l->id[1]) - m->base;
+	return bit < SHM_GROUP &&
+	    lhi_lease_remembers(m, &m->rec[bit], l) ? &m->rec[bit] : NULL;
+}
 
 #endif

@@ -10,6 +10,8 @@
 #include "support/support.h"
 #include "tap.h"
 
+#define KNOWN (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN)
+
 static struct lh *lh;
 static struct lh_key *key;
 
@@ -153,13 +155,13 @@ choices(void)
 		struct lh_lease l;
 
 		o.flags = 1u << bit;
-		if (o.flags & (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK))
+		if (o.flags & KNOWN)
 			continue;
 		if (lh_acquire(lh, "k", &o, &l) != -EINVAL ||
 		    lh_key_acquire(key, &o, &l) != -EINVAL || !t_has_detail())
 			fail("flag %#x is unknown", o.flags);
 	}
-	o.flags = LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK;
+	o.flags = KNOWN;
 	accepted(&o, "all that are known");
 	o.flags = LH_NO_CREATE | 1u << 30;
 	refused(&o, -EINVAL, "an unknown flag beside a known one");

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Extend: answers "is the lease held until later, or was it too late for that?"
+ *
+ * The claim's state is swapped, exactly, in the use that the lease is of (C1);
+ * an expirer swaps the same word, so one of the two loses.
+ *
+ *  I1	It counts only if the clock, read after the swap, has not reached the
+ *	deadline that was there before (C11, G3).  A win that came too late is
+ *	undone, by making the lease expired.
+ *  I2	No two that extend a lease write the same state, or the one that is too
+ *	late would undo what the other was told of.  The thread that acquired
+ *	the lease, and remembers it, writes even deadlines, all others odd ones,
+ *	and each another one than stands there: up to 8 units (of 1.05 ms)
+ *	earlier or later than asked.  (Not guaranteed: eight others in the same
+ *	8 ms come round to a value of before, and with a ttl of less than 100 ms
+ *	two may write the same.  Observers of policy live, whose
+ *	leases nobody remembers, write even ones: op/policy.c.)
+ *
+ * A crash or stop before the swap changes nothing, one after it leaves the
+ * lease extended; resumed, it finds out whether that was in time.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/lease.h"
+#include "proc/magazine.h"
+#include "shm/claim.h"
+#include "shm/lock.h"
+#include "shm/stat.h"
+
+#define COARSE_MARGIN_NS (50 * NS_PER_MS)
+#define TICK_NS (8 * NS_PER_MS)		/* of the coarse clock, at most */
+#define NEAR 8				/* deadline units */
+
+/* The magazine has seen the present tick: is it surely before `until`? */
+static bool
+surely_before(const struct lhi_mag *m, int64_t until)
+{
+	return until - lhi_mag_now_ns(m) > COARSE_MARGIN_NS ||
+	    lhi_now_ns(&m->lh->v) < until;
+}
+
+static void
+count_extend(struct lh *lh)
+{
+	if (lhi_mag_current->lh == lh)
+		lhi_mag_current->extended++;
+	else
+		lhi_stat_add(&lh->v, STAT_EXTENDS, 1);
+}
+
+/*
+ * From when a ttl counts: from this thread's last tick, if that still is
+ * about now, so that the fast path finds its own deadlines again.
+ */
+static int64_t
+count_from(const struct lh *lh, int64_t now, int64_t ttl_ms)
+{
+	const struct lhi_mag *m = lhi_mag_current;
+
+	return ttl_ms >= FAST_TTL_MIN_MS && m->lh == lh &&
+	    now - lhi_mag_now_ns(m) < TICK_NS ? lhi_mag_now_ns(m) : now;
+}
+
+/* The deadline for a lease in state st; `own` as in extend_slow(). */
+static uint64_t
+deadline(const struct lh *lh, uint64_t st, bool own, int64_t from,
+    int64_t ttl_ms)
+{
+	uint64_t was = state_deadline(st);
+	uint64_t d = lhi_deadline(&lh->v, from + ttl_ms * NS_PER_MS);
+
+	if (own)
+		return d & ~UINT64_C(1);
+	d |= 1;				/* I2 */
+	if (was + NEAR < d || was > d + NEAR || ttl_ms < FAST_TTL_MIN_MS)
+		return d;
+	return was + 2 <= d + NEAR ? (was + 1) | 1 : d - NEAR;
+}
+
+/* own: by the thread whose magazine remembers the lease. */
+static __attribute__((noinline)) int
+extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
+{
+	struct lhi_held h;
+	int error = lhi_lease_check(lh, l, &h);
+
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
+	if (error != 0)
+		return error;
+	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
+		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
+		    "30 days", (long long)ttl_ms);
+	if (!state_strict(sh64_load(&h.claim->state)))
+		lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
+	for (;;) {
+		uint64_t st = sh64_load(&h.claim->state), later;
+		int64_t now = lhi_now_ns(&lh->v);
+		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
+
+		if (!lhi_lease_current(lh, l, &h, st) ||
+		    !lhi_lease_granted(&h) || now >= end)
+			return lhi_lease_enforce(lh, l, &h);
+		if (state_strict(st))
+			return 0;	/* there is nothing to move */
+		lhi_point("extend.checked");
+		later = state_make(state_st(st), state_seq(st),
+		    deadline(lh, st, own, count_from(lh, now, ttl_ms),
+		    ttl_ms));
+		if (lhi_mutant(1)) /* its seq is constant: no proof of use */
+			st = sh64_load(&h.claim->state);
+		if (!sh64_cas(&h.claim->state, st, later))
+			continue;			/* 7 */
+		lhi_point("extend.swapped");
+		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
+		if (l->expires_ns < end)
+			end = l->expires_ns;	/* shortened: both count */
+		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
+			if (!lhi_lease_granted(&h) ||
+			    lhi_lease_orphaned(lh, l))
+				return lhi_lease_lost(lh, &h);
+			count_extend(lh);
+			return 0;
+		}
+		/* too late: undo (I2) */
+		if (sh64_cas(&h.claim->state, later,
+		    state_make(ST_EXPIRED, state_seq(st), 0))) {
+			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+			return lhi_lease_enforce(lh, l, &h);
+		}
+	}
+}
+
+/* The last tick that this thread saw is too old to count from. */
+static __attribute__((noinline, cold)) int
+extend_behind(struct lhi_mag *m, struct lh_lease *l, int64_t ttl_ms)
+{
+	struct timespec ts;
+
+	lhi_coarse(&ts);
+	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
+	return extend_slow(m->lh, l, ttl_ms, true);
+}
+
+/*
+ * The fast path, for a lease that this thread acquired and that has long to
+ * live: the magazine proves which use of which claim it is, so that the state's
+ * swap is all there is to do; the coarse clock is read once, after it.  The new
+ * deadline counts from the last tick that this thread saw, however long ago: so
+ * the swap is made only if it does not come before the old one, and can do no
+ * harm; when the clock then shows another tick, it is done again slowly.
+ */
+static inline __attribute__((always_inline)) int
+extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
+    int64_t ttl_ms)
+{
+	struct shm_claim *c = &m->claims[r - m->rec];
+	uint64_t st = sh64_load(&c->state), later = m->held;
+	struct timespec ts;
+	int64_t old, expires = (int64_t)m->span[1];
+
+	if (unlikely(ttl_ms != m->ttl_ms)) {
+		later = state_make(ST_HELD, 0, deadline(m->lh, 0, true,
+		    lhi_mag_now_ns(m), ttl_ms));
+		expires = lhi_deadline_ns(&m->lh->v, state_deadline(later));
+	}
+	later |= r->id << SEQ_SHIFT;
+	if (unlikely(st != later)) {
+		if (state_st(st) != ST_HELD ||
+		    state_seq(st) != lid_seq(r->id) ||
+		    state_deadline(later) < state_deadline(st) ||
+		    !sh64_cas(&c->state, st, later))		/* 7 */
+			return extend_behind(m, l, ttl_ms);
+	}
+	lhi_point("extend.swapped");
+	if (unlikely(sh64_load(&r->slot->word) !=
+	    (r->token << VER_SHIFT | r->held_low)))
+		return extend_slow(m->lh, l, ttl_ms, true); /* says lost */
+	lhi_coarse(&ts);
+	old = lhi_deadline_ns(&m->lh->v, state_deadline(st));
+	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
+	    old - lhi_mag_now_ns(m) > COARSE_MARGIN_NS)) {
+		l->expires_ns = expires;
+		m->extended++;
+		return 0;
+	}
+	/* the deadline was counted from an old tick, or the swap may have come
+	 * too late: then undo it, and the slow path says so */
+	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
+	if (!surely_before(m, old) && sh64_cas(&c->state, later,
+	    state_make(ST_EXPIRED, state_seq(st), 0)))
+		lhi_stat_add(&m->lh->v, STAT_EXPIRED_OWN, 1);
+	return extend_slow(m->lh, l, ttl_ms, true);
+}
+
+static __attribute__((noinline)) int
+extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = lhi_lease_remembered(lh, m, l);
+
+	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
+	    lhi_mutant(1) || lhi_mutant(11))
+		return extend_slow(lh, l, ttl_ms, false);
+	return extend_own(m, r, l, ttl_ms);
+}
+
+int
+lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
+{
+	struct lhi_mag *m = lhi_mag_current;
+
+	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
+	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
+	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l)) ||
+	    lhi_mutant(1) || lhi_mutant(11))
+		return extend_other(lh, l, ttl_ms);
+	return extend_own(m, &m->rec[0], l, ttl_ms);
+}
