@@ -10,7 +10,8 @@
  * Both are grants: the version grows, and the lease gets a new token.  Both
  * must hold at a moment after the swap (G3): the claim must still be held in
  * the use that the conversion gave it, and the clock, read after it, before the
- * deadline.  A late win is undone by making the lease expired.
+ * deadline, and, at last, its session alive.  A late win is undone by making
+ * the lease expired.
  *
  * A reader's token is kept in its claim, where it is written before the swap
  * that makes it a reader; while it is exclusive, the word's version says it.
@@ -103,6 +104,8 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(lh, &as, &now);
 	}
+	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */
+		return lhi_lease_lost(lh, &now);
 	lhi_aside_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != REC_OUT) {

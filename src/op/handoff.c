@@ -12,8 +12,10 @@
  *	   to present, and of two who hand it over one fails
  *	3  X(c1, v) -> X(c2, v + 1)	S(h, v) -> S(c2, v + 1)
  *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain
- *	5  c2 is held in that use still, its session lives, and the clock, read
- *	   after all that, is before the deadline: it counts (G3)
+ *	5  c2 is held in that use still, its session lives, c1's has not ended
+ *	   (then the lease has, for good, and may have been told to be lost),
+ *	   and the clock, read after all that, is before the deadline: it counts
+ *	   (G3)
  *
  * Step 3 is a grant like any other: version and token grow (G2), the swap is
  * exact.  In shared mode both stand in the chain for a moment, and the new one
@@ -51,6 +53,7 @@
 #include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/event.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/request.h"
 #include "shm/session.h"
@@ -196,6 +199,11 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	now.word = word_make(WORD_X, h->to.ci, as.token);
 	/* who found it by status may have extended it */
 	held = state_held(st) && state_seq(st) == state_seq(h->to_st);
+	if (lhi_lease_orphaned(h->lh, l)) {
+		/* its keys are kept back as if it had held this one still */
+		lhi_named_delay(v, now.slot, h->from_sid);
+		whole = false;
+	}
 	if (!whole || !held || lhi_session_dead(v, h->to.sid, false) ||
 	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
 		if (held && sh64_cas(&h->to.c->state, st, state_make(ST_EXPIRED,

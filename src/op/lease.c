@@ -275,5 +275,6 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 	    !lhi_lease_granted(&h) ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, &h);
-	return 0;
+	/* a named session's end, after the last look at word and claim, too */
+	return lhi_lease_orphaned(lh, l) ? lhi_lease_lost(lh, &h) : 0;
 }
