@@ -12,6 +12,14 @@
  * thread could use it again; any other thread swaps it and leaves the rest to
  * the owner.  A crash after the word's swap leaves a HELD claim that no word
  * names: normal, and buried with its session; nobody waits for it.
+ *
+ * In the midst of a conversion or a hand-off by another thread, or by another
+ * process if the lease is a named session's, the claim is in the use that it is
+ * to be of next, and the word grants the lease still.  The word decides: the
+ * lease is held, and may be released, also if whoever was at it has been killed
+ * (its session may live on for ever, and a strict lease has no deadline).  Word
+ * X(c, v) seen after the state: so that state is of this grant (shm/lock.c,
+ * I2), and whoever swaps the word away is the only one to do so.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -52,45 +60,27 @@ lhi_lease_granted(const struct lhi_held *h)
 	return h->shared ? word_mode(w) == WORD_S : w == h->word;
 }
 
-enum lhi_cause
-lhi_lease_cause(const struct lhi_held *h)
+static uint64_t
+moved_seq(uint64_t id)
 {
-	uint64_t st = sh64_load(&h->claim->state);
-	uint64_t w = sh64_load(&h->slot->word);
-
-	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_BROKEN)
-		return CAUSE_BROKEN;
-	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_EXPIRED)
-		return CAUSE_EXPIRED;
-	/* the claim is in another use: but it was the key's last grant */
-	if (!h->shared && word_mode(w) == WORD_FREE &&
-	    word_ver(w) == word_ver(h->word))
-		return word_idx(w) & 3;
-	return CAUSE_RELEASED;
+	return (lid_seq(id) + CONVERT_STEP) & MASK(SEQ_BITS);
 }
 
-int
-lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
+/*
+ * Is an exclusive lease, whose claim's state was st, held though somebody is,
+ * or was, in the midst of converting it, or of handing it over?
+ */
+static bool
+in_motion(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
+    uint64_t st)
 {
-	static const char *const how[] = {
-		"was released, or ended otherwise",
-		[CAUSE_DIED] = "was taken away, as if this process had died",
-		[CAUSE_EXPIRED] = "ran out",
-		[CAUSE_BROKEN] = "was broken by an operator",
-	};
-	enum lhi_cause cause = lhi_lease_cause(h);
-	char key[SHM_KEY_MAX + 1];
-
-	if (sh64_load(&h->claim->home) != lhi_home(lhi_slot_idx(&lh->v,
-	    h->slot), sh32_load(&h->slot->gen)) ||
-	    lhi_slot_key(&lh->v, h->slot, key) == 0)
-		key[0] = '\0';
-	lhi_stat_add(&lh->v, STAT_TOLD_LOST, 1);
-	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
-	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
-	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "
-	    "key may be somebody else's; stop using what it guards, and "
-	    "acquire again", key, how[cause]);
+	return !h->shared && state_held(st) &&
+	    state_seq(st) == moved_seq(l->id[1]) &&
+	    lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
+	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
+	    sh64_load(&h->claim->home) == l->key &&
+	    l->token == lhi_lock_token(h->slot, h->word) &&
+	    lhi_lease_granted(h);
 }
 
 void
@@ -110,6 +100,28 @@ lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
 		    h->ci, l->token, 0);
 }
 
+/*
+ * The word was ours to free: so is the claim, which was in state `was` before,
+ * if it still is in that use.  (In the next one with the same deadline: that is
+ * what whoever was converting it has made of it, and no later use's.)  False:
+ * the lease had ended.
+ */
+static bool
+free_claim(struct shm_claim *c, uint64_t id, uint64_t was)
+{
+	uint64_t st;
+
+	/* an extension may be under way in another thread: follow the state */
+	while (st = sh64_load(&c->state), state_held(st) &&
+	    (state_seq(st) == lid_seq(id) || (state_seq(st) == moved_seq(id) &&
+	    state_deadline(st) == state_deadline(was)))) {
+		if (sh64_cas(&c->state, st,
+		    state_make(ST_FREE, state_seq(st), 0)))
+			return true;
+	}
+	return false;
+}
+
 /* Everything but the fast path below, and requests. */
 static int
 release_checked(struct lh *lh, struct lh_lease *l)
@@ -117,12 +129,13 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	struct lhi_held h;
 	struct lhi_mag *m;
 	uint64_t st;
+	bool freed;
 	int error = lhi_lease_check(lh, l, &h);
 
 	if (error != 0)
 		return error == -EALREADY ? 0 : error;
 	st = sh64_load(&h.claim->state);
-	if (!lhi_lease_current(lh, l, &h, st) ||
+	if ((!lhi_lease_current(lh, l, &h, st) && !in_motion(lh, l, &h, st)) ||
 	    !sh64_cas(&h.slot->word, h.word,
 	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(h.word)))) {
 		if (lhi_mutant(2))
@@ -131,21 +144,13 @@ release_checked(struct lh *lh, struct lh_lease *l)
 		return lhi_lease_lost(lh, &h);
 	}
 	lhi_point("release.word_freed");
-	/* an extension may be under way in another thread: follow the state */
-	while (st = sh64_load(&h.claim->state),
-	    state_held(st) && state_seq(st) == lid_seq(l->id[1])) {
-		if (sh64_cas(&h.claim->state, st,
-		    state_make(ST_FREE, state_seq(st), 0))) {
-			error = 1;
-			break;
-		}
-	}
+	freed = free_claim(h.claim, l->id[1], st);
 	m = lhi_mag_get(lh);
-	if (error == 1 && m != NULL && m->group != NULL &&
+	if (freed && m != NULL && m->group != NULL &&
 	    h.ci - m->base < SHM_GROUP)
 		lhi_mag_put(m, (int)(h.ci - m->base));
 	lhi_queue_kick(&lh->v, h.slot);
-	if (error != 1)
+	if (!freed)
 		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);
@@ -271,7 +276,7 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 	if (error != 0)
 		return error;
 	st = sh64_load(&h.claim->state);
-	if (!lhi_lease_current(lh, l, &h, st) ||
+	if ((!lhi_lease_current(lh, l, &h, st) && !in_motion(lh, l, &h, st)) ||
 	    !lhi_lease_granted(&h) ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, &h);

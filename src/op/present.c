@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Presenting a lease: answers "is this a lease, and may it be presented here?"
+ * Presenting a lease: answers "is this a lease, and may it be presented here?",
+ * and, of one that is lost, "how?".
  *
  * Whoever has its id and token owns a lease.  That of an attachment is
  * presented through that one, since its threads alone may touch its claims
@@ -12,7 +13,10 @@
 #include <errno.h>
 #include "base/error.h"
 #include "op/lease.h"
+#include "shm/event.h"
+#include "shm/lock.h"
 #include "shm/named.h"
+#include "shm/stat.h"
 
 /* The lease is of this attachment, or of a named session, which all present. */
 static bool
@@ -66,4 +70,45 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	return error != 0 || presentable(lh, l) ? error : lhi_fail(-EPERM,
 	    "this lease belongs to another session: present it through the "
 	    "attachment that acquired it");
+}
+
+enum lhi_cause
+lhi_lease_cause(const struct lhi_held *h)
+{
+	uint64_t st = sh64_load(&h->claim->state);
+	uint64_t w = sh64_load(&h->slot->word);
+
+	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_BROKEN)
+		return CAUSE_BROKEN;
+	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_EXPIRED)
+		return CAUSE_EXPIRED;
+	/* the claim is in another use: but it was the key's last grant */
+	if (!h->shared && word_mode(w) == WORD_FREE &&
+	    word_ver(w) == word_ver(h->word))
+		return word_idx(w) & 3;
+	return CAUSE_RELEASED;
+}
+
+int
+lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
+{
+	static const char *const how[] = {
+		"was released, or ended otherwise",
+		[CAUSE_DIED] = "was taken away, as if this process had died",
+		[CAUSE_EXPIRED] = "ran out",
+		[CAUSE_BROKEN] = "was broken by an operator",
+	};
+	enum lhi_cause cause = lhi_lease_cause(h);
+	char key[SHM_KEY_MAX + 1];
+
+	if (sh64_load(&h->claim->home) != lhi_home(lhi_slot_idx(&lh->v,
+	    h->slot), sh32_load(&h->slot->gen)) ||
+	    lhi_slot_key(&lh->v, h->slot, key) == 0)
+		key[0] = '\0';
+	lhi_stat_add(&lh->v, STAT_TOLD_LOST, 1);
+	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
+	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
+	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "
+	    "key may be somebody else's; stop using what it guards, and "
+	    "acquire again", key, how[cause]);
 }

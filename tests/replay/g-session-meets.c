@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sessions that end while a lease of theirs is being handed over,
- * converted, or used to set a value.
+ * Named sessions: one ends, or a process that presents a lease of it is killed,
+ * while that lease is being handed over, converted, or used to set a value.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,6 +47,7 @@ into(struct lh *at, struct lh_session *to, const char *key,
 }
 
 static const struct into usual = { REPLAY_LONG_MS, 0, NULL, 0 };
+static const struct into strict = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0 };
 
 /* One call with a lease. */
 struct call {
@@ -113,13 +114,88 @@ session_ends(const char *what, int (*fn)(void *), const char *point)
 	lh_session_close(s);
 }
 
+struct child {
+	struct call c;
+	int (*fn)(void *);
+	char table[64];
+};
+
+static int
+child_presents(void *arg)
+{
+	struct child *x = arg;
+
+	x->c.lh = replay_open(x->table, 0);
+	x->c.to = session(x->c.lh, "t", 60000, 0);
+	return x->fn(&x->c);
+}
+
+/* Who presents a lease without a deadline is killed in the midst of that:
+ * its owners release it all the same. */
+static void
+killed_presenter(const char *table, const char *what, int (*fn)(void *),
+    const char *point)
+{
+	struct lh_session *s = session(lh, "s", 60000, 0);
+	struct child *x = t_shared(sizeof(*x));
+	struct lh_session_info info;
+	struct lh_lease l, n;
+
+	is(into(lh, s, "k", &strict, &l), 0, "%s: a strict lease", what);
+	x->c.lease = l;
+	x->fn = fn;
+	(void)snprintf(x->table, sizeof(x->table), "%s", table);
+	replay_hold("child", point);
+	(void)replay_fork("child", child_presents, x);
+	replay_wait_held("child");
+	replay_kill("child");
+	is(lh_verify(lh, &l), 0, "killed at %s: it is as it was", point);
+	is(lh_release(lh, &l), 0, "and released");
+	is(replay_try(lh, "k", &n), 0, "the key is free");
+	is(lh_release(lh, &n), 0, "release");
+	is(lh_session_info(s, &info), 0, "info");
+	is((int)info.leases, 0, "the session holds nothing");
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(s);
+}
+
+/* Released by another while it is being converted or handed over. */
+static void
+released_meanwhile(const char *what, int (*fn)(void *), const char *point)
+{
+	struct lh_session *s = session(lh, "s", 60000, 0);
+	struct call c = { .lh = lh };
+	struct lh_session_info info;
+	struct lh_lease l;
+
+	c.to = session(lh, "b", REPLAY_LONG_MS, 0);
+	is(into(lh, s, "k", &strict, &c.lease), 0, "%s: a lease", what);
+	l = c.lease;
+	replay_hold("presenter", point);
+	replay_go("presenter", fn, &c);
+	replay_wait_held("presenter");
+	is(lh_release(other, &l), 0, "released at %s", point);
+	replay_release("presenter");
+	is(replay_result("presenter"), -ESTALE, "%s finds it lost", what);
+	is(lh_session_info(s, &info), 0, "info");
+	is((int)info.leases, 0, "the session holds nothing");
+	is(lh_session_destroy(c.to), 0, "destroy");
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(c.to);
+	lh_session_close(s);
+}
+
 int
 main(void)
 {
 	const char *table = replay_begin();
 
 	lh = replay_open(table, 0);
+	killed_presenter(table, "downgrade", downgrade, "convert.announced");
+	killed_presenter(table, "hand-off", hand_over, "handoff.taken");
 	other = replay_open(table, 0);
+	released_meanwhile("downgrade", downgrade, "convert.announced");
+	released_meanwhile("hand-off", hand_over, "handoff.taken");
 	session_ends("hand-off", hand_over, "handoff.announced");
 	session_ends("hand-off", hand_over, "handoff.taken");
 	session_ends("downgrade", downgrade, "convert.prepared");
