@@ -22,6 +22,9 @@
  *	HELD, deadline past	swap the state to EXPIRED first: extend swaps
  *				the same word, so one of the two loses (G3)
  *	EXPIRED, BROKEN		somebody stopped between the two swaps
+ *	HELD, deadline past, and its named session has ended: which of both was
+ *				first cannot be told: as the latter, so that
+ *				what is to be kept back is (shm/named.c)
  *	session dead		the sticky flag is enough; the state is left to
  *				whoever buries the session
  *
@@ -87,7 +90,8 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 	switch (state_kind(st)) {
 	case ST_HELD:
 	case ST_READ:
-		if (now_ns >= lhi_deadline_ns(v, state_deadline(st))) {
+		if (now_ns >= lhi_deadline_ns(v, state_deadline(st)) &&
+		    !lhi_named_ended(v, owner)) {
 			if (!lhi_same_time(v))
 				return 0;	/* our clock is not theirs */
 			if (!sh64_cas(&c->state, st, state_make(ST_EXPIRED,

@@ -60,6 +60,9 @@ bool lhi_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe);
 /* Being made: withdraw it, whoever makes it. */
 void lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s);
 
+/* Is it a named session, and has it ended? */
+bool lhi_named_ended(struct lhi_view *v, uint64_t sid);
+
 /* Why is a word FREE that was freed for that session, which is dead? */
 enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);
 

@@ -9,6 +9,10 @@
  * nothing (it was no named one, or left a chunk to a later incarnation) leases
  * end as those of the dead.
  *
+ * A lease that nobody looked at until both its deadline and its session's end
+ * had passed counts as ended by the latter (shm/lock.c): the other way round a
+ * key would be had at once that is to be kept back.
+ *
  * A key that is to go (NAMED_DELETE) is evicted while the claim that held it is
  * still in its last use: a burier that is killed in between is followed by one
  * who finds the claim so, and evicts it.  Whoever was quicker to acquire it
@@ -34,6 +38,13 @@ ended(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
 		return NULL;
 	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) & 3);
 	return se;
+}
+
+bool
+lhi_named_ended(struct lhi_view *v, uint64_t sid)
+{
+	return sid != 0 && lhi_named_is(v, sid) &&
+	    lhi_session_dead(v, sid, true);
 }
 
 enum lhi_cause

@@ -185,6 +185,23 @@ released_meanwhile(const char *what, int (*fn)(void *), const char *point)
 	lh_session_close(s);
 }
 
+/* Session and lease have both run out when somebody looks. */
+static void
+delay_after_both(void)
+{
+	const struct into brief = { 500, 0, NULL, 0 };
+	struct lh_session *s = session(lh, "d", 200, 1500);
+	struct lh_lease l, n;
+
+	is(into(lh, s, "d", &brief, &l), 0, "a lease");
+	t_sleep_ms(700);
+	is(replay_try(other, "d", &n), -EAGAIN, "the key is kept back");
+	t_sleep_ms(1600);
+	is(replay_try(other, "d", &n), 0, "for a time");
+	is(lh_release(other, &n), 0, "release");
+	lh_session_close(s);
+}
+
 int
 main(void)
 {
@@ -201,6 +218,7 @@ main(void)
 	session_ends("downgrade", downgrade, "convert.prepared");
 	session_ends("downgrade", downgrade, "convert.announced");
 	session_ends("value", set_value, "value.held");
+	delay_after_both();
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
 	t_close(lh);
