@@ -48,6 +48,7 @@ into(struct lh *at, struct lh_session *to, const char *key,
 
 static const struct into usual = { REPLAY_LONG_MS, 0, NULL, 0 };
 static const struct into strict = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0 };
+static const struct into valued = { REPLAY_LONG_MS, 0, "new", 77 };
 
 /* One call with a lease. */
 struct call {
@@ -111,6 +112,42 @@ session_ends(const char *what, int (*fn)(void *), const char *point)
 	is(lh_release(other, &n), 0, "release");
 	is(lh_session_destroy(c.to), 0, "destroy");
 	lh_session_close(c.to);
+	lh_session_close(s);
+}
+
+static struct lh_lease *theirs;		/* shared with the child */
+
+static int
+child_acquires(void *arg)
+{
+	struct lh *mine = replay_open(arg, 0);
+
+	return into(mine, session(mine, "v", 60000, 0), "v", &valued, theirs);
+}
+
+/* Killed between grant and value; who repeats it has both. */
+static void
+killed_before_value(const char *table)
+{
+	struct lh_session *s = session(lh, "v", 60000, 0);
+	char value[LH_VALUE_MAX] = "";
+	uint64_t token = 0;
+	struct lh_lease l;
+	size_t len = 0;
+
+	replay_hold("child", "acquire.valued");
+	(void)replay_fork("child", child_acquires, (void *)table);
+	replay_wait_held("child");
+	replay_kill("child");
+	is(into(lh, s, "v", &valued, &l), 0, "the request is repeated");
+	is(lh_value_get(lh, "v", value, &len, &token), 0, "its value");
+	ok(len == 3 && memcmp(value, "new", 3) == 0, "was set with it");
+	ok(token == l.token, "under that lease");
+	is(lh_value_set(lh, &l, "newer", 5), 0, "it is set anew");
+	is(into(lh, s, "v", &valued, &l), 0, "and the request repeated");
+	is(lh_value_get(lh, "v", value, &len, &token), 0, "its value");
+	is((int)len, 5, "is the newer one");
+	is(lh_session_destroy(s), 0, "destroy");
 	lh_session_close(s);
 }
 
@@ -207,7 +244,9 @@ main(void)
 {
 	const char *table = replay_begin();
 
+	theirs = t_shared(sizeof(*theirs));
 	lh = replay_open(table, 0);
+	killed_before_value(table);
 	killed_presenter(table, "downgrade", downgrade, "convert.announced");
 	killed_presenter(table, "hand-off", hand_over, "handoff.taken");
 	other = replay_open(table, 0);
