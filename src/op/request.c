@@ -77,17 +77,22 @@ fill(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 {
 	uint32_t ci = lid_claim(q->lease);
 	struct shm_claim *c = &v->claims[ci];
-	uint64_t st = sh64_load(&c->state);
+	uint64_t st = sh64_load(&c->state), home = sh64_load(&c->home);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	bool shared = state_kind(st) == ST_READ;
 
+	/* being converted: as the word says */
+	if (s != NULL && state_seq(st) != lid_seq(q->lease))
+		shared = word_mode(sh64_load(&s->word)) == WORD_S;
 	*l = (struct lh_lease){
 		.notes = q->notes & 7,
-		.mode = state_kind(st) == ST_READ ? LH_SHARED : LH_EXCLUSIVE,
+		.mode = shared ? LH_SHARED : LH_EXCLUSIVE,
 		.opaque = LEASE_LIVE,
 		.id = { lhi_claim_owner(v, ci), q->lease },
 		.token = q->token,
 		.acquired_ns = lhi_claim_since_ns(v, c),
 		.expires_ns = lhi_ends_ns(v, st),
-		.key = sh64_load(&c->home),
+		.key = home,
 	};
 }
 

@@ -41,6 +41,13 @@ lhi_reader_token(struct shm_slot *s, const struct shm_claim *c)
 	    sh64_load_rlx(&c->grant) >> GRANT_SHIFT);
 }
 
+/* ... and of which use of the claim that is. */
+static inline uint64_t
+lhi_reader_seq(const struct shm_claim *c)
+{
+	return sh64_load_rlx(&c->grant) & MASK(SEQ_BITS);
+}
+
 /* Whoever has unlinked c, whose link was l, says so: no need to walk then. */
 static inline void
 lhi_chain_out(struct shm_claim *c, uint64_t l)

@@ -12,6 +12,10 @@
  * reader's claim is announced before it is in the chain, and others may be in
  * it: so of a reader that was never told of its grant, the chain is asked, too.
  * Who reports a lease as past its deadline makes it so first (G3).
+ *
+ * While it is being converted or handed over, its claim is in the use that it
+ * is to be of next, and may come back: the word grants the lease still, and, to
+ * a reader, its claim's grant, which says of which use it is.
  */
 #include <errno.h>
 #include <time.h>
@@ -100,6 +104,24 @@ expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
 		(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
 }
 
+/* Does word w grant the lease, whose claim's state was st? */
+static bool
+grants(const struct lhi_request *q, struct shm_slot *s, struct shm_claim *c,
+    uint64_t st, uint64_t w)
+{
+	uint64_t seq = lid_seq(q->lease);
+	bool moving = state_seq(st) == ((seq + CONVERT_STEP) & MASK(SEQ_BITS));
+
+	if (state_seq(st) != seq && !moving)
+		return false;
+	if (word_mode(w) == WORD_X)
+		return word_idx(w) == lid_claim(q->lease) &&
+		    lhi_lock_token(s, w) == q->token &&
+		    (moving || !is_reader(st));
+	return word_mode(w) == WORD_S && lhi_reader_token(s, c) == q->token &&
+	    (moving ? lhi_reader_seq(c) == seq : is_reader(st));
+}
+
 bool
 lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
 {
@@ -114,17 +136,14 @@ lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
 	home = sh64_load(&c->home);
 	owner = lhi_claim_owner(v, ci);
 	s = lhi_slot(v, (uint32_t)home);
-	if (!state_held(st) || state_seq(st) != lid_seq(q->lease) ||
+	if (!state_held(st) ||
 	    lhi_claim_epoch(c) != lid_epoch(q->lease) || s == NULL ||
 	    sh32_load(&s->gen) != home >> 32 ||
 	    sh64_load(&s->hash) != q->name.key || owner == 0 ||
 	    lhi_session_dead(v, owner, true))
 		return false;
 	w = sh64_load(&s->word);
-	if (is_reader(st) ? word_mode(w) != WORD_S ||
-	    lhi_reader_token(s, c) != q->token :
-	    word_mode(w) != WORD_X || word_idx(w) != ci ||
-	    lhi_lock_token(s, w) != q->token)
+	if (!grants(q, s, c, st, w))
 		return false;
 	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
 		expire(v, s, c, st);

@@ -28,6 +28,7 @@ struct into {
 	uint32_t policy;
 	const char *value;
 	uint64_t request;
+	uint32_t mode;
 };
 
 static int
@@ -37,6 +38,7 @@ into(struct lh *at, struct lh_session *to, const char *key,
 	struct lh_acquire_opts o = t_opts(how->ttl_ms, 0);
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 
+	o.mode = how->mode;
 	more.session = to;
 	more.policy = how->policy;
 	more.value = how->value;
@@ -46,9 +48,10 @@ into(struct lh *at, struct lh_session *to, const char *key,
 	return lh_acquire(at, key, &o, l);
 }
 
-static const struct into usual = { REPLAY_LONG_MS, 0, NULL, 0 };
-static const struct into strict = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0 };
-static const struct into valued = { REPLAY_LONG_MS, 0, "new", 77 };
+static const struct into usual = { REPLAY_LONG_MS, 0, NULL, 0, 0 };
+static const struct into strict = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0,
+	0 };
+static const struct into valued = { REPLAY_LONG_MS, 0, "new", 77, 0 };
 
 /* One call with a lease. */
 struct call {
@@ -71,6 +74,14 @@ downgrade(void *arg)
 	struct call *c = arg;
 
 	return lh_convert(c->lh, &c->lease, LH_SHARED);
+}
+
+static int
+upgrade(void *arg)
+{
+	struct call *c = arg;
+
+	return lh_convert(c->lh, &c->lease, LH_EXCLUSIVE);
 }
 
 static int
@@ -222,11 +233,40 @@ released_meanwhile(const char *what, int (*fn)(void *), const char *point)
 	lh_session_close(s);
 }
 
+/* Repeated while an upgrade is tried, in vain, by another: it holds still. */
+static void
+request_in_motion(void)
+{
+	struct lh_session *s = session(lh, "r", 60000, 0);
+	const struct into asked = { REPLAY_LONG_MS, 0, NULL, 78,
+	    LH_SHARED };
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct call c = { .lh = lh };
+	struct lh_lease l, r;
+
+	is(into(lh, s, "r", &asked, &c.lease), 0, "a reader, by a request");
+	replay_hold("presenter", "convert.announced");
+	replay_go("presenter", upgrade, &c);
+	replay_wait_held("presenter");
+	is(into(lh, s, "r", &asked, &l), 0, "it is repeated meanwhile");
+	ok(l.id[1] == c.lease.id[1] && l.mode == LH_SHARED, "the same lease");
+	o.mode = LH_SHARED;
+	is(lh_acquire(other, "r", &o, &r), 0, "another reader comes");
+	replay_release("presenter");
+	is(replay_result("presenter"), -EAGAIN, "it is no upgrade");
+	is(lh_verify(lh, &l), 0, "the lease is as it was");
+	is(into(lh, s, "r", &asked, &l), 0, "the request, too");
+	is(lh_release(other, &r), 0, "release");
+	is(lh_release(lh, &l), 0, "release");
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(s);
+}
+
 /* Session and lease have both run out when somebody looks. */
 static void
 delay_after_both(void)
 {
-	const struct into brief = { 500, 0, NULL, 0 };
+	const struct into brief = { 500, 0, NULL, 0, 0 };
 	struct lh_session *s = session(lh, "d", 200, 1500);
 	struct lh_lease l, n;
 
@@ -257,6 +297,7 @@ main(void)
 	session_ends("downgrade", downgrade, "convert.prepared");
 	session_ends("downgrade", downgrade, "convert.announced");
 	session_ends("value", set_value, "value.held");
+	request_in_motion();
 	delay_after_both();
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
