@@ -106,12 +106,18 @@ drop(struct lh *lh, struct hold *h)
 	free(h);
 }
 
-/* Is its claim in another use by now?  Then nobody will ever ask for it. */
+/*
+ * Is its claim in another use by now?  Then nobody will ever ask for it.  (Not
+ * if it is being converted: lhi_holder_follow() comes when that is done.)
+ */
 static bool
 is_over(struct lh *lh, const struct hold *h)
 {
-	return h->count != 0 && lhi_mag_claim_id(&lh->v,
-	    lid_claim(h->lease.id[1])) != h->lease.id[1];
+	uint64_t id = h->lease.id[1];
+	uint64_t now = lhi_mag_claim_id(&lh->v, lid_claim(id));
+
+	return h->count != 0 && now != id && now != lid_make(lid_claim(id),
+	    lid_epoch(id), lid_seq(id) + CONVERT_STEP);
 }
 
 static void
