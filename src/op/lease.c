@@ -19,7 +19,8 @@
  * lease is held, and may be released, also if whoever was at it has been killed
  * (its session may live on for ever, and a strict lease has no deadline).  Word
  * X(c, v) seen after the state: so that state is of this grant (shm/lock.c,
- * I2), and whoever swaps the word away is the only one to do so.
+ * I2), and whoever swaps the word away is the only one to do so.  A reader's
+ * grant says of which use of its claim it is, and is written before that.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -66,20 +67,17 @@ moved_seq(uint64_t id)
 	return (lid_seq(id) + CONVERT_STEP) & MASK(SEQ_BITS);
 }
 
-/*
- * Is an exclusive lease, whose claim's state was st, held though somebody is,
- * or was, in the midst of converting it, or of handing it over?
- */
-static bool
-in_motion(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
-    uint64_t st)
+bool
+lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st)
 {
-	return !h->shared && state_held(st) &&
-	    state_seq(st) == moved_seq(l->id[1]) &&
+	return state_held(st) && state_seq(st) == moved_seq(l->id[1]) &&
 	    lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
 	    sh64_load(&h->claim->home) == l->key &&
-	    l->token == lhi_lock_token(h->slot, h->word) &&
+	    (!h->shared || lhi_reader_seq(h->claim) == lid_seq(l->id[1])) &&
+	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
+	    lhi_lock_token(h->slot, h->word)) &&
 	    lhi_lease_granted(h);
 }
 
@@ -135,7 +133,8 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	if (error != 0)
 		return error == -EALREADY ? 0 : error;
 	st = sh64_load(&h.claim->state);
-	if ((!lhi_lease_current(lh, l, &h, st) && !in_motion(lh, l, &h, st)) ||
+	if ((!lhi_lease_current(lh, l, &h, st) &&
+	    !lhi_lease_in_motion(lh, l, &h, st)) ||
 	    !sh64_cas(&h.slot->word, h.word,
 	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(h.word)))) {
 		if (lhi_mutant(2))
@@ -276,7 +275,8 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 	if (error != 0)
 		return error;
 	st = sh64_load(&h.claim->state);
-	if ((!lhi_lease_current(lh, l, &h, st) && !in_motion(lh, l, &h, st)) ||
+	if ((!lhi_lease_current(lh, l, &h, st) &&
+	    !lhi_lease_in_motion(lh, l, &h, st)) ||
 	    !lhi_lease_granted(&h) ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, &h);

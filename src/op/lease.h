@@ -39,6 +39,13 @@ bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
 /*
+ * And if it is not: is it held all the same, since somebody is, or was, in the
+ * midst of converting it, or of handing it over?
+ */
+bool lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st);
+
+/*
  * Does the key's word, now, grant it?  (A reader's grant is its claim's state,
  * HELD; its word only has to be somebody's shared one.)
  */

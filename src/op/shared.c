@@ -331,6 +331,28 @@ release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	return 0;
 }
 
+/* From HELD, or what somebody who is converting it has made of that.  False: it
+ * had ended. */
+static bool
+leave_in_motion(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	struct shm_claim *c = h->claim;
+	uint64_t st;
+
+	do {
+		st = sh64_load(&c->state);
+		if (!lhi_lease_current(lh, l, h, st) &&
+		    !lhi_lease_in_motion(lh, l, h, st))
+			return false;
+	} while (!sh64_cas(&c->state, st,
+	    state_make(ST_REVOKED, state_seq(st), 0)));
+	lhi_point("shared.revoked");				/* 15 */
+	(void)lhi_chain_leave(&lh->v, h->slot, h->ci, state_seq(st),
+	    !queue_empty(h->slot));
+	return true;
+}
+
 /* By any other thread, or with a request id. */
 static int
 release_checked(struct lh *lh, struct lh_lease *l)
@@ -340,11 +362,9 @@ release_checked(struct lh *lh, struct lh_lease *l)
 
 	if (error != 0)
 		return error == -EALREADY ? 0 : error;
-	if (!lhi_lease_current(lh, l, &h, sh64_load(&h.claim->state)))
-		return lhi_lease_lost(lh, &h);
 	/* another thread may present the same lease, and the owner use the
 	 * claim again: so the claim first, by a swap; the word follows */
-	if (!leave(&lh->v, h.slot, h.ci, ST_READ, lid_seq(l->id[1])))
+	if (!leave_in_motion(lh, l, &h))
 		return lhi_lease_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);

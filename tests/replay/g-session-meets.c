@@ -53,6 +53,9 @@ static const struct into strict = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0,
 	0 };
 static const struct into valued = { REPLAY_LONG_MS, 0, "new", 77, 0 };
 
+static const struct into reads = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0,
+	LH_SHARED };
+
 /* One call with a lease. */
 struct call {
 	struct lh *lh;
@@ -187,9 +190,10 @@ killed_presenter(const char *table, const char *what, int (*fn)(void *),
 	struct lh_session *s = session(lh, "s", 60000, 0);
 	struct child *x = t_shared(sizeof(*x));
 	struct lh_session_info info;
+	const struct into *how = fn == upgrade ? &reads : &strict;
 	struct lh_lease l, n;
 
-	is(into(lh, s, "k", &strict, &l), 0, "%s: a strict lease", what);
+	is(into(lh, s, "k", how, &l), 0, "%s: a strict lease", what);
 	x->c.lease = l;
 	x->fn = fn;
 	(void)snprintf(x->table, sizeof(x->table), "%s", table);
@@ -209,7 +213,8 @@ killed_presenter(const char *table, const char *what, int (*fn)(void *),
 
 /* Released by another while it is being converted or handed over. */
 static void
-released_meanwhile(const char *what, int (*fn)(void *), const char *point)
+released_meanwhile(const char *what, int (*fn)(void *), const char *point,
+    bool reader)
 {
 	struct lh_session *s = session(lh, "s", 60000, 0);
 	struct call c = { .lh = lh };
@@ -217,7 +222,8 @@ released_meanwhile(const char *what, int (*fn)(void *), const char *point)
 	struct lh_lease l;
 
 	c.to = session(lh, "b", REPLAY_LONG_MS, 0);
-	is(into(lh, s, "k", &strict, &c.lease), 0, "%s: a lease", what);
+	is(into(lh, s, "k", reader ? &reads : &strict, &c.lease), 0,
+	    "%s: a lease", what);
 	l = c.lease;
 	replay_hold("presenter", point);
 	replay_go("presenter", fn, &c);
@@ -227,6 +233,8 @@ released_meanwhile(const char *what, int (*fn)(void *), const char *point)
 	is(replay_result("presenter"), -ESTALE, "%s finds it lost", what);
 	is(lh_session_info(s, &info), 0, "info");
 	is((int)info.leases, 0, "the session holds nothing");
+	is(replay_try(other, "k", &l), 0, "the key is free");
+	is(lh_release(other, &l), 0, "release");
 	is(lh_session_destroy(c.to), 0, "destroy");
 	is(lh_session_destroy(s), 0, "destroy");
 	lh_session_close(c.to);
@@ -289,9 +297,16 @@ main(void)
 	killed_before_value(table);
 	killed_presenter(table, "downgrade", downgrade, "convert.announced");
 	killed_presenter(table, "hand-off", hand_over, "handoff.taken");
+	killed_presenter(table, "upgrade", upgrade, "convert.announced");
 	other = replay_open(table, 0);
-	released_meanwhile("downgrade", downgrade, "convert.announced");
-	released_meanwhile("hand-off", hand_over, "handoff.taken");
+	released_meanwhile("downgrade", downgrade, "convert.announced",
+	    false);
+	released_meanwhile("hand-off", hand_over, "handoff.taken", false);
+	released_meanwhile("upgrade", upgrade, "convert.announced", true);
+	released_meanwhile("reader's hand-off", hand_over, "handoff.taken",
+	    true);
+	released_meanwhile("reader's hand-off", hand_over, "handoff.swapped",
+	    true);
 	session_ends("hand-off", hand_over, "handoff.announced");
 	session_ends("hand-off", hand_over, "handoff.taken");
 	session_ends("downgrade", downgrade, "convert.prepared");
