@@ -5,12 +5,6 @@
  * late, and undoes what it did.  The other one had extended it meanwhile, and
  * was told that the lease is held: so it is.
  */
-/*
- * Two threads extend one lease to about the same moment.  The one is stopped
- * after its swap, and goes on when the deadline of before has passed: it is too
- * late, and undoes what it did.  The other one, which had extended it meanwhile,
- * was told that the lease is held: so it is.
- */
 #include "replay.h"
 
 #define TTL_MS 300
