@@ -16,6 +16,9 @@
  *
  * When.  The wait that closes a circle is the youngest on it, and finds it 40
  * ms after it began; the others look again ever more seldom, up to a second.
+ * Where more than 64 threads of the attachment wait, all that takes so many
+ * times longer: a look searches the claims of a process, and those who look
+ * would keep from running whom they wait for.
  *
  * Writes: WAITER_LOOK and a wake-up; nothing else depends on anything here.  A
  * crash or stop anywhere leaves at worst a flag, which costs a look.  A victim
@@ -29,16 +32,20 @@
 #include "op/circle.h"
 #include "shm/queue.h"
 
+#define CROWD 64u
 #define GAP_NS (20 * NS_PER_MS)		/* between looks at first */
 #define GAP_MAX_NS NS_PER_SEC
 #define AGAIN_NS (5 * NS_PER_MS)	/* something moved, or was found */
 #define TELL_MAX 3u		/* waits of a circle told of one by one */
 
 void
-lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns)
+lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns, uint32_t crowd)
 {
-	d->next_ns = now_ns + DEADLOCK_FIRST_NS;
-	d->gap_ns = GAP_NS;
+	int64_t times = 1 + crowd / CROWD;
+
+	d->next_ns = now_ns + times * DEADLOCK_FIRST_NS;
+	d->gap_ns = times * GAP_NS;
+	d->gap_max_ns = times * GAP_MAX_NS;
 	d->n_soon = 0;
 }
 
@@ -131,7 +138,8 @@ look(struct lhi_circle *q, uint32_t ci)
 	bool spared = sh32_load(&q->v->claims[ci].wflags) & WAITER_SPARED;
 
 	d->next_ns = q->now + d->gap_ns;
-	d->gap_ns = d->gap_ns * 2 < GAP_MAX_NS ? d->gap_ns * 2 : GAP_MAX_NS;
+	d->gap_ns = d->gap_ns * 2 < d->gap_max_ns ? d->gap_ns * 2 :
+	    d->gap_max_ns;
 	if (!spared && lhi_circle_find(q, ci, true, false)) {
 		if (lhi_circle_proved(q))
 			return tell(q);

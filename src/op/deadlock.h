@@ -14,6 +14,7 @@
 struct lhi_deadlock {
 	int64_t next_ns;	/* the table's clock: when it looks again */
 	int64_t gap_ns;		/* and how long after that */
+	int64_t gap_max_ns;
 	uint32_t n_soon;
 	struct {		/* leases that would end soon, as they were */
 		uint32_t ci;
@@ -21,8 +22,10 @@ struct lhi_deadlock {
 	} soon[DEADLOCK_SOON];
 };
 
-/* A wait begins; the flags that its claim gets for what was asked. */
-void lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns);
+/* A wait begins, one of `crowd` of its attachment; the flags that its claim gets
+ * for what was asked. */
+void lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns,
+    uint32_t crowd);
 uint32_t lhi_deadlock_flags(const struct lhi_ask *ask);
 
 /*

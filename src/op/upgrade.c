@@ -110,7 +110,7 @@ enqueue(struct upgrade *u)
 	lhi_stat_spent(v);
 	lhi_stat_add(v, STAT_WAITS, 1);
 	lhi_event_lease(v, LH_LOG_WAIT_BEGAN, false, u->h.slot, u->ci, 0, 0);
-	lhi_deadlock_begin(&u->dead, u->queued_ns);
+	lhi_deadlock_begin(&u->dead, u->queued_ns, 0);
 	u->queued = true;
 	return lhi_queue_insert(v, u->h.slot, u->ci);
 }

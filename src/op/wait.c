@@ -211,7 +211,8 @@ enqueue(struct lhi_attempt *a)
 	lhi_stat_add(view(a), STAT_WAITS, 1);
 	lhi_event_lease(view(a), LH_LOG_WAIT_BEGAN, a->ask->shared, a->t.s,
 	    a->t.ci, 0, 0);
-	lhi_deadlock_begin(&a->dead, a->queued_ns);
+	lhi_deadlock_begin(&a->dead, a->queued_ns,
+	    atomic_load_explicit(&a->lh->waiting, memory_order_relaxed));
 	if (a->threadless)	/* what nobody waits in is in no circle */
 		a->dead.next_ns = INT64_MAX;
 	a->t.queued = true;
