@@ -51,7 +51,8 @@
  * Lock-delay.  A word that is freed for a session that did not end by being
  * destroyed says DIED, and before that the slot gets the moment from which on
  * it may be had.  It is looked at only where a FREE word has a cause: never on
- * the fast path.  Late, early or stale it is harmless: at most a delay.
+ * the fast path.  It is never set to a sooner moment than one to come, so late
+ * or stale it is harmless: at most a delay.
  *
  * Not guaranteed: order between a renewal and the end of the maker.
  */

@@ -67,13 +67,23 @@ lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
 {
 	enum lhi_named_end how;
 	const struct shm_session *se = ended(v, sid, &how);
-	uint32_t ms;
+	uint32_t ms, was, now;
 
 	if (se == NULL || how == NAMED_DESTROYED)
 		return;
 	ms = sh32_load_rlx(&se->lock_delay_ms);
-	if (ms != 0 && ms <= NAMED_DELAY_MAX_MS)
-		sh32_store(&s->delay_ms, (now_ms(v) + ms) | 1);
+	if (ms == 0 || ms > NAMED_DELAY_MAX_MS)
+		return;
+	/* never sooner than what somebody has set meanwhile, for the session
+	 * that was the next to hold the key */
+	do {
+		was = sh32_load(&s->delay_ms);
+		now = now_ms(v);
+		if (was != 0 && was - now >= ms &&
+		    was - now <= NAMED_DELAY_MAX_MS + 1)
+			return;
+		lhi_point("named.delaying");
+	} while (!sh32_cas(&s->delay_ms, was, (now + ms) | 1));
 }
 
 int64_t

@@ -287,6 +287,37 @@ delay_after_both(void)
 	lh_session_close(s);
 }
 
+/* Who is about to keep the key back for one session is stopped until it is to
+ * be kept back for the next one: for as long as that wants. */
+static void
+delay_stale(void)
+{
+	struct replay_call c = REPLAY_CALL(lh, "e", REPLAY_LONG_MS, 0);
+	struct lh_session *s = session(lh, "e", 150, 100);
+	struct lh_lease l, n;
+
+	is(into(lh, s, "e", &usual, &l), 0, "a lease");
+	t_sleep_ms(200);
+	replay_hold("settler", "named.delaying");
+	replay_go("settler", replay_acquire, &c);
+	replay_wait_held("settler");
+	is(replay_try(other, "e", &n), -EAGAIN, "kept back");
+	t_sleep_ms(150);
+	lh_session_close(s);
+	s = session(other, "e2", 150, 1500);
+	is(into(other, s, "e", &usual, &l), 0, "the next one has it");
+	t_sleep_ms(200);
+	is(replay_try(other, "e", &n), -EAGAIN, "kept back again");
+	replay_release("settler");
+	is(replay_result("settler"), -EAGAIN, "the first comes too late");
+	t_sleep_ms(300);
+	is(replay_try(other, "e", &n), -EAGAIN, "it is kept back still");
+	t_sleep_ms(1300);
+	is(replay_try(other, "e", &n), 0, "for a time");
+	is(lh_release(other, &n), 0, "release");
+	lh_session_close(s);
+}
+
 int
 main(void)
 {
@@ -314,6 +345,7 @@ main(void)
 	session_ends("value", set_value, "value.held");
 	request_in_motion();
 	delay_after_both();
+	delay_stale();
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
 	t_close(lh);
