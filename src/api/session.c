@@ -301,7 +301,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		    lhi_deadline_ns(&lh->v, state_deadline(st)))
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
-		l.expires_ns = lhi_deadline_ns(&lh->v, state_deadline(st));
+		l.expires_ns = lhi_ends_ns(&lh->v, st);
 		*lease = l;
 		return 0;
 	}

@@ -194,6 +194,8 @@ killed_presenter(const char *table, const char *what, int (*fn)(void *),
 	struct lh_lease l, n;
 
 	is(into(lh, s, "k", how, &l), 0, "%s: a strict lease", what);
+	is(lh_lease_recall(lh, "k", l.id, l.token, &n), 0, "recalled");
+	ok(n.expires_ns == INT64_MAX, "it has no deadline");
 	x->c.lease = l;
 	x->fn = fn;
 	(void)snprintf(x->table, sizeof(x->table), "%s", table);
