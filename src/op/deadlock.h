@@ -22,8 +22,8 @@ struct lhi_deadlock {
 	} soon[DEADLOCK_SOON];
 };
 
-/* A wait begins, one of `crowd` of its attachment; the flags that its claim gets
- * for what was asked. */
+/* A wait begins, one of `crowd` of its attachment; the flags that its claim
+ * gets for what was asked. */
 void lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns,
     uint32_t crowd);
 uint32_t lhi_deadlock_flags(const struct lhi_ask *ask);
