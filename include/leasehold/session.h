@@ -96,9 +96,11 @@ int64_t lh_session_renew(struct lh_session *s);
 int lh_session_keep(struct lh_session *s, int on);
 
 /*
- * End it, and its leases: their keys are free (or forgotten), without a note,
- * when this returns.  0: it has ended by this, or had by an earlier one;
- * -ESTALE: it had ended otherwise; -EPERM, -EINVAL, -EUCLEAN.
+ * End it, and its leases: their keys are to be had, without a note, when this
+ * returns (and forgotten, if so wished, unless a process that is stopped in the
+ * midst of taking a key into the session keeps that waiting).  0: it has ended
+ * by this, or had by an earlier one; -ESTALE: it had ended otherwise; -EPERM,
+ * -EINVAL, -EUCLEAN.
  */
 int lh_session_destroy(struct lh_session *s);
 

@@ -42,7 +42,9 @@
  * so after a death it tells of a lease only when step 3 was made.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/handoff.h"
@@ -267,20 +269,25 @@ hand(struct lh *lh, struct lh_lease *l, struct lh_session *to,
     struct lhi_request *request)
 {
 	struct handoff h = { .lh = lh, .request = request };
-	int error = lhi_lease_find(lh, l, &h.from);
+	int cancel, error = lhi_lease_find(lh, l, &h.from);
 
 	if (error == -EALREADY)
 		return lhi_fail(-ESTALE, "this lease was released");
 	if (error == 0 && to != NULL && to->lh != lh)
 		error = lhi_fail(-EINVAL, "the session was opened through "
 		    "another attachment");
-	if (error == 0)
-		error = lhi_target_take(lh, to, &h.to);
 	if (error != 0)
 		return error;
-	h.from_sid = l->id[0];
-	error = hand_over(&h, l);
-	lhi_target_leave(&h.to);
+	/* a thread that is cancelled in here would stay the chunk's keeper for
+	 * as long as its process lives */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = lhi_target_take(lh, to, &h.to);
+	if (error == 0) {
+		h.from_sid = l->id[0];
+		error = hand_over(&h, l);
+		lhi_target_leave(&h.to);
+	}
+	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
 
@@ -294,9 +301,16 @@ int
 lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
     struct lh_lease *l)
 {
+	const struct timespec a_moment = { 0, NS_PER_MS };
 	struct lh_lease got = *l;
 	int error = hand(lh, l, ask->more->session, ask->request);
 
+	/* readers come and go too fast: there is time, and the lease is held */
+	while (error == -EAGAIN && !ask->try_only &&
+	    lhi_now_ns(&lh->v) < ask->until_ns) {
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
+		error = hand(lh, l, ask->more->session, ask->request);
+	}
 	if (error != 0 && lh_release(lh, &got) == 0)
 		lhi_stat_spent(&lh->v);		/* G8: not acquired */
 	return error;
