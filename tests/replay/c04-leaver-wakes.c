@@ -26,7 +26,9 @@ main(void)
 	ok(t_await_waiters(lh, "k", 1), "one waits");
 	replay_go("second", replay_acquire, &second);
 	ok(t_await_waiters(lh, "k", 2), "and another one behind it");
-	t_sleep_ms(10);			/* it is asleep by now */
+	/* it has just looked for deadlocks (40 ms after it began, and 20, 40,
+	 * 80, ... after that), and sleeps for at least 250 ms */
+	t_sleep_ms(1325);
 	replay_hold("first", "wait.looked");
 	replay_wait_held("first");	/* looks again after 20 ms */
 
