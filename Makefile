@@ -272,14 +272,20 @@ check-fence:
 check-mutants:
 	@tests/replay/mutants
 
+# All that is left out here `make check-long` has.  What a change touches is run
+# by name: build/release/tests/crash/step kill NAME...
+TURN	= $(shell expr $$(git rev-list --count HEAD 2>/dev/null || echo 0) % 6)
+# of the scenarios a sixth, others after each commit
+SCENES	= $(if $(STEP_ARGS),$(STEP_ARGS),$$($(STEP) list | \
+	  awk 'NR % 6 == $(TURN) { print $$1 }'))
 check-crash:
 	$(sub) step
 	@$(PROVE) $(STEP) :: selftest
-	@$(PROVE) $(STEP) :: kill $(STEP_ARGS)
+	@$(PROVE) $(STEP) :: kill $(SCENES)
 
 check-stop:
 	$(sub) step
-	@$(PROVE) $(STEP) :: stop $(STEP_ARGS)
+	@$(PROVE) $(STEP) :: stop $(SCENES)
 
 check-double:
 	$(sub) step
@@ -295,11 +301,14 @@ check-chaos:
 # those that only do more of what others do
 ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
 	ten-thousand-handles)
+# of the behaviours a third, others after each commit
+ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))
+ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
+	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
+	  awk '!/behaviour/ || NR % 3 == $(TURN) % 3')))
 check-asan:
-	$(sub) F=asan tests
-	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
-	    $(patsubst build/release/%,build/asan/%,$(filter-out \
-	    $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS)))
+	$(sub) F=asan $(ASANED)
+	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) $(ASANED)
 
 LIVE := live-callback live-from-many-threads live-loss-told-once \
 	many-live-handle watch-misses-nothing
@@ -329,13 +338,11 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	recoverers-race table-removed-again-and-again ten-million-keys \
 	ten-thousand-handles twenty-queued-readers-enter-together \
 	with-runs-under-lease)
-# Of the behaviours a third, another one after each commit: ASan sees all of them
-# every time.
-TURN	= $(shell expr $$(git rev-list --count HEAD 2>/dev/null || echo 0) % 3)
+# Of the behaviours a sixth, others after each commit: ASan, too, sees them.
 MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%), \
 	$(TESTS))
 MEMCHECKED = $(if $(STEP_ARGS),$(MEMCHECK_ALL),$(shell printf '%s\n' \
-	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 3 == $(TURN)'))
+	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 6 == $(TURN)'))
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(MEMCHECKED)
