@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is hashed before each step: see sight.h. */
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,25 @@
 #include <xxhash.h>
 #include "crash/scenario.h"
 #include "crash/sight.h"
+
+/* Where the arrays lie that have no memory before they are used. */
+static void
+find_arrays(struct sight *s)
+{
+	const struct shm_header *h = s->mem;
+	struct lhi_geometry *g = &s->geo;
+
+	memset(g, 0, sizeof(*g));
+	if (s->len < sizeof(*h) || sh64_load(&h->magic) != SHM_MAGIC)
+		return;
+	g->max_sessions = sh32_load(&h->max_sessions);
+	g->n_chunks = sh32_load(&h->n_chunks);
+	g->n_buckets = sh32_load(&h->n_buckets);
+	g->n_slots = sh32_load(&h->n_slots);
+	g->n_long = sh32_load(&h->n_long);
+	if (lhi_geometry_place(g) != 0 || g->object_len != s->len)
+		g->object_len = 0;
+}
 
 void
 sight_look(struct play *p, struct sight *s)
@@ -32,6 +52,8 @@ sight_look(struct play *p, struct sight *s)
 		s->mapped = s->mem != MAP_FAILED;
 		if (!s->mapped)
 			s->mem = NULL;
+		else
+			find_arrays(s);
 	}
 	close(fd);
 }
@@ -39,7 +61,30 @@ sight_look(struct play *p, struct sight *s)
 uint64_t
 sight_hash(const struct sight *s)
 {
-	return s->mem == NULL ? 0 : XXH3_64bits(s->mem, s->len);
+	const struct lhi_geometry *g = &s->geo;
+	const struct shm_header *h = s->mem;
+	const struct shm_chunk *ch;
+	const char *base = s->mem;
+	uint64_t sum;
+
+	if (s->mem == NULL || g->object_len == 0)
+		return s->mem == NULL ? 0 : XXH3_64bits(s->mem, s->len);
+	/* this is what a step costs: not what nobody has used */
+	sum = XXH3_64bits(base, g->requests_off);
+	if (sh32_load(&h->ready_requests) != 0)
+		sum = XXH3_64bits_withSeed(base + g->requests_off,
+		    g->values_off - g->requests_off, sum);
+	if (sh32_load(&h->ready_values) != 0)
+		sum = XXH3_64bits_withSeed(base + g->values_off,
+		    g->asides_off - g->values_off, sum);
+	ch = (const struct shm_chunk *)(const void *)(base + g->chunks_off);
+	for (uint32_t i = 0; i < g->n_chunks; i++) {
+		if (sh64_load(&ch[i].aside) != 0)
+			sum = XXH3_64bits_withSeed(base + g->asides_off + i *
+			    SHM_CHUNK * sizeof(struct shm_aside), SHM_CHUNK *
+			    sizeof(struct shm_aside), sum);
+	}
+	return sum;
 }
 
 void

@@ -5,11 +5,13 @@
 
 #include <stddef.h>
 #include "crash/play.h"
+#include "shm/layout.h"
 
 struct sight {
 	const void *mem;
 	size_t len;
 	bool mapped;
+	struct lhi_geometry geo;	/* object_len 0: all of it counts */
 };
 
 /* Is it there now? */
