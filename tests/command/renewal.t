@@ -14,6 +14,7 @@ if ! ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$root/include" \
     -I"$root/tools" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
     "$root"/tools/*.c "$here/fault.c" -Wl,--wrap=lh_extend "$LIB" \
     ${LDFLAGS:-} -lurcu-bp -lurcu-cds -lurcu-common -lbsd -ljansson \
+    -lncursesw -ltinfo \
     2>"$dir/cc"; then
 	diag "$(cat "$dir/cc")"
 	echo "Bail out! cannot build the command with a failing renewal"
