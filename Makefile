@@ -274,10 +274,11 @@ check-mutants:
 
 # All that is left out here `make check-long` has.  What a change touches is run
 # by name: build/release/tests/crash/step kill NAME...
-TURN	= $(shell expr $$(git rev-list --count HEAD 2>/dev/null || echo 0) % 6)
-# of the scenarios a sixth, others after each commit
+TURN	= $(shell expr \( $$(git rev-list --count HEAD 2>/dev/null || echo 0) \
+	  + 11 \) % 12)
+# of the scenarios a twelfth, others after each commit
 SCENES	= $(if $(STEP_ARGS),$(STEP_ARGS),$$($(STEP) list | \
-	  awk 'NR % 6 == $(TURN) { print $$1 }'))
+	  awk 'NR % 12 == $(TURN) { print $$1 }'))
 check-crash:
 	$(sub) step
 	@$(PROVE) $(STEP) :: selftest
@@ -342,7 +343,7 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%), \
 	$(TESTS))
 MEMCHECKED = $(if $(STEP_ARGS),$(MEMCHECK_ALL),$(shell printf '%s\n' \
-	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 6 == $(TURN)'))
+	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 6 == $(TURN) % 6'))
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(MEMCHECKED)

@@ -51,7 +51,7 @@ lives(struct lh *a, struct lh *b, const char *key)
 	is(t_acquire(b, key, 3600000, 0, &lb), 0, "the second one holds");
 	is(t_acquire(a, key, 3600000, 0, &l), -EAGAIN, "the first tries: held");
 	for (int i = 0; i < 2; i++)
-		is(t_acquire(a, key, 3600000, t_ms(25), &l), -ETIMEDOUT,
+		is(t_acquire(a, key, 3600000, 25, &l), -ETIMEDOUT,
 		    "it waits: held");
 	is(t_holders(a, key), 1, "as it says");
 	is(lh_verify(b, &lb), 0, "and as the holder knows");
