@@ -29,6 +29,10 @@
  * which touches shared memory; that the hash is the same before and after such
  * a call is checked.  trace_step_into() steps through these, too.
  *
+ * While it is recorded, the process shares a processor with the director: they
+ * take turns, and to wake somebody elsewhere takes longer than all that happens
+ * in a step.  Everybody else stays where he likes.
+ *
  * Only the thread that called trace_start()'s functions is traced: stopped
  * alone when it stops, and its process's other threads run on.  SIGKILL ends
  * all.
@@ -36,6 +40,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -343,6 +348,31 @@ record(struct play *p, pid_t pid, struct trace *t)
 	return lived;
 }
 
+/* Both to the processor that this one is on; *before: where they could be. */
+static void
+share_cpu(pid_t pid, cpu_set_t *before)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t one;
+
+	CPU_ZERO(before);
+	if (cpu < 0 || sched_getaffinity(0, sizeof(*before), before) != 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+	(void)sched_setaffinity(pid, sizeof(one), &one);
+}
+
+static void
+part_cpu(pid_t pid, const cpu_set_t *before)
+{
+	if (CPU_COUNT(before) == 0)
+		return;
+	(void)sched_setaffinity(0, sizeof(*before), before);
+	(void)sched_setaffinity(pid, sizeof(*before), before);
+}
+
 static bool
 known(const struct trace *t, size_t n, const struct point *at)
 {
@@ -357,11 +387,14 @@ bool
 trace_record(struct play *p, pid_t pid, struct trace *t)
 {
 	struct trace now = { 0 };
+	cpu_set_t before;
 	bool lived;
 	size_t n = t->n;
 
 	play_watch(SPAN_MS);
+	share_cpu(pid, &before);
 	lived = record(p, pid, &now);
+	part_cpu(pid, &before);
 	play_watch(0);
 	if (n == 0) {
 		*t = now;
