@@ -14,7 +14,7 @@
  *	P2	versions grow with each grant
  *	P3	no word names a FREE claim
  *
- * A shared lease's is a push and a leave, which readers.pml has.
+ * A shared lease's is in handoff_shared.pml.
  */
 #ifndef ONLY
 #define ONLY 0
