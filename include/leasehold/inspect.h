@@ -172,6 +172,12 @@ struct lh_counters {
 	uint64_t hold[LH_HISTOGRAM];
 };
 
+/* OpenSSL 3 has a macro of that name, for programs that are older than it:
+ * include <leasehold.h> after its headers. */
+#ifdef lh_stats
+#undef lh_stats
+#endif
+
 /* The table as a whole. */
 struct lh_stats {
 	size_t size;		/* sizeof(struct lh_stats), set by the caller */
