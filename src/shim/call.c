@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls of a channel: how they begin, and how it is told what came of them.
+ *
+ * The answer of a unary call and the messages of a stream are kept with the
+ * call as they come in, and told from the event loop one at a time, never from
+ * inside nghttp2 or channel_call().  Who is told may do anything, also cancel
+ * any call and free the channel: nothing of either is touched after it, unless
+ * `freed` says that the channel is still there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/string.h>
+#include <event2/event.h>
+#include "call.h"
+
+#define PREFIX 5u			/* bytes before a message */
+
+static enum fate
+fate_of(const struct call *c)
+{
+	switch (c->status) {
+	case GRPC_OK:
+		return FATE_DONE;
+	case GRPC_INVALID:
+	case GRPC_NOT_FOUND:
+	case GRPC_DENIED:
+	case GRPC_EXHAUSTED:
+	case GRPC_PRECONDITION:
+	case GRPC_OUT_OF_RANGE:
+	case GRPC_UNIMPLEMENTED:
+	case GRPC_UNAUTHENTICATED:
+		return FATE_NOT_APPLIED;
+	case GRPC_UNAVAILABLE:
+		return strstr(c->message, "no leader") != NULL ?
+		    FATE_NOT_APPLIED : FATE_UNKNOWN;
+	default:
+		return c->refused ? FATE_NOT_APPLIED : FATE_UNKNOWN;
+	}
+}
+
+void
+call_free(struct call *c)
+{
+	if (c->timer != NULL)
+		event_free(c->timer);
+	if (c->out != NULL)
+		evbuffer_free(c->out);
+	if (c->in != NULL)
+		evbuffer_free(c->in);
+	free(c);
+}
+
+/* A whole message at the front of what came: its length, or -1. */
+static ssize_t
+whole(struct call *c)
+{
+	uint8_t p[PREFIX];
+	size_t have = evbuffer_get_length(c->in), len;
+
+	if (have < PREFIX || evbuffer_copyout(c->in, p, PREFIX) != PREFIX)
+		return -1;
+	len = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 |
+	    p[4];
+	return have - PREFIX >= len ? (ssize_t)len : -1;
+}
+
+/* Taken out of it, to be freed; NULL: no memory. */
+static uint8_t *
+take(struct call *c, ssize_t len)
+{
+	uint8_t *p = malloc((size_t)len + 1);
+
+	if (p == NULL)
+		return NULL;
+	(void)evbuffer_drain(c->in, PREFIX);
+	(void)evbuffer_remove(c->in, p, (size_t)len);
+	return p;
+}
+
+void
+call_tell_later(struct channel *ch)
+{
+	event_active(ch->soon, 0, 0);
+}
+
+/* It is over, if it was not before; it will be told. */
+void
+call_end(struct call *c, int status, const char *message)
+{
+	struct channel *ch = c->ch;
+
+	if (c->ended)
+		return;
+	c->ended = true;
+	if (message != NULL) {
+		c->status = status;
+		(void)strlcpy(c->message, message, sizeof(c->message));
+	}
+	if (c->timer != NULL)
+		(void)event_del(c->timer);
+	TAILQ_REMOVE(&ch->calls, c, of);
+	TAILQ_INSERT_TAIL(&ch->ended, c, of);
+	call_tell_later(ch);
+}
+
+static void
+tell(struct call *c)
+{
+	struct answer a = { fate_of(c), c->status, c->message, NULL, 0 };
+	uint8_t *p = NULL;
+	ssize_t len;
+
+	if (!c->streaming && a.fate == FATE_DONE) {
+		len = whole(c);
+		p = len < 0 ? NULL : take(c, len);
+		a.body = p;
+		a.len = p == NULL ? 0 : (size_t)len;
+		if (p == NULL) {	/* "done", and no word of what */
+			a.fate = FATE_UNKNOWN;
+			a.status = GRPC_NONE;
+			a.message = "the answer was cut short";
+		}
+	}
+	c->on_answer(&a, c->arg);
+	free(p);
+}
+
+/* One message of a stream, if there is a whole one.  The call, and more, may be
+ * gone after it. */
+static bool
+tell_message(struct call *c)
+{
+	ssize_t len = c->streaming ? whole(c) : -1;
+	uint8_t *p = len < 0 ? NULL : take(c, len);
+
+	if (p == NULL)
+		return false;
+	c->on_message(p, (size_t)len, c->arg);
+	free(p);
+	return true;
+}
+
+static bool
+tell_some_message(struct channel *ch)
+{
+	struct call *c;
+
+	TAILQ_FOREACH(c, &ch->calls, of)
+		if (tell_message(c))
+			return true;
+	TAILQ_FOREACH(c, &ch->ended, of)
+		if (tell_message(c))
+			return true;
+	return false;
+}
+
+/* Tell one thing.  False: there is nothing. */
+static bool
+deliver_one(struct channel *ch)
+{
+	struct call *c;
+
+	if (tell_some_message(ch))
+		return true;
+	c = TAILQ_FIRST(&ch->ended);
+	if (c != NULL) {
+		TAILQ_REMOVE(&ch->ended, c, of);
+		tell(c);
+		call_free(c);
+		return true;
+	}
+	if (!ch->untold)
+		return false;
+	ch->untold = false;
+	ch->o.state(ch, ch->state, ch->why, ch->o.arg);
+	return true;
+}
+
+void
+call_tell(evutil_socket_t fd, short what, void *arg)
+{
+	struct channel *ch = arg;
+	bool freed = false;
+
+	(void)fd;
+	(void)what;
+	ch->freed = &freed;
+	while (deliver_one(ch))
+		if (freed)
+			return;
+	ch->freed = NULL;
+}
+
+/* Beginning. */
+
+static ssize_t
+on_body(nghttp2_session *h2, int32_t id, uint8_t *buf, size_t room,
+    uint32_t *flags, nghttp2_data_source *source, void *arg)
+{
+	struct call *c = source->ptr;
+	int n = evbuffer_remove(c->out, buf, room);
+
+	(void)h2;
+	(void)id;
+	(void)arg;
+	if (n < 0)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	if (evbuffer_get_length(c->out) == 0 && !c->streaming)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	else if (n == 0)
+		return NGHTTP2_ERR_DEFERRED;
+	return n;
+}
+
+static int
+add_message(struct evbuffer *to, const uint8_t *p, size_t len)
+{
+	const uint8_t prefix[PREFIX] = { 0, (uint8_t)(len >> 24),
+	    (uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len };
+
+	return len > CALL_BODY_MAX || evbuffer_add(to, prefix, PREFIX) != 0 ||
+	    (len > 0 && evbuffer_add(to, p, len) != 0) ? -1 : 0;
+}
+
+static void
+on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	struct call *c = arg;
+
+	(void)fd;
+	(void)what;
+	(void)nghttp2_submit_rst_stream(c->ch->h2, NGHTTP2_FLAG_NONE, c->id,
+	    NGHTTP2_CANCEL);
+	(void)nghttp2_session_set_stream_user_data(c->ch->h2, c->id, NULL);
+	call_end(c, GRPC_NONE, "no answer in time");
+	channel_push(c->ch);
+}
+
+static nghttp2_nv
+header(const char *name, const char *value)
+{
+	return (nghttp2_nv){ (uint8_t *)(uintptr_t)name,
+	    (uint8_t *)(uintptr_t)value, strlen(name), strlen(value),
+	    NGHTTP2_NV_FLAG_NONE };
+}
+
+static int
+submit(struct call *c, const struct call_opts *o)
+{
+	nghttp2_data_provider body = { .source.ptr = c,
+	    .read_callback = on_body };
+	char timeout[24];
+	nghttp2_nv h[10];
+	size_t n = 0;
+
+	(void)snprintf(timeout, sizeof(timeout), "%dm", o->timeout_ms);
+	h[n++] = header(":method", "POST");
+	h[n++] = header(":scheme", c->ch->o.tls != NULL ? "https" : "http");
+	h[n++] = header(":authority", c->ch->name);
+	h[n++] = header(":path", o->path);
+	h[n++] = header("content-type", "application/grpc");
+	h[n++] = header("te", "trailers");
+	/* without a quorum it is an error at once, and no silence */
+	h[n++] = header("hasleader", "true");
+	if (o->timeout_ms > 0)
+		h[n++] = header("grpc-timeout", timeout);
+	if (o->token != NULL)
+		h[n++] = header("token", o->token);
+	c->id = nghttp2_submit_request(c->ch->h2, NULL, h, n, &body, c);
+	return c->id < 0 ? -1 : 0;
+}
+
+static int
+start_timer(struct call *c, int ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	if (ms <= 0)
+		return 0;
+	c->timer = event_new(c->ch->o.base, -1, 0, on_timeout, c);
+	return c->timer == NULL ? -1 : event_add(c->timer, &tv);
+}
+
+struct call *
+channel_call(struct channel *ch, const struct call_opts *o)
+{
+	struct call *c;
+
+	if (ch->state != CHANNEL_UP)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	c->ch = ch;
+	c->status = GRPC_NONE;
+	c->streaming = o->message != NULL;
+	c->on_message = o->message;
+	c->on_answer = o->answer;
+	c->arg = o->arg;
+	c->in = evbuffer_new();
+	c->out = evbuffer_new();
+	if (c->in == NULL || c->out == NULL ||
+	    add_message(c->out, o->body, o->len) != 0 ||
+	    start_timer(c, o->timeout_ms) != 0 || submit(c, o) != 0) {
+		call_free(c);
+		return NULL;
+	}
+	TAILQ_INSERT_TAIL(&ch->calls, c, of);
+	channel_push(ch);
+	return c;
+}
+
+int
+call_send(struct call *c, const uint8_t *body, size_t len)
+{
+	if (c->ended)
+		return 0;	/* its end is on the way to be told */
+	if (add_message(c->out, body, len) != 0)
+		return -1;
+	(void)nghttp2_session_resume_data(c->ch->h2, c->id);
+	channel_push(c->ch);
+	return 0;
+}
+
+void
+call_cancel(struct call *c)
+{
+	struct channel *ch = c->ch;
+
+	if (c->ended) {
+		TAILQ_REMOVE(&ch->ended, c, of);
+	} else {
+		TAILQ_REMOVE(&ch->calls, c, of);
+		(void)nghttp2_submit_rst_stream(ch->h2, NGHTTP2_FLAG_NONE,
+		    c->id, NGHTTP2_CANCEL);
+	}
+	if (ch->h2 != NULL && c->id > 0)
+		(void)nghttp2_session_set_stream_user_data(ch->h2, c->id,
+		    NULL);
+	call_free(c);
+	channel_push(ch);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What channel.c and call.c share. */
+#ifndef SHIM_CALL_H
+#define SHIM_CALL_H
+
+#include <bsd/sys/queue.h>
+#include <event2/buffer.h>
+#include <nghttp2/nghttp2.h>
+#include "channel.h"
+
+#define CALL_BODY_MAX (8u << 20)
+#define CALL_TEXT_MAX 200
+
+struct call {
+	TAILQ_ENTRY(call) of;	/* ch->calls, or ch->ended */
+	struct channel *ch;
+	int32_t id;
+	bool streaming;
+	bool refused;		/* the server did not look at it */
+	bool ended;
+	bool more;		/* the stream stays open for us to send */
+	int status;
+	char message[CALL_TEXT_MAX];
+	struct evbuffer *out;	/* not yet sent */
+	struct evbuffer *in;	/* not yet told */
+	struct event *timer;
+	message_fn *on_message;
+	answer_fn *on_answer;
+	void *arg;
+};
+
+TAILQ_HEAD(calls, call);
+
+struct channel {
+	struct channel_opts o;
+	char name[280];
+	char why[CALL_TEXT_MAX];
+	enum channel_state state;
+	struct bufferevent *bev;
+	nghttp2_session *h2;
+	struct event *timer;	/* of connecting, then of pings */
+	struct event *soon;	/* deliver() */
+	bool pinged;		/* and not yet answered */
+	bool untold;		/* the state has changed */
+	bool *freed;		/* deliver() wants to know */
+	struct calls calls;
+	struct calls ended;	/* to be told */
+};
+
+/* It is over, if it was not before, and will be told; message NULL: status and
+ * message are there already. */
+void call_end(struct call *c, int status, const char *message);
+
+/* Tell what has come, soon and from the loop; now, if this is the loop. */
+void call_tell_later(struct channel *ch);
+void call_tell(evutil_socket_t fd, short what, void *channel);
+
+void call_free(struct call *c);
+
+/* Hand over to the connection what is to be sent.  channel.c */
+void channel_push(struct channel *ch);
+
+#endif
