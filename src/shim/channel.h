@@ -9,16 +9,7 @@
 #include <stdint.h>
 #include <event2/event.h>
 #include <openssl/ssl.h>
-
-/*
- * What is known of a call that did not succeed.  Only NOT_APPLIED may be
- * reported as a failure: what is UNKNOWN may have been done, now or later.
- */
-enum fate {
-	FATE_DONE = 0,		/* answered with status 0 */
-	FATE_NOT_APPLIED,	/* surely had no effect, nor will have */
-	FATE_UNKNOWN
-};
+#include "engine.h"
 
 /* gRPC status codes that matter here; 0 .. 16 come from servers. */
 enum {
