@@ -63,16 +63,23 @@ TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
 LONGEST	:= $(BUILD)/tests/behaviour/ten-million-keys
 TESTS	:= $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
+# of the cluster's side: all but the daemon's main(), linked as it is needed
+SHIM_PB	:= $(BUILD)/src/shim/etcd.pb-c
+SHIM_OBJ := $(filter-out %/main.o,$(call objs,src/shim/*.c)) $(SHIM_PB).o
+SHIM_A	:= $(BUILD)/libshim.a
+SHIM_LIBS := -lnghttp2 -levent_openssl -levent_extra -levent_core -lssl \
+	   -lcrypto -lprotobuf-c
+SHIM_TESTS := $(call progs,tests/shim/*.c)
 CXX_TEST := $(BUILD)/tests/cxx/wrapper
 FUZZ_NAMES := image fence
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 
-.PHONY: all lib tool reaperd tests daemon-tests cxx replays step chaos demo \
+.PHONY: all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
 	run check check-long check-unit check-asan check-memcheck check-tsan \
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
-	check-daemon check-replay check-mutants check-crash check-stop \
+	check-daemon check-shim check-replay check-mutants check-crash check-stop \
 	check-double check-chaos check-model check-fuzz fuzz fuzzers lint \
 	abi-check abi-update check-abi \
 	bench install uninstall clean help deps
@@ -88,14 +95,16 @@ help:
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-long	the same without shortcuts (hours)'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
-	@echo 'check-unit -asan -memcheck -tsan -command -daemon -replay -mutants'
-	@echo '-crash -stop -double -chaos -fuzz -fence -model -abi, lint: the layers of check'
+	@echo 'check-unit -asan -memcheck -tsan -command -daemon -shim -replay'
+	@echo '-mutants -crash -stop -double -chaos -fuzz -fence -model -abi, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
 reaperd: $(REAPERD)
+shim: $(SHIM_A)
 tests: $(TESTS)
 daemon-tests: $(DAEMON_TESTS)
+shim-tests: $(SHIM_TESTS)
 cxx: $(CXX_TEST)
 replays: $(REPLAYS)
 fuzzers: $(FUZZERS)
@@ -168,6 +177,30 @@ $(REAPERD): $(REAPERD_OBJ) $(LIB_A) \
 	$(link)
 	$(link_with) -linih
 
+# What is on etcd's wire.
+$(SHIM_PB).c: src/shim/etcd.proto
+	@mkdir -p $(@D)
+	$(call say,PB)
+	$(Q)protoc-c --proto_path=src/shim --c_out=$(@D) $<
+
+$(SHIM_PB).h: $(SHIM_PB).c
+$(SHIM_PB).o: $(SHIM_PB).c
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+SHIM_TEST_OBJ := $(SHIM_TESTS:%=%.o) $(call objs,tests/shim/support/*.c)
+$(SHIM_OBJ) $(SHIM_TEST_OBJ): ALL_CFLAGS += -I$(BUILD)/src
+$(filter-out $(SHIM_PB).o,$(SHIM_OBJ)) $(SHIM_TEST_OBJ): | $(SHIM_PB).h
+
+$(SHIM_A): $(SHIM_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(call objs,tests/shim/support/*.c) \
+    $(call objs,tests/support/*.c) $(SHIM_A) $(LIB_A)
+	$(link)
+	$(link_with) $(SHIM_LIBS)
+
 $(STEP): $(call objs,tests/crash/*.c) $(LIB_A)
 	$(link)
 	$(link_with) -rdynamic -ldl
@@ -209,12 +242,12 @@ run: deps-run
 
 # Each layer says how long it took; the first that fails ends it.
 LAYERS	?= lint abi unit replay mutants crash stop chaos fuzz fence asan tsan \
-	   memcheck command daemon model
+	   memcheck command daemon shim model
 check: deps-check
 	@tests/layers $(LAYERS)
 
 check-long: deps-check
-	@tests/layers --long lint abi unit command daemon replay mutants crash \
+	@tests/layers --long lint abi unit command daemon shim replay mutants crash \
 	    stop double chaos fuzz fence asan tsan memcheck model
 	@$(MAKE) --no-print-directory fuzz
 
@@ -239,6 +272,11 @@ check-daemon:
 	$(sub) tool reaperd daemon-tests
 	@LEASEHOLD=$(abspath $(TOOL)) REAPERD=$(abspath $(REAPERD)) \
 	    tests/as-job $(PROVE) $(wildcard tests/daemon/*.t) $(DAEMON_TESTS)
+
+# with etcd, which each test starts for itself
+check-shim:
+	$(sub) shim-tests
+	@$(PROVE) $(SHIM_TESTS)
 
 check-replay:
 	$(sub) F=hooks replays
@@ -303,7 +341,8 @@ check-chaos:
 ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
 	ten-thousand-handles)
 # of the behaviours a third, others after each commit
-ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS))
+ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS)) \
+	$(SHIM_TESTS)
 ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
 	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
 	  awk '!/behaviour/ || NR % 3 == $(TURN) % 3')))
