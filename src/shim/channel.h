@@ -44,8 +44,8 @@ struct call;
 enum channel_state {
 	CHANNEL_CONNECTING,
 	CHANNEL_UP,
-	CHANNEL_DOWN		/* told once, with the reason; only channel_free()
-				 * is of use then */
+	CHANNEL_DOWN		/* told once, with the reason: then only
+				 * channel_free() is of use */
 };
 
 /* Told of a change of state; it may free the channel. */

@@ -14,7 +14,7 @@
  * relied on for being quick and tidy.
  *
  * All of it is driven by one libevent loop; callbacks come from the loop, never
- * from inside a call.  Memory that a callback is given is good until it returns.
+ * from inside a call.  What a callback is given is good until it returns.
  */
 #ifndef SHIM_ENGINE_H
 #define SHIM_ENGINE_H
@@ -105,7 +105,7 @@ struct kv_answer {
 typedef void kv_answer_fn(const struct kv_answer *a, void *arg);
 
 enum kv_state {
-	KV_AWAY,		/* nothing can be asked now; it is tried again */
+	KV_AWAY,		/* nothing can be asked; it is tried again */
 	KV_HERE,
 	KV_REFUSED		/* wrong cluster, gone back in time, no such
 				 * user: not before somebody acts */
