@@ -7,6 +7,9 @@
  * inside nghttp2 or channel_call().  Who is told may do anything, also cancel
  * any call and free the channel: nothing of either is touched after it, unless
  * `freed` says that the channel is still there.
+ *
+ * What etcd says of space (status 8 too) is no refusal: a put that just did not
+ * fit any more is applied, and then answered so (its quotaApplierV3).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +29,22 @@ fate_of(const struct call *c)
 	case GRPC_INVALID:
 	case GRPC_NOT_FOUND:
 	case GRPC_DENIED:
-	case GRPC_EXHAUSTED:
 	case GRPC_PRECONDITION:
 	case GRPC_OUT_OF_RANGE:
 	case GRPC_UNIMPLEMENTED:
 	case GRPC_UNAUTHENTICATED:
 		return FATE_NOT_APPLIED;
+	case GRPC_EXHAUSTED:
+		return strstr(c->message, "space") == NULL ?
+		    FATE_NOT_APPLIED : FATE_UNKNOWN;
 	case GRPC_UNAVAILABLE:
 		return strstr(c->message, "no leader") != NULL ?
 		    FATE_NOT_APPLIED : FATE_UNKNOWN;
+	case GRPC_NONE:
+		return c->refused || !c->sent ? FATE_NOT_APPLIED :
+		    FATE_UNKNOWN;
 	default:
-		return c->refused ? FATE_NOT_APPLIED : FATE_UNKNOWN;
+		return FATE_UNKNOWN;
 	}
 }
 
@@ -52,7 +60,24 @@ call_free(struct call *c)
 	free(c);
 }
 
-/* A whole message at the front of what came: its length, or -1. */
+/* Its stream is of no use any more.  (The channel may go down of it, and with
+ * it the call.) */
+static void
+reset(struct call *c)
+{
+	nghttp2_session *h2 = c->ch->h2;
+
+	if (c->id <= 0)
+		return;
+	(void)nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, c->id,
+	    NGHTTP2_CANCEL);
+	(void)nghttp2_session_set_stream_user_data(h2, c->id, NULL);
+	c->id = -1;
+	channel_push(c->ch);
+}
+
+/* A whole message at the front of what came: its length; -1: not yet; -2: never
+ * will there be (it is compressed, which nobody asked for, or too large). */
 static ssize_t
 whole(struct call *c)
 {
@@ -63,6 +88,8 @@ whole(struct call *c)
 		return -1;
 	len = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 |
 	    p[4];
+	if (p[0] != 0 || len > CALL_BODY_MAX)
+		return -2;
 	return have - PREFIX >= len ? (ssize_t)len : -1;
 }
 
@@ -85,7 +112,16 @@ call_tell_later(struct channel *ch)
 	event_active(ch->soon, 0, 0);
 }
 
-/* It is over, if it was not before; it will be told. */
+/* Streams first: what is looked through for messages is short. */
+static void
+insert(struct calls *list, struct call *c)
+{
+	if (c->streaming)
+		TAILQ_INSERT_HEAD(list, c, of);
+	else
+		TAILQ_INSERT_TAIL(list, c, of);
+}
+
 void
 call_end(struct call *c, int status, const char *message)
 {
@@ -101,7 +137,7 @@ call_end(struct call *c, int status, const char *message)
 	if (c->timer != NULL)
 		(void)event_del(c->timer);
 	TAILQ_REMOVE(&ch->calls, c, of);
-	TAILQ_INSERT_TAIL(&ch->ended, c, of);
+	insert(&ch->ended, c);
 	call_tell_later(ch);
 }
 
@@ -132,9 +168,14 @@ tell(struct call *c)
 static bool
 tell_message(struct call *c)
 {
-	ssize_t len = c->streaming ? whole(c) : -1;
+	ssize_t len = whole(c);
 	uint8_t *p = len < 0 ? NULL : take(c, len);
 
+	if (len == -2 && !c->ended) {
+		reset(c);
+		call_end(c, GRPC_NONE, "the answer makes no sense");
+		return true;
+	}
 	if (p == NULL)
 		return false;
 	c->on_message(p, (size_t)len, c->arg);
@@ -143,15 +184,14 @@ tell_message(struct call *c)
 }
 
 static bool
-tell_some_message(struct channel *ch)
+tell_some_message(struct calls *list)
 {
 	struct call *c;
 
-	TAILQ_FOREACH(c, &ch->calls, of)
-		if (tell_message(c))
-			return true;
-	TAILQ_FOREACH(c, &ch->ended, of)
-		if (tell_message(c))
+	TAILQ_FOREACH(c, list, of)
+		if (!c->streaming)
+			return false;
+		else if (tell_message(c))
 			return true;
 	return false;
 }
@@ -162,7 +202,7 @@ deliver_one(struct channel *ch)
 {
 	struct call *c;
 
-	if (tell_some_message(ch))
+	if (tell_some_message(&ch->calls) || tell_some_message(&ch->ended))
 		return true;
 	c = TAILQ_FIRST(&ch->ended);
 	if (c != NULL) {
@@ -231,11 +271,8 @@ on_timeout(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	(void)nghttp2_submit_rst_stream(c->ch->h2, NGHTTP2_FLAG_NONE, c->id,
-	    NGHTTP2_CANCEL);
-	(void)nghttp2_session_set_stream_user_data(c->ch->h2, c->id, NULL);
+	reset(c);
 	call_end(c, GRPC_NONE, "no answer in time");
-	channel_push(c->ch);
 }
 
 static nghttp2_nv
@@ -269,6 +306,9 @@ submit(struct call *c, const struct call_opts *o)
 	if (o->token != NULL)
 		h[n++] = header("token", o->token);
 	c->id = nghttp2_submit_request(c->ch->h2, NULL, h, n, &body, c);
+	/* a thousand million calls: another connection has numbers again */
+	if (c->id == NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE)
+		channel_down(c->ch, "the connection is used up");
 	return c->id < 0 ? -1 : 0;
 }
 
@@ -307,7 +347,7 @@ channel_call(struct channel *ch, const struct call_opts *o)
 		call_free(c);
 		return NULL;
 	}
-	TAILQ_INSERT_TAIL(&ch->calls, c, of);
+	insert(&ch->calls, c);
 	channel_push(ch);
 	return c;
 }
@@ -329,16 +369,10 @@ call_cancel(struct call *c)
 {
 	struct channel *ch = c->ch;
 
-	if (c->ended) {
+	reset(c);
+	if (c->ended)
 		TAILQ_REMOVE(&ch->ended, c, of);
-	} else {
+	else
 		TAILQ_REMOVE(&ch->calls, c, of);
-		(void)nghttp2_submit_rst_stream(ch->h2, NGHTTP2_FLAG_NONE,
-		    c->id, NGHTTP2_CANCEL);
-	}
-	if (ch->h2 != NULL && c->id > 0)
-		(void)nghttp2_session_set_stream_user_data(ch->h2, c->id,
-		    NULL);
 	call_free(c);
-	channel_push(ch);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What channel.c and call.c share. */
+/* What channel.c, h2.c and call.c share. */
 #ifndef SHIM_CALL_H
 #define SHIM_CALL_H
 
@@ -16,9 +16,9 @@ struct call {
 	struct channel *ch;
 	int32_t id;
 	bool streaming;
+	bool sent;		/* its header was handed to the connection */
 	bool refused;		/* the server did not look at it */
 	bool ended;
-	bool more;		/* the stream stays open for us to send */
 	int status;
 	char message[CALL_TEXT_MAX];
 	struct evbuffer *out;	/* not yet sent */
@@ -33,17 +33,19 @@ TAILQ_HEAD(calls, call);
 
 struct channel {
 	struct channel_opts o;
+	char host[256];
 	char name[280];
 	char why[CALL_TEXT_MAX];
 	enum channel_state state;
 	struct bufferevent *bev;
 	nghttp2_session *h2;
 	struct event *timer;	/* of connecting, then of pings */
-	struct event *soon;	/* deliver() */
+	struct event *soon;	/* call_tell() */
 	bool pinged;		/* and not yet answered */
+	bool leaving;		/* the server said so */
 	bool untold;		/* the state has changed */
-	bool *freed;		/* deliver() wants to know */
-	struct calls calls;
+	bool *freed;		/* call_tell() wants to know */
+	struct calls calls;	/* streams before all others */
 	struct calls ended;	/* to be told */
 };
 
@@ -57,7 +59,14 @@ void call_tell(evutil_socket_t fd, short what, void *channel);
 
 void call_free(struct call *c);
 
-/* Hand over to the connection what is to be sent.  channel.c */
+/* channel.c: hand over to the connection what is to be sent. */
 void channel_push(struct channel *ch);
+
+/* It can be used; nothing will come any more. */
+void channel_up(struct channel *ch);
+void channel_down(struct channel *ch, const char *why);
+
+/* h2.c: 0, or an error of nghttp2. */
+int h2_begin(struct channel *ch);
 
 #endif

@@ -10,30 +10,38 @@
  * Everything else that is no answer is UNKNOWN: a timeout, a lost connection, a
  * status that etcd also gives when it does not know itself.
  *
- *	NOT_APPLIED	3 invalid, 5 not found, 7 denied, 8 exhausted, 9
- *			precondition, 11 out of range, 12 unimplemented, 16
- *			unauthenticated; 14 "no leader"
+ *	NOT_APPLIED	3 invalid, 5 not found, 7 denied, 8 exhausted (but for
+ *			space), 9 precondition, 11 out of range, 12
+ *			unimplemented, 16 unauthenticated; 14 "no leader"
  *	UNKNOWN		all others, above all 14 "request timed out" and 2
  *			"context deadline exceeded"
  *
- * Bodies.  A message is a byte 0, its length in four bytes, and itself.  What a
- * server may send of one is bounded (BODY_MAX): it is answered with an end of
- * the stream, not with memory.
+ * A server that says that it is leaving (GOAWAY) is left at once: what it has
+ * not refused with that is UNKNOWN, and somebody else is asked.
  *
- * How callbacks are called: call.c.
+ * Bodies.  A message is a byte 0, its length in four bytes, and itself.  What a
+ * server may send of one is bounded (CALL_BODY_MAX): it is answered with an end
+ * of the stream, not with memory.
+ *
+ * TLS.  The server's certificate must be for the name or address that was asked
+ * for and be signed by who is trusted, whatever the context says otherwise; and
+ * it must agree to HTTP/2 (ALPN).
+ *
+ * How callbacks are called: call.c.  What HTTP/2 frames do: h2.c.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <bsd/string.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include "call.h"
-
-#define WINDOW (1 << 20)
 
 static void
 restart_timer(struct channel *ch, int ms)
@@ -56,12 +64,13 @@ change(struct channel *ch, enum channel_state state, const char *why)
 	call_tell_later(ch);
 }
 
-/* Nothing will come any more. */
-static void
-go_down(struct channel *ch, const char *why)
+void
+channel_down(struct channel *ch, const char *why)
 {
 	struct call *c;
 
+	if (ch->state == CHANNEL_DOWN)
+		return;
 	change(ch, CHANNEL_DOWN, why);
 	(void)event_del(ch->timer);
 	if (ch->bev != NULL)
@@ -71,136 +80,7 @@ go_down(struct channel *ch, const char *why)
 }
 
 void
-channel_push(struct channel *ch)
-{
-	int error = ch->h2 == NULL ? 0 : nghttp2_session_send(ch->h2);
-
-	if (error != 0)
-		go_down(ch, nghttp2_strerror(error));
-}
-
-/* nghttp2's side. */
-
-static ssize_t
-on_send(nghttp2_session *h2, const uint8_t *data, size_t len, int flags,
-    void *arg)
-{
-	struct channel *ch = arg;
-
-	(void)h2;
-	(void)flags;
-	return bufferevent_write(ch->bev, data, len) == 0 ? (ssize_t)len :
-	    NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
-static struct call *
-call_of(nghttp2_session *h2, int32_t id)
-{
-	return nghttp2_session_get_stream_user_data(h2, id);
-}
-
-static bool
-is_name(const uint8_t *name, size_t len, const char *want)
-{
-	return len == strlen(want) && memcmp(name, want, len) == 0;
-}
-
-static int
-hex(uint8_t c)
-{
-	return c >= '0' && c <= '9' ? c - '0' :
-	    c >= 'A' && c <= 'F' ? c - 'A' + 10 :
-	    c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* grpc-message is percent-encoded; what could move a cursor is left out. */
-static void
-set_message(struct call *c, const uint8_t *v, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len && n + 1 < sizeof(c->message); i++) {
-		uint8_t b = v[i];
-
-		if (b == '%' && i + 2 < len && hex(v[i + 1]) >= 0 &&
-		    hex(v[i + 2]) >= 0) {
-			b = (uint8_t)(hex(v[i + 1]) << 4 | hex(v[i + 2]));
-			i += 2;
-		}
-		c->message[n++] = b >= ' ' && b < 0x7f ? (char)b : ' ';
-	}
-	c->message[n] = '\0';
-}
-
-static int
-on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
-    size_t name_len, const uint8_t *value, size_t len, uint8_t flags,
-    void *arg)
-{
-	struct call *c = call_of(h2, frame->hd.stream_id);
-	char text[16];
-
-	(void)flags;
-	(void)arg;
-	if (c == NULL || c->ended || len >= INT32_MAX)
-		return 0;
-	if (is_name(name, name_len, "grpc-message")) {
-		set_message(c, value, len);
-	} else if (is_name(name, name_len, "grpc-status")) {
-		(void)snprintf(text, sizeof(text), "%.*s", (int)len, value);
-		c->status = atoi(text);
-	} else if (is_name(name, name_len, ":status") &&
-	    !is_name(value, len, "200")) {
-		(void)snprintf(c->message, sizeof(c->message), "the server "
-		    "answered with HTTP status %.*s: is it etcd?",
-		    len < 8 ? (int)len : 8, value);
-	}
-	return 0;
-}
-
-static int
-on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8_t *data,
-    size_t len, void *arg)
-{
-	struct call *c = call_of(h2, id);
-
-	(void)flags;
-	(void)arg;
-	if (c == NULL || c->ended)
-		return 0;
-	if (evbuffer_get_length(c->in) + len > CALL_BODY_MAX ||
-	    evbuffer_add(c->in, data, len) != 0) {
-		(void)nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id,
-		    NGHTTP2_CANCEL);
-		call_end(c, GRPC_NONE, "the answer is too large");
-	} else if (c->streaming) {
-		call_tell_later(c->ch);
-	}
-	return 0;
-}
-
-static int
-on_close(nghttp2_session *h2, int32_t id, uint32_t code, void *arg)
-{
-	struct call *c = call_of(h2, id);
-
-	(void)arg;
-	if (c == NULL)
-		return 0;
-	(void)nghttp2_session_set_stream_user_data(h2, id, NULL);
-	c->id = -1;
-	if (code == NGHTTP2_REFUSED_STREAM)
-		c->refused = true;
-	if (c->status == GRPC_NONE && c->message[0] == '\0')
-		(void)snprintf(c->message, sizeof(c->message), "the stream "
-		    "ended without an answer (%s)",
-		    nghttp2_http2_strerror(code));
-	call_end(c, 0, NULL);
-	return 0;
-}
-
-static void
-up(struct channel *ch)
+channel_up(struct channel *ch)
 {
 	if (ch->state != CHANNEL_CONNECTING)
 		return;
@@ -208,71 +88,40 @@ up(struct channel *ch)
 	restart_timer(ch, ch->o.ping_ms);
 }
 
-static int
-on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
+void
+channel_push(struct channel *ch)
 {
-	struct channel *ch = arg;
-
-	(void)h2;
-	if (frame->hd.type == NGHTTP2_SETTINGS &&
-	    !(frame->hd.flags & NGHTTP2_FLAG_ACK))
-		up(ch);
-	else if (frame->hd.type == NGHTTP2_PING &&
-	    (frame->hd.flags & NGHTTP2_FLAG_ACK))
-		ch->pinged = false;
-	return 0;
-}
-
-static int
-begin_h2(struct channel *ch)
-{
-	const nghttp2_settings_entry set[] = {
-		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
-		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW },
-	};
-	nghttp2_session_callbacks *cb;
-	int error = nghttp2_session_callbacks_new(&cb);
+	int error = ch->h2 == NULL || ch->state == CHANNEL_DOWN ? 0 :
+	    nghttp2_session_send(ch->h2);
 
 	if (error != 0)
-		return error;
-	nghttp2_session_callbacks_set_send_callback(cb, on_send);
-	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
-	error = nghttp2_session_client_new(&ch->h2, cb, ch);
-	nghttp2_session_callbacks_del(cb);
-	if (error == 0)
-		error = nghttp2_submit_settings(ch->h2, NGHTTP2_FLAG_NONE, set,
-		    sizeof(set) / sizeof(set[0]));
-	if (error == 0)
-		error = nghttp2_session_set_local_window_size(ch->h2,
-		    NGHTTP2_FLAG_NONE, 0, WINDOW);
-	return error;
+		channel_down(ch, nghttp2_strerror(error));
 }
-
-/* libevent's side. */
 
 static void
 on_read(struct bufferevent *bev, void *arg)
 {
 	struct evbuffer *in = bufferevent_get_input(bev);
 	size_t len = evbuffer_get_length(in);
+	uint8_t *p = evbuffer_pullup(in, -1);
 	struct channel *ch = arg;
 	ssize_t n;
 
 	if (ch->h2 == NULL || ch->state == CHANNEL_DOWN)
 		return;
-	n = nghttp2_session_mem_recv(ch->h2, evbuffer_pullup(in, -1), len);
+	n = p == NULL ? NGHTTP2_ERR_NOMEM :
+	    nghttp2_session_mem_recv(ch->h2, p, len);
 	if (n < 0) {
-		go_down(ch, nghttp2_strerror((int)n));
+		channel_down(ch, nghttp2_strerror((int)n));
 		return;
 	}
 	(void)evbuffer_drain(in, (size_t)n);
 	channel_push(ch);
-	if (ch->state != CHANNEL_DOWN && !nghttp2_session_want_read(ch->h2) &&
+	if (ch->leaving)
+		channel_down(ch, "the server is leaving");
+	else if (!nghttp2_session_want_read(ch->h2) &&
 	    !nghttp2_session_want_write(ch->h2))
-		go_down(ch, "the server ended the connection");
+		channel_down(ch, "the server ended the connection");
 }
 
 static void
@@ -290,6 +139,33 @@ say_tls(struct channel *ch, char *text, size_t room)
 		    ERR_reason_error_string(e));
 }
 
+static bool
+speaks_h2(struct bufferevent *bev)
+{
+	const unsigned char *p = NULL;
+	unsigned int len = 0;
+
+	SSL_get0_alpn_selected(bufferevent_openssl_get_ssl(bev), &p, &len);
+	return len == 2 && memcmp(p, "h2", 2) == 0;
+}
+
+static void
+on_connected(struct channel *ch)
+{
+	int error, one = 1;
+
+	if (ch->o.tls != NULL && !speaks_h2(ch->bev)) {
+		channel_down(ch, "the server speaks no HTTP/2: is it etcd?");
+		return;
+	}
+	(void)setsockopt(bufferevent_getfd(ch->bev), IPPROTO_TCP, TCP_NODELAY,
+	    &one, sizeof(one));
+	error = h2_begin(ch);
+	if (error != 0)
+		channel_down(ch, nghttp2_strerror(error));
+	channel_push(ch);
+}
+
 static void
 on_event(struct bufferevent *bev, short what, void *arg)
 {
@@ -299,11 +175,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 
 	(void)bev;
 	if (what & BEV_EVENT_CONNECTED) {
-		error = begin_h2(ch);
-		if (error != 0)
-			go_down(ch, nghttp2_strerror(error));
-		restart_timer(ch, ch->o.connect_ms);
-		channel_push(ch);
+		on_connected(ch);
 		return;
 	}
 	if (what & BEV_EVENT_ERROR) {
@@ -316,7 +188,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 		if (ch->o.tls != NULL)
 			say_tls(ch, why, sizeof(why));
 	}
-	go_down(ch, why);
+	channel_down(ch, why);
 }
 
 /* Too long connecting, or silent; else another ping. */
@@ -328,11 +200,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (ch->state == CHANNEL_CONNECTING) {
-		go_down(ch, "no connection in time");
+		channel_down(ch, "no connection in time");
 		return;
 	}
 	if (ch->pinged) {
-		go_down(ch, "no answer to a ping");
+		channel_down(ch, "no answer to a ping");
 		return;
 	}
 	ch->pinged = true;
@@ -344,7 +216,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 static struct bufferevent *
 new_bev(struct channel *ch)
 {
-	struct bufferevent *bev;
+	const char *host = ch->o.host;
 	SSL *ssl;
 
 	if (ch->o.tls == NULL)
@@ -353,16 +225,18 @@ new_bev(struct channel *ch)
 	ssl = SSL_new(ch->o.tls);
 	if (ssl == NULL)
 		return NULL;
-	(void)SSL_set_tlsext_host_name(ssl, ch->o.host);
-	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl),
-	    ch->o.host) != 1)
-		(void)SSL_set1_host(ssl, ch->o.host);
-	bev = bufferevent_openssl_socket_new(ch->o.base, -1, ssl,
+	if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) != 1 &&
+	    (SSL_set1_host(ssl, host) != 1 ||
+	    SSL_set_tlsext_host_name(ssl, host) != 1)) {
+		SSL_free(ssl);
+		return NULL;
+	}
+	SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+	(void)SSL_set_alpn_protos(ssl, (const unsigned char *)"\2h2", 3);
+	/* it owns ssl from here on, also when it fails */
+	return bufferevent_openssl_socket_new(ch->o.base, -1, ssl,
 	    BUFFEREVENT_SSL_CONNECTING,
 	    BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
-	if (bev == NULL)
-		SSL_free(ssl);
-	return bev;
 }
 
 struct channel *
@@ -375,7 +249,10 @@ channel_open(const struct channel_opts *o)
 	ch->o = *o;
 	TAILQ_INIT(&ch->calls);
 	TAILQ_INIT(&ch->ended);
-	(void)snprintf(ch->name, sizeof(ch->name), "%s:%u", o->host, o->port);
+	(void)snprintf(ch->name, sizeof(ch->name), strchr(o->host, ':') == NULL
+	    ? "%s:%u" : "[%s]:%u", o->host, o->port);
+	(void)strlcpy(ch->host, o->host, sizeof(ch->host));
+	ch->o.host = ch->host;
 	ch->timer = event_new(o->base, -1, 0, on_timer, ch);
 	ch->soon = event_new(o->base, -1, 0, call_tell, ch);
 	ch->bev = ch->timer == NULL || ch->soon == NULL ? NULL : new_bev(ch);
@@ -386,9 +263,9 @@ channel_open(const struct channel_opts *o)
 	bufferevent_setcb(ch->bev, on_read, NULL, on_event, ch);
 	(void)bufferevent_enable(ch->bev, EV_READ | EV_WRITE);
 	restart_timer(ch, o->connect_ms);
-	if (bufferevent_socket_connect_hostname(ch->bev, NULL, AF_UNSPEC,
-	    o->host, o->port) != 0)
-		go_down(ch, "cannot connect");
+	if (bufferevent_socket_connect_hostname(ch->bev, o->dns,
+	    AF_UNSPEC, ch->host, o->port) != 0)
+		channel_down(ch, "cannot connect");
 	return ch;
 }
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <event2/dns.h>
 #include <event2/event.h>
-#include <openssl/ssl.h>
 #include "engine.h"
 
 /* gRPC status codes that matter here; 0 .. 16 come from servers. */
@@ -60,9 +60,10 @@ typedef void message_fn(const uint8_t *body, size_t len, void *arg);
 
 struct channel_opts {
 	struct event_base *base;
-	const char *host;	/* a name or an address */
+	struct evdns_base *dns;	/* NULL: the loop waits for names */
+	const char *host;	/* a name or an address; copied */
 	uint16_t port;
-	SSL_CTX *tls;		/* or NULL: in the clear */
+	struct ssl_ctx_st *tls;	/* OpenSSL's; or NULL: in the clear */
 	int connect_ms;		/* give up connecting after that */
 	int ping_ms;		/* is it there still?  asked so often; 0: never.
 				 * etcd wants 5 s at least */
@@ -99,7 +100,8 @@ struct call *channel_call(struct channel *ch, const struct call_opts *o);
 /* Send another message on a stream.  0; -ENOMEM. */
 int call_send(struct call *c, const uint8_t *body, size_t len);
 
-/* Forget it: no answer will be told.  What it asked for may happen. */
+/* Forget it: no answer will be told.  What it asked for may happen.  Not from
+ * within its own answer: it is over then. */
 void call_cancel(struct call *c);
 
 #endif
