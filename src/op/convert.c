@@ -67,7 +67,7 @@ swap_mode(struct lhi_view *v, const struct lhi_held *h, uint64_t st,
 	lhi_stat_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
 	    n->token))) {
-		if (sh64_cas(&h->claim->state, to, st))
+		if (lhi_lease_unmove(h, to, st))
 			lhi_stat_add(v, STAT_SPENT,
 			    state_seq(st) - state_seq(to));
 		return MOVED;

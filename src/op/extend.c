@@ -17,6 +17,11 @@
  *	two may write the same.  Observers of policy live, whose
  *	leases nobody remembers, write even ones: op/policy.c.)
  *
+ *  I3	While somebody converts it, or hands it over, or was killed in that, the
+ *	claim is in the use that it is to be of next, and is extended in that
+ *	(op/lease.c).  Should it be converted, or handed over, just then, the
+ *	extension is not counted, and taken back.
+ *
  * A crash or stop before the swap changes nothing, one after it leaves the
  * lease extended; resumed, it finds out whether that was in time.
  */
@@ -98,8 +103,9 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 		uint64_t st = sh64_load(&h.claim->state), later;
 		int64_t now = lhi_now_ns(&lh->v);
 		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
+		bool current = lhi_lease_current(lh, l, &h, st);
 
-		if (!lhi_lease_current(lh, l, &h, st) ||
+		if ((!current && !lhi_lease_in_motion(lh, l, &h, st)) ||
 		    !lhi_lease_granted(&h) || now >= end)
 			return lhi_lease_enforce(lh, l, &h);
 		if (state_strict(st))
@@ -118,8 +124,12 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 			end = l->expires_ns;	/* shortened: both count */
 		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
 			if (!lhi_lease_granted(&h) ||
-			    lhi_lease_orphaned(lh, l))
+			    lhi_lease_orphaned(lh, l)) {
+				if (!current)	/* I3 */
+					(void)sh64_cas(&h.claim->state, later,
+					    st);
 				return lhi_lease_lost(lh, &h);
+			}
 			count_extend(lh);
 			return 0;
 		}

@@ -26,8 +26,8 @@
  *
  * A crash or stop
  *	before 3	c2 HELD, named by nothing: back at its deadline or with
- *			its session; c1 in another use: nobody can present it,
- *			and the key is held until the deadline or c1's death
+ *			its session; c1 in another use: it can be verified,
+ *			extended and released (op/lease.c), no more
  *	after 3		c2 holds the key, until its deadline or its session's
  *			end; who was to have the lease may find it by status
  *	before 4	c1 HELD, named by nothing; shared: a reader until the
@@ -147,7 +147,7 @@ swap(struct handoff *h, uint64_t w)
 		return retract(h);
 	lhi_point("handoff.taken");
 	if (!sh64_cas(&h->from.slot->word, w, mine)) {
-		(void)sh64_cas(&h->from.claim->state, h->moved, h->st);
+		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
 		return retract(h);
 	}
 	lhi_point("handoff.swapped");
@@ -165,9 +165,14 @@ let_go(struct handoff *h)
 	struct lhi_view *v = view(h);
 	struct lhi_mag *m = lhi_mag_current;
 	uint32_t bit = h->from.ci - m->base;
-	bool held = sh64_cas(&h->from.claim->state, h->moved, state_make(
-	    h->from.shared ? ST_REVOKED : ST_FREE, state_seq(h->moved), 0));
+	uint64_t seq = state_seq(h->moved), st;
+	bool held;
 
+	do {	/* it may have been extended */
+		st = sh64_load(&h->from.claim->state);
+		held = lhi_lease_moved(&h->from, st, seq);
+	} while (held && !sh64_cas(&h->from.claim->state, st, state_make(
+	    h->from.shared ? ST_REVOKED : ST_FREE, seq, 0)));
 	lhi_point("handoff.let_go");
 	if (held && h->from.shared)
 		(void)lhi_chain_leave(v, h->from.slot, h->from.ci,

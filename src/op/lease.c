@@ -21,6 +21,11 @@
  * X(c, v) seen after the state: so that state is of this grant (shm/lock.c,
  * I2), and whoever swaps the word away is the only one to do so.  A reader's
  * grant says of which use of its claim it is, and is written before that.
+ *
+ * It may be extended in that use, too: so who takes back what he began, or goes
+ * on to end it, follows the deadline.  That the use is the very same is seen by
+ * the claim's `since`: to come to this number again takes a claim 2^20 uses,
+ * and more than one tick of its thread's clock.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -81,6 +86,27 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	    lhi_lease_granted(h);
 }
 
+bool
+lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq)
+{
+	return state_held(now) && state_seq(now) == seq &&
+	    sh64_load(&h->claim->since) == h->since;
+}
+
+bool
+lhi_lease_unmove(const struct lhi_held *h, uint64_t moved, uint64_t st)
+{
+	uint64_t now;
+
+	while (now = sh64_load(&h->claim->state),
+	    lhi_lease_moved(h, now, state_seq(moved))) {
+		if (sh64_cas(&h->claim->state, now, state_make(state_st(st),
+		    state_seq(st), state_deadline(now))))
+			return true;
+	}
+	return false;
+}
+
 void
 lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
@@ -99,21 +125,20 @@ lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
 }
 
 /*
- * The word was ours to free: so is the claim, which was in state `was` before,
- * if it still is in that use.  (In the next one with the same deadline: that is
- * what whoever was converting it has made of it, and no later use's.)  False:
- * the lease had ended.
+ * The word was ours to free: so is the claim, if it still is in that use; or in
+ * the next one, which is what whoever was converting it has made of it, and no
+ * later use's.  False: the lease had ended.
  */
 static bool
-free_claim(struct shm_claim *c, uint64_t id, uint64_t was)
+free_claim(const struct lhi_held *h)
 {
 	uint64_t st;
 
 	/* an extension may be under way in another thread: follow the state */
-	while (st = sh64_load(&c->state), state_held(st) &&
-	    (state_seq(st) == lid_seq(id) || (state_seq(st) == moved_seq(id) &&
-	    state_deadline(st) == state_deadline(was)))) {
-		if (sh64_cas(&c->state, st,
+	while (st = sh64_load(&h->claim->state), (state_held(st) &&
+	    state_seq(st) == lid_seq(h->id)) ||
+	    lhi_lease_moved(h, st, moved_seq(h->id))) {
+		if (sh64_cas(&h->claim->state, st,
 		    state_make(ST_FREE, state_seq(st), 0)))
 			return true;
 	}
@@ -143,7 +168,7 @@ release_checked(struct lh *lh, struct lh_lease *l)
 		return lhi_lease_lost(lh, &h);
 	}
 	lhi_point("release.word_freed");
-	freed = free_claim(h.claim, l->id[1], st);
+	freed = free_claim(&h);
 	m = lhi_mag_get(lh);
 	if (freed && m != NULL && m->group != NULL &&
 	    h.ci - m->base < SHM_GROUP)
@@ -244,19 +269,20 @@ int
 lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	uint64_t st = sh64_load(&h->claim->state), w;
+	uint64_t st = sh64_load(&h->claim->state), seq, w;
 	int64_t now = lhi_now_ns(&lh->v);
 
 	if (!h->shared && sh64_load(&h->slot->word) == h->word) {
 		(void)lhi_lock_settle(&lh->v, h->slot, now, 0, &w);
-	} else if (h->shared && lhi_lease_current(lh, l, h, st)) {
+	} else if (h->shared && (lhi_lease_current(lh, l, h, st) ||
+	    lhi_lease_in_motion(lh, l, h, st))) {
 		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)) &&
 		    sh64_cas(&h->claim->state, st, state_make(
 		    ST_EXPIRED, state_seq(st), 0)))		/* 6 */
 			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+		seq = state_seq(st);
 		st = sh64_load(&h->claim->state);
-		if (state_st(st) == ST_EXPIRED &&
-		    state_seq(st) == lid_seq(l->id[1]))
+		if (state_st(st) == ST_EXPIRED && state_seq(st) == seq)
 			(void)lhi_chain_leave(&lh->v, h->slot, h->ci,
 			    state_seq(st), false);
 	}

@@ -14,6 +14,7 @@ struct lhi_held {
 	uint32_t ci;
 	uint64_t id;		/* the lease's second half */
 	uint64_t word;		/* exclusive: the lock word of this grant */
+	uint64_t since;		/* of the claim, before its state was read */
 	bool shared;
 };
 
@@ -44,6 +45,17 @@ bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
  */
 bool lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
+
+/*
+ * Who began to convert it, or to hand it over, takes that back: the claim's
+ * state, which he made `moved`, is `st` again, but for its deadline, which
+ * another thread may have moved on.  False: the lease has ended meanwhile.
+ */
+bool lhi_lease_unmove(const struct lhi_held *h, uint64_t moved, uint64_t st);
+
+/* Is `now` the state that he made, but for its deadline?  (For who has begun,
+ * and for who has freed its word.) */
+bool lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq);
 
 /*
  * Does the key's word, now, grant it?  (A reader's grant is its claim's state,

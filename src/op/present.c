@@ -52,6 +52,7 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	    l->mode > LH_SHARED)
 		return lhi_fail(-EINVAL, "this is not a lease: it was never "
 		    "acquired, or was changed");
+	h->since = sh64_load(&h->claim->since);
 	h->shared = l->mode == LH_SHARED;
 	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
 	h->word = word_make(WORD_X, h->ci, l->token);

@@ -20,6 +20,10 @@
  * (Dekker: each read-modify-writes before it looks).  So either the waiter has
  * seen the reader idle, or the reader sees the waiter, and leaves and wakes it.
  *
+ * Who finds the lease in another use than he acquired it in goes the slow way:
+ * another thread may be trying to convert it, perhaps in vain, and then the
+ * lease lives, and is released all the same (op/lease.c).
+ *
  * A crash or stop after the idling swap is an idle reader, which anyone
  * revokes; after the ending one, a terminal claim, which anyone takes out.
  */
@@ -270,13 +274,6 @@ free_word(struct lhi_mag *m, struct lhi_rec *r)
 	    freed_late(&m->lh->v, s, left, st);
 }
 
-static int
-late(struct lhi_view *v)
-{
-	lhi_stat_add(v, STAT_TOLD_LOST, 1);
-	return lhi_fail(-ESTALE, "the lease had run out before its release");
-}
-
 /*
  * Stay in the chain, idle: if nobody waits, no writer came lately, and no copy
  * of the lease was converted elsewhere (G11).  False: nothing has changed.
@@ -305,30 +302,6 @@ leave_idle(struct lhi_mag *m, struct lhi_rec *r)
 	if (leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
 	    ST_IDLE, lid_seq(r->id)))
 		r->use = REC_OUT;
-}
-
-/* By the thread that acquired it, when it was not the only reader. */
-static __attribute__((noinline)) int
-release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
-{
-	struct timespec ts = { 0, 0 };
-
-	if (sh32_load_rlx(&r->slot->pause_ms) != 0)
-		lhi_coarse(&ts);
-	if (!lhi_chain_paused(r->slot, lhi_timespec_ns(&ts)) &&
-	    go_idle(m, r)) {
-		l->opaque = LEASE_RELEASED;
-		if (!queue_empty(r->slot))
-			leave_idle(m, r);
-		return 0;
-	}
-	r->use = REC_OUT;
-	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
-	    !leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
-	    ST_READ, lid_seq(r->id)))
-		return late(&m->lh->v);
-	l->opaque = LEASE_RELEASED;
-	return 0;
 }
 
 /* From HELD, or what somebody who is converting it has made of that.  False: it
@@ -377,6 +350,30 @@ release_foreign(struct lh *lh, struct lh_lease *l)
 	return lhi_release_rare(lh, l, release_checked);
 }
 
+/* By the thread that acquired it, when it was not the only reader. */
+static __attribute__((noinline)) int
+release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+{
+	struct timespec ts = { 0, 0 };
+
+	if (sh32_load_rlx(&r->slot->pause_ms) != 0)
+		lhi_coarse(&ts);
+	if (!lhi_chain_paused(r->slot, lhi_timespec_ns(&ts)) &&
+	    go_idle(m, r)) {
+		l->opaque = LEASE_RELEASED;
+		if (!queue_empty(r->slot))
+			leave_idle(m, r);
+		return 0;
+	}
+	r->use = REC_OUT;
+	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
+	    !leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
+	    ST_READ, lid_seq(r->id)))
+		return release_foreign(m->lh, l);
+	l->opaque = LEASE_RELEASED;
+	return 0;
+}
+
 /* All but the straight path below. */
 static __attribute__((noinline)) int
 release_other(struct lh *lh, struct lh_lease *l)
@@ -393,7 +390,7 @@ release_other(struct lh *lh, struct lh_lease *l)
 	r->home = 0;
 	if (unlikely(freed < 0)) {
 		r->use = REC_OUT;
-		return late(&m->lh->v);
+		return release_foreign(lh, l);
 	}
 	r->use = REC_FREE;
 	l->opaque = LEASE_RELEASED;
@@ -416,7 +413,7 @@ release_freed(struct lhi_mag *m, int freed, struct lh_lease *l)
 		return release_beside(m, &m->rec[0], l);
 	m->rec[0].home = 0;
 	m->rec[0].use = REC_OUT;
-	return late(&m->lh->v);
+	return release_foreign(m->lh, l);
 }
 
 /*

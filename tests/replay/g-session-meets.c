@@ -56,6 +56,9 @@ static const struct into valued = { REPLAY_LONG_MS, 0, "new", 77, 0 };
 static const struct into reads = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0,
 	LH_SHARED };
 
+static const struct into brief = { 5000, 0, NULL, 0, 0 };
+static const struct into brief_reads = { 5000, 0, NULL, 0, LH_SHARED };
+
 /* One call with a lease. */
 struct call {
 	struct lh *lh;
@@ -185,17 +188,17 @@ child_presents(void *arg)
  * its owners release it all the same. */
 static void
 killed_presenter(const char *table, const char *what, int (*fn)(void *),
-    const char *point)
+    const char *point, const struct into *how)
 {
 	struct lh_session *s = session(lh, "s", 60000, 0);
 	struct child *x = t_shared(sizeof(*x));
 	struct lh_session_info info;
-	const struct into *how = fn == upgrade ? &reads : &strict;
 	struct lh_lease l, n;
 
-	is(into(lh, s, "k", how, &l), 0, "%s: a strict lease", what);
+	is(into(lh, s, "k", how, &l), 0, "%s: a lease", what);
 	is(lh_lease_recall(lh, "k", l.id, l.token, &n), 0, "recalled");
-	ok(n.expires_ns == INT64_MAX, "it has no deadline");
+	ok((n.expires_ns == INT64_MAX) == (how->policy == LH_POLICY_STRICT),
+	    "a strict one has no deadline");
 	x->c.lease = l;
 	x->fn = fn;
 	(void)snprintf(x->table, sizeof(x->table), "%s", table);
@@ -204,6 +207,9 @@ killed_presenter(const char *table, const char *what, int (*fn)(void *),
 	replay_wait_held("child");
 	replay_kill("child");
 	is(lh_verify(lh, &l), 0, "killed at %s: it is as it was", point);
+	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "it can be extended");
+	ok(l.expires_ns >= n.expires_ns, "to a later deadline");
+	is(lh_verify(lh, &l), 0, "and is held until then");
 	is(lh_release(lh, &l), 0, "and released");
 	is(replay_try(lh, "k", &n), 0, "the key is free");
 	is(lh_release(lh, &n), 0, "release");
@@ -276,11 +282,11 @@ request_in_motion(void)
 static void
 delay_after_both(void)
 {
-	const struct into brief = { 500, 0, NULL, 0, 0 };
+	const struct into briefer = { 500, 0, NULL, 0, 0 };
 	struct lh_session *s = session(lh, "d", 200, 1500);
 	struct lh_lease l, n;
 
-	is(into(lh, s, "d", &brief, &l), 0, "a lease");
+	is(into(lh, s, "d", &briefer, &l), 0, "a lease");
 	t_sleep_ms(700);
 	is(replay_try(other, "d", &n), -EAGAIN, "the key is kept back");
 	t_sleep_ms(1600);
@@ -328,9 +334,18 @@ main(void)
 	theirs = t_shared(sizeof(*theirs));
 	lh = replay_open(table, 0);
 	killed_before_value(table);
-	killed_presenter(table, "downgrade", downgrade, "convert.announced");
-	killed_presenter(table, "hand-off", hand_over, "handoff.taken");
-	killed_presenter(table, "upgrade", upgrade, "convert.announced");
+	killed_presenter(table, "downgrade", downgrade, "convert.announced",
+	    &strict);
+	killed_presenter(table, "hand-off", hand_over, "handoff.taken",
+	    &strict);
+	killed_presenter(table, "upgrade", upgrade, "convert.announced",
+	    &reads);
+	killed_presenter(table, "downgrade", downgrade, "convert.announced",
+	    &brief);
+	killed_presenter(table, "hand-off", hand_over, "handoff.taken",
+	    &brief);
+	killed_presenter(table, "upgrade", upgrade, "convert.announced",
+	    &brief_reads);
 	other = replay_open(table, 0);
 	released_meanwhile("downgrade", downgrade, "convert.announced",
 	    false);

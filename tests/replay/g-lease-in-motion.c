@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One lease, presented by two threads at once: while one of them converts it,
+ * or hands it over, the other extends or releases it.  What each is told is
+ * true together with what the other is told, and nothing of it is left behind.
+ */
+#include <errno.h>
+#include "replay.h"
+
+static struct lh *lh, *other;
+
+struct call {
+	struct lh_lease lease;
+	struct lh_session *to;
+	uint32_t mode;
+};
+
+static int
+convert(void *arg)
+{
+	struct call *c = arg;
+
+	return lh_convert(lh, &c->lease, c->mode);
+}
+
+static int
+hand_over(void *arg)
+{
+	struct call *c = arg;
+
+	return lh_handoff(lh, &c->lease, c->to);
+}
+
+static int
+acquire(struct lh *at, uint32_t mode, struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(5000, 0);
+
+	o.mode = mode;
+	return lh_acquire(at, "k", &o, l);
+}
+
+/* A lease, and a call with it that stands at that point. */
+static struct lh_lease
+begun(struct call *c, int (*fn)(void *), const char *point, uint32_t from)
+{
+	is(acquire(lh, from, &c->lease), 0, "a lease");
+	c->mode = from == LH_SHARED ? LH_EXCLUSIVE : LH_SHARED;
+	replay_hold("presenter", point);
+	replay_go("presenter", fn, c);
+	replay_wait_held("presenter");
+	return c->lease;
+}
+
+/* Nobody holds the key, and everybody can have it. */
+static void
+all_is_free(void)
+{
+	struct lh_lease n;
+
+	is(replay_try(other, "k", &n), 0, "the key is free");
+	is(lh_release(other, &n), 0, "release");
+	is(t_findings(lh), 0, "nothing is wrong");
+}
+
+/* Extended meanwhile: then it becomes what it was to become. */
+static void
+extended(int (*fn)(void *), const char *point, uint32_t from)
+{
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct call c = { .to = NULL };
+	struct lh_session_info info;
+	struct lh_lease l;
+
+	is(lh_session_open(lh, "s", &so, &c.to), 0, "a session");
+	l = begun(&c, fn, point, from);
+	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "extended at %s", point);
+	is(lh_verify(lh, &l), 0, "it is held");
+	replay_release("presenter");
+	is(replay_result("presenter"), 0, "and goes on");
+	is(lh_verify(lh, &c.lease), 0, "to be another");
+	is(lh_verify(lh, &l), -ESTALE, "and not the first");
+	is(lh_session_info(c.to, &info), 0, "info");
+	is((int)info.leases, fn == hand_over, "the session has it");
+	is(lh_release(lh, &c.lease), 0, "it is released");
+	all_is_free();
+	is(lh_session_destroy(c.to), 0, "destroy");
+	lh_session_close(c.to);
+}
+
+/* An upgrade that comes to nothing beside another reader, and meanwhile an
+ * extension, or a release by the thread that acquired it. */
+static void
+upgraded_in_vain(bool release)
+{
+	struct call c = { .to = NULL };
+	struct lh_lease r, n, l = begun(&c, convert, "convert.announced",
+	    LH_SHARED);
+
+	is(acquire(other, LH_SHARED, &r), 0, "another reader comes");
+	/* this thread is at home in the first attachment again */
+	is(replay_try(lh, "j", &n), 0, "another key");
+	is(lh_release(lh, &n), 0, "release");
+	is(release ? lh_release(lh, &l) : lh_extend(lh, &l, REPLAY_LONG_MS), 0,
+	    "%s meanwhile", release ? "released" : "extended");
+	replay_release("presenter");
+	is(replay_result("presenter"), release ? -ESTALE : -EAGAIN,
+	    "it is no upgrade");
+	is(lh_verify(lh, &l), release ? -ESTALE : 0, "the lease is %s",
+	    release ? "over" : "as it was");
+	if (!release)
+		is(lh_release(lh, &l), 0, "release");
+	is(lh_release(other, &r), 0, "the other leaves");
+	all_is_free();
+}
+
+/* Released by its thread in the midst of an upgrade, alone. */
+static void
+released_alone(void)
+{
+	struct call c = { .to = NULL };
+	struct lh_lease l = begun(&c, convert, "convert.announced", LH_SHARED);
+
+	is(lh_release(lh, &l), 0, "released meanwhile");
+	replay_release("presenter");
+	is(replay_result("presenter"), -ESTALE, "the upgrade comes too late");
+	all_is_free();
+}
+
+/* It was converted just before an extension is told of it. */
+static void
+extended_too_late(void)
+{
+	struct call c = { .mode = LH_SHARED };
+	struct replay_call x = REPLAY_CALL(lh, "k", 200, 0);
+
+	x.lease = begun(&c, convert, "convert.announced", LH_EXCLUSIVE);
+	replay_hold("extender", "extend.checked");
+	replay_go("extender", replay_extend, &x);
+	replay_wait_held("extender");
+	replay_release("presenter");
+	is(replay_result("presenter"), 0, "it is a reader's");
+	replay_release("extender");
+	is(replay_result("extender"), -ESTALE, "the first is no more");
+	t_sleep_ms(300);
+	is(lh_verify(lh, &c.lease), 0, "and is not what the other's ends by");
+	is(lh_release(lh, &c.lease), 0, "release");
+	all_is_free();
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	upgraded_in_vain(false);
+	upgraded_in_vain(true);
+	released_alone();
+	extended(convert, "convert.announced", LH_EXCLUSIVE);
+	extended(convert, "convert.announced", LH_SHARED);
+	extended(hand_over, "handoff.taken", LH_EXCLUSIVE);
+	extended(hand_over, "handoff.taken", LH_SHARED);
+	extended_too_late();
+	t_close(other);
+	t_close(lh);
+	return done();
+}
