@@ -106,6 +106,8 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	}
 	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */
 		return lhi_lease_lost(lh, &now);
+	if (now.shared)
+		lhi_lease_say_moving(lh, h->ci, false);
 	lhi_aside_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != REC_OUT) {
@@ -160,9 +162,13 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	(void)sh64_cas(&h->claim->grant, grant,
 	    lhi_reader_grant(n.token, state_seq(converted(st))));
 	lhi_point("convert.prepared");
+	/* should its session have ended by then, it was held exclusively */
+	lhi_lease_say_moving(lh, h->ci, true);
 	error = swap_mode(&lh->v, h, st, h->word, WORD_S, &n);
-	if (error != 0)
+	if (error != 0) {
+		lhi_lease_say_moving(lh, h->ci, false);
 		return error;
+	}
 	error = confirm(lh, l, h, WORD_S, n.token);
 	if (link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
 		lhi_queue_kick(&lh->v, h->slot);

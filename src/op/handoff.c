@@ -25,13 +25,14 @@
  * an exact swap.  Its owner finds it FREE when it runs out of claims.
  *
  * A crash or stop
- *	before 3	c2 HELD, named by nothing: back at its deadline or with
- *			its session; c1 in another use: it can be verified,
- *			extended and released (op/lease.c), no more
+ *	before 3	c2 HELD, named by nothing: back at its deadline, with
+ *			its session, or by the next keeper (tenant.c); c1 in
+ *			another use: it can be verified, extended and released
+ *			(op/lease.c), no more
  *	after 3		c2 holds the key, until its deadline or its session's
  *			end; who was to have the lease may find it by status
- *	before 4	c1 HELD, named by nothing; shared: a reader until the
- *			deadline
+ *	before 4	c1 HELD, named by nothing, as c2 above; shared: a reader
+ *			until the deadline
  *
  * Policies go along, but live, which needs a process that can be seen to run:
  * in a named session the deadline stands.
@@ -118,6 +119,7 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	/* under policy live only when all is done: op/policy.h */
 	if (state_live(h->st))
 		sh32_store_rlx(&c->ticket, sh32_load(&h->from.claim->ticket));
+	lhi_lease_say_moving(h->lh, h->to.ci, true);
 	h->to_st = state_make(state_kind(h->st), seq, state_deadline(h->st));
 	sh64_store(&c->state, h->to_st);
 	lhi_point("handoff.announced");
@@ -143,14 +145,17 @@ swap(struct handoff *h, uint64_t w)
 
 	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
+	lhi_lease_say_moving(h->lh, h->from.ci, true);
 	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
 		return retract(h);
 	lhi_point("handoff.taken");
 	if (!sh64_cas(&h->from.slot->word, w, mine)) {
-		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
+		if (lhi_lease_unmove(&h->from, h->moved, h->st))
+			lhi_lease_say_moving(h->lh, h->from.ci, false);
 		return retract(h);
 	}
 	lhi_point("handoff.swapped");
+	lhi_lease_say_moving(h->lh, h->to.ci, false);
 	/* no acquisition, however large a leap */
 	lhi_stat_add_to(v, h->from_sid, STAT_SPENT,
 	    state_seq(h->moved) - state_seq(h->st));

@@ -86,6 +86,20 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	    lhi_lease_granted(h);
 }
 
+void
+lhi_lease_say_moving(struct lh *lh, uint32_t ci, bool moving)
+{
+	shm_u32 *flags = &lh->v.claims[ci].wflags;
+
+	if (lhi_claim_owner(&lh->v, ci) == lh->sid)
+		return;
+	if (moving)
+		(void)sh32_fetch_or(flags, CLAIM_MOVING);
+	else
+		(void)sh32_fetch_and(flags, ~CLAIM_MOVING);
+	lhi_point("lease.moving");
+}
+
 bool
 lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq)
 {

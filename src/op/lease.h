@@ -46,6 +46,10 @@ bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 bool lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
+/* The claim, if it is a named session's, is about to be moving, or is not any
+ * more (shm/named_end.c). */
+void lhi_lease_say_moving(struct lh *lh, uint32_t ci, bool moving);
+
 /*
  * Who began to convert it, or to hand it over, takes that back: the claim's
  * state, which he made `moved`, is `st` again, but for its deadline, which

@@ -25,13 +25,14 @@
  * claim's state, in any process, and without the keeper.
  *
  * A crash of a keeper before it announced the claim: nothing.  After that: the
- * claim holds a lease, or is HELD and named by no word: it comes back when its
- * deadline is over (lhi_claim_reclaim()), or with the session's burial.
+ * claim holds a lease, or is HELD and named by no word, and is marked as moving
+ * (shm/named_end.c): the next keeper takes it back, whatever its deadline.
  */
 #include <errno.h>
 #include "base/error.h"
 #include "op/handoff.h"
 #include "proc/magazine.h"
+#include "shm/chain.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
 #include "shm/named.h"
@@ -42,6 +43,48 @@ session_ended(void)
 	return lhi_fail(-ESTALE, "the named session has ended: open it anew");
 }
 
+struct sought {
+	uint32_t ci;
+	bool found;
+};
+
+static bool
+is_other(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct sought *x = arg;
+
+	(void)v;
+	x->found = ci == x->ci;
+	return !x->found;
+}
+
+/*
+ * Was somebody killed in the midst of handing over to this claim, or from it?
+ * Then no word names it, and no chain has it, though it is held; and none will,
+ * in this use: nobody hands over to a claim of the chunk but its keeper, we.
+ * Take it back.
+ */
+static bool
+take_back(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state), w;
+	struct sought x = { ci, false };
+	struct shm_slot *s;
+
+	if (!state_held(st) || !lhi_named_moving(v, ci))
+		return false;
+	s = lhi_slot(v, lhi_claim_slot(c));
+	w = s == NULL ? 0 : sh64_load_sc(&s->word);
+	lhi_point("tenant.judged");
+	if (word_mode(w) == WORD_X && word_idx(w) == ci)
+		return false;
+	if (word_mode(w) == WORD_S && (lhi_chain_walk(v, s, is_other, &x) != 0
+	    || x.found || sh64_load(&s->word) != w))
+		return false;
+	return sh64_cas(&c->state, st, state_make(ST_FREE, state_seq(st), 0));
+}
+
 /* A claim that is free, or can be made so; 0. */
 static uint32_t
 free_claim(struct lhi_view *v, uint32_t ch)
@@ -49,7 +92,7 @@ free_claim(struct lhi_view *v, uint32_t ch)
 	for (uint32_t i = 0; i < SHM_CHUNK; i++) {
 		uint32_t ci = ch * SHM_CHUNK + i;
 
-		if (lhi_claim_reclaim(v, ci, true))
+		if (lhi_claim_reclaim(v, ci, true) || take_back(v, ci))
 			return ci;
 	}
 	return 0;

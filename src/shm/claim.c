@@ -168,7 +168,7 @@ leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	 * our eyes; when the word has been seen not to name the claim, it is
 	 * too late for that */
 	do {
-		lhi_lock_free_for(v, ci, cause);
+		(void)lhi_lock_free_for(v, ci, cause);
 		error = lhi_chain_remove(v, s, ci);
 		if (error != 0)
 			return error;
@@ -215,12 +215,23 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 	    s == NULL || word_mode(sh64_load(&s->word)) != WORD_S)
 		return;
 	if (dead) {
+		lhi_named_delay_moved(v, ci, st);
 		if (lhi_chain_mark(c) && state_kind(st) == ST_READ)
 			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
 	} else {
 		revoke(c, st);
 		(void)lhi_chain_leave(v, s, ci, state_seq(st), false);
 	}
+}
+
+/* The dead session's claim was held to the end, in state st: did it hold its
+ * key?  (was_freed: its burial has found it in the word.) */
+static bool
+held_key(const struct lhi_view *v, uint32_t ci, uint64_t st, bool was_freed)
+{
+	return was_freed || !lhi_named_moving(v, ci) ||
+	    (state_kind(st) == ST_READ &&
+	    link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT);
 }
 
 static int
@@ -230,19 +241,21 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 	enum lhi_cause held_cause = dead ?
 	    lhi_named_cause(v, lhi_claim_owner(v, ci)) : CAUSE_RELEASED;
 	uint64_t st;
+	bool out;
 	int error;
 
 	while (state_st(st = sh64_load(&c->state)) != ST_FREE) {
 		switch (state_kind(st)) {
 		case ST_HELD:
 		case ST_READ:
-			lhi_lock_free_for(v, ci, held_cause);
+			out = lhi_lock_free_for(v, ci, held_cause);
 			if (!dead) {
 				revoke(c, st);
 				continue;
 			}
 			error = leave(v, ci, held_cause);
-			lhi_named_forget(v, ci);
+			if (held_key(v, ci, st, out))
+				lhi_named_forget(v, ci);
 			break;
 		case ST_IDLE:
 			revoke(c, st);

@@ -216,6 +216,9 @@ struct shm_claim {
 				 * upgrade.c; stands before all others */
 #define WAITER_LOOK	0x20u	/* any: it is in a circle: op/deadlock.c */
 #define WAITER_SPARED	0x40u	/* never told of a deadlock */
+#define CLAIM_MOVING	0x80u	/* presenter: a named session's, who waits for
+				 * nothing: somebody hands it over, converts
+				 * it, or was killed in that: shm/named_end.c */
 
 /* One key.  Type-stable: a slot is a slot for ever. */
 struct shm_slot {

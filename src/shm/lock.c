@@ -105,6 +105,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 		if (owner != 0 && lhi_session_dead(v, owner,
 		    how & SETTLE_PROBE)) {
 			*cause = lhi_named_cause(v, owner);
+			lhi_named_delay_moved(v, ci, st);
 			return 1;
 		}
 		return 0;
@@ -266,7 +267,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 	}
 }
 
-void
+bool
 lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
 	struct shm_claim *c = &v->claims[ci];
@@ -274,15 +275,16 @@ lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	uint64_t w;
 
 	if (s == NULL)
-		return;
+		return false;
 	w = sh64_load_sc(&s->word);
-	if (word_mode(w) == WORD_X && word_idx(w) == ci &&
-	    cause == CAUSE_DIED)
+	if (word_mode(w) != WORD_X || word_idx(w) != ci)
+		return false;
+	if (cause == CAUSE_DIED)
 		lhi_named_delay(v, s, lhi_claim_owner(v, ci));
-	if (word_mode(w) == WORD_X && word_idx(w) == ci &&
-	    sh64_cas(&s->word, w, word_make(WORD_FREE, cause, word_ver(w)))) {
-		lhi_point("lock.freed");
-		lhi_queue_kick(v, s);
-		lhi_lock_tell(v, ci, 1, cause, lhi_lock_token(s, w));
-	}
+	if (!sh64_cas(&s->word, w, word_make(WORD_FREE, cause, word_ver(w))))
+		return false;
+	lhi_point("lock.freed");
+	lhi_queue_kick(v, s);
+	lhi_lock_tell(v, ci, 1, cause, lhi_lock_token(s, w));
+	return true;
 }

@@ -53,7 +53,7 @@ uint64_t lhi_lock_without(struct lhi_view *v, uint64_t w, uint32_t ci,
  * being buried.  (Anybody else would have to load the word before seeing the
  * claim terminal, C3.)
  */
-void lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause);
+bool lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause);
 
 /* The token of the word's version. */
 uint64_t lhi_lock_token(struct shm_slot *s, uint64_t word);

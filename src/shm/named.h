@@ -72,6 +72,17 @@ enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);
  */
 void lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid);
 
+/* The same where a reader of the dead session, in state st, is taken out, if it
+ * was being made one: the session may have ended before it was. */
+void lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st);
+
+/* Is it being handed over, or converted, or was, when somebody was killed? */
+static inline bool
+lhi_named_moving(const struct lhi_view *v, uint32_t ci)
+{
+	return sh32_load(&v->claims[ci].wflags) & CLAIM_MOVING;
+}
+
 /* Is the key of that word, FREE, kept back?  How long, in ns; 0: it is not. */
 int64_t lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
     uint64_t w);

@@ -13,6 +13,14 @@
  * had passed counts as ended by the latter (shm/lock.c): the other way round a
  * key would be had at once that is to be kept back.
  *
+ * A claim in the midst of being handed over, from it or to it, or of becoming a
+ * reader's, is MOVING: set before its state is swapped, cleared when that has
+ * become certain, left by who is killed in between (and cleared too early only
+ * by who is stopped there until the claim has had another lease).  Whether such
+ * a claim held its key at the session's end its state does not say: so the key
+ * goes only if the claim's burial has found it in the word, or in the chain;
+ * and a reader's may have been held exclusively, so its key is kept back.
+ *
  * A key that is to go (NAMED_DELETE) is evicted while the claim that held it is
  * still in its last use: a burier that is killed in between is followed by one
  * who finds the claim so, and evicts it.  Whoever was quicker to acquire it
@@ -84,6 +92,15 @@ lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
 			return;
 		lhi_point("named.delaying");
 	} while (!sh32_cas(&s->delay_ms, was, (now + ms) | 1));
+}
+
+void
+lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st)
+{
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+
+	if (state_kind(st) == ST_READ && s != NULL && lhi_named_moving(v, ci))
+		lhi_named_delay(v, s, lhi_claim_owner(v, ci));
 }
 
 int64_t

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is left of a lease of a named session when whoever hands it over, or
+ * converts it, is killed or comes too late: no key goes that the session did
+ * not hold, no claim is lost, and no key is had before its lock-delay is over.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "replay.h"
+
+static struct lh *lh;
+
+static struct lh_session *
+session(struct lh *at, const char *name, int64_t ttl_ms, uint32_t on_end)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_session *s = NULL;
+
+	o.ttl_ms = ttl_ms;
+	o.lock_delay_ms = ttl_ms < REPLAY_LONG_MS ? 1500 : 0;
+	o.on_end = on_end;
+	is(lh_session_open(at, name, &o, &s), 0, "session '%s'", name);
+	return s;
+}
+
+/* Its session: NULL: the attachment's own. */
+static int
+acquire(struct lh *at, struct lh_session *to, uint32_t policy,
+    struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.session = to;
+	more.policy = policy;
+	o.more = &more;
+	return lh_acquire(at, "k", &o, l);
+}
+
+static void
+end_session(struct lh_session *s)
+{
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(s);
+}
+
+static unsigned
+leases_in(struct lh_session *s)
+{
+	struct lh_session_info info = { 0 };
+
+	is(lh_session_info(s, &info), 0, "info");
+	return (unsigned)info.leases;
+}
+
+struct child {
+	char table[64];
+	bool out;		/* from "s" to "t"; else its own, to "s" */
+	struct lh_lease lease;
+};
+
+static int
+child_hands_over(void *arg)
+{
+	struct child *x = arg;
+	struct lh *mine = replay_open(x->table, 0);
+	struct lh_session *to = session(mine, x->out ? "t" : "s",
+	    REPLAY_LONG_MS, 0);
+
+	if (!x->out)
+		is(acquire(mine, NULL, LH_POLICY_STRICT, &x->lease), 0,
+		    "its own lease");
+	return lh_handoff(mine, &x->lease, to);
+}
+
+static void
+killed_at(struct child *x, const char *point)
+{
+	replay_hold("child", point);
+	(void)replay_fork("child", child_hands_over, x);
+	replay_wait_held("child");
+	replay_kill("child");
+}
+
+static bool
+key_has_value(void)
+{
+	char value[LH_VALUE_MAX];
+	size_t len = 0;
+
+	return lh_value_get(lh, "k", value, &len, NULL) == 0 && len == 3;
+}
+
+/* A key of that value, which nobody holds. */
+static void
+begin(void)
+{
+	struct lh_lease l;
+
+	is(replay_try(lh, "k", &l), 0, "the key");
+	is(lh_value_set(lh, &l, "old", 3), 0, "has a value");
+	is(lh_release(lh, &l), 0, "and is free");
+}
+
+/* A session that forgets its keys had handed this one over to another. */
+static void
+not_its_any_more(struct child *x)
+{
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS,
+	    LH_ON_END_DELETE);
+	struct lh_session *t = session(lh, "t", REPLAY_LONG_MS, 0);
+
+	begin();
+	is(acquire(lh, s, LH_POLICY_STRICT, &x->lease), 0, "a lease in it");
+	x->out = true;
+	killed_at(x, "handoff.swapped");
+	end_session(t);
+	ok(key_has_value(), "the key is the other's, and free");
+	end_session(s);
+	ok(key_has_value(), "and does not go with the first");
+}
+
+/* ... or was about to get it. */
+static void
+not_its_yet(struct child *x)
+{
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS,
+	    LH_ON_END_DELETE);
+	struct lh_lease l;
+
+	begin();
+	x->out = false;
+	killed_at(x, "handoff.announced");
+	is(replay_try(lh, "k", &l), 0, "who was to give it died with it");
+	is(lh_release(lh, &l), 0, "release");
+	end_session(s);
+	ok(key_has_value(), "the key does not go with who was to get it");
+}
+
+/* ... or has it. */
+static void
+its_own(struct child *x)
+{
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS,
+	    LH_ON_END_DELETE);
+	struct lh_lease l;
+
+	begin();
+	x->out = false;
+	killed_at(x, "handoff.swapped");
+	is(replay_try(lh, "k", &l), -EAGAIN, "the session holds it");
+	end_session(s);
+	ok(!key_has_value(), "and the key goes with it");
+}
+
+/* Claims that have no deadline, and no lease, are used again. */
+static void
+claims_come_back(struct child *x)
+{
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_session *t = session(lh, "t", REPLAY_LONG_MS, 0);
+	struct lh_lease l;
+
+	x->out = false;
+	killed_at(x, "handoff.announced");
+	is((int)leases_in(s), 1, "a lease that is none, for ever");
+	is(acquire(lh, s, LH_POLICY_STRICT, &x->lease), 0, "another");
+	is((int)leases_in(s), 1, "has its claim");
+	is(lh_verify(lh, &x->lease), 0, "and is held");
+	x->out = true;
+	killed_at(x, "handoff.swapped");
+	is((int)leases_in(s), 1, "its lease is away, its claim is not");
+	end_session(t);
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "another");
+	is((int)leases_in(s), 1, "has its claim");
+	is(lh_release(lh, &l), 0, "release");
+	is((int)leases_in(s), 0, "nothing is left");
+	end_session(s);
+}
+
+static int
+downgrade(void *arg)
+{
+	return lh_convert(lh, arg, LH_SHARED);
+}
+
+/* The session ends before its lease has become a reader's. */
+static void
+delay_of_downgrade(struct lh *other)
+{
+	struct lh_session *s = session(lh, "d", 300, 0);
+	struct lh_lease l, n;
+
+	is(acquire(lh, s, 0, &l), 0, "a lease");
+	replay_hold("converter", "convert.swapped");
+	replay_go("converter", downgrade, &l);
+	replay_wait_held("converter");
+	t_sleep_ms(350);
+	is(replay_try(other, "k", &n), -EAGAIN, "the key is kept back");
+	replay_release("converter");
+	is(replay_result("converter"), -ESTALE, "it came too late");
+	is(replay_try(other, "k", &n), -EAGAIN, "it is still");
+	t_sleep_ms(1600);
+	is(replay_try(other, "k", &n), 0, "for a time");
+	is(lh_release(other, &n), 0, "release");
+	lh_session_close(s);
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct child *x = t_shared(sizeof(*x));
+	struct lh *other;
+
+	(void)snprintf(x->table, sizeof(x->table), "%s", table);
+	lh = replay_open(table, 0);
+	not_its_any_more(x);
+	not_its_yet(x);
+	its_own(x);
+	claims_come_back(x);
+	other = replay_open(table, 0);
+	delay_of_downgrade(other);
+	is(t_findings(lh), 0, "nothing is wrong");
+	t_close(other);
+	t_close(lh);
+	return done();
+}
