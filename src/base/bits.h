@@ -319,7 +319,7 @@ enum lhi_request_st {
 	REQ_TAKEN = 1,		/* who writes down which request it is */
 	REQ_ASKED = 2,		/* ... has, and looks for rivals */
 	REQ_PENDING = 3,	/* who tries or waits */
-	REQ_GRANTED = 4,
+	REQ_GRANTED = 4,	/* who: 1: the value is set that came with it */
 	REQ_RELEASED = 5,	/* its lease was, or is just being, released */
 	REQ_LOST = 6,		/* its lease has ended otherwise */
 	REQ_FAILED = 7		/* who: the positive error code */

@@ -85,6 +85,24 @@ with_value(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	return error;
 }
 
+/*
+ * Repeated.  Who made it may have been killed before the value was set; but
+ * whoever has the lease may have set another one since, or cleared it.
+ */
+static int
+valued_again(struct lh *lh, const struct lhi_ask *ask, struct lhi_request *q,
+    struct lh_lease *lease)
+{
+	int error;
+
+	if (ask->more->value == NULL || req_who(q->state) == REQUEST_WHOLE)
+		return 0;
+	error = valued(lh, ask, lease);
+	if (error == 0)
+		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
+	return error;
+}
+
 /* What is done once it is known that it has to be done. */
 static int
 by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
@@ -94,8 +112,8 @@ by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	struct lhi_request q;
 	int cancel, error = lhi_request_enter(lh, want, ask, &q, lease);
 
-	if (error != REQUEST_OURS)	/* repeated: who made it may be gone */
-		return error != 0 ? error : valued(lh, ask, lease);
+	if (error != REQUEST_OURS)
+		return error != 0 ? error : valued_again(lh, ask, &q, lease);
 	/* who has said that he works at it does not leave it so */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;

@@ -176,7 +176,8 @@ lhi_request_done(struct lh *lh, struct lhi_request *q, int error)
 {
 	lhi_point("request.done");
 	if (error == 0)
-		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, 0);  /* 6 */
+		(void)lhi_request_move(&lh->v, q, REQ_GRANTED,
+		    REQUEST_WHOLE);				/* 6 */
 	else if (error == CHORE_FAILED)	/* as if it had not been asked */
 		lhi_request_forget(q->r, q->state);
 	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))

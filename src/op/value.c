@@ -21,7 +21,7 @@
  *
  * A crash or stop: see shm/value.c.  With an acquire, the value is set between
  * the grant and the return; killed there, the caller never knew of either, and
- * who repeats his request (G10) sets it, if none was set under that lease.
+ * who repeats his request (G10) sets it, if none was set under that lease yet.
  * With a release, before it.
  */
 #include <errno.h>

@@ -16,7 +16,8 @@
  *	5	PENDING	PENDING	anyone		its worker is dead, and what it
  *				announced is not held: taken over
  *	6	PENDING	GRANTED	its worker	... or who sees it dead, and
- *				its lease held
+ *				its lease held: then without WHOLE, until
+ *				somebody who repeats it has set the value
  *	7	PENDING	FAILED	its worker
  *	8	GRANTED, PENDING  RELEASED  who releases the lease, before
  *	9	GRANTED, RELEASED LOST	anyone	the lease is not held
@@ -154,8 +155,9 @@ bool
 lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
     uint32_t code)
 {
-	uint64_t to = req_make(st, req_seq(q->state) + 1, st == REQ_FAILED ?
-	    code : (uint32_t)(v->me - v->sessions), lhi_request_now(v));
+	uint64_t to = req_make(st, req_seq(q->state) + 1,
+	    st == REQ_FAILED || st == REQ_GRANTED ? code :
+	    (uint32_t)(v->me - v->sessions), lhi_request_now(v));
 
 	if (!sh64_cas(&q->r->state, q->state, to))
 		return false;

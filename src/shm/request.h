@@ -6,6 +6,7 @@
 #include "shm/view.h"
 
 #define REQUEST_REMEMBER_NS (60 * NS_PER_SEC)
+#define REQUEST_WHOLE 1u
 
 /* Which request: whose, what it calls itself, for which key. */
 struct lhi_request_name {
@@ -66,8 +67,9 @@ int lhi_request_find_lease(struct lhi_view *v, uint64_t session,
 void lhi_request_announce(struct lhi_request *q, uint64_t lease,
     uint64_t token, uint32_t notes);
 
-/* From what q says to another state; code: of FAILED.  False: it has moved, and
- * nothing has changed. */
+/* From what q says to another state; code: of FAILED, why; of GRANTED, whether
+ * all is done that was asked for (REQUEST_WHOLE), or the value may have to be
+ * set.  False: it has moved, and nothing has changed. */
 bool lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
     uint32_t code);
 

@@ -164,6 +164,10 @@ killed_before_value(const char *table)
 	is(into(lh, s, "v", &valued, &l), 0, "and the request repeated");
 	is(lh_value_get(lh, "v", value, &len, &token), 0, "its value");
 	is((int)len, 5, "is the newer one");
+	is(lh_value_set(lh, &l, NULL, 0), 0, "it is cleared");
+	is(into(lh, s, "v", &valued, &l), 0, "and the request repeated");
+	is(lh_value_get(lh, "v", value, &len, &token), 0, "its value");
+	is((int)len, 0, "stays cleared");
 	is(lh_session_destroy(s), 0, "destroy");
 	lh_session_close(s);
 }
