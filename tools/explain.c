@@ -72,18 +72,53 @@ advise(const char *key, const struct lh_party *p)
 	printf("  end its lease:         leasehold break %s\n", name);
 }
 
+struct session_end {
+	uint64_t id;
+	int64_t ns;		/* 0: it has ended */
+};
+
+static int
+is_session(const struct lh_session_info *info, void *arg)
+{
+	struct session_end *end = arg;
+
+	if (info->id != end->id)
+		return 0;
+	end->ns = info->expires_ns;
+	return 1;
+}
+
+/* The lease is a session's: whoever uses that may release it, and it ends with
+ * that. */
+static void
+tell_session(struct explain *x, const struct lh_party *p, int64_t now)
+{
+	struct session_end end = { .id = p->id[0] };
+	char name[NAME_MAX_TEXT], span[SPAN_MAX];
+
+	(void)lh_session_list(x->lh, is_session, &end);
+	printf("    %s session %s, %s", p->policy == LH_POLICY_STRICT ?
+	    "or until the end of" : "and with", text_name(name,
+	    p->application), end.ns == 0 ? "which has ended\n" : "which ");
+	if (end.ns != 0)
+		printf("ends in %s, unless it is renewed\n",
+		    text_span(span, end.ns - now));
+}
+
 static void
 tell_holder(struct explain *x, const struct lh_party *p, int64_t now)
 {
 	char who[PARTY_MAX], info[INFO_MAX_TEXT], span[SPAN_MAX];
 	char name[NAME_MAX_TEXT];
+	bool in_session = (p->flags & LH_PARTY_SESSION) != 0;
 
 	printf("  %s, uid %" PRIu32 ", %s, token %" PRIu64 "%s\n",
 	    show_party(who, p), p->uid, show_mode(p->mode), p->token,
 	    show_info(info, ": ", p));
 	printf("    has held it for %s", text_span(span, now - p->since_ns));
 	if (p->policy == LH_POLICY_STRICT)
-		printf("; holds it until it gives it back, or dies\n");
+		printf("; holds it until it %s\n", in_session ? "is released" :
+		    "gives it back, or dies");
 	else
 		printf("; its lease ends in %s, %s\n",
 		    text_span(span, p->expires_ns - now),
@@ -92,10 +127,10 @@ tell_holder(struct explain *x, const struct lh_party *p, int64_t now)
 	if (p->waits_for != NULL)
 		printf("    waits, for %s so far, for '%s'\n", text_span(span,
 		    now - p->waits_since_ns), text_name(name, p->waits_for));
-	else if ((p->flags & LH_PARTY_SESSION) == 0)
+	else if (!in_session)
 		printf("    %s\n", show_run(p->run));
 	else
-		printf("    ends with that session, whoever uses it\n");
+		tell_session(x, p, now);
 }
 
 static void

@@ -78,7 +78,8 @@ lh session open --ttl 60s job >/dev/null
 lh acquire --session job tape >/dev/null
 run lh explain tape
 like "$out" "  session job, uid $(id -u), exclusive" "a lease in a session"
-like "$out" "ends with that session" "  how it ends"
+like "$out" "; holds it until it is released
+    or until the end of session job, which ends in " "  how it ends"
 is "$(lh explain --json tape | jq -r '.[0].holders[0] |
     [.in_session, .application, has("run")] | join(",")')" true,job,false \
     "  as JSON"
