@@ -40,6 +40,7 @@
 #include "shm/lock.h"
 #include "shm/named.h"
 #include "shm/queue.h"
+#include "shm/range.h"
 #include "shm/request.h"
 #include "shm/value.h"
 
@@ -64,7 +65,19 @@ wrong(struct check *k, const char *fmt, ...)
 	return false;
 }
 
-/* Of the header, and of the disk as far as this attachment knows. */
+/* Is the latest range on disk, though not long ago it was not?  (Somebody else
+ * has claimed another; this attachment finds out when it needs it.) */
+static bool
+range_there(struct lhi_view *v, uint64_t d)
+{
+	struct lhi_range r;
+	int error = lhi_range_read(v->ranges, (d - 1) >> lhi_range_bits, &r);
+
+	return error == -EACCES || (error == 0 && r.uuid[0] == v->uuid[0] &&
+	    r.uuid[1] == v->uuid[1]);
+}
+
+/* Of the header, and of the disk where this attachment has missed it. */
 static bool
 tokens_ok(struct check *k, uint32_t i)
 {
@@ -77,7 +90,8 @@ tokens_ok(struct check *k, uint32_t i)
 		return wrong(k, "the durable ceiling is %llu, above a base of "
 		    "%llu", (unsigned long long)d,
 		    (unsigned long long)sh64_load(&h->token_base));
-	return !atomic_load(&k->v->ranges_lost) || wrong(k, "the latest range "
+	return !atomic_load(&k->v->ranges_lost) || range_there(k->v, d) ||
+	    wrong(k, "the latest range "
 	    "of tokens is not on disk in %.180s, and no other could be "
 	    "claimed", k->v->ranges);
 }

@@ -85,7 +85,11 @@ gone(void)
 	    "for other keys too");
 	ok(access(fence_ranges(table), F_OK) != 0,
 	    "nobody but a maker of tables makes it");
+	cmp(t_findings(other), >, 0, "which a check tells");
 	is(mkdir(fence_ranges(table), 0700), 0, "it is made again");
+	cmp(t_findings(other), >, 0, "empty");
+	t_close(fence_open(table));
+	is(t_findings(other), 0, "until somebody has claimed another range");
 	fence_larger(other, "k", &last, "then local is back");
 	fence_larger(lh, "k", &last, "for all");
 	t_close(other);
