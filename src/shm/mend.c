@@ -10,8 +10,11 @@
  * had got.  The rest (claims, queues, chains, the list of keys, hints) is not
  * mended but made anew, which needs no walk over anything that is damaged.
  *
+ *	M0	memory for all that is in use, as far as the file has data, if
+ *		the header makes no sense: where there is none, nothing has
+ *		changed, and who could use the table can do so still
  *	M1	flag MENDING: nobody uses the table before M7
- *	M2	extents: as the file has data, if the header makes no sense
+ *	M2	extents: as far as there is memory; requests
  *	M3	the ceiling, then every floor, then (M5) every key, go above
  *		every token that may have been given
  *	M4	sessions: UNUSED, their incarnations above all that are named;
@@ -61,62 +64,63 @@
 #define MOST		(UINT64_C(1) << 61)	/* more is no token */
 #define INC_MOST	(MASK(INC_BITS) / 2)
 
-/* M2: all sessions have ended, and what became of their requests with them. */
-static int
-forget_requests(struct lhi_mend *m)
+static bool
+has_requests(const struct lhi_mend *m)
 {
-	const struct lhi_geometry *g = &m->v->geo;
-	int error = 0;
-
-	if (sh32_load(&m->v->hdr->ready_requests) != g->n_requests)
-		return 0;
-	if (m->fd >= 0)
-		error = lhi_grow_back(m->fd, (char *)m->v->hdr,
-		    g->requests_off,
-		    (uint64_t)g->n_requests * sizeof(struct shm_request));
-	for (uint32_t i = 0; error == 0 && i < g->n_requests; i++)
-		sh64_store(&m->v->requests[i].state, 0);
-	return error;
+	return sh32_load(&m->v->hdr->ready_requests) ==
+	    m->v->geo.n_requests;
 }
 
-/* M2 */
+/* M0: memory for as much as is in use; *e is that. */
 static int
-mend_extent(struct lhi_mend *m)
+back_extent(struct lhi_mend *m, struct lhi_extent *e)
 {
 	struct shm_header *h = m->v->hdr;
 	struct lhi_geometry *g = &m->v->geo;
 	struct lhi_span s[LHI_SPANS];
-	struct lhi_extent e, seen;
+	struct lhi_extent seen;
 	int error = m->fd < 0 ? 0 : lhi_extent_seen(m->fd, g, &seen);
 
 	if (m->fd < 0)
 		seen = lhi_extent_first(g);
-	if (!lhi_extent_of(h, g, &e))
-		e = seen;
+	if (!lhi_extent_of(h, g, e))
+		*e = seen;
 	/* memory that was given and not counted is counted, too */
-	e.slots = e.slots > seen.slots ? e.slots : seen.slots;
-	e.chunks = e.chunks > seen.chunks ? e.chunks : seen.chunks;
-	e.longs = e.longs > seen.longs ? e.longs : seen.longs;
-	e.values = e.values > seen.values ? e.values : seen.values;
-	while (1u << e.level < e.slots && 1u << e.level < g->n_buckets)
-		e.level++;
-	lhi_extent_spans(g, &e, s);
+	e->slots = e->slots > seen.slots ? e->slots : seen.slots;
+	e->chunks = e->chunks > seen.chunks ? e->chunks : seen.chunks;
+	e->longs = e->longs > seen.longs ? e->longs : seen.longs;
+	e->values = e->values > seen.values ? e->values : seen.values;
+	while (1u << e->level < e->slots && 1u << e->level < g->n_buckets)
+		e->level++;
+	lhi_extent_spans(g, e, s);
 	for (int i = 0; error == 0 && m->fd >= 0 && i < LHI_SPANS; i++)
 		error = lhi_grow_back(m->fd, (char *)h, s[i].off, s[i].len);
-	if (error == 0)
-		error = forget_requests(m);
+	if (error == 0 && m->fd >= 0 && has_requests(m))
+		error = lhi_grow_back(m->fd, (char *)h, g->requests_off,
+		    (uint64_t)g->n_requests * sizeof(struct shm_request));
 	if (error != 0)
 		return lhi_fail(error, "there is no memory for as much of %s "
 		    "as is in use: make room in /dev/shm", m->v->path);
 	lhi_point("mend.backed");
-	sh32_store(&h->ready_slots, e.slots);
-	sh32_store(&h->ready_chunks, e.chunks);
-	sh32_store(&h->ready_longs, e.longs);
-	sh32_store(&h->bucket_level, e.level);
-	sh32_store(&h->ready_values, e.values);
+	return 0;
+}
+
+/* M2 */
+static void
+mend_extent(struct lhi_mend *m, const struct lhi_extent *e)
+{
+	struct shm_header *h = m->v->hdr;
+
+	/* all sessions have ended, and what became of requests with them */
+	for (uint32_t i = 0; has_requests(m) && i < m->v->geo.n_requests; i++)
+		sh64_store(&m->v->requests[i].state, 0);
+	sh32_store(&h->ready_slots, e->slots);
+	sh32_store(&h->ready_chunks, e->chunks);
+	sh32_store(&h->ready_longs, e->longs);
+	sh32_store(&h->bucket_level, e->level);
+	sh32_store(&h->ready_values, e->values);
 	/* what comes with the first use: memory that is there is found again */
 	sh32_store(&h->ready_requests, 0);
-	return 0;
 }
 
 uint64_t
@@ -297,13 +301,14 @@ int
 lhi_mend(struct lhi_mend *m)
 {
 	struct lhi_view *v = m->v;
-	int error;
+	struct lhi_extent e;
+	int error = back_extent(m, &e);
 
-	(void)sh32_fetch_or(&v->hdr->flags, SHM_MENDING);		/* M1 */
-	lhi_point("mend.begun");
-	error = mend_extent(m);
 	if (error != 0)
 		return error;
+	(void)sh32_fetch_or(&v->hdr->flags, SHM_MENDING);		/* M1 */
+	lhi_point("mend.begun");
+	mend_extent(m, &e);
 	mend_tokens(m);
 	/* sessions first, while the chunks name their incarnations; killed in
 	 * between, it is all found again */
