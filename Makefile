@@ -168,12 +168,14 @@ $(TOOL): $(call objs,tools/*.c) $(LIB_A)
 	$(link)
 	$(link_with) -ljansson -lncursesw -ltinfo
 
-REAPERD_OBJ := $(call objs,src/reaper/*.c)
-$(REAPERD_OBJ): ALL_CFLAGS += -Itools -DLEASEHOLD_VERSION='"$(VERSION)"' \
-    -DSYSCONFDIR='"$(SYSCONFDIR)"'
-
-$(REAPERD): $(REAPERD_OBJ) $(LIB_A) \
+# what the daemons have in common
+DAEMON_OBJ := $(call objs,src/daemon/*.c) \
     $(addprefix $(BUILD)/tools/,metrics.o number.o text.o)
+REAPERD_OBJ := $(call objs,src/reaper/*.c)
+$(REAPERD_OBJ) $(DAEMON_OBJ): ALL_CFLAGS += -Itools \
+    -DLEASEHOLD_VERSION='"$(VERSION)"' -DSYSCONFDIR='"$(SYSCONFDIR)"'
+
+$(REAPERD): $(REAPERD_OBJ) $(DAEMON_OBJ) $(LIB_A)
 	$(link)
 	$(link_with) -linih
 

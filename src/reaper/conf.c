@@ -2,170 +2,171 @@
 /*
  * The configuration: defaults, then the file, then the environment, then the
  * command line; each says what it says about a key, and the last one counts.
- *
- * The file is read with inih, whole, before anything is done: the first thing
- * in it that is not understood is an error that names file, line and remedy,
- * and then nothing is taken over.  So a daemon that is told to read it again
- * goes on as it was.  inih cuts lines that are too long for it, takes what
- * follows for a line, and an indented line for more of the one before; so it
- * gets them from a function of ours, which counts them, refuses long ones, and
- * takes indents away.
- *
- * A key is also an environment variable: evict_idle is
- * LEASEHOLD_REAPERD_EVICT_IDLE.  `tables` may be given in the file several
- * times and adds up there; any other key only once.
+ * How file and environment are read: daemon/settings.c.  `tables` may be given
+ * in the file several times and adds up there; any other key only once.
  */
-#include <ctype.h>
-#include <errno.h>
-#include <ini.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <syslog.h>
-#include <unistd.h>
 #include <bsd/string.h>
+#include <leasehold/error.h>
 #include "conf.h"
-#include "setting.h"
+#include "daemon/settings.h"
+#include "shm/object.h"
 #include "tool.h"
 
-#define ENV_PREFIX "LEASEHOLD_REAPERD_"
+#define PROGRAM "leasehold-reaperd"
+#define TICK_MAX_MS 60000
 
-static int __attribute__((format(printf, 2, 3)))
-fail(char error[CONF_ERROR_MAX], const char *fmt, ...)
+static int
+add_table(struct conf *c, const char *key, const char *name)
 {
-	va_list ap;
+	char path[PATH_MAX];
 
-	va_start(ap, fmt);
-	(void)vsnprintf(error, CONF_ERROR_MAX, fmt, ap);
-	va_end(ap);
-	return -1;
-}
-
-/* A file while it is read. */
-struct source {
-	FILE *file;
-	struct conf *conf;
-	int line;
-	int bad_line;		/* what the complaint is about; 0: none */
-	uint32_t seen;		/* bits of keys */
-};
-
-static void
-refuse(struct source *s)
-{
-	if (s->bad_line == 0)
-		s->bad_line = s->line;
-}
-
-static char *
-next_line(char *line, int room, void *arg)
-{
-	struct source *s = arg;
-	size_t n;
-	int c;
-
-	if (fgets(line, room, s->file) == NULL)
-		return NULL;
-	s->line++;
-	n = strlen(line);
-	if (n > 0 && (line[n - 1] == '\n' || feof(s->file))) {
-		size_t indent = strspn(line, " \t");
-
-		memmove(line, line + indent, n + 1 - indent);
-		return line;
+	if (strcmp(name, "*") == 0) {
+		c->all = true;
+		return 0;
 	}
-	(void)say_usage("the line has more than %d bytes, or a NUL in it: "
-	    "give tables on several lines, each with its own 'tables ='",
-	    room - 2);
-	refuse(s);
-	while ((c = getc(s->file)) != EOF && c != '\n')
-		;
-	return line;
-}
-
-/* inih wants 1 for good. */
-static int
-take(void *arg, const char *section, const char *name, const char *value)
-{
-	struct source *s = arg;
-	int e = 0;
-	const char *key;
-	unsigned i;
-
-	if (s->bad_line != 0)
-		return 1;
-	for (i = 0; (key = setting_name(i)) != NULL; i++)
-		if (strcmp(key, name) == 0)
-			break;
-	if (*section != '\0')
-		e = say_usage("there are no sections: take the line [%s] out",
-		    section);
-	else if (key == NULL)
-		e = setting_unknown(name);
-	else if (s->seen >> i & 1 && !setting_adds(i))
-		e = say_usage("%s: given before: keep one of them", name);
-	else
-		e = setting_set(s->conf, i, name, value);
-	if (key != NULL)
-		s->seen |= 1u << i;
-	if (e != 0)
-		refuse(s);
-	return e == 0;
-}
-
-/* 0; or -1 and a sentence. */
-static int
-read_file(struct conf *c, const char *path, bool must_exist, char *error)
-{
-	struct source s = { .conf = c };
-	bool failed;
-	int bad;
-
-	s.file = fopen(path, "re");
-	if (s.file == NULL) {
-		if (errno == ENOENT && !must_exist)
+	if (lhi_object_path(path, sizeof(path), name, c->system) != 0)
+		return say_usage("%s: %s", key, lh_error_detail());
+	for (unsigned i = 0; i < c->n_tables; i++)
+		if (strcmp(c->tables[i], name) == 0)
 			return 0;
-		return fail(error, "cannot read the configuration %s: %s",
-		    path, strerror(errno));
-	}
-	bad = ini_parse_stream(next_line, &s, take, &s);
-	failed = ferror(s.file);
-	(void)fclose(s.file);
-	if (failed)	/* a directory, say */
-		return fail(error, "cannot read the configuration %s: is it a "
-		    "file?", path);
-	if (s.bad_line == 0 || (bad > 0 && bad < s.bad_line))
-		return bad == 0 ? 0 : fail(error, "%s:%d: not understood: "
-		    "write KEY = VALUE, or # before a remark", path, bad);
-	return fail(error, "%s:%d: %s", path, s.bad_line, setting_complaint());
-}
-
-static int
-read_environment(struct conf *c, char *error)
-{
-	const char *key, *value;
-
-	for (unsigned i = 0; (key = setting_name(i)) != NULL; i++) {
-		char name[64] = ENV_PREFIX;
-		size_t n = strlen(name);
-
-		for (const char *p = key; *p != '\0'; p++)
-			name[n++] = (char)toupper((unsigned char)*p);
-		name[n] = '\0';
-		value = getenv(name);
-		if (value == NULL)
-			continue;
-		if (setting_adds(i)) {
-			c->n_tables = 0;
-			c->all = false;
-		}
-		if (setting_set(c, i, name, value) != 0)
-			return fail(error, "environment: %s",
-			    setting_complaint());
-	}
+	if (c->n_tables == TABLES_MAX)
+		return say_usage("%s: more than %d tables: let another daemon "
+		    "look after the rest", key, TABLES_MAX);
+	(void)strlcpy(c->tables[c->n_tables++], name, TABLE_NAME_MAX + 1);
 	return 0;
 }
+
+static void
+clear_tables(void *conf)
+{
+	struct conf *c = conf;
+
+	c->n_tables = 0;
+	c->all = false;
+}
+
+static int
+set_tables(void *conf, const char *key, const char *value)
+{
+	char *list = strdup(value), *rest = list, *name;
+	unsigned n = 0;
+	int e = list == NULL ? say_usage("out of memory") : 0;
+
+	while (e == 0 && (name = strsep(&rest, ", \t")) != NULL) {
+		if (*name == '\0')
+			continue;
+		n++;
+		e = add_table(conf, key, name);
+	}
+	free(list);
+	if (e == 0 && n == 0)
+		e = say_usage("%s: no name of a table; * means all there are",
+		    key);
+	return e;
+}
+
+static int
+set_system(void *conf, const char *key, const char *value)
+{
+	return settings_bool(key, value, &((struct conf *)conf)->system);
+}
+
+static int
+set_evict_idle(void *conf, const char *key, const char *value)
+{
+	struct conf *c = conf;
+
+	if (strcasecmp(value, "never") == 0) {
+		c->evict_idle_ms = 0;
+		return 0;
+	}
+	if (parse_span(key, value, &c->evict_idle_ms) != 0)
+		return -1;
+	return c->evict_idle_ms > 0 ? 0 : say_usage("%s: 0 would forget keys "
+	    "in use; write never to forget none, or a time", key);
+}
+
+static int
+set_evict_above(void *conf, const char *key, const char *value)
+{
+	char digits[8];
+	size_t n = strlen(value);
+	uint64_t percent;
+
+	if (n > 0 && n < sizeof(digits) && value[n - 1] == '%')
+		n--;
+	if (n >= sizeof(digits))
+		n = sizeof(digits) - 1;
+	memcpy(digits, value, n);
+	digits[n] = '\0';
+	if (parse_number(key, digits, 100, &percent) != 0)
+		return -1;
+	((struct conf *)conf)->evict_above = (unsigned)percent;
+	return 0;
+}
+
+static int
+set_tick_min(void *conf, const char *key, const char *value)
+{
+	struct conf *c = conf;
+
+	if (parse_span(key, value, &c->tick_min_ms) != 0)
+		return -1;
+	return c->tick_min_ms >= 1 && c->tick_min_ms <= TICK_MAX_MS ? 0 :
+	    say_usage("%s: '%s' is not between 1ms and 60s", key, value);
+}
+
+static int
+set_metrics(void *conf, const char *key, const char *value)
+{
+	struct conf *c = conf;
+
+	c->metrics[0] = '\0';
+	return strcasecmp(value, "off") == 0 ? 0 :
+	    settings_file_path(key, value, c->metrics, sizeof(c->metrics));
+}
+
+static int
+set_metrics_mode(void *conf, const char *key, const char *value)
+{
+	return settings_mode(key, value,
+	    &((struct conf *)conf)->metrics_mode);
+}
+
+static int
+set_log_level(void *conf, const char *key, const char *value)
+{
+	return settings_log_level(key, value,
+	    &((struct conf *)conf)->log_level);
+}
+
+static int
+set_pidfile(void *conf, const char *key, const char *value)
+{
+	struct conf *c = conf;
+
+	return settings_file_path(key, value, c->pidfile, sizeof(c->pidfile));
+}
+
+static const struct setting keys[] = {
+	{ "system", set_system, NULL },
+	{ "tables", set_tables, clear_tables },
+	{ "evict_idle", set_evict_idle, NULL },
+	{ "evict_above", set_evict_above, NULL },
+	{ "tick_min", set_tick_min, NULL },
+	{ "metrics", set_metrics, NULL },
+	{ "metrics_mode", set_metrics_mode, NULL },
+	{ "log_level", set_log_level, NULL },
+	{ "pidfile", set_pidfile, NULL },
+};
+
+static const struct settings settings = { PROGRAM, keys,
+    sizeof(keys) / sizeof(keys[0]) };
 
 static int
 read_args(struct conf *c, const struct conf_args *args, char *error)
@@ -174,54 +175,25 @@ read_args(struct conf *c, const struct conf_args *args, char *error)
 		c->system = true;
 	if (args->verbose)
 		c->log_level = LOG_DEBUG;
-	if (args->n_tables > 0) {
-		c->n_tables = 0;
-		c->all = false;
+	if (args->n_tables > 0)
+		clear_tables(c);
+	for (unsigned i = 0; i < args->n_tables; i++) {
+		if (add_table(c, "-t", args->tables[i]) != 0) {
+			(void)strlcpy(error, settings_complaint(),
+			    CONF_ERROR_MAX);
+			return -1;
+		}
 	}
-	for (unsigned i = 0; i < args->n_tables; i++)
-		if (setting_add_table(c, "-t", args->tables[i]) != 0)
-			return fail(error, "%s", setting_complaint());
 	return 0;
 }
 
 void
 conf_path(char path[PATH_MAX], const struct conf_args *args)
 {
-	const char *home = getenv("XDG_CONFIG_HOME"), *below = "";
-
-	if (args->file != NULL) {
+	if (args->file != NULL)
 		(void)strlcpy(path, args->file, PATH_MAX);
-		return;
-	}
-	if (home == NULL || *home != '/') {
-		home = getenv("HOME");
-		below = "/.config";
-	}
-	if (geteuid() == 0 || args->system || home == NULL || *home != '/')
-		(void)snprintf(path, PATH_MAX, "%s/leasehold-reaperd.conf",
-		    SYSCONFDIR);
 	else
-		(void)snprintf(path, PATH_MAX, "%s%s/leasehold-reaperd.conf",
-		    home, below);
-}
-
-/* Where our own files go unless somebody says. */
-static void
-runtime_path(char *to, size_t room, const char *file)
-{
-	const char *dir = getenv("RUNTIME_DIRECTORY");
-	const char *home = getenv("XDG_RUNTIME_DIR");
-
-	if (dir != NULL && *dir == '/')
-		(void)snprintf(to, room, "%.*s/%s", (int)strcspn(dir, ":"),
-		    dir, file);
-	else if (geteuid() != 0 && home != NULL && *home == '/')
-		(void)snprintf(to, room, "%s/leasehold-reaperd/%s", home, file);
-	else if (geteuid() == 0)
-		(void)snprintf(to, room, "/run/leasehold-reaperd/%s", file);
-	else
-		(void)snprintf(to, room, "/tmp/leasehold-reaperd.%u/%s",
-		    (unsigned)geteuid(), file);
+		settings_path(path, PROGRAM, args->system);
 }
 
 int
@@ -232,12 +204,13 @@ conf_load(struct conf *conf, const struct conf_args *args,
 	struct conf c = { .evict_above = 0, .tick_min_ms = 1,
 	    .metrics_mode = 0660, .log_level = LOG_INFO };
 
-	setting_begin();
-	runtime_path(c.metrics, sizeof(c.metrics), "metrics.sock");
-	runtime_path(c.pidfile, sizeof(c.pidfile), "pid");
+	settings_begin();
+	settings_runtime_path(c.metrics, sizeof(c.metrics), PROGRAM,
+	    "metrics.sock");
+	settings_runtime_path(c.pidfile, sizeof(c.pidfile), PROGRAM, "pid");
 	conf_path(path, args);
-	if (read_file(&c, path, args->file != NULL, error) != 0 ||
-	    read_environment(&c, error) != 0 ||
+	if (settings_file(&settings, &c, path, args->file != NULL,
+	    error) != 0 || settings_environment(&settings, &c, error) != 0 ||
 	    read_args(&c, args, error) != 0)
 		return -1;
 	if (c.n_tables == 0)

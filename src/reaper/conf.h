@@ -7,11 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "daemon/serve.h"
+#include "daemon/settings.h"
 
 #define TABLES_MAX 256		/* at a time */
 #define TABLE_NAME_MAX 64
-#define SOCKET_PATH_MAX 108	/* of struct sockaddr_un */
-#define CONF_ERROR_MAX 1024
+#define CONF_ERROR_MAX SETTINGS_ERROR_MAX
 
 struct conf {
 	bool all;		/* every table there is, and not a list */

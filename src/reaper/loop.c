@@ -24,11 +24,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <bsd/unistd.h>
-#include "log.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+#include "daemon/now.h"
+#include "daemon/serve.h"
 #include "loop.h"
-#include "notify.h"
-#include "now.h"
-#include "serve.h"
 #include "tables.h"
 #include "visit.h"
 
@@ -170,7 +170,7 @@ apply(const struct conf *conf)
 	visit_configure(conf);
 	tables_configure(conf);
 	looked(cpu_then_ns);
-	serve_configure(conf);
+	serve_configure(conf->metrics, conf->metrics_mode);
 }
 
 static void

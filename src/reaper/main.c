@@ -2,12 +2,18 @@
 /*
  * leasehold-reaperd: looks after tables, so that their users have less to do.
  *
- *	main.c	  options; into the background	setting.c  its keys
- *	loop.c	  sleeps, and wakes		log.c	   what happened
- *	tables.c  which tables			serve.c	   a socket to ask at
- *	guard.c	  hostile tables		report.c   what it answers
- *	conf.c	  what it is told to do		notify.c   systemd
- *	place.c	  its own files		visit.c	   what it does there
+ *	main.c	  options		loop.c	  sleeps, and wakes
+ *	conf.c	  what it is told to do	report.c  what it tells of itself
+ *	tables.c  which tables		visit.c	  what it does there
+ *	guard.c	  hostile tables
+ *
+ * and what it has in common with its sister, leasehold-shimd, in src/daemon:
+ *
+ *	settings.c, value.c  how configurations are read
+ *	only.c	  the pid file; into the background
+ *	place.c	  its own files		log.c	   what happened
+ *	serve.c	  a socket to ask at	report.c   what it answers
+ *	notify.c  systemd
  *
  * The sweep itself is the library's (op/reap.h).  Nothing depends on this
  * program: what it does, the users of a table do as well, later.  It may be
@@ -17,21 +23,19 @@
  * Exit status: 0; 64 usage; 78 configuration; 69 another one runs; 71 the
  * system refused something.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <bsd/libutil.h>
 #include <bsd/unistd.h>
 #include <leasehold.h>
+#include "daemon/log.h"
+#include "daemon/now.h"
+#include "daemon/only.h"
 #include "guard.h"
-#include "log.h"
 #include "loop.h"
-#include "now.h"
-#include "place.h"
 #include "tables.h"
 #include "tool.h"
 #include "visit.h"
@@ -58,7 +62,6 @@ static const char help[] =
 "      --version      print the version\n";
 
 static struct conf conf;
-static struct pidfh *pidfile;
 
 struct mode {
 	bool foreground, check, once;
@@ -144,43 +147,10 @@ raise_limits(void)
 	}
 }
 
-/* 0, or the exit status. */
-static int
-be_the_only_one(void)
-{
-	char why[PLACE_ERROR_MAX];
-	pid_t other = 0;
-
-	if (place_make(conf.pidfile, why) != 0) {
-		log_line(LOG_ERR, "cannot have the pid file %s: %s",
-		    conf.pidfile, why);
-		return EX_SYSTEM;
-	}
-	pidfile = pidfile_open(conf.pidfile, 0644, &other);
-	if (pidfile != NULL)
-		return 0;
-	if (errno == EEXIST && other <= 0) {
-		log_line(LOG_ERR, "another one is just starting (%s)",
-		    conf.pidfile);
-		return EX_AWAY;
-	}
-	if (errno == EEXIST) {
-		log_line(LOG_ERR, "already running, as process %ld (%s); end "
-		    "that one first, or give this one another pidfile",
-		    (long)other, conf.pidfile);
-		return EX_AWAY;
-	}
-	log_line(LOG_ERR, "cannot have the pid file %s: %s (key 'pidfile' "
-	    "names another place)", conf.pidfile, strerror(errno));
-	return EX_SYSTEM;
-}
-
 static void
 ready(void)
 {
-	if (pidfile_write(pidfile) != 0)
-		log_line(LOG_WARNING, "cannot write %s: %s", conf.pidfile,
-		    strerror(errno));
+	only_ready();
 	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " looks after %s "
 	    "tables: %u", conf.system ? "the machine's" : "its user's",
 	    tables_served());
@@ -189,23 +159,17 @@ ready(void)
 static int
 run(const struct conf_args *args, bool foreground)
 {
-	int status = be_the_only_one(), error;
+	int status = only_one(conf.pidfile), error;
 
+	if (status == 0)
+		status = only_background(foreground, "leasehold-reaperd");
 	if (status != 0)
 		return status;
-	if (!foreground) {
-		log_to_syslog();
-		if (daemon(0, 0) != 0) {
-			fprintf(stderr, "leasehold-reaperd: cannot go into "
-			    "the background: %s\n", strerror(errno));
-			return EX_SYSTEM;
-		}
-	}
 	loop_hold_signals();
 	error = loop_run(&conf, args, ready);
 	if (error != 0)
 		log_line(LOG_ERR, "cannot begin: %s", strerror(-error));
-	(void)pidfile_remove(pidfile);
+	only_end();
 	return error == 0 ? 0 : EX_SYSTEM;
 }
 
@@ -237,8 +201,10 @@ main(int argc, char **argv)
 	static char whole[PATH_MAX];
 	char error[CONF_ERROR_MAX], path[PATH_MAX];
 	struct mode mode = { 0 };
-	int status = parse(argc, argv, &args, &mode);
+	int status;
 
+	log_begin("leasehold-reaperd");
+	status = parse(argc, argv, &args, &mode);
 	if (status >= 0)
 		return status;
 	/* it will be read again, from another directory */

@@ -3,23 +3,14 @@
  * The metrics as a text, in the exposition format that Prometheus reads: what
  * happens in each table, as `leasehold stats --prometheus` tells it, and in
  * the daemon.
- *
- * The text is made at most twice a second, however many ask: it takes a look at
- * every key.  It is counted by who still reads it, so that a slow one reads the
- * end of what he began with.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "daemon/now.h"
+#include "daemon/report.h"
 #include "metrics.h"
-#include "now.h"
-#include "report.h"
 #include "visit.h"
-
-#define FRESH_NS (500 * NS_PER_MS)
-
-static struct report *latest;
-static int64_t made_ns;
 
 static double
 seconds(int64_t ns)
@@ -216,54 +207,11 @@ write_tables(FILE *f)
 	free(all);
 }
 
-static struct report *
-make(void)
+void
+report_write(FILE *f)
 {
-	struct report *r = calloc(1, sizeof(*r));
-	FILE *f = r == NULL ? NULL : open_memstream(&r->text, &r->len);
-	int bad;
-
-	if (f == NULL) {
-		free(r);
-		return NULL;
-	}
 	write_tables(f);
 	write_states(f);
 	write_sweeps(f);
 	write_self(f);
-	bad = ferror(f);
-	if (fclose(f) != 0 || bad) {
-		free(r->text);
-		free(r);
-		return NULL;
-	}
-	return r;
-}
-
-void
-report_put(struct report *r)
-{
-	if (r == NULL || --r->refs > 0)
-		return;
-	free(r->text);
-	free(r);
-}
-
-struct report *
-report_get(void)
-{
-	int64_t now_ns = mono_ns();
-
-	if (latest == NULL || now_ns - made_ns >= FRESH_NS) {
-		struct report *r = make();
-
-		if (r == NULL)
-			return NULL;
-		r->refs = 1;
-		report_put(latest);
-		latest = r;
-		made_ns = now_ns;
-	}
-	latest->refs++;
-	return latest;
 }

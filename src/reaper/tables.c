@@ -29,8 +29,8 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold/error.h>
+#include "daemon/log.h"
 #include "guard.h"
-#include "log.h"
 #include "shm/object.h"
 #include "tables.h"
 

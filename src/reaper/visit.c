@@ -12,9 +12,9 @@
 #include <sys/epoll.h>
 #include <leasehold/error.h>
 #include "api/stats.h"
+#include "daemon/log.h"
+#include "daemon/now.h"
 #include "guard.h"
-#include "log.h"
-#include "now.h"
 #include "op/fence.h"
 #include "visit.h"
 

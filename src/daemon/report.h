@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The metrics as a text: see report.c. */
-#ifndef REAPER_REPORT_H
-#define REAPER_REPORT_H
+#ifndef DAEMON_REPORT_H
+#define DAEMON_REPORT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 struct report {
 	unsigned refs;
@@ -14,5 +15,8 @@ struct report {
 /* The latest, made anew if it is too old; NULL: no memory.  To be put back. */
 struct report *report_get(void);
 void report_put(struct report *report);
+
+/* The program's: all that it tells, into f. */
+void report_write(FILE *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Telling the service manager how it goes: see notify.c. */
-#ifndef REAPER_NOTIFY_H
-#define REAPER_NOTIFY_H
+#ifndef DAEMON_NOTIFY_H
+#define DAEMON_NOTIFY_H
 
 #include <stdint.h>
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's log: standard error, or syslog.  See log.c. */
-#ifndef REAPER_LOG_H
-#define REAPER_LOG_H
+#ifndef DAEMON_LOG_H
+#define DAEMON_LOG_H
 
 #include <stdbool.h>
 #include <syslog.h>
 
-/* To standard error until told otherwise.  level: LOG_ERR .. LOG_DEBUG. */
+/* Whose it is; static text.  To standard error until told otherwise.  level:
+ * LOG_ERR .. LOG_DEBUG. */
+void log_begin(const char *program);
 void log_to_syslog(void);
 void log_level(int level);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the daemon's own files go: see place.c. */
-#ifndef REAPER_PLACE_H
-#define REAPER_PLACE_H
+#ifndef DAEMON_PLACE_H
+#define DAEMON_PLACE_H
 
 #define PLACE_ERROR_MAX 512
 

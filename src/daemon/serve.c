@@ -279,30 +279,31 @@ serve_run(int64_t now_ns)
 	return next_ns;
 }
 
-/* A socket that nobody answers at is what a killed daemon left behind. */
-static int
-take_path(const struct sockaddr_un *at)
+int
+serve_take_path(const char *at_path, int type)
 {
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;
 	int fd, e;
 
-	if (lstat(path, &st) != 0)
+	(void)strlcpy(at.sun_path, at_path, sizeof(at.sun_path));
+	if (lstat(at_path, &st) != 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	e = connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ?
+	e = connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 ?
 	    EADDRINUSE : errno;
 	(void)close(fd);
 	if (e != ECONNREFUSED)
 		return -e;
-	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+	return unlink(at_path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
 static int
-listen_at(const struct conf *conf)
+listen_at(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;
@@ -310,13 +311,13 @@ listen_at(const struct conf *conf)
 	int fd, e;
 
 	(void)strlcpy(at.sun_path, path, sizeof(at.sun_path));
-	e = take_path(&at);
+	e = serve_take_path(path, SOCK_STREAM);
 	if (e != 0)
 		return e;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	mask = umask(~conf->metrics_mode & 0777);
+	mask = umask(~path_mode & 0777);
 	e = bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 ? 0 : -errno;
 	(void)umask(mask);
 	if (e != 0) {
@@ -346,24 +347,23 @@ serve_begin(int fd, uint32_t listener, uint32_t reader)
 }
 
 void
-serve_configure(const struct conf *conf)
+serve_configure(const char *new_path, unsigned mode)
 {
 	char why[PLACE_ERROR_MAX];
 	int e;
 
-	if (listen_fd >= 0 && strcmp(conf->metrics, path) == 0 &&
-	    conf->metrics_mode == path_mode)
+	if (listen_fd >= 0 && strcmp(new_path, path) == 0 && mode == path_mode)
 		return;
 	serve_end();
-	(void)strlcpy(path, conf->metrics, sizeof(path));
-	path_mode = conf->metrics_mode;
+	(void)strlcpy(path, new_path, sizeof(path));
+	path_mode = mode;
 	if (path[0] == '\0')
 		return;
 	if (place_make(path, why) != 0) {
 		log_line(LOG_ERR, "no metrics: %s", why);
 		return;
 	}
-	e = listen_at(conf);
+	e = listen_at();
 	if (e != 0)
 		log_line(LOG_ERR, "no metrics: cannot listen at %s: %s (key "
 		    "'metrics' names another place)", path, e == -EEXIST ?

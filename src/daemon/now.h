@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's time: whatever the clocks of the tables are. */
-#ifndef REAPER_NOW_H
-#define REAPER_NOW_H
+#ifndef DAEMON_NOW_H
+#define DAEMON_NOW_H
 
 #include "base/clock.h"
 

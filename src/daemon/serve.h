@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* The socket that metrics are read from: see serve.c. */
-#ifndef REAPER_SERVE_H
-#define REAPER_SERVE_H
+#ifndef DAEMON_SERVE_H
+#define DAEMON_SERVE_H
 
-#include "conf.h"
+#include <stdint.h>
+
+#define SOCKET_PATH_MAX 108	/* of struct sockaddr_un */
 
 /* The listener goes into the epoll set as `listener` << 32, readers of it as
  * `reader` << 32 | number. */
 void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader);
 
-/* Serve where the configuration says.  What cannot be done is logged, and all
+/* Serve at that path ("": nowhere).  What cannot be done is logged, and all
  * else goes on. */
-void serve_configure(const struct conf *conf);
+void serve_configure(const char *path, unsigned mode);
+
+/* Take over the path of a socket at which nobody answers, as a killed daemon
+ * leaves it; 0, or -errno. */
+int serve_take_path(const char *path, int type);
 
 /* Somebody wants to connect; reader i can be read from, or written to. */
 void serve_accept(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's log: one line an event, to standard error in the foreground and
+ * A daemon's log: one line an event, to standard error in the foreground and
  * to syslog in the background.
  *
  * What came from elsewhere (names of files and programs, library messages about
@@ -24,12 +24,19 @@
 #define LINE_LEN 2048		/* <= PIPE_BUF: written whole, or not at all */
 
 static int most = LOG_INFO;
+static const char *name = "?";
 static bool use_syslog;
+
+void
+log_begin(const char *program)
+{
+	name = program;
+}
 
 void
 log_to_syslog(void)
 {
-	openlog("leasehold-reaperd", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	openlog(name, LOG_PID | LOG_NDELAY, LOG_DAEMON);
 	use_syslog = true;
 }
 
@@ -48,8 +55,7 @@ to_stderr(int priority, const char *text)
 
 	if (getenv("JOURNAL_STREAM") != NULL)
 		(void)snprintf(rank, sizeof(rank), "<%d>", priority);
-	n = snprintf(line, sizeof(line), "%sleasehold-reaperd: %s\n", rank,
-	    text);
+	n = snprintf(line, sizeof(line), "%s%s: %s\n", rank, name, text);
 	if (n >= (int)sizeof(line)) {
 		n = sizeof(line) - 1;
 		line[n - 1] = '\n';

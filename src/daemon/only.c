@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * That a daemon runs once: who holds the pid file is it.  And the way into the
+ * background.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <bsd/libutil.h>
+#include "log.h"
+#include "only.h"
+#include "place.h"
+#include "tool.h"
+
+static struct pidfh *pidfile;
+static const char *file;
+
+int
+only_one(const char *path)
+{
+	char why[PLACE_ERROR_MAX];
+	pid_t other = 0;
+
+	file = path;
+	if (place_make(path, why) != 0) {
+		log_line(LOG_ERR, "cannot have the pid file %s: %s", path,
+		    why);
+		return EX_SYSTEM;
+	}
+	pidfile = pidfile_open(path, 0644, &other);
+	if (pidfile != NULL)
+		return 0;
+	if (errno == EEXIST && other <= 0) {
+		log_line(LOG_ERR, "another one is just starting (%s)", path);
+		return EX_AWAY;
+	}
+	if (errno == EEXIST) {
+		log_line(LOG_ERR, "already running, as process %ld (%s); end "
+		    "that one first, or give this one another pidfile",
+		    (long)other, path);
+		return EX_AWAY;
+	}
+	log_line(LOG_ERR, "cannot have the pid file %s: %s (key 'pidfile' "
+	    "names another place)", path, strerror(errno));
+	return EX_SYSTEM;
+}
+
+int
+only_background(bool foreground, const char *program)
+{
+	if (foreground)
+		return 0;
+	log_to_syslog();
+	if (daemon(0, 0) == 0)
+		return 0;
+	fprintf(stderr, "%s: cannot go into the background: %s\n", program,
+	    strerror(errno));
+	return EX_SYSTEM;
+}
+
+void
+only_ready(void)
+{
+	if (pidfile_write(pidfile) != 0)
+		log_line(LOG_WARNING, "cannot write %s: %s", file,
+		    strerror(errno));
+}
+
+void
+only_end(void)
+{
+	(void)pidfile_remove(pidfile);
+}

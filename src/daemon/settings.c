@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A daemon's configuration: the file, then the environment; each says what it
+ * says about a key, and the last one counts.
+ *
+ * The file is read with inih, whole, before anything is done: the first thing
+ * in it that is not understood is an error that names file, line and remedy,
+ * and then nothing is to be taken over.  So a daemon that is told to read it
+ * again goes on as it was.  inih cuts lines that are too long for it, takes
+ * what follows for a line, and an indented line for more of the one before; so
+ * it gets them from a function of ours, which counts them, refuses long ones,
+ * and takes indents away.
+ *
+ * A key is also an environment variable: evict_idle of leasehold-reaperd is
+ * LEASEHOLD_REAPERD_EVICT_IDLE.
+ *
+ * What is wrong with a value is said with say_usage(), as the command's
+ * number.c does, which reads the numbers here too; the one of the daemons keeps
+ * the first sentence for whoever knows where the value came from.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "settings.h"
+#include "tool.h"
+
+static char complaint[SETTINGS_ERROR_MAX];
+
+int
+say_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (complaint[0] == '\0')
+		(void)vsnprintf(complaint, sizeof(complaint), fmt, ap);
+	va_end(ap);
+	return EX_BAD_USAGE;
+}
+
+void
+settings_begin(void)
+{
+	complaint[0] = '\0';
+}
+
+const char *
+settings_complaint(void)
+{
+	return complaint;
+}
+
+static int __attribute__((format(printf, 2, 3)))
+fail(char error[SETTINGS_ERROR_MAX], const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(error, SETTINGS_ERROR_MAX, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+/* A file while it is read. */
+struct source {
+	const struct settings *settings;
+	FILE *file;
+	void *conf;
+	int line;
+	int bad_line;		/* what the complaint is about; 0: none */
+	uint32_t seen;		/* bits of keys */
+};
+
+static void
+refuse(struct source *s)
+{
+	if (s->bad_line == 0)
+		s->bad_line = s->line;
+}
+
+static char *
+next_line(char *line, int room, void *arg)
+{
+	struct source *s = arg;
+	size_t n;
+	int c;
+
+	if (fgets(line, room, s->file) == NULL)
+		return NULL;
+	s->line++;
+	n = strlen(line);
+	if (n > 0 && (line[n - 1] == '\n' || feof(s->file))) {
+		size_t indent = strspn(line, " \t");
+
+		memmove(line, line + indent, n + 1 - indent);
+		return line;
+	}
+	(void)say_usage("the line has more than %d bytes, or a NUL in it: "
+	    "give lists on several lines, each with its own 'KEY ='",
+	    room - 2);
+	refuse(s);
+	while ((c = getc(s->file)) != EOF && c != '\n')
+		;
+	return line;
+}
+
+static int
+unknown(const struct settings *of, const char *name)
+{
+	char list[512] = "";
+
+	for (size_t i = 0; i < of->n; i++) {
+		(void)strlcat(list, i > 0 ? ", " : "", sizeof(list));
+		(void)strlcat(list, of->all[i].name, sizeof(list));
+	}
+	return say_usage("there is no key '%s'; there are %s", name, list);
+}
+
+/* inih wants 1 for good. */
+static int
+take(void *arg, const char *section, const char *name, const char *value)
+{
+	struct source *s = arg;
+	const struct settings *of = s->settings;
+	const struct setting *key = NULL;
+	uint32_t bit = 1;
+	int e = 0;
+
+	if (s->bad_line != 0)
+		return 1;
+	for (size_t i = 0; i < of->n && key == NULL; i++) {
+		if (strcmp(of->all[i].name, name) == 0) {
+			key = &of->all[i];
+			bit <<= i;
+		}
+	}
+	if (*section != '\0')
+		e = say_usage("there are no sections: take the line [%s] out",
+		    section);
+	else if (key == NULL)
+		e = unknown(of, name);
+	else if ((s->seen & bit) && key->clear == NULL)
+		e = say_usage("%s: given before: keep one of them", name);
+	else
+		e = key->set(s->conf, name, value);
+	if (key != NULL)
+		s->seen |= bit;
+	if (e != 0)
+		refuse(s);
+	return e == 0;
+}
+
+int
+settings_file(const struct settings *of, void *conf, const char *path,
+    bool must_exist, char error[SETTINGS_ERROR_MAX])
+{
+	struct source s = { .settings = of, .conf = conf };
+	bool failed;
+	int bad;
+
+	s.file = fopen(path, "re");
+	if (s.file == NULL) {
+		if (errno == ENOENT && !must_exist)
+			return 0;
+		return fail(error, "cannot read the configuration %s: %s",
+		    path, strerror(errno));
+	}
+	bad = ini_parse_stream(next_line, &s, take, &s);
+	failed = ferror(s.file);
+	(void)fclose(s.file);
+	if (failed)	/* a directory, say */
+		return fail(error, "cannot read the configuration %s: is it a "
+		    "file?", path);
+	if (s.bad_line == 0 || (bad > 0 && bad < s.bad_line))
+		return bad == 0 ? 0 : fail(error, "%s:%d: not understood: "
+		    "write KEY = VALUE, or # before a remark", path, bad);
+	return fail(error, "%s:%d: %s", path, s.bad_line, complaint);
+}
+
+/* LEASEHOLD_REAPERD_EVICT_IDLE */
+static void
+variable(char *name, size_t room, const char *program, const char *key)
+{
+	(void)snprintf(name, room, "%s_%s", program, key);
+	for (char *p = name; *p != '\0'; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+}
+
+int
+settings_environment(const struct settings *of, void *conf,
+    char error[SETTINGS_ERROR_MAX])
+{
+	for (size_t i = 0; i < of->n; i++) {
+		const struct setting *key = &of->all[i];
+		const char *value;
+		char name[64];
+
+		variable(name, sizeof(name), of->program, key->name);
+		value = getenv(name);
+		if (value == NULL)
+			continue;
+		if (key->clear != NULL)
+			key->clear(conf);
+		if (key->set(conf, name, value) != 0)
+			return fail(error, "environment: %s", complaint);
+	}
+	return 0;
+}
+
+void
+settings_path(char path[PATH_MAX], const char *program, bool system)
+{
+	const char *home = getenv("XDG_CONFIG_HOME"), *below = "";
+
+	if (home == NULL || *home != '/') {
+		home = getenv("HOME");
+		below = "/.config";
+	}
+	if (geteuid() == 0 || system || home == NULL || *home != '/')
+		(void)snprintf(path, PATH_MAX, "%s/%s.conf", SYSCONFDIR,
+		    program);
+	else
+		(void)snprintf(path, PATH_MAX, "%s%s/%s.conf", home, below,
+		    program);
+}
+
+void
+settings_runtime_path(char *to, size_t room, const char *program,
+    const char *file)
+{
+	const char *dir = getenv("RUNTIME_DIRECTORY");
+	const char *home = getenv("XDG_RUNTIME_DIR");
+
+	if (dir != NULL && *dir == '/')
+		(void)snprintf(to, room, "%.*s/%s", (int)strcspn(dir, ":"),
+		    dir, file);
+	else if (geteuid() != 0 && home != NULL && *home == '/')
+		(void)snprintf(to, room, "%s/%s/%s", home, program, file);
+	else if (geteuid() == 0)
+		(void)snprintf(to, room, "/run/%s/%s", program, file);
+	else
+		(void)snprintf(to, room, "/tmp/%s.%u/%s", program,
+		    (unsigned)geteuid(), file);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Values of a daemon's configuration, of the kinds that several keys have. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <syslog.h>
+#include <bsd/string.h>
+#include "settings.h"
+#include "tool.h"
+
+int
+settings_bool(const char *key, const char *value, bool *to)
+{
+	static const char *const words[][2] = {
+		{ "no", "yes" }, { "off", "on" }, { "false", "true" },
+		{ "0", "1" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		for (int b = 0; b < 2; b++) {
+			if (strcasecmp(value, words[i][b]) == 0) {
+				*to = b;
+				return 0;
+			}
+		}
+	}
+	return say_usage("%s: '%s' is neither yes nor no", key, value);
+}
+
+int
+settings_file_path(const char *key, const char *value, char *to, size_t room)
+{
+	if (*value != '/')
+		return say_usage("%s: '%s' is not a path from / on", key,
+		    value);
+	if (strlcpy(to, value, room) >= room)
+		return say_usage("%s: a path of more than %zu bytes", key,
+		    room - 1);
+	return 0;
+}
+
+int
+settings_mode(const char *key, const char *value, unsigned *to)
+{
+	char *end;
+	unsigned long mode = strtoul(value, &end, 8);
+
+	if (!isdigit((unsigned char)*value) || *end != '\0' || mode > 0777)
+		return say_usage("%s: '%s' is not a mode; write 660, or 666 "
+		    "to let everybody read", key, value);
+	*to = (unsigned)mode;
+	return 0;
+}
+
+int
+settings_log_level(const char *key, const char *value, int *to)
+{
+	static const struct {
+		const char *name;
+		int level;
+	} levels[] = {
+		{ "error", LOG_ERR }, { "warning", LOG_WARNING },
+		{ "info", LOG_INFO }, { "debug", LOG_DEBUG },
+	};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		if (strcasecmp(value, levels[i].name) == 0) {
+			*to = levels[i].level;
+			return 0;
+		}
+	}
+	return say_usage("%s: '%s' is none of error, warning, info, debug",
+	    key, value);
+}
