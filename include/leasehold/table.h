@@ -105,11 +105,14 @@ struct lh_open_opts {
 	const char *application;/* shown to others; NULL: the program's name */
 	const char *fence_dir;	/* absolute path; NULL: none, or with LH_DURABLE
 				 * the usual one */
+	const char *cluster_prefix; /* keys that begin so are cluster keys; 31
+				 * bytes at most; NULL: "cluster:"; "": there
+				 * are none */
 };
 
 #define LH_OPEN_OPTS_INIT \
 	{ sizeof(struct lh_open_opts), 0, 0600, 1048576, 1024, 262144, 0, \
-	  LH_GROUP_USUAL, LH_CLOCK_MONOTONIC, NULL, NULL }
+	  LH_GROUP_USUAL, LH_CLOCK_MONOTONIC, NULL, NULL, NULL }
 
 /*
  * Attach to table `name`, creating it if need be.

@@ -18,7 +18,8 @@
  *	queue	sorted, ends, every claim in range and announced for this slot
  *	bucket	its part of the list is sorted, ends, every slot in it is in
  *		use, and no key is twice
- *	token	every key's last token, and every floor, below the ceiling
+ *	token	every key's last token, and every floor, below the ceiling;
+ *		a cluster key's above 2^62, its base not above their floor
  *	long	a key's rest is its own
  *	request	is in a place of its own, and in no other
  *	value	in range, whole by its sum, in a record that is the slot's
@@ -42,6 +43,7 @@
 #include "shm/queue.h"
 #include "shm/range.h"
 #include "shm/request.h"
+#include "shm/right.h"
 #include "shm/value.h"
 
 struct check {
@@ -90,6 +92,11 @@ tokens_ok(struct check *k, uint32_t i)
 		return wrong(k, "the durable ceiling is %llu, above a base of "
 		    "%llu", (unsigned long long)d,
 		    (unsigned long long)sh64_load(&h->token_base));
+	if (sh64_load(&h->cluster_floor) != 0 &&
+	    (sh64_load(&h->cluster_floor) < CLUSTER_FIRST ||
+	    sh64_load(&h->cluster_floor) > TOKEN_MAX))
+		return wrong(k, "the floor of cluster keys' tokens is none "
+		    "(%llu)", (unsigned long long)sh64_load(&h->cluster_floor));
 	return !atomic_load(&k->v->ranges_lost) || range_there(k->v, d) ||
 	    wrong(k, "the latest range "
 	    "of tokens is not on disk in %.180s, and no other could be "
@@ -282,6 +289,34 @@ rest_ok(struct check *k, struct shm_slot *s, uint32_t i, size_t len)
 }
 
 static bool
+token_ok(struct check *k, struct shm_slot *s, uint64_t w)
+{
+	const struct shm_header *h = k->v->hdr;
+	uint64_t token = lhi_lock_token(s, w);
+
+	if (lhi_right_has(s))
+		return token >= CLUSTER_FIRST && token <= TOKEN_MAX;
+	return token < sh64_load(&h->ceiling) &&
+	    token >= sh64_load(&h->token_base);
+}
+
+/* Is it a cluster key if and only if its name says so?  And its base one? */
+static bool
+right_ok(struct check *k, struct shm_slot *s, uint32_t i, const char *key,
+    size_t len)
+{
+	const struct lhi_name n = { .key = key, .len = len };
+	uint64_t base = lhi_right_base(k->v, s);
+
+	if (lhi_right_has(s) != lhi_right_wanted(k->v, &n))
+		return wrong(k, "slot %u is a cluster key, or is not, against "
+		    "its name", i);
+	return base == 0 || (base >= CLUSTER_FIRST &&
+	    base <= sh64_load(&k->v->hdr->cluster_floor)) ||
+	    wrong(k, "slot %u has a base of tokens that is none", i);
+}
+
+static bool
 slot_ok(struct check *k, uint32_t i)
 {
 	struct shm_slot *s = &k->v->slots[i];
@@ -304,16 +339,17 @@ slot_ok(struct check *k, uint32_t i)
 		return wrong(k, "slot %u has a key that does not hash to what "
 		    "it says", i);
 	if (((sh32_load(&s->key_info) ^ KEY_LIFE(sh32_load(&s->gen))) &
-	    ~(KEY_LIFE(1u) - 1)) != 0)
+	    ~KEY_SAID) != 0)
 		return wrong(k, "slot %u has flags of another life", i);
 	if (!rest_ok(k, s, i, len))
 		return false;
 	if (!lhi_value_sound(k->v, s))
 		return wrong(k, "the value of slot %u is none", i);
-	if (lhi_lock_token(s, w) >= sh64_load(&k->v->hdr->ceiling) ||
-	    lhi_lock_token(s, w) < sh64_load(&k->v->hdr->token_base))
+	if (!token_ok(k, s, w))
 		return wrong(k, "slot %u has a token outside the table's range",
 		    i);
+	if (!right_ok(k, s, i, key, len))
+		return false;
 	return walk == -EAGAIN || o.sound;
 }
 

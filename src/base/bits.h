@@ -21,6 +21,8 @@
  *  session id  inc (48) << 16 | session index (16)
  *  request     63 ...... 54 | 53 .. 50 | 49 .. 38 | 37 ........... 0
  *              seq (10)     | st (4)   | who (12) | time (38)
+ *  right       63 ...... 34 | 33 .......... 2 | 1 .. 0
+ *              epoch (30)   | generation (32) | mode
  *  lease id    claim (22) << 42 | epoch (20) << 22 | seq (22)
  *
  * What counts up (ver, seq, tag) is on top, where it wraps without touching its
@@ -340,6 +342,53 @@ static inline uint32_t
 req_who(uint64_t r)
 {
 	return (uint32_t)(r >> DEADLINE_BITS) & 0xfff;
+}
+
+/* right: what the host may do with a cluster key (shm/right.c) */
+enum lhi_right_mode {
+	RIGHT_NONE = 0,
+	RIGHT_SHARED = 1,
+	RIGHT_EXCLUSIVE = 2
+};
+
+#define RIGHT_EPOCH_BITS 30
+
+static inline uint64_t
+right_make(unsigned mode, uint32_t gen, uint64_t epoch)
+{
+	return epoch << 34 | (uint64_t)gen << 2 | mode;
+}
+
+static inline unsigned right_mode(uint64_t r) { return (unsigned)r & 3; }
+static inline uint32_t right_gen(uint64_t r) { return (uint32_t)(r >> 2); }
+static inline uint64_t right_epoch(uint64_t r) { return r >> 34; }
+
+/*
+ * Tokens of cluster keys are 2^62 | revision (42) << 20 | count (20), all
+ * others below 2^62: so neither comes in the other's way.
+ */
+#define CLUSTER_FIRST (UINT64_C(1) << 62)
+#define CLUSTER_SEQ_BITS 20
+#define CLUSTER_SPARE 4096u	/* of these, at the end, are not used */
+#define CLUSTER_REVISION_MAX (MASK(42) - 1)
+
+/* The base of what is granted under that revision: tokens are above it. */
+static inline uint64_t
+cluster_base(uint64_t revision)
+{
+	return CLUSTER_FIRST | revision << CLUSTER_SEQ_BITS;
+}
+
+static inline uint64_t
+cluster_revision(uint64_t token)
+{
+	return (token & (CLUSTER_FIRST - 1)) >> CLUSTER_SEQ_BITS;
+}
+
+static inline bool
+token_cluster(uint64_t token)
+{
+	return token >= CLUSTER_FIRST;
 }
 
 /* lease id, second half */

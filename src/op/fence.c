@@ -38,6 +38,13 @@
  * a key has been granted 2^32 times.  That goes for skips, too: each takes the
  * key a place further, as a grant would.
  *
+ * Cluster keys (shm/right.c) have tokens of their own kind, above their slot's
+ * base, which only rises: it is to them what the latest range is to others, and
+ * neither ranges nor ceilings bind them.  They too jump and skip, to the very
+ * token.  (A base is raised while the shim has the key alone, so readers never
+ * meet one that is new.)  Since 2^20 revisions on a version may look like an
+ * earlier one, the lowest 12 bits go on.
+ *
  * The hint is moved by a swap of the value that was read (it was a hint of this
  * word, and what is written is a token that this word had): it only rises, so
  * no value comes back, and a swap that comes late, in whatever life of the
@@ -77,6 +84,7 @@
 #include <sys/stat.h>
 #include "base/error.h"
 #include "op/fence.h"
+#include "shm/right.h"
 
 #define JUMP_MAX	(UINT64_C(1) << 38)
 #define JUMP_HELD_MAX	(UINT64_C(1) << 36)
@@ -299,19 +307,21 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 }
 
 /*
- * W16: bring the free word w, and the hint, into the range of `token`.  Each
- * skip goes on by one place in the range, so that the word is not at any time
- * one that somebody remembers (256 ranges on, ver is the same).
+ * W16: bring the free word w, and the hint, into the range of `token`, or only
+ * near it.  Each skip goes on by one place in the range, so that the word is
+ * not at any time one that somebody remembers (256 ranges on, ver is the same).
  */
 static void
-skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token)
+skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token,
+    bool near)
 {
 	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
-	uint64_t first = lhi_range_first(token + 1);
+	uint64_t first = near ? token - JUMP_MAX + 1 :
+	    lhi_range_first(token + 1);
 
 	for (int i = 0; i < SKIPS_MAX && at < first; i++) {
 		to = lhi_range_land(at + 1, token + 1);
-		if (to - at >= JUMP_MAX)
+		if (near || to - at >= JUMP_MAX)
 			to = at + 1 + JUMP_MAX - lhi_range_width();
 		past = word_make(WORD_FREE, word_idx(w), to);
 		lhi_point("fence.skipping");
@@ -325,16 +335,32 @@ skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token)
 	}
 }
 
-int
-lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
-    bool joins, struct lhi_next *n)
+/* A cluster key's next token is above its base. */
+static int
+next_of_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
 {
-	bool held = word_mode(w) != WORD_FREE, bound;
-	uint64_t next;
+	uint64_t base = lhi_right_base(v, s);
+	uint64_t most = cluster_base(CLUSTER_REVISION_MAX);
+
+	if (base == 0)
+		base = CLUSTER_FIRST;
+	if (base < CLUSTER_FIRST || base > most || *token < CLUSTER_FIRST ||
+	    *token > most + MASK(CLUSTER_SEQ_BITS))
+		return lhi_damaged(v, "the tokens of a cluster key are none",
+		    *token, base);
+	if (*token <= base)
+		*token = lhi_right_land(*token, base);
+	return lhi_view_retired(v) ? lhi_view_fresh(v) : 0;
+}
+
+/* Any other key's is in a range of ours, and below the ceiling. */
+static int
+next_of_table(struct lhi_view *v, struct shm_slot *s, bool held, bool local,
+    uint64_t *token)
+{
+	bool bound;
 	int error;
 
-	look_ahead(s, w, n);
-	next = n->token;
 	if (lhi_durable(v)) {
 		if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
 		    (error = secure(v, true)) != 0)
@@ -342,21 +368,35 @@ lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 		/* after the word was loaded: a grant in scope local that came
 		 * before it had set the flag */
 		bound = local || (sh32_load(&s->key_info) & KEY_LOCAL);
-		error = find_range(v, held, local, bound, &n->token);
+		error = find_range(v, held, local, bound, token);
 		if (error != 0)
 			return error;
-		if (n->token > sh64_load_rlx(&v->hdr->token_seen) +
+		if (*token > sh64_load_rlx(&v->hdr->token_seen) +
 		    lhi_range_width() / 64)
-			sh64_max(&v->hdr->token_seen, n->token);
+			sh64_max(&v->hdr->token_seen, *token);
 	}
-	error = admit(v, n->token);
+	return admit(v, *token);
+}
+
+int
+lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
+    bool joins, struct lhi_next *n)
+{
+	bool held = word_mode(w) != WORD_FREE, cluster = lhi_right_has(s);
+	uint64_t next;
+	int error;
+
+	look_ahead(s, w, n);
+	next = n->token;
+	error = cluster ? next_of_cluster(v, s, &n->token) :
+	    next_of_table(v, s, held, local, &n->token);
 	if (error != 0)
 		return error;
 	if (n->token != next && (joins ||
 	    (held && n->token - next > JUMP_HELD_MAX)))
 		return FENCE_BARRED;
 	if (n->token - next >= JUMP_MAX) {
-		skip(s, w, n, n->token);
+		skip(s, w, n, n->token, cluster);
 		return FENCE_AGAIN;
 	}
 	return 0;

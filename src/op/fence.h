@@ -3,7 +3,7 @@
 #ifndef LHI_FENCE_H
 #define LHI_FENCE_H
 
-#include "shm/view.h"
+#include "shm/right.h"
 
 #define TOKEN_STEP lhi_range_width()
 
@@ -35,6 +35,16 @@ enum {
  */
 int lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w,
     bool local, bool joins, struct lhi_next *next);
+
+/*
+ * May a reader of that key be revived with the token that it had?  Not of a
+ * cluster key, which is looked at anew with every grant.
+ */
+static inline bool
+lhi_fence_revives(const struct shm_slot *s)
+{
+	return !lhi_right_has(s);
+}
 
 /* The word was swapped, with that token. */
 static inline void

@@ -165,7 +165,8 @@ remember(struct lhi_attempt *a, uint64_t token)
 	struct lhi_rec *r = &a->m->rec[a->t.ci - a->m->base];
 
 	r->use = a->m->watched || a->ask->rare || a->ask->shareable ?
-	    REC_OUT : a->ask->shared ? REC_SHARED : REC_HELD;
+	    REC_OUT : !a->ask->shared ? REC_HELD :
+	    lhi_fence_revives(a->t.s) ? REC_SHARED : REC_OUT;
 	r->slot = a->t.s;
 	r->home = a->home;
 	r->token = token;

@@ -69,7 +69,8 @@ class _OpenOpts(Structure):
                 ("max_keys", c_uint32), ("max_sessions", c_uint32),
                 ("max_leases", c_uint32), ("order", c_uint32),
                 ("group", c_uint32), ("clock", c_uint32),
-                ("application", c_char_p), ("fence_dir", c_char_p)]
+                ("application", c_char_p), ("fence_dir", c_char_p),
+                ("cluster_prefix", c_char_p)]
 
 
 class _AcquireMore(Structure):

@@ -7,13 +7,15 @@
  * is raised to them first (G2).
  *
  *	E0	word FREE(v), nobody in the queue, not kept, linked, not kept
- *		back for a while (shm/named.c)
+ *		back for a while (shm/named.c), no right to it (shm/right.c; who
+ *		sets one holds the key)
  *	E1	word FREE(v) -> DYING(v+1)
  *	E2	is there somebody in the queue now, or is it kept?
  *			word DYING(v+1) -> FREE(v+1): it is a key again
- *	E3	floor[shard] raised to the token of v+1; before it, if the key
- *		has been granted in scope local, the shard's bit set, so that
- *		its next life is bound by the durable ceiling too
+ *	E3	the floor (of the shard, or of all cluster keys) raised to the
+ *		token of v+1; before it, if the key has been granted in scope
+ *		local, the shard's bit set, so that its next life is bound by
+ *		the durable ceiling too
  *	E4	word DYING(v+1) -> COMMITTED(v+1): no way back
  *	E5	next l -> marked l, l having been read before the word was seen
  *		to be COMMITTED(v+1); then a walk past its place unlinks it
@@ -57,6 +59,7 @@
 #include "shm/lock.h"
 #include "shm/named.h"
 #include "shm/queue.h"
+#include "shm/right.h"
 #include "shm/stat.h"
 #include "shm/value.h"
 
@@ -105,6 +108,7 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	uint64_t hash = sh64_load(&s->hash);
 	uint64_t token = lhi_lock_token(s, w);
 	uint32_t info = sh32_load_sc(&s->key_info);
+	bool cluster = info & KEY_CLUSTER;
 	int back = lhi_mutant(15) ? 0 : waited_for(v, s);
 
 	if (back == 0 && kept(s))
@@ -123,7 +127,8 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 		(void)sh64_fetch_or(&v->hdr->local_shards,
 		    UINT64_C(1) << hash % SHM_SHARDS);		/* E3 */
 	lhi_point("evict.local");
-	sh64_max(&v->hdr->floor[hash % SHM_SHARDS], token);
+	sh64_max(cluster ? &v->hdr->cluster_floor :
+	    &v->hdr->floor[hash % SHM_SHARDS], token);
 	lhi_point("evict.floor");
 	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
 	    word_ver(w)))) {					/* E4 */
@@ -193,7 +198,7 @@ lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	int is;
 
-	if (word_mode(w) != WORD_FREE || kept(s) ||
+	if (word_mode(w) != WORD_FREE || kept(s) || lhi_right_now(v, s) ||
 	    lhi_named_delayed(v, s, w) != 0)			/* E0 */
 		return 0;
 	is = waited_for(v, s);

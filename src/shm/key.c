@@ -33,6 +33,7 @@
 #include "shm/evict.h"
 #include "shm/grow.h"
 #include "shm/key.h"
+#include "shm/right.h"
 
 #define INLINE_WORDS (SHM_KEY_INLINE / 8)
 #define LOOKS 64		/* at records, before there are made more */
@@ -217,7 +218,7 @@ int
 lhi_key_write(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n)
 {
 	struct shm_long *l = NULL;
-	uint32_t gen = sh32_load_rlx(&s->gen);
+	uint32_t gen = sh32_load_rlx(&s->gen), cluster = 0;
 	int error;
 
 	sh32_store(&s->long_idx, 0);
@@ -228,7 +229,13 @@ lhi_key_write(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n)
 		l = long_of(v, s);
 	}
 	sh64_store(&s->hash, n->hash);
-	sh32_store(&s->key_info, (uint32_t)n->len | KEY_LIFE(gen));
+	if (lhi_right_wanted(v, n)) {
+		error = lhi_right_begin(v, s);
+		if (error != 0)
+			return error;
+		cluster = KEY_CLUSTER;
+	}
+	sh32_store(&s->key_info, (uint32_t)n->len | cluster | KEY_LIFE(gen));
 	for (size_t i = 0; i < n_words(n->len); i++)
 		sh64_store(i < INLINE_WORDS ? &s->key[i] :
 		    &l->key[i - INLINE_WORDS], word_of(n, i));

@@ -2,7 +2,7 @@
 /*
  * The shared layout: every byte that processes share is declared here.
  *
- * The object is a header page and ten arrays, in this order, each beginning
+ * The object is a header page and eleven arrays, in this order, each beginning
  * on a page; the same map byte for byte, with offsets, is in doc/format.md:
  *
  *	header    4096	 1
@@ -16,6 +16,7 @@
  *	requests    64	 power of two >= claims / 8, and >= 4,096
  *	values	   288	 slots / 4 + 64		[0] is nobody's
  *	asides	   128	 claims			[i] is of claim i
+ *	rights	    16	 max_keys + 1		[i] is of slot i
  *
  * There are indexes and never pointers.  The arrays that grow (claims, buckets,
  * slots, long keys) do so in place: where each one lies follows from the
@@ -38,7 +39,7 @@
 #include "prim/shared.h"
 
 #define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
-#define SHM_FORMAT	4u
+#define SHM_FORMAT	5u
 
 #define SHM_CHUNK	64u	/* claims a chunk: what a session gets */
 #define SHM_GROUP	8u	/* claims a group: what a thread gets */
@@ -52,6 +53,8 @@
 #define SHM_EVENTS	127u	/* a ring */
 #define SHM_RING_READY	1u	/* any other value: not */
 #define SHM_HOLD_TIMES	20u	/* classes of a histogram */
+#define SHM_PREFIX	32u	/* bytes, with the NUL */
+#define SHM_SOCKET	112u	/* of a path, with the NUL */
 
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
@@ -64,6 +67,7 @@
 
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */
+#define SHM_OPT_GLOBAL	0x2u	/* tokens rise over all keys: op/fence.c */
 
 struct shm_header {
 	/* line 0: identity (once) */
@@ -108,7 +112,10 @@ struct shm_header {
 				 * evicted there had been granted local */
 	shm_u64 raised_ms;	/* any, hint: when it was last tried to */
 	shm_u64 token_seen;	/* any, hint: about the highest token */
-	shm_u64 reserved3[3];
+	shm_u64 cluster_floor;	/* any: no base of a right, and no token of an
+				 * evicted cluster key, is above it; only rises;
+				 * 0: there was none */
+	shm_u64 reserved3[2];
 	/* line 4: where to look first (any; hints, any value is safe) */
 	shm_u32 slot_next;	/* slots below it were in use at some time */
 	shm_u32 chunk_next;
@@ -121,7 +128,21 @@ struct shm_header {
 	/* line 5: the reaper (any; diagnostics) */
 	shm_u32 reaper_pid;
 	shm_u32 reaper_ms;	/* when it last came by */
-	shm_u64 reserved5[23];
+	shm_u64 reserved5[7];
+	/* line 6: this host's session with the cluster (who has the shim's
+	 * byte; shm/right.c) */
+	shm_u64 cluster_until;	/* CLOCK_BOOTTIME, ns; 0: there is none */
+	shm_u64 cluster_epoch;	/* only rises; rights of older ones are void */
+	shm_u64 cluster_session[2]; /* its name; 0, 0: none to be adopted */
+	shm_u64 cluster_created; /* revision of its key's creation */
+	shm_u64 cluster_id;	/* which cluster */
+	shm_u32 shim_pid;	/* diagnostics */
+	shm_u32 shim_seq;	/* odd: shim_socket is being written */
+	shm_u64 reserved6;
+	/* line 7: with SHM_OPT_GLOBAL: the highest token drawn (any; only
+	 * rises, and is below the ceiling) */
+	shm_u64 last_token;
+	shm_u64 reserved7[7];
 	/* lines 8..15: no token of an evicted key is above its floor (any; only
 	 * rise) */
 	shm_u64 floor[SHM_SHARDS];
@@ -132,10 +153,15 @@ struct shm_header {
 	/* line 26: statistics of the table (any; shm/stat.c) */
 	shm_u64 acquired;	/* as many have been told of; only rises */
 	shm_u64 hold_us;	/* with SHM_OPT_HOLD_TIMES: all together */
-	shm_u64 reserved6[6];
+	shm_u64 reserved8[6];
 	/* lines 27.. */
 	shm_u64 hold[SHM_HOLD_TIMES];
-	shm_u64 reserved7[276];
+	/* keys that begin so are cluster keys (once); "": there are none */
+	char cluster_prefix[SHM_PREFIX];
+	/* line 30: where the shim listens (who has the shim's byte); the first
+	 * byte is the lowest, NUL-terminated by readers; "": nowhere yet */
+	shm_u64 shim_socket[SHM_SOCKET / 8];
+	shm_u64 reserved9[258];
 };
 
 /* One attachment: who is alive or dead behind its claims. */
@@ -250,7 +276,10 @@ struct shm_slot {
 #define KEY_KEPT	0x100u	/* never evicted to make room */
 #define KEY_LOCAL	0x200u	/* granted, or to be granted, in scope local:
 				 * no token at or above the durable ceiling */
-#define KEY_LIFE(gen)	((gen) << 10)	/* whose flags these are */
+#define KEY_CLUSTER	0x400u	/* its name has the cluster's prefix: it has a
+				 * right; set by the reserver */
+#define KEY_LIFE(gen)	((gen) << 11)	/* whose flags these are */
+#define KEY_SAID	(KEY_LIFE(1u) - 1) /* all of it that is not that */
 
 /* The rest of a key longer than SHM_KEY_INLINE. */
 struct shm_long {
@@ -305,6 +334,15 @@ struct shm_aside {
 	shm_u64 info[SHM_INFO_MAX / 8];	/* owner: who asks, in words */
 };
 
+/* What a host may do with a cluster key.  Backed by memory, with that of the
+ * page around it, before its slot is such a key. */
+struct shm_right {
+	shm_u64 right;		/* who has the shim's byte, and the key for
+				 * itself: epoch | gen | mode */
+	shm_u64 base;		/* the same: tokens of grants are above it; only
+				 * rises */
+};
+
 #define AT(type, field, off) \
 	static_assert(offsetof(struct type, field) == (off), #type "." #field)
 
@@ -318,14 +356,19 @@ static_assert(sizeof(struct shm_ring) == 4096, "ring");
 static_assert(sizeof(struct shm_request) == 64, "request");
 static_assert(sizeof(struct shm_value) == 288, "value");
 static_assert(sizeof(struct shm_aside) == 128, "aside");
+static_assert(sizeof(struct shm_right) == 16, "right");
 AT(shm_header, max_sessions, 64);
 AT(shm_header, flags, 128);
 AT(shm_header, ceiling, 192);
 AT(shm_header, slot_next, 256);
+AT(shm_header, cluster_until, 384);
+AT(shm_header, last_token, 448);
 AT(shm_header, floor, 512);
 AT(shm_header, fence_dir, 1024);
 AT(shm_header, gone, 1280);
 AT(shm_header, acquired, 1664);
+AT(shm_header, cluster_prefix, 1888);
+AT(shm_header, shim_socket, 1920);
 AT(shm_session, application, 64);
 AT(shm_session, until, 96);
 AT(shm_session, stat, 128);
@@ -349,7 +392,7 @@ struct lhi_geometry {
 	uint32_t n_values;
 	uint64_t sessions_off, chunks_off, claims_off, buckets_off, slots_off,
 	    long_off, rings_off, requests_off, values_off, asides_off,
-	    object_len;
+	    rights_off, object_len;
 };
 
 /* Fill in the offsets, and what else follows from the counts; -EINVAL if those

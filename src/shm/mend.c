@@ -57,6 +57,7 @@
 #include "shm/lock.h"
 #include "shm/mend.h"
 #include "shm/range.h"
+#include "shm/right.h"
 #include "shm/stat.h"
 
 #define STEP		(UINT64_C(1) << 32)
@@ -139,6 +140,22 @@ lhi_mend_plausible(const struct lhi_view *v, uint64_t token)
 	uint64_t ceiling = lhi_mend_ceiling(v);
 
 	return token >= base && token < (ceiling != 0 ? ceiling : base) + LEAP;
+}
+
+/* M3: nobody has a right, nor is there a session with the cluster to adopt: so
+ * whatever tokens of cluster keys begin with, the next base is above those that
+ * were given. */
+static void
+mend_cluster(struct lhi_view *v)
+{
+	struct shm_header *h = v->hdr;
+
+	(void)lhi_cluster_end(v);
+	sh64_store(&h->cluster_created, 0);
+	sh64_store(&h->cluster_id, 0);
+	sh64_store(&h->cluster_floor, 0);
+	sh32_store(&h->shim_seq, 0);
+	lhi_cluster_listen(v, 0, "");
 }
 
 /* M3 */
@@ -310,6 +327,7 @@ lhi_mend(struct lhi_mend *m)
 	lhi_point("mend.begun");
 	mend_extent(m, &e);
 	mend_tokens(m);
+	mend_cluster(v);
 	/* sessions first, while the chunks name their incarnations; killed in
 	 * between, it is all found again */
 	mend_sessions(v);

@@ -20,19 +20,54 @@
  * A crash in K3 leaves part of a list; it is made anew from the beginning.
  */
 #include <errno.h>
+#include "base/error.h"
 #include "base/hash.h"
+#include "shm/grow.h"
 #include "shm/index.h"
 #include "shm/key.h"
 #include "shm/lock.h"
 #include "shm/mend.h"
+#include "shm/right.h"
 
-/* The slot's word, with that low part; its tokens go on from above all. */
+/* The slot's word, with that low part; its tokens go on from above all, or, a
+ * cluster key's, above the base that it will have. */
 static void
 set_word(struct lhi_mend *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 {
-	sh64_store(&s->hint, m->above);
+	uint64_t token = mode == WORD_FREE && lhi_right_has(s) ?
+	    CLUSTER_FIRST : m->above;
+
+	sh64_store(&s->hint, token);
 	lhi_point("mend.hint");
-	sh64_store(&s->word, word_make(mode, idx, m->above));
+	sh64_store(&s->word, word_make(mode, idx, token));
+}
+
+/* Is it a cluster key, as its name says?  Then without a right.  0, -errno. */
+static int
+mend_right(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
+{
+	struct lhi_view *v = m->v;
+	uint32_t info = sh32_load(&s->key_info);
+	char key[SHM_KEY_MAX + 1];
+	struct lhi_name n = { .key = key };
+	int error;
+
+	n.len = lhi_slot_key(v, s, key);
+	if (!lhi_right_wanted(v, &n)) {
+		if (info & KEY_CLUSTER)
+			sh32_store(&s->key_info, info & ~KEY_CLUSTER);
+		return 0;
+	}
+	error = m->fd < 0 ? 0 : lhi_grow_back(m->fd, (char *)v->hdr,
+	    v->geo.rights_off + (uint64_t)i * sizeof(struct shm_right),
+	    sizeof(struct shm_right));
+	if (error != 0)
+		return lhi_fail(error, "there is no memory for cluster keys of "
+		    "%s: make room in /dev/shm", v->path);
+	sh64_store(&v->rights[i].right, 0);
+	sh64_store(&v->rights[i].base, 0);
+	sh32_store(&s->key_info, info | KEY_CLUSTER);
+	return 0;
 }
 
 /* The rest of a long key: this slot's, or another's by now? */
@@ -97,20 +132,24 @@ empty_queue(struct shm_slot *s)
 		sh64_store(&s->tail, 0);
 }
 
-static void
+static int
 mend_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
 {
 	uint64_t w = sh64_load(&s->word);
-	uint32_t info = sh32_load(&s->key_info), flags = KEY_LIFE(1u) - 1;
-	uint32_t fit = (info & flags) | KEY_LIFE(sh32_load(&s->gen));
+	uint32_t info = sh32_load(&s->key_info);
+	uint32_t fit = (info & KEY_SAID) | KEY_LIFE(sh32_load(&s->gen));
+	int error;
 
 	if (!is_key(m, s, i)) {
 		set_word(m, s, WORD_NONE, NONE_UNUSED);
-		return;
+		return 0;
 	}
 	if (info != fit)
 		sh32_store(&s->key_info, fit);
-	set_word(m, s, WORD_FREE, cause_of(m, w));
+	error = mend_right(m, s, i);
+	if (error == 0)
+		set_word(m, s, WORD_FREE, cause_of(m, w));
+	return error;
 }
 
 /* K2 */
@@ -145,7 +184,7 @@ insert(struct lhi_mend *m, struct shm_slot *s)
 	if (twice != 1)
 		return twice;
 	(void)sh32_fetch_or(&ref.slot->key_info,
-	    sh32_load(&s->key_info) & (KEY_LIFE(1u) - 1) & ~KEY_LEN);
+	    sh32_load(&s->key_info) & KEY_SAID & ~KEY_LEN);
 	set_word(m, s, WORD_NONE, NONE_UNUSED);
 	return 1;
 }
@@ -180,16 +219,19 @@ int
 lhi_mend_keys(struct lhi_mend *m)
 {
 	struct lhi_view *v = m->v;
+	int error = 0;
 
-	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
+	for (uint32_t i = 1; error == 0 && i < lhi_slots_ready(v); i++) {
 		struct shm_slot *s = &v->slots[i];
 
 		empty_queue(s);
 		if (word_mode(sh64_load(&s->word)) != WORD_NONE)
-			mend_key(m, s, i);
+			error = mend_key(m, s, i);
 		else if (sh64_load(&s->word) != 0 || sh64_load(&s->hint) != 0)
 			set_word(m, s, WORD_NONE, NONE_UNUSED);
 	}
+	if (error != 0)
+		return error;
 	lhi_point("mend.keys");
 	mend_longs(m);
 	return mend_list(m);

@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -34,6 +35,7 @@
 #include "shm/session.h"
 
 #define SHM_DIR "/dev/shm"
+#define CLUSTER_PREFIX "cluster:"
 
 static int
 geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
@@ -76,6 +78,7 @@ lhi_object_sum(const struct shm_header *h)
 		sh32_load(&h->creator_pid), sh64_load(&h->created_epoch_ms),
 		sh64_load(&h->token_base), sh32_load(&h->options),
 		lhi_hash(h->fence_dir, sizeof(h->fence_dir)),
+		lhi_hash(h->cluster_prefix, sizeof(h->cluster_prefix)),
 	};
 
 	return lhi_hash(facts, sizeof(facts));
@@ -116,6 +119,8 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh64_store_rlx(&h->token_base, b->base);
 	sh64_store_rlx(&h->ceiling, b->end);
 	memcpy(h->fence_dir, b->fence_dir, sizeof(h->fence_dir));
+	(void)strlcpy(h->cluster_prefix, o->cluster_prefix != NULL ?
+	    o->cluster_prefix : CLUSTER_PREFIX, sizeof(h->cluster_prefix));
 	if (b->fence_dir[0] != '\0')
 		sh64_store_rlx(&h->durable_ceiling, b->end);
 	for (unsigned i = 0; i < SHM_SHARDS; i++)
@@ -177,6 +182,10 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (opts->mode & ~0777u)
 		return lhi_fail(-EINVAL, "mode 0%o: only permission bits make "
 		    "sense", opts->mode);
+	if (opts->cluster_prefix != NULL &&
+	    strlen(opts->cluster_prefix) >= SHM_PREFIX)
+		return lhi_fail(-EINVAL, "the prefix of cluster keys is longer "
+		    "than %u bytes", SHM_PREFIX - 1);
 	error = lhi_retire_floor(path, &floor);
 	if (error == 0)
 		error = reserve(fd, path, &g);
@@ -257,7 +266,8 @@ lhi_object_identify(const struct shm_header *h, const char *path, off_t len,
 	    sh32_load(&h->clock_id) != CLOCK_BOOTTIME) ||
 	    sh64_load(&h->t0_ns) > INT64_MAX / 2 ||
 	    memchr(h->fence_dir, 0, sizeof(h->fence_dir)) == NULL ||
-	    (h->fence_dir[0] != '\0' && h->fence_dir[0] != '/'))
+	    (h->fence_dir[0] != '\0' && h->fence_dir[0] != '/') ||
+	    memchr(h->cluster_prefix, 0, sizeof(h->cluster_prefix)) == NULL)
 		return lhi_fail(-EUCLEAN, "the header of %s is damaged: stop "
 		    "its users, remove it, and start them again", path);
 	if ((uint64_t)len != g->object_len)

@@ -103,6 +103,24 @@ lhi_session_unlock_removal(int fd)
 	lhi_byte_unlock(fd, BYTES_OFF - 1);
 }
 
+int
+lhi_session_lock_shim(int fd)
+{
+	return lhi_byte_lock(fd, BYTES_OFF - 3);
+}
+
+void
+lhi_session_unlock_shim(int fd)
+{
+	lhi_byte_unlock(fd, BYTES_OFF - 3);
+}
+
+bool
+lhi_session_shim_held(int fd)
+{
+	return lhi_byte_held(fd, BYTES_OFF - 3) != 0;
+}
+
 bool
 lhi_session_removal_held(int fd)
 {

@@ -33,6 +33,16 @@ int lhi_session_visit(int fd);
 void lhi_session_leave(int fd);
 int lhi_session_bar_visits(int fd);
 
+/*
+ * The shim's byte: whoever has it writes rights (shm/right.c), until its
+ * description is closed.  0; -EAGAIN: another shim has it; -errno.
+ */
+int lhi_session_lock_shim(int fd);
+void lhi_session_unlock_shim(int fd);
+
+/* Has a shim it?  (In doubt, yes.)  Through another description than that. */
+bool lhi_session_shim_held(int fd);
+
 /* Is somebody removing it?  Does somebody living have that record?  (In doubt,
  * yes.)  Through a description that holds no session's byte. */
 bool lhi_session_removal_held(int fd);

@@ -42,6 +42,14 @@
  * but first the hint alone, by a multiple of 2^40, which does not show in the
  * version: one store moves the token so far.
  *
+ * Two kinds.  Tokens of cluster keys are above 2^62 and all others below, so a
+ * slot that was of the other kind in its last life begins anew: the hint is
+ * stored, up or down, and then the word, which nobody reads for a token while
+ * it is RESERVED.  The low bits, 12 or 32, go on, so that neither word nor hint
+ * has a value that it had in the last lives.  Of a maker that dies between the
+ * two there is left a slot whose tokens are where no key's are: so the next one
+ * begins anew as well, or goes on at most 2^39 further than it would have.
+ *
  * Room is looked for
  *	1 if some were freed: in 64 places
  *	2 among those that were never used
@@ -60,6 +68,7 @@
 #include "shm/grow.h"
 #include "shm/index.h"
 #include "shm/lock.h"
+#include "shm/right.h"
 #include "shm/session.h"
 #include "shm/slot.h"
 #include "shm/value.h"
@@ -83,7 +92,7 @@ lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag)
 
 	do {
 		info = sh32_load(&s->key_info);
-		if ((info ^ KEY_LIFE(gen)) & ~(KEY_KEPT | KEY_LOCAL | KEY_LEN))
+		if ((info ^ KEY_LIFE(gen)) & ~KEY_SAID)
 			return false;
 	} while (!sh32_cas(&s->key_info, info, info | flag));
 	/* pairs with: the evictor swaps the word, then looks at the flag */
@@ -99,7 +108,7 @@ lhi_slot_unkeep(const struct lhi_ref *ref)
 	do {
 		info = sh32_load(&ref->slot->key_info);
 		if (!(info & KEY_KEPT) || ((info ^ KEY_LIFE(gen)) &
-		    ~(KEY_KEPT | KEY_LOCAL | KEY_LEN)))
+		    ~KEY_SAID))
 			return;
 	} while (!sh32_cas(&ref->slot->key_info, info, info & ~KEY_KEPT));
 }
@@ -243,6 +252,42 @@ undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	return 0;
 }
 
+static int
+changed_hands(struct lhi_view *v, struct shm_slot *s, uint64_t w)
+{
+	return lhi_damaged(v, "a slot that is being made changed hands",
+	    lhi_slot_idx(v, s), w);
+}
+
+/* In one step, wherever the slot's tokens have been: see "Two kinds". */
+static int
+begin_at(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t token)
+{
+	sh64_store(&s->hint, token);
+	lhi_point("slot.hinted");
+	return sh64_cas(&s->word, w, word_make(WORD_FREE, CAUSE_RELEASED,
+	    token)) ? 0 : changed_hands(v, s, w);
+}
+
+/* Of a cluster key, the word being w: its last token is said to be that. */
+static int
+publish_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+    uint64_t token)
+{
+	uint64_t floor = sh64_load(&v->hdr->cluster_floor);
+
+	if (floor != 0 && (floor < CLUSTER_FIRST || floor > TOKEN_MAX - TURN))
+		return lhi_damaged(v, "the floor of cluster keys' tokens is "
+		    "none", 0, floor);
+	if (floor == 0)
+		floor = CLUSTER_FIRST;
+	if (token < floor || token - floor >= MASK(CLUSTER_SEQ_BITS))
+		return begin_at(v, s, w, lhi_right_land(token + 1, floor));
+	return word_mode(w) == WORD_FREE || sh64_cas(&s->word, w,
+	    word_make(WORD_FREE, CAUSE_RELEASED, token)) ? 0 :
+	    changed_hands(v, s, w);
+}
+
 int
 lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 {
@@ -252,6 +297,9 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	uint64_t first = lhi_range_first(sh64_load(&v->hdr->durable_ceiling));
 	uint64_t hint = sh64_load(&s->hint), token = token_of(hint,
 	    word_ver(w)), land;
+
+	if (lhi_right_has(s))
+		return publish_cluster(v, s, w, token);
 
 	/* in the latest range at once, where others are already */
 	if (lhi_durable(v) && floor < first &&
@@ -267,6 +315,11 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	if (floor > TOKEN_MAX)
 		return lhi_damaged(v, "a token floor is none",
 		    hash % SHM_SHARDS, floor);
+	if (token >= sh64_load(&v->hdr->ceiling) + lhi_range_width()) {
+		land = lhi_range_land(token + 1, floor + 1);
+		return begin_at(v, s, w, land > floor ? land :
+		    land + lhi_range_width());
+	}
 	if (token < floor && floor - token >= TURN)
 		sh64_store(&s->hint, hint + ((floor - token) & ~(TURN - 1)));
 	lhi_point("slot.turned");
@@ -283,8 +336,7 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 		next = to < floor ? word_make(word_mode(w), word_idx(w), to) :
 		    word_make(WORD_FREE, CAUSE_RELEASED, to);
 		if (!sh64_cas(&s->word, w, next))
-			return lhi_damaged(v, "a slot that is being made "
-			    "changed hands", lhi_slot_idx(v, s), w);
+			return changed_hands(v, s, w);
 		w = next;
 	}
 }

@@ -47,8 +47,8 @@ lhi_slot_local(const struct lhi_ref *ref)
 {
 	uint32_t info = sh32_load(&ref->slot->key_info);
 
-	return (info & KEY_LOCAL) && ((info ^ KEY_LIFE((uint32_t)(ref->home >>
-	    32))) & ~(KEY_KEPT | KEY_LOCAL | KEY_LEN)) == 0;
+	return (info & KEY_LOCAL) &&
+	    ((info ^ KEY_LIFE((uint32_t)(ref->home >> 32))) & ~KEY_SAID) == 0;
 }
 
 /* Finish or undo what a dead session's INSERT claim announced. */

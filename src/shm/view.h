@@ -28,6 +28,7 @@ struct lhi_view {
 	struct shm_request *requests;
 	struct shm_value *values;
 	struct shm_aside *asides;
+	struct shm_right *rights;
 	struct shm_session *me;	/* whose view it is; NULL: no session's */
 	struct shm_ring *ring;	/* what it writes events to; NULL: nothing */
 	struct lhi_geometry geo;

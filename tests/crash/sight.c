@@ -58,6 +58,23 @@ sight_look(struct play *p, struct sight *s)
 	close(fd);
 }
 
+/* Only cluster keys' have memory. */
+static uint64_t
+hash_rights(const struct sight *s, const char *base, uint64_t sum)
+{
+	const struct lhi_geometry *g = &s->geo;
+	const struct shm_header *h = s->mem;
+	const struct shm_slot *slot =
+	    (const void *)(base + g->slots_off);
+	const struct shm_right *r = (const void *)(base + g->rights_off);
+
+	for (uint32_t i = 1; i < sh32_load(&h->ready_slots); i++) {
+		if (sh32_load(&slot[i].key_info) & KEY_CLUSTER)
+			sum = XXH3_64bits_withSeed(&r[i], sizeof(r[i]), sum);
+	}
+	return sum;
+}
+
 uint64_t
 sight_hash(const struct sight *s)
 {
@@ -84,7 +101,7 @@ sight_hash(const struct sight *s)
 			    SHM_CHUNK * sizeof(struct shm_aside), SHM_CHUNK *
 			    sizeof(struct shm_aside), sum);
 	}
-	return sum;
+	return hash_rights(s, base, sum);
 }
 
 void

@@ -19,6 +19,7 @@ struct t_object {
 	struct shm_request *requests;
 	struct shm_value *values;
 	struct shm_aside *asides;
+	struct shm_right *rights;
 	struct lhi_geometry geo;
 };
 
