@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames into bytes, and bytes into frames: see frame.h.
+ *
+ * One description serves both ways: each field of a frame is gone through in
+ * order, by a step that writes it or reads it.  A step that does not fit, or is
+ * out of bounds, marks the whole as bad, and those after it do nothing; so no
+ * step need be asked how it went.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include "base/frame.h"
+
+struct pass {
+	unsigned char *at;	/* written to, or only read from */
+	size_t left;
+	bool writes;
+	bool bad;		/* no such frame */
+	bool full;		/* no room for it */
+};
+
+static void
+step(struct pass *p, void *field, size_t len)
+{
+	if (p->bad || p->full)
+		return;
+	if (len > p->left) {
+		p->full = p->writes;
+		p->bad = !p->writes;
+		return;
+	}
+	if (p->writes)
+		memcpy(p->at, field, len);
+	else
+		memcpy(field, p->at, len);
+	p->at += len;
+	p->left -= len;
+}
+
+static void
+check(struct pass *p, bool sound)
+{
+	if (!sound)
+		p->bad = true;
+}
+
+/* len bytes, none of them NUL. */
+static void
+words(struct pass *p, const char **s, size_t len)
+{
+	if (p->bad || p->full)
+		return;
+	if (len > p->left) {
+		p->full = p->writes;
+		p->bad = !p->writes;
+		return;
+	}
+	if (!p->writes)
+		*s = (const char *)p->at;
+	check(p, len == 0 || (*s != NULL && memchr(*s, '\0', len) == NULL));
+	if (p->bad)
+		return;
+	if (p->writes && len > 0)
+		memcpy(p->at, *s, len);
+	p->at += len;
+	p->left -= len;
+}
+
+static void
+text(struct pass *p, struct lhi_frame *f)
+{
+	step(p, &f->text_len, sizeof(f->text_len));
+	check(p, f->text_len <= FRAME_TEXT_MAX);
+	words(p, &f->text, f->text_len);
+}
+
+/* A key without its mode. */
+static void
+name(struct pass *p, struct lhi_frame_key *k)
+{
+	step(p, &k->len, sizeof(k->len));
+	check(p, k->len >= 1);
+	words(p, &k->key, k->len);
+}
+
+static void
+only_name(struct pass *p, struct lhi_frame *f)
+{
+	if (!p->writes) {
+		f->n = 1;
+		f->key[0].mode = 0;
+	}
+	check(p, f->n == 1);
+	name(p, &f->key[0]);
+}
+
+static void
+want(struct pass *p, struct lhi_frame *f)
+{
+	step(p, &f->wait_ms, sizeof(f->wait_ms));
+	step(p, &f->flags, sizeof(f->flags));
+	step(p, &f->n, sizeof(f->n));
+	check(p, (f->flags & ~FRAME_FLAGS) == 0 && f->n >= 1 &&
+	    f->n <= FRAME_KEYS);
+	for (uint8_t i = 0; i < f->n && !p->bad && !p->full; i++) {
+		step(p, &f->key[i].mode, sizeof(f->key[i].mode));
+		check(p, f->key[i].mode <= 1);
+		name(p, &f->key[i]);
+	}
+}
+
+static void
+party(struct pass *p, struct lhi_frame_party *q)
+{
+	step(p, &q->what, sizeof(q->what));
+	step(p, &q->mode, sizeof(q->mode));
+	step(p, &q->revision, sizeof(q->revision));
+	step(p, &q->len, sizeof(q->len));
+	check(p, (q->what == FRAME_HOLDS || q->what == FRAME_WAITS) &&
+	    q->mode <= 1);
+	words(p, &q->name, q->len);
+}
+
+static void
+holders(struct pass *p, struct lhi_frame *f)
+{
+	step(p, &f->holders, sizeof(f->holders));
+	step(p, &f->waiting, sizeof(f->waiting));
+	step(p, &f->n, sizeof(f->n));
+	check(p, f->n <= FRAME_PARTIES);
+	for (uint8_t i = 0; i < f->n && !p->bad && !p->full; i++)
+		party(p, &f->party[i]);
+}
+
+/* What follows the head. */
+static void
+body(struct pass *p, struct lhi_frame *f)
+{
+	switch (f->type) {
+	case FRAME_HELLO:
+		step(p, f->uuid, sizeof(f->uuid));
+		break;
+	case FRAME_WELCOME:
+		step(p, f->uuid, sizeof(f->uuid));
+		step(p, &f->max_keys, sizeof(f->max_keys));
+		step(p, &f->max_wants, sizeof(f->max_wants));
+		step(p, &f->ttl_ms, sizeof(f->ttl_ms));
+		break;
+	case FRAME_WANT:
+		want(p, f);
+		break;
+	case FRAME_STATUS:
+	case FRAME_ANCHOR:
+		only_name(p, f);
+		break;
+	case FRAME_FAILED:
+		step(p, &f->error, sizeof(f->error));
+		check(p, f->error > 0 && f->error < 4096);
+		text(p, f);
+		break;
+	case FRAME_BUSY:
+	case FRAME_AWAY:
+	case FRAME_DENIED:
+	case FRAME_TEXT:
+		text(p, f);
+		break;
+	case FRAME_HOLDERS:
+		holders(p, f);
+		break;
+	case FRAME_DROP:
+	case FRAME_STATS:
+	case FRAME_QUEUED:
+	case FRAME_GRANTED:
+		break;
+	default:
+		p->bad = true;
+	}
+}
+
+int
+lhi_frame_pack(const struct lhi_frame *frame, void *buf, size_t size)
+{
+	struct lhi_frame f = *frame;	/* steps change what they read into */
+	struct pass p = { .at = buf, .left = size, .writes = true };
+	uint16_t magic = FRAME_MAGIC;
+	uint8_t version = FRAME_VERSION;
+
+	if (p.left > FRAME_LEN_MAX)
+		p.left = size = FRAME_LEN_MAX;
+	step(&p, &magic, sizeof(magic));
+	step(&p, &version, sizeof(version));
+	step(&p, &f.type, sizeof(f.type));
+	step(&p, &f.id, sizeof(f.id));
+	body(&p, &f);
+	return p.bad ? -EINVAL : p.full ? -EMSGSIZE : (int)(size - p.left);
+}
+
+int
+lhi_frame_read(struct lhi_frame *f, const void *buf, size_t len)
+{
+	struct pass p = { .at = (unsigned char *)(uintptr_t)buf, .left = len };
+	uint16_t magic = 0;
+	uint8_t version = 0;
+
+	memset(f, 0, offsetof(struct lhi_frame, key));
+	step(&p, &magic, sizeof(magic));
+	step(&p, &version, sizeof(version));
+	check(&p, magic == FRAME_MAGIC && len <= FRAME_LEN_MAX);
+	if (!p.bad && version != FRAME_VERSION)
+		return -EPROTONOSUPPORT;
+	step(&p, &f->type, sizeof(f->type));
+	step(&p, &f->id, sizeof(f->id));
+	body(&p, f);
+	return p.bad || p.left != 0 ? -EBADMSG : 0;
+}
