@@ -14,7 +14,8 @@
  * relied on for being quick and tidy.
  *
  * All of it is driven by one libevent loop; callbacks come from the loop, never
- * from inside a call.  What a callback is given is good until it returns.
+ * from inside a call.  They may call anything here, close() too.
+ * Memory that a callback is given is good until it returns.
  */
 #ifndef SHIM_ENGINE_H
 #define SHIM_ENGINE_H
@@ -75,7 +76,7 @@ struct kv_op {
 	bool by_create;		/* get: the oldest first; else by key */
 };
 
-#define KV_OPS_MAX 128		/* of a transaction; etcd's limit */
+#define KV_OPS_MAX 128		/* in each list of a transaction, as in etcd */
 
 struct kv_txn {
 	const struct kv_compare *compares;
@@ -84,11 +85,12 @@ struct kv_txn {
 	size_t n_then, n_otherwise;
 };
 
-/* What came of one operation: of a get its pairs, of a delete how many. */
+/* What came of one operation, in the order asked. */
 struct kv_result {
-	const struct kv_pair *pairs;
+	const struct kv_pair *pairs;	/* of a get */
 	size_t n;
-	int64_t count;		/* of a get with a limit: how many there are */
+	int64_t count;		/* of a get: how many there are, limit or not;
+				 * of a delete: how many there were */
 };
 
 struct kv_answer {
@@ -105,7 +107,8 @@ struct kv_answer {
 typedef void kv_answer_fn(const struct kv_answer *a, void *arg);
 
 enum kv_state {
-	KV_AWAY,		/* nothing can be asked; it is tried again */
+	KV_AWAY,		/* nothing can be asked now; it is tried again.
+				 * So it begins. */
 	KV_HERE,
 	KV_REFUSED		/* wrong cluster, gone back in time, no such
 				 * user: not before somebody acts */
@@ -121,8 +124,10 @@ struct kv_hooks {
 	/* why: for people */
 	void (*state)(enum kv_state state, const char *why, void *arg);
 	/*
-	 * Under the watched prefix.  n 0: some may have been missed: look
-	 * again at what matters.
+	 * Under the watched prefix, in the order of revisions, maybe before the
+	 * answer to who made the change is told, maybe after.  n 0: the watch
+	 * begins (also the first time), or begins anew with some changes
+	 * missed: look at what matters, all later ones will be told.
 	 */
 	void (*changes)(const struct kv_change *c, size_t n, int64_t revision,
 	    void *arg);
@@ -139,13 +144,17 @@ struct kv_mark {
 struct engine;
 
 struct engine_ops {
+	/* Nothing is told any more, no answer either. */
 	void (*close)(struct engine *e);
-	/* Ask; the answer comes once.  -1: no memory, or KV_AWAY: nothing was
-	 * asked. */
+	/* Ask; what is given is copied or packed before it returns.  The answer
+	 * comes once, from the loop, DONE, NOT_APPLIED or, timeout_ms later,
+	 * UNKNOWN.  -1: no memory, or not KV_HERE: nothing was asked. */
 	int (*txn)(struct engine *e, const struct kv_txn *t, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);
+	/* Nothing keeps it alive. */
 	int (*grant)(struct engine *e, int64_t ttl_s, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);
+	/* One that is not there is NOT_APPLIED. */
 	int (*revoke)(struct engine *e, int64_t lease, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);
 	/* The one standing watch, over reconnects.  -1: no memory. */
