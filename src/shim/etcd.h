@@ -27,7 +27,8 @@ struct etcd_opts {
  * is a connection, it is the right cluster and it knows us.  NULL: options that
  * cannot be, or no memory: why is in `why`, for people.
  */
-struct engine *etcd_open(const struct etcd_opts *o, const struct kv_hooks *hooks,
-    const struct kv_mark *mark, char *why, size_t room);
+struct engine *etcd_open(const struct etcd_opts *o,
+    const struct kv_hooks *hooks, const struct kv_mark *mark, char *why,
+    size_t room);
 
 #endif

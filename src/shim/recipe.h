@@ -122,7 +122,7 @@ struct recipe_opts {
 	void *engine_arg;
 	const char *root;		/* all keys are under "<root>/" */
 	const char *host;		/* who we are, for people elsewhere */
-	unsigned ttl_ms;		/* of the session, >= 500; usual: 10000 */
+	unsigned ttl_ms;		/* of the session, >= 500 */
 	unsigned timeout_ms;		/* of one call; 0: 300 */
 	struct recipe_session adopt;	/* name 0: none */
 	struct kv_mark mark;		/* of the state file; 0, 0: none */
