@@ -106,6 +106,7 @@ table_json(struct dump *d, const struct lh_dump_table *t)
 	bad |= show_set_u64(o, "token_base", t->token_base);
 	bad |= show_set_u64(o, "token_ceiling", t->token_ceiling);
 	bad |= show_set_u64(o, "token_durable", t->token_durable);
+	bad |= show_set_u64(o, "token_last", t->token_last);
 	bad |= show_set_bytes(o, "fence_dir", t->fence_dir);
 	d->table = o;
 	return bad != 0 ? -ENOMEM : 0;
@@ -138,6 +139,9 @@ put_table(const struct lh_dump_table *t, void *arg)
 	printf("length    %" PRIu64 "\n", t->bytes);
 	printf("tokens    above %" PRIu64 ", below %" PRIu64 "\n",
 	    t->token_base, t->token_ceiling);
+	if (t->token_last != 0)
+		printf("          rising over all keys, the last one %" PRIu64
+		    "\n", t->token_last);
 	if (t->fence_dir[0] != '\0') {
 		(void)text_clean(path, sizeof(path), t->fence_dir,
 		    strlen(t->fence_dir), true);

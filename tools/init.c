@@ -37,6 +37,10 @@ static const char help[] =
 "      --no-clock-floor\n"
 "                      do not begin tokens above the wall clock\n"
 "      --hold-times    tell how long leases are held; makes them slower\n"
+"      --tokens SCOPE  key: tokens rise for each key by itself; or global:\n"
+"                      over all its keys, which is slower (key)\n"
+"      --cluster-prefix TEXT\n"
+"                      keys that begin so are cluster keys (cluster:)\n"
 "      --if-missing    an existing one is no error\n"
 "      --json          print JSON\n"
 "      --table NAME    that name, not $LEASEHOLD_TABLE or \"default\"\n"
@@ -51,7 +55,7 @@ struct init {
 
 enum {
 	KEYS = 256, SESSIONS, LEASES, ORDER, CLOCK, MODE, GROUP, IF_MISSING,
-	DURABLE, FENCE_DIR, NO_CLOCK_FLOOR, HOLD_TIMES
+	DURABLE, FENCE_DIR, NO_CLOCK_FLOOR, HOLD_TIMES, TOKENS, CLUSTER_PREFIX
 };
 
 static const struct option options[] = {
@@ -66,6 +70,8 @@ static const struct option options[] = {
 	{ "fence-dir", required_argument, NULL, FENCE_DIR },
 	{ "no-clock-floor", no_argument, NULL, NO_CLOCK_FLOOR },
 	{ "hold-times", no_argument, NULL, HOLD_TIMES },
+	{ "tokens", required_argument, NULL, TOKENS },
+	{ "cluster-prefix", required_argument, NULL, CLUSTER_PREFIX },
 	{ "if-missing", no_argument, NULL, IF_MISSING },
 	{ NULL, 0, NULL, 0 },
 };
@@ -107,6 +113,19 @@ parse_clock(const char *text, uint32_t *clock)
 	}
 	return say_usage("--clock: '%s' is neither monotonic nor boottime",
 	    text);
+}
+
+static int
+parse_tokens(const char *text, uint32_t *flags)
+{
+	if (strcmp(text, "global") == 0)
+		*flags |= LH_TOKENS_GLOBAL;
+	else if (strcmp(text, "key") == 0)
+		*flags &= ~LH_TOKENS_GLOBAL;
+	else
+		return say_usage("--tokens: '%s' is neither key nor global",
+		    text);
+	return 0;
 }
 
 static int
@@ -171,6 +190,11 @@ take_option(int c, char *value, void *arg)
 	case HOLD_TIMES:
 		o->flags |= LH_HOLD_TIMES;
 		return 0;
+	case TOKENS:
+		return parse_tokens(value, &o->flags);
+	case CLUSTER_PREFIX:
+		o->cluster_prefix = value;
+		return 0;
 	case DURABLE:
 		o->flags |= LH_DURABLE;
 		return 0;
@@ -213,20 +237,22 @@ tell(const struct init *in, struct lh *lh, bool made)
 		    "table");
 	if (in->table.json)
 		return show_json(json_pack("{s:s, s:b, s:I, s:I, s:I, s:s,"
-		    " s:s, s:s}", "table", lh_table_name(lh),
+		    " s:s, s:s, s:s}", "table", lh_table_name(lh),
 		    "created", (int)made,
 		    "max_keys", (json_int_t)s.max_keys,
 		    "max_sessions", (json_int_t)s.max_sessions,
 		    "max_leases", (json_int_t)s.max_leases,
 		    "order", show_order(s.order),
 		    "clock", show_clock(s.clock),
-		    "fence_dir", s.fence_dir), EX_YES);
+		    "fence_dir", s.fence_dir,
+		    "tokens", show_tokens(s.tokens_global)), EX_YES);
 	printf("%s table '%s': up to %" PRIu32 " keys, %" PRIu32 " sessions, %"
-	    PRIu32 " leases, order %s, clock %s%s%s\n",
+	    PRIu32 " leases, order %s, clock %s%s%s%s\n",
 	    made ? "made" : "there is a",
 	    lh_table_name(lh), s.max_keys, s.max_sessions, s.max_leases,
 	    show_order(s.order), show_clock(s.clock),
-	    s.fence_dir[0] != '\0' ? ", fence file in " : "", s.fence_dir);
+	    s.fence_dir[0] != '\0' ? ", fence file in " : "", s.fence_dir,
+	    s.tokens_global ? ", tokens global" : "");
 	return tool_flush(EX_YES);
 }
 

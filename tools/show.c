@@ -88,6 +88,13 @@ show_clock(uint32_t clock)
 	return clock < sizeof(names) / sizeof(names[0]) ? names[clock] : "?";
 }
 
+/* Over what they rise. */
+const char *
+show_tokens(uint32_t global)
+{
+	return global ? "global" : "key";
+}
+
 const char *
 show_scope(uint32_t scope)
 {

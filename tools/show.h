@@ -36,6 +36,7 @@ const char *show_mode(uint32_t mode);
 const char *show_run(uint32_t run);	/* in words, as of who does it */
 const char *show_order(uint32_t order);
 const char *show_clock(uint32_t clock);
+const char *show_tokens(uint32_t global);
 const char *show_scope(uint32_t scope);
 const char *show_policy(uint32_t policy);
 

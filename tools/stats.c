@@ -107,8 +107,9 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 	size("at most ", s->bytes, "\n");
 	printf("%-10s%s\n", "order", show_order(s->order));
 	printf("%-10s%s\n", "clock", show_clock(s->clock));
-	printf("%-10sabove %" PRIu64 ", so far below %" PRIu64 "\n", "tokens",
-	    s->token_base, s->token_ceiling);
+	printf("%-10sabove %" PRIu64 ", so far below %" PRIu64 "%s\n", "tokens",
+	    s->token_base, s->token_ceiling, s->tokens_global ?
+	    ", rising over all keys" : "");
 	if (s->fence_dir[0] != '\0')
 		printf("%-10s%s; tokens below %" PRIu64 " are claimed there\n",
 		    "fence", s->fence_dir, s->token_durable);
@@ -133,7 +134,7 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	json_t *o;
 
 	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:b, "
-	    "s:I}",
+	    "s:I, s:s}",
 	    "table", lh_table_name(lh),
 	    "keys", (json_int_t)s->keys, "max_keys", (json_int_t)s->max_keys,
 	    "sessions", (json_int_t)s->sessions,
@@ -142,7 +143,8 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    "max_leases", (json_int_t)s->max_leases,
 	    "order", show_order(s->order),
 	    "clock", show_clock(s->clock), "damaged", (int)s->damaged,
-	    "reaper_pid", (json_int_t)s->reaper_pid);
+	    "reaper_pid", (json_int_t)s->reaper_pid,
+	    "tokens", show_tokens(s->tokens_global));
 	if (o != NULL && s->reaper_pid != 0 &&
 	    json_object_set_new(o, "reaper_ms",
 	    json_integer(s->reaper_ms)) != 0) {

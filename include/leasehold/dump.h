@@ -40,6 +40,8 @@ struct lh_dump_table {
 	uint64_t token_ceiling;	/* and below this */
 	uint64_t token_durable;	/* as in struct lh_stats */
 	const char *fence_dir;	/* "": it has no fence file */
+	uint64_t token_last;	/* of a table whose tokens rise over all keys:
+				 * the last one drawn; 0 of any other */
 };
 
 struct lh_dump_session {

@@ -190,7 +190,8 @@ struct lh_stats {
 	uint64_t token_base;	/* tokens of this table are above it */
 	uint64_t token_ceiling;	/* and below this, which moves on by itself */
 	uint64_t bytes_used;	/* of those, backed by memory; 0: not known */
-	uint64_t token_latest;	/* the largest known to have been given */
+	uint64_t token_latest;	/* the largest known to have been given, but to
+				 * cluster keys */
 	uint32_t clock;		/* enum lh_clock */
 	uint32_t hold_times;	/* 1: made with LH_HOLD_TIMES */
 	uint64_t token_durable;	/* tokens below it are claimed on disk, and no
@@ -202,7 +203,7 @@ struct lh_stats {
 	uint32_t reaper_ms;	/* how long ago it came by: one that runs does
 				 * so 25 times in a second */
 	uint32_t log_grants;	/* 1: every lease is recorded (log.h) */
-	uint32_t reserved;
+	uint32_t tokens_global;	/* 1: made with LH_TOKENS_GLOBAL */
 };
 
 /* 0; -EINVAL, -EPERM. */

@@ -42,6 +42,9 @@ struct lh;
 				 * (inspect.h); acquiring and releasing then
 				 * cost several times as much */
 
+#define LH_TOKENS_GLOBAL 0x100u	/* a new table's tokens rise over all its keys:
+				 * see below */
+
 #define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
 
 /* lh_open_opts.group: whatever the kernel gives a new file. */
@@ -89,6 +92,12 @@ enum lh_clock {
  *
  * New tables with a fence file also begin above what the wall clock says, for
  * the case that memory and disk are both lost (LH_NO_CLOCK_FLOOR: not).
+ *
+ * In a table with LH_TOKENS_GLOBAL a grant's token is larger than that of every
+ * grant of the table, of whatever key and mode, that had returned when it was
+ * asked for, and no two have the same: one counter can be compared over several
+ * keys.  (But not cluster keys', whose tokens the cluster orders.)  Acquiring
+ * costs several times as much there, in shared mode most.
  */
 struct lh_open_opts {
 	size_t size;		/* sizeof(struct lh_open_opts) */

@@ -19,7 +19,8 @@
  *	bucket	its part of the list is sorted, ends, every slot in it is in
  *		use, and no key is twice
  *	token	every key's last token, and every floor, below the ceiling;
- *		a cluster key's above 2^62, its base not above their floor
+ *		a cluster key's above 2^62, its base not above their floor;
+ *		the last one of all, where they rise over all keys
  *	long	a key's rest is its own
  *	request	is in a place of its own, and in no other
  *	value	in range, whole by its sum, in a record that is the slot's
@@ -85,6 +86,7 @@ tokens_ok(struct check *k, uint32_t i)
 {
 	const struct shm_header *h = k->v->hdr;
 	uint64_t d = sh64_load(&h->durable_ceiling);
+	uint64_t last = sh64_load(&h->last_token);
 
 	(void)i;
 	if ((h->fence_dir[0] != '\0') != (d != 0) ||
@@ -92,6 +94,10 @@ tokens_ok(struct check *k, uint32_t i)
 		return wrong(k, "the durable ceiling is %llu, above a base of "
 		    "%llu", (unsigned long long)d,
 		    (unsigned long long)sh64_load(&h->token_base));
+	if (lhi_view_global(k->v) ? last < sh64_load(&h->token_base) ||
+	    last >= sh64_load(&h->ceiling) : last != 0)
+		return wrong(k, "the last token is outside the table's range "
+		    "(%llu)", (unsigned long long)last);
 	if (sh64_load(&h->cluster_floor) != 0 &&
 	    (sh64_load(&h->cluster_floor) < CLUSTER_FIRST ||
 	    sh64_load(&h->cluster_floor) > TOKEN_MAX))

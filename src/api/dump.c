@@ -74,6 +74,7 @@ tell_table(struct dump *d)
 		.token_ceiling = sh64_load(&h->ceiling),
 		.token_durable = sh64_load(&h->durable_ceiling),
 		.fence_dir = fence_dir,
+		.token_last = sh64_load(&h->last_token),
 	};
 
 	static_assert(LH_DUMP_DAMAGED == SHM_DAMAGED &&

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "proc/magazine.h"
 #include "shm/lock.h"
+#include "shm/right.h"
 #include "shm/session.h"
 #include "shm/stat.h"
 
@@ -57,7 +58,7 @@ look_at_keys(struct lhi_view *v, struct lh_stats *st)
 			continue;
 		st->keys++;
 		token = lhi_lock_token(&v->slots[i], w);
-		if (token > st->token_latest)
+		if (token > st->token_latest && !lhi_right_has(&v->slots[i]))
 			st->token_latest = token;
 	}
 }
@@ -92,6 +93,7 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 	st.reaper_ms = (uint32_t)(lhi_now_ns(v) / NS_PER_MS) -
 	    sh32_load_rlx(&v->hdr->reaper_ms);
 	st.log_grants = (sh32_load(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
+	st.tokens_global = lhi_view_global(v);
 	lhi_stat_table(v, &st.counters);
 	*stats = st;
 }

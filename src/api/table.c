@@ -24,7 +24,8 @@
 #include "shm/session.h"
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
-    LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR)
+    LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \
+    LH_TOKENS_GLOBAL)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 #define LIVE_FD_LOST (-2)	/* closed by the application */

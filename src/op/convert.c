@@ -113,7 +113,8 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	    m->rec[bit].use != REC_OUT) {
 		/* exclusive ones are remembered anew by the slow release */
 		m->rec[bit].use = !now.shared ? REC_HELD :
-		    lhi_fence_revives(h->slot) ? REC_SHARED : REC_OUT;
+		    lhi_fence_revives(&lh->v, h->slot) ?
+		    REC_SHARED : REC_OUT;
 		m->rec[bit].id = as.id[1];
 		m->rec[bit].token = token;
 		m->rec[bit].home = now.shared ? l->key : 0;
@@ -136,9 +137,8 @@ next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
 	int error = lhi_fence_next(&lh->v, h->slot, w, false, false, n);
 
 	return error != FENCE_BARRED ? error : lhi_fail(-EAGAIN, "the tokens "
-	    "of the key have to skip what another table has claimed, further "
-	    "than under a lease: the lease is as it was; release it and "
-	    "acquire anew");
+	    "of the key would have to go on further than they can under a "
+	    "lease: the lease is as it was; release it and acquire anew");
 }
 
 static int

@@ -9,46 +9,25 @@
  * acquire comes through here, the fast path at least once in 2^22 uses of a
  * claim; it keeps within the range that it got here, or within the latest.
  *
- * Which token.  That of the word, and one; but
+ * What the next token is, is next.c's; where it may be:
  *	free	not before the latest range.  (A free key may have been evicted
  *		and made again: then its version has grown without a grant, and
  *		nobody knows whether it is in a range of ours.)
  *	held	a reader who joins others, or a conversion, goes on in the range
  *		of the grant before, unless it has ended: then with the latest.
- *		In scope local with the latest in any case
+ *		In scope local, and where tokens rise over all keys, with the
+ *		latest in any case
  *	at D	another range is claimed first
  * A key that has been granted in scope local, or is asked for in it, gets no
  * token at or above D: without another range it is -EIO.  Others go on
  * (ephemeral), below hdr->ceiling.
  *
- * Far jumps.  Ranges need not be adjacent: others may have claimed what lies
- * between.  Version and hint together tell the token as long as they differ by
- * less than 2^39 (C6).  So before a swap the hint is moved to less than
- * TOKEN_LAG_MAX behind; the swap of the grant then jumps over less than 2^38;
- * a longer way is gone before it in skips, W16: FREE(c, v) -> FREE(c, v + d),
- * the hint following each.  Under readers nobody jumps: their versions have to
- * stay near, however many join; a reader who would have to waits, like a
- * writer, until the key is free.  A conversion, whose lease is alone, jumps a
- * short way (2^36).
- *
  * In another range a key goes on at the place where it was in the one before
- * (lhi_range_land()).  The version has the range's number modulo 256 only, so
- * that a range may look like an earlier one; but the place in it has not been
- * reached there yet, and so no value of the word comes back (lock.c, I1) until
- * a key has been granted 2^32 times.  That goes for skips, too: each takes the
- * key a place further, as a grant would.
- *
- * Cluster keys (shm/right.c) have tokens of their own kind, above their slot's
- * base, which only rises: it is to them what the latest range is to others, and
- * neither ranges nor ceilings bind them.  They too jump and skip, to the very
- * token.  (A base is raised while the shim has the key alone, so readers never
- * meet one that is new.)  Since 2^20 revisions on a version may look like an
- * earlier one, the lowest 12 bits go on.
- *
- * The hint is moved by a swap of the value that was read (it was a hint of this
- * word, and what is written is a token that this word had): it only rises, so
- * no value comes back, and a swap that comes late, in whatever life of the
- * slot, either fails or writes what is a good hint still.
+ * (lhi_range_land()); where tokens rise over all keys, at the place of the last
+ * one of all.  The version has the range's number modulo 256 only, so that a
+ * range may look like an earlier one; but the place in it has not been reached
+ * there yet, and so no value of the word comes back (lock.c, I1) until a key
+ * (all keys) has been granted 2^32 times.
  *
  * Invariants.
  *  I1	D only rises, until shm/retire.c freezes it: who raises it has claimed a
@@ -71,7 +50,6 @@
  *				higher one was meanwhile
  *	D raised		nothing is missing
  *	KEY_LOCAL set		the key is bound, though not yet granted so
- *	a skip, hint behind	by less than 2^38: the next one moves it first
  * Nothing is held while the disk is asked, but by a conversion at the very end
  * of a range.
  *
@@ -86,9 +64,6 @@
 #include "op/fence.h"
 #include "shm/right.h"
 
-#define JUMP_MAX	(UINT64_C(1) << 38)
-#define JUMP_HELD_MAX	(UINT64_C(1) << 36)
-#define SKIPS_MAX	(1 << 24)	/* from one end to the other */
 #define RAISES_MAX	10	/* each that is in vain was another's gain */
 #define LEAP_MAX	(1 << 20)	/* ranges between disk and memory */
 #define RAISE_MS	5000	/* ahead of need: from try to try */
@@ -257,25 +232,6 @@ lhi_fence_keep_ahead(struct lhi_view *v)
 	return error;
 }
 
-/* What is next if nothing is in the way; the hint is near then. */
-static void
-look_ahead(struct shm_slot *s, uint64_t w, struct lhi_next *n)
-{
-	uint64_t ver = word_ver(w) + 1;
-
-	n->hint = sh64_load(&s->hint);
-	n->token = token_of(n->hint, ver);
-	if (lhi_mutant(6))
-		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
-	/* a word of long ago may be further from it than both can tell: nothing
-	 * comes of that, since the swap that this is for will fail */
-	else if (sh64_load(&s->word) != w)
-		n->token = n->hint + 1;
-	else if ((int64_t)(n->token - 1 - n->hint) > (int64_t)TOKEN_LAG_MAX &&
-	    sh64_cas(&s->hint, n->hint, n->token - 1))
-		n->hint = n->token - 1;
-}
-
 /* Make room for `next` in a range of ours: in *token, it or a later one. */
 static int
 find_range(struct lhi_view *v, bool held, bool local, bool bound,
@@ -306,56 +262,8 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 	    "they can be claimed; is something looping?", v->ranges);
 }
 
-/*
- * W16: bring the free word w, and the hint, into the range of `token`, or only
- * near it.  Each skip goes on by one place in the range, so that the word is
- * not at any time one that somebody remembers (256 ranges on, ver is the same).
- */
-static void
-skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token,
-    bool near)
-{
-	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
-	uint64_t first = near ? token - JUMP_MAX + 1 :
-	    lhi_range_first(token + 1);
-
-	for (int i = 0; i < SKIPS_MAX && at < first; i++) {
-		to = lhi_range_land(at + 1, token + 1);
-		if (near || to - at >= JUMP_MAX)
-			to = at + 1 + JUMP_MAX - lhi_range_width();
-		past = word_make(WORD_FREE, word_idx(w), to);
-		lhi_point("fence.skipping");
-		if (!sh64_cas(&s->word, w, past))
-			return;
-		lhi_point("fence.skipped");
-		if (!sh64_cas(&s->hint, n->hint, to))
-			return;
-		n->hint = at = to;
-		w = past;
-	}
-}
-
-/* A cluster key's next token is above its base. */
-static int
-next_of_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
-{
-	uint64_t base = lhi_right_base(v, s);
-	uint64_t most = cluster_base(CLUSTER_REVISION_MAX);
-
-	if (base == 0)
-		base = CLUSTER_FIRST;
-	if (base < CLUSTER_FIRST || base > most || *token < CLUSTER_FIRST ||
-	    *token > most + MASK(CLUSTER_SEQ_BITS))
-		return lhi_damaged(v, "the tokens of a cluster key are none",
-		    *token, base);
-	if (*token <= base)
-		*token = lhi_right_land(*token, base);
-	return lhi_view_retired(v) ? lhi_view_fresh(v) : 0;
-}
-
-/* Any other key's is in a range of ours, and below the ceiling. */
-static int
-next_of_table(struct lhi_view *v, struct shm_slot *s, bool held, bool local,
+int
+lhi_fence_room(struct lhi_view *v, struct shm_slot *s, bool held, bool local,
     uint64_t *token)
 {
 	bool bound;
@@ -376,28 +284,4 @@ next_of_table(struct lhi_view *v, struct shm_slot *s, bool held, bool local,
 			sh64_max(&v->hdr->token_seen, *token);
 	}
 	return admit(v, *token);
-}
-
-int
-lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
-    bool joins, struct lhi_next *n)
-{
-	bool held = word_mode(w) != WORD_FREE, cluster = lhi_right_has(s);
-	uint64_t next;
-	int error;
-
-	look_ahead(s, w, n);
-	next = n->token;
-	error = cluster ? next_of_cluster(v, s, &n->token) :
-	    next_of_table(v, s, held, local, &n->token);
-	if (error != 0)
-		return error;
-	if (n->token != next && (joins ||
-	    (held && n->token - next > JUMP_HELD_MAX)))
-		return FENCE_BARRED;
-	if (n->token - next >= JUMP_MAX) {
-		skip(s, w, n, n->token, cluster);
-		return FENCE_AGAIN;
-	}
-	return 0;
 }

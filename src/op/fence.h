@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens and how far they may go: see fence.c. */
+/* Tokens: see next.c, and how far they may go: fence.c. */
 #ifndef LHI_FENCE_H
 #define LHI_FENCE_H
 
@@ -37,13 +37,22 @@ int lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w,
     bool local, bool joins, struct lhi_next *next);
 
 /*
- * May a reader of that key be revived with the token that it had?  Not of a
- * cluster key, which is looked at anew with every grant.
+ * For lhi_fence_next(), *token being what the key would have next: make that
+ * one for which there is room in a range of ours and below the ceiling.  With
+ * `held`, where it is, if that can be.  0; -EIO; -ESTALE; -ENOSPC.
+ */
+int lhi_fence_room(struct lhi_view *v, struct shm_slot *s, bool held,
+    bool local, uint64_t *token);
+
+/*
+ * May a reader of that key be revived with the token that it had?  Not where
+ * tokens rise over all keys, nor of a cluster key, which is looked at anew with
+ * every grant.
  */
 static inline bool
-lhi_fence_revives(const struct shm_slot *s)
+lhi_fence_revives(const struct lhi_view *v, const struct shm_slot *s)
 {
-	return !lhi_right_has(s);
+	return !lhi_view_global(v) && !lhi_right_has(s);
 }
 
 /* The word was swapped, with that token. */

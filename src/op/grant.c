@@ -166,7 +166,7 @@ remember(struct lhi_attempt *a, uint64_t token)
 
 	r->use = a->m->watched || a->ask->rare || a->ask->shareable ?
 	    REC_OUT : !a->ask->shared ? REC_HELD :
-	    lhi_fence_revives(a->t.s) ? REC_SHARED : REC_OUT;
+	    lhi_fence_revives(view(a), a->t.s) ? REC_SHARED : REC_OUT;
 	r->slot = a->t.s;
 	r->home = a->home;
 	r->token = token;

@@ -247,9 +247,9 @@ attempt(struct handoff *h, struct lh_lease *l)
 	if (error == FENCE_AGAIN)
 		return MOVED;
 	if (error == FENCE_BARRED)
-		return lhi_fail(-EAGAIN, "the tokens of the key have to skip "
-		    "what another table has claimed, further than under a "
-		    "lease: the lease is as it was");
+		return lhi_fail(-EAGAIN, "the tokens of the key would have "
+		    "to go on further than they can under a lease: the lease "
+		    "is as it was");
 	if (error != 0)
 		return error;
 	announce(h, l, h->from.shared ? word_idx(w) : 0);

@@ -158,7 +158,8 @@ struct lh {
 	struct lh *next;	/* of this process's attachments */
 };
 
-/* How far tokens may go by the fast path: see op/fence.c. */
+/* How far tokens may go by the fast path: see op/fence.c; nowhere where they
+ * rise over all keys (op/next.c). */
 static inline void
 lhi_mag_bounds(struct lhi_mag *m)
 {
@@ -166,7 +167,7 @@ lhi_mag_bounds(struct lhi_mag *m)
 	bool sealed;
 	uint64_t end;
 
-	m->ceiling = sh64_load(&v->hdr->ceiling);
+	m->ceiling = lhi_view_global(v) ? 0 : sh64_load(&v->hdr->ceiling);
 	m->first = 0;
 	if (!lhi_durable(v))
 		return;

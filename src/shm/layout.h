@@ -67,7 +67,7 @@
 
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */
-#define SHM_OPT_GLOBAL	0x2u	/* tokens rise over all keys: op/fence.c */
+#define SHM_OPT_GLOBAL	0x2u	/* tokens rise over all keys: op/next.c */
 
 struct shm_header {
 	/* line 0: identity (once) */

@@ -183,6 +183,7 @@ mend_tokens(struct lhi_mend *m)
 	above = (above | (STEP - 1)) + 1;
 	m->above = above;
 	sh64_store(&h->ceiling, above + STEP);
+	sh64_store(&h->last_token, lhi_view_global(v) ? above : 0);
 	lhi_point("mend.ceiling");
 	for (unsigned i = 0; i < SHM_SHARDS; i++)
 		sh64_store(&h->floor[i], above);

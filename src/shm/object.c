@@ -108,7 +108,10 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 	sh32_store_rlx(&h->order, o->order);
 	sh32_store_rlx(&h->clock_id, (uint32_t)clock);
 	sh32_store_rlx(&h->options,
-	    o->flags & LH_HOLD_TIMES ? SHM_OPT_HOLD_TIMES : 0);
+	    (o->flags & LH_HOLD_TIMES ? SHM_OPT_HOLD_TIMES : 0) |
+	    (o->flags & LH_TOKENS_GLOBAL ? SHM_OPT_GLOBAL : 0));
+	if (o->flags & LH_TOKENS_GLOBAL)
+		sh64_store_rlx(&h->last_token, b->base);
 	sh32_store_rlx(&h->creator_pid, (uint32_t)getpid());
 	sh32_store_rlx(&h->ready_slots, e.slots);
 	sh32_store_rlx(&h->ready_chunks, e.chunks);

@@ -254,6 +254,13 @@ lhi_view_watched(const struct lhi_view *v)
 	    (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 }
 
+/* Do its tokens rise over all keys (op/next.c)? */
+static inline bool
+lhi_view_global(const struct lhi_view *v)
+{
+	return sh32_load_rlx(&v->hdr->options) & SHM_OPT_GLOBAL;
+}
+
 /*
  * Was the object's name removed or given to another, or has this process left
  * its time namespace?  0, -ESTALE, -EXDEV.

@@ -36,6 +36,25 @@ is "$(lh stats --json | jq -c '[.max_keys, .order]')" '[100,"fifo"]' \
 run lh run k true
 is "$status" 0 "  it can be used"
 
+table global
+run lh init --tokens global --json
+is "$status" 0 "--tokens global: 0"
+is "$(jq -r .tokens <<<"$out")" global "  says so"
+is "$(lh stats --json | jq -r .tokens)" global "  stats, too"
+like "$(lh stats)" "rising over all keys" "  also in words"
+a=$(lh run a -- sh -c 'echo $LEASEHOLD_FENCE')
+b=$(lh run -s b -- sh -c 'echo $LEASEHOLD_FENCE')
+ok "  another key's token is larger" [ "$b" -gt "$a" ]
+is "$(lh dump --json | jq -r .table.token_last)" "$b" "  dump tells the last one"
+like "$(lh dump)" "the last one $b" "  also in words"
+run lh init --tokens session
+is "$status" 64 "--tokens session: 64"
+table prefix
+run lh init --cluster-prefix c/
+is "$status" 0 "--cluster-prefix: 0"
+run lh init --cluster-prefix "$(printf '%032d' 0)" --table "$LEASEHOLD_TABLE.2"
+is "$status" 64 "one that is too long: 64"
+
 table durable
 export XDG_STATE_HOME=$dir/state
 mkdir -p "$XDG_STATE_HOME"

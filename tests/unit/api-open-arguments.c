@@ -117,7 +117,8 @@ structs(void)
 		struct lh *lh = NULL;
 
 		o.flags = 1u << bit;
-		if (o.flags & (LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR))
+		if (o.flags & (LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR |
+		    LH_TOKENS_GLOBAL))
 			continue;
 		if (lh_open(&lh, table, &o) != -EINVAL || lh != NULL ||
 		    !t_has_detail())
