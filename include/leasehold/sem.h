@@ -58,12 +58,14 @@ int lh_sem_open(struct lh *lh, const char *name, uint32_t limit,
 int lh_sem_close(struct lh_sem *sem);
 
 /*
- * Acquire one permit: opts as for lh_acquire(), NULL: the defaults.
+ * Acquire one permit: opts as for lh_acquire(), NULL: the defaults
+ * (LH_NO_CREATE means nothing here).  opts->more, too: a request id, or a
+ * holder id, is for a permit of this semaphore, whichever it is, so that a
+ * repeat gets the same one; a value is that of the permit's key.
  *
  * 0, *permit filled (G1, G3).  -EAGAIN, -ETIMEDOUT: all are held; -ECANCELED;
- * -ESTALE: it was destroyed since it was opened; -EINVAL: shared mode;
- * -EOPNOTSUPP: opts->more with anything but policy and info; and as
- * lh_acquire().
+ * -ESTALE: it was destroyed since it was opened (or as lh_acquire()); -EINVAL:
+ * shared mode; and as lh_acquire().
  */
 int lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
     struct lh_lease *permit);

@@ -16,6 +16,20 @@
  * time for that, or LH_KEEP: then it is renewed, every third of the ttl, until
  * you have it.
  *
+ * What a lease can be asked for beside (opts->more), a ticket can be, too, and
+ * it has its own copies of it:
+ *	session	granted, the lease is handed over to it; the ticket has a
+ *		handle of its own, so that yours may be closed
+ *	request	a repeat is answered as lh_acquire() answers it (G10); one that
+ *		finds the first waiting still waits for what comes of that,
+ *		within its own time, then -ETIMEDOUT; an answer of -EAGAIN is
+ *		given as -ETIMEDOUT.  A ticket that is cancelled is a request
+ *		that failed with -ECANCELED, or whose lease was released; one
+ *		that repeats a request that was granted before leaves its lease
+ *	holder	counted re-entry; a ticket beside one of the same holder is
+ *		granted when that is
+ *	value	set right after the grant
+ *
  * Each waiting ticket takes one of the table's leases.  Thousands are fine; a
  * descriptor is made for those alone that are asked for one.
  *
@@ -51,9 +65,8 @@ struct lh_ticket;		/* one wait for a key */
  *
  * 0: *out is yours to finish or cancel, granted already or not.  Errors as
  * lh_acquire(), and then there is no ticket; -EINVAL: max_wait_ms 0 (use
- * lh_acquire()) or a cancel switch (use lh_ticket_cancel()); -EOPNOTSUPP:
- * opts->more with anything but policy and info; -ENOMEM: also if the thread
- * cannot be started.
+ * lh_acquire()) or a cancel switch (use lh_ticket_cancel()); -ENOMEM: also if
+ * the thread cannot be started.
  */
 int lh_acquire_start(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_ticket **out);
@@ -66,8 +79,9 @@ int lh_acquire_start(struct lh *lh, const char *key,
 int lh_ticket_fd(struct lh_ticket *ticket);
 
 /*
- * Its place in the queue, 1 is the first; 0: granted, or it has failed.
- * -EPERM, -EINVAL.
+ * Its place in the queue, 1 is the first; also of one that has no place of its
+ * own, since it waits for what comes of another call (request, holder), or is
+ * just being handed over.  0: granted, or it has failed.  -EPERM, -EINVAL.
  */
 int lh_ticket_rank(struct lh_ticket *ticket);
 
@@ -78,8 +92,10 @@ int lh_ticket_rank(struct lh_ticket *ticket);
  *
  * 0, *lease filled: the key is yours until lease->expires_ns (G1, G3).
  * -ESTALE: it was granted, and lost before you came (its ttl was up; broken by
- * an operator), or the table was removed.  -ECANCELED: lh_close().
- * -ETIMEDOUT, -EIO, -EUCLEAN, -ENOENT, -ENOSPC: as lh_acquire().
+ * an operator), or its named session has ended, or the table was removed.
+ * -ECANCELED: lh_close().
+ * -ETIMEDOUT, -EIO, -EUCLEAN, -ENOENT, -ENOSPC, -EDEADLK (its holder has the
+ * key in the other mode): as lh_acquire().
  */
 int lh_ticket_finish(struct lh_ticket *ticket, struct lh_lease *lease);
 

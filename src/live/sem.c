@@ -41,9 +41,8 @@
 
 struct wait {
 	struct lh_sem *sem;
-	struct lh_acquire_opts opts;	/* of each ticket */
+	const struct lhi_ask *ask;	/* of each ticket */
 	struct lh_cancel *cancel;
-	int64_t until_ns;		/* the table's clock */
 	struct lh_ticket *ticket[LH_SEM_MAX];
 	shm_u32 park;
 };
@@ -106,21 +105,25 @@ all_held(const struct lh_sem *sem, int code)
 
 /* 0; -EAGAIN: none is to be had now. */
 static int
-try_all(struct lh_sem *sem, const struct lh_acquire_opts *opts,
-    struct lh_lease *permit)
+try_all(struct lh_sem *sem, const struct lhi_ask *ask, struct lh_lease *permit)
 {
 	uint32_t from = atomic_fetch_add(&sem->next, 1);
-	struct lh_acquire_opts o = *opts;
+	struct lhi_ask try = *ask;
 	char key[LH_KEY_MAX + 1];
+	struct lhi_name name;
+	struct lhi_want want = { .name = &name };
 	int error = -EAGAIN;
 
-	o.max_wait_ms = 0;
-	o.deadline_ns = 0;
-	o.cancel = NULL;
+	try.try_only = true;
 	for (uint32_t i = 0; error == -EAGAIN && i < sem->limit; i++) {
 		lhi_sem_key(key, sem->name, "permit",
 		    (from + i) % sem->limit + 1);
-		error = lh_acquire(sem->lh, key, &o, permit);
+		error = lhi_name_check(sem->lh, key, 0, &name);
+		if (error == 0)
+			error = lhi_name_resolve(sem->lh, &name, 0, &want.ref);
+		if (error == 0)
+			error = lhi_acquire_wanted(sem->lh, &want, &try,
+			    permit);
 	}
 	return error;
 }
@@ -131,7 +134,7 @@ start(struct wait *w, uint32_t i)
 	char key[LH_KEY_MAX + 1];
 
 	lhi_sem_key(key, w->sem->name, "permit", i + 1);
-	return lhi_ticket_start(w->sem->lh, key, &w->opts, &w->park,
+	return lhi_ticket_start(w->sem->lh, key, w->ask, false, &w->park,
 	    &w->ticket[i]);
 }
 
@@ -163,7 +166,7 @@ await(struct wait *w, struct lh_lease *permit)
 	int error;
 
 	for (;;) {
-		int64_t left = w->until_ns - lhi_now_ns(&lh->v);
+		int64_t left = w->ask->until_ns - lhi_now_ns(&lh->v);
 
 		(void)sh32_xchg(&w->park, PARK_ASLEEP);
 		error = take_one(w, permit);
@@ -201,29 +204,63 @@ wait_for_one(struct wait *w, struct lh_lease *permit)
 	return error;
 }
 
+/* Any permit: at once, or by tickets. */
 static int
-acquire(struct lh_sem *sem, const struct lh_acquire_opts *o,
-    const struct lhi_ask *ask, struct lh_lease *permit)
+get_any(struct lh_sem *sem, const struct lhi_ask *ask, struct lh_cancel *cancel,
+    struct lh_lease *permit)
 {
-	struct wait w = { .sem = sem, .opts = *o, .cancel = o->cancel,
-	    .until_ns = ask->until_ns };
-	int error = still_stands(sem), cancel;
+	struct wait w = { .sem = sem, .ask = ask, .cancel = cancel };
+	int error = still_stands(sem), state;
 
 	if (error == 0)
-		error = try_all(sem, o, permit);
+		error = try_all(sem, ask, permit);
 	if (error != -EAGAIN)
 		return error;
 	if (ask->try_only)
 		return all_held(sem, error);
-	w.opts.flags = 0;
-	w.opts.cancel = NULL;
-	w.opts.max_wait_ms = LH_WAIT_FOREVER;
-	w.opts.deadline_ns = ask->until_ns == INT64_MAX ? 0 : ask->until_ns;
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	atomic_fetch_add(&sem->lh->waiting, 1);
 	error = wait_for_one(&w, permit);
 	atomic_fetch_sub(&sem->lh->waiting, 1);
-	(void)pthread_setcancelstate(cancel, NULL);
+	(void)pthread_setcancelstate(state, NULL);
+	return error;
+}
+
+/*
+ * What stands in the midst of the chain of op/more.c, instead of a key: a
+ * permit, whichever, as an ordinary lease of this process.  Of the rarer wishes
+ * only those are passed on that are told beside a claim, and the policy.
+ */
+static int
+get(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *permit)
+{
+	struct lh_sem *sem = ask->of;
+	struct lh_acquire_more more = *ask->more;
+	struct lhi_ask bare = *ask;
+	int error;
+
+	(void)want;
+	more.session = NULL;
+	more.holder = NULL;
+	more.value = NULL;
+	bare.more = &more;
+	bare.how = NULL;
+	bare.request = NULL;
+	bare.cancel = NULL;
+	bare.no_create = false;
+	error = get_any(sem, &bare, ask->cancel, permit);
+	if (error != 0)
+		return error;
+	error = still_stands(sem);				/* I2 */
+	if (error != 0) {
+		(void)lh_release(lh, permit);
+	} else if (ask->request != NULL) {
+		ask->request->several = true;
+		if (ask->more->session == NULL)
+			lhi_request_announce(ask->request, permit->id[1],
+			    permit->token, permit->notes);
+	}
 	return error;
 }
 
@@ -231,9 +268,10 @@ int
 lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
     struct lh_lease *permit)
 {
-	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
-	const struct lh_acquire_opts *o = opts == NULL ? &usual : opts;
-	struct lh_lease got;
+	char key[LH_KEY_MAX + 1];
+	struct lhi_name name;
+	struct lhi_want want = { .name = &name };
+	struct lh_lease got = { 0 };
 	struct lhi_ask ask;
 	int error = lhi_sem_check(sem);
 
@@ -241,23 +279,22 @@ lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
 		return error;
 	if (permit == NULL)
 		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
-	error = lhi_ask_set(&sem->lh->v, &ask, o);
-	if (error == 0)
-		error = lhi_ticket_may_ask(ask.more);
+	error = lhi_ask_set(&sem->lh->v, &ask, opts);
 	if (error == 0 && ask.shared)
 		error = lhi_fail(-EINVAL, "a permit is not shared: a "
 		    "semaphore of more permits lets more in");
-	if (error == 0 && lhi_cancelled(o->cancel))
+	if (error == 0 && lhi_cancelled(ask.cancel))
 		error = lhi_fail(-ECANCELED, "the wait was cancelled before it "
 		    "began");
+	(void)snprintf(key, sizeof(key), "%s\1", sem->name);
 	if (error == 0)
-		error = acquire(sem, o, &ask, &got);
-	if (error == 0) {
-		error = still_stands(sem);			/* I2 */
-		if (error == 0)
-			*permit = got;
-		else
-			(void)lh_release(sem->lh, &got);
-	}
+		error = lhi_name_check(sem->lh, key, 0, &name);
+	if (error != 0)
+		return error;
+	ask.how = get;
+	ask.of = sem;
+	error = lhi_acquire_asked(sem->lh, &want, &ask, &got);
+	if (error == 0)
+		*permit = got;
 	return error;
 }

@@ -11,27 +11,6 @@
 #include "live/ticket.h"
 #include "op/name.h"
 
-int
-lhi_ticket_may_ask(const struct lh_acquire_more *m)
-{
-	return m->session == NULL && (m->request[0] | m->request[1]) == 0 &&
-	    m->holder == NULL && m->value == NULL ? 0 : lhi_fail(-EOPNOTSUPP,
-	    "of the rarer options (struct lh_acquire_more) only policy and "
-	    "info are there for tickets and permits");
-}
-
-/* What the caller said is his; the ticket has its own copy. */
-static void
-keep_more(struct lh_ticket *t)
-{
-	t->more = *t->ask.more;
-	if (t->more.info != NULL) {
-		(void)strlcpy(t->info, t->more.info, sizeof(t->info));
-		t->more.info = t->info;
-	}
-	t->ask.more = &t->more;
-}
-
 static int
 check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
     struct lhi_ask *ask, bool *keep)
@@ -50,62 +29,42 @@ check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
 		return lhi_fail(-EINVAL, "a ticket takes no switch: it is "
 		    "given up by lh_ticket_cancel()");
 	error = lhi_ask_set(&lh->v, ask, &o);
-	if (error == 0)
-		error = lhi_ticket_may_ask(ask->more);
 	if (error == 0 && ask->try_only)
 		error = lhi_fail(-EINVAL, "a ticket that does not wait: use "
 		    "lh_acquire(), or a max_wait_ms above 0");
 	return error;
 }
 
-static int
-check_start(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
-    struct lh_ticket **made)
+static struct lh_ticket *
+make(struct lh *lh, const char *key, const struct lhi_ask *ask)
 {
-	struct lhi_ask ask;
-	struct lhi_name n;
-	struct lh_ticket *t;
-	bool keep = false;
-	int error = lhi_name_check(lh, key, 0, &n);
+	size_t len = strlen(key) + 1;
+	struct lh_ticket *t = calloc(1, sizeof(*t) + len +
+	    lhi_wish_room(ask->more));
 
-	if (error == 0)
-		error = check_opts(lh, opts, &ask, &keep);
-	if (error != 0)
-		return error;
-	t = calloc(1, sizeof(*t) + strlen(key) + 1);
 	if (t == NULL)
-		return lhi_fail(-ENOMEM, "out of memory");
-	strcpy(t->key, key);
-	t->name = n;
-	t->name.key = t->key;
+		return NULL;
+	memcpy(t->key, key, len);
 	t->lh = lh;
 	t->epoch = atomic_load(&lhi_live_epoch);
-	t->ask = ask;
-	keep_more(t);
-	t->keep = keep;
+	t->ask = *ask;
+	lhi_wish_copy(t, ask->more);
 	t->fd.fd = -1;
-	*made = t;
-	return 0;
+	return t;
 }
 
-int
-lhi_ticket_start(struct lh *lh, const char *key,
-    const struct lh_acquire_opts *opts, shm_u32 *park, struct lh_ticket **out)
+/* Everything has been checked. */
+static int
+start(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
 {
-	struct lh_ticket *t = NULL;
-	struct lhi_ref ref;
-	int error = check_start(lh, key, opts, &t);
+	int error = lhi_name_resolve(lh, &t->name,
+	    t->ask.no_create ? LH_NO_CREATE : 0, &t->ref);
 
-	if (error != 0)
-		return error;
-	t->park = park;
-	error = lhi_name_resolve(lh, &t->name,
-	    t->ask.no_create ? LH_NO_CREATE : 0, &ref);
+	if (error == 0 && (t->more.request[0] | t->more.request[1]) != 0)
+		lhi_request_pass_tick(&lh->v);
 	lhi_live_lock();
 	if (error == 0)
 		error = lhi_live_thread();
-	if (error == 0)
-		error = lhi_ticket_begin(t, &ref);
 	if (error != 0) {
 		lhi_live_unlock();
 		free(t);
@@ -124,12 +83,40 @@ lhi_ticket_start(struct lh *lh, const char *key,
 }
 
 int
+lhi_ticket_start(struct lh *lh, const char *key, const struct lhi_ask *ask,
+    bool keep, shm_u32 *park, struct lh_ticket **out)
+{
+	struct lh_ticket *t = make(lh, key, ask);
+	int error;
+
+	if (t == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	t->keep = keep;
+	t->park = park;
+	t->bare = park != NULL;
+	error = lhi_name_check(lh, t->key, 0, &t->name);
+	if (error == 0)
+		return start(lh, t, out);
+	free(t);
+	return error;
+}
+
+int
 lh_acquire_start(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_ticket **out)
 {
+	struct lhi_ask ask;
+	struct lhi_name n;
+	bool keep = false;
+	int error;
+
 	if (out == NULL)
 		return lhi_fail(-EINVAL, "nowhere to put the ticket (NULL)");
-	return lhi_ticket_start(lh, key, opts, NULL, out);
+	error = lhi_name_check(lh, key, 0, &n);
+	if (error == 0)
+		error = check_opts(lh, opts, &ask, &keep);
+	return error != 0 ? error :
+	    lhi_ticket_start(lh, key, &ask, keep, NULL, out);
 }
 
 static int
@@ -164,6 +151,8 @@ lhi_ticket_settled(struct lh_ticket *t)
 	bool settled;
 
 	lhi_live_lock();
+	if (lhi_live_by_hand && t->state == T_WAITS)
+		lhi_ticket_look(t);
 	settled = t->state != T_WAITS;
 	lhi_live_unlock();
 	return settled;
@@ -172,16 +161,16 @@ lhi_ticket_settled(struct lh_ticket *t)
 int
 lh_ticket_rank(struct lh_ticket *t)
 {
-	struct lhi_place place;
+	struct lhi_place place = { 0 };
 	int error = check(t), rank = 0;
 
 	if (error != 0)
 		return error;
 	lhi_live_lock();
-	if (t->state == T_WAITS) {
+	if (t->state == T_WAITS && t->phase == T_QUEUES)
 		lhi_turn_place(&t->a.t, &place);
+	if (t->state == T_WAITS)
 		rank = (int)place.ahead + 1;
-	}
 	lhi_live_unlock();
 	return rank;
 }

@@ -10,6 +10,8 @@
  * session's tickets were kicked.  So places, bounds, probes, suspicion and what
  * a crash leaves are those of any waiter.
  *
+ * What is around that, its rarer wishes, is in wish.c.
+ *
  *	T_WAITS -> T_GRANTED	a round took the key
  *	T_WAITS -> T_FAILED		timed out, table gone, lh_close(), ...
  *	T_GRANTED -> T_FAILED	LH_KEEP, and it is lost; lh_close()
@@ -23,7 +25,9 @@
  * process (op/turn.c).
  *
  * Under the lock a round may ask the kernel (whether the holder lives), and in
- * scope local, once in 2^32 tokens, the disk; nothing else there waits.
+ * scope local, once in 2^32 tokens, the disk; of two who come with one request
+ * id in the same moment, the one gives way for some microseconds; nothing else
+ * there waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,6 +42,8 @@
 #include "proc/magazine.h"
 
 #define RETRY_PART 20		/* of the ttl, after a renewal that failed */
+#define ASK_NS (5 * NS_PER_MS)	/* wish.c: what became of it? */
+#define HAND_NS NS_PER_MS	/* ... and again, to hand over */
 
 RB_HEAD(due, lh_ticket);
 TAILQ_HEAD(tickets, lh_ticket);
@@ -99,6 +105,9 @@ plan_renewal(struct lh_ticket *t, int64_t part)
 static void
 settle(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 {
+	if (error == -EAGAIN)	/* of a try, say, that is repeated: final */
+		error = -ETIMEDOUT;
+	lhi_wish_tell(t, error);
 	if (t->state == T_WAITS)
 		lhi_live_ignore(t->lh);
 	stop_timer(t);
@@ -114,15 +123,16 @@ settle(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 		lhi_futex_wake(t->park);
 }
 
-int
-lhi_ticket_begin(struct lh_ticket *t, const struct lhi_ref *ref)
+/* Its attempt begins. */
+static int
+begin(struct lh_ticket *t)
 {
 	int error = lhi_view_retired(&t->lh->v) ? lhi_view_fresh(&t->lh->v) :
 	    0;
 
 	if (error == 0)
 		error = lhi_attempt_begin(&t->a, t->lh,
-		    lhi_mag_of_no_thread(t->lh), ref, &t->ask, &t->lease);
+		    lhi_mag_of_no_thread(t->lh), &t->ref, &t->ask, &t->lease);
 	t->a.threadless = true;
 	t->a.probed_ns = lhi_now_ns(&t->lh->v);
 	return error;
@@ -133,14 +143,53 @@ lhi_ticket_begin(struct lh_ticket *t, const struct lhi_ref *ref)
 static int
 begin_anew(struct lh_ticket *t)
 {
-	struct lhi_ref ref;
 	int error;
 
 	lhi_attempt_withdraw(&t->a, KEY_GONE);
 	error = lhi_name_resolve(t->lh, &t->name,
-	    t->ask.no_create ? LH_NO_CREATE : 0, &ref);
-	return error != 0 ? error :
-	    lhi_ticket_begin(t, &ref);
+	    t->ask.no_create ? LH_NO_CREATE : 0, &t->ref);
+	return error != 0 ? error : begin(t);
+}
+
+/* T_QUEUES.  0; WAITING; -errno: withdrawn. */
+static int
+queue(struct lh_ticket *t)
+{
+	int error;
+
+	while ((error = lhi_attempt_round(&t->a)) == KEY_GONE) {
+		error = begin_anew(t);
+		if (error != 0)
+			return error;
+	}
+	lhi_point("ticket.looked");
+	if (error < 0)
+		lhi_attempt_withdraw(&t->a, error);
+	return error;
+}
+
+/* What can be done now, of all that it waits for. */
+static int
+advance(struct lh_ticket *t)
+{
+	int error;
+
+	if (t->phase == T_ASKS) {
+		error = lhi_wish_ask(t);
+		if (error != WISH_GO)
+			return error;
+		error = begin(t);
+		if (error != 0)
+			return error;
+		t->phase = T_QUEUES;
+	}
+	if (t->phase == T_QUEUES) {
+		error = queue(t);
+		if (error != 0)
+			return error;
+		t->phase = T_HAS;
+	}
+	return lhi_wish_grant(t);
 }
 
 static void
@@ -160,22 +209,14 @@ lhi_ticket_look(struct lh_ticket *t)
 	if (t->parked)
 		lhi_attempt_unpark(&t->a);
 	t->parked = false;
-	while ((error = lhi_attempt_round(&t->a)) == KEY_GONE) {
-		error = begin_anew(t);
-		if (error != 0) {
-			settle(t, T_FAILED, error);
-			return;
-		}
-	}
-	lhi_point("ticket.looked");
-	if (error == WAITING) {
+	error = advance(t);
+	if (error == WAITING && t->phase == T_QUEUES)
 		park(t);
-	} else if (error == 0) {
-		settle(t, T_GRANTED, 0);
-	} else {
-		lhi_attempt_withdraw(&t->a, error);
-		settle(t, T_FAILED, error);
-	}
+	else if (error == WAITING)
+		set_timer(t, mono_ns() +
+		    (t->phase == T_ASKS ? ASK_NS : HAND_NS));
+	else
+		settle(t, error == 0 ? T_GRANTED : T_FAILED, error);
 }
 
 static void
@@ -235,9 +276,13 @@ void
 lhi_ticket_end(struct lh_ticket *t)
 {
 	if (t->state == T_WAITS) {
-		lhi_attempt_withdraw(&t->a, -ECANCELED);
+		if (t->phase == T_QUEUES)
+			lhi_attempt_withdraw(&t->a, -ECANCELED);
+		else if (t->phase == T_HAS)
+			(void)lh_release(t->lh, &t->lease);
+		lhi_wish_tell(t, -ECANCELED);
 		lhi_live_ignore(t->lh);
-	} else if (t->state == T_GRANTED) {
+	} else if (t->state == T_GRANTED && !t->repeats) {
 		(void)lh_release(t->lh, &t->lease);
 	}
 	stop_timer(t);

@@ -6,8 +6,17 @@
 #include <leasehold/ticket.h>
 #include "live/live.h"
 #include "op/attempt.h"
+#include "op/handoff.h"
+#include "op/request.h"
 
 enum lhi_ticket_state { T_WAITS, T_GRANTED, T_FAILED };
+
+/* What one waits for, in T_WAITS. */
+enum lhi_ticket_phase {
+	T_ASKS,		/* has its request, or holder, the key?  wish.c */
+	T_QUEUES,	/* the key */
+	T_HAS		/* to be handed over to its session */
+};
 
 struct lh_ticket {
 	RB_ENTRY(lh_ticket) timer;	/* while it is `timed` */
@@ -15,29 +24,35 @@ struct lh_ticket {
 	struct lh *lh;		/* NULL: closed */
 	uint32_t epoch;
 	enum lhi_ticket_state state;
+	enum lhi_ticket_phase phase;
 	bool timed;
 	bool parked;
 	bool keep;
+	bool bare;		/* a permit's: sem.c sees to the wishes */
+	bool answers;		/* its request, or holder, waits for what
+				 * becomes of it */
+	bool repeats;		/* granted to the same request before: it is
+				 * not ours to release */
 	int error;		/* T_FAILED: why */
 	int64_t due_ns;		/* CLOCK_MONOTONIC */
 	struct lhi_ask ask;	/* .more is this: */
 	struct lh_acquire_more more;
+	struct lh_session session;	/* more.session: our own handle */
+	struct lhi_request request;
 	char info[LH_INFO_MAX + 1];
 	struct lhi_attempt a;
 	struct lh_lease lease;
 	struct lhi_readable fd;	/* fd -1: nobody wants one */
 	shm_u32 *park;		/* of who waits for several; or NULL */
 	struct lhi_name name;
+	struct lhi_ref ref;	/* where the key was, when it was looked up */
 	char detail[200];	/* T_FAILED: in words */
-	char key[];
+	char key[];		/* then the holder id and the value */
 };
 
 /* A new ticket, which waits from now on; one that is free()d. */
 void lhi_ticket_add(struct lh_ticket *t);
 void lhi_ticket_discard(struct lh_ticket *t);
-
-/* Its attempt begins, or (its key is another slot's now) anew.  0; -errno. */
-int lhi_ticket_begin(struct lh_ticket *t, const struct lhi_ref *ref);
 
 /* One round of one that waits: then it is parked, or has come to an end. */
 void lhi_ticket_look(struct lh_ticket *t);
@@ -45,14 +60,11 @@ void lhi_ticket_look(struct lh_ticket *t);
 /* It waits or holds no more. */
 void lhi_ticket_end(struct lh_ticket *t);
 
-/* Can that be asked for by a ticket?  0; -EOPNOTSUPP. */
-int lhi_ticket_may_ask(const struct lh_acquire_more *m);
-
-/* As lh_acquire_start(), the lock not held.  `park` (or NULL) is of somebody
- * who sleeps until one of several tickets comes to an end: it is AWAKE then. */
-int lhi_ticket_start(struct lh *lh, const char *key,
-    const struct lh_acquire_opts *opts, shm_u32 *park,
-    struct lh_ticket **out);
+/* As lh_acquire_start(), the lock not held, of options that were checked.
+ * `park` is of somebody who sleeps until one of several tickets comes to an
+ * end: it is AWAKE then; the rarer wishes are that one's to see to. */
+int lhi_ticket_start(struct lh *lh, const char *key, const struct lhi_ask *ask,
+    bool keep, shm_u32 *park, struct lh_ticket **out);
 
 /* Look at one ticket that is due; false: none is.  When will one be?
  * (CLOCK_MONOTONIC; INT64_MAX: none waits.)  Are there any? */
@@ -71,5 +83,21 @@ bool lhi_ticket_settled(struct lh_ticket *t);
 
 /* In a forked child. */
 void lhi_ticket_forget(void);
+
+/*
+ * wish.c.  How many bytes behind the key are wanted for these?  The ticket has
+ * its own copy of them from now on.
+ */
+size_t lhi_wish_room(const struct lh_acquire_more *more);
+void lhi_wish_copy(struct lh_ticket *t, const struct lh_acquire_more *more);
+
+/* T_ASKS.  WISH_GO: queue for the key; 0: the lease is there; WAITING; -errno.
+ * T_HAS.  0; WAITING; -errno: it has been released. */
+enum { WISH_GO = 2 };
+int lhi_wish_ask(struct lh_ticket *t);
+int lhi_wish_grant(struct lh_ticket *t);
+
+/* It was granted (0), or not. */
+void lhi_wish_tell(struct lh_ticket *t, int error);
 
 #endif

@@ -20,6 +20,12 @@ struct lhi_chore {
 	int (*run)(struct lhi_chore *chore);
 };
 
+struct lhi_ask;
+struct lhi_want;
+
+typedef int lhi_acquire_fn(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease);
+
 /* What is asked for, checked and in the units of the protocol. */
 struct lhi_ask {
 	int64_t ttl_ns;
@@ -38,6 +44,9 @@ struct lhi_ask {
 	bool rare;		/* something is in it: see op/more.c */
 	bool aside;		/* something is told beside the claim */
 	struct lhi_request *request; /* with an id: its place; or NULL */
+	lhi_acquire_fn *how;	/* not the key of that name, but what this gets:
+				 * live/sem.c; or NULL */
+	void *of;		/* ... for `how` */
 };
 
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */
@@ -73,6 +82,11 @@ int lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
 
 /* The same, of options that were checked: also CHORE_FAILED. */
 int lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease);
+
+/* The key and nothing else: what is rarer in the ask is the caller's to see to.
+ * Errors as lhi_wait_acquire(), but for KEY_GONE. */
+int lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
     const struct lhi_ask *ask, struct lh_lease *lease);
 
 /* What came of an attempt to acquire at once. */

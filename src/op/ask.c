@@ -81,6 +81,8 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 		return error;
 	ask->rare = ask->more != &none;
 	ask->request = NULL;
+	ask->how = NULL;
+	ask->of = NULL;
 	ask->aside = ask->more->info != NULL ||
 	    (ask->more->request[0] | ask->more->request[1]) != 0;
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;

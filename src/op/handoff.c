@@ -308,18 +308,24 @@ lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
 }
 
 int
+lhi_handoff_once(struct lh *lh, const struct lhi_ask *ask, struct lh_lease *l)
+{
+	return hand(lh, l, ask->more->session, ask->request);
+}
+
+int
 lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
     struct lh_lease *l)
 {
 	const struct timespec a_moment = { 0, NS_PER_MS };
 	struct lh_lease got = *l;
-	int error = hand(lh, l, ask->more->session, ask->request);
+	int error = lhi_handoff_once(lh, ask, l);
 
 	/* readers come and go too fast: there is time, and the lease is held */
 	while (error == -EAGAIN && !ask->try_only &&
 	    lhi_now_ns(&lh->v) < ask->until_ns) {
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
-		error = hand(lh, l, ask->more->session, ask->request);
+		error = lhi_handoff_once(lh, ask, l);
 	}
 	if (error != 0 && lh_release(lh, &got) == 0)
 		lhi_stat_spent(&lh->v);		/* G8: not acquired */

@@ -39,4 +39,9 @@ void lhi_target_leave(struct lhi_target *t);
 int lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
     struct lh_lease *l);
 
+/* The same, once, for who cannot wait: -EAGAIN, the lease is as it was, and so
+ * it is with every other error. */
+int lhi_handoff_once(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *l);
+
 #endif

@@ -59,7 +59,7 @@ lease_bucket(struct lh *lh, uint64_t id)
 	return &lh->holds->leased[lid_claim(id) % BUCKETS];
 }
 
-/* Under the lock, as all from here to lhi_holder_acquire(). */
+/* Under the lock, as all from here to set_held(). */
 static struct hold *
 find(struct lh *lh, uint64_t hash, const struct lhi_name *n,
     const char *holder)
@@ -167,7 +167,7 @@ enum known { NOTHING, WAITING_FOR, HAS, NO_MEMORY };
 
 /* ... if nothing, then it is ACQUIRING from now on. */
 static enum known
-look(struct lh *lh, uint64_t hash, const struct lhi_want *want,
+look(struct lh *lh, uint64_t hash, const struct lhi_name *name,
     const char *holder, struct lh_lease *lease)
 {
 	enum known known = NOTHING;
@@ -177,14 +177,14 @@ look(struct lh *lh, uint64_t hash, const struct lhi_want *want,
 	if (lh->holds == NULL)
 		__atomic_store_n(&lh->holds, calloc(1,
 		    sizeof(*lh->holds)), __ATOMIC_RELAXED);
-	h = lh->holds == NULL ? NULL : find(lh, hash, want->name, holder);
+	h = lh->holds == NULL ? NULL : find(lh, hash, name, holder);
 	if (h != NULL && h->count != 0) {
 		*lease = h->lease;
 		known = HAS;
 	} else if (h != NULL) {
 		known = WAITING_FOR;
 	} else if (lh->holds == NULL ||
-	    add(lh, hash, want->name, holder) == NULL) {
+	    add(lh, hash, name, holder) == NULL) {
 		known = NO_MEMORY;
 	}
 	lhi_proc_unlock();
@@ -223,23 +223,32 @@ forget(struct lh *lh, uint64_t id)
 	lhi_proc_unlock();
 }
 
-/* By fn; others of this holder wait for what comes of it. */
-static int
-acquire(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *lease, lhi_acquire_fn *fn, uint64_t hash)
+void
+lhi_holder_told(struct lh *lh, const struct lhi_name *name,
+    const char *holder, const struct lh_lease *lease)
 {
 	struct hold *h;
-	int cancel, error;
 
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = fn(lh, want, ask, lease);
 	lhi_proc_lock();
-	h = find(lh, hash, want->name, ask->more->holder);
-	if (error == 0)
+	h = find(lh, hash_of(name, holder), name, holder);
+	if (lease != NULL)
 		set_held(lh, h, lease);
 	else
 		drop(lh, h);
 	lhi_proc_unlock();
+}
+
+/* By fn; others of this holder wait for what comes of it. */
+static int
+acquire(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease, lhi_acquire_fn *fn)
+{
+	int cancel, error;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = fn(lh, want, ask, lease);
+	lhi_holder_told(lh, want->name, ask->more->holder,
+	    error == 0 ? lease : NULL);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
@@ -264,24 +273,21 @@ wait_a_little(struct lh *lh, const struct lhi_ask *ask)
 }
 
 int
-lhi_holder_acquire(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease, lhi_acquire_fn *fn)
+lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
+    const struct lhi_ask *ask, struct lh_lease *lease)
 {
-	uint64_t hash = hash_of(want->name, ask->more->holder);
+	uint64_t hash = hash_of(name, ask->more->holder);
 	struct lh_lease has;
 	int error;
 
 	for (;;) {
-		switch (look(lh, hash, want, ask->more->holder, &has)) {
+		switch (look(lh, hash, name, ask->more->holder, &has)) {
 		case NO_MEMORY:
 			return lhi_fail(-ENOMEM, "out of memory");
 		case NOTHING:
-			return acquire(lh, want, ask, lease, fn, hash);
+			return HOLDER_NEW;
 		case WAITING_FOR:
-			error = wait_a_little(lh, ask);
-			if (error != 0)
-				return error;
-			continue;
+			return HOLDER_WAITS;
 		case HAS:
 			break;
 		}
@@ -301,6 +307,22 @@ lhi_holder_acquire(struct lh *lh, struct lhi_want *want,
 			return 0;
 		}
 	}
+}
+
+int
+lhi_holder_acquire(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease, lhi_acquire_fn *fn)
+{
+	int found, error;
+
+	while ((found = lhi_holder_ask(lh, want->name, ask, lease)) ==
+	    HOLDER_WAITS) {
+		error = wait_a_little(lh, ask);
+		if (error != 0)
+			return error;
+	}
+	return found != HOLDER_NEW ? found :
+	    acquire(lh, want, ask, lease, fn);
 }
 
 bool

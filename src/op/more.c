@@ -11,7 +11,10 @@
  *	by_request	its request id, if it has one: op/request.c
  *	with_value	the key's value, right after the grant (op/value.c)
  *	in_session	granted, the lease is handed over to a named session
- *	wanted_by_name	the key, looked up anew as often as it is gone
+ *	lhi_acquire_wanted  the key, looked up anew as often as it is gone; or
+ *			ask.how, which knows what is wanted instead
+ *
+ * A ticket (live/wish.c) sees to the same in the same order, but in steps.
  *
  * A lease of such an acquire is not remembered by its thread (ask.rare): it is
  * released, extended and verified the slow way, so the fast paths know nothing
@@ -27,9 +30,9 @@
 #include "op/value.h"
 
 /* The key is wanted, whatever it is called in the table by now. */
-static int
-wanted_by_name(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *lease)
+int
+lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease)
 {
 	int error;
 
@@ -49,26 +52,11 @@ static int
 in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
     struct lh_lease *lease)
 {
-	int error = wanted_by_name(lh, want, ask, lease);
+	int error = ask->how != NULL ? ask->how(lh, want, ask, lease) :
+	    lhi_acquire_wanted(lh, want, ask, lease);
 
 	return ask->more->session == NULL || error != 0 ? error :
 	    lhi_handoff_acquired(lh, ask, lease);
-}
-
-/* Its value, unless that has been set under this lease already. */
-static int
-valued(struct lh *lh, const struct lhi_ask *ask, struct lh_lease *lease)
-{
-	const struct lh_acquire_more *m = ask->more;
-	int error;
-
-	if (m->value == NULL || lhi_value_is_of(lh, lease))
-		return 0;
-	lhi_point("acquire.valued");
-	error = lhi_value_put(lh, lease, m->value, m->value_len);
-	if (error != 0)			/* not acquired (G8) */
-		lhi_value_refused(lh, lease, error);
-	return error;
 }
 
 static int
@@ -79,27 +67,9 @@ with_value(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	int error = in_session(lh, want, ask, &got);
 
 	if (error == 0)
-		error = valued(lh, ask, &got);
+		error = lhi_value_acquired(lh, ask, &got);
 	if (error == 0)
 		*lease = got;
-	return error;
-}
-
-/*
- * Repeated.  Who made it may have been killed before the value was set; but
- * whoever has the lease may have set another one since, or cleared it.
- */
-static int
-valued_again(struct lh *lh, const struct lhi_ask *ask, struct lhi_request *q,
-    struct lh_lease *lease)
-{
-	int error;
-
-	if (ask->more->value == NULL || req_who(q->state) == REQUEST_WHOLE)
-		return 0;
-	error = valued(lh, ask, lease);
-	if (error == 0)
-		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
 	return error;
 }
 
@@ -113,7 +83,8 @@ by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	int cancel, error = lhi_request_enter(lh, want, ask, &q, lease);
 
 	if (error != REQUEST_OURS)
-		return error != 0 ? error : valued_again(lh, ask, &q, lease);
+		return error != 0 ? error :
+		    lhi_request_valued(lh, ask, &q, lease);
 	/* who has said that he works at it does not leave it so */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;

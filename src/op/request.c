@@ -29,6 +29,7 @@
 #include "op/handoff.h"
 #include "op/lease.h"
 #include "op/request.h"
+#include "op/value.h"
 #include "shm/aside.h"
 
 #define FINALS 1024u		/* a power of two */
@@ -148,27 +149,55 @@ answer(struct lh *lh, const struct lhi_request *q, int found,
 }
 
 int
-lhi_request_enter(struct lh *lh, const struct lhi_want *want,
+lhi_request_ask(struct lh *lh, const struct lhi_name *name,
     const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease)
 {
 	const struct lhi_request_name n = {
 		.session = scope_of(lh, ask->more->session),
 		.id = { ask->more->request[0], ask->more->request[1] },
-		.key = want->name->hash,
+		.key = name->hash,
 	};
-	int64_t nap_ns = NAP_MIN_NS;
 	int found = lhi_request_back(&lh->v);
 
-	lhi_request_pass_tick(&lh->v);
-	while (found == 0) {
+	if (found == 0)
 		found = lhi_request_begin(&lh->v, &n, q);
-		if (found < 0 || found == REQUEST_OURS)
-			return found;
-		if (found != REQUEST_BUSY)
-			return answer(lh, q, found, lease);
-		found = still_waits(lh, ask, &nap_ns);
+	return found < 0 || found == REQUEST_OURS || found == REQUEST_BUSY ?
+	    found : answer(lh, q, found, lease);
+}
+
+int
+lhi_request_enter(struct lh *lh, const struct lhi_want *want,
+    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease)
+{
+	int64_t nap_ns = NAP_MIN_NS;
+	int found, error;
+
+	lhi_request_pass_tick(&lh->v);
+	while ((found = lhi_request_ask(lh, want->name, ask, q, lease)) ==
+	    REQUEST_BUSY) {
+		error = still_waits(lh, ask, &nap_ns);
+		if (error != 0)
+			return error;
 	}
 	return found;
+}
+
+/*
+ * Who made it may have been killed before the value was set; but whoever has
+ * the lease may have set another one since, or cleared it.
+ */
+int
+lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
+    struct lhi_request *q, struct lh_lease *lease)
+{
+	int error;
+
+	if (ask->more->value == NULL || req_who(q->state) == REQUEST_WHOLE)
+		return 0;
+	error = lhi_value_acquired(lh, ask, lease);
+	if (error == 0)
+		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
+	return error;
 }
 
 void

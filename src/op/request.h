@@ -14,6 +14,15 @@
 int lhi_request_enter(struct lh *lh, const struct lhi_want *want,
     const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease);
 
+/* The same, but it does not wait: REQUEST_BUSY, ask again. */
+int lhi_request_ask(struct lh *lh, const struct lhi_name *name,
+    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease);
+
+/* Repeated, and answered with `lease`: the value that was asked for with it is
+ * set if it never was.  0, or -errno and the lease is released. */
+int lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
+    struct lhi_request *q, struct lh_lease *lease);
+
 /* It is done: 0 or -errno. */
 void lhi_request_done(struct lh *lh, struct lhi_request *q, int error);
 

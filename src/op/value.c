@@ -104,8 +104,9 @@ lhi_value_put(struct lh *lh, const struct lh_lease *l, const void *value,
 	return error;
 }
 
-bool
-lhi_value_is_of(struct lh *lh, const struct lh_lease *l)
+/* Was the value of the lease's key set under this very lease? */
+static bool
+is_of(struct lh *lh, const struct lh_lease *l)
 {
 	struct shm_slot *s = lhi_slot(&lh->v, (uint32_t)l->key);
 	struct lhi_value value;
@@ -114,14 +115,24 @@ lhi_value_is_of(struct lh *lh, const struct lh_lease *l)
 	    value.token == l->token;
 }
 
-void
-lhi_value_refused(struct lh *lh, struct lh_lease *l, int error)
+int
+lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *lease)
 {
+	const struct lh_acquire_more *m = ask->more;
 	char detail[512];
+	int error;
 
+	if (m->value == NULL || is_of(lh, lease))
+		return 0;
+	lhi_point("acquire.valued");
+	error = lhi_value_put(lh, lease, m->value, m->value_len);
+	if (error == 0)
+		return 0;
+	/* what was said of the failure stays said */
 	(void)snprintf(detail, sizeof(detail), "%s", lh_error_detail());
-	(void)lh_release(lh, l);
-	(void)lhi_fail(error, "%s", detail);
+	(void)lh_release(lh, lease);			/* G8: not acquired */
+	return lhi_fail(error, "%s", detail);
 }
 
 static int

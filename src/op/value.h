@@ -3,17 +3,15 @@
 #ifndef LHI_OP_VALUE_H
 #define LHI_OP_VALUE_H
 
-#include "proc/lh.h"
+#include "op/acquire.h"
 
 /* As lh_value_set(), the value's length being in range. */
 int lhi_value_put(struct lh *lh, const struct lh_lease *l, const void *value,
     size_t len);
 
-/* Was the value of the lease's key set under this very lease? */
-bool lhi_value_is_of(struct lh *lh, const struct lh_lease *l);
-
-/* That failed with `error`, for a lease that was acquired just now: it is given
- * back, and what was said of the failure stays said. */
-void lhi_value_refused(struct lh *lh, struct lh_lease *l, int error);
+/* A lease was acquired: set the value that was asked for, if one was, and not
+ * under this lease before.  0; -errno: it is released then (G8). */
+int lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *lease);
 
 #endif

@@ -313,7 +313,8 @@ struct shm_request {
 	/* by who works at it, before each swap of the lock word: */
 	shm_u64 lease;		/* lease id, second half; 0: none yet */
 	shm_u64 token;
-	shm_u64 notes;		/* LH_NOTE_... of the grant */
+	shm_u64 notes;		/* LH_NOTE_... of the grant; or with
+				 * REQUEST_SEVERAL */
 };
 
 /* A key's value, or none. */

@@ -139,7 +139,8 @@ lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
 	if (!state_held(st) ||
 	    lhi_claim_epoch(c) != lid_epoch(q->lease) || s == NULL ||
 	    sh32_load(&s->gen) != home >> 32 ||
-	    sh64_load(&s->hash) != q->name.key || owner == 0 ||
+	    (sh64_load(&s->hash) != q->name.key &&
+	    !(q->notes & REQUEST_SEVERAL)) || owner == 0 ||
 	    lhi_session_dead(v, owner, true))
 		return false;
 	w = sh64_load(&s->word);

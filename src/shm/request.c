@@ -126,6 +126,7 @@ place(const struct lhi_view *v, const struct groups *g, unsigned i)
 static bool
 read_place(struct shm_request *r, struct lhi_request *q)
 {
+	q->several = false;
 	for (int i = 0; i < LOOKS; i++) {
 		/* pairs with: 2, the rival's swap to ASKED before it looks */
 		q->r = r;
@@ -421,9 +422,9 @@ lhi_request_announce(struct lhi_request *q, uint64_t lease, uint64_t token,
 {
 	q->lease = lease;
 	q->token = token;
-	q->notes = notes;
+	q->notes = notes | (q->several ? REQUEST_SEVERAL : 0);
 	sh64_store(&q->r->token, token);
-	sh64_store(&q->r->notes, notes);
+	sh64_store(&q->r->notes, q->notes);
 	sh64_store(&q->r->lease, lease);
 	lhi_point("request.announced");
 }

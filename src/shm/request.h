@@ -22,8 +22,13 @@ struct lhi_request {
 	struct lhi_request_name name;
 	uint64_t lease;
 	uint64_t token;
-	uint32_t notes;
+	uint32_t notes;		/* LH_NOTE_..., REQUEST_SEVERAL */
+	bool several;		/* ours: REQUEST_SEVERAL is to be announced */
 };
+
+/* Not of one key, but of any of several: its hash says which several, and not
+ * which key the lease is on. */
+#define REQUEST_SEVERAL 0x8u
 
 /* What was found; beside -errno. */
 enum lhi_request_is {

@@ -167,10 +167,6 @@ with_info(void)
 	is(lh_release(lh, &l), 0, "released");
 	ok(readable(t, T3_MS), "granted");
 	is(lh_ticket_cancel(t), 0, "given up");
-	more = (struct lh_acquire_more)LH_ACQUIRE_MORE_INIT;
-	more.value = words;
-	more.value_len = 1;
-	is(lh_acquire_start(lh, "k", &o, &t), -EOPNOTSUPP, "but no value");
 }
 
 static int

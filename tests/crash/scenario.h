@@ -67,6 +67,7 @@ struct scenario {
 	X(many) \
 	X(policy) \
 	X(tickets) \
+	X(semaphores) \
 	X(session) \
 	X(requests) \
 	X(circles) \

@@ -11,6 +11,7 @@
 #include "live/live.h"
 
 static struct lh_ticket *ticket;
+static struct lh_acquire_more wishes = LH_ACQUIRE_MORE_INIT;
 
 static void
 prep_by_hand(struct play *p)
@@ -42,6 +43,39 @@ prep_granted_followed(struct play *p)
 	sub_must(p, p->result, "start");
 	flag_set(&p->cue, 1);
 	sub_await_waiters(p, 1);
+}
+
+/* Into a session that ends with its maker, so that nothing is left of it. */
+static void
+prep_session(struct play *p)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	prep_by_hand(p);
+	o.ttl_ms = SUB_LONG_MS;
+	o.flags = LH_SESSION_WITH_MAKER;
+	sub_must(p, lh_session_open(sub.lh, "s", &o, &wishes.session),
+	    "a session");
+	sub.opts.more = &wishes;
+}
+
+/* By a request id, and with a value. */
+static void
+prep_request(struct play *p)
+{
+	prep_by_hand(p);
+	wishes.request[0] = 1;
+	wishes.value = "what it is worth";
+	wishes.value_len = 16;
+	sub.opts.more = &wishes;
+}
+
+static void
+prep_request_waiting(struct play *p)
+{
+	prep_request(p);
+	start(p);
+	sub_must(p, p->result, "start");
 }
 
 static void
@@ -115,6 +149,18 @@ const struct scenario scenarios_tickets[] = {
 	{ .name = "ticket-cancel-granted", .what = "one that was granted",
 	  .roles = { FOLLOWER }, .prepare = prep_granted_followed,
 	  .act = act_cancel, .finish = finish_plain },
+	{ .flags = SC_NAMED, .name = "ticket-session",
+	  .what = "one into a named session", .stop_ttl_ms = 120,
+	  .prepare = prep_session, .act = act_start_finish,
+	  .finish = finish_acquire, .allowed = says_stale },
+	{ .name = "ticket-request", .what = "by a request id, with a value",
+	  .stop_ttl_ms = 120, .prepare = prep_request,
+	  .act = act_start_finish, .finish = finish_acquire,
+	  .allowed = says_stale },
+	{ .name = "ticket-request-cancel", .what = "... that waits, given up",
+	  .roles = { HOLDER, FOLLOWER }, .flags = SC_FIFO,
+	  .prepare = prep_request_waiting, .act = act_cancel,
+	  .finish = finish_plain },
 	{ .name = "ticket-close", .what = "close, while one waits",
 	  .roles = { HOLDER, FOLLOWER }, .flags = SC_FIFO,
 	  .prepare = prep_waiting, .act = act_close, .finish = finish_plain },
