@@ -494,17 +494,24 @@ public:
 	    : lh_(table.shared()), how_(how),
 	      event_(std::move(opts.on_event))
 	{
-		lh_lock_opts o = LH_LOCK_OPTS_INIT;
+		const lh_lock_opts o = c_opts(opts);
 		lh_lock *lock = nullptr;
 
-		if (opts.renew_every)
-			o.renew_ms = opts.renew_every->count();
-		o.warn_ms = opts.warn.count();
-		if (event_) {
-			o.event = tell;
-			o.arg = this;
-		}
 		detail::check(lh_lock_open(lh_.get(), key.c_str(), &o, &lock));
+		lock_.reset(lock);
+	}
+	/* Out of a lease that is held, renewed by that ttl from now on. */
+	live_lock(const table &table, lease &&held, milliseconds ttl,
+	    live_options opts = {}, const options &how = {})
+	    : lh_(table.shared()), how_(how),
+	      event_(std::move(opts.on_event))
+	{
+		const lh_lock_opts o = c_opts(opts);
+		lh_lock *lock = nullptr;
+
+		detail::check(lh_lock_adopt(lh_.get(), &held.c(), ttl.count(),
+		    &o, &lock));
+		(void)held.leave();
 		lock_.reset(lock);
 	}
 	live_lock(const live_lock &) = delete;
@@ -573,6 +580,20 @@ public:
 	lh_lock *c() const noexcept { return lock_.get(); }
 
 private:
+	lh_lock_opts
+	c_opts(const live_options &opts)
+	{
+		lh_lock_opts o = LH_LOCK_OPTS_INIT;
+
+		if (opts.renew_every)
+			o.renew_ms = opts.renew_every->count();
+		o.warn_ms = opts.warn.count();
+		if (event_) {
+			o.event = tell;
+			o.arg = this;
+		}
+		return o;
+	}
 	static void
 	tell(lh_lock *, const lh_event *e, void *arg) noexcept
 	{

@@ -34,8 +34,8 @@
  *	opened itself are as good as any.  A child that was forked by a callback
  *	should exec or exit in it; returning from it ends that thread.
  * exit	Ends the session, and so the leases.
- * lh_close()  Releases what is held, and tells so (LH_LOSS_SESSION); handles
- *	stay yours to close.
+ * lh_close()  Releases what is held, but for what is in a named session, and
+ *	tells so (LH_LOSS_SESSION); handles stay yours to close.
  * suspend, SIGSTOP  Nobody renews meanwhile.  Awake again, the first thing that
  *	is found out is whether the lease is still there.
  */
@@ -128,6 +128,30 @@ struct lh_lock_opts {
  * 0; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EPERM (inherited over fork).
  */
 int lh_lock_open(struct lh *lh, const char *key,
+    const struct lh_lock_opts *opts, struct lh_lock **out);
+
+/*
+ * Make a handle out of a lease that is held: had by lh_acquire(), from a
+ * ticket, a permit, or recalled.  From now on it is renewed, by ttl_ms each
+ * time (which need not be what it was acquired with; a strict one has nothing
+ * to renew), watched, and told of when it is lost, like one that the handle has
+ * acquired.
+ * The lease is the handle's then: its struct, and copies of it, are not to be
+ * presented any more, but to lh_verify() and its like; lh_lock_lease() tells it
+ * as it is by now.  Released, the handle may acquire the same key again (that
+ * of a permit: the same permit, past those who wait for any).
+ *
+ * A lease in a named session may be adopted through any attachment, and
+ * lh_close() leaves it in the session.  It ends with that, too, which is told
+ * within a second (LH_LOSS_SESSION; not by lh_lock_valid() before that): the
+ * handle does not renew the session (lh_session_keep()).
+ *
+ * 0; -ESTALE: it is lost, or was released; -EINVAL: not a lease, or ttl_ms out
+ * of range; -EPERM: another session's, or inherited over fork; -ENOMEM: also if
+ * the thread that renews cannot be started.  With all of these nothing has
+ * changed.
+ */
+int lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
     const struct lh_lock_opts *opts, struct lh_lock **out);
 
 /*

@@ -4,6 +4,7 @@
  *
  *	status	FREE -> HELD	lh_lock_acquire()
  *		LOST -> HELD	the same, never by itself (G9)
+ *		(none) -> HELD	lh_lock_adopt()
  *		HELD -> FREE	lh_lock_release()
  *		HELD -> LOST	the thread, lh_close(): live.c
  *
@@ -24,6 +25,7 @@
 #include "live/many.h"
 #include "op/name.h"
 #include "proc/lh.h"
+#include "shm/key.h"
 
 static const struct lh_lock_opts usual = LH_LOCK_OPTS_INIT;
 
@@ -135,6 +137,55 @@ lh_lock_open_many(struct lh *lh, const struct lh_item *items, size_t n,
 		error = open_handle(lh, items, n, o, out);
 	if (error == 0)
 		(*out)->many = true;
+	return error;
+}
+
+/* The lease was seen to be held: the handle has it from now on. */
+static int
+begin_with(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
+{
+	int error;
+
+	lhi_live_lock();
+	error = lhi_live_thread();
+	if (error == 0) {
+		l->leases[0] = *lease;
+		l->ttl_ms = ttl_ms;
+		lhi_live_hold(l);
+	} else {
+		lhi_live_remove(l);
+	}
+	lhi_live_unlock();
+	return error;
+}
+
+int
+lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
+    const struct lh_lock_opts *opts, struct lh_lock **out)
+{
+	const struct lh_lock_opts *o = opts == NULL ? &usual : opts;
+	char key[SHM_KEY_MAX + 1];
+	struct lh_item item = { .key = key };
+	struct lh_lock *l;
+	int error = lh_verify(lh, lease);
+
+	if (error == 0)
+		error = check_opts(o, out);
+	if (error == 0 && (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS))
+		error = lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
+		    "30 days", (long long)ttl_ms);
+	if (error != 0)
+		return error;
+	item.mode = lease->mode;
+	/* (a key that is held keeps its slot) */
+	if (lhi_slot_key(&lh->v, lhi_slot(&lh->v, (uint32_t)lease->key),
+	    key) == 0)
+		return lhi_fail(-ESTALE, "the lease was lost just now");
+	error = open_handle(lh, &item, 1, o, &l);
+	if (error == 0)
+		error = begin_with(l, lease, ttl_ms);
+	if (error == 0)
+		*out = l;
 	return error;
 }
 

@@ -173,7 +173,9 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 	    LH_LOSS_BROKEN : LH_LOSS_EXPIRED;
 	struct lhi_held h;
 
-	if (lhi_lease_check(l->lh, lease, &h) == 0) {
+	if (lhi_lease_orphaned(l->lh, lease)) {
+		loss = LH_LOSS_SESSION;
+	} else if (lhi_lease_check(l->lh, lease, &h) == 0) {
 		switch (lhi_lease_cause(&h)) {
 		case CAUSE_DIED:
 			loss = LH_LOSS_SESSION;

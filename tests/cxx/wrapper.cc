@@ -321,6 +321,14 @@ permits(const std::string &name)
 	ok(two.status().held == 2 && two.status().limit == 2, "both held");
 	b.reset();
 	ok(bool(two.try_acquire()), "released with its lease");
+	{
+		leasehold::live_lock kept(table, std::move(a),
+		    std::chrono::seconds(30));
+
+		ok(!a && kept.valid(), "a live handle has adopted it");
+		ok(two.status().held == 1, "one is held");
+	}
+	ok(two.status().held == 0, "and released when that goes");
 	throws(std::errc::invalid_argument,
 	    [&] { leasehold::semaphore(table, "sem", 3); }, "another limit");
 }
