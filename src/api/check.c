@@ -14,7 +14,8 @@
  *	claim	a known state; FREE: named by no word
  *	slot	a known word; X: a claim in range, in a state that can hold, of
  *		a chunk that somebody owns, announced for this slot and life;
- *		S: a chain that ends, of such claims
+ *		S: a chain that ends, of such claims; a key's, its bucket's part
+ *		of the list leads to it, but while it is being made
  *	queue	sorted, ends, every claim in range and announced for this slot
  *	bucket	its part of the list is sorted, ends, every slot in it is in
  *		use, and no key is twice
@@ -294,6 +295,20 @@ rest_ok(struct check *k, struct shm_slot *s, uint32_t i, size_t len)
 	    wrong(k, "slot %u does not own the rest of its key", i);
 }
 
+/* A key that nobody finds, though nobody is just making it, or was killed in
+ * that. */
+static bool
+is_lost(const struct check *k, struct shm_slot *s)
+{
+	/* when its maker has come to its end, it has been linked */
+	struct shm_claim *c = lhi_claim(k->v, sh32_load(&s->maker));
+
+	if (c != NULL && state_st(sh64_load(&c->state)) == ST_INSERT &&
+	    lhi_claim_slot(c) == lhi_slot_idx(k->v, s))
+		return false;
+	return lhi_index_linked(k->v, s, sh64_load(&s->hash)) == 0;
+}
+
 static bool
 token_ok(struct check *k, struct shm_slot *s, uint64_t w)
 {
@@ -349,6 +364,9 @@ slot_ok(struct check *k, uint32_t i)
 		return wrong(k, "slot %u has flags of another life", i);
 	if (!rest_ok(k, s, i, len))
 		return false;
+	if (is_lost(k, s))
+		return wrong(k, "no list leads to slot %u, which has a key",
+		    i);
 	if (!lhi_value_sound(k->v, s))
 		return wrong(k, "the value of slot %u is none", i);
 	if (!token_ok(k, s, w))

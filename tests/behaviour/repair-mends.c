@@ -23,8 +23,8 @@ enum damage {
 	NOTHING, HOLDER_FREE, HOLDER_ELSEWHERE, NO_HOLDER, NO_CAUSE, RESERVED,
 	CHAIN_CIRCLE, CHAIN_AWAY, QUEUE_CIRCLE, QUEUE_AWAY, QUEUE_OF_NONE,
 	LIST_CIRCLE,
-	LIST_CUT, LIST_ORDER, BUCKET_AWAY, KEY_TWICE, KEY_HASH, KEY_PADDED,
-	KEY_LENGTH, KEY_FLAGS, REST_LOST, REST_STOLEN, CLAIM_STATE,
+	LIST_CUT, LIST_ORDER, BUCKET_AWAY, KEY_TWICE, KEY_LOST, KEY_HASH,
+	KEY_PADDED, KEY_LENGTH, KEY_FLAGS, REST_LOST, REST_STOLEN, CLAIM_STATE,
 	CLAIM_NOBODYS, CHUNK_AWAY, CHUNK_FUTURE, SESSION_STATE, TOKEN_HIGH,
 	TOKEN_LOW, FLOOR_LOW, FLOOR_HIGH, CEILING_LOW, CEILING_HIGH, READY_LOW,
 	READY_HIGH, FLAGS, MET, CUT_SHORT, N_KINDS
@@ -37,7 +37,8 @@ static const char *const names[N_KINDS] = {
 	"a waiter that is none", "a waiter where no key is",
 	"a list in a circle",
 	"a list that leads nowhere", "a list out of order",
-	"a bucket that leads nowhere", "a key twice", "a wrong hash",
+	"a bucket that leads nowhere", "a key twice",
+	"a key that no list leads to", "a wrong hash",
 	"bytes behind a key", "a key of no length", "another life's flags",
 	"a long key without its rest", "a rest that is another's",
 	"a claim in no state", "a claim of nobody", "a chunk of no session",
@@ -74,6 +75,21 @@ copy_key(struct shm_slot *to, const struct shm_slot *from)
 		sh64_store(&to->key[i], sh64_load(&from->key[i]));
 }
 
+/* What led to s leads past it. */
+static void
+pass_over(struct shm_slot *s)
+{
+	uint64_t past = slink_make(slink_idx(sh64_load(&s->next)), 9);
+	uint32_t idx = (uint32_t)(s - o.slots);
+
+	for (uint32_t i = 0; i < 1u << sh32_load(&o.h->bucket_level); i++)
+		if (slink_idx(sh64_load(&o.buckets[i])) == idx)
+			sh64_store(&o.buckets[i], past);
+	for (uint32_t i = 1; i < sh32_load(&o.h->ready_slots); i++)
+		if (slink_idx(sh64_load(&o.slots[i].next)) == idx)
+			sh64_store(&o.slots[i].next, past);
+}
+
 static void
 damage_keys(enum damage what)
 {
@@ -94,6 +110,9 @@ damage_keys(enum damage what)
 		break;
 	case KEY_TWICE:
 		copy_key(t, s);
+		break;
+	case KEY_LOST:
+		pass_over(s);
 		break;
 	case KEY_HASH:
 		sh64_store(&s->hash, sh64_load(&s->hash) + 1);
