@@ -106,7 +106,7 @@ keep(struct lh *lh, uint64_t sid, uint32_t ch)
 	uint64_t keeper = sh64_load(&c->keeper);
 
 	if (keeper == lh->sid || (keeper != 0 &&
-	    !lhi_session_dead(&lh->v, keeper, true)) ||
+	    !lhi_named_keeper_gone(&lh->v, keeper)) ||
 	    !sh64_cas(&c->keeper, keeper, lh->sid))
 		return false;
 	lhi_point("tenant.keeper");

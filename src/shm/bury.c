@@ -15,7 +15,8 @@
  * being used again, and nobody from any key.
  *
  * Of a named session the claims may just be taken by somebody who lives: while
- * a chunk has such a keeper the burial waits (shm/named.c, N4).
+ * a chunk has such a keeper, that is not buried (shm/named.c, N4), nor the
+ * session's record used again.
  *
  * Chunks of earlier incarnations of the record, if there are any, go too: a
  * thread that was in the middle of getting one while another closed the
@@ -54,6 +55,8 @@ bury_chunk(struct lhi_view *v, uint32_t ch, int pass)
 static int
 bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 {
+	bool kept = false;
+
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 			uint64_t owner = sh64_load(&v->chunks[ch].owner);
@@ -61,15 +64,17 @@ bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 			if (owner == 0 || sid_idx(owner) != idx ||
 			    sid_inc(owner) > inc)
 				continue;
-			if (lhi_named_kept(v, ch))
-				return KEPT;
+			if (lhi_named_kept(v, ch)) {
+				kept = true;
+				continue;
+			}
 			if (bury_chunk(v, ch, pass) != 0)
 				return -EUCLEAN;
 			if (pass == 1)
 				(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
 		}
 	}
-	return 0;
+	return kept ? KEPT : 0;
 }
 
 int

@@ -90,6 +90,9 @@ int64_t lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
 /* What claim ci of a dead session held is free: evict it, if that is wanted. */
 void lhi_named_forget(struct lhi_view *v, uint32_t ci);
 
+/* Does a chunk's keeper, that session, surely take no claim any more? */
+bool lhi_named_keeper_gone(struct lhi_view *v, uint64_t keeper);
+
 /* May the dead session's chunk not be buried now? */
 bool lhi_named_kept(struct lhi_view *v, uint32_t ch);
 

@@ -21,11 +21,19 @@
  * goes only if the claim's burial has found it in the word, or in the chain;
  * and a reader's may have been held exclusively, so its key is kept back.
  *
+ * A chunk's keeper may be of a session whose death no lock proves: then it is
+ * gone when its process is.  What of that cannot be seen (another pid namespace)
+ * keeps the chunk, 64 claims, and the ended session's record; all else of the
+ * session is buried.  It cannot be taken back by force: who is stopped as a
+ * keeper stores into a claim when it goes on.
+ *
  * A key that is to go (NAMED_DELETE) is evicted while the claim that held it is
  * still in its last use: a burier that is killed in between is followed by one
  * who finds the claim so, and evicts it.  Whoever was quicker to acquire it
  * keeps it.
  */
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include "shm/evict.h"
 #include "shm/named.h"
@@ -136,6 +144,27 @@ lhi_named_forget(struct lhi_view *v, uint32_t ci)
 	(void)lhi_evict_slot(v, s, w);
 }
 
+/* Where no lock proves a death: there is no process of that number, in the
+ * namespace that we see, whoever else may have had it since. */
+static bool
+has_no_process(const struct lhi_view *v, uint64_t sid)
+{
+	pid_t pid = lhi_session_pid(v, sid);
+	int saved = errno;
+	bool gone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+
+	errno = saved;
+	/* it was that of this incarnation */
+	return gone && sess_inc(sh64_load(&v->sessions[sid_idx(sid)].state))
+	    == sid_inc(sid);
+}
+
+bool
+lhi_named_keeper_gone(struct lhi_view *v, uint64_t keeper)
+{
+	return lhi_session_dead(v, keeper, true) || has_no_process(v, keeper);
+}
+
 bool
 lhi_named_kept(struct lhi_view *v, uint32_t ch)
 {
@@ -145,7 +174,7 @@ lhi_named_kept(struct lhi_view *v, uint32_t ch)
 	/* pairs with: a keeper looks whether the session has ended */
 	return keeper != 0 &&
 	    ended(v, sh64_load(&v->chunks[ch].owner), &how) != NULL &&
-	    !lhi_session_dead(v, keeper, true);
+	    !lhi_named_keeper_gone(v, keeper);
 }
 
 bool

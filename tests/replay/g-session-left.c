@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "replay.h"
+#include "support/object.h"
 
 static struct lh *lh;
 
@@ -74,12 +75,21 @@ child_hands_over(void *arg)
 	return lh_handoff(mine, &x->lease, to);
 }
 
+static pid_t
+stands_at(struct child *x, const char *point)
+{
+	pid_t pid;
+
+	replay_hold("child", point);
+	pid = replay_fork("child", child_hands_over, x);
+	replay_wait_held("child");
+	return pid;
+}
+
 static void
 killed_at(struct child *x, const char *point)
 {
-	replay_hold("child", point);
-	(void)replay_fork("child", child_hands_over, x);
-	replay_wait_held("child");
+	(void)stands_at(x, point);
 	replay_kill("child");
 }
 
@@ -207,6 +217,74 @@ delay_of_downgrade(struct lh *other)
 	lh_session_close(s);
 }
 
+static uint32_t
+chunk_of(const struct lh_lease *l)
+{
+	return lid_claim(l->id[1]) / SHM_CHUNK;
+}
+
+/* It is stopped as a keeper, and the session ends: all but that chunk is given
+ * back at once, and that as well when it is dead. */
+static void
+stopped_keeper(struct child *x)
+{
+	struct t_object o = t_map_object(x->table);
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_lease l, n;
+
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
+	is(lh_release(lh, &l), 0, "given back");
+	x->out = false;
+	(void)stands_at(x, "tenant.keeper");
+	is(lh_break(lh, "k", NULL, 0), 1, "its own lease is broken");
+	is(acquire(lh, s, LH_POLICY_STRICT, &n), 0, "another");
+	ok(chunk_of(&n) != chunk_of(&l), "has other claims");
+	end_session(s);
+	ok(sh64_load(&o.chunks[chunk_of(&n)].owner) == 0, "they are free");
+	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) != 0, "and its own not");
+	replay_kill("child");
+	s = session(lh, "s", REPLAY_LONG_MS, 0);
+	end_session(s);
+	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) != n.id[0],
+	    "until it is dead");
+	t_unmap_object(&o);
+}
+
+/* It is killed as a keeper, and no lock proves that. */
+static void
+keeper_without_proof(struct child *x)
+{
+	struct t_object o = t_map_object(x->table);
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_lease l;
+	uint32_t ch;
+	pid_t pid;
+
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
+	ch = chunk_of(&l);
+	is(lh_release(lh, &l), 0, "given back");
+	x->out = false;
+	pid = stands_at(x, "tenant.keeper");
+	for (uint32_t i = 0; i < o.geo.max_sessions; i++) {
+		uint64_t st = sh64_load(&o.sessions[i].state);
+
+		if (sess_st(st) == SESS_ALIVE &&
+		    sh32_load(&o.sessions[i].pid) == (uint32_t)pid)
+			sh64_store(&o.sessions[i].state, sess_make(SESS_ALIVE,
+			    SESS_NOPROOF, sess_inc(st)));
+	}
+	replay_kill("child");
+	is(replay_try(lh, "k", &l), -EAGAIN, "its own lease stays");
+	is(lh_break(lh, "k", NULL, 0), 1, "until it is broken");
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
+	is((int)chunk_of(&l), (int)ch, "of the claims that it kept");
+	is(lh_release(lh, &l), 0, "release");
+	x->out = false;
+	end_session(s);
+	ok(sh64_load(&o.chunks[ch].owner) == 0, "they are given back");
+	t_unmap_object(&o);
+}
+
 int
 main(void)
 {
@@ -222,8 +300,10 @@ main(void)
 	claims_come_back(x);
 	other = replay_open(table, 0);
 	delay_of_downgrade(other);
-	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
+	stopped_keeper(x);
+	keeper_without_proof(x);
+	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(lh);
 	return done();
 }
