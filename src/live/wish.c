@@ -144,7 +144,7 @@ lhi_wish_tell(struct lh_ticket *t, int error)
 		return;
 	t->answers = false;
 	if (has_request(t))
-		lhi_request_done(t->lh, &t->request, error);
+		lhi_request_done(t->lh, &t->ask, &t->request, error);
 	else
 		lhi_holder_told(t->lh, &t->name, t->more.holder,
 		    error == 0 ? &t->lease : NULL);

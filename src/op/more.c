@@ -89,7 +89,7 @@ by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;
 	error = with_value(lh, want, &ours, lease);
-	lhi_request_done(lh, &q, error);
+	lhi_request_done(lh, ask, &q, error);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

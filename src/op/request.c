@@ -201,12 +201,14 @@ lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
 }
 
 void
-lhi_request_done(struct lh *lh, struct lhi_request *q, int error)
+lhi_request_done(struct lh *lh, const struct lhi_ask *ask,
+    struct lhi_request *q, int error)
 {
 	lhi_point("request.done");
 	if (error == 0)
+		/* 6; a value may still be asked for with it, once */
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED,
-		    REQUEST_WHOLE);				/* 6 */
+		    ask->more->value != NULL ? REQUEST_WHOLE : 0);
 	else if (error == CHORE_FAILED)	/* as if it had not been asked */
 		lhi_request_forget(q->r, q->state);
 	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))

@@ -24,7 +24,8 @@ int lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
     struct lhi_request *q, struct lh_lease *lease);
 
 /* It is done: 0 or -errno. */
-void lhi_request_done(struct lh *lh, struct lhi_request *q, int error);
+void lhi_request_done(struct lh *lh, const struct lhi_ask *ask,
+    struct lhi_request *q, int error);
 
 /*
  * A lease is about to be released (not checked yet).  If a request was granted
