@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims that are asked for at once, until all of them are granted.
+ *
+ * Three transactions, each of which compares our session's key, so that it does
+ * nothing when it comes after the session's end.  They are fit to be asked
+ * twice, since an answer can be lost (ask.c).
+ *
+ *	TRY	if nobody who excludes us is in any of the queues:
+ *		put our keys.  Done: granted, at that revision.
+ *	ENQUEUE	if our keys are not there: put them, and look at the queues.
+ *		Nobody ahead in any of them: granted, at that revision.
+ *	CONFIRM	if our keys are there, of the age that we know: put them again
+ *		and look at the queues.  Nobody ahead: granted, at that
+ *		revision.  Also how a granted claim draws a new revision.
+ *
+ * Why this is right.  Who is ahead is who has an older key in a queue and
+ * excludes us; nobody gets ahead later, as ages only grow.  A claim is granted
+ * by a look at a queue with our key in it and nobody ahead: until our key is
+ * gone, all who come see it ahead of them.  The look is in the same transaction
+ * as a write of ours, whose revision is the token: larger than that of any look
+ * that granted before, and smaller than that of any later one.  Of the keys
+ * that are put together all have the same age, so of two batches one is ahead
+ * in all queues that both are in: no circle of batches comes to be.
+ *
+ * If an answer is lost, the next one finds our keys there: in the queue, but
+ * that is all.  An age is no token: whoever was ahead may have drawn a later
+ * revision since.  So it is confirmed.
+ *
+ * A reader compares over the writers' keys alone in TRY.  An empty range
+ * compares like a key with version 0, so "there are none" is "version 0".
+ *
+ * Transactions of 64 keys: 65 comparisons, 128 operations.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "member.h"
+
+static const char deleted[] = "its key in the store was deleted";
+static const char ended[] = "the session was ended by another host";
+
+struct batch *
+batch_new(struct recipe *r, enum batch_step step)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+
+	if (b == NULL)
+		return NULL;
+	b->r = r;
+	b->step = step;
+	TAILQ_INIT(&b->claims);
+	TAILQ_INSERT_TAIL(&r->batches, b, all);
+	return b;
+}
+
+void
+batch_add(struct batch *b, struct claim *c)
+{
+	c->batch = b;
+	TAILQ_INSERT_TAIL(&b->claims, c, of_list);
+	b->n++;
+}
+
+void
+batch_free(struct batch *b)
+{
+	ask_drop(b->ask);
+	TAILQ_REMOVE(&b->r->batches, b, all);
+	free(b);
+}
+
+void
+batch_remove(struct batch *b, struct claim *c)
+{
+	TAILQ_REMOVE(&b->claims, c, of_list);
+	c->batch = NULL;
+	b->n--;
+}
+
+void
+batch_fail(struct batch *b, enum claim_end end, int error, const char *why)
+{
+	struct claim *c;
+
+	while ((c = TAILQ_FIRST(&b->claims)) != NULL) {
+		batch_remove(b, c);
+		claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
+	}
+	batch_free(b);
+}
+
+/* Who wants to leave, and whose key has vanished, goes, unless something is
+ * under way.  The batch may be gone after it. */
+void
+batch_settle(struct batch *b)
+{
+	struct claim *c, *next;
+
+	if (b->ask != NULL && b->ask->in_flight)
+		return;
+	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
+		if (!c->wants_leave && !c->vanished)
+			continue;
+		batch_remove(b, c);
+		if (c->wants_leave && c->state == CLAIM_ASKED &&
+		    (b->ask == NULL || !b->ask->sent))
+			claim_end(c, END_LEFT, 0, "");
+		else if (c->wants_leave)
+			claim_go(c);
+		else
+			claim_end(c, END_FAILED, ENOENT, deleted);
+	}
+	if (b->n == 0)
+		batch_free(b);
+	else
+		batch_check(b);
+}
+
+/* What is sent. */
+
+static int
+try_send(struct ask *a)
+{
+	struct batch *b = a->owner;
+	struct txn *t = txn_begin(a->r);
+	struct claim *c;
+
+	txn_session(a->r);
+	TAILQ_FOREACH(c, &b->claims, of_list) {
+		txn_compare(t, c->mode == CLAIM_SHARED ? c->key->writers :
+		    c->key->queue, KV_VERSION, 0);
+		txn_put(a->r, c->own, text_bytes(a->r->host));
+		(void)txn_get(t, false, c->key->queue);
+	}
+	return txn_send(a);
+}
+
+static int
+enqueue_send(struct ask *a)
+{
+	struct batch *b = a->owner;
+	struct txn *t = txn_begin(a->r);
+	struct claim *c;
+
+	txn_session(a->r);
+	TAILQ_FOREACH(c, &b->claims, of_list) {
+		txn_compare(t, one_key(c->own), KV_VERSION, 0);
+		txn_put(a->r, c->own, text_bytes(a->r->host));
+		(void)txn_get(t, false, c->key->queue);
+	}
+	TAILQ_FOREACH(c, &b->claims, of_list)
+		txn_get(t, true, c->key->queue)->keys_only = true;
+	return txn_send(a);
+}
+
+static int
+confirm_send(struct ask *a)
+{
+	struct batch *b = a->owner;
+	struct txn *t = txn_begin(a->r);
+	struct claim *c;
+
+	txn_session(a->r);
+	TAILQ_FOREACH(c, &b->claims, of_list) {
+		txn_compare(t, one_key(c->own), KV_CREATE, c->create);
+		txn_put(a->r, c->own, text_bytes(a->r->host));
+		txn_get(t, false, c->key->queue)->keys_only = true;
+	}
+	TAILQ_FOREACH(c, &b->claims, of_list)
+		txn_get(t, true, c->key->queue)->keys_only = true;
+	return txn_send(a);
+}
+
+/* What came of it. */
+
+static void
+grant(struct batch *b, int64_t revision)
+{
+	struct recipe *r = b->r;
+	struct claim *c, *next;
+	bool anchor = b->anchor;
+
+	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
+		batch_remove(b, c);
+		c->revision = revision;
+		c->state = CLAIM_GRANTED;
+		if (anchor)
+			r->stats.anchors++;
+		else
+			r->stats.grants++;
+		if (c->wants_leave) {
+			claim_go(c);
+			continue;
+		} else if (c->vanished) {	/* since */
+			claim_end(c, END_FAILED, ENOENT, deleted);
+			continue;
+		}
+		claim_tell(c, anchor ? TELL_ANCHORED : TELL_GRANTED);
+		if (c->behind != CLAIM_NONE)
+			claim_recall(c, c->behind);
+	}
+	batch_free(b);
+}
+
+/* The queues, as of that revision; from the n-th result on.  Our keys are in
+ * them (else they have vanished).  True: nobody is ahead in any. */
+static bool
+read_queues(struct batch *b, const struct kv_answer *answer, size_t n)
+{
+	bool first = true;
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &b->claims, of_list) {
+		if (n >= answer->n_results ||
+		    !queue_read(c, &answer->results[n], answer->revision))
+			c->vanished = true;
+		if (c->ahead.create != 0)
+			first = false;
+		n++;
+	}
+	return first;
+}
+
+static void
+wait_turn(struct batch *b)
+{
+	struct claim *c;
+
+	b->step = BATCH_WAIT;
+	TAILQ_FOREACH(c, &b->claims, of_list)
+		if (c->state == CLAIM_ASKED)
+			c->state = CLAIM_QUEUED;
+	batch_settle(b);
+}
+
+static void
+try_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct batch *b = a->owner;
+	struct recipe *r = a->r;
+	char who[WHY_MAX] = "";
+	struct claim *c;
+	bool ours = a->unknown;
+
+	b->ask = NULL;
+	if (answer->succeeded) {
+		TAILQ_FOREACH(c, &b->claims, of_list) {
+			c->create = answer->revision;
+			queue_arrived(c, answer->revision);
+		}
+		grant(b, answer->revision);
+		return;
+	}
+	if (!session_is_there(r, answer)) {
+		session_lost(r, ended);
+		return;
+	}
+	/* A lost answer may have granted it: our keys are there, then. */
+	(void)read_queues(b, answer, 1);
+	TAILQ_FOREACH(c, &b->claims, of_list)
+		ours = ours && !c->vanished;
+	if (ours) {
+		wait_turn(b);
+		return;
+	}
+	TAILQ_FOREACH(c, &b->claims, of_list)
+		c->vanished = false;
+	for (size_t i = 1; i < answer->n_results && who[0] == '\0'; i++) {
+		c = TAILQ_FIRST(&b->claims);
+		for (size_t j = 1; j < i; j++)
+			c = TAILQ_NEXT(c, of_list);
+		queue_who(c, &answer->results[i], who, sizeof(who));
+	}
+	r->stats.busy++;
+	batch_fail(b, END_BUSY, 0, who);
+}
+
+static void
+enqueue_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct batch *b = a->owner;
+	struct claim *c;
+
+	b->ask = NULL;
+	if (answer->succeeded) {
+		TAILQ_FOREACH(c, &b->claims, of_list)
+			c->create = answer->revision;
+		if (read_queues(b, answer, b->n))
+			grant(b, answer->revision);
+		else
+			wait_turn(b);
+	} else if (!session_is_there(a->r, answer)) {
+		session_lost(a->r, ended);
+	} else {
+		(void)read_queues(b, answer, 1);
+		wait_turn(b);
+	}
+}
+
+static void
+confirm_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct batch *b = a->owner;
+
+	b->ask = NULL;
+	if (!answer->succeeded) {
+		if (!session_is_there(a->r, answer)) {
+			session_lost(a->r, ended);
+			return;
+		}
+		(void)read_queues(b, answer, 1);
+		if (b->anchor)	/* if there is one, it is another one */
+			TAILQ_FIRST(&b->claims)->vanished = true;
+		wait_turn(b);
+	} else if (read_queues(b, answer, b->n)) {
+		grant(b, answer->revision);
+	} else {
+		wait_turn(b);
+	}
+}
+
+static bool
+first_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct batch *b = a->owner;
+
+	if (!answer->denied && b->step != BATCH_TRY)
+		return false;
+	b->ask = NULL;
+	batch_fail(b, END_FAILED, answer->denied ? EACCES : EHOSTUNREACH,
+	    answer->why);
+	return true;
+}
+
+static void
+paused(struct ask *a)
+{
+	batch_settle(a->owner);
+}
+
+static const struct ask_ops try_ops = {
+	.send = try_send, .done = try_done, .refused = first_refused,
+	.paused = paused
+};
+static const struct ask_ops enqueue_ops = {
+	.send = enqueue_send, .done = enqueue_done, .refused = first_refused,
+	.paused = paused
+};
+static const struct ask_ops confirm_ops = {
+	.send = confirm_send, .done = confirm_done, .paused = paused
+};
+
+void
+batch_start(struct batch *b)
+{
+	struct recipe *r = b->r;
+
+	if (b->ask != NULL || b->step == BATCH_WAIT)
+		return;
+	if (!r->settled || (r->store != KV_HERE && b->step == BATCH_TRY)) {
+		if (b->step == BATCH_TRY)
+			batch_fail(b, END_FAILED, EHOSTUNREACH, r->why);
+		return;		/* it is started when all is settled */
+	}
+	b->ask = ask_start(r, b->step == BATCH_TRY ? &try_ops :
+	    b->step == BATCH_ENQUEUE ? &enqueue_ops : &confirm_ops, b);
+	if (b->ask != NULL)
+		return;
+	if (b->step == BATCH_CONFIRM)
+		sweep_soon(r, 1000);	/* that is when it is tried again */
+	else
+		batch_fail(b, END_FAILED, ENOMEM, "no memory");
+}
+
+/* A granted claim that is anchored only waits to be confirmed. */
+void
+batch_check(struct batch *b)
+{
+	struct claim *c;
+
+	if (b->step != BATCH_WAIT || b->ask != NULL)
+		return;
+	TAILQ_FOREACH(c, &b->claims, of_list)
+		if (c->ahead.create != 0)
+			return;
+	b->step = BATCH_CONFIRM;
+	batch_start(b);
+}
+
+/* The store has gone: what only was to be tried, and surely was not. */
+void
+batches_away(struct recipe *r, const char *why)
+{
+	struct batch *b, *next;
+
+	TAILQ_FOREACH_SAFE(b, &r->batches, all, next)
+		if (b->step == BATCH_TRY && b->ask != NULL &&
+		    !b->ask->in_flight && !b->ask->unknown)
+			batch_fail(b, END_FAILED, EHOSTUNREACH, why);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims: asking for keys, giving them back.  How a batch of them is granted:
+ * batch.c.
+ *
+ *	ASKED	-> QUEUED	its key is in the store, others are ahead
+ *		-> GRANTED
+ *	QUEUED	-> GRANTED
+ *	FOUND	-> GRANTED	of an adopted session, and kept
+ *	any	-> LEAVING	its key is to be deleted; in r->leaving
+ *		-> ENDED	what is left is to tell it, and to free it
+ *
+ * Who leaves while a transaction with its key is under way waits for what comes
+ * of that (wants_leave), so that the deletion is not overtaken by it as a rule.
+ * It can be all the same, when that outcome was UNKNOWN: then a key appears
+ * that no claim is known for, in the watch or at the next sweep, and is deleted
+ * as a ghost.  Its request number is never used again, so deleting it harms
+ * nobody.
+ *
+ * Deletions go together, up to KV_OPS_MAX in a transaction, and need no
+ * compare: the key's name is this request's alone.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/string.h>
+#include "member.h"
+
+static int
+by_path(const struct key *a, const struct key *b)
+{
+	struct kv_bytes x = a->queue.key, y = b->queue.key;
+	size_t n = x.len < y.len ? x.len : y.len;
+	int c = memcmp(x.p, y.p, n);
+
+	return c != 0 ? c : x.len < y.len ? -1 : x.len > y.len;
+}
+
+RB_GENERATE(keys, key, by_path, by_path)
+
+struct key *
+key_find(struct recipe *r, struct kv_bytes path)
+{
+	struct key want = { .queue.key = path };
+
+	return RB_FIND(keys, &r->keys, &want);
+}
+
+/* The texts of a key: path, its end, the writers' and their end, name. */
+static struct key *
+key_get(struct recipe *r, struct kv_bytes name)
+{
+	char path[NAME_MAX_LEN + 1];
+	size_t len = name_path(r, name, path);
+	struct key *k = key_find(r, (struct kv_bytes){ (uint8_t *)path, len });
+	char *p;
+
+	if (k != NULL)
+		return k;
+	k = calloc(1, sizeof(*k) + 4 * (len + 4) + name.len);
+	if (k == NULL)
+		return NULL;
+	TAILQ_INIT(&k->claims);
+	p = k->text;
+	(void)sprintf(p, "%s", path);
+	k->queue.key = text_bytes(p);
+	p += len + 1;
+	(void)sprintf(p, "%.*s0", (int)len - 1, path);
+	k->queue.end = text_bytes(p);
+	p += len + 1;
+	(void)sprintf(p, "%sw/", path);
+	k->writers.key = text_bytes(p);
+	p += len + 3;
+	(void)sprintf(p, "%sw0", path);
+	k->writers.end = text_bytes(p);
+	p += len + 3;
+	if (name.len > 0)
+		memcpy(p, name.p, name.len);
+	k->name = (struct kv_bytes){ (uint8_t *)p, name.len };
+	(void)RB_INSERT(keys, &r->keys, k);
+	return k;
+}
+
+static void
+key_put_back(struct recipe *r, struct key *k)
+{
+	if (!TAILQ_EMPTY(&k->claims))
+		return;
+	(void)RB_REMOVE(keys, &r->keys, k);
+	free(k);
+}
+
+struct claim *
+claim_new(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
+    uint64_t request)
+{
+	struct key *k = key_get(r, name);
+	struct claim *c;
+
+	if (k == NULL)
+		return NULL;
+	c = calloc(1, sizeof(*c) + k->queue.key.len + 2 * HEX + 8);
+	if (c == NULL) {
+		key_put_back(r, k);
+		return NULL;
+	}
+	c->r = r;
+	c->key = k;
+	c->mode = mode;
+	c->request = request;
+	name_place((const char *)k->queue.key.p, mode, r->session.name,
+	    request, c->text);
+	c->own = text_bytes(c->text);
+	TAILQ_INSERT_TAIL(&k->claims, c, of_key);
+	r->stats.claims++;
+	return c;
+}
+
+void
+claim_free(struct claim *c)
+{
+	struct recipe *r = c->r;
+
+	if (c->to_be_told)
+		TAILQ_REMOVE(&r->told, c, of_told);
+	TAILQ_REMOVE(&c->key->claims, c, of_key);
+	key_put_back(r, c->key);
+	r->stats.claims--;
+	free(c);
+}
+
+struct claim *
+claim_find(struct key *k, uint64_t request)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &k->claims, of_key)
+		if (c->request == request && c->state != CLAIM_ENDED)
+			return c;
+	return NULL;
+}
+
+/* Telling. */
+
+void
+claim_tell(struct claim *c, unsigned what)
+{
+	c->tell |= what;
+	if (!c->to_be_told) {
+		TAILQ_INSERT_TAIL(&c->r->told, c, of_told);
+		c->to_be_told = true;
+	}
+	recipe_tell_soon(c->r);
+}
+
+void
+claim_end(struct claim *c, enum claim_end end, int error, const char *why)
+{
+	c->state = CLAIM_ENDED;
+	c->end = c->ghost ? END_SILENT : end;
+	c->error = error;
+	(void)strlcpy(c->why, why, sizeof(c->why));
+	c->tell = 0;
+	claim_tell(c, TELL_END);
+}
+
+void
+claim_recall(struct claim *c, enum claim_mode mode)
+{
+	if (c->state != CLAIM_GRANTED || mode <= c->recalled)
+		return;
+	c->recalled = mode;
+	c->r->stats.recalls++;
+	claim_tell(c, TELL_RECALLED);
+}
+
+/* Leaving. */
+
+struct leaving {
+	size_t n;
+	struct claim *c[KV_OPS_MAX];
+};
+
+static int
+leave_send(struct ask *a)
+{
+	struct txn *t = txn_begin(a->r);
+	struct leaving *l = a->data;
+
+	for (size_t i = 0; i < l->n; i++)
+		txn_delete(t, one_key(l->c[i]->own));
+	return txn_send(a);
+}
+
+static void
+leave_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct leaving *l = a->data;
+
+	(void)answer;
+	for (size_t i = 0; i < l->n; i++) {
+		TAILQ_REMOVE(&a->r->leaving, l->c[i], of_list);
+		a->r->stats.leaves++;
+		claim_end(l->c[i], END_LEFT, 0, "");
+	}
+}
+
+static const struct ask_ops leave_ops = {
+	.send = leave_send, .done = leave_done
+};
+
+/* Those that nobody has asked about.  Without memory: later. */
+void
+claims_flush(struct recipe *r)
+{
+	struct claim *c = TAILQ_LAST(&r->leaving, claims);
+	struct leaving *l;
+	struct ask *a;
+
+	while (c != NULL && !c->leave_asked) {
+		l = calloc(1, sizeof(*l));
+		a = l == NULL ? NULL : ask_start(r, &leave_ops, r);
+		if (a == NULL) {
+			free(l);
+			return;
+		}
+		a->data = l;
+		for (; c != NULL && !c->leave_asked && l->n < KV_OPS_MAX;
+		    c = TAILQ_PREV(c, claims, of_list)) {
+			l->c[l->n++] = c;
+			c->leave_asked = true;
+		}
+	}
+}
+
+void
+claim_go(struct claim *c)
+{
+	c->state = CLAIM_LEAVING;
+	c->tell = 0;
+	TAILQ_INSERT_TAIL(&c->r->leaving, c, of_list);
+	recipe_tell_soon(c->r);
+}
+
+void
+claim_ghost(struct recipe *r, const struct place *p)
+{
+	uint8_t name[CLAIM_KEY_MAX];
+	struct kv_bytes b = { name, 0 };
+	struct claim *c;
+
+	if (!parse_name(r, p->path, name, &b.len))
+		return;
+	c = claim_new(r, b, p->mode, p->request);
+	if (c == NULL)
+		return;		/* the next sweep finds it again */
+	c->ghost = true;
+	r->stats.swept++;
+	claim_go(c);
+}
+
+void
+claim_leave(struct claim *c)
+{
+	struct batch *b = c->batch;
+
+	if (c->state == CLAIM_ENDED || c->state == CLAIM_LEAVING ||
+	    c->wants_leave)
+		return;		/* it is over: what is told, is */
+	c->tell = 0;
+	c->wants_leave = true;
+	if (b != NULL)
+		batch_settle(b);
+	else
+		claim_go(c);
+}
+
+void
+claims_free_all(struct recipe *r)
+{
+	struct batch *b;
+	struct key *k, *next;
+	struct claim *c;
+	bool last;
+
+	while ((b = TAILQ_FIRST(&r->batches)) != NULL)
+		batch_free(b);
+	TAILQ_INIT(&r->leaving);
+	TAILQ_INIT(&r->found);
+	RB_FOREACH_SAFE(k, keys, &r->keys, next) {
+		do {
+			c = TAILQ_FIRST(&k->claims);
+			last = TAILQ_NEXT(c, of_key) == NULL;
+			claim_free(c);
+		} while (!last);
+	}
+}
+
+/* All of them, whose session is dead: its keys do not count any more. */
+void
+claims_lost(struct recipe *r, const char *why)
+{
+	struct ask *a, *next_ask;
+	struct batch *b;
+	struct key *k;
+	struct claim *c;
+
+	TAILQ_FOREACH_SAFE(a, &r->asks, all, next_ask)
+		if (a->ops == &leave_ops)
+			ask_drop(a);
+	while ((b = TAILQ_FIRST(&r->batches)) != NULL)
+		batch_free(b);
+	TAILQ_INIT(&r->leaving);
+	TAILQ_INIT(&r->found);
+	RB_FOREACH(k, keys, &r->keys) {
+		TAILQ_FOREACH(c, &k->claims, of_key) {
+			c->batch = NULL;
+			if (c->state == CLAIM_ENDED)
+				continue;
+			if (c->state == CLAIM_FOUND)
+				c->ghost = true;
+			claim_end(c, c->wants_leave ? END_LEFT : END_FAILED,
+			    ESTALE, why);
+		}
+	}
+}
+
+/* The interface. */
+
+static int
+check(const struct claim_want *w, size_t n)
+{
+	if (n == 0 || n > CLAIMS_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		if (w[i].key.len > CLAIM_KEY_MAX ||
+		    (w[i].mode != CLAIM_SHARED && w[i].mode != CLAIM_EXCLUSIVE))
+			return -EINVAL;
+		for (size_t j = 0; j < i; j++)
+			if (same_bytes(w[i].key, w[j].key))
+				return -EINVAL;
+	}
+	return 0;
+}
+
+int
+recipe_claim(struct recipe *r, const struct claim_want *w, size_t n,
+    unsigned flags, struct claim **out)
+{
+	int error = check(w, n);
+	struct claim *c, *next;
+	struct batch *b;
+
+	if (error != 0 || r->stopped)
+		return error != 0 ? error : -EINVAL;
+	b = batch_new(r, flags & CLAIM_TRY ? BATCH_TRY : BATCH_ENQUEUE);
+	if (b == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		c = claim_new(r, w[i].key, w[i].mode, r->requests++);
+		if (c == NULL)
+			goto no_memory;
+		c->arg = w[i].arg;
+		out[i] = c;
+		batch_add(b, c);
+	}
+	batch_start(b);
+	return 0;
+
+no_memory:
+	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next)
+		claim_free(c);
+	batch_free(b);
+	return -ENOMEM;
+}
+
+struct claim *
+recipe_keep(struct recipe *r, const struct recipe_found *f, void *arg)
+{
+	struct claim *c = r->keeping;
+
+	if (c == NULL || c->state != CLAIM_FOUND || !f->first)
+		return NULL;
+	c->state = CLAIM_GRANTED;
+	c->arg = arg;
+	if (c->behind != CLAIM_NONE)
+		claim_recall(c, c->behind);
+	return c;
+}
+
+void
+claim_anchor(struct claim *c)
+{
+	struct batch *b;
+
+	if (c->state != CLAIM_GRANTED || c->batch != NULL || c->wants_leave)
+		return;
+	b = batch_new(c->r, BATCH_CONFIRM);
+	if (b == NULL)
+		return;		/* it is asked again, sooner or later */
+	b->anchor = true;
+	batch_add(b, c);
+	batch_start(b);
+}
+
+struct kv_bytes
+claim_key(const struct claim *c)
+{
+	return c->key->name;
+}
+
+enum claim_mode
+claim_mode(const struct claim *c)
+{
+	return c->mode;
+}
+
+int64_t
+claim_revision(const struct claim *c)
+{
+	return c->state == CLAIM_GRANTED ? c->revision : 0;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files behind recipe.h share.
+ *
+ *	recipe.c	open, close, telling
+ *	ask.c		asking the store until the answer is definite
+ *	names.c		names of keys in the store, and back
+ *	session.c	our session: making, adopting, heartbeats, the end
+ *	claim.c		claims: the interface, and how they end
+ *	batch.c		claims asked for at once, until they are granted
+ *	queue.c		what answers and changes say about a queue
+ *	sweep.c		looking at everything: after a gap, and now and then
+ *	rivals.c	the sessions of others, and ending dead ones
+ */
+#ifndef SHIM_MEMBER_H
+#define SHIM_MEMBER_H
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <event2/event_struct.h>
+#include "recipe.h"
+
+#define ROOT_MAX 100
+#define HOST_MAX 64
+#define HEX 16				/* digits of a session, a request */
+#define NAME_MAX_LEN (ROOT_MAX + 3 + 3 * CLAIM_KEY_MAX + 3 + 2 * HEX + 2)
+#define WHY_MAX 160
+#define TTL_MIN_MS 500u
+#define TTL_MAX_MS 3600000u
+
+/* A transaction under construction; there is one, r->txn. */
+struct txn {
+	struct kv_compare compares[KV_OPS_MAX];
+	struct kv_op then[KV_OPS_MAX], otherwise[KV_OPS_MAX];
+	struct kv_txn t;
+};
+
+/* ask.c */
+
+struct ask;
+
+struct ask_ops {
+	/* Build it and pass it on; what the engine returned. */
+	int (*send)(struct ask *a);
+	void (*done)(struct ask *a, const struct kv_answer *answer);
+	/* NOT_APPLIED, and nothing that was UNKNOWN is out (once: or UNKNOWN).
+	 * True: that is all; NULL, or false: it is asked again. */
+	bool (*refused)(struct ask *a, const struct kv_answer *answer);
+	/* It will be asked again, and is not under way now.  May be NULL. */
+	void (*paused)(struct ask *a);
+	bool once;			/* it only looks */
+	bool anyway;			/* NOT_APPLIED is told though one that
+					 * was UNKNOWN is out */
+};
+
+struct ask {
+	TAILQ_ENTRY(ask) all;		/* r->asks */
+	struct recipe *r;
+	const struct ask_ops *ops;
+	void *owner;
+	void *data;			/* freed with it */
+	int64_t number;
+	bool dropped;			/* nobody wants to know */
+	bool in_flight, telling;
+	bool sent;			/* ever */
+	bool unknown;			/* an earlier one may yet be applied */
+	unsigned tries;
+	uint64_t sent_ns;		/* of the latest */
+	struct event timer;
+};
+
+/* Asked now, or when there is a store.  NULL: no memory. */
+struct ask *ask_start(struct recipe *r, const struct ask_ops *ops, void *owner);
+void ask_drop(struct ask *a);		/* NULL: nothing */
+void ask_all_again(struct recipe *r);	/* the store is back */
+void ask_free_all(struct recipe *r);
+
+struct txn *txn_begin(struct recipe *r);
+void txn_compare(struct txn *t, struct kv_range range, enum kv_subject subject,
+    int64_t number);			/* EQUAL */
+void txn_session(struct recipe *r);	/* ours is alive */
+void txn_put(struct recipe *r, struct kv_bytes key, struct kv_bytes value);
+void txn_delete(struct txn *t, struct kv_range range);
+struct kv_op *txn_get(struct txn *t, bool then, struct kv_range range);
+int txn_send(struct ask *a);
+int ask_grant(struct ask *a, int64_t ttl_s);
+int ask_revoke(struct ask *a);		/* a->number */
+/* In an answer of `otherwise` that begins with a get of our session's key. */
+bool session_is_there(struct recipe *r, const struct kv_answer *answer);
+
+/* names.c */
+
+struct kv_bytes text_bytes(const char *s);
+struct kv_range one_key(struct kv_bytes key);
+bool same_bytes(struct kv_bytes a, struct kv_bytes b);
+
+/* What a key of a queue says. */
+struct place {
+	struct kv_bytes path;		/* "<root>/q/<escaped>/" */
+	enum claim_mode mode;
+	uint64_t session, request;
+};
+
+/* `out` has room for NAME_MAX_LEN + 1. */
+void name_session(struct recipe *r, uint64_t session, char *out);
+size_t name_path(struct recipe *r, struct kv_bytes key, char *out);
+void name_place(const char *path, enum claim_mode mode, uint64_t session,
+    uint64_t request, char *out);
+bool parse_session(struct recipe *r, struct kv_bytes key, uint64_t *session);
+bool parse_place(struct recipe *r, struct kv_bytes key, struct place *p);
+bool parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name,
+    size_t *len);			/* name: CLAIM_KEY_MAX bytes */
+
+/* Claims. */
+
+struct rival {
+	uint64_t session, request;
+	int64_t create;			/* 0: there is none */
+};
+
+/* A name that we have claims of. */
+struct key {
+	RB_ENTRY(key) by_path;
+	TAILQ_HEAD(, claim) claims;
+	/* The latest heard of from the watch: a look that is older is not to be
+	 * trusted about it. */
+	int64_t deleted;
+	int64_t arrived[CLAIM_EXCLUSIVE + 1];
+	struct kv_bytes name;
+	struct kv_range queue, writers;
+	char text[];
+};
+
+RB_HEAD(keys, key);
+RB_PROTOTYPE(keys, key, by_path, )
+
+enum claim_state {
+	CLAIM_ASKED,			/* not known to be in the queue */
+	CLAIM_QUEUED,
+	CLAIM_GRANTED,
+	CLAIM_FOUND,			/* of an adopted session */
+	CLAIM_LEAVING,			/* its key is to be deleted */
+	CLAIM_ENDED			/* to be told, then freed */
+};
+
+enum { TELL_GRANTED = 1, TELL_ANCHORED = 2, TELL_RECALLED = 4, TELL_END = 8 };
+enum claim_end { END_SILENT, END_BUSY, END_FAILED, END_LEFT };
+
+struct claim {
+	TAILQ_ENTRY(claim) of_key, of_list, of_told;
+	struct recipe *r;
+	struct key *key;
+	struct batch *batch;		/* of_list, if not NULL */
+	void *arg;
+	enum claim_mode mode;
+	enum claim_state state;
+	bool ghost;			/* nobody is told of it */
+	bool wants_leave, vanished;	/* once nothing is under way */
+	bool leave_asked;
+	bool to_be_told;		/* of_told */
+	uint64_t request;
+	int64_t create, revision;
+	struct rival ahead;		/* the newest one that excludes us */
+	enum claim_mode behind;		/* the strongest that we exclude */
+	/* sweep.c */
+	bool seen;
+	struct rival listed;
+	enum claim_mode listed_behind;
+	/* to be told */
+	unsigned tell;
+	enum claim_mode recalled;
+	enum claim_end end;
+	int error;
+	char why[WHY_MAX];
+	struct kv_bytes own;
+	char text[];
+};
+
+TAILQ_HEAD(claims, claim);
+
+enum batch_step { BATCH_TRY, BATCH_ENQUEUE, BATCH_WAIT, BATCH_CONFIRM };
+
+struct batch {
+	TAILQ_ENTRY(batch) all;		/* r->batches */
+	struct recipe *r;
+	enum batch_step step;
+	bool anchor;			/* a confirmation of a granted claim */
+	size_t n;
+	struct claims claims;
+	struct ask *ask;
+};
+
+/* claim.c */
+struct claim *claim_new(struct recipe *r, struct kv_bytes name,
+    enum claim_mode mode, uint64_t request);
+void claim_free(struct claim *c);
+void claim_tell(struct claim *c, unsigned what);
+void claim_end(struct claim *c, enum claim_end end, int error,
+    const char *why);
+void claim_recall(struct claim *c, enum claim_mode mode);
+/* Our key in the store is to be deleted; for the last time looked at it. */
+void claim_go(struct claim *c);
+/* A key of ours that no claim is known for. */
+void claim_ghost(struct recipe *r, const struct place *p);
+void claims_flush(struct recipe *r);
+void claims_free_all(struct recipe *r);	/* told nothing */
+void claims_lost(struct recipe *r, const char *why);
+struct claim *claim_find(struct key *k, uint64_t request);
+struct key *key_find(struct recipe *r, struct kv_bytes path);
+
+/* batch.c */
+void batch_start(struct batch *b);
+void batch_remove(struct batch *b, struct claim *c);
+void batch_settle(struct batch *b);	/* who wants to leave, leaves */
+void batch_check(struct batch *b);	/* is it our turn? */
+void batch_fail(struct batch *b, enum claim_end end, int error,
+    const char *why);
+void batch_free(struct batch *b);	/* and none of its claims */
+struct batch *batch_new(struct recipe *r, enum batch_step step);
+void batch_add(struct batch *b, struct claim *c);
+void batches_away(struct recipe *r, const char *why);
+
+/* queue.c */
+bool excludes(enum claim_mode a, enum claim_mode b);
+void queue_arrived(struct claim *c, int64_t revision);
+bool queue_read(struct claim *c, const struct kv_result *q, int64_t revision);
+void queue_who(struct claim *c, const struct kv_result *q, char *out,
+    size_t len);
+void queue_changed(struct recipe *r, const struct kv_change *c,
+    const struct place *p);
+
+/* session.c */
+enum session_state {
+	SESSION_NONE,			/* nothing is asked yet */
+	SESSION_LOOK,			/* at the one to adopt */
+	SESSION_LEASE,
+	SESSION_MAKE,
+	SESSION_UP,
+	SESSION_RETIRE,
+	SESSION_RETIRED
+};
+
+void session_begin(struct recipe *r);
+void session_lost(struct recipe *r, const char *why);
+void session_stop(struct recipe *r);
+void session_on_timer(evutil_socket_t fd, short what, void *r);
+unsigned session_ttl(struct kv_bytes value, unsigned otherwise);
+uint64_t boottime_ns(void);
+unsigned with_jitter(unsigned ms);	/* 1/2 to 3/2 of it */
+void timer_start(struct event *ev, unsigned ms);
+
+/* rivals.c */
+struct other {
+	RB_ENTRY(other) by_name;
+	struct recipe *r;
+	uint64_t name;
+	int64_t create, mod, lease;
+	uint64_t seen_ns;		/* when `mod` was first heard of */
+	unsigned ttl_ms, jitter_ms;
+	bool listed;
+	struct ask *ask;		/* to end it */
+};
+
+RB_HEAD(others, other);
+
+struct other *other_find(struct recipe *r, uint64_t name);
+void other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p);
+void other_gone(struct recipe *r, uint64_t name);
+/* Around a look at all sessions: those not heard of in it are gone. */
+void others_unlist(struct recipe *r);
+void others_not_listed(struct recipe *r, int64_t revision);
+void others_on_timer(evutil_socket_t fd, short what, void *r);
+void others_start_timer(struct recipe *r);
+void others_free(struct recipe *r);
+
+/* sweep.c */
+enum adopting { ADOPT_NO, ADOPT_FIRST, ADOPT_SECOND };
+void sweep_start(struct recipe *r, bool because_of_gap);
+void sweep_soon(struct recipe *r, unsigned ms);
+void sweep_on_timer(evutil_socket_t fd, short what, void *r);
+
+enum {
+	TELL_STORE = 1, TELL_LOST = 2, TELL_UP = 4, TELL_ALIVE = 8,
+	TELL_FOUND = 16, TELL_MARK = 32, TELL_RETIRED = 64
+};
+
+struct recipe {
+	struct recipe_opts o;
+	struct engine *e;
+	char root[ROOT_MAX + 1], host[HOST_MAX + 1];
+	struct txn txn;
+	TAILQ_HEAD(, ask) asks;
+	enum kv_state store;
+	bool stopped;			/* retired, or about to be */
+
+	enum session_state state;
+	struct recipe_session session;
+	int64_t lease;
+	unsigned ttl_ms;		/* of this one */
+	bool adopted, settled;
+	uint64_t until_ns;
+	struct ask *session_ask;
+	struct event session_timer;
+	unsigned losses;		/* in a row */
+	char session_key[ROOT_MAX + HEX + 8];
+	char session_value[HOST_MAX + 24];
+
+	uint64_t requests;		/* the next one's number */
+	struct keys keys;
+	TAILQ_HEAD(, batch) batches;
+	struct claims leaving, found, told;
+	struct claim *keeping;		/* found() is being called for it */
+
+	struct others others;
+	struct event others_timer;
+	char other_key[ROOT_MAX + HEX + 8];
+
+	struct event sweep_timer;
+	struct ask *sweep_ask;
+	bool sweep_again;
+	int64_t sweep_revision;
+	enum adopting adopting;
+	enum adopting pass;		/* as of its beginning */
+	char sweep_from[NAME_MAX_LEN + 2];
+	size_t sweep_from_len;
+
+	struct event soon;
+	unsigned tell;
+	bool *freed;			/* recipe_tell() wants to know */
+	uint64_t marked_ns;
+	struct kv_mark marked;
+	char why[WHY_MAX], lost_why[WHY_MAX];
+	struct recipe_stats stats;
+};
+
+/* recipe.c: tell what there is, now, as the last thing; or soon. */
+void recipe_tell(struct recipe *r);
+void recipe_tell_soon(struct recipe *r);
+
+#endif

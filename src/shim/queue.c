@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What answers and changes say about a queue.
+ *
+ * Of each claim two things are known: the newest key that is ahead of it and
+ * excludes it (when that is gone, it is probably our turn: of all that wait,
+ * one wakes up), and, if it is granted, whether somebody whom it excludes has
+ * come.
+ *
+ * Changes come from the watch, in order, but they and the answers to what we
+ * ask overtake each other.  An answer that is older than a change we heard of
+ * must not undo it: `deleted` and `arrived` of a key are the latest revisions
+ * of such changes.  If a deletion is newer than the look, whoever is ahead may be
+ * the one who went, so nobody is said to be ahead, and a CONFIRM finds out.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "member.h"
+
+bool
+excludes(enum claim_mode a, enum claim_mode b)
+{
+	return a == CLAIM_EXCLUSIVE || b == CLAIM_EXCLUSIVE;
+}
+
+static enum claim_mode
+stronger(enum claim_mode a, enum claim_mode b)
+{
+	return a > b ? a : b;
+}
+
+/* Our own key in q.  NULL: it is not there. */
+static const struct kv_pair *
+own(struct claim *c, const struct kv_result *q)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (same_bytes(q->pairs[i].key, c->own))
+			return &q->pairs[i];
+	return NULL;
+}
+
+/* Who came since an answer that does not know of them. */
+void
+queue_arrived(struct claim *c, int64_t revision)
+{
+	enum claim_mode m;
+
+	for (m = CLAIM_SHARED; m <= CLAIM_EXCLUSIVE; m++)
+		if (excludes(m, c->mode) && c->key->arrived[m] > revision)
+			c->behind = stronger(c->behind, m);
+}
+
+bool
+queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
+{
+	const struct kv_pair *mine = own(c, q);
+	struct place p;
+
+	c->ahead.create = 0;
+	c->behind = CLAIM_NONE;
+	if (mine == NULL)
+		return false;
+	c->create = mine->create_revision;
+	for (size_t i = 0; i < q->n; i++) {
+		int64_t create = q->pairs[i].create_revision;
+
+		if (&q->pairs[i] == mine ||
+		    !parse_place(c->r, q->pairs[i].key, &p) ||
+		    !excludes(p.mode, c->mode))
+			continue;
+		if (create > c->create)
+			c->behind = stronger(c->behind, p.mode);
+		else if (create > c->ahead.create)
+			c->ahead = (struct rival){ p.session, p.request,
+			    create };
+	}
+	queue_arrived(c, revision);
+	if (c->key->deleted > revision)
+		c->ahead.create = 0;
+	return true;
+}
+
+static void
+printable(struct kv_bytes b, char *out, size_t len)
+{
+	size_t n = 0;
+
+	for (; n < b.len && n + 1 < len; n++)
+		out[n] = b.p[n] > ' ' && b.p[n] < 0x7f ? (char)b.p[n] : '?';
+	out[n] = '\0';
+}
+
+/* "": nobody excludes us. */
+void
+queue_who(struct claim *c, const struct kv_result *q, char *out, size_t len)
+{
+	const struct kv_pair *oldest = NULL;
+	char host[HOST_MAX + 1];
+	struct place p, at = { .session = 0 };
+
+	for (size_t i = 0; i < q->n; i++) {
+		if (!parse_place(c->r, q->pairs[i].key, &p) ||
+		    !excludes(p.mode, c->mode))
+			continue;
+		if (oldest == NULL || q->pairs[i].create_revision <
+		    oldest->create_revision) {
+			oldest = &q->pairs[i];
+			at = p;
+		}
+	}
+	out[0] = '\0';
+	if (oldest == NULL)
+		return;
+	printable(oldest->value, host, sizeof(host));
+	(void)snprintf(out, len, "host %s, session %016jx, %s, since revision "
+	    "%jd", host, (uintmax_t)at.session, at.mode == CLAIM_SHARED ?
+	    "shared" : "exclusive", (intmax_t)oldest->create_revision);
+}
+
+static void
+deleted(struct key *k, const struct place *p, int64_t revision, bool is_ours)
+{
+	struct claim *c, *next;
+
+	if (k->deleted < revision)
+		k->deleted = revision;
+	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next) {
+		if (is_ours && c->request == p->request && c->mode == p->mode) {
+			if (c->create == 0 || c->create > revision ||
+			    (c->state != CLAIM_QUEUED &&
+			    c->state != CLAIM_GRANTED))
+				continue;
+			c->vanished = true;
+			if (c->batch != NULL) {
+				batch_settle(c->batch);
+				return;	/* it may have gone on */
+			}
+			claim_end(c, END_FAILED, ENOENT,
+			    "its key in the store was deleted");
+			return;
+		}
+	}
+	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next) {
+		if (c->ahead.create == 0 || c->ahead.session != p->session ||
+		    c->ahead.request != p->request)
+			continue;
+		c->ahead.create = 0;
+		if (c->batch != NULL)
+			batch_check(c->batch);
+	}
+}
+
+static void
+arrived(struct key *k, const struct place *p, int64_t create)
+{
+	struct claim *c;
+
+	if (k->arrived[p->mode] < create)
+		k->arrived[p->mode] = create;
+	TAILQ_FOREACH(c, &k->claims, of_key)
+		if (c->create != 0 && create > c->create &&
+		    excludes(p->mode, c->mode))
+			claim_recall(c, p->mode);
+}
+
+void
+queue_changed(struct recipe *r, const struct kv_change *change,
+    const struct place *p)
+{
+	bool is_ours = r->session.name == p->session;
+	struct key *k = key_find(r, p->path);
+
+	if (change->deleted) {
+		if (k != NULL)
+			deleted(k, p, change->pair.mod_revision, is_ours);
+		return;
+	}
+	if (change->pair.create_revision != change->pair.mod_revision)
+		return;		/* confirmed, anchored */
+	if (is_ours && r->state == SESSION_UP && r->settled &&
+	    (k == NULL || claim_find(k, p->request) == NULL))
+		claim_ghost(r, p);
+	else if (k != NULL)
+		arrived(k, p, change->pair.create_revision);
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A member of a cluster: opening, closing, what the engine says, and telling.
+ *
+ * Nothing is told from inside the functions that find it out: they note it
+ * (bits of the member, bits of claims), and recipe_tell() tells it, one thing
+ * after another, as the last act of whatever the loop called, when all is
+ * consistent.  Who is told may do anything, also close the member: after each
+ * call nothing of it is touched unless `freed` says that it is still there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/stdlib.h>
+#include <bsd/string.h>
+#include "member.h"
+
+#define MARK_NS UINT64_C(1000000000)
+
+/* Telling. */
+
+static void
+tell_found(struct recipe *r, struct claim *c)
+{
+	struct recipe_found f = { c->key->name, c->mode, c->revision,
+	    c->ahead.create == 0 };
+	bool *freed = r->freed;
+
+	TAILQ_REMOVE(&r->found, c, of_list);
+	if (c->vanished) {
+		c->ghost = true;
+		claim_end(c, END_SILENT, 0, "");
+		return;
+	}
+	r->keeping = c;
+	r->o.hooks->found(&f, r->o.arg);
+	if (*freed || r->keeping == NULL)
+		return;		/* closed, retired */
+	r->keeping = NULL;
+	if (c->state == CLAIM_FOUND) {
+		c->ghost = true;
+		claim_go(c);
+	}
+}
+
+static void
+settle(struct recipe *r)
+{
+	struct batch *b, *next;
+
+	r->settled = true;
+	TAILQ_FOREACH_SAFE(b, &r->batches, all, next)
+		batch_start(b);
+	r->o.hooks->settled(r->o.arg);
+}
+
+/* One thing of the member itself.  False: there is nothing. */
+static bool
+tell_member(struct recipe *r)
+{
+	const struct recipe_hooks *h = r->o.hooks;
+	unsigned bit = r->tell & -r->tell;	/* the lowest */
+
+	if (bit == TELL_FOUND && !TAILQ_EMPTY(&r->found)) {
+		tell_found(r, TAILQ_FIRST(&r->found));
+		return true;
+	}
+	r->tell &= ~bit;
+	switch (bit) {
+	case TELL_STORE:
+		h->store(r->store, r->store == KV_HERE ? "" : r->why,
+		    r->o.arg);
+		break;
+	case TELL_LOST:
+		h->lost(r->lost_why, r->o.arg);
+		break;
+	case TELL_UP:
+		h->up(&r->session, r->adopted, r->o.arg);
+		break;
+	case TELL_ALIVE:
+		h->alive(r->until_ns, r->o.arg);
+		break;
+	case TELL_FOUND:
+		settle(r);
+		break;
+	case TELL_MARK:
+		h->mark(&r->marked, r->o.arg);
+		break;
+	case TELL_RETIRED:
+		h->retired(r->o.arg);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* One thing of a claim. */
+static void
+tell_claim(struct recipe *r, struct claim *c)
+{
+	const struct recipe_hooks *h = r->o.hooks;
+	unsigned bit = c->tell & -c->tell;
+	bool *freed = r->freed;
+
+	c->tell &= ~bit;
+	if (c->tell == 0) {
+		TAILQ_REMOVE(&r->told, c, of_told);
+		c->to_be_told = false;
+	}
+	if (bit == TELL_GRANTED)
+		h->granted(c, c->revision, c->arg);
+	else if (bit == TELL_ANCHORED)
+		h->anchored(c, c->revision, c->arg);
+	else if (bit == TELL_RECALLED)
+		h->recalled(c, c->recalled, c->arg);
+	if (bit != TELL_END)
+		return;
+	if (c->end == END_BUSY)
+		h->busy(c, c->why, c->arg);
+	else if (c->end == END_FAILED)
+		h->failed(c, c->error, c->why, c->arg);
+	else if (c->end == END_LEFT)
+		h->left(c, c->arg);
+	if (!*freed && !r->stopped)
+		claim_free(c);
+}
+
+static void
+mark(struct recipe *r)
+{
+	uint64_t now = boottime_ns();
+	struct kv_mark m;
+
+	if (now - r->marked_ns < MARK_NS || r->store != KV_HERE)
+		return;
+	r->e->ops->mark(r->e, &m);
+	if (m.cluster == r->marked.cluster && m.revision == r->marked.revision)
+		return;
+	r->marked = m;
+	r->marked_ns = now;
+	r->tell |= TELL_MARK;
+}
+
+void
+recipe_tell(struct recipe *r)
+{
+	bool freed = false;
+	struct claim *c;
+
+	mark(r);
+	r->freed = &freed;
+	for (;;) {
+		if (!tell_member(r)) {
+			c = TAILQ_FIRST(&r->told);
+			if (c == NULL)
+				break;
+			tell_claim(r, c);
+		}
+		if (freed)
+			return;
+	}
+	r->freed = NULL;
+	claims_flush(r);
+}
+
+void
+recipe_tell_soon(struct recipe *r)
+{
+	if (r->freed == NULL)
+		event_active(&r->soon, 0, 0);
+}
+
+static void
+on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	recipe_tell(arg);
+}
+
+static void
+on_session_timer(evutil_socket_t fd, short what, void *arg)
+{
+	session_on_timer(fd, what, arg);
+	recipe_tell(arg);
+}
+
+static void
+on_sweep_timer(evutil_socket_t fd, short what, void *arg)
+{
+	sweep_on_timer(fd, what, arg);
+	recipe_tell(arg);
+}
+
+/* The engine. */
+
+static void
+on_state(enum kv_state state, const char *why, void *arg)
+{
+	struct recipe *r = arg;
+
+	r->store = state;
+	r->tell |= TELL_STORE;
+	(void)strlcpy(r->why, state == KV_HERE ? "there is no session yet" :
+	    why, sizeof(r->why));
+	if (state == KV_HERE) {
+		if (r->state == SESSION_NONE && !r->stopped &&
+		    !event_pending(&r->session_timer, EV_TIMEOUT, NULL))
+			session_begin(r);
+		ask_all_again(r);
+	} else {
+		batches_away(r, why);
+	}
+	recipe_tell(r);
+}
+
+static void
+on_change(struct recipe *r, const struct kv_change *c)
+{
+	struct place p;
+	uint64_t name;
+
+	if (parse_place(r, c->pair.key, &p)) {
+		queue_changed(r, c, &p);
+	} else if (parse_session(r, c->pair.key, &name) &&
+	    name != r->session.name) {
+		if (c->deleted)
+			other_gone(r, name);
+		else
+			other_heard(r, name, &c->pair);
+	}
+}
+
+static void
+on_changes(const struct kv_change *c, size_t n, int64_t revision, void *arg)
+{
+	struct recipe *r = arg;
+
+	(void)revision;
+	if (r->stopped)
+		return;
+	if (n == 0)
+		sweep_start(r, true);
+	for (size_t i = 0; i < n; i++)
+		on_change(r, &c[i]);
+	recipe_tell(r);
+}
+
+/* Opening and closing. */
+
+static bool
+is_fine(const struct recipe_opts *o)
+{
+	return o->root != NULL && o->root[0] != '\0' &&
+	    strlen(o->root) <= ROOT_MAX && o->host != NULL &&
+	    o->ttl_ms >= TTL_MIN_MS && o->ttl_ms <= TTL_MAX_MS &&
+	    o->timeout_ms <= o->ttl_ms && o->hooks != NULL;
+}
+
+static void
+init(struct recipe *r, const struct recipe_opts *o)
+{
+	uint32_t life = arc4random();
+
+	r->o = *o;
+	if (r->o.timeout_ms == 0)
+		r->o.timeout_ms = o->ttl_ms / 4 < 300 ? o->ttl_ms / 4 : 300;
+	(void)strlcpy(r->root, o->root, sizeof(r->root));
+	(void)strlcpy(r->host, o->host, sizeof(r->host));
+	(void)strlcpy(r->why, "not connected yet", sizeof(r->why));
+	/* no number of another life of this session */
+	r->requests = (uint64_t)life << 32;
+	r->marked = o->mark;
+	r->store = KV_AWAY;
+	TAILQ_INIT(&r->asks);
+	TAILQ_INIT(&r->batches);
+	TAILQ_INIT(&r->leaving);
+	TAILQ_INIT(&r->found);
+	TAILQ_INIT(&r->told);
+	RB_INIT(&r->keys);
+	RB_INIT(&r->others);
+	(void)evtimer_assign(&r->session_timer, o->base, on_session_timer, r);
+	(void)evtimer_assign(&r->others_timer, o->base, others_on_timer, r);
+	(void)evtimer_assign(&r->sweep_timer, o->base, on_sweep_timer, r);
+	(void)event_assign(&r->soon, o->base, -1, 0, on_soon, r);
+}
+
+struct recipe *
+recipe_open(const struct recipe_opts *o)
+{
+	char prefix[ROOT_MAX + 2];
+	struct kv_hooks hooks;
+	struct recipe *r;
+
+	if (!is_fine(o)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return NULL;
+	init(r, o);
+	hooks = (struct kv_hooks){ on_state, on_changes, r };
+	(void)snprintf(prefix, sizeof(prefix), "%s/", r->root);
+	r->e = o->engine(&hooks, &o->mark, o->engine_arg);
+	if (r->e != NULL && r->e->ops->watch(r->e, text_bytes(prefix)) == 0)
+		return r;
+	if (r->e != NULL)
+		r->e->ops->close(r->e);
+	free(r);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void
+stop_timers(struct recipe *r)
+{
+	(void)event_del(&r->session_timer);
+	(void)event_del(&r->others_timer);
+	(void)event_del(&r->sweep_timer);
+}
+
+void
+recipe_close(struct recipe *r)
+{
+	if (r->freed != NULL)
+		*r->freed = true;
+	r->e->ops->close(r->e);
+	claims_free_all(r);
+	ask_free_all(r);
+	others_free(r);
+	stop_timers(r);
+	(void)event_del(&r->soon);
+	free(r);
+}
+
+void
+recipe_retire(struct recipe *r)
+{
+	struct ask *a, *next;
+
+	if (r->stopped)
+		return;
+	r->stopped = true;
+	r->settled = false;
+	r->keeping = NULL;
+	r->tell = 0;
+	claims_free_all(r);
+	TAILQ_FOREACH_SAFE(a, &r->asks, all, next)
+		ask_drop(a);
+	r->session_ask = r->sweep_ask = NULL;
+	others_free(r);
+	stop_timers(r);
+	session_stop(r);
+	recipe_tell_soon(r);
+}
+
+void
+recipe_stats(const struct recipe *r, struct recipe_stats *s)
+{
+	*s = r->stats;
+}
+
+/* Looking at a queue, for people. */
+
+struct look {
+	struct recipe *r;
+	recipe_look_fn *fn;
+	void *arg;
+	size_t len;
+	char path[NAME_MAX_LEN + 1], end[NAME_MAX_LEN + 1];
+};
+
+static int
+look_send(struct ask *a)
+{
+	struct look *l = a->data;
+	struct txn *t = txn_begin(a->r);
+
+	txn_get(t, true, (struct kv_range){ text_bytes(l->path),
+	    text_bytes(l->end) })->by_create = true;
+	return txn_send(a);
+}
+
+static void
+look_done(struct ask *a, const struct kv_answer *answer)
+{
+	const struct kv_result *q = answer->results;
+	struct look *l = a->data;
+	struct recipe_holder *h = calloc(q->n + 1, sizeof(*h));
+	bool writer = false;
+	struct place p;
+	size_t n = 0;
+
+	for (size_t i = 0; h != NULL && i < q->n; i++) {
+		if (!parse_place(a->r, q->pairs[i].key, &p))
+			continue;
+		h[n].host = q->pairs[i].value;
+		h[n].session = p.session;
+		h[n].mode = p.mode;
+		h[n].holds = !writer && (n == 0 || p.mode == CLAIM_SHARED);
+		h[n].ours = p.session == a->r->session.name;
+		h[n].since = q->pairs[i].create_revision;
+		writer = writer || p.mode == CLAIM_EXCLUSIVE;
+		n++;
+	}
+	l->fn(h == NULL ? ENOMEM : 0, "", h, n, l->arg);
+	free(h);
+}
+
+static bool
+look_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct look *l = a->data;
+
+	l->fn(answer->denied ? EACCES : EHOSTUNREACH, answer->why, NULL, 0,
+	    l->arg);
+	return true;
+}
+
+static const struct ask_ops look_ops = {
+	.send = look_send, .done = look_done, .refused = look_refused,
+	.once = true
+};
+
+int
+recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
+    void *arg)
+{
+	struct look *l;
+	struct ask *a;
+
+	if (key.len > CLAIM_KEY_MAX || r->stopped)
+		return -EINVAL;
+	if (r->store != KV_HERE)
+		return -EHOSTUNREACH;
+	l = calloc(1, sizeof(*l));
+	a = l == NULL ? NULL : ask_start(r, &look_ops, NULL);
+	if (a == NULL) {
+		free(l);
+		return -ENOMEM;
+	}
+	a->data = l;
+	l->fn = fn;
+	l->arg = arg;
+	l->len = name_path(r, key, l->path);
+	(void)snprintf(l->end, sizeof(l->end), "%.*s0", (int)l->len - 1,
+	    l->path);
+	return 0;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sessions of others, and ending those that are dead.
+ *
+ * A heartbeat of another session gives its key a new mod_revision.  From the
+ * moment that we hear of one (the watch, or a look) we wait, by our own clock,
+ *
+ *	TTL (1 + 2 rho) + slack
+ *
+ * rho being how fast clocks may run apart, and then delete the key, if its
+ * mod_revision still is the one that we know.  The heartbeat was sent before we
+ * heard of it, so the session's D (session.c) is past.  That we hear late, or
+ * not at all, only makes us wait longer, or the comparison fail.
+ *
+ * All members do this; a little jitter, so that they do not all do it at once.
+ * Who deleted the key revokes the session's lease: its keys in all queues are
+ * gone at once.  If that does not work, a sweep (sweep.c) finds them.
+ */
+#include <stdlib.h>
+#include <bsd/stdlib.h>
+#include "member.h"
+
+#define RHO_INVERSE 1000u		/* 2 rho: 1 / 1000 */
+#define SLACK_MS 100u
+#define NS_PER_MS UINT64_C(1000000)
+
+static int
+by_name(const struct other *a, const struct other *b)
+{
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+RB_GENERATE_INTERNAL(others, other, by_name, by_name,
+    static __attribute__((unused)))
+
+struct other *
+other_find(struct recipe *r, uint64_t name)
+{
+	struct other want = { .name = name };
+
+	return RB_FIND(others, &r->others, &want);
+}
+
+static uint64_t
+due_ns(const struct other *o)
+{
+	return o->seen_ns + NS_PER_MS * (o->ttl_ms + o->ttl_ms / RHO_INVERSE +
+	    SLACK_MS + o->jitter_ms);
+}
+
+void
+others_start_timer(struct recipe *r)
+{
+	uint64_t now = boottime_ns(), due = UINT64_MAX;
+	struct other *o;
+
+	RB_FOREACH(o, others, &r->others)
+		if (o->ask == NULL && due_ns(o) < due)
+			due = due_ns(o);
+	if (due == UINT64_MAX)
+		return;
+	timer_start(&r->others_timer, due <= now ? 1 :
+	    (unsigned)((due - now) / NS_PER_MS) + 1);
+}
+
+/* It is alive, or was at p->mod_revision. */
+void
+other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
+{
+	struct other *o = other_find(r, name);
+
+	if (o == NULL) {
+		o = calloc(1, sizeof(*o));
+		if (o == NULL)
+			return;		/* nobody steals from it, then */
+		o->r = r;
+		o->name = name;
+		(void)RB_INSERT(others, &r->others, o);
+	}
+	o->listed = true;
+	if (p->mod_revision <= o->mod)
+		return;
+	o->create = p->create_revision;
+	o->mod = p->mod_revision;
+	o->lease = p->lease;
+	o->ttl_ms = session_ttl(p->value, r->o.ttl_ms);
+	o->jitter_ms = arc4random_uniform(o->ttl_ms / 8 + 1);
+	o->seen_ns = boottime_ns();
+	if (!event_pending(&r->others_timer, EV_TIMEOUT, NULL))
+		others_start_timer(r);
+}
+
+static void
+forget(struct other *o)
+{
+	ask_drop(o->ask);
+	(void)RB_REMOVE(others, &o->r->others, o);
+	free(o);
+}
+
+/* Does one of our claims wait for it? */
+static bool
+is_waited_for(struct recipe *r, uint64_t name)
+{
+	struct batch *b;
+	struct claim *c;
+
+	TAILQ_FOREACH(b, &r->batches, all)
+		TAILQ_FOREACH(c, &b->claims, of_list)
+			if (c->ahead.create != 0 && c->ahead.session == name)
+				return true;
+	return false;
+}
+
+/* Its key is gone; its lease is being revoked, unless who did it died. */
+void
+other_gone(struct recipe *r, uint64_t name)
+{
+	struct other *o = other_find(r, name);
+
+	if (is_waited_for(r, name))
+		sweep_soon(r, with_jitter(r->o.ttl_ms / 8));
+	if (o != NULL)
+		forget(o);
+}
+
+void
+others_unlist(struct recipe *r)
+{
+	struct other *o;
+
+	RB_FOREACH(o, others, &r->others)
+		o->listed = false;
+}
+
+void
+others_not_listed(struct recipe *r, int64_t revision)
+{
+	struct other *o, *next;
+
+	RB_FOREACH_SAFE(o, others, &r->others, next)
+		if (!o->listed && o->mod <= revision)
+			forget(o);
+}
+
+void
+others_free(struct recipe *r)
+{
+	struct other *o, *next;
+
+	RB_FOREACH_SAFE(o, others, &r->others, next) {
+		(void)RB_REMOVE(others, &r->others, o);
+		free(o);
+	}
+}
+
+/* Its lease. */
+
+static int
+revoke_send(struct ask *a)
+{
+	return ask_revoke(a);
+}
+
+static void
+revoke_done(struct ask *a, const struct kv_answer *answer)
+{
+	(void)a;
+	(void)answer;
+}
+
+static bool
+revoke_refused(struct ask *a, const struct kv_answer *answer)
+{
+	(void)answer;
+	sweep_soon(a->r, with_jitter(50));
+	return true;
+}
+
+static const struct ask_ops revoke_ops = {
+	.send = revoke_send, .done = revoke_done, .refused = revoke_refused,
+	.anyway = true
+};
+
+static void
+revoke(struct recipe *r, int64_t lease)
+{
+	struct ask *a = lease == 0 ? NULL : ask_start(r, &revoke_ops, NULL);
+
+	if (a == NULL)
+		sweep_soon(r, with_jitter(50));
+	else
+		a->number = lease;
+}
+
+/* Its key. */
+
+static struct kv_range
+key_of(struct ask *a, struct other *o)
+{
+	name_session(a->r, o->name, a->r->other_key);
+	return one_key(text_bytes(a->r->other_key));
+}
+
+static int
+steal_send(struct ask *a)
+{
+	struct other *o = a->owner;
+	struct kv_range key = key_of(a, o);
+	struct txn *t = txn_begin(a->r);
+
+	txn_compare(t, key, KV_MOD, o->mod);
+	txn_delete(t, key);
+	(void)txn_get(t, false, key);
+	return txn_send(a);
+}
+
+static void
+steal_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct other *o = a->owner;
+	struct recipe *r = a->r;
+	uint64_t name = o->name;
+
+	o->ask = NULL;
+	if (answer->succeeded) {
+		r->stats.stolen++;
+		revoke(r, o->lease);
+		other_gone(r, name);
+	} else if (answer->results->n == 1) {
+		other_heard(r, name, answer->results->pairs);
+		others_start_timer(r);
+	} else {
+		other_gone(r, name);	/* somebody was faster */
+	}
+}
+
+static bool
+steal_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct other *o = a->owner;
+
+	if (!answer->denied)
+		return false;
+	o->ask = NULL;			/* it is not ours to do */
+	o->seen_ns = boottime_ns();
+	return true;
+}
+
+static const struct ask_ops steal_ops = {
+	.send = steal_send, .done = steal_done, .refused = steal_refused
+};
+
+void
+others_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct recipe *r = arg;
+	uint64_t now = boottime_ns();
+	struct other *o;
+
+	(void)fd;
+	(void)what;
+	RB_FOREACH(o, others, &r->others)
+		if (o->ask == NULL && due_ns(o) <= now) {
+			o->ask = ask_start(r, &steal_ops, o);
+			if (o->ask == NULL)
+				o->seen_ns = now;
+		}
+	others_start_timer(r);
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Our session: how it is made, adopted, kept alive, lost and ended.
+ *
+ * It is a key in the store, <root>/s/<name>, and lives while the key does.
+ * Each transaction of ours that grants anything compares the create_revision of
+ * that key, so a request that comes late, after the session's end, does
+ * nothing.
+ *
+ *	NONE	-> LOOK		there is one to adopt: is it there, under what
+ *				lease?  no: it is lost
+ *		-> LEASE	a lease is granted
+ *	LEASE	-> MAKE		the key is put, if it is not there
+ *	LOOK, MAKE -> UP	a heartbeat each quarter of the TTL
+ *	UP	-> NONE		the key is not there, or not ours: lost
+ *	any	-> RETIRE -> RETIRED
+ *
+ * A heartbeat is a transaction: if the key has our create_revision, put it
+ * again.  It is a write that all of the store agrees on, unlike the keeping
+ * alive of a lease (which etcd before 3.4.31 confirms and then ends the lease).
+ * Others time heartbeats on their own clocks (rivals.c) and end the session by
+ * comparing its mod_revision, that is, if there was no heartbeat since.
+ *
+ *	D = time of sending the latest heartbeat that was confirmed
+ *	    + TTL - margin
+ *
+ * A rival heard of that heartbeat after it was sent, waits longer than TTL by
+ * its clock, and then deletes: so before D nobody does.  An answer says nothing
+ * of the sendings before it, whose answers were lost: D never comes from the
+ * time of an answer, nor from another sending.
+ *
+ *	margin	max(100 ms, 2 % of TTL): for clocks, and for who checks D and is
+ *		then slow
+ *
+ * The lease is a handle, to delete all of a session's keys by one call.  It has
+ * a TTL of a hundred years: one that ended by itself would delete the keys of a
+ * session that is alive.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <bsd/stdlib.h>
+#include <bsd/string.h>
+#include "member.h"
+
+#define LEASE_S INT64_C(3155760000)
+#define NS_PER_MS UINT64_C(1000000)
+
+uint64_t
+boottime_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+unsigned
+with_jitter(unsigned ms)
+{
+	return ms / 2 + arc4random_uniform(ms + 1);
+}
+
+void
+timer_start(struct event *ev, unsigned ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	(void)event_add(ev, &tv);
+}
+
+static unsigned
+margin_ms(unsigned ttl_ms)
+{
+	return ttl_ms / 50 > 100 ? ttl_ms / 50 : 100;
+}
+
+unsigned
+session_ttl(struct kv_bytes value, unsigned otherwise)
+{
+	unsigned ms = 0;
+
+	for (size_t i = 0; i < value.len && value.p[i] >= '0' &&
+	    value.p[i] <= '9' && ms <= TTL_MAX_MS; i++)
+		ms = ms * 10 + (unsigned)(value.p[i] - '0');
+	return ms < TTL_MIN_MS || ms > TTL_MAX_MS ? otherwise : ms;
+}
+
+static void
+set_value(struct recipe *r)
+{
+	(void)snprintf(r->session_value, sizeof(r->session_value), "%u %s",
+	    r->ttl_ms, r->host);
+}
+
+static struct kv_range
+session_range(struct recipe *r)
+{
+	return one_key(text_bytes(r->session_key));
+}
+
+/* Without memory: the same a little later. */
+static void
+ask_session(struct recipe *r, const struct ask_ops *ops)
+{
+	r->session_ask = ask_start(r, ops, r);
+	if (r->session_ask == NULL)
+		timer_start(&r->session_timer, 100);
+}
+
+/* A confirmed heartbeat, sent then. */
+static void
+confirmed(struct recipe *r, uint64_t sent_ns)
+{
+	uint64_t until = sent_ns + NS_PER_MS * (r->ttl_ms -
+	    margin_ms(r->ttl_ms));
+
+	r->losses = 0;
+	r->stats.heartbeats++;
+	if (until > r->until_ns) {
+		r->until_ns = until;
+		r->tell |= TELL_ALIVE;
+	}
+	timer_start(&r->session_timer, r->ttl_ms / 4);
+}
+
+static void
+go_up(struct recipe *r, int64_t create)
+{
+	r->state = SESSION_UP;
+	r->session.create_revision = create;
+	r->tell |= TELL_UP;
+	if (r->adopted) {
+		r->adopting = ADOPT_FIRST;
+		sweep_start(r, false);
+	} else {
+		r->stats.sessions++;
+		r->tell |= TELL_FOUND;	/* nothing: settled */
+	}
+}
+
+/* Heartbeats. */
+
+static int
+beat_send(struct ask *a)
+{
+	struct recipe *r = a->r;
+
+	(void)txn_begin(r);
+	txn_session(r);
+	txn_put(r, text_bytes(r->session_key), text_bytes(r->session_value));
+	return txn_send(a);
+}
+
+static void
+beat_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+
+	r->session_ask = NULL;
+	if (!answer->succeeded) {
+		session_lost(r, r->state == SESSION_LOOK ?
+		    "the session to adopt has ended" :
+		    "the session was ended by another host");
+		return;
+	}
+	if (r->state == SESSION_LOOK)
+		go_up(r, r->session.create_revision);
+	confirmed(r, a->sent_ns);
+}
+
+static const struct ask_ops beat_ops = {
+	.send = beat_send, .done = beat_done
+};
+
+/* Adopting: the key, for its lease. */
+
+static int
+look_send(struct ask *a)
+{
+	struct txn *t = txn_begin(a->r);
+
+	(void)txn_get(t, true, session_range(a->r));
+	return txn_send(a);
+}
+
+static void
+look_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+
+	r->session_ask = NULL;
+	if (!session_is_there(r, answer)) {
+		session_lost(r, "the session to adopt is not there");
+		return;
+	}
+	r->lease = answer->results->pairs->lease;
+	/* others may have been told of its TTL, and D by it: it keeps it */
+	r->ttl_ms = session_ttl(answer->results->pairs->value, r->ttl_ms);
+	set_value(r);
+	ask_session(r, &beat_ops);
+}
+
+static const struct ask_ops look_ops = {
+	.send = look_send, .done = look_done
+};
+
+/* Making. */
+
+static int
+make_send(struct ask *a)
+{
+	struct recipe *r = a->r;
+	struct txn *t = txn_begin(r);
+
+	txn_compare(t, session_range(r), KV_VERSION, 0);
+	txn_put(r, text_bytes(r->session_key), text_bytes(r->session_value));
+	(void)txn_get(t, false, session_range(r));
+	return txn_send(a);
+}
+
+static void
+make_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+	const struct kv_result *q = answer->results;
+
+	r->session_ask = NULL;
+	if (answer->succeeded) {
+		go_up(r, answer->revision);
+		confirmed(r, a->sent_ns);
+	} else if (q->n == 1 && q->pairs->lease == r->lease) {
+		/* an earlier sending was done after all; when, who knows */
+		go_up(r, q->pairs->create_revision);
+		ask_session(r, &beat_ops);
+	} else {
+		session_lost(r, "another session has the same name");
+	}
+}
+
+/* The lease has gone: begin again with another. */
+static bool
+make_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+
+	(void)strlcpy(r->why, answer->why, sizeof(r->why));
+	if (a->tries < 5)
+		return false;
+	r->session_ask = NULL;
+	r->state = SESSION_NONE;
+	timer_start(&r->session_timer, with_jitter(200));
+	return true;
+}
+
+static const struct ask_ops make_ops = {
+	.send = make_send, .done = make_done, .refused = make_refused,
+	.anyway = true
+};
+
+static int
+lease_send(struct ask *a)
+{
+	return ask_grant(a, LEASE_S);
+}
+
+static void
+lease_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+
+	r->session_ask = NULL;
+	r->lease = answer->lease;
+	r->state = SESSION_MAKE;
+	ask_session(r, &make_ops);
+}
+
+static bool
+lease_refused(struct ask *a, const struct kv_answer *answer)
+{
+	(void)strlcpy(a->r->why, answer->why, sizeof(a->r->why));
+	return false;
+}
+
+static const struct ask_ops lease_ops = {
+	.send = lease_send, .done = lease_done, .refused = lease_refused
+};
+
+static void
+set_name(struct recipe *r, uint64_t name)
+{
+	r->session.name = name;
+	name_session(r, name, r->session_key);
+}
+
+void
+session_begin(struct recipe *r)
+{
+	uint64_t name = 0;
+
+	r->until_ns = 0;
+	r->lease = 0;
+	r->ttl_ms = r->o.ttl_ms;
+	set_value(r);
+	r->adopted = r->o.adopt.name != 0;
+	if (r->adopted) {
+		r->session = r->o.adopt;
+		set_name(r, r->session.name);
+		r->o.adopt.name = 0;
+		r->state = SESSION_LOOK;
+		ask_session(r, &look_ops);
+		return;
+	}
+	while (name == 0)
+		arc4random_buf(&name, sizeof(name));
+	r->session.create_revision = 0;
+	set_name(r, name);
+	r->state = SESSION_LEASE;
+	ask_session(r, &lease_ops);
+}
+
+void
+session_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct recipe *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (r->session_ask != NULL)
+		return;
+	switch (r->state) {
+	case SESSION_NONE:
+		session_begin(r);
+		break;
+	case SESSION_LOOK:
+		ask_session(r, r->lease == 0 ? &look_ops : &beat_ops);
+		break;
+	case SESSION_LEASE:
+		ask_session(r, &lease_ops);
+		break;
+	case SESSION_MAKE:
+		ask_session(r, &make_ops);
+		break;
+	case SESSION_UP:
+		ask_session(r, &beat_ops);
+		claims_flush(r);
+		break;
+	case SESSION_RETIRE:
+		session_stop(r);
+		break;
+	case SESSION_RETIRED:
+		break;
+	}
+}
+
+/* It is dead, for certain; or never was. */
+void
+session_lost(struct recipe *r, const char *why)
+{
+	unsigned shift = r->losses < 6 ? r->losses : 6;
+
+	if (r->state == SESSION_UP || r->state == SESSION_LOOK) {
+		r->stats.lost++;
+		r->tell |= TELL_LOST;
+	}
+	(void)strlcpy(r->lost_why, why, sizeof(r->lost_why));
+	(void)strlcpy(r->why, why, sizeof(r->why));
+	ask_drop(r->session_ask);
+	r->session_ask = NULL;
+	r->state = SESSION_NONE;
+	r->settled = false;
+	r->adopting = ADOPT_NO;
+	r->until_ns = 0;
+	r->losses++;
+	r->tell &= ~(unsigned)(TELL_UP | TELL_ALIVE | TELL_FOUND);
+	claims_lost(r, why);
+	timer_start(&r->session_timer, with_jitter(20u << shift));
+}
+
+/* The end of it. */
+
+static int
+end_send(struct ask *a)
+{
+	struct txn *t = txn_begin(a->r);
+
+	txn_delete(t, session_range(a->r));
+	return txn_send(a);
+}
+
+static void
+retired(struct recipe *r)
+{
+	r->session_ask = NULL;
+	r->state = SESSION_RETIRED;
+	r->tell |= TELL_RETIRED;
+}
+
+static int
+revoke_send(struct ask *a)
+{
+	return ask_revoke(a);
+}
+
+static void
+revoke_done(struct ask *a, const struct kv_answer *answer)
+{
+	(void)answer;
+	retired(a->r);
+}
+
+static bool
+revoke_refused(struct ask *a, const struct kv_answer *answer)
+{
+	(void)answer;
+	if (a->tries < 3)
+		return false;
+	retired(a->r);		/* it is not there, or others will sweep */
+	return true;
+}
+
+static const struct ask_ops revoke_ops = {
+	.send = revoke_send, .done = revoke_done, .refused = revoke_refused
+};
+
+static void
+end_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+
+	(void)answer;
+	if (r->lease == 0) {
+		retired(r);
+		return;
+	}
+	ask_session(r, &revoke_ops);
+	if (r->session_ask != NULL)
+		r->session_ask->number = r->lease;
+}
+
+static const struct ask_ops end_ops = {
+	.send = end_send, .done = end_done
+};
+
+/* Its key first: no request of it can be done any more. */
+void
+session_stop(struct recipe *r)
+{
+	ask_drop(r->session_ask);
+	r->session_ask = NULL;
+	(void)event_del(&r->session_timer);
+	r->state = SESSION_RETIRE;
+	if (r->session.name == 0)
+		retired(r);
+	else
+		ask_session(r, &end_ops);
+}

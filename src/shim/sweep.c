@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looking at everything under our root: when the watch begins, which is also
+ * after it missed something; when a session is adopted; and now and then, so
+ * that whatever was forgotten is found in the end.
+ *
+ * The sessions and the first page of the queues in one transaction, at revision
+ * R; then page after page.  What is learnt:
+ *
+ *   - the sessions of others, and that those not shown are dead
+ *   - of each claim, who is ahead and who is behind, as queue.c does of one
+ *     queue; and if its key is not there any more: it has vanished
+ *   - keys of our session that no claim is known for: they are deleted; of an
+ *     adopted session they are told first, after a second look that says which
+ *     of them are first in their queues
+ *   - keys of dead sessions: they are deleted.  A key that is older than R and
+ *     whose session is not there at R: the session was there when the key was
+ *     made, and never comes again.  (The deletion compares all the same.)
+ *
+ * What the pages say is as of R or later.  Of claims whose keys are younger
+ * than R nothing is concluded.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "member.h"
+
+#define PAGE 1000
+#define TIMES_TTL 6			/* now and then */
+
+void
+sweep_soon(struct recipe *r, unsigned ms)
+{
+	struct timeval at, in = { ms / 1000, ms % 1000 * 1000 }, now, left;
+
+	if (r->stopped)
+		return;
+	if (event_pending(&r->sweep_timer, EV_TIMEOUT, &at)) {
+		(void)event_base_gettimeofday_cached(r->o.base, &now);
+		evutil_timersub(&at, &now, &left);
+		if (evutil_timercmp(&left, &in, <))
+			return;
+	}
+	timer_start(&r->sweep_timer, ms);
+}
+
+/* Keys of the dead. */
+
+#define DEAD_MAX 60
+
+struct dead {
+	size_t n;
+	struct { char session[ROOT_MAX + HEX + 8]; char *key; } of[DEAD_MAX];
+	char text[];
+};
+
+static int
+bury_send(struct ask *a)
+{
+	struct txn *t = txn_begin(a->r);
+	struct dead *d = a->data;
+
+	for (size_t i = 0; i < d->n; i++) {
+		txn_compare(t, one_key(text_bytes(d->of[i].session)),
+		    KV_VERSION, 0);
+		txn_delete(t, one_key(text_bytes(d->of[i].key)));
+	}
+	return txn_send(a);
+}
+
+static void
+bury_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct dead *d = a->data;
+
+	if (answer->succeeded)
+		a->r->stats.swept += d->n;
+}
+
+static bool
+bury_refused(struct ask *a, const struct kv_answer *answer)
+{
+	(void)a;
+	(void)answer;
+	return true;		/* the next sweep finds them again */
+}
+
+static const struct ask_ops bury_ops = {
+	.send = bury_send, .done = bury_done, .refused = bury_refused,
+	.once = true
+};
+
+/* Those among them, a few at a time. */
+static void
+bury(struct recipe *r, const struct kv_pair *const *pairs, size_t n)
+{
+	struct dead *d;
+	struct ask *a;
+	struct place p;
+	size_t room = 0;
+	char *text;
+
+	for (size_t i = 0; i < n; i++)
+		room += pairs[i]->key.len + 1;
+	d = n == 0 ? NULL : calloc(1, sizeof(*d) + room);
+	a = d == NULL ? NULL : ask_start(r, &bury_ops, NULL);
+	if (a == NULL) {
+		free(d);
+		return;
+	}
+	a->data = d;
+	text = d->text;
+	for (size_t i = 0; i < n; i++) {
+		struct kv_bytes key = pairs[i]->key;
+
+		(void)parse_place(r, key, &p);
+		name_session(r, p.session, d->of[i].session);
+		memcpy(text, key.p, key.len);
+		d->of[i].key = text;
+		text += key.len + 1;
+	}
+	d->n = n;
+}
+
+/* What the pages say. */
+
+static void
+begin_claims(struct recipe *r)
+{
+	struct key *k;
+	struct claim *c;
+
+	RB_FOREACH(k, keys, &r->keys)
+		TAILQ_FOREACH(c, &k->claims, of_key) {
+			c->seen = false;
+			c->listed.create = 0;
+			c->listed_behind = CLAIM_NONE;
+		}
+}
+
+static void
+see_rival(struct claim *c, const struct place *p, int64_t create)
+{
+	if (c->create == 0 || !excludes(p->mode, c->mode))
+		return;
+	if (create > c->create) {
+		if (p->mode > c->listed_behind)
+			c->listed_behind = p->mode;
+	} else if (create > c->listed.create) {
+		c->listed = (struct rival){ p->session, p->request, create };
+	}
+}
+
+static void
+find(struct recipe *r, const struct place *p, const struct kv_pair *pair)
+{
+	uint8_t name[CLAIM_KEY_MAX];
+	struct kv_bytes b = { name, 0 };
+	struct claim *c;
+
+	if (!parse_name(r, p->path, name, &b.len))
+		return;
+	c = claim_new(r, b, p->mode, p->request);
+	if (c == NULL)
+		return;		/* then it is deleted, as a ghost */
+	c->state = CLAIM_FOUND;
+	c->seen = true;
+	c->create = pair->create_revision;
+	c->revision = pair->mod_revision;
+	TAILQ_INSERT_TAIL(&r->found, c, of_list);
+}
+
+static void
+see_ours(struct recipe *r, const struct place *p, const struct kv_pair *pair)
+{
+	struct key *k = key_find(r, p->path);
+	struct claim *c = k == NULL ? NULL : claim_find(k, p->request);
+
+	if (c != NULL)
+		c->seen = true;
+	else if (r->state != SESSION_UP || r->adopting != r->pass)
+		return;
+	else if (r->adopting == ADOPT_FIRST)
+		find(r, p, pair);
+	else
+		claim_ghost(r, p);
+}
+
+static bool
+is_dead(struct recipe *r, const struct place *p, const struct kv_pair *pair)
+{
+	return p->session != r->session.name &&
+	    pair->create_revision <= r->sweep_revision &&
+	    other_find(r, p->session) == NULL;
+}
+
+static void
+see_page(struct recipe *r, const struct kv_result *page)
+{
+	const struct kv_pair *dead[DEAD_MAX];
+	size_t n_dead = 0;
+	struct place p;
+	struct key *k;
+	struct claim *c;
+
+	for (size_t i = 0; i < page->n; i++) {
+		const struct kv_pair *pair = &page->pairs[i];
+
+		if (!parse_place(r, pair->key, &p))
+			continue;
+		k = key_find(r, p.path);
+		if (k != NULL)
+			TAILQ_FOREACH(c, &k->claims, of_key)
+				if (p.session != r->session.name ||
+				    p.request != c->request)
+					see_rival(c, &p,
+					    pair->create_revision);
+		if (p.session == r->session.name) {
+			see_ours(r, &p, pair);
+		} else if (is_dead(r, &p, pair)) {
+			dead[n_dead++] = pair;
+			if (n_dead == DEAD_MAX) {
+				bury(r, dead, n_dead);
+				n_dead = 0;
+			}
+		}
+	}
+	bury(r, dead, n_dead);
+}
+
+/* Of a claim whose key was in the store at R. */
+static void
+conclude(struct recipe *r, struct claim *c)
+{
+	if (c->create == 0 || c->create > r->sweep_revision ||
+	    (c->state != CLAIM_QUEUED && c->state != CLAIM_GRANTED &&
+	    c->state != CLAIM_FOUND))
+		return;
+	if (!c->seen) {
+		c->vanished = true;
+		return;
+	}
+	c->behind = c->listed_behind;
+	if (c->behind != CLAIM_NONE)
+		claim_recall(c, c->behind);
+	c->ahead = c->listed;
+	if (c->key->deleted > r->sweep_revision)
+		c->ahead.create = 0;
+}
+
+static void
+conclude_all(struct recipe *r)
+{
+	struct batch *b, *next;
+	struct key *k;
+	struct claim *c;
+
+	RB_FOREACH(k, keys, &r->keys)
+		TAILQ_FOREACH(c, &k->claims, of_key) {
+			conclude(r, c);
+			if (c->vanished && c->state == CLAIM_GRANTED &&
+			    c->batch == NULL)
+				claim_end(c, END_FAILED, ENOENT,
+				    "its key in the store was deleted");
+		}
+	TAILQ_FOREACH_SAFE(b, &r->batches, all, next) {
+		if (b->ask == NULL && b->step != BATCH_WAIT)
+			batch_start(b);
+		else
+			batch_settle(b);
+	}
+}
+
+/* Asking. */
+
+static struct kv_range
+under(struct recipe *r, const char *what, char *from, char *to)
+{
+	(void)sprintf(from, "%s/%s/", r->root, what);
+	(void)sprintf(to, "%s/%s0", r->root, what);
+	return (struct kv_range){ text_bytes(from), text_bytes(to) };
+}
+
+static int
+page_send(struct ask *a)
+{
+	struct recipe *r = a->r;
+	struct txn *t = txn_begin(r);
+	char from[2][ROOT_MAX + 8], to[2][ROOT_MAX + 8];
+	struct kv_range rest = under(r, "q", from[0], to[0]);
+	struct kv_op *op;
+
+	if (r->sweep_from_len > 0)
+		rest.key = (struct kv_bytes){ (uint8_t *)r->sweep_from,
+		    r->sweep_from_len };
+	op = txn_get(t, true, rest);
+	op->keys_only = true;
+	op->limit = PAGE;
+	if (r->sweep_from_len == 0)
+		(void)txn_get(t, true, under(r, "s", from[1], to[1]));
+	return txn_send(a);
+}
+
+static void
+see_sessions(struct recipe *r, const struct kv_result *q, int64_t revision)
+{
+	uint64_t name;
+
+	r->sweep_revision = revision;
+	begin_claims(r);
+	others_unlist(r);
+	for (size_t i = 0; i < q->n; i++)
+		if (parse_session(r, q->pairs[i].key, &name) &&
+		    name != r->session.name)
+			other_heard(r, name, &q->pairs[i]);
+	others_not_listed(r, revision);
+}
+
+static const struct ask_ops page_ops;
+
+static void
+go_on(struct recipe *r)
+{
+	r->sweep_ask = ask_start(r, &page_ops, r);
+	if (r->sweep_ask == NULL)
+		sweep_soon(r, 1000);
+}
+
+static void
+finish(struct recipe *r)
+{
+	conclude_all(r);
+	if (r->adopting != r->pass) {
+		r->sweep_again = true;	/* we went up meanwhile */
+	} else if (r->adopting == ADOPT_SECOND) {
+		r->adopting = ADOPT_NO;
+		r->tell |= TELL_FOUND;
+	} else if (r->adopting == ADOPT_FIRST) {
+		r->adopting = ADOPT_SECOND;
+		r->sweep_again = true;
+	}
+	if (r->sweep_again)
+		sweep_start(r, false);
+	else
+		sweep_soon(r, with_jitter(TIMES_TTL * r->o.ttl_ms));
+}
+
+static void
+page_done(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+	const struct kv_result *page = &answer->results[0];
+	struct kv_bytes last;
+
+	r->sweep_ask = NULL;
+	if (r->sweep_from_len == 0)
+		see_sessions(r, &answer->results[1], answer->revision);
+	see_page(r, page);
+	if (page->n == 0 || page->count <= (int64_t)page->n) {
+		finish(r);
+		return;
+	}
+	last = page->pairs[page->n - 1].key;
+	if (last.len > NAME_MAX_LEN) {	/* no key of ours: not our root */
+		finish(r);
+		return;
+	}
+	memcpy(r->sweep_from, last.p, last.len);
+	r->sweep_from[last.len] = '\0';
+	r->sweep_from_len = last.len + 1;
+	go_on(r);
+}
+
+static const struct ask_ops page_ops = {
+	.send = page_send, .done = page_done
+};
+
+void
+sweep_start(struct recipe *r, bool because_of_gap)
+{
+	if (r->stopped)
+		return;
+	if (because_of_gap)
+		r->stats.gaps++;
+	if (r->sweep_ask != NULL) {
+		r->sweep_again = true;
+		return;
+	}
+	r->stats.lists++;
+	r->sweep_again = false;
+	r->pass = r->adopting;
+	r->sweep_from_len = 0;
+	go_on(r);
+}
+
+void
+sweep_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	sweep_start(arg, false);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <bsd/string.h>
+#include "member.h"
+
+struct event_base *member_base;
+struct fake_store *member_store;
+unsigned member_ttl_ms = 1000, member_timeout_ms = 30;
+
+uint64_t
+member_now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+void
+loop_once(void)
+{
+	struct timeval tick = { 0, 50000 };
+
+	(void)event_base_once(member_base, -1, EV_TIMEOUT, on_tick, NULL,
+	    &tick);
+	(void)event_base_loop(member_base, EVLOOP_ONCE);
+}
+
+void
+loop_for(unsigned ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	(void)event_base_loopexit(member_base, &tv);
+	(void)event_base_dispatch(member_base);
+}
+
+void
+member_begin(void)
+{
+	member_base = event_base_new();
+	member_store = fake_store_new(member_base);
+}
+
+void
+member_end(void)
+{
+	fake_store_free(member_store);
+	event_base_free(member_base);
+}
+
+/* What is told of a member. */
+
+static void
+on_store(enum kv_state state, const char *why, void *arg)
+{
+	struct member *m = arg;
+
+	m->store = state;
+	(void)strlcpy(m->why, why, sizeof(m->why));
+}
+
+static void
+on_up(const struct recipe_session *s, bool adopted, void *arg)
+{
+	struct member *m = arg;
+
+	m->session = *s;
+	m->ups++;
+	m->adoptions += adopted;
+}
+
+static void
+on_alive(uint64_t until_ns, void *arg)
+{
+	((struct member *)arg)->until_ns = until_ns;
+}
+
+static void
+on_found(const struct recipe_found *f, void *arg)
+{
+	struct member *m = arg;
+	struct want *w;
+
+	m->founds++;
+	if (m->n_kept == m->n_keep || !f->first)
+		return;
+	w = &m->keep[m->n_kept++];
+	w->of = m;
+	w->revision = f->revision;
+	(void)snprintf(w->name, sizeof(w->name), "%.*s", (int)f->key.len,
+	    (const char *)f->key.p);
+	w->c = recipe_keep(m->r, f, w);
+	w->granted = w->c != NULL;
+}
+
+static void
+on_settled(void *arg)
+{
+	((struct member *)arg)->settled++;
+}
+
+static void
+on_lost(const char *why, void *arg)
+{
+	struct member *m = arg;
+
+	m->losts++;
+	m->until_ns = 0;
+	(void)strlcpy(m->why, why, sizeof(m->why));
+}
+
+static void
+on_mark(const struct kv_mark *mark, void *arg)
+{
+	struct member *m = arg;
+
+	m->mark = *mark;
+	m->marks++;
+}
+
+static void
+on_retired(void *arg)
+{
+	((struct member *)arg)->retired++;
+}
+
+/* Of claims. */
+
+static void
+told(struct want *w)
+{
+	if (w->told != NULL)
+		w->told(w);
+}
+
+static void
+on_granted(struct claim *c, int64_t revision, void *arg)
+{
+	struct want *w = arg;
+
+	(void)c;
+	w->granted++;
+	w->revision = revision;
+	told(w);
+}
+
+static void
+on_anchored(struct claim *c, int64_t revision, void *arg)
+{
+	struct want *w = arg;
+
+	(void)c;
+	w->anchored++;
+	w->revision = revision;
+	told(w);
+}
+
+static void
+on_recalled(struct claim *c, enum claim_mode mode, void *arg)
+{
+	struct want *w = arg;
+
+	(void)c;
+	w->recalled = mode;
+	told(w);
+}
+
+static void
+on_busy(struct claim *c, const char *who, void *arg)
+{
+	struct want *w = arg;
+
+	(void)c;
+	w->c = NULL;
+	w->busy++;
+	(void)strlcpy(w->why, who, sizeof(w->why));
+	told(w);
+}
+
+static void
+on_failed(struct claim *c, int error, const char *why, void *arg)
+{
+	struct want *w = arg;
+
+	(void)c;
+	w->c = NULL;
+	w->failed++;
+	w->error = error;
+	(void)strlcpy(w->why, why, sizeof(w->why));
+	told(w);
+}
+
+static void
+on_left(struct claim *c, void *arg)
+{
+	struct want *w = arg;
+
+	(void)c;
+	w->c = NULL;
+	w->left++;
+	told(w);
+}
+
+static const struct recipe_hooks hooks = {
+	.store = on_store, .up = on_up, .alive = on_alive, .found = on_found,
+	.settled = on_settled, .lost = on_lost, .mark = on_mark,
+	.retired = on_retired, .granted = on_granted,
+	.anchored = on_anchored, .recalled = on_recalled, .busy = on_busy,
+	.failed = on_failed, .left = on_left
+};
+
+/* Making. */
+
+static struct engine *
+open_engine(const struct kv_hooks *h, const struct kv_mark *mark, void *arg)
+{
+	struct member *m = arg;
+	struct fake_host of = { member_store, m->number };
+
+	m->e = fake_open(h, mark, &of);
+	return m->e;
+}
+
+void
+member_open_with(struct member *m, unsigned number,
+    const struct recipe_session *adopt, const struct kv_mark *mark)
+{
+	static char name[8][16];
+	struct recipe_opts o = { .base = member_base, .engine = open_engine,
+	    .engine_arg = m, .root = "test", .host = name[number % 8],
+	    .ttl_ms = member_ttl_ms, .timeout_ms = member_timeout_ms,
+	    .hooks = &hooks, .arg = m };
+
+	(void)snprintf(name[number % 8], sizeof(name[0]), "host%u", number);
+	m->number = number;
+	m->until_ns = 0;
+	if (adopt != NULL)
+		o.adopt = *adopt;
+	if (mark != NULL)
+		o.mark = *mark;
+	m->r = recipe_open(&o);
+	if (m->r == NULL)
+		abort();
+}
+
+void
+member_open(struct member *m, unsigned number)
+{
+	member_open_with(m, number, NULL, NULL);
+}
+
+void
+member_up(struct member *m, unsigned number)
+{
+	unsigned before = m->settled;
+
+	member_open(m, number);
+	UNTIL(m->settled > before);
+}
+
+void
+member_close(struct member *m)
+{
+	recipe_close(m->r);
+	m->r = NULL;
+}
+
+void
+want_many(struct want *w, size_t n, struct member *m,
+    const char *const *names, enum claim_mode mode, unsigned flags)
+{
+	struct claim_want ask[CLAIMS_MAX] = { 0 };
+	struct claim *out[CLAIMS_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		void (*fn)(struct want *) = w[i].told;
+		void *arg = w[i].arg;
+
+		w[i] = (struct want){ .of = m, .told = fn, .arg = arg };
+		(void)strlcpy(w[i].name, names[i], sizeof(w[i].name));
+		ask[i] = (struct claim_want){ { (const uint8_t *)w[i].name,
+		    strlen(w[i].name) }, mode, &w[i] };
+	}
+	if (recipe_claim(m->r, ask, n, flags, out) != 0)
+		abort();
+	for (size_t i = 0; i < n; i++)
+		w[i].c = out[i];
+}
+
+void
+want(struct want *w, struct member *m, const char *name,
+    enum claim_mode mode, unsigned flags)
+{
+	want_many(w, 1, m, &name, mode, flags);
+}
+
+void
+want_leave(struct want *w)
+{
+	if (w->c == NULL)
+		return;
+	claim_leave(w->c);
+	UNTIL(w->c == NULL);
+}
+
+struct counting {
+	const char *prefix;
+	size_t n;
+};
+
+static void
+count(const struct kv_pair *p, void *arg)
+{
+	struct counting *c = arg;
+	size_t len = strlen(c->prefix);
+
+	c->n += p->key.len >= len && memcmp(p->key.p, c->prefix, len) == 0;
+}
+
+size_t
+count_keys(const char *prefix)
+{
+	struct counting c = { prefix, 0 };
+
+	fake_store_each(member_store, count, &c);
+	return c.n;
+}

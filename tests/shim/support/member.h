@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Members of a cluster in one process, over the fake, and what they are told. */
+#ifndef SUPPORT_MEMBER_H
+#define SUPPORT_MEMBER_H
+
+#include "shim/fake.h"
+#include "shim/recipe.h"
+
+struct member {
+	struct recipe *r;
+	struct engine *e;	/* of the fake */
+	unsigned number;
+	struct recipe_session session;
+	enum kv_state store;
+	uint64_t until_ns;
+	unsigned ups, adoptions, losts, settled, retired, founds, marks;
+	struct kv_mark mark;
+	char why[160];
+	/* found(): keep those that are first, here */
+	struct want *keep;
+	size_t n_keep, n_kept;
+};
+
+/* One claim, and what was told of it. */
+struct want {
+	struct member *of;
+	struct claim *c;	/* NULL: it is gone */
+	char name[64];
+	unsigned granted, anchored, busy, failed, left;
+	enum claim_mode recalled;
+	int64_t revision;
+	int error;
+	char why[160];
+	void (*told)(struct want *w);	/* after each, if set */
+	void *arg;
+};
+
+extern struct event_base *member_base;
+extern struct fake_store *member_store;
+extern unsigned member_ttl_ms, member_timeout_ms;	/* 1000, 30 */
+
+void member_begin(void);
+void member_end(void);
+void member_open(struct member *m, unsigned number);
+/* With a session to adopt, and a mark. */
+void member_open_with(struct member *m, unsigned number,
+    const struct recipe_session *adopt, const struct kv_mark *mark);
+/* And wait until it is settled. */
+void member_up(struct member *m, unsigned number);
+void member_close(struct member *m);
+
+void want(struct want *w, struct member *m, const char *name,
+    enum claim_mode mode, unsigned flags);
+void want_many(struct want *w, size_t n, struct member *m,
+    const char *const *names, enum claim_mode mode, unsigned flags);
+/* Leave, and wait for it. */
+void want_leave(struct want *w);
+
+uint64_t member_now_ns(void);
+
+/* Run the loop until it holds; it did, or 20 s have passed. */
+#define UNTIL(x)							\
+	do {								\
+		uint64_t until_end_ns = member_now_ns() + 20000000000u;	\
+		while (!(x) && member_now_ns() < until_end_ns)		\
+			loop_once();					\
+	} while (0)
+void loop_once(void);
+void loop_for(unsigned ms);
+
+/* Keys in the store that begin so. */
+size_t count_keys(const char *prefix);
+
+#endif
