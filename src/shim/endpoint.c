@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a cluster is, as an operator writes it, and who is trusted there.
+ *
+ *	endpoints = endpoint { "," endpoint }
+ *	endpoint  = [ "http://" | "https://" ] host [ ":" port ] [ "/" ]
+ *	host      = name | IPv4 | "[" IPv6 "]"
+ *
+ * Without a scheme it is http, without a port 2379.  A list that has both
+ * schemes is refused: what is encrypted to one member would go in the clear to
+ * the next.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include "endpoint.h"
+
+#define PORT 2379
+
+static bool
+is_address(const char *host)
+{
+	unsigned char a[16];
+
+	return inet_pton(AF_INET, host, a) == 1 ||
+	    inet_pton(AF_INET6, host, a) == 1;
+}
+
+/* What comes after the host. */
+static bool
+parse_port(const char *text, uint16_t *port)
+{
+	unsigned long n = PORT;
+	char *end = (char *)(uintptr_t)text;
+
+	if (*text == ':') {
+		if (text[1] < '0' || text[1] > '9')
+			return false;
+		n = strtoul(text + 1, &end, 10);
+	}
+	if (n == 0 || n > UINT16_MAX || (*end != '\0' &&
+	    strcmp(end, "/") != 0))
+		return false;
+	*port = (uint16_t)n;
+	return true;
+}
+
+static bool
+parse_one(struct endpoint *e, const char *text)
+{
+	size_t n;
+
+	if (*text == '[') {
+		n = strcspn(++text, "]");
+		if (text[n] != ']' || n >= sizeof(e->host))
+			return false;
+		memcpy(e->host, text, n);
+		e->host[n] = '\0';
+		return strchr(e->host, ':') != NULL && is_address(e->host) &&
+		    parse_port(text + n + 1, &e->port);
+	}
+	n = strcspn(text, ":/");
+	if (n == 0 || n >= sizeof(e->host) || strcspn(text, "@[]% ") < n)
+		return false;
+	memcpy(e->host, text, n);
+	e->host[n] = '\0';
+	return parse_port(text + n, &e->port);
+}
+
+static bool
+take_scheme(const char **text, bool *tls)
+{
+	*tls = strncmp(*text, "https://", 8) == 0;
+	if (*tls)
+		*text += 8;
+	else if (strncmp(*text, "http://", 7) == 0)
+		*text += 7;
+	return strstr(*text, "://") == NULL;
+}
+
+int
+endpoints_parse(struct endpoints *e, const char *text, char *why, size_t room)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+	const char *what = NULL;
+	bool tls;
+
+	memset(e, 0, sizeof(*e));
+	while (what == NULL && (word = strsep(&rest, ",")) != NULL) {
+		struct endpoint *one = &e->list[e->n];
+		const char *p = word + strspn(word, " \t");
+
+		word[strcspn(word, "\n")] = '\0';
+		for (char *end = strchr(p, '\0'); end > p && (end[-1] == ' ' ||
+		    end[-1] == '\t'); )
+			*--end = '\0';
+		if (e->n == ENDPOINTS_MAX)
+			what = "too many endpoints";
+		else if (!take_scheme(&p, &tls) || !parse_one(one, p))
+			what = "no endpoint is like that";
+		else if (e->n > 0 && tls != e->tls)
+			what = "https with all endpoints or with none";
+		else
+			e->n++;
+		if (what != NULL)
+			break;
+		e->tls = tls;
+		e->names |= !is_address(one->host);
+	}
+	if (what == NULL && e->n == 0)
+		what = "no endpoint";
+	if (what != NULL)
+		(void)snprintf(why, room, "%s: '%s'", what, text);
+	free(copy);
+	return what == NULL ? 0 : -EINVAL;
+}
+
+static struct ssl_ctx_st *
+refuse_tls(SSL_CTX *c, const char *what, char *why, size_t room)
+{
+	unsigned long e = ERR_get_error();
+
+	(void)snprintf(why, room, "%s: %s", what, e == 0 ? "unknown" :
+	    ERR_reason_error_string(e));
+	ERR_clear_error();
+	SSL_CTX_free(c);
+	return NULL;
+}
+
+struct ssl_ctx_st *
+endpoint_tls(const char *ca, const char *cert, const char *key, char *why,
+    size_t room)
+{
+	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+
+	if (c == NULL)
+		return refuse_tls(c, "TLS", why, room);
+	(void)SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+	if ((ca != NULL ? SSL_CTX_load_verify_locations(c, ca, NULL) :
+	    SSL_CTX_set_default_verify_paths(c)) != 1)
+		return refuse_tls(c, ca == NULL ? "TLS" : ca, why, room);
+	if (cert == NULL)
+		return c;
+	if (SSL_CTX_use_certificate_chain_file(c, cert) != 1)
+		return refuse_tls(c, cert, why, room);
+	if (key == NULL)
+		key = cert;
+	if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_check_private_key(c) != 1)
+		return refuse_tls(c, key, why, room);
+	return c;
+}
+
+void
+endpoint_tls_free(struct ssl_ctx_st *tls)
+{
+	SSL_CTX_free(tls);
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine over etcd: what is asked, and what is told.
+ *
+ * One channel at a time, to one endpoint (etcd_link.c), with all calls and one
+ * watch (etcd_watch.c) on it.  A request is in one of three lists:
+ *
+ *	waiting		not sent: there is a connection to come, or a token.
+ *			If its time is up, or all endpoints were tried in
+ *			vain, it is NOT_APPLIED
+ *	sent		the channel will say what came of it; if the endpoint
+ *			is given up it is UNKNOWN
+ *	ended		without an answer, to be told so
+ *
+ * Requests wait only while the last that was told is KV_HERE: a gap as long as
+ * it takes to connect to another member.
+ *
+ * I1	Each request that was taken is told once, unless the engine is closed.
+ * I2	Hooks and answers are called from the loop, and e is not touched after
+ *	one but where `freed` says that it is still there.
+ * I3	DONE is told only of an answer that makes sense, from the cluster of the
+ *	mark, with a revision that is not below what was known when it was sent
+ *	(concurrent answers may come in any order, so what is known when it
+ *	comes is no bound).
+ *
+ * An endpoint that does not answer is given up at the first request that ends
+ * without anything having come from it meanwhile, or that it says it cannot
+ * serve (no leader, timed out): others may.  If it is the only one it is given
+ * three.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <bsd/stdlib.h>
+#include "etcd_link.h"
+
+#define TICK_MS 10
+#define CONNECT_MS 1000
+#define REFUSED_MS 10000
+
+int64_t
+etcd_now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void
+etcd_say(struct etcd *e, const char *fmt, ...)
+{
+	char text[ETCD_TEXT_MAX];
+	va_list ap;
+
+	if (e->o.say == NULL)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	e->o.say(text, e->o.say_arg);
+}
+
+/* Requests. */
+
+static void
+free_request(struct request *r)
+{
+	free(r->body.p);
+	free(r);
+}
+
+static void
+end(struct request *r, struct requests *from, enum fate fate, const char *why)
+{
+	TAILQ_REMOVE(from, r, of);
+	r->call = NULL;
+	r->fate = fate;
+	r->why = why;
+	TAILQ_INSERT_TAIL(&r->e->ended, r, of);
+	event_active(r->e->soon, 0, 0);
+}
+
+void
+etcd_end_all(struct etcd *e, const char *why)
+{
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(&e->sent)) != NULL)
+		end(r, &e->sent, FATE_UNKNOWN, "the endpoint was given up");
+	if (why == NULL)
+		return;
+	while ((r = TAILQ_FIRST(&e->waiting)) != NULL)
+		end(r, &e->waiting, FATE_NOT_APPLIED, why);
+}
+
+/* What is to be told last: e and r may be gone after it. */
+static void
+tell(struct request *r, const struct kv_answer *a)
+{
+	r->fn(a, r->arg);
+	free_request(r);
+}
+
+static void
+tell_done(struct request *r, struct wire_in *in)
+{
+	struct kv_answer a = { .fate = FATE_DONE, .why = "",
+	    .revision = in->revision, .succeeded = in->succeeded,
+	    .results = in->results, .n_results = in->n_results,
+	    .lease = in->lease };
+
+	tell(r, &a);
+	wire_free(in);
+}
+
+static void
+tell_not_done(struct request *r, enum fate fate, const char *why, bool denied)
+{
+	struct kv_answer a = { .fate = fate, .why = why, .denied = denied };
+
+	tell(r, &a);
+}
+
+static bool
+is_trouble(const struct request *r, const struct answer *a)
+{
+	if (a->status == GRPC_NONE)
+		return r->e->heard_ms <= r->sent_ms;
+	return a->status == GRPC_UNAVAILABLE || a->status == GRPC_DEADLINE ||
+	    a->status == GRPC_UNKNOWN;
+}
+
+static void
+note_trouble(struct request *r, const struct answer *a)
+{
+	struct etcd *e = r->e;
+
+	if (!is_trouble(r, a)) {
+		e->troubles = 0;
+		return;
+	}
+	if (++e->troubles >= (e->ends.n > 1 ? 1 : 3))
+		etcd_leave(e, a->message);
+}
+
+static void
+start_tick(struct etcd *e)
+{
+	struct timeval tv = { 0, TICK_MS * 1000 };
+
+	if (!TAILQ_EMPTY(&e->waiting) && !evtimer_pending(e->tick, NULL))
+		(void)event_add(e->tick, &tv);
+}
+
+/* Ask again with another token.  False: that was one. */
+static bool
+ask_again(struct request *r, const struct answer *a)
+{
+	struct etcd *e = r->e;
+
+	if (r->again || !etcd_is_token_trouble(e, a))
+		return false;
+	r->again = true;
+	TAILQ_INSERT_HEAD(&e->waiting, r, of);
+	start_tick(e);
+	if (e->step == STEP_READY)
+		etcd_login(e);
+	return true;
+}
+
+static void
+on_answer(const struct answer *a, void *arg)
+{
+	struct request *r = arg;
+	struct etcd *e = r->e;
+	char why[ETCD_TEXT_MAX];
+	struct wire_in *in;
+
+	TAILQ_REMOVE(&e->sent, r, of);
+	r->call = NULL;
+	if (a->status != GRPC_NONE)
+		e->heard_ms = etcd_now_ms();
+	(void)snprintf(why, sizeof(why), "%s", a->message);
+	if (a->fate != FATE_DONE) {
+		if (ask_again(r, a))
+			return;
+		note_trouble(r, a);
+		tell_not_done(r, a->fate, why, a->fate == FATE_NOT_APPLIED &&
+		    a->status == GRPC_DENIED);
+		return;
+	}
+	e->troubles = e->rounds = 0;
+	in = r->decode(a->body, a->len, &r->shape);
+	if (in != NULL && etcd_note(e, in, r->linear ? r->mark : 0)) {
+		tell_done(r, in);
+		return;
+	}
+	(void)snprintf(why, sizeof(why), "%s", in == NULL ?
+	    "the answer makes no sense" : e->why);
+	if (in != NULL)
+		wire_free(in);
+	tell_not_done(r, FATE_UNKNOWN, why, false);
+}
+
+static void
+send_request(struct request *r)
+{
+	struct etcd *e = r->e;
+	int64_t now = etcd_now_ms();
+	struct call_opts o = { .path = r->path, .token = e->token,
+	    .timeout_ms = (int)(r->deadline_ms - now), .body = r->body.p,
+	    .len = r->body.len, .answer = on_answer, .arg = r };
+
+	if (o.timeout_ms <= 0) {
+		end(r, &e->waiting, FATE_NOT_APPLIED, "not sent in time");
+		return;
+	}
+	r->call = channel_call(e->ch, &o);
+	if (r->call == NULL) {
+		end(r, &e->waiting, FATE_NOT_APPLIED, "it cannot be sent");
+		return;
+	}
+	r->sent_ms = now;
+	r->mark = e->mark.revision;
+	TAILQ_REMOVE(&e->waiting, r, of);
+	TAILQ_INSERT_TAIL(&e->sent, r, of);
+}
+
+void
+etcd_send_waiting(struct etcd *e)
+{
+	struct request *r;
+
+	while (e->step == STEP_READY &&
+	    (r = TAILQ_FIRST(&e->waiting)) != NULL)
+		send_request(r);
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct etcd *e = arg;
+	struct request *r, *next;
+	int64_t now = etcd_now_ms();
+
+	(void)fd;
+	(void)what;
+	for (r = TAILQ_FIRST(&e->waiting); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, of);
+		if (r->deadline_ms <= now)
+			end(r, &e->waiting, FATE_NOT_APPLIED,
+			    "no connection in time");
+	}
+	start_tick(e);
+}
+
+static int
+ask(struct engine *engine, struct request *r, struct wire_out body,
+    int timeout_ms, kv_answer_fn *fn, void *arg)
+{
+	struct etcd *e = (struct etcd *)engine;
+
+	if (r == NULL || body.p == NULL || e->state != KV_HERE) {
+		free(body.p);
+		free(r);
+		return -1;
+	}
+	r->e = e;
+	r->body = body;
+	r->deadline_ms = etcd_now_ms() + timeout_ms;
+	r->fn = fn;
+	r->arg = arg;
+	TAILQ_INSERT_TAIL(&e->waiting, r, of);
+	etcd_send_waiting(e);
+	start_tick(e);
+	return 0;
+}
+
+/* What is told from the loop.  False: there is nothing. */
+static bool
+tell_one(struct etcd *e)
+{
+	struct request *r = TAILQ_FIRST(&e->ended);
+
+	if (r != NULL) {
+		TAILQ_REMOVE(&e->ended, r, of);
+		tell_not_done(r, r->fate, r->why, false);
+	} else if (e->untold) {
+		e->untold = false;
+		e->hooks.state(e->state, e->why, e->hooks.arg);
+	} else if (e->look_again) {
+		e->look_again = false;
+		e->hooks.changes(NULL, 0, e->mark.revision, e->hooks.arg);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void
+on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	struct etcd *e = arg;
+	bool freed = false;
+
+	(void)fd;
+	(void)what;
+	e->freed = &freed;
+	while (tell_one(e))
+		if (freed)
+			return;
+	e->freed = NULL;
+}
+
+/* Operations. */
+
+static struct request *
+new_request(const char *path, wire_fn *decode, bool linear)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	r->path = path;
+	r->decode = decode;
+	r->linear = linear;
+	return r;
+}
+
+static int
+op_txn(struct engine *e, const struct kv_txn *t, int timeout_ms,
+    kv_answer_fn *fn, void *arg)
+{
+	struct wire_out none = { NULL, 0 };
+	struct request *r;
+
+	if (t->n_compares > KV_OPS_MAX || t->n_then > KV_OPS_MAX ||
+	    t->n_otherwise > KV_OPS_MAX)
+		return -1;
+	r = new_request("/etcdserverpb.KV/Txn", wire_txn_answer, true);
+	if (r != NULL)
+		wire_shape(t, &r->shape);
+	return ask(e, r, r == NULL ? none : wire_txn(t), timeout_ms, fn, arg);
+}
+
+static int
+op_grant(struct engine *e, int64_t ttl_s, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	return ask(e, new_request("/etcdserverpb.Lease/LeaseGrant",
+	    wire_grant_answer, false), wire_grant(ttl_s), timeout_ms, fn, arg);
+}
+
+static int
+op_revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	return ask(e, new_request("/etcdserverpb.Lease/LeaseRevoke",
+	    wire_revoke_answer, false), wire_revoke(lease), timeout_ms, fn,
+	    arg);
+}
+
+static int
+op_watch(struct engine *engine, struct kv_bytes prefix)
+{
+	struct etcd *e = (struct etcd *)engine;
+	uint8_t *p = malloc(prefix.len + 1);
+
+	if (p == NULL)
+		return -1;
+	memcpy(p, prefix.p, prefix.len);
+	free(e->prefix);
+	e->prefix = p;
+	e->prefix_len = prefix.len;
+	if (e->step == STEP_READY)
+		etcd_watch(e);
+	return 0;
+}
+
+static void
+op_mark(const struct engine *engine, struct kv_mark *m)
+{
+	*m = ((const struct etcd *)engine)->mark;
+}
+
+static void
+free_list(struct requests *list)
+{
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, r, of);
+		free_request(r);
+	}
+}
+
+static void
+op_close(struct engine *engine)
+{
+	struct etcd *e = (struct etcd *)engine;
+
+	if (e->freed != NULL)
+		*e->freed = true;
+	if (e->ch != NULL)
+		channel_free(e->ch);
+	free_list(&e->waiting);
+	free_list(&e->sent);
+	free_list(&e->ended);
+	if (e->again != NULL)
+		event_free(e->again);
+	if (e->tick != NULL)
+		event_free(e->tick);
+	if (e->soon != NULL)
+		event_free(e->soon);
+	if (e->dns != NULL)
+		evdns_base_free(e->dns, 1);
+	endpoint_tls_free(e->tls);
+	free(e->token);
+	free(e->prefix);
+	free((void *)(uintptr_t)e->o.root);
+	free((void *)(uintptr_t)e->o.user);
+	free((void *)(uintptr_t)e->o.password);
+	free(e);
+}
+
+static const struct engine_ops ops = { op_close, op_txn, op_grant, op_revoke,
+    op_watch, op_mark };
+
+static bool
+copy_opts(struct etcd *e, const struct etcd_opts *o)
+{
+	e->o = *o;
+	e->o.root = strdup(o->root);
+	e->o.user = o->user == NULL ? NULL : strdup(o->user);
+	e->o.password = strdup(o->password == NULL ? "" : o->password);
+	if (o->connect_ms == 0)
+		e->o.connect_ms = CONNECT_MS;
+	if (o->refused_ms == 0)
+		e->o.refused_ms = REFUSED_MS;
+	return e->o.root != NULL && e->o.password != NULL &&
+	    (o->user == NULL) == (e->o.user == NULL);
+}
+
+static bool
+new_events(struct etcd *e)
+{
+	e->again = evtimer_new(e->o.base, etcd_on_again, e);
+	e->tick = evtimer_new(e->o.base, on_tick, e);
+	e->soon = evtimer_new(e->o.base, on_soon, e);
+	/* without it (no resolv.conf) names are looked up by the loop */
+	if (e->ends.names)
+		e->dns = evdns_base_new(e->o.base,
+		    EVDNS_BASE_INITIALIZE_NAMESERVERS |
+		    EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+	return e->again != NULL && e->tick != NULL && e->soon != NULL;
+}
+
+struct engine *
+etcd_open(const struct etcd_opts *o, const struct kv_hooks *hooks,
+    const struct kv_mark *mark, char *why, size_t room)
+{
+	struct etcd *e = calloc(1, sizeof(*e));
+
+	(void)snprintf(why, room, "no memory");
+	if (e == NULL)
+		return NULL;
+	e->engine.ops = &ops;
+	e->hooks = *hooks;
+	e->mark = *mark;
+	e->state = KV_AWAY;
+	TAILQ_INIT(&e->waiting);
+	TAILQ_INIT(&e->sent);
+	TAILQ_INIT(&e->ended);
+	if (!copy_opts(e, o) ||
+	    endpoints_parse(&e->ends, o->endpoints, why, room) != 0 ||
+	    (e->ends.tls && (e->tls = endpoint_tls(o->ca_file, o->cert_file,
+	    o->key_file, why, room)) == NULL) || !new_events(e)) {
+		op_close(&e->engine);
+		return NULL;
+	}
+	e->at = arc4random_uniform(e->ends.n);
+	etcd_connect(e);
+	return &e->engine;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine over etcd: the one standing watch.
+ *
+ * It begins at what is now, on each new channel and when etcd ends it (it is
+ * compacted away when it lags): what happened between two of them was missed.
+ * So `changes` with none of them is told once the new one is created, and what
+ * the caller then reads is complete: a change is either in what it reads or
+ * comes by the watch, or both.
+ *
+ * A member that lags tells again what another one has told before: that is left
+ * out, so that changes come in the order of their revisions.
+ *
+ * A watch that begins at a revision of the past would miss nothing, but etcd
+ * serves such ones every 100 ms only, until they have caught up.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "etcd_link.h"
+
+#define SOON_MS 100
+
+static void
+on_end(const struct answer *a, void *arg)
+{
+	struct etcd *e = arg;
+
+	e->watch = NULL;
+	etcd_leave(e, a->message);
+}
+
+/* Ended by etcd, with a word of why. */
+static void
+on_canceled(struct etcd *e, const struct wire_in *in)
+{
+	if (strstr(in->reason, "ermission") != NULL) {
+		/* what it says of a token that is too old, too */
+		if (e->o.user != NULL && e->step == STEP_READY &&
+		    !e->watch_denied) {
+			e->watch_denied = true;
+			call_cancel(e->watch);
+			e->watch = NULL;
+			etcd_login(e);
+		} else {
+			etcd_refuse(e, "it may not be watched: permission "
+			    "denied");
+		}
+		return;
+	}
+	if (etcd_now_ms() - e->watch_ms < SOON_MS) {
+		etcd_leave(e, "it does not let us watch");
+		return;
+	}
+	etcd_watch(e);
+}
+
+/* What has not been told by the watch before.  e may be gone after it. */
+static void
+tell_changes(struct etcd *e, const struct wire_in *in)
+{
+	const struct kv_change *c = in->changes;
+	size_t n = in->n_changes;
+
+	for (; n > 0 && c->pair.mod_revision <= e->watch_floor; n--)
+		c++;
+	if (n == 0)
+		return;
+	e->watch_told = c[n - 1].pair.mod_revision;
+	e->hooks.changes(c, n, in->revision, e->hooks.arg);
+}
+
+static void
+on_message(const uint8_t *body, size_t len, void *arg)
+{
+	struct etcd *e = arg;
+	struct wire_in *in = wire_watch_message(body, len, NULL);
+
+	e->heard_ms = etcd_now_ms();
+	if (in == NULL) {
+		etcd_leave(e, "what its watch tells makes no sense");
+		return;
+	}
+	if (!etcd_note(e, in, 0)) {
+		wire_free(in);
+		return;
+	}
+	if (in->canceled) {
+		on_canceled(e, in);
+	} else if (in->created) {
+		e->watch_denied = false;
+		e->look_again = true;
+		event_active(e->soon, 0, 0);
+	} else {
+		tell_changes(e, in);
+	}
+	wire_free(in);
+}
+
+void
+etcd_watch(struct etcd *e)
+{
+	struct kv_bytes prefix = { e->prefix, e->prefix_len };
+	struct wire_out body = wire_watch(prefix);
+	struct call_opts o = { .path = "/etcdserverpb.Watch/Watch",
+	    .token = e->token, .body = body.p, .len = body.len,
+	    .message = on_message, .answer = on_end, .arg = e };
+
+	if (e->watch != NULL)
+		call_cancel(e->watch);
+	e->watch_ms = etcd_now_ms();
+	e->watch_floor = e->watch_told;
+	e->watch = body.p == NULL ? NULL : channel_call(e->ch, &o);
+	free(body.p);
+	if (e->watch == NULL)
+		etcd_leave(e, "it cannot be watched");
+}
