@@ -4,10 +4,10 @@
  * cannot be kept, end everything that the command has become before others may
  * have the key.
  *
- * One thread, one loop.  It sleeps in ppoll(2) on the signal descriptor
- * (SIGCHLD comes there too, so that no pidfd is needed) until the next point in
- * time that pace.h names.  Each turn looks at things in this order, which
- * matters to a process that has been stopped for a while:
+ * One loop.  It sleeps in ppoll(2) on the signal descriptor (SIGCHLD comes
+ * there too, so that no pidfd is needed) and on what the library tells (ear.c)
+ * until the next point in time that pace.h names.  Each turn looks at things in
+ * this order, which matters to a process that has been stopped for a while:
  *
  *	reap	a command that has ended while we were stopped has ended, and
  *		lh_release() says whether the lease covered it;
@@ -55,12 +55,13 @@
 #define NS_PER_S	INT64_C(1000000000)
 #define AGAIN_NS	(20 * NS_PER_MS)	/* look again for stragglers */
 #define LINGER_NS	(10 * NS_PER_S)
-#define LOOK_NS		(500 * NS_PER_MS) /* whether it was broken */
+#define LOOK_NS		(500 * NS_PER_MS) /* if nothing is heard */
 #define GIVE_UP_NS	(5 * NS_PER_S)
 
 struct guard {
 	struct run *r;
 	struct pace pace;
+	struct ear ear;
 	int sigfd;
 	int loss_fd;		/* writing end, -1: closed */
 	pid_t command;		/* 0: it has ended with `status` */
@@ -124,6 +125,7 @@ lose(struct guard *g, const char *detail)
 	char why[512];
 
 	g->lost = true;
+	ear_close(&g->ear);
 	(void)close(g->loss_fd);
 	g->loss_fd = -1;
 	if (detail != NULL)
@@ -166,27 +168,45 @@ renew(struct guard *g)
 	pace_failed(&g->pace, now_ns(g));
 }
 
+static void
+asked(struct guard *g)
+{
+	say("somebody asks for '%s'%s", g->r->name,
+	    g->r->term_on_ask ? ": asking the command to end" : "");
+	if (g->r->term_on_ask) {
+		g->told_to_end = true;
+		send(g, SIGTERM, false);
+	}
+}
+
 /* Between renewals: an operator may have broken the lease, or asks for it. */
 static void
 look(struct guard *g)
 {
-	if (keys_verify(g->r) == -ESTALE) {
+	if (keys_verify(g->r) == -ESTALE)
 		lose(g, lh_error_detail());
-	} else if (keys_asked(g->r)) {
-		say("somebody asks for '%s'%s", g->r->name,
-		    g->r->term_on_ask ? ": asking the command to end" : "");
-		if (g->r->term_on_ask) {
-			g->told_to_end = true;
-			send(g, SIGTERM, false);
-		}
-	}
+	else if (keys_asked(g->r))
+		asked(g);
 	g->look_at_ns = now_ns(g) + LOOK_NS;
+}
+
+/* What was told meanwhile. */
+static void
+hear(struct guard *g)
+{
+	uint32_t what = ear_heard(&g->ear);
+
+	if (what & LH_EVENT_LOST)
+		g->look_at_ns = 0;
+	if (what & LH_EVENT_ASKED)
+		asked(g);
 }
 
 /* Renewals that are due, and the end where they did not come in time. */
 static void
 keep(struct guard *g)
 {
+	hear(g);
 	if (!g->lost && now_ns(g) >= g->look_at_ns)
 		look(g);
 	if (!g->lost && now_ns(g) >= g->pace.renew_at_ns)
@@ -284,7 +304,9 @@ next_ns(const struct guard *g)
 static void
 sleep_until(struct guard *g, int64_t at_ns)
 {
-	struct pollfd fd = { .fd = g->sigfd, .events = POLLIN };
+	struct pollfd fds[1 + LH_MANY_MAX] = {
+		{ .fd = g->sigfd, .events = POLLIN }
+	};
 	int64_t left = at_ns == INT64_MAX ? 3600 * NS_PER_S :
 	    at_ns - now_ns(g);
 	struct timespec ts;
@@ -293,7 +315,8 @@ sleep_until(struct guard *g, int64_t at_ns)
 		left = 0;
 	ts.tv_sec = (time_t)(left / NS_PER_S);
 	ts.tv_nsec = (long)(left % NS_PER_S);
-	(void)ppoll(&fd, 1, &ts, NULL);
+	ear_fds(&g->ear, fds + 1);
+	(void)ppoll(fds, 1 + g->ear.n, &ts, NULL);
 }
 
 static void
@@ -328,8 +351,10 @@ command_status(int status)
 static int
 finish(struct guard *g)
 {
-	int e = keys_release(g->r);
+	int e;
 
+	ear_close(&g->ear);
+	e = keys_release(g->r);
 	if (g->lost || g->ending)
 		return g->r->lost_code;
 	if (e == -ESTALE) {
@@ -356,6 +381,7 @@ guard_command(struct run *r, int sigfd, pid_t command, int loss_fd)
 		.pace.ttl_ns = r->ttl_ms * NS_PER_MS,
 	};
 
+	ear_open(&g.ear, r);
 	pace_renewed(&g.pace, r->leases[0].acquired_ns, r->expires_ns);
 	loop(&g);
 	return finish(&g);

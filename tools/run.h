@@ -4,7 +4,8 @@
  * keys.c the keys (and does to all of them whatever is done to one), held.c
  * refuses to wait for ourselves, wait.c gets the lease (ahead.c says who
  * is in the way), launch.c starts the command in the world that child.c makes
- * for it, guard.c renews the lease and ends the command with it.
+ * for it, guard.c renews the lease and ends the command with it, ear.c hears
+ * who asks for it.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -127,6 +128,18 @@ const char *ahead_text(char buf[AHEAD_MAX], struct lh *lh,
 /* The writer in line that a reader of that rank comes after, or NULL. */
 const struct lh_party *ahead_writer(const struct lh_key_info *info,
     uint32_t rank);
+
+/* ear.c: be told that somebody asks for a lease, or has broken it. */
+struct ear {
+	struct lh_lock *lock[LH_MANY_MAX];
+	struct lh_watch *watch[LH_MANY_MAX];
+	size_t n;		/* none: nothing is heard */
+};
+struct pollfd;
+void ear_open(struct ear *ear, struct run *r);
+void ear_close(struct ear *ear);
+void ear_fds(const struct ear *ear, struct pollfd *fds);	/* n of them */
+uint32_t ear_heard(struct ear *ear);	/* LH_EVENT_ASKED, _LOST, since then */
 
 /* launch.c: start the command under the lease, and see it through; the exit
  * status. */

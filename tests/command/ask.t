@@ -26,6 +26,31 @@ is "$status" 1 "not by that lease: 1"
 kill -TERM "$holder"
 ended "$holder"
 
+# times_said N: so often it was said that somebody asks
+times_said() {
+	[ "$(grep -c 'somebody asks' "$dir/said")" = "$1" ]
+}
+
+# one after the other; each is heard at once, most of them at the least
+bg bash -c 'exec "$0" run k sleep 60 2>"$1"' "$LEASEHOLD" "$dir/said"
+holder=$pid
+until_true 5000 is_held k
+soon=0
+for i in 1 2 3 4 5 6 7 8; do
+	nap 70
+	lh ask k >/dev/null
+	began=$(now_ms)
+	until_true 2000 times_said "$i"
+	[ $(($(now_ms) - began)) -lt "$(t_ms 150)" ] && soon=$((soon + 1))
+done
+ok "asked eight times, heard eight times" times_said 8
+between "$soon" 7 8 "  and at once"
+began=$(now_ms)
+run lh break k
+ended "$holder"
+is "$status" 76 "broken: 76"
+between $(($(now_ms) - began)) 0 "$(t_ms 400)" "  and at once, too"
+
 bg "$LEASEHOLD" run --on-ask term k sleep 60
 holder=$pid
 until_true 5000 is_held k
