@@ -102,7 +102,8 @@ struct lh_cancel {
  * holder, who may be told by lh_verify(), and need not extend while somebody
  * looks.  A lease that nobody wants, in a table without a reaper, ends at its
  * deadline when the next one comes.  Whoever looks must see the holder's
- * process (the same pid namespace, /proc); else it is as under lease.
+ * process (the same pid namespace, /proc); else it is as under lease.  In a
+ * named session there is no such process: -EINVAL.
  */
 enum lh_policy {
 	LH_POLICY_LEASE = 0,	/* at its deadline */

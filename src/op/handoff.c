@@ -34,8 +34,8 @@
  *	before 4	c1 HELD, named by nothing, as c2 above; shared: a reader
  *			until the deadline
  *
- * Policies go along, but live, which needs a process that can be seen to run:
- * in a named session the deadline stands.
+ * Policies go along.  Live needs a process that can be seen to run, which a
+ * named session has not: there such a lease is refused.
  *
  * Acquiring into a named session is an acquire like any other, with a claim of
  * the process, and then this: whoever is killed in between dies holding it.  A
@@ -223,8 +223,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 			lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(h->lh, &as, &now);
 	}
-	/* in a named session nobody could be seen to run */
-	if (state_live(h->st) && h->to.m != NULL)
+	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
 	*l = as;
 	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,
@@ -268,6 +267,10 @@ hand_over(struct handoff *h, struct lh_lease *l)
 		    !lhi_lease_granted(&h->from) || lhi_now_ns(view(h)) >=
 		    lhi_deadline_ns(view(h), state_deadline(h->st)))
 			return lhi_lease_enforce(h->lh, l, &h->from);
+		if (state_live(h->st) && h->to.m == NULL)
+			return lhi_fail(-EINVAL, "a lease under policy live is "
+			    "for a process: a named session has none that "
+			    "could be seen to run; the lease is as it was");
 		error = attempt(h, l);
 	}
 	return error != MOVED ? error : lhi_fail(-EAGAIN, "the key does not "

@@ -156,9 +156,10 @@ static void
 handed_over(const char *table, struct lh *lh)
 {
 	struct lh_acquire_opts o = live_opts(t_ms(400), LH_EXCLUSIVE);
+	struct lh_acquire_more into = live;
 	struct t_actor *b = t_actor(table);
 	struct lh_session *s;
-	struct lh_lease l;
+	struct lh_lease l, m;
 
 	is(lh_session_open(lh, NULL, NULL, &s), 0, "a session");
 	is(lh_acquire(lh, "k", &o, &l), 0, "mine");
@@ -167,11 +168,16 @@ handed_over(const char *table, struct lh *lh)
 	t_begin_acquire(b, "k", 1000, t_ms(1300));
 	is(t_result(b), -ETIMEDOUT, "another waits for it in vain");
 	is(lh_verify(lh, &l), 0, "it is held");
-	is(lh_handoff(lh, &l, s), 0, "the session's");
-	is(lh_status(lh, "k", NULL, is_live, NULL), 2, "under policy lease");
-	t_begin_acquire(b, "k", 1000, T_HANG_MS);
-	is(t_result(b), 0, "which no process can be seen to run for");
-	is(t_do_release(b), 0, "released");
+	is(lh_handoff(lh, &l, s), -EINVAL, "no session's, for which no "
+	    "process could be seen to run");
+	ok(t_has_detail(), "and that is said");
+	is(lh_status(lh, "k", NULL, is_live, NULL), 1, "it is as it was");
+	t_begin_acquire(b, "k", 1000, t_ms(1300));
+	is(t_result(b), -ETIMEDOUT, "and waited for in vain");
+	o.more = &into;
+	into.session = s;
+	is(lh_acquire(lh, "j", &o, &m), -EINVAL, "nor is one acquired so");
+	is(lh_release(lh, &l), 0, "released");
 	is(lh_session_destroy(s), 0, "the session ends");
 	lh_session_close(s);
 	t_actor_end(b);
