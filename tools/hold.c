@@ -298,8 +298,7 @@ find(const struct lh_session_info *i, void *arg)
 {
 	struct search *s = arg;
 
-	if (i->id != s->id || i->leases > 0 ||
-	    strncmp(i->name, IMPLICIT, sizeof(IMPLICIT) - 1) != 0)
+	if (i->id != s->id || i->leases > 0)
 		return 0;
 	memcpy(s->name, i->name, sizeof(s->name));
 	return 1;
@@ -314,7 +313,7 @@ end_implicit(struct lh *lh, uint64_t id)
 	struct lh_session *s;
 
 	o.flags = LH_NO_CREATE;
-	if (lh_session_list(lh, find, &found) != 1 ||
+	if (lh_session_list(lh, IMPLICIT, find, &found) != 1 ||
 	    lh_session_open(lh, found.name, &o, &s) != 0)
 		return;
 	(void)lh_session_destroy(s);

@@ -19,11 +19,12 @@
 static const char help[] =
 "usage: leasehold session open [OPTION...] [NAME]\n"
 "       leasehold session renew|destroy [OPTION...] [NAME]\n"
-"       leasehold session list [OPTION...]\n"
+"       leasehold session list [OPTION...] [PREFIX]\n"
 "\n"
 "A session holds leases without a process behind it, until it is destroyed or\n"
 "not renewed for its ttl.  NAME: else $LEASEHOLD_SESSION; open without either\n"
-"makes one with a new name.  open prints the name, renew the ttl in seconds.\n"
+"makes one with a new name.  open prints the name, renew the ttl in seconds,\n"
+"list the sessions whose names begin with PREFIX.\n"
 "Exit status 0; 1: there is no such session; 76: it has just ended.\n"
 "\n"
 "open:\n"
@@ -200,7 +201,7 @@ list(struct asked *a)
 	if (!a->table.json)
 		printf("%-31s  %7s  %7s  %6s  %s\n", "SESSION", "TTL", "LEFT",
 		    "LEASES", "PID");
-	e = lh_session_list(a->lh, tell, &l);
+	e = lh_session_list(a->lh, a->name, tell, &l);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot list sessions");
 	return a->table.json ? show_json(l.bad ? NULL : l.all, EX_YES) :
@@ -251,10 +252,11 @@ verb_session(int argc, char **argv)
 		return say_usage("session %s takes no option of open", what);
 	if (a.table.json && !make && !all)
 		return say_usage("session %s prints no JSON", what);
-	if (optind + !all < argc)
+	if (optind + 1 < argc)
 		return say_usage("session %s: '%s' is one too many", what,
 		    argv[argc - 1]);
-	a.name = optind < argc ? argv[optind] : getenv("LEASEHOLD_SESSION");
+	a.name = optind < argc ? argv[optind] :
+	    all ? NULL : getenv("LEASEHOLD_SESSION");
 	if (a.name != NULL && *a.name == '\0')
 		a.name = NULL;
 	if (a.name == NULL && !make && !all)

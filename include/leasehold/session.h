@@ -126,11 +126,12 @@ struct lh_session_info {
 int lh_session_info(const struct lh_session *s, struct lh_session_info *info);
 
 /*
- * Every living named session, in no particular order; fn may use the table, and
- * ends the listing with what is not 0.  (Its leases: those in lh_list() whose
+ * Every living named session whose name begins with prefix (NULL or "": every
+ * one), in no particular order; fn may use the table, and ends the listing with
+ * what is not 0.  (Its leases: those in lh_list() whose
  * id begins with the session's.)  0 or what fn returned; -EINVAL, -EPERM.
  */
-int lh_session_list(struct lh *lh,
+int lh_session_list(struct lh *lh, const char *prefix,
     int (*fn)(const struct lh_session_info *info, void *arg), void *arg);
 
 /*
@@ -143,7 +144,8 @@ int lh_session_list(struct lh *lh,
  * 0, *lease updated; -ESTALE: it was lost, or released, or the session has
  * ended; -EAGAIN: readers come and go too fast, or its tokens would have to
  * jump (see lh_convert()): the lease is as it was; so it is with -ENOSPC,
- * -ENOMEM, -EIO, -EINVAL, -EPERM (inherited over fork).
+ * -ENOMEM, -EIO, -EINVAL (also: to a named session, under policy live, which is
+ * for a process that can be seen to run), -EPERM (inherited over fork).
  */
 int lh_handoff(struct lh *lh, struct lh_lease *lease, struct lh_session *to);
 

@@ -247,9 +247,11 @@ lh_session_info(const struct lh_session *s, struct lh_session_info *info)
 }
 
 int
-lh_session_list(struct lh *lh,
+lh_session_list(struct lh *lh, const char *prefix,
     int (*fn)(const struct lh_session_info *info, void *arg), void *arg)
 {
+	const char *begins = prefix == NULL ? "" : prefix;
+	size_t len = strlen(begins);
 	struct lh_session_info info;
 	int error = lhi_own(lh);
 
@@ -260,7 +262,8 @@ lh_session_list(struct lh *lh,
 		uint64_t sid = sid_make(sess_inc(s), i);
 
 		if (sess_st(s) == SESS_NAMED && !(sess_flags(s) &
-		    SESS_PENDING) && tell(&lh->v, sid, &info) == 0)
+		    SESS_PENDING) && tell(&lh->v, sid, &info) == 0 &&
+		    strncmp(info.name, begins, len) == 0)
 			error = fn(&info, arg);
 	}
 	return error;

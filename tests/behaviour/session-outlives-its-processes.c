@@ -50,10 +50,15 @@ main(void)
 	is(t_do(a, acquire_some, sh), 0, "a process acquires into a session");
 	t_actor_kill(a);
 	t_actor_free(a);
-	is(lh_session_list(lh, count, &info), 0, "killed; list");
+	is(lh_session_list(lh, NULL, count, &info), 0, "killed; list");
 	ok(strcmp(info.name, "job") == 0, "the session is there");
 	is(info.leases, 4, "with its leases");
 	ok(info.id == sh->x.id[0], "whose ids begin with it");
+	memset(&info, 0, sizeof(info));
+	is(lh_session_list(lh, "jobs", count, &info), 0, "list jobs...");
+	ok(info.id == 0, "it is none of them");
+	is(lh_session_list(lh, "jo", count, &info), 0, "list jo...");
+	ok(info.id == sh->x.id[0], "it is one of them");
 	is(t_acquire(lh, "x", 1000, 0, &l), -EAGAIN, "the key is held");
 	is(t_holders(lh, "r"), 2, "by readers, too");
 

@@ -34,6 +34,10 @@ is "$status" 0 "a second one in it"
 run lh session list --json
 is "$(jq -r '.[0].session, .[0].leases, .[0].ttl_ms' <<<"$out" | xargs)" \
     "job 2 60000" "session list --json"
+run lh session list --json jo
+is "$(jq -r '.[].session' <<<"$out")" job "session list jo"
+run lh session list --json jobs
+is "$status $out" "0 []" "session list jobs"
 run lh session list
 ok "session list" grep -qE "^job .* 2 +[0-9]+$" <<<"$out"
 run lh release disk "$id" $((token + 1))
@@ -120,7 +124,7 @@ run lh rm
 is "$status" 0 "rm when no session lives"
 
 for wrong in "session" "session what" "session open a b" "session renew" \
-    "session renew --ttl 1s a" "session list a" "session destroy --json a" \
+    "session renew --ttl 1s a" "session list a b" "session destroy --json a" \
     "session open --ttl 1ms" "acquire" "acquire a b" "acquire --ttl x a" \
     "acquire --session s --ttl 1s a" "renew a b" "renew --json a" \
     "release k" "release k 12 3" "release --json k" \

@@ -314,7 +314,8 @@ call_session(unsigned n)
 
 	so.on_end = n >> 6 & 1;
 	so.flags = n & 0x20 ? LH_SESSION_WITH_MAKER : 0;
-	(void)lh_session_list(t.lh, look_at_named, NULL);
+	(void)lh_session_list(t.lh, n & 1 ? names[0] : NULL, look_at_named,
+	    NULL);
 	if (lh_session_open(t.lh, names[n & 3], &so, &s) != 0)
 		return;
 	more.session = s;
