@@ -96,7 +96,7 @@ tell_session(struct explain *x, const struct lh_party *p, int64_t now)
 	struct session_end end = { .id = p->id[0] };
 	char name[NAME_MAX_TEXT], span[SPAN_MAX];
 
-	(void)lh_session_list(x->lh, is_session, &end);
+	(void)lh_session_list(x->lh, NULL, is_session, &end);
 	printf("    %s session %s, %s", p->policy == LH_POLICY_STRICT ?
 	    "or until the end of" : "and with", text_name(name,
 	    p->application), end.ns == 0 ? "which has ended\n" : "which ");

@@ -17,7 +17,7 @@ struct etcd_opts {
 	const char *cert_file, *key_file;	/* who we are; or NULL */
 	int connect_ms;		/* for one endpoint; 0: 1000 */
 	int refused_ms;		/* then try again after refusal; 0: 10000 */
-	/* What an operator should know, while all goes on.  NULL: nobody does */
+	/* What an operator should know, while all goes on; or NULL */
 	void (*say)(const char *text, void *arg);
 	void *say_arg;
 };

@@ -10,8 +10,8 @@
  * Changes come from the watch, in order, but they and the answers to what we
  * ask overtake each other.  An answer that is older than a change we heard of
  * must not undo it: `deleted` and `arrived` of a key are the latest revisions
- * of such changes.  If a deletion is newer than the look, whoever is ahead may be
- * the one who went, so nobody is said to be ahead, and a CONFIRM finds out.
+ * of such changes.  If a deletion is newer than the look, whoever is ahead may
+ * be the one who went, so nobody is said to be ahead, and a CONFIRM finds out.
  */
 #include <stdio.h>
 #include <string.h>

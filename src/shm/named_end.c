@@ -22,8 +22,8 @@
  * and a reader's may have been held exclusively, so its key is kept back.
  *
  * A chunk's keeper may be of a session whose death no lock proves: then it is
- * gone when its process is.  What of that cannot be seen (another pid namespace)
- * keeps the chunk, 64 claims, and the ended session's record; all else of the
+ * gone when its process is.  What of that cannot be seen (in another pid
+ * namespace) keeps the chunk, 64 claims, and the ended session's record; all else of the
  * session is buried.  It cannot be taken back by force: who is stopped as a
  * keeper stores into a claim when it goes on.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Members of a cluster in one process, over the fake, and what they are told. */
+/* Members of a cluster in one process, over the fake; what they are told. */
 #ifndef SUPPORT_MEMBER_H
 #define SUPPORT_MEMBER_H
 
