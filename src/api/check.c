@@ -75,8 +75,12 @@ static bool
 range_there(struct lhi_view *v, uint64_t d)
 {
 	struct lhi_range r;
-	int error = lhi_range_read(v->ranges, (d - 1) >> lhi_range_bits, &r);
+	uint64_t highest;
+	int error = lhi_range_highest(v->ranges, &highest);
 
+	if (error != 0)		/* a directory that is a stranger's, say */
+		return false;
+	error = lhi_range_read(v->ranges, (d - 1) >> lhi_range_bits, &r);
 	return error == -EACCES || (error == 0 && r.uuid[0] == v->uuid[0] &&
 	    r.uuid[1] == v->uuid[1]);
 }
