@@ -134,7 +134,7 @@ say_tls(struct channel *ch, char *text, size_t room)
 	if (verdict != X509_V_OK)
 		(void)snprintf(text, room, "its certificate is refused: %s",
 		    X509_verify_cert_error_string(verdict));
-	else if (e != 0)
+	else if (ERR_reason_error_string(e) != NULL)
 		(void)snprintf(text, room, "TLS: %s",
 		    ERR_reason_error_string(e));
 }

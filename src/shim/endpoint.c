@@ -123,9 +123,11 @@ static struct ssl_ctx_st *
 refuse_tls(SSL_CTX *c, const char *what, char *why, size_t room)
 {
 	unsigned long e = ERR_get_error();
+	const char *reason = ERR_SYSTEM_ERROR(e) ?
+	    strerror(ERR_GET_REASON(e)) : ERR_reason_error_string(e);
 
-	(void)snprintf(why, room, "%s: %s", what, e == 0 ? "unknown" :
-	    ERR_reason_error_string(e));
+	(void)snprintf(why, room, "%s: %s", what, reason == NULL ?
+	    "it cannot be used" : reason);
 	ERR_clear_error();
 	SSL_CTX_free(c);
 	return NULL;

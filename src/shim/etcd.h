@@ -11,13 +11,13 @@ struct etcd_opts {
 	/* "https://a.example:2379,https://[fd00::1]:2379": of one cluster,
 	 * tried in turn, beginning with any; https with all or with none */
 	const char *endpoints;
-	const char *root;	/* one of the keys used, to see that one may */
+	const char *root;	/* a key that we may read, or there is no use */
 	const char *user, *password;	/* NULL: none */
 	const char *ca_file;	/* who signs servers; NULL: the system's */
 	const char *cert_file, *key_file;	/* who we are; or NULL */
 	int connect_ms;		/* for one endpoint; 0: 1000 */
-	int refused_ms;		/* then try again after refusal; 0: 10000 */
-	/* What an operator should know, while all goes on; or NULL */
+	int refused_ms;		/* until it is tried again; 0: 10000 */
+	/* What an operator should know; or NULL */
 	void (*say)(const char *text, void *arg);
 	void *say_arg;
 };

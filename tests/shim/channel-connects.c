@@ -87,7 +87,7 @@ silence(void)
 	memset(&n, 0, sizeof(n));
 	n.ch = channel_open(&o);
 	ok(loop_up(base, &n), "up");
-	loop_for(base, 350);
+	loop_rest(base, 350);
 	is(n.told, 1, "pings are answered: it stays up");
 	server_mute(mute);
 	ok(loop_call(n.ch, "/echo", 0, "x", &c), "a call");

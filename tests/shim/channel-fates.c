@@ -37,7 +37,7 @@ call(const char *path, enum fate want, int status, const char *why)
 	is(c.status, status, "%s: its status", path);
 	if (!ok(strstr(c.why, why) != NULL, "%s: why", path))
 		diag("'%s' is not in '%s'", why, c.why);
-	loop_for(base, 5);
+	loop_rest(base, 5);
 	is(c.ended, 1, "%s is told once", path);
 }
 

@@ -59,7 +59,7 @@ cancelling(void)
 	for (int i = 0; i < 20; i++)
 		others[i] = begin(i % 2 ? "/echo" : "/silent", NULL, on_other);
 	ok(loop_until(base, &told, 1, 3000), "an answer cancels others");
-	loop_for(base, 50);
+	loop_rest(base, 50);
 	is(others_told, 0, "some of which were answered: none is told");
 	ok(begin("/echo", NULL, on_other) != NULL &&
 	    loop_until(base, &others_told, 1, 3000), "the channel goes on");
@@ -84,7 +84,7 @@ freeing(void)
 	for (int i = 0; i < 20; i++)
 		others[i] = begin(i % 2 ? "/echo" : "/silent", NULL, on_other);
 	ok(loop_until(base, &told, 1, 3000), "an answer frees the channel");
-	loop_for(base, 50);
+	loop_rest(base, 50);
 	is(others_told, 0, "no other is told");
 }
 
@@ -116,14 +116,14 @@ in_messages(void)
 	connect_again();
 	stream = begin("/stream/10", cancel_on_message, on_other);
 	ok(loop_until(base, &messages, 3, 3000), "messages");
-	loop_for(base, 50);
+	loop_rest(base, 50);
 	ok(messages == 3 && others_told == 0,
 	    "a stream cancelled in its third has no fourth, nor an end");
 	channel_free(n.ch);
 	connect_again();
 	stream = begin("/stream/10", free_on_message, on_other);
 	ok(loop_until(base, &messages, 3, 3000), "messages");
-	loop_for(base, 50);
+	loop_rest(base, 50);
 	ok(messages == 3 && others_told == 0,
 	    "nor has one whose channel is freed");
 }
@@ -149,7 +149,7 @@ in_states(void)
 	told = others_told = 0;
 	n.ch = channel_open(&o);
 	for (int i = 0; i < 100 && channel_state(n.ch) != CHANNEL_UP; i++)
-		loop_for(base, 10);
+		loop_rest(base, 10);
 	ok(begin("/drop", NULL, on_other) != NULL, "a connection is lost");
 	ok(loop_until(base, &told, 1, 3000) && others_told == 1,
 	    "the call is told, then the channel, which is freed in it");

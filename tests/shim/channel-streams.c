@@ -37,9 +37,9 @@ nonsense(void)
 	ok(loop_stream(n.ch, "/flood", &c), "a flood");
 	ok(loop_until(base, &c.messages, 1000, 10000), "is read on");
 	call_cancel(c.c);
-	loop_for(base, 50);
+	loop_rest(base, 50);
 	c.messages = 0;
-	loop_for(base, 50);
+	loop_rest(base, 50);
 	ok(c.messages == 0 && c.ended == 0, "until it is cancelled");
 }
 
@@ -58,7 +58,7 @@ with_others(void)
 		    c[i].fate == FATE_DONE;
 	is(all, 1000, "calls beside it are answered");
 	call_cancel(stream.c);
-	loop_for(base, 10);
+	loop_rest(base, 10);
 }
 
 int

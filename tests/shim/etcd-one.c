@@ -167,7 +167,7 @@ stopped(void)
 	ok(kv_txn(&n, &t, 200, &s) && s.fate == FATE_UNKNOWN,
 	    "stopped: unknown: %s", s.why);
 	cluster_cont(c, 0);
-	loop_for(base, 300);
+	loop_rest(base, 300);
 	ok(kv_here(&n, 5000) && kv_get(&n, "t/late", &s) &&
 	    s.revision >= revision, "it goes on: %zu pairs", s.n_pairs);
 	cluster_stop(c, 0);
@@ -203,7 +203,7 @@ closing(void)
 	is(other.e->ops->txn(other.e, &t, 1000, close_it, NULL), 0, "asked");
 	is(other.e->ops->txn(other.e, &t, 1000, kv_note, &never), 0, "asked");
 	ok(loop_until(base, &closed, 1, 3000), "closed in an answer");
-	loop_for(base, 50);
+	loop_rest(base, 50);
 	is(never.ended, 0, "the other is not told");
 }
 

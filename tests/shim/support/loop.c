@@ -32,7 +32,7 @@ loop_until(struct event_base *base, const int *what, int want, int ms)
 }
 
 void
-loop_for(struct event_base *base, int ms)
+loop_rest(struct event_base *base, int ms)
 {
 	(void)loop_until(base, NULL, 0, ms);
 }

@@ -9,7 +9,7 @@
 
 /* Until *what is at least want; false after ms (times LH_TEST_SLOW). */
 bool loop_until(struct event_base *base, const int *what, int want, int ms);
-void loop_for(struct event_base *base, int ms);
+void loop_rest(struct event_base *base, int ms);
 
 /* A call, and what came of it. */
 struct noted {

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store must be the one that was seen before, and not behind what was seen
+ * of it: another cluster is refused, and so is one that was restored from a
+ * snapshot; as long as that, and not longer.
+ */
+#include "shim/support/etcd.h"
+#include "shim/support/kv.h"
+#include "shim/support/loop.h"
+#include "tap.h"
+
+static struct event_base *base;
+static struct cluster *c, *other;
+static struct kv_said s;
+
+static void
+another(const struct kv_mark *mark)
+{
+	struct etcd_opts o = { .refused_ms = 200 };
+	struct kv_noted n;
+	char both[300];
+
+	kv_open(&n, base, cluster_endpoints(other), &o, mark);
+	ok(kv_until_state(&n, KV_REFUSED, 5000), "another cluster: %s",
+	    n.why);
+	ok(strstr(n.why, "another cluster") != NULL, "why");
+	ok(!kv_put(&n, "t/a", "x", &s), "nothing can be asked");
+	kv_close(&n);
+	(void)snprintf(both, sizeof(both), "%s,%s", cluster_endpoints(other),
+	    cluster_endpoints(c));
+	for (int i = 0; i < 6; i++) {
+		kv_open(&n, base, both, &o, mark);
+		if (!kv_here(&n, 5000))
+			fail("one of two endpoints is of another: %s", n.why);
+		kv_close(&n);
+	}
+	pass("one of two endpoints is of another cluster");
+}
+
+static void
+behind(struct kv_mark mark)
+{
+	struct etcd_opts o = { .refused_ms = 200 };
+	struct kv_noted n;
+
+	mark.revision += 10;
+	kv_open(&n, base, cluster_endpoints(c), &o, &mark);
+	ok(kv_until_state(&n, KV_REFUSED, 5000), "behind the mark: %s",
+	    n.why);
+	for (int i = 0; i < 10; i++)
+		(void)cluster_ctl(c, "put x y");
+	ok(kv_here(&n, 5000), "until it is not");
+	kv_close(&n);
+}
+
+static void
+restored(void)
+{
+	struct etcd_opts o = { .refused_ms = 200 };
+	struct kv_noted n;
+	char file[128];
+
+	(void)snprintf(file, sizeof(file), "%s/snapshot", cluster_dir());
+	kv_open(&n, base, cluster_endpoints(c), &o, NULL);
+	ok(kv_here(&n, 5000), "here");
+	is(n.e->ops->watch(n.e, kv_text("t/")), 0, "a watch");
+	is(cluster_ctl(c, "snapshot save %s", file), 0, "a snapshot");
+	for (int i = 0; i < 5; i++)
+		ok(kv_put(&n, "t/a", "x", &s) && s.fate == FATE_DONE, "put");
+	cluster_restore(c, file);
+	ok(kv_until_state(&n, KV_REFUSED, 8000), "restored: %s", n.why);
+	ok(strstr(n.why, "back in time") != NULL, "why");
+	ok(!kv_put(&n, "t/a", "x", &s), "nothing can be asked");
+	kv_close(&n);
+}
+
+int
+main(void)
+{
+	struct kv_noted n;
+	struct kv_mark mark;
+
+	base = event_base_new();
+	c = cluster_start(1, NULL);
+	other = cluster_start(1, NULL);
+	kv_open(&n, base, cluster_endpoints(c), NULL, NULL);
+	ok(kv_here(&n, 5000) && kv_put(&n, "t/a", "1", &s), "put");
+	n.e->ops->mark(n.e, &mark);
+	is(mark.revision, s.revision, "the mark is what was seen");
+	kv_close(&n);
+	another(&mark);
+	behind(mark);
+	restored();
+	cluster_end(c);
+	cluster_end(other);
+	event_base_free(base);
+	return done();
+}
