@@ -163,6 +163,16 @@ swap(struct handoff *h, uint64_t w)
 	return 0;
 }
 
+/* The old lease was extended in the meantime: so is the new one. */
+static void
+follow(const struct handoff *h, uint64_t st)
+{
+	if (state_deadline(st) > state_deadline(h->to_st))
+		(void)sh64_cas(&h->to.c->state, h->to_st, state_make(
+		    state_st(h->to_st), state_seq(h->to_st),
+		    state_deadline(st)));			/* 7 */
+}
+
 /* 4: false: a reader that had ended before us. */
 static bool
 let_go(struct handoff *h)
@@ -179,6 +189,8 @@ let_go(struct handoff *h)
 	} while (held && !sh64_cas(&h->from.claim->state, st, state_make(
 	    h->from.shared ? ST_REVOKED : ST_FREE, seq, 0)));
 	lhi_point("handoff.let_go");
+	if (held)
+		follow(h, st);
 	if (held && h->from.shared)
 		(void)lhi_chain_leave(v, h->from.slot, h->from.ci,
 		    state_seq(h->moved), false);
@@ -225,6 +237,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	}
 	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
+	as.expires_ns = lhi_ends_ns(v, st);
 	*l = as;
 	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,
 	    as.token, 0);

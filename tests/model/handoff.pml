@@ -3,16 +3,19 @@
  * The hand-off of an exclusive lease to another claim (op/handoff.c).
  *
  * Claim 1 holds the key in use Q, version 1.  Copies of that lease are
- * presented: handed over to claim 2 and to claim 3, and released.  Whoever
- * wants the key (claim 4, and claim 1 itself when it is free again) settles it
- * at the deadline, as everybody does.  Time passes.
+ * presented: handed over to claim 2 and to claim 3, extended, and released, the
+ * latter two also in the use that it is moved to (op/lease.c).  Whoever wants
+ * the key (claim 4, and claim 1 itself when it is free again) settles it at the
+ * deadline, as everybody does.  Or claim 1 is taken back for another key, since
+ * no word names it (op/tenant.c).  Time passes.
  *
- *	state	deadline is the same for all: seq << 2 | st
+ *	state	seq << 3 | later << 2 | st: one of two deadlines
  *	word	ver << 3 | claim; claim 0: FREE
  *
  *	P1	nobody is granted the key while another is certain of it
  *	P2	versions grow with each grant
  *	P3	no word names a FREE claim
+ *	P4	nobody but who took the claim back touches its next use
  *
  * A shared lease's is in handoff_shared.pml.
  */
@@ -24,24 +27,28 @@
 #define FREE 0
 #define HELD 1
 #define EXPIRED 2
-#define STATE(st, q)	((q) << 2 | (st))
+#define STATE(st, q)	((q) << 3 | (st))
+#define LATER		4
 #define ST(s)		((s) & 3)
-#define SEQ(s)		((s) >> 2)
+#define SEQ(s)		((s) >> 3)
 #define WORD(c, v)	((v) << 3 | (c))
 #define CLAIM(w)	((w) & 7)
 #define VER(w)		((w) >> 3)
 #define Q		1
 #define STEP		16
 #define DEADLINE	1
-#define LATER		9		/* of who acquires afterwards */
+#define ENDS(s)		(((s) & LATER) != 0 -> DEADLINE + 1 : DEADLINE)
+/* claim 1 is held in use q; or in that which it is moved to */
+#define IN(q)		(ST(state[1]) == HELD && SEQ(state[1]) == (q))
+#define SAME(q)		STATE(HELD, q) | (state[1] & LATER)
 
-byte state[5];
+short state[5];
 byte word = WORD(1, 1);
 byte top = 1;
 byte now;
 byte sure = 1;			/* the claim whose holder is certain */
-#define CERTAIN		(sure != 0 && (sure == 4 || sure == 5 || \
-			now < DEADLINE))
+byte until = DEADLINE;		/* and until when */
+#define CERTAIN		(sure != 0 && (sure == 4 || sure == 5 || now < until))
 #define SOUND		CLAIMED(3, CLAIM(word) == 0 || \
 			ST(state[CLAIM(word)]) != FREE)
 
@@ -54,33 +61,34 @@ inline granted(c)
 
 proctype hander(byte c)
 {
-	byte q;
+	byte q, x;
+	short s;
 
 	/* present it */
 	if
-	:: state[1] == STATE(HELD, Q)
-	:: state[1] != STATE(HELD, Q) -> goto over
+	:: atomic { IN(Q) -> s = state[1] }
+	:: !IN(Q) -> goto over
 	fi;
 	if
-	:: word == WORD(1, 1) && now < DEADLINE
-	:: !(word == WORD(1, 1) && now < DEADLINE) -> goto over
+	:: word == WORD(1, 1) && now < ENDS(s)
+	:: !(word == WORD(1, 1) && now < ENDS(s)) -> goto over
 	fi;
-	atomic { true -> q = SEQ(state[c]) + 1; state[c] = STATE(HELD, q) };
+	atomic { true -> q = SEQ(state[c]) + 1;
+		state[c] = STATE(HELD, q) | (s & LATER) };
 	if
-	:: atomic { state[1] == STATE(HELD, Q) ->
-		state[1] = STATE(HELD, Q + STEP)
-	   }
-	:: state[1] != STATE(HELD, Q) -> goto back
+	:: atomic { state[1] == s -> state[1] = SAME(Q + STEP) }
+	:: state[1] != s -> goto back
 	fi;
 	if
 	:: atomic { word == WORD(1, 1) ->
 		word = WORD(c, 2);
+		/* a copy is worth no more than the new lease from here on */
+		until = (sure == 1 -> ENDS(state[c]) : until);
 		granted(c)
 	   }
 	:: atomic { word != WORD(1, 1) ->
 		if
-		:: state[1] == STATE(HELD, Q + STEP) ->
-			state[1] = STATE(HELD, Q)
+		:: IN(Q + STEP) -> state[1] = SAME(Q)
 		:: else
 		fi
 	   }
@@ -88,39 +96,46 @@ proctype hander(byte c)
 	fi;
 	/* the old claim is nobody's now but ours to free */
 	if
-	:: atomic { state[1] == STATE(HELD, Q + STEP) ->
+	:: atomic { IN(Q + STEP) ->
+		x = state[1] & LATER;
 		state[1] = STATE(FREE, Q + STEP);
 		SOUND
 	   }
 #ifdef MUTANT_STORE
-	:: atomic { state[1] != STATE(HELD, Q + STEP) ->
+	:: atomic { !IN(Q + STEP) ->
 		state[1] = STATE(FREE, Q + STEP);
 		SOUND
 	   }
 #else
-	:: state[1] != STATE(HELD, Q + STEP)
+	:: !IN(Q + STEP)
 #endif
 	fi;
+	/* it was extended meanwhile: so is the new one */
+	atomic { true -> s = STATE(HELD, q) | (s & LATER);
+		state[c] = (state[c] == s -> s | x : state[c]) };
 #ifndef MUTANT_CLOCK
 	if
-	:: state[c] == STATE(HELD, q)
-	:: state[c] != STATE(HELD, q) -> goto over	/* lost */
+	:: ST(state[c]) == HELD && SEQ(state[c]) == q
+	:: !(ST(state[c]) == HELD && SEQ(state[c]) == q) ->
+		goto over				/* lost */
 	fi;
 #endif
 	if
 #ifndef MUTANT_CLOCK
-	:: atomic { now < DEADLINE ->
+	:: atomic { now < ENDS(state[c]) ->
 #else
 	:: atomic { true ->
 #endif
 		CLAIMED(1, sure == 1 || sure == 0 || sure == c);
 		CLAIMED(1, CLAIM(word) == c || sure == 0);
+		until = (sure == 1 -> ENDS(state[c]) : until);
 		sure = (sure == 1 -> c : sure)
 	   }
 #ifndef MUTANT_CLOCK
-	:: atomic { now >= DEADLINE ->
+	:: atomic { now >= ENDS(state[c]) ->
 		if
-		:: state[c] == STATE(HELD, q) -> state[c] = STATE(EXPIRED, q)
+		:: ST(state[c]) == HELD && SEQ(state[c]) == q ->
+			state[c] = STATE(EXPIRED, q)
 		:: else
 		fi
 	   }
@@ -135,8 +150,8 @@ over:	skip
 proctype releaser()
 {
 	if
-	:: state[1] == STATE(HELD, Q)
-	:: state[1] != STATE(HELD, Q) -> goto over
+	:: IN(Q) || IN(Q + STEP)
+	:: !(IN(Q) || IN(Q + STEP)) -> goto over
 	fi;
 	atomic { true -> sure = (sure == 1 -> 0 : sure) };
 	if
@@ -144,19 +159,99 @@ proctype releaser()
 	:: word != WORD(1, 1) -> goto over
 	fi;
 	if
-	:: atomic { state[1] == STATE(HELD, Q) ->
-		state[1] = STATE(FREE, Q);
+	:: atomic { IN(Q) || IN(Q + STEP) ->
+		state[1] = STATE(FREE, SEQ(state[1]));
 		SOUND
 	   }
-	:: state[1] != STATE(HELD, Q)
+	:: !(IN(Q) || IN(Q + STEP))
 	fi;
 over:	skip
+}
+
+proctype extender()
+{
+	short s;
+
+	if
+	:: atomic { IN(Q) || IN(Q + STEP) -> s = state[1] }
+	:: !(IN(Q) || IN(Q + STEP)) -> goto over
+	fi;
+	if
+	:: word == WORD(1, 1) && now < ENDS(s)
+	:: !(word == WORD(1, 1) && now < ENDS(s)) -> goto over
+	fi;
+	if
+	:: atomic { state[1] == s -> state[1] = s | LATER }
+	:: state[1] != s -> goto over
+	fi;
+	if
+	:: now < ENDS(s)
+	:: atomic { now >= ENDS(s) ->			/* undo */
+		if
+		:: state[1] == (s | LATER) ->
+			state[1] = STATE(EXPIRED, SEQ(s))
+		:: else
+		fi
+	   }
+	   goto over
+	fi;
+	if
+#ifndef MUTANT_GRANTED
+	:: atomic { word == WORD(1, 1) ->		/* it is told */
+#else
+	:: atomic { true ->
+#endif
+		CLAIMED(1, sure == 1 || sure == 0);
+		until = (sure == 1 -> DEADLINE + 1 : until)
+	   }
+#ifndef MUTANT_GRANTED
+	:: atomic { word != WORD(1, 1) ->		/* lost */
+		if
+		:: SEQ(s) != Q && state[1] == (s | LATER) ->
+			state[1] = s
+		:: else
+		fi
+	   }
+#endif
+	fi;
+over:	skip
+}
+
+/* The keeper of claim 1 wants it for another key. */
+proctype taker()
+{
+	short s;
+
+	if
+	:: atomic { ST(state[1]) == HELD && SEQ(state[1]) < 32 ->
+		s = state[1] }
+	:: ST(state[1]) != HELD || SEQ(state[1]) >= 32 -> goto over
+	fi;
+#ifndef MUTANT_TAKE
+	if
+	:: CLAIM(word) != 1
+	:: CLAIM(word) == 1 -> goto over
+	fi;
+#endif
+	if
+	:: atomic { state[1] == s ->
+		state[1] = STATE(FREE, SEQ(s));
+		SOUND
+	   }
+	:: state[1] != s -> goto over
+	fi;
+	atomic { true -> s = STATE(HELD, 64 + SEQ(s)); state[1] = s };
+over:	if
+	:: SEQ(s) < 64
+	:: SEQ(s) >= 64 -> CLAIMED(4, state[1] == s)
+	fi
 }
 
 /* with claim 4, or its own claim 1 when that is free or past its deadline */
 proctype wanter(byte me)
 {
-	byte w, s, c;
+	byte w, c;
+	short s;
 
 begin:
 	w = word;
@@ -166,14 +261,14 @@ begin:
 	:: c != 0 -> s = state[c]
 	fi;
 	if
-	:: ST(s) == HELD && now >= DEADLINE && c != 4 && SEQ(s) < 32 ->
+	:: ST(s) == HELD && now >= ENDS(s) && c != 4 && SEQ(s) < 32 ->
 		if
 		:: atomic { state[c] == s ->
 			state[c] = STATE(EXPIRED, SEQ(s)) }
 		:: state[c] != s -> goto begin
 		fi
 	:: ST(s) == EXPIRED
-	:: ST(s) == HELD && (now < DEADLINE || c == 4 || SEQ(s) >= 32) ->
+	:: ST(s) == HELD && (now < ENDS(s) || c == 4 || SEQ(s) >= 32) ->
 		goto over
 	:: ST(s) == FREE -> goto begin
 	fi;
@@ -184,13 +279,13 @@ announce:
 	if
 	:: ST(s) == FREE
 	:: ST(s) == EXPIRED
-	:: ST(s) == HELD && me == 1 && now >= DEADLINE && SEQ(s) < 32 ->
+	:: ST(s) == HELD && me == 1 && now >= ENDS(s) && SEQ(s) < 32 ->
 		if		/* nobody else saw to it: #6 */
 		:: atomic { state[me] == s ->
 			state[me] = STATE(EXPIRED, SEQ(s)) }
 		:: state[me] != s -> goto announce
 		fi
-	:: ST(s) == HELD && !(me == 1 && now >= DEADLINE && SEQ(s) < 32) ->
+	:: ST(s) == HELD && !(me == 1 && now >= ENDS(s) && SEQ(s) < 32) ->
 		goto over
 	fi;
 	if
@@ -220,13 +315,19 @@ init {
 #ifdef RELEASE
 		run releaser();
 #endif
+#ifdef EXTEND
+		run extender();
+#endif
 		run wanter(4);
 #ifdef OWNER
-		run wanter(1)
+		run wanter(1);
+#endif
+#ifdef TAKE
+		run taker()
 #endif
 	};
 end_clock:
 	do
-	:: now < DEADLINE -> now++
+	:: now < DEADLINE + 1 -> now++
 	od
 }

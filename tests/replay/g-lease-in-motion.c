@@ -79,6 +79,8 @@ extended(int (*fn)(void *), const char *point, uint32_t from)
 	replay_release("presenter");
 	is(replay_result("presenter"), 0, "and goes on");
 	is(lh_verify(lh, &c.lease), 0, "to be another");
+	ok(fn != hand_over || c.lease.expires_ns == l.expires_ns,
+	    "with that deadline");
 	is(lh_verify(lh, &l), -ESTALE, "and not the first");
 	is(lh_session_info(c.to, &info), 0, "info");
 	is((int)info.leases, fn == hand_over, "the session has it");
