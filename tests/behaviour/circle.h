@@ -171,6 +171,14 @@ party_lets_go(struct party *p)
 	return party_result(p);
 }
 
+/* It comes to have what it waits for, and lets go. */
+CIRCLE_FN void
+party_follows(struct party *p, const char *who)
+{
+	is(party_result(p), 0, "%s", who);
+	is(party_lets_go(p), 0, "released");
+}
+
 CIRCLE_FN void
 party_end(struct party *p)
 {

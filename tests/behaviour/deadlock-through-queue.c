@@ -36,10 +36,8 @@ barred_reader(void *arg)
 	t_sleep_ms(t_ms(200));
 	is(party_count(p, 3), 1, "nobody else");
 	is(party_lets_go(a), 0, "it lets go");
-	is(party_result(b), 0, "the writer goes on");
-	is(party_lets_go(b), 0, "released");
-	is(party_result(c), 0, "then the reader");
-	is(party_lets_go(c), 0, "released");
+	party_follows(b, "the writer goes on");
+	party_follows(c, "then the reader");
 	return ns <= T6_MS;
 }
 
@@ -55,10 +53,8 @@ writer_gives_way(void)
 	is(party_first(p, 3, T_HANG_MS), 2, "the last of the lowest");
 	is(c->result, -EDEADLK, "is told");
 	is(party_lets_go(c), 0, "it lets go");
-	is(party_result(a), 0, "the first goes on");
-	is(party_lets_go(a), 0, "released");
-	is(party_result(b), 0, "and the writer");
-	is(party_lets_go(b), 0, "released");
+	party_follows(a, "the first goes on");
+	party_follows(b, "and the writer");
 
 	party_has(a, "k", LH_SHARED, HOUR_MS);
 	party_has(c, "c", LH_EXCLUSIVE, HOUR_MS);
@@ -67,10 +63,8 @@ writer_gives_way(void)
 	party_wants(lh, c, "k", LH_SHARED, 0, 2);
 	is(party_result(c), -EDEADLK, "the lowest, wherever it stands");
 	is(party_lets_go(c), 0, "it lets go");
-	is(party_result(a), 0, "the first goes on");
-	is(party_lets_go(a), 0, "released");
-	is(party_result(b), 0, "and the writer");
-	is(party_lets_go(b), 0, "released");
+	party_follows(a, "the first goes on");
+	party_follows(b, "and the writer");
 }
 
 /* Not a circle: the reader in the queue holds nothing that is wanted. */
@@ -84,10 +78,8 @@ no_circle(void)
 	t_sleep_ms(t_ms(400));
 	is(party_count(p, 3), 1, "who only waits is told nothing");
 	is(party_lets_go(a), 0, "released");
-	is(party_result(b), 0, "the writer goes on");
-	is(party_lets_go(b), 0, "released");
-	is(party_result(c), 0, "then the reader");
-	is(party_lets_go(c), 0, "released");
+	party_follows(b, "the writer goes on");
+	party_follows(c, "then the reader");
 }
 
 /* a waits to upgrade k, which b reads, too; b wants what a holds. */
@@ -114,8 +106,7 @@ upgrade(void *arg)
 	is(v->lease[0].mode, LH_SHARED, "its lease is shared");
 	is(t_holders(lh, "k"), 2, "both still read");
 	is(party_lets_go(v), 0, "it lets go");
-	is(party_result(other), 0, "the other goes on");
-	is(party_lets_go(other), 0, "released");
+	party_follows(other, "the other goes on");
 	return ns <= T6_MS;
 }
 

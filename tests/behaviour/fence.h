@@ -141,6 +141,22 @@ fence_count(const char *table, uint64_t *highest)
 	return n;
 }
 
+/* That table, and its key k, opened, used so often, and left idle.  The last
+ * token. */
+TAP_UNUSED static uint64_t
+fence_idle(const char *table, int uses, struct lh **lh, struct lh_key **k)
+{
+	struct lh_lease l = { 0 };
+
+	*lh = fence_open(table);
+	is(lh_key_open(*lh, "k", 0, k), 0, "opened");
+	for (int i = 0; i < uses; i++) {
+		is(lh_key_acquire(*k, NULL, &l), 0, "used");
+		is(lh_release(*lh, &l), 0, "and left idle");
+	}
+	return l.token;
+}
+
 /*
  * The latest range's file is lost, and others have claimed what follows it: the
  * next to open the table claims the range `by` further on.  Which that is.

@@ -11,9 +11,7 @@
  * that is there, and a clear refusal of one that is not.  Needs root.
  */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include "support/actor.h"
@@ -21,7 +19,6 @@
 #include "tap.h"
 
 #define FILLER		"/dev/shm/filler"
-#define NO_MOUNT	42
 #define KEYS		100000
 #define HELD		200
 
@@ -208,10 +205,8 @@ in_a_small_world(void *arg)
 	struct t_actor *a;
 
 	(void)arg;
-	if (unshare(CLONE_NEWNS) != 0 ||
-	    mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0 ||
-	    mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=48m") != 0)
-		return NO_MOUNT;
+	if (!t_mount("/dev/shm", "size=48m"))
+		return T_NO_MOUNT;
 	begin("short", &a);
 	full("key-%d", a);
 	end(a);
@@ -232,13 +227,6 @@ in_a_small_world(void *arg)
 int
 main(void)
 {
-	int r;
-
-	if (geteuid() != 0)
-		skip_all("only root mounts a tmpfs");
-	r = t_reap(t_fork(in_a_small_world, NULL), 5 * T_HANG_MS);
-	if (r == NO_MOUNT)
-		skip_all("cannot mount a tmpfs here");
-	is(r, 0, "in a tmpfs of its own a process saw what it should");
+	t_small_world(in_a_small_world, NULL, 5 * T_HANG_MS);
 	return done();
 }

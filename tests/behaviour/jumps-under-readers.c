@@ -9,7 +9,6 @@
  * back had a token far above those of later writers.  Now nobody jumps under
  * readers: who asks for scope local goes on in the range of the key, or waits.
  */
-#include <pthread.h>
 #include "fence.h"
 
 #define JUMPS	12
@@ -26,16 +25,6 @@ reader(void)
 	o.mode = LH_SHARED;
 	o.scope = LH_LOCAL;
 	return o;
-}
-
-static void
-in_thread(void *(*fn)(void *))
-{
-	pthread_t t;
-
-	if (pthread_create(&t, NULL, fn, NULL) != 0)
-		bail_out("pthread_create");
-	pthread_join(t, NULL);
 }
 
 static void *
@@ -82,8 +71,8 @@ run(int stays)
 
 	table = t_table();
 	lh = fence_open(table);
-	in_thread(read_first);
-	in_thread(read_and_go_idle);
+	t_aside(read_first);
+	t_aside(read_and_go_idle);
 	for (int i = 0; i < JUMPS; i++) {
 		latest = fence_gap(table, 14);
 		joins[i] = fence_open(table);
@@ -101,7 +90,7 @@ run(int stays)
 		is(lh_verify(lh, &first), 0, "the first is held");
 		is(lh_verify_token(lh, "k", first.token), 0, "its token too");
 	}
-	in_thread(come_back);
+	t_aside(come_back);
 	if (back.token > most)
 		most = back.token;
 	if (stays) {

@@ -12,7 +12,6 @@
  * words that others leave behind are not the old ones, however many uses later
  * one looks.
  */
-#include <pthread.h>
 #include "fence.h"
 
 #define USES	6
@@ -22,16 +21,6 @@ static int uses;
 static uint64_t last, latest;
 static struct lh *other;
 static struct lh_lease held;
-
-static void
-in_thread(void *(*fn)(void *))
-{
-	pthread_t t;
-
-	if (pthread_create(&t, NULL, fn, NULL) != 0)
-		bail_out("pthread_create");
-	pthread_join(t, NULL);
-}
 
 static void *
 use(void *arg)
@@ -66,18 +55,12 @@ token_twice(int far)
 	struct lh *lh;
 
 	table = t_table();
-	lh = fence_open(table);
-	is(lh_key_open(lh, "k", 0, &k), 0, "opened");
-	for (int i = 0; i < 2; i++) {
-		is(lh_key_acquire(k, NULL, &l), 0, "used");
-		last = l.token;
-		is(lh_release(lh, &l), 0, "and left idle");
-	}
+	last = fence_idle(table, 2, &lh, &k);
 	uses = 1;
-	in_thread(use_and_close);
+	t_aside(use_and_close);
 	latest = fence_gap(table, 256);
 	uses = far;
-	in_thread(use_and_close);
+	t_aside(use_and_close);
 	is_u64(last >> 32, latest, "256 ranges on");
 	is(lh_key_acquire(k, NULL, &l), 0, "used again by the idle one");
 	cmp(l.token, >, last, "with a larger token (after %d)", far);
@@ -111,13 +94,10 @@ two_holders(int far)
 	struct lh *lh;
 
 	table = t_table();
-	lh = fence_open(table);
-	is(lh_key_open(lh, "k", 0, &k), 0, "opened");
-	is(lh_key_acquire(k, NULL, &l), 0, "used");
-	is(lh_release(lh, &l), 0, "and left idle");
+	(void)fence_idle(table, 1, &lh, &k);
 	(void)fence_gap(table, 256);
 	uses = far;
-	in_thread(replace);
+	t_aside(replace);
 	is(lh_key_acquire(k, NULL, &l), 0, "wanted again by the idle one");
 	cmp(t_now_ns(), >=, held.expires_ns, "not before the holder's lease "
 	    "has ended (after %d)", far);

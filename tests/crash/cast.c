@@ -89,6 +89,17 @@ take(struct play *p, struct part *me, struct lh *lh, const char *key,
 	play_saw_token(p, lease->token);
 }
 
+/* Attached, and holding that key. */
+static struct lh *
+come_with(struct play *p, struct part *me, const char *key,
+    struct lh_lease *lease)
+{
+	struct lh *lh = cast_open(p);
+
+	take(p, me, lh, key, LONG_MS, 0, lease);
+	return lh;
+}
+
 /* Holding: until told to let go, and then until told to go. */
 static void
 obey(struct play *p, struct part *me, struct lh *lh, struct lh_lease *lease)
@@ -129,10 +140,9 @@ void
 part_holder(struct play *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
 	struct lh_lease lease;
+	struct lh *lh = come_with(p, me, KEY, &lease);
 
-	take(p, me, lh, KEY, LONG_MS, 0, &lease);
 	flag_set(&me->state, PART_HOLDS);
 	obey(p, me, lh, &lease);
 }
@@ -171,10 +181,9 @@ void
 part_yielder(struct play *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
 	struct lh_lease lease;
+	struct lh *lh = come_with(p, me, KEY, &lease);
 
-	take(p, me, lh, KEY, LONG_MS, 0, &lease);
 	flag_set(&me->state, PART_HOLDS);
 	yield_when(p, me, lh, 0);
 	obey(p, me, lh, &lease);
@@ -184,10 +193,9 @@ void
 part_crowd(struct play *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
 	struct lh_lease lease;
+	struct lh *lh = come_with(p, me, KEY, &lease);
 
-	take(p, me, lh, KEY, LONG_MS, 0, &lease);
 	flag_set(&me->state, PART_HOLDS);
 	yield_when(p, me, lh, (uint32_t)p->n_parts);
 	obey(p, me, lh, &lease);
@@ -413,10 +421,9 @@ void
 part_third(struct play *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
 	struct lh_lease lease;
+	struct lh *lh = come_with(p, me, THIRD, &lease);
 
-	take(p, me, lh, THIRD, LONG_MS, 0, &lease);
 	flag_set(&me->state, PART_ATTACHED);
 	obey(p, me, lh, NULL);
 }
@@ -451,10 +458,9 @@ void
 part_entangled(struct play *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
 	struct lh_lease lease;
+	struct lh *lh = come_with(p, me, THIRD, &lease);
 
-	take(p, me, lh, THIRD, LONG_MS, 0, &lease);
 	flag_set(&me->state, PART_ATTACHED);
 	await_cue(p, me);
 	wait_for_key(p, me, lh);

@@ -8,33 +8,23 @@
 #include "replay.h"
 #include "behaviour/fence.h"
 
-static int
-read_local(void *arg)
-{
-	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
-	struct replay_call *c = arg;
-
-	o.scope = LH_LOCAL;
-	o.mode = LH_SHARED;
-	return lh_acquire(c->lh, c->key, &o, &c->lease);
-}
-
 int
 main(void)
 {
-	struct replay_call r = { .key = "k" }, reader = { .key = "k" };
+	struct replay_call r = REPLAY_CALL(NULL, "k", REPLAY_LONG_MS, 0);
+	struct replay_call reader = r;
 	struct replay_call w = REPLAY_CALL(NULL, "k", REPLAY_LONG_MS,
 	    REPLAY_MS);
 	const char *table = replay_begin();
 	struct lh *lh;
 
 	lh = r.lh = fence_open(table);
-	is(read_local(&r), 0, "a reader");
+	is(replay_read_local(&r), 0, "a reader");
 	(void)fence_gap(table, 14);
 	reader.lh = fence_open(table);
 	w.lh = fence_open(table);
 	replay_hold("R", "wait.barred");
-	replay_go("R", read_local, &reader);
+	replay_go("R", replay_read_local, &reader);
 	replay_wait_held("R");
 	replay_hold("W", "queue.linked");
 	replay_go("W", replay_acquire, &w);
@@ -45,7 +35,7 @@ main(void)
 	replay_release("W");
 	is(replay_result("W"), 0, "who has it");
 	is(lh_release(w.lh, &w.lease), 0, "released");
-	is(read_local(&reader), 0, "then the reader");
+	is(replay_read_local(&reader), 0, "then the reader");
 	cmp(reader.lease.token, >, w.lease.token, "with a larger token");
 	is(lh_release(reader.lh, &reader.lease), 0, "released");
 	t_close(w.lh);

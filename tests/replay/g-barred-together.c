@@ -13,17 +13,6 @@
 
 #define WAIT 3
 
-static int
-read_local(void *arg)
-{
-	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, REPLAY_MS);
-	struct replay_call *c = arg;
-
-	o.scope = LH_LOCAL;
-	o.mode = LH_SHARED;
-	return lh_acquire(c->lh, c->key, &o, &c->lease);
-}
-
 int
 main(void)
 {
@@ -41,10 +30,10 @@ main(void)
 	is(lh_acquire(lh, "k", &o, &first), 0, "a reader");
 	(void)fence_gap(table, 14);
 	for (int i = 0; i < WAIT; i++) {
-		r[i] = (struct replay_call){ .lh = fence_open(table),
-		    .key = "k" };
+		r[i] = (struct replay_call)REPLAY_CALL(fence_open(table), "k",
+		    REPLAY_LONG_MS, REPLAY_MS);
 		replay_hold(roles[i], "wait.barred");
-		replay_go(roles[i], read_local, &r[i]);
+		replay_go(roles[i], replay_read_local, &r[i]);
 		replay_wait_held(roles[i]);
 	}
 	for (int i = 0; i < WAIT; i++) {

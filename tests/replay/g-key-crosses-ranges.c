@@ -10,10 +10,7 @@
  * -EIO, also when they have been evicted and come back; others go on.
  */
 #include <fcntl.h>
-#include "replay.h"
-#include "behaviour/fence.h"
-#include "op/fence.h"
-#include "proc/lh.h"
+#include "ranges.h"
 #include "shm/range.h"
 
 #define BITS 6
@@ -60,16 +57,6 @@ verdict(const char *what, uint64_t ranges)
 	is(bad_range, 0, "%s: every token is in a range of ours", what);
 	cmp(last >> BITS, >=, ranges, "%s: several ranges were used", what);
 	bad_order = bad_range = 0;
-}
-
-/* As when half of the latest range is used: another one is claimed. */
-static int
-claim_ahead(struct lhi_view *v)
-{
-	sh64_store(&v->hdr->token_seen,
-	    sh64_load(&v->hdr->durable_ceiling) - 1);
-	sh64_store(&v->hdr->raised_ms, 0);
-	return lhi_fence_keep_ahead(v);
 }
 
 /* Somebody else claims numbers, so that the next is that much further. */

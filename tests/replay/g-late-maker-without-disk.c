@@ -7,43 +7,18 @@
  * the key had had in scope local.  Now such a table grants nothing until the
  * disk has answered once; then it goes on without the disk.
  */
-#include "replay.h"
-#include "behaviour/fence.h"
-#include "proc/lh.h"
-
-static const char *table;
-
-static int
-make(void *arg)
-{
-	struct lh_open_opts o = fence_opts();
-
-	return lh_open(arg, table, &o);
-}
+#include "ranges.h"
 
 int
 main(void)
 {
 	struct lh_acquire_opts shared = t_opts(30000, 0);
-	char away[FENCE_PATH + 200];
-	struct lh *lh, *late;
-	uint64_t last = 0, token = 0;
+	struct late_maker m;
+	uint64_t last = come_late(&m), token = 0;
+	struct lh *lh, *late = m.lh;
 	struct lh_lease l;
 
-	table = replay_begin();
-	(void)fence_dir();
 	shared.mode = LH_SHARED;
-	replay_hold("maker", "object.filled");
-	replay_go("maker", make, &late);
-	replay_wait_held("maker");
-	lh = fence_open(table);
-	fence_larger(lh, "k", &last, "another table");
-	is(lh_close(lh), 0, "closed");
-	is(unlink(t_object(table)), 0, "and lost");
-	snprintf(away, sizeof(away), "%s.away", fence_ranges(table));
-	is(rename(fence_ranges(table), away), 0, "the disk is away");
-	replay_release("maker");
-	is(replay_result("maker"), 0, "the late one is there");
 	for (int i = 0; i < 3; i++) {
 		/* again and again: there is more than one way to a grant */
 		is(fence_token(late, "k", LH_LOCAL, &token), -EIO, "not local");
@@ -54,17 +29,17 @@ main(void)
 		is(lh_acquire(late, "k", &shared, &l), -EIO, "as a reader");
 		t_sleep_ms(9);		/* the clock ticks */
 	}
-	is(rename(away, fence_ranges(table)), 0, "the disk is there again");
+	disk_comes_back(&m);
 	is(fence_token(late, "k", LH_EPHEMERAL, &token), 0, "ephemeral");
 	cmp(token, >, last, "with a larger token");
 	fence_larger(late, "k", &token, "then local");
-	is(rename(fence_ranges(table), away), 0, "the disk is away");
+	disk_goes_away(&m);
 	is(fence_token(late, "plain", LH_EPHEMERAL, &token), 0,
 	    "now that is nothing to ephemeral ones");
-	lh = fence_open(table);
+	lh = fence_open(m.table);
 	is(fence_token(lh, "plain", LH_EPHEMERAL, &token), 0,
 	    "nor to who opens it now");
-	is(rename(away, fence_ranges(table)), 0, "the disk is there again");
+	disk_comes_back(&m);
 	fence_larger(lh, "k", &token, "local again");
 	t_close(lh);
 	t_close(late);

@@ -30,13 +30,6 @@ open_it(void *arg)
 	return result;
 }
 
-static int
-repair(void *arg)
-{
-	(void)arg;
-	return lh_table_repair(table, 0, NULL, NULL);
-}
-
 static void
 damage(void)
 {
@@ -60,13 +53,13 @@ stopped_before(int n)
 		return false;
 	}
 	replay_hold("repairer", "mend.forgotten");
-	(void)replay_fork("repairer", repair, NULL);
+	(void)replay_fork("repairer", replay_repair, NULL);
 	replay_wait_held("repairer");
 	replay_kill("repairer");
 	replay_release("opener");
 	is(replay_result("opener"), -EUCLEAN, "stopped before look %d: "
 	    "it sees that it came into a repair", n);
-	cmp(repair(NULL), >, 0, "and is not in the way of the next");
+	cmp(replay_repair(NULL), >, 0, "and is not in the way of the next");
 	return true;
 }
 
@@ -81,7 +74,7 @@ main(void)
 		n *= 2;
 	cmp(n, >, 4, "there were looks before it had a session");
 	cmp(n, <, LOOKS_MAX, "and after");
-	cmp(repair(NULL), >, 0, "at the end it is repaired");
+	cmp(replay_repair(NULL), >, 0, "at the end it is repaired");
 	lh = replay_open(table, 0);
 	t_close(lh);
 	return done();

@@ -37,13 +37,6 @@ reap(void *arg)
 	return result;
 }
 
-static int
-repair(void *arg)
-{
-	(void)arg;
-	return lh_table_repair(table, 0, NULL, NULL);
-}
-
 /* A key that nobody holds, in a table that nobody uses and has to be mended. */
 static void
 leave_key(void)
@@ -96,12 +89,12 @@ refused(void)
 {
 	leave_key();
 	stop_reaper_in_walk();
-	is(repair(NULL), -EBUSY, "no repair while a reaper is stopped");
+	is(replay_repair(NULL), -EBUSY, "no repair while a reaper is stopped");
 	ok(strstr(lh_error_detail(), "reaper") != NULL, "and why: %s",
 	    lh_error_detail());
 	replay_release("reaper");
 	is(replay_result("reaper"), 0, "it goes on");
-	replay_go("repairer", repair, NULL);
+	replay_go("repairer", replay_repair, NULL);
 	t_sleep_ms(20);
 	is(reap(NULL), 0, "it is asked to leave");
 	cmp(replay_result("repairer"), >, 0, "then the table is repaired");
@@ -117,7 +110,7 @@ waits(void *point)
 
 	leave_key();
 	stop_reaper(point);
-	replay_go("repairer", repair, NULL);
+	replay_go("repairer", replay_repair, NULL);
 	t_sleep_ms(30);
 	waited = replay_running("repairer");
 	replay_release("reaper");
@@ -131,7 +124,7 @@ bars(void)
 {
 	leave_key();
 	replay_hold("repairer", "mend.forgotten");
-	(void)replay_fork("repairer", repair, NULL);
+	(void)replay_fork("repairer", replay_repair, NULL);
 	t_sleep_ms(30);
 	is(reap(NULL), 0, "a reaper is asked to leave");
 	replay_wait_held("repairer");
@@ -153,7 +146,7 @@ wish_taken_back(void)
 	leave_key();
 	(void)sh32_fetch_or(&r->v.hdr->flags, SHM_WANTED);
 	stop_reaper("and");
-	replay_go("repairer", repair, NULL);
+	replay_go("repairer", replay_repair, NULL);
 	t_sleep_ms(20);
 	replay_release("reaper");
 	is(replay_result("reaper"), 0, "the reaper passes");

@@ -34,12 +34,7 @@ stopped(uint64_t ranges, int n)
 	struct lh *lh;
 
 	table = t_table();
-	lh = fence_open(table);
-	is(lh_key_open(lh, "k", 0, &k), 0, "opened");
-	for (int i = 0; i < 3; i++) {
-		is(lh_key_acquire(k, NULL, &l), 0, "used");
-		is(lh_release(lh, &l), 0, "and left idle");
-	}
+	(void)fence_idle(table, 3, &lh, &k);
 	(void)fence_gap(table, ranges);
 	q.lh = fence_open(table);
 	replay_hold_nth("Q", "fence.skipped", n);

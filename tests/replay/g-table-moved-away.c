@@ -6,10 +6,7 @@
  * new table's, and keys more than the new ones' tokens.  Now who raises sees
  * where the table's name leads.
  */
-#include "replay.h"
-#include "behaviour/fence.h"
-#include "op/fence.h"
-#include "proc/lh.h"
+#include "ranges.h"
 #include "shm/range.h"
 
 /* In scope local until it fails: how. */
@@ -21,15 +18,6 @@ use_up(struct lh *lh, uint64_t *last)
 	for (int i = 0; i < 200 && error == 0; i++)
 		error = fence_token(lh, "k", LH_LOCAL, last);
 	return error;
-}
-
-static int
-claim_ahead(struct lhi_view *v)
-{
-	sh64_store(&v->hdr->token_seen,
-	    sh64_load(&v->hdr->durable_ceiling) - 1);
-	sh64_store(&v->hdr->raised_ms, 0);
-	return lhi_fence_keep_ahead(v);
 }
 
 static void

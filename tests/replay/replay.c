@@ -38,6 +38,7 @@ struct role {
 void (*lhi_hook)(const char *what, const void *addr);
 
 static struct role *roles;
+static const char *the_table;
 static __thread struct role *self;
 
 static void
@@ -83,12 +84,11 @@ give_up(const char *fmt, const char *a, const char *b)
 const char *
 replay_begin(void)
 {
-	const char *table = t_table();
-
+	the_table = t_table();
 	roles = t_shared(N_ROLES * sizeof(*roles));
 	lhi_hook = on_point;
 	alarm(ALARM_S);
-	return table;
+	return the_table;
 }
 
 struct lh_open_opts
@@ -261,6 +261,24 @@ replay_extend(void *arg)
 
 	c->ended_ns = t_now_ns();
 	return r;
+}
+
+int
+replay_read_local(void *arg)
+{
+	struct replay_call *c = arg;
+	struct lh_acquire_opts o = t_opts(c->ttl_ms, c->wait_ms);
+
+	o.scope = LH_LOCAL;
+	o.mode = LH_SHARED;
+	return lh_acquire(c->lh, c->key, &o, &c->lease);
+}
+
+int
+replay_repair(void *unused)
+{
+	(void)unused;
+	return lh_table_repair(the_table, 0, NULL, NULL);
 }
 
 int

@@ -99,6 +99,8 @@ struct replay_call {
 int replay_acquire(void *call);
 int replay_release_lease(void *call);
 int replay_extend(void *call);		/* to ttl_ms from now */
+int replay_read_local(void *call);	/* acquire, shared, in scope local */
+int replay_repair(void *unused);	/* of the table; as lh_table_repair() */
 
 /* A try by the caller: what lh_acquire() says; a lease is kept in *lease. */
 int replay_try(struct lh *lh, const char *key, struct lh_lease *lease);

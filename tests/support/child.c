@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -154,6 +156,27 @@ t_cont(pid_t pid)
 	kill(pid, SIGCONT);
 }
 
+bool
+t_mount(const char *where, const char *options)
+{
+	return unshare(CLONE_NEWNS) == 0 &&
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0 &&
+	    mount("tmpfs", where, "tmpfs", 0, options) == 0;
+}
+
+void
+t_small_world(int (*fn)(void *arg), void *arg, int64_t ms)
+{
+	int r;
+
+	if (geteuid() != 0)
+		skip_all("only root mounts a tmpfs");
+	r = t_reap(t_fork(fn, arg), ms);
+	if (r == T_NO_MOUNT)
+		skip_all("cannot mount a tmpfs here");
+	is(r, 0, "in a tmpfs of its own a process saw what it should");
+}
+
 unsigned long
 t_thread(t_thread_fn *fn, void *arg)
 {
@@ -177,4 +200,10 @@ t_join(unsigned long thread)
 
 	pthread_join(thread, &result);
 	return result;
+}
+
+void
+t_aside(t_thread_fn *fn)
+{
+	(void)t_join(t_thread(fn, NULL));
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* What replays of the ranges of tokens have in common. */
+#ifndef REPLAY_RANGES_H
+#define REPLAY_RANGES_H
+
+#include "behaviour/fence.h"
+#include "op/fence.h"
+#include "proc/lh.h"
+#include "replay.h"
+
+/* As when half of the latest range is used: another one is claimed. */
+TAP_UNUSED static int
+claim_ahead(struct lhi_view *v)
+{
+	sh64_store(&v->hdr->token_seen,
+	    sh64_load(&v->hdr->durable_ceiling) - 1);
+	sh64_store(&v->hdr->raised_ms, 0);
+	return lhi_fence_keep_ahead(v);
+}
+
+struct late_maker {
+	const char *table;
+	char away[FENCE_PATH + 200];	/* where its disk is */
+	struct lh *lh;
+};
+
+TAP_UNUSED static int
+make_table(void *arg)
+{
+	struct late_maker *m = arg;
+	struct lh_open_opts o = fence_opts();
+
+	return lh_open(&m->lh, m->table, &o);
+}
+
+TAP_UNUSED static void
+disk_goes_away(const struct late_maker *m)
+{
+	is(rename(fence_ranges(m->table), m->away), 0, "the disk is away");
+}
+
+TAP_UNUSED static void
+disk_comes_back(const struct late_maker *m)
+{
+	is(rename(m->away, fence_ranges(m->table)), 0,
+	    "the disk is there again");
+}
+
+/*
+ * A table's maker is stopped between claiming its first range and naming the
+ * object; meanwhile another table was made, used and lost; and as it goes on
+ * the disk is away.  The last token of that other table's key k.
+ */
+TAP_UNUSED static uint64_t
+come_late(struct late_maker *m)
+{
+	uint64_t lost = 0;
+	struct lh *lh;
+
+	m->table = replay_begin();
+	(void)fence_dir();
+	replay_hold("maker", "object.filled");
+	replay_go("maker", make_table, m);
+	replay_wait_held("maker");
+	lh = fence_open(m->table);
+	fence_larger(lh, "k", &lost, "another table");
+	is(lh_close(lh), 0, "closed");
+	is(unlink(t_object(m->table)), 0, "and lost");
+	snprintf(m->away, sizeof(m->away), "%s.away", fence_ranges(m->table));
+	disk_goes_away(m);
+	replay_release("maker");
+	is(replay_result("maker"), 0, "the late one is there");
+	return lost;
+}
+
+#endif
