@@ -11,6 +11,14 @@
         while more_to_do() and lock.valid:
             do_a_little()
 
+    with table.semaphore("licences", 5).acquire():
+        use_one_of_five()
+
+    ticket = table.start("catalogue")           # waits without a thread
+    select.select([ticket], [], [])
+    with ticket.finish() as lease:
+        publish(lease.token)
+
 Everything is libleasehold, called through ctypes: nothing has to be built.  The
 library is looked for in $LEASEHOLD_LIBRARY, then where the system has its
 libraries.  What the calls promise is told in its headers.
@@ -20,8 +28,12 @@ Error, which is an OSError with errno and the library's own sentence.  "Busy" of
 the try_ methods and "lost" where it is asked for are answers, not failures.
 
 Waiting in the main thread can be ended by Ctrl-C; it is another thread's, so
-that leases that the main thread has waited for are in no deadlock.  A forked child must open
-tables of its own.
+that leases that the main thread has waited for are in no deadlock.  A forked
+child must open tables of its own.
+
+Not here are opened keys (lh_key_open(): what they save is nothing beside a call
+from Python), lh_with() (a with block is that), and what operators do, for which
+there is the command.  All is in one file, so that it can be copied.
 """
 
 import ctypes
@@ -32,24 +44,27 @@ import threading as _threading
 from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_int32,
                     c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p)
 
-__all__ = ["Table", "Lease", "Leases", "Session", "Lock", "Watch",
-           "Event", "Gate", "Error", "Busy",
-           "TimedOut", "Deadlock", "Cancelled", "Lost", "EXCLUSIVE", "SHARED", "FOREVER",
-           "EPHEMERAL", "LOCAL", "QUORUM", "remove_table"]
+__all__ = ["Table", "Lease", "Leases", "Session", "Lock", "Watch", "Ticket",
+           "Semaphore", "Event", "Gate", "Error", "Busy",
+           "TimedOut", "Deadlock", "Cancelled", "Lost", "NotOwner", "NotFound",
+           "EXCLUSIVE", "SHARED", "FOREVER", "EPHEMERAL", "LOCAL", "QUORUM",
+           "POLICY_LEASE", "POLICY_STRICT", "POLICY_LIVE", "remove_table"]
 
 EXCLUSIVE, SHARED = 0, 1
 EPHEMERAL, LOCAL, QUORUM = 0, 1, 2
 FOREVER = float("inf")
 
 NOTE_PREVIOUS_DIED, NOTE_PREVIOUS_EXPIRED, NOTE_PREVIOUS_BROKEN = 1, 2, 4
+POLICY_LEASE, POLICY_STRICT, POLICY_LIVE = 0, 1, 2
 FREE, HELD, LOST = 0, 1, 2
 LOSSES = {0: None, 1: "expired", 2: "broken", 3: "session ended",
           4: "table removed"}
-ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED = (
-    1, 2, 4, 8, 16, 32, 64)
+ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED, ASKED = (
+    1, 2, 4, 8, 16, 32, 64, 128)
 
 _SYSTEM, _NO_CREATE, _FORCE, _GATE_DURABLE = 0x1, 0x2, 0x10, 0x100
 _WITH_MAKER = 0x10000
+_SHAREABLE, _NO_DEADLOCK, _KEEP = 0x100, 0x200, 0x400
 _INT64_MAX = 2 ** 63 - 1
 
 
@@ -140,7 +155,14 @@ class _KeyInfo(Structure):
                 ("moved", c_uint32), ("delayed_ns", c_int64)]
 
 
+class _SemStatus(Structure):
+    _fields_ = [("size", c_size_t), ("limit", c_uint32), ("held", c_uint32),
+                ("waiting", c_uint32), ("reserved", c_uint32)]
+
+
 _KeyFn = ctypes.CFUNCTYPE(c_int, POINTER(_KeyInfo), c_void_p)
+_SessionFn = ctypes.CFUNCTYPE(c_int, POINTER(_SessionInfo), c_void_p)
+_FindingFn = ctypes.CFUNCTYPE(None, c_char_p, c_void_p)
 
 
 class Event(Structure):
@@ -187,8 +209,8 @@ class NotFound(Error, FileNotFoundError):
 
 _classes = {_errno.EAGAIN: Busy, _errno.ETIMEDOUT: TimedOut,
             _errno.EDEADLK: Deadlock, _errno.ECANCELED: Cancelled,
-            _errno.ESTALE: Lost, _errno.EPERM: NotOwner, _errno.EACCES: NotOwner,
-            _errno.ENOENT: NotFound}
+            _errno.ESTALE: Lost, _errno.EPERM: NotOwner,
+            _errno.EACCES: NotOwner, _errno.ENOENT: NotFound}
 
 
 def _load():
@@ -213,8 +235,28 @@ def _load():
             "lh_verify": [p, POINTER(_Lease)],
             "lh_verify_token": [p, c_char_p, c_uint64],
             "lh_explain": [p, c_char_p, _KeyFn, p],
+            "lh_list": [p, c_char_p, _KeyFn, p],
+            "lh_status": [p, c_char_p, p, _KeyFn, p],
+            "lh_check": [p, _FindingFn, p],
+            "lh_key_create": [p, c_char_p], "lh_destroy": [p, c_char_p],
+            "lh_lease_recall": [p, c_char_p, POINTER(c_uint64 * 2), c_uint64,
+                                POINTER(_Lease)],
+            "lh_lease_asked": [p, POINTER(_Lease)],
             "lh_break": [p, c_char_p, p, c_uint64],
+            "lh_ask_release": [p, c_char_p, p, c_uint64],
+            "lh_acquire_start": [p, c_char_p, POINTER(_AcquireOpts),
+                                 POINTER(p)],
+            "lh_ticket_fd": [p], "lh_ticket_rank": [p],
+            "lh_ticket_finish": [p, POINTER(_Lease)],
+            "lh_ticket_cancel": [p],
+            "lh_wait_free": [p, c_char_p, POINTER(_AcquireOpts)],
+            "lh_sem_open": [p, c_char_p, c_uint32, POINTER(p)],
+            "lh_sem_close": [p],
+            "lh_sem_acquire": [p, POINTER(_AcquireOpts), POINTER(_Lease)],
+            "lh_sem_status": [p, POINTER(_SemStatus)],
+            "lh_sem_destroy": [p, c_char_p],
             "lh_cancel": [POINTER(_Cancel)],
+            "lh_release_value": [p, POINTER(_Lease), c_char_p, c_size_t],
             "lh_value_set": [p, POINTER(_Lease), c_char_p, c_size_t],
             "lh_value_get": [p, c_char_p, p, POINTER(c_size_t),
                              POINTER(c_uint64)],
@@ -222,8 +264,14 @@ def _load():
                                 POINTER(p)],
             "lh_session_destroy": [p], "lh_session_keep": [p, c_int],
             "lh_session_info": [p, POINTER(_SessionInfo)],
+            "lh_session_list": [p, c_char_p, _SessionFn, p],
             "lh_handoff": [p, POINTER(_Lease), p],
             "lh_lock_open": [p, c_char_p, POINTER(_LockOpts), POINTER(p)],
+            "lh_lock_open_many": [p, POINTER(_Item), c_size_t,
+                                  POINTER(_LockOpts), POINTER(p)],
+            "lh_lock_adopt": [p, POINTER(_Lease), c_int64, POINTER(_LockOpts),
+                              POINTER(p)],
+            "lh_lock_lease": [p, c_size_t, POINTER(_Lease)],
             "lh_lock_acquire": [p, POINTER(_AcquireOpts)],
             "lh_lock_release": [p], "lh_lock_close": [p],
             "lh_lock_valid": [p], "lh_lock_renew_every": [p, c_int64],
@@ -286,7 +334,8 @@ _RUNS = (None, "running", "sleeping", "blocked", "stopped", "dead")
 
 def _party(p, now_ns):
     """One around a key, as Table.explain() tells it."""
-    who = {"pid": p.pid, "tid": p.tid, "uid": p.uid, "mode": p.mode,
+    who = {"id": tuple(p.id), "pid": p.pid, "tid": p.tid, "uid": p.uid,
+           "mode": p.mode,
            "application": p.application.decode("utf-8", "replace"),
            "info": p.info.decode("utf-8", "replace"), "run": _RUNS[p.run],
            "since": (now_ns - p.since_ns) / 1e9}
@@ -297,6 +346,16 @@ def _party(p, now_ns):
                    left=FOREVER if p.expires_ns == _INT64_MAX else
                    (p.expires_ns - now_ns) / 1e9)
     return who
+
+
+def _around(info, now_ns):
+    """A key and those around it."""
+    return {"key": info.key, "token": info.token, "rank": info.rank,
+            "moved": bool(info.moved), "delayed": info.delayed_ns / 1e9,
+            "holders": [_party(info.holders[i], now_ns)
+                        for i in range(info.n_holders)],
+            "waiters": [_party(info.waiters[i], now_ns)
+                        for i in range(info.n_waiters)]}
 
 
 def _token(token):
@@ -325,6 +384,11 @@ class _Handle:
             _check(self._close(self._pointer))
             self._pointer = None
 
+    def gone(self):
+        """It has ended by itself."""
+        with self._guard:
+            self._pointer = None
+
     def __del__(self):
         try:
             self.close()
@@ -332,11 +396,21 @@ class _Handle:
             pass                # in a forked child, or beside a waiting thread
 
 
-def _options(ttl, wait, mode, priority, scope, create):
-    return _AcquireOpts(size=ctypes.sizeof(_AcquireOpts), mode=mode,
-                        scope=scope, flags=0 if create else _NO_CREATE,
-                        priority=priority, ttl_ms=_ms(ttl),
+def _options(ttl=30, wait=3600, mode=EXCLUSIVE, priority=0, scope=EPHEMERAL,
+             create=True, info=None, request=None, holder=None, value=None,
+             session=None, policy=POLICY_LEASE, shareable=False,
+             deadlock=True):
+    """What there is to say about an acquire; see Table.acquire()."""
+    opts = _AcquireOpts(size=ctypes.sizeof(_AcquireOpts), mode=mode,
+                        scope=scope, priority=priority, ttl_ms=_ms(ttl),
+                        flags=(0 if create else _NO_CREATE) |
+                        (_SHAREABLE if shareable else 0) |
+                        (0 if deadlock else _NO_DEADLOCK),
                         max_wait_ms=_ms(wait))
+    if policy or not (info is request is holder is value is session is None):
+        opts.more = ctypes.pointer(_more(info, request, holder, value,
+                                         session, policy))
+    return opts
 
 
 def _request(request):
@@ -346,17 +420,29 @@ def _request(request):
     return (c_uint64 * 2)(request & (1 << 64) - 1, request >> 64)
 
 
-def _wish_more(opts, info, request, holder):
-    if info is None and request is None and holder is None:
-        return
-    more = _AcquireMore(size=ctypes.sizeof(_AcquireMore))
+def _more(info, request, holder, value, session, policy):
+    more = _AcquireMore(size=ctypes.sizeof(_AcquireMore), policy=policy)
     if info is not None:
         more.info = _bytes(info, "info")
     if request is not None:
         more.request = _request(request)
     if holder is not None:
         more.holder = _bytes(holder, "the holder id")
-    opts.more = ctypes.pointer(more)
+    if session is not None:
+        more.session = session.p
+    if value is not None:
+        data = bytes(value)
+        more.bytes = ctypes.create_string_buffer(data, len(data) or 1)
+        more.value = ctypes.cast(more.bytes, c_void_p)
+        more.value_len = len(data)
+    return more
+
+
+def _items(keys, mode):
+    """Names, or pairs of name and mode."""
+    pairs = [k if isinstance(k, tuple) else (k, mode) for k in keys]
+    return (_Item * len(pairs))(*[_Item(_bytes(k, "a key"), m)
+                                  for k, m in pairs])
 
 
 def _interruptible(call, opts, undo):
@@ -407,10 +493,11 @@ class _Released:
 class Lease(_Released):
     """One grant.  Released at the end of its with block, or when it goes."""
 
-    def __init__(self, table, lease):
+    def __init__(self, table, lease, session=None):
         self._table, self._lease, self._held = table, lease, True
-        self._stays = False         # in a named session
+        self._stays = session is not None       # in a named session
 
+    id = property(lambda self: tuple(self._lease.id))
     token = property(lambda self: self._lease.token)
     mode = property(lambda self: self._lease.mode)
     notes = property(lambda self: self._lease.notes)
@@ -426,7 +513,7 @@ class Lease(_Released):
         table, lease = self._table.p, self._lease
         _interruptible(lambda opts: _lib.lh_convert_wait(
             table, byref(lease), mode, byref(opts)),
-            _options(1, wait, mode, 0, 0, True), lambda: None)
+            _options(wait=wait), lambda: None)
 
     def hand_over(self, session):
         """To that Session, where it stays when this goes; None: back to the
@@ -445,6 +532,26 @@ class Lease(_Released):
         value = bytes(value)
         _check(_lib.lh_value_set(self._table.p, byref(self._lease), value,
                                  len(value)))
+
+    @property
+    def asked(self):
+        """Has somebody asked for it, since this was last looked at?"""
+        return _check(_lib.lh_lease_asked(self._table.p,
+                                          byref(self._lease))) == 1
+
+    def live(self, ttl=30, *, renew=None, warn=0):
+        """A Lock that has it from now on, renewed by that ttl."""
+        lock = Lock._adopting(self, ttl, renew, warn)
+        self._held = False
+        return lock
+
+    def release_value(self, value):
+        """set_value(), then release(): both, or what the first raises."""
+        value = bytes(value)
+        if self._held:
+            _check(_lib.lh_release_value(self._table.p, byref(self._lease),
+                                         value, len(value)))
+            self._held = False
 
     def release(self):
         """Raises Lost if it had been lost; nothing more is held either way."""
@@ -521,9 +628,7 @@ class Session:
 
     def acquire(self, key, **how):
         """As Table.acquire(), into the session."""
-        lease = self._table.acquire(key, **how)
-        lease.hand_over(self)
-        return lease
+        return self._table.acquire(key, session=self, **how)
 
     def renew(self):
         """The ttl in force, in seconds.  Raises Lost."""
@@ -562,22 +667,25 @@ class Table:
 
     p = property(lambda self: self._handle.p)
 
-    def acquire(self, key, *, ttl=30, wait=3600, mode=EXCLUSIVE, priority=0,
-                scope=EPHEMERAL, create=True, info=None, request=None,
-                holder=None):
-        """A Lease.  wait: seconds, 0 or FOREVER.  Raises Busy, TimedOut.
+    def acquire(self, key, **how):
+        """A Lease.  Raises Busy, TimedOut, Deadlock, Lost.
 
+        ttl=30, wait=3600: seconds; wait 0 or FOREVER.  mode=EXCLUSIVE,
+        priority=0, scope=EPHEMERAL, create=True (if the key is new),
+        policy=POLICY_LEASE.
         info: what for, in words that others are shown.  request: a number of
         128 bits (uuid.uuid4().int); repeated, it gets the same lease, or the
         same failure.  holder: who has the key in this process may acquire it
-        again, and releases it as often."""
-        opts = _options(ttl, wait, mode, priority, scope, create)
-        _wish_more(opts, info, request, holder)
+        again, and releases it as often.  session: the Session that it is to
+        live in, where it stays when the Lease goes.  value: the key's, from the
+        grant on.  shareable=True: other threads may release it.
+        deadlock=False: wait for deadlines rather than be told Deadlock."""
+        opts = _options(**how)
         name, lease, p = _bytes(key, "the key"), _Lease(), self.p
         _interruptible(
             lambda o: _lib.lh_acquire(p, name, byref(o), byref(lease)), opts,
             lambda: _lib.lh_release(p, byref(lease)))
-        return Lease(self, lease)
+        return Lease(self, lease, how.get("session"))
 
     def try_acquire(self, key, **how):
         """A Lease, or None if somebody is in the way."""
@@ -586,60 +694,143 @@ class Table:
         except Busy:
             return None
 
-    def acquire_many(self, keys, *, ttl=30, wait=3600, mode=EXCLUSIVE,
-                     priority=0, scope=EPHEMERAL, create=True):
+    def start(self, key, *, keep=False, **how):
+        """A Ticket, which waits for the key without a thread; see there.  how:
+        as acquire(); keep: renewed from the grant until it is finished."""
+        return Ticket(self, key, keep, how)
+
+    def semaphore(self, name, limit=0):
+        """A Semaphore of so many permits; 0: those that it was made with."""
+        return Semaphore(self, name, limit)
+
+    def destroy_semaphore(self, name):
+        """Forget it.  Raises Error (EBUSY) if it is used."""
+        _check(_lib.lh_sem_destroy(self.p, _bytes(name, "the name")))
+
+    def wait_free(self, key, wait=3600):
+        """Until nobody holds the key; nothing is acquired.  Raises Busy (wait
+        is 0), TimedOut."""
+        name, p = _bytes(key, "the key"), self.p
+        _interruptible(lambda o: _lib.lh_wait_free(p, name, byref(o)),
+                       _options(wait=wait), lambda: None)
+
+    def acquire_many(self, keys, *, mode=EXCLUSIVE, **how):
         """Leases on all of these keys (names, or pairs of name and mode), in
         their order; or, as with acquire(), none."""
-        pairs = [k if isinstance(k, tuple) else (k, mode) for k in keys]
-        n, p = len(pairs), self.p
-        items = (_Item * n)(*[_Item(_bytes(k, "a key"), m) for k, m in pairs])
-        leases = (_Lease * n)()
-        opts = _options(ttl, wait, mode, priority, scope, create)
+        items, p = _items(keys, mode), self.p
+        leases = (_Lease * len(items))()
         _interruptible(
-            lambda o: _lib.lh_acquire_many(p, items, n, byref(o), leases),
-            opts, lambda: _lib.lh_release_many(p, leases, n))
+            lambda o: _lib.lh_acquire_many(p, items, len(items), byref(o),
+                                           leases),
+            _options(**how), lambda: _lib.lh_release_many(p, leases,
+                                                          len(items)))
         # (an element of an array keeps all of the array)
-        return Leases(Lease(self, lease) for lease in leases)
+        return Leases(Lease(self, lease, how.get("session"))
+                      for lease in leases)
 
-    def release_request(self, request):
-        """End the lease that this request was granted, if that was not done.
-        Raises Lost; Error (ENOENT): no such request is known."""
-        _check(_lib.lh_release_request(self.p, None,
-                                       byref(_request(request))))
+    def recall(self, key, id, token):
+        """The Lease on that key that has this id and token; it stays held when
+        the Lease goes, as one in a session.  Raises Lost, NotFound."""
+        lease = _Lease()
+        _check(_lib.lh_lease_recall(self.p, _bytes(key, "the key"),
+                                    byref((c_uint64 * 2)(*id)), token,
+                                    byref(lease)))
+        found = Lease(self, lease)
+        found._stays = True
+        return found
+
+    def release_request(self, request, session=None):
+        """End the lease that this request was granted (in that Session), if
+        that was not done.  Raises Lost; Error (ENOENT): no such request is
+        known."""
+        _check(_lib.lh_release_request(
+            self.p, None if session is None else session.p,
+            byref(_request(request))))
 
     def lock(self, key, **how):
         """A Lock on that key; see there."""
         return Lock(self, key, **how)
 
+    def lock_many(self, keys, *, mode=EXCLUSIVE, **how):
+        """A Lock on all of these keys (names, or pairs of name and mode): had,
+        renewed, lost and released together."""
+        return Lock(self, _items(keys, mode), **how)
+
     def session(self, name=None, **how):
         """A Session; see there."""
         return Session(self, name, **how)
 
-    def explain(self, key):
-        """Who is around the key and what they do; None: no such key.  A dict
-        with token, rank (of a wait of this attachment; 0: none), moved,
-        holders, waiters: lists of dicts with pid, application, info, mode, run
-        (running, sleeping, blocked, stopped, dead, or None: not to be seen),
-        since (seconds ago); holders with token, left (seconds) and waits_for
-        (the key, as bytes, that the thread waits for); waiters with rank and
-        priority."""
-        told, p = {}, self.p
+    def sessions(self, prefix=""):
+        """The named sessions that live (and whose names begin so): a list of
+        dicts with name, id, ttl, lock_delay, left (seconds), leases, pid."""
+        told, p = [], self.p
+
+        @_SessionFn
+        def tell(pointer, _):
+            i, now = pointer.contents, _lib.lh_clock_ns(p)
+            told.append({
+                "name": i.name.decode("utf-8", "surrogateescape"),
+                "id": i.id, "ttl": i.ttl_ms / 1000,
+                "lock_delay": i.lock_delay_ms / 1000,
+                "left": (i.expires_ns - now) / 1e9, "leases": i.leases,
+                "pid": i.pid})
+            return 0
+
+        _check(_lib.lh_session_list(p, _bytes(prefix, "the prefix"), tell,
+                                    None))
+        return told
+
+    def _look(self, call):
+        """What call tells its function of keys."""
+        told, p = [], self.p
 
         @_KeyFn
         def tell(pointer, _):
-            info, now = pointer.contents, _lib.lh_clock_ns(p)
-            told.update(token=info.token, rank=info.rank,
-                        moved=bool(info.moved),
-                        holders=[_party(info.holders[i], now)
-                                 for i in range(info.n_holders)],
-                        waiters=[_party(info.waiters[i], now)
-                                 for i in range(info.n_waiters)])
+            told.append(_around(pointer.contents, _lib.lh_clock_ns(p)))
             return 0
 
-        if not _ask(_lib.lh_explain(p, _bytes(key, "the key"), tell, None),
-                    _errno.ENOENT):
-            return None
-        return told
+        return told if _ask(call(p, tell), _errno.ENOENT) else []
+
+    def list(self, prefix=""):
+        """Every key whose name begins so, and those around it: dicts as
+        explain() gives, but for what they do."""
+        return self._look(lambda p, tell: _lib.lh_list(
+            p, _bytes(prefix, "the prefix"), tell, None))
+
+    def status(self, key):
+        """The same of one key; None: no such key."""
+        told = self._look(lambda p, tell: _lib.lh_status(
+            p, _bytes(key, "the key"), None, tell, None))
+        return told[0] if told else None
+
+    def explain(self, key):
+        """Who is around the key and what they do; None: no such key.  A dict
+        with key (bytes), token, rank (of a wait of this attachment; 0: none),
+        moved, delayed (seconds for which it is kept back), holders, waiters:
+        lists of dicts with id, pid, application, info, mode, run (running,
+        sleeping, blocked, stopped, dead, or None: not to be seen), since
+        (seconds ago); holders with token, left (seconds) and waits_for (the
+        key, as bytes, that the thread waits for); waiters with rank and
+        priority."""
+        told = self._look(lambda p, tell: _lib.lh_explain(
+            p, _bytes(key, "the key"), tell, None))
+        return told[0] if told else None
+
+    def check(self):
+        """What is wrong with the table: sentences; none, if it is sound."""
+        found = []
+        finding = _FindingFn(lambda text, _: found.append(
+            text.decode("utf-8", "replace")))
+        _check(_lib.lh_check(self.p, finding, None))
+        return found
+
+    def create(self, key):
+        """Make a key that stays."""
+        _check(_lib.lh_key_create(self.p, _bytes(key, "the key")))
+
+    def destroy(self, key):
+        """Forget a key.  Raises Error (EBUSY: in use; EALREADY: by us)."""
+        _check(_lib.lh_destroy(self.p, _bytes(key, "the key")))
 
     def verify(self, key, token):
         """Is that the token of a present lease of the key?"""
@@ -655,6 +846,11 @@ class Table:
                      _errno.ENOENT)
         return (buf.raw[:size.value], token.value) if found and size.value \
             else None
+
+    def ask_release(self, key):
+        """Ask whoever holds the key to release it.  How many they are."""
+        return _check(_lib.lh_ask_release(self.p, _bytes(key, "the key"),
+                                          None, 0))
 
     def break_(self, key):
         """End all leases on the key, whoever has them.  How many they were."""
@@ -672,28 +868,48 @@ class Table:
 
 
 class Lock(_Released):
-    """A lease that renews itself and tells of its loss, on one key.
+    """A lease that renews itself and tells of its loss.
 
     Acquired and released any number of times; released at the end of its with
     block.  renew: seconds between renewals, 0 for never, None for a third of
     the ttl.  warn: seconds before the deadline at which watches are warned.
+    how: as Table.acquire().
     """
 
-    def __init__(self, table, key, *, ttl=30, wait=3600, mode=EXCLUSIVE,
-                 priority=0, scope=EPHEMERAL, create=True, renew=None, warn=0):
-        opts = _LockOpts(size=ctypes.sizeof(_LockOpts), warn_ms=_ms(warn),
+    def __init__(self, table, key, *, renew=None, warn=0, **how):
+        opts, out = self._opts(renew, warn), c_void_p()
+        _options(**how)                         # says so if they make no sense
+        if isinstance(key, ctypes.Array):       # of items
+            _check(_lib.lh_lock_open_many(table.p, key, len(key), byref(opts),
+                                          byref(out)))
+        else:
+            _check(_lib.lh_lock_open(table.p, _bytes(key, "the key"),
+                                     byref(opts), byref(out)))
+        self._begin(out, table, how)
+
+    @staticmethod
+    def _opts(renew, warn):
+        return _LockOpts(size=ctypes.sizeof(_LockOpts), warn_ms=_ms(warn),
                          renew_ms=-1 if renew is None else _ms(renew))
-        out = c_void_p()
-        _check(_lib.lh_lock_open(table.p, _bytes(key, "the key"), byref(opts),
-                                 byref(out)))
+
+    def _begin(self, out, table, how):
         self._handle = _Handle(out.value, _lib.lh_lock_close, table)
-        self._how = (ttl, wait, mode, priority, scope, create)
+        self._how, self._adopted = how, False
+
+    @classmethod
+    def _adopting(cls, lease, ttl, renew, warn):
+        self, out, opts = cls.__new__(cls), c_void_p(), cls._opts(renew, warn)
+        _check(_lib.lh_lock_adopt(lease._table.p, byref(lease._lease),
+                                  _ms(ttl), byref(opts), byref(out)))
+        self._begin(out, lease._table, {"ttl": ttl, "mode": lease.mode})
+        self._adopted = True
+        return self
 
     p = property(lambda self: self._handle.p)
 
     def acquire(self, wait=None):
         """Raises Busy, TimedOut; Error (EALREADY) if it is held already."""
-        opts, p = _options(*self._how), self.p
+        opts, p = _options(**self._how), self.p
         if wait is not None:
             opts.max_wait_ms = _ms(wait)
         _interruptible(lambda o: _lib.lh_lock_acquire(p, byref(o)), opts,
@@ -728,6 +944,14 @@ class Lock(_Released):
     loss = property(lambda self: LOSSES.get(self._state().loss, "unknown"),
                     doc="Why it was lost, or None.")
 
+    def tokens(self):
+        """One for each key, in their order."""
+        tokens, lease = [], _Lease()
+        while _ask(_lib.lh_lock_lease(self.p, len(tokens), byref(lease)),
+                   _errno.EINVAL):
+            tokens.append(lease.token)
+        return tokens
+
     def renew_every(self, seconds):
         """None: every third of the ttl; 0: never again."""
         _check(_lib.lh_lock_renew_every(
@@ -742,6 +966,9 @@ class Lock(_Released):
         self._handle.close()
 
     def __enter__(self):
+        if self._adopted:                       # and held
+            self._adopted = False
+            return self
         return self.acquire()
 
     def __del__(self):
@@ -750,6 +977,90 @@ class Lock(_Released):
             self.close()
         except (AttributeError, ValueError, Error):
             pass
+
+
+class Ticket:
+    """A place in a key's queue, without a thread that waits: for select and its
+    like, it has a fileno().  Given up at the end of its with block, or when it
+    goes, unless it was finished."""
+
+    def __init__(self, table, key, keep, how):
+        opts, out = _options(**how), c_void_p()
+        opts.flags |= _KEEP if keep else 0
+        self._table, self._session = table, how.get("session")
+        _check(_lib.lh_acquire_start(table.p, _bytes(key, "the key"),
+                                     byref(opts), byref(out)))
+        self._handle = _Handle(out.value, _lib.lh_ticket_cancel, table)
+
+    def fileno(self):
+        """Readable when finish() has something to say."""
+        return _check(_lib.lh_ticket_fd(self._handle.p))
+
+    @property
+    def rank(self):
+        """Its place in the queue: 1 is the first; 0: there is an answer."""
+        return _check(_lib.lh_ticket_rank(self._handle.p))
+
+    def finish(self):
+        """The Lease; None: not yet.  Raises TimedOut, Lost, Deadlock.  After a
+        Lease or a failure it is over."""
+        lease = _Lease()
+        result = _lib.lh_ticket_finish(self._handle.p, byref(lease))
+        if result == -_errno.EAGAIN:
+            return None
+        if result not in (-_errno.EINVAL, -_errno.EPERM):
+            self._handle.gone()
+        _check(result)
+        return Lease(self._table, lease, self._session)
+
+    def cancel(self):
+        """Give it up; a grant that came first is released."""
+        self._handle.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.cancel()
+
+
+class Semaphore:
+    """Up to so many holders at once; a permit is a Lease."""
+
+    def __init__(self, table, name, limit=0):
+        out = c_void_p()
+        _check(_lib.lh_sem_open(table.p, _bytes(name, "the name"), limit,
+                                byref(out)))
+        self._table = table
+        self._handle = _Handle(out.value, _lib.lh_sem_close, table)
+
+    def acquire(self, **how):
+        """A permit, as Table.acquire() a key.  Raises Busy, TimedOut."""
+        p, table, lease = self._handle.p, self._table.p, _Lease()
+        _interruptible(
+            lambda o: _lib.lh_sem_acquire(p, byref(o), byref(lease)),
+            _options(**how), lambda: _lib.lh_release(table, byref(lease)))
+        return Lease(self._table, lease, how.get("session"))
+
+    def try_acquire(self, **how):
+        """A permit, or None if all are held."""
+        try:
+            return self.acquire(wait=0, **how)
+        except Busy:
+            return None
+
+    def _status(self):
+        status = _SemStatus(size=ctypes.sizeof(_SemStatus))
+        _check(_lib.lh_sem_status(self._handle.p, byref(status)))
+        return status
+
+    limit = property(lambda self: self._status().limit)
+    held = property(lambda self: self._status().held)
+    waiting = property(lambda self: self._status().waiting)
+
+    def close(self):
+        """Permits stay with their holders."""
+        self._handle.close()
 
 
 class Watch:

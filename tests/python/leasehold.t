@@ -344,6 +344,210 @@ class Sessions(Case):
         self.other.try_acquire("k").release()
 
 
+class Tickets(Case):
+    def test_granted_in_turn(self):
+        held = self.other.acquire("k")
+        first, second = self.table.start("k"), self.table.start("k")
+        self.assertEqual((first.rank, second.rank), (1, 2))
+        self.assertIsNone(first.finish())
+        self.assertEqual(select.select([first, second], [], [], 0)[0], [])
+        held.release()
+        ready = select.select([first, second], [], [], 20)[0]
+        self.assertEqual(ready, [first])
+        with first.finish() as lease:
+            self.assertTrue(lease.verify())
+            self.assertGreater(lease.token, held.token)
+            with self.assertRaises(ValueError):
+                first.finish()
+            self.assertEqual(second.rank, 1)
+            second.cancel()
+            second.cancel()
+        self.assertIsNotNone(self.other.try_acquire("k"))
+
+    def test_given_up_when_it_goes(self):
+        with self.other.acquire("k"):
+            with self.table.start("k"):
+                self.assertEqual(len(self.table.status("k")["waiters"]), 1)
+            ticket = self.table.start("k")
+            del ticket
+            gc.collect()
+            self.assertEqual(self.table.status("k")["waiters"], [])
+
+    def test_fails_with_the_reason(self):
+        with self.other.acquire("k"):
+            ticket = self.table.start("k", wait=0.05)
+            self.assertTrue(select.select([ticket], [], [], 20)[0])
+            with self.assertRaises(leasehold.TimedOut):
+                ticket.finish()
+            ticket.cancel()
+            with self.assertRaises(leasehold.Error):
+                self.table.start("k", wait=0)
+            with self.assertRaises(leasehold.NotFound):
+                self.table.start("never heard of", create=False)
+
+    def test_kept_until_it_is_finished(self):
+        ticket = self.table.start("k", ttl=1, keep=True)
+        time.sleep(1.5)
+        ticket.finish().release()
+
+    def test_into_a_session_by_a_request(self):
+        session = self.table.session("pyt", ttl=60)
+        held = self.other.acquire("k")
+        ticket = self.table.start("k", session=session, request=99,
+                                  value=b"v", info="a ticket")
+        self.assertEqual(self.table.status("k")["waiters"][0]["info"],
+                         "a ticket")
+        held.release()
+        self.assertTrue(select.select([ticket], [], [], 20)[0])
+        lease = ticket.finish()
+        self.assertEqual(lease.id[0], self.table.sessions("pyt")[0]["id"])
+        self.assertEqual(self.table.value("k"), (b"v", lease.token))
+        again = self.table.start("k", session=session, request=99).finish()
+        self.assertEqual(again.id, lease.id)
+        del lease, again
+        gc.collect()                        # what is in a session stays
+        self.assertIsNone(self.other.try_acquire("k"))
+        self.table.release_request(99, session)
+        session.destroy()
+        self.other.try_acquire("k").release()
+
+
+class Semaphores(Case):
+    def test_counts(self):
+        two = self.table.semaphore("s", 2)
+        with two.acquire() as a, two.acquire() as b:
+            self.assertEqual((two.limit, two.held, two.waiting), (2, 2, 0))
+            self.assertTrue(a.verify() and b.verify())
+            self.assertIsNone(two.try_acquire())
+            with self.assertRaises(leasehold.TimedOut):
+                two.acquire(wait=0.05)
+            with self.assertRaises(leasehold.Error) as caught:
+                self.other.destroy_semaphore("s")
+            self.assertEqual(caught.exception.errno, errno.EBUSY)
+        with self.assertRaises(leasehold.Error):
+            self.other.semaphore("s", 3)
+        self.assertEqual(self.other.semaphore("s").limit, 2)
+        two.close()
+        self.table.destroy_semaphore("s")
+        with self.assertRaises(leasehold.NotFound):
+            self.table.semaphore("s")
+
+    def test_wait_for_one(self):
+        one = self.table.semaphore("one", 1)
+        permit = one.acquire()
+        threading.Timer(0.1, permit.release).start()
+        with one.acquire(wait=20) as mine:
+            self.assertGreater(mine.token, permit.token)
+
+    def test_into_a_session_and_by_a_holder(self):
+        two = self.table.semaphore("two", 2)
+        session = self.table.session("pys", ttl=60)
+        lease = two.acquire(session=session, request=5)
+        self.assertEqual(two.acquire(session=session, request=5).token,
+                         lease.token)
+        with two.acquire(holder="me") as a, two.acquire(holder="me") as b:
+            self.assertEqual(a.token, b.token)
+            self.assertIsNone(two.try_acquire())
+        self.assertEqual(two.held, 1)
+        session.destroy()
+        self.assertEqual(two.held, 0)
+
+
+class Around(Case):
+    def test_lists_and_status(self):
+        with self.table.acquire("a/1"), self.table.acquire("a/2") as lease:
+            with self.table.acquire("b"):
+                self.assertEqual(sorted(k["key"] for k in
+                                        self.other.list("a/")),
+                                 [b"a/1", b"a/2"])
+            status = self.other.status("a/2")
+            self.assertEqual((status["holders"][0]["id"], status["token"]),
+                             (lease.id, lease.token))
+        self.assertIsNone(self.table.status("never heard of"))
+        self.assertEqual(self.table.check(), [])
+
+    def test_keys_are_made_and_forgotten(self):
+        self.table.create("new")
+        with self.table.acquire("new", create=False):
+            with self.assertRaises(leasehold.Error) as caught:
+                self.other.destroy("new")
+            self.assertEqual(caught.exception.errno, errno.EBUSY)
+        self.other.destroy("new")
+        self.assertIsNone(self.table.status("new"))
+
+    def test_wait_until_it_is_free(self):
+        self.table.wait_free("k", wait=0)
+        lease = self.other.acquire("k")
+        with self.assertRaises(leasehold.Busy):
+            self.table.wait_free("k", wait=0)
+        with self.assertRaises(leasehold.TimedOut):
+            self.table.wait_free("k", wait=0.05)
+        threading.Timer(0.1, lease.release).start()
+        self.table.wait_free("k", wait=20)
+
+    def test_asked_to_release(self):
+        self.assertEqual(self.table.ask_release("k"), 0)
+        with self.table.acquire("k") as lease:
+            self.assertFalse(lease.asked)
+            self.assertEqual(self.other.ask_release("k"), 1)
+            self.assertTrue(lease.asked)
+            self.assertFalse(lease.asked)
+        lock = self.table.lock("k")
+        watch = lock.watch(leasehold.ASKED)
+        with lock:
+            self.other.ask_release("k")
+            self.assertTrue(select.select([watch], [], [], 20)[0])
+            self.assertEqual([e.what for e in watch], [leasehold.ASKED])
+
+    def test_lease_is_recalled(self):
+        lease = self.table.acquire("k")
+        same = self.table.recall("k", lease.id, lease.token)
+        self.assertTrue(same.verify())
+        del same
+        gc.collect()
+        self.assertTrue(lease.verify())
+        self.table.recall("k", lease.id, lease.token).release()
+        self.assertFalse(lease.verify())
+        with self.assertRaises(leasehold.Lost):
+            self.table.recall("k", lease.id, lease.token)
+
+    def test_released_with_a_value(self):
+        lease = self.table.acquire("rv", value=b"first")
+        self.assertEqual(self.other.value("rv"), (b"first", lease.token))
+        lease.release_value(b"last")
+        self.assertEqual(self.other.value("rv"), (b"last", lease.token))
+        with self.table.acquire("rv") as lease:
+            lease.set_value(b"")
+
+    def test_policies(self):
+        with self.table.acquire("k", ttl=0.02,
+                                policy=leasehold.POLICY_STRICT) as lease:
+            time.sleep(0.05)
+            self.assertTrue(lease.verify())
+            holder, = self.other.status("k")["holders"]
+            self.assertEqual(holder["left"], leasehold.FOREVER)
+
+    def test_a_lock_adopts_a_lease(self):
+        lease = self.table.acquire("k", ttl=1)
+        with lease.live(ttl=1) as lock:
+            del lease
+            gc.collect()
+            time.sleep(1.5)
+            self.assertTrue(lock.valid)
+        self.other.try_acquire("k").release()
+        permit = self.table.semaphore("live", 1).acquire()
+        permit.live().release()
+        self.assertIsNotNone(self.table.semaphore("live").try_acquire())
+
+    def test_a_lock_over_many_keys(self):
+        with self.table.lock_many(["x1", ("x2", leasehold.SHARED)]) as lock:
+            self.assertEqual(len(lock.tokens()), 2)
+            self.assertTrue(self.other.verify("x2", lock.tokens()[1]))
+            self.other.acquire("x2", mode=leasehold.SHARED).release()
+            self.assertIsNone(self.other.try_acquire("x1"))
+        self.other.try_acquire("x1").release()
+
+
 class Gates(Case):
     def test_refuses_older(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -375,6 +579,7 @@ class Layout(unittest.TestCase):
                  "lh_lock_state": leasehold._LockState,
                  "lh_session_opts": leasehold._SessionOpts,
                  "lh_session_info": leasehold._SessionInfo,
+                 "lh_sem_status": leasehold._SemStatus,
                  "lh_event": leasehold.Event}
         c = ["#include <stddef.h>", "#include <leasehold.h>"]
         for name, cls in pairs.items():
