@@ -24,6 +24,9 @@
  * How soon a loss is told: at the deadline if it ran out; at once if it was
  * broken by an operator or if the table was removed: who does that rings the
  * attachment's doorbell.  Should he die before he has, within a second (T7).
+ * A cluster key's when this host's session with the cluster has ended: by its
+ * clock, also if nobody is left to tell; lh_lock_valid() says it in that
+ * moment.
  *
  * Legal: use by any number of threads; a handle's own callback may do anything
  * with it, also release and close it.  Illegal: use after lh_lock_close();
@@ -65,7 +68,8 @@ enum lh_loss {
 	LH_LOSS_EXPIRED = 1,	/* it was not renewed in time */
 	LH_LOSS_BROKEN = 2,	/* an operator ended it, or a copy of it */
 	LH_LOSS_SESSION = 3,	/* lh_close(); the session was ended */
-	LH_LOSS_TABLE = 4	/* the table was removed under us */
+	LH_LOSS_TABLE = 4,	/* the table was removed under us */
+	LH_LOSS_CLUSTER = 5	/* a cluster key: this host has it no more */
 };
 
 /* What happened: bits, since several changes may be told as one. */

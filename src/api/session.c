@@ -14,7 +14,7 @@
 #include "live/keep.h"
 #include "live/live.h"
 #include "op/handoff.h"
-#include "op/lease.h"
+#include "op/right.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/named.h"
@@ -304,7 +304,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		    lhi_deadline_ns(&lh->v, state_deadline(st)))
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
-		l.expires_ns = lhi_ends_ns(&lh->v, st);
+		l.expires_ns = lhi_right_cut_ns(&h, lhi_ends_ns(&lh->v, st));
 		*lease = l;
 		return 0;
 	}

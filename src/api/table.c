@@ -17,6 +17,7 @@
 #include "proc/keys.h"
 #include "proc/magazine.h"
 #include "proc/map.h"
+#include "proc/shim.h"
 #include "shm/claim.h"
 #include "shm/event.h"
 #include "shm/named.h"
@@ -208,6 +209,7 @@ dispose(struct lh *lh)
 		lhi_mag_cell_free(lh->anchor);
 	close_own(lh, atomic_load(&lh->v.probe_fd));
 	lhi_holder_end(lh);
+	lhi_shim_end(lh);
 	free(lh->finals);
 	free(lh);
 }

@@ -53,6 +53,10 @@ struct lh_lock {
 	uint32_t which;		/* item that events and state speak of */
 	int64_t expires_ns;	/* table clock: of its leases, the first end */
 	_Atomic int64_t until_ns;	/* held before that; 0: not held */
+	_Atomic int64_t right_ns;	/* and before that on CLOCK_BOOTTIME, if
+				 * any of its keys is a cluster's */
+	int64_t right_due_ns;	/* table clock: look again whether it moves on;
+				 * INT64_MAX: none is */
 	int64_t due_ns;		/* CLOCK_MONOTONIC: where it is in the tree */
 	int64_t ttl_ms;
 	int64_t renew_ms;

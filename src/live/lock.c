@@ -337,7 +337,9 @@ lh_lock_valid(const struct lh_lock *l)
 
 	if (error != 0)
 		return error;
-	if (lhi_clock_ns(l->clock) < atomic_load(&l->until_ns))
+	if (lhi_clock_ns(l->clock) < atomic_load(&l->until_ns) &&
+	    (atomic_load(&l->right_ns) == INT64_MAX ||
+	    lhi_clock_ns(CLOCK_BOOTTIME) < atomic_load(&l->right_ns)))
 		return 0;
 	return lhi_fail(-ESTALE, "'%.64s' is not held, or not any more",
 	    l->key);

@@ -9,10 +9,15 @@
  * that dies in here are freed with its session (T2), those of one that is
  * stopped end at their deadlines.
  *
+ * Keys of a cluster come first, and this host's rights to all of them are asked
+ * for together, before any key is won: the cluster grants them all or none, and
+ * nobody holds one of them here while he waits for another there.  A right that
+ * is found missing when it is a key's turn ends the round like a lost lease.
+ *
  * Invariants
- *  I1	Keys are won in the order of their bytes, compared as unsigned ones.
- *	Whoever waits in here holds only keys before the one he waits for: no
- *	circle of such waits.
+ *  I1	Keys are won in the order of their bytes, compared as unsigned ones,
+ *	those of a cluster before the others.  Whoever waits in here holds only
+ *	keys before the one he waits for: no circle of such waits.
  *  I2	Those won are renewed at least every third of the ttl for as long as
  *	this call lasts: between two keys, and during the wait for one, where
  *	the wait calls us (struct lhi_chore).  The wait is not cut in pieces
@@ -48,10 +53,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/many.h"
-#include "op/acquire.h"
+#include "op/cluster.h"
 #include "op/handoff.h"
 #include "op/name.h"
 #include "shm/request.h"
@@ -68,9 +74,11 @@ struct many {
 	uint32_t priority;	/* the options' */
 	uint32_t round;
 	uint32_t n;
+	uint32_t clustered;	/* order[0 .. clustered - 1] are a cluster's */
 	uint32_t won;		/* order[0 .. won - 1] */
 	uint8_t order[LH_MANY_MAX];	/* of the items */
 	struct lh_lease leases[LH_MANY_MAX];	/* as the items */
+	struct lhi_plea plea;
 };
 
 int
@@ -99,17 +107,51 @@ lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n)
 	return 0;
 }
 
+static bool
+is_clusters(const struct many *m, uint32_t i)
+{
+	struct lhi_name name;
+
+	return lhi_name_set(&name, m->items[i].key) == 0 &&
+	    lhi_cluster_key(m->lh, &name);
+}
+
+/* Is item i to be won before item j? */
+static bool
+goes_before(const struct many *m, uint32_t i, uint32_t j)
+{
+	bool first = is_clusters(m, i);
+
+	return first != is_clusters(m, j) ? first :
+	    strcmp(m->items[i].key, m->items[j].key) < 0;
+}
+
 static void
 sort(struct many *m)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
 		uint32_t at = i;
 
-		for (; at > 0 && strcmp(m->items[i].key,
-		    m->items[m->order[at - 1]].key) < 0; at--)
+		for (; at > 0 && goes_before(m, i, m->order[at - 1]); at--)
 			m->order[at] = m->order[at - 1];
 		m->order[at] = (uint8_t)i;
+		m->clustered += is_clusters(m, i);
 	}
+}
+
+/* Do the items fit the scope that was asked for? */
+static int
+check_scope(const struct many *m)
+{
+	struct lhi_name name;
+	int error = 0;
+
+	for (uint32_t i = 0; error == 0 && i < m->n; i++) {
+		error = lhi_name_set(&name, m->items[i].key);
+		if (error == 0)
+			error = lhi_cluster_fits(m->lh, &m->ask, &name);
+	}
+	return error;
 }
 
 static struct lh_lease *
@@ -222,6 +264,44 @@ win(struct many *m, uint32_t k)
 	return error == -ESTALE && has_request(m) ? as_before(m) : error;
 }
 
+/* Has this host the rights to all of them? */
+static int
+has_rights(struct many *m)
+{
+	for (uint32_t k = 0; k < m->clustered; k++) {
+		const struct lh_item *item = &m->items[m->order[k]];
+		struct lhi_name name;
+		struct lhi_ref ref;
+		int found = lhi_name_set(&name, item->key);
+
+		if (found == 0)
+			found = lhi_slot_find(&m->lh->v, &name, &ref);
+		if (found < 0)
+			return found;
+		if (found == 0 || !lhi_right_lets(&m->lh->v, &ref,
+		    item->mode == LH_SHARED, NULL))
+			return 0;
+	}
+	return 1;
+}
+
+/* Or else asks for them, all together. */
+static int
+ask_for_rights(struct many *m)
+{
+	struct lhi_cluster_wish wish[LH_MANY_MAX];
+	int error = has_rights(m);
+
+	if (error != 0)
+		return error < 0 ? error : 0;
+	for (uint32_t k = 0; k < m->clustered; k++) {
+		wish[k].key = m->items[m->order[k]].key;
+		wish[k].shared = m->items[m->order[k]].mode == LH_SHARED;
+	}
+	return lhi_cluster_ask(m->lh, &m->plea, wish, m->clustered, &m->ask,
+	    0);
+}
+
 static bool
 is_due(const struct many *m)
 {
@@ -231,9 +311,10 @@ is_due(const struct many *m)
 static int
 win_all(struct many *m)
 {
-	int error = 0;
+	int error;
 
 	m->chore.at_ns = INT64_MAX;
+	error = ask_for_rights(m);
 	for (m->won = 0; error == 0 && m->won < m->n;) {
 		if (is_due(m))
 			error = renew(&m->chore);
@@ -264,6 +345,20 @@ give_back(struct many *m)
 	lhi_fail_mute(0);
 }
 
+/* A right that was there, or promised, has gone: not at once again. */
+static int
+rest(struct many *m)
+{
+	const struct timespec ts = { 0, NS_PER_MS };
+
+	if (m->clustered == 0)
+		return 0;
+	if (lhi_cancelled(m->ask.cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled");
+	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	return 0;
+}
+
 /* In rounds, until it is decided. */
 static int
 acquire(struct many *m)
@@ -272,6 +367,7 @@ acquire(struct many *m)
 
 	for (m->round = 0;; m->round++) {
 		error = win_all(m);
+		lhi_plea_end(&m->plea);
 		if (error == 0)
 			return 0;
 		if (!goes_on_elsewhere(m))
@@ -280,6 +376,9 @@ acquire(struct many *m)
 		if (error == GIVEN_UP)
 			continue;
 		if (error != CHORE_FAILED)
+			return error;
+		error = rest(m);
+		if (error != 0)
 			return error;
 		if (m->ask.try_only ||
 		    lhi_now_ns(&m->lh->v) >= m->ask.until_ns)
@@ -304,8 +403,11 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 	if (error == 0 && m.ask.more->value != NULL)
 		error = lhi_fail(-EINVAL, "one value for many keys: set each "
 		    "with lh_value_set()");
+	if (error == 0)
+		error = check_scope(&m);
 	if (error != 0)
 		return error;
+	m.ask.rights_asked = true;
 	m.priority = m.ask.priority;
 	m.more = *m.ask.more;
 	m.ask.more = &m.more;

@@ -19,6 +19,12 @@
  * first: at D or after it there is no renewal any more, but a loss.  An
  * extension that was too late is refused by lh_extend() itself (G3).
  *
+ * Cluster keys.  A lease of one also ends when this host's right to it does, at
+ * D, which is moved on by the shim without anybody's being told.  So a handle
+ * with such keys looks at D as well: when half of the time until it has passed
+ * (mostly it has been moved on by then), and at D itself.  Until then
+ * lh_lock_valid() goes by the D that was seen last.
+ *
  * Sweep.  Losses by others (lh_break(), a table that is removed) are told by
  * the attachment's doorbell (shm/bell.c): all held leases are looked at, by
  * lh_verify(), every 5 ms at most.  Whoever was to ring may have died first, so
@@ -28,13 +34,14 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "live/live.h"
-#include "op/lease.h"
+#include "op/right.h"
 #include "shm/session.h"
 
 #define SWEEP_NS NS_PER_SEC
 #define DOUBT_NS (5 * NS_PER_MS)
 #define RETRY_MAX_NS NS_PER_SEC
 #define NEAR_MAX_NS (5 * NS_PER_SEC)
+#define RIGHT_NEAR_NS (20 * NS_PER_MS)
 
 RB_HEAD(timers, lh_lock);
 
@@ -88,6 +95,7 @@ due_at(const struct lh_lock *l)
 {
 	int64_t at = least(l->expires_ns, lhi_live_renew_at(l));
 
+	at = least(at, l->right_due_ns);
 	return l->warned || l->warn_ns == 0 || at == INT64_MAX ? at :
 	    least(at, l->expires_ns - l->warn_ns);
 }
@@ -112,21 +120,53 @@ lhi_live_plan(struct lh_lock *l)
 	schedule(l);
 }
 
-/* Which of its leases ends first, and when? */
+/* Which of its leases ends first if it is not renewed, and when? */
 static void
 look_ahead(struct lh_lock *l)
 {
+	l->expires_ns = INT64_MAX;
 	l->which = 0;
-	for (uint32_t i = 1; i < l->n; i++)
-		if (l->leases[i].expires_ns <
-		    l->leases[l->which].expires_ns)
+	for (uint32_t i = 0; i < l->n; i++) {
+		int64_t end = lhi_right_asked_ns(l->lh, &l->leases[i]);
+
+		if (end < l->expires_ns) {
+			l->expires_ns = end;
 			l->which = i;
-	l->expires_ns = l->leases[l->which].expires_ns;
+		}
+	}
+}
+
+/*
+ * For how long has this host the rights to those that are a cluster's?  False:
+ * not to *which.  That end moves on, mostly: so it is looked at again when half
+ * of the time has gone, and in that moment.
+ */
+static bool
+has_rights(struct lh_lock *l, uint32_t *which)
+{
+	struct lhi_right_end end = { INT64_MAX, INT64_MAX }, e;
+	int64_t now = lhi_clock_ns(l->clock);
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (!lhi_right_left(l->lh, &l->leases[i], &e)) {
+			*which = i;
+			return false;
+		}
+		if (e.until_ns < end.until_ns)
+			end = e;
+	}
+	atomic_store(&l->right_ns, end.until_ns);
+	l->right_due_ns = end.until_ns == INT64_MAX ? INT64_MAX :
+	    now + (end.left_ns < RIGHT_NEAR_NS ? end.left_ns + 1 :
+	    end.left_ns / 2);
+	return true;
 }
 
 void
 lhi_live_hold(struct lh_lock *l)
 {
+	uint32_t which;
+
 	l->status = LH_LOCK_HELD;
 	l->loss = LH_LOSS_NONE;
 	l->renewed_ns = lhi_clock_ns(l->clock);
@@ -136,6 +176,10 @@ lhi_live_hold(struct lh_lock *l)
 	l->renewals = 0;
 	l->failures = 0;
 	look_ahead(l);
+	l->right_due_ns = INT64_MAX;
+	atomic_store(&l->right_ns, 0);	/* if so: lost in a moment */
+	if (!has_rights(l, &which))
+		l->right_due_ns = l->renewed_ns;
 	atomic_store(&l->until_ns, l->expires_ns);
 	if (RB_EMPTY(&timers))
 		sweep_ns = now_ns() + SWEEP_NS;
@@ -189,6 +233,9 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 		case CAUSE_RELEASED:
 			break;
 		}
+		if (loss != LH_LOSS_SESSION && !lhi_right_of(&h) &&
+		    lhi_clock_ns(l->clock) < l->expires_ns)
+			loss = LH_LOSS_CLUSTER;
 	}
 	l->which = i;
 	lhi_live_end(l, loss);
@@ -253,7 +300,7 @@ was_moved_on(struct lh_lock *l, int64_t now)
 		    lhi_lease_check(l->lh, lease, &h) == 0)
 			end = lhi_ends_ns(&l->lh->v,
 			    sh64_load(&h.claim->state));
-		if (end <= lease->expires_ns)
+		if (end <= l->expires_ns)
 			return false;
 		lease->expires_ns = end;
 	}
@@ -266,9 +313,15 @@ static void
 serve(struct lh_lock *l)
 {
 	int64_t now = lhi_clock_ns(l->clock);
+	uint32_t which;
 
 	if (now >= l->expires_ns && !was_moved_on(l, now)) {
 		lhi_live_end(l, LH_LOSS_EXPIRED);
+		return;
+	}
+	if (now >= l->right_due_ns && !has_rights(l, &which)) {
+		(void)lh_verify(l->lh, &l->leases[which]); /* so for all (G3) */
+		lhi_live_lose(l, which);
 		return;
 	}
 	if (now >= lhi_live_renew_at(l))

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "live/sem.h"
 #include "op/name.h"
+#include "shm/right.h"
 
 #define MAKE_MS 10000		/* the lease under which a limit is set */
 
@@ -25,6 +26,7 @@ lhi_sem_check(const struct lh_sem *sem)
 static int
 check_name(struct lh *lh, const char *name)
 {
+	struct lhi_name n;
 	int error = lhi_own(lh);
 
 	if (error != 0)
@@ -35,7 +37,11 @@ check_name(struct lh *lh, const char *name)
 	if (strlen(name) > LH_SEM_NAME_MAX)
 		return lhi_fail(-ENAMETOOLONG, "a semaphore's name of %zu "
 		    "bytes: %d are the most", strlen(name), LH_SEM_NAME_MAX);
-	return 0;
+	error = lhi_name_set(&n, name);
+	if (error == 0 && lhi_right_wanted(&lh->v, &n))
+		error = lhi_fail(-EOPNOTSUPP, "'%.64s' is a name of a "
+		    "cluster's: semaphores are of one host", name);
+	return error;
 }
 
 /* The lease under which limits are set and go. */

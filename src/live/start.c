@@ -9,6 +9,7 @@
 #include <bsd/string.h>
 #include "base/error.h"
 #include "live/ticket.h"
+#include "op/cluster.h"
 #include "op/name.h"
 
 static int
@@ -95,6 +96,8 @@ lhi_ticket_start(struct lh *lh, const char *key, const struct lhi_ask *ask,
 	t->park = park;
 	t->bare = park != NULL;
 	error = lhi_name_check(lh, t->key, 0, &t->name);
+	if (error == 0)
+		error = lhi_cluster_fits(lh, ask, &t->name);
 	if (error == 0)
 		return start(lh, t, out);
 	free(t);

@@ -108,6 +108,7 @@ settle(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 	if (error == -EAGAIN)	/* of a try, say, that is repeated: final */
 		error = -ETIMEDOUT;
 	lhi_wish_tell(t, error);
+	lhi_plead_end(t);
 	if (t->state == T_WAITS)
 		lhi_live_ignore(t->lh);
 	stop_timer(t);
@@ -178,6 +179,12 @@ advance(struct lh_ticket *t)
 		error = lhi_wish_ask(t);
 		if (error != WISH_GO)
 			return error;
+		t->phase = T_PLEADS;
+	}
+	if (t->phase == T_PLEADS) {
+		error = lhi_plead_look(t);
+		if (error != WISH_GO)
+			return error;
 		error = begin(t);
 		if (error != 0)
 			return error;
@@ -188,6 +195,9 @@ advance(struct lh_ticket *t)
 		if (error != 0)
 			return error;
 		t->phase = T_HAS;
+		error = lhi_plead_confirm(t);
+		if (error != 0)
+			return error;
 	}
 	return lhi_wish_grant(t);
 }
@@ -213,8 +223,8 @@ lhi_ticket_look(struct lh_ticket *t)
 	if (error == WAITING && t->phase == T_QUEUES)
 		park(t);
 	else if (error == WAITING)
-		set_timer(t, mono_ns() +
-		    (t->phase == T_ASKS ? ASK_NS : HAND_NS));
+		set_timer(t, mono_ns() + (t->phase == T_ASKS ? ASK_NS :
+		    t->phase == T_PLEADS ? lhi_plead_ns(t) : HAND_NS));
 	else
 		settle(t, error == 0 ? T_GRANTED : T_FAILED, error);
 }
@@ -281,6 +291,7 @@ lhi_ticket_end(struct lh_ticket *t)
 		else if (t->phase == T_HAS)
 			(void)lh_release(t->lh, &t->lease);
 		lhi_wish_tell(t, -ECANCELED);
+		lhi_plead_end(t);
 		lhi_live_ignore(t->lh);
 	} else if (t->state == T_GRANTED && !t->repeats) {
 		(void)lh_release(t->lh, &t->lease);

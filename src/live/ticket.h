@@ -7,6 +7,7 @@
 #include "live/live.h"
 #include "op/attempt.h"
 #include "op/handoff.h"
+#include "op/plea.h"
 #include "op/request.h"
 
 enum lhi_ticket_state { T_WAITS, T_GRANTED, T_FAILED };
@@ -14,6 +15,7 @@ enum lhi_ticket_state { T_WAITS, T_GRANTED, T_FAILED };
 /* What one waits for, in T_WAITS. */
 enum lhi_ticket_phase {
 	T_ASKS,		/* has its request, or holder, the key?  wish.c */
+	T_PLEADS,	/* the right to a cluster key: plead.c */
 	T_QUEUES,	/* the key */
 	T_HAS		/* to be handed over to its session */
 };
@@ -40,6 +42,9 @@ struct lh_ticket {
 	struct lh_session session;	/* more.session: our own handle */
 	struct lhi_request request;
 	char info[LH_INFO_MAX + 1];
+	struct lhi_plea *plea;	/* with the shim; or NULL */
+	uint32_t pleads;	/* how often it was looked at */
+	bool bad_place;		/* the token was none of the right's */
 	struct lhi_attempt a;
 	struct lh_lease lease;
 	struct lhi_readable fd;	/* fd -1: nobody wants one */
@@ -99,5 +104,15 @@ int lhi_wish_grant(struct lh_ticket *t);
 
 /* It was granted (0), or not. */
 void lhi_wish_tell(struct lh_ticket *t, int error);
+
+/*
+ * plead.c.  May it queue?  WISH_GO; WAITING: look again in lhi_plead_ns();
+ * -errno.  It was granted: may that be gone by?  0; WAITING: it was given back,
+ * and pleads again; -errno.  It comes to an end.
+ */
+int lhi_plead_look(struct lh_ticket *t);
+int64_t lhi_plead_ns(const struct lh_ticket *t);
+int lhi_plead_confirm(struct lh_ticket *t);
+void lhi_plead_end(struct lh_ticket *t);
 
 #endif

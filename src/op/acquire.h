@@ -35,6 +35,7 @@ struct lhi_ask {
 	bool no_create;
 	bool explain;		/* if it fails: op/explain.c */
 	bool local;		/* scope */
+	bool quorum;		/* scope */
 	bool shareable;		/* the lease is no thread's in particular */
 	bool spared;		/* not to be told of a deadlock */
 	uint32_t priority;
@@ -43,6 +44,9 @@ struct lhi_ask {
 	struct lhi_chore *chore;	/* or NULL */
 	bool rare;		/* something is in it: see op/more.c */
 	bool aside;		/* something is told beside the claim */
+	bool rights_asked;	/* those to cluster keys, for all of many: an
+				 * acquire that does not find its one fails as
+				 * a chore does (op/cluster.c) */
 	struct lhi_request *request; /* with an id: its place; or NULL */
 	lhi_acquire_fn *how;	/* not the key of that name, but what this gets:
 				 * live/sem.c; or NULL */
@@ -116,13 +120,15 @@ int lhi_acquire_by_name(struct lh *lh, const char *key,
 
 /* A wait that can be cancelled. */
 struct lhi_canceller {
-	shm_u32 *park;
+	shm_u32 *park;		/* it sleeps on that; NULL: */
+	int fd;			/* it polls that eventfd */
 	struct lhi_canceller *next;
 };
 
 bool lhi_cancelled(const struct lh_cancel *c);
 void lhi_cancel_join(struct lh_cancel *c, struct lhi_canceller *me,
     shm_u32 *park);
+void lhi_cancel_join_fd(struct lh_cancel *c, struct lhi_canceller *me, int fd);
 void lhi_cancel_leave(struct lh_cancel *c, struct lhi_canceller *me);
 
 #endif

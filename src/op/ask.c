@@ -58,9 +58,6 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	    (o->flags & ~FLAGS) != 0)
 		return lhi_fail(-EINVAL, "unknown mode %u, scope %u or flag in "
 		    "0x%x", o->mode, o->scope, o->flags);
-	if (o->scope == LH_QUORUM)
-		return lhi_fail(-EOPNOTSUPP, "scope quorum is for the keys of "
-		    "a cluster");
 	if (o->scope == LH_LOCAL && !lhi_durable(v))
 		return lhi_fail(-EOPNOTSUPP, "%s has no fence file, so its "
 		    "tokens do not outlive it: make the table with one "
@@ -91,6 +88,8 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	ask->chore = NULL;
 	ask->shared = o->mode == LH_SHARED;
 	ask->local = o->scope == LH_LOCAL;
+	ask->quorum = o->scope == LH_QUORUM;
+	ask->rights_asked = false;
 	ask->no_create = o->flags & LH_NO_CREATE;
 	ask->shareable = o->flags & LH_SHAREABLE;
 	ask->spared = o->flags & LH_NO_DEADLOCK;

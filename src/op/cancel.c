@@ -8,6 +8,7 @@
  *	opaque[1]	first lhi_canceller
  */
 #include <errno.h>
+#include <unistd.h>
 #include "base/error.h"
 #include "op/acquire.h"
 #include "prim/futex.h"
@@ -18,16 +19,31 @@ lhi_cancelled(const struct lh_cancel *c)
 	return c != NULL && __atomic_load_n(&c->opaque[0], __ATOMIC_SEQ_CST);
 }
 
-void
-lhi_cancel_join(struct lh_cancel *c, struct lhi_canceller *me, shm_u32 *park)
+static void
+join(struct lh_cancel *c, struct lhi_canceller *me)
 {
-	if (c == NULL)
-		return;
 	lhi_cancel_lock();
-	me->park = park;
 	me->next = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
 	c->opaque[1] = (uintptr_t)me;
 	lhi_cancel_unlock();
+}
+
+void
+lhi_cancel_join(struct lh_cancel *c, struct lhi_canceller *me, shm_u32 *park)
+{
+	me->park = park;
+	me->fd = -1;
+	if (c != NULL)
+		join(c, me);
+}
+
+void
+lhi_cancel_join_fd(struct lh_cancel *c, struct lhi_canceller *me, int fd)
+{
+	me->park = NULL;
+	me->fd = fd;
+	if (c != NULL)
+		join(c, me);
 }
 
 void
@@ -49,6 +65,17 @@ lhi_cancel_leave(struct lh_cancel *c, struct lhi_canceller *me)
 	lhi_cancel_unlock();
 }
 
+/* (It has been rung already if that fails.) */
+static void
+ring(int fd)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	(void)!write(fd, &one, sizeof(one));
+	errno = saved;
+}
+
 int
 lh_cancel(struct lh_cancel *c)
 {
@@ -61,7 +88,9 @@ lh_cancel(struct lh_cancel *c)
 	p = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
 	for (; p != NULL; p = p->next) {
 		/* pairs with: the waiter's swap of park before its last look */
-		if (sh32_xchg(p->park, PARK_AWAKE) != PARK_AWAKE)
+		if (p->park == NULL)
+			ring(p->fd);
+		else if (sh32_xchg(p->park, PARK_AWAKE) != PARK_AWAKE)
 			lhi_futex_wake(p->park);
 	}
 	lhi_cancel_unlock();

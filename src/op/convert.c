@@ -23,8 +23,8 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/holder.h"
-#include "op/lease.h"
 #include "op/policy.h"
+#include "op/right.h"
 #include "op/upgrade.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
@@ -104,6 +104,8 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(lh, &as, &now);
 	}
+	if (!lhi_right_of(&now))
+		return lhi_lease_enforce(lh, &as, &now);
 	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */
 		return lhi_lease_lost(lh, &now);
 	if (now.shared)
@@ -219,6 +221,20 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return confirm(lh, l, h, WORD_X, n.token);
 }
 
+/*
+ * May this host read the key beside others only?  Then nobody here can be its
+ * only holder: it has to be given back to the cluster and queued for again, and
+ * others may have written in between.
+ */
+static bool
+shares_with_others(const struct lhi_held *h)
+{
+	const struct lhi_ref ref = { h->slot, h->home };
+
+	return h->shared && lhi_right_needed(h->lh, h->slot) &&
+	    !lhi_right_lets(&h->lh->v, &ref, false, NULL);
+}
+
 int
 lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 {
@@ -242,6 +258,10 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 			return lhi_lease_enforce(lh, l, &h);
 		if (mode == l->mode)
 			return 0;
+		if (shares_with_others(&h))
+			return lhi_fail(-EAGAIN, "other hosts may read the "
+			    "key as well: the lease stays as it is; release "
+			    "it and acquire exclusively");
 		error = mode == LH_SHARED ? downgrade(lh, l, &h, st) :
 		    upgrade(lh, l, &h, st);
 		if (error == BESIDE)

@@ -27,7 +27,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
-#include "op/lease.h"
+#include "op/right.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
@@ -108,8 +108,10 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 		if ((!current && !lhi_lease_in_motion(lh, l, &h, st)) ||
 		    !lhi_lease_granted(&h) || now >= end)
 			return lhi_lease_enforce(lh, l, &h);
-		if (state_strict(st))
-			return 0;	/* there is nothing to move */
+		if (state_strict(st)) {	/* there is nothing to move */
+			l->expires_ns = lhi_right_cut_ns(&h, INT64_MAX);
+			return 0;
+		}
 		lhi_point("extend.checked");
 		later = state_make(state_st(st), state_seq(st),
 		    deadline(lh, st, own, count_from(lh, now, ttl_ms),
@@ -123,13 +125,16 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 		if (l->expires_ns < end)
 			end = l->expires_ns;	/* shortened: both count */
 		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
-			if (!lhi_lease_granted(&h) ||
-			    lhi_lease_orphaned(lh, l)) {
+			bool granted = lhi_lease_granted(&h);
+
+			if (!granted || lhi_lease_orphaned(lh, l)) {
 				if (!current)	/* I3 */
 					(void)sh64_cas(&h.claim->state, later,
 					    st);
-				return lhi_lease_lost(lh, &h);
+				return granted ? lhi_lease_lost(lh, &h) :
+				    lhi_lease_enforce(lh, l, &h);
 			}
+			l->expires_ns = lhi_right_cut_ns(&h, l->expires_ns);
 			count_extend(lh);
 			return 0;
 		}
@@ -170,6 +175,8 @@ extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 	struct timespec ts;
 	int64_t old, expires = (int64_t)m->span[1];
 
+	if (unlikely(token_cluster(r->token)))
+		return extend_slow(m->lh, l, ttl_ms, true);
 	if (unlikely(ttl_ms != m->ttl_ms)) {
 		later = state_make(ST_HELD, 0, deadline(m->lh, 0, true,
 		    lhi_mag_now_ns(m), ttl_ms));

@@ -49,8 +49,8 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/handoff.h"
-#include "op/lease.h"
 #include "op/policy.h"
+#include "op/right.h"
 #include "proc/magazine.h"
 #include "shm/aside.h"
 #include "shm/chain.h"
@@ -228,7 +228,8 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 		lhi_named_delay(v, now.slot, h->from_sid);
 		whole = false;
 	}
-	if (!whole || !held || lhi_session_dead(v, h->to.sid, false) ||
+	if (!whole || !held || !lhi_right_of(&now) ||
+	    lhi_session_dead(v, h->to.sid, false) ||
 	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
 		if (held && sh64_cas(&h->to.c->state, st, state_make(ST_EXPIRED,
 		    state_seq(st), 0)))

@@ -32,7 +32,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "op/fence.h"
-#include "op/lease.h"
+#include "op/right.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
@@ -41,6 +41,14 @@
 #include "shm/lock.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
+
+static bool
+word_grants(const struct lhi_held *h)
+{
+	uint64_t w = sh64_load(&h->slot->word);
+
+	return h->shared ? word_mode(w) == WORD_S : w == h->word;
+}
 
 bool
 lhi_lease_current(struct lh *lh, const struct lh_lease *l,
@@ -55,15 +63,13 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	    sh64_load(&h->claim->home) == l->key &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
-	    (!h->shared || lhi_lease_granted(h));
+	    (!h->shared || word_grants(h));
 }
 
 bool
 lhi_lease_granted(const struct lhi_held *h)
 {
-	uint64_t w = sh64_load(&h->slot->word);
-
-	return h->shared ? word_mode(w) == WORD_S : w == h->word;
+	return lhi_right_of(h) && word_grants(h);	/* right.c, I1 */
 }
 
 static uint64_t
@@ -83,7 +89,7 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	    (!h->shared || lhi_reader_seq(h->claim) == lid_seq(l->id[1])) &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
-	    lhi_lease_granted(h);
+	    word_grants(h);
 }
 
 void
@@ -195,6 +201,13 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	return 0;
 }
 
+int
+lhi_lease_give_back(struct lh *lh, struct lh_lease *l)
+{
+	return l->mode == LH_SHARED ? lhi_release_reader(lh, l) :
+	    release_checked(lh, l);
+}
+
 static __attribute__((noinline)) int
 release_slow(struct lh *lh, struct lh_lease *l)
 {
@@ -280,7 +293,7 @@ lh_release(struct lh *lh, struct lh_lease *l)
 }
 
 int
-lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
+lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	uint64_t st = sh64_load(&h->claim->state), seq, w;
@@ -304,6 +317,14 @@ lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
 }
 
 int
+lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	return lhi_right_of(h) ? lhi_lease_settle(lh, l, h) :
+	    lhi_right_lost(lh, l, h);
+}
+
+int
 lh_verify(struct lh *lh, const struct lh_lease *l)
 {
 	struct lhi_held h;
@@ -314,10 +335,12 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 		return lhi_fail(-ESTALE, "this lease was released");
 	if (error != 0)
 		return error;
+	if (!lhi_right_of(&h))		/* right.c, I1: before the rest */
+		return lhi_right_lost(lh, l, &h);
 	st = sh64_load(&h.claim->state);
 	if ((!lhi_lease_current(lh, l, &h, st) &&
 	    !lhi_lease_in_motion(lh, l, &h, st)) ||
-	    !lhi_lease_granted(&h) ||
+	    !word_grants(&h) ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, &h);
 	/* a named session's end, after the last look at word and claim, too */

@@ -9,7 +9,9 @@
 
 /* Where a lease's grant is: all indexes in range, nothing else proved. */
 struct lhi_held {
+	struct lh *lh;
 	struct shm_slot *slot;
+	uint64_t home;		/* which life of it */
 	struct shm_claim *claim;
 	uint32_t ci;
 	uint64_t id;		/* the lease's second half */
@@ -63,15 +65,19 @@ bool lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq);
 
 /*
  * Does the key's word, now, grant it?  (A reader's grant is its claim's state,
- * HELD; its word only has to be somebody's shared one.)
+ * HELD; its word only has to be somebody's shared one.)  And has the lease, if
+ * it is of a cluster key, its right still?
  */
 bool lhi_lease_granted(const struct lhi_held *h);
 
 /*
- * The lease is past its deadline, or lost: make it so for all (G3), and say so:
- * -ESTALE with a sentence.
+ * The lease is past its deadline, or lost, or has no right any more: make it so
+ * for all (G3), and say so: -ESTALE with a sentence.  Settle: whatever its
+ * right.
  */
 int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h);
+int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
 /* Has the lease's session, a named one, ended? */
@@ -88,8 +94,12 @@ void lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
 int lhi_release_rare(struct lh *lh, struct lh_lease *l,
     int (*release)(struct lh *lh, struct lh_lease *l));
 
-/* lh_release() in shared mode. */
+/* lh_release() in shared mode; without the accounts of others. */
 int lhi_release_shared(struct lh *lh, struct lh_lease *l);
+int lhi_release_reader(struct lh *lh, struct lh_lease *l);
+
+/* An acquire gives back what it was granted: nobody has been told of it. */
+int lhi_lease_give_back(struct lh *lh, struct lh_lease *l);
 
 /*
  * How did a lease end that is lost?  CAUSE_RELEASED: it cannot be told any more

@@ -11,6 +11,7 @@
  *	by_request	its request id, if it has one: op/request.c
  *	with_value	the key's value, right after the grant (op/value.c)
  *	in_session	granted, the lease is handed over to a named session
+ *	wanted_anywhere	a cluster's key: this host's right to it (op/cluster.c)
  *	lhi_acquire_wanted  the key, looked up anew as often as it is gone; or
  *			ask.how, which knows what is wanted instead
  *
@@ -22,9 +23,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include "op/cluster.h"
 #include "op/handoff.h"
 #include "op/holder.h"
-#include "op/lease.h"
 #include "op/name.h"
 #include "op/request.h"
 #include "op/value.h"
@@ -48,12 +49,22 @@ lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
 	}
 }
 
+/* And if it is a cluster's: wherever it is by now. */
+static int
+wanted_anywhere(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	return lhi_cluster_key(lh, want->name) ?
+	    lhi_cluster_acquire(lh, want, ask, lease, lhi_acquire_wanted) :
+	    lhi_acquire_wanted(lh, want, ask, lease);
+}
+
 static int
 in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
     struct lh_lease *lease)
 {
 	int error = ask->how != NULL ? ask->how(lh, want, ask, lease) :
-	    lhi_acquire_wanted(lh, want, ask, lease);
+	    wanted_anywhere(lh, want, ask, lease);
 
 	return ask->more->session == NULL || error != 0 ? error :
 	    lhi_handoff_acquired(lh, ask, lease);
@@ -98,6 +109,10 @@ int
 lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
     const struct lhi_ask *ask, struct lh_lease *lease)
 {
+	int error = lhi_cluster_fits(lh, ask, want->name);
+
+	if (error != 0)
+		return error;
 	if (ask->more->holder != NULL)
 		return lhi_holder_acquire(lh, want, ask, lease, with_value);
 	return (ask->more->request[0] | ask->more->request[1]) != 0 ?

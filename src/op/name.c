@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include "base/error.h"
-#include "op/acquire.h"
+#include "op/cluster.h"
 #include "op/name.h"
 #include "proc/magazine.h"
 
@@ -89,6 +89,8 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 	if (error == 0) {
 		/* wrong options must not make a key */
 		error = lhi_ask_set(&lh->v, &ask, opts);
+		if (error == 0)
+			error = lhi_cluster_fits(lh, &ask, &n);
 		if (error == 0)
 			error = lhi_name_resolve(lh, &n,
 			    opts == NULL ? 0 : opts->flags, &want.ref);

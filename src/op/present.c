@@ -44,6 +44,8 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	if (l->opaque == LEASE_RELEASED && (presentable(lh, l) ||
 	    lhi_lease_orphaned(lh, l)))
 		return -EALREADY;
+	h->lh = lh;
+	h->home = l->key;
 	h->id = l->id[1];
 	h->ci = lid_claim(h->id);
 	h->claim = lhi_claim(&lh->v, h->ci);

@@ -190,10 +190,12 @@ int
 lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
     struct lhi_request *q, struct lh_lease *lease)
 {
-	int error;
+	/* a cluster key's may not be this host's by now, or not yet for good */
+	int error = token_cluster(lease->token) ? lh_verify(lh, lease) : 0;
 
-	if (ask->more->value == NULL || req_who(q->state) == REQUEST_WHOLE)
-		return 0;
+	if (error != 0 || ask->more->value == NULL ||
+	    req_who(q->state) == REQUEST_WHOLE)
+		return error;
 	error = lhi_value_acquired(lh, ask, lease);
 	if (error == 0)
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
@@ -209,7 +211,8 @@ lhi_request_done(struct lh *lh, const struct lhi_ask *ask,
 		/* 6; a value may still be asked for with it, once */
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED,
 		    ask->more->value != NULL ? REQUEST_WHOLE : 0);
-	else if (error == CHORE_FAILED)	/* as if it had not been asked */
+	else if (error == CHORE_FAILED || error == -EHOSTUNREACH)
+		/* as if it had not been asked */
 		lhi_request_forget(q->r, q->state);
 	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))
 		remember(lh, q);					/* 7 */

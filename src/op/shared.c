@@ -327,8 +327,8 @@ leave_in_motion(struct lh *lh, const struct lh_lease *l,
 }
 
 /* By any other thread, or with a request id. */
-static int
-release_checked(struct lh *lh, struct lh_lease *l)
+int
+lhi_release_reader(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_held h;
 	int error = lhi_lease_check(lh, l, &h);
@@ -347,7 +347,7 @@ release_checked(struct lh *lh, struct lh_lease *l)
 static __attribute__((noinline)) int
 release_foreign(struct lh *lh, struct lh_lease *l)
 {
-	return lhi_release_rare(lh, l, release_checked);
+	return lhi_release_rare(lh, l, lhi_release_reader);
 }
 
 /* By the thread that acquired it, when it was not the only reader. */

@@ -151,6 +151,8 @@ struct lh {
 	struct cds_lfht *keys;	/* opened keys, by name */
 	struct lhi_finals *finals; /* of requests, or NULL: op/request.c */
 	struct lhi_holds *holds; /* of holder ids, or NULL: op/holder.c */
+	struct lhi_shims *shims; /* connections to the shim: proc/shim.c */
+	bool serves;		/* it is the shim: op/right.h */
 	char name[72];
 	LIST_ENTRY(lh) listening;	/* under lhi_live_lock(), these */
 	uint32_t bell_uses;	/* who is to be told by our doorbell */

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answers "may a lease of a cluster key be gone by, and until when?".
+ *
+ * A lease of a cluster key is one of the local table like any other; it is
+ * worth something only while this host has the key in the cluster.  That is
+ * what the shim says by the slot's right, the epoch and D (shm/right.c), and
+ * what is asked here: after each grant, and whenever a lease is verified,
+ * extended, converted or handed over.  Model: tests/model/delegate.pml.
+ *
+ *	e = epoch; right; D = until; epoch is e still; the clock is before D
+ *
+ *	right	of that epoch, of the slot's life that the lease is of, and not
+ *		a shared one for an exclusive lease
+ *	order	D belongs to the epoch before and after it: another session's D
+ *		is written after the epoch has risen
+ *	clock	last, and precise: CLOCK_BOOTTIME, which goes on while the
+ *		machine is suspended, as the cluster does
+ *
+ * Invariants
+ *  I1	Held locally at any moment at or after the look at the right, and the
+ *	right valid: then this host has the key in the cluster until D.  For a
+ *	right is given, and taken away, only while the shim has the key for
+ *	itself; so it has not changed since the lease was granted, but to none.
+ *	Therefore the right is asked first, then what the local word says.
+ *  I2	After a grant its token is compared with the base as well: a shim that
+ *	was stopped may give the right when a lease has been granted already,
+ *	with a token from before.
+ *  I3	A lease whose right is found to have ended is made to have ended, also
+ *	where a heartbeat that was late brings D back afterwards (G9).
+ *
+ * A crash or stop in here leaves a lease of a process: others do not wait for
+ * it longer than for any other's.
+ *
+ * The shim itself has leases of cluster keys to keep others from them: it needs
+ * no right (serves).
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/right.h"
+#include "shm/chain.h"
+#include "shm/stat.h"
+
+bool
+lhi_right_lets(const struct lhi_view *v, const struct lhi_ref *ref,
+    bool shared, struct lhi_right_end *end)
+{
+	uint64_t epoch = lhi_cluster_epoch(v), until;
+	int64_t now;
+	uint64_t right = lhi_right_load(v, ref->slot);
+
+	lhi_point("right.read");
+	if (right_mode(right) < (shared ? RIGHT_SHARED : RIGHT_EXCLUSIVE) ||
+	    right_gen(right) != (uint32_t)(ref->home >> 32) ||
+	    right_epoch(right) != (epoch & MASK(RIGHT_EPOCH_BITS)))
+		return false;
+	until = lhi_cluster_until(v);
+	if (lhi_cluster_epoch(v) != epoch || until > (uint64_t)INT64_MAX)
+		return false;
+	now = lhi_clock_ns(CLOCK_BOOTTIME);
+	if (now >= (int64_t)until)
+		return false;
+	if (end != NULL) {
+		end->until_ns = (int64_t)until;
+		end->left_ns = (int64_t)until - now;
+	}
+	return true;
+}
+
+/* Which life of its slot is it of? */
+static struct lhi_ref
+ref_of(const struct lhi_held *h)
+{
+	return (struct lhi_ref){ h->slot, h->home };
+}
+
+bool
+lhi_right_of(const struct lhi_held *h)
+{
+	const struct lhi_ref ref = ref_of(h);
+
+	return !lhi_right_needed(h->lh, h->slot) ||
+	    lhi_right_lets(&h->lh->v, &ref, h->shared, NULL);
+}
+
+int64_t
+lhi_right_cut_ns(const struct lhi_held *h, int64_t end_ns)
+{
+	const struct lhi_ref ref = ref_of(h);
+	struct lhi_right_end end;
+	int64_t now;
+
+	if (!lhi_right_needed(h->lh, h->slot))
+		return end_ns;
+	now = lhi_now_ns(&h->lh->v);	/* if we are stopped: too early */
+	if (!lhi_right_lets(&h->lh->v, &ref, h->shared, &end))
+		return now;
+	return end.left_ns < end_ns - now ? now + end.left_ns : end_ns;
+}
+
+bool
+lhi_right_left(struct lh *lh, const struct lh_lease *l,
+    struct lhi_right_end *end)
+{
+	struct lhi_held h;
+	struct lhi_ref ref;
+
+	*end = (struct lhi_right_end){ INT64_MAX, INT64_MAX };
+	if (!token_cluster(l->token) || lh->serves)
+		return true;
+	if (lhi_lease_find(lh, l, &h) != 0)
+		return false;
+	ref = ref_of(&h);
+	return lhi_right_lets(&lh->v, &ref, h.shared, end);
+}
+
+int64_t
+lhi_right_asked_ns(struct lh *lh, const struct lh_lease *l)
+{
+	struct lhi_held h;
+	uint64_t st;
+
+	if (!token_cluster(l->token) || lh->serves ||
+	    lhi_lease_find(lh, l, &h) != 0)
+		return l->expires_ns;
+	st = sh64_load(&h.claim->state);
+	return lhi_lease_current(lh, l, &h, st) ? lhi_ends_ns(&lh->v, st) :
+	    l->expires_ns;
+}
+
+int
+lhi_right_lost(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	char key[SHM_KEY_MAX + 1];
+	uint64_t st;
+
+	/* another thread may be extending it, or converting it */
+	while (st = sh64_load(&h->claim->state),
+	    lhi_lease_current(lh, l, h, st) ||
+	    lhi_lease_in_motion(lh, l, h, st)) {
+		if (!sh64_cas(&h->claim->state, st, state_make(ST_EXPIRED,
+		    state_seq(st), 0)))
+			continue;
+		lhi_point("right.expired");
+		lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+		break;
+	}
+	if (lhi_slot_key(&lh->v, h->slot, key) == 0)
+		key[0] = '\0';
+	lhi_fail_mute(1);
+	(void)lhi_lease_settle(lh, l, h);
+	lhi_fail_mute(0);
+	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: this host's "
+	    "right to it in the cluster has ended, and another host may have "
+	    "it; stop using what it guards, and acquire again", key);
+}
+
+enum lhi_right_place
+lhi_right_place(const struct lhi_view *v, const struct shm_slot *s,
+    uint64_t token)
+{
+	uint64_t base = lhi_right_base(v, s), above = token - base;
+	uint64_t span = UINT64_C(1) << CLUSTER_SEQ_BITS;
+
+	if (token <= base || above >= span - CLUSTER_SPARE)
+		return PLACE_BAD;
+	return above < span / 2 ? PLACE_GOOD : PLACE_HALF;
+}
+
+void
+lhi_right_serve(struct lh *lh)
+{
+	lh->serves = true;
+}

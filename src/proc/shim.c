@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections to the shim: answers "whom do I ask for this host's right to a
+ * cluster key?".
+ *
+ * The shim says in the table's header where it listens.  Anybody who may write
+ * to the table can write that, too, but not be who listens there: the peer's
+ * user (SO_PEERCRED: of who called listen()) has to be root, the one whom the
+ * table belongs to, or our own.  And it has to know the table's uuid: HELLO
+ * goes out first, WELCOME has to come first.
+ *
+ * A connection is one thread's at a time; those that nobody uses are kept, a
+ * few.  It never blocks: who waits for an answer does so in poll() (op/plea.c).
+ * A kept one may have ended meanwhile, or have an answer in it that nobody
+ * wanted any more: ids tell.
+ *
+ * Nothing of what comes is believed further than its form: what is said to be
+ * granted is looked for in the table (op/right.c).
+ *
+ * Fork.  A child has copies of the descriptors, which keep a connection from
+ * ending, no more; it uses none of them, for its own attachment has its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "proc/shim.h"
+#include "shm/right.h"
+
+#define KEPT_MAX 8u
+
+struct lhi_shims {
+	struct lhi_shim *idle;	/* under lhi_proc_lock() */
+	uint32_t n;
+};
+
+/* May who listens there be believed?  0; -EHOSTUNREACH. */
+static int
+check_peer(const struct lhi_view *v, int fd, const char *path)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	struct stat st;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+	    stat(v->path, &st) != 0)
+		return lhi_fail(-EHOSTUNREACH, "cannot find out whose the "
+		    "shim at %s is: %s", path, strerror(errno));
+	if (peer.uid != 0 && peer.uid != st.st_uid && peer.uid != geteuid())
+		return lhi_fail(-EHOSTUNREACH, "who listens at %s is user %u, "
+		    "who is not to be believed: neither root nor the owner of "
+		    "%s; start leasehold-shimd as one of these", path,
+		    (unsigned)peer.uid, v->path);
+	return 0;
+}
+
+static int
+nobody_there(const char *path, int error)
+{
+	const char *why = error == ENOENT || error == ECONNREFUSED ?
+	    "nobody listens there" : error == EAGAIN ?
+	    "it does not take any more" : strerror(error);
+
+	if (error == EMFILE || error == ENFILE)
+		return lhi_fail(-error, "no descriptor is left to ask the "
+		    "shim with");
+	return lhi_fail(-EHOSTUNREACH, "the shim, through which this host "
+	    "reaches the cluster, cannot be asked (%s: %s): is "
+	    "leasehold-shimd running?", path, why);
+}
+
+/* A socket to it. */
+static int
+reach(const struct lhi_view *v, int *out)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char path[SHM_SOCKET];
+	int fd, error;
+
+	if (!lhi_cluster_socket(v, path))
+		return lhi_fail(-EHOSTUNREACH, "no shim has served this table "
+		    "yet, so cluster keys cannot be had: start leasehold-shimd "
+		    "for %s", v->path);
+	if (strnlen(path, sizeof(path)) >= sizeof(to.sun_path))
+		return nobody_there(path, ENAMETOOLONG);
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return nobody_there(path, errno);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+		error = nobody_there(path, errno);
+	else
+		error = check_peer(v, fd, path);
+	if (error != 0)
+		(void)close(fd);
+	else
+		*out = fd;
+	return error;
+}
+
+static int
+begin(struct lh *lh, struct lhi_shim **out)
+{
+	struct lhi_frame hello = { .type = FRAME_HELLO };
+	struct lhi_shim *c = malloc(sizeof(*c));
+	int error;
+
+	if (c == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	*c = (struct lhi_shim){ .fd = -1 };
+	memcpy(hello.uuid, lh->v.uuid, sizeof(hello.uuid));
+	error = reach(&lh->v, &c->fd);
+	if (error == 0 && lhi_shim_send(c, &hello) != 0)
+		error = lhi_fail(-EHOSTUNREACH, "the shim does not listen");
+	if (error != 0)
+		lhi_shim_drop(c);
+	else
+		*out = c;
+	return error;
+}
+
+int
+lhi_shim_take(struct lh *lh, struct lhi_shim **out, bool *made)
+{
+	struct lhi_shim *c = NULL;
+	int saved = errno, error = 0;
+
+	lhi_proc_lock();
+	if (lh->shims != NULL && lh->shims->idle != NULL) {
+		c = lh->shims->idle;
+		lh->shims->idle = c->next;
+		lh->shims->n--;
+	}
+	lhi_proc_unlock();
+	*made = c == NULL;
+	if (c == NULL)
+		error = begin(lh, &c);
+	if (error == 0)
+		*out = c;
+	errno = saved;
+	return error;
+}
+
+void
+lhi_shim_keep(struct lh *lh, struct lhi_shim *c)
+{
+	lhi_proc_lock();
+	if (lh->shims == NULL)
+		lh->shims = calloc(1, sizeof(*lh->shims));
+	if (lh->shims != NULL && lh->shims->n < KEPT_MAX) {
+		c->next = lh->shims->idle;
+		lh->shims->idle = c;
+		lh->shims->n++;
+		c = NULL;
+	}
+	lhi_proc_unlock();
+	if (c != NULL)
+		lhi_shim_drop(c);
+}
+
+void
+lhi_shim_drop(struct lhi_shim *c)
+{
+	int saved = errno;
+
+	if (c->fd >= 0)
+		(void)close(c->fd);
+	free(c);
+	errno = saved;
+}
+
+int
+lhi_shim_send(struct lhi_shim *c, struct lhi_frame *f)
+{
+	int saved = errno, len;
+	ssize_t n;
+
+	f->id = f->type == FRAME_DROP ? c->id : c->id + 1;
+	len = lhi_frame_pack(f, c->buf, sizeof(c->buf));
+	if (len < 0)
+		return lhi_fail(-EINVAL, "this cannot be said to the shim");
+	n = send(c->fd, c->buf, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	errno = saved;
+	c->id = f->id;
+	return n == len ? 0 : -EPIPE;
+}
+
+/* The next frame, whatever it answers. */
+static int
+receive(struct lhi_shim *c, struct lhi_frame *f)
+{
+	int saved = errno, error;
+	ssize_t n;
+
+	do
+		n = recv(c->fd, c->buf, sizeof(c->buf), MSG_DONTWAIT |
+		    MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	error = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? -EAGAIN :
+	    n <= 0 ? -EPIPE : 0;
+	errno = saved;
+	if (error != 0)
+		return error;
+	return (size_t)n <= sizeof(c->buf) &&
+	    lhi_frame_read(f, c->buf, (size_t)n) == 0 &&
+	    lhi_frame_from_shim(f->type) ? 0 : -EPROTO;
+}
+
+int
+lhi_shim_answer(struct lh *lh, struct lhi_shim *c, struct lhi_frame *f)
+{
+	int error;
+
+	do {
+		error = receive(c, f);
+		if (error != 0)
+			return error;
+		if (c->known)
+			continue;
+		if (f->type != FRAME_WELCOME ||
+		    memcmp(f->uuid, lh->v.uuid, sizeof(f->uuid)) != 0)
+			return -EPROTO;
+		c->known = true;
+	} while (f->type == FRAME_WELCOME || f->id != c->id);
+	return 0;
+}
+
+void
+lhi_shim_end(struct lh *lh)
+{
+	struct lhi_shim *c;
+
+	while (lh->shims != NULL && (c = lh->shims->idle) != NULL) {
+		lh->shims->idle = c->next;
+		lhi_shim_drop(c);
+	}
+	free(lh->shims);
+	lh->shims = NULL;
+}
