@@ -8,13 +8,17 @@
  *	0	HEADERS, status 200: stream (1 byte)
  *	1	HEADERS that end the stream, with grpc-status: stream, length,
  *		its text
- *	2	DATA: stream, length, bytes		3	the same, ending
- *	4	RST_STREAM: stream, code		5	GOAWAY: last stream
- *	6	SETTINGS: number, value			7	WINDOW_UPDATE
+ *	2	DATA: stream, length, bytes
+ *	3	the same, ending
+ *	4	RST_STREAM: stream, code
+ *	5	GOAWAY: last stream
+ *	6	SETTINGS: number, value
+ *	7	WINDOW_UPDATE
  *	8	any bytes: length, bytes
- *	9	a call is cancelled: which		10	a call is made
- *	11	the loop runs				12	a message of a stream
- *		that makes sense: stream, length, bytes
+ *	9	a call is cancelled: which
+ *	10	a call is made
+ *	11	the loop runs
+ *	12	a message of a stream that makes sense: stream, length, bytes
  *	13	in the next callback the channel is freed
  *	14	in the next callback a call is cancelled: which
  * After the last the server closes the connection.
