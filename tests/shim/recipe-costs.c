@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What nobody contends for costs two transactions, one to have it and one to
+ * give it back, and takes as long as these take by themselves (figures are
+ * printed; they are not judged, as the machine may be busy).
+ */
+#include <stdlib.h>
+#include "shim/recipe.h"
+#include "shim/support/etcd.h"
+#include "shim/support/kv.h"
+#include "shim/support/loop.h"
+#include "support/support.h"
+#include "tap.h"
+
+#define ROUNDS 500
+
+static struct event_base *base;
+static int granted, left, settled;
+
+static void no_store(enum kv_state s, const char *why, void *arg)
+{ (void)s; (void)why; (void)arg; }
+static void no_up(const struct recipe_session *s, bool adopted, void *arg)
+{ (void)s; (void)adopted; (void)arg; }
+static void no_alive(uint64_t until_ns, void *arg)
+{ (void)until_ns; (void)arg; }
+static void no_found(const struct recipe_found *f, void *arg)
+{ (void)f; (void)arg; }
+static void on_settled(void *arg) { (void)arg; settled++; }
+static void no_lost(const char *why, void *arg)
+{ (void)arg; diag("lost: %s", why); }
+static void no_mark(const struct kv_mark *m, void *arg)
+{ (void)m; (void)arg; }
+static void nothing(void *arg) { (void)arg; }
+static void on_granted(struct claim *c, int64_t r, void *arg)
+{ (void)c; (void)r; (void)arg; granted++; }
+static void no_anchor(struct claim *c, int64_t r, void *arg)
+{ (void)c; (void)r; (void)arg; }
+static void no_recall(struct claim *c, enum claim_mode m, void *arg)
+{ (void)c; (void)m; (void)arg; }
+static void no_busy(struct claim *c, const char *who, void *arg)
+{ (void)c; (void)who; (void)arg; }
+static void no_fail(struct claim *c, int error, const char *why, void *arg)
+{ (void)c; (void)error; (void)arg; diag("failed: %s", why); }
+static void on_left(struct claim *c, void *arg)
+{ (void)c; (void)arg; left++; }
+
+static const struct recipe_hooks hooks = {
+	.store = no_store, .up = no_up, .alive = no_alive, .found = no_found,
+	.settled = on_settled, .lost = no_lost, .mark = no_mark,
+	.retired = nothing, .granted = on_granted, .anchored = no_anchor,
+	.recalled = no_recall, .busy = no_busy, .failed = no_fail,
+	.left = on_left,
+};
+
+static struct engine *
+engine(const struct kv_hooks *kv, const struct kv_mark *mark, void *arg)
+{
+	struct etcd_opts o = { .base = base, .endpoints = arg,
+	    .root = "lh/" };
+	char why[200];
+
+	return etcd_open(&o, kv, mark, why, sizeof(why));
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void
+say(const char *what, unsigned members, int64_t *ns, size_t n)
+{
+	qsort(ns, n, sizeof(ns[0]), by_number);
+	diag("%u member%s, %s: p50 %d us, p99 %d us", members, members == 1 ?
+	    "" : "s", what, (int)(ns[n / 2] / 1000),
+	    (int)(ns[n - n / 100 - 1] / 1000));
+}
+
+static void
+bare(struct cluster *c, unsigned members)
+{
+	struct kv_compare absent = { kv_key("t/a"), KV_CREATE, KV_EQUAL, 0 };
+	struct kv_op put = { .what = KV_PUT, .range = kv_key("t/a"),
+	    .value = kv_text("1") };
+	struct kv_op del = { .what = KV_DELETE, .range = kv_key("t/a") };
+	struct kv_txn in = { &absent, 1, &put, NULL, 1, 0 };
+	struct kv_txn out = { NULL, 0, &del, NULL, 1, 0 };
+	int64_t ns[ROUNDS];
+	struct kv_noted n;
+	struct kv_said s;
+	int done = 0;
+
+	kv_open(&n, base, cluster_endpoints(c), NULL, NULL);
+	ok(kv_here(&n, 5000), "here");
+	for (int i = 0; i < ROUNDS; i++) {
+		ns[i] = t_now_ns();
+		done += kv_txn(&n, &in, 5000, &s) && s.succeeded;
+		done += kv_txn(&n, &out, 5000, &s) && s.fate == FATE_DONE;
+		ns[i] = t_now_ns() - ns[i];
+	}
+	is(done, 2 * ROUNDS, "bare transactions");
+	say("a bare put and delete", members, ns, ROUNDS);
+	kv_close(&n);
+}
+
+static void
+member(struct cluster *c, unsigned members)
+{
+	struct claim_want w = { .key = kv_text("key"),
+	    .mode = CLAIM_EXCLUSIVE };
+	struct recipe_opts o = { .base = base, .engine = engine,
+	    .engine_arg = (void *)(uintptr_t)cluster_endpoints(c),
+	    .root = "lh", .host = "h", .ttl_ms = 20000, .hooks = &hooks };
+	struct recipe *r = recipe_open(&o);
+	struct recipe_stats before, after;
+	int64_t ns[ROUNDS];
+	struct claim *claim;
+
+	granted = left = settled = 0;
+	if (r == NULL || !loop_until(base, &settled, 1, 5000))
+		bail_out("no member");
+	recipe_stats(r, &before);
+	for (int i = 0; i < ROUNDS; i++) {
+		ns[i] = t_now_ns();
+		if (recipe_claim(r, &w, 1, 0, &claim) != 0 ||
+		    !loop_until(base, &granted, i + 1, 5000))
+			bail_out("not granted");
+		claim_leave(claim);
+		if (!loop_until(base, &left, i + 1, 5000))
+			bail_out("not left");
+		ns[i] = t_now_ns() - ns[i];
+	}
+	recipe_stats(r, &after);
+	/* and some, where the watch is late, to see that nothing is left */
+	cmp(after.calls - before.calls, <=, 2 * ROUNDS + ROUNDS / 5,
+	    "two transactions each");
+	say("acquire and release", members, ns, ROUNDS);
+	recipe_close(r);
+}
+
+int
+main(void)
+{
+	base = event_base_new();
+	for (unsigned n = 1; n <= 3; n += 2) {
+		struct cluster *c = cluster_start(n, NULL);
+
+		bare(c, n);
+		member(c, n);
+		cluster_end(c);
+	}
+	event_base_free(base);
+	return done();
+}
