@@ -9,16 +9,16 @@
  *	1	HEADERS that end the stream, with grpc-status: stream, length,
  *		its text
  *	2	DATA: stream, length, bytes
- *	3	the same, ending
+ *	3	the same, ending the stream
  *	4	RST_STREAM: stream, code
  *	5	GOAWAY: last stream
  *	6	SETTINGS: number, value
- *	7	WINDOW_UPDATE
+ *	7	WINDOW_UPDATE: stream, value
  *	8	any bytes: length, bytes
  *	9	a call is cancelled: which
- *	10	a call is made
+ *	10	a call is made: unary (0) or a stream
  *	11	the loop runs
- *	12	a message of a stream that makes sense: stream, length, bytes
+ *	12	a message that makes sense: stream, length, bytes
  *	13	in the next callback the channel is freed
  *	14	in the next callback a call is cancelled: which
  * After the last the server closes the connection.
@@ -42,7 +42,7 @@ static int listener = -1, peer = -1;
 static uint16_t port;
 static bool is_up, is_down, free_next;
 static int cancel_next = -1;
-static volatile unsigned seen;	/* so that reading is not left out */
+static volatile unsigned seen;	/* or reading is left out */
 
 static struct fuzz_call {
 	struct call *c;
