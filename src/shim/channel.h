@@ -71,7 +71,7 @@ struct channel_opts {
 	void *arg;
 };
 
-/* Begin to connect.  NULL: out of memory. */
+/* Begin to connect.  NULL: out of memory.  (The process ignores SIGPIPE.) */
 struct channel *channel_open(const struct channel_opts *o);
 
 /* Forgets every call, untold, and ends the connection; no state is told. */

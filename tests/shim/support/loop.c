@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Event loops of tests: see loop.h. */
+#include <signal.h>
 #include <string.h>
 #include <bsd/string.h>
 #include "shim/support/loop.h"
 #include "support/support.h"
 #include "tap.h"
+
+/* As the daemon does. */
+__attribute__((constructor)) static void
+ignore_pipes(void)
+{
+	(void)signal(SIGPIPE, SIG_IGN);
+}
 
 static void
 nothing(evutil_socket_t fd, short what, void *arg)
