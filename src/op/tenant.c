@@ -43,21 +43,6 @@ session_ended(void)
 	return lhi_fail(-ESTALE, "the named session has ended: open it anew");
 }
 
-struct sought {
-	uint32_t ci;
-	bool found;
-};
-
-static bool
-is_other(struct lhi_view *v, uint32_t ci, void *arg)
-{
-	struct sought *x = arg;
-
-	(void)v;
-	x->found = ci == x->ci;
-	return !x->found;
-}
-
 /*
  * Was somebody killed in the midst of handing over to this claim, or from it?
  * Then no word names it, and no chain has it, though it is held; and none will,
@@ -69,7 +54,6 @@ take_back(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t st = sh64_load(&c->state), w;
-	struct sought x = { ci, false };
 	struct shm_slot *s;
 
 	if (!state_held(st) || !lhi_named_moving(v, ci))
@@ -79,8 +63,8 @@ take_back(struct lhi_view *v, uint32_t ci)
 	lhi_point("tenant.judged");
 	if (word_mode(w) == WORD_X && word_idx(w) == ci)
 		return false;
-	if (word_mode(w) == WORD_S && (lhi_chain_walk(v, s, is_other, &x) != 0
-	    || x.found || sh64_load(&s->word) != w))
+	if (word_mode(w) == WORD_S && (lhi_chain_has(v, s, ci) != 0 ||
+	    sh64_load(&s->word) != w))
 		return false;
 	return sh64_cas(&c->state, st, state_make(ST_FREE, state_seq(st), 0));
 }

@@ -280,3 +280,27 @@ lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
 	}
 	return 0;
 }
+
+struct sought {
+	uint32_t ci;
+	bool found;
+};
+
+static bool
+is_other(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct sought *x = arg;
+
+	(void)v;
+	x->found = ci == x->ci;
+	return !x->found;
+}
+
+int
+lhi_chain_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	struct sought x = { ci, false };
+	int error = lhi_chain_walk(v, s, is_other, &x);
+
+	return x.found ? 1 : error;
+}

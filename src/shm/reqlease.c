@@ -153,39 +153,22 @@ lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
 	return sh64_load(&c->state) == st;
 }
 
-struct sought {
-	uint32_t ci;
-	bool found;
-};
-
-static bool
-is_sought(struct lhi_view *v, uint32_t ci, void *arg)
-{
-	struct sought *x = arg;
-
-	(void)v;
-	x->found = ci == x->ci;
-	return !x->found;
-}
-
 int
 lhi_request_won(struct lhi_view *v, const struct lhi_request *q)
 {
-	struct sought x = { lid_claim(q->lease), false };
-	struct shm_claim *c = lhi_claim(v, x.ci);
+	uint32_t ci = lid_claim(q->lease);
+	struct shm_claim *c = lhi_claim(v, ci);
 	struct shm_slot *s;
-	int moved;
+	int has;
 
 	if (!lhi_request_held(v, q))
 		return 0;
 	if (!is_reader(sh64_load(&c->state)))
 		return 1;
 	s = lhi_slot(v, lhi_claim_slot(c));
-	moved = s == NULL ? -EAGAIN : lhi_chain_walk(v, s, is_sought, &x);
-	if (moved == -EUCLEAN)
-		return lhi_damaged(v, "readers of a key cannot be walked",
-		    lhi_slot_idx(v, s), x.ci);
-	return x.found ? 1 : moved;
+	has = s == NULL ? -EAGAIN : lhi_chain_has(v, s, ci);
+	return has != -EUCLEAN ? has : lhi_damaged(v, "readers of a key cannot "
+	    "be walked", lhi_slot_idx(v, s), ci);
 }
 
 unsigned
