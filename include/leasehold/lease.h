@@ -261,7 +261,8 @@ int lh_verify(struct lh *lh, const struct lh_lease *lease);
  * nothing), the same deadline, and was never without the key.
  *
  * 0, *lease updated (also when it has that mode already: unchanged); -EAGAIN:
- * other readers hold it (or its tokens would have to jump further than they can
+ * other readers hold it (or another thread is just converting this very lease,
+ * or handing it over; or its tokens would have to jump further than they can
  * under a lease: doc/protocol.md, Tokens), the lease stays as it is; -ESTALE:
  * lost, or released; -EIO: as lh_acquire(), it stays as it is too; -EPERM;
  * -EINVAL: unknown mode, not a lease.

@@ -299,9 +299,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		if (error == -EINVAL || error == -ESTALE)
 			break;
 		st = sh64_load(&h.claim->state);
-		if (!lhi_lease_current(lh, &l, &h, st) ||
-		    !lhi_lease_granted(&h) || lhi_now_ns(&lh->v) >=
-		    lhi_deadline_ns(&lh->v, state_deadline(st)))
+		if (lhi_lease_now(lh, &l, &h, st) == LEASE_OVER)
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		l.expires_ns = lhi_right_cut_ns(&h, lhi_ends_ns(&lh->v, st));

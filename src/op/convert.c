@@ -238,6 +238,7 @@ shares_with_others(const struct lhi_held *h)
 int
 lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 {
+	enum lhi_lease_is is = LEASE_HELD;
 	struct lhi_held h;
 	uint64_t st;
 	int error = lhi_lease_check(lh, l, &h);
@@ -252,9 +253,8 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 	/* another thread may extend it, or another reader come, meanwhile */
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&h.claim->state);
-		if (!lhi_lease_current(lh, l, &h, st) ||
-		    !lhi_lease_granted(&h) || lhi_now_ns(&lh->v) >=
-		    lhi_deadline_ns(&lh->v, state_deadline(st)))
+		is = lhi_lease_now(lh, l, &h, st);
+		if (is == LEASE_OVER)
 			return lhi_lease_enforce(lh, l, &h);
 		if (mode == l->mode)
 			return 0;
@@ -262,24 +262,28 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 			return lhi_fail(-EAGAIN, "other hosts may read the "
 			    "key as well: the lease stays as it is; release "
 			    "it and acquire exclusively");
-		error = mode == LH_SHARED ? downgrade(lh, l, &h, st) :
-		    upgrade(lh, l, &h, st);
+		error = is == LEASE_MOVING ? MOVED : mode == LH_SHARED ?
+		    downgrade(lh, l, &h, st) : upgrade(lh, l, &h, st);
 		if (error == BESIDE)
 			break;
 		if (error != MOVED)
 			return error;
 	}
-	*beside = true;
-	return -EAGAIN;
+	if (is == LEASE_MOVING)
+		return lhi_fail(-EAGAIN, "somebody else is converting this "
+		    "very lease, or handing it over, or was killed in that: it "
+		    "stays as it is; try again, or release it");
+	*beside = mode == LH_EXCLUSIVE;
+	return lhi_fail(-EAGAIN, "%s, or come and go: the lease stays as it "
+	    "is; release it and acquire %s", *beside ? "other readers hold the "
+	    "key" : "others present it as well", *beside ? "exclusively, or "
+	    "wait (lh_convert_wait)" : "anew");
 }
 
 int
 lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
 {
 	bool beside;
-	int error = lhi_convert(lh, l, mode, &beside);
 
-	return beside ? lhi_fail(error, "other readers hold the key, or come "
-	    "and go: the lease stays as it is; release it and acquire "
-	    "exclusively, or wait (lh_convert_wait)") : error;
+	return lhi_convert(lh, l, mode, &beside);
 }

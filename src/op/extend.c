@@ -103,10 +103,9 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 		uint64_t st = sh64_load(&h.claim->state), later;
 		int64_t now = lhi_now_ns(&lh->v);
 		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
-		bool current = lhi_lease_current(lh, l, &h, st);
+		enum lhi_lease_is is = lhi_lease_now(lh, l, &h, st);
 
-		if ((!current && !lhi_lease_in_motion(lh, l, &h, st)) ||
-		    !lhi_lease_granted(&h) || now >= end)
+		if (is == LEASE_OVER)
 			return lhi_lease_enforce(lh, l, &h);
 		if (state_strict(st)) {	/* there is nothing to move */
 			l->expires_ns = lhi_right_cut_ns(&h, INT64_MAX);
@@ -128,7 +127,7 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 			bool granted = lhi_lease_granted(&h);
 
 			if (!granted || lhi_lease_orphaned(lh, l)) {
-				if (!current)	/* I3 */
+				if (is == LEASE_MOVING)	/* I3 */
 					(void)sh64_cas(&h.claim->state, later,
 					    st);
 				return granted ? lhi_lease_lost(lh, &h) :

@@ -273,14 +273,16 @@ attempt(struct handoff *h, struct lh_lease *l)
 static int
 hand_over(struct handoff *h, struct lh_lease *l)
 {
+	enum lhi_lease_is is;
 	int error = MOVED;
 
 	for (int i = 0; error == MOVED && i < TRIES; i++) {
 		h->st = sh64_load(&h->from.claim->state);
-		if (!lhi_lease_current(h->lh, l, &h->from, h->st) ||
-		    !lhi_lease_granted(&h->from) || lhi_now_ns(view(h)) >=
-		    lhi_deadline_ns(view(h), state_deadline(h->st)))
+		is = lhi_lease_now(h->lh, l, &h->from, h->st);
+		if (is == LEASE_OVER)
 			return lhi_lease_enforce(h->lh, l, &h->from);
+		if (is == LEASE_MOVING)
+			continue;
 		if (state_live(h->st) && h->to.m == NULL)
 			return lhi_fail(-EINVAL, "a lease under policy live is "
 			    "for a process: a named session has none that "
@@ -288,7 +290,8 @@ hand_over(struct handoff *h, struct lh_lease *l)
 		error = attempt(h, l);
 	}
 	return error != MOVED ? error : lhi_fail(-EAGAIN, "the key does not "
-	    "hold still: others come and go; the lease is as it was");
+	    "hold still: others come and go, or convert this very lease, or "
+	    "hand it over; the lease is as it was");
 }
 
 static int

@@ -92,6 +92,19 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	    word_grants(h);
 }
 
+enum lhi_lease_is
+lhi_lease_now(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st)
+{
+	bool current = lhi_lease_current(lh, l, h, st);
+
+	if ((!current && !lhi_lease_in_motion(lh, l, h, st)) ||
+	    !lhi_lease_granted(h) ||
+	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+		return LEASE_OVER;
+	return current ? LEASE_HELD : LEASE_MOVING;
+}
+
 void
 lhi_lease_say_moving(struct lh *lh, uint32_t ci, bool moving)
 {

@@ -70,6 +70,12 @@ bool lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq);
  */
 bool lhi_lease_granted(const struct lhi_held *h);
 
+/* All of that, and the deadline: does it hold its key, the claim's state being
+ * st?  MOVING: it does, but in another use (in motion). */
+enum lhi_lease_is { LEASE_OVER, LEASE_HELD, LEASE_MOVING };
+enum lhi_lease_is lhi_lease_now(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st);
+
 /*
  * The lease is past its deadline, or lost, or has no right any more: make it so
  * for all (G3), and say so: -ESTALE with a sentence.  Settle: whatever its

@@ -45,9 +45,8 @@ holds(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
 {
 	uint64_t st = sh64_load(&h->claim->state);
 
-	return lhi_lease_current(lh, l, h, st) && lhi_lease_granted(h) &&
-	    lhi_now_ns(&lh->v) < lhi_deadline_ns(&lh->v,
-	    state_deadline(st)) && !lhi_lease_orphaned(lh, l);
+	return lhi_lease_now(lh, l, h, st) != LEASE_OVER &&
+	    !lhi_lease_orphaned(lh, l);
 }
 
 static int

@@ -116,6 +116,34 @@ upgraded_in_vain(bool release)
 	all_is_free();
 }
 
+/* Converted, handed over, or used to set a value: then that is not lost, but
+ * has to wait, or goes on; also if who was at it is never seen again. */
+static void
+converted(uint32_t from)
+{
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct call c = { .to = NULL };
+	struct lh_lease n, l = begun(&c, convert, "convert.announced", from);
+
+	is(lh_session_open(lh, "s", &so, &c.to), 0, "a session");
+	n = l;
+	is(lh_convert(lh, &n, c.mode), -EAGAIN, "converted by two");
+	ok(t_has_detail(), "with a reason");
+	is(lh_convert_wait(lh, &n, c.mode, NULL), -EAGAIN, "nor waited for");
+	is(lh_handoff(lh, &n, c.to), -EAGAIN, "nor handed over");
+	is(lh_verify(lh, &n), 0, "it is held still");
+	is(lh_lease_recall(lh, "k", l.id, l.token, &n), 0, "and found");
+	ok(n.mode == l.mode && n.expires_ns == l.expires_ns, "as it was");
+	if (from == LH_EXCLUSIVE)
+		is(lh_value_set(lh, &l, "v", 1), 0, "its value is set");
+	replay_release("presenter");
+	is(replay_result("presenter"), 0, "and it is converted");
+	is(lh_release(lh, &c.lease), 0, "release");
+	all_is_free();
+	is(lh_session_destroy(c.to), 0, "destroy");
+	lh_session_close(c.to);
+}
+
 /* Released by its thread in the midst of an upgrade, alone. */
 static void
 released_alone(void)
@@ -160,6 +188,8 @@ main(void)
 	upgraded_in_vain(false);
 	upgraded_in_vain(true);
 	released_alone();
+	converted(LH_EXCLUSIVE);
+	converted(LH_SHARED);
 	extended(convert, "convert.announced", LH_EXCLUSIVE);
 	extended(convert, "convert.announced", LH_SHARED);
 	extended(hand_over, "handoff.taken", LH_EXCLUSIVE);
