@@ -320,6 +320,21 @@ end_implicit(struct lh *lh, uint64_t id)
 	lh_session_close(s);
 }
 
+/* The table of a lease that is to be released.  EX_YES; else what to exit
+ * with: where there is no table, it is lost. */
+static int
+open_held(struct lh **lh, const struct table_opts *table)
+{
+	int e = tool_open(lh, table, LH_NO_CREATE, NULL);
+
+	if (e == -ENOENT) {
+		(void)tool_no_table(table);
+		return EX_LOST;
+	}
+	return e == 0 ? EX_YES : say_error(e, lh_error_detail(), "cannot open "
+	    "the table");
+}
+
 static int
 release(const struct table_opts *table, const char *key, const uint64_t id[2],
     uint64_t token)
@@ -327,14 +342,10 @@ release(const struct table_opts *table, const char *key, const uint64_t id[2],
 	char name[NAME_MAX_TEXT];
 	struct lh_lease lease;
 	struct lh *lh;
-	int e = tool_open(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
+	int e, status = open_held(&lh, table);
 
-	if (e == -ENOENT) {
-		(void)tool_no_table(table);
-		return EX_LOST;
-	}
-	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+	if (status != EX_YES)
+		return status;
 	e = lh_lease_recall(lh, key, id, token, &lease);
 	if (e == 0)
 		e = lh_release(lh, &lease);
@@ -372,14 +383,10 @@ release_request(const struct table_opts *table, const struct by_request *r)
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 	struct lh_session *s;
 	struct lh *lh;
-	int e = tool_open(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
+	int e, status = open_held(&lh, table);
 
-	if (e == -ENOENT) {
-		(void)tool_no_table(table);
-		return EX_LOST;
-	}
-	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+	if (status != EX_YES)
+		return status;
 	o.flags = LH_NO_CREATE;
 	e = lh_session_open(lh, r->session, &o, &s);
 	if (e == 0) {

@@ -282,6 +282,16 @@ request_in_motion(void)
 	lh_session_close(s);
 }
 
+static void
+free_after(int64_t ms, const char *key)
+{
+	struct lh_lease n;
+
+	t_sleep_ms(ms);
+	is(replay_try(other, key, &n), 0, "for a time");
+	is(lh_release(other, &n), 0, "release");
+}
+
 /* Session and lease have both run out when somebody looks. */
 static void
 delay_after_both(void)
@@ -293,9 +303,7 @@ delay_after_both(void)
 	is(into(lh, s, "d", &briefer, &l), 0, "a lease");
 	t_sleep_ms(700);
 	is(replay_try(other, "d", &n), -EAGAIN, "the key is kept back");
-	t_sleep_ms(1600);
-	is(replay_try(other, "d", &n), 0, "for a time");
-	is(lh_release(other, &n), 0, "release");
+	free_after(1600, "d");
 	lh_session_close(s);
 }
 
@@ -324,9 +332,7 @@ delay_stale(void)
 	is(replay_result("settler"), -EAGAIN, "the first comes too late");
 	t_sleep_ms(300);
 	is(replay_try(other, "e", &n), -EAGAIN, "it is kept back still");
-	t_sleep_ms(1300);
-	is(replay_try(other, "e", &n), 0, "for a time");
-	is(lh_release(other, &n), 0, "release");
+	free_after(1300, "e");
 	lh_session_close(s);
 }
 
