@@ -8,6 +8,7 @@ SONAME	:= libleasehold.so.0
 PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
 SYSCONFDIR ?= /etc
+STATEDIR ?= /var/lib
 PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
 CC	?= gcc
 CXX	?= g++
@@ -66,7 +67,9 @@ DAEMON_TESTS := $(call progs,tests/daemon/*.c)
 # of the cluster's side: all but the daemon's main(), linked as it is needed
 SHIM_PB	:= $(BUILD)/src/shim/etcd.pb-c
 SHIM_OBJ := $(filter-out %/main.o,$(call objs,src/shim/*.c)) $(SHIM_PB).o
+SHIMD	:= $(BUILD)/leasehold-shimd
 SHIM_A	:= $(BUILD)/libshim.a
+DAEMON_A := $(BUILD)/libdaemon.a
 SHIM_LIBS := -lnghttp2 -levent_openssl -levent_extra -levent_core -lssl \
 	   -lcrypto -lprotobuf-c
 SHIM_TESTS := $(call progs,tests/shim/*.c)
@@ -84,7 +87,7 @@ FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 	abi-check abi-update check-abi \
 	bench install uninstall clean help deps
 
-all: lib tool reaperd
+all: lib tool reaperd shim
 
 help:
 	@echo 'make run	see it work: real processes, killed and stopped (1 min)'
@@ -101,7 +104,7 @@ help:
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
 reaperd: $(REAPERD)
-shim: $(SHIM_A)
+shim: $(SHIMD)
 tests: $(TESTS)
 daemon-tests: $(DAEMON_TESTS)
 shim-tests: $(SHIM_TESTS)
@@ -172,10 +175,16 @@ $(TOOL): $(call objs,tools/*.c) $(LIB_A)
 DAEMON_OBJ := $(call objs,src/daemon/*.c) \
     $(addprefix $(BUILD)/tools/,metrics.o number.o text.o)
 REAPERD_OBJ := $(call objs,src/reaper/*.c)
-$(REAPERD_OBJ) $(DAEMON_OBJ): ALL_CFLAGS += -Itools \
-    -DLEASEHOLD_VERSION='"$(VERSION)"' -DSYSCONFDIR='"$(SYSCONFDIR)"'
+SHIMD_OBJ := $(BUILD)/src/shim/main.o
+$(REAPERD_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(SHIMD_OBJ): ALL_CFLAGS += -Itools \
+    -DLEASEHOLD_VERSION='"$(VERSION)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
+    -DSTATEDIR='"$(STATEDIR)"'
 
-$(REAPERD): $(REAPERD_OBJ) $(DAEMON_OBJ) $(LIB_A)
+$(DAEMON_A): $(DAEMON_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(REAPERD): $(REAPERD_OBJ) $(DAEMON_A) $(LIB_A)
 	$(link)
 	$(link_with) -linih
 
@@ -198,10 +207,20 @@ $(SHIM_A): $(SHIM_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(call objs,tests/shim/support/*.c) \
-    $(call objs,tests/support/*.c) $(SHIM_A) $(LIB_A)
+$(SHIMD): $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(LIB_A)
 	$(link)
-	$(link_with) $(SHIM_LIBS)
+	$(link_with) $(SHIM_LIBS) -linih
+
+# each test takes of it what it needs
+SHIM_SUPPORT := $(BUILD)/libshimtest.a
+$(SHIM_SUPPORT): $(call objs,tests/shim/support/*.c)
+	$(call say,AR)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
+    $(call objs,tests/support/*.c) $(SHIM_A) $(DAEMON_A) $(LIB_A)
+	$(link)
+	$(link_with) $(SHIM_LIBS) -linih
 
 $(STEP): $(call objs,tests/crash/*.c) $(LIB_A)
 	$(link)

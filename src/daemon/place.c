@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <bsd/string.h>
 #include "place.h"
@@ -53,4 +55,27 @@ place_make(const char *path, char why[PLACE_ERROR_MAX])
 		return -1;
 	}
 	return 0;
+}
+
+int
+place_take_socket(const char *at_path, int type)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct stat st;
+	int fd, e;
+
+	(void)strlcpy(at.sun_path, at_path, sizeof(at.sun_path));
+	if (lstat(at_path, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	e = connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 ?
+	    EADDRINUSE : errno;
+	(void)close(fd);
+	if (e != ECONNREFUSED)
+		return -e;
+	return unlink(at_path) == 0 || errno == ENOENT ? 0 : -errno;
 }

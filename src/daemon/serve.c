@@ -279,29 +279,6 @@ serve_run(int64_t now_ns)
 	return next_ns;
 }
 
-int
-serve_take_path(const char *at_path, int type)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct stat st;
-	int fd, e;
-
-	(void)strlcpy(at.sun_path, at_path, sizeof(at.sun_path));
-	if (lstat(at_path, &st) != 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(st.st_mode))
-		return -EEXIST;
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	e = connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 ?
-	    EADDRINUSE : errno;
-	(void)close(fd);
-	if (e != ECONNREFUSED)
-		return -e;
-	return unlink(at_path) == 0 || errno == ENOENT ? 0 : -errno;
-}
-
 static int
 listen_at(void)
 {
@@ -311,7 +288,7 @@ listen_at(void)
 	int fd, e;
 
 	(void)strlcpy(at.sun_path, path, sizeof(at.sun_path));
-	e = serve_take_path(path, SOCK_STREAM);
+	e = place_take_socket(path, SOCK_STREAM);
 	if (e != 0)
 		return e;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -5,8 +5,6 @@
 
 #include <stdint.h>
 
-#define SOCKET_PATH_MAX 108	/* of struct sockaddr_un */
-
 /* The listener goes into the epoll set as `listener` << 32, readers of it as
  * `reader` << 32 | number. */
 void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader);
@@ -14,10 +12,6 @@ void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader);
 /* Serve at that path ("": nowhere).  What cannot be done is logged, and all
  * else goes on. */
 void serve_configure(const char *path, unsigned mode);
-
-/* Take over the path of a socket at which nobody answers, as a killed daemon
- * leaves it; 0, or -errno. */
-int serve_take_path(const char *path, int type);
 
 /* Somebody wants to connect; reader i can be read from, or written to. */
 void serve_accept(void);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "daemon/serve.h"
+#include "daemon/place.h"
 #include "daemon/settings.h"
 
 #define TABLES_MAX 256		/* at a time */

@@ -331,7 +331,7 @@ claims_lost(struct recipe *r, const char *why)
 static int
 check(const struct claim_want *w, size_t n)
 {
-	if (n == 0 || n > CLAIMS_MAX)
+	if (n == 0 || n > RECIPE_CLAIMS_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
 		if (w[i].key.len > CLAIM_KEY_MAX ||

@@ -144,7 +144,7 @@ void recipe_retire(struct recipe *r);
 
 #define CLAIM_TRY 1u		/* do not queue: granted, busy or failed */
 
-#define CLAIMS_MAX 64		/* at once */
+#define RECIPE_CLAIMS_MAX 64		/* at once */
 #define CLAIM_KEY_MAX 255	/* bytes of a name */
 
 struct claim_want {

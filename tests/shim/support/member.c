@@ -281,8 +281,8 @@ void
 want_many(struct want *w, size_t n, struct member *m,
     const char *const *names, enum claim_mode mode, unsigned flags)
 {
-	struct claim_want ask[CLAIMS_MAX] = { 0 };
-	struct claim *out[CLAIMS_MAX];
+	struct claim_want ask[RECIPE_CLAIMS_MAX] = { 0 };
+	struct claim *out[RECIPE_CLAIMS_MAX];
 
 	for (size_t i = 0; i < n; i++) {
 		void (*fn)(struct want *) = w[i].told;

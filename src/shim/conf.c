@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The configuration: defaults, then the file, then the environment, then the
+ * command line; each says what it says about a key, and the last one counts.
+ * How file and environment are read: daemon/settings.c.
+ *
+ * Places of the shim's own files have the table's name in them unless they are
+ * given, so that there may be a shim to each table.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include <leasehold/error.h>
+#include "conf.h"
+#include "shm/object.h"
+#include "tool.h"
+
+#define PROGRAM "leasehold-shimd"
+#define TTL_MIN_MS 1000
+#define TTL_MAX_MS 600000
+
+static int
+set_text(const char *key, const char *value, char *to, size_t room)
+{
+	if (*value == '\0')
+		return say_usage("%s: there is nothing in it", key);
+	if (strlcpy(to, value, room) >= room)
+		return say_usage("%s: more than %zu bytes", key, room - 1);
+	return 0;
+}
+
+static int
+set_span(const char *key, const char *value, int64_t min_ms, int64_t max_ms,
+    int64_t *to)
+{
+	if (parse_span(key, value, to) != 0)
+		return -1;
+	return *to >= min_ms && *to <= max_ms ? 0 :
+	    say_usage("%s: '%s' is not between %lldms and %llds", key, value,
+	    (long long)min_ms, (long long)max_ms / 1000);
+}
+
+static int
+set_count(const char *key, const char *value, uint64_t max, uint64_t *to)
+{
+	if (parse_number(key, value, max, to) != 0)
+		return -1;
+	return *to >= 16 ? 0 : say_usage("%s: '%s' is less than 16", key,
+	    value);
+}
+
+/* One setter a key, in the order of keys[]. */
+#define SETTER(name, how) \
+static int \
+set_##name(void *conf, const char *key, const char *value) \
+{ \
+	struct conf *c = conf; \
+	return how; \
+}
+
+SETTER(system, settings_bool(key, value, &c->system))
+SETTER(table, set_text(key, value, c->table, sizeof(c->table)))
+SETTER(endpoints, set_text(key, value, c->endpoints, sizeof(c->endpoints)))
+SETTER(root, set_text(key, value, c->root, sizeof(c->root)))
+SETTER(host, set_text(key, value, c->host, sizeof(c->host)))
+SETTER(ttl, set_span(key, value, TTL_MIN_MS, TTL_MAX_MS, &c->ttl_ms))
+SETTER(timeout, set_span(key, value, 20, 10000, &c->timeout_ms))
+SETTER(hold_min, set_span(key, value, 0, 10000, &c->hold_min_ms))
+SETTER(user, set_text(key, value, c->user, sizeof(c->user)))
+SETTER(password_file, settings_file_path(key, value, c->password_file,
+    sizeof(c->password_file)))
+SETTER(ca_file, settings_file_path(key, value, c->ca_file,
+    sizeof(c->ca_file)))
+SETTER(cert_file, settings_file_path(key, value, c->cert_file,
+    sizeof(c->cert_file)))
+SETTER(key_file, settings_file_path(key, value, c->key_file,
+    sizeof(c->key_file)))
+SETTER(socket, settings_file_path(key, value, c->socket, sizeof(c->socket)))
+SETTER(socket_mode, settings_mode(key, value, &c->socket_mode))
+SETTER(max_clients, set_count(key, value, 1000000, &c->max_clients))
+SETTER(max_keys, set_count(key, value, 4000000, &c->max_keys))
+SETTER(state_file, settings_file_path(key, value, c->state_file,
+    sizeof(c->state_file)))
+SETTER(metrics_mode, settings_mode(key, value, &c->metrics_mode))
+SETTER(log_level, settings_log_level(key, value, &c->log_level))
+SETTER(pidfile, settings_file_path(key, value, c->pidfile,
+    sizeof(c->pidfile)))
+
+static int
+set_metrics(void *conf, const char *key, const char *value)
+{
+	struct conf *c = conf;
+
+	c->metrics[0] = '\0';
+	c->metrics_said = true;
+	return strcasecmp(value, "off") == 0 ? 0 :
+	    settings_file_path(key, value, c->metrics, sizeof(c->metrics));
+}
+
+static const struct setting keys[] = {
+	{ "system", set_system, NULL },
+	{ "table", set_table, NULL },
+	{ "endpoints", set_endpoints, NULL },
+	{ "root", set_root, NULL },
+	{ "host", set_host, NULL },
+	{ "ttl", set_ttl, NULL },
+	{ "timeout", set_timeout, NULL },
+	{ "hold_min", set_hold_min, NULL },
+	{ "user", set_user, NULL },
+	{ "password_file", set_password_file, NULL },
+	{ "ca_file", set_ca_file, NULL },
+	{ "cert_file", set_cert_file, NULL },
+	{ "key_file", set_key_file, NULL },
+	{ "socket", set_socket, NULL },
+	{ "socket_mode", set_socket_mode, NULL },
+	{ "max_clients", set_max_clients, NULL },
+	{ "max_keys", set_max_keys, NULL },
+	{ "state_file", set_state_file, NULL },
+	{ "metrics", set_metrics, NULL },
+	{ "metrics_mode", set_metrics_mode, NULL },
+	{ "log_level", set_log_level, NULL },
+	{ "pidfile", set_pidfile, NULL },
+};
+
+static const struct settings settings = { PROGRAM, keys,
+    sizeof(keys) / sizeof(keys[0]) };
+
+static int __attribute__((format(printf, 2, 3)))
+fail(char error[CONF_ERROR_MAX], const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(error, CONF_ERROR_MAX, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+/* The first line; nobody else may read it. */
+static int
+read_password(struct conf *c, char error[CONF_ERROR_MAX])
+{
+	FILE *f = fopen(c->password_file, "re");
+	struct stat st;
+
+	if (f == NULL)
+		return fail(error, "password_file: cannot read %s: %s",
+		    c->password_file, strerror(errno));
+	if (fstat(fileno(f), &st) != 0 || (st.st_mode & 077)) {
+		(void)fclose(f);
+		return fail(error, "password_file: others may read %s: chmod "
+		    "600 it", c->password_file);
+	}
+	if (fgets(c->password, sizeof(c->password), f) == NULL)
+		c->password[0] = '\0';
+	(void)fclose(f);
+	c->password[strcspn(c->password, "\r\n")] = '\0';
+	return c->password[0] != '\0' ? 0 : fail(error, "password_file: the "
+	    "first line of %s is empty", c->password_file);
+}
+
+static void
+state_path(char *to, size_t room, const char *file, bool system)
+{
+	const char *dir = getenv("STATE_DIRECTORY");
+	const char *home = getenv("XDG_STATE_HOME"), *below = "";
+
+	if (home == NULL || *home != '/') {
+		home = getenv("HOME");
+		below = "/.local/state";
+	}
+	if (dir != NULL && *dir == '/')
+		(void)snprintf(to, room, "%.*s/%s", (int)strcspn(dir, ":"),
+		    dir, file);
+	else if (geteuid() == 0 || system || home == NULL || *home != '/')
+		(void)snprintf(to, room, STATEDIR "/" PROGRAM "/%s", file);
+	else
+		(void)snprintf(to, room, "%s%s/" PROGRAM "/%s", home, below,
+		    file);
+}
+
+/* What was not said follows from the table's name. */
+static void
+fill_in(struct conf *c)
+{
+	char file[CONF_TEXT_MAX + 16];
+
+	(void)snprintf(file, sizeof(file), "%s.sock", c->table);
+	if (c->socket[0] == '\0')
+		settings_runtime_path(c->socket, sizeof(c->socket), PROGRAM,
+		    file);
+	(void)snprintf(file, sizeof(file), "%s.metrics", c->table);
+	if (!c->metrics_said)
+		settings_runtime_path(c->metrics, sizeof(c->metrics), PROGRAM,
+		    file);
+	(void)snprintf(file, sizeof(file), "%s.pid", c->table);
+	if (c->pidfile[0] == '\0')
+		settings_runtime_path(c->pidfile, sizeof(c->pidfile), PROGRAM,
+		    file);
+	(void)snprintf(file, sizeof(file), "%s.state", c->table);
+	if (c->state_file[0] == '\0')
+		state_path(c->state_file, sizeof(c->state_file), file,
+		    c->system);
+	if (c->socket_mode == 0)
+		c->socket_mode = c->system ? 0660 : 0600;
+	if (c->host[0] == '\0' &&
+	    gethostname(c->host, sizeof(c->host) - 1) != 0)
+		(void)strlcpy(c->host, "?", sizeof(c->host));
+}
+
+static int
+check(struct conf *c, char error[CONF_ERROR_MAX])
+{
+	char path[PATH_MAX];
+
+	if (c->table[0] == '\0')
+		(void)strlcpy(c->table, lhi_object_name(NULL),
+		    sizeof(c->table));
+	if (lhi_object_path(path, sizeof(path), c->table, c->system) != 0)
+		return fail(error, "table: %s", lh_error_detail());
+	if (c->endpoints[0] == '\0')
+		return fail(error, "endpoints: not said: where is the "
+		    "cluster?  (endpoints = http://127.0.0.1:2379)");
+	if ((c->user[0] != '\0') != (c->password_file[0] != '\0'))
+		return fail(error, "user and password_file go together");
+	if ((c->cert_file[0] != '\0') != (c->key_file[0] != '\0'))
+		return fail(error, "cert_file and key_file go together");
+	if (c->timeout_ms * 4 > c->ttl_ms)
+		return fail(error, "timeout: %lldms is more than a quarter of "
+		    "ttl", (long long)c->timeout_ms);
+	fill_in(c);
+	return c->password_file[0] == '\0' ? 0 : read_password(c, error);
+}
+
+void
+conf_path(char path[PATH_MAX], const struct conf_args *args)
+{
+	if (args->file != NULL)
+		(void)strlcpy(path, args->file, PATH_MAX);
+	else
+		settings_path(path, PROGRAM, args->system);
+}
+
+int
+conf_load(struct conf *conf, const struct conf_args *args,
+    char error[CONF_ERROR_MAX])
+{
+	static struct conf c;
+	char path[PATH_MAX];
+
+	c = (struct conf){ .max_clients = 16384, .max_keys = 65536,
+	    .root = "leasehold", .ttl_ms = 10000, .timeout_ms = 300,
+	    .hold_min_ms = 10, .metrics_mode = 0660, .log_level = LOG_INFO };
+	settings_begin();
+	conf_path(path, args);
+	if (settings_file(&settings, &c, path, args->file != NULL,
+	    error) != 0 || settings_environment(&settings, &c, error) != 0)
+		return -1;
+	if (args->system)
+		c.system = true;
+	if (args->verbose)
+		c.log_level = LOG_DEBUG;
+	if (args->table != NULL && set_table(&c, "-t", args->table) != 0)
+		return fail(error, "%s", settings_complaint());
+	if (args->endpoints != NULL &&
+	    set_endpoints(&c, "-e", args->endpoints) != 0)
+		return fail(error, "%s", settings_complaint());
+	if (check(&c, error) != 0)
+		return -1;
+	*conf = c;
+	return 0;
+}

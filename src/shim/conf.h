@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What the shim is told to do: see conf.c and leasehold-shimd.conf(5). */
+#ifndef SHIM_CONF_H
+#define SHIM_CONF_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/place.h"
+#include "daemon/settings.h"
+
+#define CONF_ERROR_MAX SETTINGS_ERROR_MAX
+#define CONF_TEXT_MAX 256
+
+struct conf {
+	/* which table, and how it is reached */
+	char table[CONF_TEXT_MAX];
+	bool system;
+	char socket[SOCKET_PATH_MAX];
+	unsigned socket_mode;		/* 0: not said */
+	uint64_t max_clients, max_keys;
+	/* which cluster */
+	char endpoints[1024];
+	char root[CONF_TEXT_MAX];
+	char host[CONF_TEXT_MAX];
+	int64_t ttl_ms, timeout_ms, hold_min_ms;
+	char user[CONF_TEXT_MAX];
+	char password_file[PATH_MAX];
+	char password[CONF_TEXT_MAX];	/* from there */
+	char ca_file[PATH_MAX], cert_file[PATH_MAX], key_file[PATH_MAX];
+	char state_file[PATH_MAX];
+	/* the daemon */
+	char metrics[SOCKET_PATH_MAX];	/* "": no socket */
+	bool metrics_said;
+	unsigned metrics_mode;
+	int log_level;
+	char pidfile[PATH_MAX];
+};
+
+/* From the command line: wins over environment and file. */
+struct conf_args {
+	const char *file;		/* NULL: the usual one, if there is */
+	const char *table, *endpoints;
+	bool system, verbose;
+};
+
+/* 0; or -1, with a sentence in error that names what, where and the remedy;
+ * *conf is as it was then. */
+int conf_load(struct conf *conf, const struct conf_args *args,
+    char error[CONF_ERROR_MAX]);
+
+/* Which file would be read. */
+void conf_path(char path[PATH_MAX], const struct conf_args *args);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session with the cluster, as recipe.h tells of it, and what of it is in
+ * the table: which session, until when it counts (D), and the epoch that all
+ * rights are of.
+ *
+ *	up, adopted	it goes on: rights of this epoch are what they were.  Of
+ *			what is found in the cluster, that with a right is kept;
+ *			that without is kept as well, to be given back when we
+ *			have it locally (a right may have been taken away and
+ *			not all seen through); a right of which nothing is found
+ *			is void
+ *	up, new		another epoch, in which there are no rights
+ *	alive		D moves on
+ *	D is past	nothing counts (dark): another epoch of that session,
+ *			which may live still.  A D that comes after all makes no
+ *			lease good again that was not (G9)
+ *	lost		another epoch, no session
+ *
+ * Written in this order: the epoch before D (shm/right.c, I2).  A stopped shim
+ * writes what it was about to write when it goes on: a D, which was true when
+ * it was drawn and is past; a right, which is of an epoch that this D is of.
+ *
+ * Leases under rights that became void are broken: their holders learn it from
+ * the clock or the epoch as well, but who waits for them gets on.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <bsd/string.h>
+#include "daemon/log.h"
+#include "shim.h"
+#include "shm/right.h"
+
+static void
+set_timer(struct shim *s)
+{
+	uint64_t now_ns = shim_boot_ns();
+	int64_t left_us = s->until_ns <= now_ns ? 0 :
+	    (int64_t)((s->until_ns - now_ns) / 1000) + 1;
+	struct timeval tv = { left_us / 1000000, left_us % 1000000 };
+
+	(void)evtimer_add(s->dusk, &tv);
+}
+
+/* A right that another shim left here. */
+static void
+inherit(struct shim *s, const char *name, unsigned mode)
+{
+	struct key *k = keys_new(s, name, strlen(name));
+
+	if (k != NULL && k->right == RIGHT_NONE && table_find(s, k) == 0)
+		keys_adopt(k, mode);
+}
+
+/* An epoch in which nothing has a right yet. */
+static void
+begin_epoch(struct shim *s)
+{
+	uint64_t name[2] = { s->session.name, 0 };
+
+	if (!s->looked)		/* leases under those are to be broken, too */
+		table_rights(s, inherit);
+	s->looked = true;
+	if (s->session.name != 0)
+		s->epoch = lhi_cluster_begin(s->v, name,
+		    (uint64_t)s->session.create_revision, s->mark.cluster);
+	else
+		s->epoch = lhi_cluster_end(s->v);
+	lhi_point("shim.epoch");
+	s->until_ns = 0;
+	keys_void(s);
+}
+
+/* Nothing may be granted from here on. */
+static void
+go_dark(struct shim *s, const char *why)
+{
+	if (s->dark)
+		return;
+	s->dark = true;
+	(void)evtimer_del(s->dusk);
+	(void)strlcpy(s->why, why, sizeof(s->why));
+	begin_epoch(s);
+	wants_fail(s, FRAME_AWAY, 0, s->why);
+	keys_touch(s);
+}
+
+static void
+at_dusk(evutil_socket_t fd, short what, void *arg)
+{
+	struct shim *s = arg;
+	char why[SHIM_WHY_MAX];
+
+	if (shim_boot_ns() < s->until_ns) {
+		set_timer(s);
+		return;
+	}
+	(void)snprintf(why, sizeof(why), "the cluster has not confirmed this "
+	    "host's session in time%s%.400s", s->store == KV_HERE ? "" : ": ",
+	    s->store == KV_HERE ? "" : s->why);
+	log_line(LOG_ERR, "%s; leases of cluster keys are lost", why);
+	go_dark(s, why);
+}
+
+bool
+host_reaches(const struct shim *s)
+{
+	return s->starting || (s->up && !s->dark && !s->ending &&
+	    (s->until_ns == 0 || shim_boot_ns() < s->until_ns));
+}
+
+static void
+on_store(enum kv_state state, const char *why, void *arg)
+{
+	struct shim *s = arg;
+	bool news = state != s->store || s->starting;
+
+	s->store = state;
+	if (state == KV_HERE) {
+		if (news)
+			log_line(LOG_INFO, "the cluster is there");
+		return;
+	}
+	(void)strlcpy(s->why, why, sizeof(s->why));
+	if (news)
+		log_line(state == KV_REFUSED ? LOG_ERR : LOG_WARNING,
+		    "the cluster %s: %s", state == KV_REFUSED ?
+		    "cannot be used" : "is away", why);
+	if (s->starting) {
+		s->starting = false;
+		wants_fail(s, FRAME_AWAY, 0, s->why);
+		keys_touch(s);
+	}
+}
+
+static void
+on_up(const struct recipe_session *session, bool adopted, void *arg)
+{
+	struct shim *s = arg;
+	struct lhi_cluster c;
+
+	s->session = *session;
+	s->up = true;
+	s->settled = false;
+	s->dark = false;
+	log_line(LOG_INFO, "session %016llx with the cluster%s",
+	    (unsigned long long)session->name, adopted ? ", adopted" : "");
+	lhi_cluster_read(s->v, &c);
+	s->epoch = c.epoch;
+	/* D was past at some time: so was each lease under a right */
+	if (!adopted || c.until_ns <= shim_boot_ns())
+		begin_epoch(s);
+	else
+		s->until_ns = c.until_ns;
+}
+
+static void
+on_alive(uint64_t until_ns, void *arg)
+{
+	struct shim *s = arg;
+	uint64_t now_ns = shim_boot_ns();
+
+	if (s->until_ns != 0 && s->until_ns <= now_ns)
+		go_dark(s, "the cluster did not confirm this host's session "
+		    "in time");
+	if (until_ns <= now_ns)
+		return;		/* so late that it is worth nothing */
+	if (s->until_ns > now_ns &&
+	    (int64_t)(s->until_ns - now_ns) < s->count.margin_min_ns)
+		s->count.margin_min_ns = (int64_t)(s->until_ns - now_ns);
+	s->dark = false;
+	s->starting = false;
+	s->until_ns = until_ns;
+	lhi_cluster_go_on(s->v, until_ns);
+	set_timer(s);
+	if (s->settled)
+		keys_touch(s);
+}
+
+/* f->key is without the table's prefix. */
+static struct key *
+key_of(struct shim *s, const struct kv_bytes *b)
+{
+	char name[SHM_KEY_MAX + 1];
+	size_t n = s->prefix_len;
+
+	memcpy(name, s->v->hdr->cluster_prefix, n);
+	memcpy(name + n, b->p, b->len);
+	return keys_new(s, name, n + b->len);
+}
+
+static void
+on_found(const struct recipe_found *f, void *arg)
+{
+	struct shim *s = arg;
+	struct key *k;
+
+	/* it never had a right, or is no key that could be here: it is left */
+	if (!f->first || f->key.len == 0 ||
+	    f->key.len + s->prefix_len > SHM_KEY_MAX ||
+	    memchr(f->key.p, 0, f->key.len) != NULL)
+		return;
+	k = key_of(s, &f->key);
+	if (k == NULL || k->part != NULL || part_keep(s, k, f) == NULL) {
+		log_line(LOG_ERR, "out of memory; leases of cluster keys are "
+		    "lost");
+		begin_epoch(s);	/* as it is going to be left */
+		return;
+	}
+	if (table_find(s, k) == 0) {
+		uint64_t r = lhi_right_load(s->v, k->ref.slot);
+
+		if (lhi_right_now(s->v, k->ref.slot) &&
+		    right_mode(r) <= k->part->mode)
+			keys_adopt(k, right_mode(r));
+	}
+	log_line(LOG_DEBUG, "key %s: found, %s", k->name,
+	    k->right != RIGHT_NONE ? "with its right" : "without a right");
+}
+
+static void
+void_if_unknown(struct shim *s, const char *name, unsigned mode)
+{
+	struct key *k = keys_find(s, name, strlen(name));
+
+	if (k != NULL && k->right == mode)
+		return;
+	log_line(LOG_WARNING, "key %s: it has a right that the cluster does "
+	    "not know of", name);
+	table_void(s, name);
+	table_break(s, name);
+}
+
+static void
+on_settled(void *arg)
+{
+	struct shim *s = arg;
+
+	table_rights(s, void_if_unknown);
+	s->settled = s->looked = true;
+	s->starting = false;
+	log_line(LOG_INFO, "%u keys of the cluster are here", s->n_rights);
+	keys_touch(s);
+}
+
+static void
+on_lost(const char *why, void *arg)
+{
+	struct shim *s = arg;
+	char text[SHIM_WHY_MAX];
+
+	s->count.lost += s->up;
+	if (s->up)
+		log_line(LOG_ERR, "the session with the cluster is lost: %s; "
+		    "leases of cluster keys are lost", why);
+	else
+		log_line(LOG_WARNING, "the earlier session with the cluster "
+		    "is over: %s", why);
+	(void)snprintf(text, sizeof(text), "this host's session with the "
+	    "cluster was lost: %.400s", why);
+	s->up = s->settled = false;
+	s->session.name = 0;
+	s->dark = false;
+	go_dark(s, text);
+}
+
+static void
+on_mark(const struct kv_mark *m, void *arg)
+{
+	struct shim *s = arg;
+
+	s->mark = *m;
+	if (s->saver != NULL)
+		saver_save(s->saver, m);
+}
+
+static void
+on_retired(void *arg)
+{
+	shim_retired(arg);
+}
+
+void
+host_begin(struct shim *s)
+{
+	struct lhi_cluster c;
+
+	s->starting = true;
+	s->store = KV_AWAY;
+	s->count.margin_min_ns = INT64_MAX;
+	s->dusk = evtimer_new(s->o.base, at_dusk, s);
+	s->hooks = (struct recipe_hooks){ .store = on_store, .up = on_up,
+	    .alive = on_alive, .found = on_found, .settled = on_settled,
+	    .lost = on_lost, .mark = on_mark, .retired = on_retired };
+	part_hooks(&s->hooks);
+	lhi_cluster_read(s->v, &c);
+	s->epoch = c.epoch;
+	/* of another cluster: over, whatever that one says */
+	if (c.session[0] != 0 && s->mark.cluster != 0 && c.id != 0 &&
+	    c.id != s->mark.cluster) {
+		c.session[0] = 0;
+		begin_epoch(s);
+	}
+	s->session.name = c.session[0];
+	s->session.create_revision = (int64_t)c.created;
+}
+
+void
+host_end(struct shim *s)
+{
+	if (s->dusk != NULL)
+		event_free(s->dusk);
+	s->dusk = NULL;
+}

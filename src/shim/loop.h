@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The shim's one loop: see loop.c. */
+#ifndef SHIM_LOOP_H
+#define SHIM_LOOP_H
+
+#include "conf.h"
+
+/* Until it is told to end, or cannot go on: the exit status.  `ready` is called
+ * when all is set up. */
+int loop_run(struct conf *conf, const struct conf_args *args,
+    void (*ready)(void));
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * leasehold-shimd: takes the keys of one table to a cluster, so that processes
+ * of several hosts exclude each other.  shim.h says what is where; what it has
+ * in common with its sister, leasehold-reaperd, is in src/daemon.
+ *
+ * Exit status: 0; 64 usage; 78 configuration (a damaged state file, too); 69
+ * another one runs, or the table was removed; 71 the system refused something.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <bsd/unistd.h>
+#include "conf.h"
+#include "daemon/log.h"
+#include "daemon/only.h"
+#include "loop.h"
+#include "tool.h"
+
+#define PROGRAM "leasehold-shimd"
+#define EX_BAD_CONFIG 78
+
+extern char **environ;
+
+static const char help[] =
+"usage: leasehold-shimd [OPTION...]\n"
+"\n"
+"Takes cluster keys of a table to the cluster, so that processes of several\n"
+"hosts exclude each other.  Goes into the background unless told not to.\n"
+"\n"
+"  -c, --config FILE     read FILE, which must be there, not the usual one\n"
+"  -e, --endpoints URLS  where the cluster is\n"
+"  -f, --foreground      stay; log to standard error\n"
+"  -n, --check           only check the configuration\n"
+"      --system          the machine's table of that name, not your own\n"
+"  -t, --table NAME      that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"  -v, --verbose         log more\n"
+"      --help            print this\n"
+"      --version         print the version\n";
+
+static struct conf conf;
+
+/* -1: go on; else the exit status. */
+static int
+parse(int argc, char **argv, struct conf_args *args, bool *foreground,
+    bool *check)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "endpoints", required_argument, NULL, 'e' },
+		{ "foreground", no_argument, NULL, 'f' },
+		{ "check", no_argument, NULL, 'n' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "table", required_argument, NULL, 't' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:e:fnt:v", options,
+	    NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			args->file = optarg;
+			break;
+		case 'e':	/* the title will be written over argv */
+			args->endpoints = strdup(optarg);
+			break;
+		case 'f':
+			*foreground = true;
+			break;
+		case 'n':
+			*check = true;
+			break;
+		case 'S':
+			args->system = true;
+			break;
+		case 't':
+			args->table = strdup(optarg);
+			break;
+		case 'v':
+			args->verbose = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		case 'V':
+			puts(PROGRAM " " LEASEHOLD_VERSION);
+			return 0;
+		default:	/* getopt_long() has said what */
+			fputs("'" PROGRAM " --help' lists the options\n",
+			    stderr);
+			return EX_BAD_USAGE;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, PROGRAM ": there are no arguments, only options: "
+	    "'%s'\n", argv[optind]);
+	return EX_BAD_USAGE;
+}
+
+/* Each client takes a descriptor, each key that is waited for another. */
+static void
+raise_limits(void)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
+		most.rlim_cur = most.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &most);
+	}
+}
+
+static void
+ready(void)
+{
+	only_ready();
+	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " takes cluster keys "
+	    "of table %s to %s", conf.table, conf.endpoints);
+}
+
+static int
+run(const struct conf_args *args, bool foreground)
+{
+	int status = only_one(conf.pidfile);
+
+	if (status == 0)
+		status = only_background(foreground, PROGRAM);
+	if (status != 0)
+		return status;
+	status = loop_run(&conf, args, ready);
+	only_end();
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct conf_args args;
+	static char whole[PATH_MAX];
+	char error[CONF_ERROR_MAX], path[PATH_MAX];
+	bool foreground = false, check = false;
+	int status;
+
+	log_begin(PROGRAM);
+	status = parse(argc, argv, &args, &foreground, &check);
+	if (status >= 0)
+		return status;
+	/* it will be read again, from another directory */
+	if (args.file != NULL && realpath(args.file, whole) != NULL)
+		args.file = whole;
+	if (conf_load(&conf, &args, error) != 0) {
+		fprintf(stderr, PROGRAM ": %s\n", error);
+		return EX_BAD_CONFIG;
+	}
+	if (check) {
+		conf_path(path, &args);
+		printf("the configuration is good (%s%s)\n", path,
+		    access(path, R_OK) == 0 ? "" : ": not there, defaults");
+		return fflush(stdout) == 0 ? 0 : EX_SYSTEM;
+	}
+	log_level(conf.log_level);
+	raise_limits();
+	setproctitle_init(argc, argv, environ);
+	return run(&args, foreground);
+}

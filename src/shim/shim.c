@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One shim: opened, closed, ended.
+ *
+ * Opened in this order: the table, with the byte that only one shim has; the
+ * state file; the socket; the session in the cluster, adopted if the table
+ * names one; and at last the table is told where we listen.
+ *
+ * Closed at once, as if killed: rights stay as they are until D, and the next
+ * shim adopts the session.  Ended: what nobody here has is given back first,
+ * and if that was all, the session with it, so that no other host has to wait
+ * for D.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "daemon/log.h"
+#include "shim.h"
+#include "shm/right.h"
+
+#define END_NS NS_PER_SEC	/* for ending */
+#define END_LOOK_NS (10 * NS_PER_MS)
+
+static int
+begin_cluster(struct shim *s, char why[SHIM_WHY_MAX])
+{
+	struct recipe_opts r = { .base = s->o.base, .engine = s->o.engine,
+	    .engine_arg = s->o.engine_arg, .root = s->o.root,
+	    .host = s->o.host, .ttl_ms = s->o.ttl_ms,
+	    .timeout_ms = s->o.timeout_ms, .hooks = &s->hooks, .arg = s };
+
+	host_begin(s);
+	r.adopt = s->session;
+	r.mark = s->mark;
+	s->recipe = recipe_open(&r);
+	if (s->recipe != NULL)
+		return 0;
+	(void)snprintf(why, SHIM_WHY_MAX, "cannot begin with the cluster: %s",
+	    strerror(errno));
+	return errno != 0 ? -errno : -ENOMEM;
+}
+
+static int
+begin(struct shim *s, char why[SHIM_WHY_MAX])
+{
+	bool keep = s->o.state_file[0] != '\0';
+	int e = table_open(s, why);
+
+	if (e == 0 && keep)
+		e = state_read(s->o.state_file, &s->mark, why);
+	if (e == 0 && keep && (s->saver = saver_new(s->o.state_file)) == NULL) {
+		(void)snprintf(why, SHIM_WHY_MAX, "no thread for the state "
+		    "file");
+		e = -ENOMEM;
+	}
+	if (e == 0)
+		e = client_listen(s, why);
+	if (e == 0 && keys_begin(s) != 0) {
+		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
+		e = -ENOMEM;
+	}
+	if (e == 0)
+		e = begin_cluster(s, why);
+	if (e == 0)
+		lhi_cluster_listen(s->v, (uint32_t)getpid(), s->socket);
+	return e;
+}
+
+int
+shim_open(struct shim **out, const struct shim_opts *o, char why[SHIM_WHY_MAX])
+{
+	struct shim *s = calloc(1, sizeof(*s));
+	int e;
+
+	if (s == NULL) {
+		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	s->o = *o;
+	s->byte_fd = s->listen_fd = -1;
+	RB_INIT(&s->keys);
+	TAILQ_INIT(&s->parts);
+	e = begin(s, why);
+	if (e != 0)
+		shim_close(s);
+	else
+		*out = s;
+	return e;
+}
+
+void
+shim_close(struct shim *s)
+{
+	client_end(s);
+	if (s->recipe != NULL)
+		recipe_close(s->recipe);
+	s->recipe = NULL;
+	part_end(s);
+	keys_end(s);
+	host_end(s);
+	saver_free(s->saver);
+	table_close(s);
+	if (s->farewell != NULL)
+		event_free(s->farewell);
+	free(s);
+}
+
+static void
+tell_ended(struct shim *s)
+{
+	void (*ended)(void *) = s->ended;
+
+	s->ended = NULL;
+	if (ended != NULL)
+		ended(s->o.arg);
+}
+
+void
+shim_retired(struct shim *s)
+{
+	tell_ended(s);
+}
+
+static void
+on_farewell(evutil_socket_t fd, short what, void *arg)
+{
+	struct timeval tv = { 0, END_LOOK_NS / 1000 };
+	struct shim *s = arg;
+
+	if (s->n_rights == 0 && TAILQ_EMPTY(&s->parts) && !s->retiring &&
+	    s->recipe != NULL) {
+		log_line(LOG_DEBUG, "all keys are given back");
+		s->retiring = true;
+		(void)lhi_cluster_end(s->v);
+		recipe_retire(s->recipe);
+	}
+	if (s->ended == NULL)
+		return;
+	if (shim_now_ns() < s->end_ns) {
+		(void)evtimer_add(s->farewell, &tv);
+		return;
+	}
+	log_line(LOG_INFO, "%u keys stay, until the next shim adopts them, or "
+	    "the session's end", s->n_rights);
+	tell_ended(s);
+}
+
+void
+shim_end(struct shim *s, void (*ended)(void *arg))
+{
+	if (s->ended != NULL)
+		return;
+	s->ended = ended;
+	s->ending = true;
+	s->end_ns = shim_now_ns() + END_NS;
+	wants_fail(s, FRAME_AWAY, 0, "the shim is ending");
+	keys_touch(s);
+	s->farewell = evtimer_new(s->o.base, on_farewell, s);
+	if (s->farewell != NULL)
+		event_active(s->farewell, EV_TIMEOUT, 0);
+	else
+		tell_ended(s);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shim: one table's way to the cluster.  What its files share.
+ *
+ *	shim.c	 opens and closes one	    table.c  the words in the table
+ *	host.c	 the session, as told	    hold.c   a key, locally ours
+ *	keys.c	 which keys there are	    part.c   claims in the cluster
+ *	step.c	 what is to be done about   wish.c   who wants what
+ *		 one next		    count.c  what happened, in numbers
+ *	client.c the socket		    state.c  what is kept on disk
+ *	talk.c	 what a frame asks for
+ *
+ * and of the program: main.c, conf.c, loop.c.
+ *
+ * Nothing here is global: a test runs two hosts in one process.  All of it is
+ * driven by one libevent loop and waits for nothing.
+ */
+#ifndef SHIM_SHIM_H
+#define SHIM_SHIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <event2/event.h>
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <leasehold.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/frame.h"
+#include "recipe.h"
+#include "shm/slot.h"
+
+#define SHIM_WHY_MAX 512	/* a sentence */
+#define SHIM_WANTS_MAX 256	/* of a connection, at a time */
+#define SHIM_LOOKS_MAX 8	/* the same, of questions to the cluster */
+#define SHIM_LATENCIES 16	/* classes: 0.25 ms, 0.5 ms, ... */
+
+struct shim;
+struct key;
+struct want;
+struct wish;
+struct client;
+struct part;
+struct saver;
+
+struct shim_opts {
+	struct event_base *base;
+	const char *table;		/* NULL: as lh_open() */
+	uint32_t table_flags;		/* LH_SYSTEM */
+	recipe_engine_fn *engine;
+	void *engine_arg;
+	const char *root, *host;	/* recipe.h */
+	unsigned ttl_ms, timeout_ms;
+	const char *socket;		/* where to listen */
+	unsigned socket_mode;
+	const char *state_file;		/* "": nothing is kept */
+	unsigned max_clients, max_keys;
+	unsigned hold_min_ms;		/* while local processes wait */
+	/* It cannot go on, and is to be closed.  From the loop. */
+	void (*over)(const char *why, void *arg);
+	void *arg;
+};
+
+/* Outcomes of what was wanted, as frames have them. */
+struct shim_counts {
+	uint64_t answers[FRAME_TEXT + 1];	/* by type of frame */
+	uint64_t clients, refused;	/* that connected; were hung up on */
+	uint64_t taken, returned, reanchored;	/* delegations */
+	uint64_t recalls;		/* of those, by others who queued */
+	uint64_t lost, broken;		/* sessions; keys whose leases ended */
+	uint64_t latency[SHIM_LATENCIES + 1];	/* claim asked -> answered */
+	uint64_t latency_us;
+	int64_t margin_min_ns;		/* least time left when D was moved on;
+					 * INT64_MAX: it never was */
+};
+
+/* The key, locally: hold.c */
+struct hold {
+	enum { HOLD_NONE, HOLD_WAITS, HOLD_HELD } state;
+	bool first;		/* stands before all others */
+	struct lh_ticket *ticket;
+	struct event *ready;
+	struct lh_lease lease;
+};
+
+/* A key that somebody wanted, or that we have a right to: keys.c */
+struct key {
+	RB_ENTRY(key) by_name;
+	TAILQ_ENTRY(key) of;		/* idle: it has a right, and there is
+					 * nothing to be done; or busy */
+	TAILQ_ENTRY(key) touched;	/* to be stepped */
+	bool is_idle, is_touched;
+	struct shim *s;
+	struct hold hold;
+	struct part *part;		/* our claim of it, or NULL */
+	unsigned right;			/* as set in the table: RIGHT_... */
+	struct lhi_ref ref;		/* of the slot where it was */
+	int64_t base;			/* revision of its base there */
+	unsigned recalled;		/* who waits elsewhere, RIGHT_... */
+	bool back;			/* it is to be given back anyway */
+	bool fresh;			/* told to somebody who may not have
+					 * come for it yet */
+	int64_t since_ns;		/* when the right was set */
+	int64_t asked_ns;		/* when it was to go; 0: it is not */
+	TAILQ_HEAD(wishes, wish) wishes;
+	unsigned n_exclusive;		/* of these */
+	unsigned crowd;			/* what those want who wait locally
+					 * without a wish: RIGHT_... */
+	struct event *timer;		/* or NULL */
+	size_t len;
+	char name[];			/* with the table's prefix */
+};
+
+/* One key of one WANT: wish.c */
+struct wish {
+	TAILQ_ENTRY(wish) of_key;
+	struct key *key;		/* NULL: fulfilled */
+	struct want *want;
+	unsigned mode;			/* RIGHT_... */
+	int64_t above;			/* a base above that revision */
+};
+
+struct want {
+	TAILQ_ENTRY(want) of_client;
+	TAILQ_ENTRY(want) all;
+	struct client *client;
+	uint32_t id;
+	bool try, answered;
+	int64_t began_ns, until_ns;	/* CLOCK_MONOTONIC */
+	unsigned n, left;		/* wishes; not fulfilled */
+	struct wish wish[];
+};
+
+/* The claim of a key in the cluster: part.c */
+struct part {
+	TAILQ_ENTRY(part) all;
+	struct shim *s;
+	struct key *key;		/* NULL: it is being left */
+	struct claim *claim;
+	unsigned mode;			/* RIGHT_... */
+	bool try, granted, anchoring;
+	bool returning;			/* as soon as it is held locally */
+	bool several;			/* asked for together with others */
+	int64_t revision, asked_ns;
+};
+
+TAILQ_HEAD(wants, want);
+
+/* Who asked the cluster something, and may be gone when the answer comes. */
+struct asker {
+	TAILQ_ENTRY(asker) of;
+	struct client *client;		/* NULL: it is gone */
+	uint32_t id;
+};
+
+/* A connection: client.c */
+struct client {
+	TAILQ_ENTRY(client) of;		/* the one not heard of longest first */
+	struct shim *s;
+	int fd;
+	uid_t uid;
+	struct event *ready;
+	struct wants wants;
+	TAILQ_HEAD(, asker) askers;
+	unsigned n_wants, n_askers;
+	unsigned credit;		/* frames until it has to rest */
+	bool greeted;			/* knows our table */
+	bool resting, doomed;
+};
+
+struct shim {
+	struct shim_opts o;
+	struct lh *lh;
+	struct lhi_view *v;
+	size_t prefix_len;		/* of cluster keys' names */
+	int byte_fd;			/* has the shim's byte */
+	char socket[SHM_SOCKET];
+	struct recipe *recipe;
+	struct recipe_hooks hooks;
+	/* the session */
+	struct recipe_session session;
+	uint64_t epoch, until_ns;
+	bool up, settled, dark;		/* dark: D is past, or none */
+	bool starting;			/* nothing is known of the store yet */
+	bool looked;			/* all rights in the table are known */
+	bool ending, over;
+	enum kv_state store;
+	char why[SHIM_WHY_MAX];		/* it is away */
+	struct event *dusk;		/* at D */
+	struct kv_mark mark;
+	struct saver *saver;
+	/* keys */
+	RB_HEAD(keys, key) keys;
+	TAILQ_HEAD(, part) parts;
+	TAILQ_HEAD(, key) idle, busy, touched;	/* idle: the oldest first */
+	unsigned n_keys, n_rights;
+	struct event *step;		/* those that were touched */
+	struct event *sweep;
+	int64_t renewed_ns;		/* what is held locally */
+	/* clients */
+	int listen_fd;
+	dev_t socket_dev;
+	ino_t socket_ino;
+	struct event *listener, *deaf, *refill;
+	TAILQ_HEAD(, client) clients;
+	struct wants wants;
+	struct want *hearing;		/* the one just heard of, or NULL */
+	unsigned n_clients, n_wants;
+	/* the end */
+	void (*ended)(void *arg);
+	struct event *farewell;
+	int64_t end_ns;
+	bool retiring;
+	struct shim_counts count;
+};
+
+static inline int64_t
+shim_now_ns(void)
+{
+	return lhi_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t
+shim_boot_ns(void)
+{
+	return (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME);
+}
+
+/* 0, or -errno and a sentence; -EBUSY: the table has a shim. */
+int shim_open(struct shim **out, const struct shim_opts *o,
+    char why[SHIM_WHY_MAX]);
+/* At once: what it has is there for the next one to adopt. */
+void shim_close(struct shim *s);
+/* Give back what nobody uses, and the session with it if that is all; then
+ * ended() is called, soon in any case. */
+void shim_end(struct shim *s, void (*ended)(void *arg));
+void shim_retired(struct shim *s);	/* the session is out of the store */
+
+/* table.c: 0, or -errno and a sentence. */
+int table_open(struct shim *s, char why[SHIM_WHY_MAX]);
+void table_close(struct shim *s);
+/* Find k's slot; 0 or -errno. */
+int table_find(struct shim *s, struct key *k);
+/* Set k's right; 0 or -errno.  Is it there still? */
+int table_set(struct key *k, unsigned mode, int64_t revision);
+void table_clear(struct key *k);
+void table_void(struct shim *s, const char *name);
+bool table_has(const struct key *k);
+/* Keys with a valid right: fn for each name. */
+void table_rights(struct shim *s, void (*fn)(struct shim *s, const char *name,
+    unsigned mode));
+/* End every lease of that key: the cluster was lost. */
+void table_break(struct shim *s, const char *name);
+/* What those want who wait for it locally: RIGHT_... */
+unsigned table_crowd(struct key *k);
+bool table_waited_for(const struct key *k);
+
+/* host.c */
+void host_begin(struct shim *s);
+void host_end(struct shim *s);
+/* Can anything be granted?  Or may it be soon, for all we know? */
+bool host_reaches(const struct shim *s);
+
+/* hold.c: have it, or wait for it; `first`: before everybody else.  0 or
+ * -errno. */
+int hold_take(struct key *k, bool first);
+bool hold_sure(struct key *k);		/* it is held, now */
+void hold_let_go(struct key *k);
+bool hold_renew(struct key *k);		/* false: lost */
+
+/* part.c */
+int part_ask(struct shim *s, struct key *const *k, const unsigned *mode,
+    size_t n, bool try);
+void part_leave(struct key *k);
+void part_anchor(struct key *k);
+struct part *part_keep(struct shim *s, struct key *k,
+    const struct recipe_found *f);
+void part_hooks(struct recipe_hooks *h);
+void part_end(struct shim *s);	/* after recipe_close() */
+
+/* keys.c */
+struct key *keys_find(struct shim *s, const char *name, size_t len);
+/* Make it unless it is there; NULL: no memory. */
+struct key *keys_new(struct shim *s, const char *name, size_t len);
+void key_free(struct key *k);
+void key_set_right(struct key *k, unsigned mode);
+/* Into the list that it belongs to. */
+void key_file(struct key *k);
+/* step.c: do what is next; it may be gone after that.  Or do so soon. */
+void key_step(struct key *k);
+void key_touch(struct key *k);
+/* Has a process that wants that mode no need to ask anybody? */
+bool key_covers(const struct key *k, unsigned mode);
+/* It has that right, from before. */
+void keys_adopt(struct key *k, unsigned mode);
+/* Ask for several at once, if all of them can be. */
+bool keys_ask(struct shim *s, struct key *const *k, const unsigned *mode,
+    size_t n, bool try);
+/* Its right is void: so are the leases under it. */
+void key_void(struct key *k);
+void keys_void(struct shim *s);
+void keys_touch(struct shim *s);
+int keys_begin(struct shim *s);
+void keys_end(struct shim *s);
+/* Give back the one that has been unused longest. */
+void keys_shrink(struct shim *s);
+
+/* wish.c */
+struct want *want_new(struct client *c, const struct lhi_frame *f);
+void want_free(struct want *w);
+void want_answer(struct want *w, uint8_t type, int error, const char *why);
+void want_add(struct want *w, struct key *k, unsigned mode, int64_t above);
+unsigned wish_most(const struct key *k);	/* RIGHT_... */
+unsigned wish_least(const struct key *k);
+bool wish_above(const struct key *k);	/* somebody needs a newer base */
+bool wish_only_tries(const struct key *k);
+/* The right is there: who is content with it is answered. */
+void wish_fulfil(struct key *k);
+/* None of the key's wishes will be fulfilled; tries: only tries end. */
+void wish_fail(struct key *k, bool tries, uint8_t type, int error,
+    const char *why);
+void wants_fail(struct shim *s, uint8_t type, int error, const char *why);
+void wants_sweep(struct shim *s);
+
+/* client.c: 0, or -errno and a sentence. */
+int client_listen(struct shim *s, char why[SHIM_WHY_MAX]);
+void client_end(struct shim *s);
+void client_send(struct client *c, const struct lhi_frame *f);
+struct asker *asker_new(struct client *c, uint32_t id);
+void asker_free(struct asker *a);
+
+/* talk.c: false: hang up. */
+bool talk_hear(struct client *c, const struct lhi_frame *f);
+
+/* count.c */
+void count_latency(struct shim *s, int64_t ns);
+/* In the exposition format of Prometheus, the table named. */
+void count_write(const struct shim *s, FILE *f);
+
+/* state.c: the high-water mark.  0, or -errno and a sentence. */
+int state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX]);
+/* Writes in a thread of its own, so that no disk holds up the loop. */
+struct saver *saver_new(const char *path);
+void saver_save(struct saver *sv, const struct kv_mark *m);
+void saver_free(struct saver *sv);	/* after what it was given */
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the shim keeps on disk: which cluster it is a member of, and the highest
+ * revision seen there.  A store that is behind that was restored from a backup
+ * and would give tokens twice: the engine refuses it, as it refuses another
+ * cluster, until an operator has taken the file away.
+ *
+ *	leasehold-shimd 1
+ *	cluster 14841639068965178418
+ *	revision 4711
+ *	sum 9ad3...			xxh3 of the lines before it
+ *
+ * Replaced by rename, so that it is whole, or the one before it.  It need not
+ * be the latest: one that is behind only sees less.  One that is there and is
+ * not whole is an error, as nothing can be said then.
+ *
+ * A disk may hang, and the loop must not: a thread of its own writes, always
+ * what it was given last.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "base/hash.h"
+#include "daemon/log.h"
+#include "shim.h"
+
+#define TEXT_MAX 256
+
+struct saver {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	struct kv_mark mark;
+	bool is_new, ending, told;
+	char path[PATH_MAX], beside[PATH_MAX];
+};
+
+static int
+print(char text[TEXT_MAX], const struct kv_mark *m)
+{
+	int n = snprintf(text, TEXT_MAX, "leasehold-shimd 1\ncluster %" PRIu64
+	    "\nrevision %" PRId64 "\n", m->cluster, m->revision);
+
+	return n + snprintf(text + n, TEXT_MAX - (size_t)n, "sum %016" PRIx64
+	    "\n", lhi_hash(text, (size_t)n));
+}
+
+int
+state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX])
+{
+	char text[TEXT_MAX], want[TEXT_MAX];
+	struct kv_mark r = { 0 };
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*m = r;
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0) {
+		int e = errno;
+
+		(void)snprintf(why, SHIM_WHY_MAX, "cannot read %.300s: %s",
+		    path, strerror(e));
+		if (fd >= 0)
+			(void)close(fd);
+		return -e;
+	}
+	(void)close(fd);
+	text[n] = '\0';
+	if (sscanf(text, "leasehold-shimd 1\ncluster %" SCNu64 "\nrevision %"
+	    SCNd64, &r.cluster, &r.revision) == 2 && r.revision >= 0 &&
+	    print(want, &r) == n && memcmp(want, text, (size_t)n) == 0) {
+		*m = r;
+		return 0;
+	}
+	(void)snprintf(why, SHIM_WHY_MAX, "%.300s is damaged: it tells which "
+	    "cluster this is and how far it was; if you are sure that this "
+	    "cluster was not restored from a backup, remove it", path);
+	return -EUCLEAN;
+}
+
+static int
+write_file(const struct saver *sv, const struct kv_mark *m)
+{
+	char text[TEXT_MAX];
+	int n = print(text, m), e = 0;
+	int fd = open(sv->beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+	    O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, (size_t)n) != n)
+		e = errno != 0 ? -errno : -EIO;
+	if (e == 0 && fdatasync(fd) != 0)
+		e = -errno;
+	if (close(fd) != 0 && e == 0)
+		e = -errno;
+	if (e == 0 && rename(sv->beside, sv->path) != 0)
+		e = -errno;
+	return e;
+}
+
+static void *
+save(void *arg)
+{
+	struct saver *sv = arg;
+	struct kv_mark m;
+	int e;
+
+	(void)pthread_mutex_lock(&sv->lock);
+	for (;;) {
+		while (!sv->is_new && !sv->ending)
+			(void)pthread_cond_wait(&sv->news, &sv->lock);
+		if (!sv->is_new)
+			break;
+		m = sv->mark;
+		sv->is_new = false;
+		(void)pthread_mutex_unlock(&sv->lock);
+		e = write_file(sv, &m);
+		if (e != 0 && !sv->told)
+			log_line(LOG_ERR, "cannot write %s: %s", sv->path,
+			    strerror(-e));
+		sv->told = e != 0;
+		(void)pthread_mutex_lock(&sv->lock);
+	}
+	(void)pthread_mutex_unlock(&sv->lock);
+	return NULL;
+}
+
+struct saver *
+saver_new(const char *path)
+{
+	struct saver *sv = calloc(1, sizeof(*sv));
+	sigset_t all, before;
+	int e;
+
+	if (sv == NULL)
+		return NULL;
+	(void)strlcpy(sv->path, path, sizeof(sv->path));
+	(void)strlcpy(sv->beside, path, sizeof(sv->beside));
+	(void)strlcat(sv->beside, ".new", sizeof(sv->beside));
+	(void)pthread_mutex_init(&sv->lock, NULL);
+	(void)pthread_cond_init(&sv->news, NULL);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	e = pthread_create(&sv->thread, NULL, save, sv);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (e == 0)
+		return sv;
+	free(sv);
+	return NULL;
+}
+
+void
+saver_save(struct saver *sv, const struct kv_mark *m)
+{
+	(void)pthread_mutex_lock(&sv->lock);
+	sv->mark = *m;
+	sv->is_new = true;
+	(void)pthread_cond_signal(&sv->news);
+	(void)pthread_mutex_unlock(&sv->lock);
+}
+
+void
+saver_free(struct saver *sv)
+{
+	if (sv == NULL)
+		return;
+	(void)pthread_mutex_lock(&sv->lock);
+	sv->ending = true;
+	(void)pthread_cond_signal(&sv->news);
+	(void)pthread_mutex_unlock(&sv->lock);
+	(void)pthread_join(sv->thread, NULL);
+	(void)pthread_cond_destroy(&sv->news);
+	(void)pthread_mutex_destroy(&sv->lock);
+	free(sv);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table, as the shim has it: attached like anybody, with the shim's byte
+ * (shm/session.h), by which there is one shim to a table, and with what only a
+ * shim writes (shm/right.h).
+ *
+ * The byte is that of a description of its own.  A killed shim's is free at
+ * once, a stopped one's is not: no other comes in its way, and nobody needs
+ * one, as rights end by themselves at D.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "op/name.h"
+#include "op/right.h"
+#include "shim.h"
+#include "shm/session.h"
+
+static int
+take_byte(struct shim *s, char why[SHIM_WHY_MAX])
+{
+	struct lhi_cluster c;
+	int e;
+
+	s->byte_fd = open(s->v->path, O_RDWR | O_CLOEXEC);
+	if (s->byte_fd < 0 || !lhi_view_is(s->v, s->byte_fd)) {
+		(void)snprintf(why, SHIM_WHY_MAX, "the table was removed just "
+		    "now");
+		return -ESTALE;
+	}
+	e = lhi_session_lock_shim(s->byte_fd);
+	if (e == 0)
+		return 0;
+	lhi_cluster_read(s->v, &c);
+	(void)snprintf(why, SHIM_WHY_MAX, "table %s has a shim already, "
+	    "process %u: end that one first", lh_table_name(s->lh),
+	    c.shim_pid);
+	return e == -EAGAIN ? -EBUSY : e;
+}
+
+int
+table_open(struct shim *s, char why[SHIM_WHY_MAX])
+{
+	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
+	int e;
+
+	o.flags = s->o.table_flags;
+	o.application = "leasehold-shimd";
+	e = lh_open(&s->lh, s->o.table, &o);
+	if (e != 0) {
+		(void)snprintf(why, SHIM_WHY_MAX, "%s", lh_error_detail());
+		return e;
+	}
+	lhi_right_serve(s->lh);	/* or it would ask itself */
+	s->v = &s->lh->v;
+	s->prefix_len = strnlen(s->v->hdr->cluster_prefix, SHM_PREFIX);
+	if (s->prefix_len == 0) {
+		(void)snprintf(why, SHIM_WHY_MAX, "table %s has no cluster "
+		    "keys: it was made with an empty prefix",
+		    lh_table_name(s->lh));
+		e = -EOPNOTSUPP;
+	} else {
+		e = take_byte(s, why);
+	}
+	if (e != 0)
+		table_close(s);
+	return e;
+}
+
+void
+table_close(struct shim *s)
+{
+	if (s->lh != NULL)
+		(void)lh_close(s->lh);
+	s->lh = NULL;
+	if (s->byte_fd >= 0)
+		(void)close(s->byte_fd);
+	s->byte_fd = -1;
+}
+
+int
+table_find(struct shim *s, struct key *k)
+{
+	struct lhi_name n;
+	int e = lhi_name_check(s->lh, k->name, 0, &n);
+
+	return e != 0 ? e : lhi_name_resolve(s->lh, &n, 0, &k->ref);
+}
+
+int
+table_set(struct key *k, unsigned mode, int64_t revision)
+{
+	int e;
+
+	if (revision < 0)
+		return -ERANGE;
+	e = lhi_right_raise(k->s->v, &k->ref, cluster_base((uint64_t)revision));
+	lhi_point("shim.raised");
+	return e != 0 ? e :
+	    lhi_right_set(k->s->v, &k->ref, mode, k->s->epoch);
+}
+
+void
+table_clear(struct key *k)
+{
+	/* another key's by now: then it went with that life of the slot */
+	(void)lhi_right_set(k->s->v, &k->ref, RIGHT_NONE, 0);
+}
+
+void
+table_void(struct shim *s, const char *name)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+
+	if (lhi_name_check(s->lh, name, 0, &n) == 0 &&
+	    lhi_name_resolve(s->lh, &n, LH_NO_CREATE, &ref) == 0)
+		(void)lhi_right_set(s->v, &ref, RIGHT_NONE, 0);
+}
+
+bool
+table_has(const struct key *k)
+{
+	uint64_t r = lhi_right_load(k->s->v, k->ref.slot);
+
+	return right_gen(r) == (uint32_t)(k->ref.home >> 32) &&
+	    right_mode(r) == k->right && lhi_right_now(k->s->v, k->ref.slot);
+}
+
+void
+table_rights(struct shim *s, void (*fn)(struct shim *s, const char *name,
+    unsigned mode))
+{
+	uint32_t n = lhi_slots_ready(s->v);
+	char name[SHM_KEY_MAX + 1];
+
+	for (uint32_t i = 1; i < n; i++) {
+		const struct shm_slot *slot = &s->v->slots[i];
+
+		if (lhi_right_has(slot) && lhi_right_now(s->v, slot) &&
+		    lhi_slot_key(s->v, slot, name) > 0)
+			fn(s, name, right_mode(lhi_right_load(s->v, slot)));
+	}
+}
+
+void
+table_break(struct shim *s, const char *name)
+{
+	/* who comes meanwhile has no right either */
+	if (lh_break(s->lh, name, NULL, 0) > 0)
+		s->count.broken++;
+}
+
+static int
+add_waiters(const struct lh_key_info *info, void *arg)
+{
+	unsigned *most = arg;
+
+	for (uint32_t i = 0; i < info->n_waiters; i++) {
+		unsigned mode = info->waiters[i].mode == LH_SHARED ?
+		    RIGHT_SHARED : RIGHT_EXCLUSIVE;
+
+		if (mode > *most)
+			*most = mode;
+	}
+	return 0;
+}
+
+unsigned
+table_crowd(struct key *k)
+{
+	unsigned most = RIGHT_NONE;
+
+	if (table_waited_for(k))
+		(void)lh_status(k->s->lh, k->name, NULL, add_waiters, &most);
+	return most;
+}
+
+bool
+table_waited_for(const struct key *k)
+{
+	return k->ref.slot != NULL && link_idx(sh64_load(&k->ref.slot->waitq))
+	    != 0;
+}
