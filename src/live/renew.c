@@ -148,12 +148,17 @@ has_rights(struct lh_lock *l, uint32_t *which)
 	int64_t now = lhi_clock_ns(l->clock);
 
 	for (uint32_t i = 0; i < l->n; i++) {
-		if (!lhi_right_left(l->lh, &l->leases[i], &e)) {
+		struct lh_lease *lease = &l->leases[i];
+
+		if (!lhi_right_left(l->lh, lease, &e)) {
 			*which = i;
 			return false;
 		}
 		if (e.until_ns < end.until_ns)
 			end = e;
+		lease->expires_ns = lhi_right_asked_ns(l->lh, lease);
+		if (e.left_ns < lease->expires_ns - now)
+			lease->expires_ns = now + e.left_ns;
 	}
 	atomic_store(&l->right_ns, end.until_ns);
 	l->right_due_ns = end.until_ns == INT64_MAX ? INT64_MAX :

@@ -209,8 +209,6 @@ want(struct shim *m, int fd, const struct lhi_frame *f)
 	t_post(again ? &m->s->reanchors : try ? &m->s->tries : &m->s->wants);
 	switch (m->s->says) {
 	case SHIM_GRANTS:
-	case SHIM_HALF:
-	case SHIM_OTHER_TABLE:
 		remember(m, f);
 		grant_wanted(m, again);
 		say(m, fd, id, FRAME_GRANTED, "");
@@ -227,6 +225,8 @@ want(struct shim *m, int fd, const struct lhi_frame *f)
 		say(m, fd, id, FRAME_QUEUED, "");
 		break;
 	case SHIM_LIES:
+	case SHIM_HALF:
+	case SHIM_OTHER_TABLE:
 		say(m, fd, id, FRAME_GRANTED, "");
 		break;
 	case SHIM_AWAY:
@@ -403,7 +403,7 @@ t_shim_new(const char *table)
 	    (int)getpid(), n++);
 	t_remove_at_exit(s->path);
 	s->beats = 1;
-	s->ttl_ms = t_ms(400);
+	s->ttl_ms = t_ms(600);
 	s->revision = 100;
 	s->step = 1;
 	return s;
