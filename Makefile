@@ -249,7 +249,13 @@ $(DEMO): $(call objs,tests/demo/*.c) $(HISTORY) $(LIB_A)
 	$(link)
 	$(link_with)
 
-$(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so
+# it gives the benchmark's process what a shim would
+LENDER	:= $(BUILD)/bench/lender/lender
+$(LENDER): $(call objs,bench/lender/*.c) $(LIB_A)
+	$(link)
+	$(link_with)
+
+$(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so | $(LENDER)
 	$(link)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -lleasehold \
 	    -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -pthread

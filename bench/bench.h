@@ -121,6 +121,9 @@ void bench_memory(void);
 /* durable.c */
 extern const struct side bench_local, bench_fdatasync;
 
+/* delegated.c */
+extern const struct side bench_delegated;
+
 /* peers.c */
 extern const struct side bench_peer_mutex, bench_peer_trylock,
     bench_peer_rwlock, bench_peer_flock, bench_peer_ofd, bench_peer_bdb,

@@ -18,12 +18,11 @@
  * slow path before anything is changed.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/acquire.h"
 #include "op/fence.h"
 #include "op/name.h"
+#include "op/right.h"
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/event.h"
@@ -153,11 +152,6 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 	lhi_coarse(ts);
 	return true;
 }
-
-_Static_assert(sizeof(struct lh_lease) == 56 &&
-    offsetof(struct lh_lease, id) == 8 &&
-    offsetof(struct lh_lease, expires_ns) ==
-    offsetof(struct lh_lease, acquired_ns) + 8, "what lhi_pair_store() fills");
 
 /* A free claim of m's group, or NULL. */
 static inline struct lhi_rec *
@@ -300,6 +294,50 @@ key_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
 	return error;
 }
 
+/* Exclusively, and with nothing that usual() would do otherwise? */
+static inline bool
+opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
+    uint64_t home)
+{
+	/* with few loads, and no jumps where all is as it mostly is */
+	static const uint32_t local[2] = { LH_EXCLUSIVE, LH_LOCAL };
+	uint64_t kind, local_kind;
+
+	memcpy(&kind, &o->mode, sizeof(kind));	/* mode and scope */
+	memcpy(&local_kind, local, sizeof(local_kind));
+	kind |= o->flags & ~LH_NO_CREATE;
+	return likely(o->size == sizeof(*o)) &&
+	    likely(o->ttl_ms == m->ttl_ms) &&
+	    /* (before its first tick m->ttl_ms is negative) */
+	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
+	    likely(((uintptr_t)o->cancel | (uintptr_t)o->more) == 0) &&
+	    likely((kind & ~local_kind) == 0) &&
+	    likely((kind == 0) | (home == m->local_home));
+}
+
+/* A cluster's key that this thread had last: by the usual way, if the right is
+ * there that it had with this tick.  Else given back, and the longer way. */
+static __attribute__((noinline)) int
+key_lent(struct lh_key *k, const struct lhi_ref *ref,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	enum lhi_how how;
+
+	m->rec[0].home = ref->home;
+	how = usual(m, opts != NULL ? m->lh : m->usual, k->lh, ref->home,
+	    lease);
+	m->rec[0].home = 0;
+	if (how == GRANTED && lhi_right_stands(m, lease))
+		return 0;
+	m->lent.home = 0;
+	if (how == OUTDONE)
+		outdone(m, &m->rec[0]);
+	if ((how == GRANTED || how == LATE) && lh_release(k->lh, lease) == 0)
+		lhi_stat_spent(&k->lh->v);
+	return key_rest(k, UNTOUCHED, ref, opts, lease);
+}
+
 /* usual() has not been tried. */
 static __attribute__((noinline)) int
 key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
@@ -307,8 +345,13 @@ key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 {
 	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
 	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
-	enum lhi_how how = at_once(k->lh, &ref, opts, lease);
+	const struct lhi_mag *m = lhi_mag_current;
+	enum lhi_how how;
 
+	if (lhi_right_lent(m, &ref) &&
+	    (opts == NULL || opts_usual(m, opts, ref.home)))
+		return key_lent(k, &ref, opts, lease);
+	how = at_once(k->lh, &ref, opts, lease);
 	return likely(how == GRANTED) ? 0 :
 	    key_rest(k, how, &ref, opts, lease);
 }
@@ -364,27 +407,6 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	l->key = r->home;
 	lhi_coarse(&ts);
 	return same_tick(m, &ts) ? 0 : key_otherwise(k, LATE, opts, l);
-}
-
-/* Exclusively, and with nothing that usual() would do otherwise? */
-static inline bool
-opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
-    uint64_t home)
-{
-	/* with few loads, and no jumps where all is as it mostly is */
-	static const uint32_t local[2] = { LH_EXCLUSIVE, LH_LOCAL };
-	uint64_t kind, local_kind;
-
-	memcpy(&kind, &o->mode, sizeof(kind));	/* mode and scope */
-	memcpy(&local_kind, local, sizeof(local_kind));
-	kind |= o->flags & ~LH_NO_CREATE;
-	return likely(o->size == sizeof(*o)) &&
-	    likely(o->ttl_ms == m->ttl_ms) &&
-	    /* (before its first tick m->ttl_ms is negative) */
-	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
-	    likely(((uintptr_t)o->cancel | (uintptr_t)o->more) == 0) &&
-	    likely((kind & ~local_kind) == 0) &&
-	    likely((kind == 0) | (home == m->local_home));
 }
 
 /* With options, exclusively: straight on as well, if these are usual ones. */

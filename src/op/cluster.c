@@ -335,6 +335,8 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
 			break;
 		error = lhi_cluster_confirm(lh, &got);
 		if (error == 0) {
+			if (!ask->rare)
+				lhi_right_learn(lh, &got, ask->ttl_ns);
 			*lease = got;
 			break;
 		}

@@ -32,14 +32,25 @@
  * A crash or stop in here leaves a lease of a process: others do not wait for
  * it longer than for any other's.
  *
+ * The short way.  A thread that has the key again and again would pay for the
+ * precise clock each time.  It asks with it once in a tick of the coarse one,
+ * by which all short ways go: if D was far more than a tick away then, it is
+ * not reached as long as that clock shows the same (which a suspend changes),
+ * and it is enough that epoch and right are the same, D not before, and the
+ * token above the base: a right that was taken away and given again in between
+ * has raised that above this token (I2).
+ *
  * The shim itself has leases of cluster keys to keep others from them: it needs
  * no right (serves).
  */
 #include <errno.h>
 #include "base/error.h"
 #include "op/right.h"
+#include "proc/magazine.h"
 #include "shm/chain.h"
 #include "shm/stat.h"
+
+#define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
 
 bool
 lhi_right_lets(const struct lhi_view *v, const struct lhi_ref *ref,
@@ -156,6 +167,12 @@ lhi_right_lost(struct lh *lh, const struct lh_lease *l,
 	    "it; stop using what it guards, and acquire again", key);
 }
 
+static uint64_t
+half_of(uint64_t base)
+{
+	return base + (UINT64_C(1) << CLUSTER_SEQ_BITS) / 2;
+}
+
 enum lhi_right_place
 lhi_right_place(const struct lhi_view *v, const struct shm_slot *s,
     uint64_t token)
@@ -165,7 +182,43 @@ lhi_right_place(const struct lhi_view *v, const struct shm_slot *s,
 
 	if (token <= base || above >= span - CLUSTER_SPARE)
 		return PLACE_BAD;
-	return above < span / 2 ? PLACE_GOOD : PLACE_HALF;
+	return token < half_of(base) ? PLACE_GOOD : PLACE_HALF;
+}
+
+void
+lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = &m->rec[0];
+	struct lhi_right_end end;
+	struct timespec ts;
+	struct lhi_ref ref;
+	int64_t ttl_ms = ttl_ns / NS_PER_MS;
+
+	if (m->lh != lh || m->group == NULL || r->use != REC_HELD ||
+	    r->id != l->id[1] || l->mode != LH_EXCLUSIVE ||
+	    ttl_ms < FAST_TTL_MIN_MS || ttl_ms * NS_PER_MS != ttl_ns)
+		return;
+	lhi_coarse(&ts);
+	if (ts.tv_nsec != m->tick_nsec || ts.tv_sec != m->tick_sec ||
+	    ttl_ms != m->ttl_ms)
+		lhi_mag_tick(m, &ts, ttl_ms);
+	ref = lhi_ref_at(&lh->v, l->key);
+	m->lent.right = lhi_right_load(&lh->v, ref.slot);
+	m->lent.epoch = lhi_cluster_epoch(&lh->v);
+	if (r->use != REC_HELD ||
+	    !lhi_right_lets(&lh->v, &ref, false, &end) ||
+	    end.left_ns < LEARN_NS)
+		return;
+	m->lent.until = (uint64_t)end.until_ns;
+	m->lent.ends_ns = lhi_mag_now_ns(m) + end.left_ns;
+	/* found by nobody who does not ask for the right */
+	r->home = 0;
+	r->slot = ref.slot;
+	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
+	if (r->limit > half_of(lhi_right_base(&lh->v, ref.slot)))
+		r->limit = half_of(lhi_right_base(&lh->v, ref.slot));
+	m->lent.home = l->key;
 }
 
 void

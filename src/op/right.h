@@ -59,6 +59,41 @@ enum lhi_right_place {
 enum lhi_right_place lhi_right_place(const struct lhi_view *v,
     const struct shm_slot *s, uint64_t token);
 
+/*
+ * The lease, of a cluster key, was just acquired by this thread, with that ttl:
+ * as long as its clock shows this tick, it may have the key again by the short
+ * way (acquire.c), and ask lhi_right_stands().
+ */
+void lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns);
+
+/* Is that the key of which something was learnt, and claim 0 at hand for it? */
+static inline bool
+lhi_right_lent(const struct lhi_mag *m, const struct lhi_ref *ref)
+{
+	const struct lhi_rec *r = &m->rec[0];
+
+	return ref->home == m->lent.home && r->home == 0 &&
+	    r->use == REC_FREE && r->slot == ref->slot;
+}
+
+/* Is the right that was learnt there still, and the token one of it?  The
+ * lease's end is not after that of the right, then. */
+static inline bool
+lhi_right_stands(const struct lhi_mag *m, struct lh_lease *l)
+{
+	const struct lhi_view *v = &m->lh->v;
+	const struct shm_right *r = &v->rights[(uint32_t)m->lent.home];
+
+	if (lhi_cluster_epoch(v) != m->lent.epoch ||
+	    sh64_load_sc(&r->right) != m->lent.right ||
+	    sh64_load_sc(&r->base) >= l->token ||
+	    lhi_cluster_until(v) < m->lent.until)
+		return false;
+	if (l->expires_ns > m->lent.ends_ns)
+		l->expires_ns = m->lent.ends_ns;
+	return true;
+}
+
 /* This attachment is the shim's: to it, cluster keys are keys like others. */
 void lhi_right_serve(struct lh *lh);
 

@@ -15,6 +15,7 @@
 #define LHI_LH_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <bsd/sys/queue.h>
 #include <urcu/rculfhash.h>
 #include <leasehold.h>
@@ -69,6 +70,11 @@ struct lhi_group {
  */
 typedef uint64_t lhi_pair __attribute__((vector_size(16)));
 
+_Static_assert(sizeof(struct lh_lease) == 56 &&
+    offsetof(struct lh_lease, id) == 8 &&
+    offsetof(struct lh_lease, expires_ns) ==
+    offsetof(struct lh_lease, acquired_ns) + 8, "what lhi_pair_store() fills");
+
 static inline void
 lhi_pair_store(void *to, lhi_pair p)
 {
@@ -107,6 +113,15 @@ struct lhi_mag {
 	uint64_t shared;
 	uint64_t extended;
 	bool watched;		/* somebody wants to know of every lease */
+	/* of the cluster key that claim 0 had last, this host's right to it, as
+	 * it was asked for with this tick: op/right.c */
+	struct {
+		uint64_t home;		/* 0: none */
+		uint64_t right;
+		uint64_t epoch;
+		uint64_t until;
+		int64_t ends_ns;	/* that, on the table's clock */
+	} lent;
 };
 
 static inline uint64_t

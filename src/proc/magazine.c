@@ -186,6 +186,7 @@ set_up(struct lhi_mag *m, struct lh *lh, uint32_t tid)
 	m->tick_nsec = -1;	/* no clock shows that */
 	m->ttl_ms = -1;
 	m->local_home = 0;
+	m->lent.home = 0;
 	m->head = head_of_lease(lh->sid);
 	m->tid = tid;
 	m->lh_next = lh->mags;
@@ -302,6 +303,7 @@ use_group(struct lhi_mag *m, struct lhi_group *g)
 	struct lhi_view *v = &m->lh->v;
 	unsigned st;
 
+	m->lent.home = 0;
 	m->group = g;
 	m->base = g->base;
 	m->claims = &v->claims[g->base];
@@ -469,6 +471,7 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 
 	lhi_mag_tell(m);
 	lhi_mag_bounds(m);
+	m->lent.home = 0;
 	m->tick_sec = ts->tv_sec;
 	m->tick_nsec = ts->tv_nsec;
 	m->ttl_ms = ttl_ms;
