@@ -12,6 +12,9 @@
  *	D - t/10	at least D - 1 s: SIGKILL (29 s)
  *	D		others may have it
  *
+ * A cluster key's lease may end sooner than its ttl says, and that end moves on
+ * without us: t is then what was left when it was last seen to have moved.
+ *
  * Renewing goes on in between: a renewal that succeeds while the command is
  * being ended gives it time, it does not call off its end.
  *
@@ -26,6 +29,7 @@
 
 struct pace {
 	int64_t ttl_ns;
+	int64_t span_ns;	/* t */
 	int64_t expires_ns;
 	int64_t renew_at_ns;
 	int failures;		/* since the last renewal */
