@@ -285,9 +285,9 @@ acquire_once(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
     struct lh_lease *lease, lhi_local_fn *fn)
 {
 	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
-	struct lhi_plea p = { .c = NULL };
 	struct lh_lease got = { 0 };
 	int error = fn(lh, want, ask, &got);
+	struct lhi_plea p;
 
 	say_who(lh, want, ask, error);
 	if (error != 0)
@@ -297,6 +297,7 @@ acquire_once(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 		*lease = got;
 		return 0;
 	}
+	p.c = NULL;
 	if (error == CLUSTER_ABOVE) {
 		error = lhi_cluster_ask(lh, &p, &wish, 1, ask, FRAME_REANCHOR);
 		lhi_plea_end(&p);
@@ -311,11 +312,12 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
     const struct lhi_ask *ask, struct lh_lease *lease, lhi_local_fn *fn)
 {
 	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
-	struct lhi_plea p = { .c = NULL };
 	struct lh_lease got = { 0 };
 	unsigned flags = 0;
+	struct lhi_plea p;		/* (large) */
 	int error = 0;
 
+	p.c = NULL;
 	if (ask->rights_asked)
 		return acquire_once(lh, want, ask, lease, fn);
 	for (uint32_t turn = 0;; turn++) {

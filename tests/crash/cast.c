@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "crash/scenario.h"
+#include "op/right.h"
 
 #define LONG_MS 600000
 
@@ -54,7 +55,15 @@ cast_open(struct play *p)
 		    lh_error_detail());
 		_exit(1);
 	}
+	cast_serve(p, lh);
 	return lh;
+}
+
+void
+cast_serve(struct play *p, struct lh *lh)
+{
+	if (p->sc->flags & SC_CLUSTER)
+		lhi_right_serve(lh);
 }
 
 struct lh_acquire_opts

@@ -78,6 +78,7 @@ attach(struct play *p)
 		_exit(0);
 	}
 	must_be_prompt(p, "lh_open()", began);
+	cast_serve(p, lh);
 	return lh;
 }
 

@@ -38,6 +38,7 @@ struct role {
 #define SC_LOOSE	0x10u	/* keys may be evicted */
 #define SC_DURABLE	0x20u	/* the table has a fence file */
 #define SC_NAMED	0x40u	/* one session more, which is a named one */
+#define SC_CLUSTER	0x80u	/* KEY is a cluster's */
 
 struct scenario {
 	const char *name;
@@ -72,7 +73,8 @@ struct scenario {
 	X(requests) \
 	X(circles) \
 	X(values) \
-	X(explain)
+	X(explain) \
+	X(cluster)
 
 #define SCENARIO_EXTERN(file) \
 	extern const struct scenario scenarios_##file[]; \
@@ -160,6 +162,9 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 
 /* Attach, or blame and end; with the keys in place if they are to be. */
 struct lh *cast_open(struct play *p);
+
+/* If KEY is a cluster's: to that attachment it is a key like others. */
+void cast_serve(struct play *p, struct lh *lh);
 
 /* Options for acquiring with that ttl and wait. */
 struct lh_acquire_opts cast_opts(int64_t ttl_ms, int64_t wait_ms);

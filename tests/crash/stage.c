@@ -75,6 +75,8 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	p->opts.max_leases = sc->max_leases != 0 ? sc->max_leases : 512;
 	if (stop)
 		p->opts.max_leases += 64;	/* the server's */
+	if (sc->flags & SC_CLUSTER)
+		p->opts.cluster_prefix = KEY;
 	if (sc->flags & SC_DURABLE) {
 		p->opts.fence_dir = play_fence(p);
 		p->opts.flags = LH_NO_CLOCK_FLOOR;

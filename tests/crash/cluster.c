@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scenarios of cluster keys: see scenario.h.
+ *
+ * KEY is one, and the subject is a process like any; everybody else is to such
+ * a key what the shim is (cast_open()), so that they need no right to it.  The
+ * right is there for an hour, or is taken away by the subject itself before the
+ * operation begins.
+ */
+#include <errno.h>
+#include "crash/subject.h"
+#include "op/cluster.h"
+
+static const int says_away[] = { -EHOSTUNREACH, 0 };
+
+static struct lhi_ref
+ref_of_key(struct play *p)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+
+	sub_must(p, lhi_name_set(&n, KEY), "the name");
+	sub_must(p, lhi_slot_find(&sub.lh->v, &n, &ref) == 1 ? 0 : -ENOENT,
+	    "the key");
+	return ref;
+}
+
+static void
+prep_lent(struct play *p)
+{
+	static const uint64_t session[2] = { 1, 1 };
+	struct lhi_view *v;
+	struct lhi_ref ref;
+	uint64_t epoch;
+
+	prep_warm(p);
+	v = &sub.lh->v;
+	ref = ref_of_key(p);
+	epoch = lhi_cluster_begin(v, session, 1, 1);
+	sub_must(p, lhi_right_raise(v, &ref, cluster_base(9)), "the base");
+	sub_must(p, lhi_right_set(v, &ref, RIGHT_EXCLUSIVE, epoch), "a right");
+	lhi_cluster_go_on(v, (uint64_t)(lhi_clock_ns(CLOCK_BOOTTIME) +
+	    3600 * NS_PER_SEC));
+	sub.lh->serves = false;
+}
+
+static void
+prep_lent_brief(struct play *p)
+{
+	prep_lent(p);
+	sub.opts.max_wait_ms = p->wait_ms;
+}
+
+static void
+prep_lent_reader(struct play *p)
+{
+	prep_lent(p);
+	sub.opts.mode = LH_SHARED;
+}
+
+static void
+prep_lent_again(struct play *p)
+{
+	struct lh_lease l;
+
+	prep_lent(p);
+	for (int i = 0; i < 2; i++) {
+		sub_must(p, lh_key_acquire(sub.key, &sub.opts, &l), "acquire");
+		play_saw_token(p, l.token);
+		sub_must(p, lh_release(sub.lh, &l), "release");
+	}
+}
+
+static void
+prep_lent_held(struct play *p)
+{
+	prep_lent(p);
+	sub_hold(p, p->ttl_ms);
+}
+
+static void
+prep_lent_held_reader(struct play *p)
+{
+	prep_lent_reader(p);
+	sub_hold(p, p->ttl_ms);
+}
+
+/* It is held, and the right has gone. */
+static void
+prep_void(struct play *p)
+{
+	prep_lent_held(p);
+	(void)lhi_cluster_end(&sub.lh->v);
+}
+
+static void
+prep_void_reader(struct play *p)
+{
+	prep_lent_held_reader(p);
+	(void)lhi_cluster_end(&sub.lh->v);
+}
+
+/* What comes of a grant without a right. */
+static void
+act_confirm(struct play *p)
+{
+	p->result = lhi_cluster_confirm(sub.lh, &p->lease) == 0 ? 0 :
+	    -EHOSTUNREACH;
+}
+
+const struct scenario scenarios_cluster[] = {
+	{ .flags = SC_CLUSTER, .name = "cluster-acquire",
+	  .what = "a cluster key that this host has", .stop_ttl_ms = 120,
+	  .prepare = prep_lent, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .flags = SC_CLUSTER, .name = "cluster-again",
+	  .what = "... by the short way", .stop_ttl_ms = 120,
+	  .prepare = prep_lent_again, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .flags = SC_CLUSTER, .name = "cluster-reader",
+	  .what = "... in shared mode", .stop_ttl_ms = 120,
+	  .prepare = prep_lent_reader, .act = act_acquire,
+	  .finish = finish_acquire },
+	{ .flags = SC_CLUSTER, .name = "cluster-wait",
+	  .what = "... while somebody holds it", .roles = { HOLDER },
+	  .prepare = prep_lent_brief, .min_states = QUEUED_STATES,
+	  .act = act_acquire, .finish = finish_acquire,
+	  .allowed = says_late },
+	{ .flags = SC_CLUSTER, .name = "cluster-release",
+	  .what = "a lease of it", .prepare = prep_lent_held,
+	  .act = act_release, .finish = finish_plain,
+	  .allowed = says_stale },
+	{ .flags = SC_CLUSTER, .name = "cluster-extend",
+	  .what = "a lease of it", .prepare = prep_lent_held,
+	  .act = act_extend, .finish = finish_extend,
+	  .allowed = says_stale },
+	{ .flags = SC_CLUSTER, .name = "cluster-given-back",
+	  .what = "granted, and there is no right", .prepare = prep_void,
+	  .act = act_confirm, .finish = finish_lost,
+	  .allowed = says_away },
+	{ .flags = SC_CLUSTER, .name = "cluster-given-back-reader",
+	  .what = "... in shared mode", .prepare = prep_void_reader,
+	  .act = act_confirm, .finish = finish_lost,
+	  .allowed = says_away },
+	{ .flags = SC_CLUSTER, .name = "cluster-void",
+	  .what = "verify a lease whose right has gone",
+	  .prepare = prep_void, .act = act_verify, .finish = finish_lost,
+	  .allowed = says_stale },
+	{ .flags = SC_CLUSTER, .name = "cluster-void-reader",
+	  .what = "... in shared mode", .prepare = prep_void_reader,
+	  .act = act_verify, .finish = finish_lost,
+	  .allowed = says_stale },
+};
+
+const int n_scenarios_cluster = sizeof(scenarios_cluster) /
+    sizeof(scenarios_cluster[0]);
