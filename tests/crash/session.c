@@ -12,12 +12,15 @@
 
 static struct lh_session *session;
 
+static uint32_t on_end = LH_ON_END_RELEASE;
+
 static void
 open_session(struct play *p, struct lh *lh)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 
 	o.ttl_ms = SUB_LONG_MS;
+	o.on_end = on_end;
 	o.flags = LH_SESSION_WITH_MAKER;
 	sub_must(p, lh_session_open(lh, "s", &o, &session), "a session");
 }
@@ -49,6 +52,21 @@ prep_held_followed(struct play *p)
 	flag_set(&p->cue, 1);
 	sub_await_waiters(p, 1);
 	sub_must(p, lh_extend(sub.lh, &p->lease, p->ttl_ms), "extend");
+}
+
+/* The same, and at its end KEY is to be forgotten. */
+static void
+prep_deleting(struct play *p)
+{
+	on_end = LH_ON_END_DELETE;
+	prep_held(p);
+}
+
+static void
+prep_deleting_followed(struct play *p)
+{
+	on_end = LH_ON_END_DELETE;
+	prep_held_followed(p);
 }
 
 static void
@@ -142,6 +160,14 @@ part_tenant(struct play *p, void *part)
 		pause();
 }
 
+static void
+part_deleting(struct play *p, void *part)
+{
+	on_end = LH_ON_END_DELETE;
+	part_tenant(p, part);
+}
+
+#define DEAD_DELETING	ROLE(part_deleting, PART_HOLDS, .dies = true)
 #define DEAD_TENANT	ROLE(part_tenant, PART_HOLDS, .dies = true)
 
 const struct scenario scenarios_session[] = {
@@ -162,6 +188,18 @@ const struct scenario scenarios_session[] = {
 	  .what = "with KEY, somebody waits",
 	  .roles = { FOLLOWER }, .prepare = prep_held_followed,
 	  .act = act_session_destroy, .finish = finish_plain },
+	{ .flags = SC_NAMED | SC_LOOSE, .name = "session-delete",
+	  .what = "destroy it, and the key that it holds",
+	  .prepare = prep_deleting, .act = act_session_destroy,
+	  .finish = finish_plain },
+	{ .flags = SC_NAMED | SC_LOOSE, .name = "session-delete-wanted",
+	  .what = "... for which somebody waits", .roles = { FOLLOWER },
+	  .prepare = prep_deleting_followed, .act = act_session_destroy,
+	  .finish = finish_plain },
+	{ .flags = SC_NAMED | SC_LOOSE, .name = "session-delete-over",
+	  .what = "open one over one that ended so with its maker",
+	  .roles = { DEAD_DELETING }, .prepare = prep_warm,
+	  .act = act_session_open, .finish = finish_plain },
 	{ .flags = SC_NAMED, .name = "session-acquire",
 	  .what = "acquire KEY into it",
 	  .stop_ttl_ms = 120, .prepare = prep_session,
