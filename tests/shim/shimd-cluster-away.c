@@ -50,7 +50,7 @@ main(void)
 	    "who asks A is told that the cluster is away");
 	is(ask(waiting, key, RIGHT_SHARED, FRAME_TRY), FRAME_AWAY,
 	    "a try as well");
-	want(waiting, 9, key, RIGHT_SHARED, FRAME_TRY);
+	hosts_want(waiting, 9, key, RIGHT_SHARED, FRAME_TRY);
 	is(hear(waiting, &f, T_HANG_MS), FRAME_AWAY, "and why:");
 	diag("%.*s", (int)f.text_len, f.text);
 	cmp(f.text_len, >, 10, "in words");

@@ -61,7 +61,7 @@ no_frames(void)
 	send_raw(fd, big, 100);
 	hung_up(fd, "zeros after the greeting");
 	fd = dial_raw(a);
-	want(fd, 1, "cluster:x", RIGHT_EXCLUSIVE, 0);
+	hosts_want(fd, 1, "cluster:x", RIGHT_EXCLUSIVE, 0);
 	hung_up(fd, "no greeting");
 	fd = dial_raw(a);
 	say(fd, &f);
@@ -111,7 +111,7 @@ flood(void *arg)
 	(void)arg;
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 	while (getppid() != 1)	/* and never reads an answer */
-		want(fd, 1, "cluster:flood", RIGHT_EXCLUSIVE, FRAME_TRY);
+		hosts_want(fd, 1, "cluster:flood", RIGHT_EXCLUSIVE, FRAME_TRY);
 	return 0;
 }
 
@@ -162,7 +162,7 @@ too_much(void)
 
 	for (unsigned i = 0; i <= SHIM_WANTS_MAX; i++) {
 		(void)snprintf(key, sizeof(key), "cluster:b%u", i);
-		want(fd, i, "cluster:held", RIGHT_EXCLUSIVE, 0);
+		hosts_want(fd, i, "cluster:held", RIGHT_EXCLUSIVE, 0);
 		type = hear(fd, &f, T_HANG_MS);
 	}
 	is(type, FRAME_FAILED, "too many wants at a time");

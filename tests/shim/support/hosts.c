@@ -288,7 +288,7 @@ dial(struct host *h)
 }
 
 void
-want(int fd, uint32_t id, const char *key, unsigned mode, unsigned flags)
+hosts_want(int fd, uint32_t id, const char *key, unsigned mode, unsigned flags)
 {
 	struct lhi_frame f = { .type = FRAME_WANT, .id = id,
 	    .flags = (uint8_t)flags, .n = 1, .wait_ms = FRAME_NO_END };
@@ -304,7 +304,7 @@ ask(int fd, const char *key, unsigned mode, unsigned flags)
 {
 	static struct lhi_frame f;
 
-	want(fd, 7, key, mode, flags);
+	hosts_want(fd, 7, key, mode, flags);
 	return hear(fd, &f, T_HANG_MS);
 }
 

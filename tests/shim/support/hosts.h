@@ -71,7 +71,8 @@ int dial_raw(struct host *h);
 void say(int fd, const struct lhi_frame *f);
 /* The next frame's type; 0: hung up; -ETIMEDOUT. */
 int hear(int fd, struct lhi_frame *f, int64_t ms);
-void want(int fd, uint32_t id, const char *key, unsigned mode, unsigned flags);
+void hosts_want(int fd, uint32_t id, const char *key, unsigned mode,
+    unsigned flags);
 /* WANT, and the type of the answer. */
 int ask(int fd, const char *key, unsigned mode, unsigned flags);
 
