@@ -161,11 +161,10 @@ get_there(struct t_actor *a, void *arg)
 
 /* Its process killed, whether it waited or had it. */
 static void
-taken_up(bool granted)
+taken_up(struct t_actor *a, bool granted)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 	struct lh_session *s = open_session(lh, "job2", HOUR_MS, 0, 0);
-	struct t_actor *a = t_actor(lh_table_name(lh));
 	struct lh_lease l[LIMIT], got;
 
 	if (!granted)
@@ -238,16 +237,21 @@ int
 main(void)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	const char *table = t_table();
+	struct t_actor *a, *b;
 	struct lh_session *s;
 	struct lh_lease l;
 
-	lh = t_open(t_table());
+	/* before this process has a second thread, for sanitizers */
+	a = t_actor(table);
+	b = t_actor(table);
+	lh = t_open(table);
 	is(lh_sem_open(lh, "s", LIMIT, &sem), 0, "a semaphore");
 	into_session(false);
 	into_session(true);
 	by_request();
-	taken_up(false);
-	taken_up(true);
+	taken_up(a, false);
+	taken_up(b, true);
 	by_holder();
 	with_value();
 	s = open_session(lh, "job3", HOUR_MS, 0, 0);

@@ -168,11 +168,10 @@ start_there(struct t_actor *a, void *arg)
 /* Whether it waits or was granted, another process takes up what the first
  * left when it was killed. */
 static void
-taken_up(bool granted)
+taken_up(struct t_actor *a, bool granted)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 	struct lh_session *s = open_session(lh, "job3", HOUR_MS, 0, 0);
-	struct t_actor *a = t_actor(lh_table_name(lh));
 	struct lh_lease l = t_hold(lh, "k"), got;
 	struct lh_ticket *t;
 
@@ -260,17 +259,22 @@ main(void)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 	struct lh_ticket *t[3];
+	const char *table = t_table();
+	struct t_actor *a, *b;
 	struct lh_session *s;
 	struct lh_lease l;
 
-	lh = t_open(t_table());
+	/* before this process has a second thread, for sanitizers */
+	a = t_actor(table);
+	b = t_actor(table);
+	lh = t_open(table);
 	refused();
 	into_session();
 	given_up_in_session();
 	by_request();
 	request_given_up();
-	taken_up(false);
-	taken_up(true);
+	taken_up(a, false);
+	taken_up(b, true);
 	by_holder();
 	/* lh_close() in the midst of all */
 	l = t_hold(lh, "k");
