@@ -222,14 +222,17 @@ read_queues(struct batch *b, const struct kv_answer *answer, size_t n)
 }
 
 static void
-wait_turn(struct batch *b)
+wait_turn(struct batch *b, int64_t revision)
 {
 	struct claim *c;
 
 	b->step = BATCH_WAIT;
-	TAILQ_FOREACH(c, &b->claims, of_list)
+	TAILQ_FOREACH(c, &b->claims, of_list) {
 		if (c->state == CLAIM_ASKED)
 			c->state = CLAIM_QUEUED;
+		if (c->key->deleted > revision)
+			c->ahead.create = 0;	/* queue.c */
+	}
 	batch_settle(b);
 }
 
@@ -260,7 +263,7 @@ try_done(struct ask *a, const struct kv_answer *answer)
 	TAILQ_FOREACH(c, &b->claims, of_list)
 		ours = ours && !c->vanished;
 	if (ours) {
-		wait_turn(b);
+		wait_turn(b, answer->revision);
 		return;
 	}
 	TAILQ_FOREACH(c, &b->claims, of_list)
@@ -288,12 +291,12 @@ enqueue_done(struct ask *a, const struct kv_answer *answer)
 		if (read_queues(b, answer, b->n))
 			grant(b, answer->revision);
 		else
-			wait_turn(b);
+			wait_turn(b, answer->revision);
 	} else if (!session_is_there(a->r, answer)) {
 		session_lost(a->r, ended);
 	} else {
 		(void)read_queues(b, answer, 1);
-		wait_turn(b);
+		wait_turn(b, answer->revision);
 	}
 }
 
@@ -311,11 +314,11 @@ confirm_done(struct ask *a, const struct kv_answer *answer)
 		(void)read_queues(b, answer, 1);
 		if (b->anchor)	/* if there is one, it is another one */
 			TAILQ_FIRST(&b->claims)->vanished = true;
-		wait_turn(b);
+		wait_turn(b, answer->revision);
 	} else if (read_queues(b, answer, b->n)) {
 		grant(b, answer->revision);
 	} else {
-		wait_turn(b);
+		wait_turn(b, answer->revision);
 	}
 }
 
@@ -354,6 +357,7 @@ void
 batch_start(struct batch *b)
 {
 	struct recipe *r = b->r;
+	struct claim *c;
 
 	if (b->ask != NULL || b->step == BATCH_WAIT)
 		return;
@@ -362,6 +366,9 @@ batch_start(struct batch *b)
 			batch_fail(b, END_FAILED, EHOSTUNREACH, r->why);
 		return;		/* it is started when all is settled */
 	}
+	if (b->step != BATCH_CONFIRM)
+		TAILQ_FOREACH(c, &b->claims, of_list)
+			claim_name(c);
 	b->ask = ask_start(r, b->step == BATCH_TRY ? &try_ops :
 	    b->step == BATCH_ENQUEUE ? &enqueue_ops : &confirm_ops, b);
 	if (b->ask != NULL)

@@ -91,6 +91,14 @@ key_put_back(struct recipe *r, struct key *k)
 	free(k);
 }
 
+void
+claim_name(struct claim *c)
+{
+	name_place((const char *)c->key->queue.key.p, c->mode,
+	    c->r->session.name, c->request, c->text);
+	c->own = text_bytes(c->text);
+}
+
 struct claim *
 claim_new(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
     uint64_t request)
@@ -109,9 +117,7 @@ claim_new(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
 	c->key = k;
 	c->mode = mode;
 	c->request = request;
-	name_place((const char *)k->queue.key.p, mode, r->session.name,
-	    request, c->text);
-	c->own = text_bytes(c->text);
+	claim_name(c);
 	TAILQ_INSERT_TAIL(&k->claims, c, of_key);
 	r->stats.claims++;
 	return c;

@@ -193,6 +193,8 @@ struct batch {
 /* claim.c */
 struct claim *claim_new(struct recipe *r, struct kv_bytes name,
     enum claim_mode mode, uint64_t request);
+/* Its key in the store has our session in it: that of now. */
+void claim_name(struct claim *c);
 void claim_free(struct claim *c);
 void claim_tell(struct claim *c, unsigned what);
 void claim_end(struct claim *c, enum claim_end end, int error,

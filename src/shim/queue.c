@@ -10,8 +10,9 @@
  * Changes come from the watch, in order, but they and the answers to what we
  * ask overtake each other.  An answer that is older than a change we heard of
  * must not undo it: `deleted` and `arrived` of a key are the latest revisions
- * of such changes.  If a deletion is newer than the look, whoever is ahead may
- * be the one who went, so nobody is said to be ahead, and a CONFIRM finds out.
+ * of such changes.  If a deletion is newer than the look, whoever was ahead may
+ * be the one who went: who is not granted by the look, waits for nobody, and a
+ * CONFIRM finds out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -75,8 +76,6 @@ queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 			    create };
 	}
 	queue_arrived(c, revision);
-	if (c->key->deleted > revision)
-		c->ahead.create = 0;
 	return true;
 }
 

@@ -84,7 +84,8 @@ struct recipe_hooks {
 	void (*up)(const struct recipe_session *s, bool adopted, void *arg);
 	/* until_ns: D, CLOCK_BOOTTIME; only rises within a session */
 	void (*alive)(uint64_t until_ns, void *arg);
-	/* May call recipe_keep() for it; what is not kept is left. */
+	/* May call recipe_keep() for it; what is not kept is left, but not
+	 * before settled() has been told. */
 	void (*found)(const struct recipe_found *f, void *arg);
 	void (*settled)(void *arg);
 	/* D counts for nothing from here on. */

@@ -209,7 +209,7 @@ steal_send(struct ask *a)
 	struct kv_range key = key_of(a, o);
 	struct txn *t = txn_begin(a->r);
 
-	txn_compare(t, key, KV_MOD, o->mod);
+	txn_compare(t, key, KV_MOD, a->number);
 	txn_delete(t, key);
 	(void)txn_get(t, false, key);
 	return txn_send(a);
@@ -265,6 +265,8 @@ others_on_timer(evutil_socket_t fd, short what, void *arg)
 			o->ask = ask_start(r, &steal_ops, o);
 			if (o->ask == NULL)
 				o->seen_ns = now;
+			else	/* not one that is heard of meanwhile */
+				o->ask->number = o->mod;
 		}
 	others_start_timer(r);
 }

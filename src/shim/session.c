@@ -421,7 +421,8 @@ revoke_refused(struct ask *a, const struct kv_answer *answer)
 }
 
 static const struct ask_ops revoke_ops = {
-	.send = revoke_send, .done = revoke_done, .refused = revoke_refused
+	.send = revoke_send, .done = revoke_done, .refused = revoke_refused,
+	.anyway = true
 };
 
 static void

@@ -108,7 +108,11 @@ on_found(const struct recipe_found *f, void *arg)
 static void
 on_settled(void *arg)
 {
-	((struct member *)arg)->settled++;
+	struct member *m = arg;
+
+	m->settled++;
+	if (m->on_settled != NULL)
+		m->on_settled(m);
 }
 
 static void
@@ -139,8 +143,9 @@ on_retired(void *arg)
 /* Of claims. */
 
 static void
-told(struct want *w)
+told(struct want *w, enum want_event event)
 {
+	w->event = event;
 	if (w->told != NULL)
 		w->told(w);
 }
@@ -153,7 +158,7 @@ on_granted(struct claim *c, int64_t revision, void *arg)
 	(void)c;
 	w->granted++;
 	w->revision = revision;
-	told(w);
+	told(w, WANT_GRANTED);
 }
 
 static void
@@ -164,7 +169,7 @@ on_anchored(struct claim *c, int64_t revision, void *arg)
 	(void)c;
 	w->anchored++;
 	w->revision = revision;
-	told(w);
+	told(w, WANT_ANCHORED);
 }
 
 static void
@@ -174,7 +179,7 @@ on_recalled(struct claim *c, enum claim_mode mode, void *arg)
 
 	(void)c;
 	w->recalled = mode;
-	told(w);
+	told(w, WANT_RECALLED);
 }
 
 static void
@@ -186,7 +191,7 @@ on_busy(struct claim *c, const char *who, void *arg)
 	w->c = NULL;
 	w->busy++;
 	(void)strlcpy(w->why, who, sizeof(w->why));
-	told(w);
+	told(w, WANT_BUSY);
 }
 
 static void
@@ -199,7 +204,7 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 	w->failed++;
 	w->error = error;
 	(void)strlcpy(w->why, why, sizeof(w->why));
-	told(w);
+	told(w, WANT_FAILED);
 }
 
 static void
@@ -210,7 +215,7 @@ on_left(struct claim *c, void *arg)
 	(void)c;
 	w->c = NULL;
 	w->left++;
-	told(w);
+	told(w, WANT_LEFT);
 }
 
 static const struct recipe_hooks hooks = {

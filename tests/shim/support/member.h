@@ -13,6 +13,7 @@ struct member {
 	struct recipe_session session;
 	enum kv_state store;
 	uint64_t until_ns;
+	void (*on_settled)(struct member *m);	/* if set */
 	unsigned ups, adoptions, losts, settled, retired, founds, marks;
 	struct kv_mark mark;
 	char why[160];
@@ -31,6 +32,8 @@ struct want {
 	int64_t revision;
 	int error;
 	char why[160];
+	enum want_event { WANT_GRANTED, WANT_ANCHORED, WANT_RECALLED,
+	    WANT_BUSY, WANT_FAILED, WANT_LEFT } event;	/* the latest */
 	void (*told)(struct want *w);	/* after each, if set */
 	void *arg;
 };

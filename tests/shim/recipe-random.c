@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Three members over a few keys, everything going wrong at random: calls refused,
+ * lost, late, slow; the watch late, with gaps; members cut off, killed, adopted
+ * or not; the store away for all.  A witness outside knows who believes to have
+ * what and until when, and sees: never two who exclude each other; tokens that
+ * rise; all who want get; nothing left behind.
+ *
+ * Four of these at a time, as they wait more than they work.
+ *
+ *	recipe-random [seed [grants]]
+ */
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include "../tap.h"
+#include "support/member.h"
+
+#define HOSTS 3
+#define KEYS 8
+#define WANTS 10		/* of a host, at once */
+#define HELD_MAX 100
+#define CHILDREN 4
+
+/* Who believes to have a key: until the D of its member, or, when that is dead,
+ * of the time it died. */
+struct held {
+	enum claim_mode mode;	/* CLAIM_NONE: this place is free */
+	unsigned key;
+	int64_t token;
+	uint64_t session;
+	struct want *by;
+	struct member *of;	/* NULL: it is dead */
+	uint64_t until_ns;	/* then */
+};
+
+static struct held held[HELD_MAX];
+static int64_t written[KEYS], read_by[KEYS];
+static uint64_t grants, doubles, back, kept, lost_wants;
+
+struct host {
+	struct member m;
+	struct want w[WANTS], kept[WANTS + KEYS];
+	struct event *act;
+	bool up;
+	struct recipe_session last;
+};
+
+static struct host host[HOSTS];
+static uint64_t rng;
+static bool calm;		/* the end: nothing goes wrong any more */
+
+static uint32_t
+below(uint32_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (uint32_t)((rng >> 11) % n);
+}
+
+/* The witness. */
+
+static uint64_t
+valid_until(const struct held *h)
+{
+	return h->of != NULL ? h->of->until_ns : h->until_ns;
+}
+
+static struct held *
+find_held(const struct want *w)
+{
+	for (struct held *h = held; h < held + HELD_MAX; h++)
+		if (h->mode != CLAIM_NONE && h->of != NULL && h->by == w)
+			return h;
+	return NULL;
+}
+
+static void
+check_token(unsigned key, enum claim_mode mode, int64_t token)
+{
+	if (token <= written[key] || (mode == CLAIM_EXCLUSIVE &&
+	    token <= read_by[key])) {
+		diag("key %u: token %jd after %jd, %jd", key, (intmax_t)token,
+		    (intmax_t)written[key], (intmax_t)read_by[key]);
+		back++;
+	}
+	if (mode == CLAIM_EXCLUSIVE)
+		written[key] = token;
+	else if (read_by[key] < token)
+		read_by[key] = token;
+}
+
+static void
+enter(struct want *w, unsigned key, enum claim_mode mode)
+{
+	uint64_t now = member_now_ns();
+	struct held *h, *free_one = NULL;
+
+	if (w->of->until_ns <= now)
+		return;		/* it may not be used, and is not */
+	for (h = held; h < held + HELD_MAX; h++) {
+		if (h->mode != CLAIM_NONE && h->of == NULL &&
+		    h->until_ns <= now)
+			h->mode = CLAIM_NONE;
+		if (h->mode == CLAIM_NONE)
+			free_one = h;
+		else if (h->key == key && valid_until(h) > now &&
+		    (mode == CLAIM_EXCLUSIVE || h->mode == CLAIM_EXCLUSIVE)) {
+			if (doubles < 5)
+				diag("key %u: token %jd beside %jd, for %jd ms more",
+			    key, (intmax_t)w->revision, (intmax_t)h->token,
+			    (intmax_t)(valid_until(h) - now) / 1000000);
+			doubles++;
+		}
+	}
+	check_token(key, mode, w->revision);
+	grants++;
+	*free_one = (struct held){ mode, key, w->revision,
+	    w->of->session.name, w, w->of, 0 };
+}
+
+/* Wants. */
+
+static unsigned
+key_of(const struct want *w)
+{
+	return (unsigned)(w->name[0] - 'a');
+}
+
+static void
+out_of(struct want *w)
+{
+	struct held *h = find_held(w);
+
+	if (h != NULL)
+		h->mode = CLAIM_NONE;
+}
+
+static void
+told(struct want *w)
+{
+	enum claim_mode mode = (enum claim_mode)(intptr_t)w->arg;
+	struct held *h;
+
+	if (w->event == WANT_GRANTED) {
+		enter(w, key_of(w), mode);
+	} else if (w->event == WANT_ANCHORED) {
+		h = find_held(w);
+		if (h != NULL)
+			h->token = w->revision;
+		check_token(key_of(w), mode, w->revision);
+	} else if (w->event == WANT_FAILED) {
+		lost_wants++;
+		out_of(w);
+	}
+}
+
+static void
+ask(struct host *h, struct want *w)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "e",
+	    "f", "g", "h" };
+	enum claim_mode mode = below(3) == 0 ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
+	size_t n = below(8) == 0 ? 2 : 1, k = below(KEYS - 1);
+
+	if (w + n > h->w + WANTS || w[n - 1].c != NULL)
+		n = 1;
+	for (size_t i = 0; i < n; i++) {
+		w[i].told = told;
+		w[i].arg = (void *)(intptr_t)mode;
+	}
+	want_many(w, n, &h->m, names + k, mode, below(4) == 0 ? CLAIM_TRY : 0);
+}
+
+static void
+act_on(struct want *w)
+{
+	if (w->c == NULL)
+		return;
+	if (w->granted && below(8) == 0) {
+		claim_anchor(w->c);
+	} else if (below(w->granted ? w->name[0] == 'a' ? 300 : 2 : 100) == 0) {
+		out_of(w);
+		claim_leave(w->c);
+	}
+}
+
+static void
+on_act(evutil_socket_t fd, short what, void *arg)
+{
+	struct timeval tv = { 0, 1000 };
+	struct host *h = arg;
+
+	(void)fd;
+	(void)what;
+	if (h->up) {
+		for (int i = 0; i < WANTS; i++) {
+			if (h->w[i].c != NULL)
+				act_on(&h->w[i]);
+			else if (!calm)
+				ask(h, &h->w[i]);
+		}
+		for (int i = 0; i < WANTS + KEYS; i++)
+			act_on(&h->kept[i]);
+	}
+	(void)event_add(h->act, &tv);
+}
+
+/* Members. */
+
+/* What was not kept of a session that is adopted is not used any more, before
+ * it is left. */
+static void
+on_settled(struct member *m)
+{
+	struct host *h = (struct host *)m;
+
+	for (struct held *x = held; x < held + HELD_MAX; x++) {
+		bool is_kept = false;
+
+		if (x->mode == CLAIM_NONE || x->session != m->session.name)
+			continue;
+		for (size_t i = 0; i < m->n_kept; i++)
+			if (h->kept[i].c != NULL && key_of(&h->kept[i]) ==
+			    x->key && h->kept[i].revision == x->token) {
+				is_kept = true;
+				x->by = &h->kept[i];
+				h->kept[i].arg = (void *)(intptr_t)x->mode;
+				kept++;
+			}
+		if (is_kept)
+			x->of = m;
+		else
+			x->mode = CLAIM_NONE;
+	}
+	h->up = true;
+}
+
+static void
+start(struct host *h, bool adopt)
+{
+	memset(h->w, 0, sizeof(h->w));
+	memset(h->kept, 0, sizeof(h->kept));
+	for (int i = 0; i < WANTS + KEYS; i++)
+		h->kept[i].told = told;
+	h->m.on_settled = on_settled;
+	h->m.keep = h->kept;
+	h->m.n_keep = below(2) == 0 ? WANTS + KEYS : 1;
+	h->m.n_kept = 0;
+	member_open_with(&h->m, h->m.number, adopt ? &h->last : NULL, NULL);
+}
+
+static void
+stop(struct host *h)
+{
+	h->up = false;
+	h->last = h->m.session;
+	for (struct held *x = held; x < held + HELD_MAX; x++)
+		if (x->of == &h->m) {
+			x->until_ns = h->m.until_ns;
+			x->of = NULL;
+		}
+	member_close(&h->m);
+}
+
+/* What goes wrong. */
+
+static enum fake_mishap
+mishap(unsigned number, uint64_t call, void *arg)
+{
+	(void)number;
+	(void)call;
+	(void)arg;
+	return calm || below(12) != 0 ? FAKE_NONE :
+	    (enum fake_mishap)below(FAKE_DENIED);
+}
+
+static int
+lag(unsigned number, void *arg)
+{
+	(void)number;
+	(void)arg;
+	return calm || below(20) != 0 ? 0 : below(20) == 0 ? FAKE_DROP :
+	    (int)below(20);
+}
+
+static void
+trouble(struct host *h)
+{
+	switch (below(6)) {
+	case 0:
+		fake_store_cut(member_store, true);
+		loop_for(below(200));
+		fake_store_cut(member_store, false);
+		break;
+	case 1:
+	case 2:
+		fake_cut(h->m.e, true);
+		loop_for(below(3) == 0 ? 1000 : below(300));
+		fake_cut(h->m.e, false);
+		break;
+	default:
+		stop(h);
+		loop_for(below(3) == 0 ? 800 : below(100));
+		start(h, below(4) != 0);
+	}
+}
+
+static bool
+are_all_idle(void)
+{
+	for (int i = 0; i < HOSTS; i++) {
+		if (!host[i].up)
+			return false;
+		for (int j = 0; j < WANTS; j++)
+			if (host[i].w[j].c != NULL)
+				return false;
+		for (int j = 0; j < WANTS + KEYS; j++)
+			if (host[i].kept[j].c != NULL)
+				return false;
+	}
+	return true;
+}
+
+struct result {
+	uint64_t grants, doubles, back, kept, failed;
+	struct recipe_stats s;
+	unsigned adoptions, losts;
+	bool idle;
+	size_t queued, sessions;
+};
+
+static void
+add_up(struct result *to, struct host *h)
+{
+	struct recipe_stats s;
+
+	recipe_stats(h->m.r, &s);
+	to->s.calls += s.calls;
+	to->s.unknown += s.unknown;
+	to->s.refused += s.refused;
+	to->s.stolen += s.stolen;
+	to->s.swept += s.swept;
+	to->s.gaps += s.gaps;
+	to->adoptions += h->m.adoptions;
+	to->losts += h->m.losts;
+}
+
+static void
+run(uint64_t seed, uint64_t most, struct result *to)
+{
+	uint64_t end_ns = member_now_ns() + 120000000000u;
+
+	rng = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	member_begin();
+	fake_store_mishaps(member_store, mishap, lag, NULL);
+	for (unsigned i = 0; i < HOSTS; i++) {
+		host[i].m.number = i;
+		start(&host[i], false);
+		host[i].act = event_new(member_base, -1, 0, on_act, &host[i]);
+		on_act(-1, 0, &host[i]);
+	}
+	while (grants < most && member_now_ns() < end_ns) {
+		loop_for(300);
+		trouble(&host[below(HOSTS)]);
+	}
+	calm = true;
+	UNTIL(are_all_idle());
+	to->idle = are_all_idle();
+	UNTIL(count_keys("test/q/") == 0 && count_keys("test/s/") == HOSTS);
+	to->queued = count_keys("test/q/");
+	to->sessions = count_keys("test/s/");
+	to->grants = grants;
+	to->doubles = doubles;
+	to->back = back;
+	to->kept = kept;
+	to->failed = lost_wants;
+	for (int i = 0; i < HOSTS; i++) {
+		add_up(to, &host[i]);
+		event_free(host[i].act);
+		member_close(&host[i].m);
+	}
+	member_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	uint64_t most = argc > 2 ? strtoull(argv[2], NULL, 0) : 10000;
+	struct result *of = mmap(NULL, CHILDREN * sizeof(*of), PROT_READ |
+	    PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t sum = 0;
+	pid_t child[CHILDREN];
+	int status;
+
+	member_ttl_ms = 500;
+	member_timeout_ms = 6;
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		child[i] = fork();
+		if (child[i] == 0) {
+			run(seed + i, most / CHILDREN + 1, &of[i]);
+			_exit(tap_child_status());
+		}
+	}
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		struct result *r = &of[i];
+
+		(void)waitpid(child[i], &status, 0);
+		is(status, 0, "seed %ju", (uintmax_t)seed + i);
+		ok(r->idle, "all who want get, and leave");
+		is((int)r->queued, 0, "nothing is left in the queues");
+		is((int)r->sessions, HOSTS, "nor of sessions");
+		is((int)r->doubles, 0, "never two at once");
+		is((int)r->back, 0, "tokens rise");
+		sum += r->grants;
+		diag("%ju grants; %ju failed, %u sessions adopted (%ju claims "
+		    "kept), %u lost; last lives: %ju calls, %ju unknown, %ju "
+		    "refused, %ju stolen, %ju swept, %ju gaps",
+		    (uintmax_t)r->grants, (uintmax_t)r->failed, r->adoptions,
+		    (uintmax_t)r->kept, r->losts, (uintmax_t)r->s.calls,
+		    (uintmax_t)r->s.unknown, (uintmax_t)r->s.refused,
+		    (uintmax_t)r->s.stolen, (uintmax_t)r->s.swept,
+		    (uintmax_t)r->s.gaps);
+	}
+	cmp(sum, >=, most, "grants");
+	return done();
+}
