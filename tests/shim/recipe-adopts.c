@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A member that is closed and opened again with its old session: if that still
- * lives it goes on, with its keys that are wanted; the others are left.  If not,
- * that is told before a new one comes.
+ * lives it goes on, with its keys that are wanted; the others are left.  If
+ * not, that is told before a new one comes.
  */
 #include "../tap.h"
 #include "support/member.h"

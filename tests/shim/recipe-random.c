@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three members over a few keys, everything going wrong at random: calls refused,
- * lost, late, slow; the watch late, with gaps; members cut off, killed, adopted
- * or not; the store away for all.  A witness outside knows who believes to have
- * what and until when, and sees: never two who exclude each other; tokens that
- * rise; all who want get; nothing left behind.
+ * Three members over a few keys, everything going wrong at random: calls
+ * refused, lost, late, slow; the watch late, with gaps; members cut off,
+ * killed, adopted or not; the store away for all.  A witness outside knows who
+ * believes to have what and until when, and sees: never two who exclude each
+ * other; tokens that rise; all who want get; nothing left behind.
  *
  * Four of these at a time, as they wait more than they work.
  *
@@ -106,11 +106,11 @@ enter(struct want *w, unsigned key, enum claim_mode mode)
 			free_one = h;
 		else if (h->key == key && valid_until(h) > now &&
 		    (mode == CLAIM_EXCLUSIVE || h->mode == CLAIM_EXCLUSIVE)) {
-			if (doubles < 5)
-				diag("key %u: token %jd beside %jd, for %jd ms more",
-			    key, (intmax_t)w->revision, (intmax_t)h->token,
-			    (intmax_t)(valid_until(h) - now) / 1000000);
-			doubles++;
+			if (doubles++ < 5)
+				diag("key %u: token %jd beside %jd, for %jd ms",
+				    key, (intmax_t)w->revision,
+				    (intmax_t)h->token,
+				    (intmax_t)(valid_until(h) - now) / 1000000);
 		}
 	}
 	check_token(key, mode, w->revision);

@@ -320,6 +320,17 @@ want_leave(struct want *w)
 	UNTIL(w->c == NULL);
 }
 
+void
+session_delete(struct member *m)
+{
+	char key[60];
+
+	(void)snprintf(key, sizeof(key), "test/s/%016jx",
+	    (uintmax_t)m->session.name);
+	fake_store_delete(member_store, (struct kv_bytes){ (uint8_t *)key,
+	    strlen(key) });
+}
+
 struct counting {
 	const char *prefix;
 	size_t n;

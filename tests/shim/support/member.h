@@ -59,6 +59,9 @@ void want_many(struct want *w, size_t n, struct member *m,
 /* Leave, and wait for it. */
 void want_leave(struct want *w);
 
+/* Delete its session's key in the store. */
+void session_delete(struct member *m);
+
 uint64_t member_now_ns(void);
 
 /* Run the loop until it holds; it did, or 20 s have passed. */
