@@ -101,6 +101,7 @@ real(void)
 	kv_open(&n, base, cluster_endpoints(c), &o, NULL);
 	ok(kv_here(&n, 5000), "etcd over TLS: %s", n.why);
 	is(n.e->ops->watch(n.e, kv_text("t/")), 0, "a watch");
+	ok(loop_until(base, &n.looks, 1, 3000), "it begins");
 	ok(kv_put(&n, "t/a", "1", &s) && s.fate == FATE_DONE, "put");
 	ok(loop_until(base, &n.changes, 1, 3000), "told");
 	kv_close(&n);
