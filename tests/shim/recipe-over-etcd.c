@@ -304,7 +304,7 @@ run_member(void *arg)
 		    &me.holds[i]);
 		claim_again(&me.holds[i]);
 	}
-	if (!loop_until(base, &me.quit, KEYS, 100000))
+	if (!loop_until(base, &me.quit, KEYS, 400000))
 		diag("process %u: claims do not end", me.number);
 	recipe_close(me.r);
 	for (unsigned i = 0; i < KEYS; i++)
@@ -348,7 +348,7 @@ contend(struct cluster *c)
 	at = shared->grants;
 	ok(grants_until(at + 100, 15000), "a member is stopped: others go on");
 	t_cont(pids[0]);
-	ok(grants_until(goal, 90000), "%u grants", goal);
+	ok(grants_until(goal, 240000), "%u grants", goal);
 	shared->stop = 1;
 	for (unsigned i = 0; i < PROCS; i++)
 		is(t_reap(pids[i], 20000), 0, "process %u ends well: %u "
