@@ -129,7 +129,7 @@ static const struct {
 	MEMBER(expired_own), MEMBER(expired_others), MEMBER(died),
 	MEMBER(broken), MEMBER(told_lost), MEMBER(deaths),
 	MEMBER(completions), MEMBER(keys_made), MEMBER(evictions),
-	MEMBER(wait_us),
+	MEMBER(wait_us), MEMBER(away),
 };
 
 json_t *

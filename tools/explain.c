@@ -160,6 +160,10 @@ tell_words(struct explain *x, const struct lh_key_info *info)
 		tell_holder(x, &info->holders[i], now);
 	if (i < info->n_holders)
 		printf("  and %" PRIu32 " more\n", info->n_holders - i);
+	if (info->cluster == LH_CLUSTER_NONE)
+		printf("  and this host has no right to it in the cluster\n");
+	if (info->elsewhere != NULL)
+		printf("  %s\n", info->elsewhere);
 	if (info->delayed_ns > 0)
 		printf("  and stays so for %s: it was held by a session that "
 		    "ended uncleanly\n", text_span(span, info->delayed_ns));

@@ -51,6 +51,7 @@ static const struct metric metrics[] = {
 	COUNTER("failures_total", cancelled, "reason=\"cancelled\"", ""),
 	COUNTER("failures_total", deadlocks, "reason=\"deadlock\"", ""),
 	COUNTER("failures_total", retired, "reason=\"retired\"", ""),
+	COUNTER("failures_total", away, "reason=\"cluster away\"", ""),
 	COUNTER("extensions_total", extends, NULL, "Leases extended."),
 	COUNTER("conversions_total", converts, NULL, "Changes of mode."),
 	COUNTER("lost_total", expired_own, "reason=\"expired\",by=\"holder\"",

@@ -103,6 +103,13 @@ show_scope(uint32_t scope)
 }
 
 const char *
+show_right(uint32_t right)
+{
+	return right == LH_CLUSTER_SHARED ? "shared" :
+	    right == LH_CLUSTER_EXCLUSIVE ? "exclusive" : "none";
+}
+
+const char *
 show_policy(uint32_t policy)
 {
 	return policy == LH_POLICY_STRICT ? "strict" :
@@ -352,6 +359,12 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 			    json_integer(info->value_len));
 		bad |= json_object_set_new(o, "holders",
 		    parties_json(zero_ms, info->holders, info->n_holders));
+		if (info->cluster != LH_CLUSTER_LOCAL)
+			bad |= json_object_set_new(o, "right",
+			    json_string(show_right(info->cluster)));
+		if (info->elsewhere != NULL)
+			bad |= json_object_set_new(o, "cluster",
+			    json_string(info->elsewhere));
 		if (info->delayed_ns > 0)
 			bad |= show_set_u64(o, "delayed_ms",
 			    (uint64_t)info->delayed_ns / 1000000);

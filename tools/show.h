@@ -38,6 +38,7 @@ const char *show_order(uint32_t order);
 const char *show_clock(uint32_t clock);
 const char *show_tokens(uint32_t global);
 const char *show_scope(uint32_t scope);
+const char *show_right(uint32_t right);
 const char *show_policy(uint32_t policy);
 
 /* How long a holder's lease has left: "12 s", or "no end". */

@@ -122,6 +122,10 @@ tell(const struct lh_key_info *info, void *arg)
 	printf("%-9s%" PRIu64 "%s\n", "token", info->token,
 	    info->n_holders > 0 || info->token == 0 ? "" : " (the last)");
 	printf("%-9s%s\n", "scope", show_scope(info->scope));
+	if (info->cluster != LH_CLUSTER_LOCAL)
+		printf("%-9s%s%s%s\n", "right", show_right(info->cluster),
+		    info->elsewhere != NULL ? "; " : "", info->elsewhere !=
+		    NULL ? info->elsewhere : "");
 	if (info->value_len > 0)
 		printf("%-9s%" PRIu32 " bytes\n", "value", info->value_len);
 	if (info->n_holders == 1)

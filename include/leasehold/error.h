@@ -21,6 +21,9 @@
  *   EPROTO	the table has another layout or version
  *   EUCLEAN	the table is damaged
  *   EXDEV	the table belongs to another time namespace
+ *   EHOSTUNREACH	the cluster that a key is of cannot be reached from this
+ *		host, or no shim runs here: lh_error_detail() says which.  Not
+ *		busy: whether it may be had is not known
  *   EACCES	permission denied
  *   EOPNOTSUPP	this table or build cannot do that
  *   EIO		a gate's file cannot be written to its disk

@@ -64,6 +64,14 @@ enum lh_run {
 	LH_RUN_DEAD = 5
 };
 
+/* What this host may do with a key now. */
+enum lh_cluster_right {
+	LH_CLUSTER_LOCAL = 0,	/* it is this host's alone */
+	LH_CLUSTER_NONE = 1,	/* a cluster's; nothing: its processes wait */
+	LH_CLUSTER_SHARED = 2,	/* share it, other hosts may as well */
+	LH_CLUSTER_EXCLUSIVE = 3
+};
+
 /* A key and those around it. */
 struct lh_key_info {
 	size_t size;		/* sizeof(struct lh_key_info) */
@@ -85,6 +93,14 @@ struct lh_key_info {
 				 * all of it */
 	int64_t delayed_ns;	/* free, but nobody gets it for so long: a named
 				 * session that held it ended uncleanly */
+	uint32_t cluster;	/* enum lh_cluster_right */
+	uint32_t reserved;
+	int64_t cluster_left_ns; /* this host has its right for so long, if it
+				 * does not go on having it, as it mostly does;
+				 * 0: it has none */
+	const char *elsewhere;	/* a cluster key: which hosts have it, in words,
+				 * as the shim says (lh_status() and
+				 * lh_explain() ask it); or NULL */
 };
 
 /*
@@ -164,6 +180,8 @@ struct lh_counters {
 	uint64_t deaths;	/* sessions that were found dead */
 	uint64_t completions;	/* what others had left half done */
 	uint64_t keys_made, evictions;
+	uint64_t away;		/* acquires of cluster keys that failed because
+				 * the cluster was not to be reached */
 	uint64_t wait_us;	/* of `waited`, together */
 	uint64_t wait[LH_HISTOGRAM];
 	/* only of a table, and only if it was made with LH_HOLD_TIMES: */

@@ -28,6 +28,26 @@
  * A lease ends by release, at its deadline, with its session, or when an
  * operator breaks it.  A lost lease is lost for good (G9).
  *
+ * Cluster keys are those whose names begin with the table's cluster prefix
+ * ("cluster:", unless it was made with another one).  They are had by one host
+ * at a time, or shared by several, of all those whose leasehold-shimd is in the
+ * same cluster; a host that has one lends it to its processes, one after the
+ * other, at the price of a local key, until another host wants it.  All calls
+ * are the same for them, and:
+ *
+ *	An acquire may have to wait for the cluster as well.  -EHOSTUNREACH: no
+ *	shim runs here, or it cannot reach the cluster, or does not answer;
+ *	-EACCES: the cluster does not let this host have it.
+ *	A lease ends when this host's session with the cluster does, if that is
+ *	sooner than its deadline: that is what expires_ns says.  The session
+ *	goes on, as a rule, and its end moves on with it, so that lh_verify()
+ *	is true longer than expires_ns said; lh_extend() looks anew.
+ *	Tokens are above 2^62, and rise over all hosts.
+ *	Shared leases are not converted to exclusive where other hosts may read
+ *	as well: -EAGAIN, also of lh_convert_wait().
+ *	Priority is among the processes of a host; hosts have their turns as
+ *	they come.  Circles of waits over several hosts are not found.
+ *
  * Illegal: changing a field and presenting it again (refused, nothing changed).
  */
 #ifndef LEASEHOLD_LEASE_H
@@ -54,7 +74,8 @@ enum lh_scope {
 	LH_LOCAL = 1,		/* and through crash, reboot, power loss and
 				 * re-creation of the table; -EOPNOTSUPP
 				 * without a fence file */
-	LH_QUORUM = 2		/* -EOPNOTSUPP: cluster keys only */
+	LH_QUORUM = 2		/* cluster keys only (below), which have it
+				 * always: else -EOPNOTSUPP */
 };
 
 /* Notes on a grant: how the holder before this one ended, if uncleanly. */
@@ -183,7 +204,7 @@ struct lh_acquire_opts {
  * (scopes), -EIO (a range of tokens is needed and could not be claimed on disk:
  * see lh_error_detail(); only in scope LH_LOCAL, and of keys that were once
  * acquired in it, which then stay bound to the disk in every scope),
- * -EINVAL, -ENAMETOOLONG.
+ * -EHOSTUNREACH and -EACCES (cluster keys), -EINVAL, -ENAMETOOLONG.
  * Whatever is not 0 means: not acquired (G8).  Signals do not end the wait.
  */
 int lh_acquire(struct lh *lh, const char *key,

@@ -56,6 +56,9 @@ struct lh_item {
  * stopped for too long), the others are given back and all begins anew, within
  * the same time; with max_wait_ms 0 that is -EAGAIN.
  *
+ * Keys of a cluster come first, whatever their names; this host's rights to all
+ * of them are asked for together, and the cluster grants them all or none.
+ *
  * Errors as lh_acquire(); -EINVAL: n out of range, or a key twice.  Whatever is
  * not 0: none is held, leases[] is as it was (G8); keys that were won may have
  * used up tokens.

@@ -25,7 +25,8 @@
  * lh_sem_destroy().  Whoever opens it with another one is refused.
  *
  * Names: 1 to 240 bytes, any but NUL and 0x01.  A key of the same name is
- * another thing.
+ * another thing.  Semaphores are of one host: names with the table's cluster
+ * prefix are -EOPNOTSUPP.
  */
 #ifndef LEASEHOLD_SEM_H
 #define LEASEHOLD_SEM_H

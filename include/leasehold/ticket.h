@@ -31,7 +31,9 @@
  *	value	set right after the grant
  *
  * Each waiting ticket takes one of the table's leases.  Thousands are fine; a
- * descriptor is made for those alone that are asked for one.
+ * descriptor is made for those alone that are asked for one.  One for a cluster
+ * key that this host has not got yet has a connection to the shim, too: some
+ * hundreds are fine.
  *
  * Legal: use by any number of threads, but for the call that ends a ticket.
  * Illegal: use of a ticket after lh_ticket_finish() has returned anything but

@@ -18,6 +18,8 @@ holds(const struct lhi_snapshot *sn, const uint64_t id[2])
 
 	if (c == NULL || lhi_claim_owner(v, ci) != id[0])
 		return false;
+	if (sn->info.cluster == LH_CLUSTER_NONE && !sn->lh->serves)
+		return false;
 	st = sh64_load(&c->state);
 	w = sh64_load(&sn->slot->word);
 	return state_held(st) && lhi_mag_claim_id(v, ci) == id[1] &&
@@ -63,6 +65,8 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");
 	if (error == 0)
 		error = lhi_snapshot_of(&sn, key);
+	if (error == 0)
+		lhi_snapshot_ask(&sn);
 	if (error == 0 && id != NULL && !holds(&sn, id))
 		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);

@@ -74,10 +74,12 @@ lhi_plead_look(struct lh_ticket *t)
 		error = begin(t);
 	if (error == 0)
 		error = heard(t);
-	if (error == WAITING)
+	if (error == WAITING) {
 		t->pleads++;
-	else if (error != WISH_GO)
+	} else if (error != WISH_GO) {
 		lhi_plead_end(t);
+		lhi_cluster_count(t->lh, error);
+	}
 	return error;
 }
 

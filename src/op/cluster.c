@@ -185,9 +185,29 @@ lhi_cluster_ask(struct lh *lh, struct lhi_plea *p,
 	if (error == 0)
 		error = lhi_plea_await(p, &wait);
 	lhi_point("cluster.answered");
-	if (error == -ETIMEDOUT)
-		return lhi_cluster_late(p, ask);
-	return error != 0 ? error : lhi_cluster_answer(p);
+	error = error == -ETIMEDOUT ? lhi_cluster_late(p, ask) :
+	    error != 0 ? error : lhi_cluster_answer(p);
+	lhi_cluster_count(lh, error);
+	return error;
+}
+
+void
+lhi_cluster_count(struct lh *lh, int error)
+{
+	switch (error) {
+	case -EHOSTUNREACH:
+		lhi_stat_add(&lh->v, STAT_AWAY, 1);
+		break;
+	case -EAGAIN:
+		lhi_stat_add(&lh->v, STAT_BUSY, 1);
+		break;
+	case -ETIMEDOUT:
+		lhi_stat_add(&lh->v, STAT_TIMEOUTS, 1);
+		break;
+	case -ECANCELED:
+		lhi_stat_add(&lh->v, STAT_CANCELLED, 1);
+		break;
+	}
 }
 
 /* Half of the tokens are used up: the shim is to know. */

@@ -47,6 +47,9 @@ int lhi_cluster_plead(struct lh *lh, struct lhi_plea *p,
     unsigned flags);
 int lhi_cluster_answer(const struct lhi_plea *p);
 
+/* Asking has ended so: for the table's counters. */
+void lhi_cluster_count(struct lh *lh, int error);
+
 /* Time was up while it was asked: -EHOSTUNREACH or -ETIMEDOUT? */
 int lhi_cluster_late(const struct lhi_plea *p, const struct lhi_ask *ask);
 

@@ -245,6 +245,7 @@ lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg)
 	x->sn.lh = lh;
 	error = lhi_snapshot_of(&x->sn, key);
 	if (error == 0) {
+		lhi_snapshot_ask(&x->sn);
 		look_closer(x);
 		error = fn(&x->sn.info, arg);
 	}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "op/cluster.h"
 #include "op/snapshot.h"
 #include "shm/chain.h"
 #include "shm/key.h"
@@ -119,6 +120,37 @@ collect(struct lhi_snapshot *sn, uint64_t w)
 	    lhi_queue_walk(&sn->lh->v, sn->slot, add_waiter, sn);
 }
 
+/* Of a cluster key: has this host it? */
+static void
+tell_right(struct lhi_snapshot *sn)
+{
+	struct lhi_view *v = &sn->lh->v;
+	const struct lhi_ref ref = { sn->slot, lhi_home(lhi_slot_idx(v,
+	    sn->slot), sh32_load(&sn->slot->gen)) };
+	struct lh_key_info *info = &sn->info;
+	struct lhi_right_end end;
+
+	if (!lhi_right_has(sn->slot))
+		return;
+	info->cluster = LH_CLUSTER_NONE;
+	if (!lhi_right_lets(v, &ref, true, &end))
+		return;
+	info->cluster = lhi_right_lets(v, &ref, false, NULL) ?
+	    LH_CLUSTER_EXCLUSIVE : LH_CLUSTER_SHARED;
+	info->cluster_left_ns = end.left_ns;
+}
+
+void
+lhi_snapshot_ask(struct lhi_snapshot *sn)
+{
+	if (sn->info.cluster == LH_CLUSTER_LOCAL || sn->lh->serves)
+		return;
+	lhi_cluster_elsewhere(sn->lh, sn->key, sn->elsewhere,
+	    sizeof(sn->elsewhere));
+	if (sn->elsewhere[0] != '\0')
+		sn->info.elsewhere = sn->elsewhere;
+}
+
 /*
  * One attempt: 0; -EAGAIN: the key moved meanwhile; -EUCLEAN.  Readers come and
  * go without the word, so all are met twice: if both times in the same uses and
@@ -150,7 +182,7 @@ look_at(struct lhi_snapshot *sn)
 	info->key = sn->key;
 	info->token = lhi_lock_token(sn->slot, w);
 	info->scope = sh32_load(&sn->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
-	    LH_EPHEMERAL;
+	    lhi_right_has(sn->slot) ? LH_QUORUM : LH_EPHEMERAL;
 	info->value_len = (uint32_t)lhi_value_len(v, sn->slot);
 	info->n_holders = sn->holders.n;
 	info->holders = sn->holders.p;
@@ -160,6 +192,7 @@ look_at(struct lhi_snapshot *sn)
 	info->delayed_ns = lhi_named_delayed(v, sn->slot, w);
 	info->mode = word_mode(w) == WORD_S && sn->holders.n > 0 ?
 	    LH_SHARED : LH_EXCLUSIVE;
+	tell_right(sn);
 	return moved != 0 || sh64_load(&sn->slot->word) != w ? -EAGAIN : 0;
 }
 

@@ -58,7 +58,7 @@ NOTE_PREVIOUS_DIED, NOTE_PREVIOUS_EXPIRED, NOTE_PREVIOUS_BROKEN = 1, 2, 4
 POLICY_LEASE, POLICY_STRICT, POLICY_LIVE = 0, 1, 2
 FREE, HELD, LOST = 0, 1, 2
 LOSSES = {0: None, 1: "expired", 2: "broken", 3: "session ended",
-          4: "table removed"}
+          4: "table removed", 5: "cluster lost"}
 ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED, ASKED = (
     1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -152,7 +152,9 @@ class _KeyInfo(Structure):
                 ("n_waiters", c_uint32), ("holders", POINTER(_Party)),
                 ("waiters", POINTER(_Party)), ("scope", c_uint32),
                 ("value_len", c_uint32), ("rank", c_uint32),
-                ("moved", c_uint32), ("delayed_ns", c_int64)]
+                ("moved", c_uint32), ("delayed_ns", c_int64),
+                ("cluster", c_uint32), ("reserved", c_uint32),
+                ("cluster_left_ns", c_int64), ("elsewhere", c_char_p)]
 
 
 class _SemStatus(Structure):
@@ -352,6 +354,7 @@ def _around(info, now_ns):
     """A key and those around it."""
     return {"key": info.key, "token": info.token, "rank": info.rank,
             "moved": bool(info.moved), "delayed": info.delayed_ns / 1e9,
+            "elsewhere": info.elsewhere,
             "holders": [_party(info.holders[i], now_ns)
                         for i in range(info.n_holders)],
             "waiters": [_party(info.waiters[i], now_ns)

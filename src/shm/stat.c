@@ -160,6 +160,7 @@ tell(const uint64_t n[SHM_STATS], struct lh_counters *c)
 		.extends = n[STAT_EXTENDS], .converts = n[STAT_CONVERTS],
 		.keys_made = n[STAT_KEYS_MADE],
 		.evictions = n[STAT_EVICTIONS], .wait_us = n[STAT_WAIT_US],
+		.away = n[STAT_AWAY],
 	};
 	for (unsigned i = 0; i < LH_HISTOGRAM; i++) {
 		c->wait[i] = n[STAT_WAIT + i];
