@@ -226,7 +226,6 @@ want(struct shim *m, int fd, const struct lhi_frame *f)
 		break;
 	case SHIM_LIES:
 	case SHIM_HALF:
-	case SHIM_OTHER_TABLE:
 		say(m, fd, id, FRAME_GRANTED, "");
 		break;
 	case SHIM_AWAY:
@@ -242,6 +241,7 @@ want(struct shim *m, int fd, const struct lhi_frame *f)
 		(void)!send(fd, "nonsense, and more of it", 24, MSG_NOSIGNAL);
 		break;
 	case SHIM_HANGS_UP:
+	case SHIM_OTHER_TABLE:	/* whoever knows it from before */
 		(void)shutdown(fd, SHUT_RDWR);
 		break;
 	default:
