@@ -74,7 +74,7 @@ SHIM_LIBS := -lnghttp2 -levent_openssl -levent_extra -levent_core -lssl \
 	   -lcrypto -lprotobuf-c
 SHIM_TESTS := $(call progs,tests/shim/*.c)
 CXX_TEST := $(BUILD)/tests/cxx/wrapper
-FUZZ_NAMES := image fence etcd
+FUZZ_NAMES := image fence etcd frame
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
