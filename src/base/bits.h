@@ -43,7 +43,8 @@
 /* lock word */
 enum lhi_word_mode {
 	WORD_NONE = 0,		/* not a lock now: idx is an lhi_none */
-	WORD_FREE = 1,		/* nobody holds it: idx is an lhi_cause */
+	WORD_FREE = 1,		/* nobody holds it: idx is an lhi_cause, and
+				 * FREE_CLUSTER */
 	WORD_X = 2,		/* claim idx holds it */
 	WORD_S = 3		/* idx is the head of a chain of readers */
 };
@@ -55,6 +56,10 @@ enum lhi_cause {
 	CAUSE_EXPIRED = 2,
 	CAUSE_BROKEN = 3
 };
+
+/* idx of a FREE word of a cluster key has this bit, too: so that none is ever
+ * the word of another kind of key which had the slot (shm/slot.c) */
+#define FREE_CLUSTER 4u
 
 /* idx of a WORD_NONE; any other value there: reserved by that claim */
 #define NONE_UNUSED	0u
@@ -82,6 +87,13 @@ word_mode(uint64_t w)
 
 static inline uint64_t word_ver(uint64_t w) { return w >> VER_SHIFT; }
 static inline uint32_t word_idx(uint64_t w) { return w & MASK(CLAIM_BITS); }
+
+/* Of a FREE word. */
+static inline enum lhi_cause
+word_cause(uint64_t w)
+{
+	return (enum lhi_cause)(w & 3);
+}
 
 /*
  * The token of version `ver`, from a hint that lags or leads the true token by

@@ -13,9 +13,8 @@
  * What stands between the two swaps of an acquire and a release, and how often
  * the code jumps, is most of what the pair costs; see doc/performance.md.
  *
- * Everything unusual (contention, a queue, an unclean previous end, a token at
- * its ceiling, an empty magazine, a forked child, odd options) is left to the
- * slow path before anything is changed.
+ * What is unusual (contention, an unclean end, a token at its ceiling, an empty
+ * magazine, a forked child, odd options) is left to the slow path untouched.
  */
 #include <errno.h>
 #include <string.h>
@@ -315,25 +314,27 @@ opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
 	    likely((kind == 0) | (home == m->local_home));
 }
 
-/* A cluster's key that this thread had last: by the usual way, if the right is
- * there that it had with this tick.  Else given back, and the longer way. */
+/* A cluster's key, again, if the right is the one that this tick has seen. */
 static __attribute__((noinline)) int
 key_lent(struct lh_key *k, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = m->rec;
 	enum lhi_how how;
 
-	m->rec[0].home = ref->home;
-	how = usual(m, opts != NULL ? m->lh : m->usual, k->lh, ref->home,
-	    lease);
-	m->rec[0].home = 0;
+	r->home = ref->home;
+	r->held_low -= FREE_CLUSTER;	/* which the free word has */
+	how = usual(m, opts != NULL ? m->lh : m->usual, k->lh, r->home, lease);
+	r->held_low += FREE_CLUSTER;
+	r->home = 0;
+	r->use = how == GRANTED || how == LATE ? (uint64_t)REC_LENT : r->use;
 	if (how == GRANTED && lhi_right_stands(m, lease))
 		return 0;
 	m->lent.home = 0;
 	if (how == OUTDONE)
-		outdone(m, &m->rec[0]);
-	if ((how == GRANTED || how == LATE) && lh_release(k->lh, lease) == 0)
+		outdone(m, r);
+	else if (r->use == REC_LENT && lh_release(k->lh, lease) == 0)
 		lhi_stat_spent(&k->lh->v);
 	return key_rest(k, UNTOUCHED, ref, opts, lease);
 }

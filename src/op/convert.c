@@ -114,9 +114,8 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != REC_OUT) {
 		/* exclusive ones are remembered anew by the slow release */
-		m->rec[bit].use = !now.shared ? REC_HELD :
-		    lhi_fence_revives(&lh->v, h->slot) ?
-		    REC_SHARED : REC_OUT;
+		m->rec[bit].use = lhi_rec_use(&lh->v, h->slot,
+		    now.shared);
 		m->rec[bit].id = as.id[1];
 		m->rec[bit].token = token;
 		m->rec[bit].home = now.shared ? l->key : 0;

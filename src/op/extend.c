@@ -214,7 +214,7 @@ static __attribute__((noinline)) int
 extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
 	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = lhi_lease_remembered(lh, m, l);
+	struct lhi_rec *r = lhi_lease_remembered(lh, m, l, REC_HELD);
 
 	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
 	    lhi_mutant(1) || lhi_mutant(11))
@@ -229,7 +229,7 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
 	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
-	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l)) ||
+	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, REC_HELD)) ||
 	    lhi_mutant(1) || lhi_mutant(11))
 		return extend_other(lh, l, ttl_ms);
 	return extend_own(m, &m->rec[0], l, ttl_ms);

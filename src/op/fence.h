@@ -44,17 +44,6 @@ int lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 int lhi_fence_room(struct lhi_view *v, struct shm_slot *s, bool held,
     bool local, uint64_t *token);
 
-/*
- * May a reader of that key be revived with the token that it had?  Not where
- * tokens rise over all keys, nor of a cluster key, which is looked at anew with
- * every grant.
- */
-static inline bool
-lhi_fence_revives(const struct lhi_view *v, const struct shm_slot *s)
-{
-	return !lhi_view_global(v) && !lhi_right_has(s);
-}
-
 /* The word was swapped, with that token. */
 static inline void
 lhi_fence_granted(struct shm_slot *s, const struct lhi_next *n)

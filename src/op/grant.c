@@ -131,7 +131,7 @@ too_late(struct lhi_attempt *a, uint64_t word, uint32_t cause)
 	    state_deadline(st)));
 	if (a->ask->shared)
 		(void)lhi_chain_remove(view(a), a->t.s, a->t.ci);
-	else if (sh64_cas(&a->t.s->word, word, word_make(WORD_FREE, cause,
+	else if (sh64_cas(&a->t.s->word, word, lhi_free_word(a->t.s, cause,
 	    word_ver(word))))
 		lhi_queue_kick(view(a), a->t.s);
 	step_back(a);
@@ -165,8 +165,7 @@ remember(struct lhi_attempt *a, uint64_t token)
 	struct lhi_rec *r = &a->m->rec[a->t.ci - a->m->base];
 
 	r->use = a->m->watched || a->ask->rare || a->ask->shareable ?
-	    REC_OUT : !a->ask->shared ? REC_HELD :
-	    lhi_fence_revives(view(a), a->t.s) ? REC_SHARED : REC_OUT;
+	    REC_OUT : lhi_rec_use(view(a), a->t.s, a->ask->shared);
 	r->slot = a->t.s;
 	r->home = a->home;
 	r->token = token;
@@ -206,7 +205,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->home, a->home);
 		sh64_store_rlx(&a->c->since, since(a, now));
 	}
-	cause = word_mode(w) == WORD_FREE ? word_idx(w) : CAUSE_RELEASED;
+	cause = word_mode(w) == WORD_FREE ? word_cause(w) : CAUSE_RELEASED;
 	a->token = n.token;
 	a->notes = cause == CAUSE_RELEASED ? 0 : 1u << ((cause - 1) & 3);
 	if (policy != LH_POLICY_STRICT)

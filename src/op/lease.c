@@ -193,8 +193,8 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	st = sh64_load(&h.claim->state);
 	if ((!lhi_lease_current(lh, l, &h, st) &&
 	    !lhi_lease_in_motion(lh, l, &h, st)) ||
-	    !sh64_cas(&h.slot->word, h.word,
-	    word_make(WORD_FREE, CAUSE_RELEASED, word_ver(h.word)))) {
+	    !sh64_cas(&h.slot->word, h.word, lhi_free_word(h.slot,
+	    CAUSE_RELEASED, word_ver(h.word)))) {
 		if (lhi_mutant(2))
 			sh64_store(&h.claim->state,
 			    state_make(ST_FREE, state_seq(st), 0));
@@ -235,8 +235,8 @@ release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 	    m->base].state)) == ST_BROKEN;
 
 	/* the next holder is to be told, if it has not been quicker */
-	(void)sh64_cas(&s->word, word_make(WORD_FREE, CAUSE_RELEASED, l->token),
-	    word_make(WORD_FREE, broken ? CAUSE_BROKEN : CAUSE_EXPIRED,
+	(void)sh64_cas(&s->word, lhi_free_word(s, CAUSE_RELEASED, l->token),
+	    lhi_free_word(s, broken ? CAUSE_BROKEN : CAUSE_EXPIRED,
 	    l->token));
 	if (link_idx(sh64_load_sc(&s->waitq)) != 0)
 		lhi_queue_kick(&m->lh->v, s);
@@ -258,13 +258,14 @@ release_kick(struct lhi_mag *m, struct shm_slot *s, uint64_t q)
 }
 
 static inline __attribute__((always_inline)) int
-release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
+    uint32_t kind)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = r->slot;
 	uint64_t ver = r->token << VER_SHIFT, left, q;
 
-	left = ver | word_make(WORD_FREE, CAUSE_RELEASED, 0);
+	left = ver | word_make(WORD_FREE, CAUSE_RELEASED | kind, 0);
 	if (unlikely(!sh64_cas(&s->word, ver | r->held_low, left)))
 		return release_slow(m->lh, l);		/* says why */
 	lhi_point("release.word_freed");
@@ -289,8 +290,12 @@ release_other(struct lh *lh, struct lh_lease *l)
 
 	if (l != NULL && l->mode == LH_SHARED)
 		return lhi_release_shared(lh, l);
-	r = lhi_lease_remembered(lh, m, l);
-	return r == NULL ? release_slow(lh, l) : release_own(m, r, l);
+	r = lhi_lease_remembered(lh, m, l, REC_HELD);
+	if (r != NULL)
+		return release_own(m, r, l, 0);
+	r = lhi_lease_remembered(lh, m, l, REC_LENT);
+	return r == NULL ? release_slow(lh, l) :
+	    release_own(m, r, l, FREE_CLUSTER);
 }
 
 int
@@ -300,9 +305,9 @@ lh_release(struct lh *lh, struct lh_lease *l)
 
 	/* as in acquire: the usual case with a constant claim number */
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
-	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l)))
+	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, REC_HELD)))
 		return release_other(lh, l);
-	return release_own(m, &m->rec[0], l);
+	return release_own(m, &m->rec[0], l, 0);
 }
 
 int

@@ -122,7 +122,7 @@ int lhi_lease_asked(struct lh *lh, const struct lh_lease *l);
 /* Is l the lease that r remembers? */
 static inline bool
 lhi_lease_remembers(const struct lhi_mag *m, const struct lhi_rec *r,
-    const struct lh_lease *l)
+    const struct lh_lease *l, enum lhi_use use)
 {
 	uint32_t kind, ours;
 
@@ -130,7 +130,7 @@ lhi_lease_remembers(const struct lhi_mag *m, const struct lhi_rec *r,
 	memcpy(&kind, &l->mode, sizeof(kind));
 	memcpy(&ours, (const char *)&m->head +
 	    offsetof(struct lh_lease, mode), sizeof(ours));
-	return likely(r->use == REC_HELD) && likely(r->id == l->id[1]) &&
+	return likely(r->use == use) && likely(r->id == l->id[1]) &&
 	    likely(r->token == l->token) && likely(kind == ours) &&
 	    likely(l->id[0] == lhi_mag_sid(m)) &&
 	    likely(l->key == sh64_own(&m->claims[r - m->rec].home));
@@ -138,7 +138,8 @@ lhi_lease_remembers(const struct lhi_mag *m, const struct lhi_rec *r,
 
 /* What this thread's magazine remembers of the lease, or NULL. */
 static inline struct lhi_rec *
-lhi_lease_remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l)
+lhi_lease_remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l,
+    enum lhi_use use)
 {
 	uint32_t bit;
 
@@ -146,7 +147,7 @@ lhi_lease_remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l)
 		return NULL;
 	bit = lid_claim(l->id[1]) - m->base;
 	return bit < SHM_GROUP &&
-	    lhi_lease_remembers(m, &m->rec[bit], l) ? &m->rec[bit] : NULL;
+	    lhi_lease_remembers(m, &m->rec[bit], l, use) ? &m->rec[bit] : NULL;
 }
 
 #endif

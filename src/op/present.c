@@ -88,7 +88,7 @@ lhi_lease_cause(const struct lhi_held *h)
 	/* the claim is in another use: but it was the key's last grant */
 	if (!h->shared && word_mode(w) == WORD_FREE &&
 	    word_ver(w) == word_ver(h->word))
-		return word_idx(w) & 3;
+		return word_cause(w);
 	return CAUSE_RELEASED;
 }
 

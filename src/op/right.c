@@ -195,7 +195,7 @@ lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
 	struct lhi_ref ref;
 	int64_t ttl_ms = ttl_ns / NS_PER_MS;
 
-	if (m->lh != lh || m->group == NULL || r->use != REC_HELD ||
+	if (m->lh != lh || m->group == NULL || r->use != REC_LENT ||
 	    r->id != l->id[1] || l->mode != LH_EXCLUSIVE ||
 	    ttl_ms < FAST_TTL_MIN_MS || ttl_ms * NS_PER_MS != ttl_ns)
 		return;
@@ -206,7 +206,7 @@ lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
 	ref = lhi_ref_at(&lh->v, l->key);
 	m->lent.right = lhi_right_load(&lh->v, ref.slot);
 	m->lent.epoch = lhi_cluster_epoch(&lh->v);
-	if (r->use != REC_HELD ||
+	if (r->use != REC_LENT ||
 	    !lhi_right_lets(&lh->v, &ref, false, &end) ||
 	    end.left_ns < LEARN_NS)
 		return;

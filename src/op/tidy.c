@@ -51,7 +51,7 @@ forget(struct lhi_reaper *r, struct shm_slot *s, uint64_t w, int64_t now_ns)
 {
 	int gone;
 
-	if (word_idx(w) != CAUSE_RELEASED || lhi_slot_valued(s) ||
+	if (word_cause(w) != CAUSE_RELEASED || lhi_slot_valued(s) ||
 	    lhi_idle_ms(s, w, 0, now_ns) < r->opts.evict_idle_ms)
 		return;
 	gone = lhi_evict_slot(&r->v, s, w);

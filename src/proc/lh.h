@@ -38,8 +38,10 @@ enum lhi_use {
 	REC_OUT = 2,		/* in use, and nothing is remembered of it: who
 				 * presents its lease goes the slow way */
 	REC_SHARED = 3,		/* a reader's lease that this thread acquired */
-	REC_IDLE = 4		/* a reader that may be revived, unless it was
+	REC_IDLE = 4,		/* a reader that may be revived, unless it was
 				 * revoked */
+	REC_LENT = 5		/* as REC_HELD, of a cluster key: its free words
+				 * are others, so its ways are */
 };
 
 struct lhi_rec {
@@ -148,6 +150,21 @@ lhi_rec_limit(const struct lhi_mag *m, struct lhi_rec *r)
 		r->limit = end;
 	if (r->limit > m->ceiling)
 		r->limit = m->ceiling;
+}
+
+/*
+ * What does a magazine remember of a grant of that key?  Nothing of a reader's
+ * of a cluster key, or where tokens rise over all keys: one that is revived
+ * would have its old token.
+ */
+static inline enum lhi_use
+lhi_rec_use(const struct lhi_view *v, const struct shm_slot *s, bool shared)
+{
+	if (sh32_load(&s->key_info) & KEY_CLUSTER)
+		return shared ? REC_OUT : REC_LENT;
+	if (shared)
+		return lhi_view_global(v) ? REC_OUT : REC_SHARED;
+	return REC_HELD;
 }
 
 struct lh {

@@ -433,7 +433,8 @@ watch(struct lhi_mag *m)
 	m->usual = NULL;
 	m->ttl_ms = -1;
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		if (m->rec[b].use == REC_HELD || m->rec[b].use == REC_SHARED)
+		if (m->rec[b].use == REC_HELD || m->rec[b].use == REC_LENT ||
+		    m->rec[b].use == REC_SHARED)
 			m->rec[b].use = REC_OUT;
 	}
 }

@@ -135,7 +135,7 @@ unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
 	uint64_t past;
 
 	if (at->link == NULL) {
-		past = lhi_lock_without(v, at->value, at->cur,
+		past = lhi_lock_without(v, s, at->value, at->cur,
 		    link_idx(marked));
 		if (!sh64_cas(&s->word, at->value, past))
 			return false;

@@ -116,7 +116,7 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	if (sh64_load_sc(&s->word) != w || back < 0)
 		return back < 0 ? back : 0;
 	if (back) {
-		if (!sh64_cas(&s->word, w, word_make(WORD_FREE,
+		if (!sh64_cas(&s->word, w, lhi_free_word(s,
 		    CAUSE_RELEASED, word_ver(w))))
 			return 0;
 		lhi_point("evict.back");

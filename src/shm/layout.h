@@ -16,7 +16,7 @@
  *	requests    64	 power of two >= claims / 8, and >= 4,096
  *	values	   288	 slots / 4 + 64		[0] is nobody's
  *	asides	   128	 claims			[i] is of claim i
- *	rights	    16	 max_keys + 1		[i] is of slot i
+ *	rights	    32	 max_keys + 1		[i] is of slot i
  *
  * There are indexes and never pointers.  The arrays that grow (claims, buckets,
  * slots, long keys) do so in place: where each one lies follows from the
@@ -342,6 +342,9 @@ struct shm_right {
 				 * itself: epoch | gen | mode */
 	shm_u64 base;		/* the same: tokens of grants are above it; only
 				 * rises */
+	shm_u64 was;		/* reserver: how far the slot's tokens had got
+				 * when it was no cluster key; only rises */
+	shm_u64 reserved;
 };
 
 #define AT(type, field, off) \
@@ -357,7 +360,7 @@ static_assert(sizeof(struct shm_ring) == 4096, "ring");
 static_assert(sizeof(struct shm_request) == 64, "request");
 static_assert(sizeof(struct shm_value) == 288, "value");
 static_assert(sizeof(struct shm_aside) == 128, "aside");
-static_assert(sizeof(struct shm_right) == 16, "right");
+static_assert(sizeof(struct shm_right) == 32, "right");
 AT(shm_header, max_sessions, 64);
 AT(shm_header, flags, 128);
 AT(shm_header, ceiling, 192);

@@ -161,10 +161,11 @@ cause_of(struct lhi_view *v, uint32_t ci)
 }
 
 uint64_t
-lhi_lock_without(struct lhi_view *v, uint64_t w, uint32_t ci, uint32_t next)
+lhi_lock_without(struct lhi_view *v, const struct shm_slot *s, uint64_t w,
+    uint32_t ci, uint32_t next)
 {
 	return next != 0 ? word_make(WORD_S, next, word_ver(w)) :
-	    word_make(WORD_FREE, cause_of(v, ci), word_ver(w));
+	    lhi_free_word(s, cause_of(v, ci), word_ver(w));
 }
 
 int
@@ -196,7 +197,7 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		lhi_lock_tell(v, ci, ended, cause, 0);
 		l = link_make(true, link_idx(l), link_tag(l) + 1);
 	}
-	left = lhi_lock_without(v, w, ci, link_idx(l));
+	left = lhi_lock_without(v, s, w, ci, link_idx(l));
 	if (!sh64_cas(&s->word, w, left))
 		return -EINTR;
 	lhi_point("lock.reader_out");
@@ -258,7 +259,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		if (cause == CAUSE_DIED)
 			lhi_named_delay(v, s, lhi_claim_owner(v, word_idx(w)));
 		if (sh64_cas(&s->word, w,
-		    word_make(WORD_FREE, cause, word_ver(w)))) {
+		    lhi_free_word(s, cause, word_ver(w)))) {
 			lhi_point("lock.freed");
 			lhi_queue_kick(v, s);
 			lhi_lock_tell(v, word_idx(w), ended, cause,
@@ -281,7 +282,7 @@ lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 		return false;
 	if (cause == CAUSE_DIED)
 		lhi_named_delay(v, s, lhi_claim_owner(v, ci));
-	if (!sh64_cas(&s->word, w, word_make(WORD_FREE, cause, word_ver(w))))
+	if (!sh64_cas(&s->word, w, lhi_free_word(s, cause, word_ver(w))))
 		return false;
 	lhi_point("lock.freed");
 	lhi_queue_kick(v, s);

@@ -43,8 +43,8 @@ void lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
     enum lhi_cause cause, uint64_t token);
 
 /* The word that is left when reader ci has gone: S(next), or FREE. */
-uint64_t lhi_lock_without(struct lhi_view *v, uint64_t w, uint32_t ci,
-    uint32_t next);
+uint64_t lhi_lock_without(struct lhi_view *v, const struct shm_slot *s,
+    uint64_t w, uint32_t ci, uint32_t next);
 
 /*
  * Free the word of the slot that claim ci last announced, if that names it as

@@ -39,7 +39,8 @@ set_word(struct lhi_mend *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 
 	sh64_store(&s->hint, token);
 	lhi_point("mend.hint");
-	sh64_store(&s->word, word_make(mode, idx, token));
+	sh64_store(&s->word, mode == WORD_FREE ? lhi_free_word(s, idx, token) :
+	    word_make(mode, idx, token));
 }
 
 /* Is it a cluster key, as its name says?  Then without a right.  0, -errno. */
@@ -66,6 +67,7 @@ mend_right(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
 		    "%s: make room in /dev/shm", v->path);
 	sh64_store(&v->rights[i].right, 0);
 	sh64_store(&v->rights[i].base, 0);
+	sh64_store(&v->rights[i].was, 0);
 	sh32_store(&s->key_info, info | KEY_CLUSTER);
 	return 0;
 }
@@ -113,8 +115,9 @@ is_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
 static uint32_t
 cause_of(struct lhi_mend *m, uint64_t w)
 {
-	if (word_mode(w) == WORD_FREE && word_idx(w) <= CAUSE_BROKEN)
-		return word_idx(w);
+	if (word_mode(w) == WORD_FREE &&
+	    (word_idx(w) & ~FREE_CLUSTER) <= CAUSE_BROKEN)
+		return word_cause(w);
 	if (word_mode(w) == WORD_S && lhi_claim(m->v, word_idx(w)) != NULL)
 		return CAUSE_RELEASED;	/* those who were left held nothing */
 	return CAUSE_DIED;	/* of a claim that did not hold it */

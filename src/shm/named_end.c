@@ -118,7 +118,7 @@ lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
 	uint32_t until = sh32_load_rlx(&s->delay_ms), left;
 
 	if (until == 0 || word_mode(w) != WORD_FREE ||
-	    word_idx(w) == CAUSE_RELEASED)
+	    word_cause(w) == CAUSE_RELEASED)
 		return 0;
 	left = until - now_ms(v);
 	return left <= NAMED_DELAY_MAX_MS + 1 ? left * NS_PER_MS : 0;

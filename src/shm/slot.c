@@ -43,12 +43,19 @@
  * version: one store moves the token so far.
  *
  * Two kinds.  Tokens of cluster keys are above 2^62 and all others below, so a
- * slot that was of the other kind in its last life begins anew: the hint is
- * stored, up or down, and then the word, which nobody reads for a token while
- * it is RESERVED.  The low bits, 12 or 32, go on, so that neither word nor hint
- * has a value that it had in the last lives.  Of a maker that dies between the
- * two there is left a slot whose tokens are where no key's are: so the next one
- * begins anew as well, or goes on at most 2^39 further than it would have.
+ * slot that was of the other kind in its last life begins anew:
+ *	up	where its tokens had got is written down in its right (`was`);
+ *		then the hint is stored, then the word
+ *	down	to the floor, or to `was` if that is above; the word, then the
+ *		hint, then the word is FREE
+ * in which nobody reads the word for a token, while it is RESERVED.  So the
+ * words of all lives of one kind have versions that only rise (lock.c, I1): who
+ * remembers a word of an earlier one, above all a thread's magazine, never sees
+ * it again.  Nor in lives of the other kind, though versions there are any
+ * numbers: a FREE word of a cluster key has a bit of its own.  Of a maker that
+ * dies in between there is left a slot whose tokens are where no key's are: the
+ * next one goes the same way.  (`was` is raised only to a token that one can
+ * have had.)
  *
  * Room is looked for
  *	1 if some were freed: in 64 places
@@ -259,14 +266,52 @@ changed_hands(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	    lhi_slot_idx(v, s), w);
 }
 
-/* In one step, wherever the slot's tokens have been: see "Two kinds". */
+static bool
+swap(struct shm_slot *s, uint64_t *w, uint64_t to)
+{
+	if (!sh64_cas(&s->word, *w, to))
+		return false;
+	*w = to;
+	return true;
+}
+
+/* Up, to a cluster key's tokens: see "Two kinds". */
 static int
-begin_at(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t token)
+go_up(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t token)
 {
 	sh64_store(&s->hint, token);
 	lhi_point("slot.hinted");
-	return sh64_cas(&s->word, w, word_make(WORD_FREE, CAUSE_RELEASED,
-	    token)) ? 0 : changed_hands(v, s, w);
+	return swap(s, &w, lhi_free_word(s, CAUSE_RELEASED, token)) ? 0 :
+	    changed_hands(v, s, w);
+}
+
+/* Down again: to the floor, but not to where the slot has been. */
+static int
+go_down(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t floor)
+{
+	uint64_t was = sh64_load(&v->rights[lhi_slot_idx(v, s)].was), to;
+
+	if (was >= sh64_load(&v->hdr->ceiling) + lhi_range_width())
+		return lhi_damaged(v, "a slot's tokens had got too far",
+		    lhi_slot_idx(v, s), was);
+	to = was > floor ? was : floor;
+	if (lhi_durable(v) && was != 0 &&
+	    lhi_range_land(was + 1, floor + 1) > to)
+		to = lhi_range_land(was + 1, floor + 1);
+	if (!swap(s, &w, word_make(word_mode(w), word_idx(w), to)))
+		return changed_hands(v, s, w);
+	lhi_point("slot.lowered");
+	sh64_store(&s->hint, to);
+	lhi_point("slot.hinted");
+	return swap(s, &w, word_make(WORD_FREE, CAUSE_RELEASED, to)) ? 0 :
+	    changed_hands(v, s, w);
+}
+
+/* Is that no token that an ordinary key can have had? */
+static bool
+beyond(const struct lhi_view *v, uint64_t token)
+{
+	return token >= sh64_load(&v->hdr->ceiling) + lhi_range_width();
 }
 
 /* Of a cluster key, the word being w: its last token is said to be that. */
@@ -281,10 +326,13 @@ publish_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    "none", 0, floor);
 	if (floor == 0)
 		floor = CLUSTER_FIRST;
+	if (!beyond(v, token))
+		sh64_max(&v->rights[lhi_slot_idx(v, s)].was, token);
+	lhi_point("slot.was");
 	if (token < floor || token - floor >= MASK(CLUSTER_SEQ_BITS))
-		return begin_at(v, s, w, lhi_right_land(token + 1, floor));
-	return word_mode(w) == WORD_FREE || sh64_cas(&s->word, w,
-	    word_make(WORD_FREE, CAUSE_RELEASED, token)) ? 0 :
+		return go_up(v, s, w, lhi_right_land(token + 1, floor));
+	return word_mode(w) == WORD_FREE || swap(s, &w,
+	    lhi_free_word(s, CAUSE_RELEASED, token)) ? 0 :
 	    changed_hands(v, s, w);
 }
 
@@ -315,11 +363,8 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	if (floor > TOKEN_MAX)
 		return lhi_damaged(v, "a token floor is none",
 		    hash % SHM_SHARDS, floor);
-	if (token >= sh64_load(&v->hdr->ceiling) + lhi_range_width()) {
-		land = lhi_range_land(token + 1, floor + 1);
-		return begin_at(v, s, w, land > floor ? land :
-		    land + lhi_range_width());
-	}
+	if (beyond(v, token))
+		return go_down(v, s, w, floor);
 	if (token < floor && floor - token >= TURN)
 		sh64_store(&s->hint, hint + ((floor - token) & ~(TURN - 1)));
 	lhi_point("slot.turned");

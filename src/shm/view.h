@@ -121,6 +121,14 @@ lhi_slot_idx(const struct lhi_view *v, const struct shm_slot *s)
 	return (uint32_t)(s - v->slots);
 }
 
+/* The word of slot s when it is free. */
+static inline uint64_t
+lhi_free_word(const struct shm_slot *s, enum lhi_cause cause, uint64_t ver)
+{
+	return word_make(WORD_FREE, cause | (sh32_load(&s->key_info) &
+	    KEY_CLUSTER ? FREE_CLUSTER : 0), ver);
+}
+
 /* The slot, and which life of it, that a claim was last announced for. */
 static inline uint64_t
 lhi_home(uint32_t slot_idx, uint32_t gen)
