@@ -39,6 +39,7 @@ struct role {
 #define SC_DURABLE	0x20u	/* the table has a fence file */
 #define SC_NAMED	0x40u	/* one session more, which is a named one */
 #define SC_CLUSTER	0x80u	/* KEY is a cluster's */
+#define SC_GLOBAL	0x100u	/* tokens rise over all keys */
 
 struct scenario {
 	const char *name;
@@ -74,7 +75,8 @@ struct scenario {
 	X(circles) \
 	X(values) \
 	X(explain) \
-	X(cluster)
+	X(cluster) \
+	X(tokens)
 
 #define SCENARIO_EXTERN(file) \
 	extern const struct scenario scenarios_##file[]; \

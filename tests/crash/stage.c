@@ -81,6 +81,8 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 		p->opts.fence_dir = play_fence(p);
 		p->opts.flags = LH_NO_CLOCK_FLOOR;
 	}
+	if (sc->flags & SC_GLOBAL)
+		p->opts.flags |= LH_TOKENS_GLOBAL;
 }
 
 static struct middle *
