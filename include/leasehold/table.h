@@ -97,7 +97,7 @@ enum lh_clock {
  * grant of the table, of whatever key and mode, that had returned when it was
  * asked for, and no two have the same: one counter can be compared over several
  * keys.  (But not cluster keys', whose tokens the cluster orders.)  Acquiring
- * costs several times as much there, in shared mode most.
+ * and releasing cost about ten times as much there.
  */
 struct lh_open_opts {
 	size_t size;		/* sizeof(struct lh_open_opts) */
