@@ -51,18 +51,23 @@ converted(uint64_t st)
 
 /*
  * State, then word: whoever else presents the lease as it was swaps that very
- * state, or that very word, and fails.  0; MOVED: state or word have, and
- * nothing has changed.
+ * state, or that very word, and fails.  If it is to be a reader's, its claim's
+ * grant, which was `grant`, comes between the two: so only who converts it
+ * writes that, though each who tries may have another token.  0; MOVED: state
+ * or word have, and nothing has changed.
  */
 static int
 swap_mode(struct lhi_view *v, const struct lhi_held *h, uint64_t st,
-    uint64_t w, unsigned mode, const struct lhi_next *n)
+    uint64_t w, unsigned mode, uint64_t grant, const struct lhi_next *n)
 {
 	uint64_t to = converted(st);
 
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");
+	if (mode == WORD_S)
+		(void)sh64_cas(&h->claim->grant, grant,
+		    lhi_reader_grant(n->token, state_seq(to)));
 	/* no acquisition, however large a leap */
 	lhi_stat_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
@@ -161,12 +166,10 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			return lhi_lease_lost(lh, h);
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
-	(void)sh64_cas(&h->claim->grant, grant,
-	    lhi_reader_grant(n.token, state_seq(converted(st))));
 	lhi_point("convert.prepared");
 	/* should its session have ended by then, it was held exclusively */
 	lhi_lease_say_moving(lh, h->ci, true);
-	error = swap_mode(&lh->v, h, st, h->word, WORD_S, &n);
+	error = swap_mode(&lh->v, h, st, h->word, WORD_S, grant, &n);
 	if (error != 0) {
 		lhi_lease_say_moving(lh, h->ci, false);
 		return error;
@@ -214,7 +217,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	error = swap_mode(&lh->v, h, st, w, WORD_X, &n);
+	error = swap_mode(&lh->v, h, st, w, WORD_X, 0, &n);
 	if (error != 0)
 		return error;
 	return confirm(lh, l, h, WORD_X, n.token);
