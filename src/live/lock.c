@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "live/live.h"
 #include "live/many.h"
+#include "op/lease.h"
 #include "op/name.h"
 #include "proc/lh.h"
 #include "shm/key.h"
@@ -140,6 +141,25 @@ lh_lock_open_many(struct lh *lh, const struct lh_item *items, size_t n,
 	return error;
 }
 
+/* When does it end?  (It may have been extended, or shortened, by who has
+ * another copy of it, and lh_lock_valid() asks nobody.) */
+static int
+true_end(struct lh *lh, struct lh_lease *lease)
+{
+	struct lhi_held h;
+	int error = lhi_lease_check(lh, lease, &h);
+	uint64_t st;
+
+	if (error != 0)
+		return error;
+	st = sh64_load(&h.claim->state);
+	if (!lhi_lease_current(lh, lease, &h, st) &&
+	    !lhi_lease_in_motion(lh, lease, &h, st))
+		return lhi_lease_lost(lh, &h);
+	lease->expires_ns = lhi_ends_ns(&lh->v, st);
+	return 0;
+}
+
 /* The lease was seen to be held: the handle has it from now on. */
 static int
 begin_with(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
@@ -166,6 +186,7 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 	const struct lh_lock_opts *o = opts == NULL ? &usual : opts;
 	char key[SHM_KEY_MAX + 1];
 	struct lh_item item = { .key = key };
+	struct lh_lease now;
 	struct lh_lock *l;
 	int error = lh_verify(lh, lease);
 
@@ -181,9 +202,12 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 	if (lhi_slot_key(&lh->v, lhi_slot(&lh->v, (uint32_t)lease->key),
 	    key) == 0)
 		return lhi_fail(-ESTALE, "the lease was lost just now");
-	error = open_handle(lh, &item, 1, o, &l);
+	now = *lease;
+	error = true_end(lh, &now);
 	if (error == 0)
-		error = begin_with(l, lease, ttl_ms);
+		error = open_handle(lh, &item, 1, o, &l);
+	if (error == 0)
+		error = begin_with(l, &now, ttl_ms);
 	if (error == 0)
 		*out = l;
 	return error;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lease is adopted by a copy that does not know of a later, shorter ttl, as
+ * another copy does: lh_lock_valid(), which goes by the clock alone, says no
+ * from the true end on, hence while another has the key.
+ */
+#include <errno.h>
+#include "support/support.h"
+#include "tap.h"
+
+#define ROUNDS 10
+
+int
+main(void)
+{
+	struct lh_lock_opts lo = LH_LOCK_OPTS_INIT;
+	const char *table = t_table();
+	struct lh *lh = t_open(table), *two = t_open(table);
+	struct lh_lease a, b, other;
+	struct lh_lock *l;
+	int late = 0, both = 0;
+
+	lo.renew_ms = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		if (t_acquire(lh, "k", 60000, 0, &a) != 0)
+			bail_out("%s", lh_error_detail());
+		b = a;
+		if (lh_extend(lh, &b, 100) != 0 ||
+		    lh_lock_adopt(lh, &a, 60000, &lo, &l) != 0)
+			bail_out("%s", lh_error_detail());
+		t_sleep_until(b.expires_ns);
+		late += lh_lock_valid(l) == 0;
+		if (t_acquire(two, "k", 60000, 5000, &other) != 0)
+			bail_out("%s", lh_error_detail());
+		both += lh_lock_valid(l) == 0;
+		(void)lh_lock_close(l);
+		if (lh_release(two, &other) != 0)
+			bail_out("%s", lh_error_detail());
+	}
+	is(late, 0, "no handle is valid after its lease's end");
+	is(both, 0, "nor while another holds the key");
+	t_close(two);
+	t_close(lh);
+	return done();
+}
