@@ -184,7 +184,9 @@ lhi_request_enter(struct lh *lh, const struct lhi_want *want,
 
 /*
  * Who made it may have been killed before the value was set; but whoever has
- * the lease may have set another one since, or cleared it.
+ * the lease may have set another one since, or cleared it.  The lease is not
+ * ours to release if that fails: another call was granted it, and may be using
+ * it.
  */
 int
 lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
@@ -196,7 +198,7 @@ lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
 	if (error != 0 || ask->more->value == NULL ||
 	    req_who(q->state) == REQUEST_WHOLE)
 		return error;
-	error = lhi_value_acquired(lh, ask, lease);
+	error = lhi_value_asked(lh, ask, lease);
 	if (error == 0)
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
 	return error;

@@ -19,7 +19,7 @@ int lhi_request_ask(struct lh *lh, const struct lhi_name *name,
     const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease);
 
 /* Repeated, and answered with `lease`: the value that was asked for with it is
- * set if it never was.  0, or -errno and the lease is released. */
+ * set if it never was.  0, or -errno: the lease is as it was. */
 int lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
     struct lhi_request *q, struct lh_lease *lease);
 

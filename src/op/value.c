@@ -115,17 +115,24 @@ is_of(struct lh *lh, const struct lh_lease *l)
 }
 
 int
-lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
-    struct lh_lease *lease)
+lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
+    const struct lh_lease *lease)
 {
 	const struct lh_acquire_more *m = ask->more;
-	char detail[512];
-	int error;
 
 	if (m->value == NULL || is_of(lh, lease))
 		return 0;
 	lhi_point("acquire.valued");
-	error = lhi_value_put(lh, lease, m->value, m->value_len);
+	return lhi_value_put(lh, lease, m->value, m->value_len);
+}
+
+int
+lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	int error = lhi_value_asked(lh, ask, lease);
+	char detail[512];
+
 	if (error == 0)
 		return 0;
 	/* what was said of the failure stays said */

@@ -9,8 +9,12 @@
 int lhi_value_put(struct lh *lh, const struct lh_lease *l, const void *value,
     size_t len);
 
-/* A lease was acquired: set the value that was asked for, if one was, and not
- * under this lease before.  0; -errno: it is released then (G8). */
+/* The lease that was asked for is there: set the value that goes with it, if
+ * none was set under this lease before.  0; -errno. */
+int lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
+    const struct lh_lease *lease);
+
+/* The same for one that was acquired just now; -errno: it is released (G8). */
 int lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
     struct lh_lease *lease);
 
