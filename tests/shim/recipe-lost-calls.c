@@ -98,7 +98,8 @@ run(void)
 	    count_keys("test/q/") == 0;
 	if (!fine)
 		diag("left %u %u %u failed %u %u %u (%s), %ju grants, %u "
-		    "twice, %u tokens, %u lost, %zu keys", x.left, y.left, z.left,
+		    "twice, %u tokens, %u lost, %zu keys", x.left, y.left,
+		    z.left,
 		    x.failed, y.failed, z.failed, y.why,
 		    (uintmax_t)gate.grants, gate.doubles, gate.back,
 		    a.losts + b.losts, count_keys("test/q/"));

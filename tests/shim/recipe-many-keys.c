@@ -7,7 +7,7 @@
 #include "../tap.h"
 #include "support/member.h"
 
-#define MANY CLAIMS_MAX
+#define MANY RECIPE_CLAIMS_MAX
 #define THOUSAND 1000
 
 static struct member a, b;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reader's lease is presented by two threads: while one tries to upgrade it,
+ * in vain, the other converts it, hands it over, or recalls it.  Nobody is told
+ * that the lease is lost, since it is not (G9).
+ */
+#include <errno.h>
+#include "replay.h"
+
+static struct lh *lh, *other;
+static struct lh_session *s;
+
+static int
+up(void *arg)
+{
+	return lh_convert(lh, arg, LH_EXCLUSIVE);
+}
+
+static int
+meanwhile(int which, struct lh_lease *l)
+{
+	struct lh_lease again;
+
+	switch (which) {
+	case 0:
+		return lh_convert(lh, l, LH_EXCLUSIVE);
+	case 1:
+		return lh_convert(lh, l, LH_SHARED);
+	case 2:
+		return lh_handoff(lh, l, s);
+	default:
+		return lh_lease_recall(lh, "k", l->id, l->token, &again);
+	}
+}
+
+int
+main(void)
+{
+	static const char *const what[] = { "upgrade", "stay", "hand over",
+	    "recall" };
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	const char *table = replay_begin();
+	struct lh_lease a, b, r;
+	int error;
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	is(lh_session_open(lh, "s", &so, &s), 0, "a session");
+	o.mode = LH_SHARED;
+	for (int i = 0; i < 4; i++) {
+		is(lh_acquire(lh, "k", &o, &a), 0, "a lease");
+		b = a;
+		replay_hold("A", "convert.announced");
+		replay_go("A", up, &a);
+		replay_wait_held("A");
+		is(lh_acquire(other, "k", &o, &r), 0, "another reader");
+		error = meanwhile(i, &b);
+		replay_release("A");
+		is(replay_result("A"), -EAGAIN, "it was in vain");
+		is(lh_verify(lh, &a), 0, "the lease is held");
+		ok(error != -ESTALE, "%s: nobody was told that it is lost (%d)",
+		    what[i], error);
+		is(lh_release(other, &r), 0, "release");
+		is(lh_release(lh, &a), 0, "release");
+	}
+	lh_session_close(s);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
