@@ -164,6 +164,7 @@ keeper(void)
 		must(lh_key_open(lh, name, 0, &k), name);
 		must(lh_key_close(k), name);
 	}
+	must(lh_key_create(lh, "cluster:k"), "a cluster key");
 }
 
 static void

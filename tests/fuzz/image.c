@@ -55,7 +55,8 @@ struct array {
 };
 
 enum { HEADER, SESSIONS, CHUNKS, CLAIMS, BUCKETS, SLOTS, LONGS, RINGS,
-	ANYWHERE, N_OLD, REQUESTS = N_OLD, ASIDES, VALUES, N_ARRAYS };
+	ANYWHERE, N_OLD, REQUESTS = N_OLD, ASIDES, VALUES, N_LATER,
+	RIGHTS = N_LATER, N_ARRAYS };
 
 /* Which array a script's byte means: scripts go on to mean what they did before
  * there were these. */
@@ -64,8 +65,10 @@ array_number(unsigned which)
 {
 	unsigned old = 128 / N_OLD * N_OLD - N_OLD;
 
+	if (which >= 0xf0)
+		return RIGHTS;
 	return which < old ? which % N_OLD :
-	    N_OLD + (which - old) % (N_ARRAYS - N_OLD);
+	    N_OLD + (which - old) % (N_LATER - N_OLD);
 }
 
 static struct array
@@ -94,6 +97,8 @@ array_of(unsigned which)
 		    g->n_requests },
 		[ASIDES] = { g->asides_off, sizeof(struct shm_aside),
 		    4 * SHM_CHUNK },
+		[RIGHTS] = { g->rights_off, sizeof(struct shm_right),
+		    g->n_slots },
 	};
 
 	return a[array_number(which)];
