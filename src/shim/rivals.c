@@ -112,7 +112,13 @@ is_waited_for(struct recipe *r, uint64_t name)
 	return false;
 }
 
-/* Its key is gone; its lease is being revoked, unless who did it died. */
+static void revoke(struct recipe *r, int64_t lease);
+
+/*
+ * Its key is gone; its lease is being revoked, unless who did it died.  (That
+ * may be us: the watch tells it before the answer does, which is not heard any
+ * more then.)
+ */
 void
 other_gone(struct recipe *r, uint64_t name)
 {
@@ -120,6 +126,8 @@ other_gone(struct recipe *r, uint64_t name)
 
 	if (is_waited_for(r, name))
 		sweep_soon(r, with_jitter(r->o.ttl_ms / 8));
+	if (o != NULL && o->ask != NULL)
+		revoke(r, o->lease);
 	if (o != NULL)
 		forget(o);
 }
