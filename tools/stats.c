@@ -25,6 +25,7 @@ static const char help[] =
 "\n"
 "      --sessions    tell of each session by itself, too\n"
 "      --prometheus  print it as Prometheus reads it\n"
+"      --shim        what leasehold-shimd counts, as Prometheus reads it\n"
 "      --json        print JSON\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
@@ -34,6 +35,7 @@ struct options {
 	struct table_opts table;
 	bool sessions;
 	bool prometheus;
+	bool shim;
 };
 
 struct sessions {
@@ -196,7 +198,8 @@ take_option(int c, char *value, void *arg)
 	struct options *o = arg;
 
 	(void)value;
-	*(c == 'p' ? &o->prometheus : &o->sessions) = true;
+	*(c == 'p' ? &o->prometheus : c == 'S' ? &o->shim : &o->sessions) =
+	    true;
 	return 0;
 }
 
@@ -207,6 +210,7 @@ parse(struct options *o, int argc, char **argv, int *status)
 	static const struct option options[] = {
 		{ "prometheus", no_argument, NULL, 'p' },
 		{ "sessions", no_argument, NULL, 's' },
+		{ "shim", no_argument, NULL, 'S' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const struct verb_opts own = { .options = options,
@@ -221,7 +225,24 @@ parse(struct options *o, int argc, char **argv, int *status)
 	else if (o->prometheus && (o->table.json || o->sessions))
 		*status = say_usage("--prometheus goes with neither --json "
 		    "nor --sessions");
+	else if (o->shim && (o->prometheus || o->table.json || o->sessions))
+		*status = say_usage("--shim goes with no other of these");
 	return *status == 0;
+}
+
+static void
+print_text_of(const char *text, void *arg)
+{
+	(void)fputs(text, stdout);
+}
+
+static int
+print_shim(struct lh *lh)
+{
+	int e = lh_shim_stats(lh, print_text_of, NULL);
+
+	return e == 0 ? tool_flush(EX_YES) :
+	    say_error(e, lh_error_detail(), "cannot ask the shim");
 }
 
 int
@@ -239,8 +260,10 @@ verb_stats(int argc, char **argv)
 		return tool_no_table(&o.table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
-	e = lh_stats(lh, &s);
-	if (e == 0) {
+	e = o.shim ? 0 : lh_stats(lh, &s);
+	if (o.shim) {
+		status = print_shim(lh);
+	} else if (e == 0) {
 		s.sessions -= s.sessions > 0;
 		status = print(lh, &s, &o);
 	} else {

@@ -249,6 +249,17 @@ int lh_stats_sessions(struct lh *lh,
     int (*fn)(const struct lh_session_stats *session, void *arg), void *arg);
 
 /*
+ * What the shim (leasehold-shimd), which takes the table's cluster keys to the
+ * cluster, counts: fn is called once, with a text in the format that Prometheus
+ * reads, valid during the call.
+ *
+ * 0; -EHOSTUNREACH: there is no shim, or it does not answer within a second;
+ * -EPROTO, -EINVAL, -ENOMEM, -EMFILE, -EPERM.
+ */
+int lh_shim_stats(struct lh *lh, void (*fn)(const char *text, void *arg),
+    void *arg);
+
+/*
  * Check the whole table.  For each finding fn is called (may be NULL) with a
  * sentence.  Takes no lock and may run beside anything; findings that are only
  * things in motion are looked at twice and dropped.  The number of findings,
