@@ -98,8 +98,8 @@ help:
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-long	the same without shortcuts (hours)'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
-	@echo 'check-unit -asan -memcheck -tsan -command -daemon -shim -replay'
-	@echo '-mutants -crash -stop -double -chaos -fuzz -fence -model -abi, lint: the layers of check'
+	@echo 'check-unit -asan -memcheck -tsan -command -daemon -shim -cluster'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -222,6 +222,17 @@ $(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
 
+# processes of a cluster's hosts; a shim that is killed or stopped by itself
+CLUSTER	:= $(BUILD)/tests/cluster/contend
+STEPPED	:= $(BUILD)/tests/cluster/stepped
+$(CLUSTER): $(CLUSTER).o $(LIB_A)
+	$(link)
+	$(link_with)
+
+$(STEPPED): $(STEPPED).o $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(LIB_A)
+	$(link)
+	$(link_with) $(SHIM_LIBS) -linih
+
 $(STEP): $(call objs,tests/crash/*.c) $(LIB_A)
 	$(link)
 	$(link_with) -rdynamic -ldl
@@ -271,12 +282,12 @@ run: deps-run
 
 # Each layer says how long it took; the first that fails ends it.
 LAYERS	?= lint abi unit replay mutants crash stop chaos fuzz fence asan tsan \
-	   memcheck command daemon shim model
+	   memcheck command daemon shim cluster model
 check: deps-check
 	@tests/layers $(LAYERS)
 
 check-long: deps-check
-	@tests/layers --long lint abi unit command daemon shim replay mutants crash \
+	@tests/layers --long lint abi unit command daemon shim cluster replay mutants crash \
 	    stop double chaos fuzz fence asan tsan memcheck model
 	@$(MAKE) --no-print-directory fuzz
 
@@ -306,6 +317,19 @@ check-daemon:
 check-shim:
 	$(sub) shim-tests
 	@$(PROVE) $(SHIM_TESTS)
+
+.PHONY: cluster-tests stepped check-cluster
+cluster-tests: $(CLUSTER)
+stepped: $(STEPPED)
+# hosts with real etcd
+check-cluster:
+	$(sub) tool shim cluster-tests
+	$(sub) F=hooks stepped
+	@LEASEHOLD=$(abspath $(TOOL)) SHIMD=$(abspath $(SHIMD)) \
+	    CONTEND=$(abspath $(CLUSTER)) \
+	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
+	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
+	    prove --timer --exec '' $(wildcard tests/cluster/*.t)
 
 check-replay:
 	$(sub) F=hooks replays
@@ -454,7 +478,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX), \
 	    /share/man/man5 /share/man/man8 /lib/sysusers.d \
 	    /lib/tmpfiles.d /lib/systemd/system /lib/systemd/user)
-	install -m 755 $(REAPERD) $(DESTDIR)$(PREFIX)/sbin
+	install -m 755 $(REAPERD) $(SHIMD) $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 doc/man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 doc/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 644 src/reaper/leasehold-reaperd.sysusers \
@@ -466,6 +490,11 @@ install: all
 	sed -e 's|@PREFIX@|$(PREFIX)|' \
 	    src/reaper/leasehold-reaperd-user.service.in \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-reaperd.service
+	sed -e 's|@PREFIX@|$(PREFIX)|' src/shim/leasehold-shimd@.service.in \
+	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-shimd@.service
+	sed -e 's|@PREFIX@|$(PREFIX)|' \
+	    src/shim/leasehold-shimd-user@.service.in \
+	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-shimd@.service
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' src/leasehold.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/leasehold.pc
@@ -486,6 +515,9 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/leasehold-reaperd.conf \
 	    $(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-reaperd.service \
 	    $(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-reaperd.service
+	rm -f $(DESTDIR)$(PREFIX)/sbin/leasehold-shimd \
+	    $(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-shimd@.service \
+	    $(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-shimd@.service
 
 clean:
 	rm -rf build

@@ -67,7 +67,6 @@ set_##name(void *conf, const char *key, const char *value) \
 
 SETTER(system, settings_bool(key, value, &c->system))
 SETTER(table, set_text(key, value, c->table, sizeof(c->table)))
-SETTER(endpoints, set_text(key, value, c->endpoints, sizeof(c->endpoints)))
 SETTER(root, set_text(key, value, c->root, sizeof(c->root)))
 SETTER(host, set_text(key, value, c->host, sizeof(c->host)))
 SETTER(ttl, set_span(key, value, TTL_MIN_MS, TTL_MAX_MS, &c->ttl_ms))
@@ -93,6 +92,26 @@ SETTER(log_level, settings_log_level(key, value, &c->log_level))
 SETTER(pidfile, settings_file_path(key, value, c->pidfile,
     sizeof(c->pidfile)))
 
+static void
+clear_endpoints(void *conf)
+{
+	((struct conf *)conf)->endpoints[0] = '\0';
+}
+
+/* Several lines add up. */
+static int
+set_endpoints(void *conf, const char *key, const char *value)
+{
+	struct conf *c = conf;
+	size_t n = strlen(c->endpoints);
+
+	if (n > 0)
+		(void)strlcat(c->endpoints, ",", sizeof(c->endpoints));
+	n = strlen(c->endpoints);
+	return set_text(key, value, c->endpoints + n,
+	    sizeof(c->endpoints) - n);
+}
+
 static int
 set_metrics(void *conf, const char *key, const char *value)
 {
@@ -107,7 +126,7 @@ set_metrics(void *conf, const char *key, const char *value)
 static const struct setting keys[] = {
 	{ "system", set_system, NULL },
 	{ "table", set_table, NULL },
-	{ "endpoints", set_endpoints, NULL },
+	{ "endpoints", set_endpoints, clear_endpoints },
 	{ "root", set_root, NULL },
 	{ "host", set_host, NULL },
 	{ "ttl", set_ttl, NULL },
@@ -269,6 +288,8 @@ conf_load(struct conf *conf, const struct conf_args *args,
 		c.log_level = LOG_DEBUG;
 	if (args->table != NULL && set_table(&c, "-t", args->table) != 0)
 		return fail(error, "%s", settings_complaint());
+	if (args->endpoints != NULL)
+		clear_endpoints(&c);
 	if (args->endpoints != NULL &&
 	    set_endpoints(&c, "-e", args->endpoints) != 0)
 		return fail(error, "%s", settings_complaint());

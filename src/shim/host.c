@@ -169,6 +169,9 @@ on_alive(uint64_t until_ns, void *arg)
 	if (s->until_ns > now_ns &&
 	    (int64_t)(s->until_ns - now_ns) < s->count.margin_min_ns)
 		s->count.margin_min_ns = (int64_t)(s->until_ns - now_ns);
+	if (s->dark)
+		log_line(LOG_INFO, "the cluster confirms this host's session "
+		    "again");
 	s->dark = false;
 	s->starting = false;
 	s->until_ns = until_ns;
@@ -215,6 +218,10 @@ on_found(const struct recipe_found *f, void *arg)
 		    right_mode(r) <= k->part->mode)
 			keys_adopt(k, right_mode(r));
 	}
+	/* it may have waited when that shim ended, and its turn come since:
+	 * then it was never granted, and its revision is from before those of
+	 * who was ahead */
+	k->part->unsure = k->right == RIGHT_NONE;
 	log_line(LOG_DEBUG, "key %s: found, %s", k->name,
 	    k->right != RIGHT_NONE ? "with its right" : "without a right");
 }

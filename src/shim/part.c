@@ -110,6 +110,8 @@ part_leave(struct key *k)
 	k->part = NULL;
 	k->recalled = RIGHT_NONE;
 	p->key = NULL;
+	log_line(LOG_DEBUG, "key %s: left, revision %lld", k->name,
+	    (long long)p->revision);
 	lhi_point("shim.leaving");
 	claim_leave(p->claim);
 }
@@ -146,6 +148,8 @@ on_granted(struct claim *c, int64_t revision, void *arg)
 	p->revision = revision;
 	if (p->key == NULL)
 		return;
+	log_line(LOG_DEBUG, "key %s: granted, revision %lld", p->key->name,
+	    (long long)revision);
 	count_latency(p->s, shim_now_ns() - p->asked_ns);
 	key_step(p->key);
 }
@@ -155,7 +159,7 @@ on_anchored(struct claim *c, int64_t revision, void *arg)
 {
 	struct part *p = arg;
 
-	p->anchoring = false;
+	p->anchoring = p->unsure = false;
 	p->revision = revision;
 	if (p->key == NULL)
 		return;
@@ -175,6 +179,7 @@ on_recalled(struct claim *c, enum claim_mode mode, void *arg)
 		k->s->count.recalls++;
 	if (right_of(mode) > k->recalled)
 		k->recalled = right_of(mode);
+	log_line(LOG_DEBUG, "key %s: recalled", k->name);
 	key_step(k);
 }
 

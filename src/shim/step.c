@@ -162,6 +162,7 @@ have_back(struct key *k)
 static void
 take_away(struct key *k)
 {
+	log_line(LOG_DEBUG, "key %s: taken away", k->name);
 	lhi_point("shim.returning");
 	table_clear(k);
 	lhi_point("shim.cleared");
@@ -193,6 +194,9 @@ give(struct key *k)
 	k->fresh = !TAILQ_EMPTY(&k->wishes);
 	k->crowd = RIGHT_NONE;
 	k->s->count.taken++;
+	log_line(LOG_DEBUG, "key %s: taken, %s, revision %lld", k->name,
+	    k->right == RIGHT_SHARED ? "shared" : "exclusive",
+	    (long long)p->revision);
 	/* answers first: who is told waits for nothing but us */
 	wish_fulfil(k);
 	hold_let_go(k);
@@ -244,7 +248,8 @@ step_granted(struct key *k, unsigned least)
 		return true;
 	if (least != RIGHT_NONE && least <= k->part->mode &&
 	    !k->part->returning && host_reaches(k->s)) {
-		if (wish_above(k) && k->part->revision <= k->base) {
+		if (k->part->unsure ||
+		    (wish_above(k) && k->part->revision <= k->base)) {
 			part_anchor(k);
 			return false;
 		}

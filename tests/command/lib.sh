@@ -62,11 +62,11 @@ clean() {
 }
 trap clean EXIT
 
-# The watchdog: what takes two minutes hangs.  Whatever we wait for is our child.
+# The watchdog: what takes two minutes (or $watch_s) hangs.  Whatever we wait for is our child.
 mkfifo "$dir/watch"
 (
 	exec 3<>"$dir/watch" >/dev/null
-	read -r -t $((120 * slow)) -u 3 _ && exit
+	read -r -t $((${watch_s:-120} * slow)) -u 3 _ && exit
 	echo "# killed by the watchdog" >&2
 	kill -TERM $$
 	pkill -KILL -P $$

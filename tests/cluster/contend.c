@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * contend TABLE KEY SECONDS OUT [HOLD-US [GAP-US [MODE]]]: a process of a host
+ * that takes a key again and again, and writes down when it had it.
+ *
+ * A line of OUT is a grant: when it came, when it was left (CLOCK_BOOTTIME, ns,
+ * the same on all "hosts" of one machine), the token, the mode.  Only grants
+ * whose lease was good after that second moment are written down: a holder that
+ * is told that it lost its lease has not had it.  What else happened is counted
+ * in the last line.  Judged by tests/cluster/judge.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <leasehold.h>
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void
+spin_us(unsigned us)
+{
+	uint64_t end = now_ns() + us * UINT64_C(1000);
+
+	if (us >= 200) {
+		struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
+
+		(void)nanosleep(&ts, NULL);
+	}
+	while (now_ns() < end)
+		;
+}
+
+static unsigned long grants, lost, away, timed_out, other;
+
+static void
+attempt(struct lh *lh, const char *key, const struct lh_acquire_opts *o,
+    unsigned hold_us, FILE *f)
+{
+	struct lh_lease l;
+	uint64_t from, to;
+	int e = lh_acquire(lh, key, o, &l);
+
+	from = now_ns();
+	if (e != 0) {
+		away += e == -EHOSTUNREACH;
+		timed_out += e == -ETIMEDOUT;
+		other += e != -EHOSTUNREACH && e != -ETIMEDOUT;
+		if (e != -EHOSTUNREACH && e != -ETIMEDOUT)
+			fprintf(f, "# %s\n", lh_error_detail());
+		if (e == -EHOSTUNREACH)
+			usleep(5000);
+		return;
+	}
+	spin_us(hold_us);
+	to = now_ns();
+	if (lh_verify(lh, &l) == 0) {
+		fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", from,
+		    to, l.token, (unsigned)l.mode);
+		grants++;
+	} else {
+		lost++;
+	}
+	(void)lh_release(lh, &l);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	unsigned hold_us = argc > 5 ? (unsigned)atoi(argv[5]) : 100;
+	unsigned gap_us = argc > 6 ? (unsigned)atoi(argv[6]) : 100;
+	uint64_t end;
+	struct lh *lh;
+	FILE *f;
+
+	if (argc < 5 || lh_open(&lh, argv[1], NULL) != 0 ||
+	    (f = fopen(argv[4], "w")) == NULL) {
+		fprintf(stderr, "contend: %s\n", lh_error_detail());
+		return 1;
+	}
+	end = now_ns() + strtoull(argv[3], NULL, 10) * UINT64_C(1000000000);
+	o.max_wait_ms = 1000;
+	if (argc > 7 && strcmp(argv[7], "shared") == 0)
+		o.mode = LH_SHARED;
+	while (now_ns() < end) {
+		attempt(lh, argv[2], &o, hold_us, f);
+		spin_us(gap_us);
+	}
+	fprintf(f, "# grants %lu lost %lu away %lu timeouts %lu others %lu\n",
+	    grants, lost, away, timed_out, other);
+	return fclose(f) == 0 && lh_close(lh) == 0 ? 0 : 1;
+}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What the tests of the cluster share, on top of those of the command: real
+# etcd, and hosts: each a table, a shim, and processes of its own.
+#
+#	. "$(dirname "$0")/lib.sh"
+#	etcd 3			# members; $endpoints
+#	host 1; host 2		# tables, and shims that are members
+#	lh_on 1 run cluster:k true
+#	contend 1 10; contend 2 10	# processes, for so many seconds
+#	judged 1000		# when they have ended: at least so many grants
+#	finish
+#
+# SHIMD is the daemon under test.
+. "$(dirname "$0")/../command/lib.sh"
+
+top=$here/../..
+SHIMD=${SHIMD:-$top/build/release/leasehold-shimd}
+CONTEND=${CONTEND:-$top/build/release/tests/cluster/contend}
+for p in "$SHIMD" "$CONTEND" /usr/bin/etcd; do
+	if [ ! -x "$p" ]; then
+		echo "Bail out! $p cannot be run"
+		exit 1
+	fi
+done
+for v in $(compgen -e LEASEHOLD_SHIMD_); do
+	unset "$v"
+done
+unset NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID JOURNAL_STREAM
+# of the session; longer than a busy machine keeps a process waiting
+ttl_ms=$(t_ms 2000)
+members=()	# pids
+shims=()
+endpoints=
+
+# free_ports N: that nobody listens at now
+free_ports() {
+	perl -MIO::Socket::INET -e '
+		push @s, IO::Socket::INET->new(Listen => 1,
+		    LocalAddr => "127.0.0.1") for 1 .. $ARGV[0];
+		print join(" ", map { $_->sockport } @s)' "$1"
+}
+
+# member I: start (again) member I
+member() {
+	local i=$1
+
+	bg bash -c 'exec etcd "$@" >/dev/null 2>&1' - --name "n$i" --data-dir "$data/$i" \
+	    --listen-client-urls "http://127.0.0.1:${client[$i]}" \
+	    --advertise-client-urls "http://127.0.0.1:${client[$i]}" \
+	    --listen-peer-urls "http://127.0.0.1:${peer[$i]}" \
+	    --initial-advertise-peer-urls "http://127.0.0.1:${peer[$i]}" \
+	    --initial-cluster "$initial" --initial-cluster-token "t$$" \
+	    --initial-cluster-state new --logger zap --pre-vote \
+	    --heartbeat-interval 50 --election-timeout 500 \
+	    --unsafe-no-fsync
+	members[i]=$pid
+}
+
+answers() {
+	curl -s -m 1 "http://127.0.0.1:${client[$1]}/health" | grep -q true
+}
+
+# etcd N: a cluster of so many members
+etcd_up() {
+	local i p
+
+	data=$(mktemp -d /dev/shm/leasehold-etcd.XXXXXX)
+	read -r -a p <<<"$(free_ports $((2 * $1)))"
+	initial=
+	for ((i = 1; i <= $1; i++)); do
+		client[i]=${p[2 * i - 2]}
+		peer[i]=${p[2 * i - 1]}
+		initial=$initial${initial:+,}n$i=http://127.0.0.1:${peer[i]}
+		endpoints=$endpoints${endpoints:+,}http://127.0.0.1:${client[i]}
+	done
+	for ((i = 1; i <= $1; i++)); do
+		member "$i"
+	done
+	for ((i = 1; i <= $1; i++)); do
+		until_true 10000 answers "$i" || echo "Bail out! no etcd"
+	done
+}
+
+# leader: the number of the member that leads
+leader() {
+	local i id lead
+
+	for i in "${!members[@]}"; do
+		read -r id lead < <(curl -s -m 1 -d '{}' \
+		    "http://127.0.0.1:${client[$i]}/v3/maintenance/status" |
+		    jq -r '"\(.header.member_id) \(.leader)"')
+		[ -n "$id" ] && [ "$id" = "$lead" ] && echo "$i" && return
+	done
+}
+
+# shim_with I COMMAND...: the shim of host I, in the background
+shim_with() {
+	local i=$1
+
+	shift
+	mkdir -p "$dir/$i"
+	bg env RUNTIME_DIRECTORY="$dir/$i" STATE_DIRECTORY="$dir/$i" \
+	    XDG_CONFIG_HOME="$dir/$i" LEASEHOLD_SHIMD_TTL="${ttl_ms}ms" \
+	    LEASEHOLD_SHIMD_TIMEOUT="${timeout_ms:-200}ms" \
+	    LEASEHOLD_SHIMD_ENDPOINTS="$endpoints" \
+	    LEASEHOLD_SHIMD_LOG_LEVEL=debug \
+	    bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/$i/log" \
+	    "$@" -f -t "${table[$i]}"
+	shims[i]=$pid
+}
+
+shim() {
+	shim_with "$1" "$SHIMD"
+}
+
+# has_session I: for the (N+1)th time
+has_session() {
+	[ "$(grep -c 'keys of the cluster are here' "$dir/$1/log")" -gt \
+	    "${2:-0}" ]
+}
+
+# host I: a table, and a shim that is a member
+host() {
+	table "host$1"
+	table[$1]=$LEASEHOLD_TABLE
+	lh init --keys 1000 --sessions 64 --leases 8192 >/dev/null
+	shim "$1"
+	if ! until_true 10000 has_session "$1"; then
+		echo "Bail out! host $1 has no session"
+		cat "$dir/$1/log" >&3
+		exit 1
+	fi
+}
+
+# lh_on I ...: the command, on host I
+lh_on() {
+	local i=$1
+
+	shift
+	LEASEHOLD_TABLE=${table[$i]} "$LEASEHOLD" "$@"
+}
+
+# what there is
+keys_in_etcd() {
+	curl -s -m 2 -d '{"key":"AA==","range_end":"AA=="}' \
+	    "http://127.0.0.1:${client[1]}/v3/kv/range" |
+	    jq -r '.kvs[]? | "\(.key | @base64d) \(.create_revision)"'
+}
+
+# contend I SECONDS [HOLD-US [GAP-US [MODE]]]
+n_contend=0
+contend() {
+	local i=$1
+
+	shift
+	n_contend=$((n_contend + 1))
+	bg "$CONTEND" "${table[$i]}" cluster:gate "$1" \
+	    "$dir/grants.$i.$n_contend" "${2:-100}" "${3:-100}" "${4:-exclusive}"
+	contenders+=("$pid")
+}
+
+# judged N [NAME]: no violations, and at least so many grants
+judged() {
+	local p g x t what=${2:-contended}
+
+	for p in "${contenders[@]}"; do
+		ended "$p"
+	done
+	contenders=()
+	read -r _ g _ x _ t < <("$here/judge" "$dir"/grants.* 2>&3)
+	is "$x" 0 "$what: no two had it at once"
+	is "$t" 0 "$what: tokens rose"
+	if [ "$g" -ge "$1" ]; then
+		pass "$what: at least $1 grants"
+	else
+		fail "$what: at least $1 grants"
+		diag "$(keys_in_etcd)"
+	fi
+	diag "$what: $g grants"
+	grep -h '^# grants' "$dir"/grants.* | sed 's/^/  /' >&3
+	rm -f "$dir"/grants.*
+}
+
+clean_cluster() {
+	[ "$failed" = 0 ] || tail -n 60 "$dir"/[0-9]/log | sed 's/^/# /' >&3
+	clean
+	[ -z "${data:-}" ] || rm -rf "$data"
+}
+trap clean_cluster EXIT

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Two hosts, one etcd: the command and processes exclude each other, tokens
+# rise, readers read together; and what people ask for is told.
+. "$(dirname "$0")/lib.sh"
+etcd_up 1
+host 1
+host 2
+
+run lh_on 1 run cluster:k sh -c 'echo $LEASEHOLD_FENCE'
+is "$status" 0 "host 1 runs under a key of the cluster"
+first=$out
+run lh_on 2 run cluster:k sh -c 'echo $LEASEHOLD_FENCE'
+is "$status" 0 "host 2 after it"
+ok "  with a larger token" test "$out" -gt "$first"
+bg env LEASEHOLD_TABLE="${table[1]}" "$LEASEHOLD" run cluster:k sleep 60
+holder=$pid
+is_held() {
+	lh_on "$1" list cluster: | grep -q "$2"
+}
+until_true 5000 is_held 1 cluster:k
+run lh_on 2 run -n cluster:k true
+is "$status" 75 "a try on host 2 meanwhile: busy"
+run lh_on 2 run -w 300ms cluster:k true
+is "$status" 75 "one that waits a little: busy"
+between "$took" 300 $((300 + $(t_ms 1500))) "  after its time"
+run lh_on 2 run other true
+is "$status" 0 "other keys are this host's alone"
+kill -KILL "$holder"
+run lh_on 2 run -w 10s cluster:k true
+is "$status" 0 "its holder dies: host 2 has it"
+
+contend 1 5 100 100
+contend 1 5 100 100
+contend 2 5 100 100
+contend 2 5 100 100
+judged 2000 "two hosts"
+contend 1 3 200 100 shared
+contend 1 3 200 2000
+contend 2 3 200 100 shared
+contend 2 3 200 2000
+judged 200 "readers and writers"
+for i in 1 2; do
+	LEASEHOLD_TABLE=${table[$i]} run lh fsck
+	is "$status" 0 "table $i is sound"
+	kill -TERM "${shims[$i]}"
+	ended "${shims[$i]}"
+	is "$status" 0 "its shim ends with 0"
+	ok "  and leaves no socket" test ! -e "$dir/$i/${table[$i]}.sock"
+done
+is "$(curl -s -d '{"key":"AA==","range_end":"AA==","count_only":true}' \
+    "http://127.0.0.1:${client[1]}/v3/kv/range" | jq -r '.count // 0')" 0 \
+    "nothing is left in etcd"
+finish
