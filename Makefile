@@ -309,8 +309,9 @@ check-command:
 	    $(filter-out %/loss.t %/renewal.t,$(wildcard tests/command/*.t))
 
 check-daemon:
-	$(sub) tool reaperd daemon-tests
+	$(sub) tool reaperd shim daemon-tests
 	@LEASEHOLD=$(abspath $(TOOL)) REAPERD=$(abspath $(REAPERD)) \
+	    SHIMD=$(abspath $(SHIMD)) \
 	    tests/as-job $(PROVE) $(wildcard tests/daemon/*.t) $(DAEMON_TESTS)
 
 # with etcd, which each test starts for itself

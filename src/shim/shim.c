@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "daemon/log.h"
+#include "daemon/place.h"
 #include "shim.h"
 #include "shm/right.h"
 
@@ -46,8 +47,13 @@ static int
 begin(struct shim *s, char why[SHIM_WHY_MAX])
 {
 	bool keep = s->o.state_file[0] != '\0';
+	char place[PLACE_ERROR_MAX];
 	int e = table_open(s, why);
 
+	if (e == 0 && keep && place_make(s->o.state_file, place) != 0) {
+		(void)snprintf(why, SHIM_WHY_MAX, "%.500s", place);
+		e = -EACCES;
+	}
 	if (e == 0 && keep)
 		e = state_read(s->o.state_file, &s->mark, why);
 	if (e == 0 && keep && (s->saver = saver_new(s->o.state_file)) == NULL) {

@@ -15,7 +15,10 @@ for f in sbin/leasehold-reaperd share/man/man8/leasehold-reaperd.8 \
     share/man/man5/leasehold-reaperd.conf.5 lib/sysusers.d/leasehold-reaperd.conf \
     lib/tmpfiles.d/leasehold-reaperd.conf \
     lib/systemd/system/leasehold-reaperd.service \
-    lib/systemd/user/leasehold-reaperd.service; do
+    lib/systemd/user/leasehold-reaperd.service sbin/leasehold-shimd \
+    share/man/man8/leasehold-shimd.8 share/man/man5/leasehold-shimd.conf.5 \
+    lib/systemd/system/leasehold-shimd@.service \
+    lib/systemd/user/leasehold-shimd@.service; do
 	ok "  $f" test -s "$root/usr/$f"
 done
 system=$root/usr/lib/systemd/system/leasehold-reaperd.service
@@ -35,7 +38,28 @@ for u in "$system" "$user"; do
 	is "$status" 0 "  with options that it has"
 done
 
+# The shim's: the same bar.
+for u in system user; do
+	u=$root/usr/lib/systemd/$u/leasehold-shimd@.service
+	is "$(grep -o '@[A-Z]*@' "$u")" "" "no place is left unnamed"
+	for d in Type=notify WatchdogSec=5 NoNewPrivileges=yes \
+	    MemoryDenyWriteExecute=yes SystemCallFilter=@system-service; do
+		ok "  $d" grep -qx "$d" "$u"
+	done
+	command=$(sed -n 's/^ExecStart=//p' "$u")
+	ok "  starts what is installed" test -x "$root${command%% *}"
+	options=${command#* }
+	# shellcheck disable=SC2086
+	run env LEASEHOLD_SHIMD_ENDPOINTS=http://127.0.0.1:1 \
+	    "$root${command%% *}" -n ${options//%i/x}
+	is "$status" 0 "  with options that it has"
+done
+
 if command -v systemd-analyze >/dev/null; then
+	run systemd-analyze security --offline=yes --threshold=20 \
+	    "$root/usr/lib/systemd/system/leasehold-shimd@.service"
+	is "$status" 0 "the shim's exposure is at most 2.0"
+	diag "$(grep Overall <<<"$out")"
 	run systemd-analyze security --offline=yes --threshold=20 "$system"
 	is "$status" 0 "exposure at most 2.0"
 	diag "$(grep Overall <<<"$out")"

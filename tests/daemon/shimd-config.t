@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# leasehold-shimd: what can be wrong with its configuration is said, with its
+# place and what would be right; and its manual leaves nothing out.
+. "$(dirname "$0")/lib.sh"
+table shimd-config
+SHIMD=${SHIMD:-$here/../../build/release/leasehold-shimd}
+for v in $(compgen -e LEASEHOLD_SHIMD_); do
+	unset "$v"
+done
+export STATE_DIRECTORY=$dir/state
+conf=$dir/conf
+pages=$here/../../doc/man
+
+# refused TEXT LINE PART: a file of TEXT (printf) is refused at LINE for PART
+refused() {
+	# shellcheck disable=SC2059
+	printf "$1" >"$conf"
+	run "$SHIMD" -n -c "$conf"
+	is "$status" 78 "'$1': 78"
+	like "$err" "leasehold-shimd: $conf:$2: " "  in line $2"
+	like "$err" "$3" "  why"
+}
+
+# lacking TEXT PART: it is not of one line
+lacking() {
+	# shellcheck disable=SC2059
+	printf "$1" >"$conf"
+	run "$SHIMD" -n -c "$conf"
+	is "$status" 78 "'$1': 78"
+	like "$err" "$2" "  why"
+}
+
+accepted() {
+	# shellcheck disable=SC2059
+	printf "$1" >"$conf"
+	run "$SHIMD" -n -c "$conf"
+	is "$status$err" 0 "'$1' is good"
+}
+
+e='endpoints = http://127.0.0.1:2379'
+refused 'endpoint = x\n' 1 "there is no key 'endpoint'; there are system, table"
+refused 'ttl = 5q\n' 1 "is no unit of time"
+refused 'ttl = 10ms\n' 1 "'10ms' is not between 1000ms and 600s"
+refused 'timeout = 11s\n' 1 "is not between 20ms and 10s"
+refused 'hold_min = 1h\n' 1 "hold_min"
+refused 'max_clients = 3\n' 1 "less than 16"
+refused 'max_keys = many\n' 1 "max_keys"
+refused 'socket = here\n' 1 "is not a path from / on"
+refused 'socket_mode = 999\n' 1 "is not a mode"
+refused 'ca_file = ca.pem\n' 1 "is not a path"
+refused 'root =\n' 1 "there is nothing in it"
+refused 'ttl = 2s\nttl = 3s\n' 2 "given before"
+lacking '# nothing\n' "endpoints: not said"
+lacking "$e\nuser = me\n" "user and password_file go together"
+lacking "$e\ncert_file = /c\n" "cert_file and key_file go together"
+lacking "$e\nttl = 1s\ntimeout = 500ms\n" "more than a quarter of ttl"
+lacking "$e\ntable = a/b\n" "table: 'a/b' is no name"
+accepted "$e\n"
+accepted "$e\nendpoints = http://127.0.0.2:2379\nttl = 10s\nsystem = no\n"
+
+echo secret >"$dir/password"
+chmod 644 "$dir/password"
+lacking "$e\nuser = me\npassword_file = $dir/password\n" "others may read"
+chmod 600 "$dir/password"
+accepted "$e\nuser = me\npassword_file = $dir/password\n"
+: >"$dir/password"
+lacking "$e\nuser = me\npassword_file = $dir/password\n" "is empty"
+lacking "$e\nuser = me\npassword_file = $dir/none\n" "cannot read"
+
+run env LEASEHOLD_SHIMD_ENDPOINTS=http://127.0.0.1:1 LEASEHOLD_SHIMD_TTL=x \
+    "$SHIMD" -n
+is "$status" 78 "a bad environment: 78"
+like "$err" "environment: LEASEHOLD_SHIMD_TTL" "  says where"
+for o in --nonsense -x -c; do
+	run "$SHIMD" $o
+	is "$status" 64 "option $o: 64"
+done
+run "$SHIMD" here
+is "$status" 64 "an argument: 64"
+
+# what an engine refuses, and a state file that is damaged
+run timeout 10 "$SHIMD" -f -e ftp://x
+is "$status" 78 "endpoints that are none: 78"
+diag "$err"
+mkdir -p "$dir/state"
+echo x >"$dir/state/$LEASEHOLD_TABLE.state"
+run timeout 10 "$SHIMD" -f -e http://127.0.0.1:1
+is "$status" 78 "a damaged state file: 78"
+like "$err" "is damaged" "  says so, and what to do"
+
+# The manual.
+for page in leasehold-shimd.8 leasehold-shimd.conf.5; do
+	run groff -ww -mdoc -Tutf8 "$pages/$page"
+	is "$status$err" 0 "$page formats without a warning"
+	groff -mdoc -Tascii -P-cbou -rLL=1000n "$pages/$page" 2>/dev/null |
+	    tr -s ' \n' ' ' >"$dir/$page"
+done
+"$SHIMD" --help | grep -o -e ' --*[a-zA-Z][a-z-]*' | sort -u | tr -d ' ' \
+    >"$dir/options"
+while read -r o; do
+	ok "leasehold-shimd(8) has $o" grep -qF -e "$o" "$dir/leasehold-shimd.8"
+done <"$dir/options"
+echo nonsense = 1 >"$conf"
+run "$SHIMD" -n -c "$conf"
+for key in $(sed 's/.*there are //; s/,//g' <<<"$err"); do
+	ok "leasehold-shimd.conf(5) has $key" grep -q "^\.It Cm $key\$" \
+	    "$pages/leasehold-shimd.conf.5"
+done
+for s in 0 64 69 71 78; do
+	ok "leasehold-shimd(8) has exit status $s" grep -qx ".It $s" \
+	    "$pages/leasehold-shimd.8"
+done
+
+# Without a cluster it runs, and says that there is none.
+rm -rf "$dir/state"
+: >"$dir/log"
+bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" "$SHIMD" -f \
+    -e http://127.0.0.1:1
+shim=$pid
+ok "without a cluster it waits for one" until_true 5000 logged "is away"
+ok "  and answers" until_true 5000 lh stats --shim
+lh stats --shim >"$dir/shim"
+for name in $(sed -n 's/^# TYPE leasehold_shim_\([a-z_]*\) .*/\1/p' \
+    "$dir/shim"); do
+	ok "leasehold-shimd(8) has $name" grep -q "\<$name\>" \
+	    "$dir/leasehold-shimd.8"
+done
+run lh run -n cluster:k true
+is "$status" 69 "a cluster key: 69"
+kill -HUP "$shim"
+ok "it reads its configuration again" until_true 5000 logged \
+    "configuration read again"
+run timeout 10 "$SHIMD" -f -e http://127.0.0.1:1
+is "$status" 69 "a second one: 69"
+kill -TERM "$shim"
+ended "$shim"
+is "$status" 0 "it ends with 0"
+run lh stats --shim
+is "$status" 69 "nobody there: 69"
+
+finish
