@@ -230,8 +230,9 @@ lhi_cluster_listen(struct lhi_view *v, uint32_t pid, const char *path)
 	/* pairs with: lhi_cluster_socket(): seq, the bytes, seq again */
 	(void)sh32_xchg(&h->shim_seq, seq);
 	lhi_point("cluster.listening");
+	/* each after seq: who sees one of them sees that it is odd */
 	for (unsigned i = 0; i < SOCKET_WORDS; i++)
-		sh64_store_rlx(&h->shim_socket[i], words[i]);
+		sh64_store(&h->shim_socket[i], words[i]);
 	sh32_store(&h->shim_pid, pid);
 	sh32_store(&h->shim_seq, seq + 1);
 }
