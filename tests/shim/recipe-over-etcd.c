@@ -5,6 +5,9 @@
  * they share sees that no two who exclude each other are in at once, and that
  * tokens grow.
  *
+ * Half of them are behind a bad network, that cuts their connections and holds
+ * back what they send and are sent, so that many answers are lost.
+ *
  * Who is in says until when (D, as last told).  A later one may come in when
  * that has passed: then the first was stopped or cut off, and its token is
  * behind.
@@ -18,6 +21,7 @@
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"
 #include "shim/support/loop.h"
+#include "shim/support/proxy.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
@@ -25,7 +29,7 @@
 #define PROCS 4
 #define KEYS 3
 #define TTL_MS 3000
-#define GRANTS 3000		/* at least so many, in all */
+#define GRANTS 2000		/* at least so many, in all */
 #define GRANTS_LONG 20000
 
 struct gate {
@@ -70,6 +74,9 @@ static struct member {
 		bool write;
 		struct event *timer;
 	} holds[KEYS];
+	struct proxy *net[CLUSTER_MEMBERS];
+	struct event *mishap;
+	char endpoints[200];
 } me;
 
 static void
@@ -281,7 +288,6 @@ open_recipe(const char *endpoints, const struct recipe_hooks *h)
 	    .ttl_ms = TTL_MS, .hooks = h };
 	struct recipe *r;
 
-	base = event_base_new();
 	o.base = base;
 	(void)snprintf(host, sizeof(host), "host%u", me.number);
 	o.host = host;
@@ -291,13 +297,70 @@ open_recipe(const char *endpoints, const struct recipe_hooks *h)
 	return r;
 }
 
+/* Something happens to the network of one who has a bad one. */
+static void
+on_mishap(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy *p = me.net[(unsigned)random() % CLUSTER_MEMBERS];
+	struct timeval tv = { 0, 10000 + random() % 200000 };
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	for (unsigned i = 0; i < CLUSTER_MEMBERS; i++)
+		proxy_hold(me.net[i], false);
+	switch (shared->stop ? 3 : random() % 4) {
+	case 0:
+		proxy_hang_up(p);
+		break;
+	case 1:
+		proxy_cut_after(p, (int)(random() % 500), -1);
+		break;
+	case 2:
+		proxy_cut_after(p, -1, (int)(random() % 500));
+		break;
+	default:
+		for (unsigned i = 0; i < CLUSTER_MEMBERS; i++)
+			proxy_cut_after(me.net[i], -1, -1);
+		if (!shared->stop)	/* longer than a call's timeout */
+			proxy_hold(p, true);
+		break;
+	}
+	(void)event_add(me.mishap, &tv);
+}
+
+static void
+bad_network(struct cluster *c)
+{
+	struct timeval tv = { 0, 100000 };
+
+	me.endpoints[0] = '\0';
+	for (unsigned i = 0; i < CLUSTER_MEMBERS; i++) {
+		size_t n = strlen(me.endpoints);
+
+		me.net[i] = proxy_start(base, cluster_port(c, i));
+		(void)snprintf(me.endpoints + n, sizeof(me.endpoints) - n,
+		    "%s127.0.0.1:%u", i == 0 ? "" : ",",
+		    proxy_port(me.net[i]));
+	}
+	srandom(me.number);
+	me.mishap = event_new(base, -1, 0, on_mishap, NULL);
+	(void)event_add(me.mishap, &tv);
+}
+
 static int
 run_member(void *arg)
 {
 	struct cluster *c = arg;
+	struct recipe_stats stats;
 
 	memset(me.holds, 0, sizeof(me.holds));
-	me.r = open_recipe(cluster_endpoints(c), &hooks);
+	base = event_base_new();
+	(void)snprintf(me.endpoints, sizeof(me.endpoints), "%s",
+	    cluster_endpoints(c));
+	if (me.number % 2 == 0)
+		bad_network(c);
+	me.r = open_recipe(me.endpoints, &hooks);
 	for (unsigned i = 0; i < KEYS; i++) {
 		me.holds[i].key = i;
 		me.holds[i].timer = event_new(base, -1, 0, on_timer,
@@ -306,7 +369,15 @@ run_member(void *arg)
 	}
 	if (!loop_until(base, &me.quit, KEYS, 400000))
 		diag("process %u: claims do not end", me.number);
+	recipe_stats(me.r, &stats);
+	diag("process %u: %ju calls, %ju of them unknown", me.number,
+	    (uintmax_t)stats.calls, (uintmax_t)stats.unknown);
 	recipe_close(me.r);
+	if (me.number % 2 == 0) {
+		for (unsigned i = 0; i < CLUSTER_MEMBERS; i++)
+			proxy_stop(me.net[i]);
+		event_free(me.mishap);
+	}
 	for (unsigned i = 0; i < KEYS; i++)
 		event_free(me.holds[i].timer);
 	event_base_free(base);
@@ -331,7 +402,7 @@ contend(struct cluster *c)
 		pids[i] = t_fork(run_member, c);
 	}
 	ok(grants_until(500, 20000), "grants");
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < (goal == GRANTS ? 2 : 6); i++) {
 		bool stop = i % 2 != 0;
 
 		leader = cluster_leader(c);
