@@ -99,6 +99,7 @@ key_free(struct key *k)
 		TAILQ_REMOVE(&s->touched, k, touched);
 	if (k->timer != NULL)
 		event_free(k->timer);
+	free(k->who);
 	(void)RB_REMOVE(keys, &s->keys, k);
 	s->n_keys--;
 	free(k);

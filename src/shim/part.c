@@ -194,7 +194,7 @@ on_busy(struct claim *c, const char *who, void *arg)
 	k = gone(p);
 	if (k == NULL)
 		return;
-	wish_fail(k, true, FRAME_BUSY, 0, who);
+	key_insist(k, who);
 	key_step(k);
 }
 

@@ -108,6 +108,8 @@ struct key {
 	unsigned n_exclusive;		/* of these */
 	unsigned crowd;			/* what those want who wait locally
 					 * without a wish: RIGHT_... */
+	int64_t insist_ns;		/* tries queue until then; 0: no */
+	char *who;			/* and then are told that; or NULL */
 	struct event *timer;		/* or NULL */
 	size_t len;
 	char name[];			/* with the table's prefix */
@@ -300,6 +302,9 @@ void keys_adopt(struct key *k, unsigned mode);
 /* Ask for several at once, if all of them can be. */
 bool keys_ask(struct shim *s, struct key *const *k, const unsigned *mode,
     size_t n, bool try);
+/* Somebody has it, who may not use it: tries of it wait for a moment whether it
+ * comes, before they are told that it is busy. */
+void key_insist(struct key *k, const char *who);
 /* Its right is void: so are the leases under it. */
 void key_void(struct key *k);
 void keys_void(struct shim *s);

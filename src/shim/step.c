@@ -38,6 +38,10 @@
  * that.  When the right is cleared, and the hold turns out to be lost, I1 is
  * made true again before anything else is done.
  *
+ * A try of a key that another host has: that host may have it only because
+ * nobody else wanted it since.  So the try stands in the queue for INSIST_NS,
+ * which is told to that host as any wait is, and then is busy.
+ *
  * Fairness.  A host behind us: the key goes back when it is free here.  If
  * processes wait here, they have it for hold_min at least, since the cluster
  * gave it; then we stand in the queue among them, and after LINGER_NS, or when
@@ -53,6 +57,7 @@
 #define FRESH_NS (2 * NS_PER_MS)
 #define LINGER_NS (20 * NS_PER_MS)
 #define LINGER_GRANTS 64
+#define INSIST_NS (50 * NS_PER_MS)
 #define TROUBLE_NS (250 * NS_PER_MS)
 
 static void
@@ -193,6 +198,7 @@ give(struct key *k)
 	k->base = p->revision;
 	k->fresh = !TAILQ_EMPTY(&k->wishes);
 	k->crowd = RIGHT_NONE;
+	k->insist_ns = 0;
 	k->s->count.taken++;
 	log_line(LOG_DEBUG, "key %s: taken, %s, revision %lld", k->name,
 	    k->right == RIGHT_SHARED ? "shared" : "exclusive",
@@ -263,7 +269,8 @@ step_granted(struct key *k, unsigned least)
 static bool
 step_new(struct key *k, unsigned most)
 {
-	bool try = wish_only_tries(k) && k->crowd == RIGHT_NONE;
+	bool try = wish_only_tries(k) && k->crowd == RIGHT_NONE &&
+	    k->insist_ns == 0;
 	int e;
 
 	if (!have(k, true) || !k->s->settled)
@@ -281,6 +288,26 @@ static unsigned
 more_of(unsigned a, unsigned b)
 {
 	return a > b ? a : b;
+}
+
+void
+key_insist(struct key *k, const char *who)
+{
+	k->insist_ns = shim_now_ns() + INSIST_NS;
+	free(k->who);
+	k->who = strdup(who);
+	step_at(k, k->insist_ns);
+}
+
+/* Their moment is over. */
+static void
+end_insisting(struct key *k)
+{
+	if (k->insist_ns == 0 || shim_now_ns() < k->insist_ns)
+		return;
+	k->insist_ns = 0;
+	wish_fail(k, true, FRAME_BUSY, 0, k->who != NULL ? k->who :
+	    "another host");
 }
 
 static bool
@@ -312,6 +339,7 @@ key_step(struct key *k)
 {
 	if (k->s->over)
 		return;
+	end_insisting(k);
 	while (step_once(k))
 		;
 	if (k->right == RIGHT_NONE && k->part == NULL &&

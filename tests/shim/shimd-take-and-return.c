@@ -59,6 +59,8 @@ main(void)
 	    "who asks again has it");
 	is(ask(other, "other:k", RIGHT_EXCLUSIVE, 0), FRAME_FAILED,
 	    "other keys are none of its business");
+	is(ask(fd, key, RIGHT_EXCLUSIVE, FRAME_TRY), FRAME_GRANTED,
+	    "a try of B's gets a key that A has and does not use");
 	(void)close(fd);
 	(void)close(other);
 	is(host_counts(a).lost, 0, "no session was lost");

@@ -347,7 +347,8 @@ host_begin_one(struct host *h, unsigned i)
 	h->fake = (struct fake_host){ hosts_store, i };
 	h->opts = (struct shim_opts){ .base = base, .table = h->table,
 	    .engine = open_engine, .engine_arg = h, .root = "test",
-	    .host = "host", .ttl_ms = (unsigned)t_ms(HOSTS_TTL_MS),
+	    .host = "host",
+	    .ttl_ms = h->opts.ttl_ms ?: (unsigned)t_ms(HOSTS_TTL_MS),
 	    .timeout_ms = (unsigned)t_ms(50), .socket = h->socket,
 	    .socket_mode = 0600, .state_file = h->state,
 	    .max_clients = h->opts.max_clients ?: 1000,

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many keys in one WANT: asked of the cluster at once; a try gets all of them or
+ * none; lh_acquire_many() holds them, together with keys of the host alone; and
+ * hosts that want the same ones in other orders do not wait for each other for
+ * ever.
+ */
+#include <errno.h>
+#include <unistd.h>
+#include "support/hosts.h"
+
+#define N 16
+
+static struct host *a = &hosts[0], *b = &hosts[1];
+static char names[N][16];
+
+static int
+want_all(int fd, unsigned flags, unsigned from, unsigned n)
+{
+	static struct lhi_frame f;
+
+	f = (struct lhi_frame){ .type = FRAME_WANT, .id = 5,
+	    .flags = (uint8_t)flags, .n = (uint8_t)n,
+	    .wait_ms = FRAME_NO_END };
+	for (unsigned i = 0; i < n; i++) {
+		f.key[i].mode = LH_EXCLUSIVE;
+		f.key[i].len = (uint8_t)strlen(names[from + i]);
+		f.key[i].key = names[from + i];
+	}
+	say(fd, &f);
+	return hear(fd, &f, T_HANG_MS);
+}
+
+static unsigned
+rights(struct host *h)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < N; i++)
+		n += host_may(h, names[i], RIGHT_EXCLUSIVE);
+	return n;
+}
+
+static void *
+other_order(void *arg)
+{
+	static int failures;
+
+	for (int i = 0; i < 20; i++) {
+		struct lh_lease l[2];
+		struct lh_item k[2] = { { .key = names[1] },
+		    { .key = names[0] } };
+		struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+
+		if (lh_acquire_many(b->lh, k, 2, &o, l) != 0)
+			failures++;
+		else
+			(void)lh_release_many(b->lh, l, 2);
+	}
+	return &failures;
+}
+
+int
+main(void)
+{
+	struct lh_item mixed[3] = { { .key = names[3] }, { .key = "local" },
+	    { .key = names[2] } };
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+	struct lh_lease l, m[3];
+	int64_t revision;
+	unsigned long thread;
+	int fd, failures = 0;
+
+	for (unsigned i = 0; i < N; i++)
+		(void)snprintf(names[i], sizeof(names[i]), "cluster:m%u", i);
+	hosts_begin(2);
+	fd = dial(a);
+	revision = fake_store_revision(hosts_store);
+	is(want_all(fd, FRAME_TRY, 0, N), FRAME_GRANTED, "a try of %d keys", N);
+	is(rights(a), N, "all of them are there");
+	cmp(fake_store_revision(hosts_store) - revision, <=, 3,
+	    "by one transaction");
+	is(want_all(fd, FRAME_TRY, 0, N), FRAME_GRANTED, "again: they are");
+
+	is(take(b, names[7], RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0,
+	    "another host takes one of them");
+	is(want_all(fd, FRAME_TRY, 0, N), FRAME_BUSY, "a try: busy");
+	ok(t_until(T_HANG_MS, rights(a) == N - 1), "the others are as before");
+	is(want_all(fd, 0, 0, N), FRAME_QUEUED, "wanted: one is waited for");
+	is(lh_release(b->lh, &l), 0, "released there");
+	ok(t_until(T_HANG_MS, rights(a) == N), "all are here");
+	(void)close(fd);
+
+	fd = dial(b);
+	is(want_all(fd, FRAME_TRY, 4, 4), FRAME_GRANTED,
+	    "a try of the other host: nobody uses them, so it gets them");
+	is(rights(a), N - 4, "they went there");
+	(void)close(fd);
+
+	is(lh_acquire_many(a->lh, mixed, 3, &o, m), 0,
+	    "keys of the cluster and of the host, together");
+	ok(m[0].token > CLUSTER_FIRST && m[1].token < CLUSTER_FIRST &&
+	    m[2].token > CLUSTER_FIRST, "each with its own kind of token");
+	is(lh_release_many(a->lh, m, 3), 0, "released");
+
+	thread = t_thread(other_order, NULL);
+	for (int i = 0; i < 20; i++) {
+		struct lh_item k[2] = { { .key = names[0] },
+		    { .key = names[1] } };
+
+		if (lh_acquire_many(a->lh, k, 2, &o, m) != 0)
+			failures++;
+		else
+			(void)lh_release_many(a->lh, m, 2);
+	}
+	failures += *(int *)t_join(thread);
+	is(failures, 0, "two hosts take two keys in opposite orders");
+	hosts_end();
+	return done();
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Three hosts, processes on each of them, and a store in which everything goes
+ * wrong that can: requests and answers that are lost, late and refused, hosts
+ * that are cut off, shims that are killed and started again, all of them stopped
+ * for longer than a session lasts.  Nothing is held by two at once, tokens rise,
+ * and at the end all go on.
+ *
+ * SHIMD_SEED, SHIMD_SECONDS: other ones.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "support/hosts.h"
+
+#define WORKERS 2		/* of a host */
+#define LOG_MAX 200000
+
+/* A lease that was good at `to`, or later. */
+struct grant {
+	uint64_t from, to, token;
+	uint32_t mode, host;
+};
+
+static struct {
+	_Atomic uint32_t ending, n;
+	_Atomic uint64_t lost, away, timeouts;
+	struct grant log[LOG_MAX];
+} *all;
+
+static uint64_t seed;
+
+static uint64_t
+draw(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void
+once(struct lh *lh, unsigned host, uint32_t mode)
+{
+	struct lh_acquire_opts o = t_opts(60000, t_ms(300));
+	struct grant g = { .mode = mode, .host = host };
+	struct lh_lease l;
+	uint32_t i;
+	int e;
+
+	o.mode = mode;
+	e = lh_acquire(lh, "cluster:random", &o, &l);
+	g.from = shim_boot_ns();
+	if (e != 0) {
+		atomic_fetch_add(e == -EHOSTUNREACH ? &all->away :
+		    &all->timeouts, 1);
+		t_sleep_ms(2);
+		return;
+	}
+	usleep((useconds_t)(draw() % 500));
+	g.to = shim_boot_ns();
+	g.token = l.token;
+	if (lh_verify(lh, &l) != 0)
+		atomic_fetch_add(&all->lost, 1);
+	else if ((i = atomic_fetch_add(&all->n, 1)) < LOG_MAX)
+		all->log[i] = g;
+	(void)lh_release(lh, &l);
+}
+
+static int
+work(void *arg)
+{
+	unsigned number = (unsigned)(uintptr_t)arg;
+	struct host *h = &hosts[number / WORKERS];
+	struct lh *lh;
+
+	/* inherited, they would keep the shims' bytes */
+	for (unsigned i = 0; i < HOSTS_MAX; i++)
+		(void)close(hosts[i].shim->byte_fd);
+	lh = t_open(h->table);
+	seed += number * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	while (!atomic_load(&all->ending)) {
+		once(lh, h->number, draw() % 4 == 0 ? LH_SHARED :
+		    LH_EXCLUSIVE);
+		usleep((useconds_t)(draw() % 500));
+	}
+	return lh_close(lh) == 0 ? 0 : 1;
+}
+
+/* In the thread of the shims: one in fifty calls goes wrong. */
+static enum fake_mishap
+mishap(unsigned host, uint64_t call, void *arg)
+{
+	static uint64_t s;
+
+	if (s == 0)
+		s = *(uint64_t *)arg | 1;
+	s ^= s << 13;
+	s ^= s >> 7;
+	s ^= s << 17;
+	return s % 50 != 0 ? FAKE_NONE :
+	    (enum fake_mishap)(1 + s / 50 % (FAKE_DENIED - 1));
+}
+
+static void
+do_mishaps(void *arg)
+{
+	fake_store_mishaps(hosts_store, arg != NULL ? mishap : NULL, NULL,
+	    arg);
+}
+
+static void
+misfortune(void)
+{
+	struct host *h = &hosts[draw() % HOSTS_MAX];
+
+	switch (draw() % 4) {
+	case 0:
+		host_down(h);
+		t_sleep_ms((int64_t)(draw() % 2 == 0 ? 50 : 2500));
+		if (host_up(h) != 0)
+			bail_out("host %u: %s", h->number, h->why);
+		break;
+	case 1:
+		host_cut(h, true);
+		t_sleep_ms((int64_t)(draw() % 2000));
+		host_cut(h, false);
+		break;
+	case 2:
+		hosts_stop((int64_t)(draw() % 4 == 0 ? 2000 : 200));
+		break;
+	default:
+		t_sleep_ms(300);
+	}
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct grant *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void
+judge(void)
+{
+	uint32_t n = all->n < LOG_MAX ? all->n : LOG_MAX;
+	uint64_t end_x = 0, end_s = 0, max_x = 0, max_s = 0;
+	int exclusion = 0, tokens = 0;
+
+	qsort(all->log, n, sizeof(all->log[0]), by_time);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct grant *g = &all->log[i];
+		bool shared = g->mode == LH_SHARED;
+
+		exclusion += g->from < end_x || (!shared && g->from < end_s);
+		tokens += g->token <= max_x || (!shared && g->token <= max_s);
+		if (shared) {
+			end_s = g->to > end_s ? g->to : end_s;
+			max_s = g->token > max_s ? g->token : max_s;
+		} else {
+			end_x = g->to > end_x ? g->to : end_x;
+			max_x = g->token > max_x ? g->token : max_x;
+		}
+	}
+	is(exclusion, 0, "no two had it at once");
+	is(tokens, 0, "tokens rose");
+	cmp(n, >, 200, "of many grants");
+	diag("%u grants, %d lost, %d away, %d other failures", n,
+	    (int)all->lost, (int)all->away, (int)all->timeouts);
+}
+
+int
+main(void)
+{
+	const char *s = getenv("SHIMD_SEED"), *t = getenv("SHIMD_SECONDS");
+	int64_t seconds = t != NULL ? atoll(t) : 15, end_ns;
+	pid_t pid[HOSTS_MAX * WORKERS];
+	struct lh_lease l;
+
+	seed = s != NULL ? strtoull(s, NULL, 0) : 1 + (uint64_t)getpid();
+	diag("SHIMD_SEED=%llu", (unsigned long long)seed);
+	all = t_shared(sizeof(*all));
+	for (unsigned i = 0; i < HOSTS_MAX; i++)
+		hosts[i].opts.ttl_ms = (unsigned)t_ms(1000);
+	hosts_begin(HOSTS_MAX);
+	for (unsigned i = 0; i < HOSTS_MAX * WORKERS; i++)
+		pid[i] = t_fork(work, (void *)(uintptr_t)i);
+	hosts_do(do_mishaps, &seed);
+	end_ns = t_now_ns() + seconds * NS_PER_SEC;
+	while (t_now_ns() < end_ns)
+		misfortune();
+	hosts_do(do_mishaps, NULL);
+	atomic_store(&all->ending, 1);
+	for (unsigned i = 0; i < HOSTS_MAX * WORKERS; i++)
+		is(t_reap(pid[i], T_HANG_MS), 0, "process %u ends", i);
+	judge();
+	for (unsigned i = 0; i < HOSTS_MAX; i++) {
+		ok(t_until(T_HANG_MS, host_reaches_now(&hosts[i])),
+		    "host %u has a session", i);
+		is(take(&hosts[i], "cluster:random", RIGHT_EXCLUSIVE,
+		    T_HANG_MS, &l), 0, "  and takes the key");
+		is(lh_release(hosts[i].lh, &l), 0, "  and leaves it");
+	}
+	hosts_end();
+	return done();
+}
