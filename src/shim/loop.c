@@ -67,13 +67,16 @@ on_advice(const char *text, void *arg)
 static struct engine *
 open_engine(const struct kv_hooks *hooks, const struct kv_mark *mark, void *arg)
 {
+	char root[CONF_TEXT_MAX + 1];
 	struct etcd_opts o = { .base = base, .endpoints = conf->endpoints,
-	    .root = conf->root, .user = or_null(conf->user),
+	    .root = root, .user = or_null(conf->user),
 	    .password = or_null(conf->password),
 	    .ca_file = or_null(conf->ca_file),
 	    .cert_file = or_null(conf->cert_file),
 	    .key_file = or_null(conf->key_file), .say = on_advice };
 
+	/* what is below it is all that a user of etcd need be allowed */
+	(void)snprintf(root, sizeof(root), "%s/", conf->root);
 	return etcd_open(&o, hooks, mark, engine_why, sizeof(engine_why));
 }
 
