@@ -203,10 +203,10 @@ give(struct key *k)
 	log_line(LOG_DEBUG, "key %s: taken, %s, revision %lld", k->name,
 	    k->right == RIGHT_SHARED ? "shared" : "exclusive",
 	    (long long)p->revision);
-	/* answers first: who is told waits for nothing but us */
-	wish_fulfil(k);
+	/* answers last: a try that is told comes once, and is not to meet us */
 	hold_let_go(k);
 	lhi_point("shim.let_go");
+	wish_fulfil(k);
 	return true;
 }
 
@@ -239,8 +239,8 @@ step_right(struct key *k)
 		if (table_set(k, k->right, k->part->revision) == 0)
 			k->base = k->part->revision;
 	}
-	wish_fulfil(k);
 	hold_let_go(k);
+	wish_fulfil(k);
 	return false;
 }
 
