@@ -202,6 +202,15 @@ hear(struct guard *g)
 		asked(g);
 }
 
+/* A lease that is renewed and ends nevertheless is cut short by the cluster. */
+static const char *
+why_not_renewed(const struct guard *g)
+{
+	return g->pace.failures > 0 ? "its lease cannot be renewed" :
+	    "its lease cannot be renewed: the cluster does not confirm that "
+	    "this host has the key";
+}
+
 /* Renewals that are due, and the end where they did not come in time. */
 static void
 keep(struct guard *g)
@@ -213,7 +222,7 @@ keep(struct guard *g)
 		renew(g);
 	if (!g->lost && !g->ending && !g->r->warn_only &&
 	    now_ns(g) >= pace_term_at_ns(&g->pace))
-		end_command(g, "its lease cannot be renewed");
+		end_command(g, why_not_renewed(g));
 	if (g->ending && now_ns(g) >= g->kill_at_ns)
 		send(g, SIGKILL, true);
 }

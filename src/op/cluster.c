@@ -140,8 +140,8 @@ lhi_cluster_answer(const struct lhi_plea *p)
 		return lhi_fail(-EAGAIN, "busy: %s",
 		    words_of(f, buf, sizeof(buf)));
 	case FRAME_AWAY:
-		return lhi_fail(-EHOSTUNREACH, "the cluster cannot be reached, "
-		    "or does not answer: %s", words_of(f, buf, sizeof(buf)));
+		return lhi_fail(-EHOSTUNREACH, "the cluster cannot be "
+		    "used: %s", words_of(f, buf, sizeof(buf)));
 	case FRAME_DENIED:
 		return lhi_fail(-EACCES, "the key may not be had from the "
 		    "cluster: %s", words_of(f, buf, sizeof(buf)));
