@@ -223,9 +223,9 @@ $(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
 	$(link_with) $(SHIM_LIBS) -linih
 
 # processes of a cluster's hosts; a shim that is killed or stopped by itself
-CLUSTER	:= $(BUILD)/tests/cluster/contend
+CLUSTER	:= $(BUILD)/tests/cluster/contend $(BUILD)/tests/cluster/cutter
 STEPPED	:= $(BUILD)/tests/cluster/stepped
-$(CLUSTER): $(CLUSTER).o $(LIB_A)
+$(CLUSTER): %: %.o $(LIB_A)
 	$(link)
 	$(link_with)
 
@@ -324,10 +324,12 @@ cluster-tests: $(CLUSTER)
 stepped: $(STEPPED)
 # hosts with real etcd
 check-cluster:
-	$(sub) tool shim cluster-tests
+	$(sub) tool shim reaperd cluster-tests
 	$(sub) F=hooks stepped
 	@LEASEHOLD=$(abspath $(TOOL)) SHIMD=$(abspath $(SHIMD)) \
-	    CONTEND=$(abspath $(CLUSTER)) \
+	    CONTEND=$(abspath $(BUILD)/tests/cluster/contend) \
+	    CUTTER=$(abspath $(BUILD)/tests/cluster/cutter) \
+	    REAPERD=$(abspath $(REAPERD)) \
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
 	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
 	    prove --timer --exec '' $(wildcard tests/cluster/*.t)

@@ -8,12 +8,25 @@
  * whose lease was good after that second moment are written down: a holder that
  * is told that it lost its lease has not had it.  What else happened is counted
  * in the last line.  Judged by tests/cluster/judge.
+ *
+ * GATE=FILE: what the key is there for, and knows nothing of it: it lets in
+ * whoever has a token that is larger than all before, and whoever was let in as
+ * long as nobody else was (doc/gate.md).  Each exclusive holder comes to it
+ * twice, when it was granted the key and when it leaves.  "refused": it was
+ * turned away, and yet its lease was good after that: must be 0.  "kept out":
+ * it was turned away, and had lost the key.
+ *
+ * TTL_MS=N: of each lease.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <leasehold.h>
@@ -41,7 +54,39 @@ spin_us(unsigned us)
 		;
 }
 
-static unsigned long grants, lost, away, timed_out, other;
+static unsigned long grants, lost, away, timed_out, other, refused, kept_out;
+static _Atomic uint64_t *gate;		/* the largest token; or NULL */
+
+static void
+find_gate(void)
+{
+	const char *file = getenv("GATE");
+	int fd;
+
+	if (file == NULL)
+		return;
+	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0 && ftruncate(fd, sizeof(*gate)) == 0)
+		gate = mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, 0);
+	if (gate == NULL || (void *)gate == MAP_FAILED) {
+		perror("contend: GATE");
+		exit(1);
+	}
+	(void)close(fd);
+}
+
+/* Is that one let in? */
+static bool
+comes_in(uint64_t token)
+{
+	uint64_t max = atomic_load(gate);
+
+	while (token > max)
+		if (atomic_compare_exchange_weak(gate, &max, token))
+			return true;
+	return false;
+}
 
 static void
 attempt(struct lh *lh, const char *key, const struct lh_acquire_opts *o,
@@ -49,6 +94,7 @@ attempt(struct lh *lh, const char *key, const struct lh_acquire_opts *o,
 {
 	struct lh_lease l;
 	uint64_t from, to;
+	bool guarded = gate != NULL && o->mode != LH_SHARED, in = true;
 	int e = lh_acquire(lh, key, o, &l);
 
 	from = now_ns();
@@ -62,14 +108,20 @@ attempt(struct lh *lh, const char *key, const struct lh_acquire_opts *o,
 			usleep(5000);
 		return;
 	}
+	if (guarded)
+		in = comes_in(l.token);
 	spin_us(hold_us);
+	if (guarded)
+		in = in && atomic_load(gate) == l.token;
 	to = now_ns();
 	if (lh_verify(lh, &l) == 0) {
+		refused += !in;
 		fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", from,
 		    to, l.token, (unsigned)l.mode);
 		grants++;
 	} else {
 		lost++;
+		kept_out += !in;
 	}
 	(void)lh_release(lh, &l);
 }
@@ -89,6 +141,10 @@ main(int argc, char **argv)
 		fprintf(stderr, "contend: %s\n", lh_error_detail());
 		return 1;
 	}
+	find_gate();
+	if (getenv("TTL_MS") != NULL)
+		o.ttl_ms = strtoll(getenv("TTL_MS"), NULL, 10);
+	(void)setvbuf(f, NULL, _IOLBF, 0);	/* it is read meanwhile */
 	end = now_ns() + strtoull(argv[3], NULL, 10) * UINT64_C(1000000000);
 	o.max_wait_ms = 1000;
 	if (argc > 7 && strcmp(argv[7], "shared") == 0)
@@ -97,7 +153,8 @@ main(int argc, char **argv)
 		attempt(lh, argv[2], &o, hold_us, f);
 		spin_us(gap_us);
 	}
-	fprintf(f, "# grants %lu lost %lu away %lu timeouts %lu others %lu\n",
-	    grants, lost, away, timed_out, other);
+	fprintf(f, "# grants %lu lost %lu away %lu timeouts %lu others %lu "
+	    "refused %lu kept-out %lu\n", grants, lost, away, timed_out,
+	    other, refused, kept_out);
 	return fclose(f) == 0 && lh_close(lh) == 0 ? 0 : 1;
 }

@@ -34,6 +34,18 @@ members=()	# pids
 shims=()
 endpoints=
 
+# What tests/cluster/faults.sh or a test may say beforehand, by number:
+member_in=()	# in front of the member's command, as "ip netns exec NAME"
+host_in=()	# in front of the commands of a host
+addr=()		# of a member; else 127.0.0.1
+data_of=()	# a member's directory
+host_endpoints=()	# else $endpoints
+scheme=http
+member_flags=(--unsafe-no-fsync)
+curl_in=()	# from where members are asked
+curl_as=()	# options for it
+ports=		# of members: client, peer, client, ...; else free ones
+
 # free_ports N: that nobody listens at now
 free_ports() {
 	perl -MIO::Socket::INET -e '
@@ -42,38 +54,56 @@ free_ports() {
 		print join(" ", map { $_->sockport } @s)' "$1"
 }
 
+# url I PORT: of member I
+url() {
+	echo "$scheme://${addr[$1]:-127.0.0.1}:$2"
+}
+
 # member I: start (again) member I
 member() {
 	local i=$1
 
-	bg bash -c 'exec etcd "$@" >/dev/null 2>&1' - --name "n$i" --data-dir "$data/$i" \
-	    --listen-client-urls "http://127.0.0.1:${client[$i]}" \
-	    --advertise-client-urls "http://127.0.0.1:${client[$i]}" \
-	    --listen-peer-urls "http://127.0.0.1:${peer[$i]}" \
-	    --initial-advertise-peer-urls "http://127.0.0.1:${peer[$i]}" \
+	# shellcheck disable=SC2086
+	bg ${member_in[$i]:-} bash -c 'exec etcd "$@" >/dev/null 2>&1' - \
+	    --name "n$i" --data-dir "${data_of[$i]:-$data/$i}" \
+	    --listen-client-urls "$(url "$i" "${client[$i]}")" \
+	    --advertise-client-urls "$(url "$i" "${client[$i]}")" \
+	    --listen-peer-urls "http://${addr[$i]:-127.0.0.1}:${peer[$i]}" \
+	    --initial-advertise-peer-urls \
+	    "http://${addr[$i]:-127.0.0.1}:${peer[$i]}" \
 	    --initial-cluster "$initial" --initial-cluster-token "t$$" \
 	    --initial-cluster-state new --logger zap --pre-vote \
 	    --heartbeat-interval 50 --election-timeout 500 \
-	    --unsafe-no-fsync
+	    "${member_flags[@]}"
 	members[i]=$pid
 }
 
+# ask I PATH [CURL-OPTION...]: what member I says
+ask() {
+	local i=$1 path=$2
+
+	shift 2
+	"${curl_in[@]}" curl -s -m 1 "${curl_as[@]}" "$@" \
+	    "$(url "$i" "${client[$i]}")/$path"
+}
+
 answers() {
-	curl -s -m 1 "http://127.0.0.1:${client[$1]}/health" | grep -q true
+	ask "$1" health | grep -q true
 }
 
 # etcd N: a cluster of so many members
 etcd_up() {
 	local i p
 
-	data=$(mktemp -d /dev/shm/leasehold-etcd.XXXXXX)
-	read -r -a p <<<"$(free_ports $((2 * $1)))"
+	data=${data:-$(mktemp -d /dev/shm/leasehold-etcd.XXXXXX)}
+	read -r -a p <<<"${ports:-$(free_ports $((2 * $1)))}"
 	initial=
 	for ((i = 1; i <= $1; i++)); do
 		client[i]=${p[2 * i - 2]}
 		peer[i]=${p[2 * i - 1]}
-		initial=$initial${initial:+,}n$i=http://127.0.0.1:${peer[i]}
-		endpoints=$endpoints${endpoints:+,}http://127.0.0.1:${client[i]}
+		initial=$initial${initial:+,}n$i=http://
+		initial=$initial${addr[i]:-127.0.0.1}:${peer[i]}
+		endpoints=$endpoints${endpoints:+,}$(url "$i" "${client[i]}")
 	done
 	for ((i = 1; i <= $1; i++)); do
 		member "$i"
@@ -88,8 +118,7 @@ leader() {
 	local i id lead
 
 	for i in "${!members[@]}"; do
-		read -r id lead < <(curl -s -m 1 -d '{}' \
-		    "http://127.0.0.1:${client[$i]}/v3/maintenance/status" |
+		read -r id lead < <(ask "$i" v3/maintenance/status -d '{}' |
 		    jq -r '"\(.header.member_id) \(.leader)"')
 		[ -n "$id" ] && [ "$id" = "$lead" ] && echo "$i" && return
 	done
@@ -101,10 +130,12 @@ shim_with() {
 
 	shift
 	mkdir -p "$dir/$i"
-	bg env RUNTIME_DIRECTORY="$dir/$i" STATE_DIRECTORY="$dir/$i" \
+	# shellcheck disable=SC2086
+	bg ${host_in[$i]:-} env RUNTIME_DIRECTORY="$dir/$i" \
+	    STATE_DIRECTORY="$dir/$i" \
 	    XDG_CONFIG_HOME="$dir/$i" LEASEHOLD_SHIMD_TTL="${ttl_ms}ms" \
 	    LEASEHOLD_SHIMD_TIMEOUT="${timeout_ms:-200}ms" \
-	    LEASEHOLD_SHIMD_ENDPOINTS="$endpoints" \
+	    LEASEHOLD_SHIMD_ENDPOINTS="${host_endpoints[$i]:-$endpoints}" \
 	    LEASEHOLD_SHIMD_LOG_LEVEL=debug \
 	    bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/$i/log" \
 	    "$@" -f -t "${table[$i]}"
@@ -144,8 +175,7 @@ lh_on() {
 
 # what there is
 keys_in_etcd() {
-	curl -s -m 2 -d '{"key":"AA==","range_end":"AA=="}' \
-	    "http://127.0.0.1:${client[1]}/v3/kv/range" |
+	ask 1 v3/kv/range -d '{"key":"AA==","range_end":"AA=="}' |
 	    jq -r '.kvs[]? | "\(.key | @base64d) \(.create_revision)"'
 }
 
@@ -156,12 +186,15 @@ contend() {
 
 	shift
 	n_contend=$((n_contend + 1))
-	bg "$CONTEND" "${table[$i]}" cluster:gate "$1" \
+	# shellcheck disable=SC2086
+	bg ${host_in[$i]:-} env GATE="$dir/gate" \
+	    "$CONTEND" "${table[$i]}" cluster:gate "$1" \
 	    "$dir/grants.$i.$n_contend" "${2:-100}" "${3:-100}" "${4:-exclusive}"
 	contenders+=("$pid")
 }
 
-# judged N [NAME]: no violations, and at least so many grants
+# judged N [NAME]: no violations, seen from here and by the gate, and at least so
+# many grants
 judged() {
 	local p g x t what=${2:-contended}
 
@@ -172,6 +205,9 @@ judged() {
 	read -r _ g _ x _ t < <("$here/judge" "$dir"/grants.* 2>&3)
 	is "$x" 0 "$what: no two had it at once"
 	is "$t" 0 "$what: tokens rose"
+	is "$(sed -n 's/^# grants.* refused \([0-9]*\) .*/\1/p' \
+	    "$dir"/grants.* | grep -cv '^0$')" 0 \
+	    "$what: the gate turned nobody away who had it"
 	if [ "$g" -ge "$1" ]; then
 		pass "$what: at least $1 grants"
 	else

@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What can happen to the cluster, as who runs a command sees it: it is away from
+# the start; away while a key is held, and waited for; put back to an older
+# snapshot; another one; and its past is compacted away while it is watched.
+watch_s=300
+. "$(dirname "$0")/faults.sh"
+ttl_ms=$(t_ms 2000)
+
+# away from the start: a shim, and nothing where the cluster should be
+ports=$(free_ports 2)
+endpoints=http://127.0.0.1:${ports% *}
+host_away 1
+refused_with "refused" 1 "away from the start"
+until_true 5000 logged 1 "the cluster is away"
+endpoints=
+etcd_up 1
+ports=
+ok "it comes: the key is to be had" until_true 15000 \
+    lh_on 1 run -n cluster:k true
+host 2
+reaper 1
+reaper 2
+
+# held, and waited for on the other host
+bg env LEASEHOLD_TABLE="${table[1]}" bash -c \
+    '"$LEASEHOLD" run cluster:k sh -c "sleep 60" 2>"$0"' "$dir/held"
+holder=$pid
+until_true 5000 is_held_on 1 cluster:k
+bg env LEASEHOLD_TABLE="${table[2]}" bash -c \
+    '"$LEASEHOLD" run -w 60s cluster:k true 2>"$0"' "$dir/waited"
+waiter=$pid
+nap 300
+kill -STOP "${members[1]}"
+ended "$holder"
+is "$status" 76 "held, and the cluster goes: lost, 76"
+like "$(cat "$dir/held")" "cluster" "  says why"
+diag "$(cat "$dir/held")"
+ended "$waiter"
+is "$status" 69 "waited for, and the cluster goes: 69, not busy"
+like "$(cat "$dir/waited")" "cluster" "  says why"
+diag "$(cat "$dir/waited")"
+kill -CONT "${members[1]}"
+for i in 1 2; do
+	ok "host $i goes on" until_true 15000 lh_on $i run -n "cluster:$i" true
+done
+
+# what is free is told to be so: a try comes once
+busy=0
+for ((n = 0; n < 40; n++)); do
+	lh_on 1 run -n "cluster:free$n" true || busy=$((busy + 1))
+done
+is $busy 0 "a try of a free key: forty of forty have it"
+
+# compaction: while it is watched, and while a shim is stopped
+compact() {
+	local revision
+
+	revision=$(ask 1 v3/kv/range -d '{"key":"AA=="}' |
+	    jq -r .header.revision)
+	ask 1 v3/kv/compaction -d "{\"revision\":$revision}" |
+	    jq -e .header >/dev/null
+}
+
+for i in 1 1 2 2; do
+	contend $i 5
+done
+compacted=0
+for ((n = 0; n < 20; n++)); do
+	compact && compacted=$((compacted + 1))
+	nap 50
+done
+kill -STOP "${shims[2]}"
+nap $((ttl_ms / 4))
+compact && compacted=$((compacted + 1))
+kill -CONT "${shims[2]}"
+ok "compacted" test "$compacted" -gt 10
+judged 1000 "compacted while it is watched"
+for i in 1 2; do
+	run lh_on $i run -w 5s cluster:gate true
+	is "$status" 0 "host $i has the key"
+done
+
+# another cluster: members are mixed up
+cp "$dir/1/${table[1]}.state" "$dir/state"
+first=("${members[1]}" "${client[1]}" "${peer[1]}" "$initial" "$data")
+right=$endpoints
+endpoints= data=
+etcd_up 1
+other=$data
+wrong=$endpoints
+kill -TERM "${shims[1]}"
+ended "${shims[1]}"
+endpoints=$wrong
+shim 1
+until_true 10000 logged 1 "another cluster"
+refused_with "another cluster" 1 "another cluster"
+kill -KILL "${shims[1]}" "${members[1]}"
+rm -rf "$other"
+members[1]=${first[0]} client[1]=${first[1]} peer[1]=${first[2]}
+initial=${first[3]} data=${first[4]} endpoints=$right
+shim 1
+ok "the right one again: the key is to be had" until_true 15000 \
+    lh_on 1 run -n cluster:k true
+
+# a snapshot, and what comes after it; then it is put back to that
+ctl() {
+	ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@" >/dev/null 2>&1
+}
+
+ok "a snapshot is taken" ctl snapshot save "$dir/snapshot"
+for i in 1 2 1 2; do
+	run lh_on $i run -w 5s cluster:k true
+done
+nap 1200	# the state file is at most a second behind
+kill -KILL "${members[1]}"
+ended "${members[1]}"
+rm -rf "${data:?}/1"
+ctl snapshot restore "$dir/snapshot" --name n1 --data-dir "$data/1" \
+    --initial-cluster "$initial" --initial-cluster-token "t$$" \
+    --initial-advertise-peer-urls "http://127.0.0.1:${peer[1]}"
+member 1
+until_true 10000 answers 1
+ok "put back to it: the shim sees it" until_true 10000 logged 1 \
+    "gone back in time"
+refused_with "gone back in time" 1 "put back to a snapshot"
+kill -KILL "${shims[1]}"
+nap 100
+shim 1
+nap 500
+refused_with "gone back in time" 1 "the shim is started again"
+kill -KILL "${shims[1]}"
+rm "$dir/1/${table[1]}.state"
+shim 1
+ok "its state file is removed: the key is to be had" until_true 20000 \
+    lh_on 1 run -n cluster:k true
+finish

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Three members and three hosts, each in a network namespace of its own.  The
+# leader is cut off from all, then from the other members only (hosts reach it
+# and it answers, but has nobody behind it), then a host is: nothing is held
+# twice, and whoever is not cut off goes on.
+watch_s=${LH_TEST_LONG:+1}200
+. "$(dirname "$0")/faults.sh"
+ttl_ms=$(t_ms 2500)
+net 3 3
+etcd_up 3
+for i in 1 2 3; do
+	host $i
+	reaper $i
+done
+
+# others_go_on SINCE NAME: host 2 or 3 were granted it since then
+others_go_on() {
+	local to
+
+	to=$(boot_ns)
+	ok "$2" test $(($(grants_of 2 "$1" "$to") +
+	    $(grants_of 3 "$1" "$to"))) -gt 0
+}
+
+cut_all() {
+	local led since
+
+	led=$(leader)
+	since=$(boot_ns)
+	cut "m$led"
+	nap 3000
+	heal "m$led"
+	nap 500
+	isnt "$(leader)" "" "leader cut off: one leads"
+	led=$(leader)
+	case $led in
+	1) cut m1 m2 m3 ;;
+	2) cut m2 m1 m3 ;;
+	3) cut m3 m1 m2 ;;
+	esac
+	nap 3000
+	heal "m$led"
+	others_go_on "$since" "leaders cut off: the key was granted"
+}
+
+cut_host() {
+	local since
+
+	since=$(boot_ns)
+	cut h1
+	nap $((ttl_ms * 2))
+	others_go_on "$since" "host cut off: others go on"
+	heal h1
+}
+
+rounds=$(long 1)
+for i in 1 1 2 2 3; do
+	contend $i $((rounds * (10 + ttl_ms * 4 / 1000)))
+done
+for ((round = 0; round < rounds; round++)); do
+	cut_all
+	nap 1500
+	cut_host
+	ok "host 1 is back" until_true 15000 has_session 1 1
+done
+judged 5000 "partitioned"
+like "$(cat "$dir/1/log")" "leases of cluster keys are lost" "the log tells"
+for i in 1 2 3; do
+	ok "host $i has the key" until_true 10000 \
+	    lh_on $i run -w 2s cluster:gate true
+	LEASEHOLD_TABLE=${table[$i]} run lh fsck
+	is "$status" 0 "table $i is sound"
+done
+finish

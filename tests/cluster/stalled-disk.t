@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A disk stalls for longer than a session lasts: the leader's of three members,
+# which has to lose its place; then all of them, so that nothing is confirmed.
+# What a member said it has and had not written is not believed.
+watch_s=${LH_TEST_LONG:+1}200
+. "$(dirname "$0")/faults.sh"
+ttl_ms=$(t_ms 2000)
+disks 3
+etcd_up 3
+for i in 1 2; do
+	host $i
+	reaper $i
+done
+
+rounds=$(long 1)
+for i in 1 1 2 2; do
+	contend $i $((rounds * (2 + ttl_ms * 6 / 1000)))
+done
+for ((round = 0; round < rounds; round++)); do
+	nap 500
+	led=$(leader)
+	since=$(boot_ns)
+	freeze "$led"
+	nap $((ttl_ms + 1500))
+	ok "the leader's disk stalls: the key is granted" test \
+	    $(($(grants_of 1 "$since" "$(boot_ns)") +
+	    $(grants_of 2 "$since" "$(boot_ns)"))) -gt 0
+	thaw "$led"
+	nap 1000
+	for i in 1 2 3; do
+		freeze $i
+	done
+	nap $((ttl_ms + 500))
+	since=$(boot_ns)
+	nap 500
+	is $(($(grants_of 1 "$since" "$(boot_ns)") +
+	    $(grants_of 2 "$since" "$(boot_ns)"))) 0 \
+	    "all disks stall, and the sessions are over: nothing is granted"
+	run lh_on 1 run -n cluster:gate true
+	is "$status" 69 "  which is told: 69"
+	for i in 1 2 3; do
+		thaw $i
+	done
+	ok "  until they do not" until_true 20000 \
+	    lh_on 1 run -w 2s cluster:gate true
+done
+judged 5000 "disks stalled"
+for i in 1 2; do
+	ok "host $i has the key" until_true 10000 \
+	    lh_on $i run -w 2s cluster:gate true
+	LEASEHOLD_TABLE=${table[$i]} run lh fsck
+	is "$status" 0 "table $i is sound"
+done
+finish
