@@ -332,7 +332,7 @@ check-cluster:
 	    REAPERD=$(abspath $(REAPERD)) \
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
 	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
-	    prove --timer --exec '' $(wildcard tests/cluster/*.t)
+	    prove --timer -j$(CPUS) --exec '' $(wildcard tests/cluster/*.t)
 
 check-replay:
 	$(sub) F=hooks replays

@@ -4,10 +4,10 @@
  * that takes a key again and again, and writes down when it had it.
  *
  * A line of OUT is a grant: when it came, when it was left (CLOCK_BOOTTIME, ns,
- * the same on all "hosts" of one machine), the token, the mode.  Only grants
- * whose lease was good after that second moment are written down: a holder that
- * is told that it lost its lease has not had it.  What else happened is counted
- * in the last line.  Judged by tests/cluster/judge.
+ * the same on all "hosts" of one machine), the token, the mode.  The lease is
+ * looked at all the time: it was left when it was last good, which is after
+ * that second moment; a holder that is told that it lost its lease has not had
+ * it since.  What else happened is counted in the last line.  Judged by tests/cluster/judge.
  *
  * GATE=FILE: what the key is there for, and knows nothing of it: it lets in
  * whoever has a token that is larger than all before, and whoever was let in as
@@ -40,18 +40,14 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* A little, for a turn of something that takes so long in all. */
 static void
-spin_us(unsigned us)
+rest_us(unsigned us)
 {
-	uint64_t end = now_ns() + us * UINT64_C(1000);
+	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
 
-	if (us >= 200) {
-		struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
-
+	if (us >= 200)
 		(void)nanosleep(&ts, NULL);
-	}
-	while (now_ns() < end)
-		;
 }
 
 static unsigned long grants, lost, away, timed_out, other, refused, kept_out;
@@ -88,13 +84,36 @@ comes_in(uint64_t token)
 	return false;
 }
 
+/* Have it for so long, or until it is lost.  When it was last good; 0: never. */
+static uint64_t
+have(struct lh *lh, const struct lh_lease *l, bool guarded, unsigned hold_us)
+{
+	bool in = !guarded || comes_in(l->token);
+	uint64_t now = now_ns(), good = 0;
+	uint64_t end = now + hold_us * UINT64_C(1000);
+
+	for (;;) {
+		in = in && (!guarded || atomic_load(gate) == l->token);
+		if (lh_verify(lh, l) != 0)
+			break;
+		good = now;
+		refused += !in;
+		if (now >= end || !in)
+			return good;
+		rest_us(hold_us / 10);
+		now = now_ns();
+	}
+	lost++;
+	kept_out += !in;
+	return good;
+}
+
 static void
 attempt(struct lh *lh, const char *key, const struct lh_acquire_opts *o,
     unsigned hold_us, FILE *f)
 {
 	struct lh_lease l;
 	uint64_t from, to;
-	bool guarded = gate != NULL && o->mode != LH_SHARED, in = true;
 	int e = lh_acquire(lh, key, o, &l);
 
 	from = now_ns();
@@ -105,23 +124,14 @@ attempt(struct lh *lh, const char *key, const struct lh_acquire_opts *o,
 		if (e != -EHOSTUNREACH && e != -ETIMEDOUT)
 			fprintf(f, "# %s\n", lh_error_detail());
 		if (e == -EHOSTUNREACH)
-			usleep(5000);
+			rest_us(5000);
 		return;
 	}
-	if (guarded)
-		in = comes_in(l.token);
-	spin_us(hold_us);
-	if (guarded)
-		in = in && atomic_load(gate) == l.token;
-	to = now_ns();
-	if (lh_verify(lh, &l) == 0) {
-		refused += !in;
+	to = have(lh, &l, gate != NULL && o->mode != LH_SHARED, hold_us);
+	if (to != 0) {
 		fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", from,
 		    to, l.token, (unsigned)l.mode);
 		grants++;
-	} else {
-		lost++;
-		kept_out += !in;
 	}
 	(void)lh_release(lh, &l);
 }
@@ -150,8 +160,11 @@ main(int argc, char **argv)
 	if (argc > 7 && strcmp(argv[7], "shared") == 0)
 		o.mode = LH_SHARED;
 	while (now_ns() < end) {
+		uint64_t gap = now_ns() + gap_us * UINT64_C(1000);
+
 		attempt(lh, argv[2], &o, hold_us, f);
-		spin_us(gap_us);
+		while (now_ns() < gap)
+			rest_us(gap_us);
 	}
 	fprintf(f, "# grants %lu lost %lu away %lu timeouts %lu others %lu "
 	    "refused %lu kept-out %lu\n", grants, lost, away, timed_out,

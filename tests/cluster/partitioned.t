@@ -54,9 +54,10 @@ cut_host() {
 	heal h1
 }
 
-rounds=$(long 1)
+rounds=$(long 1) hold=100
 for i in 1 1 2 2 3; do
-	contend $i $((rounds * (10 + ttl_ms * 4 / 1000)))
+	# some have it for longer, and are cut off while they have it
+	contend $i $((rounds * (10 + ttl_ms * 4 / 1000))) $((hold = 3100 - hold))
 done
 for ((round = 0; round < rounds; round++)); do
 	cut_all

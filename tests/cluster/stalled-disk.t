@@ -13,9 +13,10 @@ for i in 1 2; do
 	reaper $i
 done
 
-rounds=$(long 1)
+rounds=$(long 1) hold=100
 for i in 1 1 2 2; do
-	contend $i $((rounds * (2 + ttl_ms * 6 / 1000)))
+	# some have it for longer, and are cut off while they have it
+	contend $i $((rounds * (2 + ttl_ms * 6 / 1000))) $((hold = 3100 - hold))
 done
 for ((round = 0; round < rounds; round++)); do
 	nap 500
