@@ -266,10 +266,13 @@ $(LENDER): $(call objs,bench/lender/*.c) $(LIB_A)
 	$(link)
 	$(link_with)
 
-$(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so | $(LENDER)
+# of the cluster's side: its connection to etcd, and its recipe
+$(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
+    | $(LENDER) $(SHIMD)
 	$(link)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -lleasehold \
-	    -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -pthread
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) -L$(BUILD) \
+	    -lleasehold -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -lbsd \
+	    $(SHIM_LIBS) -pthread
 
 # --- the two commands of a newcomer ------------------------------------------
 deps-run deps-check deps-bench: deps-%:

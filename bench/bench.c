@@ -39,6 +39,8 @@
  *
  *   Reaper (reaper.c).  The daemon over a large table that is in use.
  *
+ *   Cluster (cluster.c).  Keys of a cluster, beside the etcd below them.
+ *
  *   Memory (memory.c).  What a table's object occupies more with twice as many.
  *
  *   Instructions (instructions.c).  The pair is single-stepped in a child.
@@ -87,7 +89,7 @@ static const char usage[] =
     "  --tsv           print metric, ours_ns, peer, peer_ns, ratio; no more\n"
     "  --check         exit 1 if a ratio misses its target\n"
     "  --only GROUP    uncontended, million, crowd, reader, 'two readers',\n"
-    "                  handover, takeover, reaper or memory\n"
+    "                  handover, takeover, reaper, cluster or memory\n"
     "  --instructions  count the instructions of the hot pair, no times\n";
 
 static const struct group {
@@ -103,6 +105,7 @@ static const struct group {
 	{ "handover", bench_handover, NULL },
 	{ "takeover", bench_takeover, NULL },
 	{ "reaper", bench_reaper, NULL },
+	{ "cluster", bench_cluster, NULL },
 	{ "memory", NULL, bench_memory },
 	{ "instructions", NULL, bench_instructions },
 };

@@ -89,6 +89,7 @@ int bench_fork(void);
 bool bench_ended_well(int status);
 void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
     const char *what);
+void bench_kill(const int *pids, size_t n);
 void bench_table_path(char *path, size_t size, const char *table);
 int bench_supervise(int (*body)(void));
 
@@ -111,6 +112,7 @@ size_t bench_two_readers(struct row **rows);
 size_t bench_handover(struct row **rows);
 size_t bench_takeover(struct row **rows);
 size_t bench_reaper(struct row **rows);
+size_t bench_cluster(struct row **rows);
 
 /* readers.c */
 const char *bench_no_readers(void);

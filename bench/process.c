@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,6 +173,17 @@ void bench_reap(const int *pids, size_t n, unsigned int patience_ms,
 	}
 }
 
+/* Those that go on until they are killed. */
+void bench_kill(const int *pids, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		kill(pids[i], SIGKILL);
+	for (i = 0; i < n; i++)
+		waitpid(pids[i], NULL, 0);
+}
+
 void bench_table_path(char *path, size_t size, const char *table)
 {
 	snprintf(path, size, SHM_DIR "/leasehold.%u.%s",
@@ -198,9 +210,13 @@ static void unlink_those(const char *where, bool (*wanted)(const char *name))
 	closedir(dir);
 }
 
-static bool in_scratch(const char *name)
+static int remove_one(const char *path, const struct stat *st, int what,
+    struct FTW *where)
 {
-	return name[0] != '.';
+	(void)st, (void)what, (void)where;
+	if (remove(path) < 0)
+		fprintf(stderr, "bench: %s: %s\n", path, strerror(errno));
+	return 0;
 }
 
 /* bench.<pid>, and bench.<pid>.<anything>. */
@@ -230,10 +246,7 @@ static void clean_up_in_the_end(int alive)
 	do {
 		got = read(alive, &c, 1);
 	} while (got < 0 && errno == EINTR);
-	unlink_those(bench.scratch, in_scratch);
-	if (rmdir(bench.scratch) < 0)
-		fprintf(stderr, "bench: %s: %s\n", bench.scratch,
-		    strerror(errno));
+	nftw(bench.scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	unlink_those(SHM_DIR, of_our_tables);
 	_exit(0);
 }

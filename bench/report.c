@@ -84,7 +84,7 @@ void bench_report_head(void)
 	    model, system.sysname, system.release, load);
 	printf("%s edition; medians over interleaved rounds, the minimum "
 	    "behind\n\n", bench.quick ? "quick" : "full");
-	printf("%-13s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
+	printf("%-14s %8s %8s  %-12s %8s %8s %5s %4s\n", "metric", "ours",
 	    "(min)", "peer", "time", "(min)", "ratio", "<=");
 	fflush(stdout);
 }
@@ -119,7 +119,7 @@ static bool row_missed(const struct row *row)
 
 static void print_row(const struct row *row)
 {
-	printf("%-13s", row->metric);
+	printf("%-14s", row->metric);
 	if (row->missing) {
 		printf("  not measured: %s\n", row->missing);
 		return;
@@ -129,9 +129,9 @@ static void print_row(const struct row *row)
 	printf("  %-12s", row->peer);
 	print_amount(row, row->theirs.mid_ns);
 	print_amount(row, row->theirs.min_ns);
-	printf(" %5.2f", ratio(row));
+	printf(ratio(row) < 0.01 ? " %5.2g" : " %5.2f", ratio(row));
 	if (row->target > 0)
-		printf(" %4.2f %s", row->target,
+		printf(" %4.3g %s", row->target,
 		    row_missed(row) ? "MISSED" : "ok");
 	printf("\n    %s\n", row->what);
 }
