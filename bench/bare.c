@@ -133,6 +133,28 @@ bool bare_put(struct bare *b, const char *key, unsigned int timeout_ms)
 	return ask(b, &txn, timeout_ms);
 }
 
+bool bare_enqueue(struct bare *b, const char *key)
+{
+	struct kv_range all = range_of(key);
+	struct kv_compare as_is[2] = {
+		{ range_of("bare/session"), KV_CREATE, KV_EQUAL, 0 },
+		{ range_of(key), KV_VERSION, KV_EQUAL, 0 }
+	};
+	struct kv_op then[2] = {
+		{ .what = KV_PUT, .range = range_of(key),
+		    .value = { (const uint8_t *)"bench", 5 } },
+		{ .what = KV_GET }
+	};
+	struct kv_op otherwise = { .what = KV_GET, .keys_only = true };
+	struct kv_txn txn = { as_is, 2, then, &otherwise, 2, 1 };
+	uint8_t end[64];
+
+	all.end.p = end;
+	all.end.len = kv_prefix_end(all.key, end);
+	then[1].range = otherwise.range = all;
+	return ask(b, &txn, 5000);
+}
+
 bool bare_delete(struct bare *b, const char *key)
 {
 	struct kv_op del = { .what = KV_DELETE, .range = range_of(key) };

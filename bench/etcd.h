@@ -28,8 +28,10 @@ struct bare *bare_open(const char *urls);
 void bare_close(struct bare *b);
 /* Wait until it can be asked; false: not within 20 s. */
 bool bare_here(struct bare *b);
-/* One transaction: put it, if it is not there; or delete it.  False: not done,
- * or nobody knows. */
+/* One transaction: put it, if it is not there; the same as to enqueue with it,
+ * which compares a session's key, too, and looks at the queue; or delete it.
+ * False: not done, or nobody knows.  (Keys are at most 63 bytes.) */
+bool bare_enqueue(struct bare *b, const char *key);
 bool bare_put(struct bare *b, const char *key, unsigned int timeout_ms);
 bool bare_delete(struct bare *b, const char *key);
 /* Call fn at each change under prefix, for ever. */
