@@ -74,7 +74,7 @@ SHIM_LIBS := -lnghttp2 -levent_openssl -levent_extra -levent_core -lssl \
 	   -lcrypto -lprotobuf-c
 SHIM_TESTS := $(call progs,tests/shim/*.c)
 CXX_TEST := $(BUILD)/tests/cxx/wrapper
-FUZZ_NAMES := image fence etcd frame
+FUZZ_NAMES := image fence etcd frame shim
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
@@ -246,6 +246,7 @@ $(REJECTS): $(call objs,tests/stress/unit/*.c) $(HISTORY) $(LIB_A)
 	$(link_with)
 
 $(BUILD)/tests/fuzz/etcd: $(SHIM_A)
+$(BUILD)/tests/fuzz/shim: $(SHIM_A) $(DAEMON_A)
 # with main.c, or (F=libfuzzer) clang's
 .SECONDEXPANSION:
 $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $$(call objs,$$*-*.c) \
@@ -253,7 +254,7 @@ $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $$(call objs,$$*-*.c) \
     $(if $(filter libfuzzer,$(F)),,$(BUILD)/tests/fuzz/main.o) $(LIB_A)
 	$(link)
 	$(link_with) -Wl,--wrap=clock_nanosleep \
-	    $(if $(filter %/etcd,$@),$(SHIM_LIBS)) \
+	    $(if $(filter %/etcd %/shim,$@),$(LIB_A) $(SHIM_LIBS) -linih) \
 	    $(if $(filter libfuzzer,$(F)),-fsanitize=fuzzer)
 
 $(DEMO): $(call objs,tests/demo/*.c) $(HISTORY) $(LIB_A)

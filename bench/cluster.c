@@ -297,8 +297,8 @@ static const struct row patterns[N_EACH] = {
 	{ "c_uncontended", "2 transact.", "a key of the cluster: taken and "
 	    "given back, nothing kept", ROW_METRIC, 1.3, { 0, 0 }, { 0, 0 },
 	    NULL },
-	{ "c_first", "transaction", "a process, through the shim: the first time "
-	    "on this host", ROW_METRIC, 1.3, { 0, 0 }, { 0, 0 }, NULL },
+	{ "c_first", "transaction", "a process, through the shim: the first "
+	    "time on this host", ROW_METRIC, 1.3, { 0, 0 }, { 0, 0 }, NULL },
 	{ "c_handover", "put to event", "release on one host to grant on "
 	    "another that waits", ROW_METRIC, 2, { 0, 0 }, { 0, 0 }, NULL },
 	{ "c_delegated", "table's key", "a key that this host has the right "
