@@ -7,7 +7,8 @@
  * the same on all "hosts" of one machine), the token, the mode.  The lease is
  * looked at all the time: it was left when it was last good, which is after
  * that second moment; a holder that is told that it lost its lease has not had
- * it since.  What else happened is counted in the last line.  Judged by tests/cluster/judge.
+ * it since.  What else happened is counted in the last line.  Judged by
+ * tests/cluster/judge.
  *
  * GATE=FILE: what the key is there for, and knows nothing of it: it lets in
  * whoever has a token that is larger than all before, and whoever was let in as
@@ -84,7 +85,7 @@ comes_in(uint64_t token)
 	return false;
 }
 
-/* Have it for so long, or until it is lost.  When it was last good; 0: never. */
+/* Have it for so long, or until it is lost.  When it was last good, or 0. */
 static uint64_t
 have(struct lh *lh, const struct lh_lease *l, bool guarded, unsigned hold_us)
 {

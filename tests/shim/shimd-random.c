@@ -2,9 +2,9 @@
 /*
  * Three hosts, processes on each of them, and a store in which everything goes
  * wrong that can: requests and answers that are lost, late and refused, hosts
- * that are cut off, shims that are killed and started again, all of them stopped
- * for longer than a session lasts.  Nothing is held by two at once, tokens rise,
- * and at the end all go on.
+ * that are cut off, shims that are killed and started again, all of them
+ * stopped for longer than a session lasts.  Nothing is held by two at once,
+ * tokens rise, and at the end all go on.
  *
  * SHIMD_SEED, SHIMD_SECONDS: other ones.
  */
