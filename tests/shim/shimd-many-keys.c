@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Many keys in one WANT: asked of the cluster at once; a try gets all of them
- * or none; lh_acquire_many() holds them, together with keys of the host alone; and
- * hosts that want the same ones in other orders do not wait for each other for
- * ever.
+ * or none; lh_acquire_many() holds them, together with keys of the host alone;
+ * and hosts that want the same ones in other orders do not wait for each other
+ * for ever.
  */
 #include <errno.h>
 #include <unistd.h>
