@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cluster keys (src/shim/session.c, batch.c, rivals.c): do two hosts ever both
+ * believe to have a key, each before its D, when calls are lost and late?
+ *
+ * One key, wanted for itself.  Host 0 holds and heartbeats, and may lose its
+ * session (session 0, then 2); host 1 ends the sessions of host 0, and its own
+ * (session 1) lives for ever.  A store: the sessions' keys, with the number of
+ * the latest heartbeat, and the queue's keys with their age.  Each step is what
+ * the store does at once, or what a host does between two calls.  A call is
+ * sent, done, and answered at different steps; it may be lost on the way
+ * (LOSSES in all), or its answer, and one that was given up may be done later
+ * all the same (`late`).  Time is what is left until something; clocks do not drift
+ * (the real ones: margin, rho and slack).
+ *
+ * Left out: readers, many keys, adoption, the watch (a host may look at any
+ * time, EARLY times for nothing).
+ *
+ * Properties.
+ *  P1	Never do two hosts believe to have the key, each before its D.
+ *  P2	Each grant, and each anchor, has a larger revision than all before.
+ *  P3	In the end no key of a dead session is in the queue, though it was
+ *	swept but once.
+ *
+ * Mutants: HEART (a heartbeat that puts without comparing), ANSWER (D from the
+ * answer's time), THIEF (ends a session without comparing), MOD (compares with
+ * what it heard after it decided), FENCE (the token is the key's age), AGAIN
+ * (who finds its own key there, and nobody ahead, has it, by its age), STALE (a
+ * deletion newer than the look makes one first), ENQUEUE (no compare of the
+ * session), OLD (an answer to the last session counts).
+ */
+#ifndef ONLY
+#define ONLY 0
+#endif
+#define CLAIMED(n, x)	assert((ONLY != 0 && ONLY != n) || (x))
+#ifndef LOSSES
+#define LOSSES 2
+#endif
+#ifndef EARLY
+#define EARLY 1
+#endif
+#ifndef BEATS
+#define BEATS 2
+#endif
+#ifndef ANCHORS
+#define ANCHORS 1
+#endif
+#ifndef TTL
+#define TTL 2
+#endif
+#define NS 3
+#define NONE 7
+
+byte rev, highest;		/* counts what is put into the queue */
+byte losses = LOSSES, early = EARLY;
+byte skey[NS];			/* 0: not there; else which heartbeat */
+byte q[NS];			/* 0: not there; else create_revision */
+
+/* Of hosts. */
+byte cur[2];
+byte left[2];			/* until D */
+bool has[2];
+byte beats[2], anchors[2];
+mtype = { IDLE, ASKED, QUEUED, GRANTED, LEAVING, OVER };
+mtype st[2];
+byte age[2];			/* of the key, as known */
+
+/* Calls.  hb: 0 none, 1 sent, 2 done, 3 done: no session.  hb_left: of the TTL
+ * since it was sent. */
+byte hb[2], hb_left[2];
+mtype = { ENQUEUE, CONFIRM, LEAVE, NOTHING };
+/* rq: 0 none, 1 sent; answers: 2 granted, 3 waits, 4 no session; 5 no
+ * key (what is late alone) */
+byte rq[2], rq_s[2], rq_age[2];
+bool newer[2];			/* a deletion, than this answer */
+mtype rq_kind[2];
+mtype late = NOTHING;
+byte late_s, late_age, late_hb = NONE;
+
+/* Others' sessions. */
+byte seen_s[2], seen_mod[2], seen_left[2];
+bool steal[2];
+byte steal_mod[2], steal_s[2], to_sweep[2];
+
+#define ALIVE(s) (skey[s] != 0)
+#define IS_FIRST(s) ((q[(s + 1) % NS] == 0 || q[(s + 1) % NS] > q[s]) && \
+		     (q[(s + 2) % NS] == 0 || q[(s + 2) % NS] > q[s]))
+
+inline gone(s)
+{
+	q[s] = 0;
+	newer[0] = newer[0] || rq[0] == 3;
+	newer[1] = newer[1] || rq[1] == 3
+}
+
+inline look()
+{
+	CLAIMED(1, !(has[0] && left[0] > 0 && has[1] && left[1] > 0))
+}
+
+/* In the store. */
+inline do_call(kind, s, known, res, tok)
+{
+	if
+#ifdef MUTANT_ENQUEUE
+	:: kind == ENQUEUE ->
+#else
+	:: kind == ENQUEUE && !ALIVE(s) -> res = 4
+	:: kind == ENQUEUE && ALIVE(s) ->
+#endif
+		if
+		:: q[s] == 0 ->
+			rev++; q[s] = rev; tok = rev;
+			res = (IS_FIRST(s) -> 2 : 3)
+		:: else ->
+			tok = rev;
+#ifdef MUTANT_AGAIN
+			tok = q[s];
+			res = (IS_FIRST(s) -> 2 : 3)
+#else
+			res = 3
+#endif
+		fi
+	:: kind == CONFIRM && !ALIVE(s) -> res = 4
+	:: kind == CONFIRM && ALIVE(s) && (q[s] == 0 || q[s] != known) ->
+		res = 5
+	:: kind == CONFIRM && ALIVE(s) && q[s] != 0 && q[s] == known ->
+		rev++; tok = rev;
+		res = (IS_FIRST(s) -> 2 : 3);
+#ifdef MUTANT_FENCE
+		if
+		:: res == 2 -> tok = q[s]
+		:: else
+		fi
+#endif
+	:: kind == LEAVE ->
+		if
+		:: q[s] != 0 -> gone(s)
+		:: else
+		fi;
+		res = 2
+	fi;
+	if
+	:: kind != LEAVE && res == 2 ->
+		CLAIMED(2, tok > highest);
+		highest = (tok > highest -> tok : highest)
+	:: else
+	fi
+}
+
+inline grant(h)
+{
+	st[h] = GRANTED;
+	has[h] = true;
+	look()
+}
+
+/* It is dead for certain, says the store. */
+inline lost(h)
+{
+	left[h] = 0; has[h] = false; hb[h] = 0; hb_left[h] = 0;
+#ifdef MUTANT_OLD
+	rq[h] = (rq[h] == 4 -> 0 : rq[h]);
+#else
+	rq[h] = 0;
+#endif
+	if
+	:: cur[h] == 0 ->	/* another one */
+		cur[h] = 2; skey[2] = 1; left[h] = TTL; age[h] = 0;
+		st[h] = IDLE; beats[h] = 0
+	:: else -> cur[h] = NONE; st[h] = OVER; rq[h] = 0
+	fi
+}
+
+proctype host(byte h)
+{
+end:	do
+	/* Heartbeats. */
+	:: atomic { h == 0 && cur[h] != NONE && hb[h] == 0 &&
+	    beats[h] < BEATS ->
+		beats[h]++; hb[h] = 1; hb_left[h] = TTL }
+	:: atomic { hb[h] == 2 ->
+		hb[h] = 0;
+#ifdef MUTANT_ANSWER
+		left[h] = TTL;
+#else
+		left[h] = (hb_left[h] > left[h] -> hb_left[h] : left[h]);
+#endif
+		hb_left[h] = 0;
+		look() }
+	:: atomic { hb[h] == 3 ->
+		if		/* what is under way stays so */
+		:: rq[h] == 1 && late == NOTHING ->
+			late = rq_kind[h]; late_s = rq_s[h];
+			late_age = rq_age[h]
+		:: else
+		fi;
+		lost(h) }
+
+	/* The key. */
+	:: atomic { st[h] == IDLE && rq[h] == 0 && cur[h] != NONE ->
+		st[h] = ASKED; age[h] = 0 }
+	:: atomic { st[h] == ASKED && rq[h] == 0 ->
+		rq_kind[h] = ENQUEUE; rq_s[h] = cur[h]; rq[h] = 1 }
+	:: atomic { st[h] == QUEUED && rq[h] == 0 && (IS_FIRST(cur[h]) ||
+	    early > 0) ->		/* by the watch, or a guess */
+		early = (IS_FIRST(cur[h]) -> early : early - 1);
+		rq_kind[h] = CONFIRM; rq_s[h] = cur[h]; rq_age[h] = age[h];
+		rq[h] = 1 }
+	:: atomic { st[h] == GRANTED && rq[h] == 0 && anchors[h] < ANCHORS ->
+		anchors[h]++;
+		rq_kind[h] = CONFIRM; rq_s[h] = cur[h]; rq_age[h] = age[h];
+		rq[h] = 1 }
+	:: atomic { st[h] == GRANTED && rq[h] == 0 ->
+		has[h] = false; st[h] = LEAVING }
+	:: atomic { st[h] == LEAVING && rq[h] == 0 ->
+		rq_kind[h] = LEAVE; rq_s[h] = cur[h]; rq[h] = 1 }
+	:: atomic { rq[h] == 2 && rq_kind[h] == LEAVE ->
+		rq[h] = 0; st[h] = OVER }
+	:: atomic { rq[h] == 2 && rq_kind[h] != LEAVE ->
+		rq[h] = 0; age[h] = rq_age[h]; rq_age[h] = 0;
+		grant(h) }
+	:: atomic { rq[h] == 3 ->
+		rq[h] = 0;
+		age[h] = rq_age[h]; rq_age[h] = 0;
+		if
+#ifdef MUTANT_STALE
+		:: newer[h] && st[h] != GRANTED -> grant(h)
+		:: else -> st[h] = (st[h] == GRANTED -> GRANTED : QUEUED)
+#else
+		:: true -> st[h] = (st[h] == GRANTED -> GRANTED : QUEUED)
+#endif
+		fi;
+		newer[h] = false }
+	:: atomic { rq[h] == 4 -> lost(h) }
+	/* A key that no claim is known for. */
+	:: atomic { st[h] == OVER && cur[h] != NONE && rq[h] == 0 &&
+	    q[cur[h]] != 0 -> gone(cur[h]) }
+
+	/* The other's session. */
+	:: atomic { h == 1 && cur[1 - h] != NONE && ALIVE(cur[1 - h]) &&
+	    (seen_s[h] != cur[1 - h] || seen_mod[h] != skey[cur[1 - h]]) ->
+		seen_s[h] = cur[1 - h]; seen_mod[h] = skey[cur[1 - h]];
+		seen_left[h] = TTL }
+	:: atomic { seen_s[h] != NONE && !steal[h] && to_sweep[h] == NONE &&
+	    seen_left[h] == 0 && ALIVE(seen_s[h]) ->
+		steal[h] = true; steal_s[h] = seen_s[h];
+		steal_mod[h] = seen_mod[h] }
+	:: atomic { steal[h] ->
+		steal[h] = false;
+		if
+#ifdef MUTANT_THIEF
+		:: ALIVE(steal_s[h]) ->
+#else
+#ifdef MUTANT_MOD
+		:: ALIVE(steal_s[h]) && skey[steal_s[h]] == seen_mod[h] ->
+#else
+		:: ALIVE(steal_s[h]) && skey[steal_s[h]] == steal_mod[h] ->
+#endif
+#endif
+			skey[steal_s[h]] = 0; to_sweep[h] = steal_s[h]
+		:: else
+		fi;
+		steal_s[h] = 0; steal_mod[h] = 0 }
+	:: atomic { to_sweep[h] != NONE ->
+		if
+		:: q[to_sweep[h]] != 0 ->
+			gone(to_sweep[h])
+		:: else
+		fi;
+		to_sweep[h] = NONE }
+	od
+}
+
+inline beat(h)
+{
+	if
+	:: ALIVE(cur[h]) ->
+		skey[cur[h]]++;
+		hb[h] = 2
+#ifdef MUTANT_HEART
+	:: !ALIVE(cur[h]) ->
+		skey[cur[h]]++;
+		hb[h] = 2
+#else
+	:: !ALIVE(cur[h]) -> hb[h] = 3
+#endif
+	:: losses > 0 -> losses--; hb[h] = 0; hb_left[h] = 0
+	:: losses > 0 && late_hb == NONE ->
+		losses--; late_hb = cur[h];
+		hb[h] = 0; hb_left[h] = 0
+	fi
+}
+
+inline call(h)
+{
+	if
+	:: true ->
+		do_call(rq_kind[h], rq_s[h], rq_age[h], res, tok);
+		rq[h] = res; newer[h] = false;
+		rq_age[h] = q[rq_s[h]];
+		res = 0; tok = 0
+	:: losses > 0 -> losses--; rq[h] = 0
+	:: losses > 0 && late == NOTHING ->
+		losses--; late = rq_kind[h]; late_s = rq_s[h];
+		late_age = rq_age[h]; rq[h] = 0
+	fi
+}
+
+#define tick(x) x = (x > 0 -> x - 1 : 0)
+
+active proctype network()
+{
+	byte res, tok;
+
+end:	do
+	:: atomic { left[0] + hb_left[0] + seen_left[1] > 0 ->
+		tick(left[0]); tick(hb_left[0]); tick(seen_left[1]) }
+	:: atomic { hb[0] == 1 -> beat(0) }
+	:: atomic { rq[0] == 1 -> call(0) }
+	:: atomic { rq[1] == 1 -> call(1) }
+	/* An answer is lost. */
+	:: atomic { hb[0] >= 2 && losses > 0 ->
+		losses--; hb[0] = 0; hb_left[0] = 0 }
+	:: atomic { rq[0] >= 2 && losses > 0 -> losses--; rq[0] = 0 }
+	:: atomic { rq[1] >= 2 && losses > 0 -> losses--; rq[1] = 0 }
+	/* What was given up is done after all. */
+	:: atomic { late_hb != NONE ->
+		if
+		:: ALIVE(late_hb) -> skey[late_hb]++
+		:: else
+		fi;
+		late_hb = NONE }
+	:: atomic { late != NOTHING ->
+		do_call(late, late_s, late_age, res, tok);
+		late = NOTHING; late_s = 0; late_age = 0;
+		res = 0; tok = 0 }
+	od
+}
+
+active proctype final()
+{
+end:	timeout;
+	CLAIMED(3, !(q[0] != 0 && !ALIVE(0)) && !(q[1] != 0 && !ALIVE(1)) &&
+	    !(q[2] != 0 && !ALIVE(2)))
+}
+
+init {
+	atomic {
+		skey[0] = 1; skey[1] = 1;
+		cur[1] = 1;
+		left[0] = TTL; left[1] = TTL;
+		st[0] = IDLE; st[1] = IDLE;
+		rq_kind[0] = NOTHING; rq_kind[1] = NOTHING;
+		seen_s[0] = NONE; seen_s[1] = NONE;
+		to_sweep[0] = NONE; to_sweep[1] = NONE;
+		run host(0); run host(1)
+	}
+}
