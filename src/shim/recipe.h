@@ -71,7 +71,10 @@ struct recipe_session {
 struct recipe_found {
 	struct kv_bytes key;	/* the name, as given to recipe_claim() */
 	enum claim_mode mode;
-	int64_t revision;	/* of its latest grant or anchor, if first */
+	/* Of its latest grant or anchor, or of a later one that was not told.
+	 * If it never was granted (it waited until now), that of its queueing,
+	 * which is no token: anchor it before it is used. */
+	int64_t revision;
 	bool first;		/* nobody is ahead of it: it has the key */
 };
 
