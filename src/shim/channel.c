@@ -124,6 +124,15 @@ on_read(struct bufferevent *bev, void *arg)
 		channel_down(ch, "the server ended the connection");
 }
 
+/* With TLS 1.3 a server looks at our certificate when the handshake is over for
+ * us; if it closes at once, what it said of it may be lost. */
+static bool
+is_refused_perhaps(const struct channel *ch, SSL *ssl)
+{
+	return ch->state == CHANNEL_CONNECTING && ssl != NULL &&
+	    SSL_is_init_finished(ssl) && SSL_get_certificate(ssl) != NULL;
+}
+
 static void
 say_tls(struct channel *ch, char *text, size_t room)
 {
@@ -137,6 +146,9 @@ say_tls(struct channel *ch, char *text, size_t room)
 	else if (ERR_reason_error_string(e) != NULL)
 		(void)snprintf(text, room, "TLS: %s",
 		    ERR_reason_error_string(e));
+	else if (is_refused_perhaps(ch, ssl))
+		(void)strlcat(text, ", and nothing was said before: is our "
+		    "certificate refused?", room);
 }
 
 static bool
@@ -185,9 +197,9 @@ on_event(struct bufferevent *bev, short what, void *arg)
 		else
 			(void)snprintf(why, sizeof(why), "%s", error == 0 ?
 			    "the connection failed" : strerror(error));
-		if (ch->o.tls != NULL)
-			say_tls(ch, why, sizeof(why));
 	}
+	if (ch->o.tls != NULL)
+		say_tls(ch, why, sizeof(why));
 	channel_down(ch, why);
 }
 
