@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # All faults, drawn at random, several at a time: members and hosts that are cut
 # off, killed and stopped; shims killed and stopped; processes paused.  SEED=N
-# repeats one, as far as time does.
+# repeats one, as far as time does; MAYHEM_SECONDS=N: for so long.
 watch_s=${LH_TEST_LONG:+1}300
 . "$(dirname "$0")/faults.sh"
 ttl_ms=$(t_ms 1500)
@@ -15,7 +15,7 @@ for i in 1 2 3; do
 	reaper $i
 done
 
-seconds=${SECONDS_OF_IT:-$(long 12)}
+seconds=${MAYHEM_SECONDS:-${LH_TEST_LONG:+6}10}
 export TTL_MS=1000
 for i in 1 2 3; do
 	contend $i "$seconds" 100

@@ -110,8 +110,9 @@ ctl() {
 
 ok "a snapshot is taken" ctl snapshot save "$dir/snapshot"
 for i in 1 2 1 2; do
-	run lh_on $i run -w 5s cluster:k true
+	run lh_on $i run -w 5s cluster:k sh -c 'echo $LEASEHOLD_FENCE'
 done
+before=$out
 nap 1200	# the state file is at most a second behind
 kill -KILL "${members[1]}"
 ended "${members[1]}"
@@ -129,9 +130,15 @@ nap 100
 shim 1
 nap 500
 refused_with "gone back in time" 1 "the shim is started again"
+# the way out that keeps tokens rising: its revision is raised
+for ((n = 0; n < 40; n++)); do
+	ask 1 v3/kv/put -d '{"key":"eA=="}' >/dev/null
+done
 kill -KILL "${shims[1]}"
-rm "$dir/1/${table[1]}.state"
+nap 100
 shim 1
-ok "its state file is removed: the key is to be had" until_true 20000 \
+ok "its revision is raised: the key is to be had" until_true 20000 \
     lh_on 1 run -n cluster:k true
+run lh_on 1 run -w 5s cluster:k sh -c 'echo $LEASEHOLD_FENCE'
+ok "  with a larger token than before" test "$out" -gt "$before"
 finish
