@@ -239,12 +239,15 @@ lhi_cluster_confirm(struct lh *lh, struct lh_lease *l)
 {
 	enum lhi_right_place place;
 	struct lhi_held h;
+	bool right;
 
 	lhi_point("cluster.granted");
 	if (lhi_lease_find(lh, l, &h) != 0)
 		return CLUSTER_NOT;	/* its session has ended */
+	/* in this order: the base is raised before the right is set */
+	right = lhi_right_of(&h);
 	place = lhi_right_place(&lh->v, h.slot, l->token);
-	if (!lhi_right_of(&h) || place == PLACE_BAD) {
+	if (!right || place == PLACE_BAD) {
 		lhi_fail_mute(1);
 		if (lhi_lease_give_back(lh, l) == 0)
 			lhi_stat_spent(&lh->v);	/* G8: not acquired */

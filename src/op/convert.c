@@ -142,6 +142,8 @@ next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
 {
 	int error = lhi_fence_next(&lh->v, h->slot, w, false, false, n);
 
+	if (error == 0)
+		return lhi_right_next(h, n->token);
 	return error != FENCE_BARRED ? error : lhi_fail(-EAGAIN, "the tokens "
 	    "of the key would have to go on further than they can under a "
 	    "lease: the lease is as it was; release it and acquire anew");

@@ -263,6 +263,8 @@ attempt(struct handoff *h, struct lh_lease *l)
 		return lhi_fail(-EAGAIN, "the tokens of the key would have "
 		    "to go on further than they can under a lease: the lease "
 		    "is as it was");
+	if (error == 0)
+		error = lhi_right_next(&h->from, h->next.token);
 	if (error != 0)
 		return error;
 	announce(h, l, h->from.shared ? word_idx(w) : 0);

@@ -23,9 +23,9 @@
  *	right is given, and taken away, only while the shim has the key for
  *	itself; so it has not changed since the lease was granted, but to none.
  *	Therefore the right is asked first, then what the local word says.
- *  I2	After a grant its token is compared with the base as well: a shim that
- *	was stopped may give the right when a lease has been granted already,
- *	with a token from before.
+ *  I2	After a grant its token is compared with the base as well, when the
+ *	right has been seen: a shim that was stopped may give the right when a
+ *	lease has been granted already, with a token from before.
  *  I3	A lease whose right is found to have ended is made to have ended, also
  *	where a heartbeat that was late brings D back afterwards (G9).
  *
@@ -183,6 +183,17 @@ lhi_right_place(const struct lhi_view *v, const struct shm_slot *s,
 	if (token <= base || above >= span - CLUSTER_SPARE)
 		return PLACE_BAD;
 	return token < half_of(base) ? PLACE_GOOD : PLACE_HALF;
+}
+
+int
+lhi_right_next(const struct lhi_held *h, uint64_t token)
+{
+	if (!lhi_right_needed(h->lh, h->slot) || lhi_right_place(&h->lh->v,
+	    h->slot, token) != PLACE_BAD)
+		return 0;
+	return lhi_fail(-EAGAIN, "the tokens that this host has for the key "
+	    "are used up: the lease is as it was; release it and acquire "
+	    "anew");
 }
 
 void

@@ -59,6 +59,10 @@ enum lhi_right_place {
 enum lhi_right_place lhi_right_place(const struct lhi_view *v,
     const struct shm_slot *s, uint64_t token);
 
+/* May a lease that is held go on under that token, which it would get by being
+ * converted or handed over?  0; -EAGAIN with a sentence. */
+int lhi_right_next(const struct lhi_held *h, uint64_t token);
+
 /*
  * The lease, of a cluster key, was just acquired by this thread, with that ttl:
  * as long as its clock shows this tick, it may have the key again by the short

@@ -94,8 +94,8 @@ table_set(struct key *k, unsigned mode, int64_t revision)
 {
 	int e;
 
-	if (revision < 0)
-		return -ERANGE;
+	if (revision < 0 || (uint64_t)revision > CLUSTER_REVISION_MAX)
+		return -ERANGE;		/* a base has no room for more */
 	e = lhi_right_raise(k->s->v, &k->ref, cluster_base((uint64_t)revision));
 	lhi_point("shim.raised");
 	return e != 0 ? e :
