@@ -16,6 +16,8 @@
  *			which may live still.  A D that comes after all makes no
  *			lease good again that was not (G9)
  *	lost		another epoch, no session
+ *	nothing		neither a session, nor a first D, for as long as TTL: the
+ *			cluster is as good as away
  *
  * Written in this order: the epoch before D (shm/right.c, I2).  A stopped shim
  * writes what it was about to write when it goes on: a D, which was true when
@@ -32,15 +34,18 @@
 #include "shim.h"
 #include "shm/right.h"
 
+/* Until D; or as long as a first one is waited for. */
 static void
 set_timer(struct shim *s)
 {
 	uint64_t now_ns = shim_boot_ns();
-	int64_t left_us = s->until_ns <= now_ns ? 0 :
+	int64_t left_us = s->until_ns == 0 ? s->o.ttl_ms * INT64_C(1000) :
+	    s->until_ns <= now_ns ? 0 :
 	    (int64_t)((s->until_ns - now_ns) / 1000) + 1;
 	struct timeval tv = { left_us / 1000000, left_us % 1000000 };
 
-	(void)evtimer_add(s->dusk, &tv);
+	if (s->dusk != NULL)
+		(void)evtimer_add(s->dusk, &tv);
 }
 
 /* A right that another shim left here. */
@@ -86,6 +91,17 @@ go_dark(struct shim *s, const char *why)
 	keys_touch(s);
 }
 
+/* Who asks is not told to wait any more until there is a session. */
+static void
+end_start(struct shim *s)
+{
+	if (!s->starting)
+		return;
+	s->starting = false;
+	wants_fail(s, FRAME_AWAY, 0, s->why);
+	keys_touch(s);
+}
+
 static void
 at_dusk(evutil_socket_t fd, short what, void *arg)
 {
@@ -94,6 +110,13 @@ at_dusk(evutil_socket_t fd, short what, void *arg)
 
 	if (shim_boot_ns() < s->until_ns) {
 		set_timer(s);
+		return;
+	}
+	if (!s->up) {
+		(void)strlcpy(s->why, "the cluster has not made a session for "
+		    "this host in time", sizeof(s->why));
+		log_line(LOG_ERR, "%s", s->why);
+		end_start(s);
 		return;
 	}
 	(void)snprintf(why, sizeof(why), "the cluster has not confirmed this "
@@ -127,11 +150,7 @@ on_store(enum kv_state state, const char *why, void *arg)
 		log_line(state == KV_REFUSED ? LOG_ERR : LOG_WARNING,
 		    "the cluster %s: %s", state == KV_REFUSED ?
 		    "cannot be used" : "is away", why);
-	if (s->starting) {
-		s->starting = false;
-		wants_fail(s, FRAME_AWAY, 0, s->why);
-		keys_touch(s);
-	}
+	end_start(s);
 }
 
 static void
@@ -153,6 +172,7 @@ on_up(const struct recipe_session *session, bool adopted, void *arg)
 		begin_epoch(s);
 	else
 		s->until_ns = c.until_ns;
+	set_timer(s);
 }
 
 static void
@@ -301,6 +321,7 @@ host_begin(struct shim *s)
 	    .alive = on_alive, .found = on_found, .settled = on_settled,
 	    .lost = on_lost, .mark = on_mark, .retired = on_retired };
 	part_hooks(&s->hooks);
+	set_timer(s);
 	lhi_cluster_read(s->v, &c);
 	s->epoch = c.epoch;
 	/* of another cluster: over, whatever that one says */
