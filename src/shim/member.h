@@ -274,6 +274,8 @@ void others_not_listed(struct recipe *r, int64_t revision);
 void others_on_timer(evutil_socket_t fd, short what, void *r);
 void others_start_timer(struct recipe *r);
 void others_free(struct recipe *r);
+/* And all keys under it, if that can be done; else sweeps find them. */
+void lease_revoke(struct recipe *r, int64_t lease);
 
 /* sweep.c */
 enum adopting { ADOPT_NO, ADOPT_FIRST, ADOPT_SECOND };

@@ -112,8 +112,6 @@ is_waited_for(struct recipe *r, uint64_t name)
 	return false;
 }
 
-static void revoke(struct recipe *r, int64_t lease);
-
 /*
  * Its key is gone; its lease is being revoked, unless who did it died.  (That
  * may be us: the watch tells it before the answer does, which is not heard any
@@ -127,7 +125,7 @@ other_gone(struct recipe *r, uint64_t name)
 	if (is_waited_for(r, name))
 		sweep_soon(r, with_jitter(r->o.ttl_ms / 8));
 	if (o != NULL && o->ask != NULL)
-		revoke(r, o->lease);
+		lease_revoke(r, o->lease);
 	if (o != NULL)
 		forget(o);
 }
@@ -190,8 +188,8 @@ static const struct ask_ops revoke_ops = {
 	.anyway = true
 };
 
-static void
-revoke(struct recipe *r, int64_t lease)
+void
+lease_revoke(struct recipe *r, int64_t lease)
 {
 	struct ask *a = lease == 0 ? NULL : ask_start(r, &revoke_ops, NULL);
 
@@ -233,7 +231,7 @@ steal_done(struct ask *a, const struct kv_answer *answer)
 	o->ask = NULL;
 	if (answer->succeeded) {
 		r->stats.stolen++;
-		revoke(r, o->lease);
+		lease_revoke(r, o->lease);
 		other_gone(r, name);
 	} else if (answer->results->n == 1) {
 		other_heard(r, name, answer->results->pairs);

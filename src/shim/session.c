@@ -239,7 +239,8 @@ make_done(struct ask *a, const struct kv_answer *answer)
 	}
 }
 
-/* The lease has gone: begin again with another. */
+/* Perhaps the lease has gone: begin again with another.  If not, it would be
+ * there for a hundred years. */
 static bool
 make_refused(struct ask *a, const struct kv_answer *answer)
 {
@@ -248,6 +249,7 @@ make_refused(struct ask *a, const struct kv_answer *answer)
 	(void)strlcpy(r->why, answer->why, sizeof(r->why));
 	if (a->tries < 5)
 		return false;
+	lease_revoke(r, r->lease);
 	r->session_ask = NULL;
 	r->state = SESSION_NONE;
 	timer_start(&r->session_timer, with_jitter(200));
