@@ -203,7 +203,8 @@ lhi_frame_read(struct lhi_frame *f, const void *buf, size_t len)
 	uint16_t magic = 0;
 	uint8_t version = 0;
 
-	memset(f, 0, offsetof(struct lhi_frame, key));
+	/* all: what a frame that is cut short does not say is looked at, too */
+	memset(f, 0, sizeof(*f));
 	step(&p, &magic, sizeof(magic));
 	step(&p, &version, sizeof(version));
 	check(&p, magic == FRAME_MAGIC && len <= FRAME_LEN_MAX);
