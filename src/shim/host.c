@@ -16,8 +16,8 @@
  *			which may live still.  A D that comes after all makes no
  *			lease good again that was not (G9)
  *	lost		another epoch, no session
- *	nothing		neither a session, nor a first D, for as long as TTL: the
- *			cluster is as good as away
+ *	nothing		neither a session, nor a first D, for as long as TTL:
+ *			the cluster is as good as away
  *
  * Written in this order: the epoch before D (shm/right.c, I2).  A stopped shim
  * writes what it was about to write when it goes on: a D, which was true when
