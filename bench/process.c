@@ -219,17 +219,22 @@ static int remove_one(const char *path, const struct stat *st, int what,
 	return 0;
 }
 
-/* bench.<pid>, and bench.<pid>.<anything>. */
+/* bench.<pid>, and bench.<pid>.<anything>; and what a removed table leaves. */
 static bool of_our_tables(const char *name)
 {
-	char path[128];
-	const char *ours = path + sizeof(SHM_DIR);
-	size_t len;
+	static const char *const kinds[] = { "leasehold", "leasehold-floor" };
+	char ours[128];
+	size_t len, i;
 
-	bench_table_path(path, sizeof(path), bench.table);
-	len = strlen(ours);
-	return strncmp(name, ours, len) == 0 &&
-	    (name[len] == '\0' || name[len] == '.');
+	for (i = 0; i < 2; i++) {
+		snprintf(ours, sizeof(ours), "%s.%u.%s", kinds[i],
+		    (unsigned int)getuid(), bench.table);
+		len = strlen(ours);
+		if (strncmp(name, ours, len) == 0 &&
+		    (name[len] == '\0' || name[len] == '.'))
+			return true;
+	}
+	return false;
 }
 
 /* Never returns. */
