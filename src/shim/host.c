@@ -225,7 +225,10 @@ on_found(const struct recipe_found *f, void *arg)
 	    memchr(f->key.p, 0, f->key.len) != NULL)
 		return;
 	k = key_of(s, &f->key);
-	if (k == NULL || k->part != NULL || part_keep(s, k, f) == NULL) {
+	/* of two, both shared, the older one was being left: one is enough */
+	if (k != NULL && k->part != NULL)
+		return;
+	if (k == NULL || part_keep(s, k, f) == NULL) {
 		log_line(LOG_ERR, "out of memory; leases of cluster keys are "
 		    "lost");
 		begin_epoch(s);	/* as it is going to be left */
