@@ -101,7 +101,7 @@ have(struct lh *lh, const struct lh_lease *l, bool guarded, unsigned hold_us)
 		refused += !in;
 		if (now >= end || !in)
 			return good;
-		rest_us(hold_us / 10);
+		rest_us(hold_us < 10000 ? hold_us / 10 : 1000);
 		now = now_ns();
 	}
 	lost++;

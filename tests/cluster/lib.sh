@@ -179,7 +179,7 @@ keys_in_etcd() {
 	    jq -r '.kvs[]? | "\(.key | @base64d) \(.create_revision)"'
 }
 
-# contend I SECONDS [HOLD-US [GAP-US [MODE]]]
+# contend I SECONDS [HOLD-US [GAP-US [MODE]]]: for cluster:gate; of=KEY: that one
 n_contend=0
 contend() {
 	local i=$1
@@ -187,9 +187,10 @@ contend() {
 	shift
 	n_contend=$((n_contend + 1))
 	# shellcheck disable=SC2086
-	bg ${host_in[$i]:-} env GATE="$dir/gate" \
-	    "$CONTEND" "${table[$i]}" cluster:gate "$1" \
-	    "$dir/grants.$i.$n_contend" "${2:-100}" "${3:-100}" "${4:-exclusive}"
+	bg ${host_in[$i]:-} env GATE="$dir/gate${of:-}" \
+	    "$CONTEND" "${table[$i]}" "cluster:${of:-gate}" "$1" \
+	    "$dir/grants${of:-}.$i.$n_contend" "${2:-100}" "${3:-100}" \
+	    "${4:-exclusive}"
 	contenders+=("$pid")
 }
 
@@ -202,11 +203,11 @@ judged() {
 		ended "$p"
 	done
 	contenders=()
-	read -r _ g _ x _ t < <("$here/judge" "$dir"/grants.* 2>&3)
+	read -r _ g _ x _ t < <("$here/judge" "$dir/grants${of:-}".* 2>&3)
 	is "$x" 0 "$what: no two had it at once"
 	is "$t" 0 "$what: tokens rose"
 	is "$(sed -n 's/^# grants.* refused \([0-9]*\) .*/\1/p' \
-	    "$dir"/grants.* | grep -cv '^0$')" 0 \
+	    "$dir/grants${of:-}".* | grep -cv '^0$')" 0 \
 	    "$what: the gate turned nobody away who had it"
 	if [ "$g" -ge "$1" ]; then
 		pass "$what: at least $1 grants"
@@ -215,8 +216,8 @@ judged() {
 		diag "$(keys_in_etcd)"
 	fi
 	diag "$what: $g grants"
-	grep -h '^# grants' "$dir"/grants.* | sed 's/^/  /' >&3
-	rm -f "$dir"/grants.*
+	grep -h '^# grants' "$dir/grants${of:-}".* | sed 's/^/  /' >&3
+	rm -f "$dir/grants${of:-}".*
 }
 
 clean_cluster() {

@@ -44,8 +44,15 @@ cut_all() {
 	others_go_on "$since" "leaders cut off: the key was granted"
 }
 
+# while it has a key that others wait for, and looks at it all the time
 cut_host() {
-	local since sessions
+	local since sessions of=kept
+
+	contend 1 1 30000000
+	nap 300
+	contend 2 $((ttl_ms * 2 / 1000 + 2))
+	contend 3 $((ttl_ms * 2 / 1000 + 2))
+	nap 200
 
 	sessions=$(grep -c 'keys of the cluster are here' "$dir/1/log")
 	since=$(boot_ns)
@@ -67,6 +74,7 @@ for ((round = 0; round < rounds; round++)); do
 	cut_host
 done
 judged 5000 "partitioned"
+of=kept judged 50 "kept until it was cut off"
 like "$(cat "$dir/1/log")" "leases of cluster keys are lost" "the log tells"
 for i in 1 2 3; do
 	ok "host $i has the key" until_true 10000 \
