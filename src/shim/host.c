@@ -6,10 +6,11 @@
  *
  *	up, adopted	it goes on: rights of this epoch are what they were.  Of
  *			what is found in the cluster, that with a right is kept;
- *			that without is kept as well, to be given back when we
- *			have it locally (a right may have been taken away and
- *			not all seen through); a right of which nothing is found
- *			is void
+ *			that without is kept only to be given back when we have
+ *			it locally (a right may have been taken away and not
+ *			all seen through), and never used again: that shim may
+ *			have asked for its deletion, and that be done late; a
+ *			right of which nothing is found is void
  *	up, new		another epoch, in which there are no rights
  *	alive		D moves on
  *	D is past	nothing counts (dark): another epoch of that session,
@@ -213,6 +214,18 @@ key_of(struct shim *s, const struct kv_bytes *b)
 	return keys_new(s, name, n + b->len);
 }
 
+/*
+ * There are two claims of it, both shared: one was being left.  Is the right of
+ * that one, and not of k->part?  The base was raised to its revision (or it was
+ * anchored, and that not yet); the other's is of before.
+ */
+static bool
+is_its_claim(const struct key *k, int64_t revision)
+{
+	return k->right != RIGHT_NONE && revision >= k->base &&
+	    (k->part->revision < k->base || revision < k->part->revision);
+}
+
 static void
 on_found(const struct recipe_found *f, void *arg)
 {
@@ -225,9 +238,11 @@ on_found(const struct recipe_found *f, void *arg)
 	    memchr(f->key.p, 0, f->key.len) != NULL)
 		return;
 	k = key_of(s, &f->key);
-	/* of two, both shared, the older one was being left: one is enough */
-	if (k != NULL && k->part != NULL)
-		return;
+	if (k != NULL && k->part != NULL) {
+		if (!is_its_claim(k, f->revision))
+			return;
+		part_leave(k);
+	}
 	if (k == NULL || part_keep(s, k, f) == NULL) {
 		log_line(LOG_ERR, "out of memory; leases of cluster keys are "
 		    "lost");
@@ -241,10 +256,9 @@ on_found(const struct recipe_found *f, void *arg)
 		    right_mode(r) <= k->part->mode)
 			keys_adopt(k, right_mode(r));
 	}
-	/* it may have waited when that shim ended, and its turn come since:
-	 * then it was never granted, and its revision is from before those of
-	 * who was ahead */
-	k->part->unsure = k->right == RIGHT_NONE;
+	/* that shim may have asked for its deletion, which may be done yet; or
+	 * it waited, and its revision is from before those of who was ahead */
+	k->part->returning = k->right == RIGHT_NONE;
 	log_line(LOG_DEBUG, "key %s: found, %s", k->name,
 	    k->right != RIGHT_NONE ? "with its right" : "without a right");
 }

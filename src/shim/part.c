@@ -159,7 +159,7 @@ on_anchored(struct claim *c, int64_t revision, void *arg)
 {
 	struct part *p = arg;
 
-	p->anchoring = p->unsure = false;
+	p->anchoring = false;
 	p->revision = revision;
 	if (p->key == NULL)
 		return;

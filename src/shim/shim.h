@@ -144,8 +144,6 @@ struct part {
 	unsigned mode;			/* RIGHT_... */
 	bool try, granted, anchoring;
 	bool returning;			/* as soon as it is held locally */
-	bool unsure;			/* its revision may be one from before
-					 * others' grants */
 	bool several;			/* asked for together with others */
 	int64_t revision, asked_ns;
 };

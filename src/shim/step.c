@@ -254,8 +254,7 @@ step_granted(struct key *k, unsigned least)
 		return true;
 	if (least != RIGHT_NONE && least <= k->part->mode &&
 	    !k->part->returning && host_reaches(k->s)) {
-		if (k->part->unsure ||
-		    (wish_above(k) && k->part->revision <= k->base)) {
+		if (wish_above(k) && k->part->revision <= k->base) {
 			part_anchor(k);
 			return false;
 		}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shim gives a key back and is killed; what it asked for, that its claim be
+ * deleted, stands before a member of the store that is stopped.  The next shim
+ * adopts the session, and the key is wanted again: when the deletion is done
+ * after all, no other host has the key beside this one.
+ */
+#include <errno.h>
+#include <unistd.h>
+#include "support/hosts.h"
+
+#define LATE_MS 500
+
+static const char key[] = "cluster:k";
+static const struct engine_ops *theirs;
+static _Atomic bool late = true;
+static bool is_delete;
+
+static int
+txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	int error;
+
+	is_delete = t->n_then > 0 && t->then[0].what == KV_DELETE;
+	error = theirs->txn(e, t, timeout_ms, fn, arg);
+	is_delete = false;
+	return error;
+}
+
+static enum fake_mishap
+delay(unsigned host, uint64_t call, void *arg)
+{
+	return host == 0 && late && is_delete ? FAKE_LATE : FAKE_NONE;
+}
+
+/* A hears of changes so late. */
+static int
+lag(unsigned host, void *arg)
+{
+	return host == 0 && !late ? LATE_MS : 0;
+}
+
+static void
+do_begin(void *arg)
+{
+	static struct engine_ops ours;
+
+	theirs = hosts[0].engine->ops;
+	ours = *theirs;
+	ours.txn = txn;
+	hosts[0].engine->ops = &ours;
+	fake_store_mishaps(hosts_store, delay, lag, NULL);
+}
+
+int
+main(void)
+{
+	struct host *a = &hosts[0], *b = &hosts[1];
+	struct lh_lease l, m;
+	int fd, e;
+
+	hosts_begin(2);
+	host_down(a);
+	a->opts.timeout_ms = (unsigned)t_ms(LATE_MS);
+	is(host_up(a), 0, "A's shim has much patience");
+	ok(t_until(T_HANG_MS, host_reaches_now(a)), "it is up");
+	hosts_do(do_begin, NULL);
+	is(take(a, key, RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0, "A takes a key");
+	is(lh_release(a->lh, &l), 0, "which it leaves");
+	fd = dial(b);
+	is(ask(fd, key, RIGHT_EXCLUSIVE, 0), FRAME_QUEUED, "B wants it");
+	ok(t_until(T_HANG_MS, host_right(a, key) == RIGHT_NONE),
+	    "A gives it back");
+	(void)close(fd);
+	host_down(a);
+	late = false;
+	is(host_up(a), 0, "A's shim is killed, and started");
+	e = take(a, key, RIGHT_EXCLUSIVE, t_ms(LATE_MS) / 2, &l);
+	diag("A %s", e == 0 ? "has it again" : "waits for that");
+	is(take(b, key, RIGHT_EXCLUSIVE, e == 0 ? t_ms(3 * LATE_MS) :
+	    T_HANG_MS, &m), e == 0 ? -ETIMEDOUT : 0,
+	    "B has it if A has not, and only then");
+	if (e == 0) {
+		is(lh_verify(a->lh, &l), 0, "A's is not lost");
+		is(lh_release(a->lh, &l), 0, "A releases");
+	}
+	hosts_end();
+	return done();
+}
