@@ -305,6 +305,7 @@ struct recipe {
 	uint64_t until_ns;
 	struct ask *session_ask;
 	struct event session_timer;
+	uint64_t make_ns;		/* since then it is to be made */
 	unsigned losses;		/* in a row */
 	char session_key[ROOT_MAX + HEX + 8];
 	char session_value[HOST_MAX + 24];

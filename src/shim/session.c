@@ -11,6 +11,7 @@
  *				lease?  no: it is lost
  *		-> LEASE	a lease is granted
  *	LEASE	-> MAKE		the key is put, if it is not there
+ *	MAKE	-> NONE		refused, or no answer for too long
  *	LOOK, MAKE -> UP	a heartbeat each quarter of the TTL
  *	UP	-> NONE		the key is not there, or not ours: lost
  *	any	-> RETIRE -> RETIRED
@@ -220,6 +221,23 @@ make_send(struct ask *a)
 	return txn_send(a);
 }
 
+/*
+ * With another lease.  This one is revoked, or it would be there for a hundred
+ * years.
+ *
+ * So it is when the session may have been made a TTL ago, and nobody told us:
+ * others have heard of it, end it now, and its lease after that; a session that
+ * was made again in between would go with it.
+ */
+static void
+make_another(struct recipe *r)
+{
+	lease_revoke(r, r->lease);
+	r->session_ask = NULL;
+	r->state = SESSION_NONE;
+	timer_start(&r->session_timer, with_jitter(200));
+}
+
 static void
 make_done(struct ask *a, const struct kv_answer *answer)
 {
@@ -227,7 +245,10 @@ make_done(struct ask *a, const struct kv_answer *answer)
 	const struct kv_result *q = answer->results;
 
 	r->session_ask = NULL;
-	if (answer->succeeded) {
+	if (a->unknown && boottime_ns() - r->make_ns >=
+	    r->ttl_ms * NS_PER_MS) {
+		make_another(r);
+	} else if (answer->succeeded) {
 		go_up(r, answer->revision);
 		confirmed(r, a->sent_ns);
 	} else if (q->n == 1 && q->pairs->lease == r->lease) {
@@ -239,8 +260,7 @@ make_done(struct ask *a, const struct kv_answer *answer)
 	}
 }
 
-/* Perhaps the lease has gone: begin again with another.  If not, it would be
- * there for a hundred years. */
+/* Perhaps the lease has gone: begin again with another. */
 static bool
 make_refused(struct ask *a, const struct kv_answer *answer)
 {
@@ -249,10 +269,7 @@ make_refused(struct ask *a, const struct kv_answer *answer)
 	(void)strlcpy(r->why, answer->why, sizeof(r->why));
 	if (a->tries < 5)
 		return false;
-	lease_revoke(r, r->lease);
-	r->session_ask = NULL;
-	r->state = SESSION_NONE;
-	timer_start(&r->session_timer, with_jitter(200));
+	make_another(r);
 	return true;
 }
 
@@ -275,6 +292,7 @@ lease_done(struct ask *a, const struct kv_answer *answer)
 	r->session_ask = NULL;
 	r->lease = answer->lease;
 	r->state = SESSION_MAKE;
+	r->make_ns = boottime_ns();
 	ask_session(r, &make_ops);
 }
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The answer that a session was made is lost, for so long that another member
+ * ends that session; who asks for it again gets none whose lease is about to be
+ * revoked by that one.
+ */
+#include "../tap.h"
+#include "support/member.h"
+
+static struct member a, b;
+static const struct engine_ops *theirs;
+static bool is_txn, a_lost = true, b_slow = true;
+static unsigned a_txns;
+
+static int
+txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	int error;
+
+	is_txn = t->n_then > 0 && t->then[0].what == KV_PUT;
+	error = theirs->txn(e, t, timeout_ms, fn, arg);
+	is_txn = false;
+	return error;
+}
+
+static int
+end_lease(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	/* not sent yet: it is tried again soon */
+	return b_slow && e == b.e ? -1 :
+	    theirs->revoke(e, lease, timeout_ms, fn, arg);
+}
+
+static enum fake_mishap
+lose(unsigned host, uint64_t call, void *arg)
+{
+	if (host != 0 || !is_txn || !a_lost)
+		return FAKE_NONE;
+	return a_txns++ == 0 ? FAKE_LOST_ANSWER : FAKE_LOST_REQUEST;
+}
+
+int
+main(void)
+{
+	struct engine_ops ours;
+	struct want x = { 0 };
+	uint64_t end;
+
+	member_begin();
+	fake_store_mishaps(member_store, lose, NULL, NULL);
+	member_up(&b, 1);
+	member_open(&a, 0);
+	theirs = a.e->ops;
+	ours = *theirs;
+	ours.txn = txn;
+	ours.revoke = end_lease;
+	a.e->ops = b.e->ops = &ours;
+	UNTIL(count_keys("test/s/") == 2);
+	is((int)count_keys("test/s/"), 2, "A's session is made, unheard of");
+	UNTIL(count_keys("test/s/") == 1);
+	is((int)count_keys("test/s/"), 1, "B ends it");
+	a_lost = false;
+	UNTIL(a.settled);
+	want(&x, &a, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(x.granted);
+	ok(x.granted, "A has a session, and a key");
+	b_slow = false;		/* and now B revokes its lease */
+	for (end = member_now_ns() + 2000000000u; member_now_ns() < end;) {
+		loop_once();
+		if (count_keys("test/q/k/") == 0)
+			break;
+	}
+	is((int)count_keys("test/q/k/"), 1, "its key is there still");
+	is(a.losts, 0, "and so is its session");
+	want_leave(&x);
+	a.e->ops = b.e->ops = theirs;
+	member_close(&a);
+	member_close(&b);
+	member_end();
+	return done();
+}
