@@ -148,6 +148,7 @@ main(void)
 	const char *table = t_table();
 	struct party *a, *b;
 
+	b = party_new(table, NULL);	/* forked before there are threads */
 	lh = t_open(table);
 	other = t_open(table);
 	own_lease();
@@ -155,7 +156,6 @@ main(void)
 	shareable(LH_SHARED);
 	gone_thread();
 	a = party_new(table, lh);
-	b = party_new(table, NULL);
 	spared(a, b);
 	party_end(a);
 	party_end(b);
