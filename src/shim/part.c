@@ -210,14 +210,16 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 	if (error != EHOSTUNREACH && error != ESTALE)
 		log_line(LOG_WARNING, "key %s: %s", k->name, why);
 	/* what it was about to be given is wanted still */
-	if (granted)
+	if (granted) {
 		key_void(k);
-	else if (error == EACCES)
+	} else if (error == EACCES) {
 		wish_fail(k, false, FRAME_DENIED, 0, why);
-	else if (error == EHOSTUNREACH)
+		k->crowd = RIGHT_NONE;	/* they ask, and are told, too */
+	} else if (error == EHOSTUNREACH) {
 		wish_fail(k, true, FRAME_AWAY, 0, why);
-	else if (error == ENOMEM)
+	} else if (error == ENOMEM) {
 		wish_fail(k, false, FRAME_FAILED, ENOMEM, why);
+	}
 	key_step(k);
 }
 
