@@ -327,10 +327,10 @@ check-shim:
 cluster-tests: $(CLUSTER)
 stepped: $(STEPPED)
 # hosts with real etcd
-# the plain one, and half of those with faults: the others after the next commit
+# the plain one, and a third of those with faults, others after each commit
 CLUSTERED = tests/cluster/two-hosts.t $(shell printf '%s\n' \
 	    $(filter-out %/two-hosts.t,$(wildcard tests/cluster/*.t)) | \
-	    awk '"$(STEP_ARGS)" != "" || NR % 2 == $(TURN) % 2')
+	    awk '"$(STEP_ARGS)" != "" || NR % 3 == $(TURN) % 3')
 check-cluster:
 	$(sub) tool shim reaperd cluster-tests
 	$(sub) F=hooks stepped
@@ -347,7 +347,7 @@ check-replay:
 	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
 
 # a fixed number of mutations of the corpus; news are looked for by `fuzz`
-FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,2000)
+FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,1000)
 check-fuzz:
 	$(sub) F=fuzz fuzzers
 	@for f in $(FUZZ_NAMES); do ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
@@ -394,7 +394,7 @@ check-double:
 	$(sub) step
 	@$(PROVE) $(STEP) :: double $(if $(STEP_ARGS),--stride 2)
 
-CHAOS_SECONDS ?= 60
+CHAOS_SECONDS ?= $(if $(STEP_ARGS),60,45)
 check-chaos:
 	$(sub) chaos
 	@$(PROVE) $(REJECTS)
@@ -404,12 +404,12 @@ check-chaos:
 # those that only do more of what others do
 ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
 	ten-thousand-handles)
-# of the behaviours, and of the shim's, a quarter: others after each commit
+# of the behaviours, and of the shim's, a sixth: others after each commit
 ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS)) \
 	$(SHIM_TESTS)
 ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
 	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
-	  awk '!/behaviour|shim\// || NR % 4 == $(TURN) % 4')))
+	  awk '!/behaviour|shim\// || NR % 6 == $(TURN) % 6')))
 check-asan:
 	$(sub) F=asan $(ASANED)
 	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) $(ASANED)
@@ -431,6 +431,8 @@ check-tsan-live:
 
 # statistical ones, which run by the clock: their calls are all in others too
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
+	deadlock-churn deadlock-who-is-not-in-one policy-live \
+	ticket-granted-in-turn \
 	evict-under-use extend-after-idle gate-survives-kill grow-tmpfs-full \
 	live-callback live-fork live-loss-told-once live-renews-over-ttls \
 	many-live-handle many-opposite-orders many-renewed-while-waiting \
@@ -442,11 +444,11 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	recoverers-race table-removed-again-and-again ten-million-keys \
 	ten-thousand-handles twenty-queued-readers-enter-together \
 	with-runs-under-lease)
-# Of the behaviours a sixth, others after each commit: ASan, too, sees them.
+# Of the behaviours a twelfth, others after each commit: ASan, too, sees them.
 MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%), \
 	$(TESTS))
 MEMCHECKED = $(if $(STEP_ARGS),$(MEMCHECK_ALL),$(shell printf '%s\n' \
-	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 6 == $(TURN) % 6'))
+	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 12 == $(TURN)'))
 check-memcheck:
 	$(sub) tests
 	@tests/memcheck $(MEMCHECKED)
