@@ -14,6 +14,13 @@
  *		and look at the queues.  Nobody ahead: granted, at that
  *		revision.  Also how a granted claim draws a new revision.
  *
+ * and a fourth way, without a transaction, of claims that wait for themselves
+ * alone (exclusive), for a hand-over to cost one write to the store, not two:
+ *
+ *	TURN	a look has told all who are ahead, no change since was missed,
+ *		and the watch tells that the last of them is deleted: granted,
+ *		at the revision of that deletion.
+ *
  * Why this is right.  Who is ahead is who has an older key in a queue and
  * excludes us; nobody gets ahead later, as ages only grow.  A claim is granted
  * by a look at a queue with our key in it and nobody ahead: until our key is
@@ -22,6 +29,16 @@
  * that granted before, and smaller than that of any later one.  Of the keys
  * that are put together all have the same age, so of two batches one is ahead
  * in all queues that both are in: no circle of batches comes to be.
+ *
+ * And TURN.  At the deletion, R, our key was there: the look found it, whoever
+ * deletes it is told of before R, and it goes with our session at the earliest,
+ * which is there until D.  (So this grant does not ask whether the session is
+ * alive, as the others do: whoever goes by it looks at D.)  Nobody was ahead at
+ * R.  Tokens of those who were are from transactions that compared a key that
+ * was there, so from before R, and that of who comes after us is from a later
+ * deletion, or a look after that.  Two readers could have the same R: they
+ * CONFIRM.  A deletion is a fact, told late or not; that none was missed is
+ * not relied on but for our own key's, which somebody may delete by hand.
  *
  * If an answer is lost, the next one finds our keys there: in the queue, but
  * that is all.  An age is no token: whoever was ahead may have drawn a later
@@ -113,7 +130,7 @@ batch_settle(struct batch *b)
 	if (b->n == 0)
 		batch_free(b);
 	else
-		batch_check(b);
+		batch_check(b, 0);
 }
 
 /* What is sent. */
@@ -214,7 +231,7 @@ read_queues(struct batch *b, const struct kv_answer *answer, size_t n)
 		if (n >= answer->n_results ||
 		    !queue_read(c, &answer->results[n], answer->revision))
 			c->vanished = true;
-		if (c->ahead.create != 0)
+		if (c->n_ahead != 0)
 			first = false;
 		n++;
 	}
@@ -231,7 +248,7 @@ wait_turn(struct batch *b, int64_t revision)
 		if (c->state == CLAIM_ASKED)
 			c->state = CLAIM_QUEUED;
 		if (c->key->deleted > revision)
-			c->ahead.create = 0;	/* queue.c */
+			queue_ahead(c, NULL, revision);
 	}
 	batch_settle(b);
 }
@@ -381,15 +398,25 @@ batch_start(struct batch *b)
 
 /* A granted claim that is anchored only waits to be confirmed. */
 void
-batch_check(struct batch *b)
+batch_check(struct batch *b, int64_t revision)
 {
+	bool sure = revision != 0 && !b->anchor;
 	struct claim *c;
 
 	if (b->step != BATCH_WAIT || b->ask != NULL)
 		return;
-	TAILQ_FOREACH(c, &b->claims, of_list)
-		if (c->ahead.create != 0)
+	TAILQ_FOREACH(c, &b->claims, of_list) {
+		if (c->n_ahead != 0)
 			return;
+		sure = sure && c->sure && c->mode == CLAIM_EXCLUSIVE;
+	}
+	if (sure) {
+		b->r->stats.turns++;
+		TAILQ_FOREACH(c, &b->claims, of_list)
+			queue_arrived(c, c->looked);
+		grant(b, revision);
+		return;
+	}
 	b->step = BATCH_CONFIRM;
 	batch_start(b);
 }

@@ -10,8 +10,9 @@
  *
  * etcd.c is one, over the network; fake.c another, in this process, whose
  * answers can be lost at will.  Another store that can do this may come beside
- * them.  What is decided by transactions is safe; watches and leases are only
- * relied on for being quick and tidy.
+ * them.  What transactions decide is safe, and a change that is told has been;
+ * that none is missed, and that a lease ends in time, is not relied on but for
+ * being quick and tidy.
  *
  * All of it is driven by one libevent loop; callbacks come from the loop, never
  * from inside a call.  They may call anything here, close() too.
@@ -127,7 +128,7 @@ struct kv_hooks {
 	 * Under the watched prefix, in the order of revisions, maybe before the
 	 * answer to who made the change is told, maybe after.  n 0: the watch
 	 * begins (also the first time), or begins anew with some changes
-	 * missed: look at what matters, all later ones will be told.
+	 * missed: look at what matters, all later than `revision` will be told.
 	 */
 	void (*changes)(const struct kv_change *c, size_t n, int64_t revision,
 	    void *arg);

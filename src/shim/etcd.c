@@ -293,8 +293,7 @@ tell_one(struct etcd *e)
 		e->untold = false;
 		e->hooks.state(e->state, e->why, e->hooks.arg);
 	} else if (e->look_again) {
-		e->look_again = false;
-		e->hooks.changes(NULL, 0, e->mark.revision, e->hooks.arg);
+		(void)etcd_tell_gap(e);
 	} else {
 		return false;
 	}

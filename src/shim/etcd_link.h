@@ -102,5 +102,6 @@ bool etcd_note(struct etcd *e, const struct wire_in *in, int64_t mark);
 
 /* etcd_watch.c: a watch on this channel. */
 void etcd_watch(struct etcd *e);
+bool etcd_tell_gap(struct etcd *e);
 
 #endif

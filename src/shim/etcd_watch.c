@@ -4,9 +4,9 @@
  *
  * It begins at what is now, on each new channel and when etcd ends it (it is
  * compacted away when it lags): what happened between two of them was missed.
- * So `changes` with none of them is told once the new one is created, and what
- * the caller then reads is complete: a change is either in what it reads or
- * comes by the watch, or both.
+ * So `changes` with none of them is told once the new one is created, before
+ * the first of its own, and what the caller then reads is complete: a change is
+ * either in what it reads or comes by the watch, or both.
  *
  * A member that lags tells again what another one has told before: that is left
  * out, so that changes come in the order of their revisions.
@@ -54,6 +54,24 @@ on_canceled(struct etcd *e, const struct wire_in *in)
 	etcd_watch(e);
 }
 
+/* That the watch has begun anew.  False: and e is gone. */
+bool
+etcd_tell_gap(struct etcd *e)
+{
+	bool *outer = e->freed, freed = false;
+
+	if (!e->look_again)
+		return true;
+	e->look_again = false;
+	e->freed = &freed;
+	e->hooks.changes(NULL, 0, e->mark.revision, e->hooks.arg);
+	if (!freed)
+		e->freed = outer;
+	else if (outer != NULL)
+		*outer = true;
+	return !freed;
+}
+
 /* What has not been told by the watch before.  e may be gone after it. */
 static void
 tell_changes(struct etcd *e, const struct wire_in *in)
@@ -63,7 +81,7 @@ tell_changes(struct etcd *e, const struct wire_in *in)
 
 	for (; n > 0 && c->pair.mod_revision <= e->watch_floor; n--)
 		c++;
-	if (n == 0)
+	if (n == 0 || !etcd_tell_gap(e))
 		return;
 	e->watch_told = c[n - 1].pair.mod_revision;
 	e->hooks.changes(c, n, in->revision, e->hooks.arg);

@@ -118,6 +118,8 @@ struct rival {
 	int64_t create;			/* 0: there is none */
 };
 
+#define AHEAD_MAX 6			/* known by name */
+
 /* A name that we have claims of. */
 struct key {
 	RB_ENTRY(key) by_path;
@@ -160,7 +162,12 @@ struct claim {
 	bool to_be_told;		/* of_told */
 	uint64_t request;
 	int64_t create, revision;
-	struct rival ahead;		/* the newest one that excludes us */
+	/* Who is ahead and excludes us.  `sure`: all of them, as of the
+	 * revision `looked` and all changes since; else the newest one. */
+	struct rival ahead[AHEAD_MAX];
+	unsigned n_ahead;
+	bool sure;
+	int64_t looked;
 	enum claim_mode behind;		/* the strongest that we exclude */
 	/* sweep.c */
 	bool seen;
@@ -214,7 +221,9 @@ struct key *key_find(struct recipe *r, struct kv_bytes path);
 void batch_start(struct batch *b);
 void batch_remove(struct batch *b, struct claim *c);
 void batch_settle(struct batch *b);	/* who wants to leave, leaves */
-void batch_check(struct batch *b);	/* is it our turn? */
+/* Is it our turn?  revision: of the deletion that may have made it so; 0: of
+ * none. */
+void batch_check(struct batch *b, int64_t revision);
 void batch_fail(struct batch *b, enum claim_end end, int error,
     const char *why);
 void batch_free(struct batch *b);	/* and none of its claims */
@@ -226,6 +235,10 @@ void batches_away(struct recipe *r, const char *why);
 bool excludes(enum claim_mode a, enum claim_mode b);
 void queue_arrived(struct claim *c, int64_t revision);
 bool queue_read(struct claim *c, const struct kv_result *q, int64_t revision);
+/* What was found at that revision, or nobody. */
+void queue_ahead(struct claim *c, const struct rival *newest,
+    int64_t revision);
+void queue_gap(struct recipe *r, int64_t revision);
 void queue_who(struct claim *c, const struct kv_result *q, char *out,
     size_t len);
 void queue_changed(struct recipe *r, const struct kv_change *c,
@@ -312,6 +325,7 @@ struct recipe {
 
 	uint64_t requests;		/* the next one's number */
 	struct keys keys;
+	int64_t watched;		/* all changes since are told */
 	TAILQ_HEAD(, batch) batches;
 	struct claims leaving, found, told;
 	struct claim *keeping;		/* found() is being called for it */

@@ -2,10 +2,13 @@
 /*
  * What answers and changes say about a queue.
  *
- * Of each claim two things are known: the newest key that is ahead of it and
- * excludes it (when that is gone, it is probably our turn: of all that wait,
- * one wakes up), and, if it is granted, whether somebody whom it excludes has
- * come.
+ * Of each claim two things are known: who is ahead of it and excludes it, and,
+ * if it is granted, whether somebody whom it excludes has come.
+ *
+ * Who is ahead: all of them, if they are few and nothing was missed since the
+ * look (`sure`): when the last one is deleted, it is our turn (batch.c, TURN).
+ * Else the newest: when that is gone it is probably our turn, of all that wait
+ * one wakes up, and a CONFIRM finds out.
  *
  * Changes come from the watch, in order, but they and the answers to what we
  * ask overtake each other.  An answer that is older than a change we heard of
@@ -51,13 +54,53 @@ queue_arrived(struct claim *c, int64_t revision)
 			c->behind = stronger(c->behind, m);
 }
 
+void
+queue_ahead(struct claim *c, const struct rival *newest, int64_t revision)
+{
+	c->looked = revision;
+	c->sure = false;
+	c->n_ahead = newest != NULL;
+	if (newest != NULL)
+		c->ahead[0] = *newest;
+}
+
+/* All later changes will be told; of those between our looks and it some may
+ * not have been. */
+void
+queue_gap(struct recipe *r, int64_t revision)
+{
+	struct claim *c;
+	struct key *k;
+
+	r->watched = revision;
+	RB_FOREACH(k, keys, &r->keys)
+		TAILQ_FOREACH(c, &k->claims, of_key)
+			if (c->looked < revision)
+				c->sure = false;
+}
+
+/* True: nobody whom we know of is ahead any more. */
+static bool
+one_less_ahead(struct claim *c, const struct place *p, int64_t revision)
+{
+	for (unsigned i = 0; i < c->n_ahead && revision > c->looked; i++)
+		if (c->ahead[i].session == p->session &&
+		    c->ahead[i].request == p->request) {
+			c->ahead[i] = c->ahead[--c->n_ahead];
+			return c->n_ahead == 0;
+		}
+	return false;
+}
+
 bool
 queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 {
 	const struct kv_pair *mine = own(c, q);
+	struct rival newest = { .create = 0 };
+	unsigned n_ahead = 0;
 	struct place p;
 
-	c->ahead.create = 0;
+	queue_ahead(c, NULL, revision);
 	c->behind = CLAIM_NONE;
 	if (mine == NULL)
 		return false;
@@ -69,11 +112,21 @@ queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 		    !parse_place(c->r, q->pairs[i].key, &p) ||
 		    !excludes(p.mode, c->mode))
 			continue;
-		if (create > c->create)
+		if (create > c->create) {
 			c->behind = stronger(c->behind, p.mode);
-		else if (create > c->ahead.create)
-			c->ahead = (struct rival){ p.session, p.request,
-			    create };
+			continue;
+		}
+		c->ahead[n_ahead % AHEAD_MAX] = (struct rival){ p.session,
+		    p.request, create };
+		if (create > newest.create)
+			newest = c->ahead[n_ahead % AHEAD_MAX];
+		n_ahead++;
+	}
+	if (n_ahead > AHEAD_MAX) {
+		queue_ahead(c, &newest, revision);
+	} else {
+		c->n_ahead = n_ahead;
+		c->sure = revision >= c->r->watched;
 	}
 	queue_arrived(c, revision);
 	return true;
@@ -139,14 +192,9 @@ deleted(struct key *k, const struct place *p, int64_t revision, bool is_ours)
 			return;
 		}
 	}
-	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next) {
-		if (c->ahead.create == 0 || c->ahead.session != p->session ||
-		    c->ahead.request != p->request)
-			continue;
-		c->ahead.create = 0;
-		if (c->batch != NULL)
-			batch_check(c->batch);
-	}
+	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next)
+		if (one_less_ahead(c, p, revision) && c->batch != NULL)
+			batch_check(c->batch, revision);
 }
 
 static void

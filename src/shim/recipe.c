@@ -24,7 +24,7 @@ static void
 tell_found(struct recipe *r, struct claim *c)
 {
 	struct recipe_found f = { c->key->name, c->mode, c->revision,
-	    c->ahead.create == 0 };
+	    c->n_ahead == 0 };
 	bool *freed = r->freed;
 
 	TAILQ_REMOVE(&r->found, c, of_list);
@@ -238,11 +238,12 @@ on_changes(const struct kv_change *c, size_t n, int64_t revision, void *arg)
 {
 	struct recipe *r = arg;
 
-	(void)revision;
 	if (r->stopped)
 		return;
-	if (n == 0)
+	if (n == 0) {
+		queue_gap(r, revision);
 		sweep_start(r, true);
+	}
 	for (size_t i = 0; i < n; i++)
 		on_change(r, &c[i]);
 	recipe_tell(r);
@@ -274,6 +275,7 @@ init(struct recipe *r, const struct recipe_opts *o)
 	r->requests = (uint64_t)life << 32;
 	r->marked = o->mark;
 	r->store = KV_AWAY;
+	r->watched = INT64_MAX;
 	TAILQ_INIT(&r->asks);
 	TAILQ_INIT(&r->batches);
 	TAILQ_INIT(&r->leaving);

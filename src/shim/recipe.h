@@ -72,8 +72,9 @@ struct recipe_found {
 	struct kv_bytes key;	/* the name, as given to recipe_claim() */
 	enum claim_mode mode;
 	/* Of its latest grant or anchor, or of a later one that was not told.
-	 * If it never was granted (it waited until now), that of its queueing,
-	 * which is no token: anchor it before it is used. */
+	 * If it waited before it was granted, or never was granted, it may be
+	 * that of its queueing, which is no token: anchor it before it is used
+	 * (a base in the table says what it was granted at, if it was). */
 	int64_t revision;
 	bool first;		/* nobody is ahead of it: it has the key */
 };
@@ -209,7 +210,8 @@ struct recipe_stats {
 	uint64_t heartbeats;		/* confirmed */
 	uint64_t sessions, lost;	/* ours */
 	uint64_t stolen;		/* others', that we ended */
-	uint64_t grants, anchors, busy, recalls, leaves;
+	uint64_t grants, turns;		/* of those: told by the watch */
+	uint64_t anchors, busy, recalls, leaves;
 	uint64_t lists, gaps, swept;	/* looks at all; why; keys deleted */
 	uint64_t claims;		/* now */
 };

@@ -107,8 +107,9 @@ is_waited_for(struct recipe *r, uint64_t name)
 
 	TAILQ_FOREACH(b, &r->batches, all)
 		TAILQ_FOREACH(c, &b->claims, of_list)
-			if (c->ahead.create != 0 && c->ahead.session == name)
-				return true;
+			for (unsigned i = 0; i < c->n_ahead; i++)
+				if (c->ahead[i].session == name)
+					return true;
 	return false;
 }
 

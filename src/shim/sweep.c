@@ -244,9 +244,8 @@ conclude(struct recipe *r, struct claim *c)
 	c->behind = c->listed_behind;
 	if (c->behind != CLAIM_NONE)
 		claim_recall(c, c->behind);
-	c->ahead = c->listed;
-	if (c->key->deleted > r->sweep_revision)
-		c->ahead.create = 0;
+	queue_ahead(c, c->listed.create == 0 || c->key->deleted >
+	    r->sweep_revision ? NULL : &c->listed, r->sweep_revision);
 }
 
 static void
