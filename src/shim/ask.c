@@ -16,6 +16,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <bsd/string.h>
 #include "member.h"
 
 #define AGAIN_MS 10u
@@ -141,6 +142,9 @@ on_answer(const struct kv_answer *answer, void *arg)
 
 	r->freed = &freed;
 	a->in_flight = false;
+	/* until then it says why there is not more than that */
+	if (answer->fate != FATE_DONE && !r->settled && r->store == KV_HERE)
+		(void)strlcpy(r->why, answer->why, sizeof(r->why));
 	if (answer->fate == FATE_UNKNOWN)
 		r->stats.unknown++;
 	else if (answer->fate == FATE_NOT_APPLIED)

@@ -19,6 +19,9 @@
  *	lost		another epoch, no session
  *	nothing		neither a session, nor a first D, for as long as TTL:
  *			the cluster is as good as away
+ *	blind		adopted, and what the session has is not to be learnt
+ *			for as long as TTL: who asks is told so.  Rights stay,
+ *			as D moves on, and so do its claims
  *
  * Written in this order: the epoch before D (shm/right.c, I2).  A stopped shim
  * writes what it was about to write when it goes on: a D, which was true when
@@ -78,6 +81,14 @@ begin_epoch(struct shim *s)
 	keys_void(s);
 }
 
+/* Who waits for what does not come is told that, and why. */
+static void
+tell_away(struct shim *s)
+{
+	wants_fail(s, FRAME_AWAY, 0, s->why);
+	keys_touch(s);
+}
+
 /* Nothing may be granted from here on. */
 static void
 go_dark(struct shim *s, const char *why)
@@ -88,19 +99,29 @@ go_dark(struct shim *s, const char *why)
 	(void)evtimer_del(s->dusk);
 	(void)strlcpy(s->why, why, sizeof(s->why));
 	begin_epoch(s);
-	wants_fail(s, FRAME_AWAY, 0, s->why);
-	keys_touch(s);
+	tell_away(s);
 }
 
 /* Who asks is not told to wait any more until there is a session. */
 static void
 end_start(struct shim *s)
 {
-	if (!s->starting)
-		return;
-	s->starting = false;
-	wants_fail(s, FRAME_AWAY, 0, s->why);
-	keys_touch(s);
+	if (s->starting) {
+		s->starting = false;
+		tell_away(s);
+	}
+}
+
+/* The session is alive, and the look at what it has does not end. */
+static void
+go_blind(struct shim *s)
+{
+	(void)snprintf(s->why, sizeof(s->why), "the cluster has not told in "
+	    "time which keys this host has: %s", recipe_why(s->recipe));
+	if (!s->blind)
+		log_line(LOG_ERR, "%s", s->why);
+	s->blind = true;
+	tell_away(s);
 }
 
 static void
@@ -114,8 +135,9 @@ at_dusk(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (!s->up) {
-		(void)strlcpy(s->why, "the cluster has not made a session for "
-		    "this host in time", sizeof(s->why));
+		(void)snprintf(s->why, sizeof(s->why), "the cluster has not "
+		    "made a session for this host in time: %s",
+		    recipe_why(s->recipe));
 		log_line(LOG_ERR, "%s", s->why);
 		end_start(s);
 		return;
@@ -130,7 +152,7 @@ at_dusk(evutil_socket_t fd, short what, void *arg)
 bool
 host_reaches(const struct shim *s)
 {
-	return s->starting || (s->up && !s->dark && !s->ending &&
+	return s->starting || (s->up && !s->dark && !s->blind && !s->ending &&
 	    (s->until_ns == 0 || shim_boot_ns() < s->until_ns));
 }
 
@@ -162,8 +184,8 @@ on_up(const struct recipe_session *session, bool adopted, void *arg)
 
 	s->session = *session;
 	s->up = true;
-	s->settled = false;
-	s->dark = false;
+	s->up_ns = shim_boot_ns();
+	s->settled = s->blind = s->dark = false;
 	log_line(LOG_INFO, "session %016llx with the cluster%s",
 	    (unsigned long long)session->name, adopted ? ", adopted" : "");
 	lhi_cluster_read(s->v, &c);
@@ -200,6 +222,8 @@ on_alive(uint64_t until_ns, void *arg)
 	set_timer(s);
 	if (s->settled)
 		keys_touch(s);
+	else if (now_ns >= s->up_ns + s->o.ttl_ms * (uint64_t)NS_PER_MS)
+		go_blind(s);
 }
 
 /* f->key is without the table's prefix. */
@@ -283,7 +307,7 @@ on_settled(void *arg)
 
 	table_rights(s, void_if_unknown);
 	s->settled = s->looked = true;
-	s->starting = false;
+	s->starting = s->blind = false;
 	log_line(LOG_INFO, "%u keys of the cluster are here", s->n_rights);
 	keys_touch(s);
 }
@@ -303,9 +327,8 @@ on_lost(const char *why, void *arg)
 		    "is over: %s", why);
 	(void)snprintf(text, sizeof(text), "this host's session with the "
 	    "cluster was lost: %.400s", why);
-	s->up = s->settled = false;
+	s->up = s->settled = s->blind = s->dark = false;
 	s->session.name = 0;
-	s->dark = false;
 	go_dark(s, text);
 }
 

@@ -205,6 +205,10 @@ typedef void recipe_look_fn(int error, const char *why,
 int recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
     void *arg);
 
+/* Why there is no session yet, or nothing is settled: what the store said last
+ * to us in words. */
+const char *recipe_why(const struct recipe *r);
+
 struct recipe_stats {
 	uint64_t calls, unknown, refused;	/* of the store; outcomes */
 	uint64_t heartbeats;		/* confirmed */

@@ -110,6 +110,12 @@ ask_session(struct recipe *r, const struct ask_ops *ops)
 		timer_start(&r->session_timer, 100);
 }
 
+const char *
+recipe_why(const struct recipe *r)
+{
+	return r->why;
+}
+
 /* A confirmed heartbeat, sent then. */
 static void
 confirmed(struct recipe *r, uint64_t sent_ns)
@@ -133,6 +139,8 @@ go_up(struct recipe *r, int64_t create)
 	r->session.create_revision = create;
 	r->tell |= TELL_UP;
 	if (r->adopted) {
+		(void)strlcpy(r->why, "what the session has is being looked "
+		    "at", sizeof(r->why));
 		r->adopting = ADOPT_FIRST;
 		sweep_start(r, false);
 	} else {
@@ -264,12 +272,10 @@ make_done(struct ask *a, const struct kv_answer *answer)
 static bool
 make_refused(struct ask *a, const struct kv_answer *answer)
 {
-	struct recipe *r = a->r;
-
-	(void)strlcpy(r->why, answer->why, sizeof(r->why));
+	(void)answer;
 	if (a->tries < 5)
 		return false;
-	make_another(r);
+	make_another(a->r);
 	return true;
 }
 
@@ -296,15 +302,8 @@ lease_done(struct ask *a, const struct kv_answer *answer)
 	ask_session(r, &make_ops);
 }
 
-static bool
-lease_refused(struct ask *a, const struct kv_answer *answer)
-{
-	(void)strlcpy(a->r->why, answer->why, sizeof(a->r->why));
-	return false;
-}
-
 static const struct ask_ops lease_ops = {
-	.send = lease_send, .done = lease_done, .refused = lease_refused
+	.send = lease_send, .done = lease_done
 };
 
 static void

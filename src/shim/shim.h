@@ -184,7 +184,9 @@ struct shim {
 	/* the session */
 	struct recipe_session session;
 	uint64_t epoch, until_ns;
+	uint64_t up_ns;			/* since then it is up */
 	bool up, settled, dark;		/* dark: D is past, or none */
+	bool blind;			/* what it has is not to be learnt */
 	bool starting;			/* nothing is known of the store yet */
 	bool looked;			/* all rights in the table are known */
 	bool ending, over;
