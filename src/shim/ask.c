@@ -248,11 +248,12 @@ txn_send(struct ask *a)
 }
 
 int
-ask_grant(struct ask *a, int64_t ttl_s)
+ask_grant(struct ask *a, int64_t id, int64_t ttl_s)
 {
 	struct engine *e = a->r->e;
 
-	return e->ops->grant(e, ttl_s, (int)a->r->o.timeout_ms, on_answer, a);
+	return e->ops->grant(e, id, ttl_s, (int)a->r->o.timeout_ms, on_answer,
+	    a);
 }
 
 int

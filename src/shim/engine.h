@@ -98,6 +98,7 @@ struct kv_answer {
 	enum fate fate;
 	const char *why;	/* for people, if not DONE; never NULL */
 	bool denied;		/* NOT_APPLIED: for lack of permission */
+	bool exists;		/* NOT_APPLIED, kv->grant(): that lease does */
 	int64_t revision;	/* of the store, at or after the transaction */
 	bool succeeded;		/* `then` was done, else `otherwise` */
 	const struct kv_result *results;
@@ -152,9 +153,10 @@ struct engine_ops {
 	 * UNKNOWN.  -1: no memory, or not KV_HERE: nothing was asked. */
 	int (*txn)(struct engine *e, const struct kv_txn *t, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);
-	/* Nothing keeps it alive. */
-	int (*grant)(struct engine *e, int64_t ttl_s, int timeout_ms,
-	    kv_answer_fn *fn, void *arg);
+	/* Nothing keeps it alive.  id > 0: that is its name, so that asking
+	 * again makes no second one. */
+	int (*grant)(struct engine *e, int64_t id, int64_t ttl_s,
+	    int timeout_ms, kv_answer_fn *fn, void *arg);
 	/* One that is not there is NOT_APPLIED. */
 	int (*revoke)(struct engine *e, int64_t lease, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);

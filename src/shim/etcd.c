@@ -117,10 +117,15 @@ tell_done(struct request *r, struct wire_in *in)
 	wire_free(in);
 }
 
+/* status: etcd's, if it said that. */
 static void
-tell_not_done(struct request *r, enum fate fate, const char *why, bool denied)
+tell_not_done(struct request *r, enum fate fate, const char *why, int status)
 {
-	struct kv_answer a = { .fate = fate, .why = why, .denied = denied };
+	bool refused = fate == FATE_NOT_APPLIED;
+	struct kv_answer a = { .fate = fate, .why = why,
+	    .denied = refused && status == GRPC_DENIED,
+	    .exists = refused && status == GRPC_PRECONDITION &&
+	    strstr(why, "lease already exists") != NULL };
 
 	tell(r, &a);
 }
@@ -189,8 +194,7 @@ on_answer(const struct answer *a, void *arg)
 		if (ask_again(r, a))
 			return;
 		note_trouble(r, a);
-		tell_not_done(r, a->fate, why, a->fate == FATE_NOT_APPLIED &&
-		    a->status == GRPC_DENIED);
+		tell_not_done(r, a->fate, why, a->status);
 		return;
 	}
 	e->troubles = e->rounds = 0;
@@ -203,7 +207,7 @@ on_answer(const struct answer *a, void *arg)
 	    "the answer makes no sense" : e->why);
 	if (in != NULL)
 		wire_free(in);
-	tell_not_done(r, FATE_UNKNOWN, why, false);
+	tell_not_done(r, FATE_UNKNOWN, why, GRPC_NONE);
 }
 
 static void
@@ -288,7 +292,7 @@ tell_one(struct etcd *e)
 
 	if (r != NULL) {
 		TAILQ_REMOVE(&e->ended, r, of);
-		tell_not_done(r, r->fate, r->why, false);
+		tell_not_done(r, r->fate, r->why, GRPC_NONE);
 	} else if (e->untold) {
 		e->untold = false;
 		e->hooks.state(e->state, e->why, e->hooks.arg);
@@ -347,11 +351,12 @@ op_txn(struct engine *e, const struct kv_txn *t, int timeout_ms,
 }
 
 static int
-op_grant(struct engine *e, int64_t ttl_s, int timeout_ms, kv_answer_fn *fn,
-    void *arg)
+op_grant(struct engine *e, int64_t id, int64_t ttl_s, int timeout_ms,
+    kv_answer_fn *fn, void *arg)
 {
 	return ask(e, new_request("/etcdserverpb.Lease/LeaseGrant",
-	    wire_grant_answer, false), wire_grant(ttl_s), timeout_ms, fn, arg);
+	    wire_grant_answer, false), wire_grant(id, ttl_s), timeout_ms, fn,
+	    arg);
 }
 
 static int

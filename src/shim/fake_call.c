@@ -22,7 +22,7 @@ apply(struct asked *a)
 	if (a->kind == TXN)
 		store_txn(a->store, &a->txn, &a->arena, &a->answer);
 	else if (a->kind == GRANT)
-		store_grant(a->store, a->number, &a->answer);
+		store_grant(a->store, a->number, a->ttl_s, &a->answer);
 	else
 		store_revoke(a->store, a->number, &a->answer);
 }
@@ -183,8 +183,8 @@ host_txn(struct engine *e, const struct kv_txn *t, int timeout_ms,
 }
 
 static int
-ask_lease(struct engine *e, int kind, int64_t number, int timeout_ms,
-    kv_answer_fn *fn, void *arg)
+ask_lease(struct engine *e, int kind, int64_t number, int64_t ttl_s,
+    int timeout_ms, kv_answer_fn *fn, void *arg)
 {
 	struct asked *a = asked_new(e, timeout_ms, fn, arg);
 
@@ -192,22 +192,23 @@ ask_lease(struct engine *e, int kind, int64_t number, int timeout_ms,
 		return -1;
 	a->kind = kind;
 	a->number = number;
+	a->ttl_s = ttl_s;
 	decide(a);
 	return 0;
 }
 
 int
-host_grant(struct engine *e, int64_t ttl_s, int timeout_ms, kv_answer_fn *fn,
-    void *arg)
+host_grant(struct engine *e, int64_t id, int64_t ttl_s, int timeout_ms,
+    kv_answer_fn *fn, void *arg)
 {
-	return ask_lease(e, GRANT, ttl_s, timeout_ms, fn, arg);
+	return ask_lease(e, GRANT, id, ttl_s, timeout_ms, fn, arg);
 }
 
 int
 host_revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
     void *arg)
 {
-	return ask_lease(e, REVOKE, lease, timeout_ms, fn, arg);
+	return ask_lease(e, REVOKE, lease, 0, timeout_ms, fn, arg);
 }
 
 /* What is asked will not be answered; what is late, and only that, is done. */

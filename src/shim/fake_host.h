@@ -31,7 +31,7 @@ struct asked {
 	enum fake_mishap mishap;
 	enum { TXN, GRANT, REVOKE } kind;
 	struct kv_txn txn;
-	int64_t number;		/* ttl, lease */
+	int64_t number, ttl_s;	/* of a lease */
 	int timeout_ms;
 	kv_answer_fn *fn;
 	void *arg;
@@ -56,7 +56,7 @@ bool asked_is_late(const struct asked *a);
 
 int host_txn(struct engine *e, const struct kv_txn *t, int timeout_ms,
     kv_answer_fn *fn, void *arg);
-int host_grant(struct engine *e, int64_t ttl_s, int timeout_ms,
+int host_grant(struct engine *e, int64_t id, int64_t ttl_s, int timeout_ms,
     kv_answer_fn *fn, void *arg);
 int host_revoke(struct engine *e, int64_t lease, int timeout_ms,
     kv_answer_fn *fn, void *arg);

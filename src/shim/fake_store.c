@@ -343,16 +343,24 @@ on_lease_end(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-store_grant(struct fake_store *s, int64_t ttl_s, struct kv_answer *answer)
+store_grant(struct fake_store *s, int64_t id, int64_t ttl_s,
+    struct kv_answer *answer)
 {
 	struct timeval tv = { ttl_s, 0 };
-	struct lease *l = calloc(1, sizeof(*l));
+	struct lease *l;
 
+	if (id != 0 && find_lease(s, id) != NULL) {
+		fail(answer, "lease already exists");
+		answer->exists = true;
+		return;
+	}
+	l = calloc(1, sizeof(*l));
 	if (l == NULL || (l->end = event_new(s->base, -1, 0, on_lease_end,
 	    l)) == NULL || event_add(l->end, &tv) != 0)
 		abort();
 	l->store = s;
-	l->id = ++s->leases_made;
+	s->leases_made++;
+	l->id = id != 0 ? id : s->leases_made;
 	TAILQ_INSERT_TAIL(&s->leases, l, all);
 	answer->fate = FATE_DONE;
 	answer->revision = s->revision;

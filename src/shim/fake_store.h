@@ -52,7 +52,7 @@ struct fake_store {
 /* Do it, and say what came of it, in memory of `a`. */
 void store_txn(struct fake_store *s, const struct kv_txn *t, struct arena *a,
     struct kv_answer *answer);
-void store_grant(struct fake_store *s, int64_t ttl_s,
+void store_grant(struct fake_store *s, int64_t id, int64_t ttl_s,
     struct kv_answer *answer);
 void store_revoke(struct fake_store *s, int64_t lease,
     struct kv_answer *answer);

@@ -83,7 +83,7 @@ void txn_put(struct recipe *r, struct kv_bytes key, struct kv_bytes value);
 void txn_delete(struct txn *t, struct kv_range range);
 struct kv_op *txn_get(struct txn *t, bool then, struct kv_range range);
 int txn_send(struct ask *a);
-int ask_grant(struct ask *a, int64_t ttl_s);
+int ask_grant(struct ask *a, int64_t id, int64_t ttl_s);
 int ask_revoke(struct ask *a);		/* a->number */
 /* In an answer of `otherwise` that begins with a get of our session's key. */
 bool session_is_there(struct recipe *r, const struct kv_answer *answer);

@@ -11,6 +11,7 @@
  *				lease?  no: it is lost
  *		-> LEASE	a lease is granted
  *	LEASE	-> MAKE		the key is put, if it is not there
+ *		-> NONE		somebody else's lease has that id
  *	MAKE	-> NONE		refused, or no answer for too long
  *	LOOK, MAKE -> UP	a heartbeat each quarter of the TTL
  *	UP	-> NONE		the key is not there, or not ours: lost
@@ -35,7 +36,8 @@
  *
  * The lease is a handle, to delete all of a session's keys by one call.  It has
  * a TTL of a hundred years: one that ended by itself would delete the keys of a
- * session that is alive.
+ * session that is alive.  Its id is the session's name, without a bit: so it can
+ * be asked for again when the answer was lost, and is not made twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,23 +289,46 @@ static const struct ask_ops make_ops = {
 static int
 lease_send(struct ask *a)
 {
-	return ask_grant(a, LEASE_S);
+	return ask_grant(a, a->r->lease, LEASE_S);
 }
 
 static void
-lease_done(struct ask *a, const struct kv_answer *answer)
+have_lease(struct recipe *r)
 {
-	struct recipe *r = a->r;
-
 	r->session_ask = NULL;
-	r->lease = answer->lease;
 	r->state = SESSION_MAKE;
 	r->make_ns = boottime_ns();
 	ask_session(r, &make_ops);
 }
 
+static void
+lease_done(struct ask *a, const struct kv_answer *answer)
+{
+	a->r->lease = answer->lease;
+	have_lease(a->r);
+}
+
+/* If one was UNKNOWN, it is that one's. */
+static bool
+lease_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct recipe *r = a->r;
+
+	if (!answer->exists)
+		return false;
+	if (a->unknown) {
+		have_lease(r);
+		return true;
+	}
+	r->session_ask = NULL;
+	r->state = SESSION_NONE;
+	timer_start(&r->session_timer, with_jitter(20));
+	return true;
+}
+
 static const struct ask_ops lease_ops = {
-	.send = lease_send, .done = lease_done
+	.send = lease_send, .done = lease_done, .refused = lease_refused,
+	.anyway = true
 };
 
 static void
@@ -319,7 +344,7 @@ session_begin(struct recipe *r)
 	uint64_t name = 0;
 
 	r->until_ns = 0;
-	r->lease = 0;
+	r->lease = 0;		/* to be looked up */
 	r->ttl_ms = r->o.ttl_ms;
 	set_value(r);
 	r->adopted = r->o.adopt.name != 0;
@@ -331,10 +356,11 @@ session_begin(struct recipe *r)
 		ask_session(r, &look_ops);
 		return;
 	}
-	while (name == 0)
+	while ((name & INT64_MAX) == 0)
 		arc4random_buf(&name, sizeof(name));
 	r->session.create_revision = 0;
 	set_name(r, name);
+	r->lease = (int64_t)(name & INT64_MAX);
 	r->state = SESSION_LEASE;
 	ask_session(r, &lease_ops);
 }

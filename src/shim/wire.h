@@ -13,7 +13,7 @@ struct wire_out {
 
 struct wire_out wire_txn(const struct kv_txn *t);
 struct wire_out wire_get(struct kv_bytes key);
-struct wire_out wire_grant(int64_t ttl_s);
+struct wire_out wire_grant(int64_t id, int64_t ttl_s);
 struct wire_out wire_revoke(int64_t lease);
 struct wire_out wire_watch(struct kv_bytes prefix);
 struct wire_out wire_login(const char *user, const char *password);

@@ -176,10 +176,11 @@ wire_get(struct kv_bytes key)
 }
 
 struct wire_out
-wire_grant(int64_t ttl_s)
+wire_grant(int64_t id, int64_t ttl_s)
 {
 	Etcd__LeaseGrantRequest g = ETCD__LEASE_GRANT_REQUEST__INIT;
 
+	g.id = id;
 	g.ttl = ttl_s;
 	return pack(&g.base);
 }

@@ -103,9 +103,18 @@ leases(void)
 	    .value = kv_text("1") };
 	struct kv_txn t = { .then = &put, .n_then = 1 };
 
-	ok(kv_grant(&n, INT64_C(3155760000), &s) && s.fate == FATE_DONE &&
+	ok(kv_grant(&n, 0, INT64_C(3155760000), &s) && s.fate == FATE_DONE &&
 	    s.lease != 0, "a lease of a hundred years");
 	lease = put.lease = s.lease;
+	ok(kv_grant(&n, lease, INT64_C(3155760000), &s) &&
+	    s.fate == FATE_NOT_APPLIED && s.exists && !s.denied,
+	    "no other with its id: %s", s.why);
+	ok(kv_grant(&n, INT64_MAX, INT64_C(3155760000), &s) &&
+	    s.fate == FATE_DONE && s.lease == INT64_MAX,
+	    "one with an id of our own");
+	ok(kv_revoke(&n, INT64_MAX, &s) && s.fate == FATE_DONE, "revoked");
+	ok(kv_grant(&n, INT64_MAX, 60, &s) && s.fate == FATE_DONE &&
+	    kv_revoke(&n, INT64_MAX, &s), "which may be used again");
 	ok(kv_txn(&n, &t, 1000, &s) && s.fate == FATE_DONE, "a key under it");
 	ok(kv_revoke(&n, lease, &s) && s.fate == FATE_DONE, "revoked");
 	ok(kv_get(&n, "t/l", &s) && s.n_pairs == 0, "the key has gone too");

@@ -106,6 +106,7 @@ kv_note(const struct kv_answer *a, void *arg)
 	s->ended++;
 	s->fate = a->fate;
 	s->denied = a->denied;
+	s->exists = a->exists;
 	s->succeeded = a->succeeded;
 	s->revision = a->revision;
 	s->lease = a->lease;
@@ -166,11 +167,11 @@ kv_get(struct kv_noted *n, const char *key, struct kv_said *s)
 }
 
 bool
-kv_grant(struct kv_noted *n, int64_t ttl_s, struct kv_said *s)
+kv_grant(struct kv_noted *n, int64_t id, int64_t ttl_s, struct kv_said *s)
 {
 	memset(s, 0, sizeof(*s));
-	return n->e->ops->grant(n->e, ttl_s, TIMEOUT_MS, kv_note, s) == 0 &&
-	    loop_until(n->base, &s->ended, 1, TIMEOUT_MS + 5000);
+	return n->e->ops->grant(n->e, id, ttl_s, TIMEOUT_MS, kv_note,
+	    s) == 0 && loop_until(n->base, &s->ended, 1, TIMEOUT_MS + 5000);
 }
 
 bool

@@ -32,7 +32,7 @@ bool kv_until_state(struct kv_noted *n, enum kv_state state, int ms);
 struct kv_said {
 	int ended;
 	enum fate fate;
-	bool denied, succeeded;
+	bool denied, exists, succeeded;
 	char why[400];
 	int64_t revision, lease;
 	size_t n_results, n_pairs;	/* pairs of the first */
@@ -47,7 +47,8 @@ bool kv_txn(struct kv_noted *n, const struct kv_txn *t, int ms,
 bool kv_put(struct kv_noted *n, const char *key, const char *value,
     struct kv_said *s);
 bool kv_get(struct kv_noted *n, const char *key, struct kv_said *s);
-bool kv_grant(struct kv_noted *n, int64_t ttl_s, struct kv_said *s);
+bool kv_grant(struct kv_noted *n, int64_t id, int64_t ttl_s,
+    struct kv_said *s);
 bool kv_revoke(struct kv_noted *n, int64_t lease, struct kv_said *s);
 void kv_note(const struct kv_answer *a, void *said);
 
