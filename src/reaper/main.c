@@ -10,6 +10,7 @@
  * and what it has in common with its sister, leasehold-shimd, in src/daemon:
  *
  *	settings.c, value.c  how configurations are read
+ *	options.c  the command line
  *	only.c	  the pid file; into the background
  *	place.c	  its own files		log.c	   what happened
  *	serve.c	  a socket to ask at	report.c   what it answers
@@ -25,21 +26,20 @@
  */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 #include <bsd/unistd.h>
 #include <leasehold.h>
 #include "daemon/log.h"
 #include "daemon/now.h"
 #include "daemon/only.h"
+#include "daemon/options.h"
 #include "guard.h"
 #include "loop.h"
 #include "tables.h"
 #include "tool.h"
 #include "visit.h"
 
+#define PROGRAM "leasehold-reaperd"
 #define EX_BAD_CONFIG 78
 #define ONCE_NS NS_PER_SEC
 
@@ -104,47 +104,23 @@ parse(int argc, char **argv, struct conf_args *args, struct mode *mode)
 			break;
 		case 't':
 			if (args->n_tables == TABLES_MAX) {
-				fprintf(stderr, "leasehold-reaperd: more than "
-				    "%d tables\n", TABLES_MAX);
+				fprintf(stderr, PROGRAM ": more than %d "
+				    "tables\n", TABLES_MAX);
 				return EX_BAD_USAGE;
 			}
-			/* the title will be written over argv */
-			args->tables[args->n_tables] = strdup(optarg);
+			args->tables[args->n_tables] = options_keep(optarg,
+			    PROGRAM);
 			if (args->tables[args->n_tables++] == NULL)
 				return EX_SYSTEM;
 			break;
 		case 'v':
 			args->verbose = true;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts("leasehold-reaperd " LEASEHOLD_VERSION);
-			return 0;
-		default:	/* getopt_long() has said what */
-			fputs("'leasehold-reaperd --help' lists the options\n",
-			    stderr);
-			return EX_BAD_USAGE;
+		default:
+			return options_other(c, PROGRAM, help);
 		}
 	}
-	if (optind == argc)
-		return -1;
-	fprintf(stderr, "leasehold-reaperd: there are no arguments, only "
-	    "options: '%s'\n", argv[optind]);
-	return EX_BAD_USAGE;
-}
-
-/* Each session that is watched takes a descriptor. */
-static void
-raise_limits(void)
-{
-	struct rlimit most;
-
-	if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
-		most.rlim_cur = most.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &most);
-	}
+	return options_end(argc, argv, PROGRAM);
 }
 
 static void
@@ -162,7 +138,7 @@ run(const struct conf_args *args, bool foreground)
 	int status = only_one(conf.pidfile), error;
 
 	if (status == 0)
-		status = only_background(foreground, "leasehold-reaperd");
+		status = only_background(foreground, PROGRAM);
 	if (status != 0)
 		return status;
 	loop_hold_signals();
@@ -198,30 +174,25 @@ int
 main(int argc, char **argv)
 {
 	static struct conf_args args;
-	static char whole[PATH_MAX];
 	char error[CONF_ERROR_MAX], path[PATH_MAX];
 	struct mode mode = { 0 };
 	int status;
 
-	log_begin("leasehold-reaperd");
+	log_begin(PROGRAM);
 	status = parse(argc, argv, &args, &mode);
 	if (status >= 0)
 		return status;
-	/* it will be read again, from another directory */
-	if (args.file != NULL && realpath(args.file, whole) != NULL)
-		args.file = whole;
+	args.file = options_file(args.file);
 	if (conf_load(&conf, &args, error) != 0) {
-		fprintf(stderr, "leasehold-reaperd: %s\n", error);
+		fprintf(stderr, PROGRAM ": %s\n", error);
 		return EX_BAD_CONFIG;
 	}
 	if (mode.check) {
 		conf_path(path, &args);
-		printf("the configuration is good (%s%s)\n", path,
-		    access(path, R_OK) == 0 ? "" : ": not there, defaults");
-		return fflush(stdout) == 0 ? 0 : EX_SYSTEM;
+		return options_good(path);
 	}
 	log_level(conf.log_level);
-	raise_limits();
+	options_raise_limits();
 	guard_begin();
 	if (mode.once)
 		return run_once();

@@ -9,14 +9,11 @@
  */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 #include <bsd/unistd.h>
 #include "conf.h"
 #include "daemon/log.h"
 #include "daemon/only.h"
+#include "daemon/options.h"
 #include "loop.h"
 #include "tool.h"
 
@@ -68,8 +65,10 @@ parse(int argc, char **argv, struct conf_args *args, bool *foreground,
 		case 'c':
 			args->file = optarg;
 			break;
-		case 'e':	/* the title will be written over argv */
-			args->endpoints = strdup(optarg);
+		case 'e':
+			args->endpoints = options_keep(optarg, PROGRAM);
+			if (args->endpoints == NULL)
+				return EX_SYSTEM;
 			break;
 		case 'f':
 			*foreground = true;
@@ -81,40 +80,18 @@ parse(int argc, char **argv, struct conf_args *args, bool *foreground,
 			args->system = true;
 			break;
 		case 't':
-			args->table = strdup(optarg);
+			args->table = options_keep(optarg, PROGRAM);
+			if (args->table == NULL)
+				return EX_SYSTEM;
 			break;
 		case 'v':
 			args->verbose = true;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts(PROGRAM " " LEASEHOLD_VERSION);
-			return 0;
-		default:	/* getopt_long() has said what */
-			fputs("'" PROGRAM " --help' lists the options\n",
-			    stderr);
-			return EX_BAD_USAGE;
+		default:
+			return options_other(c, PROGRAM, help);
 		}
 	}
-	if (optind == argc)
-		return -1;
-	fprintf(stderr, PROGRAM ": there are no arguments, only options: "
-	    "'%s'\n", argv[optind]);
-	return EX_BAD_USAGE;
-}
-
-/* Each client takes a descriptor, each key that is waited for another. */
-static void
-raise_limits(void)
-{
-	struct rlimit most;
-
-	if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
-		most.rlim_cur = most.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &most);
-	}
+	return options_end(argc, argv, PROGRAM);
 }
 
 static void
@@ -143,7 +120,6 @@ int
 main(int argc, char **argv)
 {
 	static struct conf_args args;
-	static char whole[PATH_MAX];
 	char error[CONF_ERROR_MAX], path[PATH_MAX];
 	bool foreground = false, check = false;
 	int status;
@@ -152,21 +128,17 @@ main(int argc, char **argv)
 	status = parse(argc, argv, &args, &foreground, &check);
 	if (status >= 0)
 		return status;
-	/* it will be read again, from another directory */
-	if (args.file != NULL && realpath(args.file, whole) != NULL)
-		args.file = whole;
+	args.file = options_file(args.file);
 	if (conf_load(&conf, &args, error) != 0) {
 		fprintf(stderr, PROGRAM ": %s\n", error);
 		return EX_BAD_CONFIG;
 	}
 	if (check) {
 		conf_path(path, &args);
-		printf("the configuration is good (%s%s)\n", path,
-		    access(path, R_OK) == 0 ? "" : ": not there, defaults");
-		return fflush(stdout) == 0 ? 0 : EX_SYSTEM;
+		return options_good(path);
 	}
 	log_level(conf.log_level);
-	raise_limits();
+	options_raise_limits();
 	setproctitle_init(argc, argv, environ);
 	return run(&args, foreground);
 }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a daemon does before it begins, the same in all of them: the end of its
+ * command line, the file it names, --check, and room for descriptors.
+ */
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "options.h"
+#include "tool.h"
+
+int
+options_other(int c, const char *program, const char *help)
+{
+	switch (c) {
+	case 'h':
+		fputs(help, stdout);
+		return 0;
+	case 'V':
+		printf("%s " LEASEHOLD_VERSION "\n", program);
+		return 0;
+	default:	/* getopt_long() has said what */
+		fprintf(stderr, "'%s --help' lists the options\n", program);
+		return EX_BAD_USAGE;
+	}
+}
+
+int
+options_end(int argc, char *const *argv, const char *program)
+{
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "%s: there are no arguments, only options: '%s'\n",
+	    program, argv[optind]);
+	return EX_BAD_USAGE;
+}
+
+const char *
+options_keep(const char *value, const char *program)
+{
+	const char *copy = strdup(value);
+
+	if (copy == NULL)
+		fprintf(stderr, "%s: out of memory\n", program);
+	return copy;
+}
+
+const char *
+options_file(const char *file)
+{
+	static char whole[PATH_MAX];
+
+	/* one that is not there is complained of as it was written */
+	return file != NULL && realpath(file, whole) != NULL ? whole : file;
+}
+
+int
+options_good(const char *path)
+{
+	printf("the configuration is good (%s%s)\n", path,
+	    access(path, R_OK) == 0 ? "" : ": not there, defaults");
+	return fflush(stdout) == 0 ? 0 : EX_SYSTEM;
+}
+
+void
+options_raise_limits(void)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
+		most.rlim_cur = most.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &most);
+	}
+}
