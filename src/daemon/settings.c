@@ -215,7 +215,8 @@ settings_environment(const struct settings *of, void *conf,
 }
 
 void
-settings_path(char path[PATH_MAX], const char *program, bool system)
+settings_path(char path[PATH_MAX], const char *file, const char *program,
+    bool system)
 {
 	const char *home = getenv("XDG_CONFIG_HOME"), *below = "";
 
@@ -223,7 +224,9 @@ settings_path(char path[PATH_MAX], const char *program, bool system)
 		home = getenv("HOME");
 		below = "/.config";
 	}
-	if (geteuid() == 0 || system || home == NULL || *home != '/')
+	if (file != NULL)
+		(void)strlcpy(path, file, PATH_MAX);
+	else if (geteuid() == 0 || system || home == NULL || *home != '/')
 		(void)snprintf(path, PATH_MAX, "%s/%s.conf", SYSCONFDIR,
 		    program);
 	else

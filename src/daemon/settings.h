@@ -38,8 +38,10 @@ int settings_environment(const struct settings *s, void *conf,
 /* The first complaint of say_usage() since the beginning. */
 const char *settings_complaint(void);
 
-/* Where the file is usually: the machine's, or the user's. */
-void settings_path(char path[PATH_MAX], const char *program, bool system);
+/* Where the file is: `file`; if that is NULL as usually, the machine's or the
+ * user's. */
+void settings_path(char path[PATH_MAX], const char *file, const char *program,
+    bool system);
 
 /* Where the program's own files go unless somebody says. */
 void settings_runtime_path(char *to, size_t room, const char *program,
@@ -49,6 +51,8 @@ void settings_runtime_path(char *to, size_t room, const char *program,
 int settings_bool(const char *key, const char *value, bool *to);
 int settings_file_path(const char *key, const char *value, char *to,
     size_t room);
+/* Or "off": "". */
+int settings_socket(const char *key, const char *value, char *to, size_t room);
 int settings_mode(const char *key, const char *value, unsigned *to);
 int settings_log_level(const char *key, const char *value, int *to);
 

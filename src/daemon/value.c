@@ -40,6 +40,14 @@ settings_file_path(const char *key, const char *value, char *to, size_t room)
 }
 
 int
+settings_socket(const char *key, const char *value, char *to, size_t room)
+{
+	to[0] = '\0';
+	return strcasecmp(value, "off") == 0 ? 0 :
+	    settings_file_path(key, value, to, room);
+}
+
+int
 settings_mode(const char *key, const char *value, unsigned *to)
 {
 	char *end;

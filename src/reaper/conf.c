@@ -126,9 +126,7 @@ set_metrics(void *conf, const char *key, const char *value)
 {
 	struct conf *c = conf;
 
-	c->metrics[0] = '\0';
-	return strcasecmp(value, "off") == 0 ? 0 :
-	    settings_file_path(key, value, c->metrics, sizeof(c->metrics));
+	return settings_socket(key, value, c->metrics, sizeof(c->metrics));
 }
 
 static int
@@ -190,10 +188,7 @@ read_args(struct conf *c, const struct conf_args *args, char *error)
 void
 conf_path(char path[PATH_MAX], const struct conf_args *args)
 {
-	if (args->file != NULL)
-		(void)strlcpy(path, args->file, PATH_MAX);
-	else
-		settings_path(path, PROGRAM, args->system);
+	settings_path(path, args->file, PROGRAM, args->system);
 }
 
 int

@@ -8,11 +8,9 @@
  * given, so that there may be a shim to each table.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -117,10 +115,8 @@ set_metrics(void *conf, const char *key, const char *value)
 {
 	struct conf *c = conf;
 
-	c->metrics[0] = '\0';
 	c->metrics_said = true;
-	return strcasecmp(value, "off") == 0 ? 0 :
-	    settings_file_path(key, value, c->metrics, sizeof(c->metrics));
+	return settings_socket(key, value, c->metrics, sizeof(c->metrics));
 }
 
 static const struct setting keys[] = {
@@ -261,10 +257,7 @@ check(struct conf *c, char error[CONF_ERROR_MAX])
 void
 conf_path(char path[PATH_MAX], const struct conf_args *args)
 {
-	if (args->file != NULL)
-		(void)strlcpy(path, args->file, PATH_MAX);
-	else
-		settings_path(path, PROGRAM, args->system);
+	settings_path(path, args->file, PROGRAM, args->system);
 }
 
 int
