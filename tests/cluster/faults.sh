@@ -6,7 +6,7 @@
 #	watch_s=300
 #	. "$(dirname "$0")/faults.sh"
 #	net 3 2			# a network for three members and two hosts
-#	etcd_up 3; host 1; reaper 1; ...
+#	etcd_up 3; hosts 2
 #	cut m1; heal m1		# member 1 is cut off; and is not any more
 #	disks 3			# instead: each member has a disk, to be frozen
 #	cutter 1		# instead: host 1 loses answers, when it is told
@@ -19,15 +19,8 @@
 
 REAPERD=${REAPERD:-$top/build/release/leasehold-reaperd}
 CUTTER=${CUTTER:-$top/build/release/tests/cluster/cutter}
-for p in "$REAPERD" "$CUTTER"; do
-	if [ ! -x "$p" ]; then
-		echo "Bail out! $p cannot be run"
-		exit 1
-	fi
-done
-for v in $(compgen -e LEASEHOLD_REAPERD_); do
-	unset "$v"
-done
+must_run "$REAPERD" "$CUTTER"
+forget LEASEHOLD_REAPERD_
 spaces=()	# network namespaces
 mounts=()
 
@@ -53,6 +46,27 @@ reaper() {
 	    XDG_CONFIG_HOME="$dir/reaper$1" "$REAPERD" -f -t "${table[$1]}" \
 	    2>/dev/null
 	reapers[$1]=$pid
+}
+
+# hosts N: so many, with reapers
+hosts() {
+	local i
+
+	for ((i = 1; i <= $1; i++)); do
+		host $i
+		reaper $i
+	done
+}
+
+# all_well N [MS]: hosts 1 .. N can have the key, within so long
+all_well() {
+	local i
+
+	for ((i = 1; i <= $1; i++)); do
+		ok "host $i has the key" until_true "${2:-10000}" \
+		    lh_on $i run -w 2s cluster:gate true
+		sound $i
+	done
 }
 
 # host_away I: as host, but its shim will not come to a session

@@ -18,15 +18,8 @@
 top=$here/../..
 SHIMD=${SHIMD:-$top/build/release/leasehold-shimd}
 CONTEND=${CONTEND:-$top/build/release/tests/cluster/contend}
-for p in "$SHIMD" "$CONTEND" /usr/bin/etcd; do
-	if [ ! -x "$p" ]; then
-		echo "Bail out! $p cannot be run"
-		exit 1
-	fi
-done
-for v in $(compgen -e LEASEHOLD_SHIMD_); do
-	unset "$v"
-done
+must_run "$SHIMD" "$CONTEND" /usr/bin/etcd
+forget LEASEHOLD_SHIMD_
 unset NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID JOURNAL_STREAM
 # of the session; longer than a busy machine keeps a process waiting
 ttl_ms=$(t_ms 2000)
@@ -171,6 +164,16 @@ lh_on() {
 
 	shift
 	LEASEHOLD_TABLE=${table[$i]} "$LEASEHOLD" "$@"
+}
+
+# sound I...: the tables of these hosts
+sound() {
+	local i
+
+	for i in "$@"; do
+		LEASEHOLD_TABLE=${table[$i]} run lh fsck
+		is "$status" 0 "table $i is sound"
+	done
 }
 
 # what there is

@@ -10,10 +10,7 @@ RANDOM=${SEED:-$$}
 diag "SEED=${SEED:-$$}"
 net 3 3
 etcd_up 3
-for i in 1 2 3; do
-	host $i
-	reaper $i
-done
+hosts 3
 
 seconds=${MAYHEM_SECONDS:-${LH_TEST_LONG:+6}10}
 export TTL_MS=1000
@@ -99,10 +96,5 @@ done
 mend_now all
 diag "${events#; }"
 judged $((seconds * 5)) "mayhem"
-for i in 1 2 3; do
-	ok "host $i has the key" until_true 15000 \
-	    lh_on $i run -w 2s cluster:gate true
-	LEASEHOLD_TABLE=${table[$i]} run lh fsck
-	is "$status" 0 "table $i is sound"
-done
+all_well 3 15000
 finish

@@ -9,10 +9,7 @@ watch_s=${LH_TEST_LONG:+1}200
 ttl_ms=$(t_ms 2500)
 net 3 3
 etcd_up 3
-for i in 1 2 3; do
-	host $i
-	reaper $i
-done
+hosts 3
 
 # others_go_on SINCE NAME: host 2 or 3 were granted it since then
 others_go_on() {
@@ -76,10 +73,5 @@ done
 judged 5000 "partitioned"
 of=kept judged 50 "kept until it was cut off"
 like "$(cat "$dir/1/log")" "leases of cluster keys are lost" "the log tells"
-for i in 1 2 3; do
-	ok "host $i has the key" until_true 10000 \
-	    lh_on $i run -w 2s cluster:gate true
-	LEASEHOLD_TABLE=${table[$i]} run lh fsck
-	is "$status" 0 "table $i is sound"
-done
+all_well 3
 finish

@@ -7,10 +7,7 @@ watch_s=${LH_TEST_LONG:+1}200
 . "$(dirname "$0")/faults.sh"
 ttl_ms=$(t_ms 2000)
 etcd_up 1
-for i in 1 2; do
-	host $i
-	reaper $i
-done
+hosts 2
 
 rounds=$(long 1)
 seconds=$((rounds * (8 + ttl_ms * 3 / 1000)))
@@ -49,10 +46,5 @@ for ((round = 0; round < rounds; round++)); do
 	ok "  it has a session again" until_true 15000 has_session 1 $((round + 1))
 done
 judged 500 "paused"
-for i in 1 2; do
-	ok "host $i has the key" until_true 10000 \
-	    lh_on $i run -w 2s cluster:gate true
-	LEASEHOLD_TABLE=${table[$i]} run lh fsck
-	is "$status" 0 "table $i is sound"
-done
+all_well 2
 finish

@@ -41,8 +41,7 @@ contend 2 3 200 100 shared
 contend 2 3 200 2000
 judged 200 "readers and writers"
 for i in 1 2; do
-	LEASEHOLD_TABLE=${table[$i]} run lh fsck
-	is "$status" 0 "table $i is sound"
+	sound $i
 	kill -TERM "${shims[$i]}"
 	ended "${shims[$i]}"
 	is "$status" 0 "its shim ends with 0"

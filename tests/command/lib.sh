@@ -25,10 +25,28 @@ case $LEASEHOLD in
 	    "$LEASEHOLD") ;;
 esac
 export LEASEHOLD
-if [ ! -x "$LEASEHOLD" ]; then
-	echo "Bail out! LEASEHOLD=$LEASEHOLD cannot be run"
-	exit 1
-fi
+
+# must_run PROGRAM...
+must_run() {
+	local p
+
+	for p in "$@"; do
+		[ -x "$p" ] && continue
+		echo "Bail out! $p cannot be run"
+		exit 1
+	done
+}
+
+# forget PREFIX: what the environment says in variables that begin so
+forget() {
+	local v
+
+	for v in $(compgen -e "$1"); do
+		unset "$v"
+	done
+}
+
+must_run "$LEASEHOLD"
 slow=${LH_TEST_SLOW:-1}
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/leasehold-command.XXXXXX") || exit 1

@@ -12,13 +12,8 @@
 . "$(dirname "$0")/../command/lib.sh"
 
 REAPERD=${REAPERD:-$here/../../build/release/leasehold-reaperd}
-if [ ! -x "$REAPERD" ]; then
-	echo "Bail out! REAPERD=$REAPERD cannot be run"
-	exit 1
-fi
-for v in $(compgen -e LEASEHOLD_REAPERD_); do
-	unset "$v"
-done
+must_run "$REAPERD"
+forget LEASEHOLD_REAPERD_
 unset NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID JOURNAL_STREAM
 export RUNTIME_DIRECTORY=$dir/run XDG_CONFIG_HOME=$dir/config
 mkdir -p "$RUNTIME_DIRECTORY" "$XDG_CONFIG_HOME"
@@ -106,6 +101,46 @@ ended_leases() {
 
 has_ended() {
 	[ "$(ended_leases)" -ge "$1" ]
+}
+
+# manual PROGRAM: its pages, in sections 8 and 5, format without a warning, and
+# leave no option, key or exit status out
+pages=$here/../../doc/man
+manual() {
+	local name o key s page
+
+	name=$(basename "$1")
+	for page in "$name.8" "$name.conf.5"; do
+		run groff -ww -mdoc -Tutf8 "$pages/$page"
+		is "$status$err" 0 "$page formats without a warning"
+		groff -mdoc -Tascii -P-cbou -rLL=1000n "$pages/$page" \
+		    2>/dev/null | tr -s ' \n' ' ' >"$dir/$page"
+	done
+	"$1" --help | grep -o -e ' --*[a-zA-Z][a-z-]*' | sort -u |
+	    tr -d ' ' >"$dir/options"
+	ok "$name --help has options" test -s "$dir/options"
+	while read -r o; do
+		ok "$name(8) has $o" grep -qF -e "$o" "$dir/$name.8"
+	done <"$dir/options"
+	echo nonsense = 1 >"$dir/nonsense"
+	run "$1" -n -c "$dir/nonsense"
+	for key in $(sed 's/.*there are //; s/,//g' <<<"$err"); do
+		ok "$name.conf(5) has $key" grep -q "^\.It Cm $key\$" \
+		    "$pages/$name.conf.5"
+	done
+	for s in 0 64 69 71 78; do
+		ok "$name(8) has exit status $s" grep -qx ".It $s" \
+		    "$pages/$name.8"
+	done
+}
+
+# manual_has NAME PREFIX <METRICS: after manual, all that begin so
+manual_has() {
+	local m
+
+	for m in $(sed -n "s/^# TYPE $2_\([a-z_]*\) .*/\1/p"); do
+		ok "$1(8) has $m" grep -q "\<$m\>" "$dir/$1.8"
+	done
 }
 
 # A second is long enough for any pass.

@@ -4,40 +4,12 @@
 # exit status out.
 . "$(dirname "$0")/lib.sh"
 table manual
-pages=$here/../../doc/man
 
-for page in leasehold-reaperd.8 leasehold-reaperd.conf.5; do
-	run groff -ww -mdoc -Tutf8 "$pages/$page"
-	is "$status$err" 0 "$page formats without a warning"
-	groff -mdoc -Tascii -P-cbou -rLL=1000n "$pages/$page" 2>/dev/null |
-	    tr -s ' \n' ' ' >"$dir/$page"
-done
-
-"$REAPERD" --help | grep -o -e ' --*[a-zA-Z][a-z-]*' | sort -u | tr -d ' ' \
-    >"$dir/options"
-ok "--help has options" test -s "$dir/options"
-while read -r o; do
-	ok "leasehold-reaperd(8) has $o" grep -qF -e "$o" \
-	    "$dir/leasehold-reaperd.8"
-done <"$dir/options"
-
-echo nonsense = 1 >"$dir/conf"
-run "$REAPERD" -n -c "$dir/conf"
-for key in $(sed 's/.*there are //; s/,//g' <<<"$err"); do
-	ok "leasehold-reaperd.conf(5) has $key" grep -q "^\.It Cm $key\$" \
-	    "$pages/leasehold-reaperd.conf.5"
-done
-
+manual "$REAPERD"
 reaperd
-for name in $(metrics | sed -n 's/^# TYPE leasehold_reaper_\([a-z_]*\) .*/\1/p')
-do
-	ok "leasehold-reaperd(8) has $name" grep -q "\<$name\>" \
-	    "$dir/leasehold-reaperd.8"
-done
-for s in 0 64 69 71 78; do
-	ok "leasehold-reaperd(8) has exit status $s" grep -qx ".It $s" \
-	    "$pages/leasehold-reaperd.8"
-done
+metrics >"$dir/metrics"
+ok "there are metrics" test -s "$dir/metrics"
+manual_has leasehold-reaperd leasehold_reaper <"$dir/metrics"
 sed -n 's/^\.Dl //p' "$pages/leasehold-reaperd.8" >"$dir/examples"
 while read -r line; do
 	ok "shell: $line" bash -n -c "$line"

@@ -5,12 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 table shimd-config
 SHIMD=${SHIMD:-$here/../../build/release/leasehold-shimd}
-for v in $(compgen -e LEASEHOLD_SHIMD_); do
-	unset "$v"
-done
+forget LEASEHOLD_SHIMD_
 export STATE_DIRECTORY=$dir/state
 conf=$dir/conf
-pages=$here/../../doc/man
 
 # refused TEXT LINE PART: a file of TEXT (printf) is refused at LINE for PART
 refused() {
@@ -90,27 +87,7 @@ is "$status" 78 "a damaged state file: 78"
 like "$err" "is damaged" "  says so, and what to do"
 
 # The manual.
-for page in leasehold-shimd.8 leasehold-shimd.conf.5; do
-	run groff -ww -mdoc -Tutf8 "$pages/$page"
-	is "$status$err" 0 "$page formats without a warning"
-	groff -mdoc -Tascii -P-cbou -rLL=1000n "$pages/$page" 2>/dev/null |
-	    tr -s ' \n' ' ' >"$dir/$page"
-done
-"$SHIMD" --help | grep -o -e ' --*[a-zA-Z][a-z-]*' | sort -u | tr -d ' ' \
-    >"$dir/options"
-while read -r o; do
-	ok "leasehold-shimd(8) has $o" grep -qF -e "$o" "$dir/leasehold-shimd.8"
-done <"$dir/options"
-echo nonsense = 1 >"$conf"
-run "$SHIMD" -n -c "$conf"
-for key in $(sed 's/.*there are //; s/,//g' <<<"$err"); do
-	ok "leasehold-shimd.conf(5) has $key" grep -q "^\.It Cm $key\$" \
-	    "$pages/leasehold-shimd.conf.5"
-done
-for s in 0 64 69 71 78; do
-	ok "leasehold-shimd(8) has exit status $s" grep -qx ".It $s" \
-	    "$pages/leasehold-shimd.8"
-done
+manual "$SHIMD"
 
 # Without a cluster it runs, and says that there is none.
 rm -rf "$dir/state"
@@ -121,11 +98,7 @@ shim=$pid
 ok "without a cluster it waits for one" until_true 5000 logged "is away"
 ok "  and answers" until_true 5000 lh stats --shim
 lh stats --shim >"$dir/shim"
-for name in $(sed -n 's/^# TYPE leasehold_shim_\([a-z_]*\) .*/\1/p' \
-    "$dir/shim"); do
-	ok "leasehold-shimd(8) has $name" grep -q "\<$name\>" \
-	    "$dir/leasehold-shimd.8"
-done
+manual_has leasehold-shimd leasehold_shim <"$dir/shim"
 run lh run -n cluster:k true
 is "$status" 69 "a cluster key: 69"
 kill -HUP "$shim"
