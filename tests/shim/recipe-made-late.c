@@ -5,24 +5,13 @@
  * revoked by that one.
  */
 #include "../tap.h"
+#include "support/asked.h"
 #include "support/member.h"
 
 static struct member a, b;
 static const struct engine_ops *theirs;
-static bool is_txn, a_lost = true, b_slow = true;
+static bool a_lost = true, b_slow = true;
 static unsigned a_txns;
-
-static int
-txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
-    void *arg)
-{
-	int error;
-
-	is_txn = t->n_then > 0 && t->then[0].what == KV_PUT;
-	error = theirs->txn(e, t, timeout_ms, fn, arg);
-	is_txn = false;
-	return error;
-}
 
 static int
 end_lease(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
@@ -36,7 +25,7 @@ end_lease(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
 static enum fake_mishap
 lose(unsigned host, uint64_t call, void *arg)
 {
-	if (host != 0 || !is_txn || !a_lost)
+	if (host != 0 || !asked_to(KV_PUT) || !a_lost)
 		return FAKE_NONE;
 	return a_txns++ == 0 ? FAKE_LOST_ANSWER : FAKE_LOST_REQUEST;
 }
@@ -52,9 +41,9 @@ main(void)
 	fake_store_mishaps(member_store, lose, NULL, NULL);
 	member_up(&b, 1);
 	member_open(&a, 0);
+	asked_watch(a.e);
 	theirs = a.e->ops;
 	ours = *theirs;
-	ours.txn = txn;
 	ours.revoke = end_lease;
 	a.e->ops = b.e->ops = &ours;
 	UNTIL(count_keys("test/s/") == 2);

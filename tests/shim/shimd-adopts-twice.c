@@ -4,40 +4,23 @@
  * one has been granted: the next one finds both, and nothing is lost.
  */
 #include <unistd.h>
+#include "support/asked.h"
 #include "support/hosts.h"
 
 static const char key[] = "cluster:k";
-static const struct engine_ops *theirs;
 static _Atomic bool keeps = true;
-static bool is_delete;
-
-static int
-txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
-    void *arg)
-{
-	int error;
-
-	is_delete = t->n_then > 0 && t->then[0].what == KV_DELETE;
-	error = theirs->txn(e, t, timeout_ms, fn, arg);
-	is_delete = false;
-	return error;
-}
 
 static enum fake_mishap
 lose(unsigned host, uint64_t call, void *arg)
 {
-	return host == 0 && keeps && is_delete ? FAKE_LOST_REQUEST : FAKE_NONE;
+	return host == 0 && keeps && asked_to(KV_DELETE) ? FAKE_LOST_REQUEST :
+	    FAKE_NONE;
 }
 
 static void
 do_begin(void *arg)
 {
-	static struct engine_ops ours;
-
-	theirs = hosts[0].engine->ops;
-	ours = *theirs;
-	ours.txn = txn;
-	hosts[0].engine->ops = &ours;
+	asked_watch(hosts[0].engine);
 	fake_store_mishaps(hosts_store, lose, NULL, NULL);
 }
 

@@ -7,31 +7,18 @@
  */
 #include <errno.h>
 #include <unistd.h>
+#include "support/asked.h"
 #include "support/hosts.h"
 
 #define LATE_MS 500
 
 static const char key[] = "cluster:k";
-static const struct engine_ops *theirs;
 static _Atomic bool late = true;
-static bool is_delete;
-
-static int
-txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
-    void *arg)
-{
-	int error;
-
-	is_delete = t->n_then > 0 && t->then[0].what == KV_DELETE;
-	error = theirs->txn(e, t, timeout_ms, fn, arg);
-	is_delete = false;
-	return error;
-}
 
 static enum fake_mishap
 delay(unsigned host, uint64_t call, void *arg)
 {
-	return host == 0 && late && is_delete ? FAKE_LATE : FAKE_NONE;
+	return host == 0 && late && asked_to(KV_DELETE) ? FAKE_LATE : FAKE_NONE;
 }
 
 /* A hears of changes so late. */
@@ -44,12 +31,7 @@ lag(unsigned host, void *arg)
 static void
 do_begin(void *arg)
 {
-	static struct engine_ops ours;
-
-	theirs = hosts[0].engine->ops;
-	ours = *theirs;
-	ours.txn = txn;
-	hosts[0].engine->ops = &ours;
+	asked_watch(hosts[0].engine);
 	fake_store_mishaps(hosts_store, delay, lag, NULL);
 }
 

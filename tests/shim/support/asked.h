@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* For those who say what goes wrong in the fake: which transaction it is. */
+#ifndef SUPPORT_ASKED_H
+#define SUPPORT_ASKED_H
+
+#include "shim/engine.h"
+
+/* What these are asked is known from now on; they have the same operations. */
+void asked_watch(struct engine *e);
+
+/* The transaction that one of them is asked just now, or NULL. */
+extern const struct kv_txn *asked;
+
+/* Is there one that begins with that? */
+bool asked_to(enum kv_what what);
+
+#endif
