@@ -20,16 +20,21 @@ struct pass {
 	bool full;		/* no room for it */
 };
 
+static bool
+fits(struct pass *p, size_t len)
+{
+	if (p->bad || p->full)
+		return false;
+	p->full = p->writes && len > p->left;
+	p->bad = !p->writes && len > p->left;
+	return len <= p->left;
+}
+
 static void
 step(struct pass *p, void *field, size_t len)
 {
-	if (p->bad || p->full)
+	if (!fits(p, len))
 		return;
-	if (len > p->left) {
-		p->full = p->writes;
-		p->bad = !p->writes;
-		return;
-	}
 	if (p->writes)
 		memcpy(p->at, field, len);
 	else
@@ -49,13 +54,8 @@ check(struct pass *p, bool sound)
 static void
 words(struct pass *p, const char **s, size_t len)
 {
-	if (p->bad || p->full)
+	if (!fits(p, len))
 		return;
-	if (len > p->left) {
-		p->full = p->writes;
-		p->bad = !p->writes;
-		return;
-	}
 	if (!p->writes)
 		*s = (const char *)p->at;
 	check(p, len == 0 || (*s != NULL && memchr(*s, '\0', len) == NULL));
