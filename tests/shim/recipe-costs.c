@@ -5,10 +5,10 @@
  * printed; they are not judged, as the machine may be busy).
  */
 #include <stdlib.h>
-#include "shim/recipe.h"
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"
 #include "shim/support/loop.h"
+#include "shim/support/quiet.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -17,40 +17,11 @@
 static struct event_base *base;
 static int granted, left, settled;
 
-static void no_store(enum kv_state s, const char *why, void *arg)
-{ (void)s; (void)why; (void)arg; }
-static void no_up(const struct recipe_session *s, bool adopted, void *arg)
-{ (void)s; (void)adopted; (void)arg; }
-static void no_alive(uint64_t until_ns, void *arg)
-{ (void)until_ns; (void)arg; }
-static void no_found(const struct recipe_found *f, void *arg)
-{ (void)f; (void)arg; }
 static void on_settled(void *arg) { (void)arg; settled++; }
-static void no_lost(const char *why, void *arg)
-{ (void)arg; diag("lost: %s", why); }
-static void no_mark(const struct kv_mark *m, void *arg)
-{ (void)m; (void)arg; }
-static void nothing(void *arg) { (void)arg; }
 static void on_granted(struct claim *c, int64_t r, void *arg)
 { (void)c; (void)r; (void)arg; granted++; }
-static void no_anchor(struct claim *c, int64_t r, void *arg)
-{ (void)c; (void)r; (void)arg; }
-static void no_recall(struct claim *c, enum claim_mode m, void *arg)
-{ (void)c; (void)m; (void)arg; }
-static void no_busy(struct claim *c, const char *who, void *arg)
-{ (void)c; (void)who; (void)arg; }
-static void no_fail(struct claim *c, int error, const char *why, void *arg)
-{ (void)c; (void)error; (void)arg; diag("failed: %s", why); }
 static void on_left(struct claim *c, void *arg)
 { (void)c; (void)arg; left++; }
-
-static const struct recipe_hooks hooks = {
-	.store = no_store, .up = no_up, .alive = no_alive, .found = no_found,
-	.settled = on_settled, .lost = no_lost, .mark = no_mark,
-	.retired = nothing, .granted = on_granted, .anchored = no_anchor,
-	.recalled = no_recall, .busy = no_busy, .failed = no_fail,
-	.left = on_left,
-};
 
 static struct engine *
 engine(const struct kv_hooks *kv, const struct kv_mark *mark, void *arg)
@@ -109,17 +80,22 @@ bare(struct cluster *c, unsigned members)
 static void
 member(struct cluster *c, unsigned members)
 {
+	struct recipe_hooks hooks = quiet_hooks();
 	struct claim_want w = { .key = kv_text("key"),
 	    .mode = CLAIM_EXCLUSIVE };
 	struct recipe_opts o = { .base = base, .engine = engine,
 	    .engine_arg = (void *)(uintptr_t)cluster_endpoints(c),
 	    .root = "lh", .host = "h", .ttl_ms = 20000, .hooks = &hooks };
-	struct recipe *r = recipe_open(&o);
+	struct recipe *r;
 	struct recipe_stats before, after;
 	int64_t ns[ROUNDS];
 	struct claim *claim;
 
 	granted = left = settled = 0;
+	hooks.settled = on_settled;
+	hooks.granted = on_granted;
+	hooks.left = on_left;
+	r = recipe_open(&o);
 	if (r == NULL || !loop_until(base, &settled, 1, 5000))
 		bail_out("no member");
 	recipe_stats(r, &before);
