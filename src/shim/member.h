@@ -11,6 +11,7 @@
  *	queue.c		what answers and changes say about a queue
  *	sweep.c		looking at everything: after a gap, and now and then
  *	rivals.c	the sessions of others, and ending dead ones
+ *	when.c		the clock, timers
  */
 #ifndef SHIM_MEMBER_H
 #define SHIM_MEMBER_H
@@ -260,6 +261,8 @@ void session_lost(struct recipe *r, const char *why);
 void session_stop(struct recipe *r);
 void session_on_timer(evutil_socket_t fd, short what, void *r);
 unsigned session_ttl(struct kv_bytes value, unsigned otherwise);
+
+/* when.c */
 uint64_t boottime_ns(void);
 unsigned with_jitter(unsigned ms);	/* 1/2 to 3/2 of it */
 void timer_start(struct event *ev, unsigned ms);

@@ -36,42 +36,18 @@
  *
  * The lease is a handle, to delete all of a session's keys by one call.  It has
  * a TTL of a hundred years: one that ended by itself would delete the keys of a
- * session that is alive.  Its id is the session's name, without a bit: so it can
- * be asked for again when the answer was lost, and is not made twice.
+ * session that is alive.  Its id is the session's name, without a bit: so it
+ * can be asked for again when the answer was lost, and is not made twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include "member.h"
 
 #define LEASE_S INT64_C(3155760000)
 #define NS_PER_MS UINT64_C(1000000)
-
-uint64_t
-boottime_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-unsigned
-with_jitter(unsigned ms)
-{
-	return ms / 2 + arc4random_uniform(ms + 1);
-}
-
-void
-timer_start(struct event *ev, unsigned ms)
-{
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-
-	(void)event_add(ev, &tv);
-}
 
 static unsigned
 margin_ms(unsigned ttl_ms)

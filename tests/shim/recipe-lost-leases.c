@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The answers to asking for a session's lease are lost: it is asked for again
- * by its id, and there is one in the end.  An id that is somebody else's is left
- * to him.
+ * by its id, and there is one in the end.  An id that is somebody else's is
+ * left to him.
  */
 #include "../tap.h"
 #include "shim/fake_store.h"
