@@ -310,8 +310,8 @@ int lh_convert_wait(struct lh *lh, struct lh_lease *lease, uint32_t mode,
 /*
  * For those who hold only a key and a token: is this the token of the key's
  * present, unexpired lease (of any of its readers)?  0 yes; -ESTALE no (also
- * for an unknown key); -EINVAL (token 0 or >= 2^63, bad key), -ENAMETOOLONG,
- * -EUCLEAN.
+ * for an unknown key, and for a cluster key that is not this host's now);
+ * -EINVAL (token 0 or >= 2^63, bad key), -ENAMETOOLONG, -EUCLEAN.
  */
 int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
 

@@ -2,11 +2,15 @@
 /*
  * Is this the token of a key's present lease?  For those who have nothing but
  * key and token.  Whoever is past the deadline, or dead, is made so first.
+ *
+ * One of a cluster key is worth something only under this host's right, which
+ * is asked first (op/right.c, I1).  What has no right is not made to have ended
+ * here: it may be the shim's, which has the key so that others have not.
  */
 #include <errno.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "proc/lh.h"
+#include "op/right.h"
 #include "shm/chain.h"
 #include "shm/lock.h"
 #include "shm/slot.h"
@@ -60,16 +64,21 @@ a_reader_has(struct lhi_view *v, struct shm_slot *s, uint64_t token)
 }
 
 static int
-has_lease(struct lhi_view *v, struct shm_slot *s, uint64_t token)
+has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 {
+	struct lhi_view *v = &lh->v;
+	struct shm_slot *s = ref->slot;
+	bool free = !lhi_right_needed(lh, s);
+	bool read = free || lhi_right_lets(v, ref, true, NULL);
+	bool all = free || lhi_right_lets(v, ref, false, NULL);
 	uint64_t w;
 	int error = lhi_lock_settle(v, s, lhi_now_ns(v), SETTLE_PROBE, &w);
 
 	if (error != 0)
 		return error;
 	if (word_mode(w) == WORD_S)
-		return a_reader_has(v, s, token);
-	if (word_mode(w) != WORD_X || lhi_lock_token(s, w) != token)
+		return read ? a_reader_has(v, s, token) : 0;
+	if (word_mode(w) != WORD_X || !all || lhi_lock_token(s, w) != token)
 		return 0;
 	if (in_time(v, word_idx(w)) && sh64_load(&s->word) == w)
 		return 1;
@@ -93,7 +102,7 @@ lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 		    (unsigned long long)token);
 	error = lhi_slot_find(&lh->v, &n, &ref);
 	if (error == 1)
-		error = has_lease(&lh->v, ref.slot, token);
+		error = has_lease(lh, &ref, token);
 	if (error < 0)
 		return error;
 	return error == 1 ? 0 : lhi_fail(-ESTALE, "token %llu is not the one "

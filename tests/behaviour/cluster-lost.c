@@ -52,8 +52,11 @@ not_renewed(void)
 	s->beats = 0;
 	t_sleep_ms(2 * 20);
 	is(lh_verify(lh, &l), 0, "held while D is ahead");
+	is(lh_verify_token(lh, "cluster:a", l.token), 0, "by its token, too");
 	sleep_past_the_end();
-	is(lh_verify(lh, &l), -ESTALE, "not after it: %s", lh_error_detail());
+	is(lh_verify_token(lh, "cluster:a", l.token), -ESTALE,
+	    "its token is not after it, the lease not looked at");
+	is(lh_verify(lh, &l), -ESTALE, "nor is it: %s", lh_error_detail());
 	ok(strstr(lh_error_detail(), "cluster") != NULL, "and why is said");
 	s->beats = 1;
 	ok(t_until(T_HANG_MS, until_ns() > lhi_clock_ns(CLOCK_BOOTTIME)),
@@ -79,6 +82,24 @@ extended_too_late(void)
 	sleep_past_the_end();
 	is(lh_extend(lh, &l, t_ms(60000)), -ESTALE, "not extended: %s",
 	    lh_error_detail());
+	s->beats = 1;
+	ok(t_until(T_HANG_MS, until_ns() > lhi_clock_ns(CLOCK_BOOTTIME)),
+	    "and on");
+}
+
+/* Those who read need no more than a shared right, and no less. */
+static void
+read_by_token(void)
+{
+	struct lh_acquire_opts o = t_opts(t_ms(60000), t_ms(5000));
+	struct lh_lease l;
+
+	o.mode = LH_SHARED;
+	is(lh_acquire(lh, "cluster:r", &o, &l), 0, "read");
+	is(lh_verify_token(lh, "cluster:r", l.token), 0, "by its token");
+	s->beats = 0;
+	sleep_past_the_end();
+	is(lh_verify_token(lh, "cluster:r", l.token), -ESTALE, "until D");
 	s->beats = 1;
 	ok(t_until(T_HANG_MS, until_ns() > lhi_clock_ns(CLOCK_BOOTTIME)),
 	    "and on");
@@ -250,6 +271,7 @@ main(void)
 	s = t_shim(table);
 	not_renewed();
 	extended_too_late();
+	read_by_token();
 	ok(t_tries(3, told_in_time, NULL), "told within 200 ms");
 	t_shim_kill(s);
 	t_shim_start(s);
