@@ -222,6 +222,9 @@ $(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
 
+# memory that is not there at the moment
+$(BUILD)/tests/shim/shimd-no-memory: ALL_LDFLAGS += -Wl,--wrap=calloc
+
 # processes of a cluster's hosts; a shim that is killed or stopped by itself
 CLUSTER	:= $(BUILD)/tests/cluster/contend $(BUILD)/tests/cluster/cutter
 STEPPED	:= $(BUILD)/tests/cluster/stepped

@@ -395,19 +395,22 @@ recipe_keep(struct recipe *r, const struct recipe_found *f, void *arg)
 	return c;
 }
 
-void
+bool
 claim_anchor(struct claim *c)
 {
 	struct batch *b;
 
-	if (c->state != CLAIM_GRANTED || c->batch != NULL || c->wants_leave)
-		return;
+	if (c->state != CLAIM_GRANTED || c->wants_leave)
+		return false;
+	if (c->batch != NULL)
+		return true;
 	b = batch_new(c->r, BATCH_CONFIRM);
 	if (b == NULL)
-		return;		/* it is asked again, sooner or later */
+		return false;
 	b->anchor = true;
 	batch_add(b, c);
 	batch_start(b);
+	return true;
 }
 
 struct kv_bytes

@@ -116,13 +116,12 @@ part_leave(struct key *k)
 	claim_leave(p->claim);
 }
 
-void
+bool
 part_anchor(struct key *k)
 {
-	if (k->part->anchoring)
-		return;
-	k->part->anchoring = true;
-	claim_anchor(k->part->claim);
+	if (!k->part->anchoring)
+		k->part->anchoring = claim_anchor(k->part->claim);
+	return k->part->anchoring;
 }
 
 /* It is gone: its key, if it is not being left. */

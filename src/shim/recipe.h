@@ -179,8 +179,9 @@ struct claim *recipe_keep(struct recipe *r, const struct recipe_found *f,
 void claim_leave(struct claim *c);
 
 /* Of a granted one: draw a new revision, larger than any of that key yet; then
- * anchored().  Asked again before that: once is enough. */
-void claim_anchor(struct claim *c);
+ * anchored().  Asked again before that: once is enough.  False: it is not being
+ * drawn, for lack of memory, or as the claim is not granted any more. */
+bool claim_anchor(struct claim *c);
 
 struct kv_bytes claim_key(const struct claim *c);
 enum claim_mode claim_mode(const struct claim *c);

@@ -278,7 +278,7 @@ bool hold_renew(struct key *k);		/* false: lost */
 int part_ask(struct shim *s, struct key *const *k, const unsigned *mode,
     size_t n, bool try);
 void part_leave(struct key *k);
-void part_anchor(struct key *k);
+bool part_anchor(struct key *k);	/* false: it cannot be asked now */
 struct part *part_keep(struct shim *s, struct key *k,
     const struct recipe_found *f);
 void part_hooks(struct recipe_hooks *h);

@@ -163,6 +163,14 @@ have_back(struct key *k)
 	return false;
 }
 
+/* A newer base is drawn, or later. */
+static void
+anchor(struct key *k)
+{
+	if (!part_anchor(k))
+		step_at(k, shim_now_ns() + TROUBLE_NS);
+}
+
 /* Return, first half; whether it is held still is looked at after that. */
 static void
 take_away(struct key *k)
@@ -231,7 +239,7 @@ step_right(struct key *k)
 		if (!have(k, true))
 			return false;
 		if (k->part->revision <= k->base) {
-			part_anchor(k);
+			anchor(k);
 			return false;
 		}
 		if (!hold_sure(k))
@@ -255,7 +263,7 @@ step_granted(struct key *k, unsigned least)
 	if (least != RIGHT_NONE && least <= k->part->mode &&
 	    !k->part->returning && host_reaches(k->s)) {
 		if (wish_above(k) && k->part->revision <= k->base) {
-			part_anchor(k);
+			anchor(k);
 			return false;
 		}
 		return give(k);

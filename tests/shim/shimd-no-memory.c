@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shim that once has no memory, at any place on its way to a newer base: who
+ * asked is told so, or gets it; and it is asked for again.  (--wrap=calloc)
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "support/hosts.h"
+
+#define PLACES_MAX 60
+
+static const char key[] = "cluster:k";
+static const struct engine_ops *theirs;
+static struct engine_ops ours;
+static pthread_t loop;
+static bool in_store;		/* which aborts without memory */
+static _Atomic int left;	/* that one fails; 0: none */
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	if (left > 0 && pthread_equal(pthread_self(), loop) && !in_store &&
+	    --left == 0)
+		return NULL;
+	return __real_calloc(n, size);
+}
+
+static int
+txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	int error;
+
+	in_store = true;
+	error = theirs->txn(e, t, timeout_ms, fn, arg);
+	in_store = false;
+	return error;
+}
+
+static void
+do_begin(void *arg)
+{
+	struct host *h = arg;
+
+	loop = pthread_self();
+	theirs = h->engine->ops;
+	ours = *theirs;
+	ours.txn = txn;
+	h->engine->ops = &ours;
+}
+
+static int64_t
+token_of_now(struct host *h)
+{
+	struct lh_lease l;
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+
+	if (lh_acquire(h->lh, key, &o, &l) != 0) {
+		diag("%s", lh_error_detail());
+		return -1;
+	}
+	(void)lh_release(h->lh, &l);
+	return (int64_t)cluster_revision(l.token);
+}
+
+/* A base above that of now.  True: it came, or was refused for once. */
+static bool
+newer(struct host *h, int place, unsigned *refused)
+{
+	int64_t before = token_of_now(h), after;
+	int fd = dial(h), type;
+
+	left = place;
+	type = ask(fd, key, RIGHT_EXCLUSIVE, FRAME_REANCHOR);
+	after = token_of_now(h);
+	(void)close(fd);
+	if (before < 0 || after < 0)
+		return false;
+	*refused += type == FRAME_FAILED || type == 0;
+	return after > before || type == FRAME_FAILED || type == 0;
+}
+
+/* The same as who is running out of tokens asks for it. */
+static bool
+drawn(struct host *h, int place)
+{
+	struct lhi_frame f = { .type = FRAME_ANCHOR, .id = 8, .n = 1 };
+	uint64_t before = host_counts(h).reanchored;
+	int fd = dial(h);
+	bool yes;
+
+	f.key[0].len = sizeof(key) - 1;
+	f.key[0].key = key;
+	left = place;
+	yes = t_until(T_HANG_MS,
+	    (say(fd, &f), t_sleep_ms(1), host_counts(h).reanchored > before));
+	(void)close(fd);
+	return yes;
+}
+
+int
+main(void)
+{
+	struct host *a = &hosts[0];
+	unsigned refused = 0;
+	int place = 0, late = 0;
+
+	hosts_begin(1);
+	hosts_do(do_begin, a);
+	cmp(token_of_now(a), >, 0, "the key is here");
+	do {
+		place++;
+		if (!newer(a, place, &refused)) {
+			diag("place %d", place);
+			late++;
+		}
+	} while (left == 0 && place < PLACES_MAX);
+	left = 0;
+	cmp(place, >, 3, "places, at each of which there is no memory");
+	cmp(place, <, PLACES_MAX, "all of them");
+	cmp(refused, >, 0, "some were told so");
+	is(late, 0, "nobody waits in vain");
+	for (place = 1; place <= 3; place++)
+		ok(drawn(a, place), "asked on the way, at place %d", place);
+	left = 0;
+	hosts_end();
+	return done();
+}
