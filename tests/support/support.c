@@ -2,6 +2,7 @@
 /* Time, names and short forms: see support.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,23 @@ int64_t
 t_since_ms(int64_t then_ns)
 {
 	return (t_now_ns() - then_ns) / T_NS_PER_MS;
+}
+
+int64_t
+t_awake_ms(pid_t pid)
+{
+	uint64_t ran_ns = 0, waited_ns = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL || fscanf(f, "%" SCNu64 " %" SCNu64, &ran_ns,
+	    &waited_ns) != 2)
+		diag("%s cannot be read", path);
+	if (f != NULL)
+		fclose(f);
+	return (int64_t)(ran_ns + waited_ns) / T_NS_PER_MS;
 }
 
 void

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <leasehold.h>
 
 #define T_NS_PER_MS	INT64_C(1000000)
@@ -41,6 +42,10 @@ int64_t t_since_ms(int64_t then_ns);
 
 /* ms, stretched for this run. */
 int64_t t_ms(int64_t ms);
+
+/* How long process `pid` (its main thread) has run so far, or has waited for a
+ * processor: what was late by more than this was late by itself. */
+int64_t t_awake_ms(pid_t pid);
 
 /* Sleep that long (not stretched: give it t_ms() where it matters). */
 void t_sleep_ms(int64_t ms);
