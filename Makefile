@@ -434,8 +434,6 @@ check-tsan-live:
 
 # statistical ones, which run by the clock: their calls are all in others too
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
-	deadlock-churn deadlock-who-is-not-in-one policy-live \
-	ticket-granted-in-turn \
 	evict-under-use extend-after-idle gate-survives-kill grow-tmpfs-full \
 	live-callback live-fork live-loss-told-once live-renews-over-ttls \
 	many-live-handle many-opposite-orders many-renewed-while-waiting \
