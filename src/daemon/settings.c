@@ -234,21 +234,26 @@ settings_path(char path[PATH_MAX], const char *file, const char *program,
 		    program);
 }
 
-void
-settings_runtime_path(char *to, size_t room, const char *program,
-    const char *file)
+int
+settings_runtime_path(char *to, size_t room, const char *key,
+    const char *program, const char *file, char error[SETTINGS_ERROR_MAX])
 {
 	const char *dir = getenv("RUNTIME_DIRECTORY");
 	const char *home = getenv("XDG_RUNTIME_DIR");
+	int n;
 
 	if (dir != NULL && *dir == '/')
-		(void)snprintf(to, room, "%.*s/%s", (int)strcspn(dir, ":"),
+		n = snprintf(to, room, "%.*s/%s", (int)strcspn(dir, ":"),
 		    dir, file);
 	else if (geteuid() != 0 && home != NULL && *home == '/')
-		(void)snprintf(to, room, "%s/%s/%s", home, program, file);
+		n = snprintf(to, room, "%s/%s/%s", home, program, file);
 	else if (geteuid() == 0)
-		(void)snprintf(to, room, "/run/%s/%s", program, file);
+		n = snprintf(to, room, "/run/%s/%s", program, file);
 	else
-		(void)snprintf(to, room, "/tmp/%s.%u/%s", program,
+		n = snprintf(to, room, "/tmp/%s.%u/%s", program,
 		    (unsigned)geteuid(), file);
+	if (n >= 0 && (size_t)n < room)
+		return 0;
+	return fail(error, "%s: its usual place, %.200s..., is a path of more "
+	    "than %zu bytes: name another", key, to, room - 1);
 }

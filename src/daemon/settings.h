@@ -43,9 +43,10 @@ const char *settings_complaint(void);
 void settings_path(char path[PATH_MAX], const char *file, const char *program,
     bool system);
 
-/* Where the program's own files go unless somebody says. */
-void settings_runtime_path(char *to, size_t room, const char *program,
-    const char *file);
+/* Where the program's own files go, for a key of which nobody says it: 0; or
+ * -1, and the remedy. */
+int settings_runtime_path(char *to, size_t room, const char *key,
+    const char *program, const char *file, char error[SETTINGS_ERROR_MAX]);
 
 /* Values of the usual kinds: 0, or not after say_usage(). */
 int settings_bool(const char *key, const char *value, bool *to);

@@ -126,6 +126,7 @@ set_metrics(void *conf, const char *key, const char *value)
 {
 	struct conf *c = conf;
 
+	c->metrics_said = true;
 	return settings_socket(key, value, c->metrics, sizeof(c->metrics));
 }
 
@@ -200,13 +201,16 @@ conf_load(struct conf *conf, const struct conf_args *args,
 	    .metrics_mode = 0660, .log_level = LOG_INFO };
 
 	settings_begin();
-	settings_runtime_path(c.metrics, sizeof(c.metrics), PROGRAM,
-	    "metrics.sock");
-	settings_runtime_path(c.pidfile, sizeof(c.pidfile), PROGRAM, "pid");
 	conf_path(path, args);
 	if (settings_file(&settings, &c, path, args->file != NULL,
 	    error) != 0 || settings_environment(&settings, &c, error) != 0 ||
 	    read_args(&c, args, error) != 0)
+		return -1;
+	if (!c.metrics_said && settings_runtime_path(c.metrics,
+	    sizeof(c.metrics), "metrics", PROGRAM, "metrics.sock", error) != 0)
+		return -1;
+	if (c.pidfile[0] == '\0' && settings_runtime_path(c.pidfile,
+	    sizeof(c.pidfile), "pidfile", PROGRAM, "pid", error) != 0)
 		return -1;
 	if (c.n_tables == 0)
 		c.all = true;

@@ -23,6 +23,7 @@ struct conf {
 	unsigned evict_above;	/* percent */
 	int64_t tick_min_ms;	/* between two passes over a table */
 	char metrics[SOCKET_PATH_MAX];	/* "": no socket */
+	bool metrics_said;
 	unsigned metrics_mode;
 	int log_level;		/* LOG_ERR .. LOG_DEBUG */
 	char pidfile[PATH_MAX];

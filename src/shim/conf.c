@@ -176,6 +176,11 @@ read_password(struct conf *c, char error[CONF_ERROR_MAX])
 	if (fgets(c->password, sizeof(c->password), f) == NULL)
 		c->password[0] = '\0';
 	(void)fclose(f);
+	if (strlen(c->password) == sizeof(c->password) - 1 &&
+	    strchr(c->password, '\n') == NULL)
+		return fail(error, "password_file: the first line of %s has "
+		    "more than %zu bytes", c->password_file,
+		    sizeof(c->password) - 2);
 	c->password[strcspn(c->password, "\r\n")] = '\0';
 	return c->password[0] != '\0' ? 0 : fail(error, "password_file: the "
 	    "first line of %s is empty", c->password_file);
@@ -201,24 +206,32 @@ state_path(char *to, size_t room, const char *file, bool system)
 		    file);
 }
 
-/* What was not said follows from the table's name. */
-static void
-fill_in(struct conf *c)
+/* Beside those of other tables' shims. */
+static int
+beside(char *to, size_t room, const struct conf *c, const char *key,
+    const char *end, char error[CONF_ERROR_MAX])
 {
 	char file[CONF_TEXT_MAX + 16];
 
-	(void)snprintf(file, sizeof(file), "%s.sock", c->table);
-	if (c->socket[0] == '\0')
-		settings_runtime_path(c->socket, sizeof(c->socket), PROGRAM,
-		    file);
-	(void)snprintf(file, sizeof(file), "%s.metrics", c->table);
-	if (!c->metrics_said)
-		settings_runtime_path(c->metrics, sizeof(c->metrics), PROGRAM,
-		    file);
-	(void)snprintf(file, sizeof(file), "%s.pid", c->table);
-	if (c->pidfile[0] == '\0')
-		settings_runtime_path(c->pidfile, sizeof(c->pidfile), PROGRAM,
-		    file);
+	(void)snprintf(file, sizeof(file), "%s.%s", c->table, end);
+	return settings_runtime_path(to, room, key, PROGRAM, file, error);
+}
+
+/* What was not said follows from the table's name. */
+static int
+fill_in(struct conf *c, char error[CONF_ERROR_MAX])
+{
+	char file[CONF_TEXT_MAX + 16];
+
+	if (c->socket[0] == '\0' && beside(c->socket, sizeof(c->socket), c,
+	    "socket", "sock", error) != 0)
+		return -1;
+	if (!c->metrics_said && beside(c->metrics, sizeof(c->metrics), c,
+	    "metrics", "metrics", error) != 0)
+		return -1;
+	if (c->pidfile[0] == '\0' && beside(c->pidfile, sizeof(c->pidfile), c,
+	    "pidfile", "pid", error) != 0)
+		return -1;
 	(void)snprintf(file, sizeof(file), "%s.state", c->table);
 	if (c->state_file[0] == '\0')
 		state_path(c->state_file, sizeof(c->state_file), file,
@@ -228,6 +241,7 @@ fill_in(struct conf *c)
 	if (c->host[0] == '\0' &&
 	    gethostname(c->host, sizeof(c->host) - 1) != 0)
 		(void)strlcpy(c->host, "?", sizeof(c->host));
+	return 0;
 }
 
 static int
@@ -250,7 +264,8 @@ check(struct conf *c, char error[CONF_ERROR_MAX])
 	if (c->timeout_ms * 4 > c->ttl_ms)
 		return fail(error, "timeout: %lldms is more than a quarter of "
 		    "ttl", (long long)c->timeout_ms);
-	fill_in(c);
+	if (fill_in(c, error) != 0)
+		return -1;
 	return c->password_file[0] == '\0' ? 0 : read_password(c, error);
 }
 

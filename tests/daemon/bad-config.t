@@ -64,6 +64,13 @@ accepted 'tables = a, b  c\ntables = d\ntables = *'
 accepted '  system = yes\n\tevict_idle = 1.5h'
 accepted 'system: ON\nevict_idle = never\nevict_above = 90%%\r\n'
 accepted 'tick_min = 250ms ; a remark\nmetrics = off\nmetrics_mode = 666'
+
+long=/tmp/$(printf 'x%.0s' {1..100})
+printf 'tick_min = 1ms\n' >"$conf"
+run env RUNTIME_DIRECTORY="$long" "$REAPERD" -n -c "$conf"
+is "$status" 78 "a place that is too long for a socket: 78"
+like "$err" "metrics: its usual place" "  says which"
+RUNTIME_DIRECTORY=$long accepted 'metrics = off\n'
 accepted 'log_level = Debug\npidfile = /run/x.pid\n'
 
 run "$REAPERD" -n -c "$dir/nothing"

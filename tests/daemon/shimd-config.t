@@ -64,6 +64,17 @@ accepted "$e\nuser = me\npassword_file = $dir/password\n"
 : >"$dir/password"
 lacking "$e\nuser = me\npassword_file = $dir/password\n" "is empty"
 lacking "$e\nuser = me\npassword_file = $dir/none\n" "cannot read"
+{ head -c 254 /dev/zero | tr '\0' x; echo; } >"$dir/password"
+accepted "$e\nuser = me\npassword_file = $dir/password\n"
+head -c 255 /dev/zero | tr '\0' x >"$dir/password"
+lacking "$e\nuser = me\npassword_file = $dir/password\n" "more than 254 bytes"
+
+# places that follow from the environment
+long=/tmp/$(head -c 90 /dev/zero | tr '\0' x)
+RUNTIME_DIRECTORY=$long lacking "$e\n" "socket: its usual place"
+RUNTIME_DIRECTORY=$long lacking "$e\nsocket = /tmp/s\n" \
+    "metrics: its usual place"
+RUNTIME_DIRECTORY=$long accepted "$e\nsocket = /tmp/s\nmetrics = off\n"
 
 run env LEASEHOLD_SHIMD_ENDPOINTS=http://127.0.0.1:1 LEASEHOLD_SHIMD_TTL=x \
     "$SHIMD" -n
