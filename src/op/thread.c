@@ -30,8 +30,9 @@ lhi_thread_session(const struct lhi_view *v, uint64_t sid)
 	    sess_st(s) == SESS_CLOSING) ? se : NULL;
 }
 
-bool
-lhi_thread_same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
+/* Are the two sessions attachments of one process? */
+static bool
+same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 {
 	struct shm_session *x = lhi_thread_session(v, a);
 	struct shm_session *y = lhi_thread_session(v, b);
@@ -58,7 +59,7 @@ lhi_thread_wait(struct lhi_view *v, uint64_t sid, uint32_t tid,
 		if (who == 0)
 			continue;
 		if (who != last)
-			same = lhi_thread_same_process(v, who, sid);
+			same = same_process(v, who, sid);
 		last = who;
 		if (!same)
 			continue;

@@ -8,9 +8,6 @@
 /* The record of a session, if it lives and has threads; or NULL. */
 struct shm_session *lhi_thread_session(const struct lhi_view *v, uint64_t sid);
 
-/* Are the two sessions attachments of one process? */
-bool lhi_thread_same_process(const struct lhi_view *v, uint64_t a, uint64_t b);
-
 /*
  * The claim with which thread tid of sid's process waits, and its state; or 0:
  * it does not, or was not found before *budget, which falls with each claim and

@@ -81,9 +81,9 @@ set(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 	    "the time");
 }
 
-int
-lhi_value_put(struct lh *lh, const struct lh_lease *l, const void *value,
-    size_t len)
+/* Its length is in range. */
+static int
+put(struct lh *lh, const struct lh_lease *l, const void *value, size_t len)
 {
 	struct lhi_held h;
 	int error = lhi_lease_check(lh, l, &h), cancel;
@@ -123,7 +123,7 @@ lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
 	if (m->value == NULL || is_of(lh, lease))
 		return 0;
 	lhi_point("acquire.valued");
-	return lhi_value_put(lh, lease, m->value, m->value_len);
+	return put(lh, lease, m->value, m->value_len);
 }
 
 int
@@ -159,7 +159,7 @@ lh_value_set(struct lh *lh, const struct lh_lease *lease, const void *value,
 {
 	int error = check(value, len);
 
-	return error != 0 ? error : lhi_value_put(lh, lease, value, len);
+	return error != 0 ? error : put(lh, lease, value, len);
 }
 
 int

@@ -5,10 +5,6 @@
 
 #include "op/acquire.h"
 
-/* As lh_value_set(), the value's length being in range. */
-int lhi_value_put(struct lh *lh, const struct lh_lease *l, const void *value,
-    size_t len);
-
 /* The lease that was asked for is there: set the value that goes with it, if
  * none was set under this lease before.  0; -errno. */
 int lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,

@@ -353,18 +353,6 @@ channel_call(struct channel *ch, const struct call_opts *o)
 	return c;
 }
 
-int
-call_send(struct call *c, const uint8_t *body, size_t len)
-{
-	if (c->ended)
-		return 0;	/* its end is on the way to be told */
-	if (add_message(c->out, body, len) != 0)
-		return -1;
-	(void)nghttp2_session_resume_data(c->ch->h2, c->id);
-	channel_push(c->ch);
-	return 0;
-}
-
 void
 call_cancel(struct call *c)
 {

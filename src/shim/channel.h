@@ -97,9 +97,6 @@ struct call_opts {
  */
 struct call *channel_call(struct channel *ch, const struct call_opts *o);
 
-/* Send another message on a stream.  0; -ENOMEM. */
-int call_send(struct call *c, const uint8_t *body, size_t len);
-
 /* Forget it: no answer will be told.  What it asked for may happen.  Not from
  * within its own answer: it is over then. */
 void call_cancel(struct call *c);

@@ -86,8 +86,9 @@ ring_for(struct lhi_view *v, const struct lhi_event *e)
 	    &v->rings[e->other - 1] : NULL;
 }
 
-void
-lhi_event_add(struct lhi_view *v, const struct lhi_event *e)
+/* Write an event, now. */
+static void
+add(struct lhi_view *v, const struct lhi_event *e)
 {
 	uint64_t time = (uint64_t)lhi_now_ns(v);
 	struct shm_ring *ring = ring_for(v, e);
@@ -117,7 +118,7 @@ lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
 	const struct lhi_event e = { .kind = kind,
 	    .hash = sh64_load(&s->hash), .token = token };
 
-	lhi_event_add(v, &e);
+	add(v, &e);
 }
 
 void
@@ -128,7 +129,7 @@ lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
 	    .cause = cause, .claim = ci, .hash = sh64_load(&s->hash),
 	    .token = token };
 
-	lhi_event_add(v, &e);
+	add(v, &e);
 }
 
 void
@@ -148,7 +149,7 @@ lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
 		e.mode = 1;
 		e.token = lhi_reader_token(s, &v->claims[ci]);
 	}
-	lhi_event_add(v, &e);
+	add(v, &e);
 }
 
 void
@@ -162,7 +163,7 @@ lhi_event_session(struct lhi_view *v, unsigned kind, uint64_t sid)
 	    .hash = (uint64_t)sh32_load_rlx(&se->uid) << 32 |
 	    sh32_load_rlx(&se->pid) };
 
-	lhi_event_add(v, &e);
+	add(v, &e);
 }
 
 void
@@ -173,7 +174,7 @@ lhi_event_begin(struct lhi_view *v, uint64_t sid)
 	lhi_event_session(v, LH_LOG_SESSION_BEGAN, sid);
 	memcpy(&e.hash, v->me->application, sizeof(e.hash));
 	memcpy(&e.token, v->me->application + sizeof(e.hash), sizeof(e.token));
-	lhi_event_add(v, &e);
+	add(v, &e);
 }
 
 bool

@@ -22,9 +22,6 @@ struct lhi_event {
  * fd is a descriptor of the object. */
 void lhi_event_open(struct lhi_view *v, int fd);
 
-/* Write an event, now. */
-void lhi_event_add(struct lhi_view *v, const struct lhi_event *e);
-
 /* About the slot's key; with that token, or 0. */
 void lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
     uint64_t token);

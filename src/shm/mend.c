@@ -133,8 +133,9 @@ lhi_mend_ceiling(const struct lhi_view *v)
 	    ceiling : 0;
 }
 
-bool
-lhi_mend_plausible(const struct lhi_view *v, uint64_t token)
+/* Can a table with that base and ceiling have given that token? */
+static bool
+plausible(const struct lhi_view *v, uint64_t token)
 {
 	uint64_t base = sh64_load(&v->hdr->token_base);
 	uint64_t ceiling = lhi_mend_ceiling(v);
@@ -172,12 +173,12 @@ mend_tokens(struct lhi_mend *m)
 		above = base;
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
 		t = lhi_lock_token(&v->slots[i], sh64_load(&v->slots[i].word));
-		if (lhi_mend_plausible(v, t) && t >= above)
+		if (plausible(v, t) && t >= above)
 			above = t + 1;
 	}
 	for (unsigned i = 0; i < SHM_SHARDS; i++) {
 		t = sh64_load(&h->floor[i]);
-		if (lhi_mend_plausible(v, t) && t >= above)
+		if (plausible(v, t) && t >= above)
 			above = t + 1;
 	}
 	above = (above | (STEP - 1)) + 1;

@@ -29,9 +29,6 @@ int lhi_mend_keys(struct lhi_mend *m);
 /* mend_values.c: every value, the keys being mended. */
 void lhi_mend_values(struct lhi_mend *m);
 
-/* Can a table with that base and ceiling have given that token? */
-bool lhi_mend_plausible(const struct lhi_view *v, uint64_t token);
-
 /* The ceiling, if it is one; else 0. */
 uint64_t lhi_mend_ceiling(const struct lhi_view *v);
 

@@ -92,8 +92,9 @@ record(const struct lhi_view *v, uint32_t idx)
 	return idx > 0 && idx < lhi_values_ready(v) ? &v->values[idx] : NULL;
 }
 
-uint64_t
-lhi_value_size(const void *bytes, size_t len, uint64_t token)
+/* What stands beside a value: its length, and a sum of it. */
+static uint64_t
+size_of(const void *bytes, size_t len, uint64_t token)
 {
 	uint64_t sum = lhi_hash(bytes, len) ^
 	    token * UINT64_C(0x9e3779b97f4a7c15);
@@ -116,7 +117,7 @@ read_record(const struct shm_value *r, uint64_t slot, struct lhi_value *out)
 	}
 	return out->len > 0 && out->len <= SHM_VALUE_MAX &&
 	    sh64_load(&r->slot) == slot &&
-	    lhi_value_size(out->byte, out->len, out->token) == size;
+	    size_of(out->byte, out->len, out->token) == size;
 }
 
 int
@@ -298,7 +299,7 @@ lhi_value_begin(struct lhi_view *v, struct lhi_setting *t, uint64_t sid,
 	memcpy(word, bytes, len);
 	sh64_store(&r->slot, lhi_slot_idx(v, s));
 	sh64_store(&r->token, token);
-	sh64_store(&r->size, lhi_value_size(bytes, len, token));
+	sh64_store(&r->size, size_of(bytes, len, token));
 	for (size_t i = 0; i < (len + 7) / 8; i++)
 		sh64_store(&r->byte[i], word[i]);
 	return 0;

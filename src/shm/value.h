@@ -62,8 +62,7 @@ void lhi_value_drop(struct lhi_view *v, struct lhi_setting *t);
 /* The slot, reserved, gets its next life: that has no value. */
 void lhi_value_forget(struct shm_slot *s);
 
-/* Records that may be used, and the sum that stands beside a value's length. */
+/* Records that may be used. */
 uint32_t lhi_values_ready(const struct lhi_view *v);
-uint64_t lhi_value_size(const void *bytes, size_t len, uint64_t token);
 
 #endif
