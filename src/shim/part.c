@@ -202,6 +202,7 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 {
 	struct part *p = arg;
 	bool granted = p->granted;
+	unsigned mode = p->mode;
 	struct key *k = gone(p);
 
 	if (k == NULL)
@@ -212,12 +213,12 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 	if (granted) {
 		key_void(k);
 	} else if (error == EACCES) {
-		wish_fail(k, false, FRAME_DENIED, 0, why);
-		k->crowd = RIGHT_NONE;	/* they ask, and are told, too */
+		key_deny(k, mode, why);
 	} else if (error == EHOSTUNREACH) {
 		wish_fail(k, true, FRAME_AWAY, 0, why);
 	} else if (error == ENOMEM) {
 		wish_fail(k, false, FRAME_FAILED, ENOMEM, why);
+		k->crowd = RIGHT_NONE;	/* they ask, and are told, too */
 	}
 	key_step(k);
 }

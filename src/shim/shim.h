@@ -109,7 +109,9 @@ struct key {
 	unsigned crowd;			/* what those want who wait locally
 					 * without a wish: RIGHT_... */
 	int64_t insist_ns;		/* tries queue until then; 0: no */
-	char *who;			/* and then are told that; or NULL */
+	unsigned denied;		/* who wants that or more is told no: */
+	int64_t denied_ns;		/* RIGHT_..., until then */
+	char *who;			/* of both: told who or why; or NULL */
 	struct event *timer;		/* or NULL */
 	size_t len;
 	char name[];			/* with the table's prefix */
@@ -305,6 +307,11 @@ bool keys_ask(struct shim *s, struct key *const *k, const unsigned *mode,
 /* Somebody has it, who may not use it: tries of it wait for a moment whether it
  * comes, before they are told that it is busy. */
 void key_insist(struct key *k, const char *who);
+/* The cluster does not let us have it: all who want it are told that, also
+ * those who were told to wait, when they ask again. */
+void key_deny(struct key *k, unsigned mode, const char *why);
+/* Is it so?  Why; else NULL. */
+const char *key_denied(struct key *k, unsigned mode);
 /* Its right is void: so are the leases under it. */
 void key_void(struct key *k);
 void keys_void(struct shim *s);

@@ -317,6 +317,30 @@ end_insisting(struct key *k)
 	    "another host");
 }
 
+/* Who was told to wait is let through here, finds no right, and asks again: he
+ * is told then.  So that is remembered for a while. */
+void
+key_deny(struct key *k, unsigned mode, const char *why)
+{
+	wish_fail(k, false, FRAME_DENIED, 0, why);
+	k->crowd = RIGHT_NONE;
+	k->insist_ns = 0;
+	k->denied = mode;
+	k->denied_ns = shim_now_ns() + TROUBLE_NS;
+	free(k->who);
+	k->who = strdup(why);
+	step_at(k, k->denied_ns);
+}
+
+const char *
+key_denied(struct key *k, unsigned mode)
+{
+	if (k->denied != RIGHT_NONE && shim_now_ns() >= k->denied_ns)
+		k->denied = RIGHT_NONE;
+	return k->denied == RIGHT_NONE || mode < k->denied ? NULL :
+	    k->who != NULL ? k->who : "permission denied";
+}
+
 static bool
 step_once(struct key *k)
 {
@@ -351,7 +375,7 @@ key_step(struct key *k)
 		;
 	if (k->right == RIGHT_NONE && k->part == NULL &&
 	    k->hold.state == HOLD_NONE && TAILQ_EMPTY(&k->wishes) &&
-	    k->crowd == RIGHT_NONE)
+	    k->crowd == RIGHT_NONE && key_denied(k, RIGHT_EXCLUSIVE) == NULL)
 		key_free(k);
 	else
 		key_file(k);

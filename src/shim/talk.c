@@ -70,10 +70,27 @@ busy_here(struct key *k)
 	return NULL;
 }
 
+/* The answer that a want has at once, if `why` is set. */
+struct verdict {
+	uint8_t type;
+	const char *why;
+};
+
+static void
+judge(const struct want *w, struct key *k, unsigned mode, struct verdict *v)
+{
+	v->type = FRAME_DENIED;
+	v->why = key_denied(k, mode);
+	if (v->why == NULL && w->try) {
+		v->type = FRAME_BUSY;
+		v->why = busy_here(k);
+	}
+}
+
 /* One key of it.  True: it is wished for. */
 static bool
 wish(struct want *w, struct key *k, const struct lhi_frame *f, unsigned mode,
-    const char **busy)
+    struct verdict *v)
 {
 	bool anchor = f->flags & FRAME_REANCHOR;
 	struct wish *last = TAILQ_LAST(&k->wishes, wishes);
@@ -83,8 +100,8 @@ wish(struct want *w, struct key *k, const struct lhi_frame *f, unsigned mode,
 		return false;	/* it was named twice */
 	if (!anchor && key_covers(k, mode))
 		return false;
-	if (w->try && *busy == NULL)
-		*busy = busy_here(k);
+	if (v->why == NULL)
+		judge(w, k, mode, v);
 	/* others of its group may have long to wait */
 	if (k->part != NULL && k->part->several && !k->part->granted &&
 	    !k->part->try)
@@ -116,7 +133,7 @@ take_want(struct client *c, const struct lhi_frame *f)
 	struct key *k[FRAME_KEYS];
 	unsigned mode[FRAME_KEYS], n = 0;
 	struct want *w = want_new(c, f);
-	const char *busy = NULL;
+	struct verdict v = { 0, NULL };
 
 	for (unsigned i = 0; i < f->n && w != NULL; i++) {
 		k[n] = keys_new(c->s, f->key[i].key, f->key[i].len);
@@ -125,7 +142,7 @@ take_want(struct client *c, const struct lhi_frame *f)
 		if (k[n] == NULL) {
 			want_free(w);
 			w = NULL;
-		} else if (wish(w, k[n], f, mode[n], &busy)) {
+		} else if (wish(w, k[n], f, mode[n], &v)) {
 			n++;
 		}
 	}
@@ -134,8 +151,8 @@ take_want(struct client *c, const struct lhi_frame *f)
 	} else if (n == 0) {
 		want_answer(w, FRAME_GRANTED, 0, NULL);
 		want_free(w);
-	} else if (busy != NULL) {
-		want_answer(w, FRAME_BUSY, 0, busy);
+	} else if (v.why != NULL) {
+		want_answer(w, v.type, 0, v.why);
 		want_free(w);
 	} else {
 		go_for(c->s, w, k, mode, n);

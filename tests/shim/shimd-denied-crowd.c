@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Permission is taken away while processes wait in the queue, of whom the shim
+ * knows nothing any more (their key was here, and went to another host): they
+ * are told, as who asks is and waits, and the cluster is not asked again and
+ * again.
+ */
+#include <errno.h>
+#include "support/asked.h"
+#include "support/hosts.h"
+
+#define WAITERS 3
+
+static const char key[] = "cluster:k";
+static _Atomic bool denied;
+static unsigned claims;
+static _Atomic int told[WAITERS];
+
+/* A key is put if the session is there, and something else. */
+static enum fake_mishap
+deny(unsigned host, uint64_t call, void *arg)
+{
+	if (!asked_to(KV_PUT) || asked->n_compares < 2)
+		return FAKE_NONE;
+	claims++;
+	return denied ? FAKE_DENIED : FAKE_NONE;
+}
+
+static void
+do_begin(void *arg)
+{
+	fake_store_mishaps(hosts_store, deny, NULL, NULL);
+	asked_watch(((struct host *)arg)->engine);
+}
+
+static void
+do_count(void *arg)
+{
+	*(unsigned *)arg = claims;
+}
+
+static unsigned
+claims_now(void)
+{
+	unsigned n;
+
+	hosts_do(do_count, &n);
+	return n;
+}
+
+static void *
+await(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+	_Atomic int *e = arg;
+	struct lh_lease l;
+
+	*e = lh_acquire(hosts[0].lh, key, &o, &l);
+	return NULL;
+}
+
+static void *
+take_there(void *arg)
+{
+	*(int *)arg = take(&hosts[1], key, RIGHT_EXCLUSIVE, T_HANG_MS,
+	    &(struct lh_lease){ 0 });
+	return NULL;
+}
+
+static int
+count_waiters(const struct lh_key_info *i, void *arg)
+{
+	*(uint32_t *)arg = i->n_waiters;
+	return 0;
+}
+
+static uint32_t
+waiters(void)
+{
+	uint32_t n = 0;
+
+	(void)lh_status(hosts[0].lh, key, NULL, count_waiters, &n);
+	return n;
+}
+
+int
+main(void)
+{
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+	pthread_t waiter[WAITERS], other;
+	struct lh_lease l;
+	unsigned before;
+	int there = -1;
+
+	hosts_begin(2);
+	hosts_do(do_begin, &hosts[0]);
+	is(lh_acquire(hosts[0].lh, key, &o, &l), 0, "A has the key");
+	for (int i = 0; i < WAITERS; i++)
+		waiter[i] = t_thread(await, (void *)&told[i]);
+	ok(t_until(T_HANG_MS, waiters() == WAITERS), "others wait for it");
+	denied = true;
+	before = claims_now();
+	other = t_thread(take_there, &there);
+	ok(t_until(T_HANG_MS, waiters() > WAITERS), "so does A's shim, for B");
+	t_sleep_ms(100);	/* until it is in front of them */
+	is(lh_release(hosts[0].lh, &l), 0, "released");
+	(void)t_join(other);
+	is(there, 0, "B has it");
+	for (int i = 0; i < WAITERS; i++) {
+		(void)t_join(waiter[i]);
+		is(told[i], -EACCES, "who waited is told");
+	}
+	cmp(claims_now() - before, <=, 2 * WAITERS, "claims of A's");
+	before = claims_now();
+	is(lh_acquire(hosts[0].lh, "cluster:z", &o, &l), -EACCES,
+	    "who waits for another key is told");
+	ok(strstr(lh_error_detail(), "permission denied") != NULL, "why: %s",
+	    lh_error_detail());
+	is(claims_now() - before, 1, "it was asked for once");
+	denied = false;
+	ok(t_until(T_HANG_MS, lh_acquire(hosts[0].lh, "cluster:z", &o, &l) ==
+	    0), "with permission it is to be had, soon");
+	hosts_end();
+	return done();
+}
