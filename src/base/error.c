@@ -90,6 +90,13 @@ lhi_fail_busy(int code, const struct lhi_busy *busy)
 	return code;
 }
 
+bool
+lhi_fail_busy_by(const char *application)
+{
+	return mine != NULL && mine->busy_code != 0 && mine->busy.pid != 0 &&
+	    strcmp(mine->busy.application, application) == 0;
+}
+
 void
 lhi_fail_mute(int mute)
 {

@@ -26,6 +26,8 @@ struct lhi_busy {
 int lhi_fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), cold));
 int lhi_fail_busy(int code, const struct lhi_busy *busy);
+/* Was that the latest failure, and does one of that application hold it? */
+bool lhi_fail_busy_by(const char *application);
 
 /* What is undone after a failure may fail as well: while this thread is mute,
  * only codes are returned, and the sentence stays. */

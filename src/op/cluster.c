@@ -22,6 +22,10 @@
  * leaves; between 2 and 3 a lease in the table, freed by its death or deadline,
  * that nobody was told of.
  *
+ * A try that meets the shim in 2, though the right is there: the shim has the
+ * key to itself for a moment, to raise its base or to give it back.  It is
+ * asked, and answers when it has let go: that is no "busy".
+ *
  * In vain: the shim may say more than it keeps (it has lost the key again, or
  * is not what it should be).  From the second time on there is a nap between
  * two turns, so that nobody spins.
@@ -302,17 +306,43 @@ say_who(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 		    "waited in vain for", want->name->key, who);
 }
 
+/* In the table.  A try past the shim, unless it says no. */
+static int
+locally(struct lh *lh, struct lhi_plea *p, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *got, lhi_local_fn *fn)
+{
+	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
+	int error;
+
+	for (uint32_t turn = 0;; turn++) {
+		*got = (struct lh_lease){ 0 };
+		error = fn(lh, want, ask, got);
+		if (error != -EAGAIN || !ask->try_only || turn == TRIES_MAX ||
+		    !lhi_fail_busy_by(SHIM_APPLICATION))
+			break;
+		lhi_point("cluster.met_shim");
+		lhi_plea_end(p);
+		error = lhi_cluster_ask(lh, p, &wish, 1, ask, 0);
+		if (error != 0)
+			return error;
+	}
+	say_who(lh, want, ask, error);
+	return error;
+}
+
 /* The right was asked for, together with others: once, then. */
 static int
 acquire_once(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
     struct lh_lease *lease, lhi_local_fn *fn)
 {
 	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
-	struct lh_lease got = { 0 };
-	int error = fn(lh, want, ask, &got);
+	struct lh_lease got;
 	struct lhi_plea p;
+	int error;
 
-	say_who(lh, want, ask, error);
+	p.c = NULL;
+	error = locally(lh, &p, want, ask, &got, fn);
+	lhi_plea_end(&p);
 	if (error != 0)
 		return error;
 	error = lhi_cluster_confirm(lh, &got);
@@ -320,7 +350,6 @@ acquire_once(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 		*lease = got;
 		return 0;
 	}
-	p.c = NULL;
 	if (error == CLUSTER_ABOVE) {
 		error = lhi_cluster_ask(lh, &p, &wish, 1, ask, FRAME_REANCHOR);
 		lhi_plea_end(&p);
@@ -335,7 +364,7 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
     const struct lhi_ask *ask, struct lh_lease *lease, lhi_local_fn *fn)
 {
 	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
-	struct lh_lease got = { 0 };
+	struct lh_lease got;
 	unsigned flags = 0;
 	struct lhi_plea p;		/* (large) */
 	int error = 0;
@@ -351,11 +380,8 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
 			lhi_plea_end(&p);
 			error = lhi_cluster_ask(lh, &p, &wish, 1, ask, flags);
 		}
-		got = (struct lh_lease){ 0 };
-		if (error == 0) {
-			error = fn(lh, want, ask, &got);
-			say_who(lh, want, ask, error);
-		}
+		if (error == 0)
+			error = locally(lh, &p, want, ask, &got, fn);
 		if (error != 0)
 			break;
 		error = lhi_cluster_confirm(lh, &got);
