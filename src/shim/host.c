@@ -240,14 +240,17 @@ key_of(struct shim *s, const struct kv_bytes *b)
 
 /*
  * There are two claims of it, both shared: one was being left.  Is the right of
- * that one, and not of k->part?  The base was raised to its revision (or it was
- * anchored, and that not yet); the other's is of before.
+ * that one, and not of k->part?  The base is a revision that its claim was
+ * granted at, or anchored: so it was queued before, and put for the last time
+ * then or later.  The other one may have been anchored later, too, by what was
+ * asked before it was left; but the right is of the one queued last.
  */
 static bool
-is_its_claim(const struct key *k, int64_t revision)
+is_its_claim(const struct key *k, const struct recipe_found *f)
 {
-	return k->right != RIGHT_NONE && revision >= k->base &&
-	    (k->part->revision < k->base || revision < k->part->revision);
+	return k->right != RIGHT_NONE && f->create <= k->base &&
+	    k->base <= f->revision && (k->base < k->part->create ||
+	    k->part->revision < k->base || k->part->create < f->create);
 }
 
 static void
@@ -263,7 +266,7 @@ on_found(const struct recipe_found *f, void *arg)
 		return;
 	k = key_of(s, &f->key);
 	if (k != NULL && k->part != NULL) {
-		if (!is_its_claim(k, f->revision))
+		if (!is_its_claim(k, f))
 			return;
 		part_leave(k);
 	}

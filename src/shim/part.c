@@ -97,6 +97,7 @@ part_keep(struct shim *s, struct key *k, const struct recipe_found *f)
 	}
 	p->granted = true;
 	p->revision = f->revision;
+	p->create = f->create;
 	k->part = p;
 	k->recalled = RIGHT_NONE;
 	return p;

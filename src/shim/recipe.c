@@ -24,7 +24,7 @@ static void
 tell_found(struct recipe *r, struct claim *c)
 {
 	struct recipe_found f = { c->key->name, c->mode, c->revision,
-	    c->n_ahead == 0 };
+	    c->create, c->n_ahead == 0 };
 	bool *freed = r->freed;
 
 	TAILQ_REMOVE(&r->found, c, of_list);

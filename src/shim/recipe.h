@@ -76,6 +76,8 @@ struct recipe_found {
 	 * that of its queueing, which is no token: anchor it before it is used
 	 * (a base in the table says what it was granted at, if it was). */
 	int64_t revision;
+	int64_t create;		/* of its queueing: by it, claims are told apart
+				 * that the store has of one key */
 	bool first;		/* nobody is ahead of it: it has the key */
 };
 

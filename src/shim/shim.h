@@ -148,6 +148,7 @@ struct part {
 	bool returning;			/* as soon as it is held locally */
 	bool several;			/* asked for together with others */
 	int64_t revision, asked_ns;
+	int64_t create;			/* found; else 0 */
 };
 
 TAILQ_HEAD(wants, want);
