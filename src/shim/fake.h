@@ -10,6 +10,7 @@
 enum fake_mishap {
 	FAKE_NONE = 0,
 	FAKE_SLOW,		/* DONE, applied after half the timeout */
+	FAKE_SLOW_ANSWER,	/* DONE, applied at once, told after the same */
 	FAKE_LOST_REQUEST,	/* UNKNOWN after the timeout; never applied */
 	FAKE_LOST_ANSWER,	/* UNKNOWN after the timeout; applied at once */
 	FAKE_LATE,		/* UNKNOWN after the timeout; applied later */

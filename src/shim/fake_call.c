@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include "fake_host.h"
 
-
 void
 asked_free(struct asked *a)
 {
@@ -84,6 +83,9 @@ decide(struct asked *a)
 		apply(a);
 		wait = 0;
 		break;
+	case FAKE_SLOW_ANSWER:
+		apply(a);
+		/* fall through */
 	case FAKE_SLOW:
 		wait /= 2;
 		break;

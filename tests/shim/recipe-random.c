@@ -208,6 +208,15 @@ on_act(evutil_socket_t fd, short what, void *arg)
 
 /* Members. */
 
+/* Is the claim that was found and kept that one?  Of a writer that was granted
+ * by the watch an older revision is found, and there is but one. */
+static bool
+is_it(const struct want *w, const struct held *x)
+{
+	return claim_mode(w->c) == x->mode && (w->revision == x->token ||
+	    (x->mode == CLAIM_EXCLUSIVE && w->revision < x->token));
+}
+
 /* What was not kept of a session that is adopted is not used any more, before
  * it is left. */
 static void
@@ -222,7 +231,7 @@ on_settled(struct member *m)
 			continue;
 		for (size_t i = 0; i < m->n_kept; i++)
 			if (h->kept[i].c != NULL && key_of(&h->kept[i]) ==
-			    x->key && h->kept[i].revision == x->token) {
+			    x->key && is_it(&h->kept[i], x)) {
 				is_kept = true;
 				x->by = &h->kept[i];
 				h->kept[i].arg = (void *)(intptr_t)x->mode;
