@@ -238,6 +238,14 @@ read_queues(struct batch *b, const struct kv_answer *answer, size_t n)
 	return first;
 }
 
+/* Perhaps who was ahead then went in a gap, and the look that came of it was
+ * answered before this. */
+static bool
+is_missed(const struct recipe *r, int64_t revision)
+{
+	return revision < r->watched && r->watched != INT64_MAX;
+}
+
 static void
 wait_turn(struct batch *b, int64_t revision)
 {
@@ -247,7 +255,7 @@ wait_turn(struct batch *b, int64_t revision)
 	TAILQ_FOREACH(c, &b->claims, of_list) {
 		if (c->state == CLAIM_ASKED)
 			c->state = CLAIM_QUEUED;
-		if (c->key->deleted > revision)
+		if (c->key->deleted > revision || is_missed(b->r, revision))
 			queue_ahead(c, NULL, revision);
 	}
 	batch_settle(b);
@@ -266,6 +274,7 @@ try_done(struct ask *a, const struct kv_answer *answer)
 	if (answer->succeeded) {
 		TAILQ_FOREACH(c, &b->claims, of_list) {
 			c->create = answer->revision;
+			c->vanished = c->deleted > answer->revision;
 			queue_arrived(c, answer->revision);
 		}
 		grant(b, answer->revision);

@@ -163,6 +163,7 @@ struct claim {
 	bool to_be_told;		/* of_told */
 	uint64_t request;
 	int64_t create, revision;
+	int64_t deleted;		/* its key; told while it was ASKED */
 	/* Who is ahead and excludes us.  `sure`: all of them, as of the
 	 * revision `looked` and all changes since; else the newest one. */
 	struct rival ahead[AHEAD_MAX];

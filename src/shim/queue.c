@@ -129,7 +129,7 @@ queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 		c->sure = revision >= c->r->watched;
 	}
 	queue_arrived(c, revision);
-	return true;
+	return c->deleted <= revision;
 }
 
 static void
@@ -170,6 +170,23 @@ queue_who(struct claim *c, const struct kv_result *q, char *out, size_t len)
 }
 
 static void
+own_deleted(struct claim *c, int64_t revision)
+{
+	if (c->state == CLAIM_ASKED)	/* the answer may be of before */
+		c->deleted = revision;
+	if (c->create == 0 || c->create > revision ||
+	    (c->state != CLAIM_QUEUED && c->state != CLAIM_GRANTED &&
+	    c->state != CLAIM_FOUND))
+		return;
+	c->vanished = true;
+	if (c->batch != NULL)
+		batch_settle(c->batch);
+	else if (c->state == CLAIM_GRANTED)
+		claim_end(c, END_FAILED, ENOENT,
+		    "its key in the store was deleted");
+}
+
+static void
 deleted(struct key *k, const struct place *p, int64_t revision, bool is_ours)
 {
 	struct claim *c, *next;
@@ -178,18 +195,8 @@ deleted(struct key *k, const struct place *p, int64_t revision, bool is_ours)
 		k->deleted = revision;
 	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next) {
 		if (is_ours && c->request == p->request && c->mode == p->mode) {
-			if (c->create == 0 || c->create > revision ||
-			    (c->state != CLAIM_QUEUED &&
-			    c->state != CLAIM_GRANTED))
-				continue;
-			c->vanished = true;
-			if (c->batch != NULL) {
-				batch_settle(c->batch);
-				return;	/* it may have gone on */
-			}
-			claim_end(c, END_FAILED, ENOENT,
-			    "its key in the store was deleted");
-			return;
+			own_deleted(c, revision);
+			break;
 		}
 	}
 	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next)
@@ -224,9 +231,13 @@ queue_changed(struct recipe *r, const struct kv_change *change,
 	}
 	if (change->pair.create_revision != change->pair.mod_revision)
 		return;		/* confirmed, anchored */
-	if (is_ours && r->state == SESSION_UP && r->settled &&
-	    (k == NULL || claim_find(k, p->request) == NULL))
-		claim_ghost(r, p);
-	else if (k != NULL)
+	if (is_ours && r->state == SESSION_UP &&
+	    (k == NULL || claim_find(k, p->request) == NULL)) {
+		if (r->settled)
+			claim_ghost(r, p);
+		else	/* or is it one that is being found? */
+			sweep_soon(r, 100);
+	} else if (k != NULL) {
 		arrived(k, p, change->pair.create_revision);
+	}
 }

@@ -233,6 +233,8 @@ see_page(struct recipe *r, const struct kv_result *page)
 static void
 conclude(struct recipe *r, struct claim *c)
 {
+	const struct rival *ahead = &c->listed;
+
 	if (c->create == 0 || c->create > r->sweep_revision ||
 	    (c->state != CLAIM_QUEUED && c->state != CLAIM_GRANTED &&
 	    c->state != CLAIM_FOUND))
@@ -244,8 +246,12 @@ conclude(struct recipe *r, struct claim *c)
 	c->behind = c->listed_behind;
 	if (c->behind != CLAIM_NONE)
 		claim_recall(c, c->behind);
-	queue_ahead(c, c->listed.create == 0 || c->key->deleted >
-	    r->sweep_revision ? NULL : &c->listed, r->sweep_revision);
+	/* perhaps that was whose deletion was told since: a CONFIRM finds out,
+	 * but of a FOUND claim nobody asks */
+	if (ahead->create == 0 || (c->key->deleted > r->sweep_revision &&
+	    c->state != CLAIM_FOUND))
+		ahead = NULL;
+	queue_ahead(c, ahead, r->sweep_revision);
 }
 
 static void

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answers that come after changes that are younger than they: the watch has
+ * told of a deletion, or has missed one, before the answer that does not know
+ * of it yet.  What is granted, kept and waited for is what is so now.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include "../tap.h"
+#include "support/member.h"
+
+#define CROWD 40
+
+static struct member a, b;
+static enum fake_mishap a_has;		/* all calls of it */
+static unsigned a_ups = UINT_MAX;	/* once it was up that often: slow */
+static bool a_misses;			/* a change */
+
+static enum fake_mishap
+mishap(unsigned host, uint64_t call, void *arg)
+{
+	(void)call;
+	(void)arg;
+	if (host != 0)
+		return FAKE_NONE;
+	return a.ups > a_ups ? FAKE_SLOW_ANSWER : a_has;
+}
+
+static int
+lag(unsigned host, void *arg)
+{
+	(void)arg;
+	return host == 0 && a_misses ? FAKE_DROP : 0;
+}
+
+static void
+until_queued(struct member *m, struct want *w, const char *key)
+{
+	size_t before = count_keys("test/q/");
+
+	want(w, m, key, CLAIM_EXCLUSIVE, 0);
+	UNTIL(count_keys("test/q/") == before + 1);
+	loop_for(20);
+}
+
+static struct { char key[200]; } found;
+
+static void
+note_key(const struct kv_pair *p, void *arg)
+{
+	if (found.key[0] == '\0' && memmem(p->key.p, p->key.len, arg,
+	    strlen(arg)) != NULL)
+		(void)snprintf(found.key, sizeof(found.key), "%.*s",
+		    (int)p->key.len, (const char *)p->key.p);
+}
+
+/* By hand: the first key of that member in a queue. */
+static void
+delete_key_of(struct member *m)
+{
+	char mark[40];
+
+	(void)snprintf(mark, sizeof(mark), "w/%016jx-",
+	    (uintmax_t)m->session.name);
+	found.key[0] = '\0';
+	fake_store_each(member_store, note_key, mark);
+	ok(found.key[0] != '\0', "its key is there");
+	fake_store_delete(member_store, (struct kv_bytes){
+	    (const uint8_t *)found.key, strlen(found.key) });
+}
+
+/* Granted, deleted by hand, and that is told before the grant is. */
+static void
+deleted_before_it_is_granted(unsigned flags)
+{
+	const char *how = flags == CLAIM_TRY ? "a try" : "a claim";
+	struct want x = { 0 }, y = { 0 };
+
+	a_has = FAKE_SLOW_ANSWER;
+	want(&x, &a, "k", CLAIM_EXCLUSIVE, flags);
+	UNTIL(count_keys("test/q/") == 1);
+	delete_key_of(&a);
+	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(y.granted);
+	loop_for(30);
+	a_has = FAKE_NONE;
+	is(x.granted, 0, "%s whose key was deleted is not granted", how);
+	is(x.error, ENOENT, "and %s is told so", how);
+	want_leave(&y);
+	want_leave(&x);
+}
+
+/* Its own earlier claim is ahead, and deleted by hand. */
+static void
+behind_its_own(void)
+{
+	struct want x = { 0 }, y = { 0 };
+
+	until_queued(&a, &x, "k");
+	until_queued(&a, &y, "k");
+	delete_key_of(&a);
+	loop_for(100);
+	is(x.error, ENOENT, "the claim whose key was deleted has ended");
+	is(y.granted, 1, "and the one behind it of the same member is granted");
+	want_leave(&y);
+}
+
+/* Who is ahead leaves, which is missed, and all is looked at; the answer of
+ * what was asked before that comes last. */
+static void
+an_answer_from_before_a_gap(void)
+{
+	struct want x = { 0 }, y = { 0 };
+
+	until_queued(&b, &x, "k");
+	a_has = FAKE_SLOW_ANSWER;
+	want(&y, &a, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(count_keys("test/q/") == 2);
+	a_has = FAKE_NONE;
+	a_misses = true;
+	want_leave(&x);
+	a_misses = false;
+	loop_for(300);
+	is(y.granted, 1, "what was missed before the answer is found out");
+	want_leave(&y);
+}
+
+static void
+again(const struct recipe_session *s, struct want *keep, size_t n)
+{
+	a.keep = keep;
+	a.n_keep = n;
+	a.n_kept = 0;
+	member_open_with(&a, 0, s, NULL);
+}
+
+/* Others leave the queue while a session is adopted that waits in it. */
+static void
+adopted_while_others_leave(void)
+{
+	struct want x = { 0 }, y = { 0 }, kept = { 0 }, z[CROWD] = { { 0 } };
+	unsigned settled = a.settled, founds = a.founds;
+	struct recipe_session s = a.session;
+
+	until_queued(&b, &x, "k");
+	until_queued(&a, &y, "k");
+	for (int i = 0; i < CROWD; i++)
+		want(&z[i], &b, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(count_keys("test/q/") == 2 + CROWD);
+	member_close(&a);
+	a_has = FAKE_SLOW_ANSWER;
+	again(&s, &kept, 1);
+	for (int i = CROWD; i-- > 0;) {
+		claim_leave(z[i].c);
+		loop_for(3);
+	}
+	UNTIL(a.settled > settled);
+	a_has = FAKE_NONE;
+	is((int)(a.founds - founds), 1, "the claim is found");
+	is((int)a.n_kept, 0, "and is not first");
+	want_leave(&x);
+	UNTIL(count_keys("test/q/") == 0);
+}
+
+/* What a session has is deleted by hand while it is adopted. */
+static void
+deleted_while_adopted(unsigned ms)
+{
+	struct want x = { 0 }, y = { 0 }, kept = { 0 };
+	struct recipe_session s = a.session;
+	unsigned settled = a.settled;
+
+	until_queued(&a, &x, "k");
+	member_close(&a);
+	a_has = FAKE_SLOW_ANSWER;
+	again(&s, &kept, 1);
+	loop_for(ms);
+	delete_key_of(&a);
+	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(y.granted && a.settled > settled);
+	a_has = FAKE_NONE;
+	loop_for(20);
+	ok(a.n_kept == 0 || kept.failed == 1,
+	    "what was deleted %u ms after is not kept", ms);
+	want_leave(&y);
+	if (kept.c != NULL)
+		want_leave(&kept);
+}
+
+/* What an earlier life asked for is done while its session is adopted. */
+static void
+done_while_adopted(unsigned ms)
+{
+	struct recipe_session s = a.session;
+	unsigned settled = a.settled;
+	struct want x = { 0 };
+
+	a_has = FAKE_LATE;
+	want(&x, &a, "k", CLAIM_EXCLUSIVE, 0);
+	loop_for(ms);
+	member_close(&a);
+	a_has = FAKE_NONE;
+	a_ups = a.ups;
+	again(&s, NULL, 0);
+	UNTIL(a.settled > settled);
+	a_ups = UINT_MAX;
+	loop_for(400);
+	is((int)count_keys("test/q/"), 0, "what was asked for %u ms before is "
+	    "in nobody's way", ms);
+	want(&x, &a, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(x.granted);
+	want_leave(&x);
+}
+
+int
+main(void)
+{
+	/* no look at all now and then in the midst */
+	member_ttl_ms = 60000;
+	member_begin();
+	fake_store_mishaps(member_store, mishap, lag, NULL);
+	member_up(&a, 0);
+	member_up(&b, 1);
+	deleted_before_it_is_granted(0);
+	deleted_before_it_is_granted(CLAIM_TRY);
+	behind_its_own();
+	an_answer_from_before_a_gap();
+	adopted_while_others_leave();
+	for (unsigned ms = 10; ms < 100; ms += 7)
+		deleted_while_adopted(ms);
+	for (unsigned ms = 1; ms < 26; ms += 4)
+		done_while_adopted(ms);
+	member_close(&a);
+	member_close(&b);
+	member_end();
+	return done();
+}
