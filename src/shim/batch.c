@@ -30,15 +30,14 @@
  * that are put together all have the same age, so of two batches one is ahead
  * in all queues that both are in: no circle of batches comes to be.
  *
- * And TURN.  At the deletion, R, our key was there: the look found it, whoever
- * deletes it is told of before R, and it goes with our session at the earliest,
- * which is there until D.  (So this grant does not ask whether the session is
- * alive, as the others do: whoever goes by it looks at D.)  Nobody was ahead at
- * R.  Tokens of those who were are from transactions that compared a key that
- * was there, so from before R, and that of who comes after us is from a later
+ * And TURN.  At the deletion, R, our key and our session were there: the look
+ * found them, and who deletes one of them is told of before R.  (And who ends a
+ * session keeps to D: whoever goes by this grant looks at that.)  Nobody was
+ * ahead at R.  Tokens of those who were are of revisions at which their keys
+ * were there, so from before R, and that of who comes after us is from a later
  * deletion, or a look after that.  Two readers could have the same R: they
- * CONFIRM.  A deletion is a fact, told late or not; that none was missed is
- * not relied on but for our own key's, which somebody may delete by hand.
+ * CONFIRM.  A deletion is a fact, told late or not; that none was missed is not
+ * relied on but for what is ours, which somebody may delete by hand.
  *
  * If an answer is lost, the next one finds our keys there: in the queue, but
  * that is all.  An age is no token: whoever was ahead may have drawn a later

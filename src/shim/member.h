@@ -259,6 +259,7 @@ enum session_state {
 
 void session_begin(struct recipe *r);
 void session_lost(struct recipe *r, const char *why);
+void session_changed(struct recipe *r, const struct kv_change *c);
 void session_stop(struct recipe *r);
 void session_on_timer(evutil_socket_t fd, short what, void *r);
 unsigned session_ttl(struct kv_bytes value, unsigned otherwise);

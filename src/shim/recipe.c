@@ -224,9 +224,10 @@ on_change(struct recipe *r, const struct kv_change *c)
 
 	if (parse_place(r, c->pair.key, &p)) {
 		queue_changed(r, c, &p);
-	} else if (parse_session(r, c->pair.key, &name) &&
-	    name != r->session.name) {
-		if (c->deleted)
+	} else if (parse_session(r, c->pair.key, &name)) {
+		if (name == r->session.name)
+			session_changed(r, c);
+		else if (c->deleted)
 			other_gone(r, name);
 		else
 			other_heard(r, name, &c->pair);

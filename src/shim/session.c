@@ -399,6 +399,16 @@ session_lost(struct recipe *r, const char *why)
 	timer_start(&r->session_timer, with_jitter(20u << shift));
 }
 
+/* Ours was: what is told of later (batch.c, TURN) is not for us any more. */
+void
+session_changed(struct recipe *r, const struct kv_change *c)
+{
+	if (c->deleted && (r->state == SESSION_UP ||
+	    r->state == SESSION_LOOK) &&
+	    c->pair.mod_revision > r->session.create_revision)
+		session_lost(r, "the session was ended by another host");
+}
+
 /* The end of it. */
 
 static int

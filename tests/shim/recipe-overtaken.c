@@ -214,6 +214,25 @@ done_while_adopted(unsigned ms)
 	want_leave(&x);
 }
 
+/* A session that somebody ends by hand. */
+static void
+its_session_is_deleted(void)
+{
+	struct want x = { 0 }, y = { 0 };
+	unsigned losts = a.losts;
+
+	until_queued(&b, &x, "k");
+	until_queued(&a, &y, "k");
+	session_delete(&a);
+	loop_for(20);
+	want_leave(&x);
+	loop_for(200);
+	is((int)(a.losts - losts), 1, "it is told that it is lost");
+	is(y.granted, 0, "and has no turn");
+	is(y.error, ESTALE, "its claim has ended");
+	want_leave(&y);
+}
+
 int
 main(void)
 {
@@ -232,6 +251,7 @@ main(void)
 		deleted_while_adopted(ms);
 	for (unsigned ms = 1; ms < 26; ms += 4)
 		done_while_adopted(ms);
+	its_session_is_deleted();
 	member_close(&a);
 	member_close(&b);
 	member_end();
