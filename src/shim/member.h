@@ -165,7 +165,8 @@ struct claim {
 	int64_t create, revision;
 	int64_t deleted;		/* its key; told while it was ASKED */
 	/* Who is ahead and excludes us.  `sure`: all of them, as of the
-	 * revision `looked` and all changes since; else the newest one. */
+	 * revision `looked` and all changes since, and whoever came since is
+	 * still there; else the newest one. */
 	struct rival ahead[AHEAD_MAX];
 	unsigned n_ahead;
 	bool sure;

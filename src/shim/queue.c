@@ -5,10 +5,11 @@
  * Of each claim two things are known: who is ahead of it and excludes it, and,
  * if it is granted, whether somebody whom it excludes has come.
  *
- * Who is ahead: all of them, if they are few and nothing was missed since the
- * look (`sure`): when the last one is deleted, it is our turn (batch.c, TURN).
- * Else the newest: when that is gone it is probably our turn, of all that wait
- * one wakes up, and a CONFIRM finds out.
+ * Who is ahead: all of them, if they are few, nothing was missed since the look
+ * and nobody left who was behind (`sure`): when the last one is deleted, it is
+ * our turn (batch.c, TURN), and who came is behind.  Else the newest: when that
+ * is gone it is probably our turn, of all that wait one wakes up, and a CONFIRM
+ * finds out.
  *
  * Changes come from the watch, in order, but they and the answers to what we
  * ask overtake each other.  An answer that is older than a change we heard of
@@ -83,12 +84,16 @@ queue_gap(struct recipe *r, int64_t revision)
 static bool
 one_less_ahead(struct claim *c, const struct place *p, int64_t revision)
 {
-	for (unsigned i = 0; i < c->n_ahead && revision > c->looked; i++)
+	if (revision <= c->looked)
+		return false;
+	for (unsigned i = 0; i < c->n_ahead; i++)
 		if (c->ahead[i].session == p->session &&
 		    c->ahead[i].request == p->request) {
 			c->ahead[i] = c->ahead[--c->n_ahead];
 			return c->n_ahead == 0;
 		}
+	/* he was behind; is there anybody yet to be recalled for? */
+	c->sure = false;
 	return false;
 }
 

@@ -112,6 +112,24 @@ one_between_leaves(void)
 	want_leave(&z);
 }
 
+/* Behind, and gone again: nobody is there to be recalled for. */
+static void
+one_behind_gives_up(void)
+{
+	struct want x = { 0 }, y = { 0 }, z = { 0 };
+
+	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
+	until_queued(&b, &y, "k", CLAIM_EXCLUSIVE);
+	until_queued(&c, &z, "k", CLAIM_EXCLUSIVE);
+	want_leave(&z);
+	loop_for(20);
+	want_leave(&x);
+	UNTIL(y.granted);
+	loop_for(20);
+	is(y.recalled, CLAIM_NONE, "not recalled for who gave up");
+	want_leave(&y);
+}
+
 static void
 many_are_ahead(void)
 {
@@ -278,6 +296,7 @@ main(void)
 	member_up(&c, 2);
 	one_waits();
 	one_between_leaves();
+	one_behind_gives_up();
 	many_are_ahead();
 	readers_confirm();
 	several_at_once();
