@@ -197,12 +197,28 @@ listen_to(int sig, event_callback_fn fn)
 	return e != NULL && event_add(e, NULL) == 0;
 }
 
+/* With the coarse clock timers are waited for up to a tick too short, and then
+ * a millisecond at a time: three wake-ups for one. */
+static struct event_base *
+new_base(void)
+{
+	struct event_config *c = event_config_new();
+	struct event_base *b;
+
+	if (c == NULL)
+		return NULL;
+	(void)event_config_set_flag(c, EVENT_BASE_FLAG_PRECISE_TIMER);
+	b = event_base_new_with_config(c);
+	event_config_free(c);
+	return b;
+}
+
 static bool
 set_up(void)
 {
 	struct event *metrics;
 
-	base = event_base_new();
+	base = new_base();
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (base == NULL || epoll_fd < 0)
 		return false;

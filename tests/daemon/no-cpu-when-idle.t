@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # With nothing to do the daemon does next to nothing, and needs little memory;
-# nor do files that come and go in /dev/shm keep it busy.
+# nor do files that come and go in /dev/shm keep it busy.  Nor does its sister,
+# the shim, wake for nothing.
 . "$(dirname "$0")/lib.sh"
 table idle
 reaperd
@@ -35,5 +36,26 @@ while [ "$(now_ms)" -lt $end ]; do
 done
 b=$(cpu_ms)
 between $((b - a)) 0 200 "$n files that come and go: $((b - a)) ms"
+
+SHIMD=${SHIMD:-$here/../../build/release/leasehold-shimd}
+forget LEASEHOLD_SHIMD_
+export STATE_DIRECTORY=$dir/state
+: >"$dir/log"
+bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" "$SHIMD" -f \
+    -e http://127.0.0.1:1
+shim=$pid
+until_true 5000 logged "is away"
+
+# wakes: how often its threads have slept so far
+wakes() {
+	awk '/^voluntary/ { n += $2 } END { print n }' "/proc/$shim/task/"*/status
+}
+sleep 1
+a=$(wakes)
+sleep 2
+b=$(wakes)
+between $((b - a)) 4 40 "the shim wakes $((b - a)) times in two seconds"
+kill -TERM "$shim"
+ended "$shim"
 
 finish
