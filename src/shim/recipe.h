@@ -172,8 +172,16 @@ struct claim_want {
 int recipe_claim(struct recipe *r, const struct claim_want *want, size_t n,
     unsigned flags, struct claim **out);
 
-/* Within found() only, and once: it is granted, with f->revision, and that is
- * not told.  NULL: no memory, or it is not first. */
+/*
+ * Within found() only, and once: it is granted, with f->revision, and that is
+ * not told.  NULL: no memory, or it is not first.
+ *
+ * A life of the session that is over may have left it: its deletion compares
+ * nothing, may be done as late as anything that was sent, and takes the key
+ * away under whoever uses it then.  So it is kept for use only by who knows
+ * that no life has begun to leave it (a right that is still in the table:
+ * taking that away comes before leaving); else only to be left in good order.
+ */
 struct claim *recipe_keep(struct recipe *r, const struct recipe_found *f,
     void *arg);
 
