@@ -76,6 +76,17 @@ if command -v systemd-analyze >/dev/null; then
 	run env XDG_RUNTIME_DIR="$dir" systemd-analyze --user verify \
 	    "$dir/units/user/leasehold-reaperd.service"
 	is "$status$err" 0 "and the user's"
+	for u in system user; do
+		sed "s|^ExecStart=/usr|ExecStart=$root/usr|
+		    s|^Documentation=.*||" \
+		    "$root/usr/lib/systemd/$u/leasehold-shimd@.service" \
+		    >"$dir/units/$u/leasehold-shimd@.service"
+	done
+	run systemd-analyze verify "$dir/units/system/leasehold-shimd@.service"
+	is "$status$err" 0 "the shim's unit of the machine as well"
+	run env XDG_RUNTIME_DIR="$dir" systemd-analyze --user verify \
+	    "$dir/units/user/leasehold-shimd@.service"
+	is "$status$err" 0 "and the user's"
 
 	# What the filter lets through, and what the daemon does.
 	systemd-analyze syscall-filter >"$dir/sets"
@@ -119,6 +130,31 @@ if command -v systemd-analyze >/dev/null; then
 	grep -x '[a-z0-9_]*' "$dir/calls" | grep -vx -e syscall -e total |
 	    sort -u >"$dir/used"
 	ok "the daemon was watched" grep -qx epoll_wait "$dir/used"
+	is "$(comm -23 "$dir/used" "$dir/through" | tr '\n' ' ')" "" \
+	    "  and does nothing that the filter forbids"
+
+	# The shim's is the same.
+	for u in system user; do
+		is "$(grep ^SystemCallFilter \
+		    "$root/usr/lib/systemd/$u/leasehold-shimd@.service")" \
+		    "$(grep ^SystemCallFilter "$system")" "the shim's filter"
+	done
+	forget LEASEHOLD_SHIMD_
+	: >"$dir/log"
+	STATE_DIRECTORY=$dir/state bg bash -c 'log=$1; shift
+	    exec strace -f -qq -c -U name -o "$log.calls" "$@" 2>>"$log"' - \
+	    "$dir/log" "$root/usr/sbin/leasehold-shimd" -f \
+	    -e http://127.0.0.1:1
+	until_true 5000 logged "is away"
+	until_true 5000 lh stats --shim
+	run lh run -n cluster:k true
+	kill -HUP "$(pgrep -P "$pid")"
+	until_true 5000 logged "configuration read again"
+	kill -TERM "$(pgrep -P "$pid")"
+	ended "$pid"
+	grep -x '[a-z0-9_]*' "$dir/log.calls" | grep -vx -e syscall -e total |
+	    sort -u >"$dir/used"
+	ok "it was watched" grep -qx connect "$dir/used"
 	is "$(comm -23 "$dir/used" "$dir/through" | tr '\n' ' ')" "" \
 	    "  and does nothing that the filter forbids"
 else
