@@ -135,8 +135,9 @@ on_farewell(evutil_socket_t fd, short what, void *arg)
 	struct timeval tv = { 0, END_LOOK_NS / 1000 };
 	struct shim *s = arg;
 
-	if (s->n_rights == 0 && TAILQ_EMPTY(&s->parts) && !s->retiring &&
-	    s->recipe != NULL) {
+	/* not a session of which it was not learnt yet what it has */
+	if ((s->looked || s->session.name == 0) && s->n_rights == 0 &&
+	    TAILQ_EMPTY(&s->parts) && !s->retiring && s->recipe != NULL) {
 		log_line(LOG_DEBUG, "all keys are given back");
 		s->retiring = true;
 		(void)lhi_cluster_end(s->v);
