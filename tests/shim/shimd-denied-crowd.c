@@ -83,9 +83,27 @@ waiters(void)
 	return n;
 }
 
+/* Without a thread that waits. */
+static int
+finish(void)
+{
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+	struct lh_ticket *t;
+	struct lh_lease l;
+	int e = lh_acquire_start(hosts[0].lh, "cluster:t", &o, &t);
+
+	if (e != 0)
+		return e;
+	(void)t_until(T_HANG_MS, (e = lh_ticket_finish(t, &l)) != -EAGAIN);
+	return e;
+}
+
 int
 main(void)
 {
+	struct lh_item item[2] = { { .key = "cluster:x" },
+	    { .key = "cluster:y" } };
+	struct lh_lease both[2];
 	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
 	pthread_t waiter[WAITERS], other;
 	struct lh_lease l;
@@ -117,6 +135,9 @@ main(void)
 	ok(strstr(lh_error_detail(), "permission denied") != NULL, "why: %s",
 	    lh_error_detail());
 	is(claims_now() - before, 1, "it was asked for once");
+	is(lh_acquire_many(hosts[0].lh, item, 2, &o, both), -EACCES,
+	    "who waits for two");
+	is(finish(), -EACCES, "and with a ticket");
 	denied = false;
 	ok(t_until(T_HANG_MS, lh_acquire(hosts[0].lh, "cluster:z", &o, &l) ==
 	    0), "with permission it is to be had, soon");
