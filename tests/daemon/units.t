@@ -23,16 +23,22 @@ for f in sbin/leasehold-reaperd share/man/man8/leasehold-reaperd.8 \
 done
 system=$root/usr/lib/systemd/system/leasehold-reaperd.service
 user=$root/usr/lib/systemd/user/leasehold-reaperd.service
-for u in "$system" "$user"; do
-	is "$(grep -c @ "$u" | tr -d '\n'; grep -o '@[A-Z]*@' "$u")" \
-	    "$(grep -c @ "$u")" "no place is left unnamed"
-	for d in Type=notify WatchdogSec=10 NoNewPrivileges=yes \
+
+# unit FILE WATCHDOG: what is in it; what it starts, in $command, is installed
+unit() {
+	local d
+
+	is "$(grep -o '@[A-Z]*@' "$1")" "" "no place is left unnamed"
+	for d in Type=notify "WatchdogSec=$2" NoNewPrivileges=yes \
 	    MemoryDenyWriteExecute=yes SystemCallFilter=@system-service; do
-		ok "  $d" grep -qx "$d" "$u"
+		ok "  $d" grep -qx "$d" "$1"
 	done
-	# what it starts is what is installed, with options that exist
-	command=$(sed -n 's/^ExecStart=//p' "$u")
+	command=$(sed -n 's/^ExecStart=//p' "$1")
 	ok "  starts what is installed" test -x "$root${command%% *}"
+}
+
+for u in "$system" "$user"; do
+	unit "$u" 10
 	# shellcheck disable=SC2086
 	run "$REAPERD" -n ${command#* }
 	is "$status" 0 "  with options that it has"
@@ -41,13 +47,7 @@ done
 # The shim's: the same bar.
 for u in system user; do
 	u=$root/usr/lib/systemd/$u/leasehold-shimd@.service
-	is "$(grep -o '@[A-Z]*@' "$u")" "" "no place is left unnamed"
-	for d in Type=notify WatchdogSec=5 NoNewPrivileges=yes \
-	    MemoryDenyWriteExecute=yes SystemCallFilter=@system-service; do
-		ok "  $d" grep -qx "$d" "$u"
-	done
-	command=$(sed -n 's/^ExecStart=//p' "$u")
-	ok "  starts what is installed" test -x "$root${command%% *}"
+	unit "$u" 5
 	options=${command#* }
 	# shellcheck disable=SC2086
 	run env LEASEHOLD_SHIMD_ENDPOINTS=http://127.0.0.1:1 \
