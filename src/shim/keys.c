@@ -5,9 +5,10 @@
  * be done, the one that was set first first; and busy, all others.  What is to
  * be done about a key: step.c.
  *
- * Once in SWEEP_NS the busy ones are looked through, and what we hold locally
- * is renewed.  Idle ones cost nothing but their memory; when there are too
- * many, the oldest that nobody has is given back.
+ * Once in SWEEP_NS the table is looked at, whether it is there still; the busy
+ * keys are looked through, and what we hold locally is renewed.  Idle ones cost
+ * nothing but their memory; when there are too many, the oldest that nobody has
+ * is given back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -200,6 +201,12 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	bool renew = now_ns - s->renewed_ns >= s->o.ttl_ms * NS_PER_MS / 3;
 	struct key *k;
 
+	if (!s->over && table_gone(s)) {
+		s->over = true;
+		s->o.over("the table was removed", s->o.arg);
+	}
+	if (s->over)
+		return;
 	if (renew)
 		s->renewed_ns = now_ns;
 	TAILQ_FOREACH(k, &s->busy, of) {

@@ -248,6 +248,8 @@ void shim_retired(struct shim *s);	/* the session is out of the store */
 /* table.c: 0, or -errno and a sentence. */
 int table_open(struct shim *s, char why[SHIM_WHY_MAX]);
 void table_close(struct shim *s);
+/* Was it removed, or is there another one of its name? */
+bool table_gone(const struct shim *s);
 /* Find k's slot; 0 or -errno. */
 int table_find(struct shim *s, struct key *k);
 /* Set k's right; 0 or -errno.  Is it there still? */

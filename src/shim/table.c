@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "op/name.h"
 #include "op/right.h"
@@ -78,6 +79,22 @@ table_close(struct shim *s)
 	if (s->byte_fd >= 0)
 		(void)close(s->byte_fd);
 	s->byte_fd = -1;
+}
+
+/* Then nobody comes to know of us any more, and another table of that name, if
+ * there is one, needs a shim of its own. */
+bool
+table_gone(const struct shim *s)
+{
+	struct stat ours, named;
+
+	if (lhi_view_retired(s->v))
+		return true;
+	if (fstat(s->byte_fd, &ours) != 0)
+		return false;
+	if (stat(s->v->path, &named) != 0)
+		return errno == ENOENT;
+	return ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
 }
 
 int
