@@ -278,7 +278,10 @@ hear(struct shim *m, int fd, struct lhi_frame *f)
 			send_frame(m, fd, &a, f->id);
 		break;
 	case FRAME_STATS:
-		say(m, fd, f->id, FRAME_TEXT, "shim_of_a_test 1\n");
+		if (m->s->says == SHIM_AWAY)
+			say(m, fd, f->id, FRAME_AWAY, "says the test");
+		else if (m->s->says != SHIM_SILENT)
+			say(m, fd, f->id, FRAME_TEXT, "shim_of_a_test 1\n");
 		break;
 	case FRAME_ANCHOR:
 		t_post(&m->s->anchors);
