@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include <bsd/string.h>
 #include <bsd/unistd.h>
 #include "daemon/log.h"
 #include "daemon/notify.h"
@@ -117,8 +118,10 @@ on_reload_signal(evutil_socket_t sig, short what, void *arg)
 	} else {
 		conf->log_level = fresh.log_level;
 		conf->metrics_mode = fresh.metrics_mode;
-		(void)strncpy(conf->metrics, fresh.metrics,
-		    sizeof(conf->metrics));
+		/* else its usual place may be that of another table's shim */
+		if (fresh.metrics_said || strcmp(fresh.table, conf->table) == 0)
+			(void)strlcpy(conf->metrics, fresh.metrics,
+			    sizeof(conf->metrics));
 		log_level(conf->log_level);
 		serve_configure(conf->metrics, conf->metrics_mode);
 		log_line(LOG_INFO, "configuration read again (what it says of "

@@ -103,8 +103,9 @@ manual "$SHIMD"
 # Without a cluster it runs, and says that there is none.
 rm -rf "$dir/state"
 : >"$dir/log"
+echo 'endpoints = http://127.0.0.1:1' >"$conf"
 bg bash -c 'log=$1; shift; exec "$@" 2>>"$log"' - "$dir/log" "$SHIMD" -f \
-    -e http://127.0.0.1:1
+    -c "$conf"
 shim=$pid
 ok "without a cluster it waits for one" until_true 5000 logged "is away"
 ok "  and answers" until_true 5000 lh stats --shim
@@ -112,9 +113,20 @@ lh stats --shim >"$dir/shim"
 manual_has leasehold-shimd leasehold_shim <"$dir/shim"
 run lh run -n cluster:k true
 is "$status" 69 "a cluster key: 69"
+socket=$RUNTIME_DIRECTORY/$LEASEHOLD_TABLE.metrics
+tells() {
+	metrics >/dev/null
+}
+ok "it tells its metrics" until_true 5000 tells
+printf 'endpoints = http://127.0.0.1:1\ntable = other\n' >"$conf"
 kill -HUP "$shim"
 ok "it reads its configuration again" until_true 5000 logged \
     "configuration read again"
+ok "  and keeps its place, not that of another table's shim" tells
+ok "  (which there is none of)" test ! -e "$RUNTIME_DIRECTORY/other.metrics"
+echo "metrics = $dir/here" >>"$conf"
+kill -HUP "$shim"
+ok "  until it is told another place" until_true 5000 test -S "$dir/here"
 run timeout 10 "$SHIMD" -f -e http://127.0.0.1:1
 is "$status" 69 "a second one: 69"
 kill -TERM "$shim"
