@@ -238,7 +238,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	}
 	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
-	as.expires_ns = lhi_ends_ns(v, st);
+	as.expires_ns = lhi_right_cut_ns(&now, lhi_ends_ns(v, st));
 	*l = as;
 	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,
 	    as.token, 0);

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "op/holder.h"
+#include "op/right.h"
 #include "proc/magazine.h"
 
 #define BUCKETS 256u
@@ -303,6 +304,7 @@ lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
 			    "key in the other mode: convert the lease, or "
 			    "release it first");
 		if (enter(lh, &has)) {
+			lhi_right_cut(lh, &has);
 			*lease = has;
 			return 0;
 		}

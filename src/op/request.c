@@ -27,8 +27,8 @@
 #include <time.h>
 #include "base/error.h"
 #include "op/handoff.h"
-#include "op/lease.h"
 #include "op/request.h"
+#include "op/right.h"
 #include "op/value.h"
 #include "shm/aside.h"
 
@@ -193,7 +193,10 @@ lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
     struct lhi_request *q, struct lh_lease *lease)
 {
 	/* a cluster key's may not be this host's by now, or not yet for good */
-	int error = token_cluster(lease->token) ? lh_verify(lh, lease) : 0;
+	int error;
+
+	lhi_right_cut(lh, lease);
+	error = token_cluster(lease->token) ? lh_verify(lh, lease) : 0;
 
 	if (error != 0 || ask->more->value == NULL ||
 	    req_who(q->state) == REQUEST_WHOLE)

@@ -109,6 +109,15 @@ lhi_right_cut_ns(const struct lhi_held *h, int64_t end_ns)
 	return end.left_ns < end_ns - now ? now + end.left_ns : end_ns;
 }
 
+void
+lhi_right_cut(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_held h;
+
+	if (token_cluster(l->token) && lhi_lease_find(lh, l, &h) == 0)
+		l->expires_ns = lhi_right_cut_ns(&h, l->expires_ns);
+}
+
 bool
 lhi_right_left(struct lh *lh, const struct lh_lease *l,
     struct lhi_right_end *end)

@@ -35,6 +35,9 @@ lhi_right_needed(const struct lh *lh, const struct shm_slot *s)
  * after that of its right.  (Until the machine is suspended.) */
 int64_t lhi_right_cut_ns(const struct lhi_held *h, int64_t end_ns);
 
+/* The same of a lease that is about to be told, whatever its key. */
+void lhi_right_cut(struct lh *lh, struct lh_lease *l);
+
 /* For how long has it the right that it needs?  False: it has none. */
 bool lhi_right_left(struct lh *lh, const struct lh_lease *l,
     struct lhi_right_end *end);

@@ -25,6 +25,16 @@ acquire(const char *key, struct lh_lease *l)
 	return lh_acquire(lh, key, &o, l);
 }
 
+/* A lease says no more than the session with the cluster does. */
+static void
+ends_with_it(const struct lh_lease *l, const char *what)
+{
+	int64_t left = l->expires_ns - lh_clock_ns(lh);
+
+	ok(left <= s->ttl_ms * T_NS_PER_MS, "%s: until D at the most (%lld "
+	    "ms)", what, (long long)(left / T_NS_PER_MS));
+}
+
 static void
 plain(void)
 {
@@ -42,7 +52,9 @@ requests(void)
 	more.request[0] = 77;
 	is(acquire("cluster:r", &l), 0, "by a request id: %s",
 	    lh_error_detail());
+	ends_with_it(&l, "granted");
 	is(acquire("cluster:r", &m), 0, "repeated");
+	ends_with_it(&m, "the answer");
 	ok(l.token == m.token && l.id[1] == m.id[1], "the same lease");
 	is(lh_release_request(lh, NULL, more.request), 0, "released by it");
 	is(lh_verify(lh, &l), -ESTALE, "and so it is");
@@ -71,6 +83,7 @@ holders(void)
 	is(acquire("cluster:h", &l), 0, "by a holder id: %s",
 	    lh_error_detail());
 	is(acquire("cluster:h", &m), 0, "and again");
+	ends_with_it(&m, "a holder's");
 	is(m.token, l.token, "it is one lease");
 	is(lh_release(lh, &m), 0, "released once");
 	is(lh_verify(lh, &l), 0, "held");
@@ -139,13 +152,14 @@ sessions(void)
 	more.session = se;
 	is(acquire("cluster:s", &l), 0, "acquired into it: %s",
 	    lh_error_detail());
+	ends_with_it(&l, "in a session");
 	is(lh_verify(other, &l), 0, "anybody may present it");
 	is(lh_lease_recall(other, "cluster:s", l.id, l.token, &m), 0,
 	    "and recall it");
-	ok(m.expires_ns <= lh_clock_ns(lh) + s->ttl_ms * T_NS_PER_MS,
-	    "with the end that it has");
+	ends_with_it(&m, "recalled");
 	token = l.token;
 	is(lh_handoff(lh, &l, NULL), 0, "handed over: %s", lh_error_detail());
+	ends_with_it(&l, "handed over");
 	ok(l.token > token && lh_verify(lh, &l) == 0, "held, larger token");
 	t_shim_lose(s);
 	is(lh_handoff(lh, &l, se), -ESTALE, "not when it is lost: %s",
