@@ -165,6 +165,7 @@ sessions(void)
 	is(lh_handoff(lh, &l, se), -ESTALE, "not when it is lost: %s",
 	    lh_error_detail());
 	is(lh_session_destroy(se), 0, "the session ends");
+	lh_session_close(se);
 	lh_close(other);
 	t_shim_kill(s);
 	s->beats = 1;
