@@ -19,6 +19,10 @@
  * round waits: 50 ms, twice as long each time up to 2 s, the half of it drawn,
  * so that a thousand hosts do not come back together.
  *
+ * One that says nothing at all, where a live member answers by itself (CONNECT,
+ * STATUS), costs a second each time: a stopped machine, a network that swallows
+ * everything.  It is left out for a few of these, unless all others are, too.
+ *
  * Refused (etcd_refuse): another cluster, a store behind the mark, a wrong
  * password, a user who may not.  It is tried again much later, for somebody
  * may have mended it; nothing is asked meanwhile.
@@ -33,6 +37,7 @@
 #define ROUND_MIN_MS 50
 #define ROUND_MAX_MS 2000
 #define LOGIN_MS 5000		/* bcrypt takes 0.1 s when nobody else does */
+#define SILENT_TIMES 4		/* connect_ms: so long it is left out */
 #define PING_MS 6000		/* oftener than 5 s etcd takes amiss */
 
 static void
@@ -73,6 +78,46 @@ wait_apart(struct etcd *e, int ms)
 	(void)event_add(e->again, &tv);
 }
 
+static bool
+is_silent(const struct etcd *e, unsigned i)
+{
+	return e->silent_ms[i] != 0 && etcd_now_ms() - e->silent_ms[i] <
+	    SILENT_TIMES * e->o.connect_ms;
+}
+
+/* The next one of this round.  False: there is none. */
+static bool
+choose_next(struct etcd *e)
+{
+	for (unsigned i = 1; i <= e->ends.n; i++) {
+		unsigned at = (e->at + i) % e->ends.n;
+
+		if (!(e->tried & 1u << at) && !is_silent(e, at)) {
+			e->at = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+begin_round(struct etcd *e)
+{
+	e->tried = 0;
+	if (!choose_next(e))
+		e->at = (e->at + 1) % e->ends.n;
+}
+
+static void
+note_silence(struct etcd *e)
+{
+	int64_t now = etcd_now_ms();
+
+	if ((e->step == STEP_CONNECT || e->step == STEP_STATUS) &&
+	    now - e->step_ms > e->o.connect_ms / 2)
+		e->silent_ms[e->at] = now;
+}
+
 void
 etcd_leave(struct etcd *e, const char *why)
 {
@@ -81,8 +126,9 @@ etcd_leave(struct etcd *e, const char *why)
 	int ms = ROUND_MIN_MS;
 
 	(void)snprintf(text, sizeof(text), "%s: %s", name, why);
-	e->at = (e->at + 1) % e->ends.n;
-	if (++e->tried < e->ends.n) {
+	note_silence(e);
+	e->tried |= 1u << e->at;
+	if (choose_next(e)) {
 		drop(e, NULL);
 		/* not from inside: this may be channel_open()'s failure */
 		e->step = STEP_APART;
@@ -93,7 +139,7 @@ etcd_leave(struct etcd *e, const char *why)
 	for (unsigned i = 0; i < e->rounds && ms < ROUND_MAX_MS; i++)
 		ms *= 2;
 	e->rounds++;
-	e->tried = 0;
+	begin_round(e);
 	wait_apart(e, ms < ROUND_MAX_MS ? ms : ROUND_MAX_MS);
 	set_state(e, KV_AWAY, text);
 }
@@ -106,8 +152,7 @@ etcd_refuse(struct etcd *e, const char *why)
 	(void)snprintf(text, sizeof(text), "%s: %s", e->ch == NULL ? "" :
 	    channel_name(e->ch), why);
 	set_state(e, KV_REFUSED, text);
-	e->at = (e->at + 1) % e->ends.n;
-	e->tried = 0;
+	begin_round(e);
 	drop(e, "the store is refused");
 	wait_apart(e, e->o.refused_ms);
 }
@@ -163,6 +208,7 @@ step_call(struct etcd *e, enum step step, const char *path,
 
 	free(body.p);
 	e->step = step;
+	e->step_ms = etcd_now_ms();
 	if (!sent)
 		etcd_leave(e, "nothing can be sent");
 }
@@ -326,6 +372,7 @@ etcd_connect(struct etcd *e)
 	    .state = on_state, .arg = e };
 
 	e->step = STEP_CONNECT;
+	e->step_ms = etcd_now_ms();
 	e->ch = channel_open(&o);
 	if (e->ch == NULL)
 		etcd_leave(e, "it cannot be tried");

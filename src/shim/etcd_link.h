@@ -51,7 +51,9 @@ struct etcd {
 	struct evdns_base *dns;
 	struct endpoints ends;
 	unsigned at;		/* the endpoint that is used, or is next */
-	unsigned tried;		/* endpoints in vain since one was good */
+	unsigned tried;		/* in vain since one was good: a bit each */
+	int64_t silent_ms[ENDPOINTS_MAX];	/* when it last was; 0: never */
+	int64_t step_ms;	/* when this step began */
 	unsigned rounds;	/* of them all, in vain */
 	unsigned troubles;	/* in a row, with this endpoint */
 	enum step step;

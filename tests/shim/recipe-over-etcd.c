@@ -408,8 +408,7 @@ contend(struct cluster *c)
 		leader = cluster_leader(c);
 		at = shared->grants;
 		(stop ? cluster_stop : cluster_kill)(c, leader);
-		/* a session that the bad network costs is waited for by all */
-		ok(grants_until(at + 100, 40000), "the leader is %s: they go "
+		ok(grants_until(at + 300, 15000), "the leader is %s: they go "
 		    "on", stop ? "stopped" : "killed");
 		(stop ? cluster_cont : cluster_again)(c, leader);
 		(void)grants_until(shared->grants + 300, 15000);
