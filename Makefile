@@ -59,10 +59,21 @@ objs	= $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 HISTORY	= $(call objs,tests/stress/history/*.c)
 REJECTS	:= $(BUILD)/tests/stress/history-rejects
 progs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
-TESTS	:= $(call progs,tests/unit/*.c tests/behaviour/*.c)
-# the longest first, so that the others run beside it
-LONGEST	:= $(BUILD)/tests/behaviour/ten-million-keys
-TESTS	:= $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
+# the longest first, so that the others run beside them
+LONGEST	:= ten-million-keys recipe-over-etcd recipe-random shimd-random \
+	   deadlock-told-in-time cluster-lost many-opposite-orders \
+	   shim-frames shimd-restart hosts-contend cluster-away \
+	   etcd-three recipe-closed-in-hooks etcd-cut policy-live \
+	   deadlock-churn deadlock-who-is-not-in-one ticket-granted-in-turn \
+	   live-loss-told-once ten-thousand-handles g-idle-readers \
+	   g-session-meets shimd-refused etcd-back-off api-live-arguments \
+	   table-removed-again-and-again many-sessions g-convert-late \
+	   g-barred-stopped metrics.t no-cpu-when-idle.t loss.t renewal.t \
+	   killed.t terminal.t shared.t paused.t shim-killed-and-stopped.t
+longest_first = $(foreach n,$(LONGEST),$(filter %/$n,$(1))) \
+	   $(filter-out $(addprefix %/,$(LONGEST)),$(1))
+TESTS	:= $(call longest_first,$(call progs, \
+	   tests/unit/*.c tests/behaviour/*.c))
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
 # of the cluster's side: all but the daemon's main(), linked as it is needed
 SHIM_PB	:= $(BUILD)/src/shim/etcd.pb-c
@@ -72,11 +83,12 @@ SHIM_A	:= $(BUILD)/libshim.a
 DAEMON_A := $(BUILD)/libdaemon.a
 SHIM_LIBS := -lnghttp2 -levent_openssl -levent_extra -levent_core -lssl \
 	   -lcrypto -lprotobuf-c
-SHIM_TESTS := $(call progs,tests/shim/*.c)
+SHIM_TESTS := $(call longest_first,$(call progs,tests/shim/*.c))
 CXX_TEST := $(BUILD)/tests/cxx/wrapper
 FUZZ_NAMES := image fence etcd frame shim
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
-REPLAYS	:= $(filter-out %/replay,$(call progs,tests/replay/*.c))
+REPLAYS	:= $(call longest_first,$(filter-out %/replay, \
+	   $(call progs,tests/replay/*.c)))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 
 .PHONY: all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
@@ -304,26 +316,47 @@ WAITERS	:= $(shell expr 2 '*' $(CPUS))
 PROVE	:= prove --timer -j$(WAITERS) --exec ''
 sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
+# What each layer needs: built by itself or, while others wait, ahead of it
+# (tests/layers, which then says that nothing is left to build: BUILT=1).
+NEEDS_unit = tests cxx lib
+NEEDS_command = tool tests
+NEEDS_daemon = tool reaperd shim daemon-tests
+NEEDS_shim = shim-tests
+NEEDS_cluster = tool shim reaperd cluster-tests
+NEEDS_stepped = F=hooks stepped
+NEEDS_replay = F=hooks replays
+NEEDS_fuzz = F=fuzz fuzzers
+NEEDS_fence = F=hooks fences
+NEEDS_crash = step
+NEEDS_chaos = chaos
+NEEDS_asan = F=asan $(ASANED)
+NEEDS_tsan = F=tsan chaos $(LIVE:%=build/tsan/tests/behaviour/%)
+NEEDS_memcheck = tests
+NEEDS_abi = lib
+ready	= $(if $(BUILT),,$(sub) $(NEEDS_$(1)))
+ready-%:
+	$(sub) $(NEEDS_$*)
+
 check-unit:
-	$(sub) tests cxx lib
+	$(call ready,unit)
 	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) $(PROVE) $(TESTS) $(CXX_TEST) \
 	    tests/python/leasehold.t
 
 check-command:
-	$(sub) tool tests
+	$(call ready,command)
 	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
-	    tests/command/loss.t tests/command/renewal.t \
-	    $(filter-out %/loss.t %/renewal.t,$(wildcard tests/command/*.t))
+	    $(call longest_first,$(wildcard tests/command/*.t))
 
 check-daemon:
-	$(sub) tool reaperd shim daemon-tests
+	$(call ready,daemon)
 	@LEASEHOLD=$(abspath $(TOOL)) REAPERD=$(abspath $(REAPERD)) \
 	    SHIMD=$(abspath $(SHIMD)) \
-	    tests/as-job $(PROVE) $(wildcard tests/daemon/*.t) $(DAEMON_TESTS)
+	    tests/as-job $(PROVE) $(call longest_first, \
+	    $(wildcard tests/daemon/*.t)) $(DAEMON_TESTS)
 
 # with etcd, which each test starts for itself
 check-shim:
-	$(sub) shim-tests
+	$(call ready,shim)
 	@$(PROVE) $(SHIM_TESTS)
 
 .PHONY: cluster-tests stepped check-cluster
@@ -335,24 +368,25 @@ CLUSTERED = tests/cluster/two-hosts.t $(shell printf '%s\n' \
 	    $(filter-out %/two-hosts.t,$(wildcard tests/cluster/*.t)) | \
 	    awk '"$(STEP_ARGS)" != "" || NR % 3 == $(TURN) % 3')
 check-cluster:
-	$(sub) tool shim reaperd cluster-tests
-	$(sub) F=hooks stepped
+	$(call ready,cluster)
+	$(call ready,stepped)
 	@LEASEHOLD=$(abspath $(TOOL)) SHIMD=$(abspath $(SHIMD)) \
 	    CONTEND=$(abspath $(BUILD)/tests/cluster/contend) \
 	    CUTTER=$(abspath $(BUILD)/tests/cluster/cutter) \
 	    REAPERD=$(abspath $(REAPERD)) \
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
 	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
-	    prove --timer -j$(CPUS) --exec '' $(CLUSTERED)
+	    prove --timer -j$(CPUS) --exec '' \
+	    $(call longest_first,$(CLUSTERED))
 
 check-replay:
-	$(sub) F=hooks replays
+	$(call ready,replay)
 	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
 
 # a fixed number of mutations of the corpus; news are looked for by `fuzz`
 FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,1000)
 check-fuzz:
-	$(sub) F=fuzz fuzzers
+	$(call ready,fuzz)
 	@for f in $(FUZZ_NAMES); do ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
 	    build/fuzz/tests/fuzz/$$f :: --runs $(FUZZ_RUNS) \
 	    tests/fuzz/corpus/$$f || exit 1; done
@@ -371,7 +405,7 @@ fuzz:
 .PHONY: fences check-fence
 fences: $(FENCES)
 check-fence:
-	$(sub) F=hooks fences
+	$(call ready,fence)
 	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(FENCES))
 
 check-mutants:
@@ -385,21 +419,21 @@ TURN	= $(shell expr \( $$(git rev-list --count HEAD 2>/dev/null || echo 0) \
 SCENES	= $(if $(STEP_ARGS),$(STEP_ARGS),$$($(STEP) list | \
 	  awk 'NR % 12 == $(TURN) { print $$1 }'))
 check-crash:
-	$(sub) step
+	$(call ready,crash)
 	@$(PROVE) $(STEP) :: selftest
 	@$(PROVE) $(STEP) :: kill $(SCENES)
 
 check-stop:
-	$(sub) step
+	$(call ready,crash)
 	@$(PROVE) $(STEP) :: stop $(SCENES)
 
 check-double:
-	$(sub) step
+	$(call ready,crash)
 	@$(PROVE) $(STEP) :: double $(if $(STEP_ARGS),--stride 2)
 
 CHAOS_SECONDS ?= $(if $(STEP_ARGS),60,45)
 check-chaos:
-	$(sub) chaos
+	$(call ready,chaos)
 	@$(PROVE) $(REJECTS)
 	@$(PROVE) $(CHAOS) :: --seconds $(CHAOS_SECONDS) --procs 8
 
@@ -414,14 +448,15 @@ ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
 	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
 	  awk '!/behaviour|shim\// || NR % 6 == $(TURN) % 6')))
 check-asan:
-	$(sub) F=asan $(ASANED)
-	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) $(ASANED)
+	$(call ready,asan)
+	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
+	    $(call longest_first,$(ASANED))
 
 LIVE := live-callback live-from-many-threads live-loss-told-once \
 	many-live-handle watch-misses-nothing
 TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_stack=1
 check-tsan:
-	$(sub) F=tsan chaos $(LIVE:%=build/tsan/tests/behaviour/%)
+	$(call ready,tsan)
 	$(sub) -O check-tsan-exclusive check-tsan-shared check-tsan-live
 
 check-tsan-exclusive check-tsan-shared:
@@ -451,8 +486,8 @@ MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%), \
 MEMCHECKED = $(if $(STEP_ARGS),$(MEMCHECK_ALL),$(shell printf '%s\n' \
 	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 12 == $(TURN)'))
 check-memcheck:
-	$(sub) tests
-	@tests/memcheck $(MEMCHECKED)
+	$(call ready,memcheck)
+	@tests/memcheck $(call longest_first,$(MEMCHECKED))
 
 check-model:
 	@tests/model/run build/model
@@ -461,7 +496,7 @@ lint:
 	@tests/lint
 
 abi-check check-abi:
-	$(sub) lib
+	$(call ready,abi)
 	@$(PROVE) tests/abi/check
 
 abi-update:
@@ -536,4 +571,6 @@ uninstall:
 clean:
 	rm -rf build
 
+ifndef BUILT
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+endif
