@@ -133,7 +133,8 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) \
 	    -MMD -MP -c -o $@ $<
 
-EXTRA_tests := -Itests
+# compiled oftener than they run
+EXTRA_tests := -Itests -O1
 EXTRA_bench := -Ibench
 EXTRA_tools := -Itools -DLEASEHOLD_VERSION='"$(VERSION)"'
 
@@ -387,9 +388,10 @@ check-replay:
 FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,1000)
 check-fuzz:
 	$(call ready,fuzz)
-	@for f in $(FUZZ_NAMES); do ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
-	    build/fuzz/tests/fuzz/$$f :: --runs $(FUZZ_RUNS) \
-	    tests/fuzz/corpus/$$f || exit 1; done
+	$(sub) -O $(FUZZ_NAMES:%=check-fuzz-%)
+check-fuzz-%:
+	@ASAN_OPTIONS=detect_leaks=0 $(PROVE) build/fuzz/tests/fuzz/$* :: \
+	    --runs $(FUZZ_RUNS) tests/fuzz/corpus/$*
 
 # needs clang and libclang-rt-14-dev: tools/deps fuzz
 FUZZ_SECONDS ?= 600
