@@ -385,7 +385,7 @@ check-replay:
 	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
 
 # a fixed number of mutations of the corpus; news are looked for by `fuzz`
-FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,1000)
+FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,2000)
 check-fuzz:
 	$(call ready,fuzz)
 	$(sub) -O $(FUZZ_NAMES:%=check-fuzz-%)
@@ -433,7 +433,7 @@ check-double:
 	$(call ready,crash)
 	@$(PROVE) $(STEP) :: double $(if $(STEP_ARGS),--stride 2)
 
-CHAOS_SECONDS ?= $(if $(STEP_ARGS),60,45)
+CHAOS_SECONDS ?= 60
 check-chaos:
 	$(call ready,chaos)
 	@$(PROVE) $(REJECTS)
@@ -443,12 +443,12 @@ check-chaos:
 # those that only do more of what others do
 ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
 	ten-thousand-handles)
-# of the behaviours, and of the shim's, a sixth: others after each commit
+# of the behaviours, and of the shim's, a third: others after each commit
 ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS)) \
 	$(SHIM_TESTS)
 ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
 	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
-	  awk '!/behaviour|shim\// || NR % 6 == $(TURN) % 6')))
+	  awk '!/behaviour|shim\// || NR % 3 == $(TURN) % 3')))
 check-asan:
 	$(call ready,asan)
 	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
@@ -482,11 +482,11 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	recoverers-race table-removed-again-and-again ten-million-keys \
 	ten-thousand-handles twenty-queued-readers-enter-together \
 	with-runs-under-lease)
-# Of the behaviours a twelfth, others after each commit: ASan, too, sees them.
+# Of the behaviours a sixth, others after each commit: ASan, too, sees them.
 MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%), \
 	$(TESTS))
 MEMCHECKED = $(if $(STEP_ARGS),$(MEMCHECK_ALL),$(shell printf '%s\n' \
-	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 12 == $(TURN)'))
+	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 6 == $(TURN) % 6'))
 check-memcheck:
 	$(call ready,memcheck)
 	@tests/memcheck $(call longest_first,$(MEMCHECKED))
