@@ -81,7 +81,7 @@ ask_start(struct recipe *r, const struct ask_ops *ops, void *owner)
 	TAILQ_INSERT_TAIL(&r->asks, a, all);
 	/* not before the owner knows of it */
 	if (r->store == KV_HERE)
-		timer_start(&a->timer, 0);
+		event_active(&a->timer, 0, 0);
 	return a;
 }
 
