@@ -338,6 +338,7 @@ struct recipe {
 
 	struct others others;
 	struct event others_timer;
+	uint64_t others_due_ns;		/* when it was to be, or earlier */
 	char other_key[ROOT_MAX + HEX + 8];
 
 	struct event sweep_timer;

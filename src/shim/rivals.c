@@ -57,6 +57,7 @@ others_start_timer(struct recipe *r)
 	RB_FOREACH(o, others, &r->others)
 		if (o->ask == NULL && due_ns(o) < due)
 			due = due_ns(o);
+	r->others_due_ns = due;
 	if (due == UINT64_MAX)
 		return;
 	timer_start(&r->others_timer, due <= now ? 1 :
@@ -86,7 +87,8 @@ other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 	o->ttl_ms = session_ttl(p->value, r->o.ttl_ms);
 	o->jitter_ms = arc4random_uniform(o->ttl_ms / 8 + 1);
 	o->seen_ns = boottime_ns();
-	if (!event_pending(&r->others_timer, EV_TIMEOUT, NULL))
+	if (!event_pending(&r->others_timer, EV_TIMEOUT, NULL) ||
+	    due_ns(o) < r->others_due_ns)
 		others_start_timer(r);
 }
 

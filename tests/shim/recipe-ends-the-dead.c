@@ -100,6 +100,36 @@ alone(void)
 	want_leave(&x);
 }
 
+/* While hosts are given another TTL, one after another. */
+static void
+of_another_ttl(void)
+{
+	struct member shorter = { 0 };
+	struct want x = { 0 }, y = { 0 };
+	uint64_t until;
+
+	member_close(&a);
+	member_ttl_ms = 60000;
+	member_up(&a, 0);
+	member_up(&b, 1);
+	/* a's session of before is gone */
+	UNTIL(count_keys("test/s/") == 2);
+	loop_for(1500);		/* and no timer of it */
+	member_ttl_ms = 1000;
+	member_up(&shorter, 2);
+	want(&x, &shorter, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(x.granted);
+	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(x.recalled);
+	until = shorter.until_ns;
+	member_close(&shorter);
+	UNTIL(y.granted);
+	cmp(member_now_ns(), <, until + 2000000000u,
+	    "who waits for one of a longer TTL sees a shorter one's end");
+	want_leave(&y);
+	member_close(&b);
+}
+
 int
 main(void)
 {
@@ -107,6 +137,7 @@ main(void)
 	dead();
 	cut_off();
 	alone();
+	of_another_ttl();
 	is((int)count_keys("test/q/"), 0, "nothing is left in the queues");
 	member_close(&a);
 	member_end();
