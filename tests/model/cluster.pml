@@ -13,8 +13,17 @@
  * all the same (`late`).  Time is what is left until something; clocks do not drift
  * (the real ones: margin, rho and slack).
  *
- * Left out: readers, many keys, adoption, the watch (a host may look at any
- * time, EARLY times for nothing).
+ * A host may CONFIRM whenever it is first, as if it knew, and EARLY times for
+ * nothing.  With TURNS it has a watch as well: each deletion is told it, in
+ * their order and any time later; of GAPS of them it is told only that it
+ * missed something.  Of a look it keeps who is ahead, and the deletion of the
+ * last of them grants (batch.c, TURN) what it may go by until its D.  Somebody
+ * deletes up to FORCES keys that wait, by hand: that is what a gap could hide.
+ * (Who is first and loses its key by hand is told so, and that may be late.)
+ *
+ * Left out: readers (two of them could have one turn, with one token: they do
+ * not), many keys (each is first from its own turn on; the latest of these is
+ * the token of all), adoption (adopt.pml).
  *
  * Properties.
  *  P1	Never do two hosts believe to have the key, each before its D.
@@ -27,7 +36,11 @@
  * what it heard after it decided), FENCE (the token is the key's age), AGAIN
  * (who finds its own key there, and nobody ahead, has it, by its age), STALE (a
  * deletion newer than the look makes one first), ENQUEUE (no compare of the
- * session), OLD (an answer to the last session counts).
+ * session), OLD (an answer to the last session counts).  Of turns: TURN_OLD (a
+ * deletion that is older than the look), TURN_ONE (one of those ahead was
+ * deleted, not all), TURN_GAP (and some changes were missed), TURN_EARLY (some
+ * were told before the look's answer), TURN_AGE (the token is the key's age),
+ * TURN_HELD (who is told of its key's deletion goes on waiting).
  */
 #ifndef ONLY
 #define ONLY 0
@@ -48,11 +61,21 @@
 #ifndef TTL
 #define TTL 2
 #endif
+#ifndef TURNS
+#define TURNS 0
+#endif
+#ifndef GAPS
+#define GAPS 0
+#endif
+#ifndef FORCES
+#define FORCES 0
+#endif
 #define NS 3
 #define NONE 7
 
-byte rev, highest;		/* counts what is put into the queue */
-byte losses = LOSSES, early = EARLY;
+byte rev;			/* counts what is put and deleted in the queue */
+byte top[2];			/* the latest token of a host */
+byte losses = LOSSES, early = EARLY, gaps = GAPS, forces = FORCES;
 byte skey[NS];			/* 0: not there; else which heartbeat */
 byte q[NS];			/* 0: not there; else create_revision */
 
@@ -65,6 +88,14 @@ mtype = { IDLE, ASKED, QUEUED, GRANTED, LEAVING, OVER };
 mtype st[2];
 byte age[2];			/* of the key, as known */
 
+/* What a host knows of its queue. */
+byte ahead[2];			/* of a look: a bit for each session's key */
+byte looked[2];			/* its revision */
+bool sure[2];			/* and nothing was missed since */
+byte watched[2];		/* nothing later than this was missed */
+byte heard[2];			/* latest deletion told, during a call */
+chan told[2] = [5] of { byte, byte };	/* whose, when */
+
 /* Calls.  hb: 0 none, 1 sent, 2 done, 3 done: no session.  hb_left: of the TTL
  * since it was sent. */
 byte hb[2], hb_left[2];
@@ -72,7 +103,7 @@ mtype = { ENQUEUE, CONFIRM, LEAVE, NOTHING };
 /* rq: 0 none, 1 sent; answers: 2 granted, 3 waits, 4 no session; 5 no
  * key (what is late alone) */
 byte rq[2], rq_s[2], rq_age[2];
-bool newer[2];			/* a deletion, than this answer */
+byte rq_rev[2], rq_ahead[2];	/* what a look says */
 mtype rq_kind[2];
 mtype late = NOTHING;
 byte late_s, late_age, late_hb = NONE;
@@ -86,11 +117,26 @@ byte steal_mod[2], steal_s[2], to_sweep[2];
 #define IS_FIRST(s) ((q[(s + 1) % NS] == 0 || q[(s + 1) % NS] > q[s]) && \
 		     (q[(s + 2) % NS] == 0 || q[(s + 2) % NS] > q[s]))
 
+#define AHEAD_OF(s, x)	(q[x] != 0 && q[x] < q[s])
+#define ALL_AHEAD(s)	(AHEAD_OF(s, 0) + 2 * AHEAD_OF(s, 1) + \
+			    4 * AHEAD_OF(s, 2))
+
+/* Who has no session to ask with any more does not. */
+#define LISTENS(h)	(TURNS && (st[h] != OVER || cur[h] == 0))
+
+inline tell(h, s)
+{
+	if
+	:: LISTENS(h) -> assert(nfull(told[h])); told[h]!s,rev
+	:: else
+	fi
+}
+
 inline gone(s)
 {
 	q[s] = 0;
-	newer[0] = newer[0] || rq[0] == 3;
-	newer[1] = newer[1] || rq[1] == 3
+	rev = rev + TURNS;
+	d_step { tell(0, s); tell(1, s) }
 }
 
 inline look()
@@ -142,8 +188,8 @@ inline do_call(kind, s, known, res, tok)
 	fi;
 	if
 	:: kind != LEAVE && res == 2 ->
-		CLAIMED(2, tok > highest);
-		highest = (tok > highest -> tok : highest)
+		CLAIMED(2, tok > top[0] && tok > top[1]);
+		top[s % 2] = tok	/* sessions 0 and 2: host 0 */
 	:: else
 	fi
 }
@@ -152,13 +198,86 @@ inline grant(h)
 {
 	st[h] = GRANTED;
 	has[h] = true;
+	forget(h);
 	look()
+}
+
+inline forget(h)
+{
+	d_step {
+		ahead[h] = 0; looked[h] = 0; sure[h] = false; heard[h] = 0
+	}
+}
+
+/* By a deletion at that revision.  Before D no other was granted since. */
+inline turn(h, r)
+{
+#ifdef MUTANT_TURN_AGE
+	r = age[h];
+#endif
+	CLAIMED(2, left[h] == 0 || r > top[1 - h]);
+	top[h] = (r > top[h] -> r : top[h]);
+	grant(h)
+}
+
+/* A deletion is told. */
+inline hear(h)
+{
+	heard[h] = (rq[h] != 0 -> rev_of : 0);
+	if
+	:: whose == NONE ->
+		watched[h] = rev_of;
+#ifndef MUTANT_TURN_GAP
+		sure[h] = sure[h] && looked[h] >= rev_of
+#endif
+	:: whose != NONE && (st[h] != QUEUED || rq[h] != 0)
+	:: whose != NONE && st[h] == QUEUED && rq[h] == 0 ->
+		if
+#ifndef MUTANT_TURN_HELD
+		:: whose == cur[h] && rev_of > age[h] ->
+			st[h] = OVER; forget(h)
+#endif
+#ifdef MUTANT_TURN_OLD
+		:: whose != cur[h] && ahead[h] != 0 ->
+			turn(h, rev_of)
+#else
+		:: whose != cur[h] && rev_of > looked[h] &&
+		    (ahead[h] & (1 << whose)) != 0 ->
+			ahead[h] = ahead[h] & ~(1 << whose);
+#ifdef MUTANT_TURN_ONE
+			ahead[h] = 0;
+#endif
+			if
+			:: ahead[h] == 0 && sure[h] -> turn(h, rev_of)
+			:: else
+			fi
+#endif
+		:: else
+		fi
+	fi;
+	whose = 0; rev_of = 0
+}
+
+/* What a look found, which does not grant. */
+inline wait(h)
+{
+	st[h] = QUEUED;
+	ahead[h] = rq_ahead[h]; looked[h] = rq_rev[h];
+	sure[h] = looked[h] >= watched[h];
+#ifndef MUTANT_TURN_EARLY
+	if
+	:: heard[h] > looked[h] -> ahead[h] = 0; sure[h] = false
+	:: else
+	fi;
+#endif
+	heard[h] = 0
 }
 
 /* It is dead for certain, says the store. */
 inline lost(h)
 {
 	left[h] = 0; has[h] = false; hb[h] = 0; hb_left[h] = 0;
+	forget(h);
 #ifdef MUTANT_OLD
 	rq[h] = (rq[h] == 4 -> 0 : rq[h]);
 #else
@@ -174,6 +293,8 @@ inline lost(h)
 
 proctype host(byte h)
 {
+	byte whose, rev_of;
+
 end:	do
 	/* Heartbeats. */
 	:: atomic { h == 0 && cur[h] != NONE && hb[h] == 0 &&
@@ -205,6 +326,7 @@ end:	do
 	:: atomic { st[h] == QUEUED && rq[h] == 0 && (IS_FIRST(cur[h]) ||
 	    early > 0) ->		/* by the watch, or a guess */
 		early = (IS_FIRST(cur[h]) -> early : early - 1);
+		sure[h] = false;
 		rq_kind[h] = CONFIRM; rq_s[h] = cur[h]; rq_age[h] = age[h];
 		rq[h] = 1 }
 	:: atomic { st[h] == GRANTED && rq[h] == 0 && anchors[h] < ANCHORS ->
@@ -224,15 +346,25 @@ end:	do
 		rq[h] = 0;
 		age[h] = rq_age[h]; rq_age[h] = 0;
 		if
+		:: st[h] == GRANTED -> heard[h] = 0
 #ifdef MUTANT_STALE
-		:: newer[h] && st[h] != GRANTED -> grant(h)
-		:: else -> st[h] = (st[h] == GRANTED -> GRANTED : QUEUED)
+		:: st[h] != GRANTED && heard[h] > rq_rev[h] -> grant(h)
+		:: st[h] != GRANTED && heard[h] <= rq_rev[h] -> wait(h)
 #else
-		:: true -> st[h] = (st[h] == GRANTED -> GRANTED : QUEUED)
+		:: st[h] != GRANTED -> wait(h)
 #endif
 		fi;
-		newer[h] = false }
+		rq_rev[h] = 0; rq_ahead[h] = 0 }
 	:: atomic { rq[h] == 4 -> lost(h) }
+	:: atomic { rq[h] == 5 ->	/* by hand */
+		rq[h] = 0; st[h] = OVER; forget(h) }
+	:: atomic { nempty(told[h]) ->
+		told[h]?whose,rev_of;
+		if
+		:: true
+		:: gaps > 0 -> gaps--; whose = NONE
+		fi;
+		hear(h) }
 	/* A key that no claim is known for. */
 	:: atomic { st[h] == OVER && cur[h] != NONE && rq[h] == 0 &&
 	    q[cur[h]] != 0 -> gone(cur[h]) }
@@ -297,8 +429,10 @@ inline call(h)
 	if
 	:: true ->
 		do_call(rq_kind[h], rq_s[h], rq_age[h], res, tok);
-		rq[h] = res; newer[h] = false;
+		rq[h] = res;
 		rq_age[h] = q[rq_s[h]];
+		rq_rev[h] = (TURNS && res == 3 -> rev : 0);
+		rq_ahead[h] = (TURNS && res == 3 -> ALL_AHEAD(rq_s[h]) : 0);
 		res = 0; tok = 0
 	:: losses > 0 -> losses--; rq[h] = 0
 	:: losses > 0 && late == NOTHING ->
@@ -307,7 +441,13 @@ inline call(h)
 	fi
 }
 
-#define tick(x) x = (x > 0 -> x - 1 : 0)
+inline lost_answer(h)
+{
+	rq[h] = 0; rq_rev[h] = 0; rq_ahead[h] = 0; heard[h] = 0
+}
+
+#define tick(x)		x = (x > 0 -> x - 1 : 0)
+#define WAITS(s)	(q[s] != 0 && !IS_FIRST(s))
 
 active proctype network()
 {
@@ -322,8 +462,12 @@ end:	do
 	/* An answer is lost. */
 	:: atomic { hb[0] >= 2 && losses > 0 ->
 		losses--; hb[0] = 0; hb_left[0] = 0 }
-	:: atomic { rq[0] >= 2 && losses > 0 -> losses--; rq[0] = 0 }
-	:: atomic { rq[1] >= 2 && losses > 0 -> losses--; rq[1] = 0 }
+	:: atomic { rq[0] >= 2 && losses > 0 -> losses--; lost_answer(0) }
+	:: atomic { rq[1] >= 2 && losses > 0 -> losses--; lost_answer(1) }
+	/* By hand. */
+	:: atomic { forces > 0 && WAITS(0) -> forces--; gone(0) }
+	:: atomic { forces > 0 && WAITS(1) -> forces--; gone(1) }
+	:: atomic { forces > 0 && WAITS(2) -> forces--; gone(2) }
 	/* What was given up is done after all. */
 	:: atomic { late_hb != NONE ->
 		if
