@@ -29,6 +29,8 @@
  *
  * Leases under rights that became void are broken: their holders learn it from
  * the clock or the epoch as well, but who waits for them gets on.
+ *
+ * Model: tests/model/adopt.pml.
  */
 #include <errno.h>
 #include <stdio.h>
