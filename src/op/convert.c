@@ -57,9 +57,10 @@ converted(uint64_t st)
  * or word have, and nothing has changed.
  */
 static int
-swap_mode(struct lhi_view *v, const struct lhi_held *h, uint64_t st,
-    uint64_t w, unsigned mode, uint64_t grant, const struct lhi_next *n)
+swap_mode(struct lh *lh, const struct lhi_held *h, uint64_t st, uint64_t w,
+    unsigned mode, uint64_t grant, const struct lhi_next *n)
 {
+	struct lhi_view *v = &lh->v;
 	uint64_t to = converted(st);
 
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
@@ -70,6 +71,10 @@ swap_mode(struct lhi_view *v, const struct lhi_held *h, uint64_t st,
 		    lhi_reader_grant(n->token, state_seq(to)));
 	/* no acquisition, however large a leap */
 	lhi_stat_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
+	/* should its session end before that is confirmed, it may have been
+	 * held exclusively until then */
+	if (mode == WORD_S)
+		lhi_lease_moves(lh, h->ci, to);
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
 	    n->token))) {
 		if (lhi_lease_unmove(h, to, st))
@@ -114,7 +119,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */
 		return lhi_lease_lost(lh, &now);
 	if (now.shared)
-		lhi_lease_say_moving(lh, h->ci, false);
+		lhi_lease_at_rest(lh, h->ci, st);
 	lhi_aside_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != REC_OUT) {
@@ -169,13 +174,9 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
 	lhi_point("convert.prepared");
-	/* should its session have ended by then, it was held exclusively */
-	lhi_lease_say_moving(lh, h->ci, true);
-	error = swap_mode(&lh->v, h, st, h->word, WORD_S, grant, &n);
-	if (error != 0) {
-		lhi_lease_say_moving(lh, h->ci, false);
+	error = swap_mode(lh, h, st, h->word, WORD_S, grant, &n);
+	if (error != 0)
 		return error;
-	}
 	error = confirm(lh, l, h, WORD_S, n.token);
 	if (link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
 		lhi_queue_kick(&lh->v, h->slot);
@@ -219,7 +220,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	error = swap_mode(&lh->v, h, st, w, WORD_X, 0, &n);
+	error = swap_mode(lh, h, st, w, WORD_X, 0, &n);
 	if (error != 0)
 		return error;
 	return confirm(lh, l, h, WORD_X, n.token);

@@ -119,8 +119,8 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	/* under policy live only when all is done: op/policy.h */
 	if (state_live(h->st))
 		sh32_store_rlx(&c->ticket, sh32_load(&h->from.claim->ticket));
-	lhi_lease_say_moving(h->lh, h->to.ci, true);
 	h->to_st = state_make(state_kind(h->st), seq, state_deadline(h->st));
+	lhi_lease_moves(h->lh, h->to.ci, h->to_st);
 	sh64_store(&c->state, h->to_st);
 	lhi_point("handoff.announced");
 	lhi_stat_add_to(v, h->to.sid, STAT_SPENT, 1);
@@ -145,17 +145,17 @@ swap(struct handoff *h, uint64_t w)
 
 	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
-	lhi_lease_say_moving(h->lh, h->from.ci, true);
 	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
 		return retract(h);
 	lhi_point("handoff.taken");
+	if (!h->from.shared)
+		lhi_lease_moves(h->lh, h->from.ci, h->moved);
 	if (!sh64_cas(&h->from.slot->word, w, mine)) {
-		if (lhi_lease_unmove(&h->from, h->moved, h->st))
-			lhi_lease_say_moving(h->lh, h->from.ci, false);
+		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
 		return retract(h);
 	}
 	lhi_point("handoff.swapped");
-	lhi_lease_say_moving(h->lh, h->to.ci, false);
+	lhi_lease_at_rest(h->lh, h->to.ci, h->to_st);
 	/* no acquisition, however large a leap */
 	lhi_stat_add_to(v, h->from_sid, STAT_SPENT,
 	    state_seq(h->moved) - state_seq(h->st));

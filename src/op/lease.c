@@ -39,6 +39,7 @@
 #include "shm/event.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
 
@@ -106,17 +107,32 @@ lhi_lease_now(struct lh *lh, const struct lh_lease *l,
 }
 
 void
-lhi_lease_say_moving(struct lh *lh, uint32_t ci, bool moving)
+lhi_lease_moves(struct lh *lh, uint32_t ci, uint64_t st)
 {
 	shm_u32 *flags = &lh->v.claims[ci].wflags;
+	uint32_t was;
 
 	if (lhi_claim_owner(&lh->v, ci) == lh->sid)
 		return;
-	if (moving)
-		(void)sh32_fetch_or(flags, CLAIM_MOVING);
-	else
-		(void)sh32_fetch_and(flags, ~CLAIM_MOVING);
+	do
+		was = sh32_load(flags);
+	while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
+	    lhi_named_mark(st)));
 	lhi_point("lease.moving");
+}
+
+void
+lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st)
+{
+	shm_u32 *flags = &lh->v.claims[ci].wflags;
+	uint32_t was;
+
+	do {
+		was = sh32_load(flags);
+		if ((was & MOVING_MASK) != lhi_named_mark(st))
+			return;		/* another's, of another use */
+	} while (!sh32_cas(flags, was, was & ~MOVING_MASK));
+	lhi_point("lease.at_rest");
 }
 
 bool

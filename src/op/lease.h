@@ -48,9 +48,10 @@ bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 bool lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
-/* The claim, if it is a named session's, is about to be moving, or is not any
- * more (shm/named_end.c). */
-void lhi_lease_say_moving(struct lh *lh, uint32_t ci, bool moving);
+/* Of a claim that is a named session's: it is moving from now on, in the use of
+ * that state, which we have made; or it is not any more (shm/named_end.c). */
+void lhi_lease_moves(struct lh *lh, uint32_t ci, uint64_t st);
+void lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st);
 
 /*
  * Who began to convert it, or to hand it over, takes that back: the claim's

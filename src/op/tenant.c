@@ -56,7 +56,7 @@ take_back(struct lhi_view *v, uint32_t ci)
 	uint64_t st = sh64_load(&c->state), w;
 	struct shm_slot *s;
 
-	if (!state_held(st) || !lhi_named_moving(v, ci))
+	if (!state_held(st) || !lhi_named_moving(v, ci, st))
 		return false;
 	s = lhi_slot(v, lhi_claim_slot(c));
 	w = s == NULL ? 0 : sh64_load_sc(&s->word);

@@ -229,7 +229,7 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 static bool
 held_key(const struct lhi_view *v, uint32_t ci, uint64_t st, bool was_freed)
 {
-	return was_freed || !lhi_named_moving(v, ci) ||
+	return was_freed || !lhi_named_moving(v, ci, st) ||
 	    (state_kind(st) == ST_READ &&
 	    link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT);
 }

@@ -245,6 +245,8 @@ struct shm_claim {
 #define CLAIM_MOVING	0x80u	/* presenter: a named session's, who waits for
 				 * nothing: somebody hands it over, converts
 				 * it, or was killed in that: shm/named_end.c */
+#define MOVING_USE_SHIFT 8	/* beside it: low bits of the seq of the use */
+#define MOVING_USE_BITS	4	/* that moves: of others it says nothing */
 
 /* One key.  Type-stable: a slot is a slot for ever. */
 struct shm_slot {

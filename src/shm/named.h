@@ -76,11 +76,24 @@ void lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid);
  * was being made one: the session may have ended before it was. */
 void lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st);
 
-/* Is it being handed over, or converted, or was, when somebody was killed? */
-static inline bool
-lhi_named_moving(const struct lhi_view *v, uint32_t ci)
+#define MOVING_MASK \
+	(CLAIM_MOVING | (uint32_t)MASK(MOVING_USE_BITS) << MOVING_USE_SHIFT)
+
+/* What the flags of a claim in state st say, if it is moving in that use. */
+static inline uint32_t
+lhi_named_mark(uint64_t st)
 {
-	return sh32_load(&v->claims[ci].wflags) & CLAIM_MOVING;
+	return CLAIM_MOVING | (uint32_t)(state_seq(st) &
+	    MASK(MOVING_USE_BITS)) << MOVING_USE_SHIFT;
+}
+
+/* In state st: is it being handed over, or becoming a reader's, or was, when
+ * somebody was killed? */
+static inline bool
+lhi_named_moving(const struct lhi_view *v, uint32_t ci, uint64_t st)
+{
+	return (sh32_load(&v->claims[ci].wflags) & MOVING_MASK) ==
+	    lhi_named_mark(st);
 }
 
 /* Is the key of that word, FREE, kept back?  How long, in ns; 0: it is not. */

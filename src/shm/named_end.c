@@ -14,12 +14,20 @@
  * key would be had at once that is to be kept back.
  *
  * A claim in the midst of being handed over, from it or to it, or of becoming a
- * reader's, is MOVING: set before its state is swapped, cleared when that has
- * become certain, left by who is killed in between (and cleared too early only
- * by who is stopped there until the claim has had another lease).  Whether such
- * a claim held its key at the session's end its state does not say: so the key
+ * reader's, is MOVING: set before the word is swapped, cleared when it is
+ * certain what became of it, left by who is killed in between.  Whether such a
+ * claim held its key at the session's end its state does not say: so the key
  * goes only if the claim's burial has found it in the word, or in the chain;
- * and a reader's may have been held exclusively, so its key is kept back.
+ * and a reader's may have been held exclusively, so its key is kept back.  (A
+ * reader's that is handed over is in the chain for as long as it is held: it
+ * need not say so.)
+ *
+ * Many may present one lease at once.  So only who has won the state of a use
+ * says that this use is moving, and clears exactly what he has set: what others
+ * said of another use stays.  (Where he comes too late at the word, the lease
+ * is over.)  Uses are told apart by the low bits of their numbers: who is
+ * stopped before he clears can take away what is said of the 16th use after
+ * his.  Model: tests/model/moving.pml.
  *
  * A chunk's keeper may be of a session whose death no lock proves: then it is
  * gone when its process is.  What of that cannot be seen (in another pid
@@ -107,7 +115,8 @@ lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
 
-	if (state_kind(st) == ST_READ && s != NULL && lhi_named_moving(v, ci))
+	if (state_kind(st) == ST_READ && s != NULL &&
+	    lhi_named_moving(v, ci, st))
 		lhi_named_delay(v, s, lhi_claim_owner(v, ci));
 }
 

@@ -140,6 +140,13 @@ act_handoff_back(struct play *p)
 	sub_granted(p);
 }
 
+static void
+act_downgrade(struct play *p)
+{
+	p->result = lh_convert(sub.lh, &p->lease, LH_SHARED);
+	sub_granted(p);
+}
+
 /* A session of its own, which it is killed with. */
 static void
 part_tenant(struct play *p, void *part)
@@ -221,6 +228,10 @@ const struct scenario scenarios_session[] = {
 	{ .flags = SC_NAMED, .name = "session-extend", .what = "a lease in it",
 	  .stop_ttl_ms = 120, .prepare = prep_held, .act = act_extend,
 	  .finish = finish_extend, .allowed = says_stale },
+	{ .flags = SC_NAMED, .name = "session-downgrade",
+	  .what = "a lease in it", .stop_ttl_ms = 120, .prepare = prep_held,
+	  .act = act_downgrade, .finish = finish_convert,
+	  .allowed = says_stale },
 	{ .flags = SC_NAMED, .name = "session-close",
 	  .what = "its maker closes, somebody waits",
 	  .roles = { FOLLOWER }, .prepare = prep_held_followed,
