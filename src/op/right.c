@@ -40,6 +40,24 @@
  * token above the base: a right that was taken away and given again in between
  * has raised that above this token (I2).
  *
+ * Not guaranteed: that a word of a cluster key does not come back while
+ * somebody is stopped between its load and its swap.  Its version is that of
+ * its token: the low 20 bits of the base's revision, then 20 of a count, of
+ * which the low 12 go on by one with every grant, whatever its base, and the
+ * others begin anew with each base.  So the version of a grant comes back when
+ *	the key is had again at a revision that is a multiple of 2^20 above the
+ *	  one then (at 1,000 revisions of the cluster a second: not before 17
+ *	  minutes have passed, and then in one of 2^20 cases)
+ *	and a multiple of 4,096 grants of the key have been made in between
+ * and the word with it if the same claim holds, or the same cause is left.  A
+ * grant that is made so late is given back: its token is not above the base
+ * (I2).  But who was stopped in a release, a conversion or a hand-off, or as
+ * he freed the word of a lease that had ended, takes the word from another
+ * lease of this host, whose holder is told so when it looks: lh_verify(),
+ * lh_extend().  (Of other keys: 2^40 grants of the key, shm/lock.c.)  No short
+ * way rests on a word that is remembered: life of the slot, or base, is
+ * compared.
+ *
  * The shim itself has leases of cluster keys to keep others from them: it needs
  * no right (serves).
  */
