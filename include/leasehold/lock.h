@@ -66,10 +66,12 @@ enum lh_lock_status {
 enum lh_loss {
 	LH_LOSS_NONE = 0,
 	LH_LOSS_EXPIRED = 1,	/* it was not renewed in time */
-	LH_LOSS_BROKEN = 2,	/* an operator ended it, or a copy of it */
+	LH_LOSS_BROKEN = 2,	/* an operator ended it */
 	LH_LOSS_SESSION = 3,	/* lh_close(); the session was ended */
 	LH_LOSS_TABLE = 4,	/* the table was removed under us */
-	LH_LOSS_CLUSTER = 5	/* a cluster key: this host has it no more */
+	LH_LOSS_CLUSTER = 5,	/* a cluster key: this host has it no more */
+	LH_LOSS_RELEASED = 6	/* a copy of it was released, converted or
+				 * handed over; or how is not known any more */
 };
 
 /* What happened: bits, since several changes may be told as one. */

@@ -219,7 +219,7 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 {
 	const struct lh_lease *lease = &l->leases[i];
 	enum lh_loss loss = lhi_clock_ns(l->clock) < lease->expires_ns ?
-	    LH_LOSS_BROKEN : LH_LOSS_EXPIRED;
+	    LH_LOSS_RELEASED : LH_LOSS_EXPIRED;
 	struct lhi_held h;
 
 	if (lhi_lease_orphaned(l->lh, lease)) {

@@ -58,7 +58,7 @@ NOTE_PREVIOUS_DIED, NOTE_PREVIOUS_EXPIRED, NOTE_PREVIOUS_BROKEN = 1, 2, 4
 POLICY_LEASE, POLICY_STRICT, POLICY_LIVE = 0, 1, 2
 FREE, HELD, LOST = 0, 1, 2
 LOSSES = {0: None, 1: "expired", 2: "broken", 3: "session ended",
-          4: "table removed", 5: "cluster lost"}
+          4: "table removed", 5: "cluster lost", 6: "released"}
 ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED, ASKED = (
     1, 2, 4, 8, 16, 32, 64, 128)
 

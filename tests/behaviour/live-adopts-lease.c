@@ -116,6 +116,28 @@ permits(void)
 	is(lh_sem_close(sem), 0, "closed");
 }
 
+/* Who has a copy ends it by the calls for leases: so it is told. */
+static void
+by_a_copy(uint32_t mode, bool convert)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, 0);
+	struct lh_lock *lock;
+	struct lh_lease l;
+
+	o.mode = mode;
+	is(lh_acquire(lh, "k", &o, &l), 0, "a lease");
+	lock = adopt(&l, t_ms(2000), "it");
+	if (convert)
+		is(lh_convert(lh, &l, LH_SHARED), 0, "a copy is converted");
+	else
+		is(lh_release(lh, &l), 0, "a copy is released");
+	ok(t_until(T_HANG_MS, lh_lock_valid(lock) == -ESTALE), "it is lost");
+	(void)state_of(lock, LH_LOCK_LOST, LH_LOSS_RELEASED);
+	is(lh_lock_close(lock), 0, "closed");
+	if (convert)
+		is(lh_release(lh, &l), 0, "and released");
+}
+
 static void
 in_session(void)
 {
@@ -191,6 +213,9 @@ main(void)
 	refused();
 	tickets();
 	permits();
+	by_a_copy(LH_EXCLUSIVE, false);
+	by_a_copy(LH_SHARED, false);
+	by_a_copy(LH_EXCLUSIVE, true);
 	in_session();
 	more.policy = LH_POLICY_STRICT;
 	o.more = &more;
