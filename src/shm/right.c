@@ -76,7 +76,7 @@ lhi_right_begin(struct lhi_view *v, const struct shm_slot *s)
 	struct shm_right *r = &v->rights[lhi_slot_idx(v, s)];
 	int saved = errno, fd = lhi_view_fd(v), error;
 
-	error = fd < 0 ? fd : lhi_grow_back(fd, (char *)v->hdr,
+	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr,
 	    v->geo.rights_off + (uint64_t)lhi_slot_idx(v, s) *
 	    sizeof(struct shm_right), sizeof(struct shm_right));
 	errno = saved;
@@ -86,6 +86,11 @@ lhi_right_begin(struct lhi_view *v, const struct shm_slot *s)
 		sh64_store(&r->base, 0);
 		return 0;
 	}
+	if (fd < 0)
+		return lhi_fail(error == -ENOENT ? -ESTALE : error, "the "
+		    "descriptor of %s was closed, and it cannot be opened "
+		    "again to make another cluster key: %s", v->path,
+		    strerror(-error));
 	return lhi_fail(-ENOSPC, "there is no memory for what "
 	    "%s has to know of another cluster key (%s): make room in "
 	    "/dev/shm, or enlarge it", v->path, strerror(-error));

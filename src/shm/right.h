@@ -14,7 +14,7 @@
 bool lhi_right_wanted(const struct lhi_view *v, const struct lhi_name *n);
 
 /* Slot s is about to be such a key: memory for its right, which is none yet.
- * 0; -ENOSPC. */
+ * 0; -ENOSPC; -EMFILE, -ENFILE, -ESTALE, -EACCES: it takes a descriptor. */
 int lhi_right_begin(struct lhi_view *v, const struct shm_slot *s);
 
 /* Is the slot's key a cluster key?  (Constant in one life of the slot.) */

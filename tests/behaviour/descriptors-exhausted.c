@@ -3,9 +3,12 @@
  * A process that has no file descriptor left cannot open a table, look at one,
  * remove or repair one, and is told so; what it has open it goes on using: keys
  * new and old, and waits.  With a descriptor again all of it works, and it sees
- * who died.
+ * who died.  If it has closed even those of the table, cluster keys, which need
+ * one to be made, are refused, for that reason and no other.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include "support/actor.h"
@@ -25,6 +28,31 @@ use_up(void)
 	none.rlim_cur = 0;
 	if (setrlimit(RLIMIT_NOFILE, &none) != 0)
 		bail_out("setrlimit: %d", errno);
+}
+
+static void
+without_even_ours(const char *table)
+{
+	struct lh *lh = t_open(table);
+	char path[64], to[256];
+	ssize_t n;
+
+	for (int fd = 3; fd < 64; fd++) {
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[n > 0 ? n : 0] = '\0';
+		if (strstr(to, "leasehold") != NULL)
+			(void)close(fd);
+	}
+	use_up();
+	is(lh_key_create(lh, "cluster:k"), -EMFILE, "a cluster key: refused");
+	ok(strstr(lh_error_detail(), "memory") == NULL &&
+	    strstr(lh_error_detail(), "descriptor") != NULL,
+	    "  with the reason: %s", lh_error_detail());
+	setrlimit(RLIMIT_NOFILE, &usual);
+	is(lh_key_create(lh, "cluster:k"), 0, "  with one it is made");
+	is(lh_destroy(lh, "cluster:k"), 0, "  and forgotten");
+	t_close(lh);
 }
 
 int
@@ -56,5 +84,6 @@ main(void)
 	t_close(second);
 	t_close(lh);
 	t_actor_free(a);
+	without_even_ours(other);
 	return done();
 }
