@@ -214,6 +214,10 @@ killed_presenter(const char *table, const char *what, int (*fn)(void *),
 	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "it can be extended");
 	ok(l.expires_ns >= n.expires_ns, "to a later deadline");
 	is(lh_verify(lh, &l), 0, "and is held until then");
+	if (how->mode == LH_EXCLUSIVE) {
+		is(lh_value_set(lh, &l, "set", 3), 0, "and has a value set");
+		is(lh_value_set(lh, &l, NULL, 0), 0, "and cleared");
+	}
 	is(lh_release(lh, &l), 0, "and released");
 	is(replay_try(lh, "k", &n), 0, "the key is free");
 	is(lh_release(lh, &n), 0, "release");
