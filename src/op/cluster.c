@@ -105,8 +105,8 @@ words_of(const struct lhi_frame *f, char *buf, size_t size)
 	size_t n = f->text_len < size - 1 ? f->text_len : size - 1;
 
 	for (size_t i = 0; i < n; i++)
-		buf[i] = f->text[i] >= ' ' && f->text[i] != 0x7f ? f->text[i] :
-		    '?';
+		buf[i] = f->text[i] >= ' ' && f->text[i] < 0x7f ? f->text[i] :
+		    '?';	/* whether char has a sign or not */
 	buf[n] = '\0';
 	return n > 0 ? buf : "no reason was given";
 }

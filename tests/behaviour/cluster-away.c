@@ -61,7 +61,7 @@ answers(void)
 	s->ttl_ms = t_ms(4000);		/* its process may have to wait */
 	is(acquire(0), 0, "a shim: granted: %s", lh_error_detail());
 	t_shim_recall(s);
-	says(SHIM_AWAY, -EHOSTUNREACH, -EHOSTUNREACH, "no leader, says");
+	says(SHIM_AWAY, -EHOSTUNREACH, -EHOSTUNREACH, "no leader,? says? the");
 	says(SHIM_DENIES, -EACCES, -EACCES, "not yours, says");
 	s->error = EIO;
 	says(SHIM_FAILS, -EIO, -EIO, "says the test");

@@ -229,7 +229,7 @@ want(struct shim *m, int fd, const struct lhi_frame *f)
 		say(m, fd, id, FRAME_GRANTED, "");
 		break;
 	case SHIM_AWAY:
-		say(m, fd, id, FRAME_AWAY, "no leader, says the test");
+		say(m, fd, id, FRAME_AWAY, "no leader,\33 says\200 the test");
 		break;
 	case SHIM_DENIES:
 		say(m, fd, id, FRAME_DENIED, "not yours, says the test");
