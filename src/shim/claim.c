@@ -413,20 +413,8 @@ claim_anchor(struct claim *c)
 	return true;
 }
 
-struct kv_bytes
-claim_key(const struct claim *c)
-{
-	return c->key->name;
-}
-
 enum claim_mode
 claim_mode(const struct claim *c)
 {
 	return c->mode;
-}
-
-int64_t
-claim_revision(const struct claim *c)
-{
-	return c->state == CLAIM_GRANTED ? c->revision : 0;
 }

@@ -50,8 +50,7 @@ set_timer(struct shim *s)
 	    (int64_t)((s->until_ns - now_ns) / 1000) + 1;
 	struct timeval tv = { left_us / 1000000, left_us % 1000000 };
 
-	if (s->dusk != NULL)
-		(void)evtimer_add(s->dusk, &tv);
+	(void)evtimer_add(s->dusk, &tv);
 }
 
 /* A right that another shim left here. */
@@ -353,7 +352,7 @@ on_retired(void *arg)
 	shim_retired(arg);
 }
 
-void
+int
 host_begin(struct shim *s)
 {
 	struct lhi_cluster c;
@@ -366,6 +365,8 @@ host_begin(struct shim *s)
 	    .alive = on_alive, .found = on_found, .settled = on_settled,
 	    .lost = on_lost, .mark = on_mark, .retired = on_retired };
 	part_hooks(&s->hooks);
+	if (s->dusk == NULL)
+		return -ENOMEM;
 	set_timer(s);
 	lhi_cluster_read(s->v, &c);
 	s->epoch = c.epoch;
@@ -377,6 +378,7 @@ host_begin(struct shim *s)
 	}
 	s->session.name = c.session[0];
 	s->session.create_revision = (int64_t)c.created;
+	return 0;
 }
 
 void

@@ -193,9 +193,7 @@ void claim_leave(struct claim *c);
  * drawn, for lack of memory, or as the claim is not granted any more. */
 bool claim_anchor(struct claim *c);
 
-struct kv_bytes claim_key(const struct claim *c);
 enum claim_mode claim_mode(const struct claim *c);
-int64_t claim_revision(const struct claim *c);	/* 0: not granted */
 
 /* Who has a key and who waits, the oldest first. */
 struct recipe_holder {

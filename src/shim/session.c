@@ -384,6 +384,9 @@ session_lost(struct recipe *r, const char *why)
 	if (r->state == SESSION_UP || r->state == SESSION_LOOK) {
 		r->stats.lost++;
 		r->tell |= TELL_LOST;
+		/* who ended it does so as well, if it was a member */
+		if (r->lease != 0)
+			lease_revoke(r, r->lease);
 	}
 	(void)strlcpy(r->lost_why, why, sizeof(r->lost_why));
 	(void)strlcpy(r->why, why, sizeof(r->why));

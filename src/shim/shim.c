@@ -32,7 +32,10 @@ begin_cluster(struct shim *s, char why[SHIM_WHY_MAX])
 	    .host = s->o.host, .ttl_ms = s->o.ttl_ms,
 	    .timeout_ms = s->o.timeout_ms, .hooks = &s->hooks, .arg = s };
 
-	host_begin(s);
+	if (host_begin(s) != 0) {
+		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
+		return -ENOMEM;
+	}
 	r.adopt = s->session;
 	r.mark = s->mark;
 	s->recipe = recipe_open(&r);

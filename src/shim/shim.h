@@ -267,7 +267,7 @@ unsigned table_crowd(struct key *k);
 bool table_waited_for(const struct key *k);
 
 /* host.c */
-void host_begin(struct shim *s);
+int host_begin(struct shim *s);		/* 0 or -ENOMEM */
 void host_end(struct shim *s);
 /* Can anything be granted?  Or may it be soon, for all we know? */
 bool host_reaches(const struct shim *s);

@@ -84,6 +84,30 @@ run(enum fake_mishap mishap, const char *name)
 	member_end();
 }
 
+/* By hand, so nobody else sees to what it leaves. */
+static void
+ended_by_hand(void)
+{
+	struct want x = { 0 };
+
+	lost = 0;
+	a = (struct member){ 0 };
+	member_begin();
+	member_up(&a, 0);
+	want(&x, &a, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(x.granted);
+	session_delete(&a);
+	UNTIL(x.failed && a.settled == 2);
+	loop_for(50);
+	is(a.settled, 2, "its session's key is deleted: there is another one");
+	is(leases(0), 1, "the lease of the first one is gone");
+	is((int)count_keys("test/q/"), 0, "and with it what it had");
+	recipe_retire(a.r);
+	UNTIL(a.retired);
+	member_close(&a);
+	member_end();
+}
+
 int
 main(void)
 {
@@ -93,5 +117,6 @@ main(void)
 	run(FAKE_LOST_REQUEST, "lost requests");
 	take_first = true;
 	run(FAKE_NONE, "somebody's");
+	ended_by_hand();
 	return done();
 }
