@@ -37,7 +37,8 @@
  * were there, so from before R, and that of who comes after us is from a later
  * deletion, or a look after that.  Two readers could have the same R: they
  * CONFIRM.  A deletion is a fact, told late or not; that none was missed is not
- * relied on but for what is ours, which somebody may delete by hand.
+ * relied on but for what is ours, which somebody may delete by hand.  Model:
+ * tests/model/cluster.pml.
  *
  * If an answer is lost, the next one finds our keys there: in the queue, but
  * that is all.  An age is no token: whoever was ahead may have drawn a later

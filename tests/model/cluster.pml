@@ -18,8 +18,9 @@
  * their order and any time later; of GAPS of them it is told only that it
  * missed something.  Of a look it keeps who is ahead, and the deletion of the
  * last of them grants (batch.c, TURN) what it may go by until its D.  Somebody
- * deletes up to FORCES keys that wait, by hand: that is what a gap could hide.
- * (Who is first and loses its key by hand is told so, and that may be late.)
+ * deletes up to FORCES keys that wait, or the session of one, by hand: that is
+ * what a gap could hide.  (Who is first and loses its key by hand is told so,
+ * and that may be late.)
  *
  * Left out: readers (two of them could have one turn, with one token: they do
  * not), many keys (each is first from its own turn on; the latest of these is
@@ -40,7 +41,8 @@
  * deletion that is older than the look), TURN_ONE (one of those ahead was
  * deleted, not all), TURN_GAP (and some changes were missed), TURN_EARLY (some
  * were told before the look's answer), TURN_AGE (the token is the key's age),
- * TURN_HELD (who is told of its key's deletion goes on waiting).
+ * TURN_HELD (who is told of its key's deletion goes on waiting), TURN_SESSION (or
+ * of its session's).
  */
 #ifndef ONLY
 #define ONLY 0
@@ -72,6 +74,7 @@
 #endif
 #define NS 3
 #define NONE 7
+#define OWN 6			/* a session of one's own */
 
 byte rev;			/* counts what is put and deleted in the queue */
 byte top[2];			/* the latest token of a host */
@@ -96,8 +99,8 @@ byte watched[2];		/* nothing later than this was missed */
 byte heard[2];			/* latest deletion told, during a call */
 chan told[2] = [5] of { byte, byte };	/* whose, when */
 
-/* Calls.  hb: 0 none, 1 sent, 2 done, 3 done: no session.  hb_left: of the TTL
- * since it was sent. */
+/* Calls.  hb: 0 none, 1 sent, 2 done, 3 done: no session; 4 the same, by the
+ * watch.  hb_left: of the TTL since it was sent. */
 byte hb[2], hb_left[2];
 mtype = { ENQUEUE, CONFIRM, LEAVE, NOTHING };
 /* rq: 0 none, 1 sent; answers: 2 granted, 3 waits, 4 no session; 5 no
@@ -230,8 +233,14 @@ inline hear(h)
 #ifndef MUTANT_TURN_GAP
 		sure[h] = sure[h] && looked[h] >= rev_of
 #endif
-	:: whose != NONE && (st[h] != QUEUED || rq[h] != 0)
-	:: whose != NONE && st[h] == QUEUED && rq[h] == 0 ->
+	:: whose == OWN ->
+#ifdef MUTANT_TURN_SESSION
+		skip
+#else
+		hb[h] = 4
+#endif
+	:: whose < OWN && (st[h] != QUEUED || rq[h] != 0)
+	:: whose < OWN && st[h] == QUEUED && rq[h] == 0 ->
 		if
 #ifndef MUTANT_TURN_HELD
 		:: whose == cur[h] && rev_of > age[h] ->
@@ -309,7 +318,7 @@ end:	do
 #endif
 		hb_left[h] = 0;
 		look() }
-	:: atomic { hb[h] == 3 ->
+	:: atomic { hb[h] >= 3 ->
 		if		/* what is under way stays so */
 		:: rq[h] == 1 && late == NOTHING ->
 			late = rq_kind[h]; late_s = rq_s[h];
@@ -358,7 +367,7 @@ end:	do
 	:: atomic { rq[h] == 4 -> lost(h) }
 	:: atomic { rq[h] == 5 ->	/* by hand */
 		rq[h] = 0; st[h] = OVER; forget(h) }
-	:: atomic { nempty(told[h]) ->
+	:: atomic { nempty(told[h]) && hb[h] != 4 ->
 		told[h]?whose,rev_of;
 		if
 		:: true
@@ -468,6 +477,9 @@ end:	do
 	:: atomic { forces > 0 && WAITS(0) -> forces--; gone(0) }
 	:: atomic { forces > 0 && WAITS(1) -> forces--; gone(1) }
 	:: atomic { forces > 0 && WAITS(2) -> forces--; gone(2) }
+	:: atomic { forces > 0 && WAITS(1) && ALIVE(1) && LISTENS(1) ->
+		forces--; skey[1] = 0; rev++; told[1]!OWN,rev }
+	:: atomic { !ALIVE(1) && q[1] != 0 -> gone(1) }
 	/* What was given up is done after all. */
 	:: atomic { late_hb != NONE ->
 		if
