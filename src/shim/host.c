@@ -254,6 +254,19 @@ is_its_claim(const struct key *k, const struct recipe_found *f)
 	    k->part->revision < k->base || k->part->create < f->create);
 }
 
+/* What is found and not kept would be left, and another host be granted it while
+ * somebody here goes by a right that he has checked.  So nothing is left: the
+ * next shim adopts what there is, or it ends with its session, after D. */
+static void
+give_up(struct shim *s, const char *why)
+{
+	s->over = true;
+	(void)evtimer_del(s->dusk);
+	recipe_close(s->recipe);
+	s->recipe = NULL;
+	s->o.over(why, s->o.arg);
+}
+
 static void
 on_found(const struct recipe_found *f, void *arg)
 {
@@ -272,9 +285,7 @@ on_found(const struct recipe_found *f, void *arg)
 		part_leave(k);
 	}
 	if (k == NULL || part_keep(s, k, f) == NULL) {
-		log_line(LOG_ERR, "out of memory; leases of cluster keys are "
-		    "lost");
-		begin_epoch(s);	/* as it is going to be left */
+		give_up(s, "out of memory");
 		return;
 	}
 	if (table_find(s, k) == 0) {

@@ -344,6 +344,7 @@ struct recipe {
 	struct event sweep_timer;
 	struct ask *sweep_ask;
 	bool sweep_again;
+	bool sweep_short;		/* of memory, for what it found */
 	int64_t sweep_revision;
 	enum adopting adopting;
 	enum adopting pass;		/* as of its beginning */

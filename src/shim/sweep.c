@@ -27,6 +27,7 @@
 #include "member.h"
 
 #define PAGE 1000
+#define AGAIN_MS 100
 #define TIMES_TTL 6			/* now and then */
 
 void
@@ -162,8 +163,10 @@ find(struct recipe *r, const struct place *p, const struct kv_pair *pair)
 	if (!parse_name(r, p->path, name, &b.len))
 		return;
 	c = claim_new(r, b, p->mode, p->request);
-	if (c == NULL)
-		return;		/* then it is deleted, as a ghost */
+	if (c == NULL) {
+		r->sweep_short = true;
+		return;
+	}
 	c->state = CLAIM_FOUND;
 	c->seen = true;
 	c->create = pair->create_revision;
@@ -336,6 +339,10 @@ static void
 finish(struct recipe *r)
 {
 	conclude_all(r);
+	if (r->sweep_short) {	/* else it would be deleted, as a ghost */
+		sweep_soon(r, AGAIN_MS);
+		return;
+	}
 	if (r->adopting != r->pass) {
 		r->sweep_again = true;	/* we went up meanwhile */
 	} else if (r->adopting == ADOPT_SECOND) {
@@ -393,7 +400,7 @@ sweep_start(struct recipe *r, bool because_of_gap)
 		return;
 	}
 	r->stats.lists++;
-	r->sweep_again = false;
+	r->sweep_again = r->sweep_short = false;
 	r->pass = r->adopting;
 	r->sweep_from_len = 0;
 	go_on(r);

@@ -306,6 +306,8 @@ hear_anchor(struct client *c, const struct lhi_frame *f)
 bool
 talk_hear(struct client *c, const struct lhi_frame *f)
 {
+	if (c->s->over)
+		return false;
 	switch (f->type) {
 	case FRAME_HELLO:
 		return hear_hello(c, f);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A shim that once has no memory, at any place on its way to a newer base: who
- * asked is told so, or gets it; and it is asked for again.  (--wrap=calloc)
+ * asked is told so, or gets it; and it is asked for again.  At any place on its
+ * way to what a killed one has left: no other host has that before D.
+ * (--wrap=calloc)
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "support/hosts.h"
 
@@ -15,6 +18,8 @@ static const struct engine_ops *theirs;
 static struct engine_ops ours;
 static pthread_t loop;
 static bool in_store;		/* which aborts without memory */
+static bool in_answer, answers_alone;
+static unsigned given_up;
 static _Atomic int left;	/* that one fails; 0: none */
 
 void *__real_calloc(size_t n, size_t size);
@@ -24,20 +29,40 @@ void *
 __wrap_calloc(size_t n, size_t size)
 {
 	if (left > 0 && pthread_equal(pthread_self(), loop) && !in_store &&
-	    --left == 0)
+	    (in_answer || !answers_alone) && --left == 0)
 		return NULL;
 	return __real_calloc(n, size);
+}
+
+struct asked {
+	kv_answer_fn *fn;
+	void *arg;
+};
+
+static void
+on_answer(const struct kv_answer *answer, void *arg)
+{
+	struct asked a = *(struct asked *)arg;
+
+	free(arg);
+	in_answer = true;
+	a.fn(answer, a.arg);
+	in_answer = false;
 }
 
 static int
 txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
     void *arg)
 {
+	struct asked *a = malloc(sizeof(*a));
 	int error;
 
+	*a = (struct asked){ fn, arg };
 	in_store = true;
-	error = theirs->txn(e, t, timeout_ms, fn, arg);
+	error = theirs->txn(e, t, timeout_ms, on_answer, a);
 	in_store = false;
+	if (error != 0)
+		free(a);
 	return error;
 }
 
@@ -102,14 +127,46 @@ drawn(struct host *h, int place)
 	return yes;
 }
 
+/* A's shim is killed while a process has the key, and the next one once has no
+ * memory.  True: B has not had it meanwhile. */
+static bool
+adopts(struct host *a, struct host *b, int place)
+{
+	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
+	struct lh_lease l, m;
+	int error;
+
+	if (lh_acquire(a->lh, key, &o, &l) != 0)
+		bail_out("A cannot have the key: %s", lh_error_detail());
+	host_down(a);
+	a->cut_first = true;
+	is(host_up(a), 0, "place %d", place);
+	hosts_do(do_begin, a);
+	left = place;
+	host_cut(a, false);
+	(void)t_until(t_ms(1000), a->shim->settled || a->over[0]);
+	error = take(b, key, RIGHT_EXCLUSIVE, t_ms(100), &m);
+	if (error == 0)
+		(void)lh_release(b->lh, &m);
+	if (a->over[0] != '\0') {
+		given_up++;
+		host_down(a);
+		is(host_up(a), 0, "it has given up: the next one");
+		ok(t_until(T_HANG_MS, host_reaches_now(a)), "is up");
+	}
+	is(lh_verify(a->lh, &l), 0, "the key is held, place %d", place);
+	(void)lh_release(a->lh, &l);
+	return error != 0;
+}
+
 int
 main(void)
 {
-	struct host *a = &hosts[0];
+	struct host *a = &hosts[0], *b = &hosts[1];
 	unsigned refused = 0;
 	int place = 0, late = 0;
 
-	hosts_begin(1);
+	hosts_begin(2);
 	hosts_do(do_begin, a);
 	cmp(token_of_now(a), >, 0, "the key is here");
 	do {
@@ -126,7 +183,17 @@ main(void)
 	is(late, 0, "nobody waits in vain");
 	for (place = 1; place <= 3; place++)
 		ok(drawn(a, place), "asked on the way, at place %d", place);
+	place = 0;
+	answers_alone = true;
+	do {
+		place++;
+		ok(adopts(a, b, place), "B has not had the key, place %d",
+		    place);
+	} while (left == 0 && place < PLACES_MAX);
 	left = 0;
+	cmp(given_up, >, 0, "it gave up at some");
+	cmp(place, >, 3, "places on the way to what is there");
+	cmp(place, <, PLACES_MAX, "all of them");
 	hosts_end();
 	return done();
 }
