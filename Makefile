@@ -364,10 +364,6 @@ check-shim:
 cluster-tests: $(CLUSTER)
 stepped: $(STEPPED)
 # hosts with real etcd
-# the plain one, and a third of those with faults, others after each commit
-CLUSTERED = tests/cluster/two-hosts.t $(shell printf '%s\n' \
-	    $(filter-out %/two-hosts.t,$(wildcard tests/cluster/*.t)) | \
-	    awk '"$(STEP_ARGS)" != "" || NR % 3 == $(TURN) % 3')
 check-cluster:
 	$(call ready,cluster)
 	$(call ready,stepped)
@@ -378,7 +374,7 @@ check-cluster:
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
 	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
 	    prove --timer -j$(CPUS) --exec '' \
-	    $(call longest_first,$(CLUSTERED))
+	    $(call longest_first,$(wildcard tests/cluster/*.t))
 
 check-replay:
 	$(call ready,replay)
