@@ -39,6 +39,8 @@
 
 #define LOOK_NS (250 * NS_PER_MS)	/* between two looks at the tickets */
 
+uint32_t lhi_sem_most = LH_SEM_MAX;
+
 struct wait {
 	struct lh_sem *sem;
 	const struct lhi_ask *ask;	/* of each ticket */
@@ -66,15 +68,20 @@ exists(struct lh *lh, const char *key)
 }
 
 int
-lhi_sem_limit(struct lh *lh, const char *name)
+lhi_sem_stands(struct lh *lh, const char *name, uint32_t limit)
 {
 	char key[LH_KEY_MAX + 1];
 
-	for (uint32_t n = 1; n <= LH_SEM_MAX; n++) {
-		int found;
+	lhi_sem_key(key, name, "limit", limit);
+	return exists(lh, key);
+}
 
-		lhi_sem_key(key, name, "limit", n);
-		found = exists(lh, key);
+int
+lhi_sem_limit(struct lh *lh, const char *name)
+{
+	for (uint32_t n = 1; n <= lhi_sem_most; n++) {
+		int found = lhi_sem_stands(lh, name, n);
+
 		if (found != 0)
 			return found < 0 ? found : (int)n;
 	}
@@ -85,11 +92,8 @@ lhi_sem_limit(struct lh *lh, const char *name)
 static int
 still_stands(const struct lh_sem *sem)
 {
-	char key[LH_KEY_MAX + 1];
-	int found;
+	int found = lhi_sem_stands(sem->lh, sem->name, sem->limit);
 
-	lhi_sem_key(key, sem->name, "limit", sem->limit);
-	found = exists(sem->lh, key);
 	return found > 0 ? 0 : found < 0 ? found : lhi_fail(-ESTALE, "the "
 	    "semaphore '%.64s' was destroyed since it was opened with %u "
 	    "permits: close it, and open it again", sem->name, sem->limit);

@@ -80,10 +80,13 @@ static int
 agree(struct lh *lh, const char *name, uint32_t limit)
 {
 	struct lh_lease lease;
-	int stands = lhi_sem_limit(lh, name), error;
+	int stands, error;
 
+	/* one limit stands at a time (I1): if it is this one, none else does */
+	stands = limit == 0 ? lhi_sem_limit(lh, name) :
+	    lhi_sem_stands(lh, name, limit);
 	if (stands != 0)
-		return stands;
+		return stands < 0 || limit == 0 ? stands : (int)limit;
 	if (limit == 0)
 		return lhi_fail(-ENOENT, "there is no semaphore '%.64s' in "
 		    "table %s", name, lh_table_name(lh));

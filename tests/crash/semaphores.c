@@ -7,8 +7,8 @@
  * can destroy it.  (Beside a stop the usual server looks at KEY: what a permit
  * is, any key is.)
  *
- * (Making one looks at 512 keys, which takes too long to be stepped; its steps
- * are those of acquiring, making a key, and releasing.)
+ * Who makes one looks first whether any of 256 limits stands: here it is made
+ * to look for the first four of them, since each look is stepped through.
  *
  * The subject has no live thread: who waits for a permit looks for itself.
  */
@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "crash/subject.h"
 #include "live/live.h"
+#include "live/sem.h"
 
 #define NAME "s"
 #define LIMIT 2
@@ -35,10 +36,17 @@ open_sem(struct play *p, struct lh *lh)
 }
 
 static void
-prep_open(struct play *p)
+prep_unmade(struct play *p)
 {
 	lhi_live_by_hand = true;
+	lhi_sem_most = 4;
 	prep_warm(p);
+}
+
+static void
+prep_open(struct play *p)
+{
+	prep_unmade(p);
 	open_sem(p, sub.lh);
 }
 
@@ -100,6 +108,12 @@ prep_request(struct play *p)
 	prep_permits(p);
 	open_session(p, sub.lh, 0);
 	sub.opts.more = &more;
+}
+
+static void
+act_sem_open(struct play *p)
+{
+	p->result = lh_sem_open(sub.lh, NAME, LIMIT, &sem);
 }
 
 static void
@@ -188,6 +202,13 @@ check_request(struct play *p)
 }
 
 const struct scenario scenarios_semaphores[] = {
+	{ .name = "sem-make", .what = "of two permits",
+	  .prepare = prep_unmade, .act = act_sem_open,
+	  .finish = finish_plain, .check = check_sem,
+	  .allowed = says_late },
+	{ .name = "sem-open", .what = "which is there",
+	  .prepare = prep_open, .act = act_sem_open,
+	  .finish = finish_plain, .check = check_sem },
 	{ .name = "sem-acquire", .what = "one of two permits",
 	  .stop_ttl_ms = 120, .prepare = prep_permits, .act = act_sem_acquire,
 	  .finish = finish_alone, .check = check_sem, .allowed = says_stale },
