@@ -125,6 +125,7 @@ extern const struct side bench_local, bench_fdatasync;
 
 /* delegated.c */
 extern const struct side bench_delegated;
+extern const struct side bench_global;
 
 /* peers.c */
 extern const struct side bench_peer_mutex, bench_peer_trylock,

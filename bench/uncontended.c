@@ -159,7 +159,8 @@ static void try_busy_run(uint64_t n)
 enum {
 	X_HANDLE, X_SECOND, X_OPTS, X_SHORT, X_NAME, X_NAME_MANY, EXTEND,
 	EXTEND_MOVES, VERIFY, TRY_BUSY, MUTEX, TRYLOCK, RWLOCK, FLOCK, OFD,
-	BDB, BDB_MANY, TDB, X_LOCAL, FDATASYNC, X_DELEGATED, N_SIDES
+	BDB, BDB_MANY, TDB, X_LOCAL, FDATASYNC, X_DELEGATED, X_GLOBAL,
+	N_SIDES
 };
 
 static struct side sides[N_SIDES] = {
@@ -191,6 +192,9 @@ static const struct pairing {
 	    { 0, 0 }, { 0, 0 }, NULL } },
 	{ X_DELEGATED, X_HANDLE, { "x_delegated", "x_handle",
 	    "a cluster's key that this host has; a local one", ROW_METRIC, 3,
+	    { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_GLOBAL, X_HANDLE, { "x_global", "x_handle",
+	    "tokens over all keys; a key's own", ROW_METRIC, 0,
 	    { 0, 0 }, { 0, 0 }, NULL } },
 	{ X_LOCAL, FDATASYNC, { "x_local", "fdatasync",
 	    "the same; 512 bytes written and synced", ROW_CONTEXT, 0,
@@ -278,6 +282,7 @@ static void set_up_sides(void)
 	sides[TDB] = bench_peer_tdb;
 	sides[X_LOCAL] = bench_local;
 	sides[X_DELEGATED] = bench_delegated;
+	sides[X_GLOBAL] = bench_global;
 	sides[FDATASYNC] = bench_fdatasync;
 	for (i = 0; i < N_ROWS; i++) {
 		if (bench.tsv && pairings[i].row.kind != ROW_METRIC)
