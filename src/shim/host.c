@@ -254,9 +254,9 @@ is_its_claim(const struct key *k, const struct recipe_found *f)
 	    k->part->revision < k->base || k->part->create < f->create);
 }
 
-/* What is found and not kept would be left, and another host be granted it while
- * somebody here goes by a right that he has checked.  So nothing is left: the
- * next shim adopts what there is, or it ends with its session, after D. */
+/* What is found and not kept would be left, and another host be granted it
+ * while somebody here goes by a right that he has checked.  So nothing is left:
+ * the next shim adopts what there is, or it ends with its session, after D. */
 static void
 give_up(struct shim *s, const char *why)
 {

@@ -29,11 +29,12 @@
  * stopped before he clears can take away what is said of the 16th use after
  * his.  Model: tests/model/moving.pml.
  *
- * A chunk's keeper may be of a session whose death no lock proves: then it is
- * gone when its process is.  What of that cannot be seen (in another pid
- * namespace) keeps the chunk, 64 claims, and the ended session's record; all
- * else of the session is buried.  It cannot be taken back by force: who is
- * stopped as a keeper stores into a claim when it goes on.
+ * A chunk's keeper is gone when its session's lock is, whatever pid namespace
+ * it is in.  Where no lock proves a death (SESS_NOPROOF) it is gone when its
+ * process is.  What of that cannot be seen (in another pid namespace) keeps the
+ * chunk, 64 claims, and the ended session's record; all else of the session is
+ * buried.  It cannot be taken back by force: who is stopped as a keeper stores
+ * into a claim when it goes on.
  *
  * A key that is to go (NAMED_DELETE) is evicted while the claim that held it is
  * still in its last use: a burier that is killed in between is followed by one

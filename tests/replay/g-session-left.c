@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "replay.h"
 #include "support/object.h"
 
@@ -250,6 +251,41 @@ stopped_keeper(struct child *x)
 	t_unmap_object(&o);
 }
 
+static void
+say_pid(const struct t_object *o, uint32_t pid, uint32_t as)
+{
+	for (uint32_t i = 0; i < o->geo.max_sessions; i++) {
+		if (sess_st(sh64_load(&o->sessions[i].state)) == SESS_ALIVE &&
+		    sh32_load(&o->sessions[i].pid) == pid)
+			sh32_store(&o->sessions[i].pid, as);
+	}
+}
+
+/* It is killed as a keeper, and its number is that of a process that lives, as
+ * one of another pid namespace may be: its lock is proof enough. */
+static void
+keeper_of_elsewhere(struct child *x)
+{
+	struct t_object o = t_map_object(x->table);
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_lease l;
+	uint32_t ch;
+
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
+	ch = chunk_of(&l);
+	is(lh_release(lh, &l), 0, "given back");
+	x->out = false;
+	say_pid(&o, (uint32_t)stands_at(x, "tenant.keeper"),
+	    (uint32_t)getpid());
+	replay_kill("child");
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "its lease has ended");
+	is((int)chunk_of(&l), (int)ch, "the claims that it kept are had");
+	is(lh_release(lh, &l), 0, "release");
+	end_session(s);
+	ok(sh64_load(&o.chunks[ch].owner) == 0, "they are given back");
+	t_unmap_object(&o);
+}
+
 /* It is killed as a keeper, and no lock proves that. */
 static void
 keeper_without_proof(struct child *x)
@@ -302,6 +338,7 @@ main(void)
 	delay_of_downgrade(other);
 	t_close(other);
 	stopped_keeper(x);
+	keeper_of_elsewhere(x);
 	keeper_without_proof(x);
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(lh);
