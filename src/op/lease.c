@@ -11,7 +11,8 @@
  * thread whose magazine has the claim a store suffices, because only that
  * thread could use it again; any other thread swaps it and leaves the rest to
  * the owner.  A crash after the word's swap leaves a HELD claim that no word
- * names: normal, and buried with its session; nobody waits for it.
+ * names: normal, and buried with its session; nobody waits for it.  (A named
+ * session's, which may live on: taken back by the chunk's next keeper.)
  *
  * In the midst of a conversion or a hand-off by another thread, or by another
  * process if the lease is a named session's, the claim is in the use that it is
@@ -194,6 +195,43 @@ free_claim(const struct lhi_held *h)
 	return false;
 }
 
+/*
+ * A named session's lease may be released by any process, and outlive it: who
+ * is killed before the claim is free leaves it MOVING, as in a hand-off.  But
+ * others may present the lease as well: what they have said stays.
+ */
+static void
+say_leaving(struct lh *lh, const struct lhi_held *h, uint64_t st)
+{
+	shm_u32 *flags = &h->claim->wflags;
+	uint32_t was;
+
+	if (lhi_claim_owner(&lh->v, h->ci) == lh->sid)
+		return;
+	do {
+		was = sh32_load(flags);
+		if ((was & MOVING_MASK) != 0)
+			return;
+	} while (!sh32_cas(flags, was, was | lhi_named_mark(st)));
+	lhi_point("release.leaving");
+}
+
+/*
+ * The word was ours to free, the claim, which was in state st, was not: it had
+ * been ended before that; or its session's keeper has taken it back since, from
+ * us who free it (op/tenant.c), and nothing was amiss.
+ */
+static bool
+had_ended(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
+    uint64_t st)
+{
+	uint64_t now = sh64_load(&h->claim->state);
+
+	return l->id[0] == lh->sid || lhi_lease_orphaned(lh, l) ||
+	    (state_seq(now) == state_seq(st) && state_st(now) != ST_FREE) ||
+	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st));
+}
+
 /* Everything but the fast path below, and requests. */
 static int
 release_checked(struct lh *lh, struct lh_lease *l)
@@ -201,15 +239,17 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	struct lhi_held h;
 	struct lhi_mag *m;
 	uint64_t st;
-	bool freed;
+	bool held, freed;
 	int error = lhi_lease_check(lh, l, &h);
 
 	if (error != 0)
 		return error == -EALREADY ? 0 : error;
 	st = sh64_load(&h.claim->state);
-	if ((!lhi_lease_current(lh, l, &h, st) &&
-	    !lhi_lease_in_motion(lh, l, &h, st)) ||
-	    !sh64_cas(&h.slot->word, h.word, lhi_free_word(h.slot,
+	held = lhi_lease_current(lh, l, &h, st) ||
+	    lhi_lease_in_motion(lh, l, &h, st);
+	if (held)
+		say_leaving(lh, &h, st);
+	if (!held || !sh64_cas(&h.slot->word, h.word, lhi_free_word(h.slot,
 	    CAUSE_RELEASED, word_ver(h.word)))) {
 		if (lhi_mutant(2))
 			sh64_store(&h.claim->state,
@@ -223,8 +263,8 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	    h.ci - m->base < SHM_GROUP)
 		lhi_mag_put(m, (int)(h.ci - m->base));
 	lhi_queue_kick(&lh->v, h.slot);
-	if (!freed)
-		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
+	if (!freed && had_ended(lh, l, &h, st))
+		return lhi_lease_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);
 	return 0;

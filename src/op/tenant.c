@@ -44,10 +44,10 @@ session_ended(void)
 }
 
 /*
- * Was somebody killed in the midst of handing over to this claim, or from it?
- * Then no word names it, and no chain has it, though it is held; and none will,
- * in this use: nobody hands over to a claim of the chunk but its keeper, we.
- * Take it back.
+ * Was somebody killed in the midst of handing over to this claim, or from it,
+ * or of releasing its lease?  Then no word names it, and no chain has it,
+ * though it is held; and none will, in this use: nobody hands over to a claim
+ * of the chunk but its keeper, we.  Take it back.
  */
 static bool
 take_back(struct lhi_view *v, uint32_t ci)

@@ -14,9 +14,9 @@
  * key would be had at once that is to be kept back.
  *
  * A claim in the midst of being handed over, from it or to it, or of becoming a
- * reader's, is MOVING: set before the word is swapped, cleared when it is
- * certain what became of it, left by who is killed in between.  Whether such a
- * claim held its key at the session's end its state does not say: so the key
+ * reader's, or free, is MOVING: set before the word is swapped, cleared when it
+ * is certain what became of it, left by who is killed in between.  Whether such
+ * a claim held its key at the session's end its state does not say: so the key
  * goes only if the claim's burial has found it in the word, or in the chain;
  * and a reader's may have been held exclusively, so its key is kept back.  (A
  * reader's that is handed over is in the chain for as long as it is held: it
@@ -24,10 +24,10 @@
  *
  * Many may present one lease at once.  So only who has won the state of a use
  * says that this use is moving, and clears exactly what he has set: what others
- * said of another use stays.  (Where he comes too late at the word, the lease
- * is over.)  Uses are told apart by the low bits of their numbers: who is
- * stopped before he clears can take away what is said of the 16th use after
- * his.  Model: tests/model/moving.pml.
+ * said of another use stays.  (Who releases it says so only if nothing is said;
+ * who comes too late at the word finds the lease over.)  Uses are told apart by
+ * the low bits of their numbers: who is stopped before he clears can take away
+ * what is said of the 16th use after his.  Model: tests/model/moving.pml.
  *
  * A chunk's keeper is gone when its session's lock is, whatever pid namespace
  * it is in.  Where no lock proves a death (SESS_NOPROOF) it is gone when its
