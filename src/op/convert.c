@@ -57,10 +57,10 @@ converted(uint64_t st)
  * or word have, and nothing has changed.
  */
 static int
-swap_mode(struct lh *lh, const struct lhi_held *h, uint64_t st, uint64_t w,
-    unsigned mode, uint64_t grant, const struct lhi_next *n)
+swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
+    uint64_t grant, const struct lhi_next *n)
 {
-	struct lhi_view *v = &lh->v;
+	struct lhi_view *v = &h->lh->v;
 	uint64_t to = converted(st);
 
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
@@ -74,7 +74,7 @@ swap_mode(struct lh *lh, const struct lhi_held *h, uint64_t st, uint64_t w,
 	/* should its session end before that is confirmed, it may have been
 	 * held exclusively until then */
 	if (mode == WORD_S)
-		lhi_lease_moves(lh, h->ci, to);
+		lhi_lease_moves(h, to);
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
 	    n->token))) {
 		if (lhi_lease_unmove(h, to, st))
@@ -174,7 +174,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
 	lhi_point("convert.prepared");
-	error = swap_mode(lh, h, st, h->word, WORD_S, grant, &n);
+	error = swap_mode(h, st, h->word, WORD_S, grant, &n);
 	if (error != 0)
 		return error;
 	error = confirm(lh, l, h, WORD_S, n.token);
@@ -220,7 +220,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	error = swap_mode(lh, h, st, w, WORD_X, 0, &n);
+	error = swap_mode(h, st, w, WORD_X, 0, &n);
 	if (error != 0)
 		return error;
 	return confirm(lh, l, h, WORD_X, n.token);

@@ -120,7 +120,7 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	if (state_live(h->st))
 		sh32_store_rlx(&c->ticket, sh32_load(&h->from.claim->ticket));
 	h->to_st = state_make(state_kind(h->st), seq, state_deadline(h->st));
-	lhi_lease_moves(h->lh, h->to.ci, h->to_st);
+	lhi_lease_will_move(h->lh, h->to.ci, h->to_st);
 	sh64_store(&c->state, h->to_st);
 	lhi_point("handoff.announced");
 	lhi_stat_add_to(v, h->to.sid, STAT_SPENT, 1);
@@ -149,7 +149,7 @@ swap(struct handoff *h, uint64_t w)
 		return retract(h);
 	lhi_point("handoff.taken");
 	if (!h->from.shared)
-		lhi_lease_moves(h->lh, h->from.ci, h->moved);
+		lhi_lease_moves(&h->from, h->moved);
 	if (!sh64_cas(&h->from.slot->word, w, mine)) {
 		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
 		return retract(h);

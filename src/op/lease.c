@@ -108,7 +108,7 @@ lhi_lease_now(struct lh *lh, const struct lh_lease *l,
 }
 
 void
-lhi_lease_moves(struct lh *lh, uint32_t ci, uint64_t st)
+lhi_lease_will_move(struct lh *lh, uint32_t ci, uint64_t st)
 {
 	shm_u32 *flags = &lh->v.claims[ci].wflags;
 	uint32_t was;
@@ -123,14 +123,36 @@ lhi_lease_moves(struct lh *lh, uint32_t ci, uint64_t st)
 }
 
 void
+lhi_lease_moves(const struct lhi_held *h, uint64_t moved)
+{
+	shm_u32 *flags = &h->claim->wflags;
+	uint32_t was;
+
+	if (lhi_claim_owner(&h->lh->v, h->ci) == h->lh->sid)
+		return;
+	/* the flags, then the state: who announces a later use says that it
+	 * moves first, and the swap of what was there before fails */
+	do {
+		was = sh32_load(flags);
+		if (!lhi_lease_moved(h, sh64_load(&h->claim->state),
+		    state_seq(moved)))
+			return;		/* it has ended */
+	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
+	    lhi_named_mark(moved)));
+	lhi_point("lease.moving");
+}
+
+void
 lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st)
 {
-	shm_u32 *flags = &lh->v.claims[ci].wflags;
+	struct shm_claim *c = &lh->v.claims[ci];
+	shm_u32 *flags = &c->wflags;
 	uint32_t was;
 
 	do {
 		was = sh32_load(flags);
-		if ((was & MOVING_MASK) != lhi_named_mark(st))
+		if ((was & MOVING_MASK) != lhi_named_mark(st) ||
+		    state_seq(sh64_load(&c->state)) != state_seq(st))
 			return;		/* another's, of another use */
 	} while (!sh32_cas(flags, was, was & ~MOVING_MASK));
 	lhi_point("lease.at_rest");
@@ -210,26 +232,30 @@ say_leaving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 		return;
 	do {
 		was = sh32_load(flags);
-		if ((was & MOVING_MASK) != 0)
+		if ((was & MOVING_MASK) != 0 ||
+		    state_seq(sh64_load(&h->claim->state)) != state_seq(st))
 			return;
 	} while (!sh32_cas(flags, was, was | lhi_named_mark(st)));
 	lhi_point("release.leaving");
 }
 
 /*
- * The word was ours to free, the claim, which was in state st, was not: it had
- * been ended before that; or its session's keeper has taken it back since, from
- * us who free it (op/tenant.c), and nothing was amiss.
+ * The word was ours to free, the claim, in state st before that, is not any
+ * more.  Has a keeper been quicker to take it back, since it was said to be
+ * moving (tenant.c)?  Otherwise it had ended: then it says so still, or the
+ * clock does; or (not told apart) it was broken, and has been taken back.
  */
 static bool
-had_ended(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
+taken_back(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
 	uint64_t now = sh64_load(&h->claim->state);
 
-	return l->id[0] == lh->sid || lhi_lease_orphaned(lh, l) ||
-	    (state_seq(now) == state_seq(st) && state_st(now) != ST_FREE) ||
-	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st));
+	if (l->id[0] == lh->sid || lhi_lease_orphaned(lh, l))
+		return false;
+	return (state_st(now) == ST_FREE || (state_seq(now) !=
+	    lid_seq(h->id) && state_seq(now) != moved_seq(h->id))) &&
+	    lhi_now_ns(&lh->v) < lhi_deadline_ns(&lh->v, state_deadline(st));
 }
 
 /* Everything but the fast path below, and requests. */
@@ -263,8 +289,8 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	    h.ci - m->base < SHM_GROUP)
 		lhi_mag_put(m, (int)(h.ci - m->base));
 	lhi_queue_kick(&lh->v, h.slot);
-	if (!freed && had_ended(lh, l, &h, st))
-		return lhi_lease_lost(lh, &h);
+	if (!freed && !taken_back(lh, l, &h, st))
+		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);
 	return 0;

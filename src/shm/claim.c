@@ -151,6 +151,17 @@ leave_queue(struct lhi_view *v, uint32_t ci)
 	return s == NULL ? 0 : lhi_queue_remove(v, s, ci);
 }
 
+/* The dead session's claim may have been made a reader's by one who was late,
+ * since lhi_claim_give_up() went by. */
+static void
+delay_late(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	uint64_t st = sh64_load(&v->claims[ci].state);
+
+	if (lhi_named_moving(v, ci, st) && lhi_chain_has(v, s, ci) != 0)
+		lhi_named_delay_moved(v, ci, st);
+}
+
 /*
  * Take the claim out of the word, the chain and the queue of the slot that it
  * last announced.  It is terminal, or its session's, dead.
@@ -169,6 +180,8 @@ leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	 * too late for that */
 	do {
 		(void)lhi_lock_free_for(v, ci, cause);
+		if (cause == CAUSE_DIED)
+			delay_late(v, s, ci);
 		error = lhi_chain_remove(v, s, ci);
 		if (error != 0)
 			return error;

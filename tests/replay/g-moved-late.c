@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who moves a lease of a named session is stopped, and what he moves has ended
+ * when he goes on: he says nothing of a later use of the claim, whoever has
+ * released the lease is told so, and the key is kept back all the same.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include "base/bits.h"
+#include "replay.h"
+
+#define SESSIONS 6		/* that the table has room for */
+
+static struct lh *lh, *other;
+
+static struct lh_session *
+session(struct lh *at, const char *name, int64_t ttl_ms)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_session *s = NULL;
+
+	o.ttl_ms = ttl_ms;
+	o.lock_delay_ms = ttl_ms < REPLAY_LONG_MS ? 1500 : 0;
+	is(lh_session_open(at, name, &o, &s), 0, "session '%s'", name);
+	return s;
+}
+
+static int
+strict(struct lh *at, const char *key, struct lh_session *to, uint32_t mode,
+    struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.session = to;
+	more.policy = LH_POLICY_STRICT;
+	o.more = &more;
+	o.mode = mode;
+	return lh_acquire(at, key, &o, l);
+}
+
+static void
+end_session(struct lh_session *s)
+{
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(s);
+}
+
+static int
+leases_in(struct lh_session *s)
+{
+	struct lh_session_info info = { 0 };
+
+	is(lh_session_info(s, &info), 0, "info");
+	return (int)info.leases;
+}
+
+struct call {
+	struct lh_session *to;
+	struct lh_lease lease;
+};
+
+static int
+hand_over(void *arg)
+{
+	struct call *c = arg;
+
+	return lh_handoff(lh, &c->lease, c->to);
+}
+
+static int
+downgrade(void *arg)
+{
+	return lh_convert(lh, arg, LH_SHARED);
+}
+
+static int
+release(void *arg)
+{
+	return lh_release(other, arg);
+}
+
+static int
+child_hands_over(void *arg)
+{
+	struct lh *mine = replay_open(arg, SESSIONS);
+	struct lh_lease l;
+
+	is(strict(mine, "k", NULL, LH_EXCLUSIVE, &l), 0, "its own lease");
+	return lh_handoff(mine, &l, session(mine, "s", REPLAY_LONG_MS));
+}
+
+/* The mover has won the state when the lease is released, and its claim is used
+ * again, by one who is killed. */
+static void
+later_use(void *table)
+{
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS);
+	struct call c = { .to = session(lh, "u", REPLAY_LONG_MS) };
+	struct lh_lease l;
+
+	is(strict(lh, "k", s, LH_EXCLUSIVE, &c.lease), 0, "a lease");
+	l = c.lease;
+	replay_hold("mover", "handoff.taken");
+	replay_go("mover", hand_over, &c);
+	replay_wait_held("mover");
+	is(lh_release(lh, &l), 0, "it is released");
+	replay_hold("child", "handoff.announced");
+	(void)replay_fork("child", child_hands_over, table);
+	replay_wait_held("child");
+	replay_kill("child");
+	replay_release("mover");
+	is(replay_result("mover"), -ESTALE, "and not handed over");
+	is(strict(lh, "k", s, LH_EXCLUSIVE, &l), 0, "another lease");
+	is(leases_in(s), 1, "has the claim");
+	is(lh_release(lh, &l), 0, "release");
+	is(leases_in(s), 0, "nothing is left");
+	end_session(c.to);
+	end_session(s);
+}
+
+/* The claim is taken back between the release of the word and that of the
+ * claim. */
+static void
+released(void)
+{
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS);
+	struct call c = { .to = session(lh, "u", REPLAY_LONG_MS) };
+	struct lh_lease l, n;
+
+	is(strict(lh, "k", s, LH_EXCLUSIVE, &c.lease), 0, "a lease");
+	l = c.lease;
+	replay_hold_nth("mover", "lease.moving", 2);
+	replay_go("mover", hand_over, &c);
+	replay_wait_held("mover");
+	replay_hold("releaser", "release.word_freed");
+	replay_go("releaser", release, &l);
+	replay_wait_held("releaser");
+	is(strict(lh, "k2", s, LH_EXCLUSIVE, &n), 0, "another");
+	ok(lid_claim(n.id[1]) == lid_claim(l.id[1]), "has the claim");
+	replay_release("releaser");
+	is(replay_result("releaser"), 0, "it was released");
+	replay_release("mover");
+	is(replay_result("mover"), -ESTALE, "and not handed over");
+	is(lh_verify(lh, &n), 0, "the other one is held");
+	is(lh_release(lh, &n), 0, "release");
+	end_session(c.to);
+	end_session(s);
+}
+
+/* The one record of a session that is not in use is that of one that ended. */
+static int
+bury(void *unused)
+{
+	(void)unused;
+	end_session(session(lh, "e", REPLAY_LONG_MS));
+	return 0;
+}
+
+/* Who buries it has gone by the claim when its lease becomes a reader's. */
+static void
+buried(void)
+{
+	struct lh_session *d = session(lh, "d", 300), *fill[SESSIONS];
+	struct lh_lease l, r, n;
+	char name[] = "0";
+
+	for (int i = 3; i < SESSIONS; i++, name[0]++)
+		fill[i] = session(lh, name, REPLAY_LONG_MS);
+	is(strict(lh, "k", d, LH_EXCLUSIVE, &l), 0, "a lease");
+	is(strict(lh, "r", d, LH_SHARED, &r), 0, "another, a reader's");
+	ok(lid_claim(r.id[1]) > lid_claim(l.id[1]), "whose claim comes later");
+	replay_hold("converter", "lease.moving");
+	replay_go("converter", downgrade, &l);
+	replay_wait_held("converter");
+	t_sleep_ms(350);
+	replay_hold("burier", "chain.marked");
+	replay_go("burier", bury, NULL);
+	replay_wait_held("burier");
+	replay_release("converter");
+	is(replay_result("converter"), -ESTALE, "it came too late");
+	replay_release("burier");
+	is(replay_result("burier"), 0, "it is buried");
+	is(replay_try(other, "k", &n), -EAGAIN, "the key is kept back");
+	t_sleep_ms(1600);
+	is(replay_try(other, "k", &n), 0, "for a time");
+	is(lh_release(other, &n), 0, "release");
+	lh_session_close(d);
+	for (int i = 3; i < SESSIONS; i++)
+		end_session(fill[i]);
+}
+
+int
+main(void)
+{
+	static char name[64];
+	const char *table = replay_begin();
+
+	(void)snprintf(name, sizeof(name), "%s", table);
+	lh = replay_open(table, SESSIONS);
+	later_use(name);
+	other = replay_open(table, SESSIONS);
+	released();
+	buried();
+	is(t_findings(lh), 0, "nothing is wrong");
+	t_close(other);
+	t_close(lh);
+	return done();
+}
