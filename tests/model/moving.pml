@@ -34,6 +34,8 @@
 #define BITS(q)		(q)
 #endif
 
+#define AGAIN	9		/* a later use than any */
+
 byte state[5];
 byte use[5];
 byte mark[5] = NONE;
@@ -47,9 +49,16 @@ byte kills;
 	:: skip \
 	fi
 
-/* Set exactly, clear exactly. */
+/* Set exactly, clear exactly: if the claim is in that use.  (What was said
+ * before is compared, too, so both are one step.) */
+#ifdef MUTANT_LATE
 #define SAY(c, q)	mark[c] = BITS(q)
+#else
+#define SAY(c, q)	mark[c] = (state[c] == q -> BITS(q) : mark[c])
+#endif
 #define UNSAY(c, q)	mark[c] = (mark[c] == BITS(q) -> NONE : mark[c])
+/* ... by its keeper, who announces it. */
+#define WILL(c, q)	mark[c] = BITS(q)
 
 /* Hand it over, whatever claim has it, to claim c. */
 proctype hander(byte c)
@@ -61,7 +70,7 @@ proctype hander(byte c)
 	:: state[f] == q && f != c && !reads
 	:: state[f] != q || f == c || reads -> goto over
 	fi;
-	atomic { true -> SAY(c, 1) };
+	atomic { true -> WILL(c, 1) };
 	atomic { true -> state[c] = 1 };
 #ifdef MUTANT_LOSER
 	atomic { true -> SAY(f, q + 1) };
@@ -154,6 +163,21 @@ proctype releaser()
 over:	skip
 }
 
+/* When it has been released its claim is announced again, by one who is killed
+ * before the word. */
+proctype keeper()
+{
+	if
+	:: atomic { state[1] == 0 && CLAIM(word) == 0 && kills < KILLS ->
+		kills++;
+		WILL(1, AGAIN)
+	   }
+	:: skip -> goto over
+	fi;
+	atomic { true -> state[1] = AGAIN };
+over:	skip
+}
+
 #define LOST(c)	(state[c] != 0 && CLAIM(word) != c && !SAID(c))
 #define IDLY(c)	(state[c] != 0 && CLAIM(word) == c && SAID(c))
 
@@ -165,6 +189,9 @@ init {
 		run hander(3);
 #ifdef RELEASE
 		run releaser();
+#endif
+#ifdef KEEPER
+		run keeper();
 #endif
 #if CONVERTERS > 0
 		run converter();
