@@ -4,10 +4,13 @@
  * key and token.  Whoever is past the deadline, or dead, is made so first.
  *
  * One of a cluster key is worth something only under this host's right, which
- * is asked first (op/right.c, I1).  What has no right is not made to have ended
- * here: it may be the shim's, which has the key so that others have not.
+ * is asked first (op/right.c, I1).  A lease that has none is made to have ended
+ * too, so that it does not come back with a D that is moved on late (G3, G9):
+ * seen to be there before the right is asked once more.  But for the shim's,
+ * which has the key so that others have not, and needs none.
  */
 #include <errno.h>
+#include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "op/right.h"
@@ -16,11 +19,13 @@
 #include "shm/slot.h"
 
 #define TRIES 1000000
+#define RIGHT_TRIES 100	/* each time it comes back between two looks */
 
 struct search {
 	struct shm_slot *s;
 	uint64_t token;
-	bool found;
+	uint32_t ci;		/* whose it is, */
+	bool found;		/* if anybody's */
 };
 
 /* The clock last: a stop before it makes the answer "no". */
@@ -41,48 +46,104 @@ has_token(struct lhi_view *v, uint32_t ci, void *arg)
 	uint64_t seq = state_seq(sh64_load(&c->state));
 
 	/* of one use: the token is constant while seq is */
+	f->ci = ci;
 	f->found = lhi_reader_token(f->s, c) == f->token && in_time(v, ci) &&
 	    state_seq(sh64_load(&c->state)) == seq;
 	return !f->found;
 }
 
-/* Does a reader of s hold that token?  1, 0, -EUCLEAN. */
+/* Does a reader of f->s hold that token?  1, 0, -EUCLEAN. */
 static int
-a_reader_has(struct lhi_view *v, struct shm_slot *s, uint64_t token)
+a_reader_has(struct lhi_view *v, struct search *f)
 {
-	struct search f = { s, token, false };
-	int error = lhi_chain_purge(v, s, lhi_now_ns(v), true, 0);
+	int error = lhi_chain_purge(v, f->s, lhi_now_ns(v), true, 0);
 
 	for (int i = 0; i < TRIES && error == 0; i++) {
-		error = lhi_chain_walk(v, s, has_token, &f);
+		error = lhi_chain_walk(v, f->s, has_token, f);
 		if (error != -EAGAIN)
 			break;
 		error = 0;
 	}
 	return error == -EUCLEAN ? lhi_damaged(v, "the readers of a key "
-	    "cannot be walked", lhi_slot_idx(v, s), 0) : f.found;
+	    "cannot be walked", lhi_slot_idx(v, f->s), 0) : f->found;
+}
+
+/* Whose lease is it?  Its mode, f->ci; WORD_FREE: nobody's; -EUCLEAN. */
+static int
+whose(struct lhi_view *v, struct search *f)
+{
+	uint64_t w;
+	int error = lhi_lock_settle(v, f->s, lhi_now_ns(v), SETTLE_PROBE, &w);
+
+	if (error == 0 && word_mode(w) == WORD_S) {
+		error = a_reader_has(v, f);
+		return error == 1 ? WORD_S : error == 0 ? WORD_FREE : error;
+	}
+	if (error != 0)
+		return error;
+	if (word_mode(w) != WORD_X || lhi_lock_token(f->s, w) != f->token)
+		return WORD_FREE;
+	f->ci = word_idx(w);
+	if (in_time(v, f->ci) && sh64_load(&f->s->word) == w)
+		return WORD_X;
+	(void)lhi_lock_settle(v, f->s, lhi_now_ns(v), 0, &w);
+	return WORD_FREE;
+}
+
+/* Claim ci is the shim's, which needs no right. */
+static bool
+of_the_shim(const struct lhi_view *v, uint32_t ci)
+{
+	uint64_t sid = lhi_claim_owner(v, ci);
+
+	return sid_idx(sid) < v->geo.max_sessions && strncmp(
+	    v->sessions[sid_idx(sid)].application, SHIM_APPLICATION,
+	    sizeof(v->sessions[0].application)) == 0;
+}
+
+/* The lease has no right: it has ended. */
+static void
+end_it(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
+    bool shared)
+{
+	const struct shm_claim *c = &lh->v.claims[f->ci];
+	struct lh_lease l = { .key = ref->home, .token = f->token,
+	    .mode = shared ? LH_SHARED : LH_EXCLUSIVE, .opaque = LEASE_LIVE };
+	uint64_t st = sh64_load(&c->state), seq = state_seq(st);
+	struct lhi_held h;
+
+	if (shared != (state_kind(st) == ST_READ))	/* being converted */
+		seq = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
+	l.id[0] = lhi_claim_owner(&lh->v, f->ci);
+	l.id[1] = lid_make(f->ci, lhi_claim_epoch(c), seq);
+	if (lhi_lease_find(lh, &l, &h) == 0)
+		(void)lhi_right_lost(lh, &l, &h);
 }
 
 static int
 has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 {
 	struct lhi_view *v = &lh->v;
-	struct shm_slot *s = ref->slot;
-	bool free = !lhi_right_needed(lh, s);
-	bool read = free || lhi_right_lets(v, ref, true, NULL);
-	bool all = free || lhi_right_lets(v, ref, false, NULL);
-	uint64_t w;
-	int error = lhi_lock_settle(v, s, lhi_now_ns(v), SETTLE_PROBE, &w);
+	struct search f = { ref->slot, token, 0, false };
+	bool needed = lhi_right_needed(lh, ref->slot), read, all;
+	int mode;
 
-	if (error != 0)
-		return error;
-	if (word_mode(w) == WORD_S)
-		return read ? a_reader_has(v, s, token) : 0;
-	if (word_mode(w) != WORD_X || !all || lhi_lock_token(s, w) != token)
-		return 0;
-	if (in_time(v, word_idx(w)) && sh64_load(&s->word) == w)
-		return 1;
-	(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
+	for (int i = 0; i < RIGHT_TRIES; i++) {
+		read = !needed || lhi_right_lets(v, ref, true, NULL);
+		all = !needed || lhi_right_lets(v, ref, false, NULL);
+		mode = whose(v, &f);
+		if (mode < 0 || mode == WORD_FREE)
+			return mode < 0 ? mode : 0;
+		if (mode == WORD_S ? read : all)
+			return 1;
+		if (of_the_shim(v, f.ci))
+			return 0;
+		/* it was there before this look: nobody gives it a right */
+		if (!lhi_right_lets(v, ref, mode == WORD_S, NULL)) {
+			end_it(lh, ref, &f, mode == WORD_S);
+			return 0;
+		}
+	}
 	return 0;
 }
 

@@ -103,6 +103,8 @@ read_by_token(void)
 	s->beats = 1;
 	ok(t_until(T_HANG_MS, until_ns() > lhi_clock_ns(CLOCK_BOOTTIME)),
 	    "and on");
+	is(lh_verify_token(lh, "cluster:r", l.token), -ESTALE, "for good");
+	is(lh_verify(lh, &l), -ESTALE, "as the lease is");
 }
 
 static struct lh_lock *
