@@ -220,7 +220,8 @@ free_claim(const struct lhi_held *h)
 /*
  * A named session's lease may be released by any process, and outlive it: who
  * is killed before the claim is free leaves it MOVING, as in a hand-off.  But
- * others may present the lease as well: what they have said stays.
+ * others may present the lease as well: what is said of a later use stays.
+ * (Of an earlier one it is what somebody left who was killed.)
  */
 static void
 say_leaving(struct lh *lh, const struct lhi_held *h, uint64_t st)
@@ -232,10 +233,12 @@ say_leaving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 		return;
 	do {
 		was = sh32_load(flags);
-		if ((was & MOVING_MASK) != 0 ||
-		    state_seq(sh64_load(&h->claim->state)) != state_seq(st))
+		if ((was & MOVING_MASK) == lhi_named_mark(st) ||
+		    !lhi_lease_moved(h, sh64_load(&h->claim->state),
+		    state_seq(st)))
 			return;
-	} while (!sh32_cas(flags, was, was | lhi_named_mark(st)));
+	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
+	    lhi_named_mark(st)));
 	lhi_point("release.leaving");
 }
 

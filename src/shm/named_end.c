@@ -25,7 +25,7 @@
  * Many may present one lease at once.  So only who has won the state of a use
  * says that this use is moving, if it still is in that, and clears exactly what
  * he has set: what others said of another use stays.  (Who releases it says so
- * only if nothing is said; who comes too late at the word finds the lease
+ * of the use that he finds; who comes too late at the word finds the lease
  * over.)  Uses are told apart by the low bits of their numbers; the whole
  * number is compared in the claim's state, between the look at what is said and
  * its swap.  Model: tests/model/moving.pml.

@@ -80,6 +80,66 @@ release(void *arg)
 	return lh_release(other, arg);
 }
 
+struct child {
+	char table[64];
+	struct lh_lease lease;
+};
+
+static int
+child_downgrades(void *arg)
+{
+	struct child *x = arg;
+
+	return lh_convert(replay_open(x->table, SESSIONS), &x->lease,
+	    LH_SHARED);
+}
+
+static int
+child_releases(void *arg)
+{
+	struct child *x = arg;
+
+	return lh_release(replay_open(x->table, SESSIONS), &x->lease);
+}
+
+/* Who holds it, as anybody may see. */
+static int
+find(const struct lh_key_info *info, void *arg)
+{
+	const struct lh_party *h = &info->holders[0];
+
+	return info->n_holders != 1 ? -ENOENT :
+	    lh_lease_recall(lh, "k", h->id, h->token, arg);
+}
+
+static void
+killed_at(const char *point, int (*fn)(void *), struct child *x)
+{
+	replay_hold("child", point);
+	(void)replay_fork("child", fn, x);
+	replay_wait_held("child");
+	replay_kill("child");
+}
+
+/* What is said of an earlier use, by one who was killed, does not keep who
+ * releases the lease from saying so of its own. */
+static void
+earlier_use(struct child *x)
+{
+	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS);
+	struct lh_lease l;
+
+	is(strict(lh, "k", s, LH_EXCLUSIVE, &x->lease), 0, "a lease");
+	killed_at("convert.swapped", child_downgrades, x);
+	is(lh_status(lh, "k", NULL, find, &x->lease), 0, "it is a reader's");
+	is(lh_convert(lh, &x->lease, LH_EXCLUSIVE), 0, "and not any more");
+	killed_at("release.word_freed", child_releases, x);
+	is(strict(lh, "k", s, LH_EXCLUSIVE, &l), 0, "another lease");
+	is(leases_in(s), 1, "has the claim");
+	is(lh_release(lh, &l), 0, "release");
+	end_session(s);
+}
+
 static int
 child_hands_over(void *arg)
 {
@@ -193,12 +253,13 @@ buried(void)
 int
 main(void)
 {
-	static char name[64];
 	const char *table = replay_begin();
+	struct child *x = t_shared(sizeof(*x));
 
-	(void)snprintf(name, sizeof(name), "%s", table);
+	(void)snprintf(x->table, sizeof(x->table), "%s", table);
 	lh = replay_open(table, SESSIONS);
-	later_use(name);
+	later_use(x->table);
+	earlier_use(x);
 	other = replay_open(table, SESSIONS);
 	released();
 	buried();
