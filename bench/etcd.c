@@ -109,6 +109,11 @@ void etcd_end(void)
 		etcd_kill(i);
 }
 
+const char *etcd_url(void)
+{
+	return members[0].client;
+}
+
 const char *etcd_urls(int but)
 {
 	static char urls[MEMBERS_MAX * 64];

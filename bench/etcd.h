@@ -17,6 +17,7 @@
 const char *etcd_begin(unsigned int n);
 void etcd_end(void);
 /* Where they are, for etcd_open(); but: a member to leave out, or -1. */
+const char *etcd_url(void);		/* of one of them, always the same */
 const char *etcd_urls(int but);
 unsigned int etcd_leader(void);
 void etcd_kill(unsigned int i);
