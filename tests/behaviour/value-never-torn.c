@@ -121,11 +121,13 @@ main(void)
 		w[i] = t_fork(writer, b);
 	until = t_now_ns() + t_count(4000, 1500) * T_NS_PER_MS;
 	for (unsigned n = 1; t_now_ns() < until; n++) {
-		t_sleep_ms(10 + (int64_t)(n * 7919 % 17));
+		t_sleep_ms(t_ms(10 + (int64_t)(n * 7919 % 17)));
 		t_kill(w[n % WRITERS]);
 		w[n % WRITERS] = t_fork(writer, b);
 		kills++;
 	}
+	/* a slow machine: no less than what is asked for below */
+	(void)t_until(T_HANG_MS, b->reads > 1000 && b->sets > 100);
 	for (int i = 0; i < WRITERS; i++)
 		t_kill(w[i]);
 	b->over = 1;
