@@ -25,6 +25,8 @@ struct search {
 	struct shm_slot *s;
 	uint64_t token;
 	uint32_t ci;		/* whose it is, */
+	uint64_t st, owner;	/* in which use, */
+	uint32_t epoch;
 	bool found;		/* if anybody's */
 };
 
@@ -38,17 +40,27 @@ in_time(struct lhi_view *v, uint32_t ci)
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st));
 }
 
+/* In which use claim ci is: word, or seq, is compared after that. */
+static void
+note_use(struct lhi_view *v, struct search *f, uint32_t ci)
+{
+	f->ci = ci;
+	f->st = sh64_load(&v->claims[ci].state);
+	f->owner = lhi_claim_owner(v, ci);
+	f->epoch = lhi_claim_epoch(&v->claims[ci]);
+}
+
 static bool
 has_token(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct search *f = arg;
 	struct shm_claim *c = &v->claims[ci];
-	uint64_t seq = state_seq(sh64_load(&c->state));
 
 	/* of one use: the token is constant while seq is */
-	f->ci = ci;
-	f->found = lhi_reader_token(f->s, c) == f->token && in_time(v, ci) &&
-	    state_seq(sh64_load(&c->state)) == seq;
+	note_use(v, f, ci);
+	f->found = lhi_reader_token(f->s, c) == f->token &&
+	    in_time(v, ci) &&
+	    state_seq(sh64_load(&c->state)) == state_seq(f->st);
 	return !f->found;
 }
 
@@ -83,7 +95,7 @@ whose(struct lhi_view *v, struct search *f)
 		return error;
 	if (word_mode(w) != WORD_X || lhi_lock_token(f->s, w) != f->token)
 		return WORD_FREE;
-	f->ci = word_idx(w);
+	note_use(v, f, word_idx(w));
 	if (in_time(v, f->ci) && sh64_load(&f->s->word) == w)
 		return WORD_X;
 	(void)lhi_lock_settle(v, f->s, lhi_now_ns(v), 0, &w);
@@ -101,21 +113,21 @@ of_the_shim(const struct lhi_view *v, uint32_t ci)
 	    sizeof(v->sessions[0].application)) == 0;
 }
 
-/* The lease has no right: it has ended. */
+/* The lease has no right: it has ended.  That very one: its claim may have been
+ * used again since, even for the same key. */
 static void
 end_it(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
     bool shared)
 {
-	const struct shm_claim *c = &lh->v.claims[f->ci];
 	struct lh_lease l = { .key = ref->home, .token = f->token,
 	    .mode = shared ? LH_SHARED : LH_EXCLUSIVE, .opaque = LEASE_LIVE };
-	uint64_t st = sh64_load(&c->state), seq = state_seq(st);
+	uint64_t seq = state_seq(f->st);
 	struct lhi_held h;
 
-	if (shared != (state_kind(st) == ST_READ))	/* being converted */
+	if (shared != (state_kind(f->st) == ST_READ))	/* being converted */
 		seq = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
-	l.id[0] = lhi_claim_owner(&lh->v, f->ci);
-	l.id[1] = lid_make(f->ci, lhi_claim_epoch(c), seq);
+	l.id[0] = f->owner;
+	l.id[1] = lid_make(f->ci, f->epoch, seq);
 	if (lhi_lease_find(lh, &l, &h) == 0)
 		(void)lhi_right_lost(lh, &l, &h);
 }
@@ -124,7 +136,7 @@ static int
 has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 {
 	struct lhi_view *v = &lh->v;
-	struct search f = { ref->slot, token, 0, false };
+	struct search f = { .s = ref->slot, .token = token };
 	bool needed = lhi_right_needed(lh, ref->slot), read, all;
 	int mode;
 
@@ -140,6 +152,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 			return 0;
 		/* it was there before this look: nobody gives it a right */
 		if (!lhi_right_lets(v, ref, mode == WORD_S, NULL)) {
+			lhi_point("token.without_right");
 			end_it(lh, ref, &f, mode == WORD_S);
 			return 0;
 		}

@@ -128,9 +128,15 @@ all_places(void)
 int
 main(void)
 {
-	static const char *const name[] = { "", "slow", "lost request",
-	    "lost answer", "late", "broken", "broken and applied",
-	    "broken and late", "refused", "denied" };
+	static const char *const name[FAKE_MISHAPS] = {
+		[FAKE_SLOW] = "slow", [FAKE_SLOW_ANSWER] = "slow answer",
+		[FAKE_LOST_REQUEST] = "lost request",
+		[FAKE_LOST_ANSWER] = "lost answer", [FAKE_LATE] = "late",
+		[FAKE_BROKEN] = "broken",
+		[FAKE_BROKEN_APPLIED] = "broken and applied",
+		[FAKE_BROKEN_LATE] = "broken and late",
+		[FAKE_REFUSED] = "refused", [FAKE_DENIED] = "denied",
+	};
 	pid_t child[3][FAKE_MISHAPS];
 	int status;
 

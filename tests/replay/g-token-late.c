@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G11: who has seen that a cluster key's token has no right any more, and is
+ * stopped before he makes that lease end, ends no other: not the one that the
+ * same claim is of when this host's right has come back.
+ */
+#include <errno.h>
+#include "base/clock.h"
+#include "op/right.h"
+#include "replay.h"
+
+#define KEY "cluster:k"
+
+static struct lh *lh, *shim, *looker;
+static uint64_t epoch, revision = 10;
+static uint64_t token;
+
+static void
+until_in_ms(int64_t ms)
+{
+	lhi_cluster_go_on(&shim->v, (uint64_t)(lhi_clock_ns(CLOCK_BOOTTIME) +
+	    t_ms(ms) * T_NS_PER_MS));
+}
+
+static void
+give(void)
+{
+	struct lh_lease mine;
+	struct lhi_ref ref;
+
+	is(replay_try(shim, KEY, &mine), 0, "the shim has the key");
+	ref = lhi_ref_at(&shim->v, mine.key);
+	revision += 10;
+	is(lhi_right_raise(&shim->v, &ref, cluster_base(revision)), 0,
+	    "the base is raised");
+	is(lhi_right_set(&shim->v, &ref, RIGHT_EXCLUSIVE, epoch), 0,
+	    "the right is set");
+	is(lh_release(shim, &mine), 0, "and its lease ends");
+}
+
+static void
+take(uint32_t mode, struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+
+	o.mode = mode;
+	is(lh_acquire(lh, KEY, &o, l), 0, "had: %s", lh_error_detail());
+}
+
+static int
+look(void *unused)
+{
+	(void)unused;
+	return lh_verify_token(looker, KEY, token);
+}
+
+/* again: whether its holder has the key anew before the looker goes on. */
+static void
+late(uint32_t mode, bool again)
+{
+	struct lh_lease l = { 0 }, m = { 0 };
+	const uint64_t session[2] = { ++revision, 0 };
+
+	epoch = lhi_cluster_begin(&shim->v, session, 1, 1);
+	until_in_ms(400);
+	give();
+	take(mode, &l);
+	token = l.token;
+	is(lh_verify_token(looker, KEY, token), 0, "its token is good");
+	t_sleep_ms(t_ms(400) + 2);
+	replay_hold("looker", "token.without_right");
+	replay_go("looker", look, NULL);
+	replay_wait_held("looker");
+	until_in_ms(REPLAY_LONG_MS);
+	if (again) {
+		is(lh_release(lh, &l), 0, "released, as D has come back");
+		take(mode, &m);
+		if (mode == LH_EXCLUSIVE)	/* readers' go round */
+			is(lid_claim(m.id[1]), lid_claim(l.id[1]),
+			    "by the same claim");
+	}
+	replay_release("looker");
+	is(replay_result("looker"), -ESTALE, "the token was without a right");
+	if (again) {
+		is(lh_verify(lh, &m), 0, "the younger lease is held: %s",
+		    lh_error_detail());
+		is(lh_verify_token(looker, KEY, m.token), 0, "by its token");
+		is(lh_release(lh, &m), 0, "released");
+	} else {
+		is(lh_verify(lh, &l), -ESTALE, "and so is its lease, for good");
+	}
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+
+	lh = replay_open(table, 0);
+	shim = replay_open(table, 0);
+	looker = replay_open(table, 0);
+	lhi_right_serve(shim);
+	late(LH_EXCLUSIVE, true);
+	late(LH_EXCLUSIVE, false);
+	late(LH_SHARED, true);
+	late(LH_SHARED, false);
+	t_close(lh);
+	t_close(shim);
+	t_close(looker);
+	return done();
+}
