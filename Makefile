@@ -488,7 +488,7 @@ check-memcheck:
 	@tests/memcheck $(call longest_first,$(MEMCHECKED))
 
 check-model:
-	@tests/model/run build/model
+	@LONG=$(if $(STEP_ARGS),1) tests/model/run build/model
 
 lint:
 	@tests/lint
