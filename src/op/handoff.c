@@ -15,7 +15,8 @@
  *	5  c2 is held in that use still, its session lives, c1's has not ended
  *	   (then the lease has, for good, and may have been told to be lost),
  *	   and the clock, read after all that, is before the deadline: it counts
- *	   (G3)
+ *	   (G3).  If c1's session has ended, its lock-delay keeps the key back,
+ *	   as it was before 2: the record may be another's by now
  *
  * Step 3 is a grant like any other: version and token grow (G2), the swap is
  * exact.  In shared mode both stand in the chain for a moment, and the new one
@@ -70,6 +71,7 @@ struct handoff {
 	struct lh *lh;
 	struct lhi_held from;
 	uint64_t from_sid;
+	uint32_t delay_ms;	/* its lock-delay */
 	uint64_t st;		/* its state */
 	uint64_t moved;		/* and what we make of it */
 	struct lhi_target to;
@@ -225,7 +227,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	held = state_held(st) && state_seq(st) == state_seq(h->to_st);
 	if (lhi_lease_orphaned(h->lh, l)) {
 		/* its keys are kept back as if it had held this one still */
-		lhi_named_delay(v, now.slot, h->from_sid);
+		lhi_named_delay_late(v, now.slot, h->from_sid, h->delay_ms);
 		whole = false;
 	}
 	if (!whole || !held || !lhi_right_of(&now) ||
@@ -316,6 +318,7 @@ hand(struct lh *lh, struct lh_lease *l, struct lh_session *to,
 	error = lhi_target_take(lh, to, &h.to);
 	if (error == 0) {
 		h.from_sid = l->id[0];
+		h.delay_ms = lhi_named_delay_of(&lh->v, h.from_sid);
 		error = hand_over(&h, l);
 		lhi_target_leave(&h.to);
 	}

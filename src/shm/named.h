@@ -72,6 +72,14 @@ enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);
  */
 void lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid);
 
+/* The lock-delay of that named session, in ms; 0: it has none. */
+uint32_t lhi_named_delay_of(const struct lhi_view *v, uint64_t sid);
+
+/* As lhi_named_delay(), by one who had looked it up before the session ended.
+ * If its record is another's by now, it may have been destroyed or not. */
+void lhi_named_delay_late(struct lhi_view *v, struct shm_slot *s, uint64_t sid,
+    uint32_t ms);
+
 /* The same where a reader of the dead session, in state st, is taken out, if it
  * was being made one: the session may have ended before it was. */
 void lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st);

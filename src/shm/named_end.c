@@ -63,7 +63,8 @@ ended(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
 	if (s != sess_make(SESS_DEAD, SESS_WAS_NAMED, sid_inc(sid)))
 		return NULL;
 	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) & 3);
-	return se;
+	/* and that was its own word still */
+	return sh64_load(&se->state) == s ? se : NULL;
 }
 
 bool
@@ -88,16 +89,12 @@ now_ms(const struct lhi_view *v)
 	return (uint32_t)(lhi_now_ns(v) / NS_PER_MS);
 }
 
-void
-lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
+/* Nobody gets the key for so long. */
+static void
+keep_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
 {
-	enum lhi_named_end how;
-	const struct shm_session *se = ended(v, sid, &how);
-	uint32_t ms, was, now;
+	uint32_t was, now;
 
-	if (se == NULL || how == NAMED_DESTROYED)
-		return;
-	ms = sh32_load_rlx(&se->lock_delay_ms);
 	if (ms == 0 || ms > NAMED_DELAY_MAX_MS)
 		return;
 	/* never sooner than what somebody has set meanwhile, for the session
@@ -110,6 +107,37 @@ lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
 			return;
 		lhi_point("named.delaying");
 	} while (!sh32_cas(&s->delay_ms, was, (now + ms) | 1));
+}
+
+void
+lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
+{
+	enum lhi_named_end how;
+	const struct shm_session *se = ended(v, sid, &how);
+
+	if (se != NULL && how != NAMED_DESTROYED)
+		keep_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
+}
+
+uint32_t
+lhi_named_delay_of(const struct lhi_view *v, uint64_t sid)
+{
+	uint32_t ms;
+
+	if (!lhi_named_is(v, sid))
+		return 0;
+	ms = sh32_load(&v->sessions[sid_idx(sid)].lock_delay_ms);
+	return lhi_named_is(v, sid) ? ms : 0;
+}
+
+void
+lhi_named_delay_late(struct lhi_view *v, struct shm_slot *s, uint64_t sid,
+    uint32_t ms)
+{
+	enum lhi_named_end how;
+
+	if (ended(v, sid, &how) == NULL || how != NAMED_DESTROYED)
+		keep_back(v, s, ms);
 }
 
 void
