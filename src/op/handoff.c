@@ -226,8 +226,11 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	/* who found it by status may have extended it */
 	held = state_held(st) && state_seq(st) == state_seq(h->to_st);
 	if (lhi_lease_orphaned(h->lh, l)) {
-		/* its keys are kept back as if it had held this one still */
-		lhi_named_delay_late(v, now.slot, h->from_sid, h->delay_ms);
+		/* its key is kept back as if it had held this one still: not a
+		 * reader's, nor if it was released or seen to run out since */
+		if (sh64_load(&now.slot->word) == now.word)
+			lhi_named_delay_late(v, now.slot, h->from_sid,
+			    h->delay_ms);
 		whole = false;
 	}
 	if (!whole || !held || !lhi_right_of(&now) ||

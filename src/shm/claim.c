@@ -151,10 +151,11 @@ leave_queue(struct lhi_view *v, uint32_t ci)
 	return s == NULL ? 0 : lhi_queue_remove(v, s, ci);
 }
 
-/* The dead session's claim may have been made a reader's by one who was late,
- * since lhi_claim_give_up() went by. */
+/* The dead session's claim may have been made a reader's just now, also since
+ * lhi_claim_give_up() went by.  (One that moves may be in no chain, whoever
+ * reads the key: its lease was released, or it was not to be.) */
 static void
-delay_late(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+delay_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	uint64_t st = sh64_load(&v->claims[ci].state);
 
@@ -181,7 +182,7 @@ leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	do {
 		(void)lhi_lock_free_for(v, ci, cause);
 		if (cause == CAUSE_DIED)
-			delay_late(v, s, ci);
+			delay_moved(v, s, ci);
 		error = lhi_chain_remove(v, s, ci);
 		if (error != 0)
 			return error;
@@ -228,7 +229,7 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 	    s == NULL || word_mode(sh64_load(&s->word)) != WORD_S)
 		return;
 	if (dead) {
-		lhi_named_delay_moved(v, ci, st);
+		delay_moved(v, s, ci);
 		if (lhi_chain_mark(c) && state_kind(st) == ST_READ)
 			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
 	} else {

@@ -2,9 +2,12 @@
 /*
  * Lock-delay: who hands over a lease of a named session is stopped behind the
  * swap, and the session ends meanwhile: its key is kept back, also if nothing
- * is left of the session when he goes on.
+ * is left of the session when he goes on.  Not so a key that it had for
+ * reading, or whose lease was released before, be it that somebody was killed
+ * in that.
  */
 #include <errno.h>
+#include <stdio.h>
 #include "replay.h"
 
 #define SESSIONS 7		/* that the table has room for */
@@ -134,14 +137,126 @@ destroyed(void)
 	is(lh_release(other, &n), 0, "release");
 }
 
+/* Neither now, nor when a lease ends that had nothing to do with it. */
+static void
+is_free(void)
+{
+	struct lh_lease n;
+
+	is(replay_try(other, "k", &n), 0, "the key is free");
+	is(lh_break(lh, "k", NULL, 0), 1, "another's lease is broken");
+	is(lh_release(other, &n), -ESTALE, "as he sees");
+	is(replay_try(other, "k", &n), 0, "it is free again");
+	is(lh_release(other, &n), 0, "release");
+}
+
+/* Readers are kept from nothing by each other's end. */
+static void
+reader(void)
+{
+	struct call c;
+
+	begin(&c, LH_SHARED);
+	t_sleep_ms(TTL_MS + 50);
+	come_too_late(&c);
+	is_free();
+}
+
+/* Who holds it, as anybody may see. */
+static int
+find(const struct lh_key_info *info, void *arg)
+{
+	const struct lh_party *h = &info->holders[0];
+
+	return info->n_holders != 1 ? -ENOENT :
+	    lh_lease_recall(other, "k", h->id, h->token, arg);
+}
+
+/* What was handed over has been released, and the key had by others. */
+static void
+released(void)
+{
+	struct lh_lease n;
+	struct call c;
+
+	begin(&c, LH_EXCLUSIVE);
+	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
+	is(lh_release(other, &n), 0, "and released");
+	t_sleep_ms(TTL_MS + 50);
+	come_too_late(&c);
+	is_free();
+}
+
+struct child {
+	char table[64];
+	struct lh_lease lease;
+};
+
+static int
+child_downgrades(void *arg)
+{
+	struct child *x = arg;
+
+	return lh_convert(replay_open(x->table, SESSIONS), &x->lease,
+	    LH_SHARED);
+}
+
+static int
+child_releases(void *arg)
+{
+	struct child *x = arg;
+
+	return lh_release(replay_open(x->table, SESSIONS), &x->lease);
+}
+
+static void
+killed_at(const char *point, int (*fn)(void *), struct child *x)
+{
+	replay_hold("child", point);
+	(void)replay_fork("child", fn, x);
+	replay_wait_held("child");
+	replay_kill("child");
+}
+
+/* Who made it a reader's was killed before it was one, and who released it
+ * before its claim was free; others read the key when the session ends. */
+static void
+released_and_killed(const char *table)
+{
+	struct child *x = t_shared(sizeof(*x));
+	struct lh_session *d, *fill[SESSIONS];
+	struct lh_lease r, n;
+	char name[] = "0";
+
+	(void)snprintf(x->table, sizeof(x->table), "%s", table);
+	lh = replay_open(table, SESSIONS);
+	d = session("d", 2 * TTL_MS);
+	is(acquire(d, LH_EXCLUSIVE, &x->lease), 0, "a lease");
+	killed_at("lease.moving", child_downgrades, x);
+	killed_at("release.word_freed", child_releases, x);
+	other = replay_open(table, SESSIONS);
+	is(acquire(NULL, LH_SHARED, &r), 0, "it is released");
+	for (int i = 3; i < SESSIONS; i++, name[0]++)
+		fill[i] = session(name, REPLAY_LONG_MS);
+	t_sleep_ms(2 * TTL_MS + 50);
+	end_session(session("next", REPLAY_LONG_MS));
+	is(lh_break(lh, "k", NULL, 0), 1, "the reader is broken");
+	is(replay_try(other, "k", &n), 0, "the key is free");
+	is(lh_release(other, &n), 0, "release");
+	lh_session_close(d);
+	for (int i = 3; i < SESSIONS; i++)
+		end_session(fill[i]);
+}
+
 int
 main(void)
 {
 	const char *table = replay_begin();
 
-	lh = replay_open(table, SESSIONS);
-	other = replay_open(table, SESSIONS);
+	released_and_killed(table);
 	destroyed();
+	reader();
+	released();
 	ended();
 	forgotten();
 	is(t_findings(lh), 0, "nothing is wrong");
