@@ -28,7 +28,8 @@
  *   EOPNOTSUPP	this table or build cannot do that
  *   EIO		a gate's file cannot be written to its disk
  *   EROFS, EDQUOT, ELOOP, ENOTDIR  a gate's file cannot be made or opened
- *   EMFILE, ENFILE  no file descriptor left to open a table with
+ *   EMFILE, ENFILE  no file descriptor left to open a table with (again, to
+ *		let it grow, if the application has closed the library's)
  */
 #ifndef LEASEHOLD_ERROR_H
 #define LEASEHOLD_ERROR_H

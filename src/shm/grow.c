@@ -84,6 +84,8 @@ back(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
 	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr,
 	    at + from * size, (to - from) * size);
 	errno = saved;
+	if (fd < 0)
+		return lhi_view_no_fd(v, error, "let it grow");
 	return error == 0 ? 0 : lhi_fail(-ENOSPC, "%s has %u %s, and there is "
 	    "no memory for more (%s): make room in shared memory (remove what "
 	    "is not needed from /dev/shm, or enlarge it), or lift the limit "

@@ -11,7 +11,8 @@
 #define GROW_CHUNKS	256u
 
 /* More slots (and buckets), long keys, chunks of claims.
- * 1 there are more now; 0 there are as many as there can be; -ENOSPC. */
+ * 1 there are more now; 0 there are as many as there can be; -ENOSPC; -EMFILE,
+ * -ENFILE, -ESTALE, -EACCES: it takes a descriptor. */
 int lhi_grow_slots(struct lhi_view *v);
 int lhi_grow_longs(struct lhi_view *v);
 int lhi_grow_chunks(struct lhi_view *v);

@@ -207,6 +207,8 @@ get_long(struct lhi_view *v, struct shm_slot *s)
 		got = take_long(v, s, lhi_longs_ready(v) + LHI_SPARES, true);
 	if (got != 0)
 		return got < 0 ? got : 0;
+	if (grown < 0 && grown != -ENOSPC)
+		return grown;
 	return lhi_fail(-ENOSPC, "the table's room for keys of more than %u "
 	    "bytes is used up: all %u of them are held, waited for or kept: "
 	    "use shorter keys, or %s", SHM_KEY_INLINE, lhi_longs_ready(v) - 1,

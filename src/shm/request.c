@@ -87,6 +87,8 @@ lhi_request_back(struct lhi_view *v)
 	    v->geo.requests_off,
 	    (uint64_t)v->geo.n_requests * sizeof(struct shm_request));
 	errno = saved;
+	if (fd < 0)
+		return lhi_view_no_fd(v, error, "begin with request ids");
 	if (error != 0)
 		return lhi_fail(-ENOSPC, "there is no memory for request ids "
 		    "in %s (%s): make room in shared memory (remove what is "

@@ -87,10 +87,7 @@ lhi_right_begin(struct lhi_view *v, const struct shm_slot *s)
 		return 0;
 	}
 	if (fd < 0)
-		return lhi_fail(error == -ENOENT ? -ESTALE : error, "the "
-		    "descriptor of %s was closed, and it cannot be opened "
-		    "again to make another cluster key: %s", v->path,
-		    strerror(-error));
+		return lhi_view_no_fd(v, error, "make another cluster key");
 	return lhi_fail(-ENOSPC, "there is no memory for what "
 	    "%s has to know of another cluster key (%s): make room in "
 	    "/dev/shm, or enlarge it", v->path, strerror(-error));

@@ -184,6 +184,14 @@ lhi_view_fd(struct lhi_view *v)
 	return again;
 }
 
+int
+lhi_view_no_fd(const struct lhi_view *v, int error, const char *what)
+{
+	return lhi_fail(error == -ENOENT ? -ESTALE : error, "the descriptor of "
+	    "%s was closed, and it cannot be opened again to %s: %s", v->path,
+	    what, strerror(-error));
+}
+
 /*
  * A description of the object that is surely nobody else's: after a closefrom()
  * of the application the number of ours may have become that of another

@@ -68,6 +68,10 @@ bool lhi_view_gone(struct lhi_view *v);
  */
 int lhi_view_fd(struct lhi_view *v);
 
+/* There was none, to do that: -EMFILE, -ENFILE, -EACCES, ...; -ESTALE: the name
+ * has gone, or is another object's. */
+int lhi_view_no_fd(const struct lhi_view *v, int error, const char *what);
+
 /*
  * Is that session gone for ever?  With `probe`, asks the kernel when the record
  * does not know yet, and makes the answer sticky.  False means alive or not

@@ -229,6 +229,8 @@ find_room(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	error = take_any(v, ci, s);
 	if (error != -ENOSPC)
 		return error;
+	if (grown < 0 && grown != -ENOSPC)
+		return grown;
 	return lhi_fail(-ENOSPC, "there is no room for another key: all %u "
 	    "are held, waited for, kept (lh_key_create()) or have a value; %s",
 	    lhi_slots_ready(v) - 1, grown < 0 ? "and there is no memory for "

@@ -271,6 +271,8 @@ find_room(struct lhi_view *v, struct lhi_setting *t)
 		t->idx = take(v, t, lhi_values_ready(v), true);
 	if (t->idx != 0)
 		return 0;
+	if (grown < 0 && grown != -ENOSPC)
+		return grown;
 	return lhi_fail(-ENOSPC, "there is no room for another value: all %u "
 	    "are in use; clear some (leasehold value clear KEY), or %s",
 	    lhi_values_ready(v) - 1, grown < 0 ? "make room in /dev/shm, or "

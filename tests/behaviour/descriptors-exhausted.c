@@ -3,8 +3,9 @@
  * A process that has no file descriptor left cannot open a table, look at one,
  * remove or repair one, and is told so; what it has open it goes on using: keys
  * new and old, and waits.  With a descriptor again all of it works, and it sees
- * who died.  If it has closed even those of the table, cluster keys, which need
- * one to be made, are refused, for that reason and no other.
+ * who died.  If it has closed even those of the table, what needs one is
+ * refused, for that reason and no other: cluster keys, the first request id,
+ * and whatever the table would have to grow for.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include "support/actor.h"
 #include "support/support.h"
 #include "tap.h"
+
+#define MANY 20000		/* more than a table begins with */
 
 static struct rlimit usual;
 
@@ -31,9 +34,8 @@ use_up(void)
 }
 
 static void
-without_even_ours(const char *table)
+close_ours(void)
 {
-	struct lh *lh = t_open(table);
 	char path[64], to[256];
 	ssize_t n;
 
@@ -44,14 +46,86 @@ without_even_ours(const char *table)
 		if (strstr(to, "leasehold") != NULL)
 			(void)close(fd);
 	}
-	use_up();
-	is(lh_key_create(lh, "cluster:k"), -EMFILE, "a cluster key: refused");
+}
+
+static void
+refused(int error, const char *what)
+{
+	is(error, -EMFILE, "%s: refused", what);
 	ok(strstr(lh_error_detail(), "memory") == NULL &&
 	    strstr(lh_error_detail(), "descriptor") != NULL,
 	    "  with the reason: %s", lh_error_detail());
+}
+
+/* Keys that stay, of so many bytes, until there is room for no more. */
+static int
+fill(struct lh *lh, int len, int *n)
+{
+	char key[200];
+	int error;
+
+	do {
+		(void)snprintf(key, sizeof(key), "%0*d", len, ++*n);
+		error = lh_key_create(lh, key);
+	} while (error == 0 && *n < MANY);
+	return error;
+}
+
+/* Readers of one key, until there is no room for one more. */
+static int
+crowd(struct lh *lh, struct lh_lease *l, int *n)
+{
+	struct lh_acquire_opts o = t_opts(3600000, 0);
+	int error;
+
+	o.mode = LH_SHARED;
+	while ((error = lh_acquire(lh, "crowd", &o, &l[*n])) == 0 &&
+	    *n + 1 < MANY)
+		(*n)++;
+	return error;
+}
+
+static int
+by_request(struct lh *lh, struct lh_lease *l)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(3600000, 0);
+
+	more.request[0] = 1;
+	o.more = &more;
+	return lh_acquire(lh, "by request", &o, l);
+}
+
+static void
+without_even_ours(const char *table)
+{
+	static struct lh_lease reader[MANY];
+	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
+	struct lh_lease l, r;
+	int readers = 0, keys = 0;
+	struct lh *lh;
+
+	is(lh_open(&lh, table, &o), 0, "a table that may grow");
+	is(t_acquire(lh, "k", 3600000, 0, &l), 0, "a lease");
+	is(lh_key_create(lh, "crowd"), 0, "another key");
+	close_ours();
+	use_up();
+	refused(lh_key_create(lh, "cluster:k"), "a cluster key");
+	refused(by_request(lh, &r), "a request id");
+	refused(lh_value_set(lh, &l, "v", 1), "a value");
+	refused(fill(lh, 180, &keys), "one long key more");
+	cmp(keys, >, 1, "  (with %d)", keys);
+	refused(fill(lh, 10, &keys), "one key more");
+	cmp(keys, >, 1100, "  (with %d)", keys);
+	refused(crowd(lh, reader, &readers), "one lease more");
+	cmp(readers, >, 1, "  (with %d)", readers);
 	setrlimit(RLIMIT_NOFILE, &usual);
-	is(lh_key_create(lh, "cluster:k"), 0, "  with one it is made");
+	is(lh_key_create(lh, "cluster:k"), 0, "with one it is made");
 	is(lh_destroy(lh, "cluster:k"), 0, "  and forgotten");
+	is(by_request(lh, &r), 0, "the request, too");
+	is(lh_value_set(lh, &l, "v", 1), 0, "the value");
+	is(fill(lh, 10, &keys), 0, "keys");
+	is(crowd(lh, reader, &readers), 0, "leases");
 	t_close(lh);
 }
 
