@@ -182,24 +182,30 @@ take_away(struct key *k)
 	key_set_right(k, RIGHT_NONE);
 }
 
+/* Its right, or the base of that, is not to be: who wants it is told. */
+static void
+not_set(struct key *k, int e)
+{
+	log_line(LOG_ERR, "key %s: its right cannot be set: %s", k->name,
+	    e == -ERANGE ? "the cluster's revision is too large for a token" :
+	    lh_strerror(e));
+	wish_fail(k, false, FRAME_FAILED, -e, "its right cannot be set");
+	k->crowd = RIGHT_NONE;
+}
+
 static bool
 give(struct key *k)
 {
 	struct part *p = k->part;
-	int e = 0;
+	int e;
 
 	lhi_point("shim.taking");
-	if (table_find(k->s, k) == 0)
+	e = table_find(k->s, k);
+	if (e == 0)
 		e = table_set(k, p->mode, p->revision);
-	else
-		e = -ENOENT;
 	lhi_point("shim.taken");
 	if (e != 0) {
-		log_line(LOG_ERR, "key %s: its right cannot be set: %s",
-		    k->name, lh_strerror(e));
-		wish_fail(k, false, FRAME_FAILED, -e, "its right cannot be "
-		    "set");
-		k->crowd = RIGHT_NONE;
+		not_set(k, e);
 		return false;
 	}
 	key_set_right(k, p->mode);
@@ -222,6 +228,8 @@ give(struct key *k)
 static bool
 step_right(struct key *k)
 {
+	int e = 0;
+
 	if (!table_has(k)) {	/* the slot is another key's: so are leases */
 		key_set_right(k, RIGHT_NONE);
 		return true;
@@ -244,11 +252,14 @@ step_right(struct key *k)
 		}
 		if (!hold_sure(k))
 			return true;
-		if (table_set(k, k->right, k->part->revision) == 0)
+		e = table_set(k, k->right, k->part->revision);
+		if (e == 0)
 			k->base = k->part->revision;
 	}
 	hold_let_go(k);
 	wish_fulfil(k);
+	if (e != 0)		/* they want a newer base */
+		not_set(k, e);
 	return false;
 }
 
