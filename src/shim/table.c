@@ -26,19 +26,33 @@ take_byte(struct shim *s, char why[SHIM_WHY_MAX])
 	int e;
 
 	s->byte_fd = open(s->v->path, O_RDWR | O_CLOEXEC);
+	if (s->byte_fd < 0 && errno != ENOENT) {
+		e = -errno;
+		(void)snprintf(why, SHIM_WHY_MAX, "cannot open %s once more: "
+		    "%s", s->v->path, strerror(-e));
+		return e;
+	}
 	if (s->byte_fd < 0 || !lhi_view_is(s->v, s->byte_fd)) {
 		(void)snprintf(why, SHIM_WHY_MAX, "the table was removed just "
 		    "now");
 		return -ESTALE;
 	}
 	e = lhi_session_lock_shim(s->byte_fd);
-	if (e == 0)
+	if (e == 0) {
+		/* at once, or the one before would be taken for who has it */
+		lhi_cluster_here(s->v, (uint32_t)getpid());
 		return 0;
+	}
+	if (e != -EAGAIN) {
+		(void)snprintf(why, SHIM_WHY_MAX, "cannot lock %s: %s",
+		    s->v->path, strerror(-e));
+		return e;
+	}
 	lhi_cluster_read(s->v, &c);
 	(void)snprintf(why, SHIM_WHY_MAX, "table %s has a shim already, "
 	    "process %u: end that one first", lh_table_name(s->lh),
 	    c.shim_pid);
-	return e == -EAGAIN ? -EBUSY : e;
+	return -EBUSY;
 }
 
 int

@@ -222,6 +222,12 @@ lhi_cluster_go_on(struct lhi_view *v, uint64_t until_ns)
 }
 
 void
+lhi_cluster_here(struct lhi_view *v, uint32_t pid)
+{
+	sh32_store(&v->hdr->shim_pid, pid);
+}
+
+void
 lhi_cluster_listen(struct lhi_view *v, uint32_t pid, const char *path)
 {
 	struct shm_header *h = v->hdr;

@@ -96,6 +96,7 @@ uint64_t lhi_cluster_begin(struct lhi_view *v, const uint64_t session[2],
 void lhi_cluster_go_on(struct lhi_view *v, uint64_t until_ns);
 
 /* Who has the byte now, and where it listens: at most SHM_SOCKET - 1 bytes. */
+void lhi_cluster_here(struct lhi_view *v, uint32_t pid);
 void lhi_cluster_listen(struct lhi_view *v, uint32_t pid, const char *path);
 
 /* Where is that?  NUL-terminated.  False: nobody has listened yet, or the path
