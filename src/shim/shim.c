@@ -109,7 +109,8 @@ shim_close(struct shim *s)
 	part_end(s);
 	keys_end(s);
 	host_end(s);
-	saver_free(s->saver);
+	if (!saver_free(s->saver, s->byte_fd))
+		s->byte_fd = -1;
 	table_close(s);
 	if (s->farewell != NULL)
 		event_free(s->farewell);

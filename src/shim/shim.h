@@ -361,6 +361,8 @@ int state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX]);
 /* Writes in a thread of its own, so that no disk holds up the loop. */
 struct saver *saver_new(const char *path);
 void saver_save(struct saver *sv, const struct kv_mark *m);
-void saver_free(struct saver *sv);	/* after what it was given */
+/* After what it was given.  False: the disk hangs; when it does not any more,
+ * byte_fd is closed. */
+bool saver_free(struct saver *sv, int byte_fd);
 
 #endif

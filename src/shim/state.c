@@ -15,7 +15,10 @@
  * not whole is an error, as nothing can be said then.
  *
  * A disk may hang, and the loop must not: a thread of its own writes, always
- * what it was given last.
+ * what it was given last.  Nor must the end of the shim: after END_NS it goes
+ * without the thread, which keeps the table's byte until it is through.  So no
+ * other shim of the table writes the same file meanwhile.  (When the process
+ * ends, so does the thread, and with it the byte is free.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,13 +35,17 @@
 #include "shim.h"
 
 #define TEXT_MAX 256
+#define END_NS NS_PER_SEC
 
 struct saver {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t news;
+	pthread_cond_t news, end;
 	struct kv_mark mark;
 	bool is_new, ending, told;
+	bool ended;		/* the thread: it is to be joined */
+	bool alone;		/* it sees to the rest, and to the byte */
+	int byte_fd;
 	char path[PATH_MAX], beside[PATH_MAX];
 };
 
@@ -108,11 +115,21 @@ write_file(const struct saver *sv, const struct kv_mark *m)
 	return e;
 }
 
+static void
+destroy(struct saver *sv)
+{
+	(void)pthread_cond_destroy(&sv->end);
+	(void)pthread_cond_destroy(&sv->news);
+	(void)pthread_mutex_destroy(&sv->lock);
+	free(sv);
+}
+
 static void *
 save(void *arg)
 {
 	struct saver *sv = arg;
 	struct kv_mark m;
+	bool alone;
 	int e;
 
 	(void)pthread_mutex_lock(&sv->lock);
@@ -131,8 +148,28 @@ save(void *arg)
 		sv->told = e != 0;
 		(void)pthread_mutex_lock(&sv->lock);
 	}
+	sv->ended = true;
+	alone = sv->alone;
+	(void)pthread_cond_signal(&sv->end);
 	(void)pthread_mutex_unlock(&sv->lock);
+	if (alone) {
+		(void)close(sv->byte_fd);
+		destroy(sv);
+	}
 	return NULL;
+}
+
+static void
+prepare(struct saver *sv)
+{
+	pthread_condattr_t attr;
+
+	(void)pthread_mutex_init(&sv->lock, NULL);
+	(void)pthread_cond_init(&sv->news, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&sv->end, &attr);
+	(void)pthread_condattr_destroy(&attr);
 }
 
 struct saver *
@@ -147,15 +184,14 @@ saver_new(const char *path)
 	(void)strlcpy(sv->path, path, sizeof(sv->path));
 	(void)strlcpy(sv->beside, path, sizeof(sv->beside));
 	(void)strlcat(sv->beside, ".new", sizeof(sv->beside));
-	(void)pthread_mutex_init(&sv->lock, NULL);
-	(void)pthread_cond_init(&sv->news, NULL);
+	prepare(sv);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	e = pthread_create(&sv->thread, NULL, save, sv);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (e == 0)
 		return sv;
-	free(sv);
+	destroy(sv);
 	return NULL;
 }
 
@@ -169,17 +205,34 @@ saver_save(struct saver *sv, const struct kv_mark *m)
 	(void)pthread_mutex_unlock(&sv->lock);
 }
 
-void
-saver_free(struct saver *sv)
+bool
+saver_free(struct saver *sv, int byte_fd)
 {
+	int64_t end_ns = shim_now_ns() + END_NS;
+	struct timespec end = { (time_t)(end_ns / NS_PER_SEC),
+		(long)(end_ns % NS_PER_SEC) };
+	bool ended;
+	int e = 0;
+
 	if (sv == NULL)
-		return;
+		return true;
 	(void)pthread_mutex_lock(&sv->lock);
 	sv->ending = true;
 	(void)pthread_cond_signal(&sv->news);
+	while (!sv->ended && e == 0)
+		e = pthread_cond_timedwait(&sv->end, &sv->lock, &end);
+	ended = sv->ended;
+	if (!ended) {
+		log_line(LOG_ERR, "%s is not written: the disk does not answer",
+		    sv->path);
+		(void)pthread_detach(sv->thread);
+		sv->byte_fd = byte_fd;
+		sv->alone = true;
+	}
 	(void)pthread_mutex_unlock(&sv->lock);
-	(void)pthread_join(sv->thread, NULL);
-	(void)pthread_cond_destroy(&sv->news);
-	(void)pthread_mutex_destroy(&sv->lock);
-	free(sv);
+	if (ended) {
+		(void)pthread_join(sv->thread, NULL);
+		destroy(sv);
+	}
+	return ended;
 }
