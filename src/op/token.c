@@ -6,8 +6,13 @@
  * One of a cluster key is worth something only under this host's right, which
  * is asked first (op/right.c, I1).  A lease that has none is made to have ended
  * too, so that it does not come back with a D that is moved on late (G3, G9):
- * seen to be there before the right is asked once more.  But for the shim's,
- * which has the key so that others have not, and needs none.
+ * seen to be there before the right is asked once more, and looked for again
+ * after that.  But for the shim's, which has the key so that others have not,
+ * and needs none.
+ *
+ * "No" is said only when word and chain have been seen not to grant it, after
+ * who seemed to have ended was made so.  A lease of a claim in motion may be
+ * back at rest in the use of before by then, and is there still.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,13 +21,15 @@
 #include "op/right.h"
 #include "shm/chain.h"
 #include "shm/lock.h"
+#include "shm/session.h"
 #include "shm/slot.h"
 
 #define TRIES 1000000
-#define RIGHT_TRIES 100	/* each time it comes back between two looks */
+#define LOOKS 100		/* each time it moves between two */
 
 struct search {
 	struct shm_slot *s;
+	uint32_t gen;		/* which life of it */
 	uint64_t token;
 	uint32_t ci;		/* whose it is, */
 	uint64_t st, owner;	/* in which use, */
@@ -30,17 +37,30 @@ struct search {
 	bool found;		/* if anybody's */
 };
 
-/* The clock last: a stop before it makes the answer "no". */
 static bool
-in_time(struct lhi_view *v, uint32_t ci)
+same_life(const struct search *f)
 {
-	uint64_t st = sh64_load(&v->claims[ci].state);
+	return sh32_load(&f->s->gen) == f->gen;
+}
 
-	return state_held(st) &&
+/*
+ * It was seen to be the holder in the use that was noted: is it in that still,
+ * its session alive, and before the deadline?  The clock last: a stop before it
+ * makes the answer "no".
+ */
+static bool
+in_time(struct lhi_view *v, const struct search *f)
+{
+	uint64_t st;
+
+	if (!same_life(f) || lhi_session_dead(v, f->owner, false))
+		return false;
+	st = sh64_load(&v->claims[f->ci].state);
+	return state_held(st) && state_seq(st) == state_seq(f->st) &&
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st));
 }
 
-/* In which use claim ci is: word, or seq, is compared after that. */
+/* In which use claim ci is: word, or chain, is compared after that. */
 static void
 note_use(struct lhi_view *v, struct search *f, uint32_t ci)
 {
@@ -54,22 +74,20 @@ static bool
 has_token(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct search *f = arg;
-	struct shm_claim *c = &v->claims[ci];
 
-	/* of one use: the token is constant while seq is */
 	note_use(v, f, ci);
-	f->found = lhi_reader_token(f->s, c) == f->token &&
-	    in_time(v, ci) &&
-	    state_seq(sh64_load(&c->state)) == state_seq(f->st);
+	f->found = state_held(f->st) &&
+	    lhi_reader_token(f->s, &v->claims[ci]) == f->token;
 	return !f->found;
 }
 
-/* Does a reader of f->s hold that token?  1, 0, -EUCLEAN. */
+/* Seems a reader to hold that token, f->ci?  1, 0, -EUCLEAN. */
 static int
 a_reader_has(struct lhi_view *v, struct search *f)
 {
 	int error = lhi_chain_purge(v, f->s, lhi_now_ns(v), true, 0);
 
+	f->found = false;
 	for (int i = 0; i < TRIES && error == 0; i++) {
 		error = lhi_chain_walk(v, f->s, has_token, f);
 		if (error != -EAGAIN)
@@ -80,34 +98,62 @@ a_reader_has(struct lhi_view *v, struct search *f)
 	    "cannot be walked", lhi_slot_idx(v, f->s), 0) : f->found;
 }
 
-/* Whose lease is it?  Its mode, f->ci; WORD_FREE: nobody's; -EUCLEAN. */
+/*
+ * Does it?  It may have left before its use was noted: a claim keeps its last
+ * grant as a reader in other uses.  In the chain after that: then what is read
+ * of its grant now is of the use that in_time() sees.
+ */
+static bool
+reads(struct lhi_view *v, const struct search *f)
+{
+	int in = -EAGAIN;
+
+	for (int i = 0; i < TRIES && in == -EAGAIN; i++)
+		in = lhi_chain_has(v, f->s, f->ci);
+	return in == 1 &&
+	    lhi_reader_token(f->s, &v->claims[f->ci]) == f->token &&
+	    in_time(v, f);
+}
+
+/*
+ * Whose lease is it?  Its mode, f->ci; WORD_FREE: nobody's; -EUCLEAN.
+ *
+ * Who was seen with the token and then not to hold it is looked at again, until
+ * the word or the chain says that he does not: past his deadline he is made to
+ * expire by that (G3), but he may have been extending or converting.
+ */
 static int
 whose(struct lhi_view *v, struct search *f)
 {
 	uint64_t w;
-	int error = lhi_lock_settle(v, f->s, lhi_now_ns(v), SETTLE_PROBE, &w);
+	int error;
 
-	if (error == 0 && word_mode(w) == WORD_S) {
-		error = a_reader_has(v, f);
-		return error == 1 ? WORD_S : error == 0 ? WORD_FREE : error;
+	for (int i = 0; i < LOOKS; i++) {
+		error = lhi_lock_settle(v, f->s, lhi_now_ns(v), SETTLE_PROBE,
+		    &w);
+		if (error == 0 && word_mode(w) == WORD_S)
+			error = a_reader_has(v, f);
+		else if (error == 0)
+			error = word_mode(w) == WORD_X &&
+			    lhi_lock_token(f->s, w) == f->token;
+		if (error != 1 || !same_life(f))
+			return error < 0 ? error : WORD_FREE;
+		if (word_mode(w) == WORD_S) {
+			if (reads(v, f))
+				return WORD_S;
+			continue;
+		}
+		note_use(v, f, word_idx(w));
+		if (sh64_load(&f->s->word) == w && in_time(v, f))
+			return WORD_X;
 	}
-	if (error != 0)
-		return error;
-	if (word_mode(w) != WORD_X || lhi_lock_token(f->s, w) != f->token)
-		return WORD_FREE;
-	note_use(v, f, word_idx(w));
-	if (in_time(v, f->ci) && sh64_load(&f->s->word) == w)
-		return WORD_X;
-	(void)lhi_lock_settle(v, f->s, lhi_now_ns(v), 0, &w);
 	return WORD_FREE;
 }
 
-/* Claim ci is the shim's, which needs no right. */
+/* That session is the shim's, whose leases need no right. */
 static bool
-of_the_shim(const struct lhi_view *v, uint32_t ci)
+of_the_shim(const struct lhi_view *v, uint64_t sid)
 {
-	uint64_t sid = lhi_claim_owner(v, ci);
-
 	return sid_idx(sid) < v->geo.max_sessions && strncmp(
 	    v->sessions[sid_idx(sid)].application, SHIM_APPLICATION,
 	    sizeof(v->sessions[0].application)) == 0;
@@ -136,11 +182,12 @@ static int
 has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 {
 	struct lhi_view *v = &lh->v;
-	struct search f = { .s = ref->slot, .token = token };
+	struct search f = { .s = ref->slot, .token = token,
+	    .gen = (uint32_t)(ref->home >> 32) };
 	bool needed = lhi_right_needed(lh, ref->slot), read, all;
 	int mode;
 
-	for (int i = 0; i < RIGHT_TRIES; i++) {
+	for (int i = 0; i < LOOKS; i++) {
 		read = !needed || lhi_right_lets(v, ref, true, NULL);
 		all = !needed || lhi_right_lets(v, ref, false, NULL);
 		mode = whose(v, &f);
@@ -148,13 +195,12 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 			return mode < 0 ? mode : 0;
 		if (mode == WORD_S ? read : all)
 			return 1;
-		if (of_the_shim(v, f.ci))
+		if (of_the_shim(v, f.owner))
 			return 0;
 		/* it was there before this look: nobody gives it a right */
 		if (!lhi_right_lets(v, ref, mode == WORD_S, NULL)) {
 			lhi_point("token.without_right");
 			end_it(lh, ref, &f, mode == WORD_S);
-			return 0;
 		}
 	}
 	return 0;

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G3, G9: a cluster key's token that was said not to be one any more is not
+ * said to be one again; and none is said to be one that is over, though this
+ * host's right came back under the question.
+ */
+#include <errno.h>
+#include "lent.h"
+
+static struct lh *lh, *looker;
+static uint64_t token;
+
+static struct lh_lease
+take(struct lh *at, uint32_t mode, int64_t ttl_ms)
+{
+	struct lh_acquire_opts o = t_opts(ttl_ms, 0);
+	struct lh_lease l;
+
+	o.mode = mode;
+	if (lh_acquire(at, LENT_KEY, &o, &l) != 0)
+		bail_out("not had: %s", lh_error_detail());
+	token = l.token;
+	return l;
+}
+
+static int
+look(void *unused)
+{
+	(void)unused;
+	return lh_verify_token(looker, LENT_KEY, token);
+}
+
+/* The right comes back between two looks at it, and meanwhile the lease that
+ * was found between them runs out. */
+static void
+runs_out(uint32_t mode)
+{
+	struct lh_lease l;
+
+	lent_give(REPLAY_LONG_MS);
+	l = take(lh, mode, t_ms(100));
+	lent_pass();
+	replay_hold_nth("looker", "right.read", 3);
+	replay_go("looker", look, NULL);
+	replay_wait_held("looker");
+	lent_until_in_ms(REPLAY_LONG_MS);
+	replay_hold_nth("looker", "right.read", 2);
+	replay_release("looker");
+	replay_wait_held("looker");
+	replay_sleep_past(&l);
+	replay_release("looker");
+	is(replay_result("looker"), -ESTALE, "mode %u: run out", mode);
+	is(lh_verify(lh, &l), -ESTALE, "so it has");
+}
+
+struct hand {
+	struct lh_session *to;
+	struct lh_lease l;
+};
+
+static int
+hand_over(void *arg)
+{
+	struct hand *h = arg;
+
+	return lh_handoff(lh, &h->l, h->to);
+}
+
+/* It stands in the midst of that, and no right any more. */
+static void
+begin_hand_over(struct hand *h, uint32_t mode, const char *seen_at)
+{
+	lent_give(REPLAY_LONG_MS);
+	h->l = take(lh, mode, REPLAY_LONG_MS);
+	replay_hold("giver", "handoff.taken");
+	replay_go("giver", hand_over, h);
+	replay_wait_held("giver");
+	lent_pass();
+	replay_hold("looker", seen_at);
+	replay_go("looker", look, NULL);
+	replay_wait_held("looker");
+}
+
+static void
+free_in_the_end(void)
+{
+	struct lh_lease l;
+
+	is(replay_try(looker, LENT_KEY, &l), 0, "the key is free");
+	is(lh_release(looker, &l), 0, "release");
+	is(t_findings(lh), 0, "the table is sound");
+}
+
+/* The looker saw the lease in the midst of being handed over, and that is taken
+ * back, as somebody has come to read. */
+static void
+taken_back(struct lh_session *s)
+{
+	struct hand h = { .to = s };
+	uint64_t was;
+	struct lh_lease r;
+
+	begin_hand_over(&h, LH_SHARED, "token.without_right");
+	was = token;
+	r = take(lent_shim, LH_SHARED, REPLAY_LONG_MS);
+	token = was;
+	lent_until_in_ms(REPLAY_LONG_MS);
+	replay_hold("giver", "handoff.announced");
+	replay_release("giver");
+	replay_wait_held("giver");
+	lent_pass();
+	replay_release("looker");
+	is(replay_result("looker"), -ESTALE, "it has no right");
+	lent_until_in_ms(REPLAY_LONG_MS);
+	is(look(NULL), -ESTALE, "and has none again");
+	replay_release("giver");
+	is(replay_result("giver"), -ESTALE, "what is over is not handed over");
+	is(lh_release(lent_shim, &r), 0, "release");
+	free_in_the_end();
+}
+
+int
+main(void)
+{
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	const char *table = replay_begin();
+	struct lh_session *s;
+
+	so.ttl_ms = REPLAY_LONG_MS;
+	lh = replay_open(table, 0);
+	looker = replay_open(table, 0);
+	lent_begin(table);
+	is(lh_session_open(lh, "s", &so, &s), 0, "a session");
+	runs_out(LH_SHARED);
+	runs_out(LH_EXCLUSIVE);
+	taken_back(s);
+	lh_session_close(s);
+	t_close(lh);
+	t_close(looker);
+	t_close(lent_shim);
+	return done();
+}

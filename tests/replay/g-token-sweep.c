@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G3, G9, G11: lh_verify_token() is stopped before each of its accesses to
+ * shared memory in turn, while the lease whose token it asks about is extended,
+ * or converted; or ends, and its claim, slot or session goes on otherwise.
+ *
+ * A lease that is held all the time is never said not to be; one that ended is
+ * not said to be held, and one that was said to be over is not held again.
+ */
+#include "sweep.h"
+
+#define TTL_MS 20
+#define TRIES 20		/* on a machine that has no time for us */
+#define KEYS 8
+
+static struct lh *lh, *other, *looker;
+
+struct call {
+	struct sweep s;
+	const char *point;
+	int n;
+	struct lh *lh;
+	uint32_t mode;		/* convert: to it */
+	char key[32];
+	uint64_t token;
+	struct lh_lease l;
+};
+
+static void
+warm_up(struct lh *h)
+{
+	struct lh_lease warm = t_hold(h, "warm");
+
+	(void)lh_release(h, &warm);
+}
+
+static int
+look(void *arg)
+{
+	struct call *c = arg;
+
+	warm_up(looker);
+	sweep_now(&c->s, c->point, c->n);
+	return lh_verify_token(looker, c->key, c->token);
+}
+
+static int
+convert(void *arg)
+{
+	struct call *c = arg;
+
+	warm_up(c->lh);
+	sweep_now(&c->s, c->point, c->n);
+	return lh_convert(c->lh, &c->l, c->mode);
+}
+
+static int
+extend(void *arg)
+{
+	struct call *c = arg;
+
+	warm_up(c->lh);
+	sweep_now(&c->s, c->point, c->n);
+	return lh_extend(c->lh, &c->l, HOUR_MS);
+}
+
+static struct lh_lease
+hold_as(struct lh *at, const char *key, uint32_t mode, int64_t ttl_ms)
+{
+	struct lh_acquire_opts o = t_opts(ttl_ms, 0);
+	struct lh_lease l;
+
+	o.mode = mode;
+	if (lh_acquire(at, key, &o, &l) != 0)
+		bail_out("'%s' is not free: %s", key, lh_error_detail());
+	return l;
+}
+
+static void
+let_go(const char *what, int n, struct lh_lease *l)
+{
+	if (lh_release(lh, l) != 0)
+		sweep_bad(what, n, "not released: %s", lh_error_detail());
+}
+
+/* It stands before access n: whether it does. */
+static bool
+begin(struct call *c, int n, const struct lh_lease *l, const char *key)
+{
+	*c = (struct call){ .n = n, .token = l->token };
+	strncpy(c->key, key, sizeof(c->key) - 1);
+	sweep_go(&c->s, look, c);
+	return sweep_stands(&c->s);
+}
+
+/* 1: it stood; 0: it did not; -1: too slow. */
+
+static int
+extended(uint32_t mode, int n)
+{
+	struct lh_lease l = hold_as(lh, "k", mode, TTL_MS), was = l;
+	struct call c;
+	bool stands = begin(&c, n, &l, "k"), in_time;
+
+	in_time = lh_extend(lh, &l, HOUR_MS) == 0;
+	replay_sleep_past(&was);
+	if (sweep_end(&c.s) != 0 && in_time)
+		sweep_bad("extended", n, "it is not held");
+	if (!in_time)
+		return -1;
+	let_go("extended", n, &l);
+	return stands;
+}
+
+/* A conversion stands between its swaps as the looker goes on; one upwards is
+ * then in vain, as somebody else has come to read. */
+static int
+converted(uint32_t mode, int n)
+{
+	struct lh_lease l = hold_as(lh, "k", mode, HOUR_MS), r;
+	struct call c, up = { .point = "convert.announced", .n = 1, .lh = lh,
+	    .mode = mode == LH_SHARED ? LH_EXCLUSIVE : LH_SHARED, .l = l };
+	bool stands = begin(&c, n, &l, "k");
+	int error;
+
+	sweep_go(&up.s, convert, &up);
+	if (!sweep_stands(&up.s))
+		sweep_bad("converted", n, "no conversion");
+	if (sweep_end(&c.s) != 0)
+		sweep_bad("converted", n, "it is not held");
+	if (mode == LH_SHARED)
+		r = hold_as(other, "k", LH_SHARED, HOUR_MS);
+	error = sweep_end(&up.s);
+	if (error != (mode == LH_SHARED ? -EAGAIN : 0))
+		sweep_bad("converted", n, "the conversion: %d", error);
+	if (mode == LH_SHARED)
+		(void)lh_release(other, &r);
+	let_go("converted", n, &up.l);
+	return stands;
+}
+
+/* The conversion had begun before, and is in vain as the looker goes on. */
+static int
+in_vain(uint32_t mode, int n)
+{
+	struct lh_lease l = hold_as(lh, "k", LH_SHARED, HOUR_MS), r;
+	struct call c, up = { .point = "convert.announced", .n = 1, .lh = lh,
+	    .mode = LH_EXCLUSIVE, .l = l };
+	bool stands;
+
+	(void)mode;
+	sweep_go(&up.s, convert, &up);
+	if (!sweep_stands(&up.s))
+		sweep_bad("in vain", n, "no conversion");
+	stands = begin(&c, n, &l, "k");
+	r = hold_as(other, "k", LH_SHARED, HOUR_MS);
+	if (sweep_end(&up.s) != -EAGAIN)
+		sweep_bad("in vain", n, "it was converted");
+	if (sweep_end(&c.s) != 0)
+		sweep_bad("in vain", n, "it is not held");
+	(void)lh_release(other, &r);
+	let_go("in vain", n, &l);
+	return stands;
+}
+
+/* Released, and the claim holds another key; or the same, exclusively. */
+static int
+used_otherwise(uint32_t mode, int n)
+{
+	struct lh_lease l = hold_as(lh, "k", mode, HOUR_MS), was = l, m;
+	struct call c;
+	bool stands = begin(&c, n, &l, "k");
+
+	let_go("used otherwise", n, &l);
+	m = hold_as(lh, n % 2 != 0 ? "k" : "m", LH_EXCLUSIVE, HOUR_MS);
+	if (sweep_end(&c.s) != -ESTALE && stands)
+		sweep_bad("used otherwise", n, "it is held");
+	let_go("used otherwise", n, &m);
+	return lid_claim(m.id[1]) == lid_claim(was.id[1]) ? stands : -1;
+}
+
+/* Somebody who extends it was stopped before his swap, and comes too late. */
+static int
+late(uint32_t mode, int n)
+{
+	struct lh_lease l = hold_as(lh, "k", mode, TTL_MS);
+	struct call c, e = { .point = "extend.checked", .n = 1, .lh = lh,
+	    .l = l };
+	bool stands, checked;
+	int r;
+
+	sweep_go(&e.s, extend, &e);
+	checked = sweep_stands(&e.s);
+	stands = begin(&c, n, &l, "k");
+	replay_sleep_past(&l);
+	r = sweep_end(&c.s);
+	if (r != -ESTALE && stands)
+		sweep_bad("late", n, "it is held");
+	if (checked && sweep_on(&e.s, "extend.swapped", 1) && r != 0 &&
+	    lh_verify_token(looker, "k", l.token) == 0)
+		sweep_bad("late", n, "it is held again");
+	if (sweep_end(&e.s) != -ESTALE)
+		sweep_bad("late", n, "it was extended");
+	(void)lh_release(lh, &l);
+	return checked ? stands : -1;
+}
+
+/* The key goes, and its slot is another key's, with the token that is asked
+ * about: nobody could know that it was to be. */
+static int
+other_key(uint32_t mode, int n)
+{
+	static uint64_t apart;	/* so much larger is the next key's */
+	static int round;
+	char key[2][32];
+	struct lh_lease l, m;
+	struct call c;
+	int stands;
+
+	snprintf(key[0], sizeof(key[0]), "one%d", round);
+	snprintf(key[1], sizeof(key[1]), "two%d", round++);
+	l = hold_as(lh, key[0], mode, HOUR_MS);
+	let_go("other key", n, &l);
+	l.token += apart;
+	stands = begin(&c, n, &l, key[0]);
+	if (lh_destroy(lh, key[0]) != 0)
+		sweep_bad("other key", n, "it stays");
+	m = hold_as(lh, key[1], mode, HOUR_MS);
+	if ((uint32_t)m.key != (uint32_t)l.key)
+		sweep_bad("other key", n, "it is another slot");
+	if (m.token != l.token) {
+		apart += m.token - l.token;
+		stands = -1;
+	}
+	if (sweep_end(&c.s) != -ESTALE)
+		sweep_bad("other key", n, "it is held");
+	let_go("other key", n, &m);
+	if (lh_destroy(lh, key[1]) != 0)
+		sweep_bad("other key", n, "the other one stays");
+	return stands;
+}
+
+/* All slots but one are for good. */
+static void
+fill_up(void)
+{
+	char key[32];
+	int n = 0;
+
+	is(lh_key_create(lh, "k") | lh_key_create(lh, "m") |
+	    lh_key_create(lh, "warm"), 0, "keys");
+	do
+		snprintf(key, sizeof(key), "fill%d", n++);
+	while (lh_key_create(lh, key) == 0);
+	is(lh_destroy(lh, "fill0"), 0, "one slot is free");
+}
+
+static void
+sweep(const char *what, int (*play)(uint32_t mode, int n), uint32_t mode)
+{
+	int n, stands = 1;
+
+	for (n = 1; stands == 1; n++) {
+		stands = -1;
+		for (int i = 0; i < TRIES && stands < 0; i++)
+			stands = play(mode, n);
+	}
+	is(stands, 0, "%s, %s: stopped %d times", what, mode == LH_SHARED ?
+	    "shared" : "exclusive", n - 2);
+}
+
+/* Its session ends, by its ttl, and somebody is told so. */
+static int
+session_ends(uint32_t mode, int n)
+{
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	struct lh_acquire_opts o = t_opts(HOUR_MS, 0);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_session *s;
+	struct shm_session *se;
+	struct lh_lease l;
+	struct call c;
+	bool stands;
+	int r;
+
+	so.ttl_ms = HOUR_MS;
+	o.mode = mode;
+	o.more = &more;
+	if (lh_session_open(lh, "s", &so, &s) != 0)
+		bail_out("no session: %s", lh_error_detail());
+	more.session = s;
+	if (lh_acquire(lh, "k", &o, &l) != 0)
+		bail_out("k is not free: %s", lh_error_detail());
+	stands = begin(&c, n, &l, "k");
+	/* its time is up */
+	se = &lh->v.sessions[sid_idx(l.id[0])];
+	sh64_store(&se->until, (sh64_load(&se->until) & ~DEADLINE_MAX) |
+	    (lhi_deadline(&lh->v, lhi_now_ns(&lh->v)) - 2));
+	if (lh_verify(lh, &l) != -ESTALE)
+		sweep_bad("session", n, "it does not end");
+	r = sweep_end(&c.s);
+	lh_session_close(s);
+	return stands ? 1 + (r == 0) : 0;
+}
+
+static void
+sweep_sessions(uint32_t mode)
+{
+	int n, stands = 1, held = 0;
+
+	for (n = 1; stands >= 1; n++) {
+		stands = session_ends(mode, n);
+		held += stands == 2;
+	}
+	is(stands, 0, "session ends, mode %u: stopped %d times", mode, n - 2);
+	/* stopped when the session had just been seen to live: before its maker
+	 * was looked at, and then the lease */
+	cmp(held, <=, 2, "told of as held %d times", held);
+}
+
+int
+main(void)
+{
+	const char *table = sweep_begin();
+	struct lh_open_opts o = replay_opts(0);
+
+	o.max_keys = KEYS;
+	is(lh_open(&lh, table, &o), 0, "a table for %d keys", KEYS);
+	other = replay_open(table, 0);
+	looker = replay_open(table, 0);
+	fill_up();
+	warm_up(lh);
+	warm_up(other);
+	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
+		sweep("extended", extended, mode);
+		sweep("converted", converted, mode);
+		sweep("used otherwise", used_otherwise, mode);
+		sweep("late", late, mode);
+		sweep("another key", other_key, mode);
+		sweep_sessions(mode);
+	}
+	sweep("in vain", in_vain, LH_SHARED);
+	is(t_findings(lh), 0, "the table is sound");
+	t_close(looker);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
