@@ -173,10 +173,12 @@ lhi_right_lost(struct lh *lh, const struct lh_lease *l,
 	char key[SHM_KEY_MAX + 1];
 	uint64_t st;
 
-	/* another thread may be extending it, or converting it */
+	/* another thread may be extending it, or converting it; ids come again,
+	 * words do not: that after the state (shm/lock.c, I2) */
 	while (st = sh64_load(&h->claim->state),
-	    lhi_lease_current(lh, l, h, st) ||
-	    lhi_lease_in_motion(lh, l, h, st)) {
+	    (lhi_lease_current(lh, l, h, st) ||
+	    lhi_lease_in_motion(lh, l, h, st)) &&
+	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
 		if (!sh64_cas(&h->claim->state, st, state_make(ST_EXPIRED,
 		    state_seq(st), 0)))
 			continue;

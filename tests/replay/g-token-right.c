@@ -119,6 +119,32 @@ taken_back(struct lh_session *s)
 	free_in_the_end();
 }
 
+/* Millions of leases later ids come again: it is another lease all the same. */
+static void
+same_id(void)
+{
+	struct lh_lease l, m;
+	struct shm_claim *c;
+
+	lent_give(REPLAY_LONG_MS);
+	l = take(lh, LH_EXCLUSIVE, REPLAY_LONG_MS);
+	lent_pass();
+	replay_hold("looker", "token.without_right");
+	replay_go("looker", look, NULL);
+	replay_wait_held("looker");
+	lent_until_in_ms(REPLAY_LONG_MS);
+	is(lh_release(lh, &l), 0, "released, as D has come back");
+	c = &lh->v.claims[lid_claim(l.id[1])];
+	sh64_store(&c->state, state_make(ST_FREE, lid_seq(l.id[1]) - 1, 0));
+	m = take(lh, LH_EXCLUSIVE, REPLAY_LONG_MS);
+	is_u64(m.id[1], l.id[1], "another lease has that id");
+	replay_release("looker");
+	is(replay_result("looker"), -ESTALE, "the token was without a right");
+	is(lh_verify(lh, &m), 0, "the younger lease is held: %s",
+	    lh_error_detail());
+	is(lh_release(lh, &m), 0, "released");
+}
+
 int
 main(void)
 {
@@ -134,6 +160,7 @@ main(void)
 	runs_out(LH_SHARED);
 	runs_out(LH_EXCLUSIVE);
 	taken_back(s);
+	same_id();
 	lh_session_close(s);
 	t_close(lh);
 	t_close(looker);
