@@ -12,11 +12,12 @@
  *	   to present, and of two who hand it over one fails
  *	3  X(c1, v) -> X(c2, v + 1)	S(h, v) -> S(c2, v + 1)
  *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain
- *	5  c2 is held in that use still, its session lives, c1's has not ended
- *	   (then the lease has, for good, and may have been told to be lost),
- *	   and the clock, read after all that, is before the deadline: it counts
- *	   (G3).  If c1's session has ended, its lock-delay keeps the key back,
- *	   as it was before 2: the record may be another's by now
+ *	5  c2 is held in that use still, its session lives, c1 was not made to
+ *	   end, nor has its session (then the lease has ended, for good, and may
+ *	   have been told to be lost), and the clock, read after all that, is
+ *	   before the deadline: it counts (G3).  If c1's session has ended, its
+ *	   lock-delay keeps the key back, as it was before 2: the record may be
+ *	   another's by now
  *
  * Step 3 is a grant like any other: version and token grow (G2), the swap is
  * exact.  In shared mode both stand in the chain for a moment, and the new one
@@ -77,6 +78,7 @@ struct handoff {
 	struct lhi_target to;
 	uint64_t to_st;		/* its announcement */
 	struct lhi_next next;
+	unsigned ended;		/* what c1 had become before 4, terminal; 0 */
 	struct lhi_request *request;	/* that it is for; or NULL */
 };
 
@@ -175,7 +177,8 @@ follow(const struct handoff *h, uint64_t st)
 		    state_deadline(st)));			/* 7 */
 }
 
-/* 4: false: a reader that had ended before us. */
+/* 4: false: it had ended before us.  (Of a writer's claim that is another use's
+ * by now a keeper took it back.) */
 static bool
 let_go(struct handoff *h)
 {
@@ -202,7 +205,10 @@ let_go(struct handoff *h)
 		if (held && !h->from.shared)
 			lhi_mag_put(m, (int)bit);
 	}
-	return held || !h->from.shared;
+	if (!held && state_seq(st) == seq && (state_st(st) == ST_EXPIRED ||
+	    state_st(st) == ST_BROKEN))
+		h->ended = state_st(st);
+	return held || (!h->from.shared && h->ended == 0);
 }
 
 /* 5: fill the lease in, or make it lost. */
@@ -236,8 +242,10 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	if (!whole || !held || !lhi_right_of(&now) ||
 	    lhi_session_dead(v, h->to.sid, false) ||
 	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
-		if (held && sh64_cas(&h->to.c->state, st, state_make(ST_EXPIRED,
-		    state_seq(st), 0)))
+		if (h->ended == 0)
+			h->ended = ST_EXPIRED;
+		if (held && sh64_cas(&h->to.c->state, st, state_make(h->ended,
+		    state_seq(st), 0)) && h->ended == ST_EXPIRED)
 			lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
 		return lhi_lease_enforce(h->lh, &as, &now);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * G3, G9: a cluster key's token that was said not to be one any more is not
- * said to be one again; and none is said to be one that is over, though this
- * host's right came back under the question.
+ * said to be one again, nor is its lease handed over; and none is said to be
+ * one that is over, though this host's right came back under the question.
  */
 #include <errno.h>
 #include "lent.h"
@@ -119,6 +119,57 @@ taken_back(struct lh_session *s)
 	free_in_the_end();
 }
 
+/* The looker has made it end, and is stopped before the word. */
+static void
+handed_over(uint32_t mode, struct lh_session *s)
+{
+	struct hand h = { .to = s };
+	int error;
+
+	begin_hand_over(&h, mode, "right.expired");
+	lent_until_in_ms(REPLAY_LONG_MS);
+	replay_release("giver");
+	error = replay_result("giver");
+	replay_release("looker");
+	is(replay_result("looker"), -ESTALE, "it had no right");
+	is(error, -ESTALE, "mode %u: what is over is not handed over", mode);
+	free_in_the_end();
+}
+
+static int
+break_it(void *unused)
+{
+	(void)unused;
+	return lh_break(looker, LENT_KEY, NULL, 0);
+}
+
+/* Nor what was broken. */
+static void
+broken(uint32_t mode, struct lh_session *s)
+{
+	struct hand h = { .to = s };
+	struct lh_lease l;
+
+	lent_give(REPLAY_LONG_MS);
+	h.l = take(lh, mode, REPLAY_LONG_MS);
+	replay_hold("giver", "handoff.taken");
+	replay_go("giver", hand_over, &h);
+	replay_wait_held("giver");
+	replay_hold("breaker", "break.broken");
+	replay_go("breaker", break_it, NULL);
+	replay_wait_held("breaker");
+	replay_release("giver");
+	is(replay_result("giver"), -ESTALE, "mode %u: what is broken is not "
+	    "handed over", mode);
+	replay_release("breaker");
+	is(replay_result("breaker"), 1, "it was broken");
+	is(replay_try(looker, LENT_KEY, &l), 0, "the key is free");
+	if (mode == LH_EXCLUSIVE)
+		is(l.notes, LH_NOTE_PREVIOUS_BROKEN, "the next one knows");
+	is(lh_release(looker, &l), 0, "release");
+	is(t_findings(lh), 0, "the table is sound");
+}
+
 /* Millions of leases later ids come again: it is another lease all the same. */
 static void
 same_id(void)
@@ -160,6 +211,10 @@ main(void)
 	runs_out(LH_SHARED);
 	runs_out(LH_EXCLUSIVE);
 	taken_back(s);
+	handed_over(LH_SHARED, s);
+	handed_over(LH_EXCLUSIVE, s);
+	broken(LH_SHARED, s);
+	broken(LH_EXCLUSIVE, s);
 	same_id();
 	lh_session_close(s);
 	t_close(lh);
