@@ -264,5 +264,6 @@ lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
 void
 lhi_right_serve(struct lh *lh)
 {
+	lhi_cluster_serve(&lh->v, lh->sid);
 	lh->serves = true;
 }

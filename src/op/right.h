@@ -101,7 +101,10 @@ lhi_right_stands(const struct lhi_mag *m, struct lh_lease *l)
 	return true;
 }
 
-/* This attachment is the shim's: to it, cluster keys are keys like others. */
+/*
+ * This attachment is the shim's, who has the byte and no leases yet: to it,
+ * cluster keys are keys like others; to others, its leases need no right.
+ */
 void lhi_right_serve(struct lh *lh);
 
 #endif

@@ -15,7 +15,6 @@
  * back at rest in the use of before by then, and is there still.
  */
 #include <errno.h>
-#include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "op/right.h"
@@ -150,15 +149,6 @@ whose(struct lhi_view *v, struct search *f)
 	return WORD_FREE;
 }
 
-/* That session is the shim's, whose leases need no right. */
-static bool
-of_the_shim(const struct lhi_view *v, uint64_t sid)
-{
-	return sid_idx(sid) < v->geo.max_sessions && strncmp(
-	    v->sessions[sid_idx(sid)].application, SHIM_APPLICATION,
-	    sizeof(v->sessions[0].application)) == 0;
-}
-
 /* The lease has no right: it has ended.  That very one: its claim may have been
  * used again since, even for the same key. */
 static void
@@ -195,7 +185,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 			return mode < 0 ? mode : 0;
 		if (mode == WORD_S ? read : all)
 			return 1;
-		if (of_the_shim(v, f.owner))
+		if (lhi_cluster_serves(v, f.owner))
 			return 0;
 		/* it was there before this look: nobody gives it a right */
 		if (!lhi_right_lets(v, ref, mode == WORD_S, NULL)) {

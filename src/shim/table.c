@@ -68,7 +68,6 @@ table_open(struct shim *s, char why[SHIM_WHY_MAX])
 		(void)snprintf(why, SHIM_WHY_MAX, "%s", lh_error_detail());
 		return e;
 	}
-	lhi_right_serve(s->lh);	/* or it would ask itself */
 	s->v = &s->lh->v;
 	s->prefix_len = strnlen(s->v->hdr->cluster_prefix, SHM_PREFIX);
 	if (s->prefix_len == 0) {
@@ -79,7 +78,9 @@ table_open(struct shim *s, char why[SHIM_WHY_MAX])
 	} else {
 		e = take_byte(s, why);
 	}
-	if (e != 0)
+	if (e == 0)
+		lhi_right_serve(s->lh);	/* or it would ask itself */
+	else
 		table_close(s);
 	return e;
 }

@@ -39,7 +39,7 @@
 #include "prim/shared.h"
 
 #define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
-#define SHM_FORMAT	6u
+#define SHM_FORMAT	7u
 
 #define SHM_CHUNK	64u	/* claims a chunk: what a session gets */
 #define SHM_GROUP	8u	/* claims a group: what a thread gets */
@@ -138,7 +138,8 @@ struct shm_header {
 	shm_u64 cluster_id;	/* which cluster */
 	shm_u32 shim_pid;	/* diagnostics */
 	shm_u32 shim_seq;	/* odd: shim_socket is being written */
-	shm_u64 reserved6;
+	shm_u64 shim_session;	/* its session here: leases of that need no
+				 * right; 0: there was none */
 	/* line 7: with SHM_OPT_GLOBAL: the highest token drawn (any; only
 	 * rises, and is below the ceiling) */
 	shm_u64 last_token;

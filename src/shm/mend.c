@@ -156,6 +156,7 @@ mend_cluster(struct lhi_view *v)
 	sh64_store(&h->cluster_id, 0);
 	sh64_store(&h->cluster_floor, 0);
 	sh32_store(&h->shim_seq, 0);
+	lhi_cluster_serve(v, 0);
 	lhi_cluster_listen(v, 0, "");
 }
 

@@ -45,6 +45,10 @@
  * Each of these words may be written late by a shim that was stopped while it
  * had the byte: it has it still, so no other shim is at work.
  *
+ * shim_session is written by a shim that has just got the byte, before it has
+ * acquired anything: who had the byte before it is dead, or has no leases here
+ * any more.  Whoever sees a lease of the shim sees that it is one.
+ *
  * The socket's path: seq odd, the bytes, seq even.  A shim that dies between
  * leaves it odd: nowhere.  Who reads looks at seq before and after.
  *
@@ -225,6 +229,13 @@ void
 lhi_cluster_here(struct lhi_view *v, uint32_t pid)
 {
 	sh32_store(&v->hdr->shim_pid, pid);
+}
+
+void
+lhi_cluster_serve(struct lhi_view *v, uint64_t sid)
+{
+	(void)sh64_xchg(&v->hdr->shim_session, sid);
+	lhi_point("cluster.serves");
 }
 
 void

@@ -95,6 +95,15 @@ uint64_t lhi_cluster_begin(struct lhi_view *v, const uint64_t session[2],
     uint64_t created, uint64_t id);
 void lhi_cluster_go_on(struct lhi_view *v, uint64_t until_ns);
 
+/* Whose leases need no right from now on.  Is that session the one? */
+void lhi_cluster_serve(struct lhi_view *v, uint64_t sid);
+
+static inline bool
+lhi_cluster_serves(const struct lhi_view *v, uint64_t sid)
+{
+	return sid != 0 && sh64_load_sc(&v->hdr->shim_session) == sid;
+}
+
 /* Who has the byte now, and where it listens: at most SHM_SOCKET - 1 bytes. */
 void lhi_cluster_here(struct lhi_view *v, uint32_t pid);
 void lhi_cluster_listen(struct lhi_view *v, uint32_t pid, const char *path);

@@ -41,7 +41,7 @@ step() {
 	export SHIMD_STEP=$1:2:$2
 	case $1 in
 	cluster.until | cluster.nobody | cluster.epoch | cluster.begun | \
-	    cluster.listening | shim.epoch)
+	    cluster.listening | cluster.serves | shim.epoch)
 		# only when it begins, after the earlier session is over
 		SHIMD_STEP=$1:1:$2
 		nap $((ttl_ms * 2)) ;;

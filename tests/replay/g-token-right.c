@@ -53,6 +53,40 @@ runs_out(uint32_t mode)
 	is(lh_verify(lh, &l), -ESTALE, "so it has");
 }
 
+/* What a process calls itself does not make it the shim. */
+static void
+so_called(uint32_t mode, const char *table)
+{
+	struct lh_open_opts o = replay_opts(0);
+	struct lh *called;
+	struct lh_lease l;
+
+	o.application = "leasehold-shimd";
+	is(lh_open(&called, table, &o), 0, "a shim, by its own account");
+	lent_give(REPLAY_LONG_MS);
+	l = take(called, mode, REPLAY_LONG_MS);
+	is(look(NULL), 0, "its token is good");
+	lent_pass();
+	is(look(NULL), -ESTALE, "past D it is not");
+	lent_until_in_ms(REPLAY_LONG_MS);
+	is(look(NULL), -ESTALE, "for good");
+	is(lh_verify(called, &l), -ESTALE, "nor its lease");
+	t_close(called);
+}
+
+/* The shim's own stays, whatever the shim calls itself. */
+static void
+the_shims(void)
+{
+	struct lh_lease l;
+
+	(void)lhi_cluster_end(&lent_shim->v);
+	l = take(lent_shim, LH_EXCLUSIVE, REPLAY_LONG_MS);
+	is(look(NULL), -ESTALE, "the shim's token is good for nobody else");
+	is(lh_verify(lent_shim, &l), 0, "it has its lease");
+	is(lh_release(lent_shim, &l), 0, "and releases it");
+}
+
 struct hand {
 	struct lh_session *to;
 	struct lh_lease l;
@@ -210,6 +244,9 @@ main(void)
 	is(lh_session_open(lh, "s", &so, &s), 0, "a session");
 	runs_out(LH_SHARED);
 	runs_out(LH_EXCLUSIVE);
+	so_called(LH_SHARED, table);
+	so_called(LH_EXCLUSIVE, table);
+	the_shims();
 	taken_back(s);
 	handed_over(LH_SHARED, s);
 	handed_over(LH_EXCLUSIVE, s);
