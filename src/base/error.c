@@ -91,10 +91,9 @@ lhi_fail_busy(int code, const struct lhi_busy *busy)
 }
 
 bool
-lhi_fail_busy_by(const char *application)
+lhi_fail_busy_by_shim(void)
 {
-	return mine != NULL && mine->busy_code != 0 && mine->busy.pid != 0 &&
-	    strcmp(mine->busy.application, application) == 0;
+	return mine != NULL && mine->busy_code != 0 && mine->busy.shim;
 }
 
 void

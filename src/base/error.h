@@ -19,6 +19,7 @@ struct lhi_busy {
 	uint64_t token;
 	uint32_t pid;		/* 0: free, but others are first */
 	uint32_t readers;	/* 0: it is held exclusively */
+	bool shim;		/* the shim holds it */
 	char application[32];
 	char key[64];		/* cut */
 };
@@ -26,8 +27,8 @@ struct lhi_busy {
 int lhi_fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), cold));
 int lhi_fail_busy(int code, const struct lhi_busy *busy);
-/* Was that the latest failure, and does one of that application hold it? */
-bool lhi_fail_busy_by(const char *application);
+/* Was that the latest failure, and is it the shim that holds it? */
+bool lhi_fail_busy_by_shim(void);
 
 /* What is undone after a failure may fail as well: while this thread is mute,
  * only codes are returned, and the sentence stays. */

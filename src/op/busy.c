@@ -12,6 +12,7 @@
 #include "shm/chain.h"
 #include "shm/event.h"
 #include "shm/lock.h"
+#include "shm/right.h"
 #include "shm/slot.h"
 #include "shm/stat.h"
 
@@ -35,12 +36,14 @@ count_reader(struct lhi_view *v, uint32_t ci, void *arg)
 static void
 tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy *b)
 {
-	uint32_t si = sid_idx(lhi_claim_owner(v, ci));
+	uint64_t owner = lhi_claim_owner(v, ci);
+	uint32_t si = sid_idx(owner);
 	struct shm_session *se = &v->sessions[
 	    si < v->geo.max_sessions ? si : 0];
 
 	b->pid = sh32_load_rlx(&se->pid);
 	memcpy(b->application, se->application, sizeof(b->application) - 1);
+	b->shim = lhi_cluster_serves(v, owner);
 	b->since_ns = lhi_claim_since_ns(v, &v->claims[ci]);
 	b->expires_ns = lhi_ends_ns(v, sh64_load(&v->claims[ci].state));
 }

@@ -318,7 +318,7 @@ locally(struct lh *lh, struct lhi_plea *p, struct lhi_want *want,
 		*got = (struct lh_lease){ 0 };
 		error = fn(lh, want, ask, got);
 		if (error != -EAGAIN || !ask->try_only || turn == TRIES_MAX ||
-		    !lhi_fail_busy_by(SHIM_APPLICATION))
+		    !lhi_fail_busy_by_shim())
 			break;
 		lhi_point("cluster.met_shim");
 		lhi_plea_end(p);

@@ -62,7 +62,7 @@ table_open(struct shim *s, char why[SHIM_WHY_MAX])
 	int e;
 
 	o.flags = s->o.table_flags;
-	o.application = SHIM_APPLICATION;
+	o.application = "leasehold-shimd";
 	e = lh_open(&s->lh, s->o.table, &o);
 	if (e != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "%s", lh_error_detail());

@@ -8,8 +8,6 @@
 
 #include "shm/slot.h"
 
-#define SHIM_APPLICATION "leasehold-shimd"	/* as its session says */
-
 /* Is that the name of a cluster key here? */
 bool lhi_right_wanted(const struct lhi_view *v, const struct lhi_name *n);
 

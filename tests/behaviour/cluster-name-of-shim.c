@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who is the table's shim is not told by what a process calls itself: a try for
+ * a cluster key that a process by the shim's name holds is busy at once, and
+ * nobody is asked for the key, as this host has it.
+ */
+#include <errno.h>
+#include <string.h>
+#include "support/shim.h"
+#include "support/support.h"
+#include "tap.h"
+
+int
+main(void)
+{
+	const char *table = t_table();
+	struct lh_open_opts o = t_open_opts();
+	struct lh_acquire_opts a = t_opts(60000, T_HANG_MS);
+	struct t_shim *s = t_shim(table);
+	struct lh *lh, *other;
+	struct lh_lease l, m;
+	uint32_t asked;
+
+	o.application = "leasehold-shimd";
+	is(lh_open(&lh, table, &o), 0, "a process by the shim's name");
+	is(lh_open(&other, table, NULL), 0, "and another");
+	is(lh_acquire(lh, "cluster:a", &a, &l), 0, "the former has the key");
+	asked = s->wants.count + s->tries.count;
+	is(t_acquire(other, "cluster:a", 60000, 0, &m), -EAGAIN, "busy");
+	is(s->wants.count + s->tries.count, asked, "the shim was not asked");
+	ok(strstr(lh_error_detail(), "leasehold-shimd") != NULL,
+	    "and who has it is told");
+	is(lh_release(lh, &l), 0, "released");
+	t_close(other);
+	t_close(lh);
+	t_shim_kill(s);
+	return done();
+}
