@@ -8,6 +8,7 @@
  * operation begins.
  */
 #include <errno.h>
+#include <unistd.h>
 #include "crash/subject.h"
 #include "op/cluster.h"
 
@@ -100,6 +101,73 @@ prep_void_reader(struct play *p)
 	(void)lhi_cluster_end(&sub.lh->v);
 }
 
+/* Has a lease on KEY that needs a right, and is at rest. */
+static void
+part_lessee(struct play *p, void *part)
+{
+	struct part *me = part;
+	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 1000);
+	struct lh_lease lease;
+	struct lh *lh = cast_open(p);
+
+	if (me->shared)
+		o.mode = LH_SHARED;
+	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "the lessee's");
+	me->token = lease.token;
+	play_saw_token(p, lease.token);
+	flag_set(&me->state, PART_ATTACHED);
+	(void)flag_wait(&me->order, ORDER_QUIT, SUB_LONG_MS);
+	(void)lh_close(lh);
+	_exit(0);
+}
+
+/* It is there in D's time, which is over. */
+static void
+prep_past_end(struct play *p)
+{
+	prep_lent(p);
+	lhi_cluster_go_on(&sub.lh->v, (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME));
+}
+
+static void
+act_ask_token(struct play *p)
+{
+	p->result = lh_verify_token(sub.lh, KEY, p->part[0].token);
+}
+
+static void
+recover_asking(struct play *p)
+{
+	struct lh *lh;
+
+	p->result = lh_open(&lh, p->table, &p->opts);
+	if (p->result != 0)
+		return;
+	(void)lh_verify_token(lh, KEY, p->part[0].token);
+	(void)lh_close(lh);
+	checker_recover(p);
+}
+
+/* Who asks again makes it end, if nobody has, for good. */
+static void
+check_asking(struct play *p)
+{
+	uint64_t token = p->part[0].token;
+	struct lh *lh;
+
+	sub_must(p, lh_open(&lh, p->table, &p->opts), "open to ask");
+	if (lh_verify_token(lh, KEY, token) != -ESTALE)
+		blame(p, "G3: token %llu is good past D",
+		    (unsigned long long)token);
+	lhi_cluster_go_on(&lh->v, (uint64_t)(lhi_clock_ns(CLOCK_BOOTTIME) +
+	    3600 * NS_PER_SEC));
+	if (lh_verify_token(lh, KEY, token) != -ESTALE)
+		blame(p, "G9: token %llu is good again",
+		    (unsigned long long)token);
+	(void)lh_close(lh);
+	checker_check(p);
+}
+
 /* What comes of a grant without a right. */
 static void
 act_confirm(struct play *p)
@@ -150,6 +218,18 @@ const struct scenario scenarios_cluster[] = {
 	  .what = "... in shared mode", .prepare = prep_void_reader,
 	  .act = act_verify, .finish = finish_lost,
 	  .allowed = says_stale },
+	{ .flags = SC_CLUSTER, .name = "cluster-void-token",
+	  .what = "ask about somebody's token past D", .stop_ttl_ms = 120,
+	  .roles = { ROLE(part_lessee, PART_ATTACHED) },
+	  .prepare = prep_past_end, .act = act_ask_token,
+	  .finish = finish_lost, .check = check_asking,
+	  .recover = recover_asking, .allowed = says_stale },
+	{ .flags = SC_CLUSTER, .name = "cluster-void-token-reader",
+	  .what = "... a reader's", .stop_ttl_ms = 120,
+	  .roles = { ROLE(part_lessee, PART_ATTACHED, .shared = true) },
+	  .prepare = prep_past_end, .act = act_ask_token,
+	  .finish = finish_lost, .check = check_asking,
+	  .recover = recover_asking, .allowed = says_stale },
 };
 
 const int n_scenarios_cluster = sizeof(scenarios_cluster) /
