@@ -55,7 +55,8 @@ struct breaking {
  * Is claim ci, in state st, the lease that is meant?  Ids come again; the token
  * of a use is constant while its seq is.  In the midst of a conversion, when
  * the claim says what it is to be and the word what it was, the token is the
- * old one still, and the lease goes by either id.
+ * old one still, and the lease goes by either id.  In that of a hand-over the
+ * claim does not say so: then by the token, which another lease has not.
  */
 static bool
 is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
@@ -65,7 +66,7 @@ is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
 	uint64_t token = exclusive ? b->token : lhi_reader_token(b->slot, c);
 	uint64_t seq = state_seq(st), was = seq;
 
-	if (exclusive == (state_kind(st) == ST_READ))
+	if (b->with != 0 || exclusive == (state_kind(st) == ST_READ))
 		was = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
 	if (b->with != 0 && b->with != token)
 		return false;

@@ -6,7 +6,8 @@
  * it holds the key alone, the key's word still leads to readers.  And who
  * extends a lease changes the word that a break swaps.  Of both lh_break() once
  * said that nobody held the key; the holder, who may be stopped right there,
- * kept it for as long as he had asked for.
+ * kept it for as long as he had asked for.  Of one that is being handed over it
+ * said so if that was named.
  */
 #include <string.h>
 #include "proc/lh.h"
@@ -76,6 +77,34 @@ in_conversion(uint32_t mode, const char *point, bool named)
 	is_over(&c.lease, point);
 }
 
+struct hand {
+	struct lh_session *to;
+	struct lh_lease l;
+};
+
+static int
+hand_over(void *arg)
+{
+	struct hand *h = arg;
+
+	return lh_handoff(lh, &h->l, h->to);
+}
+
+static void
+in_hand_over(uint32_t mode, struct lh_session *to)
+{
+	struct hand h = { .to = to, .l = hold_as(mode) };
+	struct lh_lease l = h.l;
+
+	replay_hold("giver", "handoff.taken");
+	replay_go("giver", hand_over, &h);
+	replay_wait_held("giver");
+	is(break_it(&l), 1, "mode %u, being handed over: broken", mode);
+	replay_release("giver");
+	is(replay_result("giver"), -ESTALE, "that is in vain");
+	is_over(&l, "handoff.taken");
+}
+
 static void
 extended_meanwhile(uint32_t mode, bool named)
 {
@@ -93,10 +122,14 @@ extended_meanwhile(uint32_t mode, bool named)
 int
 main(void)
 {
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
 	const char *table = replay_begin();
+	struct lh_session *s;
 
+	so.ttl_ms = REPLAY_LONG_MS;
 	lh = replay_open(table, 0);
 	op = replay_open(table, 0);
+	is(lh_session_open(lh, "s", &so, &s), 0, "a session");
 	for (int i = 0; i < 2; i++) {
 		uint32_t mode = i == 0 ? LH_SHARED : LH_EXCLUSIVE;
 
@@ -107,6 +140,9 @@ main(void)
 	extended_meanwhile(LH_SHARED, false);
 	extended_meanwhile(LH_SHARED, true);
 	extended_meanwhile(LH_EXCLUSIVE, true);
+	in_hand_over(LH_SHARED, s);
+	in_hand_over(LH_EXCLUSIVE, s);
+	lh_session_close(s);
 	t_close(op);
 	t_close(lh);
 	return done();
