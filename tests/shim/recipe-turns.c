@@ -59,7 +59,7 @@ leave_at(struct want *w)
 
 	want_leave(w);
 	at = fake_store_revision(member_store);
-	loop_for(5);
+	loop_for(20);
 	return at;
 }
 

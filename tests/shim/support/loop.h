@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include "shim/channel.h"
 
-/* Until *what is at least want; false after ms (times LH_TEST_SLOW). */
+/* Until *what is at least want; false after ms (times LH_TEST_SLOW) in which
+ * the loop was let run. */
 bool loop_until(struct event_base *base, const int *what, int want, int ms);
 void loop_rest(struct event_base *base, int ms);
 

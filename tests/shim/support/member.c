@@ -6,6 +6,8 @@
 #include <bsd/string.h>
 #include "member.h"
 
+#define TURNS 20
+
 struct event_base *member_base;
 struct fake_store *member_store;
 unsigned member_ttl_ms = 1000, member_timeout_ms = 30;
@@ -37,13 +39,19 @@ loop_once(void)
 	(void)event_base_loop(member_base, EVLOOP_ONCE);
 }
 
+/* In turns: what is due while the process does not run has its consequences
+ * after that, and before the end. */
 void
 loop_for(unsigned ms)
 {
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+	unsigned turns = ms < TURNS ? ms : TURNS;	/* of a ms at least */
+	unsigned us = turns > 0 ? ms * 1000 / turns : 0;
+	struct timeval tv = { us / 1000000, us % 1000000 };
 
-	(void)event_base_loopexit(member_base, &tv);
-	(void)event_base_dispatch(member_base);
+	for (unsigned i = 0; i < turns; i++) {
+		(void)event_base_loopexit(member_base, &tv);
+		(void)event_base_dispatch(member_base);
+	}
 }
 
 void
