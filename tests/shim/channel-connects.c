@@ -83,11 +83,11 @@ silence(void)
 	o = n.ch->o;
 	channel_free(n.ch);
 	o.host = "127.0.0.1";
-	o.ping_ms = 100;
+	o.ping_ms = 400;
 	memset(&n, 0, sizeof(n));
 	n.ch = channel_open(&o);
 	ok(loop_up(base, &n), "up");
-	loop_rest(base, 350);
+	loop_rest(base, 1400);
 	is(n.told, 1, "pings are answered: it stays up");
 	server_mute(mute);
 	ok(loop_call(n.ch, "/echo", 0, "x", &c), "a call");
@@ -138,8 +138,8 @@ used_up(void)
 	(void)loop_connect(base, server_port(s), NULL, "127.0.0.1", &n);
 	ok(loop_up(base, &n), "up");
 	(void)nghttp2_session_set_next_stream_id(n.ch->h2, INT32_MAX);
-	ok(loop_call(n.ch, "/echo", 300, "x", &c), "its last number");
-	ok(loop_until(base, &c.ended, 1, 2000) && c.fate == FATE_DONE,
+	ok(loop_call(n.ch, "/echo", 4000, "x", &c), "its last number");
+	ok(loop_until(base, &c.ended, 1, 5000) && c.fate == FATE_DONE,
 	    "is a good one");
 	ok(!loop_call(n.ch, "/echo", 300, "x", &c), "there is none after it");
 	ok(loop_until(base, &n.told, 2, 2000) && n.state == CHANNEL_DOWN,

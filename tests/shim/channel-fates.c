@@ -115,19 +115,19 @@ test_done(void)
 	struct noted c;
 
 	be_up();
-	ok(loop_call(n.ch, "/echo", 300, "hear, hear", &c), "a call");
+	ok(loop_call(n.ch, "/echo", 4000, "hear, hear", &c), "a call");
 	ok(c.ended == 0, "is not told before channel_call() returns");
-	ok(loop_until(base, &c.ended, 1, 2000), "it is told");
+	ok(loop_until(base, &c.ended, 1, 5000), "it is told");
 	is(c.fate, FATE_DONE, "it is done");
 	is(c.len, 10, "the message is whole");
 	is_str(c.body, "hear, hear", "and what was said");
 	ok(strstr(server_header(s), "hasleader: true\n") != NULL &&
-	    strstr(server_header(s), "grpc-timeout: 300m\n") != NULL &&
+	    strstr(server_header(s), "grpc-timeout: 4000m\n") != NULL &&
 	    strstr(server_header(s), "token: secret\n") != NULL &&
 	    strstr(server_header(s), "te: trailers\n") != NULL,
 	    "what goes with each call");
-	ok(loop_call(n.ch, "/echo", 300, "", &c) &&
-	    loop_until(base, &c.ended, 1, 2000) && c.fate == FATE_DONE &&
+	ok(loop_call(n.ch, "/echo", 4000, "", &c) &&
+	    loop_until(base, &c.ended, 1, 5000) && c.fate == FATE_DONE &&
 	    c.len == 0, "a message without a byte is one");
 }
 

@@ -17,7 +17,7 @@ static struct call *
 begin(const char *path, message_fn *message, answer_fn *answer)
 {
 	struct call_opts o = { .path = path, .timeout_ms = message == NULL ?
-	    3000 : 0, .body = (const uint8_t *)"x", .len = 1,
+	    10000 : 0, .body = (const uint8_t *)"x", .len = 1,
 	    .message = message, .answer = answer };
 
 	return channel_call(n.ch, &o);
@@ -162,7 +162,7 @@ call_again(const struct answer *a, void *arg)
 {
 	(void)a;
 	(void)arg;
-	told = loop_call(n.ch, "/echo", 1000, "again", &again) ? 1 : 2;
+	told = loop_call(n.ch, "/echo", 4000, "again", &again) ? 1 : 2;
 }
 
 static void

@@ -59,8 +59,8 @@ try_server(const char *name, bool h2, const char *host, const char *ca,
 	(void)loop_connect(base, server_port(s), ours, host, &n);
 	if (want == NULL) {
 		ok(loop_up(base, &n), "%s at %s: %s", name, host, n.why);
-		ok(loop_call(n.ch, "/echo", 1000, "hello", &c) &&
-		    loop_until(base, &c.ended, 1, 3000) && c.fate ==
+		ok(loop_call(n.ch, "/echo", 4000, "hello", &c) &&
+		    loop_until(base, &c.ended, 1, 5000) && c.fate ==
 		    FATE_DONE && strcmp(c.body, "hello") == 0, "a call");
 	} else {
 		ok(!loop_up(base, &n) && n.state == CHANNEL_DOWN,
