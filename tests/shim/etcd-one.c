@@ -25,23 +25,23 @@ transactions(void)
 	struct kv_txn t = { &absent, 1, &put, &get, 1, 1 };
 	int64_t first;
 
-	ok(kv_txn(&n, &t, 1000, &s) && s.fate == FATE_DONE && s.succeeded,
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.fate == FATE_DONE && s.succeeded,
 	    "what is not there has create revision 0, on the wire too");
 	first = s.revision;
-	ok(kv_txn(&n, &t, 1000, &s) && s.fate == FATE_DONE && !s.succeeded,
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.fate == FATE_DONE && !s.succeeded,
 	    "and then it is there");
 	ok(s.n_pairs == 1 && s.create_revision == first &&
 	    s.mod_revision == first && s.version == 1,
 	    "with its revisions");
 	is_str(s.value, "1", "and its value");
 	t = (struct kv_txn){ NULL, 0, both, NULL, 2, 0 };
-	ok(kv_txn(&n, &t, 1000, &s) && s.n_results == 2 && s.revision >
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.n_results == 2 && s.revision >
 	    first, "revisions grow");
 	t = (struct kv_txn){ NULL, 0, &del, NULL, 1, 0 };
-	ok(kv_txn(&n, &t, 1000, &s) && s.count == 1, "one is deleted");
-	ok(kv_txn(&n, &t, 1000, &s) && s.count == 0, "then none");
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.count == 1, "one is deleted");
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.count == 0, "then none");
 	t = (struct kv_txn){ NULL, 0, NULL, NULL, 0, 0 };
-	ok(kv_txn(&n, &t, 1000, &s) && s.fate == FATE_DONE &&
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.fate == FATE_DONE &&
 	    s.n_results == 0, "nothing may be asked for");
 }
 
@@ -59,17 +59,17 @@ ranges(void)
 	first = s.revision;
 	ok(kv_put(&n, "t/q/a", "second", &s) && kv_put(&n, "t/q/b", "third",
 	    &s), "put");
-	ok(kv_txn(&n, &t, 1000, &s) && s.succeeded, "a range compare");
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.succeeded, "a range compare");
 	ok(s.n_pairs == 2 && s.count == 3, "two of three");
 	is_str(s.value, "first", "the oldest first");
 	none_before.number = first;
-	ok(kv_txn(&n, &t, 1000, &s) && !s.succeeded,
+	ok(kv_txn(&n, &t, KV_MS, &s) && !s.succeeded,
 	    "a compare of each key in the range");
 	get.by_create = false;
-	ok(kv_txn(&n, &t, 1000, &s) && strcmp(s.value, "second") == 0,
+	ok(kv_txn(&n, &t, KV_MS, &s) && strcmp(s.value, "second") == 0,
 	    "or by key");
 	get.keys_only = true;
-	ok(kv_txn(&n, &t, 1000, &s) && s.value[0] == '\0' && s.n_pairs == 2,
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.value[0] == '\0' && s.n_pairs == 2,
 	    "or keys only");
 }
 
@@ -89,10 +89,10 @@ most(void)
 		ops[i] = (struct kv_op){ .what = KV_PUT,
 		    .range = kv_key(keys[i]), .value = kv_text("x") };
 	}
-	ok(kv_txn(&n, &t, 2000, &s) && s.succeeded &&
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.succeeded &&
 	    s.n_results == KV_OPS_MAX, "as much as there may be in one");
 	t.n_then++;
-	ok(!kv_txn(&n, &t, 1000, &s), "one more cannot be asked");
+	ok(!kv_txn(&n, &t, KV_MS, &s), "one more cannot be asked");
 }
 
 static void
@@ -115,12 +115,12 @@ leases(void)
 	ok(kv_revoke(&n, INT64_MAX, &s) && s.fate == FATE_DONE, "revoked");
 	ok(kv_grant(&n, INT64_MAX, 60, &s) && s.fate == FATE_DONE &&
 	    kv_revoke(&n, INT64_MAX, &s), "which may be used again");
-	ok(kv_txn(&n, &t, 1000, &s) && s.fate == FATE_DONE, "a key under it");
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.fate == FATE_DONE, "a key under it");
 	ok(kv_revoke(&n, lease, &s) && s.fate == FATE_DONE, "revoked");
 	ok(kv_get(&n, "t/l", &s) && s.n_pairs == 0, "the key has gone too");
 	ok(kv_revoke(&n, lease, &s) && s.fate == FATE_NOT_APPLIED,
 	    "a second time: %s", s.why);
-	ok(kv_txn(&n, &t, 1000, &s) && s.fate == FATE_NOT_APPLIED &&
+	ok(kv_txn(&n, &t, KV_MS, &s) && s.fate == FATE_NOT_APPLIED &&
 	    !s.denied, "nothing is put under it: %s", s.why);
 }
 
@@ -210,8 +210,8 @@ closing(void)
 
 	kv_open(&other, base, cluster_endpoints(c), NULL, NULL);
 	ok(kv_here(&other, 3000), "another engine");
-	is(other.e->ops->txn(other.e, &t, 1000, close_it, NULL), 0, "asked");
-	is(other.e->ops->txn(other.e, &t, 1000, kv_note, &second), 0, "asked");
+	is(other.e->ops->txn(other.e, &t, KV_MS, close_it, NULL), 0, "asked");
+	is(other.e->ops->txn(other.e, &t, KV_MS, kv_note, &second), 0, "asked");
 	ok(loop_until(base, &closed, 1, 3000), "closed in an answer");
 	loop_rest(base, 50);
 	is(second.ended, told_before, "the other is not told after it");

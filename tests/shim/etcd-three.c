@@ -92,11 +92,14 @@ static void
 no_quorum(void)
 {
 	unsigned leader = cluster_leader(c), other = (leader + 1) % 3;
+	struct kv_op put = { .what = KV_PUT, .range = kv_key("t/a"),
+	    .value = kv_text("x") };
+	struct kv_txn t = { .then = &put, .n_then = 1 };
 
 	cluster_kill(c, leader);
 	cluster_kill(c, other);
 	for (int i = 0; i < 500 && n.state != KV_AWAY; i++) {
-		(void)kv_put(&n, "t/a", "x", &s);
+		(void)kv_txn(&n, &t, 1000, &s);
 		loop_rest(base, 10);
 	}
 	is(n.state, KV_AWAY, "without a quorum it is away: %s", n.why);
@@ -111,7 +114,7 @@ main(void)
 	kv_open(&n, base, cluster_endpoints(c), NULL, NULL);
 	ok(kv_here(&n, 5000), "it is here");
 	is(n.e->ops->watch(n.e, kv_text("t/")), 0, "a watch");
-	ok(kv_put(&n, "t/a", "1", &s) && s.fate == FATE_DONE, "put");
+	ok(until_done("at first") >= 0, "put");
 	leader_dies(false);
 	leader_dies(true);
 	each_dies(false);

@@ -82,7 +82,7 @@ static void
 refused(const char *user, const char *password, const char *why)
 {
 	struct etcd_opts o = { .user = user, .password = password,
-	    .refused_ms = 200 };
+	    .refused_ms = 200, .connect_ms = 5000 };
 	struct kv_noted n;
 
 	kv_open(&n, base, cluster_endpoints(c), &o, NULL);

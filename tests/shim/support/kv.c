@@ -6,8 +6,6 @@
 #include "shim/support/loop.h"
 #include "tap.h"
 
-#define TIMEOUT_MS 1000
-
 static void
 note_state(enum kv_state state, const char *why, void *arg)
 {
@@ -154,7 +152,7 @@ kv_put(struct kv_noted *n, const char *key, const char *value,
 	    .value = kv_text(value) };
 	struct kv_txn t = { .then = &put, .n_then = 1 };
 
-	return kv_txn(n, &t, TIMEOUT_MS, s);
+	return kv_txn(n, &t, KV_MS, s);
 }
 
 bool
@@ -163,21 +161,21 @@ kv_get(struct kv_noted *n, const char *key, struct kv_said *s)
 	struct kv_op get = { .what = KV_GET, .range = kv_key(key) };
 	struct kv_txn t = { .then = &get, .n_then = 1 };
 
-	return kv_txn(n, &t, TIMEOUT_MS, s);
+	return kv_txn(n, &t, KV_MS, s);
 }
 
 bool
 kv_grant(struct kv_noted *n, int64_t id, int64_t ttl_s, struct kv_said *s)
 {
 	memset(s, 0, sizeof(*s));
-	return n->e->ops->grant(n->e, id, ttl_s, TIMEOUT_MS, kv_note,
-	    s) == 0 && loop_until(n->base, &s->ended, 1, TIMEOUT_MS + 5000);
+	return n->e->ops->grant(n->e, id, ttl_s, KV_MS, kv_note,
+	    s) == 0 && loop_until(n->base, &s->ended, 1, KV_MS + 5000);
 }
 
 bool
 kv_revoke(struct kv_noted *n, int64_t lease, struct kv_said *s)
 {
 	memset(s, 0, sizeof(*s));
-	return n->e->ops->revoke(n->e, lease, TIMEOUT_MS, kv_note, s) == 0 &&
-	    loop_until(n->base, &s->ended, 1, TIMEOUT_MS + 5000);
+	return n->e->ops->revoke(n->e, lease, KV_MS, kv_note, s) == 0 &&
+	    loop_until(n->base, &s->ended, 1, KV_MS + 5000);
 }

@@ -6,6 +6,9 @@
 #include <event2/event.h>
 #include "shim/etcd.h"
 
+/* For a call that is to be done: longer than a busy machine's etcd takes. */
+#define KV_MS 10000
+
 struct kv_noted {
 	struct event_base *base;
 	struct engine *e;
