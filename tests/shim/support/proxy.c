@@ -20,6 +20,7 @@ struct proxy {
 	struct event_base *base;
 	struct evconnlistener *listener;
 	uint16_t port, to;
+	unsigned conns;
 	int left_up, left_down;
 	bool hold;
 	TAILQ_HEAD(, pair) pairs;
@@ -93,6 +94,7 @@ on_conn(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *sa,
 	if (x == NULL)
 		bail_out("no memory");
 	x->p = p;
+	p->conns++;
 	x->client = bufferevent_socket_new(p->base, fd,
 	    BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
 	x->server = bufferevent_socket_new(p->base, -1,
@@ -142,6 +144,12 @@ uint16_t
 proxy_port(const struct proxy *p)
 {
 	return p->port;
+}
+
+unsigned
+proxy_conns(const struct proxy *p)
+{
+	return p->conns;
 }
 
 void

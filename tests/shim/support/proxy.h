@@ -16,6 +16,9 @@ struct proxy *proxy_start(struct event_base *base, uint16_t to);
 void proxy_stop(struct proxy *p);
 uint16_t proxy_port(const struct proxy *p);
 
+/* That came so far. */
+unsigned proxy_conns(const struct proxy *p);
+
 /* All connections that are there end. */
 void proxy_hang_up(struct proxy *p);
 
