@@ -113,6 +113,8 @@ main(void)
 		w[i] = (struct worker){ i + 1, (i + 1) % HOSTS };
 		pid[i] = t_fork(work, &w[i]);
 	}
+	for (int i = 0; i < HOSTS; i++)
+		hosts[i].opts.ttl_ms = (unsigned)t_ms(HOSTS_SHORT_MS);
 	hosts_begin(HOSTS);
 	for (int i = 0; i < HOSTS; i++)
 		snprintf(sh->table[i], sizeof(sh->table[i]), "%s",
@@ -124,14 +126,14 @@ main(void)
 	    sh->grants, sh->moves, (long long)t_since_ms(began));
 	host_cut(&hosts[0], true);
 	until(100);
-	t_sleep_ms(HOSTS_TTL_MS + 500);
+	t_sleep_ms(HOSTS_SHORT_MS + 500);
 	host_cut(&hosts[0], false);
 	until(100);
 	host_down(&hosts[1]);
 	until(100);
 	is(host_up(&hosts[1]), 0, "its shim is started again");
 	until(200);
-	hosts_stop(HOSTS_TTL_MS + 500);
+	hosts_stop(HOSTS_SHORT_MS + 500);
 	until(200);
 	sh->stop = true;
 	for (int i = 0; i < WORKERS; i++)

@@ -20,6 +20,7 @@ main(void)
 	uint64_t until, epoch, token;
 	int fd, waiting;
 
+	a->opts.ttl_ms = b->opts.ttl_ms = (unsigned)t_ms(HOSTS_SHORT_MS);
 	hosts_begin(2);
 	is(take(a, key, RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0, "A takes the key");
 	is(take(a, "cluster:idle", RIGHT_EXCLUSIVE, T_HANG_MS, &m), 0,

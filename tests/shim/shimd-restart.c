@@ -19,6 +19,7 @@ main(void)
 	uint64_t epoch, token;
 	int fd;
 
+	a->opts.ttl_ms = b->opts.ttl_ms = (unsigned)t_ms(HOSTS_SHORT_MS);
 	hosts_begin(2);
 	is(take(a, key, RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0, "A takes a key");
 	is(take(b, "cluster:b", RIGHT_EXCLUSIVE, T_HANG_MS, &m), 0,
@@ -42,7 +43,7 @@ main(void)
 	is(lhi_cluster_epoch(&a->lh->v), epoch, "in the same epoch");
 	ok(host_may(a, key, RIGHT_EXCLUSIVE), "A has its right");
 	is(lh_verify(a->lh, &l), 0, "and its lease");
-	t_sleep_ms(t_ms(2 * HOSTS_TTL_MS));
+	t_sleep_ms(t_ms(2 * HOSTS_SHORT_MS));
 	ok(host_may(a, key, RIGHT_EXCLUSIVE), "D moves on");
 	token = l.token;
 	is(lh_release(a->lh, &l), 0, "released");
@@ -64,7 +65,7 @@ main(void)
 	is(take(a, "cluster:c", RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0,
 	    "A takes another");
 	host_down(a);
-	t_sleep_ms(t_ms(2 * HOSTS_TTL_MS));
+	t_sleep_ms(t_ms(2 * HOSTS_SHORT_MS));
 	ok(!host_may(a, "cluster:c", RIGHT_EXCLUSIVE),
 	    "without a shim it ends at D");
 	is(host_up(a), 0, "the shim comes late");
