@@ -155,6 +155,7 @@ main(void)
 	}
 	for (int i = 0; i < MANY; i++)
 		backward[i] = name[MANY - 1 - i];
+	member_ttl_ms = 8000;	/* none is over before we have our turn */
 	member_begin();
 	member_up(&a, 0);
 	member_up(&b, 1);
