@@ -24,7 +24,8 @@ static struct shared {
 	_Atomic uint32_t grants, moves, away, lost;
 	_Atomic uint32_t odd_tokens, together, errors;
 	_Atomic int error;
-	_Atomic int inside;		/* who; 0: nobody */
+	_Atomic uint32_t inside;	/* whose visit; 0: nobody's */
+	_Atomic uint32_t met;		/* one that somebody came in beside */
 	_Atomic int last;		/* who was, before */
 	_Atomic uint64_t token;
 } *sh;
@@ -33,13 +34,23 @@ struct worker {
 	int number, host;
 };
 
-/* Inside: with a lease that is good when we leave. */
+/*
+ * Inside: with a lease that is good when we leave.  Who finds another one there
+ * tells him: two were inside if his lease is good after that.  (He may have
+ * been stopped, and his lease be over: that is nobody's fault.)
+ */
 static void
 enter(struct lh *lh, const struct lh_lease *l, int me)
 {
-	int host = me % HOSTS + 1, before = 0;
-	bool alone = atomic_compare_exchange_strong(&sh->inside, &before, me);
+	static uint32_t visits;
+	uint32_t visit = ++visits * (WORKERS + 1) + (uint32_t)me, before = 0;
+	bool alone = atomic_compare_exchange_strong(&sh->inside, &before,
+	    visit), met;
 	uint64_t token = atomic_load(&sh->token);
+	int host = me % HOSTS + 1;
+
+	if (!alone)
+		atomic_store(&sh->met, before);
 
 	while (token < l->token &&
 	    !atomic_compare_exchange_weak(&sh->token, &token, l->token))
@@ -47,8 +58,9 @@ enter(struct lh *lh, const struct lh_lease *l, int me)
 	if (sh->grants % 16 == 0)
 		t_sleep_ms(1);
 	/* past its end nothing was promised but the token's order */
+	met = atomic_load(&sh->met) == visit;
 	if (lh_verify(lh, l) == 0) {
-		if (!alone)
+		if (met)
 			sh->together++;
 		if (token >= l->token)
 			sh->odd_tokens++;
