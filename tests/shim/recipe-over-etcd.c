@@ -94,13 +94,19 @@ violation(const char *what, const struct hold *h, int64_t revision)
 	    (long long)revision);
 }
 
-static void
+/* False: our D has passed. */
+static bool
 come_in(struct hold *h, int64_t revision)
 {
 	struct gate *g = &shared->gates[h->key];
-	uint64_t now = boottime_ns();
+	uint64_t now;
 
 	lock(g);
+	now = boottime_ns();	/* not of before we were stopped, say */
+	if (now >= me.until_ns) {
+		atomic_flag_clear(&g->busy);
+		return false;
+	}
 	if (g->writer != 0 && g->writer != me.number && now <
 	    g->writer_until_ns)
 		violation("a writer is in", h, revision);
@@ -123,6 +129,7 @@ come_in(struct hold *h, int64_t revision)
 	}
 	h->in = true;
 	atomic_flag_clear(&g->busy);
+	return true;
 }
 
 static void
@@ -177,8 +184,7 @@ on_granted(struct claim *c, int64_t revision, void *arg)
 	struct hold *h = arg;
 
 	h->c = c;
-	if (boottime_ns() < me.until_ns) {
-		come_in(h, revision);
+	if (come_in(h, revision)) {
 		shared->grants++;
 		shared->of[me.number]++;
 	}
