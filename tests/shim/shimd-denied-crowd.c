@@ -48,6 +48,25 @@ claims_now(void)
 	return n;
 }
 
+/* Does A's shim stand in front of them? */
+static void
+do_look(void *arg)
+{
+	const struct key *k = keys_find(hosts[0].shim, key, strlen(key));
+
+	*(bool *)arg = k != NULL && k->hold.state == HOLD_WAITS &&
+	    k->hold.first;
+}
+
+static bool
+is_in_front(void)
+{
+	bool yes;
+
+	hosts_do(do_look, &yes);
+	return yes;
+}
+
 static void *
 await(void *arg)
 {
@@ -120,7 +139,7 @@ main(void)
 	before = claims_now();
 	other = t_thread(take_there, &there);
 	ok(t_until(T_HANG_MS, waiters() > WAITERS), "so does A's shim, for B");
-	t_sleep_ms(100);	/* until it is in front of them */
+	ok(t_until(T_HANG_MS, is_in_front()), "in front of them");
 	is(lh_release(hosts[0].lh, &l), 0, "released");
 	(void)t_join(other);
 	is(there, 0, "B has it");
