@@ -140,6 +140,7 @@ adopts(struct host *a, struct host *b, int place)
 		bail_out("A cannot have the key: %s", lh_error_detail());
 	host_down(a);
 	a->cut_first = true;
+	a->over[0] = '\0';		/* which an earlier one gave up for */
 	is(host_up(a), 0, "place %d", place);
 	hosts_do(do_begin, a);
 	left = place;
