@@ -143,6 +143,18 @@ manual_has() {
 	done
 }
 
+# tries N COMMAND...: does it succeed in one of so many?  For what is late if we,
+# or the daemon, are not let run.
+tries() {
+	local n=$1
+
+	shift
+	for ((; n > 0; n--)); do
+		"$@" && return
+	done
+	return 1
+}
+
 # A second is long enough for any pass.
 settle() {
 	sleep 1

@@ -57,10 +57,14 @@ ended "$pid"
 ok "the dead" until_true 5000 metric_is leasehold_reaper_buried_total 1
 bg "$LEASEHOLD" run -F --ttl "$(t_ms 300)ms" k sleep 60
 ok "expiries" until_true 5000 has_ended 1
-p=$(metric leasehold_reaper_passes_total)
-settle
-q=$(metric leasehold_reaper_passes_total)
-between $((q - p)) 10 1500 "passes: about 20 a second"
+passes() {
+	p=$(metric leasehold_reaper_passes_total)
+	settle
+	q=$(metric leasehold_reaper_passes_total)
+	[ $((q - p)) -ge 10 ] && [ $((q - p)) -le 1500 ]
+}
+ok "passes: about 20 a second" tries 3 passes
+diag "$((q - p)) passes"
 
 # Hostile readers.  The sweep goes on, and the next reader gets his text.
 buried=1
@@ -80,13 +84,13 @@ bg python3 "$here/client.py" "$socket" drip >"$dir/drip"
 drip=$pid
 run client endless
 is "$out" "hung up on" "a request without end: hung up on"
-bg python3 "$here/client.py" "$socket" crowd 200 >/dev/null
+bg python3 "$here/client.py" "$socket" crowd 200 >"$dir/crowd"
 crowd=$pid
-sleep 0.3
+until_true 10000 grep -q there "$dir/crowd"
 all_is_well "200 who never finish their request"
 kill -KILL "$crowd"
-bg python3 "$here/client.py" "$socket" deaf 100 >/dev/null
-sleep 0.3
+bg python3 "$here/client.py" "$socket" deaf 100 >"$dir/deaf"
+until_true 10000 grep -q there "$dir/deaf"
 all_is_well "100 who never read"
 bg python3 "$here/client.py" "$socket" flood 0.5 >/dev/null
 all_is_well "a flood of readers"
