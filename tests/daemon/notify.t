@@ -41,22 +41,32 @@ for at in "$dir/notify" "@leasehold-test-$$"; do
 	kill -KILL "$listener"
 done
 
+# mark N: the manager has heard all that was sent before this
+mark() {
+	perl -MSocket -e 'socket(S, AF_UNIX, SOCK_DGRAM, 0) &&
+	    send(S, $ARGV[1], 0, pack_sockaddr_un($ARGV[0])) or exit 1' \
+	    "$NOTIFY_SOCKET" "MARK=$1"
+	until_true 10000 told "MARK=$1"
+}
+
 # Stopped: the watchdog hears nothing.
 manager "$dir/notify"
 WATCHDOG_USEC=200000 reaperd
 until_true 5000 told WATCHDOG=1
 kill -STOP "$daemon"
 until_true 5000 is_stopped "$daemon"
-sleep 0.2
+ok "a stopped daemon" mark 1
 n=$(wc -l <"$dir/told")
 sleep 0.6
-is "$(wc -l <"$dir/told")" "$n" "a stopped daemon does not seem alive"
+mark 2
+is "$(wc -l <"$dir/told")" $((n + 1)) "  does not seem alive"
 kill -KILL "$daemon"
 ended "$daemon"
 
 # A watchdog for another process is none for us.
 WATCHDOG_USEC=200000 WATCHDOG_PID=1 reaperd
 sleep 0.6
+mark 3
 is "$(tail -n +$((n + 1)) "$dir/told" | grep -c WATCHDOG=1)" 0 \
     "a watchdog of somebody else's is not fed"
 kill -TERM "$daemon"
