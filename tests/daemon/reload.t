@@ -44,7 +44,7 @@ ok "without a: let go" until_true 5000 logged \
 until_true 5000 test -S "$dir/elsewhere"
 ok "another socket" test -S "$dir/elsewhere" -a ! -e "$socket"
 socket=$dir/elsewhere
-is "$(metric leasehold_reaper_serving "$b")" 1 "  answers"
+ok "  answers" until_true 5000 metric_is leasehold_reaper_serving 1
 ok "  and knows nothing of a" until_true 2000 eval \
     '[ "$(metric leasehold_reaper_serving "$a")" = "" ]'
 ok "the pid file stays" logged "the pid file stays $pidfile until a restart"
@@ -53,7 +53,8 @@ kill -USR1 "$daemon"
 ok "USR1 tells of each table" until_true 5000 logged "table $b: 0 sessions"
 echo "log_level = error" >>given.conf
 kill -HUP "$daemon"
-nap 300
+# the last that it says before it goes by that
+until_true 5000 eval '[ "$(times_logged "the pid file stays")" = 2 ]'
 : >"$dir/log"
 kill -USR1 "$daemon"
 ok "  whatever the level" until_true 5000 logged "table $b: 0 sessions"
