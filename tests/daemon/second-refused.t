@@ -8,7 +8,11 @@ table second
 reaperd
 first=$daemon
 is "$(cat "$pidfile")" "$first" "the pid file names the daemon"
-like "$(tr '\0' ' ' <"/proc/$first/cmdline")" "leasehold-reaperd: 0 tables" \
+title() {
+	tr '\0' ' ' <"/proc/$first/cmdline"
+}
+until_true 5000 eval '[[ $(title) = *tables* ]]'	# after it is ready
+like "$(title)" "leasehold-reaperd: 0 tables" \
     "its title says how many tables it has"
 run "$REAPERD" -f -t "$LEASEHOLD_TABLE"
 is "$status" 69 "a second one is refused: 69"
