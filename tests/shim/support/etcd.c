@@ -83,6 +83,8 @@ cluster_dir(void)
 	return dir;
 }
 
+/* Bound to as long as this process is there, so that nobody else is given it:
+ * a member, who asks for it by number and SO_REUSEADDR, gets it. */
 static uint16_t
 free_port(void)
 {
@@ -90,11 +92,13 @@ free_port(void)
 	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(a);
+	int yes = 1;
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes,
+	    sizeof(yes)) != 0 ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&a, &len) != 0)
 		bail_out("no free port");
-	(void)close(fd);
 	return ntohs(a.sin_port);
 }
 
@@ -150,11 +154,13 @@ int
 cluster_ctl(struct cluster *c, const char *fmt, ...)
 {
 	char command[2048];
+	/* health is asked again; all else is once, on a busy machine too */
+	int timeout_s = strcmp(fmt, "endpoint health") == 0 ? 3 : 30;
 	size_t n;
 	va_list ap;
 
 	(void)snprintf(command, sizeof(command), "ETCDCTL_API=3 exec etcdctl "
-	    "--command-timeout=3s --endpoints=%s ", c->urls);
+	    "--command-timeout=%ds --endpoints=%s ", timeout_s, c->urls);
 	n = strlen(command);
 	if (c->tls != NULL)
 		(void)snprintf(command + n, sizeof(command) - n, "--cacert="
