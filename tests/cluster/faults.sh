@@ -228,7 +228,8 @@ thaw() {
 cutter() {
 	local port
 
-	port=$(free_ports 1)
+	free_ports 1
+	port=$free
 	bg "$CUTTER" "$port" "${client[1]}" "$dir/cutter$1" $((4711 + $1))
 	cutters[$1]=$pid
 	host_endpoints[$1]=http://127.0.0.1:$port

@@ -39,12 +39,31 @@ curl_in=()	# from where members are asked
 curl_as=()	# options for it
 ports=		# of members: client, peer, client, ...; else free ones
 
-# free_ports N: that nobody listens at now
+# free_ports N: $free, which nobody listens at now, and nobody else is given as
+# long as this test runs: they are bound to, so that only who asks for one by
+# its number (and for SO_REUSEADDR) gets it
+n_free=0
 free_ports() {
-	perl -MIO::Socket::INET -e '
-		push @s, IO::Socket::INET->new(Listen => 1,
-		    LocalAddr => "127.0.0.1") for 1 .. $ARGV[0];
-		print join(" ", map { $_->sockport } @s)' "$1"
+	n_free=$((n_free + 1))
+	bg perl -MSocket -e '
+		for (1 .. $ARGV[0]) {
+			my $s;
+			socket($s, AF_INET, SOCK_STREAM, 0) &&
+			    setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1) &&
+			    bind($s, sockaddr_in(0, INADDR_LOOPBACK))
+			    or die $!;
+			push @s, $s;
+			push @p, (sockaddr_in(getsockname $s))[0];
+		}
+		open(F, ">", "$ARGV[1].new") && (print F "@p\n") &&
+		    close(F) && rename("$ARGV[1].new", $ARGV[1]) or die $!;
+		sleep 1 while getppid == $ARGV[2]' \
+		"$1" "$dir/ports$n_free" $$
+	until_true 10000 test -e "$dir/ports$n_free" || {
+		echo "Bail out! no ports"
+		exit 1
+	}
+	free=$(cat "$dir/ports$n_free")
 }
 
 # url I PORT: of member I
@@ -89,7 +108,8 @@ etcd_up() {
 	local i p
 
 	data=${data:-$(mktemp -d /dev/shm/leasehold-etcd.XXXXXX)}
-	read -r -a p <<<"${ports:-$(free_ports $((2 * $1)))}"
+	[ -n "$ports" ] || free_ports $((2 * $1))
+	read -r -a p <<<"${ports:-$free}"
 	initial=
 	for ((i = 1; i <= $1; i++)); do
 		client[i]=${p[2 * i - 2]}
@@ -102,18 +122,25 @@ etcd_up() {
 		member "$i"
 	done
 	for ((i = 1; i <= $1; i++)); do
-		until_true 10000 answers "$i" || echo "Bail out! no etcd"
+		until_true 30000 answers "$i" || echo "Bail out! no etcd"
 	done
 }
 
-# leader: the number of the member that leads
+# leader: the number of the member that leads; one may have to be elected, or
+# to be let run
 leader() {
-	local i id lead
+	local i id lead end
 
-	for i in "${!members[@]}"; do
-		read -r id lead < <(ask "$i" v3/maintenance/status -d '{}' |
-		    jq -r '"\(.header.member_id) \(.leader)"')
-		[ -n "$id" ] && [ "$id" = "$lead" ] && echo "$i" && return
+	end=$(($(now_ms) + 10000))
+	while [ "$(now_ms)" -lt $end ]; do
+		for i in "${!members[@]}"; do
+			read -r id lead < <(ask "$i" v3/maintenance/status \
+			    -d '{}' |
+			    jq -r '"\(.header.member_id) \(.leader)"')
+			[ "${id:-null}" != null ] && [ "$id" = "$lead" ] &&
+			    echo "$i" && return
+		done
+		sleep 0.1
 	done
 }
 
@@ -151,7 +178,7 @@ host() {
 	table[$1]=$LEASEHOLD_TABLE
 	lh init --keys 1000 --sessions 64 --leases 8192 >/dev/null
 	shim "$1"
-	if ! until_true 10000 has_session "$1"; then
+	if ! until_true 30000 has_session "$1"; then
 		echo "Bail out! host $1 has no session"
 		cat "$dir/$1/log" >&3
 		exit 1

@@ -8,7 +8,8 @@ watch_s=300
 ttl_ms=$(t_ms 2000)
 
 # away from the start: a shim, and nothing where the cluster should be
-ports=$(free_ports 2)
+free_ports 2
+ports=$free
 endpoints=http://127.0.0.1:${ports% *}
 host_away 1
 refused_with "refused" 1 "away from the start"
