@@ -114,7 +114,17 @@ for i in 1 2 1 2; do
 	run lh_on $i run -w 5s cluster:k sh -c 'echo $LEASEHOLD_FENCE'
 done
 before=$out
-nap 1200	# the state file is at most a second behind
+# revision: of the cluster
+revision() {
+	ask 1 v3/kv/range -d '{"key":"AA=="}' | jq -r .header.revision
+}
+# marked: the revision that host 1's state file has
+marked() {
+	sed -n 's/^revision //p' "$dir/1/${table[1]}.state"
+}
+# it is written now and then, with what was seen until then
+now=$(revision)
+until_true 10000 eval '[ "$(marked)" -ge "$now" ]'
 kill -KILL "${members[1]}"
 ended "${members[1]}"
 rm -rf "${data:?}/1"
@@ -127,14 +137,22 @@ ok "put back to it: the shim sees it" until_true 10000 logged 1 \
     "gone back in time"
 refused_with "gone back in time" 1 "put back to a snapshot"
 kill -KILL "${shims[1]}"
-nap 100
+ended "${shims[1]}"
+back=$(grep -cF "gone back in time" "$dir/1/log")
 shim 1
-nap 500
+until_true 10000 eval '[ "$(grep -cF "gone back in time" "$dir/1/log")" -gt \
+    "$back" ]'
 refused_with "gone back in time" 1 "the shim is started again"
 # the way out that keeps tokens rising: its revision is raised
-for ((n = 0; n < 40; n++)); do
-	ask 1 v3/kv/put -d '{"key":"eA=="}' >/dev/null
-done
+raised() {
+	local n
+
+	for ((n = 0; n < 20; n++)); do
+		ask 1 v3/kv/put -d '{"key":"eA=="}'
+	done
+	[ "$(revision)" -gt "$(marked)" ]
+}
+until_true 20000 raised
 kill -KILL "${shims[1]}"
 nap 100
 shim 1
