@@ -46,7 +46,7 @@ cut_host() {
 	local since sessions of=kept
 
 	contend 1 1 30000000
-	nap 300
+	until_true 5000 is_held_on 1 cluster:kept
 	contend 2 $((ttl_ms * 2 / 1000 + 2))
 	contend 3 $((ttl_ms * 2 / 1000 + 2))
 	nap 200

@@ -52,7 +52,7 @@ step() {
 	contend 1 4
 	contend 2 4
 	contend 1 4 100 2000 shared
-	if until_true 3000 ends "${shims[1]}"; then
+	if until_true 10000 ends "${shims[1]}"; then
 		pass "$1, $2: it is there"
 	else
 		fail "$1, $2: it is there"
