@@ -19,6 +19,8 @@ static int
 want_all(int fd, unsigned flags, unsigned from, unsigned n)
 {
 	static struct lhi_frame f;
+	int64_t then_ns = t_now_ns();
+	int type;
 
 	f = (struct lhi_frame){ .type = FRAME_WANT, .id = 5,
 	    .flags = (uint8_t)flags, .n = (uint8_t)n,
@@ -29,7 +31,9 @@ want_all(int fd, unsigned flags, unsigned from, unsigned n)
 		f.key[i].key = names[from + i];
 	}
 	say(fd, &f);
-	return hear(fd, &f, T_HANG_MS);
+	type = hear(fd, &f, T_HANG_MS);
+	return try_ran_out(type, flags, then_ns) ? want_all(fd, flags, from,
+	    n) : type;
 }
 
 static unsigned

@@ -14,6 +14,8 @@
 #include "daemon/log.h"
 #include "op/name.h"
 
+#define TRY_MS 1000		/* wish.c: TRY_NS */
+
 struct host hosts[HOSTS_MAX];
 struct fake_store *hosts_store;
 
@@ -299,13 +301,26 @@ hosts_want(int fd, uint32_t id, const char *key, unsigned mode, unsigned flags)
 	say(fd, &f);
 }
 
+bool
+try_ran_out(int type, unsigned flags, int64_t asked_ns)
+{
+	return type == FRAME_AWAY && (flags & FRAME_TRY) &&
+	    t_since_ms(asked_ns) >= TRY_MS;
+}
+
 int
 ask(int fd, const char *key, unsigned mode, unsigned flags)
 {
 	static struct lhi_frame f;
+	int64_t then_ns;
+	int type, n = 0;
 
-	hosts_want(fd, 7, key, mode, flags);
-	return hear(fd, &f, T_HANG_MS);
+	do {
+		then_ns = t_now_ns();
+		hosts_want(fd, 7, key, mode, flags);
+		type = hear(fd, &f, T_HANG_MS);
+	} while (try_ran_out(type, flags, then_ns) && ++n < 3);
+	return type;
 }
 
 int

@@ -76,7 +76,10 @@ void say(int fd, const struct lhi_frame *f);
 int hear(int fd, struct lhi_frame *f, int64_t ms);
 void hosts_want(int fd, uint32_t id, const char *key, unsigned mode,
     unsigned flags);
-/* WANT, and the type of the answer. */
+/* Has a try, asked then, got the answer that there is none in time?  The shims
+ * were not let run for so long; it may be asked again. */
+bool try_ran_out(int type, unsigned flags, int64_t asked_ns);
+/* WANT, and the type of the answer; a try that ran out is asked again. */
 int ask(int fd, const char *key, unsigned mode, unsigned flags);
 
 /* The way of a process: ask, wait locally, check; 0 or -errno. */
