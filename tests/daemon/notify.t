@@ -13,7 +13,7 @@ manager() {
 	rm -f "$dir/told" "$dir/notify"
 	bg python3 "$here/manager.py" "$1" "$dir/told"
 	listener=$pid
-	until_true 10000 told listening
+	until_true 30000 told listening
 	export NOTIFY_SOCKET=$1
 }
 
