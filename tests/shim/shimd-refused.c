@@ -45,6 +45,8 @@ main(void)
 {
 	struct host *b = &hosts[1];
 
+	/* how long it waits before it asks again is a part of it */
+	b->opts.ttl_ms = (unsigned)t_ms(HOSTS_SHORT_MS);
 	hosts_begin(2);
 	hosts_do(do_begin, NULL);
 	host_ended(b);

@@ -18,7 +18,7 @@
 #define HOSTS_MAX 3
 /* Of a session, if the host's options say nothing else: longer than a busy
  * machine keeps us waiting; for those who wait until it is over. */
-#define HOSTS_TTL_MS 15000
+#define HOSTS_TTL_MS 8000
 #define HOSTS_SHORT_MS 3000
 
 struct host {
