@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The metrics: whoever connects gets them, however he asks; and whoever
 # misbehaves harms nobody.
+watch_s=300
 . "$(dirname "$0")/lib.sh"
 table metrics
 
@@ -11,7 +12,7 @@ client() {
 
 reaperd
 served
-bg "$LEASEHOLD" run -F --ttl 60s k sleep 60
+bg "$LEASEHOLD" run -F --ttl 600s k sleep 600
 until_true 5000 state_is k held
 for how in http plain shut "word hello"; do
 	# shellcheck disable=SC2086
