@@ -7,6 +7,7 @@
 #include "member.h"
 
 #define TURNS 20
+#define TICK_MS 50u
 
 struct event_base *member_base;
 struct fake_store *member_store;
@@ -29,14 +30,20 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)arg;
 }
 
+uint64_t member_stopped_ns;
+
 void
 loop_once(void)
 {
-	struct timeval tick = { 0, 50000 };
+	struct timeval tick = { 0, TICK_MS * 1000 };
+	uint64_t begun_ns = member_now_ns(), took_ns;
 
 	(void)event_base_once(member_base, -1, EV_TIMEOUT, on_tick, NULL,
 	    &tick);
 	(void)event_base_loop(member_base, EVLOOP_ONCE);
+	took_ns = member_now_ns() - begun_ns;
+	if (took_ns > 2 * TICK_MS * 1000000u)
+		member_stopped_ns += took_ns - TICK_MS * 1000000u;
 }
 
 /* In turns: what is due while the process does not run has its consequences

@@ -72,6 +72,8 @@ uint64_t member_now_ns(void);
 			loop_once();					\
 	} while (0)
 void loop_once(void);
+/* For how long we were not let run in UNTIL(), in all. */
+extern uint64_t member_stopped_ns;
 void loop_for(unsigned ms);
 
 /* Keys in the store that begin so. */
