@@ -150,12 +150,27 @@ start_member(struct cluster *c, unsigned i)
 	}
 }
 
+static void
+tell_ctl(const char *command)
+{
+	char path[128], said[400] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/ctl", dir);
+	f = fopen(path, "re");
+	if (f != NULL && fread(said, 1, sizeof(said) - 1, f) > 0)
+		diag("%s: %s", command, said);
+	if (f != NULL)
+		(void)fclose(f);
+}
+
 int
 cluster_ctl(struct cluster *c, const char *fmt, ...)
 {
 	char command[2048];
 	/* health is asked again; all else is once, on a busy machine too */
-	int timeout_s = strcmp(fmt, "endpoint health") == 0 ? 3 : 30;
+	bool health = strcmp(fmt, "endpoint health") == 0;
+	int timeout_s = health ? 3 : 30, status;
 	size_t n;
 	va_list ap;
 
@@ -172,7 +187,10 @@ cluster_ctl(struct cluster *c, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(command);
 	(void)snprintf(command + n, sizeof(command) - n, " >%s/ctl 2>&1", dir);
-	return system(command);
+	status = system(command);
+	if (status != 0 && !health)
+		tell_ctl(command);
+	return status;
 }
 
 /* Also when they will not talk to us without a password. */
