@@ -34,7 +34,7 @@ without_users(void)
 	struct kv_noted n;
 
 	kv_open(&n, base, cluster_endpoints(c), &o, NULL);
-	ok(kv_here(&n, 5000), "nobody asks for the password");
+	ok(kv_here(&n, 20000), "nobody asks for the password");
 	ok(n.says > 0, "that is said");
 	is(n.e->ops->watch(n.e, kv_text("t/")), 0, "a watch");
 	ok(kv_put(&n, "t/a", "1", &s) && s.fate == FATE_DONE, "put");
@@ -55,7 +55,7 @@ right_password(void)
 	int changes;
 
 	kv_open(&n, base, cluster_endpoints(c), &o, NULL);
-	ok(kv_here(&n, 5000), "a user: %s", n.why);
+	ok(kv_here(&n, 20000), "a user: %s", n.why);
 	is(n.e->ops->watch(n.e, kv_text("t/")), 0, "a watch");
 	ok(loop_until(base, &n.looks, 1, 3000), "it begins");
 	ok(kv_put(&n, "t/a", "1", &s) && s.fate == FATE_DONE, "put");
@@ -66,7 +66,7 @@ right_password(void)
 	cluster_kill(c, 0);
 	ok(kv_until_state(&n, KV_AWAY, 3000), "killed");
 	cluster_again(c, 0);
-	ok(kv_here(&n, 8000) && kv_put(&n, "t/a", "2", &s) &&
+	ok(kv_here(&n, 20000) && kv_put(&n, "t/a", "2", &s) &&
 	    s.fate == FATE_DONE, "etcd forgets the token: it gets another");
 	/* any change of users makes tokens old */
 	is(cluster_ctl(c, "--user root:r00t user add u:p"), 0, "a new user");
@@ -86,7 +86,7 @@ refused(const char *user, const char *password, const char *why)
 	struct kv_noted n;
 
 	kv_open(&n, base, cluster_endpoints(c), &o, NULL);
-	ok(kv_until_state(&n, KV_REFUSED, 5000), "%s/%s is refused",
+	ok(kv_until_state(&n, KV_REFUSED, 20000), "%s/%s is refused",
 	    user == NULL ? "-" : user, password == NULL ? "-" : password);
 	if (!ok(strstr(n.why, why) != NULL, "why"))
 		diag("'%s' is not in '%s'", why, n.why);
@@ -104,11 +104,11 @@ mended(void)
 	struct kv_noted n;
 
 	kv_open(&n, base, cluster_endpoints(c), &o, NULL);
-	ok(kv_until_state(&n, KV_REFUSED, 5000), "no such user: %s", n.why);
+	ok(kv_until_state(&n, KV_REFUSED, 20000), "no such user: %s", n.why);
 	ok(cluster_ctl(c, "--user root:r00t user add late:secret") == 0 &&
 	    cluster_ctl(c, "--user root:r00t user grant-role late r") == 0,
 	    "it is added");
-	ok(kv_here(&n, 5000), "and comes in");
+	ok(kv_here(&n, 20000), "and comes in");
 	kv_close(&n);
 }
 
@@ -120,9 +120,9 @@ may_not_watch(void)
 	struct kv_noted n;
 
 	kv_open(&n, base, cluster_endpoints(c), &o, NULL);
-	ok(kv_here(&n, 5000), "one who may read the root");
+	ok(kv_here(&n, 20000), "one who may read the root");
 	is(n.e->ops->watch(n.e, kv_text("t/")), 0, "and not watch it all");
-	ok(kv_until_state(&n, KV_REFUSED, 5000), "is refused: %s", n.why);
+	ok(kv_until_state(&n, KV_REFUSED, 20000), "is refused: %s", n.why);
 	kv_close(&n);
 }
 

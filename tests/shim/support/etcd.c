@@ -175,7 +175,8 @@ cluster_ctl(struct cluster *c, const char *fmt, ...)
 	va_list ap;
 
 	(void)snprintf(command, sizeof(command), "ETCDCTL_API=3 exec etcdctl "
-	    "--command-timeout=%ds --endpoints=%s ", timeout_s, c->urls);
+	    "--dial-timeout=%ds --command-timeout=%ds --endpoints=%s ",
+	    health ? 2 : timeout_s, timeout_s, c->urls);
 	n = strlen(command);
 	if (c->tls != NULL)
 		(void)snprintf(command + n, sizeof(command) - n, "--cacert="
