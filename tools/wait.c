@@ -65,8 +65,9 @@ look(const struct lh_key_info *info, void *arg)
 	for (i = 0; i < info->n_waiters; i++)
 		if (info->waiters[i].id[0] == lh_session_id(v->r->lh))
 			rank = info->waiters[i].rank;
-	if (rank == 0 && v->r->n > 1)
-		return 0;	/* it is another one that we wait for */
+	if (rank == 0 && (v->r->n > 1 || info->cluster == LH_CLUSTER_LOCAL))
+		return 0;	/* not in line: yet, or any more, or in another
+				 * one's */
 	(void)text_name(name, v->key);
 	(void)ahead_text(ahead, v->r->lh, info, v->r->mode, rank);
 	if (say_has_terminal()) {

@@ -12,7 +12,7 @@ hold() {	# hold KEY: until $holder is killed
 }
 
 hold k
-run lh run -n k touch "$dir/ran"
+in_time "$(t_ms 1000)" run lh run -n k touch "$dir/ran"
 is "$status" 75 "a try: 75"
 between "$took" 0 "$(t_ms 1000)" "  at once"
 like "$err" "process $holder (sleep)" "  names the holder"
@@ -23,7 +23,7 @@ is "$(wc -l <"$dir/err")" 1 "  in one line"
 for t in 300ms 1.2s; do
 	ms=${t/1.2s/1200}
 	ms=${ms%ms}
-	run lh run -w "$t" k touch "$dir/ran"
+	in_time $((ms + $(t_ms 500))) run lh run -w "$t" k touch "$dir/ran"
 	is "$status" 75 "-w $t: 75"
 	between "$took" "$ms" $((ms + $(t_ms 500))) \
 	    "  never before $t, and soon after"
@@ -31,19 +31,34 @@ for t in 300ms 1.2s; do
 	is "$(waiters k)" 0 "  leaves no waiter behind"
 done
 ok "the command was never run" test ! -e "$dir/ran"
-run lh run -w 300ms --verbose k true
-like "$err" "waiting for 'k' (exclusive): held by sleep[$holder] for" \
+bg "$LEASEHOLD" run -w 60s --verbose k true 2>"$dir/log"
+until_true 5000 grep -q waiting "$dir/log"
+like "$(cat "$dir/log")" \
+    "waiting for 'k' (exclusive): held by sleep[$holder] for" \
     "-v says who is waited for"
-like "$err" "1 of 1 in line" "  and where we stand"
+like "$(cat "$dir/log")" "1 of 1 in line" "  and where we stand"
+kill -TERM "$pid"
+ended "$pid"
 run lh run -n other true
 is "$status" 0 "another key is not concerned"
 
+# -v, and the thread that waits is late: nothing is said before it is in line.
+run strace -f -o /dev/null -e inject=set_robust_list:delay_enter=300000 \
+    "$LEASEHOLD" run -v -w 3s k true
+like "$err" "1 of 1 in line" "-v says where we stand when we do"
+
 # A wait that is granted.
-(sleep 0.5; kill -TERM "$holder") &
-mind $!
-run lh run -v -w 20s k echo done
+granted() {
+	is_held k || hold k
+	(until_true 5000 has_waiters k 1; sleep 0.3; now_ms >"$dir/freed"
+	    kill -TERM "$holder") 3>&- &
+	mind $!
+	run lh run -v -w 20s k echo done
+	took=$(($(now_ms) - $(cat "$dir/freed")))
+}
+in_time "$(t_ms 1500)" granted
 is "$status/$out" 0/done "waits until it is free"
-between "$took" 400 $((500 + $(t_ms 1500))) "  and no longer"
+between "$took" 0 "$(t_ms 1500)" "  and no longer"
 like "$err" "holding 'k' (exclusive) with token" "  -v says that it is ours"
 like "$err" "released 'k'" "  and that it is free again"
 

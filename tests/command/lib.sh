@@ -223,6 +223,31 @@ run() {
 	err=$(cat "$dir/err")
 }
 
+# tries COMMAND...: until it says true, three times at most.  What depends on the
+# scheduler gets another chance (as t_tries() in C); what holds by itself is
+# looked at each time.
+tries() {
+	local i
+
+	for i in 1 2 3; do
+		"$@" && return
+		diag "not in time, $i of 3: ${*:0:70}"
+	done
+	return 1
+}
+
+# in_time MS COMMAND...: it sets $took, which is not to be above MS (tries)
+in_time() {
+	local most=$1
+
+	shift
+	is_in_time() {
+		"$@"
+		[ "$took" -le "$most" ]
+	}
+	tries is_in_time "$@"
+}
+
 # bg COMMAND...: in the background; $pid.  Scripts' background processes ignore
 # INT and QUIT, which `run` rightly leaves ignored: here they do not.
 bg() {
@@ -265,6 +290,26 @@ holders() {
 
 has_holders() {
 	[ "$(holders "$1")" = "$2" ]
+}
+
+# command_runs PID: the command of that `run` has begun, and is $command.  Its key
+# is held before that.
+command_runs() {
+	command=$(pgrep -o -P "$1") &&
+	    [ ! "/proc/$command/exe" -ef "/proc/$1/exe" ]
+}
+
+begun() {
+	until_true 5000 command_runs "$1" || diag "no command of $1"
+}
+
+# slain PID: that `run`, and its command, which dies a moment after it and till
+# then has the liveness descriptor.
+slain() {
+	begun "$1"
+	kill -KILL "$1"
+	ended "$1"
+	until_true 5000 gone "$command"
 }
 
 holder_pid() {
