@@ -26,14 +26,16 @@ is "$status$(jq -c . <<<"$out")" \
     "  as JSON"
 
 # Beside keys that come and go nothing is found.
-bg bash -c 'while :; do "$LEASEHOLD" run "moving$((RANDOM % 50))" true; done'
+bg bash -c 'until [ -e "$0" ]; do
+	"$LEASEHOLD" run "moving$((RANDOM % 50))" true; done' "$dir/enough"
 mover=$pid
 bad=0
 for _ in 1 2 3 4 5; do
 	lh fsck >/dev/null || bad=1
 done
 is "$bad" 0 "beside changes: nothing is found"
-kill -KILL "$mover"
+touch "$dir/enough"
+ended "$mover"
 
 # A session in no known state: the state's top byte, at 4096 + 512 i + 7.
 poke $((4096 + 15 * 512 + 7)) '\143'
@@ -68,8 +70,7 @@ like "$err" "in use by sleep" "  names the user"
 like "$err" "end them first" "  says what to do"
 run lh fsck --repair --dry-run
 is "$status" 75 "  a dry run as well"
-kill -KILL "$holder"
-ended "$holder"
+slain "$holder"
 poke 128 '\0'
 run lh fsck --repair
 is "$status" 0 "a repair of a sound table: 0"

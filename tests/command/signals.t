@@ -8,30 +8,30 @@ hold() {	# hold KEY COMMAND...: until $holder ends
 	bg "$LEASEHOLD" run "$@"
 	holder=$pid
 	until_true 5000 is_held "$1" || diag "nobody holds $1"
+	begun "$holder"
 }
 
 # A waiter: leaves no trace, runs nothing.
 hold k sleep 60
-keeper=$holder
-for s in INT TERM HUP QUIT; do
+gives_up() {
+	local began
+
 	bg "$LEASEHOLD" run k touch "$dir/ran" 2>"$dir/err"
 	waiter=$pid
 	until_true 5000 has_waiters k 1 || diag "no waiter"
-	kill -$s "$waiter"
+	kill "-$1" "$waiter"
 	began=$(now_ms)
 	ended "$waiter"
+	took=$(($(now_ms) - began))
+}
+for s in INT TERM HUP QUIT; do
+	in_time "$(t_ms 1000)" gives_up $s
 	is "$status" $((128 + $(kill -l $s))) "SIG$s to a waiter: 128 and it"
-	between $(($(now_ms) - began)) 0 "$(t_ms 1000)" "  soon"
+	between "$took" 0 "$(t_ms 1000)" "  soon"
 	is "$(waiters k)" 0 "  no waiter is left"
 	is "$(wc -l <"$dir/err")" 1 "  says so in one line"
 done
 ok "nothing was run" test ! -e "$dir/ran"
-bg "$LEASEHOLD" run k true
-waiter=$pid
-until_true 5000 has_waiters k 1
-kill -USR1 "$waiter"
-ended "$waiter"
-is "$status" $((128 + $(kill -l USR1))) "SIGUSR1 ends a waiter, as usual"
 bg "$LEASEHOLD" run k echo
 waiter=$pid
 until_true 5000 has_waiters k 1
@@ -41,9 +41,19 @@ kill -TERM "$waiter"
 kill -CONT "$waiter"
 ended "$waiter"
 is "$status" 143 "a stopped waiter ends when it is continued"
-kill -KILL "$keeper"
-run lh run -w 10s k true
-is "$status" 0 "dead waiters are in nobody's way"
+killed() {
+	is_held k || hold k sleep 60
+	bg "$LEASEHOLD" run k true
+	waiter=$pid
+	until_true 5000 has_waiters k 1
+	kill -USR1 "$waiter"
+	ended "$waiter"
+	is "$status" $((128 + $(kill -l USR1))) "SIGUSR1 ends a waiter, as usual"
+	kill -KILL "$holder"
+	run lh run -w 10s k true
+	is "$status" 0 "dead waiters are in nobody's way"
+}
+in_time "$(t_ms 2000)" killed
 between "$took" 0 "$(t_ms 2000)" "  nor is the dead holder"
 
 hold k sleep 60
@@ -102,24 +112,30 @@ ok "  the worker has ended, too" gone "$(cat "$dir/worker")"
 # A worker that cleans up after TERM is still working: the lease covers it.
 rm -f "$dir/up"
 cat >"$dir/slow" <<END
-trap 'sleep 0.7; echo cleaned >$dir/cleaned; exit 0' TERM
+trap 'until [ -e $dir/go ]; do sleep 0.05; done
+    echo cleaned >$dir/cleaned; exit 0' TERM
 echo up >$dir/up
 while :; do sleep 0.05; done
 END
 hold k sh -c "bash $dir/slow & wait; :"
 until_true 5000 exists "$dir/up"
 kill -TERM "$holder"
+ok "the shell is dead" until_true 5000 gone "$command"
 sleep 0.3
-ok "the shell is dead, its worker cleans up: still held" is_held k
+ok "  its worker cleans up: still held" is_held k
+touch "$dir/go"
 ended "$holder"
 is "$status" 143 "  then the shell's status"
 ok "  after the worker was done" test -s "$dir/cleaned"
 ok "  and the key is free" is_free k
 
 # What it left in the background on purpose does not keep the key.
-run lh run k sh -c "sleep 62 & echo \$! >$dir/worker"
-mind "$(cat "$dir/worker")"
-is "$status" 0 "a command that leaves something in the background"
+leaves() {
+	run lh run k sh -c "sleep 62 & echo \$! >$dir/worker"
+	mind "$(cat "$dir/worker")"
+	is "$status" 0 "a command that leaves something in the background"
+}
+in_time "$(t_ms 3000)" leaves
 between "$took" 0 "$(t_ms 3000)" "  is not waited for"
 ok "  the key is free" is_free k
 ok "  and it lives" kill -0 "$(cat "$dir/worker")"
@@ -167,7 +183,7 @@ kill -KILL "$(cat "$dir/before")"
 bg "$LEASEHOLD" run --ttl 20s k sleep 60
 holder=$pid
 until_true 5000 is_held k
-command=$(pgrep -P "$holder")
+begun "$holder"
 kill -TSTP "$holder"
 ok "TSTP stops the command" until_true 5000 is_stopped "$command"
 ok "  and us" until_true 5000 is_stopped "$holder"
