@@ -5,73 +5,94 @@
 . "$(dirname "$0")/lib.sh"
 table killed
 
-# The command dies with us, and the key is free at once.
-bg "$LEASEHOLD" run --ttl 60s k sleep 60
-holder=$pid
-until_true 5000 is_held k
-command=$(pgrep -P "$holder")
-mind "$command"
-kill -KILL "$holder"
-ok "the command dies with us" until_true 5000 gone "$command"
-run lh run -w 20s k true
-is "$status" 0 "  and the key can be had"
-between "$took" 0 "$(t_ms 3000)" "  long before the deadline"
-
-# A grandchild that keeps the liveness descriptor keeps the key, until the
-# deadline.
-ttl=$(t_ms 3000)
-began=$(now_ms)
-bg "$LEASEHOLD" run --ttl "${ttl}ms" k bash -c \
-    "sleep 61 & echo \$! >$dir/grandchild; wait"
-holder=$pid
-until_true 5000 test -s "$dir/grandchild"
-grandchild=$(cat "$dir/grandchild")
-mind "$grandchild"
-kill -KILL "$holder"
-killed=$(now_ms)
-sleep 0.3
-ok "a grandchild outlives us" kill -0 "$grandchild"
-run lh run -n k true
-is "$status" 75 "  and keeps the key"
-run lh run -w "$((ttl + 10000))ms" k true
-is "$status" 0 "  until the deadline"
-between $(($(now_ms) - began)) $((ttl - 100)) \
-    $((ttl + killed - began + $(t_ms 1000))) "  and not longer"
-ok "  though it still lives" kill -0 "$grandchild"
-kill -KILL "$grandchild"
-
-# One that has let go of it does not.
-rm -f "$dir/grandchild"
-bg "$LEASEHOLD" run --ttl 60s k bash -c '
-    for f in /proc/$$/fd/*; do
-	f=${f##*/}
-	[ "$f" -lt 3 ] || [ "$f" = 255 ] || eval "exec $f>&-"
-    done
-    sleep 62 & echo $! >'"$dir/grandchild"'; wait'
-holder=$pid
-until_true 5000 test -s "$dir/grandchild"
-grandchild=$(cat "$dir/grandchild")
-mind "$grandchild"
-kill -KILL "$holder"
-run lh run -w 20s k true
-is "$status" 0 "one that closed the descriptor does not keep the key"
-between "$took" 0 "$(t_ms 3000)" "  freed long before the deadline"
-ok "  though it still lives" kill -0 "$grandchild"
-kill -KILL "$grandchild"
-
-# While we live, a command that closes everything loses nothing.
-bg "$LEASEHOLD" run --ttl "$(t_ms 1000)ms" k bash -c '
+# While we live, a command that closes everything loses nothing (see the end).
+covered_ttl=$(t_ms 6000)
+covered_since=$(now_ms)
+bg "$LEASEHOLD" run --ttl "${covered_ttl}ms" covered bash -c '
     for f in /proc/$$/fd/*; do
 	f=${f##*/}
 	[ "$f" -lt 3 ] || [ "$f" = 255 ] || eval "exec $f>&-"
     done
     sleep 63'
-holder=$pid
-until_true 5000 is_held k
-nap "$(t_ms 2500)"
-ok "a command that closed all descriptors is covered while we live" is_held k
-kill -TERM "$holder"
-ended "$holder"
+covered=$pid
+
+# The command dies with us, and the key is free at once.
+dies() {
+	bg "$LEASEHOLD" run --ttl 60s k sleep 60
+	holder=$pid
+	begun "$holder"
+	mind "$command"
+	kill -KILL "$holder"
+	ok "the command dies with us" until_true 5000 gone "$command"
+	run lh run -w 20s k true
+	is "$status" 0 "  and the key can be had"
+}
+in_time "$(t_ms 3000)" dies
+between "$took" 0 "$(t_ms 3000)" "  long before the deadline"
+
+# ends_ms: when the lease on k does, since 1970; 0: nobody holds it
+ends_ms() {
+	lh status --json k | jq -r '.holders[0].expires_ms // 0'
+}
+
+# until_deadline LATE_MS: others are kept out; in $took, how long after the
+# deadline one is let in.  False: we came too late to see it.
+until_deadline() {
+	local before
+
+	ends=$(ends_ms)
+	sleep 0.3
+	run lh run -n k true
+	kept=$status
+	before=$(now_ms)
+	run lh run -w "$((ttl + 10000))ms" k true
+	took=$(($(now_ms) - ends))
+	[ "$before" -lt "$ends" ] && [ "$took" -le "$1" ]
+}
+
+# A grandchild that keeps the liveness descriptor keeps the key, until the
+# deadline.
+ttl=$(t_ms 3000)
+kept_by_grandchild() {
+	rm -f "$dir/grandchild"
+	bg "$LEASEHOLD" run --ttl "${ttl}ms" k bash -c \
+	    "sleep 61 & echo \$! >$dir/grandchild; wait"
+	holder=$pid
+	until_true 5000 test -s "$dir/grandchild"
+	grandchild=$(cat "$dir/grandchild")
+	mind "$grandchild"
+	kill -KILL "$holder"
+	ended "$holder"
+	until_deadline "$(t_ms 1000)"
+}
+tries kept_by_grandchild
+is "$kept" 75 "a grandchild keeps the key"
+is "$status" 0 "  until the deadline"
+between "$took" -20 "$(t_ms 1000)" "  and not longer"
+ok "  though it outlives us" kill -0 "$grandchild"
+kill -KILL "$grandchild"
+
+# One that has let go of it does not.
+let_go() {
+	rm -f "$dir/grandchild"
+	bg "$LEASEHOLD" run --ttl 60s k bash -c '
+	    for f in /proc/$$/fd/*; do
+		f=${f##*/}
+		[ "$f" -lt 3 ] || [ "$f" = 255 ] || eval "exec $f>&-"
+	    done
+	    sleep 62 & echo $! >'"$dir/grandchild"'; wait'
+	holder=$pid
+	until_true 5000 test -s "$dir/grandchild"
+	grandchild=$(cat "$dir/grandchild")
+	mind "$grandchild"
+	kill -KILL "$holder"
+	run lh run -w 20s k true
+	is "$status" 0 "one that closed the descriptor does not keep the key"
+}
+in_time "$(t_ms 3000)" let_go
+between "$took" 0 "$(t_ms 3000)" "  freed long before the deadline"
+ok "  though it still lives" kill -0 "$grandchild"
+kill -KILL "$grandchild"
 
 # A leftover that still has the descriptor is in nobody's way after a release.
 rm -f "$dir/grandchild"
@@ -85,28 +106,38 @@ done
 kill -KILL "$grandchild"
 
 # -F: the command is us, nothing renews.
-began=$(now_ms)
 ttl=$(t_ms 3000)
-bg "$LEASEHOLD" run -F --ttl "${ttl}ms" k sleep 65
-holder=$pid
-until_true 5000 is_held k
-is "$(cat "/proc/$holder/comm")" sleep "-F: the command has our pid"
-is "$(holder_pid k)" "$holder" "  and is the holder"
-run lh run -n k true
-is "$status" 75 "  others are kept out"
-run lh run -w "$((ttl + 10000))ms" k true
+is_sleep() {
+	[ "$(cat "/proc/$1/comm")" = sleep ]
+}
+not_forked() {
+	began=$(now_ms)
+	bg "$LEASEHOLD" run -F --ttl "${ttl}ms" k sleep 65
+	holder=$pid
+	until_true 5000 is_held k
+	seen=$(now_ms)
+	until_true 5000 is_sleep "$holder"
+	who=$(cat "/proc/$holder/comm")/$(holder_pid k)
+	until_deadline "$(t_ms 1500)"
+}
+tries not_forked
+is "$who" "sleep/$holder" "-F: the command has our pid, and is the holder"
+between "$ends" $((began + ttl - 20)) $((seen + ttl)) "  for its ttl"
+is "$kept" 75 "  others are kept out"
 is "$status" 0 "  until the deadline"
-between $(($(now_ms) - began)) $((ttl - 100)) $((ttl + $(t_ms 1500))) \
-    "  which nothing moves"
+between "$took" -20 "$(t_ms 1500)" "  which nothing moves"
 kill -KILL "$holder"
 ended "$holder"
-bg "$LEASEHOLD" run -F --ttl 60s k sleep 66
-holder=$pid
-until_true 5000 is_held k
-kill -KILL "$holder"
-ended "$holder"
-run lh run -w 20s k true
-is "$status" 0 "-F: freed when the command dies"
+not_forked_dies() {
+	bg "$LEASEHOLD" run -F --ttl 60s k sleep 66
+	holder=$pid
+	until_true 5000 is_held k
+	kill -KILL "$holder"
+	ended "$holder"
+	run lh run -w 20s k true
+	is "$status" 0 "-F: freed when the command dies"
+}
+in_time "$(t_ms 3000)" not_forked_dies
 between "$took" 0 "$(t_ms 3000)" "  long before the deadline"
 run lh run -F --ttl 60s k sh -c 'exit 7'
 is "$status" 7 "-F: the command's status"
@@ -119,5 +150,13 @@ run lh run -F --ttl 60s k /nonexistent
 is "$status" 127 "-F: not found"
 run lh run -n k true
 is "$status" 0 "  and the key is free"
+
+left=$((covered_since + covered_ttl * 5 / 2 - $(now_ms)))
+[ "$left" -le 0 ] || nap "$left"
+ok "a command that closed all descriptors is covered while we live" \
+    is_held covered
+kill -TERM "$covered"
+ended "$covered"
+is "$status" 143 "  and ends as it does"
 
 finish

@@ -5,12 +5,13 @@
 # whole tree of the command is ended.
 . "$(dirname "$0")/lib.sh"
 table loss
-ttl=$(t_ms 1000)
+ttl=$(t_ms 2000)
 
 hold() {	# hold OPTIONS... KEY COMMAND...
 	bg "$LEASEHOLD" run --ttl "${ttl}ms" "$@" 2>"$dir/log"
 	holder=$pid
 	until_true 5000 is_held k || diag "nobody holds k"
+	begun "$holder"
 }
 
 # stopped: the holder is stopped until another has had the key
@@ -20,45 +21,78 @@ stopped() {
 	run lh run -w "$((ttl + 10000))ms" k true
 }
 
-# Renewal.
-hold k sleep 60
-first=$(lh status --json k | jq -r '.holders[0].expires_ms')
-nap $((ttl * 35 / 10))
-ok "a lease of 1 s is held after 3.5 s" is_held k
-last=$(lh status --json k | jq -r '.holders[0].expires_ms')
-ok "  its deadline has moved on" [ "$last" -gt "$((first + 2 * ttl))" ]
-run lh run -n k true
-is "$status" 75 "  others are kept out"
-kill -TERM "$holder"
-ended "$holder"
-is "$status" 143 "  until it ends"
+# Renewed, stopped in time, stopped for too long with something to tidy up: on
+# keys of their own, which are looked at in the end (what has to be in time has
+# seconds for it).
+long=$(t_ms 6000)
+until_ms() {	# until_ms KEY: its lease's end, since 1970
+	lh status --json "$1" | jq -r '.holders[0].expires_ms // 0'
+}
+nap_until() {	# nap_until MS: since 1970
+	local left=$(($1 - $(now_ms)))
+
+	[ "$left" -le 0 ] || nap "$left"
+}
+bg "$LEASEHOLD" run --ttl "${long}ms" renewed sleep 60
+renewed=$pid
+until_true 5000 is_held renewed
+renewed_until=$(until_ms renewed)
+bg "$LEASEHOLD" run --ttl "$((2 * long))ms" continued sleep 60
+continued=$pid
+until_true 5000 is_held continued
+begun "$continued"
+continued_until=$(until_ms continued)
+kill -STOP "$continued"
+for what in tidies sleeps; do
+	bg "$LEASEHOLD" run --ttl "$((2 * long))ms" $what bash -c "
+	    trap 'echo told >$dir/$what.told; exit 0' TERM
+	    echo \$\$ >$dir/$what; while :; do sleep 0.05; done"
+	eval "$what=$pid"
+	until_true 5000 test -s "$dir/$what"
+	[ $what = tidies ] || kill -STOP "$(cat "$dir/sleeps")"
+	kill -STOP "$pid"
+done
+stopped_until=$(until_ms sleeps)
 
 # Stopped past the deadline.
-hold k bash -c 'echo $$ >'"$dir/pid"'
-    setsid sleep 61 & echo $! >'"$dir/apart"'
-    bash -c "trap \"\" TERM; echo \$\$ >'"$dir/deaf"'; while :; do sleep 0.1; done" &
-    (sleep 62 & echo $! >'"$dir/orphan"')
-    wait'
-until_true 5000 test -s "$dir/deaf"
-until_true 5000 test -s "$dir/orphan"
-for f in pid apart deaf orphan; do
-	mind "$(cat "$dir/$f")"
-done
-stopped
-is "$status" 0 "we are stopped: others get the key"
-between "$took" 0 $((ttl + $(t_ms 1000))) "  at the deadline"
-ok "  (the command runs on: only its token fences it)" \
-    kill -0 "$(cat "$dir/pid")"
-kill -CONT "$holder"
-began=$(now_ms)
-ended "$holder"
-is "$status" 76 "continued: 76"
-between $(($(now_ms) - began)) 0 "$(t_ms 2500)" "  soon"
+past_deadline() {
+	rm -f "$dir"/{pid,apart,orphan,deaf}
+	hold k bash -c 'echo $$ >'"$dir/pid"'
+	    setsid sleep 61 & echo $! >'"$dir/apart"'
+	    bash -c "trap \"\" TERM; echo \$\$ >'"$dir/deaf"'
+		while :; do sleep 0.1; done" &
+	    (sleep 62 & echo $! >'"$dir/orphan"')
+	    wait'
+	until_true 5000 test -s "$dir/deaf"
+	until_true 5000 test -s "$dir/orphan"
+	for f in pid apart deaf orphan; do
+		mind "$(cat "$dir/$f")"
+	done
+	stopped
+	is "$status" 0 "we are stopped: others get the key"
+	at_deadline=$took
+	ok "  (the command runs on: only its token fences it)" \
+	    kill -0 "$(cat "$dir/pid")"
+	kill -CONT "$holder"
+	began=$(now_ms)
+	ended "$holder"
+	took=$(($(now_ms) - began))
+	is "$status" 76 "continued: 76"
+	[ "$at_deadline" -le $((ttl + $(t_ms 1000))) ] &&
+	    [ "$took" -le "$(t_ms 2500)" ]
+}
+tries past_deadline
+between "$at_deadline" 0 $((ttl + $(t_ms 1000))) "  it was at the deadline"
+between "$took" 0 "$(t_ms 2500)" "  and this soon"
 ok "  the command has ended" gone "$(cat "$dir/pid")"
 ok "  also what left its session" gone "$(cat "$dir/apart")"
 ok "  also what had lost its parent" gone "$(cat "$dir/orphan")"
 ok "  also what ignores TERM" gone "$(cat "$dir/deaf")"
 like "$(cat "$dir/log")" "the lease on 'k' is lost" "  says what was lost"
+
+# The one that is continued in time: later than its renewal was due, at a third.
+nap_until $((continued_until - 2 * long * 7 / 12))
+kill -CONT "$continued"
 
 # Stopped past the deadline, and nobody came: lost all the same (G3).
 hold k sleep 60
@@ -103,40 +137,20 @@ ok "LEASEHOLD_LOSS_FD is silent while we are stopped" test ! -e "$dir/told"
 kill -CONT "$holder"
 ended "$holder"
 ok "LEASEHOLD_LOSS_FD is readable after the loss" test -s "$dir/told"
-rm -f "$dir/told"
-hold k bash -c "trap 'echo told >$dir/told; exit 0' TERM
-    echo up >$dir/up2; while :; do sleep 0.05; done"
-until_true 5000 test -s "$dir/up2"
-stopped
-kill -CONT "$holder"
-ended "$holder"
-is "$status" 76 "a command that catches TERM can tidy up: 76"
-ok "  and did" test -s "$dir/told"
 
 # The command ended while we were stopped.
-rm -f "$dir/up2"
-hold k bash -c "echo up >$dir/up2; sleep 0.2; exit 4"
-until_true 5000 test -s "$dir/up2"
+hold k bash -c "until [ -e $dir/go ]; do sleep 0.05; done; exit 4"
+kill -STOP "$holder"
+until_true 5000 is_stopped "$holder"
+touch "$dir/go"
+until_true 5000 gone "$command"
 stopped
 kill -CONT "$holder"
 ended "$holder"
 is "$status" 76 "ended while we were stopped, and others had the key: 76"
 like "$(cat "$dir/log")" "lost before the command ended" "  and why"
 
-# Stopped, but continued in time.
-ttl=$(t_ms 4000)
-hold k sleep 60
-kill -STOP "$holder"
-nap $((ttl / 2))
-kill -CONT "$holder"
-nap $((ttl * 7 / 10))
-ok "continued in time: it is still held" is_held k
-kill -TERM "$holder"
-ended "$holder"
-is "$status" 143 "  and nothing was lost"
-
 # The whole group is stopped (^Z), the command too: it must not run on.
-ttl=$(t_ms 1000)
 hold k bash -c 'echo $$ >'"$dir/pid"'; while :; do date +%s%3N >'"$dir/beat"'
     sleep 0.02; done'
 until_true 5000 test -s "$dir/beat"
@@ -152,17 +166,31 @@ is "$status" 76 "  we are continued: 76"
 ok "  the stopped command has ended" gone "$command"
 is "$(cat "$dir/beat")" "$last" "  and has not done another step"
 
-# Stopped as well, but with something to tidy up.
-rm -f "$dir/told" "$dir/up2"
-ttl=$(t_ms 3000)
-hold k bash -c "trap 'echo told >$dir/told; exit 0' TERM
-    echo \$\$ >$dir/up2; while :; do sleep 0.02; done"
-until_true 5000 test -s "$dir/up2"
-kill -STOP "$(cat "$dir/up2")"
-stopped
-kill -CONT "$holder"
-ended "$holder"
-is "$status" 76 "a stopped command that catches TERM: 76"
-ok "  it is continued so that it hears it" test -s "$dir/told"
+# Now those that have had their time.
+nap_until $((renewed_until + 3 * long / 2))
+ok "a lease of 6 s is held after 15 s" is_held renewed
+ok "  its deadline has moved on" \
+    [ "$(until_ms renewed)" -gt $((renewed_until + 3 * long / 2)) ]
+run lh run -n renewed true
+is "$status" 75 "  others are kept out"
+kill -TERM "$renewed"
+ended "$renewed"
+is "$status" 143 "  until it ends"
+nap_until $((stopped_until + 200))
+for what in tidies sleeps; do
+	run lh run -w "$((ttl + 10000))ms" $what true
+	is "$status" 0 "stopped for too long: others get it"
+	kill -CONT "${!what}"
+	ended "${!what}"
+	is "$status" 76 "a command that catches TERM can tidy up: 76"
+	ok "  and did" test -s "$dir/$what.told"
+done
+ok "  also one that was stopped itself, and is continued so that it hears it" \
+    test -s "$dir/sleeps.told"
+nap_until $((continued_until + long / 3))
+ok "continued in time: it is still held" is_held continued
+kill -TERM "$continued"
+ended "$continued"
+is "$status" 143 "  and nothing was lost"
 
 finish

@@ -25,6 +25,14 @@ end() {
 run lh run k true
 is "$status" 0 "the key is made"
 
+# These are looked at in the end, after their ttl.
+ttl=$(t_ms 6000)
+renewed_since=$(now_ms)
+bg "$LEASEHOLD" run -s --ttl "${ttl}ms" renewed sleep 60
+r6=$pid
+bg "$LEASEHOLD" run -s --ttl "${ttl}ms" renewed sleep 60
+r7=$pid
+
 # Together.
 reader
 r1=$pid
@@ -40,7 +48,7 @@ done
 # Readers keep writers out.
 for o in "" -x --exclusive "-s -x"; do
 	# shellcheck disable=SC2086
-	run lh run -n $o k touch "$dir/ran"
+	in_time "$(t_ms 1000)" run lh run -n $o k touch "$dir/ran"
 	is "$status" 75 "a writer's try while readers hold: 75 ($o)"
 	between "$took" 0 "$(t_ms 1000)" "  at once"
 done
@@ -51,7 +59,7 @@ ok "  and names one of them" grep -qE "($r1|$r2)" "$dir/err"
 is "$(wc -l <"$dir/err")" 1 "  in one line"
 run lh run -n -E 9 k true
 is "$status" 9 "  or what -E says"
-run lh run -x -w 400ms k touch "$dir/ran"
+in_time $((400 + $(t_ms 500))) run lh run -x -w 400ms k touch "$dir/ran"
 is "$status" 75 "a writer's wait: 75"
 between "$took" 400 $((400 + $(t_ms 500))) "  never before its time is up"
 is "$(waiters k)" 0 "  it leaves no waiter behind"
@@ -79,23 +87,29 @@ ok "  and runs" test -s "$dir/x"
 like "$(cat "$dir/log")" "holding 'k' (exclusive) with token" "  -v says so"
 
 # A reader dies: freed without waiting for its deadline; the other stays.
-reader
-r1=$pid
-reader
-r2=$pid
-bg "$LEASEHOLD" run -w 60s k true
-writer=$pid
-until_true 5000 has_waiters k 1
-kill -KILL "$r1"
-ended "$r1"
-ok "a killed reader holds no more" until_true 5000 has_holders k 1
-is "$(holder_pid k)" "$r2" "  the other one does"
-is "$(waiters k)" 1 "  for which the writer waits"
-began=$(now_ms)
-kill -KILL "$r2"
-ended "$writer"
-is "$status" 0 "the last reader is killed: the writer gets it"
-between $(($(now_ms) - began)) 0 "$(t_ms 3000)" "  long before the deadline"
+killed_readers() {
+	local began
+
+	reader
+	r1=$pid
+	reader
+	r2=$pid
+	bg "$LEASEHOLD" run -w 60s k true
+	writer=$pid
+	until_true 5000 has_waiters k 1
+	kill -KILL "$r1"
+	ended "$r1"
+	ok "a killed reader holds no more" until_true 5000 has_holders k 1
+	is "$(holder_pid k)" "$r2" "  the other one does"
+	is "$(waiters k)" 1 "  for which the writer waits"
+	began=$(now_ms)
+	kill -KILL "$r2"
+	ended "$writer"
+	took=$(($(now_ms) - began))
+	is "$status" 0 "the last reader is killed: the writer gets it"
+}
+in_time "$(t_ms 3000)" killed_readers
+between "$took" 0 "$(t_ms 3000)" "  long before the deadline"
 
 # A writer keeps readers out.
 bg "$LEASEHOLD" run --ttl 60s k sleep 60
@@ -105,7 +119,7 @@ run lh run -s -n k touch "$dir/ran"
 is "$status" 75 "a reader's try while a writer holds: 75"
 like "$err" "no shared lease: " "  says what was asked for"
 like "$err" "process $writer (sleep)" "  names the writer"
-run lh run -s -w 400ms k touch "$dir/ran"
+in_time $((400 + $(t_ms 500))) run lh run -s -w 400ms k touch "$dir/ran"
 is "$status" 75 "a reader's wait: 75"
 between "$took" 400 $((400 + $(t_ms 500))) "  never before its time is up"
 ok "  nothing was run" test ! -e "$dir/ran"
@@ -168,27 +182,6 @@ ok "readers' tokens are not below an earlier writer's" \
     [ "$s1" -ge "$x1" -a "$s2" -ge "$x1" ]
 ok "  and below a later one's" [ "$s1" -lt "$x2" -a "$s2" -lt "$x2" ]
 
-# Renewed like any lease; lost at the deadline when we are stopped.
-ttl=$(t_ms 1000)
-bg "$LEASEHOLD" run -s --ttl "${ttl}ms" k sleep 60
-r1=$pid
-bg "$LEASEHOLD" run -s --ttl "${ttl}ms" k sleep 60
-r2=$pid
-until_true 5000 has_holders k 2
-nap $((ttl * 5 / 2))
-is "$(holders k)" 2 "two shared leases of 1 s are held after 2.5 s"
-kill -STOP "$r1"
-until_true 5000 is_stopped "$r1"
-ok "one is stopped: it has lost at its deadline" \
-    until_true $((ttl + 5000)) has_holders k 1
-is "$(holder_pid k)" "$r2" "  the other one has not"
-kill -CONT "$r1"
-ended "$r1"
-is "$status" 76 "  continued: 76"
-is "$(holders k)" 1 "  the other one is not concerned"
-end "$r2"
-is "$status" 143 "  until it ends"
-
 # -F, -c
 bg "$LEASEHOLD" run -s -F --ttl 60s k sleep 60
 r1=$pid
@@ -228,5 +221,21 @@ for p in "${pids[@]}"; do
 done
 is "$bad" 0 "readers beside writers never see a half-done change"
 is "$(cat "$dir/a")/$(cat "$dir/b")" 16/16 "  and no turn is lost"
+
+# Renewed like any lease; lost at the deadline when we are stopped.
+left=$((renewed_since + ttl * 5 / 2 - $(now_ms)))
+[ "$left" -le 0 ] || nap "$left"
+is "$(holders renewed)" 2 "two shared leases of 6 s are held after 15 s"
+kill -STOP "$r6"
+until_true 5000 is_stopped "$r6"
+ok "one is stopped: it has lost at its deadline" \
+    until_true $((ttl + 5000)) has_holders renewed 1
+is "$(holder_pid renewed)" "$r7" "  the other one has not"
+kill -CONT "$r6"
+ended "$r6"
+is "$status" 76 "  continued: 76"
+is "$(holders renewed)" 1 "  the other one is not concerned"
+end "$r7"
+is "$status" 143 "  until it ends"
 
 finish
