@@ -42,10 +42,17 @@ while :; do date +%s%3N >$dir/beat.new; mv $dir/beat.new $dir/beat
 END
 
 # For a while.
-hold k bash "$dir/deaf"
-nap $((ttl / 2))
-rm "$dir/fault"
-nap $((ttl))
+for_a_while() {
+	hold k bash "$dir/deaf"
+	nap $((ttl / 2))
+	rm "$dir/fault"
+	nap $((ttl))
+	is_held k && [ ! -e "$dir/term" ] && return
+	kill -KILL "$(pgrep -P "$holder")"
+	ended "$holder"
+	return 1
+}
+tries for_a_while
 ok "renewals that fail for a while are borne" is_held k
 ok "  TERM was not sent" test ! -e "$dir/term"
 is "$(grep -c "cannot renew" "$dir/log")" 1 "  said once"
@@ -54,15 +61,26 @@ kill -KILL "$(pgrep -P "$holder")"
 ended "$holder"
 is "$status" 137 "  the command's own status in the end"
 
+# is_between N LOW HIGH
+is_between() {
+	[ "$1" -ge "$2" ] && [ "$1" -le "$3" ]
+}
+
 # For good.
-hold k bash "$dir/deaf"
-bg "$LEASEHOLD" run -w 60s k date +%s%3N >"$dir/next"
-next=$pid
-ended "$holder"
-is "$status" 76 "renewals that go on failing: 76"
-ended "$next"
-term=$(($(cat "$dir/term") - granted))
-beat=$(($(cat "$dir/beat") - granted))
+for_good() {
+	hold k bash "$dir/deaf"
+	bg "$LEASEHOLD" run -w 60s k date +%s%3N >"$dir/next"
+	next=$pid
+	ended "$holder"
+	is "$status" 76 "renewals that go on failing: 76"
+	ended "$next"
+	term=$(($(cat "$dir/term") - granted))
+	beat=$(($(cat "$dir/beat") - granted))
+	is_between "$term" $((ttl * 3 / 4 - 50)) $((ttl * 9 / 10)) &&
+	    is_between "$beat" $((ttl * 8 / 10)) $((ttl - 50)) &&
+	    [ "$(cat "$dir/next")" -ge "$(cat "$dir/beat")" ]
+}
+tries for_good
 between "$term" $((ttl * 3 / 4 - 50)) $((ttl * 9 / 10)) \
     "  TERM at three quarters of the lease"
 between "$beat" $((ttl * 8 / 10)) $((ttl - 50)) \
@@ -77,21 +95,28 @@ trap 'echo bye >$dir/term; exit 0' TERM
 echo up >$dir/up
 while :; do sleep 0.02; done
 END
-hold k bash "$dir/good"
-ended "$holder"
-between $(($(now_ms) - granted)) $((ttl * 3 / 4 - 50)) $((ttl - 50)) \
+heeds() {
+	hold k bash "$dir/good"
+	ended "$holder"
+	took=$(($(now_ms) - granted))
+}
+in_time $((ttl - 50)) heeds
+between "$took" $((ttl * 3 / 4 - 50)) $((ttl - 50)) \
     "a command that heeds TERM ends in time"
 is "$status" 76 "  76"
 ok "  and is free before the deadline" is_free k
 
 # --on-loss warn leaves it alone; the loss comes at the deadline.
-hold --on-loss warn --lost-exit-code 5 k bash "$dir/deaf"
-until_true 20000 grep -q "goes on without it" "$dir/log"
-between $(($(now_ms) - granted)) $((ttl - 50)) $((ttl + $(t_ms 1500))) \
-    "--on-loss warn: lost at the deadline"
-ok "  TERM was not sent" test ! -e "$dir/term"
-kill -KILL "$(pgrep -P "$holder")"
-ended "$holder"
-is "$status" 5 "  --lost-exit-code says so"
+warned() {
+	hold --on-loss warn --lost-exit-code 5 k bash "$dir/deaf"
+	until_true 20000 grep -q "goes on without it" "$dir/log"
+	took=$(($(now_ms) - granted))
+	ok "--on-loss warn: TERM was not sent" test ! -e "$dir/term"
+	kill -KILL "$(pgrep -P "$holder")"
+	ended "$holder"
+	is "$status" 5 "  --lost-exit-code says so"
+}
+in_time $((ttl + $(t_ms 1500))) warned
+between "$took" $((ttl - 50)) $((ttl + $(t_ms 1500))) "  lost at the deadline"
 
 finish
