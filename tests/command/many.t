@@ -55,29 +55,32 @@ run lh run -n z,a,m touch "$dir/ran"
 is "$status" 75 "one is busy: 75"
 like "$err" "key 'm'" "  says which"
 is "$(count z a)" 0 "  the others are free"
-run lh run -w 300ms z,a,m touch "$dir/ran"
+in_time $((300 + $(t_ms 1500))) run lh run -w 300ms z,a,m touch "$dir/ran"
 is "$status" 75 "one is busy for too long: 75"
 between "$took" 300 "$((300 + $(t_ms 1500)))" "  in time"
 ok "  nothing was run" test ! -e "$dir/ran"
-bg "$LEASEHOLD" run -v -w 60s --ttl "$(t_ms 900)ms" z,a,m touch "$dir/ran" \
+bg "$LEASEHOLD" run -v -w 60s --ttl "$(t_ms 3000)ms" z,a,m touch "$dir/ran" \
     2>"$dir/log"
 waiter=$pid
 until_true 5000 has_waiters m 1
 ok "it waits for one, and holds the one before it" are_held 1 a z
-nap "$(t_ms 2500)"
+nap "$(t_ms 7500)"
 ok "  for longer than its ttl" are_held 1 a z
 like "$(cat "$dir/log")" "waiting for 'm' (exclusive): held by" "  -v says so"
 kill -TERM "$waiter"
 ended "$waiter"
 is "$status" 143 "  a signal ends the wait"
 is "$(count z a)" 0 "  and all are free"
-bg "$LEASEHOLD" run -w 60s z,a,m touch "$dir/ran"
-waiter=$pid
-until_true 5000 has_waiters m 1
-kill -KILL "$waiter"
-ended "$waiter"
-run lh run -w 20s a true
-is "$status" 0 "killed while it waits: others get what it had"
+killed() {
+	bg "$LEASEHOLD" run -w 60s z,a,m touch "$dir/ran"
+	waiter=$pid
+	until_true 5000 has_waiters m 1
+	kill -KILL "$waiter"
+	ended "$waiter"
+	run lh run -w 20s a true
+	is "$status" 0 "killed while it waits: others get what it had"
+}
+in_time "$(t_ms 2000)" killed
 between "$took" 0 "$(t_ms 2000)" "  soon"
 bg "$LEASEHOLD" run -w 60s z,a,m touch "$dir/ran"
 waiter=$pid
@@ -114,7 +117,8 @@ ended "$holder"
 # One in the other.
 run lh run a,b "$LEASEHOLD" run c,d echo nested
 is "$status/$out" 0/nested "others inside"
-run lh run a,b "$LEASEHOLD" run -w 30s c,b touch "$dir/inner"
+in_time "$(t_ms 2000)" \
+    run lh run a,b "$LEASEHOLD" run -w 30s c,b touch "$dir/inner"
 is "$status" 75 "one of them inside: 75"
 between "$took" 0 "$(t_ms 2000)" "  at once"
 like "$err" "'b' is held (exclusive) by the command" "  says which"
@@ -137,6 +141,7 @@ is "$status" 0 "  which is served then"
 # The loss of one is the loss of all.
 bg "$LEASEHOLD" run --ttl 20s a,b,c sleep 60 2>"$dir/log"
 holder=$pid
+begun "$holder"
 until_true 5000 are_held 3 a b c
 lh break b >/dev/null
 ended "$holder"
@@ -145,6 +150,7 @@ like "$(cat "$dir/log")" "the lease on 'b' is lost: it was broken" "  says it"
 is "$(count a b c)" 0 "  all are free"
 bg "$LEASEHOLD" run --ttl 20s --on-loss warn a,b,c sleep 60 2>"$dir/log"
 holder=$pid
+begun "$holder"
 until_true 5000 are_held 3 a b c
 lh break b >/dev/null
 ok "--on-loss warn: the others are free at once" \

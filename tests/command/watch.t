@@ -22,7 +22,7 @@ seen() {	# seen TEXT: a line with that
 	grep -q -e "$1" "$dir/seen"
 }
 
-run lh watch -w 100ms k
+in_time 2000 run lh watch -w 100ms k
 is "$status$out$err" 1 "nothing happens: 1, without a word"
 between "$took" 100 2000 "  after the time"
 
@@ -73,7 +73,7 @@ is "$(awk '{print $2, $3}' "$dir/seen" | paste -sd,)" \
     "k holds,k ended,kk acquired" "--prefix: these keys"
 
 watching -n 1 --renewals kk
-bg "$LEASEHOLD" run -s --ttl 600ms kk sleep 60
+bg "$LEASEHOLD" run -s --ttl "$(t_ms 3000)ms" kk sleep 60
 ended "$watcher"
 watching -n 3 --renewals kk
 ended "$watcher"
