@@ -104,7 +104,7 @@ run lh release disk "$id" "$token"
 is "$status" 0 "  release"
 run lh session list --json
 is "$out" "[]" "  ends it"
-run lh acquire --ttl "$(t_ms 300)ms" disk
+run lh acquire --ttl "$(t_ms 1000)ms" disk
 is "$status" 0 "with a ttl"
 run lh acquire -w 20s other
 read -r id token session <<<"$out"
@@ -112,11 +112,16 @@ run lh acquire -w "$(t_ms 5000)ms" --session "$session" disk
 is "$status" 0 "  it ends by that"
 lh session destroy "$session"
 
-run lh session open --ttl "$(t_ms 200)ms" --lock-delay "$(t_ms 2000)ms" d
-run lh acquire --session d disk
-sleep "$(t_ms 300)e-3"
-run lh acquire -n disk
+# delayed KEY LOCK-DELAY: a session had it, and has run out (if that was before
+# it had it, another one)
+delayed() {
+	lh session open --ttl "$(t_ms 200)ms" --lock-delay "$2" d &&
+	    lh acquire --session d "$1" && until_true 5000 is_free "$1"
+}
+ok "a session runs out" until_true 5000 delayed tape 60s
+run lh acquire -n tape
 is "$status" 75 "lock-delay: busy after the end"
+ok "another does" until_true 5000 delayed disk "$(t_ms 2000)ms"
 run lh acquire -w "$(t_ms 5000)ms" disk
 is "$status" 0 "  and not for ever"
 lh session destroy "${out##* }"
