@@ -18,7 +18,7 @@ when='[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3}'
 bg "$LEASEHOLD" run --ttl 60s k sleep 60
 holder=$!
 until_true 5000 is_held k
-lh run -w 0.1 k true 2>/dev/null
+lh run -w 0.5 k true 2>/dev/null
 run lh log
 is "$status" 0 "log: 0"
 says "^$when sleep\[$holder\] attached$" "who came"
@@ -109,7 +109,7 @@ mind "$follower"
 lh run off true
 bg "$LEASEHOLD" run --ttl 60s off sleep 60
 until_true 5000 is_held off
-lh run -w 0.05 off true 2>/dev/null
+lh run -w 0.5 off true 2>/dev/null
 until_true 5000 grep -q timed-out "$dir/followed"
 kill -INT "$follower"
 wait "$follower"

@@ -38,7 +38,8 @@ three=$pid
 waits() { lh sem status jobs | grep -q '1 waiting'; }
 ok "one waits" until_true 5000 waits
 kill -KILL "$one"
-ok "  and is next when a holder is killed" ended "$three"
+ended "$three"
+is "$status" 0 "  and is next when a holder is killed"
 kill -TERM "$two"
 ended "$two"
 ended "$one"

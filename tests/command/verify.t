@@ -24,7 +24,7 @@ run lh verify unknown "$token"
 is "$status" 1 "of an unknown key: 1"
 kill -KILL "$holder"
 ended "$holder"
-run until_true 2000 is_free k
+until_true 5000 is_free k
 run lh verify k "$token"
 is "$status" 1 "when its holder is dead: 1"
 
