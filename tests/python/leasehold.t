@@ -174,7 +174,7 @@ class Leases(Case):
                 raise KeyError
 
     def test_extend_counts_from_now(self):
-        with self.table.acquire("k", ttl=1) as lease:
+        with self.table.acquire("k", ttl=9) as lease:
             before = lease.expires_ns
             lease.extend(60)
             self.assertGreater(lease.expires_ns, before + 50 * 10**9)
@@ -271,8 +271,10 @@ class Failures(Case):
 
 class Live(Case):
     def test_renews_and_releases(self):
-        with self.table.lock("k", ttl=3, renew=0.02) as lock:
-            time.sleep(0.9)
+        with self.table.lock("k", ttl=60, renew=0.02) as lock:
+            end = time.monotonic() + 20     # a third of the ttl
+            while lock.renewals <= 3 and time.monotonic() < end:
+                time.sleep(0.02)
             self.assertTrue(lock.valid)
             self.assertGreater(lock.renewals, 3)
             self.assertTrue(self.other.verify("k", lock.token))
@@ -300,7 +302,7 @@ class Live(Case):
         watch.close()
 
     def test_early_warning(self):
-        lock = self.table.lock("k", ttl=1, renew=0, warn=0.95)
+        lock = self.table.lock("k", ttl=4, renew=0, warn=3.95)
         watch = lock.watch()
         lock.acquire()
         while lock.loss is None:
@@ -386,8 +388,8 @@ class Tickets(Case):
                 self.table.start("never heard of", create=False)
 
     def test_kept_until_it_is_finished(self):
-        ticket = self.table.start("k", ttl=1, keep=True)
-        time.sleep(1.5)
+        ticket = self.table.start("k", ttl=4, keep=True)
+        time.sleep(6)
         ticket.finish().release()
 
     def test_into_a_session_by_a_request(self):
@@ -528,11 +530,11 @@ class Around(Case):
             self.assertEqual(holder["left"], leasehold.FOREVER)
 
     def test_a_lock_adopts_a_lease(self):
-        lease = self.table.acquire("k", ttl=1)
-        with lease.live(ttl=1) as lock:
+        lease = self.table.acquire("k", ttl=4)
+        with lease.live(ttl=4) as lock:
             del lease
             gc.collect()
-            time.sleep(1.5)
+            time.sleep(6)
             self.assertTrue(lock.valid)
         self.other.try_acquire("k").release()
         permit = self.table.semaphore("live", 1).acquire()
