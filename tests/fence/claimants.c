@@ -28,6 +28,7 @@ static struct log {
 } *all;
 
 static char dir[64];
+static bool crew_ended_well = true;
 
 static void
 raise_to(_Atomic uint64_t *to, uint64_t n)
@@ -105,6 +106,21 @@ look_at_files(void)
 	is(lost, 0, "no file of the last %d is missing", RANGE_KEEP);
 }
 
+/*
+ * Whether all went well, and the one who is never stopped was never late; he is
+ * when the machine stops, too, which is not the stopped ones' doing.
+ */
+static bool
+claim_for_a_while(void *arg)
+{
+	atomic_store(&all->crew.enough, false);
+	atomic_store(&all->longest_ns, 0);
+	crew_ended_well &= crew_run(&all->crew, PROCS,
+	    getenv("LH_TEST_LONG") ? 60000 : 1500, claim_on, NULL, NULL);
+	return crew_ended_well &&
+	    all->longest_ns / T_NS_PER_MS < t_ms(2000);
+}
+
 int
 main(void)
 {
@@ -116,8 +132,8 @@ main(void)
 	snprintf(cmd, sizeof(cmd), "rm -rf %s && mkdir -m 700 %s", dir, dir);
 	if (system(cmd) != 0)
 		bail_out("cannot make %s", dir);
-	ok(crew_run(&all->crew, PROCS, getenv("LH_TEST_LONG") ? 60000 : 1500,
-	    claim_on, NULL, NULL), "%d processes claim", PROCS);
+	ok(t_tries(3, claim_for_a_while, NULL), "%d processes claim, and "
+	    "nobody waits for the stopped", PROCS);
 	n = all->n < MOST ? all->n : MOST;
 	qsort(all->got, n, sizeof(all->got[0]), by_size);
 	for (unsigned i = 1; i < n; i++)
@@ -128,8 +144,7 @@ main(void)
 	is(twice, 0, "no number twice");
 	is(all->low, 0, "each above those that had ended");
 	is(all->failed, 0, "none failed");
-	cmp(all->longest_ns / T_NS_PER_MS, <, t_ms(2000),
-	    "nobody waits for the stopped");
+	ok(crew_ended_well, "they ended well");
 	look_at_files();
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
 	is(system(cmd), 0, "removed");
