@@ -25,6 +25,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,6 +36,7 @@
 #define CALLS 8
 #define OPS_MAX 100
 #define TURNS 400		/* of the loop, for all to be told */
+#define LATE_TURNS 5000		/* of a ms at least: the kernel may be late */
 
 static struct event_base *base;
 static struct channel *ch;
@@ -196,6 +198,39 @@ run(int turns)
 		(void)event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
+/* Turns of the loop until it is so. */
+static bool
+run_until(bool (*so)(void))
+{
+	for (int i = 0; i < TURNS + LATE_TURNS; i++) {
+		run(1);
+		if (so())
+			return true;
+		if (i >= TURNS)
+			(void)poll(NULL, 0, 1);
+	}
+	return false;
+}
+
+static bool
+is_accepted(void)
+{
+	peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	return peer >= 0;
+}
+
+static bool
+came_up(void)
+{
+	return is_up;
+}
+
+static bool
+went_down(void)
+{
+	return ch == NULL || is_down;
+}
+
 static void
 operate(struct fuzz_input *in)
 {
@@ -279,15 +314,9 @@ begin(void)
 	n_calls = 0;
 	ch = channel_open(&o);
 	peer = -1;
-	for (int i = 0; i < TURNS && peer < 0; i++) {
-		run(1);
-		peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC |
-		    SOCK_NONBLOCK);
-	}
+	(void)run_until(is_accepted);
 	frame(4, 0, 0, NULL, 0);
-	for (int i = 0; i < TURNS && !is_up; i++)
-		run(1);
-	if (!is_up)
+	if (!run_until(came_up))
 		fuzz_finding("the channel does not come up");
 	call(false);
 	call(false);
@@ -303,8 +332,7 @@ fuzz_channel(struct fuzz_input *in)
 		operate(in);
 	run(3);
 	(void)close(peer);
-	for (int i = 0; i < TURNS && ch != NULL && !is_down; i++)
-		run(1);
+	(void)run_until(went_down);
 	run(3);
 	if (ch != NULL && !is_down)
 		fuzz_finding("the end of the connection is not told");
