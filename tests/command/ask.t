@@ -11,7 +11,7 @@ run lh ask k
 is "$status" 1 "nobody holds it: 1"
 like "$err" "nobody holds 'k'" "  and that is said"
 
-bg "$LEASEHOLD" run k sleep 60
+bg "$LEASEHOLD" run k sleep 150
 holder=$pid
 until_true 5000 is_held k
 run lh ask k
@@ -33,7 +33,7 @@ times_said() {
 
 # One after the other; each is heard at once, most of them at the least.  (By a
 # look twice a second it would be one in four.)
-bg bash -c 'exec "$0" run k sleep 60 2>"$1"' "$LEASEHOLD" "$dir/said"
+bg bash -c 'exec "$0" run k sleep 150 2>"$1"' "$LEASEHOLD" "$dir/said"
 holder=$pid
 until_true 5000 is_held k
 begun "$holder"
@@ -64,7 +64,7 @@ ended "$holder"
 broken() {
 	local began
 
-	bg "$LEASEHOLD" run k sleep 60
+	bg "$LEASEHOLD" run k sleep 150
 	holder=$pid
 	begun "$holder"
 	began=$(now_ms)
@@ -76,7 +76,7 @@ in_time "$(t_ms 400)" broken
 is "$status" 76 "broken: 76"
 between "$took" 0 "$(t_ms 400)" "  and at once, too"
 
-bg "$LEASEHOLD" run --on-ask term k sleep 60
+bg "$LEASEHOLD" run --on-ask term k sleep 150
 holder=$pid
 until_true 5000 is_held k
 run lh ask k

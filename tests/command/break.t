@@ -8,7 +8,7 @@ run lh break k
 is "$status" 1 "break without a table: 1"
 ok "  and makes none" test ! -e "$(object)"
 
-bg bash -c 'exec "$LEASEHOLD" run --ttl 60s k sleep 60 2>"$0"' "$dir/lost"
+bg bash -c 'exec "$LEASEHOLD" run --ttl 60s k sleep 150 2>"$0"' "$dir/lost"
 holder=$pid
 until_true 5000 is_held k
 begun "$holder"
@@ -31,10 +31,10 @@ run lh break other
 is "$status" 1 "break of an unknown key: 1"
 
 # One of two readers.
-bg "$LEASEHOLD" run -s --ttl 60s r sleep 60
+bg "$LEASEHOLD" run -s --ttl 60s r sleep 150
 first=$pid
 until_true 5000 is_held r
-bg "$LEASEHOLD" run -s --ttl 60s r sleep 60
+bg "$LEASEHOLD" run -s --ttl 60s r sleep 150
 second=$pid
 holders() {
 	lh status --json r | jq '.holders | length'

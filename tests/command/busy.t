@@ -6,7 +6,7 @@
 table busy
 
 hold() {	# hold KEY: until $holder is killed
-	bg "$LEASEHOLD" run "$1" sleep 60
+	bg "$LEASEHOLD" run "$1" sleep 150
 	holder=$pid
 	until_true 5000 is_held "$1" || diag "nobody holds $1"
 }

@@ -31,7 +31,7 @@ id=$(jq -r .lease <<<"$out") token=$(jq -r .token <<<"$out")
 is "$(jq -r '[.token, .expires_ms] | map(type) | unique | join(",")' \
     <<<"$out")" string "  numbers of 64 bits are strings"
 
-bg "$LEASEHOLD" run -s --ttl 60s k sleep 60
+bg "$LEASEHOLD" run -s --ttl 60s k sleep 150
 reader=$pid
 until_true 5000 has_holders k 2
 run lh convert -x k "$id" "$token"
@@ -55,7 +55,7 @@ read -r id token <"$dir/converted"
 run lh release k "$id" "$token"
 is "$status" 0 "the new id and token release it"
 
-bg "$LEASEHOLD" run -s --ttl 60s k sleep 60
+bg "$LEASEHOLD" run -s --ttl 60s k sleep 150
 until_true 5000 is_held k
 read -r id token < <(lh status --json k | jq -r '.holders[0] |
     .lease_id + " " + .token')

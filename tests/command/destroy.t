@@ -7,7 +7,7 @@ table destroy
 run lh destroy k
 is "$status" 0 "destroy without a table: 0"
 ok "  and makes none" test ! -e "$(object)"
-bg "$LEASEHOLD" run --ttl 60s k sleep 60
+bg "$LEASEHOLD" run --ttl 60s k sleep 150
 holder=$pid
 until_true 5000 is_held k
 run lh destroy k

@@ -13,10 +13,10 @@ is "$status" 1 "dump of a file that is not there: 1"
 like "$err" "$image" "  says so"
 
 lh init --keys 1000 --sessions 3 --leases 1024 --order fifo >/dev/null
-bg "$LEASEHOLD" run --ttl 60s nightly sleep 60
+bg "$LEASEHOLD" run --ttl 60s nightly sleep 150
 holder=$pid
 until_true 5000 is_held nightly
-bg "$LEASEHOLD" run -s shared sleep 60
+bg "$LEASEHOLD" run -s shared sleep 150
 reader=$pid
 until_true 5000 is_held shared
 long=$(printf 'long%.0s' {1..50})

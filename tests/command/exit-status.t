@@ -49,7 +49,7 @@ run bash -c 'trap "" CHLD; exec "$LEASEHOLD" run k sh -c "exit 5"'
 is "$status" 5 "runs where SIGCHLD is ignored"
 
 # Busy: 75, or what -E says, and the command is not run.
-bg "$LEASEHOLD" run held sleep 60
+bg "$LEASEHOLD" run held sleep 150
 holder=$pid
 until_true 5000 is_held held
 run lh run -n held touch "$dir/ran"
@@ -98,7 +98,7 @@ fi
 
 # 69: the table is removed while we wait.
 table removed
-bg "$LEASEHOLD" run k sleep 60
+bg "$LEASEHOLD" run k sleep 150
 holder=$pid
 until_true 5000 is_held k
 bg "$LEASEHOLD" run k touch "$dir/ran" 2>"$dir/err"

@@ -19,7 +19,7 @@ run lh explain free
 is "$status$out" "1'free' is free" "a free key: 1"
 
 # a is held, and its holder waits for b: run takes keys by name.
-bg "$LEASEHOLD" run --ttl 60s --info 'weekly report' b sleep 60
+bg "$LEASEHOLD" run --ttl 60s --info 'weekly report' b sleep 150
 one=$pid
 until_true 5000 is_held b
 bg "$LEASEHOLD" run --ttl 60s a,b true
@@ -64,7 +64,7 @@ run lh explain --json b
 is "$(jq -r '.[0].holders[0].run' <<<"$out")" stopped "  as JSON"
 kill -CONT "$one"
 
-bg "$LEASEHOLD" run --ttl 60s --policy strict "it's" sleep 60
+bg "$LEASEHOLD" run --ttl 60s --policy strict "it's" sleep 150
 until_true 5000 is_held "it's"
 run lh explain "it's"
 like "$out" "holds it until it gives it back, or dies" "policy strict"

@@ -14,7 +14,7 @@ is "$status" 1 "fsck without a table: 1"
 ok "  and makes none" test ! -e "$(object)"
 
 lh init --keys 100 --sessions 16 --leases 1024 >/dev/null
-bg "$LEASEHOLD" run --ttl 60s held sleep 60
+bg "$LEASEHOLD" run --ttl 60s held sleep 150
 holder=$pid
 until_true 5000 is_held held
 run lh fsck

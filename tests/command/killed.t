@@ -18,7 +18,7 @@ covered=$pid
 
 # The command dies with us, and the key is free at once.
 dies() {
-	bg "$LEASEHOLD" run --ttl 60s k sleep 60
+	bg "$LEASEHOLD" run --ttl 60s k sleep 150
 	holder=$pid
 	begun "$holder"
 	mind "$command"

@@ -15,7 +15,7 @@ says() {	# says PATTERN NAME: a line of it is that
 }
 when='[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3}'
 
-bg "$LEASEHOLD" run --ttl 60s k sleep 60
+bg "$LEASEHOLD" run --ttl 60s k sleep 150
 holder=$!
 until_true 5000 is_held k
 lh run -w 0.5 k true 2>/dev/null
@@ -107,7 +107,7 @@ is "$(grep -c 'has it' <<<"$out")" 0 "  not recorded"
 follower=$!
 mind "$follower"
 lh run off true
-bg "$LEASEHOLD" run --ttl 60s off sleep 60
+bg "$LEASEHOLD" run --ttl 60s off sleep 150
 until_true 5000 is_held off
 lh run -w 0.5 off true 2>/dev/null
 until_true 5000 grep -q timed-out "$dir/followed"

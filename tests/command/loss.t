@@ -33,11 +33,11 @@ nap_until() {	# nap_until MS: since 1970
 
 	[ "$left" -le 0 ] || nap "$left"
 }
-bg "$LEASEHOLD" run --ttl "${long}ms" renewed sleep 60
+bg "$LEASEHOLD" run --ttl "${long}ms" renewed sleep 150
 renewed=$pid
 until_true 5000 is_held renewed
 renewed_until=$(until_ms renewed)
-bg "$LEASEHOLD" run --ttl "$((2 * long))ms" continued sleep 60
+bg "$LEASEHOLD" run --ttl "$((2 * long))ms" continued sleep 150
 continued=$pid
 until_true 5000 is_held continued
 begun "$continued"
@@ -95,7 +95,7 @@ nap_until $((continued_until - 2 * long * 7 / 12))
 kill -CONT "$continued"
 
 # Stopped past the deadline, and nobody came: lost all the same (G3).
-hold k sleep 60
+hold k sleep 150
 kill -STOP "$holder"
 nap $((ttl + 200))
 kill -CONT "$holder"
@@ -104,7 +104,7 @@ is "$status" 76 "lost also when nobody has taken it"
 
 # --lost-exit-code, --on-loss
 for n in 5 0; do
-	hold --lost-exit-code $n k sleep 60
+	hold --lost-exit-code $n k sleep 150
 	stopped
 	kill -CONT "$holder"
 	ended "$holder"

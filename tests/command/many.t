@@ -48,7 +48,7 @@ run lh run "$(seq -s, 64)" echo many
 is "$status/$out" 0/many "64 keys"
 
 # All or none.
-bg "$LEASEHOLD" run m sleep 60
+bg "$LEASEHOLD" run m sleep 150
 holder=$pid
 until_true 5000 is_held m
 run lh run -n z,a,m touch "$dir/ran"
@@ -104,7 +104,7 @@ done
 is "$i$first$status" 600 "opposite orders never wait for each other"
 
 # Shared.
-bg "$LEASEHOLD" run -s a,b sleep 60
+bg "$LEASEHOLD" run -s a,b sleep 150
 holder=$pid
 until_true 5000 are_held 2 a b
 run lh run -n -s b,c echo shared
@@ -139,7 +139,7 @@ ended "$writer"
 is "$status" 0 "  which is served then"
 
 # The loss of one is the loss of all.
-bg "$LEASEHOLD" run --ttl 20s a,b,c sleep 60 2>"$dir/log"
+bg "$LEASEHOLD" run --ttl 20s a,b,c sleep 150 2>"$dir/log"
 holder=$pid
 begun "$holder"
 until_true 5000 are_held 3 a b c
@@ -148,7 +148,7 @@ ended "$holder"
 is "$status" 76 "one is broken: 76"
 like "$(cat "$dir/log")" "the lease on 'b' is lost: it was broken" "  says it"
 is "$(count a b c)" 0 "  all are free"
-bg "$LEASEHOLD" run --ttl 20s --on-loss warn a,b,c sleep 60 2>"$dir/log"
+bg "$LEASEHOLD" run --ttl 20s --on-loss warn a,b,c sleep 150 2>"$dir/log"
 holder=$pid
 begun "$holder"
 until_true 5000 are_held 3 a b c
@@ -162,7 +162,7 @@ ended "$holder"
 is "$status" 76 "  76 at its end"
 
 # -F: to the deadlines, with what is in it.
-bg "$LEASEHOLD" run -F --ttl 60s a,b sleep 60
+bg "$LEASEHOLD" run -F --ttl 60s a,b sleep 150
 holder=$pid
 until_true 5000 are_held 2 a b
 kill -KILL "$holder"

@@ -109,7 +109,7 @@ run env "$held" "$LEASEHOLD" run -w 20s a true
 is "$status" 0 "held by somebody else: waited for"
 
 # Rubbish means nothing, either.
-bg "$LEASEHOLD" run a sleep 60
+bg "$LEASEHOLD" run a sleep 150
 holder=$pid
 until_true 5000 is_held a
 id=$(lh status --json a | jq -r '.holders[0].lease_id')

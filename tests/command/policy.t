@@ -7,7 +7,7 @@ table policy
 run lh run k true
 is "$status" 0 "the key is made"
 
-bg "$LEASEHOLD" run --policy strict --ttl 200ms k sleep 60
+bg "$LEASEHOLD" run --policy strict --ttl 200ms k sleep 150
 until_true 5000 has_holders k 1 || diag "no holder"
 run lh status k
 like "$out" "policy   strict" "status names the policy"
@@ -28,7 +28,7 @@ kill -CONT "$pid"
 kill -TERM "$pid" 2>/dev/null
 ended "$pid"
 
-bg "$LEASEHOLD" run --policy live --ttl "$(t_ms 3000)ms" k sleep 60
+bg "$LEASEHOLD" run --policy live --ttl "$(t_ms 3000)ms" k sleep 150
 until_true 5000 has_holders k 1 || diag "no holder"
 run lh status k
 like "$out" "policy   live" "status names the other one"

@@ -7,7 +7,7 @@ table readers
 lh run free true
 readers=()
 for i in 1 2 3; do
-	bg "$LEASEHOLD" run -s --ttl "$((50 + i))s" k sleep 60
+	bg "$LEASEHOLD" run -s --ttl "$((50 + i))s" k sleep 150
 	readers+=("$pid")
 	until_true 5000 has_holders k $i || diag "no $i readers"
 done
@@ -109,7 +109,7 @@ is "$status" 1 "all have gone: free"
 
 # Many.
 for i in {1..40}; do
-	bg "$LEASEHOLD" run -s --ttl 60s many sleep 60
+	bg "$LEASEHOLD" run -s --ttl 60s many sleep 150
 done
 ok "forty readers" until_true 20000 has_holders many 40
 is "$(lh list many | grep -c '^  holder ')" 40 "  forty lines in the list"

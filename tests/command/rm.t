@@ -25,10 +25,10 @@ second=$(token k)
 ok "the next table's tokens are larger" test "$second" -gt "$first"
 
 # In use.
-bg "$LEASEHOLD" run --ttl 60s held sleep 60
+bg "$LEASEHOLD" run --ttl 60s held sleep 150
 holder=$pid
 until_true 5000 is_held held
-bg "$LEASEHOLD" run -s reading sleep 60
+bg "$LEASEHOLD" run -s reading sleep 150
 reader=$pid
 until_true 5000 is_held reading
 inode=$(stat -c %i "$(object)")
@@ -49,7 +49,7 @@ is "$status" 75 "still in use by one: 75"
 # Forced: whoever waits there learns it at once.
 forced() {
 	if ! is_held held; then
-		bg "$LEASEHOLD" run --ttl 60s held sleep 60
+		bg "$LEASEHOLD" run --ttl 60s held sleep 150
 		holder=$pid
 		until_true 5000 is_held held
 	fi
@@ -80,7 +80,7 @@ run lh fsck
 is "$status" 0 "the new table is sound"
 
 # What a killed process left is no hindrance.
-bg "$LEASEHOLD" run --ttl 60s held sleep 60
+bg "$LEASEHOLD" run --ttl 60s held sleep 150
 holder=$pid
 until_true 5000 is_held held
 kill -KILL "$holder"

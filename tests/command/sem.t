@@ -14,9 +14,9 @@ isnt "$out" "jobs " "  with its token"
 run lh sem status jobs
 is "$out" "jobs: 0 of 2 permits held, 0 waiting" "  given back after it"
 
-bg "$LEASEHOLD" run --permits 2 jobs sleep 60
+bg "$LEASEHOLD" run --permits 2 jobs sleep 150
 one=$pid
-bg "$LEASEHOLD" run --permits 2 jobs sleep 60
+bg "$LEASEHOLD" run --permits 2 jobs sleep 150
 two=$pid
 both() { lh sem status jobs | grep -q '2 of 2'; }
 ok "two at once" until_true 5000 both

@@ -9,7 +9,7 @@ reader() {
 	local n
 
 	n=$(holders k)
-	bg "$LEASEHOLD" run -s --ttl 60s "$@" k sleep 60
+	bg "$LEASEHOLD" run -s --ttl 60s "$@" k sleep 150
 	until_true 5000 has_holders k $((n + 1)) || diag "no further reader"
 }
 
@@ -28,9 +28,9 @@ is "$status" 0 "the key is made"
 # These are looked at in the end, after their ttl.
 ttl=$(t_ms 6000)
 renewed_since=$(now_ms)
-bg "$LEASEHOLD" run -s --ttl "${ttl}ms" renewed sleep 60
+bg "$LEASEHOLD" run -s --ttl "${ttl}ms" renewed sleep 150
 r6=$pid
-bg "$LEASEHOLD" run -s --ttl "${ttl}ms" renewed sleep 60
+bg "$LEASEHOLD" run -s --ttl "${ttl}ms" renewed sleep 150
 r7=$pid
 
 # Together.
@@ -112,7 +112,7 @@ in_time "$(t_ms 3000)" killed_readers
 between "$took" 0 "$(t_ms 3000)" "  long before the deadline"
 
 # A writer keeps readers out.
-bg "$LEASEHOLD" run --ttl 60s k sleep 60
+bg "$LEASEHOLD" run --ttl 60s k sleep 150
 writer=$pid
 until_true 5000 is_held k
 run lh run -s -n k touch "$dir/ran"
@@ -127,7 +127,7 @@ ok "  nothing was run" test ! -e "$dir/ran"
 # Readers in a row are let in together.
 readers=()
 for i in 1 2 3; do
-	bg "$LEASEHOLD" run -s --ttl 60s -w 60s k sleep 60
+	bg "$LEASEHOLD" run -s --ttl 60s -w 60s k sleep 150
 	readers+=("$pid")
 	until_true 5000 has_waiters k $i || diag "no $i waiters"
 done
@@ -171,7 +171,7 @@ fence() {
 	lh run "$@" k sh -c 'echo "$LEASEHOLD_FENCE"'
 }
 x1=$(fence -x)
-bg "$LEASEHOLD" run -s k sh -c "echo \$LEASEHOLD_FENCE >$dir/s1; sleep 60"
+bg "$LEASEHOLD" run -s k sh -c "echo \$LEASEHOLD_FENCE >$dir/s1; sleep 150"
 r1=$pid
 until_true 5000 test -s "$dir/s1"
 s1=$(cat "$dir/s1")
@@ -183,7 +183,7 @@ ok "readers' tokens are not below an earlier writer's" \
 ok "  and below a later one's" [ "$s1" -lt "$x2" -a "$s2" -lt "$x2" ]
 
 # -F, -c
-bg "$LEASEHOLD" run -s -F --ttl 60s k sleep 60
+bg "$LEASEHOLD" run -s -F --ttl 60s k sleep 150
 r1=$pid
 until_true 5000 is_held k
 run lh run -s -n k -c 'echo $LEASEHOLD_MODE'

@@ -12,7 +12,7 @@ hold() {	# hold KEY COMMAND...: until $holder ends
 }
 
 # A waiter: leaves no trace, runs nothing.
-hold k sleep 60
+hold k sleep 150
 gives_up() {
 	local began
 
@@ -42,7 +42,7 @@ kill -CONT "$waiter"
 ended "$waiter"
 is "$status" 143 "a stopped waiter ends when it is continued"
 killed() {
-	is_held k || hold k sleep 60
+	is_held k || hold k sleep 150
 	bg "$LEASEHOLD" run k true
 	waiter=$pid
 	until_true 5000 has_waiters k 1
@@ -56,7 +56,7 @@ killed() {
 in_time "$(t_ms 2000)" killed
 between "$took" 0 "$(t_ms 2000)" "  nor is the dead holder"
 
-hold k sleep 60
+hold k sleep 150
 env --ignore-signal=HUP "$LEASEHOLD" run k true </dev/null &
 waiter=$!
 mind $waiter
@@ -70,7 +70,7 @@ is "$status" 0 "  and gets it"
 
 # A holder: its command gets the signal, the key is free.
 for s in INT TERM HUP QUIT USR1 USR2; do
-	hold k sleep 60
+	hold k sleep 150
 	kill -$s "$holder"
 	ended "$holder"
 	is "$status" $((128 + $(kill -l $s))) "SIG$s to a holder: 128 and it"
@@ -155,7 +155,7 @@ ok "  nothing was run" test ! -e "$dir/ran"
 ok "  and the key is free" is_free k
 
 # Ignored by our caller: ignored by us and by the command.
-env --ignore-signal=HUP,INT "$LEASEHOLD" run k sleep 60 </dev/null &
+env --ignore-signal=HUP,INT "$LEASEHOLD" run k sleep 150 </dev/null &
 holder=$!
 mind $holder
 until_true 5000 is_held k
@@ -169,7 +169,7 @@ is "$status" 143 "  TERM does"
 
 # Something that the script started before it became `run` is not ours to end.
 bg bash -c 'sleep 63 & echo $! >'"$dir"'/before
-    exec "$LEASEHOLD" run k sleep 60'
+    exec "$LEASEHOLD" run k sleep 150'
 holder=$pid
 until_true 5000 is_held k
 mind "$(cat "$dir/before")"
@@ -180,7 +180,7 @@ ok "  spares what was there before" kill -0 "$(cat "$dir/before")"
 kill -KILL "$(cat "$dir/before")"
 
 # Stop and continue, in time and without a terminal.
-bg "$LEASEHOLD" run --ttl 20s k sleep 60
+bg "$LEASEHOLD" run --ttl 20s k sleep 150
 holder=$pid
 until_true 5000 is_held k
 begun "$holder"

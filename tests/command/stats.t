@@ -22,7 +22,7 @@ is "$(field order)" bounded "  the order"
 is "$(field clock)" monotonic "  the clock"
 is "$(field damaged)" "no damage has been seen" "  damage"
 
-bg "$LEASEHOLD" run --ttl 60s k sleep 60
+bg "$LEASEHOLD" run --ttl 60s k sleep 150
 until_true 5000 is_held k
 run lh stats
 is "$(field keys | head -n 1)" "1 of at most 1000" "one key"

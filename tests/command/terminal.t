@@ -140,7 +140,7 @@ class Shell:
 
 def ctrl_c():
     sh = Shell()
-    sh.line('"$LEASEHOLD" run k sleep 60; echo "rc=$?"')
+    sh.line('"$LEASEHOLD" run k sleep 150; echo "rc=$?"')
     ok(held("k"), "a holder on a terminal")
     sh.type("\x03")
     out = sh.expect(r"rc=\d+")
@@ -181,7 +181,7 @@ def ctrl_c():
 
 def ctrl_z():
     sh = Shell()
-    sh.line('"$LEASEHOLD" run --ttl 20s k sleep 60')
+    sh.line('"$LEASEHOLD" run --ttl 20s k sleep 150')
     held("k")
     sh.type("\x1a")
     ok(sh.expect(r"Stopped") is not None, "^Z stops the job")
@@ -198,7 +198,7 @@ def ctrl_z():
     ok(free("k"), "^C after fg ends it")
 
     ms = 3000 * SLOW
-    sh.line('"$LEASEHOLD" run --ttl %dms k sleep 60' % ms)
+    sh.line('"$LEASEHOLD" run --ttl %dms k sleep 150' % ms)
     held("k")
     sh.type("\x1a")
     sh.expect(r"Stopped")
@@ -230,7 +230,7 @@ def pipelines():
     sh.expect("READY> ")
     sh.line("echo inner $LEASEHOLD_KEY")
     ok(sh.expect("inner k") is not None, "a shell with job control inside")
-    sh.line("sleep 60")
+    sh.line("sleep 150")
     until(lambda: foreground(sh, "sleep"))
     sh.type("\x03")
     sh.expect("READY> ")
@@ -245,7 +245,7 @@ def pipelines():
 
 def hangup():
     sh = Shell()
-    sh.line('"$LEASEHOLD" run k sleep 60')
+    sh.line('"$LEASEHOLD" run k sleep 150')
     held("k")
     sh.close()
     ok(free("k"), "the terminal goes away: the key is free")
@@ -283,7 +283,7 @@ def stuck_reader():
     sh = Shell()
     sh.line("stty -ixany")
     sh.expect("READY> ")
-    sh.line('"$LEASEHOLD" run -v --ttl %dms k sleep 60' % ms)
+    sh.line('"$LEASEHOLD" run -v --ttl %dms k sleep 150' % ms)
     held("k")
     sh.type("\x13")
     pid = status("k")["holders"][0]["pid"]

@@ -10,17 +10,17 @@ like "$err" "no table '$LEASEHOLD_TABLE'" "  says so"
 ok "  and makes none" test ! -e "$(object)"
 
 lh run idle true
-bg "$LEASEHOLD" run --ttl 60s long sleep 60
+bg "$LEASEHOLD" run --ttl 60s long sleep 150
 one=$pid
 until_true 5000 is_held long
-bg "$LEASEHOLD" run --ttl 60s wanted sleep 60
+bg "$LEASEHOLD" run --ttl 60s wanted sleep 150
 two=$pid
 until_true 5000 is_held wanted
 bg "$LEASEHOLD" run wanted true
 bg "$LEASEHOLD" run wanted true
 until_true 5000 has_waiters wanted 2
-bg "$LEASEHOLD" run -s --ttl 60s read sleep 60
-bg "$LEASEHOLD" run -s --ttl 60s read sleep 60
+bg "$LEASEHOLD" run -s --ttl 60s read sleep 150
+bg "$LEASEHOLD" run -s --ttl 60s read sleep 150
 until_true 5000 has_holders read 2
 
 run lh top -b -n 1
@@ -77,9 +77,9 @@ is "$(jq -r '[.time_ms, .busy[0].token, .busy[0].held_ms] | map(type) |
     unique | @csv' <<<"$second")" '"string"' "  numbers of 64 bits are strings"
 
 # A key that is not ASCII, and one that moves the cursor.
-bg "$LEASEHOLD" run --ttl 60s "$(printf 'a\033[2Jb')" sleep 60
+bg "$LEASEHOLD" run --ttl 60s "$(printf 'a\033[2Jb')" sleep 150
 until_true 5000 is_held "$(printf 'a\033[2Jb')"
-bg "$LEASEHOLD" run --ttl 60s 'schlüssel' sleep 60
+bg "$LEASEHOLD" run --ttl 60s 'schlüssel' sleep 150
 until_true 5000 is_held 'schlüssel'
 run lh top -b -n 1
 like "$out" 'a\x1b[2Jb' "control bytes do not reach the terminal"
@@ -120,6 +120,8 @@ while time.monotonic() < end and read():
     elif typed and not left and time.monotonic() > typed + 0.5:
         os.write(fd, b"q")      # once: then nobody may be there
         left = True
+if not left:
+    os.kill(pid, 9)
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 print("status", status, "in time", time.monotonic() < end)
 for what in b"table ", b"wanted", b"long", b"2 readers", b"GRANTS/S":

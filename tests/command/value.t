@@ -34,7 +34,7 @@ run lh value get k
 is "$status" 1 "then there is none"
 like "$err" "has no value" "  it says so"
 
-bg "$LEASEHOLD" run --ttl 60s --value "who leads" k sleep 60
+bg "$LEASEHOLD" run --ttl 60s --value "who leads" k sleep 150
 until_true 5000 is_held k
 run lh value get k
 is "$out" "who leads" "run --value sets it with the lease"

@@ -9,7 +9,7 @@ is "$status" 1 "verify without a table: 1"
 like "$err" "no table '$LEASEHOLD_TABLE'" "  says so"
 ok "  and makes none" test ! -e "$(object)"
 
-bg "$LEASEHOLD" run --ttl 60s k sleep 60
+bg "$LEASEHOLD" run --ttl 60s k sleep 150
 holder=$pid
 until_true 5000 is_held k
 token=$(lh status --json k | jq -r .token)
@@ -28,8 +28,8 @@ until_true 5000 is_free k
 run lh verify k "$token"
 is "$status" 1 "when its holder is dead: 1"
 
-bg "$LEASEHOLD" run -s --ttl 60s k sleep 60
-bg "$LEASEHOLD" run -s --ttl 60s k sleep 60
+bg "$LEASEHOLD" run -s --ttl 60s k sleep 150
+bg "$LEASEHOLD" run -s --ttl 60s k sleep 150
 until_true 5000 has_holders k 2
 for t in $(lh status --json k | jq -r '.holders[].token'); do
 	run lh verify k "$t"

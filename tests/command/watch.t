@@ -27,14 +27,14 @@ is "$status$out$err" 1 "nothing happens: 1, without a word"
 between "$took" 100 2000 "  after the time"
 
 watching k
-bg "$LEASEHOLD" run --ttl 60s --info 'a report' k sleep 60
+bg "$LEASEHOLD" run --ttl 60s --info 'a report' k sleep 150
 one=$pid
 # (or if we were slow to begin:)
 ok "acquired" until_true 5000 seen "  k  \(acquired\|holds   \)   sleep\[$one\], exclusive, token [0-9]*.*: a report$"
-bg "$LEASEHOLD" run --ttl 60s --priority 3 k sleep 60
+bg "$LEASEHOLD" run --ttl 60s --priority 3 k sleep 150
 two=$pid
 ok "queued" until_true 5000 seen "  k  queued     sleep\[$two\], exclusive, priority 3$"
-bg "$LEASEHOLD" run --ttl 60s k sleep 60
+bg "$LEASEHOLD" run --ttl 60s k sleep 150
 three=$pid
 ok "queued, the next" until_true 5000 seen "queued     sleep\[$three\]"
 kill -INT "$three"
@@ -65,7 +65,7 @@ watching -n 2 --prefix k
 until_true 5000 seen holds
 kill -TERM "$two"
 ended "$two"
-bg "$LEASEHOLD" run -s --ttl 60s kk sleep 60
+bg "$LEASEHOLD" run -s --ttl 60s kk sleep 150
 lh run other true
 ended "$watcher"
 is "$status" 0 "--count: ends by itself"
@@ -73,7 +73,7 @@ is "$(awk '{print $2, $3}' "$dir/seen" | paste -sd,)" \
     "k holds,k ended,kk acquired" "--prefix: these keys"
 
 watching -n 1 --renewals kk
-bg "$LEASEHOLD" run -s --ttl "$(t_ms 3000)ms" kk sleep 60
+bg "$LEASEHOLD" run -s --ttl "$(t_ms 3000)ms" kk sleep 150
 ended "$watcher"
 watching -n 3 --renewals kk
 ended "$watcher"
