@@ -10,7 +10,7 @@ run lh convert -x k $none 1
 is "$status" 76 "convert without a table: 76"
 ok "  and makes none" test ! -e "$(object)"
 
-run lh acquire -s k
+run lh acquire -s --ttl 100s k
 read -r id token session <<<"$out"
 run lh convert -x k "$id" "$token"
 is "$status$err" 0 "to exclusive"
