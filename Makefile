@@ -438,9 +438,10 @@ check-chaos:
 # leaks are memcheck's: some of these programs exit without closing on purpose
 # those that only do more of what others do
 ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
-	ten-thousand-handles)
+	ten-thousand-handles part-played-again)
 # of the behaviours, and of the shim's, a third: others after each commit
-ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%),$(TESTS)) \
+ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%) \
+	$(ASAN_LONG:%=$(BUILD)/tests/unit/%),$(TESTS)) \
 	$(SHIM_TESTS)
 ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
 	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
@@ -471,7 +472,7 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	live-callback live-fork live-loss-told-once live-renews-over-ttls \
 	many-live-handle many-opposite-orders many-renewed-while-waiting \
 	nine-threads-hundred-locks nobody-starves-mixed one-of-two-readers-dead \
-	queued-writer-bars-readers reader-token-from-first-moment \
+	part-played-again queued-writer-bars-readers reader-token-from-first-moment \
 	reader-waits-for-writer readers-in-row-no-writer-between \
 	readers-in-threads-and-processes reaper-buries-the-dead \
 	reaper-ends-due-leases reaper-misses-nothing reaper-ttl-hints \
@@ -479,7 +480,8 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	ten-thousand-handles twenty-queued-readers-enter-together \
 	with-runs-under-lease)
 # Of the behaviours a sixth, others after each commit: ASan, too, sees them.
-MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%), \
+MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%) \
+	$(MEMCHECK_LONG:%=$(BUILD)/tests/unit/%), \
 	$(TESTS))
 MEMCHECKED = $(if $(STEP_ARGS),$(MEMCHECK_ALL),$(shell printf '%s\n' \
 	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 6 == $(TURN) % 6'))

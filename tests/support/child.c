@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "child.h"
+#include "part.h"
 #include "support.h"
 #include "tap.h"
 
@@ -92,8 +93,10 @@ t_fork(int (*fn)(void *arg), void *arg)
 
 	if (pid < 0)
 		bail_out("fork: %s", strerror(errno));
-	if (pid > 0)
+	if (pid > 0) {
+		t_part_joined(pid);
 		return pid;
+	}
 	t_child_begin();
 	if (getppid() != parent)
 		_exit(1);

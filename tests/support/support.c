@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "part.h"
 #include "support.h"
 #include "tap.h"
 
@@ -193,7 +194,13 @@ begin(void)
 		bail_out("no shared memory: %s", strerror(errno));
 	start_janitor();
 	atexit(at_exit);
-	alarm((unsigned)(WATCHDOG_S * slow()));
+	t_watch();
+}
+
+void
+t_watch(void)
+{
+	alarm((unsigned)(WATCHDOG_S * slow() * t_stretch()));
 }
 
 void

@@ -34,7 +34,7 @@
 #define T4_MS	t_ms(50)	/* a timed wait's end, beyond its time */
 
 /* No test should come near it; what takes this long hangs. */
-#define T_HANG_MS t_ms(10000)
+#define T_HANG_MS t_long(10000)
 
 /* CLOCK_MONOTONIC, which is the clock of the tables that tests make. */
 int64_t t_now_ns(void);
@@ -42,6 +42,9 @@ int64_t t_since_ms(int64_t then_ns);
 
 /* ms, stretched for this run. */
 int64_t t_ms(int64_t ms);
+
+/* The same, and more in a part that is played again (part.h). */
+int64_t t_long(int64_t ms);
 
 /* How long process `pid` (its main thread) has run so far, or has waited for a
  * processor: what was late by more than this was late by itself. */
@@ -64,6 +67,9 @@ void t_nap(void);
 
 /* Whether fn says true in one of so many tries. */
 bool t_tries(int tries, bool (*fn)(void *arg), void *arg);
+
+/* From now on the watchdog waits for its minute again. */
+void t_watch(void);
 
 /* A table name nobody else uses; its object is removed at the end, and what
  * lh_table_remove() leaves of it. */
