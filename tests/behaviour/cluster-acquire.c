@@ -8,6 +8,7 @@
 #include <errno.h>
 #include "op/right.h"
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -18,7 +19,7 @@ static struct t_shim *s;
 static int
 acquire(const char *key, uint32_t mode, int64_t wait_ms, struct lh_lease *l)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), wait_ms);
+	struct lh_acquire_opts o = t_opts(t_long(20000), wait_ms);
 
 	o.mode = mode;
 	return lh_acquire(lh, key, &o, l);
@@ -31,7 +32,7 @@ at_once(void)
 	uint64_t first;
 	int64_t left;
 
-	is(acquire("cluster:a", LH_EXCLUSIVE, t_ms(2000), &l), 0,
+	is(acquire("cluster:a", LH_EXCLUSIVE, t_long(2000), &l), 0,
 	    "granted: %s", lh_error_detail());
 	is(s->wants.count, 1, "the shim was asked");
 	ok(cluster_revision(l.token) == 101, "token %llx is of the cluster's "
@@ -44,7 +45,7 @@ at_once(void)
 	is(lh_verify_token(lh, "cluster:a", l.token), 0, "so is its token");
 	t_sleep_ms(2 * s->ttl_ms);
 	is(lh_verify(lh, &l), 0, "and held on as that goes on");
-	is(lh_extend(lh, &l, t_ms(5000)), 0, "extended");
+	is(lh_extend(lh, &l, t_long(5000)), 0, "extended");
 	ok(l.expires_ns > lh_clock_ns(lh), "its end has moved on");
 	is(acquire("cluster:a", LH_EXCLUSIVE, 0, &m), -EAGAIN,
 	    "busy for another one: %s", lh_error_detail());
@@ -95,17 +96,18 @@ readers(void)
 {
 	struct lh_lease r1, r2, w;
 
-	is(acquire("cluster:r", LH_SHARED, t_ms(2000), &r1), 0, "a reader: %s",
-	    lh_error_detail());
-	is(acquire("cluster:r", LH_SHARED, t_ms(2000), &r2), 0, "another one");
+	is(acquire("cluster:r", LH_SHARED, t_long(2000), &r1), 0,
+	    "a reader: %s", lh_error_detail());
+	is(acquire("cluster:r", LH_SHARED, t_long(2000), &r2), 0,
+	    "another one");
 	ok(lh_verify(lh, &r1) == 0 && lh_verify(lh, &r2) == 0, "both hold it");
 	is(lh_convert(lh, &r1, LH_EXCLUSIVE), -EAGAIN, "no upgrade beside "
 	    "readers of other hosts: %s", lh_error_detail());
 	is(lh_verify(lh, &r1), 0, "it stays as it is");
-	is(lh_extend(lh, &r1, t_ms(5000)), 0, "and can be extended");
+	is(lh_extend(lh, &r1, t_long(5000)), 0, "and can be extended");
 	is(lh_release(lh, &r1), 0, "released");
 	is(lh_release(lh, &r2), 0, "both");
-	is(acquire("cluster:r", LH_EXCLUSIVE, t_ms(2000), &w), 0, "a writer, "
+	is(acquire("cluster:r", LH_EXCLUSIVE, t_long(2000), &w), 0, "a writer, "
 	    "for whom the right has to change: %s", lh_error_detail());
 	ok(w.token > r1.token && w.token > r2.token, "with a larger token");
 	is(lh_convert(lh, &w, LH_SHARED), 0, "downgraded: %s",
@@ -123,14 +125,14 @@ queued(void)
 	struct lh_lease l;
 
 	s->says = SHIM_QUEUES;
-	a->opts = b->opts = t_opts(t_ms(20000), t_ms(8000));
+	a->opts = b->opts = t_opts(t_long(20000), t_long(8000));
 	snprintf(a->key, sizeof(a->key), "cluster:q");
 	snprintf(b->key, sizeof(b->key), "cluster:q");
-	t_begin_acquire(a, "cluster:q", t_ms(20000), t_ms(8000));
+	t_begin_acquire(a, "cluster:q", t_long(20000), t_long(8000));
 	ok(t_await_waiters(lh, "cluster:q", 1), "it waits in the table");
-	t_begin_acquire(b, "cluster:q", t_ms(20000), t_ms(8000));
+	t_begin_acquire(b, "cluster:q", t_long(20000), t_long(8000));
 	ok(t_await_waiters(lh, "cluster:q", 2), "and another one behind it");
-	is(acquire("cluster:q", LH_EXCLUSIVE, t_ms(50), &l), -ETIMEDOUT,
+	is(acquire("cluster:q", LH_EXCLUSIVE, t_long(50), &l), -ETIMEDOUT,
 	    "a third has no time: %s", lh_error_detail());
 	ok(strstr(lh_error_detail(), "host b") != NULL,
 	    "it is told which host has it");
@@ -149,7 +151,7 @@ queued(void)
 static void
 scopes(void)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), 0);
+	struct lh_acquire_opts o = t_opts(t_long(20000), 0);
 	struct lh_lease l;
 
 	o.scope = LH_QUORUM;
@@ -175,8 +177,8 @@ local_keys(void)
 	is(s->wants.count + s->tries.count, asked, "nobody was asked");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -189,5 +191,11 @@ main(void)
 	scopes();
 	local_keys();
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 600, "cluster acquire");
 	return done();
 }

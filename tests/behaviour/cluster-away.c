@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "op/right.h"
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -21,7 +22,7 @@ static struct t_shim *s;
 static int
 acquire(int64_t wait_ms)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), wait_ms);
+	struct lh_acquire_opts o = t_opts(t_long(20000), wait_ms);
 	struct lh_lease l;
 	int error = lh_acquire(lh, "cluster:k", &o, &l);
 
@@ -40,7 +41,7 @@ says(int what, int want_try, int want, const char *word)
 	if (word != NULL)
 		ok(strstr(lh_error_detail(), word) != NULL,
 		    "which are the shim's, or ours");
-	is(acquire(t_ms(3000)), want, "%d: a wait: %s", what,
+	is(acquire(t_long(3000)), want, "%d: a wait: %s", what,
 	    lh_error_detail());
 	is(t_holders(lh, "cluster:k"), 0, "nothing is held");
 }
@@ -51,14 +52,14 @@ nobody(void)
 	is(acquire(0), -EHOSTUNREACH, "no shim has ever been here");
 	ok(strstr(lh_error_detail(), "leasehold-shimd") != NULL,
 	    "it is said what to start: %s", lh_error_detail());
-	is(acquire(t_ms(5000)), -EHOSTUNREACH, "also for who would wait");
+	is(acquire(t_long(5000)), -EHOSTUNREACH, "also for who would wait");
 }
 
 static void
 answers(void)
 {
 	s = t_shim(lh_table_name(lh));
-	s->ttl_ms = t_ms(4000);		/* its process may have to wait */
+	s->ttl_ms = t_long(4000);	/* its process may have to wait */
 	is(acquire(0), 0, "a shim: granted: %s", lh_error_detail());
 	t_shim_recall(s);
 	says(SHIM_AWAY, -EHOSTUNREACH, -EHOSTUNREACH, "no leader,? says? the");
@@ -77,7 +78,7 @@ answers(void)
 	ok(strstr(lh_error_detail(), "host b has it") != NULL,
 	    "and who has it is said");
 	s->says = SHIM_QUEUES;
-	is(acquire(t_ms(100)), -ETIMEDOUT, "queued in vain: timed out: %s",
+	is(acquire(t_long(100)), -ETIMEDOUT, "queued in vain: timed out: %s",
 	    lh_error_detail());
 }
 
@@ -86,19 +87,19 @@ silent(void)
 {
 	int64_t began = t_now_ns();
 
-	s->ttl_ms = t_ms(600);
+	s->ttl_ms = t_long(600);
 	s->says = SHIM_SILENT;
-	is(acquire(t_ms(200)), -ETIMEDOUT, "it says nothing, but renews its "
+	is(acquire(t_long(200)), -ETIMEDOUT, "it says nothing, but renews its "
 	    "session: timed out: %s", lh_error_detail());
 	s->beats = 0;
 	t_sleep_ms(s->ttl_ms + 50);
 	began = t_now_ns();
-	is(acquire(t_ms(20000)), -EHOSTUNREACH, "nor does it renew that: %s",
+	is(acquire(t_long(20000)), -EHOSTUNREACH, "nor does it renew that: %s",
 	    lh_error_detail());
 	ok(t_since_ms(began) < t_ms(5000), "which is found out in a moment");
 	s->beats = 1;
 	s->says = SHIM_GRANTS;
-	is(acquire(t_ms(2000)), 0, "it is back: %s", lh_error_detail());
+	is(acquire(t_long(2000)), 0, "it is back: %s", lh_error_detail());
 }
 
 static void
@@ -107,11 +108,11 @@ stopped(void)
 	t_shim_recall(s);
 	t_stop(s->pid);
 	t_sleep_ms(s->ttl_ms + 50);
-	is(acquire(t_ms(20000)), -EHOSTUNREACH, "it is stopped: %s",
+	is(acquire(t_long(20000)), -EHOSTUNREACH, "it is stopped: %s",
 	    lh_error_detail());
 	is(acquire(0), -EHOSTUNREACH, "also for a try");
 	t_cont(s->pid);
-	is(acquire(t_ms(3000)), 0, "it goes on: %s", lh_error_detail());
+	is(acquire(t_long(3000)), 0, "it goes on: %s", lh_error_detail());
 }
 
 static void
@@ -119,10 +120,10 @@ killed(void)
 {
 	t_shim_recall(s);
 	t_shim_kill(s);
-	is(acquire(t_ms(20000)), -EHOSTUNREACH, "it is dead: %s",
+	is(acquire(t_long(20000)), -EHOSTUNREACH, "it is dead: %s",
 	    lh_error_detail());
 	t_shim_start(s);
-	is(acquire(t_ms(3000)), 0, "another one: %s", lh_error_detail());
+	is(acquire(t_long(3000)), 0, "another one: %s", lh_error_detail());
 }
 
 /* Somebody else listens where the table says. */
@@ -155,15 +156,15 @@ wrong_user(void)
 	status = t_until(T_HANG_MS, access(s->path, F_OK) == 0);
 	ok(status, "user 65534 listens there");
 	t_sleep_ms(20);
-	is(acquire(t_ms(3000)), -EHOSTUNREACH, "not believed: %s",
+	is(acquire(t_long(3000)), -EHOSTUNREACH, "not believed: %s",
 	    lh_error_detail());
 	ok(strstr(lh_error_detail(), "65534") != NULL, "and who it is is said");
 	kill(pid, SIGKILL);
 	t_reap(pid, T_HANG_MS);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	lh = t_open(t_table());
 	nobody();
@@ -173,5 +174,11 @@ main(void)
 	killed();
 	wrong_user();
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 400, "cluster away");
 	return done();
 }

@@ -9,6 +9,7 @@
 #include <leasehold/ticket.h>
 #include "op/right.h"
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -21,7 +22,7 @@ static _Atomic int result;
 static void *
 acquire(void *arg)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), t_ms(30000));
+	struct lh_acquire_opts o = t_opts(t_long(20000), t_long(30000));
 	struct lh_lease l;
 
 	o.cancel = &stop;
@@ -47,7 +48,7 @@ cancelled(const char *what, int says, bool queues)
 	if (queues)
 		ok(t_await_waiters(lh, key, 1), "%s: it waits", what);
 	else
-		t_sleep_ms(t_ms(60));
+		t_sleep_ms(t_long(60));
 	is(result, 1, "%s: it goes on", what);
 	began = t_now_ns();
 	is(lh_cancel(&stop), 0, "%s: cancelled", what);
@@ -61,7 +62,7 @@ cancelled(const char *what, int says, bool queues)
 static struct lh_ticket *
 start(const char *key, int64_t wait_ms)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), wait_ms);
+	struct lh_acquire_opts o = t_opts(t_long(20000), wait_ms);
 	struct lh_ticket *t = NULL;
 	int error = lh_acquire_start(lh, key, &o, &t);
 
@@ -85,21 +86,21 @@ tickets(void)
 {
 	struct lh_ticket *t, *u;
 	struct lh_lease l, m;
-	struct lh_acquire_opts o = t_opts(t_ms(20000), t_ms(5000));
+	struct lh_acquire_opts o = t_opts(t_long(20000), t_long(5000));
 
 	t_shim_recall(s);
-	is(outcome(start("cluster:t", t_ms(8000)), &l), 0,
+	is(outcome(start("cluster:t", t_long(8000)), &l), 0,
 	    "a ticket is granted: %s", lh_error_detail());
 	ok(token_cluster(l.token) && lh_verify(lh, &l) == 0, "and good");
-	t = start("cluster:t", t_ms(8000));
+	t = start("cluster:t", t_long(8000));
 	is(lh_ticket_finish(t, &m), -EAGAIN, "a second one waits");
 	is(lh_release(lh, &l), 0, "released");
 	is(outcome(t, &m), 0, "then it is its turn: %s", lh_error_detail());
 	is(lh_release(lh, &m), 0, "released");
 	t_shim_recall(s);
 	s->says = SHIM_QUEUES;
-	t = start("cluster:t", t_ms(30000));
-	u = start("cluster:t", t_ms(150));
+	t = start("cluster:t", t_long(30000));
+	u = start("cluster:t", t_long(150));
 	ok(t_await_waiters(lh, "cluster:t", 2), "two wait behind the shim");
 	is(outcome(u, &m), -ETIMEDOUT, "one of them is out of time: %s",
 	    lh_error_detail());
@@ -109,14 +110,14 @@ tickets(void)
 	is(lh_release(lh, &l), 0, "released");
 	t_shim_recall(s);
 	s->says = SHIM_SILENT;
-	t = start("cluster:t", t_ms(30000));
-	t_sleep_ms(t_ms(30));
+	t = start("cluster:t", t_long(30000));
+	t_sleep_ms(t_long(30));
 	is(lh_ticket_cancel(t), 0, "given up while the shim is asked");
 	s->says = SHIM_LIES;
-	t = start("cluster:t", t_ms(30000));
-	t_sleep_ms(t_ms(30));
+	t = start("cluster:t", t_long(30000));
+	t_sleep_ms(t_long(30));
 	is(lh_ticket_cancel(t), 0, "and while it promises and gives nothing");
-	t = start("cluster:t", t_ms(200));
+	t = start("cluster:t", t_long(200));
 	is(outcome(t, &l), -ETIMEDOUT, "which comes to nothing: %s",
 	    lh_error_detail());
 	s->says = SHIM_AWAY;
@@ -125,13 +126,13 @@ tickets(void)
 	is(t_waiters(lh, "cluster:t") + t_holders(lh, "cluster:t"), 0,
 	    "nothing is left");
 	s->says = SHIM_GRANTS;
-	is(outcome(start("cluster:t", t_ms(8000)), &l), 0, "and back: %s",
+	is(outcome(start("cluster:t", t_long(8000)), &l), 0, "and back: %s",
 	    lh_error_detail());
 	is(lh_release(lh, &l), 0, "released");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -142,5 +143,11 @@ main(void)
 	cancelled("in vain", SHIM_LIES, false);
 	tickets();
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 200, "cluster cancel");
 	return done();
 }

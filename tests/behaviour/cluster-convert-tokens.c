@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "base/bits.h"
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -48,8 +49,8 @@ hand(struct lh *lh, struct lh_lease *l, int i)
 	return lh_handoff(lh, l, NULL);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct t_shim *s = t_shim(table);
@@ -59,5 +60,11 @@ main(void)
 	to_the_end(lh, "handed over", hand);
 	t_shim_kill(s);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 600, "cluster convert tokens");
 	return done();
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "op/right.h"
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -20,7 +21,7 @@ static struct t_shim *s;
 static struct lh_lease
 take(const char *key)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(60000), t_ms(5000));
+	struct lh_acquire_opts o = t_opts(t_long(60000), t_long(5000));
 	struct lh_lease l = { 0 };
 
 	if (lh_acquire(lh, key, &o, &l) != 0)
@@ -62,7 +63,7 @@ not_renewed(void)
 	ok(t_until(T_HANG_MS, until_ns() > lhi_clock_ns(CLOCK_BOOTTIME)),
 	    "the session goes on after all");
 	is(lh_verify(lh, &l), -ESTALE, "what was told to be lost stays lost");
-	is(lh_extend(lh, &l, t_ms(1000)), -ESTALE, "and is not extended");
+	is(lh_extend(lh, &l, t_long(1000)), -ESTALE, "and is not extended");
 	is(lh_verify_token(lh, "cluster:a", l.token), -ESTALE,
 	    "nor is its token good");
 	is(lh_release(lh, &l), -ESTALE, "nor can it be released");
@@ -80,7 +81,7 @@ extended_too_late(void)
 
 	s->beats = 0;
 	sleep_past_the_end();
-	is(lh_extend(lh, &l, t_ms(60000)), -ESTALE, "not extended: %s",
+	is(lh_extend(lh, &l, t_long(60000)), -ESTALE, "not extended: %s",
 	    lh_error_detail());
 	s->beats = 1;
 	ok(t_until(T_HANG_MS, until_ns() > lhi_clock_ns(CLOCK_BOOTTIME)),
@@ -91,7 +92,7 @@ extended_too_late(void)
 static void
 read_by_token(void)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(60000), t_ms(5000));
+	struct lh_acquire_opts o = t_opts(t_long(60000), t_long(5000));
 	struct lh_lease l;
 
 	o.mode = LH_SHARED;
@@ -110,7 +111,7 @@ read_by_token(void)
 static struct lh_lock *
 hold(const char *key, struct lh_watch **w)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(3000), t_ms(5000));
+	struct lh_acquire_opts o = t_opts(t_long(3000), t_long(5000));
 	struct lh_lock *lock;
 
 	if (lh_lock_open(lh, key, NULL, &lock) != 0 ||
@@ -182,7 +183,7 @@ session_ends(void)
 {
 	struct lh_watch *w, *v;
 	struct lh_lock *lock = hold("cluster:end", &w), *local;
-	struct lh_acquire_opts o = t_opts(t_ms(3000), 0);
+	struct lh_acquire_opts o = t_opts(t_long(3000), 0);
 	struct lh_lease l = take("cluster:end2");
 	int64_t at = 0;
 
@@ -214,9 +215,9 @@ adopted(void)
 	int64_t end;
 
 	s->beats = 1;
-	s->ttl_ms = t_ms(4000);
+	s->ttl_ms = t_long(4000);
 	ok(t_until(T_HANG_MS, until_ns() - lhi_clock_ns(CLOCK_BOOTTIME) >
-	    t_ms(2000) * T_NS_PER_MS), "a session of four seconds");
+	    t_long(2000) * T_NS_PER_MS), "a session of four seconds");
 	lock = hold("cluster:adopted", &w);
 	l = take("cluster:adopted2");
 	s->adopts = 1;
@@ -224,7 +225,7 @@ adopted(void)
 	end = until_ns();
 	is(lh_verify(lh, &l), 0, "the shim is dead: held on");
 	t_shim_start(s);
-	ok(t_until(t_ms(8000), lhi_clock_ns(CLOCK_BOOTTIME) > end),
+	ok(t_until(t_long(8000), lhi_clock_ns(CLOCK_BOOTTIME) > end),
 	    "D would have come");
 	is(lh_verify(lh, &l), 0, "and on, as another one has adopted it");
 	is(lh_lock_valid(lock), 0, "by the live handle as well");
@@ -237,7 +238,7 @@ adopted(void)
 	t_shim_start(s);
 	(void)lh_watch_close(w);
 	(void)lh_lock_close(lock);
-	s->ttl_ms = t_ms(600);
+	s->ttl_ms = t_long(600);
 }
 
 /* Who waits in the table when the shim goes. */
@@ -247,11 +248,11 @@ lost_while_waiting(const char *key, void (*how)(struct t_shim *shim))
 	struct t_actor *a = t_actor(s->table);
 
 	s->says = SHIM_QUEUES;
-	t_begin_acquire(a, key, t_ms(60000), t_ms(60000));
+	t_begin_acquire(a, key, t_long(60000), t_long(60000));
 	ok(t_await_waiters(lh, key, 1), "it waits behind the shim");
 	s->says = SHIM_AWAY;
 	how(s);
-	is(t_result_within(a, t_ms(9000)), -EHOSTUNREACH,
+	is(t_result_within(a, t_long(9000)), -EHOSTUNREACH,
 	    "the cluster is lost meanwhile: %s", a->detail);
 	s->says = SHIM_GRANTS;
 	s->beats = 1;
@@ -264,8 +265,8 @@ stop(struct t_shim *shim)
 	t_stop(shim->pid);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -290,5 +291,11 @@ main(void)
 	t_shim_start(s);
 	lost_while_waiting("cluster:w3", t_shim_lose);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 400, "cluster lost");
 	return done();
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include "op/right.h"
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -25,7 +26,7 @@ static const struct lh_item items[N] = {
 static int
 acquire(int64_t wait_ms, struct lh_lease *l)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), wait_ms);
+	struct lh_acquire_opts o = t_opts(t_long(20000), wait_ms);
 
 	return lh_acquire_many(lh, items, N, &o, l);
 }
@@ -49,7 +50,7 @@ all(void)
 	struct lh_lease l[N];
 	int held = 0, good = 0;
 
-	is(acquire(t_ms(5000), l), 0, "all are had: %s", lh_error_detail());
+	is(acquire(t_long(5000), l), 0, "all are had: %s", lh_error_detail());
 	is(s->wants.count, 1, "with one question");
 	is(s->keys, 3, "for three rights");
 	for (int i = 0; i < N; i++) {
@@ -71,17 +72,17 @@ rolled_back(void)
 	struct t_actor *a = t_actor(s->table);
 	struct lh_lease l[N];
 
-	is(t_do_acquire(a, "z local", t_ms(60000), 0), 0,
+	is(t_do_acquire(a, "z local", t_long(60000), 0), 0,
 	    "the last is somebody's");
 	is(acquire(0, l), -EAGAIN, "a try: busy: %s", lh_error_detail());
 	is(n_held(), 1, "nothing else is held");
-	is(acquire(t_ms(100), l), -ETIMEDOUT, "a wait: timed out: %s",
+	is(acquire(t_long(100), l), -ETIMEDOUT, "a wait: timed out: %s",
 	    lh_error_detail());
 	is(n_held(), 1, "nothing else is held");
 	is(t_do_release(a), 0, "released");
 	t_shim_recall(s);
 	s->says = SHIM_AWAY;
-	is(acquire(t_ms(5000), l), -EHOSTUNREACH, "no cluster: %s",
+	is(acquire(t_long(5000), l), -EHOSTUNREACH, "no cluster: %s",
 	    lh_error_detail());
 	is(n_held(), 0, "nothing is held");
 	s->says = SHIM_BUSY;
@@ -89,7 +90,7 @@ rolled_back(void)
 	    lh_error_detail());
 	is(n_held(), 0, "nothing is held");
 	s->says = SHIM_LIES;
-	is(acquire(t_ms(300), l), -ETIMEDOUT, "promised, and not given: %s",
+	is(acquire(t_long(300), l), -ETIMEDOUT, "promised, and not given: %s",
 	    lh_error_detail());
 	is(n_held(), 0, "nothing is held");
 	s->says = SHIM_GRANTS;
@@ -99,7 +100,7 @@ rolled_back(void)
 static int
 acquire_all(struct t_actor *a, void *arg)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(300), t_ms(20000));
+	struct lh_acquire_opts o = t_opts(t_long(300), t_long(20000));
 	struct lh_lease l[N];
 	int error = lh_acquire_many(a->lh, items, N, &o, l);
 
@@ -112,11 +113,11 @@ while_waiting(void)
 {
 	struct t_actor *a = t_actor(s->table), *b = t_actor(s->table);
 
-	is(t_do_acquire(b, "z local", t_ms(60000), 0), 0,
+	is(t_do_acquire(b, "z local", t_long(60000), 0), 0,
 	    "the last is somebody's");
 	t_begin(a, acquire_all, NULL);
 	ok(t_await_waiters(lh, "z local", 1), "it has the others, and waits");
-	t_sleep_ms(t_ms(700));
+	t_sleep_ms(t_long(700));
 	is(t_holders(lh, "cluster:m1"), 1, "which are renewed meanwhile");
 	t_shim_lose(s);
 	ok(t_until(T_HANG_MS, t_holders(lh, "cluster:m1") == 0 &&
@@ -135,7 +136,7 @@ while_waiting(void)
 static void
 scope(void)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), 0);
+	struct lh_acquire_opts o = t_opts(t_long(20000), 0);
 	struct lh_lease l[N];
 
 	o.scope = LH_QUORUM;
@@ -146,8 +147,8 @@ scope(void)
 	is(lh_release_many(lh, l, 2), 0, "released");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -158,5 +159,11 @@ main(void)
 	while_waiting();
 	scope();
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 200, "cluster many");
 	return done();
 }

@@ -4,6 +4,7 @@
  * nobody to give them to, no shim, one that says nothing, or something else.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -29,8 +30,8 @@ none(struct lh *lh, int error, const char *why)
 	is(told, 0, "and nobody is told");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh *lh = t_open(t_table());
 	struct t_shim *s;
@@ -59,5 +60,11 @@ main(void)
 	t_shim_kill(s);
 	none(lh, -EHOSTUNREACH, "one that is killed");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 600, "cluster shim stats");
 	return done();
 }

@@ -8,6 +8,7 @@
 #include <leasehold/session.h>
 #include <leasehold/value.h>
 #include "op/right.h"
+#include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"
@@ -19,7 +20,7 @@ static struct lh_acquire_more more;
 static int
 acquire(const char *key, struct lh_lease *l)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(20000), t_ms(4000));
+	struct lh_acquire_opts o = t_opts(t_long(20000), t_long(4000));
 
 	o.more = &more;
 	return lh_acquire(lh, key, &o, l);
@@ -126,7 +127,7 @@ policies(void)
 	is(acquire("cluster:p", &l), 0, "strict: %s", lh_error_detail());
 	ok(l.expires_ns < lh_clock_ns(lh) + s->ttl_ms * T_NS_PER_MS,
 	    "ends with the session all the same");
-	is(lh_extend(lh, &l, t_ms(1000)), 0, "extended");
+	is(lh_extend(lh, &l, t_long(1000)), 0, "extended");
 	is(lh_verify(lh, &l), 0, "held");
 	t_shim_lose(s);
 	is(lh_verify(lh, &l), -ESTALE, "lost with it");
@@ -240,14 +241,14 @@ told(void)
 	is(lh_release(lh, &l), 0, "released");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
 	lh = t_open(table);
 	s = t_shim(table);
-	s->ttl_ms = t_ms(3000);
+	s->ttl_ms = t_long(3000);
 	t_sleep_ms(50);
 	requests();
 	holders();
@@ -257,5 +258,11 @@ main(void)
 	anchors();
 	told();
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 2000, "cluster wishes");
 	return done();
 }

@@ -84,11 +84,11 @@ key_of(struct shim *m, const char *name, size_t len)
 static void
 hold(struct shim *m, struct key *k)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(1500), t_ms(5000));
+	struct lh_acquire_opts o = t_opts(t_long(1500), t_long(5000));
 	int error;
 
 	o.flags = LH_NO_DEADLOCK;
-	if (k->holds && lh_extend(m->lh, &k->held, t_ms(1500)) == 0)
+	if (k->holds && lh_extend(m->lh, &k->held, t_long(1500)) == 0)
 		return;
 	error = lh_acquire(m->lh, k->name, &o, &k->held);
 	if (error != 0)
@@ -406,7 +406,7 @@ t_shim_new(const char *table)
 	    (int)getpid(), n++);
 	t_remove_at_exit(s->path);
 	s->beats = 1;
-	s->ttl_ms = t_ms(600);
+	s->ttl_ms = t_long(600);
 	s->revision = 100;
 	s->step = 1;
 	return s;
