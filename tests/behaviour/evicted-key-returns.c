@@ -126,7 +126,7 @@ stays(const char *table)
 static void
 idle(void)
 {
-	const int64_t ms = t_ms(60);
+	const int64_t ms = t_ms(400);
 
 	(void)touch("group/1");
 	(void)touch("group/2");

@@ -61,7 +61,7 @@ main(void)
 
 	ok(t_tries(3, in_time, lh), "within %lld ms", (long long)T1_MS);
 
-	is(t_acquire(lh, "k", t_ms(200), 0, &l), 0, "a lease");
+	is(t_acquire(lh, "k", t_ms(1000), 0, &l), 0, "a lease");
 	is(t_acquire(lh, "k", 1000, 0, &next), -EAGAIN, "before: busy");
 	t_sleep_until(l.expires_ns + T_NS_PER_MS);
 	is(t_acquire(lh, "k", 3600000, 0, &next), 0, "after: a try gets it");

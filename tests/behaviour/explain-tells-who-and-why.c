@@ -244,7 +244,7 @@ named(struct lh *lh)
 	struct lh_lease l;
 	struct seen s;
 
-	so.ttl_ms = t_ms(1000);
+	so.ttl_ms = t_ms(3000);
 	so.lock_delay_ms = t_ms(60000);
 	is(lh_session_open(lh, "job", &so, &more.session), 0, "a session");
 	o.more = &more;

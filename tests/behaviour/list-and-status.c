@@ -182,7 +182,7 @@ gone_are_not_told(struct lh *lh, const char *table)
 	struct report r = { .calls = 0 };
 	struct lh_lease l;
 
-	is(t_acquire(lh, "short", t_ms(150), 0, &l), 0, "a short lease");
+	is(t_acquire(lh, "short", t_ms(1000), 0, &l), 0, "a short lease");
 	is(t_holders(lh, "short"), 1, "is told");
 	t_sleep_until(l.expires_ns + T_NS_PER_MS);
 	is(lh_status(lh, "short", l.id, keep, &r), -ESTALE,

@@ -91,7 +91,7 @@ is_buried(void *arg)
 	t_actor_free(a);
 	a = t_actor(lh_table_name(t->lh));
 	is(t_do(a, hold_many, 0), 0, "all of its keys are to be had");
-	is(t_do_acquire(a, "k", 1000, 0), 0, "and that one");
+	is(t_do_acquire(a, "k", 60000, 0), 0, "and that one");
 	is(a->lease.notes, LH_NOTE_PREVIOUS_DIED, "with a note of death");
 	t_actor_end(a);
 	return free_ms <= t->within_ms;
@@ -161,7 +161,7 @@ with_reaper(const char *table, struct lh *lh, bool fds)
 	    (long long)t.within_ms);
 	inherited(table, lh);
 	a = t_actor(table);
-	is(t_do_acquire(a, "k", 1000, 0), 0, "one more");
+	is(t_do_acquire(a, "k", 60000, 0), 0, "one more");
 	t_sleep_ms(t_ms(100));
 	t_actor_end(a);
 	t_sleep_ms(t_ms(100));
