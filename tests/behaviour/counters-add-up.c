@@ -97,8 +97,8 @@ own_leases(void)
 	is(MORE(waited), 0, "not granted");
 	is(MORE(acquired), 0, "and nothing acquired");
 	is(lh_release(lh, &l), 0, "released");
-	is(t_acquire(lh, "mine", 20, 0, &l), 0, "for 20 ms");
-	t_sleep_ms(40);
+	is(t_acquire(lh, "mine", t_ms(200), 0, &l), 0, "for 200 ms");
+	t_sleep_until(l.expires_ns + T_NS_PER_MS);
 	is(lh_extend(lh, &l, 1000), -ESTALE, "which are over");
 	is(MORE(expired_own), 1, "so it has expired");
 	is(MORE(told_lost), 1, "and we were told");
@@ -126,7 +126,7 @@ with_others(const char *table)
 	is(sum, 1, "and in a class of that");
 	is(MORE(acquired), 1, "one acquisition");
 	t_actor_kill(a);
-	t_begin_acquire(b, "k", 40, HOUR_MS);
+	t_begin_acquire(b, "k", t_ms(200), HOUR_MS);
 	is(t_result(b), 0, "it dies, and another has the key");
 	is(MORE(died), 1, "one lease of the dead");
 	is(MORE(deaths), 1, "one death");
