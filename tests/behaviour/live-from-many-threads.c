@@ -17,6 +17,7 @@ static struct lh *lh;
 static struct lh_lock *shared;
 static _Atomic int inside[KEYS], wrong, callbacks;
 static _Atomic bool stop;
+static _Atomic bool quiet;	/* there will be no event any more */
 
 static void
 on_event(struct lh_lock *l, const struct lh_event *e, void *arg)
@@ -83,7 +84,7 @@ reader(void *arg)
 		if (poll(&p, 1, 100) == 1 && lh_watch_next(w, &e) == 0) {
 			atomic_fetch_add(&wrong, e.seq - e.count != seq);
 			seq = e.seq;
-		} else if (atomic_load(&stop)) {
+		} else if (atomic_load(&quiet)) {
 			break;
 		}
 	}
@@ -134,6 +135,7 @@ main(void)
 	while (n > 2)
 		t_join(t[--n]);
 	is(lh_lock_release(shared), 0, "released");
+	atomic_store(&quiet, true);
 	while (n > 0)
 		t_join(t[--n]);
 	is(lh_lock_close(shared), 0, "closed");

@@ -142,6 +142,8 @@ main(void)
 
 	t_begin(w, writer, NULL);
 	t_sleep_ms(t_ms(RUN_MS));
+	/* on a slow machine some may not have had a turn yet */
+	(void)t_until(T_HANG_MS, sh->reads > CROWD && sh->writes > 0);
 	sh->stop = 1;
 	for (int i = 0; i < PROCESSES; i++)
 		is(t_result(a[i]), 0, "the threads of process %d end", i);

@@ -159,7 +159,7 @@ main(void)
 	for (size_t i = 0; i < 2 * sizeof(calls) / sizeof(calls[0]); i++) {
 		all_closed = i % 2;
 		is(t_reap(t_fork(survive, (void *)(uintptr_t)&calls[i / 2]),
-		    t_ms(2000)), 0, "cancelled in %s%s", calls[i / 2].name,
+		    T_HANG_MS), 0, "cancelled in %s%s", calls[i / 2].name,
 		    all_closed ? ", descriptors closed" : "");
 	}
 	is(t_waiters(own, "held"), 0, "nobody waits");
