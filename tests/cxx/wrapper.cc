@@ -187,6 +187,9 @@ live(const std::string &name)
 			throws(std::errc::connection_already_in_progress,
 			    [&] { lock.lock(); }, "not twice");
 			usleep(900000);
+			for (int i = 0; lock.valid() && i < 2000 &&
+			    lock.state().renewals <= 3; i++)
+				usleep(1000);
 			ok(lock.valid() && lock.state().renewals > 3,
 			    "renewed");
 			ok(!other.try_acquire("live"), "nobody gets in");
