@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -40,8 +41,8 @@ take_turn(void)
 	return t_result(w) == 0 && t_do_release(w) == 0;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_acquire_opts try = t_opts(3600000, 0);
 	struct lh_stats st = { .size = sizeof(st) };
@@ -61,7 +62,7 @@ main(void)
 		idle[n_idle++] = t_actor(table);
 	l = t_hold(lh, "k");
 	queue_up(lh);
-	t_sleep_ms(t_ms(30));
+	t_sleep_ms(t_long(30));
 	for (int i = 0; i < ROUNDS; i++) {
 		/* release, and ask at once */
 		if (lh_release(lh, &l) != 0)
@@ -86,5 +87,11 @@ main(void)
 		t_actor_end(idle[i]);
 	is(lh_key_close(key), 0, "closed");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "barge");
 	return done();
 }

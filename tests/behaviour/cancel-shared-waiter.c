@@ -9,6 +9,7 @@
  * one process; the holder is another process.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 #define WAITERS 4
@@ -122,7 +123,7 @@ writer_cancelled(void *arg)
 	(void)arg;
 	is(t_do_read(h, "k", HOUR_MS, 0), 0, "a reader holds it");
 	w = queue_up(modes);
-	t_sleep_ms(t_ms(10));
+	t_sleep_ms(t_long(10));
 	is(t_waiters(lh, "k"), WAITERS, "readers wait behind a writer");
 	ns = t_now_ns();
 	is(lh_cancel(&w[0].cancel), 0, "the writer is cancelled");
@@ -160,8 +161,8 @@ before_the_wait(void)
 	is(t_do_release(h), 0, "released");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	static int victims[] = { 0, 1, 2 };
 	const char *table = t_table();
@@ -176,5 +177,11 @@ main(void)
 	before_the_wait();
 	t_actor_end(h);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "cancel shared waiter");
 	return done();
 }

@@ -5,6 +5,7 @@
  * if that lease is renewed all the time, by another thread, the circle stays,
  * and somebody is told.
  */
+#include "support/part.h"
 #include "circle.h"
 
 static struct lh *lh;
@@ -68,7 +69,7 @@ renewed(void *arg)
 	diag("after %lld ms", (long long)ns);
 	atomic_store(&stop, true);
 	is(t_join(t) == NULL, true, "every renewal succeeds");
-	t_sleep_ms(t_ms(120));
+	t_sleep_ms(t_long(120));
 	is(party_lets_go(p[first]), first == 0 ? -ESTALE : 0,
 	    "it lets go");
 	is(party_result(p[1 - first]), 0, "the other goes on");
@@ -81,8 +82,8 @@ renewed(void *arg)
 	return ns <= T6_MS;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -95,5 +96,11 @@ main(void)
 	party_end(a);
 	party_end(b);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 60, "deadlock dissolved by deadline");
 	return done();
 }

@@ -6,6 +6,7 @@
  * since each closes a circle of its own.  Nobody outside is ever told: not who
  * waits in the same queues, nor who holds what only they wait for.
  */
+#include "support/part.h"
 #include "circle.h"
 
 static struct lh *lh;
@@ -41,7 +42,7 @@ shared_one_gives_way(void *arg)
 	is(w->result, -EDEADLK, "-EDEADLK");
 	ns = (w->ended_ns - ns) / T_NS_PER_MS;
 	diag("%s", w->detail);
-	t_sleep_ms(t_ms(300));
+	t_sleep_ms(t_long(300));
 	is(party_count(p, 5), 1, "nobody else is");
 	is(party_lets_go(w), 0, "it lets go");
 	is(party_result(r[0]), 0, "a reader goes on");
@@ -67,7 +68,7 @@ each_gives_way(void *arg)
 	told = r[0]->ended_ns > r[1]->ended_ns ? r[0]->ended_ns :
 	    r[1]->ended_ns;
 	told = (told - ns) / T_NS_PER_MS;
-	t_sleep_ms(t_ms(300));
+	t_sleep_ms(t_long(300));
 	is(party_count(p, 5), 2, "nobody else is");
 	is(party_lets_go(r[0]), 0, "one lets go");
 	ok(!party_answered(w), "there is the other");
@@ -94,7 +95,7 @@ beside(void)
 	party_wants(lh, r[1], "a", LH_EXCLUSIVE, 5, 2);
 	is(party_first(q, 3, T_HANG_MS), 1, "one of the circle is told");
 	is(r[1]->result, -EDEADLK, "-EDEADLK");
-	t_sleep_ms(t_ms(300));
+	t_sleep_ms(t_long(300));
 	is(party_count(q, 3), 1, "not the humblest, which is outside");
 	is(party_lets_go(r[1]), 0, "it lets go");
 	is(party_result(r[0]), 0, "the other goes on");
@@ -103,8 +104,8 @@ beside(void)
 	is(party_lets_go(by[0]), 0, "released");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -120,5 +121,11 @@ main(void)
 	for (int i = 0; i < 5; i++)
 		party_end(p[i]);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "deadlock overlapping circles");
 	return done();
 }

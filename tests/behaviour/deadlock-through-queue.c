@@ -4,6 +4,7 @@
  * holds what: a reader that a waiting writer keeps out waits for that; and
  * those of readers that wait to upgrade, with keys of others in between.
  */
+#include "support/part.h"
 #include "circle.h"
 
 static struct lh *lh;
@@ -33,7 +34,7 @@ barred_reader(void *arg)
 	diag("after %lld ms: %s", (long long)ns, a->detail);
 	ok(strstr(a->detail, "in whose queue stands first") != NULL,
 	    "the place in the queue is told");
-	t_sleep_ms(t_ms(200));
+	t_sleep_ms(t_long(200));
 	is(party_count(p, 3), 1, "nobody else");
 	is(party_lets_go(a), 0, "it lets go");
 	party_follows(b, "the writer goes on");
@@ -75,7 +76,7 @@ no_circle(void)
 	party_has(c, "c", LH_EXCLUSIVE, HOUR_MS);
 	party_wants(lh, b, "k", LH_EXCLUSIVE, 0, 1);
 	party_wants(lh, c, "k", LH_SHARED, 0, 2);
-	t_sleep_ms(t_ms(400));
+	t_sleep_ms(t_long(400));
 	is(party_count(p, 3), 1, "who only waits is told nothing");
 	is(party_lets_go(a), 0, "released");
 	party_follows(b, "the writer goes on");
@@ -124,8 +125,8 @@ own_other_lease(void)
 	is(party_lets_go(a), 0, "released");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -142,5 +143,11 @@ main(void)
 	for (int i = 0; i < 3; i++)
 		party_end(p[i]);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "deadlock through queue");
 	return done();
 }

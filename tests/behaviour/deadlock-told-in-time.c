@@ -5,6 +5,7 @@
  * the last to wait or the one before.
  */
 #include <stdlib.h>
+#include "support/part.h"
 #include "circle.h"
 
 #define ROUNDS 60
@@ -17,8 +18,8 @@ later(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct lh *lh = t_open(table);
@@ -52,5 +53,11 @@ main(void)
 	party_end(p[0]);
 	party_end(p[1]);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "deadlock told in time");
 	return done();
 }

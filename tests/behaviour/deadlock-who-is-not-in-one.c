@@ -6,6 +6,7 @@
  * thread that acquired it is gone.  A claim that was a shareable lease's is an
  * ordinary one's afterwards.  Deadlocks are told in words, and counted.
  */
+#include "support/part.h"
 #include "circle.h"
 
 static struct lh *lh, *other;
@@ -50,15 +51,15 @@ own_lease(void)
 	uint64_t n = deadlocks();
 	int64_t ns = t_now_ns();
 
-	is(wait_again(lh, 0, t_ms(5000)), -EDEADLK, "one's own lease");
+	is(wait_again(lh, 0, t_long(5000)), -EDEADLK, "one's own lease");
 	cmp(t_since_ms(ns), <=, T6_MS, "soon");
 	ok(strstr(lh_error_detail(), "this thread waits for 'k', held by this "
 	    "thread") != NULL, "in words: %s", lh_error_detail());
 	is((int)(deadlocks() - n), 1, "it is counted");
-	is(wait_again(other, 0, t_ms(5000)), -EDEADLK,
+	is(wait_again(other, 0, t_long(5000)), -EDEADLK,
 	    "the same in another attachment");
 	is(lh_verify(lh, &l), 0, "the lease is as it was");
-	is(wait_again(lh, LH_NO_DEADLOCK, t_ms(150)), -ETIMEDOUT,
+	is(wait_again(lh, LH_NO_DEADLOCK, t_long(150)), -ETIMEDOUT,
 	    "not to be told: it waits");
 	is(wait_again(lh, 0, 20), -ETIMEDOUT, "a short wait does not look");
 	is(lh_release(lh, &l), 0, "released");
@@ -69,12 +70,12 @@ shareable(uint32_t mode)
 {
 	struct lh_lease l = hold(LH_SHAREABLE, mode);
 
-	is(wait_again(lh, 0, t_ms(150)), -ETIMEDOUT,
+	is(wait_again(lh, 0, t_long(150)), -ETIMEDOUT,
 	    "a lease that others may release: it waits");
 	is(lh_release(lh, &l), 0, "released");
 	for (int i = 0; i < 20; i++) {
 		l = hold(0, mode);
-		if (wait_again(lh, 0, t_ms(5000)) != -EDEADLK)
+		if (wait_again(lh, 0, t_long(5000)) != -EDEADLK)
 			fail("the next use is not an ordinary lease's");
 		if (lh_release(lh, &l) != 0)
 			fail("release");
@@ -82,7 +83,7 @@ shareable(uint32_t mode)
 	l = hold(LH_SHAREABLE, mode);
 	is(lh_convert(lh, &l, LH_SHARED), 0, "made shared");
 	is(lh_convert(lh, &l, LH_EXCLUSIVE), 0, "made exclusive");
-	is(wait_again(lh, 0, t_ms(150)), -ETIMEDOUT, "as before");
+	is(wait_again(lh, 0, t_long(150)), -ETIMEDOUT, "as before");
 	is(lh_release(lh, &l), 0, "released");
 }
 
@@ -105,7 +106,7 @@ gone_thread(void)
 		snprintf(key, sizeof(key), "mine%d", i);
 		mine[i] = t_hold(lh, key);
 	}
-	is(wait_again(lh, 0, t_ms(150)), -ETIMEDOUT,
+	is(wait_again(lh, 0, t_long(150)), -ETIMEDOUT,
 	    "a lease of a thread that is gone: it waits");
 	for (int i = 0; i < 20; i++)
 		if (lh_release(lh, &mine[i]) != 0)
@@ -131,7 +132,7 @@ spared(struct party *a, struct party *b)
 	party_follows(a, "the other goes on");
 
 	party_has(a, "x", LH_EXCLUSIVE, HOUR_MS);
-	party_has(b, "y", LH_EXCLUSIVE, t_ms(400));
+	party_has(b, "y", LH_EXCLUSIVE, t_long(400));
 	party_begin(a, TAKE, "y", &o);
 	party_begin(b, TAKE, "x", &o);
 	is(party_result(a), 0, "neither can: the deadline decides");
@@ -142,8 +143,8 @@ spared(struct party *a, struct party *b)
 	is(party_lets_go(b), -ESTALE, "its first lease was lost");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct party *a, *b;
@@ -161,5 +162,11 @@ main(void)
 	party_end(b);
 	is(lh_close(other), 0, "closed");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 20, "deadlock who is not in one");
 	return done();
 }

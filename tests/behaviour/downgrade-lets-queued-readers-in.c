@@ -5,6 +5,7 @@
  * writer and the readers behind it wait on.  Nobody has released anything.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 #define FRONT 3
@@ -38,7 +39,7 @@ scene(void *arg)
 	is(larger, FRONT, "with larger tokens");
 	is(t_holders(lh, "k"), FRONT + 1, "beside the holder");
 	is(t_do_verify(h), 0, "who holds on");
-	t_sleep_ms(t_ms(20));
+	t_sleep_ms(t_long(20));
 	ok(!t_answered(w), "the writer waits");
 	ok(!t_answered(behind), "and the reader behind it");
 	is(t_waiters(lh, "k"), 2, "those two");
@@ -58,8 +59,8 @@ scene(void *arg)
 	return worst <= T3_MS;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -78,5 +79,11 @@ main(void)
 	t_actor_end(w);
 	t_actor_end(behind);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "downgrade lets queued readers in");
 	return done();
 }

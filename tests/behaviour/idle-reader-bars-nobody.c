@@ -7,6 +7,7 @@
  * next token is larger than the writer's.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 static struct lh *lh;
@@ -71,8 +72,8 @@ idle(enum fate fate, bool elder, bool ask)
 	is(t_try(lh, "k", LH_EXCLUSIVE, 0), 0, "it is free");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	lh = t_open(t_table());
 	for (int fate = 0; fate < N; fate++) {
@@ -82,5 +83,11 @@ main(void)
 		idle(fate, false, false);
 	}
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 200, "idle reader bars nobody");
 	return done();
 }

@@ -7,6 +7,7 @@
  * process gets a turn.  No two writers are inside, nor a reader with one.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 #define PROCESSES	8
@@ -84,7 +85,7 @@ mixed(void *arg)
 	began_ns = t_now_ns();
 	for (int i = 0; i < PROCESSES; i++)
 		t_begin(a[i], live, &sh->life[i]);
-	t_sleep_ms(t_ms(RUN_MS));
+	t_sleep_ms(t_long(RUN_MS));
 	sh->stop = 1;
 	for (int i = 0; i < PROCESSES; i++) {
 		if (t_result(a[i]) != 0)
@@ -139,11 +140,17 @@ in_order(uint32_t order, const char *name)
 	t_close(lh);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	sh = t_shared(sizeof(*sh));
 	in_order(LH_ORDER_BOUNDED, "the default order");
 	in_order(LH_ORDER_FIFO, "fifo");
+}
+
+int
+main(void)
+{
+	t_part(play, 200, "nobody starves mixed");
 	return done();
 }

@@ -11,18 +11,19 @@
  */
 #include <errno.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct t_actor *a = t_actor(table);
 	struct lh *lh = t_open(table);
 	struct lh_lease early, mine;
 
-	is(t_do_acquire(a, "k", t_ms(400), 0), 0, "a process holds the key");
+	is(t_do_acquire(a, "k", t_long(400), 0), 0, "a process holds the key");
 	is(lh_verify_token(lh, "k", a->lease.token), 0, "its token is good");
 	t_stop(a->pid);
 	is(t_acquire(lh, "k", 1000, 0, &early), -EAGAIN,
@@ -53,5 +54,11 @@ main(void)
 	is(t_do_release(a), 0, "and release");
 	t_actor_end(a);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 400, "paused holder outlives lease");
 	return done();
 }

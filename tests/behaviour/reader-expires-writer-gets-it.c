@@ -6,6 +6,7 @@
  * lost leases are lost for good (G9).
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 #define READERS 3
@@ -28,13 +29,13 @@ at_the_last_deadline(void *arg)
 	int64_t last_ns = 0, took;
 
 	for (int i = 0; i < READERS; i++)
-		is(t_do_read(r[i], "k", t_ms(s->ttl_ms[i]), 0), 0,
+		is(t_do_read(r[i], "k", t_long(s->ttl_ms[i]), 0), 0,
 		    "%s: reader %d", s->name, i);
 	t_queue(lh, w, LH_EXCLUSIVE, 0, 1);
 	if (s->change == SHORTEN)
-		is(t_do_extend(r[READERS - 1], t_ms(60)), 0, "shortened");
+		is(t_do_extend(r[READERS - 1], t_long(60)), 0, "shortened");
 	if (s->change == EXTEND)
-		is(t_do_extend(r[READERS - 1], t_ms(300)), 0, "extended");
+		is(t_do_extend(r[READERS - 1], t_long(300)), 0, "extended");
 	for (int i = 0; i < READERS; i++)
 		if (r[i]->lease.expires_ns > last_ns)
 			last_ns = r[i]->lease.expires_ns;
@@ -62,8 +63,8 @@ one_by_one(void)
 {
 	struct lh_lease l;
 
-	is(t_do_read(r[0], "k", t_ms(60), 0), 0, "a short lease");
-	is(t_do_read(r[1], "k", t_ms(160), 0), 0, "a longer one");
+	is(t_do_read(r[0], "k", t_long(60), 0), 0, "a short lease");
+	is(t_do_read(r[1], "k", t_long(160), 0), 0, "a longer one");
 	is(t_holders(lh, "k"), 2, "two hold it");
 	t_sleep_until(r[0]->lease.expires_ns + T_NS_PER_MS);
 	is(lh_status(lh, "k", r[0]->lease.id, t_view_keep,
@@ -81,8 +82,8 @@ one_by_one(void)
 	is(t_do_extend(r[1], HOUR_MS), -ESTALE, "and the second has lost it");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	static struct shape shapes[] = {
 		{ "rising", { 60, 90, 120 }, NONE },
@@ -104,5 +105,11 @@ main(void)
 		t_actor_end(r[i]);
 	t_actor_end(w);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 60, "reader expires writer gets it");
 	return done();
 }

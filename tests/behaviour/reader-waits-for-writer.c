@@ -6,6 +6,7 @@
  * release: the reader that came first has it, if not all.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 #define READERS 3
@@ -35,14 +36,14 @@ writer_ends(void *arg)
 	const int64_t bounds[] = { T3_MS, T1_MS, T2_MS };
 	enum end how = *(enum end *)arg;
 	struct t_actor *w = t_actor(lh_table_name(lh));
-	int64_t ttl = how == EXPIRED ? t_ms(200) : HOUR_MS;
+	int64_t ttl = how == EXPIRED ? t_long(200) : HOUR_MS;
 	int64_t from_ns, worst = 0;
 	int waited = 0;
 
 	is(t_do_acquire(w, "k", ttl, 0), 0, "a writer holds it");
 	for (int i = 0; i < READERS; i++)
 		t_queue(lh, r[i], LH_SHARED, 0, i + 1);
-	t_sleep_ms(t_ms(10));
+	t_sleep_ms(t_long(10));
 	for (int i = 0; i < READERS; i++)
 		waited += !t_answered(r[i]);
 	is(waited, READERS, "readers wait");
@@ -74,8 +75,8 @@ writer_ends(void *arg)
 	return worst <= bounds[how];
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	static enum end ends[] = { RELEASED, EXPIRED, KILLED };
 	const char *table = t_table();
@@ -88,5 +89,11 @@ main(void)
 	for (int i = 0; i < READERS; i++)
 		t_actor_end(r[i]);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 190, "reader waits for writer");
 	return done();
 }

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <string.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -99,12 +100,12 @@ waits(void)
 	ask(&try);
 	is(try.result, -EBUSY, "a try of the same: it is under way");
 	ok(t_has_detail(), "with a reason");
-	late.wait_ms = t_ms(30);
+	late.wait_ms = t_long(30);
 	before = t_now_ns();
 	ask(&late);
 	is(late.result, -ETIMEDOUT, "who waits for it in vain: timed out");
-	cmp(t_since_ms(before), >=, t_ms(30), "not before its time");
-	cmp(t_since_ms(before), <=, t_ms(30) + T4_MS, "nor long after");
+	cmp(t_since_ms(before), >=, t_long(30), "not before its time");
+	cmp(t_since_ms(before), <=, t_long(30) + T4_MS, "nor long after");
 	is(lh_release_request(lh, NULL, id), -EBUSY, "nothing to release yet");
 	u = t_thread(ask, &second);
 	off.cancel = &cancel;
@@ -124,12 +125,18 @@ waits(void)
 	is(lh_release(lh, &first.lease), 0, "and by the first");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	lh = t_open(t_table());
 	together(t_count(100, 10));
 	waits();
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 50, "request twice at once");
 	return done();
 }

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "support/part.h"
 #include "upgrade.h"
 
 #define ROUNDS 40
@@ -81,7 +82,7 @@ together(void)
 static void
 first_lapsed(void)
 {
-	is(t_do_read(a, "k", t_ms(300), 0), 0, "one reads for a while");
+	is(t_do_read(a, "k", t_long(300), 0), 0, "one reads for a while");
 	is(t_do_read(b, "k", HOUR_MS, 0), 0, "another reads");
 	t_begin_upgrade(a, HOUR_MS);
 	ok(t_await_waiters(lh, "k", 1), "the first waits");
@@ -106,7 +107,7 @@ upgrade_copy(void *arg)
 {
 	struct both *x = arg;
 
-	x->result = t_upgrade(lh, &x->l, t_ms(3000));
+	x->result = t_upgrade(lh, &x->l, t_long(3000));
 	return NULL;
 }
 
@@ -132,8 +133,8 @@ one_lease(void)
 	    "released");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -147,5 +148,11 @@ main(void)
 	t_actor_end(a);
 	t_actor_end(b);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 300, "second upgrader told at once");
 	return done();
 }

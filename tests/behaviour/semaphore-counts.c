@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -85,11 +86,11 @@ up_to_the_limit(void)
 	is(acquire(HOUR_MS, 0, &more), -EAGAIN, "not one more");
 	ok(strstr(lh_error_detail(), "3 permits") != NULL, "and why");
 	ns = t_now_ns();
-	is(acquire(HOUR_MS, t_ms(60), &more), -ETIMEDOUT, "nor in a while");
-	ok(t_since_ms(ns) >= t_ms(60) - 1, "not before its time");
+	is(acquire(HOUR_MS, t_long(60), &more), -ETIMEDOUT, "nor in a while");
+	ok(t_since_ms(ns) >= t_long(60) - 1, "not before its time");
 	is_standing(LIMIT, 0, "after a wait in vain");
 	is(lh_verify(lh, &l[1]), 0, "a permit is a lease");
-	is(lh_extend(lh, &l[1], t_ms(40)), 0, "that may be shortened");
+	is(lh_extend(lh, &l[1], t_long(40)), 0, "that may be shortened");
 	is(acquire(HOUR_MS, HOUR_MS, &more), 0, "and makes room when it ends");
 	ok(more.key == l[1].key && more.token > l[1].token,
 	    "the same permit, and a larger token");
@@ -117,7 +118,7 @@ first_come_first_served(void)
 		is(t_who(a, 3, had), i, "whoever came first has it");
 		had[i] = true;
 		is(t_result(a[i]), 0, "granted");
-		t_sleep_ms(t_ms(20));
+		t_sleep_ms(t_long(20));
 		for (int j = i + 1; j < 3; j++)
 			ok(!t_answered(a[j]), "nobody else");
 	}
@@ -200,8 +201,8 @@ limits(void)
 	is(lh_sem_close(other), 0, "closed");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -216,5 +217,11 @@ main(void)
 	limits();
 	is(lh_sem_close(sem), 0, "closed");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "semaphore counts");
 	return done();
 }

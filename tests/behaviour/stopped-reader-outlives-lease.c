@@ -6,6 +6,7 @@
  * release say lost, whoever has the key by then.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 static struct lh *lh;
@@ -27,7 +28,7 @@ alone(void *arg)
 	int64_t took;
 
 	(void)arg;
-	is(t_do_read(s, "k", t_ms(200), 0), 0, "a reader");
+	is(t_do_read(s, "k", t_long(200), 0), 0, "a reader");
 	t_stop(s->pid);
 	is(t_try(lh, "k", LH_EXCLUSIVE, 0), -EAGAIN,
 	    "stopped, it still has it");
@@ -56,13 +57,13 @@ beside_another(bool stopped_is_elder)
 	struct t_actor *elder = stopped_is_elder ? s : other;
 	struct t_actor *younger = stopped_is_elder ? other : s;
 
-	is(t_do_read(elder, "k", elder == s ? t_ms(120) : HOUR_MS, 0), 0,
+	is(t_do_read(elder, "k", elder == s ? t_long(120) : HOUR_MS, 0), 0,
 	    "a reader");
-	is(t_do_read(younger, "k", younger == s ? t_ms(120) : HOUR_MS, 0), 0,
+	is(t_do_read(younger, "k", younger == s ? t_long(120) : HOUR_MS, 0), 0,
 	    "and a younger one");
 	t_queue(lh, w, LH_EXCLUSIVE, 0, 1);
 	t_stop(s->pid);
-	t_sleep_until(s->lease.expires_ns + t_ms(20) * T_NS_PER_MS);
+	t_sleep_until(s->lease.expires_ns + t_long(20) * T_NS_PER_MS);
 	ok(!t_answered(w), "past its deadline the writer waits");
 	is(t_holders(lh, "k"), 1, "for the other, alone");
 	is(t_do_verify(other), 0, "who holds it");
@@ -77,8 +78,8 @@ beside_another(bool stopped_is_elder)
 	is(t_do_release(w), 0, "and releases");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -95,5 +96,11 @@ main(void)
 	t_actor_end(other);
 	t_actor_end(w);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 120, "stopped reader outlives lease");
 	return done();
 }

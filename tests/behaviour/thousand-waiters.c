@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "support/part.h"
 #include "readers.h"
 
 #define THREADS 1000
@@ -130,8 +131,8 @@ served(void *arg)
 	return wrong == 0;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_open_opts o = t_open_opts();
 
@@ -144,5 +145,11 @@ main(void)
 	free(all);
 	free(due);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "thousand waiters");
 	return done();
 }

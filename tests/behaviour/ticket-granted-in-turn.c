@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -69,7 +70,7 @@ in_turn(void)
 	ok(t_has_detail(), "and that is said");
 	is(lh_ticket_rank(first), 1, "it is the first");
 	is(lh_ticket_rank(third), 3, "that one the third");
-	ok(!readable(first, t_ms(20)), "nothing to tell");
+	ok(!readable(first, t_long(20)), "nothing to tell");
 	is(t_do_release(a), 0, "released");
 	ok(readable(first, T3_MS), "the first is told");
 	ok(!readable(third, 0) && !t_answered(b), "and nobody else");
@@ -78,7 +79,7 @@ in_turn(void)
 	is(lh_release(lh, &l), 0, "released");
 	is(t_result_within(b, T3_MS), 0, "the process is next");
 	token = b->lease.token;
-	ok(!readable(third, t_ms(20)), "the other ticket still waits");
+	ok(!readable(third, t_long(20)), "the other ticket still waits");
 	is(t_do_release(b), 0, "released");
 	ok(readable(third, T3_MS), "its turn");
 	is(lh_ticket_finish(third, &m), 0, "it has the key");
@@ -93,11 +94,11 @@ in_turn(void)
 static bool
 kept(void *arg)
 {
-	struct lh_ticket *t = start("k", t_ms(500), HOUR_MS, LH_KEEP);
+	struct lh_ticket *t = start("k", t_long(500), HOUR_MS, LH_KEEP);
 	struct lh_lease l;
 
 	(void)arg;
-	t_sleep_ms(t_ms(1200));
+	t_sleep_ms(t_long(1200));
 	return lh_ticket_finish(t, &l) == 0 && lh_release(lh, &l) == 0;
 }
 
@@ -105,12 +106,12 @@ static void
 ends_otherwise(void)
 {
 	struct lh_lease l = t_hold(lh, "k"), m;
-	struct lh_ticket *t = start("k", HOUR_MS, t_ms(100), 0);
+	struct lh_ticket *t = start("k", HOUR_MS, t_long(100), 0);
 	int64_t began = t_now_ns();
 	struct t_actor *a = t_actor(lh_table_name(lh));
 
-	ok(readable(t, t_ms(100) + T4_MS), "the wait is up");
-	ok(t_since_ms(began) >= t_ms(100) - 1, "not before its time");
+	ok(readable(t, t_long(100) + T4_MS), "the wait is up");
+	ok(t_since_ms(began) >= t_long(100) - 1, "not before its time");
 	is(lh_ticket_finish(t, &m), -ETIMEDOUT, "timed out");
 	ok(t_has_detail(), "and that is said");
 	is(t_waiters(lh, "k"), 0, "nobody waits");
@@ -128,8 +129,8 @@ ends_otherwise(void)
 	is(lh_ticket_cancel(t), 0, "given up all the same");
 	is(t_holders(lh, "k"), 0, "the key is free");
 
-	t = start("k", t_ms(50), HOUR_MS, 0);
-	t_sleep_ms(t_ms(80));
+	t = start("k", t_long(50), HOUR_MS, 0);
+	t_sleep_ms(t_long(80));
 	is(lh_ticket_finish(t, &m), -ESTALE, "come for too late");
 	ok(t_tries(3, kept, NULL), "but not one that is kept");
 	t = start("k", HOUR_MS, HOUR_MS, LH_KEEP);
@@ -206,8 +207,8 @@ refused(void)
 	is(lh_ticket_cancel(NULL), -EINVAL, "no ticket");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_ticket *waits, *has;
 	struct lh_lease l;
@@ -226,5 +227,11 @@ main(void)
 	ok(readable(waits, 0) && readable(has, 0), "lh_close() ends them");
 	is(lh_ticket_finish(waits, &l), -ECANCELED, "and that is told");
 	is(lh_ticket_cancel(has), 0, "cancelled after it");
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "ticket granted in turn");
 	return done();
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "session.h"
 #include "support/actor.h"
+#include "support/part.h"
 
 #define HOUR_MS 3600000
 
@@ -97,7 +98,7 @@ static void
 by_request(void)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-	struct lh_acquire_opts o = t_opts(HOUR_MS, t_ms(50));
+	struct lh_acquire_opts o = t_opts(HOUR_MS, t_long(50));
 	const uint64_t id[2] = { 0x1234, 1 };
 	struct lh_lease l = t_hold(lh, "k"), got, again;
 	struct lh_ticket *t, *u;
@@ -106,10 +107,10 @@ by_request(void)
 	o.more = &more;
 	is(start(&more, HOUR_MS, &t), 0, "a ticket with a request id");
 	is(lh_acquire(lh, "k", &o, &got), -ETIMEDOUT, "a repeat waits for it");
-	is(start(&more, t_ms(50), &u), 0, "and so does a ticket");
+	is(start(&more, t_long(50), &u), 0, "and so does a ticket");
 	is(lh_ticket_rank(u), 1, "which has no place of its own");
 	is(t_waiters(lh, "k"), 1, "one waits");
-	ok(readable(u, t_ms(50) + T4_MS), "within its own time");
+	ok(readable(u, t_long(50) + T4_MS), "within its own time");
 	is(lh_ticket_finish(u, &got), -ETIMEDOUT, "timed out");
 	ok(t_has_detail(), "and that is said");
 	is(start(&more, HOUR_MS, &u), 0, "once more");
@@ -254,8 +255,8 @@ refused(void)
 	lh_session_close(s);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 	struct lh_ticket *t[3];
@@ -290,5 +291,11 @@ main(void)
 	t_close(lh);
 	for (int i = 0; i < 3; i++)
 		is(lh_ticket_finish(t[i], &l), -ECANCELED, "closed");
+}
+
+int
+main(void)
+{
+	t_part(play, 50, "ticket with wishes");
 	return done();
 }

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "support/part.h"
 #include "upgrade.h"
 
 static struct lh *lh;
@@ -72,7 +73,7 @@ those_outside_come_in(void)
 	is(t_result(q), 0, "a reader");
 	is(t_read(lh, "k", HOUR_MS, 0, &l2), 0, "and another");
 	is(t_do_release(q), 0, "left");
-	t_begin_upgrade(r, t_ms(200));
+	t_begin_upgrade(r, t_long(200));
 	ok(t_await_waiters(lh, "k", 1), "an upgrader waits");
 	t_begin_read(q, "k", HOUR_MS, HOUR_MS);
 	ok(t_await_waiters(lh, "k", 2), "a reader stays outside");
@@ -91,7 +92,7 @@ runs_out(void)
 {
 	struct lh_lease l, l2;
 
-	is(t_read(lh, "k", t_ms(150), 0, &l), 0, "a lease that ends soon");
+	is(t_read(lh, "k", t_long(150), 0, &l), 0, "a lease that ends soon");
 	is(t_upgrade(lh, &l, HOUR_MS), -ESTALE, "it runs out: said so");
 	cmp(t_now_ns(), >=, l.expires_ns, "not early");
 	is(lh_verify(lh, &l), -ESTALE, "it is lost");
@@ -112,8 +113,8 @@ keep(void *arg)
 	struct lh_lease copy = x->l;
 
 	for (int i = 0; i < 4; i++) {
-		t_sleep_ms(t_ms(60));
-		x->result = lh_extend(lh, &copy, t_ms(200));
+		t_sleep_ms(t_long(60));
+		x->result = lh_extend(lh, &copy, t_long(200));
 		if (x->result != 0)
 			return NULL;
 	}
@@ -128,7 +129,7 @@ extended(void)
 	struct lh_lease l;
 	unsigned long t;
 
-	is(t_read(lh, "k", t_ms(200), 0, &l), 0, "a lease that ends soon");
+	is(t_read(lh, "k", t_long(200), 0, &l), 0, "a lease that ends soon");
 	x.l = l;
 	t = t_thread(keep, &x);
 	is(t_upgrade(lh, &l, HOUR_MS), 0, "extended meanwhile: upgraded");
@@ -161,8 +162,8 @@ broken(void)
 	is(t_waiters(lh, "k"), 0, "nobody is left in the queue");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -178,5 +179,11 @@ main(void)
 	broken();
 	t_actor_end(r);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 140, "upgrade given up stays shared");
 	return done();
 }

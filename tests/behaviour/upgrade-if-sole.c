@@ -6,6 +6,7 @@
  * back.  Its token grows with each conversion.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 enum other { NOBODY, RELEASED, DEAD, EXPIRED, ALL, N_OTHERS };
@@ -35,7 +36,7 @@ among(enum other how, struct t_actor **dead)
 			    "one reads");
 		}
 		if (how == EXPIRED || how == ALL) {
-			is(t_do_read(r, "k", t_ms(20), 0), 0,
+			is(t_do_read(r, "k", t_long(20), 0), 0,
 			    "one reads for a short time");
 		}
 		if (i == 0)
@@ -97,10 +98,10 @@ before_writers(void)
 	t_queue(lh, w, LH_EXCLUSIVE, 9, 1);
 	t_queue(lh, r, LH_SHARED, 9, 2);
 	is(lh_convert(lh, &l, LH_EXCLUSIVE), 0, "up before those who wait");
-	t_sleep_ms(t_ms(30));
+	t_sleep_ms(t_long(30));
 	ok(!t_answered(w) && !t_answered(r), "who wait on");
 	is(lh_convert(lh, &l, LH_SHARED), 0, "down");
-	t_sleep_ms(t_ms(10));
+	t_sleep_ms(t_long(10));
 	ok(!t_answered(w), "the writer waits on");
 	is(lh_convert(lh, &l, LH_EXCLUSIVE), 0, "up again");
 	is(lh_release(lh, &l), 0, "released");
@@ -112,8 +113,8 @@ before_writers(void)
 	t_actor_end(w);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct lh_lease l;
@@ -135,5 +136,11 @@ main(void)
 	is(t_holders(lh, "k"), 0, "many times: it is free");
 	t_actor_end(r);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "upgrade if sole");
 	return done();
 }

@@ -6,6 +6,7 @@
  * stopped past its lease, is in nobody's way.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "upgrade.h"
 
 static struct lh *lh;
@@ -35,7 +36,7 @@ over_stopped(void *table)
 	struct lh_lease l = t_read_hold(lh, "k");
 	int64_t late;
 
-	is(t_do_read(r, "k", t_ms(200), 0), 0, "another reads for a while");
+	is(t_do_read(r, "k", t_long(200), 0), 0, "another reads for a while");
 	t_stop(r->pid);
 	is(t_upgrade(lh, &l, T_HANG_MS), 0, "it is stopped: upgraded");
 	late = t_since_ms(r->lease.expires_ns);
@@ -67,7 +68,7 @@ over_idle(void *table)
 	int64_t ns;
 
 	is(t_do(i, go_idle, NULL), 0, "one has read, beside others");
-	is(t_do_read(r, "k", t_ms(100), 0), 0, "one reads for a while");
+	is(t_do_read(r, "k", t_long(100), 0), 0, "one reads for a while");
 	is(t_do(i, go_idle, NULL), 0, "the first again");
 	is(t_upgrade(lh, &l, T_HANG_MS), 0, "upgraded");
 	ns = t_since_ms(r->lease.expires_ns);
@@ -114,7 +115,7 @@ itself_stopped(void *table)
 	struct lh_lease l = t_read_hold(lh, "k"), l2;
 	int64_t ns;
 
-	is(t_do_read(u, "k", t_ms(500), 0), 0, "another reads");
+	is(t_do_read(u, "k", t_long(500), 0), 0, "another reads");
 	t_begin_upgrade(u, HOUR_MS);
 	ok(t_await_waiters(lh, "k", 1), "and waits to upgrade");
 	t_stop(u->pid);
@@ -136,8 +137,8 @@ itself_stopped(void *table)
 	return ns <= T3_DEAD_MS;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -151,5 +152,11 @@ main(void)
 	ok(t_tries(3, itself_stopped, (void *)(uintptr_t)table),
 	    "itself stopped: in time");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 300, "upgrade past dead and stopped");
 	return done();
 }

@@ -7,6 +7,7 @@
  * other has gone it works.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "readers.h"
 
 static struct lh *lh;
@@ -87,7 +88,7 @@ with_waiters(void)
 	for (int i = 0; i < 3; i++)
 		is(lh_convert(lh, &l, LH_EXCLUSIVE), -EAGAIN, "refused");
 	is(t_do_convert(r, LH_EXCLUSIVE), -EAGAIN, "both");
-	t_sleep_ms(t_ms(20));
+	t_sleep_ms(t_long(20));
 	ok(!t_answered(w) && !t_answered(q), "those who wait wait on");
 	is(t_holders(lh, "k"), 2, "two hold it");
 	is(t_do_release(r), 0, "one releases");
@@ -102,8 +103,8 @@ with_waiters(void)
 	t_actor_end(q);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -117,5 +118,11 @@ main(void)
 	with_waiters();
 	t_actor_end(r);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "upgrade refused with other reader");
 	return done();
 }

@@ -7,6 +7,7 @@
  * has a new token; those who waited come after its release.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "upgrade.h"
 
 static struct lh *lh;
@@ -34,7 +35,7 @@ last_leaves(void *arg)
 	is(t_try(lh, "k", LH_SHARED, UINT32_MAX), -EAGAIN,
 	    "new readers stay out");
 	is(t_do_release(r[0]), 0, "one leaves");
-	t_sleep_ms(t_ms(30));
+	t_sleep_ms(t_long(30));
 	ok(!t_answered(u), "there is another");
 	ns = t_now_ns();
 	is(t_do_release(r[1]), 0, "the last one leaves");
@@ -77,8 +78,8 @@ at_once(void)
 	is(t_upgrade(lh, &l, HOUR_MS), -ESTALE, "a released one");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -97,5 +98,11 @@ main(void)
 	t_actor_end(r[0]);
 	t_actor_end(r[1]);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "upgrade waits for last reader");
 	return done();
 }

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -26,7 +27,7 @@ static void *
 canceller(void *arg)
 {
 	(void)arg;
-	t_sleep_ms(t_ms(50));
+	t_sleep_ms(t_long(50));
 	(void)lh_cancel(&cancel);
 	return NULL;
 }
@@ -34,17 +35,17 @@ canceller(void *arg)
 static bool
 in_time(void *arg)
 {
-	struct lh_acquire_opts o = t_opts(HOUR_MS, t_ms(60));
+	struct lh_acquire_opts o = t_opts(HOUR_MS, t_long(60));
 	int64_t ns = t_now_ns();
 
 	(void)arg;
 	is(lh_wait_free(lh, "k", &o), -ETIMEDOUT, "timed out");
-	ok(t_since_ms(ns) >= t_ms(60) - 1, "not too early");
-	return t_since_ms(ns) <= t_ms(60) + T4_MS;
+	ok(t_since_ms(ns) >= t_long(60) - 1, "not too early");
+	return t_since_ms(ns) <= t_long(60) + T4_MS;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct lh_acquire_opts o = t_opts(HOUR_MS, 0);
@@ -71,7 +72,7 @@ main(void)
 	o.mode = LH_SHARED;
 	is(lh_acquire(lh, "k", &o, &l), 0, "read");
 	t_begin(a, wait_free, NULL);
-	t_sleep_ms(t_ms(30));
+	t_sleep_ms(t_long(30));
 	is(lh_acquire(lh, "k", &o, &l), 0, "another reader gets in");
 	is(t_do_acquire(b, "k2", HOUR_MS, 0), 0, "and there is no other way");
 	ok(!t_answered(a), "held by readers");
@@ -80,7 +81,7 @@ main(void)
 
 	is(t_do_acquire(dies, "k", HOUR_MS, 0), 0, "somebody holds it");
 	t_begin(a, wait_free, NULL);
-	t_sleep_ms(t_ms(20));
+	t_sleep_ms(t_long(20));
 	t_actor_kill(dies);
 	is(t_result_within(a, T2_MS), 0, "a dead holder is none");
 
@@ -95,5 +96,11 @@ main(void)
 	t_actor_end(a);
 	t_actor_end(b);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 200, "wait free takes no place");
 	return done();
 }
