@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -141,8 +142,8 @@ not_leases(void)
 	t_actor_free(a);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	table = t_table();
 	lh = t_open(table);
@@ -151,5 +152,11 @@ main(void)
 	readers();
 	not_leases();
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 200, "break ends leases");
 	return done();
 }

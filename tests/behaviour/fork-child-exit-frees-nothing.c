@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -75,8 +76,8 @@ orphan_maker(struct t_actor *a, void *arg)
 	return pid > 0 ? 0 : -errno;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct t_actor *b, *parent;
@@ -124,5 +125,11 @@ main(void)
 	t_actor_free(parent);
 	t_actor_end(b);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "fork child exit frees nothing");
 	return done();
 }

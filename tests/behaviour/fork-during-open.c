@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -45,7 +46,7 @@ open(const char *path, int flags, ...)
 	    strstr(path, "/leasehold.") != NULL) {
 		n = atomic_load(&sh->wanted.count) + 1;
 		t_post(&sh->wanted);
-		(void)t_await(&sh->forked, n, t_ms(40));
+		(void)t_await(&sh->forked, n, t_long(40));
 	}
 	return fd;
 }
@@ -88,8 +89,8 @@ open_and_hold(void *arg)
 	return tap_child_status();
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_lease l = { .notes = 0 };
 	int64_t killed_ns, took;
@@ -102,7 +103,7 @@ main(void)
 	pid = t_fork(open_and_hold, NULL);
 	ok(t_await(&sh->ready, 1, T_HANG_MS), "a process opens, and holds");
 	cmp(sh->children, >=, 1, "it has children of that time");
-	is(t_acquire(lh, "k", 1000, t_ms(30), &l), -ETIMEDOUT, "it lives");
+	is(t_acquire(lh, "k", 1000, t_long(30), &l), -ETIMEDOUT, "it lives");
 	killed_ns = t_now_ns();
 	t_kill(pid);
 	is(t_acquire(lh, "k", 3600000, 3 * T2_MS, &l), 0,
@@ -114,5 +115,11 @@ main(void)
 		is(lh_release(lh, &l), 0, "released");
 	t_post(&sh->end);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "fork during open");
 	return done();
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -41,7 +42,7 @@ static struct lh_lock *
 hold(struct lh *lh, struct seen *s, int64_t renew_ms)
 {
 	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
-	struct lh_acquire_opts a = t_opts(t_ms(600), 0);
+	struct lh_acquire_opts a = t_opts(t_long(600), 0);
 	struct lh_lock *l;
 
 	o.event = on_event;
@@ -62,8 +63,8 @@ let_go(void *arg)
 	return NULL;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh *lh = t_open(t_table());
 	struct seen s[5] = { { .act = RELEASE, .result = 1 },
@@ -110,5 +111,11 @@ main(void)
 	ok(t_until(T_HANG_MS, atomic_load(&s[3].what) & LH_EVENT_LOST),
 	    "the loss is told afterwards");
 	is(lh_lock_close(l), 0, "the handle is closed");
+}
+
+int
+main(void)
+{
+	t_part(play, 500, "live callback");
 	return done();
 }

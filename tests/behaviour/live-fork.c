@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -17,14 +18,14 @@ static const char *table;
 static void
 outlives(struct lh *lh, const char *key)
 {
-	struct lh_acquire_opts a = t_opts(t_ms(1000), 0);
+	struct lh_acquire_opts a = t_opts(t_long(1000), 0);
 	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
 	struct lh_lock *mine;
 
 	o.renew_ms = 50;
 	is(lh_lock_open(lh, key, &o, &mine), 0, "a handle of its own");
 	is(lh_lock_acquire(mine, &a), 0, "holds");
-	t_sleep_ms(t_ms(1200));
+	t_sleep_ms(t_long(1200));
 	is(lh_lock_valid(mine), 0, "and is renewed");
 	is(lh_lock_release(mine), 0, "released");
 	is(lh_lock_close(mine), 0, "closed");
@@ -82,11 +83,11 @@ leaver(void *arg)
 	exit(tap_child_status());
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
-	struct lh_acquire_opts a = t_opts(t_ms(2000), 0);
+	struct lh_acquire_opts a = t_opts(t_long(2000), 0);
 	struct lh_lock_state s = { .size = sizeof(s) };
 	int n = t_count(40, 8), bad = 0;
 	struct lh *lh;
@@ -108,5 +109,11 @@ main(void)
 	is(lh_lock_close(lock), 0, "closed");
 	is(lh_watch_close(watch), 0, "and its watch");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 900, "live fork");
 	return done();
 }

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -75,7 +76,7 @@ broken(void)
 	told(&h, LH_LOSS_BROKEN, "broken");
 	is(lh_verify(other, &mine), 0, "the new holder has not noticed");
 	is(lh_release(other, &mine), 0, "it releases");
-	t_sleep_ms(t_ms(50));
+	t_sleep_ms(t_long(50));
 	is(t_holders(other, "k"), 0, "a free key is not won back");
 	is(lh_lock_acquire(h.lock, NULL), 0, "but on request");
 	is(lh_lock_valid(h.lock), 0, "and is held again");
@@ -88,12 +89,12 @@ broken(void)
 static void
 expired(void)
 {
-	struct live h = live_on(t_table(), t_ms(60));
+	struct live h = live_on(t_table(), t_long(60));
 
 	is(lh_lock_renew_every(h.lock, 0), 0, "not renewed");
 	told(&h, LH_LOSS_EXPIRED, "expired");
 	is(lh_lock_renew_every(h.lock, 1), 0, "renewal wanted too late");
-	t_sleep_ms(t_ms(50));
+	t_sleep_ms(t_long(50));
 	is(t_holders(h.lh, "k"), 0, "does not bring it back");
 	closed(&h);
 	t_close(h.lh);
@@ -110,8 +111,8 @@ by_another_clock(void)
 
 	o.clock = LH_CLOCK_BOOTTIME;
 	is(lh_open(&lh, table, &o), 0, "a table on CLOCK_BOOTTIME");
-	h = live_on(table, t_ms(1000));
-	t_sleep_ms(t_ms(1200));
+	h = live_on(table, t_long(1000));
+	t_sleep_ms(t_long(1200));
 	is(lh_lock_valid(h.lock), 0, "renewed by that clock");
 	is(lh_lock_renew_every(h.lock, 0), 0, "not any more");
 	told(&h, LH_LOSS_EXPIRED, "expired by it");
@@ -153,7 +154,7 @@ session_ended(void)
 static int
 sleeper(void *arg)
 {
-	struct live h = live_on(arg, t_ms(100));
+	struct live h = live_on(arg, t_long(100));
 
 	told(&h, LH_LOSS_EXPIRED, "stopped");
 	closed(&h);
@@ -178,8 +179,8 @@ stopped(void)
 	t_close(lh);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	stopped();
 	broken();
@@ -187,5 +188,11 @@ main(void)
 	by_another_clock();
 	retired();
 	session_ended();
+}
+
+int
+main(void)
+{
+	t_part(play, 60, "live loss told once");
 	return done();
 }

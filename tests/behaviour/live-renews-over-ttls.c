@@ -6,10 +6,11 @@
  */
 #include <errno.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
-#define TTL_MS	t_ms(250)
+#define TTL_MS	t_long(250)
 #define TTLS	3
 
 static struct lh_lock_state
@@ -85,12 +86,18 @@ outlive(void *arg)
 	return late_ms <= T1_MS;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh *lh = t_open(t_table());
 
 	ok(t_tries(3, outlive, lh), "in time");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 80, "live renews over ttls");
 	return done();
 }

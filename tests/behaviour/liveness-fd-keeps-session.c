@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -71,8 +72,8 @@ parent(struct lh *lh, int64_t ttl_ms)
 	return a;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table;
 	struct t_actor *a, *w;
@@ -91,7 +92,7 @@ main(void)
 
 	a = parent(lh, 3600000);
 	t_actor_kill(a);
-	is(t_acquire(lh, "k", 1000, t_ms(150), &l), -ETIMEDOUT,
+	is(t_acquire(lh, "k", 1000, t_long(150), &l), -ETIMEDOUT,
 	    "the holder is killed, its child lives: held");
 	is(t_holders(lh, "k"), 1, "as status says");
 	t_begin_acquire(w, "k", 3600000, 3600000);
@@ -104,7 +105,7 @@ main(void)
 	is(t_do_release(w), 0, "released");
 	t_actor_free(a);
 
-	a = parent(lh, t_ms(200));
+	a = parent(lh, t_long(200));
 	t_actor_kill(a);
 	is(t_acquire(lh, "k", 3600000, T_HANG_MS, &l), 0,
 	    "held for a child: free in the end");
@@ -126,5 +127,11 @@ main(void)
 	is(lh_release(lh, &l), 0, "released");
 	t_actor_end(w);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "liveness fd keeps session");
 	return done();
 }

@@ -8,11 +8,12 @@
 #include <poll.h>
 #include <sched.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/reaper.h"
 #include "support/support.h"
 #include "tap.h"
 
-#define SOON_MS	t_ms(200)	/* ten times the bound */
+#define SOON_MS	t_long(200)	/* ten times the bound */
 #define TABLES	3
 #define ROUNDS	50
 
@@ -100,7 +101,7 @@ by_the_reaper(void)
 {
 	const char *table = t_table();
 	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
-	struct lh_acquire_opts a = t_opts(t_ms(50), 0);
+	struct lh_acquire_opts a = t_opts(t_long(50), 0);
 	struct t_reaping *rp;
 	struct live h;
 
@@ -110,15 +111,15 @@ by_the_reaper(void)
 	is(lh_lock_open(h.lh, "k", &o, &h.lock), 0, "a handle");
 	is(lh_lock_watch(h.lock, LH_EVENT_LOST, &h.watch), 0, "watched");
 	is(lh_lock_acquire(h.lock, &a), 0, "that is not renewed");
-	is(readable(&h, t_ms(50) + SOON_MS), 1, "is told of its end");
+	is(readable(&h, t_long(50) + SOON_MS), 1, "is told of its end");
 	is(t_reaping_end(rp, NULL), 0, "beside a reaper");
 	is(lh_watch_close(h.watch), 0, "watch closed");
 	is(lh_lock_close(h.lock), 0, "handle closed");
 	t_close(h.lh);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct live h[TABLES];
 	struct lh_lock *idle;
@@ -135,5 +136,11 @@ main(void)
 	for (int i = 0; i < TABLES; i++)
 		done_with(&h[i]);
 	by_the_reaper();
+}
+
+int
+main(void)
+{
+	t_part(play, 200, "loss told by doorbell");
 	return done();
 }

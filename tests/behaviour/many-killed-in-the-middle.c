@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -59,7 +60,7 @@ static void
 stopped(struct lh *lh, struct job *job)
 {
 	struct lh_lease last = t_hold(lh, "c"), l;
-	int64_t ttl = t_ms(300), began;
+	int64_t ttl = t_long(300), began;
 	struct lh_acquire_opts o = t_opts(60000, T_HANG_MS);
 	pid_t pid;
 
@@ -81,8 +82,8 @@ stopped(struct lh *lh, struct job *job)
 	cmp(job->token, >, l.token, "with a larger token");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct job *job = t_shared(sizeof(*job));
 	struct lh *lh;
@@ -92,5 +93,11 @@ main(void)
 	killed(lh, job);
 	stopped(lh, job);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 100, "many killed in the middle");
 	return done();
 }

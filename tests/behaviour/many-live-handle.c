@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -82,8 +83,8 @@ static void
 renewed(void)
 {
 	struct lh_lock_state s = { .size = sizeof(s) };
-	struct live h = live_on(t_table(), t_ms(1200));
-	int64_t until = t_now_ns() + t_ms(3600) * T_NS_PER_MS;
+	struct live h = live_on(t_table(), t_long(1200));
+	int64_t until = t_now_ns() + t_long(3600) * T_NS_PER_MS;
 	struct lh_lease lease;
 	int lost = 0;
 
@@ -131,7 +132,7 @@ broken(void)
 static void
 expired(void)
 {
-	struct live h = live_on(t_table(), t_ms(60));
+	struct live h = live_on(t_table(), t_long(60));
 	struct lh_lock_state s = { .size = sizeof(s) };
 
 	is(lh_lock_renew_every(h.lock, 0), 0, "not renewed");
@@ -143,11 +144,11 @@ expired(void)
 static void
 left(void)
 {
-	struct live h = live_on(t_table(), t_ms(300));
+	struct live h = live_on(t_table(), t_long(300));
 
 	is(lh_lock_close(h.lock), 0, "closed without release");
 	is(held(&h), N, "what it held is held");
-	ok(t_until(t_ms(300) + T1_MS, held(&h) == 0), "to its deadline");
+	ok(t_until(t_long(300) + T1_MS, held(&h) == 0), "to its deadline");
 	is(lh_watch_close(h.watch), 0, "watch closed");
 	t_close(h.other);
 	t_close(h.lh);
@@ -172,13 +173,19 @@ refused(void)
 	t_close(lh);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	renewed();
 	broken();
 	expired();
 	left();
 	refused();
+}
+
+int
+main(void)
+{
+	t_part(play, 190, "many live handle");
 	return done();
 }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -57,7 +58,7 @@ operate(void *arg)
 static void
 tries_again(void)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(500), T_HANG_MS);
+	struct lh_acquire_opts o = t_opts(t_long(500), T_HANG_MS);
 	struct taken t = { .last = t_hold(other, "c") };
 	unsigned long op = t_thread(operate, &t);
 	struct lh_lease l[3];
@@ -84,7 +85,7 @@ take_one(void *arg)
 static void
 within_its_time(void)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(300), t_ms(600));
+	struct lh_acquire_opts o = t_opts(t_long(300), t_long(600));
 	struct lh_lease l[3], last = t_hold(other, "c"), mine;
 	unsigned long op = t_thread(take_one, &mine);
 	int64_t began = t_now_ns(), took;
@@ -93,16 +94,16 @@ within_its_time(void)
 	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "in vain");
 	took = t_now_ns() - began;
 	t_join(op);
-	cmp(took, >=, t_ms(600) * T_NS_PER_MS, "not before its time");
-	cmp(took, <=, (t_ms(600) + T4_MS) * T_NS_PER_MS, "nor long after it");
+	cmp(took, >=, t_long(600) * T_NS_PER_MS, "not before its time");
+	cmp(took, <=, (t_long(600) + T4_MS) * T_NS_PER_MS, "nor long after it");
 	is(t_holders(lh, "b"), 0, "nothing is held");
 	is(lh_verify(other, &mine), 0, "the other's lease was not touched");
 	is(lh_release(other, &mine), 0, "it releases");
 	is(lh_release(other, &last), 0, "both");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 
@@ -112,5 +113,11 @@ main(void)
 	within_its_time();
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 50, "many lost one tries again");
 	return done();
 }

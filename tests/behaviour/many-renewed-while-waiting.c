@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -40,7 +41,7 @@ watch(void *arg)
 	ok(t_await_waiters(lh, "c", 1), "it waits for the last");
 	t = t_thread(come_later, &later);
 	ok(t_await_waiters(lh, "c", 2), "another one behind it");
-	until = t_now_ns() + t_ms(3500) * T_NS_PER_MS;
+	until = t_now_ns() + t_long(3500) * T_NS_PER_MS;
 	while (t_now_ns() < until) {
 		lost += t_holders(lh, "a") != 1 || t_holders(lh, "b") != 1;
 		t_sleep_ms(2);
@@ -65,11 +66,11 @@ hold(void *arg)
 	return NULL;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
-	struct lh_acquire_opts o = t_opts(t_ms(1500), T_HANG_MS);
+	struct lh_acquire_opts o = t_opts(t_long(1500), T_HANG_MS);
 	unsigned long holder, watcher;
 	struct lh_lease l[3];
 	int64_t now;
@@ -85,7 +86,7 @@ main(void)
 	for (int i = 0; i < 3; i++) {
 		cmp(l[i].expires_ns, >, now, "'%s' has not expired",
 		    items[i].key);
-		cmp(l[i].expires_ns - l[0].expires_ns, <, t_ms(500) *
+		cmp(l[i].expires_ns - l[0].expires_ns, <, t_long(500) *
 		    T_NS_PER_MS, "'%s': about as long as the rest",
 		    items[i].key);
 		is(lh_verify(lh, &l[i]), 0, "'%s' is held", items[i].key);
@@ -99,5 +100,11 @@ main(void)
 	cmp(st.counters.waits, <=, 3, "and not one for every renewal");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 30, "many renewed while waiting");
 	return done();
 }

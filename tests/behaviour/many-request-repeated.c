@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -18,7 +19,7 @@ static struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 static struct lh_acquire_opts
 asked(uint64_t number, int64_t wait_ms)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(2000), wait_ms);
+	struct lh_acquire_opts o = t_opts(t_long(2000), wait_ms);
 
 	o.flags = LH_NO_DEADLOCK;	/* we hold what we wait for */
 	more.request[0] = 77;
@@ -55,7 +56,7 @@ granted(void)
 static void
 failed(void)
 {
-	struct lh_acquire_opts o = asked(3, t_ms(50));
+	struct lh_acquire_opts o = asked(3, t_long(50));
 	struct lh_lease l[3], mine = t_hold(other, "b");
 
 	is(lh_acquire_many(lh, items, 3, &o, l), -ETIMEDOUT, "in vain");
@@ -98,7 +99,7 @@ begun_anew(void)
 static void *
 first_of_two(void *arg)
 {
-	struct lh_acquire_opts o = t_opts(t_ms(2000), T_HANG_MS);
+	struct lh_acquire_opts o = t_opts(t_long(2000), T_HANG_MS);
 	struct lh_acquire_more m = more;
 
 	o.flags = LH_NO_DEADLOCK;
@@ -110,7 +111,7 @@ first_of_two(void *arg)
 static void
 beside_the_first(void)
 {
-	struct lh_acquire_opts o = asked(5, t_ms(100));
+	struct lh_acquire_opts o = asked(5, t_long(100));
 	struct lh_lease l[3], again[3], last = t_hold(other, "c");
 	unsigned long t = t_thread(first_of_two, l);
 
@@ -176,8 +177,8 @@ after_a_kill(struct job *job)
 	lh_session_close(s);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct job *job = t_shared(sizeof(*job));
 
@@ -191,5 +192,11 @@ main(void)
 	after_a_kill(job);
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "many request repeated");
 	return done();
 }

@@ -15,6 +15,7 @@
 #include <linux/close_range.h>
 #include <unistd.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -117,8 +118,8 @@ finds_the_dead(struct t_actor *a, void *arg)
 	return t_acquire(a->lh, "k", 3600000, T_HANG_MS, &a->lease);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct t_actor *a, *holder;
 	int64_t killed_ns;
@@ -146,5 +147,11 @@ main(void)
 	t_actor_kill(a);
 	t_actor_free(a);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "probe through own lock");
 	return done();
 }

@@ -12,6 +12,7 @@
 #include <linux/close_range.h>
 #include <unistd.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -41,10 +42,10 @@ probe(struct lh *lh, struct t_actor *b, enum what what, const char *name)
 
 	is(t_do_acquire(holder, "k", 3600000, 0), 0, "a process holds");
 	/* the prober has asked before, through what is closed now */
-	is(t_do_acquire(b, "k", 3600000, t_ms(25)), -ETIMEDOUT, "it lives");
+	is(t_do_acquire(b, "k", 3600000, t_long(25)), -ETIMEDOUT, "it lives");
 	is(t_do(b, close_all, (void *)(intptr_t)what), 0, "%s", name);
 	for (int i = 0; i < 4; i++)
-		is(t_do_acquire(b, "k", 3600000, t_ms(25)), -ETIMEDOUT,
+		is(t_do_acquire(b, "k", 3600000, t_long(25)), -ETIMEDOUT,
 		    "%s: the living is not taken for dead", name);
 	is(t_do_verify(holder), 0, "and holds");
 	killed_ns = t_now_ns();
@@ -57,8 +58,8 @@ probe(struct lh *lh, struct t_actor *b, enum what what, const char *name)
 	t_actor_free(holder);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct t_actor *b = t_actor(table);
@@ -70,5 +71,11 @@ main(void)
 	probe(lh, b, JUST_CLOSE, "closed once more");
 	t_actor_end(b);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "prober after closefrom");
 	return done();
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include "behaviour/reaping.h"
 #include "support/actor.h"
+#include "support/part.h"
 #include "tap.h"
 
 #define T5_MS(ttl) t_ms((ttl) >= 100 ? 100 : 500)	/* ten times T5 */
@@ -52,7 +53,7 @@ static void
 idle_stays(const char *table, struct lh *lh)
 {
 	struct t_actor *a = t_actor(table);
-	struct lh_acquire_opts o = t_opts(t_ms(300), 0);
+	struct lh_acquire_opts o = t_opts(t_long(300), 0);
 	struct lh_acquire_opts lasting = t_opts(3600000, 0);
 	struct lh_lease l, again;
 	struct lh_key *k;
@@ -65,10 +66,10 @@ idle_stays(const char *table, struct lh *lh)
 	is(lh_release(lh, &l), 0, "the first goes idle");
 	is(word_idx(reaping_word(lh, &l)), lid_claim(a->lease.id[1]),
 	    "the other stands before it");
-	ok(t_until(t_ms(300) + T_HANG_MS, word_idx(reaping_word(lh, &l)) ==
+	ok(t_until(t_long(300) + T_HANG_MS, word_idx(reaping_word(lh, &l)) ==
 	    lid_claim(l.id[1])), "and runs out: the idle one is alone");
 	cmp(t_now_ns(), >=, a->lease.expires_ns, "not before its deadline");
-	t_sleep_ms(t_ms(100));
+	t_sleep_ms(t_long(100));
 	is(reaping_mode(lh, &l), WORD_S, "it stays");
 	is(lh_key_acquire(k, &lasting, &again), 0, "which comes back");
 	is(again.token, l.token, "with its old token");
@@ -78,8 +79,8 @@ idle_stays(const char *table, struct lh *lh)
 	t_actor_end(a);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct lh *lh = t_open(table);
@@ -88,7 +89,7 @@ main(void)
 	struct lhi_reap_counts counts;
 
 	for (size_t i = 0; i < N; i++) {
-		struct one o = { lh, t_ms(ttls[i]), LH_EXCLUSIVE };
+		struct one o = { lh, t_long(ttls[i]), LH_EXCLUSIVE };
 
 		ok(t_tries(5, in_time, &o), "in time");
 		o.mode = LH_SHARED;
@@ -101,5 +102,11 @@ main(void)
 	is(lh_stats(lh, &s), 0, "so does the table");
 	cmp(s.counters.expired_others, >=, counts.expired, "of each");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 300, "reaper ends due leases");
 	return done();
 }

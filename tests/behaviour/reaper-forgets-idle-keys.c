@@ -6,11 +6,12 @@
  * tokens go on where they were.  A reaper that is not asked forgets none.
  */
 #include <errno.h>
+#include "support/part.h"
 #include "behaviour/reaping.h"
 #include "tap.h"
 
 #define KEYS 200u
-#define IDLE_MS t_ms(200)
+#define IDLE_MS t_long(200)
 
 static uint32_t
 keys(struct lh *lh)
@@ -27,8 +28,8 @@ use(struct lh *lh, const char *key, struct lh_lease *l)
 		bail_out("cannot use %s: %s", key, lh_error_detail());
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const struct lhi_reap_opts wanted = { .evict_idle_ms = IDLE_MS };
 	const struct lhi_reap_opts unless_full = { .evict_idle_ms = IDLE_MS,
@@ -47,7 +48,7 @@ main(void)
 	}
 	held = t_hold(lh, "held");
 	is(lh_key_create(lh, "kept"), 0, "a key that is to stay");
-	is(t_acquire(lh, "lapsed", t_ms(50), 0, &lapsed), 0, "one runs out");
+	is(t_acquire(lh, "lapsed", t_long(50), 0, &lapsed), 0, "one runs out");
 	t_reap_for(r, 3 * IDLE_MS);
 	is(keys(lh), KEYS + 3, "not asked: all are there");
 	is(lhi_reap_count(r)->expired, 1, "but one lease ran out");
@@ -59,7 +60,7 @@ main(void)
 	lhi_reap_set(r, &wanted);
 	for (int i = 0; i < 200 && keys(lh) > 4; i++) {
 		use(lh, "busy", &l);
-		t_reap_for(r, t_ms(20));
+		t_reap_for(r, t_long(20));
 	}
 	is(keys(lh), 4, "asked: only those are left that were to be");
 	is(lhi_reap_count(r)->evicted, KEYS, "it has counted the others");
@@ -75,5 +76,11 @@ main(void)
 	is(lh_release(lh, &held), 0, "released");
 	lhi_reap_close(r);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 180, "reaper forgets idle keys");
 	return done();
 }

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include "behaviour/reaping.h"
+#include "support/part.h"
 #include "tap.h"
 
 #define LATE_MS t_ms(100)
@@ -121,8 +122,8 @@ scribbled(struct lh *lh, struct lhi_reaper *r)
 		ok(survives(lh, r, odd[i]), "the lease is ended in the end");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	const char *table = t_table();
 	struct lh *lh = t_open(table);
@@ -134,5 +135,11 @@ main(void)
 	scribbled(lh, p.r);
 	lhi_reap_close(p.r);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 100, "reaper ttl hints");
 	return done();
 }

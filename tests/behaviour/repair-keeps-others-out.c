@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "support/child.h"
 #include "support/object.h"
+#include "support/part.h"
 #include "support/reaper.h"
 #include "support/support.h"
 #include "tap.h"
@@ -97,8 +98,8 @@ bad_input(void)
 	is(lh_table_repair("no/name", 0, NULL, NULL), -EINVAL, "no name");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct t_object o;
 	struct lh *lh;
@@ -114,5 +115,11 @@ main(void)
 	cut_short(&o);
 	bad_input();
 	t_unmap_object(&o);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "repair keeps others out");
 	return done();
 }

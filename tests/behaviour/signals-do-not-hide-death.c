@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/time.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -73,7 +74,7 @@ dead_holder(struct lh *lh, struct storm *s)
 	    (int)s->every_us);
 	t_begin_acquire(w, "k", 3600000, 3600000);
 	ok(t_await_waiters(lh, "k", 1), "and waits");
-	t_sleep_ms(t_ms(30));
+	t_sleep_ms(t_long(30));
 	killed_ns = t_now_ns();
 	t_actor_kill(holder);
 	took = granted_after_ms(w, killed_ns, T2_MS);
@@ -123,8 +124,8 @@ dead_front(struct lh *lh, struct storm *s)
 	t_actor_free(w);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	static const int64_t every_us[] = { 10000, 2000 };
 	const char *table = t_table();
@@ -144,5 +145,11 @@ main(void)
 		dead_front(lh, s);
 	}
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 500, "signals do not hide death");
 	return done();
 }

@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
-#define TTL_MS	t_ms(1500)
+#define TTL_MS	t_long(1500)
 
 static int
 threads(void)
@@ -31,8 +32,8 @@ cpu_ms(void)
 	return (int64_t)clock() * 1000 / CLOCKS_PER_SEC;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	int n = t_count(10000, 1000), lost = 0, bad = 0, rare = 0;
 	struct lh_lock **l = calloc((size_t)n, sizeof(struct lh_lock *));
@@ -82,5 +83,11 @@ main(void)
 	ok(t_until(T_HANG_MS, threads() == before), "the thread ends");
 	free(l);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 1000, "ten thousand handles");
 	return done();
 }

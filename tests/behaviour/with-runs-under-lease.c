@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -62,17 +63,17 @@ nested(const struct lh_held *held, void *arg)
 	return 0;
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_acquire_opts a = LH_ACQUIRE_OPTS_INIT;
-	int64_t long_ms = t_ms(1300), before;
+	int64_t long_ms = t_long(1300), before;
 	struct lh_lease mine;
 	int result = 99;
 
 	lh = t_open(t_table());
 	other = t_open(lh_table_name(lh));
-	a.ttl_ms = t_ms(1000);
+	a.ttl_ms = t_long(1000);
 	is(lh_with(lh, "k", &a, look, &long_ms, &result), 0,
 	    "it runs for longer than the ttl");
 	is(result, -EAGAIN, "and its result is its own");
@@ -103,5 +104,11 @@ main(void)
 	is(lh_release(other, &mine), 0, "released");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play, 600, "with runs under lease");
 	return done();
 }

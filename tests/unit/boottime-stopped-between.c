@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -39,7 +40,7 @@ fake(clockid_t clock, struct timespec *ts)
 static void
 past_its_deadline(struct lh *lh)
 {
-	int64_t ttl_ms = t_ms(300);
+	int64_t ttl_ms = t_long(300);
 	struct lh_lease l;
 
 	is(t_acquire(lh, "k", ttl_ms, 0, &l), 0, "a lease");
@@ -56,7 +57,7 @@ past_its_deadline(struct lh *lh)
 static void
 whole_when_it_comes(struct lh *lh, uint32_t mode)
 {
-	int64_t ttl_ms = t_ms(300);
+	int64_t ttl_ms = t_long(300);
 	struct lh_acquire_opts o = t_opts(ttl_ms, 0);
 	struct lh_lease l;
 
@@ -72,8 +73,8 @@ whole_when_it_comes(struct lh *lh, uint32_t mode)
 	is(lh_release(lh, &l), 0, "release");
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_open_opts o = t_open_opts();
 	struct lh *lh = NULL;
@@ -89,5 +90,11 @@ main(void)
 	}
 	t_close(lh);
 	lhi_gettime = real;
+}
+
+int
+main(void)
+{
+	t_part(play, 100, "boottime stopped between");
 	return done();
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include "base/clock.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -146,8 +147,8 @@ lasts_on(void)
 	t_close(lh);
 }
 
-int
-main(void)
+static void
+play(void)
 {
 	struct lh_open_opts o = t_open_opts();
 	struct lh *lh = NULL;
@@ -161,5 +162,11 @@ main(void)
 	o.clock = 2;
 	is(lh_open(&lh, t_table(), &o), -EINVAL, "there is no third clock");
 	ok(t_has_detail(), "with a reason");
+}
+
+int
+main(void)
+{
+	t_part(play, 50, "clock boottime");
 	return done();
 }
