@@ -9,16 +9,16 @@
  */
 #include "replay.h"
 
-#define B_TTL_MS 300
+#define B_TTL_MS t_long(300)
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
 	struct lh_lease a, b, old;
 	struct replay_call extend = REPLAY_CALL(lh, NULL, REPLAY_LONG_MS, 0);
-	struct replay_call wait = REPLAY_CALL(other, "b", 1000, t_ms(1500));
+	struct replay_call wait = REPLAY_CALL(other, "b", 1000, t_long(1500));
 
 	is(t_acquire(lh, "a", 10000, 0, &a), 0, "a is held");
 	extend.lease = old = a;
@@ -45,5 +45,11 @@ main(void)
 	is(lh_release(other, &wait.lease), 0, "and releases it");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 100, "use number");
 	return done();
 }

@@ -10,11 +10,11 @@
  */
 #include "replay.h"
 
-#define TTL_MS 120
+#define TTL_MS t_long(120)
 #define OTHERS 7		/* the rest of a thread's claims */
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
@@ -43,5 +43,11 @@ main(void)
 		lh_release(lh, &more[i]);
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 120, "freeing for others");
 	return done();
 }

@@ -10,8 +10,8 @@
  */
 #include "replay.h"
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh *lh = replay_open(table, 0), *p = replay_open(table, 0);
@@ -42,5 +42,11 @@ main(void)
 	is(lh_release(p, &second.lease), 0, "release");
 	t_close(p);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 200, "leaver wakes");
 	return done();
 }

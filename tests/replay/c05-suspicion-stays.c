@@ -19,8 +19,8 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh *lh[2] = { replay_open(table, 0), replay_open(table, 0) };
@@ -60,5 +60,11 @@ main(void)
 	t_close(sick);
 	t_close(lh[1]);
 	t_close(lh[0]);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 15, "suspicion stays");
 	return done();
 }

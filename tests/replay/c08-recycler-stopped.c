@@ -37,8 +37,8 @@ open_and_try(void *arg)
 	return r != 0 ? r : lh_close(sh->recycler.lh);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct shared *sh = t_shared(sizeof(*sh));
@@ -77,5 +77,11 @@ main(void)
 	is(t_findings(lh[0]), 0, "the table is sound");
 	while (n > 0)
 		is(lh_close(lh[--n]), 0, "close");
+}
+
+int
+main(void)
+{
+	t_part(play_all, 500, "recycler stopped");
 	return done();
 }

@@ -24,8 +24,8 @@ close_it(void *arg)
 	return lh_close(lh);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct shared *sh = t_shared(sizeof(*sh));
@@ -51,5 +51,11 @@ main(void)
 	is(lh_release(lh, &a), 0, "release");
 	is(lh_release(lh, &b), 0, "release");
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 500, "killed in close");
 	return done();
 }

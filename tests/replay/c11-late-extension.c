@@ -10,7 +10,7 @@
  */
 #include "replay.h"
 
-#define TTL_MS 300
+#define TTL_MS t_long(300)
 
 static struct lh *other;
 
@@ -44,8 +44,8 @@ hold_and_extend(void *arg)
 	return replay_extend(c);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh *lh = replay_open(table, 0);
@@ -66,5 +66,11 @@ main(void)
 	late("holder", &c, "stopped before the swap");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 290, "late extension");
 	return done();
 }

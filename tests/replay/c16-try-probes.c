@@ -38,8 +38,8 @@ keep_trying(struct lh *lh, int64_t ms, struct lh_lease *l)
 	return r;
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct shared *sh = t_shared(sizeof(*sh));
@@ -61,5 +61,11 @@ main(void)
 		is(lh_release(lh, &l), 0, "release");
 	}
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 500, "try probes");
 	return done();
 }

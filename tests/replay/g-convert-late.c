@@ -93,6 +93,8 @@ try_begin(struct scene *sc, uint32_t to, int n)
 	name(sc->key, "k", names);
 	r = to == LH_SHARED ? t_acquire(lh, sc->key, TTL_MS, 0, &sc->l) :
 	    t_read(lh, sc->key, TTL_MS, 0, &sc->l);
+	if (r == -EAGAIN)
+		return -1;	/* over before it could be reported (G3) */
 	if (r != 0 || claim_of(&sc->l) != claim_of(&l))
 		bail_out("the claim is not the one that there is: %d", r);
 	sweep_go(&sc->s, convert, sc);

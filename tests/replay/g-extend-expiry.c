@@ -6,7 +6,7 @@
  */
 #include "replay.h"
 
-#define TTL_MS 300
+#define TTL_MS t_long(300)
 
 static struct lh *lh, *other;
 static struct replay_call holder;
@@ -126,8 +126,8 @@ stale_expirer(void)
 	kept();
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh_lease l;
@@ -146,5 +146,11 @@ main(void)
 	stale_expirer();
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 290, "extend expiry");
 	return done();
 }

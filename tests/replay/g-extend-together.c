@@ -7,7 +7,7 @@
  */
 #include "replay.h"
 
-#define TTL_MS 300
+#define TTL_MS t_long(300)
 #define ROUNDS 8
 
 static struct lh *lh, *other;
@@ -44,8 +44,8 @@ together(const char *round)
 	is(lh_release(lh, &second), 0, "release");
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	char round[8];
@@ -58,5 +58,11 @@ main(void)
 	}
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 290, "extend together");
 	return done();
 }

@@ -95,8 +95,8 @@ stopped_expirer(void)
 	holds_on(&w);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 
@@ -109,5 +109,11 @@ main(void)
 	t_close(other);
 	t_close(waiting);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 200, "freed not kicked");
 	return done();
 }

@@ -10,7 +10,7 @@
  */
 #include "replay.h"
 
-#define TTL_MS 150		/* long enough for the fast path */
+#define TTL_MS t_long(150)		/* long enough for the fast path */
 #define TICKS_MS 30		/* some ticks of the coarse clock */
 
 static struct lh *lh, *other;
@@ -134,8 +134,8 @@ queued(const char *point, bool taken)
 	is_fresh(&j, point);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 
@@ -151,5 +151,11 @@ main(void)
 	queued("acquire.granted", true);
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 100, "late acquire");
 	return done();
 }

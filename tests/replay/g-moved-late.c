@@ -20,7 +20,7 @@ session(struct lh *at, const char *name, int64_t ttl_ms)
 	struct lh_session *s = NULL;
 
 	o.ttl_ms = ttl_ms;
-	o.lock_delay_ms = ttl_ms < REPLAY_LONG_MS ? 1500 : 0;
+	o.lock_delay_ms = ttl_ms < REPLAY_LONG_MS ? t_long(1500) : 0;
 	is(lh_session_open(at, name, &o, &s), 0, "session '%s'", name);
 	return s;
 }
@@ -221,7 +221,7 @@ bury(void *unused)
 static void
 buried(void)
 {
-	struct lh_session *d = session(lh, "d", 300), *fill[SESSIONS];
+	struct lh_session *d = session(lh, "d", t_long(300)), *fill[SESSIONS];
 	struct lh_lease l, r, n;
 	char name[] = "0";
 
@@ -233,7 +233,7 @@ buried(void)
 	replay_hold("converter", "lease.moving");
 	replay_go("converter", downgrade, &l);
 	replay_wait_held("converter");
-	t_sleep_ms(350);
+	t_sleep_ms(t_long(350));
 	replay_hold("burier", "chain.marked");
 	replay_go("burier", bury, NULL);
 	replay_wait_held("burier");
@@ -242,7 +242,7 @@ buried(void)
 	replay_release("burier");
 	is(replay_result("burier"), 0, "it is buried");
 	is(replay_try(other, "k", &n), -EAGAIN, "the key is kept back");
-	t_sleep_ms(1600);
+	t_sleep_ms(t_long(1600));
 	is(replay_try(other, "k", &n), 0, "for a time");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(d);
@@ -250,8 +250,8 @@ buried(void)
 		end_session(fill[i]);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct child *x = t_shared(sizeof(*x));
@@ -266,5 +266,11 @@ main(void)
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 290, "moved late");
 	return done();
 }

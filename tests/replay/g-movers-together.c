@@ -174,7 +174,7 @@ taker(struct child *x)
 static void
 reader(void)
 {
-	struct lh_session *s = session(lh, "d", 300, 1500);
+	struct lh_session *s = session(lh, "d", t_long(300), t_long(1500));
 	struct call c = { .lh = lh, .to = session(lh, "u", REPLAY_LONG_MS, 0) };
 	struct lh_lease l, n;
 
@@ -186,15 +186,15 @@ reader(void)
 	is(lh_convert(lh, &l, LH_SHARED), 0, "it becomes a reader's");
 	replay_release("presenter");
 	is(replay_result("presenter"), -ESTALE, "and is not handed over");
-	t_sleep_ms(350);
+	t_sleep_ms(t_long(350));
 	is(replay_try(other, "k", &n), 0, "its end keeps the key from nobody");
 	is(lh_release(other, &n), 0, "release");
 	end_session(c.to);
 	lh_session_close(s);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct child *x = t_shared(sizeof(*x));
@@ -209,5 +209,11 @@ main(void)
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 290, "movers together");
 	return done();
 }

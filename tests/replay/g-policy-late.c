@@ -10,7 +10,7 @@
 #include <errno.h>
 #include "replay.h"
 
-#define TTL_MS 200
+#define TTL_MS t_long(200)
 
 static struct lh *lh, *other;
 static struct lh_acquire_more live = LH_ACQUIRE_MORE_INIT;
@@ -46,8 +46,8 @@ end(int result)
 	is(replay_result("observer"), result, "who tried");
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh_lease old, l;
@@ -103,5 +103,11 @@ main(void)
 	is(lh_close(lh), 0, "close");
 	is(lh_close(third), 0, "close");
 	t_close(other);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 90, "policy late");
 	return done();
 }

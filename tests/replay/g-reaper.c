@@ -12,7 +12,7 @@
 #include "proc/lh.h"
 #include "replay.h"
 
-#define TTL_MS 120
+#define TTL_MS t_long(120)
 #define OTHERS 7		/* the rest of a thread's claims */
 
 static struct lh *lh, *other;
@@ -211,8 +211,8 @@ killed(const char *table, int (*fn)(void *arg), const char *point)
 	is(t_findings(lh), 0, "the table is sound");
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	static const char *const makes[] = { "slot.announced", "slot.filled",
 	    "slot.hinted" };
@@ -236,5 +236,11 @@ main(void)
 	lhi_reap_close(r);
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 100, "reaper");
 	return done();
 }

@@ -11,7 +11,7 @@
  */
 #include "replay.h"
 
-#define TTL_MS 110
+#define TTL_MS t_long(110)
 
 static struct lh *lh, *other, *third;
 
@@ -107,8 +107,8 @@ stopped_expirer(bool own, const char *point, bool stopped_release, int want)
 	is(lh_release(third, &l), 0, "release");
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct lh_lease l;
@@ -131,5 +131,11 @@ main(void)
 	t_close(third);
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 100, "release expiry");
 	return done();
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "replay.h"
 
-#define TTL_MS 300
+#define TTL_MS t_long(300)
 
 static struct lh *lh, *other;
 
@@ -300,14 +300,14 @@ free_after(int64_t ms, const char *key)
 static void
 delay_after_both(void)
 {
-	const struct into briefer = { 500, 0, NULL, 0, 0 };
-	struct lh_session *s = session(lh, "d", 200, 1500);
+	const struct into briefer = { t_long(500), 0, NULL, 0, 0 };
+	struct lh_session *s = session(lh, "d", t_long(200), t_long(1500));
 	struct lh_lease l, n;
 
 	is(into(lh, s, "d", &briefer, &l), 0, "a lease");
-	t_sleep_ms(700);
+	t_sleep_ms(t_long(700));
 	is(replay_try(other, "d", &n), -EAGAIN, "the key is kept back");
-	free_after(1600, "d");
+	free_after(t_long(1600), "d");
 	lh_session_close(s);
 }
 
@@ -317,31 +317,31 @@ static void
 delay_stale(void)
 {
 	struct replay_call c = REPLAY_CALL(lh, "e", REPLAY_LONG_MS, 0);
-	struct lh_session *s = session(lh, "e", 150, 100);
+	struct lh_session *s = session(lh, "e", t_long(150), t_long(100));
 	struct lh_lease l, n;
 
 	is(into(lh, s, "e", &usual, &l), 0, "a lease");
-	t_sleep_ms(200);
+	t_sleep_ms(t_long(200));
 	replay_hold("settler", "named.delaying");
 	replay_go("settler", replay_acquire, &c);
 	replay_wait_held("settler");
 	is(replay_try(other, "e", &n), -EAGAIN, "kept back");
-	t_sleep_ms(150);
+	t_sleep_ms(t_long(150));
 	lh_session_close(s);
-	s = session(other, "e2", 150, 1500);
+	s = session(other, "e2", t_long(150), t_long(1500));
 	is(into(other, s, "e", &usual, &l), 0, "the next one has it");
-	t_sleep_ms(200);
+	t_sleep_ms(t_long(200));
 	is(replay_try(other, "e", &n), -EAGAIN, "kept back again");
 	replay_release("settler");
 	is(replay_result("settler"), -EAGAIN, "the first comes too late");
-	t_sleep_ms(300);
+	t_sleep_ms(t_long(300));
 	is(replay_try(other, "e", &n), -EAGAIN, "it is kept back still");
-	free_after(1300, "e");
+	free_after(t_long(1300), "e");
 	lh_session_close(s);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 
@@ -380,5 +380,11 @@ main(void)
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 140, "session meets");
 	return done();
 }

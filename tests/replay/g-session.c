@@ -6,7 +6,7 @@
 #include <errno.h>
 #include "replay.h"
 
-#define TTL_MS 600
+#define TTL_MS t_long(600)
 
 static struct lh *lh, *other;
 static struct lh_session *s, *again;
@@ -98,7 +98,7 @@ renewal_undone(void)
 	int64_t end;
 
 	begin(&l, &end);
-	t_sleep_ms(250);
+	t_sleep_ms(t_long(250));
 	replay_hold("renewer", "named.renewed");
 	replay_go("renewer", renew, s);
 	replay_wait_held("renewer");
@@ -121,10 +121,10 @@ renewal_on_top(void)
 	int64_t end;
 
 	begin(&l, &end);
-	again = session(other, "a", 1000);
+	again = session(other, "a", t_long(1000));
 	is(lh_session_info(s, &info), 0, "info");
 	end = info.expires_ns;
-	t_sleep_until(end - 300 * T_NS_PER_MS);
+	t_sleep_until(end - t_long(300) * T_NS_PER_MS);
 	replay_hold("renewer", "named.renewed");
 	replay_go("renewer", renew, s);
 	replay_wait_held("renewer");
@@ -147,7 +147,7 @@ stale_ender(void)
 	int64_t end;
 
 	begin(&l, &end);
-	t_sleep_until(end - 300 * T_NS_PER_MS);
+	t_sleep_until(end - t_long(300) * T_NS_PER_MS);
 	replay_hold("renewer", "named.renewing");
 	replay_go("renewer", renew, s);
 	replay_wait_held("renewer");
@@ -273,8 +273,8 @@ keeper_killed(const char *table)
 	lh_session_close(s);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 
@@ -295,5 +295,11 @@ main(void)
 	keeper_stopped("handoff.let_go");
 	t_close(other);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 240, "session");
 	return done();
 }

@@ -35,8 +35,8 @@ hand_over(struct lh_lease *held, struct replay_call *second)
 	replay_wait_held("first");
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 	struct shared *sh = t_shared(sizeof(*sh));
@@ -85,5 +85,11 @@ main(void)
 	t_close(own);
 	t_close(behind);
 	t_close(lh);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 600, "stopped front");
 	return done();
 }

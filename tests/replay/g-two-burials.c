@@ -153,13 +153,19 @@ play_both(void)
 	t_close(lh);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	(void)replay_begin();
 	play("session.proved", 1);
 	play("claim.buried", 1);
 	play("claim.buried", KEYS);
 	play_both();
+}
+
+int
+main(void)
+{
+	t_part(play_all, 500, "two burials");
 	return done();
 }

@@ -87,8 +87,8 @@ play(const char *table, struct t_actor *front, const char *key,
 	t_close(lh);
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = sweep_begin();
 	struct t_actor *front[2];
@@ -99,5 +99,11 @@ main(void)
 	play(table, front[0], "k", false);
 	play(table, front[1], "l", true);
 	t_post(end);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 600, "unseen front");
 	return done();
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "replay.h"
 
-#define TTL_MS 200
+#define TTL_MS t_long(200)
 
 static struct lh *lh, *other;
 static struct replay_call holder;
@@ -184,8 +184,8 @@ late_reader(void)
 	is(lh_release(other, &l), 0, "released");
 }
 
-int
-main(void)
+static void
+play_all(void)
 {
 	const char *table = replay_begin();
 
@@ -201,5 +201,11 @@ main(void)
 	late_reader();
 	is(lh_close(lh), 0, "close");
 	t_close(other);
+}
+
+int
+main(void)
+{
+	t_part(play_all, 190, "value late");
 	return done();
 }

@@ -87,7 +87,7 @@ replay_begin(void)
 	the_table = t_table();
 	roles = t_shared(N_ROLES * sizeof(*roles));
 	lhi_hook = on_point;
-	alarm(ALARM_S);
+	alarm((unsigned)(ALARM_S * t_stretch()));
 	return the_table;
 }
 
@@ -128,7 +128,7 @@ run_thread(void *arg)
 static int
 run_child(void *arg)
 {
-	alarm(ALARM_S);
+	alarm((unsigned)(ALARM_S * t_stretch()));
 	(void)run_thread(arg);
 	return 0;
 }

@@ -37,6 +37,7 @@
 #include <sys/types.h>
 #include <leasehold.h>
 #include "support/child.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 

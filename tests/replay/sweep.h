@@ -76,7 +76,7 @@ sweep_begin(void)
 
 	sweep_others = lhi_hook;
 	lhi_hook = sweep_hook;
-	(void)alarm(SWEEP_ALARM_S);
+	(void)alarm((unsigned)(SWEEP_ALARM_S * t_stretch()));
 	return table;
 }
 
