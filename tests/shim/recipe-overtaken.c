@@ -6,8 +6,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include "../tap.h"
 #include "support/member.h"
 
@@ -35,42 +33,6 @@ lag(unsigned host, void *arg)
 	return host == 0 && a_misses ? FAKE_DROP : 0;
 }
 
-static void
-until_queued(struct member *m, struct want *w, const char *key)
-{
-	size_t before = count_keys("test/q/");
-
-	want(w, m, key, CLAIM_EXCLUSIVE, 0);
-	UNTIL(count_keys("test/q/") == before + 1);
-	loop_for(20);
-}
-
-static struct { char key[200]; } found;
-
-static void
-note_key(const struct kv_pair *p, void *arg)
-{
-	if (found.key[0] == '\0' && memmem(p->key.p, p->key.len, arg,
-	    strlen(arg)) != NULL)
-		(void)snprintf(found.key, sizeof(found.key), "%.*s",
-		    (int)p->key.len, (const char *)p->key.p);
-}
-
-/* By hand: the first key of that member in a queue. */
-static void
-delete_key_of(struct member *m)
-{
-	char mark[40];
-
-	(void)snprintf(mark, sizeof(mark), "w/%016jx-",
-	    (uintmax_t)m->session.name);
-	found.key[0] = '\0';
-	fake_store_each(member_store, note_key, mark);
-	ok(found.key[0] != '\0', "its key is there");
-	fake_store_delete(member_store, (struct kv_bytes){
-	    (const uint8_t *)found.key, strlen(found.key) });
-}
-
 /* Granted, deleted by hand, and that is told before the grant is. */
 static void
 deleted_before_it_is_granted(unsigned flags)
@@ -81,7 +43,7 @@ deleted_before_it_is_granted(unsigned flags)
 	a_has = FAKE_SLOW_ANSWER;
 	want(&x, &a, "k", CLAIM_EXCLUSIVE, flags);
 	UNTIL(count_keys("test/q/") == 1);
-	delete_key_of(&a);
+	ok(claim_delete(&a), "its key is there");
 	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
 	UNTIL(y.granted);
 	loop_for(30);
@@ -98,9 +60,9 @@ behind_its_own(void)
 {
 	struct want x = { 0 }, y = { 0 };
 
-	until_queued(&a, &x, "k");
-	until_queued(&a, &y, "k");
-	delete_key_of(&a);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &a, "k", CLAIM_EXCLUSIVE);
+	ok(claim_delete(&a), "its key is there");
 	loop_for(100);
 	is(x.error, ENOENT, "the claim whose key was deleted has ended");
 	is(y.granted, 1, "and the one behind it of the same member is granted");
@@ -114,7 +76,7 @@ an_answer_from_before_a_gap(void)
 {
 	struct want x = { 0 }, y = { 0 };
 
-	until_queued(&b, &x, "k");
+	want_queued(&x, &b, "k", CLAIM_EXCLUSIVE);
 	a_has = FAKE_SLOW_ANSWER;
 	want(&y, &a, "k", CLAIM_EXCLUSIVE, 0);
 	UNTIL(count_keys("test/q/") == 2);
@@ -144,8 +106,8 @@ adopted_while_others_leave(void)
 	unsigned settled = a.settled, founds = a.founds;
 	struct recipe_session s = a.session;
 
-	until_queued(&b, &x, "k");
-	until_queued(&a, &y, "k");
+	want_queued(&x, &b, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &a, "k", CLAIM_EXCLUSIVE);
 	for (int i = 0; i < CROWD; i++)
 		want(&z[i], &b, "k", CLAIM_EXCLUSIVE, 0);
 	UNTIL(count_keys("test/q/") == 2 + CROWD);
@@ -172,12 +134,12 @@ deleted_while_adopted(unsigned ms)
 	struct recipe_session s = a.session;
 	unsigned settled = a.settled;
 
-	until_queued(&a, &x, "k");
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
 	member_close(&a);
 	a_has = FAKE_SLOW_ANSWER;
 	again(&s, &kept, 1);
 	loop_for(ms);
-	delete_key_of(&a);
+	ok(claim_delete(&a), "its key is there");
 	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
 	UNTIL(y.granted && a.settled > settled);
 	a_has = FAKE_NONE;
@@ -221,8 +183,8 @@ its_session_is_deleted(void)
 	struct want x = { 0 }, y = { 0 };
 	unsigned losts = a.losts;
 
-	until_queued(&b, &x, "k");
-	until_queued(&a, &y, "k");
+	want_queued(&x, &b, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &a, "k", CLAIM_EXCLUSIVE);
 	session_delete(&a);
 	loop_for(20);
 	want_leave(&x);

@@ -5,8 +5,6 @@
  * something was missed, its own key is gone, too many were ahead, readers.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include "../tap.h"
 #include "support/member.h"
 
@@ -39,17 +37,6 @@ stats_of(const struct member *m)
 	return s;
 }
 
-static void
-until_queued(struct member *m, struct want *w, const char *key,
-    enum claim_mode mode)
-{
-	size_t before = count_keys("test/q/");
-
-	want(w, m, key, mode, 0);
-	UNTIL(count_keys("test/q/") == before + 1);
-	loop_for(20);
-}
-
 /* The one ahead leaves; at what revision, in a store where nothing else is
  * done. */
 static int64_t
@@ -70,9 +57,9 @@ one_waits(void)
 	struct recipe_stats before, after;
 	int64_t at;
 
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "k", CLAIM_EXCLUSIVE);
-	until_queued(&c, &z, "k", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "k", CLAIM_EXCLUSIVE);
+	want_queued(&z, &c, "k", CLAIM_EXCLUSIVE);
 	claim_anchor(x.c);
 	UNTIL(x.anchored);
 	before = stats_of(&b);
@@ -99,9 +86,9 @@ one_between_leaves(void)
 	uint64_t calls;
 	int64_t at;
 
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "k", CLAIM_EXCLUSIVE);
-	until_queued(&c, &z, "k", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "k", CLAIM_EXCLUSIVE);
+	want_queued(&z, &c, "k", CLAIM_EXCLUSIVE);
 	calls = stats_of(&c).calls;
 	want_leave(&y);
 	loop_for(20);
@@ -118,9 +105,9 @@ one_behind_gives_up(void)
 {
 	struct want x = { 0 }, y = { 0 }, z = { 0 };
 
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "k", CLAIM_EXCLUSIVE);
-	until_queued(&c, &z, "k", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "k", CLAIM_EXCLUSIVE);
+	want_queued(&z, &c, "k", CLAIM_EXCLUSIVE);
 	want_leave(&z);
 	loop_for(20);
 	want_leave(&x);
@@ -137,8 +124,8 @@ many_are_ahead(void)
 	uint64_t turns;
 
 	for (int i = 0; i < 9; i++)
-		until_queued(i % 2 ? &a : &b, &x[i], "k", CLAIM_EXCLUSIVE);
-	until_queued(&c, &z, "k", CLAIM_EXCLUSIVE);
+		want_queued(&x[i], i % 2 ? &a : &b, "k", CLAIM_EXCLUSIVE);
+	want_queued(&z, &c, "k", CLAIM_EXCLUSIVE);
 	turns = stats_of(&c).turns;
 	want_leave(&x[8]);
 	loop_for(30);
@@ -162,16 +149,16 @@ readers_confirm(void)
 	uint64_t turns;
 	int64_t at;
 
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "k", CLAIM_SHARED);
-	until_queued(&c, &z, "k", CLAIM_SHARED);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "k", CLAIM_SHARED);
+	want_queued(&z, &c, "k", CLAIM_SHARED);
 	turns = stats_of(&b).turns + stats_of(&c).turns;
 	want_leave(&x);
 	UNTIL(y.granted && z.granted);
 	cmp(y.revision, !=, z.revision, "two readers have different tokens");
 	is((int)(stats_of(&b).turns + stats_of(&c).turns - turns), 0,
 	    "as they ask the store");
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
 	want_leave(&y);
 	loop_for(20);
 	is(x.granted, 0, "one of two readers leaves: no turn for a writer");
@@ -188,8 +175,8 @@ several_at_once(void)
 	uint64_t calls;
 	int64_t at;
 
-	until_queued(&a, &x, "m/1", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "m/2", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "m/1", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "m/2", CLAIM_EXCLUSIVE);
 	want_many(z, 2, &c, names, CLAIM_EXCLUSIVE, 0);
 	UNTIL(x.recalled && y.recalled);
 	loop_for(20);
@@ -205,31 +192,6 @@ several_at_once(void)
 	want_leave(&z[1]);
 }
 
-static struct { char key[200]; } found;
-
-static void
-note_key(const struct kv_pair *p, void *arg)
-{
-	if (memmem(p->key.p, p->key.len, arg, strlen(arg)) != NULL)
-		(void)snprintf(found.key, sizeof(found.key), "%.*s",
-		    (int)p->key.len, (const char *)p->key.p);
-}
-
-/* By hand: the key in a queue of that member. */
-static void
-delete_key_of(struct member *m)
-{
-	char mark[40];
-
-	(void)snprintf(mark, sizeof(mark), "w/%016jx-",
-	    (uintmax_t)m->session.name);
-	found.key[0] = '\0';
-	fake_store_each(member_store, note_key, mark);
-	ok(found.key[0] != '\0', "its key is there");
-	fake_store_delete(member_store, (struct kv_bytes){
-	    (const uint8_t *)found.key, strlen(found.key) });
-}
-
 static void
 its_key_is_deleted(bool missed)
 {
@@ -237,10 +199,10 @@ its_key_is_deleted(bool missed)
 	const char *how = missed ? ", which is missed" : "";
 	uint64_t gaps = stats_of(&b).gaps, turns = stats_of(&b).turns;
 
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "k", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "k", CLAIM_EXCLUSIVE);
 	drop_from = missed ? (int)b.number : -1;
-	delete_key_of(&b);
+	ok(claim_delete(&b), "its key is there");
 	drop_from = -1;
 	b_asks_in_vain = missed;	/* what it missed */
 	if (missed)
@@ -262,11 +224,11 @@ a_gap(void)
 	struct want x = { 0 }, y = { 0 }, other = { 0 };
 	uint64_t turns;
 
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "k", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "k", CLAIM_EXCLUSIVE);
 	turns = stats_of(&b).turns;
 	drop_from = (int)b.number;
-	until_queued(&c, &other, "other", CLAIM_EXCLUSIVE);
+	want_queued(&other, &c, "other", CLAIM_EXCLUSIVE);
 	drop_from = -1;
 	loop_for(50);
 	want_leave(&x);
@@ -276,8 +238,8 @@ a_gap(void)
 	want_leave(&y);
 	want_leave(&other);
 	turns = stats_of(&b).turns;
-	until_queued(&a, &x, "k", CLAIM_EXCLUSIVE);
-	until_queued(&b, &y, "k", CLAIM_EXCLUSIVE);
+	want_queued(&x, &a, "k", CLAIM_EXCLUSIVE);
+	want_queued(&y, &b, "k", CLAIM_EXCLUSIVE);
 	want_leave(&x);
 	UNTIL(y.granted);
 	is((int)(stats_of(&b).turns - turns), 1, "and later by the watch");

@@ -327,6 +327,17 @@ want(struct want *w, struct member *m, const char *name,
 }
 
 void
+want_queued(struct want *w, struct member *m, const char *name,
+    enum claim_mode mode)
+{
+	size_t before = count_keys("test/q/");
+
+	want(w, m, name, mode, 0);
+	UNTIL(count_keys("test/q/") == before + 1);
+	loop_for(20);
+}
+
+void
 want_leave(struct want *w)
 {
 	if (w->c == NULL)
@@ -344,6 +355,37 @@ session_delete(struct member *m)
 	    (uintmax_t)m->session.name);
 	fake_store_delete(member_store, (struct kv_bytes){ (uint8_t *)key,
 	    strlen(key) });
+}
+
+struct finding {
+	char mark[40];
+	char key[200];
+};
+
+static void
+find_key(const struct kv_pair *p, void *arg)
+{
+	struct finding *f = arg;
+
+	if (f->key[0] == '\0' && memmem(p->key.p, p->key.len, f->mark,
+	    strlen(f->mark)) != NULL)
+		(void)snprintf(f->key, sizeof(f->key), "%.*s",
+		    (int)p->key.len, (const char *)p->key.p);
+}
+
+bool
+claim_delete(struct member *m)
+{
+	struct finding f = { .key = "" };
+
+	(void)snprintf(f.mark, sizeof(f.mark), "w/%016jx-",
+	    (uintmax_t)m->session.name);
+	fake_store_each(member_store, find_key, &f);
+	if (f.key[0] == '\0')
+		return false;
+	fake_store_delete(member_store, (struct kv_bytes){
+	    (const uint8_t *)f.key, strlen(f.key) });
+	return true;
 }
 
 struct counting {

@@ -56,11 +56,17 @@ void want(struct want *w, struct member *m, const char *name,
     enum claim_mode mode, unsigned flags);
 void want_many(struct want *w, size_t n, struct member *m,
     const char *const *names, enum claim_mode mode, unsigned flags);
+/* One, and wait until it is in its queue, and the others know it; nobody else
+ * comes or goes meanwhile. */
+void want_queued(struct want *w, struct member *m, const char *name,
+    enum claim_mode mode);
 /* Leave, and wait for it. */
 void want_leave(struct want *w);
 
 /* Delete its session's key in the store. */
 void session_delete(struct member *m);
+/* The same for the first of its exclusive claims; false: it has none. */
+bool claim_delete(struct member *m);
 
 uint64_t member_now_ns(void);
 
