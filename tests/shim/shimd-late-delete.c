@@ -43,10 +43,7 @@ main(void)
 	int fd, e;
 
 	hosts_begin(2);
-	host_down(a);
-	a->opts.timeout_ms = (unsigned)t_ms(LATE_MS);
-	is(host_up(a), 0, "A's shim has much patience");
-	ok(t_until(T_HANG_MS, host_reaches_now(a)), "it is up");
+	host_patient(a, t_ms(LATE_MS));
 	hosts_do(do_begin, NULL);
 	is(take(a, key, RIGHT_EXCLUSIVE, T_HANG_MS, &l), 0, "A takes a key");
 	is(lh_release(a->lh, &l), 0, "which it leaves");

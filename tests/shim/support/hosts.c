@@ -134,6 +134,15 @@ host_down(struct host *h)
 }
 
 void
+host_patient(struct host *h, int64_t ms)
+{
+	host_down(h);
+	h->opts.timeout_ms = (unsigned)ms;
+	is(host_up(h), 0, "a shim that has much patience");
+	ok(t_until(T_HANG_MS, host_reaches_now(h)), "it is up");
+}
+
+void
 host_ended(struct host *h)
 {
 	hosts_do(do_end, h);

@@ -52,6 +52,8 @@ void hosts_do(void (*fn)(void *arg), void *arg);
 int host_up(struct host *h);
 /* As if killed: nothing is given back. */
 void host_down(struct host *h);
+/* Its shim again, which waits so long for the store's answers. */
+void host_patient(struct host *h, int64_t ms);
 /* Asked to end; waits until it has. */
 void host_ended(struct host *h);
 /* Is its session confirmed? */
