@@ -13,46 +13,11 @@
 
 static struct lh *lh, *other;
 
-static struct lh_session *
-session(struct lh *at, const char *name, int64_t ttl_ms)
-{
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-	struct lh_session *s = NULL;
-
-	o.ttl_ms = ttl_ms;
-	o.lock_delay_ms = ttl_ms < REPLAY_LONG_MS ? t_long(1500) : 0;
-	is(lh_session_open(at, name, &o, &s), 0, "session '%s'", name);
-	return s;
-}
-
 static int
 strict(struct lh *at, const char *key, struct lh_session *to, uint32_t mode,
     struct lh_lease *l)
 {
-	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
-	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-
-	more.session = to;
-	more.policy = LH_POLICY_STRICT;
-	o.more = &more;
-	o.mode = mode;
-	return lh_acquire(at, key, &o, l);
-}
-
-static void
-end_session(struct lh_session *s)
-{
-	is(lh_session_destroy(s), 0, "destroy");
-	lh_session_close(s);
-}
-
-static int
-leases_in(struct lh_session *s)
-{
-	struct lh_session_info info = { 0 };
-
-	is(lh_session_info(s, &info), 0, "info");
-	return (int)info.leases;
+	return replay_into(at, key, to, LH_POLICY_STRICT, mode, l);
 }
 
 struct call {
@@ -102,42 +67,23 @@ child_releases(void *arg)
 	return lh_release(replay_open(x->table, SESSIONS), &x->lease);
 }
 
-/* Who holds it, as anybody may see. */
-static int
-find(const struct lh_key_info *info, void *arg)
-{
-	const struct lh_party *h = &info->holders[0];
-
-	return info->n_holders != 1 ? -ENOENT :
-	    lh_lease_recall(lh, "k", h->id, h->token, arg);
-}
-
-static void
-killed_at(const char *point, int (*fn)(void *), struct child *x)
-{
-	replay_hold("child", point);
-	(void)replay_fork("child", fn, x);
-	replay_wait_held("child");
-	replay_kill("child");
-}
-
 /* What is said of an earlier use, by one who was killed, does not keep who
  * releases the lease from saying so of its own. */
 static void
 earlier_use(struct child *x)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS);
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	struct lh_lease l;
 
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &x->lease), 0, "a lease");
-	killed_at("convert.swapped", child_downgrades, x);
-	is(lh_status(lh, "k", NULL, find, &x->lease), 0, "it is a reader's");
+	replay_killed_at("child", "convert.swapped", child_downgrades, x);
+	is(replay_find(lh, "k", &x->lease), 0, "it is a reader's");
 	is(lh_convert(lh, &x->lease, LH_EXCLUSIVE), 0, "and not any more");
-	killed_at("release.word_freed", child_releases, x);
+	replay_killed_at("child", "release.word_freed", child_releases, x);
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &l), 0, "another lease");
-	is(leases_in(s), 1, "has the claim");
+	is(replay_leases_in(s), 1, "has the claim");
 	is(lh_release(lh, &l), 0, "release");
-	end_session(s);
+	replay_session_end(s);
 }
 
 static int
@@ -147,7 +93,8 @@ child_hands_over(void *arg)
 	struct lh_lease l;
 
 	is(strict(mine, "k", NULL, LH_EXCLUSIVE, &l), 0, "its own lease");
-	return lh_handoff(mine, &l, session(mine, "s", REPLAY_LONG_MS));
+	return lh_handoff(mine, &l, replay_session(mine, "s", REPLAY_LONG_MS,
+	    0));
 }
 
 /* The mover has won the state when the lease is released, and its claim is used
@@ -155,8 +102,8 @@ child_hands_over(void *arg)
 static void
 later_use(void *table)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS);
-	struct call c = { .to = session(lh, "u", REPLAY_LONG_MS) };
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	struct call c = { .to = replay_session(lh, "u", REPLAY_LONG_MS, 0) };
 	struct lh_lease l;
 
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &c.lease), 0, "a lease");
@@ -165,18 +112,15 @@ later_use(void *table)
 	replay_go("mover", hand_over, &c);
 	replay_wait_held("mover");
 	is(lh_release(lh, &l), 0, "it is released");
-	replay_hold("child", "handoff.announced");
-	(void)replay_fork("child", child_hands_over, table);
-	replay_wait_held("child");
-	replay_kill("child");
+	replay_killed_at("child", "handoff.announced", child_hands_over, table);
 	replay_release("mover");
 	is(replay_result("mover"), -ESTALE, "and not handed over");
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &l), 0, "another lease");
-	is(leases_in(s), 1, "has the claim");
+	is(replay_leases_in(s), 1, "has the claim");
 	is(lh_release(lh, &l), 0, "release");
-	is(leases_in(s), 0, "nothing is left");
-	end_session(c.to);
-	end_session(s);
+	is(replay_leases_in(s), 0, "nothing is left");
+	replay_session_end(c.to);
+	replay_session_end(s);
 }
 
 /* The claim is taken back between the release of the word and that of the
@@ -184,8 +128,8 @@ later_use(void *table)
 static void
 released(void)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS);
-	struct call c = { .to = session(lh, "u", REPLAY_LONG_MS) };
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	struct call c = { .to = replay_session(lh, "u", REPLAY_LONG_MS, 0) };
 	struct lh_lease l, n;
 
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &c.lease), 0, "a lease");
@@ -204,8 +148,8 @@ released(void)
 	is(replay_result("mover"), -ESTALE, "and not handed over");
 	is(lh_verify(lh, &n), 0, "the other one is held");
 	is(lh_release(lh, &n), 0, "release");
-	end_session(c.to);
-	end_session(s);
+	replay_session_end(c.to);
+	replay_session_end(s);
 }
 
 /* The one record of a session that is not in use is that of one that ended. */
@@ -213,7 +157,7 @@ static int
 bury(void *unused)
 {
 	(void)unused;
-	end_session(session(lh, "e", REPLAY_LONG_MS));
+	replay_session_end(replay_session(lh, "e", REPLAY_LONG_MS, 0));
 	return 0;
 }
 
@@ -221,12 +165,14 @@ bury(void *unused)
 static void
 buried(void)
 {
-	struct lh_session *d = session(lh, "d", t_long(300)), *fill[SESSIONS];
+	struct lh_session *d = replay_session(lh, "d", t_long(300),
+	    t_long(1500));
+	struct lh_session *fill[SESSIONS];
 	struct lh_lease l, r, n;
 	char name[] = "0";
 
 	for (int i = 3; i < SESSIONS; i++, name[0]++)
-		fill[i] = session(lh, name, REPLAY_LONG_MS);
+		fill[i] = replay_session(lh, name, REPLAY_LONG_MS, 0);
 	is(strict(lh, "k", d, LH_EXCLUSIVE, &l), 0, "a lease");
 	is(strict(lh, "r", d, LH_SHARED, &r), 0, "another, a reader's");
 	ok(lid_claim(r.id[1]) > lid_claim(l.id[1]), "whose claim comes later");
@@ -247,7 +193,7 @@ buried(void)
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(d);
 	for (int i = 3; i < SESSIONS; i++)
-		end_session(fill[i]);
+		replay_session_end(fill[i]);
 }
 
 static void

@@ -11,44 +11,10 @@
 
 static struct lh *lh, *other;
 
-static struct lh_session *
-session(struct lh *at, const char *name, int64_t ttl_ms, int64_t delay_ms)
-{
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-	struct lh_session *s = NULL;
-
-	o.ttl_ms = ttl_ms;
-	o.lock_delay_ms = delay_ms;
-	is(lh_session_open(at, name, &o, &s), 0, "session '%s'", name);
-	return s;
-}
-
 static int
 strict(struct lh *at, struct lh_session *to, struct lh_lease *l)
 {
-	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
-	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-
-	more.session = to;
-	more.policy = LH_POLICY_STRICT;
-	o.more = &more;
-	return lh_acquire(at, "k", &o, l);
-}
-
-static void
-end_session(struct lh_session *s)
-{
-	is(lh_session_destroy(s), 0, "destroy");
-	lh_session_close(s);
-}
-
-static int
-leases_in(struct lh_session *s)
-{
-	struct lh_session_info info = { 0 };
-
-	is(lh_session_info(s, &info), 0, "info");
-	return (int)info.leases;
+	return replay_into(at, "k", to, LH_POLICY_STRICT, LH_EXCLUSIVE, l);
 }
 
 struct call {
@@ -81,16 +47,6 @@ hand_over(void *arg)
 	return lh_handoff(c->lh, &c->lease, c->to);
 }
 
-/* Who holds it, as anybody may see. */
-static int
-find(const struct lh_key_info *info, void *arg)
-{
-	const struct lh_party *h = &info->holders[0];
-
-	return info->n_holders != 1 ? -ENOENT :
-	    lh_lease_recall(lh, "k", h->id, h->token, arg);
-}
-
 struct child {
 	char table[64];
 	struct lh_lease lease;
@@ -102,8 +58,8 @@ child_hands_over(void *arg)
 	struct child *x = arg;
 	struct lh *mine = replay_open(x->table, 0);
 
-	return lh_handoff(mine, &x->lease, session(mine, "t", REPLAY_LONG_MS,
-	    0));
+	return lh_handoff(mine, &x->lease, replay_session(mine, "t",
+	    REPLAY_LONG_MS, 0));
 }
 
 /* It is handed over to "t" by one who is killed when it has just been. */
@@ -111,19 +67,17 @@ static void
 handed_over_and_killed(struct child *x, const struct lh_lease *l)
 {
 	x->lease = *l;
-	replay_hold("child", "handoff.swapped");
-	(void)replay_fork("child", child_hands_over, x);
-	replay_wait_held("child");
-	replay_kill("child");
+	replay_killed_at("child", "handoff.swapped", child_hands_over, x);
 }
 
 /* Another one stands at that point meanwhile, and fails. */
 static void
 loser(struct child *x, const char *what, int (*fn)(void *), const char *point)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
-	struct lh_session *t = session(lh, "t", REPLAY_LONG_MS, 0);
-	struct call c = { .lh = lh, .to = session(lh, "u", REPLAY_LONG_MS, 0) };
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_session *t = replay_session(lh, "t", REPLAY_LONG_MS, 0);
+	struct call c = { .lh = lh, .to = replay_session(lh, "u",
+	    REPLAY_LONG_MS, 0) };
 	struct lh_lease l;
 
 	is(strict(lh, s, &c.lease), 0, "%s: a lease", what);
@@ -134,13 +88,13 @@ loser(struct child *x, const char *what, int (*fn)(void *), const char *point)
 	handed_over_and_killed(x, &l);
 	replay_release("presenter");
 	is(replay_result("presenter"), -ESTALE, "%s: lost", what);
-	end_session(t);
+	replay_session_end(t);
 	is(strict(lh, s, &l), 0, "another lease");
-	is(leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1, "has its claim");
 	is(lh_release(lh, &l), 0, "release");
-	is(leases_in(s), 0, "nothing is left");
-	end_session(c.to);
-	end_session(s);
+	is(replay_leases_in(s), 0, "nothing is left");
+	replay_session_end(c.to);
+	replay_session_end(s);
 }
 
 /* Who acquires into a session stands behind the swap, and his lease is handed
@@ -148,25 +102,25 @@ loser(struct child *x, const char *what, int (*fn)(void *), const char *point)
 static void
 taker(struct child *x)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
-	struct lh_session *t = session(lh, "t", REPLAY_LONG_MS, 0);
-	struct call c = { .lh = other, .to = session(other, "s",
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_session *t = replay_session(lh, "t", REPLAY_LONG_MS, 0);
+	struct call c = { .lh = other, .to = replay_session(other, "s",
 	    REPLAY_LONG_MS, 0) };
 	struct lh_lease l;
 
 	replay_hold("presenter", "handoff.swapped");
 	replay_go("presenter", acquire, &c);
 	replay_wait_held("presenter");
-	is(lh_status(lh, "k", NULL, find, &l), 0, "it is found");
+	is(replay_find(lh, "k", &l), 0, "it is found");
 	handed_over_and_killed(x, &l);
 	replay_release("presenter");
 	is(replay_result("presenter"), -ESTALE, "it is another's");
-	end_session(t);
+	replay_session_end(t);
 	is(strict(lh, s, &l), 0, "another lease");
-	is(leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1, "has its claim");
 	is(lh_release(lh, &l), 0, "release");
 	lh_session_close(c.to);
-	end_session(s);
+	replay_session_end(s);
 }
 
 /* It has become a reader's before it could be handed over: the session's end
@@ -174,8 +128,10 @@ taker(struct child *x)
 static void
 reader(void)
 {
-	struct lh_session *s = session(lh, "d", t_long(300), t_long(1500));
-	struct call c = { .lh = lh, .to = session(lh, "u", REPLAY_LONG_MS, 0) };
+	struct lh_session *s = replay_session(lh, "d", t_long(300),
+	    t_long(1500));
+	struct call c = { .lh = lh, .to = replay_session(lh, "u",
+	    REPLAY_LONG_MS, 0) };
 	struct lh_lease l, n;
 
 	is(strict(lh, s, &c.lease), 0, "a lease");
@@ -189,7 +145,7 @@ reader(void)
 	t_sleep_ms(t_long(350));
 	is(replay_try(other, "k", &n), 0, "its end keeps the key from nobody");
 	is(lh_release(other, &n), 0, "release");
-	end_session(c.to);
+	replay_session_end(c.to);
 	lh_session_close(s);
 }
 

@@ -15,22 +15,7 @@ static struct lh_session *s;
 static int
 strict(struct lh_lease *l)
 {
-	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
-	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-
-	more.session = s;
-	more.policy = LH_POLICY_STRICT;
-	o.more = &more;
-	return lh_acquire(lh, "k", &o, l);
-}
-
-static int
-leases_in(void)
-{
-	struct lh_session_info info = { 0 };
-
-	is(lh_session_info(s, &info), 0, "info");
-	return (int)info.leases;
+	return replay_into(lh, "k", s, LH_POLICY_STRICT, LH_EXCLUSIVE, l);
 }
 
 struct child {
@@ -59,11 +44,11 @@ claim_is_back(void)
 	struct lh_lease l;
 
 	is(strict(&l), 0, "another lease");
-	is(leases_in(), 1, "has its claim");
+	is(replay_leases_in(s), 1, "has its claim");
 	is(lh_verify(lh, &l), 0, "and is held");
 	is(lh_value_set(lh, &l, "new", 3), 0, "a value is set");
 	is(lh_release(lh, &l), 0, "release");
-	is(leases_in(), 0, "nothing is left");
+	is(replay_leases_in(s), 0, "nothing is left");
 }
 
 static void
@@ -74,17 +59,11 @@ killed(struct child *x)
 	size_t len = 0;
 
 	is(strict(&x->lease), 0, "a lease");
-	replay_hold("child", "release.word_freed");
-	(void)replay_fork("child", child_releases, x);
-	replay_wait_held("child");
-	replay_kill("child");
-	is(leases_in(), 1, "its claim is held");
+	replay_killed_at("child", "release.word_freed", child_releases, x);
+	is(replay_leases_in(s), 1, "its claim is held");
 	claim_is_back();
 	is(strict(&x->lease), 0, "a lease");
-	replay_hold("child", "release.word_freed");
-	(void)replay_fork("child", child_releases, x);
-	replay_wait_held("child");
-	replay_kill("child");
+	replay_killed_at("child", "release.word_freed", child_releases, x);
 	is(replay_try(lh, "k", &l), 0, "others have the key");
 	is(lh_value_set(lh, &l, "theirs", 6), 0, "and set its value");
 	is(lh_release(lh, &l), 0, "release");
@@ -108,16 +87,6 @@ stopped(void)
 	is(replay_result("releaser"), 0, "it was released");
 }
 
-static void
-open_session(void)
-{
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-
-	o.ttl_ms = REPLAY_LONG_MS;
-	o.on_end = LH_ON_END_DELETE;
-	is(lh_session_open(lh, "s", &o, &s), 0, "a session");
-}
-
 int
 main(void)
 {
@@ -126,13 +95,12 @@ main(void)
 
 	(void)snprintf(x->table, sizeof(x->table), "%s", table);
 	lh = replay_open(table, 0);
-	open_session();
+	s = replay_session_deletes(lh, "s");
 	killed(x);
 	other = replay_open(table, 0);
-	open_session();
+	s = replay_session_deletes(lh, "s");
 	stopped();
-	is(lh_session_destroy(s), 0, "destroy");
-	lh_session_close(s);
+	replay_session_end(s);
 	is(t_findings(lh), 0, "nothing is wrong");
 	t_close(other);
 	t_close(lh);

@@ -13,47 +13,12 @@
 
 static struct lh *lh;
 
-static struct lh_session *
-session(struct lh *at, const char *name, int64_t ttl_ms, uint32_t on_end)
-{
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-	struct lh_session *s = NULL;
-
-	o.ttl_ms = ttl_ms;
-	o.lock_delay_ms = ttl_ms < REPLAY_LONG_MS ? t_long(1500) : 0;
-	o.on_end = on_end;
-	is(lh_session_open(at, name, &o, &s), 0, "session '%s'", name);
-	return s;
-}
-
 /* Its session: NULL: the attachment's own. */
 static int
 acquire(struct lh *at, struct lh_session *to, uint32_t policy,
     struct lh_lease *l)
 {
-	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
-	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-
-	more.session = to;
-	more.policy = policy;
-	o.more = &more;
-	return lh_acquire(at, "k", &o, l);
-}
-
-static void
-end_session(struct lh_session *s)
-{
-	is(lh_session_destroy(s), 0, "destroy");
-	lh_session_close(s);
-}
-
-static unsigned
-leases_in(struct lh_session *s)
-{
-	struct lh_session_info info = { 0 };
-
-	is(lh_session_info(s, &info), 0, "info");
-	return (unsigned)info.leases;
+	return replay_into(at, "k", to, policy, LH_EXCLUSIVE, l);
 }
 
 struct child {
@@ -67,7 +32,7 @@ child_hands_over(void *arg)
 {
 	struct child *x = arg;
 	struct lh *mine = replay_open(x->table, 0);
-	struct lh_session *to = session(mine, x->out ? "t" : "s",
+	struct lh_session *to = replay_session(mine, x->out ? "t" : "s",
 	    REPLAY_LONG_MS, 0);
 
 	if (!x->out)
@@ -118,17 +83,16 @@ begin(void)
 static void
 not_its_any_more(struct child *x)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS,
-	    LH_ON_END_DELETE);
-	struct lh_session *t = session(lh, "t", REPLAY_LONG_MS, 0);
+	struct lh_session *s = replay_session_deletes(lh, "s");
+	struct lh_session *t = replay_session(lh, "t", REPLAY_LONG_MS, 0);
 
 	begin();
 	is(acquire(lh, s, LH_POLICY_STRICT, &x->lease), 0, "a lease in it");
 	x->out = true;
 	killed_at(x, "handoff.swapped");
-	end_session(t);
+	replay_session_end(t);
 	ok(key_has_value(), "the key is the other's, and free");
-	end_session(s);
+	replay_session_end(s);
 	ok(key_has_value(), "and does not go with the first");
 }
 
@@ -136,8 +100,7 @@ not_its_any_more(struct child *x)
 static void
 not_its_yet(struct child *x)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS,
-	    LH_ON_END_DELETE);
+	struct lh_session *s = replay_session_deletes(lh, "s");
 	struct lh_lease l;
 
 	begin();
@@ -145,7 +108,7 @@ not_its_yet(struct child *x)
 	killed_at(x, "handoff.announced");
 	is(replay_try(lh, "k", &l), 0, "who was to give it died with it");
 	is(lh_release(lh, &l), 0, "release");
-	end_session(s);
+	replay_session_end(s);
 	ok(key_has_value(), "the key does not go with who was to get it");
 }
 
@@ -153,15 +116,14 @@ not_its_yet(struct child *x)
 static void
 its_own(struct child *x)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS,
-	    LH_ON_END_DELETE);
+	struct lh_session *s = replay_session_deletes(lh, "s");
 	struct lh_lease l;
 
 	begin();
 	x->out = false;
 	killed_at(x, "handoff.swapped");
 	is(replay_try(lh, "k", &l), -EAGAIN, "the session holds it");
-	end_session(s);
+	replay_session_end(s);
 	ok(!key_has_value(), "and the key goes with it");
 }
 
@@ -169,25 +131,25 @@ its_own(struct child *x)
 static void
 claims_come_back(struct child *x)
 {
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
-	struct lh_session *t = session(lh, "t", REPLAY_LONG_MS, 0);
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_session *t = replay_session(lh, "t", REPLAY_LONG_MS, 0);
 	struct lh_lease l;
 
 	x->out = false;
 	killed_at(x, "handoff.announced");
-	is((int)leases_in(s), 1, "a lease that is none, for ever");
+	is(replay_leases_in(s), 1, "a lease that is none, for ever");
 	is(acquire(lh, s, LH_POLICY_STRICT, &x->lease), 0, "another");
-	is((int)leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1, "has its claim");
 	is(lh_verify(lh, &x->lease), 0, "and is held");
 	x->out = true;
 	killed_at(x, "handoff.swapped");
-	is((int)leases_in(s), 1, "its lease is away, its claim is not");
-	end_session(t);
+	is(replay_leases_in(s), 1, "its lease is away, its claim is not");
+	replay_session_end(t);
 	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "another");
-	is((int)leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1, "has its claim");
 	is(lh_release(lh, &l), 0, "release");
-	is((int)leases_in(s), 0, "nothing is left");
-	end_session(s);
+	is(replay_leases_in(s), 0, "nothing is left");
+	replay_session_end(s);
 }
 
 static int
@@ -200,7 +162,8 @@ downgrade(void *arg)
 static void
 delay_of_downgrade(struct lh *other)
 {
-	struct lh_session *s = session(lh, "d", t_long(300), 0);
+	struct lh_session *s = replay_session(lh, "d", t_long(300),
+	    t_long(1500));
 	struct lh_lease l, n;
 
 	is(acquire(lh, s, 0, &l), 0, "a lease");
@@ -230,7 +193,7 @@ static void
 stopped_keeper(struct child *x)
 {
 	struct t_object o = t_map_object(x->table);
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	struct lh_lease l, n;
 
 	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
@@ -240,12 +203,12 @@ stopped_keeper(struct child *x)
 	is(lh_break(lh, "k", NULL, 0), 1, "its own lease is broken");
 	is(acquire(lh, s, LH_POLICY_STRICT, &n), 0, "another");
 	ok(chunk_of(&n) != chunk_of(&l), "has other claims");
-	end_session(s);
+	replay_session_end(s);
 	ok(sh64_load(&o.chunks[chunk_of(&n)].owner) == 0, "they are free");
 	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) != 0, "and its own not");
 	replay_kill("child");
-	s = session(lh, "s", REPLAY_LONG_MS, 0);
-	end_session(s);
+	s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	replay_session_end(s);
 	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) != n.id[0],
 	    "until it is dead");
 	t_unmap_object(&o);
@@ -267,7 +230,7 @@ static void
 keeper_of_elsewhere(struct child *x)
 {
 	struct t_object o = t_map_object(x->table);
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	struct lh_lease l;
 	uint32_t ch;
 
@@ -281,7 +244,7 @@ keeper_of_elsewhere(struct child *x)
 	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "its lease has ended");
 	is((int)chunk_of(&l), (int)ch, "the claims that it kept are had");
 	is(lh_release(lh, &l), 0, "release");
-	end_session(s);
+	replay_session_end(s);
 	ok(sh64_load(&o.chunks[ch].owner) == 0, "they are given back");
 	t_unmap_object(&o);
 }
@@ -291,7 +254,7 @@ static void
 keeper_without_proof(struct child *x)
 {
 	struct t_object o = t_map_object(x->table);
-	struct lh_session *s = session(lh, "s", REPLAY_LONG_MS, 0);
+	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	struct lh_lease l;
 	uint32_t ch;
 	pid_t pid;
@@ -316,7 +279,7 @@ keeper_without_proof(struct child *x)
 	is((int)chunk_of(&l), (int)ch, "of the claims that it kept");
 	is(lh_release(lh, &l), 0, "release");
 	x->out = false;
-	end_session(s);
+	replay_session_end(s);
 	ok(sh64_load(&o.chunks[ch].owner) == 0, "they are given back");
 	t_unmap_object(&o);
 }

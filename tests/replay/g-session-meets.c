@@ -11,18 +11,6 @@
 
 static struct lh *lh, *other;
 
-static struct lh_session *
-session(struct lh *at, const char *name, int64_t ttl_ms, int64_t delay_ms)
-{
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-	struct lh_session *s = NULL;
-
-	o.ttl_ms = ttl_ms;
-	o.lock_delay_ms = delay_ms;
-	is(lh_session_open(at, name, &o, &s), 0, "session '%s'", name);
-	return s;
-}
-
 struct into {
 	int64_t ttl_ms;
 	uint32_t policy;
@@ -105,14 +93,14 @@ set_value(void *arg)
 static void
 session_ends(const char *what, int (*fn)(void *), const char *point)
 {
-	struct lh_session *s = session(lh, "a", TTL_MS, 0);
+	struct lh_session *s = replay_session(lh, "a", TTL_MS, 0);
 	struct call c = { .lh = lh };
 	struct lh_session_info info;
 	struct lh_lease n, copy;
 	char value[LH_VALUE_MAX];
 	size_t len;
 
-	c.to = session(lh, "b", REPLAY_LONG_MS, 0);
+	c.to = replay_session(lh, "b", REPLAY_LONG_MS, 0);
 	is(into(lh, s, "k", &usual, &c.lease), 0, "%s: a lease", what);
 	copy = c.lease;
 	is(lh_session_info(s, &info), 0, "info");
@@ -139,14 +127,15 @@ child_acquires(void *arg)
 {
 	struct lh *mine = replay_open(arg, 0);
 
-	return into(mine, session(mine, "v", 60000, 0), "v", &valued, theirs);
+	return into(mine, replay_session(mine, "v", 60000, 0), "v", &valued,
+	    theirs);
 }
 
 /* Killed between grant and value; who repeats it has both. */
 static void
 killed_before_value(const char *table)
 {
-	struct lh_session *s = session(lh, "v", 60000, 0);
+	struct lh_session *s = replay_session(lh, "v", 60000, 0);
 	char value[LH_VALUE_MAX] = "";
 	uint64_t token = 0;
 	struct lh_lease l;
@@ -184,7 +173,7 @@ child_presents(void *arg)
 	struct child *x = arg;
 
 	x->c.lh = replay_open(x->table, 0);
-	x->c.to = session(x->c.lh, "t", 60000, 0);
+	x->c.to = replay_session(x->c.lh, "t", 60000, 0);
 	return x->fn(&x->c);
 }
 
@@ -194,7 +183,7 @@ static void
 killed_presenter(const char *table, const char *what, int (*fn)(void *),
     const char *point, const struct into *how)
 {
-	struct lh_session *s = session(lh, "s", 60000, 0);
+	struct lh_session *s = replay_session(lh, "s", 60000, 0);
 	struct child *x = t_shared(sizeof(*x));
 	struct lh_session_info info;
 	struct lh_lease l, n;
@@ -232,12 +221,12 @@ static void
 released_meanwhile(const char *what, int (*fn)(void *), const char *point,
     bool reader)
 {
-	struct lh_session *s = session(lh, "s", 60000, 0);
+	struct lh_session *s = replay_session(lh, "s", 60000, 0);
 	struct call c = { .lh = lh };
 	struct lh_session_info info;
 	struct lh_lease l;
 
-	c.to = session(lh, "b", REPLAY_LONG_MS, 0);
+	c.to = replay_session(lh, "b", REPLAY_LONG_MS, 0);
 	is(into(lh, s, "k", reader ? &reads : &strict, &c.lease), 0,
 	    "%s: a lease", what);
 	l = c.lease;
@@ -261,7 +250,7 @@ released_meanwhile(const char *what, int (*fn)(void *), const char *point,
 static void
 request_in_motion(void)
 {
-	struct lh_session *s = session(lh, "r", 60000, 0);
+	struct lh_session *s = replay_session(lh, "r", 60000, 0);
 	const struct into asked = { REPLAY_LONG_MS, 0, NULL, 78,
 	    LH_SHARED };
 	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
@@ -301,7 +290,8 @@ static void
 delay_after_both(void)
 {
 	const struct into briefer = { t_long(500), 0, NULL, 0, 0 };
-	struct lh_session *s = session(lh, "d", t_long(200), t_long(1500));
+	struct lh_session *s = replay_session(lh, "d", t_long(200),
+	    t_long(1500));
 	struct lh_lease l, n;
 
 	is(into(lh, s, "d", &briefer, &l), 0, "a lease");
@@ -317,7 +307,8 @@ static void
 delay_stale(void)
 {
 	struct replay_call c = REPLAY_CALL(lh, "e", REPLAY_LONG_MS, 0);
-	struct lh_session *s = session(lh, "e", t_long(150), t_long(100));
+	struct lh_session *s = replay_session(lh, "e", t_long(150),
+	    t_long(100));
 	struct lh_lease l, n;
 
 	is(into(lh, s, "e", &usual, &l), 0, "a lease");
@@ -328,7 +319,8 @@ delay_stale(void)
 	is(replay_try(other, "e", &n), -EAGAIN, "kept back");
 	t_sleep_ms(t_long(150));
 	lh_session_close(s);
-	s = session(other, "e2", t_long(150), t_long(1500));
+	s = replay_session(other, "e2", t_long(150),
+	    t_long(1500));
 	is(into(other, s, "e", &usual, &l), 0, "the next one has it");
 	t_sleep_ms(t_long(200));
 	is(replay_try(other, "e", &n), -EAGAIN, "kept back again");

@@ -230,6 +230,16 @@ replay_kill(const char *role)
 	atomic_store(&r->go.count, atomic_load(&r->held.count));
 }
 
+void
+replay_killed_at(const char *role, const char *point, int (*fn)(void *arg),
+    void *arg)
+{
+	replay_hold(role, point);
+	(void)replay_fork(role, fn, arg);
+	replay_wait_held(role);
+	replay_kill(role);
+}
+
 int
 replay_acquire(void *arg)
 {
@@ -285,6 +295,90 @@ int
 replay_try(struct lh *lh, const char *key, struct lh_lease *lease)
 {
 	return t_acquire(lh, key, REPLAY_LONG_MS, 0, lease);
+}
+
+static struct lh_session *
+session(struct lh *at, const char *name, const struct lh_session_opts *o)
+{
+	struct lh_session *s = NULL;
+
+	is(lh_session_open(at, name, o, &s), 0, "session '%s'", name);
+	return s;
+}
+
+struct lh_session *
+replay_session(struct lh *at, const char *name, int64_t ttl_ms,
+    int64_t delay_ms)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	o.ttl_ms = ttl_ms;
+	o.lock_delay_ms = delay_ms;
+	return session(at, name, &o);
+}
+
+struct lh_session *
+replay_session_deletes(struct lh *at, const char *name)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	o.ttl_ms = REPLAY_LONG_MS;
+	o.on_end = LH_ON_END_DELETE;
+	return session(at, name, &o);
+}
+
+void
+replay_session_end(struct lh_session *s)
+{
+	is(lh_session_destroy(s), 0, "destroy");
+	lh_session_close(s);
+}
+
+int
+replay_leases_in(struct lh_session *s)
+{
+	struct lh_session_info info = { 0 };
+
+	is(lh_session_info(s, &info), 0, "info");
+	return (int)info.leases;
+}
+
+int
+replay_into(struct lh *at, const char *key, struct lh_session *to,
+    uint32_t policy, uint32_t mode, struct lh_lease *lease)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.session = to;
+	more.policy = policy;
+	o.more = &more;
+	o.mode = mode;
+	return lh_acquire(at, key, &o, lease);
+}
+
+struct finding {
+	struct lh *lh;
+	const char *key;
+	struct lh_lease *lease;
+};
+
+static int
+find(const struct lh_key_info *info, void *arg)
+{
+	const struct finding *f = arg;
+	const struct lh_party *h = &info->holders[0];
+
+	return info->n_holders != 1 ? -ENOENT :
+	    lh_lease_recall(f->lh, f->key, h->id, h->token, f->lease);
+}
+
+int
+replay_find(struct lh *lh, const char *key, struct lh_lease *lease)
+{
+	struct finding f = { lh, key, lease };
+
+	return lh_status(lh, key, NULL, find, &f);
 }
 
 void

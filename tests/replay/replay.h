@@ -83,6 +83,10 @@ int replay_result(const char *role);
 /* End a child process with SIGKILL, wherever it stands. */
 void replay_kill(const char *role);
 
+/* A child process, of that role, is killed when it comes to that point. */
+void replay_killed_at(const char *role, const char *point,
+    int (*fn)(void *arg), void *arg);
+
 /* One call for a role to make, and what came of it. */
 struct replay_call {
 	struct lh *lh;
@@ -105,6 +109,27 @@ int replay_repair(void *unused);	/* of the table; as lh_table_repair() */
 
 /* A try by the caller: what lh_acquire() says; a lease is kept in *lease. */
 int replay_try(struct lh *lh, const char *key, struct lh_lease *lease);
+
+/* A named session, with that lock-delay. */
+struct lh_session *replay_session(struct lh *at, const char *name,
+    int64_t ttl_ms, int64_t delay_ms);
+
+/* One that outlives every replay, and that takes its keys with it. */
+struct lh_session *replay_session_deletes(struct lh *at, const char *name);
+
+/* Destroy it. */
+void replay_session_end(struct lh_session *s);
+
+/* How many leases it has. */
+int replay_leases_in(struct lh_session *s);
+
+/* Acquire into it (NULL: the attachment's own), with a long lease, waiting 2 s
+ * at the most: what lh_acquire() says. */
+int replay_into(struct lh *at, const char *key, struct lh_session *to,
+    uint32_t policy, uint32_t mode, struct lh_lease *lease);
+
+/* The lease of the key's one holder, as anybody may have it. */
+int replay_find(struct lh *lh, const char *key, struct lh_lease *lease);
 
 /* Until the lease's deadline has surely passed. */
 void replay_sleep_past(const struct lh_lease *lease);
