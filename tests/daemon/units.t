@@ -112,6 +112,16 @@ if command -v systemd-analyze >/dev/null; then
 	ok "the filter lets something through" grep -qx epoll_wait \
 	    "$dir/allowed"
 	calls @default | sort -u - "$dir/allowed" >"$dir/through"
+
+	# keeps_to FILE CALL WHO: WHO's calls, as strace counted them; CALL is
+	# one of them
+	keeps_to() {
+		grep -x '[a-z0-9_]*' "$1" | grep -vx -e syscall -e total |
+		    sort -u >"$dir/used"
+		ok "$3 was watched" grep -qx "$2" "$dir/used"
+		is "$(comm -23 "$dir/used" "$dir/through" | tr '\n' ' ')" "" \
+		    "  and does nothing that the filter forbids"
+	}
 	REAL=$REAPERD
 	printf '#!/bin/sh\nexec strace -f -qq -c -U name -o %s %s "$@"\n' \
 	    "$dir/calls" "$REAL" >"$dir/traced"
@@ -127,11 +137,7 @@ if command -v systemd-analyze >/dev/null; then
 	until_true 5000 logged "configuration read again"
 	kill -TERM "$(cat "$pidfile")"
 	ended "$daemon"
-	grep -x '[a-z0-9_]*' "$dir/calls" | grep -vx -e syscall -e total |
-	    sort -u >"$dir/used"
-	ok "the daemon was watched" grep -qx epoll_wait "$dir/used"
-	is "$(comm -23 "$dir/used" "$dir/through" | tr '\n' ' ')" "" \
-	    "  and does nothing that the filter forbids"
+	keeps_to "$dir/calls" epoll_wait "the daemon"
 
 	# The shim's is the same.
 	for u in system user; do
@@ -152,11 +158,7 @@ if command -v systemd-analyze >/dev/null; then
 	until_true 5000 logged "configuration read again"
 	kill -TERM "$(pgrep -P "$pid")"
 	ended "$pid"
-	grep -x '[a-z0-9_]*' "$dir/log.calls" | grep -vx -e syscall -e total |
-	    sort -u >"$dir/used"
-	ok "it was watched" grep -qx connect "$dir/used"
-	is "$(comm -23 "$dir/used" "$dir/through" | tr '\n' ' ')" "" \
-	    "  and does nothing that the filter forbids"
+	keeps_to "$dir/log.calls" connect "the shim"
 else
 	skip "there is no systemd-analyze" "exposure at most 2.0"
 fi
