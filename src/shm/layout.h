@@ -245,7 +245,8 @@ struct shm_claim {
 #define WAITER_SPARED	0x40u	/* never told of a deadlock */
 #define CLAIM_MOVING	0x80u	/* presenter: a named session's, who waits for
 				 * nothing: somebody hands it over, converts
-				 * it, or was killed in that: shm/named_end.c */
+				 * or releases it, or was killed in that: shm/
+				 * named_end.c */
 #define MOVING_USE_SHIFT 8	/* beside it: low bits of the seq of the use */
 #define MOVING_USE_BITS	4	/* that moves: of others it says nothing */
 
@@ -357,6 +358,8 @@ static_assert(sizeof(struct shm_header) == 4096, "header");
 static_assert(sizeof(struct shm_session) == 512, "session");
 static_assert(sizeof(struct shm_chunk) == 32, "chunk");
 static_assert(sizeof(struct shm_claim) == 64, "claim");
+static_assert(CLAIM_MOVING < 1u << MOVING_USE_SHIFT &&
+    MOVING_USE_SHIFT + MOVING_USE_BITS <= WAITER_BITS, "wflags");
 static_assert(sizeof(struct shm_slot) == 128, "slot");
 static_assert(sizeof(struct shm_long) == 232, "long key");
 static_assert(sizeof(struct shm_ring) == 4096, "ring");

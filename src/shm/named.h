@@ -95,8 +95,8 @@ lhi_named_mark(uint64_t st)
 	    MASK(MOVING_USE_BITS)) << MOVING_USE_SHIFT;
 }
 
-/* In state st: is it being handed over, or becoming a reader's, or was, when
- * somebody was killed? */
+/* In state st: is it being handed over, or becoming a reader's, or free; or was
+ * it, when somebody was killed? */
 static inline bool
 lhi_named_moving(const struct lhi_view *v, uint32_t ci, uint64_t st)
 {
