@@ -53,9 +53,6 @@
 #include <stdlib.h>
 #include "member.h"
 
-static const char deleted[] = "its key in the store was deleted";
-static const char ended[] = "the session was ended by another host";
-
 struct batch *
 batch_new(struct recipe *r, enum batch_step step)
 {
@@ -125,7 +122,7 @@ batch_settle(struct batch *b)
 		else if (c->wants_leave)
 			claim_go(c);
 		else
-			claim_end(c, END_FAILED, ENOENT, deleted);
+			claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
 	}
 	if (b->n == 0)
 		batch_free(b);
@@ -209,7 +206,7 @@ grant(struct batch *b, int64_t revision)
 			claim_go(c);
 			continue;
 		} else if (c->vanished) {	/* since */
-			claim_end(c, END_FAILED, ENOENT, deleted);
+			claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
 			continue;
 		}
 		claim_tell(c, anchor ? TELL_ANCHORED : TELL_GRANTED);
@@ -281,7 +278,7 @@ try_done(struct ask *a, const struct kv_answer *answer)
 		return;
 	}
 	if (!session_is_there(r, answer)) {
-		session_lost(r, ended);
+		session_lost(r, SESSION_ENDED);
 		return;
 	}
 	/* A lost answer may have granted it: our keys are there, then. */
@@ -319,7 +316,7 @@ enqueue_done(struct ask *a, const struct kv_answer *answer)
 		else
 			wait_turn(b, answer->revision);
 	} else if (!session_is_there(a->r, answer)) {
-		session_lost(a->r, ended);
+		session_lost(a->r, SESSION_ENDED);
 	} else {
 		(void)read_queues(b, answer, 1);
 		wait_turn(b, answer->revision);
@@ -334,7 +331,7 @@ confirm_done(struct ask *a, const struct kv_answer *answer)
 	b->ask = NULL;
 	if (!answer->succeeded) {
 		if (!session_is_there(a->r, answer)) {
-			session_lost(a->r, ended);
+			session_lost(a->r, SESSION_ENDED);
 			return;
 		}
 		(void)read_queues(b, answer, 1);

@@ -209,6 +209,7 @@ void claim_free(struct claim *c);
 void claim_tell(struct claim *c, unsigned what);
 void claim_end(struct claim *c, enum claim_end end, int error,
     const char *why);
+#define KEY_DELETED "its key in the store was deleted"
 void claim_recall(struct claim *c, enum claim_mode mode);
 /* Our key in the store is to be deleted; for the last time looked at it. */
 void claim_go(struct claim *c);
@@ -257,6 +258,8 @@ enum session_state {
 	SESSION_RETIRE,
 	SESSION_RETIRED
 };
+
+#define SESSION_ENDED "the session was ended by another host, or by hand"
 
 void session_begin(struct recipe *r);
 void session_lost(struct recipe *r, const char *why);

@@ -187,8 +187,7 @@ own_deleted(struct claim *c, int64_t revision)
 	if (c->batch != NULL)
 		batch_settle(c->batch);
 	else if (c->state == CLAIM_GRANTED)
-		claim_end(c, END_FAILED, ENOENT,
-		    "its key in the store was deleted");
+		claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
 }
 
 static void

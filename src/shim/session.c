@@ -148,8 +148,7 @@ beat_done(struct ask *a, const struct kv_answer *answer)
 	r->session_ask = NULL;
 	if (!answer->succeeded) {
 		session_lost(r, r->state == SESSION_LOOK ?
-		    "the session to adopt has ended" :
-		    "the session was ended by another host");
+		    "the session to adopt has ended" : SESSION_ENDED);
 		return;
 	}
 	if (r->state == SESSION_LOOK)
@@ -402,14 +401,14 @@ session_lost(struct recipe *r, const char *why)
 	timer_start(&r->session_timer, with_jitter(20u << shift));
 }
 
-/* Ours was: what is told of later (batch.c, TURN) is not for us any more. */
+/* Deleted: what is told of later (batch.c, TURN) is not for us any more. */
 void
 session_changed(struct recipe *r, const struct kv_change *c)
 {
 	if (c->deleted && (r->state == SESSION_UP ||
 	    r->state == SESSION_LOOK) &&
 	    c->pair.mod_revision > r->session.create_revision)
-		session_lost(r, "the session was ended by another host");
+		session_lost(r, SESSION_ENDED);
 }
 
 /* The end of it. */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include "../tap.h"
 #include "support/member.h"
 
@@ -190,6 +191,7 @@ its_session_is_deleted(void)
 	want_leave(&x);
 	loop_for(200);
 	is((int)(a.losts - losts), 1, "it is told that it is lost");
+	ok(strstr(a.why, "by hand") != NULL, "and how: %s", a.why);
 	is(y.granted, 0, "and has no turn");
 	is(y.error, ESTALE, "its claim has ended");
 	want_leave(&y);
