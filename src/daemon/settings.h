@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #define SETTINGS_ERROR_MAX 1024
+#define EX_BAD_CONFIG 78	/* the exit status then: sysexits.h */
 
 struct setting {
 	const char *name;

@@ -17,7 +17,6 @@
 #include "shm/object.h"
 #include "tool.h"
 
-#define PROGRAM "leasehold-reaperd"
 #define TICK_MAX_MS 60000
 
 static int

@@ -10,6 +10,7 @@
 #include "daemon/place.h"
 #include "daemon/settings.h"
 
+#define PROGRAM "leasehold-reaperd"
 #define TABLES_MAX 256		/* at a time */
 #define TABLE_NAME_MAX 64
 #define CONF_ERROR_MAX SETTINGS_ERROR_MAX

@@ -39,8 +39,6 @@
 #include "tool.h"
 #include "visit.h"
 
-#define PROGRAM "leasehold-reaperd"
-#define EX_BAD_CONFIG 78
 #define ONCE_NS NS_PER_SEC
 
 extern char **environ;

@@ -20,7 +20,6 @@
 #include "shm/object.h"
 #include "tool.h"
 
-#define PROGRAM "leasehold-shimd"
 #define TTL_MIN_MS 1000
 #define TTL_MAX_MS 600000
 

@@ -10,6 +10,7 @@
 #include "daemon/place.h"
 #include "daemon/settings.h"
 
+#define PROGRAM "leasehold-shimd"
 #define CONF_ERROR_MAX SETTINGS_ERROR_MAX
 #define CONF_TEXT_MAX 256
 

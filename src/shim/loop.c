@@ -30,7 +30,6 @@
 #include "tool.h"
 
 #define EVENTS_MAX 32
-#define EX_BAD_CONFIG 78
 #define LOOK_NS (100 * NS_PER_MS)
 
 enum kind { LISTENER, READER };

@@ -17,9 +17,6 @@
 #include "loop.h"
 #include "tool.h"
 
-#define PROGRAM "leasehold-shimd"
-#define EX_BAD_CONFIG 78
-
 extern char **environ;
 
 static const char help[] =
