@@ -214,6 +214,17 @@ stopped_keeper(struct child *x)
 	t_unmap_object(&o);
 }
 
+/* Which the session's next lease will be of. */
+static uint32_t
+chunk_used(struct lh_session *s)
+{
+	struct lh_lease l;
+
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
+	is(lh_release(lh, &l), 0, "given back");
+	return chunk_of(&l);
+}
+
 static void
 say_pid(const struct t_object *o, uint32_t pid, uint32_t as)
 {
@@ -231,12 +242,9 @@ keeper_of_elsewhere(struct child *x)
 {
 	struct t_object o = t_map_object(x->table);
 	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	uint32_t ch = chunk_used(s);
 	struct lh_lease l;
-	uint32_t ch;
 
-	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
-	ch = chunk_of(&l);
-	is(lh_release(lh, &l), 0, "given back");
 	x->out = false;
 	say_pid(&o, (uint32_t)stands_at(x, "tenant.keeper"),
 	    (uint32_t)getpid());
@@ -255,13 +263,10 @@ keeper_without_proof(struct child *x)
 {
 	struct t_object o = t_map_object(x->table);
 	struct lh_session *s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	uint32_t ch = chunk_used(s);
 	struct lh_lease l;
-	uint32_t ch;
 	pid_t pid;
 
-	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
-	ch = chunk_of(&l);
-	is(lh_release(lh, &l), 0, "given back");
 	x->out = false;
 	pid = stands_at(x, "tenant.keeper");
 	for (uint32_t i = 0; i < o.geo.max_sessions; i++) {
