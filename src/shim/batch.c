@@ -83,21 +83,21 @@ batch_free(struct batch *b)
 	free(b);
 }
 
-void
-batch_remove(struct batch *b, struct claim *c)
+static void
+take_out(struct batch *b, struct claim *c)
 {
 	TAILQ_REMOVE(&b->claims, c, of_list);
 	c->batch = NULL;
 	b->n--;
 }
 
-void
-batch_fail(struct batch *b, enum claim_end end, int error, const char *why)
+static void
+fail_all(struct batch *b, enum claim_end end, int error, const char *why)
 {
 	struct claim *c;
 
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL) {
-		batch_remove(b, c);
+		take_out(b, c);
 		claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
 	}
 	batch_free(b);
@@ -115,7 +115,7 @@ batch_settle(struct batch *b)
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
 		if (!c->wants_leave && !c->vanished)
 			continue;
-		batch_remove(b, c);
+		take_out(b, c);
 		if (c->wants_leave && c->state == CLAIM_ASKED &&
 		    (b->ask == NULL || !b->ask->sent))
 			claim_end(c, END_LEFT, 0, "");
@@ -195,7 +195,7 @@ grant(struct batch *b, int64_t revision)
 	bool anchor = b->anchor;
 
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
-		batch_remove(b, c);
+		take_out(b, c);
 		c->revision = revision;
 		c->state = CLAIM_GRANTED;
 		if (anchor)
@@ -298,7 +298,7 @@ try_done(struct ask *a, const struct kv_answer *answer)
 		queue_who(c, &answer->results[i], who, sizeof(who));
 	}
 	r->stats.busy++;
-	batch_fail(b, END_BUSY, 0, who);
+	fail_all(b, END_BUSY, 0, who);
 }
 
 static void
@@ -353,7 +353,7 @@ first_refused(struct ask *a, const struct kv_answer *answer)
 	if (!answer->denied && b->step != BATCH_TRY)
 		return false;
 	b->ask = NULL;
-	batch_fail(b, END_FAILED, answer->denied ? EACCES : EHOSTUNREACH,
+	fail_all(b, END_FAILED, answer->denied ? EACCES : EHOSTUNREACH,
 	    answer->why);
 	return true;
 }
@@ -386,7 +386,7 @@ batch_start(struct batch *b)
 		return;
 	if (!r->settled || (r->store != KV_HERE && b->step == BATCH_TRY)) {
 		if (b->step == BATCH_TRY)
-			batch_fail(b, END_FAILED, EHOSTUNREACH, r->why);
+			fail_all(b, END_FAILED, EHOSTUNREACH, r->why);
 		return;		/* it is started when all is settled */
 	}
 	if (b->step != BATCH_CONFIRM)
@@ -399,7 +399,7 @@ batch_start(struct batch *b)
 	if (b->step == BATCH_CONFIRM)
 		sweep_soon(r, 1000);	/* that is when it is tried again */
 	else
-		batch_fail(b, END_FAILED, ENOMEM, "no memory");
+		fail_all(b, END_FAILED, ENOMEM, "no memory");
 }
 
 /* A granted claim that is anchored only waits to be confirmed. */
@@ -436,5 +436,5 @@ batches_away(struct recipe *r, const char *why)
 	TAILQ_FOREACH_SAFE(b, &r->batches, all, next)
 		if (b->step == BATCH_TRY && b->ask != NULL &&
 		    !b->ask->in_flight && !b->ask->unknown)
-			batch_fail(b, END_FAILED, EHOSTUNREACH, why);
+			fail_all(b, END_FAILED, EHOSTUNREACH, why);
 }

@@ -223,13 +223,10 @@ struct key *key_find(struct recipe *r, struct kv_bytes path);
 
 /* batch.c */
 void batch_start(struct batch *b);
-void batch_remove(struct batch *b, struct claim *c);
 void batch_settle(struct batch *b);	/* who wants to leave, leaves */
 /* Is it our turn?  revision: of the deletion that may have made it so; 0: of
  * none. */
 void batch_check(struct batch *b, int64_t revision);
-void batch_fail(struct batch *b, enum claim_end end, int error,
-    const char *why);
 void batch_free(struct batch *b);	/* and none of its claims */
 struct batch *batch_new(struct recipe *r, enum batch_step step);
 void batch_add(struct batch *b, struct claim *c);
@@ -294,7 +291,6 @@ void other_gone(struct recipe *r, uint64_t name);
 void others_unlist(struct recipe *r);
 void others_not_listed(struct recipe *r, int64_t revision);
 void others_on_timer(evutil_socket_t fd, short what, void *r);
-void others_start_timer(struct recipe *r);
 void others_free(struct recipe *r);
 /* And all keys under it, if that can be done; else sweeps find them. */
 void lease_revoke(struct recipe *r, int64_t lease);

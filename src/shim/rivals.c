@@ -48,8 +48,8 @@ due_ns(const struct other *o)
 	    SLACK_MS + o->jitter_ms);
 }
 
-void
-others_start_timer(struct recipe *r)
+static void
+await_next(struct recipe *r)
 {
 	uint64_t now = boottime_ns(), due = UINT64_MAX;
 	struct other *o;
@@ -89,7 +89,7 @@ other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 	o->seen_ns = boottime_ns();
 	if (!event_pending(&r->others_timer, EV_TIMEOUT, NULL) ||
 	    due_ns(o) < r->others_due_ns)
-		others_start_timer(r);
+		await_next(r);
 }
 
 static void
@@ -238,7 +238,7 @@ steal_done(struct ask *a, const struct kv_answer *answer)
 		other_gone(r, name);
 	} else if (answer->results->n == 1) {
 		other_heard(r, name, answer->results->pairs);
-		others_start_timer(r);
+		await_next(r);
 	} else {
 		other_gone(r, name);	/* somebody was faster */
 	}
@@ -277,5 +277,5 @@ others_on_timer(evutil_socket_t fd, short what, void *arg)
 			else	/* not one that is heard of meanwhile */
 				o->ask->number = o->mod;
 		}
-	others_start_timer(r);
+	await_next(r);
 }
