@@ -38,30 +38,24 @@
  * all.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <bsd/stdlib.h>
 #include "crash/scenario.h"
 #include "crash/sight.h"
+#include "crash/steer.h"
 #include "crash/symbol.h"
 #include "crash/trace.h"
 #include "tap.h"
 
 #define INSTRUCTIONS_MAX 4000000u
 #define SPAN_MS 30000		/* no operation steps longer than this */
-
-#define DR(i) (offsetof(struct user, u_debugreg) + 8 * (size_t)(i))
 
 static bool no_debugregs, step_into;
 static uint64_t over_from, over_to;	/* code that is stepped over */
@@ -117,54 +111,6 @@ perform(struct play *p, void *arg)
 		pause();	/* attached to the end, like most users */
 }
 
-/* Where the process is. */
-struct spot {
-	uint64_t rip, rsp;
-};
-
-static struct spot
-spot_of(pid_t pid)
-{
-	struct user_regs_struct regs = { 0 };
-
-	(void)ptrace(PTRACE_GETREGS, pid, NULL, &regs);
-	return (struct spot){ regs.rip, regs.rsp };
-}
-
-/*
- * Resume, and wait for the next trap; other signals are passed on.  False when
- * the process has ended.
- */
-static bool
-resume(struct play *p, pid_t pid, enum __ptrace_request how)
-{
-	long sig = 0;
-	int status;
-
-	for (;;) {
-		if (ptrace(how, pid, NULL, sig) != 0) {
-			play_kill(pid);
-			blame(p, "the stepped process is gone: %s",
-			    strerror(errno));
-			return false;
-		}
-		status = play_waitpid(pid);
-		if (!WIFSTOPPED(status))
-			break;
-		sig = WSTOPSIG(status);
-		if (sig == SIGTRAP)
-			return true;
-	}
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		blame(p, "the operation did not end, and was killed");
-	else if (WIFSIGNALED(status))
-		blame(p, "the operation died of %s",
-		    strsignal(WTERMSIG(status)));
-	else
-		blame(p, "the stepped process exited");
-	return false;
-}
-
 pid_t
 trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
 {
@@ -189,29 +135,6 @@ trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
 	p->subject = pid;
 	play_watch(0);
 	return pid;
-}
-
-/* Two execution breakpoints, each of length 1; 0 in rip: none. */
-static bool
-set_breakpoints(pid_t pid, uint64_t a, uint64_t b)
-{
-	unsigned long dr7 = (a != 0 ? 1u : 0) | (b != 0 ? 4u : 0);
-
-	if (ptrace(PTRACE_POKEUSER, pid, DR(7), 0) != 0 ||
-	    ptrace(PTRACE_POKEUSER, pid, DR(0), a) != 0 ||
-	    ptrace(PTRACE_POKEUSER, pid, DR(1), b) != 0 ||
-	    ptrace(PTRACE_POKEUSER, pid, DR(7), dr7) != 0)
-		return false;
-	return true;
-}
-
-static bool
-step(struct play *p, pid_t pid, struct spot *at)
-{
-	if (!resume(p, pid, PTRACE_SINGLESTEP))
-		return false;
-	*at = spot_of(pid);
-	return true;
 }
 
 static int
@@ -250,14 +173,14 @@ step_over(struct play *p, pid_t pid, struct spot *at)
 	uint64_t inside = at->rsp;
 	uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, pid, at->rsp, NULL);
 
-	if (!set_breakpoints(pid, back, 0))
-		return step(p, pid, at);
+	if (!steer_break(pid, back, 0))
+		return steer_step(p, pid, at);
 	do {
-		if (!resume(p, pid, PTRACE_CONT))
+		if (!steer_resume(p, pid, PTRACE_CONT))
 			return false;
-		*at = spot_of(pid);
+		*at = steer_spot(pid);
 	} while (at->rip != back || at->rsp <= inside);
-	return set_breakpoints(pid, 0, 0);
+	return steer_break(pid, 0, 0);
 }
 
 /* How often a place has been met. */
@@ -293,7 +216,7 @@ append(struct trace *t, struct point at)
 static bool
 record(struct play *p, pid_t pid, struct trace *t)
 {
-	struct spot at = spot_of(pid);
+	struct spot at = steer_spot(pid);
 	uint64_t top = at.rsp, hash, last;
 	struct sight sight = { 0 };
 	uint32_t why = AT_BEGIN;
@@ -334,7 +257,7 @@ record(struct play *p, pid_t pid, struct trace *t)
 			lived = false;
 			break;
 		}
-		lived = over ? step_over(p, pid, &at) : step(p, pid, &at);
+		lived = over ? step_over(p, pid, &at) : steer_step(p, pid, &at);
 		if (!lived)
 			break;
 		if (why == AT_RETURN)
@@ -428,7 +351,7 @@ trace_free(struct trace *t)
 static enum trace_end
 run_to(struct play *p, pid_t pid, const struct point *point, bool slow)
 {
-	struct spot at = spot_of(pid);
+	struct spot at = steer_spot(pid);
 	uint64_t top = at.rsp;
 	uint32_t met = 0;
 	bool lived;
@@ -437,12 +360,12 @@ run_to(struct play *p, pid_t pid, const struct point *point, bool slow)
 		met = at.rip == point->rip;
 	while (met < point->occ) {
 		if (!slow) {
-			lived = resume(p, pid, PTRACE_CONT);
-			at = spot_of(pid);
+			lived = steer_resume(p, pid, PTRACE_CONT);
+			at = steer_spot(pid);
 		} else if (is_stepped_over(at.rip)) {
 			lived = step_over(p, pid, &at);
 		} else {
-			lived = step(p, pid, &at);
+			lived = steer_step(p, pid, &at);
 		}
 		if (!lived)
 			return TRACE_DIED;
@@ -460,7 +383,7 @@ trace_run_to(struct play *p, pid_t pid, const struct point *at, bool slow)
 {
 	enum trace_end end;
 
-	if (!slow && !no_debugregs && !set_breakpoints(pid, at->rip,
+	if (!slow && !no_debugregs && !steer_break(pid, at->rip,
 	    at->rip == end_rip() ? 0 : end_rip())) {
 		no_debugregs = true;
 		diag("no debug registers here (%s): stepping instead",
@@ -482,7 +405,7 @@ void
 trace_let_go(pid_t pid)
 {
 	if (!no_debugregs)
-		(void)set_breakpoints(pid, 0, 0);
+		(void)steer_break(pid, 0, 0);
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
 }
 
