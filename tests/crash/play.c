@@ -21,12 +21,19 @@
 #include "tap.h"
 
 #define COMPANY 16
+#define MY_SCHEDSTAT "/proc/thread-self/schedstat"
 
 static volatile pid_t company[COMPANY];	/* read by the alarm's handler */
 static volatile sig_atomic_t overdue;
 static char object[160], fence[176];
 static char floors[2][160];	/* what a removed table leaves (shm/retire.c) */
 static pid_t director;
+
+/* What may still be used up: play_watch_used(). */
+static struct {
+	char schedstat[40];		/* the other's; "": all time counts */
+	int64_t end_ns, delayed_ns;
+} watched;
 
 int64_t
 play_now_ns(void)
@@ -37,27 +44,36 @@ play_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* How long has this thread been ready to run, and did not?  0: not told. */
+/*
+ * How long has a thread been ready to run, and did not?  0: not told.  (It is
+ * the second number.  A signal's handler may ask.)
+ */
 static int64_t
-delayed_ns(void)
+delayed_ns(const char *schedstat)
 {
-	long long ran, delayed = 0;
-	char text[100];
+	int64_t delayed = 0;
+	char text[100], *c = text;
 	ssize_t n;
-	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	int fd = open(schedstat, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	return sscanf(text, "%lld %lld", &ran, &delayed) == 2 ? delayed : 0;
+	while (*c >= '0' && *c <= '9')
+		c++;
+	while (*c == ' ')
+		c++;
+	for (; *c >= '0' && *c <= '9'; c++)
+		delayed = 10 * delayed + (*c - '0');
+	return delayed;
 }
 
 struct stretch
 stretch_begin(void)
 {
-	struct stretch s = { .delayed_ns = delayed_ns() };
+	struct stretch s = { .delayed_ns = delayed_ns(MY_SCHEDSTAT) };
 
 	s.began_ns = play_now_ns();
 	return s;
@@ -68,7 +84,8 @@ stretch_ms(struct stretch s)
 {
 	int64_t now = play_now_ns();
 
-	return (now - s.began_ns - (delayed_ns() - s.delayed_ns)) / NS_A_MS;
+	return (now - s.began_ns - (delayed_ns(MY_SCHEDSTAT) - s.delayed_ns)) /
+	    NS_A_MS;
 }
 
 void
@@ -171,11 +188,37 @@ kill_company(void)
 }
 
 static void
+set_alarm(int64_t ns)
+{
+	struct itimerval it = { { ns > 0, 0 },
+	    { ns / 1000000000, ns % 1000000000 / 1000 } };
+
+	setitimer(ITIMER_REAL, &it, NULL);
+}
+
+static int64_t
+delayed_both_ns(void)
+{
+	return delayed_ns(MY_SCHEDSTAT) + delayed_ns(watched.schedstat);
+}
+
+static void
 on_alarm(int sig)
 {
+	int64_t left = 0;
+	int saved = errno;
+
 	(void)sig;
-	overdue = 1;
-	kill_company();
+	if (watched.schedstat[0] != '\0')
+		left = watched.end_ns - play_now_ns() + delayed_both_ns() -
+		    watched.delayed_ns;
+	if (left >= NS_A_MS) {
+		set_alarm(left);
+	} else {
+		overdue = 1;
+		kill_company();
+	}
+	errno = saved;
 }
 
 static void
@@ -355,14 +398,33 @@ play_sweep(struct play *p)
 bool
 play_watch(int64_t ms)
 {
-	struct itimerval it = { { ms > 0, 0 },
-	    { ms / 1000, ms % 1000 * 1000 } };
-	bool was = overdue;
+	bool was;
 
-	setitimer(ITIMER_REAL, &it, NULL);
+	set_alarm(0);
+	was = overdue;
+	watched.schedstat[0] = '\0';
 	if (ms > 0)
 		overdue = 0;
+	set_alarm(ms * NS_A_MS);
 	return was;
+}
+
+void
+play_watch_used(int64_t ms, pid_t pid)
+{
+	(void)play_watch(0);
+	overdue = 0;
+	snprintf(watched.schedstat, sizeof(watched.schedstat),
+	    "/proc/%d/schedstat", (int)pid);
+	watched.end_ns = play_now_ns() + ms * NS_A_MS;
+	watched.delayed_ns = delayed_both_ns();
+	set_alarm(ms * NS_A_MS);
+}
+
+bool
+play_overdue(void)
+{
+	return overdue;
 }
 
 bool

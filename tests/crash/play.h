@@ -21,7 +21,8 @@
  *
  * No process survives the director (PDEATHSIG, PTRACE_O_EXITKILL), and none can
  * hang it: between play_watch(ms) and play_watch(0) an alarm kills the whole
- * company when the time is up, and that is a finding too.
+ * company when the time is up, and that is a finding too.  Where much is done
+ * step by step, what counts is the time that is used (play_watch_used()).
  */
 #ifndef CRASH_PLAY_H
 #define CRASH_PLAY_H
@@ -137,6 +138,16 @@ void play_gone(pid_t pid);
 
 /* Kill the company in ms; 0 calls that off.  True if it had come to that. */
 bool play_watch(int64_t ms);
+
+/*
+ * The same for when the director and pid work in turns: what either of them
+ * waited for a processor does not count.  So others, who want it too, cannot
+ * use up the time; who sleeps, or runs and does not come to an end, does.
+ */
+void play_watch_used(int64_t ms, pid_t pid);
+
+/* Has the company been killed since the watch was set? */
+bool play_overdue(void);
 
 /* The path of the table's object. */
 const char *play_object(const struct play *p);

@@ -11,16 +11,20 @@
  *	journal		an undo journal whose recovery clears the journal before
  *			it undoes: every single crash is recovered from, but not
  *			a crash of the recoverer
+ *
+ * and on two operations that do not end, one running and one asleep.
  */
 #include <string.h>
 #include <unistd.h>
 #include "crash/drive.h"
 #include "crash/selftest.h"
 #include "crash/stage.h"
+#include "crash/steer.h"
 #include "tap.h"
 
 #define TURNS 20
 #define PATIENCE_MS 5
+#define ENDLESS_MS 300
 
 struct toy {
 	_Atomic uint32_t latch;
@@ -156,6 +160,22 @@ journal_check(struct play *p)
 		blame(p, "%u and %u are not 100", t->a, t->b);
 }
 
+/* what does not end */
+
+static void
+run_on(struct play *p)
+{
+	for (;;)
+		toy_of(p)->n++;
+}
+
+static void
+sleep_on(struct play *p)
+{
+	for (;;)
+		pause();
+}
+
 static const struct scenario counter = {
 	.name = "counter", .act = count_up, .check = count_check,
 	.serve = count_serve, .toy = true
@@ -169,6 +189,11 @@ static const struct scenario latch = {
 static const struct scenario journal = {
 	.name = "journal", .prepare = journal_prepare, .act = journal_act,
 	.check = journal_check, .recover = journal_recover, .toy = true
+};
+
+static const struct scenario endless[] = {
+	{ .name = "running", .act = run_on, .toy = true },
+	{ .name = "asleep", .act = sleep_on, .toy = true }
 };
 
 /* Is each point where the recording says, at both paces? */
@@ -199,6 +224,24 @@ stops_where_it_says(struct play *p)
 	trace_free(&tr);
 }
 
+/* What does not end is ended, and said to be what it is. */
+static void
+ends_what_does_not(struct play *p)
+{
+	struct trace tr = { 0 };
+
+	steer_span(ENDLESS_MS);
+	for (int i = 0; i < 2; i++) {
+		bool good = stage_record(p, &endless[i], MODE_KILL, &tr);
+
+		ok(!good && strstr(p->finding, "did not end") != NULL,
+		    "selftest: an operation that does not end, %s: %s",
+		    endless[i].name, p->finding);
+		trace_free(&tr);
+	}
+	steer_span(0);
+}
+
 void
 selftest(struct play *p)
 {
@@ -207,6 +250,7 @@ selftest(struct play *p)
 	bool ran;
 
 	stops_where_it_says(p);
+	ends_what_does_not(p);
 	ran = drive_kill(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
 	    "selftest: a right protocol, killed: %u points, %u failures",

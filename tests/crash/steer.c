@@ -8,7 +8,37 @@
 #include <sys/wait.h>
 #include "crash/steer.h"
 
+#define SPAN_MS 30000		/* no operation takes longer than this */
+
 #define DR(i) (offsetof(struct user, u_debugreg) + 8 * (size_t)(i))
+
+static int64_t span_ms = SPAN_MS;
+static unsigned long stops;	/* since the watch was set */
+
+void
+steer_span(int64_t ms)
+{
+	span_ms = ms > 0 ? ms : SPAN_MS;
+}
+
+void
+steer_watch(pid_t pid)
+{
+	stops = 0;
+	play_watch_used(span_ms, pid);
+}
+
+/* It is not there any more, or is dead. */
+static void
+blame_gone(struct play *p, const char *how)
+{
+	if (play_overdue())
+		blame(p, "the operation did not end, and was killed: %lld ms "
+		    "were used up (not counting waits for a processor), with "
+		    "%lu stops", (long long)span_ms, stops);
+	else
+		blame(p, "the stepped process is gone: %s", how);
+}
 
 struct spot
 steer_spot(pid_t pid)
@@ -22,25 +52,27 @@ steer_spot(pid_t pid)
 bool
 steer_resume(struct play *p, pid_t pid, enum __ptrace_request how)
 {
+	const char *how_gone;
 	long sig = 0;
 	int status;
 
 	for (;;) {
 		if (ptrace(how, pid, NULL, sig) != 0) {
+			how_gone = strerror(errno);
 			play_kill(pid);
-			blame(p, "the stepped process is gone: %s",
-			    strerror(errno));
+			blame_gone(p, how_gone);
 			return false;
 		}
 		status = play_waitpid(pid);
 		if (!WIFSTOPPED(status))
 			break;
+		stops++;
 		sig = WSTOPSIG(status);
 		if (sig == SIGTRAP)
 			return true;
 	}
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		blame(p, "the operation did not end, and was killed");
+		blame_gone(p, "killed");
 	else if (WIFSIGNALED(status))
 		blame(p, "the operation died of %s",
 		    strsignal(WTERMSIG(status)));

@@ -14,6 +14,16 @@ struct spot {
 	uint64_t rip, rsp;
 };
 
+/*
+ * From now on for a while, or until play_watch(0): if it does not come to an
+ * end it is killed, and blamed for that.  What other processes take of the
+ * processors does not count (play_watch_used()).
+ */
+void steer_watch(pid_t pid);
+
+/* How long that is; 0: as usual. */
+void steer_span(int64_t ms);
+
 struct spot steer_spot(pid_t pid);
 
 /*

@@ -55,7 +55,7 @@
 #include "tap.h"
 
 #define INSTRUCTIONS_MAX 4000000u
-#define SPAN_MS 30000		/* no operation steps longer than this */
+#define STAGING_MS 30000
 
 static bool no_debugregs, step_into;
 static uint64_t over_from, over_to;	/* code that is stepped over */
@@ -118,14 +118,17 @@ trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
 	pid_t pid;
 	int status;
 
-	play_watch(SPAN_MS);
 	pid = play_fork(p, perform, &s);
+	play_watch_used(STAGING_MS, pid);
 	do {
 		status = play_waitpid(pid);
 		if (!WIFSTOPPED(status)) {
-			play_watch(0);
-			blame(p, "staging: the subject ended (status 0x%x)",
-			    status);
+			if (play_watch(0))
+				blame(p, "staging: the subject used up %d s",
+				    STAGING_MS / 1000);
+			else
+				blame(p, "staging: the subject ended (status "
+				    "0x%x)", status);
 			return -1;
 		}
 		if (WSTOPSIG(status) != SIGTRAP)
@@ -314,7 +317,7 @@ trace_record(struct play *p, pid_t pid, struct trace *t)
 	bool lived;
 	size_t n = t->n;
 
-	play_watch(SPAN_MS);
+	steer_watch(pid);
 	share_cpu(pid, &before);
 	lived = record(p, pid, &now);
 	part_cpu(pid, &before);
@@ -389,7 +392,7 @@ trace_run_to(struct play *p, pid_t pid, const struct point *at, bool slow)
 		diag("no debug registers here (%s): stepping instead",
 		    strerror(errno));
 	}
-	play_watch(SPAN_MS);
+	steer_watch(pid);
 	end = run_to(p, pid, at, slow || no_debugregs);
 	play_watch(0);
 	return end;
