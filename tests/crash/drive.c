@@ -21,7 +21,8 @@
  * This is a machine with other work to do, and 100 ms are 100 ms: a point with
  * a finding is tried up to twice more, and counts if it never goes well.  What
  * is really wrong is wrong each time.  A run that does not come by its point is
- * made again step by step, as it was recorded: where clock ticks are in play it
+ * made again as it was recorded: late for its sleeps, if it was (late.c), and
+ * else, or if that is no help, step by step.  Where clock ticks are in play it
  * may need a few, and without `full` not all points are worth that: the first
  * few that were passed by are, and the others are counted as ended early.
  */
@@ -49,12 +50,12 @@ enum outcome { CLEAN, FINDING, PASSED_BY };
 /* The first of two crashes. */
 struct first_crash {
 	const struct point *at;
-	enum stage_pace pace;	/* at which it was reached */
+	enum pace pace;	/* at which it was reached */
 };
 
 /* `at` is the second crash when there is a first. */
 typedef enum outcome attempt_fn(struct play *p, const struct scenario *sc,
-    const struct point *at, enum stage_pace pace,
+    const struct point *at, enum pace pace,
     const struct first_crash *first);
 
 static void
@@ -88,7 +89,7 @@ verdict(struct play *p)
 
 static enum outcome
 attempt_kill(struct play *p, const struct scenario *sc, const struct point *at,
-    enum stage_pace pace, const struct first_crash *first)
+    enum pace pace, const struct first_crash *first)
 {
 	pid_t pid = stage(p, sc, MODE_KILL, pace, NULL);
 	enum trace_end end;
@@ -96,7 +97,7 @@ attempt_kill(struct play *p, const struct scenario *sc, const struct point *at,
 	(void)first;
 	if (pid < 0)
 		return verdict(p);
-	end = trace_run_to(p, pid, at, pace != PACE_QUICK);
+	end = trace_run_to(p, pid, at, pace);
 	if (end == TRACE_EARLY) {
 		play_sweep(p);
 		return PASSED_BY;
@@ -110,7 +111,7 @@ attempt_kill(struct play *p, const struct scenario *sc, const struct point *at,
 
 static enum outcome
 attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
-    enum stage_pace pace, const struct first_crash *first)
+    enum pace pace, const struct first_crash *first)
 {
 	pid_t server, pid = stage(p, sc, MODE_STOP, pace, &server);
 	enum trace_end end;
@@ -118,7 +119,7 @@ attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
 	(void)first;
 	if (pid < 0)
 		return verdict(p);
-	end = trace_run_to(p, pid, at, pace != PACE_QUICK);
+	end = trace_run_to(p, pid, at, pace);
 	if (end == TRACE_EARLY) {
 		play_sweep(p);
 		return PASSED_BY;
@@ -141,7 +142,7 @@ attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
 
 static enum outcome
 attempt_double(struct play *p, const struct scenario *sc,
-    const struct point *at, enum stage_pace pace,
+    const struct point *at, enum pace pace,
     const struct first_crash *first)
 {
 	pid_t pid = stage(p, sc, MODE_DOUBLE, first->pace, NULL);
@@ -149,13 +150,13 @@ attempt_double(struct play *p, const struct scenario *sc,
 
 	if (pid < 0)
 		return verdict(p);
-	end = trace_run_to(p, pid, first->at, first->pace != PACE_QUICK);
+	end = trace_run_to(p, pid, first->at, first->pace);
 	if (end == TRACE_AT) {
 		play_kill(pid);
 		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
 		    checker_recover, NULL);
 		if (pid > 0)
-			end = trace_run_to(p, pid, at, pace != PACE_QUICK);
+			end = trace_run_to(p, pid, at, pace);
 	}
 	if (pid > 0 && end == TRACE_EARLY) {
 		play_sweep(p);
@@ -180,7 +181,7 @@ try_point(struct play *p, const struct scenario *sc, const struct point *at,
     attempt_fn *attempt, const struct first_crash *first,
     const struct drive_opts *o, struct drive_tally *t)
 {
-	enum stage_pace pace = PACE_QUICK;
+	enum pace pace = PACE_QUICK;
 	enum outcome out = CLEAN;
 	char place[200], before[260] = "";
 	int tries;
@@ -192,6 +193,11 @@ try_point(struct play *p, const struct scenario *sc, const struct point *at,
 
 	for (tries = 0; tries < TRIES; tries++) {
 		out = attempt(p, sc, at, pace, first);
+		if (out == PASSED_BY && pace == PACE_QUICK &&
+		    late_any(at->late) && slow_tries(o, t) > 0) {
+			pace = PACE_LATE;
+			out = attempt(p, sc, at, pace, first);
+		}
 		for (int i = 0; out == PASSED_BY && i < slow_tries(o, t); i++) {
 			pace = PACE_SLOW;
 			out = attempt(p, sc, at, pace, first);
@@ -303,7 +309,7 @@ record_recovery(struct play *p, const struct scenario *sc,
 
 	memset(tr, 0, sizeof(*tr));
 	if (pid > 0 && trace_run_to(p, pid, first->at,
-	    first->pace != PACE_QUICK) == TRACE_AT) {
+	    first->pace) == TRACE_AT) {
 		play_kill(pid);
 		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
 		    checker_recover, NULL);
@@ -343,8 +349,8 @@ double_at(struct play *p, const struct scenario *sc, const struct point *at,
 	unsigned stride, k = turn;
 
 	for (int i = 0; !record_recovery(p, sc, &first, &tr) &&
-	    !atomic_load(&p->blamed) && i < SLOW_TRIES; i++)
-		first.pace = PACE_SLOW;
+	    !atomic_load(&p->blamed) && i <= SLOW_TRIES; i++)
+		first.pace = i == 0 ? PACE_LATE : PACE_SLOW;
 	if (tr.n == 0) {
 		t->points++;
 		if (atomic_load(&p->blamed)) {

@@ -11,10 +11,17 @@
  *	journal		an undo journal whose recovery clears the journal before
  *			it undoes: every single crash is recovered from, but not
  *			a crash of the recoverer
+ *	dozer		sleeps until another thread sees it asleep; stepped, it
+ *			is late for each of its sleeps, and goes on to what
+ *			nobody comes by at full speed, and there takes the latch
  *
  * and on two operations that do not end, one running and one asleep.
  */
+#include <linux/futex.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "crash/drive.h"
 #include "crash/selftest.h"
@@ -25,6 +32,9 @@
 #define TURNS 20
 #define PATIENCE_MS 5
 #define ENDLESS_MS 300
+#define DOZES 3
+#define DOZE_MS 10
+#define DOZE_STEPS 2000			/* and some more instructions */
 
 struct toy {
 	_Atomic uint32_t latch;
@@ -160,6 +170,59 @@ journal_check(struct play *p)
 		blame(p, "%u and %u are not 100", t->a, t->b);
 }
 
+/* dozer */
+
+/* Asleep at two looks: a sleep that is over at once is none. */
+static void *
+wake_dozer(void *arg)
+{
+	struct play *p = arg;
+
+	for (int seen = 0; seen < 2; play_nap_us(1000))
+		seen = flag_get(&p->begun) && play_asleep(getpid()) ?
+		    seen + 1 : 0;
+	toy_of(p)->journal = 1;
+	syscall(SYS_futex, &toy_of(p)->journal, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+static void
+doze_prepare(struct play *p)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, wake_dozer, p) != 0)
+		blame(p, "staging: no thread");
+}
+
+/* The clock, many steps, and then a sleep. */
+static void
+doze_once(struct toy *t)
+{
+	int64_t until = play_now_ns() + DOZE_MS * NS_A_MS;
+	struct timespec ts = { until / 1000000000, until % 1000000000 };
+
+	for (volatile int i = 0; i < DOZE_STEPS; i++)
+		;
+	syscall(SYS_futex, &t->journal, FUTEX_WAIT_BITSET, 0, &ts, NULL,
+	    FUTEX_BITSET_MATCH_ANY);
+}
+
+static void
+doze_act(struct play *p)
+{
+	struct toy *t = toy_of(p);
+
+	while (t->journal == 0 && t->n < DOZES) {
+		doze_once(t);
+		t->n++;
+	}
+	if (t->n == DOZES && latch_take(t, 1000)) {
+		t->a++;
+		atomic_store(&t->latch, 0);
+	}
+}
+
 /* what does not end */
 
 static void
@@ -191,12 +254,17 @@ static const struct scenario journal = {
 	.check = journal_check, .recover = journal_recover, .toy = true
 };
 
+static const struct scenario dozer = {
+	.name = "dozer", .prepare = doze_prepare, .act = doze_act,
+	.check = latch_check, .toy = true
+};
+
 static const struct scenario endless[] = {
 	{ .name = "running", .act = run_on, .toy = true },
 	{ .name = "asleep", .act = sleep_on, .toy = true }
 };
 
-/* Is each point where the recording says, at both paces? */
+/* Is each point where the recording says, at every pace? */
 static void
 stops_where_it_says(struct play *p)
 {
@@ -208,11 +276,11 @@ stops_where_it_says(struct play *p)
 		if (!(tr.at[i].why & AT_CHANGE))
 			continue;
 		changes++;
-		for (int slow = 0; slow < 2; slow++) {
+		for (enum pace pace = 0; pace < PACE_RECORD; pace++) {
 			pid_t pid = stage(p, &counter, MODE_KILL,
-			    slow ? PACE_SLOW : PACE_QUICK, NULL);
+			    pace, NULL);
 
-			if (pid < 0 || trace_run_to(p, pid, &tr.at[i], slow) !=
+			if (pid < 0 || trace_run_to(p, pid, &tr.at[i], pace) !=
 			    TRACE_AT || toy_of(p)->n != changes)
 				wrong++;
 			play_sweep(p);
@@ -242,6 +310,54 @@ ends_what_does_not(struct play *p)
 	steer_span(0);
 }
 
+/* How many of the changes of a recording are come by at that pace, with all
+ * before them. */
+static unsigned
+come_by(struct play *p, const struct trace *tr, enum pace pace)
+{
+	unsigned changes = 0, met = 0;
+
+	for (size_t i = 0; i <= tr->instructions; i++) {
+		pid_t pid;
+
+		if (!(tr->at[i].why & AT_CHANGE))
+			continue;
+		changes++;
+		pid = stage(p, &dozer, MODE_KILL, pace, NULL);
+		met += pid > 0 && trace_run_to(p, pid, &tr->at[i], pace) ==
+		    TRACE_AT && toy_of(p)->n == (changes < DOZES ? changes :
+		    DOZES);
+		play_sweep(p);
+	}
+	return met;
+}
+
+/* What lies behind late sleeps is reached without stepping there, and what is
+ * wrong there is found. */
+static void
+is_late_where_it_was(struct play *p, const struct drive_opts *o)
+{
+	struct drive_opts distinct = *o;
+	struct trace tr = { 0 };
+	struct drive_tally t;
+	bool good = stage_record(p, &dozer, MODE_KILL, &tr);
+	unsigned quick, late;
+
+	/* the dozes, the latch taken, a, the latch given back */
+	good = good && tr.states == 1 + DOZES + 3;
+	quick = good ? come_by(p, &tr, PACE_QUICK) : 0;
+	late = good ? come_by(p, &tr, PACE_LATE) : 0;
+	ok(good && quick < DOZES && late == DOZES + 3, "selftest: of %d "
+	    "changes that were late %u are come by at full speed, late %u",
+	    DOZES + 3, quick, late);
+	trace_free(&tr);
+	distinct.full = false;
+	good = drive_kill(p, &dozer, &distinct, &t);
+	ok(good && t.tried == t.points && t.early == 0 && t.blocking == 2,
+	    "selftest: a latch behind late sleeps, killed: %u of %u points "
+	    "block", t.blocking, t.tried);
+}
+
 void
 selftest(struct play *p)
 {
@@ -267,6 +383,7 @@ selftest(struct play *p)
 	ok(ran && t.blocking > 0 && t.blocking < t.tried,
 	    "selftest: a latch, stopped: %u of %u points block", t.blocking,
 	    t.tried);
+	is_late_where_it_was(p, &every);
 	ran = drive_kill(p, &journal, &every, &t);
 	ok(ran && t.failures == 0 && t.tried > 0,
 	    "selftest: a wrong recovery, killed once: %u points, %u failures",

@@ -33,7 +33,7 @@ static struct middle {
 
 static void
 set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
-    enum stage_pace pace)
+    enum pace pace)
 {
 	static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
 	bool slow = pace != PACE_QUICK, stop = mode == MODE_STOP;
@@ -120,7 +120,7 @@ enter_halfway(struct play *p, const struct role *r, struct part *me)
 	const struct point *at = after_change(&middle_of(sc)->trace, r->nth);
 	pid_t pid = trace_start(p, sc->prepare, sc->act, NULL);
 	bool there = pid > 0 && at != NULL &&
-	    trace_run_to(p, pid, at, false) == TRACE_AT;
+	    trace_run_to(p, pid, at, PACE_QUICK) == TRACE_AT;
 
 	if (!there)
 		blame(p, "staging: nobody died half-way");
@@ -173,7 +173,7 @@ serve(struct play *p, void *arg)
 
 pid_t
 stage(struct play *p, const struct scenario *sc, enum play_mode mode,
-    enum stage_pace pace, pid_t *server)
+    enum pace pace, pid_t *server)
 {
 	for (int i = 0; i < PLAY_PARTS; i++) {
 		const struct scenario *half = sc->roles[i].halfway;

@@ -14,6 +14,7 @@
 
 static int64_t span_ms = SPAN_MS;
 static unsigned long stops;	/* since the watch was set */
+static bool at_call;
 
 void
 steer_span(int64_t ms)
@@ -68,7 +69,8 @@ steer_resume(struct play *p, pid_t pid, enum __ptrace_request how)
 			break;
 		stops++;
 		sig = WSTOPSIG(status);
-		if (sig == SIGTRAP)
+		at_call = sig == (SIGTRAP | 0x80);	/* ptrace(2) */
+		if (sig == SIGTRAP || at_call)
 			return true;
 	}
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
@@ -79,6 +81,12 @@ steer_resume(struct play *p, pid_t pid, enum __ptrace_request how)
 	else
 		blame(p, "the stepped process exited");
 	return false;
+}
+
+bool
+steer_at_call(void)
+{
+	return at_call;
 }
 
 bool

@@ -32,6 +32,10 @@ struct spot steer_spot(pid_t pid);
  */
 bool steer_resume(struct play *p, pid_t pid, enum __ptrace_request how);
 
+/* Was that trap the entry to a system call, or the way out?  (With
+ * PTRACE_SYSCALL.) */
+bool steer_at_call(void);
+
 /* One instruction. */
 bool steer_step(struct play *p, pid_t pid, struct spot *at);
 

@@ -20,9 +20,11 @@
  * lh_release+0x40").  The processor's debug registers stop there at full speed,
  * so that spans of time are what they are in earnest; RF, set by the kernel
  * when an execution breakpoint was reported, lets the process go on from it.
- * When a run does not come by at full speed (the recorded one had met a clock
- * tick, say), stepping slowly, as when recording, is the second try; and where
- * there are no debug registers, the first.
+ * When a run does not come by at full speed, and the recorded one had come too
+ * late for a sleep, that is the second try (late.c): still by breakpoints, and
+ * with a stop at each system call.  Stepping slowly, as when recording, is the
+ * last (a clock tick, say, had been met); where there are no debug registers,
+ * the first.
  *
  * Stepped over: calls into liburcu-cds, which keeps the process's own table of
  * opened keys.  lh_open() spends nine in ten of its instructions there, none of
@@ -134,7 +136,8 @@ trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
 		if (WSTOPSIG(status) != SIGTRAP)
 			ptrace(PTRACE_CONT, pid, NULL, WSTOPSIG(status));
 	} while (WSTOPSIG(status) != SIGTRAP);
-	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL |
+	    PTRACE_O_TRACESYSGOOD);
 	p->subject = pid;
 	play_watch(0);
 	return pid;
@@ -226,13 +229,14 @@ record(struct play *p, pid_t pid, struct trace *t)
 	bool lived = true;
 
 	memset(counts, 0, sizeof(counts));
+	t->late = late_make();
 	sight_look(p, &sight);
 	hash = last = sight_hash(&sight);
 	t->states = 1;
 	for (uint32_t i = 0;; i++) {
 		uint32_t depth = (uint32_t)(top - at.rsp);
 		struct point here = { at.rip, depth, count(at.rip, depth), i,
-		    why };
+		    why, t->late };
 		bool over = is_stepped_over(at.rip);
 
 		if (hash != last) {
@@ -253,6 +257,7 @@ record(struct play *p, pid_t pid, struct trace *t)
 		    0) {
 			here.why |= AT_ENTER;
 			why = AT_RETURN;
+			late_note(t->late, pid);
 		}
 		(void)append(t, here);
 		if (i == INSTRUCTIONS_MAX) {
@@ -340,6 +345,9 @@ trace_record(struct play *p, pid_t pid, struct trace *t)
 	for (size_t i = 0; lived && i < now.n; i++)
 		if (now.at[i].why != 0 && !known(t, n, &now.at[i]))
 			(void)append(t, now.at[i]);
+	now.late->next = t->late;	/* points lead there */
+	t->late = now.late;
+	now.late = NULL;
 	trace_free(&now);
 	return lived;
 }
@@ -348,22 +356,42 @@ void
 trace_free(struct trace *t)
 {
 	free(t->at);
+	late_free(t->late);
 	memset(t, 0, sizeof(*t));
 }
 
+/* To the next breakpoint; what was a late sleep is one. */
+static bool
+run_late(struct play *p, pid_t pid, const struct late *l, size_t *nth)
+{
+	bool inside = false;
+
+	while (steer_resume(p, pid, PTRACE_SYSCALL)) {
+		if (!steer_at_call())
+			return true;
+		inside = !inside;
+		if (inside)
+			late_hold(l, nth, pid);
+	}
+	return false;
+}
+
 static enum trace_end
-run_to(struct play *p, pid_t pid, const struct point *point, bool slow)
+run_to(struct play *p, pid_t pid, const struct point *point, enum pace pace)
 {
 	struct spot at = steer_spot(pid);
 	uint64_t top = at.rsp;
 	uint32_t met = 0;
+	size_t nth = 0;
 	bool lived;
 
-	if (slow || (point->why & AT_BEGIN))
+	if (pace == PACE_SLOW || (point->why & AT_BEGIN))
 		met = at.rip == point->rip;
 	while (met < point->occ) {
-		if (!slow) {
-			lived = steer_resume(p, pid, PTRACE_CONT);
+		if (pace != PACE_SLOW) {
+			lived = pace == PACE_LATE ?
+			    run_late(p, pid, point->late, &nth) :
+			    steer_resume(p, pid, PTRACE_CONT);
 			at = steer_spot(pid);
 		} else if (is_stepped_over(at.rip)) {
 			lived = step_over(p, pid, &at);
@@ -382,18 +410,18 @@ run_to(struct play *p, pid_t pid, const struct point *point, bool slow)
 }
 
 enum trace_end
-trace_run_to(struct play *p, pid_t pid, const struct point *at, bool slow)
+trace_run_to(struct play *p, pid_t pid, const struct point *at, enum pace pace)
 {
 	enum trace_end end;
 
-	if (!slow && !no_debugregs && !steer_break(pid, at->rip,
+	if (pace != PACE_SLOW && !no_debugregs && !steer_break(pid, at->rip,
 	    at->rip == end_rip() ? 0 : end_rip())) {
 		no_debugregs = true;
 		diag("no debug registers here (%s): stepping instead",
 		    strerror(errno));
 	}
 	steer_watch(pid);
-	end = run_to(p, pid, at, slow || no_debugregs);
+	end = run_to(p, pid, at, no_debugregs ? PACE_SLOW : pace);
 	play_watch(0);
 	return end;
 }

@@ -5,6 +5,7 @@
 #ifndef CRASH_TRACE_H
 #define CRASH_TRACE_H
 
+#include "crash/late.h"
 #include "crash/play.h"
 
 /* Why a point is worth a try. */
@@ -23,6 +24,7 @@ struct point {
 	uint32_t occ;		/* 1: the first */
 	uint32_t index;		/* instructions before it, when recorded */
 	uint32_t why;		/* 0: nothing happens here */
+	const struct late *late;	/* in the run that it was recorded in */
 };
 
 struct trace {
@@ -30,6 +32,15 @@ struct trace {
 	size_t n, room;		/* then what was new in later ones */
 	uint32_t instructions;	/* in the first recording */
 	uint32_t states;	/* distinct states in it, one after the other */
+	struct late *late;	/* of each recording */
+};
+
+/* How to go about an operation. */
+enum pace {
+	PACE_QUICK,		/* to its point at full speed */
+	PACE_LATE,		/* ... but late at the same sleeps */
+	PACE_SLOW,		/* step by step */
+	PACE_RECORD		/* ... with a hash at each */
 };
 
 typedef void play_fn(struct play *p);
@@ -53,9 +64,9 @@ pid_t trace_start(struct play *p, play_fn *prepare, play_fn *act,
 /* Step it to the end of act and write down what is seen on the way. */
 bool trace_record(struct play *p, pid_t pid, struct trace *t);
 
-/* Run it on to a point: by breakpoints, or, when `slow`, step by step. */
+/* Run it on to a point, at any pace but the last. */
 enum trace_end trace_run_to(struct play *p, pid_t pid, const struct point *at,
-    bool slow);
+    enum pace pace);
 
 /* Let it run freely; it goes on where it was stopped. */
 void trace_let_go(pid_t pid);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleeps that come too late: answers "how does one come by the points of a
+ * wait that was stepped through, without stepping through it?"
+ *
+ * Who waits looks at the clock, decides until when to sleep, and sleeps.
+ * Stepped from the one to the other it is often too late: the futex says at
+ * once that the time is over, and it goes round once more, ten times perhaps.
+ * At full speed the first sleep is one.  Others wait for just that (cast.c: who
+ * lets go or cancels when the subject is asleep), so the wait ends there, and
+ * nothing that was recorded of the other rounds is ever come by.
+ *
+ * So a recording says of each sleep whether it was late, and a run at full
+ * speed is held up at the entry to those, the nth to the nth, until their
+ * deadline is over: 20 ms instead of the thousands of steps of a round.  It is
+ * held up nowhere else, and sees what any process sees that had to wait for a
+ * processor just there.
+ *
+ * What counts as a sleep is a futex with an absolute deadline by
+ * CLOCK_MONOTONIC, which is what the library sleeps on (prim/futex.c).
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <time.h>
+#include "crash/late.h"
+#include "crash/play.h"
+#include "tap.h"
+
+#define STEP_NS 100000		/* from the look at the clock to the call */
+#define HOLD_MAX_NS (1000 * NS_A_MS)	/* later than any look again */
+
+struct late *
+late_make(void)
+{
+	struct late *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		bail_out("out of memory");
+	return l;
+}
+
+/* A word of its memory. */
+static bool
+peek(pid_t pid, uint64_t at, int64_t *word)
+{
+	errno = 0;
+	*word = ptrace(PTRACE_PEEKDATA, pid, at, NULL);
+	return errno == 0;
+}
+
+/* Is that system call a sleep, and until when? */
+static bool
+is_sleep(pid_t pid, uint64_t call, const struct user_regs_struct *r,
+    int64_t *until_ns)
+{
+	int64_t sec, nsec;
+
+	if (call == SYS_futex) {
+		if ((r->rsi & ~(uint64_t)FUTEX_PRIVATE_FLAG) !=
+		    FUTEX_WAIT_BITSET)
+			return false;
+	} else if (call != SYS_futex_waitv || r->r8 != CLOCK_MONOTONIC) {
+		return false;
+	}
+	if (r->r10 == 0 || !peek(pid, r->r10, &sec) ||
+	    !peek(pid, r->r10 + 8, &nsec))
+		return false;
+	*until_ns = sec * 1000000000 + nsec;
+	return true;
+}
+
+void
+late_note(struct late *l, pid_t pid)
+{
+	struct user_regs_struct r = { 0 };
+	int64_t until;
+
+	(void)ptrace(PTRACE_GETREGS, pid, NULL, &r);
+	if (!is_sleep(pid, r.rax, &r, &until))
+		return;
+	if (l->n == l->room) {
+		l->room = l->room == 0 ? 64 : 2 * l->room;
+		l->was = realloc(l->was, l->room);
+		if (l->was == NULL)
+			bail_out("out of memory");
+	}
+	l->was[l->n++] = until <= play_now_ns() + STEP_NS;
+}
+
+bool
+late_any(const struct late *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->was[i])
+			return true;
+	return false;
+}
+
+void
+late_hold(const struct late *l, size_t *nth, pid_t pid)
+{
+	struct user_regs_struct r = { 0 };
+	int64_t until, left;
+	size_t i;
+
+	(void)ptrace(PTRACE_GETREGS, pid, NULL, &r);
+	if (!is_sleep(pid, r.orig_rax, &r, &until))
+		return;
+	i = (*nth)++;
+	left = until - play_now_ns();
+	if (i < l->n && l->was[i] && left > 0 && left < HOLD_MAX_NS)
+		play_nap_us(left / 1000 + 1);
+}
+
+void
+late_free(struct late *l)
+{
+	while (l != NULL) {
+		struct late *next = l->next;
+
+		free(l->was);
+		free(l);
+		l = next;
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Sleeps that come too late: see late.c. */
+#ifndef CRASH_LATE_H
+#define CRASH_LATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Of one recording: was its nth sleep late? */
+struct late {
+	struct late *next;
+	unsigned char *was;
+	size_t n, room;
+};
+
+struct late *late_make(void);
+
+/* The process is about to make a system call: if that is a sleep, note it. */
+void late_note(struct late *l, pid_t pid);
+
+/* Was there one that was late? */
+bool late_any(const struct late *l);
+
+/* It has just entered a system call.  If that is a sleep, the *nth (0: the
+ * first), and the one in the recording was late, then this one will be, too. */
+void late_hold(const struct late *l, size_t *nth, pid_t pid);
+
+/* All of a list. */
+void late_free(struct late *l);
+
+#endif
