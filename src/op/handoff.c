@@ -177,8 +177,27 @@ follow(const struct handoff *h, uint64_t st)
 		    state_deadline(st)));			/* 7 */
 }
 
-/* 4: false: it had ended before us.  (Of a writer's claim that is another use's
- * by now a keeper took it back.) */
+/*
+ * c1's state is st, not held in the use that we gave it: how was it made to
+ * end?  0: it was not, but ran out, as c2 does unless that was extended; or it
+ * cannot be told: a named session's keeper has taken it back, which he does
+ * whether it had ended or not.
+ */
+static unsigned
+how_ended(struct handoff *h, uint64_t st)
+{
+	struct lhi_view *v = view(h);
+	bool same = state_seq(st) == state_seq(h->moved);
+
+	if (same && state_st(st) == ST_BROKEN)
+		return ST_BROKEN;
+	if (same && state_st(st) == ST_EXPIRED)	/* when it was due: it says */
+		return state_deadline(st) == 0 ? ST_EXPIRED : 0;
+	return lhi_named_is(v, h->from_sid) || lhi_now_ns(v) >=
+	    lhi_deadline_ns(v, state_deadline(h->st)) ? 0 : ST_EXPIRED;
+}
+
+/* 4: false: it had been made to end before us, or is a reader that is over. */
 static bool
 let_go(struct handoff *h)
 {
@@ -205,9 +224,8 @@ let_go(struct handoff *h)
 		if (held && !h->from.shared)
 			lhi_mag_put(m, (int)bit);
 	}
-	if (!held && state_seq(st) == seq && (state_st(st) == ST_EXPIRED ||
-	    state_st(st) == ST_BROKEN))
-		h->ended = state_st(st);
+	if (!held)
+		h->ended = how_ended(h, st);
 	return held || (!h->from.shared && h->ended == 0);
 }
 

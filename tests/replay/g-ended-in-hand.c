@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G9: an exclusive lease that was ended in the midst of being handed over is
+ * not handed over, also when its claim has been taken back before the giver
+ * looks.  One that has only run out, since the new one was found and extended,
+ * has nothing to do with that.
+ */
+#include <errno.h>
+#include "replay.h"
+
+static struct lh *lh, *other;
+static struct lh_session *s;
+
+struct hand {
+	int64_t ttl_ms;
+	struct lh_lease l;
+};
+
+/* By a thread that ends: another one has its claims next. */
+static int
+take(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(((struct hand *)arg)->ttl_ms, 0);
+
+	return lh_acquire(lh, "k", &o, &((struct hand *)arg)->l);
+}
+
+static int
+hand_over(void *arg)
+{
+	return lh_handoff(lh, &((struct hand *)arg)->l, s);
+}
+
+static int
+break_it(void *unused)
+{
+	(void)unused;
+	return lh_break(other, "k", NULL, 0);
+}
+
+static void
+begin(struct hand *h, const char *point)
+{
+	replay_go("taker", take, h);
+	is(replay_result("taker"), 0, "a lease");
+	replay_hold("giver", point);
+	replay_go("giver", hand_over, h);
+	replay_wait_held("giver");
+}
+
+static void
+free_in_the_end(void)
+{
+	struct lh_lease l;
+
+	is(replay_try(other, "k", &l), 0, "the key is free");
+	is(lh_release(other, &l), 0, "release");
+	is(t_findings(lh), 0, "the table is sound");
+}
+
+/* Broken before the word's swap, seen by the giver when the claim is free, or
+ * in use again. */
+static void
+broken(const char *next_at)
+{
+	struct replay_call c = REPLAY_CALL(lh, "x", REPLAY_LONG_MS, 0);
+	struct hand h = { .ttl_ms = REPLAY_LONG_MS };
+
+	begin(&h, "handoff.taken");
+	replay_hold("breaker", "break.broken");
+	replay_go("breaker", break_it, NULL);
+	replay_wait_held("breaker");
+	replay_hold("giver", "handoff.swapped");
+	replay_release("giver");
+	replay_wait_held("giver");
+	if (next_at != NULL)
+		replay_hold("next", next_at);
+	replay_go("next", replay_acquire, &c);
+	if (next_at != NULL)
+		replay_wait_held("next");
+	else
+		is(replay_result("next"), 0, "its claim has been had again");
+	replay_release("giver");
+	is(replay_result("giver"), -ESTALE, "what is broken is not handed "
+	    "over");
+	if (next_at != NULL) {
+		replay_release("next");
+		is(replay_result("next"), 0, "its claim is had again");
+	}
+	replay_release("breaker");
+	is(replay_result("breaker"), 1, "it was broken");
+	is(lh_release(lh, &c.lease), 0, "release");
+	free_in_the_end();
+}
+
+/* Who holds it, as anybody may see. */
+static int
+find(const struct lh_key_info *info, void *arg)
+{
+	const struct lh_party *h = &info->holders[0];
+
+	return info->n_holders != 1 ? -ENOENT :
+	    lh_lease_recall(other, "k", h->id, h->token, arg);
+}
+
+/* The old one runs out when the new one has been extended. */
+static void
+extended(const char *next_at)
+{
+	struct replay_call c = REPLAY_CALL(lh, "x", REPLAY_LONG_MS, 0);
+	struct hand h = { .ttl_ms = t_ms(300) };
+	struct lh_lease n, was;
+
+	begin(&h, "handoff.swapped");
+	was = h.l;
+	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
+	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extended");
+	replay_sleep_past(&was);
+	if (next_at != NULL)
+		replay_hold("next", next_at);
+	replay_go("next", replay_acquire, &c);
+	if (next_at != NULL)
+		replay_wait_held("next");
+	else
+		is(replay_result("next"), 0, "the old claim is had again");
+	replay_release("giver");
+	is(replay_result("giver"), 0, "it is handed over: %s",
+	    lh_error_detail());
+	is(lh_verify(other, &n), 0, "who has extended it has it");
+	if (next_at != NULL) {
+		replay_release("next");
+		is(replay_result("next"), 0, "the old claim is had again");
+	}
+	is(lh_release(lh, &c.lease), 0, "release");
+	is(lh_release(other, &n), 0, "release");
+	free_in_the_end();
+}
+
+int
+main(void)
+{
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	const char *table = replay_begin();
+
+	so.ttl_ms = REPLAY_LONG_MS;
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	is(lh_session_open(lh, "s", &so, &s), 0, "a session");
+	broken("claim.left");
+	broken("claim.reclaimed");
+	broken("acquire.announced");
+	broken(NULL);
+	extended("claim.left");
+	extended("acquire.announced");
+	extended(NULL);
+	lh_session_close(s);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
