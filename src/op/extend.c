@@ -137,9 +137,9 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 			count_extend(lh);
 			return 0;
 		}
-		/* too late: undo (I2) */
-		if (sh64_cas(&h.claim->state, later,
-		    state_make(ST_EXPIRED, state_seq(st), 0))) {
+		/* too late: undo (I2); when it was due is said (handoff.c) */
+		if (sh64_cas(&h.claim->state, later, state_make(ST_EXPIRED,
+		    state_seq(st), state_deadline(st)))) {
 			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 			return lhi_lease_enforce(lh, l, &h);
 		}

@@ -136,6 +136,39 @@ extended(const char *next_at)
 	free_in_the_end();
 }
 
+static int
+extend(void *arg)
+{
+	return lh_extend(lh, arg, REPLAY_LONG_MS);
+}
+
+/* As that, and somebody tries to extend the old one when it is too late. */
+static void
+late_extension(void)
+{
+	struct hand h = { .ttl_ms = t_ms(300) };
+	struct lh_lease n, was;
+
+	begin(&h, "handoff.taken");
+	was = h.l;
+	replay_hold("extender", "extend.checked");
+	replay_go("extender", extend, &was);
+	replay_wait_held("extender");
+	replay_hold("giver", "handoff.swapped");
+	replay_release("giver");
+	replay_wait_held("giver");
+	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
+	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extended");
+	replay_sleep_past(&h.l);
+	replay_release("extender");
+	is(replay_result("extender"), -ESTALE, "too late for the old one");
+	replay_release("giver");
+	is(replay_result("giver"), 0, "it is handed over");
+	is(lh_verify(other, &n), 0, "who has extended it has it");
+	is(lh_release(other, &n), 0, "release");
+	free_in_the_end();
+}
+
 int
 main(void)
 {
@@ -153,6 +186,7 @@ main(void)
 	extended("claim.left");
 	extended("acquire.announced");
 	extended(NULL);
+	late_extension();
 	lh_session_close(s);
 	t_close(other);
 	t_close(lh);
