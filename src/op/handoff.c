@@ -21,7 +21,8 @@
  *
  * Step 3 is a grant like any other: version and token grow (G2), the swap is
  * exact.  In shared mode both stand in the chain for a moment, and the new one
- * counts only if step 4 has found the old one held: then there was no gap.
+ * counts only if step 4 has found the old one held, or that it ran out when the
+ * new one was to, unless extended: then there was no gap.
  *
  * Who may touch c1 afterwards: the winner of the swap away from X(c1) (C2), by
  * an exact swap.  Its owner finds it FREE when it runs out of claims.
@@ -191,13 +192,18 @@ how_ended(struct handoff *h, uint64_t st)
 
 	if (same && state_st(st) == ST_BROKEN)
 		return ST_BROKEN;
-	if (same && state_st(st) == ST_EXPIRED)	/* when it was due: it says */
-		return state_deadline(st) == 0 ? ST_EXPIRED : 0;
+	/* when it was due: it says; sooner than c2 if it was shortened, 0 if it
+	 * did not run out */
+	if (same && state_st(st) == ST_EXPIRED)
+		return state_deadline(st) < state_deadline(h->st) ?
+		    ST_EXPIRED : 0;
+	if (h->from.shared)		/* released, say */
+		return ST_EXPIRED;
 	return lhi_named_is(v, h->from_sid) || lhi_now_ns(v) >=
 	    lhi_deadline_ns(v, state_deadline(h->st)) ? 0 : ST_EXPIRED;
 }
 
-/* 4: false: it had been made to end before us, or is a reader that is over. */
+/* 4: false: it had been made to end before us. */
 static bool
 let_go(struct handoff *h)
 {
@@ -226,7 +232,7 @@ let_go(struct handoff *h)
 	}
 	if (!held)
 		h->ended = how_ended(h, st);
-	return held || (!h->from.shared && h->ended == 0);
+	return held || h->ended == 0;
 }
 
 /* 5: fill the lease in, or make it lost. */

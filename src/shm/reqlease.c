@@ -99,7 +99,7 @@ expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
 
 	if (is_reader(st))
 		(void)sh64_cas(&c->state, st, state_make(ST_EXPIRED,
-		    state_seq(st), 0));				/* 6 */
+		    state_seq(st), state_deadline(st)));	/* 6 */
 	else
 		(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
 }

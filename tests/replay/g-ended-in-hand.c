@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G9: an exclusive lease that was ended in the midst of being handed over is
- * not handed over, also when its claim has been taken back before the giver
- * looks.  One that has only run out, since the new one was found and extended,
- * has nothing to do with that.
+ * G9: a lease that was ended in the midst of being handed over is not handed
+ * over, an exclusive one also not when its claim has been taken back before the
+ * giver looks.  One that has only run out, since the new one was found and
+ * extended, has nothing to do with that.
  */
 #include <errno.h>
 #include "replay.h"
@@ -13,6 +13,7 @@ static struct lh_session *s;
 
 struct hand {
 	int64_t ttl_ms;
+	uint32_t mode;
 	struct lh_lease l;
 };
 
@@ -20,9 +21,11 @@ struct hand {
 static int
 take(void *arg)
 {
-	struct lh_acquire_opts o = t_opts(((struct hand *)arg)->ttl_ms, 0);
+	struct hand *h = arg;
+	struct lh_acquire_opts o = t_opts(h->ttl_ms, 0);
 
-	return lh_acquire(lh, "k", &o, &((struct hand *)arg)->l);
+	o.mode = h->mode;
+	return lh_acquire(lh, "k", &o, &h->l);
 }
 
 static int
@@ -99,7 +102,8 @@ find(const struct lh_key_info *info, void *arg)
 {
 	const struct lh_party *h = &info->holders[0];
 
-	return info->n_holders != 1 ? -ENOENT :
+	/* the last comer is the first */
+	return info->n_holders == 0 ? -ENOENT :
 	    lh_lease_recall(other, "k", h->id, h->token, arg);
 }
 
@@ -169,6 +173,44 @@ late_extension(void)
 	free_in_the_end();
 }
 
+/* Of a reader's the old one is seen to run out by whoever looks. */
+static void
+reader(bool presented)
+{
+	struct hand h = { .ttl_ms = t_ms(300), .mode = LH_SHARED };
+	struct lh_lease n, was;
+
+	begin(&h, "handoff.swapped");
+	was = h.l;
+	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
+	cmp(n.token, !=, was.token, "the new one");
+	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extended");
+	replay_sleep_past(&was);
+	is(presented ? lh_verify(lh, &was) : lh_verify_token(other, "k",
+	    was.token), -ESTALE, "the old one is over");
+	replay_release("giver");
+	is(replay_result("giver"), 0, "it is handed over");
+	is(lh_verify(other, &n), 0, "who has extended it has it");
+	is(lh_release(other, &n), 0, "release");
+	free_in_the_end();
+}
+
+/* Not so one that somebody has released. */
+static void
+released(void)
+{
+	struct hand h = { .ttl_ms = REPLAY_LONG_MS, .mode = LH_SHARED };
+	struct lh_lease was;
+
+	begin(&h, "handoff.swapped");
+	was = h.l;
+	is(lh_release(lh, &was), 0, "released");
+	replay_release("giver");
+	is(replay_result("giver"), -ESTALE, "what is released is not handed "
+	    "over");
+	free_in_the_end();
+}
+
 int
 main(void)
 {
@@ -187,6 +229,9 @@ main(void)
 	extended("acquire.announced");
 	extended(NULL);
 	late_extension();
+	reader(false);
+	reader(true);
+	released();
 	lh_session_close(s);
 	t_close(other);
 	t_close(lh);
