@@ -13,7 +13,7 @@ holder=$pid
 until_true 5000 is_held k
 begun "$holder"
 token=$(lh status --json k | jq -r .token)
-bg bash -c '"$LEASEHOLD" run -w 60s k true; echo $? >"$0"' "$dir/waited"
+bg bash -c '"$LEASEHOLD" run -w 150s k true; echo $? >"$0"' "$dir/waited"
 until_true 5000 has_waiters k 1
 run lh break k
 is "$status" 0 "break of a held key: 0"

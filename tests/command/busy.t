@@ -31,7 +31,7 @@ for t in 300ms 1.2s; do
 	is "$(waiters k)" 0 "  leaves no waiter behind"
 done
 ok "the command was never run" test ! -e "$dir/ran"
-bg "$LEASEHOLD" run -w 60s --verbose k true 2>"$dir/log"
+bg "$LEASEHOLD" run -w 150s --verbose k true 2>"$dir/log"
 until_true 5000 grep -q waiting "$dir/log"
 like "$(cat "$dir/log")" \
     "waiting for 'k' (exclusive): held by sleep[$holder] for" \
@@ -64,7 +64,7 @@ like "$err" "released 'k'" "  and that it is free again"
 
 # The holder is killed: freed without waiting for his deadline.
 hold k
-bg "$LEASEHOLD" run -v -w 60s k sh -c "echo mine >$dir/mine" 2>"$dir/log"
+bg "$LEASEHOLD" run -v -w 150s k sh -c "echo mine >$dir/mine" 2>"$dir/log"
 waiter=$pid
 until_true 5000 has_waiters k 1
 kill -KILL "$holder"

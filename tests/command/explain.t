@@ -88,7 +88,7 @@ brief() {	# if it has ended before that, in another one
 	lh session open --ttl "$(t_ms 500)ms" --lock-delay 60s brief &&
 	    lh acquire --session brief tape
 }
-until_true 5000 brief
+until_true 20000 brief
 until_true 5000 is_free tape
 run lh explain tape
 is "$status" 1 "free, but kept back: 1"

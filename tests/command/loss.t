@@ -14,6 +14,19 @@ hold() {	# hold OPTIONS... KEY COMMAND...
 	begun "$holder"
 }
 
+# hold_stopped OPTIONS... KEY COMMAND...: and stopped before it has lost anything
+# (tries)
+hold_stopped() {
+	hold "$@"
+	kill -STOP "$holder"
+	until_true 5000 is_stopped "$holder"
+	[ ! -s "$dir/log" ] && return
+	kill -TERM "$command"
+	kill -CONT "$holder"
+	ended "$holder"
+	return 1
+}
+
 # stopped: the holder is stopped until another has had the key
 stopped() {
 	kill -STOP "$holder"
@@ -111,7 +124,7 @@ for n in 5 0; do
 	is "$status" $n "--lost-exit-code $n"
 done
 rm -f "$dir/up"
-hold --on-loss warn k bash -c "until [ -e $dir/end ]; do sleep 0.05; done
+tries hold_stopped --on-loss warn k bash -c "until [ -e $dir/end ]; do sleep 0.05; done
     echo up >$dir/up; exit 3"
 stopped
 kill -CONT "$holder"
@@ -129,8 +142,8 @@ is "$status" 76 "  and 76 says that it was not covered to its end"
 is "$(wc -l <"$dir/log")" 1 "  one line, one loss"
 
 # The command is told.
-rm -f "$dir/told"
-hold --on-loss warn k bash -c '
+tries hold_stopped --on-loss warn k bash -c '
+    rm -f '"$dir/told"'
     read -r -u "$LEASEHOLD_LOSS_FD"; echo told >'"$dir/told"
 stopped
 ok "LEASEHOLD_LOSS_FD is silent while we are stopped" test ! -e "$dir/told"
@@ -139,9 +152,8 @@ ended "$holder"
 ok "LEASEHOLD_LOSS_FD is readable after the loss" test -s "$dir/told"
 
 # The command ended while we were stopped.
-hold k bash -c "until [ -e $dir/go ]; do sleep 0.05; done; exit 4"
-kill -STOP "$holder"
-until_true 5000 is_stopped "$holder"
+tries hold_stopped k bash -c "until [ -e $dir/go ]; do sleep 0.05; done
+    exit 4"
 touch "$dir/go"
 until_true 5000 gone "$command"
 stopped

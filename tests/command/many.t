@@ -59,7 +59,7 @@ in_time $((300 + $(t_ms 1500))) run lh run -w 300ms z,a,m touch "$dir/ran"
 is "$status" 75 "one is busy for too long: 75"
 between "$took" 300 "$((300 + $(t_ms 1500)))" "  in time"
 ok "  nothing was run" test ! -e "$dir/ran"
-bg "$LEASEHOLD" run -v -w 60s --ttl "$(t_ms 3000)ms" z,a,m touch "$dir/ran" \
+bg "$LEASEHOLD" run -v -w 150s --ttl "$(t_ms 3000)ms" z,a,m touch "$dir/ran" \
     2>"$dir/log"
 waiter=$pid
 until_true 5000 has_waiters m 1
@@ -72,7 +72,7 @@ ended "$waiter"
 is "$status" 143 "  a signal ends the wait"
 is "$(count z a)" 0 "  and all are free"
 killed() {
-	bg "$LEASEHOLD" run -w 60s z,a,m touch "$dir/ran"
+	bg "$LEASEHOLD" run -w 150s z,a,m touch "$dir/ran"
 	waiter=$pid
 	until_true 5000 has_waiters m 1
 	kill -KILL "$waiter"
@@ -82,7 +82,7 @@ killed() {
 }
 in_time "$(t_ms 2000)" killed
 between "$took" 0 "$(t_ms 2000)" "  soon"
-bg "$LEASEHOLD" run -w 60s z,a,m touch "$dir/ran"
+bg "$LEASEHOLD" run -w 150s z,a,m touch "$dir/ran"
 waiter=$pid
 until_true 5000 has_waiters m 1
 ok "nothing has been run" test ! -e "$dir/ran"
@@ -129,7 +129,7 @@ bg "$LEASEHOLD" run -s a,b sh -c "until [ -e '$dir/go' ]; do sleep 0.05; done
     \"\$LEASEHOLD\" run -s -w 30s b,c echo inner" >"$dir/out"
 outer=$pid
 until_true 5000 are_held 2 a b
-bg "$LEASEHOLD" run -w 60s b true
+bg "$LEASEHOLD" run -w 150s b true
 writer=$pid
 until_true 5000 has_waiters b 1
 touch "$dir/go"

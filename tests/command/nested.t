@@ -51,7 +51,7 @@ barred() {	# barred PRIORITY: of the writer that waits
 	    >"$dir/inner" 2>"$dir/log"
 	outer=$pid
 	until_true 5000 is_held a
-	bg "$LEASEHOLD" run --priority "$1" -w 60s a true
+	bg "$LEASEHOLD" run --priority "$1" -w 150s a true
 	writer=$pid
 	until_true 5000 has_waiters a 1
 	began=$(now_ms)

@@ -69,7 +69,7 @@ is_between() {
 # For good.
 for_good() {
 	hold k bash "$dir/deaf"
-	bg "$LEASEHOLD" run -w 60s k date +%s%3N >"$dir/next"
+	bg "$LEASEHOLD" run -w 150s k date +%s%3N >"$dir/next"
 	next=$pid
 	ended "$holder"
 	is "$status" 76 "renewals that go on failing: 76"

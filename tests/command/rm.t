@@ -53,7 +53,7 @@ forced() {
 		holder=$pid
 		until_true 5000 is_held held
 	fi
-	bg bash -c '"$LEASEHOLD" run -w 60s held true 2>"$0"' "$dir/waited"
+	bg bash -c '"$LEASEHOLD" run -w 150s held true 2>"$0"' "$dir/waited"
 	waiter=$pid
 	until_true 5000 has_waiters held 1
 	lh run free true

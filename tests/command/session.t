@@ -115,13 +115,13 @@ lh session destroy "$session"
 # delayed KEY LOCK-DELAY: a session had it, and has run out (if that was before
 # it had it, another one)
 delayed() {
-	lh session open --ttl "$(t_ms 200)ms" --lock-delay "$2" d &&
+	lh session open --ttl "$(t_ms 1000)ms" --lock-delay "$2" d &&
 	    lh acquire --session d "$1" && until_true 5000 is_free "$1"
 }
-ok "a session runs out" until_true 5000 delayed tape 60s
+ok "a session runs out" until_true 20000 delayed tape 100s
 run lh acquire -n tape
 is "$status" 75 "lock-delay: busy after the end"
-ok "another does" until_true 5000 delayed disk "$(t_ms 2000)ms"
+ok "another does" until_true 20000 delayed disk "$(t_ms 2000)ms"
 run lh acquire -w "$(t_ms 5000)ms" disk
 is "$status" 0 "  and not for ever"
 lh session destroy "${out##* }"

@@ -68,7 +68,7 @@ run lh run -s -n k true
 is "$status" 0 "  and no reader is kept out by it any more"
 
 # A writer gets it when the last reader has gone, and not before.
-bg "$LEASEHOLD" run -v -w 60s k sh -c "echo \$LEASEHOLD_FENCE >$dir/x" \
+bg "$LEASEHOLD" run -v -w 150s k sh -c "echo \$LEASEHOLD_FENCE >$dir/x" \
     2>"$dir/log"
 writer=$pid
 until_true 5000 has_waiters k 1
@@ -94,7 +94,7 @@ killed_readers() {
 	r1=$pid
 	reader
 	r2=$pid
-	bg "$LEASEHOLD" run -w 60s k true
+	bg "$LEASEHOLD" run -w 150s k true
 	writer=$pid
 	until_true 5000 has_waiters k 1
 	kill -KILL "$r1"
@@ -127,11 +127,11 @@ ok "  nothing was run" test ! -e "$dir/ran"
 # Readers in a row are let in together.
 readers=()
 for i in 1 2 3; do
-	bg "$LEASEHOLD" run -s --ttl 60s -w 60s k sleep 150
+	bg "$LEASEHOLD" run -s --ttl 60s -w 150s k sleep 150
 	readers+=("$pid")
 	until_true 5000 has_waiters k $i || diag "no $i waiters"
 done
-bg "$LEASEHOLD" run -v -s -w 60s k true 2>"$dir/log"
+bg "$LEASEHOLD" run -v -s -w 150s k true 2>"$dir/log"
 fourth=$pid
 until_true 5000 grep -q waiting "$dir/log"
 like "$(cat "$dir/log")" "waiting for 'k' (shared): held by sleep[$writer] for" \
@@ -145,13 +145,13 @@ is "$status" 0 "  and so does the fourth"
 like "$(cat "$dir/log")" "holding 'k' (shared) with token" "  -v says so"
 
 # A writer in line bars readers that come later, unless they are more urgent.
-bg "$LEASEHOLD" run -w 60s k true
+bg "$LEASEHOLD" run -w 150s k true
 writer=$pid
 until_true 5000 has_waiters k 1
 run lh run -s -n k true
 is "$status" 75 "a writer in line: a later reader is kept out"
 like "$err" "the writer true[$writer] goes first" "  is told why"
-bg "$LEASEHOLD" run -v -s -w 60s k true 2>"$dir/log"
+bg "$LEASEHOLD" run -v -s -w 150s k true 2>"$dir/log"
 late=$pid
 until_true 5000 grep -q waiting "$dir/log"
 like "$(cat "$dir/log")" "held by 3 readers, one of them sleep[" \
