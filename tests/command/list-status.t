@@ -101,13 +101,14 @@ like "$(sed -n '/^waiters/,$p' <<<"$out" | sed -n 3p)" "true[$w1]" \
     "status: then the other"
 
 run lh status --json nightly
+told=$(now_ms)
 ok "status --json is JSON" json "$out"
 is "$(jq -r '.token | type' <<<"$out")" string "  the token is a string"
 is "$(jq -r '.holders[0].pid' <<<"$out")" "$p1" "  the holder's pid"
 is "$(jq -r '.holders[0].lease_id | length' <<<"$out")" 32 "  its lease"
 is "$(jq -r '[.waiters[].rank] | join(",")' <<<"$out")" 1,2 "  ranks"
 is "$(jq -r '[.waiters[].pid] | join(",")' <<<"$out")" "$w2,$w1" "  in order"
-between $(($(jq -r '.holders[0].expires_ms' <<<"$out") - $(now_ms))) \
+between $(($(jq -r '.holders[0].expires_ms' <<<"$out") - told)) \
     30000 60000 "  the deadline, since 1970"
 between "$(jq -r '.waiters[1].since_ms' <<<"$out")" $((before - 1)) \
     $((after + 1)) "  waiting since, since 1970"

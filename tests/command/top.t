@@ -47,7 +47,7 @@ is "$(sed -n '5,$p' <<<"$out" | awk 'NF {print $1}' | head -1)" \
 # What is granted between two looks.
 # (Nothing may be told of what was granted after the second look.)
 two_looks() {
-	local done
+	local done i
 
 	mkfifo "$dir/looks.$((++goes))"
 	lh top --json -d 2s -n 2 >"$dir/looks.$goes" 2>&1 3>&- &
