@@ -315,6 +315,8 @@ check-long: deps-check
 CPUS	:= $(shell nproc)
 WAITERS	:= $(shell expr 2 '*' $(CPUS))
 PROVE	:= prove --timer -j$(WAITERS) --exec ''
+# and those of the shim nearly all of it
+PATIENT	:= prove --timer -j$(shell expr 3 '*' $(CPUS)) --exec ''
 sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
 # What each layer needs: built by itself or, while others wait, ahead of it
@@ -358,7 +360,7 @@ check-daemon:
 # with etcd, which each test starts for itself
 check-shim:
 	$(call ready,shim)
-	@$(PROVE) $(SHIM_TESTS)
+	@$(PATIENT) $(SHIM_TESTS)
 
 .PHONY: cluster-tests stepped check-cluster
 cluster-tests: $(CLUSTER)
@@ -373,7 +375,7 @@ check-cluster:
 	    REAPERD=$(abspath $(REAPERD)) \
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
 	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
-	    prove --timer -j$(CPUS) --exec '' \
+	    prove --timer -j$(shell expr 1 + $(CPUS)) --exec '' \
 	    $(call longest_first,$(wildcard tests/cluster/*.t))
 
 check-replay:
@@ -439,16 +441,16 @@ check-chaos:
 # those that only do more of what others do
 ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
 	ten-thousand-handles part-played-again)
-# of the behaviours, and of the shim's, a third: others after each commit
+# of the behaviours a third: others after each commit
 ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%) \
 	$(ASAN_LONG:%=$(BUILD)/tests/unit/%),$(TESTS)) \
 	$(SHIM_TESTS)
 ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
 	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
-	  awk '!/behaviour|shim\// || NR % 3 == $(TURN) % 3')))
+	  awk '!/behaviour/ || NR % 3 == $(TURN) % 3')))
 check-asan:
 	$(call ready,asan)
-	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PROVE) \
+	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PATIENT) \
 	    $(call longest_first,$(ASANED))
 
 LIVE := live-callback live-from-many-threads live-loss-told-once \
