@@ -137,9 +137,10 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 			count_extend(lh);
 			return 0;
 		}
-		/* too late: undo (I2); when it was due is said (handoff.c) */
+		/* too late: undo (I2); when it was due is said (handoff.c),
+		 * by the sooner of the two */
 		if (sh64_cas(&h.claim->state, later, state_make(ST_EXPIRED,
-		    state_seq(st), state_deadline(st)))) {
+		    state_seq(st), state_deadline(later < st ? later : st)))) {
 			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 			return lhi_lease_enforce(lh, l, &h);
 		}

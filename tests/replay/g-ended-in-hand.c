@@ -3,7 +3,7 @@
  * G9: a lease that was ended in the midst of being handed over is not handed
  * over, an exclusive one also not when its claim has been taken back before the
  * giver looks.  One that has only run out, since the new one was found and
- * extended, has nothing to do with that.
+ * extended, has nothing to do with that; but one that was shortened has.
  */
 #include <errno.h>
 #include "replay.h"
@@ -173,6 +173,31 @@ late_extension(void)
 	free_in_the_end();
 }
 
+/* As that, but what comes too late would have shortened it: who is told that it
+ * has run out is told so before the new one would have. */
+static void
+late_shortening(void)
+{
+	struct replay_call c = REPLAY_CALL(lh, "k", t_ms(50), 0);
+	struct hand h = { .ttl_ms = REPLAY_LONG_MS };
+
+	begin(&h, "handoff.taken");
+	c.lease = h.l;
+	replay_hold("extender", "extend.swapped");
+	replay_go("extender", replay_extend, &c);
+	replay_wait_held("extender");
+	t_sleep_until(t_now_ns() + t_ms(60) * T_NS_PER_MS);
+	replay_hold("extender", "lock.word_loaded");
+	replay_release("extender");
+	replay_wait_held("extender");
+	replay_release("giver");
+	is(replay_result("giver"), -ESTALE, "what is told to have run out is "
+	    "not handed over");
+	replay_release("extender");
+	is(replay_result("extender"), -ESTALE, "it came too late");
+	free_in_the_end();
+}
+
 /* Of a reader's the old one is seen to run out by whoever looks. */
 static void
 reader(bool presented)
@@ -229,6 +254,7 @@ main(void)
 	extended("acquire.announced");
 	extended(NULL);
 	late_extension();
+	late_shortening();
 	reader(false);
 	reader(true);
 	released();
