@@ -11,7 +11,8 @@
  *	2  c1 HELD -> HELD, in another use (#21): now the old lease is nobody's
  *	   to present, and of two who hand it over one fails
  *	3  X(c1, v) -> X(c2, v + 1)	S(h, v) -> S(c2, v + 1)
- *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain
+ *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain;
+ *	   c2 until c1's last deadline, if c1 was extended or shortened since 1
  *	5  c2 is held in that use still, its session lives, c1 was not made to
  *	   end, nor has its session (then the lease has ended, for good, and may
  *	   have been told to be lost), and the clock, read after all that, is
@@ -168,14 +169,21 @@ swap(struct handoff *h, uint64_t w)
 	return 0;
 }
 
-/* The old lease was extended in the meantime: so is the new one. */
+/* The old lease was extended in the meantime, or shortened: so is the new one,
+ * but by who found it and was quicker. */
 static void
-follow(const struct handoff *h, uint64_t st)
+follow(struct handoff *h, uint64_t st)
 {
-	if (state_deadline(st) > state_deadline(h->to_st))
-		(void)sh64_cas(&h->to.c->state, h->to_st, state_make(
-		    state_st(h->to_st), state_seq(h->to_st),
-		    state_deadline(st)));			/* 7 */
+	struct lhi_view *v = view(h);
+	uint64_t as = state_make(state_st(h->to_st), state_seq(h->to_st),
+	    state_deadline(st));
+
+	if (as == h->to_st)
+		return;
+	lhi_claim_ends_within(v, h->to.ci, lhi_deadline_ns(v,
+	    state_deadline(st)) - lhi_now_ns(v));
+	if (sh64_cas(&h->to.c->state, h->to_st, as))		/* 7 */
+		h->to_st = as;
 }
 
 /*

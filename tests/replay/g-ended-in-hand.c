@@ -198,6 +198,70 @@ late_shortening(void)
 	free_in_the_end();
 }
 
+/* Shortened in the midst of that: the new one does not last longer, and is not
+ * had when that has passed, though nobody has noticed. */
+static void
+shortened(uint32_t mode, const char *point, bool over)
+{
+	struct hand h = { .ttl_ms = REPLAY_LONG_MS, .mode = mode };
+	struct lh_lease was;
+
+	begin(&h, point);
+	was = h.l;
+	is(lh_extend(lh, &was, over ? t_ms(20) : REPLAY_LONG_MS / 2), 0,
+	    "shortened");
+	if (over)
+		replay_sleep_past(&was);
+	replay_release("giver");
+	if (over) {
+		is(replay_result("giver"), -ESTALE, "what has run out is not "
+		    "handed over");
+	} else {
+		is(replay_result("giver"), 0, "it is handed over");
+		cmp(h.l.expires_ns, ==, was.expires_ns, "with that deadline");
+		is(lh_release(lh, &h.l), 0, "release");
+	}
+	free_in_the_end();
+}
+
+static int
+policy(const struct lh_key_info *info, void *unused)
+{
+	(void)unused;
+	return (int)info->holders[0].policy;
+}
+
+static int
+take_over(void *arg)
+{
+	return lh_handoff(lh, arg, NULL);
+}
+
+/* Extended in the midst of that: it is under the same policy afterwards. */
+static void
+live(void)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(t_ms(5000), 0);
+	struct lh_lease l, was;
+
+	more.policy = LH_POLICY_LIVE;
+	o.more = &more;
+	is(lh_acquire(lh, "k", &o, &l), 0, "a lease under policy live");
+	was = l;
+	replay_hold("taker", "handoff.taken");
+	replay_go("taker", take_over, &l);
+	replay_wait_held("taker");
+	is(lh_extend(lh, &was, REPLAY_LONG_MS), 0, "extended");
+	replay_release("taker");
+	is(replay_result("taker"), 0, "it is handed over");
+	cmp(l.expires_ns, ==, was.expires_ns, "until then");
+	is(lh_status(lh, "k", NULL, policy, NULL), LH_POLICY_LIVE,
+	    "under policy live");
+	is(lh_release(lh, &l), 0, "release");
+	free_in_the_end();
+}
+
 /* Of a reader's the old one is seen to run out by whoever looks. */
 static void
 reader(bool presented)
@@ -255,6 +319,12 @@ main(void)
 	extended(NULL);
 	late_extension();
 	late_shortening();
+	shortened(LH_EXCLUSIVE, "handoff.taken", true);
+	shortened(LH_EXCLUSIVE, "handoff.taken", false);
+	shortened(LH_SHARED, "handoff.taken", true);
+	shortened(LH_SHARED, "handoff.swapped", true);
+	shortened(LH_SHARED, "handoff.swapped", false);
+	live();
 	reader(false);
 	reader(true);
 	released();
