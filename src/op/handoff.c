@@ -205,10 +205,12 @@ how_ended(struct handoff *h, uint64_t st)
 	if (same && state_st(st) == ST_EXPIRED)
 		return state_deadline(st) < state_deadline(h->st) ?
 		    ST_EXPIRED : 0;
-	if (h->from.shared)		/* released, say */
+	if (same && state_st(st) == ST_REVOKED)		/* released */
 		return ST_EXPIRED;
-	return lhi_named_is(v, h->from_sid) || lhi_now_ns(v) >=
-	    lhi_deadline_ns(v, state_deadline(h->st)) ? 0 : ST_EXPIRED;
+	/* taken back: a reader's only after its end (tenant.c) */
+	return (!h->from.shared && lhi_named_is(v, h->from_sid)) ||
+	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(h->st)) ? 0 :
+	    ST_EXPIRED;
 }
 
 /* 4: false: it had been made to end before us. */

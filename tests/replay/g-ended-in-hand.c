@@ -109,10 +109,10 @@ find(const struct lh_key_info *info, void *arg)
 
 /* The old one runs out when the new one has been extended. */
 static void
-extended(const char *next_at)
+extended(uint32_t mode, const char *next_at)
 {
 	struct replay_call c = REPLAY_CALL(lh, "x", REPLAY_LONG_MS, 0);
-	struct hand h = { .ttl_ms = t_ms(300) };
+	struct hand h = { .ttl_ms = t_ms(300), .mode = mode };
 	struct lh_lease n, was;
 
 	begin(&h, "handoff.swapped");
@@ -314,9 +314,12 @@ main(void)
 	broken("claim.reclaimed");
 	broken("acquire.announced");
 	broken(NULL);
-	extended("claim.left");
-	extended("acquire.announced");
-	extended(NULL);
+	extended(LH_EXCLUSIVE, "claim.left");
+	extended(LH_EXCLUSIVE, "acquire.announced");
+	extended(LH_EXCLUSIVE, NULL);
+	extended(LH_SHARED, "claim.reclaimed");
+	extended(LH_SHARED, "acquire.announced");
+	extended(LH_SHARED, NULL);
 	late_extension();
 	late_shortening();
 	shortened(LH_EXCLUSIVE, "handoff.taken", true);
