@@ -19,6 +19,7 @@
  */
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -310,6 +311,21 @@ ends_what_does_not(struct play *p)
 	steer_span(0);
 }
 
+/* Who was killed between two looks is nowhere, and not at 0. */
+static void
+misses_who_is_gone(struct play *p)
+{
+	struct spot at = { 1, 1 };
+	pid_t pid = stage(p, &counter, MODE_KILL, PACE_QUICK, NULL);
+	bool there = pid > 0 && steer_spot(p, pid, &at) && at.rip > 1;
+
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	ok(there && !steer_spot(p, pid, &at) && p->finding[0] != '\0',
+	    "selftest: who was killed meanwhile is missed: %s", p->finding);
+	play_sweep(p);
+}
+
 /* How many of the changes of a recording are come by at that pace, with all
  * before them. */
 static unsigned
@@ -367,6 +383,7 @@ selftest(struct play *p)
 
 	stops_where_it_says(p);
 	ends_what_does_not(p);
+	misses_who_is_gone(p);
 	ran = drive_kill(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
 	    "selftest: a right protocol, killed: %u points, %u failures",

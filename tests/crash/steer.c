@@ -41,29 +41,37 @@ blame_gone(struct play *p, const char *how)
 		blame(p, "the stepped process is gone: %s", how);
 }
 
-struct spot
-steer_spot(pid_t pid)
+/* A call of ptrace() failed: only the dead cannot be reached. */
+static bool
+lost(struct play *p, pid_t pid)
 {
-	struct user_regs_struct regs = { 0 };
+	const char *how = strerror(errno);
 
-	(void)ptrace(PTRACE_GETREGS, pid, NULL, &regs);
-	return (struct spot){ regs.rip, regs.rsp };
+	play_kill(pid);
+	blame_gone(p, how);
+	return false;
+}
+
+bool
+steer_spot(struct play *p, pid_t pid, struct spot *at)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
+		return lost(p, pid);
+	*at = (struct spot){ regs.rip, regs.rsp };
+	return true;
 }
 
 bool
 steer_resume(struct play *p, pid_t pid, enum __ptrace_request how)
 {
-	const char *how_gone;
 	long sig = 0;
 	int status;
 
 	for (;;) {
-		if (ptrace(how, pid, NULL, sig) != 0) {
-			how_gone = strerror(errno);
-			play_kill(pid);
-			blame_gone(p, how_gone);
-			return false;
-		}
+		if (ptrace(how, pid, NULL, sig) != 0)
+			return lost(p, pid);
 		status = play_waitpid(pid);
 		if (!WIFSTOPPED(status))
 			break;
@@ -105,8 +113,6 @@ steer_break(pid_t pid, uint64_t a, uint64_t b)
 bool
 steer_step(struct play *p, pid_t pid, struct spot *at)
 {
-	if (!steer_resume(p, pid, PTRACE_SINGLESTEP))
-		return false;
-	*at = steer_spot(pid);
-	return true;
+	return steer_resume(p, pid, PTRACE_SINGLESTEP) &&
+	    steer_spot(p, pid, at);
 }

@@ -24,7 +24,9 @@ void steer_watch(pid_t pid);
 /* How long that is; 0: as usual. */
 void steer_span(int64_t ms);
 
-struct spot steer_spot(pid_t pid);
+/* Where it is.  False, with blame, when it is gone: it may be killed at any
+ * time, also between its last stop and the look. */
+bool steer_spot(struct play *p, pid_t pid, struct spot *at);
 
 /*
  * Resume, and wait for the next trap; other signals are passed on.  False when

@@ -182,9 +182,9 @@ step_over(struct play *p, pid_t pid, struct spot *at)
 	if (!steer_break(pid, back, 0))
 		return steer_step(p, pid, at);
 	do {
-		if (!steer_resume(p, pid, PTRACE_CONT))
+		if (!steer_resume(p, pid, PTRACE_CONT) ||
+		    !steer_spot(p, pid, at))
 			return false;
-		*at = steer_spot(pid);
 	} while (at->rip != back || at->rsp <= inside);
 	return steer_break(pid, 0, 0);
 }
@@ -222,14 +222,17 @@ append(struct trace *t, struct point at)
 static bool
 record(struct play *p, pid_t pid, struct trace *t)
 {
-	struct spot at = steer_spot(pid);
-	uint64_t top = at.rsp, hash, last;
+	struct spot at;
+	uint64_t top, hash, last;
 	struct sight sight = { 0 };
 	uint32_t why = AT_BEGIN;
 	bool lived = true;
 
-	memset(counts, 0, sizeof(counts));
 	t->late = late_make();
+	if (!steer_spot(p, pid, &at))
+		return false;
+	top = at.rsp;
+	memset(counts, 0, sizeof(counts));
 	sight_look(p, &sight);
 	hash = last = sight_hash(&sight);
 	t->states = 1;
@@ -379,20 +382,23 @@ run_late(struct play *p, pid_t pid, const struct late *l, size_t *nth)
 static enum trace_end
 run_to(struct play *p, pid_t pid, const struct point *point, enum pace pace)
 {
-	struct spot at = steer_spot(pid);
-	uint64_t top = at.rsp;
+	struct spot at;
+	uint64_t top;
 	uint32_t met = 0;
 	size_t nth = 0;
 	bool lived;
 
+	if (!steer_spot(p, pid, &at))
+		return TRACE_DIED;
+	top = at.rsp;
 	if (pace == PACE_SLOW || (point->why & AT_BEGIN))
 		met = at.rip == point->rip;
 	while (met < point->occ) {
 		if (pace != PACE_SLOW) {
-			lived = pace == PACE_LATE ?
+			lived = (pace == PACE_LATE ?
 			    run_late(p, pid, point->late, &nth) :
-			    steer_resume(p, pid, PTRACE_CONT);
-			at = steer_spot(pid);
+			    steer_resume(p, pid, PTRACE_CONT)) &&
+			    steer_spot(p, pid, &at);
 		} else if (is_stepped_over(at.rip)) {
 			lived = step_over(p, pid, &at);
 		} else {
