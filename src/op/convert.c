@@ -37,7 +37,7 @@
 #define SOLE_TRIES 3	/* others may join while we look */
 #define TRIES 100
 
-enum { MOVED = 1, BESIDE = 2 };	/* beside 0 and -errno */
+enum { MOVED = LEASE_LIVES, BESIDE = 2 };	/* beside 0 and -errno */
 
 /* The claim's state in the other mode, and in another use; under policy live
  * only when all is done (op/policy.h). */
@@ -259,8 +259,12 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&h.claim->state);
 		is = lhi_lease_now(lh, l, &h, st);
-		if (is == LEASE_OVER)
-			return lhi_lease_enforce(lh, l, &h);
+		if (is == LEASE_OVER) {
+			error = lhi_lease_enforce(lh, l, &h);
+			if (error != MOVED)
+				return error;
+			continue;
+		}
 		if (mode == l->mode)
 			return 0;
 		if (shares_with_others(&h))

@@ -83,6 +83,55 @@ deadline(const struct lh *lh, uint64_t st, bool own, int64_t from,
 	return was + 2 <= d + NEAR ? (was + 1) | 1 : d - NEAR;
 }
 
+/* 0; LEASE_LIVES: another one was quicker; -errno.  `own` as below. */
+static int
+extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+    int64_t ttl_ms, bool own)
+{
+	uint64_t st = sh64_load(&h->claim->state), later;
+	int64_t now = lhi_now_ns(&lh->v);
+	int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
+	enum lhi_lease_is is = lhi_lease_now(lh, l, h, st);
+
+	if (is == LEASE_OVER)
+		return lhi_lease_enforce(lh, l, h);
+	if (state_strict(st)) {		/* there is nothing to move */
+		l->expires_ns = lhi_right_cut_ns(h, INT64_MAX);
+		return 0;
+	}
+	lhi_point("extend.checked");
+	later = state_make(state_st(st), state_seq(st), deadline(lh, st, own,
+	    count_from(lh, now, ttl_ms), ttl_ms));
+	if (lhi_mutant(1)) /* its seq is constant: no proof of use */
+		st = sh64_load(&h->claim->state);
+	if (!sh64_cas(&h->claim->state, st, later))		/* 7 */
+		return LEASE_LIVES;
+	lhi_point("extend.swapped");
+	l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
+	if (l->expires_ns < end)
+		end = l->expires_ns;	/* shortened: both count */
+	if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
+		bool granted = lhi_lease_granted(h);
+
+		if (!granted || lhi_lease_orphaned(lh, l)) {
+			if (is == LEASE_MOVING)			/* I3 */
+				(void)sh64_cas(&h->claim->state, later, st);
+			return granted ? lhi_lease_lost(lh, h) :
+			    lhi_lease_enforce(lh, l, h);
+		}
+		l->expires_ns = lhi_right_cut_ns(h, l->expires_ns);
+		count_extend(lh);
+		return 0;
+	}
+	/* too late: undo (I2); when it was due is said (handoff.c), by the
+	 * sooner of the two */
+	if (!sh64_cas(&h->claim->state, later, state_make(ST_EXPIRED,
+	    state_seq(st), state_deadline(later < st ? later : st))))
+		return LEASE_LIVES;
+	lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+	return lhi_lease_enforce(lh, l, h);
+}
+
 /* own: by the thread whose magazine remembers the lease. */
 static __attribute__((noinline)) int
 extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
@@ -99,52 +148,10 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 		    "30 days", (long long)ttl_ms);
 	if (!state_strict(sh64_load(&h.claim->state)))
 		lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
-	for (;;) {
-		uint64_t st = sh64_load(&h.claim->state), later;
-		int64_t now = lhi_now_ns(&lh->v);
-		int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
-		enum lhi_lease_is is = lhi_lease_now(lh, l, &h, st);
-
-		if (is == LEASE_OVER)
-			return lhi_lease_enforce(lh, l, &h);
-		if (state_strict(st)) {	/* there is nothing to move */
-			l->expires_ns = lhi_right_cut_ns(&h, INT64_MAX);
-			return 0;
-		}
-		lhi_point("extend.checked");
-		later = state_make(state_st(st), state_seq(st),
-		    deadline(lh, st, own, count_from(lh, now, ttl_ms),
-		    ttl_ms));
-		if (lhi_mutant(1)) /* its seq is constant: no proof of use */
-			st = sh64_load(&h.claim->state);
-		if (!sh64_cas(&h.claim->state, st, later))
-			continue;			/* 7 */
-		lhi_point("extend.swapped");
-		l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
-		if (l->expires_ns < end)
-			end = l->expires_ns;	/* shortened: both count */
-		if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
-			bool granted = lhi_lease_granted(&h);
-
-			if (!granted || lhi_lease_orphaned(lh, l)) {
-				if (is == LEASE_MOVING)	/* I3 */
-					(void)sh64_cas(&h.claim->state, later,
-					    st);
-				return granted ? lhi_lease_lost(lh, &h) :
-				    lhi_lease_enforce(lh, l, &h);
-			}
-			l->expires_ns = lhi_right_cut_ns(&h, l->expires_ns);
-			count_extend(lh);
-			return 0;
-		}
-		/* too late: undo (I2); when it was due is said (handoff.c),
-		 * by the sooner of the two */
-		if (sh64_cas(&h.claim->state, later, state_make(ST_EXPIRED,
-		    state_seq(st), state_deadline(later < st ? later : st)))) {
-			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
-			return lhi_lease_enforce(lh, l, &h);
-		}
-	}
+	do
+		error = extend_once(lh, l, &h, ttl_ms, own);
+	while (error == LEASE_LIVES);
+	return error;
 }
 
 /* The last tick that this thread saw is too old to count from. */

@@ -68,7 +68,7 @@
 
 #define TRIES 100
 
-enum { MOVED = 1 };		/* beside 0 and -errno */
+enum { MOVED = LEASE_LIVES };	/* beside 0 and -errno */
 
 struct handoff {
 	struct lh *lh;
@@ -329,8 +329,8 @@ hand_over(struct handoff *h, struct lh_lease *l)
 		h->st = sh64_load(&h->from.claim->state);
 		is = lhi_lease_now(h->lh, l, &h->from, h->st);
 		if (is == LEASE_OVER)
-			return lhi_lease_enforce(h->lh, l, &h->from);
-		if (is == LEASE_MOVING)
+			error = lhi_lease_enforce(h->lh, l, &h->from);
+		if (is != LEASE_HELD)
 			continue;
 		if (state_live(h->st) && h->to.m == NULL)
 			return lhi_fail(-EINVAL, "a lease under policy live is "

@@ -7,6 +7,11 @@
  * these.  Release swaps exactly that word.  Whoever comes too late therefore
  * fails, and changes nothing.
  *
+ * Told to be lost.  A state is read, then the clock; others may have extended
+ * the lease in between, in time.  So who finds it past its deadline makes it so
+ * first (G3), and where that cannot be done, since it is not any more, he looks
+ * again (LEASE_LIVES).
+ *
  * Release.  Only the winner of the word's swap touches the claim (C2).  In the
  * thread whose magazine has the claim a store suffices, because only that
  * thread could use it again; any other thread swaps it and leaves the rest to
@@ -416,7 +421,10 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 			(void)lhi_chain_leave(&lh->v, h->slot, h->ci,
 			    state_seq(st), false);
 	}
-	return lhi_lease_lost(lh, h);
+	/* the deadline that had passed may be one of before */
+	st = sh64_load(&h->claim->state);
+	return lhi_lease_now(lh, l, h, st) != LEASE_OVER &&
+	    !lhi_lease_orphaned(lh, l) ? LEASE_LIVES : lhi_lease_lost(lh, h);
 }
 
 int
@@ -427,25 +435,36 @@ lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
 	    lhi_right_lost(lh, l, h);
 }
 
+/* It is one: is it held?  0, LEASE_LIVES, -errno. */
+static int
+verify_once(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
+{
+	uint64_t st;
+
+	if (!lhi_right_of(h))		/* right.c, I1: before the rest */
+		return lhi_right_lost(lh, l, h);
+	st = sh64_load(&h->claim->state);
+	if ((!lhi_lease_current(lh, l, h, st) &&
+	    !lhi_lease_in_motion(lh, l, h, st)) ||
+	    !word_grants(h) ||
+	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+		return lhi_lease_enforce(lh, l, h);
+	/* a named session's end, after the last look at word and claim, too */
+	return lhi_lease_orphaned(lh, l) ? lhi_lease_lost(lh, h) : 0;
+}
+
 int
 lh_verify(struct lh *lh, const struct lh_lease *l)
 {
 	struct lhi_held h;
-	uint64_t st;
 	int error = lhi_lease_check(lh, l, &h);
 
 	if (error == -EALREADY)
 		return lhi_fail(-ESTALE, "this lease was released");
 	if (error != 0)
 		return error;
-	if (!lhi_right_of(&h))		/* right.c, I1: before the rest */
-		return lhi_right_lost(lh, l, &h);
-	st = sh64_load(&h.claim->state);
-	if ((!lhi_lease_current(lh, l, &h, st) &&
-	    !lhi_lease_in_motion(lh, l, &h, st)) ||
-	    !word_grants(&h) ||
-	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
-		return lhi_lease_enforce(lh, l, &h);
-	/* a named session's end, after the last look at word and claim, too */
-	return lhi_lease_orphaned(lh, l) ? lhi_lease_lost(lh, &h) : 0;
+	do
+		error = verify_once(lh, l, &h);
+	while (error == LEASE_LIVES);
+	return error;
 }

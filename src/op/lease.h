@@ -84,8 +84,10 @@ enum lhi_lease_is lhi_lease_now(struct lh *lh, const struct lh_lease *l,
 /*
  * The lease is past its deadline, or lost, or has no right any more: make it so
  * for all (G3), and say so: -ESTALE with a sentence.  Settle: whatever its
- * right.
+ * right.  LIVES: it is held, since whoever else presents it was quicker to
+ * extend it: to be looked at once more.
  */
+enum { LEASE_LIVES = 1 };	/* beside 0 and -errno */
 int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,

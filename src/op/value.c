@@ -49,6 +49,7 @@ holds(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
 	    !lhi_lease_orphaned(lh, l);
 }
 
+/* 0, LEASE_LIVES, -errno. */
 static int
 set(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
     const void *value, size_t len)
@@ -98,7 +99,9 @@ put(struct lh *lh, const struct lh_lease *l, const void *value, size_t len)
 	/* growing opens and allocates: a thread that is cancelled in there
 	 * would keep a record for as long as its process lives */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = set(lh, l, &h, value, len);
+	do
+		error = set(lh, l, &h, value, len);
+	while (error == LEASE_LIVES);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

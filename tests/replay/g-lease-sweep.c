@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G3, G9: whoever presents a lease is stopped before each of his accesses to
+ * shared memory in turn, while another extends it, and the deadline of before
+ * passes.  It is never said to be lost, since it is not: not by who verifies
+ * it, extends it, converts it, hands it over or sets its key's value.
+ */
+#include "sweep.h"
+
+#define TTL_MS 8			/* longer at each try */
+#define TRIES 20		/* on a machine that has no time for us */
+#define LATE 2			/* too late for the others: it has moved on */
+
+static struct lh *lh;
+static struct lh_session *session;
+
+struct call {
+	struct sweep s;
+	int n;
+	int (*present)(struct lh_lease *l);
+	struct lh_lease l;
+};
+
+static void
+warm_up(struct lh *h)
+{
+	struct lh_lease warm = t_hold(h, "warm");
+
+	(void)lh_release(h, &warm);
+}
+
+static int
+verify(struct lh_lease *l)
+{
+	return lh_verify(lh, l);
+}
+
+static int
+extend(struct lh_lease *l)
+{
+	return lh_extend(lh, l, HOUR_MS);
+}
+
+static int
+convert(struct lh_lease *l)
+{
+	return lh_convert(lh, l, l->mode == LH_SHARED ? LH_EXCLUSIVE :
+	    LH_SHARED);
+}
+
+static int
+hand_over(struct lh_lease *l)
+{
+	return lh_handoff(lh, l, session);
+}
+
+static int
+set_value(struct lh_lease *l)
+{
+	return lh_value_set(lh, l, "x", 1);
+}
+
+static int
+run(void *arg)
+{
+	struct call *c = arg;
+
+	warm_up(lh);
+	sweep_now(&c->s, NULL, c->n);
+	return c->present(&c->l);
+}
+
+/* 1: it stood; 0: it did not; LATE; -1: too slow. */
+static int
+extended(const char *what, int (*present)(struct lh_lease *l), uint32_t mode,
+    int n, int64_t ttl_ms)
+{
+	struct lh_acquire_opts o = t_opts(ttl_ms, 0);
+	struct call c = { .n = n, .present = present };
+	struct lh_lease l;
+	bool stands, in_time;
+	int error;
+
+	o.mode = mode;
+	if (lh_acquire(lh, "k", &o, &l) != 0)
+		bail_out("'k' is not free: %s", lh_error_detail());
+	c.l = l;
+	sweep_go(&c.s, run, &c);
+	stands = sweep_stands(&c.s);
+	in_time = lh_extend(lh, &l, HOUR_MS) == 0;
+	t_sleep_ms(in_time ? ttl_ms + 1 : 0);
+	error = sweep_end(&c.s);
+	if (in_time && error != 0)
+		sweep_bad(what, n, "%d", error);
+	if (in_time && lh_verify(lh, &c.l) != 0)
+		sweep_bad(what, n, "it is not held");
+	if (lh_release(lh, &c.l) != 0)
+		(void)lh_release(lh, &l);
+	return in_time || !stands ? stands : error == 0 ? LATE : -1;
+}
+
+static void
+sweep(const char *what, int (*present)(struct lh_lease *l), uint32_t mode)
+{
+	int n, in_time = 0, stands = 1;
+
+	for (n = 1; stands != 0; n++) {
+		stands = -1;
+		for (int i = 0; i < TRIES && stands < 0; i++)
+			stands = extended(what, present, mode, n,
+			    TTL_MS * (i + 1));
+		in_time += stands == 1;
+		stands = stands < 0 ? LATE : stands;
+	}
+	cmp(in_time, >, 3, "%s, %s: stopped %d times, extended meanwhile", what,
+	    mode == LH_SHARED ? "shared" : "exclusive", n - 2);
+}
+
+int
+main(void)
+{
+	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
+	const char *table = sweep_begin();
+
+	so.ttl_ms = HOUR_MS;
+	lh = replay_open(table, 0);
+	is(lh_session_open(lh, "s", &so, &session), 0, "a session");
+	warm_up(lh);
+	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
+		sweep("verified", verify, mode);
+		sweep("extended", extend, mode);
+		sweep("converted", convert, mode);
+		sweep("handed over", hand_over, mode);
+	}
+	sweep("its value set", set_value, LH_EXCLUSIVE);
+	is(t_findings(lh), 0, "the table is sound");
+	lh_session_close(session);
+	t_close(lh);
+	return done();
+}
