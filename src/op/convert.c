@@ -89,6 +89,26 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	return 0;
 }
 
+/* Is its claim held in use seq, in state *st, at a moment after that?  Past the
+ * deadline it is made to expire, unless another was quicker to extend it. */
+static bool
+lives(const struct lhi_held *h, uint64_t seq, uint64_t *st)
+{
+	struct lhi_view *v = &h->lh->v;
+
+	do {
+		*st = sh64_load(&h->claim->state);
+		if (!state_held(*st) || state_seq(*st) != seq)
+			return false;
+		lhi_point("convert.looked");
+		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
+			return true;
+	} while (!sh64_cas(&h->claim->state, *st, state_make(ST_EXPIRED, seq,
+	    0)));
+	lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
+	return false;
+}
+
 /* The swap counts only if the lease lives after it. */
 static int
 confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
@@ -97,23 +117,17 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	uint64_t seq = (lid_seq(l->id[1]) + CONVERT_STEP) & MASK(SEQ_BITS);
 	struct lhi_mag *m = lhi_mag_current;
 	uint32_t bit = h->ci - m->base;
-	uint64_t st = sh64_load(&h->claim->state);
 	struct lhi_held now = *h;
 	struct lh_lease as = *l;
+	uint64_t st;
 
 	as.mode = mode == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
 	as.token = token;
 	as.id[1] = lid_make(h->ci, lid_epoch(l->id[1]), seq);
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
-	if (!state_held(st) || state_seq(st) != seq ||
-	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st))) {
-		if (state_held(st) && state_seq(st) == seq &&
-		    sh64_cas(&h->claim->state, st, state_make(
-		    ST_EXPIRED, state_seq(st), 0)))
-			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+	if (!lives(h, seq, &st))
 		return lhi_lease_enforce(lh, &as, &now);
-	}
 	if (!lhi_right_of(&now))
 		return lhi_lease_enforce(lh, &as, &now);
 	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */

@@ -245,15 +245,39 @@ let_go(struct handoff *h)
 	return held || h->ended == 0;
 }
 
+/*
+ * `now` is what it has become: does that stand, c2's state being *st?  Else c2
+ * is made to have ended, also where who found it by status, and may extend it,
+ * is quicker.
+ */
+static bool
+stands(struct handoff *h, const struct lhi_held *now, bool whole, uint64_t *st)
+{
+	struct lhi_view *v = view(h);
+
+	do {
+		*st = sh64_load(&h->to.c->state);
+		if (!state_held(*st) || state_seq(*st) != state_seq(h->to_st))
+			return false;
+		if (whole && lhi_right_of(now) &&
+		    !lhi_session_dead(v, h->to.sid, false) &&
+		    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
+			return true;
+	} while (!sh64_cas(&h->to.c->state, *st, state_make(h->ended == 0 ?
+	    ST_EXPIRED : h->ended, state_seq(*st), 0)));
+	if (h->ended != ST_BROKEN)
+		lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
+	return false;
+}
+
 /* 5: fill the lease in, or make it lost. */
 static int
 confirm(struct handoff *h, struct lh_lease *l, bool whole)
 {
 	struct lhi_view *v = view(h);
-	uint64_t st = sh64_load(&h->to.c->state);
 	struct lhi_held now = h->from;
 	struct lh_lease as = *l;
-	bool held;
+	uint64_t st;
 
 	as.id[0] = h->to.sid;
 	as.id[1] = lid_make(h->to.ci, lhi_claim_epoch(h->to.c),
@@ -263,8 +287,6 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	now.claim = h->to.c;
 	now.id = as.id[1];
 	now.word = word_make(WORD_X, h->to.ci, as.token);
-	/* who found it by status may have extended it */
-	held = state_held(st) && state_seq(st) == state_seq(h->to_st);
 	if (lhi_lease_orphaned(h->lh, l)) {
 		/* its key is kept back as if it had held this one still: not a
 		 * reader's, nor if it was released or seen to run out since */
@@ -273,16 +295,8 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 			    h->delay_ms);
 		whole = false;
 	}
-	if (!whole || !held || !lhi_right_of(&now) ||
-	    lhi_session_dead(v, h->to.sid, false) ||
-	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
-		if (h->ended == 0)
-			h->ended = ST_EXPIRED;
-		if (held && sh64_cas(&h->to.c->state, st, state_make(h->ended,
-		    state_seq(st), 0)) && h->ended == ST_EXPIRED)
-			lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
+	if (!stands(h, &now, whole, &st))
 		return lhi_lease_enforce(h->lh, &as, &now);
-	}
 	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
 	as.expires_ns = lhi_right_cut_ns(&now, lhi_ends_ns(v, st));

@@ -107,6 +107,35 @@ find(const struct lh_key_info *info, void *arg)
 	    lh_lease_recall(other, "k", h->id, h->token, arg);
 }
 
+/* Broken, and the new one is extended by who found it, just as the giver is to
+ * end that. */
+static void
+broken_and_extended(uint32_t mode)
+{
+	struct hand h = { .ttl_ms = REPLAY_LONG_MS, .mode = mode };
+	struct lh_lease n;
+
+	begin(&h, "handoff.taken");
+	replay_hold("breaker", "break.broken");
+	replay_go("breaker", break_it, NULL);
+	replay_wait_held("breaker");
+	replay_hold("giver", "handoff.let_go");
+	replay_release("giver");
+	replay_wait_held("giver");
+	replay_hold("giver", "cas");
+	replay_release("giver");
+	replay_wait_held("giver");
+	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
+	is(lh_extend(other, &n, REPLAY_LONG_MS / 2), 0, "and extended");
+	replay_release("giver");
+	is(replay_result("giver"), -ESTALE, "what is broken is not handed "
+	    "over");
+	is(lh_verify(other, &n), -ESTALE, "nor had by who has extended it");
+	replay_release("breaker");
+	is(replay_result("breaker"), 1, "it was broken");
+	free_in_the_end();
+}
+
 /* The old one runs out when the new one has been extended. */
 static void
 extended(uint32_t mode, const char *next_at)
@@ -314,6 +343,8 @@ main(void)
 	broken("claim.reclaimed");
 	broken("acquire.announced");
 	broken(NULL);
+	broken_and_extended(LH_EXCLUSIVE);
+	broken_and_extended(LH_SHARED);
 	extended(LH_EXCLUSIVE, "claim.left");
 	extended(LH_EXCLUSIVE, "acquire.announced");
 	extended(LH_EXCLUSIVE, NULL);
