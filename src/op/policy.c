@@ -46,7 +46,9 @@
  *	that use, or the swap fails.
  *
  * Conversion and hand-off swap a state to and fro by what they know it to be:
- * it is HELD while they are at it, and HELD_LIVE again afterwards.
+ * it is HELD while they are at it, and HELD_LIVE again afterwards, also if it
+ * was extended in between.  (Seen too late, when the deadline of before has
+ * passed, it stays HELD: who extended it may have to undo that.)
  *
  * A crash or stop of the holder after 1 or 2 leaves a lease with a deadline; of
  * an observer anywhere, the deadline as it was, or moved on once.
@@ -94,9 +96,20 @@ lhi_policy_go_live(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
 void
 lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st)
 {
+	shm_u64 *state = &v->claims[ci].state;
+	uint64_t was;
+
 	lhi_point("policy.resuming");
-	(void)sh64_cas(&v->claims[ci].state, st,
-	    st | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT);	/* 19 */
+	while (was = st, !sh64_cas(state, was,
+	    was | (uint64_t)(ST_HELD_LIVE ^ ST_HELD) << ST_SHIFT)) { /* 19 */
+		/* it was extended; in time, as far as can be told: who comes
+		 * too late for that has to find what he is to undo */
+		st = sh64_load(state);
+		if (!state_held(st) || state_live(st) ||
+		    state_seq(st) != state_seq(was) ||
+		    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(was)))
+			return;
+	}
 }
 
 static bool

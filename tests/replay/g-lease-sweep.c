@@ -56,6 +56,12 @@ hand_over(struct lh_lease *l)
 }
 
 static int
+take_over(struct lh_lease *l)
+{
+	return lh_handoff(lh, l, NULL);
+}
+
+static int
 set_value(struct lh_lease *l)
 {
 	return lh_value_set(lh, l, "x", 1);
@@ -144,6 +150,47 @@ sweep(const char *what, int (*present)(struct lh_lease *l), uint32_t mode)
 	    "shared" : "exclusive", n - 1);
 }
 
+static int
+policy(const struct lh_key_info *info, void *unused)
+{
+	(void)unused;
+	return (int)info->holders[0].policy;
+}
+
+/* Whoever is extended while he moves is under policy live afterwards. */
+static void
+stays_live(const char *what, int (*present)(struct lh_lease *l), uint32_t mode)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, 0);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	bool stands = true;
+	int n;
+
+	more.policy = LH_POLICY_LIVE;
+	o.more = &more;
+	o.mode = mode;
+	for (n = 1; stands; n++) {
+		struct call c = { .n = n, .present = present };
+		struct lh_lease l;
+
+		if (lh_acquire(lh, "k", &o, &l) != 0)
+			bail_out("'k' is not free: %s", lh_error_detail());
+		c.l = l;
+		sweep_go(&c.s, run, &c);
+		stands = sweep_stands(&c.s);
+		if (!others_extend(&l))
+			sweep_bad(what, n, "it is not extended");
+		if (sweep_end(&c.s) != 0)
+			sweep_bad(what, n, "it is lost");
+		if (lh_status(lh, "k", NULL, policy, NULL) != LH_POLICY_LIVE)
+			sweep_bad(what, n, "it is under another policy");
+		if (lh_release(lh, &c.l) != 0)
+			bail_out("not released: %s", lh_error_detail());
+	}
+	cmp(n, >, 10, "%s, %s, under policy live: stopped %d times", what,
+	    mode == LH_SHARED ? "shared" : "exclusive", n - 2);
+}
+
 int
 main(void)
 {
@@ -161,9 +208,12 @@ main(void)
 		sweep("handed over", hand_over, mode);
 	}
 	sweep("its value set", set_value, LH_EXCLUSIVE);
-	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++)
+	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
 		is(stop("converted", convert, mode, "convert.looked", 1), 1,
 		    "its new deadline looked at");
+		stays_live("converted", convert, mode);
+		stays_live("handed over", take_over, mode);
+	}
 	is(t_findings(lh), 0, "the table is sound");
 	lh_session_close(session);
 	t_close(lh);
