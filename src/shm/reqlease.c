@@ -24,6 +24,7 @@
 #include "shm/request.h"
 #include "shm/session.h"
 
+#define LOOKS 100		/* at a lease that moves */
 #define REMEMBER ((uint64_t)REQUEST_REMEMBER_NS >> TICK_SHIFT)
 
 uint64_t
@@ -122,20 +123,15 @@ grants(const struct lhi_request *q, struct shm_slot *s, struct shm_claim *c,
 	    (moving ? lhi_reader_seq(c) == seq : is_reader(st));
 }
 
-bool
-lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
+/* Is it held, its claim's state being st?  (That is compared afterwards.) */
+static bool
+held_as(struct lhi_view *v, const struct lhi_request *q, struct shm_claim *c,
+    uint64_t st)
 {
-	uint32_t ci = lid_claim(q->lease);
-	struct shm_claim *c = lhi_claim(v, ci);
-	uint64_t st, home, w, owner;
-	struct shm_slot *s;
+	uint64_t home = sh64_load(&c->home), w;
+	uint64_t owner = lhi_claim_owner(v, lid_claim(q->lease));
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
 
-	if (c == NULL || q->lease == 0)
-		return false;
-	st = sh64_load(&c->state);
-	home = sh64_load(&c->home);
-	owner = lhi_claim_owner(v, ci);
-	s = lhi_slot(v, (uint32_t)home);
 	if (!state_held(st) ||
 	    lhi_claim_epoch(c) != lid_epoch(q->lease) || s == NULL ||
 	    sh32_load(&s->gen) != home >> 32 ||
@@ -146,11 +142,30 @@ lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
 	w = sh64_load(&s->word);
 	if (!grants(q, s, c, st, w))
 		return false;
-	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(st))) {
-		expire(v, s, c, st);
+	if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)))
+		return true;
+	expire(v, s, c, st);
+	return false;
+}
+
+bool
+lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
+{
+	struct shm_claim *c = lhi_claim(v, lid_claim(q->lease));
+	bool held = false;
+	uint64_t st;
+
+	if (c == NULL || q->lease == 0)
 		return false;
+	/* again if it was extended meanwhile, or came to rest: else it would be
+	 * taken for lost, for good */
+	for (int i = 0; i < LOOKS; i++) {
+		st = sh64_load(&c->state);
+		held = held_as(v, q, c, st);
+		if (sh64_load(&c->state) == st)
+			break;
 	}
-	return sh64_load(&c->state) == st;
+	return held;
 }
 
 int

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G10: a request is repeated, and who repeats it is stopped before each of his
+ * accesses to shared memory in turn, while the lease that it was granted is
+ * extended, or converted in vain.  The lease lives all the time: so it is what
+ * he is told, and never that it is lost.
+ */
+#include "sweep.h"
+
+static struct lh *lh, *other;
+static uint64_t ids;
+
+struct call {
+	struct sweep s;
+	const char *point;
+	int n;
+	uint32_t mode;
+	struct lh_lease l;
+};
+
+static int
+request(uint32_t mode, uint64_t id, struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, 0);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.request[0] = id;
+	o.more = &more;
+	o.mode = mode;
+	return lh_acquire(lh, "k", &o, l);
+}
+
+static void
+warm_up(void)
+{
+	struct lh_lease warm = t_hold(lh, "warm");
+
+	(void)lh_release(lh, &warm);
+}
+
+static int
+repeat(void *arg)
+{
+	struct call *c = arg;
+
+	warm_up();
+	sweep_now(&c->s, c->point, c->n);
+	return request(c->mode, ids, &c->l);
+}
+
+static int
+upgrade(void *arg)
+{
+	struct call *c = arg;
+
+	warm_up();
+	sweep_now(&c->s, c->point, c->n);
+	return lh_convert(lh, &c->l, LH_EXCLUSIVE);
+}
+
+static void
+extend(struct call *up, const struct lh_lease *l, int n)
+{
+	struct lh_lease as = *l;
+
+	(void)up;
+	if (lh_extend(lh, &as, HOUR_MS / 2) != 0)
+		sweep_bad("extended", n, "it is not: %s", lh_error_detail());
+}
+
+/* It has begun, and somebody else reads the key by now. */
+static void
+give_up(struct call *up, const struct lh_lease *l, int n)
+{
+	struct lh_lease r;
+
+	(void)l;
+	if (t_read(other, "k", HOUR_MS, 0, &r) != 0)
+		bail_out("'k' is not to be read: %s", lh_error_detail());
+	if (sweep_end(&up->s) != -EAGAIN)
+		sweep_bad("in vain", n, "it is converted");
+	(void)lh_release(other, &r);
+}
+
+/* `up`: a conversion is under way before. */
+static void
+sweep(const char *what, uint32_t mode, bool up,
+    void (*meanwhile)(struct call *up, const struct lh_lease *l, int n))
+{
+	bool stands = true;
+	int n;
+
+	for (n = 1; stands; n++) {
+		struct call c = { .n = n, .mode = mode }, u = {
+		    .point = "convert.announced", .n = 1 };
+		struct lh_lease l;
+
+		ids++;
+		if (request(mode, ids, &l) != 0)
+			bail_out("'k' is not free: %s", lh_error_detail());
+		u.l = l;
+		if (up) {
+			sweep_go(&u.s, upgrade, &u);
+			(void)sweep_stands(&u.s);
+		}
+		sweep_go(&c.s, repeat, &c);
+		stands = sweep_stands(&c.s);
+		meanwhile(&u, &l, n);
+		if (sweep_end(&c.s) != 0)
+			sweep_bad(what, n, "it is lost");
+		else if (c.l.id[1] != l.id[1] || c.l.token != l.token)
+			sweep_bad(what, n, "it is another lease");
+		if (lh_release(lh, &l) != 0)
+			bail_out("not released: %s", lh_error_detail());
+	}
+	cmp(n, >, 20, "%s, %s: stopped %d times", what, mode == LH_SHARED ?
+	    "shared" : "exclusive", n - 2);
+}
+
+int
+main(void)
+{
+	const char *table = sweep_begin();
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	warm_up();
+	sweep("extended", LH_EXCLUSIVE, false, extend);
+	sweep("extended", LH_SHARED, false, extend);
+	sweep("in vain", LH_SHARED, true, give_up);
+	is(t_findings(lh), 0, "the table is sound");
+	t_close(other);
+	t_close(lh);
+	return done();
+}
