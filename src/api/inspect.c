@@ -7,28 +7,44 @@
 #include "op/snapshot.h"
 #include "proc/magazine.h"
 
-/* Is that lease among them?  One of many readers is asked itself. */
+#define LOOKS 100		/* at a lease that moves */
+
+/* Is that lease among them, its claim's state being st?  One of many readers is
+ * asked itself. */
 static bool
-holds(const struct lhi_snapshot *sn, const uint64_t id[2])
+holds_as(const struct lhi_snapshot *sn, const uint64_t id[2], uint64_t st)
 {
 	struct lhi_view *v = &sn->lh->v;
 	uint32_t ci = lid_claim(id[1]);
-	struct shm_claim *c = lhi_claim(v, ci);
-	uint64_t st, w;
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t w = sh64_load(&sn->slot->word);
 
-	if (c == NULL || lhi_claim_owner(v, ci) != id[0])
-		return false;
-	if (sn->info.cluster == LH_CLUSTER_NONE && !sn->lh->serves)
-		return false;
-	st = sh64_load(&c->state);
-	w = sh64_load(&sn->slot->word);
 	return state_held(st) && lhi_mag_claim_id(v, ci) == id[1] &&
 	    sh64_load(&c->home) == lhi_home(lhi_slot_idx(v, sn->slot),
 	    sh32_load(&sn->slot->gen)) &&
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
 	    (word_mode(w) == WORD_S ||
-	    (word_mode(w) == WORD_X && word_idx(w) == ci)) &&
-	    sh64_load(&c->state) == st;
+	    (word_mode(w) == WORD_X && word_idx(w) == ci));
+}
+
+static bool
+holds(const struct lhi_snapshot *sn, const uint64_t id[2])
+{
+	struct shm_claim *c = lhi_claim(&sn->lh->v, lid_claim(id[1]));
+	bool held;
+	uint64_t st;
+
+	if (c == NULL || lhi_claim_owner(&sn->lh->v, lid_claim(id[1])) != id[0])
+		return false;
+	if (sn->info.cluster == LH_CLUSTER_NONE && !sn->lh->serves)
+		return false;
+	for (int i = 0; i < LOOKS; i++) {
+		st = sh64_load(&c->state);
+		held = holds_as(sn, id, st);
+		if (sh64_load(&c->state) == st)
+			return held;	/* else it may have been extended */
+	}
+	return false;
 }
 
 int

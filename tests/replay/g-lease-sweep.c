@@ -3,8 +3,9 @@
  * G3, G9: whoever presents a lease is stopped before each of his accesses to
  * shared memory in turn, while another extends it, and the deadline of before
  * passes.  It is never said to be lost, since it is not: not by who verifies
- * it, extends it, converts it, hands it over or sets its key's value.  What it
- * has become by a conversion or a hand-over is found by status, and extended.
+ * it, extends it, converts it, hands it over, asks for its status or sets its
+ * key's value.  What it has become by a conversion or a hand-over is found by
+ * status, and extended.
  */
 #include "sweep.h"
 
@@ -65,6 +66,20 @@ static int
 set_value(struct lh_lease *l)
 {
 	return lh_value_set(lh, l, "x", 1);
+}
+
+static int
+found(const struct lh_key_info *info, void *unused)
+{
+	(void)info;
+	(void)unused;
+	return 0;
+}
+
+static int
+status(struct lh_lease *l)
+{
+	return lh_status(lh, "k", l->id, found, NULL);
 }
 
 static int
@@ -206,6 +221,7 @@ main(void)
 		sweep("extended", extend, mode);
 		sweep("converted", convert, mode);
 		sweep("handed over", hand_over, mode);
+		sweep("its status asked", status, mode);
 	}
 	sweep("its value set", set_value, LH_EXCLUSIVE);
 	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
