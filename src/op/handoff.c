@@ -11,8 +11,10 @@
  *	2  c1 HELD -> HELD, in another use (#21): now the old lease is nobody's
  *	   to present, and of two who hand it over one fails
  *	3  X(c1, v) -> X(c2, v + 1)	S(h, v) -> S(c2, v + 1)
+ *	   before that c2 until c1's deadline, if c1 was extended or shortened
+ *	   since 1
  *	4  c1 HELD -> FREE		c1 HELD -> REVOKED, out of the chain;
- *	   c2 until c1's last deadline, if c1 was extended or shortened since 1
+ *	   c2 until c1's last deadline, if that is another once more
  *	5  c2 is held in that use still, its session lives, c1 was not made to
  *	   end, nor has its session (then the lease has ended, for good, and may
  *	   have been told to be lost), and the clock, read after all that, is
@@ -141,34 +143,6 @@ retract(struct handoff *h)
 	return MOVED;
 }
 
-/* 2 and 3, the word being w. */
-static int
-swap(struct handoff *h, uint64_t w)
-{
-	struct lhi_view *v = view(h);
-	uint64_t mine = word_make(h->from.shared ? WORD_S : WORD_X, h->to.ci,
-	    h->next.token);
-
-	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
-	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
-	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
-		return retract(h);
-	lhi_point("handoff.taken");
-	if (!h->from.shared)
-		lhi_lease_moves(&h->from, h->moved);
-	if (!sh64_cas(&h->from.slot->word, w, mine)) {
-		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
-		return retract(h);
-	}
-	lhi_point("handoff.swapped");
-	lhi_lease_at_rest(h->lh, h->to.ci, h->to_st);
-	/* no acquisition, however large a leap */
-	lhi_stat_add_to(v, h->from_sid, STAT_SPENT,
-	    state_seq(h->moved) - state_seq(h->st));
-	lhi_fence_granted(h->from.slot, &h->next);
-	return 0;
-}
-
 /* The old lease was extended in the meantime, or shortened: so is the new one,
  * but by who found it and was quicker. */
 static void
@@ -184,6 +158,39 @@ follow(struct handoff *h, uint64_t st)
 	    state_deadline(st)) - lhi_now_ns(v));
 	if (sh64_cas(&h->to.c->state, h->to_st, as))		/* 7 */
 		h->to_st = as;
+}
+
+/* 2 and 3, the word being w. */
+static int
+swap(struct handoff *h, uint64_t w)
+{
+	struct lhi_view *v = view(h);
+	uint64_t mine = word_make(h->from.shared ? WORD_S : WORD_X, h->to.ci,
+	    h->next.token), st;
+
+	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
+	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
+	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
+		return retract(h);
+	lhi_point("handoff.taken");
+	if (!h->from.shared)
+		lhi_lease_moves(&h->from, h->moved);
+	/* it may have been extended since 2: should we be stopped behind 3, c2
+	 * is not to end before that */
+	st = sh64_load(&h->from.claim->state);
+	if (lhi_lease_moved(&h->from, st, state_seq(h->moved)))
+		follow(h, st);
+	if (!sh64_cas(&h->from.slot->word, w, mine)) {
+		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
+		return retract(h);
+	}
+	lhi_point("handoff.swapped");
+	lhi_lease_at_rest(h->lh, h->to.ci, h->to_st);
+	/* no acquisition, however large a leap */
+	lhi_stat_add_to(v, h->from_sid, STAT_SPENT,
+	    state_seq(h->moved) - state_seq(h->st));
+	lhi_fence_granted(h->from.slot, &h->next);
+	return 0;
 }
 
 /*
@@ -203,14 +210,14 @@ how_ended(struct handoff *h, uint64_t st)
 	/* when it was due: it says; sooner than c2 if it was shortened, 0 if it
 	 * did not run out */
 	if (same && state_st(st) == ST_EXPIRED)
-		return state_deadline(st) < state_deadline(h->st) ?
+		return state_deadline(st) < state_deadline(h->to_st) ?
 		    ST_EXPIRED : 0;
 	if (same && state_st(st) == ST_REVOKED)		/* released */
 		return ST_EXPIRED;
 	/* taken back: a reader's only after its end (tenant.c) */
 	return (!h->from.shared && lhi_named_is(v, h->from_sid)) ||
-	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(h->st)) ? 0 :
-	    ST_EXPIRED;
+	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(h->to_st)) ?
+	    0 : ST_EXPIRED;
 }
 
 /* 4: false: it had been made to end before us. */

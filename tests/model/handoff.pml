@@ -79,6 +79,9 @@ proctype hander(byte c)
 	:: atomic { state[1] == s -> state[1] = SAME(Q + STEP) }
 	:: state[1] != s -> goto back
 	fi;
+	/* it was extended since: so is the new one, which nobody sees yet */
+	atomic { true -> s = (IN(Q + STEP) -> state[1] : s);
+		state[c] = STATE(HELD, q) | (s & LATER) };
 	if
 	:: atomic { word == WORD(1, 1) ->
 		word = WORD(c, 2);

@@ -253,6 +253,36 @@ shortened(uint32_t mode, const char *point, bool over)
 	free_in_the_end();
 }
 
+/* Extended in the midst of that: then the key is not to be had at the deadline
+ * of before, though the giver is stopped behind the swap. */
+static void
+extended_before(uint32_t mode, bool over)
+{
+	struct hand h = { .ttl_ms = t_ms(300), .mode = mode };
+	struct lh_lease was, at_first, n;
+
+	begin(&h, "handoff.taken");
+	was = at_first = h.l;
+	is(lh_extend(lh, &was, over ? t_ms(600) : REPLAY_LONG_MS), 0,
+	    "extended");
+	replay_hold("giver", "handoff.swapped");
+	replay_release("giver");
+	replay_wait_held("giver");
+	replay_sleep_past(&at_first);
+	is(replay_try(other, "k", &n), -EAGAIN, "the key is held");
+	if (over)
+		replay_sleep_past(&was);
+	replay_release("giver");
+	if (over) {
+		is(replay_result("giver"), -ESTALE, "it has run out then");
+	} else {
+		is(replay_result("giver"), 0, "it is handed over");
+		cmp(h.l.expires_ns, ==, was.expires_ns, "with that deadline");
+		is(lh_release(lh, &h.l), 0, "release");
+	}
+	free_in_the_end();
+}
+
 static int
 policy(const struct lh_key_info *info, void *unused)
 {
@@ -358,6 +388,9 @@ main(void)
 	shortened(LH_SHARED, "handoff.taken", true);
 	shortened(LH_SHARED, "handoff.swapped", true);
 	shortened(LH_SHARED, "handoff.swapped", false);
+	extended_before(LH_EXCLUSIVE, false);
+	extended_before(LH_EXCLUSIVE, true);
+	extended_before(LH_SHARED, false);
 	live();
 	reader(false);
 	reader(true);
