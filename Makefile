@@ -28,16 +28,18 @@ ALL_LDFLAGS = -Wl,-z,defs -Wl,-z,now $(LDFLAGS) $(CFLAGS_$(F))
 
 # why these: doc/performance.md
 CFLAGS_release	:= -fno-tree-vectorize -falign-functions=64
+# the others are compiled oftener than they run: lines are enough to find by
+QUICK_CC := -O1 -g1
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
-		   -fno-omit-frame-pointer -O1
-CFLAGS_tsan	:= -fsanitize=thread -O1
-CFLAGS_hooks	:= -DLHI_HOOKS
+		   -fno-omit-frame-pointer $(QUICK_CC)
+CFLAGS_tsan	:= -fsanitize=thread $(QUICK_CC)
+CFLAGS_hooks	:= -DLHI_HOOKS $(QUICK_CC)
 CFLAGS_fuzz	:= $(CFLAGS_asan) -DLHI_HOOKS
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
 		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS
 ifneq ($(filter mutant-%,$(F)),)
-CFLAGS_MUTANT	:= -DLHI_HOOKS -DLHI_MUTANT=$(patsubst mutant-%,%,$(F))
+CFLAGS_MUTANT	:= $(CFLAGS_hooks) -DLHI_MUTANT=$(patsubst mutant-%,%,$(F))
 endif
 
 Q := $(if $(filter 1,$(V)),,@)
@@ -133,8 +135,7 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) \
 	    -MMD -MP -c -o $@ $<
 
-# compiled oftener than they run
-EXTRA_tests := -Itests -O1
+EXTRA_tests := -Itests $(QUICK_CC)
 EXTRA_bench := -Ibench
 EXTRA_tools := -Itools -DLEASEHOLD_VERSION='"$(VERSION)"'
 
