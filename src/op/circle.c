@@ -98,7 +98,8 @@ ends_soon(struct lhi_circle *q, uint32_t ci, uint64_t st)
 {
 	int64_t end = lhi_deadline_ns(q->v, state_deadline(st));
 
-	if (end - q->now >= DEADLOCK_MARGIN_NS)
+	/* rounded up by less than a tick: that much it may end before */
+	if (end - (INT64_C(1) << TICK_SHIFT) >= q->now + DEADLOCK_MARGIN_NS)
 		return false;
 	if (end <= q->now)
 		return true;
