@@ -29,8 +29,12 @@ static char object[160], fence[176];
 static char floors[2][160];	/* what a removed table leaves (shm/retire.c) */
 static pid_t director;
 
-/* What may still be used up: play_watch_used(). */
+/*
+ * What may still be used up: play_watch_used().  `on` is off before the alarm
+ * is: one that comes just then kills nobody, and does not set itself again.
+ */
 static struct {
+	volatile sig_atomic_t on;
 	char schedstat[40];		/* the other's; "": all time counts */
 	int64_t end_ns, delayed_ns;
 } watched;
@@ -209,6 +213,8 @@ on_alarm(int sig)
 	int saved = errno;
 
 	(void)sig;
+	if (!watched.on)
+		return;
 	if (watched.schedstat[0] != '\0')
 		left = watched.end_ns - play_now_ns() + delayed_both_ns() -
 		    watched.delayed_ns;
@@ -400,12 +406,15 @@ play_watch(int64_t ms)
 {
 	bool was;
 
+	watched.on = 0;
 	set_alarm(0);
 	was = overdue;
 	watched.schedstat[0] = '\0';
-	if (ms > 0)
+	if (ms > 0) {
 		overdue = 0;
-	set_alarm(ms * NS_A_MS);
+		watched.on = 1;
+		set_alarm(ms * NS_A_MS);
+	}
 	return was;
 }
 
@@ -418,6 +427,7 @@ play_watch_used(int64_t ms, pid_t pid)
 	    "/proc/%d/schedstat", (int)pid);
 	watched.end_ns = play_now_ns() + ms * NS_A_MS;
 	watched.delayed_ns = delayed_both_ns();
+	watched.on = 1;
 	set_alarm(ms * NS_A_MS);
 }
 
