@@ -75,7 +75,7 @@ run_checker(struct play *p)
 
 	play_watch(CHECK_MS);
 	pid = play_fork(p, check, NULL);
-	play_reap(pid);
+	play_await(p, pid, "checker");
 	if (play_watch(0))
 		blame_block(p, "the checker hung for %d s", CHECK_MS / 1000);
 }
@@ -135,7 +135,7 @@ attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
 	if (!flag_wait(&p->finished, 1, CHECK_MS))
 		blame_block(p, "it did not end after it went on");
 	flag_set(&p->last_look, 1);
-	play_reap(server);
+	play_await(p, server, "server");
 	play_watch(0);
 	return verdict(p);
 }

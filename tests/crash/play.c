@@ -374,7 +374,7 @@ play_waitpid(pid_t pid)
 	return status;
 }
 
-void
+int
 play_reap(pid_t pid)
 {
 	int status;
@@ -382,13 +382,25 @@ play_reap(pid_t pid)
 	do {
 		status = play_waitpid(pid);
 	} while (WIFSTOPPED(status));
+	return status;
+}
+
+void
+play_await(struct play *p, pid_t pid, const char *who)
+{
+	int status = play_reap(pid);
+
+	if (status != 0 && !play_overdue())
+		blame(p, "the %s died: %s %d", who, WIFSIGNALED(status) ?
+		    "signal" : "exit", WIFSIGNALED(status) ?
+		    WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 void
 play_kill(pid_t pid)
 {
 	kill(pid, SIGKILL);
-	play_reap(pid);
+	(void)play_reap(pid);
 }
 
 void
@@ -397,7 +409,7 @@ play_sweep(struct play *p)
 	kill_company();
 	for (int i = 0; i < COMPANY; i++)
 		if (company[i] > 0)
-			play_reap(company[i]);
+			(void)play_reap(company[i]);
 	play_remove_object();
 }
 

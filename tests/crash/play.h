@@ -127,8 +127,11 @@ int play_waitpid(pid_t pid);
 /* SIGKILL and reap. */
 void play_kill(pid_t pid);
 
-/* Wait until it exits by itself. */
-void play_reap(pid_t pid);
+/* Wait until it exits by itself; a wait status. */
+int play_reap(pid_t pid);
+
+/* The same for one who judges: who dies of it has found nothing in order. */
+void play_await(struct play *p, pid_t pid, const char *who);
 
 /* Kill and reap everyone that is left, and remove the table's object. */
 void play_sweep(struct play *p);

@@ -15,11 +15,13 @@
  *			is late for each of its sleeps, and goes on to what
  *			nobody comes by at full speed, and there takes the latch
  *
- * and on two operations that do not end, one running and one asleep.
+ * and on two operations that do not end, one running and one asleep, and on
+ * judges who die of what they see.
  */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -224,6 +226,26 @@ doze_act(struct play *p)
 	}
 }
 
+/* who dies of half a count */
+
+static void
+die_at_half(struct play *p)
+{
+	if (toy_of(p)->n == TURNS / 2)
+		abort();
+}
+
+static void
+die_of_half(struct play *p)
+{
+	flag_set(&p->ready, 1);
+	(void)flag_wait(&p->go, 1, 10000);
+	flag_set(&p->served, 1);
+	if (toy_of(p)->n == TURNS / 2)
+		_exit(3);
+	(void)flag_wait(&p->last_look, 1, 10000);
+}
+
 /* what does not end */
 
 static void
@@ -258,6 +280,11 @@ static const struct scenario journal = {
 static const struct scenario dozer = {
 	.name = "dozer", .prepare = doze_prepare, .act = doze_act,
 	.check = latch_check, .toy = true
+};
+
+static const struct scenario mortal = {
+	.name = "mortal", .act = count_up, .check = die_at_half,
+	.serve = die_of_half, .toy = true
 };
 
 static const struct scenario endless[] = {
@@ -309,6 +336,21 @@ ends_what_does_not(struct play *p)
 		trace_free(&tr);
 	}
 	steer_span(0);
+}
+
+/* A judge who dies has not found everything in order. */
+static void
+hears_dead_judges(struct play *p)
+{
+	struct drive_opts quiet = { .at = -1, .quiet = true };
+	struct drive_tally kill, stop;
+	bool ran = drive_kill(p, &mortal, &quiet, &kill) &&
+	    drive_stop(p, &mortal, &quiet, &stop);
+
+	ok(ran && kill.failures == 1 && stop.failures > 0 &&
+	    stop.failures < stop.tried, "selftest: judges who die: %u of %u "
+	    "kills, %u of %u stops", kill.failures, kill.tried, stop.failures,
+	    stop.tried);
 }
 
 /* Who was killed between two looks is nowhere, and not at 0. */
@@ -384,6 +426,7 @@ selftest(struct play *p)
 	stops_where_it_says(p);
 	ends_what_does_not(p);
 	misses_who_is_gone(p);
+	hears_dead_judges(p);
 	ran = drive_kill(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
 	    "selftest: a right protocol, killed: %u points, %u failures",
