@@ -15,8 +15,8 @@
  *			is late for each of its sleeps, and goes on to what
  *			nobody comes by at full speed, and there takes the latch
  *
- * and on two operations that do not end, one running and one asleep, and on
- * judges who die of what they see.
+ * and on two operations that do not end, one running and one asleep, on judges
+ * who die of what they see, and on one that does little but look at the clock.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -38,6 +38,8 @@
 #define DOZES 3
 #define DOZE_MS 10
 #define DOZE_STEPS 2000			/* and some more instructions */
+#define LOOKS 50
+#define LOOK_STEPS_MAX 50		/* all around the vDSO's own */
 
 struct toy {
 	_Atomic uint32_t latch;
@@ -246,6 +248,16 @@ die_of_half(struct play *p)
 	(void)flag_wait(&p->last_look, 1, 10000);
 }
 
+/* the time, again and again */
+
+static void
+look_on(struct play *p)
+{
+	for (int i = 0; i < LOOKS; i++)
+		if (play_now_ns() != 0)
+			toy_of(p)->n++;
+}
+
 /* what does not end */
 
 static void
@@ -285,6 +297,10 @@ static const struct scenario dozer = {
 static const struct scenario mortal = {
 	.name = "mortal", .act = count_up, .check = die_at_half,
 	.serve = die_of_half, .toy = true
+};
+
+static const struct scenario looker = {
+	.name = "looker", .act = look_on, .toy = true
 };
 
 static const struct scenario endless[] = {
@@ -351,6 +367,19 @@ hears_dead_judges(struct play *p)
 	    stop.failures < stop.tried, "selftest: judges who die: %u of %u "
 	    "kills, %u of %u stops", kill.failures, kill.tried, stop.failures,
 	    stop.tried);
+}
+
+/* The clock's loop is the kernel's, and not stepped through. */
+static void
+steps_over_clocks(struct play *p)
+{
+	struct trace tr = { 0 };
+	bool good = stage_record(p, &looker, MODE_KILL, &tr);
+
+	ok(good && tr.states == 1 + LOOKS && tr.instructions < LOOKS *
+	    LOOK_STEPS_MAX, "selftest: %d looks at the clock: %u states, %u "
+	    "instructions", LOOKS, tr.states, tr.instructions);
+	trace_free(&tr);
 }
 
 /* Who was killed between two looks is nowhere, and not at 0. */
@@ -427,6 +456,7 @@ selftest(struct play *p)
 	ends_what_does_not(p);
 	misses_who_is_gone(p);
 	hears_dead_judges(p);
+	steps_over_clocks(p);
 	ran = drive_kill(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
 	    "selftest: a right protocol, killed: %u points, %u failures",

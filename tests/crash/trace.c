@@ -29,7 +29,9 @@
  * Stepped over: calls into liburcu-cds, which keeps the process's own table of
  * opened keys.  lh_open() spends nine in ten of its instructions there, none of
  * which touches shared memory; that the hash is the same before and after such
- * a call is checked.  trace_step_into() steps through these, too.
+ * a call is checked.  trace_step_into() steps through these, too.  And the
+ * vDSO's clocks, which read until the kernel has not written meanwhile: it
+ * writes at each tick, and where steps take long there is no end to that.
  *
  * While it is recorded, the process shares a processor with the director: they
  * take turns, and to wake somebody elsewhere takes longer than all that happens
@@ -60,7 +62,12 @@
 #define STAGING_MS 30000
 
 static bool no_debugregs, step_into;
-static uint64_t over_from, over_to;	/* code that is stepped over */
+
+/* Code that is stepped over. */
+struct span {
+	uint64_t from, to;
+};
+static struct span cds, vdso;
 
 void trace_begin_here(void);
 void trace_end_here(void);
@@ -143,32 +150,46 @@ trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
 	return pid;
 }
 
+static struct span
+code_of(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uint64_t from = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
+			return (struct span){ from, from + ph->p_memsz };
+	}
+	return (struct span){ 0, 0 };
+}
+
 static int
-find_cds(struct dl_phdr_info *info, size_t size, void *arg)
+find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
 	(void)arg;
-	if (strstr(info->dlpi_name, "liburcu-cds") == NULL)
-		return 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+	if (strstr(info->dlpi_name, "liburcu-cds") != NULL)
+		cds = code_of(info);
+	else if (strstr(info->dlpi_name, "vdso") != NULL)
+		vdso = code_of(info);
+	return 0;
+}
 
-		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_X)) {
-			over_from = info->dlpi_addr + ph->p_vaddr;
-			over_to = over_from + ph->p_memsz;
-		}
-	}
-	return 1;
+static bool
+is_in(const struct span *s, uint64_t rip)
+{
+	return rip >= s->from && rip < s->to;
 }
 
 static bool
 is_stepped_over(uint64_t rip)
 {
-	if (over_to == 0) {
-		over_to = 1;	/* linked statically: nothing is */
-		(void)dl_iterate_phdr(find_cds, NULL);
-	}
-	return rip >= over_from && rip < over_to && !step_into &&
+	static bool found;
+
+	if (!found)
+		(void)dl_iterate_phdr(find_code, NULL);
+	found = true;
+	return (is_in(&vdso, rip) || (is_in(&cds, rip) && !step_into)) &&
 	    !no_debugregs;
 }
 
@@ -274,7 +295,9 @@ record(struct play *p, pid_t pid, struct trace *t)
 		if (why == AT_RETURN)
 			sight_look(p, &sight);
 		hash = sight_hash(&sight);
-		if (over && hash != last)
+		/* (a look at the clock changes nothing, but while it lasts
+		 * somebody else may) */
+		if (over && hash != last && is_in(&cds, here.rip))
 			blame(p, "shared memory changed in code that is "
 			    "stepped over");
 	}
