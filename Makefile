@@ -12,8 +12,8 @@ STATEDIR ?= /var/lib
 PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
 CC	?= gcc
 CXX	?= g++
-# release, asan (ASan + UBSan), tsan, hooks (named points compiled in), or
-# mutant-N (amendment N of the protocol left out; also has hooks)
+# release, asan (ASan + UBSan, and hooks), tsan, hooks (named points compiled
+# in), or mutant-N (amendment N of the protocol left out; also has hooks)
 F	?= release
 V	?= 0
 
@@ -31,10 +31,9 @@ CFLAGS_release	:= -fno-tree-vectorize -falign-functions=64
 # the others are compiled oftener than they run: lines are enough to find by
 QUICK_CC := -O1 -g1
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
-		   -fno-omit-frame-pointer $(QUICK_CC)
+		   -fno-omit-frame-pointer -DLHI_HOOKS $(QUICK_CC)
 CFLAGS_tsan	:= -fsanitize=thread $(QUICK_CC)
 CFLAGS_hooks	:= -DLHI_HOOKS $(QUICK_CC)
-CFLAGS_fuzz	:= $(CFLAGS_asan) -DLHI_HOOKS
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
 		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS
@@ -302,8 +301,9 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says how long it took; the first that fails ends it.
-LAYERS	?= lint abi unit replay mutants crash stop chaos fuzz fence asan tsan \
-	   memcheck command daemon shim cluster model
+# Those that wait come first: the models and the builds use what they leave.
+LAYERS	?= lint abi unit command daemon shim cluster replay mutants crash stop \
+	   chaos fuzz fence asan tsan memcheck model
 check: deps-check
 	@tests/layers $(LAYERS)
 
@@ -329,7 +329,7 @@ NEEDS_shim = shim-tests
 NEEDS_cluster = tool shim reaperd cluster-tests
 NEEDS_stepped = F=hooks stepped
 NEEDS_replay = F=hooks replays
-NEEDS_fuzz = F=fuzz fuzzers
+NEEDS_fuzz = F=asan fuzzers
 NEEDS_fence = F=hooks fences
 NEEDS_crash = step
 NEEDS_chaos = chaos
@@ -389,7 +389,7 @@ check-fuzz:
 	$(call ready,fuzz)
 	$(sub) -O $(FUZZ_NAMES:%=check-fuzz-%)
 check-fuzz-%:
-	@ASAN_OPTIONS=detect_leaks=0 $(PROVE) build/fuzz/tests/fuzz/$* :: \
+	@ASAN_OPTIONS=detect_leaks=0 $(PROVE) build/asan/tests/fuzz/$* :: \
 	    --runs $(FUZZ_RUNS) tests/fuzz/corpus/$*
 
 # needs clang and libclang-rt-14-dev: tools/deps fuzz

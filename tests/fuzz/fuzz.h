@@ -6,7 +6,7 @@
  * defines LLVMFuzzerTestOneInput() and fuzz_name, and a corpus of small inputs
  * in corpus/NAME/.  It is linked twice:
  *
- *	build/fuzz/		by gcc, with main.c: the corpus and a fixed
+ *	build/asan/		by gcc, with main.c: the corpus and a fixed
  *				number of mutations of it, in `make check`
  *	build/libfuzzer/	by clang, with libFuzzer, for as long as one
  *				likes: `make fuzz`
