@@ -15,6 +15,7 @@
  *
  * Output goes to standard output in one write(2) a line, so there is no buffer
  * that a fork could duplicate; diagnostics begin with "#".  prove(1) reads it.
+ * What is said of a failure goes to standard error, which prove shows.
  *
  * Fork.  Only the process that was started prints test lines.  In a forked
  * child ok() and its relatives print nothing when they hold; when they do not,
@@ -81,7 +82,8 @@ TAP_UNUSED static int tap_is_child(void)
 }
 
 /* One line, one write; a line break inside becomes a blank. */
-TAP_UNUSED static void tap_line(const char *head, const char *fmt, va_list ap)
+TAP_UNUSED static void tap_line(int fd, const char *head, const char *fmt,
+    va_list ap)
 {
 	char line[2048];
 	size_t len, i;
@@ -100,7 +102,7 @@ TAP_UNUSED static void tap_line(const char *head, const char *fmt, va_list ap)
 			line[i] = ' ';
 	line[len++] = '\n';
 	for (i = 0; i < len;) {
-		ssize_t w = write(STDOUT_FILENO, line + i, len - i);
+		ssize_t w = write(fd, line + i, len - i);
 
 		if (w < 0 && errno != EINTR)
 			return;
@@ -114,23 +116,39 @@ TAP_FMT(2, 3) static void tap_print(const char *head, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	tap_line(head, fmt, ap);
+	tap_line(STDOUT_FILENO, head, fmt, ap);
 	va_end(ap);
 }
 
-/* Something a reader of a failure wants to know. */
-TAP_FMT(1, 2) static void diag(const char *fmt, ...)
+TAP_FMT(2, 0) static void tap_vdiag(int fd, const char *fmt, va_list ap)
 {
 	char head[32] = "# ";
 	int saved = errno;
-	va_list ap;
 
 	if (tap_is_child())
 		snprintf(head, sizeof(head), "# [%d] ", (int)getpid());
-	va_start(ap, fmt);
-	tap_line(head, fmt, ap);
-	va_end(ap);
+	tap_line(fd, head, fmt, ap);
 	errno = saved;
+}
+
+/* Something a reader wants to know. */
+TAP_FMT(1, 2) static void diag(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	tap_vdiag(STDOUT_FILENO, fmt, ap);
+	va_end(ap);
+}
+
+/* The same, of a failure: it is seen without running the test by hand. */
+TAP_FMT(1, 2) static void diag_failed(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	tap_vdiag(STDERR_FILENO, fmt, ap);
+	va_end(ap);
 }
 
 /* Nothing after this makes sense: prove stops everything. */
@@ -140,8 +158,10 @@ static void bail_out(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	tap_line(tap_is_child() ? "# child gives up: " : "Bail out! ", fmt,
-	    ap);
+	if (tap_is_child())
+		tap_line(STDERR_FILENO, "# child gives up: ", fmt, ap);
+	else
+		tap_line(STDOUT_FILENO, "Bail out! ", fmt, ap);
 	va_end(ap);
 	if (tap_is_child())
 		_exit(1);
@@ -166,7 +186,7 @@ static void skip_all(const char *fmt, ...)
 	if (tap_is_child())
 		_exit(0);
 	va_start(ap, fmt);
-	tap_line("1..0 # SKIP ", fmt, ap);
+	tap_line(STDOUT_FILENO, "1..0 # SKIP ", fmt, ap);
 	va_end(ap);
 	exit(0);
 }
@@ -192,7 +212,7 @@ TAP_FMT(4, 0) static int tap_vresult(int held, const char *file, int line,
 	if (!held) {
 		if (child || !tap_state.todo)
 			tap_state.failed++;
-		diag("failed: %s (%s:%d)", text, file, line);
+		diag_failed("failed: %s (%s:%d)", text, file, line);
 	}
 	pthread_mutex_unlock(&tap_state.lock);
 	errno = saved;
@@ -234,8 +254,8 @@ TAP_FMT(6, 7) static int tap_is(int64_t got, int64_t want, const char *expr,
 	tap_vresult(got == want, file, line, fmt, ap);
 	va_end(ap);
 	if (got != want)
-		diag("%s is %s, want %s", expr, tap_num(a, sizeof(a), got),
-		    tap_num(b, sizeof(b), want));
+		diag_failed("%s is %s, want %s", expr,
+		    tap_num(a, sizeof(a), got), tap_num(b, sizeof(b), want));
 	return got == want;
 }
 
@@ -248,7 +268,7 @@ TAP_FMT(6, 7) static int tap_is_u(uint64_t got, uint64_t want,
 	tap_vresult(got == want, file, line, fmt, ap);
 	va_end(ap);
 	if (got != want)
-		diag("%s is %" PRIu64 " (%#" PRIx64 "), want %" PRIu64
+		diag_failed("%s is %" PRIu64 " (%#" PRIx64 "), want %" PRIu64
 		    " (%#" PRIx64 ")", expr, got, got, want, want);
 	return got == want;
 }
@@ -263,8 +283,8 @@ TAP_FMT(6, 7) static int tap_is_str(const char *got, const char *want,
 	tap_vresult(held, file, line, fmt, ap);
 	va_end(ap);
 	if (!held)
-		diag("%s is \"%s\", want \"%s\"", expr, got ? got : "(null)",
-		    want ? want : "(null)");
+		diag_failed("%s is \"%s\", want \"%s\"", expr,
+		    got ? got : "(null)", want ? want : "(null)");
 	return held;
 }
 
@@ -278,7 +298,7 @@ TAP_FMT(7, 8) static int tap_cmp(int held, int64_t a, int64_t b,
 	tap_vresult(held, file, line, fmt, ap);
 	va_end(ap);
 	if (!held)
-		diag("%s does not hold: %s against %s", expr,
+		diag_failed("%s does not hold: %s against %s", expr,
 		    tap_num(abuf, sizeof(abuf), a),
 		    tap_num(bbuf, sizeof(bbuf), b));
 	return held;
@@ -345,8 +365,8 @@ TAP_UNUSED static int done(void)
 	if (tap_state.planned < 0)
 		tap_print("", "1..%d", tap_state.run);
 	else if (tap_state.planned != tap_state.run)
-		diag("planned %d checks, made %d", tap_state.planned,
-		    tap_state.run);
+		diag_failed("planned %d checks, made %d",
+		    tap_state.planned, tap_state.run);
 	if (tap_state.failed)
 		diag("%d of %d failed", tap_state.failed, tap_state.run);
 	return tap_state.failed || (tap_state.planned >= 0 &&

@@ -205,7 +205,7 @@ try_point(struct play *p, const struct scenario *sc, const struct point *at,
 		if (out != FINDING)
 			break;
 		if (!o->quiet)
-			diag("%s %s#%u %s: try %d: %s", sc->name, before,
+			diag_failed("%s %s#%u %s: try %d: %s", sc->name, before,
 			    at->index, trace_place(at, place, sizeof(place)),
 			    tries + 1, p->finding);
 	}
@@ -246,7 +246,7 @@ begin(struct play *p, const struct scenario *sc, enum play_mode mode,
 	t->took_ns = play_now_ns();
 	p->full = o->full;
 	if (!stage_record(p, sc, mode, tr)) {
-		diag("%s cannot be recorded: %s", sc->name, p->finding);
+		diag_failed("%s cannot be recorded: %s", sc->name, p->finding);
 		trace_free(tr);
 		return false;
 	}
@@ -279,8 +279,8 @@ drive(struct play *p, const struct scenario *sc, enum play_mode mode,
 			try_point(p, sc, &tr.at[i], attempt, NULL, o, t);
 	}
 	if (t->failures >= TOLD_MAX && !o->quiet)
-		diag("%s: %d points failed, the rest was not tried", sc->name,
-		    TOLD_MAX);
+		diag_failed("%s: %d points failed, the rest was not tried",
+		    sc->name, TOLD_MAX);
 	end(&tr, t);
 	return true;
 }
@@ -354,7 +354,8 @@ double_at(struct play *p, const struct scenario *sc, const struct point *at,
 	if (tr.n == 0) {
 		t->points++;
 		if (atomic_load(&p->blamed)) {
-			diag("%s: no recovery: %s", sc->name, p->finding);
+			diag_failed("%s: no recovery: %s", sc->name,
+			    p->finding);
 			t->failures++;
 			t->tried++;
 		} else {

@@ -104,7 +104,7 @@ ended(struct striker *s, struct party *p, int status, bool told)
 	buried(s, p);
 	p->due_ns = NEVER;
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-		diag("life %u ended with status %#x", p->life, status);
+		diag_failed("life %u ended with status %#x", p->life, status);
 		s->h->crashed++;
 	} else if (!told) {
 		s->h->full++;
@@ -269,7 +269,7 @@ come_home(struct striker *s)
 	for (i = 0; i < s->n; i++) {
 		if (!s->p[i].pid)
 			continue;
-		diag("life %u, pid %d, did not come home: doing %d",
+		diag_failed("life %u, pid %d, did not come home: doing %d",
 		    s->p[i].life, (int)s->p[i].pid, doing(s->r, &s->p[i]));
 		s->h->hung++;
 		s->h->lives[s->p[i].life].kill_ns = now_ns();
@@ -316,12 +316,12 @@ dismiss(struct havoc *h, const struct round *r, pid_t pid)
 	while ((got = waitpid(pid, &status, WNOHANG)) == 0 && now_ns() < until)
 		sleep_until_ns(now_ns() + MS);
 	if (got == 0) {
-		diag("a bystander, pid %d, does not end", (int)pid);
+		diag_failed("a bystander, pid %d, does not end", (int)pid);
 		h->hung++;
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	} else if (got < 0 || status) {
-		diag("a bystander ended with status %#x", status);
+		diag_failed("a bystander ended with status %#x", status);
 		h->crashed++;
 	}
 }

@@ -63,7 +63,7 @@ join(struct havoc *h, struct member *m)
 	if (pthread_timedjoin_np(m->thread, NULL, &until))
 		bail_out("thread %u did not come home", m->slot);
 	if (m->rc) {
-		diag("thread %u ended with %d", m->slot, m->rc);
+		diag_failed("thread %u ended with %d", m->slot, m->rc);
 		h->crashed++;
 	}
 }

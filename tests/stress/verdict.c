@@ -19,7 +19,7 @@ tell(enum rule rule, const char *text, void *arg)
 		return;
 	for (; *text; text += len + (text[len] == '\n')) {
 		len = strcspn(text, "\n");
-		diag("%s: %.*s", rule_name(rule), (int)len, text);
+		diag_failed("%s: %.*s", rule_name(rule), (int)len, text);
 	}
 }
 
@@ -34,7 +34,7 @@ static void
 finding(const char *text, void *arg)
 {
 	(void)arg;
-	diag("lh_check: %s", text);
+	diag_failed("lh_check: %s", text);
 }
 
 /* What a newcomer finds when everybody is gone. */
@@ -53,7 +53,7 @@ judge_table(struct round *r, const char *name)
 	for (k = 0; k < N_KEYS; k++) {
 		rc = lh_acquire(lh, round_keys[k], &o, &lease);
 		if (rc)
-			diag("key %u: %s", k, lh_error_detail());
+			diag_failed("key %u: %s", k, lh_error_detail());
 		else
 			taken += lh_release(lh, &lease) == 0;
 		clean += lh_status(lh, round_keys[k], NULL, holds_nothing,
@@ -75,7 +75,7 @@ judge_watch(const struct round *r, const char *name)
 	is(r->misordered, 0, "%s: queues were in order of priority", name);
 	is(r->failures, 0, "%s: no question failed", name);
 	if (r->finding[0])
-		diag("first: %s", r->finding);
+		diag_failed("first: %s", r->finding);
 }
 
 static void

@@ -409,7 +409,8 @@ participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life)
 	int rc = own ? lh_open(&lh, r->table, &r->open) : 0;
 
 	if (rc) {
-		diag("lh_open: %s: %s", lh_strerror(rc), lh_error_detail());
+		diag_failed("lh_open: %s: %s", lh_strerror(rc),
+		    lh_error_detail());
 		return rc;
 	}
 	atomic_store(&r->session[life], lh_session_id(lh));
@@ -417,7 +418,7 @@ participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life)
 	    slot == r->reaper ? reaper_run(r) :
 	    worker_run(r, lh, slot, life);
 	if (rc)
-		diag("life %u: %s: %s", life, lh_strerror(rc),
+		diag_failed("life %u: %s: %s", life, lh_strerror(rc),
 		    lh_error_detail());
 	if (!own)
 		return rc;
@@ -431,6 +432,7 @@ participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life)
 	if (op)
 		journal_ret(op, now_ns(), rc);
 	if (rc)
-		diag("lh_close: %s: %s", lh_strerror(rc), lh_error_detail());
+		diag_failed("lh_close: %s: %s", lh_strerror(rc),
+		    lh_error_detail());
 	return rc;
 }

@@ -178,10 +178,11 @@ static void
 go_down(int status)
 {
 	if (WIFEXITED(status)) {
-		diag("the part ended with status %d", WEXITSTATUS(status));
+		diag_failed("the part ended with status %d",
+		    WEXITSTATUS(status));
 		exit(WEXITSTATUS(status));
 	}
-	diag("the part was ended by signal %d", WTERMSIG(status));
+	diag_failed("the part was ended by signal %d", WTERMSIG(status));
 	signal(WTERMSIG(status), SIG_DFL);
 	raise(WTERMSIG(status));
 }
@@ -215,7 +216,7 @@ played(void (*play)(void), int64_t span_ms, int64_t *lost_ms)
 			*lost_ms = ns / T_NS_PER_MS;
 	}
 	if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM))
-		diag("the part did not end");
+		diag_failed("the part did not end");
 	else if (WIFSIGNALED(status) || WEXITSTATUS(status) > NOT_HELD)
 		go_down(status);
 	else if (WEXITSTATUS(status) == 1)
@@ -244,7 +245,7 @@ t_part(void (*play)(void), int64_t limit_ms, const char *name)
 		held = played(play, t_ms(limit_ms), &lost_ms);
 		if (held || n >= plays() || lost_ms < t_ms(limit_ms) / 2)
 			break;
-		diag("held up for %lld ms of %lld: once more",
+		diag_failed("held up for %lld ms of %lld: once more",
 		    (long long)lost_ms, (long long)t_ms(limit_ms));
 		atomic_store(&part->stretch, 4 * n);
 	}

@@ -124,6 +124,7 @@ part(void *arg)
 
 	(void)arg;
 	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
 	close(fd);
 	t_part(what.play, what.limit_ms, "a part");
 	return tap_child_status();
