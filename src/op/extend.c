@@ -11,11 +11,13 @@
  *  I2	No two that extend a lease write the same state, or the one that is too
  *	late would undo what the other was told of.  The thread that acquired
  *	the lease, and remembers it, writes even deadlines, all others odd ones,
- *	and each another one than stands there: up to 8 units (of 1.05 ms)
- *	earlier or later than asked.  (Not guaranteed: eight others in the same
- *	8 ms come round to a value of before, and with a ttl of less than 100 ms
- *	two may write the same.  Observers of policy live, whose
- *	leases nobody remembers, write even ones: op/policy.c.)
+ *	and each another one than stands there: up to 6 units (of 1.05 ms)
+ *	sooner than asked, or 4 later, which with the rounding stays within the
+ *	8 ms that a lease may end sooner, and the 10 (T1) later.  (Not
+ *	guaranteed: six others in the same 6 ms come round to a value of before,
+ *	and with a ttl of less than 100 ms two may write the same.  Observers of
+ *	policy live, whose leases nobody remembers, write even ones:
+ *	op/policy.c.)
  *
  *  I3	While somebody converts it, or hands it over, or was killed in that, the
  *	claim is in the use that it is to be of next, and is extended in that
@@ -34,8 +36,9 @@
 #include "shm/stat.h"
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
-#define TICK_NS (8 * NS_PER_MS)		/* of the coarse clock, at most */
-#define NEAR 8				/* deadline units */
+#define TICK_NS (6 * NS_PER_MS)		/* 8 would end it 9 too soon, rounded */
+#define SOONER 6			/* deadline units; even */
+#define LATER 4
 
 /* The magazine has seen the present tick: is it surely before `until`? */
 static bool
@@ -55,15 +58,16 @@ count_extend(struct lh *lh)
 }
 
 /*
- * From when a ttl counts: from this thread's last tick, if that still is
- * about now, so that the fast path finds its own deadlines again.
+ * From when a ttl counts: where the fast path may follow, from this thread's
+ * last tick, if that still is about now, so that it finds its own deadlines
+ * again.
  */
 static int64_t
-count_from(const struct lh *lh, int64_t now, int64_t ttl_ms)
+count_from(bool own, int64_t now, int64_t ttl_ms)
 {
 	const struct lhi_mag *m = lhi_mag_current;
 
-	return ttl_ms >= FAST_TTL_MIN_MS && m->lh == lh &&
+	return own && ttl_ms >= FAST_TTL_MIN_MS &&
 	    now - lhi_mag_now_ns(m) < TICK_NS ? lhi_mag_now_ns(m) : now;
 }
 
@@ -78,9 +82,9 @@ deadline(const struct lh *lh, uint64_t st, bool own, int64_t from,
 	if (own)
 		return d & ~UINT64_C(1);
 	d |= 1;				/* I2 */
-	if (was + NEAR < d || was > d + NEAR || ttl_ms < FAST_TTL_MIN_MS)
+	if (was + SOONER < d || was > d + SOONER || ttl_ms < FAST_TTL_MIN_MS)
 		return d;
-	return was + 2 <= d + NEAR ? (was + 1) | 1 : d - NEAR;
+	return was + 2 <= d + LATER ? (was + 1) | 1 : d - SOONER;
 }
 
 /* 0; LEASE_LIVES: another one was quicker; -errno.  `own` as below. */
@@ -101,7 +105,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	}
 	lhi_point("extend.checked");
 	later = state_make(state_st(st), state_seq(st), deadline(lh, st, own,
-	    count_from(lh, now, ttl_ms), ttl_ms));
+	    count_from(own, now, ttl_ms), ttl_ms));
 	if (lhi_mutant(1)) /* its seq is constant: no proof of use */
 		st = sh64_load(&h->claim->state);
 	if (!sh64_cas(&h->claim->state, st, later))		/* 7 */

@@ -2,7 +2,9 @@
 /*
  * Lease: lh_extend() sets the deadline to its ttl from now, whatever was left:
  * repeated extends do not add up, and a shorter one shortens.  Others go by
- * the new deadline, in both directions, also those who were asleep.
+ * the new deadline, in both directions, also those who were asleep.  Whoever
+ * extends, and however often in a moment, it ends up to 8 ms before that, or
+ * 10 (T1) after it.
  */
 #include <errno.h>
 #include "support/actor.h"
@@ -10,6 +12,9 @@
 #include "tap.h"
 
 #define SLACK_NS (8 * T_NS_PER_MS)
+
+static struct lh_lease extended;
+static int n_wrong;
 
 static bool
 around(int64_t deadline_ns, int64_t ttl_ms, int64_t before_ns,
@@ -34,6 +39,23 @@ extend_to(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	    was.token == l->token && was.acquired_ns == l->acquired_ns,
 	    "nothing else changed");
 	is(lh_verify(lh, l), 0, "and held");
+}
+
+/* Another thread than the one that acquired it, again and again. */
+static void *
+again_and_again(void *arg)
+{
+	struct lh *lh = arg;
+	struct lh_lease l = extended;
+	int64_t before_ns;
+
+	for (int i = 0; i < 1000; i++) {
+		before_ns = t_now_ns();
+		if (lh_extend(lh, &l, 60000) != 0 ||
+		    !around(l.expires_ns, 60000, before_ns, t_now_ns()))
+			n_wrong++;
+	}
+	return NULL;
 }
 
 static bool
@@ -87,6 +109,9 @@ main(void)
 	extend_to(lh, &l, 600000);
 	extend_to(lh, &l, t_ms(500));
 	extend_to(lh, &l, 3600000);
+	extended = l;
+	(void)t_join(t_thread(again_and_again, lh));
+	is(n_wrong, 0, "a thousand times by another thread: from now as well");
 	is(lh_release(lh, &l), 0, "released");
 	ok(t_tries(3, sleepers_notice, lh), "in time");
 	t_close(lh);
