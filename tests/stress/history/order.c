@@ -20,7 +20,8 @@
  *		the same priority;
  *   between	under LH_ORDER_FIFO, a writer of no higher priority after the
  *		reader who was right before this one, who is a reader too, had
- *		been served.
+ *		been served; but not one who may have stood before both, and
+ *		been passed over by that reader for being stopped or slow.
  *
  * Left out: conversions, which are not queued; waiters that were stopped during
  * the call; and, counted as excused, those who may have been passed over for
@@ -182,10 +183,22 @@ held_before(const struct checker *c, const struct grant *b)
 	return p->end > p->from ? p->end : 0;
 }
 
-/* Why may b not be served while w waits?  NULL: he may. */
+/* b was served after the call r: may it have stood before it in the queue? */
+static bool
+passed_over(const struct checker *c, const struct spans *alone,
+    const struct grant *b, const struct op *r)
+{
+	return was_stopped(c, b->op->life, b->op->call_ns, op_ret(r)) ||
+	    excused(alone, b->op->call_ns, op_ret(r));
+}
+
+/*
+ * Why may b not be served while w waits?  NULL: he may.  `alone`: when the key
+ * was free for a writer.
+ */
 static const char *
 wrong(const struct checker *c, const struct order *o, const struct waiter *w,
-    const struct grant *b)
+    const struct grant *b, const struct spans *alone)
 {
 	const struct history *h = c->h;
 	bool later = b->op->call_ns > w->queued_ns;
@@ -206,14 +219,15 @@ wrong(const struct checker *c, const struct order *o, const struct waiter *w,
 		return "by one who came later";
 	if (h->fifo && reader && w->before && w->before->mode == LH_SHARED &&
 	    b->op->priority <= w->op->priority && op_ret(w->before) &&
-	    w->before->result == 0 && op_ret(w->before) < b->lo)
+	    w->before->result == 0 && op_ret(w->before) < b->lo &&
+	    !passed_over(c, alone, b, w->before))
 		return "by a writer, between it and the reader before it";
 	return NULL;
 }
 
 static void
 judge_waiter(struct checker *c, const struct order *o, const struct waiter *w,
-    size_t n, const struct spans *slack)
+    size_t n, const struct spans *slack, const struct spans *alone)
 {
 	int64_t leaves = leaves_at(c, w->op);
 	uint64_t overtaken = 0;
@@ -239,7 +253,7 @@ judge_waiter(struct checker *c, const struct order *o, const struct waiter *w,
 		c->v->pairs++;
 		overtaken += b->op->call_ns > w->queued_ns &&
 		    !(b->shared && w->op->mode == LH_SHARED);
-		why = wrong(c, o, w, b);
+		why = wrong(c, o, w, b, alone);
 		if (!why)
 			continue;
 		if (excused(slack, w->op->call_ns, b->hi)) {
@@ -316,18 +330,21 @@ find_waiters(const struct checker *c, struct order *o)
 static int
 judge_key(struct checker *c, const struct order *o, uint32_t key, bool reader)
 {
-	struct spans slack = { NULL, 0, 0 };
+	struct spans slack = { NULL, 0, 0 }, alone = { NULL, 0, 0 };
 	size_t n = c->first[key + 1] - c->first[key], i;
 	int rc = slack_spans(c, key, reader, &slack);
 
+	if (!rc)
+		rc = slack_spans(c, key, false, &alone);
 	for (i = 0; i < n; i++)
 		o->served[i] = &c->grants[c->first[key] + i];
 	qsort(o->served, n, sizeof(struct grant *), by_hi);
 	for (i = 0; i < o->n && !rc; i++)
 		if (o->w[i].op->key == key &&
 		    (o->w[i].op->mode == LH_SHARED) == reader)
-			judge_waiter(c, o, &o->w[i], n, &slack);
+			judge_waiter(c, o, &o->w[i], n, &slack, &alone);
 	free(slack.at);
+	free(alone.at);
 	return rc;
 }
 

@@ -231,6 +231,13 @@ void readers_order(void)
 	x->priority = 1;
 	accepts("a writer of higher priority");
 	x->priority = 0;
+	x->call_ns = 5 * MS;
+	accepts("or who may have been before both, and too slow");
+	x->call_ns = 46 * MS;
+	stopped(3, 60, 90);
+	accepts("or stopped");
+	h.n_stops = 0;
+	rejects(RULE_ORDER, "but not if he was neither");
 	served(w, 101);
 	served(x, 113);
 	x->token = 8;
