@@ -336,6 +336,8 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 {
 	struct aim aim = { .place = n->hash, .name = n };
 	uint32_t idx = lhi_slot_idx(v, s);
+	/* once it is linked it may be evicted, and another key's next life */
+	uint32_t gen = sh32_load(&s->gen);
 	struct spot at;
 
 	for (;;) {
@@ -356,7 +358,8 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 		lhi_point("slot.linking");
 		if (sh64_cas(at.pred, at.pred_link,
 		    slink_after(at.pred_link, idx))) {
-			set_ref(v, idx, sh32_load(&s->gen), ref);
+			lhi_point("slot.linked");
+			set_ref(v, idx, gen, ref);
 			return 0;
 		}
 	}

@@ -24,7 +24,9 @@
  *	4 the place in the list is found; then the floor is read;
  *	  hint, then word: RESERVED -> FREE(low bits of hint) (C7)
  *				K: not linked and made by this claim: -> UNUSED
- *	5 linked at that place, or 4 again	K: the key is there
+ *	5 linked at that place, or 4 again	K: the key is there, and may be
+ *	  evicted, and the slot another's: nothing of it is read any more, but
+ *	  for the log
  *	6 claim: FREE
  *
  * Tokens.  A key begins above the floor of its hash's shard, where it may have
