@@ -15,10 +15,7 @@ is "$status" 0 "host 2 after it"
 ok "  with a larger token" test "$out" -gt "$first"
 bg env LEASEHOLD_TABLE="${table[1]}" "$LEASEHOLD" run cluster:k sleep 60
 holder=$pid
-is_held() {
-	lh_on "$1" list cluster: | grep -q "$2"
-}
-until_true 5000 is_held 1 cluster:k
+until_true 5000 lh_on 1 status cluster:k
 run lh_on 2 run -n cluster:k true
 is "$status" 75 "a try on host 2 meanwhile: busy"
 run lh_on 2 run -w 300ms cluster:k true
