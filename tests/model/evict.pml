@@ -53,6 +53,7 @@
  *	LATE	E3 uses a hint that may be of the slot's next life
  *	LOOK	E2 is left out
  *	GEN	a waiter looks at the word alone
+ *	LINKED	a maker looks at gen when its slot is linked already
  *	COMMITTED E5 marks what it read without a look at the word
  *
  * Seen: 0.9 to 4.0 million states in the configurations of `run`; 29 for two
@@ -484,7 +485,8 @@ insert:
 #endif
 	if
 	:: d_step {
-		!MARK(link[n]) -> link[n] = LINK(0, cur, TAG(link[n]) + 1)
+		!MARK(link[n]) -> link[n] = LINK(0, cur, TAG(link[n]) + 1);
+		g = gen[n]	/* while it is ours */
 	   }
 #ifdef MUTANT_COMMITTED
 	:: d_step { MARK(link[n]) -> done() } goto end_idle	/* lost */
@@ -497,9 +499,11 @@ insert:
 		sound();
 		forget();
 		s = n;
-		g = gen[n];
 		n = 0; w = 0; ret = TO_USE
 	   }
+#ifdef MUTANT_LINKED
+	   g = gen[s];
+#endif
 	   goto met
 	:: link[pred] != pl -> goto find
 	fi;
