@@ -73,7 +73,8 @@ enum lh_scope {
 	LH_EPHEMERAL = 0,	/* tokens grow while the table lives */
 	LH_LOCAL = 1,		/* and through crash, reboot, power loss and
 				 * re-creation of the table; -EOPNOTSUPP
-				 * without a fence file */
+				 * without a fence file.  With LH_ALL_LOCAL
+				 * (table.h) every acquire is in it */
 	LH_QUORUM = 2		/* cluster keys only (below), which have it
 				 * always: else -EOPNOTSUPP */
 };

@@ -44,6 +44,10 @@ struct lh;
 
 #define LH_TOKENS_GLOBAL 0x100u	/* a new table's tokens rise over all its keys:
 				 * see below */
+#define LH_ALL_LOCAL	0x200u	/* every acquire through this attachment is in
+				 * scope LH_LOCAL (but cluster keys'), whatever
+				 * its options say, also without any; a new
+				 * table gets a fence file */
 
 #define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
 
@@ -130,18 +134,19 @@ struct lh_open_opts {
  * opts	NULL: the defaults above.
  *
  * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT
- * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EACCES, -EPERM (not a member of
- * the group), -ENOSPC (shared memory full, or every session slot in use),
- * -ENOMEM, -EMFILE, -EPROTO (other version, other build's layout, wrong size,
- * not a table, not a regular file), -EXDEV (other time namespace), -EUCLEAN,
- * -EBUSY (it is being repaired, or who is removing it was stopped in the midst
- * of that).  Making a table with a fence file also fails with what the disk
- * says: -EIO, -ENOTDIR, -EROFS, -EDQUOT and so on; an existing one is opened
- * all the same, and acquires in scope LH_LOCAL (of a table whose first range
- * nobody has seen to be the highest yet: all) fail with -EIO until a range can
- * be claimed.  Costs some 50 us.  The memory that a table begins with is
- * reserved at creation, and more before it is used: a full tmpfs is -ENOSPC,
- * here or from the call that would have needed more, and never a SIGBUS.
+ * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EOPNOTSUPP (LH_ALL_LOCAL, and the
+ * table has no fence file), -EACCES, -EPERM (not a member of the group),
+ * -ENOSPC (shared memory full, or every session slot in use), -ENOMEM, -EMFILE,
+ * -EPROTO (other version, other build's layout, wrong size, not a table, not a
+ * regular file), -EXDEV (other time namespace), -EUCLEAN, -EBUSY (it is being
+ * repaired, or who is removing it was stopped in the midst of that).  Making a
+ * table with a fence file also fails with what the disk says: -EIO, -ENOTDIR,
+ * -EROFS, -EDQUOT and so on; an existing one is opened all the same, and
+ * acquires in scope LH_LOCAL (of a table whose first range nobody has seen to
+ * be the highest yet: all) fail with -EIO until a range can be claimed.  Costs
+ * some 50 us.  The memory that a table begins with is reserved at creation, and
+ * more before it is used: a full tmpfs is -ENOSPC, here or from the call that
+ * would have needed more, and never a SIGBUS.
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 

@@ -26,7 +26,7 @@
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
     LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \
-    LH_TOKENS_GLOBAL)
+    LH_TOKENS_GLOBAL | LH_ALL_LOCAL)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 #define LIVE_FD_LOST (-2)	/* closed by the application */
@@ -99,6 +99,11 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	lh->v.clock = id->clock;
 	memcpy(lh->v.uuid, id->uuid, sizeof(lh->v.uuid));
 	memcpy(lh->v.ranges, id->ranges, sizeof(lh->v.ranges));
+	if (lh->v.all_local && !lhi_durable(&lh->v))
+		return lhi_fail(-EOPNOTSUPP, "%s has no fence file, so nothing "
+		    "can be in scope local there: retire it and make it with "
+		    "one (leasehold init --durable), or open it without "
+		    "LH_ALL_LOCAL", lh->v.path);
 	lh->v.dev = id->dev;
 	lh->v.ino = id->ino;
 	atomic_store(&lh->v.probe_fd, fd);
@@ -244,6 +249,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	if (lh == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	lh->live_fd = -1;
+	lh->v.all_local = o->flags & LH_ALL_LOCAL;
 	atomic_store(&lh->v.probe_fd, -1);
 	error = lhi_object_path(lh->v.path, sizeof(lh->v.path), name,
 	    o->flags & LH_SYSTEM);

@@ -180,7 +180,7 @@ static bool
 local_at_once(const struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *o)
 {
-	return lhi_durable(&lh->v) && o->mode == LH_EXCLUSIVE &&
+	return lhi_durable(&lh->v) && (o == NULL || o->mode == LH_EXCLUSIVE) &&
 	    lhi_slot_local(ref) && !atomic_load_explicit(&lh->v.ranges_lost,
 	    memory_order_relaxed);
 }
@@ -195,8 +195,9 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 	struct lhi_rec *r;
 	struct timespec ts;
 
-	if (m->lh != lh || (opts != NULL && (!opts_plain(opts) ||
-	    (opts->scope == LH_LOCAL && !local_at_once(lh, ref, opts)))))
+	if (m->lh != lh || (opts != NULL && !opts_plain(opts)) ||
+	    ((lh->v.all_local || (opts != NULL && opts->scope == LH_LOCAL)) &&
+	    !local_at_once(lh, ref, opts)))
 		return UNTOUCHED;
 	if (unlikely(ttl_ms != m->ttl_ms)) {
 		set_ttl(m, ttl_ms);
@@ -245,9 +246,10 @@ lhi_acquire(struct lh *lh, struct lhi_want *want,
  * addresses wait for nothing), nobody waits, and the word is the very one that
  * this claim's last release left behind: then this is the same life of the same
  * slot, and its next token is the next number, because an eviction, or anybody
- * else's grant, would have changed ver.  The announcement comes first, while
- * the word is on its way.  (What leaves here otherwise leaves at once:
- * registers that are kept for later are pushed in every call.)
+ * else's grant, would have changed ver (and if it was in scope local, so is
+ * this one: LH_ALL_LOCAL).  The announcement comes first, while the word is on
+ * its way.  (What leaves here otherwise leaves at once: registers that are kept
+ * for later are pushed in every call.)
  */
 static inline __attribute__((always_inline)) enum lhi_how
 usual(struct lhi_mag *m, const struct lh *now, const struct lh *lh,
@@ -259,8 +261,7 @@ usual(struct lhi_mag *m, const struct lh *now, const struct lh *lh,
 	struct timespec ts;
 
 	if (unlikely(now != lh) || unlikely(r->use != REC_FREE) ||
-	    unlikely(home != r->home) ||
-	    lhi_mutant(1))
+	    unlikely(home != r->home) || lhi_mutant(1))
 		return UNTOUCHED;
 	id = r->id + 1;
 	token = r->token + 1;
@@ -353,8 +354,7 @@ key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    (opts == NULL || opts_usual(m, opts, ref.home)))
 		return key_lent(k, &ref, opts, lease);
 	how = at_once(k->lh, &ref, opts, lease);
-	return likely(how == GRANTED) ? 0 :
-	    key_rest(k, how, &ref, opts, lease);
+	return how == GRANTED ? 0 : key_rest(k, how, &ref, opts, lease);
 }
 
 /* usual() did not grant, or only just. */

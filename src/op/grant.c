@@ -174,6 +174,13 @@ remember(struct lhi_attempt *a, uint64_t token)
 	lhi_rec_limit(a->m, r);
 }
 
+static bool
+in_scope_local(struct lhi_attempt *a)
+{
+	return a->ask->local || (view(a)->all_local &&
+	    !(sh32_load(&a->t.s->key_info) & KEY_CLUSTER));
+}
+
 int
 lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 {
@@ -183,17 +190,16 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	struct lhi_next n;
 	int64_t now;
 	uint32_t policy = a->ask->more->policy;
-	bool queued = a->t.queued;
+	bool queued = a->t.queued, local = in_scope_local(a);
 	uint32_t cause;
 	int error;
 
 	/* before the token is chosen: op/fence.c; if it is another key by now,
 	 * the swap below would fail */
-	if (a->ask->local && !lhi_slot_local(&ref) &&
-	    !lhi_slot_flag(&ref, KEY_LOCAL))
+	if (local && !lhi_slot_local(&ref) && !lhi_slot_flag(&ref, KEY_LOCAL))
 		return WAITING;
 	lhi_point("acquire.marked");
-	error = lhi_fence_next(view(a), s, w, a->ask->local,
+	error = lhi_fence_next(view(a), s, w, local,
 	    word_mode(w) != WORD_FREE, &n);
 	if (error != 0)
 		return error == FENCE_AGAIN ? WAITING :

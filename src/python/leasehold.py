@@ -63,7 +63,7 @@ ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED, ASKED = (
     1, 2, 4, 8, 16, 32, 64, 128)
 
 _SYSTEM, _NO_CREATE, _FORCE, _GATE_DURABLE = 0x1, 0x2, 0x10, 0x100
-_WITH_MAKER = 0x10000
+_ALL_LOCAL, _WITH_MAKER = 0x200, 0x10000
 _SHAREABLE, _NO_DEADLOCK, _KEEP = 0x100, 0x200, 0x400
 _INT64_MAX = 2 ** 63 - 1
 
@@ -651,15 +651,18 @@ class Session:
 
 
 class Table:
-    """An attachment.  name None: $LEASEHOLD_TABLE, or "default"."""
+    """An attachment.  name None: $LEASEHOLD_TABLE, or "default".  all_local:
+    every acquire through it is in scope LOCAL; a new table gets a fence
+    file."""
 
     def __init__(self, name=None, *, system=False, create=True,
-                 application=None):
+                 application=None, all_local=False):
         # what LH_OPEN_OPTS_INIT says
         opts = _OpenOpts(size=ctypes.sizeof(_OpenOpts), mode=0o600,
                          max_keys=1048576, max_sessions=1024,
                          max_leases=262144, group=2 ** 32 - 1,
                          flags=(_SYSTEM if system else 0) |
+                         (_ALL_LOCAL if all_local else 0) |
                          (0 if create else _NO_CREATE))
         if application is not None:
             opts.application = _bytes(application, "the application")

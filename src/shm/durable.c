@@ -101,7 +101,7 @@ lhi_durable_begin(const char *path, const struct lh_open_opts *o,
 	arc4random_buf(&b->uuid, sizeof(b->uuid));
 	b->base = floor;
 	b->end = floor + width;
-	if (o->fence_dir == NULL && !(o->flags & LH_DURABLE))
+	if (o->fence_dir == NULL && !(o->flags & (LH_DURABLE | LH_ALL_LOCAL)))
 		return 0;
 	if (o->mode & S_IWGRP)
 		group = o->group == LH_GROUP_USUAL ? getegid() : o->group;

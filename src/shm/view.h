@@ -44,6 +44,7 @@ struct lhi_view {
 	uint64_t uuid[2];
 	char ranges[RANGE_PATH_MAX];	/* their directory; "": it has none */
 	_Atomic bool ranges_lost;	/* op/fence.h */
+	bool all_local;		/* opened with LH_ALL_LOCAL */
 };
 
 /* Has the table a fence file? */

@@ -5,7 +5,7 @@
  * shared right, by a writer under one; what is told, and what scope means.
  * Local keys know nothing of all this.
  */
-#include <errno.h>
+#include "fence.h"
 #include "op/right.h"
 #include "support/actor.h"
 #include "support/part.h"
@@ -163,6 +163,25 @@ scopes(void)
 	is(t_holders(lh, "local"), -ENOENT, "which is not even made");
 }
 
+/* Scope local for all of an attachment means its host's keys. */
+static void
+all_local(const char *table)
+{
+	struct lh_open_opts o = fence_opts();
+	struct lh_lease l;
+	struct lh *all;
+
+	o.flags |= LH_ALL_LOCAL;
+	is(lh_open(&all, table, &o), 0, "all local");
+	for (int i = 0; i < 3; i++) {
+		is(lh_acquire(all, "cluster:all", NULL, &l), 0,
+		    "a cluster's key all the same: %s", lh_error_detail());
+		ok(token_cluster(l.token), "with a token of the cluster");
+		is(lh_release(all, &l), 0, "released");
+	}
+	t_close(all);
+}
+
 static void
 local_keys(void)
 {
@@ -182,13 +201,14 @@ play(void)
 {
 	const char *table = t_table();
 
-	lh = t_open(table);
+	lh = fence_open(table);
 	s = t_shim(table);
 	at_once();
 	opened();
 	readers();
 	queued();
 	scopes();
+	all_local(table);
 	local_keys();
 	t_close(lh);
 }

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../src/python"))
@@ -22,6 +23,28 @@ sys.dont_write_bytecode = True
 import leasehold
 
 NAME = "test-python.%d" % os.getpid()
+
+
+class AllLocal(unittest.TestCase):
+    def test_scope_without_asking(self):
+        name = NAME + ".local"
+        self.addCleanup(os.unlink, "/dev/shm/leasehold-floor.%d.%s" % (
+            os.geteuid(), name))
+        self.addCleanup(leasehold.remove_table, name)
+        with tempfile.TemporaryDirectory() as state:
+            with unittest.mock.patch.dict(os.environ, XDG_STATE_HOME=state):
+                table = leasehold.Table(name, all_local=True)
+            table.acquire("k").release()
+            table.close()
+        # its fence file is gone: only scope local minds
+        table = leasehold.Table(name)
+        table.acquire("new").release()
+        table.close()
+        table = leasehold.Table(name, all_local=True)
+        with self.assertRaises(leasehold.Error) as refused:
+            table.acquire("new")
+        self.assertEqual(refused.exception.errno, errno.EIO)
+        table.close()
 
 
 class Case(unittest.TestCase):
