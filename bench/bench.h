@@ -121,7 +121,7 @@ const char *bench_no_readers(void);
 void bench_memory(void);
 
 /* durable.c */
-extern const struct side bench_local, bench_fdatasync;
+extern const struct side bench_local, bench_local_opts, bench_fdatasync;
 
 /* delegated.c */
 extern const struct side bench_delegated;

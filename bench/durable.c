@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What do tokens cost that outlive the machine's power?  The pair in scope
- * local, on a table of its own with a fence file; and what they would cost if
- * each was put on disk, in the same directory: one write and one fdatasync.
+ * local, on a table of its own with a fence file, as x_handle has it otherwise
+ * (all of the attachment is in that scope) and with the scope in its options;
+ * and what they would cost if each was put on disk, in the same directory: one
+ * write and one fdatasync.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,27 +20,28 @@ static struct lh *durable;
 static struct lh_key *key;
 static char dir[64], name[80];
 static int fd = -1;
+static int users, locals;	/* sides that are set up: all, ours */
 
 /* On a disk, as /tmp may be memory. */
 static const char *set_up_dir(void)
 {
-	if (dir[0] != '\0')
-		return NULL;
-	(void)snprintf(dir, sizeof(dir), "/var/tmp/leasehold-bench.XXXXXX");
-	if (mkdtemp(dir) == NULL) {
-		dir[0] = '\0';
-		return "/var/tmp cannot be written to";
+	if (users == 0) {
+		(void)snprintf(dir, sizeof(dir),
+		    "/var/tmp/leasehold-bench.XXXXXX");
+		if (mkdtemp(dir) == NULL)
+			return "/var/tmp cannot be written to";
 	}
+	users++;
 	return NULL;
 }
 
-/* Gone when the second of the two is done. */
+/* Gone when the last of them is done. */
 static void tear_down_dir(void)
 {
 	char path[256];
 
 	(void)snprintf(path, sizeof(path), "rm -rf '%s'", dir);
-	if (durable == NULL && fd < 0 && system(path) != 0)
+	if (--users == 0 && system(path) != 0)
 		bench_die("cannot remove %s", dir);
 }
 
@@ -47,8 +50,9 @@ static const char *local_set_up(void)
 	struct lh_open_opts opts = LH_OPEN_OPTS_INIT;
 	const char *missing = set_up_dir();
 
-	if (missing != NULL)
+	if (missing != NULL || locals++ > 0)
 		return missing;
+	opts.flags = LH_ALL_LOCAL;
 	opts.fence_dir = dir;
 	opts.max_keys = 1024;
 	(void)snprintf(name, sizeof(name), "%s.durable", bench.table);
@@ -58,6 +62,16 @@ static const char *local_set_up(void)
 }
 
 static void local_run(uint64_t n)
+{
+	struct lh_lease lease;
+
+	for (; n > 0; n--) {
+		bench_need(lh_key_acquire(key, NULL, &lease), "acquire");
+		bench_need(lh_release(durable, &lease), "release");
+	}
+}
+
+static void local_opts_run(uint64_t n)
 {
 	struct lh_acquire_opts opts = LH_ACQUIRE_OPTS_INIT;
 	struct lh_lease lease;
@@ -73,13 +87,15 @@ static void local_tear_down(void)
 {
 	char floor[128];
 
-	bench_need(lh_key_close(key), "key_close");
-	bench_need(lh_close(durable), "lh_close");
-	durable = NULL;
-	bench_need(lh_table_remove(name, 0), "lh_table_remove");
-	(void)snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.%u.%s",
-	    (unsigned)geteuid(), name);
-	(void)unlink(floor);
+	if (--locals == 0) {
+		bench_need(lh_key_close(key), "key_close");
+		bench_need(lh_close(durable), "lh_close");
+		bench_need(lh_table_remove(name, 0), "lh_table_remove");
+		(void)snprintf(floor, sizeof(floor),
+		    "/dev/shm/leasehold-floor.%u.%s", (unsigned)geteuid(),
+		    name);
+		(void)unlink(floor);
+	}
 	tear_down_dir();
 }
 
@@ -116,6 +132,11 @@ static void fdatasync_tear_down(void)
 
 const struct side bench_local = {
 	.name = "x_local", .set_up = local_set_up, .run = local_run,
+	.tear_down = local_tear_down,
+};
+
+const struct side bench_local_opts = {
+	.name = "x_local_opts", .set_up = local_set_up, .run = local_opts_run,
 	.tear_down = local_tear_down,
 };
 

@@ -159,8 +159,8 @@ static void try_busy_run(uint64_t n)
 enum {
 	X_HANDLE, X_SECOND, X_OPTS, X_SHORT, X_NAME, X_NAME_MANY, EXTEND,
 	EXTEND_MOVES, VERIFY, TRY_BUSY, MUTEX, TRYLOCK, RWLOCK, FLOCK, OFD,
-	BDB, BDB_MANY, TDB, X_LOCAL, FDATASYNC, X_DELEGATED, X_GLOBAL,
-	N_SIDES
+	BDB, BDB_MANY, TDB, X_LOCAL, X_LOCAL_OPTS, FDATASYNC, X_DELEGATED,
+	X_GLOBAL, N_SIDES
 };
 
 static struct side sides[N_SIDES] = {
@@ -190,8 +190,11 @@ static const struct pairing {
 	{ X_LOCAL, X_HANDLE, { "x_local", "x_handle",
 	    "scope local, tokens on disk; scope ephemeral", ROW_METRIC, 1.05,
 	    { 0, 0 }, { 0, 0 }, NULL } },
-	{ X_LOCAL, X_OPTS, { "x_local", "x_opts",
-	    "scope local; the same with options, in scope ephemeral",
+	{ X_LOCAL_OPTS, X_OPTS, { "x_local_opts", "x_opts",
+	    "scope local as an option; as many options, scope ephemeral",
+	    ROW_CONTEXT, 0, { 0, 0 }, { 0, 0 }, NULL } },
+	{ X_LOCAL_OPTS, X_HANDLE, { "x_local_opts", "x_handle",
+	    "scope local as an option; scope ephemeral without options",
 	    ROW_CONTEXT, 0, { 0, 0 }, { 0, 0 }, NULL } },
 	{ X_DELEGATED, X_HANDLE, { "x_delegated", "x_handle",
 	    "a cluster's key that this host has; a local one", ROW_METRIC, 3,
@@ -284,6 +287,7 @@ static void set_up_sides(void)
 	sides[BDB_MANY] = bench_peer_bdb_many;
 	sides[TDB] = bench_peer_tdb;
 	sides[X_LOCAL] = bench_local;
+	sides[X_LOCAL_OPTS] = bench_local_opts;
 	sides[X_DELEGATED] = bench_delegated;
 	sides[X_GLOBAL] = bench_global;
 	sides[FDATASYNC] = bench_fdatasync;
