@@ -27,7 +27,10 @@
  *  I3	A slot is used for another key only after a walk past its place has
  *	shown that no link leads to it (evict.c).
  *  I4	Each hop is validated: after a node has been read, the link that led to
- *	it must still have its exact value; else the walk begins again.
+ *	it must still have its exact value; else the walk begins again.  So is
+ *	what is found, once more, when its key has been read: a slot that is
+ *	being made is complete, and FREE, before it is linked, and who took it
+ *	for the key then would have one that others cannot find, and make again.
  *  I5	A key is linked by a swap of the very link that led past all keys of its
  *	hash, none of which was this one: no key is in the table twice.
  *  I6	Buckets stay.
@@ -211,6 +214,7 @@ find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 			lhi_point("index.node_read");
 			if (sh64_load(at->pred) != at->pred_link)
 				break;				/* I4 */
+			lhi_point("index.validated");
 			if (!there || n.place < place) {
 				bad++;
 				break;
@@ -222,6 +226,9 @@ find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 				continue;
 			}
 			verdict = judge(v, at->cur, &n, aim);
+			if (verdict == FOUND &&
+			    sh64_load(at->pred) != at->pred_link)
+				break;				/* I4 */
 			if (verdict == FOUND)
 				return 1;
 			if (verdict == BEHIND)

@@ -350,6 +350,10 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	uint64_t hint = sh64_load(&s->hint), token = token_of(hint,
 	    word_ver(w)), land;
 
+	/* nobody else finds it before it is linked */
+	if (word_mode(w) != WORD_FREE && (word_mode(w) != WORD_NONE ||
+	    word_idx(w) != sh32_load(&s->maker)))
+		return changed_hands(v, s, w);
 	if (lhi_right_has(s))
 		return publish_cluster(v, s, w, token);
 

@@ -16,10 +16,11 @@
  *		by who meets them, their waits do not count, and the slot they
  *		had not linked yet is undone (W6) by anybody
  * Each access to shared memory is one step, with three exceptions: a lookup is
- * one step unless -DFINE, which makes each hop a step (keys are read in the
- * step that validates the hop: a slot has one key while it is linked); a find
- * gives slot and gen together (the library reads gen, key, gen); gen and maker
- * are written together.
+ * one step unless -DFINE, which makes each hop a step, the look at the key that
+ * is found another, and the look that it is still linked a third (hashes are
+ * read in the step that validates the hop: a slot has one key while it is
+ * linked); a find gives slot and gen together (the library reads gen, key,
+ * gen); gen and maker are written together.
  *
  * Tokens are versions; with -DFLOOR1=n the shard of key 1 is already at n, and
  * evictors compute tokens from the hint and the version modulo 32, which is
@@ -53,6 +54,7 @@
  *	LATE	E3 uses a hint that may be of the slot's next life
  *	LOOK	E2 is left out
  *	GEN	a waiter looks at the word alone
+ *	MATCH	a key that was found need not be linked still
  *	LINKED	a maker looks at gen when its slot is linked already
  *	COMMITTED E5 marks what it read without a look at the word
  *
@@ -264,11 +266,8 @@ hop:
 		nl = 0
 	   }
 	   goto hop
-	:: d_step { link[pred] == pl && !MARK(nl) && key[cur] == k ->
-		nl = 0;
-		g = gen[cur]
-	   }
-	   goto present
+	:: d_step { link[pred] == pl && !MARK(nl) && key[cur] == k -> nl = 0 }
+	   goto match
 	:: d_step { link[pred] == pl && !MARK(nl) && key[cur] > k -> nl = 0 }
 	   goto absent
 	fi;
@@ -283,6 +282,19 @@ hop:
 	   }
 	   goto hop
 	:: link[pred] != pl -> goto find
+	fi;
+match:	/* gen and key, while it is linked: of one life, which others find */
+	if
+	:: d_step { true -> kk = (key[cur] == k); g = (kk -> gen[cur] : 0) }
+	fi;
+	if
+#ifdef MUTANT_MATCH
+	:: d_step { kk -> kk = 0 } goto present
+#else
+	:: d_step { kk && link[pred] == pl -> kk = 0 } goto present
+	:: d_step { link[pred] != pl -> g = 0 } goto find
+#endif
+	:: d_step { !kk -> g = 0 } goto find
 	fi;
 #endif
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G1, G2: a lookup finds keys that are in the table, and none that is just
+ * being made in the slot which it has come upon.  The finder is stopped when it
+ * has seen that the slot is linked, and before it looks whose it is; meanwhile
+ * the key is evicted, and made again in that slot by somebody who is stopped
+ * before it is linked there.
+ */
+#include <errno.h>
+#include "replay.h"
+
+static struct lh *finding, *making, *other;
+
+static int
+find(void *arg)
+{
+	return replay_try(finding, "a", arg);
+}
+
+static int
+make(void *arg)
+{
+	return replay_try(making, "a", arg);
+}
+
+static void
+begin(uint32_t keys, struct lh_lease *found, struct lh_lease *made)
+{
+	struct lh_open_opts o = t_open_opts();
+	const char *table = replay_begin();
+	struct lh_lease first;
+
+	o.max_keys = keys;
+	if (lh_open(&finding, table, &o) != 0 ||
+	    lh_open(&making, table, &o) != 0 || lh_open(&other, table, &o) != 0)
+		bail_out("no table: %s", lh_error_detail());
+	is(replay_try(other, "a", &first), 0, "a, before");
+	is(lh_release(other, &first), 0, "released");
+	replay_hold("finder", "index.validated");
+	replay_go("finder", find, found);
+	replay_wait_held("finder");
+	is(lh_evict(other, "a", 0), 1, "evicted");
+	replay_hold("maker", "slot.linking");
+	replay_go("maker", make, made);
+	replay_wait_held("maker");
+}
+
+static void
+end(void)
+{
+	t_close(other);
+	t_close(making);
+	t_close(finding);
+}
+
+/* A third one makes the key elsewhere. */
+static void
+two_holders(void)
+{
+	struct lh_lease found, made, third;
+	int held = 0;
+
+	begin(4, &found, &made);
+	replay_release("finder");
+	held += replay_result("finder") == 0;
+	held += replay_try(other, "a", &third) == 0;
+	replay_release("maker");
+	held += replay_result("maker") == 0;
+	is(held, 1, "one has it");
+	is(t_holders(other, "a"), 1, "the table says so as well");
+	is(t_findings(other), 0, "and is sound");
+	end();
+}
+
+/* Others make keys just there, so that the maker has to find its place anew. */
+static void
+freed_by_its_maker(void)
+{
+	struct lh_lease found, made, l;
+	char key[8];
+	int got;
+
+	begin(64, &found, &made);
+	replay_release("finder");
+	got = replay_result("finder");
+	for (int i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "n%d", i);
+		is(replay_try(other, key, &l), 0, "a neighbour");
+		is(lh_release(other, &l), 0, "released");
+	}
+	replay_release("maker");
+	is(replay_result("maker"), got == 0 ? -EAGAIN : 0, "one has it");
+	if (got == 0)
+		is(lh_verify(finding, &found), 0, "and keeps it");
+	is(t_holders(other, "a"), 1, "one holder");
+	is(t_findings(other), 0, "a sound table");
+	end();
+}
+
+int
+main(void)
+{
+	t_part(two_holders, 290, "two holders");
+	t_part(freed_by_its_maker, 290, "freed by its maker");
+	return done();
+}
