@@ -48,7 +48,8 @@
  * Reading.  slot.value, the record, slot.value again: if that is the same, the
  * record was led to all the time, and whole (I1).  Bytes are stored with
  * release and loaded with acquire: who has read one of a later use sees that
- * slot.value has moved on before that.
+ * slot.value has moved on before that; or, since forget() comes with the next
+ * key only, that the slot is no key.
  *
  * If o is HELD by somebody else who lives (another thread with the same lease,
  * or a holder who has lost the key in the midst of it), it is not waited for:
@@ -127,15 +128,19 @@ lhi_value_read(struct lhi_view *v, const struct shm_slot *s,
 	for (int i = 0; i < READS; i++) {
 		uint64_t l = sh64_load_sc(&s->value);
 		struct shm_value *r = record(v, vlink_idx(l));
-		bool whole;
+		bool whole, is_key;
 
 		if (vlink_idx(l) == 0)
 			return 0;
 		lhi_point("value.reading");
 		whole = r != NULL &&
 		    read_record(r, lhi_slot_idx(v, s), out);
+		/* in this order: the next key's is another value */
+		is_key = word_mode(sh64_load(&s->word)) != WORD_NONE;
 		if (sh64_load(&s->value) != l)
 			continue;
+		if (!is_key)
+			return -EAGAIN;
 		return whole ? 1 : lhi_damaged(v, "a key's value is none",
 		    lhi_slot_idx(v, s), l);
 	}
