@@ -447,12 +447,12 @@ lhi_mag_take(struct lhi_mag *m)
 	lhi_mag_tell(m);
 	watch(m);
 	if (bit < 0) {
-		error = refill(m);
-		if (error != 0)
+		if ((error = refill(m)) != 0)
 			return error;
 		bit = find_free(m);
 	}
 	m->rec[bit].use = REC_OUT;
+	m->lent.home = 0;	/* claim 0 may be announced for another key */
 	return bit;
 }
 
