@@ -58,13 +58,14 @@ lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");
 	for (uint32_t i = 1; error == 0 && i < lhi_slots_ready(&lh->v); i++) {
 		struct shm_slot *s = &lh->v.slots[i];
+		uint32_t gen = sh32_load(&s->gen);
 
 		if (lhi_slot_key(&lh->v, s, sn.key) == 0 ||
 		    strncmp(sn.key, prefix == NULL ? "" : prefix, len) != 0)
 			continue;
 		error = lhi_snapshot_take(&sn, s);
-		if (error == 0)
-			error = fn(&sn.info, arg);
+		if (error == 0 && sh32_load(&s->gen) == gen)
+			error = fn(&sn.info, arg);	/* all of one life */
 	}
 	lhi_snapshot_drop(&sn);
 	return error;

@@ -205,8 +205,8 @@ lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 	/* what it says already is why the acquire failed */
 	lhi_fail_mute(1);
 	told = lhi_slot_key(&lh->v, ref->slot, x->sn.key) != 0 &&
-	    sh32_load(&ref->slot->gen) == ref->home >> 32 &&
-	    lhi_snapshot_take(&x->sn, ref->slot) == 0;
+	    lhi_snapshot_take(&x->sn, ref->slot) == 0 &&
+	    sh32_load(&ref->slot->gen) == ref->home >> 32;
 	lhi_fail_mute(0);
 	if (told)
 		(void)lhi_fail_keep(x, drop);

@@ -224,16 +224,21 @@ lhi_snapshot_of(struct lhi_snapshot *sn, const char *key)
 	struct lhi_ref ref;
 	int error = lhi_name_set(&n, key);
 
-	if (error != 0)
-		return error;
-	error = lhi_slot_find(&sn->lh->v, &n, &ref);
-	if (error < 0)
-		return error;
-	if (error == 0)
-		return lhi_fail(-ENOENT, "there is no key '%.64s' in table %s",
-		    key, sn->lh->name);
-	memcpy(sn->key, key, n.len + 1);
-	return lhi_snapshot_take(sn, ref.slot);
+	for (int i = 0; error == 0 && i < SNAPSHOT_TRIES; i++) {
+		error = lhi_slot_find(&sn->lh->v, &n, &ref);
+		if (error < 0)
+			return error;
+		if (error == 0)
+			return lhi_fail(-ENOENT, "there is no key '%.64s' in "
+			    "table %s", key, sn->lh->name);
+		memcpy(sn->key, key, n.len + 1);
+		lhi_point("snapshot.found");
+		error = lhi_snapshot_take(sn, ref.slot);
+		if (error == 0 && sh32_load(&ref.slot->gen) == ref.home >> 32)
+			return 0;	/* of that life, then */
+	}
+	return error != 0 ? error : lhi_fail(-EAGAIN, "key '%.64s' comes and "
+	    "goes: ask again", key);
 }
 
 void
