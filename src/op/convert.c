@@ -120,16 +120,19 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	struct lhi_held now = *h;
 	struct lh_lease as = *l;
 	uint64_t st;
+	int error;
 
 	as.mode = mode == WORD_S ? LH_SHARED : LH_EXCLUSIVE;
 	as.token = token;
 	as.id[1] = lid_make(h->ci, lid_epoch(l->id[1]), seq);
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
-	if (!lives(h, seq, &st))
-		return lhi_lease_enforce(lh, &as, &now);
-	if (!lhi_right_of(&now))
-		return lhi_lease_enforce(lh, &as, &now);
+	for (int i = 0; !lives(h, seq, &st) || !lhi_right_of(&now); i++) {
+		error = lhi_lease_enforce(lh, &as, &now);
+		/* again if it has its right, or was extended, after all */
+		if (error != LEASE_LIVES || i == TRIES)
+			return error;
+	}
 	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */
 		return lhi_lease_lost(lh, &now);
 	if (now.shared)
@@ -183,8 +186,8 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	do {
 		link = sh64_load(&h->claim->rnext);
 		grant = sh64_load(&h->claim->grant);
-		if (!lhi_lease_granted(h))
-			return lhi_lease_lost(lh, h);
+		if (!lhi_lease_granted(h))	/* or it was, and is again */
+			return lhi_lease_enforce(lh, l, h);
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
 	lhi_point("convert.prepared");
@@ -263,6 +266,7 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 	int error = lhi_lease_check(lh, l, &h);
 
 	*beside = false;
+	lhi_point("convert.begun");
 	if (error != 0 && error != -EALREADY)
 		return error;
 	if (mode > LH_SHARED)

@@ -187,6 +187,24 @@ replay_wait_held(const char *role)
 		give_up("%s comes to %s", role, r->point);
 }
 
+bool
+replay_comes(const char *role)
+{
+	struct role *r = role_of(role);
+	bool ended;
+
+	do
+		ended = !replay_running(role);
+	while (!t_await(&r->held, r->waited + 1, 0) && !ended &&
+	    usleep(20) == 0);
+	if (!t_await(&r->held, r->waited + 1, 0)) {
+		atomic_store(&r->armed, false);
+		return false;
+	}
+	r->waited++;
+	return true;
+}
+
 void
 replay_release(const char *role)
 {

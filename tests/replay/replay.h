@@ -71,6 +71,9 @@ void replay_hold_nth(const char *role, const char *point, int n);
 /* Until it stands there. */
 void replay_wait_held(const char *role);
 
+/* The same, for who may end before he comes there: false. */
+bool replay_comes(const char *role);
+
 /* Let it go on. */
 void replay_release(const char *role);
 
