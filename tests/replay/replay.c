@@ -166,6 +166,10 @@ replay_hold_nth(const char *role, const char *point, int n)
 {
 	struct role *r = role_of(role);
 
+	/* or the next one to be waited for would be that one */
+	if (atomic_load(&r->held.count) > r->waited)
+		bail_out("%s was held at %s, and not waited for", role,
+		    r->point);
 	strncpy(r->point, point, sizeof(r->point) - 1);
 	atomic_store(&r->arrivals_left, n);
 	r->holds++;
