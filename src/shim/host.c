@@ -249,7 +249,11 @@ key_of(struct shim *s, const struct kv_bytes *b)
 static bool
 is_its_claim(const struct key *k, const struct recipe_found *f)
 {
-	return k->right != RIGHT_NONE && f->create <= k->base &&
+	/* it was taken away, and who had it then may go by it: the other one
+	 * was left before the last was asked for */
+	if (k->right == RIGHT_NONE)
+		return f->create > k->part->create;
+	return f->create <= k->base &&
 	    k->base <= f->revision && (k->base < k->part->create ||
 	    k->part->revision < k->base || k->part->create < f->create);
 }
