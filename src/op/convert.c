@@ -157,7 +157,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return 0;
 }
 
-/* The word is w: which token is next?  0, -errno. */
+/* The word is w: which token is next?  0, MOVED, -errno. */
 static int
 next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
     struct lhi_next *n)
@@ -166,6 +166,8 @@ next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
 
 	if (error == 0)
 		return lhi_right_next(h, n->token);
+	if (error == FENCE_AGAIN)
+		return MOVED;
 	return error != FENCE_BARRED ? error : lhi_fail(-EAGAIN, "the tokens "
 	    "of the key would have to go on further than they can under a "
 	    "lease: the lease is as it was; release it and acquire anew");

@@ -74,8 +74,9 @@
 #define SKIPS_MAX	(1 << 24)	/* from one end to the other */
 
 /* What is next if nothing is in the way; the hint is near then, or, with
- * `stays`, where it is. */
-static void
+ * `stays`, where it is.  False: the word is not w any more; then the hint may
+ * be of another kind of key, which has the slot by now. */
+static bool
 look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_next *n)
 {
 	uint64_t ver = word_ver(w) + 1;
@@ -84,14 +85,15 @@ look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_next *n)
 	n->token = token_of(n->hint, ver);
 	if (lhi_mutant(6))
 		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
-	/* a word of long ago may be further from it than both can tell: nothing
-	 * comes of that, since the swap that this is for will fail */
+	/* after the hint: a word of long ago may be further from it than both
+	 * can tell */
 	else if (sh64_load(&s->word) != w)
-		n->token = n->hint + 1;
+		return false;
 	else if (!stays && (int64_t)(n->token - 1 - n->hint) >
 	    (int64_t)TOKEN_LAG_MAX &&
 	    sh64_cas(&s->hint, n->hint, n->token - 1))
 		n->hint = n->token - 1;
+	return true;
 }
 
 /*
@@ -165,7 +167,8 @@ draw(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 	uint64_t next, last;
 	int error;
 
-	look_ahead(s, w, read, n);
+	if (!look_ahead(s, w, read, n))
+		return FENCE_AGAIN;
 	next = n->token;
 	do {
 		last = sh64_load(&v->hdr->last_token);
@@ -201,7 +204,8 @@ lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 
 	if (lhi_view_global(v) && !cluster)
 		return draw(v, s, w, local, joins, n);
-	look_ahead(s, w, false, n);
+	if (!look_ahead(s, w, false, n))
+		return FENCE_AGAIN;
 	next = n->token;
 	error = cluster ? above_base(v, s, &n->token) :
 	    lhi_fence_room(v, s, word_mode(w) != WORD_FREE, local, &n->token);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G2, G12: who is about to choose the next token of an ordinary key, and is
+ * stopped while that is forgotten and a cluster key is made in its slot, does
+ * not go by the tokens of that one: neither the ceiling nor the last token of
+ * all goes where cluster keys' are, and a sound table is not found damaged.
+ * The same the other way round.
+ */
+#include <errno.h>
+#include <string.h>
+#include "behaviour/fence.h"
+#include "op/fence.h"
+#include "proc/lh.h"
+#include "replay.h"
+
+static struct lh *lh, *other;
+static const char *first;
+
+static int
+take(void *arg)
+{
+	return replay_try(lh, first, arg);
+}
+
+static void
+play(const char *kind, uint32_t flags, const char *before, const char *after)
+{
+	struct lh_open_opts o = flags & LH_ALL_LOCAL ? fence_opts() :
+	    t_open_opts();
+	const char *table = replay_begin();
+	struct lh_lease l = { 0 }, next;
+
+	o.max_keys = 1;
+	o.flags |= flags;
+	first = before;
+	if (lh_open(&lh, table, &o) != 0)
+		bail_out("no table: %s", lh_error_detail());
+	o.flags &= ~LH_ALL_LOCAL;
+	if (lh_open(&other, table, &o) != 0)
+		bail_out("no table: %s", lh_error_detail());
+	lh->serves = other->serves = true;	/* no shim is asked */
+	is(lh_key_create(other, before), 0, "a key");
+	is(lh_destroy(other, before), 0, "may go");
+	is(replay_try(other, before, &next), 0, "is there");
+	is(lh_release(other, &next), 0, "and free");
+
+	replay_hold("A", "acquire.marked");
+	replay_go("A", take, &l);
+	replay_wait_held("A");
+	replay_hold_nth("A", "load", 3);	/* its hint; options between */
+	replay_release("A");
+	replay_wait_held("A");
+	is(lh_evict(other, before, 0), 1, "forgotten");
+	is(lh_key_create(other, after), 0, "another in its place");
+	replay_release("A");
+	/* had anew, or refused since there is no room: as it may */
+	(void)replay_result("A");
+	cmp(sh64_load(&other->v.hdr->ceiling), <, CLUSTER_FIRST,
+	    "%s: the ceiling is where it belongs", kind);
+	cmp(sh64_load(&other->v.hdr->last_token), <, CLUSTER_FIRST,
+	    "%s: so is the last token", kind);
+	is(sh32_load(&other->v.hdr->flags) & SHM_DAMAGED, 0u,
+	    "%s: not damaged", kind);
+	/* and who comes next has an ordinary key's token */
+	is(lh_destroy(other, after), 0, "%s: that one may go, too", kind);
+	is(replay_try(other, "c", &next), 0, "%s: an ordinary one: %s", kind,
+	    lh_error_detail());
+	cmp(next.token, <, CLUSTER_FIRST, "%s: with a token of its kind", kind);
+	is(lh_release(other, &next), 0, "released");
+	t_close(other);
+	t_close(lh);
+}
+
+static void
+play_all(void)
+{
+	play("ephemeral", 0, "a", "cluster:b");
+}
+
+static void
+play_global(void)
+{
+	play("global", LH_TOKENS_GLOBAL, "a", "cluster:b");
+}
+
+static void
+play_local(void)
+{
+	play("local", LH_ALL_LOCAL, "a", "cluster:b");
+}
+
+static void
+play_back(void)
+{
+	play("cluster", 0, "cluster:a", "b");
+}
+
+int
+main(void)
+{
+	t_part(play_all, 290, "ephemeral");
+	t_part(play_global, 290, "global");
+	t_part(play_local, 290, "local");
+	t_part(play_back, 290, "back");
+	return done();
+}
