@@ -121,19 +121,34 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
 	lhi_turn_hand_over(&a->t);
 }
 
-/* The grant's deadline has passed before it could be reported: undo it. */
+/*
+ * The grant's deadline has passed before it could be reported: undo it.
+ * Another thread may have found the lease meanwhile, and converted it: what the
+ * word is by now says how it is undone, until it does not name the claim.
+ */
 static int
-too_late(struct lhi_attempt *a, uint64_t word, uint32_t cause)
+too_late(struct lhi_attempt *a, uint32_t cause)
 {
-	uint64_t st = sh64_load(&a->c->state);
+	struct shm_slot *s = a->t.s;
+	uint64_t st, w;
+	int error = 0;
 
-	(void)sh64_cas(&a->c->state, st, state_make(ST_EXPIRED, state_seq(st),
-	    state_deadline(st)));
-	if (a->ask->shared)
-		(void)lhi_chain_remove(view(a), a->t.s, a->t.ci);
-	else if (sh64_cas(&a->t.s->word, word, lhi_free_word(a->t.s, cause,
-	    word_ver(word))))
-		lhi_queue_kick(view(a), a->t.s);
+	do	/* also if it was extended, just now */
+		st = sh64_load(&a->c->state);
+	while (state_held(st) && !sh64_cas(&a->c->state, st,
+	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))));
+	lhi_point("acquire.expired");
+	do {
+		w = sh64_load_sc(&s->word);
+		if (word_mode(w) == WORD_X && word_idx(w) == a->t.ci &&
+		    sh64_cas(&s->word, w, lhi_free_word(s, cause,
+		    word_ver(w))))
+			lhi_queue_kick(view(a), s);
+		else if (word_mode(w) == WORD_S)
+			error = lhi_chain_remove(view(a), s, a->t.ci);
+		w = sh64_load_sc(&s->word);
+	} while (error == 0 && (word_mode(w) == WORD_X ||
+	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci);
 	step_back(a);
 	return WAITING;
 }
@@ -234,13 +249,13 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	}
 	lhi_point("acquire.granted");
 	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
-		return too_late(a, mine, cause);
+		return too_late(a, cause);
 	lhi_fence_granted(s, &n);
 	sh64_store_rlx(&a->c->since, since(a, now));
 	lhi_attempt_leave_queue(a);
 	if (policy == LH_POLICY_LIVE &&
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
-		return too_late(a, mine, cause);
+		return too_late(a, cause);
 	tell(a, queued, now, n.token, cause);
 	a->lease->id[1] = lhi_mag_claim_id(view(a), a->t.ci);
 	if (!a->threadless)
