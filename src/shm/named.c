@@ -160,15 +160,19 @@ lhi_named_sound(const struct lhi_view *v, uint32_t idx)
 	return sess_st(s) != SESS_NAMED || until_is_of(u, sess_inc(s));
 }
 
-/* Has its maker ended?  (Nobody's maker is a named session.) */
+/* Has its maker ended?  (Nobody's maker is a named session: what would be one
+ * is damage, and not followed.  A later one in the maker's record is none.) */
 static bool
 maker_gone(struct lhi_view *v, uint64_t maker, bool probe)
 {
-	if (maker == 0 || sid_idx(maker) >= v->geo.max_sessions ||
-	    sess_st(sh64_load(&v->sessions[sid_idx(maker)].state)) ==
-	    SESS_NAMED)
+	uint64_t s;
+
+	if (maker == 0 || sid_idx(maker) >= v->geo.max_sessions)
 		return false;
-	return lhi_session_dead(v, maker, probe);
+	s = sh64_load(&v->sessions[sid_idx(maker)].state);
+	if (sess_inc(s) != sid_inc(maker))
+		return sess_inc(s) > sid_inc(maker);
+	return sess_st(s) != SESS_NAMED && lhi_session_dead(v, maker, probe);
 }
 
 /* Why would it end now, its word being u?  NAMED_LIVES: it would not. */
