@@ -203,7 +203,9 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 	    key) == 0)
 		return lhi_fail(-ESTALE, "the lease was lost just now");
 	now = *lease;
-	error = true_end(lh, &now);
+	error = lh_verify(lh, lease);	/* so it is that name */
+	if (error == 0)
+		error = true_end(lh, &now);
 	if (error == 0)
 		error = open_handle(lh, &item, 1, o, &l);
 	if (error == 0)

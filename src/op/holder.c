@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "op/holder.h"
+#include "op/lease.h"
 #include "op/right.h"
 #include "proc/magazine.h"
 
@@ -192,10 +193,45 @@ look(struct lh *lh, uint64_t hash, const struct lhi_name *name,
 	return known;
 }
 
-/* The lease was seen to be held: enter it again.  False: it has just gone. */
+/*
+ * Is it held?  0, and until when, which was so in that use of the claim, and
+ * under that right, since it is held after that; -errno as lh_verify().
+ */
+static int
+verify(struct lh *lh, struct lh_lease *lease)
+{
+	struct lhi_held h;
+	int error = lhi_lease_check(lh, lease, &h);
+
+	if (error != 0)
+		return error;
+	do {
+		lease->expires_ns = lhi_right_cut_ns(&h,
+		    lhi_ends_ns(&lh->v, sh64_load(&h.claim->state)));
+		error = lhi_lease_verify(lh, lease, &h);
+	} while (error == LEASE_LIVES);
+	return error;
+}
+
+/* It is not held as it was: because it was just converted, which is still to be
+ * told here (lhi_holder_follow())?  Who hands a lease over keeps its mode. */
+static bool
+changes_mode(struct lh *lh, const struct lh_lease *lease)
+{
+	uint32_t ci = lid_claim(lease->id[1]);
+	uint64_t st = sh64_load(&lh->v.claims[ci].state);
+
+	return state_held(st) && state_seq(st) ==
+	    ((lid_seq(lease->id[1]) + CONVERT_STEP) & MASK(SEQ_BITS)) &&
+	    (state_kind(st) == ST_READ) != (lease->mode == LH_SHARED);
+}
+
+/* The lease was seen to be held, until then: enter it again.  False: it has
+ * just gone. */
 static bool
 enter(struct lh *lh, struct lh_lease *lease)
 {
+	int64_t expires_ns = lease->expires_ns;
 	struct hold *h;
 	bool there;
 
@@ -205,8 +241,7 @@ enter(struct lh *lh, struct lh_lease *lease)
 	if (there) {
 		h->count++;
 		*lease = h->lease;
-		lease->expires_ns = lhi_ends_ns(&lh->v, sh64_load(
-		    &lh->v.claims[lid_claim(lease->id[1])].state));
+		lease->expires_ns = expires_ns;
 	}
 	lhi_proc_unlock();
 	return there;
@@ -292,9 +327,11 @@ lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
 		case HAS:
 			break;
 		}
-		error = lh_verify(lh, &has);
+		error = verify(lh, &has);
 		if (error != 0 && error != -ESTALE)
 			return error;
+		if (error != 0 && changes_mode(lh, &has))
+			return HOLDER_WAITS;
 		if (error != 0) {
 			forget(lh, has.id[1]);
 			continue;
@@ -304,7 +341,6 @@ lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
 			    "key in the other mode: convert the lease, or "
 			    "release it first");
 		if (enter(lh, &has)) {
-			lhi_right_cut(lh, &has);
 			*lease = has;
 			return 0;
 		}

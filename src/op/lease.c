@@ -435,9 +435,9 @@ lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
 	    lhi_right_lost(lh, l, h);
 }
 
-/* It is one: is it held?  0, LEASE_LIVES, -errno. */
-static int
-verify_once(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
+int
+lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
 {
 	uint64_t st;
 
@@ -454,6 +454,13 @@ verify_once(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
 }
 
 int
+lhi_lease_told(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	return lhi_right_needed(lh, h->slot) ? lhi_lease_verify(lh, l, h) : 0;
+}
+
+int
 lh_verify(struct lh *lh, const struct lh_lease *l)
 {
 	struct lhi_held h;
@@ -464,7 +471,7 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 	if (error != 0)
 		return error;
 	do
-		error = verify_once(lh, l, &h);
+		error = lhi_lease_verify(lh, l, &h);
 	while (error == LEASE_LIVES);
 	return error;
 }

@@ -90,6 +90,15 @@ enum lhi_lease_is lhi_lease_now(struct lh *lh, const struct lh_lease *l,
 enum { LEASE_LIVES = 1 };	/* beside 0 and -errno */
 int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
+
+/* It is one: is it held?  0, LEASE_LIVES, -errno. */
+int lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h);
+
+/* Its right, if it needs one, was just asked until when it is (op/right.c):
+ * is it held at a moment after that, so under that right?  As above. */
+int lhi_lease_told(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h);
 int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 

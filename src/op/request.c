@@ -196,7 +196,7 @@ lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
 	int error;
 
 	lhi_right_cut(lh, lease);
-	error = token_cluster(lease->token) ? lh_verify(lh, lease) : 0;
+	error = lh_verify(lh, lease);	/* its claim may be of another use */
 
 	if (error != 0 || ask->more->value == NULL ||
 	    req_who(q->state) == REQUEST_WHOLE)
