@@ -303,6 +303,11 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		l.expires_ns = lhi_right_cut_ns(&h, lhi_ends_ns(&lh->v, st));
+		do
+			found = lhi_lease_told(lh, &l, &h);
+		while (found == LEASE_LIVES);
+		if (found != 0)
+			continue;
 		*lease = l;
 		return 0;
 	}

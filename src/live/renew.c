@@ -159,6 +159,12 @@ has_rights(struct lh_lock *l, uint32_t *which)
 		lease->expires_ns = lhi_right_asked_ns(l->lh, lease);
 		if (e.left_ns < lease->expires_ns - now)
 			lease->expires_ns = now + e.left_ns;
+		/* under that very right: op/right.c, I1 */
+		if (token_cluster(lease->token) &&
+		    lh_verify(l->lh, lease) == -ESTALE) {
+			*which = i;
+			return false;
+		}
 	}
 	atomic_store(&l->right_ns, end.until_ns);
 	l->right_due_ns = end.until_ns == INT64_MAX ? INT64_MAX :
@@ -301,11 +307,12 @@ was_moved_on(struct lh_lock *l, int64_t now)
 		struct lh_lease *lease = &l->leases[l->which];
 		int64_t end = 0;
 
-		if (lh_verify(l->lh, lease) == 0 &&	/* so for all (G3) */
-		    lhi_lease_check(l->lh, lease, &h) == 0)
+		/* its end, if it is its claim's still after that */
+		if (lhi_lease_check(l->lh, lease, &h) == 0)
 			end = lhi_ends_ns(&l->lh->v,
 			    sh64_load(&h.claim->state));
-		if (end <= l->expires_ns)
+		if (lh_verify(l->lh, lease) != 0 ||	/* so for all (G3) */
+		    end <= l->expires_ns)
 			return false;
 		lease->expires_ns = end;
 	}

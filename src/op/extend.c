@@ -96,12 +96,13 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	int64_t now = lhi_now_ns(&lh->v);
 	int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
 	enum lhi_lease_is is = lhi_lease_now(lh, l, h, st);
+	int error;
 
 	if (is == LEASE_OVER)
 		return lhi_lease_enforce(lh, l, h);
 	if (state_strict(st)) {		/* there is nothing to move */
 		l->expires_ns = lhi_right_cut_ns(h, INT64_MAX);
-		return 0;
+		return lhi_lease_told(lh, l, h);
 	}
 	lhi_point("extend.checked");
 	later = state_make(state_st(st), state_seq(st), deadline(lh, st, own,
@@ -124,8 +125,10 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			    lhi_lease_enforce(lh, l, h);
 		}
 		l->expires_ns = lhi_right_cut_ns(h, l->expires_ns);
-		count_extend(lh);
-		return 0;
+		error = lhi_lease_told(lh, l, h);
+		if (error == 0)
+			count_extend(lh);
+		return error;
 	}
 	/* too late: undo (I2); when it was due is said (handoff.c), by the
 	 * sooner of the two */

@@ -285,6 +285,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	struct lhi_held now = h->from;
 	struct lh_lease as = *l;
 	uint64_t st;
+	int error;
 
 	as.id[0] = h->to.sid;
 	as.id[1] = lid_make(h->to.ci, lhi_claim_epoch(h->to.c),
@@ -306,7 +307,12 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 		return lhi_lease_enforce(h->lh, &as, &now);
 	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
-	as.expires_ns = lhi_right_cut_ns(&now, lhi_ends_ns(v, st));
+	do {
+		as.expires_ns = lhi_right_cut_ns(&now, lhi_ends_ns(v, st));
+		error = lhi_lease_told(h->lh, &as, &now);
+	} while (error == LEASE_LIVES);
+	if (error != 0)
+		return error;
 	*l = as;
 	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,
 	    as.token, 0);

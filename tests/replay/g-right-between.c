@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G1, G3, G9: what a lease of a cluster key may be gone by is told with the D
+ * of the right that it was held under.  Somebody is stopped within a call that
+ * says until when, and loses the lease there; another has the key, under
+ * another right, when he goes on: he is not told that he has it until then.
+ */
+#include <errno.h>
+#include "lent.h"
+
+#define PLACES 45
+#define D1_MS 20000	/* but it is made to pass */
+#define SOON_MS 60000	/* D1, and not the next one */
+
+struct caller {
+	const char *what;
+	int (*fn)(void *arg);
+	const char *from;	/* where its looks begin */
+	uint32_t policy;
+};
+
+static struct lh *lh, *other;
+static struct lh_lease lease;
+static struct lh_session *to;
+
+static int
+extend(void *unused)
+{
+	(void)unused;
+	return lh_extend(lh, &lease, REPLAY_LONG_MS);
+}
+
+static int
+hand_over(void *unused)
+{
+	(void)unused;
+	return lh_handoff(lh, &lease, to);
+}
+
+static int
+recall(void *unused)
+{
+	struct lh_lease l;
+	int e;
+
+	(void)unused;
+	e = lh_lease_recall(lh, LENT_KEY, lease.id, lease.token, &l);
+	if (e == 0)
+		lease = l;
+	return e;
+}
+
+static int
+again(void *unused)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_lease l;
+	int e;
+
+	(void)unused;
+	more.holder = "me";
+	o.more = &more;
+	e = lh_acquire(lh, LENT_KEY, &o, &l);
+	if (e == 0)
+		lease = l;
+	return e;
+}
+
+static void
+take(uint32_t policy)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.policy = policy;
+	more.holder = "me";
+	o.more = &more;
+	if (lh_acquire(lh, LENT_KEY, &o, &lease) != 0)
+		bail_out("not had: %s", lh_error_detail());
+}
+
+/* Stopped at his nth load from there on. */
+static bool
+stopped_at(const struct caller *c, int n)
+{
+	struct lh_lease q;
+	bool in_it;
+	int e;
+
+	lent_give(D1_MS);
+	take(c->policy);
+	if (c->from != NULL) {
+		replay_hold("he", c->from);
+		replay_go("he", c->fn, NULL);
+		replay_wait_held("he");
+		replay_hold_nth("he", "load", n);
+		replay_release("he");
+	} else {
+		replay_hold_nth("he", "load", n);
+		replay_go("he", c->fn, NULL);
+	}
+	in_it = replay_comes("he");
+	/* D passes; what the shim does then: op/host.c, begin_epoch() */
+	lent_pass();
+	(void)lhi_cluster_end(&lent_shim->v);
+	cmp(lh_break(lent_shim, LENT_KEY, NULL, 0), >=, 0, "broken");
+	lent_give(REPLAY_LONG_MS);
+	is(replay_try(other, LENT_KEY, &q), 0, "another one has it");
+	if (in_it)
+		replay_release("he");
+	e = replay_result("he");
+	if (in_it)
+		ok(e != 0 || lease.expires_ns <= t_now_ns() + t_ms(SOON_MS) *
+		    T_NS_PER_MS, "%s, at load %d: %d, for %lld ms more",
+		    c->what, n, e, (long long)((lease.expires_ns -
+		    t_now_ns()) / T_NS_PER_MS));
+	is(lh_verify(other, &q), 0, "who has it");
+	is(lh_release(other, &q), 0, "releases it");
+	(void)lh_release(lh, &lease);
+	return in_it;
+}
+
+static const struct caller callers[] = {
+	{ "extend", extend, "extend.swapped", LH_POLICY_LEASE },
+	{ "extend, strict", extend, NULL, LH_POLICY_STRICT },
+	{ "handoff", hand_over, "handoff.let_go", LH_POLICY_LEASE },
+	{ "recall", recall, NULL, LH_POLICY_LEASE },
+	{ "holder", again, NULL, LH_POLICY_LEASE },
+};
+
+static const struct caller *now;
+
+static void
+play_one(void)
+{
+	const char *table = replay_begin();
+	int n = 1;
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	lent_begin(table);
+	if (now->fn == hand_over)
+		to = replay_session(lh, "s", REPLAY_LONG_MS, 0);
+	while (n <= PLACES && stopped_at(now, n))
+		n++;
+	cmp(n, >, 3, "%s: %d places", now->what, n - 1);
+	t_close(lh);
+	t_close(other);
+	t_close(lent_shim);
+}
+
+int
+main(void)
+{
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+		now = &callers[i];
+		t_part(play_one, 60, "right between");
+	}
+	return done();
+}
