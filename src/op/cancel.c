@@ -6,6 +6,9 @@
  *
  *	opaque[0]	1: thrown
  *	opaque[1]	first lhi_canceller
+ *	opaque[2]	of which process those are: how often forked (a child
+ *			has none of its parent's waits, and other stacks where
+ *			they were)
  */
 #include <errno.h>
 #include <unistd.h>
@@ -19,10 +22,20 @@ lhi_cancelled(const struct lh_cancel *c)
 	return c != NULL && __atomic_load_n(&c->opaque[0], __ATOMIC_SEQ_CST);
 }
 
+/* Under lhi_cancel_lock(): the list is this process's. */
+static void
+own_list(struct lh_cancel *c)
+{
+	if (c->opaque[2] != lhi_cancel_forks())
+		c->opaque[1] = 0;
+	c->opaque[2] = lhi_cancel_forks();
+}
+
 static void
 join(struct lh_cancel *c, struct lhi_canceller *me)
 {
 	lhi_cancel_lock();
+	own_list(c);
 	me->next = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
 	c->opaque[1] = (uintptr_t)me;
 	lhi_cancel_unlock();
@@ -76,6 +89,21 @@ ring(int fd)
 	errno = saved;
 }
 
+/* (On a claim that is held by now its park may say something else.) */
+static void
+wake(shm_u32 *park)
+{
+	uint32_t was;
+
+	do {
+		/* pairs with: the waiter's swap of park before its last look */
+		was = sh32_load_sc(park);
+		if (was != PARK_ASLEEP && was != PARK_QUIET)
+			return;
+	} while (!sh32_cas(park, was, PARK_AWAKE));
+	lhi_futex_wake(park);
+}
+
 int
 lh_cancel(struct lh_cancel *c)
 {
@@ -84,14 +112,14 @@ lh_cancel(struct lh_cancel *c)
 	if (c == NULL)
 		return lhi_fail(-EINVAL, "no switch was given (NULL)");
 	lhi_cancel_lock();
+	own_list(c);
 	__atomic_store_n(&c->opaque[0], 1, __ATOMIC_SEQ_CST);
 	p = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
 	for (; p != NULL; p = p->next) {
-		/* pairs with: the waiter's swap of park before its last look */
 		if (p->park == NULL)
 			ring(p->fd);
-		else if (sh32_xchg(p->park, PARK_AWAKE) != PARK_AWAKE)
-			lhi_futex_wake(p->park);
+		else
+			wake(p->park);
 	}
 	lhi_cancel_unlock();
 	return 0;

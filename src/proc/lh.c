@@ -33,6 +33,9 @@ lhi_proc_unlock(void)
 	(void)pthread_setcancelstate(state, NULL);
 }
 
+static uint64_t forks;		/* on the way from the first process to this */
+
+uint64_t lhi_cancel_forks(void) { return forks; }
 void lhi_cancel_lock(void) { (void)pthread_mutex_lock(&cancel_mutex); }
 void lhi_cancel_unlock(void) { (void)pthread_mutex_unlock(&cancel_mutex); }
 
@@ -57,6 +60,7 @@ after_fork_child(void)
 {
 	urcu_bp_after_fork_child();
 	lhi_mag_child();
+	forks++;
 	lhi_cancel_unlock();
 	lhi_proc_unlock();
 }

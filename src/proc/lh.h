@@ -236,6 +236,7 @@ void lhi_proc_lock(void);
 void lhi_proc_unlock(void);
 void lhi_cancel_lock(void);
 void lhi_cancel_unlock(void);
+uint64_t lhi_cancel_forks(void);	/* under it */
 void lhi_proc_begin(void);	/* once: fork handlers */
 
 /* Is the handle this process's own?  0; -EINVAL (NULL); -EPERM (inherited). */
