@@ -203,6 +203,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	struct lhi_ref ref = { s, a->home };
 	uint64_t mine, deadline;
 	struct lhi_next n;
+	uint64_t id;
 	int64_t now;
 	uint32_t policy = a->ask->more->policy;
 	bool queued = a->t.queued, local = in_scope_local(a);
@@ -240,6 +241,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	}
 	lhi_attempt_announce(a, a->ask->shared ? ST_READ : ST_HELD,
 	    deadline);						/* 1, 3 */
+	/* now: once it is granted, who finds it may put it in motion */
+	id = lhi_mag_claim_id(view(a), a->t.ci);
 	lhi_point("acquire.announced");
 	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci,
 	    n.token);
@@ -257,7 +260,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
 		return too_late(a, cause);
 	tell(a, queued, now, n.token, cause);
-	a->lease->id[1] = lhi_mag_claim_id(view(a), a->t.ci);
+	a->lease->id[1] = id;
 	if (!a->threadless)
 		remember(a, n.token);
 	a->lease->acquired_ns = now;
