@@ -190,7 +190,7 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	}
 	lhi_stat_spent(&m->lh->v);
 	m->shared--;
-	if (state_st(st) == ST_READ)
+	if (state_held(st))	/* in motion, too: who found it by status */
 		(void)sh64_cas(&c->state, held ? later : st,
 		    state_make(ST_EXPIRED, state_seq(st), 0));
 	(void)lhi_chain_leave(&m->lh->v, r->slot, ci, state_seq(st), false);

@@ -126,12 +126,20 @@ static bool
 is_rival(struct upgrade *u, struct shm_claim *c, uint32_t ci)
 {
 	struct lhi_view *v = view(u);
-	uint32_t li = lhi_upgrade_claim(c);
-	uint64_t seq = lhi_upgrade_seq(c), st;
-	struct shm_claim *lease = lhi_claim(v, li);
+	uint64_t wait = sh64_load(&c->state), seq, st;
+	struct shm_claim *lease;
+	uint32_t li;
 
-	if (state_st(sh64_load(&c->state)) != ST_WAIT || lease == NULL ||
-	    li == u->h.ci || sh64_load(&c->home) != u->lease->key)
+	/* what a claim says, it says of the use between two looks at it: in
+	 * another one it may wait for this key otherwise */
+	if (state_st(wait) != ST_WAIT ||
+	    !(sh32_load(&c->wflags) & WAITER_UPGRADE) ||
+	    sh64_load(&c->home) != u->lease->key)
+		return false;
+	seq = lhi_upgrade_seq(c);
+	li = lhi_upgrade_claim(c);
+	lease = lhi_claim(v, li);
+	if (lease == NULL || li == u->h.ci || sh64_load(&c->state) != wait)
 		return false;
 	st = sh64_load(&lease->state);
 	return state_held(st) && state_seq(st) == seq &&

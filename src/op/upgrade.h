@@ -24,14 +24,14 @@ lhi_upgrade_of(uint32_t ci, uint64_t seq)
 static inline uint32_t
 lhi_upgrade_claim(const struct shm_claim *c)
 {
-	return (uint32_t)(sh64_load_rlx(&c->grant) >> UPGRADE_SHIFT);
+	return (uint32_t)(sh64_load(&c->grant) >> UPGRADE_SHIFT);
 }
 
 /* And which use of that. */
 static inline uint64_t
 lhi_upgrade_seq(const struct shm_claim *c)
 {
-	return sh64_load_rlx(&c->grant) & MASK(SEQ_BITS);
+	return sh64_load(&c->grant) & MASK(SEQ_BITS);
 }
 
 #endif
