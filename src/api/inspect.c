@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "op/snapshot.h"
 #include "proc/magazine.h"
+#include "shm/chain.h"
 
 #define LOOKS 100		/* at a lease that moves */
 
@@ -23,7 +24,8 @@ holds_as(const struct lhi_snapshot *sn, const uint64_t id[2], uint64_t st)
 	    sh64_load(&c->home) == lhi_home(lhi_slot_idx(v, sn->slot),
 	    sh32_load(&sn->slot->gen)) &&
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
-	    (word_mode(w) == WORD_S ||
+	    ((word_mode(w) == WORD_S &&
+	    lhi_chain_has(v, sn->slot, ci) != 0) ||
 	    (word_mode(w) == WORD_X && word_idx(w) == ci));
 }
 

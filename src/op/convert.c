@@ -50,25 +50,46 @@ converted(uint64_t st)
 }
 
 /*
+ * The state is `moved`: it is ours to say what the grant is.  Read, then the
+ * state, then swapped: who comes too late for that cannot keep a later use's
+ * from being said, since that is said as often as it is not so.
+ */
+static void
+tell_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
+{
+	uint64_t is;
+
+	do {
+		is = sh64_load(&h->claim->grant);
+		if (!lhi_lease_moved(h, sh64_load(&h->claim->state),
+		    state_seq(moved)))
+			return;		/* it has ended */
+	} while (!sh64_cas(&h->claim->grant, is, lhi_reader_grant(token,
+	    state_seq(moved))));
+}
+
+/*
  * State, then word: whoever else presents the lease as it was swaps that very
  * state, or that very word, and fails.  If it is to be a reader's, its claim's
- * grant, which was `grant`, comes between the two: so only who converts it
- * writes that, though each who tries may have another token.  0; MOVED: state
- * or word have, and nothing has changed.
+ * grant comes between the two: so only who converts it writes that, though each
+ * who tries may have another token.  If it is a reader's, that says before that
+ * it moves.  0; MOVED: state or word have, and nothing has changed.
  */
 static int
 swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
-    uint64_t grant, const struct lhi_next *n)
+    const struct lhi_next *n)
 {
 	struct lhi_view *v = &h->lh->v;
 	uint64_t to = converted(st);
 
+	if (mode == WORD_X && !lhi_reader_says(h->claim, st,
+	    word_ver(h->word)))
+		return MOVED;
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");
 	if (mode == WORD_S)
-		(void)sh64_cas(&h->claim->grant, grant,
-		    lhi_reader_grant(n->token, state_seq(to)));
+		tell_grant(h, to, n->token);
 	/* no acquisition, however large a leap */
 	lhi_stat_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
 	/* should its session end before that is confirmed, it may have been
@@ -178,7 +199,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
 	struct lhi_next n;
-	uint64_t link, grant;
+	uint64_t link;
 	int error = next_token(lh, h, h->word, &n);
 
 	if (error != 0)
@@ -187,13 +208,12 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	 * changed was read before the word was seen to grant it still */
 	do {
 		link = sh64_load(&h->claim->rnext);
-		grant = sh64_load(&h->claim->grant);
 		if (!lhi_lease_granted(h))	/* or it was, and is again */
 			return lhi_lease_enforce(lh, l, h);
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
 	lhi_point("convert.prepared");
-	error = swap_mode(h, st, h->word, WORD_S, grant, &n);
+	error = swap_mode(h, st, h->word, WORD_S, &n);
 	if (error != 0)
 		return error;
 	error = confirm(lh, l, h, WORD_S, n.token);
@@ -239,7 +259,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	error = swap_mode(h, st, w, WORD_X, 0, &n);
+	error = swap_mode(h, st, w, WORD_X, &n);
 	if (error != 0)
 		return error;
 	return confirm(lh, l, h, WORD_X, n.token);

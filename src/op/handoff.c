@@ -77,6 +77,7 @@ struct handoff {
 	struct lhi_held from;
 	uint64_t from_sid;
 	uint32_t delay_ms;	/* its lock-delay */
+	uint64_t w;		/* the key's word, before its state was read */
 	uint64_t st;		/* its state */
 	uint64_t moved;		/* and what we make of it */
 	struct lhi_target to;
@@ -170,7 +171,9 @@ swap(struct handoff *h, uint64_t w)
 
 	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
-	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
+	if ((h->from.shared && !lhi_reader_says(h->from.claim, h->st,
+	    word_ver(h->from.word))) ||
+	    !sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
 		return retract(h);
 	lhi_point("handoff.taken");
 	if (!h->from.shared)
@@ -323,8 +326,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 static int
 attempt(struct handoff *h, struct lh_lease *l)
 {
-	uint64_t w = h->from.shared ? sh64_load_sc(&h->from.slot->word) :
-	    h->from.word;
+	uint64_t w = h->w;
 	int error;
 
 	if (h->from.shared && word_mode(w) != WORD_S)
@@ -353,6 +355,10 @@ hand_over(struct handoff *h, struct lh_lease *l)
 	int error = MOVED;
 
 	for (int i = 0; error == MOVED && i < TRIES; i++) {
+		/* the word first: what is seen of the chain after it stands
+		 * until it is swapped */
+		h->w = h->from.shared ? sh64_load_sc(&h->from.slot->word) :
+		    h->from.word;
 		h->st = sh64_load(&h->from.claim->state);
 		is = lhi_lease_now(h->lh, l, &h->from, h->st);
 		if (is == LEASE_OVER)

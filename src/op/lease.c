@@ -49,12 +49,35 @@
 #include "shm/queue.h"
 #include "shm/stat.h"
 
+#define WALKS 1000	/* over a chain that moves */
+
+/*
+ * Is the reader's claim in the chain, as of the lease's own push?  Its word is
+ * freed before its claim, by who is the only one there: so that the word is
+ * shared says nothing, if others have joined since, or begun anew.
+ */
+static bool
+chain_grants(const struct lhi_held *h)
+{
+	uint64_t grant = sh64_load(&h->claim->grant);
+	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word);
+	int has = -EAGAIN;
+
+	if (word_mode(w) != WORD_S || grant >> GRANT_SHIFT != ver)
+		return false;
+	if (word_ver(w) == ver)
+		return true;		/* nobody has joined since */
+	for (int i = 0; has == -EAGAIN && i < WALKS; i++)
+		has = lhi_chain_has(&h->lh->v, h->slot, h->ci);
+	/* (one that never holds still: its state decides) */
+	return has != 0 && sh64_load(&h->claim->grant) >> GRANT_SHIFT == ver;
+}
+
 static bool
 word_grants(const struct lhi_held *h)
 {
-	uint64_t w = sh64_load(&h->slot->word);
-
-	return h->shared ? word_mode(w) == WORD_S : w == h->word;
+	return h->shared ? chain_grants(h) :
+	    sh64_load(&h->slot->word) == h->word;
 }
 
 bool
@@ -93,7 +116,7 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	    lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
 	    sh64_load(&h->claim->home) == l->key &&
-	    (!h->shared || lhi_reader_seq(h->claim) == lid_seq(l->id[1])) &&
+	    (!h->shared || lhi_reader_moves(h->claim, lid_seq(l->id[1]))) &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
 	    word_grants(h);

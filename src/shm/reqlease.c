@@ -107,8 +107,8 @@ expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
 
 /* Does word w grant the lease, whose claim's state was st? */
 static bool
-grants(const struct lhi_request *q, struct shm_slot *s, struct shm_claim *c,
-    uint64_t st, uint64_t w)
+grants(struct lhi_view *v, const struct lhi_request *q, struct shm_slot *s,
+    struct shm_claim *c, uint64_t st, uint64_t w)
 {
 	uint64_t seq = lid_seq(q->lease);
 	bool moving = state_seq(st) == ((seq + CONVERT_STEP) & MASK(SEQ_BITS));
@@ -120,7 +120,8 @@ grants(const struct lhi_request *q, struct shm_slot *s, struct shm_claim *c,
 		    lhi_lock_token(s, w) == q->token &&
 		    (moving || !is_reader(st));
 	return word_mode(w) == WORD_S && lhi_reader_token(s, c) == q->token &&
-	    (moving ? lhi_reader_seq(c) == seq : is_reader(st));
+	    (moving ? lhi_reader_moves(c, seq) : is_reader(st)) &&
+	    lhi_chain_has(v, s, lid_claim(q->lease)) != 0;
 }
 
 /* Is it held, its claim's state being st?  (That is compared afterwards.) */
@@ -140,7 +141,7 @@ held_as(struct lhi_view *v, const struct lhi_request *q, struct shm_claim *c,
 	    lhi_session_dead(v, owner, true))
 		return false;
 	w = sh64_load(&s->word);
-	if (!grants(q, s, c, st, w))
+	if (!grants(v, q, s, c, st, w))
 		return false;
 	if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)))
 		return true;
