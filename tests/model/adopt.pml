@@ -18,8 +18,12 @@
  * With SHARED, A asks for reading: then a claim that is being left does not keep
  * the next one waiting, and both may be found.
  *
- * Left out: late heartbeats (they only make others wait), many keys, the local
- * lease of a stopped shim that runs out (delegate.pml), deletions by hand.
+ * With LAPSES, the shim's own lease of the key may run out while it has it, just
+ * before it clears the right: a process may have the key then (delegate.pml has
+ * the rest of that).
+ *
+ * Left out: late heartbeats (they only make others wait), many keys, deletions
+ * by hand.
  *
  * Properties.
  *  P1	While a process of A may go by what it was shown (a right, and D), B does
@@ -31,7 +35,8 @@
  * the sending that finds the session made), NUMBER (requests are counted from 1
  * in each life), BOTH (of two that are found, the first is kept), FIRST (and the
  * one of the older revision is), MOD (the one that was put again last is not, if
- * both were since the right's base).
+ * both were since the right's base), RIGHT (the first is kept if the right has
+ * been cleared).
  */
 #ifndef ONLY
 #define ONLY 0
@@ -51,6 +56,9 @@
 #endif
 #ifndef SHARED
 #define SHARED 0
+#endif
+#ifndef LAPSES
+#define LAPSES 0
 #endif
 #ifndef NAMES
 #define NAMES 2
@@ -91,6 +99,10 @@ byte goes;			/* a process goes by it so long */
 
 /* A's shim. */
 byte lives = LIVES, losses = LOSSES, beats = BEATS, anchors = ANCHORS;
+#if LAPSES
+byte lapses = LAPSES;
+bool clearing;
+#endif
 mtype = { START, MAKE, ADOPT, LOOK, FIND, UP };
 mtype phase = START;
 byte name, names, requests;	/* drawn until now */
@@ -163,6 +175,9 @@ inline kill()
 	lives--;
 	drop_calls();
 	no_claim();
+#if LAPSES
+	clearing = false;
+#endif
 	phase = START; name = 0;
 	seen[1] = false; seen[2] = false;
 	beats = BEATS;
@@ -174,6 +189,9 @@ inline lost()
 {
 	drop_calls();
 	no_claim();
+#if LAPSES
+	clearing = false;
+#endif
 	new_epoch();
 	table_name = 0; name = 0; phase = START;
 	seen[1] = false; seen[2] = false
@@ -220,7 +238,8 @@ inline leave(i)
 	late_delete[i] = true
 }
 
-/* Which of two is that of the right?  host.c, is_its_claim(). */
+/* Which of two is that of the right, or of the last one?  host.c,
+ * is_its_claim(). */
 #ifdef MUTANT_BOTH
 #define IS_ITS_CLAIM(i)	false
 #else
@@ -233,7 +252,12 @@ inline leave(i)
 #else
 #define COULD_BE(create, latest) \
 			(create <= base && base <= latest)
-#define IS_ITS_CLAIM(i)	(right && COULD_BE(q[i], mod[i]) && \
+#ifdef MUTANT_RIGHT
+#define CLEARED		(!right)
+#else
+#define CLEARED		false
+#endif
+#define IS_ITS_CLAIM(i)	(!CLEARED && COULD_BE(q[i], mod[i]) && \
 			    (!COULD_BE(age, revision) || q[i] > age))
 #endif
 #endif
@@ -382,8 +406,16 @@ end:	do
 	:: atomic { phase == UP && raised ->
 		right = true; raised = false; lock = FREE }
 	/* return, or not wanted any more */
+#if LAPSES
+	:: atomic { phase == UP && right && part != 0 && lock == SHIM ->
+		clearing = true }
+	:: atomic { lock == SHIM && lapses > 0 -> lapses--; lock = FREE }
+	:: atomic { phase == UP && clearing ->
+		right = false; returning = true; clearing = false }
+#else
 	:: atomic { phase == UP && right && part != 0 && lock == SHIM ->
 		right = false; returning = true }
+#endif
 	:: atomic { phase == UP && part != 0 && !right && !raised &&
 	    cc == NOTHING && (state != GRANTED || lock == SHIM) ->
 		leave(part);
