@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include "support/actor.h"
+#include "support/part.h"
 #include "support/support.h"
 #include "tap.h"
 
@@ -28,7 +29,7 @@ static void
 extend_to(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
 	struct lh_lease was = *l;
-	int64_t before_ns = t_now_ns();
+	int64_t before_ns = t_ticked_ns();
 
 	is(lh_extend(lh, l, ttl_ms), 0, "extended to %lld ms",
 	    (long long)ttl_ms);
@@ -50,7 +51,7 @@ again_and_again(void *arg)
 	int64_t before_ns;
 
 	for (int i = 0; i < 1000; i++) {
-		before_ns = t_now_ns();
+		before_ns = t_ticked_ns();
 		if (lh_extend(lh, &l, 60000) != 0 ||
 		    !around(l.expires_ns, 60000, before_ns, t_now_ns()))
 			n_wrong++;
@@ -94,8 +95,9 @@ sleepers_notice(void *arg)
 	return late[0] <= T1_MS && late[1] <= T1_MS;
 }
 
-int
-main(void)
+/* 8 ms are less than a machine that is busy may keep a clock from ticking. */
+static void
+counted(void)
 {
 	struct lh *lh = t_open(t_table());
 	struct lh_lease l;
@@ -113,6 +115,16 @@ main(void)
 	(void)t_join(t_thread(again_and_again, lh));
 	is(n_wrong, 0, "a thousand times by another thread: from now as well");
 	is(lh_release(lh, &l), 0, "released");
+	t_close(lh);
+}
+
+int
+main(void)
+{
+	struct lh *lh;
+
+	t_part(counted, 8, "counted from now");
+	lh = t_open(t_table());
 	ok(t_tries(3, sleepers_notice, lh), "in time");
 	t_close(lh);
 	return done();

@@ -34,7 +34,7 @@ read_again(struct t_actor *other, enum company how, int64_t ttl_ms)
 		if (how == TAKEN_AWAY && t_do_acquire(other, "k", HOUR_MS,
 		    0) + t_do_release(other) != 0)
 			fail("a writer comes and goes");
-		before = t_now_ns();
+		before = t_ticked_ns();
 		r = t_read(lh, "k", ttl_ms, 0, &l);
 		after = t_now_ns();
 		/* it may be over before the call returns (G3) */

@@ -74,6 +74,17 @@ t_now_ns(void)
 }
 
 int64_t
+t_ticked_ns(void)
+{
+	struct timespec ts;
+	int64_t now = t_now_ns(), tick;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	tick = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec + 4 * T_NS_PER_MS;
+	return tick < now ? tick : now;
+}
+
+int64_t
 t_since_ms(int64_t then_ns)
 {
 	return (t_now_ns() - then_ns) / T_NS_PER_MS;
