@@ -260,7 +260,7 @@ int
 lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
     bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg)
 {
-	struct spot at = { NULL, sh64_load_sc(&s->word), 0 };
+	struct spot at = { NULL, sh64_load_sc(&s->word), 0 }, from = at;
 	uint32_t hops = 0;
 
 	if (word_mode(at.value) != WORD_S)
@@ -269,14 +269,20 @@ lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
 		struct shm_claim *c = lhi_claim(v, at.cur);
 		uint64_t l;
 
+		/* a marked link is the same still when its claim is out, and
+		 * what it leads to is another's: so the last one that is not
+		 * marked, too, from which it is led to */
 		if (c == NULL || hops > lhi_hop_limit(v))
-			return same(s, &at) ? -EUCLEAN : -EAGAIN;
+			return same(s, &at) && same(s, &from) ? -EUCLEAN :
+			    -EAGAIN;
 		l = sh64_load(&c->rnext);
-		if (!same(s, &at))
+		if (!same(s, &at) || !same(s, &from))
 			return -EAGAIN;
 		if (!link_marked(l) && !fn(v, at.cur, arg))
 			return 0;
 		at = (struct spot){ &c->rnext, l, link_idx(l) };
+		if (!link_marked(l))
+			from = at;
 	}
 	return 0;
 }

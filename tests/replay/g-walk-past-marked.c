@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who walks over a chain of readers stands at one who has left it, but is still
+ * linked.  It is unlinked, by somebody who is stopped before he says so, and
+ * the next one is unlinked as well.  The walk does not go on over that one: it
+ * would lead out of the table, or into another key's chain, and not come by
+ * the reader behind, whose lease would be told lost.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include "proc/lh.h"
+#include "replay.h"
+
+static struct lh *h, *a, *b, *t, *s;
+static struct lh_lease lh_, la, lb, lt;
+static char key[16];
+
+static int
+let_go(void *arg)
+{
+	(void)arg;
+	return lh_release(t, &lt);
+}
+
+static int
+ask(void *arg)
+{
+	int asked = lh_ask_release(t, key, lt.id, lt.token);
+
+	(void)arg;
+	return asked == 1 ? 0 : asked;
+}
+
+static int
+nothing(const struct lh_key_info *info, void *arg)
+{
+	(void)info;
+	(void)arg;
+	return 0;
+}
+
+static int
+sweep(void *at)
+{
+	return lh_status(at, key, NULL, nothing, NULL);
+}
+
+static int
+leave_a(void *arg)
+{
+	(void)arg;
+	return lh_release(a, &la);
+}
+
+static int
+leave_b(void *arg)
+{
+	(void)arg;
+	return lh_release(b, &lb);
+}
+
+static int
+in_thread(int (*fn)(void *), void *arg)
+{
+	replay_go("other", fn, arg);
+	return replay_result("other");
+}
+
+/* All claims of its group, that of k as well, are used for others. */
+static int
+use_again(struct lh_lease x[], int n)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	char other[16];
+	int error = 0;
+
+	o.mode = LH_SHARED;
+	for (int i = 0; i < n; i++) {
+		(void)snprintf(other, sizeof(other), "x%d", i);
+		error |= lh_acquire(b, other, &o, &x[i]);
+	}
+	return error;
+}
+
+/* The walker is held at its nth load.  False: it has fewer. */
+static bool
+round_of(int (*fn)(void *arg), const char *what, bool again, int n)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease x[SHM_GROUP];
+	int error;
+	bool held, swept;
+
+	(void)snprintf(key, sizeof(key), "%s%d", what, n);
+	o.mode = LH_SHARED;
+	error = lh_acquire(t, key, &o, &lt);
+	error |= lh_acquire(b, key, &o, &lb);
+	error |= lh_acquire(a, key, &o, &la);
+	error |= lh_acquire(h, key, &o, &lh_);
+	error |= in_thread(leave_a, NULL);
+	if (error != 0)
+		is(error, 0, "set up");
+	replay_hold_nth("W", "load", n);
+	replay_go("W", fn, NULL);
+	held = replay_comes("W");
+	replay_hold("S", "chain.inner_out");
+	replay_go("S", sweep, s);
+	swept = replay_comes("S");
+	error = in_thread(leave_b, NULL);
+	error |= in_thread(sweep, s);
+	error |= again ? use_again(x, SHM_GROUP) : 0;
+	if (held)
+		replay_release("W");
+	is(replay_result("W"), 0,
+	    "%s, held at load %d", what, n);
+	if (swept)
+		replay_release("S");
+	error |= replay_result("S");
+	for (unsigned i = 0; again && i < SHM_GROUP; i++)
+		error |= lh_release(b, &x[i]);
+	error |= lh_release(t, &lt);
+	error |= lh_release(h, &lh_);
+	if (error != 0)
+		is(error, 0, "and over");
+	return held;
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	int n = 0;
+
+	h = replay_open(table, 0);
+	a = replay_open(table, 0);
+	b = replay_open(table, 0);
+	t = replay_open(table, 0);
+	s = replay_open(table, 0);
+	while (round_of(let_go, "release", true, ++n) && n < 200)
+		;
+	n = 0;
+	while (round_of(ask, "ask", false, ++n) && n < 200)
+		;
+	is(sh32_load(&h->v.hdr->flags) & SHM_DAMAGED, 0u, "not damaged");
+	t_close(s);
+	t_close(t);
+	t_close(b);
+	t_close(a);
+	t_close(h);
+	return done();
+}
