@@ -50,9 +50,12 @@ converted(uint64_t st)
 }
 
 /*
- * The state is `moved`: it is ours to say what the grant is.  Read, then the
- * state, then swapped: who comes too late for that cannot keep a later use's
- * from being said, since that is said as often as it is not so.
+ * The state is `moved`: it is ours to say what the grant is.  Read, then state
+ * and word, then swapped: who comes too late for that cannot keep a later use's
+ * from being said, since that is said as often as it is not so.  (The word and
+ * not `since`: that may be told late by who was just granted the lease.  While
+ * it is of this grant, so is the claim: shm/lock.c, I2; when it is not, it will
+ * not be swapped either.)
  */
 static void
 tell_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
@@ -61,8 +64,8 @@ tell_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
 
 	do {
 		is = sh64_load(&h->claim->grant);
-		if (!lhi_lease_moved(h, sh64_load(&h->claim->state),
-		    state_seq(moved)))
+		if (state_seq(sh64_load(&h->claim->state)) !=
+		    state_seq(moved) || sh64_load(&h->slot->word) != h->word)
 			return;		/* it has ended */
 	} while (!sh64_cas(&h->claim->grant, is, lhi_reader_grant(token,
 	    state_seq(moved))));

@@ -101,6 +101,9 @@ step_back(struct lhi_attempt *a)
 {
 	uint64_t st = sh64_load(&a->c->state);
 
+	if (a->t.queued)	/* it waits since then, still */
+		sh64_store_rlx(&a->c->since, lhi_since(view(a), a->queued_ns,
+		    a->m->tid));
 	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
 	    state_seq(st), 0));				/* 4: HELD -> WAIT */
 	lhi_stat_spent(view(a));
@@ -223,10 +226,10 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	now = lhi_now_ns(view(a));	/* the disk may have been asked */
 	deadline = policy == LH_POLICY_STRICT ? DEADLINE_MAX :
 	    lhi_deadline(view(a), now + a->ask->ttl_ns);
-	if (!a->t.queued) {
+	if (!a->t.queued)
 		sh64_store_rlx(&a->c->home, a->home);
-		sh64_store_rlx(&a->c->since, since(a, now));
-	}
+	/* before it can be found: who puts it in motion goes by it (lease.c) */
+	sh64_store_rlx(&a->c->since, since(a, now));
 	cause = word_mode(w) == WORD_FREE ? word_cause(w) : CAUSE_RELEASED;
 	a->token = n.token;
 	a->notes = cause == CAUSE_RELEASED ? 0 : 1u << ((cause - 1) & 3);
@@ -254,7 +257,6 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
 		return too_late(a, cause);
 	lhi_fence_granted(s, &n);
-	sh64_store_rlx(&a->c->since, since(a, now));
 	lhi_attempt_leave_queue(a);
 	if (policy == LH_POLICY_LIVE &&
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
