@@ -147,8 +147,8 @@ too_late(struct lhi_attempt *a, uint32_t cause)
 		    sh64_cas(&s->word, w, lhi_free_word(s, cause,
 		    word_ver(w))))
 			lhi_queue_kick(view(a), s);
-		else if (word_mode(w) == WORD_S)
-			error = lhi_chain_remove(view(a), s, a->t.ci);
+		/* also if it was X: made S just now, others may have joined */
+		error = lhi_chain_remove(view(a), s, a->t.ci);
 		w = sh64_load_sc(&s->word);
 	} while (error == 0 && (word_mode(w) == WORD_X ||
 	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci);

@@ -190,9 +190,10 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	}
 	lhi_stat_spent(&m->lh->v);
 	m->shared--;
-	if (state_held(st))	/* in motion, too: who found it by status */
-		(void)sh64_cas(&c->state, held ? later : st,
-		    state_make(ST_EXPIRED, state_seq(st), 0));
+	do	/* in motion, too, to and fro: by who found it by status */
+		st = sh64_load(&c->state);
+	while (state_held(st) && !sh64_cas(&c->state, st,
+	    state_make(ST_EXPIRED, state_seq(st), 0)));
 	(void)lhi_chain_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
 	r->use = REC_OUT;	/* taken back when the group runs out */
 	return lhi_acquire_slow(m->lh, want, opts, l);
