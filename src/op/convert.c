@@ -151,7 +151,9 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	as.id[1] = lid_make(h->ci, lid_epoch(l->id[1]), seq);
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
-	for (int i = 0; !lives(h, seq, &st) || !lhi_right_of(&now); i++) {
+	/* (who found it by status may have it in motion again) */
+	for (int i = 0; (!lives(h, seq, &st) && lhi_lease_now(lh, &as, &now,
+	    st) != LEASE_MOVING) || !lhi_right_of(&now); i++) {
 		error = lhi_lease_enforce(lh, &as, &now);
 		/* again if it has its right, or was extended, after all */
 		if (error != LEASE_LIVES || i == TRIES)
@@ -160,7 +162,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */
 		return lhi_lease_lost(lh, &now);
 	if (now.shared)
-		lhi_lease_at_rest(lh, h->ci, st);
+		lhi_lease_at_rest(lh, h->ci, state_make(ST_READ, seq, 0));
 	lhi_aside_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != REC_OUT) {

@@ -258,16 +258,19 @@ let_go(struct handoff *h)
 /*
  * `now` is what it has become: does that stand, c2's state being *st?  Else c2
  * is made to have ended, also where who found it by status, and may extend it,
- * is quicker.
+ * or have it in motion, is quicker.
  */
 static bool
-stands(struct handoff *h, const struct lhi_held *now, bool whole, uint64_t *st)
+stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
+    bool whole, uint64_t *st)
 {
 	struct lhi_view *v = view(h);
 
 	do {
 		*st = sh64_load(&h->to.c->state);
-		if (!state_held(*st) || state_seq(*st) != state_seq(h->to_st))
+		if (!state_held(*st) || (state_seq(*st) !=
+		    state_seq(h->to_st) && !lhi_lease_in_motion(h->lh, as, now,
+		    *st)))
 			return false;
 		if (whole && lhi_right_of(now) &&
 		    !lhi_session_dead(v, h->to.sid, false) &&
@@ -306,7 +309,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 			    h->delay_ms);
 		whole = false;
 	}
-	if (!stands(h, &now, whole, &st))
+	if (!stands(h, &as, &now, whole, &st))
 		return lhi_lease_enforce(h->lh, &as, &now);
 	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
