@@ -68,8 +68,8 @@ is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
 
 	if (b->with != 0 || exclusive == (state_kind(st) == ST_READ))
 		was = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
-	/* a reader's that is revived often comes to any number */
-	if (!exclusive && !lhi_reader_moves(c, was))
+	/* not in motion: revived, or at rest */
+	if (!exclusive && !lhi_reader_may_move(c, was))
 		was = seq;
 	if (b->with != 0 && b->with != token)
 		return false;

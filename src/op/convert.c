@@ -75,8 +75,8 @@ tell_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
  * State, then word: whoever else presents the lease as it was swaps that very
  * state, or that very word, and fails.  If it is to be a reader's, its claim's
  * grant comes between the two: so only who converts it writes that, though each
- * who tries may have another token.  If it is a reader's, that says before that
- * it moves.  0; MOVED: state or word have, and nothing has changed.
+ * who tries may have another token.  0; MOVED: state or word have, and nothing
+ * has changed.
  */
 static int
 swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
@@ -85,9 +85,6 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	struct lhi_view *v = &h->lh->v;
 	uint64_t to = converted(st);
 
-	if (mode == WORD_X && !lhi_reader_says(h->claim, st,
-	    word_ver(h->word)))
-		return MOVED;
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");

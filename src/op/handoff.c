@@ -171,9 +171,7 @@ swap(struct handoff *h, uint64_t w)
 
 	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
-	if ((h->from.shared && !lhi_reader_says(h->from.claim, h->st,
-	    word_ver(h->from.word))) ||
-	    !sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
+	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
 		return retract(h);
 	lhi_point("handoff.taken");
 	if (!h->from.shared)

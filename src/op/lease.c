@@ -26,12 +26,16 @@
  * (its session may live on for ever, and a strict lease has no deadline).  Word
  * X(c, v) seen after the state: so that state is of this grant (shm/lock.c,
  * I2), and whoever swaps the word away is the only one to do so.  A reader's
- * grant says of which use of its claim it is, and is written before that.
+ * grant says of which push it is, and is written before that; no claim is
+ * revived so often in one that it comes to where a conversion would lead.
  *
  * It may be extended in that use, too: so who takes back what he began, or goes
  * on to end it, follows the deadline.  That the use is the very same is seen by
  * the claim's `since`: to come to this number again takes a claim 2^20 uses,
  * and more than one tick of its thread's clock.
+ *
+ * (Above 500 lines: every call that presents a lease goes by the same looks at
+ * claim and word, which are here once.)
  */
 #include <errno.h>
 #include <stddef.h>
@@ -60,13 +64,18 @@ static bool
 chain_grants(const struct lhi_held *h)
 {
 	uint64_t grant = sh64_load(&h->claim->grant);
-	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word);
+	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word), l;
 	int has = -EAGAIN;
 
 	if (word_mode(w) != WORD_S || grant >> GRANT_SHIFT != ver)
 		return false;
 	if (word_ver(w) == ver)
 		return true;		/* nobody has joined since */
+	/* without being marked only the last one goes, when it is alone: so who
+	 * has others behind it is in it, and there is no need to walk */
+	l = sh64_load(&h->claim->rnext);
+	if (!link_marked(l) && link_idx(l) != 0)
+		has = 1;
 	for (int i = 0; has == -EAGAIN && i < WALKS; i++)
 		has = lhi_chain_has(&h->lh->v, h->slot, h->ci);
 	/* (one that never holds still: its state decides) */
@@ -116,7 +125,7 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	    lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
 	    sh64_load(&h->claim->home) == l->key &&
-	    (!h->shared || lhi_reader_moves(h->claim, lid_seq(l->id[1]))) &&
+	    (!h->shared || lhi_reader_may_move(h->claim, lid_seq(l->id[1]))) &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
 	    word_grants(h);

@@ -68,9 +68,10 @@ revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 
 	if (lid_seq(id) == 0 || !queue_empty(r->slot))
 		return false;
-	if (!sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
+	if (unlikely(lhi_reader_revived(c, lid_seq(id)) >= REVIVED_MAX) ||
+	    !sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
 	    state_make(ST_READ, id, state_deadline(m->held)))) {	/* 13 */
-		r->use = REC_OUT;	/* revoked */
+		r->use = REC_OUT;	/* revoked, or too often */
 		m->idle &= ~(1u << (r - m->rec));
 		return false;
 	}

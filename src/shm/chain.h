@@ -27,7 +27,6 @@ lhi_chain_prepare(struct shm_claim *c, uint32_t head)
  * with the number of the claim's use, so that no value comes back.
  */
 #define GRANT_SHIFT 24
-#define GRANT_MOVES (UINT64_C(1) << SEQ_BITS)
 
 static inline uint64_t
 lhi_reader_grant(uint64_t ver, uint64_t seq)
@@ -42,36 +41,25 @@ lhi_reader_token(struct shm_slot *s, const struct shm_claim *c)
 	    sh64_load_rlx(&c->grant) >> GRANT_SHIFT);
 }
 
-/* ... and does somebody put that use of the claim in motion? */
-static inline bool
-lhi_reader_moves(const struct shm_claim *c, uint64_t seq)
+/*
+ * How many uses of its claim after that push is use seq?  A claim is revived in
+ * one push less than REVIVED_MAX times, and CONVERT_STEP is more: so of a lease
+ * in use seq, what is CONVERT_STEP further on is that very lease in motion (17,
+ * 21), and none that was revived.
+ */
+#define REVIVED_MAX (UINT64_C(1) << 20)
+
+static inline uint64_t
+lhi_reader_revived(const struct shm_claim *c, uint64_t seq)
 {
-	return (sh64_load_rlx(&c->grant) & MASK(GRANT_SHIFT)) ==
-	    (GRANT_MOVES | seq);
+	return (seq - sh64_load_rlx(&c->grant)) & MASK(SEQ_BITS);
 }
 
-/*
- * Before a reader's claim, in state st, is put in motion (17, 21): its grant,
- * of that version, says so, and in which use.  (One that was revived is in
- * another than its push, and one that is revived often comes to any number.)
- * False: the claim is in another use.
- */
+/* Can a lease of that push have been in use seq, at rest? */
 static inline bool
-lhi_reader_says(struct shm_claim *c, uint64_t st, uint64_t ver)
+lhi_reader_may_move(const struct shm_claim *c, uint64_t seq)
 {
-	uint64_t is;
-
-	do {
-		is = sh64_load(&c->grant);
-		/* read, then the state, then swapped: so none is written over
-		 * that was said of a later use */
-		if (is >> GRANT_SHIFT != (ver & MASK(VER_BITS)) ||
-		    sh64_load(&c->state) != st)
-			return false;
-	} while ((is & MASK(GRANT_SHIFT)) != (GRANT_MOVES | state_seq(st)) &&
-	    !sh64_cas(&c->grant, is, GRANT_MOVES | lhi_reader_grant(ver,
-	    state_seq(st))));
-	return true;
+	return lhi_reader_revived(c, seq) < REVIVED_MAX;
 }
 
 /* Whoever has unlinked c, whose link was l, says so: no need to walk then. */

@@ -15,7 +15,7 @@
  *
  * While it is being converted or handed over, its claim is in the use that it
  * is to be of next, and may come back: the word grants the lease still, and, to
- * a reader, its claim's grant, which says of which use it is.
+ * a reader, its claim's grant, which says of which push it is.
  */
 #include <errno.h>
 #include <time.h>
@@ -120,7 +120,7 @@ grants(struct lhi_view *v, const struct lhi_request *q, struct shm_slot *s,
 		    lhi_lock_token(s, w) == q->token &&
 		    (moving || !is_reader(st));
 	return word_mode(w) == WORD_S && lhi_reader_token(s, c) == q->token &&
-	    (moving ? lhi_reader_moves(c, seq) : is_reader(st)) &&
+	    (moving ? lhi_reader_may_move(c, seq) : is_reader(st)) &&
 	    lhi_chain_has(v, s, lid_claim(q->lease)) != 0;
 }
 
