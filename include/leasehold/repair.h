@@ -24,10 +24,10 @@ extern "C" {
  * sentence for each thing that was found wrong, and at the end for what was (or
  * with LH_DRY_RUN: would be) done; it must not call the library.
  *
- * Only if no process is attached, this one included; in that time nobody can
- * attach.  What killed processes left behind is cleared away in any case; a
- * table that is found sound, and has never been found damaged, is left as it is
- * otherwise.
+ * Only if no process is attached, this one included, and, where anything is
+ * wrong, no named session lives; in that time nobody can attach.  What killed
+ * processes left behind is cleared away in any case; a table that is found
+ * sound, and has never been found damaged, is left as it is otherwise.
  *
  * What is kept: every key whose name can still be read, whether it is to stay,
  * and the note on how its last lease ended.  Tokens go on above all that were

@@ -19,6 +19,7 @@
 #include "api/alone.h"
 #include "base/error.h"
 #include "proc/map.h"
+#include "shm/named.h"
 #include "shm/session.h"
 
 #define NAMED 4		/* so many users are named in the message */
@@ -86,4 +87,22 @@ lhi_alone_lock(struct lhi_alone *a, bool in_use, const char *remedy)
 	}
 	return error == 0 ? 0 : lhi_fail(error, "cannot lock bytes of %s: %s",
 	    a->v.path, strerror(-error));
+}
+
+int
+lhi_alone_no_named(struct lhi_view *v, const char *remedy)
+{
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		uint64_t s = sh64_load(&v->sessions[i].state);
+		char name[NAMED_NAME_MAX + 1];
+		int64_t until_ns;
+
+		if (sess_st(s) == SESS_NAMED && lhi_named_sound(v, i) &&
+		    lhi_named_tell(v, sid_make(sess_inc(s), i), name,
+		    &until_ns) && lhi_now_ns(v) < until_ns)
+			return lhi_fail(-EBUSY, "%s is in use by the named "
+			    "session '%s': destroy that, let it end, or %s",
+			    v->path, name, remedy);
+	}
+	return 0;
 }

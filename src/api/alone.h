@@ -27,4 +27,8 @@ void lhi_alone_unmap(struct lhi_alone *a);
  */
 int lhi_alone_lock(struct lhi_alone *a, bool in_use, const char *remedy);
 
+/* Does no named session live, which is a user without a process?  0; -EBUSY:
+ * one does, and what else can be done is `remedy`. */
+int lhi_alone_no_named(struct lhi_view *v, const char *remedy);
+
 #endif

@@ -8,7 +8,9 @@
  *			(so we are not alone any more by then), and what they
  *			left half evicted is finished
  *	something	everything is mended (shm/mend.c), and the checker asked
- *			again; only then may the table be used again
+ *			again; only then may the table be used again.  That
+ *			ends all leases, so it is not begun while a named
+ *			session lives, which has them with nobody attached
  *
  * A dry run does the same to a private mapping: what it stores nobody sees.
  *
@@ -186,6 +188,12 @@ repair(struct repair *r)
 		    "rest");
 		return 0;
 	}
+	/* (without memory behind them the sessions cannot even be read) */
+	if (r->findings > 0 && !r->dry && backed &&
+	    !lhi_view_mending(&r->a.v))
+		error = lhi_alone_no_named(&r->a.v, "remove the table");
+	if (error != 0)
+		return error;
 	if (r->findings > 0)
 		return mend(r);
 	if (r->dry)

@@ -19,7 +19,6 @@
 #include "proc/lh.h"
 #include "shm/bell.h"
 #include "shm/evict.h"
-#include "shm/named.h"
 #include "shm/object.h"
 #include "shm/queue.h"
 #include "shm/retire.h"
@@ -40,25 +39,6 @@ tell_users(struct lhi_view *v)
 			lhi_queue_wake(v, &v->claims[i]);
 }
 
-/* Sessions that live without a process are users, too. */
-static int
-see_no_named(struct lhi_view *v)
-{
-	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
-		uint64_t s = sh64_load(&v->sessions[i].state);
-		char name[NAMED_NAME_MAX + 1];
-		int64_t until_ns;
-
-		if (sess_st(s) == SESS_NAMED && lhi_named_tell(v,
-		    sid_make(sess_inc(s), i), name, &until_ns) &&
-		    lhi_now_ns(v) < until_ns)
-			return lhi_fail(-EBUSY, "%s is in use by the named "
-			    "session '%s': destroy that, let it end, or retire "
-			    "the table under it with force", v->path, name);
-	}
-	return 0;
-}
-
 static int
 remove_table(struct lhi_alone *r, bool force)
 {
@@ -66,7 +46,8 @@ remove_table(struct lhi_alone *r, bool force)
 	    "them with force");
 
 	if (error == 0 && !force)
-		error = see_no_named(&r->v);
+		error = lhi_alone_no_named(&r->v, "retire the table under it "
+		    "with force");
 	if (error == 0)
 		error = lhi_retire_carry_out(r->v.path, r->fd, r->v.hdr);
 	if (error == 0 && force) {

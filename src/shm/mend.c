@@ -4,11 +4,13 @@
  * without a token being given twice?"
  *
  * Nobody is attached, and nobody can attach: whoever mends has locked all
- * sessions' bytes (api/repair.c).  So nobody holds a key, and nobody waits; all
- * that a table is worth then are its keys' names, which of them are to be kept,
- * the note on how their last lease ended, and above all how far their tokens
- * had got.  The rest (claims, queues, chains, the list of keys, hints) is not
- * mended but made anew, which needs no walk over anything that is damaged.
+ * sessions' bytes, and seen that no named session lives (api/repair.c), unless
+ * an earlier repair has got as far as M1.  So nobody holds a key, and nobody
+ * waits; all that a table is worth then are its keys' names, which of them are
+ * to be kept, the note on how their last lease ended, and above all how far
+ * their tokens had got.  The rest (claims, queues, chains, the list of keys,
+ * hints) is not mended but made anew, which needs no walk over anything that is
+ * damaged.
  *
  *	M0	memory for all that is in use, as far as the file has data, if
  *		the header makes no sense: where there is none, nothing has
