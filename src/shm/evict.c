@@ -60,6 +60,7 @@
 #include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/right.h"
+#include "shm/slot.h"
 #include "shm/stat.h"
 #include "shm/value.h"
 
@@ -126,6 +127,8 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	if (info & KEY_LOCAL)
 		(void)sh64_fetch_or(&v->hdr->local_shards,
 		    UINT64_C(1) << hash % SHM_SHARDS);		/* E3 */
+	if (!cluster)
+		lhi_slot_cover(v, token);
 	lhi_point("evict.local");
 	sh64_max(cluster ? &v->hdr->cluster_floor :
 	    &v->hdr->floor[hash % SHM_SHARDS], token);

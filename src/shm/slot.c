@@ -44,6 +44,10 @@
  * but first the hint alone, by a multiple of 2^40, which does not show in the
  * version: one store moves the token so far.
  *
+ * Made, evicted and made again, a slot's tokens rise without a grant.  The
+ * ceiling goes before them all the same: beyond it they would be taken for
+ * those of the other kind, and the word go down.
+ *
  * Two kinds.  Tokens of cluster keys are above 2^62 and all others below, so a
  * slot that was of the other kind in its last life begins anew:
  *	up	where its tokens had got is written down in its right (`was`);
@@ -240,6 +244,28 @@ find_room(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	    "use a table with more keys");
 }
 
+/* Is that no token that an ordinary key can have had? */
+static bool
+beyond(const struct lhi_view *v, uint64_t token)
+{
+	return token >= sh64_load(&v->hdr->ceiling) + lhi_range_width();
+}
+
+void
+lhi_slot_cover(struct lhi_view *v, uint64_t token)
+{
+	uint64_t ceiling, mask = lhi_range_width() - 1;
+
+	while (token >= (ceiling = sh64_load(&v->hdr->ceiling)) &&
+	    !beyond(v, token) && token < (uint64_t)TOKEN_MAX - mask) {
+		/* in this order: shm/retire.c, I1 */
+		if (lhi_view_retired(v))
+			return;
+		lhi_point("slot.covering");
+		(void)sh64_cas(&v->hdr->ceiling, ceiling, (token | mask) + 1);
+	}
+}
+
 /* Swap the slot's word, while it is this claim's making, to UNUSED. */
 static int
 undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
@@ -257,6 +283,7 @@ undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	} else if (word_mode(w) != WORD_NONE || word_idx(w) != ci) {
 		return 0;
 	}
+	lhi_slot_cover(v, lhi_lock_token(s, w));
 	if (sh64_cas(&s->word, w,
 	    word_make(WORD_NONE, NONE_UNUSED, word_ver(w) + 1)))
 		(void)sh32_fetch_add(&v->hdr->slot_freed, 1);
@@ -309,13 +336,6 @@ go_down(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t floor)
 	lhi_point("slot.hinted");
 	return swap(s, &w, word_make(WORD_FREE, CAUSE_RELEASED, to)) ? 0 :
 	    changed_hands(v, s, w);
-}
-
-/* Is that no token that an ordinary key can have had? */
-static bool
-beyond(const struct lhi_view *v, uint64_t token)
-{
-	return token >= sh64_load(&v->hdr->ceiling) + lhi_range_width();
 }
 
 /* Of a cluster key, the word being w: its last token is said to be that. */
@@ -373,6 +393,7 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 		    hash % SHM_SHARDS, floor);
 	if (beyond(v, token))
 		return go_down(v, s, w, floor);
+	lhi_slot_cover(v, token > floor ? token : floor);
 	if (token < floor && floor - token >= TURN)
 		sh64_store(&s->hint, hint + ((floor - token) & ~(TURN - 1)));
 	lhi_point("slot.turned");

@@ -35,6 +35,13 @@ int lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
  */
 int lhi_slot_publish(struct lhi_view *v, struct shm_slot *s);
 
+/*
+ * An ordinary slot is to have that token, though nobody is granted it: the
+ * ceiling goes before it, as for a grant (op/fence.c).  Not at the very end of
+ * all tokens, where nothing is granted, nor in a table that was removed.
+ */
+void lhi_slot_cover(struct lhi_view *v, uint64_t token);
+
 /* Give the key a flag (KEY_KEPT, KEY_LOCAL).  False: it is gone already. */
 bool lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag);
 
