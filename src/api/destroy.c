@@ -66,8 +66,7 @@ attempt(struct lh *lh, const struct lhi_ref *ref)
 	}
 	if (word_mode(w) != WORD_FREE)
 		return held(lh, s, w);
-	was_kept = sh32_load(&s->key_info) & KEY_KEPT;
-	lhi_slot_unkeep(ref);
+	was_kept = lhi_slot_unkeep(ref);
 	lhi_point("destroy.unkept");
 	gone = lhi_evict_slot(v, s, w);
 	if (gone == 0 && was_kept)

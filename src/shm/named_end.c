@@ -178,7 +178,7 @@ lhi_named_forget(struct lhi_view *v, uint32_t ci)
 	w = sh64_load_sc(&s->word);
 	if (sh32_load(&s->gen) != home >> 32 || word_mode(w) != WORD_FREE)
 		return;
-	lhi_slot_unkeep(&ref);
+	(void)lhi_slot_unkeep(&ref);
 	lhi_point("named.forgetting");
 	(void)lhi_evict_slot(v, s, w);
 }

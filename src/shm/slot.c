@@ -113,7 +113,7 @@ lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag)
 	    sh32_load(&s->gen) == gen;
 }
 
-void
+bool
 lhi_slot_unkeep(const struct lhi_ref *ref)
 {
 	uint32_t gen = (uint32_t)(ref->home >> 32), info;
@@ -122,8 +122,9 @@ lhi_slot_unkeep(const struct lhi_ref *ref)
 		info = sh32_load(&ref->slot->key_info);
 		if (!(info & KEY_KEPT) || ((info ^ KEY_LIFE(gen)) &
 		    ~KEY_SAID))
-			return;
+			return false;
 	} while (!sh32_cas(&ref->slot->key_info, info, info & ~KEY_KEPT));
+	return true;
 }
 
 /* Steps 1 and 2: announce and reserve slot idx, if it is unused. */

@@ -45,8 +45,8 @@ void lhi_slot_cover(struct lhi_view *v, uint64_t token);
 /* Give the key a flag (KEY_KEPT, KEY_LOCAL).  False: it is gone already. */
 bool lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag);
 
-/* Take KEY_KEPT from the key again, if it is there still. */
-void lhi_slot_unkeep(const struct lhi_ref *ref);
+/* Take KEY_KEPT from the key again, if it is there still: it was. */
+bool lhi_slot_unkeep(const struct lhi_ref *ref);
 
 /* Has the key, in that life, been granted in scope local? */
 static inline bool
