@@ -96,8 +96,10 @@ keep(struct lh *lh, uint64_t sid, uint32_t ch)
 	lhi_point("tenant.keeper");
 	/* pairs with: the session ended, then its keepers looked at */
 	if (sh64_load_sc(&c->owner) == sid &&
-	    !lhi_session_dead(&lh->v, sid, false))
+	    !lhi_session_dead(&lh->v, sid, false)) {
+		lhi_point("tenant.kept");
 		return true;
+	}
 	(void)sh64_cas(&c->keeper, lh->sid, 0);
 	return false;
 }

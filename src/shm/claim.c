@@ -320,10 +320,13 @@ lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 		st = sh64_load(&c->state);
 	}
 	/* what somebody was killed in the middle of handing over, or releasing,
-	 * for us, nobody else sees to: no word names it */
+	 * for us, nobody else sees to: no word names it.  (If its session has
+	 * ended as well, it is the burial's: shm/named_end.c) */
 	if (state_held(st) && lhi_now_ns(v) >= lhi_deadline_ns(v,
-	    state_deadline(st)) && lhi_same_time(v) && sh64_cas(&c->state, st,
-	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st)))) /* 6 */
+	    state_deadline(st)) && lhi_same_time(v) &&
+	    !lhi_named_ended(v, lhi_claim_owner(v, ci)) &&
+	    sh64_cas(&c->state, st, state_make(ST_EXPIRED, state_seq(st),
+	    state_deadline(st))))				/* 6 */
 		st = sh64_load(&c->state);
 	switch (state_st(st)) {
 	case ST_FREE:
