@@ -110,6 +110,8 @@ void lhi_live_hold(struct lh_lock *l);
 void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
 void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
 void lhi_live_lose(struct lh_lock *l, uint32_t i);
+/* Does anybody ask for its leases?  Whoever listens is told. */
+void lhi_live_hear(struct lh_lock *l);
 
 /* Somebody else may have ended a lease that is held: look soon. */
 void lhi_live_doubt(void);
@@ -150,8 +152,9 @@ extern int (*lhi_live_extend)(struct lh *lh, struct lh_lease *lease,
 /* The attachment is about to go: its handles have lost what they held. */
 void lhi_live_closing(struct lh *lh);
 
-/* watch.c: tell everyone of a change; lock held. */
+/* watch.c: tell everyone of a change; lock held.  Is anybody told of such? */
 void lhi_watch_tell(struct lh_lock *l, uint32_t what);
+bool lhi_watch_wanted(const struct lh_lock *l, uint32_t what);
 /* The first of the events, taken out.  False: there is none. */
 bool lhi_watch_take(struct lhi_events *ev, struct lh_event *out);
 /* The handle goes; lock held. */

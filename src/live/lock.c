@@ -281,6 +281,8 @@ give_back(struct lh_lock *l, uint32_t *lost)
 {
 	int error = 0, e;
 
+	/* not valid any more, before others can have it */
+	atomic_store(&l->until_ns, 0);
 	for (uint32_t i = 0; i < l->n; i++) {
 		e = lh_release(l->lh, &l->leases[i]);
 		if (e != 0 && error == 0)

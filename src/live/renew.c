@@ -174,32 +174,6 @@ has_rights(struct lh_lock *l, uint32_t *which)
 }
 
 void
-lhi_live_hold(struct lh_lock *l)
-{
-	uint32_t which;
-
-	l->status = LH_LOCK_HELD;
-	l->loss = LH_LOSS_NONE;
-	l->renewed_ns = lhi_clock_ns(l->clock);
-	l->retry_ns = 0;
-	l->warned = false;
-	l->error = 0;
-	l->renewals = 0;
-	l->failures = 0;
-	look_ahead(l);
-	l->right_due_ns = INT64_MAX;
-	atomic_store(&l->right_ns, 0);	/* if so: lost in a moment */
-	if (!has_rights(l, &which))
-		l->right_due_ns = l->renewed_ns;
-	atomic_store(&l->until_ns, l->expires_ns);
-	if (RB_EMPTY(&timers))
-		sweep_ns = now_ns() + SWEEP_NS;
-	lhi_live_listen(l->lh);
-	schedule(l);
-	lhi_watch_tell(l, LH_EVENT_ACQUIRED);
-}
-
-void
 lhi_live_drop(struct lh_lock *l, enum lh_lock_status status)
 {
 	atomic_store(&l->until_ns, 0);
@@ -250,6 +224,62 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 	}
 	l->which = i;
 	lhi_live_end(l, loss);
+}
+
+/* Has anybody ended one of its leases? */
+static bool
+was_ended(const struct lh_lock *l, uint32_t *which)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (lh_verify(l->lh, &l->leases[i]) == -ESTALE) {
+			*which = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+lhi_live_hear(struct lh_lock *l)
+{
+	/* who asks is heard once: by the holder, if nobody listens here */
+	if (!lhi_watch_wanted(l, LH_EVENT_ASKED))
+		return;
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (lhi_lease_asked(l->lh, &l->leases[i]) == 1)
+			lhi_watch_tell(l, LH_EVENT_ASKED);
+	}
+}
+
+void
+lhi_live_hold(struct lh_lock *l)
+{
+	uint32_t which;
+
+	l->status = LH_LOCK_HELD;
+	l->loss = LH_LOSS_NONE;
+	l->renewed_ns = lhi_clock_ns(l->clock);
+	l->retry_ns = 0;
+	l->warned = false;
+	l->error = 0;
+	l->renewals = 0;
+	l->failures = 0;
+	look_ahead(l);
+	l->right_due_ns = INT64_MAX;
+	atomic_store(&l->right_ns, 0);	/* if so: lost in a moment */
+	if (!has_rights(l, &which))
+		l->right_due_ns = l->renewed_ns;
+	atomic_store(&l->until_ns, l->expires_ns);
+	if (RB_EMPTY(&timers))
+		sweep_ns = now_ns() + SWEEP_NS;
+	lhi_live_listen(l->lh);
+	schedule(l);
+	lhi_watch_tell(l, LH_EVENT_ACQUIRED);
+	/* what was rung before we listened for it, or had it */
+	if (was_ended(l, &which))
+		lhi_live_lose(l, which);
+	else
+		lhi_live_hear(l);
 }
 
 /* It could not be renewed for now. */
@@ -350,27 +380,11 @@ serve(struct lh_lock *l)
 	schedule(l);
 }
 
-/* Has anybody ended one of its leases? */
-static bool
-was_ended(const struct lh_lock *l, uint32_t *which)
-{
-	for (uint32_t i = 0; i < l->n; i++) {
-		if (lh_verify(l->lh, &l->leases[i]) == -ESTALE) {
-			*which = i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Its leases are held. */
 static void
 look_at(struct lh_lock *l)
 {
-	for (uint32_t i = 0; i < l->n; i++) {
-		if (lhi_lease_asked(l->lh, &l->leases[i]) == 1)
-			lhi_watch_tell(l, LH_EVENT_ASKED);
-	}
+	lhi_live_hear(l);
 	if (lhi_clock_ns(l->clock) >= due_at(l))
 		serve(l);
 }

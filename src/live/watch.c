@@ -42,6 +42,18 @@ lhi_watch_take(struct lhi_events *ev, struct lh_event *out)
 	return true;
 }
 
+bool
+lhi_watch_wanted(const struct lh_lock *l, uint32_t what)
+{
+	const struct lh_watch *w;
+
+	TAILQ_FOREACH(w, &l->watches, of_lock) {
+		if (w->what & what)
+			return true;
+	}
+	return l->event != NULL;
+}
+
 void
 lhi_watch_tell(struct lh_lock *l, uint32_t what)
 {
@@ -105,6 +117,8 @@ lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
 	lhi_live_lock();
 	w->lock = l;
 	TAILQ_INSERT_TAIL(&l->watches, w, of_lock);
+	if (l->status == LH_LOCK_HELD)
+		lhi_live_hear(l);
 	lhi_live_unlock();
 	*out = w;
 	return 0;

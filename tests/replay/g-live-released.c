@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A live handle is not valid when others can have its key: neither while it is
+ * being released, nor for long after its lease was broken before it had it.
+ */
+#include <errno.h>
+#include "replay.h"
+#include "support/object.h"
+
+#define SOON_MS 300		/* a sweep comes once a second anyway */
+
+static int
+release(void *l)
+{
+	return lh_lock_release(l);
+}
+
+static int
+acquire(void *l)
+{
+	return lh_lock_acquire(l, NULL);
+}
+
+static void
+while_released(struct lh *lh, struct lh *other)
+{
+	struct lh_lease q;
+	struct lh_lock *l;
+
+	is(lh_lock_open(lh, "k", NULL, &l), 0, "a handle");
+	is(lh_lock_acquire(l, NULL), 0, "acquires");
+	is(lh_lock_valid(l), 0, "valid");
+	replay_hold("releaser", "release.word_freed");
+	replay_go("releaser", release, l);
+	replay_wait_held("releaser");
+	is(replay_try(other, "k", &q), 0, "another one has the key");
+	is(lh_lock_valid(l), -ESTALE, "the handle does not");
+	replay_release("releaser");
+	is(replay_result("releaser"), 0, "released");
+	is(lh_release(other, &q), 0, "released");
+	is(lh_lock_close(l), 0, "closed");
+}
+
+static void
+broken_before(struct lh *lh, struct lh *other)
+{
+	struct lh_lock *l, *beside;
+	int64_t began;
+
+	is(lh_lock_open(lh, "b", NULL, &beside), 0, "another handle");
+	is(lh_lock_acquire(beside, NULL), 0, "so that somebody listens");
+	is(lh_lock_open(lh, "k", NULL, &l), 0, "a handle");
+	replay_hold("taker", "acquire.granted");
+	replay_go("taker", acquire, l);
+	replay_wait_held("taker");
+	is(lh_break(other, "k", NULL, 0), 1, "broken just then");
+	t_sleep_ms(20);
+	began = t_now_ns();
+	replay_release("taker");
+	(void)replay_result("taker");
+	while (lh_lock_valid(l) == 0 && t_now_ns() - began < 2000000000)
+		t_sleep_ms(1);
+	cmp((t_now_ns() - began) / 1000000, <, t_ms(SOON_MS),
+	    "that is seen at once");
+	is(lh_lock_close(l), 0, "closed");
+	is(lh_lock_close(beside), 0, "closed");
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
+
+	while_released(lh, other);
+	broken_before(lh, other);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
