@@ -5,6 +5,7 @@
  * nothing but the session's number.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ check_opts(const char *name, const struct lh_session_opts *o)
 	    "session's name is longer than %u bytes", NAMED_NAME_MAX);
 }
 
-/* Find it, or make it.  0; -errno. */
+/* Find it, or make it.  0; -errno.  (With cancellation off.) */
 static int
 find_or_make(struct lh *lh, const struct lhi_named_wish *wish, uint32_t flags,
     uint64_t *sid)
@@ -89,7 +90,7 @@ lh_session_open(struct lh *lh, const char *name,
 	const struct lh_session_opts *o = opts == NULL ? &usual : opts;
 	struct lhi_named_wish wish;
 	char own[NAMED_NAME_MAX + 1];
-	int saved = errno, error = lhi_own(lh);
+	int saved = errno, error = lhi_own(lh), cancel;
 	struct lh_session *s;
 
 	if (error == 0 && out == NULL)
@@ -112,7 +113,11 @@ lh_session_open(struct lh *lh, const char *name,
 		.on_end = o->on_end,
 	};
 	s->lh = lh;
+	/* a thread that is cancelled in here would keep a record's byte, so
+	 * that nobody buries who had that, as long as its process lives */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = find_or_make(lh, &wish, o->flags, &s->sid);
+	(void)pthread_setcancelstate(cancel, NULL);
 	if (error != 0)
 		free(s);
 	else
@@ -139,18 +144,21 @@ int64_t
 lh_session_renew(struct lh_session *s)
 {
 	int error = check(s);
+	uint32_t ttl_ms;
 
 	if (error != 0)
 		return error;
+	/* before that: afterwards the record may be another's */
+	ttl_ms = sh32_load(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms);
 	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
 		return has_ended();
-	return sh32_load_rlx(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms);
+	return ttl_ms;
 }
 
 int
 lh_session_destroy(struct lh_session *s)
 {
-	int error = check(s), done;
+	int error = check(s), done, cancel;
 
 	if (error != 0)
 		return error;
@@ -159,7 +167,9 @@ lh_session_destroy(struct lh_session *s)
 	if (!s->destroyed && lhi_named_cause(&s->lh->v, s->sid) !=
 	    CAUSE_RELEASED)
 		return has_ended();
-	done = lhi_session_bury(&s->lh->v, s->sid);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	done = lhi_session_bury(&s->lh->v, s->sid);	/* as above */
+	(void)pthread_setcancelstate(cancel, NULL);
 	return done < 0 ? done : 0;
 }
 

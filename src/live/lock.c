@@ -17,6 +17,7 @@
  * succeeded and set to 0 before a loss is told; the clock does the rest.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
@@ -256,13 +257,15 @@ int
 lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 {
 	struct lh_lease leases[LH_MANY_MAX];
-	int error = check(l);
+	int error = check(l), cancel;
 	struct lh *lh;
 
 	if (error == 0)
 		error = begin_acquire(l, &lh);
 	if (error != 0)
 		return error;
+	/* a thread that is cancelled in here would leave the handle marked */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = acquire(l, lh, opts, leases);
 	lhi_live_lock();
 	l->acquiring = false;
@@ -272,6 +275,7 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 		lhi_live_hold(l);
 	}
 	lhi_live_unlock();
+	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
 

@@ -11,33 +11,36 @@ static pthread_mutex_t proc_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static int cancel_state;	/* of whoever holds proc_mutex */
+static int proc_state, cancel_state;	/* of whoever holds each of them */
 
 /* A thread that is cancelled in here would take the lock with it. */
-void
-lhi_proc_lock(void)
+static void
+lock(pthread_mutex_t *mutex, int *kept)
 {
 	int state;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	(void)pthread_mutex_lock(&proc_mutex);
-	cancel_state = state;
+	(void)pthread_mutex_lock(mutex);
+	*kept = state;
 }
 
-void
-lhi_proc_unlock(void)
+static void
+unlock(pthread_mutex_t *mutex, const int *kept)
 {
-	int state = cancel_state;
+	int state = *kept;
 
-	(void)pthread_mutex_unlock(&proc_mutex);
+	(void)pthread_mutex_unlock(mutex);
 	(void)pthread_setcancelstate(state, NULL);
 }
+
+void lhi_proc_lock(void) { lock(&proc_mutex, &proc_state); }
+void lhi_proc_unlock(void) { unlock(&proc_mutex, &proc_state); }
 
 static uint64_t forks;		/* on the way from the first process to this */
 
 uint64_t lhi_cancel_forks(void) { return forks; }
-void lhi_cancel_lock(void) { (void)pthread_mutex_lock(&cancel_mutex); }
-void lhi_cancel_unlock(void) { (void)pthread_mutex_unlock(&cancel_mutex); }
+void lhi_cancel_lock(void) { lock(&cancel_mutex, &cancel_state); }
+void lhi_cancel_unlock(void) { unlock(&cancel_mutex, &cancel_state); }
 
 static void
 before_fork(void)
