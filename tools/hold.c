@@ -175,6 +175,10 @@ acquire_into(struct hold *h, struct lh_session *s)
 	status = e == 0 ? tell(h, &lease, h->session) : say_error(e,
 	    lh_error_detail(), "'%s' is not acquired",
 	    text_name(name, h->key));
+	/* nobody was told whose it is; by a request id it is asked for again */
+	if (e == 0 && status != EX_YES &&
+	    (h->more.request[0] | h->more.request[1]) == 0)
+		(void)lh_release(h->lh, &lease);
 	return e == -ESTALE ? EX_LOST : status;
 }
 

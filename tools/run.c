@@ -348,6 +348,11 @@ become(struct run *r)
 	e = child_environment(r, -1);
 	if (e != 0)
 		return say_error(e, NULL, "cannot start the command");
+	if (keys_verify(r) == -ESTALE) {	/* we were stopped, say */
+		say("the lease on '%s' was lost before the command started",
+		    r->name);
+		return r->lost_code;
+	}
 	return child_exec(r, &fd, 1);
 }
 
