@@ -309,7 +309,9 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		if (error == -EINVAL || error == -ESTALE)
 			break;
 		st = sh64_load(&h.claim->state);
-		if (lhi_lease_now(lh, &l, &h, st) == LEASE_OVER)
+		/* (one that is only announced is not in the chain yet) */
+		if (lhi_lease_now(lh, &l, &h, st) == LEASE_OVER || (h.shared &&
+		    lhi_chain_has(&lh->v, h.slot, h.ci) == 0))
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		l.expires_ns = lhi_right_cut_ns(&h, lhi_ends_ns(&lh->v, st));

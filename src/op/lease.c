@@ -55,6 +55,12 @@
 
 #define WALKS 1000	/* over a chain that moves */
 
+static uint64_t
+moved_seq(uint64_t id)
+{
+	return (lid_seq(id) + CONVERT_STEP) & MASK(SEQ_BITS);
+}
+
 /*
  * Is the reader's claim in the chain, as of the lease's own push?  Its word is
  * freed before its claim, by who is the only one there: so that the word is
@@ -64,7 +70,7 @@ static bool
 chain_grants(const struct lhi_held *h)
 {
 	uint64_t grant = sh64_load(&h->claim->grant);
-	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word), l;
+	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word), l, st;
 	int has = -EAGAIN;
 
 	if (word_mode(w) != WORD_S || grant >> GRANT_SHIFT != ver)
@@ -72,9 +78,13 @@ chain_grants(const struct lhi_held *h)
 	if (word_ver(w) == ver)
 		return true;		/* nobody has joined since */
 	/* without being marked only the last one goes, when it is alone: so who
-	 * has others behind it is in it, and there is no need to walk */
+	 * has others behind it, in this use, is in it, and there is no need to
+	 * walk */
 	l = sh64_load(&h->claim->rnext);
-	if (!link_marked(l) && link_idx(l) != 0)
+	st = sh64_load(&h->claim->state);
+	if (!link_marked(l) && link_idx(l) != 0 && state_held(st) &&
+	    (state_seq(st) == lid_seq(h->id) ||
+	    state_seq(st) == moved_seq(h->id)))
 		has = 1;
 	for (int i = 0; has == -EAGAIN && i < WALKS; i++)
 		has = lhi_chain_has(&h->lh->v, h->slot, h->ci);
@@ -109,12 +119,6 @@ bool
 lhi_lease_granted(const struct lhi_held *h)
 {
 	return lhi_right_of(h) && word_grants(h);	/* right.c, I1 */
-}
-
-static uint64_t
-moved_seq(uint64_t id)
-{
-	return (lid_seq(id) + CONVERT_STEP) & MASK(SEQ_BITS);
 }
 
 bool

@@ -18,7 +18,8 @@ lhi_chain_prepare(struct shm_claim *c, uint32_t head)
 {
 	uint64_t mine = sh64_load_rlx(&c->rnext);
 
-	sh64_store_rlx(&c->rnext, link_make(false, head, link_tag(mine) + 1));
+	/* who sees it sees that the use before has ended (op/lease.c) */
+	sh64_store(&c->rnext, link_make(false, head, link_tag(mine) + 1));
 }
 
 /*

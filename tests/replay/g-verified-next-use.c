@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A copy of a reader's lease that has ended is verified, and whoever does so is
+ * stopped anywhere in that; then the release is completed, and the claim reads
+ * another key, whose version is the same, beside another reader.  Its place
+ * there says nothing of the lease: a writer has come and gone since (G1).
+ */
+#include <errno.h>
+#include "replay.h"
+
+#define PLACES 22
+
+static struct lh *lh, *other;
+static struct lh_lease lease, next;
+static char key[16], beside[16];
+
+static int
+read_and_go(void *unused)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease mine;
+	int error;
+
+	(void)unused;
+	o.mode = LH_SHARED;
+	error = lh_acquire(lh, key, &o, &mine);
+	lease = mine;
+	if (error == 0)
+		error = lh_release(lh, &mine);
+	return error != 0 ? error : lh_acquire(lh, beside, &o, &next);
+}
+
+static int
+verify(void *unused)
+{
+	(void)unused;
+	return lh_verify(lh, &lease);
+}
+
+static void
+stopped_at(int n)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease w, r, rb;
+
+	snprintf(key, sizeof(key), "k%d", n);
+	snprintf(beside, sizeof(beside), "b%d", n);
+	is(replay_try(other, key, &w), 0, "the key is there");
+	is(lh_release(other, &w), 0, "and free");
+	o.mode = LH_SHARED;
+	is(lh_acquire(other, beside, &o, &rb), 0, "another one is read");
+	replay_hold("reader", "shared.word_freed");
+	replay_go("reader", read_and_go, NULL);
+	replay_wait_held("reader");
+	is(replay_try(other, key, &w), 0, "a writer comes");
+	is(lh_release(other, &w), 0, "and goes");
+	is(lh_acquire(other, key, &o, &r), 0, "another reads");
+	replay_hold_nth("verifier", "load", n);
+	replay_go("verifier", verify, NULL);
+	if (replay_comes("verifier")) {
+		replay_release("reader");
+		is(replay_result("reader"), 0, "released, and the other read");
+		replay_release("verifier");
+	} else {
+		replay_release("reader");
+		is(replay_result("reader"), 0, "released, and the other read");
+	}
+	is(replay_result("verifier"), -ESTALE, "at load %d: not held", n);
+	is(lh_release(other, &r), 0, "released");
+	is(lh_release(other, &rb), 0, "released");
+	is(lh_release(lh, &next), 0, "released");
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	for (int n = 1; n < PLACES; n++)
+		stopped_at(n);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
