@@ -25,7 +25,7 @@ holds_as(const struct lhi_snapshot *sn, const uint64_t id[2], uint64_t st)
 	    sh32_load(&sn->slot->gen)) &&
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
 	    ((word_mode(w) == WORD_S &&
-	    lhi_chain_has(v, sn->slot, ci) != 0) ||
+	    lhi_chain_has(v, sn->slot, ci) == 1) ||
 	    (word_mode(w) == WORD_X && word_idx(w) == ci));
 }
 

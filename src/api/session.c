@@ -311,7 +311,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		st = sh64_load(&h.claim->state);
 		/* (one that is only announced is not in the chain yet) */
 		if (lhi_lease_now(lh, &l, &h, st) == LEASE_OVER || (h.shared &&
-		    lhi_chain_has(&lh->v, h.slot, h.ci) == 0))
+		    lhi_chain_has(&lh->v, h.slot, h.ci) != 1))
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		l.expires_ns = lhi_right_cut_ns(&h, lhi_ends_ns(&lh->v, st));

@@ -53,8 +53,6 @@
 #include "shm/queue.h"
 #include "shm/stat.h"
 
-#define WALKS 1000	/* over a chain that moves */
-
 static uint64_t
 moved_seq(uint64_t id)
 {
@@ -71,7 +69,7 @@ chain_grants(const struct lhi_held *h)
 {
 	uint64_t grant = sh64_load(&h->claim->grant);
 	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word), l, st;
-	int has = -EAGAIN;
+	int has;
 
 	if (word_mode(w) != WORD_S || grant >> GRANT_SHIFT != ver)
 		return false;
@@ -79,15 +77,14 @@ chain_grants(const struct lhi_held *h)
 		return true;		/* nobody has joined since */
 	/* without being marked only the last one goes, when it is alone: so who
 	 * has others behind it, in this use, is in it, and there is no need to
-	 * walk */
+	 * walk (or it was announced and is to be in it: nobody knows it then,
+	 * and who might guess asks the chain, too: lh_lease_recall()) */
 	l = sh64_load(&h->claim->rnext);
 	st = sh64_load(&h->claim->state);
-	if (!link_marked(l) && link_idx(l) != 0 && state_held(st) &&
+	has = !link_marked(l) && link_idx(l) != 0 && state_held(st) &&
 	    (state_seq(st) == lid_seq(h->id) ||
-	    state_seq(st) == moved_seq(h->id)))
-		has = 1;
-	for (int i = 0; has == -EAGAIN && i < WALKS; i++)
-		has = lhi_chain_has(&h->lh->v, h->slot, h->ci);
+	    state_seq(st) == moved_seq(h->id)) ? 1 :
+	    lhi_chain_has(&h->lh->v, h->slot, h->ci);
 	/* (one that never holds still: its state decides) */
 	return has != 0 && sh64_load(&h->claim->grant) >> GRANT_SHIFT == ver;
 }

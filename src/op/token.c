@@ -105,11 +105,7 @@ a_reader_has(struct lhi_view *v, struct search *f)
 static bool
 reads(struct lhi_view *v, const struct search *f)
 {
-	int in = -EAGAIN;
-
-	for (int i = 0; i < TRIES && in == -EAGAIN; i++)
-		in = lhi_chain_has(v, f->s, f->ci);
-	return in == 1 &&
+	return lhi_chain_has(v, f->s, f->ci) == 1 &&
 	    lhi_reader_token(f->s, &v->claims[f->ci]) == f->token &&
 	    in_time(v, f);
 }

@@ -53,6 +53,7 @@
 #define PASSES_MAX 100000	/* as in the wait queue */
 #define BAD_MAX 3
 #define UNCLEAR_MAX 1000
+#define WALKS 100000		/* over a chain that moves */
 
 /* A place in the chain: the word or link that leads to claim cur. */
 struct spot {
@@ -276,6 +277,7 @@ lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
 			return same(s, &at) && same(s, &from) ? -EUCLEAN :
 			    -EAGAIN;
 		l = sh64_load(&c->rnext);
+		lhi_point("chain.walking");
 		if (!same(s, &at) || !same(s, &from))
 			return -EAGAIN;
 		if (!link_marked(l) && !fn(v, at.cur, arg))
@@ -306,7 +308,9 @@ int
 lhi_chain_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	struct sought x = { ci, false };
-	int error = lhi_chain_walk(v, s, is_other, &x);
+	int error = -EAGAIN;
 
+	for (int i = 0; i < WALKS && error == -EAGAIN; i++)
+		error = lhi_chain_walk(v, s, is_other, &x);
 	return x.found ? 1 : error;
 }

@@ -138,7 +138,8 @@ int lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 int lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
     bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg);
 
-/* Is claim ci in it, not marked?  1; 0; -EAGAIN; -EUCLEAN. */
+/* Is claim ci in it, not marked?  1; 0; -EAGAIN: it has moved under each of
+ * many looks; -EUCLEAN. */
 int lhi_chain_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
 #endif
