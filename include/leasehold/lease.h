@@ -26,7 +26,9 @@
  *	not found.
  *
  * A lease ends by release, at its deadline, with its session, or when an
- * operator breaks it.  A lost lease is lost for good (G9).
+ * operator breaks it.  A lost lease is lost for good (G9).  expires_ns is up to
+ * 8 ms (two ticks of a kernel's coarse clock at 250 Hz) before ttl_ms from now,
+ * or 2 after it, or, of an extended one, 10.
  *
  * Cluster keys are those whose names begin with the table's cluster prefix
  * ("cluster:", unless it was made with another one).  They are had by one host

@@ -2,7 +2,8 @@
 /*
  * Time.  Decisions about other people's leases use the precise clock; the fast
  * path computes deadlines from the coarse one, which lags by a scheduler tick
- * (4 ms) and never leads: a lease may end a little early, never late.
+ * (4 ms; by nearly two where the processor that keeps it has just gone to
+ * sleep) and never leads: a lease may end a little early.
  *
  * The coarse clock is read through the vDSO's own entry point: glibc's wrapper
  * around it costs as much again as the clock.

@@ -36,7 +36,7 @@
 #include "shm/stat.h"
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
-#define TICK_NS (6 * NS_PER_MS)		/* 8 would end it 9 too soon, rounded */
+#define TICK_NS (6 * NS_PER_MS)
 #define SOONER 6			/* deadline units; even */
 #define LATER 4
 
@@ -77,11 +77,11 @@ deadline(const struct lh *lh, uint64_t st, bool own, int64_t from,
     int64_t ttl_ms)
 {
 	uint64_t was = state_deadline(st);
-	uint64_t d = lhi_deadline(&lh->v, from + ttl_ms * NS_PER_MS);
+	int64_t at = from + ttl_ms * NS_PER_MS;
+	uint64_t d = lhi_deadline(&lh->v, at) | 1;		/* I2 */
 
 	if (own)
-		return d & ~UINT64_C(1);
-	d |= 1;				/* I2 */
+		return lhi_deadline_coarse(&lh->v, at);
 	if (was + SOONER < d || was > d + SOONER || ttl_ms < FAST_TTL_MIN_MS)
 		return d;
 	return was + 2 <= d + LATER ? (was + 1) | 1 : d - SOONER;

@@ -482,9 +482,8 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	 * before whatever is granted while that stands */
 	now = v->clock == CLOCK_MONOTONIC ? lhi_timespec_ns(ts) :
 	    lhi_now_ns(v);
-	/* even: op/extend.c, I2 */
-	m->held = state_make(ST_HELD, 0, lhi_deadline(v, now + ttl_ms *
-	    NS_PER_MS) & ~UINT64_C(1));
+	m->held = state_make(ST_HELD, 0, lhi_deadline_coarse(v, now + ttl_ms *
+	    NS_PER_MS));
 	m->span = (lhi_pair){ (uint64_t)now,
 	    (uint64_t)lhi_deadline_ns(v, state_deadline(m->held)) };
 	m->since = lhi_since(v, now, m->tid);
