@@ -43,7 +43,7 @@ play(void)
 	struct lh *lh = t_open(t_table());
 	struct lh_acquire_opts a = t_opts(60000, 0);
 	uint64_t quick_seq = 0, slow_seq = 0, late_seq, n_quick = 0, n_slow = 0;
-	struct lh_lock_state s = { .size = sizeof(s) };
+	struct lh_lock_state s = { .size = sizeof(s) }, after = s;
 	struct lh_watch *quick, *slow, *late, *picky;
 	struct lh_event e = LH_EVENT_INIT;
 	uint32_t what_quick = 0, what_slow = 0, what = 0;
@@ -83,8 +83,9 @@ play(void)
 	is(lh_lock_renew_every(l, 0), 0, "stopped");
 	is(lh_lock_state(l, &s), 0, "its state");
 	ok(t_until(T_HANG_MS, lh_lock_valid(l) == -ESTALE), "it runs out");
-	ok(t_until(T_HANG_MS, readable(picky) == 0), "no release");
-	t_sleep_ms(t_long(20));
+	ok(t_until(T_HANG_MS, lh_lock_state(l, &after) == 0 &&
+	    after.status == LH_LOCK_LOST), "which is told");
+	is(readable(picky), 0, "not as a release");
 	drain(quick, &quick_seq, &what_quick, &n_quick);
 	ok(quick_seq == s.seq + 1, "nothing between stop and loss");
 	drain(slow, &slow_seq, &what_slow, &n_slow);
