@@ -28,7 +28,9 @@
  * Found twice.  What was met on the way was met at different times.  So all of
  * it is read again before it counts: each wait still in the state, with the
  * number of its use, that it was seen in; each lease held in the same use; each
- * exclusive word the same.  States and words do not repeat, so each of them was
+ * exclusive word the same; and, before these, each wait in the way of a reader
+ * for its key and before it (who was met in the queue may have left it at once,
+ * and wait elsewhere).  States and words do not repeat, so each of them was
  * so from the first look to the second, all of them in the moment between the
  * two passes: everybody waited, for leases that were all held, at one moment.
  * Nobody who waits does anything else before its wait ends.  That moment is
@@ -160,8 +162,10 @@ add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct walk *k = arg;
 	struct shm_claim *c = &v->claims[ci];
-	struct lhi_way w = { .wait = ci, .wait_st = sh64_load(&c->state) };
+	struct lhi_way w = { .wait = ci };
 
+	lhi_point("deadlock.barrier_met");
+	w.wait_st = sh64_load(&c->state);
 	if (ci == k->h->wait || --k->q->budget <= 0)
 		return false;
 	if ((sh32_load(&c->wflags) & (WAITER_SHARED | WAITER_SUSPECT |
@@ -255,6 +259,27 @@ lives(struct lhi_view *v, uint32_t ci)
 	return !lhi_session_dead(v, lhi_claim_owner(v, ci), true);
 }
 
+/*
+ * If it is a wait that is in the way of h: is it for the same key, and before
+ * h's?  (True of the uses that the states tell of: they are compared after it.)
+ */
+static bool
+in_place(const struct lhi_view *v, const struct lhi_hop *h)
+{
+	const struct lhi_way *w = &h->way[h->at];
+	const struct shm_claim *c = &v->claims[w->wait];
+	const struct shm_claim *own = &v->claims[h->wait];
+	uint64_t rank = lhi_queue_rank(c), own_rank = lhi_queue_rank(own);
+
+	if (w->hold != 0)
+		return true;
+	if (sh64_load(&c->home) != h->home)
+		return false;
+	if (rank != own_rank)
+		return rank > own_rank;
+	return (int32_t)(sh32_load(&c->ticket) - sh32_load(&own->ticket)) < 0;
+}
+
 /* Is the wait, and what is in its way, as it was? */
 static bool
 still(struct lhi_circle *q, const struct lhi_hop *h)
@@ -285,6 +310,10 @@ bool
 lhi_circle_proved(struct lhi_circle *q)
 {
 	lhi_point("deadlock.found");
+	for (uint32_t i = 0; i < q->n; i++) {
+		if (!in_place(q->v, &q->hop[i]))
+			return false;
+	}
 	for (uint32_t i = 0; i < q->n; i++) {
 		if (!still(q, &q->hop[i]))
 			return false;
