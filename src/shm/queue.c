@@ -22,7 +22,9 @@
  *	buries it) has marked it and searched the queue past its place: then no
  *	link leads to it.
  *  I4	Each hop is validated: after a claim's fields are read, the link that
- *	led to it must still have its exact value.
+ *	led to it must still have its exact value.  A marked link has it also
+ *	when its claim is out: so who goes along one, and does not unlink its
+ *	claim, looks at the last one before it that was not marked.
  *
  * Who may mark a claim: its owner; anyone who read its link, then proved that
  * it does not wait here, and swaps exactly that link (C12: with the link read
@@ -342,8 +344,12 @@ lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
 			return -EUCLEAN;
 		next = sh64_load(&c->wnext);
 		if (sh64_load(at.pred) != at.pred_link)
-			return -EAGAIN;
-		if (!link_marked(next) && !fn(v, at.cur, arg))
+			return -EAGAIN;				/* I4 */
+		if (link_marked(next)) {
+			at.cur = link_idx(next);
+			continue;
+		}
+		if (!fn(v, at.cur, arg))
 			return 0;
 		advance(c, next, &at);
 	}
