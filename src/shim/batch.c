@@ -187,6 +187,14 @@ confirm_send(struct ask *a)
 
 /* What came of it. */
 
+/* Perhaps who was ahead then went in a gap, or somebody came in it, and the
+ * look that came of it was answered before this. */
+static bool
+is_missed(const struct recipe *r, int64_t revision)
+{
+	return revision < r->watched && r->watched != INT64_MAX;
+}
+
 static void
 grant(struct batch *b, int64_t revision)
 {
@@ -194,6 +202,8 @@ grant(struct batch *b, int64_t revision)
 	struct claim *c, *next;
 	bool anchor = b->anchor;
 
+	if (is_missed(r, revision))
+		sweep_start(r, false);
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
 		take_out(b, c);
 		c->revision = revision;
@@ -233,14 +243,6 @@ read_queues(struct batch *b, const struct kv_answer *answer, size_t n)
 		n++;
 	}
 	return first;
-}
-
-/* Perhaps who was ahead then went in a gap, and the look that came of it was
- * answered before this. */
-static bool
-is_missed(const struct recipe *r, int64_t revision)
-{
-	return revision < r->watched && r->watched != INT64_MAX;
 }
 
 static void

@@ -390,6 +390,7 @@ recipe_keep(struct recipe *r, const struct recipe_found *f, void *arg)
 		return NULL;
 	c->state = CLAIM_GRANTED;
 	c->arg = arg;
+	queue_arrived(c, c->looked);	/* who is not in the look at all */
 	if (c->behind != CLAIM_NONE)
 		claim_recall(c, c->behind);
 	return c;
