@@ -7,7 +7,8 @@
  * twice, since an answer can be lost (ask.c).
  *
  *	TRY	if nobody who excludes us is in any of the queues:
- *		put our keys.  Done: granted, at that revision.
+ *		put our keys, and look how old they are.  Done: granted, at
+ *		that revision.
  *	ENQUEUE	if our keys are not there: put them, and look at the queues.
  *		Nobody ahead in any of them: granted, at that revision.
  *	CONFIRM	if our keys are there, of the age that we know: put them again
@@ -44,8 +45,10 @@
  * that is all.  An age is no token: whoever was ahead may have drawn a later
  * revision since.  So it is confirmed.
  *
- * A reader compares over the writers' keys alone in TRY.  An empty range
- * compares like a key with version 0, so "there are none" is "version 0".
+ * A reader compares over the writers' keys alone in TRY, so it is not in the
+ * way of itself: if an answer was lost, it is done again, and its key is older
+ * than the token.  An empty range compares like a key with version 0, so "there
+ * are none" is "version 0".
  *
  * Transactions of 64 keys: 65 comparisons, 128 operations.
  */
@@ -146,6 +149,8 @@ try_send(struct ask *a)
 		txn_put(a->r, c->own, text_bytes(a->r->host));
 		(void)txn_get(t, false, c->key->queue);
 	}
+	TAILQ_FOREACH(c, &b->claims, of_list)
+		txn_get(t, true, one_key(c->own))->keys_only = true;
 	return txn_send(a);
 }
 
@@ -260,6 +265,22 @@ wait_turn(struct batch *b, int64_t revision)
 	batch_settle(b);
 }
 
+/* Of keys put by a try: a reader's perhaps by an earlier sending of it. */
+static void
+set_ages(struct batch *b, const struct kv_answer *answer)
+{
+	const struct kv_result *own = answer->results + b->n;
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &b->claims, of_list) {
+		c->create = own->n == 1 ? own->pairs->create_revision :
+		    answer->revision;
+		c->vanished = c->deleted > answer->revision;
+		queue_arrived(c, answer->revision);
+		own++;
+	}
+}
+
 static void
 try_done(struct ask *a, const struct kv_answer *answer)
 {
@@ -271,11 +292,7 @@ try_done(struct ask *a, const struct kv_answer *answer)
 
 	b->ask = NULL;
 	if (answer->succeeded) {
-		TAILQ_FOREACH(c, &b->claims, of_list) {
-			c->create = answer->revision;
-			c->vanished = c->deleted > answer->revision;
-			queue_arrived(c, answer->revision);
-		}
+		set_ages(b, answer);
 		grant(b, answer->revision);
 		return;
 	}
