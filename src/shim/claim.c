@@ -18,7 +18,8 @@
  * nobody.
  *
  * Deletions go together, up to KV_OPS_MAX in a transaction, and need no
- * compare: the key's name is this request's alone.
+ * compare: the key's name is this request's alone.  If one of them may not be
+ * done, each goes for itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -212,9 +213,33 @@ leave_done(struct ask *a, const struct kv_answer *answer)
 	}
 }
 
+static bool leave_refused(struct ask *a, const struct kv_answer *answer);
+
 static const struct ask_ops leave_ops = {
-	.send = leave_send, .done = leave_done
+	.send = leave_send, .done = leave_done, .refused = leave_refused,
+	.anyway = true
 };
+
+/* One of them may not be deleted: each for itself, so that the others are. */
+static bool
+leave_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct leaving *l = a->data, *one;
+	struct ask *other;
+
+	while (answer->denied && l->n > 1) {
+		one = calloc(1, sizeof(*one));
+		other = one == NULL ? NULL : ask_start(a->r, &leave_ops, a->r);
+		if (other == NULL) {
+			free(one);
+			break;
+		}
+		other->data = one;
+		one->n = 1;
+		one->c[0] = l->c[--l->n];
+	}
+	return false;
+}
 
 /* Those that nobody has asked about.  Without memory: later. */
 void
