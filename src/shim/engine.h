@@ -99,6 +99,7 @@ struct kv_answer {
 	const char *why;	/* for people, if not DONE; never NULL */
 	bool denied;		/* NOT_APPLIED: for lack of permission */
 	bool exists;		/* NOT_APPLIED, kv->grant(): that lease does */
+	bool absent;		/* NOT_APPLIED, kv->revoke(): it is not there */
 	int64_t revision;	/* of the store, at or after the transaction */
 	bool succeeded;		/* `then` was done, else `otherwise` */
 	const struct kv_result *results;
@@ -157,7 +158,7 @@ struct engine_ops {
 	 * again makes no second one. */
 	int (*grant)(struct engine *e, int64_t id, int64_t ttl_s,
 	    int timeout_ms, kv_answer_fn *fn, void *arg);
-	/* One that is not there is NOT_APPLIED. */
+	/* One that is not there is NOT_APPLIED, and absent. */
 	int (*revoke)(struct engine *e, int64_t lease, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);
 	/* The one standing watch, over reconnects.  -1: no memory. */

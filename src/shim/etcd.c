@@ -124,6 +124,7 @@ tell_not_done(struct request *r, enum fate fate, const char *why, int status)
 	bool refused = fate == FATE_NOT_APPLIED;
 	struct kv_answer a = { .fate = fate, .why = why,
 	    .denied = refused && status == GRPC_DENIED,
+	    .absent = refused && status == GRPC_NOT_FOUND,
 	    .exists = refused && status == GRPC_PRECONDITION &&
 	    strstr(why, "lease already exists") != NULL };
 

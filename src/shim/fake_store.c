@@ -374,6 +374,7 @@ store_revoke(struct fake_store *s, int64_t lease, struct kv_answer *answer)
 
 	if (l == NULL) {
 		fail(answer, "requested lease not found");
+		answer->absent = true;
 		return;
 	}
 	end_lease(l);

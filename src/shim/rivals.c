@@ -13,8 +13,9 @@
  * not at all, only makes us wait longer, or the comparison fail.
  *
  * All members do this; a little jitter, so that they do not all do it at once.
- * Who deleted the key revokes the session's lease: its keys in all queues are
- * gone at once.  If that does not work, a sweep (sweep.c) finds them.
+ * Who deleted the key, or may have, revokes the session's lease, and asks until
+ * it is done: its keys in all queues are gone at once.  Who may not leaves them
+ * to a sweep (sweep.c).
  */
 #include <stdlib.h>
 #include <bsd/stdlib.h>
@@ -95,6 +96,8 @@ other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 static void
 forget(struct other *o)
 {
+	if (o->ask != NULL)	/* its end may be our doing */
+		lease_revoke(o->r, o->lease);
 	ask_drop(o->ask);
 	(void)RB_REMOVE(others, &o->r->others, o);
 	free(o);
@@ -127,8 +130,6 @@ other_gone(struct recipe *r, uint64_t name)
 
 	if (is_waited_for(r, name))
 		sweep_soon(r, with_jitter(r->o.ttl_ms / 8));
-	if (o != NULL && o->ask != NULL)
-		lease_revoke(r, o->lease);
 	if (o != NULL)
 		forget(o);
 }
@@ -181,7 +182,8 @@ revoke_done(struct ask *a, const struct kv_answer *answer)
 static bool
 revoke_refused(struct ask *a, const struct kv_answer *answer)
 {
-	(void)answer;
+	if (!answer->absent && !answer->denied)
+		return false;	/* it would be there for a hundred years */
 	sweep_soon(a->r, with_jitter(50));
 	return true;
 }
@@ -240,6 +242,8 @@ steal_done(struct ask *a, const struct kv_answer *answer)
 		other_heard(r, name, answer->results->pairs);
 		await_next(r);
 	} else {
+		if (a->unknown)		/* perhaps we were */
+			lease_revoke(r, o->lease);
 		other_gone(r, name);	/* somebody was faster */
 	}
 }

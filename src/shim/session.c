@@ -446,10 +446,9 @@ revoke_done(struct ask *a, const struct kv_answer *answer)
 static bool
 revoke_refused(struct ask *a, const struct kv_answer *answer)
 {
-	(void)answer;
-	if (a->tries < 3)
+	if (!answer->absent && (!answer->denied || a->tries < 3))
 		return false;
-	retired(a->r);		/* it is not there, or others will sweep */
+	retired(a->r);
 	return true;
 }
 

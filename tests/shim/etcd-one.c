@@ -116,9 +116,10 @@ leases(void)
 	ok(kv_grant(&n, INT64_MAX, 60, &s) && s.fate == FATE_DONE &&
 	    kv_revoke(&n, INT64_MAX, &s), "which may be used again");
 	ok(kv_txn(&n, &t, KV_MS, &s) && s.fate == FATE_DONE, "a key under it");
-	ok(kv_revoke(&n, lease, &s) && s.fate == FATE_DONE, "revoked");
+	ok(kv_revoke(&n, lease, &s) && s.fate == FATE_DONE && !s.absent,
+	    "revoked");
 	ok(kv_get(&n, "t/l", &s) && s.n_pairs == 0, "the key has gone too");
-	ok(kv_revoke(&n, lease, &s) && s.fate == FATE_NOT_APPLIED,
+	ok(kv_revoke(&n, lease, &s) && s.fate == FATE_NOT_APPLIED && s.absent,
 	    "a second time: %s", s.why);
 	ok(kv_txn(&n, &t, KV_MS, &s) && s.fate == FATE_NOT_APPLIED &&
 	    !s.denied, "nothing is put under it: %s", s.why);

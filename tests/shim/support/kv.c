@@ -105,6 +105,7 @@ kv_note(const struct kv_answer *a, void *arg)
 	s->fate = a->fate;
 	s->denied = a->denied;
 	s->exists = a->exists;
+	s->absent = a->absent;
 	s->succeeded = a->succeeded;
 	s->revision = a->revision;
 	s->lease = a->lease;

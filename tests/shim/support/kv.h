@@ -35,7 +35,7 @@ bool kv_until_state(struct kv_noted *n, enum kv_state state, int ms);
 struct kv_said {
 	int ended;
 	enum fate fate;
-	bool denied, exists, succeeded;
+	bool denied, exists, absent, succeeded;
 	char why[400];
 	int64_t revision, lease;
 	size_t n_results, n_pairs;	/* pairs of the first */

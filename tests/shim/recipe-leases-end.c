@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lease of a dead session is ended in the end (R4; it would be there for a
+ * hundred years): also when the store had no leader just when it was asked for,
+ * and when the answer to ending the session was lost, whatever tells of its end
+ * first.  So is that of a session that is given back.
+ */
+#include "../tap.h"
+#include "shim/fake_store.h"
+#include "support/asked.h"
+#include "support/member.h"
+
+static struct member a, b;
+static const struct engine_ops *theirs;
+static struct engine_ops ours;
+static unsigned refuse;
+static enum fake_mishap lose;
+static bool is_revoke, miss;
+
+static enum fake_mishap
+mishap(unsigned host, uint64_t call, void *arg)
+{
+	enum fake_mishap m = lose;
+
+	(void)host;
+	(void)call;
+	(void)arg;
+	if (is_revoke && refuse > 0) {
+		refuse--;
+		return FAKE_REFUSED;
+	}
+	if (!asked_to(KV_DELETE) || asked->n_compares != 1)
+		return FAKE_NONE;
+	lose = FAKE_NONE;
+	return m;
+}
+
+/* The second answer to ending a session comes before the news of the first. */
+static int
+lag(unsigned host, void *arg)
+{
+	(void)arg;
+	if (host == 1 && miss && lose == FAKE_NONE) {
+		miss = false;
+		return FAKE_DROP;
+	}
+	return host == 1 ? 60 : 0;
+}
+
+static int
+count_revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	int error;
+
+	is_revoke = true;
+	error = theirs->revoke(e, lease, timeout_ms, fn, arg);
+	is_revoke = false;
+	return error;
+}
+
+static int
+leases(void)
+{
+	struct lease *l;
+	int n = 0;
+
+	TAILQ_FOREACH(l, &member_store->leases, all)
+		n++;
+	return n;
+}
+
+static void
+watch_revokes(struct member *m)
+{
+	theirs = m->e->ops;
+	ours = *theirs;
+	ours.revoke = count_revoke;
+	m->e->ops = &ours;
+}
+
+static void
+begin(void)
+{
+	a = b = (struct member){ 0 };
+	member_begin();
+	fake_store_mishaps(member_store, mishap, lag, NULL);
+}
+
+static void
+no_leader(void)
+{
+	begin();
+	member_up(&a, 0);
+	watch_revokes(&a);
+	refuse = 1;
+	session_delete(&a);
+	UNTIL(a.settled == 2);
+	UNTIL(leases() == 1);
+	is((int)refuse, 0, "there was no leader when it was to be ended");
+	is(leases(), 1, "a lost session's lease is ended all the same");
+	member_close(&a);
+	member_end();
+}
+
+/* missed: a look at everything is what tells of its end. */
+static void
+answer_lost(enum fake_mishap how, bool missed)
+{
+	begin();
+	member_up(&a, 0);
+	member_up(&b, 1);
+	asked_watch(b.e);
+	lose = how;
+	miss = missed;
+	member_close(&a);	/* as if killed */
+	UNTIL(count_keys("test/s/") == 1);
+	UNTIL(leases() == 1);
+	ok(lose == FAKE_NONE && !miss,
+	    "the answer to ending a dead session was lost");
+	is(leases(), 1, "its lease is ended all the same");
+	member_close(&b);
+	member_end();
+}
+
+static void
+retired(void)
+{
+	begin();
+	member_up(&a, 0);
+	watch_revokes(&a);
+	refuse = 5;
+	recipe_retire(a.r);
+	UNTIL(a.retired);
+	is((int)refuse, 0, "there was no leader when it was to be ended");
+	is(leases(), 0, "the lease of a session given back is ended");
+	member_close(&a);
+	member_end();
+}
+
+int
+main(void)
+{
+	no_leader();
+	answer_lost(FAKE_BROKEN_APPLIED, false);
+	answer_lost(FAKE_LOST_ANSWER, true);
+	retired();
+	return done();
+}
