@@ -14,8 +14,8 @@
  * of that (wants_leave), so that the deletion is not overtaken by it as a rule.
  * It can be all the same, when that outcome was UNKNOWN: then a key appears
  * that no claim is known for, in the watch or at the next sweep, and is deleted
- * as a ghost.  Its request number is never used again, so deleting it harms
- * nobody.
+ * as a ghost; or of one that is being deleted, and that is done again.  Its
+ * request number is never used again, so deleting it harms nobody.
  *
  * Deletions go together, up to KV_OPS_MAX in a transaction, and need no
  * compare: the key's name is this request's alone.  If one of them may not be
@@ -205,11 +205,17 @@ leave_done(struct ask *a, const struct kv_answer *answer)
 {
 	struct leaving *l = a->data;
 
-	(void)answer;
 	for (size_t i = 0; i < l->n; i++) {
-		TAILQ_REMOVE(&a->r->leaving, l->c[i], of_list);
+		struct claim *c = l->c[i];
+
+		TAILQ_REMOVE(&a->r->leaving, c, of_list);
+		if (c->create > answer->revision) {	/* it came late */
+			c->leave_asked = false;
+			TAILQ_INSERT_TAIL(&a->r->leaving, c, of_list);
+			continue;
+		}
 		a->r->stats.leaves++;
-		claim_end(l->c[i], END_LEFT, 0, "");
+		claim_end(c, END_LEFT, 0, "");
 	}
 }
 

@@ -227,6 +227,8 @@ queue_changed(struct recipe *r, const struct kv_change *change,
 {
 	bool is_ours = r->session.name == p->session;
 	struct key *k = key_find(r, p->path);
+	struct claim *c = k == NULL || !is_ours ? NULL :
+	    claim_find(k, p->request);
 
 	if (change->deleted) {
 		if (k != NULL)
@@ -235,13 +237,14 @@ queue_changed(struct recipe *r, const struct kv_change *change,
 	}
 	if (change->pair.create_revision != change->pair.mod_revision)
 		return;		/* confirmed, anchored */
-	if (is_ours && r->state == SESSION_UP &&
-	    (k == NULL || claim_find(k, p->request) == NULL)) {
+	if (is_ours && r->state == SESSION_UP && c == NULL) {
 		if (r->settled)
 			claim_ghost(r, p);
 		else	/* or is it one that is being found? */
 			sweep_soon(r, 100);
 	} else if (k != NULL) {
+		if (c != NULL && c->state == CLAIM_LEAVING)	/* late? */
+			c->create = change->pair.create_revision;
 		arrived(k, p, change->pair.create_revision);
 	}
 }
