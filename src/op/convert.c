@@ -180,6 +180,24 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	return 0;
 }
 
+/* Others of its holder, if it has one, wait meanwhile for what comes of it. */
+static int
+swap_and_confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+    uint64_t st, uint64_t w, unsigned mode, const struct lhi_next *n,
+    bool *swapped)
+{
+	uint64_t id = l->id[1];
+	int error;
+
+	lhi_holder_moves(lh, id, true);
+	error = swap_mode(h, st, w, mode, n);
+	*swapped = error == 0;
+	if (error == 0)
+		error = confirm(lh, l, h, mode, n->token);
+	lhi_holder_moves(lh, id, false);
+	return error;
+}
+
 /* The word is w: which token is next?  0, MOVED, -errno. */
 static int
 next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
@@ -202,6 +220,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 {
 	struct lhi_next n;
 	uint64_t link;
+	bool swapped;
 	int error = next_token(lh, h, h->word, &n);
 
 	if (error != 0)
@@ -215,11 +234,8 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
 	lhi_point("convert.prepared");
-	error = swap_mode(h, st, h->word, WORD_S, &n);
-	if (error != 0)
-		return error;
-	error = confirm(lh, l, h, WORD_S, n.token);
-	if (link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
+	error = swap_and_confirm(lh, l, h, st, h->word, WORD_S, &n, &swapped);
+	if (swapped && link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
 		lhi_queue_kick(&lh->v, h->slot);
 	return error;
 }
@@ -248,6 +264,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 {
 	struct lhi_next n;
 	uint64_t w;
+	bool swapped;
 	int error = make_sole(lh, h, &w);
 
 	if (error < 0)
@@ -261,10 +278,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
-	error = swap_mode(h, st, w, WORD_X, &n);
-	if (error != 0)
-		return error;
-	return confirm(lh, l, h, WORD_X, n.token);
+	return swap_and_confirm(lh, l, h, st, w, WORD_X, &n, &swapped);
 }
 
 /*

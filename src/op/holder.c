@@ -17,7 +17,10 @@
  *
  * A hold is no proof: the lease is verified before it is given again, and a
  * hold whose lease is lost is dropped.  The last release drops the hold before
- * it frees the key, so that nobody enters again what is about to go.
+ * it frees the key, so that nobody enters again what is about to go.  While a
+ * thread of this attachment converts the lease it may be neither as it was nor
+ * told anew: who asks then looks again.  What another attachment has made of
+ * it (a named session's) is never told here: for this one it is lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,6 +42,7 @@ struct hold {
 	struct hold *lease_next;	/* by claim; HELD only */
 	uint64_t hash;			/* of both */
 	uint32_t count;			/* 0: ACQUIRING */
+	uint32_t moving;		/* threads that are converting it */
 	struct lh_lease lease;
 	size_t key_len;
 	char names[];			/* key, holder; each with its NUL */
@@ -213,17 +217,19 @@ verify(struct lh *lh, struct lh_lease *lease)
 	return error;
 }
 
-/* It is not held as it was: because it was just converted, which is still to be
- * told here (lhi_holder_follow())?  Who hands a lease over keeps its mode. */
+/* It is not held as it was: because a thread of this attachment is converting
+ * it, which is still to be told here (lhi_holder_follow())? */
 static bool
-changes_mode(struct lh *lh, const struct lh_lease *lease)
+is_moving(struct lh *lh, const struct lh_lease *lease)
 {
-	uint32_t ci = lid_claim(lease->id[1]);
-	uint64_t st = sh64_load(&lh->v.claims[ci].state);
+	struct hold *h;
+	bool moving;
 
-	return state_held(st) && state_seq(st) ==
-	    ((lid_seq(lease->id[1]) + CONVERT_STEP) & MASK(SEQ_BITS)) &&
-	    (state_kind(st) == ST_READ) != (lease->mode == LH_SHARED);
+	lhi_proc_lock();
+	h = find_lease(lh, lease->id[1]);
+	moving = h != NULL && h->moving != 0;
+	lhi_proc_unlock();
+	return moving;
 }
 
 /* The lease was seen to be held, until then: enter it again.  False: it has
@@ -330,7 +336,7 @@ lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
 		error = verify(lh, &has);
 		if (error != 0 && error != -ESTALE)
 			return error;
-		if (error != 0 && changes_mode(lh, &has))
+		if (error != 0 && is_moving(lh, &has))
 			return HOLDER_WAITS;
 		if (error != 0) {
 			forget(lh, has.id[1]);
@@ -389,6 +395,22 @@ lhi_holder_stays(struct lh *lh, struct lh_lease *l)
 }
 
 void
+lhi_holder_moves(struct lh *lh, uint64_t id, bool begins)
+{
+	struct hold *h;
+
+	if (__atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
+		return;
+	lhi_proc_lock();
+	h = find_lease(lh, id);
+	if (h != NULL && begins)
+		h->moving++;
+	else if (h != NULL && h->moving > 0)
+		h->moving--;
+	lhi_proc_unlock();
+}
+
+void
 lhi_holder_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
 {
 	struct hold **p, *h;
@@ -400,6 +422,7 @@ lhi_holder_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
 	if (h != NULL) {
 		unlease(lh, h);
 		h->lease = *to;
+		h->moving = 0;	/* the others have come too late */
 		p = lease_bucket(lh, to->id[1]);
 		h->lease_next = *p;
 		*p = h;

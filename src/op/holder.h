@@ -30,6 +30,10 @@ void lhi_holder_told(struct lh *lh, const struct lhi_name *name,
  */
 bool lhi_holder_stays(struct lh *lh, struct lh_lease *l);
 
+/* The lease with that id is about to be converted, which is told below if it
+ * succeeds; or (begins false) that is over. */
+void lhi_holder_moves(struct lh *lh, uint64_t id, bool begins);
+
 /* The lease with that id has become *to. */
 void lhi_holder_follow(struct lh *lh, uint64_t id, const struct lh_lease *to);
 
