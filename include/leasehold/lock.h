@@ -164,7 +164,8 @@ int lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
  * Acquire the key, as lh_acquire() does.  0: held, and kept until released or
  * lost.  Errors as lh_acquire(), and: -EALREADY: this handle holds it; -EBUSY:
  * another thread is acquiring through this handle; -ENOMEM: the thread that
- * renews cannot be started; -EINVAL: its table was closed.
+ * renews cannot be started; -EINVAL: its table was closed, or (in a callback)
+ * another thread is just closing the handle.
  */
 int lh_lock_acquire(struct lh_lock *lock, const struct lh_acquire_opts *opts);
 
@@ -178,7 +179,7 @@ int lh_lock_release(struct lh_lock *lock);
  * Stop renewing and forget the handle.  A lease that it still holds is left to
  * its deadline.  When this returns, no callback of the handle is running (but
  * for the one that calls it), nor will be.  0; -EBUSY: another thread is
- * acquiring through it; -EINVAL, -EPERM.
+ * acquiring through it, or (in a callback) is just closing it; -EINVAL, -EPERM.
  */
 int lh_lock_close(struct lh_lock *lock);
 
@@ -220,7 +221,8 @@ int lh_lock_state(struct lh_lock *lock, struct lh_lock_state *state);
 /*
  * Be told of those changes (LH_EVENT_... bits; 0: of all) that come from now
  * on.  Every watch has its own descriptor and gets every change.
- * 0; -EINVAL, -EMFILE, -ENFILE, -ENOMEM, -EPERM.
+ * 0; -EINVAL (also, in a callback: another thread is just closing the handle),
+ * -EMFILE, -ENFILE, -ENOMEM, -EPERM.
  */
 int lh_lock_watch(struct lh_lock *lock, uint32_t what, struct lh_watch **out);
 

@@ -9,7 +9,8 @@
  * Callbacks are called without the lock; their events wait in the handle
  * (watch.c).  `calling` is the handle whose callback runs: lh_lock_close() and
  * lh_close() wait for it to end, unless they are called by it; the handle is
- * freed after it then.
+ * freed after it then.  A handle whose closer waits is acquired and watched no
+ * more, nor closed again, by that callback or anybody: it is in no list.
  *
  * Fork.  The thread is not there in a child.  The lock is held over fork, and
  * the child starts with no handle, no thread, and a new epoch; what it
@@ -151,6 +152,7 @@ lhi_live_remove(struct lh_lock *l)
 	if (inside)
 		return;			/* freed after its callback */
 	l->closed = false;
+	l->closing = true;
 	while (calling == l)
 		await_call();
 	free(l);

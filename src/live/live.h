@@ -48,6 +48,7 @@ struct lh_lock {
 	uint32_t epoch;		/* set once: forks between us and its maker */
 	bool acquiring;
 	bool closed;		/* in its callback: freed after that */
+	bool closing;		/* its closer waits for its callback */
 	enum lh_lock_status status;
 	enum lh_loss loss;
 	uint32_t which;		/* item that events and state speak of */

@@ -229,6 +229,8 @@ begin_acquire(struct lh_lock *l, struct lh **lh)
 	else if (l->acquiring)
 		error = lhi_fail(-EBUSY, "another thread is acquiring '%.64s' "
 		    "through this handle", l->key);
+	else if (l->closing)
+		error = lhi_fail(-EINVAL, "another thread closes this handle");
 	else if (l->lh == NULL)
 		error = lhi_fail(-EINVAL, "the table of this handle was "
 		    "closed: open it again, and make another handle");
@@ -334,6 +336,8 @@ lh_lock_close(struct lh_lock *l)
 	if (l->acquiring) {
 		error = lhi_fail(-EBUSY, "another thread is acquiring '%.64s' "
 		    "through this handle: cancel that first", l->key);
+	} else if (l->closing) {
+		error = lhi_fail(-EBUSY, "another thread closes this handle");
 	} else {
 		if (l->status == LH_LOCK_HELD)
 			lhi_live_drop(l, LH_LOCK_FREE);

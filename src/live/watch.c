@@ -115,6 +115,12 @@ lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
 	w->epoch = l->epoch;
 	w->what = what == 0 ? LH_EVENT_ALL : what | LH_EVENT_CLOSED;
 	lhi_live_lock();
+	if (l->closing) {
+		lhi_live_unlock();
+		lhi_readable_close(&w->fd);
+		free(w);
+		return lhi_fail(-EINVAL, "another thread closes this handle");
+	}
 	w->lock = l;
 	TAILQ_INSERT_TAIL(&l->watches, w, of_lock);
 	if (l->status == LH_LOCK_HELD)
