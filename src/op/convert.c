@@ -11,7 +11,7 @@
  * must hold at a moment after the swap (G3): the claim must still be held in
  * the use that the conversion gave it, and the clock, read after it, before the
  * deadline, and, at last, its session alive.  A late win is undone by making
- * the lease expired.
+ * the lease expired, or left to the burial of its session.
  *
  * A reader's token is kept in its claim, where it is written before the swap
  * that makes it a reader; while it is exclusive, the word's version says it.
@@ -111,9 +111,11 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 }
 
 /* Is its claim held in use seq, in state *st, at a moment after that?  Past the
- * deadline it is made to expire, unless another was quicker to extend it. */
+ * deadline it is made to expire, unless another was quicker to extend it, or
+ * its named session has ended as well, whose burial keeps the key back. */
 static bool
-lives(const struct lhi_held *h, uint64_t seq, uint64_t *st)
+lives(const struct lh_lease *as, const struct lhi_held *h, uint64_t seq,
+    uint64_t *st)
 {
 	struct lhi_view *v = &h->lh->v;
 
@@ -124,6 +126,8 @@ lives(const struct lhi_held *h, uint64_t seq, uint64_t *st)
 		lhi_point("convert.looked");
 		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
+		if (lhi_lease_orphaned(h->lh, as))
+			return false;
 	} while (!sh64_cas(&h->claim->state, *st, state_make(ST_EXPIRED, seq,
 	    0)));
 	lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
@@ -149,8 +153,9 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
 	/* (who found it by status may have it in motion again) */
-	for (int i = 0; (!lives(h, seq, &st) && lhi_lease_now(lh, &as, &now,
-	    st) != LEASE_MOVING) || !lhi_right_of(&now); i++) {
+	for (int i = 0; (!lives(&as, h, seq, &st) &&
+	    lhi_lease_now(lh, &as, &now, st) != LEASE_MOVING) ||
+	    !lhi_right_of(&now); i++) {
 		error = lhi_lease_enforce(lh, &as, &now);
 		/* again if it has its right, or was extended, after all */
 		if (error != LEASE_LIVES || i == TRIES)

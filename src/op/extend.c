@@ -7,7 +7,9 @@
  *
  *  I1	It counts only if the clock, read after the swap, has not reached the
  *	deadline that was there before (C11, G3).  A win that came too late is
- *	undone, by making the lease expired.
+ *	undone, by making the lease expired; or, if its named session has ended
+ *	as well, left to the burial, which keeps the key back
+ *	(shm/named_end.c).
  *  I2	No two that extend a lease write the same state, or the one that is too
  *	late would undo what the other was told of.  The thread that acquired
  *	the lease, and remembers it, writes even deadlines, all others odd ones,
@@ -130,6 +132,9 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			count_extend(lh);
 		return error;
 	}
+	/* too late, and its session ended unnoticed: the burial's (I1) */
+	if (lhi_lease_orphaned(lh, l))
+		return lhi_lease_lost(lh, h);
 	/* too late: undo (I2); when it was due is said (handoff.c), by the
 	 * sooner of the two */
 	if (!sh64_cas(&h->claim->state, later, state_make(ST_EXPIRED,
