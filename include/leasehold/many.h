@@ -67,8 +67,10 @@ struct lh_item {
  * items with the same id again get the same leases, or the same error, as
  * lh_acquire() says; ids that differ only in the last numbers (request[1]) are
  * not different enough: leave 2^20 between two, or take random ones.
- * A repeat while the first call waits still, which gives up before it, is
- * the one case in which keys stay held after an error: they are that call's.
+ * A repeat that fails leaves alone what another call has: of a call that waits
+ * still, and before which it gives up, the keys that are won; of one that was
+ * granted all of them, and has lost one since (-ESTALE), the others.  In these
+ * cases alone keys stay held after an error: they are that call's.
  */
 int lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
     const struct lh_acquire_opts *opts, struct lh_lease *leases);

@@ -26,13 +26,15 @@
  *  I3	Before 0 is returned, all have been renewed once more, and the clock
  *	was before the first deadline after the last renewal: they were all
  *	held at one moment.
- *  I4	Whatever else is returned, what was won has been released.
+ *  I4	Whatever else is returned, what was won has been released (but I5).
  *  I5	With a request id each key has one of its own in each round, derived
  *	from it.  A repeat goes the same way: rounds that were given up have
  *	another one after them; one in which a key failed has failed so; one
  *	that was won and ended has ended (-ESTALE).  Where a living call with
  *	that id waits still, the leases that it has won are its own, and a
- *	repeat that gives up waiting leaves them alone.
+ *	repeat that gives up waiting leaves them alone.  So are they if that
+ *	call was granted all: a repeat that finds one of them lost, even after
+ *	it has seen it held, leaves the others alone.
  *
  * Lost.  A renewal that finds a lease lost ends the round: all the others are
  * released, so that nobody waits for keys of which we cannot make use, and a
@@ -76,6 +78,7 @@ struct many {
 	uint32_t n;
 	uint32_t clustered;	/* order[0 .. clustered - 1] are a cluster's */
 	uint32_t won;		/* order[0 .. won - 1] */
+	bool anew;		/* some of those, by us: no repeat's answer */
 	uint8_t order[LH_MANY_MAX];	/* of the items */
 	struct lh_lease leases[LH_MANY_MAX];	/* as the items */
 	struct lhi_plea plea;
@@ -231,6 +234,37 @@ goes_on_elsewhere(struct many *m)
 	    look_up(m, m->round, m->won, &q) == REQUEST_BUSY;
 }
 
+/* Was all of it granted to another call, for the same request?  Then 0 was, or
+ * may have been, returned to that: what is lost is lost, and the rest its. */
+static bool
+was_granted(struct many *m)
+{
+	struct lhi_request q;
+	int is;
+
+	if (!has_request(m) || m->anew)
+		return false;
+	for (uint32_t k = m->won; k < m->n; k++) {
+		is = look_up(m, m->round, k, &q);
+		if (is != REQUEST_HELD && is != REQUEST_RELEASED &&
+		    is != REQUEST_LOST)
+			return false;
+	}
+	return true;
+}
+
+/* A lease is lost of those that another call was granted: is there a later
+ * round?  GIVEN_UP; -errno.  I5. */
+static int
+has_ended(struct many *m)
+{
+	int error = as_before(m);
+
+	return error != -ESTALE ? error : lhi_fail(-ESTALE, "one of the %u "
+	    "leases that this request was granted has ended: to acquire anew, "
+	    "make a new request id", m->n);
+}
+
 /*
  * Options of the k-th in order.  One request id is given for all: theirs are
  * the numbers from it on, of which each round has its own.
@@ -259,8 +293,10 @@ win(struct many *m, uint32_t k)
 	if (error == 0)
 		error = lhi_name_resolve(m->lh, &name, m->ask.no_create ?
 		    LH_NO_CREATE : 0, &want.ref);
+	m->chore.told = false;
 	if (error == 0)
 		error = lhi_acquire_asked(m->lh, &want, &m->ask, won(m, k));
+	m->anew |= error == 0 && !m->chore.told;
 	return error == -ESTALE && has_request(m) ? as_before(m) : error;
 }
 
@@ -314,6 +350,7 @@ win_all(struct many *m)
 	int error;
 
 	m->chore.at_ns = INT64_MAX;
+	m->anew = false;
 	error = ask_for_rights(m);
 	for (m->won = 0; error == 0 && m->won < m->n;) {
 		if (is_due(m))
@@ -370,7 +407,10 @@ acquire(struct many *m)
 		lhi_plea_end(&m->plea);
 		if (error == 0)
 			return 0;
-		if (!goes_on_elsewhere(m))
+		if ((error == -ESTALE || error == CHORE_FAILED) &&
+		    was_granted(m))
+			error = has_ended(m);
+		else if (!goes_on_elsewhere(m))
 			give_back(m);
 		lhi_point("many.given_back");
 		if (error == GIVEN_UP)

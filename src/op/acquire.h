@@ -18,6 +18,8 @@ struct lhi_request;
 struct lhi_chore {
 	int64_t at_ns;		/* the table's clock */
 	int (*run)(struct lhi_chore *chore);
+	bool told;		/* set: a repeated request was answered with
+				 * the lease that another call was granted */
 };
 
 struct lhi_ask;

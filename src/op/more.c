@@ -93,6 +93,8 @@ by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 	struct lhi_request q;
 	int cancel, error = lhi_request_enter(lh, want, ask, &q, lease);
 
+	if (error == 0 && ask->chore != NULL)
+		ask->chore->told = true;
 	if (error != REQUEST_OURS)
 		return error != 0 ? error :
 		    lhi_request_valued(lh, ask, &q, lease);

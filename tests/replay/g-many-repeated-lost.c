@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G10, many keys: a request that was granted is repeated, and finds one of its
+ * leases lost, just after it has seen them all, or before.  It is told that the
+ * lease has ended: it does not get new ones by the same id, nor releases the
+ * others, which the first call was granted.
+ */
+#include <errno.h>
+#include "replay.h"
+
+static const struct lh_item items[] = { { .key = "a" }, { .key = "b" },
+	{ .key = "c" } };
+
+struct call {
+	struct lh *lh;
+	uint64_t number;
+	struct lh_lease l[3];
+};
+
+static int
+acquire(void *arg)
+{
+	struct call *c = arg;
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 2000);
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.request[0] = 7;
+	more.request[1] = c->number << 32;
+	o.more = &more;
+	return lh_acquire_many(c->lh, items, 3, &o, c->l);
+}
+
+static void
+lost_after(struct lh *lh, struct lh *other, uint64_t number, int seen)
+{
+	struct call first = { .lh = lh, .number = number }, again = first;
+
+	is(acquire(&first), 0, "all are had");
+	if (seen > 0) {
+		replay_hold_nth("repeater", "many.won", seen);
+		replay_go("repeater", acquire, &again);
+		replay_wait_held("repeater");
+	}
+	is(lh_break(other, "b", NULL, 0), 1, "one is broken");
+	if (seen > 0) {
+		replay_release("repeater");
+		is(replay_result("repeater"), -ESTALE, "its lease has ended "
+		    "(%d seen)", seen);
+	}
+	is(acquire(&again), -ESTALE, "repeated once more");
+	is(lh_verify(lh, &first.l[0]), 0, "one is the first call's");
+	is(lh_verify(lh, &first.l[2]), 0, "and so is the other");
+	is(lh_verify(lh, &first.l[1]), -ESTALE, "that has lost the third");
+	is(lh_release(lh, &first.l[0]), 0, "released");
+	is(lh_release(lh, &first.l[2]), 0, "released");
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+	struct lh *lh = replay_open(table, 0), *other = replay_open(table, 0);
+
+	lost_after(lh, other, 1, 3);
+	lost_after(lh, other, 2, 1);
+	lost_after(lh, other, 3, 0);
+	t_close(other);
+	t_close(lh);
+	return done();
+}
