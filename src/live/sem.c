@@ -12,7 +12,9 @@
  *	on NAME \1.  Whoever loses that lease meanwhile takes back what he set.
  *  I2	A limit goes only while its destroyer has all permits.  Whoever is
  *	granted one looks at the limit afterwards: so a permit of a limit that
- *	has gone is not reported.
+ *	has gone is not reported.  A destroyer that is killed may leave its key
+ *	unkept (api/destroy.c), to be forgotten at any time: whoever finds it so
+ *	keeps it again.
  *
  * Acquiring tries all permits, beginning somewhere else each time; then it
  * waits by a ticket for each.  The first that is granted is taken and the
@@ -38,6 +40,7 @@
 #include "shm/session.h"
 
 #define LOOK_NS (250 * NS_PER_MS)	/* between two looks at the tickets */
+#define KEEP_TRIES 1000		/* each time it was just forgotten */
 
 uint32_t lhi_sem_most = LH_SEM_MAX;
 
@@ -56,15 +59,24 @@ lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
 	(void)snprintf(to, LH_KEY_MAX + 1, "%s\1%s %u", name, what, n);
 }
 
-/* Is there such a key?  1, 0, -errno. */
+/* Is there such a key, to stay?  1, 0, -errno. */
 static int
-exists(struct lh *lh, const char *key)
+is_kept(struct lh *lh, const char *key)
 {
 	struct lhi_name n;
-	struct lhi_ref ref;
-	int error = lhi_name_check(lh, key, 0, &n);
+	struct lhi_ref ref = { 0 };
+	int found = lhi_name_check(lh, key, 0, &n);
 
-	return error != 0 ? error : lhi_slot_find(&lh->v, &n, &ref);
+	if (found != 0)
+		return found;
+	for (int i = 0; i < KEEP_TRIES; i++) {
+		found = lhi_slot_find(&lh->v, &n, &ref);
+		if (found <= 0 || (sh32_load(&ref.slot->key_info) & KEY_KEPT) ||
+		    lhi_slot_flag(&ref, KEY_KEPT))		/* I2 */
+			return found;
+	}
+	return lhi_damaged(&lh->v, "a key is not what it says", ref.home,
+	    n.hash);
 }
 
 int
@@ -73,7 +85,7 @@ lhi_sem_stands(struct lh *lh, const char *name, uint32_t limit)
 	char key[LH_KEY_MAX + 1];
 
 	lhi_sem_key(key, name, "limit", limit);
-	return exists(lh, key);
+	return is_kept(lh, key);
 }
 
 int
