@@ -216,6 +216,13 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 	return error;
 }
 
+static int
+table_closed(void)
+{
+	return lhi_fail(-EINVAL, "the table of this handle was closed: open it "
+	    "again, and make another handle");
+}
+
 /* 0: ours to acquire through; the thread is there. */
 static int
 begin_acquire(struct lh_lock *l, struct lh **lh)
@@ -232,8 +239,7 @@ begin_acquire(struct lh_lock *l, struct lh **lh)
 	else if (l->closing)
 		error = lhi_fail(-EINVAL, "another thread closes this handle");
 	else if (l->lh == NULL)
-		error = lhi_fail(-EINVAL, "the table of this handle was "
-		    "closed: open it again, and make another handle");
+		error = table_closed();
 	else if (l->loss == LH_LOSS_TABLE)
 		error = lhi_fail(-ESTALE, "the table of this handle was "
 		    "removed: close it, and open it again");
@@ -271,7 +277,11 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 	error = acquire(l, lh, opts, leases);
 	lhi_live_lock();
 	l->acquiring = false;
-	if (error == 0) {
+	if (error == 0 && l->lh == NULL) {
+		/* in a callback, for which lh_close() waits: it is open yet */
+		(void)lh_release_many(lh, leases, l->n);
+		error = table_closed();
+	} else if (error == 0) {
 		memcpy(l->leases, leases, l->n * sizeof(*leases));
 		l->ttl_ms = opts != NULL ? opts->ttl_ms : DEFAULT_TTL_MS;
 		lhi_live_hold(l);
