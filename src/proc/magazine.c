@@ -151,6 +151,7 @@ lhi_mag_detach_all(struct lh *lh)
 		lhi_mag_tell(m);
 		give_up_groups(m, lh);
 		m->head = (lhi_pair){ 0, 0 };
+		m->rec[0].home = 0;	/* its slot is not mapped any more */
 		m->lh_next = NULL;
 		mag_set_lh(m, NULL);
 	}
@@ -181,7 +182,7 @@ static void
 set_up(struct lhi_mag *m, struct lh *lh, uint32_t tid)
 {
 	for (int b = 0; b < (int)SHM_GROUP; b++)
-		m->rec[b].use = REC_OUT;
+		m->rec[b] = (struct lhi_rec){ .use = REC_OUT };
 	m->tick_sec = 0;
 	m->tick_nsec = -1;	/* no clock shows that */
 	m->ttl_ms = -1;
