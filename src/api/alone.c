@@ -89,6 +89,19 @@ lhi_alone_lock(struct lhi_alone *a, bool in_use, const char *remedy)
 	    a->v.path, strerror(-error));
 }
 
+/* Nobody is attached: so that maker has ended, if it can be one (named.c). */
+static bool
+maker_ended(const struct lhi_view *v, uint64_t maker)
+{
+	uint64_t s;
+
+	if (maker == 0 || sid_idx(maker) >= v->geo.max_sessions)
+		return false;
+	s = sh64_load(&v->sessions[sid_idx(maker)].state);
+	return sess_inc(s) > sid_inc(maker) ||
+	    (sess_inc(s) == sid_inc(maker) && sess_st(s) != SESS_NAMED);
+}
+
 int
 lhi_alone_no_named(struct lhi_view *v, const char *remedy)
 {
@@ -98,6 +111,7 @@ lhi_alone_no_named(struct lhi_view *v, const char *remedy)
 		int64_t until_ns;
 
 		if (sess_st(s) == SESS_NAMED && lhi_named_sound(v, i) &&
+		    !maker_ended(v, sh64_load(&v->sessions[i].maker)) &&
 		    lhi_named_tell(v, sid_make(sess_inc(s), i), name,
 		    &until_ns) && lhi_now_ns(v) < until_ns)
 			return lhi_fail(-EBUSY, "%s is in use by the named "
