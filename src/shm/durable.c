@@ -72,15 +72,14 @@ choose_dir(char to[SHM_FENCE_DIR], const struct lh_open_opts *o)
 	    "than %u bytes: give another", SHM_FENCE_DIR - 1);
 }
 
-/* What the wall clock says: a token. */
-static uint64_t
-clock_floor(const struct lh_open_opts *o)
+uint64_t
+lhi_durable_clock(void)
 {
 	uint64_t width = lhi_range_width(), ms;
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if ((o->flags & LH_NO_CLOCK_FLOOR) || now.tv_sec < EPOCH_S)
+	if (now.tv_sec < EPOCH_S)
 		return 0;
 	ms = (uint64_t)(now.tv_sec - EPOCH_S) * 1000 +
 	    (uint64_t)(now.tv_nsec / NS_PER_MS);
@@ -91,7 +90,8 @@ int
 lhi_durable_begin(const char *path, const struct lh_open_opts *o,
     uint64_t floor, struct lhi_beginning *b)
 {
-	uint64_t width = lhi_range_width(), clock = clock_floor(o), n;
+	uint64_t width = lhi_range_width(), n;
+	uint64_t clock = o->flags & LH_NO_CLOCK_FLOOR ? 0 : lhi_durable_clock();
 	uint64_t least = (floor + width - 1) / width;
 	char dir[RANGE_PATH_MAX];
 	gid_t group = (gid_t)-1;

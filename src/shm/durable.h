@@ -22,4 +22,7 @@ struct lhi_beginning {
 int lhi_durable_begin(const char *path, const struct lh_open_opts *opts,
     uint64_t floor, struct lhi_beginning *b);
 
+/* What the wall clock says: a token. */
+uint64_t lhi_durable_clock(void);
+
 #endif

@@ -48,6 +48,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "shm/durable.h"
 #include "shm/range.h"
 #include "shm/retire.h"
 #include "shm/session.h"
@@ -200,14 +201,16 @@ lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
 int
 lhi_retire_foreign(const char *path, int fd)
 {
-	uint64_t floor;
+	uint64_t clock = lhi_durable_clock(), floor;
 	int error = check_name(path, fd);
 
 	if (error == 0)
 		error = lhi_retire_floor(path, &floor);
-	/* it was made with that base or a lower one */
+	/* it was made with that base or a lower one; or, with a fence file,
+	 * about where the wall clock was (durable.c) */
 	if (error == 0)
-		error = raise_floor(path, floor + UNKNOWN);
+		error = raise_floor(path, (floor > clock ? floor : clock) +
+		    UNKNOWN);
 	return error != 0 ? error : unlink_name(path);
 }
 
