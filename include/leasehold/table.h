@@ -178,8 +178,9 @@ int lh_close(struct lh *lh);
  * anew (with a fence file only those that went on without a disk that failed).
  *
  * 0; -EBUSY: in use (lh_error_detail() names by whom), or being removed;
- * -ENOENT; -EACCES: not yours; -EPROTO, -EUCLEAN, -EXDEV: not a table that can
- * be used, and no LH_FORCE; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
+ * -ENOENT; -EACCES: not yours, or another user has removed a table of that name
+ * before (then root can); -EPROTO, -EUCLEAN, -EXDEV: not a table that can be
+ * used, and no LH_FORCE; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
  */
 int lh_table_remove(const char *name, uint32_t flags);
 

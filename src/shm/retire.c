@@ -10,7 +10,8 @@
  * replaced whole, so a full tmpfs cannot keep a table from being removed, and a
  * kill cannot leave half a number.)
  *
- * Removal, holding the object's removal byte, the name being that object's:
+ * Removal, holding the object's removal byte, the name being that object's, and
+ * name and floor ours to replace:
  *	R1	header flag RETIRED set: it is not taken back
  *	R2	ceiling raised by a step, by an exact swap; and before it, where
  *		there is a fence file, the durable ceiling lowered by one token
@@ -153,6 +154,31 @@ check_name(const char *path, int fd)
 	return 0;
 }
 
+/*
+ * Can the floor be raised to that?  Also before anything is changed: or the
+ * name would be left to a table that nobody can open, nor remove.
+ */
+static int
+check_floor(const char *path, uint64_t to)
+{
+	char link[FLOOR_PATH_MAX];
+	struct stat st;
+	uint64_t now;
+	int error = lhi_retire_floor(path, &now);
+
+	if (error != 0 || now >= to || geteuid() == 0)
+		return error;
+	for (int i = 0; i < 2; i++) {
+		floor_path(link, i == 0 ? "floor" : "floor~", path);
+		if (lstat(link, &st) == 0 && st.st_uid != geteuid())
+			return lhi_fail(-EACCES, "%s, where removed tables "
+			    "leave how far their tokens had got, belongs to "
+			    "user %u: so only root can remove %s", link,
+			    (unsigned)st.st_uid, path);
+	}
+	return 0;
+}
+
 static int
 unlink_name(const char *path)
 {
@@ -175,12 +201,21 @@ freeze_durable(struct shm_header *h)
 	} while (!sh64_cas(&h->durable_ceiling, d, d - 1));
 }
 
+static bool
+is_ceiling(const struct shm_header *h, uint64_t n)
+{
+	return n > sh64_load(&h->token_base) && n < MOST;
+}
+
 int
 lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
 {
-	uint64_t ceiling;
+	uint64_t ceiling = sh64_load(&h->ceiling);
 	int error = check_name(path, fd);
 
+	if (error == 0)
+		error = check_floor(path, is_ceiling(h, ceiling) ?
+		    ceiling + STEP : UINT64_MAX);
 	if (error != 0)
 		return error;
 	(void)sh32_fetch_or(&h->flags, SHM_RETIRED);			/* R1 */
@@ -189,7 +224,7 @@ lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
 	lhi_point("retire.frozen");
 	do {
 		ceiling = sh64_load(&h->ceiling);
-		if (ceiling <= sh64_load(&h->token_base) || ceiling >= MOST)
+		if (!is_ceiling(h, ceiling))
 			return lhi_retire_foreign(path, fd);	/* nonsense */
 	} while (!sh64_cas(&h->ceiling, ceiling, ceiling + STEP));	/* R2 */
 	lhi_point("retire.ceiling");
@@ -204,6 +239,8 @@ lhi_retire_foreign(const char *path, int fd)
 	uint64_t clock = lhi_durable_clock(), floor;
 	int error = check_name(path, fd);
 
+	if (error == 0)
+		error = check_floor(path, UINT64_MAX);
 	if (error == 0)
 		error = lhi_retire_floor(path, &floor);
 	/* it was made with that base or a lower one; or, with a fence file,
