@@ -77,6 +77,29 @@ being_removed(const struct lhi_view *v)
 	    "that does not go on: end it, or let it run", v->path);
 }
 
+/*
+ * All sessions may be taken because somebody removes or repairs the table.  If
+ * that is not to be seen he may have come to his end since: so once more.
+ */
+static int
+take_session(struct lh *lh, int fd, int session_fd, const char *application)
+{
+	int error;
+
+	for (int i = 0; i < 2; i++) {
+		if (lh->pin != NULL)
+			lhi_byte_unpin(lh->pin);
+		error = lhi_session_begin(&lh->v, session_fd, application,
+		    &lh->sid, &lh->pin);
+		lhi_point("open.began");
+		if (error != -ENOSPC)
+			break;
+		if (lhi_view_gone(&lh->v) || lhi_session_removal_held(fd))
+			return being_removed(&lh->v);
+	}
+	return error;
+}
+
 /* Under lhi_proc_lock(): map, take a session.  -EAGAIN: it is being removed. */
 static int
 attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
@@ -107,11 +130,8 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 	lh->v.dev = id->dev;
 	lh->v.ino = id->ino;
 	atomic_store(&lh->v.probe_fd, fd);
-	error = lhi_session_begin(&lh->v, session_fd, application, &lh->sid,
-	    &lh->pin);
-	if (error == -ENOSPC && (lhi_view_gone(&lh->v) ||
-	    lhi_session_removal_held(fd)))
-		return being_removed(&lh->v);	/* hence no session */
+	lhi_point("open.attaching");
+	error = take_session(lh, fd, session_fd, application);
 	if (error != 0)
 		return error;
 	lh->v.me = &lh->v.sessions[sid_idx(lh->sid)];

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G8: who opens a table while it is repaired is not told that all its sessions
+ * are in use: also if the repair, which has them all, comes to its end between
+ * his last look for one and his look whether somebody repairs it.
+ */
+#include "proc/lh.h"
+#include "replay.h"
+#include <leasehold/repair.h>
+
+static const char *table;
+
+static int
+open_it(void *arg)
+{
+	struct lh_open_opts o = replay_opts(0);
+	struct lh *lh = NULL;
+	int result = lh_open(&lh, table, &o);
+
+	(void)arg;
+	if (result != 0)
+		diag("%s: %s", lh_strerror(result), lh_error_detail());
+	else
+		(void)lh_close(lh);
+	return result;
+}
+
+int
+main(void)
+{
+	struct lh *lh;
+
+	table = replay_begin();
+	lh = replay_open(table, 0);
+	(void)sh32_fetch_or(&lh->v.hdr->flags, SHM_DAMAGED);
+	is(lh_close(lh), 0, "a table to be repaired");
+	replay_hold("opener", "open.attaching");
+	(void)replay_fork("opener", open_it, NULL);
+	replay_wait_held("opener");
+	replay_hold("repairer", "repair.checked");
+	(void)replay_fork("repairer", replay_repair, NULL);
+	replay_wait_held("repairer");
+	replay_hold("opener", "open.began");
+	replay_release("opener");
+	replay_wait_held("opener");
+	replay_release("repairer");
+	is(replay_result("repairer"), 1, "repaired");
+	replay_release("opener");
+	is(replay_result("opener"), 0, "and opened");
+	return done();
+}
