@@ -2,6 +2,7 @@
 /* Tables: lh_open(), lh_close() and small questions.  See table.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -315,11 +316,14 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 {
 	const struct lh_open_opts *o = opts == NULL ? &usual : opts;
 	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
-	int saved = errno, error;
+	int saved = errno, error, cancel;
 
 	error = check_args(out, &name, o);
 	if (error != 0)
 		return error;
+	/* a thread that is cancelled in here would leave descriptors, memory in
+	 * /dev/shm, or an attachment that nobody can close */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lhi_proc_begin();
 	lhi_live_begin();	/* after it: fork takes that lock first */
 	error = open_once(out, name, o);
@@ -327,6 +331,7 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
 		error = open_once(out, name, o);
 	}
+	(void)pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return error == -EAGAIN ? -EBUSY : error;
 }
