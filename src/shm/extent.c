@@ -108,11 +108,15 @@ seen(int fd, uint64_t at, uint64_t size, uint32_t n, uint32_t *count)
 int
 lhi_extent_seen(int fd, const struct lhi_geometry *g, struct lhi_extent *e)
 {
+	uint32_t buckets = 0;
 	int error;
 
 	*e = lhi_extent_first(g);
 	error = seen(fd, g->slots_off, sizeof(struct shm_slot), g->n_slots,
 	    &e->slots);
+	if (error == 0)
+		error = seen(fd, g->buckets_off, sizeof(shm_u64),
+		    g->n_buckets, &buckets);
 	if (error == 0)
 		error = seen(fd, g->claims_off,
 		    SHM_CHUNK * sizeof(struct shm_claim), g->n_chunks,
@@ -123,8 +127,10 @@ lhi_extent_seen(int fd, const struct lhi_geometry *g, struct lhi_extent *e)
 	if (error == 0)
 		error = seen(fd, g->values_off, sizeof(struct shm_value),
 		    g->n_values, &e->values);
-	/* before there are more slots than buckets, those are doubled */
-	while (1u << e->level < e->slots && 1u << e->level < g->n_buckets)
+	/* before there are more slots than buckets, those are doubled; and
+	 * used, also if there never were more slots */
+	while ((1u << e->level < e->slots || 1u << e->level < buckets) &&
+	    1u << e->level < g->n_buckets)
 		e->level++;
 	return error;
 }

@@ -88,11 +88,13 @@ back_extent(struct lhi_mend *m, struct lhi_extent *e)
 		seen = lhi_extent_first(g);
 	if (!lhi_extent_of(h, g, e))
 		*e = seen;
-	/* memory that was given and not counted is counted, too */
+	/* memory that was given and not counted is counted, too; of buckets,
+	 * so that none keeps its place in the list of before (mend_keys.c) */
 	e->slots = e->slots > seen.slots ? e->slots : seen.slots;
 	e->chunks = e->chunks > seen.chunks ? e->chunks : seen.chunks;
 	e->longs = e->longs > seen.longs ? e->longs : seen.longs;
 	e->values = e->values > seen.values ? e->values : seen.values;
+	e->level = e->level > seen.level ? e->level : seen.level;
 	while (1u << e->level < e->slots && 1u << e->level < g->n_buckets)
 		e->level++;
 	lhi_extent_spans(g, e, s);
