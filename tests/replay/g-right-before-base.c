@@ -40,7 +40,7 @@ late_right(int n)
 	give(&ref, RIGHT_EXCLUSIVE);
 	replay_hold("process", "cluster.granted");
 	replay_go("process", replay_acquire, &c);
-	t_sleep_ms(30);
+	ok(t_await_waiters(lh, KEY, 1), "which somebody waits for");
 	is(lhi_right_set(&shim->v, &ref, RIGHT_NONE, epoch), 0,
 	    "the right is taken away");
 	is(lh_release(shim, &mine), 0, "and the shim's lease ends");
