@@ -36,6 +36,7 @@
 #include "shm/chain.h"
 #include "shm/event.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/slot.h"
 #include "shm/stat.h"
 
@@ -110,6 +111,9 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 	if (b->ask)
 		return ask_use(v, ci, st, b);
 	lhi_point("break.seen");
+	/* an ended session's is its burial's: shm/named_end.c */
+	if (lhi_named_ended(v, lhi_claim_owner(v, ci)))
+		return false;
 	if (!sh64_cas(&c->state, st, state_make(ST_BROKEN, state_seq(st),
 	    state_deadline(st))))				/* 18 */
 		return false;

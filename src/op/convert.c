@@ -31,6 +31,7 @@
 #include "shm/chain.h"
 #include "shm/event.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
 
@@ -126,7 +127,7 @@ lives(const struct lh_lease *as, const struct lhi_held *h, uint64_t seq,
 		lhi_point("convert.looked");
 		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
-		if (lhi_lease_orphaned(h->lh, as))
+		if (lhi_named_ended(v, as->id[0]))
 			return false;
 	} while (!sh64_cas(&h->claim->state, *st, state_make(ST_EXPIRED, seq,
 	    0)));

@@ -35,6 +35,7 @@
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/stat.h"
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
@@ -133,7 +134,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		return error;
 	}
 	/* too late, and its session ended unnoticed: the burial's (I1) */
-	if (lhi_lease_orphaned(lh, l))
+	if (lhi_named_ended(&lh->v, l->id[0]))
 		return lhi_lease_lost(lh, h);
 	/* too late: undo (I2); when it was due is said (handoff.c), by the
 	 * sooner of the two */

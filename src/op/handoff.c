@@ -274,6 +274,9 @@ stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
 		    !lhi_session_dead(v, h->to.sid, false) &&
 		    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
+		/* an ended session's is its burial's: shm/named_end.c */
+		if (lhi_named_ended(v, h->to.sid))
+			return false;
 	} while (!sh64_cas(&h->to.c->state, *st, state_make(h->ended == 0 ?
 	    ST_EXPIRED : h->ended, state_seq(*st), 0)));
 	if (h->ended != ST_BROKEN)

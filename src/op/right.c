@@ -66,6 +66,7 @@
 #include "op/right.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
+#include "shm/named.h"
 #include "shm/stat.h"
 
 #define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
@@ -179,6 +180,9 @@ lhi_right_lost(struct lh *lh, const struct lh_lease *l,
 	    (lhi_lease_current(lh, l, h, st) ||
 	    lhi_lease_in_motion(lh, l, h, st)) &&
 	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
+		/* an ended session's is its burial's: shm/named_end.c */
+		if (lhi_named_ended(&lh->v, l->id[0]))
+			break;
 		if (!sh64_cas(&h->claim->state, st, state_make(ST_EXPIRED,
 		    state_seq(st), 0)))
 			continue;

@@ -21,6 +21,7 @@
 #include <time.h>
 #include "shm/chain.h"
 #include "shm/lock.h"
+#include "shm/named.h"
 #include "shm/request.h"
 #include "shm/session.h"
 
@@ -98,11 +99,13 @@ expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
 {
 	uint64_t w;
 
-	if (is_reader(st))
+	/* (an ended session's is its burial's: shm/named_end.c) */
+	if (!is_reader(st))
+		(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
+	else if (!lhi_named_ended(v, lhi_claim_owner(v,
+	    (uint32_t)(c - v->claims))))
 		(void)sh64_cas(&c->state, st, state_make(ST_EXPIRED,
 		    state_seq(st), state_deadline(st)));	/* 6 */
-	else
-		(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
 }
 
 /* Does word w grant the lease, whose claim's state was st? */
@@ -143,6 +146,7 @@ held_as(struct lhi_view *v, const struct lhi_request *q, struct shm_claim *c,
 	w = sh64_load(&s->word);
 	if (!grants(v, q, s, c, st, w))
 		return false;
+	lhi_point("request.judging");
 	if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)))
 		return true;
 	expire(v, s, c, st);
