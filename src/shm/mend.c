@@ -58,6 +58,7 @@
 #include "shm/grow.h"
 #include "shm/lock.h"
 #include "shm/mend.h"
+#include "shm/named.h"
 #include "shm/range.h"
 #include "shm/right.h"
 #include "shm/stat.h"
@@ -220,6 +221,10 @@ mend_session(struct lhi_view *v, uint32_t i)
 static void
 mend_sessions(struct lhi_view *v)
 {
+	/* (while they say what they leave behind) */
+	for (uint32_t ci = SHM_CHUNK; ci < lhi_chunks_ready(v) * SHM_CHUNK;
+	    ci++)
+		lhi_named_delay_mended(v, ci);
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 		uint64_t owner = sh64_load(&v->chunks[ch].owner), s;
 		shm_u64 *state;

@@ -84,6 +84,10 @@ void lhi_named_delay_late(struct lhi_view *v, struct shm_slot *s, uint64_t sid,
  * was being made one: the session may have ended before it was. */
 void lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st);
 
+/* Claim ci, whose session has ended, also if it does not say so yet, is about
+ * to be mended: the same, if it held a key. */
+void lhi_named_delay_mended(struct lhi_view *v, uint32_t ci);
+
 #define MOVING_MASK \
 	(CLAIM_MOVING | (uint32_t)MASK(MOVING_USE_BITS) << MOVING_USE_SHIFT)
 

@@ -150,6 +150,26 @@ lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st)
 		lhi_named_delay(v, s, lhi_claim_owner(v, ci));
 }
 
+void
+lhi_named_delay_mended(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t sid = lhi_claim_owner(v, ci), st, w;
+	uint64_t home = sh64_load(&v->claims[ci].home);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	const struct shm_session *se;
+
+	if (s == NULL || sid == 0 || !lhi_named_is(v, sid) ||
+	    sh32_load(&s->gen) != home >> 32)
+		return;
+	se = &v->sessions[sid_idx(sid)];
+	st = sh64_load(&v->claims[ci].state);
+	w = sh64_load(&s->word);
+	if (state_held(st) && ((word_mode(w) == WORD_X && word_idx(w) == ci) ||
+	    (state_kind(st) == ST_READ && lhi_named_moving(v, ci, st))) &&
+	    state_deadline(sh64_load(&se->until)) != NAMED_DESTROYED)
+		keep_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
+}
+
 int64_t
 lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
     uint64_t w)
