@@ -283,17 +283,20 @@ lhi_live_closing(struct lh *lh)
 	struct lh_lock *l;
 
 	lhi_live_lock();
-	TAILQ_FOREACH(l, &all, all) {
-		if (l->lh != lh)
-			continue;
-		if (l->status == LH_LOCK_HELD)
-			lhi_live_end(l, LH_LOSS_SESSION);
-		l->lh = NULL;
+	for (;;) {
+		TAILQ_FOREACH(l, &all, all) {
+			if (l->lh != lh)
+				continue;
+			if (l->status == LH_LOCK_HELD)
+				lhi_live_end(l, LH_LOSS_SESSION);
+			l->lh = NULL;
+		}
+		lhi_ticket_closing(lh);
+		lhi_keep_closing(lh);
+		if (calling == NULL || calling_for != lh ||
+		    pthread_equal(thread, pthread_self()))
+			break;
+		await_call();	/* it may begin more of that */
 	}
-	lhi_ticket_closing(lh);
-	lhi_keep_closing(lh);
-	while (calling != NULL && calling_for == lh &&
-	    !pthread_equal(thread, pthread_self()))
-		await_call();
 	lhi_live_unlock();
 }

@@ -161,6 +161,13 @@ true_end(struct lh *lh, struct lh_lease *lease)
 	return 0;
 }
 
+static int
+table_closed(void)
+{
+	return lhi_fail(-EINVAL, "the table of this handle was closed: open it "
+	    "again, and make another handle");
+}
+
 /* The lease was seen to be held: the handle has it from now on. */
 static int
 begin_with(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
@@ -168,7 +175,8 @@ begin_with(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
 	int error;
 
 	lhi_live_lock();
-	error = lhi_live_thread();
+	/* (closed: in a callback, for which lh_close() waits) */
+	error = l->lh == NULL ? table_closed() : lhi_live_thread();
 	if (error == 0) {
 		l->leases[0] = *lease;
 		l->ttl_ms = ttl_ms;
@@ -209,18 +217,12 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 		error = true_end(lh, &now);
 	if (error == 0)
 		error = open_handle(lh, &item, 1, o, &l);
+	lhi_point("adopt.opened");
 	if (error == 0)
 		error = begin_with(l, &now, ttl_ms);
 	if (error == 0)
 		*out = l;
 	return error;
-}
-
-static int
-table_closed(void)
-{
-	return lhi_fail(-EINVAL, "the table of this handle was closed: open it "
-	    "again, and make another handle");
 }
 
 /* 0: ours to acquire through; the thread is there. */
