@@ -23,6 +23,7 @@
 #define OPEN_FLAGS (LH_NO_CREATE | LH_CREATE_ONLY | LH_SESSION_WITH_MAKER)
 #define TTL_MIN_MS 100
 #define OPEN_TRIES 20
+#define RECALL_LOOKS 100	/* at a lease that moves */
 
 _Static_assert(LH_SESSION_NAME_MAX == NAMED_NAME_MAX, "names");
 _Static_assert(LH_LOCK_DELAY_MAX_MS == NAMED_DELAY_MAX_MS, "lock-delay");
@@ -286,7 +287,8 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 	struct lhi_name n;
 	struct lhi_ref ref;
 	struct lhi_held h;
-	uint64_t st;
+	uint64_t st = 0;
+	bool has = false;
 	int error = lhi_own(lh), found;
 
 	if (error == 0 && (id == NULL || lease == NULL))
@@ -308,10 +310,18 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		error = lhi_lease_find(lh, &l, &h);
 		if (error == -EINVAL || error == -ESTALE)
 			break;
-		st = sh64_load(&h.claim->state);
-		/* (one that is only announced is not in the chain yet) */
-		if (lhi_lease_now(lh, &l, &h, st) == LEASE_OVER || (h.shared &&
-		    lhi_chain_has(&lh->v, h.slot, h.ci) != 1))
+		/* (one that is only announced is not in the chain yet; and what
+		 * is there may be a later use of its claim) */
+		for (int i = 0; i < RECALL_LOOKS; i++) {
+			st = sh64_load(&h.claim->state);
+			has = lhi_lease_now(lh, &l, &h, st) != LEASE_OVER &&
+			    (!h.shared || lhi_chain_has(&lh->v, h.slot,
+			    h.ci) == 1);
+			if (!has || sh64_load(&h.claim->state) == st)
+				break;
+			has = false;
+		}
+		if (!has)
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		l.expires_ns = lhi_right_cut_ns(&h, lhi_ends_ns(&lh->v, st));
