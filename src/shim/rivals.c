@@ -255,8 +255,9 @@ steal_refused(struct ask *a, const struct kv_answer *answer)
 
 	if (!answer->denied)
 		return false;
-	o->ask = NULL;			/* it is not ours to do */
+	o->ask = NULL;			/* it is not ours to do, now */
 	o->seen_ns = boottime_ns();
+	await_next(a->r);
 	return true;
 }
 
