@@ -79,12 +79,23 @@ bury_done(struct ask *a, const struct kv_answer *answer)
 		a->r->stats.swept += d->n;
 }
 
+static void bury(struct recipe *r, const struct kv_pair *const *pairs,
+    size_t n);
+
+/* One of them may not be deleted: each for itself, so that the others are.  The
+ * next sweep finds those that are left again. */
 static bool
 bury_refused(struct ask *a, const struct kv_answer *answer)
 {
-	(void)a;
-	(void)answer;
-	return true;		/* the next sweep finds them again */
+	struct dead *d = a->data;
+
+	for (size_t i = 0; answer->denied && d->n > 1 && i < d->n; i++) {
+		struct kv_pair p = { .key = text_bytes(d->of[i].key) };
+		const struct kv_pair *one = &p;
+
+		bury(a->r, &one, 1);
+	}
+	return true;
 }
 
 static const struct ask_ops bury_ops = {
