@@ -106,6 +106,21 @@ fail_all(struct batch *b, enum claim_end end, int error, const char *why)
 	batch_free(b);
 }
 
+/* It ends; its key, if that is there for all we know, goes. */
+static void
+end_one(struct batch *b, struct claim *c, bool is_there, enum claim_end end,
+    int error, const char *why)
+{
+	take_out(b, c);
+	if (c->wants_leave && is_there) {
+		claim_go(c);
+		return;
+	}
+	claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
+	if (is_there)
+		claim_haunt(c);
+}
+
 /* Who wants to leave, and whose key has vanished, goes, unless something is
  * under way.  The batch may be gone after it. */
 void
@@ -308,8 +323,6 @@ try_done(struct ask *a, const struct kv_answer *answer)
 		wait_turn(b, answer->revision);
 		return;
 	}
-	TAILQ_FOREACH(c, &b->claims, of_list)
-		c->vanished = false;
 	for (size_t i = 1; i < answer->n_results && who[0] == '\0'; i++) {
 		c = TAILQ_FIRST(&b->claims);
 		for (size_t j = 1; j < i; j++)
@@ -317,7 +330,11 @@ try_done(struct ask *a, const struct kv_answer *answer)
 		queue_who(c, &answer->results[i], who, sizeof(who));
 	}
 	r->stats.busy++;
-	fail_all(b, END_BUSY, 0, who);
+	/* An earlier sending may have been done for all that, since. */
+	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
+		end_one(b, c, !c->vanished || c->create > answer->revision,
+		    END_BUSY, 0, who);
+	batch_free(b);
 }
 
 static void

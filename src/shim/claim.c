@@ -298,6 +298,27 @@ claim_ghost(struct recipe *r, const struct place *p)
 }
 
 void
+claim_appeared(struct claim *c, int64_t create)
+{
+	if ((c->state == CLAIM_ASKED || c->state == CLAIM_LEAVING) &&
+	    create > c->create)
+		c->create = create;
+}
+
+void
+claim_haunt(struct claim *c)
+{
+	struct claim *ghost = claim_new(c->r, c->key->name, c->mode,
+	    c->request);
+
+	if (ghost == NULL)
+		return;		/* the next sweep finds it */
+	ghost->ghost = true;
+	c->r->stats.swept++;
+	claim_go(ghost);
+}
+
+void
 claim_leave(struct claim *c)
 {
 	struct batch *b = c->batch;

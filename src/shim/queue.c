@@ -243,8 +243,8 @@ queue_changed(struct recipe *r, const struct kv_change *change,
 		else	/* or is it one that is being found? */
 			sweep_soon(r, 100);
 	} else if (k != NULL) {
-		if (c != NULL && c->state == CLAIM_LEAVING)	/* late? */
-			c->create = change->pair.create_revision;
+		if (c != NULL)
+			claim_appeared(c, change->pair.create_revision);
 		arrived(k, p, change->pair.create_revision);
 	}
 }

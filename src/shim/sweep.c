@@ -191,14 +191,16 @@ see_ours(struct recipe *r, const struct place *p, const struct kv_pair *pair)
 	struct key *k = key_find(r, p->path);
 	struct claim *c = k == NULL ? NULL : claim_find(k, p->request);
 
-	if (c != NULL)
+	if (c != NULL) {
 		c->seen = true;
-	else if (r->state != SESSION_UP || r->adopting != r->pass)
+		claim_appeared(c, pair->create_revision);
+	} else if (r->state != SESSION_UP || r->adopting != r->pass) {
 		return;
-	else if (r->adopting == ADOPT_FIRST)
+	} else if (r->adopting == ADOPT_FIRST) {
 		find(r, p, pair);
-	else
+	} else {
 		claim_ghost(r, p);
+	}
 }
 
 static bool
