@@ -56,6 +56,8 @@
 #include <stdlib.h>
 #include "member.h"
 
+#define DENIALS 5u
+
 struct batch *
 batch_new(struct recipe *r, enum batch_step step)
 {
@@ -385,12 +387,34 @@ static bool
 first_refused(struct ask *a, const struct kv_answer *answer)
 {
 	struct batch *b = a->owner;
+	struct claim *c;
 
-	if (!answer->denied && b->step != BATCH_TRY)
+	if (!answer->denied && (b->step != BATCH_TRY || a->unknown))
 		return false;
 	b->ask = NULL;
-	fail_all(b, END_FAILED, answer->denied ? EACCES : EHOSTUNREACH,
-	    answer->why);
+	/* What was UNKNOWN may have been done, or be yet: that is told then. */
+	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
+		end_one(b, c, c->create != 0 || (c->wants_leave && a->unknown),
+		    END_FAILED, answer->denied ? EACCES : EHOSTUNREACH,
+		    answer->why);
+	batch_free(b);
+	return true;
+}
+
+/* The permission was taken away meanwhile, and not for a moment: who waits is
+ * told, and nobody else waits for the other keys of the batch. */
+static bool
+confirm_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct batch *b = a->owner;
+	struct claim *c;
+
+	if (!answer->denied || b->anchor || a->tries < DENIALS)
+		return false;
+	b->ask = NULL;
+	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
+		end_one(b, c, true, END_FAILED, EACCES, answer->why);
+	batch_free(b);
 	return true;
 }
 
@@ -402,14 +426,15 @@ paused(struct ask *a)
 
 static const struct ask_ops try_ops = {
 	.send = try_send, .done = try_done, .refused = first_refused,
-	.paused = paused
+	.paused = paused, .anyway = true
 };
 static const struct ask_ops enqueue_ops = {
 	.send = enqueue_send, .done = enqueue_done, .refused = first_refused,
-	.paused = paused
+	.paused = paused, .anyway = true
 };
 static const struct ask_ops confirm_ops = {
-	.send = confirm_send, .done = confirm_done, .paused = paused
+	.send = confirm_send, .done = confirm_done,
+	.refused = confirm_refused, .paused = paused, .anyway = true
 };
 
 void
