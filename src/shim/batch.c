@@ -56,8 +56,6 @@
 #include <stdlib.h>
 #include "member.h"
 
-#define DENIALS 5u
-
 struct batch *
 batch_new(struct recipe *r, enum batch_step step)
 {
@@ -86,68 +84,6 @@ batch_free(struct batch *b)
 	ask_drop(b->ask);
 	TAILQ_REMOVE(&b->r->batches, b, all);
 	free(b);
-}
-
-static void
-take_out(struct batch *b, struct claim *c)
-{
-	TAILQ_REMOVE(&b->claims, c, of_list);
-	c->batch = NULL;
-	b->n--;
-}
-
-static void
-fail_all(struct batch *b, enum claim_end end, int error, const char *why)
-{
-	struct claim *c;
-
-	while ((c = TAILQ_FIRST(&b->claims)) != NULL) {
-		take_out(b, c);
-		claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
-	}
-	batch_free(b);
-}
-
-/* It ends; its key, if that is there for all we know, goes. */
-static void
-end_one(struct batch *b, struct claim *c, bool is_there, enum claim_end end,
-    int error, const char *why)
-{
-	take_out(b, c);
-	if (c->wants_leave && is_there) {
-		claim_go(c);
-		return;
-	}
-	claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
-	if (is_there)
-		claim_haunt(c);
-}
-
-/* Who wants to leave, and whose key has vanished, goes, unless something is
- * under way.  The batch may be gone after it. */
-void
-batch_settle(struct batch *b)
-{
-	struct claim *c, *next;
-
-	if (b->ask != NULL && b->ask->in_flight)
-		return;
-	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
-		if (!c->wants_leave && !c->vanished)
-			continue;
-		take_out(b, c);
-		if (c->wants_leave && c->state == CLAIM_ASKED &&
-		    (b->ask == NULL || !b->ask->sent))
-			claim_end(c, END_LEFT, 0, "");
-		else if (c->wants_leave)
-			claim_go(c);
-		else
-			claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
-	}
-	if (b->n == 0)
-		batch_free(b);
-	else
-		batch_check(b, 0);
 }
 
 /* What is sent. */
@@ -227,7 +163,7 @@ grant(struct batch *b, int64_t revision)
 	if (is_missed(r, revision))
 		sweep_start(r, false);
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
-		take_out(b, c);
+		batch_take_out(b, c);
 		c->revision = revision;
 		c->state = CLAIM_GRANTED;
 		if (anchor)
@@ -334,7 +270,7 @@ try_done(struct ask *a, const struct kv_answer *answer)
 	r->stats.busy++;
 	/* An earlier sending may have been done for all that, since. */
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
-		end_one(b, c, !c->vanished || c->create > answer->revision,
+		batch_end(b, c, !c->vanished || c->create > answer->revision,
 		    END_BUSY, 0, who);
 	batch_free(b);
 }
@@ -383,41 +319,6 @@ confirm_done(struct ask *a, const struct kv_answer *answer)
 	}
 }
 
-static bool
-first_refused(struct ask *a, const struct kv_answer *answer)
-{
-	struct batch *b = a->owner;
-	struct claim *c;
-
-	if (!answer->denied && (b->step != BATCH_TRY || a->unknown))
-		return false;
-	b->ask = NULL;
-	/* What was UNKNOWN may have been done, or be yet: that is told then. */
-	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
-		end_one(b, c, c->create != 0 || (c->wants_leave && a->unknown),
-		    END_FAILED, answer->denied ? EACCES : EHOSTUNREACH,
-		    answer->why);
-	batch_free(b);
-	return true;
-}
-
-/* The permission was taken away meanwhile, and not for a moment: who waits is
- * told, and nobody else waits for the other keys of the batch. */
-static bool
-confirm_refused(struct ask *a, const struct kv_answer *answer)
-{
-	struct batch *b = a->owner;
-	struct claim *c;
-
-	if (!answer->denied || b->anchor || a->tries < DENIALS)
-		return false;
-	b->ask = NULL;
-	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
-		end_one(b, c, true, END_FAILED, EACCES, answer->why);
-	batch_free(b);
-	return true;
-}
-
 static void
 paused(struct ask *a)
 {
@@ -425,16 +326,16 @@ paused(struct ask *a)
 }
 
 static const struct ask_ops try_ops = {
-	.send = try_send, .done = try_done, .refused = first_refused,
+	.send = try_send, .done = try_done, .refused = batch_refused,
 	.paused = paused, .anyway = true
 };
 static const struct ask_ops enqueue_ops = {
-	.send = enqueue_send, .done = enqueue_done, .refused = first_refused,
+	.send = enqueue_send, .done = enqueue_done, .refused = batch_refused,
 	.paused = paused, .anyway = true
 };
 static const struct ask_ops confirm_ops = {
 	.send = confirm_send, .done = confirm_done,
-	.refused = confirm_refused, .paused = paused, .anyway = true
+	.refused = batch_confirm_refused, .paused = paused, .anyway = true
 };
 
 void
@@ -447,7 +348,7 @@ batch_start(struct batch *b)
 		return;
 	if (!r->settled || (r->store != KV_HERE && b->step == BATCH_TRY)) {
 		if (b->step == BATCH_TRY)
-			fail_all(b, END_FAILED, EHOSTUNREACH, r->why);
+			batch_fail(b, END_FAILED, EHOSTUNREACH, r->why);
 		return;		/* it is started when all is settled */
 	}
 	if (b->step != BATCH_CONFIRM)
@@ -460,7 +361,7 @@ batch_start(struct batch *b)
 	if (b->step == BATCH_CONFIRM)
 		sweep_soon(r, 1000);	/* that is when it is tried again */
 	else
-		fail_all(b, END_FAILED, ENOMEM, "no memory");
+		batch_fail(b, END_FAILED, ENOMEM, "no memory");
 }
 
 /* A granted claim that is anchored only waits to be confirmed. */
@@ -486,16 +387,4 @@ batch_check(struct batch *b, int64_t revision)
 	}
 	b->step = BATCH_CONFIRM;
 	batch_start(b);
-}
-
-/* The store has gone: what only was to be tried, and surely was not. */
-void
-batches_away(struct recipe *r, const char *why)
-{
-	struct batch *b, *next;
-
-	TAILQ_FOREACH_SAFE(b, &r->batches, all, next)
-		if (b->step == BATCH_TRY && b->ask != NULL &&
-		    !b->ask->in_flight && !b->ask->unknown)
-			fail_all(b, END_FAILED, EHOSTUNREACH, why);
 }

@@ -8,6 +8,7 @@
  *	session.c	our session: making, adopting, heartbeats, the end
  *	claim.c		claims: the interface, and how they end
  *	batch.c		claims asked for at once, until they are granted
+ *	batch_end.c	or end otherwise
  *	queue.c		what answers and changes say about a queue
  *	sweep.c		looking at everything: after a gap, and now and then
  *	rivals.c	the sessions of others, and ending dead ones
@@ -227,13 +228,28 @@ struct key *key_find(struct recipe *r, struct kv_bytes path);
 
 /* batch.c */
 void batch_start(struct batch *b);
-void batch_settle(struct batch *b);	/* who wants to leave, leaves */
 /* Is it our turn?  revision: of the deletion that may have made it so; 0: of
  * none. */
 void batch_check(struct batch *b, int64_t revision);
 void batch_free(struct batch *b);	/* and none of its claims */
 struct batch *batch_new(struct recipe *r, enum batch_step step);
 void batch_add(struct batch *b, struct claim *c);
+
+/* batch_end.c */
+void batch_take_out(struct batch *b, struct claim *c);
+/* All of them, whose keys are not there. */
+void batch_fail(struct batch *b, enum claim_end end, int error,
+    const char *why);
+/* It ends; its key, if that is there for all we know, goes. */
+void batch_end(struct batch *b, struct claim *c, bool is_there,
+    enum claim_end end, int error, const char *why);
+/* Who wants to leave, and whose key has vanished, goes, unless something is
+ * under way.  The batch may be gone after it. */
+void batch_settle(struct batch *b);
+/* What a try, an enqueueing; a confirmation is refused (ask_ops). */
+bool batch_refused(struct ask *a, const struct kv_answer *answer);
+bool batch_confirm_refused(struct ask *a, const struct kv_answer *answer);
+/* The store has gone: what only was to be tried, and surely was not. */
 void batches_away(struct recipe *r, const char *why);
 
 /* queue.c */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How claims that were asked for at once (batch.c) end otherwise than granted:
+ * they are left, their keys have vanished, the store refuses them.
+ *
+ * A claim whose key may be in the store leaves nothing behind.  If it is known
+ * to be there it is deleted, also where who asked is told at once that it is
+ * over: a ghost does that.  If an earlier sending may yet put it, its event
+ * comes, or a sweep finds it, when no claim is known for it: a ghost again.
+ */
+#include <errno.h>
+#include "member.h"
+
+#define DENIALS 5u	/* asked for so often, it is not for a moment */
+
+void
+batch_take_out(struct batch *b, struct claim *c)
+{
+	TAILQ_REMOVE(&b->claims, c, of_list);
+	c->batch = NULL;
+	b->n--;
+}
+
+void
+batch_fail(struct batch *b, enum claim_end end, int error, const char *why)
+{
+	struct claim *c;
+
+	while ((c = TAILQ_FIRST(&b->claims)) != NULL) {
+		batch_take_out(b, c);
+		claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
+	}
+	batch_free(b);
+}
+
+void
+batch_end(struct batch *b, struct claim *c, bool is_there, enum claim_end end,
+    int error, const char *why)
+{
+	batch_take_out(b, c);
+	if (c->wants_leave && is_there) {
+		claim_go(c);
+		return;
+	}
+	claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
+	if (is_there)
+		claim_haunt(c);
+}
+
+void
+batch_settle(struct batch *b)
+{
+	struct claim *c, *next;
+
+	if (b->ask != NULL && b->ask->in_flight)
+		return;
+	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
+		if (!c->wants_leave && !c->vanished)
+			continue;
+		batch_take_out(b, c);
+		if (c->wants_leave && c->state == CLAIM_ASKED &&
+		    (b->ask == NULL || !b->ask->sent))
+			claim_end(c, END_LEFT, 0, "");
+		else if (c->wants_leave)
+			claim_go(c);
+		else
+			claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+	}
+	if (b->n == 0)
+		batch_free(b);
+	else
+		batch_check(b, 0);
+}
+
+bool
+batch_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct batch *b = a->owner;
+	struct claim *c;
+
+	if (!answer->denied && (b->step != BATCH_TRY || a->unknown))
+		return false;
+	b->ask = NULL;
+	/* What was UNKNOWN may have been done, or be yet: that is told then. */
+	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
+		batch_end(b, c, c->create != 0 ||
+		    (c->wants_leave && a->unknown), END_FAILED,
+		    answer->denied ? EACCES : EHOSTUNREACH, answer->why);
+	batch_free(b);
+	return true;
+}
+
+/* The permission was taken away meanwhile, and not for a moment: who waits is
+ * told, and nobody else waits for the other keys of the batch. */
+bool
+batch_confirm_refused(struct ask *a, const struct kv_answer *answer)
+{
+	struct batch *b = a->owner;
+	struct claim *c;
+
+	if (!answer->denied || b->anchor || a->tries < DENIALS)
+		return false;
+	b->ask = NULL;
+	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
+		batch_end(b, c, true, END_FAILED, EACCES, answer->why);
+	batch_free(b);
+	return true;
+}
+
+void
+batches_away(struct recipe *r, const char *why)
+{
+	struct batch *b, *next;
+
+	TAILQ_FOREACH_SAFE(b, &r->batches, all, next)
+		if (b->step == BATCH_TRY && b->ask != NULL &&
+		    !b->ask->in_flight && !b->ask->unknown)
+			batch_fail(b, END_FAILED, EHOSTUNREACH, why);
+}
