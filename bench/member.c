@@ -119,7 +119,8 @@ void member_open(const char *urls)
 		.store = on_store, .up = on_up, .alive = on_alive,
 		.found = on_found, .settled = on_settled, .lost = on_lost,
 		.mark = on_mark, .retired = on_retired, .granted = on_granted,
-		.anchored = on_anchored, .recalled = on_recalled,
+		.anchored = on_anchored, .not_anchored = on_busy,
+		.recalled = on_recalled,
 		.busy = on_busy, .failed = on_failed, .left = on_left
 	};
 	struct recipe_opts o = { .engine = engine,

@@ -9,6 +9,7 @@
  * comes, or a sweep finds it, when no claim is known for it: a ghost again.
  */
 #include <errno.h>
+#include <bsd/string.h>
 #include "member.h"
 
 #define DENIALS 5u	/* asked for so often, it is not for a moment */
@@ -90,6 +91,23 @@ batch_refused(struct ask *a, const struct kv_answer *answer)
 	return true;
 }
 
+/* A claim that was to be anchored, and is granted as before. */
+static void
+not_anchored(struct batch *b, const char *why)
+{
+	struct claim *c = TAILQ_FIRST(&b->claims);
+
+	batch_take_out(b, c);
+	if (c->wants_leave) {
+		claim_go(c);
+	} else if (c->vanished) {
+		claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+	} else {
+		(void)strlcpy(c->why, why, sizeof(c->why));
+		claim_tell(c, TELL_DENIED);
+	}
+}
+
 /* The permission was taken away meanwhile, and not for a moment: who waits is
  * told, and nobody else waits for the other keys of the batch. */
 bool
@@ -98,9 +116,11 @@ batch_confirm_refused(struct ask *a, const struct kv_answer *answer)
 	struct batch *b = a->owner;
 	struct claim *c;
 
-	if (!answer->denied || b->anchor || a->tries < DENIALS)
+	if (!answer->denied || a->tries < DENIALS)
 		return false;
 	b->ask = NULL;
+	if (b->anchor)
+		not_anchored(b, answer->why);
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
 		batch_end(b, c, true, END_FAILED, EACCES, answer->why);
 	batch_free(b);

@@ -147,7 +147,10 @@ enum claim_state {
 	CLAIM_ENDED			/* to be told, then freed */
 };
 
-enum { TELL_GRANTED = 1, TELL_ANCHORED = 2, TELL_RECALLED = 4, TELL_END = 8 };
+enum {
+	TELL_GRANTED = 1, TELL_ANCHORED = 2, TELL_DENIED = 4,
+	TELL_RECALLED = 8, TELL_END = 16
+};
 enum claim_end { END_SILENT, END_BUSY, END_FAILED, END_LEFT };
 
 struct claim {

@@ -168,6 +168,20 @@ on_anchored(struct claim *c, int64_t revision, void *arg)
 }
 
 static void
+on_not_anchored(struct claim *c, const char *why, void *arg)
+{
+	struct part *p = arg;
+	struct key *k = p->key;
+
+	p->anchoring = false;
+	if (k == NULL)
+		return;
+	log_line(LOG_WARNING, "key %s: %s", k->name, why);
+	key_deny(k, DENY_NEWER, why);
+	key_step(k);
+}
+
+static void
 on_recalled(struct claim *c, enum claim_mode mode, void *arg)
 {
 	struct part *p = arg;
@@ -239,6 +253,7 @@ part_hooks(struct recipe_hooks *h)
 {
 	h->granted = on_granted;
 	h->anchored = on_anchored;
+	h->not_anchored = on_not_anchored;
 	h->recalled = on_recalled;
 	h->busy = on_busy;
 	h->failed = on_failed;

@@ -113,6 +113,8 @@ tell_claim(struct recipe *r, struct claim *c)
 		h->granted(c, c->revision, c->arg);
 	else if (bit == TELL_ANCHORED)
 		h->anchored(c, c->revision, c->arg);
+	else if (bit == TELL_DENIED)
+		h->not_anchored(c, c->why, c->arg);
 	else if (bit == TELL_RECALLED)
 		h->recalled(c, c->recalled, c->arg);
 	if (bit != TELL_END)

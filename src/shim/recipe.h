@@ -43,7 +43,7 @@
  *	recipe_claim()	-> busy(), failed()			and it is gone
  *			-> granted()				once
  *	granted		-> recalled(), more than once if a stronger mode queues
- *			-> anchored(), after claim_anchor()
+ *			-> anchored(), or not_anchored(), after claim_anchor()
  *			-> failed(): no longer ours, for certain (session lost;
  *			   somebody deleted its key): and it is gone
  *	claim_leave()	-> left(): and it is gone; nothing else is told of it
@@ -105,6 +105,8 @@ struct recipe_hooks {
 	 * is told for itself, one after another, of the same outcome. */
 	void (*granted)(struct claim *c, int64_t revision, void *arg);
 	void (*anchored)(struct claim *c, int64_t revision, void *arg);
+	/* No permission in the store; it is granted as before. */
+	void (*not_anchored)(struct claim *c, const char *why, void *arg);
 	/* Somebody waits behind us who wants `mode`. */
 	void (*recalled)(struct claim *c, enum claim_mode mode, void *arg);
 	/* CLAIM_TRY: who has it, or is ahead, in words. */
@@ -189,8 +191,9 @@ struct claim *recipe_keep(struct recipe *r, const struct recipe_found *f,
 void claim_leave(struct claim *c);
 
 /* Of a granted one: draw a new revision, larger than any of that key yet; then
- * anchored().  Asked again before that: once is enough.  False: it is not being
- * drawn, for lack of memory, or as the claim is not granted any more. */
+ * anchored(), or not_anchored().  Asked again before that: once is enough.
+ * False: it is not being drawn, for lack of memory, or as the claim is not
+ * granted any more. */
 bool claim_anchor(struct claim *c);
 
 enum claim_mode claim_mode(const struct claim *c);

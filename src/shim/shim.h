@@ -76,6 +76,9 @@ struct shim_counts {
 					 * INT64_MAX: it never was */
 };
 
+/* More than any right: a newer base of one that is there. */
+#define DENY_NEWER (RIGHT_EXCLUSIVE + 1u)
+
 /* The key, locally: hold.c */
 struct hold {
 	enum { HOLD_NONE, HOLD_WAITS, HOLD_HELD } state;
@@ -110,7 +113,7 @@ struct key {
 					 * without a wish: RIGHT_... */
 	int64_t insist_ns;		/* tries queue until then; 0: no */
 	unsigned denied;		/* who wants that or more is told no: */
-	int64_t denied_ns;		/* RIGHT_..., until then */
+	int64_t denied_ns;		/* RIGHT_..., DENY_..., until then */
 	char *who;			/* of both: told who or why; or NULL */
 	struct event *timer;		/* or NULL */
 	size_t len;
@@ -338,6 +341,7 @@ void wish_fulfil(struct key *k);
 /* None of the key's wishes will be fulfilled; tries: only tries end. */
 void wish_fail(struct key *k, bool tries, uint8_t type, int error,
     const char *why);
+void wish_deny_above(struct key *k, const char *why);
 void wants_fail(struct shim *s, uint8_t type, int error, const char *why);
 void wants_sweep(struct shim *s);
 

@@ -333,9 +333,13 @@ end_insisting(struct key *k)
 void
 key_deny(struct key *k, unsigned mode, const char *why)
 {
-	wish_fail(k, false, FRAME_DENIED, 0, why);
-	k->crowd = RIGHT_NONE;
-	k->insist_ns = 0;
+	if (mode == DENY_NEWER) {
+		wish_deny_above(k, why);
+	} else {
+		wish_fail(k, false, FRAME_DENIED, 0, why);
+		k->crowd = RIGHT_NONE;
+		k->insist_ns = 0;
+	}
 	k->denied = mode;
 	k->denied_ns = shim_now_ns() + TROUBLE_NS;
 	free(k->who);
@@ -386,7 +390,7 @@ key_step(struct key *k)
 		;
 	if (k->right == RIGHT_NONE && k->part == NULL &&
 	    k->hold.state == HOLD_NONE && TAILQ_EMPTY(&k->wishes) &&
-	    k->crowd == RIGHT_NONE && key_denied(k, RIGHT_EXCLUSIVE) == NULL)
+	    k->crowd == RIGHT_NONE && key_denied(k, DENY_NEWER) == NULL)
 		key_free(k);
 	else
 		key_file(k);

@@ -77,10 +77,11 @@ struct verdict {
 };
 
 static void
-judge(const struct want *w, struct key *k, unsigned mode, struct verdict *v)
+judge(const struct want *w, struct key *k, unsigned mode, bool anchor,
+    struct verdict *v)
 {
 	v->type = FRAME_DENIED;
-	v->why = key_denied(k, mode);
+	v->why = key_denied(k, anchor ? DENY_NEWER : mode);
 	if (v->why == NULL && w->try) {
 		v->type = FRAME_BUSY;
 		v->why = busy_here(k);
@@ -101,7 +102,7 @@ wish(struct want *w, struct key *k, const struct lhi_frame *f, unsigned mode,
 	if (!anchor && key_covers(k, mode))
 		return false;
 	if (v->why == NULL)
-		judge(w, k, mode, v);
+		judge(w, k, mode, anchor, v);
 	/* others of its group may have long to wait */
 	if (k->part != NULL && k->part->several && !k->part->granted &&
 	    !k->part->try)

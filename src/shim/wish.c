@@ -174,6 +174,21 @@ wish_fail(struct key *k, bool tries, uint8_t type, int error, const char *why)
 }
 
 void
+wish_deny_above(struct key *k, const char *why)
+{
+	struct wish *i, *next;
+
+	TAILQ_FOREACH_SAFE(i, &k->wishes, of_key, next) {
+		struct want *w = i->want;
+
+		if (i->above < k->base)
+			continue;
+		want_answer(w, FRAME_DENIED, 0, why);
+		want_free(w);
+	}
+}
+
+void
 wants_fail(struct shim *s, uint8_t type, int error, const char *why)
 {
 	struct want *w;

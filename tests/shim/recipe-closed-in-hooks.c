@@ -5,12 +5,24 @@
  * ASan and memcheck.)
  */
 #include "../tap.h"
+#include "support/asked.h"
 #include "support/member.h"
 
 static struct member a, b;
 static enum want_event close_at;
-static bool retire;
+static bool retire, denied;
 static unsigned looks;
+
+/* What confirms a claim. */
+static enum fake_mishap
+deny(unsigned host, uint64_t call, void *arg)
+{
+	(void)host;
+	(void)call;
+	(void)arg;
+	return denied && asked_to(KV_PUT) && asked->n_compares == 2 ?
+	    FAKE_DENIED : FAKE_NONE;
+}
 
 static void
 end(struct member *m)
@@ -69,6 +81,7 @@ each(enum want_event event)
 	close_at = event;
 	a = (struct member){ 0 };
 	member_up(&a, 0);
+	asked_watch(a.e);
 	if (event == WANT_BUSY) {
 		want(&x, &b, "k", CLAIM_EXCLUSIVE, 0);
 		UNTIL(x.granted);
@@ -77,7 +90,8 @@ each(enum want_event event)
 		want(&w, &a, "k", CLAIM_EXCLUSIVE, 0);
 		UNTIL(w.granted);
 	}
-	if (event == WANT_ANCHORED)
+	denied = event == WANT_NOT_ANCHORED;
+	if (event == WANT_ANCHORED || event == WANT_NOT_ANCHORED)
 		claim_anchor(w.c);
 	else if (event == WANT_RECALLED)
 		want(&x, &b, "k", CLAIM_EXCLUSIVE, 0);
@@ -86,6 +100,7 @@ each(enum want_event event)
 	else if (event == WANT_FAILED)
 		session_delete(&a);
 	UNTIL(a.r == NULL || a.retired);
+	denied = false;
 	finish();
 	if (x.c != NULL)
 		UNTIL(x.granted);
@@ -112,6 +127,7 @@ int
 main(void)
 {
 	member_begin();
+	fake_store_mishaps(member_store, deny, NULL, NULL);
 	member_up(&b, 1);
 	for (int i = 0; i < 2; i++) {
 		retire = i == 1;

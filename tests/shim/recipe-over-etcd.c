@@ -268,6 +268,7 @@ static const struct recipe_hooks hooks = {
 	.store = no_store, .up = on_up, .alive = on_alive, .found = no_found,
 	.settled = nothing, .lost = on_lost, .mark = no_mark,
 	.retired = nothing, .granted = on_granted, .anchored = no_anchor,
+	.not_anchored = no_busy,
 	.recalled = no_recall, .busy = no_busy, .failed = on_failed,
 	.left = on_left,
 };

@@ -188,6 +188,17 @@ on_anchored(struct claim *c, int64_t revision, void *arg)
 }
 
 static void
+on_not_anchored(struct claim *c, const char *why, void *arg)
+{
+	struct want *w = arg;
+
+	(void)c;
+	w->not_anchored++;
+	(void)strlcpy(w->why, why, sizeof(w->why));
+	told(w, WANT_NOT_ANCHORED);
+}
+
+static void
 on_recalled(struct claim *c, enum claim_mode mode, void *arg)
 {
 	struct want *w = arg;
@@ -237,8 +248,9 @@ static const struct recipe_hooks hooks = {
 	.store = on_store, .up = on_up, .alive = on_alive, .found = on_found,
 	.settled = on_settled, .lost = on_lost, .mark = on_mark,
 	.retired = on_retired, .granted = on_granted,
-	.anchored = on_anchored, .recalled = on_recalled, .busy = on_busy,
-	.failed = on_failed, .left = on_left
+	.anchored = on_anchored, .not_anchored = on_not_anchored,
+	.recalled = on_recalled, .busy = on_busy, .failed = on_failed,
+	.left = on_left
 };
 
 /* Making. */

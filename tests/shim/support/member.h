@@ -27,13 +27,14 @@ struct want {
 	struct member *of;
 	struct claim *c;	/* NULL: it is gone */
 	char name[64];
-	unsigned granted, anchored, busy, failed, left;
+	unsigned granted, anchored, not_anchored, busy, failed, left;
 	enum claim_mode recalled;
 	int64_t revision;
 	int error;
 	char why[160];
-	enum want_event { WANT_GRANTED, WANT_ANCHORED, WANT_RECALLED,
-	    WANT_BUSY, WANT_FAILED, WANT_LEFT } event;	/* the latest */
+	enum want_event { WANT_GRANTED, WANT_ANCHORED, WANT_NOT_ANCHORED,
+	    WANT_RECALLED, WANT_BUSY, WANT_FAILED, WANT_LEFT }
+	    event;		/* the latest */
 	void (*told)(struct want *w);	/* after each, if set */
 	void *arg;
 };

@@ -40,6 +40,7 @@ static void
 recalled(struct claim *c, enum claim_mode m, void *arg)
 { (void)c; (void)m; (void)arg; }
 
+/* busy, not_anchored */
 static void
 busy(struct claim *c, const char *who, void *arg)
 { (void)c; (void)who; (void)arg; }
@@ -58,6 +59,6 @@ quiet_hooks(void)
 	return (struct recipe_hooks){ .store = store, .up = up,
 	    .alive = alive, .found = found, .settled = nothing, .lost = lost,
 	    .mark = mark, .retired = nothing, .granted = at, .anchored = at,
-	    .recalled = recalled, .busy = busy, .failed = failed,
-	    .left = left };
+	    .not_anchored = busy, .recalled = recalled, .busy = busy,
+	    .failed = failed, .left = left };
 }
