@@ -13,9 +13,10 @@
  * not at all, only makes us wait longer, or the comparison fail.
  *
  * All members do this; a little jitter, so that they do not all do it at once.
- * Who deleted the key, or may have, revokes the session's lease, and asks until
- * it is done: its keys in all queues are gone at once.  Who may not leaves them
- * to a sweep (sweep.c).
+ * Whoever hears that the key is gone revokes the session's lease, and asks
+ * until it is done: its keys in all queues are gone at once, and so is the
+ * lease, which nobody would find any more without them.  (Who deleted the key
+ * may die then.)  Who may not leaves them to a sweep (sweep.c).
  */
 #include <stdlib.h>
 #include <bsd/stdlib.h>
@@ -96,8 +97,7 @@ other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 static void
 forget(struct other *o)
 {
-	if (o->ask != NULL)	/* its end may be our doing */
-		lease_revoke(o->r, o->lease);
+	lease_revoke(o->r, o->lease);
 	ask_drop(o->ask);
 	(void)RB_REMOVE(others, &o->r->others, o);
 	free(o);
@@ -118,11 +118,8 @@ is_waited_for(struct recipe *r, uint64_t name)
 	return false;
 }
 
-/*
- * Its key is gone; its lease is being revoked, unless who did it died.  (That
- * may be us: the watch tells it before the answer does, which is not heard any
- * more then.)
- */
+/* Its key is gone.  (That may be our doing: the watch tells it before the
+ * answer does, which is not heard any more then.) */
 void
 other_gone(struct recipe *r, uint64_t name)
 {
@@ -182,7 +179,9 @@ revoke_done(struct ask *a, const struct kv_answer *answer)
 static bool
 revoke_refused(struct ask *a, const struct kv_answer *answer)
 {
-	if (!answer->absent && !answer->denied)
+	if (answer->absent)
+		return true;	/* and so are its keys */
+	if (!answer->denied)
 		return false;	/* it would be there for a hundred years */
 	sweep_soon(a->r, with_jitter(50));
 	return true;
@@ -236,15 +235,12 @@ steal_done(struct ask *a, const struct kv_answer *answer)
 	o->ask = NULL;
 	if (answer->succeeded) {
 		r->stats.stolen++;
-		lease_revoke(r, o->lease);
 		other_gone(r, name);
 	} else if (answer->results->n == 1) {
 		other_heard(r, name, answer->results->pairs);
 		await_next(r);
 	} else {
-		if (a->unknown)		/* perhaps we were */
-			lease_revoke(r, o->lease);
-		other_gone(r, name);	/* somebody was faster */
+		other_gone(r, name);	/* somebody was faster, or we were */
 	}
 }
 

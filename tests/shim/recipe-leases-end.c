@@ -3,26 +3,27 @@
  * The lease of a dead session is ended in the end (R4; it would be there for a
  * hundred years): also when the store had no leader just when it was asked for,
  * and when the answer to ending the session was lost, whatever tells of its end
- * first.  So is that of a session that is given back.
+ * first, and when who ended the session dies before its lease.  So is that of a
+ * session that is given back.
  */
 #include "../tap.h"
 #include "shim/fake_store.h"
 #include "support/asked.h"
 #include "support/member.h"
 
-static struct member a, b;
+static struct member a, b, c;
 static const struct engine_ops *theirs;
 static struct engine_ops ours;
 static unsigned refuse;
 static enum fake_mishap lose;
 static bool is_revoke, miss;
+static unsigned thief;		/* the host that ended a session last */
 
 static enum fake_mishap
 mishap(unsigned host, uint64_t call, void *arg)
 {
 	enum fake_mishap m = lose;
 
-	(void)host;
 	(void)call;
 	(void)arg;
 	if (is_revoke && refuse > 0) {
@@ -31,6 +32,7 @@ mishap(unsigned host, uint64_t call, void *arg)
 	}
 	if (!asked_to(KV_DELETE) || asked->n_compares != 1)
 		return FAKE_NONE;
+	thief = host;
 	lose = FAKE_NONE;
 	return m;
 }
@@ -82,7 +84,7 @@ watch_revokes(struct member *m)
 static void
 begin(void)
 {
-	a = b = (struct member){ 0 };
+	a = b = c = (struct member){ 0 };
 	member_begin();
 	fake_store_mishaps(member_store, mishap, lag, NULL);
 }
@@ -124,6 +126,33 @@ answer_lost(enum fake_mishap how, bool missed)
 }
 
 static void
+thief_dies(void)
+{
+	struct member *other;
+
+	begin();
+	member_up(&a, 0);
+	member_up(&b, 1);
+	member_up(&c, 2);
+	asked_watch(b.e);
+	asked_watch(c.e);
+	watch_revokes(&b);
+	watch_revokes(&c);
+	refuse = 1000;
+	member_close(&a);	/* as if killed */
+	UNTIL(count_keys("test/s/") == 2);
+	is(leases(), 3, "the session was ended, and its lease not");
+	other = thief == 1 ? &c : &b;
+	member_close(thief == 1 ? &b : &c);
+	refuse = 0;
+	UNTIL(count_keys("test/s/") == 1);
+	UNTIL(leases() == 1);
+	is(leases(), 1, "another member ends it");
+	member_close(other);
+	member_end();
+}
+
+static void
 retired(void)
 {
 	begin();
@@ -144,6 +173,7 @@ main(void)
 	no_leader();
 	answer_lost(FAKE_BROKEN_APPLIED, false);
 	answer_lost(FAKE_LOST_ANSWER, true);
+	thief_dies();
 	retired();
 	return done();
 }
