@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Three members over a few keys, everything going wrong at random: calls
- * refused, lost, late, slow; the watch late, with gaps; members cut off,
- * killed, adopted or not; the store away for all.  A witness outside knows who
- * believes to have what and until when, and sees: never two who exclude each
- * other; tokens that rise; all who want get; nothing left behind.
+ * refused, denied, lost, late, slow; the watch late, with gaps; members cut
+ * off, killed, adopted or not; permissions taken away, and given back; the
+ * store away for all.  A witness outside knows who believes to have what and
+ * until when, and sees: never two who exclude each other; tokens that rise; all
+ * who want get, or are told why not; nothing left behind.
  *
  * Four of these at a time, as they wait more than they work.
  *
  *	recipe-random [seed [grants]]
  */
+#include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include "../tap.h"
+#include "support/asked.h"
 #include "support/member.h"
 
 #define HOSTS 3
 #define KEYS 8
 #define WANTS 10		/* of a host, at once */
+#define PATIENT 2		/* of these; others leave */
 #define HELD_MAX 100
 #define CHILDREN 4
+#define LONGEST 30000	/* that anybody is told nothing: ms that we ran */
 
 /* Who believes to have a key: until the D of its member, or, when that is dead,
  * of the time it died. */
@@ -35,7 +41,7 @@ struct held {
 
 static struct held held[HELD_MAX];
 static int64_t written[KEYS], read_by[KEYS];
-static uint64_t grants, doubles, back, kept, lost_wants;
+static uint64_t grants, doubles, back, kept, lost_wants, denials;
 
 struct host {
 	struct member m;
@@ -43,9 +49,12 @@ struct host {
 	struct event *act;
 	bool up;
 	struct recipe_session last;
+	unsigned denied;	/* keys that it may not write: a bit each */
+	unsigned ms, asked_at[WANTS];
 };
 
 static struct host host[HOSTS];
+static unsigned longest;	/* that anybody was told nothing */
 static uint64_t rng;
 static bool calm;		/* the end: nothing goes wrong any more */
 
@@ -151,6 +160,7 @@ told(struct want *w)
 		check_token(key_of(w), mode, w->revision);
 	} else if (w->event == WANT_FAILED) {
 		lost_wants++;
+		denials += w->error == EACCES;
 		out_of(w);
 	}
 }
@@ -170,6 +180,8 @@ ask(struct host *h, struct want *w)
 		w[i].arg = (void *)(intptr_t)mode;
 	}
 	want_many(w, n, &h->m, names + k, mode, below(4) == 0 ? CLAIM_TRY : 0);
+	for (size_t i = 0; i < n; i++)
+		h->asked_at[w - h->w + (ptrdiff_t)i] = h->ms;
 }
 
 static void
@@ -185,6 +197,18 @@ act_on(struct want *w)
 	}
 }
 
+/* Some do not leave before they are told something. */
+static void
+see_waiting(struct host *h, int i)
+{
+	unsigned waited = h->ms - h->asked_at[i];
+
+	if (!h->w[i].granted && waited > longest)
+		longest = waited;
+	if (h->w[i].granted || i >= PATIENT)
+		act_on(&h->w[i]);
+}
+
 static void
 on_act(evutil_socket_t fd, short what, void *arg)
 {
@@ -193,10 +217,11 @@ on_act(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	h->ms++;
 	if (h->up) {
 		for (int i = 0; i < WANTS; i++) {
 			if (h->w[i].c != NULL)
-				act_on(&h->w[i]);
+				see_waiting(h, i);
 			else if (!calm)
 				ask(h, &h->w[i]);
 		}
@@ -257,6 +282,7 @@ start(struct host *h, bool adopt)
 	h->m.n_keep = below(2) == 0 ? WANTS + KEYS : 1;
 	h->m.n_kept = 0;
 	member_open_with(&h->m, h->m.number, adopt ? &h->last : NULL, NULL);
+	asked_watch(h->m.e);
 }
 
 static void
@@ -274,14 +300,39 @@ stop(struct host *h)
 
 /* What goes wrong. */
 
+static bool
+is_about(const struct kv_op *op, unsigned key)
+{
+	char path[] = "test/q/a/";
+
+	path[7] = (char)('a' + key);
+	return op->what != KV_GET && op->range.key.len > sizeof(path) &&
+	    memcmp(op->range.key.p, path, sizeof(path) - 1) == 0;
+}
+
+/* Is it to write what that host may not?  Of a lease nobody knows. */
+static bool
+is_denied(const struct host *h)
+{
+	if (asked == NULL)
+		return h->denied != 0 && below(2) == 0;
+	for (unsigned k = 0; k < KEYS; k++)
+		for (size_t i = 0; i < asked->n_then; i++)
+			if (h->denied & 1u << k && is_about(&asked->then[i], k))
+				return true;
+	return false;
+}
+
 static enum fake_mishap
 mishap(unsigned number, uint64_t call, void *arg)
 {
-	(void)number;
 	(void)call;
 	(void)arg;
-	return calm || below(12) != 0 ? FAKE_NONE :
-	    (enum fake_mishap)below(FAKE_DENIED);
+	if (calm)
+		return FAKE_NONE;
+	if (below(12) != 0)
+		return is_denied(&host[number]) ? FAKE_DENIED : FAKE_NONE;
+	return (enum fake_mishap)below(FAKE_MISHAPS);
 }
 
 static int
@@ -296,6 +347,7 @@ lag(unsigned number, void *arg)
 static void
 trouble(struct host *h)
 {
+	host[below(HOSTS)].denied = below(3) == 0 ? 1u << below(KEYS) : 0;
 	switch (below(6)) {
 	case 0:
 		fake_store_cut(member_store, true);
@@ -332,10 +384,11 @@ are_all_idle(void)
 }
 
 struct result {
-	uint64_t grants, doubles, back, kept, failed;
+	uint64_t grants, doubles, back, kept, failed, denials;
 	struct recipe_stats s;
 	unsigned adoptions, losts;
 	bool idle;
+	unsigned longest;	/* wait */
 	size_t queued, sessions;
 };
 
@@ -374,6 +427,8 @@ run(uint64_t seed, uint64_t most, struct result *to)
 		trouble(&host[below(HOSTS)]);
 	}
 	calm = true;
+	for (int i = 0; i < HOSTS; i++)
+		host[i].denied = 0;
 	UNTIL(are_all_idle());
 	to->idle = are_all_idle();
 	UNTIL(count_keys("test/q/") == 0 && count_keys("test/s/") == HOSTS);
@@ -384,6 +439,8 @@ run(uint64_t seed, uint64_t most, struct result *to)
 	to->back = back;
 	to->kept = kept;
 	to->failed = lost_wants;
+	to->denials = denials;
+	to->longest = longest;
 	for (int i = 0; i < HOSTS; i++) {
 		add_up(to, &host[i]);
 		event_free(host[i].act);
@@ -418,15 +475,18 @@ main(int argc, char **argv)
 		(void)waitpid(child[i], &status, 0);
 		is(status, 0, "seed %ju", (uintmax_t)seed + i);
 		ok(r->idle, "all who want get, and leave");
+		cmp(r->longest, <, LONGEST, "and are told, soon");
 		is((int)r->queued, 0, "nothing is left in the queues");
 		is((int)r->sessions, HOSTS, "nor of sessions");
 		is((int)r->doubles, 0, "never two at once");
 		is((int)r->back, 0, "tokens rise");
 		sum += r->grants;
-		diag("%ju grants; %ju failed, %u sessions adopted (%ju claims "
-		    "kept), %u lost; last lives: %ju calls, %ju unknown, %ju "
-		    "refused, %ju stolen, %ju swept, %ju gaps",
-		    (uintmax_t)r->grants, (uintmax_t)r->failed, r->adoptions,
+		diag("%ju grants, after %u ms at most; %ju failed (%ju "
+		    "denied), %u sessions adopted (%ju claims kept), %u "
+		    "lost; last lives: %ju calls, %ju unknown, %ju refused, "
+		    "%ju stolen, %ju swept, %ju gaps",
+		    (uintmax_t)r->grants, r->longest, (uintmax_t)r->failed,
+		    (uintmax_t)r->denials, r->adoptions,
 		    (uintmax_t)r->kept, r->losts, (uintmax_t)r->s.calls,
 		    (uintmax_t)r->s.unknown, (uintmax_t)r->s.refused,
 		    (uintmax_t)r->s.stolen, (uintmax_t)r->s.swept,
