@@ -426,7 +426,7 @@ contend(struct cluster *c)
 	at = shared->grants;
 	ok(grants_until(at + 100, 15000), "a member is stopped: others go on");
 	t_cont(pids[0]);
-	ok(grants_until(goal, 240000), "%u grants", goal);
+	ok(grants_until(goal, 900000), "%u grants", goal);
 	shared->stop = 1;
 	for (unsigned i = 0; i < PROCS; i++)
 		is(t_reap(pids[i], 20000), 0, "process %u ends well: %u "
