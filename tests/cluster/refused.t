@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What the cluster does not let us do, as who runs a command sees it: a user who
-# may not, for all and for one key; a token that has expired, which nobody
-# sees; a certificate that is not believed, on either side.
+# may not, for all and for one key, or not any more; a token that has expired,
+# which nobody sees; a certificate that is not believed, on either side.
 watch_s=300
 . "$(dirname "$0")/faults.sh"
 ttl_ms=$(t_ms 8000)
@@ -69,6 +69,35 @@ for ((n = 0; n < 3; n++)); do
 done
 ok "  a token was asked for again" test "$(logins)" -gt "$before"
 ok "  nothing was lost" eval '! logged 3 lost && ! logged 3 refused'
+
+# a permission that is taken away from who waits, and given back
+queued() {
+	[ "$(ETCDCTL_API=3 etcdctl --endpoints "$endpoints" --user root:r \
+	    get --prefix --keys-only leasehold/q/open | grep -c .)" -eq "$1" ]
+}
+
+bg env LEASEHOLD_TABLE="${table[3]}" GO="$dir/go" bash -c '"$LEASEHOLD" \
+    run cluster:open sh -c "until [ -e \"\$GO\" ]; do sleep 0.1; done"'
+holder=$pid
+until_true 5000 is_held_on 3 cluster:open
+bg env LEASEHOLD_TABLE="${table[2]}" bash -c \
+    '"$LEASEHOLD" run -s -w 60s cluster:open true 2>"$0"' "$dir/waited"
+waiter=$pid
+ok "one waits" until_true 5000 queued 2
+ok "his permission is taken away" ctl --user root:r \
+    role revoke-permission some --prefix leasehold/q/open
+touch "$dir/go"
+ended "$holder"
+ended "$waiter"
+is "$status" 77 "when it is his turn he is told: 77"
+like "$(cat "$dir/waited")" "permission denied" "  why"
+diag "$(cat "$dir/waited")"
+ok "it is given back" ctl --user root:r \
+    role grant-permission some readwrite --prefix leasehold/q/open
+for i in 3 2; do
+	ok "host $i has the key again, soon" until_true 5000 \
+	    lh_on $i run -w 5s cluster:open true
+done
 kill -KILL "${members[1]}" "${shims[2]}" "${shims[3]}"
 unset LEASEHOLD_SHIMD_USER LEASEHOLD_SHIMD_PASSWORD_FILE
 rm -rf "$data"
