@@ -10,7 +10,7 @@
  *  what	63 .. 46 | 45 .. 24 | 23 .. 11 | 9 8   | 7     | 6    | 5 .. 0
  *		check    | claim    | other    | cause | visit | mode | kind
  *
- * of which the check is a sum over all the rest of the event.
+ * of which the check is a sum over all the rest of the event, and its number.
  *
  * Writing.  Any thread of the session:
  *	1 next: one more, and that number is ours
@@ -21,11 +21,12 @@
  * leaves the event of 127 before in the slot, after 2 or 3 none.  One who is
  * stopped until the others have come round again writes into a slot that is
  * not his any more, perhaps beside its owner: then the words of two events are
- * mixed, and the check tells that (but for one in 2^18).
+ * mixed, and the check tells that (but for one in 2^17).
  *
  * Reading.  A reader copies the ring twice, through the file and not through a
  * mapping, so that a ring that has no memory reads as zeroes; an event counts
- * that was the same both times and fits its check.
+ * that was the same both times and fits its check, being the latest that can be
+ * there, or the one of a round before.
  *
  * Memory.  The page of a ring belongs to the table from the first use of its
  * session record on; fallocate() first, as all growth (grow.c).  Where there is
@@ -54,9 +55,11 @@
 #define CHECK_SHIFT 46
 
 static uint64_t
-checked(uint64_t time, uint64_t hash, uint64_t token, uint64_t what)
+checked(uint64_t time, uint64_t hash, uint64_t token, uint64_t what,
+    uint64_t number)
 {
-	const uint64_t all[] = { time, hash, token, what & MASK(CHECK_SHIFT) };
+	const uint64_t all[] = { time, hash, token, what & MASK(CHECK_SHIFT),
+	    number };
 
 	return (what & MASK(CHECK_SHIFT)) | lhi_hash(all, sizeof(all)) <<
 	    CHECK_SHIFT;
@@ -90,13 +93,14 @@ ring_for(struct lhi_view *v, const struct lhi_event *e)
 static void
 add(struct lhi_view *v, const struct lhi_event *e)
 {
-	uint64_t time = (uint64_t)lhi_now_ns(v);
+	uint64_t time = (uint64_t)lhi_now_ns(v), n;
 	struct shm_ring *ring = ring_for(v, e);
 	struct shm_event *to;
 
 	if (ring == NULL)
 		return;
-	to = &ring->event[sh64_fetch_add(&ring->next, 1) % SHM_EVENTS];
+	n = sh64_fetch_add(&ring->next, 1);
+	to = &ring->event[n % SHM_EVENTS];
 	lhi_point("event.numbered");
 	sh64_store(&to->what, 0);
 	lhi_point("event.emptied");
@@ -108,7 +112,7 @@ add(struct lhi_view *v, const struct lhi_event *e)
 	    e->mode << MODE_SHIFT | (v->me == NULL) << VISITOR_SHIFT |
 	    e->cause << CAUSE_SHIFT |
 	    (uint64_t)e->other << OTHER_SHIFT |
-	    (uint64_t)e->claim << CLAIM_SHIFT));
+	    (uint64_t)e->claim << CLAIM_SHIFT, n));
 }
 
 void
@@ -195,10 +199,14 @@ lhi_event_read(const struct shm_ring *r, uint32_t i, struct lhi_event *e,
 		.hash = sh64_load_rlx(&from->hash),
 		.token = sh64_load_rlx(&from->token),
 	};
-	if (e->kind == 0 || next <= i ||
-	    what != checked(time, e->hash, e->token, what))
+	if (e->kind == 0 || next <= i)
 		return false;
 	*time_ns = (int64_t)time;
 	*number = next - 1 - (next - 1 - i) % SHM_EVENTS;
-	return true;
+	if (what == checked(time, e->hash, e->token, what, *number))
+		return true;
+	if (*number < SHM_EVENTS)
+		return false;
+	*number -= SHM_EVENTS;	/* who has that number has not written yet */
+	return what == checked(time, e->hash, e->token, what, *number);
 }

@@ -103,14 +103,25 @@ any(void)
 	}
 }
 
+/* Of the event in that place, the latest or of a round before. */
+static uint64_t
+number(uint64_t place, uint64_t next)
+{
+	return next - 1 - (next - 1 - place) % SHM_EVENTS -
+	    (random() % 2 == 0 ? SHM_EVENTS : 0);
+}
+
 static void
 spoil(shm_u64 *ring, bool sealed)
 {
-	sh64_store(&ring[0], any());
+	uint64_t next = any();
+
+	sh64_store(&ring[0], next);
 	for (int i = 4; i < 512; i += 4) {
-		uint64_t w[4] = { any(), any(), any(), any() };
+		uint64_t w[5] = { any(), any(), any(), any(), 0 };
 
 		w[3] &= MASK(CHECK_SHIFT);
+		w[4] = number((uint64_t)i / 4 - 1, next);
 		if (sealed)
 			w[3] |= lhi_hash(w, sizeof(w)) << CHECK_SHIFT;
 		else
