@@ -24,6 +24,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 #include "prim/bytelock.h"
 #include "shm/claim.h"
@@ -118,6 +119,8 @@ lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 bool
 lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp)
 {
+	/* a thread cancelled in between would keep its turn for ever */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &sp->cancel);
 	sp->fd = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	sp->pin = NULL;
 	if (sp->fd >= 0 && lhi_view_is(v, sp->fd))
@@ -132,6 +135,7 @@ lhi_spade_put_away(struct lhi_spade *sp)
 		lhi_byte_unpin(sp->pin);
 	if (sp->fd >= 0)
 		(void)close(sp->fd);
+	(void)pthread_setcancelstate(sp->cancel, NULL);
 }
 
 /* 1 done; 0 it lives, or somebody else is at it; -EUCLEAN. */

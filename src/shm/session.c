@@ -54,6 +54,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -220,18 +221,22 @@ fresh_fd(struct lhi_view *v, int fd)
 bool
 lhi_session_gone(struct lhi_view *v, uint32_t idx)
 {
-	int saved = errno, held = 1;
-	int fd = lhi_view_fd(v), fresh;
+	int saved = errno, held = 1, cancel, fd, fresh;
 
+	/* nor is a cancelled thread to lose a description */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = lhi_view_fd(v);
 	if (fd >= 0)
 		held = lhi_byte_held(fd, live_byte(idx));
 	if (held == 0) {
 		/* "free" is rare and grave: ask again where we know whom */
 		fresh = fresh_fd(v, fd);
+		lhi_point("session.probing");
 		held = fresh < 0 ? 1 : lhi_byte_held(fresh, live_byte(idx));
 		if (fresh >= 0)
 			(void)close(fresh);
 	}
+	(void)pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return held == 0;
 }

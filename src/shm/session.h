@@ -111,6 +111,7 @@ int lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc);
 struct lhi_spade {
 	int fd;
 	void *pin;
+	int cancel;			/* the thread's state before */
 };
 
 bool lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp);

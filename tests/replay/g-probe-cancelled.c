@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G8: pthread_cancel() of a thread that looks whether a holder is alive leaves
+ * nothing: no descriptor, and the dead are buried.  The thread is cancelled at
+ * each access to the table, and named point, in turn.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include "prim/shared.h"
+#include "replay.h"
+
+#define PLACES_MAX 200000
+
+static struct lh *lh;
+static const char *table;
+static __thread int left;
+static int (*op)(void);
+
+static void
+on_any(const char *what, const void *addr)
+{
+	(void)what;
+	(void)addr;
+	if (left > 0 && --left == 0)
+		(void)pthread_cancel(pthread_self());
+}
+
+static int
+descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int
+look(const struct lh_key_info *i, void *arg)
+{
+	(void)i;
+	(void)arg;
+	return 0;
+}
+
+static int
+status(void)
+{
+	return lh_status(lh, "k", NULL, look, NULL);
+}
+
+static int
+list(void)
+{
+	return lh_list(lh, NULL, look, NULL);
+}
+
+static int
+explain(void)
+{
+	return lh_explain(lh, "k", look, NULL);
+}
+
+static int
+take(void)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh_lease l;
+	int e = lh_acquire(lh, "k", &o, &l);
+
+	return e != 0 ? e : lh_release(lh, &l);
+}
+
+static void *
+do_cancelled(void *arg)
+{
+	left = *(int *)arg;
+	(void)op();
+	*(int *)arg = left > 0 ? 0 : *(int *)arg;
+	left = 0;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* Takes it, and dies. */
+static int
+die_holding(void *arg)
+{
+	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
+	struct lh *mine = replay_open(table, 0);
+	struct lh_lease l;
+
+	(void)arg;
+	return -lh_acquire(mine, "k", &o, &l);
+}
+
+static void
+each(int (*fn)(void), const char *what, int step)
+{
+	void (*replays)(const char *, const void *) = lhi_hook;
+	int before, at, n = 1, leaks = 0, bad = 0;
+	bool buried = true;
+
+	op = fn;
+	(void)take();
+	before = descriptors();
+	do {
+		if (buried)
+			bad += t_reap(t_fork(die_holding, NULL),
+			    REPLAY_MS) != 0;
+		at = n += step;
+		lhi_hook = on_any;
+		(void)t_join(t_thread(do_cancelled, &at));
+		lhi_hook = replays;
+		leaks += descriptors() != before;
+		before = descriptors();
+		buried = n / step % 8 == 0;
+		bad += buried && !t_until(REPLAY_MS, take() == 0);
+	} while (at != 0 && n < PLACES_MAX);
+	is(at, 0, "%s, cancelled at each of %d places", what, n - 1);
+	is(leaks, 0, "no descriptor is left");
+	is(bad, 0, "and the dead are buried");
+}
+
+int
+main(void)
+{
+	table = replay_begin();
+	lh = replay_open(table, 0);
+	each(status, "status", 1);
+	each(list, "list", 89);
+	each(explain, "explain", 1);
+	is(lh_close(lh), 0, "closed");
+	return done();
+}
