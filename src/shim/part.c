@@ -216,7 +216,7 @@ static void
 on_failed(struct claim *c, int error, const char *why, void *arg)
 {
 	struct part *p = arg;
-	bool granted = p->granted;
+	bool granted = p->granted, several = p->several;
 	unsigned mode = p->mode;
 	struct key *k = gone(p);
 
@@ -228,7 +228,9 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 	if (granted) {
 		key_void(k);
 	} else if (error == EACCES) {
-		key_deny(k, mode, why);
+		/* of several, who knows which: each is asked for by itself */
+		if (!several)
+			key_deny(k, mode, why);
 	} else if (error == EHOSTUNREACH) {
 		wish_fail(k, true, FRAME_AWAY, 0, why);
 	} else if (error == ENOMEM) {
