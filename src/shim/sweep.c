@@ -52,7 +52,11 @@ sweep_soon(struct recipe *r, unsigned ms)
 
 struct dead {
 	size_t n;
-	struct { char session[ROOT_MAX + HEX + 8]; char *key; } of[DEAD_MAX];
+	struct {
+		char session[ROOT_MAX + HEX + 8];
+		char *key;
+		int64_t lease;
+	} of[DEAD_MAX];
 	char text[];
 };
 
@@ -70,13 +74,22 @@ bury_send(struct ask *a)
 	return txn_send(a);
 }
 
+/* Their leases go with them: who ended the sessions may not have been allowed
+ * to, because of one of these keys. */
 static void
 bury_done(struct ask *a, const struct kv_answer *answer)
 {
 	struct dead *d = a->data;
+	int64_t last = 0;
 
-	if (answer->succeeded)
-		a->r->stats.swept += d->n;
+	if (!answer->succeeded)
+		return;
+	a->r->stats.swept += d->n;
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->of[i].lease != last && d->of[i].lease != 0)
+			lease_revoke(a->r, d->of[i].lease);
+		last = d->of[i].lease;
+	}
 }
 
 static void bury(struct recipe *r, const struct kv_pair *const *pairs,
@@ -90,7 +103,8 @@ bury_refused(struct ask *a, const struct kv_answer *answer)
 	struct dead *d = a->data;
 
 	for (size_t i = 0; answer->denied && d->n > 1 && i < d->n; i++) {
-		struct kv_pair p = { .key = text_bytes(d->of[i].key) };
+		struct kv_pair p = { .key = text_bytes(d->of[i].key),
+		    .lease = d->of[i].lease };
 		const struct kv_pair *one = &p;
 
 		bury(a->r, &one, 1);
@@ -130,6 +144,7 @@ bury(struct recipe *r, const struct kv_pair *const *pairs, size_t n)
 		name_session(r, p.session, d->of[i].session);
 		memcpy(text, key.p, key.len);
 		d->of[i].key = text;
+		d->of[i].lease = pairs[i]->lease;
 		text += key.len + 1;
 	}
 	d->n = n;

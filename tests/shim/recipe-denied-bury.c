@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "../tap.h"
+#include "shim/fake_store.h"
 #include "support/asked.h"
 #include "support/member.h"
 
@@ -49,6 +50,17 @@ deny_revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
 	return error;
 }
 
+static int
+leases(void)
+{
+	struct lease *l;
+	int n = 0;
+
+	TAILQ_FOREACH(l, &member_store->leases, all)
+		n++;
+	return n;
+}
+
 int
 main(void)
 {
@@ -77,6 +89,8 @@ main(void)
 	denied = false;
 	UNTIL(count_keys("test/q/denied/") == 0);
 	is((int)count_keys("test/q/denied/"), 0, "until it may");
+	UNTIL(leases() == 1);
+	is(leases(), 1, "and the dead session's lease is ended");
 	member_close(&b);
 	member_end();
 	return done();
