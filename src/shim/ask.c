@@ -142,8 +142,9 @@ on_answer(const struct kv_answer *answer, void *arg)
 
 	r->freed = &freed;
 	a->in_flight = false;
-	/* until then it says why there is not more than that */
-	if (answer->fate != FATE_DONE && !r->settled && r->store == KV_HERE)
+	/* until then, and of our session, it says why there is not more */
+	if (answer->fate != FATE_DONE && r->store == KV_HERE &&
+	    (!r->settled || a == r->session_ask))
 		(void)strlcpy(r->why, answer->why, sizeof(r->why));
 	if (answer->fate == FATE_UNKNOWN)
 		r->stats.unknown++;

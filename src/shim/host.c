@@ -130,6 +130,7 @@ at_dusk(evutil_socket_t fd, short what, void *arg)
 {
 	struct shim *s = arg;
 	char why[SHIM_WHY_MAX];
+	const char *said;
 
 	if (shim_boot_ns() < s->until_ns) {
 		set_timer(s);
@@ -143,9 +144,10 @@ at_dusk(evutil_socket_t fd, short what, void *arg)
 		end_start(s);
 		return;
 	}
+	said = s->store == KV_HERE ? recipe_why(s->recipe) : s->why;
 	(void)snprintf(why, sizeof(why), "the cluster has not confirmed this "
-	    "host's session in time%s%.400s", s->store == KV_HERE ? "" : ": ",
-	    s->store == KV_HERE ? "" : s->why);
+	    "host's session in time%s%.400s", said[0] == '\0' ? "" : ": ",
+	    said);
 	log_line(LOG_ERR, "%s; leases of cluster keys are lost", why);
 	go_dark(s, why);
 }

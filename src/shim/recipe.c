@@ -50,6 +50,7 @@ settle(struct recipe *r)
 	struct batch *b, *next;
 
 	r->settled = true;
+	r->why[0] = '\0';
 	TAILQ_FOREACH_SAFE(b, &r->batches, all, next)
 		batch_start(b);
 	r->o.hooks->settled(r->o.arg);
@@ -205,8 +206,8 @@ on_state(enum kv_state state, const char *why, void *arg)
 
 	r->store = state;
 	r->tell |= TELL_STORE;
-	(void)strlcpy(r->why, state == KV_HERE ? "there is no session yet" :
-	    why, sizeof(r->why));
+	(void)strlcpy(r->why, state != KV_HERE ? why : r->settled ? "" :
+	    "there is no session yet", sizeof(r->why));
 	if (state == KV_HERE) {
 		if (r->state == SESSION_NONE && !r->stopped &&
 		    !event_pending(&r->session_timer, EV_TIMEOUT, NULL))

@@ -212,13 +212,13 @@ struct recipe_holder {
 typedef void recipe_look_fn(int error, const char *why,
     const struct recipe_holder *h, size_t n, void *arg);
 
-/* Asked once; fn is called once, unless recipe_close() comes first. -ENOMEM,
- * -EINVAL, -EHOSTUNREACH: it is not. */
+/* Asked once; fn is called once, unless recipe_close() or recipe_retire() comes
+ * first. -ENOMEM, -EINVAL, -EHOSTUNREACH: it is not. */
 int recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
     void *arg);
 
-/* Why there is no session yet, or nothing is settled: what the store said last
- * to us in words. */
+/* Why there is no session yet, or nothing settled, or nothing confirmed:
+ * what the store said last to us in words; or "". */
 const char *recipe_why(const struct recipe *r);
 
 struct recipe_stats {

@@ -103,6 +103,8 @@ confirmed(struct recipe *r, uint64_t sent_ns)
 
 	r->losses = 0;
 	r->stats.heartbeats++;
+	if (r->settled)
+		r->why[0] = '\0';
 	if (until > r->until_ns) {
 		r->until_ns = until;
 		r->tell |= TELL_ALIVE;
