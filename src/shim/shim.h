@@ -313,8 +313,8 @@ bool keys_ask(struct shim *s, struct key *const *k, const unsigned *mode,
 /* Somebody has it, who may not use it: tries of it wait for a moment whether it
  * comes, before they are told that it is busy. */
 void key_insist(struct key *k, const char *who);
-/* The cluster does not let us have it: all who want it are told that, also
- * those who were told to wait, when they ask again. */
+/* The cluster does not let us have it so: all who want that or more are told,
+ * also those who were told to wait, when they ask again. */
 void key_deny(struct key *k, unsigned mode, const char *why);
 /* Is it so?  Why; else NULL. */
 const char *key_denied(struct key *k, unsigned mode);
@@ -341,7 +341,8 @@ void wish_fulfil(struct key *k);
 /* None of the key's wishes will be fulfilled; tries: only tries end. */
 void wish_fail(struct key *k, bool tries, uint8_t type, int error,
     const char *why);
-void wish_deny_above(struct key *k, const char *why);
+/* Those who want that or more: RIGHT_..., DENY_... */
+void wish_deny(struct key *k, unsigned mode, const char *why);
 void wants_fail(struct shim *s, uint8_t type, int error, const char *why);
 void wants_sweep(struct shim *s);
 

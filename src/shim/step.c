@@ -333,10 +333,8 @@ end_insisting(struct key *k)
 void
 key_deny(struct key *k, unsigned mode, const char *why)
 {
-	if (mode == DENY_NEWER) {
-		wish_deny_above(k, why);
-	} else {
-		wish_fail(k, false, FRAME_DENIED, 0, why);
+	wish_deny(k, mode, why);
+	if (mode != DENY_NEWER) {
 		k->crowd = RIGHT_NONE;
 		k->insist_ns = 0;
 	}

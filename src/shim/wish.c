@@ -174,14 +174,14 @@ wish_fail(struct key *k, bool tries, uint8_t type, int error, const char *why)
 }
 
 void
-wish_deny_above(struct key *k, const char *why)
+wish_deny(struct key *k, unsigned mode, const char *why)
 {
 	struct wish *i, *next;
 
 	TAILQ_FOREACH_SAFE(i, &k->wishes, of_key, next) {
 		struct want *w = i->want;
 
-		if (i->above < k->base)
+		if (mode == DENY_NEWER ? i->above < k->base : i->mode < mode)
 			continue;
 		want_answer(w, FRAME_DENIED, 0, why);
 		want_free(w);
