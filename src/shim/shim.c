@@ -133,6 +133,20 @@ shim_retired(struct shim *s)
 	tell_ended(s);
 }
 
+/* Has it been given back?  What is being left for long may not be written any
+ * more, and goes with the session. */
+static bool
+all_left(const struct shim *s)
+{
+	const struct part *p;
+
+	TAILQ_FOREACH(p, &s->parts, all)
+		if (p->key != NULL || s->store != KV_HERE ||
+		    shim_now_ns() < s->end_ns - END_NS / 2)
+			return false;
+	return s->n_rights == 0;
+}
+
 static void
 on_farewell(evutil_socket_t fd, short what, void *arg)
 {
@@ -140,8 +154,8 @@ on_farewell(evutil_socket_t fd, short what, void *arg)
 	struct shim *s = arg;
 
 	/* not a session of which it was not learnt yet what it has */
-	if ((s->looked || s->session.name == 0) && s->n_rights == 0 &&
-	    TAILQ_EMPTY(&s->parts) && !s->retiring && s->recipe != NULL) {
+	if ((s->looked || s->session.name == 0) && all_left(s) &&
+	    !s->retiring && s->recipe != NULL) {
 		log_line(LOG_DEBUG, "all keys are given back");
 		s->retiring = true;
 		(void)lhi_cluster_end(s->v);
