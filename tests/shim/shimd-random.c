@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Three hosts, processes on each of them, and a store in which everything goes
- * wrong that can: requests and answers that are lost, late and refused, hosts
- * that are cut off, shims that are killed and started again, all of them
- * stopped for longer than a session lasts.  Nothing is held by two at once,
- * tokens rise, and at the end all go on.
+ * wrong that can: requests and answers that are lost, late, refused and denied,
+ * hosts that are cut off, or may write nothing, shims that are killed and
+ * started again, all of them stopped for longer than a session lasts.  Nothing
+ * is held by two at once, tokens rise, and at the end all go on.
  *
  * SHIMD_SEED, SHIMD_SECONDS: other ones.
  */
@@ -28,11 +28,12 @@ static struct {
 	struct t_event go;
 	char table[HOSTS_MAX][80];
 	_Atomic uint32_t ending, n;
-	_Atomic uint64_t lost, away, timeouts;
+	_Atomic uint64_t lost, away, denied, timeouts;
 	struct grant log[LOG_MAX];
 } *all;
 
 static uint64_t seed;
+static _Atomic unsigned denied = HOSTS_MAX;	/* that host may not write */
 
 static uint64_t
 draw(void)
@@ -57,7 +58,7 @@ once(struct lh *lh, unsigned host, uint32_t mode)
 	g.from = shim_boot_ns();
 	if (e != 0) {
 		atomic_fetch_add(e == -EHOSTUNREACH ? &all->away :
-		    &all->timeouts, 1);
+		    e == -EACCES ? &all->denied : &all->timeouts, 1);
 		t_sleep_ms(2);
 		return;
 	}
@@ -99,8 +100,10 @@ mishap(unsigned host, uint64_t call, void *arg)
 	s ^= s << 13;
 	s ^= s >> 7;
 	s ^= s << 17;
+	if (host == denied)
+		return FAKE_DENIED;
 	return s % 50 != 0 ? FAKE_NONE :
-	    (enum fake_mishap)(1 + s / 50 % (FAKE_DENIED - 1));
+	    (enum fake_mishap)(1 + s / 50 % (FAKE_MISHAPS - 1));
 }
 
 static void
@@ -115,7 +118,7 @@ misfortune(void)
 {
 	struct host *h = &hosts[draw() % HOSTS_MAX];
 
-	switch (draw() % 4) {
+	switch (draw() % 5) {
 	case 0:
 		host_down(h);
 		t_sleep_ms((int64_t)(draw() % 2 == 0 ? 50 : 2500));
@@ -129,6 +132,11 @@ misfortune(void)
 		break;
 	case 2:
 		hosts_stop((int64_t)(draw() % 4 == 0 ? 2000 : 200));
+		break;
+	case 3:
+		denied = h->number;
+		t_sleep_ms((int64_t)(draw() % 2000));
+		denied = HOSTS_MAX;
 		break;
 	default:
 		t_sleep_ms(300);
@@ -168,8 +176,9 @@ judge(void)
 	is(exclusion, 0, "no two had it at once");
 	is(tokens, 0, "tokens rose");
 	cmp(n, >, 200, "of many grants");
-	diag("%u grants, %d lost, %d away, %d other failures", n,
-	    (int)all->lost, (int)all->away, (int)all->timeouts);
+	diag("%u grants, %d lost, %d away, %d denied, %d other failures", n,
+	    (int)all->lost, (int)all->away, (int)all->denied,
+	    (int)all->timeouts);
 }
 
 int
@@ -180,6 +189,7 @@ main(void)
 	uint64_t first;
 	pid_t pid[HOSTS_MAX * WORKERS];
 	struct lh_lease l;
+	int e;
 
 	seed = s != NULL ? strtoull(s, NULL, 0) : 1 + (uint64_t)getpid();
 	first = seed;
@@ -207,8 +217,10 @@ main(void)
 	for (unsigned i = 0; i < HOSTS_MAX; i++) {
 		ok(t_until(T_HANG_MS, host_reaches_now(&hosts[i])),
 		    "host %u has a session", i);
-		is(take(&hosts[i], "cluster:random", RIGHT_EXCLUSIVE,
-		    T_HANG_MS, &l), 0, "  and takes the key");
+		/* who was denied it is, for a moment */
+		(void)t_until(T_HANG_MS, (e = take(&hosts[i], "cluster:random",
+		    RIGHT_EXCLUSIVE, T_HANG_MS, &l)) != -EACCES);
+		is(e, 0, "  and takes the key");
 		is(lh_release(hosts[i].lh, &l), 0, "  and leaves it");
 	}
 	hosts_end();

@@ -348,7 +348,8 @@ take(struct host *h, const char *key, unsigned mode, int64_t wait_ms,
 		type = host_may(h, key, mode) ? FRAME_GRANTED :
 		    ask(fd, key, mode, 0);
 		e = type == FRAME_GRANTED || type == FRAME_QUEUED ? 0 :
-		    type == FRAME_BUSY ? -EBUSY : -EHOSTUNREACH;
+		    type == FRAME_BUSY ? -EBUSY :
+		    type == FRAME_DENIED ? -EACCES : -EHOSTUNREACH;
 		if (e == 0)
 			e = lh_acquire(h->lh, key, &o, l);
 		if (e == 0 && !host_may(h, key, mode)) {
