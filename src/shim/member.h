@@ -50,7 +50,7 @@ struct ask_ops {
 	bool (*refused)(struct ask *a, const struct kv_answer *answer);
 	/* It will be asked again, and is not under way now.  May be NULL. */
 	void (*paused)(struct ask *a);
-	bool once;			/* it only looks */
+	bool once;			/* not after an UNKNOWN */
 	bool anyway;			/* NOT_APPLIED is told though one that
 					 * was UNKNOWN is out */
 };
@@ -346,7 +346,6 @@ struct recipe {
 	uint64_t until_ns;
 	struct ask *session_ask;
 	struct event session_timer;
-	uint64_t make_ns;		/* since then it is to be made */
 	unsigned losses;		/* in a row */
 	char session_key[ROOT_MAX + HEX + 8];
 	char session_value[HOST_MAX + 24];

@@ -146,8 +146,9 @@ struct recipe *recipe_open(const struct recipe_opts *o);
  * the store, to be adopted, until its time is up. */
 void recipe_close(struct recipe *r);
 
-/* Take the session and all its keys out of the store; retired() is told when
- * that is certain (never, while the store is away).  From here on claims are
+/* Take the session and all its keys out of the store (of one to adopt: not
+ * before it is up); retired() is told when that is certain (never, while the
+ * store is away).  From here on claims are
  * not told anything; D counts for nothing. */
 void recipe_retire(struct recipe *r);
 

@@ -12,7 +12,7 @@
  *		-> LEASE	a lease is granted
  *	LEASE	-> MAKE		the key is put, if it is not there
  *		-> NONE		somebody else's lease has that id
- *	MAKE	-> NONE		refused, or no answer for too long
+ *	MAKE	-> NONE		refused, or no answer
  *	LOOK, MAKE -> UP	a heartbeat each quarter of the TTL
  *	UP	-> NONE		the key is not there, or not ours: lost
  *	any	-> RETIRE -> RETIRED
@@ -208,14 +208,8 @@ make_send(struct ask *a)
 	return txn_send(a);
 }
 
-/*
- * With another lease.  This one is revoked, or it would be there for a hundred
- * years.
- *
- * So it is when the session may have been made a TTL ago, and nobody told us:
- * others have heard of it, end it now, and its lease after that; a session that
- * was made again in between would go with it.
- */
+/* With another lease.  This one is revoked, or it would be there for a hundred
+ * years. */
 static void
 make_another(struct recipe *r)
 {
@@ -229,30 +223,27 @@ static void
 make_done(struct ask *a, const struct kv_answer *answer)
 {
 	struct recipe *r = a->r;
-	const struct kv_result *q = answer->results;
 
 	r->session_ask = NULL;
-	if (a->unknown && boottime_ns() - r->make_ns >=
-	    r->ttl_ms * NS_PER_MS) {
-		make_another(r);
-	} else if (answer->succeeded) {
+	if (answer->succeeded) {
 		go_up(r, answer->revision);
 		confirmed(r, a->sent_ns);
-	} else if (q->n == 1 && q->pairs->lease == r->lease) {
-		/* an earlier sending was done after all; when, who knows */
-		go_up(r, q->pairs->create_revision);
-		ask_session(r, &beat_ops);
 	} else {
 		session_lost(r, "another session has the same name");
 	}
 }
 
-/* Perhaps the lease has gone: begin again with another. */
+/*
+ * Perhaps the lease has gone: begin again with another.
+ *
+ * So, too, when the session may have been made and nobody told us when: others
+ * have heard of it, may end it by now, and its lease after that; one that was
+ * made again in between would go with it.  So it is asked for once.
+ */
 static bool
 make_refused(struct ask *a, const struct kv_answer *answer)
 {
-	(void)answer;
-	if (a->tries < 5)
+	if (answer->fate == FATE_NOT_APPLIED && a->tries < 5)
 		return false;
 	make_another(a->r);
 	return true;
@@ -260,7 +251,7 @@ make_refused(struct ask *a, const struct kv_answer *answer)
 
 static const struct ask_ops make_ops = {
 	.send = make_send, .done = make_done, .refused = make_refused,
-	.anyway = true
+	.once = true
 };
 
 static int
@@ -274,7 +265,6 @@ have_lease(struct recipe *r)
 {
 	r->session_ask = NULL;
 	r->state = SESSION_MAKE;
-	r->make_ns = boottime_ns();
 	ask_session(r, &make_ops);
 }
 

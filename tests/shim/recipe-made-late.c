@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The answer that a session was made is lost, for so long that another member
- * ends that session; who asks for it again gets none whose lease is about to be
- * revoked by that one.
+ * The answer that a session was made is lost, and that session ends, by another
+ * member or the one who made it; who asks for one again gets none whose lease
+ * is about to be revoked.
  */
 #include "../tap.h"
 #include "support/asked.h"
@@ -49,7 +49,7 @@ main(void)
 	UNTIL(count_keys("test/s/") == 2);
 	is((int)count_keys("test/s/"), 2, "A's session is made, unheard of");
 	UNTIL(count_keys("test/s/") == 1);
-	is((int)count_keys("test/s/"), 1, "B ends it");
+	is((int)count_keys("test/s/"), 1, "it is ended");
 	a_lost = false;
 	UNTIL(a.settled);
 	want(&x, &a, "k", CLAIM_EXCLUSIVE, 0);
