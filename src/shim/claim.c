@@ -300,9 +300,26 @@ claim_ghost(struct recipe *r, const struct place *p)
 void
 claim_appeared(struct claim *c, int64_t create)
 {
-	if ((c->state == CLAIM_ASKED || c->state == CLAIM_LEAVING) &&
-	    create > c->create)
+	if (create <= c->create)
+		return;
+	if (c->state == CLAIM_ASKED || c->state == CLAIM_LEAVING) {
 		c->create = create;
+	} else if (c->state == CLAIM_GRANTED || c->state == CLAIM_FOUND) {
+		/* deleted, which we were not told, and put by a late sending */
+		claim_vanished(c);
+		if (c->state == CLAIM_ENDED)	/* else a sweep finds it */
+			claim_haunt(c);
+	}
+}
+
+void
+claim_vanished(struct claim *c)
+{
+	c->vanished = true;
+	if (c->batch != NULL)
+		batch_settle(c->batch);
+	else if (c->state == CLAIM_GRANTED)
+		claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
 }
 
 void

@@ -221,8 +221,10 @@ void claim_go(struct claim *c);
 void claim_ghost(struct recipe *r, const struct place *p);
 /* It has ended, and its key has not. */
 void claim_haunt(struct claim *c);
-/* Its key is told of, before the answer is, or after it was to be deleted. */
+/* Its key is told of, before the answer is, or after it was (to be) deleted. */
 void claim_appeared(struct claim *c, int64_t create);
+/* Its key was deleted, by somebody. */
+void claim_vanished(struct claim *c);
 void claims_flush(struct recipe *r);
 void claims_free_all(struct recipe *r);	/* told nothing */
 void claims_lost(struct recipe *r, const char *why);

@@ -183,11 +183,7 @@ own_deleted(struct claim *c, int64_t revision)
 	    (c->state != CLAIM_QUEUED && c->state != CLAIM_GRANTED &&
 	    c->state != CLAIM_FOUND))
 		return;
-	c->vanished = true;
-	if (c->batch != NULL)
-		batch_settle(c->batch);
-	else if (c->state == CLAIM_GRANTED)
-		claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+	claim_vanished(c);
 }
 
 static void

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The key of who has a claim is deleted by hand while he is cut off, and put
+ * again by an earlier sending that is done late.  He is told that it is not his
+ * any more, and nobody stands in the way of who has it now.
+ */
+#include <errno.h>
+#include "../tap.h"
+#include "support/member.h"
+
+#define LATE_MS 1000
+
+static struct member a, b;
+static const struct engine_ops *theirs;
+static struct engine_ops ours;
+static enum fake_mishap next;
+static unsigned n_puts;
+
+static enum fake_mishap
+mishap(unsigned host, uint64_t call, void *arg)
+{
+	(void)call;
+	(void)arg;
+	return host == 0 ? next : FAKE_NONE;
+}
+
+/* The first put of a claim: unknown at once, done later. */
+static int
+txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	bool puts = t->n_then > 0 && t->then[0].what == KV_PUT &&
+	    t->n_compares == 2;
+	int error;
+
+	if (puts && n_puts++ == 0) {
+		next = FAKE_BROKEN_LATE;
+		timeout_ms = LATE_MS;
+	}
+	error = theirs->txn(e, t, timeout_ms, fn, arg);
+	next = FAKE_NONE;
+	return error;
+}
+
+static void
+run(void)
+{
+	struct want x = { 0 }, y = { 0 }, z = { 0 };
+
+	a = b = (struct member){ 0 };
+	n_puts = 0;
+	member_begin();
+	fake_store_mishaps(member_store, mishap, NULL, NULL);
+	member_up(&a, 0);
+	member_up(&b, 1);
+	theirs = a.e->ops;
+	ours = *theirs;
+	ours.txn = txn;
+	a.e->ops = &ours;
+	want(&x, &a, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(x.granted);
+	is((int)n_puts, 2, "it was asked for twice");
+	want(&y, &b, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(x.recalled);
+	fake_cut(a.e, true);
+	ok(claim_delete(&a), "its key is deleted");
+	UNTIL(y.granted);
+	UNTIL(count_keys("test/q/k/") == 2);
+	is((int)count_keys("test/q/k/"), 2, "and put again, behind");
+	fake_cut(a.e, false);
+	UNTIL(x.failed && count_keys("test/q/k/") == 1);
+	is(x.failed, 1, "who had it is told");
+	is(x.error, ENOENT, "that it was deleted");
+	is((int)count_keys("test/q/k/"), 1, "what was put again goes");
+	if (x.c != NULL)
+		want_leave(&x);
+	want(&z, &a, "k", CLAIM_EXCLUSIVE, 0);
+	UNTIL(y.recalled);
+	want_leave(&y);
+	UNTIL(z.granted);
+	is(z.granted, 1, "it may be had again");
+	want_leave(&z);
+	member_close(&a);
+	member_close(&b);
+	member_end();
+}
+
+int
+main(void)
+{
+	member_ttl_ms = 4000;
+	run();
+	return done();
+}
