@@ -317,12 +317,17 @@ key_insist(struct key *k, const char *who)
 	step_at(k, k->insist_ns);
 }
 
-/* Their moment is over. */
+/* Is their moment over?  A timer is early by what was done in the loop's round
+ * before it was set, and there is but one of a key. */
 static void
 end_insisting(struct key *k)
 {
-	if (k->insist_ns == 0 || shim_now_ns() < k->insist_ns)
+	if (k->insist_ns == 0)
 		return;
+	if (shim_now_ns() < k->insist_ns) {
+		step_at(k, k->insist_ns);
+		return;
+	}
 	k->insist_ns = 0;
 	wish_fail(k, true, FRAME_BUSY, 0, k->who != NULL ? k->who :
 	    "another host");

@@ -392,6 +392,19 @@ remove_all(void)
 	(void)!system(command);
 }
 
+/* As the program's (loop.c). */
+static struct event_base *
+new_base(void)
+{
+	struct event_config *c = event_config_new();
+	struct event_base *b;
+
+	(void)event_config_set_flag(c, EVENT_BASE_FLAG_PRECISE_TIMER);
+	b = event_base_new_with_config(c);
+	event_config_free(c);
+	return b;
+}
+
 void
 hosts_begin(unsigned n)
 {
@@ -400,7 +413,7 @@ hosts_begin(unsigned n)
 	(void)atexit(remove_all);
 	log_begin("shim");
 	log_level(getenv("SHIM_LOG") != NULL ? LOG_DEBUG : LOG_EMERG);
-	base = event_base_new();
+	base = new_base();
 	hosts_store = fake_store_new(base);
 	thread = t_thread(run, NULL);
 	n_hosts = n;
