@@ -81,7 +81,9 @@ judge(const struct want *w, struct key *k, unsigned mode, bool anchor,
     struct verdict *v)
 {
 	v->type = FRAME_DENIED;
-	v->why = key_denied(k, anchor ? DENY_NEWER : mode);
+	v->why = key_denied(k, mode);
+	if (v->why == NULL && anchor && k->denied == DENY_NEWER)
+		v->why = key_denied(k, DENY_NEWER);
 	if (v->why == NULL && w->try) {
 		v->type = FRAME_BUSY;
 		v->why = busy_here(k);

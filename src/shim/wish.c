@@ -173,6 +173,8 @@ wish_fail(struct key *k, bool tries, uint8_t type, int error, const char *why)
 	}
 }
 
+/* Who waits locally is let through and asks again, whatever he wants: else who
+ * is denied would not be told before the others have it. */
 void
 wish_deny(struct key *k, unsigned mode, const char *why)
 {
@@ -181,7 +183,8 @@ wish_deny(struct key *k, unsigned mode, const char *why)
 	TAILQ_FOREACH_SAFE(i, &k->wishes, of_key, next) {
 		struct want *w = i->want;
 
-		if (mode == DENY_NEWER ? i->above < k->base : i->mode < mode)
+		if (mode == DENY_NEWER ? i->above < k->base :
+		    i->mode < mode && !w->answered)
 			continue;
 		want_answer(w, FRAME_DENIED, 0, why);
 		want_free(w);
