@@ -96,12 +96,15 @@ static void bury(struct recipe *r, const struct kv_pair *const *pairs,
     size_t n);
 
 /* One of them may not be deleted: each for itself, so that the others are.  The
- * next sweep finds those that are left again. */
+ * next sweep finds those that are left again; of those that have gone it finds
+ * nothing, nor their leases, so where that is not known it is asked again. */
 static bool
 bury_refused(struct ask *a, const struct kv_answer *answer)
 {
 	struct dead *d = a->data;
 
+	if (a->unknown && !answer->denied)
+		return false;
 	for (size_t i = 0; answer->denied && d->n > 1 && i < d->n; i++) {
 		struct kv_pair p = { .key = text_bytes(d->of[i].key),
 		    .lease = d->of[i].lease };
