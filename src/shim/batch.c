@@ -174,7 +174,7 @@ grant(struct batch *b, int64_t revision)
 			claim_go(c);
 			continue;
 		} else if (c->vanished) {	/* since */
-			claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+			claim_deleted(c);
 			continue;
 		}
 		claim_tell(c, anchor ? TELL_ANCHORED : TELL_GRANTED);

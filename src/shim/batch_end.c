@@ -65,7 +65,7 @@ batch_settle(struct batch *b)
 		else if (c->wants_leave)
 			claim_go(c);
 		else
-			claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+			claim_deleted(c);
 	}
 	if (b->n == 0)
 		batch_free(b);
@@ -101,7 +101,7 @@ not_anchored(struct batch *b, const char *why)
 	if (c->wants_leave) {
 		claim_go(c);
 	} else if (c->vanished) {
-		claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+		claim_deleted(c);
 	} else {
 		(void)strlcpy(c->why, why, sizeof(c->why));
 		claim_tell(c, TELL_DENIED);

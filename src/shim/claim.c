@@ -307,8 +307,6 @@ claim_appeared(struct claim *c, int64_t create)
 	} else if (c->state == CLAIM_GRANTED || c->state == CLAIM_FOUND) {
 		/* deleted, which we were not told, and put by a late sending */
 		claim_vanished(c);
-		if (c->state == CLAIM_ENDED)	/* else a sweep finds it */
-			claim_haunt(c);
 	}
 }
 
@@ -319,7 +317,14 @@ claim_vanished(struct claim *c)
 	if (c->batch != NULL)
 		batch_settle(c->batch);
 	else if (c->state == CLAIM_GRANTED)
-		claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+		claim_deleted(c);
+}
+
+void
+claim_deleted(struct claim *c)
+{
+	claim_end(c, END_FAILED, ENOENT, "its key in the store was deleted");
+	claim_haunt(c);
 }
 
 void

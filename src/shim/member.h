@@ -50,7 +50,7 @@ struct ask_ops {
 	bool (*refused)(struct ask *a, const struct kv_answer *answer);
 	/* It will be asked again, and is not under way now.  May be NULL. */
 	void (*paused)(struct ask *a);
-	bool once;			/* not after an UNKNOWN */
+	bool once;			/* UNKNOWN is told so, too */
 	bool anyway;			/* NOT_APPLIED is told though one that
 					 * was UNKNOWN is out */
 };
@@ -213,7 +213,6 @@ void claim_free(struct claim *c);
 void claim_tell(struct claim *c, unsigned what);
 void claim_end(struct claim *c, enum claim_end end, int error,
     const char *why);
-#define KEY_DELETED "its key in the store was deleted"
 void claim_recall(struct claim *c, enum claim_mode mode);
 /* Our key in the store is to be deleted; for the last time looked at it. */
 void claim_go(struct claim *c);
@@ -225,6 +224,8 @@ void claim_haunt(struct claim *c);
 void claim_appeared(struct claim *c, int64_t create);
 /* Its key was deleted, by somebody. */
 void claim_vanished(struct claim *c);
+/* That is its end; a late sending may have put the key again, which goes. */
+void claim_deleted(struct claim *c);
 void claims_flush(struct recipe *r);
 void claims_free_all(struct recipe *r);	/* told nothing */
 void claims_lost(struct recipe *r, const char *why);

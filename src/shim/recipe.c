@@ -28,9 +28,9 @@ tell_found(struct recipe *r, struct claim *c)
 	bool *freed = r->freed;
 
 	TAILQ_REMOVE(&r->found, c, of_list);
-	if (c->vanished) {
+	if (c->vanished) {	/* and may be there again */
 		c->ghost = true;
-		claim_end(c, END_SILENT, 0, "");
+		claim_go(c);
 		return;
 	}
 	r->keeping = c;

@@ -300,7 +300,7 @@ conclude_all(struct recipe *r)
 			conclude(r, c);
 			if (c->vanished && c->state == CLAIM_GRANTED &&
 			    c->batch == NULL)
-				claim_end(c, END_FAILED, ENOENT, KEY_DELETED);
+				claim_deleted(c);
 		}
 	TAILQ_FOREACH_SAFE(b, &r->batches, all, next) {
 		if (b->ask == NULL && b->step != BATCH_WAIT)
