@@ -417,9 +417,11 @@ check-mutants:
 # by name: build/release/tests/crash/step kill NAME...
 TURN	= $(shell expr \( $$(git rev-list --count HEAD 2>/dev/null || echo 0) \
 	  + 11 \) % 12)
-# of the scenarios a twelfth, others after each commit
+# of the scenarios a twelfth, others after each commit; without one that takes
+# three minutes by itself
 SCENES	= $(if $(STEP_ARGS),$(STEP_ARGS),$$($(STEP) list | \
-	  awk 'NR % 12 == $(TURN) { print $$1 }'))
+	  awk 'NR % 12 == $(TURN) && $$1 != "upgrade-wait-second" { \
+	  print $$1 }'))
 check-crash:
 	$(call ready,crash)
 	@$(PROVE) $(STEP) :: selftest
