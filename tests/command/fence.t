@@ -131,7 +131,10 @@ goes_on
 
 # A damaged file: its number counts, another range is claimed.
 last=$(highest)
-printf 'x' | dd of="$ranges/$last" bs=1 seek=20 conv=notrunc status=none
+was=$(od -An -tu1 -j20 -N1 "$ranges/$last")
+# shellcheck disable=SC2059
+printf "\\x$(printf '%02x' $((was ^ 255)))" |
+    dd of="$ranges/$last" bs=1 seek=20 conv=notrunc status=none
 run lh run --scope local k sh -c "$printed"
 is "$status/$out" "0/$((last + 1))" "the latest file is damaged: another range"
 : >"$ranges/$(highest)"
