@@ -303,7 +303,7 @@ run: deps-run
 
 # Each layer says how long it took; the first that fails ends it.
 # Those that wait come first: the models and the builds use what they leave.
-LAYERS	?= lint abi unit command daemon shim cluster replay mutants crash stop \
+LAYERS	?= lint abi unit command daemon shim cluster replay mutants crash+stop \
 	   fuzz fence asan memcheck+chaos+tsan model
 check: deps-check
 	@tests/layers $(LAYERS)
@@ -317,7 +317,7 @@ check-long: deps-check
 CPUS	:= $(shell nproc)
 WAITERS	:= $(shell expr 2 '*' $(CPUS))
 PROVE	:= prove --timer -j$(WAITERS) --exec ''
-# and those of the shim nearly all of it
+# and those of the shim, and the replays, nearly all of it
 PATIENT	:= prove --timer -j$(shell expr 4 '*' $(CPUS)) --exec ''
 sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
@@ -344,8 +344,8 @@ ready-%:
 
 check-unit:
 	$(call ready,unit)
-	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) $(PROVE) $(TESTS) $(CXX_TEST) \
-	    tests/python/leasehold.t
+	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) $(PROVE) \
+	    tests/python/leasehold.t $(TESTS) $(CXX_TEST)
 
 check-command:
 	$(call ready,command)
@@ -382,7 +382,7 @@ check-cluster:
 
 check-replay:
 	$(call ready,replay)
-	@$(PROVE) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
+	@$(PATIENT) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
 
 # a fixed number of mutations of the corpus; news are looked for by `fuzz`
 FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,2000)
