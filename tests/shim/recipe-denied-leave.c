@@ -3,7 +3,6 @@
  * A key that we may not write any more (an operator has taken the permission
  * away) is left together with another one: that one is given back all the same.
  */
-#include <string.h>
 #include "../tap.h"
 #include "support/asked.h"
 #include "support/member.h"
@@ -11,25 +10,14 @@
 static struct member a, b;
 static bool denied;
 
-static bool
-is_about(const struct kv_op *op, const char *what)
-{
-	return memmem(op->range.key.p, op->range.key.len, what,
-	    strlen(what)) != NULL;
-}
-
 /* As etcd does: all of a transaction, for one key of it. */
 static enum fake_mishap
 deny(unsigned host, uint64_t call, void *arg)
 {
 	(void)call;
 	(void)arg;
-	for (size_t i = 0; host == 0 && denied && asked != NULL &&
-	    i < asked->n_then; i++)
-		if (asked->then[i].what != KV_GET &&
-		    is_about(&asked->then[i], "/q/denied/"))
-			return FAKE_DENIED;
-	return FAKE_NONE;
+	return host == 0 && denied && asked_to_write("/q/denied/") ?
+	    FAKE_DENIED : FAKE_NONE;
 }
 
 int

@@ -7,16 +7,13 @@
  * session that is given back.
  */
 #include "../tap.h"
-#include "shim/fake_store.h"
 #include "support/asked.h"
 #include "support/member.h"
 
 static struct member a, b, c;
-static const struct engine_ops *theirs;
-static struct engine_ops ours;
 static unsigned refuse;
 static enum fake_mishap lose;
-static bool is_revoke, miss;
+static bool miss;
 static unsigned thief;		/* the host that ended a session last */
 
 static enum fake_mishap
@@ -26,7 +23,7 @@ mishap(unsigned host, uint64_t call, void *arg)
 
 	(void)call;
 	(void)arg;
-	if (is_revoke && refuse > 0) {
+	if (asked_to_revoke && refuse > 0) {
 		refuse--;
 		return FAKE_REFUSED;
 	}
@@ -49,38 +46,6 @@ lag(unsigned host, void *arg)
 	return host == 1 ? 60 : 0;
 }
 
-static int
-count_revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
-    void *arg)
-{
-	int error;
-
-	is_revoke = true;
-	error = theirs->revoke(e, lease, timeout_ms, fn, arg);
-	is_revoke = false;
-	return error;
-}
-
-static int
-leases(void)
-{
-	struct lease *l;
-	int n = 0;
-
-	TAILQ_FOREACH(l, &member_store->leases, all)
-		n++;
-	return n;
-}
-
-static void
-watch_revokes(struct member *m)
-{
-	theirs = m->e->ops;
-	ours = *theirs;
-	ours.revoke = count_revoke;
-	m->e->ops = &ours;
-}
-
 static void
 begin(void)
 {
@@ -94,13 +59,13 @@ no_leader(void)
 {
 	begin();
 	member_up(&a, 0);
-	watch_revokes(&a);
+	asked_watch(a.e);
 	refuse = 1;
 	session_delete(&a);
 	UNTIL(a.settled == 2);
-	UNTIL(leases() == 1);
+	UNTIL(count_leases() == 1);
 	is((int)refuse, 0, "there was no leader when it was to be ended");
-	is(leases(), 1, "a lost session's lease is ended all the same");
+	is(count_leases(), 1, "a lost session's lease is ended all the same");
 	member_close(&a);
 	member_end();
 }
@@ -117,10 +82,10 @@ answer_lost(enum fake_mishap how, bool missed)
 	miss = missed;
 	member_close(&a);	/* as if killed */
 	UNTIL(count_keys("test/s/") == 1);
-	UNTIL(leases() == 1);
+	UNTIL(count_leases() == 1);
 	ok(lose == FAKE_NONE && !miss,
 	    "the answer to ending a dead session was lost");
-	is(leases(), 1, "its lease is ended all the same");
+	is(count_leases(), 1, "its lease is ended all the same");
 	member_close(&b);
 	member_end();
 }
@@ -136,18 +101,16 @@ thief_dies(void)
 	member_up(&c, 2);
 	asked_watch(b.e);
 	asked_watch(c.e);
-	watch_revokes(&b);
-	watch_revokes(&c);
 	refuse = 1000;
 	member_close(&a);	/* as if killed */
 	UNTIL(count_keys("test/s/") == 2);
-	is(leases(), 3, "the session was ended, and its lease not");
+	is(count_leases(), 3, "the session was ended, and its lease not");
 	other = thief == 1 ? &c : &b;
 	member_close(thief == 1 ? &b : &c);
 	refuse = 0;
 	UNTIL(count_keys("test/s/") == 1);
-	UNTIL(leases() == 1);
-	is(leases(), 1, "another member ends it");
+	UNTIL(count_leases() == 1);
+	is(count_leases(), 1, "another member ends it");
 	member_close(other);
 	member_end();
 }
@@ -157,12 +120,12 @@ retired(void)
 {
 	begin();
 	member_up(&a, 0);
-	watch_revokes(&a);
+	asked_watch(a.e);
 	refuse = 5;
 	recipe_retire(a.r);
 	UNTIL(a.retired);
 	is((int)refuse, 0, "there was no leader when it was to be ended");
-	is(leases(), 0, "the lease of a session given back is ended");
+	is(count_leases(), 0, "the lease of a session given back is ended");
 	member_close(&a);
 	member_end();
 }

@@ -17,17 +17,6 @@ deny(unsigned host, uint64_t call, void *arg)
 	return denied && asked != NULL ? FAKE_DENIED : FAKE_NONE;
 }
 
-static int
-leases(void)
-{
-	struct lease *l;
-	int n = 0;
-
-	TAILQ_FOREACH(l, &member_store->leases, all)
-		n++;
-	return n;
-}
-
 int
 main(void)
 {
@@ -37,11 +26,11 @@ main(void)
 	asked_watch(a.e);
 	UNTIL(member_store->leases_made >= 5);
 	cmp(member_store->leases_made, >=, 5, "leases are asked for");
-	cmp(leases(), <=, 2, "and given back");
+	cmp(count_leases(), <=, 2, "and given back");
 	denied = false;
 	UNTIL(a.settled);
 	loop_for(200);
-	is(leases(), 1, "with a session there is one");
+	is(count_leases(), 1, "with a session there is one");
 	member_close(&a);
 	member_end();
 	return done();

@@ -6,7 +6,6 @@
  * key then and not when the session's time is up.
  */
 #include <errno.h>
-#include <string.h>
 #include "support/asked.h"
 #include "support/hosts.h"
 
@@ -17,14 +16,7 @@ static _Atomic bool denied;
 static enum fake_mishap
 deny(unsigned host, uint64_t call, void *arg)
 {
-	for (size_t i = 0; denied && asked != NULL && i < asked->n_then; i++) {
-		const struct kv_op *op = &asked->then[i];
-
-		if (op->what != KV_GET && memmem(op->range.key.p,
-		    op->range.key.len, "/q/k/", 5) != NULL)
-			return FAKE_DENIED;
-	}
-	return FAKE_NONE;
+	return denied && asked_to_write("/q/k/") ? FAKE_DENIED : FAKE_NONE;
 }
 
 static void

@@ -5,7 +5,6 @@
  * time.
  */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 #include "support/asked.h"
 #include "support/hosts.h"
@@ -16,14 +15,7 @@ static struct host *const a = &hosts[0];
 static enum fake_mishap
 deny(unsigned host, uint64_t call, void *arg)
 {
-	for (size_t i = 0; asked != NULL && i < asked->n_then; i++) {
-		const struct kv_op *op = &asked->then[i];
-
-		if (op->what == KV_PUT && memmem(op->range.key.p,
-		    op->range.key.len, "/q/k/w/", 7) != NULL)
-			return FAKE_DENIED;
-	}
-	return FAKE_NONE;
+	return asked_to_write("/q/k/w/") ? FAKE_DENIED : FAKE_NONE;
 }
 
 static void

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <stddef.h>
+#include <string.h>
 #include "asked.h"
 
 const struct kv_txn *asked;
+bool asked_to_revoke;
 
 static const struct engine_ops *theirs;
 static struct engine_ops ours;
@@ -19,6 +20,18 @@ txn(struct engine *e, const struct kv_txn *t, int timeout_ms, kv_answer_fn *fn,
 	return error;
 }
 
+static int
+revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
+    void *arg)
+{
+	int error;
+
+	asked_to_revoke = true;
+	error = theirs->revoke(e, lease, timeout_ms, fn, arg);
+	asked_to_revoke = false;
+	return error;
+}
+
 void
 asked_watch(struct engine *e)
 {
@@ -27,6 +40,7 @@ asked_watch(struct engine *e)
 	theirs = e->ops;
 	ours = *theirs;
 	ours.txn = txn;
+	ours.revoke = revoke;
 	e->ops = &ours;
 }
 
@@ -35,4 +49,17 @@ asked_to(enum kv_what what)
 {
 	return asked != NULL && asked->n_then > 0 &&
 	    asked->then[0].what == what;
+}
+
+bool
+asked_to_write(const char *what)
+{
+	for (size_t i = 0; asked != NULL && i < asked->n_then; i++) {
+		const struct kv_op *op = &asked->then[i];
+
+		if (op->what != KV_GET && memmem(op->range.key.p,
+		    op->range.key.len, what, strlen(what)) != NULL)
+			return true;
+	}
+	return false;
 }

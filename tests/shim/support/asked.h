@@ -14,4 +14,10 @@ extern const struct kv_txn *asked;
 /* Is there one that begins with that? */
 bool asked_to(enum kv_what what);
 
+/* Is there one that writes a key with that in its name? */
+bool asked_to_write(const char *what);
+
+/* One of them is asked to revoke a lease just now. */
+extern bool asked_to_revoke;
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include <bsd/string.h>
+#include "shim/fake_store.h"
 #include "member.h"
 
 #define TURNS 20
@@ -421,4 +422,15 @@ count_keys(const char *prefix)
 
 	fake_store_each(member_store, count, &c);
 	return c.n;
+}
+
+int
+count_leases(void)
+{
+	struct lease *l;
+	int n = 0;
+
+	TAILQ_FOREACH(l, &member_store->leases, all)
+		n++;
+	return n;
 }

@@ -86,4 +86,6 @@ void loop_for(unsigned ms);
 /* Keys in the store that begin so. */
 size_t count_keys(const char *prefix);
 
+int count_leases(void);
+
 #endif
