@@ -4,7 +4,6 @@
  * descriptor, and no attachment that is in the way of who removes the table.
  * The thread is cancelled at each named point on its way in turn.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include "prim/shared.h"
 #include "ranges.h"
@@ -18,18 +17,6 @@ on_any(const char *what, const void *addr)
 	(void)what;
 	if (addr == NULL && left > 0 && --left == 0)
 		(void)pthread_cancel(pthread_self());
-}
-
-static int
-descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
 }
 
 static void *
@@ -58,15 +45,15 @@ main(void)
 	(void)fence_dir();
 	replays = lhi_hook;
 	(void)lh_close(fence_open(table));
-	before = descriptors();
+	before = t_descriptors();
 	do {
 		at = ++n;
 		lhi_hook = on_any;
 		(void)t_join(t_thread(open_cancelled, &at));
 		lhi_hook = replays;
-		if (descriptors() != before && leaks++ == 0)
+		if (t_descriptors() != before && leaks++ == 0)
 			first_leak = n;
-		before = descriptors();
+		before = t_descriptors();
 		if (lh_table_remove(table, 0) == -EBUSY) {
 			stays++;
 			(void)lh_table_remove(table, LH_FORCE);

@@ -4,7 +4,6 @@
  * nothing: no descriptor, and the dead are buried.  The thread is cancelled at
  * each access to the table, and named point, in turn.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include "prim/shared.h"
 #include "replay.h"
@@ -23,18 +22,6 @@ on_any(const char *what, const void *addr)
 	(void)addr;
 	if (left > 0 && --left == 0)
 		(void)pthread_cancel(pthread_self());
-}
-
-static int
-descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
 }
 
 static int
@@ -105,7 +92,7 @@ each(int (*fn)(void), const char *what, int step)
 
 	op = fn;
 	(void)take();
-	before = descriptors();
+	before = t_descriptors();
 	do {
 		if (buried)
 			bad += t_reap(t_fork(die_holding, NULL),
@@ -114,8 +101,8 @@ each(int (*fn)(void), const char *what, int step)
 		lhi_hook = on_any;
 		(void)t_join(t_thread(do_cancelled, &at));
 		lhi_hook = replays;
-		leaks += descriptors() != before;
-		before = descriptors();
+		leaks += t_descriptors() != before;
+		before = t_descriptors();
 		buried = n / step % 8 == 0;
 		bad += buried && !t_until(REPLAY_MS, take() == 0);
 	} while (at != 0 && n < PLACES_MAX);

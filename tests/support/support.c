@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Time, names and short forms: see support.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -405,4 +406,16 @@ t_has_detail(void)
 		return true;
 	diag("detail is \"%s\"", s != NULL ? s : "(null)");
 	return false;
+}
+
+int
+t_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
 }

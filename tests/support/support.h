@@ -124,4 +124,7 @@ void t_close(struct lh *lh);
  * that is, and not just the name of the code. */
 bool t_has_detail(void);
 
+/* Descriptors that this process has open, and always the same few more. */
+int t_descriptors(void);
+
 #endif
