@@ -280,21 +280,33 @@ claim_go(struct claim *c)
 	recipe_tell_soon(c->r);
 }
 
+static void
+haunt(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
+    uint64_t request)
+{
+	struct claim *c = claim_new(r, name, mode, request);
+
+	if (c == NULL)
+		return;		/* the next sweep finds it */
+	c->ghost = true;
+	r->stats.swept++;
+	claim_go(c);
+}
+
 void
 claim_ghost(struct recipe *r, const struct place *p)
 {
 	uint8_t name[CLAIM_KEY_MAX];
 	struct kv_bytes b = { name, 0 };
-	struct claim *c;
 
-	if (!parse_name(r, p->path, name, &b.len))
-		return;
-	c = claim_new(r, b, p->mode, p->request);
-	if (c == NULL)
-		return;		/* the next sweep finds it again */
-	c->ghost = true;
-	r->stats.swept++;
-	claim_go(c);
+	if (parse_name(r, p->path, name, &b.len))
+		haunt(r, b, p->mode, p->request);
+}
+
+void
+claim_haunt(struct claim *c)
+{
+	haunt(c->r, c->key->name, c->mode, c->request);
 }
 
 void
@@ -325,19 +337,6 @@ claim_deleted(struct claim *c)
 {
 	claim_end(c, END_FAILED, ENOENT, "its key in the store was deleted");
 	claim_haunt(c);
-}
-
-void
-claim_haunt(struct claim *c)
-{
-	struct claim *ghost = claim_new(c->r, c->key->name, c->mode,
-	    c->request);
-
-	if (ghost == NULL)
-		return;		/* the next sweep finds it */
-	ghost->ghost = true;
-	c->r->stats.swept++;
-	claim_go(ghost);
 }
 
 void

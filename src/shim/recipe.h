@@ -148,8 +148,8 @@ void recipe_close(struct recipe *r);
 
 /* Take the session and all its keys out of the store (of one to adopt: not
  * before it is up); retired() is told when that is certain (never, while the
- * store is away).  From here on claims are
- * not told anything; D counts for nothing. */
+ * store is away).  From here on claims are not told anything; D counts for
+ * nothing. */
 void recipe_retire(struct recipe *r);
 
 #define CLAIM_TRY 1u		/* do not queue: granted, busy or failed */

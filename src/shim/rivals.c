@@ -233,15 +233,13 @@ steal_done(struct ask *a, const struct kv_answer *answer)
 	uint64_t name = o->name;
 
 	o->ask = NULL;
-	if (answer->succeeded) {
-		r->stats.stolen++;
-		other_gone(r, name);
-	} else if (answer->results->n == 1) {
+	if (!answer->succeeded && answer->results->n == 1) {
 		other_heard(r, name, answer->results->pairs);
 		await_next(r);
-	} else {
-		other_gone(r, name);	/* somebody was faster, or we were */
+		return;
 	}
+	r->stats.stolen += answer->succeeded;	/* else somebody was faster */
+	other_gone(r, name);
 }
 
 static bool

@@ -204,7 +204,6 @@ make_send(struct ask *a)
 
 	txn_compare(t, session_range(r), KV_VERSION, 0);
 	txn_put(r, text_bytes(r->session_key), text_bytes(r->session_value));
-	(void)txn_get(t, false, session_range(r));
 	return txn_send(a);
 }
 
