@@ -19,7 +19,7 @@ host 2
 bg env LEASEHOLD_TABLE="${table[1]}" "$LEASEHOLD" run cluster:k \
     sh -c 'sleep 60'
 holder=$pid
-until_true 5000 sh -c "LEASEHOLD_TABLE=${table[1]} $LEASEHOLD list | grep -q k"
+until_true 5000 is_held_on 1 cluster:k
 bg env LEASEHOLD_TABLE="${table[2]}" "$LEASEHOLD" run -w 60s cluster:k true
 waiter=$pid
 nap 300

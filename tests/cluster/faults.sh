@@ -78,11 +78,6 @@ host_away() {
 	until_true 10000 logged "$1" "takes cluster keys"
 }
 
-# is_held_on I KEY
-is_held_on() {
-	lh_on "$1" status "$2"
-}
-
 # refused_with TEXT I NAME [STATUS [KEY]]: on host I a key of the cluster is not
 # to be had, waiting or not: 69, and why
 refused_with() {

@@ -193,6 +193,12 @@ lh_on() {
 	LEASEHOLD_TABLE=${table[$i]} "$LEASEHOLD" "$@"
 }
 
+# is_held_on I KEY: by a process, not by the shim, which has it while it is asked
+# for
+is_held_on() {
+	lh_on "$1" status "$2" | grep '^holder' | grep -qv leasehold-shimd
+}
+
 # sound I...: the tables of these hosts
 sound() {
 	local i
