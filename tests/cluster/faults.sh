@@ -237,10 +237,8 @@ clean_faults() {
 	for m in "${mounts[@]}"; do
 		fsfreeze -u "$m" 2>/dev/null
 	done
-	for p in "${minded[@]}"; do
-		kill -KILL "$p" 2>/dev/null
-	done
-	for p in "${minded[@]}"; do
+	kill_minded
+	for p in "${!minded[@]}"; do
 		wait "$p" 2>/dev/null
 	done
 	for m in "${mounts[@]}"; do

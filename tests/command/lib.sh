@@ -14,7 +14,8 @@
 #
 # Every table name comes from table(); its object is removed at the end, also
 # after a failure.  Every process started with bg (or told to mind) is killed
-# at the end by its id.
+# at the end by its id, if it is still there: of those that have ended the id may
+# be another's by then.
 
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -56,20 +57,44 @@ finished=0
 minded=()
 tables=()
 
+# born PID: $born, when it began, in ticks; empty: there is none
+born() {
+	local stat
+
+	born=
+	[ -n "$1" ] || return 0
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	read -ra stat <<<"${stat##*) }"
+	born=${stat[19]}
+}
+
+# mind PID...: kill them at the end
 mind() {
-	minded+=("$@")
+	local p born
+
+	for p in "$@"; do
+		born "$p"
+		[ -z "$born" ] || minded[$p]=$born
+	done
+}
+
+kill_minded() {
+	local p born
+
+	for p in "${!minded[@]}"; do
+		born "$p"
+		[ "$born" != "${minded[$p]}" ] || kill -KILL "$p" 2>/dev/null
+	done
 }
 
 unset LEASEHOLD_HELD LEASEHOLD_KEY LEASEHOLD_LOSS_FD LEASEHOLD_LIBRARY NO_COLOR
 export LC_ALL=C.UTF-8 TERM=xterm
 
 clean() {
-	local p t
+	local t
 
 	[ "$finished$failed" = 10 ] || diag "--- noise:" "$(cat "$dir/noise")"
-	for p in "${minded[@]}"; do
-		kill -KILL "$p" 2>/dev/null
-	done
+	kill_minded
 	for t in "${tables[@]}"; do
 		rm -f "/dev/shm/leasehold.$(id -u).$t" \
 		    "/dev/shm/leasehold.system.$t" \
