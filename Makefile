@@ -316,9 +316,9 @@ check-long: deps-check
 # most of the tests wait most of the time
 CPUS	:= $(shell nproc)
 WAITERS	:= $(shell expr 2 '*' $(CPUS))
-PROVE	:= prove --timer -j$(WAITERS) --exec ''
+PROVE	:= tests/prove -j$(WAITERS)
 # and those of the shim, and the replays, nearly all of it
-PATIENT	:= prove --timer -j$(shell expr 4 '*' $(CPUS)) --exec ''
+PATIENT	:= tests/prove -j$(shell expr 4 '*' $(CPUS))
 sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
 # What each layer needs: built by itself or, while others wait, ahead of it
@@ -377,7 +377,7 @@ check-cluster:
 	    REAPERD=$(abspath $(REAPERD)) \
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
 	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
-	    prove --timer -j$(shell expr 1 + $(CPUS)) --exec '' \
+	    tests/prove -j$(shell expr 1 + $(CPUS)) \
 	    $(call longest_first,$(wildcard tests/cluster/*.t))
 
 check-replay:
