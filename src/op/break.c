@@ -34,9 +34,9 @@
 #include "proc/magazine.h"
 #include "shm/bell.h"
 #include "shm/chain.h"
+#include "shm/claim.h"
 #include "shm/event.h"
 #include "shm/lock.h"
-#include "shm/named.h"
 #include "shm/slot.h"
 #include "shm/stat.h"
 
@@ -111,11 +111,8 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 	if (b->ask)
 		return ask_use(v, ci, st, b);
 	lhi_point("break.seen");
-	/* an ended session's is its burial's: shm/named_end.c */
-	if (lhi_named_ended(v, lhi_claim_owner(v, ci)))
-		return false;
-	if (!sh64_cas(&c->state, st, state_make(ST_BROKEN, state_seq(st),
-	    state_deadline(st))))				/* 18 */
+	if (lhi_claim_mark(v, c, lhi_claim_owner(v, ci), st, ST_BROKEN,
+	    state_deadline(st)) != 0)
 		return false;
 	lhi_point("break.broken");
 	lhi_stat_ended(v, lhi_claim_owner(v, ci), CAUSE_BROKEN);

@@ -29,9 +29,9 @@
 #include "proc/magazine.h"
 #include "shm/aside.h"
 #include "shm/chain.h"
+#include "shm/claim.h"
 #include "shm/event.h"
 #include "shm/lock.h"
-#include "shm/named.h"
 #include "shm/queue.h"
 #include "shm/stat.h"
 
@@ -119,6 +119,7 @@ lives(const struct lh_lease *as, const struct lhi_held *h, uint64_t seq,
     uint64_t *st)
 {
 	struct lhi_view *v = &h->lh->v;
+	int e;
 
 	do {
 		*st = sh64_load(&h->claim->state);
@@ -127,11 +128,10 @@ lives(const struct lh_lease *as, const struct lhi_held *h, uint64_t seq,
 		lhi_point("convert.looked");
 		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
-		if (lhi_named_ended(v, as->id[0]))
-			return false;
-	} while (!sh64_cas(&h->claim->state, *st, state_make(ST_EXPIRED, seq,
-	    0)));
-	lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
+		e = lhi_claim_mark(v, h->claim, as->id[0], *st, ST_EXPIRED, 0);
+	} while (e == -EAGAIN);
+	if (e == 0)
+		lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
 	return false;
 }
 

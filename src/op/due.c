@@ -63,7 +63,6 @@
 #include "shm/claim.h"
 #include "shm/event.h"
 #include "shm/lock.h"
-#include "shm/named.h"
 #include "shm/session.h"
 #include "shm/stat.h"
 
@@ -130,11 +129,9 @@ lhi_due_walk(struct lhi_reaper *r, int64_t now_ns)
 static void
 end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
 {
-	/* an ended session's, which may be one to be kept back, is its burial's
-	 * (shm/named_end.c) */
-	if (!lhi_same_time(&r->v) || lhi_named_ended(&r->v,
-	    lhi_claim_owner(&r->v, ci)) || !sh64_cas(&r->v.claims[ci].state, st,
-	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))))	/* 6 */
+	if (!lhi_same_time(&r->v) || lhi_claim_mark(&r->v, &r->v.claims[ci],
+	    lhi_claim_owner(&r->v, ci), st, ST_EXPIRED,
+	    state_deadline(st)) != 0)
 		return;
 	lhi_point("due.expired");
 	lhi_stat_ended(&r->v, lhi_claim_owner(&r->v, ci), CAUSE_EXPIRED);

@@ -35,7 +35,6 @@
 #include "proc/magazine.h"
 #include "shm/claim.h"
 #include "shm/lock.h"
-#include "shm/named.h"
 #include "shm/stat.h"
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
@@ -133,14 +132,12 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			count_extend(lh);
 		return error;
 	}
-	/* too late, and its session ended unnoticed: the burial's (I1) */
-	if (lhi_named_ended(&lh->v, l->id[0]))
-		return lhi_lease_lost(lh, h);
 	/* too late: undo (I2); when it was due is said (handoff.c), by the
 	 * sooner of the two */
-	if (!sh64_cas(&h->claim->state, later, state_make(ST_EXPIRED,
-	    state_seq(st), state_deadline(later < st ? later : st))))
-		return LEASE_LIVES;
+	error = lhi_claim_mark(&lh->v, h->claim, l->id[0], later, ST_EXPIRED,
+	    state_deadline(later < st ? later : st));
+	if (error != 0)		/* -ESTALE: its session ended unnoticed (I1) */
+		return error == -EAGAIN ? LEASE_LIVES : lhi_lease_lost(lh, h);
 	lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 	return lhi_lease_enforce(lh, l, h);
 }

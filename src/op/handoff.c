@@ -263,6 +263,7 @@ stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
     bool whole, uint64_t *st)
 {
 	struct lhi_view *v = view(h);
+	int e;
 
 	do {
 		*st = sh64_load(&h->to.c->state);
@@ -274,12 +275,10 @@ stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
 		    !lhi_session_dead(v, h->to.sid, false) &&
 		    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
-		/* an ended session's is its burial's: shm/named_end.c */
-		if (lhi_named_ended(v, h->to.sid))
-			return false;
-	} while (!sh64_cas(&h->to.c->state, *st, state_make(h->ended == 0 ?
-	    ST_EXPIRED : h->ended, state_seq(*st), 0)));
-	if (h->ended != ST_BROKEN)
+		e = lhi_claim_mark(v, h->to.c, h->to.sid, *st, h->ended == 0 ?
+		    ST_EXPIRED : h->ended, 0);
+	} while (e == -EAGAIN);
+	if (e == 0 && h->ended != ST_BROKEN)
 		lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
 	return false;
 }

@@ -444,11 +444,9 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 		(void)lhi_lock_settle(&lh->v, h->slot, now, 0, &w);
 	} else if (h->shared && (lhi_lease_current(lh, l, h, st) ||
 	    lhi_lease_in_motion(lh, l, h, st))) {
-		/* (an ended session's is its burial's: shm/named_end.c) */
 		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)) &&
-		    !lhi_named_ended(&lh->v, l->id[0]) &&
-		    sh64_cas(&h->claim->state, st, state_make(ST_EXPIRED,
-		    state_seq(st), state_deadline(st))))	/* 6 */
+		    lhi_claim_mark(&lh->v, h->claim, l->id[0], st, ST_EXPIRED,
+		    state_deadline(st)) == 0)
 			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		seq = state_seq(st);
 		st = sh64_load(&h->claim->state);

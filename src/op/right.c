@@ -66,7 +66,7 @@
 #include "op/right.h"
 #include "proc/magazine.h"
 #include "shm/chain.h"
-#include "shm/named.h"
+#include "shm/claim.h"
 #include "shm/stat.h"
 
 #define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
@@ -180,14 +180,15 @@ lhi_right_lost(struct lh *lh, const struct lh_lease *l,
 	    (lhi_lease_current(lh, l, h, st) ||
 	    lhi_lease_in_motion(lh, l, h, st)) &&
 	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
-		/* an ended session's is its burial's: shm/named_end.c */
-		if (lhi_named_ended(&lh->v, l->id[0]))
-			break;
-		if (!sh64_cas(&h->claim->state, st, state_make(ST_EXPIRED,
-		    state_seq(st), 0)))
+		int e = lhi_claim_mark(&lh->v, h->claim, l->id[0], st,
+		    ST_EXPIRED, 0);
+
+		if (e == -EAGAIN)
 			continue;
-		lhi_point("right.expired");
-		lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+		if (e == 0) {
+			lhi_point("right.expired");
+			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+		}
 		break;
 	}
 	if (lhi_slot_key(&lh->v, h->slot, key) == 0)

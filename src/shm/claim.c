@@ -193,6 +193,16 @@ leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	return leave_queue(v, ci);
 }
 
+int
+lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
+    uint64_t st, uint64_t ended, uint64_t deadline)
+{
+	if (lhi_named_ended(v, owner))
+		return -ESTALE;
+	return sh64_cas(&c->state, st, state_make(ended, state_seq(st),
+	    deadline)) ? 0 : -EAGAIN;				/* 6, 18 */
+}
+
 static enum lhi_cause
 cause_of(uint64_t st, enum lhi_cause held_cause)
 {
@@ -320,13 +330,11 @@ lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 		st = sh64_load(&c->state);
 	}
 	/* what somebody was killed in the middle of handing over, or releasing,
-	 * for us, nobody else sees to: no word names it.  (If its session has
-	 * ended as well, it is the burial's: shm/named_end.c) */
+	 * for us, nobody else sees to: no word names it */
 	if (state_held(st) && lhi_now_ns(v) >= lhi_deadline_ns(v,
 	    state_deadline(st)) && lhi_same_time(v) &&
-	    !lhi_named_ended(v, lhi_claim_owner(v, ci)) &&
-	    sh64_cas(&c->state, st, state_make(ST_EXPIRED, state_seq(st),
-	    state_deadline(st))))				/* 6 */
+	    lhi_claim_mark(v, c, lhi_claim_owner(v, ci), st, ST_EXPIRED,
+	    state_deadline(st)) == 0)
 		st = sh64_load(&c->state);
 	switch (state_st(st)) {
 	case ST_FREE:

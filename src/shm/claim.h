@@ -41,6 +41,15 @@ lhi_claim_ends_within(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
 	} while ((old == 0 || ttl < old) && !sh64_cas(period, old, ttl));
 }
 
+/*
+ * Mark the lease of a claim as ended, EXPIRED or BROKEN, if its state is st
+ * still: 0; -EAGAIN: it is not.  -ESTALE: it is one of a session that has
+ * ended, and left to that one's burial, which may have to keep its key back
+ * (shm/named_end.c).
+ */
+int lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
+    uint64_t st, uint64_t ended, uint64_t deadline);
+
 /* Get 64 claims for a session: the chunk's index, -ENOSPC, -EUCLEAN. */
 int lhi_chunk_take(struct lhi_view *v, uint64_t sid);
 

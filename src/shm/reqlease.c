@@ -20,8 +20,8 @@
 #include <errno.h>
 #include <time.h>
 #include "shm/chain.h"
+#include "shm/claim.h"
 #include "shm/lock.h"
-#include "shm/named.h"
 #include "shm/request.h"
 #include "shm/session.h"
 
@@ -99,13 +99,12 @@ expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
 {
 	uint64_t w;
 
-	/* (an ended session's is its burial's: shm/named_end.c) */
 	if (!is_reader(st))
 		(void)lhi_lock_settle(v, s, lhi_now_ns(v), 0, &w);
-	else if (!lhi_named_ended(v, lhi_claim_owner(v,
-	    (uint32_t)(c - v->claims))))
-		(void)sh64_cas(&c->state, st, state_make(ST_EXPIRED,
-		    state_seq(st), state_deadline(st)));	/* 6 */
+	else
+		(void)lhi_claim_mark(v, c, lhi_claim_owner(v,
+		    (uint32_t)(c - v->claims)), st, ST_EXPIRED,
+		    state_deadline(st));
 }
 
 /* Does word w grant the lease, whose claim's state was st? */
