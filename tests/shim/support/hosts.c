@@ -20,7 +20,9 @@ struct host hosts[HOSTS_MAX];
 struct fake_store *hosts_store;
 
 static unsigned n_hosts;
-static char dir[] = "/tmp/leasehold-shim.XXXXXX";
+/* not on a disk: a write to that may take longer than a shim waits for its end,
+ * and the next one is refused until it is through (shim/state.c) */
+static char dir[] = "/dev/shm/leasehold-shim.XXXXXX";
 static struct event_base *base;
 static pthread_t thread;
 static int post[2];
