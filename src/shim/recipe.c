@@ -412,7 +412,7 @@ look_done(struct ask *a, const struct kv_answer *answer)
 		writer = writer || p.mode == CLAIM_EXCLUSIVE;
 		n++;
 	}
-	l->fn(h == NULL ? ENOMEM : 0, "", h, n, l->arg);
+	l->fn(h == NULL ? ENOMEM : 0, "out of memory", h, n, l->arg);
 	free(h);
 }
 

@@ -213,8 +213,11 @@ tell_holders(int error, const char *why, const struct recipe_holder *h,
 	if (c == NULL)
 		return;
 	if (error != 0) {
-		answer(c, f.id, error == EHOSTUNREACH ? FRAME_AWAY :
-		    FRAME_DENIED, 0, why);
+		if (error == EHOSTUNREACH || error == EACCES)
+			answer(c, f.id, error == EACCES ? FRAME_DENIED :
+			    FRAME_AWAY, 0, why);
+		else
+			answer(c, f.id, FRAME_FAILED, error, why);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {

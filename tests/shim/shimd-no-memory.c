@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A shim that once has no memory, at any place on its way to a newer base: who
- * asked is told so, or gets it; and it is asked for again.  At any place on its
- * way to what a killed one has left: no other host has that before D.
+ * asked is told so, or gets it; and it is asked for again.  On its way to the
+ * holders: who asked is told those, or so.  At any place on its way to what a
+ * killed one has left: no other host has that before D.
  * (--wrap=calloc)
  */
 #include <errno.h>
@@ -127,6 +128,24 @@ drawn(struct host *h, int place)
 	return yes;
 }
 
+/* Who has it?  True: that is told, or that there is no memory. */
+static bool
+looked(struct host *h, int place, unsigned *refused)
+{
+	struct lhi_frame f = { .type = FRAME_STATUS, .id = 8, .n = 1 }, g;
+	int fd = dial(h), type;
+
+	f.key[0].len = sizeof(key) - 1;
+	f.key[0].key = key;
+	left = place;
+	say(fd, &f);
+	type = hear(fd, &g, T_HANG_MS);
+	(void)close(fd);
+	*refused += type == FRAME_FAILED || type == 0;
+	return type == FRAME_HOLDERS || type == 0 ||
+	    (type == FRAME_FAILED && (g.error == ENOMEM || g.error == ENOSPC));
+}
+
 /* A's shim is killed while a process has the key, and the next one once has no
  * memory.  True: B has not had it meanwhile. */
 static bool
@@ -184,6 +203,19 @@ main(void)
 	is(late, 0, "nobody waits in vain");
 	for (place = 1; place <= 3; place++)
 		ok(drawn(a, place), "asked on the way, at place %d", place);
+	place = late = 0;
+	refused = 0;
+	do {
+		place++;
+		if (!looked(a, place, &refused)) {
+			diag("place %d", place);
+			late++;
+		}
+	} while (left == 0 && place < PLACES_MAX);
+	left = 0;
+	is(late, 0, "who asks for the holders is told them, or why not");
+	cmp(refused, >, 1, "there was no memory at some places");
+	cmp(place, <, PLACES_MAX, "all of them");
 	place = 0;
 	answers_alone = true;
 	do {
