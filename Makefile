@@ -475,7 +475,8 @@ check-tsan-live:
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) \
 	    $(LIVE:%=build/tsan/tests/behaviour/%)
 
-# statistical ones, which run by the clock: their calls are all in others too
+# statistical ones, which run by the clock: their calls are all in others too;
+# and frames that are changed everywhere, which ASan and the fuzzer see as well
 MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	evict-under-use extend-after-idle gate-survives-kill grow-tmpfs-full \
 	live-callback live-fork live-loss-told-once live-renews-over-ttls \
@@ -485,7 +486,7 @@ MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
 	reader-waits-for-writer readers-in-row-no-writer-between \
 	readers-in-threads-and-processes reaper-buries-the-dead \
 	reaper-ends-due-leases reaper-misses-nothing reaper-ttl-hints \
-	recoverers-race table-removed-again-and-again ten-million-keys \
+	shim-frames recoverers-race table-removed-again-and-again ten-million-keys \
 	ten-thousand-handles twenty-queued-readers-enter-together \
 	with-runs-under-lease)
 # Of the behaviours a sixth, others after each commit: ASan, too, sees them.
