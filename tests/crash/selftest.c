@@ -240,10 +240,13 @@ die_at_half(struct play *p)
 static void
 die_of_half(struct play *p)
 {
+	bool half;
+
 	flag_set(&p->ready, 1);
 	(void)flag_wait(&p->go, 1, 10000);
+	half = toy_of(p)->n == TURNS / 2;	/* before it goes on */
 	flag_set(&p->served, 1);
-	if (toy_of(p)->n == TURNS / 2)
+	if (half)
 		_exit(3);
 	(void)flag_wait(&p->last_look, 1, 10000);
 }
