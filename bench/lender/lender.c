@@ -14,7 +14,7 @@
 #include <time.h>
 #include "base/clock.h"
 #include "op/right.h"
-#include "shm/lock.h"
+#include "shm/lock_word.h"
 
 #define TTL_NS (10 * NS_PER_SEC)
 #define LOOK_NS (NS_PER_MS / 2)

@@ -4,9 +4,9 @@
  * removes or repairs it, and keeps it so.
  *
  * In use.  Every session holds two bytes of the object from before it is ALIVE
- * to its end (shm/session.c).  All of them are locked here in one call, which
- * fails if any is held: so nobody was attached, and nobody can attach, until
- * they are unlocked.  One that tries meanwhile finds no record, and looks
+ * to its end (shm/session_record.c).  All of them are locked here in one call,
+ * which fails if any is held: so nobody was attached, and nobody can attach,
+ * until they are unlocked.  One that tries meanwhile finds no record, and looks
  * again; one that gets a record afterwards looks whether the table was retired.
  *
  * A session that cannot be proved dead (SESS_NOPROOF) is in the way as well.
@@ -19,8 +19,8 @@
 #include "api/alone.h"
 #include "base/error.h"
 #include "proc/map.h"
-#include "shm/named.h"
-#include "shm/session.h"
+#include "shm/session_named.h"
+#include "shm/session_record.h"
 
 #define NAMED 4		/* so many users are named in the message */
 
@@ -89,7 +89,8 @@ lhi_alone_lock(struct lhi_alone *a, bool in_use, const char *remedy)
 	    a->v.path, strerror(-error));
 }
 
-/* Nobody is attached: so that maker has ended, if it can be one (named.c). */
+/* Nobody is attached: so that maker has ended, if it can be one
+ * (session_named.c). */
 static bool
 maker_ended(const struct lhi_view *v, uint64_t maker)
 {

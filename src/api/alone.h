@@ -3,7 +3,7 @@
 #ifndef LHI_ALONE_H
 #define LHI_ALONE_H
 
-#include "shm/object.h"
+#include "shm/table_object.h"
 #include "shm/view.h"
 
 struct lhi_alone {

@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "op/busy.h"
 #include "proc/lh.h"
-#include "shm/chain.h"
+#include "shm/readers.h"
 #include "shm/evict.h"
-#include "shm/lock.h"
+#include "shm/lock_word.h"
 
 #define TRIES 1000		/* each time somebody came and went */
 

@@ -17,12 +17,12 @@
 #include "op/party.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "shm/chain.h"
-#include "shm/key.h"
-#include "shm/lock.h"
-#include "shm/object.h"
-#include "shm/queue.h"
-#include "shm/value.h"
+#include "shm/readers.h"
+#include "shm/key_bytes.h"
+#include "shm/lock_word.h"
+#include "shm/table_object.h"
+#include "shm/wait_queue.h"
+#include "shm/value_record.h"
 
 #define TRIES 50		/* 10 ms for a key that never holds still */
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "proc/lh.h"
 #include "shm/evict.h"
-#include "shm/value.h"
+#include "shm/value_record.h"
 
 struct choice {
 	const char *prefix;

@@ -26,8 +26,8 @@
 #include "api/image.h"
 #include "base/error.h"
 #include "proc/map.h"
-#include "shm/extent.h"
-#include "shm/object.h"
+#include "shm/backing.h"
+#include "shm/table_object.h"
 
 /* The data between from and to.  0, -errno. */
 static int

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "op/snapshot.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
+#include "shm/readers.h"
 
 #define LOOKS 100		/* at a lease that moves */
 

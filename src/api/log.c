@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading the flight recorder: see log.h.  How events are written, and which of
- * them count, is shm/event.c's.
+ * them count, is shm/events.c's.
  *
  * Sessions, keys and sizes come from a picture of the table (image.c); rings
  * are read from the file, twice, so that nothing is touched that has no memory,
@@ -21,8 +21,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "proc/lh.h"
-#include "shm/event.h"
-#include "shm/object.h"
+#include "shm/events.h"
+#include "shm/table_object.h"
 
 #define PARTS 128u		/* more than a ring has events */
 

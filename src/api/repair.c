@@ -30,9 +30,9 @@
 #include "prim/bytelock.h"
 #include "proc/lh.h"
 #include "shm/evict.h"
-#include "shm/extent.h"
+#include "shm/backing.h"
 #include "shm/mend.h"
-#include "shm/session.h"
+#include "shm/session_record.h"
 
 #define VISIT_TRIES 250		/* passes are 40 ms apart */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_table_remove(): see table.h.  How the name is given up is shm/retire.c's;
- * here it is decided whether it may be, and told to whoever is in the table.
+ * lh_table_remove(): see table.h.  How the name is given up is
+ * shm/table_remove.c's; here it is decided whether it may be, and told to
+ * whoever is in the table.
  *
  * Forced.  Those attached are not asked.  They learn it wherever they look:
  * waiters are woken; keys that nobody holds are evicted, so that the next
@@ -17,12 +18,12 @@
 #include "api/alone.h"
 #include "base/error.h"
 #include "proc/lh.h"
-#include "shm/bell.h"
+#include "shm/doorbell.h"
 #include "shm/evict.h"
-#include "shm/object.h"
-#include "shm/queue.h"
-#include "shm/retire.h"
-#include "shm/session.h"
+#include "shm/table_object.h"
+#include "shm/wait_queue.h"
+#include "shm/table_remove.h"
+#include "shm/session_record.h"
 
 /* After a forced removal: let everybody find out. */
 static void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Named sessions for applications: see session.h.  What they are, and how they
- * begin and end, is shm/named.c's; a handle is a process's own, and holds
- * nothing but the session's number.
+ * begin and end, is shm/session_named.c's; a handle is a process's own, and
+ * holds nothing but the session's number.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,8 +17,8 @@
 #include "op/handoff.h"
 #include "op/right.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/named.h"
+#include "shm/readers.h"
+#include "shm/session_named.h"
 
 #define OPEN_FLAGS (LH_NO_CREATE | LH_CREATE_ONLY | LH_SESSION_WITH_MAKER)
 #define TTL_MIN_MS 100

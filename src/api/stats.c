@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * lh_stats() and its like: how large, how full, and how often.  See inspect.h;
- * the counters are shm/stat.c's.
+ * the counters are shm/counters.c's.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "proc/magazine.h"
-#include "shm/lock.h"
-#include "shm/right.h"
-#include "shm/session.h"
-#include "shm/stat.h"
+#include "shm/lock_word.h"
+#include "shm/cluster_right.h"
+#include "shm/session_record.h"
+#include "shm/counters.h"
 
 #define TRIES 100		/* while a session gets more claims */
 

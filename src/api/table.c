@@ -19,11 +19,11 @@
 #include "proc/magazine.h"
 #include "proc/map.h"
 #include "proc/shim.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/named.h"
-#include "shm/queue.h"
-#include "shm/session.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/session_named.h"
+#include "shm/wait_queue.h"
+#include "shm/session_record.h"
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
     LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \

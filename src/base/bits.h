@@ -58,7 +58,7 @@ enum lhi_cause {
 };
 
 /* idx of a FREE word of a cluster key has this bit, too: so that none is ever
- * the word of another kind of key which had the slot (shm/slot.c) */
+ * the word of another kind of key which had the slot (shm/key_slot.c) */
 #define FREE_CLUSTER 4u
 
 /* idx of a WORD_NONE; any other value there: reserved by that claim */
@@ -209,7 +209,7 @@ link_idx(uint64_t l)
 	return (uint32_t)(l >> 1 & MASK(CLAIM_BITS));
 }
 
-/* slot link: the list of keys (shm/index.c) */
+/* slot link: the list of keys (shm/key_index.c) */
 #define SLOT_BITS 27
 #define SLOT_TAG_BITS 36
 #define SLINK_MARK (UINT64_C(1) << 63)	/* of a slot: deleted; of a bucket:
@@ -240,7 +240,7 @@ slink_after(uint64_t l, uint32_t idx)
 	return slink_make(idx, tag + (tag == 0));
 }
 
-/* values: slot.value, and a record's owner word (shm/value.c) */
+/* values: slot.value, and a record's owner word (shm/value_record.c) */
 #define VALUE_IDX_BITS 24
 #define VALUE_WHOSE_BITS 38
 #define VALUE_LEN_BITS 16
@@ -294,7 +294,7 @@ enum lhi_sess_st {
 	SESS_ALIVE = 2,
 	SESS_CLOSING = 3,	/* as ALIVE, provable; leases going */
 	SESS_DEAD = 4,		/* sticky until recycled */
-	SESS_NAMED = 5		/* lives by TTL, no byte: shm/named.c */
+	SESS_NAMED = 5		/* lives by TTL, no byte: shm/session_named.c */
 };
 
 #define SESS_NOPROOF 0x1u	/* its death cannot be proved: deadlines only */
@@ -327,7 +327,7 @@ sid_make(uint64_t inc, uint32_t idx)
 static inline uint32_t sid_idx(uint64_t sid) { return sid & 0xffff; }
 static inline uint64_t sid_inc(uint64_t sid) { return sid >> 16; }
 
-/* request: what became of it; see shm/request.c */
+/* request: what became of it; see shm/request_record.c */
 enum lhi_request_st {
 	REQ_FREE = 0,
 	REQ_TAKEN = 1,		/* who writes down which request it is */
@@ -356,7 +356,7 @@ req_who(uint64_t r)
 	return (uint32_t)(r >> DEADLINE_BITS) & 0xfff;
 }
 
-/* right: what the host may do with a cluster key (shm/right.c) */
+/* right: what the host may do with a cluster key (shm/cluster_right.c) */
 enum lhi_right_mode {
 	RIGHT_NONE = 0,
 	RIGHT_SHARED = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the live thread sleeps: on the doorbells (shm/bell.c) of all
+ * Where the live thread sleeps: on the doorbells (shm/doorbell.c) of all
  * attachments that have something to be told of, held handles or tickets, and
  * on a word of its own, which this process's other threads ring.
  *
@@ -16,7 +16,7 @@
 #include "live/live.h"
 #include "prim/futex.h"
 #include "proc/lh.h"
-#include "shm/bell.h"
+#include "shm/doorbell.h"
 
 #define POLL_NS (10 * NS_PER_MS)
 

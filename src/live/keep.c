@@ -3,16 +3,16 @@
  * Named sessions that are kept: renewed at ttl/2 by the thread of the live
  * handles, as long as their handle is open.
  *
- * A renewal that comes too late is refused (shm/named.c), and ends the keeping:
- * whoever uses the session or its leases is told so by that.  If the thread is
- * held up for half a ttl, the next renewal is in time still.
+ * A renewal that comes too late is refused (shm/session_named.c), and ends the
+ * keeping: whoever uses the session or its leases is told so by that.  If the
+ * thread is held up for half a ttl, the next renewal is in time still.
  */
 #include <bsd/sys/queue.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/keep.h"
 #include "live/live.h"
-#include "shm/named.h"
+#include "shm/session_named.h"
 
 #define LEAST_MS 20u		/* whatever stands there */
 

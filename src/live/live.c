@@ -26,7 +26,7 @@
 #include "live/keep.h"
 #include "live/live.h"
 #include "live/ticket.h"
-#include "shm/bell.h"
+#include "shm/doorbell.h"
 
 #define LINGER_NS (2 * NS_PER_SEC)
 #define BATCH 64		/* so often a callback's turn comes first */

@@ -128,7 +128,7 @@ void lhi_live_forget(void);
 /*
  * bell.c, with the lock held.  The thread may have slept for too long.  That
  * attachment is to be listened to, once more; once less.  Who was rung at, and
- * what for (shm/bell.h; 0: nobody).  Sleep.  In a forked child.
+ * what for (shm/doorbell.h; 0: nobody).  Sleep.  In a forked child.
  */
 void lhi_live_wake(void);
 void lhi_live_listen(struct lh *lh);

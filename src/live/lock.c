@@ -27,7 +27,7 @@
 #include "op/lease.h"
 #include "op/name.h"
 #include "proc/lh.h"
-#include "shm/key.h"
+#include "shm/key_bytes.h"
 
 static const struct lh_lock_opts usual = LH_LOCK_OPTS_INIT;
 

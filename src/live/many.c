@@ -62,7 +62,7 @@
 #include "op/cluster.h"
 #include "op/handoff.h"
 #include "op/name.h"
-#include "shm/request.h"
+#include "shm/request_record.h"
 
 #define GIVEN_UP 1		/* this round had been, by an earlier call */
 

@@ -26,7 +26,7 @@
  * lh_lock_valid() goes by the D that was seen last.
  *
  * Sweep.  Losses by others (lh_break(), a table that is removed) are told by
- * the attachment's doorbell (shm/bell.c): all held leases are looked at, by
+ * the attachment's doorbell (shm/doorbell.c): all held leases are looked at, by
  * lh_verify(), every 5 ms at most.  Whoever was to ring may have died first, so
  * it is done once a second in any case; that is also when moments of a clock
  * that went on during suspend are found to be past.
@@ -35,7 +35,7 @@
 #include "base/clock.h"
 #include "live/live.h"
 #include "op/right.h"
-#include "shm/session.h"
+#include "shm/session_record.h"
 
 #define SWEEP_NS NS_PER_SEC
 #define DOUBT_NS (5 * NS_PER_MS)

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "live/sem.h"
 #include "op/name.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 #define MAKE_MS 10000		/* the lease under which a limit is set */
 

@@ -18,13 +18,13 @@
  * Whoever has said that he works at a request, or acquires for a holder, says
  * what came of it (lhi_wish_tell()): when the ticket comes to an end, is given
  * up, or its table is closed.  If its process is killed, the request is found
- * to be an orphan (shm/request.c), and holder ids are gone with it.
+ * to be an orphan (shm/request_record.c), and holder ids are gone with it.
  *
  * The ticket has a handle of its own to the named session, which may be closed
  * by its user meanwhile; and its own copies of all words.
  *
  * A crash or stop	between the steps: as between those of an acquire
- *	(op/handoff.c, shm/value.c, shm/request.c).
+ *	(op/handoff.c, shm/value_record.c, shm/request_record.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -33,7 +33,7 @@
 #include "live/ticket.h"
 #include "op/holder.h"
 #include "op/value.h"
-#include "shm/stat.h"
+#include "shm/counters.h"
 
 size_t
 lhi_wish_room(const struct lh_acquire_more *m)

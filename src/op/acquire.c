@@ -25,11 +25,11 @@
 #include "op/name.h"
 #include "op/right.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/queue.h"
-#include "shm/stat.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/wait_queue.h"
+#include "shm/counters.h"
 
 /* Deadlines of another ttl than the last time. */
 static __attribute__((noinline, cold)) void

@@ -6,7 +6,7 @@
 #include "op/acquire.h"
 #include "op/deadlock.h"
 #include "op/turn.h"
-#include "shm/named.h"
+#include "shm/session_named.h"
 
 enum {				/* beside 0 and -errno */
 	WAITING = 1,

@@ -4,8 +4,8 @@
  *
  * A lease ends when its claim, in the use that the lease is of, is swapped from
  * HELD to BROKEN; from then on it is like one that has expired: whoever looks
- * frees the word (shm/lock.c) or takes the reader out (shm/chain.c), its owner
- * is refused by everything and takes the claim back when it wants it.
+ * frees the word (shm/lock_word.c) or takes the reader out (shm/readers.c), its
+ * owner is refused by everything and takes the claim back when it wants it.
  *
  * That no other use is hit: the holder's claim is known from the word.  The
  * word is loaded, then the state, then the word again; the same value twice
@@ -32,13 +32,13 @@
 #include "op/lease.h"
 #include "op/name.h"
 #include "proc/magazine.h"
-#include "shm/bell.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/lock.h"
-#include "shm/slot.h"
-#include "shm/stat.h"
+#include "shm/doorbell.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/key_slot.h"
+#include "shm/counters.h"
 
 #define TRIES 100000		/* each time somebody else was quicker */
 

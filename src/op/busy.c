@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "op/acquire.h"
 #include "op/busy.h"
-#include "shm/chain.h"
-#include "shm/event.h"
-#include "shm/lock.h"
-#include "shm/right.h"
-#include "shm/slot.h"
-#include "shm/stat.h"
+#include "shm/readers.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/cluster_right.h"
+#include "shm/key_slot.h"
+#include "shm/counters.h"
 
 #define COUNT_MAX 1000		/* an error must not cost a long walk */
 

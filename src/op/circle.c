@@ -48,9 +48,9 @@
 #include "op/circle.h"
 #include "op/thread.h"
 #include "op/upgrade.h"
-#include "shm/chain.h"
-#include "shm/queue.h"
-#include "shm/session.h"
+#include "shm/readers.h"
+#include "shm/wait_queue.h"
+#include "shm/session_record.h"
 
 #define BUDGET 100000
 

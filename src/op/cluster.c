@@ -36,7 +36,7 @@
 #include <time.h>
 #include "base/error.h"
 #include "op/cluster.h"
-#include "shm/stat.h"
+#include "shm/counters.h"
 
 #define TRY_NS (2 * NS_PER_SEC)		/* for a try, the cluster has so long */
 #define ASIDE_NS (50 * NS_PER_MS)	/* to hear who has it */

@@ -27,13 +27,13 @@
 #include "op/right.h"
 #include "op/upgrade.h"
 #include "proc/magazine.h"
-#include "shm/aside.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/lock.h"
-#include "shm/queue.h"
-#include "shm/stat.h"
+#include "shm/claim_note.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/wait_queue.h"
+#include "shm/counters.h"
 
 #define SOLE_TRIES 3	/* others may join while we look */
 #define TRIES 100
@@ -55,8 +55,8 @@ converted(uint64_t st)
  * and word, then swapped: who comes too late for that cannot keep a later use's
  * from being said, since that is said as often as it is not so.  (The word and
  * not `since`: that may be told late by who was just granted the lease.  While
- * it is of this grant, so is the claim: shm/lock.c, I2; when it is not, it will
- * not be swapped either.)
+ * it is of this grant, so is the claim: shm/lock_word.c, I2; when it is not, it
+ * will not be swapped either.)
  */
 static void
 tell_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)

@@ -30,7 +30,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "op/circle.h"
-#include "shm/queue.h"
+#include "shm/wait_queue.h"
 
 #define CROWD 64u
 #define GAP_NS (20 * NS_PER_MS)		/* between looks at first */

@@ -47,8 +47,8 @@
  * period and states are read-modify-written or loaded one by one, and each
  * wrong order is one of the above.
  *
- * Ending a lease is what a waiter does (shm/lock.c): the word first, then the
- * claim's state by an exact swap, then exactly that word (C3).  A reader's
+ * Ending a lease is what a waiter does (shm/lock_word.c): the word first, then
+ * the claim's state by an exact swap, then exactly that word (C3).  A reader's
  * claim is ended and leaves its chain as in extend and verify.  Idle readers
  * have no deadline, and stay.  A claim that is past its deadline and that no
  * word names was announced by somebody who has not come to its swap, or has
@@ -59,12 +59,12 @@
 #include "base/error.h"
 #include "op/policy.h"
 #include "op/reaper.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/lock.h"
-#include "shm/session.h"
-#include "shm/stat.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/session_record.h"
+#include "shm/counters.h"
 
 #define SLACK_NS (10 * NS_PER_MS)
 #define LEFT_NS NS_PER_SEC	/* looks at what is left to its owner */

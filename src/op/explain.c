@@ -27,8 +27,8 @@
 #include "op/explain.h"
 #include "op/snapshot.h"
 #include "op/thread.h"
-#include "shm/key.h"
-#include "shm/session.h"
+#include "shm/key_bytes.h"
+#include "shm/session_record.h"
 
 #define RUNS_MAX 256
 #define WAITS_MAX 64

@@ -9,7 +9,7 @@
  *	deadline that was there before (C11, G3).  A win that came too late is
  *	undone, by making the lease expired; or, if its named session has ended
  *	as well, left to the burial, which keeps the key back
- *	(shm/named_end.c).
+ *	(shm/session_named_end.c).
  *  I2	No two that extend a lease write the same state, or the one that is too
  *	late would undo what the other was told of.  The thread that acquired
  *	the lease, and remembers it, writes even deadlines, all others odd ones,
@@ -33,9 +33,9 @@
 #include "base/error.h"
 #include "op/right.h"
 #include "proc/magazine.h"
-#include "shm/claim.h"
-#include "shm/lock.h"
-#include "shm/stat.h"
+#include "shm/claim_record.h"
+#include "shm/lock_word.h"
+#include "shm/counters.h"
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
 #define TICK_NS (6 * NS_PER_MS)

@@ -30,9 +30,9 @@
  * (all keys) has been granted 2^32 times.
  *
  * Invariants.
- *  I1	D only rises, until shm/retire.c freezes it: who raises it has claimed a
- *	range, sees afterwards that the table is in its place, loads D, sees no
- *	flag, and swaps what he loaded.
+ *  I1	D only rises, until shm/table_remove.c freezes it: who raises it has
+ *	claimed a range, sees afterwards that the table is in its place, loads
+ *	D, sees no flag, and swaps what he loaded.
  *  I2	[lhi_range_first(D), D) was claimed for this table, for every D there
  *	ever was, and is on disk.
  *  I3	The tokens of grants in scope local, and all later ones of their keys,
@@ -62,7 +62,7 @@
 #include <sys/stat.h>
 #include "base/error.h"
 #include "op/fence.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 #define RAISES_MAX	10	/* each that is in vain was another's gain */
 #define LEAP_MAX	(1 << 20)	/* ranges between disk and memory */
@@ -75,7 +75,7 @@ admit(struct lhi_view *v, uint64_t token)
 	uint64_t ceiling;
 
 	while (token >= (ceiling = sh64_load(&v->hdr->ceiling))) {
-		/* in this order: shm/retire.c, I1 */
+		/* in this order: shm/table_remove.c, I1 */
 		if (lhi_view_retired(v))
 			return lhi_view_fresh(v);
 		if (token >= (uint64_t)TOKEN_MAX - TOKEN_STEP)

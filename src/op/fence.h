@@ -3,7 +3,7 @@
 #ifndef LHI_FENCE_H
 #define LHI_FENCE_H
 
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 #define TOKEN_STEP lhi_range_width()
 

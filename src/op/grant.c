@@ -21,12 +21,12 @@
 #include "op/fence.h"
 #include "op/policy.h"
 #include "proc/magazine.h"
-#include "shm/aside.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/queue.h"
-#include "shm/request.h"
+#include "shm/claim_note.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/wait_queue.h"
+#include "shm/request_record.h"
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 

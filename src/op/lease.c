@@ -24,10 +24,11 @@
  * to be of next, and the word grants the lease still.  The word decides: the
  * lease is held, and may be released, also if whoever was at it has been killed
  * (its session may live on for ever, and a strict lease has no deadline).  Word
- * X(c, v) seen after the state: so that state is of this grant (shm/lock.c,
- * I2), and whoever swaps the word away is the only one to do so.  A reader's
- * grant says of which push it is, and is written before that; no claim is
- * revived so often in one that it comes to where a conversion would lead.
+ * X(c, v) seen after the state: so that state is of this grant
+ * (shm/lock_word.c, I2), and whoever swaps the word away is the only one to do
+ * so.  A reader's grant says of which push it is, and is written before that;
+ * no claim is revived so often in one that it comes to where a conversion would
+ * lead.
  *
  * It may be extended in that use, too: so who takes back what he began, or goes
  * on to end it, follows the deadline.  That the use is the very same is seen by
@@ -45,13 +46,13 @@
 #include "op/right.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/event.h"
-#include "shm/claim.h"
-#include "shm/lock.h"
-#include "shm/named.h"
-#include "shm/queue.h"
-#include "shm/stat.h"
+#include "shm/readers.h"
+#include "shm/events.h"
+#include "shm/claim_record.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
+#include "shm/wait_queue.h"
+#include "shm/counters.h"
 
 static uint64_t
 moved_seq(uint64_t id)

@@ -49,9 +49,9 @@ bool lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
 /*
- * Of a claim that is a named session's (shm/named_end.c): it will move, in the
- * use that its keeper, we, is about to announce; it is moving, in the state
- * that we have made of it, if it still is in that; it is not any more.
+ * Of a claim that is a named session's (shm/session_named_end.c): it will move,
+ * in the use that its keeper, we, is about to announce; it is moving, in the
+ * state that we have made of it, if it still is in that; it is not any more.
  */
 void lhi_lease_will_move(struct lh *lh, uint32_t ci, uint64_t st);
 void lhi_lease_moves(const struct lhi_held *h, uint64_t moved);

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "op/party.h"
 #include "proc/magazine.h"
-#include "shm/aside.h"
-#include "shm/named.h"
+#include "shm/claim_note.h"
+#include "shm/session_named.h"
 
 _Static_assert(SHM_INFO_MAX == LH_INFO_MAX + 1, "info in both worlds");
 

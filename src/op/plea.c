@@ -9,9 +9,9 @@
  * be reached (-EHOSTUNREACH), which is never taken for a "no".
  *
  * Silence.  A stopped shim's socket takes questions like a running one's.  But
- * it does not move D on (shm/right.c): so who has heard nothing for a second,
- * and sees D past, is not going to.  While D is ahead, the shim runs, and has
- * its reasons.
+ * it does not move D on (shm/cluster_right.c): so who has heard nothing for a
+ * second, and sees D past, is not going to.  While D is ahead, the shim runs,
+ * and has its reasons.
  *
  * A crash or stop of who asks: the shim sees the connection end, or its answer
  * is not read; nothing in the table is half-done.
@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "op/plea.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 #define SILENCE_NS NS_PER_SEC
 #define LOOK_NS (100 * NS_PER_MS)	/* at least so often: silence, table */

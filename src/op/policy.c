@@ -64,8 +64,8 @@
 #include "base/clock.h"
 #include "base/procstat.h"
 #include "op/policy.h"
-#include "shm/chain.h"
-#include "shm/session.h"
+#include "shm/readers.h"
+#include "shm/session_record.h"
 
 #define NEAR_NS (60 * NS_PER_MS)	/* three looks of a waiter */
 #define WALKS 16

@@ -13,10 +13,10 @@
 #include <errno.h>
 #include "base/error.h"
 #include "op/lease.h"
-#include "shm/event.h"
-#include "shm/lock.h"
-#include "shm/named.h"
-#include "shm/stat.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
+#include "shm/counters.h"
 
 /* The lease is of this attachment, or of a named session, which all present. */
 static bool

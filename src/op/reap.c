@@ -39,7 +39,7 @@
 #include "op/reaper.h"
 #include "proc/lh.h"
 #include "proc/map.h"
-#include "shm/session.h"
+#include "shm/session_record.h"
 
 #define FRESH_NS NS_PER_SEC	/* between looks whether the table is there */
 

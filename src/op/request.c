@@ -2,8 +2,9 @@
 /*
  * Acquiring and releasing with a request id: what is told to whom.
  *
- * The records, and who may change them, are in shm/request.c; here is what an
- * acquire does about one, before it waits and after, and what a release does.
+ * The records, and who may change them, are in shm/request_record.c; here is
+ * what an acquire does about one, before it waits and after, and what a release
+ * does.
  *
  * Whose ids.  An id is unique in a session: in the attachment's own, or in the
  * named one that the lease is to live in.  Only the latter outlives a process,
@@ -30,7 +31,7 @@
 #include "op/request.h"
 #include "op/right.h"
 #include "op/value.h"
-#include "shm/aside.h"
+#include "shm/claim_note.h"
 
 #define FINALS 1024u		/* a power of two */
 #define NAP_MIN_NS (NS_PER_MS / 4)

@@ -4,7 +4,7 @@
 #define LHI_OP_REQUEST_H
 
 #include "op/acquire.h"
-#include "shm/request.h"
+#include "shm/request_record.h"
 
 /*
  * What is to be done about an acquire with an id?  REQUEST_OURS: do it, and

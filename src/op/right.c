@@ -4,9 +4,10 @@
  *
  * A lease of a cluster key is one of the local table like any other; it is
  * worth something only while this host has the key in the cluster.  That is
- * what the shim says by the slot's right, the epoch and D (shm/right.c), and
- * what is asked here: after each grant, and whenever a lease is verified,
- * extended, converted or handed over.  Model: tests/model/delegate.pml.
+ * what the shim says by the slot's right, the epoch and D
+ * (shm/cluster_right.c), and what is asked here: after each grant, and whenever
+ * a lease is verified, extended, converted or handed over.  Model:
+ * tests/model/delegate.pml.
  *
  *	e = epoch; right; D = until; epoch is e still; the clock is before D
  *
@@ -54,8 +55,8 @@
  * (I2).  But who was stopped in a release, a conversion or a hand-off, or as
  * he freed the word of a lease that had ended, takes the word from another
  * lease of this host, whose holder is told so when it looks: lh_verify(),
- * lh_extend().  (Of other keys: 2^40 grants of the key, shm/lock.c.)  No short
- * way rests on a word that is remembered: life of the slot, or base, is
+ * lh_extend().  (Of other keys: 2^40 grants of the key, shm/lock_word.c.)  No
+ * short way rests on a word that is remembered: life of the slot, or base, is
  * compared.
  *
  * The shim itself has leases of cluster keys to keep others from them: it needs
@@ -65,9 +66,9 @@
 #include "base/error.h"
 #include "op/right.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/stat.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/counters.h"
 
 #define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
 
@@ -175,7 +176,7 @@ lhi_right_lost(struct lh *lh, const struct lh_lease *l,
 	uint64_t st;
 
 	/* another thread may be extending it, or converting it; ids come again,
-	 * words do not: that after the state (shm/lock.c, I2) */
+	 * words do not: that after the state (shm/lock_word.c, I2) */
 	while (st = sh64_load(&h->claim->state),
 	    (lhi_lease_current(lh, l, h, st) ||
 	    lhi_lease_in_motion(lh, l, h, st)) &&

@@ -5,7 +5,7 @@
 #define LHI_OP_RIGHT_H
 
 #include "op/lease.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 /* For how long, at least. */
 struct lhi_right_end {

@@ -8,7 +8,7 @@
  * exclusive mode: announcement, then one swap of the word.
  *
  * The token is the push's, also for a revived reader: the claim has been in the
- * chain ever since, so no exclusive grant can have come between (shm/chain.c,
+ * chain ever since, so no exclusive grant can have come between (shm/readers.c,
  * I3).
  *
  * Three ways out.  The only reader frees the word.  One of several stays in the
@@ -32,12 +32,12 @@
 #include "op/fence.h"
 #include "op/lease.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/lock.h"
-#include "shm/queue.h"
-#include "shm/stat.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/wait_queue.h"
+#include "shm/counters.h"
 
 static inline bool
 queue_empty(struct shm_slot *s)

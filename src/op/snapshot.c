@@ -13,13 +13,13 @@
 #include "base/error.h"
 #include "op/cluster.h"
 #include "op/snapshot.h"
-#include "shm/chain.h"
-#include "shm/key.h"
-#include "shm/lock.h"
-#include "shm/named.h"
-#include "shm/queue.h"
-#include "shm/session.h"
-#include "shm/value.h"
+#include "shm/readers.h"
+#include "shm/key_bytes.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
+#include "shm/wait_queue.h"
+#include "shm/session_record.h"
+#include "shm/value_record.h"
 
 #define SNAPSHOT_TRIES 20
 #define WHOLE_TRIES 100000

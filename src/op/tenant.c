@@ -18,24 +18,26 @@
  *
  * The end.  Who takes a claim becomes keeper, then looks whether the session
  * has ended; who buries the session ends it, then looks at the keepers
- * (shm/named.c, N4).  A keeper that was stopped before its swap may become that
- * of a chunk which is another session's by then: it sees so, and leaves.
+ * (shm/session_named.c, N4).  A keeper that was stopped before its swap may
+ * become that of a chunk which is another session's by then: it sees so, and
+ * leaves.
  *
  * Leases are released, extended, converted and handed on by exact swaps of the
  * claim's state, in any process, and without the keeper.
  *
  * A crash of a keeper before it announced the claim: nothing.  After that: the
  * claim holds a lease, or is HELD and named by no word, and is marked as moving
- * (shm/named_end.c): the next keeper takes it back, whatever its deadline.
+ * (shm/session_named_end.c): the next keeper takes it back, whatever its
+ * deadline.
  */
 #include <errno.h>
 #include "base/error.h"
 #include "op/handoff.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/lock.h"
-#include "shm/named.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
 
 static int
 session_ended(void)

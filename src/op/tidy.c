@@ -23,9 +23,9 @@
 #include <errno.h>
 #include "op/reaper.h"
 #include "shm/evict.h"
-#include "shm/lock.h"
-#include "shm/queue.h"
-#include "shm/value.h"
+#include "shm/lock_word.h"
+#include "shm/wait_queue.h"
+#include "shm/value_record.h"
 
 #define ROUND_NS (60 * NS_PER_SEC)
 #define EAGER_ROUND_NS NS_PER_SEC	/* at least, if keys are to go soon */

@@ -18,10 +18,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "op/right.h"
-#include "shm/chain.h"
-#include "shm/lock.h"
-#include "shm/session.h"
-#include "shm/slot.h"
+#include "shm/readers.h"
+#include "shm/lock_word.h"
+#include "shm/session_record.h"
+#include "shm/key_slot.h"
 
 #define TRIES 1000000
 #define LOOKS 100		/* each time it moves between two */

@@ -25,8 +25,8 @@
 #include "base/procstat.h"
 #include "op/turn.h"
 #include "shm/evict.h"
-#include "shm/queue.h"
-#include "shm/session.h"
+#include "shm/wait_queue.h"
+#include "shm/session_record.h"
 
 #define BLIND_MS 5			/* looks are 3 ms apart */
 #define RUNNING_MS 30

@@ -5,9 +5,9 @@
  * A reader that wants the key for itself, and may wait, announces a second
  * claim of its own: state WAIT, flag UPGRADE, the lease's claim and use in its
  * `grant`.  It stands in the key's queue before all others, whatever their
- * priority (shm/queue.h, rank), so that new readers stay out and those inside
- * come to an end.  Its shared lease goes on as it is; nothing is taken back if
- * the wait ends otherwise.
+ * priority (shm/wait_queue.h, rank), so that new readers stay out and those
+ * inside come to an end.  Its shared lease goes on as it is; nothing is taken
+ * back if the wait ends otherwise.
  *
  * The waiter looks as lh_convert() does (op/convert.c): takes out of the chain
  * who has ended, is idle, past the deadline or dead, and swaps S(c, v) to
@@ -26,7 +26,7 @@
  *
  * Sleep: park = ASLEEP, then a look at the queue, word and chain, then the
  * futex.  Pairs with I2, and with a reader's way out: terminal, marked, taken
- * out, then the look at the queue's head and its park (shm/chain.c).  Who is
+ * out, then the look at the queue's head and its park (shm/readers.c).  Who is
  * made to end by others wakes nobody: so no sleep is longer than 20 ms, or the
  * next deadline in the chain.
  *
@@ -48,11 +48,11 @@
 #include "op/upgrade.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/queue.h"
-#include "shm/session.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/wait_queue.h"
+#include "shm/session_record.h"
 
 #define LOOK_NS (20 * NS_PER_MS)
 #define FRESH_NS (NS_PER_SEC / 5)

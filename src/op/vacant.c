@@ -4,7 +4,7 @@
  *
  * Who waits so is in no queue, so that nobody ever waits for him; hence nobody
  * wakes him either, and he looks by the clock, at first soon, then every 5 ms.
- * A look frees the key from who is gone, as everybody's does (shm/lock.c);
+ * A look frees the key from who is gone, as everybody's does (shm/lock_word.c);
  * idle readers are revoked, and held nothing.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "op/busy.h"
 #include "op/name.h"
 #include "prim/futex.h"
-#include "shm/lock.h"
+#include "shm/lock_word.h"
 
 #define SOON_NS (NS_PER_MS / 4)
 #define LATE_NS (5 * NS_PER_MS)

@@ -2,12 +2,12 @@
 /*
  * The value of a key, under leases: answers "may this lease set it, now?".
  *
- * How a value is written and swapped in is in shm/value.c.  Here the lease is
- * looked at, as in extend: after slot.value was read and before it is swapped,
- * so that a lease that has been lost, to whoever may have set another value
- * since, is refused, or its swap fails; and after the swap, by the precise
- * clock, since it counts only if the lease lived then.  A late win is undone
- * (C11, G3, G11).
+ * How a value is written and swapped in is in shm/value_record.c.  Here the
+ * lease is looked at, as in extend: after slot.value was read and before it is
+ * swapped, so that a lease that has been lost, to whoever may have set another
+ * value since, is refused, or its swap fails; and after the swap, by the
+ * precise clock, since it counts only if the lease lived then.  A late win is
+ * undone (C11, G3, G11).
  *
  *	1	begin: a record, written
  *	2	slot.value read
@@ -19,10 +19,10 @@
  * Only who holds the key alone sets it, so that two who do so at once are
  * threads with the same lease, or one of them has lost it.
  *
- * A crash or stop: see shm/value.c.  With an acquire, the value is set between
- * the grant and the return; killed there, the caller never knew of either, and
- * who repeats his request (G10) sets it, if none was set under that lease yet.
- * With a release, before it.
+ * A crash or stop: see shm/value_record.c.  With an acquire, the value is set
+ * between the grant and the return; killed there, the caller never knew of
+ * either, and who repeats his request (G10) sets it, if none was set under that
+ * lease yet. With a release, before it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@
 #include "op/lease.h"
 #include "op/name.h"
 #include "op/value.h"
-#include "shm/value.h"
+#include "shm/value_record.h"
 
 #define TRIES 1000		/* each time another thread was quicker */
 

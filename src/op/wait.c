@@ -3,10 +3,10 @@
  * Acquiring when it is not simple: trying, queueing and sleeping.
  *
  * Nobody is ever handed a lock.  Whoever wants it looks at the word, frees it
- * if its holder is gone (shm/lock.c), sees whether it is its turn (op/turn.c)
- * and swaps the word itself (op/grant.c), like the fast path; a release or an
- * expiry only makes the word FREE and wakes the first waiter.  So there is
- * nothing to take back from a waiter that died, stopped or gave up.
+ * if its holder is gone (shm/lock_word.c), sees whether it is its turn
+ * (op/turn.c) and swaps the word itself (op/grant.c), like the fast path; a
+ * release or an expiry only makes the word FREE and wakes the first waiter.  So
+ * there is nothing to take back from a waiter that died, stopped or gave up.
  *
  * A wait:	announce WAIT, with ticket and priority; link into the queue;
  *		then again and again: look, and sleep on claim.park.
@@ -43,10 +43,10 @@
 #include "op/policy.h"
 #include "prim/futex.h"
 #include "proc/magazine.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/lock.h"
-#include "shm/queue.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/wait_queue.h"
 
 #define FIRST_NS (20 * NS_PER_MS)
 #define FAR_NS (40 * NS_PER_MS)

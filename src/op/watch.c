@@ -4,9 +4,10 @@
  *
  * A session whose process can be seen from here is watched by a pidfd in one
  * epoll set: readable means that the process is over.  That is a suspicion, no
- * more; the proof is the session's byte, as for everybody (shm/session.c).  So
- * a wrong descriptor does no harm: it is only kept if pid and start time are
- * those of the session, and what it says is asked after.
+ * more; the proof is the session's byte, as for everybody
+ * (shm/session_record.c).  So a wrong descriptor does no harm: it is only kept
+ * if pid and start time are those of the session, and what it says is asked
+ * after.
  *
  *	a session is met	when it is seen to own claims (all chunks are
  *				looked over every 40 ms), or in the slow round
@@ -44,7 +45,7 @@
 #include "base/error.h"
 #include "base/procstat.h"
 #include "op/reaper.h"
-#include "shm/session.h"
+#include "shm/session_record.h"
 
 #define FDS_LEFT 32		/* for questions, and for the program */
 #define EVENTS 64
@@ -178,7 +179,7 @@ lhi_watch_meet(struct lhi_reaper *r, uint64_t sid)
 		note(r, n, sid, REAP_DEAD, -1);
 		break;
 	default:
-		/* it has ended, and left a chunk (shm/bury.c) */
+		/* it has ended, and left a chunk (shm/session_reclaim.c) */
 		if (lhi_session_dead(&r->v, sid, false))
 			note(r, n, sid, REAP_DEAD, -1);
 	}

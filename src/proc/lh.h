@@ -20,7 +20,7 @@
 #include <urcu/rculfhash.h>
 #include <leasehold.h>
 #include "base/clock.h"
-#include "shm/slot.h"
+#include "shm/key_slot.h"
 #include "shm/view.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)

@@ -13,10 +13,10 @@
  * When a thread exits, its groups go to the attachment's pool, leases still out
  * included; the next thread that takes the group takes over the look-out.
  *
- * Somebody may want to be told of every lease (shm/stat.c).  Then a magazine
- * remembers none and has no tick that fits, so that all acquires and releases
- * go the slow way, where that is done; the fast paths do not ask.  It finds out
- * at its next tick, or when it goes the slow way for another reason.
+ * Somebody may want to be told of every lease (shm/counters.c).  Then a
+ * magazine remembers none and has no tick that fits, so that all acquires and
+ * releases go the slow way, where that is done; the fast paths do not ask.  It
+ * finds out at its next tick, or when it goes the slow way for another reason.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,10 +26,10 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "proc/magazine.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
-#include "shm/event.h"
-#include "shm/stat.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/counters.h"
 
 #define PARKED_LOOKS 4		/* groups looked through before a new one */
 

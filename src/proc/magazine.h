@@ -4,7 +4,7 @@
 #define LHI_MAGAZINE_H
 
 #include "proc/lh.h"
-#include "shm/event.h"
+#include "shm/events.h"
 
 /* A cell of fork-wiped memory (zeroed), or NULL.  Under lhi_proc_lock(). */
 struct lhi_mag *lhi_mag_cell(void);

@@ -3,7 +3,7 @@
 #ifndef LHI_MAP_H
 #define LHI_MAP_H
 
-#include "shm/object.h"
+#include "shm/table_object.h"
 
 struct lhi_map;
 

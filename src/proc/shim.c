@@ -30,7 +30,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "proc/shim.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 #define KEPT_MAX 8u
 

@@ -14,7 +14,7 @@
 #include <leasehold/error.h>
 #include "conf.h"
 #include "daemon/settings.h"
-#include "shm/object.h"
+#include "shm/table_object.h"
 #include "tool.h"
 
 #define TICK_MAX_MS 60000

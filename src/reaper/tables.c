@@ -31,7 +31,7 @@
 #include <leasehold/error.h>
 #include "daemon/log.h"
 #include "guard.h"
-#include "shm/object.h"
+#include "shm/table_object.h"
 #include "tables.h"
 
 #define DIRECTORY "/dev/shm"

@@ -17,7 +17,7 @@
 #include <bsd/string.h>
 #include <leasehold/error.h>
 #include "conf.h"
-#include "shm/object.h"
+#include "shm/table_object.h"
 #include "tool.h"
 
 #define TTL_MIN_MS 1000

@@ -23,9 +23,10 @@
  *			for as long as TTL: who asks is told so.  Rights stay,
  *			as D moves on, and so do its claims
  *
- * Written in this order: the epoch before D (shm/right.c, I2).  A stopped shim
- * writes what it was about to write when it goes on: a D, which was true when
- * it was drawn and is past; a right, which is of an epoch that this D is of.
+ * Written in this order: the epoch before D (shm/cluster_right.c, I2).  A
+ * stopped shim writes what it was about to write when it goes on: a D, which
+ * was true when it was drawn and is past; a right, which is of an epoch that
+ * this D is of.
  *
  * Leases under rights that became void are broken: their holders learn it from
  * the clock or the epoch as well, but who waits for them gets on.
@@ -38,7 +39,7 @@
 #include <bsd/string.h>
 #include "daemon/log.h"
 #include "shim.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 /* Until D; or as long as a first one is waited for. */
 static void

@@ -19,7 +19,7 @@
 #include "daemon/log.h"
 #include "daemon/place.h"
 #include "shim.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 #define END_NS NS_PER_SEC	/* for ending */
 #define END_LOOK_NS (10 * NS_PER_MS)

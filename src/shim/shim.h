@@ -30,7 +30,7 @@
 #include "base/clock.h"
 #include "base/frame.h"
 #include "recipe.h"
-#include "shm/slot.h"
+#include "shm/key_slot.h"
 
 #define SHIM_WHY_MAX 512	/* a sentence */
 #define SHIM_WANTS_MAX 256	/* of a connection, at a time */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table, as the shim has it: attached like anybody, with the shim's byte
- * (shm/session.h), by which there is one shim to a table, and with what only a
- * shim writes (shm/right.h).
+ * (shm/session_record.h), by which there is one shim to a table, and with what
+ * only a shim writes (shm/cluster_right.h).
  *
  * The byte is that of a description of its own.  A killed shim's is free at
  * once, a stopped one's is not: no other comes in its way, and nobody needs
@@ -17,7 +17,7 @@
 #include "op/name.h"
 #include "op/right.h"
 #include "shim.h"
-#include "shm/session.h"
+#include "shm/session_record.h"
 
 static int
 take_byte(struct shim *s, char why[SHIM_WHY_MAX])

@@ -3,10 +3,10 @@
  * Where the tokens of a new table begin.
  *
  * Without a fence file: at the floor that removed tables of its name have left
- * (retire.c).  With one: at a range that nobody has had, claimed on disk before
- * the object has its name (range.c), above that floor, and above the wall
- * clock's: as many ranges as there were hours since 2024, and a quarter of one
- * in this hour.  The last one is for the day when memory and disk are both
+ * (table_remove.c).  With one: at a range that nobody has had, claimed on disk
+ * before the object has its name (range.c), above that floor, and above the
+ * wall clock's: as many ranges as there were hours since 2024, and a quarter of
+ * one in this hour.  The last one is for the day when memory and disk are both
  * lost, or an old disk is put back: then the clock still says more than the
  * counter did, unless tables of that name had used up more than a range an
  * hour, counted from 2024, or in this very hour more than 2^30 tokens of a key.

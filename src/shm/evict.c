@@ -7,8 +7,8 @@
  * is raised to them first (G2).
  *
  *	E0	word FREE(v), nobody in the queue, not kept, linked, not kept
- *		back for a while (shm/named.c), no right to it (shm/right.c; who
- *		sets one holds the key)
+ *		back for a while (shm/session_named.c), no right to it
+ *		(shm/cluster_right.c; who sets one holds the key)
  *	E1	word FREE(v) -> DYING(v+1)
  *	E2	is there somebody in the queue now, or is it kept?
  *			word DYING(v+1) -> FREE(v+1): it is a key again
@@ -53,16 +53,16 @@
  */
 #include <errno.h>
 #include "base/clock.h"
-#include "shm/event.h"
+#include "shm/events.h"
 #include "shm/evict.h"
-#include "shm/index.h"
-#include "shm/lock.h"
-#include "shm/named.h"
-#include "shm/queue.h"
-#include "shm/right.h"
-#include "shm/slot.h"
-#include "shm/stat.h"
-#include "shm/value.h"
+#include "shm/key_index.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
+#include "shm/wait_queue.h"
+#include "shm/cluster_right.h"
+#include "shm/key_slot.h"
+#include "shm/counters.h"
+#include "shm/value_record.h"
 
 #define PASSES_MAX 1000
 

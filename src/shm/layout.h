@@ -21,9 +21,9 @@
  * There are indexes and never pointers.  The arrays that grow (claims, buckets,
  * slots, long keys) do so in place: where each one lies follows from the
  * header's maxima, and its `ready` count says how much of it is backed by
- * memory and may be touched (shm/grow.c).  From the rings on, memory comes with
- * the first use.  The object is as long as the maxima make it from the
- * beginning, and sparse.
+ * memory and may be touched (shm/backing_grow.c).  From the rings on, memory
+ * comes with the first use.  The object is as long as the maxima make it from
+ * the beginning, and sparse.
  *
  * Guard notes on fields:
  *	once	written before the object has a name, constant after
@@ -58,7 +58,7 @@
 
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
-#define SHM_RETIRED	0x2u	/* removed: shm/retire.c; sticky */
+#define SHM_RETIRED	0x2u	/* removed: shm/table_remove.c; sticky */
 #define SHM_MENDING	0x4u	/* being repaired, or left so: shm/mend.c */
 #define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
 #define SHM_SEALED	0x10u	/* its first range was the highest there was,
@@ -106,8 +106,9 @@ struct shm_header {
 	/* line 3: token ceiling (any): every token is below it; only rises */
 	shm_u64 ceiling;
 	shm_u64 durable_ceiling; /* any: end of the latest range of tokens that
-				 * is this table's on disk; only rises, but for
-				 * shm/retire.c.  0: it has no fence file */
+				 * is this table's on disk; only rises,
+				 * but for shm/table_remove.c.  0: it has
+				 * no fence file */
 	shm_u64 local_shards;	/* any: bits of shards, only set: keys that were
 				 * evicted there had been granted local */
 	shm_u64 raised_ms;	/* any, hint: when it was last tried to */
@@ -130,7 +131,7 @@ struct shm_header {
 	shm_u32 reaper_ms;	/* when it last came by */
 	shm_u64 reserved5[7];
 	/* line 6: this host's session with the cluster (who has the shim's
-	 * byte; shm/right.c) */
+	 * byte; shm/cluster_right.c) */
 	shm_u64 cluster_until;	/* CLOCK_BOOTTIME, ns; 0: there is none */
 	shm_u64 cluster_epoch;	/* only rises; rights of older ones are void */
 	shm_u64 cluster_session[2]; /* its name; 0, 0: none to be adopted */
@@ -151,7 +152,7 @@ struct shm_header {
 	char fence_dir[SHM_FENCE_DIR];
 	/* lines 20..25: sums of the sessions that have ended (any) */
 	shm_u64 gone[SHM_STATS];
-	/* line 26: statistics of the table (any; shm/stat.c) */
+	/* line 26: statistics of the table (any; shm/counters.c) */
 	shm_u64 acquired;	/* as many have been told of; only rises */
 	shm_u64 hold_us;	/* with SHM_OPT_HOLD_TIMES: all together */
 	shm_u64 reserved8[6];
@@ -176,7 +177,7 @@ struct shm_session {
 	shm_u64 attached_ns;
 	shm_u64 ring;		/* SHM_RING_READY: its ring has memory; stays */
 	shm_u32 doorbell;	/* any: futex; rises when there may be news for
-				 * the session: shm/bell.h */
+				 * the session: shm/doorbell.h */
 	shm_u32 reserved3;
 	shm_u64 reserved0;
 	/* line 1 */
@@ -184,13 +185,13 @@ struct shm_session {
 				 * session's name */
 	/* of a named session: */
 	shm_u64 until;		/* any: its end, in deadline units; see
-				 * shm/named.c */
+				 * shm/session_named.c */
 	shm_u64 maker;		/* owner: session that it ends with, or 0 */
 	shm_u32 ttl_ms;		/* owner */
 	shm_u32 lock_delay_ms;	/* owner */
 	shm_u32 on_end;		/* owner: what becomes of its keys */
 	shm_u32 reserved1;
-	/* lines 2..7: statistics (its threads; shm/stat.c) */
+	/* lines 2..7: statistics (its threads; shm/counters.c) */
 	shm_u64 stat[SHM_STATS];
 };
 
@@ -238,7 +239,7 @@ struct shm_claim {
 #define WAITER_STARVING	0x2u	/* has been first for 1 ms: no more barging */
 #define WAITER_SHARED	0x4u	/* wants shared mode */
 #define WAITER_BELL	0x8u	/* sleeps on its session's doorbell and not
-				 * on park: shm/bell.c */
+				 * on park: shm/doorbell.c */
 #define WAITER_UPGRADE	0x10u	/* a reader that wants the key for itself: op/
 				 * upgrade.c; stands before all others */
 #define WAITER_LOOK	0x20u	/* any: it is in a circle: op/deadlock.c */
@@ -246,7 +247,7 @@ struct shm_claim {
 #define CLAIM_MOVING	0x80u	/* presenter: a named session's, who waits for
 				 * nothing: somebody hands it over, converts
 				 * or releases it, or was killed in that: shm/
-				 * named_end.c */
+				 * session_named_end.c */
 #define MOVING_USE_SHIFT 8	/* beside it: low bits of the seq of the use */
 #define MOVING_USE_BITS	4	/* that moves: of others it says nothing */
 
@@ -291,7 +292,7 @@ struct shm_long {
 	shm_u64 key[28];	/* reserver: from byte SHM_KEY_INLINE on */
 };
 
-/* What happened, for whoever asks afterwards: shm/event.c. */
+/* What happened, for whoever asks afterwards: shm/events.c. */
 struct shm_event {
 	shm_u64 time;
 	shm_u64 hash;		/* of the key */
@@ -307,7 +308,7 @@ struct shm_ring {
 	struct shm_event event[SHM_EVENTS];
 };
 
-/* What became of a request that has an id (G10): shm/request.c. */
+/* What became of a request that has an id (G10): shm/request_record.c. */
 struct shm_request {
 	shm_u64 state;		/* any: seq | st | who | time */
 	/* by who has TAKEN it: */

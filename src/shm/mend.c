@@ -44,24 +44,24 @@
  * goes up by another step.  A stop is in the way of everybody who wants the
  * table, which the operator took into account: he started it.
  *
- * A reaper has no session.  It holds a byte (shm/session.h) until it is asked
- * to leave, between two passes; that is waited for, and barred then: exact
- * swaps are no help against who was stopped in the midst of one, since tags
- * begin anew.
+ * A reaper has no session.  It holds a byte (shm/session_record.h) until it is
+ * asked to leave, between two passes; that is waited for, and barred then:
+ * exact swaps are no help against who was stopped in the midst of one, since
+ * tags begin anew.
  *
  * Not guaranteed: names and notes that were overwritten; a token above all
  * others, if ceiling, floors and keys have all been lowered.
  */
 #include <errno.h>
 #include "base/error.h"
-#include "shm/extent.h"
-#include "shm/grow.h"
-#include "shm/lock.h"
+#include "shm/backing.h"
+#include "shm/backing_grow.h"
+#include "shm/lock_word.h"
 #include "shm/mend.h"
-#include "shm/named.h"
+#include "shm/session_named.h"
 #include "shm/range.h"
-#include "shm/right.h"
-#include "shm/stat.h"
+#include "shm/cluster_right.h"
+#include "shm/counters.h"
 
 #define STEP		(UINT64_C(1) << 32)
 #define LEAP		(UINT64_C(1) << 40)	/* grants of a key at most */

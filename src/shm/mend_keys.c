@@ -22,12 +22,12 @@
 #include <errno.h>
 #include "base/error.h"
 #include "base/hash.h"
-#include "shm/grow.h"
-#include "shm/index.h"
-#include "shm/key.h"
-#include "shm/lock.h"
+#include "shm/backing_grow.h"
+#include "shm/key_index.h"
+#include "shm/key_bytes.h"
+#include "shm/lock_word.h"
 #include "shm/mend.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 
 /* The slot's word, with that low part; its tokens go on from above all, or, a
  * cluster key's, above the base that it will have. */

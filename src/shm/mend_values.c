@@ -11,9 +11,9 @@
  * A record that says it is one slot's can be kept by that one only, so no two
  * share one.  Counts and tags go on, as far as they can be read.
  */
-#include "shm/lock.h"
+#include "shm/lock_word.h"
 #include "shm/mend.h"
-#include "shm/value.h"
+#include "shm/value_record.h"
 
 static bool
 keeps_value(const struct lhi_view *v, struct shm_slot *s)

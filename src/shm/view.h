@@ -38,7 +38,7 @@ struct lhi_view {
 
 	dev_t dev;		/* which object this is */
 	ino_t ino;
-	_Atomic int probe_fd;	/* never takes a lock: see session.h */
+	_Atomic int probe_fd;	/* never takes a lock: see session_record.h */
 	char path[160];		/* of the object */
 
 	uint64_t uuid[2];

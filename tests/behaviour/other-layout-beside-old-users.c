@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "shm/object.h"
+#include "shm/table_object.h"
 #include "support/actor.h"
 #include "support/object.h"
 #include "support/support.h"

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include "behaviour/reaping.h"
 #include "op/reaper.h"
-#include "shm/claim.h"
+#include "shm/claim_record.h"
 #include "support/child.h"
 #include "tap.h"
 

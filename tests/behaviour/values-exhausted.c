@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "proc/lh.h"
-#include "shm/value.h"
+#include "shm/value_record.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"

@@ -18,7 +18,7 @@
 #include "crash/subject.h"
 #include "op/reaper.h"
 #include "proc/lh.h"
-#include "shm/object.h"
+#include "shm/table_object.h"
 
 #define PATIENCE_NS	(3600 * NS_PER_SEC)
 #define SOON_MS		1000	/* a repair waits for half of that */

@@ -27,8 +27,8 @@
 #include <unistd.h>
 #include "crash/scenario.h"
 #include "proc/lh.h"
-#include "shm/event.h"
-#include "shm/session.h"
+#include "shm/events.h"
+#include "shm/session_record.h"
 
 #define PROMPT_MS 100
 #define KILLS_MAX 3		/* on one session record, in a scenario */

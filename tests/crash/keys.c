@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "crash/subject.h"
 #include "proc/lh.h"
-#include "shm/claim.h"
+#include "shm/claim_record.h"
 
 #define GROW_KEYS 4200u		/* a little more than a table begins with */
 
@@ -128,7 +128,7 @@ prep_full(struct play *p)
 	}
 }
 
-/* As in shm/index.c. */
+/* As in shm/key_index.c. */
 static uint32_t
 bucket_of(struct lhi_view *v, uint64_t hash)
 {

@@ -26,7 +26,8 @@
 static volatile pid_t company[COMPANY];	/* read by the alarm's handler */
 static volatile sig_atomic_t overdue;
 static char object[160], fence[176];
-static char floors[2][160];	/* what a removed table leaves (shm/retire.c) */
+static char floors[2]
+		  [160]; /* what a removed table leaves (shm/table_remove.c) */
 static pid_t director;
 
 /*

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "crash/subject.h"
 #include "proc/lh.h"
-#include "shm/slot.h"
+#include "shm/key_slot.h"
 
 static const int says_in_use[] = { -EBUSY, 0 };
 

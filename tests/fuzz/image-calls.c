@@ -13,7 +13,7 @@
 #include "live/live.h"
 #include "op/reap.h"
 #include "proc/lh.h"
-#include "shm/session.h"
+#include "shm/session_record.h"
 
 #define HOUR_MS INT64_C(3600000)
 

@@ -30,7 +30,7 @@
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
 #include "base/bits.h"
-#include "shm/object.h"
+#include "shm/table_object.h"
 
 #define SEAL	0x1u
 #define PLACE	0x2u

@@ -3,7 +3,7 @@
  * Doorbells: does whoever listens learn of everything that was rung for, if
  * nobody dies in between?
  *
- * Two ringers make news and ring (src/shm/bell.c), RINGS times each; a thread
+ * Two ringers make news and ring (src/shm/doorbell.c), RINGS times each; a thread
  * of the listener's own process does so under the lock that the listener gives
  * back for its sleep alone (src/live/bell.c).  The listener looks, compares the
  * words with those it served last, and sleeps for those values, on both words

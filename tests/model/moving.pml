@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said of a claim that is moving (shm/named_end.c): several present one
+ * What is said of a claim that is moving (shm/session_named_end.c): several present one
  * lease of a named session, to hand it over to claims of their own, or to make
  * it a reader's, or exclusive again; any of them may be killed anywhere.  (A
  * reader's that is handed over stays in the chain: handoff_shared.pml.)

@@ -8,7 +8,7 @@
  *		read, clock, swap, clock; a late win is undone
  *	looker	two of them: read, clock, see whether it runs, swap, clock; a
  *		late win is swapped back			(op/policy.c)
- *	wanter	ends the lease when its deadline has come	(shm/lock.c)
+ *	wanter	ends the lease when its deadline has come	(shm/lock_word.c)
  * The holder may be stopped (-DSTOPS=1) between any two steps, for good.
  *
  * A deadline is 2 x tick, and 1 more if the holder made it (I3).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sessions (shm/named.c): three questions, each a configuration.
+ * Named sessions (shm/session_named.c): three questions, each a configuration.
  *
  * -DMAKERS=n	Two or three makers of one name, each with a record of its own:
  *		PENDING, look at all the others, then NAMED.  Who meets a

@@ -6,8 +6,8 @@
  */
 #include "proc/lh.h"
 #include "replay.h"
-#include "shm/claim.h"
-#include "shm/grow.h"
+#include "shm/claim_record.h"
+#include "shm/backing_grow.h"
 
 int
 main(void)

@@ -7,7 +7,7 @@
  */
 #include "ranges.h"
 #include "base/hash.h"
-#include "shm/lock.h"
+#include "shm/lock_word.h"
 
 #define BITS 6
 #define TURNS 200

@@ -10,8 +10,8 @@
 #include "op/handoff.h"
 #include "proc/lh.h"
 #include "replay.h"
-#include "shm/chain.h"
-#include "shm/claim.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
 
 static struct lh *lh, *other;
 static struct lh_session *to;

@@ -11,7 +11,7 @@
  */
 #include "proc/lh.h"
 #include "replay.h"
-#include "shm/queue.h"
+#include "shm/wait_queue.h"
 #include "support/object.h"
 #include <leasehold/repair.h>
 

@@ -8,7 +8,7 @@
  * another request; and two who release one request's lease at once.
  */
 #include "replay.h"
-#include "shm/request.h"
+#include "shm/request_record.h"
 
 static struct lh *lh;
 

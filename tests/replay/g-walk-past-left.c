@@ -8,7 +8,7 @@
 #include <errno.h>
 #include "proc/lh.h"
 #include "replay.h"
-#include "shm/queue.h"
+#include "shm/wait_queue.h"
 
 #define MOST 100	/* loads of a walk: more than it has */
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/frame.h"
 #include "op/right.h"
-#include "shm/session.h"
+#include "shm/session_record.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"

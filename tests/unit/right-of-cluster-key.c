@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "proc/lh.h"
-#include "shm/right.h"
-#include "shm/session.h"
+#include "shm/cluster_right.h"
+#include "shm/session_record.h"
 #include "support/object.h"
 #include "support/support.h"
 #include "tap.h"

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include "op/right.h"
 #include "proc/lh.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 #include "support/support.h"
 #include "tap.h"
 

@@ -10,7 +10,7 @@
 #include "proc/lh.h"
 #include "shim/fake.h"
 #include "shim/shim.h"
-#include "shm/right.h"
+#include "shm/cluster_right.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"

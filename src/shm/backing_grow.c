@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Growth: gives an array of the table more memory, where it lies.
+ *
+ * The object has its greatest length from the beginning, and everybody has all
+ * of it mapped; but it is a sparse file, and a touch where there is no memory
+ * is SIGBUS when there is none to be had.  So nothing is touched at or beyond
+ * the `ready` count of its array, and a count is raised only when what it
+ * promises is there.
+ *
+ *	1 fallocate: the pages belong to the object now, or ENOSPC
+ *	2 populate them through the mapping: they are in use now
+ *	3 raise the count
+ *
+ * Any number may do it at once, and be killed or stopped anywhere: the first
+ * two change nothing that can be seen, and the third only raises.  The second
+ * is not just for speed: a fallocate that is interrupted takes back those pages
+ * of its range that nobody has touched yet, also when they were got by somebody
+ * else. That is also why it is done in pieces, small enough to be completed
+ * between two signals, and why parts begin on pages: what is in use is not
+ * allocated again.
+ *
+ * An array grows by an eighth, and at least by what makes the calls rare; slots
+ * bring buckets: before there are more slots than buckets, the number of those
+ * is doubled (key_index.c moves no key for that).
+ *
+ * A crash or stop before 3 leaves memory that the next one finds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "base/error.h"
+#include "shm/backing_grow.h"
+#include "shm/session_record.h"
+
+#define PIECE (UINT64_C(1) << 19)
+#define PAGE UINT64_C(4096)
+#define INTERRUPTED_MAX 10000
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static int
+back_piece(int fd, char *base, uint64_t off, uint64_t len)
+{
+	for (int i = 0; i < INTERRUPTED_MAX; i++) {
+		if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)off,
+		    (off_t)len) != 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		lhi_point("grow.backed");
+		if (base == NULL || madvise(base + off, len,
+		    MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
+			return 0;	/* EINVAL: an older kernel */
+		if (errno != EINTR && errno != EAGAIN)
+			return errno == EFAULT ? -ENOSPC : -errno;
+	}
+	return -EINTR;
+}
+
+int
+lhi_grow_back(int fd, char *base, uint64_t off, uint64_t len)
+{
+	uint64_t end = (off + len + PAGE - 1) & ~(PAGE - 1);
+	int error = 0;
+
+	for (off &= ~(PAGE - 1); error == 0 && off < end; off += PIECE)
+		error = back_piece(fd, base, off, end - off < PIECE ?
+		    end - off : PIECE);
+	return error;
+}
+
+/* Memory for an array at `at`, whose items are of `size`, from item `from`. */
+static int
+back(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
+    uint32_t from, uint32_t to)
+{
+	int saved = errno, fd = lhi_view_fd(v), error;
+
+	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr,
+	    at + from * size, (to - from) * size);
+	errno = saved;
+	if (fd < 0)
+		return lhi_view_no_fd(v, error, "let it grow");
+	return error == 0 ? 0 : lhi_fail(-ENOSPC, "%s has %u %s, and there is "
+	    "no memory for more (%s): make room in shared memory (remove what "
+	    "is not needed from /dev/shm, or enlarge it), or lift the limit "
+	    "of the control group", v->path, from, what, strerror(-error));
+}
+
+static void
+raise_to(shm_u32 *count, uint32_t to)
+{
+	uint32_t now;
+
+	do {
+		now = sh32_load(count);
+	} while (now < to && !sh32_cas(count, now, to));
+}
+
+/* What an array of n grows to: multiples of 1,024 keep parts on pages. */
+static uint32_t
+next_size(uint32_t n, uint32_t max)
+{
+	uint32_t by = n / 8 < 1024 ? 1024 : n / 8 > 65536 ? 65536 : n / 8;
+	uint32_t to = (n + by) / 1024 * 1024;
+
+	return to < max ? to : max;
+}
+
+static int
+grow(struct lhi_view *v, const char *what, shm_u32 *count, uint32_t from,
+    uint32_t to, uint64_t at, uint64_t size)
+{
+	int error = back(v, what, at, size, from, to);
+
+	if (error != 0)
+		return error;
+	lhi_point("grow.ready");
+	raise_to(count, to);
+	return 1;
+}
+
+static int
+grow_buckets(struct lhi_view *v, uint32_t slots)
+{
+	uint32_t n;
+	int error = 0;
+
+	while (error == 0 && (n = lhi_buckets_ready(v)) < slots &&
+	    n < v->geo.n_buckets) {
+		error = back(v, "buckets", v->geo.buckets_off,
+		    sizeof(shm_u64), n, 2 * n);
+		if (error == 0)
+			raise_to(&v->hdr->bucket_level,
+			    (uint32_t)__builtin_ctz(2 * n));
+	}
+	return error;
+}
+
+int
+lhi_grow_slots(struct lhi_view *v)
+{
+	uint32_t from = lhi_slots_ready(v);
+	uint32_t to = next_size(from, v->geo.n_slots);
+	int error;
+
+	if (from >= to)
+		return 0;
+	error = grow_buckets(v, to);
+	return error != 0 ? error : grow(v, "keys", &v->hdr->ready_slots, from,
+	    to, v->geo.slots_off, sizeof(struct shm_slot));
+}
+
+int
+lhi_grow_longs(struct lhi_view *v)
+{
+	uint32_t from = lhi_longs_ready(v);
+	uint32_t to = next_size(from, v->geo.n_long);
+
+	return from >= to ? 0 : grow(v, "long keys", &v->hdr->ready_longs,
+	    from, to, v->geo.long_off, sizeof(struct shm_long));
+}
+
+int
+lhi_grow_values(struct lhi_view *v)
+{
+	uint32_t from = lhi_ready(&v->hdr->ready_values, v->geo.n_values);
+	uint32_t to = next_size(from, v->geo.n_values);
+
+	return from >= to ? 0 : grow(v, "values", &v->hdr->ready_values, from,
+	    to, v->geo.values_off, sizeof(struct shm_value));
+}
+
+int
+lhi_grow_chunks(struct lhi_view *v)
+{
+	uint32_t from = lhi_chunks_ready(v);
+	uint32_t by = from / 8 < 64 ? 64 : from / 8;
+	uint32_t to = v->geo.n_chunks - from < by ? v->geo.n_chunks :
+	    from + by;
+
+	return from >= to ? 0 : grow(v, "times 64 leases",
+	    &v->hdr->ready_chunks, from, to, v->geo.claims_off,
+	    SHM_CHUNK * sizeof(struct shm_claim));
+}

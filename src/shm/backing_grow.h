@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory for more of a table: see backing_grow.c. */
+#ifndef LHI_BACKING_GROW_H
+#define LHI_BACKING_GROW_H
+
+#include "shm/view.h"
+
+/* What a table begins with, or its maximum where that is less. */
+#define GROW_SLOTS	4096u
+#define GROW_LONGS	1024u
+#define GROW_CHUNKS	256u
+
+/* More slots (and buckets), long keys, chunks of claims.
+ * 1 there are more now; 0 there are as many as there can be; -ENOSPC; -EMFILE,
+ * -ENFILE, -ESTALE, -EACCES: it takes a descriptor. */
+int lhi_grow_slots(struct lhi_view *v);
+int lhi_grow_longs(struct lhi_view *v);
+int lhi_grow_chunks(struct lhi_view *v);
+int lhi_grow_values(struct lhi_view *v);	/* there are none at first */
+
+/*
+ * Give a part of the object memory of its own; `base`, where the object is
+ * mapped, or NULL.  0; -errno, without a detail.
+ */
+int lhi_grow_back(int fd, char *base, uint64_t off, uint64_t len);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asides: answers "who asks, in words, and by which request?" about a claim.
+ *
+ * Layout.  Claim i has record i of the array: which use of the claim it speaks
+ * of, as a lease id's second half, and what there is to be said.  It is written
+ * by acquires that have something to say; the others do not even clear it: a
+ * use never comes again, so what it says of an older one counts for nothing.
+ *
+ * Memory.  A chunk's 64 asides get theirs together, two pages, with the first
+ * one that is written (backing_grow.c); chunk.aside says that they have, and
+ * stays, also when the chunk is given back.  Where there is no memory to be
+ * had, nothing is said.
+ *
+ * Writing.  By who may announce the claim, before each announcement:
+ *	1 use = 0		it speaks of nothing
+ *	2 the words
+ *	3 use			pairs with: the reader's two looks at it
+ * or, when only the use is another, just that.  A conversion gives the lease a
+ * new id; it takes the aside along by a swap of exactly the old one, since the
+ * presenter of a lease need not be the claim's owner.
+ *
+ * Reading.  The use before and after: what was read in between is of that use,
+ * if both are the one that was asked for.
+ *
+ * A crash or stop after 1 or 2 leaves an aside that speaks of nothing, after 3
+ * one of a use that may never be announced.  Nothing is guaranteed to be there:
+ * it is for people who look in, and the way from a lease to its request
+ * (shm/request_record.c), which is looked for otherwise if this one is lost.
+ */
+#include <errno.h>
+#include <string.h>
+#include "shm/claim_note.h"
+#include "shm/backing_grow.h"
+#include "shm/session_record.h"
+
+#define WORDS (SHM_INFO_MAX / 8)
+
+/* Where it is, if it may be touched. */
+static struct shm_aside *
+aside_of(const struct lhi_view *v, uint32_t ci)
+{
+	return lhi_claim(v, ci) != NULL &&
+	    sh64_load(&v->chunks[ci / SHM_CHUNK].aside) == 1 ?
+	    &v->asides[ci] : NULL;
+}
+
+/* Memory for a chunk's asides.  False: there is none to be had. */
+static bool
+back(struct lhi_view *v, uint32_t ch)
+{
+	int saved = errno, fd, error;
+
+	if (sh64_load(&v->chunks[ch].aside) == 1)
+		return true;
+	fd = lhi_view_fd(v);
+	error = fd < 0 ? -1 : lhi_grow_back(fd, (char *)v->hdr,
+	    v->geo.asides_off + (uint64_t)ch * SHM_CHUNK *
+	    sizeof(struct shm_aside), SHM_CHUNK * sizeof(struct shm_aside));
+	errno = saved;
+	lhi_point("aside.backed");
+	if (error == 0)
+		sh64_store(&v->chunks[ch].aside, 1);
+	return error == 0;
+}
+
+static void
+write_words(struct shm_aside *a, const struct lh_acquire_more *more)
+{
+	uint64_t words[WORDS] = { 0 };
+
+	/* pairs with: lhi_aside_read(): the use, then the words, then the use
+	 * again; a swap, so that no word goes before it */
+	(void)sh64_xchg(&a->use, 0);
+	lhi_point("aside.emptied");
+	if (more->info != NULL)
+		memcpy(words, more->info, strnlen(more->info,
+		    sizeof(words) - 1));
+	for (unsigned i = 0; i < WORDS; i++)
+		sh64_store_rlx(&a->info[i], words[i]);
+	sh64_store_rlx(&a->request[0], more->request[0]);
+	sh64_store_rlx(&a->request[1], more->request[1]);
+	lhi_point("aside.filled");
+}
+
+void
+lhi_aside_tell(struct lhi_view *v, uint32_t ci, uint64_t seq,
+    const struct lh_acquire_more *more)
+{
+	struct shm_aside *a = &v->asides[ci];
+
+	if (!back(v, ci / SHM_CHUNK))
+		return;
+	write_words(a, more);
+	sh64_store(&a->use, lid_make(ci, lhi_claim_epoch(&v->claims[ci]),
+	    seq));
+}
+
+void
+lhi_aside_follow(struct lhi_view *v, uint32_t ci, uint64_t from, uint64_t to)
+{
+	struct shm_aside *a = aside_of(v, ci);
+
+	if (a != NULL)
+		(void)sh64_cas(&a->use, from, to);
+}
+
+bool
+lhi_aside_read(const struct lhi_view *v, uint64_t id, struct lhi_aside *a)
+{
+	struct shm_aside *from = aside_of(v, lid_claim(id));
+	uint64_t words[WORDS];
+
+	if (from == NULL || sh64_load(&from->use) != id)
+		return false;
+	/* acquire, so that the second look at the use comes after them */
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = sh64_load(&from->info[i]);
+	a->request[0] = sh64_load(&from->request[0]);
+	a->request[1] = sh64_load(&from->request[1]);
+	lhi_point("aside.read");
+	if (sh64_load(&from->use) != id)
+		return false;
+	memcpy(a->info, words, sizeof(a->info));
+	a->info[sizeof(a->info) - 1] = '\0';
+	return true;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims: answers "what may this claim be in the middle of, and how is that
+ * ended?"
+ *
+ * Layout.  Claims come in chunks of 64; a chunk names the session that owns it,
+ * so a claim's session is its chunk's.  A process hands groups of 8 to its
+ * threads (proc/magazine.c); only the thread whose magazine has a claim ever
+ * takes it from FREE, so announcing needs no swap.
+ *
+ * The state word {st, seq, deadline} is a contract:
+ *
+ *	#	from	to	by		when
+ *	1	FREE	HELD	owner		announces an acquire, seq + 1
+ *	2	FREE	WAIT	owner		announces a wait, seq + 1
+ *	3	WAIT	HELD	owner		is first: tries the word
+ *	4	HELD	WAIT	owner		the word was not to be had
+ *	5	HELD	FREE	who swapped the word	release
+ *	6	HELD	EXPIRED	anyone, exact swap	deadline past
+ *	7	HELD	HELD	lease's presenter, exact swap	extend
+ *	8	EXPIRED, BROKEN  FREE  owner	takes it back
+ *	9	FREE	INSERT	owner		makes a key, seq + 1
+ *	10	INSERT	FREE	owner
+ *	11	any	FREE	holder of the dead session's recycle byte
+ *		(HELD: here and below, READ in shared mode, and both under
+ *		policy live)
+ *	12	HELD	IDLE	presenter, exact swap	reader's release
+ *	13	IDLE	HELD	owner, exact swap	revived, seq + 1
+ *	14	IDLE	REVOKED	anyone, exact swap	a writer wants the key
+ *	15	HELD	REVOKED	presenter, exact swap	reader leaves the chain
+ *	17	HELD	READ	presenter, exact swap	conversion, either way
+ *	16	REVOKED	FREE	owner	no link leads to it any more
+ *	18	HELD	BROKEN	anyone, exact swap	an operator's wish
+ *	19	HELD	HELD_LIVE  owner, exact swap	policy: op/policy.c
+ *	20	HELD_LIVE  HELD_LIVE  anyone, exact swap  its holder runs: a
+ *		later deadline
+ *	21	HELD	HELD, then FREE (REVOKED)  presenter, exact swaps
+ *						hand-off (op/handoff.c)
+ *
+ * seq counts uses, is never reset, and is in every lease: extend, release and
+ * recovery swap exact values, so nothing that was decided about one use can
+ * happen to the next (C1).
+ *
+ * Invariants.
+ *  I1	A FREE claim is named by no lock word and linked in no queue or chain.
+ *  I2	Only the winner of the word's swap takes a claim from HELD to FREE; who
+ *	loses it leaves the claim alone (C2).
+ *  I3	A chunk is returned only when its 64 claims are FREE.
+ *
+ * A crash or stop of the owner anywhere leaves one of the states above; bury
+ * completes each, and every step of it is repeated harmlessly:
+ *	HELD, EXPIRED, BROKEN, REVOKED, IDLE
+ *				free the word if it names us; leave the chain of
+ *				readers and the queue
+ *	WAIT			leave the queue
+ *	INSERT			finish or undo the key (shm/key_slot.c)
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/backing_grow.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
+#include "shm/wait_queue.h"
+#include "shm/session_record.h"
+#include "shm/key_slot.h"
+
+static int
+find_free_chunk(struct lhi_view *v, uint64_t sid)
+{
+	uint32_t n = lhi_chunks_ready(v);
+	uint32_t from = sh32_load_rlx(&v->hdr->chunk_next) % n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t ch = (from + i) % n;
+
+		if (ch == 0 || sh64_load(&v->chunks[ch].owner) != 0)
+			continue;
+		if (sh64_cas(&v->chunks[ch].owner, 0, sid)) {
+			lhi_point("claim.chunk_taken");
+			sh32_store_rlx(&v->hdr->chunk_next, (ch + 1) % n);
+			return (int)ch;
+		}
+	}
+	return -ENOSPC;
+}
+
+int
+lhi_chunk_take(struct lhi_view *v, uint64_t sid)
+{
+	int ch = find_free_chunk(v, sid), grown = 1;
+
+	if (ch < 0 && lhi_session_sweep(v) > 0)
+		ch = find_free_chunk(v, sid);
+	while (ch < 0 && grown == 1) {
+		uint32_t from = lhi_chunks_ready(v);
+
+		lhi_point("claim.no_chunk");
+		grown = lhi_grow_chunks(v);
+		if (grown == 1)
+			sh32_store_rlx(&v->hdr->chunk_next, from);
+		/* if it cannot grow any more: others may have made it, since
+		 * we looked */
+		if (grown >= 0)
+			ch = find_free_chunk(v, sid);
+	}
+	if (ch >= 0)
+		lhi_stat_chunk(v, (uint32_t)ch, sid);
+	if (ch >= 0 || grown < 0)
+		return ch >= 0 ? ch : grown;
+	return lhi_fail(-ENOSPC, "all %u leases of %s are given out to living "
+	    "sessions, %u at a time: use a table with more leases, or fewer "
+	    "processes and threads", v->geo.n_claims - SHM_CHUNK, v->path,
+	    SHM_CHUNK);
+}
+
+static bool
+all_free(struct lhi_view *v, uint32_t ch)
+{
+	for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+		uint64_t st = sh64_load(&v->claims[ch * SHM_CHUNK + i].state);
+
+		if (state_st(st) != ST_FREE)
+			return false;
+	}
+	return true;
+}
+
+void
+lhi_chunk_return_all(struct lhi_view *v, uint64_t sid)
+{
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
+		if (sh64_load(&v->chunks[ch].owner) == sid && all_free(v, ch))
+			(void)sh64_cas(&v->chunks[ch].owner, sid, 0);
+	}
+}
+
+static uint64_t
+freed(uint64_t st)
+{
+	return state_make(ST_FREE, state_seq(st), 0);
+}
+
+/* Take the claim out of the queue of the slot it last announced. */
+static int
+leave_queue(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+
+	return s == NULL ? 0 : lhi_queue_remove(v, s, ci);
+}
+
+/* The dead session's claim may have been made a reader's just now, also since
+ * lhi_claim_give_up() went by.  (One that moves may be in no chain, whoever
+ * reads the key: its lease was released, or it was not to be.) */
+static void
+delay_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	uint64_t st = sh64_load(&v->claims[ci].state);
+
+	if (lhi_named_moving(v, ci, st) && lhi_chain_has(v, s, ci) != 0)
+		lhi_named_delay_moved(v, ci, st);
+}
+
+/*
+ * Take the claim out of the word, the chain and the queue of the slot that it
+ * last announced.  It is terminal, or its session's, dead.
+ */
+static int
+leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
+{
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+	uint64_t w;
+	int error;
+
+	if (s == NULL)
+		return 0;
+	/* a conversion that was under way may turn X into S, or S into X, under
+	 * our eyes; when the word has been seen not to name the claim, it is
+	 * too late for that */
+	do {
+		(void)lhi_lock_free_for(v, ci, cause);
+		if (cause == CAUSE_DIED)
+			delay_moved(v, s, ci);
+		error = lhi_chain_remove(v, s, ci);
+		if (error != 0)
+			return error;
+		lhi_point("claim.left");
+		w = sh64_load_sc(&s->word);
+	} while ((word_mode(w) == WORD_X || word_mode(w) == WORD_S) &&
+	    word_idx(w) == ci);
+	return leave_queue(v, ci);
+}
+
+int
+lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
+    uint64_t st, uint64_t ended, uint64_t deadline)
+{
+	if (lhi_named_ended(v, owner))
+		return -ESTALE;
+	return sh64_cas(&c->state, st, state_make(ended, state_seq(st),
+	    deadline)) ? 0 : -EAGAIN;				/* 6, 18 */
+}
+
+static enum lhi_cause
+cause_of(uint64_t st, enum lhi_cause held_cause)
+{
+	switch (state_kind(st)) {
+	case ST_HELD:
+	case ST_READ:
+		return held_cause;
+	case ST_EXPIRED:
+		return CAUSE_EXPIRED;
+	case ST_BROKEN:
+		return CAUSE_BROKEN;
+	default:
+		return CAUSE_RELEASED;
+	}
+}
+
+/* A live owner's reader is not marked while it is HELD or IDLE: end it first */
+static void
+revoke(struct shm_claim *c, uint64_t st)
+{
+	(void)sh64_cas(&c->state, st,
+	    state_make(ST_REVOKED, state_seq(st), 0));	/* 14, 15 */
+	lhi_point("claim.revoked");
+}
+
+void
+lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
+{
+	struct shm_claim *c = &v->claims[ci];
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
+	uint64_t st = sh64_load(&c->state);
+
+	if ((state_kind(st) != ST_READ && state_st(st) != ST_IDLE) ||
+	    s == NULL || word_mode(sh64_load(&s->word)) != WORD_S)
+		return;
+	if (dead) {
+		delay_moved(v, s, ci);
+		if (lhi_chain_mark(c) && state_kind(st) == ST_READ)
+			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
+	} else {
+		revoke(c, st);
+		(void)lhi_chain_leave(v, s, ci, state_seq(st), false);
+	}
+}
+
+/* The dead session's claim was held to the end, in state st: did it hold its
+ * key?  (was_freed: its burial has found it in the word.) */
+static bool
+held_key(const struct lhi_view *v, uint32_t ci, uint64_t st, bool was_freed)
+{
+	return was_freed || !lhi_named_moving(v, ci, st) ||
+	    (state_kind(st) == ST_READ &&
+	    link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT);
+}
+
+static int
+end_claim(struct lhi_view *v, uint32_t ci, bool dead)
+{
+	struct shm_claim *c = &v->claims[ci];
+	enum lhi_cause held_cause = dead ?
+	    lhi_named_cause(v, lhi_claim_owner(v, ci)) : CAUSE_RELEASED;
+	uint64_t st;
+	bool out;
+	int error;
+
+	while (state_st(st = sh64_load(&c->state)) != ST_FREE) {
+		switch (state_kind(st)) {
+		case ST_HELD:
+		case ST_READ:
+			out = lhi_lock_free_for(v, ci, held_cause);
+			if (!dead) {
+				revoke(c, st);
+				continue;
+			}
+			error = leave(v, ci, held_cause);
+			if (held_key(v, ci, st, out))
+				lhi_named_forget(v, ci);
+			break;
+		case ST_IDLE:
+			revoke(c, st);
+			continue;
+		case ST_EXPIRED:
+		case ST_BROKEN:
+		case ST_REVOKED:
+			error = leave(v, ci, cause_of(st, held_cause));
+			break;
+		case ST_WAIT:
+			error = leave_queue(v, ci);
+			break;
+		case ST_INSERT:
+			error = lhi_slot_settle_insert(v, ci);
+			break;
+		default:
+			return lhi_damaged(v, "a claim in no known state", ci,
+			    st);
+		}
+		if (error != 0)
+			return error;
+		lhi_point("claim.buried");
+		(void)sh64_cas(&c->state, st, freed(st));
+	}
+	return 0;
+}
+
+int
+lhi_claim_bury(struct lhi_view *v, uint32_t ci)
+{
+	return end_claim(v, ci, true);
+}
+
+int
+lhi_claim_retire(struct lhi_view *v, uint32_t ci)
+{
+	return end_claim(v, ci, false);
+}
+
+bool
+lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state);
+
+	if (idle_too && state_st(st) == ST_IDLE) {
+		revoke(c, st);
+		st = sh64_load(&c->state);
+	}
+	/* what somebody was killed in the middle of handing over, or releasing,
+	 * for us, nobody else sees to: no word names it */
+	if (state_held(st) && lhi_now_ns(v) >= lhi_deadline_ns(v,
+	    state_deadline(st)) && lhi_same_time(v) &&
+	    lhi_claim_mark(v, c, lhi_claim_owner(v, ci), st, ST_EXPIRED,
+	    state_deadline(st)) == 0)
+		st = sh64_load(&c->state);
+	switch (state_st(st)) {
+	case ST_FREE:
+		return true;
+	case ST_EXPIRED:
+	case ST_BROKEN:
+	case ST_REVOKED:
+		if (leave(v, ci, cause_of(st, CAUSE_RELEASED)) != 0)
+			return false;
+		lhi_point("claim.reclaimed");
+		return sh64_cas(&c->state, st, freed(st));
+	default:
+		return false;
+	}
+}

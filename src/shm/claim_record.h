@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Claims: one hold or one wait each.  See claim_record.c. */
+#ifndef LHI_CLAIM_RECORD_H
+#define LHI_CLAIM_RECORD_H
+
+#include "shm/counters.h"
+
+/*
+ * The number of a claim's next use, from its present state.  When the 22 bits
+ * in the state wrap, the epoch that completes them in lease ids moves first.
+ */
+static inline uint64_t
+lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
+{
+	uint64_t seq = (state_seq(st) + 1) & MASK(SEQ_BITS);
+
+	if (lhi_mutant(1))
+		return state_seq(st);
+	if (seq == 0 && sh32_fetch_add(&c->wflags, 1u << WAITER_BITS) >>
+	    WAITER_BITS == MASK(EPOCH_BITS))
+		lhi_stat_add(v, STAT_SPENT, -(UINT64_C(1) << USES_BITS));
+	return seq;
+}
+
+#define PERIOD_NONE UINT64_MAX	/* nobody has said anything lately */
+
+/*
+ * A lease of claim ci may end ttl_ns after a moment that is about now, or
+ * later: the reaper looks at the chunk before that (op/due.c).  Said before the
+ * deadline is made.  A hint: late, and any value at all, is safe.
+ */
+static inline void
+lhi_claim_ends_within(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
+{
+	shm_u64 *period = &v->chunks[ci / SHM_CHUNK].period;
+	uint64_t ttl = (uint64_t)ttl_ns >> TICK_SHIFT, old;
+
+	ttl += ttl == 0;
+	do {
+		old = sh64_load(period);
+	} while ((old == 0 || ttl < old) && !sh64_cas(period, old, ttl));
+}
+
+/*
+ * Mark the lease of a claim as ended, EXPIRED or BROKEN, if its state is st
+ * still: 0; -EAGAIN: it is not.  -ESTALE: it is one of a session that has
+ * ended, and left to that one's burial, which may have to keep its key back
+ * (shm/session_named_end.c).
+ */
+int lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
+    uint64_t st, uint64_t ended, uint64_t deadline);
+
+/* Get 64 claims for a session: the chunk's index, -ENOSPC, -EUCLEAN. */
+int lhi_chunk_take(struct lhi_view *v, uint64_t sid);
+
+/* Return every chunk of a session whose claims are all free. */
+void lhi_chunk_return_all(struct lhi_view *v, uint64_t sid);
+
+/*
+ * Make a claim of a dead (or closing) session free again, whatever it was in
+ * the middle of.  Idempotent; may itself be killed anywhere.  0; -EUCLEAN.
+ */
+int lhi_claim_bury(struct lhi_view *v, uint32_t ci);
+
+/*
+ * The owner closes: end whatever the claim is in.  As bury, but a lease is
+ * released rather than its holder reported dead.  0; -EUCLEAN.
+ */
+int lhi_claim_retire(struct lhi_view *v, uint32_t ci);
+
+/*
+ * Before burying or retiring many: if it is a reader's, mark it, so that the
+ * first walk of its chain takes out all of them.
+ */
+void lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead);
+
+/*
+ * The owner takes back a claim of its magazine that is free or terminal, or
+ * (idle_too) a reader's that is idle.  True: it is free now.  False: it is in
+ * use.
+ */
+bool lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too);
+
+#endif

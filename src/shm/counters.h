@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Counters: what happens in a table, how often.  See counters.c. */
+#ifndef LHI_COUNTERS_H
+#define LHI_COUNTERS_H
+
+#include <leasehold/inspect.h>
+#include "shm/view.h"
+
+#define USES_BITS (EPOCH_BITS + SEQ_BITS)	/* of a claim: then from 0 */
+
+/* Which word of shm_session.stat, and of shm_header.gone. */
+enum lhi_stat {
+	/* what acquisitions are computed from */
+	STAT_SPENT = 0,		/* uses of claims that were none */
+	STAT_BASE = 1,		/* uses of its claims before it had them */
+	STAT_CHUNKS = 2,	/* how many chunks are in STAT_BASE */
+	/* as struct lh_counters has them */
+	STAT_SHARED = 3,
+	STAT_WAITS = 4,
+	STAT_TIMEOUTS = 5,
+	STAT_BUSY = 6,
+	STAT_CANCELLED = 7,
+	STAT_DEADLOCKS = 8,
+	STAT_EXPIRED_OWN = 9,
+	STAT_EXPIRED_OTHERS = 10,
+	STAT_DIED = 11,
+	STAT_BROKEN = 12,
+	STAT_RETIRED = 13,
+	STAT_TOLD_LOST = 14,
+	STAT_DEATHS = 15,
+	STAT_BARGES = 16,
+	STAT_COMPLETIONS = 17,
+	STAT_EXTENDS = 18,
+	STAT_CONVERTS = 19,
+	STAT_KEYS_MADE = 20,
+	STAT_EVICTIONS = 21,
+	STAT_WAIT_US = 22,
+	STAT_AWAY = 23,
+	STAT_WAIT = 24,		/* LH_HISTOGRAM of them */
+	STAT_END = STAT_WAIT + LH_HISTOGRAM
+};
+
+_Static_assert(STAT_END <= SHM_STATS, "counters of a session");
+_Static_assert(LH_HISTOGRAM == SHM_HOLD_TIMES, "hold times of a table");
+
+/* n more, of whoever looks through this view. */
+static inline void
+lhi_stat_add(struct lhi_view *v, unsigned which, uint64_t n)
+{
+	(void)sh64_fetch_add(v->me != NULL ? &v->me->stat[which] :
+	    &v->hdr->gone[which], n);
+}
+
+/* The same for a session: that of a claim which the viewer used. */
+void lhi_stat_add_to(struct lhi_view *v, uint64_t sid, unsigned which,
+    uint64_t n);
+
+/* A claim of the viewer's was used, and not to acquire with. */
+static inline void
+lhi_stat_spent(struct lhi_view *v)
+{
+	lhi_stat_add(v, STAT_SPENT, 1);
+}
+
+/* One that waited so long was granted; one that was held so long ended. */
+void lhi_stat_waited(struct lhi_view *v, int64_t ns);
+void lhi_stat_held(struct lhi_view *v, int64_t ns);
+
+/* A lease of session `owner` was ended, and why. */
+void lhi_stat_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause cause);
+
+/* Chunk ch has become that session's. */
+void lhi_stat_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid);
+
+/* Session record idx, which nobody has now, will be somebody else's. */
+void lhi_stat_begin(struct lhi_view *v, uint32_t idx);
+
+/* The sums over the table, and a session's part.  False: its acquisitions are
+ * not known at this moment, and 0. */
+void lhi_stat_table(struct lhi_view *v, struct lh_counters *c);
+bool lhi_stat_session(struct lhi_view *v, uint32_t idx, uint64_t sid,
+    struct lh_counters *c);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Doorbells: a session is told to look at what it has.  See doorbell.c. */
+#ifndef LHI_DOORBELL_H
+#define LHI_DOORBELL_H
+
+#include "shm/view.h"
+
+/* shm_session.doorbell: two counters that only rise, each told by itself; what
+ * wraps over from the lower one is a needless look */
+#define BELL_LISTENS	0x1u	/* somebody may sleep on the word */
+#define BELL_TURN	0x2u	/* one more: a waiter without a thread */
+#define BELL_LEASE	0x10000u /* one more: a lease has ended, or is asked
+				 * for */
+
+/* Ring at a session; at whoever has claim ci, or may take claims from its
+ * chunk; at every session. */
+void lhi_bell_ring(struct lhi_view *v, uint64_t sid, uint32_t what);
+void lhi_bell_ring_claim(struct lhi_view *v, uint32_t ci, uint32_t what);
+void lhi_bell_ring_all(struct lhi_view *v, uint32_t what);
+
+/* The viewer listens from now on; what the word says.  No more. */
+uint32_t lhi_bell_listen(struct lhi_view *v);
+void lhi_bell_ignore(struct lhi_view *v);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The flight recorder: answers "what happened last?" for whoever asks when it
+ * is over, from memory that survives all who wrote it.
+ *
+ * Layout.  Each session record has a ring of 127 events and a number of how
+ * many there have been; event n is in slot n % 127, for good or until event
+ * n + 127 comes.  An event is four words: time, hash of the key, token, and
+ *
+ *  what	63 .. 46 | 45 .. 24 | 23 .. 11 | 9 8   | 7     | 6    | 5 .. 0
+ *		check    | claim    | other    | cause | visit | mode | kind
+ *
+ * of which the check is a sum over all the rest of the event, and its number.
+ *
+ * Writing.  Any thread of the session:
+ *	1 next: one more, and that number is ours
+ *	2 what = 0: the slot holds nothing
+ *	3 time, hash, token
+ *	4 what
+ * There is nothing to wait for and nothing to undo.  A crash or stop after 1
+ * leaves the event of 127 before in the slot, after 2 or 3 none.  One who is
+ * stopped until the others have come round again writes into a slot that is
+ * not his any more, perhaps beside its owner: then the words of two events are
+ * mixed, and the check tells that (but for one in 2^17).
+ *
+ * Reading.  A reader copies the ring twice, through the file and not through a
+ * mapping, so that a ring that has no memory reads as zeroes; an event counts
+ * that was the same both times and fits its check, being the latest that can be
+ * there, or the one of a round before.
+ *
+ * Memory.  The page of a ring belongs to the table from the first use of its
+ * session record on; fallocate() first, as all growth (backing_grow.c).  Where
+ * there is none to be had, the session works, and nothing is recorded of it.
+ *
+ * Who is who.  A ring outlives its sessions; one that begins writes who it is
+ * (its id, process and user, and in a second event the beginning of its name),
+ * and what follows up to the next such event is its own.  Who ends a lease or
+ * buries a session, and has no session itself (the reaper; who is about to
+ * attach), is a visitor, and writes to the ring of the session concerned.
+ */
+#include <string.h>
+#include "base/clock.h"
+#include "base/hash.h"
+#include "shm/readers.h"
+#include "shm/events.h"
+#include "shm/backing_grow.h"
+#include "shm/lock_word.h"
+
+#define MODE_SHIFT 6
+#define VISITOR_SHIFT 7
+#define CAUSE_SHIFT 8
+#define OTHER_SHIFT 11
+#define OTHER_MASK 0xfffu	/* records there can be, less 1 */
+#define CLAIM_SHIFT 24
+#define CHECK_SHIFT 46
+
+static uint64_t
+checked(uint64_t time, uint64_t hash, uint64_t token, uint64_t what,
+    uint64_t number)
+{
+	const uint64_t all[] = { time, hash, token, what & MASK(CHECK_SHIFT),
+	    number };
+
+	return (what & MASK(CHECK_SHIFT)) | lhi_hash(all, sizeof(all)) <<
+	    CHECK_SHIFT;
+}
+
+void
+lhi_event_open(struct lhi_view *v, int fd)
+{
+	uint64_t idx = (uint64_t)(v->me - v->sessions);
+
+	if (lhi_grow_back(fd, (char *)v->hdr, v->geo.rings_off +
+	    idx * sizeof(struct shm_ring), sizeof(struct shm_ring)) == 0)
+		v->ring = &v->rings[idx];
+	if (v->ring != NULL)
+		sh64_store(&v->me->ring, SHM_RING_READY);
+}
+
+/* Where to write to.  A visitor, who has no session, writes to the ring of the
+ * session that it is about.  NULL: nowhere. */
+static struct shm_ring *
+ring_for(struct lhi_view *v, const struct lhi_event *e)
+{
+	if (v->ring != NULL || v->me != NULL)
+		return v->ring;
+	return e->other > 0 && e->other <= v->geo.max_sessions &&
+	    sh64_load(&v->sessions[e->other - 1].ring) == SHM_RING_READY ?
+	    &v->rings[e->other - 1] : NULL;
+}
+
+/* Write an event, now. */
+static void
+add(struct lhi_view *v, const struct lhi_event *e)
+{
+	uint64_t time = (uint64_t)lhi_now_ns(v), n;
+	struct shm_ring *ring = ring_for(v, e);
+	struct shm_event *to;
+
+	if (ring == NULL)
+		return;
+	n = sh64_fetch_add(&ring->next, 1);
+	to = &ring->event[n % SHM_EVENTS];
+	lhi_point("event.numbered");
+	sh64_store(&to->what, 0);
+	lhi_point("event.emptied");
+	sh64_store(&to->time, time);
+	sh64_store(&to->hash, e->hash);
+	sh64_store(&to->token, e->token);
+	lhi_point("event.filled");
+	sh64_store(&to->what, checked(time, e->hash, e->token, e->kind |
+	    e->mode << MODE_SHIFT | (v->me == NULL) << VISITOR_SHIFT |
+	    e->cause << CAUSE_SHIFT |
+	    (uint64_t)e->other << OTHER_SHIFT |
+	    (uint64_t)e->claim << CLAIM_SHIFT, n));
+}
+
+void
+lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
+    uint64_t token)
+{
+	const struct lhi_event e = { .kind = kind,
+	    .hash = sh64_load(&s->hash), .token = token };
+
+	add(v, &e);
+}
+
+void
+lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
+    const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause)
+{
+	const struct lhi_event e = { .kind = kind, .mode = shared,
+	    .cause = cause, .claim = ci, .hash = sh64_load(&s->hash),
+	    .token = token };
+
+	add(v, &e);
+}
+
+void
+lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
+    uint64_t token)
+{
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+	struct lhi_event e = { .cause = cause, .claim = ci, .token = token,
+	    .other = (sid_idx(lhi_claim_owner(v, ci)) & OTHER_MASK) + 1,
+	    .kind = cause == CAUSE_DIED ? LH_LOG_FREED_DEAD :
+	    cause == CAUSE_BROKEN ? LH_LOG_BROKEN : LH_LOG_EXPIRED };
+
+	if (s == NULL)
+		return;
+	e.hash = sh64_load(&s->hash);
+	if (token == 0) {	/* a reader's: the claim says it itself */
+		e.mode = 1;
+		e.token = lhi_reader_token(s, &v->claims[ci]);
+	}
+	add(v, &e);
+}
+
+void
+lhi_event_session(struct lhi_view *v, unsigned kind, uint64_t sid)
+{
+	uint32_t idx = sid_idx(sid);
+	const struct shm_session *se = &v->sessions[
+	    idx < v->geo.max_sessions ? idx : 0];
+	const struct lhi_event e = { .kind = kind,
+	    .other = (idx & OTHER_MASK) + 1, .token = sid,
+	    .hash = (uint64_t)sh32_load_rlx(&se->uid) << 32 |
+	    sh32_load_rlx(&se->pid) };
+
+	add(v, &e);
+}
+
+void
+lhi_event_begin(struct lhi_view *v, uint64_t sid)
+{
+	struct lhi_event e = { .kind = EVENT_NAME };
+
+	lhi_event_session(v, LH_LOG_SESSION_BEGAN, sid);
+	memcpy(&e.hash, v->me->application, sizeof(e.hash));
+	memcpy(&e.token, v->me->application + sizeof(e.hash), sizeof(e.token));
+	add(v, &e);
+}
+
+bool
+lhi_event_read(const struct shm_ring *r, uint32_t i, struct lhi_event *e,
+    int64_t *time_ns, uint64_t *number)
+{
+	const struct shm_event *from = &r->event[i];
+	uint64_t what = sh64_load_rlx(&from->what);
+	uint64_t time = sh64_load_rlx(&from->time);
+	uint64_t next = sh64_load_rlx(&r->next);
+
+	*e = (struct lhi_event){
+		.kind = what & 0x3f, .mode = what >> MODE_SHIFT & 1,
+		.visitor = what >> VISITOR_SHIFT & 1,
+		.cause = what >> CAUSE_SHIFT & 3,
+		.other = (uint32_t)(what >> OTHER_SHIFT & MASK(13)),
+		.claim = (uint32_t)(what >> CLAIM_SHIFT & MASK(CLAIM_BITS)),
+		.hash = sh64_load_rlx(&from->hash),
+		.token = sh64_load_rlx(&from->token),
+	};
+	if (e->kind == 0 || next <= i)
+		return false;
+	*time_ns = (int64_t)time;
+	*number = next - 1 - (next - 1 - i) % SHM_EVENTS;
+	if (what == checked(time, e->hash, e->token, what, *number))
+		return true;
+	if (*number < SHM_EVENTS)
+		return false;
+	*number -= SHM_EVENTS;	/* who has that number has not written yet */
+	return what == checked(time, e->hash, e->token, what, *number);
+}

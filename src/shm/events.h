@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The flight recorder: writing and reading events.  See events.c. */
+#ifndef LHI_EVENTS_H
+#define LHI_EVENTS_H
+
+#include <leasehold/log.h>
+#include "shm/view.h"
+
+/* An event without its time. */
+struct lhi_event {
+	unsigned kind;		/* enum lh_log_kind */
+	unsigned mode;		/* 0 exclusive, 1 shared */
+	unsigned cause;		/* enum lhi_cause */
+	bool visitor;		/* read: of who has no session */
+	uint32_t other;		/* 1 + a session's record; 0: none */
+	uint32_t claim;
+	uint64_t hash;
+	uint64_t token;
+};
+
+/* Give the viewer a ring to write to.  Without memory for one it does without.
+ * fd is a descriptor of the object. */
+void lhi_event_open(struct lhi_view *v, int fd);
+
+/* About the slot's key; with that token, or 0. */
+void lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
+    uint64_t token);
+
+/* About a lease or wait of the viewer's own. */
+void lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
+    const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause);
+
+/* The viewer ended the hold of claim ci, which may be anybody's. */
+void lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
+    uint64_t token);
+
+/* In the ring only: who it is that began, 16 bytes of its name. */
+#define EVENT_NAME 63u
+#define EVENT_NAME_LEN 16u
+
+/* The viewer's session has begun: who it is, in two events. */
+void lhi_event_begin(struct lhi_view *v, uint64_t sid);
+
+/* About a session, perhaps the viewer's own. */
+void lhi_event_session(struct lhi_view *v, unsigned kind, uint64_t sid);
+
+/*
+ * Read slot i of a ring that was copied: its event, its time, and which it is
+ * of all that were ever written there.  False: there is none, or it is torn.
+ */
+bool lhi_event_read(const struct shm_ring *r, uint32_t i, struct lhi_event *e,
+    int64_t *time_ns, uint64_t *number);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The bytes of a key, a caller's and a slot's: see key_bytes.c. */
+#ifndef LHI_KEY_BYTES_H
+#define LHI_KEY_BYTES_H
+
+#include <endian.h>
+#include <stddef.h>
+#include <string.h>
+#include "shm/view.h"
+
+struct lhi_name {
+	const char *key;
+	size_t len;
+	uint64_t hash;
+};
+
+static inline uint64_t
+lhi_key_load8(const char *p)
+{
+	uint64_t x;
+
+	memcpy(&x, p, sizeof(x));
+	return le64toh(x);
+}
+
+/* The 1 to 7 bytes of a short key. */
+static inline uint64_t
+lhi_key_short(const char *key, size_t len)
+{
+	uint32_t a, b;
+	size_t mid = len / 2, last = len - 1;
+
+	if (len >= 4) {
+		memcpy(&a, key, sizeof(a));
+		memcpy(&b, key + len - 4, sizeof(b));
+		return le32toh(a) | (uint64_t)le32toh(b) << 8 * (len - 4);
+	}
+	return (uint8_t)key[0] | (uint64_t)(uint8_t)key[mid] << 8 * mid |
+	    (uint64_t)(uint8_t)key[last] << 8 * last;
+}
+
+/* The last, incomplete word of a key whose length is no multiple of 8. */
+static inline uint64_t
+lhi_key_rest(const char *key, size_t len)
+{
+	return len < 8 ? lhi_key_short(key, len) :
+	    lhi_key_load8(key + len - 8) >> 8 * (8 - len % 8);
+}
+
+/*
+ * Does the slot say so, now?  (Long keys: no.)  Nothing is validated here: who
+ * asks swaps a word that changes with the life of the slot.
+ */
+static inline bool
+lhi_slot_is(const struct shm_slot *s, const char *key)
+{
+	size_t len = strlen(key), i;
+
+	if (len != (sh32_load_rlx(&s->key_info) & KEY_LEN) ||
+	    len - 1 >= SHM_KEY_INLINE)
+		return false;
+	for (i = 0; i + 8 <= len; i += 8) {
+		if (lhi_key_load8(key + i) != sh64_load_rlx(&s->key[i / 8]))
+			return false;
+	}
+	return i == len ||
+	    lhi_key_rest(key, len) == sh64_load_rlx(&s->key[i / 8]);
+}
+
+/* 0; -EINVAL, -ENAMETOOLONG, with a detail. */
+int lhi_name_set(struct lhi_name *n, const char *key);
+
+/*
+ * Is the slot a key now, and this one?  1, and *gen says in which life; 0: it
+ * is another one; -EAGAIN: it is none, or changes right now.
+ */
+int lhi_key_match(struct lhi_view *v, const struct shm_slot *s,
+    const struct lhi_name *n, uint32_t *gen);
+
+/*
+ * The key's bytes, NUL-terminated, into buf[SHM_KEY_MAX + 1]; its length, or 0
+ * when the slot holds no key (or what it says makes no sense).  They are all of
+ * one life.
+ */
+size_t lhi_slot_key(struct lhi_view *v, const struct shm_slot *s, char *buf);
+
+/*
+ * Write the key into a slot that the caller has reserved, whose gen is set.
+ * 0; -ENOSPC; -EUCLEAN.
+ */
+int lhi_key_write(struct lhi_view *v, struct shm_slot *s,
+    const struct lhi_name *n);
+
+#endif

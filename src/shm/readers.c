@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The readers of a key: answers "who holds it together, and is anyone left?".
+ *
+ * Layout.  While the lock word is S(h, ver), claims are linked from h on
+ * through their rnext {mark, idx, tag}, the last comer first.  There is no
+ * counter: a dead reader would leave it wrong, and nobody could tell by how
+ * much.
+ *
+ *	push	rnext = head, state HELD, then the word's swap to S(c, ver + 1)
+ *	idle	a release that leaves others behind only makes the state IDLE:
+ *		the claim stays in the chain, and its owner's next acquire is
+ *		one swap of its own line, IDLE -> HELD (revive)
+ *	revoke	a writer, or whoever stands in for one, makes IDLE REVOKED
+ *	leave	terminal (REVOKED, EXPIRED, BROKEN, session dead), then rnext is
+ *		marked, then it is unlinked: from the head by a swap of the
+ *		word, from within by a swap of the predecessor's rnext
+ *
+ * Invariants.
+ *  I1	ver grows with every push; taking out the head does not change it.  For
+ *	one ver the head only moves down the chain, so no word comes back.
+ *  I2	A claim is marked only when it is terminal or its session dead, and the
+ *	link was read before that was seen (C12): a HELD reader that lives is
+ *	never marked, so the word cannot become FREE over it.
+ *  I3	IDLE is in the chain and not marked: who revives it holds the key.
+ *  I4	A claim is used again only when no link leads to it: the word's swap
+ *	took it out; or it was marked, and then the word had another mode, or a
+ *	whole validated walk ended.
+ *  I5	Claims join at the head only, so what follows a claim only gets fewer.
+ *
+ * Cost.  A claim is unlinked once.  A release at the head takes out whatever
+ * has ended behind it; one further down only marks itself, then looks whether
+ * it has become the head (pairs with: the word's swap, then the look at the
+ * next claim's mark).  A writer looks at the head until it finds a live reader,
+ * and need not look behind it.  Whole walks are for owners that want a claim
+ * back, for burial, upgrades and listings; each cleans all that has ended on
+ * its way.
+ *
+ * A crash or stop of
+ *	push, before the swap	a HELD claim that nothing names
+ *	push, after it		a whole lease
+ *	leave, anywhere		terminal, marked or not: finished by the writer
+ *				or reader that meets it at the head
+ *	revive			one swap
+ *	revoke			REVOKED: as leave
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "shm/readers.h"
+#include "shm/lock_word.h"
+#include "shm/wait_queue.h"
+
+#define PASSES_MAX 100000	/* as in the wait queue */
+#define BAD_MAX 3
+#define UNCLEAR_MAX 1000
+#define WALKS 100000		/* over a chain that moves */
+
+/* A place in the chain: the word or link that leads to claim cur. */
+struct spot {
+	shm_u64 *link;		/* NULL: the word */
+	uint64_t value;
+	uint32_t cur;		/* 0: the end */
+};
+
+/* Take out what has ended at the head; what cannot be judged is left to the
+ * next who looks. */
+static int
+take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
+{
+	for (int unclear = 0; unclear < UNCLEAR_MAX;) {
+		int out = lhi_lock_settle_head(v, s, sh64_load_sc(&s->word),
+		    INT64_MIN, how);
+
+		if (out == 0 || out == -EUCLEAN)
+			return out;
+		unclear += out < 0;
+	}
+	return 0;
+}
+
+bool
+lhi_chain_mark(struct shm_claim *c)
+{
+	uint64_t l;
+
+	do {
+		l = sh64_load(&c->rnext);
+	} while (!link_marked(l) && !sh64_cas(&c->rnext, l,
+	    link_make(true, link_idx(l), link_tag(l) + 1)));
+	lhi_point("chain.marked");
+	return !link_marked(l);
+}
+
+static bool
+ended(uint64_t st)
+{
+	return state_st(st) == ST_REVOKED || state_st(st) == ST_EXPIRED ||
+	    state_st(st) == ST_BROKEN;
+}
+
+int
+lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+    uint64_t seq, bool revoke)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t l, st;
+	int error;
+
+	/* its owner may have taken it back and used it again: so the link
+	 * first, then the proof (C12) */
+	do {
+		l = sh64_load(&c->rnext);
+		lhi_point("chain.leaving");
+		st = sh64_load(&c->state);
+	} while (!link_marked(l) && ended(st) && state_seq(st) == seq &&
+	    !sh64_cas(&c->rnext, l,
+	    link_make(true, link_idx(l), link_tag(l) + 1)));
+	lhi_point("chain.marked");
+	error = take_out_head(v, s, revoke ? SETTLE_READERS : 0);
+	lhi_queue_kick_upgrade(v, s);
+	return error;
+}
+
+static bool
+same(struct shm_slot *s, const struct spot *at)
+{
+	return sh64_load(at->link != NULL ? at->link : &s->word) == at->value;
+}
+
+/* Swap what leads to the marked claim past it.  False: look again. */
+static bool
+unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
+    uint64_t marked)
+{
+	struct shm_claim *c = &v->claims[at->cur];
+	uint64_t past;
+
+	if (at->link == NULL) {
+		past = lhi_lock_without(v, s, at->value, at->cur,
+		    link_idx(marked));
+		if (!sh64_cas(&s->word, at->value, past))
+			return false;
+		lhi_point("chain.head_out");
+		if (word_mode(past) == WORD_FREE)
+			lhi_queue_kick(v, s);
+	} else {
+		past = link_make(false, link_idx(marked),
+		    link_tag(at->value) + 1);
+		if (!sh64_cas(at->link, at->value, past))
+			return false;
+		lhi_point("chain.inner_out");
+	}
+	lhi_chain_out(c, marked);
+	at->value = past;
+	at->cur = link_idx(marked);
+	return true;
+}
+
+struct sweep {
+	uint32_t want;		/* enough when this one is out; 0: all */
+	bool judge;		/* mark who has ended, too */
+	unsigned how;
+	int64_t now_ns;
+	uint32_t besides;	/* not 0: only to the first other that lives */
+};
+
+/*
+ * One pass: unlink what is marked.  1 done; 0 the chain moved, look again;
+ * -EUCLEAN: it led out of bounds.
+ */
+static int
+sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
+{
+	struct spot at = { NULL, sh64_load_sc(&s->word), 0 };
+
+	if (word_mode(at.value) != WORD_S)
+		return 1;
+	at.cur = word_idx(at.value);
+	for (uint32_t hops = 0; hops < lhi_hop_limit(v); hops++) {
+		struct shm_claim *c = lhi_claim(v, at.cur);
+		uint32_t was = at.cur;
+		enum lhi_cause cause;
+		uint64_t l;
+		int judged;
+
+		if (at.cur == 0)
+			return 1;
+		if (c == NULL)
+			return same(s, &at) ? -EUCLEAN : 0;
+		l = sh64_load(&c->rnext);
+		lhi_point("chain.link_loaded");
+		if (!same(s, &at))
+			return 0;
+		judged = link_marked(l) || !sw->judge ? 0 : lhi_lock_judge(v,
+		    at.cur, sw->now_ns, sw->how, &cause);
+		if (judged > 0) {
+			uint64_t marked = link_make(true, link_idx(l),
+			    link_tag(l) + 1);
+
+			if (!sh64_cas(&c->rnext, l, marked))
+				return 0;
+			lhi_lock_tell(v, at.cur, judged, cause, 0);
+			l = marked;
+		}
+		if (link_marked(l)) {
+			if (!unlink_marked(v, s, &at, l))
+				return 0;
+			if (was == sw->want)
+				return 1;
+		} else {
+			if (sw->besides != 0 && at.cur != sw->besides)
+				return 1;
+			at = (struct spot){ &c->rnext, l, link_idx(l) };
+		}
+	}
+	return -EUCLEAN;
+}
+
+static int
+sweep(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
+{
+	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	    pass++) {
+		int done = sweep_once(v, s, sw);
+
+		if (done == 1)
+			return 0;
+		bad += done < 0;
+	}
+	return lhi_damaged(v, "the readers of a key cannot be walked",
+	    lhi_slot_idx(v, s), sh64_load(&s->word));
+}
+
+int
+lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	const struct sweep sw = { .want = ci };
+
+	/* not to be pushed again by anyone: so this one look is enough */
+	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
+		return 0;
+	lhi_chain_mark(&v->claims[ci]);
+	/* whoever took it out has said so, if it came so far */
+	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
+		return 0;
+	return sweep(v, s, &sw);
+}
+
+int
+lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
+    bool probe, uint32_t besides)
+{
+	const struct sweep sw = { .judge = true, .now_ns = now_ns,
+	    .besides = besides,
+	    .how = SETTLE_READERS | (probe ? SETTLE_PROBE : 0) };
+
+	return sweep(v, s, &sw);
+}
+
+int
+lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
+    bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg)
+{
+	struct spot at = { NULL, sh64_load_sc(&s->word), 0 }, from = at;
+	uint32_t hops = 0;
+
+	if (word_mode(at.value) != WORD_S)
+		return 0;
+	for (at.cur = word_idx(at.value); at.cur != 0; hops++) {
+		struct shm_claim *c = lhi_claim(v, at.cur);
+		uint64_t l;
+
+		/* a marked link is the same still when its claim is out, and
+		 * what it leads to is another's: so the last one that is not
+		 * marked, too, from which it is led to */
+		if (c == NULL || hops > lhi_hop_limit(v))
+			return same(s, &at) && same(s, &from) ? -EUCLEAN :
+			    -EAGAIN;
+		l = sh64_load(&c->rnext);
+		lhi_point("chain.walking");
+		if (!same(s, &at) || !same(s, &from))
+			return -EAGAIN;
+		if (!link_marked(l) && !fn(v, at.cur, arg))
+			return 0;
+		at = (struct spot){ &c->rnext, l, link_idx(l) };
+		if (!link_marked(l))
+			from = at;
+	}
+	return 0;
+}
+
+struct sought {
+	uint32_t ci;
+	bool found;
+};
+
+static bool
+is_other(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct sought *x = arg;
+
+	(void)v;
+	x->found = ci == x->ci;
+	return !x->found;
+}
+
+int
+lhi_chain_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	struct sought x = { ci, false };
+	int error = -EAGAIN;
+
+	for (int i = 0; i < WALKS && error == -EAGAIN; i++)
+		error = lhi_chain_walk(v, s, is_other, &x);
+	return x.found ? 1 : error;
+}

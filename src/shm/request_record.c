@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Request ids: answers "has this been asked before, and what came of it?"
+ *
+ * Layout.  An array of records, made memory on first use, all at once.  A
+ * request may be in 16 of them: in two groups of eight that follow from its
+ * session and id.  There is no chain that could break.  Its state word says
+ * since when it is so, and is changed by exact swaps only; with the time and a
+ * number in it no word comes again.
+ *
+ *	#	from	to	by		when
+ *	1	FREE	TAKEN	anyone		... or from what can be reused
+ *	2	TAKEN	ASKED	its taker	the fields say which request
+ *	3	ASKED	FREE	anyone		a rival; or itself, to give way
+ *	4	ASKED	PENDING	its taker	no other place has the request
+ *	5	PENDING	PENDING	anyone		its worker is dead, and what it
+ *				announced is not held: taken over
+ *	6	PENDING	GRANTED	its worker	... or who sees it dead, and
+ *				its lease held: then without WHOLE, until
+ *				somebody who repeats it has set the value
+ *	7	PENDING	FAILED	its worker
+ *	8	GRANTED, PENDING  RELEASED  who releases the lease, before
+ *	9	GRANTED, RELEASED LOST	anyone	the lease is not held
+ *	10	RELEASED, LOST, FAILED  FREE  who made it so: it remembers too
+ *				many
+ *
+ * Granted or not?  The worker announces, before each swap of a lock word, which
+ * use of which claim will hold then.  So it is told by that claim and that word
+ * alone whether a worker that died had been granted the key, and the record
+ * need not be written in the same instant.
+ *
+ * Invariants.
+ *  I1	Fields up to the key are written by the taker, in TAKEN; nobody takes a
+ *	TAKEN record but from the dead.  So whoever sees ASKED or a later state
+ *	before and after reading them has read one request.
+ *  I2	At most one record of a request is PENDING or later, until it is
+ *	forgotten: of two that are ASKED, each looks at all 16 places after it
+ *	could be seen itself, and throws the other out or gives way (Dekker).
+ *	A place that changes while it is looked at is looked at again: it may
+ *	just be going from ASKED to PENDING.  (tests/model/request.pml)
+ *  I3	A record is taken over, or reused in TAKEN, ASKED or PENDING, only when
+ *	its worker is proved dead: so nobody writes fields of a record that is
+ *	not his any more.
+ *
+ * Whether a worker is dead, a lease held, and a record to be had, is asked in
+ * request_state.c.
+ *
+ * Reuse.  Any record that is FREE or whose request is forgotten (ended 60 s
+ * ago or more); then one of a dead session; then the one that ended longest
+ * ago.  A request that is under way, or whose lease is held, keeps its place:
+ * where all 16 are such, there is no room.
+ *
+ * A crash or stop after
+ *	1, 2	nobody is kept waiting: such a record is no request yet; a dead
+ *		one's is reused, a stopped one's rival throws it out (3)
+ *	4	who repeats it takes it over (5), or, while the worker is
+ *		stopped, waits within its own time
+ *	the swap of the lock word	as 6
+ *	8	who releases again finds the lease held, and releases it; or
+ *		not, and then it is released
+ *
+ * Not guaranteed: 60 s, where a table's places are used up by others.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include "base/error.h"
+#include "base/hash.h"
+#include "shm/backing_grow.h"
+#include "shm/request_record.h"
+#include "shm/session_record.h"
+
+#define GROUP 8u
+#define PLACES (2 * GROUP)
+#define LOOKS 1000		/* at a place that does not hold still */
+#define ROUNDS 1000		/* against rivals */
+
+int
+lhi_request_back(struct lhi_view *v)
+{
+	int saved = errno, fd, error;
+
+	if (lhi_request_used(v))
+		return 0;
+	fd = lhi_view_fd(v);
+	error = fd < 0 ? -errno : lhi_grow_back(fd, (char *)v->hdr,
+	    v->geo.requests_off,
+	    (uint64_t)v->geo.n_requests * sizeof(struct shm_request));
+	errno = saved;
+	if (fd < 0)
+		return lhi_view_no_fd(v, error, "begin with request ids");
+	if (error != 0)
+		return lhi_fail(-ENOSPC, "there is no memory for request ids "
+		    "in %s (%s): make room in shared memory (remove what is "
+		    "not needed from /dev/shm, or enlarge it)", v->path,
+		    strerror(-error));
+	lhi_point("request.backed");
+	sh32_store(&v->hdr->ready_requests, v->geo.n_requests);
+	return 0;
+}
+
+/* The two groups in which a request may be. */
+struct groups {
+	uint32_t first[2];		/* record of each */
+};
+
+static struct groups
+groups_of(const struct lhi_view *v, const struct lhi_request_name *n)
+{
+	const uint64_t all[] = { n->session, n->id[0], n->id[1] };
+	uint64_t hash = lhi_hash(all, sizeof(all));
+	uint32_t last = v->geo.n_requests / GROUP - 1;
+	uint32_t g = (uint32_t)hash & last, h = (uint32_t)(hash >> 32) & last;
+
+	if (h == g)
+		h ^= 1;
+	return (struct groups){ { g * GROUP, h * GROUP } };
+}
+
+/* The ith of its places. */
+static struct shm_request *
+place(const struct lhi_view *v, const struct groups *g, unsigned i)
+{
+	return &v->requests[g->first[i / GROUP] + i % GROUP];
+}
+
+/* Read a place.  False: it does not hold still. */
+static bool
+read_place(struct shm_request *r, struct lhi_request *q)
+{
+	q->several = false;
+	for (int i = 0; i < LOOKS; i++) {
+		/* pairs with: 2, the rival's swap to ASKED before it looks */
+		q->r = r;
+		q->state = sh64_load_sc(&r->state);
+		q->name.session = sh64_load(&r->session);
+		q->name.id[0] = sh64_load(&r->id[0]);
+		q->name.id[1] = sh64_load(&r->id[1]);
+		q->name.key = sh64_load(&r->key);
+		q->lease = sh64_load(&r->lease);
+		q->token = sh64_load(&r->token);
+		q->notes = (uint32_t)sh64_load(&r->notes);
+		lhi_point("request.read");
+		if (sh64_load(&r->state) == q->state)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_named(const struct lhi_request *q, const struct lhi_request_name *n)
+{
+	return q->name.session == n->session && q->name.id[0] == n->id[0] &&
+	    q->name.id[1] == n->id[1];
+}
+
+bool
+lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
+    uint32_t code)
+{
+	uint64_t to = req_make(st, req_seq(q->state) + 1,
+	    st == REQ_FAILED || st == REQ_GRANTED ? code :
+	    (uint32_t)(v->me - v->sessions), lhi_request_now(v));
+
+	if (!sh64_cas(&q->r->state, q->state, to))
+		return false;
+	q->state = to;
+	return true;
+}
+
+void
+lhi_request_forget(struct shm_request *r, uint64_t state)
+{
+	(void)sh64_cas(&r->state, state, req_make(REQ_FREE,
+	    req_seq(state) + 1, 0, req_time(state)));		/* 10 */
+}
+
+/* PENDING, and who worked at it is dead.  `adopt`: make it ours if it came to
+ * nothing. */
+static int
+inherit(struct lhi_view *v, struct lhi_request *q, bool adopt)
+{
+	int held;
+
+	lhi_point("request.orphan");
+	/* read again: the dead write no more */
+	q->lease = sh64_load(&q->r->lease);
+	q->token = sh64_load(&q->r->token);
+	q->notes = (uint32_t)sh64_load(&q->r->notes);
+	held = lhi_request_won(v, q);
+	if (held < 0)
+		return held;
+	if (held)
+		return lhi_request_move(v, q, REQ_GRANTED, 0) ?
+		    REQUEST_HELD : -EAGAIN;			/* 6 */
+	if (!adopt)
+		return REQUEST_NONE;
+	return lhi_request_move(v, q, REQ_PENDING, 0) ? REQUEST_OURS :
+	    -EAGAIN;						/* 5 */
+}
+
+/* What is q, which was found, by now?  -EAGAIN: it has moved. */
+static int
+judge(struct lhi_view *v, struct lhi_request *q, bool adopt)
+{
+	switch (req_st(q->state)) {
+	case REQ_PENDING:
+		return lhi_request_gone(v, q->state) ? inherit(v, q, adopt) :
+		    REQUEST_BUSY;
+	case REQ_GRANTED:
+		if (lhi_request_held(v, q))
+			return REQUEST_HELD;
+		return lhi_request_move(v, q, REQ_LOST, 0) ?
+		    REQUEST_LOST : -EAGAIN;			/* 9 */
+	case REQ_RELEASED:
+		return !adopt && lhi_request_held(v, q) ? REQUEST_HELD :
+		    REQUEST_RELEASED;
+	case REQ_LOST:
+		return REQUEST_LOST;
+	default:
+		return REQUEST_FAILED;
+	}
+}
+
+/* Its place, if it is PENDING or later.  1; 0: none; -EAGAIN. */
+static int
+search(struct lhi_view *v, const struct lhi_request_name *n,
+    struct lhi_request *q)
+{
+	const struct groups g = groups_of(v, n);
+
+	for (unsigned i = 0; i < PLACES; i++) {
+		if (!read_place(place(v, &g, i), q))
+			return -EAGAIN;
+		if (req_st(q->state) >= REQ_PENDING &&
+		    req_st(q->state) <= REQ_FAILED && is_named(q, n) &&
+		    !lhi_request_forgotten(v, q->state))
+			return 1;
+	}
+	return 0;
+}
+
+int
+lhi_request_find(struct lhi_view *v, const struct lhi_request_name *n,
+    struct lhi_request *q)
+{
+	int found;
+
+	if (!lhi_request_used(v))
+		return REQUEST_NONE;
+	for (int i = 0; i < ROUNDS; i++) {
+		found = search(v, n, q);
+		if (found > 0)
+			found = judge(v, q, false);
+		if (found != -EAGAIN)
+			return found;
+	}
+	return lhi_fail(-EBUSY, "what became of the request is just changing");
+}
+
+int
+lhi_request_find_lease(struct lhi_view *v, uint64_t session, uint64_t lease,
+    uint64_t token, struct lhi_request *q)
+{
+	if (!lhi_request_used(v))
+		return REQUEST_NONE;
+	for (uint32_t i = 0; i < v->geo.n_requests; i++) {
+		if (sh64_load(&v->requests[i].lease) != lease ||
+		    !read_place(&v->requests[i], q) ||
+		    req_st(q->state) < REQ_PENDING || q->lease != lease ||
+		    q->token != token || q->name.session != session ||
+		    lhi_request_forgotten(v, q->state))
+			continue;
+		return judge(v, q, false);
+	}
+	return REQUEST_NONE;
+}
+
+/*
+ * A place for it: in the group that has more of the best ones, so that both
+ * fill up alike; of those that ended, the first that did.  False: there is
+ * none.
+ */
+static bool
+choose(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
+    struct lhi_request *best)
+{
+	const struct groups g = groups_of(v, n);
+	unsigned top = 0, room[2] = { 0, 0 }, group = 0;
+	struct lhi_request q;
+
+	for (unsigned i = 0; i < PLACES; i++) {
+		unsigned w = read_place(place(v, &g, i), &q) ?
+		    lhi_request_worth(v, &q, probe) : 0;
+
+		if (w == 0 || w < top)
+			continue;
+		if (w > top)
+			room[0] = room[1] = 0;
+		room[i / GROUP]++;
+		if (w > top || (w == 1 ?
+		    lhi_request_age(v, q.state) >
+		    lhi_request_age(v, best->state) : i / GROUP != group &&
+		    room[1] > room[0])) {
+			*best = q;
+			group = i / GROUP;
+		}
+		top = w;
+	}
+	return top != 0;
+}
+
+/* Look at all other places: 1 nobody else has the request, 0 somebody. */
+static int
+look_round(struct lhi_view *v, const struct lhi_request *mine)
+{
+	const struct groups g = groups_of(v, &mine->name);
+	struct lhi_request q;
+
+	for (unsigned i = 0; i < PLACES; i++) {
+		struct shm_request *r = place(v, &g, i);
+
+		if (r == mine->r)
+			continue;
+		for (;;) {
+			if (!read_place(r, &q))
+				return 0;
+			if (req_st(q.state) < REQ_ASKED ||
+			    req_st(q.state) > REQ_FAILED ||
+			    !is_named(&q, &mine->name) ||
+			    lhi_request_forgotten(v, q.state))
+				break;
+			if (req_st(q.state) != REQ_ASKED)
+				return 0;
+			lhi_point("request.rival");
+			if (lhi_request_move(v, &q, REQ_FREE, 0))	/* 3 */
+				break;
+		}
+	}
+	return 1;
+}
+
+static void
+write_down(struct lhi_request *q)
+{
+	struct shm_request *r = q->r;
+
+	sh64_store(&r->session, q->name.session);
+	sh64_store(&r->id[0], q->name.id[0]);
+	lhi_point("request.half");
+	sh64_store(&r->id[1], q->name.id[1]);
+	sh64_store(&r->key, q->name.key);
+	sh64_store(&r->token, 0);
+	sh64_store(&r->notes, 0);
+	sh64_store(&r->lease, 0);
+}
+
+/* It is not known: make it ours.  REQUEST_OURS; -EAGAIN: a rival is quicker;
+ * -ENOSPC. */
+static int
+enter(struct lhi_view *v, const struct lhi_request_name *n,
+    struct lhi_request *q)
+{
+	if (!choose(v, n, false, q) && !choose(v, n, true, q))
+		return lhi_fail(-ENOSPC, "no place in %s is left for another "
+		    "request id: its %u places are used up by requests whose "
+		    "leases are held; use a table with more leases", v->path,
+		    v->geo.n_requests);
+	if (!lhi_request_move(v, q, REQ_TAKEN, 0))		/* 1 */
+		return -EAGAIN;
+	lhi_point("request.taken");
+	q->name = *n;
+	q->lease = q->token = q->notes = 0;
+	write_down(q);
+	if (!lhi_request_move(v, q, REQ_ASKED, 0))		/* 2 */
+		return -EAGAIN;
+	lhi_point("request.asked");
+	if (look_round(v, q)) {
+		lhi_point("request.alone");
+		if (lhi_request_move(v, q, REQ_PENDING, 0))	/* 4 */
+			return REQUEST_OURS;
+	} else {
+		(void)lhi_request_move(v, q, REQ_FREE, 0);	/* 3 */
+	}
+	return -EAGAIN;
+}
+
+/* After a lost race: long enough for the other to get through. */
+static void
+give_way(struct lhi_view *v)
+{
+	const struct timespec ts = { 0,
+		(long)(20000 * (1 + (lhi_now_ns(v) >> 6) % 16)) };
+
+	(void)nanosleep(&ts, NULL);
+}
+
+int
+lhi_request_begin(struct lhi_view *v, const struct lhi_request_name *n,
+    struct lhi_request *q)
+{
+	int found;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		found = search(v, n, q);
+		if (found > 0 && q->name.key != n->key)
+			return lhi_fail(-EINVAL, "this request id was used for "
+			    "another key less than a minute ago, or holds it: "
+			    "make a new id for each request");
+		if (found > 0)
+			found = judge(v, q, true);
+		else if (found == 0)
+			found = enter(v, n, q);
+		if (found != -EAGAIN)
+			return found;
+		give_way(v);
+	}
+	return lhi_fail(-EBUSY, "others make requests by this id all the time");
+}
+
+void
+lhi_request_announce(struct lhi_request *q, uint64_t lease, uint64_t token,
+    uint32_t notes)
+{
+	q->lease = lease;
+	q->token = token;
+	q->notes = notes | (q->several ? REQUEST_SEVERAL : 0);
+	sh64_store(&q->r->token, token);
+	sh64_store(&q->r->notes, q->notes);
+	sh64_store(&q->r->lease, lease);
+	lhi_point("request.announced");
+}
+
+const char *
+lhi_request_wrong(struct lhi_view *v, uint32_t i)
+{
+	struct lhi_request q, other;
+	bool placed = false, twice = false;
+	struct groups g;
+
+	if (!read_place(&v->requests[i], &q) ||
+	    req_st(q.state) < REQ_PENDING ||
+	    lhi_request_forgotten(v, q.state))
+		return NULL;
+	if (req_st(q.state) > REQ_FAILED)
+		return "a request in no known state";
+	g = groups_of(v, &q.name);
+	for (unsigned n = 0; n < PLACES; n++) {
+		struct shm_request *r = place(v, &g, n);
+
+		placed |= r == q.r;
+		twice |= r != q.r && read_place(r, &other) &&
+		    req_st(other.state) >= REQ_PENDING &&
+		    req_st(other.state) <= REQ_FAILED &&
+		    is_named(&other, &q.name) &&
+		    !lhi_request_forgotten(v, other.state);
+	}
+	if (sh64_load(&q.r->state) != q.state)
+		return NULL;		/* it has moved on */
+	return !placed ? "a request that is not in its place" :
+	    twice ? "a request that is known twice" : NULL;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named sessions: answers "does the session of that name live?", without a
+ * process behind it.
+ *
+ * Layout.  A session record whose state is NAMED(inc).  Nobody has its bytes.
+ * It lives until the moment in its word `until`, which whoever uses it moves
+ * on, and is found by its name, 1 to 31 bytes in `application`.
+ *
+ *	until	incarnation (26) | deadline (38), in units as a lease's; below
+ *		UNTIL_FIRST, not a time: how it ended (enum lhi_named_end)
+ *	maker	session id: when that ends, so does this; or 0
+ *
+ * States.
+ *	RESERVED -> NAMED|PENDING	by who makes it, holding `recycle`
+ *	PENDING -> NAMED		by who makes it: now it lives
+ *	PENDING -> UNUSED		by anyone: withdrawn
+ *	NAMED -> DEAD|WAS_NAMED		by anyone, when `until` says that it
+ *					has ended; then burial as usual
+ *
+ * Invariants.
+ *  N1	Of one name at most one is NAMED and not ended.
+ *  N2	`until` changes by exact swaps, and never comes back to a value: each
+ *	renewal's is later than what it replaces, by one unit at least.
+ *  N3	Ended is for ever: then nothing is renewed, and no lease acquired.
+ *  N4	Who has its burial under way finds no claim of it being taken: who takes
+ *	one is the chunk's keeper (op/tenant.c), and looks whether the session
+ *	has ended after having become that; who buries ends it, then looks at
+ *	the keeper.
+ *
+ * Making (N1).  Publish PENDING, then look at every other record.  One that is
+ * NAMED and lives: withdraw our own, and take that.  One that is PENDING, of
+ * the same name: withdraw it.  At the end swap exactly our PENDING to NAMED; if
+ * somebody has withdrawn it, begin anew.  Two that make it at once: the one
+ * that published later sees the other's record, pending or named.  None waits
+ * for another; one who is stopped is withdrawn.
+ *
+ * Renewing.  As extend: load d, see the clock before it, swap exactly d for
+ * what is later, look at the clock again.  When that has reached d the swap is
+ * undone by ending the session, unless somebody has renewed it on top (and was
+ * told so: by N2 then the swap fails).  End by ttl: load d, see the clock past
+ * it, swap exactly d.
+ *
+ * A crash or stop of
+ *	a maker, RESERVED	as of a session that begins
+ *	a maker, PENDING	withdrawn by the next maker of that name, or by
+ *				who looks for a record
+ *	a renewer, an ender	one swap; state NAMED, `until` ended: the next
+ *				who asks makes it DEAD
+ *
+ * Lock-delay.  A word that is freed for a session that did not end by being
+ * destroyed says DIED, and before that the slot gets the moment from which on
+ * it may be had.  It is looked at only where a FREE word has a cause: never on
+ * the fast path.  It is never set to a sooner moment than one to come, so late
+ * or stale it is harmless: at most a delay.
+ *
+ * Not guaranteed: order between a renewal and the end of the maker.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "shm/events.h"
+#include "shm/evict.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
+#include "shm/key_slot.h"
+#include "shm/counters.h"
+
+#define UNTIL_FIRST	8u	/* a deadline, from here on */
+#define UNTIL_INC_BITS	26
+#define NAME_WORDS	(sizeof(((struct shm_session *)0)->application) / 8)
+#define MAKE_TRIES	200
+#define RENEW_TRIES	100000	/* each time another was quicker */
+
+struct name {
+	uint64_t w[NAME_WORDS];
+};
+
+static uint64_t
+until_make(uint64_t inc, uint64_t deadline)
+{
+	return (inc & MASK(UNTIL_INC_BITS)) << DEADLINE_BITS |
+	    (deadline & DEADLINE_MAX);
+}
+
+static bool
+until_is_of(uint64_t u, uint64_t inc)
+{
+	return u >> DEADLINE_BITS == (inc & MASK(UNTIL_INC_BITS));
+}
+
+static bool until_ended(uint64_t u) { return state_deadline(u) < UNTIL_FIRST; }
+
+/* ttl_ms from now on, and after `old`. */
+static uint64_t
+until_after(const struct lhi_view *v, uint64_t inc, uint32_t ttl_ms,
+    uint64_t old)
+{
+	uint64_t d = lhi_deadline(v, lhi_now_ns(v) + ttl_ms * NS_PER_MS);
+
+	if (d <= state_deadline(old) && state_deadline(old) < DEADLINE_MAX)
+		d = state_deadline(old) + 1;		/* N2 */
+	return until_make(inc, d < UNTIL_FIRST ? UNTIL_FIRST : d);
+}
+
+static struct name
+name_of(const char *text)
+{
+	struct name n;
+
+	memset(&n, 0, sizeof(n));
+	memcpy(&n, text, strnlen(text, NAMED_NAME_MAX));
+	return n;
+}
+
+/* Each word's load comes before the next look at the state. */
+static struct name
+name_at(const struct shm_session *se)
+{
+	const shm_u64 *w = (const shm_u64 *)(const void *)se->application;
+	struct name n;
+
+	for (unsigned i = 0; i < NAME_WORDS; i++)
+		n.w[i] = sh64_load(&w[i]);
+	return n;
+}
+
+static bool
+is_pending(uint64_t s)
+{
+	return sess_st(s) == SESS_NAMED && (sess_flags(s) & SESS_PENDING);
+}
+
+static bool
+is_named(uint64_t s)
+{
+	return sess_st(s) == SESS_NAMED && !(sess_flags(s) & SESS_PENDING);
+}
+
+bool
+lhi_named_is(const struct lhi_view *v, uint64_t sid)
+{
+	uint64_t s;
+
+	if (sid_idx(sid) >= v->geo.max_sessions)
+		return false;
+	s = sh64_load(&v->sessions[sid_idx(sid)].state);
+	return sess_inc(s) == sid_inc(sid) && (is_named(s) ||
+	    (sess_st(s) == SESS_DEAD && (sess_flags(s) & SESS_WAS_NAMED)));
+}
+
+bool
+lhi_named_sound(const struct lhi_view *v, uint32_t idx)
+{
+	const struct shm_session *se = &v->sessions[idx];
+	uint64_t u = sh64_load(&se->until), s = sh64_load(&se->state);
+
+	return sess_st(s) != SESS_NAMED || until_is_of(u, sess_inc(s));
+}
+
+/* Has its maker ended?  (Nobody's maker is a named session: what would be one
+ * is damage, and not followed.  A later one in the maker's record is none.) */
+static bool
+maker_gone(struct lhi_view *v, uint64_t maker, bool probe)
+{
+	uint64_t s;
+
+	if (maker == 0 || sid_idx(maker) >= v->geo.max_sessions)
+		return false;
+	s = sh64_load(&v->sessions[sid_idx(maker)].state);
+	if (sess_inc(s) != sid_inc(maker))
+		return sess_inc(s) > sid_inc(maker);
+	return sess_st(s) != SESS_NAMED && lhi_session_dead(v, maker, probe);
+}
+
+/* Why would it end now, its word being u?  NAMED_LIVES: it would not. */
+static enum lhi_named_end
+due(struct lhi_view *v, const struct shm_session *se, uint64_t u, bool probe)
+{
+	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
+		return lhi_same_time(v) ? NAMED_TTL : NAMED_LIVES;
+	return maker_gone(v, sh64_load(&se->maker), probe) ? NAMED_MAKER :
+	    NAMED_LIVES;
+}
+
+/* `until` says that it has ended: so does its state, for ever. */
+static void
+bring_down(struct lhi_view *v, uint32_t idx, uint64_t s)
+{
+	lhi_point("named.ended");
+	if (sh64_cas(&v->sessions[idx].state, s,
+	    sess_make(SESS_DEAD, SESS_WAS_NAMED, sess_inc(s))))
+		lhi_event_session(v, LH_LOG_FOUND_DEAD,
+		    sid_make(sess_inc(s), idx));
+}
+
+bool
+lhi_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
+{
+	struct shm_session *se = &v->sessions[sid_idx(sid)];
+	enum lhi_named_end end;
+	uint64_t u;
+
+	if (is_pending(s))
+		return false;
+	for (;;) {
+		u = sh64_load(&se->until);
+		if (!until_is_of(u, sid_inc(sid)) ||
+		    sh64_load_sc(&se->state) != s) {
+			/* it has ended, and perhaps the record is another's */
+			s = sh64_load(&se->state);
+			return sess_inc(s) > sid_inc(sid) ||
+			    (sess_inc(s) == sid_inc(sid) &&
+			    sess_st(s) == SESS_DEAD);
+		}
+		if (until_ended(u))
+			break;
+		end = due(v, se, u, probe);
+		if (end == NAMED_LIVES)
+			return false;
+		lhi_point("named.due");
+		/* else it was renewed, or somebody else has ended it */
+		if (sh64_cas(&se->until, u, until_make(sid_inc(sid), end)))
+			break;
+	}
+	bring_down(v, sid_idx(sid), s);
+	return true;
+}
+
+bool
+lhi_named_end(struct lhi_view *v, uint64_t sid)
+{
+	struct shm_session *se = &v->sessions[sid_idx(sid)];
+	uint64_t s = sh64_load(&se->state), u;
+
+	if (!is_named(s) || sess_inc(s) != sid_inc(sid))
+		return false;
+	do {
+		u = sh64_load(&se->until);
+		if (!until_is_of(u, sid_inc(sid)) || until_ended(u) ||
+		    lhi_session_dead(v, sid, false))
+			return false;
+	} while (!sh64_cas(&se->until, u,
+	    until_make(sid_inc(sid), NAMED_DESTROYED)));
+	bring_down(v, sid_idx(sid), s);
+	return true;
+}
+
+int
+lhi_named_renew(struct lhi_view *v, uint64_t sid)
+{
+	struct shm_session *se = &v->sessions[sid_idx(sid)];
+
+	for (int i = 0; i < RENEW_TRIES; i++) {
+		uint64_t u = sh64_load(&se->until), later;
+
+		if (!lhi_named_is(v, sid) || lhi_session_dead(v, sid, true) ||
+		    !until_is_of(u, sid_inc(sid)) || until_ended(u))
+			return -ESTALE;
+		if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
+			continue;	/* it was renewed meanwhile */
+		lhi_point("named.renewing");
+		later = until_after(v, sid_inc(sid),
+		    sh32_load_rlx(&se->ttl_ms), u);
+		if (!sh64_cas(&se->until, u, later))
+			continue;
+		lhi_point("named.renewed");
+		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(u)))
+			return 0;
+		/* too late: undo; unless somebody has renewed it on top */
+		(void)sh64_cas(&se->until, later,
+		    until_make(sid_inc(sid), NAMED_TTL));
+	}
+	return -ESTALE;		/* or our clock is not theirs */
+}
+
+void
+lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s)
+{
+	if (is_pending(s))
+		(void)sh64_cas(&v->sessions[idx].state, s,
+		    sess_make(SESS_UNUSED, 0, sess_inc(s)));
+}
+
+int
+lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid)
+{
+	const struct name want = name_of(name);
+
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		struct shm_session *se = &v->sessions[i];
+		uint64_t s = sh64_load(&se->state);
+		struct name has;
+
+		if (!is_named(s))
+			continue;
+		has = name_at(se);
+		if (memcmp(&has, &want, sizeof(has)) != 0 ||
+		    sh64_load_sc(&se->state) != s ||
+		    lhi_session_dead(v, sid_make(sess_inc(s), i), true))
+			continue;
+		*sid = sid_make(sess_inc(s), i);
+		return 1;
+	}
+	return 0;
+}
+
+/* The record is RESERVED, and ours. */
+static void
+describe(struct lhi_view *v, uint32_t idx, uint64_t inc,
+    const struct lhi_named_wish *wish)
+{
+	struct shm_session *se = &v->sessions[idx];
+	shm_u64 *w = (shm_u64 *)(void *)se->application;
+	const struct name n = name_of(wish->name);
+
+	sh32_store_rlx(&se->pid, (uint32_t)getpid());
+	sh32_store_rlx(&se->uid, (uint32_t)getuid());
+	sh64_store_rlx(&se->pidns_ino, 0);	/* no process is behind it */
+	sh64_store_rlx(&se->start_ticks, 0);
+	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
+	for (unsigned i = 0; i < NAME_WORDS; i++)
+		sh64_store(&w[i], n.w[i]);
+	sh64_store(&se->maker, wish->maker);
+	sh32_store(&se->ttl_ms, wish->ttl_ms);
+	sh32_store(&se->lock_delay_ms, wish->lock_delay_ms);
+	sh32_store(&se->on_end, wish->on_end);
+	sh64_store(&se->until, until_after(v, inc, wish->ttl_ms, 0));
+}
+
+/* Make record idx ours, PENDING: 1, *s; 0: not to be had; -EUCLEAN. */
+static int
+reserve(struct lhi_view *v, int fd, uint32_t idx,
+    const struct lhi_named_wish *wish, uint64_t *s)
+{
+	struct shm_session *se = &v->sessions[idx];
+	uint64_t inc, was;
+	int got;
+
+	if (lhi_session_lock_recycle(v, fd, idx) != 0)
+		return 0;
+	got = lhi_session_lay_to_rest(v, idx, &inc);
+	was = sh64_load(&se->state);
+	if (got == 1 && (sess_inc(was) != inc || is_pending(was) ||
+	    /* an old owner that has not been torn down yet */
+	    lhi_session_held(v, fd, idx) || !sh64_cas(&se->state, was,
+	    sess_make(SESS_RESERVED, 0, ++inc))))
+		got = 0;
+	if (got == 1) {
+		lhi_point("named.reserved");
+		lhi_stat_begin(v, idx);
+		describe(v, idx, inc, wish);
+		*s = sess_make(SESS_NAMED, SESS_PENDING, inc);
+		/* pairs with: the looks at all others that follow */
+		(void)sh64_cas(&se->state, sess_make(SESS_RESERVED, 0, inc),
+		    *s);
+	}
+	lhi_session_unlock_recycle(fd, idx);
+	return got;
+}
+
+/* The index of a record that is ours; -ENOSPC; -EUCLEAN. */
+static int
+reserve_any(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
+    uint64_t *s)
+{
+	/* first the ones that are surely free, then those that may be dead */
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+			unsigned st = sess_st(sh64_load(
+			    &v->sessions[i].state));
+			bool in_use = st == SESS_ALIVE ||
+			    st == SESS_CLOSING || st == SESS_NAMED;
+			int got = in_use != (pass == 1) ? 0 :
+			    reserve(v, fd, i, wish, s);
+
+			if (got != 0)
+				return got < 0 ? got : (int)i;
+		}
+	}
+	return lhi_fail(-ENOSPC, "all %u sessions of %s are in use: close "
+	    "some, or create a table with more sessions", v->geo.max_sessions,
+	    v->path);
+}
+
+/* Our record, idx, is PENDING: is there another of its name that lives? */
+static bool
+is_taken(struct lhi_view *v, uint32_t idx, const struct name *want,
+    uint64_t *sid)
+{
+	for (uint32_t i = 0; i < v->geo.max_sessions;) {
+		struct shm_session *se = &v->sessions[i];
+		uint64_t s = sh64_load_sc(&se->state);
+		struct name has;
+
+		if (i == idx || sess_st(s) != SESS_NAMED) {
+			i++;
+			continue;
+		}
+		has = name_at(se);
+		if (sh64_load_sc(&se->state) != s)
+			continue;		/* look at it again */
+		if (memcmp(&has, want, sizeof(has)) != 0) {
+			i++;
+		} else if (is_pending(s)) {
+			lhi_point("named.rival");
+			lhi_named_withdraw(v, i, s);
+		} else if (!lhi_session_dead(v, sid_make(sess_inc(s), i),
+		    true)) {
+			*sid = sid_make(sess_inc(s), i);
+			return true;
+		} else {
+			i++;
+		}
+	}
+	return false;
+}
+
+/* 0 made; -EEXIST; -EAGAIN: we were withdrawn; -ENOSPC, -EUCLEAN. */
+static int
+make_once(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
+    uint64_t *sid)
+{
+	const struct name want = name_of(wish->name);
+	uint64_t s = 0;
+	int idx = reserve_any(v, fd, wish, &s);
+
+	if (idx < 0)
+		return idx;
+	lhi_point("named.pending");
+	if (is_taken(v, (uint32_t)idx, &want, sid)) {
+		lhi_named_withdraw(v, (uint32_t)idx, s);
+		return -EEXIST;
+	}
+	lhi_point("named.alone");
+	if (!sh64_cas(&v->sessions[idx].state, s,
+	    sess_make(SESS_NAMED, 0, sess_inc(s))))
+		return -EAGAIN;
+	*sid = sid_make(sess_inc(s), (uint32_t)idx);
+	return 0;
+}
+
+int
+lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
+    uint64_t *sid)
+{
+	struct timespec a_while = { 0, 0 };
+	struct lhi_spade sp;
+	int error = -EAGAIN;
+
+	if (!lhi_spade_fetch(v, &sp)) {
+		lhi_spade_put_away(&sp);
+		return lhi_view_gone(v) ? lhi_view_fresh(v) :
+		    lhi_fail(-EMFILE, "cannot open %s once more", v->path);
+	}
+	for (int i = 0; error == -EAGAIN && i < MAKE_TRIES; i++) {
+		/* not in step with who makes it as well */
+		a_while.tv_nsec = (i % 16) * (1000 + getpid() % 8 * 700);
+		if (i > 0)
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_while,
+			    NULL);
+		error = lhi_named_find(v, wish->name, sid) ? -EEXIST :
+		    make_once(v, sp.fd, wish, sid);
+	}
+	lhi_spade_put_away(&sp);
+	return error != -EAGAIN ? error : lhi_fail(error, "session '%.31s' is "
+	    "being made and ended by others all the time: try again",
+	    wish->name);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Named sessions: see session_named.c. */
+#ifndef LHI_SESSION_NAMED_H
+#define LHI_SESSION_NAMED_H
+
+#include "shm/session_record.h"
+
+/* What a session that is to be made is like. */
+struct lhi_named_wish {
+	const char *name;	/* 1 .. 31 bytes */
+	uint64_t maker;		/* ends with that session; or 0 */
+	uint32_t ttl_ms;
+	uint32_t lock_delay_ms;
+	uint32_t on_end;	/* NAMED_DELETE, or 0 */
+};
+
+#define NAMED_NAME_MAX	31u
+#define NAMED_DELETE	1u	/* keys that it holds at its end are evicted */
+#define NAMED_DELAY_MAX_MS 600000u
+
+/* How it ended. */
+enum lhi_named_end {
+	NAMED_LIVES = 0,
+	NAMED_DESTROYED = 1,
+	NAMED_TTL = 2,
+	NAMED_MAKER = 3
+};
+
+/* The living session of that name: 1, *sid; or 0. */
+int lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid);
+
+/* Make it.  0; -EEXIST: *sid is the one that there is; -ENOSPC; -EAGAIN:
+ * others make it, and end it, all the time; -EUCLEAN; -errno. */
+int lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
+    uint64_t *sid);
+
+/* It lives for its ttl, from now on at least.  0; -ESTALE. */
+int lhi_named_renew(struct lhi_view *v, uint64_t sid);
+
+/* End it.  True: we did. */
+bool lhi_named_end(struct lhi_view *v, uint64_t sid);
+
+/* The same for all that end with that session, which closes. */
+void lhi_named_end_made_by(struct lhi_view *v, uint64_t maker);
+
+/* Is, or was, that a named session, as far as its record tells?  (Of one whose
+ * record is another's by now: no.) */
+bool lhi_named_is(const struct lhi_view *v, uint64_t sid);
+
+/* Its name, and its end, in table time; for people.  False: it has gone. */
+bool lhi_named_tell(const struct lhi_view *v, uint64_t sid,
+    char name[NAMED_NAME_MAX + 1], int64_t *until_ns);
+
+/* Of a NAMED record: is its end its own? */
+bool lhi_named_sound(const struct lhi_view *v, uint32_t idx);
+
+/* For lhi_session_dead(): the same for a named one, whose state was s. */
+bool lhi_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe);
+
+/* Being made: withdraw it, whoever makes it. */
+void lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s);
+
+/* Is it a named session, and has it ended? */
+bool lhi_named_ended(struct lhi_view *v, uint64_t sid);
+
+/* Why is a word FREE that was freed for that session, which is dead? */
+enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);
+
+/*
+ * Before a word that a claim of the dead session holds exclusively is freed:
+ * if there is a lock-delay, nobody gets the key until it is over.
+ */
+void lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid);
+
+/* The lock-delay of that named session, in ms; 0: it has none. */
+uint32_t lhi_named_delay_of(const struct lhi_view *v, uint64_t sid);
+
+/* As lhi_named_delay(), by one who had looked it up before the session ended.
+ * If its record is another's by now, it may have been destroyed or not. */
+void lhi_named_delay_late(struct lhi_view *v, struct shm_slot *s, uint64_t sid,
+    uint32_t ms);
+
+/* The same where a reader of the dead session, in state st, is taken out, if it
+ * was being made one: the session may have ended before it was. */
+void lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st);
+
+/* Claim ci, whose session has ended, also if it does not say so yet, is about
+ * to be mended: the same, if it held a key. */
+void lhi_named_delay_mended(struct lhi_view *v, uint32_t ci);
+
+#define MOVING_MASK \
+	(CLAIM_MOVING | (uint32_t)MASK(MOVING_USE_BITS) << MOVING_USE_SHIFT)
+
+/* What the flags of a claim in state st say, if it is moving in that use. */
+static inline uint32_t
+lhi_named_mark(uint64_t st)
+{
+	return CLAIM_MOVING | (uint32_t)(state_seq(st) &
+	    MASK(MOVING_USE_BITS)) << MOVING_USE_SHIFT;
+}
+
+/* In state st: is it being handed over, or becoming a reader's, or free; or was
+ * it, when somebody was killed? */
+static inline bool
+lhi_named_moving(const struct lhi_view *v, uint32_t ci, uint64_t st)
+{
+	return (sh32_load(&v->claims[ci].wflags) & MOVING_MASK) ==
+	    lhi_named_mark(st);
+}
+
+/* Is the key of that word, FREE, kept back?  How long, in ns; 0: it is not. */
+int64_t lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
+    uint64_t w);
+
+/* What claim ci of a dead session held is free: evict it, if that is wanted. */
+void lhi_named_forget(struct lhi_view *v, uint32_t ci);
+
+/* Does a chunk's keeper, that session, surely take no claim any more? */
+bool lhi_named_keeper_gone(struct lhi_view *v, uint64_t keeper);
+
+/* May the dead session's chunk not be buried now? */
+bool lhi_named_kept(struct lhi_view *v, uint32_t ch);
+
+#endif

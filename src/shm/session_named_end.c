@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a named session leaves behind: how its leases count as ended, which keys
+ * are kept back or go, and when its chunks may be buried.  See session_named.c.
+ *
+ * All of it is read from the record of a session that is DEAD (so nothing in it
+ * changes before the burial is over) and asked by whoever frees a word of its,
+ * or buries it; each step may be repeated.  Of a session whose record says
+ * nothing (it was no named one, or left a chunk to a later incarnation) leases
+ * end as those of the dead.
+ *
+ * A lease that nobody looked at until both its deadline and its session's end
+ * had passed counts as ended by the latter (shm/lock_word.c): the other way
+ * round a key would be had at once that is to be kept back.
+ *
+ * A claim in the midst of being handed over, from it or to it, or of becoming a
+ * reader's, or free, is MOVING: set before the word is swapped, cleared when it
+ * is certain what became of it, left by who is killed in between.  Whether such
+ * a claim held its key at the session's end its state does not say: so the key
+ * goes only if the claim's burial has found it in the word, or in the chain;
+ * and a reader's may have been held exclusively, so its key is kept back.  (A
+ * reader's that is handed over is in the chain for as long as it is held: it
+ * need not say so.)
+ *
+ * Many may present one lease at once.  So only who has won the state of a use
+ * says that this use is moving, if it still is in that, and clears exactly what
+ * he has set: what others said of another use stays.  (Who releases it says so
+ * of the use that he finds; who comes too late at the word finds the lease
+ * over.)  Uses are told apart by the low bits of their numbers; the whole
+ * number is compared in the claim's state, between the look at what is said and
+ * its swap.  Model: tests/model/moving.pml.
+ *
+ * A chunk's keeper is gone when its session's lock is, whatever pid namespace
+ * it is in.  Where no lock proves a death (SESS_NOPROOF) it is gone when its
+ * process is.  What of that cannot be seen (in another pid namespace) keeps the
+ * chunk, 64 claims, and the ended session's record; all else of the session is
+ * buried.  It cannot be taken back by force: who is stopped as a keeper stores
+ * into a claim when it goes on.
+ *
+ * A key that is to go (NAMED_DELETE) is evicted while the claim that held it is
+ * still in its last use: a burier that is killed in between is followed by one
+ * who finds the claim so, and evicts it.  Whoever was quicker to acquire it
+ * keeps it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include "shm/evict.h"
+#include "shm/session_named.h"
+#include "shm/key_slot.h"
+
+/* The record of a named session that has ended so; NULL. */
+static const struct shm_session *
+ended(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
+{
+	const struct shm_session *se;
+	uint64_t s;
+
+	if (sid == 0 || sid_idx(sid) >= v->geo.max_sessions)
+		return NULL;
+	se = &v->sessions[sid_idx(sid)];
+	s = sh64_load(&se->state);
+	if (s != sess_make(SESS_DEAD, SESS_WAS_NAMED, sid_inc(sid)))
+		return NULL;
+	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) & 3);
+	/* and that was its own word still */
+	return sh64_load(&se->state) == s ? se : NULL;
+}
+
+bool
+lhi_named_ended(struct lhi_view *v, uint64_t sid)
+{
+	return sid != 0 && lhi_named_is(v, sid) &&
+	    lhi_session_dead(v, sid, true);
+}
+
+enum lhi_cause
+lhi_named_cause(const struct lhi_view *v, uint64_t sid)
+{
+	enum lhi_named_end how;
+
+	return ended(v, sid, &how) != NULL && how == NAMED_DESTROYED ?
+	    CAUSE_RELEASED : CAUSE_DIED;
+}
+
+static uint32_t
+now_ms(const struct lhi_view *v)
+{
+	return (uint32_t)(lhi_now_ns(v) / NS_PER_MS);
+}
+
+/* Nobody gets the key for so long. */
+static void
+keep_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
+{
+	uint32_t was, now;
+
+	if (ms == 0 || ms > NAMED_DELAY_MAX_MS)
+		return;
+	/* never sooner than what somebody has set meanwhile, for the session
+	 * that was the next to hold the key */
+	do {
+		was = sh32_load(&s->delay_ms);
+		now = now_ms(v);
+		if (was != 0 && was - now >= ms &&
+		    was - now <= NAMED_DELAY_MAX_MS + 1)
+			return;
+		lhi_point("named.delaying");
+	} while (!sh32_cas(&s->delay_ms, was, (now + ms) | 1));
+}
+
+void
+lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
+{
+	enum lhi_named_end how;
+	const struct shm_session *se = ended(v, sid, &how);
+
+	if (se != NULL && how != NAMED_DESTROYED)
+		keep_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
+}
+
+uint32_t
+lhi_named_delay_of(const struct lhi_view *v, uint64_t sid)
+{
+	uint32_t ms;
+
+	if (!lhi_named_is(v, sid))
+		return 0;
+	ms = sh32_load(&v->sessions[sid_idx(sid)].lock_delay_ms);
+	return lhi_named_is(v, sid) ? ms : 0;
+}
+
+void
+lhi_named_delay_late(struct lhi_view *v, struct shm_slot *s, uint64_t sid,
+    uint32_t ms)
+{
+	enum lhi_named_end how;
+
+	if (ended(v, sid, &how) == NULL || how != NAMED_DESTROYED)
+		keep_back(v, s, ms);
+}
+
+void
+lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st)
+{
+	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
+
+	if (state_kind(st) == ST_READ && s != NULL &&
+	    lhi_named_moving(v, ci, st))
+		lhi_named_delay(v, s, lhi_claim_owner(v, ci));
+}
+
+void
+lhi_named_delay_mended(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t sid = lhi_claim_owner(v, ci), st, w;
+	uint64_t home = sh64_load(&v->claims[ci].home);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	const struct shm_session *se;
+
+	if (s == NULL || sid == 0 || !lhi_named_is(v, sid) ||
+	    sh32_load(&s->gen) != home >> 32)
+		return;
+	se = &v->sessions[sid_idx(sid)];
+	st = sh64_load(&v->claims[ci].state);
+	w = sh64_load(&s->word);
+	if (state_held(st) && ((word_mode(w) == WORD_X && word_idx(w) == ci) ||
+	    (state_kind(st) == ST_READ && lhi_named_moving(v, ci, st))) &&
+	    state_deadline(sh64_load(&se->until)) != NAMED_DESTROYED)
+		keep_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
+}
+
+int64_t
+lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
+    uint64_t w)
+{
+	uint32_t until = sh32_load_rlx(&s->delay_ms), left;
+
+	if (until == 0 || word_mode(w) != WORD_FREE ||
+	    word_cause(w) == CAUSE_RELEASED)
+		return 0;
+	left = until - now_ms(v);
+	return left <= NAMED_DELAY_MAX_MS + 1 ? left * NS_PER_MS : 0;
+}
+
+void
+lhi_named_forget(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t home = sh64_load(&v->claims[ci].home), w;
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	struct lhi_ref ref = { s, home };
+	enum lhi_named_end how;
+	const struct shm_session *se = ended(v, lhi_claim_owner(v, ci), &how);
+
+	if (se == NULL || s == NULL ||
+	    sh32_load_rlx(&se->on_end) != NAMED_DELETE)
+		return;
+	w = sh64_load_sc(&s->word);
+	if (sh32_load(&s->gen) != home >> 32 || word_mode(w) != WORD_FREE)
+		return;
+	(void)lhi_slot_unkeep(&ref);
+	lhi_point("named.forgetting");
+	(void)lhi_evict_slot(v, s, w);
+}
+
+/* Where no lock proves a death: there is no process of that number, in the
+ * namespace that we see, whoever else may have had it since. */
+static bool
+has_no_process(const struct lhi_view *v, uint64_t sid)
+{
+	pid_t pid = lhi_session_pid(v, sid);
+	int saved = errno;
+	bool gone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+
+	errno = saved;
+	/* it was that of this incarnation */
+	return gone && sess_inc(sh64_load(&v->sessions[sid_idx(sid)].state))
+	    == sid_inc(sid);
+}
+
+bool
+lhi_named_keeper_gone(struct lhi_view *v, uint64_t keeper)
+{
+	return lhi_session_dead(v, keeper, true) || has_no_process(v, keeper);
+}
+
+bool
+lhi_named_kept(struct lhi_view *v, uint32_t ch)
+{
+	uint64_t keeper = sh64_load_sc(&v->chunks[ch].keeper);
+	enum lhi_named_end how;
+
+	/* pairs with: a keeper looks whether the session has ended */
+	return keeper != 0 &&
+	    ended(v, sh64_load(&v->chunks[ch].owner), &how) != NULL &&
+	    !lhi_named_keeper_gone(v, keeper);
+}
+
+bool
+lhi_named_tell(const struct lhi_view *v, uint64_t sid,
+    char name[NAMED_NAME_MAX + 1], int64_t *until_ns)
+{
+	const struct shm_session *se = &v->sessions[sid_idx(sid)];
+
+	if (!lhi_named_is(v, sid))
+		return false;
+	memcpy(name, se->application, NAMED_NAME_MAX);
+	name[NAMED_NAME_MAX] = '\0';
+	*until_ns = lhi_deadline_ns(v, state_deadline(sh64_load(&se->until)));
+	return lhi_named_is(v, sid);
+}
+
+void
+lhi_named_end_made_by(struct lhi_view *v, uint64_t maker)
+{
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		struct shm_session *se = &v->sessions[i];
+		uint64_t s = sh64_load(&se->state);
+
+		if (sess_st(s) == SESS_NAMED &&
+		    sh64_load(&se->maker) == maker &&
+		    lhi_named_end(v, sid_make(sess_inc(s), i)))
+			(void)lhi_session_bury(v, sid_make(sess_inc(s), i));
+	}
+}

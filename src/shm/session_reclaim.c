@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Burial: answers "what did this dead session leave behind?", and gives it
+ * back.
+ *
+ * That a session is DEAD is all it takes to free what it held, and anybody who
+ * wants one of its keys does so (shm/lock_word.c).  Here its claims are made
+ * free and its chunks nobody's, under the record's recycle byte, which the
+ * kernel takes from a burier that dies: so one at a time, and none for ever.
+ *
+ * Every step is an exact swap on something that is still the dead session's
+ * (shm/claim_record.c says what of), so that the next burier repeats harmlessly
+ * what was done, and goes on.  Readers are marked first, so that one walk of
+ * their chain takes out all of them.  A stopped burier keeps 64 claims a chunk
+ * from being used again, and nobody from any key.
+ *
+ * Of a named session the claims may just be taken by somebody who lives: while
+ * a chunk has such a keeper, that is not buried (shm/session_named.c, N4), nor
+ * the session's record used again.
+ *
+ * Chunks of earlier incarnations of the record, if there are any, go too: a
+ * thread that was in the middle of getting one while another closed the
+ * attachment leaves one behind.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "prim/bytelock.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/session_named.h"
+#include "shm/session_record.h"
+
+enum { KEPT = 1 };		/* a chunk cannot be buried now */
+
+/* First pass: mark readers, so that one walk takes out many; then bury. */
+static int
+bury_chunk(struct lhi_view *v, uint32_t ch, int pass)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < SHM_CHUNK && error == 0; i++) {
+		if (pass == 0)
+			lhi_claim_give_up(v, ch * SHM_CHUNK + i, true);
+		else
+			error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
+	}
+	return error;
+}
+
+/*
+ * Give back all claims of incarnations of record idx up to `inc`, which is
+ * dead; the caller holds its recycle byte.  Idempotent.  0; KEPT; -EUCLEAN.
+ */
+static int
+bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
+{
+	bool kept = false;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
+			uint64_t owner = sh64_load(&v->chunks[ch].owner);
+
+			if (owner == 0 || sid_idx(owner) != idx ||
+			    sid_inc(owner) > inc)
+				continue;
+			if (lhi_named_kept(v, ch)) {
+				kept = true;
+				continue;
+			}
+			if (bury_chunk(v, ch, pass) != 0)
+				return -EUCLEAN;
+			if (pass == 1)
+				(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
+		}
+	}
+	return kept ? KEPT : 0;
+}
+
+int
+lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
+{
+	struct shm_session *se = &v->sessions[idx];
+	uint64_t s = sh64_load(&se->state);
+	int error;
+
+	switch (sess_st(s)) {
+	case SESS_ALIVE:
+	case SESS_CLOSING:
+		if ((sess_flags(s) & SESS_NOPROOF) || !lhi_session_gone(v, idx))
+			return 0;
+		lhi_point("session.proved");
+		if (!lhi_session_declare_dead(v, idx, s) &&
+		    sess_st(sh64_load(&se->state)) != SESS_DEAD)
+			return 0;
+		break;
+	case SESS_NAMED:
+		lhi_named_withdraw(v, idx, s);
+		if (!lhi_session_dead(v, sid_make(sess_inc(s), idx), true))
+			return 0;
+		break;
+	case SESS_UNUSED:
+	case SESS_RESERVED:
+	case SESS_DEAD:
+		break;
+	default:
+		return 0;
+	}
+	*inc = sess_inc(s);
+	error = bury(v, idx, *inc);
+	if (error == KEPT)
+		return 0;
+	if (error == 0 && sess_st(s) >= SESS_ALIVE)
+		lhi_event_session(v, LH_LOG_BURIED, sid_make(*inc, idx));
+	return error != 0 ? error : 1;
+}
+
+bool
+lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp)
+{
+	/* a thread cancelled in between would keep its turn for ever */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &sp->cancel);
+	sp->fd = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	sp->pin = NULL;
+	if (sp->fd >= 0 && lhi_view_is(v, sp->fd))
+		sp->pin = lhi_byte_pin(sp->fd);
+	return sp->pin != NULL;
+}
+
+void
+lhi_spade_put_away(struct lhi_spade *sp)
+{
+	if (sp->pin != NULL)
+		lhi_byte_unpin(sp->pin);
+	if (sp->fd >= 0)
+		(void)close(sp->fd);
+	(void)pthread_setcancelstate(sp->cancel, NULL);
+}
+
+/* 1 done; 0 it lives, or somebody else is at it; -EUCLEAN. */
+static int
+bury_record(struct lhi_view *v, const struct lhi_spade *sp, uint32_t idx)
+{
+	uint64_t inc;
+	int done;
+
+	if (lhi_session_lock_recycle(v, sp->fd, idx) != 0)
+		return 0;
+	done = lhi_session_lay_to_rest(v, idx, &inc);
+	lhi_session_unlock_recycle(sp->fd, idx);
+	return done;
+}
+
+int
+lhi_session_bury(struct lhi_view *v, uint64_t sid)
+{
+	int saved = errno, done = 0;
+	struct lhi_spade sp;
+
+	if (sid_idx(sid) >= v->geo.max_sessions)
+		return 0;
+	if (lhi_spade_fetch(v, &sp))
+		done = bury_record(v, &sp, sid_idx(sid));
+	lhi_spade_put_away(&sp);
+	errno = saved;
+	return done;
+}
+
+unsigned
+lhi_session_sweep(struct lhi_view *v)
+{
+	int saved = errno;
+	unsigned buried = 0;
+	struct lhi_spade sp;
+	bool ready = lhi_spade_fetch(v, &sp);
+
+	for (uint32_t i = 0; ready && i < v->geo.max_sessions; i++) {
+		uint64_t s = sh64_load(&v->sessions[i].state);
+		bool dead = sess_st(s) == SESS_DEAD ||
+		    ((sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING)
+		    && lhi_session_gone(v, i)) || (sess_st(s) == SESS_NAMED &&
+		    lhi_session_dead(v, sid_make(sess_inc(s), i), true));
+
+		if (dead && bury_record(v, &sp, i) == 1)
+			buried++;
+	}
+	lhi_spade_put_away(&sp);
+	errno = saved;
+	return buried;
+}

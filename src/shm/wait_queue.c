@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wait queue: answers "whose turn is it?".
+ *
+ * It decides order and wake-ups only.  A grant is a swap of the lock word, so
+ * no state of this list, however torn, can let two holders in.
+ *
+ * Layout.  A singly linked list of waiting claims, sorted by rank (readers who
+ * wait to upgrade first, then by priority, higher first) and ticket (earlier
+ * first), headed by slot.waitq.  A link is {mark,
+ * idx, tag}; the mark in a claim's own link says that the claim is out; every
+ * write of a link increments its tag, which is never reset, also when the claim
+ * is used again elsewhere.  (Harris 2001, Michael 2002; instead of safe memory
+ * reclamation: claims are type-stable and tags never repeat in practice.)
+ *
+ * Invariants.
+ *  I1	An unmarked link is changed only by a swap of its exact value, so
+ *	whoever swaps successfully has seen the present neighbour.
+ *  I2	A claim's order fields are constant from its insertion until no link
+ *	leads to it.
+ *  I3	A claim is used for something else only after its owner (or whoever
+ *	buries it) has marked it and searched the queue past its place: then no
+ *	link leads to it.
+ *  I4	Each hop is validated: after a claim's fields are read, the link that
+ *	led to it must still have its exact value.  A marked link has it also
+ *	when its claim is out: so who goes along one, and does not unlink its
+ *	claim, looks at the last one before it that was not marked.
+ *
+ * Who may mark a claim: its owner; anyone who read its link, then proved that
+ * it does not wait here, and swaps exactly that link (C12: with the link read
+ * after the proof, the proof could be about an earlier use of the claim, and a
+ * live waiter of another key would be thrown out).  "Does not wait here" is:
+ * another slot or generation; a state that is neither WAIT nor HELD; HELD and
+ * named by the lock word (granted, not yet taken out); a dead session.  Should
+ * a waiter be thrown out all the same, it notices its mark and comes back with
+ * its old ticket.
+ *
+ * A crash or stop of
+ *	insert, before the last swap	the claim is not linked
+ *	insert, after it		a dead waiter: removed on proof; a
+ *					stopped one: made suspect
+ *	remove, marked not unlinked	the next walker unlinks it
+ *	kick, anywhere			the first waiter looks again by itself
+ *					within 20 ms
+ *
+ * Not guaranteed: that a walk sees a waiter that is being inserted.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "prim/futex.h"
+#include "shm/doorbell.h"
+#include "shm/wait_queue.h"
+#include "shm/session_record.h"
+
+/*
+ * Passes over one queue before it is declared damaged: of those that end for no
+ * better reason than that the queue moves, and of those that find a bad index
+ * or no end.
+ */
+#define PASSES_MAX 100000
+#define BAD_MAX 3
+
+struct spot {
+	shm_u64 *pred;		/* link that leads to cur */
+	uint64_t pred_link;	/* its value */
+	uint32_t cur;		/* 0: end */
+};
+
+/* Does a stand before b? */
+static bool
+before(uint64_t a_rank, uint32_t a_ticket, uint64_t b_rank, uint32_t b_ticket)
+{
+	if (a_rank != b_rank)
+		return a_rank > b_rank;
+	return (int32_t)(a_ticket - b_ticket) < 0;
+}
+
+/* Swap the link at the spot past a marked claim.  False: look again. */
+static bool
+unlink_marked(struct spot *at, uint64_t marked)
+{
+	uint64_t past = link_make(false, link_idx(marked),
+	    link_tag(at->pred_link) + 1);
+
+	if (!sh64_cas(at->pred, at->pred_link, past))
+		return false;
+	at->pred_link = past;
+	at->cur = link_idx(past);
+	return true;
+}
+
+static void
+start(struct shm_slot *s, struct spot *at)
+{
+	at->pred = &s->waitq;
+	at->pred_link = sh64_load_sc(at->pred);
+	at->cur = link_idx(at->pred_link);
+}
+
+static void
+advance(struct shm_claim *c, uint64_t next, struct spot *at)
+{
+	at->pred = &c->wnext;
+	at->pred_link = next;
+	at->cur = link_idx(next);
+}
+
+/*
+ * Start behind the claim that was queued last, if it surely is still linked and
+ * stands before (rank, ticket).  The hint is that claim and the tag that its
+ * link, to nobody, had when it was linked.  The next write of that link makes
+ * it lead to a successor, or marks it; so not marked and at most one tag on, it
+ * has never been marked (C12).
+ */
+static bool
+start_at_tail(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
+    uint32_t ticket, struct spot *at)
+{
+	uint64_t hint = sh64_load(&s->tail), l;
+	struct shm_claim *c = lhi_claim(v, link_idx(hint));
+
+	if (c == NULL)
+		return false;
+	l = sh64_load_sc(&c->wnext);
+	if (link_marked(l) ||
+	    ((link_tag(l) - link_tag(hint)) & MASK(LINK_TAG_BITS)) > 1 ||
+	    !before(lhi_queue_rank(c), sh32_load(&c->ticket), rank, ticket) ||
+	    sh64_load(&c->wnext) != l)
+		return false;
+	advance(c, l, at);
+	return true;
+}
+
+/*
+ * The spot before the first claim that does not stand before (rank, ticket);
+ * marked claims up to there are unlinked (from the tail hint on, with `tail`).
+ */
+static int
+find(struct lhi_view *v, struct shm_slot *s, uint64_t rank, uint32_t ticket,
+    bool tail, struct spot *at)
+{
+	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	    pass++) {
+		uint32_t hops = 0;
+
+		if (!tail || pass > 0 || !start_at_tail(v, s, rank, ticket, at))
+			start(s, at);
+		for (; hops < lhi_hop_limit(v); hops++) {
+			struct shm_claim *c;
+			uint64_t next;
+			bool mine_after;
+
+			if (at->cur == 0)
+				return 0;
+			c = lhi_claim(v, at->cur);
+			if (c == NULL) {
+				bad++;
+				break;
+			}
+			next = sh64_load(&c->wnext);
+			mine_after = before(lhi_queue_rank(c),
+			    sh32_load(&c->ticket), rank, ticket);
+			if (sh64_load(at->pred) != at->pred_link)
+				break;				/* I4 */
+			if (link_marked(next)) {
+				if (!unlink_marked(at, next))
+					break;
+			} else if (mine_after) {
+				advance(c, next, at);
+			} else {
+				return 0;
+			}
+		}
+		bad += hops >= lhi_hop_limit(v);
+	}
+	return lhi_damaged(v, "wait queue cannot be walked", lhi_slot_idx(v, s),
+	    at->cur);
+}
+
+int
+lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	struct shm_claim *c = &v->claims[ci];
+	struct spot at;
+
+	for (;;) {
+		uint64_t mine, prepared;
+		int error = find(v, s, lhi_queue_rank(c),
+		    sh32_load_rlx(&c->ticket), true, &at);
+
+		if (error != 0)
+			return error;
+		if (at.cur == ci)
+			return 0;	/* it is in */
+		mine = sh64_load(&c->wnext);
+		prepared = link_make(false, at.cur, link_tag(mine) + 1);
+		if (!sh64_cas(&c->wnext, mine, prepared))
+			continue;
+		lhi_point("queue.prepared");
+		/* pairs with: release's load of waitq after W2 */
+		if (!sh64_cas(at.pred, at.pred_link,
+		    link_make(false, ci, link_tag(at.pred_link) + 1)))
+			continue;
+		lhi_point("queue.linked");
+		if (at.cur == 0)
+			sh64_store(&s->tail, link_make(false, ci,
+			    link_tag(prepared)));
+		return 0;
+	}
+}
+
+int
+lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	struct shm_claim *c = &v->claims[ci];
+	struct spot at;
+	uint64_t mine;
+
+	do {
+		mine = sh64_load(&c->wnext);
+	} while (!link_marked(mine) && !sh64_cas(&c->wnext, mine,
+	    link_make(true, link_idx(mine), link_tag(mine) + 1)));
+	lhi_point("queue.marked");
+	return find(v, s, lhi_queue_rank(c), sh32_load_rlx(&c->ticket), false,
+	    &at);
+}
+
+bool
+lhi_queue_is_out(struct lhi_view *v, uint32_t ci)
+{
+	return link_marked(sh64_load(&v->claims[ci].wnext));
+}
+
+/* Is it sure that claim ci, in state st, does not wait in this queue? */
+static bool
+does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
+    bool probe)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t w;
+
+	if (sh64_load(&c->home) != lhi_home(lhi_slot_idx(v, s),
+	    sh32_load_rlx(&s->gen)))
+		return true;
+	switch (state_kind(st)) {
+	case ST_HELD:
+		w = sh64_load_sc(&s->word);
+		if (word_mode(w) == WORD_X && word_idx(w) == ci)
+			return true;
+		/* it is trying for the word */
+		/* fallthrough */
+	case ST_READ:
+	case ST_WAIT:
+		return lhi_session_dead(v, lhi_claim_owner(v, ci), probe);
+	default:
+		return true;
+	}
+}
+
+/*
+ * Who waits to upgrade is in nobody's way but while its key is read: a free one
+ * is not for it, its lease is over.
+ */
+static bool
+passed_over(struct shm_slot *s, uint32_t flags, uint32_t others)
+{
+	return (flags & others) || ((flags & WAITER_UPGRADE) &&
+	    word_mode(sh64_load(&s->word)) != WORD_S);
+}
+
+int
+lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
+    bool reader, bool probe, uint32_t *first)
+{
+	uint32_t pass_over = WAITER_SUSPECT | (reader ? WAITER_SHARED : 0);
+	struct spot at;
+
+	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	    pass++) {
+		uint32_t hops = 0;
+
+		for (start(s, &at); hops < lhi_hop_limit(v); hops++) {
+			struct shm_claim *c;
+			uint64_t next, st;
+			bool out;
+
+			if (at.cur == 0 || at.cur == self) {
+				*first = at.cur;
+				return 0;
+			}
+			c = lhi_claim(v, at.cur);
+			if (c == NULL) {
+				bad++;
+				break;
+			}
+			next = sh64_load(&c->wnext);
+			lhi_point("queue.link_read");
+			st = sh64_load(&c->state);
+			out = !link_marked(next) &&
+			    does_not_wait(v, s, at.cur, st, probe);
+			if (sh64_load(at.pred) != at.pred_link)
+				break;				/* I4 */
+			lhi_point("queue.proved");
+			if (lhi_mutant(12))
+				next = sh64_load(&c->wnext);
+			if (out) {
+				uint64_t marked = link_make(true,
+				    link_idx(next), link_tag(next) + 1);
+
+				if (!sh64_cas(&c->wnext, next, marked))
+					break;
+				next = marked;
+			}
+			if (link_marked(next)) {
+				if (!unlink_marked(&at, next))
+					break;
+				continue;
+			}
+			if (passed_over(s, sh32_load(&c->wflags), pass_over)) {
+				advance(c, next, &at);
+				continue;
+			}
+			*first = at.cur;
+			return 0;
+		}
+		bad += hops >= lhi_hop_limit(v);
+	}
+	return lhi_damaged(v, "wait queue cannot be walked", lhi_slot_idx(v, s),
+	    at.cur);
+}
+
+int
+lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
+    bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg)
+{
+	struct spot at;
+	uint32_t hops = 0;
+
+	for (start(s, &at); at.cur != 0; hops++) {
+		struct shm_claim *c = lhi_claim(v, at.cur);
+		uint64_t next;
+
+		if (c == NULL || hops > lhi_hop_limit(v))
+			return -EUCLEAN;
+		next = sh64_load(&c->wnext);
+		if (sh64_load(at.pred) != at.pred_link)
+			return -EAGAIN;				/* I4 */
+		if (link_marked(next)) {
+			at.cur = link_idx(next);
+			continue;
+		}
+		if (!fn(v, at.cur, arg))
+			return 0;
+		advance(c, next, &at);
+	}
+	return 0;
+}
+
+void
+lhi_queue_wake(struct lhi_view *v, struct shm_claim *c)
+{
+	if (lhi_mutant(5))
+		(void)sh32_fetch_and(&c->wflags, ~WAITER_SUSPECT);
+	/* pairs with: the waiter's swap to ASLEEP before its last look */
+	if (sh32_load_sc(&c->park) == PARK_ASLEEP &&
+	    sh32_cas(&c->park, PARK_ASLEEP, PARK_AWAKE)) {
+		lhi_point("queue.woken");
+		if (sh32_load(&c->wflags) & WAITER_BELL)
+			lhi_bell_ring_claim(v, (uint32_t)(c - v->claims),
+			    BELL_TURN);
+		else
+			lhi_futex_wake(&c->park);
+	}
+}
+
+struct kick {
+	struct shm_slot *s;
+	bool readers;		/* a reader was woken: only readers from here */
+};
+
+static bool
+wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct shm_claim *c = &v->claims[ci];
+	struct kick *k = arg;
+	uint32_t flags = sh32_load(&c->wflags);
+	uint64_t st = sh64_load(&c->state), w;
+
+	if (state_kind(st) == ST_HELD) {
+		w = sh64_load(&k->s->word);
+		if (word_mode(w) == WORD_X && word_idx(w) == ci)
+			return true;	/* has it already: not a waiter */
+	}
+	if (k->readers && !(flags & (WAITER_SHARED | WAITER_SUSPECT)))
+		return false;
+	lhi_queue_wake(v, c);
+	if (passed_over(k->s, flags, WAITER_SUSPECT))
+		return true;
+	k->readers = flags & WAITER_SHARED;
+	return k->readers;
+}
+
+void
+lhi_queue_kick(struct lhi_view *v, struct shm_slot *s)
+{
+	/* a moving queue is being looked after by those who move it; a wake-up
+	 * that is lost all the same is made up for within 20 ms */
+	for (int tries = 0; tries < 16; tries++) {
+		struct kick k = { s, false };
+
+		if (lhi_queue_walk(v, s, wake_until_eligible, &k) != -EAGAIN)
+			return;
+	}
+}
+
+struct same_session {
+	uint64_t owner;
+};
+
+static bool
+suspect_if_same(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct same_session *same = arg;
+
+	if (lhi_claim_owner(v, ci) == same->owner)
+		(void)sh32_fetch_or(&v->claims[ci].wflags, WAITER_SUSPECT);
+	return true;
+}
+
+void
+lhi_queue_suspect(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+{
+	struct same_session same = { lhi_claim_owner(v, ci) };
+
+	(void)sh32_fetch_or(&v->claims[ci].wflags, WAITER_SUSPECT);
+	(void)lhi_queue_walk(v, s, suspect_if_same, &same);
+}
