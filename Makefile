@@ -45,8 +45,8 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $@)
 
 # --- what there is -----------------------------------------------------------
-LIB_SRC	:= $(wildcard src/base/*.c src/prim/*.c src/shm/*.c src/proc/*.c \
-	   src/op/*.c src/live/*.c src/api/*.c)
+LIB_SRC	:= $(wildcard $(addprefix src/,$(addsuffix /*.c,base prim fence \
+	   shm proc inspect op live offline api)))
 LIB_OBJ	:= $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB_A	:= $(BUILD)/libleasehold.a
 LIB_SO	:= $(BUILD)/$(SONAME)

@@ -43,7 +43,7 @@
 #include "shm/lock_word.h"
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
-#include "shm/range.h"
+#include "fence/range.h"
 #include "shm/request_record.h"
 #include "shm/cluster_right.h"
 #include "shm/value_record.h"

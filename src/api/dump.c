@@ -51,7 +51,7 @@ tell_table(struct dump *d)
 {
 	struct lhi_view *v = &d->im.v;
 	const struct shm_header *h = v->hdr;
-	char fence_dir[SHM_FENCE_DIR] = "";
+	char fence_dir[FENCE_DIR_MAX] = "";
 	struct lh_dump_table t = {
 		.size = sizeof(t),
 		.path = v->path,

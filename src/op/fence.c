@@ -4,10 +4,10 @@
  *
  * Every token is below hdr->ceiling, which is memory and is moved on by whoever
  * comes near it.  A table with a fence file has, besides, ranges on disk that
- * are its own for ever (shm/range.c); hdr->durable_ceiling is the end D of the
- * latest, which therefore begins at lhi_range_first(D).  The slow path of every
- * acquire comes through here, the fast path at least once in 2^22 uses of a
- * claim; it keeps within the range that it got here, or within the latest.
+ * are its own for ever (fence/range.c); hdr->durable_ceiling is the end D of
+ * the latest, which therefore begins at lhi_range_first(D).  The slow path of
+ * every acquire comes through here, the fast path at least once in 2^22 uses of
+ * a claim; it keeps within the range that it got here, or within the latest.
  *
  * What the next token is, is next.c's; where it may be:
  *	free	not before the latest range.  (A free key may have been evicted

@@ -36,6 +36,7 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "fence/range.h"
 #include "prim/shared.h"
 
 #define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
@@ -46,7 +47,6 @@
 #define SHM_KEY_INLINE	32u	/* key bytes beside the slot */
 #define SHM_KEY_MAX	255u
 #define SHM_SHARDS	64u	/* of the eviction floors */
-#define SHM_FENCE_DIR	256u	/* bytes, with the NUL */
 #define SHM_VALUE_MAX	256u	/* bytes of a key's value */
 #define SHM_INFO_MAX	96u	/* of a requester's words, with the NUL */
 #define SHM_STATS	48u	/* counters a session */
@@ -149,7 +149,7 @@ struct shm_header {
 	 * rise) */
 	shm_u64 floor[SHM_SHARDS];
 	/* lines 16..19: where its fence file is (once); "": it has none */
-	char fence_dir[SHM_FENCE_DIR];
+	char fence_dir[FENCE_DIR_MAX];
 	/* lines 20..25: sums of the sessions that have ended (any) */
 	shm_u64 gone[SHM_STATS];
 	/* line 26: statistics of the table (any; shm/counters.c) */

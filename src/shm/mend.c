@@ -59,7 +59,7 @@
 #include "shm/lock_word.h"
 #include "shm/mend.h"
 #include "shm/session_named.h"
-#include "shm/range.h"
+#include "fence/range.h"
 #include "shm/cluster_right.h"
 #include "shm/counters.h"
 

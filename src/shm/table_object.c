@@ -27,7 +27,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "shm/durable.h"
+#include "fence/durable.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
 #include "shm/table_object.h"

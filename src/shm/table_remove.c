@@ -49,8 +49,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "shm/durable.h"
-#include "shm/range.h"
+#include "fence/durable.h"
+#include "fence/range.h"
 #include "shm/table_remove.h"
 #include "shm/session_record.h"
 

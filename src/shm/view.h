@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "shm/layout.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 struct lhi_view {
 	struct shm_header *hdr;

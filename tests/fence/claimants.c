@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "fence/crew.h"
-#include "shm/range.h"
+#include "fence/range.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"

@@ -2,10 +2,10 @@
 /*
  * A disk that loses its power, at any moment and in every way.
  *
- * While recording, the system calls of src/shm/range.c go through here: each is
- * carried out, on files below a directory that is best on a tmpfs, and written
- * down.  Afterwards, for any number of calls from the beginning, all the images
- * can be had that a power loss after just these could leave:
+ * While recording, the system calls of src/fence/range.c go through here: each
+ * is carried out, on files below a directory that is best on a tmpfs, and
+ * written down.  Afterwards, for any number of calls from the beginning, all
+ * the images can be had that a power loss after just these could leave:
  *
  *	files		written sectors (512 bytes) that were not synced: in any
  *			subset, and the file's length with zeros in them or not

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "fence/disk.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 #define NAME	48
 #define SECTOR	512

@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include "fence/disk.h"
 #include "fence/wrong.h"
-#include "shm/range.h"
+#include "fence/range.h"
 #include "support/support.h"
 #include "tap.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include "fence/crew.h"
 #include "proc/lh.h"
-#include "shm/range.h"
+#include "fence/range.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"

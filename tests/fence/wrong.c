@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "fence/disk.h"
 #include "fence/wrong.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 #define SYS	lhi_range_sys
 

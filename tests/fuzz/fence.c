@@ -31,7 +31,7 @@
 #include <leasehold.h>
 #include "fuzz/fuzz.h"
 #include "base/hash.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 #define HELD	0x1u
 #define WIPED	0x2u

@@ -15,7 +15,7 @@
  *		latest range, `sealed` its flag SEALED
  *	name		which table has it
  *
- * Operations, each access one step (a scan is one: see src/shm/range.c):
+ * Operations, each access one step (a scan is one: see src/fence/range.c):
  *	OPENS	open: attach to what has the name, or make it: claim, then take
  *		the name (its maker may be stopped in between); then, in either
  *		case, secure the table, and use its latest range

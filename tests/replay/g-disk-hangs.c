@@ -10,7 +10,7 @@
 #include "replay.h"
 #include "behaviour/fence.h"
 #include "proc/lh.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 #define KEYS	4
 #define BITS	8

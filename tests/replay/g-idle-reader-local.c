@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include "replay.h"
 #include "behaviour/fence.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 static struct lh *lh;
 static struct lh_key *k;

@@ -11,7 +11,7 @@
  */
 #include <fcntl.h>
 #include "ranges.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 #define BITS 6
 #define MOST 4096		/* ranges that are noted */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disk fails at each call that a claim makes (src/shm/range.c), once or for
- * ever: what is returned, and that a number whose sync failed is never used;
- * what is left behind does no harm.
+ * The disk fails at each call that a claim makes (src/fence/range.c), once or
+ * for ever: what is returned, and that a number whose sync failed is never
+ * used; what is left behind does no harm.
  */
 #include <dirent.h>
 #include "replay.h"
 #include "behaviour/fence.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 enum call { OPEN, WRITE, DATASYNC, LINK, SYNC, UNLINK, DENTS, N_CALLS };
 

@@ -7,7 +7,7 @@
  * where the table's name leads.
  */
 #include "ranges.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 /* In scope local until it fails: how. */
 static int

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges on disk (src/shm/range.c): numbers that only rise, whatever is in the
- * directory already, and that no two claimants share; what is old is pruned.
+ * Ranges on disk (src/fence/range.c): numbers that only rise, whatever is in
+ * the directory already, and that no two claimants share; what is old is
+ * pruned.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include "shm/range.h"
+#include "fence/range.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"

@@ -74,7 +74,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "prim/shared.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 #define MAGIC		UINT64_C(0x0065676e6172686c)	/* "lhrange" */
 #define FORMAT		1u

@@ -27,8 +27,7 @@
 #include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "shm/durable.h"
-#include "shm/range.h"
+#include "fence/durable.h"
 
 #define SYSTEM_DIR	"/var/lib/leasehold"
 #define EPOCH_S		INT64_C(1704067200)	/* 2024-01-01 00:00 UTC */
@@ -38,38 +37,38 @@
 
 /* The default fence directory. */
 static int
-usual_dir(char to[SHM_FENCE_DIR], bool system_wide)
+usual_dir(char to[FENCE_DIR_MAX], bool system_wide)
 {
 	const char *state = secure_getenv("XDG_STATE_HOME");
 	const char *home = secure_getenv("HOME");
 	int n;
 
 	if (system_wide)
-		n = snprintf(to, SHM_FENCE_DIR, "%s", SYSTEM_DIR);
+		n = snprintf(to, FENCE_DIR_MAX, "%s", SYSTEM_DIR);
 	else if (state != NULL && state[0] == '/')
-		n = snprintf(to, SHM_FENCE_DIR, "%s/leasehold", state);
+		n = snprintf(to, FENCE_DIR_MAX, "%s/leasehold", state);
 	else if (home != NULL && home[0] == '/')
-		n = snprintf(to, SHM_FENCE_DIR, "%s/.local/state/leasehold",
+		n = snprintf(to, FENCE_DIR_MAX, "%s/.local/state/leasehold",
 		    home);
 	else
 		return lhi_fail(-EINVAL, "neither XDG_STATE_HOME nor HOME says "
 		    "where fence files should be: give a fence directory");
-	return n < (int)SHM_FENCE_DIR ? 0 : lhi_fail(-ENAMETOOLONG, "the path "
+	return n < (int)FENCE_DIR_MAX ? 0 : lhi_fail(-ENAMETOOLONG, "the path "
 	    "of the usual fence directory is longer than %u bytes: give "
-	    "another", SHM_FENCE_DIR - 1);
+	    "another", FENCE_DIR_MAX - 1);
 }
 
 static int
-choose_dir(char to[SHM_FENCE_DIR], const struct lh_open_opts *o)
+choose_dir(char to[FENCE_DIR_MAX], const struct lh_open_opts *o)
 {
 	if (o->fence_dir == NULL)
 		return usual_dir(to, o->flags & LH_SYSTEM);
 	if (o->fence_dir[0] != '/')
 		return lhi_fail(-EINVAL, "'%s' is no fence directory: give its "
 		    "absolute path", o->fence_dir);
-	return strlcpy(to, o->fence_dir, SHM_FENCE_DIR) < SHM_FENCE_DIR ? 0 :
+	return strlcpy(to, o->fence_dir, FENCE_DIR_MAX) < FENCE_DIR_MAX ? 0 :
 	    lhi_fail(-ENAMETOOLONG, "the path of the fence directory is longer "
-	    "than %u bytes: give another", SHM_FENCE_DIR - 1);
+	    "than %u bytes: give another", FENCE_DIR_MAX - 1);
 }
 
 uint64_t

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "shm/range.h"
+#include "fence/range.h"
 
 static int
 sys_open(int dir, const char *name, int flags, mode_t mode)

@@ -4,13 +4,13 @@
 #define LHI_DURABLE_H
 
 #include <leasehold/table.h>
-#include "shm/layout.h"
+#include "fence/range.h"
 
 struct lhi_beginning {
 	uint64_t uuid[2];
 	uint64_t base;		/* its tokens are above it */
 	uint64_t end;		/* and below this, at first */
-	char fence_dir[SHM_FENCE_DIR];	/* "": it has no fence file */
+	char fence_dir[FENCE_DIR_MAX];	/* "": it has no fence file */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define RANGE_PATH_MAX 400	/* of a directory of ranges */
+#define FENCE_DIR_MAX 256u	/* bytes, with the NUL */
 #define RANGE_FILE_LEN 512	/* one sector */
 #define RANGE_KEEP 64		/* so many files stay */
 #define RANGE_MAX ((UINT64_C(1) << 30) - 2)	/* tokens stay below 2^62 */
