@@ -36,7 +36,7 @@
 #include "api/check.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/readers.h"
 #include "shm/evict.h"
 #include "shm/key_index.h"

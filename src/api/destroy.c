@@ -10,7 +10,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "op/busy.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/readers.h"
 #include "shm/evict.h"
 #include "shm/lock_word.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <leasehold.h>
 #include "base/error.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/evict.h"
 #include "shm/value_record.h"
 

@@ -5,7 +5,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "op/snapshot.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 
 #define LOOKS 100		/* at a lease that moves */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "op/name.h"
-#include "proc/keys.h"
+#include "proc/opened_keys.h"
 
 int
 lh_key_open(struct lh *lh, const char *key, uint32_t flags,

@@ -20,7 +20,7 @@
 #include "api/image.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/events.h"
 #include "shm/table_object.h"
 

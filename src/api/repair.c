@@ -28,7 +28,7 @@
 #include "api/check.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/evict.h"
 #include "shm/backing.h"
 #include "shm/mend.h"

@@ -17,7 +17,7 @@
 #include <leasehold.h>
 #include "api/alone.h"
 #include "base/error.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/doorbell.h"
 #include "shm/evict.h"
 #include "shm/table_object.h"

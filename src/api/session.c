@@ -16,7 +16,7 @@
 #include "live/live.h"
 #include "op/handoff.h"
 #include "op/right.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/session_named.h"
 

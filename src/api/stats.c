@@ -10,7 +10,7 @@
 #include "api/stats.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/lock_word.h"
 #include "shm/cluster_right.h"
 #include "shm/session_record.h"

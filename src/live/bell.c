@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "live/live.h"
 #include "prim/futex.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/doorbell.h"
 
 #define POLL_NS (10 * NS_PER_MS)

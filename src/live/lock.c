@@ -26,7 +26,7 @@
 #include "live/many.h"
 #include "op/lease.h"
 #include "op/name.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/key_bytes.h"
 
 static const struct lh_lock_opts usual = LH_LOCK_OPTS_INIT;

@@ -39,7 +39,7 @@
 #include "op/attempt.h"
 #include "op/name.h"
 #include "prim/futex.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 
 #define RETRY_PART 20		/* of the ttl, after a renewal that failed */
 #define ASK_NS (5 * NS_PER_MS)	/* wish.c: what became of it? */

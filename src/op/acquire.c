@@ -24,7 +24,7 @@
 #include "op/fence.h"
 #include "op/name.h"
 #include "op/right.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"

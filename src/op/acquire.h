@@ -3,7 +3,7 @@
 #ifndef LHI_ACQUIRE_H
 #define LHI_ACQUIRE_H
 
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 struct lhi_request;
 

@@ -31,7 +31,7 @@
 #include "base/error.h"
 #include "op/lease.h"
 #include "op/name.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/doorbell.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"

@@ -3,7 +3,7 @@
 #ifndef LHI_EXPLAIN_H
 #define LHI_EXPLAIN_H
 
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 /*
  * An acquire that was to be explained is about to return `error`; its wait, if

@@ -20,7 +20,7 @@
 #include "op/busy.h"
 #include "op/fence.h"
 #include "op/policy.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/claim_note.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"

@@ -57,7 +57,7 @@
 #include "op/handoff.h"
 #include "op/policy.h"
 #include "op/right.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/claim_note.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"

@@ -32,7 +32,7 @@
 #include "op/holder.h"
 #include "op/lease.h"
 #include "op/right.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 
 #define BUCKETS 256u
 #define NAP_NS (NS_PER_MS / 2)

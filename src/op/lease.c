@@ -45,7 +45,7 @@
 #include "op/fence.h"
 #include "op/right.h"
 #include "prim/futex.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/events.h"
 #include "shm/claim_record.h"

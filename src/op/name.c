@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "op/cluster.h"
 #include "op/name.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 
 #define KEEP_TRIES 1000
 

@@ -3,7 +3,7 @@
 #ifndef LHI_NAME_H
 #define LHI_NAME_H
 
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 /* Handle, key and flags in order?  0 and *n; -EINVAL, -ENAMETOOLONG, -EPERM. */
 int lhi_name_check(struct lh *lh, const char *key, uint32_t flags,

@@ -40,8 +40,8 @@
  *	3 swap the word
  * A token whose step 3 fails is burnt.  (Cluster keys draw none: what theirs
  * are above, the cluster says.)  All of it is the slow way: a magazine's
- * ceiling is 0 there (proc/lh.h), and no reader stays idle, since one that is
- * revived would have its old token.
+ * ceiling is 0 there (proc/attachment.h), and no reader stays idle, since one
+ * that is revived would have its old token.
  *	Readers who join readers have to jump, then.  While a key is read its
  * hint stays where it is, and a reader joins only with a token less than 2^36
  * above it, else waits like a writer; so whoever reads is as near to the hint

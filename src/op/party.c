@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "op/party.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/claim_note.h"
 #include "shm/session_named.h"
 

@@ -3,10 +3,10 @@
  * Asking the shim: answers "what does it say, or will it say nothing?".
  *
  * A question is a frame; its answer is one, too (base/frame.h).  The connection
- * is this thread's alone meanwhile (proc/shim.c).  If that ends before there is
- * an answer, the question is asked once more on a new one: the shim may have
- * been started anew.  Whatever else keeps the answer away means that it cannot
- * be reached (-EHOSTUNREACH), which is never taken for a "no".
+ * is this thread's alone meanwhile (proc/shim_client.c).  If that ends before
+ * there is an answer, the question is asked once more on a new one: the shim
+ * may have been started anew.  Whatever else keeps the answer away means that
+ * it cannot be reached (-EHOSTUNREACH), which is never taken for a "no".
  *
  * Silence.  A stopped shim's socket takes questions like a running one's.  But
  * it does not move D on (shm/cluster_right.c): so who has heard nothing for a

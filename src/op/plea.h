@@ -4,7 +4,7 @@
 #define LHI_PLEA_H
 
 #include "op/acquire.h"
-#include "proc/shim.h"
+#include "proc/shim_client.h"
 
 #define PLEA_OPEN 1		/* beside 0 and -errno: no answer yet */
 

@@ -37,7 +37,7 @@
 #include <bsd/string.h>
 #include "base/error.h"
 #include "op/reaper.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "proc/map.h"
 #include "shm/session_record.h"
 

@@ -65,7 +65,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "op/right.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/counters.h"

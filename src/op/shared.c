@@ -31,7 +31,7 @@
 #include "base/error.h"
 #include "op/fence.h"
 #include "op/lease.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"

@@ -4,7 +4,7 @@
 #define LHI_SNAPSHOT_H
 
 #include "op/party.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 /* Begin with { .lh = lh }; may be taken again and again. */
 struct lhi_snapshot {

@@ -33,7 +33,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "op/handoff.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/lock_word.h"

@@ -47,7 +47,7 @@
 #include "op/explain.h"
 #include "op/upgrade.h"
 #include "prim/futex.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"

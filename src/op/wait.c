@@ -42,7 +42,7 @@
 #include "op/explain.h"
 #include "op/policy.h"
 #include "prim/futex.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"

@@ -5,7 +5,7 @@
  *
  * Layout.  Claims come in chunks of 64; a chunk names the session that owns it,
  * so a claim's session is its chunk's.  A process hands groups of 8 to its
- * threads (proc/magazine.c); only the thread whose magazine has a claim ever
+ * threads (proc/claim_cache.c); only the thread whose magazine has a claim ever
  * takes it from FREE, so announcing needs no swap.
  *
  * The state word {st, seq, deadline} is a contract:

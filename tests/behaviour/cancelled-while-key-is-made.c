@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"

@@ -3,7 +3,7 @@
 #ifndef TESTS_REAPING_H
 #define TESTS_REAPING_H
 
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "support/reaper.h"
 #include "support/support.h"
 

@@ -9,7 +9,7 @@
  */
 #include "fence.h"
 #include "op/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 #define ROUNDS 10
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/value_record.h"
 #include "support/child.h"
 #include "support/support.h"

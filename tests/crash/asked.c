@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "crash/subject.h"
 #include "op/reaper.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/table_object.h"
 
 #define PATIENCE_NS	(3600 * NS_PER_SEC)

@@ -26,7 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "crash/scenario.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/events.h"
 #include "shm/session_record.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "crash/subject.h"
 #include "op/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 #define RANGE(token) ((token) >> 32)
 

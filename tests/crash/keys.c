@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/hash.h"
 #include "crash/subject.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/claim_record.h"
 
 #define GROW_KEYS 4200u		/* a little more than a table begins with */

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <unistd.h>
 #include "crash/subject.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/key_slot.h"
 
 static const int says_in_use[] = { -EBUSY, 0 };

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "crash/subject.h"
 #include "op/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 #define FAR_AWAY	(UINT64_C(1) << 40)
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include "crash/subject.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 #define LEN 200
 

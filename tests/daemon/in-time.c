@@ -8,7 +8,7 @@
  * key is free is read from its lock word: asking would free it.
  */
 #include <stdlib.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "reaperd.h"
 #include "support/actor.h"
 

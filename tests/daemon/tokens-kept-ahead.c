@@ -4,7 +4,7 @@
  * files of the latest are gone, it claims another, before anybody asks.  While
  * the directory is gone as well it goes on with all else.
  */
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "reaperd.h"
 #include "support/actor.h"
 #include "../behaviour/fence.h"

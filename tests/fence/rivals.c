@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "fence/crew.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "fence/range.h"
 #include "support/child.h"
 #include "support/support.h"

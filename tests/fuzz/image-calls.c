@@ -12,7 +12,7 @@
 #include "fuzz/image-calls.h"
 #include "live/live.h"
 #include "op/reap.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/session_record.h"
 
 #define HOUR_MS INT64_C(3600000)

@@ -11,7 +11,7 @@
  */
 #include "replay.h"
 #include "op/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 #define LEAP (TOKEN_LAG_MAX + 1000)
 

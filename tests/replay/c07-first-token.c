@@ -13,7 +13,7 @@
  * is an old one.
  */
 #include "replay.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 static void
 range(struct lh *lh, uint64_t *low, uint64_t *high)

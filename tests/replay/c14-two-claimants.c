@@ -14,7 +14,7 @@
 #include "replay.h"
 #include "behaviour/fence.h"
 #include "op/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 static const char *const steps[] = {
 	"range.scanned", "range.made", "range.synced", "range.linked",

@@ -10,7 +10,7 @@
  * said so if that was named.
  */
 #include <string.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 static struct lh *lh, *op;

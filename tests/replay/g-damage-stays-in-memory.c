@@ -13,7 +13,7 @@
 #include <leasehold/repair.h>
 #include "replay.h"
 #include "behaviour/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 static void
 wrong_end(int bit)

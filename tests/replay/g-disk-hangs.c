@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include "replay.h"
 #include "behaviour/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "fence/range.h"
 
 #define KEYS	4

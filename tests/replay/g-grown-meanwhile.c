@@ -4,7 +4,7 @@
  * when somebody else makes the table grow, as far as it can, between the look
  * for claims and the attempt to get more.
  */
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include "shm/claim_record.h"
 #include "shm/backing_grow.h"

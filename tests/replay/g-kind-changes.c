@@ -10,7 +10,7 @@
 #include <string.h>
 #include "behaviour/fence.h"
 #include "op/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 static struct lh *lh, *other;

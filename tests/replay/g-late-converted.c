@@ -5,7 +5,7 @@
  * word names.
  */
 #include <errno.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 static struct lh *lh, *other;

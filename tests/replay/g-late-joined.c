@@ -5,7 +5,7 @@
  * not free while the chain has it.
  */
 #include <errno.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 static struct lh *lh, *other;

@@ -4,7 +4,7 @@
  * are in use: also if the repair, which has them all, comes to its end between
  * his last look for one and his look whether somebody repairs it.
  */
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include <leasehold/repair.h>
 

@@ -9,7 +9,7 @@
  * that half.  Now it looks again when it has its session, which keeps repairers
  * out.
  */
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include <leasehold/repair.h>
 

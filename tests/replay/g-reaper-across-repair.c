@@ -13,7 +13,7 @@
  */
 #include <string.h>
 #include "op/reaper.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include <leasehold/repair.h>
 

@@ -9,7 +9,7 @@
  * what is left half-done by somebody who was killed is finished.
  */
 #include "op/reaper.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 #define TTL_MS t_long(120)

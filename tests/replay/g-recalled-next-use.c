@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 #include "op/handoff.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"

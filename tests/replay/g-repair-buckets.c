@@ -5,7 +5,7 @@
  * in those buckets is forgotten as well: when they are in use again, every key
  * is found, and none is twice in the table.
  */
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include "support/object.h"
 #include <leasehold/repair.h>

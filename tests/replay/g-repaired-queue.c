@@ -9,7 +9,7 @@
  * who was first there, saw a waiter for something else, and threw it out of the
  * queue in which it was.
  */
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include "shm/wait_queue.h"
 #include "support/object.h"

@@ -6,7 +6,7 @@
  * along it into the other queue, past the waiter behind them.
  */
 #include <errno.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 #include "shm/wait_queue.h"
 

@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 static struct lh *h, *a, *b, *t, *s;

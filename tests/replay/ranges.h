@@ -5,7 +5,7 @@
 
 #include "behaviour/fence.h"
 #include "op/fence.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 /* As when half of the latest range is used: another one is claimed. */

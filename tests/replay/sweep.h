@@ -27,7 +27,7 @@
 #include <unistd.h>
 #include "behaviour/readers.h"
 #include "prim/shared.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "replay.h"
 
 /* A hundred small replays, on a machine that may be busy with other things. */

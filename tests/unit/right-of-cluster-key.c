@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/cluster_right.h"
 #include "shm/session_record.h"
 #include "support/object.h"

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include "op/right.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/cluster_right.h"
 #include "support/support.h"
 #include "tap.h"

@@ -7,7 +7,7 @@
 #ifndef TESTS_SHIM_HOSTS_H
 #define TESTS_SHIM_HOSTS_H
 
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shim/fake.h"
 #include "shim/shim.h"
 #include "shm/cluster_right.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* This process's connections to the shim.  See shim.c. */
-#ifndef LHI_SHIM_H
-#define LHI_SHIM_H
+/* This process's connections to the shim.  See shim_client.c. */
+#ifndef LHI_SHIM_CLIENT_H
+#define LHI_SHIM_CLIENT_H
 
 #include "base/frame.h"
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 struct lhi_shim {
 	struct lhi_shim *next;	/* of those that nobody uses */

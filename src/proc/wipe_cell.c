@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include <sys/mman.h>
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 
 #define ARENA_LEN (64 * 1024)
 #define CELL_LEN 832

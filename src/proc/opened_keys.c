@@ -10,7 +10,7 @@
 #include <string.h>
 #include <urcu-bp.h>
 #include <urcu/rculfhash.h>
-#include "proc/keys.h"
+#include "proc/opened_keys.h"
 
 #define BUCKETS 1024
 

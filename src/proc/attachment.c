@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Process-wide lock and what fork means: see lh.h. */
+/* Process-wide lock and what fork means: see attachment.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <urcu-bp.h>
 #include "base/error.h"
-#include "proc/lh.h"
-#include "proc/magazine.h"
+#include "proc/attachment.h"
+#include "proc/claim_cache.h"
 
 static pthread_mutex_t proc_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -29,7 +29,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "proc/shim.h"
+#include "proc/shim_client.h"
 #include "shm/cluster_right.h"
 
 #define KEPT_MAX 8u

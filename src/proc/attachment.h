@@ -11,8 +11,8 @@
  * (maps, lists of magazines, pools).  It guards nothing in shared memory, is
  * never held while waiting, and is held over fork.
  */
-#ifndef LHI_LH_H
-#define LHI_LH_H
+#ifndef LHI_ATTACHMENT_H
+#define LHI_ATTACHMENT_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -183,7 +183,8 @@ struct lh {
 	struct cds_lfht *keys;	/* opened keys, by name */
 	struct lhi_finals *finals; /* of requests, or NULL: op/request.c */
 	struct lhi_holds *holds; /* of holder ids, or NULL: op/holder.c */
-	struct lhi_shims *shims; /* connections to the shim: proc/shim.c */
+	struct lhi_shims
+	    *shims; /* connections to the shim: proc/shim_client.c */
 	bool serves;		/* it is the shim: op/right.h */
 	char name[72];
 	LIST_ENTRY(lh) listening;	/* under lhi_live_lock(), these */

@@ -25,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "proc/magazine.h"
+#include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Opened keys of an attachment, by name.  See keys.c. */
-#ifndef LHI_KEYS_H
-#define LHI_KEYS_H
+/* Opened keys of an attachment, by name.  See opened_keys.c. */
+#ifndef LHI_OPENED_KEYS_H
+#define LHI_OPENED_KEYS_H
 
-#include "proc/lh.h"
+#include "proc/attachment.h"
 
 int lhi_keys_begin(struct lh *lh);
 void lhi_keys_end(struct lh *lh);

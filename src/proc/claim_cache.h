@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Magazines: a thread's claims.  See magazine.c. */
-#ifndef LHI_MAGAZINE_H
-#define LHI_MAGAZINE_H
+/* Magazines: a thread's claims.  See claim_cache.c. */
+#ifndef LHI_CLAIM_CACHE_H
+#define LHI_CLAIM_CACHE_H
 
-#include "proc/lh.h"
+#include "proc/attachment.h"
 #include "shm/events.h"
 
 /* A cell of fork-wiped memory (zeroed), or NULL.  Under lhi_proc_lock(). */
