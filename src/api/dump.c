@@ -14,7 +14,7 @@
 #include <leasehold.h>
 #include "api/check.h"
 #include "api/image.h"
-#include "op/party.h"
+#include "inspect/describe_claim.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "shm/readers.h"

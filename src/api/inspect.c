@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking in: list and status.  See inspect.h, and op/snapshot.c. */
+/* Looking in: list and status.  See inspect.h, and inspect/snapshot.c. */
 #include <errno.h>
 #include <string.h>
 #include <leasehold.h>
 #include "base/error.h"
-#include "op/snapshot.h"
+#include "inspect/snapshot.h"
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 

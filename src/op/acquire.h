@@ -35,7 +35,7 @@ struct lhi_ask {
 	bool try_only;
 	bool shared;
 	bool no_create;
-	bool explain;		/* if it fails: op/explain.c */
+	bool explain;		/* if it fails: inspect/explain.c */
 	bool local;		/* scope */
 	bool quorum;		/* scope */
 	bool shareable;		/* the lease is no thread's in particular */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/explain.h"
+#include "inspect/explain.h"
 #include "op/handoff.h"
 
 #define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN)

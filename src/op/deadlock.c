@@ -3,7 +3,7 @@
  * Deadlocks: answers "when does a wait look for one, and who is told?".
  *
  * There is nobody who watches: the waits find the circles that they are on
- * themselves (op/circle.c), and one of those on it gives way.
+ * themselves (inspect/waits_for.c), and one of those on it gives way.
  *
  * Who is told.  Of the waits on a circle: the lowest priority; of these the one
  * that began last; of these the largest claim index.  Waits with LH_NO_DEADLOCK
@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/circle.h"
+#include "inspect/waits_for.h"
 #include "shm/wait_queue.h"
 
 #define CROWD 64u

@@ -44,7 +44,7 @@
 #include "base/error.h"
 #include "op/busy.h"
 #include "op/deadlock.h"
-#include "op/explain.h"
+#include "inspect/explain.h"
 #include "op/upgrade.h"
 #include "prim/futex.h"
 #include "proc/claim_cache.h"

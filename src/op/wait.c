@@ -39,7 +39,7 @@
 #include "base/error.h"
 #include "op/attempt.h"
 #include "op/busy.h"
-#include "op/explain.h"
+#include "inspect/explain.h"
 #include "op/policy.h"
 #include "prim/futex.h"
 #include "proc/claim_cache.h"

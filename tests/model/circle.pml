@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlocks (src/op/circle.c, src/op/deadlock.c): is whoever is told of a
+ * Deadlocks (src/inspect/waits_for.c, src/op/deadlock.c): is whoever is told of a
  * circle of waits on one that stood whole at one moment, is one told of each
  * and not more, and does none stay?
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits that wait for each other: finding them.  See circle.c. */
-#ifndef LHI_CIRCLE_H
-#define LHI_CIRCLE_H
+/* Waits that wait for each other: finding them.  See waits_for.c. */
+#ifndef LHI_WAITS_FOR_H
+#define LHI_WAITS_FOR_H
 
 #include "op/deadlock.h"
 

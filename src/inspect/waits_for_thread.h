@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What other processes' threads wait for.  See thread.c. */
-#ifndef LHI_THREAD_H
-#define LHI_THREAD_H
+/* What other processes' threads wait for.  See waits_for_thread.c. */
+#ifndef LHI_WAITS_FOR_THREAD_H
+#define LHI_WAITS_FOR_THREAD_H
 
 #include "shm/view.h"
 

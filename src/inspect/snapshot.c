@@ -12,7 +12,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "op/cluster.h"
-#include "op/snapshot.h"
+#include "inspect/snapshot.h"
 #include "shm/readers.h"
 #include "shm/key_bytes.h"
 #include "shm/lock_word.h"

@@ -5,8 +5,8 @@
  * First a snapshot of the key (snapshot.c), which is consistent.  Then whoever
  * is in it is looked at by itself: whether its process, or rather its thread,
  * runs, as /proc has it, and, if it holds the key, what that thread waits for
- * in turn (thread.c).  These are hints for people: true when they were read,
- * and decided by nobody.
+ * in turn (waits_for_thread.c).  These are hints for people: true when they
+ * were read, and decided by nobody.
  *
  * An acquire with LH_EXPLAIN that fails takes the snapshot before it leaves the
  * queue, so that its own place is in it; the longer look, which costs system
@@ -24,9 +24,9 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "base/procstat.h"
-#include "op/explain.h"
-#include "op/snapshot.h"
-#include "op/thread.h"
+#include "inspect/explain.h"
+#include "inspect/snapshot.h"
+#include "inspect/waits_for_thread.h"
 #include "shm/key_bytes.h"
 #include "shm/session_record.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is behind a claim, as it described itself: see party.h. */
+/* Who is behind a claim, as it described itself: see describe_claim.h. */
 #include <stdlib.h>
 #include <string.h>
-#include "op/party.h"
+#include "inspect/describe_claim.h"
 #include "proc/claim_cache.h"
 #include "shm/claim_note.h"
 #include "shm/session_named.h"

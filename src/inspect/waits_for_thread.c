@@ -14,7 +14,7 @@
  * of its use in the claim's state says whether it is the same wait.  All
  * indexes are checked, and the search is bounded (G12).
  */
-#include "op/thread.h"
+#include "inspect/waits_for_thread.h"
 
 struct shm_session *
 lhi_thread_session(const struct lhi_view *v, uint64_t sid)

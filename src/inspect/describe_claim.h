@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parties of a key, for reports. */
-#ifndef LHI_PARTY_H
-#define LHI_PARTY_H
+#ifndef LHI_DESCRIBE_CLAIM_H
+#define LHI_DESCRIBE_CLAIM_H
 
 #include <leasehold/inspect.h>
 #include "shm/view.h"

@@ -3,7 +3,7 @@
 #ifndef LHI_SNAPSHOT_H
 #define LHI_SNAPSHOT_H
 
-#include "op/party.h"
+#include "inspect/describe_claim.h"
 #include "proc/attachment.h"
 
 /* Begin with { .lh = lh }; may be taken again and again. */

@@ -45,8 +45,8 @@
  * and 100,000 claims read in a look.  What lies beyond is not found, and ends
  * with a deadline.  All indexes are checked (G12).
  */
-#include "op/circle.h"
-#include "op/thread.h"
+#include "inspect/waits_for.h"
+#include "inspect/waits_for_thread.h"
 #include "op/upgrade.h"
 #include "shm/readers.h"
 #include "shm/wait_queue.h"
