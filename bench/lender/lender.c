@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <time.h>
 #include "base/clock.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "shm/lock_word.h"
 
 #define TTL_NS (10 * NS_PER_SEC)

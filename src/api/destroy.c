@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <leasehold.h>
 #include "base/error.h"
-#include "op/busy.h"
+#include "op/busy_detail.h"
 #include "proc/attachment.h"
 #include "shm/readers.h"
 #include "shm/evict.h"

@@ -2,7 +2,7 @@
 /* Keys by name, and opened keys.  See key.h. */
 #include <errno.h>
 #include "base/error.h"
-#include "op/name.h"
+#include "op/acquire_target.h"
 #include "proc/opened_keys.h"
 
 int

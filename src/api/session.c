@@ -15,7 +15,7 @@
 #include "live/keep.h"
 #include "live/live.h"
 #include "op/handoff.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/session_named.h"

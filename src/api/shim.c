@@ -5,7 +5,7 @@
 #include <string.h>
 #include <leasehold.h>
 #include "base/error.h"
-#include "op/plea.h"
+#include "op/shim_request.h"
 
 #define WAIT_NS NS_PER_SEC
 

@@ -11,8 +11,8 @@
 #include <bsd/string.h>
 #include <leasehold.h>
 #include "base/error.h"
-#include "op/fence.h"
-#include "op/holder.h"
+#include "op/token_ceiling.h"
+#include "op/reentry.h"
 #include "prim/bytelock.h"
 #include "live/live.h"
 #include "proc/opened_keys.h"

@@ -13,8 +13,8 @@
  *
  * A claim may be old when the object gets its name at last (its maker was
  * stopped, and others made and lost a table meanwhile).  So nobody who opens a
- * table goes by its range before he has seen that none is above it (op/fence.c,
- * I4).
+ * table goes by its range before he has seen that none is above it
+ * (op/token_ceiling.c, I4).
  */
 #include <errno.h>
 #include <stdio.h>

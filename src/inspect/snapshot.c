@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/cluster.h"
+#include "op/cluster_acquire.h"
 #include "inspect/snapshot.h"
 #include "shm/readers.h"
 #include "shm/key_bytes.h"

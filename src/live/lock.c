@@ -24,8 +24,8 @@
 #include "base/error.h"
 #include "live/live.h"
 #include "live/many.h"
-#include "op/lease.h"
-#include "op/name.h"
+#include "op/lease_check.h"
+#include "op/acquire_target.h"
 #include "proc/attachment.h"
 #include "shm/key_bytes.h"
 

@@ -59,9 +59,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/many.h"
-#include "op/cluster.h"
+#include "op/cluster_acquire.h"
 #include "op/handoff.h"
-#include "op/name.h"
+#include "op/acquire_target.h"
 #include "shm/request_record.h"
 
 #define GIVEN_UP 1		/* this round had been, by an earlier call */

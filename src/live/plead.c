@@ -3,10 +3,10 @@
  * A ticket for a cluster key: answers "has this host the right to it, so that
  * it may queue?".
  *
- * It is what op/cluster.c does around an acquire, but nothing here waits: the
- * question is sent, and the ticket looked at again, at first soon, then every
- * 64 ms, until it is answered.  Then it queues like any; the question stays
- * open meanwhile, so that the shim hears if this process ends.
+ * It is what op/cluster_acquire.c does around an acquire, but nothing here
+ * waits: the question is sent, and the ticket looked at again, at first soon,
+ * then every 64 ms, until it is answered.  Then it queues like any; the
+ * question stays open meanwhile, so that the shim hears if this process ends.
  *
  *	T_PLEADS	no right is seen: the shim is asked for it
  *	T_HAS	granted in the table: the right is looked for; none is there:
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "live/ticket.h"
-#include "op/cluster.h"
+#include "op/cluster_acquire.h"
 
 #define SOON_NS NS_PER_MS
 #define SLOW 6			/* the last step: 64 ms */

@@ -34,7 +34,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "live/live.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "shm/session_record.h"
 
 #define SWEEP_NS NS_PER_SEC
@@ -159,7 +159,7 @@ has_rights(struct lh_lock *l, uint32_t *which)
 		lease->expires_ns = lhi_right_asked_ns(l->lh, lease);
 		if (e.left_ns < lease->expires_ns - now)
 			lease->expires_ns = now + e.left_ns;
-		/* under that very right: op/right.c, I1 */
+		/* under that very right: op/cluster_check.c, I1 */
 		if (token_cluster(lease->token) &&
 		    lh_verify(l->lh, lease) == -ESTALE) {
 			*which = i;

@@ -35,7 +35,7 @@
 #include "base/error.h"
 #include "live/sem.h"
 #include "live/ticket.h"
-#include "op/name.h"
+#include "op/acquire_target.h"
 #include "prim/futex.h"
 #include "shm/session_record.h"
 
@@ -243,9 +243,9 @@ get_any(struct lh_sem *sem, const struct lhi_ask *ask, struct lh_cancel *cancel,
 }
 
 /*
- * What stands in the midst of the chain of op/more.c, instead of a key: a
- * permit, whichever, as an ordinary lease of this process.  Of the rarer wishes
- * only those are passed on that are told beside a claim, and the policy.
+ * What stands in the midst of the chain of op/acquire_options.c, instead of a
+ * key: a permit, whichever, as an ordinary lease of this process.  Of the rarer
+ * wishes only those are passed on that are told beside a claim, and the policy.
  */
 static int
 get(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,

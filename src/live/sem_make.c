@@ -11,7 +11,7 @@
 #include <leasehold/key.h>
 #include "base/error.h"
 #include "live/sem.h"
-#include "op/name.h"
+#include "op/acquire_target.h"
 #include "shm/cluster_right.h"
 
 #define MAKE_MS 10000		/* the lease under which a limit is set */

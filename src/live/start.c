@@ -9,8 +9,8 @@
 #include <bsd/string.h>
 #include "base/error.h"
 #include "live/ticket.h"
-#include "op/cluster.h"
-#include "op/name.h"
+#include "op/cluster_acquire.h"
+#include "op/acquire_target.h"
 
 static int
 check_opts(struct lh *lh, const struct lh_acquire_opts *opts,

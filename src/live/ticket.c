@@ -2,13 +2,13 @@
 /*
  * Tickets: waits that no thread sleeps in.
  *
- * A ticket is an attempt like that of a waiting thread (op/wait.c), taken step
- * by step: a round; then its claim is parked, and the ticket put into a tree by
- * the moment at which that thread would look again by itself.  What would be a
- * sleep on the claim's park is one on the session's doorbell: a claim with
- * WAITER_BELL has that rung instead, and the live thread looks which of the
- * session's tickets were kicked.  So places, bounds, probes, suspicion and what
- * a crash leaves are those of any waiter.
+ * A ticket is an attempt like that of a waiting thread (op/acquire_wait.c),
+ * taken step by step: a round; then its claim is parked, and the ticket put
+ * into a tree by the moment at which that thread would look again by itself.
+ * What would be a sleep on the claim's park is one on the session's doorbell: a
+ * claim with WAITER_BELL has that rung instead, and the live thread looks which
+ * of the session's tickets were kicked.  So places, bounds, probes, suspicion
+ * and what a crash leaves are those of any waiter.
  *
  * What is around that, its rarer wishes, is in wish.c.
  *
@@ -22,7 +22,7 @@
  * round while tickets wait, a ticket remembers its claim, not a place in the
  * magazine; a claim that is given back elsewhere is found when claims run out.
  * They have no thread's number: whether the waiter is stopped is asked of the
- * process (op/turn.c).
+ * process (op/admission.c).
  *
  * Under the lock a round may ask the kernel (whether the holder lives), and in
  * scope local, once in 2^32 tokens, the disk; of two who come with one request
@@ -36,8 +36,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/ticket.h"
-#include "op/attempt.h"
-#include "op/name.h"
+#include "op/acquire_attempt.h"
+#include "op/acquire_target.h"
 #include "prim/futex.h"
 #include "proc/claim_cache.h"
 

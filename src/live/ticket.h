@@ -5,10 +5,10 @@
 
 #include <leasehold/ticket.h>
 #include "live/live.h"
-#include "op/attempt.h"
+#include "op/acquire_attempt.h"
 #include "op/handoff.h"
-#include "op/plea.h"
-#include "op/request.h"
+#include "op/shim_request.h"
+#include "op/idempotency.h"
 
 enum lhi_ticket_state { T_WAITS, T_GRANTED, T_FAILED };
 

@@ -3,9 +3,9 @@
  * The rarer wishes of a ticket (struct lh_acquire_more): answers "what is to be
  * done before it queues, and after it is granted the key?"
  *
- * It is what op/more.c does around an acquire, in the same order, but nothing
- * here waits: what would be a nap there is a moment at which the ticket is
- * looked at again.
+ * It is what op/acquire_options.c does around an acquire, in the same order,
+ * but nothing here waits: what would be a nap there is a moment at which the
+ * ticket is looked at again.
  *
  *	T_ASKS	its holder id, or its request id: another call may be waiting
  *		for the very same; it is asked every 5 ms what came of it.  If
@@ -31,8 +31,8 @@
 #include <bsd/string.h>
 #include "base/error.h"
 #include "live/ticket.h"
-#include "op/holder.h"
-#include "op/value.h"
+#include "op/reentry.h"
+#include "op/lease_value.h"
 #include "shm/counters.h"
 
 size_t

@@ -21,9 +21,9 @@
 #include <errno.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/fence.h"
-#include "op/name.h"
-#include "op/right.h"
+#include "op/token_ceiling.h"
+#include "op/acquire_target.h"
+#include "op/cluster_check.h"
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquiring.  acquire.c is the fast path, wait.c everything else. */
+/* Acquiring.  acquire.c is the fast path, acquire_wait.c everything else. */
 #ifndef LHI_ACQUIRE_H
 #define LHI_ACQUIRE_H
 
@@ -44,11 +44,11 @@ struct lhi_ask {
 	struct lh_cancel *cancel;
 	const struct lh_acquire_more *more;	/* never NULL */
 	struct lhi_chore *chore;	/* or NULL */
-	bool rare;		/* something is in it: see op/more.c */
+	bool rare; /* something is in it: see op/acquire_options.c */
 	bool aside;		/* something is told beside the claim */
 	bool rights_asked;	/* those to cluster keys, for all of many: an
 				 * acquire that does not find its one fails as
-				 * a chore does (op/cluster.c) */
+				 * a chore does (op/cluster_acquire.c) */
 	struct lhi_request *request; /* with an id: its place; or NULL */
 	lhi_acquire_fn *how;	/* not the key of that name, but what this gets:
 				 * live/sem.c; or NULL */
@@ -79,8 +79,8 @@ int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_ask *ask, struct lh_lease *lease);
 
 /*
- * The slow path (op/more.c): checks the options, tries or waits, and looks the
- * key up anew (want->ref changes) as often as it is gone.  Errors as
+ * The slow path (op/acquire_options.c): checks the options, tries or waits, and
+ * looks the key up anew (want->ref changes) as often as it is gone.  Errors as
  * lh_acquire().
  */
 int lhi_acquire_slow(struct lh *lh, struct lhi_want *want,

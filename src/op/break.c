@@ -29,8 +29,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include "base/error.h"
-#include "op/lease.h"
-#include "op/name.h"
+#include "op/lease_check.h"
+#include "op/acquire_target.h"
 #include "proc/claim_cache.h"
 #include "shm/doorbell.h"
 #include "shm/readers.h"

@@ -21,10 +21,10 @@
  */
 #include <errno.h>
 #include "base/error.h"
-#include "op/fence.h"
-#include "op/holder.h"
+#include "op/token_ceiling.h"
+#include "op/reentry.h"
 #include "op/policy.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "op/upgrade.h"
 #include "proc/claim_cache.h"
 #include "shm/claim_note.h"

@@ -23,7 +23,7 @@
  *
  *  I3	While somebody converts it, or hands it over, or was killed in that, the
  *	claim is in the use that it is to be of next, and is extended in that
- *	(op/lease.c).  Should it be converted, or handed over, just then, the
+ *	(op/release.c).  Should it be converted, or handed over, just then, the
  *	extension is not counted, and taken back.
  *
  * A crash or stop before the swap changes nothing, one after it leaves the
@@ -31,7 +31,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "proc/claim_cache.h"
 #include "shm/claim_record.h"
 #include "shm/lock_word.h"

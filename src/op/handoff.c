@@ -4,7 +4,7 @@
  * without its being free in between?"
  *
  * Claim c1 holds it, in whatever session; c2 is a free claim of ours (our own,
- * or of a named session, op/tenant.c).
+ * or of a named session, op/session_claim.c).
  *
  *	exclusive			shared
  *	1  c2 announced, until the same deadline, linked before the chain's head
@@ -32,9 +32,9 @@
  *
  * A crash or stop
  *	before 3	c2 HELD, named by nothing: back at its deadline, with
- *			its session, or by the next keeper (tenant.c); c1 in
- *			another use: it can be verified, extended and released
- *			(op/lease.c), no more
+ *			its session, or by the next keeper (session_claim.c); c1
+ *			in another use: it can be verified, extended and
+ *			released (op/release.c), no more
  *	after 3		c2 holds the key, until its deadline or its session's
  *			end; who was to have the lease may find it by status
  *	before 4	c1 HELD, named by nothing, as c2 above; shared: a reader
@@ -53,10 +53,10 @@
 #include <string.h>
 #include <time.h>
 #include "base/error.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "op/handoff.h"
 #include "op/policy.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "proc/claim_cache.h"
 #include "shm/claim_note.h"
 #include "shm/readers.h"
@@ -215,7 +215,7 @@ how_ended(struct handoff *h, uint64_t st)
 		    ST_EXPIRED : 0;
 	if (same && state_st(st) == ST_REVOKED)		/* released */
 		return ST_EXPIRED;
-	/* taken back: a reader's only after its end (tenant.c) */
+	/* taken back: a reader's only after its end (session_claim.c) */
 	return (!h->from.shared && lhi_named_is(v, h->from_sid)) ||
 	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(h->to_st)) ?
 	    0 : ST_EXPIRED;

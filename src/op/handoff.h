@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Leases that change hands: see handoff.c; into named sessions: tenant.c. */
+/* Leases that change hands: see handoff.c; into named sessions:
+ * session_claim.c. */
 #ifndef LHI_HANDOFF_H
 #define LHI_HANDOFF_H
 

@@ -42,7 +42,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/busy.h"
+#include "op/busy_detail.h"
 #include "op/deadlock.h"
 #include "inspect/explain.h"
 #include "op/upgrade.h"

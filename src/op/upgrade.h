@@ -3,7 +3,7 @@
 #ifndef LHI_UPGRADE_H
 #define LHI_UPGRADE_H
 
-#include "op/lease.h"
+#include "op/lease_check.h"
 
 /*
  * lh_convert(); *beside: it is -EAGAIN (and nothing is said in words) because

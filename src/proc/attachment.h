@@ -116,7 +116,7 @@ struct lhi_mag {
 	uint64_t extended;
 	bool watched;		/* somebody wants to know of every lease */
 	/* of the cluster key that claim 0 had last, this host's right to it, as
-	 * it was asked for with this tick: op/right.c */
+	 * it was asked for with this tick: op/cluster_check.c */
 	struct {
 		uint64_t home;		/* 0: none */
 		uint64_t right;
@@ -181,11 +181,11 @@ struct lh {
 	_Atomic uint32_t waiting; /* threads inside a wait */
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
 	struct cds_lfht *keys;	/* opened keys, by name */
-	struct lhi_finals *finals; /* of requests, or NULL: op/request.c */
-	struct lhi_holds *holds; /* of holder ids, or NULL: op/holder.c */
+	struct lhi_finals *finals; /* of requests, or NULL: op/idempotency.c */
+	struct lhi_holds *holds; /* of holder ids, or NULL: op/reentry.c */
 	struct lhi_shims
 	    *shims; /* connections to the shim: proc/shim_client.c */
-	bool serves;		/* it is the shim: op/right.h */
+	bool serves;		/* it is the shim: op/cluster_check.h */
 	char name[72];
 	LIST_ENTRY(lh) listening;	/* under lhi_live_lock(), these */
 	uint32_t bell_uses;	/* who is to be told by our doorbell */
@@ -193,8 +193,8 @@ struct lh {
 	struct lh *next;	/* of this process's attachments */
 };
 
-/* How far tokens may go by the fast path: see op/fence.c; nowhere where they
- * rise over all keys (op/next.c). */
+/* How far tokens may go by the fast path: see op/token_ceiling.c; nowhere
+ * where they rise over all keys (op/token_next.c). */
 static inline void
 lhi_mag_bounds(struct lhi_mag *m)
 {
@@ -214,7 +214,7 @@ lhi_mag_bounds(struct lhi_mag *m)
 	if (m->ceiling > end)
 		m->ceiling = end;
 	if (!sealed)
-		m->ceiling = 0;		/* op/fence.c, I4 */
+		m->ceiling = 0;		/* op/token_ceiling.c, I4 */
 }
 
 struct lh_key {

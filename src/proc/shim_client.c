@@ -10,12 +10,12 @@
  * goes out first, WELCOME has to come first.
  *
  * A connection is one thread's at a time; those that nobody uses are kept, a
- * few.  It never blocks: who waits for an answer does so in poll() (op/plea.c).
- * A kept one may have ended meanwhile, or have an answer in it that nobody
- * wanted any more: ids tell.
+ * few.  It never blocks: who waits for an answer does so in poll()
+ * (op/shim_request.c). A kept one may have ended meanwhile, or have an answer
+ * in it that nobody wanted any more: ids tell.
  *
  * Nothing of what comes is believed further than its form: what is said to be
- * granted is looked for in the table (op/right.c).
+ * granted is looked for in the table (op/cluster_check.c).
  *
  * Fork.  A child has copies of the descriptors, which keep a connection from
  * ending, no more; it uses none of them, for its own attachment has its own.

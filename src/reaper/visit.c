@@ -15,7 +15,7 @@
 #include "daemon/log.h"
 #include "daemon/now.h"
 #include "guard.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "visit.h"
 
 #define KEEP_NS NS_PER_SEC

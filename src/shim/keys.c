@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "shim.h"
 
 #define SWEEP_NS (250 * NS_PER_MS)

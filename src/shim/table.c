@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "op/name.h"
-#include "op/right.h"
+#include "op/acquire_target.h"
+#include "op/cluster_check.h"
 #include "shim.h"
 #include "shm/session_record.h"
 

@@ -12,7 +12,7 @@
  *	right	epoch (30) | gen (32) | mode.  Valid: it is of this life of the
  *		slot, its epoch is the header's, and the clock is before the
  *		header's `until`
- *	base	tokens of grants are above it (op/next.c)
+ *	base	tokens of grants are above it (op/token_next.c)
  *
  * Memory.  A page holds the rights of 256 slots.  The maker of a cluster key
  * gives it memory before the slot says that it is one; nothing says elsewhere

@@ -383,7 +383,7 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	if (lhi_durable(v) && floor < first &&
 	    first < sh64_load(&v->hdr->ceiling))
 		floor = first;
-	/* not where the slot's version has been: op/next.c, "Jumps" */
+	/* not where the slot's version has been: op/token_next.c, "Jumps" */
 	if (lhi_durable(v) && token != 0 && floor > token &&
 	    (land = lhi_range_land(token + 1, floor + 1)) > floor)
 		floor = land;

@@ -37,8 +37,8 @@ int lhi_slot_publish(struct lhi_view *v, struct shm_slot *s);
 
 /*
  * An ordinary slot is to have that token, though nobody is granted it: the
- * ceiling goes before it, as for a grant (op/fence.c).  Not at the very end of
- * all tokens, where nothing is granted, nor in a table that was removed.
+ * ceiling goes before it, as for a grant (op/token_ceiling.c).  Not at the very
+ * end of all tokens, where nothing is granted, nor in a table that was removed.
  */
 void lhi_slot_cover(struct lhi_view *v, uint64_t token);
 

@@ -62,12 +62,13 @@
 #define SHM_MENDING	0x4u	/* being repaired, or left so: shm/mend.c */
 #define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
 #define SHM_SEALED	0x10u	/* its first range was the highest there was,
-				 * when it had its name: op/fence.c, I4 */
+				 * when it had its name: I4 of
+				 * op/token_ceiling.c */
 #define SHM_WANTED	0x20u	/* reapers are to leave it alone */
 
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */
-#define SHM_OPT_GLOBAL	0x2u	/* tokens rise over all keys: op/next.c */
+#define SHM_OPT_GLOBAL	0x2u	/* tokens rise over all keys: op/token_next.c */
 
 struct shm_header {
 	/* line 0: identity (once) */

@@ -24,9 +24,9 @@
  *	renewal's is later than what it replaces, by one unit at least.
  *  N3	Ended is for ever: then nothing is renewed, and no lease acquired.
  *  N4	Who has its burial under way finds no claim of it being taken: who takes
- *	one is the chunk's keeper (op/tenant.c), and looks whether the session
- *	has ended after having become that; who buries ends it, then looks at
- *	the keeper.
+ *	one is the chunk's keeper (op/session_claim.c), and looks whether the
+ *	session has ended after having become that; who buries ends it, then
+ *	looks at the keeper.
  *
  * Making (N1).  Publish PENDING, then look at every other record.  One that is
  * NAMED and lives: withdraw our own, and take that.  One that is PENDING, of

@@ -20,10 +20,10 @@
  *
  * Invariants.
  *  I1	After R2 both ceilings stay.  Who raises one loads it, then sees the
- *	flag missing, then swaps exactly what it loaded (op/fence.c); what was
- *	loaded before R1 is not there any more after R2.  (The durable one is a
- *	multiple of a range's width; one token less is none, and never comes
- *	back.)
+ *	flag missing, then swaps exactly what it loaded (op/token_ceiling.c);
+ *	what was loaded before R1 is not there any more after R2.  (The durable
+ *	one is a multiple of a range's width; one token less is none, and never
+ *	comes back.)
  *  I2	A table without the flag whose base is not below the floor is its
  *	name's latest.  A creator may read the floor before R3 and link its
  *	table after R4, with a base too low; but everyone who opens that by name

@@ -23,7 +23,7 @@
  * it, and is a key.  All others may be taken, by a swap of the owner word that
  * was judged.
  *
- * Setting, by who holds the key alone (op/value.c looks at the lease):
+ * Setting, by who holds the key alone (op/lease_value.c looks at the lease):
  *
  *	V1  a record: -> HELD(me); it is written		begin
  *	V2  slot.value is read, {t, o}; o: OWNED -> HELD(me),

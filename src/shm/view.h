@@ -43,7 +43,7 @@ struct lhi_view {
 
 	uint64_t uuid[2];
 	char ranges[RANGE_PATH_MAX];	/* their directory; "": it has none */
-	_Atomic bool ranges_lost;	/* op/fence.h */
+	_Atomic bool ranges_lost;	/* op/token_ceiling.h */
 	bool all_local;		/* opened with LH_ALL_LOCAL */
 };
 
@@ -274,7 +274,7 @@ lhi_view_watched(const struct lhi_view *v)
 	    (sh32_load_rlx(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 }
 
-/* Do its tokens rise over all keys (op/next.c)? */
+/* Do its tokens rise over all keys (op/token_next.c)? */
 static inline bool
 lhi_view_global(const struct lhi_view *v)
 {

@@ -6,7 +6,7 @@
  * Local keys know nothing of all this.
  */
 #include "fence.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "support/actor.h"
 #include "support/part.h"
 #include "support/shim.h"

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <leasehold/ticket.h>
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "support/actor.h"
 #include "support/part.h"
 #include "support/shim.h"

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include "base/clock.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "support/actor.h"
 #include "support/part.h"
 #include "support/shim.h"

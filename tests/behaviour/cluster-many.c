@@ -5,7 +5,7 @@
  * set; lost as one.
  */
 #include <errno.h>
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "support/actor.h"
 #include "support/part.h"
 #include "support/shim.h"

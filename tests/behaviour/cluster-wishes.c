@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <leasehold/session.h>
 #include <leasehold/value.h>
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "support/part.h"
 #include "support/shim.h"
 #include "support/support.h"

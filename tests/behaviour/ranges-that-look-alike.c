@@ -8,9 +8,9 @@
  * the range.  Who had used the key before and was idle, which may last for any
  * time, then found the very word that it had left: it was given a token that
  * had been given before; or, the slot being another key's by then, a key that
- * somebody held.  Now a key keeps its place in the range (op/fence.c), so the
- * words that others leave behind are not the old ones, however many uses later
- * one looks.
+ * somebody held.  Now a key keeps its place in the range (op/token_ceiling.c),
+ * so the words that others leave behind are not the old ones, however many uses
+ * later one looks.
  */
 #include "fence.h"
 

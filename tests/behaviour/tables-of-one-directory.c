@@ -8,7 +8,7 @@
  * needed, or when its own file is missing.
  */
 #include "fence.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "proc/attachment.h"
 
 #define ROUNDS 10

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "crash/scenario.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 
 #define LONG_MS 600000
 

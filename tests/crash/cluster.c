@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <unistd.h>
 #include "crash/subject.h"
-#include "op/cluster.h"
+#include "op/cluster_acquire.h"
 
 static const int says_away[] = { -EHOSTUNREACH, 0 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "crash/subject.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "proc/attachment.h"
 
 #define RANGE(token) ((token) >> 32)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scenarios of tokens that rise over all keys (op/next.c), and of cluster
- * keys' rights (shm/cluster_right.c): see scenario.h.
+ * The scenarios of tokens that rise over all keys (op/token_next.c), and of
+ * cluster keys' rights (shm/cluster_right.c): see scenario.h.
  *
  * After a kill there is more to look at: of the first, that another key's token
  * is larger than all that anybody had; of the second, that KEY's is above its
@@ -10,7 +10,7 @@
  */
 #include <string.h>
 #include "crash/subject.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "proc/attachment.h"
 
 #define FAR_AWAY	(UINT64_C(1) << 40)

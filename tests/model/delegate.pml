@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cluster keys that a host sub-lets: do two hosts ever have one key, by what a
- * process may go by, and do tokens rise over both?  (src/op/right.c, shm/cluster_right.c
+ * process may go by, and do tokens rise over both?  (src/op/cluster_check.c, shm/cluster_right.c
  * and the order of steps of leasehold-shimd)
  *
  * What exists:

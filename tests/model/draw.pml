@@ -2,7 +2,7 @@
 /*
  * Tokens that rise over all keys of a table: are they in order and each given
  * once, and does a key's word tell its holders' tokens all the time, however far
- * the others go on meanwhile?  (I1, I2 of op/next.c, C6, W16)  And is it
+ * the others go on meanwhile?  (I1, I2 of op/token_next.c, C6, W16)  And is it
  * above a base that is raised meanwhile?
  *
  * Two processes (or -DUSERS=3) and one key, which is held exclusively or read;

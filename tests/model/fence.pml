@@ -2,7 +2,7 @@
 /*
  * Ranges of tokens claimed on disk: does no range serve two tables, and does a
  * new table begin above everything that was ever issued?  (C14, scope `local`,
- * and I4 of op/fence.c: every scope)
+ * and I4 of op/token_ceiling.c: every scope)
  *
  * Three processes (or -DUSERS=2), one name, one directory.  What exists:
  *	directory	a set of numbers, each a file.  `dir` is what processes

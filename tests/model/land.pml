@@ -2,7 +2,7 @@
 /*
  * One key goes from range to range of a table's tokens: does its word tell its
  * token all the time, and does no value of it come back?  (C6, W16, I3 of
- * op/fence.c, I1 of shm/lock_word.c)
+ * op/token_ceiling.c, I1 of shm/lock_word.c)
  *
  * Two processes (or -DUSERS=3), one key.  The word says who holds it and a version, which is
  * its token modulo 2^40; the hint is a token that the word had.  Here a range

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Request ids: may one request be granted twice, and does who repeats it get
- * the very lease?  (src/shm/request_record.c, src/op/request.c)
+ * the very lease?  (src/shm/request_record.c, src/op/idempotency.c)
  *
  * Three processes make requests, TRIES rounds each at most: 1 and 2 by id 1, 3
  * by either.  Three places, any of which will do for any id.  The lock is one

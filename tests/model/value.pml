@@ -5,7 +5,7 @@
  *
  * One slot, RECORDS records of two words each.  Setter 1 has the lease at
  * first, setter 2 from some moment on (`holder` moves on once); each sets
- * -DSETS values in turn, as shm/value_record.c and op/value.c do: takes a record,
+ * -DSETS values in turn, as shm/value_record.c and op/lease_value.c do: takes a record,
  * writes it word by word, reads slot.value and holds what it leads to, looks at
  * its lease, swaps, looks again, keeps or undoes.  A reader reads slot.value,
  * both words, slot.value.  Each access to shared memory is a step; setter 1 may

@@ -10,7 +10,7 @@
  * must give the next token.
  */
 #include "replay.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "proc/attachment.h"
 
 #define LEAP (TOKEN_LAG_MAX + 1000)

@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include "replay.h"
 #include "behaviour/fence.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "proc/attachment.h"
 
 static const char *const steps[] = {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I4 of op/fence.c: a thread looks how far tokens may go by the fast path, in a
- * table that was claimed for before another one, since lost, and that nobody
- * has yet seen to be the latest, because the disk was away.  It has read where
- * the latest range ends when another attachment claims one above, says that all
- * is well (SHM_SEALED), and grants.  The thread must not go by the end that it
- * has: its tokens would be below those that the keys had in the lost table.
+ * I4 of op/token_ceiling.c: a thread looks how far tokens may go by the fast
+ * path, in a table that was claimed for before another one, since lost, and
+ * that nobody has yet seen to be the latest, because the disk was away.  It has
+ * read where the latest range ends when another attachment claims one above,
+ * says that all is well (SHM_SEALED), and grants.  The thread must not go by
+ * the end that it has: its tokens would be below those that the keys had in the
+ * lost table.
  */
 #include <stdatomic.h>
 #include "ranges.h"

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include "behaviour/fence.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "proc/attachment.h"
 #include "replay.h"
 

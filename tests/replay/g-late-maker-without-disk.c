@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I4 of op/fence.c: a table's maker is stopped between claiming its first range
- * and naming the object; meanwhile another table was made, used and lost.  Who
- * opens the late one claims a range above; but if the disk is away just then
- * that was not asked any more, and ephemeral grants had tokens below those that
- * the key had had in scope local.  Now such a table grants nothing until the
- * disk has answered once; then it goes on without the disk.
+ * I4 of op/token_ceiling.c: a table's maker is stopped between claiming its
+ * first range and naming the object; meanwhile another table was made, used and
+ * lost.  Who opens the late one claims a range above; but if the disk is away
+ * just then that was not asked any more, and ephemeral grants had tokens below
+ * those that the key had had in scope local.  Now such a table grants nothing
+ * until the disk has answered once; then it goes on without the disk.
  */
 #include "ranges.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, right.c I2: a shim that was stopped until its lease of a cluster key had
- * ended gives the right when a process has been granted the key already, with a
- * token from before.  Wherever that process stands between its grant and the
- * end of its check, it does not go by a token that is not above the base.
+ * G2, cluster_check.c I2: a shim that was stopped until its lease of a cluster
+ * key had ended gives the right when a process has been granted the key
+ * already, with a token from before.  Wherever that process stands between its
+ * grant and the end of its check, it does not go by a token that is not above
+ * the base.
  */
 #include <errno.h>
 #include "base/clock.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "replay.h"
 
 #define KEY "cluster:k"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I1 of op/fence.c, G2: a table's object is moved away (or removed, but has
- * another name still), and a new one is made in its place.  Who had the old one
- * open saw that its descriptor had a name, and raised: it got ranges above the
- * new table's, and keys more than the new ones' tokens.  Now who raises sees
- * where the table's name leads.
+ * I1 of op/token_ceiling.c, G2: a table's object is moved away (or removed, but
+ * has another name still), and a new one is made in its place.  Who had the old
+ * one open saw that its descriptor had a name, and raised: it got ranges above
+ * the new table's, and keys more than the new ones' tokens.  Now who raises
+ * sees where the table's name leads.
  */
 #include "ranges.h"
 #include "fence/range.h"

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "replay.h"
 
 #define KEY "cluster:k"

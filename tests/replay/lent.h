@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A cluster key that this host has, without a shim: what one would write is
- * written by an attachment that serves (op/right.h).
+ * written by an attachment that serves (op/cluster_check.h).
  */
 #ifndef TESTS_REPLAY_LENT_H
 #define TESTS_REPLAY_LENT_H
 
 #include "base/clock.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "replay.h"
 
 #define LENT_KEY	"cluster:k"

@@ -4,7 +4,7 @@
 #define REPLAY_RANGES_H
 
 #include "behaviour/fence.h"
-#include "op/fence.h"
+#include "op/token_ceiling.h"
 #include "proc/attachment.h"
 #include "replay.h"
 

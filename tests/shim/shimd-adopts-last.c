@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include "support/asked.h"
 #include "support/hosts.h"
-#include "op/name.h"
-#include "op/right.h"
+#include "op/acquire_target.h"
+#include "op/cluster_check.h"
 
 #define LATE_MS 400
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/frame.h"
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "shm/session_record.h"
 #include "support/shim.h"
 #include "support/support.h"

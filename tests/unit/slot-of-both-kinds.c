@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include "op/right.h"
+#include "op/cluster_check.h"
 #include "proc/attachment.h"
 #include "shm/cluster_right.h"
 #include "support/support.h"

@@ -12,7 +12,7 @@
 #include <bsd/string.h>
 #include "hosts.h"
 #include "daemon/log.h"
-#include "op/name.h"
+#include "op/acquire_target.h"
 
 #define TRY_MS 1000		/* wish.c: TRY_NS */
 

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquiring and releasing the slow way: answers "in which order are the rarer
+ * wishes of an acquire (struct lh_acquire_more) seen to?"
+ *
+ * What tries and waits (acquire_wait.c), and takes (acquire_slow.c), knows one
+ * key and one claim.  Whatever else is wished for is done around that, each by
+ * a function that does its part and calls the next one:
+ *
+ *	lhi_holder_acquire  its holder id, if it has one: op/reentry.c
+ *	by_request	its request id, if it has one: op/idempotency.c
+ *	with_value	the key's value, right after the grant
+ *			(op/lease_value.c)
+ *	in_session	granted, the lease is handed over to a named session
+ *	wanted_anywhere	a cluster's key: this host's right to it
+ *			(op/cluster_acquire.c)
+ *	lhi_acquire_wanted  the key, looked up anew as often as it is gone; or
+ *			ask.how, which knows what is wanted instead
+ *
+ * A ticket (live/wish.c) sees to the same in the same order, but in steps.
+ *
+ * A lease of such an acquire is not remembered by its thread (ask.rare): it is
+ * released, extended and verified the slow way, so the fast paths know nothing
+ * of all this.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include "op/cluster_acquire.h"
+#include "op/handoff.h"
+#include "op/reentry.h"
+#include "op/acquire_target.h"
+#include "op/idempotency.h"
+#include "op/lease_value.h"
+
+/* The key is wanted, whatever it is called in the table by now. */
+int
+lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	int error;
+
+	for (;;) {
+		error = lhi_wait_acquire(lh, &want->ref, ask, lease);
+		if (error != KEY_GONE)
+			return error;
+		lhi_point("acquire.gone");
+		error = lhi_name_resolve(lh, want->name,
+		    ask->no_create ? LH_NO_CREATE : 0, &want->ref);
+		if (error != 0)
+			return error;
+	}
+}
+
+/* And if it is a cluster's: wherever it is by now. */
+static int
+wanted_anywhere(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	return lhi_cluster_key(lh, want->name) ?
+	    lhi_cluster_acquire(lh, want, ask, lease, lhi_acquire_wanted) :
+	    lhi_acquire_wanted(lh, want, ask, lease);
+}
+
+static int
+in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	int error = ask->how != NULL ? ask->how(lh, want, ask, lease) :
+	    wanted_anywhere(lh, want, ask, lease);
+
+	return ask->more->session == NULL || error != 0 ? error :
+	    lhi_handoff_acquired(lh, ask, lease);
+}
+
+static int
+with_value(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	struct lh_lease got = { 0 };
+	int error = in_session(lh, want, ask, &got);
+
+	if (error == 0)
+		error = lhi_value_acquired(lh, ask, &got);
+	if (error == 0)
+		*lease = got;
+	return error;
+}
+
+/* What is done once it is known that it has to be done. */
+static int
+by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	struct lhi_ask ours = *ask;
+	struct lhi_request q;
+	int cancel, error = lhi_request_enter(lh, want, ask, &q, lease);
+
+	if (error == 0 && ask->chore != NULL)
+		ask->chore->told = true;
+	if (error != REQUEST_OURS)
+		return error != 0 ? error :
+		    lhi_request_valued(lh, ask, &q, lease);
+	/* who has said that he works at it does not leave it so */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ours.request = &q;
+	error = with_value(lh, want, &ours, lease);
+	lhi_request_done(lh, ask, &q, error);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
+int
+lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	int error = lhi_cluster_fits(lh, ask, want->name);
+
+	if (error != 0)
+		return error;
+	if (ask->more->holder != NULL)
+		return lhi_holder_acquire(lh, want, ask, lease, with_value);
+	return (ask->more->request[0] | ask->more->request[1]) != 0 ?
+	    by_request(lh, want, ask, lease) :
+	    with_value(lh, want, ask, lease);
+}
+
+int
+lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_ask ask;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_ask_set(&lh->v, &ask, opts);
+	return error != 0 ? error : lhi_acquire_asked(lh, want, &ask, lease);
+}
+
+int
+lhi_release_rare(struct lh *lh, struct lh_lease *l,
+    int (*release)(struct lh *lh, struct lh_lease *l))
+{
+	struct lhi_request q;
+
+	if (lhi_holder_stays(lh, l))
+		return 0;
+	lhi_request_leaves(lh, l, &q);
+	return lhi_request_left(lh, l, &q, release(lh, l));
+}

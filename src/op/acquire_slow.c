@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Granting oneself a lock, the slow way, in either mode: announce, swap the
+ * word, look at the clock.
+ *
+ * G3: the precise clock is read after the swap; a grant that came too late is
+ * given back, and the attempt goes on.  A reader's is then ended like any
+ * other, and taken out of the chain before its claim is used again.
+ *
+ * A crash or stop
+ *	WAIT -> HELD (#3), word not swapped	like a linked waiter: a word
+ *				that does not name it is not its own
+ *	word swapped		it holds the key, until its deadline or death,
+ *				and is unlinked by the next who looks
+ */
+#include <errno.h>
+#include <string.h>
+#include "base/error.h"
+#include "op/acquire_attempt.h"
+#include "op/busy_detail.h"
+#include "op/token_ceiling.h"
+#include "op/policy.h"
+#include "proc/claim_cache.h"
+#include "shm/claim_note.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/wait_queue.h"
+#include "shm/request_record.h"
+
+static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
+
+int
+lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh, struct lhi_mag *m,
+    const struct lhi_ref *ref, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	int bit;
+
+	if (m == NULL)
+		return lhi_fail(-ENOMEM, "out of memory");
+	bit = lhi_mag_take(m);
+	if (bit < 0)
+		return bit;
+	memset(a, 0, sizeof(*a));
+	a->lh = lh;
+	a->m = m;
+	a->ask = ask;
+	a->lease = lease;
+	a->home = ref->home;
+	a->c = &m->claims[bit];
+	a->t.v = &lh->v;
+	a->t.s = ref->slot;
+	a->t.ci = m->base + (uint32_t)bit;
+	a->t.priority = ask->priority;
+	a->t.shared = a->t.reader = ask->shared;
+	return 0;
+}
+
+void
+lhi_attempt_withdraw(struct lhi_attempt *a, int error)
+{
+	uint64_t st;
+	uint32_t bit;
+
+	lhi_attempt_leave_queue(a);
+	st = sh64_load(&a->c->state);
+	if (state_st(st) != ST_FREE)
+		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
+	bit = a->t.ci - a->m->base;	/* it may use another group by now */
+	if (bit < SHM_GROUP)
+		lhi_mag_put(a->m, (int)bit);
+	lhi_busy_count(view(a), a->t.s, a->t.ci, a->ask->shared, error);
+}
+
+/* What is said about a lease from `ns` on.  (One that any thread may release is
+ * no thread's: see op/deadlock.c.) */
+static uint64_t
+since(struct lhi_attempt *a, int64_t ns)
+{
+	return lhi_since(view(a), ns, a->ask->shareable ? 0 : a->m->tid);
+}
+
+void
+lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
+{
+	uint64_t seq = lhi_claim_next_seq(view(a), a->c,
+	    sh64_load(&a->c->state));
+
+	if (a->ask->aside)
+		lhi_aside_tell(view(a), a->t.ci, seq, a->ask->more);
+	if (a->ask->request != NULL && st != ST_WAIT)
+		lhi_request_announce(a->ask->request, lid_make(a->t.ci,
+		    lhi_claim_epoch(a->c), seq), a->token, a->notes);
+	sh64_store(&a->c->state, state_make(st, seq, deadline));
+}
+
+/* The claim's new announcement failed: what it was before, with its new seq. */
+static void
+step_back(struct lhi_attempt *a)
+{
+	uint64_t st = sh64_load(&a->c->state);
+
+	if (a->t.queued)	/* it waits since then, still */
+		sh64_store_rlx(&a->c->since, lhi_since(view(a), a->queued_ns,
+		    a->m->tid));
+	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
+	    state_seq(st), 0));				/* 4: HELD -> WAIT */
+	lhi_stat_spent(view(a));
+}
+
+void
+lhi_attempt_leave_queue(struct lhi_attempt *a)
+{
+	if (!a->t.queued)
+		return;
+	(void)lhi_queue_remove(view(a), a->t.s, a->t.ci);
+	a->t.queued = false;
+	if (lhi_mutant(4))
+		return;
+	/* C4: whoever goes wakes who is first now, and who takes over its
+	 * process's watch; pairs with doze(): park, then look at the queue */
+	lhi_queue_kick(view(a), a->t.s);
+	lhi_turn_hand_over(&a->t);
+}
+
+/*
+ * The grant's deadline has passed before it could be reported: undo it.
+ * Another thread may have found the lease meanwhile, and converted it: what the
+ * word is by now says how it is undone, until it does not name the claim.
+ */
+static int
+too_late(struct lhi_attempt *a, uint32_t cause)
+{
+	struct shm_slot *s = a->t.s;
+	uint64_t st, w;
+	int error = 0;
+
+	do	/* also if it was extended, just now */
+		st = sh64_load(&a->c->state);
+	while (state_held(st) && !sh64_cas(&a->c->state, st,
+	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))));
+	lhi_point("acquire.expired");
+	do {
+		w = sh64_load_sc(&s->word);
+		if (word_mode(w) == WORD_X && word_idx(w) == a->t.ci &&
+		    sh64_cas(&s->word, w, lhi_free_word(s, cause,
+		    word_ver(w))))
+			lhi_queue_kick(view(a), s);
+		/* also if it was X: made S just now, others may have joined */
+		error = lhi_chain_remove(view(a), s, a->t.ci);
+		w = sh64_load_sc(&s->word);
+	} while (error == 0 && (word_mode(w) == WORD_X ||
+	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci);
+	step_back(a);
+	return WAITING;
+}
+
+static void
+tell(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
+    unsigned cause)
+{
+	struct lhi_view *v = view(a);
+
+	if (a->ask->shared)
+		lhi_stat_add(v, STAT_SHARED, 1);
+	if (queued)
+		lhi_stat_waited(v, now_ns - a->queued_ns);
+	else if (link_idx(sh64_load(&a->t.s->waitq)) != 0)
+		lhi_stat_add(v, STAT_BARGES, 1);
+	if (queued)
+		lhi_event_lease(v, LH_LOG_WAIT_GRANTED, a->ask->shared,
+		    a->t.s, a->t.ci, token, cause);
+	else
+		lhi_mag_log(a->m, LH_LOG_GRANTED, a->ask->shared, a->t.s,
+		    a->t.ci, token, cause);
+}
+
+/* This thread will release it, most often: then fast. */
+static void
+remember(struct lhi_attempt *a, uint64_t token)
+{
+	struct lhi_rec *r = &a->m->rec[a->t.ci - a->m->base];
+
+	r->use = a->m->watched || a->ask->rare || a->ask->shareable ?
+	    REC_OUT : lhi_rec_use(view(a), a->t.s, a->ask->shared);
+	r->slot = a->t.s;
+	r->home = a->home;
+	r->token = token;
+	r->id = a->lease->id[1];
+	lhi_mag_bounds(a->m);
+	lhi_rec_limit(a->m, r);
+}
+
+static bool
+in_scope_local(struct lhi_attempt *a)
+{
+	return a->ask->local || (view(a)->all_local &&
+	    !(sh32_load(&a->t.s->key_info) & KEY_CLUSTER));
+}
+
+int
+lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
+{
+	struct shm_slot *s = a->t.s;
+	struct lhi_ref ref = { s, a->home };
+	uint64_t mine, deadline;
+	struct lhi_next n;
+	uint64_t id;
+	int64_t now;
+	uint32_t policy = a->ask->more->policy;
+	bool queued = a->t.queued, local = in_scope_local(a);
+	uint32_t cause;
+	int error;
+
+	/* before the token is chosen: op/token_ceiling.c; if it is another
+	 * key by now, the swap below would fail */
+	if (local && !lhi_slot_local(&ref) && !lhi_slot_flag(&ref, KEY_LOCAL))
+		return WAITING;
+	lhi_point("acquire.marked");
+	error = lhi_fence_next(view(a), s, w, local,
+	    word_mode(w) != WORD_FREE, &n);
+	if (error != 0)
+		return error == FENCE_AGAIN ? WAITING :
+		    error == FENCE_BARRED ? BARRED : error;
+	now = lhi_now_ns(view(a));	/* the disk may have been asked */
+	deadline = policy == LH_POLICY_STRICT ? DEADLINE_MAX :
+	    lhi_deadline(view(a), now + a->ask->ttl_ns);
+	if (!a->t.queued)
+		sh64_store_rlx(&a->c->home, a->home);
+	/* before it can be found: who puts it in motion goes by it
+	 * (release.c) */
+	sh64_store_rlx(&a->c->since, since(a, now));
+	cause = word_mode(w) == WORD_FREE ? word_cause(w) : CAUSE_RELEASED;
+	a->token = n.token;
+	a->notes = cause == CAUSE_RELEASED ? 0 : 1u << ((cause - 1) & 3);
+	if (policy != LH_POLICY_STRICT)
+		lhi_claim_ends_within(view(a), a->t.ci, a->ask->ttl_ns);
+	if (a->ask->shared) {
+		sh64_store_rlx(&a->c->grant,
+		    lhi_reader_grant(n.token, state_seq(
+		    sh64_load(&a->c->state)) + 1));
+		lhi_chain_prepare(a->c,
+		    word_mode(w) == WORD_S ? word_idx(w) : 0);
+	}
+	lhi_attempt_announce(a, a->ask->shared ? ST_READ : ST_HELD,
+	    deadline);						/* 1, 3 */
+	/* now: once it is granted, who finds it may put it in motion */
+	id = lhi_mag_claim_id(view(a), a->t.ci);
+	lhi_point("acquire.announced");
+	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci,
+	    n.token);
+	if (!sh64_cas(&s->word, w, mine)) {
+		step_back(a);
+		return WAITING;
+	}
+	lhi_point("acquire.granted");
+	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
+		return too_late(a, cause);
+	lhi_fence_granted(s, &n);
+	lhi_attempt_leave_queue(a);
+	if (policy == LH_POLICY_LIVE &&
+	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
+		return too_late(a, cause);
+	tell(a, queued, now, n.token, cause);
+	a->lease->id[1] = id;
+	if (!a->threadless)
+		remember(a, n.token);
+	a->lease->acquired_ns = now;
+	a->lease->expires_ns = policy == LH_POLICY_STRICT ? INT64_MAX :
+	    lhi_deadline_ns(view(a), deadline);
+	lhi_pair_store(a->lease, a->m->head);
+	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
+	a->lease->notes |= a->notes;
+	a->lease->token = n.token;
+	a->lease->key = a->home;
+	return 0;
+}

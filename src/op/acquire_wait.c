@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquiring when it is not simple: trying, queueing and sleeping.
+ *
+ * Nobody is ever handed a lock.  Whoever wants it looks at the word, frees it
+ * if its holder is gone (shm/lock_word.c), sees whether it is its turn
+ * (op/admission.c) and swaps the word itself (op/acquire_slow.c), like the fast
+ * path; a release or an expiry only makes the word FREE and wakes the first
+ * waiter.  So there is nothing to take back from a waiter that died, stopped or
+ * gave up.
+ *
+ * A wait:	announce WAIT, with ticket and priority; link into the queue;
+ *		then again and again: look, and sleep on claim.park.
+ * Sleep:	park = ASLEEP, then look once more, then the futex.  Pairs with
+ *		release: word = FREE, then look at queue and park (Dekker: both
+ *		sides read-modify-write first, then load, all sequentially
+ *		consistent).  A waker may die between its two steps, so every
+ *		sleep is bounded (C4): the first waiter of each session on a key
+ *		looks again after 20 ms (40 ms far back in a long queue), or
+ *		when the holder's deadline has come; the others, who are woken
+ *		by whoever of their own process leaves before them, after 0.25
+ *		to 1 s.  No sleep is longer because some daemon lives.
+ * Bounded:	the first waiter says that it starves when it has been first for
+ *		1 ms.  One that was woken and lost against a newcomer sleeps
+ *		quietly until then, so that it is not woken at every release.
+ *
+ * A crash or stop of a waiter
+ *	before it is linked	nothing but a claim that its session's burial
+ *				frees
+ *	linked			dead: removed on proof; stopped: suspect
+ *
+ * Readers are granted while the word is FREE or S and no writer is before them;
+ * each that enters wakes those behind it, so that all in a row enter together.
+ * A writer waits until the readers' chain has emptied; the first live reader is
+ * to it what the holder is.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include "base/error.h"
+#include "op/acquire_attempt.h"
+#include "op/busy_detail.h"
+#include "inspect/explain.h"
+#include "op/policy.h"
+#include "prim/futex.h"
+#include "proc/claim_cache.h"
+#include "shm/claim_record.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/wait_queue.h"
+
+#define FIRST_NS (20 * NS_PER_MS)
+#define FAR_NS (40 * NS_PER_MS)
+#define FAR_AHEAD 64
+#define IDLE_NS (3 * NS_PER_MS)		/* while a free lock is not taken */
+#define STARVE_NS (1 * NS_PER_MS)
+#define PROBE_MS 10		/* failing tries probe this often (C16) */
+#define TAKES 100		/* attempts before looking at the time */
+
+static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
+static int64_t now_ns(struct lhi_attempt *a) { return lhi_now_ns(view(a)); }
+
+/* A failing try looks after the dead at most every 10 ms and key (C16). */
+static bool
+may_probe(struct lhi_attempt *a, int64_t now_ns)
+{
+	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
+	uint32_t last = sh32_load_rlx(&a->t.s->probe_ms);
+
+	if (lhi_mutant(16))
+		return false;
+	return now_ms - last >= PROBE_MS &&
+	    sh32_cas(&a->t.s->probe_ms, last, now_ms);
+}
+
+/* Could it be granted now, if it were its turn? */
+static bool
+allows(const struct lhi_attempt *a, uint64_t w)
+{
+	return word_mode(w) == WORD_FREE ?	/* unless it is kept back */
+	    lhi_named_delayed(&a->lh->v, a->t.s, w) == 0 :
+	    a->ask->shared && !a->barred && word_mode(w) == WORD_S;
+}
+
+/* Somebody else's turn, and the word allows it: see that it comes. */
+static bool
+nudge(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
+{
+	return word_mode(w) == WORD_FREE ? lhi_turn_nudge(&a->t, w, now_ns) :
+	    lhi_turn_nudge_barrier(&a->t, w, now_ns);
+}
+
+/* Which range of tokens is the key in, that has that word? */
+static uint64_t
+range_of(const struct lhi_attempt *a, uint64_t w)
+{
+	return lhi_lock_token(a->t.s, w) >> lhi_range_bits;
+}
+
+/*
+ * Its token cannot be had while others read (op/token_ceiling.c): from now on
+ * it stands in the queue as a writer, so that they come to an end.
+ */
+static void
+wait_like_a_writer(struct lhi_attempt *a, uint64_t w)
+{
+	a->barred = true;
+	a->barred_in = range_of(a, w);
+	a->t.reader = false;
+	if (a->t.queued)
+		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SHARED);
+	lhi_point("wait.barred");
+}
+
+/*
+ * Others have come to read in another range, perhaps in the latest: one who was
+ * barred may join them, and those behind it, too.
+ */
+static void
+wait_like_a_reader(struct lhi_attempt *a, uint64_t w)
+{
+	if (!a->barred || word_mode(w) != WORD_S || range_of(a, w) ==
+	    a->barred_in)
+		return;
+	a->barred = false;
+	a->t.reader = true;
+	if (a->t.queued)
+		(void)sh32_fetch_or(&a->c->wflags, WAITER_SHARED);
+}
+
+/*
+ * One look: 0 granted; WAITING, with the word in *w; -errno; KEY_GONE.
+ */
+static int
+look(struct lhi_attempt *a, bool probe, uint64_t *w)
+{
+	struct lhi_view *v = view(a);
+	for (int tries = 0;; tries++) {
+		unsigned how = (probe ? SETTLE_PROBE : 0) |
+		    (a->ask->shared && !a->barred ? 0 : SETTLE_READERS);
+		int64_t now = now_ns(a);
+		int error = lhi_lock_settle(v, a->t.s, now, how, w), turn;
+
+		if (error != 0)
+			return error;
+		if (probe)
+			lhi_policy_tend_key(v, a->t.s, *w, now);
+		if (word_mode(*w) == WORD_NONE ||
+		    sh32_load(&a->t.s->gen) != a->home >> 32)
+			return KEY_GONE;
+		wait_like_a_reader(a, *w);
+		if (!allows(a, *w) && !a->t.queued)
+			return WAITING;
+		turn = lhi_turn_mine(&a->t, probe);
+		if (turn < 0)
+			return turn;
+		if (!allows(a, *w))
+			return WAITING;
+		if (turn) {
+			lhi_point("wait.turn");
+			error = lhi_attempt_take(a, *w);
+			if (error == BARRED) {
+				wait_like_a_writer(a, *w);
+				continue;
+			}
+			if (error != WAITING)
+				return error;
+			a->lost = true;
+			if (tries < TAKES)
+				continue;
+			return WAITING;	/* time and switch want looking at */
+		}
+		if (!probe) {
+			if (word_mode(*w) == WORD_FREE)
+				lhi_queue_kick(v, a->t.s);
+			return WAITING;
+		}
+		if (!nudge(a, *w, now))
+			return WAITING;
+	}
+}
+
+static int
+try_once(struct lhi_attempt *a)
+{
+	uint64_t w;
+	int error = look(a, false, &w);
+
+	if (error == WAITING && may_probe(a, now_ns(a)))
+		error = look(a, true, &w);
+	return error != WAITING ? error :
+	    lhi_busy_fail(view(a), a->t.s, w, -EAGAIN);
+}
+
+static int
+enqueue(struct lhi_attempt *a)
+{
+	struct shm_claim *c = a->c;
+
+	sh64_store_rlx(&c->home, a->home);
+	sh32_store_rlx(&c->priority, a->ask->priority);
+	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
+	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
+	    (a->ask->shared && !a->barred ? WAITER_SHARED : 0) |
+	    (a->threadless ? WAITER_BELL : 0) | lhi_deadlock_flags(a->ask));
+	sh32_store_rlx(&c->park, PARK_AWAKE);
+	a->queued_ns = now_ns(a);
+	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
+	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
+	lhi_point("wait.announced");
+	lhi_stat_spent(view(a));
+	lhi_stat_add(view(a), STAT_WAITS, 1);
+	lhi_event_lease(view(a), LH_LOG_WAIT_BEGAN, a->ask->shared, a->t.s,
+	    a->t.ci, 0, 0);
+	lhi_deadlock_begin(&a->dead, a->queued_ns,
+	    atomic_load_explicit(&a->lh->waiting, memory_order_relaxed));
+	if (a->threadless)	/* what nobody waits in is in no circle */
+		a->dead.next_ns = INT64_MAX;
+	a->t.queued = true;
+	return lhi_queue_insert(view(a), a->t.s, a->t.ci);
+}
+
+/* Until when may we sleep, the word being w, and how deep? */
+static int64_t
+sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
+{
+	struct lhi_place place;
+	struct shm_claim *holder;
+	int64_t until, d;
+	uint64_t st;
+
+	*depth = PARK_ASLEEP;
+	if (a->t.first == a->t.ci) {
+		if (a->front_since_ns == 0)
+			a->front_since_ns = now;
+		if (!a->starving && now - a->front_since_ns >= STARVE_NS) {
+			a->starving = true;
+			(void)sh32_fetch_or(&a->c->wflags, WAITER_STARVING);
+		}
+		if (!a->starving && view(a)->order != LH_ORDER_FIFO) {
+			if (a->lost)
+				*depth = PARK_QUIET;
+			return a->front_since_ns + STARVE_NS;
+		}
+	} else {
+		a->front_since_ns = 0;
+	}
+	if (word_mode(w) == WORD_FREE && allows(a, w))
+		return now + IDLE_NS;
+	lhi_turn_place(&a->t, &place);
+	if (!place.first_of_session)
+		return now + 250 * NS_PER_MS +
+		    (int64_t)(a->t.ci % 64) * 12 * NS_PER_MS;
+	until = now + (place.ahead > FAR_AHEAD ? FAR_NS : FIRST_NS);
+	holder = lhi_claim(view(a), word_idx(w));
+	if (holder != NULL && !allows(a, w)) {
+		st = sh64_load(&holder->state);
+		d = lhi_policy_look_ns(view(a), word_idx(w), st, now);
+		if (state_held(st) && d < until)
+			until = d > now ? d : now;
+	}
+	return until;
+}
+
+/* `until` as futexes count.  If we are stopped in here: too early. */
+static int64_t
+on_futex_clock(struct lhi_attempt *a, int64_t until)
+{
+	int64_t mono;
+
+	if (view(a)->clock == CLOCK_MONOTONIC)
+		return until;
+	mono = lhi_clock_ns(CLOCK_MONOTONIC);
+	return mono + (until - now_ns(a));
+}
+
+/*
+ * About to sleep, as deep as *depth: until a->wake_ns.  False: something has
+ * happened, look again at once.
+ */
+static bool
+park(struct lhi_attempt *a, uint32_t *depth)
+{
+	uint64_t again;
+
+	(void)sh32_xchg(&a->c->park, PARK_ASLEEP);
+	lhi_point("wait.parked");
+	/* pairs with: release's swap of the word, and a leaver's of the queue,
+	 * before they look at park */
+	again = sh64_load_sc(&a->t.s->word);
+	a->wake_ns = sleep_until(a, a->w, now_ns(a), depth);
+	if (a->wake_ns > a->ask->until_ns)
+		a->wake_ns = a->ask->until_ns;
+	if (a->ask->chore != NULL && a->wake_ns > a->ask->chore->at_ns)
+		a->wake_ns = a->ask->chore->at_ns;
+	if (a->wake_ns > a->dead.next_ns)
+		a->wake_ns = a->dead.next_ns;
+	if (*depth != PARK_ASLEEP)
+		(void)sh32_cas(&a->c->park, PARK_ASLEEP, *depth);
+	a->lost = false;
+	a->spun = false;
+	a->timed_out = true;
+	return !lhi_cancelled(a->ask->cancel) &&
+	    (again == a->w || *depth == PARK_QUIET) &&
+	    !lhi_queue_is_out(view(a), a->t.ci);
+}
+
+bool
+lhi_attempt_park(struct lhi_attempt *a)
+{
+	uint32_t depth;
+
+	return park(a, &depth);
+}
+
+void
+lhi_attempt_unpark(struct lhi_attempt *a)
+{
+	if (sh32_xchg(&a->c->park, PARK_AWAKE) == PARK_AWAKE) {
+		a->timed_out = false;
+		a->lost = true;		/* unless the next look succeeds */
+	} else if (now_ns(a) < a->wake_ns) {
+		a->timed_out = false;	/* a signal, or no sleep at all */
+	}
+	if (sh32_load(&a->c->wflags) & WAITER_SUSPECT)
+		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SUSPECT);
+}
+
+/* Sleep until kicked, or until there may be something to do. */
+static void
+doze(struct lhi_attempt *a)
+{
+	uint32_t depth;
+
+	if (park(a, &depth))
+		lhi_futex_wait(&a->c->park, depth,
+		    on_futex_clock(a, a->wake_ns));
+	lhi_attempt_unpark(a);
+}
+
+/*
+ * Is it time to ask whether holder and first waiter live?  After a sleep that
+ * nobody ended, and by the clock: signals and kicks may end every sleep early.
+ */
+static bool
+probe_due(struct lhi_attempt *a, uint64_t w)
+{
+	int64_t now = now_ns(a);
+
+	if (!a->timed_out && now - a->probed_ns <
+	    (word_mode(w) == WORD_FREE ? IDLE_NS : FIRST_NS))
+		return false;
+	a->probed_ns = now;
+	return true;
+}
+
+/* What else is due. */
+static int
+do_chore(struct lhi_attempt *a)
+{
+	struct lhi_chore *c = a->ask->chore;
+
+	return c != NULL && now_ns(a) >= c->at_ns ? c->run(c) : 0;
+}
+
+int
+lhi_attempt_round(struct lhi_attempt *a)
+{
+	int error;
+
+	for (;;) {
+		error = look(a, probe_due(a, a->w), &a->w);
+		if (error != WAITING)
+			return error;
+		lhi_point("wait.looked");
+		if (lhi_cancelled(a->ask->cancel))
+			return lhi_busy_fail(view(a), a->t.s, a->w,
+			    -ECANCELED);
+		if (now_ns(a) >= a->ask->until_ns)
+			return lhi_busy_fail(view(a), a->t.s, a->w,
+			    -ETIMEDOUT);
+		error = do_chore(a);
+		if (error != 0)
+			return error;
+		if (!a->t.queued) {
+			error = enqueue(a);
+			if (error != 0)
+				return error;
+			continue;
+		}
+		if (lhi_queue_is_out(view(a), a->t.ci)) {
+			error = lhi_queue_insert(view(a), a->t.s, a->t.ci);
+			if (error != 0)
+				return error;
+			continue;
+		}
+		if (a->starving && !a->spun && a->t.first == a->t.ci) {
+			/* nobody overtakes any more: it may be free at once */
+			lhi_attempt_spin(a, a->w);
+			a->spun = true;
+			continue;
+		}
+		if (lhi_view_retired(view(a)) ||
+		    (a->timed_out && now_ns(a) >= a->stale_check_ns)) {
+			error = lhi_view_fresh(view(a));
+			if (error != 0)
+				return error;
+			a->stale_check_ns = now_ns(a) + NS_PER_SEC / 5;
+		}
+		error = lhi_deadlock_look(view(a), a->t.ci, &a->dead);
+		return error != 0 ? error : WAITING;
+	}
+}
+
+static int
+wait_on(struct lhi_attempt *a)
+{
+	int error;
+
+	while ((error = lhi_attempt_round(a)) == WAITING)
+		doze(a);
+	return error;
+}
+
+static int
+wait_in_queue(struct lhi_attempt *a)
+{
+	struct lhi_canceller me;
+	uint64_t w;
+	int error = look(a, false, &w);
+
+	if (error == WAITING && !allows(a, w) &&
+	    link_idx(sh64_load(&a->t.s->waitq)) == 0) {
+		lhi_attempt_spin(a, w);
+		error = look(a, false, &w);
+	}
+	if (error != WAITING)
+		return error;
+	a->probed_ns = now_ns(a);
+	atomic_fetch_add(&a->lh->waiting, 1);
+	lhi_cancel_join(a->ask->cancel, &me, &a->c->park);
+	error = wait_on(a);
+	lhi_cancel_leave(a->ask->cancel, &me);
+	atomic_fetch_sub(&a->lh->waiting, 1);
+	return error;
+}
+
+int
+lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	struct lhi_attempt a;
+	int error, cancel;
+
+	if (lhi_cancelled(ask->cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled before it "
+		    "began");
+	if (lhi_view_retired(&lh->v))
+		return lhi_view_fresh(&lh->v);
+	error = lhi_attempt_begin(&a, lh, lhi_mag_get(lh), ref, ask, lease);
+	if (error != 0)
+		return error;
+	/* what is queued and counted must be taken back: no way out through
+	 * the cancellation points below */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = ask->try_only ? try_once(&a) : wait_in_queue(&a);
+	if (error != 0 && ask->explain)
+		lhi_explain_failure(lh, ref, a.t.ci, error);
+	if (error != 0)
+		lhi_attempt_withdraw(&a, error);
+	if (error != 0 && ask->explain)
+		lhi_explain_closer();
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}

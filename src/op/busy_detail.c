@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What stands in the way: see busy_detail.h.  Only copies facts; the sentence
+ * is made when somebody asks for it (base/error.h).
+ */
+#include <errno.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "op/acquire.h"
+#include "op/busy_detail.h"
+#include "shm/readers.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/cluster_right.h"
+#include "shm/key_slot.h"
+#include "shm/counters.h"
+
+#define COUNT_MAX 1000		/* an error must not cost a long walk */
+
+struct count {
+	uint32_t n;
+	uint32_t first;
+};
+
+static bool
+count_reader(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct count *k = arg;
+
+	if (state_held(sh64_load(&v->claims[ci].state)) && k->n++ == 0)
+		k->first = ci;
+	return k->n < COUNT_MAX;
+}
+
+static void
+tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy *b)
+{
+	uint64_t owner = lhi_claim_owner(v, ci);
+	uint32_t si = sid_idx(owner);
+	struct shm_session *se = &v->sessions[
+	    si < v->geo.max_sessions ? si : 0];
+
+	b->pid = sh32_load_rlx(&se->pid);
+	memcpy(b->application, se->application, sizeof(b->application) - 1);
+	b->shim = lhi_cluster_serves(v, owner);
+	b->since_ns = lhi_claim_since_ns(v, &v->claims[ci]);
+	b->expires_ns = lhi_ends_ns(v, sh64_load(&v->claims[ci].state));
+}
+
+int
+lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code)
+{
+	char key[SHM_KEY_MAX + 1];
+	struct count readers = { 0, 0 };
+	struct lhi_busy b;
+
+	memset(&b, 0, sizeof(b));
+	b.now_ns = lhi_now_ns(v);
+	if (word_mode(w) == WORD_X && lhi_claim(v, word_idx(w)) != NULL) {
+		tell_holder(v, word_idx(w), &b);
+		b.token = lhi_lock_token(s, w);
+	} else if (word_mode(w) == WORD_S) {
+		(void)lhi_chain_walk(v, s, count_reader, &readers);
+		b.readers = readers.n;
+		if (readers.n > 0) {
+			tell_holder(v, readers.first, &b);
+			b.token = lhi_reader_token(s,
+			    &v->claims[readers.first]);
+		}
+	}
+	if (lhi_slot_key(v, s, key) != 0)
+		memcpy(b.key, key, strnlen(key, sizeof(b.key) - 1));
+	return lhi_fail_busy(code, &b);
+}
+
+/* Why it was not granted; 0 of these: not counted. */
+static unsigned
+stat_of(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+		return STAT_BUSY;
+	case -ETIMEDOUT:
+		return STAT_TIMEOUTS;
+	case -ECANCELED:
+		return STAT_CANCELLED;
+	case -EDEADLK:
+		return STAT_DEADLOCKS;
+	case -ESTALE:
+		return STAT_RETIRED;
+	default:
+		return 0;
+	}
+}
+
+void
+lhi_busy_count(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+    bool shared, int error)
+{
+	if (stat_of(error) != 0)
+		lhi_stat_add(v, stat_of(error), 1);
+	if (error == -ETIMEDOUT || error == -ECANCELED ||
+	    error == CHORE_FAILED)
+		lhi_event_lease(v, error == -ETIMEDOUT ? LH_LOG_TIMED_OUT :
+		    LH_LOG_CANCELLED, shared, s, ci, 0, 0);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquiring a key of a cluster: answers "how do I come to hold it here, and
+ * this host to have it there?".
+ *
+ *	1  has this host the right to it, in that mode?  Else the shim is asked
+ *	   for it (op/shim_request.c), which says that it will see to it
+ *	   (QUEUED), that it is there (GRANTED), or why it cannot be had
+ *	2  acquired in the table, like any key: as long as this host has not got
+ *	   it the shim holds it there, so that processes queue behind it, and
+ *	   each goes by its priority, its deadline and its switch
+ *	3  is the right there, and the token one of it?  Then it is held.  Else
+ *	   it is given back at once: from 1
+ *
+ * Step 3 is what is safe by itself (op/cluster_check.c); 1 only brings about
+ * that it succeeds.  When the shim dies, or its session is lost, whoever waits
+ * in 2 is granted the key there, finds no right in 3, and hears in 1 that there
+ * is no cluster to be had: -EHOSTUNREACH, and not a "busy" that nobody has
+ * said.
+ *
+ * A crash or stop of the process in 1 leaves a question of which the shim may
+ * think as it likes (rights are idle if nobody wants them); in 2 what any wait
+ * leaves; between 2 and 3 a lease in the table, freed by its death or deadline,
+ * that nobody was told of.
+ *
+ * A try that meets the shim in 2, though the right is there: the shim has the
+ * key to itself for a moment, to raise its base or to give it back.  It is
+ * asked, and answers when it has let go: that is no "busy".
+ *
+ * In vain: the shim may say more than it keeps (it has lost the key again, or
+ * is not what it should be).  From the second time on there is a nap between
+ * two turns, so that nobody spins.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "base/error.h"
+#include "op/cluster_acquire.h"
+#include "shm/counters.h"
+
+#define TRY_NS (2 * NS_PER_SEC)		/* for a try, the cluster has so long */
+#define ASIDE_NS (50 * NS_PER_MS)	/* to hear who has it */
+#define NAP_NS NS_PER_MS
+#define NAP_MAX_NS (50 * NS_PER_MS)
+#define TRIES_MAX 8			/* turns of a try */
+#define ANCHOR_EVERY 1024u		/* tokens */
+
+int
+lhi_cluster_fits(struct lh *lh, const struct lhi_ask *ask,
+    const struct lhi_name *n)
+{
+	bool cluster = lhi_right_wanted(&lh->v, n);
+
+	if (ask->quorum && !cluster)
+		return lhi_fail(-EOPNOTSUPP, "scope quorum is for the keys of "
+		    "a cluster, and '%.64s' is this host's alone: their names "
+		    "begin with '%.31s'", n->key, lh->v.hdr->cluster_prefix);
+	if (ask->local && cluster)
+		return lhi_fail(-EOPNOTSUPP, "'%.64s' is a key of a cluster, "
+		    "which its tokens come from: use scope quorum or "
+		    "ephemeral", n->key);
+	return 0;
+}
+
+/* Milliseconds that are left, for the shim. */
+static uint32_t
+left_ms(struct lh *lh, const struct lhi_ask *ask)
+{
+	int64_t left;
+
+	if (ask->try_only)
+		return (uint32_t)(TRY_NS / NS_PER_MS);
+	if (ask->until_ns == INT64_MAX)
+		return FRAME_NO_END;
+	left = (ask->until_ns - lhi_now_ns(&lh->v)) / NS_PER_MS + 1;
+	return left < 1 ? 1 : left < (int64_t)FRAME_NO_END ? (uint32_t)left :
+	    FRAME_NO_END - 1;
+}
+
+int
+lhi_cluster_plead(struct lh *lh, struct lhi_plea *p,
+    const struct lhi_cluster_wish *w, uint32_t n, const struct lhi_ask *ask,
+    unsigned flags)
+{
+	struct lhi_frame *f = &p->question;
+
+	p->lh = lh;
+	f->type = FRAME_WANT;
+	f->flags = (uint8_t)(flags | (ask->try_only ? FRAME_TRY : 0));
+	f->wait_ms = left_ms(lh, ask);
+	f->n = (uint8_t)n;
+	for (uint32_t i = 0; i < n; i++)
+		f->key[i] = (struct lhi_frame_key){
+			.mode = w[i].shared ? LH_SHARED : LH_EXCLUSIVE,
+			.len = (uint8_t)strlen(w[i].key),
+			.key = w[i].key,
+		};
+	return lhi_plea_begin(p);
+}
+
+/* What it says in words, for people: nothing that a terminal would obey. */
+static const char *
+words_of(const struct lhi_frame *f, char *buf, size_t size)
+{
+	size_t n = f->text_len < size - 1 ? f->text_len : size - 1;
+
+	for (size_t i = 0; i < n; i++)
+		buf[i] = f->text[i] >= ' ' && f->text[i] < 0x7f ? f->text[i] :
+		    '?';	/* whether char has a sign or not */
+	buf[n] = '\0';
+	return n > 0 ? buf : "no reason was given";
+}
+
+/* An error of the shim's as ours: none that means something else. */
+static int
+failure(int error)
+{
+	switch (error) {
+	case EACCES:
+	case EPERM:
+	case ENOSPC:
+	case ENOMEM:
+	case EINVAL:
+	case EIO:
+	case EPROTO:
+	case EOPNOTSUPP:
+		return -error;
+	default:
+		return -EHOSTUNREACH;
+	}
+}
+
+int
+lhi_cluster_answer(const struct lhi_plea *p)
+{
+	const struct lhi_frame *f = &p->answer;
+	char buf[400];
+
+	switch (f->type) {
+	case FRAME_QUEUED:
+	case FRAME_GRANTED:
+		return 0;
+	case FRAME_BUSY:
+		return lhi_fail(-EAGAIN, "busy: %s",
+		    words_of(f, buf, sizeof(buf)));
+	case FRAME_AWAY:
+		return lhi_fail(-EHOSTUNREACH, "the cluster cannot be "
+		    "used: %s", words_of(f, buf, sizeof(buf)));
+	case FRAME_DENIED:
+		return lhi_fail(-EACCES, "the key may not be had from the "
+		    "cluster: %s", words_of(f, buf, sizeof(buf)));
+	case FRAME_FAILED:
+		return lhi_fail(failure(f->error), "the shim cannot get the "
+		    "key from the cluster: %s (%s)",
+		    words_of(f, buf, sizeof(buf)), strerror(f->error));
+	default:
+		return lhi_fail(-EHOSTUNREACH, "the shim answers something "
+		    "else: is it of another version?");
+	}
+}
+
+int
+lhi_cluster_late(const struct lhi_plea *p, const struct lhi_ask *ask)
+{
+	bool away = (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME) >=
+	    lhi_cluster_until(&p->lh->v);
+
+	if (away || ask->try_only)
+		return lhi_fail(-EHOSTUNREACH, "the shim has not answered in "
+		    "time%s", away ? ", and this host has no session with the "
+		    "cluster" : ": whether the key is to be had is not known");
+	return lhi_fail(-ETIMEDOUT, "waited in vain: the shim has not got the "
+	    "key from the cluster in time");
+}
+
+int
+lhi_cluster_ask(struct lh *lh, struct lhi_plea *p,
+    const struct lhi_cluster_wish *w, uint32_t n, const struct lhi_ask *ask,
+    unsigned flags)
+{
+	const struct lhi_plea_wait wait = {
+		.until_ns = ask->try_only ? lhi_now_ns(&lh->v) + TRY_NS :
+		    ask->until_ns,
+		.cancel = ask->cancel,
+		.chore = ask->chore,
+	};
+	int error = lhi_cluster_plead(lh, p, w, n, ask, flags);
+
+	if (error == 0)
+		error = lhi_plea_await(p, &wait);
+	lhi_point("cluster.answered");
+	error = error == -ETIMEDOUT ? lhi_cluster_late(p, ask) :
+	    error != 0 ? error : lhi_cluster_answer(p);
+	lhi_cluster_count(lh, error);
+	return error;
+}
+
+void
+lhi_cluster_count(struct lh *lh, int error)
+{
+	switch (error) {
+	case -EHOSTUNREACH:
+		lhi_stat_add(&lh->v, STAT_AWAY, 1);
+		break;
+	case -EAGAIN:
+		lhi_stat_add(&lh->v, STAT_BUSY, 1);
+		break;
+	case -ETIMEDOUT:
+		lhi_stat_add(&lh->v, STAT_TIMEOUTS, 1);
+		break;
+	case -ECANCELED:
+		lhi_stat_add(&lh->v, STAT_CANCELLED, 1);
+		break;
+	}
+}
+
+/* Half of the tokens are used up: the shim is to know. */
+static void
+ask_for_more(struct lh *lh, const struct lhi_held *h, uint64_t token)
+{
+	struct lhi_frame f = { .type = FRAME_ANCHOR, .n = 1 };
+	char key[SHM_KEY_MAX + 1];
+	struct lhi_shim *c;
+	bool made;
+	size_t len;
+
+	if (token % ANCHOR_EVERY != 0 ||
+	    (len = lhi_slot_key(&lh->v, h->slot, key)) == 0)
+		return;
+	f.key[0] = (struct lhi_frame_key){ .len = (uint8_t)len, .key = key };
+	lhi_fail_mute(1);
+	if (lhi_shim_take(lh, &c, &made) == 0) {
+		if (lhi_shim_send(c, &f) == 0)
+			lhi_shim_keep(lh, c);
+		else
+			lhi_shim_drop(c);
+	}
+	lhi_fail_mute(0);
+}
+
+int
+lhi_cluster_confirm(struct lh *lh, struct lh_lease *l)
+{
+	enum lhi_right_place place;
+	struct lhi_held h;
+	bool right;
+
+	lhi_point("cluster.granted");
+	if (lhi_lease_find(lh, l, &h) != 0)
+		return CLUSTER_NOT;	/* its session has ended */
+	/* in this order: the base is raised before the right is set */
+	right = lhi_right_of(&h);
+	place = lhi_right_place(&lh->v, h.slot, l->token);
+	if (!right || place == PLACE_BAD) {
+		lhi_fail_mute(1);
+		if (lhi_lease_give_back(lh, l) == 0)
+			lhi_stat_spent(&lh->v);	/* G8: not acquired */
+		lhi_fail_mute(0);
+		lhi_point("cluster.given_back");
+		return place == PLACE_BAD ? CLUSTER_ABOVE : CLUSTER_NOT;
+	}
+	if (place == PLACE_HALF)
+		ask_for_more(lh, &h, l->token);
+	/* both at one moment: op/cluster_check.c, I1 */
+	l->expires_ns = lhi_right_cut_ns(&h, l->expires_ns);
+	lhi_fail_mute(1);
+	place = lh_verify(lh, l) == 0 ? PLACE_GOOD : PLACE_BAD;
+	lhi_fail_mute(0);
+	return place == PLACE_GOOD ? 0 : CLUSTER_NOT;
+}
+
+/* Once more in vain: not at once. */
+static int
+nap(struct lh *lh, const struct lhi_ask *ask, uint32_t turn)
+{
+	int64_t ns = turn < 7 ? NAP_NS << turn : NAP_MAX_NS;
+	struct timespec ts = { 0, (long)(ns < NAP_MAX_NS ? ns : NAP_MAX_NS) };
+
+	if (ask->try_only && turn >= TRIES_MAX)
+		return lhi_fail(-EHOSTUNREACH, "the shim says that it has the "
+		    "key, and this host has no right to it again and again");
+	if (lhi_cancelled(ask->cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled");
+	if (!ask->try_only && lhi_now_ns(&lh->v) >= ask->until_ns)
+		return lhi_fail(-ETIMEDOUT, "waited in vain: this host was not "
+		    "granted the key by the cluster in time");
+	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	return ask->chore != NULL && lhi_now_ns(&lh->v) >= ask->chore->at_ns ?
+	    ask->chore->run(ask->chore) : 0;
+}
+
+/* Was it the shim that was in the way?  Then another host is. */
+static void
+say_who(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    int error)
+{
+	char who[300];
+
+	if ((error != -EAGAIN && error != -ETIMEDOUT) ||
+	    lhi_right_lets(&lh->v, &want->ref, ask->shared, NULL))
+		return;
+	lhi_cluster_elsewhere(lh, want->name->key, who, sizeof(who));
+	if (who[0] != '\0')
+		(void)lhi_fail(error, "%s '%.64s', which is not this host's "
+		    "now: %s", error == -EAGAIN ? "busy:" :
+		    "waited in vain for", want->name->key, who);
+}
+
+/* In the table.  A try past the shim, unless it says no. */
+static int
+locally(struct lh *lh, struct lhi_plea *p, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *got, lhi_local_fn *fn)
+{
+	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
+	int error;
+
+	for (uint32_t turn = 0;; turn++) {
+		*got = (struct lh_lease){ 0 };
+		error = fn(lh, want, ask, got);
+		if (error != -EAGAIN || !ask->try_only || turn == TRIES_MAX ||
+		    !lhi_fail_busy_by_shim())
+			break;
+		lhi_point("cluster.met_shim");
+		lhi_plea_end(p);
+		error = lhi_cluster_ask(lh, p, &wish, 1, ask, 0);
+		if (error != 0)
+			return error;
+	}
+	say_who(lh, want, ask, error);
+	return error;
+}
+
+/* The right was asked for, together with others: once, then. */
+static int
+acquire_once(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease, lhi_local_fn *fn)
+{
+	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
+	struct lh_lease got;
+	struct lhi_plea p;
+	int error;
+
+	p.c = NULL;
+	error = locally(lh, &p, want, ask, &got, fn);
+	lhi_plea_end(&p);
+	if (error != 0)
+		return error;
+	error = lhi_cluster_confirm(lh, &got);
+	if (error == 0) {
+		*lease = got;
+		return 0;
+	}
+	if (error == CLUSTER_ABOVE) {
+		error = lhi_cluster_ask(lh, &p, &wish, 1, ask, FRAME_REANCHOR);
+		lhi_plea_end(&p);
+		if (error != 0)
+			return error;
+	}
+	return CHORE_FAILED;
+}
+
+int
+lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease, lhi_local_fn *fn)
+{
+	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
+	struct lh_lease got;
+	unsigned flags = 0;
+	struct lhi_plea p;		/* (large) */
+	int error = 0;
+
+	p.c = NULL;
+	if (ask->rights_asked)
+		return acquire_once(lh, want, ask, lease, fn);
+	for (uint32_t turn = 0;; turn++) {
+		if (turn > 1)
+			error = nap(lh, ask, turn - 2);
+		if (error == 0 && (flags != 0 || !lhi_right_lets(&lh->v,
+		    &want->ref, ask->shared, NULL))) {
+			lhi_plea_end(&p);
+			error = lhi_cluster_ask(lh, &p, &wish, 1, ask, flags);
+		}
+		if (error == 0)
+			error = locally(lh, &p, want, ask, &got, fn);
+		if (error != 0)
+			break;
+		error = lhi_cluster_confirm(lh, &got);
+		if (error == 0) {
+			if (!ask->rare)
+				lhi_right_learn(lh, &got, ask->ttl_ns);
+			*lease = got;
+			break;
+		}
+		flags = error == CLUSTER_ABOVE ? FRAME_REANCHOR : 0;
+		error = 0;
+	}
+	lhi_plea_end(&p);
+	return error;
+}
+
+/* "a, b and 3 more hold it; 4 wait" */
+static void
+tell_parties(const struct lhi_frame *f, char *buf, size_t size)
+{
+	size_t at = 0;
+	uint32_t told = 0;
+	int n;
+
+	buf[0] = '\0';
+	for (uint8_t i = 0; i < f->n && told < 2; i++) {
+		const struct lhi_frame_party *q = &f->party[i];
+		struct lhi_frame name = { .text = q->name,
+		    .text_len = q->len };
+		char who[FRAME_NAME_MAX + 1];
+
+		if (q->what != FRAME_HOLDS)
+			continue;
+		n = snprintf(buf + at, size - at, "%s%s%s", told++ > 0 ? ", " :
+		    "", words_of(&name, who, sizeof(who)),
+		    q->mode == LH_SHARED ? " (shared)" : "");
+		if (n < 0 || (size_t)n >= size - at)
+			return;
+		at += (size_t)n;
+	}
+	if (f->holders > told)
+		n = snprintf(buf + at, size - at, " and %u more",
+		    f->holders - told);
+	else
+		n = 0;
+	if (n < 0 || (size_t)n >= size - at)
+		return;
+	at += (size_t)n;
+	(void)snprintf(buf + at, size - at, f->holders == 0 ? "no host has "
+	    "it; %u wait" : f->waiting == 0 ? " in the cluster" : " in the "
+	    "cluster; %u wait there", f->waiting);
+}
+
+void
+lhi_cluster_elsewhere(struct lh *lh, const char *key, char *buf, size_t size)
+{
+	const struct lhi_plea_wait wait = {
+		.until_ns = lhi_now_ns(&lh->v) + ASIDE_NS,
+	};
+	struct lhi_plea p = { .lh = lh, .question = {
+		.type = FRAME_STATUS, .n = 1, .key = { { .key = key,
+		    .len = (uint8_t)strlen(key) } },
+	} };
+
+	buf[0] = '\0';
+	lhi_fail_mute(1);
+	if (lhi_plea_begin(&p) == 0 && lhi_plea_await(&p, &wait) == 0 &&
+	    p.answer.type == FRAME_HOLDERS)
+		tell_parties(&p.answer, buf, size);
+	lhi_plea_end(&p);
+	lhi_fail_mute(0);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answers "may a lease of a cluster key be gone by, and until when?".
+ *
+ * A lease of a cluster key is one of the local table like any other; it is
+ * worth something only while this host has the key in the cluster.  That is
+ * what the shim says by the slot's right, the epoch and D
+ * (shm/cluster_right.c), and what is asked here: after each grant, and whenever
+ * a lease is verified, extended, converted or handed over.  Model:
+ * tests/model/delegate.pml.
+ *
+ *	e = epoch; right; D = until; epoch is e still; the clock is before D
+ *
+ *	right	of that epoch, of the slot's life that the lease is of, and not
+ *		a shared one for an exclusive lease
+ *	order	D belongs to the epoch before and after it: another session's D
+ *		is written after the epoch has risen
+ *	clock	last, and precise: CLOCK_BOOTTIME, which goes on while the
+ *		machine is suspended, as the cluster does
+ *
+ * Invariants
+ *  I1	Held locally at any moment at or after the look at the right, and the
+ *	right valid: then this host has the key in the cluster until D.  For a
+ *	right is given, and taken away, only while the shim has the key for
+ *	itself; so it has not changed since the lease was granted, but to none.
+ *	Therefore the right is asked first, then what the local word says.
+ *  I2	After a grant its token is compared with the base as well, when the
+ *	right has been seen: a shim that was stopped may give the right when a
+ *	lease has been granted already, with a token from before.
+ *  I3	A lease whose right is found to have ended is made to have ended, also
+ *	where a heartbeat that was late brings D back afterwards (G9).
+ *
+ * A crash or stop in here leaves a lease of a process: others do not wait for
+ * it longer than for any other's.
+ *
+ * The short way.  A thread that has the key again and again would pay for the
+ * precise clock each time.  It asks with it once in a tick of the coarse one,
+ * by which all short ways go: if D was far more than a tick away then, it is
+ * not reached as long as that clock shows the same (which a suspend changes),
+ * and it is enough that epoch and right are the same, D not before, and the
+ * token above the base: a right that was taken away and given again in between
+ * has raised that above this token (I2).
+ *
+ * Not guaranteed: that a word of a cluster key does not come back while
+ * somebody is stopped between its load and its swap.  Its version is that of
+ * its token: the low 20 bits of the base's revision, then 20 of a count, of
+ * which the low 12 go on by one with every grant, whatever its base, and the
+ * others begin anew with each base.  So the version of a grant comes back when
+ *	the key is had again at a revision that is a multiple of 2^20 above the
+ *	  one then (at 1,000 revisions of the cluster a second: not before 17
+ *	  minutes have passed, and then in one of 2^20 cases)
+ *	and a multiple of 4,096 grants of the key have been made in between
+ * and the word with it if the same claim holds, or the same cause is left.  A
+ * grant that is made so late is given back: its token is not above the base
+ * (I2).  But who was stopped in a release, a conversion or a hand-off, or as
+ * he freed the word of a lease that had ended, takes the word from another
+ * lease of this host, whose holder is told so when it looks: lh_verify(),
+ * lh_extend().  (Of other keys: 2^40 grants of the key, shm/lock_word.c.)  No
+ * short way rests on a word that is remembered: life of the slot, or base, is
+ * compared.
+ *
+ * The shim itself has leases of cluster keys to keep others from them: it needs
+ * no right (serves).
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/cluster_check.h"
+#include "proc/claim_cache.h"
+#include "shm/readers.h"
+#include "shm/claim_record.h"
+#include "shm/counters.h"
+
+#define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
+
+bool
+lhi_right_lets(const struct lhi_view *v, const struct lhi_ref *ref,
+    bool shared, struct lhi_right_end *end)
+{
+	uint64_t epoch = lhi_cluster_epoch(v), until;
+	int64_t now;
+	uint64_t right = lhi_right_load(v, ref->slot);
+
+	lhi_point("right.read");
+	if (right_mode(right) < (shared ? RIGHT_SHARED : RIGHT_EXCLUSIVE) ||
+	    right_gen(right) != (uint32_t)(ref->home >> 32) ||
+	    right_epoch(right) != (epoch & MASK(RIGHT_EPOCH_BITS)))
+		return false;
+	until = lhi_cluster_until(v);
+	if (lhi_cluster_epoch(v) != epoch || until > (uint64_t)INT64_MAX)
+		return false;
+	now = lhi_clock_ns(CLOCK_BOOTTIME);
+	if (now >= (int64_t)until)
+		return false;
+	if (end != NULL) {
+		end->until_ns = (int64_t)until;
+		end->left_ns = (int64_t)until - now;
+	}
+	return true;
+}
+
+/* Which life of its slot is it of? */
+static struct lhi_ref
+ref_of(const struct lhi_held *h)
+{
+	return (struct lhi_ref){ h->slot, h->home };
+}
+
+bool
+lhi_right_of(const struct lhi_held *h)
+{
+	const struct lhi_ref ref = ref_of(h);
+
+	return !lhi_right_needed(h->lh, h->slot) ||
+	    lhi_right_lets(&h->lh->v, &ref, h->shared, NULL);
+}
+
+int64_t
+lhi_right_cut_ns(const struct lhi_held *h, int64_t end_ns)
+{
+	const struct lhi_ref ref = ref_of(h);
+	struct lhi_right_end end;
+	int64_t now;
+
+	if (!lhi_right_needed(h->lh, h->slot))
+		return end_ns;
+	now = lhi_now_ns(&h->lh->v);	/* if we are stopped: too early */
+	if (!lhi_right_lets(&h->lh->v, &ref, h->shared, &end))
+		return now;
+	return end.left_ns < end_ns - now ? now + end.left_ns : end_ns;
+}
+
+void
+lhi_right_cut(struct lh *lh, struct lh_lease *l)
+{
+	struct lhi_held h;
+
+	if (token_cluster(l->token) && lhi_lease_find(lh, l, &h) == 0)
+		l->expires_ns = lhi_right_cut_ns(&h, l->expires_ns);
+}
+
+bool
+lhi_right_left(struct lh *lh, const struct lh_lease *l,
+    struct lhi_right_end *end)
+{
+	struct lhi_held h;
+	struct lhi_ref ref;
+
+	*end = (struct lhi_right_end){ INT64_MAX, INT64_MAX };
+	if (!token_cluster(l->token) || lh->serves)
+		return true;
+	if (lhi_lease_find(lh, l, &h) != 0)
+		return false;
+	ref = ref_of(&h);
+	return lhi_right_lets(&lh->v, &ref, h.shared, end);
+}
+
+int64_t
+lhi_right_asked_ns(struct lh *lh, const struct lh_lease *l)
+{
+	struct lhi_held h;
+	uint64_t st;
+
+	if (!token_cluster(l->token) || lh->serves ||
+	    lhi_lease_find(lh, l, &h) != 0)
+		return l->expires_ns;
+	st = sh64_load(&h.claim->state);
+	return lhi_lease_current(lh, l, &h, st) ? lhi_ends_ns(&lh->v, st) :
+	    l->expires_ns;
+}
+
+int
+lhi_right_lost(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	char key[SHM_KEY_MAX + 1];
+	uint64_t st;
+
+	/* another thread may be extending it, or converting it; ids come again,
+	 * words do not: that after the state (shm/lock_word.c, I2) */
+	while (st = sh64_load(&h->claim->state),
+	    (lhi_lease_current(lh, l, h, st) ||
+	    lhi_lease_in_motion(lh, l, h, st)) &&
+	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
+		int e = lhi_claim_mark(&lh->v, h->claim, l->id[0], st,
+		    ST_EXPIRED, 0);
+
+		if (e == -EAGAIN)
+			continue;
+		if (e == 0) {
+			lhi_point("right.expired");
+			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+		}
+		break;
+	}
+	if (lhi_slot_key(&lh->v, h->slot, key) == 0)
+		key[0] = '\0';
+	lhi_fail_mute(1);
+	(void)lhi_lease_settle(lh, l, h);
+	lhi_fail_mute(0);
+	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: this host's "
+	    "right to it in the cluster has ended, and another host may have "
+	    "it; stop using what it guards, and acquire again", key);
+}
+
+static uint64_t
+half_of(uint64_t base)
+{
+	return base + (UINT64_C(1) << CLUSTER_SEQ_BITS) / 2;
+}
+
+enum lhi_right_place
+lhi_right_place(const struct lhi_view *v, const struct shm_slot *s,
+    uint64_t token)
+{
+	uint64_t base = lhi_right_base(v, s), above = token - base;
+	uint64_t span = UINT64_C(1) << CLUSTER_SEQ_BITS;
+
+	if (token <= base || above >= span - CLUSTER_SPARE)
+		return PLACE_BAD;
+	return token < half_of(base) ? PLACE_GOOD : PLACE_HALF;
+}
+
+int
+lhi_right_next(const struct lhi_held *h, uint64_t token)
+{
+	if (!lhi_right_needed(h->lh, h->slot) || lhi_right_place(&h->lh->v,
+	    h->slot, token) != PLACE_BAD)
+		return 0;
+	return lhi_fail(-EAGAIN, "the tokens that this host has for the key "
+	    "are used up: the lease is as it was; release it and acquire "
+	    "anew");
+}
+
+void
+lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
+{
+	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_rec *r = &m->rec[0];
+	struct lhi_right_end end;
+	struct timespec ts;
+	struct lhi_ref ref;
+	int64_t ttl_ms = ttl_ns / NS_PER_MS;
+
+	if (m->lh != lh || m->group == NULL || r->use != REC_LENT ||
+	    r->id != l->id[1] || l->mode != LH_EXCLUSIVE ||
+	    ttl_ms < FAST_TTL_MIN_MS || ttl_ms * NS_PER_MS != ttl_ns)
+		return;
+	lhi_coarse(&ts);
+	if (ts.tv_nsec != m->tick_nsec || ts.tv_sec != m->tick_sec ||
+	    ttl_ms != m->ttl_ms)
+		lhi_mag_tick(m, &ts, ttl_ms);
+	ref = lhi_ref_at(&lh->v, l->key);
+	m->lent.right = lhi_right_load(&lh->v, ref.slot);
+	m->lent.epoch = lhi_cluster_epoch(&lh->v);
+	if (r->use != REC_LENT ||
+	    !lhi_right_lets(&lh->v, &ref, false, &end) ||
+	    end.left_ns < LEARN_NS)
+		return;
+	m->lent.until = (uint64_t)end.until_ns;
+	m->lent.ends_ns = lhi_mag_now_ns(m) + end.left_ns;
+	/* found by nobody who does not ask for the right */
+	r->home = 0;
+	r->slot = ref.slot;
+	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
+	if (r->limit > half_of(lhi_right_base(&lh->v, ref.slot)))
+		r->limit = half_of(lhi_right_base(&lh->v, ref.slot));
+	m->lent.home = l->key;
+}
+
+void
+lhi_right_serve(struct lh *lh)
+{
+	lhi_cluster_serve(&lh->v, lh->sid);
+	lh->serves = true;
+}

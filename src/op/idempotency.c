@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquiring and releasing with a request id: what is told to whom.
+ *
+ * The records, and who may change them, are in shm/request_record.c; here is
+ * what an acquire does about one, before it waits and after, and what a release
+ * does.
+ *
+ * Whose ids.  An id is unique in a session: in the attachment's own, or in the
+ * named one that the lease is to live in.  Only the latter outlives a process,
+ * so only there another one may take up what the first left.
+ *
+ * Release.  The record says RELEASED before the lock word is freed.  Killed in
+ * between, whoever repeats it by the id sees RELEASED and the lease held, and
+ * frees it; after it, RELEASED and nothing held.  A release that comes too late
+ * says LOST.  Which request a lease is of, its claim's aside tells (where there
+ * was no memory for that, the release is not noted, and the lease counts as
+ * LOST).  Copies of a lease that was released, and whose claim is in another
+ * use by now, are found by a walk over all records: only a release that found
+ * nothing to release has to ask for that.
+ *
+ * Remembering.  Each attachment remembers which requests it has ended, in
+ * memory of its own, and forgets the first when there are more than 1,024.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/error.h"
+#include "op/handoff.h"
+#include "op/idempotency.h"
+#include "op/cluster_check.h"
+#include "op/lease_value.h"
+#include "shm/claim_note.h"
+
+#define FINALS 1024u		/* a power of two */
+#define NAP_MIN_NS (NS_PER_MS / 4)
+#define NAP_MAX_NS (10 * NS_PER_MS)
+
+struct lhi_finals {
+	uint32_t next;
+	struct {
+		struct shm_request *r;
+		uint64_t state;
+	} at[FINALS];
+};
+
+/* The session in which the id is unique. */
+static uint64_t
+scope_of(const struct lh *lh, const struct lh_session *session)
+{
+	return session == NULL ? lh->sid : session->sid;
+}
+
+/* q has ended: it is the latest to be remembered. */
+static void
+remember(struct lh *lh, const struct lhi_request *q)
+{
+	struct lhi_finals *f;
+	uint32_t i;
+
+	lhi_proc_lock();
+	if (lh->finals == NULL)
+		lh->finals = calloc(1, sizeof(*lh->finals));
+	f = lh->finals;
+	if (f != NULL) {	/* else it may be remembered too long */
+		i = f->next++ % FINALS;
+		if (f->at[i].r != NULL)
+			lhi_request_forget(f->at[i].r, f->at[i].state);
+		f->at[i].r = q->r;
+		f->at[i].state = q->state;
+	}
+	lhi_proc_unlock();
+}
+
+/* The lease that it was granted, as it is now. */
+static void
+fill(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
+{
+	uint32_t ci = lid_claim(q->lease);
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t st = sh64_load(&c->state), home = sh64_load(&c->home);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	bool shared = state_kind(st) == ST_READ;
+
+	/* being converted: as the word says */
+	if (s != NULL && state_seq(st) != lid_seq(q->lease))
+		shared = word_mode(sh64_load(&s->word)) == WORD_S;
+	*l = (struct lh_lease){
+		.notes = q->notes & 7,
+		.mode = shared ? LH_SHARED : LH_EXCLUSIVE,
+		.opaque = LEASE_LIVE,
+		.id = { lhi_claim_owner(v, ci), q->lease },
+		.token = q->token,
+		.acquired_ns = lhi_claim_since_ns(v, c),
+		.expires_ns = lhi_ends_ns(v, st),
+		.key = home,
+	};
+}
+
+static int
+still_waits(struct lh *lh, const struct lhi_ask *ask, int64_t *nap_ns)
+{
+	struct timespec ts = { 0, (long)*nap_ns };
+
+	if (ask->try_only)
+		return lhi_fail(-EBUSY, "this very request is being waited "
+		    "for, and was not to be waited for");
+	if (lhi_cancelled(ask->cancel))
+		return lhi_fail(-ECANCELED, "the wait for this request, which "
+		    "is being waited for already, was cancelled");
+	if (lhi_now_ns(&lh->v) >= ask->until_ns)
+		return lhi_fail(-ETIMEDOUT, "this very request is being waited "
+		    "for already, and has got no answer in time");
+	if (ask->chore != NULL && lhi_now_ns(&lh->v) >= ask->chore->at_ns &&
+	    ask->chore->run(ask->chore) != 0)
+		return CHORE_FAILED;
+	if (lhi_now_ns(&lh->v) + *nap_ns > ask->until_ns)
+		ts.tv_nsec = (long)(ask->until_ns - lhi_now_ns(&lh->v));
+	if (ts.tv_nsec > 0)
+		(void)nanosleep(&ts, NULL);
+	if (*nap_ns < NAP_MAX_NS)
+		*nap_ns *= 2;
+	return lhi_view_retired(&lh->v) ? lhi_view_fresh(&lh->v) : 0;
+}
+
+/* What became of it, if it is not ours to do. */
+static int
+answer(struct lh *lh, const struct lhi_request *q, int found,
+    struct lh_lease *lease)
+{
+	int64_t age_ms = (int64_t)(lhi_request_age(&lh->v, q->state) <<
+	    TICK_SHIFT) / NS_PER_MS;
+
+	switch (found) {
+	case REQUEST_HELD:
+		fill(&lh->v, q, lease);
+		return 0;
+	case REQUEST_FAILED:
+		return lhi_fail(-(int)req_who(q->state), "this request has "
+		    "failed so %lld.%03lld s ago, and that is its answer for a "
+		    "minute: to try anew, make a new request id",
+		    (long long)(age_ms / 1000), (long long)(age_ms % 1000));
+	default:
+		return lhi_fail(-ESTALE, "the lease that this request was "
+		    "granted %s: to acquire anew, make a new request id",
+		    found == REQUEST_RELEASED ? "has been released" : "is "
+		    "lost, or has another id by now");
+	}
+}
+
+int
+lhi_request_ask(struct lh *lh, const struct lhi_name *name,
+    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease)
+{
+	const struct lhi_request_name n = {
+		.session = scope_of(lh, ask->more->session),
+		.id = { ask->more->request[0], ask->more->request[1] },
+		.key = name->hash,
+	};
+	int found = lhi_request_back(&lh->v);
+
+	if (found == 0)
+		found = lhi_request_begin(&lh->v, &n, q);
+	return found < 0 || found == REQUEST_OURS || found == REQUEST_BUSY ?
+	    found : answer(lh, q, found, lease);
+}
+
+int
+lhi_request_enter(struct lh *lh, const struct lhi_want *want,
+    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease)
+{
+	int64_t nap_ns = NAP_MIN_NS;
+	int found, error;
+
+	lhi_request_pass_tick(&lh->v);
+	while ((found = lhi_request_ask(lh, want->name, ask, q, lease)) ==
+	    REQUEST_BUSY) {
+		error = still_waits(lh, ask, &nap_ns);
+		if (error != 0)
+			return error;
+	}
+	return found;
+}
+
+/*
+ * Who made it may have been killed before the value was set; but whoever has
+ * the lease may have set another one since, or cleared it.  The lease is not
+ * ours to release if that fails: another call was granted it, and may be using
+ * it.
+ */
+int
+lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
+    struct lhi_request *q, struct lh_lease *lease)
+{
+	/* a cluster key's may not be this host's by now, or not yet for good */
+	int error;
+
+	lhi_right_cut(lh, lease);
+	error = lh_verify(lh, lease);	/* its claim may be of another use */
+
+	if (error != 0 || ask->more->value == NULL ||
+	    req_who(q->state) == REQUEST_WHOLE)
+		return error;
+	error = lhi_value_asked(lh, ask, lease);
+	if (error == 0)
+		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
+	return error;
+}
+
+void
+lhi_request_done(struct lh *lh, const struct lhi_ask *ask,
+    struct lhi_request *q, int error)
+{
+	lhi_point("request.done");
+	if (error == 0)
+		/* 6; a value may still be asked for with it, once */
+		(void)lhi_request_move(&lh->v, q, REQ_GRANTED,
+		    ask->more->value != NULL ? REQUEST_WHOLE : 0);
+	else if (error == CHORE_FAILED || error == -EHOSTUNREACH)
+		/* as if it had not been asked */
+		lhi_request_forget(q->r, q->state);
+	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))
+		remember(lh, q);					/* 7 */
+}
+
+/* By which request was this lease got, as its claim's aside says?  What that
+ * is; REQUEST_NONE. */
+static int
+request_of(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
+{
+	struct lhi_request_name n = { .session = l->id[0] };
+	struct lhi_aside a;
+	int found;
+
+	if (!lhi_aside_read(&lh->v, l->id[1], &a) ||
+	    (a.request[0] | a.request[1]) == 0)
+		return REQUEST_NONE;
+	memcpy(n.id, a.request, sizeof(n.id));
+	found = lhi_request_find(&lh->v, &n, q);
+	return found > 0 && q->lease == l->id[1] && q->token == l->token ?
+	    found : REQUEST_NONE;
+}
+
+void
+lhi_request_leaves(struct lh *lh, const struct lh_lease *l,
+    struct lhi_request *q)
+{
+	q->r = NULL;
+	if (lhi_own(lh) != 0 || l == NULL || l->opaque != LEASE_LIVE ||
+	    !lhi_request_used(&lh->v) ||
+	    lhi_claim(&lh->v, lid_claim(l->id[1])) == NULL)
+		return;
+	if (request_of(lh, l, q) != REQUEST_HELD ||
+	    (req_st(q->state) != REQ_RELEASED &&
+	    !lhi_request_move(&lh->v, q, REQ_RELEASED, 0)))	/* 8 */
+		q->r = NULL;
+	lhi_point("request.leaves");
+}
+
+/* Somebody else releases it as well, and was quicker with the record. */
+static int
+said_meanwhile(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
+{
+	const struct lhi_request_name n = q->name;
+	int found = lhi_request_find(&lh->v, &n, q);
+
+	return found > 0 && q->lease == l->id[1] && q->token == l->token ?
+	    found : REQUEST_NONE;
+}
+
+int
+lhi_request_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
+    int error)
+{
+	bool others = false;
+
+	if (q->r != NULL && error == 0) {
+		/* again, so that who comes too late can see it; one may have,
+		 * when the key was free already, and said LOST */
+		if (!lhi_request_move(&lh->v, q, REQ_RELEASED, 0) &&
+		    said_meanwhile(lh, l, q) == REQUEST_LOST)
+			(void)lhi_request_move(&lh->v, q, REQ_RELEASED, 0);
+		remember(lh, q);
+	} else if (q->r != NULL) {
+		if (lhi_request_move(&lh->v, q, REQ_LOST, 0))	/* 9 */
+			remember(lh, q);
+		else
+			others = said_meanwhile(lh, l, q) ==
+			    REQUEST_RELEASED;
+	} else if (error == -ESTALE) {
+		others = lhi_request_find_lease(&lh->v, l->id[0], l->id[1],
+		    l->token, q) == REQUEST_RELEASED;
+	}
+	if (!others)
+		return error;
+	l->opaque = LEASE_RELEASED;
+	return 0;
+}
+
+int
+lh_release_request(struct lh *lh, struct lh_session *session,
+    const uint64_t request[2])
+{
+	struct lhi_request_name n = { .session = 0 };
+	struct lhi_request q;
+	struct lh_lease l;
+	int error = lhi_own(lh);
+
+	if (error != 0)
+		return error;
+	if (request == NULL || (request[0] | request[1]) == 0)
+		return lhi_fail(-EINVAL, "no request id was given");
+	if (session != NULL && session->lh != lh)
+		return lhi_fail(-EINVAL, "the session was opened through "
+		    "another attachment");
+	n.session = scope_of(lh, session);
+	memcpy(n.id, request, sizeof(n.id));
+	switch (error = lhi_request_find(&lh->v, &n, &q)) {
+	case REQUEST_HELD:
+		fill(&lh->v, &q, &l);
+		return lh_release(lh, &l);
+	case REQUEST_RELEASED:
+		return 0;
+	case REQUEST_LOST:
+		return lhi_fail(-ESTALE, "the lease that this request was "
+		    "granted is lost, or has another id by now");
+	case REQUEST_BUSY:
+		return lhi_fail(-EBUSY, "the request is being waited for: "
+		    "cancel it, then there is nothing to release");
+	case REQUEST_NONE:
+	case REQUEST_FAILED:
+		return lhi_fail(-ENOENT, "%s", error == REQUEST_NONE ?
+		    "no such request is known, or not any more" :
+		    "the request has failed, so it has no lease");
+	default:
+		return error;
+	}
+}

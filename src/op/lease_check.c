@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Presenting a lease: answers "is this a lease, and may it be presented here?",
+ * and, of one that is lost, "how?".
+ *
+ * Whoever has its id and token owns a lease.  That of an attachment is
+ * presented through that one, since its threads alone may touch its claims
+ * otherwise than by exact swaps, and to keep mistakes apart (-EPERM).  Those of
+ * a named session are presented through any attachment: nothing is stored in
+ * their claims by anybody but the keeper of the chunk (session_claim.c), who
+ * takes what is free.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/lease_check.h"
+#include "shm/events.h"
+#include "shm/lock_word.h"
+#include "shm/session_named.h"
+#include "shm/counters.h"
+
+/* The lease is of this attachment, or of a named session, which all present. */
+static bool
+presentable(struct lh *lh, const struct lh_lease *l)
+{
+	return l->id[0] == lh->sid || lhi_named_is(&lh->v, l->id[0]);
+}
+
+bool
+lhi_lease_orphaned(struct lh *lh, const struct lh_lease *l)
+{
+	return l->id[0] != lh->sid && lhi_session_dead(&lh->v, l->id[0],
+	    false);
+}
+
+int
+lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
+{
+	int error = lhi_own(lh);
+
+	if (error != 0)
+		return error;
+	if (l == NULL)
+		return lhi_fail(-EINVAL, "no lease was given (NULL)");
+	if (l->opaque == LEASE_RELEASED && (presentable(lh, l) ||
+	    lhi_lease_orphaned(lh, l)))
+		return -EALREADY;
+	h->lh = lh;
+	h->home = l->key;
+	h->id = l->id[1];
+	h->ci = lid_claim(h->id);
+	h->claim = lhi_claim(&lh->v, h->ci);
+	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
+	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
+	    l->mode > LH_SHARED)
+		return lhi_fail(-EINVAL, "this is not a lease: it was never "
+		    "acquired, or was changed");
+	h->since = sh64_load(&h->claim->since);
+	h->shared = l->mode == LH_SHARED;
+	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
+	h->word = word_make(WORD_X, h->ci, l->token);
+	if (h->slot == NULL)
+		return lhi_fail(-EINVAL, "this is not a lease: its key was "
+		    "changed");
+	return !lhi_lease_orphaned(lh, l) ? 0 : lhi_fail(-ESTALE, "the lease "
+	    "is lost: its session has ended");
+}
+
+int
+lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
+{
+	int error = lhi_lease_find(lh, l, h);
+
+	return error != 0 || presentable(lh, l) ? error : lhi_fail(-EPERM,
+	    "this lease belongs to another session: present it through the "
+	    "attachment that acquired it");
+}
+
+enum lhi_cause
+lhi_lease_cause(const struct lhi_held *h)
+{
+	uint64_t st = sh64_load(&h->claim->state);
+	uint64_t w = sh64_load(&h->slot->word);
+
+	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_BROKEN)
+		return CAUSE_BROKEN;
+	if (state_seq(st) == lid_seq(h->id) && state_st(st) == ST_EXPIRED)
+		return CAUSE_EXPIRED;
+	/* the claim is in another use: but it was the key's last grant */
+	if (!h->shared && word_mode(w) == WORD_FREE &&
+	    word_ver(w) == word_ver(h->word))
+		return word_cause(w);
+	return CAUSE_RELEASED;
+}
+
+int
+lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
+{
+	static const char *const how[] = {
+		"was released, or ended otherwise",
+		[CAUSE_DIED] = "was taken away, as if this process had died",
+		[CAUSE_EXPIRED] = "ran out",
+		[CAUSE_BROKEN] = "was broken by an operator",
+	};
+	enum lhi_cause cause = lhi_lease_cause(h);
+	char key[SHM_KEY_MAX + 1];
+
+	if (sh64_load(&h->claim->home) != lhi_home(lhi_slot_idx(&lh->v,
+	    h->slot), sh32_load(&h->slot->gen)) ||
+	    lhi_slot_key(&lh->v, h->slot, key) == 0)
+		key[0] = '\0';
+	lhi_stat_add(&lh->v, STAT_TOLD_LOST, 1);
+	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
+	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
+	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "
+	    "key may be somebody else's; stop using what it guards, and "
+	    "acquire again", key, how[cause]);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The value of a key, under leases: answers "may this lease set it, now?".
+ *
+ * How a value is written and swapped in is in shm/value_record.c.  Here the
+ * lease is looked at, as in extend: after slot.value was read and before it is
+ * swapped, so that a lease that has been lost, to whoever may have set another
+ * value since, is refused, or its swap fails; and after the swap, by the
+ * precise clock, since it counts only if the lease lived then.  A late win is
+ * undone (C11, G3, G11).
+ *
+ *	1	begin: a record, written
+ *	2	slot.value read
+ *	3	the lease is current, its word grants it, its deadline has not
+ *		come; else -ESTALE, nothing has changed
+ *	4	swapped; or 2 again
+ *	5	as 3; else undone, and -ESTALE
+ *
+ * Only who holds the key alone sets it, so that two who do so at once are
+ * threads with the same lease, or one of them has lost it.
+ *
+ * A crash or stop: see shm/value_record.c.  With an acquire, the value is set
+ * between the grant and the return; killed there, the caller never knew of
+ * either, and who repeats his request (G10) sets it, if none was set under that
+ * lease yet. With a release, before it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <leasehold/value.h>
+#include "base/error.h"
+#include "op/lease_check.h"
+#include "op/acquire_target.h"
+#include "op/lease_value.h"
+#include "shm/value_record.h"
+
+#define TRIES 1000		/* each time another thread was quicker */
+
+static_assert(LH_VALUE_MAX == SHM_VALUE_MAX, "the same");
+
+/* Steps 3 and 5. */
+static bool
+holds(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
+{
+	uint64_t st = sh64_load(&h->claim->state);
+
+	return lhi_lease_now(lh, l, h, st) != LEASE_OVER &&
+	    !lhi_lease_orphaned(lh, l);
+}
+
+/* 0, LEASE_LIVES, -errno. */
+static int
+set(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
+    const void *value, size_t len)
+{
+	struct lhi_view *v = &lh->v;
+	struct lhi_setting t;
+	int error = lhi_value_begin(v, &t, lh->sid, h->slot, l->token, value,
+	    len);
+
+	for (int i = 0; error == 0 && i < TRIES; i++) {
+		lhi_value_look(v, &t);
+		if (!holds(lh, l, h)) {
+			lhi_value_drop(v, &t);
+			return lhi_lease_enforce(lh, l, h);
+		}
+		if (!lhi_value_swap(v, &t))
+			continue;
+		if (holds(lh, l, h)) {
+			lhi_value_keep(v, &t);
+			return 0;
+		}
+		lhi_value_undo(v, &t);
+		return lhi_lease_enforce(lh, l, h);
+	}
+	if (error != 0)
+		return error;
+	t.held = 0;
+	lhi_value_drop(v, &t);
+	return lhi_fail(-EAGAIN, "other threads set the value of that key all "
+	    "the time");
+}
+
+/* Its length is in range. */
+static int
+put(struct lh *lh, const struct lh_lease *l, const void *value, size_t len)
+{
+	struct lhi_held h;
+	int error = lhi_lease_check(lh, l, &h), cancel;
+
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
+	if (error != 0)
+		return error;
+	if (h.shared)
+		return lhi_fail(-EINVAL, "a value is set by who holds the key "
+		    "alone: this is a shared lease");
+	/* growing opens and allocates: a thread that is cancelled in there
+	 * would keep a record for as long as its process lives */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	do
+		error = set(lh, l, &h, value, len);
+	while (error == LEASE_LIVES);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
+/* Was the value of the lease's key set under this very lease? */
+static bool
+is_of(struct lh *lh, const struct lh_lease *l)
+{
+	struct shm_slot *s = lhi_slot(&lh->v, (uint32_t)l->key);
+	struct lhi_value value;
+
+	return s != NULL && lhi_value_read(&lh->v, s, &value) == 1 &&
+	    value.token == l->token;
+}
+
+int
+lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
+    const struct lh_lease *lease)
+{
+	const struct lh_acquire_more *m = ask->more;
+
+	if (m->value == NULL || is_of(lh, lease))
+		return 0;
+	lhi_point("acquire.valued");
+	return put(lh, lease, m->value, m->value_len);
+}
+
+int
+lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *lease)
+{
+	int error = lhi_value_asked(lh, ask, lease);
+	char detail[512];
+
+	if (error == 0)
+		return 0;
+	/* what was said of the failure stays said */
+	(void)snprintf(detail, sizeof(detail), "%s", lh_error_detail());
+	(void)lh_release(lh, lease);			/* G8: not acquired */
+	return lhi_fail(error, "%s", detail);
+}
+
+static int
+check(const void *value, size_t len)
+{
+	if (len > SHM_VALUE_MAX)
+		return lhi_fail(-EINVAL, "a value of %zu bytes: %u are the "
+		    "most", len, SHM_VALUE_MAX);
+	if (value == NULL && len > 0)
+		return lhi_fail(-EINVAL, "no value was given (NULL), of %zu "
+		    "bytes", len);
+	return 0;
+}
+
+int
+lh_value_set(struct lh *lh, const struct lh_lease *lease, const void *value,
+    size_t len)
+{
+	int error = check(value, len);
+
+	return error != 0 ? error : put(lh, lease, value, len);
+}
+
+int
+lh_release_value(struct lh *lh, struct lh_lease *lease, const void *value,
+    size_t len)
+{
+	int error = lh_value_set(lh, lease, value, len);
+
+	return error != 0 ? error : lh_release(lh, lease);
+}
+
+/* The value of that life of the slot.  1, 0: it has none; -EAGAIN; -EUCLEAN. */
+static int
+read_life(struct lh *lh, const struct lhi_ref *ref, struct lhi_value *value)
+{
+	int got = lhi_value_read(&lh->v, ref->slot, value);
+
+	if (got >= 0 && (sh32_load(&ref->slot->gen) != ref->home >> 32 ||
+	    word_mode(sh64_load(&ref->slot->word)) == WORD_NONE))
+		return -EAGAIN;		/* another key's, or nobody's */
+	return got;
+}
+
+int
+lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
+    uint64_t *token)
+{
+	struct lhi_value got = { .len = 0 };
+	struct lhi_name n;
+	struct lhi_ref ref;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_name_set(&n, key);
+	if (error == 0 && (value == NULL || len == NULL))
+		error = lhi_fail(-EINVAL, "nowhere to put the value (NULL)");
+	if (error != 0)
+		return error;
+	error = -EAGAIN;
+	for (int i = 0; error == -EAGAIN && i < TRIES; i++) {
+		error = lhi_slot_find(&lh->v, &n, &ref);
+		if (error == 0)
+			return lhi_fail(-ENOENT, "there is no key '%.64s' in "
+			    "table %s", key, lh->name);
+		if (error == 1)
+			error = read_life(lh, &ref, &got);
+	}
+	if (error == -EAGAIN)
+		return lhi_fail(error, "the value of '%.64s' does not hold "
+		    "still: try again", key);
+	if (error < 0)
+		return error;
+	if (error == 0)
+		got.len = got.token = 0;
+	memcpy(value, got.byte, got.len);
+	*len = got.len;
+	if (token != NULL)
+		*token = got.token;
+	return 0;
+}

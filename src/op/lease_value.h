@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Setting a key's value under a lease: see lease_value.c. */
+#ifndef LHI_LEASE_VALUE_H
+#define LHI_LEASE_VALUE_H
+
+#include "op/acquire.h"
+
+/* The lease that was asked for is there: set the value that goes with it, if
+ * none was set under this lease before.  0; -errno. */
+int lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
+    const struct lh_lease *lease);
+
+/* The same for one that was acquired just now; -errno: it is released (G8). */
+int lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
+    struct lh_lease *lease);
+
+#endif

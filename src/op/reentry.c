@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counted re-entry: answers "does this holder have that key already?"
+ *
+ * A holder is whoever says so: a name of up to 255 bytes, known to this process
+ * and attachment alone.  Nothing of it is in shared memory: to the table it is
+ * one lease, which ends when it is released as often as it was acquired, or
+ * otherwise lost.
+ *
+ * Layout.  A hold for each key and holder, found by them, and by its lease's
+ * claim.  All of it is guarded by lhi_proc_lock(), which is never kept while
+ * the table is asked anything.
+ *
+ *	ACQUIRING	one thread tries or waits; the same holder's others look
+ *			again every now and then, within their own time
+ *	HELD		lease and count
+ *
+ * A hold is no proof: the lease is verified before it is given again, and a
+ * hold whose lease is lost is dropped.  The last release drops the hold before
+ * it frees the key, so that nobody enters again what is about to go.  While a
+ * thread of this attachment converts the lease it may be neither as it was nor
+ * told anew: who asks then looks again.  What another attachment has made of
+ * it (a named session's) is never told here: for this one it is lost.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/error.h"
+#include "base/hash.h"
+#include "op/reentry.h"
+#include "op/lease_check.h"
+#include "op/cluster_check.h"
+#include "proc/claim_cache.h"
+
+#define BUCKETS 256u
+#define NAP_NS (NS_PER_MS / 2)
+
+struct hold {
+	struct hold *next;		/* by key and holder */
+	struct hold *lease_next;	/* by claim; HELD only */
+	uint64_t hash;			/* of both */
+	uint32_t count;			/* 0: ACQUIRING */
+	uint32_t moving;		/* threads that are converting it */
+	struct lh_lease lease;
+	size_t key_len;
+	char names[];			/* key, holder; each with its NUL */
+};
+
+struct lhi_holds {
+	struct hold *named[BUCKETS];
+	struct hold *leased[BUCKETS];
+};
+
+static uint64_t
+hash_of(const struct lhi_name *n, const char *holder)
+{
+	return n->hash * 31 + lhi_hash(holder, strlen(holder));
+}
+
+static struct hold **
+lease_bucket(struct lh *lh, uint64_t id)
+{
+	return &lh->holds->leased[lid_claim(id) % BUCKETS];
+}
+
+/* Under the lock, as all from here to set_held(). */
+static struct hold *
+find(struct lh *lh, uint64_t hash, const struct lhi_name *n,
+    const char *holder)
+{
+	struct hold *h = lh->holds->named[hash % BUCKETS];
+
+	while (h != NULL && (h->hash != hash || h->key_len != n->len ||
+	    memcmp(h->names, n->key, n->len) != 0 ||
+	    strcmp(h->names + n->len + 1, holder) != 0))
+		h = h->next;
+	return h;
+}
+
+static struct hold *
+find_lease(struct lh *lh, uint64_t id)
+{
+	struct hold *h = lh->holds == NULL ? NULL : *lease_bucket(lh, id);
+
+	while (h != NULL && h->lease.id[1] != id)
+		h = h->lease_next;
+	return h;
+}
+
+static void
+unlease(struct lh *lh, struct hold *h)
+{
+	struct hold **p = lease_bucket(lh, h->lease.id[1]);
+
+	while (*p != h)
+		p = &(*p)->lease_next;
+	*p = h->lease_next;
+}
+
+static void
+drop(struct lh *lh, struct hold *h)
+{
+	struct hold **p = &lh->holds->named[h->hash % BUCKETS];
+
+	if (h->count != 0)
+		unlease(lh, h);
+	while (*p != h)
+		p = &(*p)->next;
+	*p = h->next;
+	free(h);
+}
+
+/*
+ * Is its claim in another use by now?  Then nobody will ever ask for it.  (Not
+ * if it is being converted: lhi_holder_follow() comes when that is done.)
+ */
+static bool
+is_over(struct lh *lh, const struct hold *h)
+{
+	uint64_t id = h->lease.id[1];
+	uint64_t now = lhi_mag_claim_id(&lh->v, lid_claim(id));
+
+	return h->count != 0 && now != id && now != lid_make(lid_claim(id),
+	    lid_epoch(id), lid_seq(id) + CONVERT_STEP);
+}
+
+static void
+sweep(struct lh *lh, uint64_t hash)
+{
+	struct hold *h, *next;
+
+	for (h = lh->holds->named[hash % BUCKETS]; h != NULL; h = next) {
+		next = h->next;
+		if (is_over(lh, h))
+			drop(lh, h);
+	}
+}
+
+static struct hold *
+add(struct lh *lh, uint64_t hash, const struct lhi_name *n,
+    const char *holder)
+{
+	size_t len = strlen(holder) + 1;
+	struct hold *h = calloc(1, sizeof(*h) + n->len + 1 + len);
+
+	sweep(lh, hash);
+	if (h == NULL)
+		return NULL;
+	h->hash = hash;
+	h->key_len = n->len;
+	memcpy(h->names, n->key, n->len);
+	memcpy(h->names + n->len + 1, holder, len);
+	h->next = lh->holds->named[hash % BUCKETS];
+	lh->holds->named[hash % BUCKETS] = h;
+	return h;
+}
+
+static void
+set_held(struct lh *lh, struct hold *h, const struct lh_lease *lease)
+{
+	struct hold **p = lease_bucket(lh, lease->id[1]);
+
+	h->lease = *lease;
+	h->count = 1;
+	h->lease_next = *p;
+	*p = h;
+}
+
+/* What is known of the holder at that key. */
+enum known { NOTHING, WAITING_FOR, HAS, NO_MEMORY };
+
+/* ... if nothing, then it is ACQUIRING from now on. */
+static enum known
+look(struct lh *lh, uint64_t hash, const struct lhi_name *name,
+    const char *holder, struct lh_lease *lease)
+{
+	enum known known = NOTHING;
+	struct hold *h;
+
+	lhi_proc_lock();
+	if (lh->holds == NULL)
+		__atomic_store_n(&lh->holds, calloc(1,
+		    sizeof(*lh->holds)), __ATOMIC_RELAXED);
+	h = lh->holds == NULL ? NULL : find(lh, hash, name, holder);
+	if (h != NULL && h->count != 0) {
+		*lease = h->lease;
+		known = HAS;
+	} else if (h != NULL) {
+		known = WAITING_FOR;
+	} else if (lh->holds == NULL ||
+	    add(lh, hash, name, holder) == NULL) {
+		known = NO_MEMORY;
+	}
+	lhi_proc_unlock();
+	return known;
+}
+
+/*
+ * Is it held?  0, and until when, which was so in that use of the claim, and
+ * under that right, since it is held after that; -errno as lh_verify().
+ */
+static int
+verify(struct lh *lh, struct lh_lease *lease)
+{
+	struct lhi_held h;
+	int error = lhi_lease_check(lh, lease, &h);
+
+	if (error != 0)
+		return error;
+	do {
+		lease->expires_ns = lhi_right_cut_ns(&h,
+		    lhi_ends_ns(&lh->v, sh64_load(&h.claim->state)));
+		error = lhi_lease_verify(lh, lease, &h);
+	} while (error == LEASE_LIVES);
+	return error;
+}
+
+/* It is not held as it was: because a thread of this attachment is converting
+ * it, which is still to be told here (lhi_holder_follow())? */
+static bool
+is_moving(struct lh *lh, const struct lh_lease *lease)
+{
+	struct hold *h;
+	bool moving;
+
+	lhi_proc_lock();
+	h = find_lease(lh, lease->id[1]);
+	moving = h != NULL && h->moving != 0;
+	lhi_proc_unlock();
+	return moving;
+}
+
+/* The lease was seen to be held, until then: enter it again.  False: it has
+ * just gone. */
+static bool
+enter(struct lh *lh, struct lh_lease *lease)
+{
+	int64_t expires_ns = lease->expires_ns;
+	struct hold *h;
+	bool there;
+
+	lhi_proc_lock();
+	h = find_lease(lh, lease->id[1]);
+	there = h != NULL && h->count != UINT32_MAX;
+	if (there) {
+		h->count++;
+		*lease = h->lease;
+		lease->expires_ns = expires_ns;
+	}
+	lhi_proc_unlock();
+	return there;
+}
+
+static void
+forget(struct lh *lh, uint64_t id)
+{
+	struct hold *h;
+
+	lhi_proc_lock();
+	h = find_lease(lh, id);
+	if (h != NULL)
+		drop(lh, h);
+	lhi_proc_unlock();
+}
+
+void
+lhi_holder_told(struct lh *lh, const struct lhi_name *name,
+    const char *holder, const struct lh_lease *lease)
+{
+	struct hold *h;
+
+	lhi_proc_lock();
+	h = find(lh, hash_of(name, holder), name, holder);
+	if (lease != NULL)
+		set_held(lh, h, lease);
+	else
+		drop(lh, h);
+	lhi_proc_unlock();
+}
+
+/* By fn; others of this holder wait for what comes of it. */
+static int
+acquire(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
+    struct lh_lease *lease, lhi_acquire_fn *fn)
+{
+	int cancel, error;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = fn(lh, want, ask, lease);
+	lhi_holder_told(lh, want->name, ask->more->holder,
+	    error == 0 ? lease : NULL);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}
+
+static int
+wait_a_little(struct lh *lh, const struct lhi_ask *ask)
+{
+	const struct timespec ts = { 0, NAP_NS };
+
+	if (ask->try_only)
+		return lhi_fail(-EAGAIN, "this holder is just waiting for the "
+		    "key in another thread");
+	if (lhi_cancelled(ask->cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled");
+	if (lhi_now_ns(&lh->v) >= ask->until_ns)
+		return lhi_fail(-ETIMEDOUT, "this holder waits for the key in "
+		    "another thread, and has not got it in time");
+	(void)nanosleep(&ts, NULL);
+	return ask->chore != NULL &&
+	    lhi_now_ns(&lh->v) >= ask->chore->at_ns ?
+	    ask->chore->run(ask->chore) : 0;
+}
+
+int
+lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
+    const struct lhi_ask *ask, struct lh_lease *lease)
+{
+	uint64_t hash = hash_of(name, ask->more->holder);
+	struct lh_lease has;
+	int error;
+
+	for (;;) {
+		switch (look(lh, hash, name, ask->more->holder, &has)) {
+		case NO_MEMORY:
+			return lhi_fail(-ENOMEM, "out of memory");
+		case NOTHING:
+			return HOLDER_NEW;
+		case WAITING_FOR:
+			return HOLDER_WAITS;
+		case HAS:
+			break;
+		}
+		error = verify(lh, &has);
+		if (error != 0 && error != -ESTALE)
+			return error;
+		if (error != 0 && is_moving(lh, &has))
+			return HOLDER_WAITS;
+		if (error != 0) {
+			forget(lh, has.id[1]);
+			continue;
+		}
+		if ((has.mode == LH_SHARED) != ask->shared)
+			return lhi_fail(-EDEADLK, "this very holder has the "
+			    "key in the other mode: convert the lease, or "
+			    "release it first");
+		if (enter(lh, &has)) {
+			*lease = has;
+			return 0;
+		}
+	}
+}
+
+int
+lhi_holder_acquire(struct lh *lh, struct lhi_want *want,
+    const struct lhi_ask *ask, struct lh_lease *lease, lhi_acquire_fn *fn)
+{
+	int found, error;
+
+	while ((found = lhi_holder_ask(lh, want->name, ask, lease)) ==
+	    HOLDER_WAITS) {
+		error = wait_a_little(lh, ask);
+		if (error != 0)
+			return error;
+	}
+	return found != HOLDER_NEW ? found :
+	    acquire(lh, want, ask, lease, fn);
+}
+
+bool
+lhi_holder_stays(struct lh *lh, struct lh_lease *l)
+{
+	struct hold *h;
+	bool stays = false;
+
+	if (lhi_own(lh) != 0 || l == NULL || l->opaque != LEASE_LIVE ||
+	    __atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
+		return false;
+	lhi_proc_lock();
+	h = find_lease(lh, l->id[1]);
+	if (h != NULL && h->lease.token == l->token &&
+	    h->lease.id[0] == l->id[0]) {
+		stays = --h->count != 0;
+		if (!stays) {
+			h->count = 1;
+			drop(lh, h);
+		}
+	}
+	lhi_proc_unlock();
+	if (stays)
+		l->opaque = LEASE_RELEASED;
+	return stays;
+}
+
+void
+lhi_holder_moves(struct lh *lh, uint64_t id, bool begins)
+{
+	struct hold *h;
+
+	if (__atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
+		return;
+	lhi_proc_lock();
+	h = find_lease(lh, id);
+	if (h != NULL && begins)
+		h->moving++;
+	else if (h != NULL && h->moving > 0)
+		h->moving--;
+	lhi_proc_unlock();
+}
+
+void
+lhi_holder_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
+{
+	struct hold **p, *h;
+
+	if (__atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
+		return;
+	lhi_proc_lock();
+	h = find_lease(lh, id);
+	if (h != NULL) {
+		unlease(lh, h);
+		h->lease = *to;
+		h->moving = 0;	/* the others have come too late */
+		p = lease_bucket(lh, to->id[1]);
+		h->lease_next = *p;
+		*p = h;
+	}
+	lhi_proc_unlock();
+}
+
+void
+lhi_holder_end(struct lh *lh)
+{
+	struct hold *h;
+
+	for (unsigned i = 0; lh->holds != NULL && i < BUCKETS; i++) {
+		while ((h = lh->holds->named[i]) != NULL) {
+			lh->holds->named[i] = h->next;
+			free(h);
+		}
+	}
+	free(lh->holds);
+}

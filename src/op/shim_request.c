@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking the shim: answers "what does it say, or will it say nothing?".
+ *
+ * A question is a frame; its answer is one, too (base/frame.h).  The connection
+ * is this thread's alone meanwhile (proc/shim_client.c).  If that ends before
+ * there is an answer, the question is asked once more on a new one: the shim
+ * may have been started anew.  Whatever else keeps the answer away means that
+ * it cannot be reached (-EHOSTUNREACH), which is never taken for a "no".
+ *
+ * Silence.  A stopped shim's socket takes questions like a running one's.  But
+ * it does not move D on (shm/cluster_right.c): so who has heard nothing for a
+ * second, and sees D past, is not going to.  While D is ahead, the shim runs,
+ * and has its reasons.
+ *
+ * A crash or stop of who asks: the shim sees the connection end, or its answer
+ * is not read; nothing in the table is half-done.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "op/shim_request.h"
+#include "shm/cluster_right.h"
+
+#define SILENCE_NS NS_PER_SEC
+#define LOOK_NS (100 * NS_PER_MS)	/* at least so often: silence, table */
+
+static int64_t
+mono_ns(void)
+{
+	return lhi_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* On a connection that is just made, or on one that takes it. */
+static int
+ask(struct lhi_plea *p)
+{
+	bool made = false;
+	int error;
+
+	do {
+		error = lhi_shim_take(p->lh, &p->c, &made);
+		if (error != 0) {
+			p->c = NULL;
+			return error;
+		}
+		error = lhi_shim_send(p->c, &p->question);
+		if (error == 0) {
+			p->sent_ns = mono_ns();
+			return 0;
+		}
+		lhi_shim_drop(p->c);
+		p->c = NULL;
+	} while (error == -EPIPE && !made);
+	return error != -EPIPE ? error : lhi_fail(-EHOSTUNREACH, "the shim "
+	    "does not take questions");
+}
+
+int
+lhi_plea_begin(struct lhi_plea *p)
+{
+	p->c = NULL;
+	p->again = p->answered = false;
+	return ask(p);
+}
+
+/* It has ended, or talks nonsense: once more, on a new one. */
+static int
+ask_again(struct lhi_plea *p, int why)
+{
+	int error;
+
+	lhi_shim_drop(p->c);
+	p->c = NULL;
+	if (p->again || why == -EPROTO)
+		return lhi_fail(-EHOSTUNREACH, why == -EPROTO ? "the shim "
+		    "answers what is no answer: is it of another version?" :
+		    "the shim ended the connection: it went away, or does not "
+		    "want to be asked by this process");
+	p->again = true;
+	error = ask(p);
+	return error != 0 ? error : PLEA_OPEN;
+}
+
+static bool
+is_silent(const struct lhi_plea *p)
+{
+	uint64_t until = lhi_cluster_until(&p->lh->v);
+
+	return mono_ns() - p->sent_ns >= SILENCE_NS &&
+	    (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME) >= until;
+}
+
+int
+lhi_plea_look(struct lhi_plea *p)
+{
+	int error;
+
+	if (p->answered)
+		return 0;
+	error = lhi_shim_answer(p->lh, p->c, &p->answer);
+	if (error == 0) {
+		p->answered = true;
+		return 0;
+	}
+	if (error != -EAGAIN)
+		return ask_again(p, error);
+	return !is_silent(p) ? PLEA_OPEN : lhi_fail(-EHOSTUNREACH, "the shim "
+	    "says nothing, and has not renewed this host's session with the "
+	    "cluster: is leasehold-shimd stopped?");
+}
+
+/* What else is due; how long may be slept. */
+static int
+look_around(struct lhi_plea *p, const struct lhi_plea_wait *w, int64_t *ns)
+{
+	int64_t now = lhi_now_ns(&p->lh->v);
+
+	*ns = LOOK_NS;
+	if (lhi_cancelled(w->cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled while the "
+		    "shim was asked");
+	if (now >= w->until_ns)
+		return lhi_fail(-ETIMEDOUT, "the shim had no answer in time");
+	if (w->until_ns - now < *ns)
+		*ns = w->until_ns - now;
+	if (lhi_view_retired(&p->lh->v))
+		return lhi_view_fresh(&p->lh->v);
+	if (w->chore == NULL)
+		return 0;
+	if (w->chore->at_ns - now < *ns)
+		*ns = w->chore->at_ns - now;
+	if (*ns > 0)
+		return 0;
+	*ns = 0;
+	return w->chore->run(w->chore);
+}
+
+static int
+await(struct lhi_plea *p, const struct lhi_plea_wait *w, int stop)
+{
+	struct pollfd on[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	struct timespec ts;
+	int64_t ns;
+	int error;
+
+	while ((error = lhi_plea_look(p)) == PLEA_OPEN) {
+		error = look_around(p, w, &ns);
+		if (error != 0)
+			return error;
+		on[0].fd = p->c->fd;
+		on[1].fd = stop;	/* (one below 0 is passed over) */
+		ts.tv_sec = 0;
+		ts.tv_nsec = (long)ns;
+		(void)ppoll(on, 2, &ts, NULL);
+	}
+	return error;
+}
+
+int
+lhi_plea_await(struct lhi_plea *p, const struct lhi_plea_wait *w)
+{
+	struct lhi_canceller me;
+	int saved = errno, stop = -1, cancel, error;
+
+	if (w->cancel != NULL) {
+		stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (stop < 0) {
+			error = lhi_fail(-errno, "no descriptor is left to be "
+			    "cancelled by");
+			errno = saved;
+			return error;
+		}
+	}
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add(&p->lh->waiting, 1);
+	lhi_cancel_join_fd(w->cancel, &me, stop);
+	error = await(p, w, stop);
+	lhi_cancel_leave(w->cancel, &me);
+	atomic_fetch_sub(&p->lh->waiting, 1);
+	(void)pthread_setcancelstate(cancel, NULL);
+	if (stop >= 0)
+		(void)close(stop);
+	errno = saved;
+	return error;
+}
+
+void
+lhi_plea_end(struct lhi_plea *p)
+{
+	struct lhi_frame drop = { .type = FRAME_DROP };
+
+	if (p->c == NULL)
+		return;
+	if (p->question.type == FRAME_WANT &&
+	    lhi_shim_send(p->c, &drop) != 0)
+		lhi_shim_drop(p->c);
+	else
+		lhi_shim_keep(p->lh, p->c);
+	p->c = NULL;
+}

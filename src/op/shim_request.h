@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* A question to the shim, and its answer.  See shim_request.c. */
+#ifndef LHI_SHIM_REQUEST_H
+#define LHI_SHIM_REQUEST_H
+
+#include "op/acquire.h"
+#include "proc/shim_client.h"
+
+#define PLEA_OPEN 1		/* beside 0 and -errno: no answer yet */
+
+struct lhi_plea {
+	struct lh *lh;
+	struct lhi_shim *c;	/* NULL: it is over */
+	int64_t sent_ns;	/* CLOCK_MONOTONIC */
+	bool again;		/* the connection has ended once */
+	bool answered;
+	struct lhi_frame question;
+	struct lhi_frame answer;
+};
+
+/* A wait for an answer, besides the answer itself. */
+struct lhi_plea_wait {
+	int64_t until_ns;	/* the table's clock */
+	struct lh_cancel *cancel;	/* or NULL */
+	struct lhi_chore *chore;	/* or NULL */
+};
+
+/* Ask p->question, of p->lh.  0; -EHOSTUNREACH, -ENOMEM, -EMFILE, -ENFILE;
+ * then there is nothing to be ended. */
+int lhi_plea_begin(struct lhi_plea *p);
+
+/* Has it been answered?  0, and p->answer says how, which is valid until it is
+ * ended; PLEA_OPEN; -EHOSTUNREACH: it will not be. */
+int lhi_plea_look(struct lhi_plea *p);
+
+/* Until it has.  Also -ETIMEDOUT, -ECANCELED, -ESTALE (the table), and what the
+ * chore says. */
+int lhi_plea_await(struct lhi_plea *p, const struct lhi_plea_wait *w);
+
+/* Whatever it was, it is not wanted any more. */
+void lhi_plea_end(struct lhi_plea *p);
+
+#endif

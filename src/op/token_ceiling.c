@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far tokens may go: answers "which token has the next grant of this key?"
+ *
+ * Every token is below hdr->ceiling, which is memory and is moved on by whoever
+ * comes near it.  A table with a fence file has, besides, ranges on disk that
+ * are its own for ever (fence/range.c); hdr->durable_ceiling is the end D of
+ * the latest, which therefore begins at lhi_range_first(D).  The slow path of
+ * every acquire comes through here, the fast path at least once in 2^22 uses of
+ * a claim; it keeps within the range that it got here, or within the latest.
+ *
+ * What the next token is, is token_next.c's; where it may be:
+ *	free	not before the latest range.  (A free key may have been evicted
+ *		and made again: then its version has grown without a grant, and
+ *		nobody knows whether it is in a range of ours.)
+ *	held	a reader who joins others, or a conversion, goes on in the range
+ *		of the grant before, unless it has ended: then with the latest.
+ *		In scope local, and where tokens rise over all keys, with the
+ *		latest in any case
+ *	at D	another range is claimed first
+ * A key that has been granted in scope local, or is asked for in it, gets no
+ * token at or above D: without another range it is -EIO.  Others go on
+ * (ephemeral), below hdr->ceiling.
+ *
+ * In another range a key goes on at the place where it was in the one before
+ * (lhi_range_land()); where tokens rise over all keys, at the place of the last
+ * one of all.  The version has the range's number modulo 256 only, so that a
+ * range may look like an earlier one; but the place in it has not been reached
+ * there yet, and so no value of the word comes back (lock.c, I1) until a key
+ * (all keys) has been granted 2^32 times.
+ *
+ * Invariants.
+ *  I1	D only rises, until shm/table_remove.c freezes it: who raises it has
+ *	claimed a range, sees afterwards that the table is in its place, loads
+ *	D, sees no flag, and swaps what he loaded.
+ *  I2	[lhi_range_first(D), D) was claimed for this table, for every D there
+ *	ever was, and is on disk.
+ *  I3	The tokens of grants in scope local, and all later ones of their keys,
+ *	are in ranges that were claimed for this table.
+ *  I4	Nobody grants anything before he has seen, having the table open, that
+ *	its latest range is the highest there is, or has claimed one that was;
+ *	or that somebody has before him (SHM_SEALED, which is read before D).
+ *	Until then acquires, in whatever scope, are -EIO while the disk is
+ *	away.  A repair takes D back to the first range, and the flag away.
+ *	So the ranges of a table are above all that were used by tables of its
+ *	name before it, also when its maker was stopped between claim and name.
+ *
+ * A crash (K) or stop (Z) after
+ *	claimed			the range is burnt; Z: published late, if no
+ *				higher one was meanwhile
+ *	D raised		nothing is missing
+ *	KEY_LOCAL set		the key is bound, though not yet granted so
+ * Nothing is held while the disk is asked, but by a conversion at the very end
+ * of a range.
+ *
+ * Ahead of need: who comes by here in the second half of the latest range for
+ * a key in scope local raises it, at most every 5 s one of all (raised_ms, a
+ * hint): a disk that hangs holds few.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include "base/error.h"
+#include "op/token_ceiling.h"
+#include "shm/cluster_right.h"
+
+#define RAISES_MAX	10	/* each that is in vain was another's gain */
+#define LEAP_MAX	(1 << 20)	/* ranges between disk and memory */
+#define RAISE_MS	5000	/* ahead of need: from try to try */
+
+/* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
+static int
+admit(struct lhi_view *v, uint64_t token)
+{
+	uint64_t ceiling;
+
+	while (token >= (ceiling = sh64_load(&v->hdr->ceiling))) {
+		/* in this order: shm/table_remove.c, I1 */
+		if (lhi_view_retired(v))
+			return lhi_view_fresh(v);
+		if (token >= (uint64_t)TOKEN_MAX - TOKEN_STEP)
+			return lhi_fail(-ENOSPC, "the table's tokens are used "
+			    "up: retire it and make a new one");
+		/* from the token, not from the old ceiling: a key whose tokens
+		 * have run ahead needs one step, not many */
+		(void)sh64_cas(&v->hdr->ceiling, ceiling,
+		    (token | (TOKEN_STEP - 1)) + 1);
+	}
+	return 0;
+}
+
+/* Is nobody else at it, as far as we know? */
+static bool
+my_turn(struct lhi_view *v)
+{
+	uint64_t now = (uint64_t)(lhi_now_ns(v) / NS_PER_MS);
+	uint64_t last = sh64_load_rlx(&v->hdr->raised_ms);
+
+	return now - last >= RAISE_MS &&
+	    sh64_cas(&v->hdr->raised_ms, last, now);
+}
+
+/* Does the table's name lead to this object, still?  0; -ESTALE, -EXDEV. */
+static int
+in_place(struct lhi_view *v)
+{
+	int error = lhi_view_fresh(v), saved = errno;
+	struct stat st;
+
+	if (error == 0 && (lstat(v->path, &st) != 0 || st.st_dev != v->dev ||
+	    st.st_ino != v->ino))
+		error = lhi_fail(-ESTALE, "the table's object %s was moved or "
+		    "replaced: close this attachment and open the table again",
+		    v->path);
+	errno = saved;
+	return error;
+}
+
+/* Publish range n.  0; -ESTALE. */
+static int
+publish(struct lhi_view *v, uint64_t n)
+{
+	uint64_t end = (n + 1) << lhi_range_bits, d;
+	int error = in_place(v);	/* I1 */
+
+	if (error != 0)
+		return error;
+	while ((d = sh64_load(&v->hdr->durable_ceiling)) < end) {
+		if (lhi_view_retired(v))
+			return lhi_view_fresh(v);
+		lhi_point("fence.publishing");
+		(void)sh64_cas(&v->hdr->durable_ceiling, d, end);
+	}
+	return 0;
+}
+
+/* Claim a range that `token` is in or below.  0, -EIO, -ESTALE; -EUCLEAN. */
+static int
+raise(struct lhi_view *v, uint64_t token)
+{
+	uint64_t d = sh64_load(&v->hdr->durable_ceiling), n, most;
+	uint64_t least = (token > d ? token : d) >> lhi_range_bits;
+	int error = in_place(v), cancel;
+
+	if (error == 0 && lhi_range_highest(v->ranges, &most) != 0)
+		error = -EIO;
+	if (error != 0)
+		return error;
+	/* what is claimed is so for ever: not for a wrong bit in memory */
+	if (least > most + LEAP_MAX)
+		return lhi_damaged(v, "tokens are far beyond the ranges on "
+		    "disk", least, most);
+	lhi_point("fence.raising");
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = lhi_range_claim(v->ranges, v->uuid, least, &n);
+	(void)pthread_setcancelstate(cancel, NULL);
+	if (error != 0)
+		return -EIO;		/* it was said why */
+	lhi_point("fence.claimed");
+	error = publish(v, n);
+	if (error == 0)
+		atomic_store(&v->ranges_lost, false);
+	lhi_point("fence.raised");
+	return error;
+}
+
+/*
+ * Is the latest range's file in order, and, until somebody has seen that (I4),
+ * the highest on disk?
+ */
+static bool
+latest_is_there(struct lhi_view *v)
+{
+	uint64_t n = (sh64_load(&v->hdr->durable_ceiling) - 1) >>
+	    lhi_range_bits, highest;
+	struct lhi_range r;
+	int error;
+
+	/* the number first: others may raise it meanwhile */
+	if (lhi_range_highest(v->ranges, &highest) != 0 || (highest != n &&
+	    !(sh32_load(&v->hdr->flags) & SHM_SEALED)))
+		return false;
+	error = lhi_range_read(v->ranges, n, &r);
+	return error == -EACCES || (error == 0 && r.uuid[0] == v->uuid[0] &&
+	    r.uuid[1] == v->uuid[1]);
+}
+
+/*
+ * See that it is; or until that works no grant is local here.  A reaper has
+ * nothing that keeps a repair away while the disk lets it wait, so it does not
+ * seal: that would be of what the table was before.
+ */
+static int
+secure(struct lhi_view *v, bool attached)
+{
+	int error = 0;
+
+	if (!lhi_mutant(14) && !latest_is_there(v)) {
+		atomic_store(&v->ranges_lost, true);
+		error = raise(v, 0);
+	}
+	if (error != 0)
+		return error;
+	atomic_store(&v->ranges_lost, false);
+	if (attached && !(sh32_load(&v->hdr->flags) & SHM_SEALED))
+		(void)sh32_fetch_or(&v->hdr->flags, SHM_SEALED);
+	return 0;
+}
+
+void
+lhi_fence_attach(struct lhi_view *v)
+{
+	if (lhi_durable(v))
+		(void)secure(v, true);
+}
+
+int
+lhi_fence_keep_ahead(struct lhi_view *v)
+{
+	uint64_t d = sh64_load(&v->hdr->durable_ceiling);
+	int error;
+
+	/* a table that is not sealed has nobody who uses tokens, or the disk is
+	 * away: who opens it, or is refused, claims what is needed */
+	if (!lhi_durable(v) || !(sh32_load(&v->hdr->flags) & SHM_SEALED))
+		return 0;
+	error = secure(v, false);
+	if (error == 0 && sh64_load_rlx(&v->hdr->token_seen) >=
+	    d - lhi_range_width() / 2 && my_turn(v) &&
+	    sh64_load(&v->hdr->durable_ceiling) == d)
+		error = raise(v, 0);
+	return error;
+}
+
+/* Make room for `next` in a range of ours: in *token, it or a later one. */
+static int
+find_range(struct lhi_view *v, bool held, bool local, bool bound,
+    uint64_t *token)
+{
+	uint64_t next = *token, half = lhi_range_width() / 2, d;
+	bool ended = (next & (lhi_range_width() - 1)) == 0;
+	int error;
+
+	for (int i = 0; i < RAISES_MAX; i++) {
+		d = sh64_load(&v->hdr->durable_ceiling);
+		*token = next;
+		if ((local || ended || !held) && next < lhi_range_first(d))
+			*token = lhi_range_land(next, d);
+		if (*token < d && (!local || !atomic_load(&v->ranges_lost))) {
+			/* ahead of need: what comes of it is not asked */
+			if (bound && *token >= d - half && my_turn(v))
+				(void)raise(v, 0);
+			return 0;
+		}
+		if (!bound)
+			return 0;	/* without the disk */
+		error = raise(v, *token);
+		if (error != 0)
+			return error;
+	}
+	return lhi_fail(-EIO, "ranges of tokens in %s are used up faster than "
+	    "they can be claimed; is something looping?", v->ranges);
+}
+
+int
+lhi_fence_room(struct lhi_view *v, struct shm_slot *s, bool held, bool local,
+    uint64_t *token)
+{
+	bool bound;
+	int error;
+
+	if (lhi_durable(v)) {
+		if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
+		    (error = secure(v, true)) != 0)
+			return error;				/* I4 */
+		/* after the word was loaded: a grant in scope local that came
+		 * before it had set the flag */
+		bound = local || (sh32_load(&s->key_info) & KEY_LOCAL);
+		error = find_range(v, held, local, bound, token);
+		if (error != 0)
+			return error;
+		if (*token > sh64_load_rlx(&v->hdr->token_seen) +
+		    lhi_range_width() / 64)
+			sh64_max(&v->hdr->token_seen, *token);
+	}
+	return admit(v, *token);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which token, and hence which version of the word, has the next grant?
+ *
+ * That of the word, and one; but
+ *	an ordinary key's	where token_ceiling.c has room for it: in a
+ *				range of the table's, below the ceiling
+ *	a cluster key's		above its base (shm/cluster_right.c)
+ *	where tokens rise over all keys (LH_TOKENS_GLOBAL)
+ *				above the last one of all, too
+ *
+ * Jumps.  Version and hint together tell the token as long as they differ by
+ * less than 2^39 (C6).  So before a swap the hint is moved to less than
+ * TOKEN_LAG_MAX behind; the swap of the grant then jumps over less than 2^38;
+ * a longer way is gone before it in skips, W16: FREE(c, v) -> FREE(c, v + d),
+ * the hint following each.  Under readers nobody jumps: their versions have to
+ * stay near, however many join; a reader who would have to waits, like a
+ * writer, until the key is free.  A conversion, whose lease is alone, jumps a
+ * short way (2^36).  To another range each skip goes on by one place in it, as
+ * a grant would; to a base or another key's token it stops near, and the grant
+ * jumps to the very token.
+ *
+ * The hint is moved by a swap of the value that was read (it was a hint of this
+ * word, and what is written is a token that this word had): in one life of the
+ * slot it only rises, and the next one begins where it has not been
+ * (key_slot.c); so no value comes back, and a swap that comes late, in whatever
+ * life, either fails or writes what is a good hint still.
+ *
+ * Cluster keys have tokens of their own kind, above their slot's base, which
+ * only rises: it is to them what the latest range is to others, and neither
+ * ranges nor ceilings bind them.  (It is raised while the shim has the key
+ * alone, so that readers never meet one that is new.)  Since 2^20 revisions on
+ * a version may look like an earlier one, the lowest 12 bits go on.
+ *
+ * Tokens that rise over all keys.  The header's last_token is the highest that
+ * was drawn by anybody.  Every grant draws its own before its swap:
+ *	1 load last_token; token = the larger of last_token + 1 and the key's
+ *	  next, where there is room for it
+ *	2 swap last_token from what was loaded to the token: now it is ours
+ *	3 swap the word
+ * A token whose step 3 fails is burnt.  (Cluster keys draw none: what theirs
+ * are above, the cluster says.)  All of it is the slow way: a magazine's
+ * ceiling is 0 there (proc/attachment.h), and no reader stays idle, since one
+ * that is revived would have its old token.
+ *	Readers who join readers have to jump, then.  While a key is read its
+ * hint stays where it is, and a reader joins only with a token less than 2^36
+ * above it, else waits like a writer; so whoever reads is as near to the hint
+ * as that, however long the chain goes on and whoever stops where.
+ *
+ * Invariants, of a table with that option.
+ *  I1	No two grants have one token: each is the value of one swap of
+ *	last_token, which only rises.
+ *  I2	A grant that begins after another has returned has a larger one: step 1
+ *	loads what the other's step 2 had written, or more.
+ *  I3	last_token is below the ceiling, which was raised in step 1.  So after a
+ *	removal, or a repair, which begin above the ceiling, tokens go on
+ *	rising, and nothing more is to be kept.
+ * Two that are under way at once may return in the other order.  And what comes
+ * back first (lock.c, I1) is no longer a matter of one key's 2^40 grants but of
+ * the table's.
+ *
+ * A crash (K) or stop (Z) after
+ *	1	nothing
+ *	2	a token is burnt; Z: if the word is still what it was, the
+ *		grant is made late, with a token that others have passed: it
+ *		began before theirs returned
+ *	a skip, hint behind	by less than 2^38: the next one moves it first
+ */
+#include "base/error.h"
+#include "op/token_ceiling.h"
+
+#define JUMP_MAX	(UINT64_C(1) << 38)
+#define JUMP_HELD_MAX	(UINT64_C(1) << 36)
+#define SKIPS_MAX	(1 << 24)	/* from one end to the other */
+
+/* What is next if nothing is in the way; the hint is near then, or, with
+ * `stays`, where it is.  False: the word is not w any more; then the hint may
+ * be of another kind of key, which has the slot by now. */
+static bool
+look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_next *n)
+{
+	uint64_t ver = word_ver(w) + 1;
+
+	n->hint = sh64_load(&s->hint);
+	n->token = token_of(n->hint, ver);
+	if (lhi_mutant(6))
+		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
+	/* after the hint: a word of long ago may be further from it than both
+	 * can tell */
+	else if (sh64_load(&s->word) != w)
+		return false;
+	else if (!stays && (int64_t)(n->token - 1 - n->hint) >
+	    (int64_t)TOKEN_LAG_MAX &&
+	    sh64_cas(&s->hint, n->hint, n->token - 1))
+		n->hint = n->token - 1;
+	return true;
+}
+
+/*
+ * W16: bring the free word w, and the hint, into the range of `token`, or only
+ * near it.  Each skip goes on by one place in the range, so that the word is
+ * not at any time one that somebody remembers (256 ranges on, ver is the same).
+ */
+static void
+skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token,
+    bool near)
+{
+	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
+	uint64_t first = near ? token - JUMP_MAX + 1 :
+	    lhi_range_first(token + 1);
+
+	for (int i = 0; i < SKIPS_MAX && at < first; i++) {
+		to = lhi_range_land(at + 1, token + 1);
+		if (near || to - at >= JUMP_MAX)
+			to = at + 1 + JUMP_MAX - lhi_range_width();
+		past = word_make(WORD_FREE, word_idx(w), to);
+		lhi_point("fence.skipping");
+		if (!sh64_cas(&s->word, w, past))
+			return;
+		lhi_point("fence.skipped");
+		if (!sh64_cas(&s->hint, n->hint, to))
+			return;
+		n->hint = at = to;
+		w = past;
+	}
+}
+
+/* A cluster key's next token is above its base. */
+static int
+above_base(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
+{
+	uint64_t base = lhi_right_base(v, s);
+	uint64_t most = cluster_base(CLUSTER_REVISION_MAX);
+
+	if (base == 0)
+		base = CLUSTER_FIRST;
+	if (base < CLUSTER_FIRST || base > most || *token < CLUSTER_FIRST ||
+	    *token > most + MASK(CLUSTER_SEQ_BITS))
+		return lhi_damaged(v, "the tokens of a cluster key are none",
+		    *token, base);
+	if (*token <= base)
+		*token = lhi_right_land(*token, base);
+	return lhi_view_retired(v) ? lhi_view_fresh(v) : 0;
+}
+
+/* How is the way from the word's token to the next one?  0: in one swap;
+ * FENCE_BARRED; FENCE_AGAIN: in skips, which have been made. */
+static int
+jump(struct shm_slot *s, uint64_t w, uint64_t next, bool joins, bool near,
+    struct lhi_next *n)
+{
+	if (n->token != next && (joins || (word_mode(w) != WORD_FREE &&
+	    n->token - next > JUMP_HELD_MAX)))
+		return FENCE_BARRED;
+	if (n->token - next < JUMP_MAX)
+		return 0;
+	skip(s, w, n, n->token, near);
+	return FENCE_AGAIN;
+}
+
+/* Where tokens rise over all keys: draw one. */
+static int
+draw(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
+    bool joins, struct lhi_next *n)
+{
+	bool read = word_mode(w) == WORD_S;
+	uint64_t next, last;
+	int error;
+
+	if (!look_ahead(s, w, read, n))
+		return FENCE_AGAIN;
+	next = n->token;
+	do {
+		last = sh64_load(&v->hdr->last_token);
+		if (last >= sh64_load(&v->hdr->ceiling))
+			return lhi_damaged(v, "the last token is none", last,
+			    next);
+		n->token = next > last ? next : last + 1;
+		error = lhi_fence_room(v, s, false, local, &n->token);
+		if (error != 0)
+			return error;
+		if (read && (int64_t)(n->token - n->hint) >
+		    (int64_t)JUMP_HELD_MAX)
+			return FENCE_BARRED;
+		if (!read)
+			error = jump(s, w, next, false, true, n);
+		if (error != 0)
+			return error;
+		lhi_point("fence.drawing");
+	} while (!sh64_cas(&v->hdr->last_token, last, n->token));
+	lhi_point("fence.drawn");
+	if (joins)
+		n->hint = n->token;	/* lhi_fence_granted(): it stays */
+	return 0;
+}
+
+int
+lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
+    bool joins, struct lhi_next *n)
+{
+	bool cluster = lhi_right_has(s);
+	uint64_t next;
+	int error;
+
+	if (lhi_view_global(v) && !cluster)
+		return draw(v, s, w, local, joins, n);
+	if (!look_ahead(s, w, false, n))
+		return FENCE_AGAIN;
+	next = n->token;
+	error = cluster ? above_base(v, s, &n->token) :
+	    lhi_fence_room(v, s, word_mode(w) != WORD_FREE, local, &n->token);
+	return error != 0 ? error : jump(s, w, next, joins, cluster, n);
+}

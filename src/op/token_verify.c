@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Is this the token of a key's present lease?  For those who have nothing but
+ * key and token.  Whoever is past the deadline, or dead, is made so first.
+ *
+ * One of a cluster key is worth something only under this host's right, which
+ * is asked first (op/cluster_check.c, I1).  A lease that has none is made to
+ * have ended too, so that it does not come back with a D that is moved on late
+ * (G3, G9): seen to be there before the right is asked once more, and looked
+ * for again after that.  But for the shim's, which has the key so that others
+ * have not, and needs none.
+ *
+ * "No" is said only when word and chain have been seen not to grant it, after
+ * who seemed to have ended was made so.  A lease of a claim in motion may be
+ * back at rest in the use of before by then, and is there still.
+ */
+#include <errno.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "op/cluster_check.h"
+#include "shm/readers.h"
+#include "shm/lock_word.h"
+#include "shm/session_record.h"
+#include "shm/key_slot.h"
+
+#define TRIES 1000000
+#define LOOKS 100		/* each time it moves between two */
+
+struct search {
+	struct shm_slot *s;
+	uint32_t gen;		/* which life of it */
+	uint64_t token;
+	uint32_t ci;		/* whose it is, */
+	uint64_t st, owner;	/* in which use, */
+	uint32_t epoch;
+	bool found;		/* if anybody's */
+};
+
+static bool
+same_life(const struct search *f)
+{
+	return sh32_load(&f->s->gen) == f->gen;
+}
+
+/*
+ * It was seen to be the holder in the use that was noted: is it in that still,
+ * its session alive, and before the deadline?  The clock last: a stop before it
+ * makes the answer "no".
+ */
+static bool
+in_time(struct lhi_view *v, const struct search *f)
+{
+	uint64_t st;
+
+	if (!same_life(f) || lhi_session_dead(v, f->owner, false))
+		return false;
+	st = sh64_load(&v->claims[f->ci].state);
+	return state_held(st) && state_seq(st) == state_seq(f->st) &&
+	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st));
+}
+
+/* In which use claim ci is: word, or chain, is compared after that. */
+static void
+note_use(struct lhi_view *v, struct search *f, uint32_t ci)
+{
+	f->ci = ci;
+	f->st = sh64_load(&v->claims[ci].state);
+	f->owner = lhi_claim_owner(v, ci);
+	f->epoch = lhi_claim_epoch(&v->claims[ci]);
+}
+
+static bool
+has_token(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	struct search *f = arg;
+
+	note_use(v, f, ci);
+	f->found = state_held(f->st) &&
+	    lhi_reader_token(f->s, &v->claims[ci]) == f->token;
+	return !f->found;
+}
+
+/* Seems a reader to hold that token, f->ci?  1, 0, -EUCLEAN. */
+static int
+a_reader_has(struct lhi_view *v, struct search *f)
+{
+	int error = lhi_chain_purge(v, f->s, lhi_now_ns(v), true, 0);
+
+	f->found = false;
+	for (int i = 0; i < TRIES && error == 0; i++) {
+		error = lhi_chain_walk(v, f->s, has_token, f);
+		if (error != -EAGAIN)
+			break;
+		error = 0;
+	}
+	return error == -EUCLEAN ? lhi_damaged(v, "the readers of a key "
+	    "cannot be walked", lhi_slot_idx(v, f->s), 0) : f->found;
+}
+
+/*
+ * Does it?  It may have left before its use was noted: a claim keeps its last
+ * grant as a reader in other uses.  In the chain after that: then what is read
+ * of its grant now is of the use that in_time() sees.
+ */
+static bool
+reads(struct lhi_view *v, const struct search *f)
+{
+	return lhi_chain_has(v, f->s, f->ci) == 1 &&
+	    lhi_reader_token(f->s, &v->claims[f->ci]) == f->token &&
+	    in_time(v, f);
+}
+
+/*
+ * Whose lease is it?  Its mode, f->ci; WORD_FREE: nobody's; -EUCLEAN.
+ *
+ * Who was seen with the token and then not to hold it is looked at again, until
+ * the word or the chain says that he does not: past his deadline he is made to
+ * expire by that (G3), but he may have been extending or converting.
+ */
+static int
+whose(struct lhi_view *v, struct search *f)
+{
+	uint64_t w;
+	int error;
+
+	for (int i = 0; i < LOOKS; i++) {
+		error = lhi_lock_settle(v, f->s, lhi_now_ns(v), SETTLE_PROBE,
+		    &w);
+		if (error == 0 && word_mode(w) == WORD_S)
+			error = a_reader_has(v, f);
+		else if (error == 0)
+			error = word_mode(w) == WORD_X &&
+			    lhi_lock_token(f->s, w) == f->token;
+		if (error != 1 || !same_life(f))
+			return error < 0 ? error : WORD_FREE;
+		if (word_mode(w) == WORD_S) {
+			if (reads(v, f))
+				return WORD_S;
+			continue;
+		}
+		note_use(v, f, word_idx(w));
+		if (sh64_load(&f->s->word) == w && in_time(v, f))
+			return WORD_X;
+	}
+	return WORD_FREE;
+}
+
+/* The lease has no right: it has ended.  That very one: its claim may have been
+ * used again since, even for the same key. */
+static void
+end_it(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
+    bool shared)
+{
+	struct lh_lease l = { .key = ref->home, .token = f->token,
+	    .mode = shared ? LH_SHARED : LH_EXCLUSIVE, .opaque = LEASE_LIVE };
+	uint64_t seq = state_seq(f->st);
+	struct lhi_held h;
+
+	if (shared != (state_kind(f->st) == ST_READ))	/* being converted */
+		seq = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
+	l.id[0] = f->owner;
+	l.id[1] = lid_make(f->ci, f->epoch, seq);
+	if (lhi_lease_find(lh, &l, &h) == 0)
+		(void)lhi_right_lost(lh, &l, &h);
+}
+
+static int
+has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
+{
+	struct lhi_view *v = &lh->v;
+	struct search f = { .s = ref->slot, .token = token,
+	    .gen = (uint32_t)(ref->home >> 32) };
+	bool needed = lhi_right_needed(lh, ref->slot), read, all;
+	int mode;
+
+	for (int i = 0; i < LOOKS; i++) {
+		read = !needed || lhi_right_lets(v, ref, true, NULL);
+		all = !needed || lhi_right_lets(v, ref, false, NULL);
+		mode = whose(v, &f);
+		if (mode < 0 || mode == WORD_FREE)
+			return mode < 0 ? mode : 0;
+		if (mode == WORD_S ? read : all)
+			return 1;
+		if (lhi_cluster_serves(v, f.owner))
+			return 0;
+		/* it was there before this look: nobody gives it a right */
+		if (!lhi_right_lets(v, ref, mode == WORD_S, NULL)) {
+			lhi_point("token.without_right");
+			end_it(lh, ref, &f, mode == WORD_S);
+		}
+	}
+	return 0;
+}
+
+int
+lh_verify_token(struct lh *lh, const char *key, uint64_t token)
+{
+	struct lhi_name n;
+	struct lhi_ref ref;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_name_set(&n, key);
+	if (error != 0)
+		return error;
+	if (token == 0 || token > (uint64_t)TOKEN_MAX)
+		return lhi_fail(-EINVAL, "%llu is not a fence token",
+		    (unsigned long long)token);
+	error = lhi_slot_find(&lh->v, &n, &ref);
+	if (error == 1)
+		error = has_lease(lh, &ref, token);
+	if (error < 0)
+		return error;
+	return error == 1 ? 0 : lhi_fail(-ESTALE, "token %llu is not the one "
+	    "of a present lease on '%.64s'", (unsigned long long)token, key);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lh_wait_free(): answers "does nobody hold it?", when that has come true.
+ *
+ * Who waits so is in no queue, so that nobody ever waits for him; hence nobody
+ * wakes him either, and he looks by the clock, at first soon, then every 5 ms.
+ * A look frees the key from who is gone, as everybody's does (shm/lock_word.c);
+ * idle readers are revoked, and held nothing.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <leasehold/ticket.h>
+#include "base/error.h"
+#include "op/acquire.h"
+#include "op/busy_detail.h"
+#include "op/acquire_target.h"
+#include "prim/futex.h"
+#include "shm/lock_word.h"
+
+#define SOON_NS (NS_PER_MS / 4)
+#define LATE_NS (5 * NS_PER_MS)
+#define PROBE_NS (20 * NS_PER_MS)	/* asks whether the holder lives */
+
+struct vacancy {
+	struct lh *lh;
+	const struct lhi_name *name;
+	struct lhi_ask ask;
+	int64_t probed_ns;
+	shm_u32 park;
+};
+
+/* 1 held, and *slot, *w say by whom; 0 not; -errno. */
+static int
+is_held(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
+{
+	struct lhi_view *v = &a->lh->v;
+	int64_t now = lhi_now_ns(v);
+	bool probe = now - a->probed_ns >= PROBE_NS;
+	struct lhi_ref ref;
+	int found = lhi_slot_find(v, a->name, &ref);
+
+	if (found <= 0)
+		return found;
+	if (probe)
+		a->probed_ns = now;
+	found = lhi_lock_settle(v, ref.slot, now, SETTLE_READERS |
+	    (probe ? SETTLE_PROBE : 0), w);
+	*slot = ref.slot;
+	if (found != 0)
+		return found;
+	return (word_mode(*w) == WORD_X || word_mode(*w) == WORD_S) &&
+	    sh32_load(&ref.slot->gen) == ref.home >> 32;
+}
+
+static void
+sleep_a_little(struct vacancy *a, int64_t ns)
+{
+	int64_t left = a->ask.until_ns - lhi_now_ns(&a->lh->v);
+
+	lhi_futex_wait(&a->park, PARK_ASLEEP,
+	    lhi_clock_ns(CLOCK_MONOTONIC) + (ns < left ? ns : left));
+}
+
+static int
+await(struct vacancy *a)
+{
+	struct lhi_view *v = &a->lh->v;
+	struct shm_slot *slot = NULL;
+	int64_t ns = SOON_NS;
+	uint64_t w = 0;
+	int held;
+
+	for (;;) {
+		held = lhi_view_fresh(v);
+		if (held == 0)
+			held = is_held(a, &slot, &w);
+		if (held <= 0)
+			return held;
+		if (lhi_cancelled(a->ask.cancel))
+			return lhi_busy_fail(v, slot, w, -ECANCELED);
+		if (a->ask.try_only)
+			return lhi_busy_fail(v, slot, w, -EAGAIN);
+		if (lhi_now_ns(v) >= a->ask.until_ns)
+			return lhi_busy_fail(v, slot, w, -ETIMEDOUT);
+		sleep_a_little(a, ns);
+		ns = ns * 2 < LATE_NS ? ns * 2 : LATE_NS;
+	}
+}
+
+int
+lh_wait_free(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts)
+{
+	struct lhi_name n;
+	struct vacancy a = { .lh = lh, .name = &n };
+	struct lhi_canceller me;
+	int error = lhi_name_check(lh, key, 0, &n), cancel;
+
+	if (error == 0)
+		error = lhi_ask_set(&lh->v, &a.ask, opts);
+	if (error != 0)
+		return error;
+	if (lhi_cancelled(a.ask.cancel))
+		return lhi_fail(-ECANCELED, "the wait was cancelled before it "
+		    "began");
+	sh32_store_rlx(&a.park, PARK_ASLEEP);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add(&lh->waiting, 1);
+	lhi_cancel_join(a.ask.cancel, &me, &a.park);
+	error = await(&a);
+	lhi_cancel_leave(a.ask.cancel, &me);
+	atomic_fetch_sub(&lh->waiting, 1);
+	(void)pthread_setcancelstate(cancel, NULL);
+	return error;
+}
