@@ -50,6 +50,7 @@ LIB_SRC	:= $(wildcard $(addprefix src/,$(addsuffix /*.c,base prim fence \
 LIB_OBJ	:= $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB_A	:= $(BUILD)/libleasehold.a
 LIB_SO	:= $(BUILD)/$(SONAME)
+REAPER_A := $(BUILD)/libreaper.a
 TOOL	:= $(BUILD)/leasehold
 REAPERD	:= $(BUILD)/leasehold-reaperd
 STEP	:= $(BUILD)/tests/crash/step
@@ -156,7 +157,7 @@ link = $(call say,LINK)
 link_with = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(TESTS) $(DAEMON_TESTS): $(BUILD)/%: $(BUILD)/%.o \
-    $(call objs,tests/support/*.c) $(LIB_A)
+    $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
 
@@ -172,7 +173,7 @@ $(CXX_TEST): $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/cxx/*.cc)) $(LIB_A)
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/replay/replay.o \
-    $(call objs,tests/support/*.c) $(LIB_A)
+    $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
 
@@ -188,7 +189,10 @@ $(TOOL): $(call objs,tools/*.c) $(LIB_A)
 # what the daemons have in common
 DAEMON_OBJ := $(call objs,src/daemon/*.c) \
     $(addprefix $(BUILD)/tools/,metrics.o number.o text.o)
-REAPERD_OBJ := $(call objs,src/reaper/*.c)
+# what looks after tables; tests call it too
+REAPER_OBJ := $(addprefix $(BUILD)/src/reaper/,reap.o expiry_scan.o sweep.o \
+    death_watch.o)
+REAPERD_OBJ := $(filter-out $(REAPER_OBJ),$(call objs,src/reaper/*.c))
 SHIMD_OBJ := $(BUILD)/src/shim/main.o
 $(REAPERD_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(SHIMD_OBJ): ALL_CFLAGS += -Itools \
     -DLEASEHOLD_VERSION='"$(VERSION)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
@@ -198,7 +202,11 @@ $(DAEMON_A): $(DAEMON_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(REAPERD): $(REAPERD_OBJ) $(DAEMON_A) $(LIB_A)
+$(REAPER_A): $(REAPER_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(REAPERD): $(REAPERD_OBJ) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) -linih
 
@@ -250,11 +258,11 @@ $(STEPPED): $(STEPPED).o $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(LIB_A)
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
 
-$(STEP): $(call objs,tests/crash/*.c) $(LIB_A)
+$(STEP): $(call objs,tests/crash/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) -rdynamic -ldl
 
-$(CHAOS): $(call objs,tests/stress/*.c) $(HISTORY) $(LIB_A)
+$(CHAOS): $(call objs,tests/stress/*.c) $(HISTORY) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
 
@@ -268,7 +276,7 @@ $(BUILD)/tests/fuzz/shim: $(SHIM_A) $(DAEMON_A)
 .SECONDEXPANSION:
 $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $$(call objs,$$*-*.c) \
     $(BUILD)/tests/fuzz/fuzz.o \
-    $(if $(filter libfuzzer,$(F)),,$(BUILD)/tests/fuzz/main.o) $(LIB_A)
+    $(if $(filter libfuzzer,$(F)),,$(BUILD)/tests/fuzz/main.o) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) -Wl,--wrap=clock_nanosleep \
 	    $(if $(filter %/etcd %/shim,$@),$(LIB_A) $(SHIM_LIBS) -linih) \

@@ -8,7 +8,7 @@
  *
  *	absent	there is no such object; only tables that were named are kept
  *		in mind like that
- *	served	there is a reaper of it (op/reap.h): see visit.c
+ *	served	there is a reaper of it (reaper/reap.h): see visit.c
  *	left	there is an object that cannot be looked after: not a table,
  *		another version's, damaged, cut short, not permitted.  That is
  *		logged once, and it is tried again when the name stands for

@@ -3,8 +3,8 @@
 #ifndef REAPER_TABLES_H
 #define REAPER_TABLES_H
 
-#include "conf.h"
-#include "op/reap.h"
+#include "reaper_conf.h"
+#include "reaper/reap.h"
 
 enum table_state {
 	TABLE_ABSENT,		/* named, and there is none */

@@ -26,8 +26,9 @@ lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
 
 /*
  * A lease of claim ci may end ttl_ns after a moment that is about now, or
- * later: the reaper looks at the chunk before that (op/due.c).  Said before the
- * deadline is made.  A hint: late, and any value at all, is safe.
+ * later: the reaper looks at the chunk before that (reaper/expiry_scan.c).
+ * Said before the deadline is made.  A hint: late, and any value at all, is
+ * safe.
  */
 static inline void
 lhi_claim_ends_within(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)

@@ -201,7 +201,7 @@ struct shm_chunk {
 	shm_u64 owner;		/* any: 0 free, else the session id */
 	shm_u64 period;		/* any, hint: the shortest ttl of its leases,
 				 * in deadline units; 0: nothing said; see
-				 * op/due.c */
+				 * reaper/expiry_scan.c */
 	shm_u64 keeper;		/* any: of a named session's chunk: the session
 				 * that may take claims from it; 0: nobody */
 	shm_u64 aside;		/* any: 1: its claims' asides have memory */

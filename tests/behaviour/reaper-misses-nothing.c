@@ -11,7 +11,7 @@
  */
 #include <errno.h>
 #include "behaviour/reaping.h"
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "shm/claim_record.h"
 #include "support/child.h"
 #include "tap.h"

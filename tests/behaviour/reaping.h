@@ -20,7 +20,7 @@ reaping_mode(struct lh *lh, const struct lh_lease *l)
 	return word_mode(reaping_word(lh, l));
 }
 
-/* What is said of the ttls in a lease's chunk: see op/due.c. */
+/* What is said of the ttls in a lease's chunk: see reaper/expiry_scan.c. */
 __attribute__((unused)) static shm_u64 *
 reaping_period(struct lh *lh, const struct lh_lease *l)
 {

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <unistd.h>
 #include "crash/subject.h"
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "proc/attachment.h"
 #include "shm/table_object.h"
 

@@ -8,7 +8,7 @@
  * the others as if there had been none.
  */
 #include "crash/subject.h"
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 
 #define PATIENCE_NS (3600 * NS_PER_SEC)
 

@@ -11,7 +11,7 @@
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
 #include "live/live.h"
-#include "op/reap.h"
+#include "reaper/reap.h"
 #include "proc/attachment.h"
 #include "shm/session_record.h"
 

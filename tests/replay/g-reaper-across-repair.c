@@ -12,7 +12,7 @@
  * Now it holds a byte during a pass, shared, which a repair wants alone.
  */
 #include <string.h>
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "proc/attachment.h"
 #include "replay.h"
 #include <leasehold/repair.h>

@@ -8,7 +8,7 @@
  * who extends or revives too late is told so, whoever it was that noticed; and
  * what is left half-done by somebody who was killed is finished.
  */
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "proc/attachment.h"
 #include "replay.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "op/reap.h"
+#include "reaper/reap.h"
 #include "round.h"
 
 int

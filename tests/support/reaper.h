@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reapers: the library's sweep over a table (src/op/reap.h), as a daemon would
- * run it, or one pass at a time.
+ * Reapers: the library's sweep over a table (src/reaper/reap.h), as a daemon
+ * would run it, or one pass at a time.
  */
 #ifndef TESTS_REAPER_H
 #define TESTS_REAPER_H
 
 #include <leasehold.h>
-#include "op/reap.h"
+#include "reaper/reap.h"
 
 /* A reaper of that table, or bail out. */
 struct lhi_reaper *t_reaper(const char *table);

@@ -21,7 +21,7 @@
  * readers hold, because whether they have come back cannot be seen in its word.
  */
 #include <errno.h>
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "shm/evict.h"
 #include "shm/lock_word.h"
 #include "shm/wait_queue.h"

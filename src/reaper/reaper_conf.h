@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon is told to do: see conf.c and leasehold-reaperd.conf(5). */
+/* What the daemon is told to do: see reaper_conf.c and
+ * leasehold-reaperd.conf(5). */
 #ifndef REAPER_CONF_H
 #define REAPER_CONF_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's one loop: see loop.c. */
+/* The daemon's one loop: see reaper_loop.c. */
 #ifndef REAPER_LOOP_H
 #define REAPER_LOOP_H
 
-#include "conf.h"
+#include "reaper_conf.h"
 
 /* Until SIGTERM or SIGINT; `ready` is called when all is set up.  0, or -errno
  * if it could not be. */

@@ -44,7 +44,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/procstat.h"
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "shm/session_record.h"
 
 #define FDS_LEFT 32		/* for questions, and for the program */

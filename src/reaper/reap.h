@@ -4,8 +4,8 @@
  * reaper; several reapers of one table, in one process or in many, do each
  * other no harm.
  */
-#ifndef LHI_REAP_H
-#define LHI_REAP_H
+#ifndef REAPER_REAP_H
+#define REAPER_REAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

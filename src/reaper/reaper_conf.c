@@ -12,7 +12,7 @@
 #include <syslog.h>
 #include <bsd/string.h>
 #include <leasehold/error.h>
-#include "conf.h"
+#include "reaper_conf.h"
 #include "daemon/settings.h"
 #include "shm/table_object.h"
 #include "tool.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A reaper's own memory, and its four occupations: see reap.c. */
-#ifndef LHI_REAPER_H
-#define LHI_REAPER_H
+#ifndef REAPER_REAP_OPS_H
+#define REAPER_REAP_OPS_H
 
 #include "base/clock.h"
-#include "op/reap.h"
+#include "reaper/reap.h"
 #include "shm/view.h"
 
 #define REAP_WALK_NS	(40 * NS_PER_MS)	/* all chunks are looked over */
@@ -51,7 +51,7 @@ struct lhi_reaper {
 	int64_t walk_ns, fresh_ns;	/* when each is due again */
 	int64_t walked_ns;	/* the last walk */
 
-	/* watch.c: sessions */
+	/* death_watch.c: sessions */
 	int epoll_fd;
 	int fd_limit;		/* descriptors from there on are not ours */
 	struct reap_note *note;	/* [max_sessions] */
@@ -60,13 +60,13 @@ struct lhi_reaper {
 	int64_t doubt_ns;	/* when the next are asked, BY_FD */
 	uint32_t ask_hand, doubt_hand, bury_hand, record_hand;
 
-	/* due.c: chunks */
+	/* expiry_scan.c: chunks */
 	int64_t *at;		/* [n_chunks]: when each is looked through */
 	struct reap_chunk *chunk;
 	uint32_t chunks;	/* those that have been initialised */
 	uint32_t due_hand;
 
-	/* tidy.c: slots */
+	/* sweep.c: slots */
 	uint32_t slot_hand;
 };
 
@@ -76,7 +76,7 @@ bool lhi_reap_spent(struct lhi_reaper *r);
 /* What a function of the protocol said: damage is remembered. */
 void lhi_reap_heard(struct lhi_reaper *r, int result);
 
-/* watch.c.  Begin, end; look at the descriptors; meet a session that owns
+/* death_watch.c.  Begin, end; look at the descriptors; meet a session that owns
  * claims; ask after those who have none; bury. */
 int lhi_watch_begin(struct lhi_reaper *r);
 void lhi_watch_end(struct lhi_reaper *r);
@@ -85,8 +85,8 @@ void lhi_watch_meet(struct lhi_reaper *r, uint64_t sid);
 void lhi_watch_round(struct lhi_reaper *r);
 void lhi_watch_bury(struct lhi_reaper *r);
 
-/* due.c.  Begin, end; look over all chunks; through those that are due by then:
- * returns when the next one is. */
+/* expiry_scan.c.  Begin, end; look over all chunks; through those that are
+ * due by then:  returns when the next one is. */
 int lhi_due_begin(struct lhi_reaper *r);
 void lhi_due_end(struct lhi_reaper *r);
 void lhi_due_walk(struct lhi_reaper *r, int64_t now_ns);
@@ -95,7 +95,7 @@ int64_t lhi_due_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns);
 /* End what has ended in the claims of a session that is dead. */
 void lhi_due_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns);
 
-/* tidy.c: some of the slots. */
+/* sweep.c: some of the slots. */
 void lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns);
 
 #endif

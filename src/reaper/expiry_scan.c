@@ -42,7 +42,7 @@
  *
  * Nothing hangs on it.  A teller that stops between clock and word, or a period
  * that somebody has scribbled over, makes this reaper early, or late; then the
- * slow round over the keys (tidy.c) ends the lease, in a minute at most.
+ * slow round over the keys (sweep.c) ends the lease, in a minute at most.
  * Whoever wants the key looks at its deadline anyway.  Orders matter as little:
  * period and states are read-modify-written or loaded one by one, and each
  * wrong order is one of the above.
@@ -58,7 +58,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "op/policy.h"
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"

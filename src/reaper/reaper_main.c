@@ -2,8 +2,10 @@
 /*
  * leasehold-reaperd: looks after tables, so that their users have less to do.
  *
- *	main.c	  options		loop.c	  sleeps, and wakes
- *	conf.c	  what it is told to do	report.c  what it tells of itself
+ *	reaper_main.c	  options		reaper_loop.c	  sleeps, and
+ *								wakes
+ *	reaper_conf.c	  what it is told to do	reaper_metrics.c  what it tells
+ *						of itself
  *	tables.c  which tables		visit.c	  what it does there
  *	guard.c	  hostile tables
  *
@@ -13,10 +15,10 @@
  *	options.c  the command line
  *	only.c	  the pid file; into the background
  *	place.c	  its own files		log.c	   what happened
- *	serve.c	  a socket to ask at	report.c   what it answers
+ *	serve.c	  a socket to ask at	reaper_metrics.c   what it answers
  *	notify.c  systemd
  *
- * The sweep itself is the library's (op/reap.h).  Nothing depends on this
+ * The sweep itself is the library's (reaper/reap.h).  Nothing depends on this
  * program: what it does, the users of a table do as well, later.  It may be
  * killed or stopped at any moment, and any number of them may run; that a
  * second one is refused (by the pid file) only saves the double work.
@@ -34,7 +36,7 @@
 #include "daemon/only.h"
 #include "daemon/options.h"
 #include "guard.h"
-#include "loop.h"
+#include "reaper_loop.h"
 #include "tables.h"
 #include "tool.h"
 #include "visit.h"

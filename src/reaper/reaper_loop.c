@@ -28,7 +28,7 @@
 #include "daemon/notify.h"
 #include "daemon/now.h"
 #include "daemon/serve.h"
-#include "loop.h"
+#include "reaper_loop.h"
 #include "tables.h"
 #include "visit.h"
 

@@ -9,9 +9,9 @@
  * may be killed or stopped anywhere: each of its steps is one of those that
  * everybody makes, an exact swap on values that were read in the right order.
  *
- *	op/watch.c	sessions: who died is buried
- *	op/due.c	claims: leases past their deadlines are ended
- *	op/tidy.c	keys: the half-done, and the idle
+ *	reaper/death_watch.c	sessions: who died is buried
+ *	reaper/expiry_scan.c	claims: leases past their deadlines are ended
+ *	reaper/sweep.c	keys: the half-done, and the idle
  *
  * A pass does, for a few milliseconds at most,
  *	1	each time	deaths that the descriptors tell of; burial
@@ -25,7 +25,7 @@
  * mapping, a descriptor to ask the kernel through, and memory of its own: 24
  * bytes a session and a chunk each.  Acquiring costs nobody anything more for
  * it, except that a thread says in a word of its chunk for how long its leases
- * are, once a clock tick (op/due.c).
+ * are, once a clock tick (reaper/expiry_scan.c).
  *
  * What it reads in the table may be anything (G12): indexes are checked, times
  * are clamped, and each pass is bounded by the clock.
@@ -36,7 +36,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "base/error.h"
-#include "op/reaper.h"
+#include "reaper/reap_ops.h"
 #include "proc/attachment.h"
 #include "proc/map.h"
 #include "shm/session_record.h"
