@@ -12,8 +12,8 @@
 #include <bsd/stdlib.h>
 #include <leasehold.h>
 #include "base/error.h"
-#include "live/keep.h"
-#include "live/live.h"
+#include "live/session_renewal.h"
+#include "live/live_set.h"
 #include "op/handoff.h"
 #include "op/cluster_check.h"
 #include "proc/claim_cache.h"

@@ -14,7 +14,7 @@
 #include "op/token_ceiling.h"
 #include "op/reentry.h"
 #include "prim/bytelock.h"
-#include "live/live.h"
+#include "live/live_set.h"
 #include "proc/opened_keys.h"
 #include "proc/claim_cache.h"
 #include "proc/map.h"

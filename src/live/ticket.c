@@ -10,7 +10,7 @@
  * of the session's tickets were kicked.  So places, bounds, probes, suspicion
  * and what a crash leaves are those of any waiter.
  *
- * What is around that, its rarer wishes, is in wish.c.
+ * What is around that, its rarer wishes, is in ticket_options.c.
  *
  *	T_WAITS -> T_GRANTED	a round took the key
  *	T_WAITS -> T_FAILED		timed out, table gone, lh_close(), ...
@@ -42,7 +42,7 @@
 #include "proc/claim_cache.h"
 
 #define RETRY_PART 20		/* of the ttl, after a renewal that failed */
-#define ASK_NS (5 * NS_PER_MS)	/* wish.c: what became of it? */
+#define ASK_NS (5 * NS_PER_MS)	/* ticket_options.c: what became of it? */
 #define HAND_NS NS_PER_MS	/* ... and again, to hand over */
 
 RB_HEAD(due, lh_ticket);

@@ -4,7 +4,7 @@
 #define LHI_TICKET_H
 
 #include <leasehold/ticket.h>
-#include "live/live.h"
+#include "live/live_set.h"
 #include "op/acquire_attempt.h"
 #include "op/handoff.h"
 #include "op/shim_request.h"
@@ -14,10 +14,10 @@ enum lhi_ticket_state { T_WAITS, T_GRANTED, T_FAILED };
 
 /* What one waits for, in T_WAITS. */
 enum lhi_ticket_phase {
-	T_ASKS,		/* has its request, or holder, the key?  wish.c */
-	T_PLEADS,	/* the right to a cluster key: plead.c */
-	T_QUEUES,	/* the key */
-	T_HAS		/* to be handed over to its session */
+	T_ASKS,	  /* has its request, or holder, the key?  ticket_options.c */
+	T_PLEADS, /* the right to a cluster key: ticket_cluster.c */
+	T_QUEUES, /* the key */
+	T_HAS	  /* to be handed over to its session */
 };
 
 struct lh_ticket {
@@ -30,7 +30,7 @@ struct lh_ticket {
 	bool timed;
 	bool parked;
 	bool keep;
-	bool bare;		/* a permit's: sem.c sees to the wishes */
+	bool bare;		/* a permit's: semaphore.c sees to the wishes */
 	bool answers;		/* its request, or holder, waits for what
 				 * becomes of it */
 	bool repeats;		/* granted to the same request before: it is
@@ -90,8 +90,8 @@ bool lhi_ticket_settled(struct lh_ticket *t);
 void lhi_ticket_forget(void);
 
 /*
- * wish.c.  How many bytes behind the key are wanted for these?  The ticket has
- * its own copy of them from now on.
+ * ticket_options.c.  How many bytes behind the key are wanted for these?  The
+ * ticket has its own copy of them from now on.
  */
 size_t lhi_wish_room(const struct lh_acquire_more *more);
 void lhi_wish_copy(struct lh_ticket *t, const struct lh_acquire_more *more);
@@ -106,9 +106,9 @@ int lhi_wish_grant(struct lh_ticket *t);
 void lhi_wish_tell(struct lh_ticket *t, int error);
 
 /*
- * plead.c.  May it queue?  WISH_GO; WAITING: look again in lhi_plead_ns();
- * -errno.  It was granted: may that be gone by?  0; WAITING: it was given back,
- * and pleads again; -errno.  It comes to an end.
+ * ticket_cluster.c.  May it queue?  WISH_GO; WAITING: look again in
+ * lhi_plead_ns(); -errno.  It was granted: may that be gone by?  0; WAITING: it
+ * was given back, and pleads again; -errno.  It comes to an end.
  */
 int lhi_plead_look(struct lh_ticket *t);
 int64_t lhi_plead_ns(const struct lh_ticket *t);

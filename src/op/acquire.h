@@ -51,7 +51,7 @@ struct lhi_ask {
 				 * a chore does (op/cluster_acquire.c) */
 	struct lhi_request *request; /* with an id: its place; or NULL */
 	lhi_acquire_fn *how;	/* not the key of that name, but what this gets:
-				 * live/sem.c; or NULL */
+				 * live/semaphore.c; or NULL */
 	void *of;		/* ... for `how` */
 };
 

@@ -17,7 +17,8 @@
  *	lhi_acquire_wanted  the key, looked up anew as often as it is gone; or
  *			ask.how, which knows what is wanted instead
  *
- * A ticket (live/wish.c) sees to the same in the same order, but in steps.
+ * A ticket (live/ticket_options.c) sees to the same in the same order, but in
+ * steps.
  *
  * A lease of such an acquire is not remembered by its thread (ask.rare): it is
  * released, extended and verified the slow way, so the fast paths know nothing

@@ -9,8 +9,8 @@
  *
  * That no other use is hit: the holder's claim is known from the word.  The
  * word is loaded, then the state, then the word again; the same value twice
- * means that the state is of this grant (lock.c, I1, I2), and the swap is of
- * exactly that state, whose seq does not come again.  A reader's claim says
+ * means that the state is of this grant (live_lock.c, I1, I2), and the swap is
+ * of exactly that state, whose seq does not come again.  A reader's claim says
  * itself, in the same use, which key it is for: `home` is written before the
  * use is announced.
  *

@@ -12,7 +12,7 @@ struct lh_session {
 	struct lh *lh;
 	uint64_t sid;
 	_Atomic bool destroyed;	/* through this handle */
-	bool kept;		/* live/keep.c: it is renewed by a thread */
+	bool kept; /* live/session_renewal.c: it is renewed by a thread */
 	int64_t due_ns;
 	TAILQ_ENTRY(lh_session) of_kept;
 	_Atomic uint32_t hand;	/* chunk that had a free claim the last time */

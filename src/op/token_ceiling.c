@@ -26,8 +26,8 @@
  * (lhi_range_land()); where tokens rise over all keys, at the place of the last
  * one of all.  The version has the range's number modulo 256 only, so that a
  * range may look like an earlier one; but the place in it has not been reached
- * there yet, and so no value of the word comes back (lock.c, I1) until a key
- * (all keys) has been granted 2^32 times.
+ * there yet, and so no value of the word comes back (live_lock.c, I1) until a
+ * key (all keys) has been granted 2^32 times.
  *
  * Invariants.
  *  I1	D only rises, until shm/table_remove.c freezes it: who raises it has

@@ -56,8 +56,8 @@
  *	removal, or a repair, which begin above the ceiling, tokens go on
  *	rising, and nothing more is to be kept.
  * Two that are under way at once may return in the other order.  And what comes
- * back first (lock.c, I1) is no longer a matter of one key's 2^40 grants but of
- * the table's.
+ * back first (live_lock.c, I1) is no longer a matter of one key's 2^40 grants
+ * but of the table's.
  *
  * A crash (K) or stop (Z) after
  *	1	nothing

@@ -19,7 +19,7 @@
  * It is a hint, and nothing rests on it: who rings may die between what he did
  * and the ring, or between the ring and the wake-up, the word may be any value,
  * and who listens looks by himself as often as he did before there were bells
- * (live/renew.c, op/acquire_wait.c).  A ring too many costs a look.
+ * (live/live_renew.c, op/acquire_wait.c).  A ring too many costs a look.
  *
  * The record may be another session's by now, or nobody's: a needless ring.
  *

@@ -15,8 +15,8 @@
 #include <errno.h>
 #include <unistd.h>
 #include "crash/subject.h"
-#include "live/live.h"
-#include "live/sem.h"
+#include "live/live_set.h"
+#include "live/semaphore.h"
 
 #define NAME "s"
 #define LIMIT 2

@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 #include "crash/subject.h"
-#include "live/live.h"
+#include "live/live_set.h"
 
 static struct lh_ticket *ticket;
 static struct lh_acquire_more wishes = LH_ACQUIRE_MORE_INIT;

@@ -10,7 +10,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
-#include "live/live.h"
+#include "live/live_set.h"
 #include "reaper/reap.h"
 #include "proc/attachment.h"
 #include "shm/session_record.h"

@@ -5,7 +5,7 @@
  *
  * Two ringers make news and ring (src/shm/doorbell.c), RINGS times each; a thread
  * of the listener's own process does so under the lock that the listener gives
- * back for its sleep alone (src/live/bell.c).  The listener looks, compares the
+ * back for its sleep alone (src/live/wakeup.c).  The listener looks, compares the
  * words with those it served last, and sleeps for those values, on both words
  * (futex_waitv), or, with -DONE, on the doorbell alone, which its own process
  * then rings as well.

@@ -4,7 +4,7 @@
  * and change nothing; renewals that fail for a while are tolerated.
  */
 #include <errno.h>
-#include "live/live.h"
+#include "live/live_set.h"
 #include "support/support.h"
 #include "tap.h"
 

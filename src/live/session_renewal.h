@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Named sessions that the live handles' thread renews.  See keep.c.  All with
- * lhi_live_lock() held. */
-#ifndef LHI_KEEP_H
-#define LHI_KEEP_H
+/* Named sessions that the live handles' thread renews.  See
+ * session_renewal.c.  All with lhi_live_lock() held. */
+#ifndef LHI_SESSION_RENEWAL_H
+#define LHI_SESSION_RENEWAL_H
 
 #include "op/handoff.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that serves all live handles of the process, what is due (renew.c)
- * and their callbacks, tickets (ticket.c), and named sessions that are kept
- * (keep.c).  It starts with the first of
+ * The thread that serves all live handles of the process, what is due
+ * (live_renew.c) and their callbacks, tickets (ticket.c), and named sessions
+ * that are kept (session_renewal.c).  It starts with the first of
  * either and ends when there has been none for some seconds.  It blocks all
  * signals.
  *
  * Callbacks are called without the lock; their events wait in the handle
- * (watch.c).  `calling` is the handle whose callback runs: lh_lock_close() and
- * lh_close() wait for it to end, unless they are called by it; the handle is
- * freed after it then.  A handle whose closer waits is acquired and watched no
- * more, nor closed again, by that callback or anybody: it is in no list.
+ * (live_watch.c).  `calling` is the handle whose callback runs: lh_lock_close()
+ * and lh_close() wait for it to end, unless they are called by it; the handle
+ * is freed after it then.  A handle whose closer waits is acquired and watched
+ * no more, nor closed again, by that callback or anybody: it is in no list.
  *
  * Fork.  The thread is not there in a child.  The lock is held over fork, and
  * the child starts with no handle, no thread, and a new epoch; what it
@@ -23,8 +23,8 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "live/keep.h"
-#include "live/live.h"
+#include "live/session_renewal.h"
+#include "live/live_set.h"
 #include "live/ticket.h"
 #include "shm/doorbell.h"
 

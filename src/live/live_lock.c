@@ -6,7 +6,7 @@
  *		LOST -> HELD	the same, never by itself (G9)
  *		(none) -> HELD	lh_lock_adopt()
  *		HELD -> FREE	lh_lock_release()
- *		HELD -> LOST	the thread, lh_close(): live.c
+ *		HELD -> LOST	the thread, lh_close(): live_set.c
  *
  * Everything is decided under the one lock, in which the thread renews, too: so
  * what has returned from here has taken effect, and a handle that is released,
@@ -22,8 +22,8 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "live/live.h"
-#include "live/many.h"
+#include "live/live_set.h"
+#include "live/acquire_many.h"
 #include "op/lease_check.h"
 #include "op/acquire_target.h"
 #include "proc/attachment.h"

@@ -13,7 +13,7 @@
  * So whoever rings our own word has done so after the sleeper read it.
  */
 #include "base/clock.h"
-#include "live/live.h"
+#include "live/live_set.h"
 #include "prim/futex.h"
 #include "proc/attachment.h"
 #include "shm/doorbell.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "live/live.h"
+#include "live/live_set.h"
 
 static void
 put(struct lhi_events *ev, const struct lh_event *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores: making, destroying, and telling how they stand.  See sem.c.
+ * Semaphores: making, destroying, and telling how they stand.  See semaphore.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <leasehold/inspect.h>
 #include <leasehold/key.h>
 #include "base/error.h"
-#include "live/sem.h"
+#include "live/semaphore.h"
 #include "op/acquire_target.h"
 #include "shm/cluster_right.h"
 

@@ -10,8 +10,8 @@
 #include <bsd/sys/queue.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "live/keep.h"
-#include "live/live.h"
+#include "live/session_renewal.h"
+#include "live/live_set.h"
 #include "shm/session_named.h"
 
 #define LEAST_MS 20u		/* whatever stands there */

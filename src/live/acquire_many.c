@@ -58,7 +58,7 @@
 #include <time.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "live/many.h"
+#include "live/acquire_many.h"
 #include "op/cluster_acquire.h"
 #include "op/handoff.h"
 #include "op/acquire_target.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquiring many keys.  See many.c. */
-#ifndef LHI_MANY_H
-#define LHI_MANY_H
+/* Acquiring many keys.  See acquire_many.c. */
+#ifndef LHI_ACQUIRE_MANY_H
+#define LHI_ACQUIRE_MANY_H
 
 #include <leasehold/many.h>
 

@@ -33,7 +33,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
-#include "live/live.h"
+#include "live/live_set.h"
 #include "op/cluster_check.h"
 #include "shm/session_record.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Semaphores, inside: sem.c acquires, sem_make.c opens, destroys and tells. */
-#ifndef LHI_SEM_H
-#define LHI_SEM_H
+/* Semaphores, inside: semaphore.c acquires, semaphore_api.c opens, destroys
+ * and tells. */
+#ifndef LHI_SEMAPHORE_H
+#define LHI_SEMAPHORE_H
 
 #include <stdatomic.h>
 #include <leasehold/sem.h>

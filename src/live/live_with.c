@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
-#include "live/live.h"
+#include "live/live_set.h"
 
 static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
 

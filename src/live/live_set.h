@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live handles, inside.  lock.c is what a caller does to a handle, live.c the
- * thread, renew.c what is due when, watch.c how changes are told, with.c
- * lh_with().
+ * Live handles, inside.  live_lock.c is what a caller does to a handle,
+ * live_set.c the thread, live_renew.c what is due when, live_watch.c how
+ * changes are told, live_with.c lh_with().
  *
  * One mutex, lhi_live_lock(), guards everything here that is not said to be
  * atomic.  Nothing waits while it is held, and no callback runs under it; the
  * order of locks is this one, then lhi_proc_lock().
  */
-#ifndef LHI_LIVE_H
-#define LHI_LIVE_H
+#ifndef LHI_LIVE_SET_H
+#define LHI_LIVE_SET_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -103,8 +103,8 @@ void lhi_live_add(struct lh_lock *l);
 void lhi_live_remove(struct lh_lock *l);
 
 /*
- * renew.c, all with the lock held.  The handle's leases are held from now on;
- * are not renewed any more; are lost, and everyone is told why; the i-th is
+ * live_renew.c, all with the lock held.  The handle's leases are held from now
+ * on; are not renewed any more; are lost, and everyone is told why; the i-th is
  * lost, and why is to be found out.  Where one is lost the others are released.
  */
 void lhi_live_hold(struct lh_lock *l);
@@ -126,7 +126,7 @@ int64_t lhi_live_next_ns(void);
 void lhi_live_forget(void);
 
 /*
- * bell.c, with the lock held.  The thread may have slept for too long.  That
+ * wakeup.c, with the lock held.  The thread may have slept for too long.  That
  * attachment is to be listened to, once more; once less.  Who was rung at, and
  * what for (shm/doorbell.h; 0: nobody).  Sleep.  In a forked child.
  */
@@ -153,7 +153,8 @@ extern int (*lhi_live_extend)(struct lh *lh, struct lh_lease *lease,
 /* The attachment is about to go: its handles have lost what they held. */
 void lhi_live_closing(struct lh *lh);
 
-/* watch.c: tell everyone of a change; lock held.  Is anybody told of such? */
+/* live_watch.c:  tell everyone of a change; lock held.  Is anybody told of
+ * such? */
 void lhi_watch_tell(struct lh_lock *l, uint32_t what);
 bool lhi_watch_wanted(const struct lh_lock *l, uint32_t what);
 /* The first of the events, taken out.  False: there is none. */
