@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 #include <leasehold.h>
-#include "api/check.h"
-#include "api/image.h"
+#include "offline/check.h"
+#include "offline/image.h"
 #include "inspect/describe_claim.h"
 #include "base/clock.h"
 #include "base/error.h"

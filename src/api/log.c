@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <leasehold.h>
-#include "api/image.h"
+#include "offline/image.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "proc/attachment.h"

@@ -157,10 +157,10 @@ walk(struct lhi_reaper *r, int64_t now_ns)
 }
 
 /*
- * Who repairs a table wants to be alone (shm/mend.c): he takes the visitors'
- * byte for himself, and we hold it until we are asked to leave.  (Taking it for
- * each pass would be dear: the kernel looks through all the sessions' locks.)
- * A wish whose author is gone counts no more.
+ * Who repairs a table wants to be alone (offline/repair.c): he takes the
+ * visitors' byte for himself, and we hold it until we are asked to leave.
+ * (Taking it for each pass would be dear: the kernel looks through all the
+ * sessions' locks.) A wish whose author is gone counts no more.
  */
 static bool
 may_visit(struct lhi_reaper *r)

@@ -53,8 +53,8 @@
  * The socket's path: seq odd, the bytes, seq even.  A shim that dies between
  * leaves it odd: nowhere.  Who reads looks at seq before and after.
  *
- * A repair makes all rights, bases and these words nothing (shm/mend.c): nobody
- * is attached, and the next session's revisions are above those before.
+ * A repair makes all rights, bases and these words nothing (offline/repair.c):
+ * nobody is attached, and the next session's revisions are above those before.
  */
 #include <errno.h>
 #include <string.h>

@@ -59,7 +59,7 @@
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
 #define SHM_RETIRED	0x2u	/* removed: shm/table_remove.c; sticky */
-#define SHM_MENDING	0x4u	/* being repaired, or left so: shm/mend.c */
+#define SHM_MENDING 0x4u /* being repaired, or left so: offline/repair.c */
 #define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
 #define SHM_SEALED	0x10u	/* its first range was the highest there was,
 				 * when it had its name: I4 of

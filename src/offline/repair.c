@@ -4,13 +4,13 @@
  * without a token being given twice?"
  *
  * Nobody is attached, and nobody can attach: whoever mends has locked all
- * sessions' bytes, and seen that no named session lives (api/repair.c), unless
- * an earlier repair has got as far as M1.  So nobody holds a key, and nobody
- * waits; all that a table is worth then are its keys' names, which of them are
- * to be kept, the note on how their last lease ended, and above all how far
- * their tokens had got.  The rest (claims, queues, chains, the list of keys,
- * hints) is not mended but made anew, which needs no walk over anything that is
- * damaged.
+ * sessions' bytes, and seen that no named session lives
+ * (offline/repair_table.c), unless an earlier repair has got as far as M1.  So
+ * nobody holds a key, and nobody waits; all that a table is worth then are its
+ * keys' names, which of them are to be kept, the note on how their last lease
+ * ended, and above all how far their tokens had got.  The rest (claims, queues,
+ * chains, the list of keys, hints) is not mended but made anew, which needs no
+ * walk over anything that is damaged.
  *
  *	M0	memory for all that is in use, as far as the file has data, if
  *		the header makes no sense: where there is none, nothing has
@@ -21,8 +21,8 @@
  *		every token that may have been given
  *	M4	sessions: UNUSED, their incarnations above all that are named;
  *		claims: what they hold is freed, then they are; chunks: nobody's
- *	M5	slots, long keys, the list of keys (mend_keys.c); values
- *		(mend_values.c)
+ *	M5	slots, long keys, the list of keys (repair_keys.c); values
+ *		(repair_values.c)
  *	M6	hints
  *	M7	flags DAMAGED and MENDING cleared (lhi_mend_done())
  *
@@ -57,7 +57,7 @@
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
 #include "shm/lock_word.h"
-#include "shm/mend.h"
+#include "offline/repair.h"
 #include "shm/session_named.h"
 #include "fence/range.h"
 #include "shm/cluster_right.h"
@@ -90,7 +90,7 @@ back_extent(struct lhi_mend *m, struct lhi_extent *e)
 	if (!lhi_extent_of(h, g, e))
 		*e = seen;
 	/* memory that was given and not counted is counted, too; of buckets,
-	 * so that none keeps its place in the list of before (mend_keys.c) */
+	 * so that none keeps its place in the list of before (repair_keys.c) */
 	e->slots = e->slots > seen.slots ? e->slots : seen.slots;
 	e->chunks = e->chunks > seen.chunks ? e->chunks : seen.chunks;
 	e->longs = e->longs > seen.longs ? e->longs : seen.longs;
@@ -243,7 +243,7 @@ mend_sessions(struct lhi_view *v)
 }
 
 /* The word of what claim ci held, or is said to hold: free, and how it ended.
- * (Words that name others are mend_keys.c's.) */
+ * (Words that name others are repair_keys.c's.) */
 static void
 let_go(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <bsd/string.h>
-#include "api/image.h"
+#include "offline/image.h"
 #include "base/error.h"
 #include "proc/map.h"
 #include "shm/backing.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mending the values: answers "which keys' values can be kept?".  See mend.c
+ * Mending the values: answers "which keys' values can be kept?".  See repair.c
  * for the whole; the keys have been mended, and nobody is attached.
  *
  *	U1	each slot that is a key keeps its value if the record makes
@@ -12,7 +12,7 @@
  * share one.  Counts and tags go on, as far as they can be read.
  */
 #include "shm/lock_word.h"
-#include "shm/mend.h"
+#include "offline/repair.h"
 #include "shm/value_record.h"
 
 static bool

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A table with nobody in it but us: see alone.c. */
-#ifndef LHI_ALONE_H
-#define LHI_ALONE_H
+/* A table with nobody in it but us: see exclusive_use.c. */
+#ifndef LHI_EXCLUSIVE_USE_H
+#define LHI_EXCLUSIVE_USE_H
 
 #include "shm/table_object.h"
 #include "shm/view.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <leasehold.h>
-#include "api/alone.h"
+#include "offline/exclusive_use.h"
 #include "base/error.h"
 #include "proc/map.h"
 #include "shm/session_named.h"

@@ -33,7 +33,7 @@
 #include <string.h>
 #include <time.h>
 #include <leasehold.h>
-#include "api/check.h"
+#include "offline/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "proc/attachment.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mending the keys: answers "which slots are keys, and whose are the long ones'
- * records?", and strings the keys together anew.  See mend.c for the whole.
+ * records?", and strings the keys together anew.  See repair.c for the whole.
  *
  * The claims are free, so every word is to be FREE or UNUSED.
  *
@@ -26,7 +26,7 @@
 #include "shm/key_index.h"
 #include "shm/key_bytes.h"
 #include "shm/lock_word.h"
-#include "shm/mend.h"
+#include "offline/repair.h"
 #include "shm/cluster_right.h"
 
 /* The slot's word, with that low part; its tokens go on from above all, or, a

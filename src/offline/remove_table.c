@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold.h>
-#include "api/alone.h"
+#include "offline/exclusive_use.h"
 #include "base/error.h"
 #include "proc/attachment.h"
 #include "shm/doorbell.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Making a damaged table sound again: see mend.c. */
-#ifndef LHI_MEND_H
-#define LHI_MEND_H
+/* Making a damaged table sound again: see repair.c. */
+#ifndef LHI_REPAIR_H
+#define LHI_REPAIR_H
 
 #include "shm/view.h"
 
@@ -15,7 +15,7 @@ struct lhi_mend {
 /*
  * Mend everything behind the header's facts.  The caller has seen to it that
  * nobody is attached, and that nobody can; what was wrong, the checker has said
- * (api/check.c).  Killed anywhere, done again, it gives the same.
+ * (offline/check.c).  Killed anywhere, done again, it gives the same.
  * 0; -ENOSPC: no memory to back what is in use; -EUCLEAN; -errno.
  */
 int lhi_mend(struct lhi_mend *m);
@@ -23,10 +23,10 @@ int lhi_mend(struct lhi_mend *m);
 /* After lhi_mend(), and after whatever else has to be seen: it may be used. */
 void lhi_mend_done(struct lhi_view *v);
 
-/* mend_keys.c: every slot, long key and bucket, the claims being free. */
+/* repair_keys.c: every slot, long key and bucket, the claims being free. */
 int lhi_mend_keys(struct lhi_mend *m);
 
-/* mend_values.c: every value, the keys being mended. */
+/* repair_values.c: every value, the keys being mended. */
 void lhi_mend_values(struct lhi_mend *m);
 
 /* The ceiling, if it is one; else 0. */

@@ -2,14 +2,14 @@
 /*
  * lh_table_repair(): see repair.h.
  *
- * Alone in the table (alone.c), it asks the checker what is wrong.
+ * Alone in the table (exclusive_use.c), it asks the checker what is wrong.
  *
  *	nothing		the dead are buried as anybody attached would do it
  *			(so we are not alone any more by then), and what they
  *			left half evicted is finished
- *	something	everything is mended (shm/mend.c), and the checker asked
- *			again; only then may the table be used again.  That
- *			ends all leases, so it is not begun while a named
+ *	something	everything is mended (offline/repair.c), and the checker
+ *			asked again; only then may the table be used again.
+ *			That ends all leases, so it is not begun while a named
  *			session lives, which has them with nobody attached
  *
  * A dry run does the same to a private mapping: what it stores nobody sees.
@@ -24,14 +24,14 @@
 #include <time.h>
 #include <unistd.h>
 #include <leasehold.h>
-#include "api/alone.h"
-#include "api/check.h"
+#include "offline/exclusive_use.h"
+#include "offline/check.h"
 #include "base/error.h"
 #include "prim/bytelock.h"
 #include "proc/attachment.h"
 #include "shm/evict.h"
 #include "shm/backing.h"
-#include "shm/mend.h"
+#include "offline/repair.h"
 #include "shm/session_record.h"
 
 #define VISIT_TRIES 250		/* passes are 40 ms apart */
