@@ -13,8 +13,8 @@
  *  I2	A limit goes only while its destroyer has all permits.  Whoever is
  *	granted one looks at the limit afterwards: so a permit of a limit that
  *	has gone is not reported.  A destroyer that is killed may leave its key
- *	unkept (api/destroy.c), to be forgotten at any time: whoever finds it so
- *	keeps it again.
+ *	unkept (api/destroy_api.c), to be forgotten at any time: whoever finds
+ *	it so keeps it again.
  *
  * Acquiring tries all permits, beginning somewhere else each time; then it
  * waits by a ticket for each.  The first that is granted is taken and the

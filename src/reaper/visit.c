@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <leasehold/error.h>
-#include "api/stats.h"
+#include "api/stats_api.h"
 #include "daemon/log.h"
 #include "daemon/now.h"
 #include "guard.h"

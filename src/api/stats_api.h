@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What lh_stats() tells, of a table that one is not attached to. */
-#ifndef LHI_STATS_H
-#define LHI_STATS_H
+#ifndef LHI_STATS_API_H
+#define LHI_STATS_API_H
 
 #include <leasehold/inspect.h>
 #include "shm/view.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <leasehold.h>
-#include "api/stats.h"
+#include "api/stats_api.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "proc/claim_cache.h"
