@@ -79,8 +79,8 @@ TESTS	:= $(call longest_first,$(call progs, \
 	   tests/unit/*.c tests/behaviour/*.c))
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
 # of the cluster's side: all but the daemon's main(), linked as it is needed
-SHIM_PB	:= $(BUILD)/src/shim/etcd.pb-c
-SHIM_OBJ := $(filter-out %/main.o,$(call objs,src/shim/*.c)) $(SHIM_PB).o
+SHIM_PB	:= $(BUILD)/src/shim/store/etcd.pb-c
+SHIM_OBJ := $(filter-out %/shim_main.o,$(call objs,src/shim/*/*.c src/shim/*.c)) $(SHIM_PB).o
 SHIMD	:= $(BUILD)/leasehold-shimd
 SHIM_A	:= $(BUILD)/libshim.a
 DAEMON_A := $(BUILD)/libdaemon.a
@@ -193,7 +193,7 @@ DAEMON_OBJ := $(call objs,src/daemon/*.c) \
 REAPER_OBJ := $(addprefix $(BUILD)/src/reaper/,reap.o expiry_scan.o sweep.o \
     death_watch.o)
 REAPERD_OBJ := $(filter-out $(REAPER_OBJ),$(call objs,src/reaper/*.c))
-SHIMD_OBJ := $(BUILD)/src/shim/main.o
+SHIMD_OBJ := $(BUILD)/src/shim/agent/shim_main.o
 $(REAPERD_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(SHIMD_OBJ): ALL_CFLAGS += -Itools \
     -DLEASEHOLD_VERSION='"$(VERSION)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
     -DSTATEDIR='"$(STATEDIR)"'
@@ -211,10 +211,10 @@ $(REAPERD): $(REAPERD_OBJ) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link_with) -linih
 
 # What is on etcd's wire.
-$(SHIM_PB).c: src/shim/etcd.proto
+$(SHIM_PB).c: src/shim/store/etcd.proto
 	@mkdir -p $(@D)
 	$(call say,PB)
-	$(Q)protoc-c --proto_path=src/shim --c_out=$(@D) $<
+	$(Q)protoc-c --proto_path=src/shim/store --c_out=$(@D) $<
 
 $(SHIM_PB).h: $(SHIM_PB).c
 $(SHIM_PB).o: $(SHIM_PB).c
@@ -272,7 +272,7 @@ $(REJECTS): $(call objs,tests/stress/unit/*.c) $(HISTORY) $(LIB_A)
 
 $(BUILD)/tests/fuzz/etcd: $(SHIM_A)
 $(BUILD)/tests/fuzz/shim: $(SHIM_A) $(DAEMON_A)
-# with main.c, or (F=libfuzzer) clang's
+# with shim_main.c, or (F=libfuzzer) clang's
 .SECONDEXPANSION:
 $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $$(call objs,$$*-*.c) \
     $(BUILD)/tests/fuzz/fuzz.o \
@@ -557,10 +557,10 @@ install: all
 	sed -e 's|@PREFIX@|$(PREFIX)|' \
 	    src/reaper/leasehold-reaperd-user.service.in \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-reaperd.service
-	sed -e 's|@PREFIX@|$(PREFIX)|' src/shim/leasehold-shimd@.service.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|' src/shim/agent/leasehold-shimd@.service.in \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold-shimd@.service
 	sed -e 's|@PREFIX@|$(PREFIX)|' \
-	    src/shim/leasehold-shimd-user@.service.in \
+	    src/shim/agent/leasehold-shimd-user@.service.in \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/leasehold-shimd@.service
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' src/leasehold.pc.in \

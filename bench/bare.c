@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A bare client of etcd: one transaction at a time, over the connection that
- * the shim uses itself (src/shim/etcd.c), and nothing around it.  So what the
- * shim's figures have more than these is what locks cost, not what a slower
+ * the shim uses itself (src/shim/store/etcd.c), and nothing around it.  So what
+ * the shim's figures have more than these is what locks cost, not what a slower
  * client does.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "etcd.h"
-#include "shim/etcd.h"
+#include "shim/store/etcd.h"
 
 #define HERE_NS UINT64_C(20000000000)
 

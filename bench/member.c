@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A member of the cluster, and nothing else: the recipe that the shim goes by
- * (src/shim/recipe.h), without table, socket and processes.  What it takes here
- * it gives back at once: no delegation.
+ * (src/shim/member/recipe.h), without table, socket and processes.  What it
+ * takes here it gives back at once: no delegation.
  */
 #include <string.h>
 
 #include "etcd.h"
-#include "shim/etcd.h"
-#include "shim/recipe.h"
+#include "shim/store/etcd.h"
+#include "shim/member/recipe.h"
 
 #define PATIENCE_NS UINT64_C(20000000000)
 

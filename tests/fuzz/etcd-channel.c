@@ -31,7 +31,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "fuzz/etcd-channel.h"
-#include "shim/channel.h"
+#include "shim/store/channel.h"
 
 #define CALLS 8
 #define OPS_MAX 100

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "fuzz/fuzz.h"
 #include "fuzz/etcd-channel.h"
-#include "shim/wire.h"
+#include "shim/store/wire.h"
 
 const char fuzz_name[] = "etcd";
 

@@ -19,8 +19,8 @@
 #include <unistd.h>
 #include "base/frame.h"
 #include "fuzz/fuzz.h"
-#include "shim/conf.h"
-#include "shim/shim.h"
+#include "shim/agent/shim_conf.h"
+#include "shim/agent/shim.h"
 
 const char fuzz_name[] = "shim";
 

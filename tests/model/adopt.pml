@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lives of a shim (src/shim/session.c, sweep.c, host.c, step.c): do two hosts
+ * Lives of a shim (src/shim/member/member_session.c, sweep.c, host.c, key_step.c): do two hosts
  * ever have one key, when a shim is killed at any step, the next one adopts its
  * session, and what the dead one sent is done late?  And when the making of a
  * session is asked for twice?

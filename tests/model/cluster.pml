@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cluster keys (src/shim/session.c, batch.c, rivals.c): do two hosts ever both
+ * Cluster keys (src/shim/member/member_session.c, batch.c, peers.c): do two hosts ever both
  * believe to have a key, each before its D, when calls are lost and late?
  *
  * One key, wanted for itself.  Host 0 holds and heartbeats, and may lose its

@@ -8,7 +8,7 @@
 #include <event2/dns.h>
 #include <nghttp2/nghttp2.h>
 #include <sys/socket.h>
-#include "shim/call.h"
+#include "shim/store/call.h"
 #include "shim/support/loop.h"
 #include "shim/support/server.h"
 #include "tap.h"

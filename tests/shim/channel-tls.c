@@ -4,7 +4,7 @@
  * speaks HTTP/2; and a real etcd that wants a certificate of us.
  */
 #include <openssl/ssl.h>
-#include "shim/endpoint.h"
+#include "shim/store/endpoint.h"
 #include "shim/support/certs.h"
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"

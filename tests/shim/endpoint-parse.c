@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Endpoints as an operator writes them; what is none is refused with a word of
  * why. */
-#include "shim/endpoint.h"
+#include "shim/store/endpoint.h"
 #include "tap.h"
 
 static struct endpoints e;

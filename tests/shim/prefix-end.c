@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The range of a prefix: all that begins with it, and nothing else. */
-#include "shim/engine.h"
+#include "shim/store/engine.h"
 #include "tap.h"
 
 static void

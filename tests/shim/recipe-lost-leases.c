@@ -5,7 +5,7 @@
  * left to him.
  */
 #include "../tap.h"
-#include "shim/fake_store.h"
+#include "shim/support/fake_store.h"
 #include "support/member.h"
 
 static struct member a;

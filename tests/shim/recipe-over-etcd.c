@@ -17,7 +17,7 @@
 #include <sched.h>
 #include <time.h>
 #include <sys/wait.h>
-#include "shim/recipe.h"
+#include "shim/member/recipe.h"
 #include "shim/support/etcd.h"
 #include "shim/support/kv.h"
 #include "shim/support/loop.h"

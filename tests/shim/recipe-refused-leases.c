@@ -4,7 +4,7 @@
  * vain do not pile up in the store.
  */
 #include "../tap.h"
-#include "shim/fake_store.h"
+#include "shim/support/fake_store.h"
 #include "support/asked.h"
 #include "support/member.h"
 

@@ -3,7 +3,7 @@
 #ifndef SUPPORT_ASKED_H
 #define SUPPORT_ASKED_H
 
-#include "shim/engine.h"
+#include "shim/store/engine.h"
 
 /* What these are asked is known from now on; they have the same operations. */
 void asked_watch(struct engine *e);

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "shim/etcd.h"
+#include "shim/store/etcd.h"
 
 #define CLUSTER_MEMBERS 3
 

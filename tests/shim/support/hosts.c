@@ -14,14 +14,14 @@
 #include "daemon/log.h"
 #include "op/acquire_target.h"
 
-#define TRY_MS 1000		/* wish.c: TRY_NS */
+#define TRY_MS 1000		/* wishes.c: TRY_NS */
 
 struct host hosts[HOSTS_MAX];
 struct fake_store *hosts_store;
 
 static unsigned n_hosts;
 /* not on a disk: a write to that may take longer than a shim waits for its end,
- * and the next one is refused until it is through (shim/state.c) */
+ * and the next one is refused until it is through (shim/agent/shim_state.c) */
 static char dir[] = "/dev/shm/leasehold-shim.XXXXXX";
 static struct event_base *base;
 static pthread_t thread;

@@ -8,8 +8,8 @@
 #define TESTS_SHIM_HOSTS_H
 
 #include "proc/attachment.h"
-#include "shim/fake.h"
-#include "shim/shim.h"
+#include "shim/support/fake.h"
+#include "shim/agent/shim.h"
 #include "shm/cluster_right.h"
 #include "support/child.h"
 #include "support/support.h"

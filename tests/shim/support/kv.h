@@ -4,7 +4,7 @@
 #define TESTS_SHIM_KV_H
 
 #include <event2/event.h>
-#include "shim/etcd.h"
+#include "shim/store/etcd.h"
 
 /* For a call that is to be done: longer than a busy machine's etcd takes. */
 #define KV_MS 10000

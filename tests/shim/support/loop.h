@@ -5,7 +5,7 @@
 #define TESTS_SHIM_LOOP_H
 
 #include <stdbool.h>
-#include "shim/channel.h"
+#include "shim/store/channel.h"
 
 /* Until *what is at least want; false after ms (times LH_TEST_SLOW) in which
  * the loop was let run. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include <bsd/string.h>
-#include "shim/fake_store.h"
+#include "shim/support/fake_store.h"
 #include "member.h"
 
 #define TURNS 20

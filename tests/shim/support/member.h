@@ -3,8 +3,8 @@
 #ifndef SUPPORT_MEMBER_H
 #define SUPPORT_MEMBER_H
 
-#include "shim/fake.h"
-#include "shim/recipe.h"
+#include "shim/support/fake.h"
+#include "shim/member/recipe.h"
 
 struct member {
 	struct recipe *r;

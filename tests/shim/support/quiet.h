@@ -3,7 +3,7 @@
 #ifndef SUPPORT_QUIET_H
 #define SUPPORT_QUIET_H
 
-#include "shim/recipe.h"
+#include "shim/member/recipe.h"
 
 /* lost() and failed() are told to who reads the test's output. */
 struct recipe_hooks quiet_hooks(void);

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "shim/etcd.pb-c.h"
+#include "shim/store/etcd.pb-c.h"
 #include "wire.h"
 
 struct pb_op {

@@ -3,16 +3,18 @@
  * What the files behind recipe.h share.
  *
  *	recipe.c	open, close, telling
- *	ask.c		asking the store until the answer is definite
+ *	store_ask.c		asking the store until the answer is definite
  *	names.c		names of keys in the store, and back
- *	session.c	our session: making, adopting, heartbeats, the end
- *	claim.c		claims: the interface, and how they end
+ *	member_session.c	our session: making, adopting, heartbeats, the
+ *				end
+ *	member_claim.c		claims: the interface, and how they end
  *	batch.c		claims asked for at once, until they are granted
  *	batch_end.c	or end otherwise
- *	queue.c		what answers and changes say about a queue
- *	sweep.c		looking at everything: after a gap, and now and then
- *	rivals.c	the sessions of others, and ending dead ones
- *	when.c		the clock, timers
+ *	member_queue.c		what answers and changes say about a queue
+ *	resync.c		looking at everything: after a gap, and now and
+ *				then
+ *	peers.c	the sessions of others, and ending dead ones
+ *	timers.c		the clock, timers
  */
 #ifndef SHIM_MEMBER_H
 #define SHIM_MEMBER_H
@@ -37,7 +39,7 @@ struct txn {
 	struct kv_txn t;
 };
 
-/* ask.c */
+/* store_ask.c */
 
 struct ask;
 
@@ -176,7 +178,7 @@ struct claim {
 	bool sure;
 	int64_t looked;
 	enum claim_mode behind;		/* the strongest that we exclude */
-	/* sweep.c */
+	/* resync.c */
 	bool seen;
 	struct rival listed;
 	enum claim_mode listed_behind;
@@ -204,7 +206,7 @@ struct batch {
 	struct ask *ask;
 };
 
-/* claim.c */
+/* member_claim.c */
 struct claim *claim_new(struct recipe *r, struct kv_bytes name,
     enum claim_mode mode, uint64_t request);
 /* Its key in the store has our session in it: that of now. */
@@ -258,7 +260,7 @@ bool batch_confirm_refused(struct ask *a, const struct kv_answer *answer);
 /* The store has gone: what only was to be tried, and surely was not. */
 void batches_away(struct recipe *r, const char *why);
 
-/* queue.c */
+/* member_queue.c */
 bool excludes(enum claim_mode a, enum claim_mode b);
 void queue_arrived(struct claim *c, int64_t revision);
 bool queue_read(struct claim *c, const struct kv_result *q, int64_t revision);
@@ -271,7 +273,7 @@ void queue_who(struct claim *c, const struct kv_result *q, char *out,
 void queue_changed(struct recipe *r, const struct kv_change *c,
     const struct place *p);
 
-/* session.c */
+/* member_session.c */
 enum session_state {
 	SESSION_NONE,			/* nothing is asked yet */
 	SESSION_LOOK,			/* at the one to adopt */
@@ -291,12 +293,12 @@ void session_stop(struct recipe *r);
 void session_on_timer(evutil_socket_t fd, short what, void *r);
 unsigned session_ttl(struct kv_bytes value, unsigned otherwise);
 
-/* when.c */
+/* timers.c */
 uint64_t boottime_ns(void);
 unsigned with_jitter(unsigned ms);	/* 1/2 to 3/2 of it */
 void timer_start(struct event *ev, unsigned ms);
 
-/* rivals.c */
+/* peers.c */
 struct other {
 	RB_ENTRY(other) by_name;
 	struct recipe *r;
@@ -321,7 +323,7 @@ void others_free(struct recipe *r);
 /* And all keys under it, if that can be done; else sweeps find them. */
 void lease_revoke(struct recipe *r, int64_t lease);
 
-/* sweep.c */
+/* resync.c */
 enum adopting { ADOPT_NO, ADOPT_FIRST, ADOPT_SECOND };
 void sweep_start(struct recipe *r, bool because_of_gap);
 void sweep_soon(struct recipe *r, unsigned ms);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold/error.h>
-#include "conf.h"
+#include "shim_conf.h"
 #include "shm/table_object.h"
 #include "tool.h"
 

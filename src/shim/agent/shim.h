@@ -2,15 +2,16 @@
 /*
  * The shim: one table's way to the cluster.  What its files share.
  *
- *	shim.c	 opens and closes one	    table.c  the words in the table
- *	host.c	 the session, as told	    hold.c   a key, locally ours
- *	keys.c	 which keys there are	    part.c   claims in the cluster
- *	step.c	 what is to be done about   wish.c   who wants what
- *		 one next		    count.c  what happened, in numbers
- *	client.c the socket		    state.c  what is kept on disk
- *	talk.c	 what a frame asks for
+ *	shim.c	 opens and closes one	    shim_table.c  the words in the table
+ *	host.c	 the session, as told	    local_hold.c   a key, locally ours
+ *	shim_keys.c	 which keys there are	    cluster_claim.c   claims in
+ *						the cluster
+ *	key_step.c	 what is to be done about   wishes.c   who wants what
+ *		 one next		    metrics.c  what happened, in numbers
+ *	client.c the socket		    shim_state.c  what is kept on disk
+ *	dispatch.c	 what a frame asks for
  *
- * and of the program: main.c, conf.c, loop.c.
+ * and of the program: shim_main.c, shim_conf.c, shim_loop.c.
  *
  * Nothing here is global: a test runs two hosts in one process.  All of it is
  * driven by one libevent loop and waits for nothing.
@@ -29,7 +30,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/frame.h"
-#include "recipe.h"
+#include "shim/member/recipe.h"
 #include "shm/key_slot.h"
 
 #define SHIM_WHY_MAX 512	/* a sentence */
@@ -79,7 +80,7 @@ struct shim_counts {
 /* More than any right: a newer base of one that is there. */
 #define DENY_NEWER (RIGHT_EXCLUSIVE + 1u)
 
-/* The key, locally: hold.c */
+/* The key, locally: local_hold.c */
 struct hold {
 	enum { HOLD_NONE, HOLD_WAITS, HOLD_HELD } state;
 	bool first;		/* stands before all others */
@@ -88,7 +89,7 @@ struct hold {
 	struct lh_lease lease;
 };
 
-/* A key that somebody wanted, or that we have a right to: keys.c */
+/* A key that somebody wanted, or that we have a right to: shim_keys.c */
 struct key {
 	RB_ENTRY(key) by_name;
 	TAILQ_ENTRY(key) of;		/* idle: it has a right, and there is
@@ -120,7 +121,7 @@ struct key {
 	char name[];			/* with the table's prefix */
 };
 
-/* One key of one WANT: wish.c */
+/* One key of one WANT: wishes.c */
 struct wish {
 	TAILQ_ENTRY(wish) of_key;
 	struct key *key;		/* NULL: fulfilled */
@@ -140,7 +141,7 @@ struct want {
 	struct wish wish[];
 };
 
-/* The claim of a key in the cluster: part.c */
+/* The claim of a key in the cluster: cluster_claim.c */
 struct part {
 	TAILQ_ENTRY(part) all;
 	struct shim *s;
@@ -248,7 +249,7 @@ void shim_close(struct shim *s);
 void shim_end(struct shim *s, void (*ended)(void *arg));
 void shim_retired(struct shim *s);	/* the session is out of the store */
 
-/* table.c: 0, or -errno and a sentence. */
+/* shim_table.c: 0, or -errno and a sentence. */
 int table_open(struct shim *s, char why[SHIM_WHY_MAX]);
 void table_close(struct shim *s);
 /* Was it removed, or is there another one of its name? */
@@ -275,14 +276,14 @@ void host_end(struct shim *s);
 /* Can anything be granted?  Or may it be soon, for all we know? */
 bool host_reaches(const struct shim *s);
 
-/* hold.c: have it, or wait for it; `first`: before everybody else.  0 or
+/* local_hold.c: have it, or wait for it; `first`: before everybody else.  0 or
  * -errno. */
 int hold_take(struct key *k, bool first);
 bool hold_sure(struct key *k);		/* it is held, now */
 void hold_let_go(struct key *k);
 bool hold_renew(struct key *k);		/* false: lost */
 
-/* part.c */
+/* cluster_claim.c */
 int part_ask(struct shim *s, struct key *const *k, const unsigned *mode,
     size_t n, bool try);
 void part_leave(struct key *k);
@@ -292,7 +293,7 @@ struct part *part_keep(struct shim *s, struct key *k,
 void part_hooks(struct recipe_hooks *h);
 void part_end(struct shim *s);	/* after recipe_close() */
 
-/* keys.c */
+/* shim_keys.c */
 struct key *keys_find(struct shim *s, const char *name, size_t len);
 /* Make it unless it is there; NULL: no memory. */
 struct key *keys_new(struct shim *s, const char *name, size_t len);
@@ -300,7 +301,7 @@ void key_free(struct key *k);
 void key_set_right(struct key *k, unsigned mode);
 /* Into the list that it belongs to. */
 void key_file(struct key *k);
-/* step.c: do what is next; it may be gone after that.  Or do so soon. */
+/* key_step.c: do what is next; it may be gone after that.  Or do so soon. */
 void key_step(struct key *k);
 void key_touch(struct key *k);
 /* Has a process that wants that mode no need to ask anybody? */
@@ -327,7 +328,7 @@ void keys_end(struct shim *s);
 /* Give back the one that has been unused longest. */
 void keys_shrink(struct shim *s);
 
-/* wish.c */
+/* wishes.c */
 struct want *want_new(struct client *c, const struct lhi_frame *f);
 void want_free(struct want *w);
 void want_answer(struct want *w, uint8_t type, int error, const char *why);
@@ -353,15 +354,15 @@ void client_send(struct client *c, const struct lhi_frame *f);
 struct asker *asker_new(struct client *c, uint32_t id);
 void asker_free(struct asker *a);
 
-/* talk.c: false: hang up. */
+/* dispatch.c: false: hang up. */
 bool talk_hear(struct client *c, const struct lhi_frame *f);
 
-/* count.c */
+/* metrics.c */
 void count_latency(struct shim *s, int64_t ns);
 /* In the exposition format of Prometheus, the table named. */
 void count_write(const struct shim *s, FILE *f);
 
-/* state.c: the high-water mark.  0, or -errno and a sentence. */
+/* shim_state.c: the high-water mark.  0, or -errno and a sentence. */
 int state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX]);
 /* Writes in a thread of its own, so that no disk holds up the loop. */
 struct saver *saver_new(const char *path);

@@ -4,7 +4,7 @@
  *
  * Three transactions, each of which compares our session's key, so that it does
  * nothing when it comes after the session's end.  They are fit to be asked
- * twice, since an answer can be lost (ask.c).
+ * twice, since an answer can be lost (store_ask.c).
  *
  *	TRY	if nobody who excludes us is in any of the queues:
  *		put our keys, and look how old they are.  Done: granted, at

@@ -3,7 +3,7 @@
  * Keys: those that somebody here wants, or that we have a right to; in a tree
  * by name, and in one of two lists: idle, those of whose right nothing is to
  * be done, the one that was set first first; and busy, all others.  What is to
- * be done about a key: step.c.
+ * be done about a key: key_step.c.
  *
  * Once in SWEEP_NS the table is looked at, whether it is there still; the busy
  * keys are looked through, and what we hold locally is renewed.  Idle ones cost

@@ -6,7 +6,7 @@
  * It knows nothing of shared memory and of processes.  It makes and keeps the
  * session, queues for keys, is granted them with a revision that is larger
  * than that of every earlier grant of the key, says when somebody else queues
- * behind, and gives back.  How: session.c, claim.c, sweep.c.
+ * behind, and gives back.  How: member_session.c, member_claim.c, resync.c.
  *
  * What holds, for whoever keeps to the rules below:
  *
@@ -55,7 +55,7 @@
 #define SHIM_RECIPE_H
 
 #include <event2/event.h>
-#include "engine.h"
+#include "shim/store/engine.h"
 
 struct recipe;
 struct claim;

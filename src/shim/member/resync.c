@@ -8,7 +8,8 @@
  * R; then page after page.  What is learnt:
  *
  *   - the sessions of others, and that those not shown are dead
- *   - of each claim, who is ahead and who is behind, as queue.c does of one
+ *   - of each claim, who is ahead and who is behind, as member_queue.c does of
+ *   one
  *     queue; and if its key is not there any more: it has vanished
  *   - keys of our session that no claim is known for: they are deleted; of an
  *     adopted session they are told first, after a second look that says which

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What fake.c and fake_store.c share. */
-#ifndef SHIM_FAKE_STORE_H
-#define SHIM_FAKE_STORE_H
+#ifndef TESTS_FAKE_STORE_H
+#define TESTS_FAKE_STORE_H
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>

@@ -10,11 +10,11 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <bsd/unistd.h>
-#include "conf.h"
+#include "shim_conf.h"
 #include "daemon/log.h"
 #include "daemon/only.h"
 #include "daemon/options.h"
-#include "loop.h"
+#include "shim_loop.h"
 #include "tool.h"
 
 extern char **environ;

@@ -2,12 +2,12 @@
 /*
  * Keys: answers "what is to be done about that key next?".
  *
- * What the host has no right to, the shim has (hold.c); so who wants it stands
- * behind the shim.  A key's state is what is so: locally (none, waits, held),
- * in the cluster (nothing, asked, granted), in the table (its right), and what
- * is wanted: by processes, by hosts behind us.  Whatever happens changes one
- * of these, and then the key is stepped: from the state alone follows what to
- * do.
+ * What the host has no right to, the shim has (local_hold.c); so who wants it
+ * stands behind the shim.  A key's state is what is so: locally (none, waits,
+ * held), in the cluster (nothing, asked, granted), in the table (its right),
+ * and what is wanted: by processes, by hosts behind us.  Whatever happens
+ * changes one of these, and then the key is stepped: from the state alone
+ * follows what to do.
  *
  *	right	claim	  wanted here?	then
  *	none	nothing	  no		let go of it, forget it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shim is told to do: see conf.c and leasehold-shimd.conf(5). */
+/* What the shim is told to do: see shim_conf.c and leasehold-shimd.conf(5). */
 #ifndef SHIM_CONF_H
 #define SHIM_CONF_H
 

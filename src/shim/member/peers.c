@@ -9,14 +9,14 @@
  *
  * rho being how fast clocks may run apart, and then delete the key, if its
  * mod_revision still is the one that we know.  The heartbeat was sent before we
- * heard of it, so the session's D (session.c) is past.  That we hear late, or
- * not at all, only makes us wait longer, or the comparison fail.
+ * heard of it, so the session's D (member_session.c) is past.  That we hear
+ * late, or not at all, only makes us wait longer, or the comparison fail.
  *
  * All members do this; a little jitter, so that they do not all do it at once.
  * Whoever hears that the key is gone revokes the session's lease, and asks
  * until it is done: its keys in all queues are gone at once, and so is the
  * lease, which nobody would find any more without them.  (Who deleted the key
- * may die then.)  Who may not leaves them to a sweep (sweep.c).
+ * may die then.)  Who may not leaves them to a sweep (resync.c).
  */
 #include <stdlib.h>
 #include <bsd/stdlib.h>

@@ -24,8 +24,8 @@
 #include "daemon/now.h"
 #include "daemon/report.h"
 #include "daemon/serve.h"
-#include "etcd.h"
-#include "loop.h"
+#include "shim/store/etcd.h"
+#include "shim_loop.h"
 #include "shim.h"
 #include "tool.h"
 

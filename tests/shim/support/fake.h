@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A store in this process, for tests: see fake.c. */
-#ifndef SHIM_FAKE_H
-#define SHIM_FAKE_H
+#ifndef TESTS_FAKE_H
+#define TESTS_FAKE_H
 
 #include <event2/event.h>
-#include "engine.h"
+#include "shim/store/engine.h"
 
 /* What goes wrong with something that is asked. */
 enum fake_mishap {

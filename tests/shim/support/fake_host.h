@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What fake.c and fake_call.c share. */
-#ifndef SHIM_FAKE_HOST_H
-#define SHIM_FAKE_HOST_H
+#ifndef TESTS_FAKE_HOST_H
+#define TESTS_FAKE_HOST_H
 
 #include "fake_store.h"
 

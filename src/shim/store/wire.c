@@ -13,7 +13,7 @@
  * as the wire_in.
  */
 #include <stdlib.h>
-#include "shim/etcd.pb-c.h"
+#include "shim/store/etcd.pb-c.h"
 #include "wire.h"
 
 static struct kv_bytes

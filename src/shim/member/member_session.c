@@ -20,7 +20,7 @@
  * A heartbeat is a transaction: if the key has our create_revision, put it
  * again.  It is a write that all of the store agrees on, unlike the keeping
  * alive of a lease (which etcd before 3.4.31 confirms and then ends the lease).
- * Others time heartbeats on their own clocks (rivals.c) and end the session by
+ * Others time heartbeats on their own clocks (peers.c) and end the session by
  * comparing its mod_revision, that is, if there was no heartbeat since.
  *
  *	D = time of sending the latest heartbeat that was confirmed
