@@ -182,19 +182,18 @@ $(FENCES): $(BUILD)/%: $(BUILD)/%.o $(filter-out $(FENCES:%=%.o),$(call \
 	$(link)
 	$(link_with)
 
-$(TOOL): $(call objs,tools/*.c) $(LIB_A)
+$(TOOL): $(call objs,tools/*.c) $(DAEMON_A) $(LIB_A)
 	$(link)
 	$(link_with) -ljansson -lncursesw -ltinfo
 
-# what the daemons have in common
-DAEMON_OBJ := $(call objs,src/daemon/*.c) \
-    $(addprefix $(BUILD)/tools/,metrics.o number.o text.o)
+# what the daemons and the command have in common
+DAEMON_OBJ := $(call objs,src/daemon/*.c)
 # what looks after tables; tests call it too
 REAPER_OBJ := $(addprefix $(BUILD)/src/reaper/,reap.o expiry_scan.o sweep.o \
     death_watch.o)
 REAPERD_OBJ := $(filter-out $(REAPER_OBJ),$(call objs,src/reaper/*.c))
 SHIMD_OBJ := $(BUILD)/src/shim/agent/shim_main.o
-$(REAPERD_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(SHIMD_OBJ): ALL_CFLAGS += -Itools \
+$(REAPERD_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(SHIMD_OBJ): ALL_CFLAGS += \
     -DLEASEHOLD_VERSION='"$(VERSION)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
     -DSTATEDIR='"$(STATEDIR)"'
 
@@ -229,7 +228,7 @@ $(SHIM_A): $(SHIM_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(SHIMD): $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(LIB_A)
+$(SHIMD): $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
 
@@ -240,7 +239,7 @@ $(SHIM_SUPPORT): $(call objs,tests/shim/support/*.c)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 $(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
-    $(call objs,tests/support/*.c) $(SHIM_A) $(DAEMON_A) $(LIB_A)
+    $(call objs,tests/support/*.c) $(SHIM_A) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
 
@@ -254,7 +253,7 @@ $(CLUSTER): %: %.o $(LIB_A)
 	$(link)
 	$(link_with)
 
-$(STEPPED): $(STEPPED).o $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(LIB_A)
+$(STEPPED): $(STEPPED).o $(SHIMD_OBJ) $(SHIM_A) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
 

@@ -175,6 +175,7 @@ main(int argc, char **argv)
 	int e;
 
 	(void)setlocale(LC_CTYPE, "");	/* which bytes are letters */
+	usage_error_to(say_sentence);
 	e = have_standard_files();
 	if (e != 0) {
 		say("cannot open /dev/null: %s", strerror(-e));

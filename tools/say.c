@@ -129,15 +129,10 @@ say(const char *fmt, ...)
 	va_end(ap);
 }
 
-int
-say_usage(const char *fmt, ...)
+void
+say_sentence(const char *sentence)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsay(fmt, ap);
-	va_end(ap);
-	return EX_BAD_USAGE;
+	say("%s", sentence);
 }
 
 int

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include "counters.h"
-#include "metrics.h"
+#include "daemon/metrics_text.h"
 #include "show.h"
 #include "tool.h"
 

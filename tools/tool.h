@@ -12,7 +12,7 @@
  *	keys.c	     of `run`: several
  *	text.c	     spans and names	guard.c	  while it runs
  *	show.c	     a key as JSON	pace.c	  when to renew, when to end
- *	counters.c, metrics.c: what `stats` tells; event.c, past.c: `log`
+ *	counters.c, metrics_text.c: what `stats` tells; event.c, past.c: `log`
  *					tree.c	  its descendants
  */
 #ifndef TOOL_H
@@ -23,30 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <leasehold.h>
-
-#ifndef LEASEHOLD_VERSION
-#define LEASEHOLD_VERSION "0.1.0"
-#endif
-
-/* Exit statuses; from 64 on they are those of sysexits.h where it has one. */
-enum {
-	EX_YES = 0,
-	EX_NO = 1,		/* a question answered "no" */
-	EX_BAD_USAGE = 64,
-	EX_DAMAGED = 65,	/* or another version's, or another clock's */
-	EX_AWAY = 69,
-	EX_INTERNAL = 70,
-	EX_SYSTEM = 71,
-	EX_CANNOT_CREATE = 73,
-	EX_BUSY = 75,		/* or timed out; the default of run -E */
-	EX_LOST = 76,		/* the default of run --lost-exit-code */
-	EX_DENIED = 77,
-	EX_CANNOT_RUN = 126,
-	EX_NOT_FOUND = 127,
-	EX_SIGNAL = 128,	/* plus the signal's number */
-};
-
-#define KEY_MAX 255
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "daemon/version.h"
 
 /* What every verb takes. */
 struct table_opts {
@@ -104,12 +85,7 @@ int tool_exit_code(int error);
 /* Everything printed has arrived?  status, or EX_SYSTEM after a complaint. */
 int tool_flush(int status);
 
-/* number.c: 0, or EX_BAD_USAGE after a sentence that names `what`. */
-int parse_span(const char *what, const char *text, int64_t *ms);
-int parse_number(const char *what, const char *text, uint64_t max,
-    uint64_t *n);
-
-/* parse.c: the same for a key. */
+/* parse.c: 0, or EX_BAD_USAGE after a sentence that names `what`. */
 int parse_key(const char *key);
 int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
 
@@ -147,8 +123,7 @@ bool parse_table_opts(const char *verb, const char *help, int argc,
 
 /* say.c: one line to standard error, after "leasehold: ". */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same; returns EX_BAD_USAGE. */
-int say_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_sentence(const char *sentence);	/* for usage_error_to() */
 /* The library's error in words; returns its exit status. */
 int say_error(int error, const char *detail, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -160,20 +135,5 @@ void say_never_block(void);
 /* Colour sequences, or "" where there is no call for them. */
 const char *say_bold(int fd);
 const char *say_plain(int fd);
-
-/* text.c: spans of time, and names with nothing in them that moves a cursor. */
-#define SPAN_MAX 32
-const char *text_span(char buf[SPAN_MAX], int64_t ns);
-/*
- * At most len bytes of src, made printable; `name` doubles backslashes as well.
- * Number of bytes written before the 0.
- */
-size_t text_clean(char *out, size_t room, const char *src, size_t len,
-    bool name);
-#define NAME_MAX_TEXT (4 * KEY_MAX + 6)
-const char *text_name(char buf[NAME_MAX_TEXT], const char *name);
-int text_columns(const char *text);
-#define LEASE_ID_MAX 33
-const char *text_lease_id(char buf[LEASE_ID_MAX], const uint64_t id[2]);
 
 #endif

@@ -11,7 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "options.h"
-#include "tool.h"
+#include "exit_status.h"
+#include "version.h"
 
 int
 options_other(int c, const char *program, const char *help)

@@ -2,8 +2,8 @@
 /*
  * The socket that metrics are read from.
  *
- * Whoever connects gets the text of report.c and is hung up on.  One who says
- * GET first gets it as the answer of a small HTTP/1.0 server; one who says
+ * Whoever connects gets the text of metrics_page.c and is hung up on.  One who
+ * says GET first gets it as the answer of a small HTTP/1.0 server; one who says
  * anything else, closes its side, or says nothing for a moment, gets it plain.
  * So `curl --unix-socket`, `socat - UNIX-CONNECT:...` and a collector all work.
  *
@@ -29,10 +29,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <bsd/string.h>
-#include "log.h"
+#include "daemon_log.h"
 #include "now.h"
-#include "place.h"
-#include "report.h"
+#include "paths.h"
+#include "metrics_page.h"
 #include "serve.h"
 
 #define READERS_MAX 16

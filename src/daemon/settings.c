@@ -29,26 +29,22 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "settings.h"
-#include "tool.h"
+#include "usage_error.h"
 
 static char complaint[SETTINGS_ERROR_MAX];
 
-int
-say_usage(const char *fmt, ...)
+static void
+keep_first(const char *sentence)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
 	if (complaint[0] == '\0')
-		(void)vsnprintf(complaint, sizeof(complaint), fmt, ap);
-	va_end(ap);
-	return EX_BAD_USAGE;
+		(void)strlcpy(complaint, sentence, sizeof(complaint));
 }
 
 void
 settings_begin(void)
 {
 	complaint[0] = '\0';
+	usage_error_to(keep_first);
 }
 
 const char *

@@ -15,7 +15,8 @@
 #include "reaper_conf.h"
 #include "daemon/settings.h"
 #include "shm/table_object.h"
-#include "tool.h"
+#include "daemon/number.h"
+#include "daemon/usage_error.h"
 
 #define TICK_MAX_MS 60000
 

@@ -24,7 +24,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <bsd/unistd.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "daemon/notify.h"
 #include "daemon/now.h"
 #include "daemon/serve.h"

@@ -13,8 +13,8 @@
  *
  *	settings.c, value.c  how configurations are read
  *	options.c  the command line
- *	only.c	  the pid file; into the background
- *	place.c	  its own files		log.c	   what happened
+ *	pidfile.c	  the pid file; into the background
+ *	paths.c	  its own files		log.c	   what happened
  *	serve.c	  a socket to ask at	reaper_metrics.c   what it answers
  *	notify.c  systemd
  *
@@ -31,14 +31,15 @@
 #include <string.h>
 #include <bsd/unistd.h>
 #include <leasehold.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "daemon/now.h"
-#include "daemon/only.h"
+#include "daemon/pidfile.h"
 #include "daemon/options.h"
 #include "guard.h"
 #include "reaper_loop.h"
 #include "tables.h"
-#include "tool.h"
+#include "daemon/exit_status.h"
+#include "daemon/version.h"
 #include "visit.h"
 
 #define ONCE_NS NS_PER_SEC

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 #include "daemon/now.h"
-#include "daemon/report.h"
-#include "metrics.h"
+#include "daemon/metrics_page.h"
+#include "daemon/metrics_text.h"
 #include "visit.h"
 
 static double

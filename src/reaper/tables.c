@@ -29,7 +29,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold/error.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "guard.h"
 #include "shm/table_object.h"
 #include "tables.h"

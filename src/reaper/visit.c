@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <leasehold/error.h>
 #include "api/stats_api.h"
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "daemon/now.h"
 #include "guard.h"
 #include "op/token_ceiling.h"

@@ -11,8 +11,9 @@ LIB=${LEASEHOLD_LIB:-$(dirname "$LEASEHOLD")/libleasehold.a}
 # The command with a renewal that can be made to fail: fault.c.
 # shellcheck disable=SC2086
 if ! ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$root/include" \
-    -I"$root/tools" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
-    "$root"/tools/*.c "$here/fault.c" -Wl,--wrap=lh_extend "$LIB" \
+    -I"$root/tools" -I"$root/src" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
+    "$root"/tools/*.c "$here/fault.c" -Wl,--wrap=lh_extend \
+    "${LIB%/*}/libdaemon.a" "$LIB" \
     ${LDFLAGS:-} -lurcu-bp -lurcu-cds -lurcu-common -lbsd -ljansson \
     -lncursesw -ltinfo \
     2>"$dir/cc"; then

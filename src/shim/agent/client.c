@@ -25,8 +25,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <bsd/string.h>
-#include "daemon/log.h"
-#include "daemon/place.h"
+#include "daemon/daemon_log.h"
+#include "daemon/paths.h"
 #include "shim.h"
 
 #define BACKLOG 1024

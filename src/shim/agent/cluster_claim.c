@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "shim.h"
 
 static enum claim_mode

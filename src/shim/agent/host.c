@@ -37,7 +37,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <bsd/string.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "shim.h"
 #include "shm/cluster_right.h"
 

@@ -51,7 +51,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "shim.h"
 
 #define FRESH_NS (2 * NS_PER_MS)

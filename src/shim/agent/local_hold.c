@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "shim.h"
 
 static void

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <bsd/string.h>
-#include "daemon/log.h"
-#include "daemon/place.h"
+#include "daemon/daemon_log.h"
+#include "daemon/paths.h"
 #include "shim.h"
 #include "shm/cluster_right.h"
 

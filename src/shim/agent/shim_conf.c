@@ -8,6 +8,7 @@
  * given, so that there may be a shim to each table.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 #include <leasehold/error.h>
 #include "shim_conf.h"
 #include "shm/table_object.h"
-#include "tool.h"
+#include "daemon/number.h"
+#include "daemon/usage_error.h"
 
 #define TTL_MIN_MS 1000
 #define TTL_MAX_MS 600000

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "daemon/place.h"
+#include "daemon/paths.h"
 #include "daemon/settings.h"
 
 #define PROGRAM "leasehold-shimd"

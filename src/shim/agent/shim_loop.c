@@ -19,15 +19,15 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <bsd/unistd.h>
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "daemon/notify.h"
 #include "daemon/now.h"
-#include "daemon/report.h"
+#include "daemon/metrics_page.h"
 #include "daemon/serve.h"
 #include "shim/store/etcd.h"
 #include "shim_loop.h"
 #include "shim.h"
-#include "tool.h"
+#include "daemon/exit_status.h"
 
 #define EVENTS_MAX 32
 #define LOOK_NS (100 * NS_PER_MS)

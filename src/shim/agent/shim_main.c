@@ -11,11 +11,12 @@
 #include <stdio.h>
 #include <bsd/unistd.h>
 #include "shim_conf.h"
-#include "daemon/log.h"
-#include "daemon/only.h"
+#include "daemon/daemon_log.h"
+#include "daemon/pidfile.h"
 #include "daemon/options.h"
 #include "shim_loop.h"
-#include "tool.h"
+#include "daemon/exit_status.h"
+#include "daemon/version.h"
 
 extern char **environ;
 

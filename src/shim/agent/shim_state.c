@@ -31,7 +31,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "base/hash.h"
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "shim.h"
 
 #define TEXT_MAX 256

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "hosts.h"
-#include "daemon/log.h"
+#include "daemon/daemon_log.h"
 #include "op/acquire_target.h"
 
 #define TRY_MS 1000		/* wishes.c: TRY_NS */

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <bsd/string.h>
-#include "place.h"
+#include "paths.h"
 
 static bool
 ours(const struct stat *st)

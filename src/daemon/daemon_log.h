@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's log: standard error, or syslog.  See log.c. */
+/* The daemon's log: standard error, or syslog.  See daemon_log.c. */
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 #include <bsd/libutil.h>
-#include "log.h"
-#include "only.h"
-#include "place.h"
-#include "tool.h"
+#include "daemon_log.h"
+#include "pidfile.h"
+#include "paths.h"
+#include "exit_status.h"
 
 static struct pidfh *pidfile;
 static const char *file;

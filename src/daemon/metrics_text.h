@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What lh_stats() tells, for who collects such numbers.  See metrics.c. */
-#ifndef METRICS_H
-#define METRICS_H
+/* What lh_stats() tells, for who collects such numbers.  See metrics_text.c. */
+#ifndef DAEMON_METRICS_TEXT_H
+#define DAEMON_METRICS_TEXT_H
 
 #include <stdio.h>
 #include <leasehold.h>

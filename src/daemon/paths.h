@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the daemon's own files go: see place.c. */
-#ifndef DAEMON_PLACE_H
-#define DAEMON_PLACE_H
+/* Where the daemon's own files go: see paths.c. */
+#ifndef DAEMON_PATHS_H
+#define DAEMON_PATHS_H
 
 #define PLACE_ERROR_MAX 512
 #define SOCKET_PATH_MAX 108	/* of struct sockaddr_un */

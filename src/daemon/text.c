@@ -13,7 +13,7 @@
 #include <string.h>
 #include <wchar.h>
 #include <wctype.h>
-#include "tool.h"
+#include "text.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "log.h"
-#include "tool.h"
+#include "daemon_log.h"
+#include "text.h"
 
 #define LINE_LEN 2048		/* <= PIPE_BUF: written whole, or not at all */
 

@@ -6,7 +6,7 @@
 #include <syslog.h>
 #include <bsd/string.h>
 #include "settings.h"
-#include "tool.h"
+#include "usage_error.h"
 
 int
 settings_bool(const char *key, const char *value, bool *to)

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include "metrics.h"
+#include "metrics_text.h"
 
 struct metric {
 	const char *name, *type, *help;

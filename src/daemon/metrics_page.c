@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 #include "now.h"
-#include "report.h"
+#include "metrics_page.h"
 
 #define FRESH_NS (500 * NS_PER_MS)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* That a daemon runs once, and the way into the background: see only.c. */
-#ifndef DAEMON_ONLY_H
-#define DAEMON_ONLY_H
+/* That a daemon runs once, and the way into the background: see pidfile.c. */
+#ifndef DAEMON_PIDFILE_H
+#define DAEMON_PIDFILE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The metrics as a text: see report.c. */
-#ifndef DAEMON_REPORT_H
-#define DAEMON_REPORT_H
+/* The metrics as a text: see metrics_page.c. */
+#ifndef DAEMON_METRICS_PAGE_H
+#define DAEMON_METRICS_PAGE_H
 
 #include <stddef.h>
 #include <stdio.h>

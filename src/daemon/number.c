@@ -7,12 +7,11 @@
  * floating point: "1.1s" is 1,100 ms and not 1,100.0000000000001 of them, and
  * what is finer than a millisecond is rounded up, so that a wait is never
  * shorter than asked and a small one never becomes 0, which means "try".
- *
- * The daemon (src/reaper) reads its configuration with this file too, and has
- * a say_usage() of its own.
  */
+#include <stdbool.h>
 #include <string.h>
-#include "tool.h"
+#include "number.h"
+#include "usage_error.h"
 
 #define SPAN_MAX_MS	(INT64_C(3650) * 24 * 3600 * 1000)
 #define NS_PER_MS	UINT64_C(1000000)

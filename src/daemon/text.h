@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Spans of time, names and ids as people read them: see text.c. */
+#ifndef DAEMON_TEXT_H
+#define DAEMON_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KEY_MAX 255
+
+/* No name that these write has anything in it that moves a cursor. */
+#define SPAN_MAX 32
+const char *text_span(char buf[SPAN_MAX], int64_t ns);
+/*
+ * At most len bytes of src, made printable; `name` doubles backslashes as well.
+ * Number of bytes written before the 0.
+ */
+size_t text_clean(char *out, size_t room, const char *src, size_t len,
+    bool name);
+#define NAME_MAX_TEXT (4 * KEY_MAX + 6)
+const char *text_name(char buf[NAME_MAX_TEXT], const char *name);
+int text_columns(const char *text);
+#define LEASE_ID_MAX 33
+const char *text_lease_id(char buf[LEASE_ID_MAX], const uint64_t id[2]);
+
+#endif

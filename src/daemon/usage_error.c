@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sentences about wrong values.  Parsers of values (number.c, settings_value.c)
+ * are shared by the command, which prints such a sentence, and by the daemons,
+ * which put file and line before it: so each program says once where they go.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "exit_status.h"
+#include "usage_error.h"
+
+static void (*sink)(const char *sentence);
+
+void
+usage_error_to(void (*to)(const char *sentence))
+{
+	sink = to;
+}
+
+int
+say_usage(const char *fmt, ...)
+{
+	char sentence[USAGE_ERROR_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	va_end(ap);
+	if (sink != NULL)
+		sink(sentence);
+	return EX_BAD_USAGE;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef DAEMON_VERSION_H
+#define DAEMON_VERSION_H
+
+#ifndef LEASEHOLD_VERSION	/* the Makefile's */
+#define LEASEHOLD_VERSION "0.1.0"
+#endif
+
+#endif
