@@ -3,17 +3,20 @@
  * What the files of the `leasehold` command share: exit codes, the options
  * that every verb has, and one line for each helper file.
  *
- *	leasehold.c  which verb		run.c	  `run`: its options
- *	list.c, status.c, ...: a	held.c	  nesting
- *		     file each verb	wait.c	  the way to a lease
- *	parse.c	     options, keys	ahead.c	  who is in the way
- *	number.c     words to numbers	launch.c  from there to the command
- *	say.c	     words for people	child.c	  the command's world
- *	keys.c	     of `run`: several
- *	text.c	     spans and names	guard.c	  while it runs
- *	show.c	     a key as JSON	pace.c	  when to renew, when to end
- *	counters.c, metrics_text.c: what `stats` tells; event.c, past.c: `log`
- *					tree.c	  its descendants
+ *	leasehold.c  which verb		verb_run.c	  `run`: its options
+ *	verb_list.c, verb_status.c, ...: a	nesting.c	  nesting
+ *		     file each verb	run_wait.c	  the way to a lease
+ *	parse.c	     options, keys	blocker.c	  who is in the way
+ *	number.c     words to numbers	run_launch.c  from there to the command
+ *	message.c	     words for people	run_child.c	  the command's
+ *								world
+ *	run_keys.c	     of `run`: several
+ *	text.c	     spans and names	run_guard.c	  while it runs
+ *	show.c	     a key as JSON	renewal_schedule.c	  when to renew,
+ *								when to end
+ *	show_counters.c, metrics_text.c: what `stats` tells; show_event.c,
+ *	log_at.c: `log`
+ *					process_tree.c	  its descendants
  */
 #ifndef TOOL_H
 #define TOOL_H
@@ -121,7 +124,7 @@ bool parse_verb_opts(const char *verb, const char *help, int argc,
 bool parse_table_opts(const char *verb, const char *help, int argc,
     char **argv, struct table_opts *table, int *status);
 
-/* say.c: one line to standard error, after "leasehold: ". */
+/* message.c: one line to standard error, after "leasehold: ". */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_sentence(const char *sentence);	/* for usage_error_to() */
 /* The library's error in words; returns its exit status. */

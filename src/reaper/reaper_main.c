@@ -11,10 +11,10 @@
  *
  * and what it has in common with its sister, leasehold-shimd, in src/daemon:
  *
- *	settings.c, value.c  how configurations are read
+ *	settings.c, verb_value.c  how configurations are read
  *	options.c  the command line
  *	pidfile.c	  the pid file; into the background
- *	paths.c	  its own files		log.c	   what happened
+ *	paths.c	  its own files		verb_log.c	   what happened
  *	serve.c	  a socket to ask at	reaper_metrics.c   what it answers
  *	notify.c  systemd
  *

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Renewals that fail for a while are borne; if they go on failing, the command
 # is told to end, and killed, before the deadline, so that it never runs beside
-# the next holder.  (Timeline in tools/pace.h.)
+# the next holder.  (Timeline in tools/renewal_schedule.h.)
 . "$(dirname "$0")/lib.sh"
 table renewal
 root=$here/../..

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the library tells of leases that are held: that somebody asks for one,
- * or has broken it, at once, where guard.c by itself looks twice a second.
+ * or has broken it, at once, where run_guard.c by itself looks twice a second.
  *
- * A live handle over each lease, which is not to renew it (guard.c does, and
- * the handle follows its deadline), and a watch on it.  The library's thread,
- * which listens to the doorbell, comes with them: when the command runs.  Where
- * there is no such thread, or descriptor, to be had, nothing is heard, and
- * guard.c's own looks remain.
+ * A live handle over each lease, which is not to renew it (run_guard.c does,
+ * and the handle follows its deadline), and a watch on it.  The library's
+ * thread, which listens to the doorbell, comes with them: when the command
+ * runs.  Where there is no such thread, or descriptor, to be had, nothing is
+ * heard, and run_guard.c's own looks remain.
  */
 #include <poll.h>
-#include "run.h"
+#include "verb_run.h"
 
 void
 ear_open(struct ear *ear, struct run *r)

@@ -10,7 +10,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include "counters.h"
+#include "show_counters.h"
 #include "daemon/metrics_text.h"
 #include "show.h"
 #include "tool.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
-#include "load.h"
+#include "rates.h"
 #include "show.h"
 
 #define JUMP (UINT64_C(1) << 31)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "log.h"
+#include "verb_log.h"
 
 #define RECORDS_MAX 4096
 #define LATE_NS (2 * INT64_C(1000000000)) /* an event is told no later */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How busy a table and its keys are, from look to look.  See load.c. */
-#ifndef LOAD_H
-#define LOAD_H
+/* How busy a table and its keys are, from look to look.  See rates.c. */
+#ifndef TOOLS_RATES_H
+#define TOOLS_RATES_H
 
 #include <jansson.h>
 #include "tool.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "log.h"
+#include "verb_log.h"
 
 struct holder {
 	uint64_t session, token;

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "scene.h"
+#include "snapshot_diff.h"
 
 static int
 add_actor(struct scene *s, const char *key, const struct lh_party *p)

@@ -2,9 +2,10 @@
 /*
  * `leasehold run`: hold a key while a command runs.
  *
- * This file reads what was asked for and puts the steps in order; run.h says
- * where they are.  Whoever knows flock(1) finds its options: -x -s -n -w -E -c
- * -F -v, their long names, and -c after the key as well.  Where we differ:
+ * This file reads what was asked for and puts the steps in order; verb_run.h
+ * says where they are.  Whoever knows flock(1) finds its options: -x -s -n -w
+ * -E -c -F -v, their long names, and -c after the key as well.  Where we
+ * differ:
  *
  *	-w	has units, and a limit of one hour if it is not given
  *	-F	wants --ttl: nothing can renew the lease once the command has
@@ -13,7 +14,8 @@
  *		come and go do not keep it out for ever
  *	-u	is not there: a lease ends with its command
  *
- * A comma in KEY is always that of a list (keys.c): -s and -x mean all of it.
+ * A comma in KEY is always that of a list (run_keys.c): -s and -x mean all of
+ * it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "run.h"
+#include "verb_run.h"
 #include "show.h"
 
 static const char help[] =

@@ -16,10 +16,10 @@
  * A grant that arrives together with the signal is given back: whoever was told
  * "interrupted" holds nothing.
  *
- * A reader inside a reader (held.c) does not queue.  It tries, and if a writer
- * bars it, tries with the highest priority, which goes past writers; it is
- * refused if that does not help, since what it would wait for is a writer that
- * waits for its ancestor.
+ * A reader inside a reader (nesting.c) does not queue.  It tries, and if a
+ * writer bars it, tries with the highest priority, which goes past writers; it
+ * is refused if that does not help, since what it would wait for is a writer
+ * that waits for its ancestor.
  */
 #include <errno.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "run.h"
+#include "verb_run.h"
 #include "show.h"
 
 #define LOOK_FIRST_MS	50	/* not about short waits, nor too early */
@@ -229,7 +229,7 @@ tell_grant(struct run *r, int64_t waited_ns)
 }
 
 /* True: only a writer that waits for our ancestor is in the way.  (Of several
- * keys it may be another one that is busy: held.c.) */
+ * keys it may be another one that is busy: nesting.c.) */
 static bool
 waits_for_itself(struct run *r, struct waiter *w)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold run`, in the order in which it happens: run.c reads the options,
- * keys.c the keys (and does to all of them whatever is done to one), held.c
- * refuses to wait for ourselves, wait.c gets the lease (ahead.c says who
- * is in the way), launch.c starts the command in the world that child.c makes
- * for it, guard.c renews the lease and ends the command with it, ear.c hears
- * who asks for it.
+ * `leasehold run`, in the order in which it happens: verb_run.c reads the
+ * options, run_keys.c the keys (and does to all of them whatever is done to
+ * one), nesting.c refuses to wait for ourselves, run_wait.c gets the lease
+ * (blocker.c says who is in the way), run_launch.c starts the command in the
+ * world that run_child.c makes for it, run_guard.c renews the lease and ends
+ * the command with it, run_events.c hears who asks for it.
  */
-#ifndef RUN_H
-#define RUN_H
+#ifndef TOOLS_VERB_RUN_H
+#define TOOLS_VERB_RUN_H
 
 #include <signal.h>
 #include <sys/types.h>
@@ -51,7 +51,7 @@ struct run {
 };
 
 /*
- * keys.c: `key` into items.  0; an exit status after a sentence.
+ * run_keys.c: `key` into items.  0; an exit status after a sentence.
  */
 int keys_split(struct run *r);
 /* The library's calls, on all of them: 0, or the first error.  After -ESTALE
@@ -67,8 +67,8 @@ enum keys_of { KEYS_TOKENS, KEYS_IDS };
 char *keys_list(const struct run *r, enum keys_of what);
 
 /*
- * child.c: signals.  Blocks those that we take from a descriptor, and makes it;
- * a signal that our caller ignores stays ignored (nohup; background jobs of
+ * run_child.c: signals.  Blocks those that we take from a descriptor, and makes
+ * it; a signal that our caller ignores stays ignored (nohup; background jobs of
  * scripts).  The descriptor, or -errno.
  */
 int child_take_signals(struct run *r);
@@ -103,23 +103,23 @@ int child_exec(struct run *r, const int *keep_fds, int n_keep);
 pid_t child_start(struct run *r, const int *keep_fds, int n_keep);
 
 /*
- * held.c: does an ancestor of ours (LEASEHOLD_HELD) hold a key of ours, so that
- * we would wait for ourselves?  That has been said then.  Where both are shared
- * it is false, and r->nested is set.
+ * nesting.c: does an ancestor of ours (LEASEHOLD_HELD) hold a key of ours, so
+ * that we would wait for ourselves?  That has been said then.  Where both are
+ * shared it is false, and r->nested is set.
  */
 bool held_against_us(struct run *r);
-/* held.c: LEASEHOLD_HELD with our leases added; allocated, or NULL. */
+/* nesting.c: LEASEHOLD_HELD with our leases added; allocated, or NULL. */
 char *held_with_ours(struct run *r);
 
 /*
- * wait.c: get the leases.  True: r->leases are ours.  False: it has been said
- * why, and *status is what to exit with, which can be 0 (-E 0).  sigfd from
- * child_take_signals().
+ * run_wait.c: get the leases.  True: r->leases are ours.  False: it has been
+ * said why, and *status is what to exit with, which can be 0 (-E 0).  sigfd
+ * from child_take_signals().
  */
 bool wait_acquire(struct run *r, int sigfd, int *status);
 
 /*
- * ahead.c: who stands between the key and the one that has this place in line
+ * blocker.c: who stands between the key and the one that has this place in line
  * (0: none) and wants this mode, in words, for anybody to read.
  */
 #define AHEAD_MAX 512
@@ -129,7 +129,7 @@ const char *ahead_text(char buf[AHEAD_MAX], struct lh *lh,
 const struct lh_party *ahead_writer(const struct lh_key_info *info,
     uint32_t rank);
 
-/* ear.c: be told that somebody asks for a lease, or has broken it. */
+/* run_events.c: be told that somebody asks for a lease, or has broken it. */
 struct ear {
 	struct lh_lock *lock[LH_MANY_MAX];
 	struct lh_watch *watch[LH_MANY_MAX];
@@ -141,23 +141,25 @@ void ear_close(struct ear *ear);
 void ear_fds(const struct ear *ear, struct pollfd *fds);	/* n of them */
 uint32_t ear_heard(struct ear *ear);	/* LH_EVENT_ASKED, _LOST, since then */
 
-/* launch.c: start the command under the lease, and see it through; the exit
+/* run_launch.c: start the command under the lease, and see it through; the exit
  * status. */
 int launch_run(struct run *r, int sigfd);
 
 /*
- * guard.c: keep the lease while the command runs, give it back; the exit
+ * run_guard.c: keep the lease while the command runs, give it back; the exit
  * status.  loss_fd: to be closed when the lease is lost.
  */
 int guard_command(struct run *r, int sigfd, pid_t command, int loss_fd);
 
-/* tree.c: before the command starts: children that we have are not its. */
+/* process_tree.c: before the command starts: children that we have are not
+ * its. */
 void tree_begin(void);
 
 /*
- * tree.c: our descendants, including those whose parents are gone (we are their
- * reaper).  Send sig to each; `group` not 0: only to those in that process
- * group; sig 0: only count.  Number of processes that were there, or -errno.
+ * process_tree.c: our descendants, including those whose parents are gone (we
+ * are their reaper).  Send sig to each; `group` not 0: only to those in that
+ * process group; sig 0: only count.  Number of processes that were there, or
+ * -errno.
  */
 int tree_signal(int sig, pid_t group);
 

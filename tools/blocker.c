@@ -14,7 +14,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include "run.h"
+#include "verb_run.h"
 #include "show.h"
 
 const struct lh_party *

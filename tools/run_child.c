@@ -12,7 +12,7 @@
  * Process group.  The command stays in ours, as under nice(1) or flock(1): the
  * terminal's keys, the shell's job control, pipelines and a supervisor that
  * signals the group all reach it without our help.  What we do about its
- * descendants does not need the group (tree.c).
+ * descendants does not need the group (process_tree.c).
  *
  * Descriptors.  The command inherits what we were given, and two more: the loss
  * pipe's reading end (LEASEHOLD_LOSS_FD) and the liveness descriptor, whose
@@ -31,7 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "run.h"
+#include "verb_run.h"
 #include "show.h"
 
 static const int taken[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * When a lease is renewed, and when the command is ended for want of it.  Pure
- * arithmetic on the table's clock; guard.c does what it says.
+ * arithmetic on the table's clock; run_guard.c does what it says.
  *
  * Timeline of a lease of ttl t, whose deadline is D (30 s in brackets):
  *
@@ -22,8 +22,8 @@
  * others may have it already: SIGTERM at once, SIGKILL t/10 later, a second at
  * most.
  */
-#ifndef PACE_H
-#define PACE_H
+#ifndef TOOLS_RENEWAL_SCHEDULE_H
+#define TOOLS_RENEWAL_SCHEDULE_H
 
 #include <stdint.h>
 

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "run.h"
+#include "verb_run.h"
 #include "show.h"
 
 static int

@@ -17,10 +17,11 @@
  *
  * Two shared leases go together, so a shared `run` inside a shared one is let
  * through.  Only a writer that waits already would bar it, and that one waits
- * for the ancestor: again we should wait for ourselves.  wait.c goes past it,
- * which takes nothing from the writer while the ancestor holds the key anyway.
- * (Of several keys, those that are shared in this way are waited for with the
- * highest priority.  Against a writer that has it, too, only -w helps there.)
+ * for the ancestor: again we should wait for ourselves.  run_wait.c goes past
+ * it, which takes nothing from the writer while the ancestor holds the key
+ * anyway. (Of several keys, those that are shared in this way are waited for
+ * with the highest priority.  Against a writer that has it, too, only -w helps
+ * there.)
  *
  * The form is unambiguous: a table's name has neither '+' nor ':', `run` takes
  * no key with a comma, and the id after the last '=' has 32 digits.
@@ -30,7 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "run.h"
+#include "verb_run.h"
 #include "show.h"
 
 #define VARIABLE "LEASEHOLD_HELD"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is at which key, and what is different from before.  See scene.c. */
-#ifndef SCENE_H
-#define SCENE_H
+/* Who is at which key, and what is different from before.  See
+ * snapshot_diff.c. */
+#ifndef TOOLS_SNAPSHOT_DIFF_H
+#define TOOLS_SNAPSHOT_DIFF_H
 
 #include "tool.h"
 

@@ -40,7 +40,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "run.h"
+#include "verb_run.h"
 
 struct process {
 	pid_t pid, parent, group;

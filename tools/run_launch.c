@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include "run.h"
+#include "verb_run.h"
 
 struct launch {
 	int keep_fds[2];	/* what the command gets: loss pipe, liveness */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include "log.h"
+#include "verb_log.h"
 
 const char *
 log_who(char buf[PARTY_MAX], const struct lh_log_entry *e)

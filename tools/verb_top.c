@@ -3,7 +3,7 @@
  * `leasehold top`: the busiest keys of a table, again and again.
  *
  * On a terminal it draws with ncurses; with -b it prints what it would draw,
- * for files and pipes.  Both print the same lines (load.c), so that what is
+ * for files and pipes.  Both print the same lines (rates.c), so that what is
  * tested in one form is so in the other.  Each look opens the table anew, so
  * that one that is removed does not look idle.
  *
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "load.h"
+#include "rates.h"
 #include "show.h"
 
 #define BATCH_COLUMNS 100

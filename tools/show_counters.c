@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include "counters.h"
+#include "show_counters.h"
 
 /* As text_span(), of microseconds; "3.2 ms" and the like. */
 static const char *

@@ -5,9 +5,10 @@
  * have the key.
  *
  * One loop.  It sleeps in ppoll(2) on the signal descriptor (SIGCHLD comes
- * there too, so that no pidfd is needed) and on what the library tells (ear.c)
- * until the next point in time that pace.h names.  Each turn looks at things in
- * this order, which matters to a process that has been stopped for a while:
+ * there too, so that no pidfd is needed) and on what the library tells
+ * (run_events.c) until the next point in time that renewal_schedule.h names.
+ * Each turn looks at things in this order, which matters to a process that has
+ * been stopped for a while:
  *
  *	reap	a command that has ended while we were stopped has ended, and
  *		lh_release() says whether the lease covered it;
@@ -48,8 +49,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "pace.h"
-#include "run.h"
+#include "renewal_schedule.h"
+#include "verb_run.h"
 
 #define NS_PER_MS	INT64_C(1000000)
 #define NS_PER_S	INT64_C(1000000000)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A table's or a session's counters in words and in JSON.  See counters.c. */
-#ifndef COUNTERS_H
-#define COUNTERS_H
+/* A table's or a session's counters in words and in JSON.  See
+ * show_counters.c. */
+#ifndef TOOLS_SHOW_COUNTERS_H
+#define TOOLS_SHOW_COUNTERS_H
 
 #include "show.h"
 

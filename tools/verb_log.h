@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of `leasehold log` share. */
-#ifndef LOG_H
-#define LOG_H
+#ifndef TOOLS_VERB_LOG_H
+#define TOOLS_VERB_LOG_H
 
 #include "show.h"
 
@@ -29,7 +29,7 @@ const char *log_moment(char buf[MOMENT_MAX], int64_t epoch_ms);
 void log_print(const struct lh_log_entry *e);
 json_t *log_json(const struct lh_log_entry *e);
 
-/* past.c: who held it at that time?  The exit status. */
+/* log_at.c: who held it at that time?  The exit status. */
 int log_past(const struct log_opts *o);
 
 /* The library said `error`; the exit status. */

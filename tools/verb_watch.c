@@ -5,7 +5,7 @@
  * It looks every 20 ms and tells what is different; nobody who uses the table
  * notices.  Where looking takes long (many keys), it looks less often, so that
  * it takes a tenth of a processor at most.  What begins and ends between two
- * looks is not told: the table's log has that (log.h).
+ * looks is not told: the table's log has that (verb_log.h).
  *
  * Once in a second it opens the table anew: a removed one would look as if
  * nothing ever happened in it.
@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
-#include "scene.h"
+#include "snapshot_diff.h"
 #include "show.h"
 
 #define LOOK_NS INT64_C(20000000)
