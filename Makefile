@@ -538,7 +538,7 @@ install: all
 	install -m 644 include/leasehold/*.h include/leasehold/*.hpp \
 	    $(DESTDIR)$(PREFIX)/include/leasehold
 	install -d $(DESTDIR)$(PYTHONDIR)
-	install -m 644 src/python/leasehold.py $(DESTDIR)$(PYTHONDIR)
+	install -m 644 bindings/python/leasehold.py $(DESTDIR)$(PYTHONDIR)
 	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX), \

@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the `leasehold` command share: exit codes, the options
- * that every verb has, and one line for each helper file.
+ * Declares what the files of the `leasehold` command share.
  *
- *	leasehold.c  which verb		verb_run.c	  `run`: its options
- *	verb_list.c, verb_status.c, ...: a	nesting.c	  nesting
- *		     file each verb	run_wait.c	  the way to a lease
- *	parse.c	     options, keys	blocker.c	  who is in the way
- *	number.c     words to numbers	run_launch.c  from there to the command
- *	message.c	     words for people	run_child.c	  the command's
- *								world
- *	run_keys.c	     of `run`: several
- *	text.c	     spans and names	run_guard.c	  while it runs
- *	show.c	     a key as JSON	renewal_schedule.c	  when to renew,
- *								when to end
- *	show_counters.c, metrics_text.c: what `stats` tells; show_event.c,
- *	log_at.c: `log`
- *					process_tree.c	  its descendants
+ *	leasehold.c		main(): chooses the verb
+ *	verb_NAME.c		one verb (verb_acquire.c: renew and release too,
+ *				verb_break.c: ask too)
+ *	parse.c			options that every verb has, and keys
+ *	message.c		messages on standard error
+ *	show.c			a key, in words and as JSON
+ *	show_event.c, log_at.c	events of `log`; who held a key at a time
+ *	show_counters.c		counters of `stats`
+ *	rates.c			rates of `top`
+ *	snapshot_diff.c		changes between two looks, for `watch`
+ *
+ * Of `run`, beside verb_run.c:
+ *
+ *	nesting.c		a `run` inside another one's command
+ *	run_keys.c		one key, or several at once
+ *	run_wait.c, blocker.c	waits for the lease; says who blocks it
+ *	run_launch.c		from the lease to the running command
+ *	run_child.c		the command's signals, environment, descriptors
+ *	run_guard.c		renews while the command runs, ends it in time
+ *	renewal_schedule.c	when to renew, when to end the command
+ *	run_events.c		requests to release that reach `run`
+ *	process_tree.c		the command's descendants
+ *
+ * Numbers, names and exit statuses are in src/daemon, which the daemons use as
+ * well.
  */
 #ifndef TOOL_H
 #define TOOL_H

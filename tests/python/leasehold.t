@@ -17,7 +17,7 @@ import unittest
 import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../src/python"))
+sys.path.insert(0, os.path.join(HERE, "../../bindings/python"))
 sys.dont_write_bytecode = True
 
 import leasehold

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shim: one table's way to the cluster.  What its files share.
+ * Declares what the files of the shim share: one table's way to the cluster.
  *
- *	shim.c	 opens and closes one	    shim_table.c  the words in the table
- *	host.c	 the session, as told	    local_hold.c   a key, locally ours
- *	shim_keys.c	 which keys there are	    cluster_claim.c   claims in
- *						the cluster
- *	key_step.c	 what is to be done about   wishes.c   who wants what
- *		 one next		    metrics.c  what happened, in numbers
- *	client.c the socket		    shim_state.c  what is kept on disk
- *	dispatch.c	 what a frame asks for
+ *	shim.c			opens and closes a shim
+ *	host.c			this host's session in the cluster
+ *	shim_keys.c		which keys the shim knows
+ *	key_step.c		what is to be done about a key next
+ *	local_hold.c		the shim's own lease on a key of this host
+ *	cluster_claim.c		the host's claim on a key in the cluster
+ *	wishes.c		who wants which keys
+ *	shim_table.c		what the shim writes into the table
+ *	client.c		the socket
+ *	dispatch.c		what a frame asks for
+ *	shim_state.c		what is kept on disk
+ *	metrics.c		counters
+ *	timers.c		libevent timers on the boot-time clock
  *
  * and of the program: shim_main.c, shim_conf.c, shim_loop.c.
  *
