@@ -178,7 +178,7 @@ $(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/replay/replay.o \
 	$(link_with)
 
 $(FENCES): $(BUILD)/%: $(BUILD)/%.o $(filter-out $(FENCES:%=%.o),$(call \
-    objs,tests/fence/*.c)) $(call objs,tests/support/*.c) $(LIB_A)
+    objs,tests/fence/*.c)) $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
 
