@@ -57,7 +57,7 @@ main(int argc, char **argv)
 		return 64;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	need(lh_open(&lh, argv[1], NULL), "open");
-	lhi_right_serve(lh);
+	lhi_cluster_check_serve(lh);
 	epoch = lhi_cluster_begin(&lh->v, session, 1, 1);
 	lend(argv[2], true, epoch);
 	for (bool told = false;; told = true) {
@@ -65,8 +65,9 @@ main(int argc, char **argv)
 		    (uint64_t)(lhi_clock_ns(CLOCK_BOOTTIME) + TTL_NS));
 		if (!told && write(STDOUT_FILENO, "ready\n", 6) != 6)
 			return 2;
-		if (lhi_right_place(&lh->v, ref.slot, lhi_lock_token(ref.slot,
-		    sh64_load(&ref.slot->word))) == PLACE_HALF)
+		if (lhi_cluster_check_place(&lh->v, ref.slot,
+			lhi_lock_token(ref.slot, sh64_load(&ref.slot->word))) ==
+		    PLACE_HALF)
 			lend(argv[2], false, epoch);
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &look, NULL);
 	}

@@ -39,10 +39,11 @@ held(struct lh *lh, struct shm_slot *s, uint64_t w)
 	struct search mine = { lh->sid, false };
 
 	if (word_mode(w) == WORD_S)
-		(void)lhi_chain_walk(&lh->v, s, is_mine, &mine);
+		(void)lhi_readers_walk(&lh->v, s, is_mine, &mine);
 	else
 		(void)is_mine(&lh->v, word_idx(w), &mine);
-	return lhi_busy_fail(&lh->v, s, w, mine.found ? -EALREADY : -EBUSY);
+	return lhi_busy_detail_fail(&lh->v, s, w, mine.found ? -EALREADY :
+	    -EBUSY);
 }
 
 /* 1 it is gone; 0 look again; -EALREADY, -EBUSY, -EUCLEAN. */
@@ -58,7 +59,7 @@ attempt(struct lh *lh, const struct lhi_ref *ref)
 
 	if (gone != 0)
 		return gone;
-	if (sh32_load(&s->gen) != ref->home >> 32)
+	if (sh32_load(&s->gen) != ref->slot_ref >> 32)
 		return 0;
 	if (word_mode(w) == WORD_NONE) {
 		gone = lhi_evict_finish(v, s);
@@ -73,14 +74,14 @@ attempt(struct lh *lh, const struct lhi_ref *ref)
 		(void)lhi_slot_flag(ref, KEY_KEPT);
 	if (gone == 0 && sh64_load_sc(&s->word) == w &&
 	    link_idx(sh64_load_sc(&s->waitq)) != 0)
-		return lhi_busy_fail(v, s, w, -EBUSY);
+		return lhi_busy_detail_fail(v, s, w, -EBUSY);
 	return gone;
 }
 
 int
 lh_destroy(struct lh *lh, const char *key)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	int error = lhi_own(lh);
 

@@ -135,12 +135,12 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 		return false;
 	if (!state_held(st))
 		return true;	/* idle, or about to leave */
-	p = lhi_crowd_add(v, &d->holders, ci);
+	p = lhi_describe_claim_add(v, &d->holders, ci);
 	if (p == NULL)
 		return false;
 	p->mode = LH_SHARED;
 	p->token = lhi_reader_token(d->slot, c);
-	lhi_party_ends(v, p, st);
+	lhi_describe_claim_ends(v, p, st);
 	return true;
 }
 
@@ -153,7 +153,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 
 	if (is_elsewhere(d, c))
 		return false;
-	p = lhi_crowd_add(v, &d->waiters, ci);
+	p = lhi_describe_claim_add(v, &d->waiters, ci);
 	if (p == NULL)
 		return false;
 	p->mode = sh32_load(&c->wflags) & WAITER_SHARED ? LH_SHARED :
@@ -172,17 +172,17 @@ add_holders(struct dump *d, uint64_t w)
 	struct lh_party *p;
 
 	if (word_mode(w) == WORD_S)
-		return lhi_chain_walk(v, d->slot, add_reader, d);
+		return lhi_readers_walk(v, d->slot, add_reader, d);
 	if (word_mode(w) != WORD_X)
 		return 0;
 	c = lhi_claim(v, word_idx(w));
 	if (c == NULL)
 		return -EUCLEAN;
-	p = lhi_crowd_add(v, &d->holders, word_idx(w));
+	p = lhi_describe_claim_add(v, &d->holders, word_idx(w));
 	if (p == NULL)
 		return 0;
 	p->token = lhi_lock_token(d->slot, w);
-	lhi_party_ends(v, p, sh64_load(&c->state));
+	lhi_describe_claim_ends(v, p, sh64_load(&c->state));
 	return 0;
 }
 

@@ -9,21 +9,21 @@ int
 lh_key_open(struct lh *lh, const char *key, uint32_t flags,
     struct lh_key **out)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	struct lh_key *k;
-	int error = lhi_name_check(lh, key, flags, &n);
+	int error = lhi_key_name_check(lh, key, flags, &n);
 
 	if (error != 0)
 		return error;
 	if (out == NULL)
 		return lhi_fail(-EINVAL, "nowhere to put the handle (NULL)");
-	k = lhi_keys_find(lh, &n);
+	k = lhi_opened_keys_find(lh, &n);
 	if (k == NULL) {
-		error = lhi_name_resolve(lh, &n, flags, &ref);
+		error = lhi_key_name_resolve(lh, &n, flags, &ref);
 		if (error != 0)
 			return error;
-		k = lhi_keys_add(lh, &n, &ref);
+		k = lhi_opened_keys_add(lh, &n, &ref);
 		if (k == NULL)
 			return lhi_fail(-ENOMEM, "out of memory");
 	}
@@ -40,17 +40,17 @@ lh_key_close(struct lh_key *key)
 		return lhi_fail(-EINVAL, "no key was given (NULL)");
 	error = lhi_own(key->lh);
 	if (error == 0)
-		lhi_keys_drop(key);
+		lhi_opened_keys_drop(key);
 	return error;
 }
 
 int
 lh_key_create(struct lh *lh, const char *key)
 {
-	struct lhi_name n;
-	int error = lhi_name_check(lh, key, 0, &n);
+	struct lhi_key_name n;
+	int error = lhi_key_name_check(lh, key, 0, &n);
 
-	return error != 0 ? error : lhi_name_keep(lh, &n);
+	return error != 0 ? error : lhi_key_name_keep(lh, &n);
 }
 
 const char *

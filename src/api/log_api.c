@@ -369,7 +369,7 @@ lh_log(const char *name, const struct lh_log_opts *opts, lh_log_fn fn,
 	static const struct lh_log_opts usual = LH_LOG_OPTS_INIT;
 	struct log l = { .opts = opts != NULL ? opts : &usual, .fd = -1 };
 	char path[sizeof(l.im.v.path)];
-	struct lhi_name n;
+	struct lhi_key_name n;
 	int saved = errno, error = 0;
 
 	if (fn == NULL)

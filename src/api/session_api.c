@@ -169,7 +169,7 @@ lh_session_destroy(struct lh_session *s)
 	    CAUSE_RELEASED)
 		return has_ended();
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	done = lhi_session_bury(&s->lh->v, s->sid);	/* as above */
+	done = lhi_session_reclaim(&s->lh->v, s->sid);	/* as above */
 	(void)pthread_setcancelstate(cancel, NULL);
 	return done < 0 ? done : 0;
 }
@@ -187,9 +187,9 @@ lh_session_keep(struct lh_session *s, int on)
 	if (on != 0)
 		error = lhi_live_thread();
 	if (error == 0 && on != 0)
-		lhi_keep_begin(s);
+		lhi_session_renewal_begin(s);
 	else
-		lhi_keep_end(s);
+		lhi_session_renewal_end(s);
 	lhi_live_unlock();
 	errno = saved;
 	return error;
@@ -201,7 +201,7 @@ lh_session_close(struct lh_session *s)
 	if (s == NULL)
 		return;
 	lhi_live_lock();
-	lhi_keep_end(s);
+	lhi_session_renewal_end(s);
 	lhi_live_unlock();
 	free(s);
 }
@@ -284,7 +284,7 @@ int
 lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
     uint64_t token, struct lh_lease *lease)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	struct lhi_held h;
 	uint64_t st = 0;
@@ -305,7 +305,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 	for (uint32_t mode = LH_EXCLUSIVE; mode <= LH_SHARED; mode++) {
 		struct lh_lease l = { .mode = (uint16_t)mode,
 		    .opaque = LEASE_LIVE, .id = { id[0], id[1] },
-		    .token = token, .key = ref.home };
+		    .token = token, .key = ref.slot_ref };
 
 		error = lhi_lease_find(lh, &l, &h);
 		if (error == -EINVAL || error == -ESTALE)
@@ -315,7 +315,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		for (int i = 0; i < RECALL_LOOKS; i++) {
 			st = sh64_load(&h.claim->state);
 			has = lhi_lease_now(lh, &l, &h, st) != LEASE_OVER &&
-			    (!h.shared || lhi_chain_has(&lh->v, h.slot,
+			    (!h.shared || lhi_readers_has(&lh->v, h.slot,
 			    h.ci) == 1);
 			if (!has || sh64_load(&h.claim->state) == st)
 				break;
@@ -324,7 +324,8 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		if (!has)
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
-		l.expires_ns = lhi_right_cut_ns(&h, lhi_ends_ns(&lh->v, st));
+		l.expires_ns =
+		    lhi_cluster_check_cut_ns(&h, lhi_ends_ns(&lh->v, st));
 		do
 			found = lhi_lease_told(lh, &l, &h);
 		while (found == LEASE_LIVES);

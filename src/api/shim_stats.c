@@ -12,8 +12,9 @@
 int
 lh_shim_stats(struct lh *lh, void (*fn)(const char *text, void *arg), void *arg)
 {
-	struct lhi_plea p = { .lh = lh, .question = { .type = FRAME_STATS } };
-	struct lhi_plea_wait wait = { .until_ns = 0 };
+	struct lhi_shim_request p = {
+	    .lh = lh, .question = {.type = FRAME_STATS}};
+	struct lhi_shim_request_wait wait = { .until_ns = 0 };
 	char *text = NULL;
 	int error = lhi_own(lh);
 
@@ -22,10 +23,10 @@ lh_shim_stats(struct lh *lh, void (*fn)(const char *text, void *arg), void *arg)
 	if (error != 0)
 		return error;
 	wait.until_ns = lhi_now_ns(&lh->v) + WAIT_NS;
-	error = lhi_plea_begin(&p);
+	error = lhi_shim_request_begin(&p);
 	if (error != 0)
 		return error;
-	error = lhi_plea_await(&p, &wait);
+	error = lhi_shim_request_await(&p, &wait);
 	if (error == -ETIMEDOUT)
 		error = lhi_fail(-EHOSTUNREACH, "the shim does not answer");
 	else if (error == 0 && p.answer.type != FRAME_TEXT)
@@ -33,7 +34,7 @@ lh_shim_stats(struct lh *lh, void (*fn)(const char *text, void *arg), void *arg)
 	else if (error == 0 && (text = strndup(p.answer.text,
 	    p.answer.text_len)) == NULL)
 		error = lhi_fail(-ENOMEM, "out of memory");
-	lhi_plea_end(&p);
+	lhi_shim_request_end(&p);
 	if (error == 0)
 		fn(text, arg);
 	free(text);

@@ -36,10 +36,10 @@ bytes_used(struct lhi_view *v)
 static void
 tell_own(struct lh *lh)
 {
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 
 	if (m->lh == lh)
-		lhi_mag_tell(m);
+		lhi_claim_cache_tell(m);
 }
 
 static void
@@ -94,7 +94,7 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 	    sh32_load_rlx(&v->hdr->reaper_ms);
 	st.log_grants = (sh32_load(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 	st.tokens_global = lhi_view_global(v);
-	lhi_stat_table(v, &st.counters);
+	lhi_counters_table(v, &st.counters);
 	*stats = st;
 }
 
@@ -130,7 +130,7 @@ describe(struct lhi_view *v, uint32_t idx, struct lh_session_stats *s)
 	s->dead = sess_st(st) == SESS_DEAD;
 	s->attached_ns = (int64_t)sh64_load_rlx(&se->attached_ns);
 	memcpy(s->application, se->application, LH_APPLICATION_MAX);
-	for (int i = 0; i < TRIES && !lhi_stat_session(v, idx, s->id,
+	for (int i = 0; i < TRIES && !lhi_counters_session(v, idx, s->id,
 	    &s->counters); i++)
 		;
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++)

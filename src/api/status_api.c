@@ -20,12 +20,12 @@ holds_as(const struct lhi_snapshot *sn, const uint64_t id[2], uint64_t st)
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t w = sh64_load(&sn->slot->word);
 
-	return state_held(st) && lhi_mag_claim_id(v, ci) == id[1] &&
-	    sh64_load(&c->home) == lhi_home(lhi_slot_idx(v, sn->slot),
+	return state_held(st) && lhi_claim_cache_id(v, ci) == id[1] &&
+	    sh64_load(&c->slot_ref) == lhi_slot_ref(lhi_slot_idx(v, sn->slot),
 	    sh32_load(&sn->slot->gen)) &&
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
 	    ((word_mode(w) == WORD_S &&
-	    lhi_chain_has(v, sn->slot, ci) == 1) ||
+	    lhi_readers_has(v, sn->slot, ci) == 1) ||
 	    (word_mode(w) == WORD_X && word_idx(w) == ci));
 }
 

@@ -113,7 +113,7 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 		return lhi_fail(error, "%s has changed its length since this "
 		    "process mapped it: it was overwritten; stop its users, "
 		    "remove it, and start them again", lh->v.path);
-	lh->anchor = lhi_mag_cell();
+	lh->anchor = lhi_claim_cache_cell();
 	if (error != 0 || lh->anchor == NULL)
 		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
 		    (unsigned long long)g->object_len, lh->v.path);
@@ -232,10 +232,10 @@ dispose(struct lh *lh)
 	if (lh->map != NULL)
 		lhi_map_put(lh->map);
 	if (lh->anchor != NULL)
-		lhi_mag_cell_free(lh->anchor);
+		lhi_claim_cache_cell_free(lh->anchor);
 	close_own(lh, atomic_load(&lh->v.probe_fd));
-	lhi_holder_end(lh);
-	lhi_shim_end(lh);
+	lhi_reentry_end(lh);
+	lhi_shim_client_end(lh);
 	free(lh->finals);
 	free(lh);
 }
@@ -290,7 +290,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	}
 	error = attach(lh, fd, session_fd, &id, &g, o->application != NULL ?
 	    o->application : program_invocation_short_name);
-	if (error == 0 && lhi_keys_begin(lh) != 0)
+	if (error == 0 && lhi_opened_keys_begin(lh) != 0)
 		error = lhi_fail(-ENOMEM, "out of memory");
 	if (error == 0 && (o->flags & LH_LIVENESS_FD))
 		lh->live_fd = session_fd;
@@ -307,7 +307,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	}
 	lhi_proc_unlock();
 	if (error == 0)
-		lhi_fence_attach(&lh->v);
+		lhi_token_ceiling_attach(&lh->v);
 	return error;
 }
 
@@ -373,7 +373,7 @@ lh_close(struct lh *lh)
 	lhi_live_closing(lh);
 	lhi_proc_lock();
 	lh->anchor->tag = 0;
-	lhi_mag_detach_all(lh);
+	lhi_claim_cache_detach_all(lh);
 	lhi_session_closing(&lh->v, lh->sid);
 	lhi_point("close.closing");
 	/* a damaged table leaves CLOSING, which others can prove dead */
@@ -381,7 +381,7 @@ lh_close(struct lh *lh)
 		lhi_event_session(&lh->v, LH_LOG_SESSION_ENDED, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);
 	}
-	lhi_keys_end(lh);
+	lhi_opened_keys_end(lh);
 	dispose(lh);
 	lhi_proc_unlock();
 	errno = saved;

@@ -111,7 +111,7 @@ token_of(uint64_t hint, uint64_t ver)
 
 /* claim state */
 enum lhi_claim_st {
-	ST_FREE = 0,		/* nobody's; its magazine's owner takes it */
+	ST_FREE = 0,		/* nobody's; its claim cache's owner takes it */
 	ST_WAIT = 1,		/* in, or on its way into, a wait queue */
 	ST_EXPIRED = 2,		/* terminal: the deadline was enforced */
 	ST_BROKEN = 3,		/* terminal: ended by an operator */

@@ -19,7 +19,7 @@
 struct detail {
 	int mute;
 	int busy_code;		/* not 0: text is yet to be made from busy */
-	struct lhi_busy busy;
+	struct lhi_busy_detail busy;
 	void *kept;
 	void (*drop)(void *);
 	char text[640];
@@ -77,7 +77,7 @@ lhi_fail(int code, const char *fmt, ...)
 }
 
 int
-lhi_fail_busy(int code, const struct lhi_busy *busy)
+lhi_fail_busy(int code, const struct lhi_busy_detail *busy)
 {
 	int saved = errno;
 	struct detail *d = detail_get();
@@ -129,7 +129,7 @@ lhi_fail_kept(void)
 static void
 tell_busy(struct detail *d)
 {
-	const struct lhi_busy *b = &d->busy;
+	const struct lhi_busy_detail *b = &d->busy;
 	const char *verdict = d->busy_code == -ETIMEDOUT ?
 	    "waited in vain for" : d->busy_code == -ECANCELED ?
 	    "the wait was cancelled for" : d->busy_code == -EALREADY ?

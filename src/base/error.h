@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct lhi_busy {
+struct lhi_busy_detail {
 	int64_t now_ns;
 	int64_t since_ns;
 	int64_t expires_ns;
@@ -26,7 +26,7 @@ struct lhi_busy {
 
 int lhi_fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), cold));
-int lhi_fail_busy(int code, const struct lhi_busy *busy);
+int lhi_fail_busy(int code, const struct lhi_busy_detail *busy);
 /* Was that the latest failure, and is it the shim that holds it? */
 bool lhi_fail_busy_by_shim(void);
 

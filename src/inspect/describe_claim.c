@@ -14,11 +14,11 @@ describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t owner = lhi_claim_owner(v, ci);
-	struct lhi_aside aside;
+	struct lhi_claim_note aside;
 
 	memset(p, 0, sizeof(*p));
 	p->id[0] = owner;
-	p->id[1] = lhi_mag_claim_id(v, ci);
+	p->id[1] = lhi_claim_cache_id(v, ci);
 	p->tid = lhi_claim_tid(c);
 	p->mode = LH_EXCLUSIVE;
 	p->since_ns = lhi_claim_since_ns(v, c);
@@ -31,14 +31,15 @@ describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 		if (lhi_named_is(v, owner))
 			p->flags |= LH_PARTY_SESSION;
 	}
-	if (lhi_aside_read(v, p->id[1], &aside)) {
+	if (lhi_claim_note_read(v, p->id[1], &aside)) {
 		memcpy(p->request, aside.request, sizeof(p->request));
 		memcpy(p->info, aside.info, sizeof(p->info));
 	}
 }
 
 void
-lhi_party_ends(const struct lhi_view *v, struct lh_party *p, uint64_t st)
+lhi_describe_claim_ends(const struct lhi_view *v, struct lh_party *p, uint64_t
+    st)
 {
 	p->expires_ns = lhi_ends_ns(v, st);
 	p->policy = state_strict(st) ? LH_POLICY_STRICT :
@@ -46,7 +47,7 @@ lhi_party_ends(const struct lhi_view *v, struct lh_party *p, uint64_t st)
 }
 
 struct lh_party *
-lhi_crowd_add(struct lhi_view *v, struct lhi_crowd *crowd, uint32_t ci)
+lhi_describe_claim_add(struct lhi_view *v, struct lhi_crowd *crowd, uint32_t ci)
 {
 	struct lh_party *p;
 

@@ -18,10 +18,11 @@ struct lhi_crowd {
  * One more: who is behind claim ci, which is in range, exclusively and without
  * deadline, rank and token.  NULL: out of memory, and that is noted.
  */
-struct lh_party *lhi_crowd_add(struct lhi_view *v, struct lhi_crowd *crowd,
-    uint32_t ci);
+struct lh_party *lhi_describe_claim_add(struct lhi_view *v, struct lhi_crowd
+    *crowd, uint32_t ci);
 
 /* When a holder's lease in state st ends, and under which policy. */
-void lhi_party_ends(const struct lhi_view *v, struct lh_party *p, uint64_t st);
+void lhi_describe_claim_ends(const struct lhi_view *v, struct lh_party *p,
+    uint64_t st);
 
 #endif

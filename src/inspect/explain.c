@@ -70,7 +70,7 @@ static uint32_t
 run_of(const struct lhi_view *v, const struct lh_party *p)
 {
 	pid_t pid = lhi_session_pid(v, p->id[0]);
-	struct shm_session *se = lhi_thread_session(v, p->id[0]);
+	struct shm_session *se = lhi_waits_for_thread_session(v, p->id[0]);
 	struct lhi_procstat whole, thread;
 	int saved = errno;
 	bool gone;
@@ -95,12 +95,12 @@ wanted_by(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
     int64_t *since_ns)
 {
 	struct shm_claim *c = &v->claims[ci];
-	uint64_t home = sh64_load(&c->home);
-	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	uint64_t slot_ref = sh64_load(&c->slot_ref);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
 
 	*since_ns = lhi_claim_since_ns(v, c);
 	return s != NULL && lhi_slot_key(v, s, name) != 0 &&
-	    sh32_load(&s->gen) == home >> 32 && sh64_load(&c->state) == st;
+	    sh32_load(&s->gen) == slot_ref >> 32 && sh64_load(&c->state) == st;
 }
 
 /*
@@ -138,7 +138,7 @@ tell_waits(struct explanation *x)
 			p->waits_since_ns = me->since_ns;
 			continue;
 		}
-		ci = lhi_thread_wait(v, p->id[0], p->tid, &budget, &st);
+		ci = lhi_waits_for_thread(v, p->id[0], p->tid, &budget, &st);
 		if (ci != 0 && wanted_by(v, ci, st, x->waits[i].name,
 		    &p->waits_since_ns))
 			p->waits_for = x->waits[i].name;
@@ -206,7 +206,7 @@ lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 	lhi_fail_mute(1);
 	told = lhi_slot_key(&lh->v, ref->slot, x->sn.key) != 0 &&
 	    lhi_snapshot_take(&x->sn, ref->slot) == 0 &&
-	    sh32_load(&ref->slot->gen) == ref->home >> 32;
+	    sh32_load(&ref->slot->gen) == ref->slot_ref >> 32;
 	lhi_fail_mute(0);
 	if (told)
 		(void)lhi_fail_keep(x, drop);

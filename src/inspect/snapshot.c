@@ -47,7 +47,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 		return true;	/* granted, about to leave the queue */
 	if (lhi_session_dead(v, lhi_claim_owner(v, ci), true))
 		return true;	/* whoever is first will bury it */
-	p = lhi_crowd_add(&sn->lh->v, &sn->waiters, ci);
+	p = lhi_describe_claim_add(&sn->lh->v, &sn->waiters, ci);
 	if (p == NULL)
 		return false;
 	p->mode = reader ? LH_SHARED : LH_EXCLUSIVE;
@@ -72,12 +72,12 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	sum_up(sn, ci, st);
 	if (!state_held(st))
 		return true;	/* idle, or about to leave */
-	p = lhi_crowd_add(&sn->lh->v, &sn->holders, ci);
+	p = lhi_describe_claim_add(&sn->lh->v, &sn->holders, ci);
 	if (p == NULL)
 		return false;
 	p->mode = LH_SHARED;
 	p->token = lhi_reader_token(sn->slot, &v->claims[ci]);
-	lhi_party_ends(v, p, st);
+	lhi_describe_claim_ends(v, p, st);
 	return true;
 }
 
@@ -90,17 +90,18 @@ add_holders(struct lhi_snapshot *sn, uint64_t w)
 
 	switch (word_mode(w)) {
 	case WORD_X:
-		p = lhi_crowd_add(&sn->lh->v, &sn->holders, word_idx(w));
+		p = lhi_describe_claim_add(&sn->lh->v, &sn->holders,
+		    word_idx(w));
 		if (p == NULL)
 			return 0;
 		p->token = lhi_lock_token(sn->slot, w);
-		lhi_party_ends(v, p,
+		lhi_describe_claim_ends(v, p,
 		    sh64_load(&v->claims[word_idx(w)].state));
 		return 0;
 	case WORD_S:
-		error = lhi_chain_purge(v, sn->slot, lhi_now_ns(v), true, 0);
+		error = lhi_readers_purge(v, sn->slot, lhi_now_ns(v), true, 0);
 		return error != 0 ? error :
-		    lhi_chain_walk(v, sn->slot, add_reader, sn);
+		    lhi_readers_walk(v, sn->slot, add_reader, sn);
 	default:
 		return 0;
 	}
@@ -125,17 +126,17 @@ static void
 tell_right(struct lhi_snapshot *sn)
 {
 	struct lhi_view *v = &sn->lh->v;
-	const struct lhi_ref ref = { sn->slot, lhi_home(lhi_slot_idx(v,
+	const struct lhi_ref ref = { sn->slot, lhi_slot_ref(lhi_slot_idx(v,
 	    sn->slot), sh32_load(&sn->slot->gen)) };
 	struct lh_key_info *info = &sn->info;
-	struct lhi_right_end end;
+	struct lhi_cluster_check_end end;
 
 	if (!lhi_right_has(sn->slot))
 		return;
 	info->cluster = LH_CLUSTER_NONE;
-	if (!lhi_right_lets(v, &ref, true, &end))
+	if (!lhi_cluster_check_lets(v, &ref, true, &end))
 		return;
-	info->cluster = lhi_right_lets(v, &ref, false, NULL) ?
+	info->cluster = lhi_cluster_check_lets(v, &ref, false, NULL) ?
 	    LH_CLUSTER_EXCLUSIVE : LH_CLUSTER_SHARED;
 	info->cluster_left_ns = end.left_ns;
 }
@@ -145,7 +146,7 @@ lhi_snapshot_ask(struct lhi_snapshot *sn)
 {
 	if (sn->info.cluster == LH_CLUSTER_LOCAL || sn->lh->serves)
 		return;
-	lhi_cluster_elsewhere(sn->lh, sn->key, sn->elsewhere,
+	lhi_cluster_acquire_elsewhere(sn->lh, sn->key, sn->elsewhere,
 	    sizeof(sn->elsewhere));
 	if (sn->elsewhere[0] != '\0')
 		sn->info.elsewhere = sn->elsewhere;
@@ -220,7 +221,7 @@ lhi_snapshot_take(struct lhi_snapshot *sn, struct shm_slot *s)
 int
 lhi_snapshot_of(struct lhi_snapshot *sn, const char *key)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	int error = lhi_name_set(&n, key);
 
@@ -234,7 +235,8 @@ lhi_snapshot_of(struct lhi_snapshot *sn, const char *key)
 		memcpy(sn->key, key, n.len + 1);
 		lhi_point("snapshot.found");
 		error = lhi_snapshot_take(sn, ref.slot);
-		if (error == 0 && sh32_load(&ref.slot->gen) == ref.home >> 32)
+		if (error == 0 &&
+		    sh32_load(&ref.slot->gen) == ref.slot_ref >> 32)
 			return 0;	/* of that life, then */
 	}
 	return error != 0 ? error : lhi_fail(-EAGAIN, "key '%.64s' comes and "

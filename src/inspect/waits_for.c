@@ -55,16 +55,16 @@
 #define BUDGET 100000
 
 bool
-lhi_circle_gives_way(const struct lhi_view *v, uint32_t a, uint32_t b)
+lhi_waits_for_victim(const struct lhi_view *v, uint32_t a, uint32_t b)
 {
 	const struct shm_claim *ca = &v->claims[a], *cb = &v->claims[b];
-	bool spared = sh32_load(&cb->wflags) & WAITER_SPARED;
+	bool no_deadlock = sh32_load(&cb->wflags) & WAITER_NO_DEADLOCK;
 	uint32_t p = sh32_load(&ca->priority), q = sh32_load(&cb->priority);
 	uint64_t s = sh64_load(&ca->since) >> TID_BITS;
 	uint64_t t = sh64_load(&cb->since) >> TID_BITS;
 
-	if (spared != ((sh32_load(&ca->wflags) & WAITER_SPARED) != 0))
-		return spared;
+	if (no_deadlock != ((sh32_load(&ca->wflags) & WAITER_NO_DEADLOCK) != 0))
+		return no_deadlock;
 	if (p != q)
 		return p < q;
 	return s != t ? s > t : a > b;
@@ -72,7 +72,7 @@ lhi_circle_gives_way(const struct lhi_view *v, uint32_t a, uint32_t b)
 
 /* Is that lease, which ends soon, one that is renewed?  Remember it. */
 static bool
-renewed(struct lhi_circle *q, uint32_t ci, uint64_t st)
+renewed(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
 	struct lhi_deadlock *d = q->d, *n = &q->next;
 	uint32_t i;
@@ -96,7 +96,7 @@ renewed(struct lhi_circle *q, uint32_t ci, uint64_t st)
 
 /* Does it end on its own, soon?  (Or has it?) */
 static bool
-ends_soon(struct lhi_circle *q, uint32_t ci, uint64_t st)
+ends_soon(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
 	int64_t end = lhi_deadline_ns(q->v, state_deadline(st));
 
@@ -121,7 +121,7 @@ add(struct lhi_hop *h, const struct lhi_way *w)
 
 /* Claim ci holds what h waits for.  What does its thread wait for? */
 static void
-add_hold(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci)
+add_hold(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci)
 {
 	struct shm_claim *c = lhi_claim(q->v, ci);
 	struct lhi_way w = { .hold = ci };
@@ -132,16 +132,17 @@ add_hold(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci)
 	w.hold_st = sh64_load(&c->state);
 	tid = lhi_claim_tid(c);
 	if (!state_held(w.hold_st) || tid == 0 ||
-	    sh64_load(&c->home) != h->home || ends_soon(q, ci, w.hold_st))
+	    sh64_load(&c->slot_ref) != h->slot_ref ||
+	    ends_soon(q, ci, w.hold_st))
 		return;
-	w.wait = lhi_thread_wait(q->v, lhi_claim_owner(q->v, ci), tid,
+	w.wait = lhi_waits_for_thread(q->v, lhi_claim_owner(q->v, ci), tid,
 	    &q->budget, &w.wait_st);
 	if (w.wait != 0)
 		add(h, &w);
 }
 
 struct walk {
-	struct lhi_circle *q;
+	struct lhi_waits_for *q;
 	struct lhi_hop *h;
 };
 
@@ -177,7 +178,7 @@ add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
 
 /* What is in the way of wait ci, in state st?  False: it does not wait. */
 static bool
-look_ahead(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
+look_ahead(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 {
 	struct lhi_view *v = q->v;
 	struct shm_claim *c = lhi_claim(v, ci);
@@ -189,10 +190,10 @@ look_ahead(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 	h->at = h->n = 0;
 	if (c == NULL)
 		return false;
-	h->home = sh64_load(&c->home);
+	h->slot_ref = sh64_load(&c->slot_ref);
 	h->flags = sh32_load(&c->wflags);
-	s = lhi_slot(v, (uint32_t)h->home);
-	if (s == NULL || sh32_load(&s->gen) != h->home >> 32)
+	s = lhi_slot(v, (uint32_t)h->slot_ref);
+	if (s == NULL || sh32_load(&s->gen) != h->slot_ref >> 32)
 		return false;
 	h->word = sh64_load(&s->word);
 	if (word_mode(h->word) == WORD_X && !(h->flags & WAITER_UPGRADE))
@@ -200,12 +201,12 @@ look_ahead(struct lhi_circle *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 	else if (word_mode(h->word) == WORD_S && (h->flags & WAITER_SHARED))
 		(void)lhi_queue_walk(v, s, add_barrier, &k);
 	else if (word_mode(h->word) == WORD_S)
-		(void)lhi_chain_walk(v, s, add_reader, &k);
+		(void)lhi_readers_walk(v, s, add_reader, &k);
 	return true;
 }
 
 static bool
-seen(struct lhi_circle *q, uint32_t ci)
+seen(struct lhi_waits_for *q, uint32_t ci)
 {
 	for (uint32_t i = 0; i < q->n_seen; i++) {
 		if (q->seen[i] == ci)
@@ -219,7 +220,7 @@ seen(struct lhi_circle *q, uint32_t ci)
 
 /* Go on from wait ci.  True: hop[0..n) is a circle. */
 static bool
-explore(struct lhi_circle *q, uint32_t ci, uint64_t st)
+explore(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
 	struct lhi_hop *h;
 
@@ -232,7 +233,7 @@ explore(struct lhi_circle *q, uint32_t ci, uint64_t st)
 
 			if (next == q->hop[0].wait)
 				return true;
-			if (q->victim && !lhi_circle_gives_way(q->v,
+			if (q->victim && !lhi_waits_for_victim(q->v,
 			    q->hop[0].wait, next))
 				q->pruned = true;
 			else if (explore(q, next, h->way[h->at].wait_st))
@@ -244,7 +245,7 @@ explore(struct lhi_circle *q, uint32_t ci, uint64_t st)
 }
 
 bool
-lhi_circle_find(struct lhi_circle *q, uint32_t ci, bool victim, bool all)
+lhi_waits_for_find(struct lhi_waits_for *q, uint32_t ci, bool victim, bool all)
 {
 	q->victim = victim;
 	q->all = all;
@@ -273,7 +274,7 @@ in_place(const struct lhi_view *v, const struct lhi_hop *h)
 
 	if (w->hold != 0)
 		return true;
-	if (sh64_load(&c->home) != h->home)
+	if (sh64_load(&c->slot_ref) != h->slot_ref)
 		return false;
 	if (rank != own_rank)
 		return rank > own_rank;
@@ -282,7 +283,7 @@ in_place(const struct lhi_view *v, const struct lhi_hop *h)
 
 /* Is the wait, and what is in its way, as it was? */
 static bool
-still(struct lhi_circle *q, const struct lhi_hop *h)
+still(struct lhi_waits_for *q, const struct lhi_hop *h)
 {
 	struct lhi_view *v = q->v;
 	const struct lhi_way *w = &h->way[h->at];
@@ -290,8 +291,9 @@ still(struct lhi_circle *q, const struct lhi_hop *h)
 	uint32_t was = h->flags ^ sh32_load(&c->wflags);
 	uint64_t word, st;
 
-	word = sh64_load(&lhi_slot(v, (uint32_t)h->home)->word);
-	if (sh64_load(&c->state) != h->st || sh64_load(&c->home) != h->home ||
+	word = sh64_load(&lhi_slot(v, (uint32_t)h->slot_ref)->word);
+	if (sh64_load(&c->state) != h->st ||
+	    sh64_load(&c->slot_ref) != h->slot_ref ||
 	    (was & (WAITER_SHARED | WAITER_UPGRADE)) != 0 ||
 	    word_mode(word) != word_mode(h->word) ||
 	    (word_mode(word) == WORD_X && word != h->word) ||
@@ -307,7 +309,7 @@ still(struct lhi_circle *q, const struct lhi_hop *h)
 }
 
 bool
-lhi_circle_proved(struct lhi_circle *q)
+lhi_waits_for_proved(struct lhi_waits_for *q)
 {
 	lhi_point("deadlock.found");
 	for (uint32_t i = 0; i < q->n; i++) {
@@ -322,7 +324,7 @@ lhi_circle_proved(struct lhi_circle *q)
 }
 
 struct shm_session *
-lhi_circle_session(const struct lhi_view *v, uint32_t ci)
+lhi_waits_for_session(const struct lhi_view *v, uint32_t ci)
 {
-	return lhi_thread_session(v, lhi_claim_owner(v, ci));
+	return lhi_waits_for_thread_session(v, lhi_claim_owner(v, ci));
 }

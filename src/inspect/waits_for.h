@@ -20,14 +20,14 @@ struct lhi_way {
 /* A wait on the way, as it was seen, and what is in its way. */
 struct lhi_hop {
 	uint32_t wait;
-	uint64_t st, home, word;
+	uint64_t st, slot_ref, word;
 	uint32_t flags;
 	uint32_t at;		/* way[at] is gone along */
 	uint32_t n;
 	struct lhi_way way[WAYS_MAX];
 };
 
-struct lhi_circle {
+struct lhi_waits_for {
 	struct lhi_view *v;
 	struct lhi_deadlock *d;
 	int64_t now;
@@ -46,15 +46,17 @@ struct lhi_circle {
  * Is there a circle through wait ci?  victim: of which it would be the one to
  * give way.  all: also over leases that end soon.  True: it is hop[0..n).
  */
-bool lhi_circle_find(struct lhi_circle *q, uint32_t ci, bool victim, bool all);
+bool lhi_waits_for_find(struct lhi_waits_for *q, uint32_t ci, bool victim, bool
+    all);
 
 /* It was found: did all of it stand at one moment? */
-bool lhi_circle_proved(struct lhi_circle *q);
+bool lhi_waits_for_proved(struct lhi_waits_for *q);
 
 /* Has wait a, rather than wait b, to give way? */
-bool lhi_circle_gives_way(const struct lhi_view *v, uint32_t a, uint32_t b);
+bool lhi_waits_for_victim(const struct lhi_view *v, uint32_t a, uint32_t b);
 
 /* The record of the session whose thread waits with claim ci; or NULL. */
-struct shm_session *lhi_circle_session(const struct lhi_view *v, uint32_t ci);
+struct shm_session *lhi_waits_for_session(const struct lhi_view *v, uint32_t
+    ci);
 
 #endif

@@ -17,7 +17,7 @@
 #include "inspect/waits_for_thread.h"
 
 struct shm_session *
-lhi_thread_session(const struct lhi_view *v, uint64_t sid)
+lhi_waits_for_thread_session(const struct lhi_view *v, uint64_t sid)
 {
 	struct shm_session *se;
 	uint64_t s;
@@ -34,8 +34,8 @@ lhi_thread_session(const struct lhi_view *v, uint64_t sid)
 static bool
 same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 {
-	struct shm_session *x = lhi_thread_session(v, a);
-	struct shm_session *y = lhi_thread_session(v, b);
+	struct shm_session *x = lhi_waits_for_thread_session(v, a);
+	struct shm_session *y = lhi_waits_for_thread_session(v, b);
 
 	if (x == NULL || y == NULL || x == y)
 		return x != NULL && x == y;
@@ -45,7 +45,7 @@ same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 }
 
 uint32_t
-lhi_thread_wait(struct lhi_view *v, uint64_t sid, uint32_t tid,
+lhi_waits_for_thread(struct lhi_view *v, uint64_t sid, uint32_t tid,
     int64_t *budget, uint64_t *st)
 {
 	uint64_t last = 0, who;

@@ -6,14 +6,15 @@
 #include "shm/view.h"
 
 /* The record of a session, if it lives and has threads; or NULL. */
-struct shm_session *lhi_thread_session(const struct lhi_view *v, uint64_t sid);
+struct shm_session *lhi_waits_for_thread_session(const struct lhi_view *v,
+    uint64_t sid);
 
 /*
  * The claim with which thread tid of sid's process waits, and its state; or 0:
  * it does not, or was not found before *budget, which falls with each claim and
  * chunk that is read, was used up.
  */
-uint32_t lhi_thread_wait(struct lhi_view *v, uint64_t sid, uint32_t tid,
+uint32_t lhi_waits_for_thread(struct lhi_view *v, uint64_t sid, uint32_t tid,
     int64_t *budget, uint64_t *st);
 
 #endif

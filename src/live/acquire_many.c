@@ -20,9 +20,9 @@
  *	keys before the one he waits for: no circle of such waits.
  *  I2	Those won are renewed at least every third of the ttl for as long as
  *	this call lasts: between two keys, and during the wait for one, where
- *	the wait calls us (struct lhi_chore).  The wait is not cut in pieces
- *	for that: it would go to the back of the queue each time, and might
- *	never come to the front.
+ *	the wait calls us (struct lhi_wait_callback).  The wait is not cut in
+ *	pieces for that: it would go to the back of the queue each time, and
+ *	might never come to the front.
  *  I3	Before 0 is returned, all have been renewed once more, and the clock
  *	was before the first deadline after the last renewal: they were all
  *	held at one moment.
@@ -67,10 +67,10 @@
 #define GIVEN_UP 1		/* this round had been, by an earlier call */
 
 struct many {
-	struct lhi_chore chore;	/* first: it is what a wait gives us */
+	struct lhi_wait_callback chore;	/* first: it is what a wait gives us */
 	struct lh *lh;
 	const struct lh_item *items;
-	struct lhi_ask ask;
+	struct lhi_acquire_request ask;
 	struct lh_acquire_more more;	/* ask's */
 	uint64_t request[2];	/* the options' */
 	uint32_t priority;	/* the options' */
@@ -81,13 +81,13 @@ struct many {
 	bool anew;		/* some of those, by us: no repeat's answer */
 	uint8_t order[LH_MANY_MAX];	/* of the items */
 	struct lh_lease leases[LH_MANY_MAX];	/* as the items */
-	struct lhi_plea plea;
+	struct lhi_shim_request plea;
 };
 
 int
 lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n)
 {
-	struct lhi_name name;
+	struct lhi_key_name name;
 	int error;
 
 	if (items == NULL || n == 0 || n > LH_MANY_MAX)
@@ -95,7 +95,7 @@ lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n)
 		    "acquired together", items == NULL ? (size_t)0 : n,
 		    LH_MANY_MAX);
 	for (size_t i = 0; i < n; i++) {
-		error = lhi_name_check(lh, items[i].key, 0, &name);
+		error = lhi_key_name_check(lh, items[i].key, 0, &name);
 		if (error != 0)
 			return error;
 		if (items[i].mode > LH_SHARED)
@@ -113,7 +113,7 @@ lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n)
 static bool
 is_clusters(const struct many *m, uint32_t i)
 {
-	struct lhi_name name;
+	struct lhi_key_name name;
 
 	return lhi_name_set(&name, m->items[i].key) == 0 &&
 	    lhi_cluster_key(m->lh, &name);
@@ -146,13 +146,13 @@ sort(struct many *m)
 static int
 check_scope(const struct many *m)
 {
-	struct lhi_name name;
+	struct lhi_key_name name;
 	int error = 0;
 
 	for (uint32_t i = 0; error == 0 && i < m->n; i++) {
 		error = lhi_name_set(&name, m->items[i].key);
 		if (error == 0)
-			error = lhi_cluster_fits(m->lh, &m->ask, &name);
+			error = lhi_cluster_acquire_fits(m->lh, &m->ask, &name);
 	}
 	return error;
 }
@@ -163,9 +163,9 @@ won(struct many *m, uint32_t k)
 	return &m->leases[m->order[k]];
 }
 
-/* Renew what has been won.  0; CHORE_FAILED: one of them is lost. */
+/* Renew what has been won.  0; CALLBACK_FAILED: one of them is lost. */
 static int
-renew(struct lhi_chore *chore)
+renew(struct lhi_wait_callback *chore)
 {
 	struct many *m = (struct many *)chore;
 	int64_t ttl_ns = m->ask.ttl_ns, next_ns = ttl_ns / 3;
@@ -174,7 +174,7 @@ renew(struct lhi_chore *chore)
 		int error = lh_extend(m->lh, won(m, k), ttl_ns / NS_PER_MS);
 
 		if (error == -ESTALE)
-			return CHORE_FAILED;
+			return CALLBACK_FAILED;
 		if (error != 0)
 			next_ns = ttl_ns / 20;
 	}
@@ -281,17 +281,18 @@ ask_for(struct many *m, uint32_t k)
 		m->more.request[1] = request_of(m, m->round, k);
 }
 
-/* The k-th in order.  Errors as lh_acquire(); CHORE_FAILED; GIVEN_UP. */
+/* The k-th in order.  Errors as lh_acquire(); CALLBACK_FAILED; GIVEN_UP. */
 static int
 win(struct many *m, uint32_t k)
 {
-	struct lhi_name name;
-	struct lhi_want want = { .name = &name };
-	int error = lhi_name_check(m->lh, m->items[m->order[k]].key, 0, &name);
+	struct lhi_key_name name;
+	struct lhi_acquire_target want = { .name = &name };
+	int error =
+	    lhi_key_name_check(m->lh, m->items[m->order[k]].key, 0, &name);
 
 	ask_for(m, k);
 	if (error == 0)
-		error = lhi_name_resolve(m->lh, &name, m->ask.no_create ?
+		error = lhi_key_name_resolve(m->lh, &name, m->ask.no_create ?
 		    LH_NO_CREATE : 0, &want.ref);
 	m->chore.told = false;
 	if (error == 0)
@@ -306,7 +307,7 @@ has_rights(struct many *m)
 {
 	for (uint32_t k = 0; k < m->clustered; k++) {
 		const struct lh_item *item = &m->items[m->order[k]];
-		struct lhi_name name;
+		struct lhi_key_name name;
 		struct lhi_ref ref;
 		int found = lhi_name_set(&name, item->key);
 
@@ -314,7 +315,7 @@ has_rights(struct many *m)
 			found = lhi_slot_find(&m->lh->v, &name, &ref);
 		if (found < 0)
 			return found;
-		if (found == 0 || !lhi_right_lets(&m->lh->v, &ref,
+		if (found == 0 || !lhi_cluster_check_lets(&m->lh->v, &ref,
 		    item->mode == LH_SHARED, NULL))
 			return 0;
 	}
@@ -325,7 +326,7 @@ has_rights(struct many *m)
 static int
 ask_for_rights(struct many *m)
 {
-	struct lhi_cluster_wish wish[LH_MANY_MAX];
+	struct lhi_cluster_acquire_wish wish[LH_MANY_MAX];
 	int error = has_rights(m);
 
 	if (error != 0)
@@ -334,8 +335,8 @@ ask_for_rights(struct many *m)
 		wish[k].key = m->items[m->order[k]].key;
 		wish[k].shared = m->items[m->order[k]].mode == LH_SHARED;
 	}
-	return lhi_cluster_ask(m->lh, &m->plea, wish, m->clustered, &m->ask,
-	    0);
+	return lhi_cluster_acquire_ask(m->lh, &m->plea, wish, m->clustered,
+	    &m->ask, 0);
 }
 
 static bool
@@ -368,7 +369,7 @@ win_all(struct many *m)
 		error = renew(&m->chore);
 	for (uint32_t k = 0; error == 0 && k < m->n; k++)
 		if (lhi_now_ns(&m->lh->v) >= won(m, k)->expires_ns)
-			error = CHORE_FAILED;				/* I3 */
+			error = CALLBACK_FAILED; /* I3 */
 	return error;
 }
 
@@ -404,10 +405,10 @@ acquire(struct many *m)
 
 	for (m->round = 0;; m->round++) {
 		error = win_all(m);
-		lhi_plea_end(&m->plea);
+		lhi_shim_request_end(&m->plea);
 		if (error == 0)
 			return 0;
-		if ((error == -ESTALE || error == CHORE_FAILED) &&
+		if ((error == -ESTALE || error == CALLBACK_FAILED) &&
 		    was_granted(m))
 			error = has_ended(m);
 		else if (!goes_on_elsewhere(m))
@@ -415,7 +416,7 @@ acquire(struct many *m)
 		lhi_point("many.given_back");
 		if (error == GIVEN_UP)
 			continue;
-		if (error != CHORE_FAILED)
+		if (error != CALLBACK_FAILED)
 			return error;
 		error = rest(m);
 		if (error != 0)
@@ -439,7 +440,7 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 		error = lhi_fail(-EINVAL, "no leases were given to fill "
 		    "(NULL)");
 	if (error == 0)
-		error = lhi_ask_set(&lh->v, &m.ask, opts);
+		error = lhi_acquire_request_set(&lh->v, &m.ask, opts);
 	if (error == 0 && m.ask.more->value != NULL)
 		error = lhi_fail(-EINVAL, "one value for many keys: set each "
 		    "with lh_value_set()");

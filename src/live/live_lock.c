@@ -118,8 +118,8 @@ lh_lock_open(struct lh *lh, const char *key, const struct lh_lock_opts *opts,
 {
 	const struct lh_lock_opts *o = opts == NULL ? &usual : opts;
 	const struct lh_item item = { .key = key };
-	struct lhi_name name;
-	int error = lhi_name_check(lh, key, 0, &name);
+	struct lhi_key_name name;
+	int error = lhi_key_name_check(lh, key, 0, &name);
 
 	if (error == 0)
 		error = check_opts(o, out);

@@ -109,7 +109,7 @@ schedule(struct lh_lock *l)
 	    now_ns() + (at - lhi_clock_ns(l->clock));
 	(void)RB_INSERT(timers, &timers, l);
 	if (RB_MIN(timers, &timers) == l)
-		lhi_live_wake();
+		lhi_wakeup_wake();
 }
 
 void
@@ -127,7 +127,7 @@ look_ahead(struct lh_lock *l)
 	l->expires_ns = INT64_MAX;
 	l->which = 0;
 	for (uint32_t i = 0; i < l->n; i++) {
-		int64_t end = lhi_right_asked_ns(l->lh, &l->leases[i]);
+		int64_t end = lhi_cluster_check_asked_ns(l->lh, &l->leases[i]);
 
 		if (end < l->expires_ns) {
 			l->expires_ns = end;
@@ -144,19 +144,19 @@ look_ahead(struct lh_lock *l)
 static bool
 has_rights(struct lh_lock *l, uint32_t *which)
 {
-	struct lhi_right_end end = { INT64_MAX, INT64_MAX }, e;
+	struct lhi_cluster_check_end end = { INT64_MAX, INT64_MAX }, e;
 	int64_t now = lhi_clock_ns(l->clock);
 
 	for (uint32_t i = 0; i < l->n; i++) {
 		struct lh_lease *lease = &l->leases[i];
 
-		if (!lhi_right_left(l->lh, lease, &e)) {
+		if (!lhi_cluster_check_left(l->lh, lease, &e)) {
 			*which = i;
 			return false;
 		}
 		if (e.until_ns < end.until_ns)
 			end = e;
-		lease->expires_ns = lhi_right_asked_ns(l->lh, lease);
+		lease->expires_ns = lhi_cluster_check_asked_ns(l->lh, lease);
 		if (e.left_ns < lease->expires_ns - now)
 			lease->expires_ns = now + e.left_ns;
 		/* under that very right: op/cluster_check.c, I1 */
@@ -179,7 +179,7 @@ lhi_live_drop(struct lh_lock *l, enum lh_lock_status status)
 	atomic_store(&l->until_ns, 0);
 	l->status = status;
 	(void)RB_REMOVE(timers, &timers, l);
-	lhi_live_ignore(l->lh);
+	lhi_wakeup_ignore(l->lh);
 }
 
 void
@@ -218,7 +218,7 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 		case CAUSE_RELEASED:
 			break;
 		}
-		if (loss != LH_LOSS_SESSION && !lhi_right_of(&h) &&
+		if (loss != LH_LOSS_SESSION && !lhi_cluster_check_of(&h) &&
 		    lhi_clock_ns(l->clock) < l->expires_ns)
 			loss = LH_LOSS_CLUSTER;
 	}
@@ -272,7 +272,7 @@ lhi_live_hold(struct lh_lock *l)
 	atomic_store(&l->until_ns, l->expires_ns);
 	if (RB_EMPTY(&timers))
 		sweep_ns = now_ns() + SWEEP_NS;
-	lhi_live_listen(l->lh);
+	lhi_wakeup_listen(l->lh);
 	schedule(l);
 	lhi_watch_tell(l, LH_EVENT_ACQUIRED);
 	/* what was rung before we listened for it, or had it */

@@ -87,9 +87,9 @@ static void
 in_child(void)
 {
 	lhi_live_forget();
-	lhi_live_deaf();
+	lhi_wakeup_deaf();
 	lhi_ticket_forget();
-	lhi_keep_forget();
+	lhi_session_renewal_forget();
 	TAILQ_INIT(&all);
 	TAILQ_INIT(&calls);
 	calling = NULL;
@@ -124,7 +124,7 @@ void
 lhi_live_call(struct lh_lock *l)
 {
 	TAILQ_INSERT_TAIL(&calls, l, call);
-	lhi_live_wake();
+	lhi_wakeup_wake();
 }
 
 void
@@ -140,7 +140,7 @@ lhi_live_remove(struct lh_lock *l)
 
 	TAILQ_REMOVE(&all, l, all);
 	if (TAILQ_EMPTY(&all))
-		lhi_live_wake();	/* to linger, and end */
+		lhi_wakeup_wake();	/* to linger, and end */
 	if (l->calls.n != 0)
 		TAILQ_REMOVE(&calls, l, call);
 	l->calls.n = 0;
@@ -187,12 +187,12 @@ work(void)
 	uint32_t what;
 	struct lh *lh;
 
-	while ((what = lhi_live_rung(&lh)) != 0) {
+	while ((what = lhi_wakeup_rung(&lh)) != 0) {
 		lhi_ticket_rung(lh);
 		if (what & BELL_LEASE)
 			lhi_live_doubt();
 	}
-	if (lhi_keep_serve())
+	if (lhi_session_renewal_serve())
 		return true;
 	n = (n + 1) % BATCH;
 	if (n > 0 && lhi_live_serve())
@@ -209,7 +209,8 @@ work(void)
 static bool
 idle(void)
 {
-	return TAILQ_EMPTY(&all) && !lhi_ticket_any() && !lhi_keep_any();
+	return TAILQ_EMPTY(&all) && !lhi_ticket_any() &&
+	       !lhi_session_renewal_any();
 }
 
 /* When is something due? */
@@ -217,7 +218,7 @@ static int64_t
 next_ns(void)
 {
 	int64_t live = lhi_live_next_ns(), ticket = lhi_ticket_next_ns();
-	int64_t keep = lhi_keep_next_ns();
+	int64_t keep = lhi_session_renewal_next_ns();
 
 	if (ticket < live)
 		live = ticket;
@@ -246,7 +247,7 @@ live(void *arg)
 			end_ns = now_ns() + LINGER_NS;
 		else if (end_ns <= now_ns())
 			break;
-		lhi_live_sleep(idle() ? end_ns : next_ns());
+		lhi_wakeup_sleep(idle() ? end_ns : next_ns());
 	}
 	if (epoch == atomic_load(&lhi_live_epoch))
 		running = false;
@@ -292,7 +293,7 @@ lhi_live_closing(struct lh *lh)
 			l->lh = NULL;
 		}
 		lhi_ticket_closing(lh);
-		lhi_keep_closing(lh);
+		lhi_session_renewal_closing(lh);
 		if (calling == NULL || calling_for != lh ||
 		    pthread_equal(thread, pthread_self()))
 			break;

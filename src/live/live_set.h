@@ -130,12 +130,12 @@ void lhi_live_forget(void);
  * attachment is to be listened to, once more; once less.  Who was rung at, and
  * what for (shm/doorbell.h; 0: nobody).  Sleep.  In a forked child.
  */
-void lhi_live_wake(void);
-void lhi_live_listen(struct lh *lh);
-void lhi_live_ignore(struct lh *lh);
-uint32_t lhi_live_rung(struct lh **which);
-void lhi_live_sleep(int64_t until_ns);
-void lhi_live_deaf(void);
+void lhi_wakeup_wake(void);
+void lhi_wakeup_listen(struct lh *lh);
+void lhi_wakeup_ignore(struct lh *lh);
+uint32_t lhi_wakeup_rung(struct lh **which);
+void lhi_wakeup_sleep(int64_t until_ns);
+void lhi_wakeup_deaf(void);
 
 /* There is something to tell its callback; lock held. */
 void lhi_live_call(struct lh_lock *l);

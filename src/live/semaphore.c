@@ -46,7 +46,7 @@ uint32_t lhi_sem_most = LH_SEM_MAX;
 
 struct wait {
 	struct lh_sem *sem;
-	const struct lhi_ask *ask;	/* of each ticket */
+	const struct lhi_acquire_request *ask;	/* of each ticket */
 	struct lh_cancel *cancel;
 	struct lh_ticket *ticket[LH_SEM_MAX];
 	shm_u32 park;
@@ -63,9 +63,9 @@ lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
 static int
 is_kept(struct lh *lh, const char *key)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref = { 0 };
-	int found = lhi_name_check(lh, key, 0, &n);
+	int found = lhi_key_name_check(lh, key, 0, &n);
 
 	if (found != 0)
 		return found;
@@ -75,7 +75,7 @@ is_kept(struct lh *lh, const char *key)
 		    lhi_slot_flag(&ref, KEY_KEPT))		/* I2 */
 			return found;
 	}
-	return lhi_damaged(&lh->v, "a key is not what it says", ref.home,
+	return lhi_damaged(&lh->v, "a key is not what it says", ref.slot_ref,
 	    n.hash);
 }
 
@@ -121,22 +121,24 @@ all_held(const struct lh_sem *sem, int code)
 
 /* 0; -EAGAIN: none is to be had now. */
 static int
-try_all(struct lh_sem *sem, const struct lhi_ask *ask, struct lh_lease *permit)
+try_all(struct lh_sem *sem, const struct lhi_acquire_request *ask,
+    struct lh_lease *permit)
 {
 	uint32_t from = atomic_fetch_add(&sem->next, 1);
-	struct lhi_ask try = *ask;
+	struct lhi_acquire_request try = *ask;
 	char key[LH_KEY_MAX + 1];
-	struct lhi_name name;
-	struct lhi_want want = { .name = &name };
+	struct lhi_key_name name;
+	struct lhi_acquire_target want = { .name = &name };
 	int error = -EAGAIN;
 
 	try.try_only = true;
 	for (uint32_t i = 0; error == -EAGAIN && i < sem->limit; i++) {
 		lhi_sem_key(key, sem->name, "permit",
 		    (from + i) % sem->limit + 1);
-		error = lhi_name_check(sem->lh, key, 0, &name);
+		error = lhi_key_name_check(sem->lh, key, 0, &name);
 		if (error == 0)
-			error = lhi_name_resolve(sem->lh, &name, 0, &want.ref);
+			error =
+			    lhi_key_name_resolve(sem->lh, &name, 0, &want.ref);
 		if (error == 0)
 			error = lhi_acquire_wanted(sem->lh, &want, &try,
 			    permit);
@@ -222,8 +224,8 @@ wait_for_one(struct wait *w, struct lh_lease *permit)
 
 /* Any permit: at once, or by tickets. */
 static int
-get_any(struct lh_sem *sem, const struct lhi_ask *ask, struct lh_cancel *cancel,
-    struct lh_lease *permit)
+get_any(struct lh_sem *sem, const struct lhi_acquire_request *ask,
+    struct lh_cancel *cancel, struct lh_lease *permit)
 {
 	struct wait w = { .sem = sem, .ask = ask, .cancel = cancel };
 	int error = still_stands(sem), state;
@@ -248,12 +250,12 @@ get_any(struct lh_sem *sem, const struct lhi_ask *ask, struct lh_cancel *cancel,
  * wishes only those are passed on that are told beside a claim, and the policy.
  */
 static int
-get(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *permit)
+get(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *permit)
 {
 	struct lh_sem *sem = ask->of;
 	struct lh_acquire_more more = *ask->more;
-	struct lhi_ask bare = *ask;
+	struct lhi_acquire_request bare = *ask;
 	int error;
 
 	(void)want;
@@ -285,17 +287,17 @@ lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
     struct lh_lease *permit)
 {
 	char key[LH_KEY_MAX + 1];
-	struct lhi_name name;
-	struct lhi_want want = { .name = &name };
+	struct lhi_key_name name;
+	struct lhi_acquire_target want = { .name = &name };
 	struct lh_lease got = { 0 };
-	struct lhi_ask ask;
+	struct lhi_acquire_request ask;
 	int error = lhi_sem_check(sem);
 
 	if (error != 0)
 		return error;
 	if (permit == NULL)
 		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
-	error = lhi_ask_set(&sem->lh->v, &ask, opts);
+	error = lhi_acquire_request_set(&sem->lh->v, &ask, opts);
 	if (error == 0 && ask.shared)
 		error = lhi_fail(-EINVAL, "a permit is not shared: a "
 		    "semaphore of more permits lets more in");
@@ -304,7 +306,7 @@ lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
 		    "began");
 	(void)snprintf(key, sizeof(key), "%s\1", sem->name);
 	if (error == 0)
-		error = lhi_name_check(sem->lh, key, 0, &name);
+		error = lhi_key_name_check(sem->lh, key, 0, &name);
 	if (error != 0)
 		return error;
 	ask.how = get;

@@ -26,7 +26,7 @@ lhi_sem_check(const struct lh_sem *sem)
 static int
 check_name(struct lh *lh, const char *name)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	int error = lhi_own(lh);
 
 	if (error != 0)

@@ -28,28 +28,28 @@ half_ttl_ns(const struct lh_session *s)
 }
 
 void
-lhi_keep_begin(struct lh_session *s)
+lhi_session_renewal_begin(struct lh_session *s)
 {
 	if (!s->kept)
 		TAILQ_INSERT_TAIL(&kept, s, of_kept);
 	s->kept = true;
 	s->due_ns = lhi_clock_ns(CLOCK_MONOTONIC) + half_ttl_ns(s);
-	lhi_live_wake();
+	lhi_wakeup_wake();
 }
 
 void
-lhi_keep_end(struct lh_session *s)
+lhi_session_renewal_end(struct lh_session *s)
 {
 	if (!s->kept)
 		return;
 	TAILQ_REMOVE(&kept, s, of_kept);
 	s->kept = false;
 	if (TAILQ_EMPTY(&kept))
-		lhi_live_wake();	/* to linger, and end */
+		lhi_wakeup_wake();	/* to linger, and end */
 }
 
 bool
-lhi_keep_serve(void)
+lhi_session_renewal_serve(void)
 {
 	int64_t now = lhi_clock_ns(CLOCK_MONOTONIC);
 	struct lh_session *s;
@@ -58,7 +58,7 @@ lhi_keep_serve(void)
 		if (s->due_ns > now)
 			continue;
 		if (lhi_named_renew(&s->lh->v, s->sid) != 0)
-			lhi_keep_end(s);
+			lhi_session_renewal_end(s);
 		else
 			s->due_ns = now + half_ttl_ns(s);
 		return true;
@@ -67,13 +67,13 @@ lhi_keep_serve(void)
 }
 
 bool
-lhi_keep_any(void)
+lhi_session_renewal_any(void)
 {
 	return !TAILQ_EMPTY(&kept);
 }
 
 int64_t
-lhi_keep_next_ns(void)
+lhi_session_renewal_next_ns(void)
 {
 	int64_t next = INT64_MAX;
 	struct lh_session *s;
@@ -84,17 +84,17 @@ lhi_keep_next_ns(void)
 }
 
 void
-lhi_keep_closing(const struct lh *lh)
+lhi_session_renewal_closing(const struct lh *lh)
 {
 	struct lh_session *s, *next;
 
 	TAILQ_FOREACH_SAFE(s, &kept, of_kept, next)
 		if (s->lh == lh)
-			lhi_keep_end(s);
+			lhi_session_renewal_end(s);
 }
 
 void
-lhi_keep_forget(void)
+lhi_session_renewal_forget(void)
 {
 	struct lh_session *s;
 

@@ -7,17 +7,17 @@
 #include "op/handoff.h"
 
 /* Renew it from now on, at ttl/2; or not any more. */
-void lhi_keep_begin(struct lh_session *s);
-void lhi_keep_end(struct lh_session *s);
+void lhi_session_renewal_begin(struct lh_session *s);
+void lhi_session_renewal_end(struct lh_session *s);
 
 /* One that is due; false: none is.  Is there any?  When is the next due?
  * (CLOCK_MONOTONIC; INT64_MAX.) */
-bool lhi_keep_serve(void);
-bool lhi_keep_any(void);
-int64_t lhi_keep_next_ns(void);
+bool lhi_session_renewal_serve(void);
+bool lhi_session_renewal_any(void);
+int64_t lhi_session_renewal_next_ns(void);
 
 /* That attachment closes.  In a forked child: there are none. */
-void lhi_keep_closing(const struct lh *lh);
-void lhi_keep_forget(void);
+void lhi_session_renewal_closing(const struct lh *lh);
+void lhi_session_renewal_forget(void);
 
 #endif

@@ -16,13 +16,13 @@
  *	T_WAITS -> T_FAILED		timed out, table gone, lh_close(), ...
  *	T_GRANTED -> T_FAILED	LH_KEEP, and it is lost; lh_close()
  *
- * Claims.  They are of a magazine that belongs to no thread but to whoever
+ * Claims.  They are of a claim cache that belongs to no thread but to whoever
  * holds lhi_live_lock(), under which every step is taken; so the rule that one
- * thread at a time uses a magazine's claims holds.  As its groups of claims go
- * round while tickets wait, a ticket remembers its claim, not a place in the
- * magazine; a claim that is given back elsewhere is found when claims run out.
- * They have no thread's number: whether the waiter is stopped is asked of the
- * process (op/admission.c).
+ * thread at a time uses a claim cache's claims holds.  As its groups of claims
+ * go round while tickets wait, a ticket remembers its claim, not a place in the
+ * claim cache; a claim that is given back elsewhere is found when claims run
+ * out. They have no thread's number: whether the waiter is stopped is asked of
+ * the process (op/admission.c).
  *
  * Under the lock a round may ask the kernel (whether the holder lives), and in
  * scope local, once in 2^32 tokens, the disk; of two who come with one request
@@ -84,7 +84,7 @@ set_timer(struct lh_ticket *t, int64_t due_ns)
 	t->timed = true;
 	(void)RB_INSERT(due, &due, t);
 	if (RB_MIN(due, &due) == t)
-		lhi_live_wake();
+		lhi_wakeup_wake();
 }
 
 /* A moment of the table's clock, for the timer. */
@@ -107,10 +107,10 @@ settle(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 {
 	if (error == -EAGAIN)	/* of a try, say, that is repeated: final */
 		error = -ETIMEDOUT;
-	lhi_wish_tell(t, error);
-	lhi_plead_end(t);
+	lhi_ticket_options_tell(t, error);
+	lhi_ticket_cluster_end(t);
 	if (t->state == T_WAITS)
-		lhi_live_ignore(t->lh);
+		lhi_wakeup_ignore(t->lh);
 	stop_timer(t);
 	t->state = state;
 	t->error = error;
@@ -133,7 +133,8 @@ begin(struct lh_ticket *t)
 
 	if (error == 0)
 		error = lhi_attempt_begin(&t->a, t->lh,
-		    lhi_mag_of_no_thread(t->lh), &t->ref, &t->ask, &t->lease);
+		    lhi_claim_cache_of_no_thread(t->lh), &t->ref, &t->ask,
+		    &t->lease);
 	t->a.threadless = true;
 	t->a.probed_ns = lhi_now_ns(&t->lh->v);
 	return error;
@@ -147,7 +148,7 @@ begin_anew(struct lh_ticket *t)
 	int error;
 
 	lhi_attempt_withdraw(&t->a, KEY_GONE);
-	error = lhi_name_resolve(t->lh, &t->name,
+	error = lhi_key_name_resolve(t->lh, &t->name,
 	    t->ask.no_create ? LH_NO_CREATE : 0, &t->ref);
 	return error != 0 ? error : begin(t);
 }
@@ -176,13 +177,13 @@ advance(struct lh_ticket *t)
 	int error;
 
 	if (t->phase == T_ASKS) {
-		error = lhi_wish_ask(t);
+		error = lhi_ticket_options_ask(t);
 		if (error != WISH_GO)
 			return error;
 		t->phase = T_PLEADS;
 	}
 	if (t->phase == T_PLEADS) {
-		error = lhi_plead_look(t);
+		error = lhi_ticket_cluster_look(t);
 		if (error != WISH_GO)
 			return error;
 		error = begin(t);
@@ -195,11 +196,11 @@ advance(struct lh_ticket *t)
 		if (error != 0)
 			return error;
 		t->phase = T_HAS;
-		error = lhi_plead_confirm(t);
+		error = lhi_ticket_cluster_confirm(t);
 		if (error != 0)
 			return error;
 	}
-	return lhi_wish_grant(t);
+	return lhi_ticket_options_grant(t);
 }
 
 static void
@@ -224,7 +225,7 @@ lhi_ticket_look(struct lh_ticket *t)
 		park(t);
 	else if (error == WAITING)
 		set_timer(t, mono_ns() + (t->phase == T_ASKS ? ASK_NS :
-		    t->phase == T_PLEADS ? lhi_plead_ns(t) : HAND_NS));
+		    t->phase == T_PLEADS ? lhi_ticket_cluster_ns(t) : HAND_NS));
 	else
 		settle(t, error == 0 ? T_GRANTED : T_FAILED, error);
 }
@@ -290,9 +291,9 @@ lhi_ticket_end(struct lh_ticket *t)
 			lhi_attempt_withdraw(&t->a, -ECANCELED);
 		else if (t->phase == T_HAS)
 			(void)lh_release(t->lh, &t->lease);
-		lhi_wish_tell(t, -ECANCELED);
-		lhi_plead_end(t);
-		lhi_live_ignore(t->lh);
+		lhi_ticket_options_tell(t, -ECANCELED);
+		lhi_ticket_cluster_end(t);
+		lhi_wakeup_ignore(t->lh);
 	} else if (t->state == T_GRANTED && !t->repeats) {
 		(void)lh_release(t->lh, &t->lease);
 	}
@@ -330,7 +331,7 @@ void
 lhi_ticket_add(struct lh_ticket *t)
 {
 	TAILQ_INSERT_TAIL(&all, t, all);
-	lhi_live_listen(t->lh);
+	lhi_wakeup_listen(t->lh);
 }
 
 void
@@ -339,7 +340,7 @@ lhi_ticket_discard(struct lh_ticket *t)
 	stop_timer(t);
 	TAILQ_REMOVE(&all, t, all);
 	if (!lhi_ticket_any())
-		lhi_live_wake();	/* to linger, and end */
+		lhi_wakeup_wake();	/* to linger, and end */
 	if (t->fd.fd >= 0)
 		lhi_readable_close(&t->fd);
 	free(t);

@@ -37,19 +37,19 @@ struct lh_ticket {
 				 * not ours to release */
 	int error;		/* T_FAILED: why */
 	int64_t due_ns;		/* CLOCK_MONOTONIC */
-	struct lhi_ask ask;	/* .more is this: */
+	struct lhi_acquire_request ask;	/* .more is this: */
 	struct lh_acquire_more more;
 	struct lh_session session;	/* more.session: our own handle */
 	struct lhi_request request;
 	char info[LH_INFO_MAX + 1];
-	struct lhi_plea *plea;	/* with the shim; or NULL */
+	struct lhi_shim_request *plea;	/* with the shim; or NULL */
 	uint32_t pleads;	/* how often it was looked at */
 	bool bad_place;		/* the token was none of the right's */
 	struct lhi_attempt a;
 	struct lh_lease lease;
 	struct lhi_readable fd;	/* fd -1: nobody wants one */
 	shm_u32 *park;		/* of who waits for several; or NULL */
-	struct lhi_name name;
+	struct lhi_key_name name;
 	struct lhi_ref ref;	/* where the key was, when it was looked up */
 	char detail[200];	/* T_FAILED: in words */
 	char key[];		/* then the holder id and the value */
@@ -68,8 +68,9 @@ void lhi_ticket_end(struct lh_ticket *t);
 /* As lh_acquire_start(), the lock not held, of options that were checked.
  * `park` is of somebody who sleeps until one of several tickets comes to an
  * end: it is AWAKE then; the rarer wishes are that one's to see to. */
-int lhi_ticket_start(struct lh *lh, const char *key, const struct lhi_ask *ask,
-    bool keep, shm_u32 *park, struct lh_ticket **out);
+int lhi_ticket_start(struct lh *lh, const char *key,
+    const struct lhi_acquire_request *ask, bool keep, shm_u32 *park,
+    struct lh_ticket **out);
 
 /* Look at one ticket that is due; false: none is.  When will one be?
  * (CLOCK_MONOTONIC; INT64_MAX: none waits.)  Are there any? */
@@ -93,26 +94,27 @@ void lhi_ticket_forget(void);
  * ticket_options.c.  How many bytes behind the key are wanted for these?  The
  * ticket has its own copy of them from now on.
  */
-size_t lhi_wish_room(const struct lh_acquire_more *more);
-void lhi_wish_copy(struct lh_ticket *t, const struct lh_acquire_more *more);
+size_t lhi_ticket_options_room(const struct lh_acquire_more *more);
+void lhi_ticket_options_copy(struct lh_ticket *t, const struct lh_acquire_more
+    *more);
 
 /* T_ASKS.  WISH_GO: queue for the key; 0: the lease is there; WAITING; -errno.
  * T_HAS.  0; WAITING; -errno: it has been released. */
 enum { WISH_GO = 2 };
-int lhi_wish_ask(struct lh_ticket *t);
-int lhi_wish_grant(struct lh_ticket *t);
+int lhi_ticket_options_ask(struct lh_ticket *t);
+int lhi_ticket_options_grant(struct lh_ticket *t);
 
 /* It was granted (0), or not. */
-void lhi_wish_tell(struct lh_ticket *t, int error);
+void lhi_ticket_options_tell(struct lh_ticket *t, int error);
 
 /*
  * ticket_cluster.c.  May it queue?  WISH_GO; WAITING: look again in
- * lhi_plead_ns(); -errno.  It was granted: may that be gone by?  0; WAITING: it
- * was given back, and pleads again; -errno.  It comes to an end.
+ * lhi_ticket_cluster_ns(); -errno.  It was granted: may that be gone by?  0;
+ * WAITING: it was given back, and pleads again; -errno.  It comes to an end.
  */
-int lhi_plead_look(struct lh_ticket *t);
-int64_t lhi_plead_ns(const struct lh_ticket *t);
-int lhi_plead_confirm(struct lh_ticket *t);
-void lhi_plead_end(struct lh_ticket *t);
+int lhi_ticket_cluster_look(struct lh_ticket *t);
+int64_t lhi_ticket_cluster_ns(const struct lh_ticket *t);
+int lhi_ticket_cluster_confirm(struct lh_ticket *t);
+void lhi_ticket_cluster_end(struct lh_ticket *t);
 
 #endif

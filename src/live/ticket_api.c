@@ -14,7 +14,7 @@
 
 static int
 check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
-    struct lhi_ask *ask, bool *keep)
+    struct lhi_acquire_request *ask, bool *keep)
 {
 	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
 	struct lh_acquire_opts o = usual;
@@ -23,13 +23,14 @@ check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
 	if (opts != NULL && opts->size == sizeof(o))
 		o = *opts;
 	else if (opts != NULL)
-		return lhi_ask_set(&lh->v, ask, opts);	/* says why not */
+		return lhi_acquire_request_set(&lh->v, ask, opts); /* says why
+		    not */
 	*keep = o.flags & LH_KEEP;
 	o.flags &= ~LH_KEEP;
 	if (o.cancel != NULL)
 		return lhi_fail(-EINVAL, "a ticket takes no switch: it is "
 		    "given up by lh_ticket_cancel()");
-	error = lhi_ask_set(&lh->v, ask, &o);
+	error = lhi_acquire_request_set(&lh->v, ask, &o);
 	if (error == 0 && ask->try_only)
 		error = lhi_fail(-EINVAL, "a ticket that does not wait: use "
 		    "lh_acquire(), or a max_wait_ms above 0");
@@ -37,11 +38,11 @@ check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
 }
 
 static struct lh_ticket *
-make(struct lh *lh, const char *key, const struct lhi_ask *ask)
+make(struct lh *lh, const char *key, const struct lhi_acquire_request *ask)
 {
 	size_t len = strlen(key) + 1;
 	struct lh_ticket *t = calloc(1, sizeof(*t) + len +
-	    lhi_wish_room(ask->more));
+	    lhi_ticket_options_room(ask->more));
 
 	if (t == NULL)
 		return NULL;
@@ -49,7 +50,7 @@ make(struct lh *lh, const char *key, const struct lhi_ask *ask)
 	t->lh = lh;
 	t->epoch = atomic_load(&lhi_live_epoch);
 	t->ask = *ask;
-	lhi_wish_copy(t, ask->more);
+	lhi_ticket_options_copy(t, ask->more);
 	t->fd.fd = -1;
 	return t;
 }
@@ -58,7 +59,7 @@ make(struct lh *lh, const char *key, const struct lhi_ask *ask)
 static int
 start(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
 {
-	int error = lhi_name_resolve(lh, &t->name,
+	int error = lhi_key_name_resolve(lh, &t->name,
 	    t->ask.no_create ? LH_NO_CREATE : 0, &t->ref);
 
 	if (error == 0 && (t->more.request[0] | t->more.request[1]) != 0)
@@ -84,8 +85,9 @@ start(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
 }
 
 int
-lhi_ticket_start(struct lh *lh, const char *key, const struct lhi_ask *ask,
-    bool keep, shm_u32 *park, struct lh_ticket **out)
+lhi_ticket_start(struct lh *lh, const char *key,
+    const struct lhi_acquire_request *ask, bool keep, shm_u32 *park,
+    struct lh_ticket **out)
 {
 	struct lh_ticket *t = make(lh, key, ask);
 	int error;
@@ -95,9 +97,9 @@ lhi_ticket_start(struct lh *lh, const char *key, const struct lhi_ask *ask,
 	t->keep = keep;
 	t->park = park;
 	t->bare = park != NULL;
-	error = lhi_name_check(lh, t->key, 0, &t->name);
+	error = lhi_key_name_check(lh, t->key, 0, &t->name);
 	if (error == 0)
-		error = lhi_cluster_fits(lh, ask, &t->name);
+		error = lhi_cluster_acquire_fits(lh, ask, &t->name);
 	if (error == 0)
 		return start(lh, t, out);
 	free(t);
@@ -108,14 +110,14 @@ int
 lh_acquire_start(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_ticket **out)
 {
-	struct lhi_ask ask;
-	struct lhi_name n;
+	struct lhi_acquire_request ask;
+	struct lhi_key_name n;
 	bool keep = false;
 	int error;
 
 	if (out == NULL)
 		return lhi_fail(-EINVAL, "nowhere to put the ticket (NULL)");
-	error = lhi_name_check(lh, key, 0, &n);
+	error = lhi_key_name_check(lh, key, 0, &n);
 	if (error == 0)
 		error = check_opts(lh, opts, &ask, &keep);
 	return error != 0 ? error :
@@ -164,14 +166,14 @@ lhi_ticket_settled(struct lh_ticket *t)
 int
 lh_ticket_rank(struct lh_ticket *t)
 {
-	struct lhi_place place = { 0 };
+	struct lhi_queue_place place = { 0 };
 	int error = check(t), rank = 0;
 
 	if (error != 0)
 		return error;
 	lhi_live_lock();
 	if (t->state == T_WAITS && t->phase == T_QUEUES)
-		lhi_turn_place(&t->a.t, &place);
+		lhi_admission_place(&t->a.t, &place);
 	if (t->state == T_WAITS)
 		rank = (int)place.ahead + 1;
 	lhi_live_unlock();

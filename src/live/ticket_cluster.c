@@ -22,16 +22,16 @@
 #define SLOW 6			/* the last step: 64 ms */
 
 int64_t
-lhi_plead_ns(const struct lh_ticket *t)
+lhi_ticket_cluster_ns(const struct lh_ticket *t)
 {
 	return SOON_NS << (t->pleads < SLOW * 4 ? t->pleads / 4 : SLOW);
 }
 
 void
-lhi_plead_end(struct lh_ticket *t)
+lhi_ticket_cluster_end(struct lh_ticket *t)
 {
 	if (t->plea != NULL)
-		lhi_plea_end(t->plea);
+		lhi_shim_request_end(t->plea);
 	free(t->plea);
 	t->plea = NULL;
 }
@@ -39,36 +39,36 @@ lhi_plead_end(struct lh_ticket *t)
 static int
 begin(struct lh_ticket *t)
 {
-	const struct lhi_cluster_wish wish = { t->key, t->ask.shared };
+	const struct lhi_cluster_acquire_wish wish = { t->key, t->ask.shared };
 
 	t->plea = calloc(1, sizeof(*t->plea));
 	return t->plea == NULL ? lhi_fail(-ENOMEM, "out of memory") :
-	    lhi_cluster_plead(t->lh, t->plea, &wish, 1, &t->ask,
+	    lhi_cluster_acquire_request(t->lh, t->plea, &wish, 1, &t->ask,
 	    t->bad_place ? FRAME_REANCHOR : 0);
 }
 
 static int
 heard(struct lh_ticket *t)
 {
-	int error = lhi_plea_look(t->plea);
+	int error = lhi_shim_request_look(t->plea);
 
 	if (error == 0)
-		error = lhi_cluster_answer(t->plea);
+		error = lhi_cluster_acquire_answer(t->plea);
 	else if (error == PLEA_OPEN)
 		error = lhi_now_ns(&t->lh->v) < t->ask.until_ns ? WAITING :
-		    lhi_cluster_late(t->plea, &t->ask);
+		    lhi_cluster_acquire_late(t->plea, &t->ask);
 	return error == 0 ? WISH_GO : error;
 }
 
 int
-lhi_plead_look(struct lh_ticket *t)
+lhi_ticket_cluster_look(struct lh_ticket *t)
 {
 	int error = 0;
 
 	if (!lhi_cluster_key(t->lh, &t->name))
 		return WISH_GO;
 	if (t->plea == NULL && !t->bad_place &&
-	    lhi_right_lets(&t->lh->v, &t->ref, t->ask.shared, NULL))
+	    lhi_cluster_check_lets(&t->lh->v, &t->ref, t->ask.shared, NULL))
 		return WISH_GO;
 	if (t->plea == NULL)
 		error = begin(t);
@@ -77,21 +77,21 @@ lhi_plead_look(struct lh_ticket *t)
 	if (error == WAITING) {
 		t->pleads++;
 	} else if (error != WISH_GO) {
-		lhi_plead_end(t);
-		lhi_cluster_count(t->lh, error);
+		lhi_ticket_cluster_end(t);
+		lhi_cluster_acquire_count(t->lh, error);
 	}
 	return error;
 }
 
 int
-lhi_plead_confirm(struct lh_ticket *t)
+lhi_ticket_cluster_confirm(struct lh_ticket *t)
 {
 	int error;
 
 	if (!lhi_cluster_key(t->lh, &t->name))
 		return 0;
-	error = lhi_cluster_confirm(t->lh, &t->lease);
-	lhi_plead_end(t);
+	error = lhi_cluster_acquire_confirm(t->lh, &t->lease);
+	lhi_ticket_cluster_end(t);
 	if (error == 0)
 		return 0;
 	t->bad_place = error == CLUSTER_ABOVE;

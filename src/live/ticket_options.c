@@ -16,9 +16,10 @@
  *		then the value is set
  *
  * Whoever has said that he works at a request, or acquires for a holder, says
- * what came of it (lhi_wish_tell()): when the ticket comes to an end, is given
- * up, or its table is closed.  If its process is killed, the request is found
- * to be an orphan (shm/request_record.c), and holder ids are gone with it.
+ * what came of it (lhi_ticket_options_tell()): when the ticket comes to an end,
+ * is given up, or its table is closed.  If its process is killed, the request
+ * is found to be an orphan (shm/request_record.c), and holder ids are gone with
+ * it.
  *
  * The ticket has a handle of its own to the named session, which may be closed
  * by its user meanwhile; and its own copies of all words.
@@ -36,14 +37,14 @@
 #include "shm/counters.h"
 
 size_t
-lhi_wish_room(const struct lh_acquire_more *m)
+lhi_ticket_options_room(const struct lh_acquire_more *m)
 {
 	return (m->holder == NULL ? 0 : strlen(m->holder) + 1) +
 	    (m->value == NULL ? 0 : m->value_len);
 }
 
 void
-lhi_wish_copy(struct lh_ticket *t, const struct lh_acquire_more *m)
+lhi_ticket_options_copy(struct lh_ticket *t, const struct lh_acquire_more *m)
 {
 	char *room = t->key + strlen(t->key) + 1;
 
@@ -82,7 +83,7 @@ still_waits(const struct lh_ticket *t)
 static int
 ask_request(struct lh_ticket *t)
 {
-	int found = lhi_request_ask(t->lh, &t->name, &t->ask, &t->request,
+	int found = lhi_idempotency_ask(t->lh, &t->name, &t->ask, &t->request,
 	    &t->lease);
 
 	if (found == REQUEST_BUSY)
@@ -94,11 +95,11 @@ ask_request(struct lh_ticket *t)
 	}
 	t->repeats = found == 0;
 	return found != 0 ? found :
-	    lhi_request_valued(t->lh, &t->ask, &t->request, &t->lease);
+	    lhi_idempotency_valued(t->lh, &t->ask, &t->request, &t->lease);
 }
 
 int
-lhi_wish_ask(struct lh_ticket *t)
+lhi_ticket_options_ask(struct lh_ticket *t)
 {
 	int found;
 
@@ -106,7 +107,7 @@ lhi_wish_ask(struct lh_ticket *t)
 		return WISH_GO;
 	if (has_request(t))
 		return ask_request(t);
-	found = lhi_holder_ask(t->lh, &t->name, &t->ask, &t->lease);
+	found = lhi_reentry_ask(t->lh, &t->name, &t->ask, &t->lease);
 	if (found == HOLDER_WAITS)
 		return still_waits(t);
 	t->answers = found == HOLDER_NEW;
@@ -124,28 +125,28 @@ hand_over(struct lh_ticket *t)
 		return error == 0 ? 0 : WAITING;
 	(void)strlcpy(detail, lh_error_detail(), sizeof(detail));
 	if (lh_release(t->lh, &t->lease) == 0)
-		lhi_stat_spent(&t->lh->v);		/* G8: not acquired */
+		lhi_counters_spent(&t->lh->v);		/* G8: not acquired */
 	return lhi_fail(error, "%s", detail);
 }
 
 int
-lhi_wish_grant(struct lh_ticket *t)
+lhi_ticket_options_grant(struct lh_ticket *t)
 {
 	int error = t->bare || t->more.session == NULL ? 0 : hand_over(t);
 
 	return error != 0 || t->bare ? error :
-	    lhi_value_acquired(t->lh, &t->ask, &t->lease);
+	    lhi_lease_value_acquired(t->lh, &t->ask, &t->lease);
 }
 
 void
-lhi_wish_tell(struct lh_ticket *t, int error)
+lhi_ticket_options_tell(struct lh_ticket *t, int error)
 {
 	if (!t->answers)
 		return;
 	t->answers = false;
 	if (has_request(t))
-		lhi_request_done(t->lh, &t->ask, &t->request, error);
+		lhi_idempotency_done(t->lh, &t->ask, &t->request, error);
 	else
-		lhi_holder_told(t->lh, &t->name, t->more.holder,
+		lhi_reentry_told(t->lh, &t->name, t->more.holder,
 		    error == 0 ? &t->lease : NULL);
 }

@@ -28,46 +28,46 @@ static bool asleep;
 static struct lh *slept_on;	/* alone, without our own word */
 
 void
-lhi_live_wake(void)
+lhi_wakeup_wake(void)
 {
 	(void)sh32_fetch_add(&own, 1);
 	if (!asleep)
 		return;
 	if (slept_on != NULL)
-		lhi_bell_ring(&slept_on->v, slept_on->sid, BELL_TURN);
+		lhi_doorbell_ring(&slept_on->v, slept_on->sid, BELL_TURN);
 	else
 		lhi_futex_wake(&own);
 }
 
 void
-lhi_live_listen(struct lh *lh)
+lhi_wakeup_listen(struct lh *lh)
 {
 	if (lh->bell_uses++ > 0)
 		return;
-	lh->bell_seen = lhi_bell_listen(&lh->v);
+	lh->bell_seen = lhi_doorbell_listen(&lh->v);
 	LIST_INSERT_HEAD(&listeners, lh, listening);
-	lhi_live_wake();	/* it sleeps on too few */
+	lhi_wakeup_wake();	/* it sleeps on too few */
 }
 
 void
-lhi_live_ignore(struct lh *lh)
+lhi_wakeup_ignore(struct lh *lh)
 {
 	if (--lh->bell_uses > 0)
 		return;
-	lhi_live_wake();
+	lhi_wakeup_wake();
 	if (slept_on == lh)
 		slept_on = NULL;
 	LIST_REMOVE(lh, listening);
-	lhi_bell_ignore(&lh->v);
+	lhi_doorbell_ignore(&lh->v);
 }
 
 uint32_t
-lhi_live_rung(struct lh **which)
+lhi_wakeup_rung(struct lh **which)
 {
 	struct lh *lh;
 
 	LIST_FOREACH(lh, &listeners, listening) {
-		uint32_t now = lhi_bell_listen(&lh->v);
+		uint32_t now = lhi_doorbell_listen(&lh->v);
 		uint32_t news = now ^ lh->bell_seen;
 
 		if (news == 0)
@@ -97,7 +97,7 @@ choose(int64_t *until_ns)
 }
 
 void
-lhi_live_sleep(int64_t until_ns)
+lhi_wakeup_sleep(int64_t until_ns)
 {
 	struct lhi_futex on[FUTEX_ANY_MAX];
 	uint32_t n = 1;
@@ -126,7 +126,7 @@ lhi_live_sleep(int64_t until_ns)
 }
 
 void
-lhi_live_deaf(void)
+lhi_wakeup_deaf(void)
 {
 	LIST_INIT(&listeners);
 	asleep = false;

@@ -183,7 +183,7 @@ claim_ok(struct check *k, uint32_t i)
 
 struct readers {
 	struct check *k;
-	uint64_t home;
+	uint64_t slot_ref;
 	bool sound;
 };
 
@@ -198,22 +198,22 @@ reader_ok(struct lhi_view *v, uint32_t ci, void *arg)
 	    st != ST_REVOKED &&
 	    st != ST_EXPIRED && st != ST_BROKEN)
 		r->sound = wrong(r->k, "claim %u is among the readers of slot "
-		    "%u, in state %u", ci, (uint32_t)r->home, st);
-	else if (sh64_load(&c->home) != r->home)
+		    "%u, in state %u", ci, (uint32_t)r->slot_ref, st);
+	else if (sh64_load(&c->slot_ref) != r->slot_ref)
 		r->sound = wrong(r->k, "claim %u is among the readers of slot "
 		    "%u, but was announced for slot %u", ci,
-		    (uint32_t)r->home, lhi_claim_slot(c));
+		    (uint32_t)r->slot_ref, lhi_claim_slot(c));
 	else if (lhi_claim_owner(v, ci) == 0)
 		r->sound = wrong(r->k, "claim %u, a reader of slot %u, is "
-		    "nobody's", ci, (uint32_t)r->home);
+		    "nobody's", ci, (uint32_t)r->slot_ref);
 	return r->sound;
 }
 
 static bool
 readers_ok(struct check *k, struct shm_slot *s, uint32_t idx)
 {
-	struct readers r = { k, lhi_home(idx, sh32_load(&s->gen)), true };
-	int walk = lhi_chain_walk(k->v, s, reader_ok, &r);
+	struct readers r = { k, lhi_slot_ref(idx, sh32_load(&s->gen)), true };
+	int walk = lhi_readers_walk(k->v, s, reader_ok, &r);
 
 	if (walk == -EUCLEAN)
 		return wrong(k, "the readers of slot %u cannot be walked", idx);
@@ -247,7 +247,8 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 		    st != ST_BROKEN)
 			return wrong(k, "slot %u is held by claim %u, which is "
 			    "in state %u", idx, ci, st);
-		if (sh64_load(&c->home) != lhi_home(idx, sh32_load(&s->gen)))
+		if (sh64_load(&c->slot_ref) !=
+		    lhi_slot_ref(idx, sh32_load(&s->gen)))
 			return wrong(k, "slot %u is held by claim %u, which "
 			    "was announced for slot %u", idx, ci,
 			    lhi_claim_slot(c));
@@ -296,7 +297,7 @@ rest_ok(struct check *k, struct shm_slot *s, uint32_t i, size_t len)
 
 	return len <= SHM_KEY_INLINE || (idx < lhi_longs_ready(k->v) &&
 	    sh64_load(&k->v->longs[idx].owner) ==
-	    lhi_home(i, sh32_load(&s->gen))) ||
+	    lhi_slot_ref(i, sh32_load(&s->gen))) ||
 	    wrong(k, "slot %u does not own the rest of its key", i);
 }
 
@@ -331,7 +332,7 @@ static bool
 right_ok(struct check *k, struct shm_slot *s, uint32_t i, const char *key,
     size_t len)
 {
-	const struct lhi_name n = { .key = key, .len = len };
+	const struct lhi_key_name n = { .key = key, .len = len };
 	uint64_t base = lhi_right_base(k->v, s);
 
 	if (lhi_right_has(s) != lhi_right_wanted(k->v, &n))
@@ -392,7 +393,7 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 {
 	struct part *p = arg;
 	struct shm_slot *s = &v->slots[idx];
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	char key[SHM_KEY_MAX + 1];
 
@@ -407,7 +408,8 @@ key_ok(struct lhi_view *v, uint32_t idx, void *arg)
 	if (n.len == 0)
 		p->sound = wrong(p->k, "slot %u is linked, but not in use",
 		    idx);
-	else if (lhi_slot_find(v, &n, &ref) != 1 || (uint32_t)ref.home != idx)
+	else if (lhi_slot_find(v, &n, &ref) != 1 ||
+		 (uint32_t)ref.slot_ref != idx)
 		p->sound = wrong(p->k, "key '%.64s' is in the table twice",
 		    key);
 	return p->sound;

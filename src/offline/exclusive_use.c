@@ -25,7 +25,7 @@
 #define NAMED 4		/* so many users are named in the message */
 
 int
-lhi_alone_map(struct lhi_alone *a, const struct lhi_geometry *g,
+lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
     const struct lhi_object_id *id, bool private)
 {
 	a->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE,
@@ -43,13 +43,13 @@ lhi_alone_map(struct lhi_alone *a, const struct lhi_geometry *g,
 }
 
 void
-lhi_alone_unmap(struct lhi_alone *a)
+lhi_exclusive_use_unmap(struct lhi_exclusive_use *a)
 {
 	(void)munmap(a->base, a->v.geo.object_len);
 }
 
 static int
-say_in_use(struct lhi_alone *a, const char *remedy)
+say_in_use(struct lhi_exclusive_use *a, const char *remedy)
 {
 	char who[256] = "";
 	size_t n = 0;
@@ -73,7 +73,8 @@ say_in_use(struct lhi_alone *a, const char *remedy)
 }
 
 int
-lhi_alone_lock(struct lhi_alone *a, bool in_use, const char *remedy)
+lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
+    *remedy)
 {
 	int error = lhi_session_lock_removal(a->fd);
 
@@ -104,7 +105,7 @@ maker_ended(const struct lhi_view *v, uint64_t maker)
 }
 
 int
-lhi_alone_no_named(struct lhi_view *v, const char *remedy)
+lhi_exclusive_use_no_named(struct lhi_view *v, const char *remedy)
 {
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
 		uint64_t s = sh64_load(&v->sessions[i].state);

@@ -100,7 +100,7 @@ look_at(struct lhi_image *im, int fd, const char *path)
 	error = lhi_object_check(&h, path, st.st_size, &g);
 	if (error != 0)
 		return error;
-	if (im->live && !lhi_extent_backed(fd, &h, &g))
+	if (im->live && !lhi_backing_backed(fd, &h, &g))
 		return lhi_fail(-EPROTO, "%s is not backed by memory as far "
 		    "as it should be: look at it as an image", path);
 	error = take_in(im, fd, path, &g);

@@ -41,18 +41,20 @@ tell_users(struct lhi_view *v)
 }
 
 static int
-remove_table(struct lhi_alone *r, bool force)
+remove_table(struct lhi_exclusive_use *r, bool force)
 {
-	int error = lhi_alone_lock(r, force, "end them, or retire it under "
+	int error = lhi_exclusive_use_lock(r, force,
+	    "end them, or retire it under "
 	    "them with force");
 
 	if (error == 0 && !force)
-		error = lhi_alone_no_named(&r->v, "retire the table under it "
+		error = lhi_exclusive_use_no_named(&r->v,
+		    "retire the table under it "
 		    "with force");
 	if (error == 0)
-		error = lhi_retire_carry_out(r->v.path, r->fd, r->v.hdr);
+		error = lhi_table_remove_carry_out(r->v.path, r->fd, r->v.hdr);
 	if (error == 0 && force) {
-		lhi_bell_ring_all(&r->v, BELL_LEASE);
+		lhi_doorbell_ring_all(&r->v, BELL_LEASE);
 		tell_users(&r->v);
 	}
 	return error;
@@ -60,7 +62,7 @@ remove_table(struct lhi_alone *r, bool force)
 
 /* What has the name is no table of ours, and the error says so. */
 static int
-remove_foreign(struct lhi_alone *r, int error, bool force)
+remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 {
 	if (!force || (error != -EPROTO && error != -EUCLEAN &&
 	    error != -EXDEV))
@@ -72,26 +74,26 @@ remove_foreign(struct lhi_alone *r, int error, bool force)
 	if (error == -EAGAIN)
 		error = lhi_fail(-EBUSY, "%s is being removed by another "
 		    "process", r->v.path);
-	return error != 0 ? error : lhi_retire_foreign(r->v.path, r->fd);
+	return error != 0 ? error : lhi_table_remove_foreign(r->v.path, r->fd);
 }
 
 static int
-map_and_remove(struct lhi_alone *r, const struct lhi_geometry *g,
+map_and_remove(struct lhi_exclusive_use *r, const struct lhi_geometry *g,
     const struct lhi_object_id *id, bool force)
 {
-	int error = lhi_alone_map(r, g, id, false);
+	int error = lhi_exclusive_use_map(r, g, id, false);
 
 	if (error != 0)
 		return error;
 	error = remove_table(r, force);
-	lhi_alone_unmap(r);
+	lhi_exclusive_use_unmap(r);
 	return error;
 }
 
 int
 lh_table_remove(const char *name, uint32_t flags)
 {
-	struct lhi_alone r = { .fd = -1 };
+	struct lhi_exclusive_use r = { .fd = -1 };
 	bool force = flags & LH_FORCE;
 	int saved = errno, error;
 	struct lhi_object_id id;

@@ -24,7 +24,7 @@
  *	M5	slots, long keys, the list of keys (repair_keys.c); values
  *		(repair_values.c)
  *	M6	hints
- *	M7	flags DAMAGED and MENDING cleared (lhi_mend_done())
+ *	M7	flags DAMAGED and MENDING cleared (lhi_repair_done())
  *
  * Tokens.  Every token is below the ceiling, and it is a field of its own.  So
  * all keys go on from the ceiling, whatever they said of themselves, and
@@ -69,7 +69,7 @@
 #define INC_MOST	(MASK(INC_BITS) / 2)
 
 static bool
-has_requests(const struct lhi_mend *m)
+has_requests(const struct lhi_repair *m)
 {
 	return sh32_load(&m->v->hdr->ready_requests) ==
 	    m->v->geo.n_requests;
@@ -77,17 +77,17 @@ has_requests(const struct lhi_mend *m)
 
 /* M0: memory for as much as is in use; *e is that. */
 static int
-back_extent(struct lhi_mend *m, struct lhi_extent *e)
+back_extent(struct lhi_repair *m, struct lhi_backing *e)
 {
 	struct shm_header *h = m->v->hdr;
 	struct lhi_geometry *g = &m->v->geo;
 	struct lhi_span s[LHI_SPANS];
-	struct lhi_extent seen;
-	int error = m->fd < 0 ? 0 : lhi_extent_seen(m->fd, g, &seen);
+	struct lhi_backing seen;
+	int error = m->fd < 0 ? 0 : lhi_backing_seen(m->fd, g, &seen);
 
 	if (m->fd < 0)
-		seen = lhi_extent_first(g);
-	if (!lhi_extent_of(h, g, e))
+		seen = lhi_backing_first(g);
+	if (!lhi_backing_of(h, g, e))
 		*e = seen;
 	/* memory that was given and not counted is counted, too; of buckets,
 	 * so that none keeps its place in the list of before (repair_keys.c) */
@@ -98,7 +98,7 @@ back_extent(struct lhi_mend *m, struct lhi_extent *e)
 	e->level = e->level > seen.level ? e->level : seen.level;
 	while (1u << e->level < e->slots && 1u << e->level < g->n_buckets)
 		e->level++;
-	lhi_extent_spans(g, e, s);
+	lhi_backing_spans(g, e, s);
 	for (int i = 0; error == 0 && m->fd >= 0 && i < LHI_SPANS; i++)
 		error = lhi_grow_back(m->fd, (char *)h, s[i].off, s[i].len);
 	if (error == 0 && m->fd >= 0 && has_requests(m))
@@ -113,7 +113,7 @@ back_extent(struct lhi_mend *m, struct lhi_extent *e)
 
 /* M2 */
 static void
-mend_extent(struct lhi_mend *m, const struct lhi_extent *e)
+mend_extent(struct lhi_repair *m, const struct lhi_backing *e)
 {
 	struct shm_header *h = m->v->hdr;
 
@@ -130,7 +130,7 @@ mend_extent(struct lhi_mend *m, const struct lhi_extent *e)
 }
 
 uint64_t
-lhi_mend_ceiling(const struct lhi_view *v)
+lhi_repair_ceiling(const struct lhi_view *v)
 {
 	uint64_t ceiling = sh64_load(&v->hdr->ceiling);
 
@@ -143,7 +143,7 @@ static bool
 plausible(const struct lhi_view *v, uint64_t token)
 {
 	uint64_t base = sh64_load(&v->hdr->token_base);
-	uint64_t ceiling = lhi_mend_ceiling(v);
+	uint64_t ceiling = lhi_repair_ceiling(v);
 
 	return token >= base && token < (ceiling != 0 ? ceiling : base) + LEAP;
 }
@@ -167,11 +167,12 @@ mend_cluster(struct lhi_view *v)
 
 /* M3 */
 static void
-mend_tokens(struct lhi_mend *m)
+mend_tokens(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 	struct shm_header *h = v->hdr;
-	uint64_t above = lhi_mend_ceiling(v), base = sh64_load(&h->token_base);
+	uint64_t above = lhi_repair_ceiling(v),
+		 base = sh64_load(&h->token_base);
 	uint64_t t;
 	bool durable;
 
@@ -213,7 +214,7 @@ mend_session(struct lhi_view *v, uint32_t i)
 	/* nobody lives who could take a later one for an earlier */
 	uint64_t inc = sess_inc(s) > INC_MOST ? 1 : sess_inc(s);
 
-	lhi_stat_begin(v, i);
+	lhi_counters_begin(v, i);
 	if (s != sess_make(SESS_UNUSED, 0, inc))
 		sh64_store(&se->state, sess_make(SESS_UNUSED, 0, inc));
 }
@@ -251,7 +252,7 @@ let_go(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
 	uint64_t w;
 
-	if (s == NULL || sh64_load(&c->home) >> 32 != sh32_load(&s->gen))
+	if (s == NULL || sh64_load(&c->slot_ref) >> 32 != sh32_load(&s->gen))
 		return;
 	w = sh64_load(&s->word);
 	if (word_mode(w) == WORD_S ||
@@ -327,15 +328,15 @@ mend_hints(struct lhi_view *v)
 }
 
 int
-lhi_mend(struct lhi_mend *m)
+lhi_repair(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
-	struct lhi_extent e;
+	struct lhi_backing e;
 	int error = back_extent(m, &e);
 
 	if (error != 0)
 		return error;
-	(void)sh32_fetch_or(&v->hdr->flags, SHM_MENDING);		/* M1 */
+	(void)sh32_fetch_or(&v->hdr->flags, SHM_REPAIRING);		/* M1 */
 	lhi_point("mend.begun");
 	mend_extent(m, &e);
 	mend_tokens(m);
@@ -344,16 +345,16 @@ lhi_mend(struct lhi_mend *m)
 	 * between, it is all found again */
 	mend_sessions(v);
 	mend_claims(v);
-	error = lhi_mend_keys(m);
+	error = lhi_repair_keys(m);
 	if (error != 0)
 		return error;
-	lhi_mend_values(m);
+	lhi_repair_values(m);
 	mend_hints(v);
 	return 0;
 }
 
 void
-lhi_mend_done(struct lhi_view *v)
+lhi_repair_done(struct lhi_view *v)
 {
 	(void)sh32_fetch_and(&v->hdr->flags, SHM_LOG_GRANTS);
 }

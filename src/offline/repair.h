@@ -5,7 +5,7 @@
 
 #include "shm/view.h"
 
-struct lhi_mend {
+struct lhi_repair {
 	struct lhi_view *v;
 	int fd;			/* of the object; -1: change only the mapping,
 				 * which is a private one */
@@ -18,18 +18,19 @@ struct lhi_mend {
  * (offline/check.c).  Killed anywhere, done again, it gives the same.
  * 0; -ENOSPC: no memory to back what is in use; -EUCLEAN; -errno.
  */
-int lhi_mend(struct lhi_mend *m);
+int lhi_repair(struct lhi_repair *m);
 
-/* After lhi_mend(), and after whatever else has to be seen: it may be used. */
-void lhi_mend_done(struct lhi_view *v);
+/* After lhi_repair(), and after whatever else has to be seen: it may be
+ * used. */
+void lhi_repair_done(struct lhi_view *v);
 
 /* repair_keys.c: every slot, long key and bucket, the claims being free. */
-int lhi_mend_keys(struct lhi_mend *m);
+int lhi_repair_keys(struct lhi_repair *m);
 
 /* repair_values.c: every value, the keys being mended. */
-void lhi_mend_values(struct lhi_mend *m);
+void lhi_repair_values(struct lhi_repair *m);
 
 /* The ceiling, if it is one; else 0. */
-uint64_t lhi_mend_ceiling(const struct lhi_view *v);
+uint64_t lhi_repair_ceiling(const struct lhi_view *v);
 
 #endif

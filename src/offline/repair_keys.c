@@ -32,7 +32,7 @@
 /* The slot's word, with that low part; its tokens go on from above all, or, a
  * cluster key's, above the base that it will have. */
 static void
-set_word(struct lhi_mend *m, struct shm_slot *s, unsigned mode, uint32_t idx)
+set_word(struct lhi_repair *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 {
 	uint64_t token = mode == WORD_FREE && lhi_right_has(s) ?
 	    CLUSTER_FIRST : m->above;
@@ -45,12 +45,12 @@ set_word(struct lhi_mend *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 
 /* Is it a cluster key, as its name says?  Then without a right.  0, -errno. */
 static int
-mend_right(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
+mend_right(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
 	struct lhi_view *v = m->v;
 	uint32_t info = sh32_load(&s->key_info);
 	char key[SHM_KEY_MAX + 1];
-	struct lhi_name n = { .key = key };
+	struct lhi_key_name n = { .key = key };
 	int error;
 
 	n.len = lhi_slot_key(v, s, key);
@@ -74,7 +74,7 @@ mend_right(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
 
 /* The rest of a long key: this slot's, or another's by now? */
 static bool
-has_record(struct lhi_mend *m, struct shm_slot *s, uint64_t me)
+has_record(struct lhi_repair *m, struct shm_slot *s, uint64_t me)
 {
 	struct lhi_view *v = m->v;
 	uint32_t idx = sh32_load(&s->long_idx);
@@ -99,21 +99,21 @@ has_record(struct lhi_mend *m, struct shm_slot *s, uint64_t me)
 
 /* Is what the slot says about itself a key? */
 static bool
-is_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
+is_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
 	char key[SHM_KEY_MAX + 1];
-	struct lhi_name n = { .key = key, .hash = sh64_load(&s->hash) };
+	struct lhi_key_name n = { .key = key, .hash = sh64_load(&s->hash) };
 	uint32_t gen;
 
 	n.len = lhi_slot_key(m->v, s, key);
 	return n.len > 0 && lhi_hash(key, n.len) == n.hash &&
 	    lhi_key_match(m->v, s, &n, &gen) == 1 &&
-	    has_record(m, s, lhi_home(i, gen));
+	    has_record(m, s, lhi_slot_ref(i, gen));
 }
 
 /* K1, of a slot that is a key.  The word's low part, as it is to be. */
 static uint32_t
-cause_of(struct lhi_mend *m, uint64_t w)
+cause_of(struct lhi_repair *m, uint64_t w)
 {
 	if (word_mode(w) == WORD_FREE &&
 	    (word_idx(w) & ~FREE_CLUSTER) <= CAUSE_BROKEN)
@@ -136,7 +136,7 @@ empty_queue(struct shm_slot *s)
 }
 
 static int
-mend_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
+mend_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
 	uint64_t w = sh64_load(&s->word);
 	uint32_t info = sh32_load(&s->key_info);
@@ -157,7 +157,7 @@ mend_key(struct lhi_mend *m, struct shm_slot *s, uint32_t i)
 
 /* K2 */
 static void
-mend_longs(struct lhi_mend *m)
+mend_longs(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 
@@ -175,10 +175,10 @@ mend_longs(struct lhi_mend *m)
 
 /* K3.  0; 1: it is there already, and goes; -errno. */
 static int
-insert(struct lhi_mend *m, struct shm_slot *s)
+insert(struct lhi_repair *m, struct shm_slot *s)
 {
 	char key[SHM_KEY_MAX + 1];
-	struct lhi_name n = { .key = key, .hash = sh64_load(&s->hash) };
+	struct lhi_key_name n = { .key = key, .hash = sh64_load(&s->hash) };
 	struct lhi_ref ref;
 	int twice;
 
@@ -193,7 +193,7 @@ insert(struct lhi_mend *m, struct shm_slot *s)
 }
 
 static int
-mend_list(struct lhi_mend *m)
+mend_list(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 	bool twice = false;
@@ -219,7 +219,7 @@ mend_list(struct lhi_mend *m)
 }
 
 int
-lhi_mend_keys(struct lhi_mend *m)
+lhi_repair_keys(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 	int error = 0;

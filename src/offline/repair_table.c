@@ -37,7 +37,7 @@
 #define VISIT_TRIES 250		/* passes are 40 ms apart */
 
 struct repair {
-	struct lhi_alone a;
+	struct lhi_exclusive_use a;
 	bool dry;
 	void (*fn)(const char *what, void *arg);
 	void *arg;
@@ -82,21 +82,21 @@ examine(struct repair *r)
 {
 	struct lhi_view *v = &r->a.v;
 	uint32_t flags = sh32_load(&v->hdr->flags);
-	struct lhi_extent e;
-	bool sane = lhi_extent_of(v->hdr, &v->geo, &e);
+	struct lhi_backing e;
+	bool sane = lhi_backing_of(v->hdr, &v->geo, &e);
 
-	if (flags & SHM_MENDING)
+	if (flags & SHM_REPAIRING)
 		found("an earlier repair did not come to its end", r);
-	if (flags & ~(SHM_DAMAGED | SHM_MENDING | SHM_LOG_GRANTS |
+	if (flags & ~(SHM_DAMAGED | SHM_REPAIRING | SHM_LOG_GRANTS |
 	    SHM_SEALED | SHM_WANTED))
 		found("the header has flags that there are not", r);
-	if (lhi_mend_ceiling(v) == 0)
+	if (lhi_repair_ceiling(v) == 0)
 		found("the token ceiling is none", r);
 	if (!sane) {
 		found("how far the table has grown makes no sense", r);
 		return false;
 	}
-	if (!lhi_extent_backed(r->a.fd, v->hdr, &v->geo)) {
+	if (!lhi_backing_backed(r->a.fd, v->hdr, &v->geo)) {
 		found("the table is not backed by memory as far as it should "
 		    "be", r);
 		return false;
@@ -112,8 +112,8 @@ static int
 mend(struct repair *r)
 {
 	struct lhi_view *v = &r->a.v;
-	struct lhi_mend m = { .v = v, .fd = r->dry ? -1 : r->a.fd };
-	int error = lhi_mend(&m), left;
+	struct lhi_repair m = { .v = v, .fd = r->dry ? -1 : r->a.fd };
+	int error = lhi_repair(&m), left;
 
 	if (error == 0) {
 		left = lhi_check_view(v, 1, keep_last, r);
@@ -125,7 +125,7 @@ mend(struct repair *r)
 	if (error != 0)
 		return error;
 	lhi_point("repair.checked");
-	lhi_mend_done(v);
+	lhi_repair_done(v);
 	tell(r, "%s: what dead sessions held is free, the list of keys is made "
 	    "anew, tokens go on above %llu", r->dry ? "would be done" : "done",
 	    (unsigned long long)m.above);
@@ -137,7 +137,7 @@ static void
 clear_away(struct repair *r)
 {
 	struct lhi_view *v = &r->a.v;
-	unsigned buried = lhi_session_sweep(v);
+	unsigned buried = lhi_session_reclaim_dead(v);
 
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
 		(void)lhi_evict_finish(v, &v->slots[i]);
@@ -175,7 +175,7 @@ bar_reapers(struct repair *r)
 static int
 repair(struct repair *r)
 {
-	int error = lhi_alone_lock(&r->a, false, "end them first");
+	int error = lhi_exclusive_use_lock(&r->a, false, "end them first");
 	bool backed;
 
 	if (error == 0 && !r->dry)
@@ -191,7 +191,7 @@ repair(struct repair *r)
 	/* (without memory behind them the sessions cannot even be read) */
 	if (r->findings > 0 && !r->dry && backed &&
 	    !lhi_view_mending(&r->a.v))
-		error = lhi_alone_no_named(&r->a.v, "remove the table");
+		error = lhi_exclusive_use_no_named(&r->a.v, "remove the table");
 	if (error != 0)
 		return error;
 	if (r->findings > 0)
@@ -228,10 +228,11 @@ lh_table_repair(const char *name, uint32_t flags,
 	lhi_proc_lock();
 	r.a.fd = lhi_object_open_to_mend(r.a.v.path, flags & LH_SYSTEM, &g,
 	    &id);
-	error = r.a.fd < 0 ? r.a.fd : lhi_alone_map(&r.a, &g, &id, r.dry);
+	error =
+	    r.a.fd < 0 ? r.a.fd : lhi_exclusive_use_map(&r.a, &g, &id, r.dry);
 	if (error == 0) {
 		error = repair(&r);
-		lhi_alone_unmap(&r.a);
+		lhi_exclusive_use_unmap(&r.a);
 	}
 	if (r.a.fd >= 0)
 		(void)close(r.a.fd);

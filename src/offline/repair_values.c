@@ -42,7 +42,7 @@ mend_record(struct lhi_view *v, uint32_t idx)
 }
 
 void
-lhi_mend_values(struct lhi_mend *m)
+lhi_repair_values(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 

@@ -14,7 +14,7 @@
  * the code jumps, is most of what the pair costs; see doc/performance.md.
  *
  * What is unusual (contention, an unclean end, a token at its ceiling, an empty
- * magazine, a forked child, odd options) is left to the slow path untouched.
+ * claim cache, a forked child, odd options) is left to the slow path untouched.
  *
  * (Above 500 lines: the straight paths are each written out, see above.)
  */
@@ -33,12 +33,12 @@
 
 /* Deadlines of another ttl than the last time. */
 static __attribute__((noinline, cold)) void
-set_ttl(struct lhi_mag *m, int64_t ttl_ms)
+set_ttl(struct lhi_claim_cache *m, int64_t ttl_ms)
 {
 	struct timespec ts;
 
 	lhi_coarse(&ts);
-	lhi_mag_tick(m, &ts, ttl_ms);
+	lhi_claim_cache_tick(m, &ts, ttl_ms);
 }
 
 /*
@@ -47,16 +47,16 @@ set_ttl(struct lhi_mag *m, int64_t ttl_ms)
  * back, and the acquire goes on the slow way.
  */
 static __attribute__((noinline, cold)) int
-catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
-    struct lhi_want *want, const struct lh_acquire_opts *opts,
-    struct lh_lease *l)
+catch_up(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    const struct timespec *ts, struct lhi_acquire_target *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = r->slot;
 	uint64_t st = sh64_load(&c->state), later;
 	bool held;
 
-	lhi_mag_tick(m, ts, m->ttl_ms);
+	lhi_claim_cache_tick(m, ts, m->ttl_ms);
 	later = state_make(ST_HELD, state_seq(st), state_deadline(m->held));
 	held = state_st(st) == ST_HELD &&
 	    lhi_now_ns(&m->lh->v) < l->expires_ns &&
@@ -65,23 +65,23 @@ catch_up(struct lhi_mag *m, struct lhi_rec *r, const struct timespec *ts,
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
-		lhi_mag_log(m, LH_LOG_GRANTED, false, s, lid_claim(r->id),
-		    l->token, 0);
+		lhi_claim_cache_log(m, LH_LOG_GRANTED, false, s,
+		    lid_claim(r->id), l->token, 0);
 		return 0;
 	}
-	lhi_stat_spent(&m->lh->v);
+	lhi_counters_spent(&m->lh->v);
 	(void)sh64_cas(&c->state, held ? later : st, state_make(ST_EXPIRED,
 	    state_seq(st), 0));
 	if (sh64_cas(&s->word, word_make(WORD_X, lid_claim(r->id), l->token),
 	    word_make(WORD_FREE, CAUSE_RELEASED, l->token)) &&
 	    link_idx(sh64_load_sc(&s->waitq)) != 0)
-		lhi_queue_kick(&m->lh->v, s);
-	r->use = REC_OUT;	/* taken back when the group runs out */
+		lhi_queue_wake_first(&m->lh->v, s);
+	r->use = CACHED_OUT;	/* taken back when the group runs out */
 	return lhi_acquire_slow(m->lh, want, opts, l);
 }
 
 static inline bool
-same_tick(const struct lhi_mag *m, const struct timespec *ts)
+same_tick(const struct lhi_claim_cache *m, const struct timespec *ts)
 {
 	return likely(ts->tv_nsec == m->tick_nsec) &&
 	    likely(ts->tv_sec == m->tick_sec);
@@ -89,12 +89,12 @@ same_tick(const struct lhi_mag *m, const struct timespec *ts)
 
 /* The word was not what it had been: the claim is free again (4). */
 static __attribute__((noinline, cold)) void
-outdone(struct lhi_mag *m, struct lhi_rec *r)
+outdone(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	r->id++;
-	r->home = 0;		/* its limit is out of step */
+	r->slot_ref = 0;		/* its limit is out of step */
 	sh64_store(&m->claims[r - m->rec].state, state_make(ST_FREE, r->id, 0));
-	lhi_stat_spent(&m->lh->v);
+	lhi_counters_spent(&m->lh->v);
 }
 
 /* FREE(0, ver) -> X(0, ver + 1), added: ver is on top and wraps by itself */
@@ -102,17 +102,17 @@ outdone(struct lhi_mag *m, struct lhi_rec *r)
 
 /* Granted: what the caller gets, and what the release will need. */
 static inline __attribute__((always_inline)) void
-fill(struct lhi_mag *m, struct lhi_rec *r, uint64_t id, uint64_t token,
-    uint64_t home, struct lh_lease *l)
+fill(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
+    uint64_t token, uint64_t slot_ref, struct lh_lease *l)
 {
-	r->use = REC_HELD;
+	r->use = CACHED_HELD;
 	r->id = id;
 	r->token = token;
 	lhi_pair_store(l, m->head);
 	l->id[1] = id;
 	l->token = token;
 	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = home;
+	l->key = slot_ref;
 }
 
 /*
@@ -120,8 +120,8 @@ fill(struct lhi_mag *m, struct lhi_rec *r, uint64_t id, uint64_t token,
  * False: nothing has changed.
  */
 static bool
-grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
-    struct lh_lease *l, struct timespec *ts)
+grab(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    const struct lhi_ref *ref, struct lh_lease *l, struct timespec *ts)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = ref->slot;
@@ -131,13 +131,13 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 
 	if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0) ||
 	    (link_idx(q) != 0 && !lhi_queue_yields(&m->lh->v, q)) ||
-	    sh32_load_rlx(&s->gen) != ref->home >> 32 ||
+	    sh32_load_rlx(&s->gen) != ref->slot_ref >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
 	    token < m->first || lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
-	sh64_store_rlx(&c->home, ref->home);
+	sh64_store_rlx(&c->slot_ref, ref->slot_ref);
 	sh64_store_rlx(&c->since, m->since);
-	r->home = ref->home;
+	r->slot_ref = ref->slot_ref;
 	r->slot = s;
 	sh64_store(&c->state, state_make(ST_HELD, id,
 	    state_deadline(m->held)));				/* 1 */
@@ -147,20 +147,20 @@ grab(struct lhi_mag *m, struct lhi_rec *r, const struct lhi_ref *ref,
 		return false;
 	}
 	lhi_point("acquire.granted");
-	fill(m, r, id, token, ref->home, l);
-	lhi_rec_limit(m, r);
+	fill(m, r, id, token, ref->slot_ref, l);
+	lhi_cached_claim_limit(m, r);
 	if (unlikely(link_idx(q) != 0))
-		lhi_stat_add(&m->lh->v, STAT_BARGES, 1);
+		lhi_counters_add(&m->lh->v, STAT_BARGES, 1);
 	lhi_coarse(ts);
 	return true;
 }
 
 /* A free claim of m's group, or NULL. */
-static inline struct lhi_rec *
-pick(struct lhi_mag *m)
+static inline struct lhi_cached_claim *
+pick(struct lhi_claim_cache *m)
 {
 	for (unsigned b = 0; b < SHM_GROUP; b++) {
-		if (m->rec[b].use == REC_FREE)
+		if (m->rec[b].use == CACHED_FREE)
 			return &m->rec[b];
 	}
 	return NULL;
@@ -193,9 +193,9 @@ static inline __attribute__((always_inline)) enum lhi_how
 at_once(struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	int64_t ttl_ms = opts == NULL ? DEFAULT_TTL_MS : opts->ttl_ms;
-	struct lhi_rec *r;
+	struct lhi_cached_claim *r;
 	struct timespec ts;
 
 	if (m->lh != lh || (opts != NULL && !opts_plain(opts)) ||
@@ -208,35 +208,35 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 			return UNTOUCHED;
 	}
 	if (opts != NULL && opts->mode == LH_SHARED)
-		return lhi_join(m, ref->slot, ref->home, lease);
+		return lhi_shared_join(m, ref->slot, ref->slot_ref, lease);
 	r = pick(m);
 	if (r == NULL || !grab(m, r, ref, lease, &ts))
 		return UNTOUCHED;
 	if (opts != NULL && opts->scope == LH_LOCAL)
-		m->local_home = ref->home;
+		m->local_home = ref->slot_ref;
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
 
 /* Neither at once nor in time: the rest. */
 static __attribute__((noinline)) int
-follow_up(struct lh *lh, enum lhi_how how, struct lhi_want *want,
+follow_up(struct lh *lh, enum lhi_how how, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r;
 	struct timespec ts;
 
 	if (how != LATE)
 		return lhi_acquire_slow(lh, want, opts, lease);
 	r = &m->rec[lid_claim(lease->id[1]) - m->base];
-	if (r->use == REC_SHARED)
-		return lhi_join_late(m, r, want, opts, lease);
+	if (r->use == CACHED_SHARED)
+		return lhi_shared_join_late(m, r, want, opts, lease);
 	lhi_coarse(&ts);
 	return catch_up(m, r, &ts, want, opts, lease);
 }
 
 int
-lhi_acquire(struct lh *lh, struct lhi_want *want,
+lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	enum lhi_how how = at_once(lh, &want->ref, opts, lease);
@@ -255,16 +255,16 @@ lhi_acquire(struct lh *lh, struct lhi_want *want,
  * for later are pushed in every call.)
  */
 static inline __attribute__((always_inline)) enum lhi_how
-usual(struct lhi_mag *m, const struct lh *now, const struct lh *lh,
-    uint64_t home, struct lh_lease *l)
+usual(struct lhi_claim_cache *m, const struct lh *now, const struct lh *lh,
+    uint64_t slot_ref, struct lh_lease *l)
 {
-	struct lhi_rec *r = &m->rec[0];
+	struct lhi_cached_claim *r = &m->rec[0];
 	struct shm_slot *s = r->slot;
 	uint64_t id, token, w;
 	struct timespec ts;
 
-	if (unlikely(now != lh) || unlikely(r->use != REC_FREE) ||
-	    unlikely(home != r->home) || lhi_mutant(1))
+	if (unlikely(now != lh) || unlikely(r->use != CACHED_FREE) ||
+	    unlikely(slot_ref != r->slot_ref) || lhi_mutant(1))
 		return UNTOUCHED;
 	id = r->id + 1;
 	token = r->token + 1;
@@ -278,7 +278,7 @@ usual(struct lhi_mag *m, const struct lh *now, const struct lh *lh,
 	    unlikely(!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)))
 		return OUTDONE;
 	lhi_point("acquire.granted");
-	fill(m, r, id, token, r->home, l);
+	fill(m, r, id, token, r->slot_ref, l);
 	lhi_coarse(&ts);
 	return same_tick(m, &ts) ? GRANTED : LATE;
 }
@@ -288,19 +288,20 @@ static __attribute__((noinline)) int
 key_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_name n = { k->name, strlen(k->name), k->hash };
-	struct lhi_want want = { *ref, &n };
+	struct lhi_key_name n = { k->name, strlen(k->name), k->hash };
+	struct lhi_acquire_target want = { *ref, &n };
 	int error = follow_up(k->lh, how, &want, opts, lease);
 
-	if (want.ref.home != ref->home)
-		__atomic_store_n(&k->home, want.ref.home, __ATOMIC_RELAXED);
+	if (want.ref.slot_ref != ref->slot_ref)
+		__atomic_store_n(&k->slot_ref, want.ref.slot_ref,
+		    __ATOMIC_RELAXED);
 	return error;
 }
 
 /* Exclusively, and with nothing that usual() would do otherwise? */
 static inline bool
-opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
-    uint64_t home)
+opts_usual(const struct lhi_claim_cache *m, const struct lh_acquire_opts *o,
+    uint64_t slot_ref)
 {
 	/* with few loads, and no jumps where all is as it mostly is */
 	static const uint32_t local[2] = { LH_EXCLUSIVE, LH_LOCAL };
@@ -315,7 +316,7 @@ opts_usual(const struct lhi_mag *m, const struct lh_acquire_opts *o,
 	    likely((o->max_wait_ms | o->deadline_ns | o->ttl_ms) >= 0) &&
 	    likely(((uintptr_t)o->cancel | (uintptr_t)o->more) == 0) &&
 	    likely((kind & ~local_kind) == 0) &&
-	    likely((kind == 0) | (home == m->local_home));
+	    likely((kind == 0) | (slot_ref == m->local_home));
 }
 
 /* A cluster's key, again, if the right is the one that this tick has seen. */
@@ -323,23 +324,24 @@ static __attribute__((noinline)) int
 key_lent(struct lh_key *k, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = m->rec;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r = m->rec;
 	enum lhi_how how;
 
-	r->home = ref->home;
+	r->slot_ref = ref->slot_ref;
 	r->held_low -= FREE_CLUSTER;	/* which the free word has */
-	how = usual(m, opts != NULL ? m->lh : m->usual, k->lh, r->home, lease);
+	how = usual(m, opts != NULL ? m->lh : m->usual, k->lh, r->slot_ref,
+	    lease);
 	r->held_low += FREE_CLUSTER;
-	r->home = 0;
-	r->use = how == GRANTED || how == LATE ? (uint64_t)REC_LENT : r->use;
+	r->slot_ref = 0;
+	r->use = how == GRANTED || how == LATE ? (uint64_t)CACHED_LENT : r->use;
 	if (how == GRANTED && lhi_right_stands(m, lease))
 		return 0;
-	m->lent.home = 0;
+	m->lent.slot_ref = 0;
 	if (how == OUTDONE)
 		outdone(m, r);
-	else if (r->use == REC_LENT && lh_release(k->lh, lease) == 0)
-		lhi_stat_spent(&k->lh->v);
+	else if (r->use == CACHED_LENT && lh_release(k->lh, lease) == 0)
+		lhi_counters_spent(&k->lh->v);
 	return key_rest(k, UNTOUCHED, ref, opts, lease);
 }
 
@@ -349,12 +351,12 @@ key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
-	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
-	const struct lhi_mag *m = lhi_mag_current;
+	    __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED));
+	const struct lhi_claim_cache *m = lhi_claim_cache_current;
 	enum lhi_how how;
 
 	if (lhi_right_lent(m, &ref) &&
-	    (opts == NULL || opts_usual(m, opts, ref.home)))
+	    (opts == NULL || opts_usual(m, opts, ref.slot_ref)))
 		return key_lent(k, &ref, opts, lease);
 	how = at_once(k->lh, &ref, opts, lease);
 	return how == GRANTED ? 0 : key_rest(k, how, &ref, opts, lease);
@@ -365,9 +367,9 @@ static __attribute__((noinline)) int
 key_otherwise(struct lh_key *k, enum lhi_how how,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
-	    __atomic_load_n(&k->home, __ATOMIC_RELAXED));
+	    __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED));
 
 	if (how == LATE)
 		return key_rest(k, how, &ref, opts, lease);
@@ -384,32 +386,32 @@ static __attribute__((noinline)) int
 key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *l)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = &m->rec[0];
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r = &m->rec[0];
 	uint64_t id = r->id + 1;
 	struct timespec ts;
 
-	if (r->use != REC_IDLE || m->lh != k->lh || r->home !=
-	    __atomic_load_n(&k->home, __ATOMIC_RELAXED) || !opts_plain(opts) ||
-	    opts->scope != LH_EPHEMERAL ||
+	if (r->use != CACHED_IDLE || m->lh != k->lh ||
+	    r->slot_ref != __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED) ||
+	    !opts_plain(opts) || opts->scope != LH_EPHEMERAL ||
 	    opts->ttl_ms != m->ttl_ms || lid_seq(id) == 0 ||
 	    lhi_reader_revived(m->claims, lid_seq(id)) >= REVIVED_MAX ||
 	    /* pairs with: queue insert, then the waiter's look at the chain */
 	    link_idx(sh64_load_sc(&r->slot->waitq)) != 0 ||
 	    !sh64_cas(&m->claims->state, state_make(ST_IDLE, r->id, 0),
-	    m->held | (uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT |
-	    id << SEQ_SHIFT))						/* 13 */
+		m->held | (uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT |
+		    id << SEQ_SHIFT)) /* 13 */
 		return key_at_once(k, opts, l);
 	lhi_point("shared.revived");
 	m->shared++;
-	r->use = REC_SHARED;
+	r->use = CACHED_SHARED;
 	r->id = id;
 	lhi_pair_store(l, m->head);
 	l->mode = LH_SHARED;
 	l->id[1] = id;
 	l->token = r->token;
 	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = r->home;
+	l->key = r->slot_ref;
 	lhi_coarse(&ts);
 	return same_tick(m, &ts) ? 0 : key_otherwise(k, LATE, opts, l);
 }
@@ -417,14 +419,14 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 /* With options, exclusively: straight on as well, if these are usual ones. */
 static __attribute__((noinline)) int
 key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
-    struct lh_lease *l, struct lhi_mag *m)
+    struct lh_lease *l, struct lhi_claim_cache *m)
 {
-	uint64_t home = __atomic_load_n(&k->home, __ATOMIC_RELAXED);
+	uint64_t slot_ref = __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED);
 	enum lhi_how how;
 
-	if (unlikely(!opts_usual(m, opts, home)))
+	if (unlikely(!opts_usual(m, opts, slot_ref)))
 		return key_at_once(k, opts, l);
-	how = usual(m, m->lh, k->lh, home, l);
+	how = usual(m, m->lh, k->lh, slot_ref, l);
 	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, opts, l);
 }
 
@@ -432,10 +434,10 @@ key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
  * registers that it needs.  `none` is where the caller has its options.) */
 static __attribute__((noinline, noipa)) int
 key_plain(struct lh_key *k, const struct lh_acquire_opts *none,
-    struct lh_lease *l, struct lhi_mag *m)
+    struct lh_lease *l, struct lhi_claim_cache *m)
 {
 	enum lhi_how how = usual(m, m->usual, k->lh,
-	    __atomic_load_n(&k->home, __ATOMIC_RELAXED), l);
+	    __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED), l);
 
 	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, NULL, l);
 }
@@ -451,7 +453,8 @@ int
 lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;	/* first: all hangs on it */
+	struct lhi_claim_cache *m =
+	    lhi_claim_cache_current; /* first: all hangs on it */
 
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
 		return nothing_given();
@@ -466,11 +469,11 @@ static __attribute__((noinline)) int
 name_otherwise(struct lh *lh, enum lhi_how how, const char *key,
     struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_want want = {
-		.ref = { m->rec[0].slot, m->rec[0].home },
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_acquire_target want = {
+		.ref = { m->rec[0].slot, m->rec[0].slot_ref },
 	};
-	struct lhi_name n;
+	struct lhi_key_name n;
 	int error;
 
 	if (how == OUTDONE)
@@ -490,15 +493,15 @@ int
 lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	enum lhi_how how;
 
-	if (unlikely(m->usual != lh) || unlikely(m->rec[0].home == 0) ||
+	if (unlikely(m->usual != lh) || unlikely(m->rec[0].slot_ref == 0) ||
 	    unlikely(key == NULL) || unlikely(lease == NULL) ||
 	    unlikely(opts != NULL) ||
 	    unlikely(!lhi_slot_is(m->rec[0].slot, key)))
 		return lhi_acquire_by_name(lh, key, opts, lease);
-	how = usual(m, m->usual, lh, m->rec[0].home, lease);
+	how = usual(m, m->usual, lh, m->rec[0].slot_ref, lease);
 	return likely(how == GRANTED) ? 0 :
 	    name_otherwise(lh, how, key, lease);
 }

@@ -15,21 +15,21 @@ struct lhi_request;
  * waiting thread, between two looks; sets the next at_ns.  Not 0: the wait ends
  * with that.
  */
-struct lhi_chore {
+struct lhi_wait_callback {
 	int64_t at_ns;		/* the table's clock */
-	int (*run)(struct lhi_chore *chore);
+	int (*run)(struct lhi_wait_callback *chore);
 	bool told;		/* set: a repeated request was answered with
 				 * the lease that another call was granted */
 };
 
-struct lhi_ask;
-struct lhi_want;
+struct lhi_acquire_request;
+struct lhi_acquire_target;
 
-typedef int lhi_acquire_fn(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease);
+typedef int lhi_acquire_fn(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /* What is asked for, checked and in the units of the protocol. */
-struct lhi_ask {
+struct lhi_acquire_request {
 	int64_t ttl_ns;
 	int64_t until_ns;	/* the table's clock; INT64_MAX: no end */
 	bool try_only;
@@ -39,11 +39,11 @@ struct lhi_ask {
 	bool local;		/* scope */
 	bool quorum;		/* scope */
 	bool shareable;		/* the lease is no thread's in particular */
-	bool spared;		/* not to be told of a deadlock */
+	bool no_deadlock;		/* not to be told of a deadlock */
 	uint32_t priority;
 	struct lh_cancel *cancel;
 	const struct lh_acquire_more *more;	/* never NULL */
-	struct lhi_chore *chore;	/* or NULL */
+	struct lhi_wait_callback *chore;	/* or NULL */
 	bool rare; /* something is in it: see op/acquire_options.c */
 	bool aside;		/* something is told beside the claim */
 	bool rights_asked;	/* those to cluster keys, for all of many: an
@@ -56,44 +56,44 @@ struct lhi_ask {
 };
 
 /* Options into an ask.  0; -EINVAL, -EOPNOTSUPP with a detail. */
-int lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
-    const struct lh_acquire_opts *opts);
+int lhi_acquire_request_set(const struct lhi_view *v,
+    struct lhi_acquire_request *ask, const struct lh_acquire_opts *opts);
 
 /*
  * What is wanted: a life of a slot, and the name to find another one by when
  * that life has ended (the key was evicted).
  */
-struct lhi_want {
+struct lhi_acquire_target {
 	struct lhi_ref ref;
-	const struct lhi_name *name;
+	const struct lhi_key_name *name;
 };
 
 /* Not an error for callers: the slot is not that key any more. */
 #define KEY_GONE (-EIDRM)
 
 /* Neither is this: a chore has failed, and the wait with it. */
-#define CHORE_FAILED (-EOWNERDEAD)
+#define CALLBACK_FAILED (-EOWNERDEAD)
 
 /* Try, or wait, on that slot.  Errors as lh_acquire(); KEY_GONE. */
 int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
-    const struct lhi_ask *ask, struct lh_lease *lease);
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /*
  * The slow path (op/acquire_options.c): checks the options, tries or waits, and
  * looks the key up anew (want->ref changes) as often as it is gone.  Errors as
  * lh_acquire().
  */
-int lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
+int lhi_acquire_slow(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
-/* The same, of options that were checked: also CHORE_FAILED. */
-int lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease);
+/* The same, of options that were checked: also CALLBACK_FAILED. */
+int lhi_acquire_asked(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /* The key and nothing else: what is rarer in the ask is the caller's to see to.
  * Errors as lhi_wait_acquire(), but for KEY_GONE. */
-int lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease);
+int lhi_acquire_wanted(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /* What came of an attempt to acquire at once. */
 enum lhi_how {
@@ -104,16 +104,17 @@ enum lhi_how {
 };
 
 /* At once, in shared mode. */
-enum lhi_how lhi_join(struct lhi_mag *m, struct shm_slot *s, uint64_t home,
+enum lhi_how lhi_shared_join(struct lhi_claim_cache *m, struct shm_slot *s,
+    uint64_t slot_ref, struct lh_lease *lease);
+
+/* lhi_shared_join() was LATE: move the deadline on, or give the grant back
+ * and go the slow way. */
+int lhi_shared_join_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct lhi_acquire_target *want, const struct lh_acquire_opts *opts,
     struct lh_lease *lease);
 
-/* lhi_join() was LATE: move the deadline on, or give the grant back and go the
- * slow way. */
-int lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease);
-
 /* All of it: at once if possible, else the slow path.  lease is not NULL. */
-int lhi_acquire(struct lh *lh, struct lhi_want *want,
+int lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
 /* The same by name: looks the key up, or makes it. */

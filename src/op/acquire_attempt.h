@@ -11,24 +11,24 @@
 
 enum {				/* beside 0 and -errno */
 	WAITING = 1,
-	BARRED = 4		/* as long as others hold it */
+	READER_DEFERRED = 4		/* as long as others hold it */
 };
 
 struct lhi_attempt {
 	struct lh *lh;
-	struct lhi_mag *m;
-	const struct lhi_ask *ask;
+	struct lhi_claim_cache *m;
+	const struct lhi_acquire_request *ask;
 	struct lh_lease *lease;
-	struct lhi_turn t;
+	struct lhi_admission t;
 	struct shm_claim *c;
-	uint64_t home;
+	uint64_t slot_ref;
 	bool timed_out;		/* the last sleep ended by itself */
 	bool lost;		/* was woken, and somebody else was faster */
 	bool starving;
 	bool spun;		/* since the last sleep */
 	bool threadless;	/* its turn is told by the session's doorbell */
-	bool barred;		/* a reader that has to wait like a writer */
-	uint64_t barred_in;	/* as long as others read in that range */
+	bool reader_deferred;	/* a reader that has to wait like a writer */
+	uint64_t deferred_in;	/* as long as others read in that range */
 	uint64_t token;		/* of the grant that is tried for */
 	uint32_t notes;		/* LH_NOTE_..., likewise */
 	int64_t front_since_ns;	/* 0: not the first */
@@ -41,12 +41,12 @@ struct lhi_attempt {
 };
 
 /*
- * A claim of that magazine for it; until it is granted or withdrawn.  ref, ask
- * and lease are kept.  0; -ENOMEM (also if m is NULL), -ENOSPC, -EUCLEAN.
+ * A claim of that claim cache for it; until it is granted or withdrawn.  ref,
+ * ask and lease are kept.  0; -ENOMEM (also if m is NULL), -ENOSPC, -EUCLEAN.
  */
-int lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh, struct lhi_mag *m,
-    const struct lhi_ref *ref, const struct lhi_ask *ask,
-    struct lh_lease *lease);
+int lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh,
+    struct lhi_claim_cache *m, const struct lhi_ref *ref,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /* Not granted, for that reason: leave no trace (G8). */
 void lhi_attempt_withdraw(struct lhi_attempt *a, int error);
@@ -73,7 +73,7 @@ void lhi_attempt_leave_queue(struct lhi_attempt *a);
 void lhi_attempt_spin(struct lhi_attempt *a, uint64_t w);
 
 /* The word w allows it and it is our turn.  0 granted; WAITING;
- * BARRED; -errno. */
+ * READER_DEFERRED; -errno. */
 int lhi_attempt_take(struct lhi_attempt *a, uint64_t w);
 
 #endif

@@ -7,7 +7,7 @@
  * key and one claim.  Whatever else is wished for is done around that, each by
  * a function that does its part and calls the next one:
  *
- *	lhi_holder_acquire  its holder id, if it has one: op/reentry.c
+ *	lhi_reentry_acquire  its holder id, if it has one: op/reentry.c
  *	by_request	its request id, if it has one: op/idempotency.c
  *	with_value	the key's value, right after the grant
  *			(op/lease_value.c)
@@ -35,8 +35,8 @@
 
 /* The key is wanted, whatever it is called in the table by now. */
 int
-lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease)
+lhi_acquire_wanted(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	int error;
 
@@ -45,7 +45,7 @@ lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
 		if (error != KEY_GONE)
 			return error;
 		lhi_point("acquire.gone");
-		error = lhi_name_resolve(lh, want->name,
+		error = lhi_key_name_resolve(lh, want->name,
 		    ask->no_create ? LH_NO_CREATE : 0, &want->ref);
 		if (error != 0)
 			return error;
@@ -54,8 +54,8 @@ lhi_acquire_wanted(struct lh *lh, struct lhi_want *want,
 
 /* And if it is a cluster's: wherever it is by now. */
 static int
-wanted_anywhere(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease)
+wanted_anywhere(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	return lhi_cluster_key(lh, want->name) ?
 	    lhi_cluster_acquire(lh, want, ask, lease, lhi_acquire_wanted) :
@@ -63,8 +63,8 @@ wanted_anywhere(struct lh *lh, struct lhi_want *want,
 }
 
 static int
-in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *lease)
+in_session(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	int error = ask->how != NULL ? ask->how(lh, want, ask, lease) :
 	    wanted_anywhere(lh, want, ask, lease);
@@ -74,14 +74,14 @@ in_session(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 }
 
 static int
-with_value(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *lease)
+with_value(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	struct lh_lease got = { 0 };
 	int error = in_session(lh, want, ask, &got);
 
 	if (error == 0)
-		error = lhi_value_acquired(lh, ask, &got);
+		error = lhi_lease_value_acquired(lh, ask, &got);
 	if (error == 0)
 		*lease = got;
 	return error;
@@ -89,51 +89,51 @@ with_value(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 
 /* What is done once it is known that it has to be done. */
 static int
-by_request(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *lease)
+by_request(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
-	struct lhi_ask ours = *ask;
+	struct lhi_acquire_request ours = *ask;
 	struct lhi_request q;
-	int cancel, error = lhi_request_enter(lh, want, ask, &q, lease);
+	int cancel, error = lhi_idempotency_enter(lh, want, ask, &q, lease);
 
 	if (error == 0 && ask->chore != NULL)
 		ask->chore->told = true;
 	if (error != REQUEST_OURS)
 		return error != 0 ? error :
-		    lhi_request_valued(lh, ask, &q, lease);
+		    lhi_idempotency_valued(lh, ask, &q, lease);
 	/* who has said that he works at it does not leave it so */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;
 	error = with_value(lh, want, &ours, lease);
-	lhi_request_done(lh, ask, &q, error);
+	lhi_idempotency_done(lh, ask, &q, error);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
 
 int
-lhi_acquire_asked(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease)
+lhi_acquire_asked(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
-	int error = lhi_cluster_fits(lh, ask, want->name);
+	int error = lhi_cluster_acquire_fits(lh, ask, want->name);
 
 	if (error != 0)
 		return error;
 	if (ask->more->holder != NULL)
-		return lhi_holder_acquire(lh, want, ask, lease, with_value);
+		return lhi_reentry_acquire(lh, want, ask, lease, with_value);
 	return (ask->more->request[0] | ask->more->request[1]) != 0 ?
 	    by_request(lh, want, ask, lease) :
 	    with_value(lh, want, ask, lease);
 }
 
 int
-lhi_acquire_slow(struct lh *lh, struct lhi_want *want,
+lhi_acquire_slow(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_ask ask;
+	struct lhi_acquire_request ask;
 	int error = lhi_own(lh);
 
 	if (error == 0)
-		error = lhi_ask_set(&lh->v, &ask, opts);
+		error = lhi_acquire_request_set(&lh->v, &ask, opts);
 	return error != 0 ? error : lhi_acquire_asked(lh, want, &ask, lease);
 }
 
@@ -143,8 +143,8 @@ lhi_release_rare(struct lh *lh, struct lh_lease *l,
 {
 	struct lhi_request q;
 
-	if (lhi_holder_stays(lh, l))
+	if (lhi_reentry_stays(lh, l))
 		return 0;
-	lhi_request_leaves(lh, l, &q);
-	return lhi_request_left(lh, l, &q, release(lh, l));
+	lhi_idempotency_leaves(lh, l, &q);
+	return lhi_idempotency_left(lh, l, &q, release(lh, l));
 }

@@ -42,8 +42,8 @@ check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 }
 
 int
-lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
-    const struct lh_acquire_opts *opts)
+lhi_acquire_request_set(const struct lhi_view *v,
+    struct lhi_acquire_request *ask, const struct lh_acquire_opts *opts)
 {
 	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
 	static const struct lh_acquire_more none = LH_ACQUIRE_MORE_INIT;
@@ -92,7 +92,7 @@ lhi_ask_set(const struct lhi_view *v, struct lhi_ask *ask,
 	ask->rights_asked = false;
 	ask->no_create = o->flags & LH_NO_CREATE;
 	ask->shareable = o->flags & LH_SHAREABLE;
-	ask->spared = o->flags & LH_NO_DEADLOCK;
+	ask->no_deadlock = o->flags & LH_NO_DEADLOCK;
 	ask->explain = o->flags & LH_EXPLAIN;
 	if (ask->explain)
 		lhi_explain_forget();

@@ -47,21 +47,22 @@ queue_empty(struct shm_slot *s)
 }
 
 static inline void
-fill(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+fill(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease *l)
 {
 	m->shared++;
-	r->use = REC_SHARED;
+	r->use = CACHED_SHARED;
 	lhi_pair_store(l, m->head);
 	l->mode = LH_SHARED;
 	l->id[1] = r->id;
 	l->token = r->token;
 	lhi_pair_store(&l->acquired_ns, m->span);
-	l->key = r->home;
+	l->key = r->slot_ref;
 }
 
 /* A claim left idle in the chain of that key: take it up again. */
 static inline __attribute__((always_inline)) bool
-revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+revive(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease
+    *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t id = r->id + 1;
@@ -71,7 +72,7 @@ revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 	if (unlikely(lhi_reader_revived(c, lid_seq(id)) >= REVIVED_MAX) ||
 	    !sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
 	    state_make(ST_READ, id, state_deadline(m->held)))) {	/* 13 */
-		r->use = REC_OUT;	/* revoked, or too often */
+		r->use = CACHED_OUT;	/* revoked, or too often */
 		m->idle &= ~(1u << (r - m->rec));
 		return false;
 	}
@@ -83,8 +84,8 @@ revive(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 
 /* Join whoever reads, or take a free key.  False: nothing has changed. */
 static inline __attribute__((always_inline)) bool
-push(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t home,
-    struct lh_lease *l)
+push(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct shm_slot *s,
+    uint64_t slot_ref, struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint32_t head = 0;
@@ -95,28 +96,28 @@ push(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t home,
 		head = word_idx(w);
 	else if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0))
 		return false;
-	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != home >> 32 ||
+	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != slot_ref >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
 	    token < m->first || lid_seq(id) == 0 || lhi_mutant(1))
 		return false;
-	sh64_store_rlx(&c->home, home);
+	sh64_store_rlx(&c->slot_ref, slot_ref);
 	sh64_store_rlx(&c->since, m->since);
 	sh64_store_rlx(&c->grant, lhi_reader_grant(word_ver(w) + 1, id));
-	lhi_chain_prepare(c, head);
+	lhi_readers_prepare(c, head);
 	sh64_store(&c->state, state_make(ST_READ, id,
 	    state_deadline(m->held)));				/* 1 */
 	lhi_point("shared.announced");
 	r->id = id;
-	r->home = 0;
+	r->slot_ref = 0;
 	/* mode and idx of X(this claim), and one bit more */
 	if (unlikely(!sh64_cas(&s->word, w, (word_ver(w) + 1) << VER_SHIFT |
 	    word_make(WORD_S, 0, 0) | r->held_low))) {
 		sh64_store(&c->state, state_make(ST_FREE, id, 0));	/* 4 */
-		lhi_stat_spent(&m->lh->v);
+		lhi_counters_spent(&m->lh->v);
 		return false;
 	}
 	lhi_point("shared.granted");
-	r->home = home;
+	r->slot_ref = slot_ref;
 	r->slot = s;
 	r->token = token;
 	fill(m, r, l);
@@ -125,38 +126,40 @@ push(struct lhi_mag *m, struct lhi_rec *r, struct shm_slot *s, uint64_t home,
 
 /* One of the claims that were left idle, if it is in that key's chain. */
 static __attribute__((noinline)) bool
-revive_one(struct lhi_mag *m, uint64_t home, struct lh_lease *l)
+revive_one(struct lhi_claim_cache *m, uint64_t slot_ref, struct lh_lease *l)
 {
 	for (uint32_t idle = m->idle; idle != 0; idle &= idle - 1) {
-		struct lhi_rec *r = &m->rec[__builtin_ctz(idle) % SHM_GROUP];
+		struct lhi_cached_claim *r =
+		    &m->rec[__builtin_ctz(idle) % SHM_GROUP];
 
-		if (r->use == REC_IDLE && r->home == home && revive(m, r, l))
+		if (r->use == CACHED_IDLE && r->slot_ref == slot_ref &&
+		    revive(m, r, l))
 			return true;
 	}
 	return false;
 }
 
 enum lhi_how
-lhi_join(struct lhi_mag *m, struct shm_slot *s, uint64_t home,
-    struct lh_lease *l)
+lhi_shared_join(struct lhi_claim_cache *m, struct shm_slot *s,
+    uint64_t slot_ref, struct lh_lease *l)
 {
-	struct lhi_rec *r = m->rec;
+	struct lhi_cached_claim *r = m->rec;
 	struct timespec ts;
 
 	if (m->idle != 0) {
 		r = &m->rec[__builtin_ctz(m->idle)];
-		if (likely(r->home == home) && likely(r->use == REC_IDLE) &&
-		    likely(revive(m, r, l)))
+		if (likely(r->slot_ref == slot_ref) &&
+		    likely(r->use == CACHED_IDLE) && likely(revive(m, r, l)))
 			goto granted;
-		if (revive_one(m, home, l))
+		if (revive_one(m, slot_ref, l))
 			goto granted;
 		r = m->rec;
 	}
-	while (unlikely(r->use != REC_FREE)) {
+	while (unlikely(r->use != CACHED_FREE)) {
 		if (++r == &m->rec[SHM_GROUP])
 			return UNTOUCHED;
 	}
-	if (!push(m, r, s, home, l))
+	if (!push(m, r, s, slot_ref, l))
 		return UNTOUCHED;
 granted:
 	lhi_coarse(&ts);
@@ -166,8 +169,9 @@ granted:
 
 /* The clock shows a later tick than the deadline was counted from. */
 int
-lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
-    const struct lh_acquire_opts *opts, struct lh_lease *l)
+lhi_shared_join_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct lhi_acquire_target *want, const struct lh_acquire_opts *opts,
+    struct lh_lease *l)
 {
 	uint32_t ci = m->base + (uint32_t)(r - m->rec);
 	struct shm_claim *c = &m->claims[r - m->rec];
@@ -176,7 +180,7 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	bool held;
 
 	lhi_coarse(&ts);
-	lhi_mag_tick(m, &ts, m->ttl_ms);
+	lhi_claim_cache_tick(m, &ts, m->ttl_ms);
 	later = state_make(ST_READ, state_seq(st), state_deadline(m->held));
 	held = state_st(st) == ST_READ &&
 	    lhi_now_ns(&m->lh->v) < l->expires_ns &&
@@ -185,34 +189,34 @@ lhi_join_late(struct lhi_mag *m, struct lhi_rec *r, struct lhi_want *want,
 	if (held && lhi_now_ns(&m->lh->v) < l->expires_ns) {
 		sh64_store_rlx(&c->since, m->since);
 		lhi_pair_store(&l->acquired_ns, m->span);
-		lhi_mag_log(m, LH_LOG_GRANTED, true, r->slot, ci, l->token,
-		    0);
+		lhi_claim_cache_log(m, LH_LOG_GRANTED, true, r->slot, ci,
+		    l->token, 0);
 		return 0;
 	}
-	lhi_stat_spent(&m->lh->v);
+	lhi_counters_spent(&m->lh->v);
 	m->shared--;
 	do	/* in motion, too, to and fro: by who found it by status */
 		st = sh64_load(&c->state);
 	while (state_held(st) && !sh64_cas(&c->state, st,
 	    state_make(ST_EXPIRED, state_seq(st), 0)));
-	(void)lhi_chain_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
-	r->use = REC_OUT;	/* taken back when the group runs out */
+	(void)lhi_readers_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
+	r->use = CACHED_OUT;	/* taken back when the group runs out */
 	return lhi_acquire_slow(m->lh, want, opts, l);
 }
 
 /* Is l the reader's lease that r remembers? */
-static struct lhi_rec *
-remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l)
+static struct lhi_cached_claim *
+remembered(struct lh *lh, struct lhi_claim_cache *m, const struct lh_lease *l)
 {
 	uint32_t bit = lid_claim(l->id[1]) - m->base;
-	struct lhi_rec *r;
+	struct lhi_cached_claim *r;
 
 	if (m->lh != lh || bit >= SHM_GROUP)
 		return NULL;
 	r = &m->rec[bit];
-	return r->use == REC_SHARED && r->id == l->id[1] &&
-	    r->token == l->token && l->id[0] == lhi_mag_sid(m) &&
-	    l->opaque == LEASE_LIVE && r->home == l->key ? r : NULL;
+	return r->use == CACHED_SHARED && r->id == l->id[1] &&
+	    r->token == l->token && l->id[0] == lhi_claim_cache_sid(m) &&
+	    l->opaque == LEASE_LIVE && r->slot_ref == l->key ? r : NULL;
 }
 
 /*
@@ -231,7 +235,7 @@ leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
 			return false;
 	} while (!sh64_cas(&c->state, st, state_make(ST_REVOKED, seq, 0)));
 	lhi_point("shared.revoked");				/* 14, 15 */
-	(void)lhi_chain_leave(v, s, ci, seq, !queue_empty(s));
+	(void)lhi_readers_leave(v, s, ci, seq, !queue_empty(s));
 	return true;
 }
 
@@ -242,7 +246,7 @@ freed_late(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
 	if (!state_held(st) && state_st(st) != ST_REVOKED)
 		(void)sh64_cas(&s->word, left, word_make(WORD_FREE,
 		    CAUSE_EXPIRED, word_ver(left)));
-	lhi_queue_kick(v, s);
+	lhi_queue_wake_first(v, s);
 	return state_held(st) ? 1 : -ESTALE;
 }
 
@@ -252,14 +256,14 @@ freed_late(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
  * -ESTALE: it had ended, though the key was not free.
  */
 static inline int
-free_word(struct lhi_mag *m, struct lhi_rec *r)
+free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = r->slot;
 	uint64_t w = sh64_load(&s->word), st, left;
 
 	if ((w & WORD_LOW) != (word_make(WORD_S, 0, 0) | r->held_low) ||
-	    !lhi_chain_ends(c))
+	    !lhi_readers_ends(c))
 		return 0;
 	/* the word first, then the claim (C3) */
 	st = sh64_load(&c->state);
@@ -281,7 +285,7 @@ free_word(struct lhi_mag *m, struct lhi_rec *r)
  * of the lease was converted elsewhere (G11).  False: nothing has changed.
  */
 static inline __attribute__((always_inline)) bool
-go_idle(struct lhi_mag *m, struct lhi_rec *r)
+go_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t st = sh64_load(&c->state);
@@ -292,18 +296,18 @@ go_idle(struct lhi_mag *m, struct lhi_rec *r)
 	    !sh64_cas(&c->state, st, state_make(ST_IDLE, r->id, 0))) /* 12 */
 		return false;
 	lhi_point("shared.idle");
-	r->use = REC_IDLE;
+	r->use = CACHED_IDLE;
 	m->idle |= 1u << (r - m->rec);
 	return true;
 }
 
 /* It went idle, and somebody has come to wait. */
 static __attribute__((noinline)) void
-leave_idle(struct lhi_mag *m, struct lhi_rec *r)
+leave_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	if (leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
 	    ST_IDLE, lid_seq(r->id)))
-		r->use = REC_OUT;
+		r->use = CACHED_OUT;
 }
 
 /* From HELD, or what somebody who is converting it has made of that.  False: it
@@ -323,7 +327,7 @@ leave_in_motion(struct lh *lh, const struct lh_lease *l,
 	} while (!sh64_cas(&c->state, st,
 	    state_make(ST_REVOKED, state_seq(st), 0)));
 	lhi_point("shared.revoked");				/* 15 */
-	(void)lhi_chain_leave(&lh->v, h->slot, h->ci, state_seq(st),
+	(void)lhi_readers_leave(&lh->v, h->slot, h->ci, state_seq(st),
 	    !queue_empty(h->slot));
 	return true;
 }
@@ -354,20 +358,21 @@ release_foreign(struct lh *lh, struct lh_lease *l)
 
 /* By the thread that acquired it, when it was not the only reader. */
 static __attribute__((noinline)) int
-release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
+release_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct
+    lh_lease *l)
 {
 	struct timespec ts = { 0, 0 };
 
 	if (sh32_load_rlx(&r->slot->pause_ms) != 0)
 		lhi_coarse(&ts);
-	if (!lhi_chain_paused(r->slot, lhi_timespec_ns(&ts)) &&
+	if (!lhi_readers_paused(r->slot, lhi_timespec_ns(&ts)) &&
 	    go_idle(m, r)) {
 		l->opaque = LEASE_RELEASED;
 		if (!queue_empty(r->slot))
 			leave_idle(m, r);
 		return 0;
 	}
-	r->use = REC_OUT;
+	r->use = CACHED_OUT;
 	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
 	    !leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
 	    ST_READ, lid_seq(r->id)))
@@ -380,8 +385,8 @@ release_beside(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l)
 static __attribute__((noinline)) int
 release_other(struct lh *lh, struct lh_lease *l)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = remembered(lh, m, l);
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r = remembered(lh, m, l);
 	int freed;
 
 	if (unlikely(r == NULL))
@@ -389,19 +394,19 @@ release_other(struct lh *lh, struct lh_lease *l)
 	freed = free_word(m, r);
 	if (freed == 0)
 		return release_beside(m, r, l);
-	r->home = 0;
+	r->slot_ref = 0;
 	if (unlikely(freed < 0)) {
-		r->use = REC_OUT;
+		r->use = CACHED_OUT;
 		return release_foreign(lh, l);
 	}
-	r->use = REC_FREE;
+	r->use = CACHED_FREE;
 	l->opaque = LEASE_RELEASED;
 	return 0;
 }
 
 /* Claim 0 went idle, and somebody has come to wait. */
 static __attribute__((noinline)) int
-release_waited_for(struct lhi_mag *m)
+release_waited_for(struct lhi_claim_cache *m)
 {
 	leave_idle(m, &m->rec[0]);
 	return 0;
@@ -409,12 +414,12 @@ release_waited_for(struct lhi_mag *m)
 
 /* free_word() has answered. */
 static __attribute__((noinline)) int
-release_freed(struct lhi_mag *m, int freed, struct lh_lease *l)
+release_freed(struct lhi_claim_cache *m, int freed, struct lh_lease *l)
 {
 	if (freed == 0)
 		return release_beside(m, &m->rec[0], l);
-	m->rec[0].home = 0;
-	m->rec[0].use = REC_OUT;
+	m->rec[0].slot_ref = 0;
+	m->rec[0].use = CACHED_OUT;
 	return release_foreign(m->lh, l);
 }
 
@@ -425,22 +430,22 @@ release_freed(struct lhi_mag *m, int freed, struct lh_lease *l)
 int
 lhi_release_shared(struct lh *lh, struct lh_lease *l)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = &m->rec[0];
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r = &m->rec[0];
 	struct shm_slot *s = r->slot;
 	int freed;
 
-	if (r->use != REC_SHARED || m->lh != lh || r->id != l->id[1] ||
-	    r->token != l->token || l->id[0] != lhi_mag_sid(m) ||
-	    l->opaque != LEASE_LIVE || r->home != l->key)
+	if (r->use != CACHED_SHARED || m->lh != lh || r->id != l->id[1] ||
+	    r->token != l->token || l->id[0] != lhi_claim_cache_sid(m) ||
+	    l->opaque != LEASE_LIVE || r->slot_ref != l->key)
 		return release_other(lh, l);
 	if (((sh64_load(&s->word) ^ r->held_low) & MASK(CLAIM_BITS)) == 0 &&
-	    lhi_chain_ends(m->claims)) {
+	    lhi_readers_ends(m->claims)) {
 		freed = free_word(m, r);
 		if (unlikely(freed != 1))
 			return release_freed(m, freed, l);
-		r->home = 0;
-		r->use = REC_FREE;
+		r->slot_ref = 0;
+		r->use = CACHED_FREE;
 		l->opaque = LEASE_RELEASED;
 		return 0;
 	}

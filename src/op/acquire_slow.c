@@ -31,15 +31,15 @@
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 
 int
-lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh, struct lhi_mag *m,
-    const struct lhi_ref *ref, const struct lhi_ask *ask,
-    struct lh_lease *lease)
+lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh,
+    struct lhi_claim_cache *m, const struct lhi_ref *ref,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	int bit;
 
 	if (m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	bit = lhi_mag_take(m);
+	bit = lhi_claim_cache_take(m);
 	if (bit < 0)
 		return bit;
 	memset(a, 0, sizeof(*a));
@@ -47,7 +47,7 @@ lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh, struct lhi_mag *m,
 	a->m = m;
 	a->ask = ask;
 	a->lease = lease;
-	a->home = ref->home;
+	a->slot_ref = ref->slot_ref;
 	a->c = &m->claims[bit];
 	a->t.v = &lh->v;
 	a->t.s = ref->slot;
@@ -69,8 +69,8 @@ lhi_attempt_withdraw(struct lhi_attempt *a, int error)
 		sh64_store(&a->c->state, state_make(ST_FREE, state_seq(st), 0));
 	bit = a->t.ci - a->m->base;	/* it may use another group by now */
 	if (bit < SHM_GROUP)
-		lhi_mag_put(a->m, (int)bit);
-	lhi_busy_count(view(a), a->t.s, a->t.ci, a->ask->shared, error);
+		lhi_claim_cache_put(a->m, (int)bit);
+	lhi_busy_detail_count(view(a), a->t.s, a->t.ci, a->ask->shared, error);
 }
 
 /* What is said about a lease from `ns` on.  (One that any thread may release is
@@ -88,7 +88,7 @@ lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
 	    sh64_load(&a->c->state));
 
 	if (a->ask->aside)
-		lhi_aside_tell(view(a), a->t.ci, seq, a->ask->more);
+		lhi_claim_note_write(view(a), a->t.ci, seq, a->ask->more);
 	if (a->ask->request != NULL && st != ST_WAIT)
 		lhi_request_announce(a->ask->request, lid_make(a->t.ci,
 		    lhi_claim_epoch(a->c), seq), a->token, a->notes);
@@ -106,7 +106,7 @@ step_back(struct lhi_attempt *a)
 		    a->m->tid));
 	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
 	    state_seq(st), 0));				/* 4: HELD -> WAIT */
-	lhi_stat_spent(view(a));
+	lhi_counters_spent(view(a));
 }
 
 void
@@ -120,8 +120,8 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
 		return;
 	/* C4: whoever goes wakes who is first now, and who takes over its
 	 * process's watch; pairs with doze(): park, then look at the queue */
-	lhi_queue_kick(view(a), a->t.s);
-	lhi_turn_hand_over(&a->t);
+	lhi_queue_wake_first(view(a), a->t.s);
+	lhi_admission_hand_over(&a->t);
 }
 
 /*
@@ -146,9 +146,9 @@ too_late(struct lhi_attempt *a, uint32_t cause)
 		if (word_mode(w) == WORD_X && word_idx(w) == a->t.ci &&
 		    sh64_cas(&s->word, w, lhi_free_word(s, cause,
 		    word_ver(w))))
-			lhi_queue_kick(view(a), s);
+			lhi_queue_wake_first(view(a), s);
 		/* also if it was X: made S just now, others may have joined */
-		error = lhi_chain_remove(view(a), s, a->t.ci);
+		error = lhi_readers_remove(view(a), s, a->t.ci);
 		w = sh64_load_sc(&s->word);
 	} while (error == 0 && (word_mode(w) == WORD_X ||
 	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci);
@@ -163,33 +163,33 @@ tell(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
 	struct lhi_view *v = view(a);
 
 	if (a->ask->shared)
-		lhi_stat_add(v, STAT_SHARED, 1);
+		lhi_counters_add(v, STAT_SHARED, 1);
 	if (queued)
-		lhi_stat_waited(v, now_ns - a->queued_ns);
+		lhi_counters_waited(v, now_ns - a->queued_ns);
 	else if (link_idx(sh64_load(&a->t.s->waitq)) != 0)
-		lhi_stat_add(v, STAT_BARGES, 1);
+		lhi_counters_add(v, STAT_BARGES, 1);
 	if (queued)
 		lhi_event_lease(v, LH_LOG_WAIT_GRANTED, a->ask->shared,
 		    a->t.s, a->t.ci, token, cause);
 	else
-		lhi_mag_log(a->m, LH_LOG_GRANTED, a->ask->shared, a->t.s,
-		    a->t.ci, token, cause);
+		lhi_claim_cache_log(a->m, LH_LOG_GRANTED, a->ask->shared,
+		    a->t.s, a->t.ci, token, cause);
 }
 
 /* This thread will release it, most often: then fast. */
 static void
 remember(struct lhi_attempt *a, uint64_t token)
 {
-	struct lhi_rec *r = &a->m->rec[a->t.ci - a->m->base];
+	struct lhi_cached_claim *r = &a->m->rec[a->t.ci - a->m->base];
 
 	r->use = a->m->watched || a->ask->rare || a->ask->shareable ?
-	    REC_OUT : lhi_rec_use(view(a), a->t.s, a->ask->shared);
+	    CACHED_OUT : lhi_cached_claim_use(view(a), a->t.s, a->ask->shared);
 	r->slot = a->t.s;
-	r->home = a->home;
+	r->slot_ref = a->slot_ref;
 	r->token = token;
 	r->id = a->lease->id[1];
-	lhi_mag_bounds(a->m);
-	lhi_rec_limit(a->m, r);
+	lhi_claim_cache_bounds(a->m);
+	lhi_cached_claim_limit(a->m, r);
 }
 
 static bool
@@ -203,9 +203,9 @@ int
 lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 {
 	struct shm_slot *s = a->t.s;
-	struct lhi_ref ref = { s, a->home };
+	struct lhi_ref ref = { s, a->slot_ref };
 	uint64_t mine, deadline;
-	struct lhi_next n;
+	struct lhi_token_next n;
 	uint64_t id;
 	int64_t now;
 	uint32_t policy = a->ask->more->policy;
@@ -218,16 +218,16 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (local && !lhi_slot_local(&ref) && !lhi_slot_flag(&ref, KEY_LOCAL))
 		return WAITING;
 	lhi_point("acquire.marked");
-	error = lhi_fence_next(view(a), s, w, local,
+	error = lhi_token_next(view(a), s, w, local,
 	    word_mode(w) != WORD_FREE, &n);
 	if (error != 0)
-		return error == FENCE_AGAIN ? WAITING :
-		    error == FENCE_BARRED ? BARRED : error;
+		return error == TOKEN_AGAIN ? WAITING :
+		    error == TOKEN_DEFERRED ? READER_DEFERRED : error;
 	now = lhi_now_ns(view(a));	/* the disk may have been asked */
 	deadline = policy == LH_POLICY_STRICT ? DEADLINE_MAX :
 	    lhi_deadline(view(a), now + a->ask->ttl_ns);
 	if (!a->t.queued)
-		sh64_store_rlx(&a->c->home, a->home);
+		sh64_store_rlx(&a->c->slot_ref, a->slot_ref);
 	/* before it can be found: who puts it in motion goes by it
 	 * (release.c) */
 	sh64_store_rlx(&a->c->since, since(a, now));
@@ -240,13 +240,13 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->grant,
 		    lhi_reader_grant(n.token, state_seq(
 		    sh64_load(&a->c->state)) + 1));
-		lhi_chain_prepare(a->c,
+		lhi_readers_prepare(a->c,
 		    word_mode(w) == WORD_S ? word_idx(w) : 0);
 	}
 	lhi_attempt_announce(a, a->ask->shared ? ST_READ : ST_HELD,
 	    deadline);						/* 1, 3 */
 	/* now: once it is granted, who finds it may put it in motion */
-	id = lhi_mag_claim_id(view(a), a->t.ci);
+	id = lhi_claim_cache_id(view(a), a->t.ci);
 	lhi_point("acquire.announced");
 	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci,
 	    n.token);
@@ -257,7 +257,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	lhi_point("acquire.granted");
 	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
 		return too_late(a, cause);
-	lhi_fence_granted(s, &n);
+	lhi_token_ceiling_granted(s, &n);
 	lhi_attempt_leave_queue(a);
 	if (policy == LH_POLICY_LIVE &&
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
@@ -273,6 +273,6 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	a->lease->mode = a->ask->shared ? LH_SHARED : LH_EXCLUSIVE;
 	a->lease->notes |= a->notes;
 	a->lease->token = n.token;
-	a->lease->key = a->home;
+	a->lease->key = a->slot_ref;
 	return 0;
 }

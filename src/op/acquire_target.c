@@ -10,11 +10,11 @@
 #define KEEP_TRIES 1000
 
 int
-lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
-    struct lhi_ref *ref)
+lhi_key_name_resolve(struct lh *lh, const struct lhi_key_name *n,
+    uint32_t flags, struct lhi_ref *ref)
 {
 	int found = lhi_slot_find(&lh->v, n, ref), bit, error, cancel;
-	struct lhi_mag *m;
+	struct lhi_claim_cache *m;
 
 	if (found != 0)
 		return found < 0 ? found : 0;
@@ -24,25 +24,25 @@ lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
 	error = lhi_view_fresh(&lh->v);
 	if (error != 0)
 		return error;
-	m = lhi_mag_get(lh);
+	m = lhi_claim_cache_get(lh);
 	if (m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	/* growing opens and allocates: a thread cancelled in there would leave
 	 * its claim in the middle of making a key */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	bit = lhi_mag_take(m);
+	bit = lhi_claim_cache_take(m);
 	if (bit < 0) {
 		error = bit;
 	} else {
 		error = lhi_slot_make(&lh->v, n, m->base + (uint32_t)bit, ref);
-		lhi_mag_put(m, bit);
+		lhi_claim_cache_put(m, bit);
 	}
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
 
 int
-lhi_name_keep(struct lh *lh, const struct lhi_name *n)
+lhi_key_name_keep(struct lh *lh, const struct lhi_key_name *n)
 {
 	struct lhi_ref ref = { 0 };
 	int error;
@@ -50,18 +50,18 @@ lhi_name_keep(struct lh *lh, const struct lhi_name *n)
 	/* between the two it may have gone, to make room; so often it was not
 	 * that */
 	for (int i = 0; i < KEEP_TRIES; i++) {
-		error = lhi_name_resolve(lh, n, 0, &ref);
+		error = lhi_key_name_resolve(lh, n, 0, &ref);
 		lhi_point("name.resolved");
 		if (error != 0 || lhi_slot_flag(&ref, KEY_KEPT))
 			return error;
 	}
-	return lhi_damaged(&lh->v, "a key is not what it says", ref.home,
+	return lhi_damaged(&lh->v, "a key is not what it says", ref.slot_ref,
 	    n->hash);
 }
 
 int
-lhi_name_check(struct lh *lh, const char *key, uint32_t flags,
-    struct lhi_name *n)
+lhi_key_name_check(struct lh *lh, const char *key, uint32_t flags,
+    struct lhi_key_name *n)
 {
 	int error = lhi_own(lh);
 
@@ -76,10 +76,10 @@ int
 lhi_acquire_by_name(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	struct lhi_name n;
-	struct lhi_want want = { .name = &n };
-	struct lhi_ask ask;
-	int error = lhi_name_check(lh, key, 0, &n);
+	struct lhi_key_name n;
+	struct lhi_acquire_target want = { .name = &n };
+	struct lhi_acquire_request ask;
+	int error = lhi_key_name_check(lh, key, 0, &n);
 
 	if (error != 0)
 		return error;
@@ -88,11 +88,11 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 	error = lhi_slot_find(&lh->v, &n, &want.ref);
 	if (error == 0) {
 		/* wrong options must not make a key */
-		error = lhi_ask_set(&lh->v, &ask, opts);
+		error = lhi_acquire_request_set(&lh->v, &ask, opts);
 		if (error == 0)
-			error = lhi_cluster_fits(lh, &ask, &n);
+			error = lhi_cluster_acquire_fits(lh, &ask, &n);
 		if (error == 0)
-			error = lhi_name_resolve(lh, &n,
+			error = lhi_key_name_resolve(lh, &n,
 			    opts == NULL ? 0 : opts->flags, &want.ref);
 		if (error != 0)
 			return error;

@@ -6,14 +6,14 @@
 #include "proc/attachment.h"
 
 /* Handle, key and flags in order?  0 and *n; -EINVAL, -ENAMETOOLONG, -EPERM. */
-int lhi_name_check(struct lh *lh, const char *key, uint32_t flags,
-    struct lhi_name *n);
+int lhi_key_name_check(struct lh *lh, const char *key, uint32_t flags,
+    struct lhi_key_name *n);
 
 /* Find the key, making it unless LH_NO_CREATE.  Errors as lh_key_open(). */
-int lhi_name_resolve(struct lh *lh, const struct lhi_name *n, uint32_t flags,
-    struct lhi_ref *ref);
+int lhi_key_name_resolve(struct lh *lh, const struct lhi_key_name *n,
+    uint32_t flags, struct lhi_ref *ref);
 
 /* The same, and the key is never evicted to make room. */
-int lhi_name_keep(struct lh *lh, const struct lhi_name *n);
+int lhi_key_name_keep(struct lh *lh, const struct lhi_key_name *n);
 
 #endif

@@ -79,15 +79,16 @@ allows(const struct lhi_attempt *a, uint64_t w)
 {
 	return word_mode(w) == WORD_FREE ?	/* unless it is kept back */
 	    lhi_named_delayed(&a->lh->v, a->t.s, w) == 0 :
-	    a->ask->shared && !a->barred && word_mode(w) == WORD_S;
+	    a->ask->shared && !a->reader_deferred && word_mode(w) == WORD_S;
 }
 
 /* Somebody else's turn, and the word allows it: see that it comes. */
 static bool
 nudge(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 {
-	return word_mode(w) == WORD_FREE ? lhi_turn_nudge(&a->t, w, now_ns) :
-	    lhi_turn_nudge_barrier(&a->t, w, now_ns);
+	return word_mode(w) == WORD_FREE
+		   ? lhi_admission_prod_or_suspect(&a->t, w, now_ns)
+		   : lhi_admission_prod_barrier(&a->t, w, now_ns);
 }
 
 /* Which range of tokens is the key in, that has that word? */
@@ -104,8 +105,8 @@ range_of(const struct lhi_attempt *a, uint64_t w)
 static void
 wait_like_a_writer(struct lhi_attempt *a, uint64_t w)
 {
-	a->barred = true;
-	a->barred_in = range_of(a, w);
+	a->reader_deferred = true;
+	a->deferred_in = range_of(a, w);
 	a->t.reader = false;
 	if (a->t.queued)
 		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SHARED);
@@ -119,10 +120,10 @@ wait_like_a_writer(struct lhi_attempt *a, uint64_t w)
 static void
 wait_like_a_reader(struct lhi_attempt *a, uint64_t w)
 {
-	if (!a->barred || word_mode(w) != WORD_S || range_of(a, w) ==
-	    a->barred_in)
+	if (!a->reader_deferred || word_mode(w) != WORD_S || range_of(a, w) ==
+	    a->deferred_in)
 		return;
-	a->barred = false;
+	a->reader_deferred = false;
 	a->t.reader = true;
 	if (a->t.queued)
 		(void)sh32_fetch_or(&a->c->wflags, WAITER_SHARED);
@@ -136,8 +137,10 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 {
 	struct lhi_view *v = view(a);
 	for (int tries = 0;; tries++) {
-		unsigned how = (probe ? SETTLE_PROBE : 0) |
-		    (a->ask->shared && !a->barred ? 0 : SETTLE_READERS);
+		unsigned how =
+		    (probe ? SETTLE_PROBE : 0) |
+		    (a->ask->shared && !a->reader_deferred ? 0
+							   : SETTLE_READERS);
 		int64_t now = now_ns(a);
 		int error = lhi_lock_settle(v, a->t.s, now, how, w), turn;
 
@@ -146,12 +149,12 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 		if (probe)
 			lhi_policy_tend_key(v, a->t.s, *w, now);
 		if (word_mode(*w) == WORD_NONE ||
-		    sh32_load(&a->t.s->gen) != a->home >> 32)
+		    sh32_load(&a->t.s->gen) != a->slot_ref >> 32)
 			return KEY_GONE;
 		wait_like_a_reader(a, *w);
 		if (!allows(a, *w) && !a->t.queued)
 			return WAITING;
-		turn = lhi_turn_mine(&a->t, probe);
+		turn = lhi_admission_may_take(&a->t, probe);
 		if (turn < 0)
 			return turn;
 		if (!allows(a, *w))
@@ -159,7 +162,7 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 		if (turn) {
 			lhi_point("wait.turn");
 			error = lhi_attempt_take(a, *w);
-			if (error == BARRED) {
+			if (error == READER_DEFERRED) {
 				wait_like_a_writer(a, *w);
 				continue;
 			}
@@ -172,7 +175,7 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 		}
 		if (!probe) {
 			if (word_mode(*w) == WORD_FREE)
-				lhi_queue_kick(v, a->t.s);
+				lhi_queue_wake_first(v, a->t.s);
 			return WAITING;
 		}
 		if (!nudge(a, *w, now))
@@ -189,7 +192,7 @@ try_once(struct lhi_attempt *a)
 	if (error == WAITING && may_probe(a, now_ns(a)))
 		error = look(a, true, &w);
 	return error != WAITING ? error :
-	    lhi_busy_fail(view(a), a->t.s, w, -EAGAIN);
+	    lhi_busy_detail_fail(view(a), a->t.s, w, -EAGAIN);
 }
 
 static int
@@ -197,19 +200,19 @@ enqueue(struct lhi_attempt *a)
 {
 	struct shm_claim *c = a->c;
 
-	sh64_store_rlx(&c->home, a->home);
+	sh64_store_rlx(&c->slot_ref, a->slot_ref);
 	sh32_store_rlx(&c->priority, a->ask->priority);
 	sh32_store_rlx(&c->ticket, sh32_fetch_add(&a->t.s->ticket, 1));
 	sh32_store_rlx(&c->wflags, lhi_claim_epoch(c) << WAITER_BITS |
-	    (a->ask->shared && !a->barred ? WAITER_SHARED : 0) |
+	    (a->ask->shared && !a->reader_deferred ? WAITER_SHARED : 0) |
 	    (a->threadless ? WAITER_BELL : 0) | lhi_deadlock_flags(a->ask));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
 	a->queued_ns = now_ns(a);
 	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
 	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */
 	lhi_point("wait.announced");
-	lhi_stat_spent(view(a));
-	lhi_stat_add(view(a), STAT_WAITS, 1);
+	lhi_counters_spent(view(a));
+	lhi_counters_add(view(a), STAT_WAITS, 1);
 	lhi_event_lease(view(a), LH_LOG_WAIT_BEGAN, a->ask->shared, a->t.s,
 	    a->t.ci, 0, 0);
 	lhi_deadlock_begin(&a->dead, a->queued_ns,
@@ -224,7 +227,7 @@ enqueue(struct lhi_attempt *a)
 static int64_t
 sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 {
-	struct lhi_place place;
+	struct lhi_queue_place place;
 	struct shm_claim *holder;
 	int64_t until, d;
 	uint64_t st;
@@ -247,7 +250,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 	}
 	if (word_mode(w) == WORD_FREE && allows(a, w))
 		return now + IDLE_NS;
-	lhi_turn_place(&a->t, &place);
+	lhi_admission_place(&a->t, &place);
 	if (!place.first_of_session)
 		return now + 250 * NS_PER_MS +
 		    (int64_t)(a->t.ci % 64) * 12 * NS_PER_MS;
@@ -358,7 +361,7 @@ probe_due(struct lhi_attempt *a, uint64_t w)
 static int
 do_chore(struct lhi_attempt *a)
 {
-	struct lhi_chore *c = a->ask->chore;
+	struct lhi_wait_callback *c = a->ask->chore;
 
 	return c != NULL && now_ns(a) >= c->at_ns ? c->run(c) : 0;
 }
@@ -374,10 +377,10 @@ lhi_attempt_round(struct lhi_attempt *a)
 			return error;
 		lhi_point("wait.looked");
 		if (lhi_cancelled(a->ask->cancel))
-			return lhi_busy_fail(view(a), a->t.s, a->w,
+			return lhi_busy_detail_fail(view(a), a->t.s, a->w,
 			    -ECANCELED);
 		if (now_ns(a) >= a->ask->until_ns)
-			return lhi_busy_fail(view(a), a->t.s, a->w,
+			return lhi_busy_detail_fail(view(a), a->t.s, a->w,
 			    -ETIMEDOUT);
 		error = do_chore(a);
 		if (error != 0)
@@ -447,7 +450,7 @@ wait_in_queue(struct lhi_attempt *a)
 
 int
 lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
-    const struct lhi_ask *ask, struct lh_lease *lease)
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	struct lhi_attempt a;
 	int error, cancel;
@@ -457,7 +460,8 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 		    "began");
 	if (lhi_view_retired(&lh->v))
 		return lhi_view_fresh(&lh->v);
-	error = lhi_attempt_begin(&a, lh, lhi_mag_get(lh), ref, ask, lease);
+	error =
+	    lhi_attempt_begin(&a, lh, lhi_claim_cache_get(lh), ref, ask, lease);
 	if (error != 0)
 		return error;
 	/* what is queued and counted must be taken back: no way out through

@@ -32,7 +32,7 @@
 #define RUNNING_MS 30
 
 int
-lhi_turn_mine(struct lhi_turn *t, bool probe)
+lhi_admission_may_take(struct lhi_admission *t, bool probe)
 {
 	struct shm_claim *f;
 	uint32_t priority;
@@ -81,7 +81,8 @@ thread_stopped(struct lhi_view *v, uint32_t ci)
 }
 
 bool
-lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
+lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
+    now_ns)
 {
 	int stopped;
 	uint32_t idle;
@@ -94,13 +95,13 @@ lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 	if (t->first == 0 || (t->queued && t->first == t->ci))
 		return true;
 	idle = lhi_idle_ms(t->s, w, t->first, now_ns);
-	lhi_queue_kick(t->v, t->s);
+	lhi_queue_wake_first(t->v, t->s);
 	stopped = thread_stopped(t->v, t->first);
 	if (stopped == 1 || (stopped < 0 && idle >= BLIND_MS) ||
 	    idle >= RUNNING_MS) {
 		lhi_queue_suspect(t->v, t->s, t->first);
 		lhi_point("turn.suspected");
-		lhi_queue_kick(t->v, t->s);
+		lhi_queue_wake_first(t->v, t->s);
 		return true;
 	}
 	return false;
@@ -111,7 +112,7 @@ lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns)
  * One that runs answers a wake-up by going to sleep again.
  */
 bool
-lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns)
+lhi_admission_prod_barrier(struct lhi_admission *t, uint64_t w, int64_t now_ns)
 {
 	struct shm_claim *f = &t->v->claims[t->first];
 	int stopped;
@@ -122,7 +123,7 @@ lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 	if (stopped == 1 || (stopped < 0 && awake && idle >= BLIND_MS)) {
 		lhi_queue_suspect(t->v, t->s, t->first);
 		lhi_point("turn.suspected");
-		lhi_queue_kick(t->v, t->s);
+		lhi_queue_wake_first(t->v, t->s);
 		return true;
 	}
 	if (!awake)
@@ -133,7 +134,7 @@ lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns)
 struct place_walk {
 	uint32_t ci;
 	uint64_t owner;
-	struct lhi_place *place;
+	struct lhi_queue_place *place;
 };
 
 static bool
@@ -150,11 +151,11 @@ count_ahead(struct lhi_view *v, uint32_t ci, void *arg)
 }
 
 void
-lhi_turn_place(struct lhi_turn *t, struct lhi_place *place)
+lhi_admission_place(struct lhi_admission *t, struct lhi_queue_place *place)
 {
 	struct place_walk p = { t->ci, lhi_claim_owner(t->v, t->ci), place };
 
-	*place = (struct lhi_place){ .ahead = 0, .first_of_session = true };
+	*place = (struct lhi_queue_place){ .first_of_session = true };
 	if (lhi_queue_walk(t->v, t->s, count_ahead, &p) != 0)
 		place->first_of_session = true;	/* moving: be watchful */
 }
@@ -171,7 +172,7 @@ wake_successor(struct lhi_view *v, uint32_t ci, void *arg)
 }
 
 void
-lhi_turn_hand_over(struct lhi_turn *t)
+lhi_admission_hand_over(struct lhi_admission *t)
 {
 	struct place_walk p = { t->ci, lhi_claim_owner(t->v, t->ci), NULL };
 

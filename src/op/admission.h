@@ -6,7 +6,7 @@
 #include "shm/view.h"
 
 /* One attempt to acquire, queued or not, as the waiting code sees it. */
-struct lhi_turn {
+struct lhi_admission {
 	struct lhi_view *v;
 	struct shm_slot *s;
 	uint32_t ci;
@@ -21,29 +21,32 @@ struct lhi_turn {
  * May this attempt take the lock, whose word allows it, now?  With `probe`,
  * asks whether the first waiter's session is dead.  1, 0, -EUCLEAN.
  */
-int lhi_turn_mine(struct lhi_turn *t, bool probe);
+int lhi_admission_may_take(struct lhi_admission *t, bool probe);
 
 /*
  * The lock is free (word w), and `first` has not taken it: wake it; if it is
  * stopped, or has had its chance, make it suspect.  True: look again at once.
  */
-bool lhi_turn_nudge(struct lhi_turn *t, uint64_t w, int64_t now_ns);
+bool lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
+    now_ns);
 
 /*
  * The lock is held shared, and the writer `first` keeps this reader out of it:
  * wake it; if it does not run, make it suspect.  True: look again at once.
  */
-bool lhi_turn_nudge_barrier(struct lhi_turn *t, uint64_t w, int64_t now_ns);
+bool lhi_admission_prod_barrier(struct lhi_admission *t, uint64_t w, int64_t
+    now_ns);
 
 /* Where does a queued claim stand? */
-struct lhi_place {
+struct lhi_queue_place {
 	uint32_t ahead;		/* waiters before it */
 	bool first_of_session;	/* none of them of its own session */
 };
 
-void lhi_turn_place(struct lhi_turn *t, struct lhi_place *place);
+void lhi_admission_place(struct lhi_admission *t, struct lhi_queue_place
+    *place);
 
 /* ci has left the queue: wake who is now the first of its session there. */
-void lhi_turn_hand_over(struct lhi_turn *t);
+void lhi_admission_hand_over(struct lhi_admission *t);
 
 #endif

@@ -44,7 +44,7 @@
 
 struct breaking {
 	struct shm_slot *slot;
-	uint64_t home;
+	uint64_t slot_ref;
 	const uint64_t *id;	/* this lease only; NULL: every one */
 	uint64_t with;		/* only with that token; 0: any */
 	uint64_t token;		/* of who holds it exclusively; else 0 */
@@ -95,7 +95,7 @@ ask_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 	if (was != mark && !sh32_cas(&c->park, was, mark))
 		return false;
 	lhi_point("ask.marked");
-	lhi_bell_ring_claim(v, ci, BELL_LEASE);
+	lhi_doorbell_ring_claim(v, ci, BELL_LEASE);
 	b->broken++;
 	return true;
 }
@@ -115,9 +115,9 @@ end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 	    state_deadline(st)) != 0)
 		return false;
 	lhi_point("break.broken");
-	lhi_stat_ended(v, lhi_claim_owner(v, ci), CAUSE_BROKEN);
+	lhi_counters_ended(v, lhi_claim_owner(v, ci), CAUSE_BROKEN);
 	lhi_event_ended(v, CAUSE_BROKEN, ci, b->token);
-	lhi_bell_ring_claim(v, ci, BELL_LEASE);
+	lhi_doorbell_ring_claim(v, ci, BELL_LEASE);
 	b->broken++;
 	return true;
 }
@@ -132,7 +132,7 @@ end_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	/* again if it was extended, or converted, meanwhile */
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&c->state);
-		if (!state_held(st) || sh64_load(&c->home) != b->home ||
+		if (!state_held(st) || sh64_load(&c->slot_ref) != b->slot_ref ||
 		    end_use(v, ci, st, b) || sh64_load(&c->state) == st)
 			break;
 	}
@@ -146,12 +146,12 @@ end_readers(struct lhi_view *v, struct breaking *b)
 
 	b->token = 0;
 	for (int i = 0; error == -EAGAIN && i < TRIES; i++)
-		error = lhi_chain_walk(v, b->slot, end_reader, b);
+		error = lhi_readers_walk(v, b->slot, end_reader, b);
 	if (error == -EUCLEAN)
 		return lhi_damaged(v, "the readers of a key cannot be walked",
 		    lhi_slot_idx(v, b->slot), 0);
 	return error != 0 ? error :
-	    lhi_chain_purge(v, b->slot, lhi_now_ns(v), false, 0);
+	    lhi_readers_purge(v, b->slot, lhi_now_ns(v), false, 0);
 }
 
 /* Whatever holds the slot: 0; -EAGAIN; -EUCLEAN. */
@@ -166,7 +166,7 @@ end_all(struct lhi_view *v, struct breaking *b)
 		if (error != 0 || (word_mode(w) != WORD_X &&
 		    word_mode(w) != WORD_S))
 			return error;
-		if (sh32_load(&b->slot->gen) != b->home >> 32)
+		if (sh32_load(&b->slot->gen) != b->slot_ref >> 32)
 			return 0;	/* another key's by now */
 		if (word_mode(w) == WORD_S)
 			return end_readers(v, b);
@@ -188,7 +188,7 @@ end_all(struct lhi_view *v, struct breaking *b)
 static int
 find_and_end(struct lh *lh, const char *key, struct breaking *b)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	int error = lhi_own(lh);
 
@@ -204,7 +204,7 @@ find_and_end(struct lh *lh, const char *key, struct breaking *b)
 	if (error < 0)
 		return error;
 	b->slot = ref.slot;
-	b->home = ref.home;
+	b->slot_ref = ref.slot_ref;
 	error = end_all(&lh->v, b);
 	if (error == -EAGAIN)
 		return lhi_fail(error, "key '%.64s' does not hold still: try "

@@ -34,7 +34,7 @@ count_reader(struct lhi_view *v, uint32_t ci, void *arg)
 }
 
 static void
-tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy *b)
+tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 {
 	uint64_t owner = lhi_claim_owner(v, ci);
 	uint32_t si = sid_idx(owner);
@@ -49,11 +49,12 @@ tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy *b)
 }
 
 int
-lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code)
+lhi_busy_detail_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int
+    code)
 {
 	char key[SHM_KEY_MAX + 1];
 	struct count readers = { 0, 0 };
-	struct lhi_busy b;
+	struct lhi_busy_detail b;
 
 	memset(&b, 0, sizeof(b));
 	b.now_ns = lhi_now_ns(v);
@@ -61,7 +62,7 @@ lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code)
 		tell_holder(v, word_idx(w), &b);
 		b.token = lhi_lock_token(s, w);
 	} else if (word_mode(w) == WORD_S) {
-		(void)lhi_chain_walk(v, s, count_reader, &readers);
+		(void)lhi_readers_walk(v, s, count_reader, &readers);
 		b.readers = readers.n;
 		if (readers.n > 0) {
 			tell_holder(v, readers.first, &b);
@@ -95,13 +96,13 @@ stat_of(int error)
 }
 
 void
-lhi_busy_count(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+lhi_busy_detail_count(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
     bool shared, int error)
 {
 	if (stat_of(error) != 0)
-		lhi_stat_add(v, stat_of(error), 1);
+		lhi_counters_add(v, stat_of(error), 1);
 	if (error == -ETIMEDOUT || error == -ECANCELED ||
-	    error == CHORE_FAILED)
+	    error == CALLBACK_FAILED)
 		lhi_event_lease(v, error == -ETIMEDOUT ? LH_LOG_TIMED_OUT :
 		    LH_LOG_CANCELLED, shared, s, ci, 0, 0);
 }

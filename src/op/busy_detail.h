@@ -6,10 +6,11 @@
 #include "shm/view.h"
 
 /* Note who holds s, whose word was w, and return `code`. */
-int lhi_busy_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int code);
+int lhi_busy_detail_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int
+    code);
 
 /* An attempt with claim ci failed: for counters and recorder. */
-void lhi_busy_count(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+void lhi_busy_detail_count(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
     bool shared, int error);
 
 #endif

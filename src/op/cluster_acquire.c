@@ -47,8 +47,8 @@
 #define ANCHOR_EVERY 1024u		/* tokens */
 
 int
-lhi_cluster_fits(struct lh *lh, const struct lhi_ask *ask,
-    const struct lhi_name *n)
+lhi_cluster_acquire_fits(struct lh *lh, const struct lhi_acquire_request *ask,
+    const struct lhi_key_name *n)
 {
 	bool cluster = lhi_right_wanted(&lh->v, n);
 
@@ -65,7 +65,7 @@ lhi_cluster_fits(struct lh *lh, const struct lhi_ask *ask,
 
 /* Milliseconds that are left, for the shim. */
 static uint32_t
-left_ms(struct lh *lh, const struct lhi_ask *ask)
+left_ms(struct lh *lh, const struct lhi_acquire_request *ask)
 {
 	int64_t left;
 
@@ -79,9 +79,9 @@ left_ms(struct lh *lh, const struct lhi_ask *ask)
 }
 
 int
-lhi_cluster_plead(struct lh *lh, struct lhi_plea *p,
-    const struct lhi_cluster_wish *w, uint32_t n, const struct lhi_ask *ask,
-    unsigned flags)
+lhi_cluster_acquire_request(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+    const struct lhi_acquire_request *ask, unsigned flags)
 {
 	struct lhi_frame *f = &p->question;
 
@@ -96,7 +96,7 @@ lhi_cluster_plead(struct lh *lh, struct lhi_plea *p,
 			.len = (uint8_t)strlen(w[i].key),
 			.key = w[i].key,
 		};
-	return lhi_plea_begin(p);
+	return lhi_shim_request_begin(p);
 }
 
 /* What it says in words, for people: nothing that a terminal would obey. */
@@ -132,7 +132,7 @@ failure(int error)
 }
 
 int
-lhi_cluster_answer(const struct lhi_plea *p)
+lhi_cluster_acquire_answer(const struct lhi_shim_request *p)
 {
 	const struct lhi_frame *f = &p->answer;
 	char buf[400];
@@ -161,7 +161,8 @@ lhi_cluster_answer(const struct lhi_plea *p)
 }
 
 int
-lhi_cluster_late(const struct lhi_plea *p, const struct lhi_ask *ask)
+lhi_cluster_acquire_late(const struct lhi_shim_request *p, const struct
+    lhi_acquire_request *ask)
 {
 	bool away = (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME) >=
 	    lhi_cluster_until(&p->lh->v);
@@ -175,42 +176,42 @@ lhi_cluster_late(const struct lhi_plea *p, const struct lhi_ask *ask)
 }
 
 int
-lhi_cluster_ask(struct lh *lh, struct lhi_plea *p,
-    const struct lhi_cluster_wish *w, uint32_t n, const struct lhi_ask *ask,
-    unsigned flags)
+lhi_cluster_acquire_ask(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+    const struct lhi_acquire_request *ask, unsigned flags)
 {
-	const struct lhi_plea_wait wait = {
+	const struct lhi_shim_request_wait wait = {
 		.until_ns = ask->try_only ? lhi_now_ns(&lh->v) + TRY_NS :
 		    ask->until_ns,
 		.cancel = ask->cancel,
 		.chore = ask->chore,
 	};
-	int error = lhi_cluster_plead(lh, p, w, n, ask, flags);
+	int error = lhi_cluster_acquire_request(lh, p, w, n, ask, flags);
 
 	if (error == 0)
-		error = lhi_plea_await(p, &wait);
+		error = lhi_shim_request_await(p, &wait);
 	lhi_point("cluster.answered");
-	error = error == -ETIMEDOUT ? lhi_cluster_late(p, ask) :
-	    error != 0 ? error : lhi_cluster_answer(p);
-	lhi_cluster_count(lh, error);
+	error = error == -ETIMEDOUT ? lhi_cluster_acquire_late(p, ask) :
+	    error != 0 ? error : lhi_cluster_acquire_answer(p);
+	lhi_cluster_acquire_count(lh, error);
 	return error;
 }
 
 void
-lhi_cluster_count(struct lh *lh, int error)
+lhi_cluster_acquire_count(struct lh *lh, int error)
 {
 	switch (error) {
 	case -EHOSTUNREACH:
-		lhi_stat_add(&lh->v, STAT_AWAY, 1);
+		lhi_counters_add(&lh->v, STAT_AWAY, 1);
 		break;
 	case -EAGAIN:
-		lhi_stat_add(&lh->v, STAT_BUSY, 1);
+		lhi_counters_add(&lh->v, STAT_BUSY, 1);
 		break;
 	case -ETIMEDOUT:
-		lhi_stat_add(&lh->v, STAT_TIMEOUTS, 1);
+		lhi_counters_add(&lh->v, STAT_TIMEOUTS, 1);
 		break;
 	case -ECANCELED:
-		lhi_stat_add(&lh->v, STAT_CANCELLED, 1);
+		lhi_counters_add(&lh->v, STAT_CANCELLED, 1);
 		break;
 	}
 }
@@ -221,7 +222,7 @@ ask_for_more(struct lh *lh, const struct lhi_held *h, uint64_t token)
 {
 	struct lhi_frame f = { .type = FRAME_ANCHOR, .n = 1 };
 	char key[SHM_KEY_MAX + 1];
-	struct lhi_shim *c;
+	struct lhi_shim_client *c;
 	bool made;
 	size_t len;
 
@@ -230,19 +231,19 @@ ask_for_more(struct lh *lh, const struct lhi_held *h, uint64_t token)
 		return;
 	f.key[0] = (struct lhi_frame_key){ .len = (uint8_t)len, .key = key };
 	lhi_fail_mute(1);
-	if (lhi_shim_take(lh, &c, &made) == 0) {
-		if (lhi_shim_send(c, &f) == 0)
-			lhi_shim_keep(lh, c);
+	if (lhi_shim_client_take(lh, &c, &made) == 0) {
+		if (lhi_shim_client_send(c, &f) == 0)
+			lhi_shim_client_keep(lh, c);
 		else
-			lhi_shim_drop(c);
+			lhi_shim_client_drop(c);
 	}
 	lhi_fail_mute(0);
 }
 
 int
-lhi_cluster_confirm(struct lh *lh, struct lh_lease *l)
+lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *l)
 {
-	enum lhi_right_place place;
+	enum lhi_cluster_check_place place;
 	struct lhi_held h;
 	bool right;
 
@@ -250,12 +251,12 @@ lhi_cluster_confirm(struct lh *lh, struct lh_lease *l)
 	if (lhi_lease_find(lh, l, &h) != 0)
 		return CLUSTER_NOT;	/* its session has ended */
 	/* in this order: the base is raised before the right is set */
-	right = lhi_right_of(&h);
-	place = lhi_right_place(&lh->v, h.slot, l->token);
+	right = lhi_cluster_check_of(&h);
+	place = lhi_cluster_check_place(&lh->v, h.slot, l->token);
 	if (!right || place == PLACE_BAD) {
 		lhi_fail_mute(1);
 		if (lhi_lease_give_back(lh, l) == 0)
-			lhi_stat_spent(&lh->v);	/* G8: not acquired */
+			lhi_counters_spent(&lh->v);	/* G8: not acquired */
 		lhi_fail_mute(0);
 		lhi_point("cluster.given_back");
 		return place == PLACE_BAD ? CLUSTER_ABOVE : CLUSTER_NOT;
@@ -263,7 +264,7 @@ lhi_cluster_confirm(struct lh *lh, struct lh_lease *l)
 	if (place == PLACE_HALF)
 		ask_for_more(lh, &h, l->token);
 	/* both at one moment: op/cluster_check.c, I1 */
-	l->expires_ns = lhi_right_cut_ns(&h, l->expires_ns);
+	l->expires_ns = lhi_cluster_check_cut_ns(&h, l->expires_ns);
 	lhi_fail_mute(1);
 	place = lh_verify(lh, l) == 0 ? PLACE_GOOD : PLACE_BAD;
 	lhi_fail_mute(0);
@@ -272,7 +273,7 @@ lhi_cluster_confirm(struct lh *lh, struct lh_lease *l)
 
 /* Once more in vain: not at once. */
 static int
-nap(struct lh *lh, const struct lhi_ask *ask, uint32_t turn)
+nap(struct lh *lh, const struct lhi_acquire_request *ask, uint32_t turn)
 {
 	int64_t ns = turn < 7 ? NAP_NS << turn : NAP_MAX_NS;
 	struct timespec ts = { 0, (long)(ns < NAP_MAX_NS ? ns : NAP_MAX_NS) };
@@ -292,15 +293,15 @@ nap(struct lh *lh, const struct lhi_ask *ask, uint32_t turn)
 
 /* Was it the shim that was in the way?  Then another host is. */
 static void
-say_who(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    int error)
+say_who(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, int error)
 {
 	char who[300];
 
 	if ((error != -EAGAIN && error != -ETIMEDOUT) ||
-	    lhi_right_lets(&lh->v, &want->ref, ask->shared, NULL))
+	    lhi_cluster_check_lets(&lh->v, &want->ref, ask->shared, NULL))
 		return;
-	lhi_cluster_elsewhere(lh, want->name->key, who, sizeof(who));
+	lhi_cluster_acquire_elsewhere(lh, want->name->key, who, sizeof(who));
 	if (who[0] != '\0')
 		(void)lhi_fail(error, "%s '%.64s', which is not this host's "
 		    "now: %s", error == -EAGAIN ? "busy:" :
@@ -309,10 +310,12 @@ say_who(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
 
 /* In the table.  A try past the shim, unless it says no. */
 static int
-locally(struct lh *lh, struct lhi_plea *p, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *got, lhi_local_fn *fn)
+locally(struct lh *lh, struct lhi_shim_request *p,
+    struct lhi_acquire_target *want, const struct lhi_acquire_request *ask,
+    struct lh_lease *got, lhi_local_fn *fn)
 {
-	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
+	const struct lhi_cluster_acquire_wish wish = {
+	    want->name->key, ask->shared};
 	int error;
 
 	for (uint32_t turn = 0;; turn++) {
@@ -322,8 +325,8 @@ locally(struct lh *lh, struct lhi_plea *p, struct lhi_want *want,
 		    !lhi_fail_busy_by_shim())
 			break;
 		lhi_point("cluster.met_shim");
-		lhi_plea_end(p);
-		error = lhi_cluster_ask(lh, p, &wish, 1, ask, 0);
+		lhi_shim_request_end(p);
+		error = lhi_cluster_acquire_ask(lh, p, &wish, 1, ask, 0);
 		if (error != 0)
 			return error;
 	}
@@ -333,41 +336,46 @@ locally(struct lh *lh, struct lhi_plea *p, struct lhi_want *want,
 
 /* The right was asked for, together with others: once, then. */
 static int
-acquire_once(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *lease, lhi_local_fn *fn)
+acquire_once(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease,
+    lhi_local_fn *fn)
 {
-	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
+	const struct lhi_cluster_acquire_wish wish = {
+	    want->name->key, ask->shared};
 	struct lh_lease got;
-	struct lhi_plea p;
+	struct lhi_shim_request p;
 	int error;
 
 	p.c = NULL;
 	error = locally(lh, &p, want, ask, &got, fn);
-	lhi_plea_end(&p);
+	lhi_shim_request_end(&p);
 	if (error != 0)
 		return error;
-	error = lhi_cluster_confirm(lh, &got);
+	error = lhi_cluster_acquire_confirm(lh, &got);
 	if (error == 0) {
 		*lease = got;
 		return 0;
 	}
 	if (error == CLUSTER_ABOVE) {
-		error = lhi_cluster_ask(lh, &p, &wish, 1, ask, FRAME_REANCHOR);
-		lhi_plea_end(&p);
+		error = lhi_cluster_acquire_ask(lh, &p, &wish, 1, ask,
+		    FRAME_REANCHOR);
+		lhi_shim_request_end(&p);
 		if (error != 0)
 			return error;
 	}
-	return CHORE_FAILED;
+	return CALLBACK_FAILED;
 }
 
 int
-lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease, lhi_local_fn *fn)
+lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease,
+    lhi_local_fn *fn)
 {
-	const struct lhi_cluster_wish wish = { want->name->key, ask->shared };
+	const struct lhi_cluster_acquire_wish wish = {
+	    want->name->key, ask->shared};
 	struct lh_lease got;
 	unsigned flags = 0;
-	struct lhi_plea p;		/* (large) */
+	struct lhi_shim_request p;		/* (large) */
 	int error = 0;
 
 	p.c = NULL;
@@ -376,26 +384,27 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
 	for (uint32_t turn = 0;; turn++) {
 		if (turn > 1)
 			error = nap(lh, ask, turn - 2);
-		if (error == 0 && (flags != 0 || !lhi_right_lets(&lh->v,
+		if (error == 0 && (flags != 0 || !lhi_cluster_check_lets(&lh->v,
 		    &want->ref, ask->shared, NULL))) {
-			lhi_plea_end(&p);
-			error = lhi_cluster_ask(lh, &p, &wish, 1, ask, flags);
+			lhi_shim_request_end(&p);
+			error = lhi_cluster_acquire_ask(lh, &p, &wish, 1, ask,
+			    flags);
 		}
 		if (error == 0)
 			error = locally(lh, &p, want, ask, &got, fn);
 		if (error != 0)
 			break;
-		error = lhi_cluster_confirm(lh, &got);
+		error = lhi_cluster_acquire_confirm(lh, &got);
 		if (error == 0) {
 			if (!ask->rare)
-				lhi_right_learn(lh, &got, ask->ttl_ns);
+				lhi_cluster_check_learn(lh, &got, ask->ttl_ns);
 			*lease = got;
 			break;
 		}
 		flags = error == CLUSTER_ABOVE ? FRAME_REANCHOR : 0;
 		error = 0;
 	}
-	lhi_plea_end(&p);
+	lhi_shim_request_end(&p);
 	return error;
 }
 
@@ -437,21 +446,23 @@ tell_parties(const struct lhi_frame *f, char *buf, size_t size)
 }
 
 void
-lhi_cluster_elsewhere(struct lh *lh, const char *key, char *buf, size_t size)
+lhi_cluster_acquire_elsewhere(struct lh *lh, const char *key, char *buf, size_t
+    size)
 {
-	const struct lhi_plea_wait wait = {
+	const struct lhi_shim_request_wait wait = {
 		.until_ns = lhi_now_ns(&lh->v) + ASIDE_NS,
 	};
-	struct lhi_plea p = { .lh = lh, .question = {
+	struct lhi_shim_request p = { .lh = lh, .question = {
 		.type = FRAME_STATUS, .n = 1, .key = { { .key = key,
 		    .len = (uint8_t)strlen(key) } },
 	} };
 
 	buf[0] = '\0';
 	lhi_fail_mute(1);
-	if (lhi_plea_begin(&p) == 0 && lhi_plea_await(&p, &wait) == 0 &&
+	if (lhi_shim_request_begin(&p) == 0 &&
+	    lhi_shim_request_await(&p, &wait) == 0 &&
 	    p.answer.type == FRAME_HOLDERS)
 		tell_parties(&p.answer, buf, size);
-	lhi_plea_end(&p);
+	lhi_shim_request_end(&p);
 	lhi_fail_mute(0);
 }

@@ -7,51 +7,53 @@
 #include "op/cluster_check.h"
 
 /* Is the scope that is asked for one of that key?  0; -EOPNOTSUPP. */
-int lhi_cluster_fits(struct lh *lh, const struct lhi_ask *ask,
-    const struct lhi_name *n);
+int lhi_cluster_acquire_fits(struct lh *lh,
+    const struct lhi_acquire_request *ask, const struct lhi_key_name *n);
 
 /* Is it to be acquired in this way? */
 static inline bool
-lhi_cluster_key(const struct lh *lh, const struct lhi_name *n)
+lhi_cluster_key(const struct lh *lh, const struct lhi_key_name *n)
 {
 	return lhi_right_wanted(&lh->v, n) && !lh->serves;
 }
 
 /* How a key is acquired in the table: as lhi_acquire_asked(). */
-typedef int lhi_local_fn(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease);
+typedef int lhi_local_fn(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /* Acquire a cluster key, in the table by fn.  Errors as that, -EHOSTUNREACH,
  * -EACCES, and whatever else keeps the shim from having it. */
-int lhi_cluster_acquire(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease, lhi_local_fn *fn);
+int lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease,
+    lhi_local_fn *fn);
 
 /*
  * Ask for the rights to n keys, all or none, in these modes.  0: wait for them
  * in the table now; or an error as above, also -EAGAIN (only if try_only).  The
  * plea is to be ended when that wait has, whatever came of this.
  */
-struct lhi_cluster_wish {
+struct lhi_cluster_acquire_wish {
 	const char *key;
 	bool shared;
 };
 
-int lhi_cluster_ask(struct lh *lh, struct lhi_plea *p,
-    const struct lhi_cluster_wish *w, uint32_t n, const struct lhi_ask *ask,
-    unsigned flags);
+int lhi_cluster_acquire_ask(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+    const struct lhi_acquire_request *ask, unsigned flags);
 
-/* The same, without waiting for the answer: what lhi_plea_look() finds then,
- * lhi_cluster_answer() says as above. */
-int lhi_cluster_plead(struct lh *lh, struct lhi_plea *p,
-    const struct lhi_cluster_wish *w, uint32_t n, const struct lhi_ask *ask,
-    unsigned flags);
-int lhi_cluster_answer(const struct lhi_plea *p);
+/* The same, without waiting for the answer: what lhi_shim_request_look()
+ * finds then, lhi_cluster_acquire_answer() says as above. */
+int lhi_cluster_acquire_request(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+    const struct lhi_acquire_request *ask, unsigned flags);
+int lhi_cluster_acquire_answer(const struct lhi_shim_request *p);
 
 /* Asking has ended so: for the table's counters. */
-void lhi_cluster_count(struct lh *lh, int error);
+void lhi_cluster_acquire_count(struct lh *lh, int error);
 
 /* Time was up while it was asked: -EHOSTUNREACH or -ETIMEDOUT? */
-int lhi_cluster_late(const struct lhi_plea *p, const struct lhi_ask *ask);
+int lhi_cluster_acquire_late(const struct lhi_shim_request *p, const struct
+    lhi_acquire_request *ask);
 
 /*
  * The lease was just granted in the table.  May it be gone by?  0, and its end
@@ -60,11 +62,11 @@ int lhi_cluster_late(const struct lhi_plea *p, const struct lhi_ask *ask);
  */
 enum { CLUSTER_NOT = 1, CLUSTER_ABOVE = 2 };
 
-int lhi_cluster_confirm(struct lh *lh, struct lh_lease *lease);
+int lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *lease);
 
 /* Who has the key elsewhere, in words, into buf; "" if that is not to be had
  * within a moment. */
-void lhi_cluster_elsewhere(struct lh *lh, const char *key, char *buf,
+void lhi_cluster_acquire_elsewhere(struct lh *lh, const char *key, char *buf,
     size_t size);
 
 #endif

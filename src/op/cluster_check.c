@@ -73,8 +73,8 @@
 #define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
 
 bool
-lhi_right_lets(const struct lhi_view *v, const struct lhi_ref *ref,
-    bool shared, struct lhi_right_end *end)
+lhi_cluster_check_lets(const struct lhi_view *v, const struct lhi_ref *ref,
+    bool shared, struct lhi_cluster_check_end *end)
 {
 	uint64_t epoch = lhi_cluster_epoch(v), until;
 	int64_t now;
@@ -82,7 +82,7 @@ lhi_right_lets(const struct lhi_view *v, const struct lhi_ref *ref,
 
 	lhi_point("right.read");
 	if (right_mode(right) < (shared ? RIGHT_SHARED : RIGHT_EXCLUSIVE) ||
-	    right_gen(right) != (uint32_t)(ref->home >> 32) ||
+	    right_gen(right) != (uint32_t)(ref->slot_ref >> 32) ||
 	    right_epoch(right) != (epoch & MASK(RIGHT_EPOCH_BITS)))
 		return false;
 	until = lhi_cluster_until(v);
@@ -102,60 +102,60 @@ lhi_right_lets(const struct lhi_view *v, const struct lhi_ref *ref,
 static struct lhi_ref
 ref_of(const struct lhi_held *h)
 {
-	return (struct lhi_ref){ h->slot, h->home };
+	return (struct lhi_ref){ h->slot, h->slot_ref };
 }
 
 bool
-lhi_right_of(const struct lhi_held *h)
+lhi_cluster_check_of(const struct lhi_held *h)
 {
 	const struct lhi_ref ref = ref_of(h);
 
-	return !lhi_right_needed(h->lh, h->slot) ||
-	    lhi_right_lets(&h->lh->v, &ref, h->shared, NULL);
+	return !lhi_cluster_check_needed(h->lh, h->slot) ||
+	    lhi_cluster_check_lets(&h->lh->v, &ref, h->shared, NULL);
 }
 
 int64_t
-lhi_right_cut_ns(const struct lhi_held *h, int64_t end_ns)
+lhi_cluster_check_cut_ns(const struct lhi_held *h, int64_t end_ns)
 {
 	const struct lhi_ref ref = ref_of(h);
-	struct lhi_right_end end;
+	struct lhi_cluster_check_end end;
 	int64_t now;
 
-	if (!lhi_right_needed(h->lh, h->slot))
+	if (!lhi_cluster_check_needed(h->lh, h->slot))
 		return end_ns;
 	now = lhi_now_ns(&h->lh->v);	/* if we are stopped: too early */
-	if (!lhi_right_lets(&h->lh->v, &ref, h->shared, &end))
+	if (!lhi_cluster_check_lets(&h->lh->v, &ref, h->shared, &end))
 		return now;
 	return end.left_ns < end_ns - now ? now + end.left_ns : end_ns;
 }
 
 void
-lhi_right_cut(struct lh *lh, struct lh_lease *l)
+lhi_cluster_check_cut(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_held h;
 
 	if (token_cluster(l->token) && lhi_lease_find(lh, l, &h) == 0)
-		l->expires_ns = lhi_right_cut_ns(&h, l->expires_ns);
+		l->expires_ns = lhi_cluster_check_cut_ns(&h, l->expires_ns);
 }
 
 bool
-lhi_right_left(struct lh *lh, const struct lh_lease *l,
-    struct lhi_right_end *end)
+lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
+    struct lhi_cluster_check_end *end)
 {
 	struct lhi_held h;
 	struct lhi_ref ref;
 
-	*end = (struct lhi_right_end){ INT64_MAX, INT64_MAX };
+	*end = (struct lhi_cluster_check_end){ INT64_MAX, INT64_MAX };
 	if (!token_cluster(l->token) || lh->serves)
 		return true;
 	if (lhi_lease_find(lh, l, &h) != 0)
 		return false;
 	ref = ref_of(&h);
-	return lhi_right_lets(&lh->v, &ref, h.shared, end);
+	return lhi_cluster_check_lets(&lh->v, &ref, h.shared, end);
 }
 
 int64_t
-lhi_right_asked_ns(struct lh *lh, const struct lh_lease *l)
+lhi_cluster_check_asked_ns(struct lh *lh, const struct lh_lease *l)
 {
 	struct lhi_held h;
 	uint64_t st;
@@ -169,7 +169,7 @@ lhi_right_asked_ns(struct lh *lh, const struct lh_lease *l)
 }
 
 int
-lhi_right_lost(struct lh *lh, const struct lh_lease *l,
+lhi_cluster_check_lost(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	char key[SHM_KEY_MAX + 1];
@@ -188,7 +188,7 @@ lhi_right_lost(struct lh *lh, const struct lh_lease *l,
 			continue;
 		if (e == 0) {
 			lhi_point("right.expired");
-			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+			lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		}
 		break;
 	}
@@ -208,8 +208,8 @@ half_of(uint64_t base)
 	return base + (UINT64_C(1) << CLUSTER_SEQ_BITS) / 2;
 }
 
-enum lhi_right_place
-lhi_right_place(const struct lhi_view *v, const struct shm_slot *s,
+enum lhi_cluster_check_place
+lhi_cluster_check_place(const struct lhi_view *v, const struct shm_slot *s,
     uint64_t token)
 {
 	uint64_t base = lhi_right_base(v, s), above = token - base;
@@ -221,10 +221,10 @@ lhi_right_place(const struct lhi_view *v, const struct shm_slot *s,
 }
 
 int
-lhi_right_next(const struct lhi_held *h, uint64_t token)
+lhi_cluster_check_next(const struct lhi_held *h, uint64_t token)
 {
-	if (!lhi_right_needed(h->lh, h->slot) || lhi_right_place(&h->lh->v,
-	    h->slot, token) != PLACE_BAD)
+	if (!lhi_cluster_check_needed(h->lh, h->slot) ||
+	    lhi_cluster_check_place(&h->lh->v, h->slot, token) != PLACE_BAD)
 		return 0;
 	return lhi_fail(-EAGAIN, "the tokens that this host has for the key "
 	    "are used up: the lease is as it was; release it and acquire "
@@ -232,43 +232,43 @@ lhi_right_next(const struct lhi_held *h, uint64_t token)
 }
 
 void
-lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
+lhi_cluster_check_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = &m->rec[0];
-	struct lhi_right_end end;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r = &m->rec[0];
+	struct lhi_cluster_check_end end;
 	struct timespec ts;
 	struct lhi_ref ref;
 	int64_t ttl_ms = ttl_ns / NS_PER_MS;
 
-	if (m->lh != lh || m->group == NULL || r->use != REC_LENT ||
+	if (m->lh != lh || m->group == NULL || r->use != CACHED_LENT ||
 	    r->id != l->id[1] || l->mode != LH_EXCLUSIVE ||
 	    ttl_ms < FAST_TTL_MIN_MS || ttl_ms * NS_PER_MS != ttl_ns)
 		return;
 	lhi_coarse(&ts);
 	if (ts.tv_nsec != m->tick_nsec || ts.tv_sec != m->tick_sec ||
 	    ttl_ms != m->ttl_ms)
-		lhi_mag_tick(m, &ts, ttl_ms);
+		lhi_claim_cache_tick(m, &ts, ttl_ms);
 	ref = lhi_ref_at(&lh->v, l->key);
 	m->lent.right = lhi_right_load(&lh->v, ref.slot);
 	m->lent.epoch = lhi_cluster_epoch(&lh->v);
-	if (r->use != REC_LENT ||
-	    !lhi_right_lets(&lh->v, &ref, false, &end) ||
+	if (r->use != CACHED_LENT ||
+	    !lhi_cluster_check_lets(&lh->v, &ref, false, &end) ||
 	    end.left_ns < LEARN_NS)
 		return;
 	m->lent.until = (uint64_t)end.until_ns;
-	m->lent.ends_ns = lhi_mag_now_ns(m) + end.left_ns;
+	m->lent.ends_ns = lhi_claim_cache_now_ns(m) + end.left_ns;
 	/* found by nobody who does not ask for the right */
-	r->home = 0;
+	r->slot_ref = 0;
 	r->slot = ref.slot;
 	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
 	if (r->limit > half_of(lhi_right_base(&lh->v, ref.slot)))
 		r->limit = half_of(lhi_right_base(&lh->v, ref.slot));
-	m->lent.home = l->key;
+	m->lent.slot_ref = l->key;
 }
 
 void
-lhi_right_serve(struct lh *lh)
+lhi_cluster_check_serve(struct lh *lh)
 {
 	lhi_cluster_serve(&lh->v, lh->sid);
 	lh->serves = true;

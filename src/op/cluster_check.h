@@ -8,88 +8,89 @@
 #include "shm/cluster_right.h"
 
 /* For how long, at least. */
-struct lhi_right_end {
+struct lhi_cluster_check_end {
 	int64_t until_ns;	/* CLOCK_BOOTTIME */
 	int64_t left_ns;	/* by then, when it was asked */
 };
 
 /* May leases in that mode on that life of the slot be gone by, now?  (end: or
  * NULL.) */
-bool lhi_right_lets(const struct lhi_view *v, const struct lhi_ref *ref,
-    bool shared, struct lhi_right_end *end);
+bool lhi_cluster_check_lets(const struct lhi_view *v, const struct lhi_ref *ref,
+    bool shared, struct lhi_cluster_check_end *end);
 
 /*
  * The same of a lease, of whatever key: leases of keys of this host alone, and
  * all leases of who serves the cluster, need no right.
  */
-bool lhi_right_of(const struct lhi_held *h);
+bool lhi_cluster_check_of(const struct lhi_held *h);
 
 /* Does that lease need one? */
 static inline bool
-lhi_right_needed(const struct lh *lh, const struct shm_slot *s)
+lhi_cluster_check_needed(const struct lh *lh, const struct shm_slot *s)
 {
 	return lhi_right_has(s) && !lh->serves;
 }
 
 /* The end of a lease that ends by itself at end_ns, on the table's clock: not
  * after that of its right.  (Until the machine is suspended.) */
-int64_t lhi_right_cut_ns(const struct lhi_held *h, int64_t end_ns);
+int64_t lhi_cluster_check_cut_ns(const struct lhi_held *h, int64_t end_ns);
 
 /* The same of a lease that is about to be told, whatever its key. */
-void lhi_right_cut(struct lh *lh, struct lh_lease *l);
+void lhi_cluster_check_cut(struct lh *lh, struct lh_lease *l);
 
 /* For how long has it the right that it needs?  False: it has none. */
-bool lhi_right_left(struct lh *lh, const struct lh_lease *l,
-    struct lhi_right_end *end);
+bool lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
+    struct lhi_cluster_check_end *end);
 
 /* When does it end by itself, whatever its right? */
-int64_t lhi_right_asked_ns(struct lh *lh, const struct lh_lease *l);
+int64_t lhi_cluster_check_asked_ns(struct lh *lh, const struct lh_lease *l);
 
 /*
  * The lease's right has ended: the lease has, too, for good and for all (G9).
  * -ESTALE with a sentence.
  */
-int lhi_right_lost(struct lh *lh, const struct lh_lease *l,
+int lhi_cluster_check_lost(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
 /* How a token lies above the base of its slot's right. */
-enum lhi_right_place {
+enum lhi_cluster_check_place {
 	PLACE_GOOD,
 	PLACE_HALF,		/* good, and half of the tokens are used up */
 	PLACE_BAD		/* below it, or too far above */
 };
 
-enum lhi_right_place lhi_right_place(const struct lhi_view *v,
+enum lhi_cluster_check_place lhi_cluster_check_place(const struct lhi_view *v,
     const struct shm_slot *s, uint64_t token);
 
 /* May a lease that is held go on under that token, which it would get by being
  * converted or handed over?  0; -EAGAIN with a sentence. */
-int lhi_right_next(const struct lhi_held *h, uint64_t token);
+int lhi_cluster_check_next(const struct lhi_held *h, uint64_t token);
 
 /*
  * The lease, of a cluster key, was just acquired by this thread, with that ttl:
  * as long as its clock shows this tick, it may have the key again by the short
  * way (acquire.c), and ask lhi_right_stands().
  */
-void lhi_right_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns);
+void lhi_cluster_check_learn(struct lh *lh, const struct lh_lease *l, int64_t
+    ttl_ns);
 
 /* Is that the key of which something was learnt, and claim 0 at hand for it? */
 static inline bool
-lhi_right_lent(const struct lhi_mag *m, const struct lhi_ref *ref)
+lhi_right_lent(const struct lhi_claim_cache *m, const struct lhi_ref *ref)
 {
-	const struct lhi_rec *r = &m->rec[0];
+	const struct lhi_cached_claim *r = &m->rec[0];
 
-	return ref->home == m->lent.home && r->home == 0 &&
-	    r->use == REC_FREE && r->slot == ref->slot;
+	return ref->slot_ref == m->lent.slot_ref && r->slot_ref == 0 &&
+	    r->use == CACHED_FREE && r->slot == ref->slot;
 }
 
 /* Is the right that was learnt there still, and the token one of it?  The
  * lease's end is not after that of the right, then. */
 static inline bool
-lhi_right_stands(const struct lhi_mag *m, struct lh_lease *l)
+lhi_right_stands(const struct lhi_claim_cache *m, struct lh_lease *l)
 {
 	const struct lhi_view *v = &m->lh->v;
-	const struct shm_right *r = &v->rights[(uint32_t)m->lent.home];
+	const struct shm_right *r = &v->rights[(uint32_t)m->lent.slot_ref];
 
 	if (lhi_cluster_epoch(v) != m->lent.epoch ||
 	    sh64_load_sc(&r->right) != m->lent.right ||
@@ -105,6 +106,6 @@ lhi_right_stands(const struct lhi_mag *m, struct lh_lease *l)
  * This attachment is the shim's, who has the byte and no leases yet: to it,
  * cluster keys are keys like others; to others, its leases need no right.
  */
-void lhi_right_serve(struct lh *lh);
+void lhi_cluster_check_serve(struct lh *lh);
 
 #endif

@@ -81,7 +81,7 @@ tell_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
  */
 static int
 swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
-    const struct lhi_next *n)
+    const struct lhi_token_next *n)
 {
 	struct lhi_view *v = &h->lh->v;
 	uint64_t to = converted(st);
@@ -92,7 +92,7 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	if (mode == WORD_S)
 		tell_grant(h, to, n->token);
 	/* no acquisition, however large a leap */
-	lhi_stat_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
+	lhi_counters_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
 	/* should its session end before that is confirmed, it may have been
 	 * held exclusively until then */
 	if (mode == WORD_S)
@@ -100,12 +100,12 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
 	    n->token))) {
 		if (lhi_lease_unmove(h, to, st))
-			lhi_stat_add(v, STAT_SPENT,
+			lhi_counters_add(v, STAT_SPENT,
 			    state_seq(st) - state_seq(to));
 		return MOVED;
 	}
 	lhi_point("convert.swapped");
-	lhi_fence_granted(h->slot, n);
+	lhi_token_ceiling_granted(h->slot, n);
 	if (state_live(st))
 		lhi_policy_resume(v, h->ci, to);
 	return 0;
@@ -131,7 +131,7 @@ lives(const struct lh_lease *as, const struct lhi_held *h, uint64_t seq,
 		e = lhi_claim_mark(v, h->claim, as->id[0], *st, ST_EXPIRED, 0);
 	} while (e == -EAGAIN);
 	if (e == 0)
-		lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
+		lhi_counters_add(v, STAT_EXPIRED_OWN, 1);
 	return false;
 }
 
@@ -141,7 +141,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     unsigned mode, uint64_t token)
 {
 	uint64_t seq = (lid_seq(l->id[1]) + CONVERT_STEP) & MASK(SEQ_BITS);
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	uint32_t bit = h->ci - m->base;
 	struct lhi_held now = *h;
 	struct lh_lease as = *l;
@@ -156,7 +156,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	/* (who found it by status may have it in motion again) */
 	for (int i = 0; (!lives(&as, h, seq, &st) &&
 	    lhi_lease_now(lh, &as, &now, st) != LEASE_MOVING) ||
-	    !lhi_right_of(&now); i++) {
+	    !lhi_cluster_check_of(&now); i++) {
 		error = lhi_lease_enforce(lh, &as, &now);
 		/* again if it has its right, or was extended, after all */
 		if (error != LEASE_LIVES || i == TRIES)
@@ -166,21 +166,21 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		return lhi_lease_lost(lh, &now);
 	if (now.shared)
 		lhi_lease_at_rest(lh, h->ci, state_make(ST_READ, seq, 0));
-	lhi_aside_follow(&lh->v, h->ci, l->id[1], as.id[1]);
+	lhi_claim_note_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
-	    m->rec[bit].use != REC_OUT) {
+	    m->rec[bit].use != CACHED_OUT) {
 		/* exclusive ones are remembered anew by the slow release */
-		m->rec[bit].use = lhi_rec_use(&lh->v, h->slot,
+		m->rec[bit].use = lhi_cached_claim_use(&lh->v, h->slot,
 		    now.shared);
 		m->rec[bit].id = as.id[1];
 		m->rec[bit].token = token;
-		m->rec[bit].home = now.shared ? l->key : 0;
+		m->rec[bit].slot_ref = now.shared ? l->key : 0;
 		m->rec[bit].slot = h->slot;
-		lhi_rec_limit(m, &m->rec[bit]);
+		lhi_cached_claim_limit(m, &m->rec[bit]);
 	}
-	lhi_holder_follow(lh, l->id[1], &as);
+	lhi_reentry_follow(lh, l->id[1], &as);
 	*l = as;
-	lhi_stat_add(&lh->v, STAT_CONVERTS, 1);
+	lhi_counters_add(&lh->v, STAT_CONVERTS, 1);
 	lhi_event_lease(&lh->v, LH_LOG_CONVERTED, now.shared, h->slot, h->ci,
 	    token, 0);
 	return 0;
@@ -189,33 +189,33 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 /* Others of its holder, if it has one, wait meanwhile for what comes of it. */
 static int
 swap_and_confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
-    uint64_t st, uint64_t w, unsigned mode, const struct lhi_next *n,
+    uint64_t st, uint64_t w, unsigned mode, const struct lhi_token_next *n,
     bool *swapped)
 {
 	uint64_t id = l->id[1];
 	int error;
 
-	lhi_holder_moves(lh, id, true);
+	lhi_reentry_moves(lh, id, true);
 	error = swap_mode(h, st, w, mode, n);
 	*swapped = error == 0;
 	if (error == 0)
 		error = confirm(lh, l, h, mode, n->token);
-	lhi_holder_moves(lh, id, false);
+	lhi_reentry_moves(lh, id, false);
 	return error;
 }
 
 /* The word is w: which token is next?  0, MOVED, -errno. */
 static int
 next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
-    struct lhi_next *n)
+    struct lhi_token_next *n)
 {
-	int error = lhi_fence_next(&lh->v, h->slot, w, false, false, n);
+	int error = lhi_token_next(&lh->v, h->slot, w, false, false, n);
 
 	if (error == 0)
-		return lhi_right_next(h, n->token);
-	if (error == FENCE_AGAIN)
+		return lhi_cluster_check_next(h, n->token);
+	if (error == TOKEN_AGAIN)
 		return MOVED;
-	return error != FENCE_BARRED ? error : lhi_fail(-EAGAIN, "the tokens "
+	return error != TOKEN_DEFERRED ? error : lhi_fail(-EAGAIN, "the tokens "
 	    "of the key would have to go on further than they can under a "
 	    "lease: the lease is as it was; release it and acquire anew");
 }
@@ -224,7 +224,7 @@ static int
 downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
-	struct lhi_next n;
+	struct lhi_token_next n;
 	uint64_t link;
 	bool swapped;
 	int error = next_token(lh, h, h->word, &n);
@@ -242,7 +242,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	lhi_point("convert.prepared");
 	error = swap_and_confirm(lh, l, h, st, h->word, WORD_S, &n, &swapped);
 	if (swapped && link_idx(sh64_load_sc(&h->slot->waitq)) != 0)
-		lhi_queue_kick(&lh->v, h->slot);
+		lhi_queue_wake_first(&lh->v, h->slot);
 	return error;
 }
 
@@ -254,9 +254,9 @@ make_sole(struct lh *lh, const struct lhi_held *h, uint64_t *w)
 
 	for (int i = 0; i < SOLE_TRIES; i++) {
 		*w = sh64_load_sc(&h->slot->word);
-		if (lhi_chain_sole(h->claim, h->ci, *w))
+		if (lhi_readers_sole(h->claim, h->ci, *w))
 			return 1;
-		error = lhi_chain_purge(&lh->v, h->slot,
+		error = lhi_readers_purge(&lh->v, h->slot,
 		    lhi_now_ns(&lh->v), true, h->ci);
 		if (error != 0)
 			return error;
@@ -268,7 +268,7 @@ static int
 upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
-	struct lhi_next n;
+	struct lhi_token_next n;
 	uint64_t w;
 	bool swapped;
 	int error = make_sole(lh, h, &w);
@@ -295,10 +295,10 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 static bool
 shares_with_others(const struct lhi_held *h)
 {
-	const struct lhi_ref ref = { h->slot, h->home };
+	const struct lhi_ref ref = { h->slot, h->slot_ref };
 
-	return h->shared && lhi_right_needed(h->lh, h->slot) &&
-	    !lhi_right_lets(&h->lh->v, &ref, false, NULL);
+	return h->shared && lhi_cluster_check_needed(h->lh, h->slot) &&
+	    !lhi_cluster_check_lets(&h->lh->v, &ref, false, NULL);
 }
 
 int

@@ -50,26 +50,26 @@ lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns, uint32_t crowd)
 }
 
 uint32_t
-lhi_deadlock_flags(const struct lhi_ask *ask)
+lhi_deadlock_flags(const struct lhi_acquire_request *ask)
 {
-	return ask->spared ? WAITER_SPARED : 0;
+	return ask->no_deadlock ? WAITER_NO_DEADLOCK : 0;
 }
 
 /* A circle that we are not to leave: whoever is, shall look. */
 static void
-point_out(struct lhi_circle *q)
+point_out(struct lhi_waits_for *q)
 {
 	struct lhi_view *v = q->v;
 	uint32_t victim = q->hop[0].wait;
 	struct shm_claim *c;
 
 	for (uint32_t i = 1; i < q->n; i++) {
-		if (lhi_circle_gives_way(v, q->hop[i].wait, victim))
+		if (lhi_waits_for_victim(v, q->hop[i].wait, victim))
 			victim = q->hop[i].wait;
 	}
 	c = &v->claims[victim];
 	if (victim == q->hop[0].wait ||
-	    (sh32_load(&c->wflags) & WAITER_SPARED))
+	    (sh32_load(&c->wflags) & WAITER_NO_DEADLOCK))
 		return;
 	(void)sh32_fetch_or(&c->wflags, WAITER_LOOK);
 	lhi_point("deadlock.pointed_out");
@@ -78,10 +78,10 @@ point_out(struct lhi_circle *q)
 
 /* Whose wait hop i is. */
 static void
-name_thread(struct lhi_circle *q, uint32_t i, char *buf, size_t size)
+name_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
 	uint32_t ci = q->hop[i].wait;
-	struct shm_session *se = lhi_circle_session(q->v, ci);
+	struct shm_session *se = lhi_waits_for_session(q->v, ci);
 	char name[sizeof(se->application)] = "";
 
 	(void)snprintf(buf, size, "this thread");
@@ -94,12 +94,12 @@ name_thread(struct lhi_circle *q, uint32_t i, char *buf, size_t size)
 
 /* What hop i waits for, and whom. */
 static void
-tell_hop(struct lhi_circle *q, uint32_t i, char *buf, size_t size)
+tell_hop(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
 	struct lhi_hop *h = &q->hop[i];
 	char key[SHM_KEY_MAX + 1], name[96];
 
-	if (lhi_slot_key(q->v, lhi_slot(q->v, (uint32_t)h->home), key) == 0)
+	if (lhi_slot_key(q->v, lhi_slot(q->v, (uint32_t)h->slot_ref), key) == 0)
 		key[0] = '\0';
 	name_thread(q, (i + 1) % q->n, name, sizeof(name));
 	(void)snprintf(buf, size, "%s waits for '%.48s', %s %s",
@@ -110,7 +110,7 @@ tell_hop(struct lhi_circle *q, uint32_t i, char *buf, size_t size)
 
 /* The circle in words. */
 static int
-tell(struct lhi_circle *q)
+tell(struct lhi_waits_for *q)
 {
 	char text[560] = "";
 	size_t len;
@@ -132,25 +132,26 @@ tell(struct lhi_circle *q)
 
 /* 0; -EDEADLK. */
 static int
-look(struct lhi_circle *q, uint32_t ci)
+look(struct lhi_waits_for *q, uint32_t ci)
 {
 	struct lhi_deadlock *d = q->d;
-	bool spared = sh32_load(&q->v->claims[ci].wflags) & WAITER_SPARED;
+	bool no_deadlock =
+	    sh32_load(&q->v->claims[ci].wflags) & WAITER_NO_DEADLOCK;
 
 	d->next_ns = q->now + d->gap_ns;
 	d->gap_ns = d->gap_ns * 2 < d->gap_max_ns ? d->gap_ns * 2 :
 	    d->gap_max_ns;
-	if (!spared && lhi_circle_find(q, ci, true, false)) {
-		if (lhi_circle_proved(q))
+	if (!no_deadlock && lhi_waits_for_find(q, ci, true, false)) {
+		if (lhi_waits_for_proved(q))
 			return tell(q);
 		d->next_ns = q->now + AGAIN_NS;
-	} else if ((spared || q->pruned) &&
-	    lhi_circle_find(q, ci, false, false)) {
-		if (lhi_circle_proved(q))
+	} else if ((no_deadlock || q->pruned) &&
+	    lhi_waits_for_find(q, ci, false, false)) {
+		if (lhi_waits_for_proved(q))
 			point_out(q);
 		d->next_ns = q->now + AGAIN_NS;
 	} else if (q->soon_ns != INT64_MAX) {
-		(void)lhi_circle_find(q, ci, false, true);
+		(void)lhi_waits_for_find(q, ci, false, true);
 	}
 	/* when the lease has ended, or was renewed */
 	if (q->soon_ns < d->next_ns)
@@ -166,7 +167,7 @@ lhi_deadlock_look(struct lhi_view *v, uint32_t ci, struct lhi_deadlock *d)
 	struct shm_claim *c = &v->claims[ci];
 	bool told = sh32_load(&c->wflags) & WAITER_LOOK;
 	int64_t now = lhi_now_ns(v);
-	struct lhi_circle *q;
+	struct lhi_waits_for *q;
 	int error;
 
 	if (now < d->next_ns && !told)

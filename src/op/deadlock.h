@@ -26,7 +26,7 @@ struct lhi_deadlock {
  * gets for what was asked. */
 void lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns,
     uint32_t crowd);
-uint32_t lhi_deadlock_flags(const struct lhi_ask *ask);
+uint32_t lhi_deadlock_flags(const struct lhi_acquire_request *ask);
 
 /*
  * If a look is due: is the wait of claim ci, the caller's own, linked and in

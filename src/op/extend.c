@@ -42,21 +42,21 @@
 #define SOONER 6			/* deadline units; even */
 #define LATER 4
 
-/* The magazine has seen the present tick: is it surely before `until`? */
+/* The claim cache has seen the present tick: is it surely before `until`? */
 static bool
-surely_before(const struct lhi_mag *m, int64_t until)
+surely_before(const struct lhi_claim_cache *m, int64_t until)
 {
-	return until - lhi_mag_now_ns(m) > COARSE_MARGIN_NS ||
+	return until - lhi_claim_cache_now_ns(m) > COARSE_MARGIN_NS ||
 	    lhi_now_ns(&m->lh->v) < until;
 }
 
 static void
 count_extend(struct lh *lh)
 {
-	if (lhi_mag_current->lh == lh)
-		lhi_mag_current->extended++;
+	if (lhi_claim_cache_current->lh == lh)
+		lhi_claim_cache_current->extended++;
 	else
-		lhi_stat_add(&lh->v, STAT_EXTENDS, 1);
+		lhi_counters_add(&lh->v, STAT_EXTENDS, 1);
 }
 
 /*
@@ -67,10 +67,12 @@ count_extend(struct lh *lh)
 static int64_t
 count_from(bool own, int64_t now, int64_t ttl_ms)
 {
-	const struct lhi_mag *m = lhi_mag_current;
+	const struct lhi_claim_cache *m = lhi_claim_cache_current;
 
 	return own && ttl_ms >= FAST_TTL_MIN_MS &&
-	    now - lhi_mag_now_ns(m) < TICK_NS ? lhi_mag_now_ns(m) : now;
+		       now - lhi_claim_cache_now_ns(m) < TICK_NS
+		   ? lhi_claim_cache_now_ns(m)
+		   : now;
 }
 
 /* The deadline for a lease in state st; `own` as in extend_slow(). */
@@ -103,7 +105,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (is == LEASE_OVER)
 		return lhi_lease_enforce(lh, l, h);
 	if (state_strict(st)) {		/* there is nothing to move */
-		l->expires_ns = lhi_right_cut_ns(h, INT64_MAX);
+		l->expires_ns = lhi_cluster_check_cut_ns(h, INT64_MAX);
 		return lhi_lease_told(lh, l, h);
 	}
 	lhi_point("extend.checked");
@@ -126,7 +128,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			return granted ? lhi_lease_lost(lh, h) :
 			    lhi_lease_enforce(lh, l, h);
 		}
-		l->expires_ns = lhi_right_cut_ns(h, l->expires_ns);
+		l->expires_ns = lhi_cluster_check_cut_ns(h, l->expires_ns);
 		error = lhi_lease_told(lh, l, h);
 		if (error == 0)
 			count_extend(lh);
@@ -138,11 +140,11 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	    state_deadline(later < st ? later : st));
 	if (error != 0)		/* -ESTALE: its session ended unnoticed (I1) */
 		return error == -EAGAIN ? LEASE_LIVES : lhi_lease_lost(lh, h);
-	lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+	lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
 	return lhi_lease_enforce(lh, l, h);
 }
 
-/* own: by the thread whose magazine remembers the lease. */
+/* own: by the thread whose claim cache remembers the lease. */
 static __attribute__((noinline)) int
 extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 {
@@ -166,26 +168,27 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 
 /* The last tick that this thread saw is too old to count from. */
 static __attribute__((noinline, cold)) int
-extend_behind(struct lhi_mag *m, struct lh_lease *l, int64_t ttl_ms)
+extend_behind(struct lhi_claim_cache *m, struct lh_lease *l, int64_t ttl_ms)
 {
 	struct timespec ts;
 
 	lhi_coarse(&ts);
-	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
+	lhi_claim_cache_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms :
+	    DEFAULT_TTL_MS);
 	return extend_slow(m->lh, l, ttl_ms, true);
 }
 
 /*
  * The fast path, for a lease that this thread acquired and that has long to
- * live: the magazine proves which use of which claim it is, so that the state's
- * swap is all there is to do; the coarse clock is read once, after it.  The new
- * deadline counts from the last tick that this thread saw, however long ago: so
- * the swap is made only if it does not come before the old one, and can do no
- * harm; when the clock then shows another tick, it is done again slowly.
+ * live: the claim cache proves which use of which claim it is, so that the
+ * state's swap is all there is to do; the coarse clock is read once, after it.
+ * The new deadline counts from the last tick that this thread saw, however long
+ * ago: so the swap is made only if it does not come before the old one, and can
+ * do no harm; when the clock then shows another tick, it is done again slowly.
  */
 static inline __attribute__((always_inline)) int
-extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
-    int64_t ttl_ms)
+extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct lh_lease *l, int64_t ttl_ms)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t st = sh64_load(&c->state), later = m->held;
@@ -196,7 +199,7 @@ extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 		return extend_slow(m->lh, l, ttl_ms, true);
 	if (unlikely(ttl_ms != m->ttl_ms)) {
 		later = state_make(ST_HELD, 0, deadline(m->lh, 0, true,
-		    lhi_mag_now_ns(m), ttl_ms));
+		    lhi_claim_cache_now_ns(m), ttl_ms));
 		expires = lhi_deadline_ns(&m->lh->v, state_deadline(later));
 	}
 	later |= r->id << SEQ_SHIFT;
@@ -214,25 +217,27 @@ extend_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 	lhi_coarse(&ts);
 	old = lhi_deadline_ns(&m->lh->v, state_deadline(st));
 	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
-	    old - lhi_mag_now_ns(m) > COARSE_MARGIN_NS)) {
+	    old - lhi_claim_cache_now_ns(m) > COARSE_MARGIN_NS)) {
 		l->expires_ns = expires;
 		m->extended++;
 		return 0;
 	}
 	/* the deadline was counted from an old tick, or the swap may have come
 	 * too late: then undo it, and the slow path says so */
-	lhi_mag_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms : DEFAULT_TTL_MS);
+	lhi_claim_cache_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms :
+	    DEFAULT_TTL_MS);
 	if (!surely_before(m, old) && sh64_cas(&c->state, later,
 	    state_make(ST_EXPIRED, state_seq(st), 0)))
-		lhi_stat_add(&m->lh->v, STAT_EXPIRED_OWN, 1);
+		lhi_counters_add(&m->lh->v, STAT_EXPIRED_OWN, 1);
 	return extend_slow(m->lh, l, ttl_ms, true);
 }
 
 static __attribute__((noinline)) int
 extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r = lhi_lease_remembered(lh, m, l, REC_HELD);
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r =
+	    lhi_lease_remembered(lh, m, l, CACHED_HELD);
 
 	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
 	    lhi_mutant(1) || lhi_mutant(11))
@@ -243,11 +248,11 @@ extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 int
 lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
 	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
-	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, REC_HELD)) ||
+	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, CACHED_HELD)) ||
 	    lhi_mutant(1) || lhi_mutant(11))
 		return extend_other(lh, l, ttl_ms);
 	return extend_own(m, &m->rec[0], l, ttl_ms);

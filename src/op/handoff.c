@@ -80,9 +80,9 @@ struct handoff {
 	uint64_t w;		/* the key's word, before its state was read */
 	uint64_t st;		/* its state */
 	uint64_t moved;		/* and what we make of it */
-	struct lhi_target to;
+	struct lhi_session_claim to;
 	uint64_t to_st;		/* its announcement */
-	struct lhi_next next;
+	struct lhi_token_next next;
 	unsigned ended;		/* what c1 had become before 4, terminal; 0 */
 	struct lhi_request *request;	/* that it is for; or NULL */
 };
@@ -94,13 +94,13 @@ static void
 carry_aside(struct handoff *h, uint64_t id, uint64_t seq)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-	struct lhi_aside a;
+	struct lhi_claim_note a;
 
-	if (!lhi_aside_read(view(h), id, &a))
+	if (!lhi_claim_note_read(view(h), id, &a))
 		return;
 	more.info = a.info;
 	memcpy(more.request, a.request, sizeof(more.request));
-	lhi_aside_tell(view(h), h->to.ci, seq, &more);
+	lhi_claim_note_write(view(h), h->to.ci, seq, &more);
 }
 
 /* 1: c2 is HELD, for this key, and will stand before `head`. */
@@ -112,7 +112,7 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
 
 	carry_aside(h, l->id[1], seq);
-	sh64_store_rlx(&c->home, l->key);
+	sh64_store_rlx(&c->slot_ref, l->key);
 	sh64_store_rlx(&c->since, sh64_load_rlx(&h->from.claim->since));
 	if (!state_strict(h->st))
 		lhi_claim_ends_within(v, h->to.ci, lhi_deadline_ns(v,
@@ -120,7 +120,7 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	if (h->from.shared) {
 		sh64_store_rlx(&c->grant,
 		    lhi_reader_grant(h->next.token, seq));
-		lhi_chain_prepare(c, head);
+		lhi_readers_prepare(c, head);
 	}
 	if (h->request != NULL)
 		lhi_request_announce(h->request, lid_make(h->to.ci,
@@ -132,7 +132,7 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	lhi_lease_will_move(h->lh, h->to.ci, h->to_st);
 	sh64_store(&c->state, h->to_st);
 	lhi_point("handoff.announced");
-	lhi_stat_add_to(v, h->to.sid, STAT_SPENT, 1);
+	lhi_counters_add_to(v, h->to.sid, STAT_SPENT, 1);
 }
 
 /* It was not to be: c2 is free again. */
@@ -188,9 +188,9 @@ swap(struct handoff *h, uint64_t w)
 	lhi_point("handoff.swapped");
 	lhi_lease_at_rest(h->lh, h->to.ci, h->to_st);
 	/* no acquisition, however large a leap */
-	lhi_stat_add_to(v, h->from_sid, STAT_SPENT,
+	lhi_counters_add_to(v, h->from_sid, STAT_SPENT,
 	    state_seq(h->moved) - state_seq(h->st));
-	lhi_fence_granted(h->from.slot, &h->next);
+	lhi_token_ceiling_granted(h->from.slot, &h->next);
 	return 0;
 }
 
@@ -226,7 +226,7 @@ static bool
 let_go(struct handoff *h)
 {
 	struct lhi_view *v = view(h);
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	uint32_t bit = h->from.ci - m->base;
 	uint64_t seq = state_seq(h->moved), st;
 	bool held;
@@ -240,13 +240,13 @@ let_go(struct handoff *h)
 	if (held)
 		follow(h, st);
 	if (held && h->from.shared)
-		(void)lhi_chain_leave(v, h->from.slot, h->from.ci,
+		(void)lhi_readers_leave(v, h->from.slot, h->from.ci,
 		    state_seq(h->moved), false);
 	if (m->lh == h->lh && m->group != NULL && bit < SHM_GROUP) {
-		m->rec[bit].use = REC_OUT;
-		m->rec[bit].home = 0;
+		m->rec[bit].use = CACHED_OUT;
+		m->rec[bit].slot_ref = 0;
 		if (held && !h->from.shared)
-			lhi_mag_put(m, (int)bit);
+			lhi_claim_cache_put(m, (int)bit);
 	}
 	if (!held)
 		h->ended = how_ended(h, st);
@@ -271,7 +271,7 @@ stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
 		    state_seq(h->to_st) && !lhi_lease_in_motion(h->lh, as, now,
 		    *st)))
 			return false;
-		if (whole && lhi_right_of(now) &&
+		if (whole && lhi_cluster_check_of(now) &&
 		    !lhi_session_dead(v, h->to.sid, false) &&
 		    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
@@ -279,7 +279,7 @@ stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
 		    ST_EXPIRED : h->ended, 0);
 	} while (e == -EAGAIN);
 	if (e == 0 && h->ended != ST_BROKEN)
-		lhi_stat_add(v, STAT_EXPIRED_OWN, 1);
+		lhi_counters_add(v, STAT_EXPIRED_OWN, 1);
 	return false;
 }
 
@@ -314,7 +314,8 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
 	do {
-		as.expires_ns = lhi_right_cut_ns(&now, lhi_ends_ns(v, st));
+		as.expires_ns =
+		    lhi_cluster_check_cut_ns(&now, lhi_ends_ns(v, st));
 		error = lhi_lease_told(h->lh, &as, &now);
 	} while (error == LEASE_LIVES);
 	if (error != 0)
@@ -334,16 +335,16 @@ attempt(struct handoff *h, struct lh_lease *l)
 
 	if (h->from.shared && word_mode(w) != WORD_S)
 		return MOVED;
-	error = lhi_fence_next(view(h), h->from.slot, w, false,
+	error = lhi_token_next(view(h), h->from.slot, w, false,
 	    h->from.shared, &h->next);
-	if (error == FENCE_AGAIN)
+	if (error == TOKEN_AGAIN)
 		return MOVED;
-	if (error == FENCE_BARRED)
+	if (error == TOKEN_DEFERRED)
 		return lhi_fail(-EAGAIN, "the tokens of the key would have "
 		    "to go on further than they can under a lease: the lease "
 		    "is as it was");
 	if (error == 0)
-		error = lhi_right_next(&h->from, h->next.token);
+		error = lhi_cluster_check_next(&h->from, h->next.token);
 	if (error != 0)
 		return error;
 	announce(h, l, h->from.shared ? word_idx(w) : 0);
@@ -396,12 +397,12 @@ hand(struct lh *lh, struct lh_lease *l, struct lh_session *to,
 	/* a thread that is cancelled in here would stay the chunk's keeper for
 	 * as long as its process lives */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = lhi_target_take(lh, to, &h.to);
+	error = lhi_session_claim_take(lh, to, &h.to);
 	if (error == 0) {
 		h.from_sid = l->id[0];
 		h.delay_ms = lhi_named_delay_of(&lh->v, h.from_sid);
 		error = hand_over(&h, l);
-		lhi_target_leave(&h.to);
+		lhi_session_claim_leave(&h.to);
 	}
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
@@ -414,13 +415,14 @@ lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
 }
 
 int
-lhi_handoff_once(struct lh *lh, const struct lhi_ask *ask, struct lh_lease *l)
+lhi_handoff_once(struct lh *lh, const struct lhi_acquire_request *ask, struct
+    lh_lease *l)
 {
 	return hand(lh, l, ask->more->session, ask->request);
 }
 
 int
-lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
+lhi_handoff_acquired(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *l)
 {
 	const struct timespec a_moment = { 0, NS_PER_MS };
@@ -434,6 +436,6 @@ lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
 		error = lhi_handoff_once(lh, ask, l);
 	}
 	if (error != 0 && lh_release(lh, &got) == 0)
-		lhi_stat_spent(&lh->v);		/* G8: not acquired */
+		lhi_counters_spent(&lh->v);		/* G8: not acquired */
 	return error;
 }

@@ -19,30 +19,31 @@ struct lh_session {
 };
 
 /* A claim that is ours, and FREE. */
-struct lhi_target {
+struct lhi_session_claim {
 	struct lh *lh;
 	uint64_t sid;		/* whose it is */
 	uint32_t ci;
 	struct shm_claim *c;
-	struct lhi_mag *m;	/* the attachment's own: from here; or NULL */
+	struct lhi_claim_cache
+	    *m; /* the attachment's own: from here; or NULL */
 };
 
 /* Take a claim of the session (NULL: the attachment's own).  0; -ENOSPC;
  * -ENOMEM; -ESTALE: the session has ended; -EUCLEAN. */
-int lhi_target_take(struct lh *lh, struct lh_session *s,
-    struct lhi_target *t);
+int lhi_session_claim_take(struct lh *lh, struct lh_session *s,
+    struct lhi_session_claim *t);
 
 /* It is FREE again, or holds a lease: others may take claims beside it. */
-void lhi_target_leave(struct lhi_target *t);
+void lhi_session_claim_leave(struct lhi_session_claim *t);
 
 /* An acquire into a named session has been granted: hand it over.  0, or
  * -errno: then the key is released, and not acquired. */
-int lhi_handoff_acquired(struct lh *lh, const struct lhi_ask *ask,
+int lhi_handoff_acquired(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *l);
 
 /* The same, once, for who cannot wait: -EAGAIN, the lease is as it was, and so
  * it is with every other error. */
-int lhi_handoff_once(struct lh *lh, const struct lhi_ask *ask,
+int lhi_handoff_once(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *l);
 
 #endif

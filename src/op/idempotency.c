@@ -79,8 +79,8 @@ fill(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 {
 	uint32_t ci = lid_claim(q->lease);
 	struct shm_claim *c = &v->claims[ci];
-	uint64_t st = sh64_load(&c->state), home = sh64_load(&c->home);
-	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	uint64_t st = sh64_load(&c->state), slot_ref = sh64_load(&c->slot_ref);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
 	bool shared = state_kind(st) == ST_READ;
 
 	/* being converted: as the word says */
@@ -94,12 +94,13 @@ fill(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 		.token = q->token,
 		.acquired_ns = lhi_claim_since_ns(v, c),
 		.expires_ns = lhi_ends_ns(v, st),
-		.key = home,
+		.key = slot_ref,
 	};
 }
 
 static int
-still_waits(struct lh *lh, const struct lhi_ask *ask, int64_t *nap_ns)
+still_waits(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
+    *nap_ns)
 {
 	struct timespec ts = { 0, (long)*nap_ns };
 
@@ -114,7 +115,7 @@ still_waits(struct lh *lh, const struct lhi_ask *ask, int64_t *nap_ns)
 		    "for already, and has got no answer in time");
 	if (ask->chore != NULL && lhi_now_ns(&lh->v) >= ask->chore->at_ns &&
 	    ask->chore->run(ask->chore) != 0)
-		return CHORE_FAILED;
+		return CALLBACK_FAILED;
 	if (lhi_now_ns(&lh->v) + *nap_ns > ask->until_ns)
 		ts.tv_nsec = (long)(ask->until_ns - lhi_now_ns(&lh->v));
 	if (ts.tv_nsec > 0)
@@ -150,8 +151,9 @@ answer(struct lh *lh, const struct lhi_request *q, int found,
 }
 
 int
-lhi_request_ask(struct lh *lh, const struct lhi_name *name,
-    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease)
+lhi_idempotency_ask(struct lh *lh, const struct lhi_key_name *name,
+    const struct lhi_acquire_request *ask, struct lhi_request *q,
+    struct lh_lease *lease)
 {
 	const struct lhi_request_name n = {
 		.session = scope_of(lh, ask->more->session),
@@ -167,14 +169,15 @@ lhi_request_ask(struct lh *lh, const struct lhi_name *name,
 }
 
 int
-lhi_request_enter(struct lh *lh, const struct lhi_want *want,
-    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease)
+lhi_idempotency_enter(struct lh *lh, const struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lhi_request *q,
+    struct lh_lease *lease)
 {
 	int64_t nap_ns = NAP_MIN_NS;
 	int found, error;
 
 	lhi_request_pass_tick(&lh->v);
-	while ((found = lhi_request_ask(lh, want->name, ask, q, lease)) ==
+	while ((found = lhi_idempotency_ask(lh, want->name, ask, q, lease)) ==
 	    REQUEST_BUSY) {
 		error = still_waits(lh, ask, &nap_ns);
 		if (error != 0)
@@ -190,26 +193,26 @@ lhi_request_enter(struct lh *lh, const struct lhi_want *want,
  * it.
  */
 int
-lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
+lhi_idempotency_valued(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, struct lh_lease *lease)
 {
 	/* a cluster key's may not be this host's by now, or not yet for good */
 	int error;
 
-	lhi_right_cut(lh, lease);
+	lhi_cluster_check_cut(lh, lease);
 	error = lh_verify(lh, lease);	/* its claim may be of another use */
 
 	if (error != 0 || ask->more->value == NULL ||
 	    req_who(q->state) == REQUEST_WHOLE)
 		return error;
-	error = lhi_value_asked(lh, ask, lease);
+	error = lhi_lease_value_asked(lh, ask, lease);
 	if (error == 0)
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
 	return error;
 }
 
 void
-lhi_request_done(struct lh *lh, const struct lhi_ask *ask,
+lhi_idempotency_done(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, int error)
 {
 	lhi_point("request.done");
@@ -217,7 +220,7 @@ lhi_request_done(struct lh *lh, const struct lhi_ask *ask,
 		/* 6; a value may still be asked for with it, once */
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED,
 		    ask->more->value != NULL ? REQUEST_WHOLE : 0);
-	else if (error == CHORE_FAILED || error == -EHOSTUNREACH)
+	else if (error == CALLBACK_FAILED || error == -EHOSTUNREACH)
 		/* as if it had not been asked */
 		lhi_request_forget(q->r, q->state);
 	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))
@@ -230,10 +233,10 @@ static int
 request_of(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
 {
 	struct lhi_request_name n = { .session = l->id[0] };
-	struct lhi_aside a;
+	struct lhi_claim_note a;
 	int found;
 
-	if (!lhi_aside_read(&lh->v, l->id[1], &a) ||
+	if (!lhi_claim_note_read(&lh->v, l->id[1], &a) ||
 	    (a.request[0] | a.request[1]) == 0)
 		return REQUEST_NONE;
 	memcpy(n.id, a.request, sizeof(n.id));
@@ -243,7 +246,7 @@ request_of(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
 }
 
 void
-lhi_request_leaves(struct lh *lh, const struct lh_lease *l,
+lhi_idempotency_leaves(struct lh *lh, const struct lh_lease *l,
     struct lhi_request *q)
 {
 	q->r = NULL;
@@ -270,7 +273,7 @@ said_meanwhile(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
 }
 
 int
-lhi_request_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
+lhi_idempotency_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
     int error)
 {
 	bool others = false;

@@ -8,30 +8,32 @@
 
 /*
  * What is to be done about an acquire with an id?  REQUEST_OURS: do it, and
- * tell lhi_request_done(); anything else is its result: 0 with the lease that
- * the request was granted, or -errno.
+ * tell lhi_idempotency_done(); anything else is its result: 0 with the lease
+ * that the request was granted, or -errno.
  */
-int lhi_request_enter(struct lh *lh, const struct lhi_want *want,
-    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease);
+int lhi_idempotency_enter(struct lh *lh, const struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lhi_request *q,
+    struct lh_lease *lease);
 
 /* The same, but it does not wait: REQUEST_BUSY, ask again. */
-int lhi_request_ask(struct lh *lh, const struct lhi_name *name,
-    const struct lhi_ask *ask, struct lhi_request *q, struct lh_lease *lease);
+int lhi_idempotency_ask(struct lh *lh, const struct lhi_key_name *name,
+    const struct lhi_acquire_request *ask, struct lhi_request *q,
+    struct lh_lease *lease);
 
 /* Repeated, and answered with `lease`: the value that was asked for with it is
  * set if it never was.  0, or -errno: the lease is as it was. */
-int lhi_request_valued(struct lh *lh, const struct lhi_ask *ask,
+int lhi_idempotency_valued(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, struct lh_lease *lease);
 
 /* It is done: 0 or -errno. */
-void lhi_request_done(struct lh *lh, const struct lhi_ask *ask,
+void lhi_idempotency_done(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, int error);
 
 /*
  * A lease is about to be released (not checked yet).  If a request was granted
- * it, that says so from now on.  *q is for lhi_request_left().
+ * it, that says so from now on.  *q is for lhi_idempotency_left().
  */
-void lhi_request_leaves(struct lh *lh, const struct lh_lease *l,
+void lhi_idempotency_leaves(struct lh *lh, const struct lh_lease *l,
     struct lhi_request *q);
 
 /*
@@ -39,7 +41,7 @@ void lhi_request_leaves(struct lh *lh, const struct lh_lease *l,
  * it had lost the lease, but this had been released before, and was got by a
  * request (G10).
  */
-int lhi_request_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
-    int error);
+int lhi_idempotency_left(struct lh *lh, struct lh_lease *l, struct lhi_request
+    *q, int error);
 
 #endif

@@ -45,7 +45,7 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	    lhi_lease_orphaned(lh, l)))
 		return -EALREADY;
 	h->lh = lh;
-	h->home = l->key;
+	h->slot_ref = l->key;
 	h->id = l->id[1];
 	h->ci = lid_claim(h->id);
 	h->claim = lhi_claim(&lh->v, h->ci);
@@ -104,11 +104,11 @@ lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
 	enum lhi_cause cause = lhi_lease_cause(h);
 	char key[SHM_KEY_MAX + 1];
 
-	if (sh64_load(&h->claim->home) != lhi_home(lhi_slot_idx(&lh->v,
+	if (sh64_load(&h->claim->slot_ref) != lhi_slot_ref(lhi_slot_idx(&lh->v,
 	    h->slot), sh32_load(&h->slot->gen)) ||
 	    lhi_slot_key(&lh->v, h->slot, key) == 0)
 		key[0] = '\0';
-	lhi_stat_add(&lh->v, STAT_TOLD_LOST, 1);
+	lhi_counters_add(&lh->v, STAT_TOLD_LOST, 1);
 	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
 	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
 	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "

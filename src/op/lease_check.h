@@ -11,7 +11,7 @@
 struct lhi_held {
 	struct lh *lh;
 	struct shm_slot *slot;
-	uint64_t home;		/* which life of it */
+	uint64_t slot_ref;	/* which life of it */
 	struct shm_claim *claim;
 	uint32_t ci;
 	uint64_t id;		/* the lease's second half */
@@ -140,8 +140,9 @@ int lhi_lease_asked(struct lh *lh, const struct lh_lease *l);
 
 /* Is l the lease that r remembers? */
 static inline bool
-lhi_lease_remembers(const struct lhi_mag *m, const struct lhi_rec *r,
-    const struct lh_lease *l, enum lhi_use use)
+lhi_lease_remembers(const struct lhi_claim_cache *m,
+    const struct lhi_cached_claim *r, const struct lh_lease *l,
+    enum lhi_use use)
 {
 	uint32_t kind, ours;
 
@@ -151,14 +152,14 @@ lhi_lease_remembers(const struct lhi_mag *m, const struct lhi_rec *r,
 	    offsetof(struct lh_lease, mode), sizeof(ours));
 	return likely(r->use == use) && likely(r->id == l->id[1]) &&
 	    likely(r->token == l->token) && likely(kind == ours) &&
-	    likely(l->id[0] == lhi_mag_sid(m)) &&
-	    likely(l->key == sh64_own(&m->claims[r - m->rec].home));
+	    likely(l->id[0] == lhi_claim_cache_sid(m)) &&
+	    likely(l->key == sh64_own(&m->claims[r - m->rec].slot_ref));
 }
 
-/* What this thread's magazine remembers of the lease, or NULL. */
-static inline struct lhi_rec *
-lhi_lease_remembered(struct lh *lh, struct lhi_mag *m, const struct lh_lease *l,
-    enum lhi_use use)
+/* What this thread's claim cache remembers of the lease, or NULL. */
+static inline struct lhi_cached_claim *
+lhi_lease_remembered(struct lh *lh, struct lhi_claim_cache *m,
+    const struct lh_lease *l, enum lhi_use use)
 {
 	uint32_t bit;
 

@@ -118,7 +118,7 @@ is_of(struct lh *lh, const struct lh_lease *l)
 }
 
 int
-lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
+lhi_lease_value_asked(struct lh *lh, const struct lhi_acquire_request *ask,
     const struct lh_lease *lease)
 {
 	const struct lh_acquire_more *m = ask->more;
@@ -130,10 +130,10 @@ lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
 }
 
 int
-lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
+lhi_lease_value_acquired(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *lease)
 {
-	int error = lhi_value_asked(lh, ask, lease);
+	int error = lhi_lease_value_asked(lh, ask, lease);
 	char detail[512];
 
 	if (error == 0)
@@ -180,7 +180,7 @@ read_life(struct lh *lh, const struct lhi_ref *ref, struct lhi_value *value)
 {
 	int got = lhi_value_read(&lh->v, ref->slot, value);
 
-	if (got >= 0 && (sh32_load(&ref->slot->gen) != ref->home >> 32 ||
+	if (got >= 0 && (sh32_load(&ref->slot->gen) != ref->slot_ref >> 32 ||
 	    word_mode(sh64_load(&ref->slot->word)) == WORD_NONE))
 		return -EAGAIN;		/* another key's, or nobody's */
 	return got;
@@ -191,7 +191,7 @@ lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
     uint64_t *token)
 {
 	struct lhi_value got = { .len = 0 };
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	int error = lhi_own(lh);
 

@@ -7,11 +7,11 @@
 
 /* The lease that was asked for is there: set the value that goes with it, if
  * none was set under this lease before.  0; -errno. */
-int lhi_value_asked(struct lh *lh, const struct lhi_ask *ask,
+int lhi_lease_value_asked(struct lh *lh, const struct lhi_acquire_request *ask,
     const struct lh_lease *lease);
 
 /* The same for one that was acquired just now; -errno: it is released (G8). */
-int lhi_value_acquired(struct lh *lh, const struct lhi_ask *ask,
-    struct lh_lease *lease);
+int lhi_lease_value_acquired(struct lh *lh,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 #endif

@@ -179,7 +179,7 @@ lhi_policy_tend_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		(void)tend_reader(v, word_idx(w), &t);
 	for (int i = 0; word_mode(w) == WORD_S && moved == -EAGAIN &&
 	    i < WALKS; i++)
-		moved = lhi_chain_walk(v, s, tend_reader, &t);
+		moved = lhi_readers_walk(v, s, tend_reader, &t);
 }
 
 int64_t

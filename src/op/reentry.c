@@ -54,7 +54,7 @@ struct lhi_holds {
 };
 
 static uint64_t
-hash_of(const struct lhi_name *n, const char *holder)
+hash_of(const struct lhi_key_name *n, const char *holder)
 {
 	return n->hash * 31 + lhi_hash(holder, strlen(holder));
 }
@@ -67,7 +67,7 @@ lease_bucket(struct lh *lh, uint64_t id)
 
 /* Under the lock, as all from here to set_held(). */
 static struct hold *
-find(struct lh *lh, uint64_t hash, const struct lhi_name *n,
+find(struct lh *lh, uint64_t hash, const struct lhi_key_name *n,
     const char *holder)
 {
 	struct hold *h = lh->holds->named[hash % BUCKETS];
@@ -114,13 +114,13 @@ drop(struct lh *lh, struct hold *h)
 
 /*
  * Is its claim in another use by now?  Then nobody will ever ask for it.  (Not
- * if it is being converted: lhi_holder_follow() comes when that is done.)
+ * if it is being converted: lhi_reentry_follow() comes when that is done.)
  */
 static bool
 is_over(struct lh *lh, const struct hold *h)
 {
 	uint64_t id = h->lease.id[1];
-	uint64_t now = lhi_mag_claim_id(&lh->v, lid_claim(id));
+	uint64_t now = lhi_claim_cache_id(&lh->v, lid_claim(id));
 
 	return h->count != 0 && now != id && now != lid_make(lid_claim(id),
 	    lid_epoch(id), lid_seq(id) + CONVERT_STEP);
@@ -139,7 +139,7 @@ sweep(struct lh *lh, uint64_t hash)
 }
 
 static struct hold *
-add(struct lh *lh, uint64_t hash, const struct lhi_name *n,
+add(struct lh *lh, uint64_t hash, const struct lhi_key_name *n,
     const char *holder)
 {
 	size_t len = strlen(holder) + 1;
@@ -173,7 +173,7 @@ enum known { NOTHING, WAITING_FOR, HAS, NO_MEMORY };
 
 /* ... if nothing, then it is ACQUIRING from now on. */
 static enum known
-look(struct lh *lh, uint64_t hash, const struct lhi_name *name,
+look(struct lh *lh, uint64_t hash, const struct lhi_key_name *name,
     const char *holder, struct lh_lease *lease)
 {
 	enum known known = NOTHING;
@@ -210,7 +210,7 @@ verify(struct lh *lh, struct lh_lease *lease)
 	if (error != 0)
 		return error;
 	do {
-		lease->expires_ns = lhi_right_cut_ns(&h,
+		lease->expires_ns = lhi_cluster_check_cut_ns(&h,
 		    lhi_ends_ns(&lh->v, sh64_load(&h.claim->state)));
 		error = lhi_lease_verify(lh, lease, &h);
 	} while (error == LEASE_LIVES);
@@ -218,7 +218,7 @@ verify(struct lh *lh, struct lh_lease *lease)
 }
 
 /* It is not held as it was: because a thread of this attachment is converting
- * it, which is still to be told here (lhi_holder_follow())? */
+ * it, which is still to be told here (lhi_reentry_follow())? */
 static bool
 is_moving(struct lh *lh, const struct lh_lease *lease)
 {
@@ -266,7 +266,7 @@ forget(struct lh *lh, uint64_t id)
 }
 
 void
-lhi_holder_told(struct lh *lh, const struct lhi_name *name,
+lhi_reentry_told(struct lh *lh, const struct lhi_key_name *name,
     const char *holder, const struct lh_lease *lease)
 {
 	struct hold *h;
@@ -282,21 +282,22 @@ lhi_holder_told(struct lh *lh, const struct lhi_name *name,
 
 /* By fn; others of this holder wait for what comes of it. */
 static int
-acquire(struct lh *lh, struct lhi_want *want, const struct lhi_ask *ask,
-    struct lh_lease *lease, lhi_acquire_fn *fn)
+acquire(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease,
+    lhi_acquire_fn *fn)
 {
 	int cancel, error;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = fn(lh, want, ask, lease);
-	lhi_holder_told(lh, want->name, ask->more->holder,
+	lhi_reentry_told(lh, want->name, ask->more->holder,
 	    error == 0 ? lease : NULL);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
 
 static int
-wait_a_little(struct lh *lh, const struct lhi_ask *ask)
+wait_a_little(struct lh *lh, const struct lhi_acquire_request *ask)
 {
 	const struct timespec ts = { 0, NAP_NS };
 
@@ -315,8 +316,8 @@ wait_a_little(struct lh *lh, const struct lhi_ask *ask)
 }
 
 int
-lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
-    const struct lhi_ask *ask, struct lh_lease *lease)
+lhi_reentry_ask(struct lh *lh, const struct lhi_key_name *name,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	uint64_t hash = hash_of(name, ask->more->holder);
 	struct lh_lease has;
@@ -354,12 +355,13 @@ lhi_holder_ask(struct lh *lh, const struct lhi_name *name,
 }
 
 int
-lhi_holder_acquire(struct lh *lh, struct lhi_want *want,
-    const struct lhi_ask *ask, struct lh_lease *lease, lhi_acquire_fn *fn)
+lhi_reentry_acquire(struct lh *lh, struct lhi_acquire_target *want,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease,
+    lhi_acquire_fn *fn)
 {
 	int found, error;
 
-	while ((found = lhi_holder_ask(lh, want->name, ask, lease)) ==
+	while ((found = lhi_reentry_ask(lh, want->name, ask, lease)) ==
 	    HOLDER_WAITS) {
 		error = wait_a_little(lh, ask);
 		if (error != 0)
@@ -370,7 +372,7 @@ lhi_holder_acquire(struct lh *lh, struct lhi_want *want,
 }
 
 bool
-lhi_holder_stays(struct lh *lh, struct lh_lease *l)
+lhi_reentry_stays(struct lh *lh, struct lh_lease *l)
 {
 	struct hold *h;
 	bool stays = false;
@@ -395,7 +397,7 @@ lhi_holder_stays(struct lh *lh, struct lh_lease *l)
 }
 
 void
-lhi_holder_moves(struct lh *lh, uint64_t id, bool begins)
+lhi_reentry_moves(struct lh *lh, uint64_t id, bool begins)
 {
 	struct hold *h;
 
@@ -411,7 +413,7 @@ lhi_holder_moves(struct lh *lh, uint64_t id, bool begins)
 }
 
 void
-lhi_holder_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
+lhi_reentry_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
 {
 	struct hold **p, *h;
 
@@ -431,7 +433,7 @@ lhi_holder_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
 }
 
 void
-lhi_holder_end(struct lh *lh)
+lhi_reentry_end(struct lh *lh)
 {
 	struct hold *h;
 

@@ -13,7 +13,7 @@
  * again (LEASE_LIVES).
  *
  * Release.  Only the winner of the word's swap touches the claim (C2).  In the
- * thread whose magazine has the claim a store suffices, because only that
+ * thread whose claim cache has the claim a store suffices, because only that
  * thread could use it again; any other thread swaps it and leaves the rest to
  * the owner.  A crash after the word's swap leaves a HELD claim that no word
  * names: normal, and buried with its session; nobody waits for it.  (A named
@@ -85,7 +85,7 @@ chain_grants(const struct lhi_held *h)
 	has = !link_marked(l) && link_idx(l) != 0 && state_held(st) &&
 	    (state_seq(st) == lid_seq(h->id) ||
 	    state_seq(st) == moved_seq(h->id)) ? 1 :
-	    lhi_chain_has(&h->lh->v, h->slot, h->ci);
+	    lhi_readers_has(&h->lh->v, h->slot, h->ci);
 	/* (one that never holds still: its state decides) */
 	return has != 0 && sh64_load(&h->claim->grant) >> GRANT_SHIFT == ver;
 }
@@ -107,7 +107,7 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	    state_kind(st) == (h->shared ? ST_READ : ST_HELD) &&
 	    state_seq(st) == lid_seq(l->id[1]) &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
-	    sh64_load(&h->claim->home) == l->key &&
+	    sh64_load(&h->claim->slot_ref) == l->key &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
 	    (!h->shared || word_grants(h));
@@ -116,7 +116,8 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 bool
 lhi_lease_granted(const struct lhi_held *h)
 {
-	return lhi_right_of(h) && word_grants(h); /* cluster_check.c, I1 */
+	return lhi_cluster_check_of(h) &&
+	       word_grants(h); /* cluster_check.c, I1 */
 }
 
 bool
@@ -126,7 +127,7 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	return state_held(st) && state_seq(st) == moved_seq(l->id[1]) &&
 	    lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
-	    sh64_load(&h->claim->home) == l->key &&
+	    sh64_load(&h->claim->slot_ref) == l->key &&
 	    (!h->shared || lhi_reader_may_move(h->claim, lid_seq(l->id[1]))) &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
@@ -228,7 +229,7 @@ lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
 		return;
 	lhi_coarse(&ts);
 	if (sh32_load_rlx(&lh->v.hdr->options) & SHM_OPT_HOLD_TIMES)
-		lhi_stat_held(&lh->v, lhi_timespec_ns(&ts) +
+		lhi_counters_held(&lh->v, lhi_timespec_ns(&ts) +
 		    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
 	if (sh32_load_rlx(&lh->v.hdr->flags) & SHM_LOG_GRANTS)
 		lhi_event_lease(&lh->v, LH_LOG_RELEASED, h->shared, h->slot,
@@ -305,7 +306,7 @@ static int
 release_checked(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_held h;
-	struct lhi_mag *m;
+	struct lhi_claim_cache *m;
 	uint64_t st;
 	bool held, freed;
 	int error = lhi_lease_check(lh, l, &h);
@@ -326,11 +327,11 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	}
 	lhi_point("release.word_freed");
 	freed = free_claim(&h);
-	m = lhi_mag_get(lh);
+	m = lhi_claim_cache_get(lh);
 	if (freed && m != NULL && m->group != NULL &&
 	    h.ci - m->base < SHM_GROUP)
-		lhi_mag_put(m, (int)(h.ci - m->base));
-	lhi_queue_kick(&lh->v, h.slot);
+		lhi_claim_cache_put(m, (int)(h.ci - m->base));
+	lhi_queue_wake_first(&lh->v, h.slot);
 	if (!freed && !taken_back(lh, l, &h, st))
 		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
 	l->opaque = LEASE_RELEASED;
@@ -353,7 +354,7 @@ release_slow(struct lh *lh, struct lh_lease *l)
 
 /* The word was ours to free, but the lease had been made to expire. */
 static __attribute__((noinline, cold)) int
-release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
+release_late(struct lhi_claim_cache *m, struct shm_slot *s, struct lh_lease *l)
 {
 	bool broken = state_st(sh64_load(&m->claims[lid_claim(l->id[1]) -
 	    m->base].state)) == ST_BROKEN;
@@ -363,9 +364,9 @@ release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 	    lhi_free_word(s, broken ? CAUSE_BROKEN : CAUSE_EXPIRED,
 	    l->token));
 	if (link_idx(sh64_load_sc(&s->waitq)) != 0)
-		lhi_queue_kick(&m->lh->v, s);
+		lhi_queue_wake_first(&m->lh->v, s);
 	l->opaque = LEASE_RELEASED;
-	lhi_stat_add(&m->lh->v, STAT_TOLD_LOST, 1);
+	lhi_counters_add(&m->lh->v, STAT_TOLD_LOST, 1);
 	lhi_event_lease(&m->lh->v, LH_LOG_TOLD_LOST, false, s,
 	    lid_claim(l->id[1]), l->token,
 	    broken ? CAUSE_BROKEN : CAUSE_EXPIRED);
@@ -374,16 +375,16 @@ release_late(struct lhi_mag *m, struct shm_slot *s, struct lh_lease *l)
 }
 
 static __attribute__((noinline)) int
-release_kick(struct lhi_mag *m, struct shm_slot *s, uint64_t q)
+release_kick(struct lhi_claim_cache *m, struct shm_slot *s, uint64_t q)
 {
 	if (!lhi_queue_tended(&m->lh->v, q))
-		lhi_queue_kick(&m->lh->v, s);
+		lhi_queue_wake_first(&m->lh->v, s);
 	return 0;
 }
 
 static inline __attribute__((always_inline)) int
-release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
-    uint32_t kind)
+release_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct lh_lease *l, uint32_t kind)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	struct shm_slot *s = r->slot;
@@ -397,7 +398,7 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 		return release_late(m, s, l);
 	sh64_store(&c->state, r->id << SEQ_SHIFT);		/* 5 */
 	r->left = left;
-	r->use = REC_FREE;
+	r->use = CACHED_FREE;
 	l->opaque = LEASE_RELEASED;
 	/* pairs with: queue insert, then the waiter's look at the word */
 	q = sh64_load_sc(&s->waitq);
@@ -409,15 +410,15 @@ release_own(struct lhi_mag *m, struct lhi_rec *r, struct lh_lease *l,
 static __attribute__((noinline)) int
 release_other(struct lh *lh, struct lh_lease *l)
 {
-	struct lhi_mag *m = lhi_mag_current;
-	struct lhi_rec *r;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
+	struct lhi_cached_claim *r;
 
 	if (l != NULL && l->mode == LH_SHARED)
 		return lhi_release_shared(lh, l);
-	r = lhi_lease_remembered(lh, m, l, REC_HELD);
+	r = lhi_lease_remembered(lh, m, l, CACHED_HELD);
 	if (r != NULL)
 		return release_own(m, r, l, 0);
-	r = lhi_lease_remembered(lh, m, l, REC_LENT);
+	r = lhi_lease_remembered(lh, m, l, CACHED_LENT);
 	return r == NULL ? release_slow(lh, l) :
 	    release_own(m, r, l, FREE_CLUSTER);
 }
@@ -425,11 +426,11 @@ release_other(struct lh *lh, struct lh_lease *l)
 int
 lh_release(struct lh *lh, struct lh_lease *l)
 {
-	struct lhi_mag *m = lhi_mag_current;
+	struct lhi_claim_cache *m = lhi_claim_cache_current;
 
 	/* as in acquire: the usual case with a constant claim number */
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
-	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, REC_HELD)))
+	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, CACHED_HELD)))
 		return release_other(lh, l);
 	return release_own(m, &m->rec[0], l, 0);
 }
@@ -448,11 +449,11 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)) &&
 		    lhi_claim_mark(&lh->v, h->claim, l->id[0], st, ST_EXPIRED,
 		    state_deadline(st)) == 0)
-			lhi_stat_add(&lh->v, STAT_EXPIRED_OWN, 1);
+			lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		seq = state_seq(st);
 		st = sh64_load(&h->claim->state);
 		if (state_st(st) == ST_EXPIRED && state_seq(st) == seq)
-			(void)lhi_chain_leave(&lh->v, h->slot, h->ci,
+			(void)lhi_readers_leave(&lh->v, h->slot, h->ci,
 			    state_seq(st), false);
 	}
 	/* the deadline that had passed may be one of before */
@@ -465,8 +466,8 @@ int
 lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	return lhi_right_of(h) ? lhi_lease_settle(lh, l, h) :
-	    lhi_right_lost(lh, l, h);
+	return lhi_cluster_check_of(h) ? lhi_lease_settle(lh, l, h) :
+	    lhi_cluster_check_lost(lh, l, h);
 }
 
 int
@@ -475,8 +476,8 @@ lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
 {
 	uint64_t st;
 
-	if (!lhi_right_of(h)) /* cluster_check.c, I1: before the rest */
-		return lhi_right_lost(lh, l, h);
+	if (!lhi_cluster_check_of(h)) /* cluster_check.c, I1: before the rest */
+		return lhi_cluster_check_lost(lh, l, h);
 	st = sh64_load(&h->claim->state);
 	if ((!lhi_lease_current(lh, l, h, st) &&
 	    !lhi_lease_in_motion(lh, l, h, st)) ||
@@ -491,7 +492,9 @@ int
 lhi_lease_told(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	return lhi_right_needed(lh, h->slot) ? lhi_lease_verify(lh, l, h) : 0;
+	return lhi_cluster_check_needed(lh, h->slot)
+		   ? lhi_lease_verify(lh, l, h)
+		   : 0;
 }
 
 int

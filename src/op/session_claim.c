@@ -2,9 +2,9 @@
 /*
  * Taking a claim of a named session: answers "which process may, just now?".
  *
- * No process owns a named session, and many use it: nobody's magazine has its
- * claims, and a claim may be taken from FREE only by one that is alone in doing
- * so (C2).  So each of its chunks has a keeper:
+ * No process owns a named session, and many use it: nobody's claim cache has
+ * its claims, and a claim may be taken from FREE only by one that is alone in
+ * doing so (C2).  So each of its chunks has a keeper:
  *
  *	chunk.keeper	0: nobody takes claims from the chunk now; else the
  *			session id of the attachment of which one thread does
@@ -65,7 +65,7 @@ take_back(struct lhi_view *v, uint32_t ci)
 	lhi_point("tenant.judged");
 	if (word_mode(w) == WORD_X && word_idx(w) == ci)
 		return false;
-	if (word_mode(w) == WORD_S && (lhi_chain_has(v, s, ci) != 0 ||
+	if (word_mode(w) == WORD_S && (lhi_readers_has(v, s, ci) != 0 ||
 	    sh64_load(&s->word) != w))
 		return false;
 	return sh64_cas(&c->state, st, state_make(ST_FREE, state_seq(st), 0));
@@ -127,7 +127,7 @@ find(struct lh *lh, uint64_t sid, uint32_t from)
 }
 
 static int
-take_tenant(struct lh *lh, struct lh_session *s, struct lhi_target *t)
+take_tenant(struct lh *lh, struct lh_session *s, struct lhi_session_claim *t)
 {
 	uint32_t hand = atomic_load_explicit(&s->hand, memory_order_relaxed);
 	int ch;
@@ -156,17 +156,18 @@ take_tenant(struct lh *lh, struct lh_session *s, struct lhi_target *t)
 }
 
 int
-lhi_target_take(struct lh *lh, struct lh_session *s, struct lhi_target *t)
+lhi_session_claim_take(struct lh *lh, struct lh_session *s, struct
+    lhi_session_claim *t)
 {
 	int bit;
 
 	t->lh = lh;
 	if (s != NULL)
 		return take_tenant(lh, s, t);
-	t->m = lhi_mag_get(lh);
+	t->m = lhi_claim_cache_get(lh);
 	if (t->m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	bit = lhi_mag_take(t->m);
+	bit = lhi_claim_cache_take(t->m);
 	if (bit < 0)
 		return bit;
 	t->sid = lh->sid;
@@ -176,12 +177,12 @@ lhi_target_take(struct lh *lh, struct lh_session *s, struct lhi_target *t)
 }
 
 void
-lhi_target_leave(struct lhi_target *t)
+lhi_session_claim_leave(struct lhi_session_claim *t)
 {
 	uint32_t ch = t->ci / SHM_CHUNK;
 
 	if (t->m == NULL)
 		(void)sh64_cas(&t->lh->v.chunks[ch].keeper, t->lh->sid, 0);
 	else if (state_st(sh64_load(&t->c->state)) == ST_FREE)
-		lhi_mag_put(t->m, (int)(t->ci - t->m->base));
+		lhi_claim_cache_put(t->m, (int)(t->ci - t->m->base));
 }

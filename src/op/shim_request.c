@@ -38,23 +38,23 @@ mono_ns(void)
 
 /* On a connection that is just made, or on one that takes it. */
 static int
-ask(struct lhi_plea *p)
+ask(struct lhi_shim_request *p)
 {
 	bool made = false;
 	int error;
 
 	do {
-		error = lhi_shim_take(p->lh, &p->c, &made);
+		error = lhi_shim_client_take(p->lh, &p->c, &made);
 		if (error != 0) {
 			p->c = NULL;
 			return error;
 		}
-		error = lhi_shim_send(p->c, &p->question);
+		error = lhi_shim_client_send(p->c, &p->question);
 		if (error == 0) {
 			p->sent_ns = mono_ns();
 			return 0;
 		}
-		lhi_shim_drop(p->c);
+		lhi_shim_client_drop(p->c);
 		p->c = NULL;
 	} while (error == -EPIPE && !made);
 	return error != -EPIPE ? error : lhi_fail(-EHOSTUNREACH, "the shim "
@@ -62,7 +62,7 @@ ask(struct lhi_plea *p)
 }
 
 int
-lhi_plea_begin(struct lhi_plea *p)
+lhi_shim_request_begin(struct lhi_shim_request *p)
 {
 	p->c = NULL;
 	p->again = p->answered = false;
@@ -71,11 +71,11 @@ lhi_plea_begin(struct lhi_plea *p)
 
 /* It has ended, or talks nonsense: once more, on a new one. */
 static int
-ask_again(struct lhi_plea *p, int why)
+ask_again(struct lhi_shim_request *p, int why)
 {
 	int error;
 
-	lhi_shim_drop(p->c);
+	lhi_shim_client_drop(p->c);
 	p->c = NULL;
 	if (p->again || why == -EPROTO)
 		return lhi_fail(-EHOSTUNREACH, why == -EPROTO ? "the shim "
@@ -88,7 +88,7 @@ ask_again(struct lhi_plea *p, int why)
 }
 
 static bool
-is_silent(const struct lhi_plea *p)
+is_silent(const struct lhi_shim_request *p)
 {
 	uint64_t until = lhi_cluster_until(&p->lh->v);
 
@@ -97,13 +97,13 @@ is_silent(const struct lhi_plea *p)
 }
 
 int
-lhi_plea_look(struct lhi_plea *p)
+lhi_shim_request_look(struct lhi_shim_request *p)
 {
 	int error;
 
 	if (p->answered)
 		return 0;
-	error = lhi_shim_answer(p->lh, p->c, &p->answer);
+	error = lhi_shim_client_answer(p->lh, p->c, &p->answer);
 	if (error == 0) {
 		p->answered = true;
 		return 0;
@@ -117,7 +117,8 @@ lhi_plea_look(struct lhi_plea *p)
 
 /* What else is due; how long may be slept. */
 static int
-look_around(struct lhi_plea *p, const struct lhi_plea_wait *w, int64_t *ns)
+look_around(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
+    int64_t *ns)
 {
 	int64_t now = lhi_now_ns(&p->lh->v);
 
@@ -142,14 +143,15 @@ look_around(struct lhi_plea *p, const struct lhi_plea_wait *w, int64_t *ns)
 }
 
 static int
-await(struct lhi_plea *p, const struct lhi_plea_wait *w, int stop)
+await(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w, int
+    stop)
 {
 	struct pollfd on[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	struct timespec ts;
 	int64_t ns;
 	int error;
 
-	while ((error = lhi_plea_look(p)) == PLEA_OPEN) {
+	while ((error = lhi_shim_request_look(p)) == PLEA_OPEN) {
 		error = look_around(p, w, &ns);
 		if (error != 0)
 			return error;
@@ -163,7 +165,8 @@ await(struct lhi_plea *p, const struct lhi_plea_wait *w, int stop)
 }
 
 int
-lhi_plea_await(struct lhi_plea *p, const struct lhi_plea_wait *w)
+lhi_shim_request_await(struct lhi_shim_request *p, const struct
+    lhi_shim_request_wait *w)
 {
 	struct lhi_canceller me;
 	int saved = errno, stop = -1, cancel, error;
@@ -191,16 +194,16 @@ lhi_plea_await(struct lhi_plea *p, const struct lhi_plea_wait *w)
 }
 
 void
-lhi_plea_end(struct lhi_plea *p)
+lhi_shim_request_end(struct lhi_shim_request *p)
 {
 	struct lhi_frame drop = { .type = FRAME_DROP };
 
 	if (p->c == NULL)
 		return;
 	if (p->question.type == FRAME_WANT &&
-	    lhi_shim_send(p->c, &drop) != 0)
-		lhi_shim_drop(p->c);
+	    lhi_shim_client_send(p->c, &drop) != 0)
+		lhi_shim_client_drop(p->c);
 	else
-		lhi_shim_keep(p->lh, p->c);
+		lhi_shim_client_keep(p->lh, p->c);
 	p->c = NULL;
 }

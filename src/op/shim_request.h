@@ -8,9 +8,9 @@
 
 #define PLEA_OPEN 1		/* beside 0 and -errno: no answer yet */
 
-struct lhi_plea {
+struct lhi_shim_request {
 	struct lh *lh;
-	struct lhi_shim *c;	/* NULL: it is over */
+	struct lhi_shim_client *c;	/* NULL: it is over */
 	int64_t sent_ns;	/* CLOCK_MONOTONIC */
 	bool again;		/* the connection has ended once */
 	bool answered;
@@ -19,25 +19,26 @@ struct lhi_plea {
 };
 
 /* A wait for an answer, besides the answer itself. */
-struct lhi_plea_wait {
+struct lhi_shim_request_wait {
 	int64_t until_ns;	/* the table's clock */
 	struct lh_cancel *cancel;	/* or NULL */
-	struct lhi_chore *chore;	/* or NULL */
+	struct lhi_wait_callback *chore;	/* or NULL */
 };
 
 /* Ask p->question, of p->lh.  0; -EHOSTUNREACH, -ENOMEM, -EMFILE, -ENFILE;
  * then there is nothing to be ended. */
-int lhi_plea_begin(struct lhi_plea *p);
+int lhi_shim_request_begin(struct lhi_shim_request *p);
 
 /* Has it been answered?  0, and p->answer says how, which is valid until it is
  * ended; PLEA_OPEN; -EHOSTUNREACH: it will not be. */
-int lhi_plea_look(struct lhi_plea *p);
+int lhi_shim_request_look(struct lhi_shim_request *p);
 
 /* Until it has.  Also -ETIMEDOUT, -ECANCELED, -ESTALE (the table), and what the
  * chore says. */
-int lhi_plea_await(struct lhi_plea *p, const struct lhi_plea_wait *w);
+int lhi_shim_request_await(struct lhi_shim_request *p, const struct
+    lhi_shim_request_wait *w);
 
 /* Whatever it was, it is not wanted any more. */
-void lhi_plea_end(struct lhi_plea *p);
+void lhi_shim_request_end(struct lhi_shim_request *p);
 
 #endif

@@ -208,14 +208,14 @@ secure(struct lhi_view *v, bool attached)
 }
 
 void
-lhi_fence_attach(struct lhi_view *v)
+lhi_token_ceiling_attach(struct lhi_view *v)
 {
 	if (lhi_durable(v))
 		(void)secure(v, true);
 }
 
 int
-lhi_fence_keep_ahead(struct lhi_view *v)
+lhi_token_ceiling_keep_ahead(struct lhi_view *v)
 {
 	uint64_t d = sh64_load(&v->hdr->durable_ceiling);
 	int error;
@@ -263,8 +263,8 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 }
 
 int
-lhi_fence_room(struct lhi_view *v, struct shm_slot *s, bool held, bool local,
-    uint64_t *token)
+lhi_token_ceiling_room(struct lhi_view *v, struct shm_slot *s, bool held,
+    bool local, uint64_t *token)
 {
 	bool bound;
 	int error;

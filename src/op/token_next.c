@@ -39,7 +39,7 @@
  *	2 swap last_token from what was loaded to the token: now it is ours
  *	3 swap the word
  * A token whose step 3 fails is burnt.  (Cluster keys draw none: what theirs
- * are above, the cluster says.)  All of it is the slow way: a magazine's
+ * are above, the cluster says.)  All of it is the slow way: a claim cache's
  * ceiling is 0 there (proc/attachment.h), and no reader stays idle, since one
  * that is revived would have its old token.
  *	Readers who join readers have to jump, then.  While a key is read its
@@ -77,7 +77,7 @@
  * `stays`, where it is.  False: the word is not w any more; then the hint may
  * be of another kind of key, which has the slot by now. */
 static bool
-look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_next *n)
+look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_token_next *n)
 {
 	uint64_t ver = word_ver(w) + 1;
 
@@ -102,7 +102,7 @@ look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_next *n)
  * not at any time one that somebody remembers (256 ranges on, ver is the same).
  */
 static void
-skip(struct shm_slot *s, uint64_t w, struct lhi_next *n, uint64_t token,
+skip(struct shm_slot *s, uint64_t w, struct lhi_token_next *n, uint64_t token,
     bool near)
 {
 	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
@@ -144,31 +144,31 @@ above_base(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
 }
 
 /* How is the way from the word's token to the next one?  0: in one swap;
- * FENCE_BARRED; FENCE_AGAIN: in skips, which have been made. */
+ * TOKEN_DEFERRED; TOKEN_AGAIN: in skips, which have been made. */
 static int
 jump(struct shm_slot *s, uint64_t w, uint64_t next, bool joins, bool near,
-    struct lhi_next *n)
+    struct lhi_token_next *n)
 {
 	if (n->token != next && (joins || (word_mode(w) != WORD_FREE &&
 	    n->token - next > JUMP_HELD_MAX)))
-		return FENCE_BARRED;
+		return TOKEN_DEFERRED;
 	if (n->token - next < JUMP_MAX)
 		return 0;
 	skip(s, w, n, n->token, near);
-	return FENCE_AGAIN;
+	return TOKEN_AGAIN;
 }
 
 /* Where tokens rise over all keys: draw one. */
 static int
 draw(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
-    bool joins, struct lhi_next *n)
+    bool joins, struct lhi_token_next *n)
 {
 	bool read = word_mode(w) == WORD_S;
 	uint64_t next, last;
 	int error;
 
 	if (!look_ahead(s, w, read, n))
-		return FENCE_AGAIN;
+		return TOKEN_AGAIN;
 	next = n->token;
 	do {
 		last = sh64_load(&v->hdr->last_token);
@@ -176,12 +176,12 @@ draw(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 			return lhi_damaged(v, "the last token is none", last,
 			    next);
 		n->token = next > last ? next : last + 1;
-		error = lhi_fence_room(v, s, false, local, &n->token);
+		error = lhi_token_ceiling_room(v, s, false, local, &n->token);
 		if (error != 0)
 			return error;
 		if (read && (int64_t)(n->token - n->hint) >
 		    (int64_t)JUMP_HELD_MAX)
-			return FENCE_BARRED;
+			return TOKEN_DEFERRED;
 		if (!read)
 			error = jump(s, w, next, false, true, n);
 		if (error != 0)
@@ -190,13 +190,13 @@ draw(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 	} while (!sh64_cas(&v->hdr->last_token, last, n->token));
 	lhi_point("fence.drawn");
 	if (joins)
-		n->hint = n->token;	/* lhi_fence_granted(): it stays */
+		n->hint = n->token; /* lhi_token_ceiling_granted(): it stays */
 	return 0;
 }
 
 int
-lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
-    bool joins, struct lhi_next *n)
+lhi_token_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
+    bool joins, struct lhi_token_next *n)
 {
 	bool cluster = lhi_right_has(s);
 	uint64_t next;
@@ -205,9 +205,10 @@ lhi_fence_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 	if (lhi_view_global(v) && !cluster)
 		return draw(v, s, w, local, joins, n);
 	if (!look_ahead(s, w, false, n))
-		return FENCE_AGAIN;
+		return TOKEN_AGAIN;
 	next = n->token;
-	error = cluster ? above_base(v, s, &n->token) :
-	    lhi_fence_room(v, s, word_mode(w) != WORD_FREE, local, &n->token);
+	error = cluster ? above_base(v, s, &n->token)
+			: lhi_token_ceiling_room(v, s,
+			      word_mode(w) != WORD_FREE, local, &n->token);
 	return error != 0 ? error : jump(s, w, next, joins, cluster, n);
 }

@@ -84,11 +84,11 @@ has_token(struct lhi_view *v, uint32_t ci, void *arg)
 static int
 a_reader_has(struct lhi_view *v, struct search *f)
 {
-	int error = lhi_chain_purge(v, f->s, lhi_now_ns(v), true, 0);
+	int error = lhi_readers_purge(v, f->s, lhi_now_ns(v), true, 0);
 
 	f->found = false;
 	for (int i = 0; i < TRIES && error == 0; i++) {
-		error = lhi_chain_walk(v, f->s, has_token, f);
+		error = lhi_readers_walk(v, f->s, has_token, f);
 		if (error != -EAGAIN)
 			break;
 		error = 0;
@@ -105,7 +105,7 @@ a_reader_has(struct lhi_view *v, struct search *f)
 static bool
 reads(struct lhi_view *v, const struct search *f)
 {
-	return lhi_chain_has(v, f->s, f->ci) == 1 &&
+	return lhi_readers_has(v, f->s, f->ci) == 1 &&
 	    lhi_reader_token(f->s, &v->claims[f->ci]) == f->token &&
 	    in_time(v, f);
 }
@@ -151,7 +151,7 @@ static void
 end_it(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
     bool shared)
 {
-	struct lh_lease l = { .key = ref->home, .token = f->token,
+	struct lh_lease l = { .key = ref->slot_ref, .token = f->token,
 	    .mode = shared ? LH_SHARED : LH_EXCLUSIVE, .opaque = LEASE_LIVE };
 	uint64_t seq = state_seq(f->st);
 	struct lhi_held h;
@@ -161,7 +161,7 @@ end_it(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
 	l.id[0] = f->owner;
 	l.id[1] = lid_make(f->ci, f->epoch, seq);
 	if (lhi_lease_find(lh, &l, &h) == 0)
-		(void)lhi_right_lost(lh, &l, &h);
+		(void)lhi_cluster_check_lost(lh, &l, &h);
 }
 
 static int
@@ -169,13 +169,13 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 {
 	struct lhi_view *v = &lh->v;
 	struct search f = { .s = ref->slot, .token = token,
-	    .gen = (uint32_t)(ref->home >> 32) };
-	bool needed = lhi_right_needed(lh, ref->slot), read, all;
+	    .gen = (uint32_t)(ref->slot_ref >> 32) };
+	bool needed = lhi_cluster_check_needed(lh, ref->slot), read, all;
 	int mode;
 
 	for (int i = 0; i < LOOKS; i++) {
-		read = !needed || lhi_right_lets(v, ref, true, NULL);
-		all = !needed || lhi_right_lets(v, ref, false, NULL);
+		read = !needed || lhi_cluster_check_lets(v, ref, true, NULL);
+		all = !needed || lhi_cluster_check_lets(v, ref, false, NULL);
 		mode = whose(v, &f);
 		if (mode < 0 || mode == WORD_FREE)
 			return mode < 0 ? mode : 0;
@@ -184,7 +184,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 		if (lhi_cluster_serves(v, f.owner))
 			return 0;
 		/* it was there before this look: nobody gives it a right */
-		if (!lhi_right_lets(v, ref, mode == WORD_S, NULL)) {
+		if (!lhi_cluster_check_lets(v, ref, mode == WORD_S, NULL)) {
 			lhi_point("token.without_right");
 			end_it(lh, ref, &f, mode == WORD_S);
 		}
@@ -195,7 +195,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 int
 lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 	int error = lhi_own(lh);
 

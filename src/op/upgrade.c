@@ -63,10 +63,10 @@ enum { WAITING = 1 };		/* beside 0 and -errno */
 
 struct upgrade {
 	struct lh *lh;
-	const struct lhi_ask *ask;
+	const struct lhi_acquire_request *ask;
 	struct lh_lease *lease;
 	struct lhi_held h;
-	struct lhi_mag *m;
+	struct lhi_claim_cache *m;
 	int bit;
 	uint32_t ci;		/* of the place in the queue */
 	struct shm_claim *c;
@@ -95,7 +95,7 @@ enqueue(struct upgrade *u)
 	struct shm_claim *c = u->c;
 	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
 
-	sh64_store_rlx(&c->home, u->lease->key);
+	sh64_store_rlx(&c->slot_ref, u->lease->key);
 	sh64_store_rlx(&c->grant, lhi_upgrade_of(u->h.ci,
 	    lid_seq(u->h.id)));
 	sh32_store_rlx(&c->priority, u->ask->priority);
@@ -107,8 +107,8 @@ enqueue(struct upgrade *u)
 	sh64_store_rlx(&c->since, lhi_since(v, u->queued_ns, u->m->tid));
 	sh64_store(&c->state, state_make(ST_WAIT, seq, 0));	/* 2 */
 	lhi_point("upgrade.announced");
-	lhi_stat_spent(v);
-	lhi_stat_add(v, STAT_WAITS, 1);
+	lhi_counters_spent(v);
+	lhi_counters_add(v, STAT_WAITS, 1);
 	lhi_event_lease(v, LH_LOG_WAIT_BEGAN, false, u->h.slot, u->ci, 0, 0);
 	lhi_deadlock_begin(&u->dead, u->queued_ns, 0);
 	u->queued = true;
@@ -134,7 +134,7 @@ is_rival(struct upgrade *u, struct shm_claim *c, uint32_t ci)
 	 * another one it may wait for this key otherwise */
 	if (state_st(wait) != ST_WAIT ||
 	    !(sh32_load(&c->wflags) & WAITER_UPGRADE) ||
-	    sh64_load(&c->home) != u->lease->key)
+	    sh64_load(&c->slot_ref) != u->lease->key)
 		return false;
 	seq = lhi_upgrade_seq(c);
 	li = lhi_upgrade_claim(c);
@@ -217,7 +217,7 @@ sleep_until(struct upgrade *u)
 	int64_t now = now_ns(u);
 	struct next_end e = { view(u), now, now + LOOK_NS, 0 };
 
-	(void)lhi_chain_walk(view(u), u->h.slot, earliest, &e);
+	(void)lhi_readers_walk(view(u), u->h.slot, earliest, &e);
 	if (e.ns > u->ask->until_ns)
 		e.ns = u->ask->until_ns;
 	return e.ns < u->dead.next_ns ? e.ns : u->dead.next_ns;
@@ -236,7 +236,7 @@ doze(struct upgrade *u)
 	/* pairs with: another one's link before ours, then its look at park */
 	error = give_way(u);
 	/* and with: a reader's way out of the chain, then its look at park */
-	if (error == 0 && !lhi_chain_sole(u->h.claim, u->h.ci,
+	if (error == 0 && !lhi_readers_sole(u->h.claim, u->h.ci,
 	    sh64_load_sc(&u->h.slot->word)) &&
 	    !lhi_cancelled(u->ask->cancel) && !lhi_queue_is_out(v, u->ci)) {
 		until = sleep_until(u);
@@ -253,7 +253,7 @@ doze(struct upgrade *u)
 static int
 fail(struct upgrade *u, int code)
 {
-	return lhi_busy_fail(view(u), u->h.slot,
+	return lhi_busy_detail_fail(view(u), u->h.slot,
 	    sh64_load(&u->h.slot->word), code);
 }
 
@@ -305,20 +305,20 @@ leave(struct upgrade *u)
 	if (u->queued) {
 		(void)lhi_queue_remove(v, u->h.slot, u->ci);
 		lhi_point("upgrade.left");
-		lhi_queue_kick(v, u->h.slot);
+		lhi_queue_wake_first(v, u->h.slot);
 		sh64_store(&u->c->state, state_make(ST_FREE,
 		    state_seq(sh64_load(&u->c->state)), 0));
 	}
-	lhi_mag_put(u->m, u->bit);
+	lhi_claim_cache_put(u->m, u->bit);
 }
 
 static void
 tell(struct upgrade *u, int error)
 {
 	if (error == 0)
-		lhi_stat_waited(view(u), now_ns(u) - u->queued_ns);
+		lhi_counters_waited(view(u), now_ns(u) - u->queued_ns);
 	else if (error != -ESTALE)	/* the lease is, not the table */
-		lhi_busy_count(view(u), u->h.slot, u->ci, false, error);
+		lhi_busy_detail_count(view(u), u->h.slot, u->ci, false, error);
 }
 
 static int
@@ -328,10 +328,10 @@ wait_upgrade(struct upgrade *u)
 	struct lhi_canceller me;
 	int error, cancel;
 
-	u->m = lhi_mag_get(u->lh);
+	u->m = lhi_claim_cache_get(u->lh);
 	if (u->m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	u->bit = lhi_mag_take(u->m);
+	u->bit = lhi_claim_cache_take(u->m);
 	if (u->bit < 0)
 		return u->bit;
 	u->ci = u->m->base + (uint32_t)u->bit;
@@ -359,14 +359,14 @@ lh_convert_wait(struct lh *lh, struct lh_lease *l, uint32_t mode,
     const struct lh_acquire_opts *opts)
 {
 	struct upgrade u;
-	struct lhi_ask ask;
+	struct lhi_acquire_request ask;
 	bool beside;
 	int error;
 
 	memset(&u, 0, sizeof(u));
 	error = lhi_own(lh);
 	if (error == 0)
-		error = lhi_ask_set(&lh->v, &ask, opts);
+		error = lhi_acquire_request_set(&lh->v, &ask, opts);
 	if (error != 0)
 		return error;
 	if (ask.try_only)

@@ -23,8 +23,8 @@
 
 struct vacancy {
 	struct lh *lh;
-	const struct lhi_name *name;
-	struct lhi_ask ask;
+	const struct lhi_key_name *name;
+	struct lhi_acquire_request ask;
 	int64_t probed_ns;
 	shm_u32 park;
 };
@@ -49,7 +49,7 @@ is_held(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
 	if (found != 0)
 		return found;
 	return (word_mode(*w) == WORD_X || word_mode(*w) == WORD_S) &&
-	    sh32_load(&ref.slot->gen) == ref.home >> 32;
+	    sh32_load(&ref.slot->gen) == ref.slot_ref >> 32;
 }
 
 static void
@@ -77,11 +77,11 @@ await(struct vacancy *a)
 		if (held <= 0)
 			return held;
 		if (lhi_cancelled(a->ask.cancel))
-			return lhi_busy_fail(v, slot, w, -ECANCELED);
+			return lhi_busy_detail_fail(v, slot, w, -ECANCELED);
 		if (a->ask.try_only)
-			return lhi_busy_fail(v, slot, w, -EAGAIN);
+			return lhi_busy_detail_fail(v, slot, w, -EAGAIN);
 		if (lhi_now_ns(v) >= a->ask.until_ns)
-			return lhi_busy_fail(v, slot, w, -ETIMEDOUT);
+			return lhi_busy_detail_fail(v, slot, w, -ETIMEDOUT);
 		sleep_a_little(a, ns);
 		ns = ns * 2 < LATE_NS ? ns * 2 : LATE_NS;
 	}
@@ -91,13 +91,13 @@ int
 lh_wait_free(struct lh *lh, const char *key,
     const struct lh_acquire_opts *opts)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct vacancy a = { .lh = lh, .name = &n };
 	struct lhi_canceller me;
-	int error = lhi_name_check(lh, key, 0, &n), cancel;
+	int error = lhi_key_name_check(lh, key, 0, &n), cancel;
 
 	if (error == 0)
-		error = lhi_ask_set(&lh->v, &a.ask, opts);
+		error = lhi_acquire_request_set(&lh->v, &a.ask, opts);
 	if (error != 0)
 		return error;
 	if (lhi_cancelled(a.ask.cancel))

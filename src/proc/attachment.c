@@ -62,7 +62,7 @@ static void
 after_fork_child(void)
 {
 	urcu_bp_after_fork_child();
-	lhi_mag_child();
+	lhi_claim_cache_child();
 	forks++;
 	lhi_cancel_unlock();
 	lhi_proc_unlock();

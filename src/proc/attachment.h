@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is private to this process: attachments, magazines, opened keys.
+ * What is private to this process: attachments, claim caches, opened keys.
  *
- * Fork.  The child owns nothing.  Magazines and the anchor of every attachment
- * lie in pages that the kernel zeroes in a child (MADV_WIPEONFORK): there the
- * fast paths find an empty magazine with no tag, fall into the slow path, and
- * that finds the anchor's tag gone and refuses (C13).
+ * Fork.  The child owns nothing.  Claim caches and the anchor of every
+ * attachment lie in pages that the kernel zeroes in a child (MADV_WIPEONFORK):
+ * there the fast paths find an empty claim cache with no tag, fall into the
+ * slow path, and that finds the anchor's tag gone and refuses (C13).
  *
  * Locks.  lhi_proc_lock() is one mutex for all that is here and rarely changes
- * (maps, lists of magazines, pools).  It guards nothing in shared memory, is
+ * (maps, lists of claim caches, pools).  It guards nothing in shared memory, is
  * never held while waiting, and is held over fork.
  */
 #ifndef LHI_ATTACHMENT_H
@@ -29,25 +29,25 @@
 #define DEFAULT_TTL_MS INT64_C(30000)
 
 /*
- * A claim as its magazine remembers it: what the next acquire and a release
+ * A claim as its claim cache remembers it: what the next acquire and a release
  * need, in memory that only this thread writes.
  */
 enum lhi_use {
-	REC_FREE = 0,		/* ours to take; the rest is of its last use */
-	REC_HELD = 1,		/* a lease that this thread acquired */
-	REC_OUT = 2,		/* in use, and nothing is remembered of it: who
-				 * presents its lease goes the slow way */
-	REC_SHARED = 3,		/* a reader's lease that this thread acquired */
-	REC_IDLE = 4,		/* a reader that may be revived, unless it was
-				 * revoked */
-	REC_LENT = 5		/* as REC_HELD, of a cluster key: its free words
-				 * are others, so its ways are */
+	CACHED_FREE = 0,   /* ours to take; the rest is of its last use */
+	CACHED_HELD = 1,   /* a lease that this thread acquired */
+	CACHED_OUT = 2,	   /* in use, and nothing is remembered of it: who
+			    * presents its lease goes the slow way */
+	CACHED_SHARED = 3, /* a reader's lease that this thread acquired */
+	CACHED_IDLE = 4,   /* a reader that may be revived, unless it was
+			    * revoked */
+	CACHED_LENT = 5	   /* as CACHED_HELD, of a cluster key: its free words
+			    * are others, so its ways are */
 };
 
-struct lhi_rec {
+struct lhi_cached_claim {
 	uint64_t use;		/* enum lhi_use */
 	uint64_t left;		/* the word its last release left behind */
-	uint64_t home;		/* where that was; 0: nowhere */
+	uint64_t slot_ref;	/* where that was; 0: nowhere */
 	uint64_t held_low;	/* mode and idx of X(this claim) */
 	uint64_t id;		/* as in struct lh_lease */
 	uint64_t token;
@@ -84,7 +84,7 @@ lhi_pair_store(void *to, lhi_pair p)
 }
 
 /* A thread's claims in one attachment.  In WIPEONFORK memory; type-stable. */
-struct lhi_mag {
+struct lhi_claim_cache {
 	lhi_pair head;		/* of a lease: mode and notes, session id */
 	lhi_pair span;		/* of a lease: begins now_ns, ends then */
 	struct lh *usual;	/* lh, while ttl_ms is the default one */
@@ -97,28 +97,28 @@ struct lhi_mag {
 	int64_t ttl_ms;
 	uint64_t held;		/* claim state HELD, deadline, seq 0 */
 	uint64_t since;		/* span's beginning, as claims have it */
-	struct lhi_rec rec[SHM_GROUP];
+	struct lhi_cached_claim rec[SHM_GROUP];
 	uint64_t first;		/* token of the latest range seen; or 0 */
 	uint64_t local_home;	/* a key that may be had local at once; or 0 */
 	struct lh *lh;		/* NULL: unused, or the attachment is closed */
 	uint32_t base;		/* index of claims[0] */
 	uint32_t tid;
-	uint32_t idle;		/* bits of recs that may be REC_IDLE */
+	uint32_t idle;		/* bits of recs that may be CACHED_IDLE */
 	uint32_t recall;	/* whose turn it is to be given up when idle */
 	struct lhi_group *group;	/* the one in use here */
 	struct lhi_group *parked;	/* others of this thread */
 	struct lhi_group *parked_last;
-	struct lhi_mag *next;		/* of this thread */
-	struct lhi_mag *lh_next;	/* of this attachment */
+	struct lhi_claim_cache *next;		/* of this thread */
+	struct lhi_claim_cache *lh_next;	/* of this attachment */
 	uint64_t tag;		/* of an anchor: its attachment's */
-	/* not told in the session's counters yet: lhi_mag_tell() */
+	/* not told in the session's counters yet: lhi_claim_cache_tell() */
 	uint64_t shared;
 	uint64_t extended;
 	bool watched;		/* somebody wants to know of every lease */
 	/* of the cluster key that claim 0 had last, this host's right to it, as
 	 * it was asked for with this tick: op/cluster_check.c */
 	struct {
-		uint64_t home;		/* 0: none */
+		uint64_t slot_ref;	/* 0: none */
 		uint64_t right;
 		uint64_t epoch;
 		uint64_t until;
@@ -127,20 +127,21 @@ struct lhi_mag {
 };
 
 static inline uint64_t
-lhi_mag_sid(const struct lhi_mag *m)	/* 0 in a forked child */
+lhi_claim_cache_sid(const struct lhi_claim_cache *m) /* 0 in a forked child */
 {
 	return m->head[1];
 }
 
 static inline int64_t
-lhi_mag_now_ns(const struct lhi_mag *m)
+lhi_claim_cache_now_ns(const struct lhi_claim_cache *m)
 {
 	return (int64_t)m->span[0];
 }
 
 /* r has taken a key by the longer way: how often may it come by the short? */
 static inline void
-lhi_rec_limit(const struct lhi_mag *m, struct lhi_rec *r)
+lhi_cached_claim_limit(const struct lhi_claim_cache *m, struct lhi_cached_claim
+    *r)
 {
 	/* where the range ends that it is in */
 	uint64_t end = lhi_range_first(r->token + 1) + lhi_range_width();
@@ -153,37 +154,39 @@ lhi_rec_limit(const struct lhi_mag *m, struct lhi_rec *r)
 }
 
 /*
- * What does a magazine remember of a grant of that key?  Nothing of a reader's
- * of a cluster key, or where tokens rise over all keys: one that is revived
- * would have its old token.
+ * What does a claim cache remember of a grant of that key?  Nothing of a
+ * reader's of a cluster key, or where tokens rise over all keys: one that is
+ * revived would have its old token.
  */
 static inline enum lhi_use
-lhi_rec_use(const struct lhi_view *v, const struct shm_slot *s, bool shared)
+lhi_cached_claim_use(const struct lhi_view *v, const struct shm_slot *s, bool
+    shared)
 {
 	if (sh32_load(&s->key_info) & KEY_CLUSTER)
-		return shared ? REC_OUT : REC_LENT;
+		return shared ? CACHED_OUT : CACHED_LENT;
 	if (shared)
-		return lhi_view_global(v) ? REC_OUT : REC_SHARED;
-	return REC_HELD;
+		return lhi_view_global(v) ? CACHED_OUT : CACHED_SHARED;
+	return CACHED_HELD;
 }
 
 struct lh {
 	struct lhi_view v;	/* first: the slow paths want little else */
 	uint64_t tag;		/* random, never 0 */
 	uint64_t sid;
-	struct lhi_mag *anchor;	/* its tag is ours, unless we are a child */
+	struct lhi_claim_cache
+	    *anchor; /* its tag is ours, unless we are a child */
 	void *pin;
 	int live_fd;		/* with LH_LIVENESS_FD, else -1 */
 	struct lhi_map *map;
-	struct lhi_mag *mags;
-	struct lhi_mag *no_threads;	/* lhi_mag_of_no_thread() */
+	struct lhi_claim_cache *mags;
+	struct lhi_claim_cache *no_threads; /* lhi_claim_cache_of_no_thread() */
 	struct lhi_group *pool;	/* groups of no thread */
 	_Atomic uint32_t waiting; /* threads inside a wait */
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
 	struct cds_lfht *keys;	/* opened keys, by name */
 	struct lhi_finals *finals; /* of requests, or NULL: op/idempotency.c */
 	struct lhi_holds *holds; /* of holder ids, or NULL: op/reentry.c */
-	struct lhi_shims
+	struct lhi_shim_clients
 	    *shims; /* connections to the shim: proc/shim_client.c */
 	bool serves;		/* it is the shim: op/cluster_check.h */
 	char name[72];
@@ -196,7 +199,7 @@ struct lh {
 /* How far tokens may go by the fast path: see op/token_ceiling.c; nowhere
  * where they rise over all keys (op/token_next.c). */
 static inline void
-lhi_mag_bounds(struct lhi_mag *m)
+lhi_claim_cache_bounds(struct lhi_claim_cache *m)
 {
 	const struct lhi_view *v = &m->lh->v;
 	bool sealed;
@@ -219,7 +222,7 @@ lhi_mag_bounds(struct lhi_mag *m)
 
 struct lh_key {
 	struct lh *lh;
-	uint64_t home;		/* atomic: found anew when evicted */
+	uint64_t slot_ref;	/* atomic: found anew when evicted */
 	struct cds_lfht_node node;
 	uint64_t hash;
 	uint32_t refs;		/* under lhi_proc_lock() */
@@ -227,10 +230,10 @@ struct lh_key {
 };
 
 /*
- * This thread's magazine of the attachment it used last; never NULL: at first
- * one of no attachment.
+ * This thread's claim cache of the attachment it used last; never NULL: at
+ * first one of no attachment.
  */
-extern __thread struct lhi_mag *lhi_mag_current
+extern __thread struct lhi_claim_cache *lhi_claim_cache_current
     __attribute__((tls_model("initial-exec")));
 
 void lhi_proc_lock(void);

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Magazines: answers "which claim may this thread announce with, without asking
- * anyone?"
+ * The claim cache of a thread: answers "which claim may this thread announce
+ * with?" without a shared access.
  *
- * A chunk of 64 claims belongs to a session; its eight groups of 8 are handed
- * to threads, one thread at a time.  A magazine has one group in use and others
- * parked (a thread that holds more than 8 leases).  Only a magazine's thread
- * takes claims from FREE and takes terminal ones back (C2), so neither needs a
- * swap; a lease that another thread released is FREE in shared memory and is
- * noticed when the owner runs out and looks through its groups.
+ * A chunk of 64 claims belongs to a session.  Each of its eight groups of 8 is
+ * lent to one thread at a time.  A cache has one group in use and may have
+ * others parked (a thread that holds more than 8 leases).  Only the cache's own
+ * thread takes claims from FREE and reclaims terminal ones (C2), so neither
+ * needs a swap.  A lease that another thread released is FREE in shared memory;
+ * the owner notices when it runs out of claims and looks through its groups.
  *
- * When a thread exits, its groups go to the attachment's pool, leases still out
- * included; the next thread that takes the group takes over the look-out.
+ * When a thread exits, its groups go to the attachment's pool, with the leases
+ * that are still held.  The next thread that takes a group looks after them.
  *
- * Somebody may want to be told of every lease (shm/counters.c).  Then a
- * magazine remembers none and has no tick that fits, so that all acquires and
- * releases go the slow way, where that is done; the fast paths do not ask.  It
- * finds out at its next tick, or when it goes the slow way for another reason.
+ * If the table records every lease (shm/counters.c), a cache remembers none and
+ * its tick never matches, so every acquire and release takes the slow path.
+ * The cache notices a change of that at its next tick or slow path.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,31 +32,31 @@
 
 #define PARKED_LOOKS 4		/* groups looked through before a new one */
 
-static struct lhi_mag nobodys;	/* of no attachment */
-__thread struct lhi_mag *lhi_mag_current
+static struct lhi_claim_cache nobodys;	/* of no attachment */
+__thread struct lhi_claim_cache *lhi_claim_cache_current
     __attribute__((tls_model("initial-exec"))) = &nobodys;
-static __thread struct lhi_mag *mine	/* all of this thread's */
+static __thread struct lhi_claim_cache *mine	/* all of this thread's */
     __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
 void
-lhi_mag_child(void)
+lhi_claim_cache_child(void)
 {
-	lhi_mag_cells_child();
+	lhi_claim_cache_cells_child();
 	mine = NULL;
-	lhi_mag_current = &nobodys;
+	lhi_claim_cache_current = &nobodys;
 }
 
 static struct lh *
-mag_lh(const struct lhi_mag *m)
+cache_lh(const struct lhi_claim_cache *m)
 {
 	return __atomic_load_n(&m->lh, __ATOMIC_RELAXED);
 }
 
 static void
-mag_set_lh(struct lhi_mag *m, struct lh *lh)
+set_lh(struct lhi_claim_cache *m, struct lh *lh)
 {
 	__atomic_store_n(&m->lh, lh, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->usual, NULL, __ATOMIC_RELAXED);
@@ -65,7 +64,7 @@ mag_set_lh(struct lhi_mag *m, struct lh *lh)
 
 /* Behind the parked ones. */
 static void
-park(struct lhi_mag *m, struct lhi_group *g)
+park(struct lhi_claim_cache *m, struct lhi_group *g)
 {
 	g->next = NULL;
 	if (m->parked == NULL)
@@ -84,7 +83,7 @@ tell(shm_u64 *stat, uint64_t *n)
 }
 
 void
-lhi_mag_tell(struct lhi_mag *m)
+lhi_claim_cache_tell(struct lhi_claim_cache *m)
 {
 	shm_u64 *stat = m->lh->v.me->stat;
 
@@ -94,7 +93,7 @@ lhi_mag_tell(struct lhi_mag *m)
 
 /* Groups of m go to its attachment's pool. */
 static void
-give_up_groups(struct lhi_mag *m, struct lh *lh)
+give_up_groups(struct lhi_claim_cache *m, struct lh *lh)
 {
 	struct lhi_group *g;
 
@@ -113,24 +112,24 @@ give_up_groups(struct lhi_mag *m, struct lh *lh)
 static void
 thread_exits(void *arg)
 {
-	struct lhi_mag *m, **p;
+	struct lhi_claim_cache *m, **p;
 
 	(void)arg;
 	lhi_proc_lock();
 	while ((m = mine) != NULL) {
-		struct lh *lh = mag_lh(m);
+		struct lh *lh = cache_lh(m);
 
 		mine = m->next;
 		if (lh != NULL) {
-			lhi_mag_tell(m);
+			lhi_claim_cache_tell(m);
 			give_up_groups(m, lh);
 			for (p = &lh->mags; *p != m; p = &(*p)->lh_next)
 				;
 			*p = m->lh_next;
 		}
-		lhi_mag_cell_free(m);
+		lhi_claim_cache_cell_free(m);
 	}
-	lhi_mag_current = &nobodys;
+	lhi_claim_cache_current = &nobodys;
 	lhi_proc_unlock();
 }
 
@@ -141,22 +140,22 @@ make_exit_key(void)
 }
 
 void
-lhi_mag_detach_all(struct lh *lh)
+lhi_claim_cache_detach_all(struct lh *lh)
 {
-	struct lhi_mag *m;
+	struct lhi_claim_cache *m;
 	struct lhi_group *g;
 
 	while ((m = lh->mags) != NULL) {
 		lh->mags = m->lh_next;
-		lhi_mag_tell(m);
+		lhi_claim_cache_tell(m);
 		give_up_groups(m, lh);
 		m->head = (lhi_pair){ 0, 0 };
-		m->rec[0].home = 0;	/* its slot is not mapped any more */
+		m->rec[0].slot_ref = 0;	/* its slot is not mapped any more */
 		m->lh_next = NULL;
-		mag_set_lh(m, NULL);
+		set_lh(m, NULL);
 	}
 	if (lh->no_threads != NULL)
-		lhi_mag_cell_free(lh->no_threads);
+		lhi_claim_cache_cell_free(lh->no_threads);
 	lh->no_threads = NULL;
 	while ((g = lh->pool) != NULL) {
 		lh->pool = g->next;
@@ -177,31 +176,31 @@ head_of_lease(uint64_t sid)
 	return head;
 }
 
-/* A new magazine of the attachment.  Under lhi_proc_lock(). */
+/* A new claim cache of the attachment.  Under lhi_proc_lock(). */
 static void
-set_up(struct lhi_mag *m, struct lh *lh, uint32_t tid)
+set_up(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
 {
 	for (int b = 0; b < (int)SHM_GROUP; b++)
-		m->rec[b] = (struct lhi_rec){ .use = REC_OUT };
+		m->rec[b] = (struct lhi_cached_claim){ .use = CACHED_OUT };
 	m->tick_sec = 0;
 	m->tick_nsec = -1;	/* no clock shows that */
 	m->ttl_ms = -1;
 	m->local_home = 0;
-	m->lent.home = 0;
+	m->lent.slot_ref = 0;
 	m->head = head_of_lease(lh->sid);
 	m->tid = tid;
 	m->lh_next = lh->mags;
 	lh->mags = m;
-	mag_set_lh(m, lh);
-	lhi_mag_bounds(m);
+	set_lh(m, lh);
+	lhi_claim_cache_bounds(m);
 }
 
-struct lhi_mag *
-lhi_mag_of_no_thread(struct lh *lh)
+struct lhi_claim_cache *
+lhi_claim_cache_of_no_thread(struct lh *lh)
 {
 	lhi_proc_lock();
 	if (lh->no_threads == NULL) {
-		lh->no_threads = lhi_mag_cell();
+		lh->no_threads = lhi_claim_cache_cell();
 		if (lh->no_threads != NULL)
 			set_up(lh->no_threads, lh, 0);
 	}
@@ -209,20 +208,20 @@ lhi_mag_of_no_thread(struct lh *lh)
 	return lh->no_threads;
 }
 
-struct lhi_mag *
-lhi_mag_get(struct lh *lh)
+struct lhi_claim_cache *
+lhi_claim_cache_get(struct lh *lh)
 {
-	struct lhi_mag *m, *spare = NULL;
+	struct lhi_claim_cache *m, *spare = NULL;
 
 	for (m = mine; m != NULL; m = m->next) {
-		if (mag_lh(m) == lh)
-			return lhi_mag_current = m;
-		if (mag_lh(m) == NULL)
+		if (cache_lh(m) == lh)
+			return lhi_claim_cache_current = m;
+		if (cache_lh(m) == NULL)
 			spare = m;
 	}
 	(void)pthread_once(&exit_once, make_exit_key);
 	lhi_proc_lock();
-	m = spare != NULL ? spare : lhi_mag_cell();
+	m = spare != NULL ? spare : lhi_claim_cache_cell();
 	if (m != NULL) {
 		if (m != spare) {
 			m->next = mine;
@@ -230,7 +229,7 @@ lhi_mag_get(struct lh *lh)
 			(void)pthread_setspecific(exit_key, m);
 		}
 		set_up(m, lh, (uint32_t)syscall(SYS_gettid));
-		lhi_mag_current = m;
+		lhi_claim_cache_current = m;
 	}
 	lhi_proc_unlock();
 	return m;
@@ -238,50 +237,50 @@ lhi_mag_get(struct lh *lh)
 
 /* An idle reader: remember what it takes to revive it. */
 static void
-remember_idle(struct lhi_mag *m, uint32_t b)
+remember_idle(struct lhi_claim_cache *m, uint32_t b)
 {
 	struct lhi_view *v = &m->lh->v;
 	struct shm_claim *c = &m->claims[b];
-	struct lhi_rec *r = &m->rec[b];
+	struct lhi_cached_claim *r = &m->rec[b];
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
 
 	if (s == NULL)
 		return;
-	r->use = REC_IDLE;
+	r->use = CACHED_IDLE;
 	m->idle |= 1u << b;
 	r->slot = s;
-	r->home = sh64_load(&c->home);
+	r->slot_ref = sh64_load(&c->slot_ref);
 	r->token = lhi_reader_token(s, c);
-	r->id = lhi_mag_claim_id(v, m->base + b);
+	r->id = lhi_claim_cache_id(v, m->base + b);
 }
 
 /* Which claims of the group in use have come back? */
 static void
-look_through(struct lhi_mag *m)
+look_through(struct lhi_claim_cache *m)
 {
 	struct lhi_view *v = &m->lh->v;
 
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		if (m->rec[b].use == REC_FREE)
+		if (m->rec[b].use == CACHED_FREE)
 			continue;
 		if (lhi_claim_reclaim(v, m->base + b, false))
-			lhi_mag_put(m, (int)b);
-		else if (m->rec[b].use == REC_OUT && state_st(
-		    sh64_load(&m->claims[b].state)) == ST_IDLE)
+			lhi_claim_cache_put(m, (int)b);
+		else if (m->rec[b].use == CACHED_OUT &&
+		    state_st(sh64_load(&m->claims[b].state)) == ST_IDLE)
 			remember_idle(m, b);
 	}
 }
 
 /* Give up one idle reader of the group in use for a free claim. */
 static bool
-recall_idle(struct lhi_mag *m)
+recall_idle(struct lhi_claim_cache *m)
 {
 	for (uint32_t i = 0; i < SHM_GROUP; i++) {
 		uint32_t b = (m->recall + i) % SHM_GROUP;
 
-		if (m->rec[b].use == REC_IDLE &&
+		if (m->rec[b].use == CACHED_IDLE &&
 		    lhi_claim_reclaim(&m->lh->v, m->base + b, true)) {
-			lhi_mag_put(m, (int)b);
+			lhi_claim_cache_put(m, (int)b);
 			m->recall = b + 1;
 			return true;
 		}
@@ -291,7 +290,7 @@ recall_idle(struct lhi_mag *m)
 
 /* What this thread grants fast from the group in use ends after its ttl. */
 static void
-tell_reaper(struct lhi_mag *m)
+tell_reaper(struct lhi_claim_cache *m)
 {
 	if (m->group != NULL && m->ttl_ms > 0)
 		lhi_claim_ends_within(&m->lh->v, m->base,
@@ -299,20 +298,20 @@ tell_reaper(struct lhi_mag *m)
 }
 
 static void
-use_group(struct lhi_mag *m, struct lhi_group *g)
+use_group(struct lhi_claim_cache *m, struct lhi_group *g)
 {
 	struct lhi_view *v = &m->lh->v;
 	unsigned st;
 
-	m->lent.home = 0;
+	m->lent.slot_ref = 0;
 	m->group = g;
 	m->base = g->base;
 	m->claims = &v->claims[g->base];
 	m->idle = 0;
 	tell_reaper(m);
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		m->rec[b] = (struct lhi_rec){
-			.use = REC_OUT, /* leases from before: slowly */
+		m->rec[b] = (struct lhi_cached_claim){
+			.use = CACHED_OUT, /* leases from before: slowly */
 			.held_low = word_make(WORD_X, g->base + b, 0),
 		};
 		/* what is held stays what it is: another thread's */
@@ -357,7 +356,7 @@ new_group(struct lh *lh, struct lhi_group **out)
 
 /* Put the group in use behind the parked ones and use the first of those. */
 static void
-rotate(struct lhi_mag *m)
+rotate(struct lhi_claim_cache *m)
 {
 	struct lhi_group *g = m->parked;
 
@@ -368,10 +367,10 @@ rotate(struct lhi_mag *m)
 
 /* A free claim of the group in use, or -1. */
 static int
-find_free(const struct lhi_mag *m)
+find_free(const struct lhi_claim_cache *m)
 {
 	for (int b = 0; m->group != NULL && b < (int)SHM_GROUP; b++) {
-		if (m->rec[b].use == REC_FREE)
+		if (m->rec[b].use == CACHED_FREE)
 			return b;
 	}
 	return -1;
@@ -379,13 +378,13 @@ find_free(const struct lhi_mag *m)
 
 /* Is there a free claim in the group in use, if need be an idle reader's? */
 static bool
-has_free(struct lhi_mag *m)
+has_free(struct lhi_claim_cache *m)
 {
 	return find_free(m) >= 0 || recall_idle(m);
 }
 
 static int
-refill(struct lhi_mag *m)
+refill(struct lhi_claim_cache *m)
 {
 	struct lhi_group *g = NULL, *first;
 	int error, looks;
@@ -426,54 +425,54 @@ refill(struct lhi_mag *m)
  * fits, and no lease is remembered.
  */
 static void
-watch(struct lhi_mag *m)
+watch(struct lhi_claim_cache *m)
 {
 	m->watched = lhi_view_watched(&m->lh->v);
 	if (!m->watched)
 		return;
 	m->usual = NULL;
 	m->ttl_ms = -1;
-	for (uint32_t b = 0; b < SHM_GROUP; b++) {
-		if (m->rec[b].use == REC_HELD || m->rec[b].use == REC_LENT ||
-		    m->rec[b].use == REC_SHARED)
-			m->rec[b].use = REC_OUT;
-	}
+	for (struct lhi_cached_claim *r = m->rec; r < m->rec + SHM_GROUP; r++)
+		if (r->use == CACHED_HELD || r->use == CACHED_LENT ||
+		    r->use == CACHED_SHARED)
+			r->use = CACHED_OUT;
 }
 
 int
-lhi_mag_take(struct lhi_mag *m)
+lhi_claim_cache_take(struct lhi_claim_cache *m)
 {
 	int bit = find_free(m), error;
 
-	lhi_mag_tell(m);
+	lhi_claim_cache_tell(m);
 	watch(m);
 	if (bit < 0) {
 		if ((error = refill(m)) != 0)
 			return error;
 		bit = find_free(m);
 	}
-	m->rec[bit].use = REC_OUT;
-	m->lent.home = 0;	/* claim 0 may be announced for another key */
+	m->rec[bit].use = CACHED_OUT;
+	m->lent.slot_ref = 0;	/* claim 0 may be announced for another key */
 	return bit;
 }
 
 void
-lhi_mag_put(struct lhi_mag *m, int bit)
+lhi_claim_cache_put(struct lhi_claim_cache *m, int bit)
 {
-	m->rec[bit].id = lhi_mag_claim_id(&m->lh->v, m->base + (uint32_t)bit);
-	m->rec[bit].home = 0;
-	m->rec[bit].use = REC_FREE;
+	m->rec[bit].id = lhi_claim_cache_id(&m->lh->v, m->base + (uint32_t)bit);
+	m->rec[bit].slot_ref = 0;
+	m->rec[bit].use = CACHED_FREE;
 }
 
 void
-lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
+lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
+    int64_t ttl_ms)
 {
 	struct lhi_view *v = &m->lh->v;
 	int64_t now;
 
-	lhi_mag_tell(m);
-	lhi_mag_bounds(m);
-	m->lent.home = 0;
+	lhi_claim_cache_tell(m);
+	lhi_claim_cache_bounds(m);
+	m->lent.slot_ref = 0;
 	m->tick_sec = ts->tv_sec;
 	m->tick_nsec = ts->tv_nsec;
 	m->ttl_ms = ttl_ms;
@@ -488,13 +487,14 @@ lhi_mag_tick(struct lhi_mag *m, const struct timespec *ts, int64_t ttl_ms)
 	m->span = (lhi_pair){ (uint64_t)now,
 	    (uint64_t)lhi_deadline_ns(v, state_deadline(m->held)) };
 	m->since = lhi_since(v, now, m->tid);
-	/* "since when": here, once a tick, rather than in every acquire; claims
-	 * that are held now get it when they are next acquired */
+	/* once a tick, not in every acquire; a held claim gets it later */
 	for (uint32_t b = 0; m->group != NULL && b < SHM_GROUP; b++) {
-		if (m->rec[b].use == REC_FREE || m->rec[b].use == REC_IDLE)
+		struct lhi_cached_claim *r = &m->rec[b];
+
+		if (r->use == CACHED_FREE || r->use == CACHED_IDLE)
 			sh64_store_rlx(&m->claims[b].since, m->since);
-		else if (m->rec[b].use == REC_HELD)
-			m->rec[b].home = 0;
+		else if (r->use == CACHED_HELD)
+			r->slot_ref = 0;
 	}
 	watch(m);
 }

@@ -82,7 +82,7 @@ lhi_map_point(char *base, const struct lhi_geometry *g, struct lhi_view *v)
 	v->rings = (struct shm_ring *)(base + g->rings_off);
 	v->requests = (struct shm_request *)(base + g->requests_off);
 	v->values = (struct shm_value *)(base + g->values_off);
-	v->asides = (struct shm_aside *)(base + g->asides_off);
+	v->asides = (struct shm_claim_note *)(base + g->asides_off);
 	v->rights = (struct shm_right *)(base + g->rights_off);
 }
 

@@ -18,13 +18,13 @@ static int
 is_name(struct cds_lfht_node *node, const void *name)
 {
 	const struct lh_key *k = caa_container_of(node, struct lh_key, node);
-	const struct lhi_name *n = name;
+	const struct lhi_key_name *n = name;
 
 	return k->hash == n->hash && strcmp(k->name, n->key) == 0;
 }
 
 static struct lh_key *
-look_up(struct lh *lh, const struct lhi_name *n)
+look_up(struct lh *lh, const struct lhi_key_name *n)
 {
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;
@@ -36,7 +36,7 @@ look_up(struct lh *lh, const struct lhi_name *n)
 }
 
 int
-lhi_keys_begin(struct lh *lh)
+lhi_opened_keys_begin(struct lh *lh)
 {
 	lh->keys = cds_lfht_new_flavor(BUCKETS, BUCKETS, BUCKETS, 0,
 	    &urcu_bp_flavor, NULL);
@@ -44,7 +44,7 @@ lhi_keys_begin(struct lh *lh)
 }
 
 void
-lhi_keys_end(struct lh *lh)
+lhi_opened_keys_end(struct lh *lh)
 {
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;
@@ -65,7 +65,7 @@ lhi_keys_end(struct lh *lh)
 }
 
 struct lh_key *
-lhi_keys_find(struct lh *lh, const struct lhi_name *n)
+lhi_opened_keys_find(struct lh *lh, const struct lhi_key_name *n)
 {
 	struct lh_key *k;
 	uint32_t refs = 0;
@@ -83,21 +83,21 @@ lhi_keys_find(struct lh *lh, const struct lhi_name *n)
 }
 
 struct lh_key *
-lhi_keys_add(struct lh *lh, const struct lhi_name *n,
+lhi_opened_keys_add(struct lh *lh, const struct lhi_key_name *n,
     const struct lhi_ref *ref)
 {
 	struct lh_key *k;
 
 	lhi_proc_lock();
-	k = lhi_keys_find(lh, n);
+	k = lhi_opened_keys_find(lh, n);
 	if (k == NULL) {
 		k = calloc(1, sizeof(*k) + n->len + 1);
 		if (k != NULL) {
 			k->lh = lh;
-			k->home = ref->home;
+			k->slot_ref = ref->slot_ref;
 			k->hash = n->hash;
 			memcpy(k->name, n->key, n->len);
-			/* pairs with: the swap in lhi_keys_find() */
+			/* pairs with: the swap in lhi_opened_keys_find() */
 			__atomic_store_n(&k->refs, 1, __ATOMIC_RELEASE);
 			cds_lfht_node_init(&k->node);
 			urcu_bp_read_lock();
@@ -111,7 +111,7 @@ lhi_keys_add(struct lh *lh, const struct lhi_name *n,
 }
 
 void
-lhi_keys_drop(struct lh_key *k)
+lhi_opened_keys_drop(struct lh_key *k)
 {
 	bool last;
 

@@ -5,17 +5,18 @@
 
 #include "proc/attachment.h"
 
-int lhi_keys_begin(struct lh *lh);
-void lhi_keys_end(struct lh *lh);
+int lhi_opened_keys_begin(struct lh *lh);
+void lhi_opened_keys_end(struct lh *lh);
 
 /* The handle of that name with one more reference, or NULL. */
-struct lh_key *lhi_keys_find(struct lh *lh, const struct lhi_name *n);
+struct lh_key *lhi_opened_keys_find(struct lh *lh, const struct lhi_key_name
+    *n);
 
 /* Make it, or find it made meanwhile; NULL: out of memory. */
-struct lh_key *lhi_keys_add(struct lh *lh, const struct lhi_name *n,
+struct lh_key *lhi_opened_keys_add(struct lh *lh, const struct lhi_key_name *n,
     const struct lhi_ref *ref);
 
 /* One reference less; the last one frees it after a grace period. */
-void lhi_keys_drop(struct lh_key *k);
+void lhi_opened_keys_drop(struct lh_key *k);
 
 #endif

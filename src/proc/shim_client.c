@@ -34,8 +34,8 @@
 
 #define KEPT_MAX 8u
 
-struct lhi_shims {
-	struct lhi_shim *idle;	/* under lhi_proc_lock() */
+struct lhi_shim_clients {
+	struct lhi_shim_client *idle;	/* under lhi_proc_lock() */
 	uint32_t n;
 };
 
@@ -104,30 +104,30 @@ reach(const struct lhi_view *v, int *out)
 }
 
 static int
-begin(struct lh *lh, struct lhi_shim **out)
+begin(struct lh *lh, struct lhi_shim_client **out)
 {
 	struct lhi_frame hello = { .type = FRAME_HELLO };
-	struct lhi_shim *c = malloc(sizeof(*c));
+	struct lhi_shim_client *c = malloc(sizeof(*c));
 	int error;
 
 	if (c == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
-	*c = (struct lhi_shim){ .fd = -1 };
+	*c = (struct lhi_shim_client){ .fd = -1 };
 	memcpy(hello.uuid, lh->v.uuid, sizeof(hello.uuid));
 	error = reach(&lh->v, &c->fd);
-	if (error == 0 && lhi_shim_send(c, &hello) != 0)
+	if (error == 0 && lhi_shim_client_send(c, &hello) != 0)
 		error = lhi_fail(-EHOSTUNREACH, "the shim does not listen");
 	if (error != 0)
-		lhi_shim_drop(c);
+		lhi_shim_client_drop(c);
 	else
 		*out = c;
 	return error;
 }
 
 int
-lhi_shim_take(struct lh *lh, struct lhi_shim **out, bool *made)
+lhi_shim_client_take(struct lh *lh, struct lhi_shim_client **out, bool *made)
 {
-	struct lhi_shim *c = NULL;
+	struct lhi_shim_client *c = NULL;
 	int saved = errno, error = 0;
 
 	lhi_proc_lock();
@@ -147,7 +147,7 @@ lhi_shim_take(struct lh *lh, struct lhi_shim **out, bool *made)
 }
 
 void
-lhi_shim_keep(struct lh *lh, struct lhi_shim *c)
+lhi_shim_client_keep(struct lh *lh, struct lhi_shim_client *c)
 {
 	lhi_proc_lock();
 	if (lh->shims == NULL)
@@ -160,11 +160,11 @@ lhi_shim_keep(struct lh *lh, struct lhi_shim *c)
 	}
 	lhi_proc_unlock();
 	if (c != NULL)
-		lhi_shim_drop(c);
+		lhi_shim_client_drop(c);
 }
 
 void
-lhi_shim_drop(struct lhi_shim *c)
+lhi_shim_client_drop(struct lhi_shim_client *c)
 {
 	int saved = errno;
 
@@ -175,7 +175,7 @@ lhi_shim_drop(struct lhi_shim *c)
 }
 
 int
-lhi_shim_send(struct lhi_shim *c, struct lhi_frame *f)
+lhi_shim_client_send(struct lhi_shim_client *c, struct lhi_frame *f)
 {
 	int saved = errno, len;
 	ssize_t n;
@@ -192,7 +192,7 @@ lhi_shim_send(struct lhi_shim *c, struct lhi_frame *f)
 
 /* The next frame, whatever it answers. */
 static int
-receive(struct lhi_shim *c, struct lhi_frame *f)
+receive(struct lhi_shim_client *c, struct lhi_frame *f)
 {
 	int saved = errno, error;
 	ssize_t n;
@@ -212,7 +212,8 @@ receive(struct lhi_shim *c, struct lhi_frame *f)
 }
 
 int
-lhi_shim_answer(struct lh *lh, struct lhi_shim *c, struct lhi_frame *f)
+lhi_shim_client_answer(struct lh *lh, struct lhi_shim_client *c, struct
+    lhi_frame *f)
 {
 	int error;
 
@@ -231,13 +232,13 @@ lhi_shim_answer(struct lh *lh, struct lhi_shim *c, struct lhi_frame *f)
 }
 
 void
-lhi_shim_end(struct lh *lh)
+lhi_shim_client_end(struct lh *lh)
 {
-	struct lhi_shim *c;
+	struct lhi_shim_client *c;
 
 	while (lh->shims != NULL && (c = lh->shims->idle) != NULL) {
 		lh->shims->idle = c->next;
-		lhi_shim_drop(c);
+		lhi_shim_client_drop(c);
 	}
 	free(lh->shims);
 	lh->shims = NULL;

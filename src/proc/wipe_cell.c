@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cells: memory for magazines and anchors.  It is zeroed by the kernel in a
+ * Cells: memory for claim caches and anchors.  It is zeroed by the kernel in a
  * forked child, is never unmapped, and a cell is never anything else: a thread
- * may still point at the magazine of an attachment that another thread closed,
- * and finds it unused.
+ * may still point at the claim cache of an attachment that another thread
+ * closed, and finds it unused.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -12,15 +12,15 @@
 #define ARENA_LEN (64 * 1024)
 #define CELL_LEN 832
 
-_Static_assert(sizeof(struct lhi_mag) <= CELL_LEN, "magazine cell");
+_Static_assert(sizeof(struct lhi_claim_cache) <= CELL_LEN, "claim cache cell");
 
-static struct lhi_mag *free_cells;
+static struct lhi_claim_cache *free_cells;
 static char *arena, *arena_end;
 
-struct lhi_mag *
-lhi_mag_cell(void)
+struct lhi_claim_cache *
+lhi_claim_cache_cell(void)
 {
-	struct lhi_mag *m = free_cells;
+	struct lhi_claim_cache *m = free_cells;
 
 	if (m != NULL) {
 		free_cells = m->next;
@@ -40,13 +40,13 @@ lhi_mag_cell(void)
 		arena = p;
 		arena_end = p + ARENA_LEN;
 	}
-	m = (struct lhi_mag *)arena;
+	m = (struct lhi_claim_cache *)arena;
 	arena += CELL_LEN;
 	return m;
 }
 
 void
-lhi_mag_cell_free(struct lhi_mag *m)
+lhi_claim_cache_cell_free(struct lhi_claim_cache *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->next = free_cells;
@@ -54,7 +54,7 @@ lhi_mag_cell_free(struct lhi_mag *m)
 }
 
 void
-lhi_mag_cells_child(void)
+lhi_claim_cache_cells_child(void)
 {
 	/* the cells are zeroed, lists through them are gone */
 	free_cells = NULL;

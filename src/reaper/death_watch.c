@@ -53,7 +53,7 @@
 #define RECORDS 64u		/* in a walk: 4,096 take 3 s */
 
 int
-lhi_watch_begin(struct lhi_reaper *r)
+lhi_death_watch_begin(struct lhi_reaper *r)
 {
 	struct rlimit most;
 
@@ -98,7 +98,7 @@ note(struct lhi_reaper *r, struct reap_note *n, uint64_t sid, enum reap_how how,
 }
 
 void
-lhi_watch_end(struct lhi_reaper *r)
+lhi_death_watch_end(struct lhi_reaper *r)
 {
 	for (uint32_t i = 0; r->note != NULL && i < r->v.geo.max_sessions; i++)
 		drop(r, &r->note[i]);
@@ -158,7 +158,7 @@ state_of(struct lhi_reaper *r, uint64_t sid)
 }
 
 void
-lhi_watch_meet(struct lhi_reaper *r, uint64_t sid)
+lhi_death_watch_meet(struct lhi_reaper *r, uint64_t sid)
 {
 	struct reap_note *n;
 	int fd;
@@ -200,7 +200,7 @@ ask(struct lhi_reaper *r, struct reap_note *n)
 }
 
 void
-lhi_watch_events(struct lhi_reaper *r)
+lhi_death_watch_events(struct lhi_reaper *r)
 {
 	struct epoll_event ev[EVENTS];
 	int got;
@@ -245,7 +245,7 @@ ask_some(struct lhi_reaper *r, enum reap_how how, uint32_t *hand,
 }
 
 void
-lhi_watch_round(struct lhi_reaper *r)
+lhi_death_watch_round(struct lhi_reaper *r)
 {
 	int64_t began = lhi_clock_ns(CLOCK_MONOTONIC);
 	uint32_t n = r->v.geo.max_sessions;
@@ -271,14 +271,14 @@ lhi_watch_round(struct lhi_reaper *r)
 			note(r, who, who->sid, REAP_DEAD, -1);
 		if (st == SESS_ALIVE || st == SESS_CLOSING ||
 		    st == SESS_NAMED || st == SESS_DEAD)
-			lhi_watch_meet(r, sid);
+			lhi_death_watch_meet(r, sid);
 		else if (who->how == REAP_BY_FD || who->how == REAP_BY_ASKING)
 			drop(r, who);
 	}
 }
 
 void
-lhi_watch_bury(struct lhi_reaper *r)
+lhi_death_watch_reclaim(struct lhi_reaper *r)
 {
 	uint32_t n = r->v.geo.max_sessions;
 
@@ -290,10 +290,10 @@ lhi_watch_bury(struct lhi_reaper *r)
 		r->bury_hand = (r->bury_hand + 1) % n;
 		if (who->how != REAP_DEAD)
 			continue;
-		done = lhi_session_bury(&r->v, sid);
+		done = lhi_session_reclaim(&r->v, sid);
 		lhi_point("watch.buried");
 		if (done == 0)
-			lhi_due_free_dead(r, sid, lhi_now_ns(&r->v));
+			lhi_expiry_scan_free_dead(r, sid, lhi_now_ns(&r->v));
 		r->counts.buried += done == 1;
 		note(r, who, sid, done == 0 ? REAP_STUCK : REAP_BURIED, -1);
 		lhi_reap_heard(r, done);

@@ -70,7 +70,7 @@
 #define LEFT_NS NS_PER_SEC	/* looks at what is left to its owner */
 
 int
-lhi_due_begin(struct lhi_reaper *r)
+lhi_expiry_scan_begin(struct lhi_reaper *r)
 {
 	/* only as much of it is touched as there are chunks */
 	r->at = calloc(r->v.geo.n_chunks, sizeof(*r->at));
@@ -80,7 +80,7 @@ lhi_due_begin(struct lhi_reaper *r)
 }
 
 void
-lhi_due_end(struct lhi_reaper *r)
+lhi_expiry_scan_end(struct lhi_reaper *r)
 {
 	free(r->at);
 	free(r->chunk);
@@ -95,7 +95,7 @@ after(int64_t t, uint64_t period)
 }
 
 void
-lhi_due_walk(struct lhi_reaper *r, int64_t now_ns)
+lhi_expiry_scan_walk(struct lhi_reaper *r, int64_t now_ns)
 {
 	uint32_t ready = lhi_chunks_ready(&r->v);
 
@@ -113,7 +113,7 @@ lhi_due_walk(struct lhi_reaper *r, int64_t now_ns)
 		}
 		if (owner == 0)
 			continue;
-		lhi_watch_meet(r, owner);
+		lhi_death_watch_meet(r, owner);
 		period = sh64_load(&c->period);
 		if (period < known->period) {
 			at = after(r->walked_ns, period);
@@ -134,9 +134,9 @@ end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
 	    state_deadline(st)) != 0)
 		return;
 	lhi_point("due.expired");
-	lhi_stat_ended(&r->v, lhi_claim_owner(&r->v, ci), CAUSE_EXPIRED);
+	lhi_counters_ended(&r->v, lhi_claim_owner(&r->v, ci), CAUSE_EXPIRED);
 	lhi_event_ended(&r->v, CAUSE_EXPIRED, ci, 0);
-	lhi_reap_heard(r, lhi_chain_leave(&r->v, s, ci, state_seq(st),
+	lhi_reap_heard(r, lhi_readers_leave(&r->v, s, ci, state_seq(st),
 	    false));
 }
 
@@ -217,7 +217,7 @@ visit(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 }
 
 int64_t
-lhi_due_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
+lhi_expiry_scan_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
 {
 	uint32_t ch = r->due_hand;	/* so that all get their turn */
 	int64_t next = REAP_NEVER;
@@ -238,7 +238,7 @@ lhi_due_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
 }
 
 void
-lhi_due_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns)
+lhi_expiry_scan_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns)
 {
 	for (uint32_t ch = 1; ch < r->chunks; ch++) {
 		if (sh64_load(&r->v.chunks[ch].owner) != sid)

@@ -82,8 +82,8 @@ attach(struct lhi_reaper *r, int fd, const char *path,
 	memcpy(r->v.ranges, id->ranges, sizeof(r->v.ranges));
 	r->v.dev = id->dev;
 	r->v.ino = id->ino;
-	error = lhi_watch_begin(r);
-	return error != 0 ? error : lhi_due_begin(r);
+	error = lhi_death_watch_begin(r);
+	return error != 0 ? error : lhi_expiry_scan_begin(r);
 }
 
 int
@@ -121,8 +121,8 @@ lhi_reap_close(struct lhi_reaper *r)
 	if (r->map != NULL) {
 		if (sh32_load_rlx(&r->v.hdr->reaper_pid) == (uint32_t)getpid())
 			sh32_store_rlx(&r->v.hdr->reaper_pid, 0);
-		lhi_watch_end(r);
-		lhi_due_end(r);
+		lhi_death_watch_end(r);
+		lhi_expiry_scan_end(r);
 		lhi_proc_lock();
 		lhi_map_put(r->map);
 		lhi_proc_unlock();
@@ -150,9 +150,9 @@ walk(struct lhi_reaper *r, int64_t now_ns)
 {
 	sh32_store_rlx(&r->v.hdr->reaper_pid, (uint32_t)getpid());
 	sh32_store_rlx(&r->v.hdr->reaper_ms, (uint32_t)(now_ns / NS_PER_MS));
-	lhi_due_walk(r, now_ns);
-	lhi_watch_round(r);
-	lhi_tidy_some(r, now_ns);
+	lhi_expiry_scan_walk(r, now_ns);
+	lhi_death_watch_round(r);
+	lhi_sweep_some(r, now_ns);
 	r->walk_ns = now_ns + REAP_WALK_NS;
 }
 
@@ -183,7 +183,7 @@ static void
 leave_if_wanted(struct lhi_reaper *r)
 {
 	if (!r->visiting || !(sh32_load(&r->v.hdr->flags) &
-	    (SHM_WANTED | SHM_MENDING)))
+	    (SHM_WANTED | SHM_REPAIRING)))
 		return;
 	lhi_session_leave(lhi_view_fd(&r->v));
 	r->visiting = false;
@@ -198,14 +198,14 @@ visit(struct lhi_reaper *r, int64_t now_ns)
 	r->counts.passes++;
 	r->began_ns = lhi_clock_ns(CLOCK_MONOTONIC);
 	r->more = false;
-	lhi_watch_events(r);
-	lhi_watch_bury(r);
+	lhi_death_watch_events(r);
+	lhi_death_watch_reclaim(r);
 	if (now_ns >= r->walk_ns) {
 		walk(r, now_ns);
-		lhi_watch_bury(r);
+		lhi_death_watch_reclaim(r);
 		by_ns += REAP_WALK_NS;
 	}
-	next = lhi_due_visit(r, now_ns, by_ns);
+	next = lhi_expiry_scan_visit(r, now_ns, by_ns);
 	if (next > r->walk_ns)
 		next = r->walk_ns;
 	if (next < now_ns + REAP_GAP_NS || r->more)

@@ -78,24 +78,26 @@ void lhi_reap_heard(struct lhi_reaper *r, int result);
 
 /* death_watch.c.  Begin, end; look at the descriptors; meet a session that owns
  * claims; ask after those who have none; bury. */
-int lhi_watch_begin(struct lhi_reaper *r);
-void lhi_watch_end(struct lhi_reaper *r);
-void lhi_watch_events(struct lhi_reaper *r);
-void lhi_watch_meet(struct lhi_reaper *r, uint64_t sid);
-void lhi_watch_round(struct lhi_reaper *r);
-void lhi_watch_bury(struct lhi_reaper *r);
+int lhi_death_watch_begin(struct lhi_reaper *r);
+void lhi_death_watch_end(struct lhi_reaper *r);
+void lhi_death_watch_events(struct lhi_reaper *r);
+void lhi_death_watch_meet(struct lhi_reaper *r, uint64_t sid);
+void lhi_death_watch_round(struct lhi_reaper *r);
+void lhi_death_watch_reclaim(struct lhi_reaper *r);
 
 /* expiry_scan.c.  Begin, end; look over all chunks; through those that are
  * due by then:  returns when the next one is. */
-int lhi_due_begin(struct lhi_reaper *r);
-void lhi_due_end(struct lhi_reaper *r);
-void lhi_due_walk(struct lhi_reaper *r, int64_t now_ns);
-int64_t lhi_due_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns);
+int lhi_expiry_scan_begin(struct lhi_reaper *r);
+void lhi_expiry_scan_end(struct lhi_reaper *r);
+void lhi_expiry_scan_walk(struct lhi_reaper *r, int64_t now_ns);
+int64_t lhi_expiry_scan_visit(struct lhi_reaper *r, int64_t now_ns, int64_t
+    by_ns);
 
 /* End what has ended in the claims of a session that is dead. */
-void lhi_due_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns);
+void lhi_expiry_scan_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t
+    now_ns);
 
 /* sweep.c: some of the slots. */
-void lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns);
+void lhi_sweep_some(struct lhi_reaper *r, int64_t now_ns);
 
 #endif

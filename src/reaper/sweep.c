@@ -87,14 +87,14 @@ tidy(struct lhi_reaper *r, struct shm_slot *s, bool crowded, int64_t now_ns)
 		}
 		lhi_reap_heard(r, lhi_queue_first(&r->v, s, 0, false, false,
 		    &first));
-		lhi_queue_kick(&r->v, s);
+		lhi_queue_wake_first(&r->v, s);
 		return;
 	}
 	r->counts.finished += left != w && word_mode(left) != WORD_X;
 }
 
 void
-lhi_tidy_some(struct lhi_reaper *r, int64_t now_ns)
+lhi_sweep_some(struct lhi_reaper *r, int64_t now_ns)
 {
 	uint32_t n = lhi_slots_ready(&r->v), some;
 	int64_t until = lhi_clock_ns(CLOCK_MONOTONIC) +

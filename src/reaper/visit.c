@@ -110,7 +110,8 @@ do_keep(void *arg)
 {
 	struct job *job = arg;
 
-	job->error = lhi_fence_keep_ahead(lhi_reap_view(job->t->reaper));
+	job->error =
+	    lhi_token_ceiling_keep_ahead(lhi_reap_view(job->t->reaper));
 }
 
 /* Tokens of scope local: is the next range of them on disk? */

@@ -20,10 +20,10 @@
 
 #define PAGE UINT64_C(4096)
 
-struct lhi_extent
-lhi_extent_first(const struct lhi_geometry *g)
+struct lhi_backing
+lhi_backing_first(const struct lhi_geometry *g)
 {
-	struct lhi_extent e = {
+	struct lhi_backing e = {
 		.slots = g->n_slots < GROW_SLOTS ? g->n_slots : GROW_SLOTS,
 		.chunks = g->n_chunks < GROW_CHUNKS ? g->n_chunks :
 		    GROW_CHUNKS,
@@ -36,7 +36,7 @@ lhi_extent_first(const struct lhi_geometry *g)
 }
 
 void
-lhi_extent_spans(const struct lhi_geometry *g, const struct lhi_extent *e,
+lhi_backing_spans(const struct lhi_geometry *g, const struct lhi_backing *e,
     struct lhi_span s[LHI_SPANS])
 {
 	s[0] = (struct lhi_span){ 0, g->claims_off };
@@ -52,8 +52,8 @@ lhi_extent_spans(const struct lhi_geometry *g, const struct lhi_extent *e,
 }
 
 bool
-lhi_extent_of(const struct shm_header *h, const struct lhi_geometry *g,
-    struct lhi_extent *e)
+lhi_backing_of(const struct shm_header *h, const struct lhi_geometry *g,
+    struct lhi_backing *e)
 {
 	e->slots = sh32_load(&h->ready_slots);
 	e->chunks = sh32_load(&h->ready_chunks);
@@ -67,16 +67,16 @@ lhi_extent_of(const struct shm_header *h, const struct lhi_geometry *g,
 }
 
 bool
-lhi_extent_backed(int fd, const struct shm_header *h,
+lhi_backing_backed(int fd, const struct shm_header *h,
     const struct lhi_geometry *g)
 {
 	struct lhi_span s[LHI_SPANS];
-	struct lhi_extent e;
+	struct lhi_backing e;
 	struct stat st;
 	uint64_t want = 0;
 
-	(void)lhi_extent_of(h, g, &e);
-	lhi_extent_spans(g, &e, s);
+	(void)lhi_backing_of(h, g, &e);
+	lhi_backing_spans(g, &e, s);
 	for (int i = 0; i < LHI_SPANS; i++)
 		want += (s[i].len + PAGE - 1) & ~(PAGE - 1);
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= want;
@@ -106,12 +106,12 @@ seen(int fd, uint64_t at, uint64_t size, uint32_t n, uint32_t *count)
 }
 
 int
-lhi_extent_seen(int fd, const struct lhi_geometry *g, struct lhi_extent *e)
+lhi_backing_seen(int fd, const struct lhi_geometry *g, struct lhi_backing *e)
 {
 	uint32_t buckets = 0;
 	int error;
 
-	*e = lhi_extent_first(g);
+	*e = lhi_backing_first(g);
 	error = seen(fd, g->slots_off, sizeof(struct shm_slot), g->n_slots,
 	    &e->slots);
 	if (error == 0)

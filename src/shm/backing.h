@@ -7,7 +7,7 @@
 #include "shm/layout.h"
 
 /* How much of each array is ready. */
-struct lhi_extent {
+struct lhi_backing {
 	uint32_t slots, chunks, longs, level, values;
 };
 
@@ -19,26 +19,26 @@ struct lhi_span {
 #define LHI_SPANS 6
 
 /* What a table begins with. */
-struct lhi_extent lhi_extent_first(const struct lhi_geometry *g);
+struct lhi_backing lhi_backing_first(const struct lhi_geometry *g);
 
 /* How far it has grown.  False: that makes no sense. */
-bool lhi_extent_of(const struct shm_header *h, const struct lhi_geometry *g,
-    struct lhi_extent *e);
+bool lhi_backing_of(const struct shm_header *h, const struct lhi_geometry *g,
+    struct lhi_backing *e);
 
 /* The parts of the object that must have memory for that. */
-void lhi_extent_spans(const struct lhi_geometry *g, const struct lhi_extent *e,
-    struct lhi_span s[LHI_SPANS]);
+void lhi_backing_spans(const struct lhi_geometry *g,
+    const struct lhi_backing *e, struct lhi_span s[LHI_SPANS]);
 
 /* Is there memory for as much of it as is ready?  (The header was read before
  * the file is asked.) */
-bool lhi_extent_backed(int fd, const struct shm_header *h,
+bool lhi_backing_backed(int fd, const struct shm_header *h,
     const struct lhi_geometry *g);
 
 /*
  * How far must it have grown, whatever its header says: as far as the file has
  * data.  Not less than it begins with.  0; -errno.
  */
-int lhi_extent_seen(int fd, const struct lhi_geometry *g,
-    struct lhi_extent *e);
+int lhi_backing_seen(int fd, const struct lhi_geometry *g,
+    struct lhi_backing *e);
 
 #endif

@@ -37,7 +37,7 @@
 #define WORDS (SHM_INFO_MAX / 8)
 
 /* Where it is, if it may be touched. */
-static struct shm_aside *
+static struct shm_claim_note *
 aside_of(const struct lhi_view *v, uint32_t ci)
 {
 	return lhi_claim(v, ci) != NULL &&
@@ -54,9 +54,12 @@ back(struct lhi_view *v, uint32_t ch)
 	if (sh64_load(&v->chunks[ch].aside) == 1)
 		return true;
 	fd = lhi_view_fd(v);
-	error = fd < 0 ? -1 : lhi_grow_back(fd, (char *)v->hdr,
-	    v->geo.asides_off + (uint64_t)ch * SHM_CHUNK *
-	    sizeof(struct shm_aside), SHM_CHUNK * sizeof(struct shm_aside));
+	error = fd < 0
+		    ? -1
+		    : lhi_grow_back(fd, (char *)v->hdr,
+			  v->geo.asides_off + (uint64_t)ch * SHM_CHUNK *
+						  sizeof(struct shm_claim_note),
+			  SHM_CHUNK * sizeof(struct shm_claim_note));
 	errno = saved;
 	lhi_point("aside.backed");
 	if (error == 0)
@@ -65,12 +68,12 @@ back(struct lhi_view *v, uint32_t ch)
 }
 
 static void
-write_words(struct shm_aside *a, const struct lh_acquire_more *more)
+write_words(struct shm_claim_note *a, const struct lh_acquire_more *more)
 {
 	uint64_t words[WORDS] = { 0 };
 
-	/* pairs with: lhi_aside_read(): the use, then the words, then the use
-	 * again; a swap, so that no word goes before it */
+	/* pairs with: lhi_claim_note_read(): the use, then the words, then
+	 * the use again; a swap, so that no word goes before it */
 	(void)sh64_xchg(&a->use, 0);
 	lhi_point("aside.emptied");
 	if (more->info != NULL)
@@ -84,10 +87,10 @@ write_words(struct shm_aside *a, const struct lh_acquire_more *more)
 }
 
 void
-lhi_aside_tell(struct lhi_view *v, uint32_t ci, uint64_t seq,
+lhi_claim_note_write(struct lhi_view *v, uint32_t ci, uint64_t seq,
     const struct lh_acquire_more *more)
 {
-	struct shm_aside *a = &v->asides[ci];
+	struct shm_claim_note *a = &v->asides[ci];
 
 	if (!back(v, ci / SHM_CHUNK))
 		return;
@@ -97,18 +100,20 @@ lhi_aside_tell(struct lhi_view *v, uint32_t ci, uint64_t seq,
 }
 
 void
-lhi_aside_follow(struct lhi_view *v, uint32_t ci, uint64_t from, uint64_t to)
+lhi_claim_note_follow(struct lhi_view *v, uint32_t ci, uint64_t from, uint64_t
+    to)
 {
-	struct shm_aside *a = aside_of(v, ci);
+	struct shm_claim_note *a = aside_of(v, ci);
 
 	if (a != NULL)
 		(void)sh64_cas(&a->use, from, to);
 }
 
 bool
-lhi_aside_read(const struct lhi_view *v, uint64_t id, struct lhi_aside *a)
+lhi_claim_note_read(const struct lhi_view *v, uint64_t id, struct lhi_claim_note
+    *a)
 {
-	struct shm_aside *from = aside_of(v, lid_claim(id));
+	struct shm_claim_note *from = aside_of(v, lid_claim(id));
 	uint64_t words[WORDS];
 
 	if (from == NULL || sh64_load(&from->use) != id)

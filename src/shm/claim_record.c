@@ -5,8 +5,8 @@
  *
  * Layout.  Claims come in chunks of 64; a chunk names the session that owns it,
  * so a claim's session is its chunk's.  A process hands groups of 8 to its
- * threads (proc/claim_cache.c); only the thread whose magazine has a claim ever
- * takes it from FREE, so announcing needs no swap.
+ * threads (proc/claim_cache.c); only the thread whose claim cache has a claim
+ * ever takes it from FREE, so announcing needs no swap.
  *
  * The state word {st, seq, deadline} is a contract:
  *
@@ -91,7 +91,7 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 {
 	int ch = find_free_chunk(v, sid), grown = 1;
 
-	if (ch < 0 && lhi_session_sweep(v) > 0)
+	if (ch < 0 && lhi_session_reclaim_dead(v) > 0)
 		ch = find_free_chunk(v, sid);
 	while (ch < 0 && grown == 1) {
 		uint32_t from = lhi_chunks_ready(v);
@@ -106,7 +106,7 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 			ch = find_free_chunk(v, sid);
 	}
 	if (ch >= 0)
-		lhi_stat_chunk(v, (uint32_t)ch, sid);
+		lhi_counters_chunk(v, (uint32_t)ch, sid);
 	if (ch >= 0 || grown < 0)
 		return ch >= 0 ? ch : grown;
 	return lhi_fail(-ENOSPC, "all %u leases of %s are given out to living "
@@ -159,7 +159,7 @@ delay_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	uint64_t st = sh64_load(&v->claims[ci].state);
 
-	if (lhi_named_moving(v, ci, st) && lhi_chain_has(v, s, ci) != 0)
+	if (lhi_named_moving(v, ci, st) && lhi_readers_has(v, s, ci) != 0)
 		lhi_named_delay_moved(v, ci, st);
 }
 
@@ -183,7 +183,7 @@ leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 		(void)lhi_lock_free_for(v, ci, cause);
 		if (cause == CAUSE_DIED)
 			delay_moved(v, s, ci);
-		error = lhi_chain_remove(v, s, ci);
+		error = lhi_readers_remove(v, s, ci);
 		if (error != 0)
 			return error;
 		lhi_point("claim.left");
@@ -240,11 +240,11 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 		return;
 	if (dead) {
 		delay_moved(v, s, ci);
-		if (lhi_chain_mark(c) && state_kind(st) == ST_READ)
+		if (lhi_readers_mark(c) && state_kind(st) == ST_READ)
 			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
 	} else {
 		revoke(c, st);
-		(void)lhi_chain_leave(v, s, ci, state_seq(st), false);
+		(void)lhi_readers_leave(v, s, ci, state_seq(st), false);
 	}
 }
 

@@ -18,7 +18,7 @@ lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
 		return state_seq(st);
 	if (seq == 0 && sh32_fetch_add(&c->wflags, 1u << WAITER_BITS) >>
 	    WAITER_BITS == MASK(EPOCH_BITS))
-		lhi_stat_add(v, STAT_SPENT, -(UINT64_C(1) << USES_BITS));
+		lhi_counters_add(v, STAT_SPENT, -(UINT64_C(1) << USES_BITS));
 	return seq;
 }
 
@@ -76,7 +76,7 @@ int lhi_claim_retire(struct lhi_view *v, uint32_t ci);
 void lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead);
 
 /*
- * The owner takes back a claim of its magazine that is free or terminal, or
+ * The owner takes back a claim of its claim cache that is free or terminal, or
  * (idle_too) a reader's that is idle.  True: it is free now.  False: it is in
  * use.
  */

@@ -67,7 +67,7 @@
 #define SOCKET_WORDS (SHM_SOCKET / 8)
 
 bool
-lhi_right_wanted(const struct lhi_view *v, const struct lhi_name *n)
+lhi_right_wanted(const struct lhi_view *v, const struct lhi_key_name *n)
 {
 	size_t len = strnlen(v->hdr->cluster_prefix, SHM_PREFIX);
 
@@ -128,7 +128,7 @@ of_life(const struct lhi_view *v, const struct lhi_ref *ref,
 {
 	*r = right_of(v, ref->slot);
 	return *r == NULL ? -EINVAL :
-	    sh32_load(&ref->slot->gen) != ref->home >> 32 ? -ESTALE : 0;
+	    sh32_load(&ref->slot->gen) != ref->slot_ref >> 32 ? -ESTALE : 0;
 }
 
 int
@@ -161,7 +161,7 @@ lhi_right_set(struct lhi_view *v, const struct lhi_ref *ref, unsigned mode,
 	/* of that life, however late; a swap, so that what is done next is done
 	 * after it */
 	(void)sh64_xchg(&r->right, mode == RIGHT_NONE ? 0 :
-	    right_make(mode, (uint32_t)(ref->home >> 32), epoch));
+	    right_make(mode, (uint32_t)(ref->slot_ref >> 32), epoch));
 	lhi_point("right.set");
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "shm/key_slot.h"
 
 /* Is that the name of a cluster key here? */
-bool lhi_right_wanted(const struct lhi_view *v, const struct lhi_name *n);
+bool lhi_right_wanted(const struct lhi_view *v, const struct lhi_key_name *n);
 
 /* Slot s is about to be such a key: memory for its right, which is none yet.
  * 0; -ENOSPC; -EMFILE, -ENFILE, -ESTALE, -EACCES: it takes a descriptor. */

@@ -74,15 +74,15 @@ micro(int64_t ns)
 }
 
 void
-lhi_stat_waited(struct lhi_view *v, int64_t ns)
+lhi_counters_waited(struct lhi_view *v, int64_t ns)
 {
-	lhi_stat_add(v, STAT_WAIT + class_of(micro(ns), LH_WAIT_BOUND_US(0)),
-	    1);
-	lhi_stat_add(v, STAT_WAIT_US, micro(ns));
+	lhi_counters_add(v, STAT_WAIT + class_of(micro(ns),
+	    LH_WAIT_BOUND_US(0)), 1);
+	lhi_counters_add(v, STAT_WAIT_US, micro(ns));
 }
 
 void
-lhi_stat_held(struct lhi_view *v, int64_t ns)
+lhi_counters_held(struct lhi_view *v, int64_t ns)
 {
 	unsigned i = class_of(micro(ns), LH_HOLD_BOUND_US(0));
 
@@ -91,21 +91,21 @@ lhi_stat_held(struct lhi_view *v, int64_t ns)
 }
 
 void
-lhi_stat_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause cause)
+lhi_counters_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause cause)
 {
 	bool own = v->me != NULL && v->me == &v->sessions[
 	    sid_idx(owner) < v->geo.max_sessions ? sid_idx(owner) : 0];
 
 	switch (cause) {
 	case CAUSE_EXPIRED:
-		lhi_stat_add(v, own ? STAT_EXPIRED_OWN : STAT_EXPIRED_OTHERS,
-		    1);
+		lhi_counters_add(v, own ? STAT_EXPIRED_OWN :
+		    STAT_EXPIRED_OTHERS, 1);
 		break;
 	case CAUSE_DIED:
-		lhi_stat_add(v, STAT_DIED, 1);
+		lhi_counters_add(v, STAT_DIED, 1);
 		break;
 	case CAUSE_BROKEN:
-		lhi_stat_add(v, STAT_BROKEN, 1);
+		lhi_counters_add(v, STAT_BROKEN, 1);
 		break;
 	case CAUSE_RELEASED:
 		break;
@@ -113,22 +113,23 @@ lhi_stat_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause cause)
 }
 
 void
-lhi_stat_add_to(struct lhi_view *v, uint64_t sid, unsigned which, uint64_t n)
+lhi_counters_add_to(struct lhi_view *v, uint64_t sid, unsigned which, uint64_t
+    n)
 {
 	if (sid_idx(sid) < v->geo.max_sessions)
 		(void)sh64_fetch_add(&v->sessions[sid_idx(sid)].stat[which], n);
 }
 
 void
-lhi_stat_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid)
+lhi_counters_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid)
 {
-	lhi_stat_add_to(v, sid, STAT_BASE, chunk_uses(v, ch));
+	lhi_counters_add_to(v, sid, STAT_BASE, chunk_uses(v, ch));
 	lhi_point("stat.based");
-	lhi_stat_add_to(v, sid, STAT_CHUNKS, 1);
+	lhi_counters_add_to(v, sid, STAT_CHUNKS, 1);
 }
 
 void
-lhi_stat_begin(struct lhi_view *v, uint32_t idx)
+lhi_counters_begin(struct lhi_view *v, uint32_t idx)
 {
 	shm_u64 *stat = v->sessions[idx].stat;
 
@@ -176,7 +177,7 @@ add_up(uint64_t n[SHM_STATS], const shm_u64 from[SHM_STATS])
 }
 
 void
-lhi_stat_table(struct lhi_view *v, struct lh_counters *c)
+lhi_counters_table(struct lhi_view *v, struct lh_counters *c)
 {
 	uint64_t n[SHM_STATS] = { 0 }, uses = 0;
 
@@ -200,7 +201,7 @@ lhi_stat_table(struct lhi_view *v, struct lh_counters *c)
 }
 
 bool
-lhi_stat_session(struct lhi_view *v, uint32_t idx, uint64_t sid,
+lhi_counters_session(struct lhi_view *v, uint32_t idx, uint64_t sid,
     struct lh_counters *c)
 {
 	uint64_t n[SHM_STATS] = { 0 }, uses = 0, chunks = 0;

@@ -9,7 +9,7 @@
 #define USES_BITS (EPOCH_BITS + SEQ_BITS)	/* of a claim: then from 0 */
 
 /* Which word of shm_session.stat, and of shm_header.gone. */
-enum lhi_stat {
+enum lhi_counter {
 	/* what acquisitions are computed from */
 	STAT_SPENT = 0,		/* uses of claims that were none */
 	STAT_BASE = 1,		/* uses of its claims before it had them */
@@ -45,40 +45,41 @@ _Static_assert(LH_HISTOGRAM == SHM_HOLD_TIMES, "hold times of a table");
 
 /* n more, of whoever looks through this view. */
 static inline void
-lhi_stat_add(struct lhi_view *v, unsigned which, uint64_t n)
+lhi_counters_add(struct lhi_view *v, unsigned which, uint64_t n)
 {
 	(void)sh64_fetch_add(v->me != NULL ? &v->me->stat[which] :
 	    &v->hdr->gone[which], n);
 }
 
 /* The same for a session: that of a claim which the viewer used. */
-void lhi_stat_add_to(struct lhi_view *v, uint64_t sid, unsigned which,
+void lhi_counters_add_to(struct lhi_view *v, uint64_t sid, unsigned which,
     uint64_t n);
 
 /* A claim of the viewer's was used, and not to acquire with. */
 static inline void
-lhi_stat_spent(struct lhi_view *v)
+lhi_counters_spent(struct lhi_view *v)
 {
-	lhi_stat_add(v, STAT_SPENT, 1);
+	lhi_counters_add(v, STAT_SPENT, 1);
 }
 
 /* One that waited so long was granted; one that was held so long ended. */
-void lhi_stat_waited(struct lhi_view *v, int64_t ns);
-void lhi_stat_held(struct lhi_view *v, int64_t ns);
+void lhi_counters_waited(struct lhi_view *v, int64_t ns);
+void lhi_counters_held(struct lhi_view *v, int64_t ns);
 
 /* A lease of session `owner` was ended, and why. */
-void lhi_stat_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause cause);
+void lhi_counters_ended(struct lhi_view *v, uint64_t owner, enum lhi_cause
+    cause);
 
 /* Chunk ch has become that session's. */
-void lhi_stat_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid);
+void lhi_counters_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid);
 
 /* Session record idx, which nobody has now, will be somebody else's. */
-void lhi_stat_begin(struct lhi_view *v, uint32_t idx);
+void lhi_counters_begin(struct lhi_view *v, uint32_t idx);
 
 /* The sums over the table, and a session's part.  False: its acquisitions are
  * not known at this moment, and 0. */
-void lhi_stat_table(struct lhi_view *v, struct lh_counters *c);
-bool lhi_stat_session(struct lhi_view *v, uint32_t idx, uint64_t sid,
+void lhi_counters_table(struct lhi_view *v, struct lh_counters *c);
+bool lhi_counters_session(struct lhi_view *v, uint32_t idx, uint64_t sid,
     struct lh_counters *c);
 
 #endif

@@ -31,7 +31,7 @@
 static void
 ring(struct shm_session *se, uint32_t what)
 {
-	/* pairs with: lhi_bell_listen(), then the comparison (I1) */
+	/* pairs with: lhi_doorbell_listen(), then the comparison (I1) */
 	uint32_t old = sh32_fetch_add(&se->doorbell, what);
 
 	lhi_point("bell.risen");
@@ -40,26 +40,26 @@ ring(struct shm_session *se, uint32_t what)
 }
 
 void
-lhi_bell_ring(struct lhi_view *v, uint64_t sid, uint32_t what)
+lhi_doorbell_ring(struct lhi_view *v, uint64_t sid, uint32_t what)
 {
 	if (sid != 0 && sid_idx(sid) < v->geo.max_sessions)
 		ring(&v->sessions[sid_idx(sid)], what);
 }
 
 void
-lhi_bell_ring_claim(struct lhi_view *v, uint32_t ci, uint32_t what)
+lhi_doorbell_ring_claim(struct lhi_view *v, uint32_t ci, uint32_t what)
 {
 	struct shm_chunk *ch = &v->chunks[ci / SHM_CHUNK];
 	uint64_t owner = sh64_load(&ch->owner);
 	uint64_t keeper = sh64_load(&ch->keeper);
 
-	lhi_bell_ring(v, owner, what);
+	lhi_doorbell_ring(v, owner, what);
 	if (keeper != owner)
-		lhi_bell_ring(v, keeper, what);
+		lhi_doorbell_ring(v, keeper, what);
 }
 
 void
-lhi_bell_ring_all(struct lhi_view *v, uint32_t what)
+lhi_doorbell_ring_all(struct lhi_view *v, uint32_t what)
 {
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
 		if (sh32_load(&v->sessions[i].doorbell) & BELL_LISTENS)
@@ -68,14 +68,14 @@ lhi_bell_ring_all(struct lhi_view *v, uint32_t what)
 }
 
 uint32_t
-lhi_bell_listen(struct lhi_view *v)
+lhi_doorbell_listen(struct lhi_view *v)
 {
 	/* pairs with: ring() */
 	return sh32_fetch_or(&v->me->doorbell, BELL_LISTENS) | BELL_LISTENS;
 }
 
 void
-lhi_bell_ignore(struct lhi_view *v)
+lhi_doorbell_ignore(struct lhi_view *v)
 {
 	(void)sh32_fetch_and(&v->me->doorbell, ~BELL_LISTENS);
 }

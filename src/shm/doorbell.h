@@ -14,12 +14,12 @@
 
 /* Ring at a session; at whoever has claim ci, or may take claims from its
  * chunk; at every session. */
-void lhi_bell_ring(struct lhi_view *v, uint64_t sid, uint32_t what);
-void lhi_bell_ring_claim(struct lhi_view *v, uint32_t ci, uint32_t what);
-void lhi_bell_ring_all(struct lhi_view *v, uint32_t what);
+void lhi_doorbell_ring(struct lhi_view *v, uint64_t sid, uint32_t what);
+void lhi_doorbell_ring_claim(struct lhi_view *v, uint32_t ci, uint32_t what);
+void lhi_doorbell_ring_all(struct lhi_view *v, uint32_t what);
 
 /* The viewer listens from now on; what the word says.  No more. */
-uint32_t lhi_bell_listen(struct lhi_view *v);
-void lhi_bell_ignore(struct lhi_view *v);
+uint32_t lhi_doorbell_listen(struct lhi_view *v);
+void lhi_doorbell_ignore(struct lhi_view *v);
 
 #endif

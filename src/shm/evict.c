@@ -121,7 +121,7 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 		    CAUSE_RELEASED, word_ver(w))))
 			return 0;
 		lhi_point("evict.back");
-		lhi_queue_kick(v, s);
+		lhi_queue_wake_first(v, s);
 		return 1;
 	}
 	if (info & KEY_LOCAL)
@@ -135,7 +135,7 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	lhi_point("evict.floor");
 	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
 	    word_ver(w)))) {					/* E4 */
-		lhi_stat_add(v, STAT_EVICTIONS, 1);
+		lhi_counters_add(v, STAT_EVICTIONS, 1);
 		lhi_event_key(v, LH_LOG_EVICTED, s, token);
 	}
 	return 0;

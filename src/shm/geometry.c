@@ -47,7 +47,7 @@ lhi_geometry_place(struct lhi_geometry *g)
 	g->requests_off = place(&off, g->n_requests,
 	    sizeof(struct shm_request));
 	g->values_off = place(&off, g->n_values, sizeof(struct shm_value));
-	g->asides_off = place(&off, g->n_claims, sizeof(struct shm_aside));
+	g->asides_off = place(&off, g->n_claims, sizeof(struct shm_claim_note));
 	g->rights_off = place(&off, g->n_slots, sizeof(struct shm_right));
 	g->object_len = off;
 	return 0;
@@ -62,7 +62,7 @@ lhi_geometry_fingerprint(void)
 		sizeof(struct shm_claim), sizeof(struct shm_slot),
 		sizeof(struct shm_long), sizeof(struct shm_ring),
 		sizeof(struct shm_request), sizeof(struct shm_value),
-		sizeof(struct shm_aside), sizeof(struct shm_right),
+		sizeof(struct shm_claim_note), sizeof(struct shm_right),
 		SHM_CHUNK, SHM_GROUP, SHM_KEY_INLINE,
 		offsetof(struct shm_header, ceiling),
 		offsetof(struct shm_header, fence_dir),

@@ -39,7 +39,7 @@
 #define LOOKS 64		/* at records, before there are made more */
 
 int
-lhi_name_set(struct lhi_name *n, const char *key)
+lhi_name_set(struct lhi_key_name *n, const char *key)
 {
 	size_t len;
 
@@ -61,7 +61,7 @@ lhi_name_set(struct lhi_name *n, const char *key)
 static size_t n_words(size_t len) { return (len + 7) / 8; }
 
 static uint64_t
-word_of(const struct lhi_name *n, size_t i)
+word_of(const struct lhi_key_name *n, size_t i)
 {
 	return 8 * i + 8 <= n->len ? lhi_key_load8(n->key + 8 * i) :
 	    lhi_key_rest(n->key, n->len);
@@ -111,7 +111,7 @@ stored(const struct shm_slot *s, const struct shm_long *l, size_t i)
 
 int
 lhi_key_match(struct lhi_view *v, const struct shm_slot *s,
-    const struct lhi_name *n, uint32_t *gen)
+    const struct lhi_key_name *n, uint32_t *gen)
 {
 	const struct shm_long *l = NULL;
 	size_t len = begin(v, s, gen, &l);
@@ -160,7 +160,7 @@ long_in_use(struct lhi_view *v, uint32_t idx, uint64_t owner)
 static int
 take_long(struct lhi_view *v, struct shm_slot *s, uint32_t looks, bool evict)
 {
-	uint64_t me = lhi_home(lhi_slot_idx(v, s), sh32_load_rlx(&s->gen));
+	uint64_t me = lhi_slot_ref(lhi_slot_idx(v, s), sh32_load_rlx(&s->gen));
 	uint32_t n = lhi_longs_ready(v);
 	uint32_t from = sh32_load_rlx(&v->hdr->long_next) % n;
 	int64_t now_ns = lhi_now_ns(v);
@@ -217,7 +217,8 @@ get_long(struct lhi_view *v, struct shm_slot *s)
 }
 
 int
-lhi_key_write(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n)
+lhi_key_write(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name
+    *n)
 {
 	struct shm_long *l = NULL;
 	uint32_t gen = sh32_load_rlx(&s->gen), cluster = 0;

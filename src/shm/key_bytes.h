@@ -8,7 +8,7 @@
 #include <string.h>
 #include "shm/view.h"
 
-struct lhi_name {
+struct lhi_key_name {
 	const char *key;
 	size_t len;
 	uint64_t hash;
@@ -68,14 +68,14 @@ lhi_slot_is(const struct shm_slot *s, const char *key)
 }
 
 /* 0; -EINVAL, -ENAMETOOLONG, with a detail. */
-int lhi_name_set(struct lhi_name *n, const char *key);
+int lhi_name_set(struct lhi_key_name *n, const char *key);
 
 /*
  * Is the slot a key now, and this one?  1, and *gen says in which life; 0: it
  * is another one; -EAGAIN: it is none, or changes right now.
  */
 int lhi_key_match(struct lhi_view *v, const struct shm_slot *s,
-    const struct lhi_name *n, uint32_t *gen);
+    const struct lhi_key_name *n, uint32_t *gen);
 
 /*
  * The key's bytes, NUL-terminated, into buf[SHM_KEY_MAX + 1]; its length, or 0
@@ -89,6 +89,6 @@ size_t lhi_slot_key(struct lhi_view *v, const struct shm_slot *s, char *buf);
  * 0; -ENOSPC; -EUCLEAN.
  */
 int lhi_key_write(struct lhi_view *v, struct shm_slot *s,
-    const struct lhi_name *n);
+    const struct lhi_key_name *n);
 
 #endif

@@ -75,7 +75,7 @@
 /* What is looked for: a key, a slot of that hash, or a bucket. */
 struct aim {
 	uint64_t place;		/* hash, or the bucket's place */
-	const struct lhi_name *name;
+	const struct lhi_key_name *name;
 	uint32_t node;
 	uint32_t gen;		/* of the slot that was found by its name */
 };
@@ -323,11 +323,11 @@ static void
 set_ref(struct lhi_view *v, uint32_t idx, uint32_t gen, struct lhi_ref *ref)
 {
 	ref->slot = &v->slots[idx];
-	ref->home = lhi_home(idx, gen);
+	ref->slot_ref = lhi_slot_ref(idx, gen);
 }
 
 int
-lhi_index_find(struct lhi_view *v, const struct lhi_name *n,
+lhi_index_find(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref)
 {
 	struct aim aim = { .place = n->hash, .name = n };
@@ -341,7 +341,7 @@ lhi_index_find(struct lhi_view *v, const struct lhi_name *n,
 
 int
 lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
-    const struct lhi_name *n, struct lhi_ref *ref)
+    const struct lhi_key_name *n, struct lhi_ref *ref)
 {
 	struct aim aim = { .place = n->hash, .name = n };
 	uint32_t idx = lhi_slot_idx(v, s);

@@ -6,7 +6,7 @@
 #include "shm/key_slot.h"
 
 /* 1 found, and *ref says where; 0 no such key; -EUCLEAN. */
-int lhi_index_find(struct lhi_view *v, const struct lhi_name *n,
+int lhi_index_find(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref);
 
 /*
@@ -14,7 +14,7 @@ int lhi_index_find(struct lhi_view *v, const struct lhi_name *n,
  * else has made that key, *ref says where; -EUCLEAN.
  */
 int lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
-    const struct lhi_name *n, struct lhi_ref *ref);
+    const struct lhi_key_name *n, struct lhi_ref *ref);
 
 /*
  * Is the slot in the list, as a key of that hash?  If its link is marked, it is

@@ -57,10 +57,10 @@
  *		hint, then the word is FREE
  * in which nobody reads the word for a token, while it is RESERVED.  So the
  * words of all lives of one kind have versions that only rise (lock_word.c,
- * I1): who remembers a word of an earlier one, above all a thread's magazine,
- * never sees it again.  Nor in lives of the other kind, though versions there
- * are any numbers: a FREE word of a cluster key has a bit of its own.  Of a
- * maker that dies in between there is left a slot whose tokens are where no
+ * I1): who remembers a word of an earlier one, above all a thread's claim
+ * cache, never sees it again.  Nor in lives of the other kind, though versions
+ * there are any numbers: a FREE word of a cluster key has a bit of its own.  Of
+ * a maker that dies in between there is left a slot whose tokens are where no
  * key's are: the next one goes the same way.  (`was` is raised only to a token
  * that one can have had.)
  *
@@ -92,7 +92,7 @@
 #define TURN (UINT64_C(1) << VER_BITS)
 
 int
-lhi_slot_find(struct lhi_view *v, const struct lhi_name *n,
+lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref)
 {
 	return lhi_index_find(v, n, ref);
@@ -102,7 +102,7 @@ bool
 lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag)
 {
 	struct shm_slot *s = ref->slot;
-	uint32_t gen = (uint32_t)(ref->home >> 32), info;
+	uint32_t gen = (uint32_t)(ref->slot_ref >> 32), info;
 
 	do {
 		info = sh32_load(&s->key_info);
@@ -117,7 +117,7 @@ lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag)
 bool
 lhi_slot_unkeep(const struct lhi_ref *ref)
 {
-	uint32_t gen = (uint32_t)(ref->home >> 32), info;
+	uint32_t gen = (uint32_t)(ref->slot_ref >> 32), info;
 
 	do {
 		info = sh32_load(&ref->slot->key_info);
@@ -140,7 +140,8 @@ reserve(struct lhi_view *v, uint32_t ci, uint32_t idx)
 	w = sh64_load(&s->word);
 	if (word_mode(w) != WORD_NONE || word_idx(w) != NONE_UNUSED)
 		return NULL;
-	sh64_store(&v->claims[ci].home, lhi_home(idx, sh32_load(&s->gen) + 1));
+	sh64_store(&v->claims[ci].slot_ref, lhi_slot_ref(idx, sh32_load(&s->gen)
+	    + 1));
 	lhi_point("slot.announced");
 	return sh64_cas(&s->word, w, word_make(WORD_NONE, ci,
 	    word_ver(w) + 1)) ? s : NULL;
@@ -195,7 +196,8 @@ take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	uint32_t spares = n < LHI_SPARES ? n : LHI_SPARES;
 	int64_t now_ns = lhi_now_ns(v);
 
-	(void)lhi_session_sweep(v);	/* what the dead hold is no hindrance */
+	(void)lhi_session_reclaim_dead(v); /* what the dead hold is no hindrance
+	    */
 	for (uint32_t i = 0; i < n + spares; i++) {
 		uint32_t idx = (from + i) % n;
 		int gone = lhi_evict_idle(v, idx, now_ns, i < spares);
@@ -277,7 +279,7 @@ undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 
 	if (word_mode(w) == WORD_FREE) {
 		if (sh32_load(&s->maker) != ci || sh32_load(&s->gen) !=
-		    sh64_load(&v->claims[ci].home) >> 32)
+		    sh64_load(&v->claims[ci].slot_ref) >> 32)
 			return 0;
 		linked = lhi_index_linked(v, s, sh64_load(&s->hash));
 		if (linked != 0)
@@ -419,14 +421,14 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 
 /* Step 3. */
 static int
-fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
+fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
     uint32_t ci)
 {
 	int error;
 
 	/* before the key: who reads that reads this first and last */
 	(void)sh32_xchg(&s->gen,
-	    (uint32_t)(sh64_load_rlx(&v->claims[ci].home) >> 32));
+	    (uint32_t)(sh64_load_rlx(&v->claims[ci].slot_ref) >> 32));
 	sh32_store(&s->maker, ci);
 	lhi_value_forget(s);
 	error = lhi_key_write(v, s, n);
@@ -437,12 +439,12 @@ fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_name *n,
 static void
 tell_made(struct lhi_view *v, const struct shm_slot *s)
 {
-	lhi_stat_add(v, STAT_KEYS_MADE, 1);
+	lhi_counters_add(v, STAT_KEYS_MADE, 1);
 	lhi_event_key(v, LH_LOG_KEY_MADE, s, 0);
 }
 
 int
-lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
+lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
     struct lhi_ref *ref)
 {
 	struct shm_claim *c = &v->claims[ci];
@@ -453,9 +455,9 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
 	if (error != 0)
 		return error < 0 ? error : 0;
 	seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
-	sh64_store_rlx(&c->home, 0);
+	sh64_store_rlx(&c->slot_ref, 0);
 	sh64_store(&c->state, state_make(ST_INSERT, seq, 0));
-	lhi_stat_spent(v);
+	lhi_counters_spent(v);
 	error = find_room(v, ci, &s);
 	if (error == 0) {
 		error = fill(v, s, n, ci);
@@ -478,6 +480,6 @@ lhi_slot_settle_insert(struct lhi_view *v, uint32_t ci)
 
 	if (s == NULL)
 		return 0;
-	lhi_stat_add(v, STAT_COMPLETIONS, 1);
+	lhi_counters_add(v, STAT_COMPLETIONS, 1);
 	return undo(v, s, ci);
 }

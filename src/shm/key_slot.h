@@ -7,26 +7,26 @@
 
 struct lhi_ref {
 	struct shm_slot *slot;
-	uint64_t home;		/* its index, and which life of it */
+	uint64_t slot_ref;	/* its index, and which life of it */
 };
 
 /* The slot of a home, which lhi_slot() has seen to be in range before. */
 static inline struct lhi_ref
-lhi_ref_at(const struct lhi_view *v, uint64_t home)
+lhi_ref_at(const struct lhi_view *v, uint64_t slot_ref)
 {
-	return (struct lhi_ref){ &v->slots[(uint32_t)home], home };
+	return (struct lhi_ref){ &v->slots[(uint32_t)slot_ref], slot_ref };
 }
 
 /* 1 found, 0 no such key, -EUCLEAN. */
-int lhi_slot_find(struct lhi_view *v, const struct lhi_name *n,
+int lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref);
 
 /*
- * Find, or make.  `ci` is a free claim of the caller's own magazine: what is
+ * Find, or make.  `ci` is a free claim of the caller's own claim cache: what is
  * being made is announced in it, and it is free again afterwards.
  * 0; -ENOSPC; -EUCLEAN.
  */
-int lhi_slot_make(struct lhi_view *v, const struct lhi_name *n, uint32_t ci,
+int lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
     struct lhi_ref *ref);
 
 /*
@@ -55,7 +55,8 @@ lhi_slot_local(const struct lhi_ref *ref)
 	uint32_t info = sh32_load(&ref->slot->key_info);
 
 	return (info & KEY_LOCAL) &&
-	    ((info ^ KEY_LIFE((uint32_t)(ref->home >> 32))) & ~KEY_SAID) == 0;
+	       ((info ^ KEY_LIFE((uint32_t)(ref->slot_ref >> 32))) &
+		   ~KEY_SAID) == 0;
 }
 
 /* Finish or undo what a dead session's INSERT claim announced. */

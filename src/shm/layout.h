@@ -59,7 +59,7 @@
 /* header flags (any) */
 #define SHM_DAMAGED	0x1u	/* a confirmed inconsistency was met; sticky */
 #define SHM_RETIRED	0x2u	/* removed: shm/table_remove.c; sticky */
-#define SHM_MENDING 0x4u /* being repaired, or left so: offline/repair.c */
+#define SHM_REPAIRING 0x4u /* being repaired, or left so: offline/repair.c */
 #define SHM_LOG_GRANTS	0x8u	/* grants and releases are events, too */
 #define SHM_SEALED	0x10u	/* its first range was the highest there was,
 				 * when it had its name: I4 of
@@ -212,7 +212,7 @@ struct shm_claim {
 	shm_u64 state;		/* any: st | seq | deadline */
 	shm_u64 rnext;		/* any: chain of readers */
 	shm_u64 wnext;		/* any: wait queue */
-	shm_u64 home;		/* owner: gen << 32 | slot it is for */
+	shm_u64 slot_ref;	/* owner: gen << 32 | slot it is for */
 	shm_u64 since;		/* owner: acquired, or began to wait: in
 				 * deadline units (40) | thread (24); 0: no
 				 * thread's in particular */
@@ -244,7 +244,7 @@ struct shm_claim {
 #define WAITER_UPGRADE	0x10u	/* a reader that wants the key for itself: op/
 				 * upgrade.c; stands before all others */
 #define WAITER_LOOK	0x20u	/* any: it is in a circle: op/deadlock.c */
-#define WAITER_SPARED	0x40u	/* never told of a deadlock */
+#define WAITER_NO_DEADLOCK	0x40u	/* never told of a deadlock */
 #define CLAIM_MOVING	0x80u	/* presenter: a named session's, who waits for
 				 * nothing: somebody hands it over, converts
 				 * or releases it, or was killed in that: shm/
@@ -334,7 +334,7 @@ struct shm_value {
 };
 
 /* What is seldom said about a claim. */
-struct shm_aside {
+struct shm_claim_note {
 	shm_u64 use;		/* owner: which use of the claim it is about */
 	shm_u64 request[2];	/* owner */
 	shm_u64 reserved;
@@ -367,7 +367,7 @@ static_assert(sizeof(struct shm_long) == 232, "long key");
 static_assert(sizeof(struct shm_ring) == 4096, "ring");
 static_assert(sizeof(struct shm_request) == 64, "request");
 static_assert(sizeof(struct shm_value) == 288, "value");
-static_assert(sizeof(struct shm_aside) == 128, "aside");
+static_assert(sizeof(struct shm_claim_note) == 128, "aside");
 static_assert(sizeof(struct shm_right) == 32, "right");
 AT(shm_header, max_sessions, 64);
 AT(shm_header, flags, 128);
@@ -384,7 +384,7 @@ AT(shm_header, shim_socket, 1920);
 AT(shm_session, application, 64);
 AT(shm_session, until, 96);
 AT(shm_session, stat, 128);
-AT(shm_claim, home, 24);
+AT(shm_claim, slot_ref, 24);
 AT(shm_claim, park, 56);
 AT(shm_slot, gen, 48);
 AT(shm_slot, idle, 64);

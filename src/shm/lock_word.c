@@ -72,10 +72,10 @@ tell_expired(struct lhi_view *v, uint32_t ci, uint64_t owner)
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
 	uint64_t w = s != NULL ? sh64_load(&s->word) : 0;
 
-	lhi_stat_ended(v, owner, CAUSE_EXPIRED);
+	lhi_counters_ended(v, owner, CAUSE_EXPIRED);
 	lhi_event_ended(v, CAUSE_EXPIRED, ci, word_mode(w) == WORD_X &&
 	    word_idx(w) == ci ? lhi_lock_token(s, w) : 0);
-	lhi_bell_ring_claim(v, ci, BELL_LEASE);
+	lhi_doorbell_ring_claim(v, ci, BELL_LEASE);
 }
 
 int
@@ -135,10 +135,10 @@ lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
     enum lhi_cause cause, uint64_t token)
 {
 	if (judged == 2) {
-		lhi_stat_add(v, STAT_COMPLETIONS, 1);
-		lhi_bell_ring_claim(v, ci, BELL_LEASE);
+		lhi_counters_add(v, STAT_COMPLETIONS, 1);
+		lhi_doorbell_ring_claim(v, ci, BELL_LEASE);
 	} else if (cause == CAUSE_DIED) {	/* others: where judged */
-		lhi_stat_ended(v, lhi_claim_owner(v, ci), cause);
+		lhi_counters_ended(v, lhi_claim_owner(v, ci), cause);
 		lhi_event_ended(v, cause, ci, token);
 	}
 }
@@ -201,13 +201,13 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 	if (!sh64_cas(&s->word, w, left))
 		return -EINTR;
 	lhi_point("lock.reader_out");
-	lhi_chain_out(c, l);
+	lhi_readers_out(c, l);
 	if (how & SETTLE_READERS)
 		sh32_store_rlx(&s->pause_ms,
 		    (uint32_t)(lhi_clock_ns(CLOCK_MONOTONIC) /
 		    NS_PER_MS) | 1);	/* as the readers' coarse one */
 	if (word_mode(left) == WORD_FREE)
-		lhi_queue_kick(v, s);
+		lhi_queue_wake_first(v, s);
 	return 1;
 }
 
@@ -261,7 +261,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		if (sh64_cas(&s->word, w,
 		    lhi_free_word(s, cause, word_ver(w)))) {
 			lhi_point("lock.freed");
-			lhi_queue_kick(v, s);
+			lhi_queue_wake_first(v, s);
 			lhi_lock_tell(v, word_idx(w), ended, cause,
 			    lhi_lock_token(s, w));
 		}
@@ -285,7 +285,7 @@ lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	if (!sh64_cas(&s->word, w, lhi_free_word(s, cause, word_ver(w))))
 		return false;
 	lhi_point("lock.freed");
-	lhi_queue_kick(v, s);
+	lhi_queue_wake_first(v, s);
 	lhi_lock_tell(v, ci, 1, cause, lhi_lock_token(s, w));
 	return true;
 }

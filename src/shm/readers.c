@@ -79,7 +79,7 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 }
 
 bool
-lhi_chain_mark(struct shm_claim *c)
+lhi_readers_mark(struct shm_claim *c)
 {
 	uint64_t l;
 
@@ -99,7 +99,7 @@ ended(uint64_t st)
 }
 
 int
-lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+lhi_readers_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
     uint64_t seq, bool revoke)
 {
 	struct shm_claim *c = &v->claims[ci];
@@ -117,7 +117,7 @@ lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 	    link_make(true, link_idx(l), link_tag(l) + 1)));
 	lhi_point("chain.marked");
 	error = take_out_head(v, s, revoke ? SETTLE_READERS : 0);
-	lhi_queue_kick_upgrade(v, s);
+	lhi_queue_wake_upgrade(v, s);
 	return error;
 }
 
@@ -142,7 +142,7 @@ unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
 			return false;
 		lhi_point("chain.head_out");
 		if (word_mode(past) == WORD_FREE)
-			lhi_queue_kick(v, s);
+			lhi_queue_wake_first(v, s);
 	} else {
 		past = link_make(false, link_idx(marked),
 		    link_tag(at->value) + 1);
@@ -150,7 +150,7 @@ unlink_marked(struct lhi_view *v, struct shm_slot *s, struct spot *at,
 			return false;
 		lhi_point("chain.inner_out");
 	}
-	lhi_chain_out(c, marked);
+	lhi_readers_out(c, marked);
 	at->value = past;
 	at->cur = link_idx(marked);
 	return true;
@@ -232,14 +232,14 @@ sweep(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 }
 
 int
-lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+lhi_readers_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	const struct sweep sw = { .want = ci };
 
 	/* not to be pushed again by anyone: so this one look is enough */
 	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
 		return 0;
-	lhi_chain_mark(&v->claims[ci]);
+	lhi_readers_mark(&v->claims[ci]);
 	/* whoever took it out has said so, if it came so far */
 	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
 		return 0;
@@ -247,7 +247,7 @@ lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 }
 
 int
-lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
+lhi_readers_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
     bool probe, uint32_t besides)
 {
 	const struct sweep sw = { .judge = true, .now_ns = now_ns,
@@ -258,7 +258,7 @@ lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 }
 
 int
-lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
+lhi_readers_walk(struct lhi_view *v, struct shm_slot *s,
     bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg)
 {
 	struct spot at = { NULL, sh64_load_sc(&s->word), 0 }, from = at;
@@ -305,12 +305,12 @@ is_other(struct lhi_view *v, uint32_t ci, void *arg)
 }
 
 int
-lhi_chain_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+lhi_readers_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	struct sought x = { ci, false };
 	int error = -EAGAIN;
 
 	for (int i = 0; i < WALKS && error == -EAGAIN; i++)
-		error = lhi_chain_walk(v, s, is_other, &x);
+		error = lhi_readers_walk(v, s, is_other, &x);
 	return x.found ? 1 : error;
 }

@@ -14,7 +14,7 @@
  * the first).  To be followed by its announcement and the word's swap.
  */
 static inline void
-lhi_chain_prepare(struct shm_claim *c, uint32_t head)
+lhi_readers_prepare(struct shm_claim *c, uint32_t head)
 {
 	uint64_t mine = sh64_load_rlx(&c->rnext);
 
@@ -65,7 +65,7 @@ lhi_reader_may_move(const struct shm_claim *c, uint64_t seq)
 
 /* Whoever has unlinked c, whose link was l, says so: no need to walk then. */
 static inline void
-lhi_chain_out(struct shm_claim *c, uint64_t l)
+lhi_readers_out(struct shm_claim *c, uint64_t l)
 {
 	(void)sh64_cas(&c->rnext, l,
 	    link_make(true, LINK_OUT, link_tag(l) + 1));
@@ -73,21 +73,22 @@ lhi_chain_out(struct shm_claim *c, uint64_t l)
 
 /* Is nobody behind c, and c not marked? */
 static inline bool
-lhi_chain_ends(const struct shm_claim *c)
+lhi_readers_ends(const struct shm_claim *c)
 {
 	return (sh64_load(&c->rnext) & MASK(LINK_TAG_SHIFT)) == 0;
 }
 
 /* Is ci, at whose state the caller looks next, the only one in word w? */
 static inline bool
-lhi_chain_sole(const struct shm_claim *c, uint32_t ci, uint64_t w)
+lhi_readers_sole(const struct shm_claim *c, uint32_t ci, uint64_t w)
 {
-	return (w & WORD_LOW) == word_make(WORD_S, ci, 0) && lhi_chain_ends(c);
+	return (w & WORD_LOW) == word_make(WORD_S, ci, 0) &&
+	       lhi_readers_ends(c);
 }
 
 /* Were readers of s revoked just now, so that none should stay idle? */
 static inline bool
-lhi_chain_paused(struct shm_slot *s, int64_t now_ns)
+lhi_readers_paused(struct shm_slot *s, int64_t now_ns)
 {
 	uint32_t at = sh32_load_rlx(&s->pause_ms);
 
@@ -106,28 +107,28 @@ lhi_chain_paused(struct shm_slot *s, int64_t now_ns)
  * behind it; with `revoke` idle ones too.  O(1) for each claim taken out.
  * 0; -EUCLEAN.
  */
-int lhi_chain_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
+int lhi_readers_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
     uint64_t seq, bool revoke);
 
 /*
  * Mark a claim that nobody uses again before we are done: terminal, by its
  * owner, or a dead session's.
  */
-bool lhi_chain_mark(struct shm_claim *c);
+bool lhi_readers_mark(struct shm_claim *c);
 
 /*
  * Take claim ci out, wherever it is, if it is in.  When this returns 0, no link
  * leads to it.  Only for a terminal claim, by its owner, or when its session is
  * dead.  0; -EUCLEAN.
  */
-int lhi_chain_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
+int lhi_readers_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
 /*
  * Go through the chain at time now_ns: take out who is past the deadline,
  * ended, idle, or (with `probe`, asking) dead.  All of it, or, with `besides`,
  * to the first live reader that is not this claim.  0; -EUCLEAN.
  */
-int lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
+int lhi_readers_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
     bool probe, uint32_t besides);
 
 /*
@@ -135,11 +136,11 @@ int lhi_chain_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
  * last comer first, and may return false to stop.  0; -EAGAIN: it moved;
  * -EUCLEAN.
  */
-int lhi_chain_walk(struct lhi_view *v, struct shm_slot *s,
+int lhi_readers_walk(struct lhi_view *v, struct shm_slot *s,
     bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg);
 
 /* Is claim ci in it, not marked?  1; 0; -EAGAIN: it has moved under each of
  * many looks; -EUCLEAN. */
-int lhi_chain_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
+int lhi_readers_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
 #endif

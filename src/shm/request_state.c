@@ -124,7 +124,7 @@ grants(struct lhi_view *v, const struct lhi_request *q, struct shm_slot *s,
 		    (moving || !is_reader(st));
 	return word_mode(w) == WORD_S && lhi_reader_token(s, c) == q->token &&
 	    (moving ? lhi_reader_may_move(c, seq) : is_reader(st)) &&
-	    lhi_chain_has(v, s, lid_claim(q->lease)) != 0;
+	    lhi_readers_has(v, s, lid_claim(q->lease)) != 0;
 }
 
 /* Is it held, its claim's state being st?  (That is compared afterwards.) */
@@ -132,13 +132,13 @@ static bool
 held_as(struct lhi_view *v, const struct lhi_request *q, struct shm_claim *c,
     uint64_t st)
 {
-	uint64_t home = sh64_load(&c->home), w;
+	uint64_t slot_ref = sh64_load(&c->slot_ref), w;
 	uint64_t owner = lhi_claim_owner(v, lid_claim(q->lease));
-	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
 
 	if (!state_held(st) ||
 	    lhi_claim_epoch(c) != lid_epoch(q->lease) || s == NULL ||
-	    sh32_load(&s->gen) != home >> 32 ||
+	    sh32_load(&s->gen) != slot_ref >> 32 ||
 	    (sh64_load(&s->hash) != q->name.key &&
 	    !(q->notes & REQUEST_SEVERAL)) || owner == 0 ||
 	    lhi_session_dead(v, owner, true))
@@ -186,7 +186,7 @@ lhi_request_won(struct lhi_view *v, const struct lhi_request *q)
 	if (!is_reader(sh64_load(&c->state)))
 		return 1;
 	s = lhi_slot(v, lhi_claim_slot(c));
-	has = s == NULL ? -EAGAIN : lhi_chain_has(v, s, ci);
+	has = s == NULL ? -EAGAIN : lhi_readers_has(v, s, ci);
 	return has != -EUCLEAN ? has : lhi_damaged(v, "readers of a key cannot "
 	    "be walked", lhi_slot_idx(v, s), ci);
 }

@@ -341,7 +341,7 @@ reserve(struct lhi_view *v, int fd, uint32_t idx,
 
 	if (lhi_session_lock_recycle(v, fd, idx) != 0)
 		return 0;
-	got = lhi_session_lay_to_rest(v, idx, &inc);
+	got = lhi_session_reclaim_record(v, idx, &inc);
 	was = sh64_load(&se->state);
 	if (got == 1 && (sess_inc(was) != inc || is_pending(was) ||
 	    /* an old owner that has not been torn down yet */
@@ -350,7 +350,7 @@ reserve(struct lhi_view *v, int fd, uint32_t idx,
 		got = 0;
 	if (got == 1) {
 		lhi_point("named.reserved");
-		lhi_stat_begin(v, idx);
+		lhi_counters_begin(v, idx);
 		describe(v, idx, inc, wish);
 		*s = sess_make(SESS_NAMED, SESS_PENDING, inc);
 		/* pairs with: the looks at all others that follow */
@@ -447,11 +447,11 @@ lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
     uint64_t *sid)
 {
 	struct timespec a_while = { 0, 0 };
-	struct lhi_spade sp;
+	struct lhi_reclaim_fd sp;
 	int error = -EAGAIN;
 
-	if (!lhi_spade_fetch(v, &sp)) {
-		lhi_spade_put_away(&sp);
+	if (!lhi_reclaim_fd_open(v, &sp)) {
+		lhi_reclaim_fd_close(&sp);
 		return lhi_view_gone(v) ? lhi_view_fresh(v) :
 		    lhi_fail(-EMFILE, "cannot open %s once more", v->path);
 	}
@@ -464,7 +464,7 @@ lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
 		error = lhi_named_find(v, wish->name, sid) ? -EEXIST :
 		    make_once(v, sp.fd, wish, sid);
 	}
-	lhi_spade_put_away(&sp);
+	lhi_reclaim_fd_close(&sp);
 	return error != -EAGAIN ? error : lhi_fail(error, "session '%.31s' is "
 	    "being made and ended by others all the time: try again",
 	    wish->name);

@@ -154,12 +154,12 @@ void
 lhi_named_delay_mended(struct lhi_view *v, uint32_t ci)
 {
 	uint64_t sid = lhi_claim_owner(v, ci), st, w;
-	uint64_t home = sh64_load(&v->claims[ci].home);
-	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
+	uint64_t slot_ref = sh64_load(&v->claims[ci].slot_ref);
+	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
 	const struct shm_session *se;
 
 	if (s == NULL || sid == 0 || !lhi_named_is(v, sid) ||
-	    sh32_load(&s->gen) != home >> 32)
+	    sh32_load(&s->gen) != slot_ref >> 32)
 		return;
 	se = &v->sessions[sid_idx(sid)];
 	st = sh64_load(&v->claims[ci].state);
@@ -186,9 +186,9 @@ lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
 void
 lhi_named_forget(struct lhi_view *v, uint32_t ci)
 {
-	uint64_t home = sh64_load(&v->claims[ci].home), w;
-	struct shm_slot *s = lhi_slot(v, (uint32_t)home);
-	struct lhi_ref ref = { s, home };
+	uint64_t slot_ref = sh64_load(&v->claims[ci].slot_ref), w;
+	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
+	struct lhi_ref ref = { s, slot_ref };
 	enum lhi_named_end how;
 	const struct shm_session *se = ended(v, lhi_claim_owner(v, ci), &how);
 
@@ -196,7 +196,7 @@ lhi_named_forget(struct lhi_view *v, uint32_t ci)
 	    sh32_load_rlx(&se->on_end) != NAMED_DELETE)
 		return;
 	w = sh64_load_sc(&s->word);
-	if (sh32_load(&s->gen) != home >> 32 || word_mode(w) != WORD_FREE)
+	if (sh32_load(&s->gen) != slot_ref >> 32 || word_mode(w) != WORD_FREE)
 		return;
 	(void)lhi_slot_unkeep(&ref);
 	lhi_point("named.forgetting");
@@ -260,6 +260,6 @@ lhi_named_end_made_by(struct lhi_view *v, uint64_t maker)
 		if (sess_st(s) == SESS_NAMED &&
 		    sh64_load(&se->maker) == maker &&
 		    lhi_named_end(v, sid_make(sess_inc(s), i)))
-			(void)lhi_session_bury(v, sid_make(sess_inc(s), i));
+			(void)lhi_session_reclaim(v, sid_make(sess_inc(s), i));
 	}
 }

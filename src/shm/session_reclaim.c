@@ -79,7 +79,7 @@ bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 }
 
 int
-lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
+lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 {
 	struct shm_session *se = &v->sessions[idx];
 	uint64_t s = sh64_load(&se->state);
@@ -117,7 +117,7 @@ lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 }
 
 bool
-lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp)
+lhi_reclaim_fd_open(struct lhi_view *v, struct lhi_reclaim_fd *sp)
 {
 	/* a thread cancelled in between would keep its turn for ever */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &sp->cancel);
@@ -129,7 +129,7 @@ lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp)
 }
 
 void
-lhi_spade_put_away(struct lhi_spade *sp)
+lhi_reclaim_fd_close(struct lhi_reclaim_fd *sp)
 {
 	if (sp->pin != NULL)
 		lhi_byte_unpin(sp->pin);
@@ -140,40 +140,40 @@ lhi_spade_put_away(struct lhi_spade *sp)
 
 /* 1 done; 0 it lives, or somebody else is at it; -EUCLEAN. */
 static int
-bury_record(struct lhi_view *v, const struct lhi_spade *sp, uint32_t idx)
+bury_record(struct lhi_view *v, const struct lhi_reclaim_fd *sp, uint32_t idx)
 {
 	uint64_t inc;
 	int done;
 
 	if (lhi_session_lock_recycle(v, sp->fd, idx) != 0)
 		return 0;
-	done = lhi_session_lay_to_rest(v, idx, &inc);
+	done = lhi_session_reclaim_record(v, idx, &inc);
 	lhi_session_unlock_recycle(sp->fd, idx);
 	return done;
 }
 
 int
-lhi_session_bury(struct lhi_view *v, uint64_t sid)
+lhi_session_reclaim(struct lhi_view *v, uint64_t sid)
 {
 	int saved = errno, done = 0;
-	struct lhi_spade sp;
+	struct lhi_reclaim_fd sp;
 
 	if (sid_idx(sid) >= v->geo.max_sessions)
 		return 0;
-	if (lhi_spade_fetch(v, &sp))
+	if (lhi_reclaim_fd_open(v, &sp))
 		done = bury_record(v, &sp, sid_idx(sid));
-	lhi_spade_put_away(&sp);
+	lhi_reclaim_fd_close(&sp);
 	errno = saved;
 	return done;
 }
 
 unsigned
-lhi_session_sweep(struct lhi_view *v)
+lhi_session_reclaim_dead(struct lhi_view *v)
 {
 	int saved = errno;
 	unsigned buried = 0;
-	struct lhi_spade sp;
-	bool ready = lhi_spade_fetch(v, &sp);
+	struct lhi_reclaim_fd sp;
+	bool ready = lhi_reclaim_fd_open(v, &sp);
 
 	for (uint32_t i = 0; ready && i < v->geo.max_sessions; i++) {
 		uint64_t s = sh64_load(&v->sessions[i].state);
@@ -185,7 +185,7 @@ lhi_session_sweep(struct lhi_view *v)
 		if (dead && bury_record(v, &sp, i) == 1)
 			buried++;
 	}
-	lhi_spade_put_away(&sp);
+	lhi_reclaim_fd_close(&sp);
 	errno = saved;
 	return buried;
 }

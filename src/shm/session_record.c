@@ -290,7 +290,7 @@ lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
 
 	if (!sh64_cas(&se->state, s, sess_make(SESS_DEAD, 0, sess_inc(s))))
 		return false;
-	lhi_stat_add(v, STAT_DEATHS, 1);
+	lhi_counters_add(v, STAT_DEATHS, 1);
 	lhi_event_session(v, LH_LOG_FOUND_DEAD, sid_make(sess_inc(s), idx));
 	return true;
 }
@@ -396,7 +396,7 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 		return lhi_fail(got, "cannot lock a byte of %s (error %d)",
 		    v->path, -got);
 	lhi_point("session.recycling");
-	got = lhi_session_lay_to_rest(v, idx, &inc);
+	got = lhi_session_reclaim_record(v, idx, &inc);
 	if (got != 1) {
 		lhi_session_unlock_recycle(fd, idx);
 		return got;
@@ -417,7 +417,7 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	got = lhi_view_fd(v);
 	if (got < 0 || lhi_byte_held(got, live_byte(idx)) != 1)
 		flags |= SESS_NOPROOF;
-	lhi_stat_begin(v, idx);
+	lhi_counters_begin(v, idx);
 	describe(v, se, application);
 	*sid = sid_make(inc, idx);
 	lhi_point("session.described");

@@ -101,30 +101,30 @@ void lhi_session_unlock_recycle(int fd, uint32_t idx);
  * back all its claims.  1 done, and *inc says of which incarnation; 0 it is
  * alive after all; -EUCLEAN.
  */
-int lhi_session_lay_to_rest(struct lhi_view *v, uint32_t idx, uint64_t *inc);
+int lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc);
 
 /*
  * A description of the object that may take such bytes, pinned like a
  * session's: nobody's closefrom() ends our turn.  False: none could be opened;
  * it is put away all the same.
  */
-struct lhi_spade {
+struct lhi_reclaim_fd {
 	int fd;
 	void *pin;
 	int cancel;			/* the thread's state before */
 };
 
-bool lhi_spade_fetch(struct lhi_view *v, struct lhi_spade *sp);
-void lhi_spade_put_away(struct lhi_spade *sp);
+bool lhi_reclaim_fd_open(struct lhi_view *v, struct lhi_reclaim_fd *sp);
+void lhi_reclaim_fd_close(struct lhi_reclaim_fd *sp);
 
 /* The same for a session that was seen dead.  1 done; 0 it lives, or somebody
  * else is at it; -EUCLEAN. */
-int lhi_session_bury(struct lhi_view *v, uint64_t sid);
+int lhi_session_reclaim(struct lhi_view *v, uint64_t sid);
 
 /*
  * Bury every session that is provably dead: free what it held, take it out of
  * queues, give its claims back.  Number of sessions buried.
  */
-unsigned lhi_session_sweep(struct lhi_view *v);
+unsigned lhi_session_reclaim_dead(struct lhi_view *v);
 
 #endif

@@ -90,7 +90,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 {
 	clockid_t clock = o->clock == LH_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
 	    CLOCK_MONOTONIC;
-	struct lhi_extent e = lhi_extent_first(g);
+	struct lhi_backing e = lhi_backing_first(g);
 	struct timespec wall;
 
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
@@ -141,7 +141,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 static int
 reserve(int fd, const char *path, const struct lhi_geometry *g)
 {
-	struct lhi_extent e = lhi_extent_first(g);
+	struct lhi_backing e = lhi_backing_first(g);
 	struct lhi_span s[LHI_SPANS];
 	struct rlimit most;
 	uint64_t len = 0;
@@ -157,7 +157,7 @@ reserve(int fd, const char *path, const struct lhi_geometry *g)
 		    (unsigned long long)most.rlim_cur);
 	if (ftruncate(fd, (off_t)g->object_len) != 0)
 		error = -errno;
-	lhi_extent_spans(g, &e, s);
+	lhi_backing_spans(g, &e, s);
 	for (int i = 0; error == 0 && i < LHI_SPANS; i++) {
 		error = lhi_grow_back(fd, NULL, s[i].off, s[i].len);
 		len += s[i].len;
@@ -189,7 +189,7 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	    strlen(opts->cluster_prefix) >= SHM_PREFIX)
 		return lhi_fail(-EINVAL, "the prefix of cluster keys is longer "
 		    "than %u bytes", SHM_PREFIX - 1);
-	error = lhi_retire_floor(path, &floor);
+	error = lhi_table_remove_floor(path, &floor);
 	if (error == 0)
 		error = reserve(fd, path, &g);
 	if (error == 0)
@@ -285,10 +285,10 @@ int
 lhi_object_check(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *g)
 {
-	struct lhi_extent e;
+	struct lhi_backing e;
 	int error = lhi_object_identify(h, path, len, g);
 
-	return error != 0 || lhi_extent_of(h, g, &e) ? error :
+	return error != 0 || lhi_backing_of(h, g, &e) ? error :
 	    lhi_fail(-EUCLEAN, "the header of %s is damaged: it has grown to "
 	    "a size that makes no sense; stop its users and repair it "
 	    "(leasehold fsck --repair)", path);
@@ -315,11 +315,11 @@ check_place(const struct shm_header *h, const char *path)
 static int
 check_life(const struct shm_header *h, const char *path, int fd)
 {
-	int due = lhi_retire_due(path, h), error;
+	int due = lhi_table_remove_due(path, h), error;
 
 	if (due <= 0)
 		return due;
-	error = lhi_retire_finish(path, fd);
+	error = lhi_table_remove_finish(path, fd);
 	if (error == -EAGAIN)
 		return lhi_fail(error, "%s is being removed by a process that "
 		    "does not go on: end it, or let it run", path);
@@ -331,7 +331,7 @@ check_life(const struct shm_header *h, const char *path, int fd)
 static int
 check_whole(const struct shm_header *h, const char *path, int fd)
 {
-	if (!(sh32_load(&h->flags) & SHM_MENDING))
+	if (!(sh32_load(&h->flags) & SHM_REPAIRING))
 		return 0;
 	if (lhi_session_removal_held(fd))
 		return lhi_fail(-EAGAIN, "%s is being repaired", path);
@@ -395,7 +395,7 @@ open_table(const char *path, bool system_wide, bool mend,
 		error = mend ?
 		    lhi_object_identify(&h, path, st.st_size, geo) :
 		    lhi_object_check(&h, path, st.st_size, geo);
-	if (error == 0 && !mend && !lhi_extent_backed(fd, &h, geo))
+	if (error == 0 && !mend && !lhi_backing_backed(fd, &h, geo))
 		error = lhi_fail(-EPROTO, "%s is not backed by memory as far "
 		    "as it should be (it was copied or punched): remove it",
 		    path);

@@ -27,8 +27,8 @@
  *  I2	A table without the flag whose base is not below the floor is its
  *	name's latest.  A creator may read the floor before R3 and link its
  *	table after R4, with a base too low; but everyone who opens that by name
- *	reads the floor later, sees it (lhi_retire_due()), and removes it before
- *	it has granted anything.
+ *	reads the floor later, sees it (lhi_table_remove_due()), and removes it
+ *	before it has granted anything.
  *  I3	Only holders of its removal byte unlink a table, after looking whether
  *	the name is its still.
  *
@@ -79,7 +79,7 @@ is_ours(const char *path, const char *link)
 }
 
 int
-lhi_retire_floor(const char *path, uint64_t *floor)
+lhi_table_remove_floor(const char *path, uint64_t *floor)
 {
 	char link[FLOOR_PATH_MAX], text[24], *end = text;
 	uint64_t n = 0;
@@ -113,7 +113,7 @@ raise_floor(const char *path, uint64_t to)
 {
 	char link[FLOOR_PATH_MAX], fresh[FLOOR_PATH_MAX], text[24];
 	uint64_t now;
-	int error = lhi_retire_floor(path, &now);
+	int error = lhi_table_remove_floor(path, &now);
 
 	if (error != 0 || now >= to)
 		return error;
@@ -128,10 +128,10 @@ raise_floor(const char *path, uint64_t to)
 }
 
 int
-lhi_retire_due(const char *path, const struct shm_header *h)
+lhi_table_remove_due(const char *path, const struct shm_header *h)
 {
 	uint64_t floor;
-	int error = lhi_retire_floor(path, &floor);
+	int error = lhi_table_remove_floor(path, &floor);
 
 	return error != 0 ? error : (sh32_load(&h->flags) & SHM_RETIRED) ||
 	    sh64_load(&h->token_base) < floor;
@@ -164,7 +164,7 @@ check_floor(const char *path, uint64_t to)
 	char link[FLOOR_PATH_MAX];
 	struct stat st;
 	uint64_t now;
-	int error = lhi_retire_floor(path, &now);
+	int error = lhi_table_remove_floor(path, &now);
 
 	if (error != 0 || now >= to || geteuid() == 0)
 		return error;
@@ -208,7 +208,7 @@ is_ceiling(const struct shm_header *h, uint64_t n)
 }
 
 int
-lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
+lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h)
 {
 	uint64_t ceiling = sh64_load(&h->ceiling);
 	int error = check_name(path, fd);
@@ -225,7 +225,8 @@ lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
 	do {
 		ceiling = sh64_load(&h->ceiling);
 		if (!is_ceiling(h, ceiling))
-			return lhi_retire_foreign(path, fd);	/* nonsense */
+			return lhi_table_remove_foreign(path, fd); /* nonsense
+			    */
 	} while (!sh64_cas(&h->ceiling, ceiling, ceiling + STEP));	/* R2 */
 	lhi_point("retire.ceiling");
 	error = raise_floor(path, ceiling + STEP);			/* R3 */
@@ -234,7 +235,7 @@ lhi_retire_carry_out(const char *path, int fd, struct shm_header *h)
 }
 
 int
-lhi_retire_foreign(const char *path, int fd)
+lhi_table_remove_foreign(const char *path, int fd)
 {
 	uint64_t clock = lhi_durable_clock(), floor;
 	int error = check_name(path, fd);
@@ -242,7 +243,7 @@ lhi_retire_foreign(const char *path, int fd)
 	if (error == 0)
 		error = check_floor(path, UINT64_MAX);
 	if (error == 0)
-		error = lhi_retire_floor(path, &floor);
+		error = lhi_table_remove_floor(path, &floor);
 	/* it was made with that base or a lower one; or, with a fence file,
 	 * about where the wall clock was (durable.c) */
 	if (error == 0)
@@ -252,7 +253,7 @@ lhi_retire_foreign(const char *path, int fd)
 }
 
 int
-lhi_retire_finish(const char *path, int fd)
+lhi_table_remove_finish(const char *path, int fd)
 {
 	int error = lhi_session_lock_removal(fd);
 	struct shm_header *h;
@@ -263,7 +264,7 @@ lhi_retire_finish(const char *path, int fd)
 	if (h == MAP_FAILED) {
 		error = lhi_fail(-ENOMEM, "cannot map the header of %s", path);
 	} else {
-		error = lhi_retire_carry_out(path, fd, h);
+		error = lhi_table_remove_carry_out(path, fd, h);
 		(void)munmap(h, sizeof(*h));
 	}
 	/* a child that was forked meanwhile may have the description, too */

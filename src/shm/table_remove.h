@@ -9,11 +9,11 @@
  * Where the tokens of a new table at that path have to begin.  0; -EACCES,
  * -EUCLEAN: what is in the floor's place was not put there by us.
  */
-int lhi_retire_floor(const char *path, uint64_t *floor);
+int lhi_table_remove_floor(const char *path, uint64_t *floor);
 
 /* Was the table removed, or made without knowing of such a removal?  0, 1, or
- * an error of lhi_retire_floor(). */
-int lhi_retire_due(const char *path, const struct shm_header *h);
+ * an error of lhi_table_remove_floor(). */
+int lhi_table_remove_due(const char *path, const struct shm_header *h);
 
 /*
  * Remove the table that fd is a description of, opened for this alone, and
@@ -22,12 +22,12 @@ int lhi_retire_due(const char *path, const struct shm_header *h);
  * Again is harmless.  0; -ENOENT: the name is gone, or another's; -EACCES;
  * -EUCLEAN; -errno.
  */
-int lhi_retire_carry_out(const char *path, int fd, struct shm_header *h);
+int lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h);
 
 /* The same for an object that is no table of ours: without its header. */
-int lhi_retire_foreign(const char *path, int fd);
+int lhi_table_remove_foreign(const char *path, int fd);
 
 /* Complete a removal that somebody began.  0; -EAGAIN: another is at it. */
-int lhi_retire_finish(const char *path, int fd);
+int lhi_table_remove_finish(const char *path, int fd);
 
 #endif

@@ -27,7 +27,7 @@ struct lhi_view {
 	struct shm_ring *rings;
 	struct shm_request *requests;
 	struct shm_value *values;
-	struct shm_aside *asides;
+	struct shm_claim_note *asides;
 	struct shm_right *rights;
 	struct shm_session *me;	/* whose view it is; NULL: no session's */
 	struct shm_ring *ring;	/* what it writes events to; NULL: nothing */
@@ -132,7 +132,7 @@ lhi_free_word(const struct shm_slot *s, enum lhi_cause cause, uint64_t ver)
 
 /* The slot, and which life of it, that a claim was last announced for. */
 static inline uint64_t
-lhi_home(uint32_t slot_idx, uint32_t gen)
+lhi_slot_ref(uint32_t slot_idx, uint32_t gen)
 {
 	return (uint64_t)gen << 32 | slot_idx;
 }
@@ -140,7 +140,7 @@ lhi_home(uint32_t slot_idx, uint32_t gen)
 static inline uint32_t
 lhi_claim_slot(const struct shm_claim *c)
 {
-	return (uint32_t)sh64_load(&c->home);
+	return (uint32_t)sh64_load(&c->slot_ref);
 }
 
 /* How often the claim's seq has wrapped. */
@@ -256,7 +256,7 @@ bool lhi_same_time(const struct lhi_view *v);
 static inline bool
 lhi_view_mending(const struct lhi_view *v)
 {
-	return sh32_load(&v->hdr->flags) & SHM_MENDING;
+	return sh32_load(&v->hdr->flags) & SHM_REPAIRING;
 }
 
 /* Was the table retired?  The flag stays. */

@@ -239,7 +239,7 @@ does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t w;
 
-	if (sh64_load(&c->home) != lhi_home(lhi_slot_idx(v, s),
+	if (sh64_load(&c->slot_ref) != lhi_slot_ref(lhi_slot_idx(v, s),
 	    sh32_load_rlx(&s->gen)))
 		return true;
 	switch (state_kind(st)) {
@@ -366,7 +366,7 @@ lhi_queue_wake(struct lhi_view *v, struct shm_claim *c)
 	    sh32_cas(&c->park, PARK_ASLEEP, PARK_AWAKE)) {
 		lhi_point("queue.woken");
 		if (sh32_load(&c->wflags) & WAITER_BELL)
-			lhi_bell_ring_claim(v, (uint32_t)(c - v->claims),
+			lhi_doorbell_ring_claim(v, (uint32_t)(c - v->claims),
 			    BELL_TURN);
 		else
 			lhi_futex_wake(&c->park);
@@ -401,7 +401,7 @@ wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 }
 
 void
-lhi_queue_kick(struct lhi_view *v, struct shm_slot *s)
+lhi_queue_wake_first(struct lhi_view *v, struct shm_slot *s)
 {
 	/* a moving queue is being looked after by those who move it; a wake-up
 	 * that is lost all the same is made up for within 20 ms */

@@ -43,7 +43,7 @@ int lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
  * Wake the first waiter that is not suspect, and the suspects before it; if it
  * is a reader, all readers before the next writer.
  */
-void lhi_queue_kick(struct lhi_view *v, struct shm_slot *s);
+void lhi_queue_wake_first(struct lhi_view *v, struct shm_slot *s);
 
 /*
  * Is the first in the queue, q being the queue's head, awake or quietly asleep,
@@ -80,12 +80,12 @@ lhi_queue_yields(struct lhi_view *v, uint64_t q)
  * it.  (Pairs with: the waiter's swap of park before its last look.)
  */
 static inline void
-lhi_queue_kick_upgrade(struct lhi_view *v, struct shm_slot *s)
+lhi_queue_wake_upgrade(struct lhi_view *v, struct shm_slot *s)
 {
 	struct shm_claim *c = lhi_claim(v, link_idx(sh64_load_sc(&s->waitq)));
 
 	if (c != NULL && (sh32_load(&c->wflags) & WAITER_UPGRADE))
-		lhi_queue_kick(v, s);
+		lhi_queue_wake_first(v, s);
 }
 
 /* Wake the waiter on that claim if it sleeps. */

@@ -58,13 +58,13 @@ map(const char *table)
 
 /* A claim of the holder's that looks like a waiter of the key. */
 static void
-fake_waiter(struct shm_claim *c, uint64_t home, uint32_t next)
+fake_waiter(struct shm_claim *c, uint64_t slot_ref, uint32_t next)
 {
 	sh32_store(&c->priority, PRIORITY);
 	/* walkers pass over it */
 	sh32_store(&c->wflags, WAITER_SUSPECT);
 	sh64_store(&c->wnext, link_make(false, next, 5));
-	sh64_store(&c->home, home);
+	sh64_store(&c->slot_ref, slot_ref);
 	sh64_store(&c->state, state_make(ST_WAIT, 1, 0));
 }
 

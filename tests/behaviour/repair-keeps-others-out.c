@@ -70,7 +70,7 @@ cut_short(struct t_object *o)
 	struct lhi_reaper *r = t_reaper(table);
 	struct lh *lh;
 
-	sh32_store(&o->h->flags, SHM_MENDING);
+	sh32_store(&o->h->flags, SHM_REPAIRING);
 	is(t_pass(r, NULL), 0, "a reaper that is there already");
 	is(lhi_reap_count(r)->passes, 0, "  keeps away");
 	is(lh_open(&lh, table, NULL), -EUCLEAN, "a repair cut short: refused");
@@ -82,7 +82,7 @@ cut_short(struct t_object *o)
 	lhi_reap_close(r);
 	lh = t_open(table);
 	t_close(lh);
-	sh32_store(&o->h->flags, SHM_MENDING);
+	sh32_store(&o->h->flags, SHM_REPAIRING);
 	is(lh_table_remove(table, 0), -EUCLEAN, "it is not removed");
 	is(lh_table_remove(table, LH_FORCE), 0, "but by force");
 }

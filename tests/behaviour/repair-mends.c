@@ -152,7 +152,7 @@ damage_holds(enum damage what)
 		sh64_store(&c->state, 0);
 		break;
 	case HOLDER_ELSEWHERE:
-		sh64_store(&c->home, 3);
+		sh64_store(&c->slot_ref, 3);
 		break;
 	case NO_HOLDER:
 		sh64_store(&held->word, w | MASK(CLAIM_BITS));
@@ -243,7 +243,7 @@ damage_header(enum damage what)
 		sh32_store(&h->flags, SHM_DAMAGED);
 		break;
 	case CUT_SHORT:
-		sh32_store(&h->flags, SHM_MENDING);
+		sh32_store(&h->flags, SHM_REPAIRING);
 		break;
 	default:
 		break;

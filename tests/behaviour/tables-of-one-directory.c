@@ -41,8 +41,8 @@ main(void)
 		swap(object, other, by);
 		again = fence_open(table);
 		is(lh_close(again), 0, "somebody uses it");
-		is(lhi_fence_keep_ahead(&a->v), 0, "one's reaper");
-		is(lhi_fence_keep_ahead(&b->v), 0, "the other's");
+		is(lhi_token_ceiling_keep_ahead(&a->v), 0, "one's reaper");
+		is(lhi_token_ceiling_keep_ahead(&b->v), 0, "the other's");
 	}
 	(void)fence_count(table, &m);
 	is_u64(m, n, "nobody has used a token: no range was claimed");
@@ -55,9 +55,9 @@ main(void)
 	(void)fence_count(table, &n);
 	for (int i = 0; i < ROUNDS; i++) {
 		swap(object, other, by);
-		is(lhi_fence_keep_ahead(&a->v), 0, "one's reaper");
+		is(lhi_token_ceiling_keep_ahead(&a->v), 0, "one's reaper");
 		swap(object, other, by);
-		is(lhi_fence_keep_ahead(&b->v), 0, "the other's");
+		is(lhi_token_ceiling_keep_ahead(&b->v), 0, "the other's");
 	}
 	(void)fence_count(table, &m);
 	is_u64(m, n, "unsealed, with nobody to use a token: no range");

@@ -63,7 +63,7 @@ void
 cast_serve(struct play *p, struct lh *lh)
 {
 	if (p->sc->flags & SC_CLUSTER)
-		lhi_right_serve(lh);
+		lhi_cluster_check_serve(lh);
 }
 
 struct lh_acquire_opts

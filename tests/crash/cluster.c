@@ -17,7 +17,7 @@ static const int says_away[] = { -EHOSTUNREACH, 0 };
 static struct lhi_ref
 ref_of_key(struct play *p)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 
 	sub_must(p, lhi_name_set(&n, KEY), "the name");
@@ -172,7 +172,7 @@ check_asking(struct play *p)
 static void
 act_confirm(struct play *p)
 {
-	p->result = lhi_cluster_confirm(sub.lh, &p->lease) == 0 ? 0 :
+	p->result = lhi_cluster_acquire_confirm(sub.lh, &p->lease) == 0 ? 0 :
 	    -EHOSTUNREACH;
 }
 

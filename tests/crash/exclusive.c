@@ -3,8 +3,8 @@
  * The scenarios of exclusive leases, and of the table: see scenario.h.
  *
  * Opened keys and a lease taken and released beforehand make the fast path
- * fast: magazine filled, clock's tick known.  A fresh process taking its first
- * lease by name is acquire-first.
+ * fast: claim cache filled, clock's tick known.  A fresh process taking its
+ * first lease by name is acquire-first.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -20,7 +20,7 @@ static const int says_in_use[] = { -EBUSY, 0 };
 static struct shm_slot *
 slot_of(struct play *p, const char *key)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 
 	if (lhi_name_set(&n, key) != 0 ||

@@ -97,9 +97,9 @@ sight_hash(const struct sight *s)
 	ch = (const struct shm_chunk *)(const void *)(base + g->chunks_off);
 	for (uint32_t i = 0; i < g->n_chunks; i++) {
 		if (sh64_load(&ch[i].aside) != 0)
-			sum = XXH3_64bits_withSeed(base + g->asides_off + i *
-			    SHM_CHUNK * sizeof(struct shm_aside), SHM_CHUNK *
-			    sizeof(struct shm_aside), sum);
+			sum = XXH3_64bits_withSeed(base + g->asides_off +
+				i * SHM_CHUNK * sizeof(struct shm_claim_note),
+			    SHM_CHUNK * sizeof(struct shm_claim_note), sum);
 	}
 	return hash_rights(s, base, sum);
 }

@@ -34,7 +34,7 @@ prep_bare(struct play *p)
 	sub.opts = cast_opts(p->ttl_ms, 1000);
 }
 
-/* Attached, KEY opened, magazine filled, tick seen. */
+/* Attached, KEY opened, claim cache filled, tick seen. */
 void
 prep_warm(struct play *p)
 {

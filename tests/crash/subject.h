@@ -47,7 +47,7 @@ void sub_let_go(struct play *p);
 
 play_fn prep_attach;		/* and nothing more */
 play_fn prep_bare;		/* ... surely without any claims */
-play_fn prep_warm;		/* KEY opened, magazine filled, tick seen */
+play_fn prep_warm;		/* KEY opened, claim cache filled, tick seen */
 play_fn prep_warm_try, prep_warm_brief, prep_warm_long;	/* how to wait */
 play_fn prep_holding;		/* KEY */
 play_fn prep_holding_followed;	/* ... and part 0 queued behind */

@@ -209,7 +209,7 @@ static void
 call_bury(unsigned n)
 {
 	(void)n;
-	(void)lhi_session_sweep(&t.lh->v);
+	(void)lhi_session_reclaim_dead(&t.lh->v);
 }
 
 /* Two passes: the second when all is due that can be. */

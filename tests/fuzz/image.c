@@ -95,7 +95,7 @@ array_of(unsigned which)
 		    (uint32_t)(g->rings_off / sizeof(shm_u64)) },
 		[REQUESTS] = { g->requests_off, sizeof(struct shm_request),
 		    g->n_requests },
-		[ASIDES] = { g->asides_off, sizeof(struct shm_aside),
+		[ASIDES] = { g->asides_off, sizeof(struct shm_claim_note),
 		    4 * SHM_CHUNK },
 		[RIGHTS] = { g->rights_off, sizeof(struct shm_right),
 		    g->n_slots },

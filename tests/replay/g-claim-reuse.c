@@ -5,10 +5,10 @@
  * A thread converts a lease of another thread and is stopped between its two
  * swaps (the claim's state, then the word).  The lease's deadline passes, and
  * somebody makes it expired, but is stopped before the word.  So the owner's
- * magazine takes the claim back, and is stopped in the middle of that, before
- * its accesses to shared memory in turn: there the conversion goes on, and may
- * turn the word under the owner's eyes, from S to X or back; if so it is
- * stopped again.  Then the owner goes on and uses the claim for another key.
+ * claim cache takes the claim back, and is stopped in the middle of that,
+ * before its accesses to shared memory in turn: there the conversion goes on,
+ * and may turn the word under the owner's eyes, from S to X or back; if so it
+ * is stopped again.  Then the owner goes on and uses the claim for another key.
  *
  * The conversion says that the lease is lost; the key is free, and nothing that
  * is done to it touches the claim's new use.

@@ -31,7 +31,7 @@ play(enum extender who, bool taken, int64_t ttl_ms)
 	replay_go("releaser", replay_release_lease, &released);
 	replay_wait_held("releaser");
 	if (taken) {
-		/* in a thread, so that this one's magazine stays as it is */
+		/* in a thread, so that this one's claim cache stays as it is */
 		replay_go("rival", replay_acquire, &rival);
 		is(replay_result("rival"), 0, "somebody else takes it");
 	}

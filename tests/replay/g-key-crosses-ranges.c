@@ -183,7 +183,8 @@ go_on(void *arg)
 	is(lh_key_acquire(k, &local, &l), 0, "acquired");
 	seen(l.token);
 	/* until the clock ticks, the straight path goes by this alone */
-	cmp(lhi_mag_current->rec[0].limit, <=, (l.token | MASK(BITS)) + 1,
+	cmp(lhi_claim_cache_current->rec[0].limit, <=,
+	    (l.token | MASK(BITS)) + 1,
 	    "it ends with the range that it was granted in");
 	is(lh_release(lh, &l), 0, "released");
 	for (int i = 1; i < 200; i++)

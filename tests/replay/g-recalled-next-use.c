@@ -40,7 +40,7 @@ find(const struct lh_lease *l)
 		struct shm_claim *c = lhi_claim(v, ci);
 		uint64_t st = sh64_load(&c->state);
 
-		if (!state_held(st) || sh64_load(&c->home) != l->key ||
+		if (!state_held(st) || sh64_load(&c->slot_ref) != l->key ||
 		    ci == lid_claim(l->id[1]))
 			continue;
 		id[0] = lhi_claim_owner(v, ci);

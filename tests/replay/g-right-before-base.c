@@ -70,7 +70,7 @@ main(void)
 
 	lh = replay_open(table, 0);
 	shim = replay_open(table, 0);
-	lhi_right_serve(shim);
+	lhi_cluster_check_serve(shim);
 	epoch = lhi_cluster_begin(&shim->v, session, 1, 1);
 	lhi_cluster_go_on(&shim->v, (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME) +
 	    3600 * (uint64_t)NS_PER_SEC);

@@ -99,7 +99,7 @@ main(void)
 	lh = replay_open(table, 0);
 	shim = replay_open(table, 0);
 	looker = replay_open(table, 0);
-	lhi_right_serve(shim);
+	lhi_cluster_check_serve(shim);
 	late(LH_EXCLUSIVE, true);
 	late(LH_EXCLUSIVE, false);
 	late(LH_SHARED, true);

@@ -21,7 +21,7 @@ LENT_FN void
 lent_begin(const char *table)
 {
 	lent_shim = replay_open(table, 0);
-	lhi_right_serve(lent_shim);
+	lhi_cluster_check_serve(lent_shim);
 }
 
 /* D is so far away. */

@@ -15,7 +15,7 @@ claim_ahead(struct lhi_view *v)
 	sh64_store(&v->hdr->token_seen,
 	    sh64_load(&v->hdr->durable_ceiling) - 1);
 	sh64_store(&v->hdr->raised_ms, 0);
-	return lhi_fence_keep_ahead(v);
+	return lhi_token_ceiling_keep_ahead(v);
 }
 
 struct late_maker {

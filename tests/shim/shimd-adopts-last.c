@@ -69,11 +69,11 @@ do_delete(void *arg)
 static void
 clear_right(struct host *h)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 
-	if (lhi_name_check(h->lh, key, 0, &n) != 0 ||
-	    lhi_name_resolve(h->lh, &n, LH_NO_CREATE, &ref) != 0)
+	if (lhi_key_name_check(h->lh, key, 0, &n) != 0 ||
+	    lhi_key_name_resolve(h->lh, &n, LH_NO_CREATE, &ref) != 0)
 		bail_out("no key");
 	is(lhi_right_set(&h->lh->v, &ref, RIGHT_NONE, 0), 0, "taken away");
 }

@@ -41,7 +41,7 @@ t_map_object(const char *table)
 	o.rings = (struct shm_ring *)(base + g->rings_off);
 	o.requests = (struct shm_request *)(base + g->requests_off);
 	o.values = (struct shm_value *)(base + g->values_off);
-	o.asides = (struct shm_aside *)(base + g->asides_off);
+	o.asides = (struct shm_claim_note *)(base + g->asides_off);
 	o.rights = (struct shm_right *)(base + g->rights_off);
 	return o;
 }

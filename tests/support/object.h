@@ -18,7 +18,7 @@ struct t_object {
 	struct shm_ring *rings;
 	struct shm_request *requests;
 	struct shm_value *values;
-	struct shm_aside *asides;
+	struct shm_claim_note *asides;
 	struct shm_right *rights;
 	struct lhi_geometry geo;
 };

@@ -380,7 +380,7 @@ run(void *arg)
 	o.application = "shim of a test";
 	if (lh_open(&m.lh, m.s->table, &o) != 0)
 		bail_out("the shim's table: %s", lh_error_detail());
-	lhi_right_serve(m.lh);
+	lhi_cluster_check_serve(m.lh);
 	m.recalls = m.s->recall.count;
 	m.losses = m.s->lose.count;
 	m.allowed = m.s->allowed;

@@ -96,7 +96,7 @@ bases(void)
 	is(lhi_right_raise(v, &ref, 1), -EINVAL, "no base at all");
 	is(lhi_right_raise(v, &ref, UINT64_MAX), -EINVAL, "nor this");
 	is(lhi_right_set(v, &ref, 3, 1), -EINVAL, "no such right");
-	ref.home += UINT64_C(1) << 32;
+	ref.slot_ref += UINT64_C(1) << 32;
 	is(lhi_right_set(v, &ref, RIGHT_SHARED, 1), -ESTALE,
 	    "nor of another life");
 	is(lh_release(lh, &l) | lh_release(lh, &other), 0, "released");
@@ -124,7 +124,7 @@ rights(void)
 	is_u64(lhi_right_load(v, ref.slot), RIGHT_NONE, "there is no right");
 	is(lhi_right_set(v, &ref, RIGHT_SHARED, epoch), 0, "one is set");
 	is_u64(lhi_right_load(v, ref.slot), right_make(RIGHT_SHARED,
-	    (uint32_t)(ref.home >> 32), epoch), "and seen");
+	    (uint32_t)(ref.slot_ref >> 32), epoch), "and seen");
 	ok(lhi_right_now(v, ref.slot), "it is of this epoch");
 	is(lh_release(lh, &l), 0, "released");
 	is(lh_evict(lh, NAME, 0), 0, "a key with a right is not evicted");

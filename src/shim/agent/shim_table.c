@@ -79,7 +79,7 @@ table_open(struct shim *s, char why[SHIM_WHY_MAX])
 		e = take_byte(s, why);
 	}
 	if (e == 0)
-		lhi_right_serve(s->lh);	/* or it would ask itself */
+		lhi_cluster_check_serve(s->lh);	/* or it would ask itself */
 	else
 		table_close(s);
 	return e;
@@ -115,10 +115,10 @@ table_gone(const struct shim *s)
 int
 table_find(struct shim *s, struct key *k)
 {
-	struct lhi_name n;
-	int e = lhi_name_check(s->lh, k->name, 0, &n);
+	struct lhi_key_name n;
+	int e = lhi_key_name_check(s->lh, k->name, 0, &n);
 
-	return e != 0 ? e : lhi_name_resolve(s->lh, &n, 0, &k->ref);
+	return e != 0 ? e : lhi_key_name_resolve(s->lh, &n, 0, &k->ref);
 }
 
 int
@@ -144,11 +144,11 @@ table_clear(struct key *k)
 void
 table_void(struct shim *s, const char *name)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 	struct lhi_ref ref;
 
-	if (lhi_name_check(s->lh, name, 0, &n) == 0 &&
-	    lhi_name_resolve(s->lh, &n, LH_NO_CREATE, &ref) == 0)
+	if (lhi_key_name_check(s->lh, name, 0, &n) == 0 &&
+	    lhi_key_name_resolve(s->lh, &n, LH_NO_CREATE, &ref) == 0)
 		(void)lhi_right_set(s->v, &ref, RIGHT_NONE, 0);
 }
 
@@ -157,7 +157,7 @@ table_has(const struct key *k)
 {
 	uint64_t r = lhi_right_load(k->s->v, k->ref.slot);
 
-	return right_gen(r) == (uint32_t)(k->ref.home >> 32) &&
+	return right_gen(r) == (uint32_t)(k->ref.slot_ref >> 32) &&
 	    right_mode(r) == k->right && lhi_right_now(k->s->v, k->ref.slot);
 }
 

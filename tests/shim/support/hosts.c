@@ -199,10 +199,10 @@ hosts_stop(int64_t ms)
 static bool
 find(struct host *h, const char *key, struct lhi_ref *ref)
 {
-	struct lhi_name n;
+	struct lhi_key_name n;
 
-	return lhi_name_check(h->lh, key, 0, &n) == 0 &&
-	    lhi_name_resolve(h->lh, &n, LH_NO_CREATE, ref) == 0;
+	return lhi_key_name_check(h->lh, key, 0, &n) == 0 &&
+	    lhi_key_name_resolve(h->lh, &n, LH_NO_CREATE, ref) == 0;
 }
 
 unsigned
