@@ -2,9 +2,8 @@
 /*
  * leasehold: the library as a command.
  *
- * This file answers one question: which verb is meant.  It also holds what all
- * verbs do alike: attaching to the table that the options name, and turning
- * error codes into exit statuses.
+ * This file answers one question: which verb is meant.  It holds the only table
+ * of the verbs, and is the only file that calls one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,81 +81,6 @@ have_standard_files(void)
 	return 0;
 }
 
-int
-tool_open(struct lh **lh, const struct table_opts *opts, uint32_t flags,
-    const char *application)
-{
-	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
-
-	o.flags = flags | (opts->system ? LH_SYSTEM : 0);
-	o.application = application;
-	return lh_open(lh, opts->name, &o);
-}
-
-const char *
-table_name(const struct table_opts *opts)
-{
-	const char *name = opts->name;
-
-	if (name == NULL)
-		name = getenv("LEASEHOLD_TABLE");
-	return name == NULL || *name == '\0' ? "default" : name;
-}
-
-int
-tool_no_table(const struct table_opts *opts)
-{
-	say("there is no table '%s'", table_name(opts));
-	return EX_NO;
-}
-
-int
-tool_exit_code(int error)
-{
-	switch (abs(error)) {
-	case 0:
-		return EX_YES;
-	case EAGAIN:
-	case EBUSY:
-	case ETIMEDOUT:
-	case EDEADLK:
-		return EX_BUSY;
-	case EINVAL:		/* the table's name: keys and times we check */
-	case ENAMETOOLONG:
-	case EOPNOTSUPP:	/* a scope that this table cannot give */
-		return EX_BAD_USAGE;
-	case EPROTO:
-	case EUCLEAN:
-	case EXDEV:
-		return EX_DAMAGED;
-	case EHOSTUNREACH:
-	case ESTALE:		/* the table was removed under us */
-		return EX_AWAY;
-	case ENOENT:		/* asked to create it, it could not */
-	case EEXIST:
-	case ENOSPC:
-	case EROFS:
-		return EX_CANNOT_CREATE;
-	case EACCES:
-	case EPERM:
-		return EX_DENIED;
-	default:
-		return EX_SYSTEM;
-	}
-}
-
-int
-tool_flush(int status)
-{
-	int bad = ferror(stdout);
-
-	if (fflush(stdout) != 0 || bad) {
-		say("cannot write the answer to standard output");
-		return EX_SYSTEM;
-	}
-	return status;
-}
-
 static int
 unknown(const char *name)
 {
@@ -188,7 +112,7 @@ main(int argc, char **argv)
 	if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 ||
 	    strcmp(name, "-h") == 0) {
 		usage(stdout);
-		return tool_flush(EX_YES);
+		return output_flush(EX_YES);
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
 		name = "version";

@@ -226,7 +226,7 @@ look(struct past *p)
 	const struct lh_dump_to to = { sizeof(to), note_zero, NULL, note_key,
 	    NULL };
 	struct present now = { p, 0 };
-	struct lh_log_opts ask = log_ask(p->o);
+	struct lh_log_opts ask = log_query(p->o);
 	int error = lh_log(p->o->table.name, &ask, collect, p);
 
 	ask.key = NULL;
@@ -344,7 +344,7 @@ print_text(struct past *p, bool certain)
 		print_neighbour("before", p->o->key, &p->last);
 		print_neighbour("after", p->o->key, &p->next);
 	}
-	return tool_flush(p->n_holders > 0 ? EX_YES : EX_NO);
+	return output_flush(p->n_holders > 0 ? EX_YES : EX_NO);
 }
 
 int
@@ -361,7 +361,7 @@ log_past(const struct log_opts *o)
 	for (size_t i = 0; i < p.n_holders; i++)
 		certain |= p.holders[i].certain;
 	if (error != 0)
-		status = log_failed(o, error);
+		status = log_query_error(o, error);
 	else if (p.no_memory)
 		status = say_error(-ENOMEM, NULL, "cannot tell");
 	else

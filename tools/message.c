@@ -148,7 +148,7 @@ say_error(int error, const char *detail, const char *fmt, ...)
 		say("%s: %s", head, detail);
 	else
 		say("%s: %s", head, lh_strerror(error));
-	return tool_exit_code(error);
+	return error_status(error);
 }
 
 void

@@ -93,7 +93,7 @@ parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
 		switch (c) {
 		case HELP:
 			fputs(help, stdout);
-			*status = tool_flush(EX_YES);
+			*status = output_flush(EX_YES);
 			return false;
 		case JSON:
 			table->json = true;

@@ -192,7 +192,7 @@ look_for_writer(const struct lh_key_info *info, void *arg)
 static int
 refused(struct run *r, const struct waiter *w)
 {
-	int code = tool_exit_code(w->result);
+	int code = error_status(w->result);
 	char writer[AHEAD_MAX] = "";
 
 	if (code == EX_BUSY && w->detail[0] != '\0') {

@@ -39,9 +39,9 @@ show_json(json_t *value, int status)
 	}
 	if (json_dumpf(value, stdout, JSON_INDENT(2)) != 0 ||
 	    putchar('\n') == EOF)
-		status = tool_flush(EX_SYSTEM);
+		status = output_flush(EX_SYSTEM);
 	json_decref(value);
-	return tool_flush(status);
+	return output_flush(status);
 }
 
 const char *

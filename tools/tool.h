@@ -2,19 +2,27 @@
 /*
  * Declares what the files of the `leasehold` command share.
  *
- *	leasehold.c		main(): chooses the verb
- *	verb_NAME.c		one verb (verb_acquire.c: renew and release too,
- *				verb_break.c: ask too)
+ *	leasehold.c		main(): chooses the verb; calls all verbs
+ *	verb_NAME.c		one verb (verb_acquire.c: release too,
+ *				verb_session.c: renew, verb_break.c: ask); no
+ *				file but leasehold.c calls one
+ *	open_table.c		the table that the options name
+ *	output.c		standard output
+ *	error_status.c		the exit status of a library's error
  *	parse.c			options that every verb has, and keys
  *	message.c		messages on standard error
  *	show.c			a key, in words and as JSON
- *	show_event.c, log_at.c	events of `log`; who held a key at a time
+ *	show_event.c		events of `log`
+ *	log_query.c		what `log` asks the recorder for
+ *	log_at.c		who held a key at a time
  *	show_counters.c		counters of `stats`
  *	rates.c			rates of `top`
  *	snapshot_diff.c		changes between two looks, for `watch`
  *
- * Of `run`, beside verb_run.c:
+ * Of `run` and `sem run`:
  *
+ *	run_command.c		the steps, in order
+ *	run_options.c		the options
  *	nesting.c		a `run` inside another one's command
  *	run_keys.c		one key, or several at once
  *	run_wait.c, blocker.c	waits for the lease; says who blocks it
@@ -80,23 +88,24 @@ int verb_value(int argc, char **argv);
 int verb_version(int argc, char **argv);
 
 /*
- * Attach.  flags and application as in lh_open_opts.  0, or the error code of
- * lh_open(); nothing has been said about it yet.
+ * open_table.c: attach.  flags and application as in lh_open_opts.  0, or the
+ * error code of lh_open(); nothing has been said about it yet.
  */
-int tool_open(struct lh **lh, const struct table_opts *opts, uint32_t flags,
+int open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,
     const char *application);
 
 /* The name that these options mean, for a table that could not be opened. */
-const char *table_name(const struct table_opts *opts);
+const char *open_table_name(const struct table_opts *opts);
 
 /* Say that there is none; EX_NO. */
-int tool_no_table(const struct table_opts *opts);
+int open_table_missing(const struct table_opts *opts);
 
-/* What an error code of the library is as an exit status. */
-int tool_exit_code(int error);
+/* error_status.c: what an error code of the library is as an exit status. */
+int error_status(int error);
 
-/* Everything printed has arrived?  status, or EX_SYSTEM after a complaint. */
-int tool_flush(int status);
+/* output.c: everything printed has arrived?  status, or EX_SYSTEM after a
+ * complaint. */
+int output_flush(int status);
 
 /* parse.c: 0, or EX_BAD_USAGE after a sentence that names `what`. */
 int parse_key(const char *key);

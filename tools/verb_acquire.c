@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold acquire`, `renew` and `release`: leases for shell scripts, in a
- * named session, since the process that acquires them is over at once.
+ * `leasehold acquire` and `release`: leases for shell scripts, in a named
+ * session, since the process that acquires them is over at once.
  *
  *	s=$(leasehold session open --ttl 60s)
  *	read -r id token session < <(leasehold acquire --session "$s" disk)
@@ -43,17 +43,6 @@ static const char acquire_help[] =
 "      --request ID  32 hex digits, new for each request; repeated in the\n"
 "                    session, it gets the same lease, or the same failure\n"
 "      --json        print JSON\n"
-"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
-"      --system      the machine's table of that name, not your own\n"
-"      --help        print this\n";
-
-static const char renew_help[] =
-"usage: leasehold renew [OPTION...] [SESSION]\n"
-"\n"
-"Renews a named session (else $LEASEHOLD_SESSION), and all leases in it; the\n"
-"same as leasehold session renew.  Prints the ttl in force, in seconds.\n"
-"Exit status 0; 1: there is no such session; 76: it has just ended.\n"
-"\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
@@ -148,7 +137,7 @@ tell(struct hold *h, const struct lh_lease *l, const char *session)
 	if (!h->table.json) {
 		printf("%s %" PRIu64 " %s\n", text_lease_id(id, l->id),
 		    l->token, session);
-		return tool_flush(EX_YES);
+		return output_flush(EX_YES);
 	}
 	j = json_object();
 	if (j != NULL && (show_set_bytes(j, "key", h->key) != 0 ||
@@ -255,41 +244,12 @@ verb_acquire(int argc, char **argv)
 	if (h.session == NULL && (h.more.request[0] | h.more.request[1]) != 0)
 		return say_usage("--request needs --session: it is repeated in "
 		    "the same one");
-	e = tool_open(&h.lh, &h.table, 0, NULL);
+	e = open_table(&h.lh, &h.table, 0, NULL);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	status = acquire(&h);
 	(void)lh_close(h.lh);
 	return status;
-}
-
-int
-verb_renew(int argc, char **argv)
-{
-	static char session[] = "session", renew[] = "renew";
-	struct table_opts table = { 0 };
-	char *args[8] = { session };
-	int status, n = 1;
-
-	if (!parse_table_opts("renew", renew_help, argc, argv, &table,
-	    &status))
-		return status;
-	if (table.json)
-		return say_usage("renew prints no JSON");
-	if (optind + 1 < argc)
-		return say_usage("renew: '%s' is one too many",
-		    argv[argc - 1]);
-	if (table.name != NULL) {
-		args[n++] = "--table";
-		args[n++] = (char *)table.name;
-	}
-	if (table.system)
-		args[n++] = "--system";
-	args[n++] = renew;
-	if (optind < argc)
-		args[n++] = argv[optind];
-	optind = 0;
-	return verb_session(n, args);
 }
 
 struct search {
@@ -329,10 +289,10 @@ end_implicit(struct lh *lh, uint64_t id)
 static int
 open_held(struct lh **lh, const struct table_opts *table)
 {
-	int e = tool_open(lh, table, LH_NO_CREATE, NULL);
+	int e = open_table(lh, table, LH_NO_CREATE, NULL);
 
 	if (e == -ENOENT) {
-		(void)tool_no_table(table);
+		(void)open_table_missing(table);
 		return EX_LOST;
 	}
 	return e == 0 ? EX_YES : say_error(e, lh_error_detail(), "cannot open "

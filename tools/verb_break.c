@@ -92,21 +92,21 @@ end_it(struct breaking *b)
 	if (e == -ENOENT || e == -ESTALE || e == 0) {
 		say("%s '%s'", e == -ESTALE ? "that lease does not hold" :
 		    "nobody holds", name);
-		return tool_flush(EX_NO);
+		return output_flush(EX_NO);
 	}
 	if (e < 0)
 		return say_error(e, lh_error_detail(), "cannot %s '%s'",
 		    b->ask ? "ask for" : "end the lease on", name);
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static int
 work(const struct table_opts *table, struct breaking *b)
 {
-	int e = tool_open(&b->lh, table, LH_NO_CREATE, NULL), status;
+	int e = open_table(&b->lh, table, LH_NO_CREATE, NULL), status;
 
 	if (e == -ENOENT)
-		return tool_no_table(table);
+		return open_table_missing(table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	b->table = lh_table_name(b->lh);

@@ -48,7 +48,7 @@ tell(const struct convert *c, struct lh *lh, const struct lh_lease *l)
 
 	if (!c->table.json) {
 		printf("%s %" PRIu64 "\n", text_lease_id(id, l->id), l->token);
-		return tool_flush(EX_YES);
+		return output_flush(EX_YES);
 	}
 	o = json_pack("{s:s, s:s}", "lease", text_lease_id(id, l->id),
 	    "mode", show_mode(l->mode));
@@ -68,10 +68,10 @@ convert(const struct convert *c)
 	char name[NAME_MAX_TEXT];
 	struct lh_lease lease;
 	struct lh *lh;
-	int e = tool_open(&lh, &c->table, LH_NO_CREATE, NULL), status;
+	int e = open_table(&lh, &c->table, LH_NO_CREATE, NULL), status;
 
 	if (e == -ENOENT) {
-		(void)tool_no_table(&c->table);
+		(void)open_table_missing(&c->table);
 		return EX_LOST;
 	}
 	if (e != 0)

@@ -23,7 +23,7 @@ take_out(const struct table_opts *table, const char *key)
 	int e, status = EX_YES;
 	struct lh *lh;
 
-	e = tool_open(&lh, table, LH_NO_CREATE, NULL);
+	e = open_table(&lh, table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT)
 		return EX_YES;		/* nor is the key */
 	if (e != 0)

@@ -273,7 +273,7 @@ take(struct dump *d, const struct table_opts *table, const char *file)
 		n = lh_dump(table->name, file, table->system ? LH_SYSTEM : 0,
 		    &to, d);
 	if (n == -ENOENT && file == NULL)
-		return tool_no_table(table);
+		return open_table_missing(table);
 	if (n == -ENOENT) {
 		say("%s", lh_error_detail());
 		return EX_NO;
@@ -289,7 +289,7 @@ take(struct dump *d, const struct table_opts *table, const char *file)
 		    status);
 	if (n > 0)
 		say("%d findings: the table is damaged", n);
-	return tool_flush(status);
+	return output_flush(status);
 }
 
 int

@@ -264,8 +264,8 @@ not_there(const struct table_opts *table, const char *key, const char *why)
 		return EX_NO;
 	}
 	list = json_array();
-	if (json_array_append_new(list, show_key(NULL, table_name(table), key,
-	    NULL)) != 0) {
+	if (json_array_append_new(list,
+		show_key(NULL, open_table_name(table), key, NULL)) != 0) {
 		json_decref(list);
 		list = NULL;
 	}
@@ -277,7 +277,7 @@ ask(const struct table_opts *table, const char *key)
 {
 	struct explain x = { .list = NULL };
 	char name[NAME_MAX_TEXT];
-	int e = tool_open(&x.lh, table, LH_NO_CREATE, NULL), status;
+	int e = open_table(&x.lh, table, LH_NO_CREATE, NULL), status;
 
 	if (e == -ENOENT)
 		return not_there(table, key, "there is no such table");
@@ -297,7 +297,7 @@ ask(const struct table_opts *table, const char *key)
 	else if (table->json)
 		status = show_json(json_incref(x.list), status);
 	else
-		status = tool_flush(status);
+		status = output_flush(status);
 	json_decref(x.list);
 	(void)lh_close(x.lh);
 	return status;

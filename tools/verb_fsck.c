@@ -63,7 +63,7 @@ tell(struct fsck *k, const char *table, uint64_t keys, int n)
 		    "object if you want to know why, then end its users, "
 		    "repair it (fsck --repair), and start them again", table,
 		    n);
-	return tool_flush(status);
+	return output_flush(status);
 }
 
 static int
@@ -73,12 +73,12 @@ check(struct fsck *k, const struct table_opts *table)
 	struct lh *lh;
 	int n, e, status;
 
-	e = tool_open(&lh, table, LH_NO_CREATE, NULL);
+	e = open_table(&lh, table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT)
-		return tool_no_table(table);
+		return open_table_missing(table);
 	if (k->json && (e == -EUCLEAN || e == -EPROTO)) {
 		find(lh_error_detail(), k);
-		return tell(k, table_name(table), 0, 1);
+		return tell(k, open_table_name(table), 0, 1);
 	}
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
@@ -112,7 +112,7 @@ tell_repaired(struct fsck *k, const char *table, int n)
 		else
 			printf("table '%s' %s (%d findings)\n", table, k->dry ?
 			    "is damaged" : "was damaged and is repaired", n);
-		return tool_flush(status);
+		return output_flush(status);
 	}
 	done = json_array();
 	while (done != NULL && !k->no_memory &&
@@ -134,18 +134,18 @@ repair(struct fsck *k, const struct table_opts *table)
 	    (k->dry ? LH_DRY_RUN : 0), find, k);
 
 	if (n == -ENOENT)
-		return tool_no_table(table);
+		return open_table_missing(table);
 	if (n == -EBUSY)
 		return say_error(n, lh_error_detail(), "table '%s' is not "
-		    "repaired", table_name(table));
+		    "repaired", open_table_name(table));
 	if (n == -EPROTO || n == -EUCLEAN || n == -EXDEV)
 		return say_error(n, lh_error_detail(), "table '%s' is beyond "
 		    "repair ('leasehold rm --force' removes it)",
-		    table_name(table));
+		    open_table_name(table));
 	if (n < 0)
 		return say_error(n, lh_error_detail(), "cannot repair table "
-		    "'%s'", table_name(table));
-	return tell_repaired(k, table_name(table), n);
+		    "'%s'", open_table_name(table));
+	return tell_repaired(k, open_table_name(table), n);
 }
 
 static int

@@ -45,7 +45,7 @@ tell(const struct gate *o, const uint64_t mark[2], int status)
 		if (o->token == 0)
 			printf("exclusive %" PRIu64 "\nshared %" PRIu64 "\n",
 			    mark[LH_EXCLUSIVE], mark[LH_SHARED]);
-		return tool_flush(status);
+		return output_flush(status);
 	}
 	j = json_object();
 	if (j != NULL && (show_set_bytes(j, "gate", o->path) != 0 ||
@@ -101,7 +101,7 @@ parse(struct gate *o, int argc, char **argv, bool *done)
 		case 'h':
 			*done = true;
 			fputs(help, stdout);
-			return tool_flush(EX_YES);
+			return output_flush(EX_YES);
 		case 'j':
 			o->json = true;
 			break;

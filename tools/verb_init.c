@@ -253,7 +253,7 @@ tell(const struct init *in, struct lh *lh, bool made)
 	    show_order(s.order), show_clock(s.clock),
 	    s.fence_dir[0] != '\0' ? ", fence file in " : "", s.fence_dir,
 	    s.tokens_global ? ", tokens global" : "");
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 int
@@ -276,10 +276,10 @@ verb_init(int argc, char **argv)
 	if (e == -EEXIST)
 		return say_error(e, lh_error_detail(), "table '%s' exists and "
 		    "stays as it is: choose another name, remove it (leasehold "
-		    "rm), or say --if-missing", table_name(&in.table));
+		    "rm), or say --if-missing", open_table_name(&in.table));
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot make table '%s'",
-		    table_name(&in.table));
+		    open_table_name(&in.table));
 	status = tell(&in, lh, made);
 	(void)lh_close(lh);
 	return status;

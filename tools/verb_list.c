@@ -255,7 +255,7 @@ print_table(const struct list *l)
 		print_cells(l->rows[i].cell, width);
 		putchar('\n');
 	}
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static int
@@ -291,12 +291,12 @@ ask(const struct table_opts *table, const char *prefix)
 	struct list l = { .json = table->json };
 	int e, result;
 
-	e = tool_open(&l.lh, table, LH_NO_CREATE, NULL);
+	e = open_table(&l.lh, table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT) {
 		if (l.json)
 			return show_json(json_array(), EX_NO);
 		say("there is no table '%s': nothing is held in it",
-		    table_name(table));
+		    open_table_name(table));
 		return EX_NO;
 	}
 	if (e != 0)

@@ -45,29 +45,6 @@ struct log {
 	uint64_t *told;		/* following: 1 + number, by record */
 };
 
-struct lh_log_opts
-log_ask(const struct log_opts *o)
-{
-	struct lh_log_opts ask = LH_LOG_OPTS_INIT;
-
-	ask.flags = o->table.system ? LH_SYSTEM : 0;
-	ask.file = o->file;
-	ask.key = o->key;
-	return ask;
-}
-
-int
-log_failed(const struct log_opts *o, int error)
-{
-	if (error == -ENOENT && o->file == NULL)
-		return tool_no_table(&o->table);
-	if (error == -ENOENT) {
-		say("%s", lh_error_detail());
-		return EX_NO;
-	}
-	return say_error(error, lh_error_detail(), "cannot read the log");
-}
-
 static int
 put(const struct lh_log_entry *e, void *arg)
 {
@@ -132,20 +109,20 @@ follow(struct log *l, struct lh_log_opts *ask)
 		error = lh_log(l->o->table.name, ask, put, l);
 		if (error != 0 && error != -EAGAIN)
 			break;
-		status = tool_flush(EX_YES);
+		status = output_flush(EX_YES);
 		if (l->last_ns - LATE_NS > ask->since_ns)
 			ask->since_ns = l->last_ns - LATE_NS;
 		(void)nanosleep(&a_while, NULL);
 	}
 	free(l->told);
-	return error != 0 && error != -EAGAIN ? log_failed(l->o, error) :
+	return error != 0 && error != -EAGAIN ? log_query_error(l->o, error) :
 	    status;
 }
 
 static int
 tell(const struct log_opts *o)
 {
-	struct lh_log_opts ask = log_ask(o);
+	struct lh_log_opts ask = log_query(o);
 	struct log l = { .o = o, .from_ms = INT64_MIN,
 	    .last_ns = INT64_MIN / 2 };
 	int error;
@@ -159,10 +136,10 @@ tell(const struct log_opts *o)
 	error = lh_log(o->table.name, &ask, put, &l);
 	if (error != 0) {
 		json_decref(l.list);
-		return log_failed(o, error);
+		return log_query_error(o, error);
 	}
 	if (!o->table.json)
-		return tool_flush(EX_YES);
+		return output_flush(EX_YES);
 	if (l.no_memory) {
 		json_decref(l.list);
 		l.list = NULL;
@@ -174,10 +151,10 @@ static int
 switch_grants(const struct log_opts *o)
 {
 	struct lh *lh;
-	int e = tool_open(&lh, &o->table, LH_NO_CREATE, NULL), was;
+	int e = open_table(&lh, &o->table, LH_NO_CREATE, NULL), was;
 
 	if (e == -ENOENT)
-		return tool_no_table(&o->table);
+		return open_table_missing(&o->table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	was = lh_log_grants(lh, o->grants);
@@ -188,7 +165,7 @@ switch_grants(const struct log_opts *o)
 	printf("grants and releases are %s%s\n", o->grants ?
 	    "recorded from now on" : "not recorded any more",
 	    was == o->grants ? ", as before" : "");
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static int

@@ -16,7 +16,7 @@ struct log_opts {
 };
 
 /* Of the library: how to ask for what these options mean. */
-struct lh_log_opts log_ask(const struct log_opts *o);
+struct lh_log_opts log_query(const struct log_opts *o);
 
 /* "worker[4711]", "[4711]", "reaper", or "?". */
 const char *log_who(char buf[PARTY_MAX], const struct lh_log_entry *e);
@@ -33,6 +33,6 @@ json_t *log_json(const struct lh_log_entry *e);
 int log_past(const struct log_opts *o);
 
 /* The library said `error`; the exit status. */
-int log_failed(const struct log_opts *o, int error);
+int log_query_error(const struct log_opts *o, int error);
 
 #endif

@@ -30,16 +30,18 @@ take_away(const struct table_opts *table, bool force)
 	e = lh_table_remove(table->name, (table->system ? LH_SYSTEM : 0) |
 	    (force ? LH_FORCE : 0));
 	if (e == -ENOENT)
-		return tool_no_table(table);
+		return open_table_missing(table);
 	if (e == -EBUSY)
 		return say_error(e, lh_error_detail(), "table '%s' stays%s",
-		    table_name(table), force ? "" : " (--force)");
+		    open_table_name(table), force ? "" : " (--force)");
 	if (e == -EPROTO || e == -EUCLEAN || e == -EXDEV)
-		return say_error(e, lh_error_detail(), "table '%s' stays; "
-		    "--force removes it whatever it is", table_name(table));
+		return say_error(e, lh_error_detail(),
+		    "table '%s' stays; "
+		    "--force removes it whatever it is",
+		    open_table_name(table));
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot remove table "
-		    "'%s'", table_name(table));
+		    "'%s'", open_table_name(table));
 	return EX_YES;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `leasehold run`, in the order in which it happens: verb_run.c reads the
- * options, run_keys.c the keys (and does to all of them whatever is done to
- * one), nesting.c refuses to wait for ourselves, run_wait.c gets the lease
- * (blocker.c says who is in the way), run_launch.c starts the command in the
- * world that run_child.c makes for it, run_guard.c renews the lease and ends
- * the command with it, run_events.c hears who asks for it.
+ * `leasehold run`, in the order in which it happens: run_command.c puts the
+ * steps in order, run_options.c reads the options, run_keys.c the keys (and
+ * does to all of them whatever is done to one), nesting.c refuses to wait for
+ * ourselves, run_wait.c gets the lease (blocker.c says who is in the way),
+ * run_launch.c starts the command in the world that run_child.c makes for it,
+ * run_guard.c renews the lease and ends the command with it, run_events.c hears
+ * who asks for it.
  */
 #ifndef TOOLS_VERB_RUN_H
 #define TOOLS_VERB_RUN_H
@@ -49,6 +50,18 @@ struct run {
 	sigset_t old_mask;	/* the command gets it back */
 	struct sigaction old_chld;	/* and this */
 };
+
+/*
+ * run_command.c: holds a key while a command runs, as the arguments of
+ * `leasehold run` say.  The exit status.
+ */
+int run_command(int argc, char **argv);
+
+/*
+ * run_options.c: reads those arguments.  False: that was all, or wrong, and
+ * *status is the exit status.
+ */
+bool run_options_parse(struct run *r, int argc, char **argv, int *status);
 
 /*
  * run_keys.c: `key` into items.  0; an exit status after a sentence.

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "show.h"
-#include "tool.h"
+#include "verb_run.h"
 
 static const char help[] =
 "usage: leasehold sem status [OPTION...] NAME\n"
@@ -35,7 +35,7 @@ tell(const char *name, const struct lh_sem_status *s, bool json)
 	if (!json) {
 		printf("%s: %u of %u permits held, %u waiting\n",
 		    text_name(text, name), s->held, s->limit, s->waiting);
-		return tool_flush(EX_YES);
+		return output_flush(EX_YES);
 	}
 	j = json_object();
 	if (j != NULL && (show_set_bytes(j, "semaphore", name) != 0 ||
@@ -85,12 +85,12 @@ static int
 work(const struct table_opts *table, const char *name, bool to_destroy)
 {
 	struct lh *lh;
-	int e = tool_open(&lh, table, LH_NO_CREATE, NULL);
+	int e = open_table(&lh, table, LH_NO_CREATE, NULL);
 
 	if (e == -ENOENT && to_destroy)
 		return EX_YES;
 	if (e == -ENOENT)
-		return tool_no_table(table);
+		return open_table_missing(table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	e = to_destroy ? destroy(lh, name) : status(lh, name, table->json);
@@ -105,7 +105,7 @@ run(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (strncmp(argv[i], "--permits", 9) == 0 ||
 		    strcmp(argv[i], "--help") == 0)
-			return verb_run(argc, argv);
+			return run_command(argc, argv);
 	}
 	return say_usage("of how many permits? leasehold sem run --permits N "
 	    "NAME COMMAND");

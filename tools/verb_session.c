@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `leasehold session`: named sessions, which live by their ttl and not in a
- * process; what `acquire` takes, it takes into one.
+ * process; what `acquire` takes, it takes into one.  `leasehold renew` is short
+ * for `session renew`.
  *
  * `open` and `renew` print what a script goes on with: the name (of one without
  * a name, the one it got), the ttl in force.  That a session has ended is exit
@@ -35,6 +36,17 @@ static const char help[] =
 "      --no-create   there must be one\n"
 "all:\n"
 "      --json        print JSON (open, list)\n"
+"      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system      the machine's table of that name, not your own\n"
+"      --help        print this\n";
+
+static const char renew_help[] =
+"usage: leasehold renew [OPTION...] [SESSION]\n"
+"\n"
+"Renews a named session (else $LEASEHOLD_SESSION), and all leases in it; the\n"
+"same as leasehold session renew.  Prints the ttl in force, in seconds.\n"
+"Exit status 0; 1: there is no such session; 76: it has just ended.\n"
+"\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
@@ -133,7 +145,7 @@ open_it(struct asked *a)
 	if (a->table.json)
 		return show_json(as_json(a, &i), EX_YES);
 	puts(i.name);
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static int
@@ -144,7 +156,7 @@ renew_it(struct asked *a, struct lh_session *s)
 	if (ms < 0)
 		return wrong("renew", a->name, (int)ms);
 	printf("%g\n", (double)ms / 1000);
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static int
@@ -205,7 +217,7 @@ list(struct asked *a)
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot list sessions");
 	return a->table.json ? show_json(l.bad ? NULL : l.all, EX_YES) :
-	    tool_flush(EX_YES);
+	    output_flush(EX_YES);
 }
 
 static int
@@ -214,9 +226,9 @@ carry_out(struct asked *a, const char *what)
 	bool make = strcmp(what, "open") == 0;
 	int e, status;
 
-	e = tool_open(&a->lh, &a->table, make ? 0 : LH_NO_CREATE, NULL);
+	e = open_table(&a->lh, &a->table, make ? 0 : LH_NO_CREATE, NULL);
 	if (e == -ENOENT && !make)
-		return tool_no_table(&a->table);
+		return open_table_missing(&a->table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	if (make)
@@ -263,4 +275,33 @@ verb_session(int argc, char **argv)
 		return say_usage("session %s: which one? give its name, or set "
 		    "LEASEHOLD_SESSION", what);
 	return carry_out(&a, what);
+}
+
+int
+verb_renew(int argc, char **argv)
+{
+	static char session[] = "session", renew[] = "renew";
+	struct table_opts table = { 0 };
+	char *args[8] = { session };
+	int status, n = 1;
+
+	if (!parse_table_opts("renew", renew_help, argc, argv, &table,
+	    &status))
+		return status;
+	if (table.json)
+		return say_usage("renew prints no JSON");
+	if (optind + 1 < argc)
+		return say_usage("renew: '%s' is one too many",
+		    argv[argc - 1]);
+	if (table.name != NULL) {
+		args[n++] = "--table";
+		args[n++] = (char *)table.name;
+	}
+	if (table.system)
+		args[n++] = "--system";
+	args[n++] = renew;
+	if (optind < argc)
+		args[n++] = argv[optind];
+	optind = 0;
+	return verb_session(n, args);
 }

@@ -126,7 +126,7 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 		printf("\n");
 		(void)lh_stats_sessions(lh, add_session, &all);
 	}
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static int
@@ -186,7 +186,7 @@ print(struct lh *lh, const struct lh_stats *s, const struct options *o)
 
 	if (o->prometheus) {
 		metrics_print(stdout, &t, 1);
-		return tool_flush(EX_YES);
+		return output_flush(EX_YES);
 	}
 	return o->table.json ? print_json(lh, s, o->sessions) :
 	    print_text(lh, s, o->sessions);
@@ -241,7 +241,7 @@ print_shim(struct lh *lh)
 {
 	int e = lh_shim_stats(lh, print_text_of, NULL);
 
-	return e == 0 ? tool_flush(EX_YES) :
+	return e == 0 ? output_flush(EX_YES) :
 	    say_error(e, lh_error_detail(), "cannot ask the shim");
 }
 
@@ -255,9 +255,9 @@ verb_stats(int argc, char **argv)
 
 	if (!parse(&o, argc, argv, &status))
 		return status;
-	e = tool_open(&lh, &o.table, LH_NO_CREATE, NULL);
+	e = open_table(&lh, &o.table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT)
-		return tool_no_table(&o.table);
+		return open_table_missing(&o.table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	e = o.shim ? 0 : lh_stats(lh, &s);

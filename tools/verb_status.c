@@ -160,9 +160,9 @@ ask(const struct table_opts *table, const char *key)
 	char name[NAME_MAX_TEXT];
 	int e;
 
-	e = tool_open(&q.lh, table, LH_NO_CREATE, NULL);
+	e = open_table(&q.lh, table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT) {
-		q.table = table_name(table);
+		q.table = open_table_name(table);
 		return not_there(&q, "there is no such table");
 	}
 	if (e != 0)
@@ -175,7 +175,7 @@ ask(const struct table_opts *table, const char *key)
 		q.result = say_error(e, lh_error_detail(), "cannot look at "
 		    "'%s'", text_name(name, key));
 	else if (!q.json)
-		q.result = tool_flush(q.result);
+		q.result = output_flush(q.result);
 	(void)lh_close(q.lh);
 	return q.result;
 }

@@ -71,7 +71,7 @@ print_lines(const struct load *l, struct lh *lh)
 	for (size_t i = 0; i < l->n_busy; i++)
 		printf("%s\n", load_key_line(line, l->busy[i], BATCH_COLUMNS));
 	printf("\n");
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static int
@@ -84,7 +84,7 @@ print_json(const struct load *l, struct lh *lh)
 	(void)json_dumpf(o, stdout, JSON_COMPACT);
 	(void)putchar('\n');
 	json_decref(o);
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }
 
 static void
@@ -148,7 +148,7 @@ pause_until(struct top *t, struct load *l, int64_t at_ms)
 		timeout(left > 1000 ? 1000 : (int)left);
 		if (press(t, getch()) && !interrupted) {
 			load_sort(l, t->order);
-			draw(l, table_name(&t->table));
+			draw(l, open_table_name(&t->table));
 		}
 	}
 }
@@ -158,7 +158,7 @@ static int
 look(struct top *t, struct load *l, const struct load *before)
 {
 	struct lh *lh;
-	int e = tool_open(&lh, &t->table, LH_NO_CREATE, NULL), status = EX_YES;
+	int e = open_table(&lh, &t->table, LH_NO_CREATE, NULL), status = EX_YES;
 
 	if (e == 0) {
 		e = load_look(l, lh, before);
@@ -177,11 +177,11 @@ look(struct top *t, struct load *l, const struct load *before)
 	if (t->screen != NULL)
 		(void)endwin();
 	if (e == -ENOENT && before->at_ns == 0)
-		return tool_no_table(&t->table);
+		return open_table_missing(&t->table);
 	if (e != -ENOENT)
 		return say_error(e, e == -ENOMEM ? NULL : lh_error_detail(),
 		    "cannot look at the table");
-	say("the table '%s' was removed", table_name(&t->table));
+	say("the table '%s' was removed", open_table_name(&t->table));
 	return EX_AWAY;
 }
 

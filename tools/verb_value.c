@@ -73,9 +73,9 @@ get(struct value *o)
 	struct lh *lh;
 	int e, status;
 
-	e = tool_open(&lh, &o->table, LH_NO_CREATE, NULL);
+	e = open_table(&lh, &o->table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT)
-		return tool_no_table(&o->table);
+		return open_table_missing(&o->table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	e = lh_value_get(lh, o->key, o->byte, &o->len, &token);
@@ -91,7 +91,7 @@ get(struct value *o)
 	} else {
 		(void)fwrite(o->byte, 1, o->len, stdout);
 		putchar('\n');
-		status = tool_flush(EX_YES);
+		status = output_flush(EX_YES);
 	}
 	(void)lh_close(lh);
 	return status;
@@ -110,7 +110,7 @@ put(struct value *o, uint32_t flags)
 	more.value_len = o->len;
 	o->opts.more = &more;
 	o->opts.flags = flags;
-	e = tool_open(&lh, &o->table, flags, "leasehold value");
+	e = open_table(&lh, &o->table, flags, "leasehold value");
 	if (e == -ENOENT && (flags & LH_NO_CREATE))
 		return EX_YES;		/* nothing there has a value */
 	if (e != 0)

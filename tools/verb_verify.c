@@ -25,10 +25,10 @@ ask(const struct table_opts *table, const char *key, uint64_t token)
 {
 	char name[NAME_MAX_TEXT];
 	struct lh *lh;
-	int e = tool_open(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
+	int e = open_table(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
 
 	if (e == -ENOENT)
-		return tool_no_table(table);
+		return open_table_missing(table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	e = lh_verify_token(lh, key, token);

@@ -24,7 +24,7 @@ verb_version(int argc, char **argv)
 		switch (c) {
 		case 'h':
 			fputs(help, stdout);
-			return tool_flush(EX_YES);
+			return output_flush(EX_YES);
 		case 'j':
 			json = true;
 			break;
@@ -39,5 +39,5 @@ verb_version(int argc, char **argv)
 		return show_json(json_pack("{s:s, s:s}", "name", "leasehold",
 		    "version", LEASEHOLD_VERSION), EX_YES);
 	printf("leasehold %s\n", LEASEHOLD_VERSION);
-	return tool_flush(EX_YES);
+	return output_flush(EX_YES);
 }

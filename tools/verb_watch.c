@@ -188,7 +188,7 @@ static int
 open_anew(struct watch *w)
 {
 	struct lh *lh;
-	int e = tool_open(&lh, &w->table, LH_NO_CREATE, NULL);
+	int e = open_table(&lh, &w->table, LH_NO_CREATE, NULL);
 
 	if (e != 0)
 		return e;
@@ -218,7 +218,7 @@ follow(struct watch *w)
 		} else if (e == -EAGAIN) {
 			e = 0;		/* next time, then */
 		}
-		if (e >= 0 && tool_flush(EX_YES) != EX_YES)
+		if (e >= 0 && output_flush(EX_YES) != EX_YES)
 			e = EX_SYSTEM;
 		if (e != 0 || interrupted || at >= end)
 			break;
@@ -238,10 +238,10 @@ static int
 run(struct watch *w)
 {
 	const struct sigaction sa = { .sa_handler = interrupt };
-	int e = tool_open(&w->lh, &w->table, LH_NO_CREATE, NULL), status;
+	int e = open_table(&w->lh, &w->table, LH_NO_CREATE, NULL), status;
 
 	if (e == -ENOENT)
-		return tool_no_table(&w->table);
+		return open_table_missing(&w->table);
 	if (e != 0)
 		return say_error(e, lh_error_detail(), "cannot open the table");
 	(void)sigaction(SIGINT, &sa, NULL);
@@ -251,7 +251,7 @@ run(struct watch *w)
 	if (e == EX_SYSTEM) {
 		status = EX_SYSTEM;
 	} else if (e == -ENOENT) {
-		say("the table '%s' was removed", table_name(&w->table));
+		say("the table '%s' was removed", open_table_name(&w->table));
 		status = EX_AWAY;
 	} else if (e < 0) {
 		status = say_error(e, e == -ENOMEM ? NULL : lh_error_detail(),

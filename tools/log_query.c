@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What `log` and `log --at` ask the flight recorder for, and how it refuses. */
+#include <errno.h>
+#include "verb_log.h"
+
+struct lh_log_opts
+log_query(const struct log_opts *o)
+{
+	struct lh_log_opts ask = LH_LOG_OPTS_INIT;
+
+	ask.flags = o->table.system ? LH_SYSTEM : 0;
+	ask.file = o->file;
+	ask.key = o->key;
+	return ask;
+}
+
+int
+log_query_error(const struct log_opts *o, int error)
+{
+	if (error == -ENOENT && o->file == NULL)
+		return open_table_missing(&o->table);
+	if (error == -ENOENT) {
+		say("%s", lh_error_detail());
+		return EX_NO;
+	}
+	return say_error(error, lh_error_detail(), "cannot read the log");
+}

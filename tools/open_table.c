@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The table that a verb's options name, and how to attach to it. */
+#include <stdlib.h>
+#include "tool.h"
+
+int
+open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,
+    const char *application)
+{
+	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
+
+	o.flags = flags | (opts->system ? LH_SYSTEM : 0);
+	o.application = application;
+	return lh_open(lh, opts->name, &o);
+}
+
+const char *
+open_table_name(const struct table_opts *opts)
+{
+	const char *name = opts->name;
+
+	if (name == NULL)
+		name = getenv("LEASEHOLD_TABLE");
+	return name == NULL || *name == '\0' ? "default" : name;
+}
+
+int
+open_table_missing(const struct table_opts *opts)
+{
+	say("there is no table '%s'", open_table_name(opts));
+	return EX_NO;
+}

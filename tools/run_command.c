@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holds a key while a command runs: what `leasehold run` and `leasehold sem
+ * run` do.  This file puts the steps in order; run.h says where they are.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "verb_run.h"
+
+/* -F: the session lives on in the descriptor, the lease until its deadline. */
+static int
+become(struct run *r)
+{
+	int fd = child_liveness_fd(r), e;
+
+	if (fd < 0)
+		return say_error(fd, lh_error_detail(), "cannot pass '%s' on",
+		    r->name);
+	e = child_environment(r, -1);
+	if (e != 0)
+		return say_error(e, NULL, "cannot start the command");
+	if (keys_verify(r) == -ESTALE) {	/* we were stopped, say */
+		say("the lease on '%s' was lost before the command started",
+		    r->name);
+		return r->lost_code;
+	}
+	return child_exec(r, &fd, 1);
+}
+
+static int
+run(struct run *r)
+{
+	int sigfd, status;
+
+	say_never_block();
+	sigfd = child_take_signals(r);
+	if (sigfd < 0) {
+		say("cannot take signals: %s", strerror(-sigfd));
+		return EX_SYSTEM;
+	}
+	if (held_against_us(r))
+		return r->busy_code;
+	if (!wait_acquire(r, sigfd, &status))
+		return status;
+	if (!r->no_fork)
+		return launch_run(r, sigfd);
+	status = become(r);
+	(void)keys_release(r);
+	return status;
+}
+
+int
+run_command(int argc, char **argv)
+{
+	struct run r = {
+		.more = LH_ACQUIRE_MORE_INIT,
+		.wait_ms = 3600 * 1000,
+		.ttl_ms = 30 * 1000,
+		.busy_code = EX_BUSY,
+		.lost_code = EX_LOST,
+	};
+	char title[LH_APPLICATION_MAX + 1];
+	int e, status;
+
+	if (!run_options_parse(&r, argc, argv, &status))
+		return status;
+	(void)text_name(r.name, r.key);
+	(void)snprintf(title, sizeof(title), "%.*s", LH_APPLICATION_MAX,
+	    r.title);
+	e = open_table(&r.lh, &r.table, LH_LIVENESS_FD, title);
+	if (e != 0)
+		return say_error(e, lh_error_detail(), "cannot open the table");
+	status = run(&r);
+	if (r.sem != NULL)
+		(void)lh_sem_close(r.sem);
+	(void)lh_close(r.lh);
+	return status;
+}

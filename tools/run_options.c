@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of `leasehold run`.
+ *
+ * Whoever knows flock(1) finds its options: -x -s -n -w -E -c -F -v, their long
+ * names, and -c after the key as well.  Where we differ:
+ *
+ *	-w	has units, and a limit of one hour if it is not given
+ *	-F	wants --ttl: nothing can renew the lease once the command has
+ *		taken our place, so its length must have been thought about
+ *	-s	waits behind a writer that waits already, so that readers who
+ *		come and go do not keep it out for ever
+ *	-u	is not there: a lease ends with its command
+ *
+ * A comma in KEY is always that of a list (run_keys.c): -s and -x mean all of
+ * it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <paths.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "verb_run.h"
+#include "show.h"
+
+static const char help[] =
+"usage: leasehold run [OPTION...] KEY[,KEY...] [--] COMMAND [ARGUMENT...]\n"
+"       leasehold run [OPTION...] KEY[,KEY...] -c 'SHELL COMMAND'\n"
+"\n"
+"Runs COMMAND while holding KEY, or all of these; its exit status is\n"
+"COMMAND's.\n"
+"\n"
+"  -s, --shared         share KEY with others that ask for -s\n"
+"  -x, -e, --exclusive  alone (the default); of -s and -x the last one counts\n"
+"  -n, --nonblock       do not wait\n"
+"  -w, --wait TIME      wait so long at most: 10s, 1.5s, 200ms, 2m, 1h;\n"
+"                       0: do not wait; forever; default 1h\n"
+"  -E, --conflict-exit-code N\n"
+"                       exit status when busy or timed out; default 75\n"
+"      --ttl TIME       the lease's length, 1ms to 30d; default 30s; it is\n"
+"                       renewed while COMMAND runs\n"
+"      --priority N     higher goes first; default 0\n"
+"      --scope SCOPE    ephemeral (default), local, quorum\n"
+"      --policy POLICY  when KEY is free without us: lease (default), strict,\n"
+"                       live\n"
+"      --on-loss WHAT   kill (default) or warn, when the lease is lost\n"
+"      --on-ask WHAT    say (default) or term, when somebody asks for KEY\n"
+"      --lost-exit-code N\n"
+"                       exit status then; default 76\n"
+"      --info TEXT      what for, up to 95 bytes: shown by list and status\n"
+"      --permits N      KEY is a semaphore: hold one of its N permits\n"
+"      --value TEXT     KEY's value from then on, up to 256 bytes\n"
+"  -c, --command TEXT   run TEXT with $SHELL -c\n"
+"  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
+"                       longer than --ttl, which must be given\n"
+"  -v, --verbose        say what happens\n"
+"      --table NAME     that table, not $LEASEHOLD_TABLE or \"default\"\n"
+"      --system         the machine's table of that name, not your own\n"
+"      --help           print this\n"
+"\n"
+"Exit status: COMMAND's; 128+N if signal N ended it; 126, 127 it cannot be\n"
+"run; 75 busy; 76 lease lost; 64 usage; 65, 69 to 73, 77 see leasehold(1).\n";
+
+enum {
+	OPT_TTL = 256, OPT_PRIORITY, OPT_SCOPE, OPT_ON_LOSS, OPT_LOST_CODE,
+	OPT_TABLE, OPT_SYSTEM, OPT_INFO, OPT_POLICY, OPT_ON_ASK, OPT_PERMITS,
+	OPT_VALUE,
+};
+
+static const struct option options[] = {
+	{ "command", required_argument, NULL, 'c' },
+	{ "conflict-exit-code", required_argument, NULL, 'E' },
+	{ "exclusive", no_argument, NULL, 'x' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "info", required_argument, NULL, OPT_INFO },
+	{ "lost-exit-code", required_argument, NULL, OPT_LOST_CODE },
+	{ "nb", no_argument, NULL, 'n' },
+	{ "no-fork", no_argument, NULL, 'F' },
+	{ "nonblock", no_argument, NULL, 'n' },
+	{ "on-ask", required_argument, NULL, OPT_ON_ASK },
+	{ "on-loss", required_argument, NULL, OPT_ON_LOSS },
+	{ "permits", required_argument, NULL, OPT_PERMITS },
+	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "priority", required_argument, NULL, OPT_PRIORITY },
+	{ "scope", required_argument, NULL, OPT_SCOPE },
+	{ "shared", no_argument, NULL, 's' },
+	{ "system", no_argument, NULL, OPT_SYSTEM },
+	{ "table", required_argument, NULL, OPT_TABLE },
+	{ "timeout", required_argument, NULL, 'w' },
+	{ "ttl", required_argument, NULL, OPT_TTL },
+	{ "value", required_argument, NULL, OPT_VALUE },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "wait", required_argument, NULL, 'w' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* What the options said, beyond what ends up in struct run. */
+struct asked {
+	bool try, wait, ttl, help;
+	const char *shell_text;
+};
+
+static int
+parse_code(const char *what, const char *text, int *code)
+{
+	uint64_t n;
+
+	if (parse_number(what, text, 255, &n) != 0)
+		return EX_BAD_USAGE;
+	*code = (int)n;
+	return 0;
+}
+
+static int
+parse_ttl(const char *text, int64_t *ms)
+{
+	if (parse_span("--ttl", text, ms) != 0)
+		return EX_BAD_USAGE;
+	if (*ms < 1 || *ms > LH_TTL_MAX_MS)
+		return say_usage("--ttl: a lease lasts from 1ms to 30d, not "
+		    "'%s'", text);
+	return 0;
+}
+
+static int
+parse_scope(const char *text, uint32_t *scope)
+{
+	for (uint32_t i = LH_EPHEMERAL; i <= LH_QUORUM; i++) {
+		if (strcmp(text, show_scope(i)) == 0) {
+			*scope = i;
+			return 0;
+		}
+	}
+	return say_usage("--scope: '%s' is none of ephemeral, local, quorum",
+	    text);
+}
+
+static int
+parse_policy(const char *text, uint32_t *policy)
+{
+	for (uint32_t i = LH_POLICY_LEASE; i <= LH_POLICY_LIVE; i++) {
+		if (strcmp(text, show_policy(i)) == 0) {
+			*policy = i;
+			return 0;
+		}
+	}
+	return say_usage("--policy: '%s' is none of lease, strict, live", text);
+}
+
+static int
+parse_on_loss(const char *text, bool *warn_only)
+{
+	*warn_only = strcmp(text, "warn") == 0;
+	if (*warn_only || strcmp(text, "kill") == 0)
+		return 0;
+	return say_usage("--on-loss: '%s' is neither kill nor warn", text);
+}
+
+static int
+parse_on_ask(const char *text, bool *term)
+{
+	*term = strcmp(text, "term") == 0;
+	if (*term || strcmp(text, "say") == 0)
+		return 0;
+	return say_usage("--on-ask: '%s' is neither say nor term", text);
+}
+
+static int
+parse_permits(const char *text, uint32_t *permits)
+{
+	uint64_t n;
+
+	if (parse_number("--permits", text, LH_SEM_MAX, &n) != 0)
+		return EX_BAD_USAGE;
+	if (n == 0)
+		return say_usage("--permits: a semaphore has 1 to %d permits",
+		    LH_SEM_MAX);
+	*permits = (uint32_t)n;
+	return 0;
+}
+
+static int
+take_option(struct run *r, struct asked *a, int c, char **argv)
+{
+	uint64_t n;
+
+	switch (c) {
+	case 'c':
+		a->shell_text = optarg;
+		return 0;
+	case 'e':
+	case 'x':
+		r->mode = LH_EXCLUSIVE;
+		return 0;
+	case 'E':
+		return parse_code("-E", optarg, &r->busy_code);
+	case 'F':
+		r->no_fork = true;
+		return 0;
+	case 'h':
+		a->help = true;
+		return 0;
+	case 'n':
+		a->try = true;
+		r->wait_ms = 0;
+		return 0;
+	case 's':
+		r->mode = LH_SHARED;
+		return 0;
+	case 'v':
+		r->verbose = true;
+		return 0;
+	case 'w':
+		a->wait = true;
+		if (strcmp(optarg, "forever") == 0) {
+			r->wait_ms = LH_WAIT_FOREVER;
+			return 0;
+		}
+		return parse_span("-w", optarg, &r->wait_ms);
+	case OPT_INFO:
+		if (strlen(optarg) > LH_INFO_MAX)
+			return say_usage("--info: %zu bytes, and %d are the "
+			    "most", strlen(optarg), LH_INFO_MAX);
+		r->more.info = optarg;
+		return 0;
+	case OPT_LOST_CODE:
+		return parse_code("--lost-exit-code", optarg, &r->lost_code);
+	case OPT_ON_ASK:
+		return parse_on_ask(optarg, &r->term_on_ask);
+	case OPT_ON_LOSS:
+		return parse_on_loss(optarg, &r->warn_only);
+	case OPT_PERMITS:
+		return parse_permits(optarg, &r->permits);
+	case OPT_POLICY:
+		return parse_policy(optarg, &r->more.policy);
+	case OPT_PRIORITY:
+		if (parse_number("--priority", optarg, UINT32_MAX, &n) != 0)
+			return EX_BAD_USAGE;
+		r->priority = (uint32_t)n;
+		return 0;
+	case OPT_SCOPE:
+		return parse_scope(optarg, &r->scope);
+	case OPT_SYSTEM:
+		r->table.system = true;
+		return 0;
+	case OPT_TABLE:
+		r->table.name = optarg;
+		return 0;
+	case OPT_VALUE:
+		r->more.value = optarg;
+		r->more.value_len = strlen(optarg);
+		if (r->more.value_len <= LH_VALUE_MAX)
+			return 0;
+		return say_usage("--value: %zu bytes, and %d are the most",
+		    r->more.value_len, LH_VALUE_MAX);
+	case OPT_TTL:
+		a->ttl = true;
+		return parse_ttl(optarg, &r->ttl_ms);
+	default:
+		return parse_refused("run", c, argv);
+	}
+}
+
+/* What is run, once the options are over: argv from the key on. */
+static int
+take_command(struct run *r, struct asked *a, int argc, char **argv)
+{
+	static char dash_c[] = "-c", *shell_argv[4];
+	const char *shell = getenv("SHELL"), *slash;
+
+	r->argv = argv + 1;
+	if (a->shell_text == NULL && argc > 1 && strcmp(argv[1], "-c") == 0) {
+		if (argc != 3)
+			return say_usage("-c takes one argument, the shell "
+			    "command: quote it");
+		a->shell_text = argv[2];
+		argc = 1;
+	} else if (argc > 1 && strcmp(argv[1], "--") == 0) {
+		r->argv++;
+		argc--;
+	}
+	if (a->shell_text != NULL) {
+		if (argc > 1)
+			return say_usage("-c and a command ('%s'): only one of "
+			    "them can be run", r->argv[0]);
+		if (shell == NULL || *shell == '\0')
+			shell = _PATH_BSHELL;
+		shell_argv[0] = (char *)shell;
+		shell_argv[1] = dash_c;
+		shell_argv[2] = (char *)a->shell_text;
+		r->argv = shell_argv;
+		r->title = a->shell_text;
+		return 0;
+	}
+	if (argc < 2 || r->argv[0][0] == '\0')
+		return say_usage("run what? leasehold run KEY COMMAND "
+		    "[ARGUMENT...]");
+	slash = strrchr(r->argv[0], '/');
+	r->title = slash != NULL && slash[1] != '\0' ? slash + 1 : r->argv[0];
+	return 0;
+}
+
+static int
+parse_all(struct run *r, struct asked *a, int argc, char **argv)
+{
+	int c, e;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:c:eE:Fhnsvw:x", options,
+	    NULL)) != -1) {
+		e = take_option(r, a, c, argv);
+		if (e != 0)
+			return e;
+		if (a->help)
+			return 0;
+	}
+	if (a->try && a->wait)
+		return say_usage("-n and -w exclude each other: -n is -w 0");
+	if (r->no_fork && !a->ttl)
+		return say_usage("-F needs --ttl: nothing renews the lease "
+		    "once the command runs, so it must be as long as that");
+	if (r->more.value != NULL && r->mode == LH_SHARED)
+		return say_usage("--value wants a key alone, not -s");
+	if (optind >= argc)
+		return say_usage("run under which key? leasehold run KEY "
+		    "COMMAND [ARGUMENT...]");
+	r->key = argv[optind];
+	e = keys_split(r);
+	if (e == 0 && r->permits != 0 && r->n > 1)
+		e = say_usage("--permits: one semaphore, and '%s' is several "
+		    "names", r->key);
+	if (e == 0 && r->permits != 0 && r->mode != LH_EXCLUSIVE)
+		e = say_usage("--permits: a permit is not shared");
+	return e != 0 ? e : take_command(r, a, argc - optind, argv + optind);
+}
+
+bool
+run_options_parse(struct run *r, int argc, char **argv, int *status)
+{
+	struct asked a = { 0 };
+
+	*status = parse_all(r, &a, argc, argv);
+	if (*status == 0 && a.help) {
+		fputs(help, stdout);
+		*status = output_flush(EX_YES);
+		return false;
+	}
+	return *status == 0;
+}
