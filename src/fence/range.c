@@ -4,18 +4,9 @@
  *
  * A directory for each name of a table, and in it a file for each range that
  * was claimed, named by its number in decimal.  The number is the counter; the
- * content only says whose it is and when it was made, for people and for fsck:
- * a file that is torn, empty or overwritten still counts.  This file owns the
- * format:
- *
- *	  0  u64  "lhrange" and a zero byte
- *	  8  u32  format, 1
- *	 12  u32  length, 512
- *	 16  u64  [2] uuid of the table
- *	 32  u64  n, the file's name
- *	 40  u64  when, ms since 1970
- *	 48  	  zeros
- *	504  u64  XXH3 of the bytes before
+ * content (fence/range_file.def) only says whose it is and when it was made,
+ * for people and for fsck: a file that is torn, empty or overwritten still
+ * counts.
  *
  * Claiming takes no lock, so that a claimant that was stopped or killed is in
  * nobody's way (C14):
@@ -87,18 +78,11 @@
 #define DENTS_LEN	32768
 #define DENTS_CALLS	1000
 
-struct block {
-	uint64_t magic;
-	uint32_t format;
-	uint32_t len;
-	uint64_t uuid[2];
-	uint64_t n;
-	uint64_t epoch_ms;
-	uint64_t zero[57];
-	uint64_t sum;
-};
+#define LAYOUT "fence/range_file.def"
+#include "base/declare_layout.h"
+#undef LAYOUT
 
-_Static_assert(sizeof(struct block) == RANGE_FILE_LEN, "a range's file");
+_Static_assert(sizeof(struct range_file) == RANGE_FILE_LEN, "a range's file");
 
 /* What a claim is about. */
 struct claim {
@@ -263,15 +247,15 @@ cannot_write(const struct claim *c, const char *what, int error)
 static int
 fill(const struct claim *c, int fd, uint64_t n)
 {
-	struct block b = { .magic = MAGIC, .format = FORMAT, .len = sizeof(b),
-	    .uuid = { c->uuid[0], c->uuid[1] }, .n = n };
+	struct range_file b = { .magic = MAGIC, .format = FORMAT,
+	    .len = sizeof(b), .uuid = { c->uuid[0], c->uuid[1] }, .n = n };
 	struct timespec wall;
 	struct rlimit most;
 	ssize_t put;
 
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	b.epoch_ms = (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS);
-	b.sum = lhi_hash(&b, offsetof(struct block, sum));
+	b.sum = lhi_hash(&b, offsetof(struct range_file, sum));
 	/* a longer write would be a signal */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < sizeof(b))
 		return lhi_fail(-EFBIG, "no range of tokens could be claimed "
@@ -440,7 +424,7 @@ lhi_range_highest(const char *dir, uint64_t *n)
 
 /* Into *b, as many bytes as there are.  How many, or -errno. */
 static ssize_t
-read_block(int dir, const char *name, struct block *b)
+read_block(int dir, const char *name, struct range_file *b)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK | O_NOCTTY);
@@ -463,7 +447,7 @@ lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r)
 	struct claim c = { .dir = dir };
 	int saved = errno, error = open_dir(&c);
 	char name[NAME_LEN];
-	struct block b;
+	struct range_file b;
 	ssize_t got;
 
 	if (error != 0) {
@@ -480,7 +464,7 @@ lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r)
 		    strerror((int)-got));
 	if (got != (ssize_t)sizeof(b) || b.magic != MAGIC ||
 	    b.format != FORMAT || b.len != sizeof(b) || b.n != n ||
-	    b.sum != lhi_hash(&b, offsetof(struct block, sum)))
+	    b.sum != lhi_hash(&b, offsetof(struct range_file, sum)))
 		return lhi_fail(-EUCLEAN, "%s/%s is damaged: its number still "
 		    "counts, and the table will claim another", dir, name);
 	*r = (struct lhi_range){ { b.uuid[0], b.uuid[1] }, b.n, b.epoch_ms };

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include "base/bits.h"
 #include "base/hash.h"
+#include "fence/range.h"
 #include "shm/layout.h"
 
 #define PAGE UINT64_C(4096)
@@ -53,34 +54,38 @@ lhi_geometry_place(struct lhi_geometry *g)
 	return 0;
 }
 
+/* The layout as text: a line for each structure, field and constant. */
+static const char layout_text[] =
+#define STRUCT(s, size) "struct " #s " " #size "\n"
+#define FIELD(offset, type, name, guard, meaning) \
+	#offset " " #type " " #name "\n"
+#define ARRAY(offset, type, name, n, guard, meaning) \
+	#offset " " #type " " #name "[" #n "]\n"
+#define END(s)
+#include "shm/layout.def"
+#define STRUCT(s, size) "struct " #s " " #size "\n"
+#define FIELD(offset, type, name, guard, meaning) \
+	#offset " " #type " " #name "\n"
+#define ARRAY(offset, type, name, n, guard, meaning) \
+	#offset " " #type " " #name "[" #n "]\n"
+#define END(s)
+#include "fence/range_file.def"
+#define CONSTANT(name) #name "\n"
+#include "shm/constants.def"
+;
+
+static const uint64_t constants[] = {
+#define CONSTANT(name) (uint64_t)(name),
+#include "shm/constants.def"
+};
+
 uint64_t
 lhi_geometry_fingerprint(void)
 {
 	const uint64_t facts[] = {
-		SHM_FORMAT, sizeof(struct shm_header),
-		sizeof(struct shm_session), sizeof(struct shm_chunk),
-		sizeof(struct shm_claim), sizeof(struct shm_slot),
-		sizeof(struct shm_long), sizeof(struct shm_ring),
-		sizeof(struct shm_request), sizeof(struct shm_value),
-		sizeof(struct shm_claim_note), sizeof(struct shm_right),
-		SHM_CHUNK, SHM_GROUP, SHM_KEY_INLINE,
-		offsetof(struct shm_header, ceiling),
-		offsetof(struct shm_header, fence_dir),
-		offsetof(struct shm_header, cluster_until),
-		offsetof(struct shm_header, shim_socket),
-		offsetof(struct shm_session, application),
-		offsetof(struct shm_session, until),
-		offsetof(struct shm_session, stat),
-		offsetof(struct shm_claim, wnext),
-		offsetof(struct shm_claim, park),
-		offsetof(struct shm_slot, next),
-		offsetof(struct shm_slot, gen),
-		offsetof(struct shm_slot, key_info),
-		offsetof(struct shm_slot, value),
-		offsetof(struct shm_slot, key),
-		VER_BITS, CLAIM_BITS, SEQ_BITS, DEADLINE_BITS, LINK_TAG_BITS,
-		SLOT_BITS, SLOT_TAG_BITS, INC_BITS, TICK_SHIFT,
-		lhi_hash("leasehold", 9),
+		lhi_hash(layout_text, sizeof(layout_text)),
+		lhi_hash(constants, sizeof(constants)),
+		lhi_hash("leasehold", 9),	/* the hash itself */
 	};
 
 	return lhi_hash(facts, sizeof(facts));
