@@ -511,6 +511,7 @@ check-model:
 
 lint:
 	@tests/lint
+	@tests/lint-selftest
 
 abi-check check-abi:
 	$(call ready,abi)
