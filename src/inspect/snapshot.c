@@ -129,14 +129,14 @@ tell_right(struct lhi_snapshot *sn)
 	const struct lhi_ref ref = { sn->slot, lhi_slot_ref(lhi_slot_idx(v,
 	    sn->slot), sh32_load(&sn->slot->gen)) };
 	struct lh_key_info *info = &sn->info;
-	struct lhi_cluster_check_end end;
+	struct lhi_right_end end;
 
 	if (!lhi_right_has(sn->slot))
 		return;
 	info->cluster = LH_CLUSTER_NONE;
-	if (!lhi_cluster_check_lets(v, &ref, true, &end))
+	if (!lhi_right_is_valid(v, &ref, true, &end))
 		return;
-	info->cluster = lhi_cluster_check_lets(v, &ref, false, NULL) ?
+	info->cluster = lhi_right_is_valid(v, &ref, false, NULL) ?
 	    LH_CLUSTER_EXCLUSIVE : LH_CLUSTER_SHARED;
 	info->cluster_left_ns = end.left_ns;
 }

@@ -315,7 +315,7 @@ has_rights(struct many *m)
 			found = lhi_slot_find(&m->lh->v, &name, &ref);
 		if (found < 0)
 			return found;
-		if (found == 0 || !lhi_cluster_check_lets(&m->lh->v, &ref,
+		if (found == 0 || !lhi_right_is_valid(&m->lh->v, &ref,
 		    item->mode == LH_SHARED, NULL))
 			return 0;
 	}

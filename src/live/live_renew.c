@@ -144,7 +144,7 @@ look_ahead(struct lh_lock *l)
 static bool
 has_rights(struct lh_lock *l, uint32_t *which)
 {
-	struct lhi_cluster_check_end end = { INT64_MAX, INT64_MAX }, e;
+	struct lhi_right_end end = { INT64_MAX, INT64_MAX }, e;
 	int64_t now = lhi_clock_ns(l->clock);
 
 	for (uint32_t i = 0; i < l->n; i++) {

@@ -68,7 +68,7 @@ lhi_ticket_cluster_look(struct lh_ticket *t)
 	if (!lhi_cluster_key(t->lh, &t->name))
 		return WISH_GO;
 	if (t->plea == NULL && !t->bad_place &&
-	    lhi_cluster_check_lets(&t->lh->v, &t->ref, t->ask.shared, NULL))
+	    lhi_right_is_valid(&t->lh->v, &t->ref, t->ask.shared, NULL))
 		return WISH_GO;
 	if (t->plea == NULL)
 		error = begin(t);

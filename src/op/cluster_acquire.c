@@ -299,7 +299,7 @@ say_who(struct lh *lh, struct lhi_acquire_target *want,
 	char who[300];
 
 	if ((error != -EAGAIN && error != -ETIMEDOUT) ||
-	    lhi_cluster_check_lets(&lh->v, &want->ref, ask->shared, NULL))
+	    lhi_right_is_valid(&lh->v, &want->ref, ask->shared, NULL))
 		return;
 	lhi_cluster_acquire_elsewhere(lh, want->name->key, who, sizeof(who));
 	if (who[0] != '\0')
@@ -384,7 +384,7 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 	for (uint32_t turn = 0;; turn++) {
 		if (turn > 1)
 			error = nap(lh, ask, turn - 2);
-		if (error == 0 && (flags != 0 || !lhi_cluster_check_lets(&lh->v,
+		if (error == 0 && (flags != 0 || !lhi_right_is_valid(&lh->v,
 		    &want->ref, ask->shared, NULL))) {
 			lhi_shim_request_end(&p);
 			error = lhi_cluster_acquire_ask(lh, &p, &wish, 1, ask,

@@ -7,7 +7,7 @@
  * what the shim says by the slot's right, the epoch and D
  * (shm/cluster_right.c), and what is asked here: after each grant, and whenever
  * a lease is verified, extended, converted or handed over.  Model:
- * tests/model/delegate.pml.
+ * tests/model/delegate.pml.  lhi_right_is_valid() reads, in this order:
  *
  *	e = epoch; right; D = until; epoch is e still; the clock is before D
  *
@@ -72,32 +72,6 @@
 
 #define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
 
-bool
-lhi_cluster_check_lets(const struct lhi_view *v, const struct lhi_ref *ref,
-    bool shared, struct lhi_cluster_check_end *end)
-{
-	uint64_t epoch = lhi_cluster_epoch(v), until;
-	int64_t now;
-	uint64_t right = lhi_right_load(v, ref->slot);
-
-	lhi_point("right.read");
-	if (right_mode(right) < (shared ? RIGHT_SHARED : RIGHT_EXCLUSIVE) ||
-	    right_gen(right) != (uint32_t)(ref->slot_ref >> 32) ||
-	    right_epoch(right) != (epoch & MASK(RIGHT_EPOCH_BITS)))
-		return false;
-	until = lhi_cluster_until(v);
-	if (lhi_cluster_epoch(v) != epoch || until > (uint64_t)INT64_MAX)
-		return false;
-	now = lhi_clock_ns(CLOCK_BOOTTIME);
-	if (now >= (int64_t)until)
-		return false;
-	if (end != NULL) {
-		end->until_ns = (int64_t)until;
-		end->left_ns = (int64_t)until - now;
-	}
-	return true;
-}
-
 /* Which life of its slot is it of? */
 static struct lhi_ref
 ref_of(const struct lhi_held *h)
@@ -111,20 +85,20 @@ lhi_cluster_check_of(const struct lhi_held *h)
 	const struct lhi_ref ref = ref_of(h);
 
 	return !lhi_cluster_check_needed(h->lh, h->slot) ||
-	    lhi_cluster_check_lets(&h->lh->v, &ref, h->shared, NULL);
+	    lhi_right_is_valid(&h->lh->v, &ref, h->shared, NULL);
 }
 
 int64_t
 lhi_cluster_check_cut_ns(const struct lhi_held *h, int64_t end_ns)
 {
 	const struct lhi_ref ref = ref_of(h);
-	struct lhi_cluster_check_end end;
+	struct lhi_right_end end;
 	int64_t now;
 
 	if (!lhi_cluster_check_needed(h->lh, h->slot))
 		return end_ns;
 	now = lhi_now_ns(&h->lh->v);	/* if we are stopped: too early */
-	if (!lhi_cluster_check_lets(&h->lh->v, &ref, h->shared, &end))
+	if (!lhi_right_is_valid(&h->lh->v, &ref, h->shared, &end))
 		return now;
 	return end.left_ns < end_ns - now ? now + end.left_ns : end_ns;
 }
@@ -140,18 +114,18 @@ lhi_cluster_check_cut(struct lh *lh, struct lh_lease *l)
 
 bool
 lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
-    struct lhi_cluster_check_end *end)
+    struct lhi_right_end *end)
 {
 	struct lhi_held h;
 	struct lhi_ref ref;
 
-	*end = (struct lhi_cluster_check_end){ INT64_MAX, INT64_MAX };
+	*end = (struct lhi_right_end){ INT64_MAX, INT64_MAX };
 	if (!token_cluster(l->token) || lh->serves)
 		return true;
 	if (lhi_lease_find(lh, l, &h) != 0)
 		return false;
 	ref = ref_of(&h);
-	return lhi_cluster_check_lets(&lh->v, &ref, h.shared, end);
+	return lhi_right_is_valid(&lh->v, &ref, h.shared, end);
 }
 
 int64_t
@@ -236,7 +210,7 @@ lhi_cluster_check_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	struct lhi_cached_claim *r = &m->rec[0];
-	struct lhi_cluster_check_end end;
+	struct lhi_right_end end;
 	struct timespec ts;
 	struct lhi_ref ref;
 	int64_t ttl_ms = ttl_ns / NS_PER_MS;
@@ -253,7 +227,7 @@ lhi_cluster_check_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
 	m->lent.right = lhi_right_load(&lh->v, ref.slot);
 	m->lent.epoch = lhi_cluster_epoch(&lh->v);
 	if (r->use != CACHED_LENT ||
-	    !lhi_cluster_check_lets(&lh->v, &ref, false, &end) ||
+	    !lhi_right_is_valid(&lh->v, &ref, false, &end) ||
 	    end.left_ns < LEARN_NS)
 		return;
 	m->lent.until = (uint64_t)end.until_ns;

@@ -7,20 +7,10 @@
 #include "op/lease_check.h"
 #include "shm/cluster_right.h"
 
-/* For how long, at least. */
-struct lhi_cluster_check_end {
-	int64_t until_ns;	/* CLOCK_BOOTTIME */
-	int64_t left_ns;	/* by then, when it was asked */
-};
-
-/* May leases in that mode on that life of the slot be gone by, now?  (end: or
- * NULL.) */
-bool lhi_cluster_check_lets(const struct lhi_view *v, const struct lhi_ref *ref,
-    bool shared, struct lhi_cluster_check_end *end);
-
 /*
- * The same of a lease, of whatever key: leases of keys of this host alone, and
- * all leases of who serves the cluster, need no right.
+ * True if the lease may be gone by now, as far as rights go: its key is this
+ * host's alone, this attachment serves the cluster, or the key's right is valid
+ * for the lease's mode (lhi_right_is_valid()).
  */
 bool lhi_cluster_check_of(const struct lhi_held *h);
 
@@ -40,7 +30,7 @@ void lhi_cluster_check_cut(struct lh *lh, struct lh_lease *l);
 
 /* For how long has it the right that it needs?  False: it has none. */
 bool lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
-    struct lhi_cluster_check_end *end);
+    struct lhi_right_end *end);
 
 /* When does it end by itself, whatever its right? */
 int64_t lhi_cluster_check_asked_ns(struct lh *lh, const struct lh_lease *l);

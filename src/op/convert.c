@@ -298,7 +298,7 @@ shares_with_others(const struct lhi_held *h)
 	const struct lhi_ref ref = { h->slot, h->slot_ref };
 
 	return h->shared && lhi_cluster_check_needed(h->lh, h->slot) &&
-	    !lhi_cluster_check_lets(&h->lh->v, &ref, false, NULL);
+	    !lhi_right_is_valid(&h->lh->v, &ref, false, NULL);
 }
 
 int

@@ -174,8 +174,8 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 	int mode;
 
 	for (int i = 0; i < LOOKS; i++) {
-		read = !needed || lhi_cluster_check_lets(v, ref, true, NULL);
-		all = !needed || lhi_cluster_check_lets(v, ref, false, NULL);
+		read = !needed || lhi_right_is_valid(v, ref, true, NULL);
+		all = !needed || lhi_right_is_valid(v, ref, false, NULL);
 		mode = whose(v, &f);
 		if (mode < 0 || mode == WORD_FREE)
 			return mode < 0 ? mode : 0;
@@ -184,7 +184,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 		if (lhi_cluster_serves(v, f.owner))
 			return 0;
 		/* it was there before this look: nobody gives it a right */
-		if (!lhi_cluster_check_lets(v, ref, mode == WORD_S, NULL)) {
+		if (!lhi_right_is_valid(v, ref, mode == WORD_S, NULL)) {
 			lhi_point("token.without_right");
 			end_it(lh, ref, &f, mode == WORD_S);
 		}

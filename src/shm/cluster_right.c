@@ -175,6 +175,32 @@ lhi_right_now(const struct lhi_view *v, const struct shm_slot *s)
 	    (lhi_cluster_epoch(v) & MASK(RIGHT_EPOCH_BITS));
 }
 
+bool
+lhi_right_is_valid(const struct lhi_view *v, const struct lhi_ref *ref,
+    bool shared, struct lhi_right_end *end)
+{
+	uint64_t epoch = lhi_cluster_epoch(v), until;
+	int64_t now;
+	uint64_t right = lhi_right_load(v, ref->slot);
+
+	lhi_point("right.read");
+	if (right_mode(right) < (shared ? RIGHT_SHARED : RIGHT_EXCLUSIVE) ||
+	    right_gen(right) != (uint32_t)(ref->slot_ref >> 32) ||
+	    right_epoch(right) != (epoch & MASK(RIGHT_EPOCH_BITS)))
+		return false;
+	until = lhi_cluster_until(v);
+	if (lhi_cluster_epoch(v) != epoch || until > (uint64_t)INT64_MAX)
+		return false;
+	now = lhi_clock_ns(CLOCK_BOOTTIME);
+	if (now >= (int64_t)until)
+		return false;
+	if (end != NULL) {
+		end->until_ns = (int64_t)until;
+		end->left_ns = (int64_t)until - now;
+	}
+	return true;
+}
+
 void
 lhi_cluster_read(const struct lhi_view *v, struct lhi_cluster *c)
 {

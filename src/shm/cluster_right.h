@@ -57,6 +57,20 @@ int lhi_right_set(struct lhi_view *v, const struct lhi_ref *ref, unsigned mode,
 /* Has this life of the slot a right in the present epoch? */
 bool lhi_right_now(const struct lhi_view *v, const struct shm_slot *s);
 
+/* How long a right lasts, at least. */
+struct lhi_right_end {
+	int64_t until_ns;	/* CLOCK_BOOTTIME */
+	int64_t left_ns;	/* by then, when it was read */
+};
+
+/*
+ * True if this host may go by leases in that mode on that life of the slot,
+ * now.  Fills *end unless it is NULL.  How the right is read, and what follows
+ * from it: op/cluster_check.c.
+ */
+bool lhi_right_is_valid(const struct lhi_view *v, const struct lhi_ref *ref,
+    bool shared, struct lhi_right_end *end);
+
 /* This host's session with the cluster. */
 struct lhi_cluster {
 	uint64_t until_ns;	/* CLOCK_BOOTTIME; 0: there is none */
