@@ -47,7 +47,7 @@
  */
 #include "inspect/waits_for.h"
 #include "inspect/waits_for_thread.h"
-#include "op/upgrade.h"
+#include "shm/claim_record.h"
 #include "shm/readers.h"
 #include "shm/wait_queue.h"
 #include "shm/session_record.h"
@@ -70,26 +70,28 @@ lhi_waits_for_victim(const struct lhi_view *v, uint32_t a, uint32_t b)
 	return s != t ? s > t : a > b;
 }
 
-/* Is that lease, which ends soon, one that is renewed?  Remember it. */
+/* True if that lease, which ends soon, was renewed since the look before: its
+ * end has moved.  Remembers it for the next look. */
 static bool
-renewed(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
+was_renewed(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
-	struct lhi_deadlock *d = q->d, *n = &q->next;
+	const struct lhi_soon_leases *before = q->soon_before;
+	struct lhi_soon_leases *n = &q->soon;
 	uint32_t i;
 
-	for (i = 0; i < n->n_soon && n->soon[i].ci != ci; i++)
+	for (i = 0; i < n->n && n->lease[i].ci != ci; i++)
 		;
-	if (i < DEADLOCK_SOON) {
-		n->soon[i].ci = ci;
-		n->soon[i].st = st;
-		if (i == n->n_soon)
-			n->n_soon++;
+	if (i < SOON_MAX) {
+		n->lease[i].ci = ci;
+		n->lease[i].st = st;
+		if (i == n->n)
+			n->n++;
 	}
-	for (i = 0; i < d->n_soon; i++) {
-		if (d->soon[i].ci == ci &&
-		    state_seq(d->soon[i].st) == state_seq(st))
+	for (i = 0; i < before->n; i++) {
+		if (before->lease[i].ci == ci &&
+		    state_seq(before->lease[i].st) == state_seq(st))
 			return state_deadline(st) >
-			    state_deadline(d->soon[i].st);
+			    state_deadline(before->lease[i].st);
 	}
 	return false;
 }
@@ -101,11 +103,11 @@ ends_soon(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 	int64_t end = lhi_deadline_ns(q->v, state_deadline(st));
 
 	/* rounded up by less than a tick: that much it may end before */
-	if (end - (INT64_C(1) << TICK_SHIFT) >= q->now + DEADLOCK_MARGIN_NS)
+	if (end - (INT64_C(1) << TICK_SHIFT) >= q->now + ENDS_SOON_NS)
 		return false;
 	if (end <= q->now)
 		return true;
-	if (renewed(q, ci, st))
+	if (was_renewed(q, ci, st))
 		return false;
 	if (end < q->soon_ns)
 		q->soon_ns = end;

@@ -3,11 +3,23 @@
 #ifndef LHI_WAITS_FOR_H
 #define LHI_WAITS_FOR_H
 
-#include "op/deadlock.h"
+#include "shm/view.h"
 
 #define HOPS_MAX 32u
 #define WAYS_MAX 64u
 #define SEEN_MAX 256u
+#define SOON_MAX 16u
+#define ENDS_SOON_NS (100 * NS_PER_MS)	/* a lease that ends so soon is no
+					 * reason, unless it is renewed */
+
+/* Leases that would end soon, as a look met them. */
+struct lhi_soon_leases {
+	uint32_t n;
+	struct {
+		uint32_t ci;
+		uint64_t st;
+	} lease[SOON_MAX];
+};
 
 /* Something in the way: a lease, or (hold 0) a wait before ours. */
 struct lhi_way {
@@ -29,13 +41,13 @@ struct lhi_hop {
 
 struct lhi_waits_for {
 	struct lhi_view *v;
-	struct lhi_deadlock *d;
+	const struct lhi_soon_leases *soon_before; /* by the look before */
 	int64_t now;
 	bool victim;		/* only along waits that ours gives way to */
 	bool pruned;		/* there were others */
 	bool all;		/* along leases that end soon, too */
 	int64_t soon_ns;	/* when the first of those ends */
-	struct lhi_deadlock next; /* those that were met */
+	struct lhi_soon_leases soon;	/* those that were met */
 	int64_t budget;
 	uint32_t n_seen, n;
 	uint32_t seen[SEEN_MAX];

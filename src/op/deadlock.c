@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "inspect/waits_for.h"
+#include "op/deadlock.h"
 #include "shm/wait_queue.h"
 
 #define CROWD 64u
@@ -46,7 +46,7 @@ lhi_deadlock_begin(struct lhi_deadlock *d, int64_t now_ns, uint32_t crowd)
 	d->next_ns = now_ns + times * DEADLOCK_FIRST_NS;
 	d->gap_ns = times * GAP_NS;
 	d->gap_max_ns = times * GAP_MAX_NS;
-	d->n_soon = 0;
+	d->soon.n = 0;
 }
 
 uint32_t
@@ -132,9 +132,8 @@ tell(struct lhi_waits_for *q)
 
 /* 0; -EDEADLK. */
 static int
-look(struct lhi_waits_for *q, uint32_t ci)
+look(struct lhi_waits_for *q, uint32_t ci, struct lhi_deadlock *d)
 {
-	struct lhi_deadlock *d = q->d;
 	bool no_deadlock =
 	    sh32_load(&q->v->claims[ci].wflags) & WAITER_NO_DEADLOCK;
 
@@ -156,8 +155,7 @@ look(struct lhi_waits_for *q, uint32_t ci)
 	/* when the lease has ended, or was renewed */
 	if (q->soon_ns < d->next_ns)
 		d->next_ns = q->soon_ns + NS_PER_MS;
-	d->n_soon = q->next.n_soon;
-	memcpy(d->soon, q->next.soon, sizeof(d->soon));
+	d->soon = q->soon;
 	return 0;
 }
 
@@ -180,12 +178,12 @@ lhi_deadlock_look(struct lhi_view *v, uint32_t ci, struct lhi_deadlock *d)
 		return 0;
 	}
 	q->v = v;
-	q->d = d;
+	q->soon_before = &d->soon;
 	q->now = now;
 	q->pruned = false;
 	q->soon_ns = INT64_MAX;
-	q->next.n_soon = 0;
-	error = look(q, ci);
+	q->soon.n = 0;
+	error = look(q, ci, d);
 	free(q);
 	return error;
 }

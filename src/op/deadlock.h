@@ -3,23 +3,17 @@
 #ifndef LHI_DEADLOCK_H
 #define LHI_DEADLOCK_H
 
+#include "inspect/waits_for.h"
 #include "op/acquire.h"
 
 #define DEADLOCK_FIRST_NS (40 * NS_PER_MS)	/* when a wait looks first */
-#define DEADLOCK_MARGIN_NS (100 * NS_PER_MS)	/* a lease that ends so soon is
-						 * no reason, unless renewed */
-#define DEADLOCK_SOON 16
 
 /* What a wait remembers from look to look. */
 struct lhi_deadlock {
 	int64_t next_ns;	/* the table's clock: when it looks again */
 	int64_t gap_ns;		/* and how long after that */
 	int64_t gap_max_ns;
-	uint32_t n_soon;
-	struct {		/* leases that would end soon, as they were */
-		uint32_t ci;
-		uint64_t st;
-	} soon[DEADLOCK_SOON];
+	struct lhi_soon_leases soon;
 };
 
 /* A wait begins, one of `crowd` of its attachment; the flags that its claim

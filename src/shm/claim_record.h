@@ -82,4 +82,27 @@ void lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead);
  */
 bool lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too);
 
+/* A wait to upgrade: the lease that it is for, in the waiting claim's `grant`. */
+#define UPGRADE_SHIFT 24
+
+static inline uint64_t
+lhi_upgrade_of(uint32_t ci, uint64_t seq)
+{
+	return (uint64_t)ci << UPGRADE_SHIFT | (seq & MASK(SEQ_BITS));
+}
+
+/* Returns the index of that lease's claim. */
+static inline uint32_t
+lhi_upgrade_claim(const struct shm_claim *c)
+{
+	return (uint32_t)(sh64_load(&c->grant) >> UPGRADE_SHIFT);
+}
+
+/* Returns the number of the use of that claim. */
+static inline uint64_t
+lhi_upgrade_seq(const struct shm_claim *c)
+{
+	return sh64_load(&c->grant) & MASK(SEQ_BITS);
+}
+
 #endif
