@@ -5,6 +5,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "inspect/snapshot.h"
+#include "op/cluster_acquire.h"
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 
@@ -85,7 +86,7 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 	if (error == 0)
 		error = lhi_snapshot_of(&sn, key);
 	if (error == 0)
-		lhi_snapshot_ask(&sn);
+		lhi_cluster_acquire_report(&sn);
 	if (error == 0 && id != NULL && !holds(&sn, id))
 		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);

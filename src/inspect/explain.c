@@ -21,11 +21,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <leasehold.h>
 #include "base/error.h"
 #include "base/procstat.h"
 #include "inspect/explain.h"
-#include "inspect/snapshot.h"
 #include "inspect/waits_for_thread.h"
 #include "shm/key_bytes.h"
 #include "shm/session_record.h"
@@ -33,13 +31,6 @@
 #define RUNS_MAX 256
 #define WAITS_MAX 64
 #define BUDGET 1000000		/* claims read, for all holders */
-
-struct explanation {
-	struct lhi_snapshot sn;
-	struct {
-		char name[SHM_KEY_MAX + 1];
-	} *waits;		/* of the holders, as many as are looked at */
-};
 
 static uint32_t
 run_of_state(char state)
@@ -115,7 +106,7 @@ ended_wait(const struct lhi_snapshot *sn)
 }
 
 static void
-tell_waits(struct explanation *x)
+tell_waits(struct lhi_explanation *x)
 {
 	const struct lh_party *me = ended_wait(&x->sn);
 	struct lhi_view *v = &x->sn.lh->v;
@@ -154,8 +145,8 @@ tell_runs(const struct lhi_view *v, struct lhi_crowd *crowd)
 		crowd->p[i].run = run_of(v, &crowd->p[i]);
 }
 
-static void
-look_closer(struct explanation *x)
+void
+lhi_explain_look_closer(struct lhi_explanation *x)
 {
 	struct lhi_snapshot *sn = &x->sn;
 
@@ -170,10 +161,10 @@ look_closer(struct explanation *x)
 	tell_waits(x);
 }
 
-static void
-drop(void *arg)
+void
+lhi_explain_drop(void *arg)
 {
-	struct explanation *x = arg;
+	struct lhi_explanation *x = arg;
 
 	lhi_snapshot_drop(&x->sn);
 	free(x->waits);
@@ -184,14 +175,14 @@ void
 lhi_explain_forget(void)
 {
 	if (lhi_fail_kept() != NULL)
-		(void)lhi_fail_keep(NULL, drop);
+		(void)lhi_fail_keep(NULL, lhi_explain_drop);
 }
 
 void
 lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
     int error)
 {
-	struct explanation *x;
+	struct lhi_explanation *x;
 	bool told;
 
 	if (error != -EAGAIN && error != -ETIMEDOUT && error != -ECANCELED &&
@@ -209,46 +200,20 @@ lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 	    sh32_load(&ref->slot->gen) == ref->slot_ref >> 32;
 	lhi_fail_mute(0);
 	if (told)
-		(void)lhi_fail_keep(x, drop);
+		(void)lhi_fail_keep(x, lhi_explain_drop);
 	else
-		drop(x);
+		lhi_explain_drop(x);
 }
 
 void
 lhi_explain_closer(void)
 {
 	if (lhi_fail_kept() != NULL)
-		look_closer(lhi_fail_kept());
+		lhi_explain_look_closer(lhi_fail_kept());
 }
 
-const struct lh_key_info *
-lh_explain_last(void)
+struct lhi_explanation *
+lhi_explain_last(void)
 {
-	struct explanation *x = lhi_fail_kept();
-
-	return x == NULL ? NULL : &x->sn.info;
-}
-
-int
-lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg)
-{
-	struct explanation *x;
-	int error = lhi_own(lh);
-
-	if (error == 0 && fn == NULL)
-		error = lhi_fail(-EINVAL, "no function to call (NULL)");
-	if (error != 0)
-		return error;
-	x = calloc(1, sizeof(*x));
-	if (x == NULL)
-		return lhi_fail(-ENOMEM, "out of memory");
-	x->sn.lh = lh;
-	error = lhi_snapshot_of(&x->sn, key);
-	if (error == 0) {
-		lhi_snapshot_ask(&x->sn);
-		look_closer(x);
-		error = fn(&x->sn.info, arg);
-	}
-	drop(x);
-	return error;
+	return lhi_fail_kept();
 }

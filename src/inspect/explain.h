@@ -3,7 +3,14 @@
 #ifndef LHI_EXPLAIN_H
 #define LHI_EXPLAIN_H
 
-#include "proc/attachment.h"
+#include "inspect/snapshot.h"
+
+struct lhi_explanation {
+	struct lhi_snapshot sn;
+	struct {
+		char name[SHM_KEY_MAX + 1];
+	} *waits;		/* of the holders, as many as are looked at */
+};
 
 /*
  * An acquire that was to be explained is about to return `error`; its wait, if
@@ -15,6 +22,15 @@ void lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 
 /* It has left the queue, and there is time: what do they do? */
 void lhi_explain_closer(void);
+
+/* Adds, to an explanation whose snapshot is taken, what everybody in it does. */
+void lhi_explain_look_closer(struct lhi_explanation *x);
+
+/* The one that this thread keeps of its last failure, or NULL. */
+struct lhi_explanation *lhi_explain_last(void);
+
+/* Frees a struct lhi_explanation. */
+void lhi_explain_drop(void *arg);
 
 /* It begins: nothing is known of it yet. */
 void lhi_explain_forget(void);

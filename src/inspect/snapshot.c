@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "op/cluster_acquire.h"
 #include "inspect/snapshot.h"
+#include "shm/cluster_right.h"
 #include "shm/readers.h"
 #include "shm/key_bytes.h"
 #include "shm/lock_word.h"
@@ -139,17 +139,6 @@ tell_right(struct lhi_snapshot *sn)
 	info->cluster = lhi_right_is_valid(v, &ref, false, NULL) ?
 	    LH_CLUSTER_EXCLUSIVE : LH_CLUSTER_SHARED;
 	info->cluster_left_ns = end.left_ns;
-}
-
-void
-lhi_snapshot_ask(struct lhi_snapshot *sn)
-{
-	if (sn->info.cluster == LH_CLUSTER_LOCAL || sn->lh->serves)
-		return;
-	lhi_cluster_acquire_elsewhere(sn->lh, sn->key, sn->elsewhere,
-	    sizeof(sn->elsewhere));
-	if (sn->elsewhere[0] != '\0')
-		sn->info.elsewhere = sn->elsewhere;
 }
 
 /*

@@ -17,7 +17,7 @@ struct lhi_snapshot {
 	bool whole;		/* the last walk met everybody */
 	uint64_t sum;		/* of whom was met, in which use and state */
 	char key[SHM_KEY_MAX + 1];
-	char elsewhere[300];
+	char elsewhere[300];	/* a cluster key: op/cluster_acquire.h */
 	struct lh_key_info info;
 };
 
@@ -28,9 +28,6 @@ struct lhi_snapshot {
  */
 int lhi_snapshot_take(struct lhi_snapshot *sn, struct shm_slot *s);
 int lhi_snapshot_of(struct lhi_snapshot *sn, const char *key);
-
-/* Of a cluster key: ask the shim as well who has it. */
-void lhi_snapshot_ask(struct lhi_snapshot *sn);
 
 void lhi_snapshot_drop(struct lhi_snapshot *sn);
 

@@ -466,3 +466,14 @@ lhi_cluster_acquire_elsewhere(struct lh *lh, const char *key, char *buf, size_t
 	lhi_shim_request_end(&p);
 	lhi_fail_mute(0);
 }
+
+void
+lhi_cluster_acquire_report(struct lhi_snapshot *sn)
+{
+	if (sn->info.cluster == LH_CLUSTER_LOCAL || sn->lh->serves)
+		return;
+	lhi_cluster_acquire_elsewhere(sn->lh, sn->key, sn->elsewhere,
+	    sizeof(sn->elsewhere));
+	if (sn->elsewhere[0] != '\0')
+		sn->info.elsewhere = sn->elsewhere;
+}

@@ -3,6 +3,7 @@
 #ifndef LHI_CLUSTER_ACQUIRE_H
 #define LHI_CLUSTER_ACQUIRE_H
 
+#include "inspect/snapshot.h"
 #include "op/shim_request.h"
 #include "op/cluster_check.h"
 
@@ -64,9 +65,12 @@ enum { CLUSTER_NOT = 1, CLUSTER_ABOVE = 2 };
 
 int lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *lease);
 
-/* Who has the key elsewhere, in words, into buf; "" if that is not to be had
- * within a moment. */
+/* Asks the shim which hosts have the key, and writes the answer into buf; "" if
+ * there is none within a moment. */
 void lhi_cluster_acquire_elsewhere(struct lh *lh, const char *key, char *buf,
     size_t size);
+
+/* Adds that answer to the report of a cluster key. */
+void lhi_cluster_acquire_report(struct lhi_snapshot *sn);
 
 #endif
