@@ -23,7 +23,7 @@ void lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 /* It has left the queue, and there is time: what do they do? */
 void lhi_explain_closer(void);
 
-/* Adds, to an explanation whose snapshot is taken, what everybody in it does. */
+/* Adds what each party does, once the snapshot is taken. */
 void lhi_explain_look_closer(struct lhi_explanation *x);
 
 /* The one that this thread keeps of its last failure, or NULL. */
