@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The metrics as a text, in the exposition format that Prometheus reads; what
- * is in it is the program's (report_write()).
+ * is in it the program writes (the function given to metrics_page_begin()).
  *
  * The text is made at most twice a second, however many ask: it may take a look
  * at every key.  It is counted by who still reads it, so that a slow one reads
@@ -13,52 +13,59 @@
 
 #define FRESH_NS (500 * NS_PER_MS)
 
-static struct report *latest;
+static struct metrics_page *latest;
 static int64_t made_ns;
+static metrics_page_fn *write_metrics;
 
-static struct report *
-make(void)
+static struct metrics_page *
+make_page(void)
 {
-	struct report *r = calloc(1, sizeof(*r));
-	FILE *f = r == NULL ? NULL : open_memstream(&r->text, &r->len);
+	struct metrics_page *page = calloc(1, sizeof(*page));
+	FILE *f = page == NULL ? NULL : open_memstream(&page->text, &page->len);
 	int bad;
 
 	if (f == NULL) {
-		free(r);
+		free(page);
 		return NULL;
 	}
-	report_write(f);
+	write_metrics(f);
 	bad = ferror(f);
 	if (fclose(f) != 0 || bad) {
-		free(r->text);
-		free(r);
+		free(page->text);
+		free(page);
 		return NULL;
 	}
-	return r;
+	return page;
 }
 
 void
-report_put(struct report *r)
+metrics_page_begin(metrics_page_fn *write)
 {
-	if (r == NULL || --r->refs > 0)
-		return;
-	free(r->text);
-	free(r);
+	write_metrics = write;
 }
 
-struct report *
-report_get(void)
+void
+metrics_page_put(struct metrics_page *page)
+{
+	if (page == NULL || --page->refs > 0)
+		return;
+	free(page->text);
+	free(page);
+}
+
+struct metrics_page *
+metrics_page_get(void)
 {
 	int64_t now_ns = mono_ns();
 
 	if (latest == NULL || now_ns - made_ns >= FRESH_NS) {
-		struct report *r = make();
+		struct metrics_page *page = make_page();
 
-		if (r == NULL)
+		if (page == NULL)
 			return NULL;
-		r->refs = 1;
-		report_put(latest);
-		latest = r;
+		page->refs = 1;
+		metrics_page_put(latest);
+		latest = page;
 		made_ns = now_ns;
 	}
 	latest->refs++;

@@ -6,17 +6,21 @@
 #include <stddef.h>
 #include <stdio.h>
 
-struct report {
+struct metrics_page {
 	unsigned refs;
 	size_t len;
 	char *text;
 };
 
-/* The latest, made anew if it is too old; NULL: no memory.  To be put back. */
-struct report *report_get(void);
-void report_put(struct report *report);
+/* Writes all metrics of the program into f. */
+typedef void metrics_page_fn(FILE *f);
 
-/* The program's: all that it tells, into f. */
-void report_write(FILE *f);
+/* Sets what writes the text: once, before the first metrics_page_get(). */
+void metrics_page_begin(metrics_page_fn *write);
+
+/* Returns the latest text, made anew if it is too old, to be given back by
+ * metrics_page_put(); NULL: no memory. */
+struct metrics_page *metrics_page_get(void);
+void metrics_page_put(struct metrics_page *page);
 
 #endif

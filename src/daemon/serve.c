@@ -32,7 +32,6 @@
 #include "daemon_log.h"
 #include "now.h"
 #include "paths.h"
-#include "metrics_page.h"
 #include "serve.h"
 
 #define READERS_MAX 16
@@ -52,7 +51,7 @@ struct reader {
 	char request[REQUEST_MAX];
 	char head[160];		/* of the answer */
 	size_t head_len, sent;
-	struct report *report;	/* NULL: the head is all */
+	struct metrics_page *page;	/* NULL: the head is all */
 };
 
 static struct reader readers[READERS_MAX];
@@ -70,8 +69,8 @@ hang_up(struct reader *r)
 	if (r->state == UNUSED)
 		return;
 	(void)close(r->fd);
-	report_put(r->report);
-	r->report = NULL;
+	metrics_page_put(r->page);
+	r->page = NULL;
 	r->state = UNUSED;
 }
 
@@ -79,11 +78,11 @@ hang_up(struct reader *r)
 static void
 tell(struct reader *r)
 {
-	size_t body = r->report == NULL ? 0 : r->report->len;
+	size_t body = r->page == NULL ? 0 : r->page->len;
 
 	while (r->sent < r->head_len + body) {
 		const char *from = r->sent < r->head_len ? r->head + r->sent :
-		    r->report->text + (r->sent - r->head_len);
+		    r->page->text + (r->sent - r->head_len);
 		size_t len = r->sent < r->head_len ? r->head_len - r->sent :
 		    r->head_len + body - r->sent;
 		ssize_t n = send(r->fd, from, len, MSG_NOSIGNAL);
@@ -114,8 +113,8 @@ answer(struct reader *r, int status, bool body)
 	r->head_len = r->sent = 0;
 	r->until_ns = r->since_ns + PATIENCE_NS;
 	if (status == 0 || status == 200)
-		r->report = report_get();
-	if ((status == 0 || status == 200) && r->report == NULL) {
+		r->page = metrics_page_get();
+	if ((status == 0 || status == 200) && r->page == NULL) {
 		hang_up(r);
 		return;
 	}
@@ -124,10 +123,10 @@ answer(struct reader *r, int status, bool body)
 		    "HTTP/1.0 %d %s\r\n"
 		    "Content-Type: text/plain; version=0.0.4\r\n"
 		    "Content-Length: %zu\r\nConnection: close\r\n\r\n", status,
-		    reasons[i], r->report == NULL ? (size_t)0 : r->report->len);
+		    reasons[i], r->page == NULL ? (size_t)0 : r->page->len);
 	if (!body) {
-		report_put(r->report);
-		r->report = NULL;
+		metrics_page_put(r->page);
+		r->page = NULL;
 	}
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, r->fd, &ev) != 0)
 		hang_up(r);
@@ -233,7 +232,7 @@ serve_accept(void)
 	}
 	r = place_for_one();
 	memset(r, 0, offsetof(struct reader, request));
-	r->report = NULL;
+	r->page = NULL;
 	r->fd = fd;
 	r->state = ASKED;
 	r->since_ns = mono_ns();
@@ -316,11 +315,12 @@ listen_at(void)
 }
 
 void
-serve_begin(int fd, uint32_t listener, uint32_t reader)
+serve_begin(int fd, uint32_t listener, uint32_t reader, metrics_page_fn *write)
 {
 	epoll_fd = fd;
 	listener_kind = listener;
 	reader_kind = reader;
+	metrics_page_begin(write);
 }
 
 void

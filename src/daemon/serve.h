@@ -4,10 +4,12 @@
 #define DAEMON_SERVE_H
 
 #include <stdint.h>
+#include "metrics_page.h"
 
 /* The listener goes into the epoll set as `listener` << 32, readers of it as
- * `reader` << 32 | number. */
-void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader);
+ * `reader` << 32 | number.  `write` writes the text that is served. */
+void serve_begin(int epoll_fd, uint32_t listener, uint32_t reader,
+    metrics_page_fn *write);
 
 /* Serve at that path ("": nowhere).  What cannot be done is logged, and all
  * else goes on. */

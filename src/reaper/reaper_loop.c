@@ -29,6 +29,7 @@
 #include "daemon/now.h"
 #include "daemon/serve.h"
 #include "reaper_loop.h"
+#include "reaper_metrics.h"
 #include "tables.h"
 #include "visit.h"
 
@@ -306,7 +307,7 @@ loop_run(struct conf *conf, const struct conf_args *args, void (*ready)(void))
 	if (error != 0)
 		return error;
 	tables_begin(epoll_fd, TABLE);
-	serve_begin(epoll_fd, LISTENER, READER);
+	serve_begin(epoll_fd, LISTENER, READER, reaper_metrics_write);
 	watchdog_ns = notify_watchdog_ns();
 	apply(conf);
 	ready();

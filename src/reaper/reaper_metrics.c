@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 #include "daemon/now.h"
-#include "daemon/metrics_page.h"
 #include "daemon/metrics_text.h"
+#include "reaper_metrics.h"
 #include "visit.h"
 
 static double
@@ -208,7 +208,7 @@ write_tables(FILE *f)
 }
 
 void
-report_write(FILE *f)
+reaper_metrics_write(FILE *f)
 {
 	write_tables(f);
 	write_states(f);

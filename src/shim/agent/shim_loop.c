@@ -22,7 +22,6 @@
 #include "daemon/daemon_log.h"
 #include "daemon/notify.h"
 #include "daemon/now.h"
-#include "daemon/metrics_page.h"
 #include "daemon/serve.h"
 #include "shim/store/etcd.h"
 #include "shim_loop.h"
@@ -142,8 +141,8 @@ on_tell_signal(evutil_socket_t sig, short what, void *arg)
 	    c->taken, c->returned, c->recalls, c->lost);
 }
 
-void
-report_write(FILE *f)
+static void
+write_metrics(FILE *f)
 {
 	count_write(shim, f);
 	fprintf(f, "# HELP leasehold_shim_cpu_seconds_total Processor time "
@@ -227,7 +226,7 @@ set_up(void)
 	metrics = event_new(base, epoll_fd, EV_READ | EV_PERSIST, on_metrics,
 	    NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	serve_begin(epoll_fd, LISTENER, READER);
+	serve_begin(epoll_fd, LISTENER, READER, write_metrics);
 	return metrics != NULL && event_add(metrics, NULL) == 0 &&
 	    listen_to(SIGTERM, on_end_signal) &&
 	    listen_to(SIGINT, on_end_signal) &&
