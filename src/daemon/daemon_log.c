@@ -47,7 +47,7 @@ log_level(int level)
 }
 
 static void
-to_stderr(int priority, const char *text)
+print_line(int priority, const char *text)
 {
 	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char line[LINE_LEN], rank[8] = "";
@@ -81,6 +81,6 @@ log_line(int priority, const char *fmt, ...)
 	if (use_syslog)
 		syslog(priority, "%s", text);
 	else
-		to_stderr(priority, text);
+		print_line(priority, text);
 	errno = saved;
 }

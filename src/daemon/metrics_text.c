@@ -71,7 +71,7 @@ static const struct metric metrics[] = {
 };
 
 static uint64_t
-value(const struct lh_stats *s, const struct metric *m)
+metric_value(const struct lh_stats *s, const struct metric *m)
 {
 	const char *at = (const char *)s + m->at;
 
@@ -79,7 +79,7 @@ value(const struct lh_stats *s, const struct metric *m)
 }
 
 static void
-head(FILE *out, const char *name, const char *type, const char *help)
+print_head(FILE *out, const char *name, const char *type, const char *help)
 {
 	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -88,7 +88,7 @@ head(FILE *out, const char *name, const char *type, const char *help)
 static void
 print_ceiling(FILE *out, const struct metrics_table *t, size_t n)
 {
-	head(out, "leasehold_tokens_below_ceiling", "gauge",
+	print_head(out, "leasehold_tokens_below_ceiling", "gauge",
 	    "Fence tokens that may be given until the ceiling is raised.");
 	for (size_t i = 0; i < n; i++) {
 		uint64_t latest = t[i].stats.token_latest;
@@ -102,13 +102,13 @@ print_ceiling(FILE *out, const struct metrics_table *t, size_t n)
 
 /* Microseconds as seconds. */
 static void
-seconds(FILE *out, uint64_t us)
+print_seconds(FILE *out, uint64_t us)
 {
 	fprintf(out, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
 }
 
 static void
-histogram(FILE *out, const char *name, const char *table,
+print_histogram(FILE *out, const char *name, const char *table,
     const uint64_t class[LH_HISTOGRAM], uint64_t sum_us, bool hold)
 {
 	uint64_t all = 0;
@@ -119,12 +119,12 @@ histogram(FILE *out, const char *name, const char *table,
 		if (i == LH_HISTOGRAM - 1)
 			fprintf(out, "+Inf");
 		else
-			seconds(out, hold ? LH_HOLD_BOUND_US(i) :
+			print_seconds(out, hold ? LH_HOLD_BOUND_US(i) :
 			    LH_WAIT_BOUND_US(i));
 		fprintf(out, "\"} %" PRIu64 "\n", all);
 	}
 	fprintf(out, "%s_sum{table=\"%s\"} ", name, table);
-	seconds(out, sum_us);
+	print_seconds(out, sum_us);
 	fprintf(out, "\n%s_count{table=\"%s\"} %" PRIu64 "\n", name, table,
 	    all);
 }
@@ -134,20 +134,20 @@ print_histograms(FILE *out, const struct metrics_table *t, size_t n)
 {
 	bool any = false;
 
-	head(out, "leasehold_wait_seconds", "histogram",
+	print_head(out, "leasehold_wait_seconds", "histogram",
 	    "How long those waited who were granted in the end.");
 	for (size_t i = 0; i < n; i++)
-		histogram(out, "leasehold_wait_seconds", t[i].name,
+		print_histogram(out, "leasehold_wait_seconds", t[i].name,
 		    t[i].stats.counters.wait, t[i].stats.counters.wait_us,
 		    false);
 	for (size_t i = 0; i < n; i++) {
 		if (!t[i].stats.hold_times)
 			continue;
 		if (!any)
-			head(out, "leasehold_hold_seconds", "histogram",
+			print_head(out, "leasehold_hold_seconds", "histogram",
 			    "How long leases were held that were released.");
 		any = true;
-		histogram(out, "leasehold_hold_seconds", t[i].name,
+		print_histogram(out, "leasehold_hold_seconds", t[i].name,
 		    t[i].stats.counters.hold, t[i].stats.counters.hold_us,
 		    true);
 	}
@@ -161,12 +161,12 @@ metrics_print(FILE *out, const struct metrics_table *t, size_t n)
 
 	for (m = metrics; m < end; m++) {
 		if (m->help[0] != '\0')
-			head(out, m->name, m->type, m->help);
+			print_head(out, m->name, m->type, m->help);
 		for (size_t i = 0; i < n; i++)
 			fprintf(out, "%s{table=\"%s\"%s%s} %" PRIu64 "\n",
 			    m->name, t[i].name, m->label != NULL ? "," : "",
 			    m->label != NULL ? m->label : "",
-			    value(&t[i].stats, m));
+			    metric_value(&t[i].stats, m));
 	}
 	print_ceiling(out, t, n);
 	print_histograms(out, t, n);

@@ -23,7 +23,7 @@
 
 /* Its address; 0: there is none that we can reach. */
 static socklen_t
-manager(struct sockaddr_un *to)
+manager_address(struct sockaddr_un *to)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	size_t len = path == NULL ? 0 : strlen(path);
@@ -46,7 +46,7 @@ notify(const char *fmt, ...)
 {
 	char text[MESSAGE_LEN];
 	struct sockaddr_un to;
-	socklen_t len = manager(&to);
+	socklen_t len = manager_address(&to);
 	va_list ap;
 	int fd, n;
 

@@ -20,13 +20,13 @@
 #include "paths.h"
 
 static bool
-ours(const struct stat *st)
+has_trusted_owner(const struct stat *st)
 {
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
 int
-place_make(const char *path, char why[PLACE_ERROR_MAX])
+paths_make_directory(const char *path, char why[PATHS_ERROR_MAX])
 {
 	char dir[PATH_MAX];
 	struct stat st, link;
@@ -38,19 +38,19 @@ place_make(const char *path, char why[PLACE_ERROR_MAX])
 		return 0;
 	*slash = '\0';
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST) {
-		(void)snprintf(why, PLACE_ERROR_MAX, "cannot make the "
+		(void)snprintf(why, PATHS_ERROR_MAX, "cannot make the "
 		    "directory %.200s: %s", dir, strerror(errno));
 		return -1;
 	}
 	if (lstat(dir, &link) != 0 || stat(dir, &st) != 0 ||
 	    !S_ISDIR(st.st_mode)) {
-		(void)snprintf(why, PLACE_ERROR_MAX, "%.200s is not a "
+		(void)snprintf(why, PATHS_ERROR_MAX, "%.200s is not a "
 		    "directory", dir);
 		return -1;
 	}
-	if (!ours(&link) || !ours(&st) ||
+	if (!has_trusted_owner(&link) || !has_trusted_owner(&st) ||
 	    ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))) {
-		(void)snprintf(why, PLACE_ERROR_MAX, "the directory %.200s can "
+		(void)snprintf(why, PATHS_ERROR_MAX, "the directory %.200s can "
 		    "be written to by others: name a place of your own", dir);
 		return -1;
 	}
@@ -58,7 +58,7 @@ place_make(const char *path, char why[PLACE_ERROR_MAX])
 }
 
 int
-place_take_socket(const char *at_path, int type)
+paths_take_socket(const char *at_path, int type)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;

@@ -3,17 +3,17 @@
 #ifndef DAEMON_PATHS_H
 #define DAEMON_PATHS_H
 
-#define PLACE_ERROR_MAX 512
+#define PATHS_ERROR_MAX 512
 #define SOCKET_PATH_MAX 108	/* of struct sockaddr_un */
 
 /*
- * See to it that the directory of `path` is there, and nobody's but root's and
- * ours.  0; or -1, and `why` is a sentence.
+ * Makes the directory of `path` if there is none, and checks that it belongs to
+ * root or to us.  Returns 0; or -1, and `why` is a sentence.
  */
-int place_make(const char *path, char why[PLACE_ERROR_MAX]);
+int paths_make_directory(const char *path, char why[PATHS_ERROR_MAX]);
 
-/* Take over the path of a socket at which nobody answers, as a killed daemon
- * leaves it; 0, or -errno. */
-int place_take_socket(const char *path, int type);
+/* Removes a socket at which nobody answers, as a killed daemon leaves it.
+ * Returns 0 or -errno. */
+int paths_take_socket(const char *path, int type);
 
 #endif

@@ -17,13 +17,13 @@ static struct pidfh *pidfile;
 static const char *file;
 
 int
-only_one(const char *path)
+pidfile_acquire(const char *path)
 {
-	char why[PLACE_ERROR_MAX];
+	char why[PATHS_ERROR_MAX];
 	pid_t other = 0;
 
 	file = path;
-	if (place_make(path, why) != 0) {
+	if (paths_make_directory(path, why) != 0) {
 		log_line(LOG_ERR, "cannot have the pid file %s: %s", path,
 		    why);
 		return EX_SYSTEM;
@@ -47,7 +47,7 @@ only_one(const char *path)
 }
 
 int
-only_background(bool foreground, const char *program)
+pidfile_background(bool foreground, const char *program)
 {
 	if (foreground)
 		return 0;
@@ -60,7 +60,7 @@ only_background(bool foreground, const char *program)
 }
 
 void
-only_ready(void)
+pidfile_record(void)
 {
 	if (pidfile_write(pidfile) != 0)
 		log_line(LOG_WARNING, "cannot write %s: %s", file,
@@ -68,7 +68,7 @@ only_ready(void)
 }
 
 void
-only_end(void)
+pidfile_release(void)
 {
 	(void)pidfile_remove(pidfile);
 }

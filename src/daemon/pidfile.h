@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* That a daemon runs once, and the way into the background: see pidfile.c. */
+/* The pid file, by which a daemon runs once; going into the background.  See
+ * pidfile.c. */
 #ifndef DAEMON_PIDFILE_H
 #define DAEMON_PIDFILE_H
 
 #include <stdbool.h>
 
-/* Take the pid file; 0, or the exit status after it was logged why not. */
-int only_one(const char *path);
+/* Locks the pid file.  Returns 0, or the exit status, after logging why. */
+int pidfile_acquire(const char *path);
 
-/* Unless it is to stay in the foreground; the same. */
-int only_background(bool foreground, const char *program);
+/* Goes into the background, unless `foreground`; returns the same. */
+int pidfile_background(bool foreground, const char *program);
 
-/* Write it: all is set up.  Remove it. */
-void only_ready(void);
-void only_end(void);
+/* Writes the process id into the file, when all is set up; removes the file. */
+void pidfile_record(void);
+void pidfile_release(void);
 
 #endif

@@ -64,7 +64,7 @@ static dev_t path_dev;
 static ino_t path_ino;
 
 static void
-hang_up(struct reader *r)
+close_reader(struct reader *r)
 {
 	if (r->state == UNUSED)
 		return;
@@ -76,7 +76,7 @@ hang_up(struct reader *r)
 
 /* Write what there is room for. */
 static void
-tell(struct reader *r)
+write_answer(struct reader *r)
 {
 	size_t body = r->page == NULL ? 0 : r->page->len;
 
@@ -95,12 +95,12 @@ tell(struct reader *r)
 			break;
 		r->sent += (size_t)n;
 	}
-	hang_up(r);
+	close_reader(r);
 }
 
 /* What it wants is known: answer with that status, 0: plainly. */
 static void
-answer(struct reader *r, int status, bool body)
+begin_answer(struct reader *r, int status, bool body)
 {
 	struct epoll_event ev = { .events = EPOLLOUT,
 	    .data.u64 = (uint64_t)reader_kind << 32 |
@@ -115,7 +115,7 @@ answer(struct reader *r, int status, bool body)
 	if (status == 0 || status == 200)
 		r->page = metrics_page_get();
 	if ((status == 0 || status == 200) && r->page == NULL) {
-		hang_up(r);
+		close_reader(r);
 		return;
 	}
 	if (status != 0)
@@ -129,14 +129,14 @@ answer(struct reader *r, int status, bool body)
 		r->page = NULL;
 	}
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, r->fd, &ev) != 0)
-		hang_up(r);
+		close_reader(r);
 	else
-		tell(r);
+		write_answer(r);
 }
 
 /* A whole request: GET, or HEAD; of /metrics, or /. */
 static void
-answer_http(struct reader *r)
+begin_http_answer(struct reader *r)
 {
 	const char *p = strchr(r->request, ' ');
 	size_t len;
@@ -145,13 +145,13 @@ answer_http(struct reader *r)
 	len = strcspn(p, " ?\r\n");
 	if ((len == 1 && p[0] == '/') ||
 	    (len == 8 && strncmp(p, "/metrics", 8) == 0))
-		answer(r, 200, r->request[0] == 'G');
+		begin_answer(r, 200, r->request[0] == 'G');
 	else
-		answer(r, 404, false);
+		begin_answer(r, 404, false);
 }
 
 static bool
-begins(const struct reader *r, const char *word)
+request_begins(const struct reader *r, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -159,7 +159,7 @@ begins(const struct reader *r, const char *word)
 }
 
 static void
-hear(struct reader *r)
+read_request(struct reader *r)
 {
 	ssize_t n;
 
@@ -170,20 +170,20 @@ hear(struct reader *r)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n < 0) {
-		hang_up(r);
+		close_reader(r);
 		return;
 	}
 	r->got += (size_t)n;
 	r->request[r->got] = '\0';
-	if (!begins(r, "GET ") && !begins(r, "HEAD "))
-		answer(r, 0, true);
+	if (!request_begins(r, "GET ") && !request_begins(r, "HEAD "))
+		begin_answer(r, 0, true);
 	else if (strstr(r->request, "\r\n\r\n") != NULL ||
 	    strstr(r->request, "\n\n") != NULL)
-		answer_http(r);
+		begin_http_answer(r);
 	else if (n == 0)	/* it will say no more */
-		answer(r, r->got == 0 ? 0 : 400, true);
+		begin_answer(r, r->got == 0 ? 0 : 400, true);
 	else if (r->got == sizeof(r->request) - 1)
-		answer(r, 400, false);
+		begin_answer(r, 400, false);
 }
 
 void
@@ -194,13 +194,13 @@ serve_ready(uint32_t i)
 	if (i >= READERS_MAX)
 		return;
 	if (r->state == ASKED)
-		hear(r);
+		read_request(r);
 	else if (r->state == TOLD)
-		tell(r);
+		write_answer(r);
 }
 
 static struct reader *
-place_for_one(void)
+find_free_reader(void)
 {
 	struct reader *oldest = &readers[0];
 
@@ -210,7 +210,7 @@ place_for_one(void)
 		if (r->since_ns < oldest->since_ns)
 			oldest = r;
 	}
-	hang_up(oldest);
+	close_reader(oldest);
 	return oldest;
 }
 
@@ -230,7 +230,7 @@ serve_accept(void)
 		}
 		return;
 	}
-	r = place_for_one();
+	r = find_free_reader();
 	memset(r, 0, offsetof(struct reader, request));
 	r->page = NULL;
 	r->fd = fd;
@@ -239,11 +239,11 @@ serve_accept(void)
 	r->until_ns = r->since_ns + SILENCE_NS;
 	ev.data.u64 = (uint64_t)reader_kind << 32 | (uint32_t)(r - readers);
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0)
-		hang_up(r);
+		close_reader(r);
 }
 
 static int
-listen_again(void)
+restore_listener(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN,
 	    .data.u64 = (uint64_t)listener_kind << 32 };
@@ -259,16 +259,16 @@ serve_run(int64_t now_ns)
 	int64_t next_ns = INT64_MAX;
 
 	if (deaf_ns > 0 && deaf_ns <= now_ns)
-		(void)listen_again();
+		(void)restore_listener();
 	if (deaf_ns > 0)
 		next_ns = deaf_ns;
 
 	for (struct reader *r = readers; r < readers + READERS_MAX; r++) {
 		if (r->state != UNUSED && r->until_ns <= now_ns) {
 			if (r->state == ASKED && r->got == 0)
-				answer(r, 0, true);
+				begin_answer(r, 0, true);
 			else if (now_ns - r->since_ns >= PATIENCE_NS)
-				hang_up(r);
+				close_reader(r);
 			else
 				r->until_ns = r->since_ns + PATIENCE_NS;
 		}
@@ -279,7 +279,7 @@ serve_run(int64_t now_ns)
 }
 
 static int
-listen_at(void)
+open_listener(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;
@@ -287,7 +287,7 @@ listen_at(void)
 	int fd, e;
 
 	(void)strlcpy(at.sun_path, path, sizeof(at.sun_path));
-	e = place_take_socket(path, SOCK_STREAM);
+	e = paths_take_socket(path, SOCK_STREAM);
 	if (e != 0)
 		return e;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -302,7 +302,7 @@ listen_at(void)
 	}
 	listen_fd = fd;
 	e = listen(fd, 64) != 0 || lstat(path, &st) != 0 ? -errno :
-	    listen_again();
+	    restore_listener();
 	if (e != 0) {
 		(void)close(fd);
 		(void)unlink(path);
@@ -326,7 +326,7 @@ serve_begin(int fd, uint32_t listener, uint32_t reader, metrics_page_fn *write)
 void
 serve_configure(const char *new_path, unsigned mode)
 {
-	char why[PLACE_ERROR_MAX];
+	char why[PATHS_ERROR_MAX];
 	int e;
 
 	if (listen_fd >= 0 && strcmp(new_path, path) == 0 && mode == path_mode)
@@ -336,11 +336,11 @@ serve_configure(const char *new_path, unsigned mode)
 	path_mode = mode;
 	if (path[0] == '\0')
 		return;
-	if (place_make(path, why) != 0) {
+	if (paths_make_directory(path, why) != 0) {
 		log_line(LOG_ERR, "no metrics: %s", why);
 		return;
 	}
-	e = listen_at();
+	e = open_listener();
 	if (e != 0)
 		log_line(LOG_ERR, "no metrics: cannot listen at %s: %s (key "
 		    "'metrics' names another place)", path, e == -EEXIST ?
@@ -355,7 +355,7 @@ serve_end(void)
 	struct stat st;
 
 	for (struct reader *r = readers; r < readers + READERS_MAX; r++)
-		hang_up(r);
+		close_reader(r);
 	if (listen_fd < 0)
 		return;
 	(void)close(listen_fd);

@@ -54,7 +54,7 @@ settings_complaint(void)
 }
 
 static int __attribute__((format(printf, 2, 3)))
-fail(char error[SETTINGS_ERROR_MAX], const char *fmt, ...)
+set_error(char error[SETTINGS_ERROR_MAX], const char *fmt, ...)
 {
 	va_list ap;
 
@@ -75,7 +75,7 @@ struct source {
 };
 
 static void
-refuse(struct source *s)
+note_line_error(struct source *s)
 {
 	if (s->bad_line == 0)
 		s->bad_line = s->line;
@@ -101,14 +101,14 @@ next_line(char *line, int room, void *arg)
 	(void)say_usage("the line has more than %d bytes, or a NUL in it: "
 	    "give lists on several lines, each with its own 'KEY ='",
 	    room - 2);
-	refuse(s);
+	note_line_error(s);
 	while ((c = getc(s->file)) != EOF && c != '\n')
 		;
 	return line;
 }
 
 static int
-unknown(const struct settings *of, const char *name)
+refuse_key(const struct settings *of, const char *name)
 {
 	char list[512] = "";
 
@@ -121,7 +121,7 @@ unknown(const struct settings *of, const char *name)
 
 /* inih wants 1 for good. */
 static int
-take(void *arg, const char *section, const char *name, const char *value)
+set_key(void *arg, const char *section, const char *name, const char *value)
 {
 	struct source *s = arg;
 	const struct settings *of = s->settings;
@@ -141,7 +141,7 @@ take(void *arg, const char *section, const char *name, const char *value)
 		e = say_usage("there are no sections: take the line [%s] out",
 		    section);
 	else if (key == NULL)
-		e = unknown(of, name);
+		e = refuse_key(of, name);
 	else if ((s->seen & bit) && key->clear == NULL)
 		e = say_usage("%s: given before: keep one of them", name);
 	else
@@ -149,7 +149,7 @@ take(void *arg, const char *section, const char *name, const char *value)
 	if (key != NULL)
 		s->seen |= bit;
 	if (e != 0)
-		refuse(s);
+		note_line_error(s);
 	return e == 0;
 }
 
@@ -165,24 +165,26 @@ settings_file(const struct settings *of, void *conf, const char *path,
 	if (s.file == NULL) {
 		if (errno == ENOENT && !must_exist)
 			return 0;
-		return fail(error, "cannot read the configuration %s: %s",
+		return set_error(error, "cannot read the configuration %s: %s",
 		    path, strerror(errno));
 	}
-	bad = ini_parse_stream(next_line, &s, take, &s);
+	bad = ini_parse_stream(next_line, &s, set_key, &s);
 	failed = ferror(s.file);
 	(void)fclose(s.file);
 	if (failed)	/* a directory, say */
-		return fail(error, "cannot read the configuration %s: is it a "
-		    "file?", path);
+		return set_error(error,
+		    "cannot read the configuration %s: is it a "
+		    "file?",
+		    path);
 	if (s.bad_line == 0 || (bad > 0 && bad < s.bad_line))
-		return bad == 0 ? 0 : fail(error, "%s:%d: not understood: "
+		return bad == 0 ? 0 : set_error(error, "%s:%d: not understood: "
 		    "write KEY = VALUE, or # before a remark", path, bad);
-	return fail(error, "%s:%d: %s", path, s.bad_line, complaint);
+	return set_error(error, "%s:%d: %s", path, s.bad_line, complaint);
 }
 
 /* LEASEHOLD_REAPERD_EVICT_IDLE */
 static void
-variable(char *name, size_t room, const char *program, const char *key)
+environment_name(char *name, size_t room, const char *program, const char *key)
 {
 	(void)snprintf(name, room, "%s_%s", program, key);
 	for (char *p = name; *p != '\0'; p++)
@@ -198,14 +200,14 @@ settings_environment(const struct settings *of, void *conf,
 		const char *value;
 		char name[64];
 
-		variable(name, sizeof(name), of->program, key->name);
+		environment_name(name, sizeof(name), of->program, key->name);
 		value = getenv(name);
 		if (value == NULL)
 			continue;
 		if (key->clear != NULL)
 			key->clear(conf);
 		if (key->set(conf, name, value) != 0)
-			return fail(error, "environment: %s", complaint);
+			return set_error(error, "environment: %s", complaint);
 	}
 	return 0;
 }
@@ -250,6 +252,8 @@ settings_runtime_path(char *to, size_t room, const char *key,
 		    (unsigned)geteuid(), file);
 	if (n >= 0 && (size_t)n < room)
 		return 0;
-	return fail(error, "%s: its usual place, %.200s..., is a path of more "
-	    "than %zu bytes: name another", key, to, room - 1);
+	return set_error(error,
+	    "%s: its usual place, %.200s..., is a path of more "
+	    "than %zu bytes: name another",
+	    key, to, room - 1);
 }

@@ -127,7 +127,7 @@ parse(int argc, char **argv, struct conf_args *args, struct mode *mode)
 static void
 ready(void)
 {
-	only_ready();
+	pidfile_record();
 	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " looks after %s "
 	    "tables: %u", conf.system ? "the machine's" : "its user's",
 	    tables_served());
@@ -136,17 +136,17 @@ ready(void)
 static int
 run(const struct conf_args *args, bool foreground)
 {
-	int status = only_one(conf.pidfile), error;
+	int status = pidfile_acquire(conf.pidfile), error;
 
 	if (status == 0)
-		status = only_background(foreground, PROGRAM);
+		status = pidfile_background(foreground, PROGRAM);
 	if (status != 0)
 		return status;
 	loop_hold_signals();
 	error = loop_run(&conf, args, ready);
 	if (error != 0)
 		log_line(LOG_ERR, "cannot begin: %s", strerror(-error));
-	only_end();
+	pidfile_release();
 	return error == 0 ? 0 : EX_SYSTEM;
 }
 

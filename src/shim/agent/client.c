@@ -273,7 +273,7 @@ bind_at(struct shim *s)
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;
 	mode_t mask;
-	int e = place_take_socket(s->socket, SOCK_SEQPACKET);
+	int e = paths_take_socket(s->socket, SOCK_SEQPACKET);
 
 	if (e != 0)
 		return e;
@@ -300,7 +300,7 @@ int
 client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 {
 	struct event_base *base = s->o.base;
-	char place[PLACE_ERROR_MAX];
+	char place[PATHS_ERROR_MAX];
 	int e;
 
 	TAILQ_INIT(&s->clients);
@@ -310,7 +310,7 @@ client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 		    "longer than %d bytes", SOCKET_PATH_MAX - 1);
 		return -ENAMETOOLONG;
 	}
-	if (place_make(s->socket, place) != 0) {
+	if (paths_make_directory(s->socket, place) != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "cannot listen at %.100s: "
 		    "%.380s", s->socket, place);
 		return -EACCES;

@@ -50,10 +50,11 @@ static int
 begin(struct shim *s, char why[SHIM_WHY_MAX])
 {
 	bool keep = s->o.state_file[0] != '\0';
-	char place[PLACE_ERROR_MAX];
+	char place[PATHS_ERROR_MAX];
 	int e = table_open(s, why);
 
-	if (e == 0 && keep && place_make(s->o.state_file, place) != 0) {
+	if (e == 0 && keep &&
+	    paths_make_directory(s->o.state_file, place) != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "%.500s", place);
 		e = -EACCES;
 	}

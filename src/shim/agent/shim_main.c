@@ -95,7 +95,7 @@ parse(int argc, char **argv, struct conf_args *args, bool *foreground,
 static void
 ready(void)
 {
-	only_ready();
+	pidfile_record();
 	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " takes cluster keys "
 	    "of table %s to %s", conf.table, conf.endpoints);
 }
@@ -103,14 +103,14 @@ ready(void)
 static int
 run(const struct conf_args *args, bool foreground)
 {
-	int status = only_one(conf.pidfile);
+	int status = pidfile_acquire(conf.pidfile);
 
 	if (status == 0)
-		status = only_background(foreground, PROGRAM);
+		status = pidfile_background(foreground, PROGRAM);
 	if (status != 0)
 		return status;
 	status = loop_run(&conf, args, ready);
-	only_end();
+	pidfile_release();
 	return status;
 }
 
