@@ -278,7 +278,7 @@ lhi_death_watch_round(struct lhi_reaper *r)
 }
 
 void
-lhi_death_watch_reclaim(struct lhi_reaper *r)
+lhi_death_watch_reclaim(struct lhi_reaper *r, lhi_reap_stuck_fn *on_stuck)
 {
 	uint32_t n = r->v.geo.max_sessions;
 
@@ -293,10 +293,10 @@ lhi_death_watch_reclaim(struct lhi_reaper *r)
 		done = lhi_session_reclaim(&r->v, sid);
 		lhi_point("watch.buried");
 		if (done == 0)
-			lhi_expiry_scan_free_dead(r, sid, lhi_now_ns(&r->v));
+			on_stuck(r, sid, lhi_now_ns(&r->v));
 		r->counts.buried += done == 1;
 		note(r, who, sid, done == 0 ? REAP_STUCK : REAP_BURIED, -1);
-		lhi_reap_heard(r, done);
+		lhi_reap_note_damage(r, done);
 		if (lhi_reap_spent(r))
 			break;
 	}

@@ -136,7 +136,7 @@ end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
 	lhi_point("due.expired");
 	lhi_counters_ended(&r->v, lhi_claim_owner(&r->v, ci), CAUSE_EXPIRED);
 	lhi_event_ended(&r->v, CAUSE_EXPIRED, ci, 0);
-	lhi_reap_heard(r, lhi_readers_leave(&r->v, s, ci, state_seq(st),
+	lhi_reap_note_damage(r, lhi_readers_leave(&r->v, s, ci, state_seq(st),
 	    false));
 }
 
@@ -155,7 +155,8 @@ settle(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
 	w = sh64_load_sc(&s->word);
 	lhi_point("due.word_loaded");
 	if (word_mode(w) == WORD_X && word_idx(w) == ci)
-		lhi_reap_heard(r, lhi_lock_settle(&r->v, s, now_ns, 0, &w));
+		lhi_reap_note_damage(r,
+		    lhi_lock_settle(&r->v, s, now_ns, 0, &w));
 	else if (word_mode(w) == WORD_S && (state_kind(st) == ST_READ ||
 	    (state_kind(st) == ST_HELD && word_idx(w) == ci)))
 		end_reader(r, s, ci, st);
@@ -251,8 +252,8 @@ lhi_expiry_scan_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t now_ns)
 			uint64_t w;
 
 			if (s != NULL && state_held(st))
-				lhi_reap_heard(r, lhi_lock_settle(
-				    &r->v, s, now_ns, 0, &w));
+				lhi_reap_note_damage(r, lhi_lock_settle(&r->v,
+				    s, now_ns, 0, &w));
 		}
 	}
 }

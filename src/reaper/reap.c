@@ -43,21 +43,6 @@
 
 #define FRESH_NS NS_PER_SEC	/* between looks whether the table is there */
 
-bool
-lhi_reap_spent(struct lhi_reaper *r)
-{
-	if (lhi_clock_ns(CLOCK_MONOTONIC) - r->began_ns < r->budget_ns)
-		return false;
-	r->more = true;
-	return true;
-}
-
-void
-lhi_reap_heard(struct lhi_reaper *r, int result)
-{
-	r->damaged |= result == -EUCLEAN;
-}
-
 /* Map the object that fd is open on, which becomes r's. */
 static int
 attach(struct lhi_reaper *r, int fd, const char *path,
@@ -199,10 +184,10 @@ visit(struct lhi_reaper *r, int64_t now_ns)
 	r->began_ns = lhi_clock_ns(CLOCK_MONOTONIC);
 	r->more = false;
 	lhi_death_watch_events(r);
-	lhi_death_watch_reclaim(r);
+	lhi_death_watch_reclaim(r, lhi_expiry_scan_free_dead);
 	if (now_ns >= r->walk_ns) {
 		walk(r, now_ns);
-		lhi_death_watch_reclaim(r);
+		lhi_death_watch_reclaim(r, lhi_expiry_scan_free_dead);
 		by_ns += REAP_WALK_NS;
 	}
 	next = lhi_expiry_scan_visit(r, now_ns, by_ns);

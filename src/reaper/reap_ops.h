@@ -3,6 +3,7 @@
 #ifndef REAPER_REAP_OPS_H
 #define REAPER_REAP_OPS_H
 
+#include <errno.h>
 #include "base/clock.h"
 #include "reaper/reap.h"
 #include "shm/view.h"
@@ -70,11 +71,27 @@ struct lhi_reaper {
 	uint32_t slot_hand;
 };
 
-/* Has the pass taken long enough?  Then what is left waits for the next. */
-bool lhi_reap_spent(struct lhi_reaper *r);
+/* True if the pass has used its time: what is left waits for the next one. */
+static inline bool
+lhi_reap_spent(struct lhi_reaper *r)
+{
+	if (lhi_clock_ns(CLOCK_MONOTONIC) - r->began_ns < r->budget_ns)
+		return false;
+	r->more = true;
+	return true;
+}
 
-/* What a function of the protocol said: damage is remembered. */
-void lhi_reap_heard(struct lhi_reaper *r, int result);
+/* Remembers damage, if that is what a function of the protocol returned. */
+static inline void
+lhi_reap_note_damage(struct lhi_reaper *r, int result)
+{
+	r->damaged |= result == -EUCLEAN;
+}
+
+/* Told of a dead session that another process is reclaiming, perhaps a stopped
+ * one. */
+typedef void lhi_reap_stuck_fn(struct lhi_reaper *r, uint64_t sid,
+    int64_t now_ns);
 
 /* death_watch.c.  Begin, end; look at the descriptors; meet a session that owns
  * claims; ask after those who have none; bury. */
@@ -83,7 +100,8 @@ void lhi_death_watch_end(struct lhi_reaper *r);
 void lhi_death_watch_events(struct lhi_reaper *r);
 void lhi_death_watch_meet(struct lhi_reaper *r, uint64_t sid);
 void lhi_death_watch_round(struct lhi_reaper *r);
-void lhi_death_watch_reclaim(struct lhi_reaper *r);
+void lhi_death_watch_reclaim(struct lhi_reaper *r,
+    lhi_reap_stuck_fn *on_stuck);
 
 /* expiry_scan.c.  Begin, end; look over all chunks; through those that are
  * due by then:  returns when the next one is. */

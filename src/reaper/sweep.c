@@ -55,7 +55,7 @@ forget(struct lhi_reaper *r, struct shm_slot *s, uint64_t w, int64_t now_ns)
 	    lhi_idle_ms(s, w, 0, now_ns) < r->opts.evict_idle_ms)
 		return;
 	gone = lhi_evict_slot(&r->v, s, w);
-	lhi_reap_heard(r, gone);
+	lhi_reap_note_damage(r, gone);
 	r->counts.evicted += gone == 1;
 }
 
@@ -68,15 +68,16 @@ tidy(struct lhi_reaper *r, struct shm_slot *s, bool crowded, int64_t now_ns)
 	switch (word_mode(w)) {
 	case WORD_NONE:
 		if (word_idx(w) == NONE_DYING || word_idx(w) == NONE_COMMITTED)
-			lhi_reap_heard(r, lhi_evict_finish(&r->v, s));
+			lhi_reap_note_damage(r, lhi_evict_finish(&r->v, s));
 		left = sh64_load(&s->word);
 		break;
 	case WORD_X:
-		lhi_reap_heard(r, lhi_lock_settle(&r->v, s, now_ns, 0, &left));
+		lhi_reap_note_damage(r,
+		    lhi_lock_settle(&r->v, s, now_ns, 0, &left));
 		break;
 	case WORD_S:
-		lhi_reap_heard(r, lhi_lock_settle_head(&r->v, s, w, now_ns,
-		    0));
+		lhi_reap_note_damage(r,
+		    lhi_lock_settle_head(&r->v, s, w, now_ns, 0));
 		left = sh64_load(&s->word);
 		break;
 	case WORD_FREE:
@@ -85,8 +86,8 @@ tidy(struct lhi_reaper *r, struct shm_slot *s, bool crowded, int64_t now_ns)
 				forget(r, s, w, now_ns);
 			return;
 		}
-		lhi_reap_heard(r, lhi_queue_first(&r->v, s, 0, false, false,
-		    &first));
+		lhi_reap_note_damage(r,
+		    lhi_queue_first(&r->v, s, 0, false, false, &first));
 		lhi_queue_wake_first(&r->v, s);
 		return;
 	}
