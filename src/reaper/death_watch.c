@@ -15,7 +15,7 @@
  *	BY_FD			its pidfd is in the set.  Exec ends a session,
  *				and no process: so these are asked after, too,
  *				in turn, for a thousandth of the time
- *	BY_ASKING		there is none: another pid namespace, no more
+ *	BY_PROBE		there is none: another pid namespace, no more
  *				descriptors, an old kernel; or the process is
  *				over and the byte is held: a child inherited
  *				that (lh_liveness_fd()).  All of these are asked
@@ -26,7 +26,7 @@
  *	STUCK			somebody else is burying it, perhaps one who is
  *				stopped: what it held exclusively is freed all
  *				the same, and the rest tried again later
- *	BURIED			remembered, since its record stays DEAD
+ *	RECLAIMED			remembered, since its record stays DEAD
  *
  * A session that closed is dropped when its record is seen to be another's, or
  * its process ends.  The notes are this process's; that a session's number is
@@ -57,13 +57,13 @@ lhi_death_watch_begin(struct lhi_reaper *r)
 {
 	struct rlimit most;
 
-	r->note = calloc(r->v.geo.max_sessions, sizeof(*r->note));
+	r->session = calloc(r->v.geo.max_sessions, sizeof(*r->session));
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r->fd_limit = 0;
 	if (getrlimit(RLIMIT_NOFILE, &most) == 0)
 		r->fd_limit = most.rlim_cur > INT32_MAX ? INT32_MAX :
 		    (int)most.rlim_cur - FDS_LEFT;
-	if (r->note == NULL)
+	if (r->session == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	if (r->epoll_fd < 0)
 		return lhi_fail(-errno, "cannot make an epoll set");
@@ -72,37 +72,38 @@ lhi_death_watch_begin(struct lhi_reaper *r)
 
 /* Forget the session that the note is about. */
 static void
-drop(struct lhi_reaper *r, struct reap_note *n)
+forget_session(struct lhi_reaper *r, struct reap_session *n)
 {
 	if (n->how == REAP_BY_FD) {
 		(void)close(n->fd);
 		r->counts.watched--;
 	}
-	r->asked -= n->how == REAP_BY_ASKING;
+	r->asked -= n->how == REAP_BY_PROBE;
 	r->dead -= n->how == REAP_DEAD;
 	r->counts.sessions -= n->how == REAP_BY_FD ||
-	    n->how == REAP_BY_ASKING;
-	*n = (struct reap_note){ .how = REAP_UNKNOWN };
+	    n->how == REAP_BY_PROBE;
+	*n = (struct reap_session){ .how = REAP_UNKNOWN };
 }
 
 static void
-note(struct lhi_reaper *r, struct reap_note *n, uint64_t sid, enum reap_how how,
-    int fd)
+set_session(struct lhi_reaper *r, struct reap_session *n, uint64_t sid,
+    enum reap_watch how, int fd)
 {
-	drop(r, n);
-	*n = (struct reap_note){ sid, fd, how };
+	forget_session(r, n);
+	*n = (struct reap_session){ sid, fd, how };
 	r->counts.watched += how == REAP_BY_FD;
-	r->asked += how == REAP_BY_ASKING;
+	r->asked += how == REAP_BY_PROBE;
 	r->dead += how == REAP_DEAD;
-	r->counts.sessions += how == REAP_BY_FD || how == REAP_BY_ASKING;
+	r->counts.sessions += how == REAP_BY_FD || how == REAP_BY_PROBE;
 }
 
 void
 lhi_death_watch_end(struct lhi_reaper *r)
 {
-	for (uint32_t i = 0; r->note != NULL && i < r->v.geo.max_sessions; i++)
-		drop(r, &r->note[i]);
-	free(r->note);
+	for (uint32_t i = 0; r->session != NULL && i < r->v.geo.max_sessions;
+	     i++)
+		forget_session(r, &r->session[i]);
+	free(r->session);
 	if (r->epoll_fd >= 0)
 		(void)close(r->epoll_fd);
 }
@@ -139,7 +140,7 @@ watch_process(struct lhi_reaper *r, uint64_t sid)
 /* What the record says about that session: ALIVE (or CLOSING, or NAMED), DEAD,
  * or UNUSED for all that is neither. */
 static unsigned
-state_of(struct lhi_reaper *r, uint64_t sid)
+read_session_state(struct lhi_reaper *r, uint64_t sid)
 {
 	uint64_t s = sh64_load(&r->v.sessions[sid_idx(sid)].state);
 
@@ -158,49 +159,50 @@ state_of(struct lhi_reaper *r, uint64_t sid)
 }
 
 void
-lhi_death_watch_meet(struct lhi_reaper *r, uint64_t sid)
+lhi_death_watch_add(struct lhi_reaper *r, uint64_t sid)
 {
-	struct reap_note *n;
+	struct reap_session *n;
 	int fd;
 
 	if (sid_idx(sid) >= r->v.geo.max_sessions)
 		return;
-	n = &r->note[sid_idx(sid)];
+	n = &r->session[sid_idx(sid)];
 	if (n->sid == sid)
 		return;
-	if (lhi_reap_spent(r))
+	if (lhi_reap_is_spent(r))
 		return;		/* met again at the next walk */
-	switch (state_of(r, sid)) {
+	switch (read_session_state(r, sid)) {
 	case SESS_ALIVE:
 		fd = watch_process(r, sid);
-		note(r, n, sid, fd >= 0 ? REAP_BY_FD : REAP_BY_ASKING, fd);
+		set_session(r, n, sid, fd >= 0 ? REAP_BY_FD : REAP_BY_PROBE,
+		    fd);
 		break;
 	case SESS_DEAD:
-		note(r, n, sid, REAP_DEAD, -1);
+		set_session(r, n, sid, REAP_DEAD, -1);
 		break;
 	default:
 		/* it has ended, and left a chunk (shm/session_reclaim.c) */
 		if (lhi_session_dead(&r->v, sid, false))
-			note(r, n, sid, REAP_DEAD, -1);
+			set_session(r, n, sid, REAP_DEAD, -1);
 	}
 }
 
 /* Ask after a session.  It was dead, or is not there any more: noted. */
 static void
-ask(struct lhi_reaper *r, struct reap_note *n)
+probe_session(struct lhi_reaper *r, struct reap_session *n)
 {
-	unsigned st = state_of(r, n->sid);
+	unsigned st = read_session_state(r, n->sid);
 
 	r->counts.probes += st == SESS_ALIVE;
 	if (st == SESS_DEAD || (st == SESS_ALIVE &&
 	    lhi_session_dead(&r->v, n->sid, true)))
-		note(r, n, n->sid, REAP_DEAD, -1);
+		set_session(r, n, n->sid, REAP_DEAD, -1);
 	else if (st != SESS_ALIVE)
-		drop(r, n);
+		forget_session(r, n);
 }
 
 void
-lhi_death_watch_events(struct lhi_reaper *r)
+lhi_death_watch_read_events(struct lhi_reaper *r)
 {
 	struct epoll_event ev[EVENTS];
 	int got;
@@ -208,72 +210,72 @@ lhi_death_watch_events(struct lhi_reaper *r)
 	do {
 		got = epoll_wait(r->epoll_fd, ev, EVENTS, 0);
 		for (int i = 0; i < got; i++) {
-			struct reap_note *n;
+			struct reap_session *n;
 
 			if (ev[i].data.u32 >= r->v.geo.max_sessions)
 				continue;
-			n = &r->note[ev[i].data.u32];
+			n = &r->session[ev[i].data.u32];
 			if (n->how != REAP_BY_FD)
 				continue;
 			lhi_point("watch.over");
-			ask(r, n);
+			probe_session(r, n);
 			/* over, and yet alive: somebody inherited its byte */
 			if (n->how == REAP_BY_FD)
-				note(r, n, n->sid, REAP_BY_ASKING, -1);
+				set_session(r, n, n->sid, REAP_BY_PROBE, -1);
 		}
-	} while (got == EVENTS && !lhi_reap_spent(r));
+	} while (got == EVENTS && !lhi_reap_is_spent(r));
 }
 
 /* The next of those who are noticed in that way, for a little while. */
 static void
-ask_some(struct lhi_reaper *r, enum reap_how how, uint32_t *hand,
+probe_some_sessions(struct lhi_reaper *r, enum reap_watch how, uint32_t *hand,
     int64_t for_ns)
 {
 	uint32_t n = r->v.geo.max_sessions;
 	int64_t until = lhi_clock_ns(CLOCK_MONOTONIC) + for_ns;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct reap_note *who = &r->note[*hand];
+		struct reap_session *who = &r->session[*hand];
 
 		*hand = (*hand + 1) % n;
 		if (who->how != how)
 			continue;
-		ask(r, who);
+		probe_session(r, who);
 		if (lhi_clock_ns(CLOCK_MONOTONIC) >= until)
 			break;
 	}
 }
 
 void
-lhi_death_watch_round(struct lhi_reaper *r)
+lhi_death_watch_probe(struct lhi_reaper *r)
 {
 	int64_t began = lhi_clock_ns(CLOCK_MONOTONIC);
 	uint32_t n = r->v.geo.max_sessions;
 
 	if (r->asked > 0)
-		ask_some(r, REAP_BY_ASKING, &r->ask_hand,
-		    r->budget_ns / REAP_ASK_PART);
+		probe_some_sessions(r, REAP_BY_PROBE, &r->ask_hand,
+		    r->budget_ns / REAP_PROBE_PART);
 	if (r->counts.watched > 0 && began >= r->doubt_ns) {
-		ask_some(r, REAP_BY_FD, &r->doubt_hand,
+		probe_some_sessions(r, REAP_BY_FD, &r->doubt_hand,
 		    r->budget_ns / REAP_DOUBT_PART);
 		r->doubt_ns = began + DOUBT_PACE *
 		    (lhi_clock_ns(CLOCK_MONOTONIC) - began);
 	}
 	for (uint32_t i = 0; i < RECORDS && i < n; i++) {
 		uint32_t idx = r->record_hand;
-		struct reap_note *who = &r->note[idx];
+		struct reap_session *who = &r->session[idx];
 		uint64_t s = sh64_load(&r->v.sessions[idx].state);
 		uint64_t sid = sid_make(sess_inc(s), idx);
 		unsigned st = sess_st(s);
 
 		r->record_hand = (idx + 1) % n;
 		if (who->how == REAP_STUCK)
-			note(r, who, who->sid, REAP_DEAD, -1);
+			set_session(r, who, who->sid, REAP_DEAD, -1);
 		if (st == SESS_ALIVE || st == SESS_CLOSING ||
 		    st == SESS_NAMED || st == SESS_DEAD)
-			lhi_death_watch_meet(r, sid);
-		else if (who->how == REAP_BY_FD || who->how == REAP_BY_ASKING)
-			drop(r, who);
+			lhi_death_watch_add(r, sid);
+		else if (who->how == REAP_BY_FD || who->how == REAP_BY_PROBE)
+			forget_session(r, who);
 	}
 }
 
@@ -283,7 +285,7 @@ lhi_death_watch_reclaim(struct lhi_reaper *r, lhi_reap_stuck_fn *on_stuck)
 	uint32_t n = r->v.geo.max_sessions;
 
 	for (uint32_t i = 0; r->dead > 0 && i < n; i++) {
-		struct reap_note *who = &r->note[r->bury_hand];
+		struct reap_session *who = &r->session[r->bury_hand];
 		uint64_t sid = who->sid;
 		int done;
 
@@ -295,9 +297,10 @@ lhi_death_watch_reclaim(struct lhi_reaper *r, lhi_reap_stuck_fn *on_stuck)
 		if (done == 0)
 			on_stuck(r, sid, lhi_now_ns(&r->v));
 		r->counts.buried += done == 1;
-		note(r, who, sid, done == 0 ? REAP_STUCK : REAP_BURIED, -1);
+		set_session(r, who, sid,
+		    done == 0 ? REAP_STUCK : REAP_RECLAIMED, -1);
 		lhi_reap_note_damage(r, done);
-		if (lhi_reap_spent(r))
+		if (lhi_reap_is_spent(r))
 			break;
 	}
 }

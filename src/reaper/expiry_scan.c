@@ -88,7 +88,7 @@ lhi_expiry_scan_end(struct lhi_reaper *r)
 
 /* t + a period of shared memory, which may be anything. */
 static int64_t
-after(int64_t t, uint64_t period)
+period_end_ns(int64_t t, uint64_t period)
 {
 	return period > DEADLINE_MAX ? REAP_NEVER :
 	    t + (int64_t)(period << TICK_SHIFT) - SLACK_NS;
@@ -113,10 +113,10 @@ lhi_expiry_scan_walk(struct lhi_reaper *r, int64_t now_ns)
 		}
 		if (owner == 0)
 			continue;
-		lhi_death_watch_meet(r, owner);
+		lhi_death_watch_add(r, owner);
 		period = sh64_load(&c->period);
 		if (period < known->period) {
-			at = after(r->walked_ns, period);
+			at = period_end_ns(r->walked_ns, period);
 			if (at < r->at[ch])
 				r->at[ch] = at;
 		}
@@ -127,7 +127,8 @@ lhi_expiry_scan_walk(struct lhi_reaper *r, int64_t now_ns)
 
 /* A claim, in state st, is past its deadline: s is read, perhaps through it. */
 static void
-end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
+expire_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci,
+    uint64_t st)
 {
 	if (!lhi_same_time(&r->v) || lhi_claim_mark(&r->v, &r->v.claims[ci],
 	    lhi_claim_owner(&r->v, ci), st, ST_EXPIRED,
@@ -145,7 +146,7 @@ end_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci, uint64_t st)
  * come, or it has ended already.
  */
 static void
-settle(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
+settle_claim(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
 {
 	struct shm_slot *s = lhi_slot(&r->v, lhi_claim_slot(&r->v.claims[ci]));
 	uint64_t w;
@@ -159,12 +160,12 @@ settle(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
 		    lhi_lock_settle(&r->v, s, now_ns, 0, &w));
 	else if (word_mode(w) == WORD_S && (state_kind(st) == ST_READ ||
 	    (state_kind(st) == ST_HELD && word_idx(w) == ci)))
-		end_reader(r, s, ci, st);
+		expire_reader(r, s, ci, st);
 }
 
 /* Look through a chunk: when to do so again, for what was seen. */
 static int64_t
-look_through(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
+scan_claims(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 {
 	int64_t next = REAP_NEVER;
 
@@ -176,7 +177,7 @@ look_through(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 
 		if ((state_held(st) && now_ns >= end) ||
 		    state_st(st) == ST_EXPIRED || state_st(st) == ST_BROKEN) {
-			settle(r, ci, st, now_ns);
+			settle_claim(r, ci, st, now_ns);
 			st = sh64_load(state);
 			end = lhi_deadline_ns(&r->v, state_deadline(st));
 			r->counts.expired += state_held(was) &&
@@ -198,7 +199,7 @@ look_through(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 }
 
 static void
-visit(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
+scan_chunk(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 {
 	shm_u64 *period = &r->v.chunks[ch].period;
 	uint64_t told = sh64_load(period);
@@ -207,18 +208,18 @@ visit(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 	r->counts.visited++;
 	if (told != PERIOD_NONE) {
 		told = sh64_xchg(period, PERIOD_NONE);
-		again = after(now_ns, told);
+		again = period_end_ns(now_ns, told);
 		if (again < now_ns + REAP_WALK_NS)
 			again = now_ns + REAP_WALK_NS;
 	}
 	r->chunk[ch].period = PERIOD_NONE;
 	lhi_point("due.period_taken");
-	next = look_through(r, ch, now_ns);
+	next = scan_claims(r, ch, now_ns);
 	r->at[ch] = next < again ? next : again;
 }
 
 int64_t
-lhi_expiry_scan_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
+lhi_expiry_scan_run_due(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
 {
 	uint32_t ch = r->due_hand;	/* so that all get their turn */
 	int64_t next = REAP_NEVER;
@@ -228,8 +229,8 @@ lhi_expiry_scan_visit(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
 		if (ch >= r->chunks)
 			ch = 0;
 		if (r->at[ch] <= by_ns && !spent) {
-			visit(r, ch, now_ns);
-			spent = lhi_reap_spent(r);
+			scan_chunk(r, ch, now_ns);
+			spent = lhi_reap_is_spent(r);
 			r->due_hand = ch + 1;
 		}
 		if (r->at[ch] < next)

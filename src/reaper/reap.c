@@ -45,7 +45,7 @@
 
 /* Map the object that fd is open on, which becomes r's. */
 static int
-attach(struct lhi_reaper *r, int fd, const char *path,
+attach_table(struct lhi_reaper *r, int fd, const char *path,
     const struct lhi_geometry *g, const struct lhi_object_id *id)
 {
 	int error;
@@ -87,7 +87,7 @@ lhi_reap_open(struct lhi_reaper **out, const char *path, bool system_wide)
 	r->budget_ns = REAP_BUDGET_NS;
 	atomic_store(&r->v.probe_fd, -1);
 	fd = lhi_object_open(path, system_wide, &g, &id);
-	error = fd < 0 ? fd : attach(r, fd, path, &g, &id);
+	error = fd < 0 ? fd : attach_table(r, fd, path, &g, &id);
 	if (error != 0)
 		lhi_reap_close(r);
 	else
@@ -131,13 +131,13 @@ lhi_reap_set(struct lhi_reaper *r, const struct lhi_reap_opts *opts)
 
 /* All that is done every 40 ms. */
 static void
-walk(struct lhi_reaper *r, int64_t now_ns)
+walk_table(struct lhi_reaper *r, int64_t now_ns)
 {
 	sh32_store_rlx(&r->v.hdr->reaper_pid, (uint32_t)getpid());
 	sh32_store_rlx(&r->v.hdr->reaper_ms, (uint32_t)(now_ns / NS_PER_MS));
 	lhi_expiry_scan_walk(r, now_ns);
-	lhi_death_watch_round(r);
-	lhi_sweep_some(r, now_ns);
+	lhi_death_watch_probe(r);
+	lhi_sweep_slots(r, now_ns);
 	r->walk_ns = now_ns + REAP_WALK_NS;
 }
 
@@ -148,7 +148,7 @@ walk(struct lhi_reaper *r, int64_t now_ns)
  * sessions' locks.) A wish whose author is gone counts no more.
  */
 static bool
-may_visit(struct lhi_reaper *r)
+try_enter_table(struct lhi_reaper *r)
 {
 	int fd;
 
@@ -165,7 +165,7 @@ may_visit(struct lhi_reaper *r)
 
 /* Before and after each visit. */
 static void
-leave_if_wanted(struct lhi_reaper *r)
+leave_table_if_wanted(struct lhi_reaper *r)
 {
 	if (!r->visiting || !(sh32_load(&r->v.hdr->flags) &
 	    (SHM_WANTED | SHM_REPAIRING)))
@@ -176,21 +176,21 @@ leave_if_wanted(struct lhi_reaper *r)
 
 /* When the next visit is wanted. */
 static int64_t
-visit(struct lhi_reaper *r, int64_t now_ns)
+run_pass(struct lhi_reaper *r, int64_t now_ns)
 {
 	int64_t by_ns = now_ns, next;
 
 	r->counts.passes++;
 	r->began_ns = lhi_clock_ns(CLOCK_MONOTONIC);
 	r->more = false;
-	lhi_death_watch_events(r);
+	lhi_death_watch_read_events(r);
 	lhi_death_watch_reclaim(r, lhi_expiry_scan_free_dead);
 	if (now_ns >= r->walk_ns) {
-		walk(r, now_ns);
+		walk_table(r, now_ns);
 		lhi_death_watch_reclaim(r, lhi_expiry_scan_free_dead);
 		by_ns += REAP_WALK_NS;
 	}
-	next = lhi_expiry_scan_visit(r, now_ns, by_ns);
+	next = lhi_expiry_scan_run_due(r, now_ns, by_ns);
 	if (next > r->walk_ns)
 		next = r->walk_ns;
 	if (next < now_ns + REAP_GAP_NS || r->more)
@@ -212,12 +212,12 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 			return error;
 		r->fresh_ns = now_ns + FRESH_NS;
 	}
-	leave_if_wanted(r);
-	if (!lhi_view_mending(&r->v) && may_visit(r))
-		next = visit(r, now_ns);
+	leave_table_if_wanted(r);
+	if (!lhi_view_mending(&r->v) && try_enter_table(r))
+		next = run_pass(r, now_ns);
 	else
 		next = now_ns + REAP_WALK_NS;
-	leave_if_wanted(r);
+	leave_table_if_wanted(r);
 	*next_ns = next - lead;
 	errno = saved;
 	return r->damaged ? -EUCLEAN : 0;

@@ -11,23 +11,23 @@
 #define REAP_WALK_NS	(40 * NS_PER_MS)	/* all chunks are looked over */
 #define REAP_GAP_NS	(4 * NS_PER_MS)		/* from pass to pass */
 #define REAP_BUDGET_NS	(4 * NS_PER_MS)		/* a pass, about; and of it */
-#define REAP_ASK_PART	16	/* ... that part for asking after sessions */
+#define REAP_PROBE_PART	16	/* ... that part for asking after sessions */
 #define REAP_DOUBT_PART	100	/* ... likewise, where there is little doubt */
-#define REAP_TIDY_PART	16	/* ... for keys */
+#define REAP_SWEEP_PART	16	/* ... for keys */
 #define REAP_NEVER	INT64_MAX
 
 /* How a session's death is to be noticed. */
-enum reap_how {
+enum reap_watch {
 	REAP_UNKNOWN = 0,	/* not looked at, or nothing to look at */
 	REAP_BY_FD,		/* its process's descriptor is in the set */
-	REAP_BY_ASKING,		/* the kernel is asked in turn */
+	REAP_BY_PROBE,		/* the kernel is asked in turn */
 	REAP_DEAD,		/* to be buried */
 	REAP_STUCK,		/* the same, later: somebody is at it */
-	REAP_BURIED
+	REAP_RECLAIMED
 };
 
 /* A session record, as this reaper knows it. */
-struct reap_note {
+struct reap_session {
 	uint64_t sid;
 	int fd;			/* BY_FD */
 	uint32_t how;
@@ -55,8 +55,8 @@ struct lhi_reaper {
 	/* death_watch.c: sessions */
 	int epoll_fd;
 	int fd_limit;		/* descriptors from there on are not ours */
-	struct reap_note *note;	/* [max_sessions] */
-	uint32_t asked;		/* BY_ASKING */
+	struct reap_session *session;	/* [max_sessions] */
+	uint32_t asked;		/* BY_PROBE */
 	uint32_t dead;		/* DEAD */
 	int64_t doubt_ns;	/* when the next are asked, BY_FD */
 	uint32_t ask_hand, doubt_hand, bury_hand, record_hand;
@@ -73,7 +73,7 @@ struct lhi_reaper {
 
 /* True if the pass has used its time: what is left waits for the next one. */
 static inline bool
-lhi_reap_spent(struct lhi_reaper *r)
+lhi_reap_is_spent(struct lhi_reaper *r)
 {
 	if (lhi_clock_ns(CLOCK_MONOTONIC) - r->began_ns < r->budget_ns)
 		return false;
@@ -97,9 +97,9 @@ typedef void lhi_reap_stuck_fn(struct lhi_reaper *r, uint64_t sid,
  * claims; ask after those who have none; bury. */
 int lhi_death_watch_begin(struct lhi_reaper *r);
 void lhi_death_watch_end(struct lhi_reaper *r);
-void lhi_death_watch_events(struct lhi_reaper *r);
-void lhi_death_watch_meet(struct lhi_reaper *r, uint64_t sid);
-void lhi_death_watch_round(struct lhi_reaper *r);
+void lhi_death_watch_read_events(struct lhi_reaper *r);
+void lhi_death_watch_add(struct lhi_reaper *r, uint64_t sid);
+void lhi_death_watch_probe(struct lhi_reaper *r);
 void lhi_death_watch_reclaim(struct lhi_reaper *r,
     lhi_reap_stuck_fn *on_stuck);
 
@@ -108,7 +108,7 @@ void lhi_death_watch_reclaim(struct lhi_reaper *r,
 int lhi_expiry_scan_begin(struct lhi_reaper *r);
 void lhi_expiry_scan_end(struct lhi_reaper *r);
 void lhi_expiry_scan_walk(struct lhi_reaper *r, int64_t now_ns);
-int64_t lhi_expiry_scan_visit(struct lhi_reaper *r, int64_t now_ns, int64_t
+int64_t lhi_expiry_scan_run_due(struct lhi_reaper *r, int64_t now_ns, int64_t
     by_ns);
 
 /* End what has ended in the claims of a session that is dead. */
@@ -116,6 +116,6 @@ void lhi_expiry_scan_free_dead(struct lhi_reaper *r, uint64_t sid, int64_t
     now_ns);
 
 /* sweep.c: some of the slots. */
-void lhi_sweep_some(struct lhi_reaper *r, int64_t now_ns);
+void lhi_sweep_slots(struct lhi_reaper *r, int64_t now_ns);
 
 #endif

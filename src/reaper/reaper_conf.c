@@ -187,13 +187,13 @@ read_args(struct conf *c, const struct conf_args *args, char *error)
 }
 
 void
-conf_path(char path[PATH_MAX], const struct conf_args *args)
+reaper_conf_path(char path[PATH_MAX], const struct conf_args *args)
 {
 	settings_path(path, args->file, PROGRAM, args->system);
 }
 
 int
-conf_load(struct conf *conf, const struct conf_args *args,
+reaper_conf_load(struct conf *conf, const struct conf_args *args,
     char error[CONF_ERROR_MAX])
 {
 	char path[PATH_MAX];
@@ -201,7 +201,7 @@ conf_load(struct conf *conf, const struct conf_args *args,
 	    .metrics_mode = 0660, .log_level = LOG_INFO };
 
 	settings_begin();
-	conf_path(path, args);
+	reaper_conf_path(path, args);
 	if (settings_file(&settings, &c, path, args->file != NULL,
 	    error) != 0 || settings_environment(&settings, &c, error) != 0 ||
 	    read_args(&c, args, error) != 0)

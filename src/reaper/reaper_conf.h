@@ -42,10 +42,10 @@ struct conf_args {
 
 /* 0; or -1, with a sentence in error that names what, where and the remedy;
  * *conf is as it was then. */
-int conf_load(struct conf *conf, const struct conf_args *args,
+int reaper_conf_load(struct conf *conf, const struct conf_args *args,
     char error[CONF_ERROR_MAX]);
 
 /* The same sentence's beginning or end: which file would be read. */
-void conf_path(char path[PATH_MAX], const struct conf_args *args);
+void reaper_conf_path(char path[PATH_MAX], const struct conf_args *args);
 
 #endif

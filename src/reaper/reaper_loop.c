@@ -6,8 +6,8 @@
  * watchdog's time.
  *
  * It never waits in anything else, and nothing makes it spin: two passes over a
- * table are at least tick_min apart, and two looks around LOOK_NS, or twenty
- * times the processor time that one takes, whoever presses; a table's
+ * table are at least tick_min apart, and two scans of the directory LOOK_NS, or
+ * twenty times the processor time that one takes, whoever presses; a table's
  * descriptor is listened to again after the pass, and /dev/shm, where everybody
  * may make as many files as he likes, when it was last heard LOOK_NS ago.
  *
@@ -31,7 +31,7 @@
 #include "reaper_loop.h"
 #include "reaper_metrics.h"
 #include "tables.h"
-#include "visit.h"
+#include "table_pass.h"
 
 #define LOOK_NS (50 * NS_PER_MS)	/* at least, between two */
 #define LOOK_PART 20	/* one in so many parts of a processor, at most */
@@ -44,7 +44,7 @@ enum kind { SIGNAL, DIRECTORY, TABLE, LISTENER, READER };
 static int epoll_fd = -1, signal_fd = -1, notify_fd = -1;
 static bool ending;
 static int64_t looked_ns, look_ns, watchdog_ns, feed_ns;
-static int64_t rest_ns = LOOK_NS;	/* before the next look around */
+static int64_t rest_ns = LOOK_NS;	/* before the next scan */
 static int64_t deaf_ns;		/* what /dev/shm says must wait until then */
 static unsigned told_tables = UINT_MAX;
 
@@ -59,7 +59,7 @@ our_signals(sigset_t *set)
 }
 
 void
-loop_hold_signals(void)
+reaper_loop_block_signals(void)
 {
 	sigset_t set;
 
@@ -69,7 +69,7 @@ loop_hold_signals(void)
 }
 
 static int
-watch(int fd, enum kind kind, int op)
+watch_fd(int fd, enum kind kind, int op)
 {
 	struct epoll_event ev = { .events = EPOLLIN,
 	    .data.u64 = (uint64_t)kind << 32 };
@@ -92,21 +92,21 @@ set_up(void)
 	notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (notify_fd >= 0 && (inotify_add_watch(notify_fd, "/dev/shm",
 	    IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM) < 0 ||
-	    watch(notify_fd, DIRECTORY, EPOLL_CTL_ADD) != 0)) {
+	    watch_fd(notify_fd, DIRECTORY, EPOLL_CTL_ADD) != 0)) {
 		(void)close(notify_fd);
 		notify_fd = -1;
 	}
 	if (notify_fd < 0)
 		log_line(LOG_INFO, "cannot watch /dev/shm (%s): looking there "
 		    "each second", strerror(errno));
-	return watch(signal_fd, SIGNAL, EPOLL_CTL_ADD);
+	return watch_fd(signal_fd, SIGNAL, EPOLL_CTL_ADD);
 }
 
 /* Title and status are of how many tables there are. */
 static void
-tell_tables(void)
+show_table_count(void)
 {
-	unsigned n = tables_served();
+	unsigned n = tables_count_served();
 
 	if (n == told_tables)
 		return;
@@ -121,9 +121,9 @@ cpu_ns(void)
 	return lhi_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* A look around is over, which began with that much processor time used. */
+/* A scan is over, which began with that much processor time used. */
 static void
-looked(int64_t cpu_then_ns)
+note_scan_cost(int64_t cpu_then_ns)
 {
 	looked_ns = mono_ns();
 	rest_ns = (cpu_ns() - cpu_then_ns) * LOOK_PART;
@@ -135,7 +135,7 @@ looked(int64_t cpu_then_ns)
 }
 
 static void
-look_soon(void)
+scan_soon(void)
 {
 	if (look_ns > looked_ns + rest_ns)
 		look_ns = looked_ns + rest_ns;
@@ -158,30 +158,30 @@ read_directory(void)
 		}
 	}
 	if (ours)
-		look_soon();
+		scan_soon();
 	deaf_ns = mono_ns() + LOOK_NS;
 }
 
 static void
-apply(const struct conf *conf)
+apply_conf(const struct conf *conf)
 {
 	int64_t cpu_then_ns = cpu_ns();
 
 	log_level(conf->log_level);
-	visit_configure(conf);
+	table_pass_configure(conf);
 	tables_configure(conf);
-	looked(cpu_then_ns);
+	note_scan_cost(cpu_then_ns);
 	serve_configure(conf->metrics, conf->metrics_mode);
 }
 
 static void
-reload(struct conf *conf, const struct conf_args *args)
+reload_conf(struct conf *conf, const struct conf_args *args)
 {
 	static struct conf fresh;
 	char error[CONF_ERROR_MAX];
 
 	notify_reloading();
-	if (conf_load(&fresh, args, error) != 0) {
+	if (reaper_conf_load(&fresh, args, error) != 0) {
 		log_line(LOG_ERR, "%s; going on as before", error);
 	} else {
 		if (strcmp(fresh.pidfile, conf->pidfile) != 0)
@@ -189,7 +189,7 @@ reload(struct conf *conf, const struct conf_args *args)
 			    "restart", conf->pidfile);
 		memcpy(fresh.pidfile, conf->pidfile, sizeof(fresh.pidfile));
 		*conf = fresh;
-		apply(conf);
+		apply_conf(conf);
 		log_line(LOG_INFO, "configuration read again");
 	}
 	told_tables = UINT_MAX;
@@ -204,7 +204,7 @@ read_signals(struct conf *conf, const struct conf_args *args)
 	while (read(signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		switch (si.ssi_signo) {
 		case SIGHUP:
-			reload(conf, args);
+			reload_conf(conf, args);
 			break;
 		case SIGUSR1:
 			tables_log();
@@ -231,7 +231,7 @@ ms_until(int64_t ns)
 }
 
 static void
-hear(struct conf *conf, const struct conf_args *args, int timeout)
+wait_for_events(struct conf *conf, const struct conf_args *args, int timeout)
 {
 	struct epoll_event ev[EVENTS_MAX];
 	int n = epoll_wait(epoll_fd, ev, EVENTS_MAX, timeout);
@@ -247,7 +247,7 @@ hear(struct conf *conf, const struct conf_args *args, int timeout)
 			read_directory();
 			break;
 		case TABLE:
-			visit_wake(which);
+			table_pass_wake(which);
 			break;
 		case LISTENER:
 			serve_accept();
@@ -261,21 +261,21 @@ hear(struct conf *conf, const struct conf_args *args, int timeout)
 
 /* All that is due.  When to come back. */
 static int64_t
-work(void)
+run_due_work(void)
 {
 	int64_t now_ns = mono_ns(), next_ns, other_ns, cpu_then_ns;
 
-	if (tables_want_look())
-		look_soon();
+	if (tables_is_look_due())
+		scan_soon();
 	if (look_ns <= now_ns) {
 		cpu_then_ns = cpu_ns();
-		tables_look_around(now_ns - looked_ns >= BLIND_NS);
-		looked(cpu_then_ns);
+		tables_scan(now_ns - looked_ns >= BLIND_NS);
+		note_scan_cost(cpu_then_ns);
 	}
-	next_ns = visit_run();
-	if (tables_want_look())
-		look_soon();
-	tell_tables();
+	next_ns = table_pass_run_due();
+	if (tables_is_look_due())
+		scan_soon();
+	show_table_count();
 	other_ns = serve_run(mono_ns());
 	if (other_ns < next_ns)
 		next_ns = other_ns;
@@ -283,7 +283,7 @@ work(void)
 		next_ns = look_ns;
 	now_ns = mono_ns();
 	if (deaf_ns > 0 && deaf_ns <= now_ns) {
-		(void)watch(notify_fd, DIRECTORY, EPOLL_CTL_MOD);
+		(void)watch_fd(notify_fd, DIRECTORY, EPOLL_CTL_MOD);
 		deaf_ns = 0;
 	}
 	if (deaf_ns > 0 && deaf_ns < next_ns)
@@ -300,7 +300,8 @@ work(void)
 }
 
 int
-loop_run(struct conf *conf, const struct conf_args *args, void (*ready)(void))
+reaper_loop_run(struct conf *conf, const struct conf_args *args,
+    void (*ready)(void))
 {
 	int error = set_up();
 
@@ -309,13 +310,13 @@ loop_run(struct conf *conf, const struct conf_args *args, void (*ready)(void))
 	tables_begin(epoll_fd, TABLE);
 	serve_begin(epoll_fd, LISTENER, READER, reaper_metrics_write);
 	watchdog_ns = notify_watchdog_ns();
-	apply(conf);
+	apply_conf(conf);
 	ready();
 	notify("READY=1");
 	while (!ending) {
-		int64_t next_ns = work();
+		int64_t next_ns = run_due_work();
 
-		hear(conf, args, ms_until(next_ns));
+		wait_for_events(conf, args, ms_until(next_ns));
 	}
 	notify("STOPPING=1");
 	serve_end();

@@ -7,10 +7,10 @@
 
 /* Until SIGTERM or SIGINT; `ready` is called when all is set up.  0, or -errno
  * if it could not be. */
-int loop_run(struct conf *conf, const struct conf_args *args,
+int reaper_loop_run(struct conf *conf, const struct conf_args *args,
     void (*ready)(void));
 
 /* Signals that the loop takes are kept back from now on. */
-void loop_hold_signals(void);
+void reaper_loop_block_signals(void);
 
 #endif

@@ -6,7 +6,7 @@
  *								wakes
  *	reaper_conf.c	  what it is told to do	reaper_metrics.c  what it tells
  *						of itself
- *	tables.c  which tables		visit.c	  what it does there
+ *	tables.c  which tables		table_pass.c	  what it does there
  *	guard.c	  hostile tables
  *
  * and what it has in common with its sister, leasehold-shimd, in src/daemon:
@@ -40,7 +40,7 @@
 #include "tables.h"
 #include "daemon/exit_status.h"
 #include "daemon/version.h"
-#include "visit.h"
+#include "table_pass.h"
 
 #define ONCE_NS NS_PER_SEC
 
@@ -130,7 +130,7 @@ ready(void)
 	pidfile_record();
 	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " looks after %s "
 	    "tables: %u", conf.system ? "the machine's" : "its user's",
-	    tables_served());
+	    tables_count_served());
 }
 
 static int
@@ -142,8 +142,8 @@ run(const struct conf_args *args, bool foreground)
 		status = pidfile_background(foreground, PROGRAM);
 	if (status != 0)
 		return status;
-	loop_hold_signals();
-	error = loop_run(&conf, args, ready);
+	reaper_loop_block_signals();
+	error = reaper_loop_run(&conf, args, ready);
 	if (error != 0)
 		log_line(LOG_ERR, "cannot begin: %s", strerror(-error));
 	pidfile_release();
@@ -158,9 +158,9 @@ run_once(void)
 	struct timespec until;
 
 	tables_begin(-1, 0);
-	visit_configure(&conf);
+	table_pass_configure(&conf);
 	tables_configure(&conf);
-	while ((next_ns = visit_run()) < end_ns) {
+	while ((next_ns = table_pass_run_due()) < end_ns) {
 		until.tv_sec = next_ns / NS_PER_SEC;
 		until.tv_nsec = next_ns % NS_PER_SEC;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until,
@@ -184,12 +184,12 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	args.file = options_file(args.file);
-	if (conf_load(&conf, &args, error) != 0) {
+	if (reaper_conf_load(&conf, &args, error) != 0) {
 		fprintf(stderr, PROGRAM ": %s\n", error);
 		return EX_BAD_CONFIG;
 	}
 	if (mode.check) {
-		conf_path(path, &args);
+		reaper_conf_path(path, &args);
 		return options_good(path);
 	}
 	log_level(conf.log_level);

@@ -10,7 +10,7 @@
 #include "daemon/now.h"
 #include "daemon/metrics_text.h"
 #include "reaper_metrics.h"
-#include "visit.h"
+#include "table_pass.h"
 
 static double
 seconds(int64_t ns)
@@ -194,11 +194,11 @@ write_self(FILE *f)
 static void
 write_tables(FILE *f)
 {
-	unsigned n = tables_served(), have = 0;
+	unsigned n = tables_count_served(), have = 0;
 	struct metrics_table *all = calloc(n > 0 ? n : 1, sizeof(*all));
 
 	for (uint32_t i = 0; all != NULL && i < TABLES_MAX && have < n; i++) {
-		if (!visit_stats(i, &all[have].stats))
+		if (!table_pass_stats(i, &all[have].stats))
 			continue;
 		all[have++].name = tables_at(i)->name;
 	}

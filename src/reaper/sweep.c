@@ -47,7 +47,8 @@ is_crowded(const struct lhi_reaper *r)
 
 /* The word is w, free, and nobody waits. */
 static void
-forget(struct lhi_reaper *r, struct shm_slot *s, uint64_t w, int64_t now_ns)
+evict_if_idle(struct lhi_reaper *r, struct shm_slot *s, uint64_t w,
+    int64_t now_ns)
 {
 	int gone;
 
@@ -60,7 +61,8 @@ forget(struct lhi_reaper *r, struct shm_slot *s, uint64_t w, int64_t now_ns)
 }
 
 static void
-tidy(struct lhi_reaper *r, struct shm_slot *s, bool crowded, int64_t now_ns)
+sweep_slot(struct lhi_reaper *r, struct shm_slot *s, bool crowded,
+    int64_t now_ns)
 {
 	uint64_t w = sh64_load_sc(&s->word), left = w;
 	uint32_t first;
@@ -83,7 +85,7 @@ tidy(struct lhi_reaper *r, struct shm_slot *s, bool crowded, int64_t now_ns)
 	case WORD_FREE:
 		if (link_idx(sh64_load_sc(&s->waitq)) == 0) {
 			if (crowded)
-				forget(r, s, w, now_ns);
+				evict_if_idle(r, s, w, now_ns);
 			return;
 		}
 		lhi_reap_note_damage(r,
@@ -95,11 +97,11 @@ tidy(struct lhi_reaper *r, struct shm_slot *s, bool crowded, int64_t now_ns)
 }
 
 void
-lhi_sweep_some(struct lhi_reaper *r, int64_t now_ns)
+lhi_sweep_slots(struct lhi_reaper *r, int64_t now_ns)
 {
 	uint32_t n = lhi_slots_ready(&r->v), some;
 	int64_t until = lhi_clock_ns(CLOCK_MONOTONIC) +
-	    r->budget_ns / REAP_TIDY_PART, round = ROUND_NS;
+	    r->budget_ns / REAP_SWEEP_PART, round = ROUND_NS;
 	bool crowded = is_crowded(r);
 
 	if (crowded && r->opts.evict_idle_ms < ROUND_NS / NS_PER_MS)
@@ -114,7 +116,7 @@ lhi_sweep_some(struct lhi_reaper *r, int64_t now_ns)
 		if (idx + AHEAD < n)
 			__builtin_prefetch(&r->v.slots[idx + AHEAD]);
 		if (idx != 0)
-			tidy(r, &r->v.slots[idx], crowded, now_ns);
+			sweep_slot(r, &r->v.slots[idx], crowded, now_ns);
 		if (i % LOOKS == LOOKS - 1 &&
 		    lhi_clock_ns(CLOCK_MONOTONIC) >= until)
 			break;

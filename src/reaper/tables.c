@@ -8,16 +8,16 @@
  *
  *	absent	there is no such object; only tables that were named are kept
  *		in mind like that
- *	served	there is a reaper of it (reaper/reap.h): see visit.c
+ *	served	there is a reaper of it (reaper/reap.h): see table_pass.c
  *	left	there is an object that cannot be looked after: not a table,
  *		another version's, damaged, cut short, not permitted.  That is
  *		logged once, and it is tried again when the name stands for
- *		another object, and now and then (tables_look_around(true)),
+ *		another object, and now and then (tables_scan(true)),
  *		silently
  *
  * The daemon is not attached to tables: it has no session in them, is in no
  * way of `leasehold rm`, and keeps none alive.  What it has of a table that was
- * removed is given back at the next look around, or when a pass finds out.
+ * removed is given back at the next scan, or when a pass finds out.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -50,18 +50,18 @@ struct job {
 };
 
 static uint64_t
-tag_of(const struct table *t)
+event_tag_of(const struct table *t)
 {
 	return (uint64_t)epoll_kind << 32 | (uint32_t)(t - tables);
 }
 
 int
-tables_listen(const struct table *t, int op)
+tables_arm(const struct table *t, int op)
 {
 	/* once: what it has to say it may go on saying until the next pass,
 	 * and that may have to wait */
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT,
-	    .data.u64 = tag_of(t) };
+	    .data.u64 = event_tag_of(t) };
 
 	if (epoll_fd < 0)
 		return 0;
@@ -76,7 +76,7 @@ do_close(void *arg)
 }
 
 void
-tables_let_go(struct table *t, enum table_state state, int error)
+tables_close(struct table *t, enum table_state state, int error)
 {
 	if (t->reaper != NULL)
 		(void)guard_run(do_close, t->reaper);
@@ -86,14 +86,14 @@ tables_let_go(struct table *t, enum table_state state, int error)
 }
 
 static void
-forget(struct table *t)
+free_table(struct table *t)
 {
-	tables_let_go(t, TABLE_ABSENT, 0);
+	tables_close(t, TABLE_ABSENT, 0);
 	memset(t, 0, sizeof(*t));
 }
 
 static void
-apply(const struct table *t)
+apply_options(const struct table *t)
 {
 	struct lhi_reap_opts o = { .evict_idle_ms = wanted.evict_idle_ms,
 	    .evict_above = wanted.evict_above };
@@ -111,7 +111,7 @@ do_open(void *arg)
 
 /* There is an object at path.  Look after it if that can be done. */
 static void
-take_up(struct table *t, const char *path, const struct stat *st)
+open_table(struct table *t, const char *path, const struct stat *st)
 {
 	bool again = t->state == TABLE_LEFT && t->dev == st->st_dev &&
 	    t->ino == st->st_ino;
@@ -126,20 +126,20 @@ take_up(struct table *t, const char *path, const struct stat *st)
 		job.error = -EPROTO;
 		why = "it was cut short";
 	} else if (job.error == 0) {
-		job.error = tables_listen(t, EPOLL_CTL_ADD);
+		job.error = tables_arm(t, EPOLL_CTL_ADD);
 		why = strerror(-job.error);
 	} else {
 		why = lh_error_detail();
 	}
 	if (job.error == 0) {
-		apply(t);
+		apply_options(t);
 		t->state = TABLE_SERVED;
 		t->next_ns = t->keep_ns = 0;
 		t->spent_ns = t->longest_ns = 0;
 		log_line(LOG_INFO, "table %s: looking after it", t->name);
 		return;
 	}
-	tables_let_go(t, TABLE_LEFT, job.error);
+	tables_close(t, TABLE_LEFT, job.error);
 	if (job.error == -ENOENT || job.error == -EAGAIN)
 		want_look = true;	/* it is just being removed */
 	else if (!again || was != job.error)
@@ -148,7 +148,7 @@ take_up(struct table *t, const char *path, const struct stat *st)
 }
 
 static struct table *
-place_of(const char *name)
+find_place(const char *name)
 {
 	struct table *unused = NULL;
 
@@ -170,7 +170,7 @@ place_of(const char *name)
 }
 
 static void
-look_at(const char *name, bool again)
+look_up_table(const char *name, bool again)
 {
 	struct table *t;
 	char path[PATH_MAX];
@@ -183,28 +183,28 @@ look_at(const char *name, bool again)
 			return;		/* unseen, hence forgotten */
 		st.st_ino = 0;
 	}
-	t = place_of(name);
+	t = find_place(name);
 	if (t == NULL)
 		return;
 	t->seen = true;
 	if (st.st_ino == 0) {
 		if (t->state == TABLE_SERVED)
 			log_line(LOG_INFO, "table %s: it was removed", name);
-		tables_let_go(t, TABLE_ABSENT, 0);
+		tables_close(t, TABLE_ABSENT, 0);
 		return;
 	}
 	if (t->state == TABLE_SERVED &&
 	    (t->dev != st.st_dev || t->ino != st.st_ino)) {
 		log_line(LOG_INFO, "table %s: it was replaced", name);
-		tables_let_go(t, TABLE_ABSENT, 0);
+		tables_close(t, TABLE_ABSENT, 0);
 	}
 	if (t->state == TABLE_ABSENT || (t->state == TABLE_LEFT &&
 	    (again || t->dev != st.st_dev || t->ino != st.st_ino)))
-		take_up(t, path, &st);
+		open_table(t, path, &st);
 }
 
 static void
-look_at_all(bool again)
+look_up_all_tables(bool again)
 {
 	char path[PATH_MAX];
 	const char *prefix;
@@ -225,27 +225,27 @@ look_at_all(bool again)
 	}
 	while ((e = readdir(d)) != NULL)
 		if (strncmp(e->d_name, prefix, len) == 0)
-			look_at(e->d_name + len, again);
+			look_up_table(e->d_name + len, again);
 	(void)closedir(d);
 }
 
 void
-tables_look_around(bool again)
+tables_scan(bool again)
 {
 	want_look = false;
 	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
 		t->seen = false;
 	if (wanted.all)
-		look_at_all(again);
+		look_up_all_tables(again);
 	for (unsigned i = 0; !wanted.all && i < wanted.n_tables; i++)
-		look_at(wanted.tables[i], again);
+		look_up_table(wanted.tables[i], again);
 	for (struct table *t = tables; t < tables + TABLES_MAX; t++) {
 		if (t->name[0] == '\0' || t->seen)
 			continue;
 		if (t->state == TABLE_SERVED)
 			log_line(LOG_INFO, "table %s: it was removed, or is "
 			    "not to be looked after any more", t->name);
-		forget(t);
+		free_table(t);
 	}
 }
 
@@ -265,21 +265,21 @@ tables_configure(const struct conf *conf)
 	told_full = false;
 	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
 		if (t->state == TABLE_SERVED)
-			apply(t);
-	tables_look_around(true);
+			apply_options(t);
+	tables_scan(true);
 	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
 		if (t->name[0] != '\0' && t->state == TABLE_ABSENT)
 			log_line(LOG_INFO, "table %s: not there yet", t->name);
 }
 
 void
-tables_look_soon(void)
+tables_scan_soon(void)
 {
 	want_look = true;
 }
 
 bool
-tables_want_look(void)
+tables_is_look_due(void)
 {
 	return want_look;
 }
@@ -291,7 +291,7 @@ tables_at(uint32_t i)
 }
 
 unsigned
-tables_served(void)
+tables_count_served(void)
 {
 	unsigned n = 0;
 
@@ -335,5 +335,5 @@ void
 tables_end(void)
 {
 	for (struct table *t = tables; t < tables + TABLES_MAX; t++)
-		forget(t);
+		free_table(t);
 }

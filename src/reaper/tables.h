@@ -16,7 +16,7 @@ struct table {
 	char name[TABLE_NAME_MAX + 1];	/* "": an unused place */
 	enum table_state state;
 	int error;		/* LEFT: why */
-	bool seen;		/* by the look around that goes on */
+	bool seen;		/* by the scan that goes on */
 	bool damaged;		/* that was said */
 	bool rangeless;		/* so was that there is no range of tokens */
 	bool woken;		/* its descriptor has spoken, and waits to be
@@ -34,28 +34,28 @@ struct table {
 /* Descriptors go into the epoll set, as `kind` << 32 | the table's number. */
 void tables_begin(int epoll_fd, uint32_t kind);
 
-/* What to look after from now on, and how; looks around. */
+/* What to look after from now on, and how; scans the directory. */
 void tables_configure(const struct conf *conf);
 
 /*
  * What has come, gone or been replaced?  `again`: try those once more that
  * could not be looked after.
  */
-void tables_look_around(bool again);
+void tables_scan(bool again);
 
-/* Something is known to have changed since the last look around. */
-void tables_look_soon(void);
-bool tables_want_look(void);
+/* Something is known to have changed since the last scan. */
+void tables_scan_soon(void);
+bool tables_is_look_due(void);
 
 /* Let go of a table that is looked after; error: why, if it is LEFT. */
-void tables_let_go(struct table *t, enum table_state state, int error);
+void tables_close(struct table *t, enum table_state state, int error);
 
 /* Listen to its descriptor (once): EPOLL_CTL_ADD; EPOLL_CTL_MOD: again. */
-int tables_listen(const struct table *t, int op);
+int tables_arm(const struct table *t, int op);
 
 /* Table i, below TABLES_MAX; NULL: an unused place. */
 struct table *tables_at(uint32_t i);
-unsigned tables_served(void);
+unsigned tables_count_served(void);
 
 void tables_log(void);
 void tables_end(void);

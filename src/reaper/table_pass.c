@@ -16,7 +16,7 @@
 #include "daemon/now.h"
 #include "guard.h"
 #include "op/token_ceiling.h"
-#include "visit.h"
+#include "table_pass.h"
 
 #define KEEP_NS NS_PER_SEC
 
@@ -31,13 +31,13 @@ struct job {
 };
 
 void
-visit_configure(const struct conf *conf)
+table_pass_configure(const struct conf *conf)
 {
 	tick_ns = conf->tick_min_ms * NS_PER_MS;
 }
 
 void
-visit_wake(uint32_t i)
+table_pass_wake(uint32_t i)
 {
 	struct table *t = tables_at(i);
 	int64_t soonest;
@@ -52,10 +52,10 @@ visit_wake(uint32_t i)
 
 /* It met a hole where the table had been. */
 static void
-cut_short(struct table *t)
+leave_cut_table(struct table *t)
 {
 	log_line(LOG_ERR, "table %s: left alone: it was cut short", t->name);
-	tables_let_go(t, TABLE_LEFT, -EPROTO);
+	tables_close(t, TABLE_LEFT, -EPROTO);
 }
 
 static void
@@ -68,7 +68,7 @@ do_pass(void *arg)
 }
 
 static void
-pass(struct table *t)
+run_pass(struct table *t)
 {
 	struct job job = { .t = t, .now_ns = mono_ns() };
 	int64_t soonest = job.now_ns + tick_ns, took;
@@ -76,7 +76,7 @@ pass(struct table *t)
 	t->began_ns = job.now_ns;
 	t->next_ns = soonest;
 	if (!guard_run(do_pass, &job)) {
-		cut_short(t);
+		leave_cut_table(t);
 		return;
 	}
 	took = mono_ns() - job.now_ns;
@@ -87,8 +87,8 @@ pass(struct table *t)
 		t->next_ns = soonest;
 	if (job.error == -ESTALE) {
 		log_line(LOG_INFO, "table %s: it was removed", t->name);
-		tables_let_go(t, TABLE_ABSENT, 0);
-		tables_look_soon();
+		tables_close(t, TABLE_ABSENT, 0);
+		tables_scan_soon();
 	} else if (job.error == -EUCLEAN) {
 		if (!t->damaged)
 			log_line(LOG_ERR, "table %s: %s; 'leasehold fsck' "
@@ -97,16 +97,16 @@ pass(struct table *t)
 	} else if (job.error != 0) {
 		log_line(LOG_ERR, "table %s: left alone: %s", t->name,
 		    lh_error_detail());
-		tables_let_go(t, TABLE_LEFT, job.error);
+		tables_close(t, TABLE_LEFT, job.error);
 	}
 	if (t->state == TABLE_SERVED && t->woken) {
 		t->woken = false;
-		(void)tables_listen(t, EPOLL_CTL_MOD);
+		(void)tables_arm(t, EPOLL_CTL_MOD);
 	}
 }
 
 static void
-do_keep(void *arg)
+do_keep_tokens(void *arg)
 {
 	struct job *job = arg;
 
@@ -116,13 +116,13 @@ do_keep(void *arg)
 
 /* Tokens of scope local: is the next range of them on disk? */
 static void
-keep_ahead(struct table *t)
+keep_tokens_ahead(struct table *t)
 {
 	struct job job = { .t = t };
 
 	t->keep_ns = mono_ns() + KEEP_NS;
-	if (!guard_run(do_keep, &job)) {
-		cut_short(t);
+	if (!guard_run(do_keep_tokens, &job)) {
+		leave_cut_table(t);
 		return;
 	}
 	if (job.error == -ESTALE)
@@ -137,7 +137,7 @@ keep_ahead(struct table *t)
 }
 
 int64_t
-visit_run(void)
+table_pass_run_due(void)
 {
 	int64_t next_ns = INT64_MAX;
 
@@ -146,10 +146,10 @@ visit_run(void)
 
 		if (t != NULL && t->state == TABLE_SERVED &&
 		    t->next_ns <= mono_ns())
-			pass(t);
+			run_pass(t);
 		if (t != NULL && t->state == TABLE_SERVED &&
 		    t->keep_ns <= t->began_ns)
-			keep_ahead(t);
+			keep_tokens_ahead(t);
 		if (t != NULL && t->state == TABLE_SERVED &&
 		    t->next_ns < next_ns)
 			next_ns = t->next_ns;
@@ -166,7 +166,7 @@ do_stats(void *arg)
 }
 
 bool
-visit_stats(uint32_t i, struct lh_stats *stats)
+table_pass_stats(uint32_t i, struct lh_stats *stats)
 {
 	struct job job = { .t = tables_at(i), .stats = stats };
 
@@ -174,6 +174,6 @@ visit_stats(uint32_t i, struct lh_stats *stats)
 		return false;
 	if (guard_run(do_stats, &job))
 		return true;
-	cut_short(job.t);
+	leave_cut_table(job.t);
 	return false;
 }
