@@ -95,10 +95,10 @@ REPLAYS	:= $(call longest_first,$(filter-out %/replay, \
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 
 .PHONY: all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
-	run check check-long check-unit check-asan check-memcheck check-tsan \
+	run check check-all check-unit check-asan check-memcheck check-tsan \
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-shim check-replay check-mutants check-crash check-stop \
-	check-double check-chaos check-model check-fuzz fuzz fuzzers lint \
+	check-double check-chaos check-model check-fuzz fuzz fuzz-search fuzzers lint \
 	abi-check abi-update check-abi \
 	bench install uninstall clean help deps
 
@@ -111,7 +111,7 @@ help:
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
-	@echo 'make check-long	the same without shortcuts (hours)'
+	@echo 'make check-all	all of it, without shortcuts (hours); resumable'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
 	@echo 'check-unit -asan -memcheck -tsan -command -daemon -shim -cluster'
 	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi, lint: the layers of check'
@@ -308,17 +308,19 @@ run: deps-run
 	@$(MAKE) --no-print-directory -s -j2 demo
 	@$(DEMO)
 
-# Each layer says how long it took; the first that fails ends it.
-# Those that wait come first: the models and the builds use what they leave.
-LAYERS	?= lint abi unit command daemon shim cluster replay mutants crash+stop \
-	   fuzz fence asan memcheck+chaos+tsan model
+# Each layer says what it took; the first that fails ends it.
+LAYERS	?= lint abi model unit command daemon shim cluster replay mutants \
+	   crash+stop fuzz fence asan chaos+tsan
 check: deps-check
 	@tests/layers $(LAYERS)
 
-check-long: deps-check
-	@tests/layers --long lint abi unit command daemon shim cluster replay mutants crash \
-	    stop double chaos fuzz fence asan tsan memcheck model
-	@$(MAKE) --no-print-directory fuzz
+# All that there is, without shortcuts: hours.  It can be interrupted, and goes
+# on from there.  The two searches without an end take as long as is said:
+# make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
+ALL_LAYERS ?= lint abi model unit memcheck command daemon shim cluster replay \
+	   mutants crash stop double fuzz fence asan chaos tsan fuzz-search
+check-all: deps-check
+	@tests/layers --all $(ALL_LAYERS)
 
 # most of the tests wait most of the time
 CPUS	:= $(shell nproc)
@@ -383,7 +385,7 @@ check-cluster:
 	    CUTTER=$(abspath $(BUILD)/tests/cluster/cutter) \
 	    REAPERD=$(abspath $(REAPERD)) \
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
-	    STEPS='$(if $(STEP_ARGS),all,$(TURN))' tests/as-job \
+	    STEPS='$(if $(ALL),all)' tests/as-job \
 	    tests/prove -j$(shell expr 1 + $(CPUS)) \
 	    $(call longest_first,$(wildcard tests/cluster/*.t))
 
@@ -392,7 +394,7 @@ check-replay:
 	@$(PATIENT) $(patsubst build/release/%,build/hooks/%,$(REPLAYS))
 
 # a fixed number of mutations of the corpus; news are looked for by `fuzz`
-FUZZ_RUNS ?= $(if $(STEP_ARGS),200000,2000)
+FUZZ_RUNS ?= $(if $(ALL),200000,2000)
 check-fuzz:
 	$(call ready,fuzz)
 	$(sub) -O $(FUZZ_NAMES:%=check-fuzz-%)
@@ -402,7 +404,7 @@ check-fuzz-%:
 
 # needs clang and libclang-rt-14-dev: tools/deps fuzz
 FUZZ_SECONDS ?= 600
-fuzz:
+fuzz fuzz-search:
 	@tools/deps fuzz
 	$(sub) F=libfuzzer CC=clang fuzzers
 	@for f in $(FUZZ_NAMES); do mkdir -p build/libfuzzer/$$f && \
@@ -420,29 +422,25 @@ check-fence:
 check-mutants:
 	@tests/replay/mutants
 
-# All that is left out here `make check-long` has.  What a change touches is run
-# by name: build/release/tests/crash/step kill NAME...
-TURN	= $(shell expr \( $$(git rev-list --count HEAD 2>/dev/null || echo 0) \
-	  + 11 \) % 12)
-# of the scenarios a twelfth, others after each commit; without one that takes
-# three minutes by itself
-SCENES	= $(if $(STEP_ARGS),$(STEP_ARGS),$$($(STEP) list | \
-	  awk 'NR % 12 == $(TURN) && $$1 != "upgrade-wait-second" { \
-	  print $$1 }'))
+# The committed list of `make check`, or (ALL=1) all; or those that are named:
+# make check-crash SCENES='release extend'.  STEP_ARGS=--full: each instruction.
+SCENES	?= $(if $(ALL),,$$(tests/crash/check-list names))
 check-crash:
 	$(call ready,crash)
+	@STEP=$(STEP) $(PROVE) tests/crash/check-list
 	@$(PROVE) $(STEP) :: selftest
-	@$(PROVE) $(STEP) :: kill $(SCENES)
+	@$(PROVE) $(STEP) :: kill $(SCENES) $(STEP_ARGS)
 
 check-stop:
 	$(call ready,crash)
-	@$(PROVE) $(STEP) :: stop $(SCENES)
+	@$(PROVE) $(STEP) :: stop $(SCENES) $(STEP_ARGS)
 
+# two deaths: a sample of the pairs (STEP_ARGS='--stride 1': all)
 check-double:
 	$(call ready,crash)
-	@$(PROVE) $(STEP) :: double $(if $(STEP_ARGS),--stride 2)
+	@$(PROVE) $(STEP) :: double $(SCENES) $(STEP_ARGS)
 
-CHAOS_SECONDS ?= 60
+CHAOS_SECONDS ?= $(if $(ALL),3600,20)
 check-chaos:
 	$(call ready,chaos)
 	@$(PROVE) $(REJECTS)
@@ -450,18 +448,14 @@ check-chaos:
 
 # leaks are memcheck's: some of these programs exit without closing on purpose
 # those that only do more of what others do
-ASAN_LONG := $(if $(STEP_ARGS),,gate-survives-kill ten-million-keys \
+ASAN_LONG := $(if $(ALL),,gate-survives-kill ten-million-keys \
 	ten-thousand-handles part-played-again)
 # ASan's allocator (GCC 12) is not held over fork, as libc's is: a child that
 # was forked beside another thread's malloc() waits for its lock forever
 ASAN_LONG += live-fork
-# of the behaviours a third: others after each commit
-ASAN_ALL = $(filter-out $(ASAN_LONG:%=$(BUILD)/tests/behaviour/%) \
-	$(ASAN_LONG:%=$(BUILD)/tests/unit/%),$(TESTS)) \
-	$(SHIM_TESTS)
-ASANED	= $(patsubst build/release/%,build/asan/%,$(if $(STEP_ARGS), \
-	  $(ASAN_ALL),$(shell printf '%s\n' $(ASAN_ALL) | \
-	  awk '!/behaviour/ || NR % 3 == $(TURN) % 3')))
+ASANED = $(patsubst build/release/%,build/asan/%,$(filter-out \
+	$(ASAN_LONG:%=$(BUILD)/tests/behaviour/%) \
+	$(ASAN_LONG:%=$(BUILD)/tests/unit/%),$(TESTS)) $(SHIM_TESTS))
 check-asan:
 	$(call ready,asan)
 	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PATIENT) \
@@ -482,32 +476,13 @@ check-tsan-live:
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) \
 	    $(LIVE:%=build/tsan/tests/behaviour/%)
 
-# statistical ones, which run by the clock: their calls are all in others too;
-# and frames that are changed everywhere, which ASan and the fuzzer see as well
-MEMCHECK_LONG := $(if $(STEP_ARGS),,barred-long-keeps-its-turn \
-	evict-under-use extend-after-idle gate-survives-kill grow-tmpfs-full \
-	live-callback live-fork live-loss-told-once live-renews-over-ttls \
-	many-live-handle many-opposite-orders many-renewed-while-waiting \
-	nine-threads-hundred-locks nobody-starves-mixed one-of-two-readers-dead \
-	part-played-again queued-writer-bars-readers reader-token-from-first-moment \
-	reader-waits-for-writer readers-in-row-no-writer-between \
-	readers-in-threads-and-processes reaper-buries-the-dead \
-	reaper-ends-due-leases reaper-misses-nothing reaper-ttl-hints \
-	shim-frames recoverers-race table-removed-again-and-again ten-million-keys \
-	ten-thousand-handles twenty-queued-readers-enter-together \
-	with-runs-under-lease)
-# Of the behaviours a sixth, others after each commit: ASan, too, sees them.
-MEMCHECK_ALL = $(filter-out $(MEMCHECK_LONG:%=$(BUILD)/tests/behaviour/%) \
-	$(MEMCHECK_LONG:%=$(BUILD)/tests/unit/%), \
-	$(TESTS))
-MEMCHECKED = $(if $(STEP_ARGS),$(MEMCHECK_ALL),$(shell printf '%s\n' \
-	$(MEMCHECK_ALL) | awk '!/behaviour/ || NR % 6 == $(TURN) % 6'))
+# it sees reads of memory that was never written; the sanitizers do not
 check-memcheck:
 	$(call ready,memcheck)
-	@tests/memcheck $(call longest_first,$(MEMCHECKED))
+	@tests/memcheck $(TESTS)
 
 check-model:
-	@LONG=$(if $(STEP_ARGS),1) tests/model/run build/model
+	@RECORD=$(ALL) tests/model/run build/model
 
 lint:
 	@tests/lint

@@ -3,7 +3,7 @@
 # The shim is killed, or stopped for longer than its session lasts, at each
 # point of its way: nothing is held twice, tokens rise, and all go on.
 #
-# STEPS=all: all of them; else a twelfth, by that number.
+# STEPS=all: all of them; else those of tests/cluster/steps.list.
 watch_s=600	# all of them
 . "$(dirname "$0")/lib.sh"
 STEPPED=${STEPPED:-$top/build/hooks/tests/cluster/stepped}
@@ -70,14 +70,15 @@ step() {
 	ok "  and goes on" until_true 10000 lh_on 1 run -w 2s cluster:gate true
 }
 
-i=0
-while read -r point <&4; do
-	for signal in KILL STOP; do
-		i=$((i + 1))
-		[ "${STEPS:-all}" = all ] || [ $((i % 12)) = "$STEPS" ] ||
-			continue
-		step "$point" $signal
-	done
-done 4<"$dir/all"
+if [ "${STEPS:-}" = all ]; then
+	sed 's/$/ KILL/p; s/KILL$/STOP/' "$dir/all"
+else
+	grep -v '^#' "$top/tests/cluster/steps.list"
+fi >"$dir/steps"
+ok "there are steps" test -s "$dir/steps"
+while read -r point signal <&4; do
+	ok "$point is a point" grep -qx "$point" "$dir/all"
+	step "$point" "$signal"
+done 4<"$dir/steps"
 sound 1 2
 finish

@@ -6,6 +6,7 @@
  *	step stop [SCENARIO...] [--full] [--into] [--at N]
  *	step double [SCENARIO...] [--stride N]
  *	step list
+ *	step operations		each scenario, and the first with its operation
  *	step selftest
  *
  * TAP, one line a scenario.  --full tries every instruction instead of every
@@ -32,7 +33,7 @@ usage(void)
 {
 	fprintf(stderr, "usage: step kill|stop|double [SCENARIO...] [--full] "
 	    "[--into]\n       [--stride N] [--at N] [--jobs N]\n"
-	    "       step list | selftest\n");
+	    "       step list | operations | selftest\n");
 	return 64;
 }
 
@@ -51,6 +52,22 @@ list(void)
 	for (int i = 0; i < scenario_count(); i++)
 		printf("%-24s %s\n", scenario_at(i)->name,
 		    scenario_at(i)->what);
+	return 0;
+}
+
+/* An operation is what a scenario does under the stepper: its act.  It is
+ * called after the first scenario that does it. */
+static int
+operations(void)
+{
+	for (int i = 0; i < scenario_count(); i++) {
+		int first = 0;
+
+		while (scenario_at(first)->act != scenario_at(i)->act)
+			first++;
+		printf("%s %s\n", scenario_at(i)->name,
+		    scenario_at(first)->name);
+	}
 	return 0;
 }
 
@@ -121,6 +138,8 @@ main(int argc, char **argv)
 		return usage();
 	if (strcmp(argv[1], "list") == 0)
 		return list();
+	if (strcmp(argv[1], "operations") == 0)
+		return operations();
 	for (int i = 2; i < argc; i++) {
 		const char *a = argv[i];
 
