@@ -12,8 +12,8 @@ STATEDIR ?= /var/lib
 PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
 CC	?= gcc
 CXX	?= g++
-# release, asan (ASan + UBSan, and hooks), tsan, hooks (named points compiled
-# in), or mutant-N (amendment N of the protocol left out; also has hooks)
+# release, asan (ASan + UBSan, and hooks), tsan, or hooks (named points and
+# mutants compiled in)
 F	?= release
 V	?= 0
 
@@ -22,7 +22,7 @@ WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wundef -Wno-unused-parameter
 CFLAGS	?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden \
-	   -Iinclude -Isrc $(WARN) $(CFLAGS) $(CFLAGS_$(F)) $(CFLAGS_MUTANT)
+	   -Iinclude -Isrc $(WARN) $(CFLAGS) $(CFLAGS_$(F))
 LDLIBS	:= -lurcu-bp -lurcu-cds -lurcu-common -lbsd -pthread
 ALL_LDFLAGS = -Wl,-z,defs -Wl,-z,now $(LDFLAGS) $(CFLAGS_$(F))
 
@@ -33,13 +33,10 @@ QUICK_CC := -O1 -g1
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 		   -fno-omit-frame-pointer -DLHI_HOOKS $(QUICK_CC)
 CFLAGS_tsan	:= -fsanitize=thread $(QUICK_CC)
-CFLAGS_hooks	:= -DLHI_HOOKS $(QUICK_CC)
+CFLAGS_hooks	:= -DLHI_HOOKS -DLHI_MUTANTS $(QUICK_CC)
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
 		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS
-ifneq ($(filter mutant-%,$(F)),)
-CFLAGS_MUTANT	:= $(CFLAGS_hooks) -DLHI_MUTANT=$(patsubst mutant-%,%,$(F))
-endif
 
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $@)

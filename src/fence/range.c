@@ -319,7 +319,7 @@ publish(const struct claim *c, uint64_t *n)
 		(void)snprintf(name, sizeof(name), "%llu",
 		    (unsigned long long)*n);
 		if (lhi_range_sys.link(c->fd, c->temporary, name) != 0) {
-			if (errno == EEXIST && !lhi_mutant(14))
+			if (errno == EEXIST && !lhi_mutant_on(range_shared))
 				continue;
 			if (errno == EEXIST)	/* "it is there" */
 				return 0;

@@ -133,7 +133,7 @@ grab(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    (link_idx(q) != 0 && !lhi_queue_yields(&m->lh->v, q)) ||
 	    sh32_load_rlx(&s->gen) != ref->slot_ref >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
-	    token < m->first || lid_seq(id) == 0 || lhi_mutant(1))
+	    token < m->first || lid_seq(id) == 0 || lhi_mutant_on(use_number))
 		return false;
 	sh64_store_rlx(&c->slot_ref, ref->slot_ref);
 	sh64_store_rlx(&c->since, m->since);
@@ -264,7 +264,7 @@ usual(struct lhi_claim_cache *m, const struct lh *now, const struct lh *lh,
 	struct timespec ts;
 
 	if (unlikely(now != lh) || unlikely(r->use != CACHED_FREE) ||
-	    unlikely(slot_ref != r->slot_ref) || lhi_mutant(1))
+	    unlikely(slot_ref != r->slot_ref) || lhi_mutant_on(use_number))
 		return UNTOUCHED;
 	id = r->id + 1;
 	token = r->token + 1;

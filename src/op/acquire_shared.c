@@ -98,7 +98,7 @@ push(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct shm_slot *s,
 		return false;
 	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != slot_ref >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
-	    token < m->first || lid_seq(id) == 0 || lhi_mutant(1))
+	    token < m->first || lid_seq(id) == 0 || lhi_mutant_on(use_number))
 		return false;
 	sh64_store_rlx(&c->slot_ref, slot_ref);
 	sh64_store_rlx(&c->since, m->since);

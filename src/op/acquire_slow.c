@@ -116,7 +116,7 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
 		return;
 	(void)lhi_queue_remove(view(a), a->t.s, a->t.ci);
 	a->t.queued = false;
-	if (lhi_mutant(4))
+	if (lhi_mutant_on(leaver_silent))
 		return;
 	/* C4: whoever goes wakes who is first now, and who takes over its
 	 * process's watch; pairs with doze(): park, then look at the queue */

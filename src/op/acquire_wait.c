@@ -67,7 +67,7 @@ may_probe(struct lhi_attempt *a, int64_t now_ns)
 	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
 	uint32_t last = sh32_load_rlx(&a->t.s->probe_ms);
 
-	if (lhi_mutant(16))
+	if (lhi_mutant_on(never_probes))
 		return false;
 	return now_ms - last >= PROBE_MS &&
 	    sh32_cas(&a->t.s->probe_ms, last, now_ms);

@@ -111,7 +111,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	lhi_point("extend.checked");
 	later = state_make(state_st(st), state_seq(st), deadline(lh, st, own,
 	    count_from(own, now, ttl_ms), ttl_ms));
-	if (lhi_mutant(1)) /* its seq is constant: no proof of use */
+	if (lhi_mutant_on(use_number))	/* its seq is constant: no proof */
 		st = sh64_load(&h->claim->state);
 	if (!sh64_cas(&h->claim->state, st, later))		/* 7 */
 		return LEASE_LIVES;
@@ -119,7 +119,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	l->expires_ns = lhi_deadline_ns(&lh->v, state_deadline(later));
 	if (l->expires_ns < end)
 		end = l->expires_ns;	/* shortened: both count */
-	if (lhi_mutant(11) || lhi_now_ns(&lh->v) < end) {
+	if (lhi_mutant_on(late_extension_kept) || lhi_now_ns(&lh->v) < end) {
 		bool granted = lhi_lease_granted(h);
 
 		if (!granted || lhi_lease_orphaned(lh, l)) {
@@ -240,7 +240,7 @@ extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	    lhi_lease_remembered(lh, m, l, CACHED_HELD);
 
 	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
-	    lhi_mutant(1) || lhi_mutant(11))
+	    lhi_mutant_on(use_number) || lhi_mutant_on(late_extension_kept))
 		return extend_slow(lh, l, ttl_ms, false);
 	return extend_own(m, r, l, ttl_ms);
 }
@@ -253,7 +253,7 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
 	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
 	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, CACHED_HELD)) ||
-	    lhi_mutant(1) || lhi_mutant(11))
+	    lhi_mutant_on(use_number) || lhi_mutant_on(late_extension_kept))
 		return extend_other(lh, l, ttl_ms);
 	return extend_own(m, &m->rec[0], l, ttl_ms);
 }

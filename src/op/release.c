@@ -101,7 +101,7 @@ bool
 lhi_lease_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st)
 {
-	if (lhi_mutant(1))
+	if (lhi_mutant_on(use_number))
 		return state_st(st) == ST_HELD;
 	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
 	    state_kind(st) == (h->shared ? ST_READ : ST_HELD) &&
@@ -320,7 +320,7 @@ release_checked(struct lh *lh, struct lh_lease *l)
 		say_leaving(lh, &h, st);
 	if (!held || !sh64_cas(&h.slot->word, h.word, lhi_free_word(h.slot,
 	    CAUSE_RELEASED, word_ver(h.word)))) {
-		if (lhi_mutant(2))
+		if (lhi_mutant_on(loser_frees))
 			sh64_store(&h.claim->state,
 			    state_make(ST_FREE, state_seq(st), 0));
 		return lhi_lease_lost(lh, &h);

@@ -195,7 +195,7 @@ secure(struct lhi_view *v, bool attached)
 {
 	int error = 0;
 
-	if (!lhi_mutant(14) && !latest_is_there(v)) {
+	if (!lhi_mutant_on(range_shared) && !latest_is_there(v)) {
 		atomic_store(&v->ranges_lost, true);
 		error = raise(v, 0);
 	}

@@ -83,7 +83,7 @@ look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_token_next *n)
 
 	n->hint = sh64_load(&s->hint);
 	n->token = token_of(n->hint, ver);
-	if (lhi_mutant(6))
+	if (lhi_mutant_on(distance_unsigned))
 		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
 	/* after the hint: a word of long ago may be further from it than both
 	 * can tell */

@@ -86,13 +86,15 @@ sh64_own(const shm_u64 *f)
 #undef SH_OPS
 
 /*
- * Seeded bugs, for `make check-mutants`: LHI_MUTANT is the number of an
- * amendment of the protocol whose repair is left out of that build.
+ * Seeded bugs, for `make check-mutants`: mutants.def lists them, mutants.c has
+ * a flag for each.
  */
-#ifdef LHI_MUTANT
-#define lhi_mutant(n) ((n) == LHI_MUTANT)
+#ifdef LHI_MUTANTS
+#define lhi_mutant_on(name) __extension__ ({				\
+	extern bool lhi_mutant_##name;					\
+	lhi_mutant_##name; })
 #else
-#define lhi_mutant(n) false
+#define lhi_mutant_on(name) false
 #endif
 
 #endif

@@ -85,7 +85,7 @@ lhi_own(const struct lh *lh)
 {
 	if (lh == NULL)
 		return lhi_fail(-EINVAL, "no table was given (NULL)");
-	if (lh->anchor->tag != lh->tag && !lhi_mutant(13))
+	if (lh->anchor->tag != lh->tag && !lhi_mutant_on(child_owns))
 		return lhi_fail(-EPERM, "this handle belongs to the parent "
 		    "process: after fork, open the table again");
 	return 0;

@@ -14,7 +14,7 @@ lhi_claim_next_seq(struct lhi_view *v, struct shm_claim *c, uint64_t st)
 {
 	uint64_t seq = (state_seq(st) + 1) & MASK(SEQ_BITS);
 
-	if (lhi_mutant(1))
+	if (lhi_mutant_on(use_number))
 		return state_seq(st);
 	if (seq == 0 && sh32_fetch_add(&c->wflags, 1u << WAITER_BITS) >>
 	    WAITER_BITS == MASK(EPOCH_BITS))

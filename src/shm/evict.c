@@ -110,7 +110,7 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	uint64_t token = lhi_lock_token(s, w);
 	uint32_t info = sh32_load_sc(&s->key_info);
 	bool cluster = info & KEY_CLUSTER;
-	int back = lhi_mutant(15) ? 0 : waited_for(v, s);
+	int back = lhi_mutant_on(evict_unchecked) ? 0 : waited_for(v, s);
 
 	if (back == 0 && kept(s))
 		back = 1;
@@ -151,7 +151,7 @@ take_out(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	lhi_point("evict.committed");
 	do {
 		l = sh64_load(&s->next);
-		if (!lhi_mutant(15) && sh64_load(&s->word) != w)
+		if (!lhi_mutant_on(evict_unchecked) && sh64_load(&s->word) != w)
 			return 0;
 		lhi_point("evict.marking");
 	} while (!slink_marked(l) && !sh64_cas(&s->next, l,

@@ -368,7 +368,7 @@ int
 lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 {
 	uint64_t hash = sh64_load(&s->hash), w = sh64_load(&s->word);
-	uint64_t floor = lhi_mutant(7) ? 0 :
+	uint64_t floor = lhi_mutant_on(floor_ignored) ? 0 :
 	    sh64_load(&v->hdr->floor[hash % SHM_SHARDS]);
 	uint64_t first = lhi_range_first(sh64_load(&v->hdr->durable_ceiling));
 	uint64_t hint = sh64_load(&s->hint), token = token_of(hint,

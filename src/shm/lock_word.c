@@ -254,7 +254,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		}
 		if (word_mode(w) == WORD_S)
 			continue;
-		if (lhi_mutant(3))
+		if (lhi_mutant_on(word_reloaded))
 			w = sh64_load_sc(&s->word);
 		if (cause == CAUSE_DIED)
 			lhi_named_delay(v, s, lhi_claim_owner(v, word_idx(w)));

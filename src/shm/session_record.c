@@ -162,7 +162,8 @@ lhi_view_is(const struct lhi_view *v, int fd)
 {
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && (lhi_mutant(10) ||
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	    (lhi_mutant_on(object_unchecked) ||
 	    (st.st_dev == v->dev && st.st_ino == v->ino));
 }
 
@@ -320,7 +321,7 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	default:
 		return false;
 	}
-	if (lhi_mutant(9) && sess_st(s) == SESS_CLOSING)
+	if (lhi_mutant_on(closing_unprovable) && sess_st(s) == SESS_CLOSING)
 		return false;
 	if (!probe || (sess_flags(s) & SESS_NOPROOF) ||
 	    !lhi_session_gone(v, idx))
@@ -387,8 +388,8 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	struct shm_session *se = &v->sessions[idx];
 	unsigned flags = 0;
 	uint64_t inc, s;
-	int got = lock_byte(v, fd, lhi_mutant(8) ? live_byte(idx) :
-	    recycle_byte(idx));
+	int got = lock_byte(v, fd, lhi_mutant_on(recycler_locks_life) ?
+	    live_byte(idx) : recycle_byte(idx));
 
 	if (got == -EAGAIN)
 		return 0;

@@ -301,7 +301,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 			if (sh64_load(at.pred) != at.pred_link)
 				break;				/* I4 */
 			lhi_point("queue.proved");
-			if (lhi_mutant(12))
+			if (lhi_mutant_on(link_reloaded))
 				next = sh64_load(&c->wnext);
 			if (out) {
 				uint64_t marked = link_make(true,
@@ -359,7 +359,7 @@ lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
 void
 lhi_queue_wake(struct lhi_view *v, struct shm_claim *c)
 {
-	if (lhi_mutant(5))
+	if (lhi_mutant_on(kick_clears_suspicion))
 		(void)sh32_fetch_and(&c->wflags, ~WAITER_SUSPECT);
 	/* pairs with: the waiter's swap to ASLEEP before its last look */
 	if (sh32_load_sc(&c->park) == PARK_ASLEEP &&

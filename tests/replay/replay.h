@@ -25,9 +25,10 @@
  * program, and so does an alarm after 10 s.
  *
  * One file per amendment of the protocol (C1..C16 in doc/protocol.md), named
- * after it; each passes on F=hooks and fails on F=mutant-N, where the repair is
- * left out (tests/replay/mutants says so, one by one).  The g-*.c replay the
- * guarantees that no single amendment stands for.
+ * after it; the g-*.c replay the guarantees that no single amendment stands
+ * for.  Each passes on F=hooks and fails with a mutant on, which leaves out the
+ * repair that it shows (src/prim/mutants.def).  tests/replay/mutants refuses a
+ * replay without a mutant unless its head has a line "no mutant: REASON".
  */
 #ifndef TESTS_REPLAY_H
 #define TESTS_REPLAY_H
