@@ -244,6 +244,7 @@ slink_after(uint64_t l, uint32_t idx)
 #define VALUE_IDX_BITS 24
 #define VALUE_WHOSE_BITS 38
 #define VALUE_LEN_BITS 16
+#define VALUE_KIND_BITS 2
 #define VALUES_MAX (1u << VALUE_IDX_BITS)
 
 static inline uint64_t
@@ -269,22 +270,26 @@ enum lhi_value_kind {
 static inline uint64_t
 vown_make(unsigned kind, uint64_t whose, uint64_t count)
 {
-	return count << (VALUE_WHOSE_BITS + 2) |
-	    (whose & MASK(VALUE_WHOSE_BITS)) << 2 | kind;
+	return count << (VALUE_WHOSE_BITS + VALUE_KIND_BITS) |
+	    (whose & MASK(VALUE_WHOSE_BITS)) << VALUE_KIND_BITS | kind;
 }
 
-static inline unsigned vown_kind(uint64_t o) { return (unsigned)o & 3; }
+static inline unsigned
+vown_kind(uint64_t o)
+{
+	return (unsigned)(o & MASK(VALUE_KIND_BITS));
+}
 
 static inline uint64_t
 vown_whose(uint64_t o)
 {
-	return o >> 2 & MASK(VALUE_WHOSE_BITS);
+	return o >> VALUE_KIND_BITS & MASK(VALUE_WHOSE_BITS);
 }
 
 static inline uint64_t
 vown_count(uint64_t o)
 {
-	return o >> (VALUE_WHOSE_BITS + 2);
+	return o >> (VALUE_WHOSE_BITS + VALUE_KIND_BITS);
 }
 
 /* session word and ids */
@@ -301,31 +306,45 @@ enum lhi_sess_st {
 #define SESS_PENDING 0x2u	/* NAMED: not yet; anyone may withdraw it */
 #define SESS_WAS_NAMED 0x4u	/* DEAD: and was NAMED */
 #define INC_BITS 48
+#define SESS_FLAG_BITS 8
+#define SESS_ST_SHIFT (INC_BITS + SESS_FLAG_BITS)
+#define SID_IDX_BITS 16
 
 static inline uint64_t
 sess_make(unsigned st, unsigned flags, uint64_t inc)
 {
-	return (uint64_t)st << 56 | (uint64_t)(flags & 0xff) << 48 |
+	return (uint64_t)st << SESS_ST_SHIFT |
+	    (flags & MASK(SESS_FLAG_BITS)) << INC_BITS |
 	    (inc & MASK(INC_BITS));
 }
 
-static inline unsigned sess_st(uint64_t s) { return (unsigned)(s >> 56); }
+static inline unsigned
+sess_st(uint64_t s)
+{
+	return (unsigned)(s >> SESS_ST_SHIFT);
+}
+
 static inline uint64_t sess_inc(uint64_t s) { return s & MASK(INC_BITS); }
 
 static inline unsigned
 sess_flags(uint64_t s)
 {
-	return (unsigned)(s >> 48) & 0xff;
+	return (unsigned)(s >> INC_BITS & MASK(SESS_FLAG_BITS));
 }
 
 static inline uint64_t
 sid_make(uint64_t inc, uint32_t idx)
 {
-	return inc << 16 | (idx & 0xffff);
+	return inc << SID_IDX_BITS | (idx & MASK(SID_IDX_BITS));
 }
 
-static inline uint32_t sid_idx(uint64_t sid) { return sid & 0xffff; }
-static inline uint64_t sid_inc(uint64_t sid) { return sid >> 16; }
+static inline uint32_t
+sid_idx(uint64_t sid)
+{
+	return sid & MASK(SID_IDX_BITS);
+}
+
+static inline uint64_t sid_inc(uint64_t sid) { return sid >> SID_IDX_BITS; }
 
 /* request: what became of it; see shm/request_record.c */
 enum lhi_request_st {
@@ -339,21 +358,32 @@ enum lhi_request_st {
 	REQ_FAILED = 7		/* who: the positive error code */
 };
 
+#define REQ_WHO_BITS 12
+#define REQ_ST_BITS 4
+#define REQ_ST_SHIFT (DEADLINE_BITS + REQ_WHO_BITS)
+#define REQ_SEQ_SHIFT (REQ_ST_SHIFT + REQ_ST_BITS)
+
 static inline uint64_t
 req_make(unsigned st, uint64_t seq, uint32_t who, uint64_t time)
 {
-	return seq << 54 | (uint64_t)st << 50 |
-	    (uint64_t)(who & 0xfff) << DEADLINE_BITS | (time & DEADLINE_MAX);
+	return seq << REQ_SEQ_SHIFT | (uint64_t)st << REQ_ST_SHIFT |
+	    (who & MASK(REQ_WHO_BITS)) << DEADLINE_BITS |
+	    (time & DEADLINE_MAX);
 }
 
-static inline unsigned req_st(uint64_t r) { return (unsigned)(r >> 50) & 15; }
-static inline uint64_t req_seq(uint64_t r) { return r >> 54; }
+static inline unsigned
+req_st(uint64_t r)
+{
+	return (unsigned)(r >> REQ_ST_SHIFT & MASK(REQ_ST_BITS));
+}
+
+static inline uint64_t req_seq(uint64_t r) { return r >> REQ_SEQ_SHIFT; }
 static inline uint64_t req_time(uint64_t r) { return r & DEADLINE_MAX; }
 
 static inline uint32_t
 req_who(uint64_t r)
 {
-	return (uint32_t)(r >> DEADLINE_BITS) & 0xfff;
+	return (uint32_t)(r >> DEADLINE_BITS & MASK(REQ_WHO_BITS));
 }
 
 /* right: what the host may do with a cluster key (shm/cluster_right.c) */
@@ -364,16 +394,33 @@ enum lhi_right_mode {
 };
 
 #define RIGHT_EPOCH_BITS 30
+#define RIGHT_MODE_BITS 2
+#define RIGHT_EPOCH_SHIFT (64 - RIGHT_EPOCH_BITS)
 
 static inline uint64_t
 right_make(unsigned mode, uint32_t gen, uint64_t epoch)
 {
-	return epoch << 34 | (uint64_t)gen << 2 | mode;
+	return epoch << RIGHT_EPOCH_SHIFT | (uint64_t)gen << RIGHT_MODE_BITS |
+	    mode;
 }
 
-static inline unsigned right_mode(uint64_t r) { return (unsigned)r & 3; }
-static inline uint32_t right_gen(uint64_t r) { return (uint32_t)(r >> 2); }
-static inline uint64_t right_epoch(uint64_t r) { return r >> 34; }
+static inline unsigned
+right_mode(uint64_t r)
+{
+	return (unsigned)(r & MASK(RIGHT_MODE_BITS));
+}
+
+static inline uint32_t
+right_gen(uint64_t r)
+{
+	return (uint32_t)(r >> RIGHT_MODE_BITS);
+}
+
+static inline uint64_t
+right_epoch(uint64_t r)
+{
+	return r >> RIGHT_EPOCH_SHIFT;
+}
 
 /*
  * Tokens of cluster keys are 2^62 | revision (42) << 20 | count (20), all
@@ -381,8 +428,9 @@ static inline uint64_t right_epoch(uint64_t r) { return r >> 34; }
  */
 #define CLUSTER_FIRST (UINT64_C(1) << 62)
 #define CLUSTER_SEQ_BITS 20
+#define CLUSTER_REVISION_BITS 42
 #define CLUSTER_SPARE 4096u	/* of these, at the end, are not used */
-#define CLUSTER_REVISION_MAX (MASK(42) - 1)
+#define CLUSTER_REVISION_MAX (MASK(CLUSTER_REVISION_BITS) - 1)
 
 /* The base of what is granted under that revision: tokens are above it. */
 static inline uint64_t
@@ -402,6 +450,16 @@ token_cluster(uint64_t token)
 {
 	return token >= CLUSTER_FIRST;
 }
+
+/* the words beside: claim.since, claim.grant, slot.idle, session.until */
+#define TID_BITS 24		/* since: thread, below the time */
+#define GRANT_SHIFT 24		/* grant: version, above the use's number */
+#define UPGRADE_SHIFT 24	/* grant: claim, above the use's number */
+#define IDLE_MS_BITS 32
+#define IDLE_CLAIM_BITS 22
+#define IDLE_VER_BITS 9
+#define UNTIL_INC_BITS 26	/* until: incarnation, above the deadline */
+#define UNTIL_FIRST 8u		/* a deadline, from here on */
 
 /* lease id, second half */
 #define EPOCH_BITS 20

@@ -17,11 +17,13 @@
 #define RANGE_KEEP 64		/* so many files stay */
 #define RANGE_MAX ((UINT64_C(1) << 30) - 2)	/* tokens stay below 2^62 */
 
+#define RANGE_BITS 32u		/* tokens of a range */
+
 /* Tests make them small. */
 #ifdef LHI_HOOKS
 extern unsigned lhi_range_bits;
 #else
-#define lhi_range_bits 32u
+#define lhi_range_bits RANGE_BITS
 #endif
 
 static inline uint64_t

@@ -47,7 +47,7 @@ sys_getdents(int fd, void *buf, size_t len)
 }
 
 #ifdef LHI_HOOKS
-unsigned lhi_range_bits = 32;
+unsigned lhi_range_bits = RANGE_BITS;
 struct lhi_range_sys lhi_range_sys = {
 #else
 const struct lhi_range_sys lhi_range_sys = {

@@ -83,8 +83,6 @@ void lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead);
 bool lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too);
 
 /* The lease that a wait to upgrade is for, in the `grant` of its claim. */
-#define UPGRADE_SHIFT 24
-
 static inline uint64_t
 lhi_upgrade_of(uint32_t ci, uint64_t seq)
 {

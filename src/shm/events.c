@@ -46,23 +46,16 @@
 #include "shm/backing_grow.h"
 #include "shm/lock_word.h"
 
-#define MODE_SHIFT 6
-#define VISITOR_SHIFT 7
-#define CAUSE_SHIFT 8
-#define OTHER_SHIFT 11
 #define OTHER_MASK 0xfffu	/* records there can be, less 1 */
-#define CLAIM_SHIFT 24
-#define CHECK_SHIFT 46
 
 static uint64_t
 checked(uint64_t time, uint64_t hash, uint64_t token, uint64_t what,
     uint64_t number)
 {
-	const uint64_t all[] = { time, hash, token, what & MASK(CHECK_SHIFT),
-	    number };
+	const uint64_t said = what & MASK(EVENT_CHECK_SHIFT);
+	const uint64_t all[] = { time, hash, token, said, number };
 
-	return (what & MASK(CHECK_SHIFT)) | lhi_hash(all, sizeof(all)) <<
-	    CHECK_SHIFT;
+	return said | lhi_hash(all, sizeof(all)) << EVENT_CHECK_SHIFT;
 }
 
 void
@@ -109,10 +102,11 @@ add(struct lhi_view *v, const struct lhi_event *e)
 	sh64_store(&to->token, e->token);
 	lhi_point("event.filled");
 	sh64_store(&to->what, checked(time, e->hash, e->token, e->kind |
-	    e->mode << MODE_SHIFT | (v->me == NULL) << VISITOR_SHIFT |
-	    e->cause << CAUSE_SHIFT |
-	    (uint64_t)e->other << OTHER_SHIFT |
-	    (uint64_t)e->claim << CLAIM_SHIFT, n));
+	    e->mode << EVENT_MODE_SHIFT |
+	    (v->me == NULL) << EVENT_VISITOR_SHIFT |
+	    e->cause << EVENT_CAUSE_SHIFT |
+	    (uint64_t)e->other << EVENT_OTHER_SHIFT |
+	    (uint64_t)e->claim << EVENT_CLAIM_SHIFT, n));
 }
 
 void
@@ -191,11 +185,14 @@ lhi_event_read(const struct shm_ring *r, uint32_t i, struct lhi_event *e,
 	uint64_t next = sh64_load_rlx(&r->next);
 
 	*e = (struct lhi_event){
-		.kind = what & 0x3f, .mode = what >> MODE_SHIFT & 1,
-		.visitor = what >> VISITOR_SHIFT & 1,
-		.cause = what >> CAUSE_SHIFT & 3,
-		.other = (uint32_t)(what >> OTHER_SHIFT & MASK(13)),
-		.claim = (uint32_t)(what >> CLAIM_SHIFT & MASK(CLAIM_BITS)),
+		.kind = what & MASK(EVENT_KIND_BITS),
+		.mode = what >> EVENT_MODE_SHIFT & 1,
+		.visitor = what >> EVENT_VISITOR_SHIFT & 1,
+		.cause = what >> EVENT_CAUSE_SHIFT & 3,
+		.other = (uint32_t)(what >> EVENT_OTHER_SHIFT &
+		    MASK(EVENT_OTHER_BITS)),
+		.claim = (uint32_t)(what >> EVENT_CLAIM_SHIFT &
+		    MASK(CLAIM_BITS)),
 		.hash = sh64_load_rlx(&from->hash),
 		.token = sh64_load_rlx(&from->token),
 	};

@@ -6,6 +6,16 @@
 #include <leasehold/log.h>
 #include "shm/view.h"
 
+/* How shm_event.what is packed: doc/format.md. */
+#define EVENT_KIND_BITS 6
+#define EVENT_MODE_SHIFT 6
+#define EVENT_VISITOR_SHIFT 7
+#define EVENT_CAUSE_SHIFT 8
+#define EVENT_OTHER_SHIFT 11
+#define EVENT_OTHER_BITS 13
+#define EVENT_CLAIM_SHIFT 24
+#define EVENT_CHECK_SHIFT 46
+
 /* An event without its time. */
 struct lhi_event {
 	unsigned kind;		/* enum lh_log_kind */

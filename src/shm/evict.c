@@ -70,14 +70,16 @@ uint32_t
 lhi_idle_ms(struct shm_slot *s, uint64_t w, uint32_t first, int64_t now_ns)
 {
 	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
-	uint64_t who = (word_ver(w) & 0x1ff) << 23 |
-	    (uint64_t)(word_mode(w) == WORD_FREE) << 22 | first;
+	uint64_t who = (word_ver(w) & MASK(IDLE_VER_BITS)) <<
+	    (IDLE_CLAIM_BITS + 1) |
+	    (uint64_t)(word_mode(w) == WORD_FREE) << IDLE_CLAIM_BITS | first;
 	uint64_t idle = sh64_load(&s->idle);
 
-	if (idle >> 32 == who)	/* somebody else's clock reading may be newer */
+	/* another process's clock reading may be newer */
+	if (idle >> IDLE_MS_BITS == who)
 		return (int32_t)(now_ms - (uint32_t)idle) > 0 ?
 		    now_ms - (uint32_t)idle : 0;
-	(void)sh64_cas(&s->idle, idle, who << 32 | now_ms);
+	(void)sh64_cas(&s->idle, idle, who << IDLE_MS_BITS | now_ms);
 	return 0;
 }
 

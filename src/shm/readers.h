@@ -27,8 +27,6 @@ lhi_readers_prepare(struct shm_claim *c, uint32_t head)
  * one's only): its token follows from it.  Written before the push, together
  * with the number of the claim's use, so that no value comes back.
  */
-#define GRANT_SHIFT 24
-
 static inline uint64_t
 lhi_reader_grant(uint64_t ver, uint64_t seq)
 {

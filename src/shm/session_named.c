@@ -68,8 +68,6 @@
 #include "shm/key_slot.h"
 #include "shm/counters.h"
 
-#define UNTIL_FIRST	8u	/* a deadline, from here on */
-#define UNTIL_INC_BITS	26
 #define NAME_WORDS	(sizeof(((struct shm_session *)0)->application) / 8)
 #define MAKE_TRIES	200
 #define RENEW_TRIES	100000	/* each time another was quicker */

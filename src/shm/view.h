@@ -151,8 +151,6 @@ lhi_claim_epoch(const struct shm_claim *c)
 }
 
 /* Since when, and which thread is behind the claim: for whoever looks in. */
-#define TID_BITS 24
-
 static inline uint64_t
 lhi_since(const struct lhi_view *v, int64_t ns, uint32_t tid)
 {
