@@ -59,6 +59,13 @@ lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
 	(void)snprintf(to, LH_KEY_MAX + 1, "%s\1%s %u", name, what, n);
 }
 
+int
+lhi_sem_check(const struct lh_sem *sem)
+{
+	return sem == NULL ? lhi_fail(-EINVAL, "no semaphore was given (NULL)")
+	    : lhi_own(sem->lh);
+}
+
 /* Is there such a key, to stay?  1, 0, -errno. */
 static int
 is_kept(struct lh *lh, const char *key)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Semaphores, inside: semaphore.c acquires, semaphore_api.c opens, destroys
- * and tells. */
+/* Semaphores, inside: semaphore.c acquires; api/semaphore_api.c opens, destroys
+ * and reports them. */
 #ifndef LHI_SEMAPHORE_H
 #define LHI_SEMAPHORE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores: making, destroying, and telling how they stand.  See semaphore.c.
+ * Semaphores: opens, destroys and reports them.  What they are made of, and how
+ * a permit is acquired: live/semaphore.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,13 +16,6 @@
 #include "shm/cluster_right.h"
 
 #define MAKE_MS 10000		/* the lease under which a limit is set */
-
-int
-lhi_sem_check(const struct lh_sem *sem)
-{
-	return sem == NULL ? lhi_fail(-EINVAL, "no semaphore was given (NULL)")
-	    : lhi_own(sem->lh);
-}
 
 static int
 check_name(struct lh *lh, const char *name)
