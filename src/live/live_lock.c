@@ -328,7 +328,7 @@ lh_lock_release(struct lh_lock *l)
 		lhi_live_lose(l, lost);
 	} else if (held) {
 		lhi_live_drop(l, LH_LOCK_FREE);
-		lhi_watch_tell(l, LH_EVENT_RELEASED);
+		lhi_live_notify(l, LH_EVENT_RELEASED);
 	} else if (l->status == LH_LOCK_LOST) {
 		error = lhi_fail(-ESTALE, "the lease on '%.64s' had been lost",
 		    l->items[l->which].key);
@@ -353,7 +353,7 @@ lh_lock_close(struct lh_lock *l)
 	} else {
 		if (l->status == LH_LOCK_HELD)
 			lhi_live_drop(l, LH_LOCK_FREE);
-		lhi_watch_orphan(l);
+		lhi_live_drop_watches(l);
 		lhi_live_remove(l);
 	}
 	lhi_live_unlock();

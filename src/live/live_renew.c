@@ -190,7 +190,7 @@ lhi_live_end(struct lh_lock *l, enum lh_loss loss)
 	for (uint32_t i = 0; i < l->n; i++)
 		if (i != l->which)
 			(void)lh_release(l->lh, &l->leases[i]);
-	lhi_watch_tell(l, LH_EVENT_LOST);
+	lhi_live_notify(l, LH_EVENT_LOST);
 }
 
 /* It is lost for everybody: how? */
@@ -243,11 +243,11 @@ void
 lhi_live_hear(struct lh_lock *l)
 {
 	/* who asks is heard once: by the holder, if nobody listens here */
-	if (!lhi_watch_wanted(l, LH_EVENT_ASKED))
+	if (!lhi_live_is_watched(l, LH_EVENT_ASKED))
 		return;
 	for (uint32_t i = 0; i < l->n; i++) {
 		if (lhi_lease_asked(l->lh, &l->leases[i]) == 1)
-			lhi_watch_tell(l, LH_EVENT_ASKED);
+			lhi_live_notify(l, LH_EVENT_ASKED);
 	}
 }
 
@@ -274,7 +274,7 @@ lhi_live_hold(struct lh_lock *l)
 		sweep_ns = now_ns() + SWEEP_NS;
 	lhi_wakeup_listen(l->lh);
 	schedule(l);
-	lhi_watch_tell(l, LH_EVENT_ACQUIRED);
+	lhi_live_notify(l, LH_EVENT_ACQUIRED);
 	/* what was rung before we listened for it, or had it */
 	if (was_ended(l, &which))
 		lhi_live_lose(l, which);
@@ -291,7 +291,7 @@ put_off(struct lh_lock *l, int64_t now, uint32_t i, int error)
 	l->failures++;
 	l->retry_ns = now + 1 + least(l->ttl_ms * NS_PER_MS / 20,
 	    RETRY_MAX_NS);
-	lhi_watch_tell(l, LH_EVENT_FAILED);
+	lhi_live_notify(l, LH_EVENT_FAILED);
 }
 
 static void
@@ -323,7 +323,7 @@ renew(struct lh_lock *l, int64_t now)
 	l->warned = false;
 	l->failures = 0;
 	l->renewals++;
-	lhi_watch_tell(l, LH_EVENT_RENEWED);
+	lhi_live_notify(l, LH_EVENT_RENEWED);
 }
 
 /* Under policy live others may have moved a deadline on.  False: the one that
@@ -374,7 +374,7 @@ serve(struct lh_lock *l)
 	    now >= l->expires_ns - l->warn_ns) {
 		l->warned = true;
 		look_ahead(l);
-		lhi_watch_tell(l, LH_EVENT_WARNING);
+		lhi_live_notify(l, LH_EVENT_WARNING);
 	}
 	(void)RB_REMOVE(timers, &timers, l);
 	schedule(l);

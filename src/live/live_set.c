@@ -7,10 +7,11 @@
  * signals.
  *
  * Callbacks are called without the lock; their events wait in the handle
- * (live_watch.c).  `calling` is the handle whose callback runs: lh_lock_close()
- * and lh_close() wait for it to end, unless they are called by it; the handle
- * is freed after it then.  A handle whose closer waits is acquired and watched
- * no more, nor closed again, by that callback or anybody: it is in no list.
+ * (live_events.c).  `calling` is the handle whose callback runs:
+ * lh_lock_close() and lh_close() wait for it to end, unless they are called by
+ * it; the handle is freed after it then.  A handle whose closer waits is
+ * acquired and watched no more, nor closed again, by that callback or anybody:
+ * it is in no list.
  *
  * Fork.  The thread is not there in a child.  The lock is held over fork, and
  * the child starts with no handle, no thread, and a new epoch; what it
@@ -34,53 +35,19 @@
 TAILQ_HEAD(locks, lh_lock);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static int cancel_state;		/* of whoever holds mutex */
 static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
 static struct locks all = TAILQ_HEAD_INITIALIZER(all);
-static struct locks calls = TAILQ_HEAD_INITIALIZER(calls);
 static struct lh_lock *calling;
 static struct lh *calling_for;
 static bool running;
 static pthread_t thread;
 
-_Atomic uint32_t lhi_live_epoch;
 bool lhi_live_by_hand;
 
 static int64_t
 now_ns(void)
 {
 	return lhi_clock_ns(CLOCK_MONOTONIC);
-}
-
-/* A thread that is cancelled in here would take the lock with it. */
-void
-lhi_live_lock(void)
-{
-	int state;
-
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	(void)pthread_mutex_lock(&mutex);
-	cancel_state = state;
-}
-
-void
-lhi_live_unlock(void)
-{
-	int state = cancel_state;
-
-	(void)pthread_mutex_unlock(&mutex);
-	(void)pthread_setcancelstate(state, NULL);
-}
-
-/* Until a callback has ended, with the lock held before and after. */
-static void
-await_call(void)
-{
-	int state = cancel_state;
-
-	(void)pthread_cond_wait(&called, &mutex);
-	cancel_state = state;
 }
 
 static void
@@ -91,7 +58,7 @@ in_child(void)
 	lhi_ticket_forget();
 	lhi_session_renewal_forget();
 	TAILQ_INIT(&all);
-	TAILQ_INIT(&calls);
+	lhi_live_forget_calls();
 	calling = NULL;
 	running = false;
 	(void)pthread_cond_init(&called, NULL);
@@ -111,22 +78,6 @@ lhi_live_begin(void)
 	(void)pthread_once(&once, begin);
 }
 
-int
-lhi_live_own(uint32_t epoch)
-{
-	if (epoch == atomic_load(&lhi_live_epoch))
-		return 0;
-	return lhi_fail(-EPERM, "this live handle belongs to the parent "
-	    "process, which renews it: after fork, open the table again");
-}
-
-void
-lhi_live_call(struct lh_lock *l)
-{
-	TAILQ_INSERT_TAIL(&calls, l, call);
-	lhi_wakeup_wake();
-}
-
 void
 lhi_live_add(struct lh_lock *l)
 {
@@ -141,9 +92,7 @@ lhi_live_remove(struct lh_lock *l)
 	TAILQ_REMOVE(&all, l, all);
 	if (TAILQ_EMPTY(&all))
 		lhi_wakeup_wake();	/* to linger, and end */
-	if (l->calls.n != 0)
-		TAILQ_REMOVE(&calls, l, call);
-	l->calls.n = 0;
+	lhi_live_drop_calls(l);
 	l->closed = true;
 	if (calling != l) {
 		free(l);
@@ -154,20 +103,17 @@ lhi_live_remove(struct lh_lock *l)
 	l->closed = false;
 	l->closing = true;
 	while (calling == l)
-		await_call();
+		lhi_live_await(&called);
 	free(l);
 }
 
-/* The oldest event that a callback is to be told. */
+/* Tells a callback the oldest event that it has not been told. */
 static void
-call(struct lh_lock *l)
+call_first(void)
 {
 	struct lh_event e;
+	struct lh_lock *l = lhi_live_take_call(&e);
 
-	(void)lhi_watch_take(&l->calls, &e);
-	TAILQ_REMOVE(&calls, l, call);
-	if (l->calls.n != 0)
-		TAILQ_INSERT_TAIL(&calls, l, call);
 	calling = l;
 	calling_for = l->lh;
 	lhi_live_unlock();
@@ -199,9 +145,9 @@ work(void)
 		return true;
 	if (n > 1 && lhi_ticket_serve())
 		return true;
-	if (TAILQ_EMPTY(&calls))
+	if (!lhi_live_has_call())
 		return lhi_live_serve() || lhi_ticket_serve();
-	call(TAILQ_FIRST(&calls));
+	call_first();
 	return true;
 }
 
@@ -297,7 +243,7 @@ lhi_live_closing(struct lh *lh)
 		if (calling == NULL || calling_for != lh ||
 		    pthread_equal(thread, pthread_self()))
 			break;
-		await_call();	/* it may begin more of that */
+		lhi_live_await(&called);	/* it may begin more of that */
 	}
 	lhi_live_unlock();
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Live handles, inside.  live_lock.c is what a caller does to a handle,
- * live_set.c the thread, live_renew.c what is due when, live_watch.c how
- * changes are told, live_with.c lh_with().
+ * live_set.c the thread, live_renew.c what is due when, live_events.c how
+ * changes are told, live_watch.c the watches, live_with.c lh_with().
  *
- * One mutex, lhi_live_lock(), guards everything here that is not said to be
- * atomic.  Nothing waits while it is held, and no callback runs under it; the
- * order of locks is this one, then lhi_proc_lock().
+ * One mutex, lhi_live_lock() (live_mutex.c), guards everything here that is not
+ * said to be atomic.  Nothing waits while it is held, and no callback runs
+ * under it; the order of locks is this one, then lhi_proc_lock().
  */
 #ifndef LHI_LIVE_SET_H
 #define LHI_LIVE_SET_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -23,7 +24,7 @@
 #define LIVE_EVENTS 32
 
 /* Events that somebody has not yet seen; the oldest first. */
-struct lhi_events {
+struct lhi_live_events {
 	struct lh_event ring[LIVE_EVENTS];
 	uint32_t first;
 	uint32_t n;
@@ -35,7 +36,7 @@ struct lh_watch {
 	uint32_t epoch;
 	uint32_t what;
 	struct lhi_readable fd;
-	struct lhi_events events;
+	struct lhi_live_events events;
 };
 
 struct lh_lock {
@@ -71,7 +72,7 @@ struct lh_lock {
 	uint64_t failures;
 	lh_lock_fn *event;
 	void *arg;
-	struct lhi_events calls;	/* not yet told to event() */
+	struct lhi_live_events calls;	/* not yet told to event() */
 	const char *key;	/* of the first item, for sentences */
 	struct lh_lease *leases; /* n of them, as the items */
 	bool many;		/* by lh_lock_open_many(), even if n is 1 */
@@ -79,8 +80,12 @@ struct lh_lock {
 	struct lh_item items[];	/* their keys, and the leases, behind them */
 };
 
+/* live_mutex.c. */
 void lhi_live_lock(void);
 void lhi_live_unlock(void);
+
+/* Waits for the condition, with the lock held before and after. */
+void lhi_live_await(pthread_cond_t *cond);
 
 /* Forks so far: a handle of another epoch is the parent's. */
 extern _Atomic uint32_t lhi_live_epoch;
@@ -137,9 +142,6 @@ uint32_t lhi_wakeup_rung(struct lh **which);
 void lhi_wakeup_sleep(int64_t until_ns);
 void lhi_wakeup_deaf(void);
 
-/* There is something to tell its callback; lock held. */
-void lhi_live_call(struct lh_lock *l);
-
 /* renew_ms has changed; lock held. */
 void lhi_live_plan(struct lh_lock *l);
 
@@ -153,13 +155,28 @@ extern int (*lhi_live_extend)(struct lh *lh, struct lh_lease *lease,
 /* The attachment is about to go: its handles have lost what they held. */
 void lhi_live_closing(struct lh *lh);
 
-/* live_watch.c:  tell everyone of a change; lock held.  Is anybody told of
- * such? */
-void lhi_watch_tell(struct lh_lock *l, uint32_t what);
-bool lhi_watch_wanted(const struct lh_lock *l, uint32_t what);
-/* The first of the events, taken out.  False: there is none. */
-bool lhi_watch_take(struct lhi_events *ev, struct lh_event *out);
-/* The handle goes; lock held. */
-void lhi_watch_orphan(struct lh_lock *l);
+/*
+ * live_events.c, all with the lock held.  Tells all watches and the callback of
+ * a change.
+ */
+void lhi_live_notify(struct lh_lock *l, uint32_t what);
+
+/* True if a watch or a callback is told of such a change. */
+bool lhi_live_is_watched(const struct lh_lock *l, uint32_t what);
+
+/* Takes the first event out of a queue.  False: there is none. */
+bool lhi_live_take_event(struct lhi_live_events *ev, struct lh_event *out);
+
+/* Closes all watches of a handle that is about to go. */
+void lhi_live_drop_watches(struct lh_lock *l);
+
+/*
+ * Events for callbacks.  True if there are any.  Takes the first, and returns
+ * its handle.  Drops those of a handle.  In a forked child: there are none.
+ */
+bool lhi_live_has_call(void);
+struct lh_lock *lhi_live_take_call(struct lh_event *e);
+void lhi_live_drop_calls(struct lh_lock *l);
+void lhi_live_forget_calls(void);
 
 #endif

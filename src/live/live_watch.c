@@ -1,96 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is told what: every watch, and a handle's own callback, has a queue of
- * its own, so that nobody's slowness costs another one an event.
- *
- * A queue is an array; nothing is allocated when something happens, and nothing
- * is dropped: in a full one the two oldest events are folded into one.  The
- * watch's descriptor (readable.c) is readable exactly while its queue is not
- * empty.
+ * A descriptor for what happens to a live handle: lh_lock_watch() opens a
+ * watch, which is readable (readable.c) exactly while its queue of events
+ * (live_events.c) is not empty.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/clock.h"
 #include "base/error.h"
 #include "live/live_set.h"
-
-static void
-put(struct lhi_events *ev, const struct lh_event *e)
-{
-	if (ev->n == LIVE_EVENTS) {
-		struct lh_event *old = &ev->ring[ev->first];
-		struct lh_event *next =
-		    &ev->ring[(ev->first + 1) % LIVE_EVENTS];
-
-		next->what |= old->what;
-		next->count += old->count;
-		ev->first = (ev->first + 1) % LIVE_EVENTS;
-		ev->n--;
-	}
-	ev->ring[(ev->first + ev->n++) % LIVE_EVENTS] = *e;
-}
-
-bool
-lhi_watch_take(struct lhi_events *ev, struct lh_event *out)
-{
-	if (ev->n == 0)
-		return false;
-	*out = ev->ring[ev->first];
-	ev->first = (ev->first + 1) % LIVE_EVENTS;
-	ev->n--;
-	return true;
-}
-
-bool
-lhi_watch_wanted(const struct lh_lock *l, uint32_t what)
-{
-	const struct lh_watch *w;
-
-	TAILQ_FOREACH(w, &l->watches, of_lock) {
-		if (w->what & what)
-			return true;
-	}
-	return l->event != NULL;
-}
-
-void
-lhi_watch_tell(struct lh_lock *l, uint32_t what)
-{
-	struct lh_event e = {
-		.size = sizeof(e), .seq = ++l->seq, .count = 1, .what = what,
-		.status = l->status, .loss = l->loss, .error = l->error,
-		.which = l->which, .token = l->leases[l->which].token,
-		.expires_ns = l->leases[l->which].expires_ns,
-		.at_ns = lhi_clock_ns(l->clock)
-	};
-	struct lh_watch *w;
-
-	TAILQ_FOREACH(w, &l->watches, of_lock) {
-		if (!(w->what & what))
-			continue;
-		put(&w->events, &e);
-		if (w->events.n == 1)
-			lhi_readable_raise(&w->fd);
-	}
-	if (l->event != NULL && what != LH_EVENT_CLOSED) {
-		if (l->calls.n == 0)
-			lhi_live_call(l);
-		put(&l->calls, &e);
-	}
-}
-
-void
-lhi_watch_orphan(struct lh_lock *l)
-{
-	struct lh_watch *w;
-
-	lhi_watch_tell(l, LH_EVENT_CLOSED);
-	while ((w = TAILQ_FIRST(&l->watches)) != NULL) {
-		TAILQ_REMOVE(&l->watches, w, of_lock);
-		w->lock = NULL;
-	}
-}
 
 int
 lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
@@ -159,7 +77,7 @@ lh_watch_next(struct lh_watch *w, struct lh_event *event)
 		return lhi_fail(-EINVAL, "event->size is to be set to "
 		    "sizeof(struct lh_event)");
 	lhi_live_lock();
-	any = lhi_watch_take(&w->events, &e);
+	any = lhi_live_take_event(&w->events, &e);
 	if (any && w->events.n == 0)
 		lhi_readable_lower(&w->fd);
 	lhi_live_unlock();
