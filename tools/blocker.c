@@ -18,7 +18,7 @@
 #include "show.h"
 
 const struct lh_party *
-ahead_writer(const struct lh_key_info *info, uint32_t rank)
+blocker_first_writer(const struct lh_key_info *info, uint32_t rank)
 {
 	uint32_t i;
 
@@ -47,8 +47,8 @@ crowd(char buf[64], const struct lh_key_info *info)
 }
 
 const char *
-ahead_text(char buf[AHEAD_MAX], struct lh *lh, const struct lh_key_info *info,
-    uint32_t mode, uint32_t rank)
+blocker_text(char buf[BLOCKER_TEXT_MAX], struct lh *lh,
+    const struct lh_key_info *info, uint32_t mode, uint32_t rank)
 {
 	char party[PARTY_MAX], many[64], held[SPAN_MAX], left[SPAN_MAX];
 	const struct lh_party *p;
@@ -56,18 +56,18 @@ ahead_text(char buf[AHEAD_MAX], struct lh *lh, const struct lh_key_info *info,
 	int n;
 
 	if (info->n_holders == 0) {
-		(void)snprintf(buf, AHEAD_MAX, "free, others go first");
+		(void)snprintf(buf, BLOCKER_TEXT_MAX, "free, others go first");
 		return buf;
 	}
 	p = show_oldest(info);
-	n = snprintf(buf, AHEAD_MAX, "held by %s%s for %s, %s%s",
+	n = snprintf(buf, BLOCKER_TEXT_MAX, "held by %s%s for %s, %s%s",
 	    crowd(many, info), show_party(party, p),
 	    text_span(held, now - p->since_ns),
 	    show_left(left, show_last(info), now),
 	    show_last(info)->expires_ns == INT64_MAX ? "" : " left");
-	p = ahead_writer(info, rank);
+	p = blocker_first_writer(info, rank);
 	if (mode == LH_SHARED && info->mode == LH_SHARED && p != NULL)
-		(void)snprintf(buf + n, AHEAD_MAX - (size_t)n,
+		(void)snprintf(buf + n, BLOCKER_TEXT_MAX - (size_t)n,
 		    "; the writer %s goes first", show_party(party, p));
 	return buf;
 }

@@ -85,9 +85,9 @@ static int
 unknown(const char *name)
 {
 	if (name[0] == '-')
-		return say_usage("the verb comes first, options after it: "
+		return usage_error("the verb comes first, options after it: "
 		    "leasehold list --table x, not leasehold '%s'", name);
-	return say_usage("there is no verb '%s'; 'leasehold --help' lists "
+	return usage_error("there is no verb '%s'; 'leasehold --help' lists "
 	    "those it has", name);
 }
 
@@ -99,10 +99,10 @@ main(int argc, char **argv)
 	int e;
 
 	(void)setlocale(LC_CTYPE, "");	/* which bytes are letters */
-	usage_error_to(say_sentence);
+	usage_error_to(message_sentence);
 	e = have_standard_files();
 	if (e != 0) {
-		say("cannot open /dev/null: %s", strerror(-e));
+		message("cannot open /dev/null: %s", strerror(-e));
 		return EX_SYSTEM;
 	}
 	if (name == NULL) {

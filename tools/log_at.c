@@ -90,7 +90,7 @@ granted(struct past *p, const struct lh_log_entry *e)
 			break;
 		}
 	}
-	(void)log_who(h.who, e);
+	(void)show_event_who(h.who, e);
 	(void)add_holder(p, &h);
 }
 
@@ -258,7 +258,7 @@ parse_moment(const char *text, int64_t *ms)
 		part = strtod(text + 1, &rest);
 		if (rest == text + 1 || *rest != '\0' || !(part >= 0) ||
 		    part > 1e11)
-			return say_usage("--at: '%s' is no number of seconds "
+			return usage_error("--at: '%s' is no number of seconds "
 			    "since 1970", text);
 		*ms = (int64_t)(part * 1000);
 		return 0;
@@ -276,8 +276,8 @@ parse_moment(const char *text, int64_t *ms)
 		end = NULL;
 	}
 	if (end == NULL)
-		return say_usage("--at: '%s' is not a time; write "
-		    "2026-11-21 16:05:00, 16:05:00, or @1795276800", text);
+		return usage_error("--at: '%s' is not a time; write 2026-11-21 "
+		    "16:05:00, 16:05:00, or @1795276800", text);
 	tm.tm_isdst = -1;
 	*ms = (int64_t)mktime(&tm) * 1000 + (int64_t)(part * 1000);
 	return 0;
@@ -316,7 +316,7 @@ print_neighbour(const char *word, const char *key, struct lh_log_entry *e)
 		return;
 	printf("%s that: ", word);
 	e->key = key;
-	log_print(e);
+	show_event_print(e);
 }
 
 static int
@@ -325,13 +325,13 @@ print_text(struct past *p, bool certain)
 	char name[NAME_MAX_TEXT], when[MOMENT_MAX], since[MOMENT_MAX];
 
 	(void)text_name(name, p->o->key);
-	(void)log_moment(when, p->at_ms);
+	(void)show_event_moment(when, p->at_ms);
 	for (size_t i = 0; i < p->n_holders; i++) {
 		const struct holder *h = &p->holders[i];
 
 		printf("%s was held at %s by %s, %s, token %" PRIu64
 		    ", since %s%s\n", name, when, h->who, show_mode(h->mode),
-		    h->token, log_moment(since, h->since_ms),
+		    h->token, show_event_moment(since, h->since_ms),
 		    h->certain ? "" : ", as far as is known");
 	}
 	if (p->n_holders == 0)
@@ -348,7 +348,7 @@ print_text(struct past *p, bool certain)
 }
 
 int
-log_past(const struct log_opts *o)
+log_at(const struct log_opts *o)
 {
 	struct past p = { .o = o };
 	int error, status = parse_moment(o->at, &p.at_ms);
@@ -363,7 +363,7 @@ log_past(const struct log_opts *o)
 	if (error != 0)
 		status = log_query_error(o, error);
 	else if (p.no_memory)
-		status = say_error(-ENOMEM, NULL, "cannot tell");
+		status = message_error(-ENOMEM, NULL, "cannot tell");
 	else
 		status = o->table.json ? print_json(&p, certain) :
 		    print_text(&p, certain);

@@ -20,8 +20,8 @@ log_query_error(const struct log_opts *o, int error)
 	if (error == -ENOENT && o->file == NULL)
 		return open_table_missing(&o->table);
 	if (error == -ENOENT) {
-		say("%s", lh_error_detail());
+		message("%s", lh_error_detail());
 		return EX_NO;
 	}
-	return say_error(error, lh_error_detail(), "cannot read the log");
+	return message_error(error, lh_error_detail(), "cannot read the log");
 }

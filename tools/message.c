@@ -13,7 +13,7 @@
  * Blocking.  A terminal stopped with ^S or a full pipe would stop whoever
  * writes to it, and `run` must neither stop renewing because nobody reads what
  * it says, nor be deaf to the signal that ends its wait.  After
- * say_never_block() a message that finds no room is dropped; up to PIPE_BUF
+ * message_never_block() a message that finds no room is dropped; up to PIPE_BUF
  * bytes are written whole once poll(2) has seen room.
  */
 #include <errno.h>
@@ -47,25 +47,25 @@ can_colour(int fd)
 }
 
 const char *
-say_bold(int fd)
+message_bold(int fd)
 {
 	return can_colour(fd) ? "\033[1m" : "";
 }
 
 const char *
-say_plain(int fd)
+message_plain(int fd)
 {
 	return can_colour(fd) ? "\033[0m" : "";
 }
 
 bool
-say_has_terminal(void)
+message_has_terminal(void)
 {
 	return can_draw(STDERR_FILENO);
 }
 
 void
-say_never_block(void)
+message_never_block(void)
 {
 	never_block = true;
 }
@@ -104,15 +104,15 @@ append(char *line, size_t len, const char *fmt, va_list ap)
 }
 
 static void
-vsay(const char *fmt, va_list ap)
+vmessage(const char *fmt, va_list ap)
 {
 	char line[LINE_LEN];
 	int n;
 	size_t len;
 
-	n = snprintf(line, sizeof(line), "%s%sleasehold:%s ",
-	    progress_shown ? "\r\033[K" : "", say_bold(STDERR_FILENO),
-	    say_plain(STDERR_FILENO));
+	n = snprintf(line, sizeof(line), "%s%sleasehold:%s ", progress_shown ?
+	    "\r\033[K" : "", message_bold(STDERR_FILENO),
+	    message_plain(STDERR_FILENO));
 	progress_shown = false;
 	len = append(line, (size_t)n, fmt, ap);
 	line[len++] = '\n';
@@ -120,23 +120,23 @@ vsay(const char *fmt, va_list ap)
 }
 
 void
-say(const char *fmt, ...)
+message(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsay(fmt, ap);
+	vmessage(fmt, ap);
 	va_end(ap);
 }
 
 void
-say_sentence(const char *sentence)
+message_sentence(const char *sentence)
 {
-	say("%s", sentence);
+	message("%s", sentence);
 }
 
 int
-say_error(int error, const char *detail, const char *fmt, ...)
+message_error(int error, const char *detail, const char *fmt, ...)
 {
 	char head[LINE_LEN / 2];
 	va_list ap;
@@ -145,21 +145,21 @@ say_error(int error, const char *detail, const char *fmt, ...)
 	(void)vsnprintf(head, sizeof(head), fmt, ap);
 	va_end(ap);
 	if (detail != NULL && *detail != '\0')
-		say("%s: %s", head, detail);
+		message("%s: %s", head, detail);
 	else
-		say("%s: %s", head, lh_strerror(error));
+		message("%s: %s", head, lh_strerror(error));
 	return error_status(error);
 }
 
 void
-say_progress(const char *fmt, ...)
+message_progress(const char *fmt, ...)
 {
 	static const char back[] = "\r\033[K";
 	char line[LINE_LEN];
 	size_t len = sizeof(back) - 1;
 	va_list ap;
 
-	if (!say_has_terminal())
+	if (!message_has_terminal())
 		return;
 	memcpy(line, back, len);
 	va_start(ap, fmt);

@@ -105,7 +105,7 @@ is_held(struct run *r, const char *key, const char *p, uint32_t *mode)
 }
 
 bool
-held_against_us(struct run *r)
+nesting_is_deadlock(struct run *r)
 {
 	const char *all = getenv(VARIABLE);
 	char name[NAME_MAX_TEXT];
@@ -116,10 +116,9 @@ held_against_us(struct run *r)
 		if (!is_held(r, r->items[i].key, all, &mode))
 			continue;
 		if (mode != LH_SHARED || r->mode != LH_SHARED) {
-			say("'%s' is held (%s) by the command that this one "
-			    "was started from: it would wait for itself",
-			    text_name(name, r->items[i].key),
-			    show_mode(mode));
+			message("'%s' is held (%s) by the command that this "
+			    "one was started from: it would wait for itself",
+			    text_name(name, r->items[i].key), show_mode(mode));
 			return true;
 		}
 		r->nested = true;
@@ -129,7 +128,7 @@ held_against_us(struct run *r)
 }
 
 char *
-held_with_ours(struct run *r)
+nesting_list(struct run *r)
 {
 	const char *others = getenv(VARIABLE);
 	char id[LEASE_ID_MAX], *all = strdup(others != NULL ? others : "");

@@ -27,6 +27,6 @@ open_table_name(const struct table_opts *opts)
 int
 open_table_missing(const struct table_opts *opts)
 {
-	say("there is no table '%s'", open_table_name(opts));
+	message("there is no table '%s'", open_table_name(opts));
 	return EX_NO;
 }

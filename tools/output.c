@@ -9,7 +9,7 @@ output_flush(int status)
 	int bad = ferror(stdout);
 
 	if (fflush(stdout) != 0 || bad) {
-		say("cannot write the answer to standard output");
+		message("cannot write the answer to standard output");
 		return EX_SYSTEM;
 	}
 	return status;

@@ -12,11 +12,11 @@ parse_key(const char *key)
 	size_t len = strlen(key);
 
 	if (len == 0)
-		return say_usage("the key is empty: a key is 1 to %d bytes "
+		return usage_error("the key is empty: a key is 1 to %d bytes "
 		    "long", KEY_MAX);
 	if (len > KEY_MAX)
-		return say_usage("the key is %zu bytes long: a key is 1 to %d "
-		    "bytes long", len, KEY_MAX);
+		return usage_error("the key is %zu bytes long: a key is 1 to "
+		    "%d bytes long", len, KEY_MAX);
 	return 0;
 }
 
@@ -27,7 +27,7 @@ parse_lease_id(const char *what, const char *text, uint64_t id[2])
 
 	if (strlen(text) != 32 ||
 	    strspn(text, "0123456789abcdefABCDEF") != 32)
-		return say_usage("%s: '%s' is not 32 hexadecimal digits, as "
+		return usage_error("%s: '%s' is not 32 hexadecimal digits, as "
 		    "status shows them", what, text);
 	memcpy(half, text, 16);
 	id[0] = strtoull(half, NULL, 16);
@@ -36,23 +36,23 @@ parse_lease_id(const char *what, const char *text, uint64_t id[2])
 }
 
 int
-parse_refused(const char *verb, int c, char **argv)
+parse_refused_option(const char *verb, int c, char **argv)
 {
 	const char *word = argv[optind > 0 ? optind - 1 : 0];
 	bool is_long = strncmp(word, "--", 2) == 0;
 
 	if (c == ':') {
 		if (is_long)
-			return say_usage("option '%s' needs a value", word);
-		return say_usage("option '-%c' needs a value", optopt);
+			return usage_error("option '%s' needs a value", word);
+		return usage_error("option '-%c' needs a value", optopt);
 	}
 	if (!is_long && optopt != 0)
-		return say_usage("'%s' has no option '-%c'; 'leasehold %s "
+		return usage_error("'%s' has no option '-%c'; 'leasehold %s "
 		    "--help' lists those it has", verb, optopt, verb);
 	if (optopt != 0)
-		return say_usage("option '%.*s' takes no value",
+		return usage_error("option '%.*s' takes no value",
 		    (int)strcspn(word, "="), word);
-	return say_usage("'%s' has no option '%s', or it is short for "
+	return usage_error("'%s' has no option '%s', or it is short for "
 	    "several; 'leasehold %s --help' lists those it has", verb, word,
 	    verb);
 }
@@ -106,7 +106,7 @@ parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
 			break;
 		case ':':
 		case '?':
-			*status = parse_refused(verb, c, argv);
+			*status = parse_refused_option(verb, c, argv);
 			break;
 		default:
 			*status = own->take(c, optarg, own->arg);

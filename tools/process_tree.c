@@ -28,8 +28,8 @@
  * more than one thread.
  *
  * Strangers.  A script may have started something and then exec()ed us: that is
- * our child, too, and none of the command's.  tree_begin() remembers who was
- * there before; they and what they fork are left alone.
+ * our child, too, and none of the command's.  process_tree_begin() remembers
+ * who was there before; they and what they fork are left alone.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ struct picture {
 	size_t n, room;
 };
 
-static struct picture before;	/* who was there at tree_begin() */
+static struct picture before;	/* who was there at process_tree_begin() */
 
 /* false: it is gone. */
 static bool
@@ -207,7 +207,7 @@ is_dead(const struct process *p)
 }
 
 void
-tree_begin(void)
+process_tree_begin(void)
 {
 	int status;
 
@@ -218,7 +218,7 @@ tree_begin(void)
 }
 
 int
-tree_signal(int sig, pid_t group)
+process_tree_signal(int sig, pid_t group)
 {
 	struct picture pic = { 0 };
 	int n = 0, e;

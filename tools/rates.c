@@ -25,7 +25,7 @@
 #define KEY_COLUMNS_MIN 12
 
 static void
-fill(struct load_key *k, const struct lh_key_info *info, int64_t now)
+fill(struct rates_key *k, const struct lh_key_info *info, int64_t now)
 {
 	char name[PARTY_MAX];
 
@@ -57,11 +57,11 @@ fill(struct load_key *k, const struct lh_key_info *info, int64_t now)
 static int
 add(const struct lh_key_info *info, void *arg)
 {
-	struct load *l = arg;
+	struct rates *l = arg;
 
 	if (l->n == l->room) {
 		size_t room = l->room == 0 ? 64 : 2 * l->room;
-		struct load_key *p;
+		struct rates_key *p;
 
 		p = reallocarray(l->keys, room, sizeof(*p));
 		if (p == NULL)
@@ -78,7 +78,7 @@ add(const struct lh_key_info *info, void *arg)
 static int
 by_name(const void *a, const void *b)
 {
-	const struct load_key *x = a, *y = b;
+	const struct rates_key *x = a, *y = b;
 
 	return strcmp(x->key, y->key);
 }
@@ -91,7 +91,7 @@ rate(uint64_t now, uint64_t before, double s)
 }
 
 static void
-set_rates(struct load *l, const struct load *before)
+set_rates(struct rates *l, const struct rates *before)
 {
 	const struct lh_counters *now = &l->stats.counters;
 	const struct lh_counters *was = &before->stats.counters;
@@ -102,7 +102,7 @@ set_rates(struct load *l, const struct load *before)
 	l->waits = rate(now->waits, was->waits, s);
 	l->timeouts = rate(now->timeouts, was->timeouts, s);
 	for (i = 0; i < l->n && before->n > 0; i++) {
-		const struct load_key *k = bsearch(&l->keys[i], before->keys,
+		const struct rates_key *k = bsearch(&l->keys[i], before->keys,
 		    before->n, sizeof(*k), by_name);
 
 		if (k != NULL)
@@ -111,9 +111,9 @@ set_rates(struct load *l, const struct load *before)
 }
 
 int
-load_look(struct load *l, struct lh *lh, const struct load *before)
+rates_read(struct rates *l, struct lh *lh, const struct rates *before)
 {
-	struct load_key **busy;
+	struct rates_key **busy;
 	size_t i;
 	int e;
 
@@ -137,7 +137,7 @@ load_look(struct load *l, struct lh *lh, const struct load *before)
 		return -ENOMEM;
 	l->busy = busy;
 	for (i = 0; i < l->n; i++) {
-		struct load_key *k = &l->keys[i];
+		struct rates_key *k = &l->keys[i];
 
 		if (k->holders > 0 || k->waiters > 0 || k->grants > 0)
 			l->busy[l->n_busy++] = k;
@@ -146,7 +146,7 @@ load_look(struct load *l, struct lh *lh, const struct load *before)
 }
 
 void
-load_drop(struct load *l)
+rates_free(struct rates *l)
 {
 	free(l->keys);
 	free(l->busy);
@@ -161,18 +161,18 @@ more(double a, double b)
 
 /* Those for whom it matters are few, so ties are common: all but the name. */
 static int
-compare(const struct load_key *x, const struct load_key *y,
-    enum load_order first)
+compare(const struct rates_key *x, const struct rates_key *y,
+    enum rates_order first)
 {
 	int by[] = {
-		[LOAD_WAITERS] = more(x->waiters, y->waiters),
-		[LOAD_HELD] = more((double)x->held_ns, (double)y->held_ns),
-		[LOAD_GRANTS] = more(x->grants, y->grants),
-		[LOAD_KEY] = strcmp(x->key, y->key),
+		[RATES_BY_WAITERS] = more(x->waiters, y->waiters),
+		[RATES_BY_HELD] = more((double)x->held_ns, (double)y->held_ns),
+		[RATES_BY_GRANTS] = more(x->grants, y->grants),
+		[RATES_BY_KEY] = strcmp(x->key, y->key),
 	};
 	int o = by[first];
 
-	for (int i = LOAD_WAITERS; o == 0 && i <= LOAD_KEY; i++)
+	for (int i = RATES_BY_WAITERS; o == 0 && i <= RATES_BY_KEY; i++)
 		o = by[i];
 	return o;
 }
@@ -180,12 +180,12 @@ compare(const struct load_key *x, const struct load_key *y,
 static int
 by_order(const void *a, const void *b, void *order)
 {
-	return compare(*(struct load_key *const *)a,
-	    *(struct load_key *const *)b, *(enum load_order *)order);
+	return compare(*(struct rates_key *const *)a,
+	    *(struct rates_key *const *)b, *(enum rates_order *)order);
 }
 
 void
-load_sort(struct load *l, enum load_order order)
+rates_sort(struct rates *l, enum rates_order order)
 {
 	if (l->n_busy > 0)
 		qsort_r(l->busy, l->n_busy, sizeof(l->busy[0]), by_order,
@@ -203,7 +203,7 @@ put(char *buf, size_t at, const char *text, int columns)
 	wchar_t wide;
 
 	memset(&state, 0, sizeof(state));
-	while (*text != '\0' && at + 8 < TOP_LINE_MAX) {
+	while (*text != '\0' && at + 8 < RATES_LINE_MAX) {
 		size_t n = mbrtowc(&wide, text, 4, &state);
 		int width = 1;
 
@@ -220,14 +220,14 @@ put(char *buf, size_t at, const char *text, int columns)
 		text += n;
 		columns -= width;
 	}
-	for (; columns > 0 && at + 1 < TOP_LINE_MAX; columns--)
+	for (; columns > 0 && at + 1 < RATES_LINE_MAX; columns--)
 		buf[at++] = ' ';
 	buf[at] = '\0';
 	return at;
 }
 
 const char *
-load_table_line(char buf[TOP_LINE_MAX], const struct load *l,
+rates_table_line(char buf[RATES_LINE_MAX], const struct rates *l,
     const char *table, int columns)
 {
 	char text[512], reaper[48] = "no reaper";
@@ -244,7 +244,7 @@ load_table_line(char buf[TOP_LINE_MAX], const struct load *l,
 }
 
 const char *
-load_rates_line(char buf[TOP_LINE_MAX], const struct load *l, int columns)
+rates_total_line(char buf[RATES_LINE_MAX], const struct rates *l, int columns)
 {
 	char text[256];
 
@@ -262,7 +262,7 @@ key_columns(int columns)
 }
 
 static const char *
-join(char buf[TOP_LINE_MAX], int columns, const char *key, const char *who,
+join(char buf[RATES_LINE_MAX], int columns, const char *key, const char *who,
     const char *held, const char *waiters, const char *waited,
     const char *grants)
 {
@@ -278,14 +278,14 @@ join(char buf[TOP_LINE_MAX], int columns, const char *key, const char *who,
 }
 
 const char *
-load_heading(char buf[TOP_LINE_MAX], int columns)
+rates_heading(char buf[RATES_LINE_MAX], int columns)
 {
 	return join(buf, columns, "KEY", "WHO", "HELD", "WAITERS", "WAITED",
 	    "GRANTS/S");
 }
 
 const char *
-load_key_line(char buf[TOP_LINE_MAX], const struct load_key *k, int columns)
+rates_key_line(char buf[RATES_LINE_MAX], const struct rates_key *k, int columns)
 {
 	char name[NAME_MAX_TEXT], held[SPAN_MAX] = "-", waited[SPAN_MAX] = "-";
 	char waiters[16], grants[32];
@@ -301,7 +301,7 @@ load_key_line(char buf[TOP_LINE_MAX], const struct load_key *k, int columns)
 }
 
 static json_t *
-key_json(const struct load_key *k)
+key_json(const struct rates_key *k)
 {
 	json_t *o = json_pack("{s:I, s:I, s:f}", "holders",
 	    (json_int_t)k->holders, "waiters", (json_int_t)k->waiters,
@@ -326,7 +326,7 @@ key_json(const struct load_key *k)
 }
 
 json_t *
-load_json(const struct load *l, struct lh *lh)
+rates_json(const struct rates *l, struct lh *lh)
 {
 	json_t *keys = json_array(), *o;
 	int bad = keys == NULL;

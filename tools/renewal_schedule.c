@@ -11,7 +11,7 @@ at_most(int64_t ns, int64_t most_ns)
 }
 
 void
-pace_renewed(struct pace *p, int64_t now_ns, int64_t expires_ns)
+schedule_renewed(struct renewal_schedule *p, int64_t now_ns, int64_t expires_ns)
 {
 	int64_t left_ns = expires_ns - now_ns;
 
@@ -24,20 +24,20 @@ pace_renewed(struct pace *p, int64_t now_ns, int64_t expires_ns)
 }
 
 void
-pace_failed(struct pace *p, int64_t now_ns)
+schedule_failed(struct renewal_schedule *p, int64_t now_ns)
 {
 	p->renew_at_ns = now_ns + at_most(p->span_ns / 20, NS_PER_S);
 	p->failures++;
 }
 
 int64_t
-pace_term_at_ns(const struct pace *p)
+schedule_term_at_ns(const struct renewal_schedule *p)
 {
 	return p->expires_ns - at_most(p->span_ns / 4, 5 * NS_PER_S);
 }
 
 int64_t
-pace_kill_at_ns(const struct pace *p, int64_t term_ns, int lost)
+schedule_kill_at_ns(const struct renewal_schedule *p, int64_t term_ns, int lost)
 {
 	int64_t grace_ns = at_most(p->span_ns / 10, NS_PER_S);
 

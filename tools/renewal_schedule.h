@@ -27,7 +27,7 @@
 
 #include <stdint.h>
 
-struct pace {
+struct renewal_schedule {
 	int64_t ttl_ns;
 	int64_t span_ns;	/* t */
 	int64_t expires_ns;
@@ -36,18 +36,20 @@ struct pace {
 };
 
 /* Granted or renewed at now, until expires. */
-void pace_renewed(struct pace *p, int64_t now_ns, int64_t expires_ns);
+void schedule_renewed(struct renewal_schedule *p, int64_t now_ns,
+    int64_t expires_ns);
 
 /* Not renewed at now, and not lost either. */
-void pace_failed(struct pace *p, int64_t now_ns);
+void schedule_failed(struct renewal_schedule *p, int64_t now_ns);
 
 /* When to end the command if it has not been renewed by then. */
-int64_t pace_term_at_ns(const struct pace *p);
+int64_t schedule_term_at_ns(const struct renewal_schedule *p);
 
 /*
  * When to kill it, having sent SIGTERM at term: before the deadline unless that
  * is lost.
  */
-int64_t pace_kill_at_ns(const struct pace *p, int64_t term_ns, int lost);
+int64_t schedule_kill_at_ns(const struct renewal_schedule *p, int64_t term_ns,
+    int lost);
 
 #endif

@@ -43,11 +43,11 @@ static const int taken[] = {
 static bool
 is_for_waiters(int sig)
 {
-	return child_is_ending(sig) || sig == SIGCHLD;
+	return run_child_is_ending(sig) || sig == SIGCHLD;
 }
 
 bool
-child_is_ending(int sig)
+run_child_is_ending(int sig)
 {
 	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP ||
 	    sig == SIGQUIT;
@@ -80,7 +80,7 @@ block(int fd, bool all)
 }
 
 int
-child_take_signals(struct run *r)
+run_child_take_signals(struct run *r)
 {
 	struct sigaction chld = { .sa_handler = SIG_DFL };
 
@@ -92,13 +92,13 @@ child_take_signals(struct run *r)
 }
 
 int
-child_take_all_signals(int fd)
+run_child_take_all_signals(int fd)
 {
 	return block(fd, true);
 }
 
 int
-child_next_signal(int fd, bool *by_kernel)
+run_child_next_signal(int fd, bool *by_kernel)
 {
 	struct signalfd_siginfo info;
 	ssize_t n;
@@ -144,14 +144,14 @@ set_list(const char *name, char *list)
 }
 
 int
-child_environment(struct run *r, int loss_fd)
+run_child_environment(struct run *r, int loss_fd)
 {
-	int bad = set_list("LEASEHOLD_HELD", held_with_ours(r));
+	int bad = set_list("LEASEHOLD_HELD", nesting_list(r));
 
 	bad |= set("LEASEHOLD_KEY", "%s", r->key);
 	bad |= set("LEASEHOLD_MODE", "%s", show_mode(r->mode));
-	bad |= set_list("LEASEHOLD_FENCE", keys_list(r, KEYS_TOKENS));
-	bad |= set_list("LEASEHOLD_LEASE_ID", keys_list(r, KEYS_IDS));
+	bad |= set_list("LEASEHOLD_FENCE", run_keys_list(r, RUN_KEYS_TOKENS));
+	bad |= set_list("LEASEHOLD_LEASE_ID", run_keys_list(r, RUN_KEYS_IDS));
 	bad |= set("LEASEHOLD_EXPIRES_MS", "%" PRId64,
 	    lh_epoch_ms(r->lh, r->expires_ns));
 	if (loss_fd >= 0)
@@ -162,7 +162,7 @@ child_environment(struct run *r, int loss_fd)
 }
 
 int
-child_liveness_fd(struct run *r)
+run_child_liveness_fd(struct run *r)
 {
 	int fd, high, e;
 
@@ -176,7 +176,7 @@ child_liveness_fd(struct run *r)
 }
 
 int
-child_exec(struct run *r, const int *keep_fds, int n_keep)
+run_child_exec(struct run *r, const int *keep_fds, int n_keep)
 {
 	int i, e, flags;
 
@@ -189,12 +189,12 @@ child_exec(struct run *r, const int *keep_fds, int n_keep)
 	(void)sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 	(void)execvp(r->argv[0], r->argv);
 	e = errno;
-	say("cannot run '%s': %s", r->argv[0], strerror(e));
+	message("cannot run '%s': %s", r->argv[0], strerror(e));
 	return e == ENOENT ? EX_NOT_FOUND : EX_CANNOT_RUN;
 }
 
 pid_t
-child_start(struct run *r, const int *keep_fds, int n_keep)
+run_child_start(struct run *r, const int *keep_fds, int n_keep)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -204,5 +204,5 @@ child_start(struct run *r, const int *keep_fds, int n_keep)
 		return pid;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(EX_SYSTEM);
-	_exit(child_exec(r, keep_fds, n_keep));
+	_exit(run_child_exec(r, keep_fds, n_keep));
 }

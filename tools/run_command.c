@@ -12,20 +12,20 @@
 static int
 become(struct run *r)
 {
-	int fd = child_liveness_fd(r), e;
+	int fd = run_child_liveness_fd(r), e;
 
 	if (fd < 0)
-		return say_error(fd, lh_error_detail(), "cannot pass '%s' on",
-		    r->name);
-	e = child_environment(r, -1);
+		return message_error(fd, lh_error_detail(), "cannot pass '%s' "
+		    "on", r->name);
+	e = run_child_environment(r, -1);
 	if (e != 0)
-		return say_error(e, NULL, "cannot start the command");
-	if (keys_verify(r) == -ESTALE) {	/* we were stopped, say */
-		say("the lease on '%s' was lost before the command started",
+		return message_error(e, NULL, "cannot start the command");
+	if (run_keys_verify(r) == -ESTALE) {	/* we were stopped, say */
+		message("the lease on '%s' was lost before the command started",
 		    r->name);
 		return r->lost_code;
 	}
-	return child_exec(r, &fd, 1);
+	return run_child_exec(r, &fd, 1);
 }
 
 static int
@@ -33,20 +33,20 @@ run(struct run *r)
 {
 	int sigfd, status;
 
-	say_never_block();
-	sigfd = child_take_signals(r);
+	message_never_block();
+	sigfd = run_child_take_signals(r);
 	if (sigfd < 0) {
-		say("cannot take signals: %s", strerror(-sigfd));
+		message("cannot take signals: %s", strerror(-sigfd));
 		return EX_SYSTEM;
 	}
-	if (held_against_us(r))
+	if (nesting_is_deadlock(r))
 		return r->busy_code;
-	if (!wait_acquire(r, sigfd, &status))
+	if (!run_wait_acquire(r, sigfd, &status))
 		return status;
 	if (!r->no_fork)
-		return launch_run(r, sigfd);
+		return run_launch(r, sigfd);
 	status = become(r);
-	(void)keys_release(r);
+	(void)run_keys_release(r);
 	return status;
 }
 
@@ -70,7 +70,8 @@ run_command(int argc, char **argv)
 	    r.title);
 	e = open_table(&r.lh, &r.table, LH_LIVENESS_FD, title);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	status = run(&r);
 	if (r.sem != NULL)
 		(void)lh_sem_close(r.sem);

@@ -13,48 +13,48 @@
 #include "verb_run.h"
 
 void
-ear_open(struct ear *ear, struct run *r)
+run_events_open(struct run_events *events, struct run *r)
 {
 	struct lh_lock_opts o = LH_LOCK_OPTS_INIT;
 
 	o.renew_ms = 0;
-	for (ear->n = 0; ear->n < r->n; ear->n++) {
-		if (lh_lock_adopt(r->lh, &r->leases[ear->n], r->ttl_ms, &o,
-		    &ear->lock[ear->n]) != 0)
+	for (events->n = 0; events->n < r->n; events->n++) {
+		if (lh_lock_adopt(r->lh, &r->leases[events->n], r->ttl_ms, &o,
+		    &events->lock[events->n]) != 0)
 			return;
-		if (lh_lock_watch(ear->lock[ear->n], LH_EVENT_ASKED |
-		    LH_EVENT_LOST, &ear->watch[ear->n]) != 0) {
-			(void)lh_lock_close(ear->lock[ear->n]);
+		if (lh_lock_watch(events->lock[events->n], LH_EVENT_ASKED |
+		    LH_EVENT_LOST, &events->watch[events->n]) != 0) {
+			(void)lh_lock_close(events->lock[events->n]);
 			return;
 		}
 	}
 }
 
 void
-ear_close(struct ear *ear)
+run_events_close(struct run_events *events)
 {
-	while (ear->n > 0) {
-		(void)lh_watch_close(ear->watch[--ear->n]);
-		(void)lh_lock_close(ear->lock[ear->n]);
+	while (events->n > 0) {
+		(void)lh_watch_close(events->watch[--events->n]);
+		(void)lh_lock_close(events->lock[events->n]);
 	}
 }
 
 void
-ear_fds(const struct ear *ear, struct pollfd *fds)
+run_events_pollfds(const struct run_events *events, struct pollfd *fds)
 {
-	for (size_t i = 0; i < ear->n; i++)
-		fds[i] = (struct pollfd){ .fd = lh_watch_fd(ear->watch[i]),
+	for (size_t i = 0; i < events->n; i++)
+		fds[i] = (struct pollfd){ .fd = lh_watch_fd(events->watch[i]),
 		    .events = POLLIN };
 }
 
 uint32_t
-ear_heard(struct ear *ear)
+run_events_take(struct run_events *events)
 {
 	struct lh_event e = LH_EVENT_INIT;
 	uint32_t what = 0;
 
-	for (size_t i = 0; i < ear->n; i++)
-		while (lh_watch_next(ear->watch[i], &e) == 0)
+	for (size_t i = 0; i < events->n; i++)
+		while (lh_watch_next(events->watch[i], &e) == 0)
 			what |= e.what;
 	return what;
 }

@@ -61,8 +61,8 @@
 
 struct guard {
 	struct run *r;
-	struct pace pace;
-	struct ear ear;
+	struct renewal_schedule schedule;
+	struct run_events events;
 	int sigfd;
 	int loss_fd;		/* writing end, -1: closed */
 	pid_t command;		/* 0: it has ended with `status` */
@@ -103,7 +103,8 @@ reap(struct guard *g)
 static void
 send(struct guard *g, int sig, bool all)
 {
-	if (tree_signal(sig, all ? 0 : getpgrp()) < 0 && g->command != 0)
+	if (process_tree_signal(sig, all ? 0 : getpgrp()) < 0 &&
+	    g->command != 0)
 		(void)kill(g->command, sig);
 }
 
@@ -113,10 +114,10 @@ end_command(struct guard *g, const char *why)
 	int64_t now = now_ns(g);
 
 	g->ending = true;
-	g->kill_at_ns = pace_kill_at_ns(&g->pace, now, g->lost);
+	g->kill_at_ns = schedule_kill_at_ns(&g->schedule, now, g->lost);
 	send(g, SIGTERM, true);
 	send(g, SIGCONT, true);		/* the stopped ones hear it, too */
-	say("ending the command: %s", why);
+	message("ending the command: %s", why);
 }
 
 /* detail: why, in the library's words; NULL: nobody has looked. */
@@ -126,7 +127,7 @@ lose(struct guard *g, const char *detail)
 	char why[512];
 
 	g->lost = true;
-	ear_close(&g->ear);
+	run_events_close(&g->events);
 	(void)close(g->loss_fd);
 	g->loss_fd = -1;
 	if (detail != NULL)
@@ -139,8 +140,8 @@ lose(struct guard *g, const char *detail)
 	if (g->ending)
 		return;
 	if (g->r->warn_only) {
-		say("%s; the command goes on without it", why);
-		(void)keys_release(g->r);	/* the others, if any: I4 */
+		message("%s; the command goes on without it", why);
+		(void)run_keys_release(g->r);	/* the others, if any: I4 */
 	} else {
 		end_command(g, why);
 	}
@@ -151,29 +152,29 @@ renew(struct guard *g)
 {
 	int e;
 
-	e = keys_extend(g->r);
+	e = run_keys_extend(g->r);
 	if (e == 0) {
-		if (g->pace.failures > 0)
-			say("renewed '%s' after %d failures", g->r->name,
-			    g->pace.failures);
-		pace_renewed(&g->pace, now_ns(g), g->r->expires_ns);
+		if (g->schedule.failures > 0)
+			message("renewed '%s' after %d failures", g->r->name,
+			    g->schedule.failures);
+		schedule_renewed(&g->schedule, now_ns(g), g->r->expires_ns);
 		return;
 	}
-	if (e == -ESTALE || now_ns(g) >= g->pace.expires_ns) {
+	if (e == -ESTALE || now_ns(g) >= g->schedule.expires_ns) {
 		lose(g, e == -ESTALE ? lh_error_detail() : NULL);
 		return;
 	}
-	if (g->pace.failures == 0)
-		(void)say_error(e, lh_error_detail(), "cannot renew '%s' for "
-		    "now", g->r->name);
-	pace_failed(&g->pace, now_ns(g));
+	if (g->schedule.failures == 0)
+		(void)message_error(e, lh_error_detail(), "cannot renew '%s' "
+		    "for now", g->r->name);
+	schedule_failed(&g->schedule, now_ns(g));
 }
 
 static void
 asked(struct guard *g)
 {
-	say("somebody asks for '%s'%s", g->r->name,
-	    g->r->term_on_ask ? ": asking the command to end" : "");
+	message("somebody asks for '%s'%s", g->r->name, g->r->term_on_ask ? ": "
+	    "asking the command to end" : "");
 	if (g->r->term_on_ask) {
 		g->told_to_end = true;
 		send(g, SIGTERM, false);
@@ -184,9 +185,9 @@ asked(struct guard *g)
 static void
 look(struct guard *g)
 {
-	if (keys_verify(g->r) == -ESTALE)
+	if (run_keys_verify(g->r) == -ESTALE)
 		lose(g, lh_error_detail());
-	else if (keys_asked(g->r))
+	else if (run_keys_asked(g->r))
 		asked(g);
 	g->look_at_ns = now_ns(g) + LOOK_NS;
 }
@@ -195,7 +196,7 @@ look(struct guard *g)
 static void
 hear(struct guard *g)
 {
-	uint32_t what = ear_heard(&g->ear);
+	uint32_t what = run_events_take(&g->events);
 
 	if (what & LH_EVENT_LOST)
 		g->look_at_ns = 0;
@@ -207,7 +208,7 @@ hear(struct guard *g)
 static const char *
 why_not_renewed(const struct guard *g)
 {
-	return g->pace.failures > 0 ? "its lease cannot be renewed" :
+	return g->schedule.failures > 0 ? "its lease cannot be renewed" :
 	    "its lease cannot be renewed: the cluster does not confirm that "
 	    "this host has the key";
 }
@@ -219,10 +220,10 @@ keep(struct guard *g)
 	hear(g);
 	if (!g->lost && now_ns(g) >= g->look_at_ns)
 		look(g);
-	if (!g->lost && now_ns(g) >= g->pace.renew_at_ns)
+	if (!g->lost && now_ns(g) >= g->schedule.renew_at_ns)
 		renew(g);
 	if (!g->lost && !g->ending && !g->r->warn_only &&
-	    now_ns(g) >= pace_term_at_ns(&g->pace))
+	    now_ns(g) >= schedule_term_at_ns(&g->schedule))
 		end_command(g, why_not_renewed(g));
 	if (g->ending && now_ns(g) >= g->kill_at_ns)
 		send(g, SIGKILL, true);
@@ -248,7 +249,7 @@ pass_on(struct guard *g, int sig, bool by_kernel)
 {
 	if (sig == SIGCHLD)
 		return;
-	if (child_is_ending(sig)) {
+	if (run_child_is_ending(sig)) {
 		g->told_to_end = true;
 		if (!by_kernel)
 			send(g, sig, false);
@@ -271,21 +272,21 @@ goes_on(struct guard *g)
 
 	if (g->ending) {
 		if (g->no_children || (g->command == 0 &&
-		    tree_signal(0, 0) == 0))
+		    process_tree_signal(0, 0) == 0))
 			return false;
 		if (now < g->kill_at_ns + GIVE_UP_NS)
 			return true;
-		say("some processes of the command could not be ended");
+		message("some processes of the command could not be ended");
 		return false;
 	}
 	if (g->command != 0)
 		return true;
 	if (!g->told_to_end || g->no_children ||
-	    tree_signal(0, getpgrp()) <= 0)
+	    process_tree_signal(0, getpgrp()) <= 0)
 		return false;
 	if (now < g->linger_until_ns)
 		return true;
-	say("the command has ended, but not all that it started; releasing "
+	message("the command has ended, but not all that it started; releasing "
 	    "'%s'", g->r->name);
 	return false;
 }
@@ -296,11 +297,11 @@ next_ns(const struct guard *g)
 	int64_t at = INT64_MAX;
 
 	if (!g->lost) {
-		at = g->pace.renew_at_ns < g->look_at_ns ?
-		    g->pace.renew_at_ns : g->look_at_ns;
+		at = g->schedule.renew_at_ns < g->look_at_ns ?
+		    g->schedule.renew_at_ns : g->look_at_ns;
 		if (!g->ending && !g->r->warn_only &&
-		    pace_term_at_ns(&g->pace) < at)
-			at = pace_term_at_ns(&g->pace);
+		    schedule_term_at_ns(&g->schedule) < at)
+			at = schedule_term_at_ns(&g->schedule);
 	}
 	if (g->ending && g->kill_at_ns < at)
 		at = g->kill_at_ns;
@@ -325,8 +326,8 @@ sleep_until(struct guard *g, int64_t at_ns)
 		left = 0;
 	ts.tv_sec = (time_t)(left / NS_PER_S);
 	ts.tv_nsec = (long)(left % NS_PER_S);
-	ear_fds(&g->ear, fds + 1);
-	(void)ppoll(fds, 1 + g->ear.n, &ts, NULL);
+	run_events_pollfds(&g->events, fds + 1);
+	(void)ppoll(fds, 1 + g->events.n, &ts, NULL);
 }
 
 static void
@@ -344,7 +345,7 @@ loop(struct guard *g)
 			send(g, SIGCONT, false);
 		g->cont = false;
 		sleep_until(g, next_ns(g));
-		while ((sig = child_next_signal(g->sigfd, &by_kernel)) != 0)
+		while ((sig = run_child_next_signal(g->sigfd, &by_kernel)) != 0)
 			pass_on(g, sig, by_kernel);
 	}
 }
@@ -363,36 +364,36 @@ finish(struct guard *g)
 {
 	int e;
 
-	ear_close(&g->ear);
-	e = keys_release(g->r);
+	run_events_close(&g->events);
+	e = run_keys_release(g->r);
 	if (g->lost || g->ending)
 		return g->r->lost_code;
 	if (e == -ESTALE) {
-		say("the lease on '%s' was lost before the command ended",
+		message("the lease on '%s' was lost before the command ended",
 		    g->r->name);
 		return g->r->lost_code;
 	}
 	if (e != 0)
-		(void)say_error(e, lh_error_detail(), "cannot release '%s'",
+		(void)message_error(e, lh_error_detail(), "cannot release '%s'",
 		    g->r->name);
 	else if (g->r->verbose)
-		say("released '%s'", g->r->name);
+		message("released '%s'", g->r->name);
 	return command_status(g->status);
 }
 
 int
-guard_command(struct run *r, int sigfd, pid_t command, int loss_fd)
+run_guard(struct run *r, int sigfd, pid_t command, int loss_fd)
 {
 	struct guard g = {
 		.r = r,
 		.sigfd = sigfd,
 		.command = command,
 		.loss_fd = loss_fd,
-		.pace.ttl_ns = r->ttl_ms * NS_PER_MS,
+		.schedule.ttl_ns = r->ttl_ms * NS_PER_MS,
 	};
 
-	ear_open(&g.ear, r);
-	pace_renewed(&g.pace, r->leases[0].acquired_ns, r->expires_ns);
+	run_events_open(&g.events, r);
+	schedule_renewed(&g.schedule, r->leases[0].acquired_ns, r->expires_ns);
 	loop(&g);
 	return finish(&g);
 }

@@ -31,11 +31,11 @@ add_key(struct run *r, const char *key)
 	if (parse_key(key) != 0)
 		return EX_BAD_USAGE;
 	if (r->n == LH_MANY_MAX)
-		return say_usage("'%s' is one key too many: up to %d can be "
+		return usage_error("'%s' is one key too many: up to %d can be "
 		    "held together", text_name(name, key), LH_MANY_MAX);
 	for (size_t i = 0; i < r->n; i++)
 		if (strcmp(r->items[i].key, key) == 0)
-			return say_usage("'%s' is there twice: it would wait "
+			return usage_error("'%s' is there twice: it would wait "
 			    "for itself", text_name(name, key));
 	r->items[r->n].key = key;
 	r->items[r->n].mode = r->mode;
@@ -45,12 +45,12 @@ add_key(struct run *r, const char *key)
 }
 
 int
-keys_split(struct run *r)
+run_keys_split(struct run *r)
 {
 	char *copy = strdup(r->key), *rest = copy, *key;
 
 	if (copy == NULL) {
-		say("out of memory");
+		message("out of memory");
 		return EX_SYSTEM;
 	}
 	/* it is kept: the items point into it */
@@ -79,7 +79,7 @@ acquire_permit(struct run *r, const struct lh_acquire_opts *opts)
 }
 
 int
-keys_acquire(struct run *r, const struct lh_acquire_opts *opts)
+run_keys_acquire(struct run *r, const struct lh_acquire_opts *opts)
 {
 	int e;
 
@@ -95,7 +95,7 @@ keys_acquire(struct run *r, const struct lh_acquire_opts *opts)
 }
 
 int
-keys_extend(struct run *r)
+run_keys_extend(struct run *r)
 {
 	int first = 0, e;
 
@@ -113,7 +113,7 @@ keys_extend(struct run *r)
 }
 
 int
-keys_verify(struct run *r)
+run_keys_verify(struct run *r)
 {
 	int e;
 
@@ -128,7 +128,7 @@ keys_verify(struct run *r)
 }
 
 bool
-keys_asked(struct run *r)
+run_keys_asked(struct run *r)
 {
 	bool asked = false;
 
@@ -138,7 +138,7 @@ keys_asked(struct run *r)
 }
 
 int
-keys_release(struct run *r)
+run_keys_release(struct run *r)
 {
 	return lh_release_many(r->lh, r->leases, r->n);
 }
@@ -157,14 +157,14 @@ joined(char *so_far, const char *text)
 }
 
 char *
-keys_list(const struct run *r, enum keys_of what)
+run_keys_list(const struct run *r, enum run_keys_text what)
 {
 	char text[LEASE_ID_MAX], *all = NULL;
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct lh_lease *l = &r->leases[i];
 
-		if (what == KEYS_TOKENS)
+		if (what == RUN_KEYS_TOKENS)
 			(void)snprintf(text, sizeof(text), "%" PRIu64,
 			    l->token);
 		else

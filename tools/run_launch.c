@@ -35,17 +35,17 @@ prepare(struct run *r, struct launch *l)
 		return -errno;
 	l->keep_fds[l->n_keep++] = ends[0];
 	l->loss_fd = ends[1];
-	fd = child_liveness_fd(r);
+	fd = run_child_liveness_fd(r);
 	if (fd < 0)
 		return fd;
 	l->keep_fds[l->n_keep++] = fd;
-	e = child_environment(r, l->keep_fds[0]);
+	e = run_child_environment(r, l->keep_fds[0]);
 	if (e != 0)
 		return e;
-	tree_begin();
+	process_tree_begin();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		return -errno;
-	return keys_verify(r);
+	return run_keys_verify(r);
 }
 
 /* The signal that says "do not start", or 0. */
@@ -55,8 +55,8 @@ called_off(int sigfd)
 	bool by_kernel;
 	int sig, end = 0;
 
-	while ((sig = child_next_signal(sigfd, &by_kernel)) != 0)
-		if (child_is_ending(sig) && end == 0)
+	while ((sig = run_child_next_signal(sigfd, &by_kernel)) != 0)
+		if (run_child_is_ending(sig) && end == 0)
 			end = sig;
 	return end;
 }
@@ -64,38 +64,38 @@ called_off(int sigfd)
 static int
 not_started(struct run *r, int error)
 {
-	(void)keys_release(r);
+	(void)run_keys_release(r);
 	if (error == -ESTALE) {
-		say("the lease on '%s' was lost before the command started",
+		message("the lease on '%s' was lost before the command started",
 		    r->name);
 		return r->lost_code;
 	}
-	say("cannot start the command: %s", strerror(-error));
+	message("cannot start the command: %s", strerror(-error));
 	return EX_SYSTEM;
 }
 
 int
-launch_run(struct run *r, int sigfd)
+run_launch(struct run *r, int sigfd)
 {
 	struct launch l = { .loss_fd = -1 };
 	int e, sig;
 	pid_t pid;
 
-	e = child_take_all_signals(sigfd);
+	e = run_child_take_all_signals(sigfd);
 	if (e >= 0)
 		e = prepare(r, &l);
 	if (e != 0)
 		return not_started(r, e);
 	sig = called_off(sigfd);
 	if (sig != 0) {
-		(void)keys_release(r);
-		say("not started: %s", strsignal(sig));
+		(void)run_keys_release(r);
+		message("not started: %s", strsignal(sig));
 		return EX_SIGNAL + sig;
 	}
-	pid = child_start(r, l.keep_fds, l.n_keep);
+	pid = run_child_start(r, l.keep_fds, l.n_keep);
 	if (pid < 0)
 		return not_started(r, pid);
 	while (l.n_keep > 0)
 		(void)close(l.keep_fds[--l.n_keep]);
-	return guard_command(r, sigfd, pid, l.loss_fd);
+	return run_guard(r, sigfd, pid, l.loss_fd);
 }

@@ -119,7 +119,7 @@ parse_ttl(const char *text, int64_t *ms)
 	if (parse_span("--ttl", text, ms) != 0)
 		return EX_BAD_USAGE;
 	if (*ms < 1 || *ms > LH_TTL_MAX_MS)
-		return say_usage("--ttl: a lease lasts from 1ms to 30d, not "
+		return usage_error("--ttl: a lease lasts from 1ms to 30d, not "
 		    "'%s'", text);
 	return 0;
 }
@@ -133,7 +133,7 @@ parse_scope(const char *text, uint32_t *scope)
 			return 0;
 		}
 	}
-	return say_usage("--scope: '%s' is none of ephemeral, local, quorum",
+	return usage_error("--scope: '%s' is none of ephemeral, local, quorum",
 	    text);
 }
 
@@ -146,7 +146,8 @@ parse_policy(const char *text, uint32_t *policy)
 			return 0;
 		}
 	}
-	return say_usage("--policy: '%s' is none of lease, strict, live", text);
+	return usage_error("--policy: '%s' is none of lease, strict, live",
+	    text);
 }
 
 static int
@@ -155,7 +156,7 @@ parse_on_loss(const char *text, bool *warn_only)
 	*warn_only = strcmp(text, "warn") == 0;
 	if (*warn_only || strcmp(text, "kill") == 0)
 		return 0;
-	return say_usage("--on-loss: '%s' is neither kill nor warn", text);
+	return usage_error("--on-loss: '%s' is neither kill nor warn", text);
 }
 
 static int
@@ -164,7 +165,7 @@ parse_on_ask(const char *text, bool *term)
 	*term = strcmp(text, "term") == 0;
 	if (*term || strcmp(text, "say") == 0)
 		return 0;
-	return say_usage("--on-ask: '%s' is neither say nor term", text);
+	return usage_error("--on-ask: '%s' is neither say nor term", text);
 }
 
 static int
@@ -175,7 +176,7 @@ parse_permits(const char *text, uint32_t *permits)
 	if (parse_number("--permits", text, LH_SEM_MAX, &n) != 0)
 		return EX_BAD_USAGE;
 	if (n == 0)
-		return say_usage("--permits: a semaphore has 1 to %d permits",
+		return usage_error("--permits: a semaphore has 1 to %d permits",
 		    LH_SEM_MAX);
 	*permits = (uint32_t)n;
 	return 0;
@@ -221,7 +222,7 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 		return parse_span("-w", optarg, &r->wait_ms);
 	case OPT_INFO:
 		if (strlen(optarg) > LH_INFO_MAX)
-			return say_usage("--info: %zu bytes, and %d are the "
+			return usage_error("--info: %zu bytes, and %d are the "
 			    "most", strlen(optarg), LH_INFO_MAX);
 		r->more.info = optarg;
 		return 0;
@@ -253,13 +254,13 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 		r->more.value_len = strlen(optarg);
 		if (r->more.value_len <= LH_VALUE_MAX)
 			return 0;
-		return say_usage("--value: %zu bytes, and %d are the most",
+		return usage_error("--value: %zu bytes, and %d are the most",
 		    r->more.value_len, LH_VALUE_MAX);
 	case OPT_TTL:
 		a->ttl = true;
 		return parse_ttl(optarg, &r->ttl_ms);
 	default:
-		return parse_refused("run", c, argv);
+		return parse_refused_option("run", c, argv);
 	}
 }
 
@@ -273,7 +274,7 @@ take_command(struct run *r, struct asked *a, int argc, char **argv)
 	r->argv = argv + 1;
 	if (a->shell_text == NULL && argc > 1 && strcmp(argv[1], "-c") == 0) {
 		if (argc != 3)
-			return say_usage("-c takes one argument, the shell "
+			return usage_error("-c takes one argument, the shell "
 			    "command: quote it");
 		a->shell_text = argv[2];
 		argc = 1;
@@ -283,8 +284,8 @@ take_command(struct run *r, struct asked *a, int argc, char **argv)
 	}
 	if (a->shell_text != NULL) {
 		if (argc > 1)
-			return say_usage("-c and a command ('%s'): only one of "
-			    "them can be run", r->argv[0]);
+			return usage_error("-c and a command ('%s'): only one "
+			    "of them can be run", r->argv[0]);
 		if (shell == NULL || *shell == '\0')
 			shell = _PATH_BSHELL;
 		shell_argv[0] = (char *)shell;
@@ -295,7 +296,7 @@ take_command(struct run *r, struct asked *a, int argc, char **argv)
 		return 0;
 	}
 	if (argc < 2 || r->argv[0][0] == '\0')
-		return say_usage("run what? leasehold run KEY COMMAND "
+		return usage_error("run what? leasehold run KEY COMMAND "
 		    "[ARGUMENT...]");
 	slash = strrchr(r->argv[0], '/');
 	r->title = slash != NULL && slash[1] != '\0' ? slash + 1 : r->argv[0];
@@ -317,22 +318,22 @@ parse_all(struct run *r, struct asked *a, int argc, char **argv)
 			return 0;
 	}
 	if (a->try && a->wait)
-		return say_usage("-n and -w exclude each other: -n is -w 0");
+		return usage_error("-n and -w exclude each other: -n is -w 0");
 	if (r->no_fork && !a->ttl)
-		return say_usage("-F needs --ttl: nothing renews the lease "
+		return usage_error("-F needs --ttl: nothing renews the lease "
 		    "once the command runs, so it must be as long as that");
 	if (r->more.value != NULL && r->mode == LH_SHARED)
-		return say_usage("--value wants a key alone, not -s");
+		return usage_error("--value wants a key alone, not -s");
 	if (optind >= argc)
-		return say_usage("run under which key? leasehold run KEY "
+		return usage_error("run under which key? leasehold run KEY "
 		    "COMMAND [ARGUMENT...]");
 	r->key = argv[optind];
-	e = keys_split(r);
+	e = run_keys_split(r);
 	if (e == 0 && r->permits != 0 && r->n > 1)
-		e = say_usage("--permits: one semaphore, and '%s' is several "
+		e = usage_error("--permits: one semaphore, and '%s' is several "
 		    "names", r->key);
 	if (e == 0 && r->permits != 0 && r->mode != LH_EXCLUSIVE)
-		e = say_usage("--permits: a permit is not shared");
+		e = usage_error("--permits: a permit is not shared");
 	return e != 0 ? e : take_command(r, a, argc - optind, argv + optind);
 }
 

@@ -56,7 +56,7 @@ struct view {
 static int
 look(const struct lh_key_info *info, void *arg)
 {
-	char ahead[AHEAD_MAX], mine[SPAN_MAX], name[NAME_MAX_TEXT];
+	char ahead[BLOCKER_TEXT_MAX], mine[SPAN_MAX], name[NAME_MAX_TEXT];
 	struct view *v = arg;
 	const char *mode = show_mode(v->r->mode);
 	const struct lh_party *p;
@@ -69,10 +69,10 @@ look(const struct lh_key_info *info, void *arg)
 		return 0;	/* not in line: yet, or any more, or in another
 				 * one's */
 	(void)text_name(name, v->key);
-	(void)ahead_text(ahead, v->r->lh, info, v->r->mode, rank);
-	if (say_has_terminal()) {
-		say_progress("waiting for '%s' (%s) since %s: %s; %u of %u in "
-		    "line", name, mode, text_span(mine,
+	(void)blocker_text(ahead, v->r->lh, info, v->r->mode, rank);
+	if (message_has_terminal()) {
+		message_progress("waiting for '%s' (%s) since %s: %s; %u of %u "
+		    "in line", name, mode, text_span(mine,
 		    lh_clock_ns(v->r->lh) - v->began_ns), ahead, rank,
 		    info->n_waiters);
 		return 0;
@@ -81,7 +81,7 @@ look(const struct lh_key_info *info, void *arg)
 		return 0;	/* for a moment */
 	p = show_oldest(info);
 	if (!v->told || v->told_id[0] != p->id[0] || v->told_id[1] != p->id[1])
-		say("waiting for '%s' (%s): %s; %u of %u in line", name,
+		message("waiting for '%s' (%s): %s; %u of %u in line", name,
 		    mode, ahead, rank, info->n_waiters);
 	v->told = true;
 	v->told_id[0] = p->id[0];
@@ -101,7 +101,7 @@ look_at_all(struct view *v)
 static void
 acquire(struct waiter *w)
 {
-	w->result = keys_acquire(w->r, &w->opts);
+	w->result = run_keys_acquire(w->r, &w->opts);
 	if (w->result != 0)
 		(void)snprintf(w->detail, sizeof(w->detail), "%s",
 		    lh_error_detail());
@@ -132,8 +132,8 @@ sleep_until_done(struct waiter *w, int sigfd, struct view *v)
 
 	for (;;) {
 		n = poll(fds, 2, w->r->verbose ? look_ms : -1);
-		while ((sig = child_next_signal(sigfd, &by_kernel)) != 0) {
-			if (child_is_ending(sig) && ended_by == 0) {
+		while ((sig = run_child_next_signal(sigfd, &by_kernel)) != 0) {
+			if (run_child_is_ending(sig) && ended_by == 0) {
 				ended_by = sig;
 				(void)lh_cancel(&w->cancel);
 			}
@@ -156,12 +156,12 @@ queue_up(struct run *r, struct waiter *w, int sigfd)
 
 	w->done_fd = eventfd(0, EFD_CLOEXEC);
 	if (w->done_fd < 0) {
-		say("cannot wait: %s", strerror(errno));
+		message("cannot wait: %s", strerror(errno));
 		return EX_SYSTEM;
 	}
 	e = pthread_create(&thread, NULL, wait_in_library, w);
 	if (e != 0) {
-		say("cannot wait: %s", strerror(e));
+		message("cannot wait: %s", strerror(e));
 		(void)close(w->done_fd);
 		return EX_SYSTEM;
 	}
@@ -170,8 +170,9 @@ queue_up(struct run *r, struct waiter *w, int sigfd)
 	(void)close(w->done_fd);
 	if (sig != 0) {
 		if (w->result == 0)
-			(void)keys_release(r);
-		say("gave up waiting for '%s': %s", r->name, strsignal(sig));
+			(void)run_keys_release(r);
+		message("gave up waiting for '%s': %s", r->name,
+		    strsignal(sig));
 		return EX_SIGNAL + sig;
 	}
 	return 0;
@@ -180,12 +181,12 @@ queue_up(struct run *r, struct waiter *w, int sigfd)
 static int
 look_for_writer(const struct lh_key_info *info, void *arg)
 {
-	const struct lh_party *p = ahead_writer(info, 0);
+	const struct lh_party *p = blocker_first_writer(info, 0);
 	char party[PARTY_MAX], *text = arg;
 
 	if (info->mode == LH_SHARED && p != NULL)
-		(void)snprintf(text, AHEAD_MAX, "; the writer %s goes first",
-		    show_party(party, p));
+		(void)snprintf(text, BLOCKER_TEXT_MAX,
+		    "; the writer %s goes first", show_party(party, p));
 	return 0;
 }
 
@@ -193,24 +194,26 @@ static int
 refused(struct run *r, const struct waiter *w)
 {
 	int code = error_status(w->result);
-	char writer[AHEAD_MAX] = "";
+	char writer[BLOCKER_TEXT_MAX] = "";
 
 	if (code == EX_BUSY && w->detail[0] != '\0') {
 		if (r->mode == LH_SHARED)
 			(void)lh_status(r->lh, r->key, NULL, look_for_writer,
 			    writer);
 		/* The detail names the key and its holder. */
-		say("no %s lease: %s%s", show_mode(r->mode), w->detail, writer);
+		message("no %s lease: %s%s", show_mode(r->mode), w->detail,
+		    writer);
 		return r->busy_code;
 	}
-	(void)say_error(w->result, w->detail, "cannot acquire '%s'", r->name);
+	(void)message_error(w->result, w->detail, "cannot acquire '%s'",
+	    r->name);
 	return code == EX_BUSY ? r->busy_code : code;
 }
 
 static void
 tell_grant(struct run *r, int64_t waited_ns)
 {
-	char span[SPAN_MAX], *tokens = keys_list(r, KEYS_TOKENS);
+	char span[SPAN_MAX], *tokens = run_keys_list(r, RUN_KEYS_TOKENS);
 	const char *note = "";
 	uint32_t notes = 0;
 
@@ -222,9 +225,9 @@ tell_grant(struct run *r, int64_t waited_ns)
 		note = "; the holder before us died with it";
 	else if (notes & LH_NOTE_PREVIOUS_EXPIRED)
 		note = "; the holder before us let it expire";
-	say("holding '%s' (%s) with token %s after %s%s", r->name,
-	    show_mode(r->mode), tokens != NULL ? tokens : "?",
-	    text_span(span, waited_ns), note);
+	message("holding '%s' (%s) with token %s after %s%s", r->name,
+	    show_mode(r->mode), tokens != NULL ? tokens : "?", text_span(span,
+	    waited_ns), note);
 	free(tokens);
 }
 
@@ -240,17 +243,17 @@ waits_for_itself(struct run *r, struct waiter *w)
 	w->opts.priority = r->priority;
 	if (w->result != -EAGAIN)
 		return false;
-	if (held_against_us(r))
+	if (nesting_is_deadlock(r))
 		return true;
 	if (r->nested)
-		say("'%s' is held (shared) by the command that this one was "
-		    "started from, and a writer waits for it: this one would "
-		    "wait for itself", r->name);
+		message("'%s' is held (shared) by the command that this one "
+		    "was started from, and a writer waits for it: this one "
+		    "would wait for itself", r->name);
 	return r->nested;
 }
 
 bool
-wait_acquire(struct run *r, int sigfd, int *status)
+run_wait_acquire(struct run *r, int sigfd, int *status)
 {
 	struct waiter w = {
 		.r = r,

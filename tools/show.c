@@ -34,7 +34,7 @@ int
 show_json(json_t *value, int status)
 {
 	if (value == NULL) {
-		say("out of memory");
+		message("out of memory");
 		return EX_SYSTEM;
 	}
 	if (json_dumpf(value, stdout, JSON_INDENT(2)) != 0 ||

@@ -56,7 +56,7 @@ print_times(const char *label, const char *what,
 }
 
 void
-counters_text(const struct lh_stats *s)
+show_counters_text(const struct lh_stats *s)
 {
 	const struct lh_counters *c = &s->counters;
 
@@ -81,7 +81,7 @@ counters_text(const struct lh_stats *s)
 }
 
 void
-counters_session(struct lh *lh, const struct lh_session_stats *s)
+show_counters_session(struct lh *lh, const struct lh_session_stats *s)
 {
 	struct lh_party p = { .pid = s->pid };
 	char who[PARTY_MAX], span[SPAN_MAX];
@@ -133,7 +133,7 @@ static const struct {
 };
 
 json_t *
-counters_json(const struct lh_counters *c, bool hold_times)
+show_counters_json(const struct lh_counters *c, bool hold_times)
 {
 	json_t *o = json_object();
 	int bad = 0;
@@ -154,7 +154,7 @@ counters_json(const struct lh_counters *c, bool hold_times)
 }
 
 json_t *
-counters_session_json(struct lh *lh, const struct lh_session_stats *s)
+show_counters_session_json(struct lh *lh, const struct lh_session_stats *s)
 {
 	json_t *o = json_pack("{s:I, s:I, s:b, s:I}", "pid",
 	    (json_int_t)s->pid, "uid", (json_int_t)s->uid, "dead",
@@ -165,7 +165,7 @@ counters_session_json(struct lh *lh, const struct lh_session_stats *s)
 	    show_set_u64(o, "attached_ms", (uint64_t)lh_epoch_ms(lh,
 	    s->attached_ns)) != 0 ||
 	    json_object_set_new(o, "counters",
-	    counters_json(&s->counters, false)) != 0)) {
+	    show_counters_json(&s->counters, false)) != 0)) {
 		json_decref(o);
 		o = NULL;
 	}

@@ -7,13 +7,14 @@
 #include "show.h"
 
 /* A paragraph of lines "label     words". */
-void counters_text(const struct lh_stats *s);
+void show_counters_text(const struct lh_stats *s);
 
 /* One line about a session, which ends with a line feed. */
-void counters_session(struct lh *lh, const struct lh_session_stats *s);
+void show_counters_session(struct lh *lh, const struct lh_session_stats *s);
 
 /* Objects, or NULL. */
-json_t *counters_json(const struct lh_counters *c, bool hold_times);
-json_t *counters_session_json(struct lh *lh, const struct lh_session_stats *s);
+json_t *show_counters_json(const struct lh_counters *c, bool hold_times);
+json_t *show_counters_session_json(struct lh *lh,
+    const struct lh_session_stats *s);
 
 #endif

@@ -10,7 +10,7 @@
 #include "verb_log.h"
 
 const char *
-log_who(char buf[PARTY_MAX], const struct lh_log_entry *e)
+show_event_who(char buf[PARTY_MAX], const struct lh_log_entry *e)
 {
 	struct lh_party p = { .pid = e->pid };
 
@@ -25,7 +25,7 @@ log_who(char buf[PARTY_MAX], const struct lh_log_entry *e)
 }
 
 const char *
-log_moment(char buf[MOMENT_MAX], int64_t epoch_ms)
+show_event_moment(char buf[MOMENT_MAX], int64_t epoch_ms)
 {
 	time_t s = (time_t)(epoch_ms / 1000);
 	struct tm tm;
@@ -169,12 +169,13 @@ describe(char *buf, size_t room, const struct lh_log_entry *e)
 }
 
 void
-log_print(const struct lh_log_entry *e)
+show_event_print(const struct lh_log_entry *e)
 {
 	char when[MOMENT_MAX], who[PARTY_MAX], name[NAME_MAX_TEXT], what[96];
 
 	describe(what, sizeof(what), e);
-	printf("%s %s", log_moment(when, e->epoch_ms), log_who(who, e));
+	printf("%s %s", show_event_moment(when, e->epoch_ms),
+	    show_event_who(who, e));
 	if (e->key != NULL)
 		printf(" %s:", text_name(name, e->key));
 	else if (e->key_hash != 0)
@@ -186,7 +187,7 @@ log_print(const struct lh_log_entry *e)
 }
 
 json_t *
-log_json(const struct lh_log_entry *e)
+show_event_json(const struct lh_log_entry *e)
 {
 	char hash[20];
 	json_t *o = json_pack("{s:s, s:I, s:s, s:s}", "kind", kind_of(e),

@@ -2,13 +2,13 @@
 /*
  * Who is at which key, and what is different from before.
  *
- * A scene is a copy of what lh_list() tells, in an order that does not depend
- * on it, so that two of them can be compared in one pass.  A lease is the same
- * as before if its id is; a wait likewise.  A wait that has become a lease has
- * another id: session and thread are the same then.  So has a lease in another
- * mode: session, thread and beginning are.
+ * A key_parties is a copy of what lh_list() tells, in an order that does not
+ * depend on it, so that two of them can be compared in one pass.  A lease is
+ * the same as before if its id is; a wait likewise.  A wait that has become a
+ * lease has another id: session and thread are the same then.  So has a lease
+ * in another mode: session, thread and beginning are.
  *
- * What came and went between two scenes is in neither.
+ * What came and went between two looks is in neither.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,20 +16,20 @@
 #include "snapshot_diff.h"
 
 static int
-add_actor(struct scene *s, const char *key, const struct lh_party *p)
+add_party(struct key_parties *s, const char *key, const struct lh_party *p)
 {
-	struct actor *a;
+	struct key_party *a;
 
 	if (s->n == s->room) {
 		size_t room = s->room == 0 ? 64 : 2 * s->room;
 
-		a = reallocarray(s->actors, room, sizeof(*a));
+		a = reallocarray(s->parties, room, sizeof(*a));
 		if (a == NULL)
 			return -ENOMEM;
-		s->actors = a;
+		s->parties = a;
 		s->room = room;
 	}
-	a = &s->actors[s->n++];
+	a = &s->parties[s->n++];
 	(void)strncpy(a->key, key, KEY_MAX);
 	a->key[KEY_MAX] = '\0';
 	a->p = *p;
@@ -39,13 +39,13 @@ add_actor(struct scene *s, const char *key, const struct lh_party *p)
 static int
 add_key(const struct lh_key_info *info, void *arg)
 {
-	struct scene *s = arg;
+	struct key_parties *s = arg;
 	int e = 0;
 
 	for (uint32_t i = 0; e == 0 && i < info->n_holders; i++)
-		e = add_actor(s, info->key, &info->holders[i]);
+		e = add_party(s, info->key, &info->holders[i]);
 	for (uint32_t i = 0; e == 0 && i < info->n_waiters; i++)
-		e = add_actor(s, info->key, &info->waiters[i]);
+		e = add_party(s, info->key, &info->waiters[i]);
 	return e;
 }
 
@@ -58,7 +58,7 @@ by_number(uint64_t a, uint64_t b)
 static int
 order(const void *a, const void *b)
 {
-	const struct actor *x = a, *y = b;
+	const struct key_party *x = a, *y = b;
 	int o = strcmp(x->key, y->key);
 
 	if (o == 0)
@@ -69,7 +69,7 @@ order(const void *a, const void *b)
 }
 
 int
-scene_look(struct scene *s, struct lh *lh, const char *key,
+snapshot_diff_read(struct key_parties *s, struct lh *lh, const char *key,
     const char *prefix)
 {
 	int e;
@@ -80,34 +80,34 @@ scene_look(struct scene *s, struct lh *lh, const char *key,
 	if (e == -ENOENT)
 		e = 0;		/* nobody is there */
 	if (e == 0 && s->n > 0)
-		qsort(s->actors, s->n, sizeof(s->actors[0]), order);
+		qsort(s->parties, s->n, sizeof(s->parties[0]), order);
 	return e;
 }
 
 void
-scene_drop(struct scene *s)
+snapshot_diff_free(struct key_parties *s)
 {
-	free(s->actors);
+	free(s->parties);
 	memset(s, 0, sizeof(*s));
 }
 
-/* The actors of one key, in both scenes. */
+/* The parties at one key, in both looks. */
 struct pair {
-	const struct actor *was, *now;
+	const struct key_party *was, *now;
 	size_t n_was, n_now;
 };
 
 static bool
-is_same(const struct actor *a, const struct actor *b)
+is_same(const struct key_party *a, const struct key_party *b)
 {
 	return a->p.id[0] == b->p.id[0] && a->p.id[1] == b->p.id[1] &&
 	    (a->p.rank == 0) == (b->p.rank == 0);
 }
 
-static const struct actor *
-find(const struct actor *in, size_t n, const struct actor *a)
+static const struct key_party *
+find(const struct key_party *in, size_t n, const struct key_party *a)
 {
-	const struct actor *p = n == 0 ? NULL :
+	const struct key_party *p = n == 0 ? NULL :
 	    bsearch(a, in, n, sizeof(*in), order);
 
 	return p != NULL && is_same(p, a) ? p : NULL;
@@ -115,7 +115,7 @@ find(const struct actor *in, size_t n, const struct actor *a)
 
 /* Is `now`, which is new, what `was`, which is gone, has become? */
 static bool
-has_become(const struct actor *was, const struct actor *now)
+has_become(const struct key_party *was, const struct key_party *now)
 {
 	if (was->p.id[0] != now->p.id[0] || was->p.tid != now->p.tid ||
 	    now->p.rank != 0)
@@ -124,12 +124,12 @@ has_become(const struct actor *was, const struct actor *now)
 	    was->p.since_ns == now->p.since_ns);
 }
 
-/* What was an actor that is new: of its holders, or of its waiters. */
-static const struct actor *
-origin(const struct pair *p, const struct actor *now, bool held)
+/* What was a party that is new: of its holders, or of its waiters. */
+static const struct key_party *
+origin(const struct pair *p, const struct key_party *now, bool held)
 {
 	for (size_t i = 0; i < p->n_was; i++) {
-		const struct actor *was = &p->was[i];
+		const struct key_party *was = &p->was[i];
 
 		if ((was->p.rank == 0) == held && has_become(was, now) &&
 		    find(p->now, p->n_now, was) == NULL)
@@ -139,10 +139,10 @@ origin(const struct pair *p, const struct actor *now, bool held)
 }
 
 static bool
-lives_on(const struct pair *p, const struct actor *was)
+lives_on(const struct pair *p, const struct key_party *was)
 {
 	for (size_t i = 0; i < p->n_now; i++) {
-		const struct actor *now = &p->now[i];
+		const struct key_party *now = &p->now[i];
 
 		if (has_become(was, now) &&
 		    find(p->was, p->n_was, now) == NULL)
@@ -152,12 +152,12 @@ lives_on(const struct pair *p, const struct actor *was)
 }
 
 static int
-tell_gone(const struct pair *p, change_fn fn, void *arg)
+tell_gone(const struct pair *p, party_change_fn fn, void *arg)
 {
 	int e = 0;
 
 	for (size_t i = 0; e == 0 && i < p->n_was; i++) {
-		const struct actor *was = &p->was[i];
+		const struct key_party *was = &p->was[i];
 
 		if (find(p->now, p->n_now, was) == NULL && !lives_on(p, was))
 			e = fn(was->p.rank == 0 ? CHANGE_ENDED : CHANGE_LEFT,
@@ -167,13 +167,13 @@ tell_gone(const struct pair *p, change_fn fn, void *arg)
 }
 
 static int
-tell_present(const struct pair *p, change_fn fn, void *arg)
+tell_present(const struct pair *p, party_change_fn fn, void *arg)
 {
 	int e = 0;
 
 	for (size_t i = 0; e == 0 && i < p->n_now; i++) {
-		const struct actor *now = &p->now[i];
-		const struct actor *was = find(p->was, p->n_was, now);
+		const struct key_party *now = &p->now[i];
+		const struct key_party *was = find(p->was, p->n_was, now);
 
 		if (was != NULL && now->p.expires_ns == was->p.expires_ns)
 			continue;
@@ -190,31 +190,31 @@ tell_present(const struct pair *p, change_fn fn, void *arg)
 	return e;
 }
 
-/* How many actors, from the first on, are at that key? */
+/* How many parties, from the first on, are at that key? */
 static size_t
-at_key(const struct scene *s, size_t from, const char *key)
+at_key(const struct key_parties *s, size_t from, const char *key)
 {
 	size_t n = 0;
 
-	while (from + n < s->n && strcmp(s->actors[from + n].key, key) == 0)
+	while (from + n < s->n && strcmp(s->parties[from + n].key, key) == 0)
 		n++;
 	return n;
 }
 
 int
-scene_compare(const struct scene *before, const struct scene *now,
-    change_fn fn, void *arg)
+snapshot_diff_compare(const struct key_parties *before,
+    const struct key_parties *now, party_change_fn fn, void *arg)
 {
 	size_t i = 0, j = 0;
 	int e = 0;
 
 	while (e == 0 && (i < before->n || j < now->n)) {
 		const char *key = i == before->n ||
-		    (j < now->n && strcmp(now->actors[j].key,
-		    before->actors[i].key) < 0) ? now->actors[j].key :
-		    before->actors[i].key;
+		    (j < now->n && strcmp(now->parties[j].key,
+		    before->parties[i].key) < 0) ? now->parties[j].key :
+		    before->parties[i].key;
 		struct pair p = {
-			before->actors + i, now->actors + j,
+			before->parties + i, now->parties + j,
 			at_key(before, i, key), at_key(now, j, key)
 		};
 

@@ -7,18 +7,18 @@
 #include "tool.h"
 
 /* One who holds a key or waits for it. */
-struct actor {
+struct key_party {
 	char key[KEY_MAX + 1];
 	struct lh_party p;	/* rank 0: holds it */
 };
 
 /* All of them, by key; then the holders; then the waiters, by session. */
-struct scene {
-	struct actor *actors;
+struct key_parties {
+	struct key_party *parties;
 	size_t n, room;
 };
 
-enum change {
+enum party_change {
 	CHANGE_ENDED,		/* holds it no more, for whatever reason */
 	CHANGE_LEFT,		/* waits no more, and has not got it */
 	CHANGE_ACQUIRED,	/* holds it now */
@@ -29,18 +29,18 @@ enum change {
 
 /* One of these happened to `now`; what it was before: `was`, or NULL.  Of who
  * is gone only `was` is there.  Not 0 ends the comparison. */
-typedef int (*change_fn)(enum change what, const struct actor *was,
-    const struct actor *now, void *arg);
+typedef int (*party_change_fn)(enum party_change what,
+    const struct key_party *was, const struct key_party *now, void *arg);
 
 /* Of one key, or (key NULL) of those that begin with prefix.  0; or -errno of
- * lh_list(): then the scene is of no use. */
-int scene_look(struct scene *s, struct lh *lh, const char *key,
+ * lh_list(): then s is of no use. */
+int snapshot_diff_read(struct key_parties *s, struct lh *lh, const char *key,
     const char *prefix);
 
 /* Tell fn what is different, key by key.  0, or what fn returned. */
-int scene_compare(const struct scene *before, const struct scene *now,
-    change_fn fn, void *arg);
+int snapshot_diff_compare(const struct key_parties *before,
+    const struct key_parties *now, party_change_fn fn, void *arg);
 
-void scene_drop(struct scene *s);
+void snapshot_diff_free(struct key_parties *s);
 
 #endif

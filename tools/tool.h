@@ -115,7 +115,7 @@ int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
  * parse.c: say what is wrong with the option that getopt_long() has just
  * refused (it returned `c`); always EX_BAD_USAGE.
  */
-int parse_refused(const char *verb, int c, char **argv);
+int parse_refused_option(const char *verb, int c, char **argv);
 
 /*
  * The options of a verb: --help, --json, --system, --table, and its own, if it
@@ -144,18 +144,19 @@ bool parse_table_opts(const char *verb, const char *help, int argc,
     char **argv, struct table_opts *table, int *status);
 
 /* message.c: one line to standard error, after "leasehold: ". */
-void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void say_sentence(const char *sentence);	/* for usage_error_to() */
+void message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void message_sentence(const char *sentence);	/* for usage_error_to() */
 /* The library's error in words; returns its exit status. */
-int say_error(int error, const char *detail, const char *fmt, ...)
+int message_error(int error, const char *detail, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* A line that the next one replaces; only on a terminal. */
-void say_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-bool say_has_terminal(void);
+void message_progress(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
+bool message_has_terminal(void);
 /* From now on rather lose a message than wait for room on standard error. */
-void say_never_block(void);
+void message_never_block(void);
 /* Colour sequences, or "" where there is no call for them. */
-const char *say_bold(int fd);
-const char *say_plain(int fd);
+const char *message_bold(int fd);
+const char *message_plain(int fd);
 
 #endif

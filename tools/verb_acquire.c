@@ -96,7 +96,7 @@ take(int c, char *value, void *arg)
 	switch (c) {
 	case OPT_INFO:
 		if (strlen(value) > LH_INFO_MAX)
-			return say_usage("--info: %zu bytes, and %d are the "
+			return usage_error("--info: %zu bytes, and %d are the "
 			    "most", strlen(value), LH_INFO_MAX);
 		h->more.info = value;
 		return 0;
@@ -161,9 +161,8 @@ acquire_into(struct hold *h, struct lh_session *s)
 
 	h->more.session = s;
 	e = lh_acquire(h->lh, h->key, &h->opts, &lease);
-	status = e == 0 ? tell(h, &lease, h->session) : say_error(e,
-	    lh_error_detail(), "'%s' is not acquired",
-	    text_name(name, h->key));
+	status = e == 0 ? tell(h, &lease, h->session) : message_error(e,
+	    lh_error_detail(), "'%s' is not acquired", text_name(name, h->key));
 	/* nobody was told whose it is; by a request id it is asked for again */
 	if (e == 0 && status != EX_YES &&
 	    (h->more.request[0] | h->more.request[1]) == 0)
@@ -187,8 +186,8 @@ acquire(struct hold *h)
 		    lh_session_id(h->lh));
 		e = lh_acquire(h->lh, h->key, &h->opts, &lease);
 		if (e != 0)
-			return say_error(e, lh_error_detail(), "'%s' is not "
-			    "acquired", h->key);
+			return message_error(e, lh_error_detail(), "'%s' is "
+			    "not acquired", h->key);
 		h->session_opts.flags = LH_CREATE_ONLY;
 	} else {
 		h->session_opts.flags = LH_NO_CREATE;
@@ -196,7 +195,7 @@ acquire(struct hold *h)
 	e = lh_session_open(h->lh, implicit ? own : h->session,
 	    &h->session_opts, &s);
 	if (e != 0) {
-		status = say_error(e, lh_error_detail(), "cannot open the "
+		status = message_error(e, lh_error_detail(), "cannot open the "
 		    "session '%.31s'", implicit ? own : h->session);
 		return e == -ENOENT ? EX_LOST : status;
 	}
@@ -205,7 +204,7 @@ acquire(struct hold *h)
 	else if ((e = lh_handoff(h->lh, &lease, s)) == 0)
 		status = tell(h, &lease, own);
 	else
-		status = say_error(e, lh_error_detail(), "'%s' is lost",
+		status = message_error(e, lh_error_detail(), "'%s' is lost",
 		    h->key);
 	if (implicit && status != EX_YES)
 		(void)lh_session_destroy(s);
@@ -231,7 +230,7 @@ verb_acquire(int argc, char **argv)
 	    &own, &status))
 		return status;
 	if (optind + 1 != argc)
-		return say_usage("acquire takes one key: leasehold acquire "
+		return usage_error("acquire takes one key: leasehold acquire "
 		    "KEY");
 	h.key = argv[optind];
 	if (parse_key(h.key) != 0)
@@ -239,14 +238,15 @@ verb_acquire(int argc, char **argv)
 	if (h.session != NULL && *h.session == '\0')
 		h.session = NULL;
 	if (h.session != NULL && h.ttl)
-		return say_usage("--ttl is of a new session, and there is '%s' "
-		    "already", h.session);
+		return usage_error("--ttl is of a new session, and there is "
+		    "'%s' already", h.session);
 	if (h.session == NULL && (h.more.request[0] | h.more.request[1]) != 0)
-		return say_usage("--request needs --session: it is repeated in "
-		    "the same one");
+		return usage_error("--request needs --session: it is repeated "
+		    "in the same one");
 	e = open_table(&h.lh, &h.table, 0, NULL);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	status = acquire(&h);
 	(void)lh_close(h.lh);
 	return status;
@@ -295,8 +295,8 @@ open_held(struct lh **lh, const struct table_opts *table)
 		(void)open_table_missing(table);
 		return EX_LOST;
 	}
-	return e == 0 ? EX_YES : say_error(e, lh_error_detail(), "cannot open "
-	    "the table");
+	return e == 0 ? EX_YES : message_error(e, lh_error_detail(), "cannot "
+	    "open the table");
 }
 
 static int
@@ -316,8 +316,8 @@ release(const struct table_opts *table, const char *key, const uint64_t id[2],
 	if (e == 0)
 		end_implicit(lh, id[0]);
 	else
-		status = say_error(e, lh_error_detail(), "'%s' is not released",
-		    text_name(name, key));
+		status = message_error(e, lh_error_detail(), "'%s' is not "
+		    "released", text_name(name, key));
 	if (e == -ESTALE || e == -ENOENT)
 		status = EX_LOST;
 	(void)lh_close(lh);
@@ -358,7 +358,7 @@ release_request(const struct table_opts *table, const struct by_request *r)
 		lh_session_close(s);
 	}
 	if (e != 0)
-		status = say_error(e, lh_error_detail(), "not released");
+		status = message_error(e, lh_error_detail(), "not released");
 	(void)lh_close(lh);
 	return e == -ESTALE || e == -ENOENT ? EX_LOST : status;
 }
@@ -381,14 +381,14 @@ verb_release(int argc, char **argv)
 	    &own, &status))
 		return status;
 	if (table.json)
-		return say_usage("release prints nothing: no --json");
+		return usage_error("release prints nothing: no --json");
 	if ((r.id[0] | r.id[1]) != 0 && optind == argc && r.session != NULL)
 		return release_request(&table, &r);
 	if ((r.id[0] | r.id[1]) != 0)
-		return say_usage("release --request ID takes no key, and a "
+		return usage_error("release --request ID takes no key, and a "
 		    "session: leasehold release --request ID --session S");
 	if (optind + 3 != argc)
-		return say_usage("release takes a key, an id and a token: "
+		return usage_error("release takes a key, an id and a token: "
 		    "leasehold release KEY ID TOKEN");
 	if (parse_key(argv[optind]) != 0 ||
 	    parse_lease_id("the id", argv[optind + 1], id) != 0 ||

@@ -90,12 +90,12 @@ end_it(struct breaking *b)
 		e = b->ask ? lh_ask_release(b->lh, b->key, b->id, b->token) :
 		    lh_break(b->lh, b->key, b->id, b->token);
 	if (e == -ENOENT || e == -ESTALE || e == 0) {
-		say("%s '%s'", e == -ESTALE ? "that lease does not hold" :
+		message("%s '%s'", e == -ESTALE ? "that lease does not hold" :
 		    "nobody holds", name);
 		return output_flush(EX_NO);
 	}
 	if (e < 0)
-		return say_error(e, lh_error_detail(), "cannot %s '%s'",
+		return message_error(e, lh_error_detail(), "cannot %s '%s'",
 		    b->ask ? "ask for" : "end the lease on", name);
 	return output_flush(EX_YES);
 }
@@ -108,7 +108,8 @@ work(const struct table_opts *table, struct breaking *b)
 	if (e == -ENOENT)
 		return open_table_missing(table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	b->table = lh_table_name(b->lh);
 	b->json = table->json;
 	status = end_it(b);
@@ -144,7 +145,7 @@ verb(int argc, char **argv, bool ask)
 	    &own, &status))
 		return status;
 	if (optind + 1 != argc)
-		return say_usage("%s takes one key: leasehold %s KEY", name,
+		return usage_error("%s takes one key: leasehold %s KEY", name,
 		    name);
 	b.key = argv[optind];
 	return parse_key(b.key) != 0 ? EX_BAD_USAGE : work(&table, &b);

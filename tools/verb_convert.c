@@ -75,16 +75,17 @@ convert(const struct convert *c)
 		return EX_LOST;
 	}
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = lh_lease_recall(lh, c->key, c->id, c->token, &lease);
 	if (e == 0)
 		e = lh_convert_wait(lh, &lease, c->opts.mode, &c->opts);
 	if (e == 0)
 		status = tell(c, lh, &lease);
 	else
-		status = say_error(e, lh_error_detail(), "the lease on '%s' "
-		    "is not %s", text_name(name, c->key),
-		    c->opts.mode == LH_SHARED ? "shared" : "exclusive");
+		status = message_error(e, lh_error_detail(), "the lease on "
+		    "'%s' is not %s", text_name(name, c->key), c->opts.mode ==
+		    LH_SHARED ? "shared" : "exclusive");
 	if (e == -ESTALE || e == -ENOENT)
 		status = EX_LOST;
 	(void)lh_close(lh);
@@ -95,7 +96,7 @@ static int
 choose(struct convert *c, uint32_t mode)
 {
 	if (c->chosen && c->opts.mode != mode)
-		return say_usage("convert: -s and -x exclude each other");
+		return usage_error("convert: -s and -x exclude each other");
 	c->chosen = true;
 	c->opts.mode = mode;
 	return 0;
@@ -139,10 +140,10 @@ verb_convert(int argc, char **argv)
 	    &status))
 		return status;
 	if (!c.chosen)
-		return say_usage("convert to which mode? -s (shared) or -x "
+		return usage_error("convert to which mode? -s (shared) or -x "
 		    "(exclusive)");
 	if (optind + 3 != argc)
-		return say_usage("convert takes a key, an id and a token: "
+		return usage_error("convert takes a key, an id and a token: "
 		    "leasehold convert -x KEY ID TOKEN");
 	c.key = argv[optind];
 	if (parse_key(c.key) != 0 ||

@@ -27,10 +27,11 @@ take_out(const struct table_opts *table, const char *key)
 	if (e == -ENOENT)
 		return EX_YES;		/* nor is the key */
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = lh_destroy(lh, key);
 	if (e != 0)
-		status = say_error(e, lh_error_detail(), "'%s' stays",
+		status = message_error(e, lh_error_detail(), "'%s' stays",
 		    text_name(name, key));
 	(void)lh_close(lh);
 	return status;
@@ -45,9 +46,9 @@ verb_destroy(int argc, char **argv)
 	if (!parse_table_opts("destroy", help, argc, argv, &table, &status))
 		return status;
 	if (table.json)
-		return say_usage("destroy prints nothing: no --json");
+		return usage_error("destroy prints nothing: no --json");
 	if (optind + 1 != argc)
-		return say_usage("destroy takes one key: leasehold destroy "
+		return usage_error("destroy takes one key: leasehold destroy "
 		    "KEY");
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
 	    take_out(&table, argv[optind]);

@@ -236,7 +236,7 @@ put_finding(const char *finding, void *arg)
 
 	(void)text_clean(clean, sizeof(clean), finding, sizeof(clean), false);
 	if (!d->json)
-		say("%s", clean);
+		message("%s", clean);
 	else if (show_append_text(d->findings, clean) != 0)
 		d->no_memory = true;
 }
@@ -275,11 +275,11 @@ take(struct dump *d, const struct table_opts *table, const char *file)
 	if (n == -ENOENT && file == NULL)
 		return open_table_missing(table);
 	if (n == -ENOENT) {
-		say("%s", lh_error_detail());
+		message("%s", lh_error_detail());
 		return EX_NO;
 	}
 	if (n < 0)
-		return say_error(n, n == -ENOMEM ? NULL : lh_error_detail(),
+		return message_error(n, n == -ENOMEM ? NULL : lh_error_detail(),
 		    "cannot dump the table");
 	status = n == 0 ? EX_YES : EX_DAMAGED;
 	if (d->json)
@@ -288,7 +288,7 @@ take(struct dump *d, const struct table_opts *table, const char *file)
 		    d->sessions, "keys", d->keys, "findings", d->findings),
 		    status);
 	if (n > 0)
-		say("%d findings: the table is damaged", n);
+		message("%d findings: the table is damaged", n);
 	return output_flush(status);
 }
 
@@ -302,10 +302,10 @@ verb_dump(int argc, char **argv)
 	if (!parse_table_opts("dump", help, argc, argv, &table, &status))
 		return status;
 	if (optind + 1 < argc)
-		return say_usage("dump takes one file: '%s' is one too many",
+		return usage_error("dump takes one file: '%s' is one too many",
 		    argv[optind + 1]);
 	if (optind < argc && (table.name != NULL || table.system))
-		return say_usage("dump: a file, or --table and --system, not "
+		return usage_error("dump: a file, or --table and --system, not "
 		    "both");
 	d.json = table.json;
 	status = take(&d, &table, optind < argc ? argv[optind] : NULL);

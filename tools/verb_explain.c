@@ -260,7 +260,7 @@ not_there(const struct table_opts *table, const char *key, const char *why)
 	json_t *list;
 
 	if (!table->json) {
-		say("nobody holds '%s': %s", text_name(name, key), why);
+		message("nobody holds '%s': %s", text_name(name, key), why);
 		return EX_NO;
 	}
 	list = json_array();
@@ -282,7 +282,8 @@ ask(const struct table_opts *table, const char *key)
 	if (e == -ENOENT)
 		return not_there(table, key, "there is no such table");
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	if (table->json && (x.list = json_array()) == NULL)
 		x.no_memory = true;
 	e = follow(&x, key);
@@ -290,8 +291,8 @@ ask(const struct table_opts *table, const char *key)
 	if (e == -ENOENT)
 		status = not_there(table, key, "the table does not know it");
 	else if (e != 0)
-		status = say_error(e, lh_error_detail(), "cannot look at '%s'",
-		    text_name(name, key));
+		status = message_error(e, lh_error_detail(), "cannot look at "
+		    "'%s'", text_name(name, key));
 	else if (x.no_memory)
 		status = show_json(NULL, EX_SYSTEM);
 	else if (table->json)
@@ -312,7 +313,7 @@ verb_explain(int argc, char **argv)
 	if (!parse_table_opts("explain", help, argc, argv, &table, &status))
 		return status;
 	if (optind + 1 != argc)
-		return say_usage("explain takes one key: leasehold explain "
+		return usage_error("explain takes one key: leasehold explain "
 		    "KEY");
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
 	    ask(&table, argv[optind]);

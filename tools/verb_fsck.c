@@ -59,8 +59,8 @@ tell(struct fsck *k, const char *table, uint64_t keys, int n)
 	if (n == 0)
 		printf("table '%s' is sound (%" PRIu64 " keys)\n", table, keys);
 	else
-		say("table '%s' is damaged (%d findings): keep a copy of its "
-		    "object if you want to know why, then end its users, "
+		message("table '%s' is damaged (%d findings): keep a copy of "
+		    "its object if you want to know why, then end its users, "
 		    "repair it (fsck --repair), and start them again", table,
 		    n);
 	return output_flush(status);
@@ -81,11 +81,12 @@ check(struct fsck *k, const struct table_opts *table)
 		return tell(k, open_table_name(table), 0, 1);
 	}
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	n = lh_check(lh, find, k);
 	e = n < 0 ? n : lh_stats(lh, &s);
 	if (e != 0) {
-		status = say_error(e, lh_error_detail(), "cannot check the "
+		status = message_error(e, lh_error_detail(), "cannot check the "
 		    "table");
 	} else {
 		if (n == 0 && s.damaged) {
@@ -136,15 +137,15 @@ repair(struct fsck *k, const struct table_opts *table)
 	if (n == -ENOENT)
 		return open_table_missing(table);
 	if (n == -EBUSY)
-		return say_error(n, lh_error_detail(), "table '%s' is not "
+		return message_error(n, lh_error_detail(), "table '%s' is not "
 		    "repaired", open_table_name(table));
 	if (n == -EPROTO || n == -EUCLEAN || n == -EXDEV)
-		return say_error(n, lh_error_detail(), "table '%s' is beyond "
-		    "repair ('leasehold rm --force' removes it)",
+		return message_error(n, lh_error_detail(), "table '%s' is "
+		    "beyond repair ('leasehold rm --force' removes it)",
 		    open_table_name(table));
 	if (n < 0)
-		return say_error(n, lh_error_detail(), "cannot repair table "
-		    "'%s'", open_table_name(table));
+		return message_error(n, lh_error_detail(), "cannot repair "
+		    "table '%s'", open_table_name(table));
 	return tell_repaired(k, open_table_name(table), n);
 }
 
@@ -175,11 +176,11 @@ verb_fsck(int argc, char **argv)
 	if (!parse_verb_opts("fsck", help, argc, argv, &table, &own, &status))
 		return status;
 	if (optind < argc)
-		return say_usage("fsck takes no argument ('%s'): the table's "
+		return usage_error("fsck takes no argument ('%s'): the table's "
 		    "name goes after --table", argv[optind]);
 	if (k.dry && !k.repair)
-		return say_usage("--dry-run goes with --repair; without either "
-		    "fsck changes nothing");
+		return usage_error("--dry-run goes with --repair; without "
+		    "either fsck changes nothing");
 	k.json = table.json;
 	if (k.json)
 		k.findings = json_array();

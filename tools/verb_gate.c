@@ -69,13 +69,14 @@ ask(const struct gate *o, struct lh_gate *g)
 	uint64_t mark[2];
 
 	if (e == -ESTALE)
-		say("%s", lh_error_detail());
+		message("%s", lh_error_detail());
 	else if (e != 0)
-		return say_error(e, lh_error_detail(), "not known, so keep "
+		return message_error(e, lh_error_detail(), "not known, so keep "
 		    "off");
 	e = lh_gate_marks(g, &mark[LH_EXCLUSIVE], &mark[LH_SHARED]);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot read the gate");
+		return message_error(e, lh_error_detail(), "cannot read the "
+		    "gate");
 	return tell(o, mark, status);
 }
 
@@ -112,11 +113,11 @@ parse(struct gate *o, int argc, char **argv, bool *done)
 			o->mode = LH_SHARED;
 			break;
 		default:
-			return parse_refused("gate", c, argv);
+			return parse_refused_option("gate", c, argv);
 		}
 	}
 	if (optind == argc || argc - optind > 2)
-		return say_usage("gate takes a file and a token: leasehold "
+		return usage_error("gate takes a file and a token: leasehold "
 		    "gate FILE \"$LEASEHOLD_FENCE\"");
 	o->path = argv[optind];
 	if (optind + 1 == argc) {
@@ -125,7 +126,7 @@ parse(struct gate *o, int argc, char **argv, bool *done)
 	}
 	c = parse_number("the token", argv[optind + 1], INT64_MAX, &o->token);
 	if (c == 0 && o->token == 0)
-		return say_usage("the token: no lease has token 0");
+		return usage_error("the token: no lease has token 0");
 	return c;
 }
 
@@ -141,11 +142,12 @@ verb_gate(int argc, char **argv)
 		return status;
 	e = lh_gate_open(&g, o.path, NULL, o.flags);
 	if (e == -ENOENT && (o.flags & LH_NO_CREATE)) {
-		say("there is no gate '%s'", o.path);
+		message("there is no gate '%s'", o.path);
 		return EX_NO;
 	}
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the gate");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "gate");
 	status = ask(&o, g);
 	(void)lh_gate_close(g);
 	return status;

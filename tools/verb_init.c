@@ -84,7 +84,7 @@ parse_count(const char *what, const char *text, uint32_t min, uint32_t max,
 	int e = parse_number(what, text, max, &v);
 
 	if (e == 0 && v < min)
-		return say_usage("%s: %" PRIu64 " are too few: it can be %"
+		return usage_error("%s: %" PRIu64 " are too few: it can be %"
 		    PRIu32 " to %" PRIu32, what, v, min, max);
 	*n = (uint32_t)v;
 	return e;
@@ -99,7 +99,8 @@ parse_order(const char *text, uint32_t *order)
 			return 0;
 		}
 	}
-	return say_usage("--order: '%s' is none of bounded, fifo, barge", text);
+	return usage_error("--order: '%s' is none of bounded, fifo, barge",
+	    text);
 }
 
 static int
@@ -111,7 +112,7 @@ parse_clock(const char *text, uint32_t *clock)
 			return 0;
 		}
 	}
-	return say_usage("--clock: '%s' is neither monotonic nor boottime",
+	return usage_error("--clock: '%s' is neither monotonic nor boottime",
 	    text);
 }
 
@@ -123,7 +124,7 @@ parse_tokens(const char *text, uint32_t *flags)
 	else if (strcmp(text, "key") == 0)
 		*flags &= ~LH_TOKENS_GLOBAL;
 	else
-		return say_usage("--tokens: '%s' is neither key nor global",
+		return usage_error("--tokens: '%s' is neither key nor global",
 		    text);
 	return 0;
 }
@@ -136,10 +137,10 @@ parse_mode(const char *text, uint32_t *mode)
 
 	if (len == 0 || len > 4 || strspn(text, "01234567") != len ||
 	    sscanf(text, "%o", &m) != 1 || (m & ~0777u) != 0)
-		return say_usage("--mode: '%s' is not three octal digits, as "
+		return usage_error("--mode: '%s' is not three octal digits, as "
 		    "in 660", text);
 	if ((m & 0600) != 0600)
-		return say_usage("--mode: %03o would lock its owner out: it "
+		return usage_error("--mode: %03o would lock its owner out: it "
 		    "begins with 6 or 7", m);
 	*mode = m;
 	return 0;
@@ -156,7 +157,7 @@ parse_group(const char *text, uint32_t *group)
 		return 0;
 	}
 	if (*text < '0' || *text > '9')
-		return say_usage("--group: there is no group '%s'", text);
+		return usage_error("--group: there is no group '%s'", text);
 	if (parse_number("--group", text, UINT32_MAX - 1, &id) != 0)
 		return EX_BAD_USAGE;
 	*group = (uint32_t)id;
@@ -221,7 +222,7 @@ parse(struct init *in, int argc, char **argv, int *status)
 	    status))
 		return false;
 	if (optind < argc)
-		*status = say_usage("init takes no argument ('%s'): the "
+		*status = usage_error("init takes no argument ('%s'): the "
 		    "table's name goes after --table", argv[optind]);
 	return *status == 0;
 }
@@ -233,7 +234,7 @@ tell(const struct init *in, struct lh *lh, bool made)
 	int e = lh_stats(lh, &s);
 
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot look at the "
+		return message_error(e, lh_error_detail(), "cannot look at the "
 		    "table");
 	if (in->table.json)
 		return show_json(json_pack("{s:s, s:b, s:I, s:I, s:I, s:s,"
@@ -274,12 +275,13 @@ verb_init(int argc, char **argv)
 		e = lh_open(&lh, in.table.name, &in.opts);
 	}
 	if (e == -EEXIST)
-		return say_error(e, lh_error_detail(), "table '%s' exists and "
-		    "stays as it is: choose another name, remove it (leasehold "
-		    "rm), or say --if-missing", open_table_name(&in.table));
-	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot make table '%s'",
+		return message_error(e, lh_error_detail(), "table '%s' exists "
+		    "and stays as it is: choose another name, remove it "
+		    "(leasehold rm), or say --if-missing",
 		    open_table_name(&in.table));
+	if (e != 0)
+		return message_error(e, lh_error_detail(), "cannot make table "
+		    "'%s'", open_table_name(&in.table));
 	status = tell(&in, lh, made);
 	(void)lh_close(lh);
 	return status;

@@ -248,9 +248,9 @@ print_table(const struct list *l)
 				width[c] = w;
 		}
 	}
-	fputs(say_bold(1), stdout);
+	fputs(message_bold(1), stdout);
 	print_cells(head, width);
-	printf("%s\n", say_plain(1));
+	printf("%s\n", message_plain(1));
 	for (i = 0; i < l->n; i++) {
 		print_cells(l->rows[i].cell, width);
 		putchar('\n');
@@ -295,16 +295,17 @@ ask(const struct table_opts *table, const char *prefix)
 	if (e == -ENOENT) {
 		if (l.json)
 			return show_json(json_array(), EX_NO);
-		say("there is no table '%s': nothing is held in it",
+		message("there is no table '%s': nothing is held in it",
 		    open_table_name(table));
 		return EX_NO;
 	}
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = lh_list(l.lh, prefix, add, &l);
 	if (e != 0) {
-		result = say_error(e, e == -ENOMEM ? NULL : lh_error_detail(),
-		    "cannot list the table");
+		result = message_error(e, e == -ENOMEM ? NULL :
+		    lh_error_detail(), "cannot list the table");
 	} else {
 		if (l.n > 0)
 			qsort(l.rows, l.n, sizeof(l.rows[0]), by_key);
@@ -324,10 +325,10 @@ verb_list(int argc, char **argv)
 	if (!parse_table_opts("list", help, argc, argv, &table, &status))
 		return status;
 	if (optind + 1 < argc)
-		return say_usage("list takes one prefix: '%s' is one too many",
-		    argv[optind + 1]);
+		return usage_error("list takes one prefix: '%s' is one too "
+		    "many", argv[optind + 1]);
 	if (optind < argc && strlen(argv[optind]) > KEY_MAX)
-		return say_usage("the prefix is %zu bytes long: a key is 1 to "
-		    "%d bytes long", strlen(argv[optind]), KEY_MAX);
+		return usage_error("the prefix is %zu bytes long: a key is 1 "
+		    "to %d bytes long", strlen(argv[optind]), KEY_MAX);
 	return ask(&table, optind < argc ? argv[optind] : NULL);
 }

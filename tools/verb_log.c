@@ -61,10 +61,10 @@ put(const struct lh_log_entry *e, void *arg)
 	if (e->time_ns > l->last_ns)
 		l->last_ns = e->time_ns;
 	if (!l->o->table.json) {
-		log_print(e);
+		show_event_print(e);
 		return 0;
 	}
-	o = log_json(e);
+	o = show_event_json(e);
 	if (l->list != NULL) {
 		l->no_memory |= json_array_append_new(l->list, o) != 0;
 	} else if (o != NULL) {
@@ -102,7 +102,7 @@ follow(struct log *l, struct lh_log_opts *ask)
 
 	l->told = calloc(RECORDS_MAX, sizeof(l->told[0]));
 	if (l->told == NULL)
-		return say_error(-ENOMEM, NULL, "cannot follow");
+		return message_error(-ENOMEM, NULL, "cannot follow");
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	while (!interrupted && status == EX_YES) {
@@ -156,7 +156,8 @@ switch_grants(const struct log_opts *o)
 	if (e == -ENOENT)
 		return open_table_missing(&o->table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	was = lh_log_grants(lh, o->grants);
 	(void)lh_close(lh);
 	if (o->table.json)
@@ -172,8 +173,8 @@ static int
 parse_switch(const char *text, int *on)
 {
 	*on = strcmp(text, "on") == 0;
-	return *on || strcmp(text, "off") == 0 ? 0 :
-	    say_usage("--grants: '%s' is neither on nor off", text);
+	return *on || strcmp(text, "off") == 0 ? 0 : usage_error("--grants: "
+	    "'%s' is neither on nor off", text);
 }
 
 /* Do these go together? */
@@ -182,17 +183,17 @@ check(const struct log_opts *o)
 {
 	if (o->file != NULL && (o->table.name != NULL || o->table.system ||
 	    o->follow || o->grants >= 0))
-		return say_usage("log: with --file there is no --table, "
+		return usage_error("log: with --file there is no --table, "
 		    "--system, --follow and --grants");
 	if (o->grants >= 0 && (o->key != NULL || o->follow || o->at != NULL ||
 	    o->since_ms >= 0))
-		return say_usage("log: --grants is only a switch: it goes "
+		return usage_error("log: --grants is only a switch: it goes "
 		    "with nothing but --table, --system and --json");
 	if (o->at != NULL && (o->follow || o->since_ms >= 0))
-		return say_usage("log: --at is about one moment: it goes "
+		return usage_error("log: --at is about one moment: it goes "
 		    "neither with --since nor with --follow");
 	if (o->at != NULL && o->key == NULL)
-		return say_usage("log: --at wants a KEY");
+		return usage_error("log: --at wants a KEY");
 	return 0;
 }
 
@@ -238,7 +239,7 @@ parse(struct log_opts *o, int argc, char **argv, int *status)
 	if (optind < argc)
 		*status = parse_key(o->key = argv[optind]);
 	if (*status == 0 && optind + 1 < argc)
-		*status = say_usage("log takes one key: '%s' is one too many",
+		*status = usage_error("log takes one key: '%s' is one too many",
 		    argv[optind + 1]);
 	if (*status == 0)
 		*status = check(o);
@@ -255,5 +256,5 @@ verb_log(int argc, char **argv)
 		return status;
 	if (o.grants >= 0)
 		return switch_grants(&o);
-	return o.at != NULL ? log_past(&o) : tell(&o);
+	return o.at != NULL ? log_at(&o) : tell(&o);
 }

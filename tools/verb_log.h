@@ -19,18 +19,18 @@ struct log_opts {
 struct lh_log_opts log_query(const struct log_opts *o);
 
 /* "worker[4711]", "[4711]", "reaper", or "?". */
-const char *log_who(char buf[PARTY_MAX], const struct lh_log_entry *e);
+const char *show_event_who(char buf[PARTY_MAX], const struct lh_log_entry *e);
 
 /* A moment with milliseconds, in local time; as lh_log_entry.epoch_ms. */
 #define MOMENT_MAX 48
-const char *log_moment(char buf[MOMENT_MAX], int64_t epoch_ms);
+const char *show_event_moment(char buf[MOMENT_MAX], int64_t epoch_ms);
 
 /* One line of text; an object, or NULL. */
-void log_print(const struct lh_log_entry *e);
-json_t *log_json(const struct lh_log_entry *e);
+void show_event_print(const struct lh_log_entry *e);
+json_t *show_event_json(const struct lh_log_entry *e);
 
 /* log_at.c: who held it at that time?  The exit status. */
-int log_past(const struct log_opts *o);
+int log_at(const struct log_opts *o);
 
 /* The library said `error`; the exit status. */
 int log_query_error(const struct log_opts *o, int error);

@@ -32,16 +32,15 @@ take_away(const struct table_opts *table, bool force)
 	if (e == -ENOENT)
 		return open_table_missing(table);
 	if (e == -EBUSY)
-		return say_error(e, lh_error_detail(), "table '%s' stays%s",
+		return message_error(e, lh_error_detail(), "table '%s' stays%s",
 		    open_table_name(table), force ? "" : " (--force)");
 	if (e == -EPROTO || e == -EUCLEAN || e == -EXDEV)
-		return say_error(e, lh_error_detail(),
-		    "table '%s' stays; "
+		return message_error(e, lh_error_detail(), "table '%s' stays; "
 		    "--force removes it whatever it is",
 		    open_table_name(table));
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot remove table "
-		    "'%s'", open_table_name(table));
+		return message_error(e, lh_error_detail(), "cannot remove "
+		    "table '%s'", open_table_name(table));
 	return EX_YES;
 }
 
@@ -70,9 +69,9 @@ verb_rm(int argc, char **argv)
 	if (!parse_verb_opts("rm", help, argc, argv, &table, &own, &status))
 		return status;
 	if (table.json)
-		return say_usage("rm prints nothing: no --json");
+		return usage_error("rm prints nothing: no --json");
 	if (optind < argc)
-		return say_usage("rm takes no argument ('%s'): the table's "
+		return usage_error("rm takes no argument ('%s'): the table's "
 		    "name goes after --table", argv[optind]);
 	return take_away(&table, force);
 }

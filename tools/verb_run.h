@@ -66,107 +66,109 @@ bool run_options_parse(struct run *r, int argc, char **argv, int *status);
 /*
  * run_keys.c: `key` into items.  0; an exit status after a sentence.
  */
-int keys_split(struct run *r);
+int run_keys_split(struct run *r);
 /* The library's calls, on all of them: 0, or the first error.  After -ESTALE
  * of the middle two r->lost is set. */
-int keys_acquire(struct run *r, const struct lh_acquire_opts *opts);
-int keys_extend(struct run *r);
-int keys_verify(struct run *r);
-int keys_release(struct run *r);
+int run_keys_acquire(struct run *r, const struct lh_acquire_opts *opts);
+int run_keys_extend(struct run *r);
+int run_keys_verify(struct run *r);
+int run_keys_release(struct run *r);
 /* Has somebody asked for one of them since the last time? */
-bool keys_asked(struct run *r);
+bool run_keys_asked(struct run *r);
 /* Of each lease, with commas between them: allocated, or NULL. */
-enum keys_of { KEYS_TOKENS, KEYS_IDS };
-char *keys_list(const struct run *r, enum keys_of what);
+enum run_keys_text { RUN_KEYS_TOKENS, RUN_KEYS_IDS };
+char *run_keys_list(const struct run *r, enum run_keys_text what);
 
 /*
  * run_child.c: signals.  Blocks those that we take from a descriptor, and makes
  * it; a signal that our caller ignores stays ignored (nohup; background jobs of
  * scripts).  The descriptor, or -errno.
  */
-int child_take_signals(struct run *r);
+int run_child_take_signals(struct run *r);
 
 /* From now on the signals that concern a holder, too.  The descriptor. */
-int child_take_all_signals(int fd);
+int run_child_take_all_signals(int fd);
 
 /* Next signal of the descriptor; 0 when there is none.  *by_kernel: it came
  * from the terminal, so that the command has got it as well. */
-int child_next_signal(int fd, bool *by_kernel);
+int run_child_next_signal(int fd, bool *by_kernel);
 
 /* Is it one that asks a process to end? */
-bool child_is_ending(int sig);
+bool run_child_is_ending(int sig);
 
 /*
  * Put into our environment what the command is to find in its own.
  * loss_fd -1: there is none.  0; -ENOMEM.
  */
-int child_environment(struct run *r, int loss_fd);
+int run_child_environment(struct run *r, int loss_fd);
 
 /*
  * A descriptor that keeps this session alive in whoever inherits it, out of
  * the way of scripts' own numbers; closed in `exec`ed programs unless kept.
  * Or -errno.
  */
-int child_liveness_fd(struct run *r);
+int run_child_liveness_fd(struct run *r);
 
 /* Become the command (-F, and the child): an exit status if that failed. */
-int child_exec(struct run *r, const int *keep_fds, int n_keep);
+int run_child_exec(struct run *r, const int *keep_fds, int n_keep);
 
 /* Fork the command.  Its pid, or -errno. */
-pid_t child_start(struct run *r, const int *keep_fds, int n_keep);
+pid_t run_child_start(struct run *r, const int *keep_fds, int n_keep);
 
 /*
  * nesting.c: does an ancestor of ours (LEASEHOLD_HELD) hold a key of ours, so
  * that we would wait for ourselves?  That has been said then.  Where both are
  * shared it is false, and r->nested is set.
  */
-bool held_against_us(struct run *r);
+bool nesting_is_deadlock(struct run *r);
 /* nesting.c: LEASEHOLD_HELD with our leases added; allocated, or NULL. */
-char *held_with_ours(struct run *r);
+char *nesting_list(struct run *r);
 
 /*
  * run_wait.c: get the leases.  True: r->leases are ours.  False: it has been
  * said why, and *status is what to exit with, which can be 0 (-E 0).  sigfd
- * from child_take_signals().
+ * from run_child_take_signals().
  */
-bool wait_acquire(struct run *r, int sigfd, int *status);
+bool run_wait_acquire(struct run *r, int sigfd, int *status);
 
 /*
  * blocker.c: who stands between the key and the one that has this place in line
  * (0: none) and wants this mode, in words, for anybody to read.
  */
-#define AHEAD_MAX 512
-const char *ahead_text(char buf[AHEAD_MAX], struct lh *lh,
+#define BLOCKER_TEXT_MAX 512
+const char *blocker_text(char buf[BLOCKER_TEXT_MAX], struct lh *lh,
     const struct lh_key_info *info, uint32_t mode, uint32_t rank);
 /* The writer in line that a reader of that rank comes after, or NULL. */
-const struct lh_party *ahead_writer(const struct lh_key_info *info,
+const struct lh_party *blocker_first_writer(const struct lh_key_info *info,
     uint32_t rank);
 
 /* run_events.c: be told that somebody asks for a lease, or has broken it. */
-struct ear {
+struct run_events {
 	struct lh_lock *lock[LH_MANY_MAX];
 	struct lh_watch *watch[LH_MANY_MAX];
 	size_t n;		/* none: nothing is heard */
 };
 struct pollfd;
-void ear_open(struct ear *ear, struct run *r);
-void ear_close(struct ear *ear);
-void ear_fds(const struct ear *ear, struct pollfd *fds);	/* n of them */
-uint32_t ear_heard(struct ear *ear);	/* LH_EVENT_ASKED, _LOST, since then */
+void run_events_open(struct run_events *events, struct run *r);
+void run_events_close(struct run_events *events);
+void run_events_pollfds(const struct run_events *events,
+    struct pollfd *fds); /* n of them */
+uint32_t run_events_take(struct run_events
+	*events); /* LH_EVENT_ASKED, _LOST, since then */
 
 /* run_launch.c: start the command under the lease, and see it through; the exit
  * status. */
-int launch_run(struct run *r, int sigfd);
+int run_launch(struct run *r, int sigfd);
 
 /*
  * run_guard.c: keep the lease while the command runs, give it back; the exit
  * status.  loss_fd: to be closed when the lease is lost.
  */
-int guard_command(struct run *r, int sigfd, pid_t command, int loss_fd);
+int run_guard(struct run *r, int sigfd, pid_t command, int loss_fd);
 
 /* process_tree.c: before the command starts: children that we have are not
  * its. */
-void tree_begin(void);
+void process_tree_begin(void);
 
 /*
  * process_tree.c: our descendants, including those whose parents are gone (we
@@ -174,6 +176,6 @@ void tree_begin(void);
  * process group; sig 0: only count.  Number of processes that were there, or
  * -errno.
  */
-int tree_signal(int sig, pid_t group);
+int process_tree_signal(int sig, pid_t group);
 
 #endif

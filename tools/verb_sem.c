@@ -58,7 +58,7 @@ status(struct lh *lh, const char *name, bool json)
 	int e = lh_sem_open(lh, name, 0, &sem);
 
 	if (e == -ENOENT) {
-		say("there is no semaphore '%s'", text_name(text, name));
+		message("there is no semaphore '%s'", text_name(text, name));
 		return EX_NO;
 	}
 	if (e == 0) {
@@ -66,8 +66,8 @@ status(struct lh *lh, const char *name, bool json)
 		(void)lh_sem_close(sem);
 	}
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot look at '%s'",
-		    text_name(text, name));
+		return message_error(e, lh_error_detail(), "cannot look at "
+		    "'%s'", text_name(text, name));
 	return tell(name, &s, json);
 }
 
@@ -77,8 +77,8 @@ destroy(struct lh *lh, const char *name)
 	char text[NAME_MAX_TEXT];
 	int e = lh_sem_destroy(lh, name);
 
-	return e == 0 ? EX_YES : say_error(e, lh_error_detail(), "'%s' stays",
-	    text_name(text, name));
+	return e == 0 ? EX_YES : message_error(e, lh_error_detail(), "'%s' "
+	    "stays", text_name(text, name));
 }
 
 static int
@@ -92,7 +92,8 @@ work(const struct table_opts *table, const char *name, bool to_destroy)
 	if (e == -ENOENT)
 		return open_table_missing(table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = to_destroy ? destroy(lh, name) : status(lh, name, table->json);
 	(void)lh_close(lh);
 	return e;
@@ -107,7 +108,7 @@ run(int argc, char **argv)
 		    strcmp(argv[i], "--help") == 0)
 			return run_command(argc, argv);
 	}
-	return say_usage("of how many permits? leasehold sem run --permits N "
+	return usage_error("of how many permits? leasehold sem run --permits N "
 	    "NAME COMMAND");
 }
 
@@ -122,7 +123,7 @@ verb_sem(int argc, char **argv)
 	if (strcmp(what, "run") == 0)
 		return run(argc - 1, argv + 1);
 	if (!to_destroy && strcmp(what, "status") != 0 && what[0] != '-')
-		return say_usage("sem: '%s' is none of status, destroy, run",
+		return usage_error("sem: '%s' is none of status, destroy, run",
 		    what);
 	if (what[0] != '-') {
 		argc--;
@@ -131,10 +132,10 @@ verb_sem(int argc, char **argv)
 	if (!parse_table_opts("sem", help, argc, argv, &table, &e))
 		return e;
 	if (what[0] == '-' || optind + 1 != argc)
-		return say_usage("leasehold sem status NAME, or sem destroy "
+		return usage_error("leasehold sem status NAME, or sem destroy "
 		    "NAME");
 	if (table.json && to_destroy)
-		return say_usage("sem destroy prints nothing: no --json");
+		return usage_error("sem destroy prints nothing: no --json");
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
 	    work(&table, argv[optind], to_destroy);
 }

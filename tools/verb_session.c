@@ -123,8 +123,8 @@ static int
 wrong(const char *what, const char *name, int e)
 {
 	char clean[NAME_MAX_TEXT];
-	int status = say_error(e, lh_error_detail(), "cannot %s session '%s'",
-	    what, text_name(clean, name));
+	int status = message_error(e, lh_error_detail(), "cannot %s session "
+	    "'%s'", what, text_name(clean, name));
 
 	return e == -ENOENT ? EX_NO : e == -ESTALE ? EX_LOST : status;
 }
@@ -215,7 +215,8 @@ list(struct asked *a)
 		    "LEASES", "PID");
 	e = lh_session_list(a->lh, a->name, tell, &l);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot list sessions");
+		return message_error(e, lh_error_detail(), "cannot list "
+		    "sessions");
 	return a->table.json ? show_json(l.bad ? NULL : l.all, EX_YES) :
 	    output_flush(EX_YES);
 }
@@ -230,7 +231,8 @@ carry_out(struct asked *a, const char *what)
 	if (e == -ENOENT && !make)
 		return open_table_missing(&a->table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	if (make)
 		status = open_it(a);
 	else if (strcmp(what, "list") == 0)
@@ -258,22 +260,22 @@ verb_session(int argc, char **argv)
 	all = strcmp(what, "list") == 0;
 	if (!make && !all && strcmp(what, "renew") != 0 &&
 	    strcmp(what, "destroy") != 0)
-		return say_usage("session what? leasehold session "
+		return usage_error("session what? leasehold session "
 		    "open|renew|destroy|list");
 	if (a.any && !make)
-		return say_usage("session %s takes no option of open", what);
+		return usage_error("session %s takes no option of open", what);
 	if (a.table.json && !make && !all)
-		return say_usage("session %s prints no JSON", what);
+		return usage_error("session %s prints no JSON", what);
 	if (optind + 1 < argc)
-		return say_usage("session %s: '%s' is one too many", what,
+		return usage_error("session %s: '%s' is one too many", what,
 		    argv[argc - 1]);
 	a.name = optind < argc ? argv[optind] :
 	    all ? NULL : getenv("LEASEHOLD_SESSION");
 	if (a.name != NULL && *a.name == '\0')
 		a.name = NULL;
 	if (a.name == NULL && !make && !all)
-		return say_usage("session %s: which one? give its name, or set "
-		    "LEASEHOLD_SESSION", what);
+		return usage_error("session %s: which one? give its name, or "
+		    "set LEASEHOLD_SESSION", what);
 	return carry_out(&a, what);
 }
 
@@ -289,9 +291,9 @@ verb_renew(int argc, char **argv)
 	    &status))
 		return status;
 	if (table.json)
-		return say_usage("renew prints no JSON");
+		return usage_error("renew prints no JSON");
 	if (optind + 1 < argc)
-		return say_usage("renew: '%s' is one too many",
+		return usage_error("renew: '%s' is one too many",
 		    argv[argc - 1]);
 	if (table.name != NULL) {
 		args[n++] = "--table";

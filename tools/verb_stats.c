@@ -69,9 +69,9 @@ add_session(const struct lh_session_stats *s, void *arg)
 	if (s->id == lh_session_id(all->lh))
 		return 0;
 	if (all->list == NULL)
-		counters_session(all->lh, s);
+		show_counters_session(all->lh, s);
 	else if (json_array_append_new(all->list,
-	    counters_session_json(all->lh, s)) != 0)
+	    show_counters_session_json(all->lh, s)) != 0)
 		all->no_memory = true;
 	return 0;
 }
@@ -121,7 +121,7 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    "yes: leasehold fsck tells where" : "no damage has been seen");
 	reaper(s);
 	printf("\n");
-	counters_text(s);
+	show_counters_text(s);
 	if (sessions) {
 		printf("\n");
 		(void)lh_stats_sessions(lh, add_session, &all);
@@ -160,7 +160,7 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    show_set_u64(o, "token_latest", s->token_latest) != 0 ||
 	    show_set_u64(o, "token_durable", s->token_durable) != 0 ||
 	    show_set_bytes(o, "fence_dir", s->fence_dir) != 0 ||
-	    json_object_set_new(o, "counters", counters_json(&s->counters,
+	    json_object_set_new(o, "counters", show_counters_json(&s->counters,
 	    s->hold_times != 0)) != 0)) {
 		json_decref(o);
 		o = NULL;
@@ -220,13 +220,13 @@ parse(struct options *o, int argc, char **argv, int *status)
 	    status))
 		return false;
 	if (optind < argc)
-		*status = say_usage("stats takes no argument: '%s'",
+		*status = usage_error("stats takes no argument: '%s'",
 		    argv[optind]);
 	else if (o->prometheus && (o->table.json || o->sessions))
-		*status = say_usage("--prometheus goes with neither --json "
+		*status = usage_error("--prometheus goes with neither --json "
 		    "nor --sessions");
 	else if (o->shim && (o->prometheus || o->table.json || o->sessions))
-		*status = say_usage("--shim goes with no other of these");
+		*status = usage_error("--shim goes with no other of these");
 	return *status == 0;
 }
 
@@ -241,8 +241,8 @@ print_shim(struct lh *lh)
 {
 	int e = lh_shim_stats(lh, print_text_of, NULL);
 
-	return e == 0 ? output_flush(EX_YES) :
-	    say_error(e, lh_error_detail(), "cannot ask the shim");
+	return e == 0 ? output_flush(EX_YES) : message_error(e,
+	    lh_error_detail(), "cannot ask the shim");
 }
 
 int
@@ -259,7 +259,8 @@ verb_stats(int argc, char **argv)
 	if (e == -ENOENT)
 		return open_table_missing(&o.table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = o.shim ? 0 : lh_stats(lh, &s);
 	if (o.shim) {
 		status = print_shim(lh);
@@ -267,8 +268,8 @@ verb_stats(int argc, char **argv)
 		s.sessions -= s.sessions > 0;
 		status = print(lh, &s, &o);
 	} else {
-		status = say_error(e, lh_error_detail(), "cannot look at the "
-		    "table");
+		status = message_error(e, lh_error_detail(), "cannot look at "
+		    "the table");
 	}
 	(void)lh_close(lh);
 	return status;

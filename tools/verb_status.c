@@ -115,8 +115,8 @@ tell(const struct lh_key_info *info, void *arg)
 	}
 	printf("%-9s%s\n", "key", text_name(name, info->key));
 	printf("%-9s%s\n", "table", q->table);
-	printf("%-9s%s%s%s\n", "state", say_bold(1),
-	    info->n_holders > 0 ? "held" : "free", say_plain(1));
+	printf("%-9s%s%s%s\n", "state", message_bold(1), info->n_holders > 0 ?
+	    "held" : "free", message_plain(1));
 	if (info->n_holders > 0)
 		printf("%-9s%s\n", "mode", show_mode(info->mode));
 	printf("%-9s%" PRIu64 "%s\n", "token", info->token,
@@ -149,7 +149,7 @@ not_there(struct status *q, const char *why)
 	if (q->json)
 		return show_json(show_key(q->lh, q->table, q->key, NULL),
 		    EX_NO);
-	say("nobody holds '%s': %s", text_name(name, q->key), why);
+	message("nobody holds '%s': %s", text_name(name, q->key), why);
 	return EX_NO;
 }
 
@@ -166,13 +166,14 @@ ask(const struct table_opts *table, const char *key)
 		return not_there(&q, "there is no such table");
 	}
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	q.table = lh_table_name(q.lh);
 	e = lh_status(q.lh, key, NULL, tell, &q);
 	if (e == -ENOENT)
 		q.result = not_there(&q, "the table does not know it");
 	else if (e != 0)
-		q.result = say_error(e, lh_error_detail(), "cannot look at "
+		q.result = message_error(e, lh_error_detail(), "cannot look at "
 		    "'%s'", text_name(name, key));
 	else if (!q.json)
 		q.result = output_flush(q.result);
@@ -189,9 +190,9 @@ verb_status(int argc, char **argv)
 	if (!parse_table_opts("status", help, argc, argv, &table, &status))
 		return status;
 	if (optind >= argc)
-		return say_usage("status: which key? leasehold status KEY");
+		return usage_error("status: which key? leasehold status KEY");
 	if (optind + 1 < argc)
-		return say_usage("status takes one key: '%s' is one too many",
+		return usage_error("status takes one key: '%s' is one too many",
 		    argv[optind + 1]);
 	if (parse_key(argv[optind]) != 0)
 		return EX_BAD_USAGE;

@@ -46,7 +46,7 @@ struct top {
 	bool batch;
 	int64_t delay_ms;
 	uint64_t count;		/* looks; 0: no end */
-	enum load_order order;
+	enum rates_order order;
 	SCREEN *screen;		/* NULL: printing */
 };
 
@@ -60,27 +60,27 @@ interrupt(int sig)
 }
 
 static int
-print_lines(const struct load *l, struct lh *lh)
+print_lines(const struct rates *l, struct lh *lh)
 {
-	char line[TOP_LINE_MAX];
+	char line[RATES_LINE_MAX];
 
-	printf("%s\n", load_table_line(line, l, lh_table_name(lh),
+	printf("%s\n", rates_table_line(line, l, lh_table_name(lh),
 	    BATCH_COLUMNS));
-	printf("%s\n\n", load_rates_line(line, l, BATCH_COLUMNS));
-	printf("%s\n", load_heading(line, BATCH_COLUMNS));
+	printf("%s\n\n", rates_total_line(line, l, BATCH_COLUMNS));
+	printf("%s\n", rates_heading(line, BATCH_COLUMNS));
 	for (size_t i = 0; i < l->n_busy; i++)
-		printf("%s\n", load_key_line(line, l->busy[i], BATCH_COLUMNS));
+		printf("%s\n", rates_key_line(line, l->busy[i], BATCH_COLUMNS));
 	printf("\n");
 	return output_flush(EX_YES);
 }
 
 static int
-print_json(const struct load *l, struct lh *lh)
+print_json(const struct rates *l, struct lh *lh)
 {
-	json_t *o = load_json(l, lh);
+	json_t *o = rates_json(l, lh);
 
 	if (o == NULL)
-		return say_error(-ENOMEM, NULL, "cannot tell it");
+		return message_error(-ENOMEM, NULL, "cannot tell it");
 	(void)json_dumpf(o, stdout, JSON_COMPACT);
 	(void)putchar('\n');
 	json_decref(o);
@@ -88,19 +88,19 @@ print_json(const struct load *l, struct lh *lh)
 }
 
 static void
-draw(const struct load *l, const char *table)
+draw(const struct rates *l, const char *table)
 {
-	char line[TOP_LINE_MAX];
+	char line[RATES_LINE_MAX];
 	int row = 4;
 
 	erase();
-	mvaddstr(0, 0, load_table_line(line, l, table, COLS));
-	mvaddstr(1, 0, load_rates_line(line, l, COLS));
+	mvaddstr(0, 0, rates_table_line(line, l, table, COLS));
+	mvaddstr(1, 0, rates_total_line(line, l, COLS));
 	attron(A_REVERSE);
-	mvaddnstr(3, 0, load_heading(line, COLS), -1);
+	mvaddnstr(3, 0, rates_heading(line, COLS), -1);
 	attroff(A_REVERSE);
 	for (size_t i = 0; i < l->n_busy && row < LINES; i++, row++)
-		mvaddstr(row, 0, load_key_line(line, l->busy[i], COLS));
+		mvaddstr(row, 0, rates_key_line(line, l->busy[i], COLS));
 	refresh();
 }
 
@@ -123,7 +123,7 @@ press(struct top *t, int c)
 	if (c == 'q' || c == 'Q')
 		interrupted = 1;
 	else if (c > 0 && c < 128 && p != NULL)
-		t->order = (enum load_order)(p - letters);
+		t->order = (enum rates_order)(p - letters);
 	else if (c != KEY_RESIZE)
 		return false;
 	return true;
@@ -131,7 +131,7 @@ press(struct top *t, int c)
 
 /* Until the time of the next look, or the end. */
 static void
-pause_until(struct top *t, struct load *l, int64_t at_ms)
+pause_until(struct top *t, struct rates *l, int64_t at_ms)
 {
 	for (;;) {
 		int64_t left = at_ms - mono_ms();
@@ -147,7 +147,7 @@ pause_until(struct top *t, struct load *l, int64_t at_ms)
 		}
 		timeout(left > 1000 ? 1000 : (int)left);
 		if (press(t, getch()) && !interrupted) {
-			load_sort(l, t->order);
+			rates_sort(l, t->order);
 			draw(l, open_table_name(&t->table));
 		}
 	}
@@ -155,16 +155,16 @@ pause_until(struct top *t, struct load *l, int64_t at_ms)
 
 /* One look, told in the form that was asked for; EX_YES to go on. */
 static int
-look(struct top *t, struct load *l, const struct load *before)
+look(struct top *t, struct rates *l, const struct rates *before)
 {
 	struct lh *lh;
 	int e = open_table(&lh, &t->table, LH_NO_CREATE, NULL), status = EX_YES;
 
 	if (e == 0) {
-		e = load_look(l, lh, before);
+		e = rates_read(l, lh, before);
 		if (e == -EAGAIN)
 			e = 0;		/* the next look will do */
-		load_sort(l, t->order);
+		rates_sort(l, t->order);
 		if (e == 0 && t->screen != NULL)
 			draw(l, lh_table_name(lh));
 		else if (e == 0)
@@ -179,32 +179,32 @@ look(struct top *t, struct load *l, const struct load *before)
 	if (e == -ENOENT && before->at_ns == 0)
 		return open_table_missing(&t->table);
 	if (e != -ENOENT)
-		return say_error(e, e == -ENOMEM ? NULL : lh_error_detail(),
+		return message_error(e, e == -ENOMEM ? NULL : lh_error_detail(),
 		    "cannot look at the table");
-	say("the table '%s' was removed", open_table_name(&t->table));
+	message("the table '%s' was removed", open_table_name(&t->table));
 	return EX_AWAY;
 }
 
 static int
 run(struct top *t)
 {
-	struct load loads[2];
+	struct rates looks[2];
 	int64_t began, took;
 	int now = 0, status = EX_YES;
 	uint64_t n;
 
-	memset(loads, 0, sizeof(loads));
+	memset(looks, 0, sizeof(looks));
 	for (n = 0; status == EX_YES && !interrupted; now = !now) {
 		began = mono_ms();
-		status = look(t, &loads[now], &loads[!now]);
+		status = look(t, &looks[now], &looks[!now]);
 		took = mono_ms() - began;
 		if (status != EX_YES || ++n == t->count)
 			break;
-		pause_until(t, &loads[now], began + (took * 10 > t->delay_ms ?
+		pause_until(t, &looks[now], began + (took * 10 > t->delay_ms ?
 		    took * 10 : t->delay_ms));
 	}
-	load_drop(&loads[0]);
-	load_drop(&loads[1]);
+	rates_free(&looks[0]);
+	rates_free(&looks[1]);
 	return status;
 }
 
@@ -215,7 +215,7 @@ on_screen(struct top *t)
 
 	t->screen = newterm(NULL, stdout, stdin);
 	if (t->screen == NULL)
-		return say_usage("top cannot draw on a terminal like this: "
+		return usage_error("top cannot draw on a terminal like this: "
 		    "set TERM, or print with -b");
 	(void)cbreak();
 	(void)noecho();
@@ -235,11 +235,11 @@ parse_order(struct top *t, const char *text)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(text, names[i]) == 0) {
-			t->order = (enum load_order)i;
+			t->order = (enum rates_order)i;
 			return 0;
 		}
 	}
-	return say_usage("--sort: '%s' is none of waiters, held, grants, key",
+	return usage_error("--sort: '%s' is none of waiters, held, grants, key",
 	    text);
 }
 
@@ -284,14 +284,14 @@ verb_top(int argc, char **argv)
 	if (!parse_verb_opts("top", help, argc, argv, &t.table, &own, &status))
 		return status;
 	if (optind < argc)
-		return say_usage("top takes no argument: '%s'; a prefix is "
+		return usage_error("top takes no argument: '%s'; a prefix is "
 		    "for list and watch", argv[optind]);
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	if (t.batch || t.table.json)
 		return run(&t);
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-		return say_usage("top draws on a terminal, and this is none: "
+		return usage_error("top draws on a terminal, and this is none: "
 		    "print with -b");
 	return on_screen(&t);
 }

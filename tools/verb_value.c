@@ -77,13 +77,14 @@ get(struct value *o)
 	if (e == -ENOENT)
 		return open_table_missing(&o->table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = lh_value_get(lh, o->key, o->byte, &o->len, &token);
 	if (e == -ENOENT || (e == 0 && o->len == 0)) {
-		say("'%s' has no value", o->name);
+		message("'%s' has no value", o->name);
 		status = EX_NO;
 	} else if (e != 0) {
-		status = say_error(e, lh_error_detail(), "cannot read the "
+		status = message_error(e, lh_error_detail(), "cannot read the "
 		    "value of '%s'", o->name);
 	} else if (o->table.json) {
 		status = show_json(as_json(o, lh_table_name(lh), token),
@@ -114,14 +115,15 @@ put(struct value *o, uint32_t flags)
 	if (e == -ENOENT && (flags & LH_NO_CREATE))
 		return EX_YES;		/* nothing there has a value */
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = lh_acquire(lh, o->key, &o->opts, &lease);
 	if (e == 0)
 		e = lh_release(lh, &lease);
 	else if (e == -ENOENT && (flags & LH_NO_CREATE))
 		e = 0;
-	e = e == 0 ? EX_YES : say_error(e, lh_error_detail(), "the value of "
-	    "'%s' is as it was", o->name);
+	e = e == 0 ? EX_YES : message_error(e, lh_error_detail(), "the value "
+	    "of '%s' is as it was", o->name);
 	(void)lh_close(lh);
 	return e;
 }
@@ -142,14 +144,15 @@ take_value(struct value *o, const char *text)
 		if (n < 0 && errno == EINTR)
 			n = 1;
 		else if (n < 0)
-			return say_error(-errno, NULL, "cannot read the value");
+			return message_error(-errno, NULL, "cannot read the "
+			    "value");
 		else
 			o->len += (size_t)n;
 	}
 	if (o->len > LH_VALUE_MAX)
-		return say_usage("the value is longer than %d bytes",
+		return usage_error("the value is longer than %d bytes",
 		    LH_VALUE_MAX);
-	return o->len > 0 ? 0 : say_usage("an empty value is none: leasehold "
+	return o->len > 0 ? 0 : usage_error("an empty value is none: leasehold "
 	    "value clear KEY");
 }
 
@@ -188,11 +191,11 @@ verb_value(int argc, char **argv)
 	what = optind < argc ? argv[optind] : "";
 	set = strcmp(what, "set") == 0;
 	if (!set && strcmp(what, "get") != 0 && strcmp(what, "clear") != 0)
-		return say_usage("do what with a value? leasehold value "
+		return usage_error("do what with a value? leasehold value "
 		    "get|set|clear KEY");
 	if (optind + (set ? 3 : 2) != argc)
-		return say_usage("value %s takes a key%s", what, set ?
-		    " and a value" : "");
+		return usage_error("value %s takes a key%s", what,
+		    set ? " and a value" : "");
 	o.key = argv[optind + 1];
 	if (parse_key(o.key) != 0)
 		return EX_BAD_USAGE;
@@ -200,7 +203,7 @@ verb_value(int argc, char **argv)
 	if (strcmp(what, "get") == 0)
 		return get(&o);
 	if (o.table.json)
-		return say_usage("value %s prints nothing: no --json", what);
+		return usage_error("value %s prints nothing: no --json", what);
 	status = set ? take_value(&o, argv[optind + 2]) : 0;
 	return status != 0 ? status : put(&o, set ? 0 : LH_NO_CREATE);
 }

@@ -30,16 +30,17 @@ ask(const struct table_opts *table, const char *key, uint64_t token)
 	if (e == -ENOENT)
 		return open_table_missing(table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	e = lh_verify_token(lh, key, token);
 	(void)text_name(name, key);
 	if (e == -ESTALE) {
-		say("token %" PRIu64 " is not that of a lease that holds '%s' "
-		    "now", token, name);
+		message("token %" PRIu64 " is not that of a lease that holds "
+		    "'%s' now", token, name);
 		status = EX_NO;
 	} else if (e != 0) {
-		status = say_error(e, lh_error_detail(), "not known whether "
-		    "'%s' is held", name);
+		status = message_error(e, lh_error_detail(), "not known "
+		    "whether '%s' is held", name);
 	}
 	(void)lh_close(lh);
 	return status;
@@ -55,15 +56,15 @@ verb_verify(int argc, char **argv)
 	if (!parse_table_opts("verify", help, argc, argv, &table, &status))
 		return status;
 	if (table.json)
-		return say_usage("verify prints nothing: no --json");
+		return usage_error("verify prints nothing: no --json");
 	if (optind + 2 != argc)
-		return say_usage("verify takes a key and a token: leasehold "
+		return usage_error("verify takes a key and a token: leasehold "
 		    "verify KEY \"$LEASEHOLD_FENCE\"");
 	status = parse_key(argv[optind]);
 	if (status == 0)
 		status = parse_number("the token", argv[optind + 1], INT64_MAX,
 		    &token);
 	if (status == 0 && token == 0)
-		status = say_usage("the token: no lease has token 0");
+		status = usage_error("the token: no lease has token 0");
 	return status != 0 ? status : ask(&table, argv[optind], token);
 }

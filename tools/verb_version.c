@@ -29,11 +29,11 @@ verb_version(int argc, char **argv)
 			json = true;
 			break;
 		default:
-			return parse_refused("version", c, argv);
+			return parse_refused_option("version", c, argv);
 		}
 	}
 	if (optind < argc)
-		return say_usage("version takes no argument: '%s'",
+		return usage_error("version takes no argument: '%s'",
 		    argv[optind]);
 	if (json)
 		return show_json(json_pack("{s:s, s:s}", "name", "leasehold",

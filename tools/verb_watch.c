@@ -62,7 +62,7 @@ interrupt(int sig)
 }
 
 static const char *
-word(const struct watch *w, enum change what)
+word(const struct watch *w, enum party_change what)
 {
 	static const char *const changes[] = {
 		"ended", "left", "acquired", "converted", "renewed", "queued"
@@ -86,12 +86,12 @@ say_when(struct watch *w)
 }
 
 static void
-tell_words(struct watch *w, enum change what, const struct actor *was,
-    const struct actor *now)
+tell_words(struct watch *w, enum party_change what, const struct key_party *was,
+    const struct key_party *now)
 {
 	char name[NAME_MAX_TEXT], who[PARTY_MAX], info[INFO_MAX_TEXT];
 	char span[SPAN_MAX];
-	const struct actor *a = now != NULL ? now : was;
+	const struct key_party *a = now != NULL ? now : was;
 	int64_t at = lh_clock_ns(w->lh), since = a->p.since_ns;
 
 	say_when(w);
@@ -114,7 +114,7 @@ tell_words(struct watch *w, enum change what, const struct actor *was,
 }
 
 static int
-tell_json(struct watch *w, enum change what, const struct actor *a)
+tell_json(struct watch *w, enum party_change what, const struct key_party *a)
 {
 	int64_t zero_ms = lh_epoch_ms(w->lh, 0);
 	json_t *o = json_object();
@@ -139,8 +139,8 @@ tell_json(struct watch *w, enum change what, const struct actor *a)
 }
 
 static int
-tell(enum change what, const struct actor *was, const struct actor *now,
-    void *arg)
+tell(enum party_change what, const struct key_party *was,
+    const struct key_party *now, void *arg)
 {
 	struct watch *w = arg;
 	int e = 0;
@@ -201,7 +201,7 @@ open_anew(struct watch *w)
 static int
 follow(struct watch *w)
 {
-	struct scene scenes[2] = { { .n = 0 }, { .n = 0 } };
+	struct key_parties parties[2] = { { .n = 0 }, { .n = 0 } };
 	int64_t began = mono_ns(), opened = began, at = began;
 	int64_t end = w->wait_ms < 0 ? INT64_MAX :
 	    began + w->wait_ms * 1000000;
@@ -209,10 +209,11 @@ follow(struct watch *w)
 
 	w->first = true;
 	while (e == 0) {
-		e = scene_look(&scenes[!old], w->lh, w->key, w->prefix);
+		e = snapshot_diff_read(&parties[!old], w->lh, w->key,
+		    w->prefix);
 		if (e == 0) {
-			e = scene_compare(&scenes[old], &scenes[!old], tell,
-			    w);
+			e = snapshot_diff_compare(&parties[old], &parties[!old],
+			    tell, w);
 			old = !old;
 			w->first = false;
 		} else if (e == -EAGAIN) {
@@ -229,8 +230,8 @@ follow(struct watch *w)
 			opened = at;
 		}
 	}
-	scene_drop(&scenes[0]);
-	scene_drop(&scenes[1]);
+	snapshot_diff_free(&parties[0]);
+	snapshot_diff_free(&parties[1]);
 	return e;
 }
 
@@ -243,7 +244,8 @@ run(struct watch *w)
 	if (e == -ENOENT)
 		return open_table_missing(&w->table);
 	if (e != 0)
-		return say_error(e, lh_error_detail(), "cannot open the table");
+		return message_error(e, lh_error_detail(), "cannot open the "
+		    "table");
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	e = follow(w);
@@ -251,11 +253,12 @@ run(struct watch *w)
 	if (e == EX_SYSTEM) {
 		status = EX_SYSTEM;
 	} else if (e == -ENOENT) {
-		say("the table '%s' was removed", open_table_name(&w->table));
+		message("the table '%s' was removed",
+		    open_table_name(&w->table));
 		status = EX_AWAY;
 	} else if (e < 0) {
-		status = say_error(e, e == -ENOMEM ? NULL : lh_error_detail(),
-		    "cannot watch any longer");
+		status = message_error(e, e == -ENOMEM ? NULL :
+		    lh_error_detail(), "cannot watch any longer");
 	}
 	(void)lh_close(w->lh);
 	return status;
@@ -299,8 +302,8 @@ verb_watch(int argc, char **argv)
 	    &status))
 		return status;
 	if (argc - optind != (w.prefix == NULL ? 1 : 0))
-		return say_usage("watch takes one key, or --prefix: leasehold "
-		    "watch KEY");
+		return usage_error("watch takes one key, or --prefix: "
+		    "leasehold watch KEY");
 	w.key = argv[optind];
 	if (w.prefix == NULL)
 		status = parse_key(w.key);

@@ -55,10 +55,10 @@ parse_span(const char *what, const char *text, int64_t *ms)
 	bool finer = false;
 
 	if (*p == '-' && (is_digit(p[1]) || p[1] == '.'))
-		return say_usage("%s: a time cannot be negative, as '%s' is",
+		return usage_error("%s: a time cannot be negative, as '%s' is",
 		    what, text);
 	if (!is_digit(*p) && !(*p == '.' && is_digit(p[1])))
-		return say_usage("%s: '%s' is not a time; write 10s, 1.5s, "
+		return usage_error("%s: '%s' is not a time; write 10s, 1.5s, "
 		    "200ms, 2m or 1h (a plain number is seconds)", what, text);
 	for (; is_digit(*p); p++) {
 		if (whole > max_ns)
@@ -79,10 +79,10 @@ parse_span(const char *what, const char *text, int64_t *ms)
 	}
 	unit = unit_named(p);
 	if (unit == NULL)
-		return say_usage("%s: '%s' in '%s' is no unit of time; write "
+		return usage_error("%s: '%s' in '%s' is no unit of time; write "
 		    "ms, s, m, h or d, as in 1.5s", what, p, text);
 	if (whole > max_ns / unit->ns)
-		return say_usage("%s: '%s' is more than ten years", what,
+		return usage_error("%s: '%s' is more than ten years", what,
 		    text);
 	/* 86400e9 * part < 2^47 * 2^30 would overflow: divide first. */
 	ns = whole * unit->ns + unit->ns / scale * part +
@@ -100,7 +100,7 @@ parse_number(const char *what, const char *text, uint64_t max, uint64_t *n)
 	uint64_t v = 0, d;
 
 	if (*p == '\0')
-		return say_usage("%s: a number is missing", what);
+		return usage_error("%s: a number is missing", what);
 	for (; is_digit(*p); p++) {
 		d = (uint64_t)(*p - '0');
 		if (v > (max - d) / 10 || d > max)
@@ -108,7 +108,7 @@ parse_number(const char *what, const char *text, uint64_t max, uint64_t *n)
 		v = v * 10 + d;
 	}
 	if (*p != '\0')
-		return say_usage("%s: '%s' is not a whole number from 0 to "
+		return usage_error("%s: '%s' is not a whole number from 0 to "
 		    "%llu", what, text, (unsigned long long)max);
 	*n = v;
 	return 0;

@@ -14,7 +14,7 @@
  * A key is also an environment variable: evict_idle of leasehold-reaperd is
  * LEASEHOLD_REAPERD_EVICT_IDLE.
  *
- * What is wrong with a value is said with say_usage(), as the command's
+ * What is wrong with a value is said with usage_error(), as the command's
  * number.c does, which reads the numbers here too; the one of the daemons keeps
  * the first sentence for whoever knows where the value came from.
  */
@@ -98,7 +98,7 @@ next_line(char *line, int room, void *arg)
 		memmove(line, line + indent, n + 1 - indent);
 		return line;
 	}
-	(void)say_usage("the line has more than %d bytes, or a NUL in it: "
+	(void)usage_error("the line has more than %d bytes, or a NUL in it: "
 	    "give lists on several lines, each with its own 'KEY ='",
 	    room - 2);
 	note_line_error(s);
@@ -116,7 +116,7 @@ refuse_key(const struct settings *of, const char *name)
 		(void)strlcat(list, i > 0 ? ", " : "", sizeof(list));
 		(void)strlcat(list, of->all[i].name, sizeof(list));
 	}
-	return say_usage("there is no key '%s'; there are %s", name, list);
+	return usage_error("there is no key '%s'; there are %s", name, list);
 }
 
 /* inih wants 1 for good. */
@@ -138,12 +138,12 @@ set_key(void *arg, const char *section, const char *name, const char *value)
 		}
 	}
 	if (*section != '\0')
-		e = say_usage("there are no sections: take the line [%s] out",
+		e = usage_error("there are no sections: take the line [%s] out",
 		    section);
 	else if (key == NULL)
 		e = refuse_key(of, name);
 	else if ((s->seen & bit) && key->clear == NULL)
-		e = say_usage("%s: given before: keep one of them", name);
+		e = usage_error("%s: given before: keep one of them", name);
 	else
 		e = key->set(s->conf, name, value);
 	if (key != NULL)

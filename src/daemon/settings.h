@@ -12,7 +12,7 @@
 
 struct setting {
 	const char *name;
-	/* 0; or not, after say_usage() about what it calls `key` */
+	/* 0; or not, after usage_error() about what it calls `key` */
 	int (*set)(void *conf, const char *key, const char *value);
 	/* NULL; or it may be given several times in the file, and this forgets
 	 * what was said about it */
@@ -36,7 +36,7 @@ int settings_file(const struct settings *s, void *conf, const char *path,
 int settings_environment(const struct settings *s, void *conf,
     char error[SETTINGS_ERROR_MAX]);
 
-/* The first complaint of say_usage() since the beginning. */
+/* The first complaint of usage_error() since the beginning. */
 const char *settings_complaint(void);
 
 /* Where the file is: `file`; if that is NULL as usually, the machine's or the
@@ -49,7 +49,7 @@ void settings_path(char path[PATH_MAX], const char *file, const char *program,
 int settings_runtime_path(char *to, size_t room, const char *key,
     const char *program, const char *file, char error[SETTINGS_ERROR_MAX]);
 
-/* Values of the usual kinds: 0, or not after say_usage(). */
+/* Values of the usual kinds: 0, or not after usage_error(). */
 int settings_bool(const char *key, const char *value, bool *to);
 int settings_file_path(const char *key, const char *value, char *to,
     size_t room);

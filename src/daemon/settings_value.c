@@ -24,17 +24,17 @@ settings_bool(const char *key, const char *value, bool *to)
 			}
 		}
 	}
-	return say_usage("%s: '%s' is neither yes nor no", key, value);
+	return usage_error("%s: '%s' is neither yes nor no", key, value);
 }
 
 int
 settings_file_path(const char *key, const char *value, char *to, size_t room)
 {
 	if (*value != '/')
-		return say_usage("%s: '%s' is not a path from / on", key,
+		return usage_error("%s: '%s' is not a path from / on", key,
 		    value);
 	if (strlcpy(to, value, room) >= room)
-		return say_usage("%s: a path of more than %zu bytes", key,
+		return usage_error("%s: a path of more than %zu bytes", key,
 		    room - 1);
 	return 0;
 }
@@ -54,7 +54,7 @@ settings_mode(const char *key, const char *value, unsigned *to)
 	unsigned long mode = strtoul(value, &end, 8);
 
 	if (!isdigit((unsigned char)*value) || *end != '\0' || mode > 0777)
-		return say_usage("%s: '%s' is not a mode; write 660, or 666 "
+		return usage_error("%s: '%s' is not a mode; write 660, or 666 "
 		    "to let everybody read", key, value);
 	*to = (unsigned)mode;
 	return 0;
@@ -77,6 +77,6 @@ settings_log_level(const char *key, const char *value, int *to)
 			return 0;
 		}
 	}
-	return say_usage("%s: '%s' is none of error, warning, info, debug",
+	return usage_error("%s: '%s' is none of error, warning, info, debug",
 	    key, value);
 }

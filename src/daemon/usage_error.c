@@ -19,7 +19,7 @@ usage_error_to(void (*to)(const char *sentence))
 }
 
 int
-say_usage(const char *fmt, ...)
+usage_error(const char *fmt, ...)
 {
 	char sentence[USAGE_ERROR_MAX];
 	va_list ap;

@@ -6,7 +6,7 @@
 #define USAGE_ERROR_MAX 2048
 
 /* Hands the sentence to the program and returns EX_BAD_USAGE. */
-int say_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Sets what the program does with such sentences: the command prints each, a
  * daemon keeps the first.  Until then they are dropped. */

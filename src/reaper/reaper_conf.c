@@ -30,13 +30,13 @@ add_table(struct conf *c, const char *key, const char *name)
 		return 0;
 	}
 	if (lhi_object_path(path, sizeof(path), name, c->system) != 0)
-		return say_usage("%s: %s", key, lh_error_detail());
+		return usage_error("%s: %s", key, lh_error_detail());
 	for (unsigned i = 0; i < c->n_tables; i++)
 		if (strcmp(c->tables[i], name) == 0)
 			return 0;
 	if (c->n_tables == TABLES_MAX)
-		return say_usage("%s: more than %d tables: let another daemon "
-		    "look after the rest", key, TABLES_MAX);
+		return usage_error("%s: more than %d tables: let another "
+		    "daemon look after the rest", key, TABLES_MAX);
 	(void)strlcpy(c->tables[c->n_tables++], name, TABLE_NAME_MAX + 1);
 	return 0;
 }
@@ -55,7 +55,7 @@ set_tables(void *conf, const char *key, const char *value)
 {
 	char *list = strdup(value), *rest = list, *name;
 	unsigned n = 0;
-	int e = list == NULL ? say_usage("out of memory") : 0;
+	int e = list == NULL ? usage_error("out of memory") : 0;
 
 	while (e == 0 && (name = strsep(&rest, ", \t")) != NULL) {
 		if (*name == '\0')
@@ -65,7 +65,7 @@ set_tables(void *conf, const char *key, const char *value)
 	}
 	free(list);
 	if (e == 0 && n == 0)
-		e = say_usage("%s: no name of a table; * means all there are",
+		e = usage_error("%s: no name of a table; * means all there are",
 		    key);
 	return e;
 }
@@ -87,7 +87,7 @@ set_evict_idle(void *conf, const char *key, const char *value)
 	}
 	if (parse_span(key, value, &c->evict_idle_ms) != 0)
 		return -1;
-	return c->evict_idle_ms > 0 ? 0 : say_usage("%s: 0 would forget keys "
+	return c->evict_idle_ms > 0 ? 0 : usage_error("%s: 0 would forget keys "
 	    "in use; write never to forget none, or a time", key);
 }
 
@@ -118,7 +118,7 @@ set_tick_min(void *conf, const char *key, const char *value)
 	if (parse_span(key, value, &c->tick_min_ms) != 0)
 		return -1;
 	return c->tick_min_ms >= 1 && c->tick_min_ms <= TICK_MAX_MS ? 0 :
-	    say_usage("%s: '%s' is not between 1ms and 60s", key, value);
+	    usage_error("%s: '%s' is not between 1ms and 60s", key, value);
 }
 
 static int

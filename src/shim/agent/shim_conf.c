@@ -29,9 +29,9 @@ static int
 set_text(const char *key, const char *value, char *to, size_t room)
 {
 	if (*value == '\0')
-		return say_usage("%s: there is nothing in it", key);
+		return usage_error("%s: there is nothing in it", key);
 	if (strlcpy(to, value, room) >= room)
-		return say_usage("%s: more than %zu bytes", key, room - 1);
+		return usage_error("%s: more than %zu bytes", key, room - 1);
 	return 0;
 }
 
@@ -41,8 +41,8 @@ set_span(const char *key, const char *value, int64_t min_ms, int64_t max_ms,
 {
 	if (parse_span(key, value, to) != 0)
 		return -1;
-	return *to >= min_ms && *to <= max_ms ? 0 :
-	    say_usage("%s: '%s' is not between %lldms and %llds", key, value,
+	return *to >= min_ms && *to <= max_ms ? 0 : usage_error("%s: '%s' is "
+	    "not between %lldms and %llds", key, value,
 	    (long long)min_ms, (long long)max_ms / 1000);
 }
 
@@ -51,7 +51,7 @@ set_count(const char *key, const char *value, uint64_t max, uint64_t *to)
 {
 	if (parse_number(key, value, max, to) != 0)
 		return -1;
-	return *to >= 16 ? 0 : say_usage("%s: '%s' is less than 16", key,
+	return *to >= 16 ? 0 : usage_error("%s: '%s' is less than 16", key,
 	    value);
 }
 
