@@ -127,7 +127,7 @@ look_ahead(struct lh_lock *l)
 	l->expires_ns = INT64_MAX;
 	l->which = 0;
 	for (uint32_t i = 0; i < l->n; i++) {
-		int64_t end = lhi_cluster_check_asked_ns(l->lh, &l->leases[i]);
+		int64_t end = lhi_lease_own_end_ns(l->lh, &l->leases[i]);
 
 		if (end < l->expires_ns) {
 			l->expires_ns = end;
@@ -156,7 +156,7 @@ has_rights(struct lh_lock *l, uint32_t *which)
 		}
 		if (e.until_ns < end.until_ns)
 			end = e;
-		lease->expires_ns = lhi_cluster_check_asked_ns(l->lh, lease);
+		lease->expires_ns = lhi_lease_own_end_ns(l->lh, lease);
 		if (e.left_ns < lease->expires_ns - now)
 			lease->expires_ns = now + e.left_ns;
 		/* under that very right: op/cluster_check.c, I1 */

@@ -229,7 +229,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (!a->t.queued)
 		sh64_store_rlx(&a->c->slot_ref, a->slot_ref);
 	/* before it can be found: who puts it in motion goes by it
-	 * (release.c) */
+	 * (lease_motion.c) */
 	sh64_store_rlx(&a->c->since, since(a, now));
 	cause = word_mode(w) == WORD_FREE ? word_cause(w) : CAUSE_RELEASED;
 	a->token = n.token;

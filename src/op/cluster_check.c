@@ -68,7 +68,6 @@
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
-#include "shm/counters.h"
 
 #define LEARN_NS (100 * NS_PER_MS)	/* a tick is 10 ms at most */
 
@@ -126,54 +125,6 @@ lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
 		return false;
 	ref = ref_of(&h);
 	return lhi_right_is_valid(&lh->v, &ref, h.shared, end);
-}
-
-int64_t
-lhi_cluster_check_asked_ns(struct lh *lh, const struct lh_lease *l)
-{
-	struct lhi_held h;
-	uint64_t st;
-
-	if (!token_cluster(l->token) || lh->serves ||
-	    lhi_lease_find(lh, l, &h) != 0)
-		return l->expires_ns;
-	st = sh64_load(&h.claim->state);
-	return lhi_lease_current(lh, l, &h, st) ? lhi_ends_ns(&lh->v, st) :
-	    l->expires_ns;
-}
-
-int
-lhi_cluster_check_lost(struct lh *lh, const struct lh_lease *l,
-    const struct lhi_held *h)
-{
-	char key[SHM_KEY_MAX + 1];
-	uint64_t st;
-
-	/* another thread may be extending it, or converting it; ids come again,
-	 * words do not: that after the state (shm/lock_word.c, I2) */
-	while (st = sh64_load(&h->claim->state),
-	    (lhi_lease_current(lh, l, h, st) ||
-	    lhi_lease_in_motion(lh, l, h, st)) &&
-	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
-		int e = lhi_claim_mark(&lh->v, h->claim, l->id[0], st,
-		    ST_EXPIRED, 0);
-
-		if (e == -EAGAIN)
-			continue;
-		if (e == 0) {
-			lhi_point("right.expired");
-			lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
-		}
-		break;
-	}
-	if (lhi_slot_key(&lh->v, h->slot, key) == 0)
-		key[0] = '\0';
-	lhi_fail_mute(1);
-	(void)lhi_lease_settle(lh, l, h);
-	lhi_fail_mute(0);
-	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: this host's "
-	    "right to it in the cluster has ended, and another host may have "
-	    "it; stop using what it guards, and acquire again", key);
 }
 
 static uint64_t

@@ -32,16 +32,6 @@ void lhi_cluster_check_cut(struct lh *lh, struct lh_lease *l);
 bool lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
     struct lhi_right_end *end);
 
-/* When does it end by itself, whatever its right? */
-int64_t lhi_cluster_check_asked_ns(struct lh *lh, const struct lh_lease *l);
-
-/*
- * The lease's right has ended: the lease has, too, for good and for all (G9).
- * -ESTALE with a sentence.
- */
-int lhi_cluster_check_lost(struct lh *lh, const struct lh_lease *l,
-    const struct lhi_held *h);
-
 /* How a token lies above the base of its slot's right. */
 enum lhi_cluster_check_place {
 	PLACE_GOOD,

@@ -23,8 +23,8 @@
  *
  *  I3	While somebody converts it, or hands it over, or was killed in that, the
  *	claim is in the use that it is to be of next, and is extended in that
- *	(op/release.c).  Should it be converted, or handed over, just then, the
- *	extension is not counted, and taken back.
+ *	(op/lease_verify.c).  Should it be converted, or handed over, just then,
+ *	the extension is not counted, and taken back.
  *
  * A crash or stop before the swap changes nothing, one after it leaves the
  * lease extended; resumed, it finds out whether that was in time.

@@ -34,7 +34,7 @@
  *	before 3	c2 HELD, named by nothing: back at its deadline, with
  *			its session, or by the next keeper (session_claim.c); c1
  *			in another use: it can be verified, extended and
- *			released (op/release.c), no more
+ *			released (op/lease_verify.c), no more
  *	after 3		c2 holds the key, until its deadline or its session's
  *			end; who was to have the lease may find it by status
  *	before 4	c1 HELD, named by nothing, as c2 above; shared: a reader

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A presented lease, checked.  See release.c. */
+/* A presented lease, checked: lease_check.c, lease_verify.c, lease_motion.c,
+ * release.c. */
 #ifndef LHI_LEASE_CHECK_H
 #define LHI_LEASE_CHECK_H
 
@@ -40,6 +41,13 @@ int lhi_lease_check(struct lh *lh, const struct lh_lease *l,
  */
 bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
+
+/* The use that a conversion or a hand-off moves a lease's claim to. */
+static inline uint64_t
+lhi_lease_moved_seq(uint64_t id)
+{
+	return (lid_seq(id) + CONVERT_STEP) & MASK(SEQ_BITS);
+}
 
 /*
  * And if it is not: is it held all the same, since somebody is, or was, in the
@@ -104,6 +112,16 @@ int lhi_lease_told(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
+
+/*
+ * The lease's right has ended: the lease has, too, for good and for all (G9).
+ * -ESTALE with a sentence.
+ */
+int lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h);
+
+/* When does it end by itself, whatever its right? */
+int64_t lhi_lease_own_end_ns(struct lh *lh, const struct lh_lease *l);
 
 /* Has the lease's session, a named one, ended? */
 bool lhi_lease_orphaned(struct lh *lh, const struct lh_lease *l);

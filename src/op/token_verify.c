@@ -161,7 +161,7 @@ end_it(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
 	l.id[0] = f->owner;
 	l.id[1] = lid_make(f->ci, f->epoch, seq);
 	if (lhi_lease_find(lh, &l, &h) == 0)
-		(void)lhi_cluster_check_lost(lh, &l, &h);
+		(void)lhi_lease_lose_right(lh, &l, &h);
 }
 
 static int

@@ -18,7 +18,7 @@ lhi_readers_prepare(struct shm_claim *c, uint32_t head)
 {
 	uint64_t mine = sh64_load_rlx(&c->rnext);
 
-	/* who sees it sees that the use before has ended (op/release.c) */
+	/* who sees it sees that the use before has ended (op/lease_verify.c) */
 	sh64_store(&c->rnext, link_make(false, head, link_tag(mine) + 1));
 }
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leases in motion: answers "who is converting or handing over this lease, and
+ * how is that undone?"
+ *
+ * A conversion or a hand-off moves the claim to another use, CONVERT_STEP uses
+ * on, before it swaps the word; its word grants the lease still.  It may be
+ * extended in that use, too: so the caller that undoes what it began, or goes
+ * on to end it, follows the deadline.  That the use is the very same is seen by
+ * the claim's `since`: to come to this number again takes a claim 2^20 uses,
+ * and more than one tick of its thread's clock.
+ *
+ * A claim of a named session is marked while it moves
+ * (shm/session_named_end.c), because the session outlives a process that is
+ * killed meanwhile: the next keeper takes a marked claim that no word names.
+ */
+#include "op/lease_check.h"
+#include "shm/claim_record.h"
+#include "shm/session_named.h"
+
+void
+lhi_lease_will_move(struct lh *lh, uint32_t ci, uint64_t st)
+{
+	shm_u32 *flags = &lh->v.claims[ci].wflags;
+	uint32_t was;
+
+	if (lhi_claim_owner(&lh->v, ci) == lh->sid)
+		return;
+	do
+		was = sh32_load(flags);
+	while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
+	    lhi_named_mark(st)));
+	lhi_point("lease.moving");
+}
+
+void
+lhi_lease_moves(const struct lhi_held *h, uint64_t moved)
+{
+	shm_u32 *flags = &h->claim->wflags;
+	uint32_t was;
+
+	if (lhi_claim_owner(&h->lh->v, h->ci) == h->lh->sid)
+		return;
+	/* the flags, then the state: who announces a later use says that it
+	 * moves first, and the swap of what was there before fails */
+	do {
+		was = sh32_load(flags);
+		if (!lhi_lease_moved(h, sh64_load(&h->claim->state),
+		    state_seq(moved)))
+			return;		/* it has ended */
+	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
+	    lhi_named_mark(moved)));
+	lhi_point("lease.moving");
+}
+
+void
+lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st)
+{
+	struct shm_claim *c = &lh->v.claims[ci];
+	shm_u32 *flags = &c->wflags;
+	uint32_t was;
+
+	do {
+		was = sh32_load(flags);
+		if ((was & MOVING_MASK) != lhi_named_mark(st) ||
+		    state_seq(sh64_load(&c->state)) != state_seq(st))
+			return;		/* another's, of another use */
+	} while (!sh32_cas(flags, was, was & ~MOVING_MASK));
+	lhi_point("lease.at_rest");
+}
+
+bool
+lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq)
+{
+	return state_held(now) && state_seq(now) == seq &&
+	    sh64_load(&h->claim->since) == h->since;
+}
+
+bool
+lhi_lease_unmove(const struct lhi_held *h, uint64_t moved, uint64_t st)
+{
+	uint64_t now;
+
+	while (now = sh64_load(&h->claim->state),
+	    lhi_lease_moved(h, now, state_seq(moved))) {
+		if (sh64_cas(&h->claim->state, now, state_make(state_st(st),
+		    state_seq(st), state_deadline(now))))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Verify: answers "does this lease hold its key, now?", for whoever presents a
+ * lease: verify, extend, convert, hand over, release.
+ *
+ * The lease says which claim, which use of it, and which token; the lock word
+ * of its grant follows from these.  A state is read, then the clock; others may
+ * have extended the lease in between, in time.  So a caller that finds it past
+ * its deadline first makes it expire for all (G3).  Where that cannot be done,
+ * because the lease is not past its deadline any more, the caller looks again
+ * (LEASE_LIVES).
+ *
+ * In the midst of a conversion or a hand-off by another thread, or by another
+ * process if the lease is a named session's, the claim is in the use that it is
+ * to be of next, and the word grants the lease still (lease_motion.c).  The
+ * word decides: the lease is held, and may be released, also if the process
+ * that began to convert it has been killed (its session may live on for ever,
+ * and a strict lease has no deadline).  Word X(c, v) seen after the state: so
+ * that state is of this grant (shm/lock_word.c, I2), and whoever swaps the word
+ * away is the only one to do so.  A reader's grant says of which push it is,
+ * and is written before that; no claim is revived so often in one that it comes
+ * to where a conversion would lead.
+ *
+ * A cluster key's lease also needs this host's right, which is asked before
+ * what the word says (op/cluster_check.c, I1).  A lease that has lost its right
+ * is made to expire as well (G9).
+ *
+ * A crash or stop anywhere: what is written is the end of a lease that had
+ * ended, and each step is one swap.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "op/cluster_check.h"
+#include "proc/claim_cache.h"
+#include "shm/claim_record.h"
+#include "shm/counters.h"
+#include "shm/lock_word.h"
+#include "shm/readers.h"
+#include "shm/session_named.h"
+
+/*
+ * Is the reader's claim in the chain, as of the lease's own push?  Its word is
+ * freed before its claim, by who is the only one there: so that the word is
+ * shared says nothing, if others have joined since, or begun anew.
+ */
+static bool
+chain_grants(const struct lhi_held *h)
+{
+	uint64_t grant = sh64_load(&h->claim->grant);
+	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word), l, st;
+	int has;
+
+	if (word_mode(w) != WORD_S || grant >> GRANT_SHIFT != ver)
+		return false;
+	if (word_ver(w) == ver)
+		return true;		/* nobody has joined since */
+	/* without being marked only the last one goes, when it is alone: so who
+	 * has others behind it, in this use, is in it, and there is no need to
+	 * walk (or it was announced and is to be in it: nobody knows it then,
+	 * and who might guess asks the chain, too: lh_lease_recall()) */
+	l = sh64_load(&h->claim->rnext);
+	st = sh64_load(&h->claim->state);
+	has = !link_marked(l) && link_idx(l) != 0 && state_held(st) &&
+	    (state_seq(st) == lid_seq(h->id) ||
+	    state_seq(st) == lhi_lease_moved_seq(h->id)) ? 1 :
+	    lhi_readers_has(&h->lh->v, h->slot, h->ci);
+	/* (one that never holds still: its state decides) */
+	return has != 0 && sh64_load(&h->claim->grant) >> GRANT_SHIFT == ver;
+}
+
+static bool
+word_grants(const struct lhi_held *h)
+{
+	return h->shared ? chain_grants(h) :
+	    sh64_load(&h->slot->word) == h->word;
+}
+
+bool
+lhi_lease_current(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st)
+{
+	if (lhi_mutant_on(use_number))
+		return state_st(st) == ST_HELD;
+	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
+	    state_kind(st) == (h->shared ? ST_READ : ST_HELD) &&
+	    state_seq(st) == lid_seq(l->id[1]) &&
+	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
+	    sh64_load(&h->claim->slot_ref) == l->key &&
+	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
+	    lhi_lock_token(h->slot, h->word)) &&
+	    (!h->shared || word_grants(h));
+}
+
+bool
+lhi_lease_granted(const struct lhi_held *h)
+{
+	return lhi_cluster_check_of(h) &&
+	       word_grants(h); /* cluster_check.c, I1 */
+}
+
+bool
+lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st)
+{
+	return state_held(st) &&
+	       state_seq(st) == lhi_lease_moved_seq(l->id[1]) &&
+	       lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
+	       lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
+	       sh64_load(&h->claim->slot_ref) == l->key &&
+	       (!h->shared ||
+		   lhi_reader_may_move(h->claim, lid_seq(l->id[1]))) &&
+	       l->token == (h->shared ? lhi_reader_token(h->slot, h->claim)
+				      : lhi_lock_token(h->slot, h->word)) &&
+	       word_grants(h);
+}
+
+enum lhi_lease_is
+lhi_lease_now(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h, uint64_t st)
+{
+	bool current = lhi_lease_current(lh, l, h, st);
+
+	if ((!current && !lhi_lease_in_motion(lh, l, h, st)) ||
+	    !lhi_lease_granted(h) ||
+	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+		return LEASE_OVER;
+	return current ? LEASE_HELD : LEASE_MOVING;
+}
+
+int
+lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	uint64_t st = sh64_load(&h->claim->state), seq, w;
+	int64_t now = lhi_now_ns(&lh->v);
+
+	if (!h->shared && sh64_load(&h->slot->word) == h->word) {
+		(void)lhi_lock_settle(&lh->v, h->slot, now, 0, &w);
+	} else if (h->shared && (lhi_lease_current(lh, l, h, st) ||
+	    lhi_lease_in_motion(lh, l, h, st))) {
+		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)) &&
+		    lhi_claim_mark(&lh->v, h->claim, l->id[0], st, ST_EXPIRED,
+		    state_deadline(st)) == 0)
+			lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
+		seq = state_seq(st);
+		st = sh64_load(&h->claim->state);
+		if (state_st(st) == ST_EXPIRED && state_seq(st) == seq)
+			(void)lhi_readers_leave(&lh->v, h->slot, h->ci,
+			    state_seq(st), false);
+	}
+	/* the deadline that had passed may be one of before */
+	st = sh64_load(&h->claim->state);
+	return lhi_lease_now(lh, l, h, st) != LEASE_OVER &&
+	    !lhi_lease_orphaned(lh, l) ? LEASE_LIVES : lhi_lease_lost(lh, h);
+}
+
+int
+lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	char key[SHM_KEY_MAX + 1];
+	uint64_t st;
+
+	/* another thread may be extending it, or converting it; ids come again,
+	 * words do not: that after the state (shm/lock_word.c, I2) */
+	while (st = sh64_load(&h->claim->state),
+	    (lhi_lease_current(lh, l, h, st) ||
+	    lhi_lease_in_motion(lh, l, h, st)) &&
+	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
+		int e = lhi_claim_mark(&lh->v, h->claim, l->id[0], st,
+		    ST_EXPIRED, 0);
+
+		if (e == -EAGAIN)
+			continue;
+		if (e == 0) {
+			lhi_point("right.expired");
+			lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
+		}
+		break;
+	}
+	if (lhi_slot_key(&lh->v, h->slot, key) == 0)
+		key[0] = '\0';
+	lhi_fail_mute(1);
+	(void)lhi_lease_settle(lh, l, h);
+	lhi_fail_mute(0);
+	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: this host's "
+	    "right to it in the cluster has ended, and another host may have "
+	    "it; stop using what it guards, and acquire again", key);
+}
+
+int
+lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	return lhi_cluster_check_of(h) ? lhi_lease_settle(lh, l, h) :
+	    lhi_lease_lose_right(lh, l, h);
+}
+
+int
+lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	uint64_t st;
+
+	if (!lhi_cluster_check_of(h)) /* cluster_check.c, I1: before the rest */
+		return lhi_lease_lose_right(lh, l, h);
+	st = sh64_load(&h->claim->state);
+	if ((!lhi_lease_current(lh, l, h, st) &&
+	    !lhi_lease_in_motion(lh, l, h, st)) ||
+	    !word_grants(h) ||
+	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+		return lhi_lease_enforce(lh, l, h);
+	/* a named session's end, after the last look at word and claim, too */
+	return lhi_lease_orphaned(lh, l) ? lhi_lease_lost(lh, h) : 0;
+}
+
+int
+lhi_lease_told(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	return lhi_cluster_check_needed(lh, h->slot)
+		   ? lhi_lease_verify(lh, l, h)
+		   : 0;
+}
+
+int
+lh_verify(struct lh *lh, const struct lh_lease *l)
+{
+	struct lhi_held h;
+	int error = lhi_lease_check(lh, l, &h);
+
+	if (error == -EALREADY)
+		return lhi_fail(-ESTALE, "this lease was released");
+	if (error != 0)
+		return error;
+	do
+		error = lhi_lease_verify(lh, l, &h);
+	while (error == LEASE_LIVES);
+	return error;
+}
+
+int64_t
+lhi_lease_own_end_ns(struct lh *lh, const struct lh_lease *l)
+{
+	struct lhi_held h;
+	uint64_t st;
+
+	if (!token_cluster(l->token) || lh->serves ||
+	    lhi_lease_find(lh, l, &h) != 0)
+		return l->expires_ns;
+	st = sh64_load(&h.claim->state);
+	return lhi_lease_current(lh, l, &h, st) ? lhi_ends_ns(&lh->v, st) :
+	    l->expires_ns;
+}
