@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "inspect/snapshot.h"
 #include "shm/cluster_right.h"
 #include "shm/readers.h"

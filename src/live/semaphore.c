@@ -33,6 +33,7 @@
 #include <string.h>
 #include <leasehold/key.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "live/semaphore.h"
 #include "live/ticket.h"
 #include "op/acquire_target.h"

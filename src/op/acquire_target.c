@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "op/cluster_acquire.h"
 #include "op/acquire_target.h"
 #include "proc/claim_cache.h"

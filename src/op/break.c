@@ -29,6 +29,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "op/lease_check.h"
 #include "op/acquire_target.h"
 #include "proc/claim_cache.h"

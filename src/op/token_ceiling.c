@@ -61,6 +61,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "op/token_ceiling.h"
 #include "shm/cluster_right.h"
 

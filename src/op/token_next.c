@@ -67,6 +67,7 @@
  *	a skip, hint behind	by less than 2^38: the next one moves it first
  */
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "op/token_ceiling.h"
 
 #define JUMP_MAX	(UINT64_C(1) << 38)

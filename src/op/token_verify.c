@@ -17,6 +17,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "op/cluster_check.h"
 #include "shm/readers.h"
 #include "shm/lock_word.h"

@@ -57,6 +57,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/backing_grow.h"

@@ -53,6 +53,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
+#include "shm/damaged.h"
 #include "shm/events.h"
 #include "shm/evict.h"
 #include "shm/key_index.h"

@@ -63,6 +63,7 @@
  * for a key (backing_grow.c); chance makes some parts longer.
  */
 #include <errno.h>
+#include "shm/damaged.h"
 #include "shm/evict.h"
 #include "shm/key_index.h"
 #include "shm/key_bytes.h"

@@ -77,6 +77,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "shm/claim_record.h"
+#include "shm/damaged.h"
 #include "shm/events.h"
 #include "shm/evict.h"
 #include "shm/backing_grow.h"

@@ -39,7 +39,7 @@
  */
 #include <errno.h>
 #include "base/clock.h"
-#include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/doorbell.h"
 #include "shm/readers.h"
 #include "shm/events.h"
@@ -48,16 +48,6 @@
 #include "shm/wait_queue.h"
 #include "shm/session_record.h"
 #include "shm/counters.h"
-
-int
-lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
-{
-	(void)sh32_fetch_or(&v->hdr->flags, SHM_DAMAGED);
-	return lhi_fail(-EUCLEAN, "the table %s is damaged: %s (%llu, %llu). "
-	    "Stop its users, repair it (leasehold fsck --repair), and start "
-	    "them again", v->path, what, (unsigned long long)a,
-	    (unsigned long long)b);
-}
 
 uint64_t
 lhi_lock_token(struct shm_slot *s, uint64_t word)

@@ -46,6 +46,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/lock_word.h"
 #include "shm/wait_queue.h"

@@ -20,6 +20,7 @@
  */
 #include <errno.h>
 #include <time.h>
+#include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/lock_word.h"

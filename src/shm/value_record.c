@@ -70,6 +70,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "shm/backing_grow.h"
+#include "shm/damaged.h"
 #include "shm/session_record.h"
 #include "shm/value_record.h"
 

@@ -240,10 +240,6 @@ lhi_clock_lead_ns(const struct lhi_view *v)
 	return now - lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* The table is damaged: remember it there, say what was seen; -EUCLEAN. */
-int lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
-    __attribute__((cold));
-
 /*
  * Does this process still count time as the table does?  (It may have entered
  * another time namespace.)  A system call: asked before a lease is expired.

@@ -48,6 +48,7 @@
 #include <errno.h>
 #include "base/error.h"
 #include "prim/futex.h"
+#include "shm/damaged.h"
 #include "shm/doorbell.h"
 #include "shm/wait_queue.h"
 #include "shm/session_record.h"

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Damage: marks a table as damaged, and says what was seen.
+ *
+ * Every file that reads shared memory may find a value that no process of this
+ * build writes, so this is below all of them and needs the view alone.  The
+ * flag in the header is never cleared by a user of the table; a repair clears
+ * it (offline/repair.c).
+ *
+ * Reporting damage changes nothing else.  A crash before the flag is set leaves
+ * the table as it was: the next process that reads the same value reports it.
+ */
+#include <errno.h>
+#include "base/error.h"
+#include "shm/damaged.h"
+#include "shm/view.h"
+
+int
+lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
+{
+	(void)sh32_fetch_or(&v->hdr->flags, SHM_DAMAGED);
+	return lhi_fail(-EUCLEAN, "the table %s is damaged: %s (%llu, %llu). "
+	    "Stop its users, repair it (leasehold fsck --repair), and start "
+	    "them again", v->path, what, (unsigned long long)a,
+	    (unsigned long long)b);
+}
