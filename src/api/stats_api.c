@@ -13,7 +13,6 @@
 #include "proc/claim_cache.h"
 #include "shm/lock_word.h"
 #include "shm/cluster_right.h"
-#include "shm/session_record.h"
 #include "shm/counters.h"
 
 #define TRIES 100		/* while a session gets more claims */

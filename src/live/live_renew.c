@@ -35,7 +35,6 @@
 #include "base/clock.h"
 #include "live/live_set.h"
 #include "op/cluster_check.h"
-#include "shm/session_record.h"
 
 #define SWEEP_NS NS_PER_SEC
 #define DOUBT_NS (5 * NS_PER_MS)

@@ -38,7 +38,6 @@
 #include "live/ticket.h"
 #include "op/acquire_target.h"
 #include "prim/futex.h"
-#include "shm/session_record.h"
 
 #define LOOK_NS (250 * NS_PER_MS)	/* between two looks at the tickets */
 #define KEEP_TRIES 1000		/* each time it was just forgotten */

@@ -63,7 +63,6 @@
 #include "shm/claim_record.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"
-#include "shm/session_record.h"
 #include "shm/counters.h"
 
 #define SLACK_NS (10 * NS_PER_MS)
@@ -130,9 +129,9 @@ static void
 expire_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci,
     uint64_t st)
 {
-	if (!lhi_same_time(&r->v) || lhi_claim_mark(&r->v, &r->v.claims[ci],
-	    lhi_claim_owner(&r->v, ci), st, ST_EXPIRED,
-	    state_deadline(st)) != 0)
+	if (!lhi_view_same_time(&r->v) ||
+	    lhi_claim_mark(&r->v, &r->v.claims[ci], lhi_claim_owner(&r->v, ci),
+		st, ST_EXPIRED, state_deadline(st)) != 0)
 		return;
 	lhi_point("due.expired");
 	lhi_counters_ended(&r->v, lhi_claim_owner(&r->v, ci), CAUSE_EXPIRED);

@@ -32,7 +32,6 @@
 #include <sys/mman.h>
 #include "base/error.h"
 #include "shm/backing_grow.h"
-#include "shm/session_record.h"
 
 #define PIECE (UINT64_C(1) << 19)
 #define PAGE UINT64_C(4096)

@@ -32,7 +32,6 @@
 #include <string.h>
 #include "shm/claim_note.h"
 #include "shm/backing_grow.h"
-#include "shm/session_record.h"
 
 #define WORDS (SHM_INFO_MAX / 8)
 

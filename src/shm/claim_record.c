@@ -333,7 +333,7 @@ lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 	/* what somebody was killed in the middle of handing over, or releasing,
 	 * for us, nobody else sees to: no word names it */
 	if (state_held(st) && lhi_now_ns(v) >= lhi_deadline_ns(v,
-	    state_deadline(st)) && lhi_same_time(v) &&
+	    state_deadline(st)) && lhi_view_same_time(v) &&
 	    lhi_claim_mark(v, c, lhi_claim_owner(v, ci), st, ST_EXPIRED,
 	    state_deadline(st)) == 0)
 		st = sh64_load(&c->state);

@@ -62,7 +62,6 @@
 #include "base/error.h"
 #include "shm/backing_grow.h"
 #include "shm/cluster_right.h"
-#include "shm/session_record.h"
 
 #define SOCKET_WORDS (SHM_SOCKET / 8)
 

@@ -82,7 +82,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 	case ST_READ:
 		if (now_ns >= lhi_deadline_ns(v, state_deadline(st)) &&
 		    !lhi_named_ended(v, owner)) {
-			if (!lhi_same_time(v))
+			if (!lhi_view_same_time(v))
 				return 0;	/* our clock is not theirs */
 			if (!sh64_cas(&c->state, st, state_make(ST_EXPIRED,
 			    state_seq(st), state_deadline(st))))

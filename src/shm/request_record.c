@@ -68,7 +68,6 @@
 #include "base/hash.h"
 #include "shm/backing_grow.h"
 #include "shm/request_record.h"
-#include "shm/session_record.h"
 
 #define GROUP 8u
 #define PLACES (2 * GROUP)

@@ -178,7 +178,7 @@ static enum lhi_named_end
 due(struct lhi_view *v, const struct shm_session *se, uint64_t u, bool probe)
 {
 	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
-		return lhi_same_time(v) ? NAMED_TTL : NAMED_LIVES;
+		return lhi_view_same_time(v) ? NAMED_TTL : NAMED_LIVES;
 	return maker_gone(v, sh64_load(&se->maker), probe) ? NAMED_MAKER :
 	    NAMED_LIVES;
 }

@@ -56,9 +56,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <bsd/string.h>
 #include "base/clock.h"
@@ -158,69 +156,6 @@ lhi_session_held(const struct lhi_view *v, int fd, uint32_t idx)
 }
 
 bool
-lhi_view_is(const struct lhi_view *v, int fd)
-{
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 &&
-	    (lhi_mutant_on(object_unchecked) ||
-	    (st.st_dev == v->dev && st.st_ino == v->ino));
-}
-
-int
-lhi_view_fd(struct lhi_view *v)
-{
-	int fd = atomic_load(&v->probe_fd), again;
-
-	if (lhi_view_is(v, fd))
-		return fd;
-	again = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (again < 0)
-		return -1;
-	if (!lhi_view_is(v, again) ||
-	    !atomic_compare_exchange_strong(&v->probe_fd, &fd, again)) {
-		(void)close(again);
-		fd = atomic_load(&v->probe_fd);
-		errno = ESTALE;
-		return lhi_view_is(v, fd) ? fd : -1;
-	}
-	return again;
-}
-
-int
-lhi_view_no_fd(const struct lhi_view *v, int error, const char *what)
-{
-	return lhi_fail(error == -ENOENT ? -ESTALE : error, "the descriptor of "
-	    "%s was closed, and it cannot be opened again to %s: %s", v->path,
-	    what, strerror(-error));
-}
-
-/*
- * A description of the object that is surely nobody else's: after a closefrom()
- * of the application the number of ours may have become that of another
- * attachment's, perhaps the very one that holds the lock we ask about.
- */
-static int
-fresh_fd(struct lhi_view *v, int fd)
-{
-	char self[40];
-	int fresh = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fresh >= 0 && lhi_view_is(v, fresh))
-		return fresh;
-	if (fresh >= 0)
-		(void)close(fresh);
-	/* the name is gone: through the descriptor we have */
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	fresh = open(self, O_RDWR | O_CLOEXEC);
-	if (fresh >= 0 && !lhi_view_is(v, fresh)) {
-		(void)close(fresh);
-		fresh = -1;
-	}
-	return fresh;
-}
-
-bool
 lhi_session_gone(struct lhi_view *v, uint32_t idx)
 {
 	int saved = errno, held = 1, cancel, fd, fresh;
@@ -232,7 +167,7 @@ lhi_session_gone(struct lhi_view *v, uint32_t idx)
 		held = lhi_byte_held(fd, live_byte(idx));
 	if (held == 0) {
 		/* "free" is rare and grave: ask again where we know whom */
-		fresh = fresh_fd(v, fd);
+		fresh = lhi_view_reopen(v, fd);
 		lhi_point("session.probing");
 		held = fresh < 0 ? 1 : lhi_byte_held(fresh, live_byte(idx));
 		if (fresh >= 0)
@@ -241,47 +176,6 @@ lhi_session_gone(struct lhi_view *v, uint32_t idx)
 	(void)pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return held == 0;
-}
-
-bool
-lhi_same_time(const struct lhi_view *v)
-{
-	uint64_t theirs = sh64_load(&v->hdr->timens_ino);
-	int saved = errno;
-	uint64_t ours = lhi_timens_ino();
-
-	errno = saved;
-	return theirs == 0 || ours == 0 || theirs == ours;
-}
-
-bool
-lhi_view_gone(struct lhi_view *v)
-{
-	int saved = errno;
-	int fd = lhi_view_fd(v);
-	struct stat st;
-	/* out of descriptors says nothing */
-	bool gone = fd < 0 ? errno != EMFILE && errno != ENFILE :
-	    fstat(fd, &st) == 0 && st.st_nlink == 0;
-
-	errno = saved;
-	return gone || lhi_view_retired(v);
-}
-
-int
-lhi_view_fresh(struct lhi_view *v)
-{
-	bool gone = lhi_view_gone(v);
-
-	if (!lhi_same_time(v))
-		return lhi_fail(-EXDEV, "this process has entered another time "
-		    "namespace: the deadlines of %s mean nothing here",
-		    v->path);
-	if (gone)
-		return lhi_fail(-ESTALE, "the table's object %s was removed or "
-		    "replaced: close this attachment and open the table again",
-		    v->path);
-	return 0;
 }
 
 bool

@@ -54,24 +54,6 @@ void lhi_session_closing(struct lhi_view *v, uint64_t sid);
 /* CLOSING -> UNUSED; every claim has been given back; unpin after it. */
 void lhi_session_end(struct lhi_view *v, uint64_t sid);
 
-/* Is that descriptor the table's object? */
-bool lhi_view_is(const struct lhi_view *v, int fd);
-
-/* Was the table retired, or has its object no name any more? */
-bool lhi_view_gone(struct lhi_view *v);
-
-/*
- * A descriptor of the object to ask through, which never takes a lock.  The
- * application may have closed ours (closefrom) and its number may be some other
- * file by now; then it is opened again by name, if the name still is this
- * object.  -1: no way to ask, errno says why.
- */
-int lhi_view_fd(struct lhi_view *v);
-
-/* There was none, to do that: -EMFILE, -ENFILE, -EACCES, ...; -ESTALE: the name
- * has gone, or is another object's. */
-int lhi_view_no_fd(const struct lhi_view *v, int error, const char *what);
-
 /*
  * Is that session gone for ever?  With `probe`, asks the kernel when the record
  * does not know yet, and makes the answer sticky.  False means alive or not

@@ -38,7 +38,7 @@ struct lhi_view {
 
 	dev_t dev;		/* which object this is */
 	ino_t ino;
-	_Atomic int probe_fd;	/* never takes a lock: see session_record.h */
+	_Atomic int probe_fd;	/* never takes a lock: see view.c */
 	char path[160];		/* of the object */
 
 	uint64_t uuid[2];
@@ -240,12 +240,6 @@ lhi_clock_lead_ns(const struct lhi_view *v)
 	return now - lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
-/*
- * Does this process still count time as the table does?  (It may have entered
- * another time namespace.)  A system call: asked before a lease is expired.
- */
-bool lhi_same_time(const struct lhi_view *v);
-
 /* Is it being repaired?  Who is attached never sees that. */
 static inline bool
 lhi_view_mending(const struct lhi_view *v)
@@ -276,9 +270,48 @@ lhi_view_global(const struct lhi_view *v)
 }
 
 /*
- * Was the object's name removed or given to another, or has this process left
- * its time namespace?  0, -ESTALE, -EXDEV.
+ * The rest is in view.c.
+ *
+ * True if this process still counts time as the table does: it may have entered
+ * another time namespace.  Costs a system call, so it is asked before a lease
+ * is expired and not more often.
+ */
+bool lhi_view_same_time(const struct lhi_view *v);
+
+/*
+ * Checks that the object still has its name, and that this process is in the
+ * table's time namespace.  0; -ESTALE: the name was removed or given to another
+ * object; -EXDEV.
  */
 int lhi_view_fresh(struct lhi_view *v);
+
+/* True if the table was retired, or its object has no name any more. */
+bool lhi_view_gone(struct lhi_view *v);
+
+/* True if that descriptor is the table's object. */
+bool lhi_view_is(const struct lhi_view *v, int fd);
+
+/*
+ * Returns a descriptor of the object to ask through, which never takes a lock.
+ * The application may have closed ours (closefrom), and its number may be some
+ * other file by now; then the object is opened again by name, if the name still
+ * is this object.  -1: there is no way to ask, errno says why.
+ */
+int lhi_view_fd(struct lhi_view *v);
+
+/*
+ * Makes the error of a caller that got none, and wanted it to do `what`:
+ * -EMFILE, -ENFILE, -EACCES, ...; -ESTALE: the name has gone, or is another
+ * object's.
+ */
+int lhi_view_no_fd(const struct lhi_view *v, int error, const char *what);
+
+/*
+ * Opens the object once more, by name or else through fd: a description that is
+ * surely nobody else's.  After a closefrom() of the application the number fd
+ * may have become that of another attachment's, perhaps the very one that holds
+ * the lock that is asked about.  The caller closes it.  -1: not possible.
+ */
+int lhi_view_reopen(struct lhi_view *v, int fd);
 
 #endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The view of a table: answers "is my mapping still the table of that name, and
+ * does my clock mean what its clock means?".  What a view holds, and the
+ * helpers that need no system call, are in view.h.
+ *
+ * A view has one descriptor of the object to ask through (probe_fd).  It never
+ * takes a lock.  The application may close it (closefrom), and its number may
+ * then be another file, so each use compares device and inode with those of the
+ * table.  If they differ, the object is opened again by name, if the name still
+ * is this object.  Several threads may do that at once: one of them stores its
+ * descriptor, the others close theirs.
+ *
+ * Nothing here writes to shared memory, so a crash leaves nothing behind.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "shm/view.h"
+
+bool
+lhi_view_is(const struct lhi_view *v, int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && (lhi_mutant_on(object_unchecked) ||
+	    (st.st_dev == v->dev && st.st_ino == v->ino));
+}
+
+int
+lhi_view_fd(struct lhi_view *v)
+{
+	int fd = atomic_load(&v->probe_fd), again;
+
+	if (lhi_view_is(v, fd))
+		return fd;
+	again = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (again < 0)
+		return -1;
+	if (!lhi_view_is(v, again) ||
+	    !atomic_compare_exchange_strong(&v->probe_fd, &fd, again)) {
+		(void)close(again);
+		fd = atomic_load(&v->probe_fd);
+		errno = ESTALE;
+		return lhi_view_is(v, fd) ? fd : -1;
+	}
+	return again;
+}
+
+int
+lhi_view_no_fd(const struct lhi_view *v, int error, const char *what)
+{
+	return lhi_fail(error == -ENOENT ? -ESTALE : error, "the descriptor of "
+	    "%s was closed, and it cannot be opened again to %s: %s", v->path,
+	    what, strerror(-error));
+}
+
+int
+lhi_view_reopen(struct lhi_view *v, int fd)
+{
+	char self[40];
+	int fresh = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fresh >= 0 && lhi_view_is(v, fresh))
+		return fresh;
+	if (fresh >= 0)
+		(void)close(fresh);
+	/* the name is gone: through the descriptor we have */
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	fresh = open(self, O_RDWR | O_CLOEXEC);
+	if (fresh >= 0 && !lhi_view_is(v, fresh)) {
+		(void)close(fresh);
+		fresh = -1;
+	}
+	return fresh;
+}
+
+bool
+lhi_view_same_time(const struct lhi_view *v)
+{
+	uint64_t theirs = sh64_load(&v->hdr->timens_ino);
+	int saved = errno;
+	uint64_t ours = lhi_timens_ino();
+
+	errno = saved;
+	return theirs == 0 || ours == 0 || theirs == ours;
+}
+
+bool
+lhi_view_gone(struct lhi_view *v)
+{
+	int saved = errno;
+	int fd = lhi_view_fd(v);
+	struct stat st;
+	/* out of descriptors says nothing */
+	bool gone = fd < 0 ? errno != EMFILE && errno != ENFILE :
+	    fstat(fd, &st) == 0 && st.st_nlink == 0;
+
+	errno = saved;
+	return gone || lhi_view_retired(v);
+}
+
+int
+lhi_view_fresh(struct lhi_view *v)
+{
+	bool gone = lhi_view_gone(v);
+
+	if (!lhi_view_same_time(v))
+		return lhi_fail(-EXDEV, "this process has entered another time "
+		    "namespace: the deadlines of %s mean nothing here",
+		    v->path);
+	if (gone)
+		return lhi_fail(-ESTALE, "the table's object %s was removed or "
+		    "replaced: close this attachment and open the table again",
+		    v->path);
+	return 0;
+}
