@@ -12,6 +12,8 @@
 #include <bsd/stdlib.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "shm/session_liveness.h"
+#include "shm/session_reclaim.h"
 #include "live/session_renewal.h"
 #include "live/live_set.h"
 #include "op/handoff.h"

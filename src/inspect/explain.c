@@ -23,10 +23,10 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/procstat.h"
+#include "shm/session_liveness.h"
 #include "inspect/explain.h"
 #include "inspect/waits_for_thread.h"
 #include "shm/key_bytes.h"
-#include "shm/session_record.h"
 
 #define RUNS_MAX 256
 #define WAITS_MAX 64

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "shm/damaged.h"
+#include "shm/session_liveness.h"
 #include "inspect/snapshot.h"
 #include "shm/cluster_right.h"
 #include "shm/readers.h"
@@ -19,7 +20,6 @@
 #include "shm/lock_word.h"
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
-#include "shm/session_record.h"
 #include "shm/value_record.h"
 
 #define SNAPSHOT_TRIES 20

@@ -45,12 +45,12 @@
  * and 100,000 claims read in a look.  What lies beyond is not found, and ends
  * with a deadline.  All indexes are checked (G12).
  */
+#include "shm/session_liveness.h"
 #include "inspect/waits_for.h"
 #include "inspect/waits_for_thread.h"
 #include "shm/claim_record.h"
 #include "shm/readers.h"
 #include "shm/wait_queue.h"
-#include "shm/session_record.h"
 
 #define BUDGET 100000
 

@@ -4,7 +4,7 @@
  * removes or repairs it, and keeps it so.
  *
  * In use.  Every session holds two bytes of the object from before it is ALIVE
- * to its end (shm/session_record.c).  All of them are locked here in one call,
+ * to its end (shm/session_bytes.c).  All of them are locked here in one call,
  * which fails if any is held: so nobody was attached, and nobody can attach,
  * until they are unlocked.  One that tries meanwhile finds no record, and looks
  * again; one that gets a record afterwards looks whether the table was retired.
@@ -16,11 +16,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <leasehold.h>
+#include "shm/session_bytes.h"
 #include "offline/exclusive_use.h"
 #include "base/error.h"
 #include "proc/map.h"
 #include "shm/session_named.h"
-#include "shm/session_record.h"
 
 #define NAMED 4		/* so many users are named in the message */
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold.h>
+#include "shm/session_bytes.h"
 #include "offline/exclusive_use.h"
 #include "base/error.h"
 #include "proc/attachment.h"
@@ -23,7 +24,6 @@
 #include "shm/table_object.h"
 #include "shm/wait_queue.h"
 #include "shm/table_remove.h"
-#include "shm/session_record.h"
 
 /* After a forced removal: let everybody find out. */
 static void

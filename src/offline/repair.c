@@ -44,7 +44,7 @@
  * goes up by another step.  A stop is in the way of everybody who wants the
  * table, which the operator took into account: he started it.
  *
- * A reaper has no session.  It holds a byte (shm/session_record.h) until it is
+ * A reaper has no session.  It holds a byte (shm/session_bytes.h) until it is
  * asked to leave, between two passes; that is waited for, and barred then:
  * exact swaps are no help against who was stopped in the midst of one, since
  * tags begin anew.

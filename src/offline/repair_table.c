@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 #include <leasehold.h>
+#include "shm/session_bytes.h"
+#include "shm/session_reclaim.h"
 #include "offline/exclusive_use.h"
 #include "offline/check.h"
 #include "base/error.h"
@@ -32,7 +34,6 @@
 #include "shm/evict.h"
 #include "shm/backing.h"
 #include "offline/repair.h"
-#include "shm/session_record.h"
 
 #define VISIT_TRIES 250		/* passes are 40 ms apart */
 

@@ -23,10 +23,10 @@
 #include <leasehold/table.h>
 #include "base/clock.h"
 #include "base/procstat.h"
+#include "shm/session_liveness.h"
 #include "op/admission.h"
 #include "shm/evict.h"
 #include "shm/wait_queue.h"
-#include "shm/session_record.h"
 
 #define BLIND_MS 5			/* looks are 3 ms apart */
 #define RUNNING_MS 30

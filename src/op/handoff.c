@@ -53,6 +53,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/error.h"
+#include "shm/session_liveness.h"
 #include "op/token_ceiling.h"
 #include "op/handoff.h"
 #include "op/policy.h"
@@ -65,7 +66,6 @@
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
 #include "shm/request_record.h"
-#include "shm/session_record.h"
 #include "shm/counters.h"
 
 #define TRIES 100

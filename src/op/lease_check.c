@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/session_liveness.h"
 #include "op/lease_check.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"

@@ -63,9 +63,9 @@
 #include <leasehold/lease.h>
 #include "base/clock.h"
 #include "base/procstat.h"
+#include "shm/session_liveness.h"
 #include "op/policy.h"
 #include "shm/readers.h"
-#include "shm/session_record.h"
 
 #define NEAR_NS (60 * NS_PER_MS)	/* three looks of a waiter */
 #define WALKS 16

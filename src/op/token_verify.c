@@ -18,10 +18,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "shm/damaged.h"
+#include "shm/session_liveness.h"
 #include "op/cluster_check.h"
 #include "shm/readers.h"
 #include "shm/lock_word.h"
-#include "shm/session_record.h"
 #include "shm/key_slot.h"
 
 #define TRIES 1000000

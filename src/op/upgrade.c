@@ -42,6 +42,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "base/error.h"
+#include "shm/session_liveness.h"
 #include "op/busy_detail.h"
 #include "op/deadlock.h"
 #include "inspect/explain.h"
@@ -52,7 +53,6 @@
 #include "shm/claim_record.h"
 #include "shm/events.h"
 #include "shm/wait_queue.h"
-#include "shm/session_record.h"
 
 #define LOOK_NS (20 * NS_PER_MS)
 #define FRESH_NS (NS_PER_SEC / 5)

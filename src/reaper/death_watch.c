@@ -5,9 +5,9 @@
  * A session whose process can be seen from here is watched by a pidfd in one
  * epoll set: readable means that the process is over.  That is a suspicion, no
  * more; the proof is the session's byte, as for everybody
- * (shm/session_record.c).  So a wrong descriptor does no harm: it is only kept
- * if pid and start time are those of the session, and what it says is asked
- * after.
+ * (shm/session_liveness.c).  So a wrong descriptor does no harm: it is only
+ * kept if pid and start time are those of the session, and what it says is
+ * asked after.
  *
  *	a session is met	when it is seen to own claims (all chunks are
  *				looked over every 40 ms), or in the slow round
@@ -44,8 +44,9 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/procstat.h"
+#include "shm/session_liveness.h"
+#include "shm/session_reclaim.h"
 #include "reaper/reap_ops.h"
-#include "shm/session_record.h"
 
 #define FDS_LEFT 32		/* for questions, and for the program */
 #define EVENTS 64

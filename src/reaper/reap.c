@@ -36,10 +36,10 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "base/error.h"
+#include "shm/session_bytes.h"
 #include "reaper/reap_ops.h"
 #include "proc/attachment.h"
 #include "proc/map.h"
-#include "shm/session_record.h"
 
 #define FRESH_NS NS_PER_SEC	/* between looks whether the table is there */
 

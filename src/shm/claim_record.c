@@ -63,8 +63,8 @@
 #include "shm/backing_grow.h"
 #include "shm/lock_word.h"
 #include "shm/session_named.h"
+#include "shm/session_reclaim.h"
 #include "shm/wait_queue.h"
-#include "shm/session_record.h"
 #include "shm/key_slot.h"
 
 static int

@@ -97,7 +97,7 @@ lhi_cluster_until(const struct lhi_view *v)
 }
 
 /*
- * By who has the shim's byte (shm/session_record.h).  End: no right of any
+ * By who has the shim's byte (shm/session_bytes.h).  End: no right of any
  * epoch there was is valid any more, and there is no session to adopt.  Begin:
  * the same, and then another session, which has no end yet.  Go on: until then.
  * The new epoch.

@@ -84,8 +84,8 @@
 #include "shm/key_index.h"
 #include "shm/lock_word.h"
 #include "shm/cluster_right.h"
-#include "shm/session_record.h"
 #include "shm/key_slot.h"
+#include "shm/session_reclaim.h"
 #include "shm/value_record.h"
 
 #define LOOKS 64

@@ -44,9 +44,9 @@
 #include "shm/readers.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"
+#include "shm/session_liveness.h"
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
-#include "shm/session_record.h"
 #include "shm/counters.h"
 
 uint64_t

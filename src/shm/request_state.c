@@ -6,7 +6,7 @@
  * Dead.  The record's word has the number of the worker's session record, and
  * when it was written.  The worker has ended if nobody has that record now, or
  * somebody who began later; else the kernel is asked, as always
- * (session_record.c).
+ * (session_liveness.c).
  *
  * Held.  By the claim and the lock word that the lease names, in that use and
  * with that token, before its deadline; not by what the record says.  A
@@ -25,7 +25,7 @@
 #include "shm/claim_record.h"
 #include "shm/lock_word.h"
 #include "shm/request_record.h"
-#include "shm/session_record.h"
+#include "shm/session_liveness.h"
 
 #define LOOKS 100		/* at a lease that moves */
 #define REMEMBER ((uint64_t)REQUEST_REMEMBER_NS >> TICK_SHIFT)

@@ -64,9 +64,12 @@
 #include "shm/events.h"
 #include "shm/evict.h"
 #include "shm/lock_word.h"
+#include "shm/session_bytes.h"
+#include "shm/session_liveness.h"
 #include "shm/session_named.h"
 #include "shm/key_slot.h"
 #include "shm/counters.h"
+#include "shm/session_reclaim.h"
 
 #define NAME_WORDS	(sizeof(((struct shm_session *)0)->application) / 8)
 #define MAKE_TRIES	200
@@ -75,21 +78,6 @@
 struct name {
 	uint64_t w[NAME_WORDS];
 };
-
-static uint64_t
-until_make(uint64_t inc, uint64_t deadline)
-{
-	return (inc & MASK(UNTIL_INC_BITS)) << DEADLINE_BITS |
-	    (deadline & DEADLINE_MAX);
-}
-
-static bool
-until_is_of(uint64_t u, uint64_t inc)
-{
-	return u >> DEADLINE_BITS == (inc & MASK(UNTIL_INC_BITS));
-}
-
-static bool until_ended(uint64_t u) { return state_deadline(u) < UNTIL_FIRST; }
 
 /* ttl_ms from now on, and after `old`. */
 static uint64_t
@@ -100,7 +88,7 @@ until_after(const struct lhi_view *v, uint64_t inc, uint32_t ttl_ms,
 
 	if (d <= state_deadline(old) && state_deadline(old) < DEADLINE_MAX)
 		d = state_deadline(old) + 1;		/* N2 */
-	return until_make(inc, d < UNTIL_FIRST ? UNTIL_FIRST : d);
+	return lhi_until_make(inc, d < UNTIL_FIRST ? UNTIL_FIRST : d);
 }
 
 static struct name
@@ -125,106 +113,13 @@ name_at(const struct shm_session *se)
 	return n;
 }
 
-static bool
-is_pending(uint64_t s)
-{
-	return sess_st(s) == SESS_NAMED && (sess_flags(s) & SESS_PENDING);
-}
-
-static bool
-is_named(uint64_t s)
-{
-	return sess_st(s) == SESS_NAMED && !(sess_flags(s) & SESS_PENDING);
-}
-
-bool
-lhi_named_is(const struct lhi_view *v, uint64_t sid)
-{
-	uint64_t s;
-
-	if (sid_idx(sid) >= v->geo.max_sessions)
-		return false;
-	s = sh64_load(&v->sessions[sid_idx(sid)].state);
-	return sess_inc(s) == sid_inc(sid) && (is_named(s) ||
-	    (sess_st(s) == SESS_DEAD && (sess_flags(s) & SESS_WAS_NAMED)));
-}
-
 bool
 lhi_named_sound(const struct lhi_view *v, uint32_t idx)
 {
 	const struct shm_session *se = &v->sessions[idx];
 	uint64_t u = sh64_load(&se->until), s = sh64_load(&se->state);
 
-	return sess_st(s) != SESS_NAMED || until_is_of(u, sess_inc(s));
-}
-
-/* Has its maker ended?  (Nobody's maker is a named session: what would be one
- * is damage, and not followed.  A later one in the maker's record is none.) */
-static bool
-maker_gone(struct lhi_view *v, uint64_t maker, bool probe)
-{
-	uint64_t s;
-
-	if (maker == 0 || sid_idx(maker) >= v->geo.max_sessions)
-		return false;
-	s = sh64_load(&v->sessions[sid_idx(maker)].state);
-	if (sess_inc(s) != sid_inc(maker))
-		return sess_inc(s) > sid_inc(maker);
-	return sess_st(s) != SESS_NAMED && lhi_session_dead(v, maker, probe);
-}
-
-/* Why would it end now, its word being u?  NAMED_LIVES: it would not. */
-static enum lhi_named_end
-due(struct lhi_view *v, const struct shm_session *se, uint64_t u, bool probe)
-{
-	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
-		return lhi_view_same_time(v) ? NAMED_TTL : NAMED_LIVES;
-	return maker_gone(v, sh64_load(&se->maker), probe) ? NAMED_MAKER :
-	    NAMED_LIVES;
-}
-
-/* `until` says that it has ended: so does its state, for ever. */
-static void
-bring_down(struct lhi_view *v, uint32_t idx, uint64_t s)
-{
-	lhi_point("named.ended");
-	if (sh64_cas(&v->sessions[idx].state, s,
-	    sess_make(SESS_DEAD, SESS_WAS_NAMED, sess_inc(s))))
-		lhi_event_session(v, LH_LOG_FOUND_DEAD,
-		    sid_make(sess_inc(s), idx));
-}
-
-bool
-lhi_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
-{
-	struct shm_session *se = &v->sessions[sid_idx(sid)];
-	enum lhi_named_end end;
-	uint64_t u;
-
-	if (is_pending(s))
-		return false;
-	for (;;) {
-		u = sh64_load(&se->until);
-		if (!until_is_of(u, sid_inc(sid)) ||
-		    sh64_load_sc(&se->state) != s) {
-			/* it has ended, and perhaps the record is another's */
-			s = sh64_load(&se->state);
-			return sess_inc(s) > sid_inc(sid) ||
-			    (sess_inc(s) == sid_inc(sid) &&
-			    sess_st(s) == SESS_DEAD);
-		}
-		if (until_ended(u))
-			break;
-		end = due(v, se, u, probe);
-		if (end == NAMED_LIVES)
-			return false;
-		lhi_point("named.due");
-		/* else it was renewed, or somebody else has ended it */
-		if (sh64_cas(&se->until, u, until_make(sid_inc(sid), end)))
-			break;
-	}
-	bring_down(v, sid_idx(sid), s);
-	return true;
+	return sess_st(s) != SESS_NAMED || lhi_until_is_of(u, sess_inc(s));
 }
 
 bool
@@ -233,16 +128,16 @@ lhi_named_end(struct lhi_view *v, uint64_t sid)
 	struct shm_session *se = &v->sessions[sid_idx(sid)];
 	uint64_t s = sh64_load(&se->state), u;
 
-	if (!is_named(s) || sess_inc(s) != sid_inc(sid))
+	if (!lhi_named_is_made(s) || sess_inc(s) != sid_inc(sid))
 		return false;
 	do {
 		u = sh64_load(&se->until);
-		if (!until_is_of(u, sid_inc(sid)) || until_ended(u) ||
-		    lhi_session_dead(v, sid, false))
+		if (!lhi_until_is_of(u, sid_inc(sid)) ||
+		    lhi_until_has_ended(u) || lhi_session_dead(v, sid, false))
 			return false;
 	} while (!sh64_cas(&se->until, u,
-	    until_make(sid_inc(sid), NAMED_DESTROYED)));
-	bring_down(v, sid_idx(sid), s);
+	    lhi_until_make(sid_inc(sid), NAMED_DESTROYED)));
+	lhi_named_declare_dead(v, sid_idx(sid), s);
 	return true;
 }
 
@@ -255,7 +150,7 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 		uint64_t u = sh64_load(&se->until), later;
 
 		if (!lhi_named_is(v, sid) || lhi_session_dead(v, sid, true) ||
-		    !until_is_of(u, sid_inc(sid)) || until_ended(u))
+		    !lhi_until_is_of(u, sid_inc(sid)) || lhi_until_has_ended(u))
 			return -ESTALE;
 		if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
 			continue;	/* it was renewed meanwhile */
@@ -269,7 +164,7 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 			return 0;
 		/* too late: undo; unless somebody has renewed it on top */
 		(void)sh64_cas(&se->until, later,
-		    until_make(sid_inc(sid), NAMED_TTL));
+		    lhi_until_make(sid_inc(sid), NAMED_TTL));
 	}
 	return -ESTALE;		/* or our clock is not theirs */
 }
@@ -277,7 +172,7 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 void
 lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s)
 {
-	if (is_pending(s))
+	if (lhi_named_is_pending(s))
 		(void)sh64_cas(&v->sessions[idx].state, s,
 		    sess_make(SESS_UNUSED, 0, sess_inc(s)));
 }
@@ -292,7 +187,7 @@ lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid)
 		uint64_t s = sh64_load(&se->state);
 		struct name has;
 
-		if (!is_named(s))
+		if (!lhi_named_is_made(s))
 			continue;
 		has = name_at(se);
 		if (memcmp(&has, &want, sizeof(has)) != 0 ||
@@ -341,7 +236,7 @@ reserve(struct lhi_view *v, int fd, uint32_t idx,
 		return 0;
 	got = lhi_session_reclaim_record(v, idx, &inc);
 	was = sh64_load(&se->state);
-	if (got == 1 && (sess_inc(was) != inc || is_pending(was) ||
+	if (got == 1 && (sess_inc(was) != inc || lhi_named_is_pending(was) ||
 	    /* an old owner that has not been torn down yet */
 	    lhi_session_held(v, fd, idx) || !sh64_cas(&se->state, was,
 	    sess_make(SESS_RESERVED, 0, ++inc))))
@@ -402,7 +297,7 @@ is_taken(struct lhi_view *v, uint32_t idx, const struct name *want,
 			continue;		/* look at it again */
 		if (memcmp(&has, want, sizeof(has)) != 0) {
 			i++;
-		} else if (is_pending(s)) {
+		} else if (lhi_named_is_pending(s)) {
 			lhi_point("named.rival");
 			lhi_named_withdraw(v, i, s);
 		} else if (!lhi_session_dead(v, sid_make(sess_inc(s), i),

@@ -3,7 +3,7 @@
 #ifndef LHI_SESSION_NAMED_H
 #define LHI_SESSION_NAMED_H
 
-#include "shm/session_record.h"
+#include "shm/session_liveness.h"
 
 /* What a session that is to be made is like. */
 struct lhi_named_wish {
@@ -17,14 +17,6 @@ struct lhi_named_wish {
 #define NAMED_NAME_MAX	31u
 #define NAMED_DELETE	1u	/* keys that it holds at its end are evicted */
 #define NAMED_DELAY_MAX_MS 600000u
-
-/* How it ended. */
-enum lhi_named_end {
-	NAMED_LIVES = 0,
-	NAMED_DESTROYED = 1,
-	NAMED_TTL = 2,
-	NAMED_MAKER = 3
-};
 
 /* The living session of that name: 1, *sid; or 0. */
 int lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid);
@@ -43,10 +35,6 @@ bool lhi_named_end(struct lhi_view *v, uint64_t sid);
 /* The same for all that end with that session, which closes. */
 void lhi_named_end_made_by(struct lhi_view *v, uint64_t maker);
 
-/* Is, or was, that a named session, as far as its record tells?  (Of one whose
- * record is another's by now: no.) */
-bool lhi_named_is(const struct lhi_view *v, uint64_t sid);
-
 /* Its name, and its end, in table time; for people.  False: it has gone. */
 bool lhi_named_tell(const struct lhi_view *v, uint64_t sid,
     char name[NAMED_NAME_MAX + 1], int64_t *until_ns);
@@ -54,14 +42,8 @@ bool lhi_named_tell(const struct lhi_view *v, uint64_t sid,
 /* Of a NAMED record: is its end its own? */
 bool lhi_named_sound(const struct lhi_view *v, uint32_t idx);
 
-/* For lhi_session_dead(): the same for a named one, whose state was s. */
-bool lhi_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe);
-
 /* Being made: withdraw it, whoever makes it. */
 void lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s);
-
-/* Is it a named session, and has it ended? */
-bool lhi_named_ended(struct lhi_view *v, uint64_t sid);
 
 /* Why is a word FREE that was freed for that session, which is dead? */
 enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);

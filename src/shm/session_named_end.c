@@ -46,8 +46,10 @@
 #include <signal.h>
 #include <string.h>
 #include "shm/evict.h"
+#include "shm/session_liveness.h"
 #include "shm/session_named.h"
 #include "shm/key_slot.h"
+#include "shm/session_reclaim.h"
 
 /* The record of a named session that has ended so; NULL. */
 static const struct shm_session *
@@ -65,13 +67,6 @@ ended(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
 	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) & 3);
 	/* and that was its own word still */
 	return sh64_load(&se->state) == s ? se : NULL;
-}
-
-bool
-lhi_named_ended(struct lhi_view *v, uint64_t sid)
-{
-	return sid != 0 && lhi_named_is(v, sid) &&
-	    lhi_session_dead(v, sid, true);
 }
 
 enum lhi_cause

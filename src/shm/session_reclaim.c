@@ -29,8 +29,10 @@
 #include "prim/bytelock.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"
+#include "shm/session_bytes.h"
+#include "shm/session_liveness.h"
 #include "shm/session_named.h"
-#include "shm/session_record.h"
+#include "shm/session_reclaim.h"
 
 enum { KEPT = 1 };		/* a chunk cannot be buried now */
 

@@ -30,9 +30,9 @@
 #include "fence/durable.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
+#include "shm/session_bytes.h"
 #include "shm/table_object.h"
 #include "shm/table_remove.h"
-#include "shm/session_record.h"
 
 #define SHM_DIR "/dev/shm"
 #define CLUSTER_PREFIX "cluster:"

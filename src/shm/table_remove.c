@@ -51,8 +51,8 @@
 #include "base/error.h"
 #include "fence/durable.h"
 #include "fence/range.h"
+#include "shm/session_bytes.h"
 #include "shm/table_remove.h"
-#include "shm/session_record.h"
 
 #define PREFIX		"/dev/shm/leasehold"	/* .X, -floor.X */
 #define STEP		lhi_range_width()

@@ -18,7 +18,7 @@ int lhi_table_remove_due(const char *path, const struct shm_header *h);
 /*
  * Remove the table that fd is a description of, opened for this alone, and
  * whose header is h; no more tokens come from it than its successor knows of.
- * fd holds the removal's byte (shm/session_record.h) and the caller closes it.
+ * fd holds the removal's byte (shm/session_bytes.h) and the caller closes it.
  * Again is harmless.  0; -ENOENT: the name is gone, or another's; -EACCES;
  * -EUCLEAN; -errno.
  */

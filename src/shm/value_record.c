@@ -71,7 +71,7 @@
 #include "base/hash.h"
 #include "shm/backing_grow.h"
 #include "shm/damaged.h"
-#include "shm/session_record.h"
+#include "shm/session_liveness.h"
 #include "shm/value_record.h"
 
 #define LOOKS 64		/* at records, before there are made more */

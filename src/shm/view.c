@@ -28,8 +28,9 @@ lhi_view_is(const struct lhi_view *v, int fd)
 {
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && (lhi_mutant_on(object_unchecked) ||
-	    (st.st_dev == v->dev && st.st_ino == v->ino));
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	       (lhi_mutant_on(object_unchecked) ||
+		   (st.st_dev == v->dev && st.st_ino == v->ino));
 }
 
 int

@@ -50,8 +50,8 @@
 #include "prim/futex.h"
 #include "shm/damaged.h"
 #include "shm/doorbell.h"
+#include "shm/session_liveness.h"
 #include "shm/wait_queue.h"
-#include "shm/session_record.h"
 
 /*
  * Passes over one queue before it is declared damaged: of those that end for no

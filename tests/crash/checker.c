@@ -28,7 +28,6 @@
 #include "crash/scenario.h"
 #include "proc/attachment.h"
 #include "shm/events.h"
-#include "shm/session_record.h"
 
 #define PROMPT_MS 100
 #define KILLS_MAX 3		/* on one session record, in a scenario */

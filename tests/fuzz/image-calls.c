@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <leasehold.h>
+#include "shm/session_reclaim.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
 #include "live/live_set.h"
 #include "reaper/reap.h"
 #include "proc/attachment.h"
-#include "shm/session_record.h"
 
 #define HOUR_MS INT64_C(3600000)
 

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/frame.h"
 #include "op/cluster_check.h"
-#include "shm/session_record.h"
 #include "support/shim.h"
 #include "support/support.h"
 #include "tap.h"

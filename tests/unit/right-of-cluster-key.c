@@ -8,9 +8,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include "shm/session_bytes.h"
 #include "proc/attachment.h"
 #include "shm/cluster_right.h"
-#include "shm/session_record.h"
 #include "support/object.h"
 #include "support/support.h"
 #include "tap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table, as the shim has it: attached like anybody, with the shim's byte
- * (shm/session_record.h), by which there is one shim to a table, and with what
+ * (shm/session_bytes.h), by which there is one shim to a table, and with what
  * only a shim writes (shm/cluster_right.h).
  *
  * The byte is that of a description of its own.  A killed shim's is free at
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "shm/session_bytes.h"
 #include "op/acquire_target.h"
 #include "op/cluster_check.h"
 #include "shim.h"
-#include "shm/session_record.h"
 
 static int
 take_byte(struct shim *s, char why[SHIM_WHY_MAX])

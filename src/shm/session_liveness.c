@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Liveness: answers "is the session behind this claim gone for ever?".
+ *
+ * A session of a process is alive while its address space holds the `live` byte
+ * of its record (session_bytes.c).  A named session has no process: it is alive
+ * until the moment in its word `until`, and while its maker is
+ * (session_named.c).  Either is DEAD once its record says so.
+ *
+ * Proof of death.  Load the state, see ALIVE(inc); ask the kernel whether
+ * `live` is locked; if not, swap exactly ALIVE(inc) -> DEAD(inc).  The swap
+ * succeeds only if the state was ALIVE(inc) all the time; `live` is held
+ * throughout (session_record.c, I2), so the owner's description was gone when
+ * the kernel was asked.  What is uncertain counts as alive: an object that was
+ * replaced (another inode's bytes, C10), a descriptor that the application
+ * closed under us, an error, a record with SESS_NOPROOF (its self-test at begin
+ * failed: no such locks on this system).  The probing description never takes a
+ * lock: asked through the one that holds it, the answer is always "free".
+ * After a closefrom() its number may be that one's, so "free" is believed only
+ * if a description opened for this question says so too.
+ *
+ * End of a named session.  Load `until`, see the clock past it (or its maker
+ * gone), swap exactly that value for how it ended; then the state to DEAD.
+ * Each is one swap, and whoever asks next repeats the second, so a crash in
+ * between delays nothing.
+ *
+ * Not guaranteed: that a death is noticed while a copy of the liveness
+ * descriptor is open, or before the kernel has torn down the address space.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "base/procstat.h"
+#include "prim/bytelock.h"
+#include "shm/counters.h"
+#include "shm/events.h"
+#include "shm/session_bytes.h"
+#include "shm/session_liveness.h"
+
+bool
+lhi_named_is(const struct lhi_view *v, uint64_t sid)
+{
+	uint64_t s;
+
+	if (sid_idx(sid) >= v->geo.max_sessions)
+		return false;
+	s = sh64_load(&v->sessions[sid_idx(sid)].state);
+	return sess_inc(s) == sid_inc(sid) && (lhi_named_is_made(s) ||
+	    (sess_st(s) == SESS_DEAD && (sess_flags(s) & SESS_WAS_NAMED)));
+}
+
+/*
+ * True if its maker has ended.  (Nobody's maker is a named session:  what
+ * would be one is damage, and not followed.  A later one in the maker's
+ * record is none.)
+ */
+static bool
+is_maker_gone(struct lhi_view *v, uint64_t maker, bool probe)
+{
+	uint64_t s;
+
+	if (maker == 0 || sid_idx(maker) >= v->geo.max_sessions)
+		return false;
+	s = sh64_load(&v->sessions[sid_idx(maker)].state);
+	if (sess_inc(s) != sid_inc(maker))
+		return sess_inc(s) > sid_inc(maker);
+	return sess_st(s) != SESS_NAMED && lhi_session_dead(v, maker, probe);
+}
+
+/* Why would it end now, its word being u?  NAMED_LIVES: it would not. */
+static enum lhi_named_end
+cause_of_end(struct lhi_view *v, const struct shm_session *se, uint64_t u,
+    bool probe)
+{
+	if (lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(u)))
+		return lhi_view_same_time(v) ? NAMED_TTL : NAMED_LIVES;
+	return is_maker_gone(v, sh64_load(&se->maker), probe) ? NAMED_MAKER :
+	    NAMED_LIVES;
+}
+
+void
+lhi_named_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
+{
+	lhi_point("named.ended");
+	if (sh64_cas(&v->sessions[idx].state, s,
+	    sess_make(SESS_DEAD, SESS_WAS_NAMED, sess_inc(s))))
+		lhi_event_session(v, LH_LOG_FOUND_DEAD,
+		    sid_make(sess_inc(s), idx));
+}
+
+bool
+lhi_session_gone(struct lhi_view *v, uint32_t idx)
+{
+	int saved = errno, held = 1, cancel, fd, fresh;
+
+	/* nor is a cancelled thread to lose a description */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = lhi_view_fd(v);
+	if (fd >= 0)
+		held = lhi_byte_held(fd, lhi_session_live_byte(idx));
+	if (held == 0) {
+		/* "free" is rare and grave: ask again where we know whom */
+		fresh = lhi_view_reopen(v, fd);
+		lhi_point("session.probing");
+		held = fresh < 0 ? 1 : lhi_byte_held(fresh,
+		    lhi_session_live_byte(idx));
+		if (fresh >= 0)
+			(void)close(fresh);
+	}
+	(void)pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+	return held == 0;
+}
+
+bool
+lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
+{
+	struct shm_session *se = &v->sessions[idx];
+
+	if (!sh64_cas(&se->state, s, sess_make(SESS_DEAD, 0, sess_inc(s))))
+		return false;
+	lhi_counters_add(v, STAT_DEATHS, 1);
+	lhi_event_session(v, LH_LOG_FOUND_DEAD, sid_make(sess_inc(s), idx));
+	return true;
+}
+
+/* As lhi_session_dead(), of a named session, whose state was s. */
+static bool
+is_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
+{
+	struct shm_session *se = &v->sessions[sid_idx(sid)];
+	enum lhi_named_end end;
+	uint64_t u;
+
+	if (lhi_named_is_pending(s))
+		return false;
+	for (;;) {
+		u = sh64_load(&se->until);
+		if (!lhi_until_is_of(u, sid_inc(sid)) ||
+		    sh64_load_sc(&se->state) != s) {
+			/* it has ended, and perhaps the record is another's */
+			s = sh64_load(&se->state);
+			return sess_inc(s) > sid_inc(sid) ||
+			    (sess_inc(s) == sid_inc(sid) &&
+			    sess_st(s) == SESS_DEAD);
+		}
+		if (lhi_until_has_ended(u))
+			break;
+		end = cause_of_end(v, se, u, probe);
+		if (end == NAMED_LIVES)
+			return false;
+		lhi_point("named.due");
+		/* else it was renewed, or somebody else has ended it */
+		if (sh64_cas(&se->until, u, lhi_until_make(sid_inc(sid), end)))
+			break;
+	}
+	lhi_named_declare_dead(v, sid_idx(sid), s);
+	return true;
+}
+
+bool
+lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
+{
+	uint32_t idx = sid_idx(sid);
+	struct shm_session *se;
+	uint64_t s;
+
+	if (idx >= v->geo.max_sessions)
+		return false;
+	se = &v->sessions[idx];
+	s = sh64_load(&se->state);
+	if (sess_inc(s) != sid_inc(sid))
+		return sess_inc(s) > sid_inc(sid);	/* I3, I4 */
+	switch (sess_st(s)) {
+	case SESS_UNUSED:
+	case SESS_DEAD:
+		return true;
+	case SESS_ALIVE:
+	case SESS_CLOSING:
+		break;
+	case SESS_NAMED:
+		return is_named_dead(v, sid, s, probe);
+	default:
+		return false;
+	}
+	if (lhi_mutant_on(closing_unprovable) && sess_st(s) == SESS_CLOSING)
+		return false;
+	if (!probe || (sess_flags(s) & SESS_NOPROOF) ||
+	    !lhi_session_gone(v, idx))
+		return false;
+	lhi_point("session.proved");
+	/* a failed swap means that somebody else has decided: ask the word */
+	if (lhi_session_declare_dead(v, idx, s))
+		return true;
+	s = sh64_load(&se->state);
+	return sess_inc(s) > sid_inc(sid) || sess_st(s) == SESS_DEAD;
+}
+
+bool
+lhi_named_ended(struct lhi_view *v, uint64_t sid)
+{
+	return sid != 0 && lhi_named_is(v, sid) &&
+	    lhi_session_dead(v, sid, true);
+}
+
+pid_t
+lhi_session_pid(const struct lhi_view *v, uint64_t sid)
+{
+	uint64_t ours = lhi_procstat_pidns();
+	const struct shm_session *se;
+	pid_t pid;
+
+	if (sid_idx(sid) >= v->geo.max_sessions || ours == 0)
+		return 0;
+	se = &v->sessions[sid_idx(sid)];
+	pid = (pid_t)sh32_load_rlx(&se->pid);
+	return pid > 0 && sh64_load_rlx(&se->pidns_ino) == ours ? pid : 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Liveness of sessions, of processes and named ones: see session_liveness.c. */
+#ifndef LHI_SESSION_LIVENESS_H
+#define LHI_SESSION_LIVENESS_H
+
+#include <sys/types.h>
+#include "shm/view.h"
+
+/*
+ * True if that session is gone for ever.  With `probe`, asks the kernel when
+ * the record does not know yet, and makes the answer sticky.  False means alive
+ * or not known: only a deadline ends such a session's leases.
+ */
+bool lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe);
+
+/* From that state, whose death was proved, to DEAD.  False: it has changed. */
+bool lhi_session_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);
+
+/* True if the kernel says that nobody lives behind that record; not in
+ * doubt. */
+bool lhi_session_gone(struct lhi_view *v, uint32_t idx);
+
+/*
+ * The process that holds the session, as this one counts processes; 0: it
+ * cannot be seen from here.  For diagnostics, and for hints.
+ */
+pid_t lhi_session_pid(const struct lhi_view *v, uint64_t sid);
+
+/* How a named session ended; in its `until`, instead of a deadline. */
+enum lhi_named_end {
+	NAMED_LIVES = 0,
+	NAMED_DESTROYED = 1,
+	NAMED_TTL = 2,
+	NAMED_MAKER = 3
+};
+
+/* The word `until`: incarnation and deadline, or how it ended. */
+#define UNTIL_FIRST	8u	/* a deadline, from here on */
+#define UNTIL_INC_BITS	26
+
+static inline uint64_t
+lhi_until_make(uint64_t inc, uint64_t deadline)
+{
+	return (inc & MASK(UNTIL_INC_BITS)) << DEADLINE_BITS |
+	    (deadline & DEADLINE_MAX);
+}
+
+static inline bool
+lhi_until_is_of(uint64_t u, uint64_t inc)
+{
+	return u >> DEADLINE_BITS == (inc & MASK(UNTIL_INC_BITS));
+}
+
+static inline bool
+lhi_until_has_ended(uint64_t u)
+{
+	return state_deadline(u) < UNTIL_FIRST;
+}
+
+/* True if s is the state of a named session that is being made, or is made. */
+static inline bool
+lhi_named_is_pending(uint64_t s)
+{
+	return sess_st(s) == SESS_NAMED && (sess_flags(s) & SESS_PENDING);
+}
+
+static inline bool
+lhi_named_is_made(uint64_t s)
+{
+	return sess_st(s) == SESS_NAMED && !(sess_flags(s) & SESS_PENDING);
+}
+
+/* True if that is, or was, a named session, as far as its record tells.  (Not
+ * of one whose record is another's by now.) */
+bool lhi_named_is(const struct lhi_view *v, uint64_t sid);
+
+/* True if it is a named session that has ended. */
+bool lhi_named_ended(struct lhi_view *v, uint64_t sid);
+
+/* `until` says that record idx, whose state is s, has ended: makes that its
+ * state, for ever. */
+void lhi_named_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Giving back what dead sessions left: see session_reclaim.c. */
+#ifndef LHI_SESSION_RECLAIM_H
+#define LHI_SESSION_RECLAIM_H
+
+#include "shm/view.h"
+
+/*
+ * By the holder of its `recycle` byte: makes record idx DEAD if it is not in
+ * use by anyone, and gives back all its claims.  1 done, and *inc says of which
+ * incarnation; 0 it is alive after all; -EUCLEAN.
+ */
+int lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc);
+
+/*
+ * A description of the object that may take such bytes, pinned like a
+ * session's: nobody's closefrom() ends our turn.  False: none could be opened;
+ * it is put away all the same.
+ */
+struct lhi_reclaim_fd {
+	int fd;
+	void *pin;
+	int cancel;			/* the thread's state before */
+};
+
+bool lhi_reclaim_fd_open(struct lhi_view *v, struct lhi_reclaim_fd *sp);
+void lhi_reclaim_fd_close(struct lhi_reclaim_fd *sp);
+
+/* The same for a session that was seen dead.  1 done; 0 it lives, or somebody
+ * else is at it; -EUCLEAN. */
+int lhi_session_reclaim(struct lhi_view *v, uint64_t sid);
+
+/*
+ * Bury every session that is provably dead: free what it held, take it out of
+ * queues, give its claims back.  Number of sessions buried.
+ */
+unsigned lhi_session_reclaim_dead(struct lhi_view *v);
+
+#endif
