@@ -14,7 +14,6 @@
  *	dispatch.c		what a frame asks for
  *	shim_state.c		what is kept on disk
  *	metrics.c		counters
- *	timers.c		libevent timers on the boot-time clock
  *
  * and of the program: shim_main.c, shim_conf.c, shim_loop.c.
  *

@@ -114,6 +114,8 @@ bool parse_session(struct recipe *r, struct kv_bytes key, uint64_t *session);
 bool parse_place(struct recipe *r, struct kv_bytes key, struct place *p);
 bool parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name,
     size_t *len);			/* name: CLAIM_KEY_MAX bytes */
+/* The TTL in the value of a session's key; if there is none, `otherwise`. */
+unsigned parse_session_ttl(struct kv_bytes value, unsigned otherwise);
 
 /* Claims. */
 
@@ -291,7 +293,6 @@ void session_lost(struct recipe *r, const char *why);
 void session_changed(struct recipe *r, const struct kv_change *c);
 void session_stop(struct recipe *r);
 void session_on_timer(evutil_socket_t fd, short what, void *r);
-unsigned session_ttl(struct kv_bytes value, unsigned otherwise);
 
 /* timers.c */
 uint64_t boottime_ns(void);

@@ -55,17 +55,6 @@ margin_ms(unsigned ttl_ms)
 	return ttl_ms / 50 > 100 ? ttl_ms / 50 : 100;
 }
 
-unsigned
-session_ttl(struct kv_bytes value, unsigned otherwise)
-{
-	unsigned ms = 0;
-
-	for (size_t i = 0; i < value.len && value.p[i] >= '0' &&
-	    value.p[i] <= '9' && ms <= TTL_MAX_MS; i++)
-		ms = ms * 10 + (unsigned)(value.p[i] - '0');
-	return ms < TTL_MIN_MS || ms > TTL_MAX_MS ? otherwise : ms;
-}
-
 static void
 set_value(struct recipe *r)
 {
@@ -185,7 +174,7 @@ look_done(struct ask *a, const struct kv_answer *answer)
 	}
 	r->lease = answer->results->pairs->lease;
 	/* others may have been told of its TTL, and D by it: it keeps it */
-	r->ttl_ms = session_ttl(answer->results->pairs->value, r->ttl_ms);
+	r->ttl_ms = parse_session_ttl(answer->results->pairs->value, r->ttl_ms);
 	set_value(r);
 	ask_session(r, &beat_ops);
 }

@@ -184,3 +184,14 @@ parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name, size_t *len)
 	*len = n;
 	return b.p != NULL;
 }
+
+unsigned
+parse_session_ttl(struct kv_bytes value, unsigned otherwise)
+{
+	unsigned ms = 0;
+
+	for (size_t i = 0; i < value.len && value.p[i] >= '0' &&
+	    value.p[i] <= '9' && ms <= TTL_MAX_MS; i++)
+		ms = ms * 10 + (unsigned)(value.p[i] - '0');
+	return ms < TTL_MIN_MS || ms > TTL_MAX_MS ? otherwise : ms;
+}

@@ -86,7 +86,7 @@ other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 	o->create = p->create_revision;
 	o->mod = p->mod_revision;
 	o->lease = p->lease;
-	o->ttl_ms = session_ttl(p->value, r->o.ttl_ms);
+	o->ttl_ms = parse_session_ttl(p->value, r->o.ttl_ms);
 	o->jitter_ms = arc4random_uniform(o->ttl_ms / 8 + 1);
 	o->seen_ns = boottime_ns();
 	if (!event_pending(&r->others_timer, EV_TIMEOUT, NULL) ||

@@ -2,7 +2,7 @@
 /* Times: the clock that D is of, jitter, timers. */
 #include <time.h>
 #include <bsd/stdlib.h>
-#include "shim/member/member.h"
+#include "member.h"
 
 uint64_t
 boottime_ns(void)
