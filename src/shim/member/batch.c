@@ -250,7 +250,7 @@ try_done(struct ask *a, const struct kv_answer *answer)
 		return;
 	}
 	if (!session_is_there(r, answer)) {
-		session_lost(r, SESSION_ENDED);
+		r->on_session_ended(r, SESSION_ENDED);
 		return;
 	}
 	/* A lost answer may have granted it: our keys are there, then. */
@@ -290,7 +290,7 @@ enqueue_done(struct ask *a, const struct kv_answer *answer)
 		else
 			wait_turn(b, answer->revision);
 	} else if (!session_is_there(a->r, answer)) {
-		session_lost(a->r, SESSION_ENDED);
+		a->r->on_session_ended(a->r, SESSION_ENDED);
 	} else {
 		(void)read_queues(b, answer, 1);
 		wait_turn(b, answer->revision);
@@ -305,7 +305,7 @@ confirm_done(struct ask *a, const struct kv_answer *answer)
 	b->ask = NULL;
 	if (!answer->succeeded) {
 		if (!session_is_there(a->r, answer)) {
-			session_lost(a->r, SESSION_ENDED);
+			a->r->on_session_ended(a->r, SESSION_ENDED);
 			return;
 		}
 		(void)read_queues(b, answer, 1);

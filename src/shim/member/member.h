@@ -324,11 +324,15 @@ void others_free(struct recipe *r);
 /* And all keys under it, if that can be done; else sweeps find them. */
 void lease_revoke(struct recipe *r, int64_t lease);
 
-/* resync.c */
+/* resync_pages.c */
 enum adopting { ADOPT_NO, ADOPT_FIRST, ADOPT_SECOND };
 void sweep_start(struct recipe *r, bool because_of_gap);
 void sweep_soon(struct recipe *r, unsigned ms);
 void sweep_on_timer(evutil_socket_t fd, short what, void *r);
+void resync_next_page(struct recipe *r);
+
+/* resync.c */
+void resync_page_done(struct ask *a, const struct kv_answer *answer);
 
 enum {
 	TELL_STORE = 1, TELL_LOST = 2, TELL_UP = 4, TELL_ALIVE = 8,
@@ -378,6 +382,11 @@ struct recipe {
 	char sweep_from[NAME_MAX_LEN + 2];
 	size_t sweep_from_len;
 
+	/* Functions of files above, for those below: set by recipe_open(). */
+	void (*on_answered)(struct recipe *r);	/* an answer was handled */
+	void (*on_session_ended)(struct recipe *r, const char *why);
+	void (*on_page)(struct ask *a, const struct kv_answer *answer);
+
 	struct event soon;
 	unsigned tell;
 	bool *freed;			/* recipe_tell() wants to know */
@@ -387,8 +396,13 @@ struct recipe {
 	struct recipe_stats stats;
 };
 
-/* recipe.c: tell what there is, now, as the last thing; or soon. */
-void recipe_tell(struct recipe *r);
-void recipe_tell_soon(struct recipe *r);
+/* Tells the caller's hooks what there is, soon: from the loop, or when what the
+ * loop called is done. */
+static inline void
+recipe_tell_soon(struct recipe *r)
+{
+	if (r->freed == NULL)
+		event_active(&r->soon, 0, 0);
+}
 
 #endif

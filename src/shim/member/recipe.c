@@ -146,7 +146,7 @@ mark(struct recipe *r)
 	r->tell |= TELL_MARK;
 }
 
-void
+static void
 recipe_tell(struct recipe *r)
 {
 	bool freed = false;
@@ -166,13 +166,6 @@ recipe_tell(struct recipe *r)
 	}
 	r->freed = NULL;
 	claims_flush(r);
-}
-
-void
-recipe_tell_soon(struct recipe *r)
-{
-	if (r->freed == NULL)
-		event_active(&r->soon, 0, 0);
 }
 
 static void
@@ -287,6 +280,9 @@ init(struct recipe *r, const struct recipe_opts *o)
 	TAILQ_INIT(&r->told);
 	RB_INIT(&r->keys);
 	RB_INIT(&r->others);
+	r->on_answered = recipe_tell;
+	r->on_session_ended = session_lost;
+	r->on_page = resync_page_done;
 	(void)evtimer_assign(&r->session_timer, o->base, on_session_timer, r);
 	(void)evtimer_assign(&r->others_timer, o->base, others_on_timer, r);
 	(void)evtimer_assign(&r->sweep_timer, o->base, on_sweep_timer, r);

@@ -163,7 +163,7 @@ on_answer(const struct kv_answer *answer, void *arg)
 	a->telling = false;
 	if (a->dropped)
 		ask_free(a);
-	recipe_tell(r);
+	r->on_answered(r);
 }
 
 /* Building. */

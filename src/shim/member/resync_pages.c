@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When everything under our root is looked at, and how it is read: page after
+ * page.  What the pages say: resync.c, which is told of each (r->on_page).
+ */
+#include <stdio.h>
+#include "member.h"
+
+#define PAGE 1000
+
+void
+sweep_soon(struct recipe *r, unsigned ms)
+{
+	struct timeval at, in = { ms / 1000, ms % 1000 * 1000 }, now, left;
+
+	if (r->stopped)
+		return;
+	if (event_pending(&r->sweep_timer, EV_TIMEOUT, &at)) {
+		(void)event_base_gettimeofday_cached(r->o.base, &now);
+		evutil_timersub(&at, &now, &left);
+		if (evutil_timercmp(&left, &in, <))
+			return;
+	}
+	timer_start(&r->sweep_timer, ms);
+}
+
+static struct kv_range
+under(struct recipe *r, const char *what, char *from, char *to)
+{
+	(void)sprintf(from, "%s/%s/", r->root, what);
+	(void)sprintf(to, "%s/%s0", r->root, what);
+	return (struct kv_range){ text_bytes(from), text_bytes(to) };
+}
+
+static int
+page_send(struct ask *a)
+{
+	struct recipe *r = a->r;
+	struct txn *t = txn_begin(r);
+	char from[2][ROOT_MAX + 8], to[2][ROOT_MAX + 8];
+	struct kv_range rest = under(r, "q", from[0], to[0]);
+	struct kv_op *op;
+
+	if (r->sweep_from_len > 0)
+		rest.key = (struct kv_bytes){ (uint8_t *)r->sweep_from,
+		    r->sweep_from_len };
+	op = txn_get(t, true, rest);
+	op->keys_only = true;
+	op->limit = PAGE;
+	if (r->sweep_from_len == 0)
+		(void)txn_get(t, true, under(r, "s", from[1], to[1]));
+	return txn_send(a);
+}
+
+static void
+page_done(struct ask *a, const struct kv_answer *answer)
+{
+	a->r->on_page(a, answer);
+}
+
+static const struct ask_ops page_ops = {
+	.send = page_send, .done = page_done
+};
+
+void
+resync_next_page(struct recipe *r)
+{
+	r->sweep_ask = ask_start(r, &page_ops, r);
+	if (r->sweep_ask == NULL)
+		sweep_soon(r, 1000);
+}
+
+void
+sweep_start(struct recipe *r, bool because_of_gap)
+{
+	if (r->stopped)
+		return;
+	if (because_of_gap)
+		r->stats.gaps++;
+	if (r->sweep_ask != NULL) {
+		r->sweep_again = true;
+		return;
+	}
+	r->stats.lists++;
+	r->sweep_again = r->sweep_short = false;
+	r->pass = r->adopting;
+	r->sweep_from_len = 0;
+	resync_next_page(r);
+}
+
+void
+sweep_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	sweep_start(arg, false);
+}
