@@ -56,36 +56,6 @@
 #include <stdlib.h>
 #include "member.h"
 
-struct batch *
-batch_new(struct recipe *r, enum batch_step step)
-{
-	struct batch *b = calloc(1, sizeof(*b));
-
-	if (b == NULL)
-		return NULL;
-	b->r = r;
-	b->step = step;
-	TAILQ_INIT(&b->claims);
-	TAILQ_INSERT_TAIL(&r->batches, b, all);
-	return b;
-}
-
-void
-batch_add(struct batch *b, struct claim *c)
-{
-	c->batch = b;
-	TAILQ_INSERT_TAIL(&b->claims, c, of_list);
-	b->n++;
-}
-
-void
-batch_free(struct batch *b)
-{
-	ask_drop(b->ask);
-	TAILQ_REMOVE(&b->r->batches, b, all);
-	free(b);
-}
-
 /* What is sent. */
 
 static int
@@ -201,6 +171,13 @@ read_queues(struct batch *b, const struct kv_answer *answer, size_t n)
 		n++;
 	}
 	return first;
+}
+
+void
+batch_settle(struct batch *b)
+{
+	if (batch_end_leavers(b))
+		batch_check(b, 0);
 }
 
 static void

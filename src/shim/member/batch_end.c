@@ -15,14 +15,6 @@
 #define DENIALS 5u	/* asked for so often, it is not for a moment */
 
 void
-batch_take_out(struct batch *b, struct claim *c)
-{
-	TAILQ_REMOVE(&b->claims, c, of_list);
-	c->batch = NULL;
-	b->n--;
-}
-
-void
 batch_fail(struct batch *b, enum claim_end end, int error, const char *why)
 {
 	struct claim *c;
@@ -48,13 +40,13 @@ batch_end(struct batch *b, struct claim *c, bool is_there, enum claim_end end,
 		claim_haunt(c);
 }
 
-void
-batch_settle(struct batch *b)
+bool
+batch_end_leavers(struct batch *b)
 {
 	struct claim *c, *next;
 
 	if (b->ask != NULL && b->ask->in_flight)
-		return;
+		return false;
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
 		if (!c->wants_leave && !c->vanished)
 			continue;
@@ -67,10 +59,11 @@ batch_settle(struct batch *b)
 		else
 			claim_deleted(c);
 	}
-	if (b->n == 0)
+	if (b->n == 0) {
 		batch_free(b);
-	else
-		batch_check(b, 0);
+		return false;
+	}
+	return true;
 }
 
 bool

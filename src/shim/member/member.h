@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files behind recipe.h share.
+ * Declares what the files of a member of the cluster share: they do what
+ * recipe.h promises.  A file calls only those above it in this list:
  *
- *	recipe.c	open, close, telling
- *	store_ask.c		asking the store until the answer is definite
- *	names.c		names of keys in the store, and back
- *	member_session.c	our session: making, adopting, heartbeats, the
- *				end
- *	member_claim.c		claims: the interface, and how they end
- *	batch.c		claims asked for at once, until they are granted
- *	batch_end.c	or end otherwise
- *	member_queue.c		what answers and changes say about a queue
- *	resync.c		looking at everything: after a gap, and now and
- *				then
- *	peers.c	the sessions of others, and ending dead ones
- *	timers.c		the clock, timers
+ *	timers.c		the clock, jitter, timers
+ *	names.c			names of keys in the store, and back
+ *	store_ask.c		asks the store until the answer is definite
+ *	resync_pages.c		reads everything under our root, page by page
+ *	peers.c			sessions of other members; ends dead ones
+ *	member_claim.c		claims as objects, how they end, their deletion
+ *	member_queue.c		what an answer says about a queue
+ *	batch_list.c		batches as objects
+ *	batch_end.c		claims of a batch that end without a grant
+ *	batch.c			claims asked for at once, until they are granted
+ *	claim_events.c		the key of a claim appears or vanishes
+ *	claim_api.c		the functions of recipe.h for claims
+ *	queue_watch.c		what a change says about a queue
+ *	resync.c		what the pages say: after a gap, and regularly
+ *	member_session.c	our session: made, adopted, confirmed, ended
+ *	recipe.c		open, close, the engine's hooks, the caller's
  */
 #ifndef SHIM_MEMBER_H
 #define SHIM_MEMBER_H
@@ -224,38 +228,47 @@ void claim_go(struct claim *c);
 void claim_ghost(struct recipe *r, const struct place *p);
 /* It has ended, and its key has not. */
 void claim_haunt(struct claim *c);
+/* That is its end; a late sending may have put the key again, which goes. */
+void claim_deleted(struct claim *c);
+void claims_flush(struct recipe *r);
+/* Deletions under way are not waited for any more. */
+void claims_drop_leaving(struct recipe *r);
+struct claim *claim_find(struct key *k, uint64_t request);
+struct key *key_find(struct recipe *r, struct kv_bytes path);
+
+/* claim_events.c */
 /* Its key is told of, before the answer is, or after it was (to be) deleted. */
 void claim_appeared(struct claim *c, int64_t create);
 /* Its key was deleted, by somebody. */
 void claim_vanished(struct claim *c);
-/* That is its end; a late sending may have put the key again, which goes. */
-void claim_deleted(struct claim *c);
-void claims_flush(struct recipe *r);
 void claims_free_all(struct recipe *r);	/* told nothing */
 void claims_lost(struct recipe *r, const char *why);
-struct claim *claim_find(struct key *k, uint64_t request);
-struct key *key_find(struct recipe *r, struct kv_bytes path);
+
+/* batch_list.c */
+struct batch *batch_new(struct recipe *r, enum batch_step step);
+void batch_add(struct batch *b, struct claim *c);
+void batch_take_out(struct batch *b, struct claim *c);
+void batch_free(struct batch *b);	/* and none of its claims */
 
 /* batch.c */
 void batch_start(struct batch *b);
+/* batch_end_leavers(), then batch_check(): the batch may be gone after it. */
+void batch_settle(struct batch *b);
 /* Is it our turn?  revision: of the deletion that may have made it so; 0: of
  * none. */
 void batch_check(struct batch *b, int64_t revision);
-void batch_free(struct batch *b);	/* and none of its claims */
-struct batch *batch_new(struct recipe *r, enum batch_step step);
-void batch_add(struct batch *b, struct claim *c);
 
 /* batch_end.c */
-void batch_take_out(struct batch *b, struct claim *c);
 /* All of them, whose keys are not there. */
 void batch_fail(struct batch *b, enum claim_end end, int error,
     const char *why);
 /* It ends; its key, if that is there for all we know, goes. */
 void batch_end(struct batch *b, struct claim *c, bool is_there,
     enum claim_end end, int error, const char *why);
-/* Who wants to leave, and whose key has vanished, goes, unless something is
- * under way.  The batch may be gone after it. */
-void batch_settle(struct batch *b);
+/* Ends the claims that are to leave, or whose keys have vanished, unless
+ * something is under way.  True if the others are to be checked; false if there
+ * are none, and the batch is gone, or something is under way. */
+bool batch_end_leavers(struct batch *b);
 /* What a try, an enqueueing; a confirmation is refused (ask_ops). */
 bool batch_refused(struct ask *a, const struct kv_answer *answer);
 bool batch_confirm_refused(struct ask *a, const struct kv_answer *answer);
@@ -269,9 +282,11 @@ bool queue_read(struct claim *c, const struct kv_result *q, int64_t revision);
 /* What was found at that revision, or nobody. */
 void queue_ahead(struct claim *c, const struct rival *newest,
     int64_t revision);
-void queue_gap(struct recipe *r, int64_t revision);
 void queue_who(struct claim *c, const struct kv_result *q, char *out,
     size_t len);
+
+/* queue_watch.c */
+void queue_gap(struct recipe *r, int64_t revision);
 void queue_changed(struct recipe *r, const struct kv_change *c,
     const struct place *p);
 

@@ -280,6 +280,16 @@ claim_go(struct claim *c)
 	recipe_tell_soon(c->r);
 }
 
+void
+claims_drop_leaving(struct recipe *r)
+{
+	struct ask *a, *next;
+
+	TAILQ_FOREACH_SAFE(a, &r->asks, all, next)
+		if (a->ops == &leave_ops)
+			ask_drop(a);
+}
+
 static void
 haunt(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
     uint64_t request)
@@ -310,185 +320,8 @@ claim_haunt(struct claim *c)
 }
 
 void
-claim_appeared(struct claim *c, int64_t create)
-{
-	if (create <= c->create)
-		return;
-	if (c->state == CLAIM_ASKED || c->state == CLAIM_LEAVING) {
-		c->create = create;
-	} else if (c->state == CLAIM_GRANTED || c->state == CLAIM_FOUND) {
-		/* deleted, which we were not told, and put by a late sending */
-		claim_vanished(c);
-	}
-}
-
-void
-claim_vanished(struct claim *c)
-{
-	c->vanished = true;
-	if (c->batch != NULL)
-		batch_settle(c->batch);
-	else if (c->state == CLAIM_GRANTED)
-		claim_deleted(c);
-}
-
-void
 claim_deleted(struct claim *c)
 {
 	claim_end(c, END_FAILED, ENOENT, "its key in the store was deleted");
 	claim_haunt(c);
-}
-
-void
-claim_leave(struct claim *c)
-{
-	struct batch *b = c->batch;
-
-	if (c->state == CLAIM_ENDED || c->state == CLAIM_LEAVING ||
-	    c->wants_leave)
-		return;		/* it is over: what is told, is */
-	c->tell = 0;
-	c->wants_leave = true;
-	if (b != NULL)
-		batch_settle(b);
-	else
-		claim_go(c);
-}
-
-void
-claims_free_all(struct recipe *r)
-{
-	struct batch *b;
-	struct key *k, *next;
-	struct claim *c;
-	bool last;
-
-	while ((b = TAILQ_FIRST(&r->batches)) != NULL)
-		batch_free(b);
-	TAILQ_INIT(&r->leaving);
-	TAILQ_INIT(&r->found);
-	RB_FOREACH_SAFE(k, keys, &r->keys, next) {
-		do {
-			c = TAILQ_FIRST(&k->claims);
-			last = TAILQ_NEXT(c, of_key) == NULL;
-			claim_free(c);
-		} while (!last);
-	}
-}
-
-/* All of them, whose session is dead: its keys do not count any more. */
-void
-claims_lost(struct recipe *r, const char *why)
-{
-	struct ask *a, *next_ask;
-	struct batch *b;
-	struct key *k;
-	struct claim *c;
-
-	TAILQ_FOREACH_SAFE(a, &r->asks, all, next_ask)
-		if (a->ops == &leave_ops)
-			ask_drop(a);
-	while ((b = TAILQ_FIRST(&r->batches)) != NULL)
-		batch_free(b);
-	TAILQ_INIT(&r->leaving);
-	TAILQ_INIT(&r->found);
-	RB_FOREACH(k, keys, &r->keys) {
-		TAILQ_FOREACH(c, &k->claims, of_key) {
-			c->batch = NULL;
-			if (c->state == CLAIM_ENDED)
-				continue;
-			if (c->state == CLAIM_FOUND)
-				c->ghost = true;
-			claim_end(c, c->wants_leave ? END_LEFT : END_FAILED,
-			    ESTALE, why);
-		}
-	}
-}
-
-/* The interface. */
-
-static int
-check(const struct claim_want *w, size_t n)
-{
-	if (n == 0 || n > RECIPE_CLAIMS_MAX)
-		return -EINVAL;
-	for (size_t i = 0; i < n; i++) {
-		if (w[i].key.len > CLAIM_KEY_MAX ||
-		    (w[i].mode != CLAIM_SHARED && w[i].mode != CLAIM_EXCLUSIVE))
-			return -EINVAL;
-		for (size_t j = 0; j < i; j++)
-			if (same_bytes(w[i].key, w[j].key))
-				return -EINVAL;
-	}
-	return 0;
-}
-
-int
-recipe_claim(struct recipe *r, const struct claim_want *w, size_t n,
-    unsigned flags, struct claim **out)
-{
-	int error = check(w, n);
-	struct claim *c, *next;
-	struct batch *b;
-
-	if (error != 0 || r->stopped)
-		return error != 0 ? error : -EINVAL;
-	b = batch_new(r, flags & CLAIM_TRY ? BATCH_TRY : BATCH_ENQUEUE);
-	if (b == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		c = claim_new(r, w[i].key, w[i].mode, r->requests++);
-		if (c == NULL)
-			goto no_memory;
-		c->arg = w[i].arg;
-		out[i] = c;
-		batch_add(b, c);
-	}
-	batch_start(b);
-	return 0;
-
-no_memory:
-	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next)
-		claim_free(c);
-	batch_free(b);
-	return -ENOMEM;
-}
-
-struct claim *
-recipe_keep(struct recipe *r, const struct recipe_found *f, void *arg)
-{
-	struct claim *c = r->keeping;
-
-	if (c == NULL || c->state != CLAIM_FOUND || !f->first)
-		return NULL;
-	c->state = CLAIM_GRANTED;
-	c->arg = arg;
-	queue_arrived(c, c->looked);	/* who is not in the look at all */
-	if (c->behind != CLAIM_NONE)
-		claim_recall(c, c->behind);
-	return c;
-}
-
-bool
-claim_anchor(struct claim *c)
-{
-	struct batch *b;
-
-	if (c->state != CLAIM_GRANTED || c->wants_leave)
-		return false;
-	if (c->batch != NULL)
-		return true;
-	b = batch_new(c->r, BATCH_CONFIRM);
-	if (b == NULL)
-		return false;
-	b->anchor = true;
-	batch_add(b, c);
-	batch_start(b);
-	return true;
-}
-
-enum claim_mode
-claim_mode(const struct claim *c)
-{
-	return c->mode;
 }

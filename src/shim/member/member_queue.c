@@ -65,38 +65,6 @@ queue_ahead(struct claim *c, const struct rival *newest, int64_t revision)
 		c->ahead[0] = *newest;
 }
 
-/* All later changes will be told; of those between our looks and it some may
- * not have been. */
-void
-queue_gap(struct recipe *r, int64_t revision)
-{
-	struct claim *c;
-	struct key *k;
-
-	r->watched = revision;
-	RB_FOREACH(k, keys, &r->keys)
-		TAILQ_FOREACH(c, &k->claims, of_key)
-			if (c->looked < revision)
-				c->sure = false;
-}
-
-/* True: nobody whom we know of is ahead any more. */
-static bool
-one_less_ahead(struct claim *c, const struct place *p, int64_t revision)
-{
-	if (revision <= c->looked)
-		return false;
-	for (unsigned i = 0; i < c->n_ahead; i++)
-		if (c->ahead[i].session == p->session &&
-		    c->ahead[i].request == p->request) {
-			c->ahead[i] = c->ahead[--c->n_ahead];
-			return c->n_ahead == 0;
-		}
-	/* he was behind; is there anybody yet to be recalled for? */
-	c->sure = false;
-	return false;
-}
-
 bool
 queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 {
@@ -172,75 +140,4 @@ queue_who(struct claim *c, const struct kv_result *q, char *out, size_t len)
 	(void)snprintf(out, len, "host %s, session %016jx, %s, since revision "
 	    "%jd", host, (uintmax_t)at.session, at.mode == CLAIM_SHARED ?
 	    "shared" : "exclusive", (intmax_t)oldest->create_revision);
-}
-
-static void
-own_deleted(struct claim *c, int64_t revision)
-{
-	if (c->state == CLAIM_ASKED)	/* the answer may be of before */
-		c->deleted = revision;
-	if (c->create == 0 || c->create > revision ||
-	    (c->state != CLAIM_QUEUED && c->state != CLAIM_GRANTED &&
-	    c->state != CLAIM_FOUND))
-		return;
-	claim_vanished(c);
-}
-
-static void
-deleted(struct key *k, const struct place *p, int64_t revision, bool is_ours)
-{
-	struct claim *c, *next;
-
-	if (k->deleted < revision)
-		k->deleted = revision;
-	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next) {
-		if (is_ours && c->request == p->request && c->mode == p->mode) {
-			own_deleted(c, revision);
-			break;
-		}
-	}
-	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next)
-		if (one_less_ahead(c, p, revision) && c->batch != NULL)
-			batch_check(c->batch, revision);
-}
-
-static void
-arrived(struct key *k, const struct place *p, int64_t create)
-{
-	struct claim *c;
-
-	if (k->arrived[p->mode] < create)
-		k->arrived[p->mode] = create;
-	TAILQ_FOREACH(c, &k->claims, of_key)
-		if (c->create != 0 && create > c->create &&
-		    excludes(p->mode, c->mode))
-			claim_recall(c, p->mode);
-}
-
-void
-queue_changed(struct recipe *r, const struct kv_change *change,
-    const struct place *p)
-{
-	bool is_ours = r->session.name == p->session;
-	struct key *k = key_find(r, p->path);
-	struct claim *c = k == NULL || !is_ours ? NULL :
-	    claim_find(k, p->request);
-
-	if (change->deleted) {
-		if (k != NULL)
-			deleted(k, p, change->pair.mod_revision, is_ours);
-		return;
-	}
-	if (change->pair.create_revision != change->pair.mod_revision)
-		return;		/* confirmed, anchored */
-	if (is_ours && r->state == SESSION_UP && c == NULL) {
-		if (r->settled)
-			claim_ghost(r, p);
-		else	/* or is it one that is being found? */
-			sweep_soon(r, 100);
-	} else if (k != NULL) {
-		if (c != NULL)
-			claim_appeared(c, change->pair.create_revision);
-		arrived(k, p, change->pair.create_revision);
-	}
 }

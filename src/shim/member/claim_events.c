@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happens to claims without their doing: the key of one appears in the
+ * store or vanishes from it, and all of them end with the session.
+ */
+#include <errno.h>
+#include "member.h"
+
+void
+claim_vanished(struct claim *c)
+{
+	c->vanished = true;
+	if (c->batch != NULL)
+		batch_settle(c->batch);
+	else if (c->state == CLAIM_GRANTED)
+		claim_deleted(c);
+}
+
+void
+claim_appeared(struct claim *c, int64_t create)
+{
+	if (create <= c->create)
+		return;
+	if (c->state == CLAIM_ASKED || c->state == CLAIM_LEAVING) {
+		c->create = create;
+	} else if (c->state == CLAIM_GRANTED || c->state == CLAIM_FOUND) {
+		/* deleted, which we were not told, and put by a late sending */
+		claim_vanished(c);
+	}
+}
+
+/* All of them, whose session is dead: its keys do not count any more. */
+void
+claims_lost(struct recipe *r, const char *why)
+{
+	struct batch *b;
+	struct key *k;
+	struct claim *c;
+
+	claims_drop_leaving(r);
+	while ((b = TAILQ_FIRST(&r->batches)) != NULL)
+		batch_free(b);
+	TAILQ_INIT(&r->leaving);
+	TAILQ_INIT(&r->found);
+	RB_FOREACH(k, keys, &r->keys) {
+		TAILQ_FOREACH(c, &k->claims, of_key) {
+			c->batch = NULL;
+			if (c->state == CLAIM_ENDED)
+				continue;
+			if (c->state == CLAIM_FOUND)
+				c->ghost = true;
+			claim_end(c, c->wants_leave ? END_LEFT : END_FAILED,
+			    ESTALE, why);
+		}
+	}
+}
+
+void
+claims_free_all(struct recipe *r)
+{
+	struct batch *b;
+	struct key *k, *next;
+	struct claim *c;
+	bool last;
+
+	while ((b = TAILQ_FIRST(&r->batches)) != NULL)
+		batch_free(b);
+	TAILQ_INIT(&r->leaving);
+	TAILQ_INIT(&r->found);
+	RB_FOREACH_SAFE(k, keys, &r->keys, next) {
+		do {
+			c = TAILQ_FIRST(&k->claims);
+			last = TAILQ_NEXT(c, of_key) == NULL;
+			claim_free(c);
+		} while (!last);
+	}
+}
