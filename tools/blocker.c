@@ -14,7 +14,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include "verb_run.h"
+#include <leasehold.h>
+#include "daemon/text.h"
+#include "blocker.h"
 #include "show.h"
 
 const struct lh_party *

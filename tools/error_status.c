@@ -2,7 +2,8 @@
 /* The exit status that an error code of the library means. */
 #include <errno.h>
 #include <stdlib.h>
-#include "tool.h"
+#include "daemon/exit_status.h"
+#include "error_status.h"
 
 int
 error_status(int error)

@@ -12,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tool.h"
+#include "daemon/exit_status.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "output.h"
+#include "verbs.h"
 
 static const struct verb {
 	const char *name;

@@ -13,11 +13,22 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "verb_log.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "log_at.h"
+#include "log_query.h"
+#include "message.h"
+#include "output.h"
+#include "show.h"
+#include "show_event.h"
 
 struct holder {
 	uint64_t session, token;

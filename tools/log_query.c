@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What `log` and `log --at` ask the flight recorder for, and how it refuses. */
 #include <errno.h>
-#include "verb_log.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "log_query.h"
+#include "message.h"
+#include "open_table.h"
 
 struct lh_log_opts
 log_query(const struct log_opts *o)

@@ -18,11 +18,16 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tool.h"
+#include <leasehold.h>
+#include "daemon/text.h"
+#include "error_status.h"
+#include "message.h"
 
 #define LINE_LEN 2048		/* <= PIPE_BUF */
 

@@ -28,10 +28,15 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "verb_run.h"
+#include <leasehold.h>
+#include "daemon/text.h"
+#include "message.h"
+#include "nesting.h"
+#include "run.h"
 #include "show.h"
 
 #define VARIABLE "LEASEHOLD_HELD"

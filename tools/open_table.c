@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The table that a verb's options name, and how to attach to it. */
+#include <stdint.h>
 #include <stdlib.h>
-#include "tool.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "message.h"
+#include "open_table.h"
 
 int
 open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Standard output, which has a verb's answer. */
 #include <stdio.h>
-#include "tool.h"
+#include "daemon/exit_status.h"
+#include "message.h"
+#include "output.h"
 
 int
 output_flush(int status)

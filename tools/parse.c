@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys, what getopt_long() refused, and the options that many verbs have. */
 #include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tool.h"
+#include "daemon/exit_status.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "open_table.h"
+#include "output.h"
+#include "parse.h"
 
 int
 parse_key(const char *key)

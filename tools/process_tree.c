@@ -34,13 +34,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "verb_run.h"
+#include "process_tree.h"
 
 struct process {
 	pid_t pid, parent, group;

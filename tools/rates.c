@@ -9,10 +9,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
+#include <leasehold.h>
+#include "daemon/text.h"
 #include "rates.h"
 #include "show.h"
 

@@ -3,8 +3,11 @@
 #ifndef TOOLS_RATES_H
 #define TOOLS_RATES_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <jansson.h>
-#include "tool.h"
+#include <leasehold.h>
+#include "daemon/text.h"
 
 #define RATES_WHO_MAX 160
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* When to renew and when to give up: see renewal_schedule.h. */
+#include <stdint.h>
 #include "renewal_schedule.h"
 
 #define NS_PER_S INT64_C(1000000000)

@@ -25,13 +25,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "verb_run.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "message.h"
+#include "nesting.h"
+#include "run.h"
+#include "run_child.h"
+#include "run_keys.h"
 #include "show.h"
 
 static const int taken[] = {

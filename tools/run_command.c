@@ -6,7 +6,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "verb_run.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/text.h"
+#include "message.h"
+#include "nesting.h"
+#include "open_table.h"
+#include "run.h"
+#include "run_child.h"
+#include "run_command.h"
+#include "run_keys.h"
+#include "run_launch.h"
+#include "run_options.h"
+#include "run_wait.h"
 
 /* -F: the session lives on in the descriptor, the lease until its deadline. */
 static int

@@ -10,7 +10,10 @@
  * heard, and run_guard.c's own looks remain.
  */
 #include <poll.h>
-#include "verb_run.h"
+#include <stdint.h>
+#include <leasehold.h>
+#include "run.h"
+#include "run_events.h"
 
 void
 run_events_open(struct run_events *events, struct run *r)

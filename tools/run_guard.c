@@ -43,14 +43,23 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "message.h"
+#include "process_tree.h"
 #include "renewal_schedule.h"
-#include "verb_run.h"
+#include "run.h"
+#include "run_child.h"
+#include "run_events.h"
+#include "run_guard.h"
+#include "run_keys.h"
 
 #define NS_PER_MS	INT64_C(1000000)
 #define NS_PER_S	INT64_C(1000000000)

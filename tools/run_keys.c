@@ -17,11 +17,18 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "verb_run.h"
-#include "show.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "parse.h"
+#include "run.h"
+#include "run_keys.h"
 
 static int
 add_key(struct run *r, const char *key)

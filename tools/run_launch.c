@@ -15,10 +15,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include "verb_run.h"
+#include "daemon/exit_status.h"
+#include "message.h"
+#include "process_tree.h"
+#include "run.h"
+#include "run_child.h"
+#include "run_guard.h"
+#include "run_keys.h"
+#include "run_launch.h"
 
 struct launch {
 	int keep_fds[2];	/* what the command gets: loss pipe, liveness */

@@ -18,11 +18,21 @@
 #include <errno.h>
 #include <getopt.h>
 #include <paths.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "verb_run.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/usage_error.h"
+#include "output.h"
+#include "parse.h"
+#include "run.h"
+#include "run_keys.h"
+#include "run_options.h"
 #include "show.h"
 
 static const char help[] =

@@ -24,12 +24,24 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "verb_run.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/text.h"
+#include "blocker.h"
+#include "error_status.h"
+#include "message.h"
+#include "nesting.h"
+#include "run.h"
+#include "run_child.h"
+#include "run_keys.h"
+#include "run_wait.h"
 #include "show.h"
 
 #define LOOK_FIRST_MS	50	/* not about short waits, nor too early */

@@ -26,8 +26,15 @@
  * bytes.  No key_hex: "key" is the key itself.
  */
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/text.h"
+#include "message.h"
+#include "output.h"
 #include "show.h"
 
 int

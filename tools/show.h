@@ -3,8 +3,10 @@
 #ifndef SHOW_H
 #define SHOW_H
 
+#include <stdint.h>
 #include <jansson.h>
-#include "tool.h"
+#include <leasehold.h>
+#include "daemon/text.h"
 
 /* Print, drop the reference; status, or what went wrong with printing. */
 int show_json(json_t *value, int status);

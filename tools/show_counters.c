@@ -5,8 +5,13 @@
  * struct lh_counters.
  */
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <leasehold.h>
+#include "daemon/text.h"
+#include "show.h"
 #include "show_counters.h"
 
 /* As text_span(), of microseconds; "3.2 ms" and the like. */

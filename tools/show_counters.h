@@ -4,7 +4,9 @@
 #ifndef TOOLS_SHOW_COUNTERS_H
 #define TOOLS_SHOW_COUNTERS_H
 
-#include "show.h"
+#include <stdbool.h>
+#include <jansson.h>
+#include <leasehold.h>
 
 /* A paragraph of lines "label     words". */
 void show_counters_text(const struct lh_stats *s);

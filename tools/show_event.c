@@ -4,10 +4,14 @@
  * who, which key, what; a key that is not in the table any more is its hash.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include "verb_log.h"
+#include <leasehold.h>
+#include "daemon/text.h"
+#include "show.h"
+#include "show_event.h"
 
 const char *
 show_event_who(char buf[PARTY_MAX], const struct lh_log_entry *e)

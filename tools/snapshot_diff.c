@@ -11,8 +11,12 @@
  * What came and went between two looks is in neither.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <leasehold.h>
+#include "daemon/text.h"
 #include "snapshot_diff.h"
 
 static int

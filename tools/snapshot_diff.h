@@ -4,7 +4,9 @@
 #ifndef TOOLS_SNAPSHOT_DIFF_H
 #define TOOLS_SNAPSHOT_DIFF_H
 
-#include "tool.h"
+#include <stddef.h>
+#include <leasehold.h>
+#include "daemon/text.h"
 
 /* One who holds a key or waits for it. */
 struct key_party {

@@ -15,12 +15,23 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "output.h"
+#include "parse.h"
 #include "show.h"
-#include "tool.h"
+#include "verbs.h"
 
 #define IMPLICIT "acquire-"
 

@@ -2,7 +2,14 @@
 /* `leasehold destroy`: remove a key that nobody uses. */
 #include <errno.h>
 #include <getopt.h>
-#include "tool.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "parse.h"
+#include "verbs.h"
 
 static const char help[] =
 "usage: leasehold destroy [OPTION...] KEY\n"

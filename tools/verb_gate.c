@@ -9,10 +9,19 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "output.h"
+#include "parse.h"
 #include "show.h"
-#include "tool.h"
+#include "verbs.h"
 
 static const char help[] =
 "usage: leasehold gate [OPTION...] FILE TOKEN\n"

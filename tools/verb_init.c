@@ -12,10 +12,20 @@
 #include <getopt.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "output.h"
+#include "parse.h"
 #include "show.h"
-#include "tool.h"
+#include "verbs.h"
 
 static const char help[] =
 "usage: leasehold init [OPTION...]\n"

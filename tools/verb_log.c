@@ -9,12 +9,27 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <jansson.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "verb_log.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/usage_error.h"
+#include "log_at.h"
+#include "log_query.h"
+#include "message.h"
+#include "open_table.h"
+#include "output.h"
+#include "parse.h"
+#include "show.h"
+#include "show_event.h"
+#include "verbs.h"
 
 #define RECORDS_MAX 4096
 #define LATE_NS (2 * INT64_C(1000000000)) /* an event is told no later */

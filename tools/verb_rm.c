@@ -8,8 +8,15 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include "tool.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "parse.h"
+#include "verbs.h"
 
 static const char help[] =
 "usage: leasehold rm [OPTION...]\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `leasehold run`: hold a key while a command runs.  See run_command.c. */
-#include "verb_run.h"
+#include "run_command.h"
+#include "verbs.h"
 
 int
 verb_run(int argc, char **argv)

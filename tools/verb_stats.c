@@ -9,11 +9,21 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include "show_counters.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
 #include "daemon/metrics_text.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "output.h"
+#include "parse.h"
 #include "show.h"
-#include "tool.h"
+#include "show_counters.h"
+#include "verbs.h"
 
 #define REAPER_AWAY_MS 2000
 

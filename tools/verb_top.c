@@ -14,13 +14,24 @@
 #undef KEY_MAX			/* its last key; ours is a length */
 #include <errno.h>
 #include <getopt.h>
+#include <jansson.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "output.h"
+#include "parse.h"
 #include "rates.h"
-#include "show.h"
+#include "verbs.h"
 
 #define BATCH_COLUMNS 100
 #define DELAY_MIN_MS 20

@@ -8,7 +8,15 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include "tool.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "parse.h"
+#include "verbs.h"
 
 static const char help[] =
 "usage: leasehold verify [OPTION...] KEY TOKEN\n"

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* `leasehold version`: which version this is. */
 #include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include "daemon/exit_status.h"
+#include "daemon/usage_error.h"
+#include "daemon/version.h"
+#include "output.h"
+#include "parse.h"
 #include "show.h"
-#include "tool.h"
+#include "verbs.h"
 
 static const char help[] =
 "usage: leasehold version [--json]\n";

@@ -5,7 +5,7 @@
  * It looks every 20 ms and tells what is different; nobody who uses the table
  * notices.  Where looking takes long (many keys), it looks less often, so that
  * it takes a tenth of a processor at most.  What begins and ends between two
- * looks is not told: the table's log has that (verb_log.h).
+ * looks is not told: the table's log has that (log_query.h).
  *
  * Once in a second it opens the table anew: a removed one would look as if
  * nothing ever happened in it.
@@ -13,11 +13,23 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
-#include "snapshot_diff.h"
+#include <leasehold.h>
+#include "daemon/exit_status.h"
+#include "daemon/number.h"
+#include "daemon/text.h"
+#include "daemon/usage_error.h"
+#include "message.h"
+#include "open_table.h"
+#include "output.h"
+#include "parse.h"
 #include "show.h"
+#include "snapshot_diff.h"
+#include "verbs.h"
 
 #define LOOK_NS INT64_C(20000000)
 #define LOOK_MAX_NS INT64_C(1000000000)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The table that a verb's options name.  See open_table.c. */
+#ifndef TOOLS_OPEN_TABLE_H
+#define TOOLS_OPEN_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <leasehold.h>
+
+/* What every verb takes. */
+struct table_opts {
+	const char *name;	/* NULL: $LEASEHOLD_TABLE, or "default" */
+	bool system;
+	bool json;
+};
+
+/*
+ * Attaches.  flags and application are as in lh_open_opts.  Returns 0, or the
+ * error code of lh_open(); it prints nothing.
+ */
+int open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,
+    const char *application);
+
+/* Returns the name that these options mean, for a table that is not open. */
+const char *open_table_name(const struct table_opts *opts);
+
+/* Prints that there is no such table.  Returns EX_NO. */
+int open_table_missing(const struct table_opts *opts);
+
+#endif

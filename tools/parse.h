@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Keys, lease ids and the options that all verbs have.  See parse.c. */
+#ifndef TOOLS_PARSE_H
+#define TOOLS_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "open_table.h"
+
+/* Each returns 0, or EX_BAD_USAGE after a message that names `what`. */
+int parse_key(const char *key);
+int parse_lease_id(const char *what, const char *text, uint64_t id[2]);
+
+/*
+ * Prints what is wrong with the option that getopt_long() has just refused (it
+ * returned `c`).  Returns EX_BAD_USAGE.
+ */
+int parse_refused_option(const char *verb, int c, char **argv);
+
+/*
+ * The options of a verb: --help, --json, --system, --table, and its own, if it
+ * has any.  False: that was all, or wrong, and *status is the exit status;
+ * true: optind is at the first argument.  A verb that prints nothing refuses
+ * table->json itself.
+ */
+struct option;			/* of <getopt.h> */
+#define VERB_OPTS_MAX 24
+struct verb_opts {
+	/* Ended by one without a name; their values are letters other than
+	 * 'h', or 256 to 65535. */
+	const struct option *options;
+	const char *letters;	/* as for getopt(): "nw:"; NULL: none */
+	/* One was there, with this value: 0, or the exit status after a
+	 * sentence. */
+	int (*take)(int c, char *value, void *arg);
+	void *arg;
+};
+
+bool parse_verb_opts(const char *verb, const char *help, int argc,
+    char **argv, struct table_opts *table, const struct verb_opts *own,
+    int *status);
+/* The same for a verb that has none of its own. */
+bool parse_table_opts(const char *verb, const char *help, int argc,
+    char **argv, struct table_opts *table, int *status);
+
+#endif

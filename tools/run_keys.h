@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The keys of a `run`.  See run_keys.c. */
+#ifndef TOOLS_RUN_KEYS_H
+#define TOOLS_RUN_KEYS_H
+
+#include "run.h"
+
+/* Splits r->key into r->items.  Returns 0, or an exit status after a
+ * message. */
+int run_keys_split(struct run *r);
+
+/* The library's calls, on all of them: 0, or the first error.  After -ESTALE
+ * of extend and verify r->lost is set. */
+int run_keys_acquire(struct run *r, const struct lh_acquire_opts *opts);
+int run_keys_extend(struct run *r);
+int run_keys_verify(struct run *r);
+int run_keys_release(struct run *r);
+
+/* True if a process has asked for one of them since the last call. */
+bool run_keys_asked(struct run *r);
+
+/* Returns that of each lease, with commas between them: allocated, or NULL. */
+enum run_keys_text { RUN_KEYS_TOKENS, RUN_KEYS_IDS };
+char *run_keys_list(const struct run *r, enum run_keys_text what);
+
+#endif
