@@ -135,7 +135,7 @@ lhi_ticket_options_grant(struct lh_ticket *t)
 	int error = t->bare || t->more.session == NULL ? 0 : hand_over(t);
 
 	return error != 0 || t->bare ? error :
-	    lhi_lease_value_acquired(t->lh, &t->ask, &t->lease);
+	    lhi_acquire_set_value(t->lh, &t->ask, &t->lease);
 }
 
 void

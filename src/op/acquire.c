@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "op/token_ceiling.h"
 #include "op/acquire_target.h"
-#include "op/cluster_check.h"
+#include "op/cluster_acquire.h"
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
@@ -462,6 +462,37 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 		return key_plain(k, opts, lease, m);
 	return opts->mode == LH_SHARED ? key_shared(k, opts, lease) :
 	    key_again(k, opts, lease, m);
+}
+
+/* By name, whatever it is: looks the key up, or makes it. */
+__attribute__((noinline)) int
+lhi_acquire_by_name(struct lh *lh, const char *key,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease)
+{
+	struct lhi_key_name n;
+	struct lhi_acquire_target want = { .name = &n };
+	struct lhi_acquire_request ask;
+	int error = lhi_own(lh);
+
+	if (error == 0)
+		error = lhi_name_set(&n, key);
+	if (error != 0)
+		return error;
+	if (lease == NULL)
+		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
+	error = lhi_slot_find(&lh->v, &n, &want.ref);
+	if (error == 0) {
+		/* wrong options must not make a key */
+		error = lhi_acquire_request_set(&lh->v, &ask, opts);
+		if (error == 0)
+			error = lhi_cluster_acquire_fits(lh, &ask, &n);
+		if (error == 0)
+			error = lhi_key_name_resolve(lh, &n,
+			    opts == NULL ? 0 : opts->flags, &want.ref);
+		if (error != 0)
+			return error;
+	}
+	return error < 0 ? error : lhi_acquire(lh, &want, opts, lease);
 }
 
 /* The same for a name that this thread's claim 0 had last. */

@@ -95,6 +95,11 @@ int lhi_acquire_asked(struct lh *lh, struct lhi_acquire_target *want,
 int lhi_acquire_wanted(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
+/* Sets the value that was asked for with a lease that was acquired just now.
+ * 0; -errno: the lease is released (G8). */
+int lhi_acquire_set_value(struct lh *lh,
+    const struct lhi_acquire_request *ask, struct lh_lease *lease);
+
 /* What came of an attempt to acquire at once. */
 enum lhi_how {
 	UNTOUCHED = 0,		/* nothing has changed: go another way */

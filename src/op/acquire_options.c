@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring and releasing the slow way: answers "in which order are the rarer
+ * Acquiring the slow way: answers "in which order are the rarer
  * wishes of an acquire (struct lh_acquire_more) seen to?"
  *
  * What tries and waits (acquire_wait.c), and takes (acquire_slow.c), knows one
@@ -21,11 +21,13 @@
  * steps.
  *
  * A lease of such an acquire is not remembered by its thread (ask.rare): it is
- * released, extended and verified the slow way, so the fast paths know nothing
- * of all this.
+ * released (release_options.c), extended and verified the slow way, so the fast
+ * paths know nothing of all this.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
+#include "base/error.h"
 #include "op/cluster_acquire.h"
 #include "op/handoff.h"
 #include "op/reentry.h"
@@ -73,6 +75,21 @@ in_session(struct lh *lh, struct lhi_acquire_target *want,
 	    lhi_handoff_acquired(lh, ask, lease);
 }
 
+int
+lhi_acquire_set_value(struct lh *lh, const struct lhi_acquire_request *ask,
+    struct lh_lease *lease)
+{
+	int error = lhi_lease_value_asked(lh, ask, lease);
+	char detail[512];
+
+	if (error == 0)
+		return 0;
+	/* what was said of the failure stays said */
+	(void)snprintf(detail, sizeof(detail), "%s", lh_error_detail());
+	(void)lh_release(lh, lease);			/* G8: not acquired */
+	return lhi_fail(error, "%s", detail);
+}
+
 static int
 with_value(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
@@ -81,7 +98,7 @@ with_value(struct lh *lh, struct lhi_acquire_target *want,
 	int error = in_session(lh, want, ask, &got);
 
 	if (error == 0)
-		error = lhi_lease_value_acquired(lh, ask, &got);
+		error = lhi_acquire_set_value(lh, ask, &got);
 	if (error == 0)
 		*lease = got;
 	return error;
@@ -135,16 +152,4 @@ lhi_acquire_slow(struct lh *lh, struct lhi_acquire_target *want,
 	if (error == 0)
 		error = lhi_acquire_request_set(&lh->v, &ask, opts);
 	return error != 0 ? error : lhi_acquire_asked(lh, want, &ask, lease);
-}
-
-int
-lhi_release_rare(struct lh *lh, struct lh_lease *l,
-    int (*release)(struct lh *lh, struct lh_lease *l))
-{
-	struct lhi_request q;
-
-	if (lhi_reentry_stays(lh, l))
-		return 0;
-	lhi_idempotency_leaves(lh, l, &q);
-	return lhi_idempotency_left(lh, l, &q, release(lh, l));
 }

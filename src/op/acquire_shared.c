@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers: acquiring and releasing in shared mode.
+ * Readers: acquiring in shared mode.  (Releasing: release_shared.c.)
  *
  * There are two fast ways in.  A claim that this thread left idle in the chain
  * of this very key is revived by one swap of its own line; the lock word, which
@@ -11,40 +11,18 @@
  * chain ever since, so no exclusive grant can have come between (shm/readers.c,
  * I3).
  *
- * Three ways out.  The only reader frees the word.  One of several stays in the
- * chain, idle, if nobody waits and no writer came lately; else it leaves: ends
- * its claim, marks it, and takes out what has ended at the head.
- *
- * Idle and queue: a release makes its claim IDLE, then looks at the queue; a
- * waiter queues, then looks at the chain, and revokes who is idle there
- * (Dekker: each read-modify-writes before it looks).  So either the waiter has
- * seen the reader idle, or the reader sees the waiter, and leaves and wakes it.
- *
- * Who finds the lease in another use than he acquired it in goes the slow way:
- * another thread may be trying to convert it, perhaps in vain, and then the
- * lease lives, and is released all the same (op/release.c).
- *
- * A crash or stop after the idling swap is an idle reader, which anyone
- * revokes; after the ending one, a terminal claim, which anyone takes out.
+ * A crash or stop after the announcement leaves a claim that no chain names:
+ * normal, and buried with its session; after the swap, a reader, until its
+ * deadline or death.
  */
-#include <errno.h>
-#include "base/error.h"
+#include "op/acquire.h"
 #include "op/token_ceiling.h"
-#include "op/lease_check.h"
 #include "proc/claim_cache.h"
-#include "shm/readers.h"
 #include "shm/claim_record.h"
-#include "shm/events.h"
-#include "shm/lock_word.h"
-#include "shm/wait_queue.h"
 #include "shm/counters.h"
-
-static inline bool
-queue_empty(struct shm_slot *s)
-{
-	/* pairs with: queue insert, then the waiter's look at the word */
-	return link_idx(sh64_load_sc(&s->waitq)) == 0;
-}
+#include "shm/events.h"
+#include "shm/readers.h"
+#include "shm/wait_queue.h"
 
 static inline void
 fill(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease *l)
@@ -67,7 +45,7 @@ revive(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t id = r->id + 1;
 
-	if (lid_seq(id) == 0 || !queue_empty(r->slot))
+	if (lid_seq(id) == 0 || !lhi_queue_is_empty(r->slot))
 		return false;
 	if (unlikely(lhi_reader_revived(c, lid_seq(id)) >= REVIVED_MAX) ||
 	    !sh64_cas(&c->state, state_make(ST_IDLE, r->id, 0),
@@ -96,7 +74,8 @@ push(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct shm_slot *s,
 		head = word_idx(w);
 	else if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0))
 		return false;
-	if (!queue_empty(s) || sh32_load_rlx(&s->gen) != slot_ref >> 32 ||
+	if (!lhi_queue_is_empty(s) ||
+	    sh32_load_rlx(&s->gen) != slot_ref >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
 	    token < m->first || lid_seq(id) == 0 || lhi_mutant_on(use_number))
 		return false;
@@ -202,255 +181,4 @@ lhi_shared_join_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	(void)lhi_readers_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
 	r->use = CACHED_OUT;	/* taken back when the group runs out */
 	return lhi_acquire_slow(m->lh, want, opts, l);
-}
-
-/* Is l the reader's lease that r remembers? */
-static struct lhi_cached_claim *
-remembered(struct lh *lh, struct lhi_claim_cache *m, const struct lh_lease *l)
-{
-	uint32_t bit = lid_claim(l->id[1]) - m->base;
-	struct lhi_cached_claim *r;
-
-	if (m->lh != lh || bit >= SHM_GROUP)
-		return NULL;
-	r = &m->rec[bit];
-	return r->use == CACHED_SHARED && r->id == l->id[1] &&
-	    r->token == l->token && l->id[0] == lhi_claim_cache_sid(m) &&
-	    l->opaque == LEASE_LIVE && r->slot_ref == l->key ? r : NULL;
-}
-
-/*
- * Out of the chain: from HELD, or IDLE, in use seq.  False: it had ended.
- */
-static bool
-leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
-    uint64_t seq)
-{
-	struct shm_claim *c = &v->claims[ci];
-	uint64_t st;
-
-	do {
-		st = sh64_load(&c->state);
-		if (state_kind(st) != from || state_seq(st) != seq)
-			return false;
-	} while (!sh64_cas(&c->state, st, state_make(ST_REVOKED, seq, 0)));
-	lhi_point("shared.revoked");				/* 14, 15 */
-	(void)lhi_readers_leave(v, s, ci, seq, !queue_empty(s));
-	return true;
-}
-
-/* The word is free, and the lease had been ended, or somebody waits. */
-static __attribute__((noinline)) int
-freed_late(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
-{
-	if (!state_held(st) && state_st(st) != ST_REVOKED)
-		(void)sh64_cas(&s->word, left, word_make(WORD_FREE,
-		    CAUSE_EXPIRED, word_ver(left)));
-	lhi_queue_wake_first(v, s);
-	return state_held(st) ? 1 : -ESTALE;
-}
-
-/*
- * The only reader frees the word, in the thread that alone could use the claim
- * again: so a store will do for the claim.  1 done; 0 there are others;
- * -ESTALE: it had ended, though the key was not free.
- */
-static inline int
-free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
-{
-	struct shm_claim *c = &m->claims[r - m->rec];
-	struct shm_slot *s = r->slot;
-	uint64_t w = sh64_load(&s->word), st, left;
-
-	if ((w & WORD_LOW) != (word_make(WORD_S, 0, 0) | r->held_low) ||
-	    !lhi_readers_ends(c))
-		return 0;
-	/* the word first, then the claim (C3) */
-	st = sh64_load(&c->state);
-	if (state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id))
-		return -ESTALE;
-	left = (w & ~WORD_LOW) | word_make(WORD_FREE, CAUSE_RELEASED, 0);
-	if (!sh64_cas(&s->word, w, left))
-		return 0;
-	lhi_point("shared.word_freed");
-	st = sh64_load(&c->state);
-	if (likely(state_held(st)))
-		sh64_store(&c->state, state_make(ST_FREE, r->id, 0));	/* 5 */
-	return likely(state_held(st)) && likely(queue_empty(s)) ? 1 :
-	    freed_late(&m->lh->v, s, left, st);
-}
-
-/*
- * Stay in the chain, idle: if nobody waits, no writer came lately, and no copy
- * of the lease was converted elsewhere (G11).  False: nothing has changed.
- */
-static inline __attribute__((always_inline)) bool
-go_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
-{
-	struct shm_claim *c = &m->claims[r - m->rec];
-	uint64_t st = sh64_load(&c->state);
-
-	if (!queue_empty(r->slot) || sh32_load_rlx(&r->slot->pause_ms) != 0 ||
-	    word_mode(sh64_load(&r->slot->word)) != WORD_S ||
-	    state_st(st) != ST_READ || state_seq(st) != lid_seq(r->id) ||
-	    !sh64_cas(&c->state, st, state_make(ST_IDLE, r->id, 0))) /* 12 */
-		return false;
-	lhi_point("shared.idle");
-	r->use = CACHED_IDLE;
-	m->idle |= 1u << (r - m->rec);
-	return true;
-}
-
-/* It went idle, and somebody has come to wait. */
-static __attribute__((noinline)) void
-leave_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
-{
-	if (leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
-	    ST_IDLE, lid_seq(r->id)))
-		r->use = CACHED_OUT;
-}
-
-/* From HELD, or what somebody who is converting it has made of that.  False: it
- * had ended. */
-static bool
-leave_in_motion(struct lh *lh, const struct lh_lease *l,
-    const struct lhi_held *h)
-{
-	struct shm_claim *c = h->claim;
-	uint64_t st;
-
-	do {
-		st = sh64_load(&c->state);
-		if (!lhi_lease_current(lh, l, h, st) &&
-		    !lhi_lease_in_motion(lh, l, h, st))
-			return false;
-	} while (!sh64_cas(&c->state, st,
-	    state_make(ST_REVOKED, state_seq(st), 0)));
-	lhi_point("shared.revoked");				/* 15 */
-	(void)lhi_readers_leave(&lh->v, h->slot, h->ci, state_seq(st),
-	    !queue_empty(h->slot));
-	return true;
-}
-
-/* By any other thread, or with a request id. */
-int
-lhi_release_reader(struct lh *lh, struct lh_lease *l)
-{
-	struct lhi_held h;
-	int error = lhi_lease_check(lh, l, &h);
-
-	if (error != 0)
-		return error == -EALREADY ? 0 : error;
-	/* another thread may present the same lease, and the owner use the
-	 * claim again: so the claim first, by a swap; the word follows */
-	if (!leave_in_motion(lh, l, &h))
-		return lhi_lease_lost(lh, &h);
-	l->opaque = LEASE_RELEASED;
-	lhi_lease_ended(lh, l, &h);
-	return 0;
-}
-
-static __attribute__((noinline)) int
-release_foreign(struct lh *lh, struct lh_lease *l)
-{
-	return lhi_release_rare(lh, l, lhi_release_reader);
-}
-
-/* By the thread that acquired it, when it was not the only reader. */
-static __attribute__((noinline)) int
-release_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct
-    lh_lease *l)
-{
-	struct timespec ts = { 0, 0 };
-
-	if (sh32_load_rlx(&r->slot->pause_ms) != 0)
-		lhi_coarse(&ts);
-	if (!lhi_readers_paused(r->slot, lhi_timespec_ns(&ts)) &&
-	    go_idle(m, r)) {
-		l->opaque = LEASE_RELEASED;
-		if (!queue_empty(r->slot))
-			leave_idle(m, r);
-		return 0;
-	}
-	r->use = CACHED_OUT;
-	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
-	    !leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
-	    ST_READ, lid_seq(r->id)))
-		return release_foreign(m->lh, l);
-	l->opaque = LEASE_RELEASED;
-	return 0;
-}
-
-/* All but the straight path below. */
-static __attribute__((noinline)) int
-release_other(struct lh *lh, struct lh_lease *l)
-{
-	struct lhi_claim_cache *m = lhi_claim_cache_current;
-	struct lhi_cached_claim *r = remembered(lh, m, l);
-	int freed;
-
-	if (unlikely(r == NULL))
-		return release_foreign(lh, l);
-	freed = free_word(m, r);
-	if (freed == 0)
-		return release_beside(m, r, l);
-	r->slot_ref = 0;
-	if (unlikely(freed < 0)) {
-		r->use = CACHED_OUT;
-		return release_foreign(lh, l);
-	}
-	r->use = CACHED_FREE;
-	l->opaque = LEASE_RELEASED;
-	return 0;
-}
-
-/* Claim 0 went idle, and somebody has come to wait. */
-static __attribute__((noinline)) int
-release_waited_for(struct lhi_claim_cache *m)
-{
-	leave_idle(m, &m->rec[0]);
-	return 0;
-}
-
-/* free_word() has answered. */
-static __attribute__((noinline)) int
-release_freed(struct lhi_claim_cache *m, int freed, struct lh_lease *l)
-{
-	if (freed == 0)
-		return release_beside(m, &m->rec[0], l);
-	m->rec[0].slot_ref = 0;
-	m->rec[0].use = CACHED_OUT;
-	return release_foreign(m->lh, l);
-}
-
-/*
- * The straight path: claim 0 frees the word, or beside other readers goes idle;
- * a constant claim and nothing kept over a call, as in acquire.
- */
-int
-lhi_release_shared(struct lh *lh, struct lh_lease *l)
-{
-	struct lhi_claim_cache *m = lhi_claim_cache_current;
-	struct lhi_cached_claim *r = &m->rec[0];
-	struct shm_slot *s = r->slot;
-	int freed;
-
-	if (r->use != CACHED_SHARED || m->lh != lh || r->id != l->id[1] ||
-	    r->token != l->token || l->id[0] != lhi_claim_cache_sid(m) ||
-	    l->opaque != LEASE_LIVE || r->slot_ref != l->key)
-		return release_other(lh, l);
-	if (((sh64_load(&s->word) ^ r->held_low) & MASK(CLAIM_BITS)) == 0 &&
-	    lhi_readers_ends(m->claims)) {
-		freed = free_word(m, r);
-		if (unlikely(freed != 1))
-			return release_freed(m, freed, l);
-		r->slot_ref = 0;
-		r->use = CACHED_FREE;
-		l->opaque = LEASE_RELEASED;
-		return 0;
-	}
-	if (unlikely(!go_idle(m, r)))
-		return release_beside(m, r, l);
-	l->opaque = LEASE_RELEASED;
-	return queue_empty(s) ? 0 : release_waited_for(m);
 }

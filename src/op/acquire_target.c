@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include "base/error.h"
 #include "shm/damaged.h"
-#include "op/cluster_acquire.h"
 #include "op/acquire_target.h"
 #include "proc/claim_cache.h"
 
@@ -71,32 +70,4 @@ lhi_key_name_check(struct lh *lh, const char *key, uint32_t flags,
 	if (error == 0 && (flags & ~LH_NO_CREATE))
 		error = lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
 	return error;
-}
-
-int
-lhi_acquire_by_name(struct lh *lh, const char *key,
-    const struct lh_acquire_opts *opts, struct lh_lease *lease)
-{
-	struct lhi_key_name n;
-	struct lhi_acquire_target want = { .name = &n };
-	struct lhi_acquire_request ask;
-	int error = lhi_key_name_check(lh, key, 0, &n);
-
-	if (error != 0)
-		return error;
-	if (lease == NULL)
-		return lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
-	error = lhi_slot_find(&lh->v, &n, &want.ref);
-	if (error == 0) {
-		/* wrong options must not make a key */
-		error = lhi_acquire_request_set(&lh->v, &ask, opts);
-		if (error == 0)
-			error = lhi_cluster_acquire_fits(lh, &ask, &n);
-		if (error == 0)
-			error = lhi_key_name_resolve(lh, &n,
-			    opts == NULL ? 0 : opts->flags, &want.ref);
-		if (error != 0)
-			return error;
-	}
-	return error < 0 ? error : lhi_acquire(lh, &want, opts, lease);
 }

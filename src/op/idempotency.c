@@ -302,41 +302,16 @@ lhi_idempotency_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
 }
 
 int
-lh_release_request(struct lh *lh, struct lh_session *session,
-    const uint64_t request[2])
+lhi_idempotency_find(struct lh *lh, const struct lh_session *session,
+    const uint64_t id[2], struct lh_lease *lease)
 {
-	struct lhi_request_name n = { .session = 0 };
+	struct lhi_request_name n = { .session = scope_of(lh, session) };
 	struct lhi_request q;
-	struct lh_lease l;
-	int error = lhi_own(lh);
+	int found;
 
-	if (error != 0)
-		return error;
-	if (request == NULL || (request[0] | request[1]) == 0)
-		return lhi_fail(-EINVAL, "no request id was given");
-	if (session != NULL && session->lh != lh)
-		return lhi_fail(-EINVAL, "the session was opened through "
-		    "another attachment");
-	n.session = scope_of(lh, session);
-	memcpy(n.id, request, sizeof(n.id));
-	switch (error = lhi_request_find(&lh->v, &n, &q)) {
-	case REQUEST_HELD:
-		fill(&lh->v, &q, &l);
-		return lh_release(lh, &l);
-	case REQUEST_RELEASED:
-		return 0;
-	case REQUEST_LOST:
-		return lhi_fail(-ESTALE, "the lease that this request was "
-		    "granted is lost, or has another id by now");
-	case REQUEST_BUSY:
-		return lhi_fail(-EBUSY, "the request is being waited for: "
-		    "cancel it, then there is nothing to release");
-	case REQUEST_NONE:
-	case REQUEST_FAILED:
-		return lhi_fail(-ENOENT, "%s", error == REQUEST_NONE ?
-		    "no such request is known, or not any more" :
-		    "the request has failed, so it has no lease");
-	default:
-		return error;
-	}
+	memcpy(n.id, id, sizeof(n.id));
+	found = lhi_request_find(&lh->v, &n, &q);
+	if (found == REQUEST_HELD)
+		fill(&lh->v, &q, lease);
+	return found;
 }

@@ -30,6 +30,14 @@ void lhi_idempotency_done(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, int error);
 
 /*
+ * Finds the request with that id in the session (NULL: the attachment's own).
+ * REQUEST_HELD: *lease is the one that it was granted, as it is now; any other
+ * REQUEST_...; -errno.
+ */
+int lhi_idempotency_find(struct lh *lh, const struct lh_session *session,
+    const uint64_t id[2], struct lh_lease *lease);
+
+/*
  * A lease is about to be released (not checked yet).  If a request was granted
  * it, that says so from now on.  *q is for lhi_idempotency_left().
  */

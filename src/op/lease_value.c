@@ -26,7 +26,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <leasehold/value.h>
 #include "base/error.h"
@@ -129,21 +128,6 @@ lhi_lease_value_asked(struct lh *lh, const struct lhi_acquire_request *ask,
 	return put(lh, lease, m->value, m->value_len);
 }
 
-int
-lhi_lease_value_acquired(struct lh *lh, const struct lhi_acquire_request *ask,
-    struct lh_lease *lease)
-{
-	int error = lhi_lease_value_asked(lh, ask, lease);
-	char detail[512];
-
-	if (error == 0)
-		return 0;
-	/* what was said of the failure stays said */
-	(void)snprintf(detail, sizeof(detail), "%s", lh_error_detail());
-	(void)lh_release(lh, lease);			/* G8: not acquired */
-	return lhi_fail(error, "%s", detail);
-}
-
 static int
 check(const void *value, size_t len)
 {
@@ -163,15 +147,6 @@ lh_value_set(struct lh *lh, const struct lh_lease *lease, const void *value,
 	int error = check(value, len);
 
 	return error != 0 ? error : put(lh, lease, value, len);
-}
-
-int
-lh_release_value(struct lh *lh, struct lh_lease *lease, const void *value,
-    size_t len)
-{
-	int error = lh_value_set(lh, lease, value, len);
-
-	return error != 0 ? error : lh_release(lh, lease);
 }
 
 /* The value of that life of the slot.  1, 0: it has none; -EAGAIN; -EUCLEAN. */

@@ -10,8 +10,4 @@
 int lhi_lease_value_asked(struct lh *lh, const struct lhi_acquire_request *ask,
     const struct lh_lease *lease);
 
-/* The same for one that was acquired just now; -errno: it is released (G8). */
-int lhi_lease_value_acquired(struct lh *lh,
-    const struct lhi_acquire_request *ask, struct lh_lease *lease);
-
 #endif

@@ -26,23 +26,6 @@
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
 
-void
-lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
-    const struct lhi_held *h)
-{
-	struct timespec ts;
-
-	if (!lhi_view_watched(&lh->v))
-		return;
-	lhi_coarse(&ts);
-	if (sh32_load_rlx(&lh->v.hdr->options) & SHM_OPT_HOLD_TIMES)
-		lhi_counters_held(&lh->v, lhi_timespec_ns(&ts) +
-		    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
-	if (sh32_load_rlx(&lh->v.hdr->flags) & SHM_LOG_GRANTS)
-		lhi_event_lease(&lh->v, LH_LOG_RELEASED, h->shared, h->slot,
-		    h->ci, l->token, 0);
-}
-
 /*
  * The word was ours to free: so is the claim, if it still is in that use; or in
  * the next one, which is what whoever was converting it has made of it, and no

@@ -17,6 +17,14 @@ lhi_queue_rank(const struct shm_claim *c)
 	    sh32_load(&c->priority);
 }
 
+/* True if nobody is queued for the slot's key. */
+static inline bool
+lhi_queue_is_empty(struct shm_slot *s)
+{
+	/* pairs with: queue insert, then the waiter's look at the word */
+	return link_idx(sh64_load_sc(&s->waitq)) == 0;
+}
+
 /* Link claim ci, whose slot, ticket and priority are set.  0; -EUCLEAN. */
 int lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Releasing the slow way: answers "who else keeps an account of a lease, and is
+ * told that it is released?"
+ *
+ *	its holder id	may have acquired it more than once: op/reentry.c
+ *	its request id	is to say RELEASED before the word is freed:
+ *			op/idempotency.c
+ *	the table	hold times and logged grants, if anybody watches them
+ *
+ * release.c and release_shared.c free word and claim.  (Acquiring in the same
+ * way: acquire_options.c.)
+ */
+#include "op/idempotency.h"
+#include "op/lease_check.h"
+#include "op/reentry.h"
+#include "shm/counters.h"
+#include "shm/events.h"
+
+void
+lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	struct timespec ts;
+
+	if (!lhi_view_watched(&lh->v))
+		return;
+	lhi_coarse(&ts);
+	if (sh32_load_rlx(&lh->v.hdr->options) & SHM_OPT_HOLD_TIMES)
+		lhi_counters_held(&lh->v, lhi_timespec_ns(&ts) +
+		    lhi_clock_lead_ns(&lh->v) - l->acquired_ns);
+	if (sh32_load_rlx(&lh->v.hdr->flags) & SHM_LOG_GRANTS)
+		lhi_event_lease(&lh->v, LH_LOG_RELEASED, h->shared, h->slot,
+		    h->ci, l->token, 0);
+}
+
+int
+lhi_release_rare(struct lh *lh, struct lh_lease *l,
+    int (*release)(struct lh *lh, struct lh_lease *l))
+{
+	struct lhi_request q;
+
+	if (lhi_reentry_stays(lh, l))
+		return 0;
+	lhi_idempotency_leaves(lh, l, &q);
+	return lhi_idempotency_left(lh, l, &q, release(lh, l));
+}
