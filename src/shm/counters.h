@@ -8,39 +8,6 @@
 
 #define USES_BITS (EPOCH_BITS + SEQ_BITS)	/* of a claim: then from 0 */
 
-/* Which word of shm_session.stat, and of shm_header.gone. */
-enum lhi_counter {
-	/* what acquisitions are computed from */
-	STAT_SPENT = 0,		/* uses of claims that were none */
-	STAT_BASE = 1,		/* uses of its claims before it had them */
-	STAT_CHUNKS = 2,	/* how many chunks are in STAT_BASE */
-	/* as struct lh_counters has them */
-	STAT_SHARED = 3,
-	STAT_WAITS = 4,
-	STAT_TIMEOUTS = 5,
-	STAT_BUSY = 6,
-	STAT_CANCELLED = 7,
-	STAT_DEADLOCKS = 8,
-	STAT_EXPIRED_OWN = 9,
-	STAT_EXPIRED_OTHERS = 10,
-	STAT_DIED = 11,
-	STAT_BROKEN = 12,
-	STAT_RETIRED = 13,
-	STAT_TOLD_LOST = 14,
-	STAT_DEATHS = 15,
-	STAT_BARGES = 16,
-	STAT_COMPLETIONS = 17,
-	STAT_EXTENDS = 18,
-	STAT_CONVERTS = 19,
-	STAT_KEYS_MADE = 20,
-	STAT_EVICTIONS = 21,
-	STAT_WAIT_US = 22,
-	STAT_AWAY = 23,
-	STAT_WAIT = 24,		/* LH_HISTOGRAM of them */
-	STAT_END = STAT_WAIT + LH_HISTOGRAM
-};
-
-_Static_assert(STAT_END <= SHM_STATS, "counters of a session");
 _Static_assert(LH_HISTOGRAM == SHM_HOLD_TIMES, "hold times of a table");
 
 /* n more, of whoever looks through this view. */

@@ -5,13 +5,6 @@
 
 #include "shm/view.h"
 
-/* shm_session.doorbell: two counters that only rise, each told by itself; what
- * wraps over from the lower one is a needless look */
-#define BELL_LISTENS	0x1u	/* somebody may sleep on the word */
-#define BELL_TURN	0x2u	/* one more: a waiter without a thread */
-#define BELL_LEASE	0x10000u /* one more: a lease has ended, or is asked
-				 * for */
-
 /* Ring at a session; at whoever has claim ci, or may take claims from its
  * chunk; at every session. */
 void lhi_doorbell_ring(struct lhi_view *v, uint64_t sid, uint32_t what);

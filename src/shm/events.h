@@ -6,16 +6,6 @@
 #include <leasehold/log.h>
 #include "shm/view.h"
 
-/* How shm_event.what is packed: doc/format.md. */
-#define EVENT_KIND_BITS 6
-#define EVENT_MODE_SHIFT 6
-#define EVENT_VISITOR_SHIFT 7
-#define EVENT_CAUSE_SHIFT 8
-#define EVENT_OTHER_SHIFT 11
-#define EVENT_OTHER_BITS 13
-#define EVENT_CLAIM_SHIFT 24
-#define EVENT_CHECK_SHIFT 46
-
 /* An event without its time. */
 struct lhi_event {
 	unsigned kind;		/* enum lh_log_kind */
@@ -43,10 +33,6 @@ void lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
 /* The viewer ended the hold of claim ci, which may be anybody's. */
 void lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
     uint64_t token);
-
-/* In the ring only: who it is that began, 16 bytes of its name. */
-#define EVENT_NAME 63u
-#define EVENT_NAME_LEN 16u
 
 /* The viewer's session has begun: who it is, in two events. */
 void lhi_event_begin(struct lhi_view *v, uint64_t sid);

@@ -8,12 +8,7 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "fence/range.h"
-#include "shm/counters.h"
-#include "shm/doorbell.h"
-#include "shm/events.h"
 #include "shm/layout.h"
-#include "shm/request_record.h"
-#include "shm/session_named.h"
 
 #define PAGE UINT64_C(4096)
 

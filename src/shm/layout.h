@@ -36,6 +36,7 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/bits.h"
 #include "fence/range.h"
 #include "prim/shared.h"
 
@@ -95,6 +96,8 @@
 				 * session_named_end.c */
 #define MOVING_USE_SHIFT 8	/* beside it: low bits of the seq of the use */
 #define MOVING_USE_BITS	4	/* that moves: of others it says nothing */
+#define MOVING_MASK \
+	(CLAIM_MOVING | (uint32_t)MASK(MOVING_USE_BITS) << MOVING_USE_SHIFT)
 
 /* key_info */
 #define KEY_LEN		0xffu
@@ -106,6 +109,74 @@
 #define KEY_LIFE(gen)	((gen) << 11)	/* whose flags these are */
 #define KEY_SAID	(KEY_LIFE(1u) - 1) /* all of it that is not that */
 
+/* session: named ones */
+#define NAMED_DELETE	1u	/* keys that it holds at its end are evicted */
+
+/* session, until, instead of a deadline: how a named session ended */
+enum lhi_named_end {
+	NAMED_LIVES = 0,
+	NAMED_DESTROYED = 1,
+	NAMED_TTL = 2,
+	NAMED_MAKER = 3
+};
+
+/* shm_session.doorbell: two counters that only rise, each told by itself; what
+ * wraps over from the lower one is a needless look */
+#define BELL_LISTENS	0x1u	/* somebody may sleep on the word */
+#define BELL_TURN	0x2u	/* one more: a waiter without a thread */
+#define BELL_LEASE	0x10000u /* one more: a lease has ended, or is asked
+				 * for */
+
+/* Which word of shm_session.stat, and of shm_header.gone: shm/counters.h. */
+enum lhi_counter {
+	/* what acquisitions are computed from */
+	STAT_SPENT = 0,		/* uses of claims that were none */
+	STAT_BASE = 1,		/* uses of its claims before it had them */
+	STAT_CHUNKS = 2,	/* how many chunks are in STAT_BASE */
+	/* as struct lh_counters has them */
+	STAT_SHARED = 3,
+	STAT_WAITS = 4,
+	STAT_TIMEOUTS = 5,
+	STAT_BUSY = 6,
+	STAT_CANCELLED = 7,
+	STAT_DEADLOCKS = 8,
+	STAT_EXPIRED_OWN = 9,
+	STAT_EXPIRED_OTHERS = 10,
+	STAT_DIED = 11,
+	STAT_BROKEN = 12,
+	STAT_RETIRED = 13,
+	STAT_TOLD_LOST = 14,
+	STAT_DEATHS = 15,
+	STAT_BARGES = 16,
+	STAT_COMPLETIONS = 17,
+	STAT_EXTENDS = 18,
+	STAT_CONVERTS = 19,
+	STAT_KEYS_MADE = 20,
+	STAT_EVICTIONS = 21,
+	STAT_WAIT_US = 22,
+	STAT_AWAY = 23,
+	STAT_WAIT = 24,		/* SHM_HOLD_TIMES of them */
+	STAT_END = STAT_WAIT + SHM_HOLD_TIMES
+};
+
+/* event: what */
+#define EVENT_KIND_BITS 6
+#define EVENT_MODE_SHIFT 6
+#define EVENT_VISITOR_SHIFT 7
+#define EVENT_CAUSE_SHIFT 8
+#define EVENT_OTHER_SHIFT 11
+#define EVENT_OTHER_BITS 13
+#define EVENT_CLAIM_SHIFT 24
+#define EVENT_CHECK_SHIFT 46
+#define EVENT_NAME 63u	/* a kind, in the ring only: the first bytes of the
+			 * name of the session that began */
+#define EVENT_NAME_LEN 16u
+
+/* request: notes */
+#define REQUEST_SEVERAL 0x8u	/* on one of several keys: its hash says which
+				 * several, and not which key the lease is on */
+
+static_assert(STAT_END <= SHM_STATS, "counters of a session");
 static_assert(CLAIM_MOVING < 1u << MOVING_USE_SHIFT &&
     MOVING_USE_SHIFT + MOVING_USE_BITS <= WAITER_BITS, "wflags");
 

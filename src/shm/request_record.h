@@ -26,10 +26,6 @@ struct lhi_request {
 	bool several;		/* ours: REQUEST_SEVERAL is to be announced */
 };
 
-/* Not of one key, but of any of several: its hash says which several, and not
- * which key the lease is on. */
-#define REQUEST_SEVERAL 0x8u
-
 /* What was found; beside -errno. */
 enum lhi_request_is {
 	REQUEST_NONE = 0,

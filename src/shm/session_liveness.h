@@ -26,18 +26,7 @@ bool lhi_session_gone(struct lhi_view *v, uint32_t idx);
  */
 pid_t lhi_session_pid(const struct lhi_view *v, uint64_t sid);
 
-/* How a named session ended; in its `until`, instead of a deadline. */
-enum lhi_named_end {
-	NAMED_LIVES = 0,
-	NAMED_DESTROYED = 1,
-	NAMED_TTL = 2,
-	NAMED_MAKER = 3
-};
-
 /* The word `until`: incarnation and deadline, or how it ended. */
-#define UNTIL_FIRST	8u	/* a deadline, from here on */
-#define UNTIL_INC_BITS	26
-
 static inline uint64_t
 lhi_until_make(uint64_t inc, uint64_t deadline)
 {

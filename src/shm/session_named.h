@@ -15,7 +15,6 @@ struct lhi_named_wish {
 };
 
 #define NAMED_NAME_MAX	31u
-#define NAMED_DELETE	1u	/* keys that it holds at its end are evicted */
 #define NAMED_DELAY_MAX_MS 600000u
 
 /* The living session of that name: 1, *sid; or 0. */
@@ -69,9 +68,6 @@ void lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st);
 /* Claim ci, whose session has ended, also if it does not say so yet, is about
  * to be mended: the same, if it held a key. */
 void lhi_named_delay_mended(struct lhi_view *v, uint32_t ci);
-
-#define MOVING_MASK \
-	(CLAIM_MOVING | (uint32_t)MASK(MOVING_USE_BITS) << MOVING_USE_SHIFT)
 
 /* What the flags of a claim in state st say, if it is moving in that use. */
 static inline uint32_t
