@@ -96,7 +96,7 @@ FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-shim check-replay check-mutants check-crash check-stop \
 	check-double check-chaos check-model check-fuzz fuzz fuzz-search fuzzers lint \
-	abi-check abi-update check-abi \
+	abi-check abi-update check-abi check-layout format-update \
 	bench install uninstall clean help deps
 
 all: lib tool reaperd shim
@@ -110,8 +110,9 @@ help:
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-all	all of it, without shortcuts (hours); resumable'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
+	@echo 'make format-update	write the byte maps of doc/format.md anew'
 	@echo 'check-unit -asan -memcheck -tsan -command -daemon -shim -cluster'
-	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi, lint: the layers of check'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi -layout, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -484,6 +485,13 @@ check-model:
 lint:
 	@tests/lint
 	@tests/lint-selftest
+
+# the layout fingerprint, and the byte maps of doc/format.md
+check-layout:
+	@$(PROVE) tests/layout/check $(if $(ALL),:: --all)
+
+format-update:
+	@tests/layout/check --update
 
 abi-check check-abi:
 	$(call ready,abi)
