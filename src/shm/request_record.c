@@ -153,20 +153,6 @@ is_named(const struct lhi_request *q, const struct lhi_request_name *n)
 	    q->name.id[1] == n->id[1];
 }
 
-bool
-lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
-    uint32_t code)
-{
-	uint64_t to = req_make(st, req_seq(q->state) + 1,
-	    st == REQ_FAILED || st == REQ_GRANTED ? code :
-	    (uint32_t)(v->me - v->sessions), lhi_request_now(v));
-
-	if (!sh64_cas(&q->r->state, q->state, to))
-		return false;
-	q->state = to;
-	return true;
-}
-
 void
 lhi_request_forget(struct shm_request *r, uint64_t state)
 {

@@ -68,19 +68,21 @@ int lhi_request_find_lease(struct lhi_view *v, uint64_t session,
 void lhi_request_announce(struct lhi_request *q, uint64_t lease,
     uint64_t token, uint32_t notes);
 
-/* From what q says to another state; code: of FAILED, why; of GRANTED, whether
- * all is done that was asked for (REQUEST_WHOLE), or the value may have to be
- * set.  False: it has moved, and nothing has changed. */
-bool lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
-    uint32_t code);
-
 /* For who remembers too many: it is free, if it still is what it was. */
 void lhi_request_forget(struct shm_request *r, uint64_t state);
 
 /* What is wrong with record i, in words; NULL: nothing. */
 const char *lhi_request_wrong(struct lhi_view *v, uint32_t i);
 
-/* request_state.c.  Is the process dead that has TAKEN, or works at, what
+/* request_state.c.
+ *
+ * From what q says to another state; code: of FAILED, why; of GRANTED, whether
+ * all is done that was asked for (REQUEST_WHOLE), or the value may have to be
+ * set.  False: it has moved, and nothing has changed. */
+bool lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
+    uint32_t code);
+
+/* Is the process dead that has TAKEN, or works at, what
  * has that state word? */
 bool lhi_request_gone(struct lhi_view *v, uint64_t state);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What stands behind a request: answers "is its worker dead?", "is the lease
- * held that it names?", and "may its record be had?"  See request_record.c.
+ * held that it names?", and "may its record be had?"; and changes a record's
+ * state.  See request_record.c.
  *
  * Dead.  The record's word has the number of the worker's session record, and
  * when it was written.  The worker has ended if nobody has that record now, or
@@ -42,6 +43,20 @@ uint64_t
 lhi_request_age(const struct lhi_view *v, uint64_t state)
 {
 	return (lhi_request_now(v) - req_time(state)) & DEADLINE_MAX;
+}
+
+bool
+lhi_request_move(struct lhi_view *v, struct lhi_request *q, unsigned st,
+    uint32_t code)
+{
+	uint64_t to = req_make(st, req_seq(q->state) + 1,
+	    st == REQ_FAILED || st == REQ_GRANTED ? code :
+	    (uint32_t)(v->me - v->sessions), lhi_request_now(v));
+
+	if (!sh64_cas(&q->r->state, q->state, to))
+		return false;
+	q->state = to;
+	return true;
 }
 
 void
