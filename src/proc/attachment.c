@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Process-wide lock and what fork means: see attachment.h. */
+/* What fork means for attachments, and whose a handle is: see attachment.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <urcu-bp.h>
@@ -7,40 +7,11 @@
 #include "proc/attachment.h"
 #include "proc/claim_cache.h"
 
-static pthread_mutex_t proc_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static int proc_state, cancel_state;	/* of whoever holds each of them */
-
-/* A thread that is cancelled in here would take the lock with it. */
-static void
-lock(pthread_mutex_t *mutex, int *kept)
-{
-	int state;
-
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	(void)pthread_mutex_lock(mutex);
-	*kept = state;
-}
-
-static void
-unlock(pthread_mutex_t *mutex, const int *kept)
-{
-	int state = *kept;
-
-	(void)pthread_mutex_unlock(mutex);
-	(void)pthread_setcancelstate(state, NULL);
-}
-
-void lhi_proc_lock(void) { lock(&proc_mutex, &proc_state); }
-void lhi_proc_unlock(void) { unlock(&proc_mutex, &proc_state); }
 
 static uint64_t forks;		/* on the way from the first process to this */
 
 uint64_t lhi_cancel_forks(void) { return forks; }
-void lhi_cancel_lock(void) { lock(&cancel_mutex, &cancel_state); }
-void lhi_cancel_unlock(void) { unlock(&cancel_mutex, &cancel_state); }
 
 static void
 before_fork(void)
@@ -69,7 +40,7 @@ after_fork_child(void)
 }
 
 static void
-begin(void)
+register_fork_handlers(void)
 {
 	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
@@ -77,7 +48,7 @@ begin(void)
 void
 lhi_proc_begin(void)
 {
-	(void)pthread_once(&once, begin);
+	(void)pthread_once(&once, register_fork_handlers);
 }
 
 int

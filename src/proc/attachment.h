@@ -6,10 +6,6 @@
  * attachment lie in pages that the kernel zeroes in a child (MADV_WIPEONFORK):
  * there the fast paths find an empty claim cache with no tag, fall into the
  * slow path, and that finds the anchor's tag gone and refuses (C13).
- *
- * Locks.  lhi_proc_lock() is one mutex for all that is here and rarely changes
- * (maps, lists of claim caches, pools).  It guards nothing in shared memory, is
- * never held while waiting, and is held over fork.
  */
 #ifndef LHI_ATTACHMENT_H
 #define LHI_ATTACHMENT_H
@@ -22,6 +18,7 @@
 #include "base/clock.h"
 #include "shm/key_slot.h"
 #include "shm/view.h"
+#include "proc/proc_lock.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -236,11 +233,7 @@ struct lh_key {
 extern __thread struct lhi_claim_cache *lhi_claim_cache_current
     __attribute__((tls_model("initial-exec")));
 
-void lhi_proc_lock(void);
-void lhi_proc_unlock(void);
-void lhi_cancel_lock(void);
-void lhi_cancel_unlock(void);
-uint64_t lhi_cancel_forks(void);	/* under it */
+uint64_t lhi_cancel_forks(void);	/* under lhi_cancel_lock() */
 void lhi_proc_begin(void);	/* once: fork handlers */
 
 /* Is the handle this process's own?  0; -EINVAL (NULL); -EPERM (inherited). */
