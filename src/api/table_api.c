@@ -11,6 +11,7 @@
 #include <bsd/string.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "shm/claim_chunk.h"
 #include "shm/session_bytes.h"
 #include "op/token_ceiling.h"
 #include "op/reentry.h"

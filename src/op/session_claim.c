@@ -32,6 +32,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/claim_chunk.h"
 #include "shm/session_liveness.h"
 #include "op/handoff.h"
 #include "proc/claim_cache.h"

@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "shm/claim_chunk.h"
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"

@@ -51,12 +51,6 @@ lhi_claim_ends_within(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
 int lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
     uint64_t st, uint64_t ended, uint64_t deadline);
 
-/* Get 64 claims for a session: the chunk's index, -ENOSPC, -EUCLEAN. */
-int lhi_chunk_take(struct lhi_view *v, uint64_t sid);
-
-/* Return every chunk of a session whose claims are all free. */
-void lhi_chunk_return_all(struct lhi_view *v, uint64_t sid);
-
 /*
  * Make a claim of a dead (or closing) session free again, whatever it was in
  * the middle of.  Idempotent; may itself be killed anywhere.  0; -EUCLEAN.

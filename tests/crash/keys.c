@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/hash.h"
+#include "shm/claim_chunk.h"
 #include "crash/subject.h"
 #include "proc/attachment.h"
-#include "shm/claim_record.h"
 
 #define GROW_KEYS 4200u		/* a little more than a table begins with */
 

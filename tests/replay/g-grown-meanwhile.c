@@ -4,9 +4,9 @@
  * when somebody else makes the table grow, as far as it can, between the look
  * for claims and the attempt to get more.
  */
+#include "shm/claim_chunk.h"
 #include "proc/attachment.h"
 #include "replay.h"
-#include "shm/claim_record.h"
 #include "shm/backing_grow.h"
 
 int
