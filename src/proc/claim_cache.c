@@ -28,7 +28,6 @@
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
-#include "shm/events.h"
 #include "shm/counters.h"
 
 #define PARKED_LOOKS 4		/* groups looked through before a new one */

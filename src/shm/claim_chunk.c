@@ -86,7 +86,8 @@ void
 lhi_chunk_return_all(struct lhi_view *v, uint64_t sid)
 {
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
-		if (sh64_load(&v->chunks[ch].owner) == sid && has_only_free(v, ch))
+		if (sh64_load(&v->chunks[ch].owner) == sid &&
+		    has_only_free(v, ch))
 			(void)sh64_cas(&v->chunks[ch].owner, sid, 0);
 	}
 }

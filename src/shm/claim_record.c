@@ -57,6 +57,7 @@
  */
 #include <errno.h>
 #include "shm/damaged.h"
+#include "shm/evict.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
 #include "shm/lock_word.h"
@@ -186,6 +187,27 @@ held_key(const struct lhi_view *v, uint32_t ci, uint64_t st, bool was_freed)
 	    link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT);
 }
 
+/*
+ * The key that claim ci of a dead session held is free: evicts it, if the
+ * session is one at whose end its keys go.
+ */
+static void
+forget_key(struct lhi_view *v, uint32_t ci)
+{
+	uint64_t slot_ref = sh64_load(&v->claims[ci].slot_ref), w;
+	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
+	struct lhi_ref ref = { s, slot_ref };
+
+	if (s == NULL || !lhi_named_deletes(v, lhi_claim_owner(v, ci)))
+		return;
+	w = sh64_load_sc(&s->word);
+	if (sh32_load(&s->gen) != slot_ref >> 32 || word_mode(w) != WORD_FREE)
+		return;
+	(void)lhi_slot_unkeep(&ref);
+	lhi_point("named.forgetting");
+	(void)lhi_evict_slot(v, s, w);
+}
+
 static int
 end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 {
@@ -207,7 +229,7 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 			}
 			error = leave(v, ci, held_cause);
 			if (held_key(v, ci, st, out))
-				lhi_named_forget(v, ci);
+				forget_key(v, ci);
 			break;
 		case ST_IDLE:
 			revoke(c, st);

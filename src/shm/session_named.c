@@ -39,7 +39,7 @@
  * what is later, look at the clock again.  When that has reached d the swap is
  * undone by ending the session, unless somebody has renewed it on top (and was
  * told so: by N2 then the swap fails).  End by ttl: load d, see the clock past
- * it, swap exactly d.
+ * it, swap exactly d (session_liveness.c).
  *
  * A crash or stop of
  *	a maker, RESERVED	as of a session that begins
@@ -61,13 +61,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "shm/events.h"
-#include "shm/evict.h"
-#include "shm/lock_word.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
-#include "shm/key_slot.h"
 #include "shm/counters.h"
 #include "shm/session_reclaim.h"
 
@@ -167,14 +163,6 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 		    lhi_until_make(sid_inc(sid), NAMED_TTL));
 	}
 	return -ESTALE;		/* or our clock is not theirs */
-}
-
-void
-lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s)
-{
-	if (lhi_named_is_pending(s))
-		(void)sh64_cas(&v->sessions[idx].state, s,
-		    sess_make(SESS_UNUSED, 0, sess_inc(s)));
 }
 
 int
@@ -361,4 +349,18 @@ lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
 	return error != -EAGAIN ? error : lhi_fail(error, "session '%.31s' is "
 	    "being made and ended by others all the time: try again",
 	    wish->name);
+}
+
+void
+lhi_named_end_made_by(struct lhi_view *v, uint64_t maker)
+{
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		struct shm_session *se = &v->sessions[i];
+		uint64_t s = sh64_load(&se->state);
+
+		if (sess_st(s) == SESS_NAMED &&
+		    sh64_load(&se->maker) == maker &&
+		    lhi_named_end(v, sid_make(sess_inc(s), i)))
+			(void)lhi_session_reclaim(v, sid_make(sess_inc(s), i));
+	}
 }

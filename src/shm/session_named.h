@@ -41,9 +41,6 @@ bool lhi_named_tell(const struct lhi_view *v, uint64_t sid,
 /* Of a NAMED record: is its end its own? */
 bool lhi_named_sound(const struct lhi_view *v, uint32_t idx);
 
-/* Being made: withdraw it, whoever makes it. */
-void lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s);
-
 /* Why is a word FREE that was freed for that session, which is dead? */
 enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);
 
@@ -90,8 +87,8 @@ lhi_named_moving(const struct lhi_view *v, uint32_t ci, uint64_t st)
 int64_t lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
     uint64_t w);
 
-/* What claim ci of a dead session held is free: evict it, if that is wanted. */
-void lhi_named_forget(struct lhi_view *v, uint32_t ci);
+/* True if that is a named session that is dead, and its keys go with it. */
+bool lhi_named_deletes(const struct lhi_view *v, uint64_t sid);
 
 /* Does a chunk's keeper, that session, surely take no claim any more? */
 bool lhi_named_keeper_gone(struct lhi_view *v, uint64_t keeper);

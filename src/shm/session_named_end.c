@@ -37,19 +37,16 @@
  * buried.  It cannot be taken back by force: who is stopped as a keeper stores
  * into a claim when it goes on.
  *
- * A key that is to go (NAMED_DELETE) is evicted while the claim that held it is
- * still in its last use: a burier that is killed in between is followed by one
- * who finds the claim so, and evicts it.  Whoever was quicker to acquire it
- * keeps it.
+ * A key that is to go (NAMED_DELETE) is evicted by the burial (claim_record.c)
+ * while the claim that held it is still in its last use.  If the burier is
+ * killed in between, the next one finds the claim so, and evicts it.  A process
+ * that was quicker to acquire the key keeps it.
  */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include "shm/evict.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
-#include "shm/key_slot.h"
-#include "shm/session_reclaim.h"
 
 /* The record of a named session that has ended so; NULL. */
 static const struct shm_session *
@@ -178,24 +175,13 @@ lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
 	return left <= NAMED_DELAY_MAX_MS + 1 ? left * NS_PER_MS : 0;
 }
 
-void
-lhi_named_forget(struct lhi_view *v, uint32_t ci)
+bool
+lhi_named_deletes(const struct lhi_view *v, uint64_t sid)
 {
-	uint64_t slot_ref = sh64_load(&v->claims[ci].slot_ref), w;
-	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
-	struct lhi_ref ref = { s, slot_ref };
 	enum lhi_named_end how;
-	const struct shm_session *se = ended(v, lhi_claim_owner(v, ci), &how);
+	const struct shm_session *se = ended(v, sid, &how);
 
-	if (se == NULL || s == NULL ||
-	    sh32_load_rlx(&se->on_end) != NAMED_DELETE)
-		return;
-	w = sh64_load_sc(&s->word);
-	if (sh32_load(&s->gen) != slot_ref >> 32 || word_mode(w) != WORD_FREE)
-		return;
-	(void)lhi_slot_unkeep(&ref);
-	lhi_point("named.forgetting");
-	(void)lhi_evict_slot(v, s, w);
+	return se != NULL && sh32_load_rlx(&se->on_end) == NAMED_DELETE;
 }
 
 /* Where no lock proves a death: there is no process of that number, in the
@@ -243,18 +229,4 @@ lhi_named_tell(const struct lhi_view *v, uint64_t sid,
 	name[NAMED_NAME_MAX] = '\0';
 	*until_ns = lhi_deadline_ns(v, state_deadline(sh64_load(&se->until)));
 	return lhi_named_is(v, sid);
-}
-
-void
-lhi_named_end_made_by(struct lhi_view *v, uint64_t maker)
-{
-	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
-		struct shm_session *se = &v->sessions[i];
-		uint64_t s = sh64_load(&se->state);
-
-		if (sess_st(s) == SESS_NAMED &&
-		    sh64_load(&se->maker) == maker &&
-		    lhi_named_end(v, sid_make(sess_inc(s), i)))
-			(void)lhi_session_reclaim(v, sid_make(sess_inc(s), i));
-	}
 }

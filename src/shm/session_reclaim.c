@@ -80,6 +80,14 @@ bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 	return kept ? KEPT : 0;
 }
 
+void
+lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s)
+{
+	if (lhi_named_is_pending(s))
+		(void)sh64_cas(&v->sessions[idx].state, s,
+		    sess_make(SESS_UNUSED, 0, sess_inc(s)));
+}
+
 int
 lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 {

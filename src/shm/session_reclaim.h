@@ -36,4 +36,8 @@ int lhi_session_reclaim(struct lhi_view *v, uint64_t sid);
  */
 unsigned lhi_session_reclaim_dead(struct lhi_view *v);
 
+/* Withdraws a named session that is being made, whoever makes it; s: its
+ * record's state. */
+void lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s);
+
 #endif
