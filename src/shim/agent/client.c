@@ -48,10 +48,8 @@ free_client(struct client *c)
 {
 	struct shim *s = c->s;
 	struct asker *a;
-	struct want *w;
 
-	while ((w = TAILQ_FIRST(&c->wants)) != NULL)
-		want_free(w);
+	s->on_client_gone(c);
 	while ((a = TAILQ_FIRST(&c->askers)) != NULL) {
 		TAILQ_REMOVE(&c->askers, a, of);
 		a->client = NULL;
@@ -123,7 +121,7 @@ hear_one(struct client *c)
 	if ((size_t)n > sizeof(buf) ||
 	    lhi_frame_read(&f, buf, (size_t)n) != 0 ||
 	    lhi_frame_from_shim(f.type) ||
-	    (!c->greeted && f.type != FRAME_HELLO) || !talk_hear(c, &f)) {
+	    (!c->greeted && f.type != FRAME_HELLO) || !c->s->on_frame(c, &f)) {
 		c->s->count.refused++;
 		return -1;
 	}

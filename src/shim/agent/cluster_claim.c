@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our claim of a key in the cluster, as recipe.h tells of it.
+ * Our claim of a key in the cluster: asked for, kept, anchored, left.  What the
+ * cluster tells of it: cluster_claim_hooks.c.
  *
  *	asked	-> granted	a revision, the base of tokens
  *		-> busy, failed	gone
  *	granted	-> failed	gone: the right is void at once
  *	left	by us; the key forgets it, and it goes when that is certain
  *
- * In the cluster a key goes by its name without the table's prefix: that is a
- * matter of each host.
+ * In the cluster, the name of a key lacks the table's prefix, because each host
+ * chooses its own prefix.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,12 +21,6 @@ static enum claim_mode
 claim_mode_of(unsigned right)
 {
 	return right == RIGHT_SHARED ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
-}
-
-static unsigned
-right_of(enum claim_mode mode)
-{
-	return mode == CLAIM_SHARED ? RIGHT_SHARED : RIGHT_EXCLUSIVE;
 }
 
 static struct part *
@@ -86,7 +81,7 @@ part_ask(struct shim *s, struct key *const *k, const unsigned *mode, size_t n,
 struct part *
 part_keep(struct shim *s, struct key *k, const struct recipe_found *f)
 {
-	struct part *p = new_part(k, right_of(f->mode));
+	struct part *p = new_part(k, right_of_mode(f->mode));
 
 	if (p == NULL)
 		return NULL;
@@ -125,9 +120,8 @@ part_anchor(struct key *k)
 	return k->part->anchoring;
 }
 
-/* It is gone: its key, if it is not being left. */
-static struct key *
-gone(struct part *p)
+struct key *
+part_gone(struct part *p)
 {
 	struct key *k = p->key;
 
@@ -139,134 +133,11 @@ gone(struct part *p)
 	return k;
 }
 
-static void
-on_granted(struct claim *c, int64_t revision, void *arg)
-{
-	struct part *p = arg;
-
-	p->granted = true;
-	p->revision = revision;
-	if (p->key == NULL)
-		return;
-	log_line(LOG_DEBUG, "key %s: granted, revision %lld", p->key->name,
-	    (long long)revision);
-	count_latency(p->s, shim_now_ns() - p->asked_ns);
-	key_step(p->key);
-}
-
-static void
-on_anchored(struct claim *c, int64_t revision, void *arg)
-{
-	struct part *p = arg;
-
-	p->anchoring = false;
-	p->revision = revision;
-	if (p->key == NULL)
-		return;
-	p->s->count.reanchored++;
-	key_step(p->key);
-}
-
-static void
-on_not_anchored(struct claim *c, const char *why, void *arg)
-{
-	struct part *p = arg;
-	struct key *k = p->key;
-
-	p->anchoring = false;
-	if (k == NULL)
-		return;
-	log_line(LOG_WARNING, "key %s: %s", k->name, why);
-	key_deny(k, DENY_NEWER, why);
-	key_step(k);
-}
-
-static void
-on_recalled(struct claim *c, enum claim_mode mode, void *arg)
-{
-	struct part *p = arg;
-	struct key *k = p->key;
-
-	if (k == NULL)
-		return;
-	if (k->recalled == RIGHT_NONE)
-		k->s->count.recalls++;
-	if (right_of(mode) > k->recalled)
-		k->recalled = right_of(mode);
-	log_line(LOG_DEBUG, "key %s: recalled", k->name);
-	key_step(k);
-}
-
-static void
-on_busy(struct claim *c, const char *who, void *arg)
-{
-	struct part *p = arg;
-	struct key *k;
-
-	if (p->key != NULL)
-		count_latency(p->s, shim_now_ns() - p->asked_ns);
-	k = gone(p);
-	if (k == NULL)
-		return;
-	key_insist(k, who);
-	key_step(k);
-}
-
-static void
-on_failed(struct claim *c, int error, const char *why, void *arg)
-{
-	struct part *p = arg;
-	bool granted = p->granted, several = p->several;
-	unsigned mode = p->mode;
-	struct key *k = gone(p);
-
-	if (k == NULL)
-		return;
-	if (error != EHOSTUNREACH && error != ESTALE)
-		log_line(LOG_WARNING, "key %s: %s", k->name, why);
-	/* what it was about to be given is wanted still */
-	if (granted) {
-		key_void(k);
-	} else if (error == EACCES) {
-		/* of several, who knows which: each is asked for by itself */
-		if (!several)
-			key_deny(k, mode, why);
-	} else if (error == EHOSTUNREACH) {
-		wish_fail(k, true, FRAME_AWAY, 0, why);
-	} else if (error == ENOMEM) {
-		wish_fail(k, false, FRAME_FAILED, ENOMEM, why);
-		k->crowd = RIGHT_NONE;	/* they ask, and are told, too */
-	}
-	key_step(k);
-}
-
-static void
-on_left(struct claim *c, void *arg)
-{
-	struct part *p = arg;
-	struct key *k = gone(p);
-
-	if (k != NULL)
-		key_step(k);
-}
-
-void
-part_hooks(struct recipe_hooks *h)
-{
-	h->granted = on_granted;
-	h->anchored = on_anchored;
-	h->not_anchored = on_not_anchored;
-	h->recalled = on_recalled;
-	h->busy = on_busy;
-	h->failed = on_failed;
-	h->left = on_left;
-}
-
 void
 part_end(struct shim *s)
 {
 	struct part *p;
 
 	while ((p = TAILQ_FIRST(&s->parts)) != NULL)
-		(void)gone(p);
+		(void)part_gone(p);
 }

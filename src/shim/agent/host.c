@@ -367,12 +367,6 @@ on_mark(const struct kv_mark *m, void *arg)
 		saver_save(s->saver, m);
 }
 
-static void
-on_retired(void *arg)
-{
-	shim_retired(arg);
-}
-
 int
 host_begin(struct shim *s)
 {
@@ -384,8 +378,7 @@ host_begin(struct shim *s)
 	s->dusk = evtimer_new(s->o.base, at_dusk, s);
 	s->hooks = (struct recipe_hooks){ .store = on_store, .up = on_up,
 	    .alive = on_alive, .found = on_found, .settled = on_settled,
-	    .lost = on_lost, .mark = on_mark, .retired = on_retired };
-	part_hooks(&s->hooks);
+	    .lost = on_lost, .mark = on_mark };
 	if (s->dusk == NULL)
 		return -ENOMEM;
 	set_timer(s);

@@ -62,7 +62,7 @@ on_ready(evutil_socket_t fd, short what, void *arg)
 		return;
 	if (e != 0 && e != -ESTALE)
 		log_line(LOG_ERR, "key %s: %s", k->name, lh_error_detail());
-	key_step(k);
+	k->s->on_key(k);
 }
 
 int

@@ -24,6 +24,23 @@
 #define END_NS NS_PER_SEC	/* for ending */
 #define END_LOOK_NS (10 * NS_PER_MS)
 
+static void
+tell_ended(struct shim *s)
+{
+	void (*ended)(void *) = s->ended;
+
+	s->ended = NULL;
+	if (ended != NULL)
+		ended(s->o.arg);
+}
+
+/* The session is out of the store. */
+static void
+on_retired(void *arg)
+{
+	tell_ended(arg);
+}
+
 static int
 begin_cluster(struct shim *s, char why[SHIM_WHY_MAX])
 {
@@ -36,6 +53,8 @@ begin_cluster(struct shim *s, char why[SHIM_WHY_MAX])
 		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
 		return -ENOMEM;
 	}
+	part_hooks(&s->hooks);
+	s->hooks.retired = on_retired;
 	r.adopt = s->session;
 	r.mark = s->mark;
 	s->recipe = recipe_open(&r);
@@ -90,6 +109,9 @@ shim_open(struct shim **out, const struct shim_opts *o, char why[SHIM_WHY_MAX])
 	}
 	s->o = *o;
 	s->byte_fd = s->listen_fd = -1;
+	s->on_key = key_step;
+	s->on_frame = talk_hear;
+	s->on_client_gone = wants_free;
 	RB_INIT(&s->keys);
 	TAILQ_INIT(&s->parts);
 	e = begin(s, why);
@@ -116,22 +138,6 @@ shim_close(struct shim *s)
 	if (s->farewell != NULL)
 		event_free(s->farewell);
 	free(s);
-}
-
-static void
-tell_ended(struct shim *s)
-{
-	void (*ended)(void *) = s->ended;
-
-	s->ended = NULL;
-	if (ended != NULL)
-		ended(s->o.arg);
-}
-
-void
-shim_retired(struct shim *s)
-{
-	tell_ended(s);
 }
 
 /* Has it been given back?  What is being left for long may not be written any

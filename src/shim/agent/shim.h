@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declares what the files of the shim share: one table's way to the cluster.
+ * A file calls only those above it in this list:
  *
- *	shim.c			opens and closes a shim
- *	host.c			this host's session in the cluster
- *	shim_keys.c		which keys the shim knows
- *	key_step.c		what is to be done about a key next
- *	local_hold.c		the shim's own lease on a key of this host
- *	cluster_claim.c		the host's claim on a key in the cluster
- *	wishes.c		who wants which keys
- *	shim_table.c		what the shim writes into the table
- *	client.c		the socket
- *	dispatch.c		what a frame asks for
- *	shim_state.c		what is kept on disk
  *	metrics.c		counters
+ *	shim_state.c		what is kept on disk
+ *	shim_table.c		what the shim writes into the table
+ *	local_hold.c		the shim's own lease on a key of this host
+ *	shim_keys.c		which keys the shim knows
+ *	client.c		the socket
+ *	wishes.c		which client wants which keys
+ *	cluster_claim.c		the host's claim on a key in the cluster
+ *	host.c			this host's session in the cluster
+ *	key_step.c		what is to be done about a key next
+ *	cluster_claim_hooks.c	what the cluster tells of a claim
+ *	key_upkeep.c		steps touched keys, renews leases, drops keys
+ *	dispatch.c		handles the frames of clients
+ *	shim.c			opens and closes a shim
  *
- * and of the program: shim_main.c, shim_conf.c, shim_loop.c.
+ * and of the program: shim_conf.c, shim_loop.c, shim_main.c.
  *
- * Nothing here is global: a test runs two hosts in one process.  All of it is
- * driven by one libevent loop and waits for nothing.
+ * Nothing here is global: a test runs two hosts in one process.  One libevent
+ * loop drives all of it, and nothing blocks.
  */
 #ifndef SHIM_SHIM_H
 #define SHIM_SHIM_H
@@ -185,6 +188,10 @@ struct client {
 
 struct shim {
 	struct shim_opts o;
+	/* Functions of files above, for those below: set by shim_open(). */
+	void (*on_key)(struct key *k);		/* key_step() */
+	bool (*on_frame)(struct client *c, const struct lhi_frame *f);
+	void (*on_client_gone)(struct client *c);
 	struct lh *lh;
 	struct lhi_view *v;
 	size_t prefix_len;		/* of cluster keys' names */
@@ -237,6 +244,12 @@ shim_now_ns(void)
 	return lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
+static inline unsigned
+right_of_mode(enum claim_mode mode)
+{
+	return mode == CLAIM_SHARED ? RIGHT_SHARED : RIGHT_EXCLUSIVE;
+}
+
 static inline uint64_t
 shim_boot_ns(void)
 {
@@ -251,7 +264,6 @@ void shim_close(struct shim *s);
 /* Give back what nobody uses, and the session with it if that is all; then
  * ended() is called, soon in any case. */
 void shim_end(struct shim *s, void (*ended)(void *arg));
-void shim_retired(struct shim *s);	/* the session is out of the store */
 
 /* shim_table.c: 0, or -errno and a sentence. */
 int table_open(struct shim *s, char why[SHIM_WHY_MAX]);
@@ -291,11 +303,14 @@ bool hold_renew(struct key *k);		/* false: lost */
 int part_ask(struct shim *s, struct key *const *k, const unsigned *mode,
     size_t n, bool try);
 void part_leave(struct key *k);
+/* It is over, and freed: its key, or NULL if it was being left. */
+struct key *part_gone(struct part *p);
 bool part_anchor(struct key *k);	/* false: it cannot be asked now */
 struct part *part_keep(struct shim *s, struct key *k,
     const struct recipe_found *f);
-void part_hooks(struct recipe_hooks *h);
 void part_end(struct shim *s);	/* after recipe_close() */
+/* cluster_claim_hooks.c */
+void part_hooks(struct recipe_hooks *h);
 
 /* shim_keys.c */
 struct key *keys_find(struct shim *s, const char *name, size_t len);
@@ -327,14 +342,17 @@ const char *key_denied(struct key *k, unsigned mode);
 void key_void(struct key *k);
 void keys_void(struct shim *s);
 void keys_touch(struct shim *s);
-int keys_begin(struct shim *s);
 void keys_end(struct shim *s);
+
+/* key_upkeep.c: 0 or -ENOMEM. */
+int keys_begin(struct shim *s);
 /* Give back the one that has been unused longest. */
 void keys_shrink(struct shim *s);
 
 /* wishes.c */
 struct want *want_new(struct client *c, const struct lhi_frame *f);
 void want_free(struct want *w);
+void wants_free(struct client *c);	/* all of it */
 void want_answer(struct want *w, uint8_t type, int error, const char *why);
 void want_add(struct want *w, struct key *k, unsigned mode, int64_t above);
 unsigned wish_most(const struct key *k);	/* RIGHT_... */

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys: those that somebody here wants, or that we have a right to; in a tree
- * by name, and in one of two lists: idle, those of whose right nothing is to
- * be done, the one that was set first first; and busy, all others.  What is to
- * be done about a key: key_step.c.
+ * The keys that a local process wants or that this host has a right to.
  *
- * Once in SWEEP_NS the table is looked at, whether it is there still; the busy
- * keys are looked through, and what we hold locally is renewed.  Idle ones cost
- * nothing but their memory; when there are too many, the oldest that nobody has
- * is given back.
+ * They are in a tree by name, and in one of two lists: idle, if the host has a
+ * right and nothing is to be done, oldest right first; otherwise busy.  What is
+ * to be done about a key: key_step.c; about all of them: key_upkeep.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "op/cluster_check.h"
 #include "shim.h"
-
-#define SWEEP_NS (250 * NS_PER_MS)
-#define SHRINK_TRIES 8
 
 static int
 by_name(const struct key *a, const struct key *b)
@@ -124,20 +117,6 @@ keys_touch(struct shim *s)
 		key_touch(k);
 }
 
-static void
-on_step(evutil_socket_t fd, short what, void *arg)
-{
-	struct shim *s = arg;
-	struct key *k;
-
-	/* those that are touched meanwhile as well */
-	while ((k = TAILQ_FIRST(&s->touched)) != NULL) {
-		TAILQ_REMOVE(&s->touched, k, touched);
-		k->is_touched = false;
-		key_step(k);
-	}
-}
-
 void
 keys_adopt(struct key *k, unsigned mode)
 {
@@ -166,79 +145,6 @@ keys_void(struct shim *s)
 
 	RB_FOREACH(k, keys, &s->keys)
 		key_void(k);
-}
-
-void
-keys_shrink(struct shim *s)
-{
-	struct key *k;
-
-	for (int i = 0; i < SHRINK_TRIES; i++) {
-		k = TAILQ_FIRST(&s->idle);
-		if (k == NULL)
-			return;
-		if (hold_take(k, true) == 0) {
-			k->back = true;
-			key_file(k);
-			key_touch(k);
-			return;
-		}
-		/* somebody uses it */
-		hold_let_go(k);
-		TAILQ_REMOVE(&s->idle, k, of);
-		TAILQ_INSERT_TAIL(&s->idle, k, of);
-	}
-}
-
-/* Renew what is held; what has run out, or is not wanted any more, is stepped.
- * Keys that are idle cost nothing. */
-static void
-on_sweep(evutil_socket_t fd, short what, void *arg)
-{
-	struct timeval tv = { 0, SWEEP_NS / 1000 };
-	struct shim *s = arg;
-	int64_t now_ns = shim_now_ns();
-	bool renew = now_ns - s->renewed_ns >= s->o.ttl_ms * NS_PER_MS / 3;
-	struct key *k;
-
-	if (!s->over && table_gone(s)) {
-		s->over = true;
-		s->o.over("the table was removed", s->o.arg);
-	}
-	if (s->over)
-		return;
-	if (renew)
-		s->renewed_ns = now_ns;
-	TAILQ_FOREACH(k, &s->busy, of) {
-		if (renew && k->hold.state == HOLD_HELD && !hold_renew(k))
-			key_touch(k);
-		if (k->crowd != RIGHT_NONE && TAILQ_EMPTY(&k->wishes)) {
-			k->crowd = table_crowd(k);
-			if (k->crowd == RIGHT_NONE)
-				key_touch(k);
-		}
-	}
-	for (unsigned n = s->n_keys; n > s->o.max_keys; n--)
-		keys_shrink(s);
-	wants_sweep(s);
-	(void)evtimer_add(s->sweep, &tv);
-}
-
-int
-keys_begin(struct shim *s)
-{
-	RB_INIT(&s->keys);
-	TAILQ_INIT(&s->idle);
-	TAILQ_INIT(&s->busy);
-	TAILQ_INIT(&s->touched);
-	TAILQ_INIT(&s->wants);
-	s->step = event_new(s->o.base, -1, 0, on_step, s);
-	s->sweep = evtimer_new(s->o.base, on_sweep, s);
-	if (s->step == NULL || s->sweep == NULL)
-		return -ENOMEM;
-	s->renewed_ns = shim_now_ns();
-	event_active(s->sweep, EV_TIMEOUT, 0);
-	return 0;
 }
 
 void

@@ -83,6 +83,15 @@ want_free(struct want *w)
 }
 
 void
+wants_free(struct client *c)
+{
+	struct want *w;
+
+	while ((w = TAILQ_FIRST(&c->wants)) != NULL)
+		want_free(w);
+}
+
+void
 want_answer(struct want *w, uint8_t type, int error, const char *why)
 {
 	struct shim *s = w->client->s;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What recipe.h tells of our claims (struct part, cluster_claim.c), and what
+ * follows for their keys: what it changes is noted, then the key is stepped.
+ */
+#include <errno.h>
+#include "daemon/daemon_log.h"
+#include "shim.h"
+
+static void
+on_granted(struct claim *c, int64_t revision, void *arg)
+{
+	struct part *p = arg;
+
+	p->granted = true;
+	p->revision = revision;
+	if (p->key == NULL)
+		return;
+	log_line(LOG_DEBUG, "key %s: granted, revision %lld", p->key->name,
+	    (long long)revision);
+	count_latency(p->s, shim_now_ns() - p->asked_ns);
+	key_step(p->key);
+}
+
+static void
+on_anchored(struct claim *c, int64_t revision, void *arg)
+{
+	struct part *p = arg;
+
+	p->anchoring = false;
+	p->revision = revision;
+	if (p->key == NULL)
+		return;
+	p->s->count.reanchored++;
+	key_step(p->key);
+}
+
+static void
+on_not_anchored(struct claim *c, const char *why, void *arg)
+{
+	struct part *p = arg;
+	struct key *k = p->key;
+
+	p->anchoring = false;
+	if (k == NULL)
+		return;
+	log_line(LOG_WARNING, "key %s: %s", k->name, why);
+	key_deny(k, DENY_NEWER, why);
+	key_step(k);
+}
+
+static void
+on_recalled(struct claim *c, enum claim_mode mode, void *arg)
+{
+	struct part *p = arg;
+	struct key *k = p->key;
+
+	if (k == NULL)
+		return;
+	if (k->recalled == RIGHT_NONE)
+		k->s->count.recalls++;
+	if (right_of_mode(mode) > k->recalled)
+		k->recalled = right_of_mode(mode);
+	log_line(LOG_DEBUG, "key %s: recalled", k->name);
+	key_step(k);
+}
+
+static void
+on_busy(struct claim *c, const char *who, void *arg)
+{
+	struct part *p = arg;
+	struct key *k;
+
+	if (p->key != NULL)
+		count_latency(p->s, shim_now_ns() - p->asked_ns);
+	k = part_gone(p);
+	if (k == NULL)
+		return;
+	key_insist(k, who);
+	key_step(k);
+}
+
+static void
+on_failed(struct claim *c, int error, const char *why, void *arg)
+{
+	struct part *p = arg;
+	bool granted = p->granted, several = p->several;
+	unsigned mode = p->mode;
+	struct key *k = part_gone(p);
+
+	if (k == NULL)
+		return;
+	if (error != EHOSTUNREACH && error != ESTALE)
+		log_line(LOG_WARNING, "key %s: %s", k->name, why);
+	/* what it was about to be given is wanted still */
+	if (granted) {
+		key_void(k);
+	} else if (error == EACCES) {
+		/* of several, who knows which: each is asked for by itself */
+		if (!several)
+			key_deny(k, mode, why);
+	} else if (error == EHOSTUNREACH) {
+		wish_fail(k, true, FRAME_AWAY, 0, why);
+	} else if (error == ENOMEM) {
+		wish_fail(k, false, FRAME_FAILED, ENOMEM, why);
+		k->crowd = RIGHT_NONE;	/* they ask, and are told, too */
+	}
+	key_step(k);
+}
+
+static void
+on_left(struct claim *c, void *arg)
+{
+	struct part *p = arg;
+	struct key *k = part_gone(p);
+
+	if (k != NULL)
+		key_step(k);
+}
+
+void
+part_hooks(struct recipe_hooks *h)
+{
+	h->granted = on_granted;
+	h->anchored = on_anchored;
+	h->not_anchored = on_not_anchored;
+	h->recalled = on_recalled;
+	h->busy = on_busy;
+	h->failed = on_failed;
+	h->left = on_left;
+}
