@@ -24,25 +24,6 @@ struct news {
 	struct arena arena;
 };
 
-void
-fake_start(struct event *ev, unsigned ms)
-{
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-
-	if (event_add(ev, &tv) != 0)
-		abort();
-}
-
-struct event *
-fake_timer(struct fake_store *s, event_callback_fn fn, void *arg)
-{
-	struct event *ev = event_new(s->base, -1, 0, fn, arg);
-
-	if (ev == NULL)
-		abort();
-	return ev;
-}
-
 /* News. */
 
 static void
@@ -108,8 +89,8 @@ is_watched(const struct host *h, struct kv_bytes key)
 	    memcmp(key.p, h->prefix.p, h->prefix.len) == 0;
 }
 
-void
-store_changed(struct fake_store *s, bool deleted, const struct kv_pair *p)
+static void
+tell_hosts(struct fake_store *s, bool deleted, const struct kv_pair *p)
 {
 	struct kv_change c = { deleted, *p };
 	struct news *last;
@@ -131,27 +112,6 @@ store_changed(struct fake_store *s, bool deleted, const struct kv_pair *p)
 }
 
 /* Hosts. */
-
-static void
-host_set_state(struct host *h, enum kv_state state)
-{
-	h->state = state;
-	fake_start(h->tell_state, 0);
-}
-
-bool
-host_check(struct host *h)
-{
-	struct fake_store *s = h->store;
-
-	if ((h->mark.cluster != 0 && h->mark.cluster != s->cluster) ||
-	    s->revision < h->mark.revision) {
-		host_set_state(h, KV_REFUSED);
-		return false;
-	}
-	h->mark = (struct kv_mark){ s->cluster, s->revision };
-	return true;
-}
 
 static int
 watch(struct engine *e, struct kv_bytes prefix)
@@ -254,6 +214,7 @@ fake_open(const struct kv_hooks *hooks, const struct kv_mark *seen, void *arg)
 		abort();
 	h->e.ops = &ops;
 	h->store = of->store;
+	h->store->on_change = tell_hosts;
 	h->number = of->number;
 	h->hooks = *hooks;
 	h->mark = *seen;

@@ -1,7 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of fake.c: when each is applied, and what is said of it. */
+/* The calls of fake.c: when each is applied, and how it is answered. */
 #include <stdlib.h>
 #include "fake_host.h"
+
+void
+host_set_state(struct host *h, enum kv_state state)
+{
+	h->state = state;
+	fake_start(h->tell_state, 0);
+}
+
+bool
+host_check(struct host *h)
+{
+	struct fake_store *s = h->store;
+
+	if ((h->mark.cluster != 0 && h->mark.cluster != s->cluster) ||
+	    s->revision < h->mark.revision) {
+		host_set_state(h, KV_REFUSED);
+		return false;
+	}
+	h->mark = (struct kv_mark){ s->cluster, s->revision };
+	return true;
+}
 
 void
 asked_free(struct asked *a)

@@ -41,11 +41,10 @@ struct asked {
 	struct arena arena;
 };
 
-void fake_start(struct event *ev, unsigned ms);
-struct event *fake_timer(struct fake_store *s, event_callback_fn fn,
-    void *arg);
+/* Tells the state, soon. */
+void host_set_state(struct host *h, enum kv_state state);
 
-/* Is it the store that we know?  Else it is KV_REFUSED from now on. */
+/* True if it is the store that we know; else it is KV_REFUSED from now on. */
 bool host_check(struct host *h);
 
 /* What is asked will not be answered. */

@@ -13,6 +13,25 @@ struct block {
 	_Alignas(max_align_t) uint8_t bytes[];
 };
 
+void
+fake_start(struct event *ev, unsigned ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	if (event_add(ev, &tv) != 0)
+		abort();
+}
+
+struct event *
+fake_timer(struct fake_store *s, event_callback_fn fn, void *arg)
+{
+	struct event *ev = event_new(s->base, -1, 0, fn, arg);
+
+	if (ev == NULL)
+		abort();
+	return ev;
+}
+
 void *
 arena_get(struct arena *a, size_t size)
 {
@@ -157,6 +176,13 @@ find_lease(struct fake_store *s, int64_t id)
 }
 
 static void
+note_change(struct fake_store *s, bool deleted, const struct kv_pair *p)
+{
+	if (s->on_change != NULL)
+		s->on_change(s, deleted, p);
+}
+
+static void
 put(struct fake_store *s, const struct kv_op *op, int64_t revision)
 {
 	struct entry *e = first_in(s, &op->range);
@@ -175,7 +201,7 @@ put(struct fake_store *s, const struct kv_op *op, int64_t revision)
 	e->pair.mod_revision = revision;
 	e->pair.version++;
 	e->pair.lease = op->lease;
-	store_changed(s, false, &e->pair);
+	note_change(s, false, &e->pair);
 }
 
 static void
@@ -185,7 +211,7 @@ delete(struct fake_store *s, struct entry *e, int64_t revision)
 
 	(void)RB_REMOVE(entries, &s->entries, e);
 	s->n--;
-	store_changed(s, true, &gone);
+	note_change(s, true, &gone);
 	free_bytes(e->pair.key);
 	free_bytes(e->pair.value);
 	free(e);

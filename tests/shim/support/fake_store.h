@@ -44,6 +44,9 @@ struct fake_store {
 	fake_mishap_fn *mishap;
 	fake_lag_fn *lag;
 	void *arg;
+	/* Told of each change, if not NULL: fake.c */
+	void (*on_change)(struct fake_store *s, bool deleted,
+	    const struct kv_pair *p);
 	TAILQ_HEAD(, lease) leases;
 	TAILQ_HEAD(, host) hosts;
 	TAILQ_HEAD(, asked) late;	/* of hosts that are gone */
@@ -60,7 +63,8 @@ void store_revoke(struct fake_store *s, int64_t lease,
 /* The end of it, when nobody uses it any more. */
 void store_empty(struct fake_store *s);
 
-/* Into the queues of those who watch.  fake.c */
-void store_changed(struct fake_store *s, bool deleted, const struct kv_pair *p);
+/* Starts a timer; makes one. */
+void fake_start(struct event *ev, unsigned ms);
+struct event *fake_timer(struct fake_store *s, event_callback_fn fn, void *arg);
 
 #endif
