@@ -49,18 +49,6 @@ fate_of(const struct call *c)
 	}
 }
 
-void
-call_free(struct call *c)
-{
-	if (c->timer != NULL)
-		event_free(c->timer);
-	if (c->out != NULL)
-		evbuffer_free(c->out);
-	if (c->in != NULL)
-		evbuffer_free(c->in);
-	free(c);
-}
-
 /* Its stream is of no use any more.  (The channel may go down of it, and with
  * it the call.) */
 static void
@@ -105,41 +93,6 @@ take(struct call *c, ssize_t len)
 	(void)evbuffer_drain(c->in, PREFIX);
 	(void)evbuffer_remove(c->in, p, (size_t)len);
 	return p;
-}
-
-void
-call_tell_later(struct channel *ch)
-{
-	event_active(ch->soon, 0, 0);
-}
-
-/* Streams first: what is looked through for messages is short. */
-static void
-insert(struct calls *list, struct call *c)
-{
-	if (c->streaming)
-		TAILQ_INSERT_HEAD(list, c, of);
-	else
-		TAILQ_INSERT_TAIL(list, c, of);
-}
-
-void
-call_end(struct call *c, int status, const char *message)
-{
-	struct channel *ch = c->ch;
-
-	if (c->ended)
-		return;
-	c->ended = true;
-	if (message != NULL) {
-		c->status = status;
-		(void)strlcpy(c->message, message, sizeof(c->message));
-	}
-	if (c->timer != NULL)
-		(void)event_del(c->timer);
-	TAILQ_REMOVE(&ch->calls, c, of);
-	insert(&ch->ended, c);
-	call_tell_later(ch);
 }
 
 static void
@@ -348,7 +301,7 @@ channel_call(struct channel *ch, const struct call_opts *o)
 		call_free(c);
 		return NULL;
 	}
-	insert(&ch->calls, c);
+	call_insert(&ch->calls, c);
 	channel_push(ch);
 	return c;
 }

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What channel.c, h2.c and call.c share. */
+/*
+ * What the files of a channel share.  A file calls only those above it in this
+ * list:
+ *
+ *	call_list.c	calls under way, and ended
+ *	channel_state.c	the channel is up, or down
+ *	call.c		how calls begin, and are told what came of them
+ *	h2.c		what HTTP/2 frames do
+ *	channel.c	connections
+ */
 #ifndef SHIM_CALL_H
 #define SHIM_CALL_H
 
@@ -59,12 +68,18 @@ void call_tell(evutil_socket_t fd, short what, void *channel);
 
 void call_free(struct call *c);
 
-/* channel.c: hand over to the connection what is to be sent. */
+/* Streams come first: the list that is searched for messages stays short. */
+void call_insert(struct calls *list, struct call *c);
+
+/* channel_state.c: hands over to the connection what is to be sent. */
 void channel_push(struct channel *ch);
 
-/* It can be used; nothing will come any more. */
+/* The channel can be used; nothing will come any more. */
 void channel_up(struct channel *ch);
 void channel_down(struct channel *ch, const char *why);
+
+/* Sets the timer to `ms` from now; 0: stops it. */
+void channel_restart_timer(struct channel *ch, int ms);
 
 /* h2.c: 0, or an error of nghttp2. */
 int h2_begin(struct channel *ch);

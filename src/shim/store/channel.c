@@ -44,61 +44,6 @@
 #include "call.h"
 
 static void
-restart_timer(struct channel *ch, int ms)
-{
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-
-	(void)event_del(ch->timer);
-	if (ms > 0)
-		(void)event_add(ch->timer, &tv);
-}
-
-static void
-change(struct channel *ch, enum channel_state state, const char *why)
-{
-	if (ch->state == state || ch->state == CHANNEL_DOWN)
-		return;
-	ch->state = state;
-	ch->untold = true;
-	(void)strlcpy(ch->why, why, sizeof(ch->why));
-	call_tell_later(ch);
-}
-
-void
-channel_down(struct channel *ch, const char *why)
-{
-	struct call *c;
-
-	if (ch->state == CHANNEL_DOWN)
-		return;
-	change(ch, CHANNEL_DOWN, why);
-	(void)event_del(ch->timer);
-	if (ch->bev != NULL)
-		(void)bufferevent_disable(ch->bev, EV_READ | EV_WRITE);
-	while ((c = TAILQ_FIRST(&ch->calls)) != NULL)
-		call_end(c, GRPC_NONE, why);
-}
-
-void
-channel_up(struct channel *ch)
-{
-	if (ch->state != CHANNEL_CONNECTING)
-		return;
-	change(ch, CHANNEL_UP, "connected");
-	restart_timer(ch, ch->o.ping_ms);
-}
-
-void
-channel_push(struct channel *ch)
-{
-	int error = ch->h2 == NULL || ch->state == CHANNEL_DOWN ? 0 :
-	    nghttp2_session_send(ch->h2);
-
-	if (error != 0)
-		channel_down(ch, nghttp2_strerror(error));
-}
-
-static void
 on_read(struct bufferevent *bev, void *arg)
 {
 	struct evbuffer *in = bufferevent_get_input(bev);
@@ -221,7 +166,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	ch->pinged = true;
 	(void)nghttp2_submit_ping(ch->h2, NGHTTP2_FLAG_NONE, NULL);
-	restart_timer(ch, ch->o.ping_ms);
+	channel_restart_timer(ch, ch->o.ping_ms);
 	channel_push(ch);
 }
 
@@ -274,7 +219,7 @@ channel_open(const struct channel_opts *o)
 	}
 	bufferevent_setcb(ch->bev, on_read, NULL, on_event, ch);
 	(void)bufferevent_enable(ch->bev, EV_READ | EV_WRITE);
-	restart_timer(ch, o->connect_ms);
+	channel_restart_timer(ch, o->connect_ms);
 	if (bufferevent_socket_connect_hostname(ch->bev, o->dns,
 	    AF_UNSPEC, ch->host, o->port) != 0)
 		channel_down(ch, "cannot connect");

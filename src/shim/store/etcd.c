@@ -29,11 +29,9 @@
  * three.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <bsd/stdlib.h>
 #include "etcd_link.h"
 
@@ -41,68 +39,14 @@
 #define CONNECT_MS 1000
 #define REFUSED_MS 10000
 
-int64_t
-etcd_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-void
-etcd_say(struct etcd *e, const char *fmt, ...)
-{
-	char text[ETCD_TEXT_MAX];
-	va_list ap;
-
-	if (e->o.say == NULL)
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	e->o.say(text, e->o.say_arg);
-}
-
 /* Requests. */
-
-static void
-free_request(struct request *r)
-{
-	free(r->body.p);
-	free(r);
-}
-
-static void
-end(struct request *r, struct requests *from, enum fate fate, const char *why)
-{
-	TAILQ_REMOVE(from, r, of);
-	r->call = NULL;
-	r->fate = fate;
-	r->why = why;
-	TAILQ_INSERT_TAIL(&r->e->ended, r, of);
-	event_active(r->e->soon, 0, 0);
-}
-
-void
-etcd_end_all(struct etcd *e, const char *why)
-{
-	struct request *r;
-
-	while ((r = TAILQ_FIRST(&e->sent)) != NULL)
-		end(r, &e->sent, FATE_UNKNOWN, "the endpoint was given up");
-	if (why == NULL)
-		return;
-	while ((r = TAILQ_FIRST(&e->waiting)) != NULL)
-		end(r, &e->waiting, FATE_NOT_APPLIED, why);
-}
 
 /* What is to be told last: e and r may be gone after it. */
 static void
 tell(struct request *r, const struct kv_answer *a)
 {
 	r->fn(a, r->arg);
-	free_request(r);
+	etcd_request_free(r);
 }
 
 static void
@@ -221,12 +165,14 @@ send_request(struct request *r)
 	    .len = r->body.len, .answer = on_answer, .arg = r };
 
 	if (o.timeout_ms <= 0) {
-		end(r, &e->waiting, FATE_NOT_APPLIED, "not sent in time");
+		etcd_request_end(r, &e->waiting, FATE_NOT_APPLIED,
+		    "not sent in time");
 		return;
 	}
 	r->call = channel_call(e->ch, &o);
 	if (r->call == NULL) {
-		end(r, &e->waiting, FATE_NOT_APPLIED, "it cannot be sent");
+		etcd_request_end(r, &e->waiting, FATE_NOT_APPLIED,
+		    "it cannot be sent");
 		return;
 	}
 	r->sent_ms = now;
@@ -235,14 +181,22 @@ send_request(struct request *r)
 	TAILQ_INSERT_TAIL(&e->sent, r, of);
 }
 
-void
-etcd_send_waiting(struct etcd *e)
+static void
+send_waiting(struct etcd *e)
 {
 	struct request *r;
 
 	while (e->step == STEP_READY &&
 	    (r = TAILQ_FIRST(&e->waiting)) != NULL)
 		send_request(r);
+}
+
+static void
+on_ready(struct etcd *e)
+{
+	if (e->watch == NULL && e->prefix != NULL)
+		etcd_watch(e);
+	send_waiting(e);
 }
 
 static void
@@ -257,7 +211,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	for (r = TAILQ_FIRST(&e->waiting); r != NULL; r = next) {
 		next = TAILQ_NEXT(r, of);
 		if (r->deadline_ms <= now)
-			end(r, &e->waiting, FATE_NOT_APPLIED,
+			etcd_request_end(r, &e->waiting, FATE_NOT_APPLIED,
 			    "no connection in time");
 	}
 	start_tick(e);
@@ -280,7 +234,7 @@ ask(struct engine *engine, struct request *r, struct wire_out body,
 	r->fn = fn;
 	r->arg = arg;
 	TAILQ_INSERT_TAIL(&e->waiting, r, of);
-	etcd_send_waiting(e);
+	send_waiting(e);
 	start_tick(e);
 	return 0;
 }
@@ -399,7 +353,7 @@ free_list(struct requests *list)
 
 	while ((r = TAILQ_FIRST(list)) != NULL) {
 		TAILQ_REMOVE(list, r, of);
-		free_request(r);
+		etcd_request_free(r);
 	}
 }
 
@@ -474,6 +428,7 @@ etcd_open(const struct etcd_opts *o, const struct kv_hooks *hooks,
 	if (e == NULL)
 		return NULL;
 	e->engine.ops = &ops;
+	e->on_ready = on_ready;
 	e->hooks = *hooks;
 	e->mark = *mark;
 	e->state = KV_AWAY;

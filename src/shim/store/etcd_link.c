@@ -27,9 +27,11 @@
  * password, a user who may not.  It is tried again much later, for somebody
  * may have mended it; nothing is asked meanwhile.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include "etcd_link.h"
@@ -39,6 +41,29 @@
 #define LOGIN_MS 5000		/* bcrypt takes 0.1 s when nobody else does */
 #define SILENT_TIMES 4		/* connect_ms: so long it is left out */
 #define PING_MS 6000		/* oftener than 5 s etcd takes amiss */
+
+int64_t
+etcd_now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void
+etcd_say(struct etcd *e, const char *fmt, ...)
+{
+	char text[ETCD_TEXT_MAX];
+	va_list ap;
+
+	if (e->o.say == NULL)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	e->o.say(text, e->o.say_arg);
+}
 
 static void
 set_state(struct etcd *e, enum kv_state state, const char *why)
@@ -302,9 +327,7 @@ ready(struct etcd *e)
 	e->tried = 0;
 	e->token_is_new = false;
 	set_state(e, KV_HERE, "");
-	if (e->watch == NULL && e->prefix != NULL)
-		etcd_watch(e);
-	etcd_send_waiting(e);
+	e->on_ready(e);
 }
 
 static void

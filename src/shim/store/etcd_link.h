@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What etcd.c, etcd_link.c and etcd_watch.c share. */
+/*
+ * What the files of the engine over etcd share.  A file calls only those above
+ * it in this list:
+ *
+ *	etcd_request.c	requests that end without an answer
+ *	etcd_link.c	the way to an endpoint that can be used
+ *	etcd_watch.c	the one standing watch
+ *	etcd.c		what is asked, and what is told
+ */
 #ifndef SHIM_ETCD_LINK_H
 #define SHIM_ETCD_LINK_H
 
@@ -79,17 +87,23 @@ struct etcd {
 	bool look_again;	/* the watch has missed something */
 	struct requests waiting, sent, ended;
 	bool *freed;
+	void (*on_ready)(struct etcd *e); /* STEP_READY is reached: etcd.c */
 };
 
+/* etcd_request.c */
+void etcd_request_free(struct request *r);
+/* Takes it out of that list, to be told so. */
+void etcd_request_end(struct request *r, struct requests *from, enum fate fate,
+    const char *why);
+/* Ends all that were sent; if `why` is not NULL, those that wait, too. */
+void etcd_end_all(struct etcd *e, const char *why);
+
+/* etcd_link.c */
 int64_t etcd_now_ms(void);
 void etcd_say(struct etcd *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* etcd.c: ask what waits; nobody answers any more, for that reason. */
-void etcd_send_waiting(struct etcd *e);
-void etcd_end_all(struct etcd *e, const char *why);
-
-/* etcd_link.c: begin; give this endpoint up, for the next; take no part until
+/* Begin; give this endpoint up, for the next; take no part until
  * somebody acts; get another token. */
 void etcd_connect(struct etcd *e);
 void etcd_on_again(evutil_socket_t fd, short what, void *etcd);

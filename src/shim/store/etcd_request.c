@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The requests of the engine over etcd that end without an answer. */
+#include <stdlib.h>
+#include "etcd_link.h"
+
+void
+etcd_request_free(struct request *r)
+{
+	free(r->body.p);
+	free(r);
+}
+
+void
+etcd_request_end(struct request *r, struct requests *from, enum fate fate,
+    const char *why)
+{
+	TAILQ_REMOVE(from, r, of);
+	r->call = NULL;
+	r->fate = fate;
+	r->why = why;
+	TAILQ_INSERT_TAIL(&r->e->ended, r, of);
+	event_active(r->e->soon, 0, 0);
+}
+
+void
+etcd_end_all(struct etcd *e, const char *why)
+{
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(&e->sent)) != NULL)
+		etcd_request_end(r, &e->sent, FATE_UNKNOWN,
+		    "the endpoint was given up");
+	if (why == NULL)
+		return;
+	while ((r = TAILQ_FIRST(&e->waiting)) != NULL)
+		etcd_request_end(r, &e->waiting, FATE_NOT_APPLIED, why);
+}
