@@ -47,7 +47,7 @@ set_ttl(struct lhi_claim_cache *m, int64_t ttl_ms)
  * back, and the acquire goes on the slow way.
  */
 static __attribute__((noinline, cold)) int
-catch_up(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+catch_up_deadline(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     const struct timespec *ts, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *l)
 {
@@ -81,7 +81,7 @@ catch_up(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 }
 
 static inline bool
-same_tick(const struct lhi_claim_cache *m, const struct timespec *ts)
+is_same_tick(const struct lhi_claim_cache *m, const struct timespec *ts)
 {
 	return likely(ts->tv_nsec == m->tick_nsec) &&
 	    likely(ts->tv_sec == m->tick_sec);
@@ -89,7 +89,7 @@ same_tick(const struct lhi_claim_cache *m, const struct timespec *ts)
 
 /* The word was not what it had been: the claim is free again (4). */
 static __attribute__((noinline, cold)) void
-outdone(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
+retract_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	r->id++;
 	r->slot_ref = 0;		/* its limit is out of step */
@@ -102,7 +102,7 @@ outdone(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 
 /* Granted: what the caller gets, and what the release will need. */
 static inline __attribute__((always_inline)) void
-fill(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
+fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
     uint64_t token, uint64_t slot_ref, struct lh_lease *l)
 {
 	r->use = CACHED_HELD;
@@ -116,11 +116,11 @@ fill(struct lhi_claim_cache *m, struct lhi_cached_claim *r, uint64_t id,
 }
 
 /*
- * As usual() below, knowing nothing of the word.  True: granted, *l filled.
- * False: nothing has changed.
+ * As acquire_usual() below, knowing nothing of the word.  True: granted, *l
+ * filled.  False: nothing has changed.
  */
 static bool
-grab(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+take_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     const struct lhi_ref *ref, struct lh_lease *l, struct timespec *ts)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
@@ -143,11 +143,11 @@ grab(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    state_deadline(m->held)));				/* 1 */
 	lhi_point("acquire.announced");
 	if (!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)) {
-		outdone(m, r);
+		retract_claim(m, r);
 		return false;
 	}
 	lhi_point("acquire.granted");
-	fill(m, r, id, token, ref->slot_ref, l);
+	fill_lease(m, r, id, token, ref->slot_ref, l);
 	lhi_cached_claim_limit(m, r);
 	if (unlikely(link_idx(q) != 0))
 		lhi_counters_add(&m->lh->v, STAT_BARGES, 1);
@@ -157,7 +157,7 @@ grab(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 
 /* A free claim of m's group, or NULL. */
 static inline struct lhi_cached_claim *
-pick(struct lhi_claim_cache *m)
+pick_claim(struct lhi_claim_cache *m)
 {
 	for (unsigned b = 0; b < SHM_GROUP; b++) {
 		if (m->rec[b].use == CACHED_FREE)
@@ -167,7 +167,7 @@ pick(struct lhi_claim_cache *m)
 }
 
 static inline bool
-opts_plain(const struct lh_acquire_opts *o)
+has_plain_opts(const struct lh_acquire_opts *o)
 {
 	return o->size == sizeof(*o) && ((o->mode | o->scope) & ~1u) == 0 &&
 	    (o->flags & ~LH_NO_CREATE) == 0 && !o->cancel && !o->more &&
@@ -180,7 +180,7 @@ opts_plain(const struct lh_acquire_opts *o)
  * that is revived may have one from before), and where these are on disk.
  */
 static bool
-local_at_once(const struct lh *lh, const struct lhi_ref *ref,
+is_local_ready(const struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *o)
 {
 	return lhi_durable(&lh->v) && (o == NULL || o->mode == LH_EXCLUSIVE) &&
@@ -190,7 +190,7 @@ local_at_once(const struct lh *lh, const struct lhi_ref *ref,
 
 /* With options, or other claims than the first. */
 static inline __attribute__((always_inline)) enum lhi_how
-at_once(struct lh *lh, const struct lhi_ref *ref,
+acquire_at_once(struct lh *lh, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -198,9 +198,9 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 	struct lhi_cached_claim *r;
 	struct timespec ts;
 
-	if (m->lh != lh || (opts != NULL && !opts_plain(opts)) ||
+	if (m->lh != lh || (opts != NULL && !has_plain_opts(opts)) ||
 	    ((lh->v.all_local || (opts != NULL && opts->scope == LH_LOCAL)) &&
-	    !local_at_once(lh, ref, opts)))
+	    !is_local_ready(lh, ref, opts)))
 		return UNTOUCHED;
 	if (unlikely(ttl_ms != m->ttl_ms)) {
 		set_ttl(m, ttl_ms);
@@ -209,17 +209,17 @@ at_once(struct lh *lh, const struct lhi_ref *ref,
 	}
 	if (opts != NULL && opts->mode == LH_SHARED)
 		return lhi_shared_join(m, ref->slot, ref->slot_ref, lease);
-	r = pick(m);
-	if (r == NULL || !grab(m, r, ref, lease, &ts))
+	r = pick_claim(m);
+	if (r == NULL || !take_word(m, r, ref, lease, &ts))
 		return UNTOUCHED;
 	if (opts != NULL && opts->scope == LH_LOCAL)
 		m->local_home = ref->slot_ref;
-	return same_tick(m, &ts) ? GRANTED : LATE;
+	return is_same_tick(m, &ts) ? GRANTED : LATE;
 }
 
 /* Neither at once nor in time: the rest. */
 static __attribute__((noinline)) int
-follow_up(struct lh *lh, enum lhi_how how, struct lhi_acquire_target *want,
+acquire_rest(struct lh *lh, enum lhi_how how, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -232,16 +232,16 @@ follow_up(struct lh *lh, enum lhi_how how, struct lhi_acquire_target *want,
 	if (r->use == CACHED_SHARED)
 		return lhi_shared_join_late(m, r, want, opts, lease);
 	lhi_coarse(&ts);
-	return catch_up(m, r, &ts, want, opts, lease);
+	return catch_up_deadline(m, r, &ts, want, opts, lease);
 }
 
 int
 lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
-	enum lhi_how how = at_once(lh, &want->ref, opts, lease);
+	enum lhi_how how = acquire_at_once(lh, &want->ref, opts, lease);
 
-	return how == GRANTED ? 0 : follow_up(lh, how, want, opts, lease);
+	return how == GRANTED ? 0 : acquire_rest(lh, how, want, opts, lease);
 }
 
 /*
@@ -255,8 +255,8 @@ lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
  * for later are pushed in every call.)
  */
 static inline __attribute__((always_inline)) enum lhi_how
-usual(struct lhi_claim_cache *m, const struct lh *now, const struct lh *lh,
-    uint64_t slot_ref, struct lh_lease *l)
+acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
+    const struct lh *lh, uint64_t slot_ref, struct lh_lease *l)
 {
 	struct lhi_cached_claim *r = &m->rec[0];
 	struct shm_slot *s = r->slot;
@@ -278,19 +278,19 @@ usual(struct lhi_claim_cache *m, const struct lh *now, const struct lh *lh,
 	    unlikely(!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)))
 		return OUTDONE;
 	lhi_point("acquire.granted");
-	fill(m, r, id, token, r->slot_ref, l);
+	fill_lease(m, r, id, token, r->slot_ref, l);
 	lhi_coarse(&ts);
-	return same_tick(m, &ts) ? GRANTED : LATE;
+	return is_same_tick(m, &ts) ? GRANTED : LATE;
 }
 
 /* An opened key that was not granted at once, or only just. */
 static __attribute__((noinline)) int
-key_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
+key_acquire_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_key_name n = { k->name, strlen(k->name), k->hash };
 	struct lhi_acquire_target want = { *ref, &n };
-	int error = follow_up(k->lh, how, &want, opts, lease);
+	int error = acquire_rest(k->lh, how, &want, opts, lease);
 
 	if (want.ref.slot_ref != ref->slot_ref)
 		__atomic_store_n(&k->slot_ref, want.ref.slot_ref,
@@ -298,9 +298,9 @@ key_rest(struct lh_key *k, enum lhi_how how, const struct lhi_ref *ref,
 	return error;
 }
 
-/* Exclusively, and with nothing that usual() would do otherwise? */
+/* Exclusively, and with nothing that acquire_usual() would do otherwise? */
 static inline bool
-opts_usual(const struct lhi_claim_cache *m, const struct lh_acquire_opts *o,
+has_usual_opts(const struct lhi_claim_cache *m, const struct lh_acquire_opts *o,
     uint64_t slot_ref)
 {
 	/* with few loads, and no jumps where all is as it mostly is */
@@ -321,7 +321,7 @@ opts_usual(const struct lhi_claim_cache *m, const struct lh_acquire_opts *o,
 
 /* A cluster's key, again, if the right is the one that this tick has seen. */
 static __attribute__((noinline)) int
-key_lent(struct lh_key *k, const struct lhi_ref *ref,
+key_acquire_lent(struct lh_key *k, const struct lhi_ref *ref,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -330,8 +330,8 @@ key_lent(struct lh_key *k, const struct lhi_ref *ref,
 
 	r->slot_ref = ref->slot_ref;
 	r->held_low -= FREE_CLUSTER;	/* which the free word has */
-	how = usual(m, opts != NULL ? m->lh : m->usual, k->lh, r->slot_ref,
-	    lease);
+	how = acquire_usual(m, opts != NULL ? m->lh : m->usual, k->lh,
+	    r->slot_ref, lease);
 	r->held_low += FREE_CLUSTER;
 	r->slot_ref = 0;
 	r->use = how == GRANTED || how == LATE ? (uint64_t)CACHED_LENT : r->use;
@@ -339,15 +339,15 @@ key_lent(struct lh_key *k, const struct lhi_ref *ref,
 		return 0;
 	m->lent.slot_ref = 0;
 	if (how == OUTDONE)
-		outdone(m, r);
+		retract_claim(m, r);
 	else if (r->use == CACHED_LENT && lh_release(k->lh, lease) == 0)
 		lhi_counters_spent(&k->lh->v);
-	return key_rest(k, UNTOUCHED, ref, opts, lease);
+	return key_acquire_rest(k, UNTOUCHED, ref, opts, lease);
 }
 
-/* usual() has not been tried. */
+/* acquire_usual() has not been tried. */
 static __attribute__((noinline)) int
-key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
+key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *lease)
 {
 	const struct lhi_ref ref = lhi_ref_at(&k->lh->v,
@@ -356,15 +356,15 @@ key_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	enum lhi_how how;
 
 	if (lhi_right_lent(m, &ref) &&
-	    (opts == NULL || opts_usual(m, opts, ref.slot_ref)))
-		return key_lent(k, &ref, opts, lease);
-	how = at_once(k->lh, &ref, opts, lease);
-	return how == GRANTED ? 0 : key_rest(k, how, &ref, opts, lease);
+	    (opts == NULL || has_usual_opts(m, opts, ref.slot_ref)))
+		return key_acquire_lent(k, &ref, opts, lease);
+	how = acquire_at_once(k->lh, &ref, opts, lease);
+	return how == GRANTED ? 0 : key_acquire_rest(k, how, &ref, opts, lease);
 }
 
-/* usual() did not grant, or only just. */
+/* acquire_usual() did not grant, or only just. */
 static __attribute__((noinline)) int
-key_otherwise(struct lh_key *k, enum lhi_how how,
+key_acquire_other(struct lh_key *k, enum lhi_how how,
     const struct lh_acquire_opts *opts, struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -372,10 +372,10 @@ key_otherwise(struct lh_key *k, enum lhi_how how,
 	    __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED));
 
 	if (how == LATE)
-		return key_rest(k, how, &ref, opts, lease);
+		return key_acquire_rest(k, how, &ref, opts, lease);
 	if (how == OUTDONE)
-		outdone(m, &m->rec[0]);
-	return key_at_once(k, opts, lease);
+		retract_claim(m, &m->rec[0]);
+	return key_acquire_at_once(k, opts, lease);
 }
 
 /*
@@ -383,7 +383,7 @@ key_otherwise(struct lh_key *k, enum lhi_how how,
  * options.  The claim is this thread's, and only its own line is written.
  */
 static __attribute__((noinline)) int
-key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
+key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *l)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -393,7 +393,7 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 	if (r->use != CACHED_IDLE || m->lh != k->lh ||
 	    r->slot_ref != __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED) ||
-	    !opts_plain(opts) || opts->scope != LH_EPHEMERAL ||
+	    !has_plain_opts(opts) || opts->scope != LH_EPHEMERAL ||
 	    opts->ttl_ms != m->ttl_ms || lid_seq(id) == 0 ||
 	    lhi_reader_revived(m->claims, lid_seq(id)) >= REVIVED_MAX ||
 	    /* pairs with: queue insert, then the waiter's look at the chain */
@@ -401,7 +401,7 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    !sh64_cas(&m->claims->state, state_make(ST_IDLE, r->id, 0),
 		m->held | (uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT |
 		    id << SEQ_SHIFT)) /* 13 */
-		return key_at_once(k, opts, l);
+		return key_acquire_at_once(k, opts, l);
 	lhi_point("shared.revived");
 	m->shared++;
 	r->use = CACHED_SHARED;
@@ -413,37 +413,37 @@ key_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	lhi_pair_store(&l->acquired_ns, m->span);
 	l->key = r->slot_ref;
 	lhi_coarse(&ts);
-	return same_tick(m, &ts) ? 0 : key_otherwise(k, LATE, opts, l);
+	return is_same_tick(m, &ts) ? 0 : key_acquire_other(k, LATE, opts, l);
 }
 
 /* With options, exclusively: straight on as well, if these are usual ones. */
 static __attribute__((noinline)) int
-key_again(struct lh_key *k, const struct lh_acquire_opts *opts,
+key_acquire_opts(struct lh_key *k, const struct lh_acquire_opts *opts,
     struct lh_lease *l, struct lhi_claim_cache *m)
 {
 	uint64_t slot_ref = __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED);
 	enum lhi_how how;
 
-	if (unlikely(!opts_usual(m, opts, slot_ref)))
-		return key_at_once(k, opts, l);
-	how = usual(m, m->lh, k->lh, slot_ref, l);
-	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, opts, l);
+	if (unlikely(!has_usual_opts(m, opts, slot_ref)))
+		return key_acquire_at_once(k, opts, l);
+	how = acquire_usual(m, m->lh, k->lh, slot_ref, l);
+	return likely(how == GRANTED) ? 0 : key_acquire_other(k, how, opts, l);
 }
 
 /* Without.  (A function of its own, as the other ways are: each saves only the
  * registers that it needs.  `none` is where the caller has its options.) */
 static __attribute__((noinline, noipa)) int
-key_plain(struct lh_key *k, const struct lh_acquire_opts *none,
+key_acquire_plain(struct lh_key *k, const struct lh_acquire_opts *none,
     struct lh_lease *l, struct lhi_claim_cache *m)
 {
-	enum lhi_how how = usual(m, m->usual, k->lh,
+	enum lhi_how how = acquire_usual(m, m->usual, k->lh,
 	    __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED), l);
 
-	return likely(how == GRANTED) ? 0 : key_otherwise(k, how, NULL, l);
+	return likely(how == GRANTED) ? 0 : key_acquire_other(k, how, NULL, l);
 }
 
 static __attribute__((noinline, cold)) int
-nothing_given(void)
+fail_null(void)
 {
 	return lhi_fail(-EINVAL, "no key, or no lease to fill, was given "
 	    "(NULL)");
@@ -457,11 +457,11 @@ lh_key_acquire(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    lhi_claim_cache_current; /* first: all hangs on it */
 
 	if (unlikely(k == NULL) || unlikely(lease == NULL))
-		return nothing_given();
+		return fail_null();
 	if (opts == NULL)
-		return key_plain(k, opts, lease, m);
-	return opts->mode == LH_SHARED ? key_shared(k, opts, lease) :
-	    key_again(k, opts, lease, m);
+		return key_acquire_plain(k, opts, lease, m);
+	return opts->mode == LH_SHARED ? key_acquire_shared(k, opts, lease) :
+	    key_acquire_opts(k, opts, lease, m);
 }
 
 /* By name, whatever it is: looks the key up, or makes it. */
@@ -497,7 +497,7 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 
 /* The same for a name that this thread's claim 0 had last. */
 static __attribute__((noinline)) int
-name_otherwise(struct lh *lh, enum lhi_how how, const char *key,
+name_acquire_other(struct lh *lh, enum lhi_how how, const char *key,
     struct lh_lease *lease)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -508,12 +508,12 @@ name_otherwise(struct lh *lh, enum lhi_how how, const char *key,
 	int error;
 
 	if (how == OUTDONE)
-		outdone(m, &m->rec[0]);
+		retract_claim(m, &m->rec[0]);
 	if (how != LATE)
 		return lhi_acquire_by_name(lh, key, NULL, lease);
 	error = lhi_name_set(&n, key);	/* it is a slot's key: no error */
 	want.name = &n;
-	return error != 0 ? error : follow_up(lh, how, &want, NULL, lease);
+	return error != 0 ? error : acquire_rest(lh, how, &want, NULL, lease);
 }
 
 /*
@@ -532,7 +532,7 @@ lh_acquire(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
 	    unlikely(opts != NULL) ||
 	    unlikely(!lhi_slot_is(m->rec[0].slot, key)))
 		return lhi_acquire_by_name(lh, key, opts, lease);
-	how = usual(m, m->usual, lh, m->rec[0].slot_ref, lease);
+	how = acquire_usual(m, m->usual, lh, m->rec[0].slot_ref, lease);
 	return likely(how == GRANTED) ? 0 :
-	    name_otherwise(lh, how, key, lease);
+	    name_acquire_other(lh, how, key, lease);
 }

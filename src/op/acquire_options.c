@@ -7,15 +7,16 @@
  * key and one claim.  Whatever else is wished for is done around that, each by
  * a function that does its part and calls the next one:
  *
- *	lhi_reentry_acquire  its holder id, if it has one: op/reentry.c
- *	by_request	its request id, if it has one: op/idempotency.c
- *	with_value	the key's value, right after the grant
- *			(op/lease_value.c)
- *	in_session	granted, the lease is handed over to a named session
- *	wanted_anywhere	a cluster's key: this host's right to it
- *			(op/cluster_acquire.c)
- *	lhi_acquire_wanted  the key, looked up anew as often as it is gone; or
- *			ask.how, which knows what is wanted instead
+ *	lhi_reentry_acquire()	its holder id, if it has one: op/reentry.c
+ *	acquire_by_request()	its request id, if it has one: op/idempotency.c
+ *	acquire_with_value()	the key's value, right after the grant
+ *				(op/lease_value.c)
+ *	acquire_in_session()	granted, the lease is handed over to a named
+ *				session
+ *	acquire_anywhere()	a cluster's key: this host's right to it
+ *				(op/cluster_acquire.c)
+ *	lhi_acquire_wanted()	the key, looked up anew as often as it is gone;
+ *				or ask.how, which knows what is wanted instead
  *
  * A ticket (live/ticket_options.c) sees to the same in the same order, but in
  * steps.
@@ -56,7 +57,7 @@ lhi_acquire_wanted(struct lh *lh, struct lhi_acquire_target *want,
 
 /* And if it is a cluster's: wherever it is by now. */
 static int
-wanted_anywhere(struct lh *lh, struct lhi_acquire_target *want,
+acquire_anywhere(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	return lhi_cluster_key(lh, want->name) ?
@@ -65,11 +66,11 @@ wanted_anywhere(struct lh *lh, struct lhi_acquire_target *want,
 }
 
 static int
-in_session(struct lh *lh, struct lhi_acquire_target *want,
+acquire_in_session(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	int error = ask->how != NULL ? ask->how(lh, want, ask, lease) :
-	    wanted_anywhere(lh, want, ask, lease);
+	    acquire_anywhere(lh, want, ask, lease);
 
 	return ask->more->session == NULL || error != 0 ? error :
 	    lhi_handoff_acquired(lh, ask, lease);
@@ -91,11 +92,11 @@ lhi_acquire_set_value(struct lh *lh, const struct lhi_acquire_request *ask,
 }
 
 static int
-with_value(struct lh *lh, struct lhi_acquire_target *want,
+acquire_with_value(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	struct lh_lease got = { 0 };
-	int error = in_session(lh, want, ask, &got);
+	int error = acquire_in_session(lh, want, ask, &got);
 
 	if (error == 0)
 		error = lhi_acquire_set_value(lh, ask, &got);
@@ -106,7 +107,7 @@ with_value(struct lh *lh, struct lhi_acquire_target *want,
 
 /* What is done once it is known that it has to be done. */
 static int
-by_request(struct lh *lh, struct lhi_acquire_target *want,
+acquire_by_request(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	struct lhi_acquire_request ours = *ask;
@@ -121,7 +122,7 @@ by_request(struct lh *lh, struct lhi_acquire_target *want,
 	/* who has said that he works at it does not leave it so */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;
-	error = with_value(lh, want, &ours, lease);
+	error = acquire_with_value(lh, want, &ours, lease);
 	lhi_idempotency_done(lh, ask, &q, error);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
@@ -136,10 +137,11 @@ lhi_acquire_asked(struct lh *lh, struct lhi_acquire_target *want,
 	if (error != 0)
 		return error;
 	if (ask->more->holder != NULL)
-		return lhi_reentry_acquire(lh, want, ask, lease, with_value);
+		return lhi_reentry_acquire(lh, want, ask, lease,
+		    acquire_with_value);
 	return (ask->more->request[0] | ask->more->request[1]) != 0 ?
-	    by_request(lh, want, ask, lease) :
-	    with_value(lh, want, ask, lease);
+	    acquire_by_request(lh, want, ask, lease) :
+	    acquire_with_value(lh, want, ask, lease);
 }
 
 int

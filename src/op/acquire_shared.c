@@ -25,7 +25,8 @@
 #include "shm/wait_queue.h"
 
 static inline void
-fill(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease *l)
+fill_lease(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct lh_lease *l)
 {
 	m->shared++;
 	r->use = CACHED_SHARED;
@@ -39,8 +40,8 @@ fill(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease *l)
 
 /* A claim left idle in the chain of that key: take it up again. */
 static inline __attribute__((always_inline)) bool
-revive(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease
-    *l)
+revive_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t id = r->id + 1;
@@ -56,14 +57,14 @@ revive(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct lh_lease
 	}
 	lhi_point("shared.revived");
 	r->id = id;
-	fill(m, r, l);
+	fill_lease(m, r, l);
 	return true;
 }
 
 /* Join whoever reads, or take a free key.  False: nothing has changed. */
 static inline __attribute__((always_inline)) bool
-push(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct shm_slot *s,
-    uint64_t slot_ref, struct lh_lease *l)
+push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct shm_slot *s, uint64_t slot_ref, struct lh_lease *l)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint32_t head = 0;
@@ -99,20 +100,21 @@ push(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct shm_slot *s,
 	r->slot_ref = slot_ref;
 	r->slot = s;
 	r->token = token;
-	fill(m, r, l);
+	fill_lease(m, r, l);
 	return true;
 }
 
 /* One of the claims that were left idle, if it is in that key's chain. */
 static __attribute__((noinline)) bool
-revive_one(struct lhi_claim_cache *m, uint64_t slot_ref, struct lh_lease *l)
+revive_idle_claim(struct lhi_claim_cache *m, uint64_t slot_ref,
+    struct lh_lease *l)
 {
 	for (uint32_t idle = m->idle; idle != 0; idle &= idle - 1) {
 		struct lhi_cached_claim *r =
 		    &m->rec[__builtin_ctz(idle) % SHM_GROUP];
 
 		if (r->use == CACHED_IDLE && r->slot_ref == slot_ref &&
-		    revive(m, r, l))
+		    revive_claim(m, r, l))
 			return true;
 	}
 	return false;
@@ -128,9 +130,10 @@ lhi_shared_join(struct lhi_claim_cache *m, struct shm_slot *s,
 	if (m->idle != 0) {
 		r = &m->rec[__builtin_ctz(m->idle)];
 		if (likely(r->slot_ref == slot_ref) &&
-		    likely(r->use == CACHED_IDLE) && likely(revive(m, r, l)))
+		    likely(r->use == CACHED_IDLE) &&
+		    likely(revive_claim(m, r, l)))
 			goto granted;
-		if (revive_one(m, slot_ref, l))
+		if (revive_idle_claim(m, slot_ref, l))
 			goto granted;
 		r = m->rec;
 	}
@@ -138,7 +141,7 @@ lhi_shared_join(struct lhi_claim_cache *m, struct shm_slot *s,
 		if (++r == &m->rec[SHM_GROUP])
 			return UNTOUCHED;
 	}
-	if (!push(m, r, s, slot_ref, l))
+	if (!push_claim(m, r, s, slot_ref, l))
 		return UNTOUCHED;
 granted:
 	lhi_coarse(&ts);

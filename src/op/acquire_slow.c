@@ -76,7 +76,7 @@ lhi_attempt_withdraw(struct lhi_attempt *a, int error)
 /* What is said about a lease from `ns` on.  (One that any thread may release is
  * no thread's: see op/deadlock.c.) */
 static uint64_t
-since(struct lhi_attempt *a, int64_t ns)
+since_of_lease(struct lhi_attempt *a, int64_t ns)
 {
 	return lhi_since(view(a), ns, a->ask->shareable ? 0 : a->m->tid);
 }
@@ -97,7 +97,7 @@ lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
 
 /* The claim's new announcement failed: what it was before, with its new seq. */
 static void
-step_back(struct lhi_attempt *a)
+retract_claim(struct lhi_attempt *a)
 {
 	uint64_t st = sh64_load(&a->c->state);
 
@@ -119,7 +119,8 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
 	if (lhi_mutant_on(leaver_silent))
 		return;
 	/* C4: whoever goes wakes who is first now, and who takes over its
-	 * process's watch; pairs with doze(): park, then look at the queue */
+	 * process's watch; pairs with sleep_parked(): park, then look at the
+	 * queue */
 	lhi_queue_wake_first(view(a), a->t.s);
 	lhi_admission_hand_over(&a->t);
 }
@@ -130,7 +131,7 @@ lhi_attempt_leave_queue(struct lhi_attempt *a)
  * word is by now says how it is undone, until it does not name the claim.
  */
 static int
-too_late(struct lhi_attempt *a, uint32_t cause)
+undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 {
 	struct shm_slot *s = a->t.s;
 	uint64_t st, w;
@@ -152,12 +153,12 @@ too_late(struct lhi_attempt *a, uint32_t cause)
 		w = sh64_load_sc(&s->word);
 	} while (error == 0 && (word_mode(w) == WORD_X ||
 	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci);
-	step_back(a);
+	retract_claim(a);
 	return WAITING;
 }
 
 static void
-tell(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
+log_grant(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
     unsigned cause)
 {
 	struct lhi_view *v = view(a);
@@ -178,7 +179,7 @@ tell(struct lhi_attempt *a, bool queued, int64_t now_ns, uint64_t token,
 
 /* This thread will release it, most often: then fast. */
 static void
-remember(struct lhi_attempt *a, uint64_t token)
+cache_claim(struct lhi_attempt *a, uint64_t token)
 {
 	struct lhi_cached_claim *r = &a->m->rec[a->t.ci - a->m->base];
 
@@ -193,7 +194,7 @@ remember(struct lhi_attempt *a, uint64_t token)
 }
 
 static bool
-in_scope_local(struct lhi_attempt *a)
+is_scope_local(struct lhi_attempt *a)
 {
 	return a->ask->local || (view(a)->all_local &&
 	    !(sh32_load(&a->t.s->key_info) & KEY_CLUSTER));
@@ -209,7 +210,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	uint64_t id;
 	int64_t now;
 	uint32_t policy = a->ask->more->policy;
-	bool queued = a->t.queued, local = in_scope_local(a);
+	bool queued = a->t.queued, local = is_scope_local(a);
 	uint32_t cause;
 	int error;
 
@@ -230,7 +231,7 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->slot_ref, a->slot_ref);
 	/* before it can be found: who puts it in motion goes by it
 	 * (lease_motion.c) */
-	sh64_store_rlx(&a->c->since, since(a, now));
+	sh64_store_rlx(&a->c->since, since_of_lease(a, now));
 	cause = word_mode(w) == WORD_FREE ? word_cause(w) : CAUSE_RELEASED;
 	a->token = n.token;
 	a->notes = cause == CAUSE_RELEASED ? 0 : 1u << ((cause - 1) & 3);
@@ -251,21 +252,21 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	mine = word_make(a->ask->shared ? WORD_S : WORD_X, a->t.ci,
 	    n.token);
 	if (!sh64_cas(&s->word, w, mine)) {
-		step_back(a);
+		retract_claim(a);
 		return WAITING;
 	}
 	lhi_point("acquire.granted");
 	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
-		return too_late(a, cause);
+		return undo_late_grant(a, cause);
 	lhi_token_ceiling_granted(s, &n);
 	lhi_attempt_leave_queue(a);
 	if (policy == LH_POLICY_LIVE &&
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
-		return too_late(a, cause);
-	tell(a, queued, now, n.token, cause);
+		return undo_late_grant(a, cause);
+	log_grant(a, queued, now, n.token, cause);
 	a->lease->id[1] = id;
 	if (!a->threadless)
-		remember(a, n.token);
+		cache_claim(a, n.token);
 	a->lease->acquired_ns = now;
 	a->lease->expires_ns = policy == LH_POLICY_STRICT ? INT64_MAX :
 	    lhi_deadline_ns(view(a), deadline);

@@ -62,7 +62,7 @@ static int64_t now_ns(struct lhi_attempt *a) { return lhi_now_ns(view(a)); }
 
 /* A failing try looks after the dead at most every 10 ms and key (C16). */
 static bool
-may_probe(struct lhi_attempt *a, int64_t now_ns)
+can_probe(struct lhi_attempt *a, int64_t now_ns)
 {
 	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
 	uint32_t last = sh32_load_rlx(&a->t.s->probe_ms);
@@ -75,7 +75,7 @@ may_probe(struct lhi_attempt *a, int64_t now_ns)
 
 /* Could it be granted now, if it were its turn? */
 static bool
-allows(const struct lhi_attempt *a, uint64_t w)
+can_be_granted(const struct lhi_attempt *a, uint64_t w)
 {
 	return word_mode(w) == WORD_FREE ?	/* unless it is kept back */
 	    lhi_named_delayed(&a->lh->v, a->t.s, w) == 0 :
@@ -84,7 +84,7 @@ allows(const struct lhi_attempt *a, uint64_t w)
 
 /* Somebody else's turn, and the word allows it: see that it comes. */
 static bool
-nudge(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
+prod_first(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 {
 	return word_mode(w) == WORD_FREE
 		   ? lhi_admission_prod_or_suspect(&a->t, w, now_ns)
@@ -93,7 +93,7 @@ nudge(struct lhi_attempt *a, uint64_t w, int64_t now_ns)
 
 /* Which range of tokens is the key in, that has that word? */
 static uint64_t
-range_of(const struct lhi_attempt *a, uint64_t w)
+range_of_word(const struct lhi_attempt *a, uint64_t w)
 {
 	return lhi_lock_token(a->t.s, w) >> lhi_range_bits;
 }
@@ -103,10 +103,10 @@ range_of(const struct lhi_attempt *a, uint64_t w)
  * it stands in the queue as a writer, so that they come to an end.
  */
 static void
-wait_like_a_writer(struct lhi_attempt *a, uint64_t w)
+wait_as_writer(struct lhi_attempt *a, uint64_t w)
 {
 	a->reader_deferred = true;
-	a->deferred_in = range_of(a, w);
+	a->deferred_in = range_of_word(a, w);
 	a->t.reader = false;
 	if (a->t.queued)
 		(void)sh32_fetch_and(&a->c->wflags, ~WAITER_SHARED);
@@ -118,10 +118,10 @@ wait_like_a_writer(struct lhi_attempt *a, uint64_t w)
  * barred may join them, and those behind it, too.
  */
 static void
-wait_like_a_reader(struct lhi_attempt *a, uint64_t w)
+wait_as_reader(struct lhi_attempt *a, uint64_t w)
 {
-	if (!a->reader_deferred || word_mode(w) != WORD_S || range_of(a, w) ==
-	    a->deferred_in)
+	if (!a->reader_deferred || word_mode(w) != WORD_S ||
+	    range_of_word(a, w) == a->deferred_in)
 		return;
 	a->reader_deferred = false;
 	a->t.reader = true;
@@ -133,7 +133,7 @@ wait_like_a_reader(struct lhi_attempt *a, uint64_t w)
  * One look: 0 granted; WAITING, with the word in *w; -errno; KEY_GONE.
  */
 static int
-look(struct lhi_attempt *a, bool probe, uint64_t *w)
+look_and_take(struct lhi_attempt *a, bool probe, uint64_t *w)
 {
 	struct lhi_view *v = view(a);
 	for (int tries = 0;; tries++) {
@@ -151,19 +151,19 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 		if (word_mode(*w) == WORD_NONE ||
 		    sh32_load(&a->t.s->gen) != a->slot_ref >> 32)
 			return KEY_GONE;
-		wait_like_a_reader(a, *w);
-		if (!allows(a, *w) && !a->t.queued)
+		wait_as_reader(a, *w);
+		if (!can_be_granted(a, *w) && !a->t.queued)
 			return WAITING;
 		turn = lhi_admission_may_take(&a->t, probe);
 		if (turn < 0)
 			return turn;
-		if (!allows(a, *w))
+		if (!can_be_granted(a, *w))
 			return WAITING;
 		if (turn) {
 			lhi_point("wait.turn");
 			error = lhi_attempt_take(a, *w);
 			if (error == READER_DEFERRED) {
-				wait_like_a_writer(a, *w);
+				wait_as_writer(a, *w);
 				continue;
 			}
 			if (error != WAITING)
@@ -178,7 +178,7 @@ look(struct lhi_attempt *a, bool probe, uint64_t *w)
 				lhi_queue_wake_first(v, a->t.s);
 			return WAITING;
 		}
-		if (!nudge(a, *w, now))
+		if (!prod_first(a, *w, now))
 			return WAITING;
 	}
 }
@@ -187,10 +187,10 @@ static int
 try_once(struct lhi_attempt *a)
 {
 	uint64_t w;
-	int error = look(a, false, &w);
+	int error = look_and_take(a, false, &w);
 
-	if (error == WAITING && may_probe(a, now_ns(a)))
-		error = look(a, true, &w);
+	if (error == WAITING && can_probe(a, now_ns(a)))
+		error = look_and_take(a, true, &w);
 	return error != WAITING ? error :
 	    lhi_busy_detail_fail(view(a), a->t.s, w, -EAGAIN);
 }
@@ -225,7 +225,8 @@ enqueue(struct lhi_attempt *a)
 
 /* Until when may we sleep, the word being w, and how deep? */
 static int64_t
-sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
+choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
+    uint32_t *depth)
 {
 	struct lhi_queue_place place;
 	struct shm_claim *holder;
@@ -248,7 +249,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 	} else {
 		a->front_since_ns = 0;
 	}
-	if (word_mode(w) == WORD_FREE && allows(a, w))
+	if (word_mode(w) == WORD_FREE && can_be_granted(a, w))
 		return now + IDLE_NS;
 	lhi_admission_place(&a->t, &place);
 	if (!place.first_of_session)
@@ -256,7 +257,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 		    (int64_t)(a->t.ci % 64) * 12 * NS_PER_MS;
 	until = now + (place.ahead > FAR_AHEAD ? FAR_NS : FIRST_NS);
 	holder = lhi_claim(view(a), word_idx(w));
-	if (holder != NULL && !allows(a, w)) {
+	if (holder != NULL && !can_be_granted(a, w)) {
 		st = sh64_load(&holder->state);
 		d = lhi_policy_look_ns(view(a), word_idx(w), st, now);
 		if (state_held(st) && d < until)
@@ -267,7 +268,7 @@ sleep_until(struct lhi_attempt *a, uint64_t w, int64_t now, uint32_t *depth)
 
 /* `until` as futexes count.  If we are stopped in here: too early. */
 static int64_t
-on_futex_clock(struct lhi_attempt *a, int64_t until)
+to_futex_clock(struct lhi_attempt *a, int64_t until)
 {
 	int64_t mono;
 
@@ -282,7 +283,7 @@ on_futex_clock(struct lhi_attempt *a, int64_t until)
  * happened, look again at once.
  */
 static bool
-park(struct lhi_attempt *a, uint32_t *depth)
+park_claim(struct lhi_attempt *a, uint32_t *depth)
 {
 	uint64_t again;
 
@@ -291,7 +292,7 @@ park(struct lhi_attempt *a, uint32_t *depth)
 	/* pairs with: release's swap of the word, and a leaver's of the queue,
 	 * before they look at park */
 	again = sh64_load_sc(&a->t.s->word);
-	a->wake_ns = sleep_until(a, a->w, now_ns(a), depth);
+	a->wake_ns = choose_wake_time(a, a->w, now_ns(a), depth);
 	if (a->wake_ns > a->ask->until_ns)
 		a->wake_ns = a->ask->until_ns;
 	if (a->ask->chore != NULL && a->wake_ns > a->ask->chore->at_ns)
@@ -313,7 +314,7 @@ lhi_attempt_park(struct lhi_attempt *a)
 {
 	uint32_t depth;
 
-	return park(a, &depth);
+	return park_claim(a, &depth);
 }
 
 void
@@ -331,13 +332,13 @@ lhi_attempt_unpark(struct lhi_attempt *a)
 
 /* Sleep until kicked, or until there may be something to do. */
 static void
-doze(struct lhi_attempt *a)
+sleep_parked(struct lhi_attempt *a)
 {
 	uint32_t depth;
 
-	if (park(a, &depth))
+	if (park_claim(a, &depth))
 		lhi_futex_wait(&a->c->park, depth,
-		    on_futex_clock(a, a->wake_ns));
+		    to_futex_clock(a, a->wake_ns));
 	lhi_attempt_unpark(a);
 }
 
@@ -346,7 +347,7 @@ doze(struct lhi_attempt *a)
  * nobody ended, and by the clock: signals and kicks may end every sleep early.
  */
 static bool
-probe_due(struct lhi_attempt *a, uint64_t w)
+is_probe_due(struct lhi_attempt *a, uint64_t w)
 {
 	int64_t now = now_ns(a);
 
@@ -359,7 +360,7 @@ probe_due(struct lhi_attempt *a, uint64_t w)
 
 /* What else is due. */
 static int
-do_chore(struct lhi_attempt *a)
+run_callback(struct lhi_attempt *a)
 {
 	struct lhi_wait_callback *c = a->ask->chore;
 
@@ -372,7 +373,7 @@ lhi_attempt_round(struct lhi_attempt *a)
 	int error;
 
 	for (;;) {
-		error = look(a, probe_due(a, a->w), &a->w);
+		error = look_and_take(a, is_probe_due(a, a->w), &a->w);
 		if (error != WAITING)
 			return error;
 		lhi_point("wait.looked");
@@ -382,7 +383,7 @@ lhi_attempt_round(struct lhi_attempt *a)
 		if (now_ns(a) >= a->ask->until_ns)
 			return lhi_busy_detail_fail(view(a), a->t.s, a->w,
 			    -ETIMEDOUT);
-		error = do_chore(a);
+		error = run_callback(a);
 		if (error != 0)
 			return error;
 		if (!a->t.queued) {
@@ -416,12 +417,12 @@ lhi_attempt_round(struct lhi_attempt *a)
 }
 
 static int
-wait_on(struct lhi_attempt *a)
+wait_until_granted(struct lhi_attempt *a)
 {
 	int error;
 
 	while ((error = lhi_attempt_round(a)) == WAITING)
-		doze(a);
+		sleep_parked(a);
 	return error;
 }
 
@@ -430,19 +431,19 @@ wait_in_queue(struct lhi_attempt *a)
 {
 	struct lhi_canceller me;
 	uint64_t w;
-	int error = look(a, false, &w);
+	int error = look_and_take(a, false, &w);
 
-	if (error == WAITING && !allows(a, w) &&
+	if (error == WAITING && !can_be_granted(a, w) &&
 	    link_idx(sh64_load(&a->t.s->waitq)) == 0) {
 		lhi_attempt_spin(a, w);
-		error = look(a, false, &w);
+		error = look_and_take(a, false, &w);
 	}
 	if (error != WAITING)
 		return error;
 	a->probed_ns = now_ns(a);
 	atomic_fetch_add(&a->lh->waiting, 1);
 	lhi_cancel_join(a->ask->cancel, &me, &a->c->park);
-	error = wait_on(a);
+	error = wait_until_granted(a);
 	lhi_cancel_leave(a->ask->cancel, &me);
 	atomic_fetch_sub(&a->lh->waiting, 1);
 	return error;

@@ -67,7 +67,7 @@ lhi_admission_may_take(struct lhi_admission *t, bool probe)
  * read here decides only about order, so that a recycled pid does no harm.
  */
 static int
-thread_stopped(struct lhi_view *v, uint32_t ci)
+is_thread_stopped(struct lhi_view *v, uint32_t ci)
 {
 	pid_t pid = lhi_session_pid(v, lhi_claim_owner(v, ci));
 	pid_t tid = (pid_t)lhi_claim_tid(&v->claims[ci]);
@@ -96,7 +96,7 @@ lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
 		return true;
 	idle = lhi_idle_ms(t->s, w, t->first, now_ns);
 	lhi_queue_wake_first(t->v, t->s);
-	stopped = thread_stopped(t->v, t->first);
+	stopped = is_thread_stopped(t->v, t->first);
 	if (stopped == 1 || (stopped < 0 && idle >= BLIND_MS) ||
 	    idle >= RUNNING_MS) {
 		lhi_queue_suspect(t->v, t->s, t->first);
@@ -119,7 +119,7 @@ lhi_admission_prod_barrier(struct lhi_admission *t, uint64_t w, int64_t now_ns)
 	uint32_t idle = lhi_idle_ms(t->s, w, t->first, now_ns);
 	bool awake = sh32_load_sc(&f->park) == PARK_AWAKE;
 
-	stopped = thread_stopped(t->v, t->first);
+	stopped = is_thread_stopped(t->v, t->first);
 	if (stopped == 1 || (stopped < 0 && awake && idle >= BLIND_MS)) {
 		lhi_queue_suspect(t->v, t->s, t->first);
 		lhi_point("turn.suspected");

@@ -82,7 +82,7 @@ is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
 
 /* Claim ci in state st, if it still is that: its park says that it is asked. */
 static bool
-ask_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
+ask_claim(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint32_t was = sh32_load(&c->park);
@@ -103,14 +103,14 @@ ask_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 
 /* Claim ci in state st, if it still is that: is it meant, and ended? */
 static bool
-end_use(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
+end_claim(struct lhi_view *v, uint32_t ci, uint64_t st, struct breaking *b)
 {
 	struct shm_claim *c = &v->claims[ci];
 
 	if (!is_meant(v, ci, st, b))
 		return false;
 	if (b->ask)
-		return ask_use(v, ci, st, b);
+		return ask_claim(v, ci, st, b);
 	lhi_point("break.seen");
 	if (lhi_claim_mark(v, c, lhi_claim_owner(v, ci), st, ST_BROKEN,
 	    state_deadline(st)) != 0)
@@ -134,7 +134,7 @@ end_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&c->state);
 		if (!state_held(st) || sh64_load(&c->slot_ref) != b->slot_ref ||
-		    end_use(v, ci, st, b) || sh64_load(&c->state) == st)
+		    end_claim(v, ci, st, b) || sh64_load(&c->state) == st)
 			break;
 	}
 	return true;
@@ -157,7 +157,7 @@ end_readers(struct lhi_view *v, struct breaking *b)
 
 /* Whatever holds the slot: 0; -EAGAIN; -EUCLEAN. */
 static int
-end_all(struct lhi_view *v, struct breaking *b)
+end_holders(struct lhi_view *v, struct breaking *b)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t w, st;
@@ -177,7 +177,7 @@ end_all(struct lhi_view *v, struct breaking *b)
 			continue;
 		if (!state_held(st))
 			continue;	/* it has ended: settle it */
-		if (end_use(v, word_idx(w), st, b))
+		if (end_claim(v, word_idx(w), st, b))
 			return lhi_lock_settle(v, b->slot, lhi_now_ns(v), 0,
 			    &w);
 		if (sh64_load(&v->claims[word_idx(w)].state) == st)
@@ -187,7 +187,7 @@ end_all(struct lhi_view *v, struct breaking *b)
 }
 
 static int
-find_and_end(struct lh *lh, const char *key, struct breaking *b)
+break_key(struct lh *lh, const char *key, struct breaking *b)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
@@ -206,7 +206,7 @@ find_and_end(struct lh *lh, const char *key, struct breaking *b)
 		return error;
 	b->slot = ref.slot;
 	b->slot_ref = ref.slot_ref;
-	error = end_all(&lh->v, b);
+	error = end_holders(&lh->v, b);
 	if (error == -EAGAIN)
 		return lhi_fail(error, "key '%.64s' does not hold still: try "
 		    "again", key);
@@ -221,7 +221,7 @@ lh_break(struct lh *lh, const char *key, const uint64_t id[2], uint64_t token)
 {
 	struct breaking b = { .id = id, .with = token };
 
-	return find_and_end(lh, key, &b);
+	return break_key(lh, key, &b);
 }
 
 int
@@ -230,7 +230,7 @@ lh_ask_release(struct lh *lh, const char *key, const uint64_t id[2],
 {
 	struct breaking b = { .id = id, .with = token, .ask = true };
 
-	return find_and_end(lh, key, &b);
+	return break_key(lh, key, &b);
 }
 
 int

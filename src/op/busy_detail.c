@@ -34,7 +34,7 @@ count_reader(struct lhi_view *v, uint32_t ci, void *arg)
 }
 
 static void
-tell_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
+describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 {
 	uint64_t owner = lhi_claim_owner(v, ci);
 	uint32_t si = sid_idx(owner);
@@ -59,13 +59,13 @@ lhi_busy_detail_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int
 	memset(&b, 0, sizeof(b));
 	b.now_ns = lhi_now_ns(v);
 	if (word_mode(w) == WORD_X && lhi_claim(v, word_idx(w)) != NULL) {
-		tell_holder(v, word_idx(w), &b);
+		describe_holder(v, word_idx(w), &b);
 		b.token = lhi_lock_token(s, w);
 	} else if (word_mode(w) == WORD_S) {
 		(void)lhi_readers_walk(v, s, count_reader, &readers);
 		b.readers = readers.n;
 		if (readers.n > 0) {
-			tell_holder(v, readers.first, &b);
+			describe_holder(v, readers.first, &b);
 			b.token = lhi_reader_token(s,
 			    &v->claims[readers.first]);
 		}
@@ -77,7 +77,7 @@ lhi_busy_detail_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int
 
 /* Why it was not granted; 0 of these: not counted. */
 static unsigned
-stat_of(int error)
+counter_of_error(int error)
 {
 	switch (error) {
 	case -EAGAIN:
@@ -99,8 +99,8 @@ void
 lhi_busy_detail_count(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
     bool shared, int error)
 {
-	if (stat_of(error) != 0)
-		lhi_counters_add(v, stat_of(error), 1);
+	if (counter_of_error(error) != 0)
+		lhi_counters_add(v, counter_of_error(error), 1);
 	if (error == -ETIMEDOUT || error == -ECANCELED ||
 	    error == CALLBACK_FAILED)
 		lhi_event_lease(v, error == -ETIMEDOUT ? LH_LOG_TIMED_OUT :

@@ -24,7 +24,7 @@ lhi_cancelled(const struct lh_cancel *c)
 
 /* Under lhi_cancel_lock(): the list is this process's. */
 static void
-own_list(struct lh_cancel *c)
+reset_list_after_fork(struct lh_cancel *c)
 {
 	if (c->opaque[2] != lhi_cancel_forks())
 		c->opaque[1] = 0;
@@ -32,10 +32,10 @@ own_list(struct lh_cancel *c)
 }
 
 static void
-join(struct lh_cancel *c, struct lhi_canceller *me)
+add_canceller(struct lh_cancel *c, struct lhi_canceller *me)
 {
 	lhi_cancel_lock();
-	own_list(c);
+	reset_list_after_fork(c);
 	me->next = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
 	c->opaque[1] = (uintptr_t)me;
 	lhi_cancel_unlock();
@@ -47,7 +47,7 @@ lhi_cancel_join(struct lh_cancel *c, struct lhi_canceller *me, shm_u32 *park)
 	me->park = park;
 	me->fd = -1;
 	if (c != NULL)
-		join(c, me);
+		add_canceller(c, me);
 }
 
 void
@@ -56,7 +56,7 @@ lhi_cancel_join_fd(struct lh_cancel *c, struct lhi_canceller *me, int fd)
 	me->park = NULL;
 	me->fd = fd;
 	if (c != NULL)
-		join(c, me);
+		add_canceller(c, me);
 }
 
 void
@@ -80,7 +80,7 @@ lhi_cancel_leave(struct lh_cancel *c, struct lhi_canceller *me)
 
 /* (It has been rung already if that fails.) */
 static void
-ring(int fd)
+ring_eventfd(int fd)
 {
 	const uint64_t one = 1;
 	int saved = errno;
@@ -91,7 +91,7 @@ ring(int fd)
 
 /* (On a claim that is held by now its park may say something else.) */
 static void
-wake(shm_u32 *park)
+wake_waiter(shm_u32 *park)
 {
 	uint32_t was;
 
@@ -112,14 +112,14 @@ lh_cancel(struct lh_cancel *c)
 	if (c == NULL)
 		return lhi_fail(-EINVAL, "no switch was given (NULL)");
 	lhi_cancel_lock();
-	own_list(c);
+	reset_list_after_fork(c);
 	__atomic_store_n(&c->opaque[0], 1, __ATOMIC_SEQ_CST);
 	p = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
 	for (; p != NULL; p = p->next) {
 		if (p->park == NULL)
-			ring(p->fd);
+			ring_eventfd(p->fd);
 		else
-			wake(p->park);
+			wake_waiter(p->park);
 	}
 	lhi_cancel_unlock();
 	return 0;

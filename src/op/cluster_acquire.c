@@ -65,7 +65,7 @@ lhi_cluster_acquire_fits(struct lh *lh, const struct lhi_acquire_request *ask,
 
 /* Milliseconds that are left, for the shim. */
 static uint32_t
-left_ms(struct lh *lh, const struct lhi_acquire_request *ask)
+time_left_ms(struct lh *lh, const struct lhi_acquire_request *ask)
 {
 	int64_t left;
 
@@ -88,7 +88,7 @@ lhi_cluster_acquire_request(struct lh *lh, struct lhi_shim_request *p,
 	p->lh = lh;
 	f->type = FRAME_WANT;
 	f->flags = (uint8_t)(flags | (ask->try_only ? FRAME_TRY : 0));
-	f->wait_ms = left_ms(lh, ask);
+	f->wait_ms = time_left_ms(lh, ask);
 	f->n = (uint8_t)n;
 	for (uint32_t i = 0; i < n; i++)
 		f->key[i] = (struct lhi_frame_key){
@@ -101,7 +101,7 @@ lhi_cluster_acquire_request(struct lh *lh, struct lhi_shim_request *p,
 
 /* What it says in words, for people: nothing that a terminal would obey. */
 static const char *
-words_of(const struct lhi_frame *f, char *buf, size_t size)
+printable_text(const struct lhi_frame *f, char *buf, size_t size)
 {
 	size_t n = f->text_len < size - 1 ? f->text_len : size - 1;
 
@@ -114,7 +114,7 @@ words_of(const struct lhi_frame *f, char *buf, size_t size)
 
 /* An error of the shim's as ours: none that means something else. */
 static int
-failure(int error)
+map_shim_error(int error)
 {
 	switch (error) {
 	case EACCES:
@@ -143,17 +143,18 @@ lhi_cluster_acquire_answer(const struct lhi_shim_request *p)
 		return 0;
 	case FRAME_BUSY:
 		return lhi_fail(-EAGAIN, "busy: %s",
-		    words_of(f, buf, sizeof(buf)));
+		    printable_text(f, buf, sizeof(buf)));
 	case FRAME_AWAY:
 		return lhi_fail(-EHOSTUNREACH, "the cluster cannot be "
-		    "used: %s", words_of(f, buf, sizeof(buf)));
+		    "used: %s", printable_text(f, buf, sizeof(buf)));
 	case FRAME_DENIED:
 		return lhi_fail(-EACCES, "the key may not be had from the "
-		    "cluster: %s", words_of(f, buf, sizeof(buf)));
+		    "cluster: %s", printable_text(f, buf, sizeof(buf)));
 	case FRAME_FAILED:
-		return lhi_fail(failure(f->error), "the shim cannot get the "
+		return lhi_fail(map_shim_error(f->error),
+		    "the shim cannot get the "
 		    "key from the cluster: %s (%s)",
-		    words_of(f, buf, sizeof(buf)), strerror(f->error));
+		    printable_text(f, buf, sizeof(buf)), strerror(f->error));
 	default:
 		return lhi_fail(-EHOSTUNREACH, "the shim answers something "
 		    "else: is it of another version?");
@@ -273,7 +274,8 @@ lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *l)
 
 /* Once more in vain: not at once. */
 static int
-nap(struct lh *lh, const struct lhi_acquire_request *ask, uint32_t turn)
+sleep_between_turns(struct lh *lh, const struct lhi_acquire_request *ask,
+    uint32_t turn)
 {
 	int64_t ns = turn < 7 ? NAP_NS << turn : NAP_MAX_NS;
 	struct timespec ts = { 0, (long)(ns < NAP_MAX_NS ? ns : NAP_MAX_NS) };
@@ -293,7 +295,7 @@ nap(struct lh *lh, const struct lhi_acquire_request *ask, uint32_t turn)
 
 /* Was it the shim that was in the way?  Then another host is. */
 static void
-say_who(struct lh *lh, struct lhi_acquire_target *want,
+name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, int error)
 {
 	char who[300];
@@ -310,7 +312,7 @@ say_who(struct lh *lh, struct lhi_acquire_target *want,
 
 /* In the table.  A try past the shim, unless it says no. */
 static int
-locally(struct lh *lh, struct lhi_shim_request *p,
+acquire_in_table(struct lh *lh, struct lhi_shim_request *p,
     struct lhi_acquire_target *want, const struct lhi_acquire_request *ask,
     struct lh_lease *got, lhi_local_fn *fn)
 {
@@ -330,13 +332,13 @@ locally(struct lh *lh, struct lhi_shim_request *p,
 		if (error != 0)
 			return error;
 	}
-	say_who(lh, want, ask, error);
+	name_other_hosts(lh, want, ask, error);
 	return error;
 }
 
 /* The right was asked for, together with others: once, then. */
 static int
-acquire_once(struct lh *lh, struct lhi_acquire_target *want,
+acquire_with_right(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,
     lhi_local_fn *fn)
 {
@@ -347,7 +349,7 @@ acquire_once(struct lh *lh, struct lhi_acquire_target *want,
 	int error;
 
 	p.c = NULL;
-	error = locally(lh, &p, want, ask, &got, fn);
+	error = acquire_in_table(lh, &p, want, ask, &got, fn);
 	lhi_shim_request_end(&p);
 	if (error != 0)
 		return error;
@@ -380,10 +382,10 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 
 	p.c = NULL;
 	if (ask->rights_asked)
-		return acquire_once(lh, want, ask, lease, fn);
+		return acquire_with_right(lh, want, ask, lease, fn);
 	for (uint32_t turn = 0;; turn++) {
 		if (turn > 1)
-			error = nap(lh, ask, turn - 2);
+			error = sleep_between_turns(lh, ask, turn - 2);
 		if (error == 0 && (flags != 0 || !lhi_right_is_valid(&lh->v,
 		    &want->ref, ask->shared, NULL))) {
 			lhi_shim_request_end(&p);
@@ -391,7 +393,7 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 			    flags);
 		}
 		if (error == 0)
-			error = locally(lh, &p, want, ask, &got, fn);
+			error = acquire_in_table(lh, &p, want, ask, &got, fn);
 		if (error != 0)
 			break;
 		error = lhi_cluster_acquire_confirm(lh, &got);
@@ -410,7 +412,7 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 
 /* "a, b and 3 more hold it; 4 wait" */
 static void
-tell_parties(const struct lhi_frame *f, char *buf, size_t size)
+print_parties(const struct lhi_frame *f, char *buf, size_t size)
 {
 	size_t at = 0;
 	uint32_t told = 0;
@@ -426,7 +428,7 @@ tell_parties(const struct lhi_frame *f, char *buf, size_t size)
 		if (q->what != FRAME_HOLDS)
 			continue;
 		n = snprintf(buf + at, size - at, "%s%s%s", told++ > 0 ? ", " :
-		    "", words_of(&name, who, sizeof(who)),
+		    "", printable_text(&name, who, sizeof(who)),
 		    q->mode == LH_SHARED ? " (shared)" : "");
 		if (n < 0 || (size_t)n >= size - at)
 			return;
@@ -462,7 +464,7 @@ lhi_cluster_acquire_elsewhere(struct lh *lh, const char *key, char *buf, size_t
 	if (lhi_shim_request_begin(&p) == 0 &&
 	    lhi_shim_request_await(&p, &wait) == 0 &&
 	    p.answer.type == FRAME_HOLDERS)
-		tell_parties(&p.answer, buf, size);
+		print_parties(&p.answer, buf, size);
 	lhi_shim_request_end(&p);
 	lhi_fail_mute(0);
 }

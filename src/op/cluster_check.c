@@ -73,7 +73,7 @@
 
 /* Which life of its slot is it of? */
 static struct lhi_ref
-ref_of(const struct lhi_held *h)
+ref_of_lease(const struct lhi_held *h)
 {
 	return (struct lhi_ref){ h->slot, h->slot_ref };
 }
@@ -81,7 +81,7 @@ ref_of(const struct lhi_held *h)
 bool
 lhi_cluster_check_of(const struct lhi_held *h)
 {
-	const struct lhi_ref ref = ref_of(h);
+	const struct lhi_ref ref = ref_of_lease(h);
 
 	return !lhi_cluster_check_needed(h->lh, h->slot) ||
 	    lhi_right_is_valid(&h->lh->v, &ref, h->shared, NULL);
@@ -90,7 +90,7 @@ lhi_cluster_check_of(const struct lhi_held *h)
 int64_t
 lhi_cluster_check_cut_ns(const struct lhi_held *h, int64_t end_ns)
 {
-	const struct lhi_ref ref = ref_of(h);
+	const struct lhi_ref ref = ref_of_lease(h);
 	struct lhi_right_end end;
 	int64_t now;
 
@@ -123,12 +123,12 @@ lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
 		return true;
 	if (lhi_lease_find(lh, l, &h) != 0)
 		return false;
-	ref = ref_of(&h);
+	ref = ref_of_lease(&h);
 	return lhi_right_is_valid(&lh->v, &ref, h.shared, end);
 }
 
 static uint64_t
-half_of(uint64_t base)
+half_of_tokens(uint64_t base)
 {
 	return base + (UINT64_C(1) << CLUSTER_SEQ_BITS) / 2;
 }
@@ -142,7 +142,7 @@ lhi_cluster_check_place(const struct lhi_view *v, const struct shm_slot *s,
 
 	if (token <= base || above >= span - CLUSTER_SPARE)
 		return PLACE_BAD;
-	return token < half_of(base) ? PLACE_GOOD : PLACE_HALF;
+	return token < half_of_tokens(base) ? PLACE_GOOD : PLACE_HALF;
 }
 
 int
@@ -187,8 +187,8 @@ lhi_cluster_check_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
 	r->slot_ref = 0;
 	r->slot = ref.slot;
 	r->limit = r->token + MASK(SEQ_BITS) - lid_seq(r->id) + 1;
-	if (r->limit > half_of(lhi_right_base(&lh->v, ref.slot)))
-		r->limit = half_of(lhi_right_base(&lh->v, ref.slot));
+	if (r->limit > half_of_tokens(lhi_right_base(&lh->v, ref.slot)))
+		r->limit = half_of_tokens(lhi_right_base(&lh->v, ref.slot));
 	m->lent.slot_ref = l->key;
 }
 

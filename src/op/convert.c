@@ -43,7 +43,7 @@ enum { MOVED = LEASE_LIVES, BESIDE = 2 };	/* beside 0 and -errno */
 /* The claim's state in the other mode, and in another use; under policy live
  * only when all is done (op/policy.h). */
 static uint64_t
-converted(uint64_t st)
+converted_state(uint64_t st)
 {
 	return state_make(state_kind(st) ^ ST_HELD ^ ST_READ,
 	    (state_seq(st) + CONVERT_STEP) & MASK(SEQ_BITS),
@@ -59,7 +59,7 @@ converted(uint64_t st)
  * will not be swapped either.)
  */
 static void
-tell_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
+write_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
 {
 	uint64_t is;
 
@@ -84,13 +84,13 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
     const struct lhi_token_next *n)
 {
 	struct lhi_view *v = &h->lh->v;
-	uint64_t to = converted(st);
+	uint64_t to = converted_state(st);
 
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");
 	if (mode == WORD_S)
-		tell_grant(h, to, n->token);
+		write_grant(h, to, n->token);
 	/* no acquisition, however large a leap */
 	lhi_counters_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
 	/* should its session end before that is confirmed, it may have been
@@ -115,8 +115,8 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
  * deadline it is made to expire, unless another was quicker to extend it, or
  * its named session has ended as well, whose burial keeps the key back. */
 static bool
-lives(const struct lh_lease *as, const struct lhi_held *h, uint64_t seq,
-    uint64_t *st)
+is_conversion_held(const struct lh_lease *as, const struct lhi_held *h,
+    uint64_t seq, uint64_t *st)
 {
 	struct lhi_view *v = &h->lh->v;
 	int e;
@@ -137,7 +137,7 @@ lives(const struct lh_lease *as, const struct lhi_held *h, uint64_t seq,
 
 /* The swap counts only if the lease lives after it. */
 static int
-confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     unsigned mode, uint64_t token)
 {
 	uint64_t seq = (lid_seq(l->id[1]) + CONVERT_STEP) & MASK(SEQ_BITS);
@@ -154,7 +154,7 @@ confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
 	/* (who found it by status may have it in motion again) */
-	for (int i = 0; (!lives(&as, h, seq, &st) &&
+	for (int i = 0; (!is_conversion_held(&as, h, seq, &st) &&
 	    lhi_lease_now(lh, &as, &now, st) != LEASE_MOVING) ||
 	    !lhi_cluster_check_of(&now); i++) {
 		error = lhi_lease_enforce(lh, &as, &now);
@@ -199,14 +199,14 @@ swap_and_confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	error = swap_mode(h, st, w, mode, n);
 	*swapped = error == 0;
 	if (error == 0)
-		error = confirm(lh, l, h, mode, n->token);
+		error = confirm_conversion(lh, l, h, mode, n->token);
 	lhi_reentry_moves(lh, id, false);
 	return error;
 }
 
 /* The word is w: which token is next?  0, MOVED, -errno. */
 static int
-next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
+choose_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
     struct lhi_token_next *n)
 {
 	int error = lhi_token_next(&lh->v, h->slot, w, false, false, n);
@@ -221,13 +221,13 @@ next_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
 }
 
 static int
-downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+downgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
 	struct lhi_token_next n;
 	uint64_t link;
 	bool swapped;
-	int error = next_token(lh, h, h->word, &n);
+	int error = choose_token(lh, h, h->word, &n);
 
 	if (error != 0)
 		return error;
@@ -248,7 +248,7 @@ downgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 
 /* Take out who is not alive.  1: only h is left, in *w; 0; -EUCLEAN. */
 static int
-make_sole(struct lh *lh, const struct lhi_held *h, uint64_t *w)
+make_sole_reader(struct lh *lh, const struct lhi_held *h, uint64_t *w)
 {
 	int error;
 
@@ -265,13 +265,13 @@ make_sole(struct lh *lh, const struct lhi_held *h, uint64_t *w)
 }
 
 static int
-upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
+upgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
 	struct lhi_token_next n;
 	uint64_t w;
 	bool swapped;
-	int error = make_sole(lh, h, &w);
+	int error = make_sole_reader(lh, h, &w);
 
 	if (error < 0)
 		return error;
@@ -280,7 +280,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		return lhi_lease_enforce(lh, l, h);
 	if (error == 0)
 		return BESIDE;
-	error = next_token(lh, h, w, &n);
+	error = choose_token(lh, h, w, &n);
 	if (error != 0)
 		return error;
 	lhi_point("convert.prepared");
@@ -293,7 +293,7 @@ upgrade(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
  * others may have written in between.
  */
 static bool
-shares_with_others(const struct lhi_held *h)
+has_shared_right(const struct lhi_held *h)
 {
 	const struct lhi_ref ref = { h->slot, h->slot_ref };
 
@@ -329,12 +329,13 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 		}
 		if (mode == l->mode)
 			return 0;
-		if (shares_with_others(&h))
+		if (has_shared_right(&h))
 			return lhi_fail(-EAGAIN, "other hosts may read the "
 			    "key as well: the lease stays as it is; release "
 			    "it and acquire exclusively");
-		error = is == LEASE_MOVING ? MOVED : mode == LH_SHARED ?
-		    downgrade(lh, l, &h, st) : upgrade(lh, l, &h, st);
+		error = is == LEASE_MOVING  ? MOVED
+			: mode == LH_SHARED ? downgrade_lease(lh, l, &h, st)
+					    : upgrade_lease(lh, l, &h, st);
 		if (error == BESIDE)
 			break;
 		if (error != MOVED)

@@ -57,7 +57,7 @@ lhi_deadlock_flags(const struct lhi_acquire_request *ask)
 
 /* A circle that we are not to leave: whoever is, shall look. */
 static void
-point_out(struct lhi_waits_for *q)
+wake_victim(struct lhi_waits_for *q)
 {
 	struct lhi_view *v = q->v;
 	uint32_t victim = q->hop[0].wait;
@@ -78,7 +78,7 @@ point_out(struct lhi_waits_for *q)
 
 /* Whose wait hop i is. */
 static void
-name_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
+describe_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
 	uint32_t ci = q->hop[i].wait;
 	struct shm_session *se = lhi_waits_for_session(q->v, ci);
@@ -94,14 +94,14 @@ name_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 
 /* What hop i waits for, and whom. */
 static void
-tell_hop(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
+describe_hop(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
 	struct lhi_hop *h = &q->hop[i];
 	char key[SHM_KEY_MAX + 1], name[96];
 
 	if (lhi_slot_key(q->v, lhi_slot(q->v, (uint32_t)h->slot_ref), key) == 0)
 		key[0] = '\0';
-	name_thread(q, (i + 1) % q->n, name, sizeof(name));
+	describe_thread(q, (i + 1) % q->n, name, sizeof(name));
 	(void)snprintf(buf, size, "%s waits for '%.48s', %s %s",
 	    i == 0 ? "this thread" : "; that one", key,
 	    h->way[h->at].hold != 0 ? "held by" : "in whose queue stands first",
@@ -110,7 +110,7 @@ tell_hop(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 
 /* The circle in words. */
 static int
-tell(struct lhi_waits_for *q)
+fail_with_circle(struct lhi_waits_for *q)
 {
 	char text[560] = "";
 	size_t len;
@@ -124,7 +124,7 @@ tell(struct lhi_waits_for *q)
 			len = strlen(text);
 			i = q->n - 1;
 		}
-		tell_hop(q, i, text + len, sizeof(text) - len);
+		describe_hop(q, i, text + len, sizeof(text) - len);
 	}
 	return lhi_fail(-EDEADLK, "a deadlock: %s.  Nothing has changed: "
 	    "release what you hold, and try again", text);
@@ -132,7 +132,7 @@ tell(struct lhi_waits_for *q)
 
 /* 0; -EDEADLK. */
 static int
-look(struct lhi_waits_for *q, uint32_t ci, struct lhi_deadlock *d)
+look_for_circle(struct lhi_waits_for *q, uint32_t ci, struct lhi_deadlock *d)
 {
 	bool no_deadlock =
 	    sh32_load(&q->v->claims[ci].wflags) & WAITER_NO_DEADLOCK;
@@ -142,12 +142,12 @@ look(struct lhi_waits_for *q, uint32_t ci, struct lhi_deadlock *d)
 	    d->gap_max_ns;
 	if (!no_deadlock && lhi_waits_for_find(q, ci, true, false)) {
 		if (lhi_waits_for_proved(q))
-			return tell(q);
+			return fail_with_circle(q);
 		d->next_ns = q->now + AGAIN_NS;
 	} else if ((no_deadlock || q->pruned) &&
 	    lhi_waits_for_find(q, ci, false, false)) {
 		if (lhi_waits_for_proved(q))
-			point_out(q);
+			wake_victim(q);
 		d->next_ns = q->now + AGAIN_NS;
 	} else if (q->soon_ns != INT64_MAX) {
 		(void)lhi_waits_for_find(q, ci, false, true);
@@ -183,7 +183,7 @@ lhi_deadlock_look(struct lhi_view *v, uint32_t ci, struct lhi_deadlock *d)
 	q->pruned = false;
 	q->soon_ns = INT64_MAX;
 	q->soon.n = 0;
-	error = look(q, ci, d);
+	error = look_for_circle(q, ci, d);
 	free(q);
 	return error;
 }

@@ -44,7 +44,7 @@
 
 /* The claim cache has seen the present tick: is it surely before `until`? */
 static bool
-surely_before(const struct lhi_claim_cache *m, int64_t until)
+is_surely_before(const struct lhi_claim_cache *m, int64_t until)
 {
 	return until - lhi_claim_cache_now_ns(m) > COARSE_MARGIN_NS ||
 	    lhi_now_ns(&m->lh->v) < until;
@@ -77,7 +77,7 @@ count_from(bool own, int64_t now, int64_t ttl_ms)
 
 /* The deadline for a lease in state st; `own` as in extend_slow(). */
 static uint64_t
-deadline(const struct lh *lh, uint64_t st, bool own, int64_t from,
+deadline_of(const struct lh *lh, uint64_t st, bool own, int64_t from,
     int64_t ttl_ms)
 {
 	uint64_t was = state_deadline(st);
@@ -109,7 +109,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		return lhi_lease_told(lh, l, h);
 	}
 	lhi_point("extend.checked");
-	later = state_make(state_st(st), state_seq(st), deadline(lh, st, own,
+	later = state_make(state_st(st), state_seq(st), deadline_of(lh, st, own,
 	    count_from(own, now, ttl_ms), ttl_ms));
 	if (lhi_mutant_on(use_number))	/* its seq is constant: no proof */
 		st = sh64_load(&h->claim->state);
@@ -198,7 +198,7 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	if (unlikely(token_cluster(r->token)))
 		return extend_slow(m->lh, l, ttl_ms, true);
 	if (unlikely(ttl_ms != m->ttl_ms)) {
-		later = state_make(ST_HELD, 0, deadline(m->lh, 0, true,
+		later = state_make(ST_HELD, 0, deadline_of(m->lh, 0, true,
 		    lhi_claim_cache_now_ns(m), ttl_ms));
 		expires = lhi_deadline_ns(&m->lh->v, state_deadline(later));
 	}
@@ -226,7 +226,7 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	 * too late: then undo it, and the slow path says so */
 	lhi_claim_cache_tick(m, &ts, m->ttl_ms > 0 ? m->ttl_ms :
 	    DEFAULT_TTL_MS);
-	if (!surely_before(m, old) && sh64_cas(&c->state, later,
+	if (!is_surely_before(m, old) && sh64_cas(&c->state, later,
 	    state_make(ST_EXPIRED, state_seq(st), 0)))
 		lhi_counters_add(&m->lh->v, STAT_EXPIRED_OWN, 1);
 	return extend_slow(m->lh, l, ttl_ms, true);

@@ -91,7 +91,7 @@ static struct lhi_view *view(struct handoff *h) { return &h->lh->v; }
 
 /* Who asked, in words, goes along. */
 static void
-carry_aside(struct handoff *h, uint64_t id, uint64_t seq)
+copy_note(struct handoff *h, uint64_t id, uint64_t seq)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 	struct lhi_claim_note a;
@@ -105,13 +105,13 @@ carry_aside(struct handoff *h, uint64_t id, uint64_t seq)
 
 /* 1: c2 is HELD, for this key, and will stand before `head`. */
 static void
-announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
+announce_claim(struct handoff *h, const struct lh_lease *l, uint32_t head)
 {
 	struct lhi_view *v = view(h);
 	struct shm_claim *c = h->to.c;
 	uint64_t seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
 
-	carry_aside(h, l->id[1], seq);
+	copy_note(h, l->id[1], seq);
 	sh64_store_rlx(&c->slot_ref, l->key);
 	sh64_store_rlx(&c->since, sh64_load_rlx(&h->from.claim->since));
 	if (!state_strict(h->st))
@@ -137,7 +137,7 @@ announce(struct handoff *h, const struct lh_lease *l, uint32_t head)
 
 /* It was not to be: c2 is free again. */
 static int
-retract(struct handoff *h)
+retract_claim(struct handoff *h)
 {
 	sh64_store(&h->to.c->state, state_make(ST_FREE, state_seq(h->to_st),
 	    0));
@@ -147,7 +147,7 @@ retract(struct handoff *h)
 /* The old lease was extended in the meantime, or shortened: so is the new one,
  * but by who found it and was quicker. */
 static void
-follow(struct handoff *h, uint64_t st)
+follow_deadline(struct handoff *h, uint64_t st)
 {
 	struct lhi_view *v = view(h);
 	uint64_t as = state_make(state_st(h->to_st), state_seq(h->to_st),
@@ -163,7 +163,7 @@ follow(struct handoff *h, uint64_t st)
 
 /* 2 and 3, the word being w. */
 static int
-swap(struct handoff *h, uint64_t w)
+swap_word(struct handoff *h, uint64_t w)
 {
 	struct lhi_view *v = view(h);
 	uint64_t mine = word_make(h->from.shared ? WORD_S : WORD_X, h->to.ci,
@@ -172,7 +172,7 @@ swap(struct handoff *h, uint64_t w)
 	h->moved = state_make(state_kind(h->st), (state_seq(h->st) +
 	    CONVERT_STEP) & MASK(SEQ_BITS), state_deadline(h->st));
 	if (!sh64_cas(&h->from.claim->state, h->st, h->moved))	/* 21 */
-		return retract(h);
+		return retract_claim(h);
 	lhi_point("handoff.taken");
 	if (!h->from.shared)
 		lhi_lease_moves(&h->from, h->moved);
@@ -180,10 +180,10 @@ swap(struct handoff *h, uint64_t w)
 	 * is not to end before that */
 	st = sh64_load(&h->from.claim->state);
 	if (lhi_lease_moved(&h->from, st, state_seq(h->moved)))
-		follow(h, st);
+		follow_deadline(h, st);
 	if (!sh64_cas(&h->from.slot->word, w, mine)) {
 		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
-		return retract(h);
+		return retract_claim(h);
 	}
 	lhi_point("handoff.swapped");
 	lhi_lease_at_rest(h->lh, h->to.ci, h->to_st);
@@ -201,7 +201,7 @@ swap(struct handoff *h, uint64_t w)
  * whether it had ended or not.
  */
 static unsigned
-how_ended(struct handoff *h, uint64_t st)
+ended_state(struct handoff *h, uint64_t st)
 {
 	struct lhi_view *v = view(h);
 	bool same = state_seq(st) == state_seq(h->moved);
@@ -223,7 +223,7 @@ how_ended(struct handoff *h, uint64_t st)
 
 /* 4: false: it had been made to end before us. */
 static bool
-let_go(struct handoff *h)
+free_old_claim(struct handoff *h)
 {
 	struct lhi_view *v = view(h);
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
@@ -238,7 +238,7 @@ let_go(struct handoff *h)
 	    h->from.shared ? ST_REVOKED : ST_FREE, seq, 0)));
 	lhi_point("handoff.let_go");
 	if (held)
-		follow(h, st);
+		follow_deadline(h, st);
 	if (held && h->from.shared)
 		(void)lhi_readers_leave(v, h->from.slot, h->from.ci,
 		    state_seq(h->moved), false);
@@ -249,7 +249,7 @@ let_go(struct handoff *h)
 			lhi_claim_cache_put(m, (int)bit);
 	}
 	if (!held)
-		h->ended = how_ended(h, st);
+		h->ended = ended_state(h, st);
 	return held || h->ended == 0;
 }
 
@@ -259,8 +259,8 @@ let_go(struct handoff *h)
  * or have it in motion, is quicker.
  */
 static bool
-stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
-    bool whole, uint64_t *st)
+is_handoff_held(struct handoff *h, const struct lh_lease *as,
+    const struct lhi_held *now, bool whole, uint64_t *st)
 {
 	struct lhi_view *v = view(h);
 	int e;
@@ -285,7 +285,7 @@ stands(struct handoff *h, const struct lh_lease *as, const struct lhi_held *now,
 
 /* 5: fill the lease in, or make it lost. */
 static int
-confirm(struct handoff *h, struct lh_lease *l, bool whole)
+confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 {
 	struct lhi_view *v = view(h);
 	struct lhi_held now = h->from;
@@ -309,7 +309,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 			    h->delay_ms);
 		whole = false;
 	}
-	if (!stands(h, &as, &now, whole, &st))
+	if (!is_handoff_held(h, &as, &now, whole, &st))
 		return lhi_lease_enforce(h->lh, &as, &now);
 	if (state_live(h->st))
 		lhi_policy_resume(v, h->to.ci, h->to_st);
@@ -328,7 +328,7 @@ confirm(struct handoff *h, struct lh_lease *l, bool whole)
 
 /* The lease is held, its claim's state h->st. */
 static int
-attempt(struct handoff *h, struct lh_lease *l)
+try_handoff(struct handoff *h, struct lh_lease *l)
 {
 	uint64_t w = h->w;
 	int error;
@@ -347,13 +347,13 @@ attempt(struct handoff *h, struct lh_lease *l)
 		error = lhi_cluster_check_next(&h->from, h->next.token);
 	if (error != 0)
 		return error;
-	announce(h, l, h->from.shared ? word_idx(w) : 0);
-	error = swap(h, w);
-	return error != 0 ? error : confirm(h, l, let_go(h));
+	announce_claim(h, l, h->from.shared ? word_idx(w) : 0);
+	error = swap_word(h, w);
+	return error != 0 ? error : confirm_handoff(h, l, free_old_claim(h));
 }
 
 static int
-hand_over(struct handoff *h, struct lh_lease *l)
+repeat_handoff(struct handoff *h, struct lh_lease *l)
 {
 	enum lhi_lease_is is;
 	int error = MOVED;
@@ -373,7 +373,7 @@ hand_over(struct handoff *h, struct lh_lease *l)
 			return lhi_fail(-EINVAL, "a lease under policy live is "
 			    "for a process: a named session has none that "
 			    "could be seen to run; the lease is as it was");
-		error = attempt(h, l);
+		error = try_handoff(h, l);
 	}
 	return error != MOVED ? error : lhi_fail(-EAGAIN, "the key does not "
 	    "hold still: others come and go, or convert this very lease, or "
@@ -381,7 +381,7 @@ hand_over(struct handoff *h, struct lh_lease *l)
 }
 
 static int
-hand(struct lh *lh, struct lh_lease *l, struct lh_session *to,
+hand_over_lease(struct lh *lh, struct lh_lease *l, struct lh_session *to,
     struct lhi_request *request)
 {
 	struct handoff h = { .lh = lh, .request = request };
@@ -401,7 +401,7 @@ hand(struct lh *lh, struct lh_lease *l, struct lh_session *to,
 	if (error == 0) {
 		h.from_sid = l->id[0];
 		h.delay_ms = lhi_named_delay_of(&lh->v, h.from_sid);
-		error = hand_over(&h, l);
+		error = repeat_handoff(&h, l);
 		lhi_session_claim_leave(&h.to);
 	}
 	(void)pthread_setcancelstate(cancel, NULL);
@@ -411,14 +411,14 @@ hand(struct lh *lh, struct lh_lease *l, struct lh_session *to,
 int
 lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
 {
-	return hand(lh, l, to, NULL);
+	return hand_over_lease(lh, l, to, NULL);
 }
 
 int
 lhi_handoff_once(struct lh *lh, const struct lhi_acquire_request *ask, struct
     lh_lease *l)
 {
-	return hand(lh, l, ask->more->session, ask->request);
+	return hand_over_lease(lh, l, ask->more->session, ask->request);
 }
 
 int

@@ -47,14 +47,14 @@ struct lhi_finals {
 
 /* The session in which the id is unique. */
 static uint64_t
-scope_of(const struct lh *lh, const struct lh_session *session)
+session_of_request(const struct lh *lh, const struct lh_session *session)
 {
 	return session == NULL ? lh->sid : session->sid;
 }
 
 /* q has ended: it is the latest to be remembered. */
 static void
-remember(struct lh *lh, const struct lhi_request *q)
+remember_final(struct lh *lh, const struct lhi_request *q)
 {
 	struct lhi_finals *f;
 	uint32_t i;
@@ -75,7 +75,7 @@ remember(struct lh *lh, const struct lhi_request *q)
 
 /* The lease that it was granted, as it is now. */
 static void
-fill(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
+fill_lease(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 {
 	uint32_t ci = lid_claim(q->lease);
 	struct shm_claim *c = &v->claims[ci];
@@ -99,7 +99,7 @@ fill(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 }
 
 static int
-still_waits(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
+wait_for_answer(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
     *nap_ns)
 {
 	struct timespec ts = { 0, (long)*nap_ns };
@@ -127,7 +127,7 @@ still_waits(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
 
 /* What became of it, if it is not ours to do. */
 static int
-answer(struct lh *lh, const struct lhi_request *q, int found,
+answer_repeat(struct lh *lh, const struct lhi_request *q, int found,
     struct lh_lease *lease)
 {
 	int64_t age_ms = (int64_t)(lhi_request_age(&lh->v, q->state) <<
@@ -135,7 +135,7 @@ answer(struct lh *lh, const struct lhi_request *q, int found,
 
 	switch (found) {
 	case REQUEST_HELD:
-		fill(&lh->v, q, lease);
+		fill_lease(&lh->v, q, lease);
 		return 0;
 	case REQUEST_FAILED:
 		return lhi_fail(-(int)req_who(q->state), "this request has "
@@ -156,7 +156,7 @@ lhi_idempotency_ask(struct lh *lh, const struct lhi_key_name *name,
     struct lh_lease *lease)
 {
 	const struct lhi_request_name n = {
-		.session = scope_of(lh, ask->more->session),
+		.session = session_of_request(lh, ask->more->session),
 		.id = { ask->more->request[0], ask->more->request[1] },
 		.key = name->hash,
 	};
@@ -165,7 +165,7 @@ lhi_idempotency_ask(struct lh *lh, const struct lhi_key_name *name,
 	if (found == 0)
 		found = lhi_request_begin(&lh->v, &n, q);
 	return found < 0 || found == REQUEST_OURS || found == REQUEST_BUSY ?
-	    found : answer(lh, q, found, lease);
+	    found : answer_repeat(lh, q, found, lease);
 }
 
 int
@@ -179,7 +179,7 @@ lhi_idempotency_enter(struct lh *lh, const struct lhi_acquire_target *want,
 	lhi_request_pass_tick(&lh->v);
 	while ((found = lhi_idempotency_ask(lh, want->name, ask, q, lease)) ==
 	    REQUEST_BUSY) {
-		error = still_waits(lh, ask, &nap_ns);
+		error = wait_for_answer(lh, ask, &nap_ns);
 		if (error != 0)
 			return error;
 	}
@@ -224,13 +224,13 @@ lhi_idempotency_done(struct lh *lh, const struct lhi_acquire_request *ask,
 		/* as if it had not been asked */
 		lhi_request_forget(q->r, q->state);
 	else if (lhi_request_move(&lh->v, q, REQ_FAILED, (uint32_t)-error))
-		remember(lh, q);					/* 7 */
+		remember_final(lh, q);					/* 7 */
 }
 
 /* By which request was this lease got, as its claim's aside says?  What that
  * is; REQUEST_NONE. */
 static int
-request_of(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
+request_of_lease(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
 {
 	struct lhi_request_name n = { .session = l->id[0] };
 	struct lhi_claim_note a;
@@ -254,7 +254,7 @@ lhi_idempotency_leaves(struct lh *lh, const struct lh_lease *l,
 	    !lhi_request_used(&lh->v) ||
 	    lhi_claim(&lh->v, lid_claim(l->id[1])) == NULL)
 		return;
-	if (request_of(lh, l, q) != REQUEST_HELD ||
+	if (request_of_lease(lh, l, q) != REQUEST_HELD ||
 	    (req_st(q->state) != REQ_RELEASED &&
 	    !lhi_request_move(&lh->v, q, REQ_RELEASED, 0)))	/* 8 */
 		q->r = NULL;
@@ -263,7 +263,8 @@ lhi_idempotency_leaves(struct lh *lh, const struct lh_lease *l,
 
 /* Somebody else releases it as well, and was quicker with the record. */
 static int
-said_meanwhile(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
+find_request_again(struct lh *lh, const struct lh_lease *l,
+    struct lhi_request *q)
 {
 	const struct lhi_request_name n = q->name;
 	int found = lhi_request_find(&lh->v, &n, q);
@@ -282,14 +283,14 @@ lhi_idempotency_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
 		/* again, so that who comes too late can see it; one may have,
 		 * when the key was free already, and said LOST */
 		if (!lhi_request_move(&lh->v, q, REQ_RELEASED, 0) &&
-		    said_meanwhile(lh, l, q) == REQUEST_LOST)
+		    find_request_again(lh, l, q) == REQUEST_LOST)
 			(void)lhi_request_move(&lh->v, q, REQ_RELEASED, 0);
-		remember(lh, q);
+		remember_final(lh, q);
 	} else if (q->r != NULL) {
 		if (lhi_request_move(&lh->v, q, REQ_LOST, 0))	/* 9 */
-			remember(lh, q);
+			remember_final(lh, q);
 		else
-			others = said_meanwhile(lh, l, q) ==
+			others = find_request_again(lh, l, q) ==
 			    REQUEST_RELEASED;
 	} else if (error == -ESTALE) {
 		others = lhi_request_find_lease(&lh->v, l->id[0], l->id[1],
@@ -305,13 +306,14 @@ int
 lhi_idempotency_find(struct lh *lh, const struct lh_session *session,
     const uint64_t id[2], struct lh_lease *lease)
 {
-	struct lhi_request_name n = { .session = scope_of(lh, session) };
+	struct lhi_request_name n = {
+	    .session = session_of_request(lh, session)};
 	struct lhi_request q;
 	int found;
 
 	memcpy(n.id, id, sizeof(n.id));
 	found = lhi_request_find(&lh->v, &n, &q);
 	if (found == REQUEST_HELD)
-		fill(&lh->v, &q, lease);
+		fill_lease(&lh->v, &q, lease);
 	return found;
 }

@@ -21,7 +21,7 @@
 
 /* The lease is of this attachment, or of a named session, which all present. */
 static bool
-presentable(struct lh *lh, const struct lh_lease *l)
+is_presentable(struct lh *lh, const struct lh_lease *l)
 {
 	return l->id[0] == lh->sid || lhi_named_is(&lh->v, l->id[0]);
 }
@@ -42,7 +42,7 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 		return error;
 	if (l == NULL)
 		return lhi_fail(-EINVAL, "no lease was given (NULL)");
-	if (l->opaque == LEASE_RELEASED && (presentable(lh, l) ||
+	if (l->opaque == LEASE_RELEASED && (is_presentable(lh, l) ||
 	    lhi_lease_orphaned(lh, l)))
 		return -EALREADY;
 	h->lh = lh;
@@ -71,7 +71,7 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 {
 	int error = lhi_lease_find(lh, l, h);
 
-	return error != 0 || presentable(lh, l) ? error : lhi_fail(-EPERM,
+	return error != 0 || is_presentable(lh, l) ? error : lhi_fail(-EPERM,
 	    "this lease belongs to another session: present it through the "
 	    "attachment that acquired it");
 }

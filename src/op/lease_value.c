@@ -40,7 +40,7 @@ static_assert(LH_VALUE_MAX == SHM_VALUE_MAX, "the same");
 
 /* Steps 3 and 5. */
 static bool
-holds(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
+is_holder(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
 {
 	uint64_t st = sh64_load(&h->claim->state);
 
@@ -50,7 +50,7 @@ holds(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
 
 /* 0, LEASE_LIVES, -errno. */
 static int
-set(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
+set_value(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
     const void *value, size_t len)
 {
 	struct lhi_view *v = &lh->v;
@@ -60,13 +60,13 @@ set(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 
 	for (int i = 0; error == 0 && i < TRIES; i++) {
 		lhi_value_look(v, &t);
-		if (!holds(lh, l, h)) {
+		if (!is_holder(lh, l, h)) {
 			lhi_value_drop(v, &t);
 			return lhi_lease_enforce(lh, l, h);
 		}
 		if (!lhi_value_swap(v, &t))
 			continue;
-		if (holds(lh, l, h)) {
+		if (is_holder(lh, l, h)) {
 			lhi_value_keep(v, &t);
 			return 0;
 		}
@@ -83,7 +83,8 @@ set(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 
 /* Its length is in range. */
 static int
-put(struct lh *lh, const struct lh_lease *l, const void *value, size_t len)
+check_and_set_value(struct lh *lh, const struct lh_lease *l, const void *value,
+    size_t len)
 {
 	struct lhi_held h;
 	int error = lhi_lease_check(lh, l, &h), cancel;
@@ -99,7 +100,7 @@ put(struct lh *lh, const struct lh_lease *l, const void *value, size_t len)
 	 * would keep a record for as long as its process lives */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do
-		error = set(lh, l, &h, value, len);
+		error = set_value(lh, l, &h, value, len);
 	while (error == LEASE_LIVES);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
@@ -107,7 +108,7 @@ put(struct lh *lh, const struct lh_lease *l, const void *value, size_t len)
 
 /* Was the value of the lease's key set under this very lease? */
 static bool
-is_of(struct lh *lh, const struct lh_lease *l)
+is_value_of(struct lh *lh, const struct lh_lease *l)
 {
 	struct shm_slot *s = lhi_slot(&lh->v, (uint32_t)l->key);
 	struct lhi_value value;
@@ -122,14 +123,14 @@ lhi_lease_value_asked(struct lh *lh, const struct lhi_acquire_request *ask,
 {
 	const struct lh_acquire_more *m = ask->more;
 
-	if (m->value == NULL || is_of(lh, lease))
+	if (m->value == NULL || is_value_of(lh, lease))
 		return 0;
 	lhi_point("acquire.valued");
-	return put(lh, lease, m->value, m->value_len);
+	return check_and_set_value(lh, lease, m->value, m->value_len);
 }
 
 static int
-check(const void *value, size_t len)
+check_value(const void *value, size_t len)
 {
 	if (len > SHM_VALUE_MAX)
 		return lhi_fail(-EINVAL, "a value of %zu bytes: %u are the "
@@ -144,14 +145,14 @@ int
 lh_value_set(struct lh *lh, const struct lh_lease *lease, const void *value,
     size_t len)
 {
-	int error = check(value, len);
+	int error = check_value(value, len);
 
-	return error != 0 ? error : put(lh, lease, value, len);
+	return error != 0 ? error : check_and_set_value(lh, lease, value, len);
 }
 
 /* The value of that life of the slot.  1, 0: it has none; -EAGAIN; -EUCLEAN. */
 static int
-read_life(struct lh *lh, const struct lhi_ref *ref, struct lhi_value *value)
+read_value(struct lh *lh, const struct lhi_ref *ref, struct lhi_value *value)
 {
 	int got = lhi_value_read(&lh->v, ref->slot, value);
 
@@ -183,7 +184,7 @@ lh_value_get(struct lh *lh, const char *key, void *value, size_t *len,
 			return lhi_fail(-ENOENT, "there is no key '%.64s' in "
 			    "table %s", key, lh->name);
 		if (error == 1)
-			error = read_life(lh, &ref, &got);
+			error = read_value(lh, &ref, &got);
 	}
 	if (error == -EAGAIN)
 		return lhi_fail(error, "the value of '%.64s' does not hold "

@@ -44,7 +44,7 @@
  * shared says nothing, if others have joined since, or begun anew.
  */
 static bool
-chain_grants(const struct lhi_held *h)
+is_granted_by_chain(const struct lhi_held *h)
 {
 	uint64_t grant = sh64_load(&h->claim->grant);
 	uint64_t w = sh64_load(&h->slot->word), ver = word_ver(h->word), l, st;
@@ -69,9 +69,9 @@ chain_grants(const struct lhi_held *h)
 }
 
 static bool
-word_grants(const struct lhi_held *h)
+is_granted_by_word(const struct lhi_held *h)
 {
-	return h->shared ? chain_grants(h) :
+	return h->shared ? is_granted_by_chain(h) :
 	    sh64_load(&h->slot->word) == h->word;
 }
 
@@ -88,14 +88,14 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 	    sh64_load(&h->claim->slot_ref) == l->key &&
 	    l->token == (h->shared ? lhi_reader_token(h->slot, h->claim) :
 	    lhi_lock_token(h->slot, h->word)) &&
-	    (!h->shared || word_grants(h));
+	    (!h->shared || is_granted_by_word(h));
 }
 
 bool
 lhi_lease_granted(const struct lhi_held *h)
 {
 	return lhi_cluster_check_of(h) &&
-	       word_grants(h); /* cluster_check.c, I1 */
+	       is_granted_by_word(h); /* cluster_check.c, I1 */
 }
 
 bool
@@ -111,7 +111,7 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 		   lhi_reader_may_move(h->claim, lid_seq(l->id[1]))) &&
 	       l->token == (h->shared ? lhi_reader_token(h->slot, h->claim)
 				      : lhi_lock_token(h->slot, h->word)) &&
-	       word_grants(h);
+	       is_granted_by_word(h);
 }
 
 enum lhi_lease_is
@@ -207,7 +207,7 @@ lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
 	st = sh64_load(&h->claim->state);
 	if ((!lhi_lease_current(lh, l, h, st) &&
 	    !lhi_lease_in_motion(lh, l, h, st)) ||
-	    !word_grants(h) ||
+	    !is_granted_by_word(h) ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, h);
 	/* a named session's end, after the last look at word and claim, too */

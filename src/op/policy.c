@@ -113,7 +113,7 @@ lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st)
 }
 
 static bool
-runs(struct lhi_view *v, uint64_t sid)
+is_running(struct lhi_view *v, uint64_t sid)
 {
 	pid_t pid = lhi_session_pid(v, sid);
 	const struct shm_session *se;
@@ -140,7 +140,7 @@ lhi_policy_tend(struct lhi_view *v, uint32_t ci, uint64_t st, int64_t now_ns)
 		return;
 	end = lhi_deadline_ns(v, state_deadline(st));
 	if (now_ns >= end || end - now_ns > (near > NEAR_NS ? near : NEAR_NS) ||
-	    !lhi_view_same_time(v) || !runs(v, lhi_claim_owner(v, ci)))
+	    !lhi_view_same_time(v) || !is_running(v, lhi_claim_owner(v, ci)))
 		return;
 	later = state_make(state_st(st), state_seq(st),
 	    lhi_deadline(v, now_ns + ttl) & ~UINT64_C(1));

@@ -54,7 +54,7 @@ struct lhi_holds {
 };
 
 static uint64_t
-hash_of(const struct lhi_key_name *n, const char *holder)
+hash_of_hold(const struct lhi_key_name *n, const char *holder)
 {
 	return n->hash * 31 + lhi_hash(holder, strlen(holder));
 }
@@ -67,7 +67,7 @@ lease_bucket(struct lh *lh, uint64_t id)
 
 /* Under the lock, as all from here to set_held(). */
 static struct hold *
-find(struct lh *lh, uint64_t hash, const struct lhi_key_name *n,
+find_hold(struct lh *lh, uint64_t hash, const struct lhi_key_name *n,
     const char *holder)
 {
 	struct hold *h = lh->holds->named[hash % BUCKETS];
@@ -80,7 +80,7 @@ find(struct lh *lh, uint64_t hash, const struct lhi_key_name *n,
 }
 
 static struct hold *
-find_lease(struct lh *lh, uint64_t id)
+find_hold_of_lease(struct lh *lh, uint64_t id)
 {
 	struct hold *h = lh->holds == NULL ? NULL : *lease_bucket(lh, id);
 
@@ -90,7 +90,7 @@ find_lease(struct lh *lh, uint64_t id)
 }
 
 static void
-unlease(struct lh *lh, struct hold *h)
+unlink_lease(struct lh *lh, struct hold *h)
 {
 	struct hold **p = lease_bucket(lh, h->lease.id[1]);
 
@@ -100,12 +100,12 @@ unlease(struct lh *lh, struct hold *h)
 }
 
 static void
-drop(struct lh *lh, struct hold *h)
+drop_hold(struct lh *lh, struct hold *h)
 {
 	struct hold **p = &lh->holds->named[h->hash % BUCKETS];
 
 	if (h->count != 0)
-		unlease(lh, h);
+		unlink_lease(lh, h);
 	while (*p != h)
 		p = &(*p)->next;
 	*p = h->next;
@@ -117,7 +117,7 @@ drop(struct lh *lh, struct hold *h)
  * if it is being converted: lhi_reentry_follow() comes when that is done.)
  */
 static bool
-is_over(struct lh *lh, const struct hold *h)
+is_hold_over(struct lh *lh, const struct hold *h)
 {
 	uint64_t id = h->lease.id[1];
 	uint64_t now = lhi_claim_cache_id(&lh->v, lid_claim(id));
@@ -127,25 +127,25 @@ is_over(struct lh *lh, const struct hold *h)
 }
 
 static void
-sweep(struct lh *lh, uint64_t hash)
+drop_ended_holds(struct lh *lh, uint64_t hash)
 {
 	struct hold *h, *next;
 
 	for (h = lh->holds->named[hash % BUCKETS]; h != NULL; h = next) {
 		next = h->next;
-		if (is_over(lh, h))
-			drop(lh, h);
+		if (is_hold_over(lh, h))
+			drop_hold(lh, h);
 	}
 }
 
 static struct hold *
-add(struct lh *lh, uint64_t hash, const struct lhi_key_name *n,
+add_hold(struct lh *lh, uint64_t hash, const struct lhi_key_name *n,
     const char *holder)
 {
 	size_t len = strlen(holder) + 1;
 	struct hold *h = calloc(1, sizeof(*h) + n->len + 1 + len);
 
-	sweep(lh, hash);
+	drop_ended_holds(lh, hash);
 	if (h == NULL)
 		return NULL;
 	h->hash = hash;
@@ -173,7 +173,7 @@ enum known { NOTHING, WAITING_FOR, HAS, NO_MEMORY };
 
 /* ... if nothing, then it is ACQUIRING from now on. */
 static enum known
-look(struct lh *lh, uint64_t hash, const struct lhi_key_name *name,
+look_up_hold(struct lh *lh, uint64_t hash, const struct lhi_key_name *name,
     const char *holder, struct lh_lease *lease)
 {
 	enum known known = NOTHING;
@@ -183,14 +183,14 @@ look(struct lh *lh, uint64_t hash, const struct lhi_key_name *name,
 	if (lh->holds == NULL)
 		__atomic_store_n(&lh->holds, calloc(1,
 		    sizeof(*lh->holds)), __ATOMIC_RELAXED);
-	h = lh->holds == NULL ? NULL : find(lh, hash, name, holder);
+	h = lh->holds == NULL ? NULL : find_hold(lh, hash, name, holder);
 	if (h != NULL && h->count != 0) {
 		*lease = h->lease;
 		known = HAS;
 	} else if (h != NULL) {
 		known = WAITING_FOR;
 	} else if (lh->holds == NULL ||
-	    add(lh, hash, name, holder) == NULL) {
+	    add_hold(lh, hash, name, holder) == NULL) {
 		known = NO_MEMORY;
 	}
 	lhi_proc_unlock();
@@ -202,7 +202,7 @@ look(struct lh *lh, uint64_t hash, const struct lhi_key_name *name,
  * under that right, since it is held after that; -errno as lh_verify().
  */
 static int
-verify(struct lh *lh, struct lh_lease *lease)
+verify_lease(struct lh *lh, struct lh_lease *lease)
 {
 	struct lhi_held h;
 	int error = lhi_lease_check(lh, lease, &h);
@@ -226,7 +226,7 @@ is_moving(struct lh *lh, const struct lh_lease *lease)
 	bool moving;
 
 	lhi_proc_lock();
-	h = find_lease(lh, lease->id[1]);
+	h = find_hold_of_lease(lh, lease->id[1]);
 	moving = h != NULL && h->moving != 0;
 	lhi_proc_unlock();
 	return moving;
@@ -235,14 +235,14 @@ is_moving(struct lh *lh, const struct lh_lease *lease)
 /* The lease was seen to be held, until then: enter it again.  False: it has
  * just gone. */
 static bool
-enter(struct lh *lh, struct lh_lease *lease)
+enter_again(struct lh *lh, struct lh_lease *lease)
 {
 	int64_t expires_ns = lease->expires_ns;
 	struct hold *h;
 	bool there;
 
 	lhi_proc_lock();
-	h = find_lease(lh, lease->id[1]);
+	h = find_hold_of_lease(lh, lease->id[1]);
 	there = h != NULL && h->count != UINT32_MAX;
 	if (there) {
 		h->count++;
@@ -254,14 +254,14 @@ enter(struct lh *lh, struct lh_lease *lease)
 }
 
 static void
-forget(struct lh *lh, uint64_t id)
+forget_lease(struct lh *lh, uint64_t id)
 {
 	struct hold *h;
 
 	lhi_proc_lock();
-	h = find_lease(lh, id);
+	h = find_hold_of_lease(lh, id);
 	if (h != NULL)
-		drop(lh, h);
+		drop_hold(lh, h);
 	lhi_proc_unlock();
 }
 
@@ -272,17 +272,17 @@ lhi_reentry_told(struct lh *lh, const struct lhi_key_name *name,
 	struct hold *h;
 
 	lhi_proc_lock();
-	h = find(lh, hash_of(name, holder), name, holder);
+	h = find_hold(lh, hash_of_hold(name, holder), name, holder);
 	if (lease != NULL)
 		set_held(lh, h, lease);
 	else
-		drop(lh, h);
+		drop_hold(lh, h);
 	lhi_proc_unlock();
 }
 
 /* By fn; others of this holder wait for what comes of it. */
 static int
-acquire(struct lh *lh, struct lhi_acquire_target *want,
+acquire_first(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,
     lhi_acquire_fn *fn)
 {
@@ -297,7 +297,7 @@ acquire(struct lh *lh, struct lhi_acquire_target *want,
 }
 
 static int
-wait_a_little(struct lh *lh, const struct lhi_acquire_request *ask)
+wait_for_hold(struct lh *lh, const struct lhi_acquire_request *ask)
 {
 	const struct timespec ts = { 0, NAP_NS };
 
@@ -319,12 +319,12 @@ int
 lhi_reentry_ask(struct lh *lh, const struct lhi_key_name *name,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
-	uint64_t hash = hash_of(name, ask->more->holder);
+	uint64_t hash = hash_of_hold(name, ask->more->holder);
 	struct lh_lease has;
 	int error;
 
 	for (;;) {
-		switch (look(lh, hash, name, ask->more->holder, &has)) {
+		switch (look_up_hold(lh, hash, name, ask->more->holder, &has)) {
 		case NO_MEMORY:
 			return lhi_fail(-ENOMEM, "out of memory");
 		case NOTHING:
@@ -334,20 +334,20 @@ lhi_reentry_ask(struct lh *lh, const struct lhi_key_name *name,
 		case HAS:
 			break;
 		}
-		error = verify(lh, &has);
+		error = verify_lease(lh, &has);
 		if (error != 0 && error != -ESTALE)
 			return error;
 		if (error != 0 && is_moving(lh, &has))
 			return HOLDER_WAITS;
 		if (error != 0) {
-			forget(lh, has.id[1]);
+			forget_lease(lh, has.id[1]);
 			continue;
 		}
 		if ((has.mode == LH_SHARED) != ask->shared)
 			return lhi_fail(-EDEADLK, "this very holder has the "
 			    "key in the other mode: convert the lease, or "
 			    "release it first");
-		if (enter(lh, &has)) {
+		if (enter_again(lh, &has)) {
 			*lease = has;
 			return 0;
 		}
@@ -363,12 +363,12 @@ lhi_reentry_acquire(struct lh *lh, struct lhi_acquire_target *want,
 
 	while ((found = lhi_reentry_ask(lh, want->name, ask, lease)) ==
 	    HOLDER_WAITS) {
-		error = wait_a_little(lh, ask);
+		error = wait_for_hold(lh, ask);
 		if (error != 0)
 			return error;
 	}
 	return found != HOLDER_NEW ? found :
-	    acquire(lh, want, ask, lease, fn);
+	    acquire_first(lh, want, ask, lease, fn);
 }
 
 bool
@@ -381,13 +381,13 @@ lhi_reentry_stays(struct lh *lh, struct lh_lease *l)
 	    __atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
 		return false;
 	lhi_proc_lock();
-	h = find_lease(lh, l->id[1]);
+	h = find_hold_of_lease(lh, l->id[1]);
 	if (h != NULL && h->lease.token == l->token &&
 	    h->lease.id[0] == l->id[0]) {
 		stays = --h->count != 0;
 		if (!stays) {
 			h->count = 1;
-			drop(lh, h);
+			drop_hold(lh, h);
 		}
 	}
 	lhi_proc_unlock();
@@ -404,7 +404,7 @@ lhi_reentry_moves(struct lh *lh, uint64_t id, bool begins)
 	if (__atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
 		return;
 	lhi_proc_lock();
-	h = find_lease(lh, id);
+	h = find_hold_of_lease(lh, id);
 	if (h != NULL && begins)
 		h->moving++;
 	else if (h != NULL && h->moving > 0)
@@ -420,9 +420,9 @@ lhi_reentry_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
 	if (__atomic_load_n(&lh->holds, __ATOMIC_RELAXED) == NULL)
 		return;
 	lhi_proc_lock();
-	h = find_lease(lh, id);
+	h = find_hold_of_lease(lh, id);
 	if (h != NULL) {
-		unlease(lh, h);
+		unlink_lease(lh, h);
 		h->lease = *to;
 		h->moving = 0;	/* the others have come too late */
 		p = lease_bucket(lh, to->id[1]);

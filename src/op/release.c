@@ -54,7 +54,7 @@ free_claim(const struct lhi_held *h)
  * (Of an earlier one it is what somebody left who was killed.)
  */
 static void
-say_leaving(struct lh *lh, const struct lhi_held *h, uint64_t st)
+mark_moving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 {
 	shm_u32 *flags = &h->claim->wflags;
 	uint32_t was;
@@ -79,7 +79,7 @@ say_leaving(struct lh *lh, const struct lhi_held *h, uint64_t st)
  * the clock does; or (not told apart) it was broken, and has been taken back.
  */
 static bool
-taken_back(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
+is_reclaimed(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
 	uint64_t now = sh64_load(&h->claim->state);
@@ -93,7 +93,7 @@ taken_back(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 
 /* Everything but the fast path below, and requests. */
 static int
-release_checked(struct lh *lh, struct lh_lease *l)
+release_any(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_held h;
 	struct lhi_claim_cache *m;
@@ -107,7 +107,7 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	held = lhi_lease_current(lh, l, &h, st) ||
 	    lhi_lease_in_motion(lh, l, &h, st);
 	if (held)
-		say_leaving(lh, &h, st);
+		mark_moving(lh, &h, st);
 	if (!held || !sh64_cas(&h.slot->word, h.word, lhi_free_word(h.slot,
 	    CAUSE_RELEASED, word_ver(h.word)))) {
 		if (lhi_mutant_on(loser_frees))
@@ -122,7 +122,7 @@ release_checked(struct lh *lh, struct lh_lease *l)
 	    h.ci - m->base < SHM_GROUP)
 		lhi_claim_cache_put(m, (int)(h.ci - m->base));
 	lhi_queue_wake_first(&lh->v, h.slot);
-	if (!freed && !taken_back(lh, l, &h, st))
+	if (!freed && !is_reclaimed(lh, l, &h, st))
 		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);
@@ -133,13 +133,13 @@ int
 lhi_lease_give_back(struct lh *lh, struct lh_lease *l)
 {
 	return l->mode == LH_SHARED ? lhi_release_reader(lh, l) :
-	    release_checked(lh, l);
+	    release_any(lh, l);
 }
 
 static __attribute__((noinline)) int
 release_slow(struct lh *lh, struct lh_lease *l)
 {
-	return lhi_release_rare(lh, l, release_checked);
+	return lhi_release_rare(lh, l, release_any);
 }
 
 /* The word was ours to free, but the lease had been made to expire. */
@@ -165,7 +165,7 @@ release_late(struct lhi_claim_cache *m, struct shm_slot *s, struct lh_lease *l)
 }
 
 static __attribute__((noinline)) int
-release_kick(struct lhi_claim_cache *m, struct shm_slot *s, uint64_t q)
+wake_waiter(struct lhi_claim_cache *m, struct shm_slot *s, uint64_t q)
 {
 	if (!lhi_queue_tended(&m->lh->v, q))
 		lhi_queue_wake_first(&m->lh->v, s);
@@ -193,7 +193,7 @@ release_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	/* pairs with: queue insert, then the waiter's look at the word */
 	q = sh64_load_sc(&s->waitq);
 	if (unlikely(link_idx(q) != 0))
-		return release_kick(m, s, q);
+		return wake_waiter(m, s, q);
 	return 0;
 }
 

@@ -26,7 +26,8 @@
 
 /* Is l the reader's lease that r remembers? */
 static struct lhi_cached_claim *
-remembered(struct lh *lh, struct lhi_claim_cache *m, const struct lh_lease *l)
+cached_reader(struct lh *lh, struct lhi_claim_cache *m,
+    const struct lh_lease *l)
 {
 	uint32_t bit = lid_claim(l->id[1]) - m->base;
 	struct lhi_cached_claim *r;
@@ -43,7 +44,7 @@ remembered(struct lh *lh, struct lhi_claim_cache *m, const struct lh_lease *l)
  * Out of the chain: from HELD, or IDLE, in use seq.  False: it had ended.
  */
 static bool
-leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
+leave_chain(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
     uint64_t seq)
 {
 	struct shm_claim *c = &v->claims[ci];
@@ -61,7 +62,7 @@ leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
 
 /* The word is free, and the lease had been ended, or somebody waits. */
 static __attribute__((noinline)) int
-freed_late(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
+finish_freed(struct lhi_view *v, struct shm_slot *s, uint64_t left, uint64_t st)
 {
 	if (!state_held(st) && state_st(st) != ST_REVOKED)
 		(void)sh64_cas(&s->word, left, word_make(WORD_FREE,
@@ -97,7 +98,7 @@ free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 	if (likely(state_held(st)))
 		sh64_store(&c->state, state_make(ST_FREE, r->id, 0));	/* 5 */
 	return likely(state_held(st)) && likely(lhi_queue_is_empty(s)) ? 1 :
-	    freed_late(&m->lh->v, s, left, st);
+	    finish_freed(&m->lh->v, s, left, st);
 }
 
 /*
@@ -105,7 +106,7 @@ free_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
  * of the lease was converted elsewhere (G11).  False: nothing has changed.
  */
 static inline __attribute__((always_inline)) bool
-go_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
+make_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t st = sh64_load(&c->state);
@@ -126,7 +127,7 @@ go_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 static __attribute__((noinline)) void
 leave_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 {
-	if (leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
+	if (leave_chain(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
 	    ST_IDLE, lid_seq(r->id)))
 		r->use = CACHED_OUT;
 }
@@ -134,7 +135,7 @@ leave_idle(struct lhi_claim_cache *m, struct lhi_cached_claim *r)
 /* From HELD, or what somebody who is converting it has made of that.  False: it
  * had ended. */
 static bool
-leave_in_motion(struct lh *lh, const struct lh_lease *l,
+leave_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	struct shm_claim *c = h->claim;
@@ -164,7 +165,7 @@ lhi_release_reader(struct lh *lh, struct lh_lease *l)
 		return error == -EALREADY ? 0 : error;
 	/* another thread may present the same lease, and the owner use the
 	 * claim again: so the claim first, by a swap; the word follows */
-	if (!leave_in_motion(lh, l, &h))
+	if (!leave_moving(lh, l, &h))
 		return lhi_lease_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
 	lhi_lease_ended(lh, l, &h);
@@ -172,22 +173,22 @@ lhi_release_reader(struct lh *lh, struct lh_lease *l)
 }
 
 static __attribute__((noinline)) int
-release_foreign(struct lh *lh, struct lh_lease *l)
+release_shared_slow(struct lh *lh, struct lh_lease *l)
 {
 	return lhi_release_rare(lh, l, lhi_release_reader);
 }
 
 /* By the thread that acquired it, when it was not the only reader. */
 static __attribute__((noinline)) int
-release_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct
-    lh_lease *l)
+release_shared_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+    struct lh_lease *l)
 {
 	struct timespec ts = { 0, 0 };
 
 	if (sh32_load_rlx(&r->slot->pause_ms) != 0)
 		lhi_coarse(&ts);
 	if (!lhi_readers_paused(r->slot, lhi_timespec_ns(&ts)) &&
-	    go_idle(m, r)) {
+	    make_idle(m, r)) {
 		l->opaque = LEASE_RELEASED;
 		if (!lhi_queue_is_empty(r->slot))
 			leave_idle(m, r);
@@ -195,30 +196,30 @@ release_beside(struct lhi_claim_cache *m, struct lhi_cached_claim *r, struct
 	}
 	r->use = CACHED_OUT;
 	if (word_mode(sh64_load(&r->slot->word)) != WORD_S ||
-	    !leave(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
+	    !leave_chain(&m->lh->v, r->slot, m->base + (uint32_t)(r - m->rec),
 	    ST_READ, lid_seq(r->id)))
-		return release_foreign(m->lh, l);
+		return release_shared_slow(m->lh, l);
 	l->opaque = LEASE_RELEASED;
 	return 0;
 }
 
 /* All but the straight path below. */
 static __attribute__((noinline)) int
-release_other(struct lh *lh, struct lh_lease *l)
+release_shared_other(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
-	struct lhi_cached_claim *r = remembered(lh, m, l);
+	struct lhi_cached_claim *r = cached_reader(lh, m, l);
 	int freed;
 
 	if (unlikely(r == NULL))
-		return release_foreign(lh, l);
+		return release_shared_slow(lh, l);
 	freed = free_word(m, r);
 	if (freed == 0)
-		return release_beside(m, r, l);
+		return release_shared_beside(m, r, l);
 	r->slot_ref = 0;
 	if (unlikely(freed < 0)) {
 		r->use = CACHED_OUT;
-		return release_foreign(lh, l);
+		return release_shared_slow(lh, l);
 	}
 	r->use = CACHED_FREE;
 	l->opaque = LEASE_RELEASED;
@@ -227,7 +228,7 @@ release_other(struct lh *lh, struct lh_lease *l)
 
 /* Claim 0 went idle, and somebody has come to wait. */
 static __attribute__((noinline)) int
-release_waited_for(struct lhi_claim_cache *m)
+release_shared_waited(struct lhi_claim_cache *m)
 {
 	leave_idle(m, &m->rec[0]);
 	return 0;
@@ -235,13 +236,13 @@ release_waited_for(struct lhi_claim_cache *m)
 
 /* free_word() has answered. */
 static __attribute__((noinline)) int
-release_freed(struct lhi_claim_cache *m, int freed, struct lh_lease *l)
+release_shared_freed(struct lhi_claim_cache *m, int freed, struct lh_lease *l)
 {
 	if (freed == 0)
-		return release_beside(m, &m->rec[0], l);
+		return release_shared_beside(m, &m->rec[0], l);
 	m->rec[0].slot_ref = 0;
 	m->rec[0].use = CACHED_OUT;
-	return release_foreign(m->lh, l);
+	return release_shared_slow(m->lh, l);
 }
 
 /*
@@ -259,19 +260,19 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 	if (r->use != CACHED_SHARED || m->lh != lh || r->id != l->id[1] ||
 	    r->token != l->token || l->id[0] != lhi_claim_cache_sid(m) ||
 	    l->opaque != LEASE_LIVE || r->slot_ref != l->key)
-		return release_other(lh, l);
+		return release_shared_other(lh, l);
 	if (((sh64_load(&s->word) ^ r->held_low) & MASK(CLAIM_BITS)) == 0 &&
 	    lhi_readers_ends(m->claims)) {
 		freed = free_word(m, r);
 		if (unlikely(freed != 1))
-			return release_freed(m, freed, l);
+			return release_shared_freed(m, freed, l);
 		r->slot_ref = 0;
 		r->use = CACHED_FREE;
 		l->opaque = LEASE_RELEASED;
 		return 0;
 	}
-	if (unlikely(!go_idle(m, r)))
-		return release_beside(m, r, l);
+	if (unlikely(!make_idle(m, r)))
+		return release_shared_beside(m, r, l);
 	l->opaque = LEASE_RELEASED;
-	return lhi_queue_is_empty(s) ? 0 : release_waited_for(m);
+	return lhi_queue_is_empty(s) ? 0 : release_shared_waited(m);
 }

@@ -42,7 +42,7 @@
 #include "shm/session_named.h"
 
 static int
-session_ended(void)
+fail_session_ended(void)
 {
 	return lhi_fail(-ESTALE, "the named session has ended: open it anew");
 }
@@ -54,7 +54,7 @@ session_ended(void)
  * of the chunk but its keeper, we.  Take it back.
  */
 static bool
-take_back(struct lhi_view *v, uint32_t ci)
+reclaim_moving(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t st = sh64_load(&c->state), w;
@@ -75,12 +75,12 @@ take_back(struct lhi_view *v, uint32_t ci)
 
 /* A claim that is free, or can be made so; 0. */
 static uint32_t
-free_claim(struct lhi_view *v, uint32_t ch)
+find_free_claim(struct lhi_view *v, uint32_t ch)
 {
 	for (uint32_t i = 0; i < SHM_CHUNK; i++) {
 		uint32_t ci = ch * SHM_CHUNK + i;
 
-		if (lhi_claim_reclaim(v, ci, true) || take_back(v, ci))
+		if (lhi_claim_reclaim(v, ci, true) || reclaim_moving(v, ci))
 			return ci;
 	}
 	return 0;
@@ -88,7 +88,7 @@ free_claim(struct lhi_view *v, uint32_t ch)
 
 /* Become its keeper.  False: it is not to be had, or not the session's. */
 static bool
-keep(struct lh *lh, uint64_t sid, uint32_t ch)
+keep_chunk(struct lh *lh, uint64_t sid, uint32_t ch)
 {
 	struct shm_chunk *c = &lh->v.chunks[ch];
 	uint64_t keeper = sh64_load(&c->keeper);
@@ -110,7 +110,7 @@ keep(struct lh *lh, uint64_t sid, uint32_t ch)
 
 /* The claim of a chunk that we are keeper of from now on; 0: of none. */
 static uint32_t
-find(struct lh *lh, uint64_t sid, uint32_t from)
+find_and_keep(struct lh *lh, uint64_t sid, uint32_t from)
 {
 	uint32_t n = lhi_chunks_ready(&lh->v);
 
@@ -118,9 +118,9 @@ find(struct lh *lh, uint64_t sid, uint32_t from)
 		uint32_t ch = (from + i) % n, ci;
 
 		if (ch == 0 || sh64_load(&lh->v.chunks[ch].owner) != sid ||
-		    !keep(lh, sid, ch))
+		    !keep_chunk(lh, sid, ch))
 			continue;
-		ci = free_claim(&lh->v, ch);
+		ci = find_free_claim(&lh->v, ch);
 		if (ci != 0)
 			return ci;
 		(void)sh64_cas(&lh->v.chunks[ch].keeper, lh->sid, 0);
@@ -129,7 +129,8 @@ find(struct lh *lh, uint64_t sid, uint32_t from)
 }
 
 static int
-take_tenant(struct lh *lh, struct lh_session *s, struct lhi_session_claim *t)
+take_session_claim(struct lh *lh, struct lh_session *s,
+    struct lhi_session_claim *t)
 {
 	uint32_t hand = atomic_load_explicit(&s->hand, memory_order_relaxed);
 	int ch;
@@ -138,8 +139,8 @@ take_tenant(struct lh *lh, struct lh_session *s, struct lhi_session_claim *t)
 	while (t->ci == 0) {
 		if (!lhi_named_is(&lh->v, s->sid) ||
 		    lhi_session_dead(&lh->v, s->sid, false))
-			return session_ended();
-		t->ci = find(lh, s->sid, hand);
+			return fail_session_ended();
+		t->ci = find_and_keep(lh, s->sid, hand);
 		if (t->ci != 0)
 			break;
 		/* (got by a session that has ended meanwhile: its burial's, or
@@ -165,7 +166,7 @@ lhi_session_claim_take(struct lh *lh, struct lh_session *s, struct
 
 	t->lh = lh;
 	if (s != NULL)
-		return take_tenant(lh, s, t);
+		return take_session_claim(lh, s, t);
 	t->m = lhi_claim_cache_get(lh);
 	if (t->m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");

@@ -38,7 +38,7 @@ mono_ns(void)
 
 /* On a connection that is just made, or on one that takes it. */
 static int
-ask(struct lhi_shim_request *p)
+send_question(struct lhi_shim_request *p)
 {
 	bool made = false;
 	int error;
@@ -66,12 +66,12 @@ lhi_shim_request_begin(struct lhi_shim_request *p)
 {
 	p->c = NULL;
 	p->again = p->answered = false;
-	return ask(p);
+	return send_question(p);
 }
 
 /* It has ended, or talks nonsense: once more, on a new one. */
 static int
-ask_again(struct lhi_shim_request *p, int why)
+send_again(struct lhi_shim_request *p, int why)
 {
 	int error;
 
@@ -83,7 +83,7 @@ ask_again(struct lhi_shim_request *p, int why)
 		    "the shim ended the connection: it went away, or does not "
 		    "want to be asked by this process");
 	p->again = true;
-	error = ask(p);
+	error = send_question(p);
 	return error != 0 ? error : PLEA_OPEN;
 }
 
@@ -109,7 +109,7 @@ lhi_shim_request_look(struct lhi_shim_request *p)
 		return 0;
 	}
 	if (error != -EAGAIN)
-		return ask_again(p, error);
+		return send_again(p, error);
 	return !is_silent(p) ? PLEA_OPEN : lhi_fail(-EHOSTUNREACH, "the shim "
 	    "says nothing, and has not renewed this host's session with the "
 	    "cluster: is leasehold-shimd stopped?");
@@ -117,7 +117,7 @@ lhi_shim_request_look(struct lhi_shim_request *p)
 
 /* What else is due; how long may be slept. */
 static int
-look_around(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
+check_limits(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
     int64_t *ns)
 {
 	int64_t now = lhi_now_ns(&p->lh->v);
@@ -143,8 +143,8 @@ look_around(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
 }
 
 static int
-await(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w, int
-    stop)
+await_answer(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
+    int stop)
 {
 	struct pollfd on[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	struct timespec ts;
@@ -152,7 +152,7 @@ await(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w, int
 	int error;
 
 	while ((error = lhi_shim_request_look(p)) == PLEA_OPEN) {
-		error = look_around(p, w, &ns);
+		error = check_limits(p, w, &ns);
 		if (error != 0)
 			return error;
 		on[0].fd = p->c->fd;
@@ -183,7 +183,7 @@ lhi_shim_request_await(struct lhi_shim_request *p, const struct
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	atomic_fetch_add(&p->lh->waiting, 1);
 	lhi_cancel_join_fd(w->cancel, &me, stop);
-	error = await(p, w, stop);
+	error = await_answer(p, w, stop);
 	lhi_cancel_leave(w->cancel, &me);
 	atomic_fetch_sub(&p->lh->waiting, 1);
 	(void)pthread_setcancelstate(cancel, NULL);

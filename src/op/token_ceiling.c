@@ -71,7 +71,7 @@
 
 /* Make room below the ceiling in memory.  0, -ESTALE, -ENOSPC. */
 static int
-admit(struct lhi_view *v, uint64_t token)
+raise_ceiling(struct lhi_view *v, uint64_t token)
 {
 	uint64_t ceiling;
 
@@ -92,7 +92,7 @@ admit(struct lhi_view *v, uint64_t token)
 
 /* Is nobody else at it, as far as we know? */
 static bool
-my_turn(struct lhi_view *v)
+can_raise_now(struct lhi_view *v)
 {
 	uint64_t now = (uint64_t)(lhi_now_ns(v) / NS_PER_MS);
 	uint64_t last = sh64_load_rlx(&v->hdr->raised_ms);
@@ -103,7 +103,7 @@ my_turn(struct lhi_view *v)
 
 /* Does the table's name lead to this object, still?  0; -ESTALE, -EXDEV. */
 static int
-in_place(struct lhi_view *v)
+check_object_in_place(struct lhi_view *v)
 {
 	int error = lhi_view_fresh(v), saved = errno;
 	struct stat st;
@@ -119,10 +119,10 @@ in_place(struct lhi_view *v)
 
 /* Publish range n.  0; -ESTALE. */
 static int
-publish(struct lhi_view *v, uint64_t n)
+publish_range(struct lhi_view *v, uint64_t n)
 {
 	uint64_t end = (n + 1) << lhi_range_bits, d;
-	int error = in_place(v);	/* I1 */
+	int error = check_object_in_place(v);	/* I1 */
 
 	if (error != 0)
 		return error;
@@ -137,11 +137,11 @@ publish(struct lhi_view *v, uint64_t n)
 
 /* Claim a range that `token` is in or below.  0, -EIO, -ESTALE; -EUCLEAN. */
 static int
-raise(struct lhi_view *v, uint64_t token)
+claim_range(struct lhi_view *v, uint64_t token)
 {
 	uint64_t d = sh64_load(&v->hdr->durable_ceiling), n, most;
 	uint64_t least = (token > d ? token : d) >> lhi_range_bits;
-	int error = in_place(v), cancel;
+	int error = check_object_in_place(v), cancel;
 
 	if (error == 0 && lhi_range_highest(v->ranges, &most) != 0)
 		error = -EIO;
@@ -158,7 +158,7 @@ raise(struct lhi_view *v, uint64_t token)
 	if (error != 0)
 		return -EIO;		/* it was said why */
 	lhi_point("fence.claimed");
-	error = publish(v, n);
+	error = publish_range(v, n);
 	if (error == 0)
 		atomic_store(&v->ranges_lost, false);
 	lhi_point("fence.raised");
@@ -170,7 +170,7 @@ raise(struct lhi_view *v, uint64_t token)
  * the highest on disk?
  */
 static bool
-latest_is_there(struct lhi_view *v)
+is_latest_range_there(struct lhi_view *v)
 {
 	uint64_t n = (sh64_load(&v->hdr->durable_ceiling) - 1) >>
 	    lhi_range_bits, highest;
@@ -192,13 +192,13 @@ latest_is_there(struct lhi_view *v)
  * seal: that would be of what the table was before.
  */
 static int
-secure(struct lhi_view *v, bool attached)
+secure_ranges(struct lhi_view *v, bool attached)
 {
 	int error = 0;
 
-	if (!lhi_mutant_on(range_shared) && !latest_is_there(v)) {
+	if (!lhi_mutant_on(range_shared) && !is_latest_range_there(v)) {
 		atomic_store(&v->ranges_lost, true);
-		error = raise(v, 0);
+		error = claim_range(v, 0);
 	}
 	if (error != 0)
 		return error;
@@ -212,7 +212,7 @@ void
 lhi_token_ceiling_attach(struct lhi_view *v)
 {
 	if (lhi_durable(v))
-		(void)secure(v, true);
+		(void)secure_ranges(v, true);
 }
 
 int
@@ -225,11 +225,11 @@ lhi_token_ceiling_keep_ahead(struct lhi_view *v)
 	 * away: who opens it, or is refused, claims what is needed */
 	if (!lhi_durable(v) || !(sh32_load(&v->hdr->flags) & SHM_SEALED))
 		return 0;
-	error = secure(v, false);
+	error = secure_ranges(v, false);
 	if (error == 0 && sh64_load_rlx(&v->hdr->token_seen) >=
-	    d - lhi_range_width() / 2 && my_turn(v) &&
+	    d - lhi_range_width() / 2 && can_raise_now(v) &&
 	    sh64_load(&v->hdr->durable_ceiling) == d)
-		error = raise(v, 0);
+		error = claim_range(v, 0);
 	return error;
 }
 
@@ -249,13 +249,13 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 			*token = lhi_range_land(next, d);
 		if (*token < d && (!local || !atomic_load(&v->ranges_lost))) {
 			/* ahead of need: what comes of it is not asked */
-			if (bound && *token >= d - half && my_turn(v))
-				(void)raise(v, 0);
+			if (bound && *token >= d - half && can_raise_now(v))
+				(void)claim_range(v, 0);
 			return 0;
 		}
 		if (!bound)
 			return 0;	/* without the disk */
-		error = raise(v, *token);
+		error = claim_range(v, *token);
 		if (error != 0)
 			return error;
 	}
@@ -272,7 +272,7 @@ lhi_token_ceiling_room(struct lhi_view *v, struct shm_slot *s, bool held,
 
 	if (lhi_durable(v)) {
 		if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
-		    (error = secure(v, true)) != 0)
+		    (error = secure_ranges(v, true)) != 0)
 			return error;				/* I4 */
 		/* after the word was loaded: a grant in scope local that came
 		 * before it had set the flag */
@@ -284,5 +284,5 @@ lhi_token_ceiling_room(struct lhi_view *v, struct shm_slot *s, bool held,
 		    lhi_range_width() / 64)
 			sh64_max(&v->hdr->token_seen, *token);
 	}
-	return admit(v, *token);
+	return raise_ceiling(v, *token);
 }

@@ -78,7 +78,8 @@
  * `stays`, where it is.  False: the word is not w any more; then the hint may
  * be of another kind of key, which has the slot by now. */
 static bool
-look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_token_next *n)
+compute_next(struct shm_slot *s, uint64_t w, bool stays,
+    struct lhi_token_next *n)
 {
 	uint64_t ver = word_ver(w) + 1;
 
@@ -103,8 +104,8 @@ look_ahead(struct shm_slot *s, uint64_t w, bool stays, struct lhi_token_next *n)
  * not at any time one that somebody remembers (256 ranges on, ver is the same).
  */
 static void
-skip(struct shm_slot *s, uint64_t w, struct lhi_token_next *n, uint64_t token,
-    bool near)
+skip_tokens(struct shm_slot *s, uint64_t w, struct lhi_token_next *n,
+    uint64_t token, bool near)
 {
 	uint64_t at = token_of(n->hint, word_ver(w)), to, past;
 	uint64_t first = near ? token - JUMP_MAX + 1 :
@@ -128,7 +129,7 @@ skip(struct shm_slot *s, uint64_t w, struct lhi_token_next *n, uint64_t token,
 
 /* A cluster key's next token is above its base. */
 static int
-above_base(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
+raise_above_base(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
 {
 	uint64_t base = lhi_right_base(v, s);
 	uint64_t most = cluster_base(CLUSTER_REVISION_MAX);
@@ -147,7 +148,7 @@ above_base(struct lhi_view *v, struct shm_slot *s, uint64_t *token)
 /* How is the way from the word's token to the next one?  0: in one swap;
  * TOKEN_DEFERRED; TOKEN_AGAIN: in skips, which have been made. */
 static int
-jump(struct shm_slot *s, uint64_t w, uint64_t next, bool joins, bool near,
+check_jump(struct shm_slot *s, uint64_t w, uint64_t next, bool joins, bool near,
     struct lhi_token_next *n)
 {
 	if (n->token != next && (joins || (word_mode(w) != WORD_FREE &&
@@ -155,20 +156,20 @@ jump(struct shm_slot *s, uint64_t w, uint64_t next, bool joins, bool near,
 		return TOKEN_DEFERRED;
 	if (n->token - next < JUMP_MAX)
 		return 0;
-	skip(s, w, n, n->token, near);
+	skip_tokens(s, w, n, n->token, near);
 	return TOKEN_AGAIN;
 }
 
 /* Where tokens rise over all keys: draw one. */
 static int
-draw(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
+draw_token(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
     bool joins, struct lhi_token_next *n)
 {
 	bool read = word_mode(w) == WORD_S;
 	uint64_t next, last;
 	int error;
 
-	if (!look_ahead(s, w, read, n))
+	if (!compute_next(s, w, read, n))
 		return TOKEN_AGAIN;
 	next = n->token;
 	do {
@@ -184,7 +185,7 @@ draw(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 		    (int64_t)JUMP_HELD_MAX)
 			return TOKEN_DEFERRED;
 		if (!read)
-			error = jump(s, w, next, false, true, n);
+			error = check_jump(s, w, next, false, true, n);
 		if (error != 0)
 			return error;
 		lhi_point("fence.drawing");
@@ -204,12 +205,12 @@ lhi_token_next(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 	int error;
 
 	if (lhi_view_global(v) && !cluster)
-		return draw(v, s, w, local, joins, n);
-	if (!look_ahead(s, w, false, n))
+		return draw_token(v, s, w, local, joins, n);
+	if (!compute_next(s, w, false, n))
 		return TOKEN_AGAIN;
 	next = n->token;
-	error = cluster ? above_base(v, s, &n->token)
+	error = cluster ? raise_above_base(v, s, &n->token)
 			: lhi_token_ceiling_room(v, s,
 			      word_mode(w) != WORD_FREE, local, &n->token);
-	return error != 0 ? error : jump(s, w, next, joins, cluster, n);
+	return error != 0 ? error : check_jump(s, w, next, joins, cluster, n);
 }

@@ -38,7 +38,7 @@ struct search {
 };
 
 static bool
-same_life(const struct search *f)
+is_same_life(const struct search *f)
 {
 	return sh32_load(&f->s->gen) == f->gen;
 }
@@ -49,11 +49,11 @@ same_life(const struct search *f)
  * makes the answer "no".
  */
 static bool
-in_time(struct lhi_view *v, const struct search *f)
+is_held_in_time(struct lhi_view *v, const struct search *f)
 {
 	uint64_t st;
 
-	if (!same_life(f) || lhi_session_dead(v, f->owner, false))
+	if (!is_same_life(f) || lhi_session_dead(v, f->owner, false))
 		return false;
 	st = sh64_load(&v->claims[f->ci].state);
 	return state_held(st) && state_seq(st) == state_seq(f->st) &&
@@ -71,7 +71,7 @@ note_use(struct lhi_view *v, struct search *f, uint32_t ci)
 }
 
 static bool
-has_token(struct lhi_view *v, uint32_t ci, void *arg)
+match_token(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct search *f = arg;
 
@@ -83,13 +83,13 @@ has_token(struct lhi_view *v, uint32_t ci, void *arg)
 
 /* Seems a reader to hold that token, f->ci?  1, 0, -EUCLEAN. */
 static int
-a_reader_has(struct lhi_view *v, struct search *f)
+find_reader(struct lhi_view *v, struct search *f)
 {
 	int error = lhi_readers_purge(v, f->s, lhi_now_ns(v), true, 0);
 
 	f->found = false;
 	for (int i = 0; i < TRIES && error == 0; i++) {
-		error = lhi_readers_walk(v, f->s, has_token, f);
+		error = lhi_readers_walk(v, f->s, match_token, f);
 		if (error != -EAGAIN)
 			break;
 		error = 0;
@@ -101,14 +101,14 @@ a_reader_has(struct lhi_view *v, struct search *f)
 /*
  * Does it?  It may have left before its use was noted: a claim keeps its last
  * grant as a reader in other uses.  In the chain after that: then what is read
- * of its grant now is of the use that in_time() sees.
+ * of its grant now is of the use that is_held_in_time() sees.
  */
 static bool
-reads(struct lhi_view *v, const struct search *f)
+is_reader(struct lhi_view *v, const struct search *f)
 {
 	return lhi_readers_has(v, f->s, f->ci) == 1 &&
 	    lhi_reader_token(f->s, &v->claims[f->ci]) == f->token &&
-	    in_time(v, f);
+	    is_held_in_time(v, f);
 }
 
 /*
@@ -119,7 +119,7 @@ reads(struct lhi_view *v, const struct search *f)
  * expire by that (G3), but he may have been extending or converting.
  */
 static int
-whose(struct lhi_view *v, struct search *f)
+find_holder(struct lhi_view *v, struct search *f)
 {
 	uint64_t w;
 	int error;
@@ -128,19 +128,19 @@ whose(struct lhi_view *v, struct search *f)
 		error = lhi_lock_settle(v, f->s, lhi_now_ns(v), SETTLE_PROBE,
 		    &w);
 		if (error == 0 && word_mode(w) == WORD_S)
-			error = a_reader_has(v, f);
+			error = find_reader(v, f);
 		else if (error == 0)
 			error = word_mode(w) == WORD_X &&
 			    lhi_lock_token(f->s, w) == f->token;
-		if (error != 1 || !same_life(f))
+		if (error != 1 || !is_same_life(f))
 			return error < 0 ? error : WORD_FREE;
 		if (word_mode(w) == WORD_S) {
-			if (reads(v, f))
+			if (is_reader(v, f))
 				return WORD_S;
 			continue;
 		}
 		note_use(v, f, word_idx(w));
-		if (sh64_load(&f->s->word) == w && in_time(v, f))
+		if (sh64_load(&f->s->word) == w && is_held_in_time(v, f))
 			return WORD_X;
 	}
 	return WORD_FREE;
@@ -149,7 +149,7 @@ whose(struct lhi_view *v, struct search *f)
 /* The lease has no right: it has ended.  That very one: its claim may have been
  * used again since, even for the same key. */
 static void
-end_it(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
+end_lease(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
     bool shared)
 {
 	struct lh_lease l = { .key = ref->slot_ref, .token = f->token,
@@ -177,7 +177,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 	for (int i = 0; i < LOOKS; i++) {
 		read = !needed || lhi_right_is_valid(v, ref, true, NULL);
 		all = !needed || lhi_right_is_valid(v, ref, false, NULL);
-		mode = whose(v, &f);
+		mode = find_holder(v, &f);
 		if (mode < 0 || mode == WORD_FREE)
 			return mode < 0 ? mode : 0;
 		if (mode == WORD_S ? read : all)
@@ -187,7 +187,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 		/* it was there before this look: nobody gives it a right */
 		if (!lhi_right_is_valid(v, ref, mode == WORD_S, NULL)) {
 			lhi_point("token.without_right");
-			end_it(lh, ref, &f, mode == WORD_S);
+			end_lease(lh, ref, &f, mode == WORD_S);
 		}
 	}
 	return 0;

@@ -80,7 +80,7 @@ static int64_t now_ns(struct upgrade *u) { return lhi_now_ns(view(u)); }
 
 /* One look: 0 it is exclusive; WAITING; -errno. */
 static int
-look(struct upgrade *u)
+try_upgrade(struct upgrade *u)
 {
 	bool beside;
 	int error = lhi_convert(u->lh, u->lease, LH_EXCLUSIVE, &beside);
@@ -89,7 +89,7 @@ look(struct upgrade *u)
 }
 
 static int
-enqueue(struct upgrade *u)
+enqueue_claim(struct upgrade *u)
 {
 	struct lhi_view *v = view(u);
 	struct shm_claim *c = u->c;
@@ -148,7 +148,7 @@ is_rival(struct upgrade *u, struct shm_claim *c, uint32_t ci)
 }
 
 static bool
-look_for_rivals(struct lhi_view *v, uint32_t ci, void *arg)
+find_rivals(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct rivals *r = arg;
 	struct shm_claim *c = &v->claims[ci];
@@ -175,7 +175,7 @@ give_way(struct upgrade *u)
 
 	for (int i = 0; i < WALKS; i++) {
 		r.behind = false;
-		if (lhi_queue_walk(v, u->h.slot, look_for_rivals, &r) !=
+		if (lhi_queue_walk(v, u->h.slot, find_rivals, &r) !=
 		    -EAGAIN || r.first != 0)
 			break;
 	}
@@ -199,7 +199,7 @@ struct next_end {
 };
 
 static bool
-earliest(struct lhi_view *v, uint32_t ci, void *arg)
+note_earliest_end(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct next_end *e = arg;
 	uint64_t st = sh64_load(&v->claims[ci].state);
@@ -212,12 +212,12 @@ earliest(struct lhi_view *v, uint32_t ci, void *arg)
 
 /* When is there surely something to do? */
 static int64_t
-sleep_until(struct upgrade *u)
+choose_wake_time(struct upgrade *u)
 {
 	int64_t now = now_ns(u);
 	struct next_end e = { view(u), now, now + LOOK_NS, 0 };
 
-	(void)lhi_readers_walk(view(u), u->h.slot, earliest, &e);
+	(void)lhi_readers_walk(view(u), u->h.slot, note_earliest_end, &e);
 	if (e.ns > u->ask->until_ns)
 		e.ns = u->ask->until_ns;
 	return e.ns < u->dead.next_ns ? e.ns : u->dead.next_ns;
@@ -225,7 +225,7 @@ sleep_until(struct upgrade *u)
 
 /* Sleep, unless there is something to do.  0; -EDEADLK. */
 static int
-doze(struct upgrade *u)
+sleep_parked(struct upgrade *u)
 {
 	struct lhi_view *v = view(u);
 	int64_t until;
@@ -239,7 +239,7 @@ doze(struct upgrade *u)
 	if (error == 0 && !lhi_readers_sole(u->h.claim, u->h.ci,
 	    sh64_load_sc(&u->h.slot->word)) &&
 	    !lhi_cancelled(u->ask->cancel) && !lhi_queue_is_out(v, u->ci)) {
-		until = sleep_until(u);
+		until = choose_wake_time(u);
 		if (v->clock != CLOCK_MONOTONIC)
 			until += lhi_clock_ns(CLOCK_MONOTONIC) - now_ns(u);
 		lhi_futex_wait(&u->c->park, PARK_ASLEEP, until);
@@ -251,29 +251,29 @@ doze(struct upgrade *u)
 }
 
 static int
-fail(struct upgrade *u, int code)
+fail_busy(struct upgrade *u, int code)
 {
 	return lhi_busy_detail_fail(view(u), u->h.slot,
 	    sh64_load(&u->h.slot->word), code);
 }
 
 static int
-wait_alone(struct upgrade *u)
+wait_until_alone(struct upgrade *u)
 {
 	int64_t stale_check_ns = 0;
 	int error;
 
 	for (;;) {
-		error = look(u);
+		error = try_upgrade(u);
 		if (error != WAITING)
 			return error;
 		lhi_point("upgrade.looked");
 		if (lhi_cancelled(u->ask->cancel))
-			return fail(u, -ECANCELED);
+			return fail_busy(u, -ECANCELED);
 		if (now_ns(u) >= u->ask->until_ns)
-			return fail(u, -ETIMEDOUT);
+			return fail_busy(u, -ETIMEDOUT);
 		if (!u->queued) {
-			error = enqueue(u);
+			error = enqueue_claim(u);
 			if (error != 0)
 				return error;
 			continue;	/* idle ones go away now */
@@ -290,7 +290,7 @@ wait_alone(struct upgrade *u)
 				return error;
 			stale_check_ns = now_ns(u) + FRESH_NS;
 		}
-		error = doze(u);
+		error = sleep_parked(u);
 		if (error != 0)
 			return error;
 	}
@@ -298,7 +298,7 @@ wait_alone(struct upgrade *u)
 
 /* Out of the queue; whoever is first now is woken. */
 static void
-leave(struct upgrade *u)
+leave_queue(struct upgrade *u)
 {
 	struct lhi_view *v = view(u);
 
@@ -313,7 +313,7 @@ leave(struct upgrade *u)
 }
 
 static void
-tell(struct upgrade *u, int error)
+count_outcome(struct upgrade *u, int error)
 {
 	if (error == 0)
 		lhi_counters_waited(view(u), now_ns(u) - u->queued_ns);
@@ -340,14 +340,14 @@ wait_upgrade(struct upgrade *u)
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	atomic_fetch_add(&u->lh->waiting, 1);
 	lhi_cancel_join(u->ask->cancel, &me, &u->c->park);
-	error = wait_alone(u);
+	error = wait_until_alone(u);
 	lhi_cancel_leave(u->ask->cancel, &me);
 	atomic_fetch_sub(&u->lh->waiting, 1);
 	if (error != 0 && u->ask->explain)
 		lhi_explain_failure(u->lh, &ref, u->ci, error);
 	if (u->queued)
-		tell(u, error);
-	leave(u);
+		count_outcome(u, error);
+	leave_queue(u);
 	if (error != 0 && u->ask->explain)
 		lhi_explain_closer();
 	(void)pthread_setcancelstate(cancel, NULL);

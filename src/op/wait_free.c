@@ -31,7 +31,7 @@ struct vacancy {
 
 /* 1 held, and *slot, *w say by whom; 0 not; -errno. */
 static int
-is_held(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
+find_holder(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
 {
 	struct lhi_view *v = &a->lh->v;
 	int64_t now = lhi_now_ns(v);
@@ -53,7 +53,7 @@ is_held(struct vacancy *a, struct shm_slot **slot, uint64_t *w)
 }
 
 static void
-sleep_a_little(struct vacancy *a, int64_t ns)
+sleep_or_until_end(struct vacancy *a, int64_t ns)
 {
 	int64_t left = a->ask.until_ns - lhi_now_ns(&a->lh->v);
 
@@ -62,7 +62,7 @@ sleep_a_little(struct vacancy *a, int64_t ns)
 }
 
 static int
-await(struct vacancy *a)
+await_free(struct vacancy *a)
 {
 	struct lhi_view *v = &a->lh->v;
 	struct shm_slot *slot = NULL;
@@ -73,7 +73,7 @@ await(struct vacancy *a)
 	for (;;) {
 		held = lhi_view_fresh(v);
 		if (held == 0)
-			held = is_held(a, &slot, &w);
+			held = find_holder(a, &slot, &w);
 		if (held <= 0)
 			return held;
 		if (lhi_cancelled(a->ask.cancel))
@@ -82,7 +82,7 @@ await(struct vacancy *a)
 			return lhi_busy_detail_fail(v, slot, w, -EAGAIN);
 		if (lhi_now_ns(v) >= a->ask.until_ns)
 			return lhi_busy_detail_fail(v, slot, w, -ETIMEDOUT);
-		sleep_a_little(a, ns);
+		sleep_or_until_end(a, ns);
 		ns = ns * 2 < LATE_NS ? ns * 2 : LATE_NS;
 	}
 }
@@ -107,7 +107,7 @@ lh_wait_free(struct lh *lh, const char *key,
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	atomic_fetch_add(&lh->waiting, 1);
 	lhi_cancel_join(a.ask.cancel, &me, &a.park);
-	error = await(&a);
+	error = await_free(&a);
 	lhi_cancel_leave(a.ask.cancel, &me);
 	atomic_fetch_sub(&lh->waiting, 1);
 	(void)pthread_setcancelstate(cancel, NULL);
