@@ -37,7 +37,7 @@ blocker_first_writer(const struct lh_key_info *info, uint32_t rank)
 
 /* "N readers, one of them ", or nothing where there is one and no reader. */
 static const char *
-crowd(char buf[64], const struct lh_key_info *info)
+readers_prefix(char buf[64], const struct lh_key_info *info)
 {
 	if (info->mode != LH_SHARED)
 		return "";
@@ -63,7 +63,7 @@ blocker_text(char buf[BLOCKER_TEXT_MAX], struct lh *lh,
 	}
 	p = show_oldest(info);
 	n = snprintf(buf, BLOCKER_TEXT_MAX, "held by %s%s for %s, %s%s",
-	    crowd(many, info), show_party(party, p),
+	    readers_prefix(many, info), show_party(party, p),
 	    text_span(held, now - p->since_ns),
 	    show_left(left, show_last(info), now),
 	    show_last(info)->expires_ns == INT64_MAX ? "" : " left");

@@ -53,7 +53,7 @@ static const struct verb {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
-usage(FILE *to)
+print_usage(FILE *to)
 {
 	size_t i;
 
@@ -72,7 +72,7 @@ usage(FILE *to)
  * written into a table or a pipe.
  */
 static int
-have_standard_files(void)
+open_standard_files(void)
 {
 	int fd;
 
@@ -86,7 +86,7 @@ have_standard_files(void)
 }
 
 static int
-unknown(const char *name)
+refuse_unknown_verb(const char *name)
 {
 	if (name[0] == '-')
 		return usage_error("the verb comes first, options after it: "
@@ -104,18 +104,18 @@ main(int argc, char **argv)
 
 	(void)setlocale(LC_CTYPE, "");	/* which bytes are letters */
 	usage_error_to(message_sentence);
-	e = have_standard_files();
+	e = open_standard_files();
 	if (e != 0) {
 		message("cannot open /dev/null: %s", strerror(-e));
 		return EX_SYSTEM;
 	}
 	if (name == NULL) {
-		usage(stderr);
+		print_usage(stderr);
 		return EX_BAD_USAGE;
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 ||
 	    strcmp(name, "-h") == 0) {
-		usage(stdout);
+		print_usage(stdout);
 		return output_flush(EX_YES);
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
@@ -126,5 +126,5 @@ main(int argc, char **argv)
 			return verbs[i].run(argc - 1, argv + 1);
 		}
 	}
-	return unknown(name);
+	return refuse_unknown_verb(name);
 }

@@ -87,7 +87,7 @@ drop_holders(struct past *p, uint64_t token, uint64_t session, uint32_t record)
 }
 
 static void
-granted(struct past *p, const struct lh_log_entry *e)
+apply_grant(struct past *p, const struct lh_log_entry *e)
 {
 	struct holder h = { .session = e->session_id, .token = e->token,
 	    .record = e->record, .mode = e->mode, .since_ms = e->epoch_ms,
@@ -107,16 +107,16 @@ granted(struct past *p, const struct lh_log_entry *e)
 
 /* What the next event does to who has it. */
 static void
-go_on(struct past *p, const struct lh_log_entry *e)
+apply_event(struct past *p, const struct lh_log_entry *e)
 {
 	switch (e->kind) {
 	case LH_LOG_GRANTED:
 	case LH_LOG_WAIT_GRANTED:
-		granted(p, e);
+		apply_grant(p, e);
 		break;
 	case LH_LOG_CONVERTED:
 		drop_holders(p, 0, e->session_id, e->record);
-		granted(p, e);
+		apply_grant(p, e);
 		break;
 	case LH_LOG_RELEASED:
 	case LH_LOG_EXPIRED:
@@ -146,7 +146,7 @@ go_on(struct past *p, const struct lh_log_entry *e)
 }
 
 static int
-collect(const struct lh_log_entry *e, void *arg)
+collect_event(const struct lh_log_entry *e, void *arg)
 {
 	struct past *p = arg;
 
@@ -172,13 +172,13 @@ collect(const struct lh_log_entry *e, void *arg)
 
 /* Of all events those that are about no key. */
 static int
-collect_rest(const struct lh_log_entry *e, void *arg)
+collect_keyless_event(const struct lh_log_entry *e, void *arg)
 {
-	return e->key_hash == 0 ? collect(e, arg) : 0;
+	return e->key_hash == 0 ? collect_event(e, arg) : 0;
 }
 
 static int
-by_time(const void *a, const void *b)
+compare_time(const void *a, const void *b)
 {
 	const struct lh_log_entry *x = a, *y = b;
 
@@ -232,23 +232,24 @@ note_key(const struct lh_dump_key *k, void *arg)
 }
 
 static int
-look(struct past *p)
+read_history(struct past *p)
 {
 	const struct lh_dump_to to = { sizeof(to), note_zero, NULL, note_key,
 	    NULL };
 	struct present now = { p, 0 };
 	struct lh_log_opts ask = log_query(p->o);
-	int error = lh_log(p->o->table.name, &ask, collect, p);
+	int error = lh_log(p->o->table.name, &ask, collect_event, p);
 
 	ask.key = NULL;
 	if (error == 0)
-		error = lh_log(p->o->table.name, &ask, collect_rest, p);
+		error = lh_log(p->o->table.name, &ask, collect_keyless_event,
+		    p);
 	if (error != 0)
 		return error;
 	if (p->n > 0)
-		qsort(p->events, p->n, sizeof(p->events[0]), by_time);
+		qsort(p->events, p->n, sizeof(p->events[0]), compare_time);
 	for (size_t i = 0; i < p->n; i++)
-		go_on(p, &p->events[i]);
+		apply_event(p, &p->events[i]);
 	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, &now);
 	return error > 0 ? 0 : error;	/* damage is fsck's to tell */
 }
@@ -367,7 +368,7 @@ log_at(const struct log_opts *o)
 
 	if (status != 0)
 		return status;
-	error = look(&p);
+	error = read_history(&p);
 	certain = p.complete;
 	for (size_t i = 0; i < p.n_holders; i++)
 		certain |= p.holders[i].certain;

@@ -76,7 +76,7 @@ message_never_block(void)
 }
 
 static void
-put(const char *line, size_t len)
+write_line(const char *line, size_t len)
 {
 	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
 	size_t done = 0;
@@ -95,7 +95,7 @@ put(const char *line, size_t len)
 
 /* Append the message, made printable, leaving room for what ends the line. */
 static size_t
-append(char *line, size_t len, const char *fmt, va_list ap)
+append_text(char *line, size_t len, const char *fmt, va_list ap)
 {
 	char text[LINE_LEN], *p;
 
@@ -119,9 +119,9 @@ vmessage(const char *fmt, va_list ap)
 	    "\r\033[K" : "", message_bold(STDERR_FILENO),
 	    message_plain(STDERR_FILENO));
 	progress_shown = false;
-	len = append(line, (size_t)n, fmt, ap);
+	len = append_text(line, (size_t)n, fmt, ap);
 	line[len++] = '\n';
-	put(line, len);
+	write_line(line, len);
 }
 
 void
@@ -168,8 +168,8 @@ message_progress(const char *fmt, ...)
 		return;
 	memcpy(line, back, len);
 	va_start(ap, fmt);
-	len = append(line, len, fmt, ap);
+	len = append_text(line, len, fmt, ap);
 	va_end(ap);
 	progress_shown = true;
-	put(line, len);
+	write_line(line, len);
 }

@@ -71,7 +71,7 @@ parse_id(const char *text, uint64_t id[2])
 }
 
 static int
-seen(const struct lh_key_info *info, void *arg)
+note_mode(const struct lh_key_info *info, void *arg)
 {
 	*(uint32_t *)arg = info->mode;
 	return 0;
@@ -79,17 +79,18 @@ seen(const struct lh_key_info *info, void *arg)
 
 /* Does that lease hold the key, in which mode? */
 static bool
-still_holds(struct run *r, const char *key, const char *text, uint32_t *mode)
+is_still_held(struct run *r, const char *key, const char *text, uint32_t *mode)
 {
 	uint64_t id[2];
 
 	return parse_id(text, id) &&
-	    lh_status(r->lh, key, id, seen, mode) == 0;
+	    lh_status(r->lh, key, id, note_mode, mode) == 0;
 }
 
 /* Among what is held: does an ancestor hold that one?  In which mode? */
 static bool
-is_held(struct run *r, const char *key, const char *p, uint32_t *mode)
+is_held_by_ancestor(struct run *r, const char *key, const char *p,
+    uint32_t *mode)
 {
 	char *head = entry_head(r, key);
 	bool held = false;
@@ -101,7 +102,7 @@ is_held(struct run *r, const char *key, const char *p, uint32_t *mode)
 	while (*p != '\0' && !held) {
 		len = strcspn(p, ",");
 		held = len == n + ID_DIGITS && strncmp(p, head, n) == 0 &&
-		    still_holds(r, key, p + n, mode);
+		    is_still_held(r, key, p + n, mode);
 		p += len;
 		p += *p == ',';
 	}
@@ -118,7 +119,7 @@ nesting_is_deadlock(struct run *r)
 
 	r->nested = false;
 	for (size_t i = 0; all != NULL && i < r->n; i++) {
-		if (!is_held(r, r->items[i].key, all, &mode))
+		if (!is_held_by_ancestor(r, r->items[i].key, all, &mode))
 			continue;
 		if (mode != LH_SHARED || r->mode != LH_SHARED) {
 			message("'%s' is held (%s) by the command that this "

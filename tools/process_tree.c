@@ -51,16 +51,16 @@ struct process {
 	bool ours;
 };
 
-struct picture {
+struct process_list {
 	struct process *all;
 	size_t n, room;
 };
 
-static struct picture before;	/* who was there at process_tree_begin() */
+static struct process_list before;	/* at process_tree_begin() */
 
 /* false: it is gone. */
 static bool
-look(pid_t pid, struct process *p)
+read_process(pid_t pid, struct process *p)
 {
 	char path[64], text[1024], *after;
 	ssize_t n;
@@ -87,7 +87,7 @@ look(pid_t pid, struct process *p)
 /* In a new pid namespace /proc may still be the old one's: its numbers are then
  * somebody else's. */
 static bool
-proc_is_ours(void)
+is_proc_ours(void)
 {
 	char self[32];
 	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
@@ -99,14 +99,14 @@ proc_is_ours(void)
 }
 
 static int
-take(struct picture *pic)
+read_all_processes(struct process_list *pic)
 {
 	struct dirent *d;
 	char *end;
 	long pid;
 	DIR *dir;
 
-	if (!proc_is_ours())
+	if (!is_proc_ours())
 		return -ESRCH;
 	dir = opendir("/proc");
 	if (dir == NULL)
@@ -127,7 +127,7 @@ take(struct picture *pic)
 			pic->all = all;
 			pic->room = room;
 		}
-		if (look((pid_t)pid, &pic->all[pic->n]))
+		if (read_process((pid_t)pid, &pic->all[pic->n]))
 			pic->n++;
 	}
 	(void)closedir(dir);
@@ -135,7 +135,7 @@ take(struct picture *pic)
 }
 
 static int
-by_pid(const void *a, const void *b)
+compare_pid(const void *a, const void *b)
 {
 	pid_t x = ((const struct process *)a)->pid;
 	pid_t y = ((const struct process *)b)->pid;
@@ -158,14 +158,14 @@ is_stranger(const struct process *p)
 /* Mark the descendants.  Pids wrap, so a child may have the smaller one: repeat
  * until a pass finds nobody new. */
 static void
-mark(struct picture *pic)
+mark_descendants(struct process_list *pic)
 {
 	struct process want = { 0 }, *parent;
 	pid_t me = getpid();
 	bool found = true;
 	size_t i;
 
-	qsort(pic->all, pic->n, sizeof(want), by_pid);
+	qsort(pic->all, pic->n, sizeof(want), compare_pid);
 	while (found) {
 		found = false;
 		for (i = 0; i < pic->n; i++) {
@@ -175,7 +175,7 @@ mark(struct picture *pic)
 				continue;
 			want.pid = p->parent;
 			parent = bsearch(&want, pic->all, pic->n, sizeof(want),
-			    by_pid);
+			    compare_pid);
 			if (p->parent != me &&
 			    (parent == NULL || !parent->ours))
 				continue;
@@ -192,7 +192,7 @@ signal_one(const struct process *p, int sig)
 	int fd;
 
 	fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	if (look(p->pid, &now) && now.start == p->start) {
+	if (read_process(p->pid, &now) && now.start == p->start) {
 		if (fd < 0 ||
 		    syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) != 0)
 			(void)kill(p->pid, sig);
@@ -214,20 +214,20 @@ process_tree_begin(void)
 
 	if (waitpid(-1, &status, WNOHANG) < 0)
 		return;			/* no children: the usual case */
-	if (take(&before) == 0)
-		mark(&before);
+	if (read_all_processes(&before) == 0)
+		mark_descendants(&before);
 }
 
 int
 process_tree_signal(int sig, pid_t group)
 {
-	struct picture pic = { 0 };
+	struct process_list pic = { 0 };
 	int n = 0, e;
 	size_t i;
 
-	e = take(&pic);
+	e = read_all_processes(&pic);
 	if (e == 0)
-		mark(&pic);
+		mark_descendants(&pic);
 	for (i = 0; e == 0 && i < pic.n; i++) {
 		const struct process *p = &pic.all[i];
 

@@ -28,7 +28,7 @@
 #define KEY_COLUMNS_MIN 12
 
 static void
-fill(struct rates_key *k, const struct lh_key_info *info, int64_t now)
+fill_key(struct rates_key *k, const struct lh_key_info *info, int64_t now)
 {
 	char name[PARTY_MAX];
 
@@ -58,7 +58,7 @@ fill(struct rates_key *k, const struct lh_key_info *info, int64_t now)
 }
 
 static int
-add(const struct lh_key_info *info, void *arg)
+add_key(const struct lh_key_info *info, void *arg)
 {
 	struct rates *l = arg;
 
@@ -72,14 +72,14 @@ add(const struct lh_key_info *info, void *arg)
 		l->keys = p;
 		l->room = room;
 	}
-	fill(&l->keys[l->n++], info, l->at_ns);
+	fill_key(&l->keys[l->n++], info, l->at_ns);
 	l->holders += info->n_holders;
 	l->waiters += info->n_waiters;
 	return 0;
 }
 
 static int
-by_name(const void *a, const void *b)
+compare_name(const void *a, const void *b)
 {
 	const struct rates_key *x = a, *y = b;
 
@@ -87,29 +87,30 @@ by_name(const void *a, const void *b)
 }
 
 static double
-rate(uint64_t now, uint64_t before, double s)
+rate_per_s(uint64_t now, uint64_t before, double s)
 {
 	return now > before && now - before < JUMP && s > 0 ?
 	    (double)(now - before) / s : 0;
 }
 
 static void
-set_rates(struct rates *l, const struct rates *before)
+compute_rates(struct rates *l, const struct rates *before)
 {
 	const struct lh_counters *now = &l->stats.counters;
 	const struct lh_counters *was = &before->stats.counters;
 	double s = (double)(l->at_ns - before->at_ns) / NS_PER_S;
 	size_t i;
 
-	l->acquired = rate(now->acquired, was->acquired, s);
-	l->waits = rate(now->waits, was->waits, s);
-	l->timeouts = rate(now->timeouts, was->timeouts, s);
+	l->acquired = rate_per_s(now->acquired, was->acquired, s);
+	l->waits = rate_per_s(now->waits, was->waits, s);
+	l->timeouts = rate_per_s(now->timeouts, was->timeouts, s);
 	for (i = 0; i < l->n && before->n > 0; i++) {
 		const struct rates_key *k = bsearch(&l->keys[i], before->keys,
-		    before->n, sizeof(*k), by_name);
+		    before->n, sizeof(*k), compare_name);
 
 		if (k != NULL)
-			l->keys[i].grants = rate(l->keys[i].token, k->token, s);
+			l->keys[i].grants = rate_per_s(l->keys[i].token,
+			    k->token, s);
 	}
 }
 
@@ -129,12 +130,12 @@ rates_read(struct rates *l, struct lh *lh, const struct rates *before)
 	if (l->stats.sessions > 0)
 		l->stats.sessions--;	/* our own */
 	if (e == 0)
-		e = lh_list(lh, NULL, add, l);
+		e = lh_list(lh, NULL, add_key, l);
 	if (e != 0 || l->n == 0)
 		return e;
-	qsort(l->keys, l->n, sizeof(l->keys[0]), by_name);
+	qsort(l->keys, l->n, sizeof(l->keys[0]), compare_name);
 	if (before->at_ns != 0)
-		set_rates(l, before);
+		compute_rates(l, before);
 	busy = reallocarray(l->busy, l->n, sizeof(*busy));
 	if (busy == NULL)
 		return -ENOMEM;
@@ -157,22 +158,22 @@ rates_free(struct rates *l)
 }
 
 static int
-more(double a, double b)
+compare_falling(double a, double b)
 {
 	return (a < b) - (a > b);
 }
 
 /* Those for whom it matters are few, so ties are common: all but the name. */
 static int
-compare(const struct rates_key *x, const struct rates_key *y,
+compare_keys(const struct rates_key *x, const struct rates_key *y,
     enum rates_order first)
 {
 	int by[] = {
-		[RATES_BY_WAITERS] = more(x->waiters, y->waiters),
-		[RATES_BY_HELD] = more((double)x->held_ns, (double)y->held_ns),
-		[RATES_BY_GRANTS] = more(x->grants, y->grants),
-		[RATES_BY_KEY] = strcmp(x->key, y->key),
-	};
+		[RATES_BY_WAITERS] = compare_falling(x->waiters, y->waiters),
+		    [RATES_BY_HELD] = compare_falling((double)x->held_ns,
+		    (double)y->held_ns), [RATES_BY_GRANTS] =
+		    compare_falling(x->grants, y->grants), [RATES_BY_KEY] =
+		    strcmp(x->key, y->key), };
 	int o = by[first];
 
 	for (int i = RATES_BY_WAITERS; o == 0 && i <= RATES_BY_KEY; i++)
@@ -181,9 +182,9 @@ compare(const struct rates_key *x, const struct rates_key *y,
 }
 
 static int
-by_order(const void *a, const void *b, void *order)
+compare_in_order(const void *a, const void *b, void *order)
 {
-	return compare(*(struct rates_key *const *)a,
+	return compare_keys(*(struct rates_key *const *)a,
 	    *(struct rates_key *const *)b, *(enum rates_order *)order);
 }
 
@@ -191,8 +192,8 @@ void
 rates_sort(struct rates *l, enum rates_order order)
 {
 	if (l->n_busy > 0)
-		qsort_r(l->busy, l->n_busy, sizeof(l->busy[0]), by_order,
-		    &order);
+		qsort_r(l->busy, l->n_busy, sizeof(l->busy[0]),
+		    compare_in_order, &order);
 }
 
 /*
@@ -200,7 +201,7 @@ rates_sort(struct rates *l, enum rates_order order)
  * what the locale cannot read is a column a byte.
  */
 static size_t
-put(char *buf, size_t at, const char *text, int columns)
+append_column(char *buf, size_t at, const char *text, int columns)
 {
 	mbstate_t state;
 	wchar_t wide;
@@ -242,7 +243,7 @@ rates_table_line(char buf[RATES_LINE_MAX], const struct rates *l,
 	    PRIu32 " held, %" PRIu32 " waiting, %" PRIu32 " sessions, %s%s",
 	    table, l->stats.keys, l->holders, l->waiters, l->stats.sessions,
 	    reaper, l->stats.damaged ? ", DAMAGED" : "");
-	(void)put(buf, 0, text, columns);
+	(void)append_column(buf, 0, text, columns);
 	return buf;
 }
 
@@ -253,7 +254,7 @@ rates_total_line(char buf[RATES_LINE_MAX], const struct rates *l, int columns)
 
 	(void)snprintf(text, sizeof(text), "a second: %.1f acquired, %.1f "
 	    "waits begun, %.1f timed out", l->acquired, l->waits, l->timeouts);
-	(void)put(buf, 0, text, columns);
+	(void)append_column(buf, 0, text, columns);
 	return buf;
 }
 
@@ -265,26 +266,26 @@ key_columns(int columns)
 }
 
 static const char *
-join(char buf[RATES_LINE_MAX], int columns, const char *key, const char *who,
-    const char *held, const char *waiters, const char *waited,
-    const char *grants)
+join_columns(char buf[RATES_LINE_MAX], int columns, const char *key,
+    const char *who, const char *held, const char *waiters,
+    const char *waited, const char *grants)
 {
 	char text[128];
-	size_t at = put(buf, 0, key, key_columns(columns));
+	size_t at = append_column(buf, 0, key, key_columns(columns));
 
-	at = put(buf, at, "  ", 2);
-	at = put(buf, at, who, WHO_COLUMNS - 2);
+	at = append_column(buf, at, "  ", 2);
+	at = append_column(buf, at, who, WHO_COLUMNS - 2);
 	(void)snprintf(text, sizeof(text), "%9.8s%9.8s%9.8s%10.9s", held,
 	    waiters, waited, grants);
-	(void)put(buf, at, text, REST_COLUMNS - WHO_COLUMNS);
+	(void)append_column(buf, at, text, REST_COLUMNS - WHO_COLUMNS);
 	return buf;
 }
 
 const char *
 rates_heading(char buf[RATES_LINE_MAX], int columns)
 {
-	return join(buf, columns, "KEY", "WHO", "HELD", "WAITERS", "WAITED",
-	    "GRANTS/S");
+	return join_columns(buf, columns, "KEY", "WHO", "HELD", "WAITERS",
+	    "WAITED", "GRANTS/S");
 }
 
 const char *
@@ -299,7 +300,7 @@ rates_key_line(char buf[RATES_LINE_MAX], const struct rates_key *k, int columns)
 		(void)text_span(waited, k->waited_ns);
 	(void)snprintf(waiters, sizeof(waiters), "%" PRIu32, k->waiters);
 	(void)snprintf(grants, sizeof(grants), "%.1f", k->grants);
-	return join(buf, columns, text_name(name, k->key), k->who, held,
+	return join_columns(buf, columns, text_name(name, k->key), k->who, held,
 	    waiters, waited, grants);
 }
 

@@ -62,7 +62,7 @@ run_child_is_ending(int sig)
 }
 
 static int
-block(int fd, bool all)
+block_signals(int fd, bool all)
 {
 	struct sigaction act;
 	sigset_t read_mask, mask;
@@ -96,13 +96,13 @@ run_child_take_signals(struct run *r)
 	if (sigaction(SIGCHLD, &chld, &r->old_chld) != 0 ||
 	    sigprocmask(SIG_BLOCK, NULL, &r->old_mask) != 0)
 		return -errno;
-	return block(-1, false);
+	return block_signals(-1, false);
 }
 
 int
 run_child_take_all_signals(int fd)
 {
-	return block(fd, true);
+	return block_signals(fd, true);
 }
 
 int
@@ -121,11 +121,11 @@ run_child_next_signal(int fd, bool *by_kernel)
 }
 
 static int
-set(const char *name, const char *fmt, ...)
+set_variable(const char *name, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 static int
-set(const char *name, const char *fmt, ...)
+set_variable(const char *name, const char *fmt, ...)
 {
 	char *value = NULL;
 	va_list ap;
@@ -143,7 +143,7 @@ set(const char *name, const char *fmt, ...)
 
 /* It is freed; NULL: out of memory. */
 static int
-set_list(const char *name, char *list)
+set_variable_list(const char *name, char *list)
 {
 	int e = list == NULL || setenv(name, list, 1) != 0 ? -ENOMEM : 0;
 
@@ -154,16 +154,18 @@ set_list(const char *name, char *list)
 int
 run_child_environment(struct run *r, int loss_fd)
 {
-	int bad = set_list("LEASEHOLD_HELD", nesting_list(r));
+	int bad = set_variable_list("LEASEHOLD_HELD", nesting_list(r));
 
-	bad |= set("LEASEHOLD_KEY", "%s", r->key);
-	bad |= set("LEASEHOLD_MODE", "%s", show_mode(r->mode));
-	bad |= set_list("LEASEHOLD_FENCE", run_keys_list(r, RUN_KEYS_TOKENS));
-	bad |= set_list("LEASEHOLD_LEASE_ID", run_keys_list(r, RUN_KEYS_IDS));
-	bad |= set("LEASEHOLD_EXPIRES_MS", "%" PRId64,
+	bad |= set_variable("LEASEHOLD_KEY", "%s", r->key);
+	bad |= set_variable("LEASEHOLD_MODE", "%s", show_mode(r->mode));
+	bad |= set_variable_list("LEASEHOLD_FENCE", run_keys_list(r,
+	    RUN_KEYS_TOKENS));
+	bad |= set_variable_list("LEASEHOLD_LEASE_ID", run_keys_list(r,
+	    RUN_KEYS_IDS));
+	bad |= set_variable("LEASEHOLD_EXPIRES_MS", "%" PRId64,
 	    lh_epoch_ms(r->lh, r->expires_ns));
 	if (loss_fd >= 0)
-		bad |= set("LEASEHOLD_LOSS_FD", "%d", loss_fd);
+		bad |= set_variable("LEASEHOLD_LOSS_FD", "%d", loss_fd);
 	else if (unsetenv("LEASEHOLD_LOSS_FD") != 0)	/* an ancestor's */
 		bad = -ENOMEM;
 	return bad != 0 ? -ENOMEM : 0;

@@ -22,7 +22,7 @@
 
 /* -F: the session lives on in the descriptor, the lease until its deadline. */
 static int
-become(struct run *r)
+exec_command(struct run *r)
 {
 	int fd = run_child_liveness_fd(r), e;
 
@@ -41,7 +41,7 @@ become(struct run *r)
 }
 
 static int
-run(struct run *r)
+run_with_keys(struct run *r)
 {
 	int sigfd, status;
 
@@ -57,7 +57,7 @@ run(struct run *r)
 		return status;
 	if (!r->no_fork)
 		return run_launch(r, sigfd);
-	status = become(r);
+	status = exec_command(r);
 	(void)run_keys_release(r);
 	return status;
 }
@@ -84,7 +84,7 @@ run_command(int argc, char **argv)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	status = run(&r);
+	status = run_with_keys(&r);
 	if (r.sem != NULL)
 		(void)lh_sem_close(r.sem);
 	(void)lh_close(r.lh);

@@ -93,7 +93,7 @@ now_ns(const struct guard *g)
 }
 
 static void
-reap(struct guard *g)
+reap_children(struct guard *g)
 {
 	int status;
 	pid_t pid;
@@ -110,7 +110,7 @@ reap(struct guard *g)
 
 /* To every descendant, or those in our group; the command at least. */
 static void
-send(struct guard *g, int sig, bool all)
+signal_command(struct guard *g, int sig, bool all)
 {
 	if (process_tree_signal(sig, all ? 0 : getpgrp()) < 0 &&
 	    g->command != 0)
@@ -124,14 +124,14 @@ end_command(struct guard *g, const char *why)
 
 	g->ending = true;
 	g->kill_at_ns = schedule_kill_at_ns(&g->schedule, now, g->lost);
-	send(g, SIGTERM, true);
-	send(g, SIGCONT, true);		/* the stopped ones hear it, too */
+	signal_command(g, SIGTERM, true);
+	signal_command(g, SIGCONT, true);	/* for the stopped ones */
 	message("ending the command: %s", why);
 }
 
 /* detail: why, in the library's words; NULL: nobody has looked. */
 static void
-lose(struct guard *g, const char *detail)
+handle_loss(struct guard *g, const char *detail)
 {
 	char why[512];
 
@@ -157,7 +157,7 @@ lose(struct guard *g, const char *detail)
 }
 
 static void
-renew(struct guard *g)
+renew_lease(struct guard *g)
 {
 	int e;
 
@@ -170,7 +170,7 @@ renew(struct guard *g)
 		return;
 	}
 	if (e == -ESTALE || now_ns(g) >= g->schedule.expires_ns) {
-		lose(g, e == -ESTALE ? lh_error_detail() : NULL);
+		handle_loss(g, e == -ESTALE ? lh_error_detail() : NULL);
 		return;
 	}
 	if (g->schedule.failures == 0)
@@ -180,37 +180,37 @@ renew(struct guard *g)
 }
 
 static void
-asked(struct guard *g)
+handle_request(struct guard *g)
 {
 	message("somebody asks for '%s'%s", g->r->name, g->r->term_on_ask ? ": "
 	    "asking the command to end" : "");
 	if (g->r->term_on_ask) {
 		g->told_to_end = true;
-		send(g, SIGTERM, false);
+		signal_command(g, SIGTERM, false);
 	}
 }
 
 /* Between renewals: an operator may have broken the lease, or asks for it. */
 static void
-look(struct guard *g)
+check_lease(struct guard *g)
 {
 	if (run_keys_verify(g->r) == -ESTALE)
-		lose(g, lh_error_detail());
+		handle_loss(g, lh_error_detail());
 	else if (run_keys_asked(g->r))
-		asked(g);
+		handle_request(g);
 	g->look_at_ns = now_ns(g) + LOOK_NS;
 }
 
 /* What was told meanwhile. */
 static void
-hear(struct guard *g)
+handle_events(struct guard *g)
 {
 	uint32_t what = run_events_take(&g->events);
 
 	if (what & LH_EVENT_LOST)
 		g->look_at_ns = 0;
 	if (what & LH_EVENT_ASKED)
-		asked(g);
+		handle_request(g);
 }
 
 /* A lease that is renewed and ends nevertheless is cut short by the cluster. */
@@ -224,18 +224,18 @@ why_not_renewed(const struct guard *g)
 
 /* Renewals that are due, and the end where they did not come in time. */
 static void
-keep(struct guard *g)
+keep_lease(struct guard *g)
 {
-	hear(g);
+	handle_events(g);
 	if (!g->lost && now_ns(g) >= g->look_at_ns)
-		look(g);
+		check_lease(g);
 	if (!g->lost && now_ns(g) >= g->schedule.renew_at_ns)
-		renew(g);
+		renew_lease(g);
 	if (!g->lost && !g->ending && !g->r->warn_only &&
 	    now_ns(g) >= schedule_term_at_ns(&g->schedule))
 		end_command(g, why_not_renewed(g));
 	if (g->ending && now_ns(g) >= g->kill_at_ns)
-		send(g, SIGKILL, true);
+		signal_command(g, SIGKILL, true);
 }
 
 /* The stop that SIGTSTP means, with the orphan rules that the kernel has. */
@@ -245,7 +245,7 @@ stop_ourselves(struct guard *g)
 	sigset_t stop;
 
 	if (!g->lost)
-		renew(g);
+		renew_lease(g);
 	(void)sigemptyset(&stop);
 	(void)sigaddset(&stop, SIGTSTP);
 	(void)raise(SIGTSTP);
@@ -254,17 +254,17 @@ stop_ourselves(struct guard *g)
 }
 
 static void
-pass_on(struct guard *g, int sig, bool by_kernel)
+pass_signal_on(struct guard *g, int sig, bool by_kernel)
 {
 	if (sig == SIGCHLD)
 		return;
 	if (run_child_is_ending(sig)) {
 		g->told_to_end = true;
 		if (!by_kernel)
-			send(g, sig, false);
+			signal_command(g, sig, false);
 	} else if (sig == SIGTSTP) {
 		if (!by_kernel)
-			send(g, sig, false);
+			signal_command(g, sig, false);
 		stop_ourselves(g);
 	} else if (sig == SIGCONT) {
 		g->cont = !by_kernel;
@@ -275,7 +275,7 @@ pass_on(struct guard *g, int sig, bool by_kernel)
 
 /* Is there a reason to stay? */
 static bool
-goes_on(struct guard *g)
+has_reason_to_stay(struct guard *g)
 {
 	int64_t now = now_ns(g);
 
@@ -301,7 +301,7 @@ goes_on(struct guard *g)
 }
 
 static int64_t
-next_ns(const struct guard *g)
+next_turn_ns(const struct guard *g)
 {
 	int64_t at = INT64_MAX;
 
@@ -340,22 +340,22 @@ sleep_until(struct guard *g, int64_t at_ns)
 }
 
 static void
-loop(struct guard *g)
+guard_loop(struct guard *g)
 {
 	bool by_kernel;
 	int sig;
 
 	for (;;) {
-		reap(g);
-		if (!goes_on(g))
+		reap_children(g);
+		if (!has_reason_to_stay(g))
 			return;
-		keep(g);
+		keep_lease(g);
 		if (g->cont && !g->lost)
-			send(g, SIGCONT, false);
+			signal_command(g, SIGCONT, false);
 		g->cont = false;
-		sleep_until(g, next_ns(g));
+		sleep_until(g, next_turn_ns(g));
 		while ((sig = run_child_next_signal(g->sigfd, &by_kernel)) != 0)
-			pass_on(g, sig, by_kernel);
+			pass_signal_on(g, sig, by_kernel);
 	}
 }
 
@@ -369,7 +369,7 @@ command_status(int status)
 
 /* Give the lease back, and find out whether it covered the command. */
 static int
-finish(struct guard *g)
+finish_run(struct guard *g)
 {
 	int e;
 
@@ -403,6 +403,6 @@ run_guard(struct run *r, int sigfd, pid_t command, int loss_fd)
 
 	run_events_open(&g.events, r);
 	schedule_renewed(&g.schedule, r->leases[0].acquired_ns, r->expires_ns);
-	loop(&g);
-	return finish(&g);
+	guard_loop(&g);
+	return finish_run(&g);
 }

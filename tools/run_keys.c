@@ -68,7 +68,7 @@ run_keys_split(struct run *r)
 }
 
 static void
-look_ahead(struct run *r)
+note_first_expiry(struct run *r)
 {
 	r->expires_ns = INT64_MAX;
 	for (size_t i = 0; i < r->n; i++)
@@ -97,7 +97,7 @@ run_keys_acquire(struct run *r, const struct lh_acquire_opts *opts)
 	else
 		e = lh_acquire_many(r->lh, r->items, r->n, opts, r->leases);
 	if (e == 0)
-		look_ahead(r);
+		note_first_expiry(r);
 	return e;
 }
 
@@ -115,7 +115,7 @@ run_keys_extend(struct run *r)
 		if (first == 0)
 			first = e;
 	}
-	look_ahead(r);
+	note_first_expiry(r);
 	return first;
 }
 
@@ -152,7 +152,7 @@ run_keys_release(struct run *r)
 
 /* Text with a comma before it, unless it is the first: allocated, or NULL. */
 static char *
-joined(char *so_far, const char *text)
+append_to_list(char *so_far, const char *text)
 {
 	char *all = NULL;
 
@@ -176,7 +176,7 @@ run_keys_list(const struct run *r, enum run_keys_text what)
 			    l->token);
 		else
 			(void)text_lease_id(text, l->id);
-		all = joined(all, text);
+		all = append_to_list(all, text);
 		if (all == NULL)
 			return NULL;
 	}

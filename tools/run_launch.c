@@ -35,7 +35,7 @@ struct launch {
 };
 
 static int
-prepare(struct run *r, struct launch *l)
+prepare_launch(struct run *r, struct launch *l)
 {
 	int ends[2], fd, e;
 
@@ -58,7 +58,7 @@ prepare(struct run *r, struct launch *l)
 
 /* The signal that says "do not start", or 0. */
 static int
-called_off(int sigfd)
+pending_end_signal(int sigfd)
 {
 	bool by_kernel;
 	int sig, end = 0;
@@ -70,7 +70,7 @@ called_off(int sigfd)
 }
 
 static int
-not_started(struct run *r, int error)
+fail_launch(struct run *r, int error)
 {
 	(void)run_keys_release(r);
 	if (error == -ESTALE) {
@@ -91,10 +91,10 @@ run_launch(struct run *r, int sigfd)
 
 	e = run_child_take_all_signals(sigfd);
 	if (e >= 0)
-		e = prepare(r, &l);
+		e = prepare_launch(r, &l);
 	if (e != 0)
-		return not_started(r, e);
-	sig = called_off(sigfd);
+		return fail_launch(r, e);
+	sig = pending_end_signal(sigfd);
 	if (sig != 0) {
 		(void)run_keys_release(r);
 		message("not started: %s", strsignal(sig));
@@ -102,7 +102,7 @@ run_launch(struct run *r, int sigfd)
 	}
 	pid = run_child_start(r, l.keep_fds, l.n_keep);
 	if (pid < 0)
-		return not_started(r, pid);
+		return fail_launch(r, pid);
 	while (l.n_keep > 0)
 		(void)close(l.keep_fds[--l.n_keep]);
 	return run_guard(r, sigfd, pid, l.loss_fd);

@@ -107,7 +107,7 @@ static const struct option options[] = {
 };
 
 /* What the options said, beyond what ends up in struct run. */
-struct asked {
+struct run_args {
 	bool try, wait, ttl, help;
 	const char *shell_text;
 };
@@ -193,7 +193,7 @@ parse_permits(const char *text, uint32_t *permits)
 }
 
 static int
-take_option(struct run *r, struct asked *a, int c, char **argv)
+take_option(struct run *r, struct run_args *a, int c, char **argv)
 {
 	uint64_t n;
 
@@ -276,7 +276,7 @@ take_option(struct run *r, struct asked *a, int c, char **argv)
 
 /* What is run, once the options are over: argv from the key on. */
 static int
-take_command(struct run *r, struct asked *a, int argc, char **argv)
+take_command(struct run *r, struct run_args *a, int argc, char **argv)
 {
 	static char dash_c[] = "-c", *shell_argv[4];
 	const char *shell = getenv("SHELL"), *slash;
@@ -314,7 +314,7 @@ take_command(struct run *r, struct asked *a, int argc, char **argv)
 }
 
 static int
-parse_all(struct run *r, struct asked *a, int argc, char **argv)
+parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 {
 	int c, e;
 
@@ -350,9 +350,9 @@ parse_all(struct run *r, struct asked *a, int argc, char **argv)
 bool
 run_options_parse(struct run *r, int argc, char **argv, int *status)
 {
-	struct asked a = { 0 };
+	struct run_args a = { 0 };
 
-	*status = parse_all(r, &a, argc, argv);
+	*status = parse_arguments(r, &a, argc, argv);
 	if (*status == 0 && a.help) {
 		fputs(help, stdout);
 		*status = output_flush(EX_YES);

@@ -44,8 +44,8 @@
 #include "run_wait.h"
 #include "show.h"
 
-#define LOOK_FIRST_MS	50	/* not about short waits, nor too early */
-#define LOOK_EVERY_MS	1000
+#define REPORT_FIRST_MS	50	/* not about short waits, nor too early */
+#define REPORT_EVERY_MS	1000
 
 struct waiter {
 	struct run *r;
@@ -57,7 +57,7 @@ struct waiter {
 };
 
 /* What -v says meanwhile. */
-struct view {
+struct wait_report {
 	struct run *r;
 	const char *key;	/* the one that is looked at */
 	int64_t began_ns;
@@ -66,10 +66,10 @@ struct view {
 };
 
 static int
-look(const struct lh_key_info *info, void *arg)
+report_position(const struct lh_key_info *info, void *arg)
 {
 	char ahead[BLOCKER_TEXT_MAX], mine[SPAN_MAX], name[NAME_MAX_TEXT];
-	struct view *v = arg;
+	struct wait_report *v = arg;
 	const char *mode = show_mode(v->r->mode);
 	const struct lh_party *p;
 	uint32_t i, rank = 0;
@@ -102,16 +102,16 @@ look(const struct lh_key_info *info, void *arg)
 }
 
 static void
-look_at_all(struct view *v)
+report_positions(struct wait_report *v)
 {
 	for (size_t i = 0; i < v->r->n; i++) {
 		v->key = v->r->items[i].key;
-		(void)lh_status(v->r->lh, v->key, NULL, look, v);
+		(void)lh_status(v->r->lh, v->key, NULL, report_position, v);
 	}
 }
 
 static void
-acquire(struct waiter *w)
+acquire_keys(struct waiter *w)
 {
 	w->result = run_keys_acquire(w->r, &w->opts);
 	if (w->result != 0)
@@ -125,7 +125,7 @@ wait_in_library(void *arg)
 	struct waiter *w = arg;
 	uint64_t one = 1;
 
-	acquire(w);
+	acquire_keys(w);
 	if (write(w->done_fd, &one, sizeof(one)) != sizeof(one))
 		abort();	/* an eventfd at 0 has room */
 	return NULL;
@@ -133,17 +133,17 @@ wait_in_library(void *arg)
 
 /* Until the wait is over: 0, or the signal that ended it. */
 static int
-sleep_until_done(struct waiter *w, int sigfd, struct view *v)
+wait_until_done(struct waiter *w, int sigfd, struct wait_report *v)
 {
 	struct pollfd fds[2] = {
 		{ .fd = w->done_fd, .events = POLLIN },
 		{ .fd = sigfd, .events = POLLIN },
 	};
-	int ended_by = 0, sig, n, look_ms = LOOK_FIRST_MS;
+	int ended_by = 0, sig, n, report_ms = REPORT_FIRST_MS;
 	bool by_kernel;
 
 	for (;;) {
-		n = poll(fds, 2, w->r->verbose ? look_ms : -1);
+		n = poll(fds, 2, w->r->verbose ? report_ms : -1);
 		while ((sig = run_child_next_signal(sigfd, &by_kernel)) != 0) {
 			if (run_child_is_ending(sig) && ended_by == 0) {
 				ended_by = sig;
@@ -153,16 +153,16 @@ sleep_until_done(struct waiter *w, int sigfd, struct view *v)
 		if (n > 0 && fds[0].revents != 0)
 			return ended_by;
 		if (n == 0) {
-			look_ms = LOOK_EVERY_MS;
-			look_at_all(v);
+			report_ms = REPORT_EVERY_MS;
+			report_positions(v);
 		}
 	}
 }
 
 static int
-queue_up(struct run *r, struct waiter *w, int sigfd)
+wait_in_queue(struct run *r, struct waiter *w, int sigfd)
 {
-	struct view v = { .r = r, .began_ns = lh_clock_ns(r->lh) };
+	struct wait_report v = { .r = r, .began_ns = lh_clock_ns(r->lh) };
 	pthread_t thread;
 	int e, sig;
 
@@ -177,7 +177,7 @@ queue_up(struct run *r, struct waiter *w, int sigfd)
 		(void)close(w->done_fd);
 		return EX_SYSTEM;
 	}
-	sig = sleep_until_done(w, sigfd, &v);
+	sig = wait_until_done(w, sigfd, &v);
 	(void)pthread_join(thread, NULL);
 	(void)close(w->done_fd);
 	if (sig != 0) {
@@ -191,7 +191,7 @@ queue_up(struct run *r, struct waiter *w, int sigfd)
 }
 
 static int
-look_for_writer(const struct lh_key_info *info, void *arg)
+name_first_writer(const struct lh_key_info *info, void *arg)
 {
 	const struct lh_party *p = blocker_first_writer(info, 0);
 	char party[PARTY_MAX], *text = arg;
@@ -203,14 +203,14 @@ look_for_writer(const struct lh_key_info *info, void *arg)
 }
 
 static int
-refused(struct run *r, const struct waiter *w)
+report_refusal(struct run *r, const struct waiter *w)
 {
 	int code = error_status(w->result);
 	char writer[BLOCKER_TEXT_MAX] = "";
 
 	if (code == EX_BUSY && w->detail[0] != '\0') {
 		if (r->mode == LH_SHARED)
-			(void)lh_status(r->lh, r->key, NULL, look_for_writer,
+			(void)lh_status(r->lh, r->key, NULL, name_first_writer,
 			    writer);
 		/* The detail names the key and its holder. */
 		message("no %s lease: %s%s", show_mode(r->mode), w->detail,
@@ -223,7 +223,7 @@ refused(struct run *r, const struct waiter *w)
 }
 
 static void
-tell_grant(struct run *r, int64_t waited_ns)
+report_grant(struct run *r, int64_t waited_ns)
 {
 	char span[SPAN_MAX], *tokens = run_keys_list(r, RUN_KEYS_TOKENS);
 	const char *note = "";
@@ -246,12 +246,12 @@ tell_grant(struct run *r, int64_t waited_ns)
 /* True: only a writer that waits for our ancestor is in the way.  (Of several
  * keys it may be another one that is busy: nesting.c.) */
 static bool
-waits_for_itself(struct run *r, struct waiter *w)
+is_waiting_for_itself(struct run *r, struct waiter *w)
 {
 	if (r->n > 1)
 		return false;
 	w->opts.priority = UINT32_MAX;
-	acquire(w);
+	acquire_keys(w);
 	w->opts.priority = r->priority;
 	if (w->result != -EAGAIN)
 		return false;
@@ -282,23 +282,23 @@ run_wait_acquire(struct run *r, int sigfd, int *status)
 	    r->more.policy != LH_POLICY_LEASE)
 		w.opts.more = &r->more;
 	w.opts.max_wait_ms = 0;
-	acquire(&w);
-	if (w.result == -EAGAIN && r->nested && waits_for_itself(r, &w)) {
+	acquire_keys(&w);
+	if (w.result == -EAGAIN && r->nested && is_waiting_for_itself(r, &w)) {
 		*status = r->busy_code;
 		return false;
 	}
 	if (w.result == -EAGAIN && r->wait_ms > 0) {
 		w.opts.max_wait_ms = r->wait_ms;
 		w.opts.cancel = &w.cancel;
-		*status = queue_up(r, &w, sigfd);
+		*status = wait_in_queue(r, &w, sigfd);
 		if (*status != 0)
 			return false;
 	}
 	if (w.result != 0) {
-		*status = refused(r, &w);
+		*status = report_refusal(r, &w);
 		return false;
 	}
 	if (r->verbose)
-		tell_grant(r, lh_clock_ns(r->lh) - began);
+		report_grant(r, lh_clock_ns(r->lh) - began);
 	return true;
 }

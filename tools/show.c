@@ -70,7 +70,7 @@ show_run(uint32_t run)
 
 /* The same for programs. */
 static const char *
-run_word(uint32_t run)
+run_state_word(uint32_t run)
 {
 	static const char *const words[] = {
 		"unseen", "running", "sleeping", "blocked", "stopped", "dead"
@@ -213,7 +213,7 @@ show_append_text(json_t *to, const char *text)
 
 /* A point on a clock that was 0 at zero_ms. */
 static int
-set_ms(int64_t zero_ms, json_t *to, const char *name, int64_t clock_ns)
+set_time_ms(int64_t zero_ms, json_t *to, const char *name, int64_t clock_ns)
 {
 	char text[24];
 
@@ -246,7 +246,7 @@ show_set_bytes(json_t *to, const char *name, const char *bytes)
 
 /* What only some have. */
 static int
-set_rarer(json_t *o, int64_t zero_ms, const struct lh_party *p)
+set_optional_members(json_t *o, int64_t zero_ms, const struct lh_party *p)
 {
 	static const struct {
 		uint32_t flag;
@@ -266,10 +266,10 @@ set_rarer(json_t *o, int64_t zero_ms, const struct lh_party *p)
 			    json_true());
 	if (p->run != LH_RUN_UNSEEN)
 		bad |= json_object_set_new(o, "run",
-		    json_string(run_word(p->run)));
+		    json_string(run_state_word(p->run)));
 	if (p->waits_for != NULL) {
 		bad |= show_set_bytes(o, "waits_for", p->waits_for);
-		bad |= set_ms(zero_ms, o, "waits_since_ms",
+		bad |= set_time_ms(zero_ms, o, "waits_since_ms",
 		    p->waits_since_ns);
 	}
 	return bad;
@@ -294,20 +294,21 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 	if ((p->request[0] | p->request[1]) != 0)
 		bad |= json_object_set_new(o, "request",
 		    json_string(text_lease_id(id, p->request)));
-	bad |= set_ms(zero_ms, o, "since_ms", p->since_ns);
+	bad |= set_time_ms(zero_ms, o, "since_ms", p->since_ns);
 	if (p->rank == 0) {
 		if (p->token != 0)	/* just granted, not yet told */
 			bad |= show_set_u64(o, "token", p->token);
 		bad |= json_object_set_new(o, "policy",
 		    json_string(show_policy(p->policy)));
 		if (p->expires_ns != INT64_MAX)
-			bad |= set_ms(zero_ms, o, "expires_ms", p->expires_ns);
+			bad |= set_time_ms(zero_ms, o, "expires_ms",
+			    p->expires_ns);
 	} else {
 		bad |= json_object_set_new(o, "rank", json_integer(p->rank));
 		bad |= json_object_set_new(o, "priority",
 		    json_integer(p->priority));
 	}
-	bad |= set_rarer(o, zero_ms, p);
+	bad |= set_optional_members(o, zero_ms, p);
 	if (bad != 0) {
 		json_decref(o);
 		return NULL;

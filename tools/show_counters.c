@@ -16,7 +16,7 @@
 
 /* As text_span(), of microseconds; "3.2 ms" and the like. */
 static const char *
-span_us(char buf[SPAN_MAX], uint64_t us)
+us_text(char buf[SPAN_MAX], uint64_t us)
 {
 	if (us < 1000)
 		(void)snprintf(buf, SPAN_MAX, "%" PRIu64 " us", us);
@@ -29,10 +29,11 @@ span_us(char buf[SPAN_MAX], uint64_t us)
 	return buf;
 }
 
-/* So many hundredths of them were shorter than that; 0: longer than all. */
+/* Returns a time that so many hundredths of them were shorter than; 0: some
+ * were longer than all that are counted. */
 static uint64_t
-within_us(const uint64_t class[LH_HISTOGRAM], uint64_t all, unsigned percent,
-    bool hold)
+percentile_us(const uint64_t class[LH_HISTOGRAM], uint64_t all,
+    unsigned percent, bool hold)
 {
 	uint64_t n = 0;
 
@@ -50,13 +51,13 @@ print_times(const char *label, const char *what,
     const uint64_t class[LH_HISTOGRAM], uint64_t n, uint64_t us, bool hold)
 {
 	char mean[SPAN_MAX], most[SPAN_MAX];
-	uint64_t within = within_us(class, n, 99, hold);
+	uint64_t within = percentile_us(class, n, 99, hold);
 
 	if (n == 0)
 		return;
-	printf("%-10s%s %s on average", label, what, span_us(mean, us / n));
+	printf("%-10s%s %s on average", label, what, us_text(mean, us / n));
 	if (within > 0)
-		printf(", 99 of 100 less than %s", span_us(most, within));
+		printf(", 99 of 100 less than %s", us_text(most, within));
 	printf("\n");
 }
 

@@ -66,7 +66,7 @@ static const char *const kinds[] = {
 };
 
 static const char *
-kind_of(const struct lh_log_entry *e)
+kind_name(const struct lh_log_entry *e)
 {
 	return e->kind < sizeof(kinds) / sizeof(kinds[0]) &&
 	    kinds[e->kind] != NULL ? kinds[e->kind] : "unknown";
@@ -79,7 +79,7 @@ static const char *const endings[] = {
 
 /* "worker 4711's", for somebody else's. */
 static const char *
-other_of(char buf[32], const struct lh_log_entry *e)
+other_owner(char buf[32], const struct lh_log_entry *e)
 {
 	if (e->other == LH_NO_RECORD)
 		(void)strcpy(buf, "its own");
@@ -90,7 +90,7 @@ other_of(char buf[32], const struct lh_log_entry *e)
 
 /* What was done, to go behind who did it and to which key. */
 static void
-describe(char *buf, size_t room, const struct lh_log_entry *e)
+describe_event(char *buf, size_t room, const struct lh_log_entry *e)
 {
 	static const char *const before[] = { "",
 	    "; the one before died", "; the one before let it run out",
@@ -137,15 +137,15 @@ describe(char *buf, size_t room, const struct lh_log_entry *e)
 		return;
 	case LH_LOG_EXPIRED:
 		(void)snprintf(buf, room, "ended %s lease, which had run out",
-		    other_of(other, e));
+		    other_owner(other, e));
 		return;
 	case LH_LOG_FREED_DEAD:
 		(void)snprintf(buf, room, "ended %s lease, which had died",
-		    other_of(other, e));
+		    other_owner(other, e));
 		return;
 	case LH_LOG_BROKEN:
 		(void)snprintf(buf, room, "broke %s lease",
-		    other_of(other, e));
+		    other_owner(other, e));
 		return;
 	case LH_LOG_FOUND_DEAD:
 		(void)snprintf(buf, room, "found [%" PRIu32 "] dead",
@@ -177,7 +177,7 @@ show_event_print(const struct lh_log_entry *e)
 {
 	char when[MOMENT_MAX], who[PARTY_MAX], name[NAME_MAX_TEXT], what[96];
 
-	describe(what, sizeof(what), e);
+	describe_event(what, sizeof(what), e);
 	printf("%s %s", show_event_moment(when, e->epoch_ms),
 	    show_event_who(who, e));
 	if (e->key != NULL)
@@ -194,7 +194,7 @@ json_t *
 show_event_json(const struct lh_log_entry *e)
 {
 	char hash[20];
-	json_t *o = json_pack("{s:s, s:I, s:s, s:s}", "kind", kind_of(e),
+	json_t *o = json_pack("{s:s, s:I, s:s, s:s}", "kind", kind_name(e),
 	    "record", (json_int_t)e->record, "mode", show_mode(e->mode),
 	    "ending", endings[e->ending & 3]);
 	int bad = 0;

@@ -54,13 +54,13 @@ add_key(const struct lh_key_info *info, void *arg)
 }
 
 static int
-by_number(uint64_t a, uint64_t b)
+compare_number(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
 
 static int
-order(const void *a, const void *b)
+compare_parties(const void *a, const void *b)
 {
 	const struct key_party *x = a, *y = b;
 	int o = strcmp(x->key, y->key);
@@ -68,8 +68,8 @@ order(const void *a, const void *b)
 	if (o == 0)
 		o = (x->p.rank != 0) - (y->p.rank != 0);
 	if (o == 0)
-		o = by_number(x->p.id[0], y->p.id[0]);
-	return o != 0 ? o : by_number(x->p.id[1], y->p.id[1]);
+		o = compare_number(x->p.id[0], y->p.id[0]);
+	return o != 0 ? o : compare_number(x->p.id[1], y->p.id[1]);
 }
 
 int
@@ -84,7 +84,7 @@ snapshot_diff_read(struct key_parties *s, struct lh *lh, const char *key,
 	if (e == -ENOENT)
 		e = 0;		/* nobody is there */
 	if (e == 0 && s->n > 0)
-		qsort(s->parties, s->n, sizeof(s->parties[0]), order);
+		qsort(s->parties, s->n, sizeof(s->parties[0]), compare_parties);
 	return e;
 }
 
@@ -109,10 +109,10 @@ is_same(const struct key_party *a, const struct key_party *b)
 }
 
 static const struct key_party *
-find(const struct key_party *in, size_t n, const struct key_party *a)
+find_party(const struct key_party *in, size_t n, const struct key_party *a)
 {
 	const struct key_party *p = n == 0 ? NULL :
-	    bsearch(a, in, n, sizeof(*in), order);
+	    bsearch(a, in, n, sizeof(*in), compare_parties);
 
 	return p != NULL && is_same(p, a) ? p : NULL;
 }
@@ -130,40 +130,41 @@ has_become(const struct key_party *was, const struct key_party *now)
 
 /* What was a party that is new: of its holders, or of its waiters. */
 static const struct key_party *
-origin(const struct pair *p, const struct key_party *now, bool held)
+find_origin(const struct pair *p, const struct key_party *now, bool held)
 {
 	for (size_t i = 0; i < p->n_was; i++) {
 		const struct key_party *was = &p->was[i];
 
 		if ((was->p.rank == 0) == held && has_become(was, now) &&
-		    find(p->now, p->n_now, was) == NULL)
+		    find_party(p->now, p->n_now, was) == NULL)
 			return was;
 	}
 	return NULL;
 }
 
 static bool
-lives_on(const struct pair *p, const struct key_party *was)
+has_successor(const struct pair *p, const struct key_party *was)
 {
 	for (size_t i = 0; i < p->n_now; i++) {
 		const struct key_party *now = &p->now[i];
 
 		if (has_become(was, now) &&
-		    find(p->was, p->n_was, now) == NULL)
+		    find_party(p->was, p->n_was, now) == NULL)
 			return true;
 	}
 	return false;
 }
 
 static int
-tell_gone(const struct pair *p, party_change_fn fn, void *arg)
+report_gone(const struct pair *p, party_change_fn fn, void *arg)
 {
 	int e = 0;
 
 	for (size_t i = 0; e == 0 && i < p->n_was; i++) {
 		const struct key_party *was = &p->was[i];
 
-		if (find(p->now, p->n_now, was) == NULL && !lives_on(p, was))
+		if (find_party(p->now, p->n_now, was) == NULL &&
+		    !has_successor(p, was))
 			e = fn(was->p.rank == 0 ? CHANGE_ENDED : CHANGE_LEFT,
 			    was, NULL, arg);
 	}
@@ -171,13 +172,13 @@ tell_gone(const struct pair *p, party_change_fn fn, void *arg)
 }
 
 static int
-tell_present(const struct pair *p, party_change_fn fn, void *arg)
+report_present(const struct pair *p, party_change_fn fn, void *arg)
 {
 	int e = 0;
 
 	for (size_t i = 0; e == 0 && i < p->n_now; i++) {
 		const struct key_party *now = &p->now[i];
-		const struct key_party *was = find(p->was, p->n_was, now);
+		const struct key_party *was = find_party(p->was, p->n_was, now);
 
 		if (was != NULL && now->p.expires_ns == was->p.expires_ns)
 			continue;
@@ -185,10 +186,10 @@ tell_present(const struct pair *p, party_change_fn fn, void *arg)
 			e = fn(CHANGE_RENEWED, was, now, arg);
 		else if (now->p.rank != 0)
 			e = fn(CHANGE_QUEUED, NULL, now, arg);
-		else if ((was = origin(p, now, true)) != NULL)
+		else if ((was = find_origin(p, now, true)) != NULL)
 			e = fn(CHANGE_CONVERTED, was, now, arg);
 		else
-			e = fn(CHANGE_ACQUIRED, origin(p, now, false), now,
+			e = fn(CHANGE_ACQUIRED, find_origin(p, now, false), now,
 			    arg);
 	}
 	return e;
@@ -196,7 +197,7 @@ tell_present(const struct pair *p, party_change_fn fn, void *arg)
 
 /* How many parties, from the first on, are at that key? */
 static size_t
-at_key(const struct key_parties *s, size_t from, const char *key)
+count_at_key(const struct key_parties *s, size_t from, const char *key)
 {
 	size_t n = 0;
 
@@ -219,12 +220,12 @@ snapshot_diff_compare(const struct key_parties *before,
 		    before->parties[i].key;
 		struct pair p = {
 			before->parties + i, now->parties + j,
-			at_key(before, i, key), at_key(now, j, key)
+			count_at_key(before, i, key), count_at_key(now, j, key)
 		};
 
-		e = tell_gone(&p, fn, arg);
+		e = report_gone(&p, fn, arg);
 		if (e == 0)
-			e = tell_present(&p, fn, arg);
+			e = report_present(&p, fn, arg);
 		i += p.n_was;
 		j += p.n_now;
 	}

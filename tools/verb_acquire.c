@@ -87,7 +87,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-struct hold {
+struct acquire_args {
 	struct table_opts table;
 	struct lh_session_opts session_opts;
 	struct lh_acquire_opts opts;
@@ -99,9 +99,9 @@ struct hold {
 };
 
 static int
-take(int c, char *value, void *arg)
+take_option(int c, char *value, void *arg)
 {
-	struct hold *h = arg;
+	struct acquire_args *h = arg;
 	uint64_t n;
 
 	switch (c) {
@@ -140,7 +140,8 @@ take(int c, char *value, void *arg)
 }
 
 static int
-tell(struct hold *h, const struct lh_lease *l, const char *session)
+print_lease(struct acquire_args *h, const struct lh_lease *l,
+    const char *session)
 {
 	char id[LEASE_ID_MAX];
 	json_t *j;
@@ -164,7 +165,7 @@ tell(struct hold *h, const struct lh_lease *l, const char *session)
 }
 
 static int
-acquire_into(struct hold *h, struct lh_session *s)
+acquire_into(struct acquire_args *h, struct lh_session *s)
 {
 	char name[NAME_MAX_TEXT];
 	struct lh_lease lease;
@@ -172,7 +173,7 @@ acquire_into(struct hold *h, struct lh_session *s)
 
 	h->more.session = s;
 	e = lh_acquire(h->lh, h->key, &h->opts, &lease);
-	status = e == 0 ? tell(h, &lease, h->session) : message_error(e,
+	status = e == 0 ? print_lease(h, &lease, h->session) : message_error(e,
 	    lh_error_detail(), "'%s' is not acquired", text_name(name, h->key));
 	/* nobody was told whose it is; by a request id it is asked for again */
 	if (e == 0 && status != EX_YES &&
@@ -184,7 +185,7 @@ acquire_into(struct hold *h, struct lh_session *s)
 /* A session of its own is made when the key is ours: it need not be renewed
  * through the wait. */
 static int
-acquire(struct hold *h)
+acquire_lease(struct acquire_args *h)
 {
 	bool implicit = h->session == NULL;
 	struct lh_session *s;
@@ -213,7 +214,7 @@ acquire(struct hold *h)
 	if (!implicit)
 		status = acquire_into(h, s);
 	else if ((e = lh_handoff(h->lh, &lease, s)) == 0)
-		status = tell(h, &lease, own);
+		status = print_lease(h, &lease, own);
 	else
 		status = message_error(e, lh_error_detail(), "'%s' is lost",
 		    h->key);
@@ -226,12 +227,12 @@ acquire(struct hold *h)
 int
 verb_acquire(int argc, char **argv)
 {
-	struct hold h = {
+	struct acquire_args h = {
 		.session_opts = LH_SESSION_OPTS_INIT,
 		.opts = LH_ACQUIRE_OPTS_INIT,
 		.more = LH_ACQUIRE_MORE_INIT,
 	};
-	const struct verb_opts own = { options, "nsw:", take, &h };
+	const struct verb_opts own = { options, "nsw:", take_option, &h };
 	int e, status;
 
 	h.session = getenv("LEASEHOLD_SESSION");
@@ -258,20 +259,20 @@ verb_acquire(int argc, char **argv)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	status = acquire(&h);
+	status = acquire_lease(&h);
 	(void)lh_close(h.lh);
 	return status;
 }
 
-struct search {
+struct implicit_search {
 	uint64_t id;
 	char name[LH_SESSION_NAME_MAX + 1];
 };
 
 static int
-find(const struct lh_session_info *i, void *arg)
+find_implicit(const struct lh_session_info *i, void *arg)
 {
-	struct search *s = arg;
+	struct implicit_search *s = arg;
 
 	if (i->id != s->id || i->leases > 0)
 		return 0;
@@ -284,11 +285,11 @@ static void
 end_implicit(struct lh *lh, uint64_t id)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-	struct search found = { .id = id };
+	struct implicit_search found = { .id = id };
 	struct lh_session *s;
 
 	o.flags = LH_NO_CREATE;
-	if (lh_session_list(lh, IMPLICIT, find, &found) != 1 ||
+	if (lh_session_list(lh, IMPLICIT, find_implicit, &found) != 1 ||
 	    lh_session_open(lh, found.name, &o, &s) != 0)
 		return;
 	(void)lh_session_destroy(s);
@@ -298,7 +299,7 @@ end_implicit(struct lh *lh, uint64_t id)
 /* The table of a lease that is to be released.  EX_YES; else what to exit
  * with: where there is no table, it is lost. */
 static int
-open_held(struct lh **lh, const struct table_opts *table)
+open_lease_table(struct lh **lh, const struct table_opts *table)
 {
 	int e = open_table(lh, table, LH_NO_CREATE, NULL);
 
@@ -311,13 +312,13 @@ open_held(struct lh **lh, const struct table_opts *table)
 }
 
 static int
-release(const struct table_opts *table, const char *key, const uint64_t id[2],
-    uint64_t token)
+release_lease(const struct table_opts *table, const char *key,
+    const uint64_t id[2], uint64_t token)
 {
 	char name[NAME_MAX_TEXT];
 	struct lh_lease lease;
 	struct lh *lh;
-	int e, status = open_held(&lh, table);
+	int e, status = open_lease_table(&lh, table);
 
 	if (status != EX_YES)
 		return status;
@@ -342,7 +343,7 @@ struct by_request {
 };
 
 static int
-take_release(int c, char *value, void *arg)
+take_release_option(int c, char *value, void *arg)
 {
 	struct by_request *r = arg;
 
@@ -358,7 +359,7 @@ release_request(const struct table_opts *table, const struct by_request *r)
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 	struct lh_session *s;
 	struct lh *lh;
-	int e, status = open_held(&lh, table);
+	int e, status = open_lease_table(&lh, table);
 
 	if (status != EX_YES)
 		return status;
@@ -383,7 +384,8 @@ verb_release(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct by_request r = { .session = getenv("LEASEHOLD_SESSION") };
-	const struct verb_opts own = { release_options, "", take_release, &r };
+	const struct verb_opts own = { release_options, "",
+	    take_release_option, &r };
 	struct table_opts table = { 0 };
 	uint64_t id[2], token;
 	int status;
@@ -405,5 +407,5 @@ verb_release(int argc, char **argv)
 	    parse_lease_id("the id", argv[optind + 1], id) != 0 ||
 	    parse_number("the token", argv[optind + 2], INT64_MAX, &token) != 0)
 		return EX_BAD_USAGE;
-	return release(&table, argv[optind], id, token);
+	return release_lease(&table, argv[optind], id, token);
 }

@@ -50,7 +50,7 @@ static const char ask_help[] =
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
-struct breaking {
+struct break_args {
 	struct lh *lh;
 	const char *key;
 	const char *table;
@@ -63,10 +63,10 @@ struct breaking {
 
 /* Whoever is about to lose it. */
 static int
-tell(const struct lh_key_info *info, void *arg)
+print_holders(const struct lh_key_info *info, void *arg)
 {
 	char name[NAME_MAX_TEXT], who[PARTY_MAX], held[SPAN_MAX];
-	struct breaking *b = arg;
+	struct break_args *b = arg;
 
 	for (uint32_t i = 0; i < info->n_holders; i++) {
 		const struct lh_party *p = &info->holders[i];
@@ -88,13 +88,13 @@ tell(const struct lh_key_info *info, void *arg)
 }
 
 static int
-end_it(struct breaking *b)
+break_or_ask(struct break_args *b)
 {
 	char name[NAME_MAX_TEXT];
 	int e;
 
 	(void)text_name(name, b->key);
-	e = lh_status(b->lh, b->key, NULL, tell, b);
+	e = lh_status(b->lh, b->key, NULL, print_holders, b);
 	if (e == 0)
 		e = b->ask ? lh_ask_release(b->lh, b->key, b->id, b->token) :
 		    lh_break(b->lh, b->key, b->id, b->token);
@@ -110,7 +110,7 @@ end_it(struct breaking *b)
 }
 
 static int
-work(const struct table_opts *table, struct breaking *b)
+open_and_break(const struct table_opts *table, struct break_args *b)
 {
 	int e = open_table(&b->lh, table, LH_NO_CREATE, NULL), status;
 
@@ -121,7 +121,7 @@ work(const struct table_opts *table, struct breaking *b)
 		    "table");
 	b->table = lh_table_name(b->lh);
 	b->json = table->json;
-	status = end_it(b);
+	status = break_or_ask(b);
 	(void)lh_close(b->lh);
 	return status;
 }
@@ -129,7 +129,7 @@ work(const struct table_opts *table, struct breaking *b)
 static int
 take_option(int c, char *value, void *arg)
 {
-	struct breaking *b = arg;
+	struct break_args *b = arg;
 
 	(void)c;			/* --lease is the only one */
 	b->id = b->wanted;
@@ -137,14 +137,14 @@ take_option(int c, char *value, void *arg)
 }
 
 static int
-verb(int argc, char **argv, bool ask)
+verb_break_or_ask(int argc, char **argv, bool ask)
 {
 	static const struct option options[] = {
 		{ "lease", required_argument, NULL, 'l' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct table_opts table = { 0 };
-	struct breaking b = { .id = NULL, .ask = ask };
+	struct break_args b = { .id = NULL, .ask = ask };
 	const struct verb_opts own = { .options = options,
 	    .take = take_option, .arg = &b };
 	const char *name = ask ? "ask" : "break";
@@ -157,17 +157,18 @@ verb(int argc, char **argv, bool ask)
 		return usage_error("%s takes one key: leasehold %s KEY", name,
 		    name);
 	b.key = argv[optind];
-	return parse_key(b.key) != 0 ? EX_BAD_USAGE : work(&table, &b);
+	return parse_key(b.key) != 0 ? EX_BAD_USAGE : open_and_break(&table,
+	    &b);
 }
 
 int
 verb_break(int argc, char **argv)
 {
-	return verb(argc, argv, false);
+	return verb_break_or_ask(argc, argv, false);
 }
 
 int
 verb_ask(int argc, char **argv)
 {
-	return verb(argc, argv, true);
+	return verb_break_or_ask(argc, argv, true);
 }

@@ -52,7 +52,7 @@ struct convert {
 };
 
 static int
-tell(const struct convert *c, struct lh *lh, const struct lh_lease *l)
+print_lease(const struct convert *c, struct lh *lh, const struct lh_lease *l)
 {
 	char id[LEASE_ID_MAX];
 	json_t *o;
@@ -74,7 +74,7 @@ tell(const struct convert *c, struct lh *lh, const struct lh_lease *l)
 }
 
 static int
-convert(const struct convert *c)
+convert_lease(const struct convert *c)
 {
 	char name[NAME_MAX_TEXT];
 	struct lh_lease lease;
@@ -92,7 +92,7 @@ convert(const struct convert *c)
 	if (e == 0)
 		e = lh_convert_wait(lh, &lease, c->opts.mode, &c->opts);
 	if (e == 0)
-		status = tell(c, lh, &lease);
+		status = print_lease(c, lh, &lease);
 	else
 		status = message_error(e, lh_error_detail(), "the lease on "
 		    "'%s' is not %s", text_name(name, c->key), c->opts.mode ==
@@ -104,7 +104,7 @@ convert(const struct convert *c)
 }
 
 static int
-choose(struct convert *c, uint32_t mode)
+choose_mode(struct convert *c, uint32_t mode)
 {
 	if (c->chosen && c->opts.mode != mode)
 		return usage_error("convert: -s and -x exclude each other");
@@ -120,9 +120,9 @@ take_option(int letter, char *value, void *arg)
 
 	switch (letter) {
 	case 's':
-		return choose(c, LH_SHARED);
+		return choose_mode(c, LH_SHARED);
 	case 'x':
-		return choose(c, LH_EXCLUSIVE);
+		return choose_mode(c, LH_EXCLUSIVE);
 	default:			/* 'w' */
 		if (strcmp(value, "forever") == 0) {
 			c->opts.max_wait_ms = LH_WAIT_FOREVER;
@@ -162,5 +162,5 @@ verb_convert(int argc, char **argv)
 	    parse_number("the token", argv[optind + 2], INT64_MAX,
 	    &c.token) != 0)
 		return EX_BAD_USAGE;
-	return convert(&c);
+	return convert_lease(&c);
 }

@@ -24,7 +24,7 @@ static const char help[] =
 "      --help        print this\n";
 
 static int
-take_out(const struct table_opts *table, const char *key)
+destroy_key(const struct table_opts *table, const char *key)
 {
 	char name[NAME_MAX_TEXT];
 	int e, status = EX_YES;
@@ -58,5 +58,5 @@ verb_destroy(int argc, char **argv)
 		return usage_error("destroy takes one key: leasehold destroy "
 		    "KEY");
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
-	    take_out(&table, argv[optind]);
+	    destroy_key(&table, argv[optind]);
 }

@@ -57,7 +57,7 @@ struct dump {
 #define WHEN_MAX 32
 
 static const char *
-when(char buf[WHEN_MAX], int64_t epoch_ms)
+epoch_text(char buf[WHEN_MAX], int64_t epoch_ms)
 {
 	time_t s = (time_t)(epoch_ms / 1000);
 	struct tm tm;
@@ -69,15 +69,15 @@ when(char buf[WHEN_MAX], int64_t epoch_ms)
 }
 
 static const char *
-at(const struct dump *d, char buf[WHEN_MAX], int64_t clock_ns)
+clock_text(const struct dump *d, char buf[WHEN_MAX], int64_t clock_ns)
 {
-	return when(buf, (int64_t)((uint64_t)d->zero_ms +
+	return epoch_text(buf, (int64_t)((uint64_t)d->zero_ms +
 	    (uint64_t)(clock_ns / 1000000)));
 }
 
 /* Adds to an array, or to nothing after a failure; takes the reference. */
 static int
-append(struct dump *d, json_t *to, json_t *value, int bad)
+append_json(struct dump *d, json_t *to, json_t *value, int bad)
 {
 	if (bad == 0 && value != NULL && json_array_append_new(to, value) == 0)
 		return 0;
@@ -88,7 +88,7 @@ append(struct dump *d, json_t *to, json_t *value, int bad)
 }
 
 static int
-table_json(struct dump *d, const struct lh_dump_table *t)
+make_table_json(struct dump *d, const struct lh_dump_table *t)
 {
 	char uuid[LEASE_ID_MAX];
 	json_t *o;
@@ -123,7 +123,7 @@ table_json(struct dump *d, const struct lh_dump_table *t)
 }
 
 static int
-put_table(const struct lh_dump_table *t, void *arg)
+print_table(const struct lh_dump_table *t, void *arg)
 {
 	char uuid[LEASE_ID_MAX], made[WHEN_MAX], path[2048];
 	struct dump *d = arg;
@@ -131,12 +131,12 @@ put_table(const struct lh_dump_table *t, void *arg)
 	d->zero_ms = t->zero_epoch_ms;
 	(void)snprintf(d->path, sizeof(d->path), "%s", t->path);
 	if (d->json)
-		return table_json(d, t);
+		return make_table_json(d, t);
 	(void)text_clean(path, sizeof(path), d->path, sizeof(d->path), true);
 	printf("table     %s\n", path);
 	printf("uuid      %s\n", text_lease_id(uuid, t->uuid));
 	printf("made      %s, by process %" PRIu32 "\n",
-	    when(made, t->created_epoch_ms), t->creator_pid);
+	    epoch_text(made, t->created_epoch_ms), t->creator_pid);
 	printf("format    %" PRIu32 "%s%s\n", t->format,
 	    t->flags & LH_DUMP_DAMAGED ? ", damage was met" : "",
 	    t->flags & LH_DUMP_RETIRED ? ", retired" : "");
@@ -162,7 +162,7 @@ put_table(const struct lh_dump_table *t, void *arg)
 }
 
 static int
-put_session(const struct lh_dump_session *s, void *arg)
+print_session(const struct lh_dump_session *s, void *arg)
 {
 	struct lh_party p = { .pid = s->pid };
 	char since[WHEN_MAX], name[PARTY_MAX];
@@ -175,7 +175,8 @@ put_session(const struct lh_dump_session *s, void *arg)
 		printf("session %" PRIu32 "  %s, %s, uid %" PRIu32 ", since "
 		    "%s, %" PRIu32 " leases reserved, id %016" PRIx64 "\n",
 		    s->index, s->state, show_party(name, &p), s->uid,
-		    at(d, since, s->attached_ns), s->leases_reserved, s->id);
+		    clock_text(d, since, s->attached_ns), s->leases_reserved,
+		    s->id);
 		return 0;
 	}
 	o = json_pack("{s:I, s:s, s:I, s:I, s:I}",
@@ -186,11 +187,11 @@ put_session(const struct lh_dump_session *s, void *arg)
 	    s->application) | show_set_u64(o, "id", s->id) |
 	    show_set_u64(o, "attached_ms", (uint64_t)d->zero_ms +
 	    (uint64_t)(s->attached_ns / 1000000));
-	return append(d, d->sessions, o, bad);
+	return append_json(d, d->sessions, o, bad);
 }
 
 static void
-put_party(const struct dump *d, const struct lh_party *p)
+print_party(const struct dump *d, const struct lh_party *p)
 {
 	char name[PARTY_MAX], id[LEASE_ID_MAX], from[WHEN_MAX], to[WHEN_MAX];
 
@@ -199,11 +200,11 @@ put_party(const struct dump *d, const struct lh_party *p)
 	else
 		printf("  waiter %-3" PRIu32, p->rank);
 	printf("%s, uid %" PRIu32 ", %s, since %s, ", show_party(name, p),
-	    p->uid, show_mode(p->mode), at(d, from, p->since_ns));
+	    p->uid, show_mode(p->mode), clock_text(d, from, p->since_ns));
 	if (p->rank == 0)
 		printf("until %s, token %" PRIu64 ", lease %s\n",
 		    p->expires_ns == INT64_MAX ? "its end" :
-		    at(d, to, p->expires_ns), p->token,
+		    clock_text(d, to, p->expires_ns), p->token,
 		    text_lease_id(id, p->id));
 	else
 		printf("priority %" PRIu32 ", id %s\n", p->priority,
@@ -211,7 +212,7 @@ put_party(const struct dump *d, const struct lh_party *p)
 }
 
 static int
-put_key(const struct lh_dump_key *k, void *arg)
+print_key(const struct lh_dump_key *k, void *arg)
 {
 	const struct lh_key_info *info = k->info;
 	char name[NAME_MAX_TEXT], word[32];
@@ -226,20 +227,20 @@ put_key(const struct lh_dump_key *k, void *arg)
 		bad = o == NULL ? -1 :
 		    json_object_set_new(o, "slot", json_integer(k->slot)) |
 		    json_object_set_new(o, "word", json_string(word));
-		return append(d, d->keys, o, bad);
+		return append_json(d, d->keys, o, bad);
 	}
 	printf("key %s, %s, token %" PRIu64 ", slot %" PRIu32 ", word %s\n",
 	    text_name(name, info->key), info->n_holders == 0 ? "free" : "held",
 	    info->token, k->slot, word);
 	for (i = 0; i < info->n_holders; i++)
-		put_party(d, &info->holders[i]);
+		print_party(d, &info->holders[i]);
 	for (i = 0; i < info->n_waiters; i++)
-		put_party(d, &info->waiters[i]);
+		print_party(d, &info->waiters[i]);
 	return 0;
 }
 
 static void
-put_finding(const char *finding, void *arg)
+print_finding(const char *finding, void *arg)
 {
 	struct dump *d = arg;
 	char clean[512];
@@ -252,7 +253,7 @@ put_finding(const char *finding, void *arg)
 }
 
 static int
-begin(struct dump *d)
+begin_dump(struct dump *d)
 {
 	if (!d->json)
 		return 0;
@@ -264,7 +265,7 @@ begin(struct dump *d)
 }
 
 static void
-drop(struct dump *d)
+free_dump(struct dump *d)
 {
 	json_decref(d->table);
 	json_decref(d->sessions);
@@ -273,11 +274,11 @@ drop(struct dump *d)
 }
 
 static int
-take(struct dump *d, const struct table_opts *table, const char *file)
+dump_table(struct dump *d, const struct table_opts *table, const char *file)
 {
-	static const struct lh_dump_to to = { sizeof(to), put_table,
-		put_session, put_key, put_finding };
-	int n = begin(d), status;
+	static const struct lh_dump_to to = { sizeof(to), print_table,
+		print_session, print_key, print_finding };
+	int n = begin_dump(d), status;
 
 	if (n == 0)
 		n = lh_dump(table->name, file, table->system ? LH_SYSTEM : 0,
@@ -318,7 +319,7 @@ verb_dump(int argc, char **argv)
 		return usage_error("dump: a file, or --table and --system, not "
 		    "both");
 	d.json = table.json;
-	status = take(&d, &table, optind < argc ? argv[optind] : NULL);
-	drop(&d);
+	status = dump_table(&d, &table, optind < argc ? argv[optind] : NULL);
+	free_dump(&d);
 	return status;
 }

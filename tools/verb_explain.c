@@ -57,7 +57,7 @@ struct explain {
 };
 
 static void
-advise(const char *key, const struct lh_party *p)
+print_advice(const char *key, const struct lh_party *p)
 {
 	char name[NAME_MAX_TEXT], quoted[4 * KEY_MAX + 3];
 	size_t n = 0;
@@ -88,7 +88,7 @@ struct session_end {
 };
 
 static int
-is_session(const struct lh_session_info *info, void *arg)
+find_session_end(const struct lh_session_info *info, void *arg)
 {
 	struct session_end *end = arg;
 
@@ -101,12 +101,12 @@ is_session(const struct lh_session_info *info, void *arg)
 /* The lease is a session's: whoever uses that may release it, and it ends with
  * that. */
 static void
-tell_session(struct explain *x, const struct lh_party *p, int64_t now)
+print_session(struct explain *x, const struct lh_party *p, int64_t now)
 {
 	struct session_end end = { .id = p->id[0] };
 	char name[NAME_MAX_TEXT], span[SPAN_MAX];
 
-	(void)lh_session_list(x->lh, NULL, is_session, &end);
+	(void)lh_session_list(x->lh, NULL, find_session_end, &end);
 	printf("    %s session %s, %s", p->policy == LH_POLICY_STRICT ?
 	    "or until the end of" : "and with", text_name(name,
 	    p->application), end.ns == 0 ? "which has ended\n" : "which ");
@@ -116,7 +116,7 @@ tell_session(struct explain *x, const struct lh_party *p, int64_t now)
 }
 
 static void
-tell_holder(struct explain *x, const struct lh_party *p, int64_t now)
+print_holder(struct explain *x, const struct lh_party *p, int64_t now)
 {
 	char who[PARTY_MAX], info[INFO_MAX_TEXT], span[SPAN_MAX];
 	char name[NAME_MAX_TEXT];
@@ -140,11 +140,11 @@ tell_holder(struct explain *x, const struct lh_party *p, int64_t now)
 	else if (!in_session)
 		printf("    %s\n", show_run(p->run));
 	else
-		tell_session(x, p, now);
+		print_session(x, p, now);
 }
 
 static void
-tell_waiter(const struct lh_party *p, int64_t now, bool mine)
+print_waiter(const struct lh_party *p, int64_t now, bool mine)
 {
 	char who[PARTY_MAX], info[INFO_MAX_TEXT], span[SPAN_MAX];
 
@@ -157,7 +157,7 @@ tell_waiter(const struct lh_party *p, int64_t now, bool mine)
 
 /* Of a key that another one's holder waits for, only who holds it. */
 static void
-tell_words(struct explain *x, const struct lh_key_info *info)
+print_key(struct explain *x, const struct lh_key_info *info)
 {
 	char name[NAME_MAX_TEXT], span[SPAN_MAX];
 	int64_t now = lh_clock_ns(x->lh);
@@ -167,7 +167,7 @@ tell_words(struct explain *x, const struct lh_key_info *info)
 	    text_name(name, info->key), info->n_holders > 0 ? "held by" :
 	    "free", info->moved ? " (it does not hold still)" : "");
 	for (i = 0; i < info->n_holders && i < READERS_MAX; i++)
-		tell_holder(x, &info->holders[i], now);
+		print_holder(x, &info->holders[i], now);
 	if (i < info->n_holders)
 		printf("  and %" PRIu32 " more\n", info->n_holders - i);
 	if (info->cluster == LH_CLUSTER_NONE)
@@ -184,14 +184,14 @@ tell_words(struct explain *x, const struct lh_key_info *info)
 		    "due:\n", info->n_waiters, info->n_waiters == 1 ? "waits" :
 		    "wait");
 	for (i = 0; i < info->n_waiters && i < WAITERS_MAX; i++)
-		tell_waiter(&info->waiters[i], now,
+		print_waiter(&info->waiters[i], now,
 		    info->waiters[i].rank == info->rank);
 	if (i < info->n_waiters)
 		printf("     and %" PRIu32 " more\n", info->n_waiters - i);
 }
 
 static int
-tell(const struct lh_key_info *info, void *arg)
+explain_key(const struct lh_key_info *info, void *arg)
 {
 	struct explain *x = arg;
 	json_t *o;
@@ -203,7 +203,7 @@ tell(const struct lh_key_info *info, void *arg)
 		if (info->holders[i].waits_for != NULL)
 			(void)strcpy(x->next, info->holders[i].waits_for);
 	if (x->list == NULL) {
-		tell_words(x, info);
+		print_key(x, info);
 		return 0;
 	}
 	o = show_key(x->lh, lh_table_name(x->lh), info->key, info);
@@ -216,17 +216,17 @@ tell(const struct lh_key_info *info, void *arg)
 }
 
 static int
-first_advice(const struct lh_key_info *info, void *arg)
+advise_about_first(const struct lh_key_info *info, void *arg)
 {
 	(void)arg;
 	if (info->n_holders > 0)
-		advise(info->key, show_oldest(info));
+		print_advice(info->key, show_oldest(info));
 	return 0;
 }
 
 /* Has it been on the way already? */
 static bool
-been_at(const struct explain *x, const char *key)
+is_visited(const struct explain *x, const char *key)
 {
 	for (uint32_t i = 0; i < x->n; i++)
 		if (strcmp(x->keys[i], key) == 0)
@@ -236,35 +236,36 @@ been_at(const struct explain *x, const char *key)
 
 /* From key to key.  0; -errno about the first one. */
 static int
-follow(struct explain *x, const char *key)
+follow_keys(struct explain *x, const char *key)
 {
 	char name[NAME_MAX_TEXT];
 	int e;
 
 	(void)strcpy(x->keys[x->n++], key);
-	e = lh_explain(x->lh, key, tell, x);
+	e = lh_explain(x->lh, key, explain_key, x);
 	if (e != 0)
 		return e;
-	while (x->next[0] != '\0' && !been_at(x, x->next) &&
+	while (x->next[0] != '\0' && !is_visited(x, x->next) &&
 	    x->n < HOPS_MAX) {
 		(void)strcpy(x->keys[x->n++], x->next);
 		x->next[0] = '\0';
-		if (lh_explain(x->lh, x->keys[x->n - 1], tell, x) != 0)
+		if (lh_explain(x->lh, x->keys[x->n - 1], explain_key, x) != 0)
 			break;		/* it is gone: nothing to tell */
 	}
 	if (x->list != NULL)
 		return 0;
 	if (x->next[0] != '\0')
-		printf("\n%s '%s'%s\n", been_at(x, x->next) ?
+		printf("\n%s '%s'%s\n", is_visited(x, x->next) ?
 		    "They wait for each other: that is" : "And so on, from",
-		    text_name(name, x->next), been_at(x, x->next) ?
+		    text_name(name, x->next), is_visited(x, x->next) ?
 		    " again." : "");
-	return lh_explain(x->lh, key, first_advice, NULL);
+	return lh_explain(x->lh, key, advise_about_first, NULL);
 }
 
 /* Neither held nor known: said in the form that was asked for. */
 static int
-not_there(const struct table_opts *table, const char *key, const char *why)
+report_not_held(const struct table_opts *table, const char *key,
+    const char *why)
 {
 	char name[NAME_MAX_TEXT];
 	json_t *list;
@@ -283,23 +284,24 @@ not_there(const struct table_opts *table, const char *key, const char *why)
 }
 
 static int
-ask(const struct table_opts *table, const char *key)
+explain_from(const struct table_opts *table, const char *key)
 {
 	struct explain x = { .list = NULL };
 	char name[NAME_MAX_TEXT];
 	int e = open_table(&x.lh, table, LH_NO_CREATE, NULL), status;
 
 	if (e == -ENOENT)
-		return not_there(table, key, "there is no such table");
+		return report_not_held(table, key, "there is no such table");
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
 	if (table->json && (x.list = json_array()) == NULL)
 		x.no_memory = true;
-	e = follow(&x, key);
+	e = follow_keys(&x, key);
 	status = x.busy ? EX_YES : EX_NO;
 	if (e == -ENOENT)
-		status = not_there(table, key, "the table does not know it");
+		status = report_not_held(table, key, "the table does not know "
+		    "it");
 	else if (e != 0)
 		status = message_error(e, lh_error_detail(), "cannot look at "
 		    "'%s'", text_name(name, key));
@@ -326,5 +328,5 @@ verb_explain(int argc, char **argv)
 		return usage_error("explain takes one key: leasehold explain "
 		    "KEY");
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
-	    ask(&table, argv[optind]);
+	    explain_from(&table, argv[optind]);
 }

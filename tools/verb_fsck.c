@@ -43,7 +43,7 @@ struct fsck {
 };
 
 static void
-find(const char *finding, void *arg)
+note_finding(const char *finding, void *arg)
 {
 	struct fsck *k = arg;
 	char clean[512];
@@ -58,7 +58,7 @@ find(const char *finding, void *arg)
 
 /* status and a sentence, or its JSON. */
 static int
-tell(struct fsck *k, const char *table, uint64_t keys, int n)
+print_result(struct fsck *k, const char *table, uint64_t keys, int n)
 {
 	int status = n == 0 ? EX_YES : EX_DAMAGED;
 
@@ -77,7 +77,7 @@ tell(struct fsck *k, const char *table, uint64_t keys, int n)
 }
 
 static int
-check(struct fsck *k, const struct table_opts *table)
+check_table(struct fsck *k, const struct table_opts *table)
 {
 	struct lh_stats s = { .size = sizeof(s) };
 	struct lh *lh;
@@ -87,24 +87,24 @@ check(struct fsck *k, const struct table_opts *table)
 	if (e == -ENOENT)
 		return open_table_missing(table);
 	if (k->json && (e == -EUCLEAN || e == -EPROTO)) {
-		find(lh_error_detail(), k);
-		return tell(k, open_table_name(table), 0, 1);
+		note_finding(lh_error_detail(), k);
+		return print_result(k, open_table_name(table), 0, 1);
 	}
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	n = lh_check(lh, find, k);
+	n = lh_check(lh, note_finding, k);
 	e = n < 0 ? n : lh_stats(lh, &s);
 	if (e != 0) {
 		status = message_error(e, lh_error_detail(), "cannot check the "
 		    "table");
 	} else {
 		if (n == 0 && s.damaged) {
-			find("damage was met earlier, though none is to be "
-			    "seen now", k);
+			note_finding("damage was met earlier, though none is "
+			    "to be seen now", k);
 			n = 1;
 		}
-		status = tell(k, lh_table_name(lh), s.keys, n);
+		status = print_result(k, lh_table_name(lh), s.keys, n);
 	}
 	(void)lh_close(lh);
 	return status;
@@ -112,7 +112,7 @@ check(struct fsck *k, const struct table_opts *table)
 
 /* The last lines that were told, after n findings, say what was done. */
 static int
-tell_repaired(struct fsck *k, const char *table, int n)
+print_repaired(struct fsck *k, const char *table, int n)
 {
 	int status = k->dry && n > 0 ? EX_DAMAGED : EX_YES;
 	json_t *done;
@@ -139,10 +139,10 @@ tell_repaired(struct fsck *k, const char *table, int n)
 }
 
 static int
-repair(struct fsck *k, const struct table_opts *table)
+repair_table(struct fsck *k, const struct table_opts *table)
 {
 	int n = lh_table_repair(table->name, (table->system ? LH_SYSTEM : 0) |
-	    (k->dry ? LH_DRY_RUN : 0), find, k);
+	    (k->dry ? LH_DRY_RUN : 0), note_finding, k);
 
 	if (n == -ENOENT)
 		return open_table_missing(table);
@@ -156,7 +156,7 @@ repair(struct fsck *k, const struct table_opts *table)
 	if (n < 0)
 		return message_error(n, lh_error_detail(), "cannot repair "
 		    "table '%s'", open_table_name(table));
-	return tell_repaired(k, open_table_name(table), n);
+	return print_repaired(k, open_table_name(table), n);
 }
 
 static int
@@ -195,7 +195,7 @@ verb_fsck(int argc, char **argv)
 	if (k.json)
 		k.findings = json_array();
 	k.no_memory = k.json && k.findings == NULL;
-	status = k.repair ? repair(&k, &table) : check(&k, &table);
+	status = k.repair ? repair_table(&k, &table) : check_table(&k, &table);
 	json_decref(k.findings);
 	return status;
 }

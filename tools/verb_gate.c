@@ -46,7 +46,7 @@ struct gate {
 };
 
 static int
-tell(const struct gate *o, const uint64_t mark[2], int status)
+print_marks(const struct gate *o, const uint64_t mark[2], int status)
 {
 	json_t *j;
 
@@ -71,7 +71,7 @@ tell(const struct gate *o, const uint64_t mark[2], int status)
 }
 
 static int
-ask(const struct gate *o, struct lh_gate *g)
+check_token(const struct gate *o, struct lh_gate *g)
 {
 	int e = o->token == 0 ? 0 : lh_gate_check(g, o->token, o->mode);
 	int status = e == 0 ? EX_YES : EX_NO;
@@ -86,11 +86,11 @@ ask(const struct gate *o, struct lh_gate *g)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot read the "
 		    "gate");
-	return tell(o, mark, status);
+	return print_marks(o, mark, status);
 }
 
 static int
-parse(struct gate *o, int argc, char **argv, bool *done)
+parse_arguments(struct gate *o, int argc, char **argv, bool *done)
 {
 	static const struct option options[] = {
 		{ "durable", no_argument, NULL, 'd' },
@@ -145,7 +145,7 @@ verb_gate(int argc, char **argv)
 	struct gate o = { 0 };
 	bool done = false;
 	struct lh_gate *g;
-	int status = parse(&o, argc, argv, &done), e;
+	int status = parse_arguments(&o, argc, argv, &done), e;
 
 	if (status != 0 || done)
 		return status;
@@ -157,7 +157,7 @@ verb_gate(int argc, char **argv)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "gate");
-	status = ask(&o, g);
+	status = check_token(&o, g);
 	(void)lh_gate_close(g);
 	return status;
 }

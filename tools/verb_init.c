@@ -223,7 +223,7 @@ take_option(int c, char *value, void *arg)
 
 /* False: that was all, or wrong, and *status is the exit status. */
 static bool
-parse(struct init *in, int argc, char **argv, int *status)
+parse_arguments(struct init *in, int argc, char **argv, int *status)
 {
 	const struct verb_opts own = { .options = options,
 	    .take = take_option, .arg = in };
@@ -238,7 +238,7 @@ parse(struct init *in, int argc, char **argv, int *status)
 }
 
 static int
-tell(const struct init *in, struct lh *lh, bool made)
+print_result(const struct init *in, struct lh *lh, bool made)
 {
 	struct lh_stats s = { .size = sizeof(s) };
 	int e = lh_stats(lh, &s);
@@ -275,7 +275,7 @@ verb_init(int argc, char **argv)
 	struct lh *lh;
 	int e, status;
 
-	if (!parse(&in, argc, argv, &status))
+	if (!parse_arguments(&in, argc, argv, &status))
 		return status;
 	in.opts.flags |= LH_CREATE_ONLY | (in.table.system ? LH_SYSTEM : 0);
 	e = lh_open(&lh, in.table.name, &in.opts);
@@ -292,7 +292,7 @@ verb_init(int argc, char **argv)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot make table "
 		    "'%s'", open_table_name(&in.table));
-	status = tell(&in, lh, made);
+	status = print_result(&in, lh, made);
 	(void)lh_close(lh);
 	return status;
 }

@@ -74,7 +74,7 @@ struct list {
 };
 
 static void
-clear(struct line *line)
+clear_line(struct line *line)
 {
 	int i;
 
@@ -84,7 +84,7 @@ clear(struct line *line)
 
 /* A copy of both texts in one piece of memory. */
 static int
-pack(struct row *r, const char *key, const struct line *line)
+copy_texts(struct row *r, const char *key, const struct line *line)
 {
 	size_t len = strlen(key) + 1, n;
 	char *p;
@@ -123,20 +123,20 @@ add_row(struct list *l, const char *key, const struct line *line)
 	r = &l->rows[l->n];
 	memset(r, 0, sizeof(*r));
 	r->nr = l->n;
-	if (pack(r, key, line) != 0)
+	if (copy_texts(r, key, line) != 0)
 		return NULL;
 	l->n++;
 	return r;
 }
 
 static void
-put_number(char cell[NAME_MAX_TEXT], uint64_t n)
+format_number(char cell[NAME_MAX_TEXT], uint64_t n)
 {
 	(void)snprintf(cell, NAME_MAX_TEXT, "%" PRIu64, n);
 }
 
 static void
-put_party(struct line *line, const struct lh_party *p, int64_t now)
+format_party(struct line *line, const struct lh_party *p, int64_t now)
 {
 	char span[SPAN_MAX], info[INFO_MAX_TEXT];
 
@@ -149,14 +149,14 @@ put_party(struct line *line, const struct lh_party *p, int64_t now)
 }
 
 static int
-add_key(struct list *l, const struct lh_key_info *info, int64_t now)
+add_key_row(struct list *l, const struct lh_key_info *info, int64_t now)
 {
 	struct line line;
 	char span[SPAN_MAX];
 
-	clear(&line);
+	clear_line(&line);
 	if (info->n_holders > 0)
-		put_party(&line, show_oldest(info), now);
+		format_party(&line, show_oldest(info), now);
 	else
 		(void)strcpy(line.cell[MODE], "free");
 	if (info->n_holders > 1) {
@@ -166,33 +166,33 @@ add_key(struct list *l, const struct lh_key_info *info, int64_t now)
 		    show_left(span, show_last(info), now));
 	}
 	(void)text_name(line.cell[KEY], info->key);
-	put_number(line.cell[TOKEN], info->token);
-	put_number(line.cell[WAITERS], info->n_waiters);
+	format_number(line.cell[TOKEN], info->token);
+	format_number(line.cell[WAITERS], info->n_waiters);
 	return add_row(l, info->key, &line) == NULL ? -ENOMEM : 0;
 }
 
 static int
-add_party(struct list *l, const char *key, const struct lh_party *p,
+add_party_row(struct list *l, const char *key, const struct lh_party *p,
     int64_t now)
 {
 	struct line line;
 
-	clear(&line);
+	clear_line(&line);
 	if (p->rank == 0) {
 		(void)strcpy(line.cell[KEY], "  holder");
 		if (p->token != 0)	/* just granted, not yet told */
-			put_number(line.cell[TOKEN], p->token);
+			format_number(line.cell[TOKEN], p->token);
 	} else {
 		(void)snprintf(line.cell[KEY], sizeof(line.cell[KEY]),
 		    "  waiter %" PRIu32, p->rank);
-		put_number(line.cell[PRIORITY], p->priority);
+		format_number(line.cell[PRIORITY], p->priority);
 	}
-	put_party(&line, p, now);
+	format_party(&line, p, now);
 	return add_row(l, key, &line) == NULL ? -ENOMEM : 0;
 }
 
 static int
-add(const struct lh_key_info *info, void *arg)
+add_key_rows(const struct lh_key_info *info, void *arg)
 {
 	struct list *l = arg;
 	int64_t now = lh_clock_ns(l->lh);
@@ -207,16 +207,16 @@ add(const struct lh_key_info *info, void *arg)
 			    info->key, info);
 		return r == NULL || r->json == NULL ? -ENOMEM : 0;
 	}
-	e = add_key(l, info, now);
+	e = add_key_row(l, info, now);
 	for (i = 0; e == 0 && info->n_holders > 1 && i < info->n_holders; i++)
-		e = add_party(l, info->key, &info->holders[i], now);
+		e = add_party_row(l, info->key, &info->holders[i], now);
 	for (i = 0; e == 0 && i < info->n_waiters; i++)
-		e = add_party(l, info->key, &info->waiters[i], now);
+		e = add_party_row(l, info->key, &info->waiters[i], now);
 	return e;
 }
 
 static int
-by_key(const void *a, const void *b)
+compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 	int order = strcmp(x->key, y->key);
@@ -284,7 +284,7 @@ print_json(const struct list *l)
 }
 
 static void
-drop(struct list *l)
+free_rows(struct list *l)
 {
 	size_t i;
 
@@ -296,7 +296,7 @@ drop(struct list *l)
 }
 
 static int
-ask(const struct table_opts *table, const char *prefix)
+list_keys(const struct table_opts *table, const char *prefix)
 {
 	struct list l = { .json = table->json };
 	int e, result;
@@ -312,16 +312,16 @@ ask(const struct table_opts *table, const char *prefix)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	e = lh_list(l.lh, prefix, add, &l);
+	e = lh_list(l.lh, prefix, add_key_rows, &l);
 	if (e != 0) {
 		result = message_error(e, e == -ENOMEM ? NULL :
 		    lh_error_detail(), "cannot list the table");
 	} else {
 		if (l.n > 0)
-			qsort(l.rows, l.n, sizeof(l.rows[0]), by_key);
+			qsort(l.rows, l.n, sizeof(l.rows[0]), compare_rows);
 		result = l.json ? print_json(&l) : print_table(&l);
 	}
-	drop(&l);
+	free_rows(&l);
 	(void)lh_close(l.lh);
 	return result;
 }
@@ -340,5 +340,5 @@ verb_list(int argc, char **argv)
 	if (optind < argc && strlen(argv[optind]) > KEY_MAX)
 		return usage_error("the prefix is %zu bytes long: a key is 1 "
 		    "to %d bytes long", strlen(argv[optind]), KEY_MAX);
-	return ask(&table, optind < argc ? argv[optind] : NULL);
+	return list_keys(&table, optind < argc ? argv[optind] : NULL);
 }

@@ -61,7 +61,7 @@ struct log {
 };
 
 static int
-put(const struct lh_log_entry *e, void *arg)
+print_event(const struct lh_log_entry *e, void *arg)
 {
 	struct log *l = arg;
 	json_t *o;
@@ -102,17 +102,17 @@ epoch_now_ms(void)
 static volatile sig_atomic_t interrupted;
 
 static void
-interrupt(int number)
+note_interrupt(int number)
 {
 	(void)number;
 	interrupted = 1;
 }
 
 static int
-follow(struct log *l, struct lh_log_opts *ask)
+follow_log(struct log *l, struct lh_log_opts *ask)
 {
 	const struct timespec a_while = { 0, 200000000 };
-	const struct sigaction sa = { .sa_handler = interrupt };
+	const struct sigaction sa = { .sa_handler = note_interrupt };
 	int error = 0, status = EX_YES;
 
 	l->told = calloc(RECORDS_MAX, sizeof(l->told[0]));
@@ -121,7 +121,7 @@ follow(struct log *l, struct lh_log_opts *ask)
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	while (!interrupted && status == EX_YES) {
-		error = lh_log(l->o->table.name, ask, put, l);
+		error = lh_log(l->o->table.name, ask, print_event, l);
 		if (error != 0 && error != -EAGAIN)
 			break;
 		status = output_flush(EX_YES);
@@ -135,7 +135,7 @@ follow(struct log *l, struct lh_log_opts *ask)
 }
 
 static int
-tell(const struct log_opts *o)
+print_log(const struct log_opts *o)
 {
 	struct lh_log_opts ask = log_query(o);
 	struct log l = { .o = o, .from_ms = INT64_MIN,
@@ -145,10 +145,10 @@ tell(const struct log_opts *o)
 	if (o->since_ms >= 0)
 		l.from_ms = epoch_now_ms() - o->since_ms;
 	if (o->follow)
-		return follow(&l, &ask);
+		return follow_log(&l, &ask);
 	if (o->table.json)
 		l.list = json_array();
-	error = lh_log(o->table.name, &ask, put, &l);
+	error = lh_log(o->table.name, &ask, print_event, &l);
 	if (error != 0) {
 		json_decref(l.list);
 		return log_query_error(o, error);
@@ -194,7 +194,7 @@ parse_switch(const char *text, int *on)
 
 /* Do these go together? */
 static int
-check(const struct log_opts *o)
+check_options(const struct log_opts *o)
 {
 	if (o->file != NULL && (o->table.name != NULL || o->table.system ||
 	    o->follow || o->grants >= 0))
@@ -236,7 +236,7 @@ take_option(int c, char *value, void *arg)
 
 /* False: that was all, or wrong, and *status is the exit status. */
 static bool
-parse(struct log_opts *o, int argc, char **argv, int *status)
+parse_arguments(struct log_opts *o, int argc, char **argv, int *status)
 {
 	static const struct option options[] = {
 		{ "at", required_argument, NULL, 'a' },
@@ -257,7 +257,7 @@ parse(struct log_opts *o, int argc, char **argv, int *status)
 		*status = usage_error("log takes one key: '%s' is one too many",
 		    argv[optind + 1]);
 	if (*status == 0)
-		*status = check(o);
+		*status = check_options(o);
 	return *status == 0;
 }
 
@@ -267,9 +267,9 @@ verb_log(int argc, char **argv)
 	struct log_opts o = { .since_ms = -1, .grants = -1 };
 	int status;
 
-	if (!parse(&o, argc, argv, &status))
+	if (!parse_arguments(&o, argc, argv, &status))
 		return status;
 	if (o.grants >= 0)
 		return switch_grants(&o);
-	return o.at != NULL ? log_at(&o) : tell(&o);
+	return o.at != NULL ? log_at(&o) : print_log(&o);
 }

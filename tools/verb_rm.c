@@ -30,7 +30,7 @@ static const char help[] =
 "      --help        print this\n";
 
 static int
-take_away(const struct table_opts *table, bool force)
+remove_table(const struct table_opts *table, bool force)
 {
 	int e;
 
@@ -80,5 +80,5 @@ verb_rm(int argc, char **argv)
 	if (optind < argc)
 		return usage_error("rm takes no argument ('%s'): the table's "
 		    "name goes after --table", argv[optind]);
-	return take_away(&table, force);
+	return remove_table(&table, force);
 }

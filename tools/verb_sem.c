@@ -38,7 +38,7 @@ static const char help[] =
 "      --help        print this\n";
 
 static int
-tell(const char *name, const struct lh_sem_status *s, bool json)
+print_status(const char *name, const struct lh_sem_status *s, bool json)
 {
 	char text[NAME_MAX_TEXT];
 	json_t *j;
@@ -61,7 +61,7 @@ tell(const char *name, const struct lh_sem_status *s, bool json)
 }
 
 static int
-status(struct lh *lh, const char *name, bool json)
+show_semaphore(struct lh *lh, const char *name, bool json)
 {
 	struct lh_sem_status s = { .size = sizeof(s) };
 	char text[NAME_MAX_TEXT];
@@ -79,11 +79,11 @@ status(struct lh *lh, const char *name, bool json)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot look at "
 		    "'%s'", text_name(text, name));
-	return tell(name, &s, json);
+	return print_status(name, &s, json);
 }
 
 static int
-destroy(struct lh *lh, const char *name)
+destroy_semaphore(struct lh *lh, const char *name)
 {
 	char text[NAME_MAX_TEXT];
 	int e = lh_sem_destroy(lh, name);
@@ -93,7 +93,7 @@ destroy(struct lh *lh, const char *name)
 }
 
 static int
-work(const struct table_opts *table, const char *name, bool to_destroy)
+open_and_do(const struct table_opts *table, const char *name, bool to_destroy)
 {
 	struct lh *lh;
 	int e = open_table(&lh, table, LH_NO_CREATE, NULL);
@@ -105,14 +105,15 @@ work(const struct table_opts *table, const char *name, bool to_destroy)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	e = to_destroy ? destroy(lh, name) : status(lh, name, table->json);
+	e = to_destroy ? destroy_semaphore(lh, name) : show_semaphore(lh, name,
+	    table->json);
 	(void)lh_close(lh);
 	return e;
 }
 
 /* A permit is wanted: is --permits there?  (run says all else.) */
 static int
-run(int argc, char **argv)
+run_with_permit(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		if (strncmp(argv[i], "--permits", 9) == 0 ||
@@ -132,7 +133,7 @@ verb_sem(int argc, char **argv)
 	int e;
 
 	if (strcmp(what, "run") == 0)
-		return run(argc - 1, argv + 1);
+		return run_with_permit(argc - 1, argv + 1);
 	if (!to_destroy && strcmp(what, "status") != 0 && what[0] != '-')
 		return usage_error("sem: '%s' is none of status, destroy, run",
 		    what);
@@ -148,5 +149,5 @@ verb_sem(int argc, char **argv)
 	if (table.json && to_destroy)
 		return usage_error("sem destroy prints nothing: no --json");
 	return parse_key(argv[optind]) != 0 ? EX_BAD_USAGE :
-	    work(&table, argv[optind], to_destroy);
+	    open_and_do(&table, argv[optind], to_destroy);
 }

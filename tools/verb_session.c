@@ -73,7 +73,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-struct asked {
+struct session_args {
 	struct table_opts table;
 	struct lh_session_opts opts;
 	bool any;		/* an option of open */
@@ -82,9 +82,9 @@ struct asked {
 };
 
 static int
-take(int c, char *value, void *arg)
+take_option(int c, char *value, void *arg)
 {
-	struct asked *a = arg;
+	struct session_args *a = arg;
 
 	a->any = true;
 	switch (c) {
@@ -106,7 +106,7 @@ take(int c, char *value, void *arg)
 }
 
 static json_t *
-as_json(struct asked *a, const struct lh_session_info *i)
+session_json(struct session_args *a, const struct lh_session_info *i)
 {
 	json_t *j = json_object();
 
@@ -131,7 +131,7 @@ as_json(struct asked *a, const struct lh_session_info *i)
 }
 
 static int
-wrong(const char *what, const char *name, int e)
+report_error(const char *what, const char *name, int e)
 {
 	char clean[NAME_MAX_TEXT];
 	int status = message_error(e, lh_error_detail(), "cannot %s session "
@@ -141,7 +141,7 @@ wrong(const char *what, const char *name, int e)
 }
 
 static int
-open_it(struct asked *a)
+open_session(struct session_args *a)
 {
 	struct lh_session_info i;
 	struct lh_session *s;
@@ -152,26 +152,26 @@ open_it(struct asked *a)
 		lh_session_close(s);
 	}
 	if (e != 0)
-		return wrong("open", a->name == NULL ? "" : a->name, e);
+		return report_error("open", a->name == NULL ? "" : a->name, e);
 	if (a->table.json)
-		return show_json(as_json(a, &i), EX_YES);
+		return show_json(session_json(a, &i), EX_YES);
 	puts(i.name);
 	return output_flush(EX_YES);
 }
 
 static int
-renew_it(struct asked *a, struct lh_session *s)
+renew_session(struct session_args *a, struct lh_session *s)
 {
 	int64_t ms = lh_session_renew(s);
 
 	if (ms < 0)
-		return wrong("renew", a->name, (int)ms);
+		return report_error("renew", a->name, (int)ms);
 	printf("%g\n", (double)ms / 1000);
 	return output_flush(EX_YES);
 }
 
 static int
-use_it(struct asked *a, bool destroy)
+renew_or_destroy(struct session_args *a, bool destroy)
 {
 	struct lh_session *s;
 	int e, status;
@@ -179,32 +179,32 @@ use_it(struct asked *a, bool destroy)
 	a->opts.flags = LH_NO_CREATE;
 	e = lh_session_open(a->lh, a->name, &a->opts, &s);
 	if (e != 0)
-		return wrong(destroy ? "destroy" : "renew", a->name, e);
+		return report_error(destroy ? "destroy" : "renew", a->name, e);
 	if (!destroy) {
-		status = renew_it(a, s);
+		status = renew_session(a, s);
 	} else {
 		e = lh_session_destroy(s);
-		status = e == 0 ? EX_YES : wrong("destroy", a->name, e);
+		status = e == 0 ? EX_YES : report_error("destroy", a->name, e);
 	}
 	lh_session_close(s);
 	return status;
 }
 
 struct list {
-	struct asked *a;
+	struct session_args *a;
 	json_t *all;
 	bool bad;
 };
 
 static int
-tell(const struct lh_session_info *i, void *arg)
+print_session(const struct lh_session_info *i, void *arg)
 {
 	struct list *l = arg;
 	char name[NAME_MAX_TEXT], ttl[SPAN_MAX], left[SPAN_MAX];
 	json_t *j;
 
 	if (l->all != NULL) {
-		j = as_json(l->a, i);
+		j = session_json(l->a, i);
 		l->bad |= j == NULL || json_array_append_new(l->all, j) != 0;
 		return 0;
 	}
@@ -216,7 +216,7 @@ tell(const struct lh_session_info *i, void *arg)
 }
 
 static int
-list(struct asked *a)
+list_sessions(struct session_args *a)
 {
 	struct list l = { a, a->table.json ? json_array() : NULL, false };
 	int e;
@@ -224,7 +224,7 @@ list(struct asked *a)
 	if (!a->table.json)
 		printf("%-31s  %7s  %7s  %6s  %s\n", "SESSION", "TTL", "LEFT",
 		    "LEASES", "PID");
-	e = lh_session_list(a->lh, a->name, tell, &l);
+	e = lh_session_list(a->lh, a->name, print_session, &l);
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot list "
 		    "sessions");
@@ -233,7 +233,7 @@ list(struct asked *a)
 }
 
 static int
-carry_out(struct asked *a, const char *what)
+open_and_do(struct session_args *a, const char *what)
 {
 	bool make = strcmp(what, "open") == 0;
 	int e, status;
@@ -245,11 +245,11 @@ carry_out(struct asked *a, const char *what)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
 	if (make)
-		status = open_it(a);
+		status = open_session(a);
 	else if (strcmp(what, "list") == 0)
-		status = list(a);
+		status = list_sessions(a);
 	else
-		status = use_it(a, strcmp(what, "destroy") == 0);
+		status = renew_or_destroy(a, strcmp(what, "destroy") == 0);
 	(void)lh_close(a->lh);
 	return status;
 }
@@ -257,8 +257,8 @@ carry_out(struct asked *a, const char *what)
 int
 verb_session(int argc, char **argv)
 {
-	struct asked a = { .opts = LH_SESSION_OPTS_INIT };
-	const struct verb_opts own = { options, NULL, take, &a };
+	struct session_args a = { .opts = LH_SESSION_OPTS_INIT };
+	const struct verb_opts own = { options, NULL, take_option, &a };
 	bool make, all;
 	const char *what;
 	int status;
@@ -287,7 +287,7 @@ verb_session(int argc, char **argv)
 	if (a.name == NULL && !make && !all)
 		return usage_error("session %s: which one? give its name, or "
 		    "set LEASEHOLD_SESSION", what);
-	return carry_out(&a, what);
+	return open_and_do(&a, what);
 }
 
 int

@@ -55,7 +55,7 @@ struct sessions {
 };
 
 static void
-count(const char *label, uint32_t n, uint32_t max, const char *what)
+print_count(const char *label, uint32_t n, uint32_t max, const char *what)
 {
 	printf("%-10s%" PRIu32 " of at most %" PRIu32 "%s\n", label, n, max,
 	    what);
@@ -63,7 +63,7 @@ count(const char *label, uint32_t n, uint32_t max, const char *what)
 
 /* "2.2 MB": 10^6 of them, tenths cut. */
 static void
-size(const char *before, uint64_t bytes, const char *after)
+print_size(const char *before, uint64_t bytes, const char *after)
 {
 	uint64_t tenths = bytes / 100000;
 
@@ -87,7 +87,7 @@ add_session(const struct lh_session_stats *s, void *arg)
 }
 
 static void
-reaper(const struct lh_stats *s)
+print_reaper(const struct lh_stats *s)
 {
 	char span[SPAN_MAX];
 
@@ -109,14 +109,14 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 	struct sessions all = { .lh = lh };
 
 	printf("%-10s%s\n", "table", lh_table_name(lh));
-	count("keys", s->keys, s->max_keys, "");
-	count("sessions", s->sessions, s->max_sessions, "");
-	count("leases", s->leases_reserved, s->max_leases,
+	print_count("keys", s->keys, s->max_keys, "");
+	print_count("sessions", s->sessions, s->max_sessions, "");
+	print_count("leases", s->leases_reserved, s->max_leases,
 	    " reserved by sessions, 64 at a time");
 	printf("%-10s", "memory");
 	if (s->bytes_used > 0)
-		size("", s->bytes_used, " of ");
-	size("at most ", s->bytes, "\n");
+		print_size("", s->bytes_used, " of ");
+	print_size("at most ", s->bytes, "\n");
 	printf("%-10s%s\n", "order", show_order(s->order));
 	printf("%-10s%s\n", "clock", show_clock(s->clock));
 	printf("%-10sabove %" PRIu64 ", so far below %" PRIu64 "%s\n", "tokens",
@@ -129,7 +129,7 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 		printf("%-10snone: no scope local\n", "fence");
 	printf("%-10s%s\n", "damaged", s->damaged ?
 	    "yes: leasehold fsck tells where" : "no damage has been seen");
-	reaper(s);
+	print_reaper(s);
 	printf("\n");
 	show_counters_text(s);
 	if (sessions) {
@@ -190,7 +190,7 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 }
 
 static int
-print(struct lh *lh, const struct lh_stats *s, const struct options *o)
+print_stats(struct lh *lh, const struct lh_stats *s, const struct options *o)
 {
 	struct metrics_table t = { lh_table_name(lh), *s };
 
@@ -215,7 +215,7 @@ take_option(int c, char *value, void *arg)
 
 /* False: that was all, or wrong, and *status is the exit status. */
 static bool
-parse(struct options *o, int argc, char **argv, int *status)
+parse_arguments(struct options *o, int argc, char **argv, int *status)
 {
 	static const struct option options[] = {
 		{ "prometheus", no_argument, NULL, 'p' },
@@ -241,7 +241,7 @@ parse(struct options *o, int argc, char **argv, int *status)
 }
 
 static void
-print_text_of(const char *text, void *arg)
+print_shim_text(const char *text, void *arg)
 {
 	(void)fputs(text, stdout);
 }
@@ -249,7 +249,7 @@ print_text_of(const char *text, void *arg)
 static int
 print_shim(struct lh *lh)
 {
-	int e = lh_shim_stats(lh, print_text_of, NULL);
+	int e = lh_shim_stats(lh, print_shim_text, NULL);
 
 	return e == 0 ? output_flush(EX_YES) : message_error(e,
 	    lh_error_detail(), "cannot ask the shim");
@@ -263,7 +263,7 @@ verb_stats(int argc, char **argv)
 	struct lh *lh;
 	int e, status;
 
-	if (!parse(&o, argc, argv, &status))
+	if (!parse_arguments(&o, argc, argv, &status))
 		return status;
 	e = open_table(&lh, &o.table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT)
@@ -276,7 +276,7 @@ verb_stats(int argc, char **argv)
 		status = print_shim(lh);
 	} else if (e == 0) {
 		s.sessions -= s.sessions > 0;
-		status = print(lh, &s, &o);
+		status = print_stats(lh, &s, &o);
 	} else {
 		status = message_error(e, lh_error_detail(), "cannot look at "
 		    "the table");

@@ -44,7 +44,7 @@ struct status {
 };
 
 static void
-point(struct lh *lh, const char *label, int64_t at_ns, int64_t span_ns,
+print_time(struct lh *lh, const char *label, int64_t at_ns, int64_t span_ns,
     const char *before, const char *after)
 {
 	time_t s = (time_t)(lh_epoch_ms(lh, at_ns) / 1000);
@@ -59,7 +59,7 @@ point(struct lh *lh, const char *label, int64_t at_ns, int64_t span_ns,
 
 /* The one who holds it, at length. */
 static void
-holder(struct status *q, const struct lh_party *p)
+print_holder(struct status *q, const struct lh_party *p)
 {
 	int64_t now = lh_clock_ns(q->lh);
 	char id[LEASE_ID_MAX], name[PARTY_MAX], info[INFO_MAX_TEXT];
@@ -71,19 +71,19 @@ holder(struct status *q, const struct lh_party *p)
 	if ((p->request[0] | p->request[1]) != 0)
 		printf("%-9s%s\n", "request", text_lease_id(id, p->request));
 	printf("%-9s%s\n", "lease", text_lease_id(id, p->id));
-	point(q->lh, "since", p->since_ns, now - p->since_ns, "", " ago");
+	print_time(q->lh, "since", p->since_ns, now - p->since_ns, "", " ago");
 	if (p->policy != LH_POLICY_LEASE)
 		printf("%-9s%s\n", "policy", show_policy(p->policy));
 	if (p->expires_ns == INT64_MAX)
 		printf("%-9snever\n", "expires");
 	else
-		point(q->lh, "expires", p->expires_ns, p->expires_ns - now,
+		print_time(q->lh, "expires", p->expires_ns, p->expires_ns - now,
 		    "in ", "");
 }
 
 /* One of several, in a line. */
 static void
-reader(struct status *q, const struct lh_party *p)
+print_reader(struct status *q, const struct lh_party *p)
 {
 	char id[LEASE_ID_MAX], name[PARTY_MAX], held[SPAN_MAX], left[SPAN_MAX];
 	char info[INFO_MAX_TEXT];
@@ -98,7 +98,7 @@ reader(struct status *q, const struct lh_party *p)
 }
 
 static void
-waiter(struct status *q, const struct lh_party *p)
+print_waiter(struct status *q, const struct lh_party *p)
 {
 	int64_t now = lh_clock_ns(q->lh);
 	char name[PARTY_MAX], span[SPAN_MAX], info[INFO_MAX_TEXT];
@@ -110,7 +110,7 @@ waiter(struct status *q, const struct lh_party *p)
 }
 
 static int
-tell(const struct lh_key_info *info, void *arg)
+print_key(const struct lh_key_info *info, void *arg)
 {
 	char name[NAME_MAX_TEXT];
 	struct status *q = arg;
@@ -138,20 +138,20 @@ tell(const struct lh_key_info *info, void *arg)
 	if (info->value_len > 0)
 		printf("%-9s%" PRIu32 " bytes\n", "value", info->value_len);
 	if (info->n_holders == 1)
-		holder(q, &info->holders[0]);
+		print_holder(q, &info->holders[0]);
 	else if (info->n_holders > 1)
 		printf("%-9s%" PRIu32 "\n", "holders", info->n_holders);
 	for (i = 0; info->n_holders > 1 && i < info->n_holders; i++)
-		reader(q, &info->holders[i]);
+		print_reader(q, &info->holders[i]);
 	printf("%-9s%" PRIu32 "\n", "waiters", info->n_waiters);
 	for (i = 0; i < info->n_waiters; i++)
-		waiter(q, &info->waiters[i]);
+		print_waiter(q, &info->waiters[i]);
 	return 0;
 }
 
 /* Neither held nor known: said in the form that was asked for. */
 static int
-not_there(struct status *q, const char *why)
+report_not_held(struct status *q, const char *why)
 {
 	char name[NAME_MAX_TEXT];
 
@@ -163,7 +163,7 @@ not_there(struct status *q, const char *why)
 }
 
 static int
-ask(const struct table_opts *table, const char *key)
+show_status(const struct table_opts *table, const char *key)
 {
 	struct status q = { .key = key, .json = table->json };
 	char name[NAME_MAX_TEXT];
@@ -172,15 +172,15 @@ ask(const struct table_opts *table, const char *key)
 	e = open_table(&q.lh, table, LH_NO_CREATE, NULL);
 	if (e == -ENOENT) {
 		q.table = open_table_name(table);
-		return not_there(&q, "there is no such table");
+		return report_not_held(&q, "there is no such table");
 	}
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
 	q.table = lh_table_name(q.lh);
-	e = lh_status(q.lh, key, NULL, tell, &q);
+	e = lh_status(q.lh, key, NULL, print_key, &q);
 	if (e == -ENOENT)
-		q.result = not_there(&q, "the table does not know it");
+		q.result = report_not_held(&q, "the table does not know it");
 	else if (e != 0)
 		q.result = message_error(e, lh_error_detail(), "cannot look at "
 		    "'%s'", text_name(name, key));
@@ -205,5 +205,5 @@ verb_status(int argc, char **argv)
 		    argv[optind + 1]);
 	if (parse_key(argv[optind]) != 0)
 		return EX_BAD_USAGE;
-	return ask(&table, argv[optind]);
+	return show_status(&table, argv[optind]);
 }

@@ -64,7 +64,7 @@ struct top {
 static volatile sig_atomic_t interrupted;
 
 static void
-interrupt(int sig)
+note_interrupt(int sig)
 {
 	(void)sig;
 	interrupted = 1;
@@ -99,7 +99,7 @@ print_json(const struct rates *l, struct lh *lh)
 }
 
 static void
-draw(const struct rates *l, const char *table)
+draw_screen(const struct rates *l, const char *table)
 {
 	char line[RATES_LINE_MAX];
 	int row = 4;
@@ -126,7 +126,7 @@ mono_ms(void)
 
 /* A key was pressed.  True: draw anew. */
 static bool
-press(struct top *t, int c)
+handle_key(struct top *t, int c)
 {
 	static const char letters[] = "whgk";
 	const char *p = strchr(letters, c);
@@ -157,16 +157,16 @@ pause_until(struct top *t, struct rates *l, int64_t at_ms)
 			continue;
 		}
 		timeout(left > 1000 ? 1000 : (int)left);
-		if (press(t, getch()) && !interrupted) {
+		if (handle_key(t, getch()) && !interrupted) {
 			rates_sort(l, t->order);
-			draw(l, open_table_name(&t->table));
+			draw_screen(l, open_table_name(&t->table));
 		}
 	}
 }
 
 /* One look, told in the form that was asked for; EX_YES to go on. */
 static int
-look(struct top *t, struct rates *l, const struct rates *before)
+read_and_show(struct top *t, struct rates *l, const struct rates *before)
 {
 	struct lh *lh;
 	int e = open_table(&lh, &t->table, LH_NO_CREATE, NULL), status = EX_YES;
@@ -177,7 +177,7 @@ look(struct top *t, struct rates *l, const struct rates *before)
 			e = 0;		/* the next look will do */
 		rates_sort(l, t->order);
 		if (e == 0 && t->screen != NULL)
-			draw(l, lh_table_name(lh));
+			draw_screen(l, lh_table_name(lh));
 		else if (e == 0)
 			status = t->table.json ? print_json(l, lh) :
 			    print_lines(l, lh);
@@ -197,7 +197,7 @@ look(struct top *t, struct rates *l, const struct rates *before)
 }
 
 static int
-run(struct top *t)
+show_repeatedly(struct top *t)
 {
 	struct rates looks[2];
 	int64_t began, took;
@@ -207,7 +207,7 @@ run(struct top *t)
 	memset(looks, 0, sizeof(looks));
 	for (n = 0; status == EX_YES && !interrupted; now = !now) {
 		began = mono_ms();
-		status = look(t, &looks[now], &looks[!now]);
+		status = read_and_show(t, &looks[now], &looks[!now]);
 		took = mono_ms() - began;
 		if (status != EX_YES || ++n == t->count)
 			break;
@@ -220,7 +220,7 @@ run(struct top *t)
 }
 
 static int
-on_screen(struct top *t)
+show_on_screen(struct top *t)
 {
 	int status;
 
@@ -232,7 +232,7 @@ on_screen(struct top *t)
 	(void)noecho();
 	(void)curs_set(0);
 	keypad(stdscr, TRUE);
-	status = run(t);
+	status = show_repeatedly(t);
 	(void)endwin();
 	delscreen(t->screen);
 	return status;
@@ -286,7 +286,7 @@ verb_top(int argc, char **argv)
 		{ "sort", required_argument, NULL, 's' },
 		{ NULL, 0, NULL, 0 },
 	};
-	const struct sigaction sa = { .sa_handler = interrupt };
+	const struct sigaction sa = { .sa_handler = note_interrupt };
 	struct top t = { .delay_ms = 1000 };
 	const struct verb_opts own = { .options = options,
 	    .letters = "bd:n:", .take = take_option, .arg = &t };
@@ -300,9 +300,9 @@ verb_top(int argc, char **argv)
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	if (t.batch || t.table.json)
-		return run(&t);
+		return show_repeatedly(&t);
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		return usage_error("top draws on a terminal, and this is none: "
 		    "print with -b");
-	return on_screen(&t);
+	return show_on_screen(&t);
 }

@@ -54,7 +54,7 @@ struct value {
 };
 
 static json_t *
-as_json(const struct value *o, const char *table, uint64_t token)
+value_json(const struct value *o, const char *table, uint64_t token)
 {
 	char hex[2 * LH_VALUE_MAX + 1];
 	json_t *j = json_object(), *text;
@@ -78,7 +78,7 @@ as_json(const struct value *o, const char *table, uint64_t token)
 }
 
 static int
-get(struct value *o)
+get_value(struct value *o)
 {
 	uint64_t token = 0;
 	struct lh *lh;
@@ -98,7 +98,7 @@ get(struct value *o)
 		status = message_error(e, lh_error_detail(), "cannot read the "
 		    "value of '%s'", o->name);
 	} else if (o->table.json) {
-		status = show_json(as_json(o, lh_table_name(lh), token),
+		status = show_json(value_json(o, lh_table_name(lh), token),
 		    EX_YES);
 	} else {
 		(void)fwrite(o->byte, 1, o->len, stdout);
@@ -111,7 +111,7 @@ get(struct value *o)
 
 /* The value, or none. */
 static int
-put(struct value *o, uint32_t flags)
+set_value(struct value *o, uint32_t flags)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 	struct lh_lease lease;
@@ -141,7 +141,7 @@ put(struct value *o, uint32_t flags)
 
 /* VALUE, or what standard input says. */
 static int
-take_value(struct value *o, const char *text)
+read_value(struct value *o, const char *text)
 {
 	ssize_t n = 1;
 
@@ -168,7 +168,7 @@ take_value(struct value *o, const char *text)
 }
 
 static int
-take(int c, char *value, void *arg)
+take_option(int c, char *value, void *arg)
 {
 	struct value *o = arg;
 
@@ -191,7 +191,7 @@ verb_value(int argc, char **argv)
 	};
 	static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
 	struct value o = { .opts = usual };
-	const struct verb_opts own = { options, "nw:", take, &o };
+	const struct verb_opts own = { options, "nw:", take_option, &o };
 	const char *what;
 	bool set;
 	int status;
@@ -212,9 +212,9 @@ verb_value(int argc, char **argv)
 		return EX_BAD_USAGE;
 	(void)text_name(o.name, o.key);
 	if (strcmp(what, "get") == 0)
-		return get(&o);
+		return get_value(&o);
 	if (o.table.json)
 		return usage_error("value %s prints nothing: no --json", what);
-	status = set ? take_value(&o, argv[optind + 2]) : 0;
-	return status != 0 ? status : put(&o, set ? 0 : LH_NO_CREATE);
+	status = set ? read_value(&o, argv[optind + 2]) : 0;
+	return status != 0 ? status : set_value(&o, set ? 0 : LH_NO_CREATE);
 }

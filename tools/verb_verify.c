@@ -29,7 +29,7 @@ static const char help[] =
 "      --help        print this\n";
 
 static int
-ask(const struct table_opts *table, const char *key, uint64_t token)
+verify_token(const struct table_opts *table, const char *key, uint64_t token)
 {
 	char name[NAME_MAX_TEXT];
 	struct lh *lh;
@@ -74,5 +74,5 @@ verb_verify(int argc, char **argv)
 		    &token);
 	if (status == 0 && token == 0)
 		status = usage_error("the token: no lease has token 0");
-	return status != 0 ? status : ask(&table, argv[optind], token);
+	return status != 0 ? status : verify_token(&table, argv[optind], token);
 }

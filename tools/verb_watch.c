@@ -67,14 +67,14 @@ struct watch {
 static volatile sig_atomic_t interrupted;
 
 static void
-interrupt(int sig)
+note_interrupt(int sig)
 {
 	(void)sig;
 	interrupted = 1;
 }
 
 static const char *
-word(const struct watch *w, enum party_change what)
+change_word(const struct watch *w, enum party_change what)
 {
 	static const char *const changes[] = {
 		"ended", "left", "acquired", "converted", "renewed", "queued"
@@ -85,7 +85,7 @@ word(const struct watch *w, enum party_change what)
 }
 
 static void
-say_when(struct watch *w)
+print_time(struct watch *w)
 {
 	int64_t ms = lh_epoch_ms(w->lh, lh_clock_ns(w->lh));
 	time_t s = (time_t)(ms / 1000);
@@ -98,7 +98,7 @@ say_when(struct watch *w)
 }
 
 static void
-tell_words(struct watch *w, enum party_change what, const struct key_party *was,
+print_text(struct watch *w, enum party_change what, const struct key_party *was,
     const struct key_party *now)
 {
 	char name[NAME_MAX_TEXT], who[PARTY_MAX], info[INFO_MAX_TEXT];
@@ -106,9 +106,9 @@ tell_words(struct watch *w, enum party_change what, const struct key_party *was,
 	const struct key_party *a = now != NULL ? now : was;
 	int64_t at = lh_clock_ns(w->lh), since = a->p.since_ns;
 
-	say_when(w);
-	printf("%s  %-9s  %s, %s", text_name(name, a->key), word(w, what),
-	    show_party(who, &a->p), show_mode(a->p.mode));
+	print_time(w);
+	printf("%s  %-9s  %s, %s", text_name(name, a->key), change_word(w,
+	    what), show_party(who, &a->p), show_mode(a->p.mode));
 	if (a->p.token != 0)
 		printf(", token %" PRIu64, a->p.token);
 	if (a->p.rank != 0 && a->p.priority != 0)
@@ -126,7 +126,7 @@ tell_words(struct watch *w, enum party_change what, const struct key_party *was,
 }
 
 static int
-tell_json(struct watch *w, enum party_change what, const struct key_party *a)
+print_json(struct watch *w, enum party_change what, const struct key_party *a)
 {
 	int64_t zero_ms = lh_epoch_ms(w->lh, 0);
 	json_t *o = json_object();
@@ -139,7 +139,8 @@ tell_json(struct watch *w, enum party_change what, const struct key_party *a)
 	bad |= json_object_set_new(o, "table",
 	    json_string(lh_table_name(w->lh)));
 	bad |= show_set_bytes(o, "key", a->key);
-	bad |= json_object_set_new(o, "event", json_string(word(w, what)));
+	bad |= json_object_set_new(o, "event", json_string(change_word(w,
+	    what)));
 	bad |= json_object_set_new(o, "party",
 	    show_party_json(zero_ms, &a->p));
 	if (bad == 0) {
@@ -151,7 +152,7 @@ tell_json(struct watch *w, enum party_change what, const struct key_party *a)
 }
 
 static int
-tell(enum party_change what, const struct key_party *was,
+print_change(enum party_change what, const struct key_party *was,
     const struct key_party *now, void *arg)
 {
 	struct watch *w = arg;
@@ -160,9 +161,9 @@ tell(enum party_change what, const struct key_party *was,
 	if (what == CHANGE_RENEWED && !w->renewals)
 		return 0;
 	if (w->table.json)
-		e = tell_json(w, what, now != NULL ? now : was);
+		e = print_json(w, what, now != NULL ? now : was);
 	else
-		tell_words(w, what, was, now);
+		print_text(w, what, was, now);
 	if (!w->first)
 		w->told++;
 	return e != 0 ? e : w->told == w->count && w->count > 0;
@@ -179,7 +180,7 @@ mono_ns(void)
 
 /* Until the next look, which took that long. */
 static void
-nap(int64_t took_ns, int64_t end_ns)
+sleep_until_next_look(int64_t took_ns, int64_t end_ns)
 {
 	int64_t ns = took_ns * 10, now = mono_ns();
 	struct timespec ts;
@@ -197,7 +198,7 @@ nap(int64_t took_ns, int64_t end_ns)
 
 /* The table of that name, again.  0; -errno, and it stays as it was. */
 static int
-open_anew(struct watch *w)
+open_again(struct watch *w)
 {
 	struct lh *lh;
 	int e = open_table(&lh, &w->table, LH_NO_CREATE, NULL);
@@ -211,7 +212,7 @@ open_anew(struct watch *w)
 
 /* 0, -errno; or EX_SYSTEM: it cannot be printed. */
 static int
-follow(struct watch *w)
+follow_changes(struct watch *w)
 {
 	struct key_parties parties[2] = { { .n = 0 }, { .n = 0 } };
 	int64_t began = mono_ns(), opened = began, at = began;
@@ -225,7 +226,7 @@ follow(struct watch *w)
 		    w->prefix);
 		if (e == 0) {
 			e = snapshot_diff_compare(&parties[old], &parties[!old],
-			    tell, w);
+			    print_change, w);
 			old = !old;
 			w->first = false;
 		} else if (e == -EAGAIN) {
@@ -235,10 +236,10 @@ follow(struct watch *w)
 			e = EX_SYSTEM;
 		if (e != 0 || interrupted || at >= end)
 			break;
-		nap(mono_ns() - at, end);
+		sleep_until_next_look(mono_ns() - at, end);
 		at = mono_ns();
 		if (at - opened >= OPEN_NS) {
-			e = open_anew(w);
+			e = open_again(w);
 			opened = at;
 		}
 	}
@@ -248,9 +249,9 @@ follow(struct watch *w)
 }
 
 static int
-run(struct watch *w)
+watch_table(struct watch *w)
 {
-	const struct sigaction sa = { .sa_handler = interrupt };
+	const struct sigaction sa = { .sa_handler = note_interrupt };
 	int e = open_table(&w->lh, &w->table, LH_NO_CREATE, NULL), status;
 
 	if (e == -ENOENT)
@@ -260,7 +261,7 @@ run(struct watch *w)
 		    "table");
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
-	e = follow(w);
+	e = follow_changes(w);
 	status = w->told > 0 ? EX_YES : EX_NO;
 	if (e == EX_SYSTEM) {
 		status = EX_SYSTEM;
@@ -319,5 +320,5 @@ verb_watch(int argc, char **argv)
 	w.key = argv[optind];
 	if (w.prefix == NULL)
 		status = parse_key(w.key);
-	return status != 0 ? status : run(&w);
+	return status != 0 ? status : watch_table(&w);
 }
