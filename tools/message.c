@@ -37,7 +37,7 @@ static bool progress_shown;
 static bool
 can_draw(int fd)
 {
-	const char *term = getenv("TERM");
+	const char *term = secure_getenv("TERM");
 
 	return isatty(fd) && term != NULL && strcmp(term, "dumb") != 0 &&
 	    *term != '\0';
@@ -46,7 +46,7 @@ can_draw(int fd)
 static bool
 can_colour(int fd)
 {
-	const char *no = getenv("NO_COLOR");
+	const char *no = secure_getenv("NO_COLOR");
 
 	return (no == NULL || *no == '\0') && can_draw(fd);
 }

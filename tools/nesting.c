@@ -113,7 +113,7 @@ is_held_by_ancestor(struct run *r, const char *key, const char *p,
 bool
 nesting_is_deadlock(struct run *r)
 {
-	const char *all = getenv(VARIABLE);
+	const char *all = secure_getenv(VARIABLE);
 	char name[NAME_MAX_TEXT];
 	uint32_t mode;
 
@@ -136,7 +136,7 @@ nesting_is_deadlock(struct run *r)
 char *
 nesting_list(struct run *r)
 {
-	const char *others = getenv(VARIABLE);
+	const char *others = secure_getenv(VARIABLE);
 	char id[LEASE_ID_MAX], *all = strdup(others != NULL ? others : "");
 
 	for (size_t i = 0; all != NULL && i < r->n; i++) {

@@ -24,7 +24,7 @@ open_table_name(const struct table_opts *opts)
 	const char *name = opts->name;
 
 	if (name == NULL)
-		name = getenv("LEASEHOLD_TABLE");
+		name = secure_getenv("LEASEHOLD_TABLE");
 	return name == NULL || *name == '\0' ? "default" : name;
 }
 

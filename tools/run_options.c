@@ -279,7 +279,7 @@ static int
 take_command(struct run *r, struct run_args *a, int argc, char **argv)
 {
 	static char dash_c[] = "-c", *shell_argv[4];
-	const char *shell = getenv("SHELL"), *slash;
+	const char *shell = secure_getenv("SHELL"), *slash;
 
 	r->argv = argv + 1;
 	if (a->shell_text == NULL && argc > 1 && strcmp(argv[1], "-c") == 0) {

@@ -235,7 +235,7 @@ verb_acquire(int argc, char **argv)
 	const struct verb_opts own = { options, "nsw:", take_option, &h };
 	int e, status;
 
-	h.session = getenv("LEASEHOLD_SESSION");
+	h.session = secure_getenv("LEASEHOLD_SESSION");
 	h.opts.more = &h.more;
 	h.more.policy = LH_POLICY_STRICT;
 	if (!parse_verb_opts("acquire", acquire_help, argc, argv, &h.table,
@@ -383,7 +383,7 @@ verb_release(int argc, char **argv)
 		{ "session", required_argument, NULL, OPT_SESSION },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct by_request r = { .session = getenv("LEASEHOLD_SESSION") };
+	struct by_request r = { .session = secure_getenv("LEASEHOLD_SESSION") };
 	const struct verb_opts own = { release_options, "",
 	    take_release_option, &r };
 	struct table_opts table = { 0 };

@@ -281,7 +281,7 @@ verb_session(int argc, char **argv)
 		return usage_error("session %s: '%s' is one too many", what,
 		    argv[argc - 1]);
 	a.name = optind < argc ? argv[optind] :
-	    all ? NULL : getenv("LEASEHOLD_SESSION");
+	    all ? NULL : secure_getenv("LEASEHOLD_SESSION");
 	if (a.name != NULL && *a.name == '\0')
 		a.name = NULL;
 	if (a.name == NULL && !make && !all)

@@ -53,7 +53,7 @@ print_line(int priority, const char *text)
 	char line[LINE_LEN], rank[8] = "";
 	int n;
 
-	if (getenv("JOURNAL_STREAM") != NULL)
+	if (secure_getenv("JOURNAL_STREAM") != NULL)
 		(void)snprintf(rank, sizeof(rank), "<%d>", priority);
 	n = snprintf(line, sizeof(line), "%s%s: %s\n", rank, name, text);
 	if (n >= (int)sizeof(line)) {

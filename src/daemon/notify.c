@@ -25,7 +25,7 @@
 static socklen_t
 manager_address(struct sockaddr_un *to)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
+	const char *path = secure_getenv("NOTIFY_SOCKET");
 	size_t len = path == NULL ? 0 : strlen(path);
 
 	if (len < 2 || len >= sizeof(to->sun_path) ||
@@ -74,8 +74,8 @@ notify_reloading(void)
 int64_t
 notify_watchdog_ns(void)
 {
-	const char *usec = getenv("WATCHDOG_USEC");
-	const char *pid = getenv("WATCHDOG_PID");
+	const char *usec = secure_getenv("WATCHDOG_USEC");
+	const char *pid = secure_getenv("WATCHDOG_PID");
 	long long n;
 
 	if (usec == NULL || (pid != NULL && strtoll(pid, NULL, 10) != getpid()))

@@ -201,7 +201,7 @@ settings_environment(const struct settings *of, void *conf,
 		char name[64];
 
 		environment_name(name, sizeof(name), of->program, key->name);
-		value = getenv(name);
+		value = secure_getenv(name);
 		if (value == NULL)
 			continue;
 		if (key->clear != NULL)
@@ -216,10 +216,10 @@ void
 settings_path(char path[PATH_MAX], const char *file, const char *program,
     bool system)
 {
-	const char *home = getenv("XDG_CONFIG_HOME"), *below = "";
+	const char *home = secure_getenv("XDG_CONFIG_HOME"), *below = "";
 
 	if (home == NULL || *home != '/') {
-		home = getenv("HOME");
+		home = secure_getenv("HOME");
 		below = "/.config";
 	}
 	if (file != NULL)
@@ -236,8 +236,8 @@ int
 settings_runtime_path(char *to, size_t room, const char *key,
     const char *program, const char *file, char error[SETTINGS_ERROR_MAX])
 {
-	const char *dir = getenv("RUNTIME_DIRECTORY");
-	const char *home = getenv("XDG_RUNTIME_DIR");
+	const char *dir = secure_getenv("RUNTIME_DIRECTORY");
+	const char *home = secure_getenv("XDG_RUNTIME_DIR");
 	int n;
 
 	if (dir != NULL && *dir == '/')

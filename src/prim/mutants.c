@@ -24,7 +24,7 @@ static const struct {
 __attribute__((constructor)) static void
 switch_on(void)
 {
-	const char *name = getenv("LH_TEST_MUTANT");
+	const char *name = secure_getenv("LH_TEST_MUTANT");
 
 	if (name == NULL)
 		return;

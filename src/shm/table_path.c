@@ -16,7 +16,7 @@ lhi_object_name(const char *name)
 {
 	if (name != NULL)
 		return name;
-	name = getenv("LEASEHOLD_TABLE");
+	name = secure_getenv("LEASEHOLD_TABLE");
 	return name == NULL || *name == '\0' ? "default" : name;
 }
 

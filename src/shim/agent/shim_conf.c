@@ -190,11 +190,11 @@ read_password(struct conf *c, char error[CONF_ERROR_MAX])
 static void
 state_path(char *to, size_t room, const char *file, bool system)
 {
-	const char *dir = getenv("STATE_DIRECTORY");
-	const char *home = getenv("XDG_STATE_HOME"), *below = "";
+	const char *dir = secure_getenv("STATE_DIRECTORY");
+	const char *home = secure_getenv("XDG_STATE_HOME"), *below = "";
 
 	if (home == NULL || *home != '/') {
-		home = getenv("HOME");
+		home = secure_getenv("HOME");
 		below = "/.local/state";
 	}
 	if (dir != NULL && *dir == '/')
