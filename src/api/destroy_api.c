@@ -34,7 +34,7 @@ is_mine(struct lhi_view *v, uint32_t ci, void *arg)
 
 /* Held, the word being w: by this attachment, or by others? */
 static int
-held(struct lh *lh, struct shm_slot *s, uint64_t w)
+fail_held(struct lh *lh, struct shm_slot *s, uint64_t w)
 {
 	struct search mine = { lh->sid, false };
 
@@ -48,7 +48,7 @@ held(struct lh *lh, struct shm_slot *s, uint64_t w)
 
 /* 1 it is gone; 0 look again; -EALREADY, -EBUSY, -EUCLEAN. */
 static int
-attempt(struct lh *lh, const struct lhi_ref *ref)
+try_destroy(struct lh *lh, const struct lhi_ref *ref)
 {
 	struct lhi_view *v = &lh->v;
 	struct shm_slot *s = ref->slot;
@@ -66,7 +66,7 @@ attempt(struct lh *lh, const struct lhi_ref *ref)
 		return gone < 0 ? gone : 0;
 	}
 	if (word_mode(w) != WORD_FREE)
-		return held(lh, s, w);
+		return fail_held(lh, s, w);
 	was_kept = lhi_slot_unkeep(ref);
 	lhi_point("destroy.unkept");
 	gone = lhi_evict_slot(v, s, w);
@@ -92,7 +92,7 @@ lh_destroy(struct lh *lh, const char *key)
 
 		if (found <= 0)
 			return found;
-		error = attempt(lh, &ref);
+		error = try_destroy(lh, &ref);
 	}
 	return error > 0 ? 0 : error < 0 ? error : lhi_fail(-EBUSY, "key "
 	    "'%.64s' is used as often as it is let go", key);

@@ -38,7 +38,7 @@ struct dump {
 };
 
 static void
-found(const char *finding, void *arg)
+report_finding(const char *finding, void *arg)
 {
 	struct dump *d = arg;
 
@@ -47,7 +47,7 @@ found(const char *finding, void *arg)
 }
 
 static int
-tell_table(struct dump *d)
+report_table(struct dump *d)
 {
 	struct lhi_view *v = &d->im.v;
 	const struct shm_header *h = v->hdr;
@@ -86,7 +86,7 @@ tell_table(struct dump *d)
 }
 
 static int
-tell_session(struct dump *d, uint32_t i)
+report_session(struct dump *d, uint32_t i)
 {
 	static const char *const states[] = { "unused", "reserved", "alive",
 		"closing", "dead", "named" };
@@ -205,7 +205,7 @@ read_key(struct dump *d, uint64_t *w)
 }
 
 static int
-tell_key(struct dump *d, uint32_t i)
+report_key(struct dump *d, uint32_t i)
 {
 	const struct timespec apart = { 0, 200000 };
 	struct lh_key_info info = { .size = sizeof(info), .key = d->key };
@@ -229,7 +229,7 @@ tell_key(struct dump *d, uint32_t i)
 		(void)snprintf(text, sizeof(text), "the holders or waiters of "
 		    "slot %u cannot be walked", i);
 		d->findings++;
-		found(text, d);
+		report_finding(text, d);
 	}
 	info.token = lhi_lock_token(d->slot, t.word);
 	info.scope = sh32_load(&d->slot->key_info) & KEY_LOCAL ? LH_LOCAL :
@@ -251,20 +251,20 @@ is_key(const struct shm_slot *s)
 }
 
 static int
-tell_all(struct dump *d)
+report_all(struct dump *d)
 {
 	struct lhi_view *v = &d->im.v;
-	int error = tell_table(d);
+	int error = report_table(d);
 
 	for (uint32_t i = 0; error == 0 && i < v->geo.max_sessions; i++)
-		error = tell_session(d, i);
+		error = report_session(d, i);
 	for (uint32_t i = 1; error == 0 && d->to->key != NULL &&
 	    i < lhi_slots_ready(v); i++)
 		if (is_key(&v->slots[i]))
-			error = tell_key(d, i);
+			error = report_key(d, i);
 	/* last: it may finish what it finds half-done, in our copy */
 	if (error == 0 && !d->im.live)
-		d->findings += lhi_check_view(v, 1, found, d);
+		d->findings += lhi_check_view(v, 1, report_finding, d);
 	return error;
 }
 
@@ -289,7 +289,7 @@ lh_dump(const char *name, const char *file, uint32_t flags,
 		    file == NULL);
 	if (error != 0)
 		return error;
-	error = tell_all(&d);
+	error = report_all(&d);
 	lhi_image_close(&d.im);
 	free(d.holders.p);
 	free(d.waiters.p);

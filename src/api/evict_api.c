@@ -21,7 +21,7 @@ struct choice {
 
 /* Evict slot s if it is to go.  1, 0, -EUCLEAN. */
 static int
-consider(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
+evict_if_chosen(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
 {
 	uint64_t w = sh64_load(&s->word);
 	uint32_t gen = sh32_load(&s->gen);
@@ -63,7 +63,7 @@ lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms)
 	c.len = strlen(c.prefix);
 	c.now_ns = lhi_now_ns(&lh->v);
 	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
-		int gone = consider(&lh->v, &lh->v.slots[i], &c);
+		int gone = evict_if_chosen(&lh->v, &lh->v.slots[i], &c);
 
 		if (gone < 0)
 			return gone;

@@ -105,7 +105,7 @@ struct lh_gate {
 };
 
 static int
-cannot(const char *what, const char *path)
+fail_errno(const char *what, const char *path)
 {
 	int e = errno;
 
@@ -131,14 +131,14 @@ sync_dir(const char *path)
 	(void)snprintf(dir, sizeof(dir), "%.*s.", dir_len(path), path);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd) != 0)
-		error = cannot("sync the directory of", path);
+		error = fail_errno("sync the directory of", path);
 	if (fd >= 0)
 		(void)close(fd);
 	return error;
 }
 
 static int
-fill(int fd, const char *path)
+fill_file(int fd, const char *path)
 {
 	char page[GATE_LEN] = "";
 	ssize_t n;
@@ -147,13 +147,13 @@ fill(int fd, const char *path)
 	errno = ENOSPC;			/* what a short write means */
 	n = pwrite(fd, page, sizeof(page), 0);
 	if (n != GATE_LEN || fsync(fd) != 0)
-		return cannot("write", path);
+		return fail_errno("write", path);
 	return 0;
 }
 
 /* 0 also if somebody else was first. */
 static int
-make(const char *path)
+make_file(const char *path)
 {
 	char tmp[PATH_MAX];
 	int fd, error;
@@ -162,11 +162,11 @@ make(const char *path)
 	    path, arc4random(), arc4random());
 	fd = open(tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return cannot("create", path);
-	error = fill(fd, path);
+		return fail_errno("create", path);
+	error = fill_file(fd, path);
 	(void)close(fd);
 	if (error == 0 && link(tmp, path) != 0 && errno != EEXIST)
-		error = cannot("create", path);
+		error = fail_errno("create", path);
 	(void)unlink(tmp);
 	return error;
 }
@@ -184,8 +184,8 @@ open_or_make(const char *path, bool may_create)
 			return lhi_fail(-EPROTO, "'%.200s' is a directory: to "
 			    "keep gates in it, name the resource", path);
 		if (errno != ENOENT || !may_create)
-			return cannot("open", path);
-		error = make(path);
+			return fail_errno("open", path);
+		error = make_file(path);
 		if (error != 0)
 			return error;
 	}
@@ -195,7 +195,7 @@ open_or_make(const char *path, bool may_create)
 
 /* Is the file what it was when it was opened? */
 static int
-look(const struct lh_gate *g)
+check_unchanged(const struct lh_gate *g)
 {
 	struct stat st;
 
@@ -214,7 +214,7 @@ look(const struct lh_gate *g)
 }
 
 static int
-marks(const struct lh_gate *g, uint64_t mark[2])
+read_marks(const struct lh_gate *g, uint64_t mark[2])
 {
 	uint64_t synced[2];
 
@@ -237,7 +237,7 @@ check_file(struct lh_gate *g)
 	struct stat st;
 
 	if (fstat(g->fd, &st) != 0)
-		return cannot("look at", g->path);
+		return fail_errno("look at", g->path);
 	g->dev = st.st_dev;
 	g->ino = st.st_ino;
 	if (!S_ISREG(st.st_mode) || st.st_size != GATE_LEN)
@@ -246,15 +246,15 @@ check_file(struct lh_gate *g)
 	g->page = mmap(NULL, GATE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED,
 	    g->fd, 0);
 	if (g->page == MAP_FAILED)
-		return cannot("map", g->path);
+		return fail_errno("map", g->path);
 	if (memcmp(g->page->head, &gate_head, sizeof(gate_head)) != 0)
 		return lhi_fail(-EPROTO, "'%.200s' is not a gate, or another "
 		    "version's: its first bytes are others", g->path);
-	return marks(g, mark);
+	return read_marks(g, mark);
 }
 
 static void
-dispose(struct lh_gate *g)
+free_gate(struct lh_gate *g)
 {
 	struct stat st;
 
@@ -307,10 +307,10 @@ open_gate(struct lh_gate **out, const char *path, uint32_t flags)
 	g->fd = open_or_make(path, !(flags & LH_NO_CREATE));
 	error = g->fd < 0 ? g->fd : check_file(g);
 	if (error == 0 && g->durable)
-		error = fsync(g->fd) != 0 ? cannot("sync", path) :
+		error = fsync(g->fd) != 0 ? fail_errno("sync", path) :
 		    sync_dir(path);
 	if (error != 0)
-		dispose(g);
+		free_gate(g);
 	else
 		*out = g;
 	return error;
@@ -340,7 +340,7 @@ lh_gate_close(struct lh_gate *g)
 
 	if (g == NULL)
 		return lhi_fail(-EINVAL, "no gate was given (NULL)");
-	dispose(g);
+	free_gate(g);
 	errno = saved;
 	return 0;
 }
@@ -350,7 +350,7 @@ static int
 sync_marks(struct lh_gate *g)
 {
 	uint64_t mark[2];
-	int error = marks(g, mark);
+	int error = read_marks(g, mark);
 
 	if (error != 0)
 		return error;
@@ -368,10 +368,10 @@ sync_marks(struct lh_gate *g)
 
 /* By the marks as they are now: 0, -ESTALE, -EUCLEAN. */
 static int
-judge(const struct lh_gate *g, uint64_t token, uint32_t mode)
+judge_token(const struct lh_gate *g, uint64_t token, uint32_t mode)
 {
 	uint64_t mark[2], larger;
-	int error = marks(g, mark);
+	int error = read_marks(g, mark);
 
 	if (error != 0)
 		return error;
@@ -386,18 +386,18 @@ judge(const struct lh_gate *g, uint64_t token, uint32_t mode)
 }
 
 static int
-check(struct lh_gate *g, uint64_t token, uint32_t mode)
+check_token(struct lh_gate *g, uint64_t token, uint32_t mode)
 {
-	int error = look(g);
+	int error = check_unchanged(g);
 
 	if (error == 0)
-		error = judge(g, token, mode);
+		error = judge_token(g, token, mode);
 	if (error != 0)
 		return error;
 	lhi_point("gate.judged");
 	sh64_max(&g->page->mark[mode], token);
 	lhi_point("gate.raised");
-	error = judge(g, token, mode);
+	error = judge_token(g, token, mode);
 	if (error == 0 && g->durable &&
 	    sh64_load(&g->page->synced[mode]) < token)
 		error = sync_marks(g);
@@ -415,7 +415,7 @@ lh_gate_check(struct lh_gate *g, uint64_t token, uint32_t mode)
 		return lhi_fail(-EINVAL, "a token of %llu in mode %u: tokens "
 		    "are 1 to 2^63 - 1, modes LH_EXCLUSIVE and LH_SHARED",
 		    (unsigned long long)token, mode);
-	error = check(g, token, mode);
+	error = check_token(g, token, mode);
 	errno = saved;
 	return error;
 }
@@ -428,9 +428,9 @@ lh_gate_marks(struct lh_gate *g, uint64_t *exclusive, uint64_t *shared)
 
 	if (g == NULL)
 		return lhi_fail(-EINVAL, "no gate was given (NULL)");
-	error = look(g);
+	error = check_unchanged(g);
 	if (error == 0)
-		error = marks(g, mark);
+		error = read_marks(g, mark);
 	errno = saved;
 	if (error != 0)
 		return error;

@@ -93,7 +93,7 @@ is_wanted(const struct log *l, const struct found *f)
 }
 
 static int
-keep(struct log *l, const struct found *f)
+keep_event(struct log *l, const struct found *f)
 {
 	if (l->n == l->room) {
 		size_t room = 2 * l->room + 256;
@@ -110,7 +110,7 @@ keep(struct log *l, const struct found *f)
 
 /* The session that has a record, or had it last. */
 static struct who
-present(const struct log *l, uint32_t record)
+session_of_record(const struct log *l, uint32_t record)
 {
 	const struct shm_session *se = &l->im.v.sessions[record];
 	uint64_t st = sh64_load(&se->state);
@@ -125,7 +125,7 @@ present(const struct log *l, uint32_t record)
 
 /* As the event after its first one says. */
 static void
-name(struct who *w, const struct lhi_event *e)
+set_name(struct who *w, const struct lhi_event *e)
 {
 	if (e->kind != EVENT_NAME)
 		return;
@@ -135,9 +135,10 @@ name(struct who *w, const struct lhi_event *e)
 
 /* Whose are they?  In the order of their numbers. */
 static void
-attribute(const struct log *l, uint32_t record, struct found f[PARTS], size_t n)
+attribute_events(const struct log *l, uint32_t record, struct found f[PARTS],
+    size_t n)
 {
-	struct who now = present(l, record), w = now;
+	struct who now = session_of_record(l, record), w = now;
 
 	for (size_t i = 0; i < n; i++) {
 		if (f[i].e.kind == LH_LOG_SESSION_BEGAN ||
@@ -153,13 +154,13 @@ attribute(const struct log *l, uint32_t record, struct found f[PARTS], size_t n)
 			w = (struct who){ e->token, (uint32_t)e->hash,
 			    (uint32_t)(e->hash >> 32), "" };
 		if (w.name[0] == '\0' && i + 1 < n)
-			name(&w, &f[i + 1].e);
+			set_name(&w, &f[i + 1].e);
 		f[i].who = e->visitor ? (struct who){ .sid = 0 } : w;
 	}
 }
 
 static int
-take_ring(struct log *l, uint32_t record, const struct shm_ring r[2])
+read_ring(struct log *l, uint32_t record, const struct shm_ring r[2])
 {
 	struct found f[PARTS];
 	size_t n = 0;
@@ -174,17 +175,17 @@ take_ring(struct log *l, uint32_t record, const struct shm_ring r[2])
 		f[n++].record = record;
 	}
 	qsort(f, n, sizeof(f[0]), by_number);
-	attribute(l, record, f, n);
+	attribute_events(l, record, f, n);
 	for (size_t i = 0; error == 0 && i < n; i++) {
 		if (is_wanted(l, &f[i]))
-			error = keep(l, &f[i]);
+			error = keep_event(l, &f[i]);
 	}
 	return error;
 }
 
 /* Records whose rings were never used are holes in the file. */
 static int
-take_all(struct log *l)
+read_rings(struct log *l)
 {
 	const struct lhi_geometry *g = &l->im.v.geo;
 	struct shm_ring r[2];
@@ -207,7 +208,7 @@ take_all(struct log *l)
 				return lhi_fail(-EPROTO, "%s has become "
 				    "shorter", l->im.v.path);
 		}
-		error = take_ring(l, i, r);
+		error = read_ring(l, i, r);
 	}
 	return error;
 }
@@ -280,8 +281,8 @@ zero_epoch_ms(const struct log *l)
 }
 
 static int
-tell(struct log *l, const struct found *f, int64_t zero_ms, lh_log_fn fn,
-    void *arg)
+report_event(struct log *l, const struct found *f, int64_t zero_ms,
+    lh_log_fn fn, void *arg)
 {
 	const struct shm_session *se = l->im.v.sessions;
 	const struct known *k = of_session(f->e.kind) ? NULL :
@@ -313,17 +314,17 @@ tell(struct log *l, const struct found *f, int64_t zero_ms, lh_log_fn fn,
 }
 
 static int
-tell_all(struct log *l, lh_log_fn fn, void *arg)
+report_events(struct log *l, lh_log_fn fn, void *arg)
 {
 	int64_t zero_ms = zero_epoch_ms(l);
-	int error = take_all(l);
+	int error = read_rings(l);
 
 	if (error == 0 && l->n > 0)
 		error = name_keys(l);
 	if (l->n > 0)
 		qsort(l->found, l->n, sizeof(l->found[0]), by_time);
 	for (size_t i = 0; error == 0 && i < l->n; i++)
-		error = tell(l, &l->found[i], zero_ms, fn, arg);
+		error = report_event(l, &l->found[i], zero_ms, fn, arg);
 	return error;
 }
 
@@ -351,7 +352,7 @@ open_file(struct log *l, const char *path)
 }
 
 static void
-dispose(struct log *l)
+free_log(struct log *l)
 {
 	for (size_t i = 0; i < l->n_keys; i++)
 		free(l->keys[i].name);
@@ -394,8 +395,8 @@ lh_log(const char *name, const struct lh_log_opts *opts, lh_log_fn fn,
 		return error;
 	error = open_file(&l, l.opts->file != NULL ? l.opts->file : path);
 	if (error == 0)
-		error = tell_all(&l, fn, arg);
-	dispose(&l);
+		error = report_events(&l, fn, arg);
+	free_log(&l);
 	errno = saved;
 	return error;
 }

@@ -40,7 +40,7 @@ check_name(struct lh *lh, const char *name)
 
 /* The lease under which limits are set and go. */
 static int
-reserve(struct lh *lh, const char *name, struct lh_lease *lease)
+acquire_maker_lease(struct lh *lh, const char *name, struct lh_lease *lease)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
 	char key[LH_KEY_MAX + 1];
@@ -71,7 +71,7 @@ set_limit(struct lh *lh, const char *name, uint32_t limit,
 
 /* The limit that stands; if none does, that one.  -errno. */
 static int
-agree(struct lh *lh, const char *name, uint32_t limit)
+agree_on_limit(struct lh *lh, const char *name, uint32_t limit)
 {
 	struct lh_lease lease;
 	int stands, error;
@@ -84,7 +84,7 @@ agree(struct lh *lh, const char *name, uint32_t limit)
 	if (limit == 0)
 		return lhi_fail(-ENOENT, "there is no semaphore '%.64s' in "
 		    "table %s", name, lh_table_name(lh));
-	error = reserve(lh, name, &lease);
+	error = acquire_maker_lease(lh, name, &lease);
 	if (error != 0)
 		return error;
 	stands = lhi_sem_limit(lh, name);
@@ -108,7 +108,7 @@ lh_sem_open(struct lh *lh, const char *name, uint32_t limit,
 	if (out == NULL || limit > LH_SEM_MAX)
 		return lhi_fail(-EINVAL, out == NULL ? "nowhere to put the "
 		    "semaphore (NULL)" : "a semaphore has 1 to 256 permits");
-	stands = agree(lh, name, limit);
+	stands = agree_on_limit(lh, name, limit);
 	if (stands < 0)
 		return stands;
 	if (limit != 0 && (uint32_t)stands != limit)
@@ -144,7 +144,7 @@ lh_sem_release(struct lh_sem *sem, struct lh_lease *permit)
 }
 
 static int
-count(const struct lh_key_info *info, void *arg)
+count_parties(const struct lh_key_info *info, void *arg)
 {
 	struct lh_sem_status *s = arg;
 
@@ -170,7 +170,7 @@ lh_sem_status(struct lh_sem *sem, struct lh_sem_status *status)
 	s.limit = sem->limit;
 	for (uint32_t n = 1; n <= sem->limit; n++) {
 		lhi_sem_key(key, sem->name, "permit", n);
-		error = lh_status(sem->lh, key, NULL, count, &s);
+		error = lh_status(sem->lh, key, NULL, count_parties, &s);
 		if (error != 0 && error != -ENOENT)
 			return error;
 	}
@@ -180,7 +180,7 @@ lh_sem_status(struct lh_sem *sem, struct lh_sem_status *status)
 
 /* Every permit, or none: -EBUSY. */
 static int
-take_all(struct lh *lh, const char *name, uint32_t limit,
+acquire_all(struct lh *lh, const char *name, uint32_t limit,
     struct lh_lease *permit, uint32_t *n)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
@@ -206,12 +206,12 @@ lh_sem_destroy(struct lh *lh, const char *name)
 	uint32_t n = 0;
 
 	if (error == 0)
-		error = reserve(lh, name, &lease);
+		error = acquire_maker_lease(lh, name, &lease);
 	if (error != 0)
 		return error;
 	limit = lhi_sem_limit(lh, name);
 	if (limit > 0) {
-		error = take_all(lh, name, (uint32_t)limit, permit, &n);
+		error = acquire_all(lh, name, (uint32_t)limit, permit, &n);
 		lhi_sem_key(key, name, "limit", (uint32_t)limit);
 		for (uint32_t i = 0; error == 0 && i < n; i++)
 			error = lh_verify(lh, &permit[i]);

@@ -130,14 +130,14 @@ lh_session_open(struct lh *lh, const char *name,
 }
 
 static int
-check(const struct lh_session *s)
+check_session(const struct lh_session *s)
 {
 	return s == NULL ? lhi_fail(-EINVAL, "no session was given (NULL)") :
 	    lhi_own(s->lh);
 }
 
 static int
-has_ended(void)
+fail_session_ended(void)
 {
 	return lhi_fail(-ESTALE, "the session has ended: its leases are lost; "
 	    "open it anew");
@@ -146,7 +146,7 @@ has_ended(void)
 int64_t
 lh_session_renew(struct lh_session *s)
 {
-	int error = check(s);
+	int error = check_session(s);
 	uint32_t ttl_ms;
 
 	if (error != 0)
@@ -154,14 +154,14 @@ lh_session_renew(struct lh_session *s)
 	/* before that: afterwards the record may be another's */
 	ttl_ms = sh32_load(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms);
 	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
-		return has_ended();
+		return fail_session_ended();
 	return ttl_ms;
 }
 
 int
 lh_session_destroy(struct lh_session *s)
 {
-	int error = check(s), done, cancel;
+	int error = check_session(s), done, cancel;
 
 	if (error != 0)
 		return error;
@@ -169,7 +169,7 @@ lh_session_destroy(struct lh_session *s)
 		s->destroyed = true;
 	if (!s->destroyed && lhi_named_cause(&s->lh->v, s->sid) !=
 	    CAUSE_RELEASED)
-		return has_ended();
+		return fail_session_ended();
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	done = lhi_session_reclaim(&s->lh->v, s->sid);	/* as above */
 	(void)pthread_setcancelstate(cancel, NULL);
@@ -179,12 +179,12 @@ lh_session_destroy(struct lh_session *s)
 int
 lh_session_keep(struct lh_session *s, int on)
 {
-	int saved = errno, error = check(s);
+	int saved = errno, error = check_session(s);
 
 	if (error != 0)
 		return error;
 	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
-		return has_ended();
+		return fail_session_ended();
 	lhi_live_lock();
 	if (on != 0)
 		error = lhi_live_thread();
@@ -224,7 +224,7 @@ count_leases(struct lhi_view *v, uint64_t sid)
 }
 
 static int
-tell(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
+fill_info(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
 {
 	const struct shm_session *se = &v->sessions[sid_idx(sid)];
 	struct lh_session_info i = {
@@ -250,13 +250,14 @@ tell(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
 int
 lh_session_info(const struct lh_session *s, struct lh_session_info *info)
 {
-	int error = check(s);
+	int error = check_session(s);
 
 	if (error == 0 && info == NULL)
 		error = lhi_fail(-EINVAL, "nowhere to put it (NULL)");
 	if (error != 0)
 		return error;
-	return tell(&s->lh->v, s->sid, info) == 0 ? 0 : has_ended();
+	return fill_info(&s->lh->v, s->sid, info) == 0 ? 0
+						       : fail_session_ended();
 }
 
 int
@@ -275,7 +276,7 @@ lh_session_list(struct lh *lh, const char *prefix,
 		uint64_t sid = sid_make(sess_inc(s), i);
 
 		if (sess_st(s) == SESS_NAMED && !(sess_flags(s) &
-		    SESS_PENDING) && tell(&lh->v, sid, &info) == 0 &&
+		    SESS_PENDING) && fill_info(&lh->v, sid, &info) == 0 &&
 		    strncmp(info.name, begins, len) == 0)
 			error = fn(&info, arg);
 	}

@@ -33,7 +33,7 @@ bytes_used(struct lhi_view *v)
 
 /* What this thread has counted so far. */
 static void
-tell_own(struct lh *lh)
+flush_own_counters(struct lh *lh)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 
@@ -42,7 +42,7 @@ tell_own(struct lh *lh)
 }
 
 static void
-look_at_keys(struct lhi_view *v, struct lh_stats *st)
+count_keys(struct lhi_view *v, struct lh_stats *st)
 {
 	for (uint32_t i = 0; i < SHM_SHARDS; i++) {
 		uint64_t floor = sh64_load(&v->hdr->floor[i]);
@@ -68,7 +68,7 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 	struct lh_stats st = { .size = sizeof(st) };
 
 	st.max_keys = v->geo.n_slots - 1;
-	look_at_keys(v, &st);
+	count_keys(v, &st);
 	st.max_sessions = v->geo.max_sessions;
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
 		st.sessions += sess_st(sh64_load(&v->sessions[i].state)) !=
@@ -107,14 +107,14 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 	if (stats == NULL || stats->size != sizeof(*stats))
 		return lhi_fail(-EINVAL, "set stats.size to "
 		    "sizeof(struct lh_stats)");
-	tell_own(lh);
+	flush_own_counters(lh);
 	lhi_stats_of(&lh->v, stats);
 	return 0;
 }
 
 /* One session, if there is one in that record.  False: there is not. */
 static bool
-describe(struct lhi_view *v, uint32_t idx, struct lh_session_stats *s)
+describe_session(struct lhi_view *v, uint32_t idx, struct lh_session_stats *s)
 {
 	struct shm_session *se = &v->sessions[idx];
 	uint64_t st = sh64_load(&se->state);
@@ -149,9 +149,9 @@ lh_stats_sessions(struct lh *lh,
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");
 	if (error == 0)
-		tell_own(lh);
+		flush_own_counters(lh);
 	for (uint32_t i = 0; error == 0 && i < lh->v.geo.max_sessions; i++) {
-		if (describe(&lh->v, i, &s))
+		if (describe_session(&lh->v, i, &s))
 			error = fn(&s, arg);
 	}
 	return error;

@@ -105,8 +105,9 @@ take_session(struct lh *lh, int fd, int session_fd, const char *application)
 
 /* Under lhi_proc_lock(): map, take a session.  -EAGAIN: it is being removed. */
 static int
-attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
-    const struct lhi_geometry *g, const char *application)
+attach_session(struct lh *lh, int fd, int session_fd,
+    const struct lhi_object_id *id, const struct lhi_geometry *g,
+    const char *application)
 {
 	int error;
 
@@ -155,7 +156,7 @@ attach(struct lh *lh, int fd, int session_fd, const struct lhi_object_id *id,
 
 /* Is it ours still?  The application may have closed it (closefrom). */
 static bool
-own_fd(struct lh *lh, int fd)
+is_own_fd(struct lh *lh, int fd)
 {
 	struct stat st;
 
@@ -166,7 +167,7 @@ own_fd(struct lh *lh, int fd)
 static void
 close_own(struct lh *lh, int fd)
 {
-	if (own_fd(lh, fd))
+	if (is_own_fd(lh, fd))
 		(void)close(fd);
 }
 
@@ -212,24 +213,24 @@ leave_list(const struct lh *lh)
  * any attachment opens anew when it finds its own closed.
  */
 static bool
-own_live_fd(struct lh *lh)
+is_own_live_fd(struct lh *lh)
 {
 	for (struct lh *o = attachments; o != NULL; o = o->next) {
 		if (atomic_load(&o->v.probe_fd) == lh->live_fd)
 			return false;
 	}
 	return atomic_load(&lh->v.probe_fd) != lh->live_fd &&
-	    own_fd(lh, lh->live_fd);
+	    is_own_fd(lh, lh->live_fd);
 }
 
-/* Under lhi_proc_lock(): give back whatever attach() got. */
+/* Under lhi_proc_lock(): give back whatever attach_session() got. */
 static void
-dispose(struct lh *lh)
+dispose_handle(struct lh *lh)
 {
 	leave_list(lh);
 	if (lh->pin != NULL)
 		lhi_byte_unpin(lh->pin);
-	if (own_live_fd(lh))
+	if (is_own_live_fd(lh))
 		(void)close(lh->live_fd);
 	if (lh->map != NULL)
 		lhi_map_put(lh->map);
@@ -290,8 +291,9 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		return fd >= 0 && (session_fd == -ESTALE ||
 		    session_fd == -ENOENT) ? -EAGAIN : session_fd;
 	}
-	error = attach(lh, fd, session_fd, &id, &g, o->application != NULL ?
-	    o->application : program_invocation_short_name);
+	error = attach_session(lh, fd, session_fd, &id, &g,
+	    o->application != NULL ? o->application
+				   : program_invocation_short_name);
 	if (error == 0 && lhi_opened_keys_begin(lh) != 0)
 		error = lhi_fail(-ENOMEM, "out of memory");
 	if (error == 0 && (o->flags & LH_LIVENESS_FD))
@@ -299,7 +301,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	else
 		(void)close(session_fd);
 	if (error != 0) {
-		dispose(lh);
+		dispose_handle(lh);
 	} else {
 		lh->next = attachments;
 		attachments = lh;
@@ -340,7 +342,7 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 
 /* Release and free every claim of ours. */
 static int
-give_back(struct lh *lh)
+free_claims(struct lh *lh)
 {
 	struct lhi_view *v = &lh->v;
 	uint32_t end = lhi_chunks_ready(v) * SHM_CHUNK;
@@ -379,12 +381,12 @@ lh_close(struct lh *lh)
 	lhi_session_closing(&lh->v, lh->sid);
 	lhi_point("close.closing");
 	/* a damaged table leaves CLOSING, which others can prove dead */
-	if (give_back(lh) == 0) {
+	if (free_claims(lh) == 0) {
 		lhi_event_session(&lh->v, LH_LOG_SESSION_ENDED, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);
 	}
 	lhi_opened_keys_end(lh);
-	dispose(lh);
+	dispose_handle(lh);
 	lhi_proc_unlock();
 	errno = saved;
 	return 0;
@@ -399,7 +401,7 @@ lh_liveness_fd(struct lh *lh)
 	if (error != 0)
 		return error;
 	lhi_proc_lock();
-	ours = own_live_fd(lh);
+	ours = is_own_live_fd(lh);
 	lhi_proc_unlock();
 	errno = saved;
 	if (lh->live_fd == LIVE_FD_LOST || (lh->live_fd >= 0 && !ours))

@@ -10,7 +10,7 @@
 _Static_assert(SHM_INFO_MAX == LH_INFO_MAX + 1, "info in both worlds");
 
 static void
-describe(struct lhi_view *v, uint32_t ci, struct lh_party *p)
+describe_party(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t owner = lhi_claim_owner(v, ci);
@@ -63,6 +63,6 @@ lhi_describe_claim_add(struct lhi_view *v, struct lhi_crowd *crowd, uint32_t ci)
 		crowd->room = room;
 	}
 	p = &crowd->p[crowd->n++];
-	describe(v, ci, p);
+	describe_party(v, ci, p);
 	return p;
 }

@@ -82,7 +82,7 @@ run_of(const struct lhi_view *v, const struct lh_party *p)
 
 /* The key that claim ci waits for, in the use that it was seen in. */
 static bool
-wanted_by(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
+read_wanted_key(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
     int64_t *since_ns)
 {
 	struct shm_claim *c = &v->claims[ci];
@@ -99,16 +99,16 @@ wanted_by(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
  * among the holders all the same.
  */
 static const struct lh_party *
-ended_wait(const struct lhi_snapshot *sn)
+find_ended_wait(const struct lhi_snapshot *sn)
 {
 	return sn->mine == 0 || sn->rank == 0 || sn->rank > sn->waiters.n ?
 	    NULL : &sn->waiters.p[sn->rank - 1];
 }
 
 static void
-tell_waits(struct lhi_explanation *x)
+add_waits(struct lhi_explanation *x)
 {
-	const struct lh_party *me = ended_wait(&x->sn);
+	const struct lh_party *me = find_ended_wait(&x->sn);
 	struct lhi_view *v = &x->sn.lh->v;
 	uint32_t n = x->sn.holders.n;
 	int64_t budget = BUDGET;
@@ -130,7 +130,7 @@ tell_waits(struct lhi_explanation *x)
 			continue;
 		}
 		ci = lhi_waits_for_thread(v, p->id[0], p->tid, &budget, &st);
-		if (ci != 0 && wanted_by(v, ci, st, x->waits[i].name,
+		if (ci != 0 && read_wanted_key(v, ci, st, x->waits[i].name,
 		    &p->waits_since_ns))
 			p->waits_for = x->waits[i].name;
 		else
@@ -139,7 +139,7 @@ tell_waits(struct lhi_explanation *x)
 }
 
 static void
-tell_runs(const struct lhi_view *v, struct lhi_crowd *crowd)
+add_run_states(const struct lhi_view *v, struct lhi_crowd *crowd)
 {
 	for (uint32_t i = 0; i < crowd->n && i < RUNS_MAX; i++)
 		crowd->p[i].run = run_of(v, &crowd->p[i]);
@@ -156,9 +156,9 @@ lhi_explain_look_closer(struct lhi_explanation *x)
 		if (p->tid == 0 && (p->flags & LH_PARTY_SESSION) == 0)
 			p->flags |= LH_PARTY_SHAREABLE;
 	}
-	tell_runs(&sn->lh->v, &sn->holders);
-	tell_runs(&sn->lh->v, &sn->waiters);
-	tell_waits(x);
+	add_run_states(&sn->lh->v, &sn->holders);
+	add_run_states(&sn->lh->v, &sn->waiters);
+	add_waits(x);
 }
 
 void

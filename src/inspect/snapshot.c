@@ -26,7 +26,7 @@
 #define WHOLE_TRIES 100000
 
 static void
-sum_up(struct lhi_snapshot *sn, uint32_t ci, uint64_t st)
+add_to_sum(struct lhi_snapshot *sn, uint32_t ci, uint64_t st)
 {
 	sn->sum = sn->sum * UINT64_C(0x9e3779b97f4a7c15) +
 	    ((st >> ST_SHIFT) ^ (uint64_t)ci << 32);
@@ -43,7 +43,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	bool reader = flags & WAITER_SHARED;
 	struct lh_party *p;
 
-	sum_up(sn, ci, st);
+	add_to_sum(sn, ci, st);
 	if (held && (reader || ci == word_idx(sh64_load(&sn->slot->word))))
 		return true;	/* granted, about to leave the queue */
 	if (lhi_session_dead(v, lhi_claim_owner(v, ci), true))
@@ -70,7 +70,7 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	uint64_t st = sh64_load(&v->claims[ci].state);
 	struct lh_party *p;
 
-	sum_up(sn, ci, st);
+	add_to_sum(sn, ci, st);
 	if (!state_held(st))
 		return true;	/* idle, or about to leave */
 	p = lhi_describe_claim_add(&sn->lh->v, &sn->holders, ci);
@@ -110,7 +110,7 @@ add_holders(struct lhi_snapshot *sn, uint64_t w)
 
 /* Everybody at the key, and a sum over them.  0; -EAGAIN; -EUCLEAN. */
 static int
-collect(struct lhi_snapshot *sn, uint64_t w)
+collect_parties(struct lhi_snapshot *sn, uint64_t w)
 {
 	int moved;
 
@@ -124,7 +124,7 @@ collect(struct lhi_snapshot *sn, uint64_t w)
 
 /* Of a cluster key: has this host it? */
 static void
-tell_right(struct lhi_snapshot *sn)
+add_right(struct lhi_snapshot *sn)
 {
 	struct lhi_view *v = &sn->lh->v;
 	const struct lhi_ref ref = { sn->slot, lhi_slot_ref(lhi_slot_idx(v,
@@ -148,7 +148,7 @@ tell_right(struct lhi_snapshot *sn)
  * states, then that is how it was in between.
  */
 static int
-look_at(struct lhi_snapshot *sn)
+read_key(struct lhi_snapshot *sn)
 {
 	struct lhi_view *v = &sn->lh->v;
 	struct lh_key_info *info = &sn->info;
@@ -158,10 +158,10 @@ look_at(struct lhi_snapshot *sn)
 
 	if (error != 0)
 		return error;
-	moved = collect(sn, w);
+	moved = collect_parties(sn, w);
 	sum = sn->sum;
 	if (moved == 0)
-		moved = collect(sn, w);
+		moved = collect_parties(sn, w);
 	sn->whole = moved == 0;
 	if (moved == 0 && sn->sum != sum)
 		moved = -EAGAIN;
@@ -183,7 +183,7 @@ look_at(struct lhi_snapshot *sn)
 	info->delayed_ns = lhi_named_delayed(v, sn->slot, w);
 	info->mode = word_mode(w) == WORD_S && sn->holders.n > 0 ?
 	    LH_SHARED : LH_EXCLUSIVE;
-	tell_right(sn);
+	add_right(sn);
 	return moved != 0 || sh64_load(&sn->slot->word) != w ? -EAGAIN : 0;
 }
 
@@ -196,7 +196,7 @@ lhi_snapshot_take(struct lhi_snapshot *sn, struct shm_slot *s)
 	sn->whole = false;
 	for (int i = 0; error == -EAGAIN && i < (sn->whole ? SNAPSHOT_TRIES :
 	    WHOLE_TRIES); i++)
-		error = look_at(sn);
+		error = read_key(sn);
 	if (error == -EAGAIN && !sn->whole)
 		return lhi_fail(-EAGAIN, "key '%.64s' does not hold still: ask "
 		    "again", sn->key);

@@ -115,7 +115,7 @@ ends_soon(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 }
 
 static void
-add(struct lhi_hop *h, const struct lhi_way *w)
+add_way(struct lhi_hop *h, const struct lhi_way *w)
 {
 	if (h->n < WAYS_MAX)
 		h->way[h->n++] = *w;
@@ -140,7 +140,7 @@ add_hold(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci)
 	w.wait = lhi_waits_for_thread(q->v, lhi_claim_owner(q->v, ci), tid,
 	    &q->budget, &w.wait_st);
 	if (w.wait != 0)
-		add(h, &w);
+		add_way(h, &w);
 }
 
 struct walk {
@@ -174,13 +174,13 @@ add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
 	if ((sh32_load(&c->wflags) & (WAITER_SHARED | WAITER_SUSPECT |
 	    WAITER_BELL)) || state_st(w.wait_st) != ST_WAIT)
 		return true;
-	add(k->h, &w);
+	add_way(k->h, &w);
 	return false;
 }
 
 /* What is in the way of wait ci, in state st?  False: it does not wait. */
 static bool
-look_ahead(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
+find_ways(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 {
 	struct lhi_view *v = q->v;
 	struct shm_claim *c = lhi_claim(v, ci);
@@ -208,7 +208,7 @@ look_ahead(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 }
 
 static bool
-seen(struct lhi_waits_for *q, uint32_t ci)
+was_seen(struct lhi_waits_for *q, uint32_t ci)
 {
 	for (uint32_t i = 0; i < q->n_seen; i++) {
 		if (q->seen[i] == ci)
@@ -222,14 +222,14 @@ seen(struct lhi_waits_for *q, uint32_t ci)
 
 /* Go on from wait ci.  True: hop[0..n) is a circle. */
 static bool
-explore(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
+explore_wait(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
 	struct lhi_hop *h;
 
-	if (q->n == HOPS_MAX || q->budget <= 0 || seen(q, ci))
+	if (q->n == HOPS_MAX || q->budget <= 0 || was_seen(q, ci))
 		return false;
 	h = &q->hop[q->n++];
-	if (look_ahead(q, h, ci, st)) {
+	if (find_ways(q, h, ci, st)) {
 		for (h->at = 0; h->at < h->n; h->at++) {
 			uint32_t next = h->way[h->at].wait;
 
@@ -238,7 +238,7 @@ explore(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 			if (q->victim && !lhi_waits_for_victim(q->v,
 			    q->hop[0].wait, next))
 				q->pruned = true;
-			else if (explore(q, next, h->way[h->at].wait_st))
+			else if (explore_wait(q, next, h->way[h->at].wait_st))
 				return true;
 		}
 	}
@@ -253,11 +253,11 @@ lhi_waits_for_find(struct lhi_waits_for *q, uint32_t ci, bool victim, bool all)
 	q->all = all;
 	q->n = q->n_seen = 0;
 	q->budget = BUDGET;
-	return explore(q, ci, sh64_load(&q->v->claims[ci].state));
+	return explore_wait(q, ci, sh64_load(&q->v->claims[ci].state));
 }
 
 static bool
-lives(struct lhi_view *v, uint32_t ci)
+is_alive(struct lhi_view *v, uint32_t ci)
 {
 	return !lhi_session_dead(v, lhi_claim_owner(v, ci), true);
 }
@@ -267,7 +267,7 @@ lives(struct lhi_view *v, uint32_t ci)
  * h's?  (True of the uses that the states tell of: they are compared after it.)
  */
 static bool
-in_place(const struct lhi_view *v, const struct lhi_hop *h)
+is_in_place(const struct lhi_view *v, const struct lhi_hop *h)
 {
 	const struct lhi_way *w = &h->way[h->at];
 	const struct shm_claim *c = &v->claims[w->wait];
@@ -285,7 +285,7 @@ in_place(const struct lhi_view *v, const struct lhi_hop *h)
 
 /* Is the wait, and what is in its way, as it was? */
 static bool
-still(struct lhi_waits_for *q, const struct lhi_hop *h)
+is_unchanged(struct lhi_waits_for *q, const struct lhi_hop *h)
 {
 	struct lhi_view *v = q->v;
 	const struct lhi_way *w = &h->way[h->at];
@@ -299,7 +299,7 @@ still(struct lhi_waits_for *q, const struct lhi_hop *h)
 	    (was & (WAITER_SHARED | WAITER_UPGRADE)) != 0 ||
 	    word_mode(word) != word_mode(h->word) ||
 	    (word_mode(word) == WORD_X && word != h->word) ||
-	    !lives(v, h->wait))
+	    !is_alive(v, h->wait))
 		return false;
 	if (w->hold == 0)
 		return !(sh32_load(&v->claims[w->wait].wflags) &
@@ -307,7 +307,7 @@ still(struct lhi_waits_for *q, const struct lhi_hop *h)
 	st = sh64_load(&v->claims[w->hold].state);
 	return state_held(st) && state_seq(st) == state_seq(w->hold_st) &&
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
-	    lives(v, w->hold);
+	    is_alive(v, w->hold);
 }
 
 bool
@@ -315,11 +315,11 @@ lhi_waits_for_proved(struct lhi_waits_for *q)
 {
 	lhi_point("deadlock.found");
 	for (uint32_t i = 0; i < q->n; i++) {
-		if (!in_place(q->v, &q->hop[i]))
+		if (!is_in_place(q->v, &q->hop[i]))
 			return false;
 	}
 	for (uint32_t i = 0; i < q->n; i++) {
-		if (!still(q, &q->hop[i]))
+		if (!is_unchanged(q, &q->hop[i]))
 			return false;
 	}
 	return true;

@@ -32,7 +32,7 @@ lhi_waits_for_thread_session(const struct lhi_view *v, uint64_t sid)
 
 /* Are the two sessions attachments of one process? */
 static bool
-same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
+is_same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 {
 	struct shm_session *x = lhi_waits_for_thread_session(v, a);
 	struct shm_session *y = lhi_waits_for_thread_session(v, b);
@@ -59,7 +59,7 @@ lhi_waits_for_thread(struct lhi_view *v, uint64_t sid, uint32_t tid,
 		if (who == 0)
 			continue;
 		if (who != last)
-			same = same_process(v, who, sid);
+			same = is_same_process(v, who, sid);
 		last = who;
 		if (!same)
 			continue;

@@ -111,7 +111,7 @@ lhi_many_check(struct lh *lh, const struct lh_item *items, size_t n)
 }
 
 static bool
-is_clusters(const struct many *m, uint32_t i)
+is_cluster_item(const struct many *m, uint32_t i)
 {
 	struct lhi_key_name name;
 
@@ -121,24 +121,24 @@ is_clusters(const struct many *m, uint32_t i)
 
 /* Is item i to be won before item j? */
 static bool
-goes_before(const struct many *m, uint32_t i, uint32_t j)
+is_before(const struct many *m, uint32_t i, uint32_t j)
 {
-	bool first = is_clusters(m, i);
+	bool first = is_cluster_item(m, i);
 
-	return first != is_clusters(m, j) ? first :
+	return first != is_cluster_item(m, j) ? first :
 	    strcmp(m->items[i].key, m->items[j].key) < 0;
 }
 
 static void
-sort(struct many *m)
+sort_items(struct many *m)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
 		uint32_t at = i;
 
-		for (; at > 0 && goes_before(m, i, m->order[at - 1]); at--)
+		for (; at > 0 && is_before(m, i, m->order[at - 1]); at--)
 			m->order[at] = m->order[at - 1];
 		m->order[at] = (uint8_t)i;
-		m->clustered += is_clusters(m, i);
+		m->clustered += is_cluster_item(m, i);
 	}
 }
 
@@ -158,20 +158,21 @@ check_scope(const struct many *m)
 }
 
 static struct lh_lease *
-won(struct many *m, uint32_t k)
+lease_won(struct many *m, uint32_t k)
 {
 	return &m->leases[m->order[k]];
 }
 
 /* Renew what has been won.  0; CALLBACK_FAILED: one of them is lost. */
 static int
-renew(struct lhi_wait_callback *chore)
+renew_won(struct lhi_wait_callback *chore)
 {
 	struct many *m = (struct many *)chore;
 	int64_t ttl_ns = m->ask.ttl_ns, next_ns = ttl_ns / 3;
 
 	for (uint32_t k = 0; k < m->won; k++) {
-		int error = lh_extend(m->lh, won(m, k), ttl_ns / NS_PER_MS);
+		int error =
+		    lh_extend(m->lh, lease_won(m, k), ttl_ns / NS_PER_MS);
 
 		if (error == -ESTALE)
 			return CALLBACK_FAILED;
@@ -196,7 +197,8 @@ request_of(const struct many *m, uint32_t round, uint32_t k)
 
 /* What is known of that request of ours; enum lhi_request_is. */
 static int
-look_up(struct many *m, uint32_t round, uint32_t k, struct lhi_request *q)
+look_up_request(struct many *m, uint32_t round, uint32_t k,
+    struct lhi_request *q)
 {
 	const struct lh_session *s = m->more.session;
 	const struct lhi_request_name n = {
@@ -210,28 +212,29 @@ look_up(struct many *m, uint32_t round, uint32_t k, struct lhi_request *q)
 
 /* A repeated request's lease has ended: with the whole set?  I5. */
 static int
-as_before(struct many *m)
+answer_repeat(struct many *m)
 {
 	struct lhi_request q;
 
 	for (uint32_t k = 0; k < m->n; k++)
-		if (look_up(m, m->round, k, &q) == REQUEST_FAILED)
+		if (look_up_request(m, m->round, k, &q) == REQUEST_FAILED)
 			return lhi_fail(-(int)req_who(q.state), "this request "
 			    "for %u keys has failed so for '%.64s'", m->n,
 			    m->items[m->order[k]].key);
-	return look_up(m, m->round + 1, 0, &q) == REQUEST_NONE ? -ESTALE :
-	    GIVEN_UP;
+	return look_up_request(m, m->round + 1, 0, &q) == REQUEST_NONE
+		   ? -ESTALE
+		   : GIVEN_UP;
 }
 
 /* Does another call, for the same request, wait for the next key to be won?
  * Then what was had is that one's, and stays. */
 static bool
-goes_on_elsewhere(struct many *m)
+is_busy_elsewhere(struct many *m)
 {
 	struct lhi_request q;
 
 	return has_request(m) && m->won < m->n &&
-	    look_up(m, m->round, m->won, &q) == REQUEST_BUSY;
+	    look_up_request(m, m->round, m->won, &q) == REQUEST_BUSY;
 }
 
 /* Was all of it granted to another call, for the same request?  Then 0 was, or
@@ -245,7 +248,7 @@ was_granted(struct many *m)
 	if (!has_request(m) || m->anew)
 		return false;
 	for (uint32_t k = m->won; k < m->n; k++) {
-		is = look_up(m, m->round, k, &q);
+		is = look_up_request(m, m->round, k, &q);
 		if (is != REQUEST_HELD && is != REQUEST_RELEASED &&
 		    is != REQUEST_LOST)
 			return false;
@@ -256,9 +259,9 @@ was_granted(struct many *m)
 /* A lease is lost of those that another call was granted: is there a later
  * round?  GIVEN_UP; -errno.  I5. */
 static int
-has_ended(struct many *m)
+fail_set_ended(struct many *m)
 {
-	int error = as_before(m);
+	int error = answer_repeat(m);
 
 	return error != -ESTALE ? error : lhi_fail(-ESTALE, "one of the %u "
 	    "leases that this request was granted has ended: to acquire anew, "
@@ -270,7 +273,7 @@ has_ended(struct many *m)
  * the numbers from it on, of which each round has its own.
  */
 static void
-ask_for(struct many *m, uint32_t k)
+ask_for_item(struct many *m, uint32_t k)
 {
 	const struct lh_item *item = &m->items[m->order[k]];
 
@@ -283,22 +286,23 @@ ask_for(struct many *m, uint32_t k)
 
 /* The k-th in order.  Errors as lh_acquire(); CALLBACK_FAILED; GIVEN_UP. */
 static int
-win(struct many *m, uint32_t k)
+acquire_item(struct many *m, uint32_t k)
 {
 	struct lhi_key_name name;
 	struct lhi_acquire_target want = { .name = &name };
 	int error =
 	    lhi_key_name_check(m->lh, m->items[m->order[k]].key, 0, &name);
 
-	ask_for(m, k);
+	ask_for_item(m, k);
 	if (error == 0)
 		error = lhi_key_name_resolve(m->lh, &name, m->ask.no_create ?
 		    LH_NO_CREATE : 0, &want.ref);
 	m->chore.told = false;
 	if (error == 0)
-		error = lhi_acquire_asked(m->lh, &want, &m->ask, won(m, k));
+		error =
+		    lhi_acquire_asked(m->lh, &want, &m->ask, lease_won(m, k));
 	m->anew |= error == 0 && !m->chore.told;
-	return error == -ESTALE && has_request(m) ? as_before(m) : error;
+	return error == -ESTALE && has_request(m) ? answer_repeat(m) : error;
 }
 
 /* Has this host the rights to all of them? */
@@ -346,7 +350,7 @@ is_due(const struct many *m)
 }
 
 static int
-win_all(struct many *m)
+acquire_items(struct many *m)
 {
 	int error;
 
@@ -355,20 +359,20 @@ win_all(struct many *m)
 	error = ask_for_rights(m);
 	for (m->won = 0; error == 0 && m->won < m->n;) {
 		if (is_due(m))
-			error = renew(&m->chore);
+			error = renew_won(&m->chore);
 		if (error == 0)
-			error = win(m, m->won);
+			error = acquire_item(m, m->won);
 		if (error != 0)
 			break;
 		if (m->won++ == 0)
-			m->chore.at_ns = won(m, 0)->acquired_ns +
+			m->chore.at_ns = lease_won(m, 0)->acquired_ns +
 			    m->ask.ttl_ns / 3;
 		lhi_point("many.won");
 	}
 	if (error == 0 && m->n > 1)
-		error = renew(&m->chore);
+		error = renew_won(&m->chore);
 	for (uint32_t k = 0; error == 0 && k < m->n; k++)
-		if (lhi_now_ns(&m->lh->v) >= won(m, k)->expires_ns)
+		if (lhi_now_ns(&m->lh->v) >= lease_won(m, k)->expires_ns)
 			error = CALLBACK_FAILED; /* I3 */
 	return error;
 }
@@ -379,13 +383,13 @@ give_back(struct many *m)
 {
 	lhi_fail_mute(1);
 	while (m->won > 0)
-		(void)lh_release(m->lh, won(m, --m->won));
+		(void)lh_release(m->lh, lease_won(m, --m->won));
 	lhi_fail_mute(0);
 }
 
 /* A right that was there, or promised, has gone: not at once again. */
 static int
-rest(struct many *m)
+rest_between_rounds(struct many *m)
 {
 	const struct timespec ts = { 0, NS_PER_MS };
 
@@ -399,26 +403,26 @@ rest(struct many *m)
 
 /* In rounds, until it is decided. */
 static int
-acquire(struct many *m)
+acquire_in_rounds(struct many *m)
 {
 	int error;
 
 	for (m->round = 0;; m->round++) {
-		error = win_all(m);
+		error = acquire_items(m);
 		lhi_shim_request_end(&m->plea);
 		if (error == 0)
 			return 0;
 		if ((error == -ESTALE || error == CALLBACK_FAILED) &&
 		    was_granted(m))
-			error = has_ended(m);
-		else if (!goes_on_elsewhere(m))
+			error = fail_set_ended(m);
+		else if (!is_busy_elsewhere(m))
 			give_back(m);
 		lhi_point("many.given_back");
 		if (error == GIVEN_UP)
 			continue;
 		if (error != CALLBACK_FAILED)
 			return error;
-		error = rest(m);
+		error = rest_between_rounds(m);
 		if (error != 0)
 			return error;
 		if (m->ask.try_only ||
@@ -453,12 +457,12 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 	m.more = *m.ask.more;
 	m.ask.more = &m.more;
 	memcpy(m.request, m.more.request, sizeof(m.request));
-	m.chore.run = renew;
+	m.chore.run = renew_won;
 	m.ask.chore = &m.chore;
-	sort(&m);
+	sort_items(&m);
 	/* a thread that is cancelled in here would keep what it has won */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = acquire(&m);
+	error = acquire_in_rounds(&m);
 	(void)pthread_setcancelstate(cancel, NULL);
 	if (error == 0)
 		memcpy(leases, m.leases, n * sizeof(*leases));

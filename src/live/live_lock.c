@@ -32,7 +32,7 @@
 static const struct lh_lock_opts usual = LH_LOCK_OPTS_INIT;
 
 static int
-check(const struct lh_lock *l)
+check_handle(const struct lh_lock *l)
 {
 	return l == NULL ? lhi_fail(-EINVAL, "no live handle was given (NULL)")
 	    : lhi_live_own(l->epoch);
@@ -62,7 +62,7 @@ check_opts(const struct lh_lock_opts *o, struct lh_lock **out)
 
 /* A handle with copies of the items; NULL: out of memory. */
 static struct lh_lock *
-make(const struct lh_item *items, size_t n)
+make_handle(const struct lh_item *items, size_t n)
 {
 	size_t size = sizeof(struct lh_lock) + n * sizeof(struct lh_item);
 	size_t leases_off = size, len;
@@ -93,7 +93,7 @@ static int
 open_handle(struct lh *lh, const struct lh_item *items, size_t n,
     const struct lh_lock_opts *o, struct lh_lock **out)
 {
-	struct lh_lock *l = make(items, n);
+	struct lh_lock *l = make_handle(items, n);
 
 	if (l == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
@@ -145,7 +145,7 @@ lh_lock_open_many(struct lh *lh, const struct lh_item *items, size_t n,
 /* When does it end?  (It may have been extended, or shortened, by who has
  * another copy of it, and lh_lock_valid() asks nobody.) */
 static int
-true_end(struct lh *lh, struct lh_lease *lease)
+read_end(struct lh *lh, struct lh_lease *lease)
 {
 	struct lhi_held h;
 	int error = lhi_lease_check(lh, lease, &h);
@@ -162,7 +162,7 @@ true_end(struct lh *lh, struct lh_lease *lease)
 }
 
 static int
-table_closed(void)
+fail_table_closed(void)
 {
 	return lhi_fail(-EINVAL, "the table of this handle was closed: open it "
 	    "again, and make another handle");
@@ -170,13 +170,13 @@ table_closed(void)
 
 /* The lease was seen to be held: the handle has it from now on. */
 static int
-begin_with(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
+begin_holding(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
 {
 	int error;
 
 	lhi_live_lock();
 	/* (closed: in a callback, for which lh_close() waits) */
-	error = l->lh == NULL ? table_closed() : lhi_live_thread();
+	error = l->lh == NULL ? fail_table_closed() : lhi_live_thread();
 	if (error == 0) {
 		l->leases[0] = *lease;
 		l->ttl_ms = ttl_ms;
@@ -214,12 +214,12 @@ lh_lock_adopt(struct lh *lh, const struct lh_lease *lease, int64_t ttl_ms,
 	now = *lease;
 	error = lh_verify(lh, lease);	/* so it is that name */
 	if (error == 0)
-		error = true_end(lh, &now);
+		error = read_end(lh, &now);
 	if (error == 0)
 		error = open_handle(lh, &item, 1, o, &l);
 	lhi_point("adopt.opened");
 	if (error == 0)
-		error = begin_with(l, &now, ttl_ms);
+		error = begin_holding(l, &now, ttl_ms);
 	if (error == 0)
 		*out = l;
 	return error;
@@ -241,7 +241,7 @@ begin_acquire(struct lh_lock *l, struct lh **lh)
 	else if (l->closing)
 		error = lhi_fail(-EINVAL, "another thread closes this handle");
 	else if (l->lh == NULL)
-		error = table_closed();
+		error = fail_table_closed();
 	else if (l->loss == LH_LOSS_TABLE)
 		error = lhi_fail(-ESTALE, "the table of this handle was "
 		    "removed: close it, and open it again");
@@ -267,7 +267,7 @@ int
 lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 {
 	struct lh_lease leases[LH_MANY_MAX];
-	int error = check(l), cancel;
+	int error = check_handle(l), cancel;
 	struct lh *lh;
 
 	if (error == 0)
@@ -282,7 +282,7 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 	if (error == 0 && l->lh == NULL) {
 		/* in a callback, for which lh_close() waits: it is open yet */
 		(void)lh_release_many(lh, leases, l->n);
-		error = table_closed();
+		error = fail_table_closed();
 	} else if (error == 0) {
 		memcpy(l->leases, leases, l->n * sizeof(*leases));
 		l->ttl_ms = opts != NULL ? opts->ttl_ms : DEFAULT_TTL_MS;
@@ -314,7 +314,7 @@ give_back(struct lh_lock *l, uint32_t *lost)
 int
 lh_lock_release(struct lh_lock *l)
 {
-	int error = check(l);
+	int error = check_handle(l);
 	uint32_t lost = 0;
 	bool held;
 
@@ -340,7 +340,7 @@ lh_lock_release(struct lh_lock *l)
 int
 lh_lock_close(struct lh_lock *l)
 {
-	int error = check(l);
+	int error = check_handle(l);
 
 	if (error != 0)
 		return error;
@@ -363,7 +363,7 @@ lh_lock_close(struct lh_lock *l)
 int
 lh_lock_renew_every(struct lh_lock *l, int64_t every_ms)
 {
-	int error = check(l);
+	int error = check_handle(l);
 
 	if (error != 0)
 		return error;
@@ -381,7 +381,7 @@ lh_lock_renew_every(struct lh_lock *l, int64_t every_ms)
 int
 lh_lock_valid(const struct lh_lock *l)
 {
-	int error = check(l);
+	int error = check_handle(l);
 
 	if (error != 0)
 		return error;
@@ -397,7 +397,7 @@ int
 lh_lock_state(struct lh_lock *l, struct lh_lock_state *state)
 {
 	struct lh_lock_state s = { 0 };
-	int error = check(l);
+	int error = check_handle(l);
 	int64_t due;
 
 	if (error != 0)
@@ -425,7 +425,7 @@ lh_lock_state(struct lh_lock *l, struct lh_lock_state *state)
 int
 lh_lock_lease(struct lh_lock *l, size_t i, struct lh_lease *lease)
 {
-	int error = check(l);
+	int error = check_handle(l);
 
 	if (error != 0)
 		return error;

@@ -51,14 +51,14 @@ static int64_t swept_ns;		/* the last one */
 int (*lhi_live_extend)(struct lh *, struct lh_lease *, int64_t) = lh_extend;
 
 static int
-order(const struct lh_lock *a, const struct lh_lock *b)
+order_by_due(const struct lh_lock *a, const struct lh_lock *b)
 {
 	if (a->due_ns != b->due_ns)
 		return a->due_ns < b->due_ns ? -1 : 1;
 	return a < b ? -1 : a > b;
 }
 
-RB_GENERATE_INTERNAL(timers, lh_lock, timer, order,
+RB_GENERATE_INTERNAL(timers, lh_lock, timer, order_by_due,
     static __attribute__((unused)))
 
 static int64_t
@@ -68,7 +68,7 @@ now_ns(void)
 }
 
 static int64_t
-least(int64_t a, int64_t b)
+min_ns(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -84,25 +84,25 @@ lhi_live_renew_at(const struct lh_lock *l)
 		return l->retry_ns;
 	every_ns = l->renew_ms == LH_RENEW_THIRD ? ttl_ns / 3 :
 	    l->renew_ms * NS_PER_MS;
-	return least(l->renewed_ns + every_ns,
-	    l->expires_ns - least(ttl_ns / 8, NEAR_MAX_NS));
+	return min_ns(l->renewed_ns + every_ns,
+	    l->expires_ns - min_ns(ttl_ns / 8, NEAR_MAX_NS));
 }
 
 /* When something is due, on the table's clock. */
 static int64_t
-due_at(const struct lh_lock *l)
+due_time(const struct lh_lock *l)
 {
-	int64_t at = least(l->expires_ns, lhi_live_renew_at(l));
+	int64_t at = min_ns(l->expires_ns, lhi_live_renew_at(l));
 
-	at = least(at, l->right_due_ns);
+	at = min_ns(at, l->right_due_ns);
 	return l->warned || l->warn_ns == 0 || at == INT64_MAX ? at :
-	    least(at, l->expires_ns - l->warn_ns);
+	    min_ns(at, l->expires_ns - l->warn_ns);
 }
 
 static void
-schedule(struct lh_lock *l)
+schedule_handle(struct lh_lock *l)
 {
-	int64_t at = due_at(l);
+	int64_t at = due_time(l);
 
 	l->due_ns = at == INT64_MAX ? at :
 	    now_ns() + (at - lhi_clock_ns(l->clock));
@@ -116,12 +116,12 @@ lhi_live_plan(struct lh_lock *l)
 {
 	(void)RB_REMOVE(timers, &timers, l);
 	l->retry_ns = 0;
-	schedule(l);
+	schedule_handle(l);
 }
 
 /* Which of its leases ends first if it is not renewed, and when? */
 static void
-look_ahead(struct lh_lock *l)
+find_first_end(struct lh_lock *l)
 {
 	l->expires_ns = INT64_MAX;
 	l->which = 0;
@@ -263,7 +263,7 @@ lhi_live_hold(struct lh_lock *l)
 	l->error = 0;
 	l->renewals = 0;
 	l->failures = 0;
-	look_ahead(l);
+	find_first_end(l);
 	l->right_due_ns = INT64_MAX;
 	atomic_store(&l->right_ns, 0);	/* if so: lost in a moment */
 	if (!has_rights(l, &which))
@@ -272,7 +272,7 @@ lhi_live_hold(struct lh_lock *l)
 	if (RB_EMPTY(&timers))
 		sweep_ns = now_ns() + SWEEP_NS;
 	lhi_wakeup_listen(l->lh);
-	schedule(l);
+	schedule_handle(l);
 	lhi_live_notify(l, LH_EVENT_ACQUIRED);
 	/* what was rung before we listened for it, or had it */
 	if (was_ended(l, &which))
@@ -283,18 +283,18 @@ lhi_live_hold(struct lh_lock *l)
 
 /* It could not be renewed for now. */
 static void
-put_off(struct lh_lock *l, int64_t now, uint32_t i, int error)
+retry_later(struct lh_lock *l, int64_t now, uint32_t i, int error)
 {
 	l->which = i;
 	l->error = error;
 	l->failures++;
-	l->retry_ns = now + 1 + least(l->ttl_ms * NS_PER_MS / 20,
+	l->retry_ns = now + 1 + min_ns(l->ttl_ms * NS_PER_MS / 20,
 	    RETRY_MAX_NS);
 	lhi_live_notify(l, LH_EVENT_FAILED);
 }
 
 static void
-renew(struct lh_lock *l, int64_t now)
+renew_leases(struct lh_lock *l, int64_t now)
 {
 	uint32_t failed = 0;
 	int error = 0, e;
@@ -310,10 +310,10 @@ renew(struct lh_lock *l, int64_t now)
 			error = e;
 		}
 	}
-	look_ahead(l);
+	find_first_end(l);
 	atomic_store(&l->until_ns, l->expires_ns);
 	if (error != 0) {
-		put_off(l, now, failed, error);
+		retry_later(l, now, failed, error);
 		return;
 	}
 	l->error = 0;
@@ -332,7 +332,7 @@ was_moved_on(struct lh_lock *l, int64_t now)
 {
 	struct lhi_held h;
 
-	for (look_ahead(l); l->expires_ns <= now; look_ahead(l)) {
+	for (find_first_end(l); l->expires_ns <= now; find_first_end(l)) {
 		struct lh_lease *lease = &l->leases[l->which];
 		int64_t end = 0;
 
@@ -351,7 +351,7 @@ was_moved_on(struct lh_lock *l, int64_t now)
 
 /* Whatever is due for a handle that is held. */
 static void
-serve(struct lh_lock *l)
+serve_handle(struct lh_lock *l)
 {
 	int64_t now = lhi_clock_ns(l->clock);
 	uint32_t which;
@@ -366,31 +366,31 @@ serve(struct lh_lock *l)
 		return;
 	}
 	if (now >= lhi_live_renew_at(l))
-		renew(l, now);
+		renew_leases(l, now);
 	if (l->status != LH_LOCK_HELD)
 		return;
 	if (!l->warned && l->warn_ns != 0 &&
 	    now >= l->expires_ns - l->warn_ns) {
 		l->warned = true;
-		look_ahead(l);
+		find_first_end(l);
 		lhi_live_notify(l, LH_EVENT_WARNING);
 	}
 	(void)RB_REMOVE(timers, &timers, l);
-	schedule(l);
+	schedule_handle(l);
 }
 
 /* Its leases are held. */
 static void
-look_at(struct lh_lock *l)
+check_handle(struct lh_lock *l)
 {
 	lhi_live_hear(l);
-	if (lhi_clock_ns(l->clock) >= due_at(l))
-		serve(l);
+	if (lhi_clock_ns(l->clock) >= due_time(l))
+		serve_handle(l);
 }
 
 /* Has anybody else ended one of them, or does he ask for it? */
 static void
-sweep(void)
+sweep_handles(void)
 {
 	struct lh *last = NULL;
 	struct lh_lock *l, *next;
@@ -406,14 +406,14 @@ sweep(void)
 		else if (was_ended(l, &which))
 			lhi_live_lose(l, which);
 		else
-			look_at(l);
+			check_handle(l);
 	}
 }
 
 void
 lhi_live_doubt(void)
 {
-	sweep_ns = least(sweep_ns, swept_ns + DOUBT_NS);
+	sweep_ns = min_ns(sweep_ns, swept_ns + DOUBT_NS);
 }
 
 bool
@@ -423,11 +423,11 @@ lhi_live_serve(void)
 	int64_t now = now_ns();
 
 	if (first != NULL && sweep_ns <= now) {
-		sweep();
+		sweep_handles();
 		swept_ns = now_ns();
 		sweep_ns = swept_ns + SWEEP_NS;
 	} else if (first != NULL && first->due_ns <= now) {
-		serve(first);
+		serve_handle(first);
 	} else {
 		return false;
 	}
@@ -439,7 +439,7 @@ lhi_live_next_ns(void)
 {
 	struct lh_lock *first = RB_MIN(timers, &timers);
 
-	return first == NULL ? INT64_MAX : least(first->due_ns, sweep_ns);
+	return first == NULL ? INT64_MAX : min_ns(first->due_ns, sweep_ns);
 }
 
 void

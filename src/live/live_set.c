@@ -51,7 +51,7 @@ now_ns(void)
 }
 
 static void
-in_child(void)
+reset_in_child(void)
 {
 	lhi_live_forget();
 	lhi_wakeup_deaf();
@@ -67,15 +67,15 @@ in_child(void)
 }
 
 static void
-begin(void)
+register_fork_handlers(void)
 {
-	(void)pthread_atfork(lhi_live_lock, lhi_live_unlock, in_child);
+	(void)pthread_atfork(lhi_live_lock, lhi_live_unlock, reset_in_child);
 }
 
 void
 lhi_live_begin(void)
 {
-	(void)pthread_once(&once, begin);
+	(void)pthread_once(&once, register_fork_handlers);
 }
 
 void
@@ -109,7 +109,7 @@ lhi_live_remove(struct lh_lock *l)
 
 /* Tells a callback the oldest event that it has not been told. */
 static void
-call_first(void)
+call_first_event(void)
 {
 	struct lh_event e;
 	struct lh_lock *l = lhi_live_take_call(&e);
@@ -127,7 +127,7 @@ call_first(void)
 
 /* Something that is due, or a callback; false: there is nothing. */
 static bool
-work(void)
+do_one_thing(void)
 {
 	static uint32_t n;
 	uint32_t what;
@@ -147,13 +147,13 @@ work(void)
 		return true;
 	if (!lhi_live_has_call())
 		return lhi_live_serve() || lhi_ticket_serve();
-	call_first();
+	call_first_event();
 	return true;
 }
 
 /* There is no handle, no ticket, and no session to renew. */
 static bool
-idle(void)
+is_idle(void)
 {
 	return TAILQ_EMPTY(&all) && !lhi_ticket_any() &&
 	       !lhi_session_renewal_any();
@@ -161,7 +161,7 @@ idle(void)
 
 /* When is something due? */
 static int64_t
-next_ns(void)
+next_due_ns(void)
 {
 	int64_t live = lhi_live_next_ns(), ticket = lhi_ticket_next_ns();
 	int64_t keep = lhi_session_renewal_next_ns();
@@ -172,7 +172,7 @@ next_ns(void)
 }
 
 static void *
-live(void *arg)
+run_live_thread(void *arg)
 {
 	int64_t end_ns = INT64_MAX;	/* of lingering without a handle */
 	uint32_t epoch;
@@ -182,18 +182,18 @@ live(void *arg)
 	epoch = atomic_load(&lhi_live_epoch);
 	/* another epoch: a callback has forked, and this is the child */
 	while (epoch == atomic_load(&lhi_live_epoch)) {
-		if (work()) {
+		if (do_one_thing()) {
 			lhi_live_unlock();	/* others have their turn */
 			lhi_live_lock();
 			continue;
 		}
-		if (!idle())
+		if (!is_idle())
 			end_ns = INT64_MAX;
 		else if (end_ns == INT64_MAX)
 			end_ns = now_ns() + LINGER_NS;
 		else if (end_ns <= now_ns())
 			break;
-		lhi_wakeup_sleep(idle() ? end_ns : next_ns());
+		lhi_wakeup_sleep(is_idle() ? end_ns : next_due_ns());
 	}
 	if (epoch == atomic_load(&lhi_live_epoch))
 		running = false;
@@ -214,7 +214,7 @@ lhi_live_thread(void)
 	(void)pthread_sigmask(SIG_SETMASK, &every, &old);
 	(void)pthread_attr_init(&attr);
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	error = pthread_create(&thread, &attr, live, NULL);
+	error = pthread_create(&thread, &attr, run_live_thread, NULL);
 	(void)pthread_attr_destroy(&attr);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error != 0)

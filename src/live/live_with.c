@@ -14,7 +14,7 @@ static const struct lh_acquire_opts usual = LH_ACQUIRE_OPTS_INIT;
 
 /* The handle, held and watched. */
 static int
-hold(struct lh_lock *lock, const struct lh_acquire_opts *opts,
+acquire_watched(struct lh_lock *lock, const struct lh_acquire_opts *opts,
     struct lh_watch **loss)
 {
 	int error = lh_lock_watch(lock, LH_EVENT_LOST, loss);
@@ -44,7 +44,7 @@ lh_with(struct lh *lh, const char *key, const struct lh_acquire_opts *opts,
 	error = lh_lock_open(lh, key, NULL, &held.lock);
 	if (error != 0)
 		return error;
-	error = hold(held.lock, &o, &loss);
+	error = acquire_watched(held.lock, &o, &loss);
 	if (error == 0) {
 		(void)lh_lock_state(held.lock, &state);
 		held.lease = state.lease;

@@ -32,7 +32,7 @@ lhi_readable_open(struct lhi_readable *r, const char *whose)
 }
 
 static bool
-is_ours(const struct lhi_readable *r)
+is_own_fd(const struct lhi_readable *r)
 {
 	struct stat st;
 
@@ -47,7 +47,7 @@ lhi_readable_raise(const struct lhi_readable *r)
 	const uint64_t one = 1;
 	int saved = errno;
 
-	if (is_ours(r) && write(r->fd, &one, sizeof(one)) < 0)
+	if (is_own_fd(r) && write(r->fd, &one, sizeof(one)) < 0)
 		errno = saved;
 	errno = saved;
 }
@@ -58,7 +58,7 @@ lhi_readable_lower(const struct lhi_readable *r)
 	int saved = errno;
 	uint64_t n;
 
-	if (is_ours(r) && read(r->fd, &n, sizeof(n)) < 0)
+	if (is_own_fd(r) && read(r->fd, &n, sizeof(n)) < 0)
 		errno = saved;
 	errno = saved;
 }
@@ -68,7 +68,7 @@ lhi_readable_close(const struct lhi_readable *r)
 {
 	int saved = errno;
 
-	if (is_ours(r))
+	if (is_own_fd(r))
 		(void)close(r->fd);
 	errno = saved;
 }

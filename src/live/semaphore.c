@@ -109,7 +109,7 @@ lhi_sem_limit(struct lh *lh, const char *name)
 
 /* It stands as it was opened. */
 static int
-still_stands(const struct lh_sem *sem)
+check_stands(const struct lh_sem *sem)
 {
 	int found = lhi_sem_stands(sem->lh, sem->name, sem->limit);
 
@@ -119,7 +119,7 @@ still_stands(const struct lh_sem *sem)
 }
 
 static int
-all_held(const struct lh_sem *sem, int code)
+fail_all_held(const struct lh_sem *sem, int code)
 {
 	return lhi_fail(code, "all %u permits of the semaphore '%.64s' are "
 	    "held%s", sem->limit, sem->name, code == -ETIMEDOUT ?
@@ -128,7 +128,7 @@ all_held(const struct lh_sem *sem, int code)
 
 /* 0; -EAGAIN: none is to be had now. */
 static int
-try_all(struct lh_sem *sem, const struct lhi_acquire_request *ask,
+try_permits(struct lh_sem *sem, const struct lhi_acquire_request *ask,
     struct lh_lease *permit)
 {
 	uint32_t from = atomic_fetch_add(&sem->next, 1);
@@ -154,7 +154,7 @@ try_all(struct lh_sem *sem, const struct lhi_acquire_request *ask,
 }
 
 static int
-start(struct wait *w, uint32_t i)
+start_ticket(struct wait *w, uint32_t i)
 {
 	char key[LH_KEY_MAX + 1];
 
@@ -165,7 +165,7 @@ start(struct wait *w, uint32_t i)
 
 /* One that has come to an end: 0 granted; -EAGAIN: none has. */
 static int
-take_one(struct wait *w, struct lh_lease *permit)
+take_granted(struct wait *w, struct lh_lease *permit)
 {
 	for (uint32_t i = 0; i < w->sem->limit; i++) {
 		int error = lhi_ticket_settled(w->ticket[i]) ?
@@ -176,7 +176,7 @@ take_one(struct wait *w, struct lh_lease *permit)
 		w->ticket[i] = NULL;
 		if (error != -ESTALE || lhi_view_gone(&w->sem->lh->v))
 			return error;
-		error = start(w, i);	/* its ttl was up: come too late */
+		error = start_ticket(w, i); /* its ttl was up: come too late */
 		if (error != 0)
 			return error;
 	}
@@ -185,7 +185,7 @@ take_one(struct wait *w, struct lh_lease *permit)
 
 /* Until a ticket is granted, all of them have been started. */
 static int
-await(struct wait *w, struct lh_lease *permit)
+await_ticket(struct wait *w, struct lh_lease *permit)
 {
 	struct lh *lh = w->sem->lh;
 	int error;
@@ -194,14 +194,14 @@ await(struct wait *w, struct lh_lease *permit)
 		int64_t left = w->ask->until_ns - lhi_now_ns(&lh->v);
 
 		(void)sh32_xchg(&w->park, PARK_ASLEEP);
-		error = take_one(w, permit);
+		error = take_granted(w, permit);
 		if (error == -EAGAIN && lhi_cancelled(w->cancel))
 			return lhi_fail(-ECANCELED, "the wait for a permit of "
 			    "'%.64s' was cancelled", w->sem->name);
 		if (error == -EAGAIN && left <= 0)
 			error = -ETIMEDOUT;
 		if (error == -ETIMEDOUT)
-			return all_held(w->sem, error);
+			return fail_all_held(w->sem, error);
 		if (error != -EAGAIN)
 			return error;
 		lhi_futex_wait(&w->park, PARK_ASLEEP,
@@ -218,9 +218,9 @@ wait_for_one(struct wait *w, struct lh_lease *permit)
 
 	lhi_cancel_join(w->cancel, &me, &w->park);
 	for (uint32_t i = 0; error == 0 && i < w->sem->limit; i++)
-		error = start(w, i);
+		error = start_ticket(w, i);
 	if (error == 0)
-		error = await(w, permit);
+		error = await_ticket(w, permit);
 	for (uint32_t i = 0; i < w->sem->limit; i++) {
 		if (w->ticket[i] != NULL)
 			(void)lh_ticket_cancel(w->ticket[i]);
@@ -231,18 +231,18 @@ wait_for_one(struct wait *w, struct lh_lease *permit)
 
 /* Any permit: at once, or by tickets. */
 static int
-get_any(struct lh_sem *sem, const struct lhi_acquire_request *ask,
+acquire_any(struct lh_sem *sem, const struct lhi_acquire_request *ask,
     struct lh_cancel *cancel, struct lh_lease *permit)
 {
 	struct wait w = { .sem = sem, .ask = ask, .cancel = cancel };
-	int error = still_stands(sem), state;
+	int error = check_stands(sem), state;
 
 	if (error == 0)
-		error = try_all(sem, ask, permit);
+		error = try_permits(sem, ask, permit);
 	if (error != -EAGAIN)
 		return error;
 	if (ask->try_only)
-		return all_held(sem, error);
+		return fail_all_held(sem, error);
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	atomic_fetch_add(&sem->lh->waiting, 1);
 	error = wait_for_one(&w, permit);
@@ -257,7 +257,7 @@ get_any(struct lh_sem *sem, const struct lhi_acquire_request *ask,
  * wishes only those are passed on that are told beside a claim, and the policy.
  */
 static int
-get(struct lh *lh, struct lhi_acquire_target *want,
+acquire_permit(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *permit)
 {
 	struct lh_sem *sem = ask->of;
@@ -274,10 +274,10 @@ get(struct lh *lh, struct lhi_acquire_target *want,
 	bare.request = NULL;
 	bare.cancel = NULL;
 	bare.no_create = false;
-	error = get_any(sem, &bare, ask->cancel, permit);
+	error = acquire_any(sem, &bare, ask->cancel, permit);
 	if (error != 0)
 		return error;
-	error = still_stands(sem);				/* I2 */
+	error = check_stands(sem);				/* I2 */
 	if (error != 0) {
 		(void)lh_release(lh, permit);
 	} else if (ask->request != NULL) {
@@ -316,7 +316,7 @@ lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
 		error = lhi_key_name_check(sem->lh, key, 0, &name);
 	if (error != 0)
 		return error;
-	ask.how = get;
+	ask.how = acquire_permit;
 	ask.of = sem;
 	error = lhi_acquire_asked(sem->lh, &want, &ask, &got);
 	if (error == 0)

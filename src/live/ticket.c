@@ -52,14 +52,14 @@ static struct due due = RB_INITIALIZER(&due);
 static struct tickets all = TAILQ_HEAD_INITIALIZER(all);
 
 static int
-order(const struct lh_ticket *a, const struct lh_ticket *b)
+order_by_due(const struct lh_ticket *a, const struct lh_ticket *b)
 {
 	if (a->due_ns != b->due_ns)
 		return a->due_ns < b->due_ns ? -1 : 1;
 	return a < b ? -1 : a > b;
 }
 
-RB_GENERATE_INTERNAL(due, lh_ticket, timer, order,
+RB_GENERATE_INTERNAL(due, lh_ticket, timer, order_by_due,
     static __attribute__((unused)))
 
 static int64_t
@@ -89,7 +89,7 @@ set_timer(struct lh_ticket *t, int64_t due_ns)
 
 /* A moment of the table's clock, for the timer. */
 static int64_t
-on_timer(const struct lh_ticket *t, int64_t at_ns)
+to_timer_clock(const struct lh_ticket *t, int64_t at_ns)
 {
 	return at_ns == INT64_MAX ? at_ns :
 	    mono_ns() + (at_ns - lhi_now_ns(&t->lh->v));
@@ -103,7 +103,7 @@ plan_renewal(struct lh_ticket *t, int64_t part)
 
 /* From T_WAITS to another state: it is told. */
 static void
-settle(struct lh_ticket *t, enum lhi_ticket_state state, int error)
+settle_ticket(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 {
 	if (error == -EAGAIN)	/* of a try, say, that is repeated: final */
 		error = -ETIMEDOUT;
@@ -126,7 +126,7 @@ settle(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 
 /* Its attempt begins. */
 static int
-begin(struct lh_ticket *t)
+begin_attempt(struct lh_ticket *t)
 {
 	int error = lhi_view_retired(&t->lh->v) ? lhi_view_fresh(&t->lh->v) :
 	    0;
@@ -143,24 +143,24 @@ begin(struct lh_ticket *t)
 /* The key is another slot's by now.  (Until the next round has announced it, a
  * claim is not safe from who looks for free ones: so that is done at once.) */
 static int
-begin_anew(struct lh_ticket *t)
+begin_attempt_anew(struct lh_ticket *t)
 {
 	int error;
 
 	lhi_attempt_withdraw(&t->a, KEY_GONE);
 	error = lhi_key_name_resolve(t->lh, &t->name,
 	    t->ask.no_create ? LH_NO_CREATE : 0, &t->ref);
-	return error != 0 ? error : begin(t);
+	return error != 0 ? error : begin_attempt(t);
 }
 
 /* T_QUEUES.  0; WAITING; -errno: withdrawn. */
 static int
-queue(struct lh_ticket *t)
+wait_in_queue(struct lh_ticket *t)
 {
 	int error;
 
 	while ((error = lhi_attempt_round(&t->a)) == KEY_GONE) {
-		error = begin_anew(t);
+		error = begin_attempt_anew(t);
 		if (error != 0)
 			return error;
 	}
@@ -172,7 +172,7 @@ queue(struct lh_ticket *t)
 
 /* What can be done now, of all that it waits for. */
 static int
-advance(struct lh_ticket *t)
+advance_phase(struct lh_ticket *t)
 {
 	int error;
 
@@ -186,13 +186,13 @@ advance(struct lh_ticket *t)
 		error = lhi_ticket_cluster_look(t);
 		if (error != WISH_GO)
 			return error;
-		error = begin(t);
+		error = begin_attempt(t);
 		if (error != 0)
 			return error;
 		t->phase = T_QUEUES;
 	}
 	if (t->phase == T_QUEUES) {
-		error = queue(t);
+		error = wait_in_queue(t);
 		if (error != 0)
 			return error;
 		t->phase = T_HAS;
@@ -204,12 +204,12 @@ advance(struct lh_ticket *t)
 }
 
 static void
-park(struct lh_ticket *t)
+park_ticket(struct lh_ticket *t)
 {
 	t->parked = lhi_attempt_park(&t->a);
 	if (!t->parked)
 		lhi_attempt_unpark(&t->a);
-	set_timer(t, t->parked ? on_timer(t, t->a.wake_ns) : mono_ns());
+	set_timer(t, t->parked ? to_timer_clock(t, t->a.wake_ns) : mono_ns());
 }
 
 void
@@ -220,23 +220,23 @@ lhi_ticket_look(struct lh_ticket *t)
 	if (t->parked)
 		lhi_attempt_unpark(&t->a);
 	t->parked = false;
-	error = advance(t);
+	error = advance_phase(t);
 	if (error == WAITING && t->phase == T_QUEUES)
-		park(t);
+		park_ticket(t);
 	else if (error == WAITING)
 		set_timer(t, mono_ns() + (t->phase == T_ASKS ? ASK_NS :
 		    t->phase == T_PLEADS ? lhi_ticket_cluster_ns(t) : HAND_NS));
 	else
-		settle(t, error == 0 ? T_GRANTED : T_FAILED, error);
+		settle_ticket(t, error == 0 ? T_GRANTED : T_FAILED, error);
 }
 
 static void
-renew(struct lh_ticket *t)
+renew_lease(struct lh_ticket *t)
 {
 	int error = lh_extend(t->lh, &t->lease, t->ask.ttl_ns / NS_PER_MS);
 
 	if (error == -ESTALE)
-		settle(t, T_FAILED, error);
+		settle_ticket(t, T_FAILED, error);
 	else
 		plan_renewal(t, error == 0 ? 3 : RETRY_PART);
 }
@@ -252,7 +252,7 @@ lhi_ticket_serve(void)
 	if (t->state == T_WAITS)
 		lhi_ticket_look(t);
 	else
-		renew(t);
+		renew_lease(t);
 	return true;
 }
 
@@ -312,9 +312,9 @@ lhi_ticket_closing(struct lh *lh)
 		if (t->state != T_FAILED) {
 			lhi_ticket_end(t);
 			t->state = T_GRANTED;	/* does not listen any more */
-			settle(t, T_FAILED, lhi_fail(-ECANCELED, "the table "
-			    "was closed while a ticket stood for '%.64s'",
-			    t->key));
+			settle_ticket(t, T_FAILED, lhi_fail(-ECANCELED, "the "
+			    "table was closed while a ticket stood for "
+			    "'%.64s'", t->key));
 		}
 		t->lh = NULL;
 	}

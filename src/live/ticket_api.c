@@ -38,7 +38,8 @@ check_opts(struct lh *lh, const struct lh_acquire_opts *opts,
 }
 
 static struct lh_ticket *
-make(struct lh *lh, const char *key, const struct lhi_acquire_request *ask)
+make_ticket(struct lh *lh, const char *key,
+    const struct lhi_acquire_request *ask)
 {
 	size_t len = strlen(key) + 1;
 	struct lh_ticket *t = calloc(1, sizeof(*t) + len +
@@ -57,7 +58,7 @@ make(struct lh *lh, const char *key, const struct lhi_acquire_request *ask)
 
 /* Everything has been checked. */
 static int
-start(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
+start_ticket(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
 {
 	int error = lhi_key_name_resolve(lh, &t->name,
 	    t->ask.no_create ? LH_NO_CREATE : 0, &t->ref);
@@ -89,7 +90,7 @@ lhi_ticket_start(struct lh *lh, const char *key,
     const struct lhi_acquire_request *ask, bool keep, shm_u32 *park,
     struct lh_ticket **out)
 {
-	struct lh_ticket *t = make(lh, key, ask);
+	struct lh_ticket *t = make_ticket(lh, key, ask);
 	int error;
 
 	if (t == NULL)
@@ -101,7 +102,7 @@ lhi_ticket_start(struct lh *lh, const char *key,
 	if (error == 0)
 		error = lhi_cluster_acquire_fits(lh, ask, &t->name);
 	if (error == 0)
-		return start(lh, t, out);
+		return start_ticket(lh, t, out);
 	free(t);
 	return error;
 }
@@ -125,7 +126,7 @@ lh_acquire_start(struct lh *lh, const char *key,
 }
 
 static int
-check(const struct lh_ticket *t)
+check_ticket(const struct lh_ticket *t)
 {
 	return t == NULL ? lhi_fail(-EINVAL, "no ticket was given (NULL)") :
 	    t->epoch == atomic_load(&lhi_live_epoch) ? 0 :
@@ -136,7 +137,7 @@ check(const struct lh_ticket *t)
 int
 lh_ticket_fd(struct lh_ticket *t)
 {
-	int error = check(t);
+	int error = check_ticket(t);
 
 	if (error != 0)
 		return error;
@@ -167,7 +168,7 @@ int
 lh_ticket_rank(struct lh_ticket *t)
 {
 	struct lhi_queue_place place = { 0 };
-	int error = check(t), rank = 0;
+	int error = check_ticket(t), rank = 0;
 
 	if (error != 0)
 		return error;
@@ -182,7 +183,7 @@ lh_ticket_rank(struct lh_ticket *t)
 
 /* What a ticket has come to; -EAGAIN: nothing yet. */
 static int
-outcome(struct lh_ticket *t, struct lh_lease *lease)
+take_outcome(struct lh_ticket *t, struct lh_lease *lease)
 {
 	int error;
 
@@ -202,14 +203,14 @@ outcome(struct lh_ticket *t, struct lh_lease *lease)
 int
 lh_ticket_finish(struct lh_ticket *t, struct lh_lease *lease)
 {
-	int error = check(t);
+	int error = check_ticket(t);
 
 	if (error == 0 && lease == NULL)
 		error = lhi_fail(-EINVAL, "no lease was given to fill (NULL)");
 	if (error != 0)
 		return error;
 	lhi_live_lock();
-	error = outcome(t, lease);
+	error = take_outcome(t, lease);
 	if (error != -EAGAIN) {
 		lhi_ticket_discard(t);
 	}
@@ -220,7 +221,7 @@ lh_ticket_finish(struct lh_ticket *t, struct lh_lease *lease)
 int
 lh_ticket_cancel(struct lh_ticket *t)
 {
-	int error = check(t);
+	int error = check_ticket(t);
 
 	if (error != 0)
 		return error;

@@ -37,7 +37,7 @@ lhi_ticket_cluster_end(struct lh_ticket *t)
 }
 
 static int
-begin(struct lh_ticket *t)
+begin_request(struct lh_ticket *t)
 {
 	const struct lhi_cluster_acquire_wish wish = { t->key, t->ask.shared };
 
@@ -48,7 +48,7 @@ begin(struct lh_ticket *t)
 }
 
 static int
-heard(struct lh_ticket *t)
+read_answer(struct lh_ticket *t)
 {
 	int error = lhi_shim_request_look(t->plea);
 
@@ -71,9 +71,9 @@ lhi_ticket_cluster_look(struct lh_ticket *t)
 	    lhi_right_is_valid(&t->lh->v, &t->ref, t->ask.shared, NULL))
 		return WISH_GO;
 	if (t->plea == NULL)
-		error = begin(t);
+		error = begin_request(t);
 	if (error == 0)
-		error = heard(t);
+		error = read_answer(t);
 	if (error == WAITING) {
 		t->pleads++;
 	} else if (error != WISH_GO) {

@@ -72,7 +72,7 @@ has_request(const struct lh_ticket *t)
 }
 
 static int
-still_waits(const struct lh_ticket *t)
+fail_or_wait(const struct lh_ticket *t)
 {
 	return lhi_now_ns(&t->lh->v) < t->ask.until_ns ? WAITING :
 	    lhi_fail(-ETIMEDOUT, "this very %s for '%.64s' is being waited for "
@@ -87,7 +87,7 @@ ask_request(struct lh_ticket *t)
 	    &t->lease);
 
 	if (found == REQUEST_BUSY)
-		return still_waits(t);
+		return fail_or_wait(t);
 	if (found == REQUEST_OURS) {
 		t->answers = true;
 		t->ask.request = &t->request;
@@ -109,7 +109,7 @@ lhi_ticket_options_ask(struct lh_ticket *t)
 		return ask_request(t);
 	found = lhi_reentry_ask(t->lh, &t->name, &t->ask, &t->lease);
 	if (found == HOLDER_WAITS)
-		return still_waits(t);
+		return fail_or_wait(t);
 	t->answers = found == HOLDER_NEW;
 	return found == HOLDER_NEW ? WISH_GO : found;
 }

@@ -81,7 +81,7 @@ lhi_wakeup_rung(struct lh **which)
 
 /* Without futex_waitv(): the one word, or ours and not for long. */
 static struct lhi_futex
-choose(int64_t *until_ns)
+choose_one_word(int64_t *until_ns)
 {
 	struct lh *first = LIST_FIRST(&listeners);
 	int64_t soon = lhi_clock_ns(CLOCK_MONOTONIC) + POLL_NS;
@@ -111,7 +111,7 @@ lhi_wakeup_sleep(int64_t until_ns)
 		n++;
 	}
 	if (n > FUTEX_ANY_MAX || !lhi_futex_any_works()) {
-		on[0] = choose(&until_ns);
+		on[0] = choose_one_word(&until_ns);
 		n = 1;
 	}
 	asleep = true;

@@ -72,7 +72,7 @@ wrong(struct check *k, const char *fmt, ...)
 /* Is the latest range on disk, though not long ago it was not?  (Somebody else
  * has claimed another; this attachment finds out when it needs it.) */
 static bool
-range_there(struct lhi_view *v, uint64_t d)
+is_range_there(struct lhi_view *v, uint64_t d)
 {
 	struct lhi_range r;
 	uint64_t highest;
@@ -108,7 +108,7 @@ tokens_ok(struct check *k, uint32_t i)
 	    sh64_load(&h->cluster_floor) > TOKEN_MAX))
 		return wrong(k, "the floor of cluster keys' tokens is none "
 		    "(%llu)", (unsigned long long)sh64_load(&h->cluster_floor));
-	return !atomic_load(&k->v->ranges_lost) || range_there(k->v, d) ||
+	return !atomic_load(&k->v->ranges_lost) || is_range_there(k->v, d) ||
 	    wrong(k, "the latest range "
 	    "of tokens is not on disk in %.180s, and no other could be "
 	    "claimed", k->v->ranges);
@@ -268,7 +268,7 @@ struct order {
 };
 
 static bool
-in_order(struct lhi_view *v, uint32_t ci, void *arg)
+check_order(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct order *o = arg;
 	struct shm_claim *c = &v->claims[ci];
@@ -355,7 +355,7 @@ slot_ok(struct check *k, uint32_t i)
 
 	if (!word_ok(k, s, w))
 		return sh64_load(&s->word) != w;	/* it moved */
-	walk = lhi_queue_walk(k->v, s, in_order, &o);
+	walk = lhi_queue_walk(k->v, s, check_order, &o);
 	if (walk == -EUCLEAN)
 		return wrong(k, "the queue of slot %u cannot be walked", i);
 	/* where no key is, somebody of an earlier one may be left in it */

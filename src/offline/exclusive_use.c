@@ -49,7 +49,7 @@ lhi_exclusive_use_unmap(struct lhi_exclusive_use *a)
 }
 
 static int
-say_in_use(struct lhi_exclusive_use *a, const char *remedy)
+fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 {
 	char who[256] = "";
 	size_t n = 0;
@@ -84,7 +84,7 @@ lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
 	if (error == 0 && !in_use) {
 		error = lhi_session_bar(&a->v, a->fd);
 		if (error == -EAGAIN)
-			return say_in_use(a, remedy);
+			return fail_in_use(a, remedy);
 	}
 	return error == 0 ? 0 : lhi_fail(error, "cannot lock bytes of %s: %s",
 	    a->v.path, strerror(-error));
@@ -93,7 +93,7 @@ lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
 /* Nobody is attached: so that maker has ended, if it can be one
  * (session_named.c). */
 static bool
-maker_ended(const struct lhi_view *v, uint64_t maker)
+has_maker_ended(const struct lhi_view *v, uint64_t maker)
 {
 	uint64_t s;
 
@@ -113,7 +113,7 @@ lhi_exclusive_use_no_named(struct lhi_view *v, const char *remedy)
 		int64_t until_ns;
 
 		if (sess_st(s) == SESS_NAMED && lhi_named_sound(v, i) &&
-		    !maker_ended(v, sh64_load(&v->sessions[i].maker)) &&
+		    !has_maker_ended(v, sh64_load(&v->sessions[i].maker)) &&
 		    lhi_named_tell(v, sid_make(sess_inc(s), i), name,
 		    &until_ns) && lhi_now_ns(v) < until_ns)
 			return lhi_fail(-EBUSY, "%s is in use by the named "

@@ -65,7 +65,7 @@ read_all(int fd, char *base, off_t len)
 }
 
 static int
-take_in(struct lhi_image *im, int fd, const char *path,
+map_or_read(struct lhi_image *im, int fd, const char *path,
     const struct lhi_geometry *g)
 {
 	int flags = im->live ? MAP_PRIVATE | MAP_NORESERVE :
@@ -85,7 +85,7 @@ take_in(struct lhi_image *im, int fd, const char *path,
 }
 
 static int
-look_at(struct lhi_image *im, int fd, const char *path)
+open_file(struct lhi_image *im, int fd, const char *path)
 {
 	struct shm_header h;
 	struct lhi_geometry g;
@@ -103,7 +103,7 @@ look_at(struct lhi_image *im, int fd, const char *path)
 	if (im->live && !lhi_backing_backed(fd, &h, &g))
 		return lhi_fail(-EPROTO, "%s is not backed by memory as far "
 		    "as it should be: look at it as an image", path);
-	error = take_in(im, fd, path, &g);
+	error = map_or_read(im, fd, path, &g);
 	if (error != 0)
 		return error;
 	lhi_map_point(im->base, &g, &im->v);
@@ -128,7 +128,7 @@ lhi_image_open(struct lhi_image *im, const char *path, bool live)
 		error = lhi_fail(errno == EPERM ? -EACCES : -errno,
 		    "cannot open %s: %s", path, strerror(errno));
 	} else {
-		error = look_at(im, fd, path);
+		error = open_file(im, fd, path);
 		(void)close(fd);
 	}
 	errno = saved;

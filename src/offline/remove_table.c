@@ -27,7 +27,7 @@
 
 /* After a forced removal: let everybody find out. */
 static void
-tell_users(struct lhi_view *v)
+wake_users(struct lhi_view *v)
 {
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
 		uint64_t w;
@@ -55,7 +55,7 @@ remove_table(struct lhi_exclusive_use *r, bool force)
 		error = lhi_table_remove_carry_out(r->v.path, r->fd, r->v.hdr);
 	if (error == 0 && force) {
 		lhi_doorbell_ring_all(&r->v, BELL_LEASE);
-		tell_users(&r->v);
+		wake_users(&r->v);
 	}
 	return error;
 }

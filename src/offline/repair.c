@@ -113,7 +113,7 @@ back_extent(struct lhi_repair *m, struct lhi_backing *e)
 
 /* M2 */
 static void
-mend_extent(struct lhi_repair *m, const struct lhi_backing *e)
+repair_extent(struct lhi_repair *m, const struct lhi_backing *e)
 {
 	struct shm_header *h = m->v->hdr;
 
@@ -140,7 +140,7 @@ lhi_repair_ceiling(const struct lhi_view *v)
 
 /* Can a table with that base and ceiling have given that token? */
 static bool
-plausible(const struct lhi_view *v, uint64_t token)
+is_plausible_token(const struct lhi_view *v, uint64_t token)
 {
 	uint64_t base = sh64_load(&v->hdr->token_base);
 	uint64_t ceiling = lhi_repair_ceiling(v);
@@ -152,7 +152,7 @@ plausible(const struct lhi_view *v, uint64_t token)
  * whatever tokens of cluster keys begin with, the next base is above those that
  * were given. */
 static void
-mend_cluster(struct lhi_view *v)
+repair_cluster(struct lhi_view *v)
 {
 	struct shm_header *h = v->hdr;
 
@@ -167,7 +167,7 @@ mend_cluster(struct lhi_view *v)
 
 /* M3 */
 static void
-mend_tokens(struct lhi_repair *m)
+repair_tokens(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 	struct shm_header *h = v->hdr;
@@ -180,12 +180,12 @@ mend_tokens(struct lhi_repair *m)
 		above = base;
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
 		t = lhi_lock_token(&v->slots[i], sh64_load(&v->slots[i].word));
-		if (plausible(v, t) && t >= above)
+		if (is_plausible_token(v, t) && t >= above)
 			above = t + 1;
 	}
 	for (unsigned i = 0; i < SHM_SHARDS; i++) {
 		t = sh64_load(&h->floor[i]);
-		if (plausible(v, t) && t >= above)
+		if (is_plausible_token(v, t) && t >= above)
 			above = t + 1;
 	}
 	above = (above | (STEP - 1)) + 1;
@@ -207,7 +207,7 @@ mend_tokens(struct lhi_repair *m)
 
 /* M4: a record, whose incarnation is not below any that owns a chunk. */
 static void
-mend_session(struct lhi_view *v, uint32_t i)
+repair_session(struct lhi_view *v, uint32_t i)
 {
 	struct shm_session *se = &v->sessions[i];
 	uint64_t s = sh64_load(&se->state);
@@ -220,7 +220,7 @@ mend_session(struct lhi_view *v, uint32_t i)
 }
 
 static void
-mend_sessions(struct lhi_view *v)
+repair_sessions(struct lhi_view *v)
 {
 	/* (while they say what they leave behind) */
 	for (uint32_t ci = SHM_CHUNK; ci < lhi_chunks_ready(v) * SHM_CHUNK;
@@ -240,13 +240,13 @@ mend_sessions(struct lhi_view *v)
 		    sid_inc(owner)));
 	}
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
-		mend_session(v, i);
+		repair_session(v, i);
 }
 
 /* The word of what claim ci held, or is said to hold: free, and how it ended.
  * (Words that name others are repair_keys.c's.) */
 static void
-let_go(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
+free_word_of(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
 	struct shm_claim *c = &v->claims[ci];
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
@@ -261,7 +261,7 @@ let_go(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 }
 
 static void
-mend_claim(struct lhi_view *v, uint32_t ci)
+repair_claim(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t st = sh64_load(&c->state);
@@ -271,13 +271,13 @@ mend_claim(struct lhi_view *v, uint32_t ci)
 		return;
 	case ST_HELD:
 	case ST_READ:
-		let_go(v, ci, CAUSE_DIED);
+		free_word_of(v, ci, CAUSE_DIED);
 		break;
 	case ST_EXPIRED:
-		let_go(v, ci, CAUSE_EXPIRED);
+		free_word_of(v, ci, CAUSE_EXPIRED);
 		break;
 	case ST_BROKEN:
-		let_go(v, ci, CAUSE_BROKEN);
+		free_word_of(v, ci, CAUSE_BROKEN);
 		break;
 	default:
 		break;
@@ -288,12 +288,12 @@ mend_claim(struct lhi_view *v, uint32_t ci)
 
 /* M4 */
 static void
-mend_claims(struct lhi_view *v)
+repair_claims(struct lhi_view *v)
 {
 	uint32_t n = lhi_chunks_ready(v);
 
 	for (uint32_t ci = SHM_CHUNK; ci < n * SHM_CHUNK; ci++)
-		mend_claim(v, ci);
+		repair_claim(v, ci);
 	for (uint32_t ch = 1; ch < n; ch++) {
 		if (sh64_load(&v->chunks[ch].owner) != 0)
 			sh64_store(&v->chunks[ch].owner, 0);
@@ -308,7 +308,7 @@ mend_claims(struct lhi_view *v)
 
 /* M6: any value is safe, these are the best. */
 static void
-mend_hints(struct lhi_view *v)
+repair_hints(struct lhi_view *v)
 {
 	struct shm_header *h = v->hdr;
 	uint32_t n = lhi_slots_ready(v), last = 0, freed = 0;
@@ -338,18 +338,18 @@ lhi_repair(struct lhi_repair *m)
 		return error;
 	(void)sh32_fetch_or(&v->hdr->flags, SHM_REPAIRING);		/* M1 */
 	lhi_point("mend.begun");
-	mend_extent(m, &e);
-	mend_tokens(m);
-	mend_cluster(v);
+	repair_extent(m, &e);
+	repair_tokens(m);
+	repair_cluster(v);
 	/* sessions first, while the chunks name their incarnations; killed in
 	 * between, it is all found again */
-	mend_sessions(v);
-	mend_claims(v);
+	repair_sessions(v);
+	repair_claims(v);
 	error = lhi_repair_keys(m);
 	if (error != 0)
 		return error;
 	lhi_repair_values(m);
-	mend_hints(v);
+	repair_hints(v);
 	return 0;
 }
 

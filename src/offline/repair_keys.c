@@ -45,7 +45,7 @@ set_word(struct lhi_repair *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 
 /* Is it a cluster key, as its name says?  Then without a right.  0, -errno. */
 static int
-mend_right(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
+repair_right(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
 	struct lhi_view *v = m->v;
 	uint32_t info = sh32_load(&s->key_info);
@@ -113,7 +113,7 @@ is_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 
 /* K1, of a slot that is a key.  The word's low part, as it is to be. */
 static uint32_t
-cause_of(struct lhi_repair *m, uint64_t w)
+word_cause_of(struct lhi_repair *m, uint64_t w)
 {
 	if (word_mode(w) == WORD_FREE &&
 	    (word_idx(w) & ~FREE_CLUSTER) <= CAUSE_BROKEN)
@@ -136,7 +136,7 @@ empty_queue(struct shm_slot *s)
 }
 
 static int
-mend_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
+repair_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
 	uint64_t w = sh64_load(&s->word);
 	uint32_t info = sh32_load(&s->key_info);
@@ -149,15 +149,15 @@ mend_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 	}
 	if (info != fit)
 		sh32_store(&s->key_info, fit);
-	error = mend_right(m, s, i);
+	error = repair_right(m, s, i);
 	if (error == 0)
-		set_word(m, s, WORD_FREE, cause_of(m, w));
+		set_word(m, s, WORD_FREE, word_cause_of(m, w));
 	return error;
 }
 
 /* K2 */
 static void
-mend_longs(struct lhi_repair *m)
+repair_longs(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 
@@ -175,7 +175,7 @@ mend_longs(struct lhi_repair *m)
 
 /* K3.  0; 1: it is there already, and goes; -errno. */
 static int
-insert(struct lhi_repair *m, struct shm_slot *s)
+insert_key(struct lhi_repair *m, struct shm_slot *s)
 {
 	char key[SHM_KEY_MAX + 1];
 	struct lhi_key_name n = { .key = key, .hash = sh64_load(&s->hash) };
@@ -193,7 +193,7 @@ insert(struct lhi_repair *m, struct shm_slot *s)
 }
 
 static int
-mend_list(struct lhi_repair *m)
+repair_list(struct lhi_repair *m)
 {
 	struct lhi_view *v = m->v;
 	bool twice = false;
@@ -208,13 +208,13 @@ mend_list(struct lhi_repair *m)
 
 		if (word_mode(sh64_load(&s->word)) == WORD_NONE)
 			continue;
-		/* neither marked nor linked; insert() writes the rest */
+		/* neither marked nor linked; insert_key() writes the rest */
 		sh64_store(&s->next, slink_after(sh64_load(&s->next), 0));
-		error = insert(m, s);
+		error = insert_key(m, s);
 		twice |= error == 1;
 	}
 	if (twice)
-		mend_longs(m);
+		repair_longs(m);
 	return error < 0 ? error : 0;
 }
 
@@ -229,13 +229,13 @@ lhi_repair_keys(struct lhi_repair *m)
 
 		empty_queue(s);
 		if (word_mode(sh64_load(&s->word)) != WORD_NONE)
-			error = mend_key(m, s, i);
+			error = repair_key(m, s, i);
 		else if (sh64_load(&s->word) != 0 || sh64_load(&s->hint) != 0)
 			set_word(m, s, WORD_NONE, NONE_UNUSED);
 	}
 	if (error != 0)
 		return error;
 	lhi_point("mend.keys");
-	mend_longs(m);
-	return mend_list(m);
+	repair_longs(m);
+	return repair_list(m);
 }

@@ -47,7 +47,7 @@ struct repair {
 };
 
 static void __attribute__((format(printf, 2, 3)))
-tell(struct repair *r, const char *fmt, ...)
+print_line(struct repair *r, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -60,16 +60,16 @@ tell(struct repair *r, const char *fmt, ...)
 }
 
 static void
-found(const char *finding, void *arg)
+add_finding(const char *finding, void *arg)
 {
 	struct repair *r = arg;
 
 	r->findings++;
-	tell(r, "%s", finding);
+	print_line(r, "%s", finding);
 }
 
 static void
-keep_last(const char *finding, void *arg)
+keep_last_finding(const char *finding, void *arg)
 {
 	struct repair *r = arg;
 
@@ -79,7 +79,7 @@ keep_last(const char *finding, void *arg)
 /* What is wrong with it?  Each thing is told.  False: there may be no memory
  * where there should be. */
 static bool
-examine(struct repair *r)
+examine_table(struct repair *r)
 {
 	struct lhi_view *v = &r->a.v;
 	uint32_t flags = sh32_load(&v->hdr->flags);
@@ -87,37 +87,37 @@ examine(struct repair *r)
 	bool sane = lhi_backing_of(v->hdr, &v->geo, &e);
 
 	if (flags & SHM_REPAIRING)
-		found("an earlier repair did not come to its end", r);
+		add_finding("an earlier repair did not come to its end", r);
 	if (flags & ~(SHM_DAMAGED | SHM_REPAIRING | SHM_LOG_GRANTS |
 	    SHM_SEALED | SHM_WANTED))
-		found("the header has flags that there are not", r);
+		add_finding("the header has flags that there are not", r);
 	if (lhi_repair_ceiling(v) == 0)
-		found("the token ceiling is none", r);
+		add_finding("the token ceiling is none", r);
 	if (!sane) {
-		found("how far the table has grown makes no sense", r);
+		add_finding("how far the table has grown makes no sense", r);
 		return false;
 	}
 	if (!lhi_backing_backed(r->a.fd, v->hdr, &v->geo)) {
-		found("the table is not backed by memory as far as it should "
-		    "be", r);
+		add_finding("the table is not backed by memory as far as it "
+		    "should be", r);
 		return false;
 	}
-	(void)lhi_check_view(v, 1, found, r);
+	(void)lhi_check_view(v, 1, add_finding, r);
 	if (r->findings == 0 && (flags & SHM_DAMAGED))
-		found("damage was met earlier, though none is to be seen now",
-		    r);
+		add_finding("damage was met earlier, though none is to be seen "
+		    "now", r);
 	return true;
 }
 
 static int
-mend(struct repair *r)
+repair_view(struct repair *r)
 {
 	struct lhi_view *v = &r->a.v;
 	struct lhi_repair m = { .v = v, .fd = r->dry ? -1 : r->a.fd };
 	int error = lhi_repair(&m), left;
 
 	if (error == 0) {
-		left = lhi_check_view(v, 1, keep_last, r);
+		left = lhi_check_view(v, 1, keep_last_finding, r);
 		if (left > 0)
 			error = lhi_fail(-EUCLEAN, "%s cannot be repaired (%d "
 			    "things are still wrong, the last: %s): remove it "
@@ -127,15 +127,15 @@ mend(struct repair *r)
 		return error;
 	lhi_point("repair.checked");
 	lhi_repair_done(v);
-	tell(r, "%s: what dead sessions held is free, the list of keys is made "
-	    "anew, tokens go on above %llu", r->dry ? "would be done" : "done",
-	    (unsigned long long)m.above);
+	print_line(r, "%s: what dead sessions held is free, the list of keys "
+	    "is made anew, tokens go on above %llu",
+	    r->dry ? "would be done" : "done", (unsigned long long)m.above);
 	return 0;
 }
 
 /* A sound table, of which others may make use meanwhile. */
 static void
-clear_away(struct repair *r)
+reclaim_the_dead(struct repair *r)
 {
 	struct lhi_view *v = &r->a.v;
 	unsigned buried = lhi_session_reclaim_dead(v);
@@ -144,7 +144,7 @@ clear_away(struct repair *r)
 		(void)lhi_evict_finish(v, &v->slots[i]);
 	lhi_session_leave(r->a.fd);
 	if (buried > 0)
-		tell(r, "done: %u dead sessions were buried", buried);
+		print_line(r, "done: %u dead sessions were buried", buried);
 	(void)close(atomic_load(&v->probe_fd));
 	atomic_store(&v->probe_fd, -1);
 }
@@ -174,7 +174,7 @@ bar_reapers(struct repair *r)
 }
 
 static int
-repair(struct repair *r)
+repair_locked(struct repair *r)
 {
 	int error = lhi_exclusive_use_lock(&r->a, false, "end them first");
 	bool backed;
@@ -183,10 +183,10 @@ repair(struct repair *r)
 		error = bar_reapers(r);
 	if (error != 0)
 		return error;
-	backed = examine(r);
+	backed = examine_table(r);
 	if (r->dry && !backed) {
-		tell(r, "would be done: memory for what is in use, then the "
-		    "rest");
+		print_line(r, "would be done: memory for what is in use, then "
+		    "the rest");
 		return 0;
 	}
 	/* (without memory behind them the sessions cannot even be read) */
@@ -196,13 +196,13 @@ repair(struct repair *r)
 	if (error != 0)
 		return error;
 	if (r->findings > 0)
-		return mend(r);
+		return repair_view(r);
 	if (r->dry)
 		return 0;
 	/* the mapping keeps the description open */
 	error = lhi_bytes_unlock(r->a.fd);
 	if (error == 0 && lhi_session_visit(r->a.fd) == 0)
-		clear_away(r);
+		reclaim_the_dead(r);
 	return error == 0 ? 0 : lhi_fail(error, "cannot unlock %s: %s",
 	    r->a.v.path, strerror(-error));
 }
@@ -232,7 +232,7 @@ lh_table_repair(const char *name, uint32_t flags,
 	error =
 	    r.a.fd < 0 ? r.a.fd : lhi_exclusive_use_map(&r.a, &g, &id, r.dry);
 	if (error == 0) {
-		error = repair(&r);
+		error = repair_locked(&r);
 		lhi_exclusive_use_unmap(&r.a);
 	}
 	if (r.a.fd >= 0)

@@ -24,7 +24,7 @@ keeps_value(const struct lhi_view *v, struct shm_slot *s)
 
 /* U2 */
 static void
-mend_record(struct lhi_view *v, uint32_t idx)
+repair_record(struct lhi_view *v, uint32_t idx)
 {
 	struct shm_value *r = &v->values[idx];
 	uint64_t owner = sh64_load(&r->owner), slot = vown_whose(owner), to;
@@ -54,5 +54,5 @@ lhi_repair_values(struct lhi_repair *m)
 	}
 	lhi_point("mend.values");
 	for (uint32_t idx = 1; idx < lhi_values_ready(v); idx++)
-		mend_record(v, idx);
+		repair_record(v, idx);
 }
