@@ -58,21 +58,17 @@ objs	= $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 HISTORY	= $(call objs,tests/stress/history/*.c)
 REJECTS	:= $(BUILD)/tests/stress/history-rejects
 progs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
-# the longest first, so that the others run beside them
-LONGEST	:= ten-million-keys recipe-over-etcd recipe-random shimd-random \
-	   deadlock-told-in-time cluster-lost many-opposite-orders \
-	   shim-frames shimd-restart hosts-contend cluster-away \
-	   shimd-look-refused shimd-cluster-away \
-	   etcd-three recipe-closed-in-hooks etcd-cut policy-live \
-	   deadlock-churn deadlock-who-is-not-in-one ticket-granted-in-turn \
-	   live-loss-told-once ten-thousand-handles g-idle-readers \
-	   g-session-meets shimd-refused etcd-back-off api-live-arguments \
-	   table-removed-again-and-again many-sessions g-convert-late \
-	   g-barred-stopped metrics.t no-cpu-when-idle.t loss.t renewal.t \
-	   killed.t terminal.t shared.t paused.t shim-killed-and-stopped.t
-longest_first = $(foreach n,$(LONGEST),$(filter %/$n,$(1))) \
-	   $(filter-out $(addprefix %/,$(LONGEST)),$(1))
-TESTS	:= $(call longest_first,$(call progs, \
+# What a test says of itself in its head (tests/README.md), as KIND=tests/DIR/NAME:
+# "test: slow 20" is begun first, "test: alone: why" is linked by itself,
+# "test: release: why" is not run under ASan, "test: check-all: why" only there.
+MARKS	:= $(shell grep -rEo --include='*.[ct]' \
+	'^(/\*|\#) test: (slow [0-9]+|alone|release|check-all)' tests | \
+	sed -E 's,^([^:]*):.* test: ([a-z-]+) ?([0-9]*)$$,\3 \2=\1,; s,\.c$$,,' | \
+	LC_ALL=C sort -rn -k 1,1 | sed 's,.* ,,')
+marked	= $(patsubst $(1)=%,%,$(filter $(1)=%,$(MARKS)))
+slow_first = $(foreach n,$(call marked,slow),$(filter $n %/$n,$(1))) \
+	   $(filter-out $(foreach n,$(call marked,slow),$n %/$n),$(1))
+TESTS	:= $(call slow_first,$(call progs, \
 	   tests/unit/*.c tests/behaviour/*.c))
 DAEMON_TESTS := $(call progs,tests/daemon/*.c)
 # of the cluster's side: all but the daemon's main(), linked as it is needed
@@ -83,16 +79,16 @@ SHIM_A	:= $(BUILD)/libshim.a
 DAEMON_A := $(BUILD)/libdaemon.a
 SHIM_LIBS := -lnghttp2 -levent_openssl -levent_extra -levent_core -lssl \
 	   -lcrypto -lprotobuf-c
-SHIM_TESTS := $(call longest_first,$(call progs,tests/shim/*.c))
+SHIM_TESTS := $(call slow_first,$(call progs,tests/shim/*.c))
 CXX_TEST := $(BUILD)/tests/cxx/wrapper
 FUZZ_NAMES := image fence etcd frame shim
 FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
-REPLAYS	:= $(call longest_first,$(filter-out %/replay, \
+REPLAYS	:= $(call slow_first,$(filter-out %/replay, \
 	   $(call progs,tests/replay/*.c)))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 
 .PHONY: all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
-	run check check-all check-unit check-asan check-memcheck check-tsan \
+	run check check-all check-unit check-release check-memcheck check-tsan \
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-shim check-replay check-mutants check-crash check-stop \
 	check-double check-chaos check-model check-fuzz fuzz fuzz-search fuzzers lint \
@@ -111,7 +107,7 @@ help:
 	@echo 'make check-all	all of it, without shortcuts (hours); resumable'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
-	@echo 'check-unit -asan -memcheck -tsan -command -daemon -shim -cluster'
+	@echo 'check-unit -release -memcheck -tsan -command -daemon -shim -cluster'
 	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi -layout, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
@@ -131,7 +127,7 @@ demo: $(DEMO)
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) \
+	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) $(RENAME) \
 	    -MMD -MP -c -o $@ $<
 
 EXTRA_tests := -Itests $(QUICK_CC)
@@ -154,7 +150,52 @@ $(BUILD)/libleasehold.so: $(LIB_SO)
 link = $(call say,LINK)
 link_with = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(TESTS) $(DAEMON_TESTS): $(BUILD)/%: $(BUILD)/%.o \
+# One program a folder, and each test's name is a link to it: its main() is
+# called main_of_NAME there, and the program goes by the name that it is
+# called by (tests/support/multicall.h).  A test that is marked alone is not in
+# it.
+ALONE	:= $(addprefix $(BUILD)/,$(call marked,alone) $(call marked,release))
+IN_ONE	:= $(filter-out $(ALONE),$(TESTS) $(SHIM_TESTS) $(REPLAYS))
+ONES	:= $(addprefix $(BUILD)/,$(addsuffix /all-in-one,tests/unit \
+	   tests/behaviour tests/shim tests/replay))
+of_one	= $(sort $(filter $(BUILD)/$(1)/%,$(IN_ONE)))
+$(IN_ONE:%=%.o): RENAME = -Wno-missing-prototypes \
+    -Dmain=main_of_$(subst -,_,$(basename $(@F)))
+$(IN_ONE:%=%.o): tests/support/multicall.h
+
+# which tests there are changes when one is added, or removed
+.PHONY: FORCE
+$(ONES:%=%.c): $(BUILD)/%/all-in-one.c: FORCE
+	@mkdir -p $(@D)
+	$(Q){ echo '#define TESTS(X) \'; \
+	    printf '\tX(main_of_%s) \\\n' \
+	    $(notdir $(subst -,_,$(call of_one,$*))); \
+	    echo; echo '#include "support/multicall.h"'; } >$@.new
+	$(Q)if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(ONES:%=%.o): %.o: %.c tests/support/multicall.h
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_tests) -c -o $@ $<
+
+link_names = $(Q)for t in $(notdir $(IN_THIS)); do \
+	    ln -sf all-in-one $(@D)/$$t || exit; done
+$(BUILD)/tests/unit/all-in-one: IN_THIS = $(call of_one,tests/unit)
+$(BUILD)/tests/behaviour/all-in-one: IN_THIS = $(call of_one,tests/behaviour)
+$(BUILD)/tests/shim/all-in-one: IN_THIS = $(call of_one,tests/shim)
+$(BUILD)/tests/replay/all-in-one: IN_THIS = $(call of_one,tests/replay)
+
+.SECONDEXPANSION:
+$(IN_ONE): $$(@D)/all-in-one ;
+
+$(BUILD)/tests/unit/all-in-one $(BUILD)/tests/behaviour/all-in-one: \
+    $(BUILD)/%/all-in-one: $(BUILD)/%/all-in-one.o \
+    $$(addsuffix .o,$$(call of_one,$$*)) \
+    $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
+	$(link)
+	$(link_with)
+	$(link_names)
+
+$(filter $(ALONE),$(TESTS)) $(DAEMON_TESTS): $(BUILD)/%: $(BUILD)/%.o \
     $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
@@ -170,10 +211,12 @@ $(CXX_TEST): $(patsubst %.cc,$(BUILD)/%.o,$(wildcard tests/cxx/*.cc)) $(LIB_A)
 	$(link)
 	$(Q)$(CXX) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/replay/replay.o \
+$(BUILD)/tests/replay/all-in-one: $(BUILD)/tests/replay/all-in-one.o \
+    $(addsuffix .o,$(call of_one,tests/replay)) $(BUILD)/tests/replay/replay.o \
     $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with)
+	$(link_names)
 
 $(FENCES): $(BUILD)/%: $(BUILD)/%.o $(filter-out $(FENCES:%=%.o),$(call \
     objs,tests/fence/*.c)) $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
@@ -236,7 +279,14 @@ $(SHIM_SUPPORT): $(call objs,tests/shim/support/*.c)
 	$(call say,AR)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(SHIM_TESTS): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
+$(BUILD)/tests/shim/all-in-one: $(BUILD)/tests/shim/all-in-one.o \
+    $(addsuffix .o,$(call of_one,tests/shim)) $(SHIM_SUPPORT) \
+    $(call objs,tests/support/*.c) $(SHIM_A) $(DAEMON_A) $(REAPER_A) $(LIB_A)
+	$(link)
+	$(link_with) $(SHIM_LIBS) -linih
+	$(link_names)
+
+$(filter $(ALONE),$(SHIM_TESTS)): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
     $(call objs,tests/support/*.c) $(SHIM_A) $(DAEMON_A) $(REAPER_A) $(LIB_A)
 	$(link)
 	$(link_with) $(SHIM_LIBS) -linih
@@ -307,16 +357,16 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says what it took; the first that fails ends it.
-LAYERS	?= lint abi model unit command daemon shim cluster replay mutants \
-	   crash+stop fuzz fence asan chaos+tsan
+LAYERS	?= lint abi layout model unit command daemon shim cluster replay mutants \
+	   crash+stop fuzz fence chaos+tsan
 check: deps-check
 	@tests/layers $(LAYERS)
 
 # All that there is, without shortcuts: hours.  It can be interrupted, and goes
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
-ALL_LAYERS ?= lint abi model unit memcheck command daemon shim cluster replay \
-	   mutants crash stop double fuzz fence asan chaos tsan fuzz-search
+ALL_LAYERS ?= lint abi layout model unit memcheck command daemon shim cluster replay \
+	   mutants crash stop double fuzz fence release chaos tsan fuzz-search
 check-all: deps-check
 	@tests/layers --all $(ALL_LAYERS)
 
@@ -330,18 +380,21 @@ sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 
 # What each layer needs: built by itself or, while others wait, ahead of it
 # (tests/layers, which then says that nothing is left to build: BUILT=1).
-NEEDS_unit = tests cxx lib
-NEEDS_command = tool tests
+RELEASED = $(addprefix $(BUILD)/,$(call marked,release))
+NEEDS_unit = F=asan tests
+NEEDS_bindings = cxx lib $(RELEASED)
+NEEDS_release = tests shim-tests
+NEEDS_command = tool
 NEEDS_daemon = tool reaperd shim daemon-tests
-NEEDS_shim = shim-tests
+NEEDS_shim = F=asan shim-tests
 NEEDS_cluster = tool shim reaperd cluster-tests
 NEEDS_stepped = F=hooks stepped
 NEEDS_replay = F=hooks replays
+NEEDS_mutants = F=hooks replays step
 NEEDS_fuzz = F=asan fuzzers
 NEEDS_fence = F=hooks fences
 NEEDS_crash = step
 NEEDS_chaos = chaos
-NEEDS_asan = F=asan $(ASANED)
 NEEDS_tsan = F=tsan chaos $(LIVE:%=build/tsan/tests/behaviour/%)
 NEEDS_memcheck = tests
 NEEDS_abi = lib
@@ -349,27 +402,40 @@ ready	= $(if $(BUILT),,$(sub) $(NEEDS_$(1)))
 ready-%:
 	$(sub) $(NEEDS_$*)
 
+# Unit, behaviour and shim programs run under ASan and UBSan, leaks included.
+# LH_TEST_SLOW: spans that a slower build must not be measured by are longer.
+under_asan = LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=1
+asaned	= $(call slow_first,$(addprefix build/asan/,$(filter-out \
+	   $(call marked,release) $(if $(ALL),,$(call marked,check-all)), \
+	   $(1:$(BUILD)/%=%))))
 check-unit:
 	$(call ready,unit)
+	$(call ready,bindings)
 	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) $(PROVE) \
-	    tests/python/leasehold.t $(TESTS) $(CXX_TEST)
+	    tests/python/leasehold.t $(CXX_TEST) $(RELEASED)
+	@$(under_asan) $(PATIENT) $(call asaned,$(TESTS))
+
+# the same, and the shim's, as they are installed: make check-all
+check-release:
+	$(call ready,release)
+	@$(PATIENT) $(call slow_first,$(TESTS) $(SHIM_TESTS))
 
 check-command:
 	$(call ready,command)
 	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
-	    $(call longest_first,$(wildcard tests/command/*.t))
+	    $(call slow_first,$(wildcard tests/command/*.t))
 
 check-daemon:
 	$(call ready,daemon)
 	@LEASEHOLD=$(abspath $(TOOL)) REAPERD=$(abspath $(REAPERD)) \
 	    SHIMD=$(abspath $(SHIMD)) \
-	    tests/as-job $(PROVE) $(call longest_first, \
+	    tests/as-job $(PROVE) $(call slow_first, \
 	    $(wildcard tests/daemon/*.t)) $(DAEMON_TESTS)
 
 # with etcd, which each test starts for itself
 check-shim:
 	$(call ready,shim)
-	@$(PATIENT) $(SHIM_TESTS)
+	@$(under_asan) $(PATIENT) $(call asaned,$(SHIM_TESTS))
 
 .PHONY: cluster-tests stepped check-cluster
 cluster-tests: $(CLUSTER)
@@ -385,7 +451,7 @@ check-cluster:
 	    STEPPED=$(abspath build/hooks/tests/cluster/stepped) \
 	    STEPS='$(if $(ALL),all)' tests/as-job \
 	    tests/prove -j$(shell expr 1 + $(CPUS)) \
-	    $(call longest_first,$(wildcard tests/cluster/*.t))
+	    $(call slow_first,$(wildcard tests/cluster/*.t))
 
 check-replay:
 	$(call ready,replay)
@@ -397,7 +463,7 @@ check-fuzz:
 	$(call ready,fuzz)
 	$(sub) -O $(FUZZ_NAMES:%=check-fuzz-%)
 check-fuzz-%:
-	@ASAN_OPTIONS=detect_leaks=0 $(PROVE) build/asan/tests/fuzz/$* :: \
+	@ASAN_OPTIONS=detect_leaks=1 $(PROVE) build/asan/tests/fuzz/$* :: \
 	    --runs $(FUZZ_RUNS) tests/fuzz/corpus/$*
 
 # needs clang and libclang-rt-14-dev: tools/deps fuzz
@@ -443,21 +509,6 @@ check-chaos:
 	$(call ready,chaos)
 	@$(PROVE) $(REJECTS)
 	@$(PROVE) $(CHAOS) :: --seconds $(CHAOS_SECONDS) --procs 8
-
-# leaks are memcheck's: some of these programs exit without closing on purpose
-# those that only do more of what others do
-ASAN_LONG := $(if $(ALL),,gate-survives-kill ten-million-keys \
-	ten-thousand-handles part-played-again)
-# ASan's allocator (GCC 12) is not held over fork, as libc's is: a child that
-# was forked beside another thread's malloc() waits for its lock forever
-ASAN_LONG += live-fork
-ASANED = $(patsubst build/release/%,build/asan/%,$(filter-out \
-	$(ASAN_LONG:%=$(BUILD)/tests/behaviour/%) \
-	$(ASAN_LONG:%=$(BUILD)/tests/unit/%),$(TESTS)) $(SHIM_TESTS))
-check-asan:
-	$(call ready,asan)
-	@LH_TEST_SLOW=3 ASAN_OPTIONS=detect_leaks=0 $(PATIENT) \
-	    $(call longest_first,$(ASANED))
 
 LIVE := live-callback live-from-many-threads live-loss-told-once \
 	many-live-handle watch-misses-nothing

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 20 */
 /*
  * G8: a cluster that cannot be reached is -EHOSTUNREACH, with words that say
  * what is away: no shim, one that says so, that is killed or stopped, that says

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 31 */
 /*
  * G9: a cluster key's lease ends with this host's session in the cluster, for
  * good, by the clock alone if need be: the shim dead, stopped, or cut off.  Who

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 5 */
 /*
  * The rarer wishes, for cluster keys: request ids, holder ids, values,
  * policies, named sessions and hand-over; tokens when those of a revision are

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 6 */
 /*
  * T6, G6: threads and processes take keys at random, in both modes, and
  * release them again.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 9 */
 /*
  * T6: eight parties, each with a key and waiting for the next one's: exactly
  * one of them is told -EDEADLK, soon after the circle was closed, and the same

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 6 */
 /*
  * T6: who waits for a lease of its own is in a deadlock with itself, in another
  * attachment too; not so if the lease is one that other threads may release

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 9 */
 /*
  * G1, G2 while keys come and go: processes take and release random keys, by
  * name and through opened keys, trying and waiting, in a table with fewer slots

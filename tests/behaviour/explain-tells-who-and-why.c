@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 10 */
 /*
  * An explanation says who is in the way and what they do: whether they run,
  * what the holder's thread waits for in turn, who waits, and our own place.

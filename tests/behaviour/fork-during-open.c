@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: alone: it defines open() */
 /*
  * G4: a fork by another thread in the middle of lh_open() gives the child no
  * copy of what the new session's life hangs on: when the parent is killed, its

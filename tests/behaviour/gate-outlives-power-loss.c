@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: alone: it defines msync() */
 /*
  * G2: with LH_GATE_DURABLE no loss of power lets a token pass that is older
  * than one that was told to pass.

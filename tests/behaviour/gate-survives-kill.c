@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 13 */
 /*
  * G4, G5: whoever is killed or stopped at whatever instruction of a check
  * leaves a gate that everyone else goes on using, with marks that never fall.

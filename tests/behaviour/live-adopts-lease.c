@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 7 */
 /*
  * G3, G9: a lease that was had by a ticket, as a permit, in a named session or
  * by a plain acquire is renewed, watched, lost and released by a live handle

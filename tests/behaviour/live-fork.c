@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: release: ASan's malloc() lock is not held over fork() */
 /*
  * G4: a forked child has no live handle: what it inherited is refused, call by
  * call, the parent's lease goes on, and the child's own handles are as good as

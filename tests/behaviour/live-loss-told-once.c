@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 7 */
 /*
  * G9, T7: whatever ends a live lease, its handle is told so within a second or
  * at the deadline, once, with the reason; and it does not come back by itself.

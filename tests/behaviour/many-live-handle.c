@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 12 */
 /*
  * One live handle over many keys: all renewed over many ttls, valid while all
  * are; the loss of one loses all, the others are free, and the watch tells

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 11 */
 /*
  * Many keys are acquired in one order whatever the order of the items: four
  * processes that ask for overlapping sets in opposite orders, without a limit

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 11 */
 /*
  * Many keys: those that are won are kept, over many ttls, while the call waits
  * for the rest; it keeps its place in that queue; and when it returns all are

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 6 */
 /*
  * Policy live: a lease whose holder runs is moved on before its deadline, by
  * whoever wants the key, or by the reaper; one whose holder is stopped or dead

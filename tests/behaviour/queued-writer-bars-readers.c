@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 5 */
 /*
  * G7: while a writer waits for readers to go, new readers of the same or lower
  * priority are kept out, those of a higher priority are not; in the default

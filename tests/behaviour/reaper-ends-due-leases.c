@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 5 */
 /*
  * T5: a lease that is past its deadline and that nobody waits for is ended by a
  * running reaper, exclusive or shared, of any ttl; not before the deadline; and

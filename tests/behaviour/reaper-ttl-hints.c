@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 7 */
 /*
  * T5, G12: the reaper learns of leases from one word of each chunk, and looks
  * as seldom as that allows.  A short ttl after long ones is noticed in time; a

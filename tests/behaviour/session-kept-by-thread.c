@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 6 */
 /*
  * lh_session_keep(): a thread renews the session over many ttls; not after the
  * handle is closed, nor after it was told to stop; and who dies keeps nothing.

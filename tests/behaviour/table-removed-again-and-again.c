@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 6 */
 /*
  * G2 over re-creation: while processes open a table, take a key and go, others
  * remove it under them, by force or not, or are killed while they do.  Every

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: check-all: it takes minutes and gigabytes */
 /*
  * A table of ten million keys: all of them are made, each is found, a thousand
  * of them are held at once, and the rest can be forgotten and made again.  (A

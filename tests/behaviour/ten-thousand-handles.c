@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 13 */
 /*
  * Ten thousand live handles are renewed by one thread, none is lost, and the
  * thread is gone again some time after the last one.

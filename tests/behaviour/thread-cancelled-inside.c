@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: alone: it has options of its own for ASan */
 /*
  * G8: pthread_cancel() of a thread that is inside a call takes nothing with it
  * that others need: neither a lock of this process nor a place in a queue.

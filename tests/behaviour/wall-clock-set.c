@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: alone: it defines clock_gettime() */
 /*
  * The wall clock is set, a year ahead and a year back, while leases are held
  * and waited for: nothing happens.  Leases last as long as they would have,

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # Processes of a host are paused for longer than their leases, wherever they
 # are; then a whole host is, for longer than its session.  What they do when
 # they go on is kept out by the gate, and they are told that they lost it.

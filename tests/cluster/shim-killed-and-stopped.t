@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # A shim is killed and started again, stopped for longer than the session's
 # time, stopped for a little: nothing is held twice, and all go on.
 . "$(dirname "$0")/lib.sh"

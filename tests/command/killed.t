@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # `leasehold` itself is killed: its command dies with it, and the key is free
 # then, unless a descendant kept the liveness descriptor: then at the deadline.
 . "$(dirname "$0")/lib.sh"

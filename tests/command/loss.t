@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # The lease outlives its ttl while we renew it; where we cannot, because we are
 # stopped, others get the key at the deadline, and when we are continued the
 # whole tree of the command is ended.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # Renewals that fail for a while are borne; if they go on failing, the command
 # is told to end, and killed, before the deadline, so that it never runs beside
 # the next holder.  (Timeline in tools/renewal_schedule.h.)

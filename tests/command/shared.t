@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # run -s: readers share a key with each other and with no writer.
 . "$(dirname "$0")/lib.sh"
 table shared

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
+# test: slow 10
 """On a terminal: ^C, ^Z and fg, pipelines, progress, colours.
 
 A real shell with job control runs on a pseudo-terminal; what is typed and what

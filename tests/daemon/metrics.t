@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # The metrics: whoever connects gets them, however he asks; and whoever
 # misbehaves harms nobody.
 watch_s=300

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# test: slow 10
 # With nothing to do the daemon does next to nothing, and needs little memory;
 # nor do files that come and go in /dev/shm keep it busy.  Nor does its sister,
 # the shim, wake for nothing.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 8 */
 /*
  * G4 to G7: a reader that cannot join others, its key being in a range of long
  * ago, is stopped at one access after the other, from when it finds that until

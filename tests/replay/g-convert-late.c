@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 8 */
 /*
  * G11: a conversion that comes too late harms nobody.
  *

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 8 */
 /*
  * G1, G4, G5, G6: idle readers, and readers that leave, against whoever comes
  * at that moment.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 8 */
 /*
  * Named sessions: one ends, or a process that presents a lease of it is killed,
  * while that lease is being handed over, converted, or used to set a value.

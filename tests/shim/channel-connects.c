@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 5 */
 /*
  * A channel says how it stands: up when the server speaks HTTP/2, down once and
  * with a reason when nobody is there, nobody speaks, or nobody answers a ping.

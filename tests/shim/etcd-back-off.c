@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 18 */
 /*
  * A store that is away is tried again by itself, soon at first and then less
  * often, and never in a busy loop: also when it takes connections and drops

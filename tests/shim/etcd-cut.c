@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 9 */
 /*
  * The connection is cut after each byte of what is asked, and of what is
  * answered: what is told to be done is done, what is told not to be applied is

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 9 */
 /*
  * An endpoint that takes connections and says nothing (its machine is stopped,
  * say) costs the time of one try, once in a while, and not one each time that

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 14 */
 /*
  * Three members: when one is killed or stopped, the leader above all, what was
  * under way is done or unknown, and soon another member answers.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 10 */
 /*
  * Users: a password gives a token, which is renewed when etcd forgets it; a
  * wrong password, no password and what one may not do are told as such.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 24 */
 /*
  * G1, G2 over hosts: processes of three hosts, each with its table and its
  * shim, acquire one cluster key as fast as they can, by lh_acquire(), beside

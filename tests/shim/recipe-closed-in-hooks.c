@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 10 */
 /*
  * Whatever is told, who is told may close the member, or retire it, there and
  * then; and leave and ask for claims.  (What this test is for is seen with

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 5 */
 /*
  * What nobody contends for costs two transactions, one to have it and one to
  * give it back, and takes as long as these take by themselves (figures are

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 7 */
 /*
  * A member that dies, and one that is cut off: others get its keys, not before
  * its D, and nothing of it stays.  It learns of it for certain when it is back.

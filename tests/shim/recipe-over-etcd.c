@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 25 */
 /*
  * Members in processes of their own, over a real etcd of three, which contend
  * for a few keys while the leader is killed and stopped: a gate in memory that

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 9 */
 /*
  * Answers that come after changes that are younger than they: the watch has
  * told of a deletion, or has missed one, before the answer that does not know

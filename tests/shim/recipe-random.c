@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 24 */
+/* test: alone: it has arguments */
 /*
  * Three members over a few keys, everything going wrong at random: calls
  * refused, denied, lost, late, slow; the watch late, with gaps; members cut

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 5 */
 /*
  * A claim that waits is granted by the watch alone, at the revision at which
  * the last of those ahead was deleted; and is not where that does not follow:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 15 */
 /*
  * The cluster is away: rights end at D and not later; leases under them are
  * broken, and do not come back with the cluster (G9); who asks is told; another

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 10 */
 /*
  * All permission is taken away from a host that has its session: who wants a
  * key after that is told that this is why there is none.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 25 */
 /*
  * A shim that adopts a session, and is let write and not look: D moves on, and
  * what it has is never known.  What is held stays; who asks is told, and why,

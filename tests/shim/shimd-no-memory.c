@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 7 */
+/* test: alone: its calloc() fails (--wrap=calloc) */
 /*
  * A shim that once has no memory, at any place on its way to a newer base: who
  * asked is told so, or gets it; and it is asked for again.  On its way to the

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 16 */
 /*
  * Three hosts, processes on each of them, and a store in which everything goes
  * wrong that can: requests and answers that are lost, late, refused and denied,

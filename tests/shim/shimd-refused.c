@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 18 */
 /*
  * A store that is there and refuses whatever is written (no space, no
  * permission): who asks a shim that begins then is told so, soon, and does not

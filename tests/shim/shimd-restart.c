@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 36 */
 /*
  * A shim that is killed and started again adopts its session: who holds a key
  * goes on holding it.  If it comes back too late, all is void.  A second shim

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: slow 23 */
 /*
  * A part of a test (support/part.h) counts as it is, be it ever so short or
  * long, and is played again only where those in it were kept from running.
