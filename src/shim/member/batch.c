@@ -4,7 +4,7 @@
  *
  * Three transactions, each of which compares our session's key, so that it does
  * nothing when it comes after the session's end.  They are fit to be asked
- * twice, since an answer can be lost (store_ask.c).
+ * twice, since an answer can be lost (store_call.c).
  *
  *	TRY	if nobody who excludes us is in any of the queues:
  *		put our keys, and look how old they are.  Done: granted, at
@@ -59,58 +59,58 @@
 /* What is sent. */
 
 static int
-try_send(struct ask *a)
+try_send(struct store_call *call)
 {
-	struct batch *b = a->owner;
-	struct txn *t = txn_begin(a->r);
+	struct batch *b = call->owner;
+	struct txn *t = txn_begin(call->r);
 	struct claim *c;
 
-	txn_session(a->r);
+	txn_require_session(call->r);
 	TAILQ_FOREACH(c, &b->claims, of_list) {
 		txn_compare(t, c->mode == CLAIM_SHARED ? c->key->writers :
 		    c->key->queue, KV_VERSION, 0);
-		txn_put(a->r, c->own, text_bytes(a->r->host));
+		txn_put(call->r, c->own, text_bytes(call->r->host));
 		(void)txn_get(t, false, c->key->queue);
 	}
 	TAILQ_FOREACH(c, &b->claims, of_list)
 		txn_get(t, true, one_key(c->own))->keys_only = true;
-	return txn_send(a);
+	return txn_send(call);
 }
 
 static int
-enqueue_send(struct ask *a)
+enqueue_send(struct store_call *call)
 {
-	struct batch *b = a->owner;
-	struct txn *t = txn_begin(a->r);
+	struct batch *b = call->owner;
+	struct txn *t = txn_begin(call->r);
 	struct claim *c;
 
-	txn_session(a->r);
+	txn_require_session(call->r);
 	TAILQ_FOREACH(c, &b->claims, of_list) {
 		txn_compare(t, one_key(c->own), KV_VERSION, 0);
-		txn_put(a->r, c->own, text_bytes(a->r->host));
+		txn_put(call->r, c->own, text_bytes(call->r->host));
 		(void)txn_get(t, false, c->key->queue);
 	}
 	TAILQ_FOREACH(c, &b->claims, of_list)
 		txn_get(t, true, c->key->queue)->keys_only = true;
-	return txn_send(a);
+	return txn_send(call);
 }
 
 static int
-confirm_send(struct ask *a)
+confirm_send(struct store_call *call)
 {
-	struct batch *b = a->owner;
-	struct txn *t = txn_begin(a->r);
+	struct batch *b = call->owner;
+	struct txn *t = txn_begin(call->r);
 	struct claim *c;
 
-	txn_session(a->r);
+	txn_require_session(call->r);
 	TAILQ_FOREACH(c, &b->claims, of_list) {
 		txn_compare(t, one_key(c->own), KV_CREATE, c->create);
-		txn_put(a->r, c->own, text_bytes(a->r->host));
+		txn_put(call->r, c->own, text_bytes(call->r->host));
 		txn_get(t, false, c->key->queue)->keys_only = true;
 	}
 	TAILQ_FOREACH(c, &b->claims, of_list)
 		txn_get(t, true, c->key->queue)->keys_only = true;
-	return txn_send(a);
+	return txn_send(call);
 }
 
 /* What came of it. */
@@ -212,21 +212,21 @@ set_ages(struct batch *b, const struct kv_answer *answer)
 }
 
 static void
-try_done(struct ask *a, const struct kv_answer *answer)
+try_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct batch *b = a->owner;
-	struct recipe *r = a->r;
+	struct batch *b = call->owner;
+	struct recipe *r = call->r;
 	char who[WHY_MAX] = "";
 	struct claim *c;
-	bool ours = a->unknown;
+	bool ours = call->unknown;
 
-	b->ask = NULL;
+	b->call = NULL;
 	if (answer->succeeded) {
 		set_ages(b, answer);
 		grant(b, answer->revision);
 		return;
 	}
-	if (!session_is_there(r, answer)) {
+	if (!txn_has_session(r, answer)) {
 		r->on_session_ended(r, SESSION_ENDED);
 		return;
 	}
@@ -253,12 +253,12 @@ try_done(struct ask *a, const struct kv_answer *answer)
 }
 
 static void
-enqueue_done(struct ask *a, const struct kv_answer *answer)
+enqueue_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct batch *b = a->owner;
+	struct batch *b = call->owner;
 	struct claim *c;
 
-	b->ask = NULL;
+	b->call = NULL;
 	if (answer->succeeded) {
 		TAILQ_FOREACH(c, &b->claims, of_list)
 			c->create = answer->revision;
@@ -266,8 +266,8 @@ enqueue_done(struct ask *a, const struct kv_answer *answer)
 			grant(b, answer->revision);
 		else
 			wait_turn(b, answer->revision);
-	} else if (!session_is_there(a->r, answer)) {
-		a->r->on_session_ended(a->r, SESSION_ENDED);
+	} else if (!txn_has_session(call->r, answer)) {
+		call->r->on_session_ended(call->r, SESSION_ENDED);
 	} else {
 		(void)read_queues(b, answer, 1);
 		wait_turn(b, answer->revision);
@@ -275,14 +275,14 @@ enqueue_done(struct ask *a, const struct kv_answer *answer)
 }
 
 static void
-confirm_done(struct ask *a, const struct kv_answer *answer)
+confirm_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct batch *b = a->owner;
+	struct batch *b = call->owner;
 
-	b->ask = NULL;
+	b->call = NULL;
 	if (!answer->succeeded) {
-		if (!session_is_there(a->r, answer)) {
-			a->r->on_session_ended(a->r, SESSION_ENDED);
+		if (!txn_has_session(call->r, answer)) {
+			call->r->on_session_ended(call->r, SESSION_ENDED);
 			return;
 		}
 		(void)read_queues(b, answer, 1);
@@ -297,20 +297,20 @@ confirm_done(struct ask *a, const struct kv_answer *answer)
 }
 
 static void
-paused(struct ask *a)
+paused(struct store_call *call)
 {
-	batch_settle(a->owner);
+	batch_settle(call->owner);
 }
 
-static const struct ask_ops try_ops = {
+static const struct store_call_ops try_ops = {
 	.send = try_send, .done = try_done, .refused = batch_refused,
 	.paused = paused, .anyway = true
 };
-static const struct ask_ops enqueue_ops = {
+static const struct store_call_ops enqueue_ops = {
 	.send = enqueue_send, .done = enqueue_done, .refused = batch_refused,
 	.paused = paused, .anyway = true
 };
-static const struct ask_ops confirm_ops = {
+static const struct store_call_ops confirm_ops = {
 	.send = confirm_send, .done = confirm_done,
 	.refused = batch_confirm_refused, .paused = paused, .anyway = true
 };
@@ -321,7 +321,7 @@ batch_start(struct batch *b)
 	struct recipe *r = b->r;
 	struct claim *c;
 
-	if (b->ask != NULL || b->step == BATCH_WAIT)
+	if (b->call != NULL || b->step == BATCH_WAIT)
 		return;
 	if (!r->settled || (r->store != KV_HERE && b->step == BATCH_TRY)) {
 		if (b->step == BATCH_TRY)
@@ -331,9 +331,9 @@ batch_start(struct batch *b)
 	if (b->step != BATCH_CONFIRM)
 		TAILQ_FOREACH(c, &b->claims, of_list)
 			claim_name(c);
-	b->ask = ask_start(r, b->step == BATCH_TRY ? &try_ops :
+	b->call = store_call_start(r, b->step == BATCH_TRY ? &try_ops :
 	    b->step == BATCH_ENQUEUE ? &enqueue_ops : &confirm_ops, b);
-	if (b->ask != NULL)
+	if (b->call != NULL)
 		return;
 	if (b->step == BATCH_CONFIRM)
 		sweep_soon(r, 1000);	/* that is when it is tried again */
@@ -348,7 +348,7 @@ batch_check(struct batch *b, int64_t revision)
 	bool sure = revision != 0 && !b->anchor;
 	struct claim *c;
 
-	if (b->step != BATCH_WAIT || b->ask != NULL)
+	if (b->step != BATCH_WAIT || b->call != NULL)
 		return;
 	TAILQ_FOREACH(c, &b->claims, of_list) {
 		if (c->n_ahead != 0)

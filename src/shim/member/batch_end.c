@@ -45,14 +45,14 @@ batch_end_leavers(struct batch *b)
 {
 	struct claim *c, *next;
 
-	if (b->ask != NULL && b->ask->in_flight)
+	if (b->call != NULL && b->call->in_flight)
 		return false;
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
 		if (!c->wants_leave && !c->vanished)
 			continue;
 		batch_take_out(b, c);
 		if (c->wants_leave && c->state == CLAIM_ASKED &&
-		    (b->ask == NULL || !b->ask->sent))
+		    (b->call == NULL || !b->call->sent))
 			claim_end(c, END_LEFT, 0, "");
 		else if (c->wants_leave)
 			claim_go(c);
@@ -67,18 +67,18 @@ batch_end_leavers(struct batch *b)
 }
 
 bool
-batch_refused(struct ask *a, const struct kv_answer *answer)
+batch_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct batch *b = a->owner;
+	struct batch *b = call->owner;
 	struct claim *c;
 
-	if (!answer->denied && (b->step != BATCH_TRY || a->unknown))
+	if (!answer->denied && (b->step != BATCH_TRY || call->unknown))
 		return false;
-	b->ask = NULL;
+	b->call = NULL;
 	/* What was UNKNOWN may have been done, or be yet: that is told then. */
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
 		batch_end(b, c, c->create != 0 ||
-		    (c->wants_leave && a->unknown), END_FAILED,
+		    (c->wants_leave && call->unknown), END_FAILED,
 		    answer->denied ? EACCES : EHOSTUNREACH, answer->why);
 	batch_free(b);
 	return true;
@@ -104,14 +104,14 @@ not_anchored(struct batch *b, const char *why)
 /* The permission was taken away meanwhile, and not for a moment: who waits is
  * told, and nobody else waits for the other keys of the batch. */
 bool
-batch_confirm_refused(struct ask *a, const struct kv_answer *answer)
+batch_confirm_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct batch *b = a->owner;
+	struct batch *b = call->owner;
 	struct claim *c;
 
-	if (!answer->denied || a->tries < DENIALS)
+	if (!answer->denied || call->tries < DENIALS)
 		return false;
-	b->ask = NULL;
+	b->call = NULL;
 	if (b->anchor)
 		not_anchored(b, answer->why);
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
@@ -126,7 +126,7 @@ batches_away(struct recipe *r, const char *why)
 	struct batch *b, *next;
 
 	TAILQ_FOREACH_SAFE(b, &r->batches, all, next)
-		if (b->step == BATCH_TRY && b->ask != NULL &&
-		    !b->ask->in_flight && !b->ask->unknown)
+		if (b->step == BATCH_TRY && b->call != NULL &&
+		    !b->call->in_flight && !b->call->unknown)
 			batch_fail(b, END_FAILED, EHOSTUNREACH, why);
 }

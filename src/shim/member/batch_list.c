@@ -36,7 +36,7 @@ batch_take_out(struct batch *b, struct claim *c)
 void
 batch_free(struct batch *b)
 {
-	ask_drop(b->ask);
+	store_call_drop(b->call);
 	TAILQ_REMOVE(&b->r->batches, b, all);
 	free(b);
 }

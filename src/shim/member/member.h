@@ -5,7 +5,7 @@
  *
  *	timers.c		the clock, jitter, timers
  *	names.c			names of keys in the store, and back
- *	store_ask.c		asks the store until the answer is definite
+ *	store_call.c		asks the store until the answer is definite
  *	resync_pages.c		reads everything under our root, page by page
  *	peers.c			sessions of other members; ends dead ones
  *	member_claim.c		claims as objects, how they end, their deletion
@@ -43,28 +43,29 @@ struct txn {
 	struct kv_txn t;
 };
 
-/* store_ask.c */
+/* store_call.c */
 
-struct ask;
+struct store_call;
 
-struct ask_ops {
+struct store_call_ops {
 	/* Build it and pass it on; what the engine returned. */
-	int (*send)(struct ask *a);
-	void (*done)(struct ask *a, const struct kv_answer *answer);
+	int (*send)(struct store_call *call);
+	void (*done)(struct store_call *call, const struct kv_answer *answer);
 	/* NOT_APPLIED, and nothing that was UNKNOWN is out (once: or UNKNOWN).
 	 * True: that is all; NULL, or false: it is asked again. */
-	bool (*refused)(struct ask *a, const struct kv_answer *answer);
+	bool (*refused)(struct store_call *call,
+	    const struct kv_answer *answer);
 	/* It will be asked again, and is not under way now.  May be NULL. */
-	void (*paused)(struct ask *a);
+	void (*paused)(struct store_call *call);
 	bool once;			/* UNKNOWN is told so, too */
 	bool anyway;			/* NOT_APPLIED is told though one that
 					 * was UNKNOWN is out */
 };
 
-struct ask {
-	TAILQ_ENTRY(ask) all;		/* r->asks */
+struct store_call {
+	TAILQ_ENTRY(store_call) all;	/* r->calls */
 	struct recipe *r;
-	const struct ask_ops *ops;
+	const struct store_call_ops *ops;
 	void *owner;
 	void *data;			/* freed with it */
 	int64_t number;
@@ -78,23 +79,24 @@ struct ask {
 };
 
 /* Asked now, or when there is a store.  NULL: no memory. */
-struct ask *ask_start(struct recipe *r, const struct ask_ops *ops, void *owner);
-void ask_drop(struct ask *a);		/* NULL: nothing */
-void ask_all_again(struct recipe *r);	/* the store is back */
-void ask_free_all(struct recipe *r);
+struct store_call *store_call_start(struct recipe *r,
+    const struct store_call_ops *ops, void *owner);
+void store_call_drop(struct store_call *call);		/* NULL: nothing */
+void store_call_send_all(struct recipe *r);	/* the store is back */
+void store_call_free_all(struct recipe *r);
 
 struct txn *txn_begin(struct recipe *r);
 void txn_compare(struct txn *t, struct kv_range range, enum kv_subject subject,
     int64_t number);			/* EQUAL */
-void txn_session(struct recipe *r);	/* ours is alive */
+void txn_require_session(struct recipe *r);	/* ours is alive */
 void txn_put(struct recipe *r, struct kv_bytes key, struct kv_bytes value);
 void txn_delete(struct txn *t, struct kv_range range);
 struct kv_op *txn_get(struct txn *t, bool then, struct kv_range range);
-int txn_send(struct ask *a);
-int ask_grant(struct ask *a, int64_t id, int64_t ttl_s);
-int ask_revoke(struct ask *a);		/* a->number */
+int txn_send(struct store_call *call);
+int store_call_grant_lease(struct store_call *call, int64_t id, int64_t ttl_s);
+int store_call_revoke_lease(struct store_call *call); /* call->number */
 /* In an answer of `otherwise` that begins with a get of our session's key. */
-bool session_is_there(struct recipe *r, const struct kv_answer *answer);
+bool txn_has_session(struct recipe *r, const struct kv_answer *answer);
 
 /* names.c */
 
@@ -209,7 +211,7 @@ struct batch {
 	bool anchor;			/* a confirmation of a granted claim */
 	size_t n;
 	struct claims claims;
-	struct ask *ask;
+	struct store_call *call;
 };
 
 /* member_claim.c */
@@ -269,9 +271,10 @@ void batch_end(struct batch *b, struct claim *c, bool is_there,
  * something is under way.  True if the others are to be checked; false if there
  * are none, and the batch is gone, or something is under way. */
 bool batch_end_leavers(struct batch *b);
-/* What a try, an enqueueing; a confirmation is refused (ask_ops). */
-bool batch_refused(struct ask *a, const struct kv_answer *answer);
-bool batch_confirm_refused(struct ask *a, const struct kv_answer *answer);
+/* What a try, an enqueueing; a confirmation is refused (store_call_ops). */
+bool batch_refused(struct store_call *call, const struct kv_answer *answer);
+bool batch_confirm_refused(struct store_call *call,
+    const struct kv_answer *answer);
 /* The store has gone: what only was to be tried, and surely was not. */
 void batches_away(struct recipe *r, const char *why);
 
@@ -323,7 +326,7 @@ struct other {
 	uint64_t seen_ns;		/* when `mod` was first heard of */
 	unsigned ttl_ms, jitter_ms;
 	bool listed;
-	struct ask *ask;		/* to end it */
+	struct store_call *call;		/* to end it */
 };
 
 RB_HEAD(others, other);
@@ -347,7 +350,7 @@ void sweep_on_timer(evutil_socket_t fd, short what, void *r);
 void resync_next_page(struct recipe *r);
 
 /* resync.c */
-void resync_page_done(struct ask *a, const struct kv_answer *answer);
+void resync_page_done(struct store_call *call, const struct kv_answer *answer);
 
 enum {
 	TELL_STORE = 1, TELL_LOST = 2, TELL_UP = 4, TELL_ALIVE = 8,
@@ -359,7 +362,7 @@ struct recipe {
 	struct engine *e;
 	char root[ROOT_MAX + 1], host[HOST_MAX + 1];
 	struct txn txn;
-	TAILQ_HEAD(, ask) asks;
+	TAILQ_HEAD(, store_call) calls;
 	enum kv_state store;
 	bool stopped;			/* retired, or about to be */
 
@@ -369,7 +372,7 @@ struct recipe {
 	unsigned ttl_ms;		/* of this one */
 	bool adopted, settled;
 	uint64_t until_ns;
-	struct ask *session_ask;
+	struct store_call *session_call;
 	struct event session_timer;
 	unsigned losses;		/* in a row */
 	char session_key[ROOT_MAX + HEX + 8];
@@ -388,7 +391,7 @@ struct recipe {
 	char other_key[ROOT_MAX + HEX + 8];
 
 	struct event sweep_timer;
-	struct ask *sweep_ask;
+	struct store_call *resync_call;
 	bool sweep_again;
 	bool sweep_short;		/* of memory, for what it found */
 	int64_t sweep_revision;
@@ -400,7 +403,8 @@ struct recipe {
 	/* Functions of files above, for those below: set by recipe_open(). */
 	void (*on_answered)(struct recipe *r);	/* an answer was handled */
 	void (*on_session_ended)(struct recipe *r, const char *why);
-	void (*on_page)(struct ask *a, const struct kv_answer *answer);
+	void (*on_page)(struct store_call *call,
+	    const struct kv_answer *answer);
 
 	struct event soon;
 	unsigned tell;

@@ -190,52 +190,54 @@ struct leaving {
 };
 
 static int
-leave_send(struct ask *a)
+leave_send(struct store_call *call)
 {
-	struct txn *t = txn_begin(a->r);
-	struct leaving *l = a->data;
+	struct txn *t = txn_begin(call->r);
+	struct leaving *l = call->data;
 
 	for (size_t i = 0; i < l->n; i++)
 		txn_delete(t, one_key(l->c[i]->own));
-	return txn_send(a);
+	return txn_send(call);
 }
 
 static void
-leave_done(struct ask *a, const struct kv_answer *answer)
+leave_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct leaving *l = a->data;
+	struct leaving *l = call->data;
 
 	for (size_t i = 0; i < l->n; i++) {
 		struct claim *c = l->c[i];
 
-		TAILQ_REMOVE(&a->r->leaving, c, of_list);
+		TAILQ_REMOVE(&call->r->leaving, c, of_list);
 		if (c->create > answer->revision) {	/* it came late */
 			c->leave_asked = false;
-			TAILQ_INSERT_TAIL(&a->r->leaving, c, of_list);
+			TAILQ_INSERT_TAIL(&call->r->leaving, c, of_list);
 			continue;
 		}
-		a->r->stats.leaves++;
+		call->r->stats.leaves++;
 		claim_end(c, END_LEFT, 0, "");
 	}
 }
 
-static bool leave_refused(struct ask *a, const struct kv_answer *answer);
+static bool leave_refused(struct store_call *call,
+    const struct kv_answer *answer);
 
-static const struct ask_ops leave_ops = {
+static const struct store_call_ops leave_ops = {
 	.send = leave_send, .done = leave_done, .refused = leave_refused,
 	.anyway = true
 };
 
 /* One of them may not be deleted: each for itself, so that the others are. */
 static bool
-leave_refused(struct ask *a, const struct kv_answer *answer)
+leave_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct leaving *l = a->data, *one;
-	struct ask *other;
+	struct leaving *l = call->data, *one;
+	struct store_call *other;
 
 	while (answer->denied && l->n > 1) {
 		one = calloc(1, sizeof(*one));
-		other = one == NULL ? NULL : ask_start(a->r, &leave_ops, a->r);
+		other = one == NULL ? NULL :
+		    store_call_start(call->r, &leave_ops, call->r);
 		if (other == NULL) {
 			free(one);
 			break;
@@ -253,16 +255,16 @@ claims_flush(struct recipe *r)
 {
 	struct claim *c = TAILQ_LAST(&r->leaving, claims);
 	struct leaving *l;
-	struct ask *a;
+	struct store_call *call;
 
 	while (c != NULL && !c->leave_asked) {
 		l = calloc(1, sizeof(*l));
-		a = l == NULL ? NULL : ask_start(r, &leave_ops, r);
-		if (a == NULL) {
+		call = l == NULL ? NULL : store_call_start(r, &leave_ops, r);
+		if (call == NULL) {
 			free(l);
 			return;
 		}
-		a->data = l;
+		call->data = l;
 		for (; c != NULL && !c->leave_asked && l->n < KV_OPS_MAX;
 		    c = TAILQ_PREV(c, claims, of_list)) {
 			l->c[l->n++] = c;
@@ -283,11 +285,11 @@ claim_go(struct claim *c)
 void
 claims_drop_leaving(struct recipe *r)
 {
-	struct ask *a, *next;
+	struct store_call *call, *next;
 
-	TAILQ_FOREACH_SAFE(a, &r->asks, all, next)
-		if (a->ops == &leave_ops)
-			ask_drop(a);
+	TAILQ_FOREACH_SAFE(call, &r->calls, all, next)
+		if (call->ops == &leave_ops)
+			store_call_drop(call);
 }
 
 static void

@@ -70,10 +70,10 @@ session_range(struct recipe *r)
 
 /* Without memory: the same a little later. */
 static void
-ask_session(struct recipe *r, const struct ask_ops *ops)
+ask_session(struct recipe *r, const struct store_call_ops *ops)
 {
-	r->session_ask = ask_start(r, ops, r);
-	if (r->session_ask == NULL)
+	r->session_call = store_call_start(r, ops, r);
+	if (r->session_call == NULL)
 		timer_start(&r->session_timer, 100);
 }
 
@@ -121,22 +121,22 @@ go_up(struct recipe *r, int64_t create)
 /* Heartbeats. */
 
 static int
-beat_send(struct ask *a)
+beat_send(struct store_call *call)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 
 	(void)txn_begin(r);
-	txn_session(r);
+	txn_require_session(r);
 	txn_put(r, text_bytes(r->session_key), text_bytes(r->session_value));
-	return txn_send(a);
+	return txn_send(call);
 }
 
 static void
-beat_done(struct ask *a, const struct kv_answer *answer)
+beat_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 
-	r->session_ask = NULL;
+	r->session_call = NULL;
 	if (!answer->succeeded) {
 		session_lost(r, r->state == SESSION_LOOK ?
 		    "the session to adopt has ended" : SESSION_ENDED);
@@ -144,31 +144,31 @@ beat_done(struct ask *a, const struct kv_answer *answer)
 	}
 	if (r->state == SESSION_LOOK)
 		go_up(r, r->session.create_revision);
-	confirmed(r, a->sent_ns);
+	confirmed(r, call->sent_ns);
 }
 
-static const struct ask_ops beat_ops = {
+static const struct store_call_ops beat_ops = {
 	.send = beat_send, .done = beat_done
 };
 
 /* Adopting: the key, for its lease. */
 
 static int
-look_send(struct ask *a)
+look_send(struct store_call *call)
 {
-	struct txn *t = txn_begin(a->r);
+	struct txn *t = txn_begin(call->r);
 
-	(void)txn_get(t, true, session_range(a->r));
-	return txn_send(a);
+	(void)txn_get(t, true, session_range(call->r));
+	return txn_send(call);
 }
 
 static void
-look_done(struct ask *a, const struct kv_answer *answer)
+look_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 
-	r->session_ask = NULL;
-	if (!session_is_there(r, answer)) {
+	r->session_call = NULL;
+	if (!txn_has_session(r, answer)) {
 		session_lost(r, "the session to adopt is not there");
 		return;
 	}
@@ -179,21 +179,21 @@ look_done(struct ask *a, const struct kv_answer *answer)
 	ask_session(r, &beat_ops);
 }
 
-static const struct ask_ops look_ops = {
+static const struct store_call_ops look_ops = {
 	.send = look_send, .done = look_done
 };
 
 /* Making. */
 
 static int
-make_send(struct ask *a)
+make_send(struct store_call *call)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 	struct txn *t = txn_begin(r);
 
 	txn_compare(t, session_range(r), KV_VERSION, 0);
 	txn_put(r, text_bytes(r->session_key), text_bytes(r->session_value));
-	return txn_send(a);
+	return txn_send(call);
 }
 
 /* With another lease.  This one is revoked, or it would be there for a hundred
@@ -202,20 +202,20 @@ static void
 make_another(struct recipe *r)
 {
 	lease_revoke(r, r->lease);
-	r->session_ask = NULL;
+	r->session_call = NULL;
 	r->state = SESSION_NONE;
 	timer_start(&r->session_timer, with_jitter(200));
 }
 
 static void
-make_done(struct ask *a, const struct kv_answer *answer)
+make_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 
-	r->session_ask = NULL;
+	r->session_call = NULL;
 	if (answer->succeeded) {
 		go_up(r, answer->revision);
-		confirmed(r, a->sent_ns);
+		confirmed(r, call->sent_ns);
 	} else {
 		session_lost(r, "another session has the same name");
 	}
@@ -229,59 +229,59 @@ make_done(struct ask *a, const struct kv_answer *answer)
  * made again in between would go with it.  So it is asked for once.
  */
 static bool
-make_refused(struct ask *a, const struct kv_answer *answer)
+make_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	if (answer->fate == FATE_NOT_APPLIED && a->tries < 5)
+	if (answer->fate == FATE_NOT_APPLIED && call->tries < 5)
 		return false;
-	make_another(a->r);
+	make_another(call->r);
 	return true;
 }
 
-static const struct ask_ops make_ops = {
+static const struct store_call_ops make_ops = {
 	.send = make_send, .done = make_done, .refused = make_refused,
 	.once = true
 };
 
 static int
-lease_send(struct ask *a)
+lease_send(struct store_call *call)
 {
-	return ask_grant(a, a->r->lease, LEASE_S);
+	return store_call_grant_lease(call, call->r->lease, LEASE_S);
 }
 
 static void
 have_lease(struct recipe *r)
 {
-	r->session_ask = NULL;
+	r->session_call = NULL;
 	r->state = SESSION_MAKE;
 	ask_session(r, &make_ops);
 }
 
 static void
-lease_done(struct ask *a, const struct kv_answer *answer)
+lease_done(struct store_call *call, const struct kv_answer *answer)
 {
-	a->r->lease = answer->lease;
-	have_lease(a->r);
+	call->r->lease = answer->lease;
+	have_lease(call->r);
 }
 
 /* If one was UNKNOWN, it is that one's. */
 static bool
-lease_refused(struct ask *a, const struct kv_answer *answer)
+lease_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 
 	if (!answer->exists)
 		return false;
-	if (a->unknown) {
+	if (call->unknown) {
 		have_lease(r);
 		return true;
 	}
-	r->session_ask = NULL;
+	r->session_call = NULL;
 	r->state = SESSION_NONE;
 	timer_start(&r->session_timer, with_jitter(20));
 	return true;
 }
 
-static const struct ask_ops lease_ops = {
+static const struct store_call_ops lease_ops = {
 	.send = lease_send, .done = lease_done, .refused = lease_refused,
 	.anyway = true
 };
@@ -327,7 +327,7 @@ session_on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (r->session_ask != NULL)
+	if (r->session_call != NULL)
 		return;
 	switch (r->state) {
 	case SESSION_NONE:
@@ -369,8 +369,8 @@ session_lost(struct recipe *r, const char *why)
 	}
 	(void)strlcpy(r->lost_why, why, sizeof(r->lost_why));
 	(void)strlcpy(r->why, why, sizeof(r->why));
-	ask_drop(r->session_ask);
-	r->session_ask = NULL;
+	store_call_drop(r->session_call);
+	r->session_call = NULL;
 	r->state = SESSION_NONE;
 	r->settled = false;
 	r->adopting = ADOPT_NO;
@@ -394,53 +394,53 @@ session_changed(struct recipe *r, const struct kv_change *c)
 /* The end of it. */
 
 static int
-end_send(struct ask *a)
+end_send(struct store_call *call)
 {
-	struct txn *t = txn_begin(a->r);
+	struct txn *t = txn_begin(call->r);
 
-	txn_delete(t, session_range(a->r));
-	return txn_send(a);
+	txn_delete(t, session_range(call->r));
+	return txn_send(call);
 }
 
 static void
 retired(struct recipe *r)
 {
-	r->session_ask = NULL;
+	r->session_call = NULL;
 	r->state = SESSION_RETIRED;
 	r->tell |= TELL_RETIRED;
 }
 
 static int
-revoke_send(struct ask *a)
+revoke_send(struct store_call *call)
 {
-	return ask_revoke(a);
+	return store_call_revoke_lease(call);
 }
 
 static void
-revoke_done(struct ask *a, const struct kv_answer *answer)
+revoke_done(struct store_call *call, const struct kv_answer *answer)
 {
 	(void)answer;
-	retired(a->r);
+	retired(call->r);
 }
 
 static bool
-revoke_refused(struct ask *a, const struct kv_answer *answer)
+revoke_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	if (!answer->absent && (!answer->denied || a->tries < 3))
+	if (!answer->absent && (!answer->denied || call->tries < 3))
 		return false;
-	retired(a->r);
+	retired(call->r);
 	return true;
 }
 
-static const struct ask_ops revoke_ops = {
+static const struct store_call_ops revoke_ops = {
 	.send = revoke_send, .done = revoke_done, .refused = revoke_refused,
 	.anyway = true
 };
 
 static void
-end_done(struct ask *a, const struct kv_answer *answer)
+end_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 
 	(void)answer;
 	if (r->lease == 0) {
@@ -448,11 +448,11 @@ end_done(struct ask *a, const struct kv_answer *answer)
 		return;
 	}
 	ask_session(r, &revoke_ops);
-	if (r->session_ask != NULL)
-		r->session_ask->number = r->lease;
+	if (r->session_call != NULL)
+		r->session_call->number = r->lease;
 }
 
-static const struct ask_ops end_ops = {
+static const struct store_call_ops end_ops = {
 	.send = end_send, .done = end_done
 };
 
@@ -460,8 +460,8 @@ static const struct ask_ops end_ops = {
 void
 session_stop(struct recipe *r)
 {
-	ask_drop(r->session_ask);
-	r->session_ask = NULL;
+	store_call_drop(r->session_call);
+	r->session_call = NULL;
 	(void)event_del(&r->session_timer);
 	r->state = SESSION_RETIRE;
 	if (r->session.name == 0)

@@ -57,7 +57,7 @@ await_next(struct recipe *r)
 	struct other *o;
 
 	RB_FOREACH(o, others, &r->others)
-		if (o->ask == NULL && due_ns(o) < due)
+		if (o->call == NULL && due_ns(o) < due)
 			due = due_ns(o);
 	r->others_due_ns = due;
 	if (due == UINT64_MAX)
@@ -98,7 +98,7 @@ static void
 forget(struct other *o)
 {
 	lease_revoke(o->r, o->lease);
-	ask_drop(o->ask);
+	store_call_drop(o->call);
 	(void)RB_REMOVE(others, &o->r->others, o);
 	free(o);
 }
@@ -164,30 +164,30 @@ others_free(struct recipe *r)
 /* Its lease. */
 
 static int
-revoke_send(struct ask *a)
+revoke_send(struct store_call *call)
 {
-	return ask_revoke(a);
+	return store_call_revoke_lease(call);
 }
 
 static void
-revoke_done(struct ask *a, const struct kv_answer *answer)
+revoke_done(struct store_call *call, const struct kv_answer *answer)
 {
-	(void)a;
+	(void)call;
 	(void)answer;
 }
 
 static bool
-revoke_refused(struct ask *a, const struct kv_answer *answer)
+revoke_refused(struct store_call *call, const struct kv_answer *answer)
 {
 	if (answer->absent)
 		return true;	/* and so are its keys */
 	if (!answer->denied)
 		return false;	/* it would be there for a hundred years */
-	sweep_soon(a->r, with_jitter(50));
+	sweep_soon(call->r, with_jitter(50));
 	return true;
 }
 
-static const struct ask_ops revoke_ops = {
+static const struct store_call_ops revoke_ops = {
 	.send = revoke_send, .done = revoke_done, .refused = revoke_refused,
 	.anyway = true
 };
@@ -195,44 +195,45 @@ static const struct ask_ops revoke_ops = {
 void
 lease_revoke(struct recipe *r, int64_t lease)
 {
-	struct ask *a = lease == 0 ? NULL : ask_start(r, &revoke_ops, NULL);
+	struct store_call *call =
+	    lease == 0 ? NULL : store_call_start(r, &revoke_ops, NULL);
 
-	if (a == NULL)
+	if (call == NULL)
 		sweep_soon(r, with_jitter(50));
 	else
-		a->number = lease;
+		call->number = lease;
 }
 
 /* Its key. */
 
 static struct kv_range
-key_of(struct ask *a, struct other *o)
+key_of(struct store_call *call, struct other *o)
 {
-	name_session(a->r, o->name, a->r->other_key);
-	return one_key(text_bytes(a->r->other_key));
+	name_session(call->r, o->name, call->r->other_key);
+	return one_key(text_bytes(call->r->other_key));
 }
 
 static int
-steal_send(struct ask *a)
+steal_send(struct store_call *call)
 {
-	struct other *o = a->owner;
-	struct kv_range key = key_of(a, o);
-	struct txn *t = txn_begin(a->r);
+	struct other *o = call->owner;
+	struct kv_range key = key_of(call, o);
+	struct txn *t = txn_begin(call->r);
 
-	txn_compare(t, key, KV_MOD, a->number);
+	txn_compare(t, key, KV_MOD, call->number);
 	txn_delete(t, key);
 	(void)txn_get(t, false, key);
-	return txn_send(a);
+	return txn_send(call);
 }
 
 static void
-steal_done(struct ask *a, const struct kv_answer *answer)
+steal_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct other *o = a->owner;
-	struct recipe *r = a->r;
+	struct other *o = call->owner;
+	struct recipe *r = call->r;
 	uint64_t name = o->name;
 
-	o->ask = NULL;
+	o->call = NULL;
 	if (!answer->succeeded && answer->results->n == 1) {
 		other_heard(r, name, answer->results->pairs);
 		await_next(r);
@@ -243,19 +244,19 @@ steal_done(struct ask *a, const struct kv_answer *answer)
 }
 
 static bool
-steal_refused(struct ask *a, const struct kv_answer *answer)
+steal_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct other *o = a->owner;
+	struct other *o = call->owner;
 
 	if (!answer->denied)
 		return false;
-	o->ask = NULL;			/* it is not ours to do, now */
+	o->call = NULL;			/* it is not ours to do, now */
 	o->seen_ns = boottime_ns();
-	await_next(a->r);
+	await_next(call->r);
 	return true;
 }
 
-static const struct ask_ops steal_ops = {
+static const struct store_call_ops steal_ops = {
 	.send = steal_send, .done = steal_done, .refused = steal_refused
 };
 
@@ -269,12 +270,12 @@ others_on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	RB_FOREACH(o, others, &r->others)
-		if (o->ask == NULL && due_ns(o) <= now) {
-			o->ask = ask_start(r, &steal_ops, o);
-			if (o->ask == NULL)
+		if (o->call == NULL && due_ns(o) <= now) {
+			o->call = store_call_start(r, &steal_ops, o);
+			if (o->call == NULL)
 				o->seen_ns = now;
 			else	/* not one that is heard of meanwhile */
-				o->ask->number = o->mod;
+				o->call->number = o->mod;
 		}
 	await_next(r);
 }

@@ -205,7 +205,7 @@ on_state(enum kv_state state, const char *why, void *arg)
 		if (r->state == SESSION_NONE && !r->stopped &&
 		    !event_pending(&r->session_timer, EV_TIMEOUT, NULL))
 			session_begin(r);
-		ask_all_again(r);
+		store_call_send_all(r);
 	} else {
 		batches_away(r, why);
 	}
@@ -273,7 +273,7 @@ init(struct recipe *r, const struct recipe_opts *o)
 	r->marked = o->mark;
 	r->store = KV_AWAY;
 	r->watched = INT64_MAX;
-	TAILQ_INIT(&r->asks);
+	TAILQ_INIT(&r->calls);
 	TAILQ_INIT(&r->batches);
 	TAILQ_INIT(&r->leaving);
 	TAILQ_INIT(&r->found);
@@ -331,7 +331,7 @@ recipe_close(struct recipe *r)
 		*r->freed = true;
 	r->e->ops->close(r->e);
 	claims_free_all(r);
-	ask_free_all(r);
+	store_call_free_all(r);
 	others_free(r);
 	stop_timers(r);
 	(void)event_del(&r->soon);
@@ -341,7 +341,7 @@ recipe_close(struct recipe *r)
 void
 recipe_retire(struct recipe *r)
 {
-	struct ask *a, *next;
+	struct store_call *call, *next;
 
 	if (r->stopped)
 		return;
@@ -350,9 +350,9 @@ recipe_retire(struct recipe *r)
 	r->keeping = NULL;
 	r->tell = 0;
 	claims_free_all(r);
-	TAILQ_FOREACH_SAFE(a, &r->asks, all, next)
-		ask_drop(a);
-	r->session_ask = r->sweep_ask = NULL;
+	TAILQ_FOREACH_SAFE(call, &r->calls, all, next)
+		store_call_drop(call);
+	r->session_call = r->resync_call = NULL;
 	others_free(r);
 	stop_timers(r);
 	session_stop(r);
@@ -376,34 +376,34 @@ struct look {
 };
 
 static int
-look_send(struct ask *a)
+look_send(struct store_call *call)
 {
-	struct look *l = a->data;
-	struct txn *t = txn_begin(a->r);
+	struct look *l = call->data;
+	struct txn *t = txn_begin(call->r);
 
 	txn_get(t, true, (struct kv_range){ text_bytes(l->path),
 	    text_bytes(l->end) })->by_create = true;
-	return txn_send(a);
+	return txn_send(call);
 }
 
 static void
-look_done(struct ask *a, const struct kv_answer *answer)
+look_done(struct store_call *call, const struct kv_answer *answer)
 {
 	const struct kv_result *q = answer->results;
-	struct look *l = a->data;
+	struct look *l = call->data;
 	struct recipe_holder *h = calloc(q->n + 1, sizeof(*h));
 	bool writer = false;
 	struct place p;
 	size_t n = 0;
 
 	for (size_t i = 0; h != NULL && i < q->n; i++) {
-		if (!parse_place(a->r, q->pairs[i].key, &p))
+		if (!parse_place(call->r, q->pairs[i].key, &p))
 			continue;
 		h[n].host = q->pairs[i].value;
 		h[n].session = p.session;
 		h[n].mode = p.mode;
 		h[n].holds = !writer && (n == 0 || p.mode == CLAIM_SHARED);
-		h[n].ours = p.session == a->r->session.name;
+		h[n].ours = p.session == call->r->session.name;
 		h[n].since = q->pairs[i].create_revision;
 		writer = writer || p.mode == CLAIM_EXCLUSIVE;
 		n++;
@@ -413,16 +413,16 @@ look_done(struct ask *a, const struct kv_answer *answer)
 }
 
 static bool
-look_refused(struct ask *a, const struct kv_answer *answer)
+look_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct look *l = a->data;
+	struct look *l = call->data;
 
 	l->fn(answer->denied ? EACCES : EHOSTUNREACH, answer->why, NULL, 0,
 	    l->arg);
 	return true;
 }
 
-static const struct ask_ops look_ops = {
+static const struct store_call_ops look_ops = {
 	.send = look_send, .done = look_done, .refused = look_refused,
 	.once = true
 };
@@ -432,19 +432,19 @@ recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
     void *arg)
 {
 	struct look *l;
-	struct ask *a;
+	struct store_call *call;
 
 	if (key.len > CLAIM_KEY_MAX || r->stopped)
 		return -EINVAL;
 	if (r->store != KV_HERE)
 		return -EHOSTUNREACH;
 	l = calloc(1, sizeof(*l));
-	a = l == NULL ? NULL : ask_start(r, &look_ops, NULL);
-	if (a == NULL) {
+	call = l == NULL ? NULL : store_call_start(r, &look_ops, NULL);
+	if (call == NULL) {
 		free(l);
 		return -ENOMEM;
 	}
-	a->data = l;
+	call->data = l;
 	l->fn = fn;
 	l->arg = arg;
 	l->len = name_path(r, key, l->path);

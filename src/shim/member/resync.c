@@ -45,33 +45,33 @@ struct dead {
 };
 
 static int
-bury_send(struct ask *a)
+bury_send(struct store_call *call)
 {
-	struct txn *t = txn_begin(a->r);
-	struct dead *d = a->data;
+	struct txn *t = txn_begin(call->r);
+	struct dead *d = call->data;
 
 	for (size_t i = 0; i < d->n; i++) {
 		txn_compare(t, one_key(text_bytes(d->of[i].session)),
 		    KV_VERSION, 0);
 		txn_delete(t, one_key(text_bytes(d->of[i].key)));
 	}
-	return txn_send(a);
+	return txn_send(call);
 }
 
 /* Their leases go with them: who ended the sessions may not have been allowed
  * to, because of one of these keys. */
 static void
-bury_done(struct ask *a, const struct kv_answer *answer)
+bury_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct dead *d = a->data;
+	struct dead *d = call->data;
 	int64_t last = 0;
 
 	if (!answer->succeeded)
 		return;
-	a->r->stats.swept += d->n;
+	call->r->stats.swept += d->n;
 	for (size_t i = 0; i < d->n; i++) {
 		if (d->of[i].lease != last && d->of[i].lease != 0)
-			lease_revoke(a->r, d->of[i].lease);
+			lease_revoke(call->r, d->of[i].lease);
 		last = d->of[i].lease;
 	}
 }
@@ -83,23 +83,23 @@ static void bury(struct recipe *r, const struct kv_pair *const *pairs,
  * next sweep finds those that are left again; of those that have gone it finds
  * nothing, nor their leases, so where that is not known it is asked again. */
 static bool
-bury_refused(struct ask *a, const struct kv_answer *answer)
+bury_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct dead *d = a->data;
+	struct dead *d = call->data;
 
-	if (a->unknown && !answer->denied)
+	if (call->unknown && !answer->denied)
 		return false;
 	for (size_t i = 0; answer->denied && d->n > 1 && i < d->n; i++) {
 		struct kv_pair p = { .key = text_bytes(d->of[i].key),
 		    .lease = d->of[i].lease };
 		const struct kv_pair *one = &p;
 
-		bury(a->r, &one, 1);
+		bury(call->r, &one, 1);
 	}
 	return true;
 }
 
-static const struct ask_ops bury_ops = {
+static const struct store_call_ops bury_ops = {
 	.send = bury_send, .done = bury_done, .refused = bury_refused,
 	.once = true
 };
@@ -109,7 +109,7 @@ static void
 bury(struct recipe *r, const struct kv_pair *const *pairs, size_t n)
 {
 	struct dead *d;
-	struct ask *a;
+	struct store_call *call;
 	struct place p;
 	size_t room = 0;
 	char *text;
@@ -117,12 +117,12 @@ bury(struct recipe *r, const struct kv_pair *const *pairs, size_t n)
 	for (size_t i = 0; i < n; i++)
 		room += pairs[i]->key.len + 1;
 	d = n == 0 ? NULL : calloc(1, sizeof(*d) + room);
-	a = d == NULL ? NULL : ask_start(r, &bury_ops, NULL);
-	if (a == NULL) {
+	call = d == NULL ? NULL : store_call_start(r, &bury_ops, NULL);
+	if (call == NULL) {
 		free(d);
 		return;
 	}
-	a->data = d;
+	call->data = d;
 	text = d->text;
 	for (size_t i = 0; i < n; i++) {
 		struct kv_bytes key = pairs[i]->key;
@@ -287,7 +287,7 @@ conclude_all(struct recipe *r)
 				claim_deleted(c);
 		}
 	TAILQ_FOREACH_SAFE(b, &r->batches, all, next) {
-		if (b->ask == NULL && b->step != BATCH_WAIT)
+		if (b->call == NULL && b->step != BATCH_WAIT)
 			batch_start(b);
 		else
 			batch_settle(b);
@@ -333,13 +333,13 @@ finish(struct recipe *r)
 }
 
 void
-resync_page_done(struct ask *a, const struct kv_answer *answer)
+resync_page_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 	const struct kv_result *page = &answer->results[0];
 	struct kv_bytes last;
 
-	r->sweep_ask = NULL;
+	r->resync_call = NULL;
 	if (r->sweep_from_len == 0)
 		see_sessions(r, &answer->results[1], answer->revision);
 	see_page(r, page);

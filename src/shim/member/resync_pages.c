@@ -33,9 +33,9 @@ under(struct recipe *r, const char *what, char *from, char *to)
 }
 
 static int
-page_send(struct ask *a)
+page_send(struct store_call *call)
 {
-	struct recipe *r = a->r;
+	struct recipe *r = call->r;
 	struct txn *t = txn_begin(r);
 	char from[2][ROOT_MAX + 8], to[2][ROOT_MAX + 8];
 	struct kv_range rest = under(r, "q", from[0], to[0]);
@@ -49,24 +49,24 @@ page_send(struct ask *a)
 	op->limit = PAGE;
 	if (r->sweep_from_len == 0)
 		(void)txn_get(t, true, under(r, "s", from[1], to[1]));
-	return txn_send(a);
+	return txn_send(call);
 }
 
 static void
-page_done(struct ask *a, const struct kv_answer *answer)
+page_done(struct store_call *call, const struct kv_answer *answer)
 {
-	a->r->on_page(a, answer);
+	call->r->on_page(call, answer);
 }
 
-static const struct ask_ops page_ops = {
+static const struct store_call_ops page_ops = {
 	.send = page_send, .done = page_done
 };
 
 void
 resync_next_page(struct recipe *r)
 {
-	r->sweep_ask = ask_start(r, &page_ops, r);
-	if (r->sweep_ask == NULL)
+	r->resync_call = store_call_start(r, &page_ops, r);
+	if (r->resync_call == NULL)
 		sweep_soon(r, 1000);
 }
 
@@ -77,7 +77,7 @@ sweep_start(struct recipe *r, bool because_of_gap)
 		return;
 	if (because_of_gap)
 		r->stats.gaps++;
-	if (r->sweep_ask != NULL) {
+	if (r->resync_call != NULL) {
 		r->sweep_again = true;
 		return;
 	}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls to the store, repeated until the answer is definite.
+ *
+ * A call is built anew each time it is sent, from what its owner wants at that
+ * moment, and has the same effect when the store does it twice.  Outcomes:
+ *
+ *	DONE		the owner is told, and the call is over
+ *	NOT_APPLIED	the owner is told of a refusal, if all earlier sendings
+ *			are known not to have been applied either
+ *	UNKNOWN		the call is sent again, after a delay that doubles, with
+ *			jitter
+ *
+ * While the store is away nothing is sent; when it is back, everything is sent
+ * at once.  A dropped call that is under way stays until its answer comes,
+ * which nobody is told.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <bsd/string.h>
+#include "member.h"
+
+#define AGAIN_MS 10u
+#define AGAIN_MAX_MS 1000u
+
+static void
+free_call(struct store_call *call)
+{
+	TAILQ_REMOVE(&call->r->calls, call, all);
+	(void)event_del(&call->timer);
+	free(call->data);
+	free(call);
+}
+
+static void
+send_later(struct store_call *call)
+{
+	unsigned most = call->r->o.ttl_ms / 8 < AGAIN_MAX_MS ?
+	    call->r->o.ttl_ms / 8 : AGAIN_MAX_MS;
+	unsigned ms = AGAIN_MS << (call->tries < 7 ? call->tries : 7);
+
+	if (ms > most)
+		ms = most;
+	call->tries++;
+	timer_start(&call->timer, with_jitter(ms));
+}
+
+static void
+send_now(struct store_call *call)
+{
+	if (call->in_flight || call->r->store != KV_HERE)
+		return;
+	(void)event_del(&call->timer);
+	call->sent_ns = boottime_ns();
+	if (call->ops->send(call) != 0) {
+		send_later(call);
+		return;
+	}
+	call->in_flight = call->sent = true;
+	call->r->stats.calls++;
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	send_now(arg);
+}
+
+struct store_call *
+store_call_start(struct recipe *r, const struct store_call_ops *ops,
+    void *owner)
+{
+	struct store_call *call = calloc(1, sizeof(*call));
+
+	if (call == NULL)
+		return NULL;
+	call->r = r;
+	call->ops = ops;
+	call->owner = owner;
+	(void)evtimer_assign(&call->timer, r->o.base, on_timer, call);
+	TAILQ_INSERT_TAIL(&r->calls, call, all);
+	/* not before the owner knows of it */
+	if (r->store == KV_HERE)
+		event_active(&call->timer, 0, 0);
+	return call;
+}
+
+void
+store_call_drop(struct store_call *call)
+{
+	if (call == NULL)
+		return;
+	call->dropped = true;
+	if (!call->in_flight && !call->telling)
+		free_call(call);
+}
+
+void
+store_call_send_all(struct recipe *r)
+{
+	struct store_call *call, *next;
+
+	TAILQ_FOREACH_SAFE(call, &r->calls, all, next) {
+		call->tries = 0;
+		send_now(call);
+	}
+}
+
+void
+store_call_free_all(struct recipe *r)
+{
+	struct store_call *call;
+
+	while ((call = TAILQ_FIRST(&r->calls)) != NULL)
+		free_call(call);
+}
+
+/* True: it is over. */
+static bool
+is_over(struct store_call *call, const struct kv_answer *answer)
+{
+	const struct store_call_ops *ops = call->ops;
+
+	if (answer->fate == FATE_DONE) {
+		ops->done(call, answer);
+		return true;
+	}
+	if (answer->fate == FATE_UNKNOWN)
+		call->unknown = true;
+	if (ops->refused == NULL || (!ops->once &&
+	    (answer->fate == FATE_UNKNOWN || (call->unknown && !ops->anyway))))
+		return false;
+	return ops->refused(call, answer);
+}
+
+static void
+on_answer(const struct kv_answer *answer, void *arg)
+{
+	struct store_call *call = arg;
+	struct recipe *r = call->r;
+	bool freed = false;
+
+	r->freed = &freed;
+	call->in_flight = false;
+	/* until then, and of our session, it says why there is not more */
+	if (answer->fate != FATE_DONE && r->store == KV_HERE &&
+	    (!r->settled || call == r->session_call))
+		(void)strlcpy(r->why, answer->why, sizeof(r->why));
+	if (answer->fate == FATE_UNKNOWN)
+		r->stats.unknown++;
+	else if (answer->fate == FATE_NOT_APPLIED)
+		r->stats.refused++;
+	call->telling = true;	/* and may be dropped by who is told */
+	if (!call->dropped && is_over(call, answer) && !freed)
+		call->dropped = true;
+	if (!freed && !call->dropped) {
+		send_later(call);
+		if (call->ops->paused != NULL)
+			call->ops->paused(call);
+	}
+	if (freed)
+		return;
+	call->telling = false;
+	if (call->dropped)
+		free_call(call);
+	r->on_answered(r);
+}
+
+/* Building. */
+
+struct txn *
+txn_begin(struct recipe *r)
+{
+	r->txn.t = (struct kv_txn){ r->txn.compares, 0, r->txn.then,
+	    r->txn.otherwise, 0, 0 };
+	return &r->txn;
+}
+
+void
+txn_compare(struct txn *t, struct kv_range range, enum kv_subject subject,
+    int64_t number)
+{
+	t->compares[t->t.n_compares++] = (struct kv_compare){ range, subject,
+	    KV_EQUAL, number };
+}
+
+static struct kv_op *
+then(struct txn *t, enum kv_what what, struct kv_range range)
+{
+	struct kv_op *op = &t->then[t->t.n_then++];
+
+	*op = (struct kv_op){ .what = what, .range = range };
+	return op;
+}
+
+struct kv_op *
+txn_get(struct txn *t, bool if_true, struct kv_range range)
+{
+	struct kv_op *op;
+
+	if (if_true)
+		return then(t, KV_GET, range);
+	op = &t->otherwise[t->t.n_otherwise++];
+	*op = (struct kv_op){ .what = KV_GET, .range = range };
+	return op;
+}
+
+void
+txn_put(struct recipe *r, struct kv_bytes key, struct kv_bytes value)
+{
+	struct kv_op *op = then(&r->txn, KV_PUT, one_key(key));
+
+	op->value = value;
+	op->lease = r->lease;
+}
+
+void
+txn_delete(struct txn *t, struct kv_range range)
+{
+	(void)then(t, KV_DELETE, range);
+}
+
+/* If it is not, `otherwise` says so first. */
+void
+txn_require_session(struct recipe *r)
+{
+	struct kv_range key = one_key(text_bytes(r->session_key));
+
+	txn_compare(&r->txn, key, KV_CREATE, r->session.create_revision);
+	(void)txn_get(&r->txn, false, key);
+}
+
+bool
+txn_has_session(struct recipe *r, const struct kv_answer *answer)
+{
+	const struct kv_result *q = answer->results;
+
+	return answer->n_results > 0 && q->n == 1 &&
+	    q->pairs->create_revision == r->session.create_revision;
+}
+
+int
+txn_send(struct store_call *call)
+{
+	struct recipe *r = call->r;
+
+	return r->e->ops->txn(r->e, &r->txn.t, (int)r->o.timeout_ms, on_answer,
+	    call);
+}
+
+int
+store_call_grant_lease(struct store_call *call, int64_t id, int64_t ttl_s)
+{
+	struct engine *e = call->r->e;
+
+	return e->ops->grant(e, id, ttl_s, (int)call->r->o.timeout_ms,
+	    on_answer, call);
+}
+
+int
+store_call_revoke_lease(struct store_call *call)
+{
+	struct engine *e = call->r->e;
+
+	return e->ops->revoke(e, call->number, (int)call->r->o.timeout_ms,
+	    on_answer, call);
+}
