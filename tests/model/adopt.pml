@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lives of a shim (src/shim/member/member_session.c, sweep.c, host.c, key_step.c): do two hosts
+ * Lives of a shim (src/shim/member/member_session.c, resync.c, host.c, key_step.c): do two hosts
  * ever have one key, when a shim is killed at any step, the next one adopts its
  * session, and what the dead one sent is done late?  And when the making of a
  * session is asked for twice?
@@ -555,7 +555,7 @@ end:	do
 	    late_confirm[2] != 0 -> late(2) }
 	:: atomic { revoking[1] -> revoke(1) }
 	:: atomic { revoking[2] -> revoke(2) }
-	/* A sweep. */
+	/* A resync. */
 	:: atomic { q[1] != 0 && skey[whose[1]] == 0 -> q[1] = 0 }
 	:: atomic { q[2] != 0 && skey[whose[2]] == 0 -> q[2] = 0 }
 	od

@@ -23,13 +23,13 @@
  *		at the revision of that deletion.
  *
  * Why this is right.  Who is ahead is who has an older key in a queue and
- * excludes us; nobody gets ahead later, as ages only grow.  A claim is granted
- * by a look at a queue with our key in it and nobody ahead: until our key is
- * gone, all who come see it ahead of them.  The look is in the same transaction
- * as a write of ours, whose revision is the token: larger than that of any look
- * that granted before, and smaller than that of any later one.  Of the keys
- * that are put together all have the same age, so of two batches one is ahead
- * in all queues that both are in: no circle of batches comes to be.
+ * excludes us; nobody gets ahead later, as ages only grow.  A claim
+ * is granted by a look at a queue with our key in it and nobody ahead: until
+ * our key is gone, all who come see it ahead of them.  The look is in the same
+ * transaction as a write of ours, whose revision is the token: larger than that
+ * of any look that granted before, and smaller than that of any later one.  Of
+ * the keys that are put together all have the same age, so of two batches one
+ * is ahead in all queues that both are in: no circle of batches comes to be.
  *
  * And TURN.  At the deletion, R, our key and our session were there: the look
  * found them, and who deletes one of them is told of before R.  (And who ends a
@@ -69,11 +69,11 @@ try_send(struct store_call *call)
 	TAILQ_FOREACH(c, &b->claims, of_list) {
 		txn_compare(t, c->mode == CLAIM_SHARED ? c->key->writers :
 		    c->key->queue, KV_VERSION, 0);
-		txn_put(call->r, c->own, text_bytes(call->r->host));
+		txn_put(call->r, c->own, kv_bytes_of_text(call->r->host));
 		(void)txn_get(t, false, c->key->queue);
 	}
 	TAILQ_FOREACH(c, &b->claims, of_list)
-		txn_get(t, true, one_key(c->own))->keys_only = true;
+		txn_get(t, true, kv_range_of_key(c->own))->keys_only = true;
 	return txn_send(call);
 }
 
@@ -86,8 +86,8 @@ enqueue_send(struct store_call *call)
 
 	txn_require_session(call->r);
 	TAILQ_FOREACH(c, &b->claims, of_list) {
-		txn_compare(t, one_key(c->own), KV_VERSION, 0);
-		txn_put(call->r, c->own, text_bytes(call->r->host));
+		txn_compare(t, kv_range_of_key(c->own), KV_VERSION, 0);
+		txn_put(call->r, c->own, kv_bytes_of_text(call->r->host));
 		(void)txn_get(t, false, c->key->queue);
 	}
 	TAILQ_FOREACH(c, &b->claims, of_list)
@@ -104,8 +104,8 @@ confirm_send(struct store_call *call)
 
 	txn_require_session(call->r);
 	TAILQ_FOREACH(c, &b->claims, of_list) {
-		txn_compare(t, one_key(c->own), KV_CREATE, c->create);
-		txn_put(call->r, c->own, text_bytes(call->r->host));
+		txn_compare(t, kv_range_of_key(c->own), KV_CREATE, c->create);
+		txn_put(call->r, c->own, kv_bytes_of_text(call->r->host));
 		txn_get(t, false, c->key->queue)->keys_only = true;
 	}
 	TAILQ_FOREACH(c, &b->claims, of_list)
@@ -118,22 +118,22 @@ confirm_send(struct store_call *call)
 /* Perhaps who was ahead then went in a gap, or somebody came in it, and the
  * look that came of it was answered before this. */
 static bool
-is_missed(const struct recipe *r, int64_t revision)
+has_missed_changes(const struct recipe *r, int64_t revision)
 {
 	return revision < r->watched && r->watched != INT64_MAX;
 }
 
 static void
-grant(struct batch *b, int64_t revision)
+grant_batch(struct batch *b, int64_t revision)
 {
 	struct recipe *r = b->r;
 	struct claim *c, *next;
 	bool anchor = b->anchor;
 
-	if (is_missed(r, revision))
-		sweep_start(r, false);
+	if (has_missed_changes(r, revision))
+		resync_start(r, false);
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
-		batch_take_out(b, c);
+		batch_remove(b, c);
 		c->revision = revision;
 		c->state = CLAIM_GRANTED;
 		if (anchor)
@@ -141,13 +141,13 @@ grant(struct batch *b, int64_t revision)
 		else
 			r->stats.grants++;
 		if (c->wants_leave) {
-			claim_go(c);
+			claim_begin_leaving(c);
 			continue;
 		} else if (c->vanished) {	/* since */
-			claim_deleted(c);
+			claim_end_deleted(c);
 			continue;
 		}
-		claim_tell(c, anchor ? TELL_ANCHORED : TELL_GRANTED);
+		claim_notify(c, anchor ? NOTIFY_ANCHORED : NOTIFY_GRANTED);
 		if (c->behind != CLAIM_NONE)
 			claim_recall(c, c->behind);
 	}
@@ -177,7 +177,7 @@ void
 batch_settle(struct batch *b)
 {
 	if (batch_end_leavers(b))
-		batch_check(b, 0);
+		batch_check_turn(b, 0);
 }
 
 static void
@@ -189,15 +189,16 @@ wait_turn(struct batch *b, int64_t revision)
 	TAILQ_FOREACH(c, &b->claims, of_list) {
 		if (c->state == CLAIM_ASKED)
 			c->state = CLAIM_QUEUED;
-		if (c->key->deleted > revision || is_missed(b->r, revision))
-			queue_ahead(c, NULL, revision);
+		if (c->key->deleted > revision ||
+		    has_missed_changes(b->r, revision))
+			queue_set_ahead(c, NULL, revision);
 	}
 	batch_settle(b);
 }
 
 /* Of keys put by a try: a reader's perhaps by an earlier sending of it. */
 static void
-set_ages(struct batch *b, const struct kv_answer *answer)
+set_creation(struct batch *b, const struct kv_answer *answer)
 {
 	const struct kv_result *own = answer->results + b->n;
 	struct claim *c;
@@ -206,7 +207,7 @@ set_ages(struct batch *b, const struct kv_answer *answer)
 		c->create = own->n == 1 ? own->pairs->create_revision :
 		    answer->revision;
 		c->vanished = c->deleted > answer->revision;
-		queue_arrived(c, answer->revision);
+		queue_note_arrivals(c, answer->revision);
 		own++;
 	}
 }
@@ -222,8 +223,8 @@ try_done(struct store_call *call, const struct kv_answer *answer)
 
 	b->call = NULL;
 	if (answer->succeeded) {
-		set_ages(b, answer);
-		grant(b, answer->revision);
+		set_creation(b, answer);
+		grant_batch(b, answer->revision);
 		return;
 	}
 	if (!txn_has_session(r, answer)) {
@@ -242,13 +243,14 @@ try_done(struct store_call *call, const struct kv_answer *answer)
 		c = TAILQ_FIRST(&b->claims);
 		for (size_t j = 1; j < i; j++)
 			c = TAILQ_NEXT(c, of_list);
-		queue_who(c, &answer->results[i], who, sizeof(who));
+		queue_describe_holder(c, &answer->results[i], who, sizeof(who));
 	}
 	r->stats.busy++;
 	/* An earlier sending may have been done for all that, since. */
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
-		batch_end(b, c, !c->vanished || c->create > answer->revision,
-		    END_BUSY, 0, who);
+		batch_end_claim(b, c,
+		    !c->vanished || c->create > answer->revision, END_BUSY, 0,
+		    who);
 	batch_free(b);
 }
 
@@ -263,7 +265,7 @@ enqueue_done(struct store_call *call, const struct kv_answer *answer)
 		TAILQ_FOREACH(c, &b->claims, of_list)
 			c->create = answer->revision;
 		if (read_queues(b, answer, b->n))
-			grant(b, answer->revision);
+			grant_batch(b, answer->revision);
 		else
 			wait_turn(b, answer->revision);
 	} else if (!txn_has_session(call->r, answer)) {
@@ -290,29 +292,30 @@ confirm_done(struct store_call *call, const struct kv_answer *answer)
 			TAILQ_FIRST(&b->claims)->vanished = true;
 		wait_turn(b, answer->revision);
 	} else if (read_queues(b, answer, b->n)) {
-		grant(b, answer->revision);
+		grant_batch(b, answer->revision);
 	} else {
 		wait_turn(b, answer->revision);
 	}
 }
 
 static void
-paused(struct store_call *call)
+on_paused(struct store_call *call)
 {
 	batch_settle(call->owner);
 }
 
 static const struct store_call_ops try_ops = {
-	.send = try_send, .done = try_done, .refused = batch_refused,
-	.paused = paused, .anyway = true
+	.send = try_send, .done = try_done, .refused = batch_handle_refusal,
+	.paused = on_paused, .anyway = true
 };
 static const struct store_call_ops enqueue_ops = {
-	.send = enqueue_send, .done = enqueue_done, .refused = batch_refused,
-	.paused = paused, .anyway = true
+	.send = enqueue_send, .done = enqueue_done,
+	.refused = batch_handle_refusal, .paused = on_paused, .anyway = true
 };
 static const struct store_call_ops confirm_ops = {
 	.send = confirm_send, .done = confirm_done,
-	.refused = batch_confirm_refused, .paused = paused, .anyway = true
+	.refused = batch_handle_confirm_refusal, .paused = on_paused,
+	.anyway = true
 };
 
 void
@@ -330,20 +333,20 @@ batch_start(struct batch *b)
 	}
 	if (b->step != BATCH_CONFIRM)
 		TAILQ_FOREACH(c, &b->claims, of_list)
-			claim_name(c);
+			claim_set_name(c);
 	b->call = store_call_start(r, b->step == BATCH_TRY ? &try_ops :
 	    b->step == BATCH_ENQUEUE ? &enqueue_ops : &confirm_ops, b);
 	if (b->call != NULL)
 		return;
 	if (b->step == BATCH_CONFIRM)
-		sweep_soon(r, 1000);	/* that is when it is tried again */
+		resync_soon(r, 1000);	/* that is when it is tried again */
 	else
 		batch_fail(b, END_FAILED, ENOMEM, "no memory");
 }
 
 /* A granted claim that is anchored only waits to be confirmed. */
 void
-batch_check(struct batch *b, int64_t revision)
+batch_check_turn(struct batch *b, int64_t revision)
 {
 	bool sure = revision != 0 && !b->anchor;
 	struct claim *c;
@@ -358,8 +361,8 @@ batch_check(struct batch *b, int64_t revision)
 	if (sure) {
 		b->r->stats.turns++;
 		TAILQ_FOREACH(c, &b->claims, of_list)
-			queue_arrived(c, c->looked);
-		grant(b, revision);
+			queue_note_arrivals(c, c->looked);
+		grant_batch(b, revision);
 		return;
 	}
 	b->step = BATCH_CONFIRM;

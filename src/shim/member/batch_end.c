@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How claims that were asked for at once (batch.c) end otherwise than granted:
- * they are left, their keys have vanished, the store refuses them.
+ * How claims that were asked for at once (batch.c) end without a grant: they
+ * are left, their keys have vanished, or the store refuses them.
  *
- * A claim whose key may be in the store leaves nothing behind.  If it is known
- * to be there it is deleted, also where who asked is told at once that it is
- * over: a ghost does that.  If an earlier sending may yet put it, its event
- * comes, or a sweep finds it, when no claim is known for it: a ghost again.
+ * A claim leaves no key behind in the store.  A key that is known to be there
+ * is deleted, even if the caller was told at once that the claim is over: a
+ * silent claim does that.  An earlier sending may still put the key later.
+ * Then a change tells of it, or a resync finds it, and no claim is known for
+ * it: again, a silent claim deletes it.
  */
 #include <errno.h>
 #include <bsd/string.h>
@@ -20,24 +21,24 @@ batch_fail(struct batch *b, enum claim_end end, int error, const char *why)
 	struct claim *c;
 
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL) {
-		batch_take_out(b, c);
+		batch_remove(b, c);
 		claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
 	}
 	batch_free(b);
 }
 
 void
-batch_end(struct batch *b, struct claim *c, bool is_there, enum claim_end end,
-    int error, const char *why)
+batch_end_claim(struct batch *b, struct claim *c, bool is_there,
+    enum claim_end end, int error, const char *why)
 {
-	batch_take_out(b, c);
+	batch_remove(b, c);
 	if (c->wants_leave && is_there) {
-		claim_go(c);
+		claim_begin_leaving(c);
 		return;
 	}
 	claim_end(c, c->wants_leave ? END_LEFT : end, error, why);
 	if (is_there)
-		claim_haunt(c);
+		claim_delete_leftover(c);
 }
 
 bool
@@ -50,14 +51,14 @@ batch_end_leavers(struct batch *b)
 	TAILQ_FOREACH_SAFE(c, &b->claims, of_list, next) {
 		if (!c->wants_leave && !c->vanished)
 			continue;
-		batch_take_out(b, c);
+		batch_remove(b, c);
 		if (c->wants_leave && c->state == CLAIM_ASKED &&
 		    (b->call == NULL || !b->call->sent))
 			claim_end(c, END_LEFT, 0, "");
 		else if (c->wants_leave)
-			claim_go(c);
+			claim_begin_leaving(c);
 		else
-			claim_deleted(c);
+			claim_end_deleted(c);
 	}
 	if (b->n == 0) {
 		batch_free(b);
@@ -67,7 +68,7 @@ batch_end_leavers(struct batch *b)
 }
 
 bool
-batch_refused(struct store_call *call, const struct kv_answer *answer)
+batch_handle_refusal(struct store_call *call, const struct kv_answer *answer)
 {
 	struct batch *b = call->owner;
 	struct claim *c;
@@ -77,7 +78,7 @@ batch_refused(struct store_call *call, const struct kv_answer *answer)
 	b->call = NULL;
 	/* What was UNKNOWN may have been done, or be yet: that is told then. */
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
-		batch_end(b, c, c->create != 0 ||
+		batch_end_claim(b, c, c->create != 0 ||
 		    (c->wants_leave && call->unknown), END_FAILED,
 		    answer->denied ? EACCES : EHOSTUNREACH, answer->why);
 	batch_free(b);
@@ -90,21 +91,22 @@ not_anchored(struct batch *b, const char *why)
 {
 	struct claim *c = TAILQ_FIRST(&b->claims);
 
-	batch_take_out(b, c);
+	batch_remove(b, c);
 	if (c->wants_leave) {
-		claim_go(c);
+		claim_begin_leaving(c);
 	} else if (c->vanished) {
-		claim_deleted(c);
+		claim_end_deleted(c);
 	} else {
 		(void)strlcpy(c->why, why, sizeof(c->why));
-		claim_tell(c, TELL_DENIED);
+		claim_notify(c, NOTIFY_DENIED);
 	}
 }
 
 /* The permission was taken away meanwhile, and not for a moment: who waits is
  * told, and nobody else waits for the other keys of the batch. */
 bool
-batch_confirm_refused(struct store_call *call, const struct kv_answer *answer)
+batch_handle_confirm_refusal(struct store_call *call,
+    const struct kv_answer *answer)
 {
 	struct batch *b = call->owner;
 	struct claim *c;
@@ -115,13 +117,13 @@ batch_confirm_refused(struct store_call *call, const struct kv_answer *answer)
 	if (b->anchor)
 		not_anchored(b, answer->why);
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
-		batch_end(b, c, true, END_FAILED, EACCES, answer->why);
+		batch_end_claim(b, c, true, END_FAILED, EACCES, answer->why);
 	batch_free(b);
 	return true;
 }
 
 void
-batches_away(struct recipe *r, const char *why)
+batches_fail_tries(struct recipe *r, const char *why)
 {
 	struct batch *b, *next;
 

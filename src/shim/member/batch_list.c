@@ -26,7 +26,7 @@ batch_add(struct batch *b, struct claim *c)
 }
 
 void
-batch_take_out(struct batch *b, struct claim *c)
+batch_remove(struct batch *b, struct claim *c)
 {
 	TAILQ_REMOVE(&b->claims, c, of_list);
 	c->batch = NULL;

@@ -7,7 +7,7 @@
 #include "member.h"
 
 static int
-check(const struct claim_want *w, size_t n)
+check_wanted(const struct claim_want *w, size_t n)
 {
 	if (n == 0 || n > RECIPE_CLAIMS_MAX)
 		return -EINVAL;
@@ -16,7 +16,7 @@ check(const struct claim_want *w, size_t n)
 		    (w[i].mode != CLAIM_SHARED && w[i].mode != CLAIM_EXCLUSIVE))
 			return -EINVAL;
 		for (size_t j = 0; j < i; j++)
-			if (same_bytes(w[i].key, w[j].key))
+			if (kv_bytes_is_equal(w[i].key, w[j].key))
 				return -EINVAL;
 	}
 	return 0;
@@ -26,7 +26,7 @@ int
 recipe_claim(struct recipe *r, const struct claim_want *w, size_t n,
     unsigned flags, struct claim **out)
 {
-	int error = check(w, n);
+	int error = check_wanted(w, n);
 	struct claim *c, *next;
 	struct batch *b;
 
@@ -62,7 +62,7 @@ recipe_keep(struct recipe *r, const struct recipe_found *f, void *arg)
 		return NULL;
 	c->state = CLAIM_GRANTED;
 	c->arg = arg;
-	queue_arrived(c, c->looked);	/* who is not in the look at all */
+	queue_note_arrivals(c, c->looked); /* who is not in the look at all */
 	if (c->behind != CLAIM_NONE)
 		claim_recall(c, c->behind);
 	return c;
@@ -76,12 +76,12 @@ claim_leave(struct claim *c)
 	if (c->state == CLAIM_ENDED || c->state == CLAIM_LEAVING ||
 	    c->wants_leave)
 		return;		/* it is over: what is told, is */
-	c->tell = 0;
+	c->notices = 0;
 	c->wants_leave = true;
 	if (b != NULL)
 		batch_settle(b);
 	else
-		claim_go(c);
+		claim_begin_leaving(c);
 }
 
 bool

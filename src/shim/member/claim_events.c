@@ -7,17 +7,17 @@
 #include "member.h"
 
 void
-claim_vanished(struct claim *c)
+claim_key_vanished(struct claim *c)
 {
 	c->vanished = true;
 	if (c->batch != NULL)
 		batch_settle(c->batch);
 	else if (c->state == CLAIM_GRANTED)
-		claim_deleted(c);
+		claim_end_deleted(c);
 }
 
 void
-claim_appeared(struct claim *c, int64_t create)
+claim_key_appeared(struct claim *c, int64_t create)
 {
 	if (create <= c->create)
 		return;
@@ -25,16 +25,16 @@ claim_appeared(struct claim *c, int64_t create)
 		c->create = create;
 	} else if (c->state == CLAIM_GRANTED || c->state == CLAIM_FOUND) {
 		/* deleted, which we were not told, and put by a late sending */
-		claim_vanished(c);
+		claim_key_vanished(c);
 	}
 }
 
 /* All of them, whose session is dead: its keys do not count any more. */
 void
-claims_lost(struct recipe *r, const char *why)
+claims_end_session(struct recipe *r, const char *why)
 {
 	struct batch *b;
-	struct key *k;
+	struct member_key *k;
 	struct claim *c;
 
 	claims_drop_leaving(r);
@@ -42,13 +42,13 @@ claims_lost(struct recipe *r, const char *why)
 		batch_free(b);
 	TAILQ_INIT(&r->leaving);
 	TAILQ_INIT(&r->found);
-	RB_FOREACH(k, keys, &r->keys) {
+	RB_FOREACH(k, member_keys, &r->keys) {
 		TAILQ_FOREACH(c, &k->claims, of_key) {
 			c->batch = NULL;
 			if (c->state == CLAIM_ENDED)
 				continue;
 			if (c->state == CLAIM_FOUND)
-				c->ghost = true;
+				c->silent = true;
 			claim_end(c, c->wants_leave ? END_LEFT : END_FAILED,
 			    ESTALE, why);
 		}
@@ -59,7 +59,7 @@ void
 claims_free_all(struct recipe *r)
 {
 	struct batch *b;
-	struct key *k, *next;
+	struct member_key *k, *next;
 	struct claim *c;
 	bool last;
 
@@ -67,7 +67,7 @@ claims_free_all(struct recipe *r)
 		batch_free(b);
 	TAILQ_INIT(&r->leaving);
 	TAILQ_INIT(&r->found);
-	RB_FOREACH_SAFE(k, keys, &r->keys, next) {
+	RB_FOREACH_SAFE(k, member_keys, &r->keys, next) {
 		do {
 			c = TAILQ_FIRST(&k->claims);
 			last = TAILQ_NEXT(c, of_key) == NULL;

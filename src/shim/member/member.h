@@ -70,7 +70,7 @@ struct store_call {
 	void *data;			/* freed with it */
 	int64_t number;
 	bool dropped;			/* nobody wants to know */
-	bool in_flight, telling;
+	bool in_flight, notifying;
 	bool sent;			/* ever */
 	bool unknown;			/* an earlier one may yet be applied */
 	unsigned tries;
@@ -100,32 +100,34 @@ bool txn_has_session(struct recipe *r, const struct kv_answer *answer);
 
 /* names.c */
 
-struct kv_bytes text_bytes(const char *s);
-struct kv_range one_key(struct kv_bytes key);
-bool same_bytes(struct kv_bytes a, struct kv_bytes b);
+struct kv_bytes kv_bytes_of_text(const char *s);
+struct kv_range kv_range_of_key(struct kv_bytes key);
+bool kv_bytes_is_equal(struct kv_bytes a, struct kv_bytes b);
 
 /* What a key of a queue says. */
-struct place {
+struct queue_key {
 	struct kv_bytes path;		/* "<root>/q/<escaped>/" */
 	enum claim_mode mode;
 	uint64_t session, request;
 };
 
 /* `out` has room for NAME_MAX_LEN + 1. */
-void name_session(struct recipe *r, uint64_t session, char *out);
-size_t name_path(struct recipe *r, struct kv_bytes key, char *out);
-void name_place(const char *path, enum claim_mode mode, uint64_t session,
-    uint64_t request, char *out);
-bool parse_session(struct recipe *r, struct kv_bytes key, uint64_t *session);
-bool parse_place(struct recipe *r, struct kv_bytes key, struct place *p);
-bool parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name,
+void names_format_session(struct recipe *r, uint64_t session, char *out);
+size_t names_format_path(struct recipe *r, struct kv_bytes key, char *out);
+void names_format_queue_key(const char *path, enum claim_mode mode,
+    uint64_t session, uint64_t request, char *out);
+bool names_parse_session(struct recipe *r, struct kv_bytes key,
+    uint64_t *session);
+bool names_parse_queue_key(struct recipe *r, struct kv_bytes key,
+    struct queue_key *p);
+bool names_parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name,
     size_t *len);			/* name: CLAIM_KEY_MAX bytes */
 /* The TTL in the value of a session's key; if there is none, `otherwise`. */
-unsigned parse_session_ttl(struct kv_bytes value, unsigned otherwise);
+unsigned names_parse_ttl(struct kv_bytes value, unsigned otherwise);
 
 /* Claims. */
 
-struct rival {
+struct peer_claim {
 	uint64_t session, request;
 	int64_t create;			/* 0: there is none */
 };
@@ -133,8 +135,8 @@ struct rival {
 #define AHEAD_MAX 6			/* known by name */
 
 /* A name that we have claims of. */
-struct key {
-	RB_ENTRY(key) by_path;
+struct member_key {
+	RB_ENTRY(member_key) by_path;
 	TAILQ_HEAD(, claim) claims;
 	/* The latest heard of from the watch: a look that is older is not to be
 	 * trusted about it. */
@@ -145,8 +147,8 @@ struct key {
 	char text[];
 };
 
-RB_HEAD(keys, key);
-RB_PROTOTYPE(keys, key, by_path, )
+RB_HEAD(member_keys, member_key);
+RB_PROTOTYPE(member_keys, member_key, by_path, )
 
 enum claim_state {
 	CLAIM_ASKED,			/* not known to be in the queue */
@@ -158,40 +160,40 @@ enum claim_state {
 };
 
 enum {
-	TELL_GRANTED = 1, TELL_ANCHORED = 2, TELL_DENIED = 4,
-	TELL_RECALLED = 8, TELL_END = 16
+	NOTIFY_GRANTED = 1, NOTIFY_ANCHORED = 2, NOTIFY_DENIED = 4,
+	NOTIFY_RECALLED = 8, NOTIFY_END = 16
 };
 enum claim_end { END_SILENT, END_BUSY, END_FAILED, END_LEFT };
 
 struct claim {
-	TAILQ_ENTRY(claim) of_key, of_list, of_told;
+	TAILQ_ENTRY(claim) of_key, of_list, of_notify;
 	struct recipe *r;
-	struct key *key;
+	struct member_key *key;
 	struct batch *batch;		/* of_list, if not NULL */
 	void *arg;
 	enum claim_mode mode;
 	enum claim_state state;
-	bool ghost;			/* nobody is told of it */
+	bool silent;			/* nobody is told of it */
 	bool wants_leave, vanished;	/* once nothing is under way */
 	bool leave_asked;
-	bool to_be_told;		/* of_told */
+	bool in_notify;		/* of_notify */
 	uint64_t request;
 	int64_t create, revision;
 	int64_t deleted;		/* its key; told while it was ASKED */
-	/* Who is ahead and excludes us.  `sure`: all of them, as of the
-	 * revision `looked` and all changes since, and whoever came since is
-	 * still there; else the newest one. */
-	struct rival ahead[AHEAD_MAX];
+	/* The peers ahead of us that exclude us.  `sure`: these are all of
+	 * them, as of the revision `looked` and all changes since, and nobody
+	 * behind us has left; else the newest one. */
+	struct peer_claim ahead[AHEAD_MAX];
 	unsigned n_ahead;
 	bool sure;
 	int64_t looked;
 	enum claim_mode behind;		/* the strongest that we exclude */
 	/* resync.c */
 	bool seen;
-	struct rival listed;
+	struct peer_claim listed;
 	enum claim_mode listed_behind;
 	/* to be told */
-	unsigned tell;
+	unsigned notices;
 	enum claim_mode recalled;
 	enum claim_end end;
 	int error;
@@ -218,80 +220,82 @@ struct batch {
 struct claim *claim_new(struct recipe *r, struct kv_bytes name,
     enum claim_mode mode, uint64_t request);
 /* Its key in the store has our session in it: that of now. */
-void claim_name(struct claim *c);
+void claim_set_name(struct claim *c);
 void claim_free(struct claim *c);
-void claim_tell(struct claim *c, unsigned what);
+void claim_notify(struct claim *c, unsigned what);
 void claim_end(struct claim *c, enum claim_end end, int error,
     const char *why);
 void claim_recall(struct claim *c, enum claim_mode mode);
 /* Our key in the store is to be deleted; for the last time looked at it. */
-void claim_go(struct claim *c);
+void claim_begin_leaving(struct claim *c);
 /* A key of ours that no claim is known for. */
-void claim_ghost(struct recipe *r, const struct place *p);
+void claim_delete_unknown(struct recipe *r, const struct queue_key *p);
 /* It has ended, and its key has not. */
-void claim_haunt(struct claim *c);
+void claim_delete_leftover(struct claim *c);
 /* That is its end; a late sending may have put the key again, which goes. */
-void claim_deleted(struct claim *c);
-void claims_flush(struct recipe *r);
+void claim_end_deleted(struct claim *c);
+void claims_send_leaving(struct recipe *r);
 /* Deletions under way are not waited for any more. */
 void claims_drop_leaving(struct recipe *r);
-struct claim *claim_find(struct key *k, uint64_t request);
-struct key *key_find(struct recipe *r, struct kv_bytes path);
+struct claim *claim_find(struct member_key *k, uint64_t request);
+struct member_key *member_key_find(struct recipe *r, struct kv_bytes path);
 
 /* claim_events.c */
 /* Its key is told of, before the answer is, or after it was (to be) deleted. */
-void claim_appeared(struct claim *c, int64_t create);
+void claim_key_appeared(struct claim *c, int64_t create);
 /* Its key was deleted, by somebody. */
-void claim_vanished(struct claim *c);
+void claim_key_vanished(struct claim *c);
 void claims_free_all(struct recipe *r);	/* told nothing */
-void claims_lost(struct recipe *r, const char *why);
+void claims_end_session(struct recipe *r, const char *why);
 
 /* batch_list.c */
 struct batch *batch_new(struct recipe *r, enum batch_step step);
 void batch_add(struct batch *b, struct claim *c);
-void batch_take_out(struct batch *b, struct claim *c);
+void batch_remove(struct batch *b, struct claim *c);
 void batch_free(struct batch *b);	/* and none of its claims */
 
 /* batch.c */
 void batch_start(struct batch *b);
-/* batch_end_leavers(), then batch_check(): the batch may be gone after it. */
+/* batch_end_leavers(), then batch_check_turn(): the batch may be gone after
+ * it. */
 void batch_settle(struct batch *b);
 /* Is it our turn?  revision: of the deletion that may have made it so; 0: of
  * none. */
-void batch_check(struct batch *b, int64_t revision);
+void batch_check_turn(struct batch *b, int64_t revision);
 
 /* batch_end.c */
 /* All of them, whose keys are not there. */
 void batch_fail(struct batch *b, enum claim_end end, int error,
     const char *why);
 /* It ends; its key, if that is there for all we know, goes. */
-void batch_end(struct batch *b, struct claim *c, bool is_there,
+void batch_end_claim(struct batch *b, struct claim *c, bool is_there,
     enum claim_end end, int error, const char *why);
 /* Ends the claims that are to leave, or whose keys have vanished, unless
  * something is under way.  True if the others are to be checked; false if there
  * are none, and the batch is gone, or something is under way. */
 bool batch_end_leavers(struct batch *b);
 /* What a try, an enqueueing; a confirmation is refused (store_call_ops). */
-bool batch_refused(struct store_call *call, const struct kv_answer *answer);
-bool batch_confirm_refused(struct store_call *call,
+bool batch_handle_refusal(struct store_call *call,
+    const struct kv_answer *answer);
+bool batch_handle_confirm_refusal(struct store_call *call,
     const struct kv_answer *answer);
 /* The store has gone: what only was to be tried, and surely was not. */
-void batches_away(struct recipe *r, const char *why);
+void batches_fail_tries(struct recipe *r, const char *why);
 
 /* member_queue.c */
-bool excludes(enum claim_mode a, enum claim_mode b);
-void queue_arrived(struct claim *c, int64_t revision);
+bool queue_modes_exclude(enum claim_mode a, enum claim_mode b);
+void queue_note_arrivals(struct claim *c, int64_t revision);
 bool queue_read(struct claim *c, const struct kv_result *q, int64_t revision);
 /* What was found at that revision, or nobody. */
-void queue_ahead(struct claim *c, const struct rival *newest,
+void queue_set_ahead(struct claim *c, const struct peer_claim *newest,
     int64_t revision);
-void queue_who(struct claim *c, const struct kv_result *q, char *out,
-    size_t len);
+void queue_describe_holder(struct claim *c, const struct kv_result *q,
+    char *out, size_t len);
 
 /* queue_watch.c */
-void queue_gap(struct recipe *r, int64_t revision);
+void queue_note_gap(struct recipe *r, int64_t revision);
 void queue_changed(struct recipe *r, const struct kv_change *c,
-    const struct place *p);
+    const struct queue_key *p);
 
 /* member_session.c */
 enum session_state {
@@ -313,13 +317,13 @@ void session_stop(struct recipe *r);
 void session_on_timer(evutil_socket_t fd, short what, void *r);
 
 /* timers.c */
-uint64_t boottime_ns(void);
-unsigned with_jitter(unsigned ms);	/* 1/2 to 3/2 of it */
-void timer_start(struct event *ev, unsigned ms);
+uint64_t timers_boottime_ns(void);
+unsigned timers_jitter_ms(unsigned ms);	/* 1/2 to 3/2 of it */
+void timers_start(struct event *ev, unsigned ms);
 
 /* peers.c */
-struct other {
-	RB_ENTRY(other) by_name;
+struct peer {
+	RB_ENTRY(peer) by_name;
 	struct recipe *r;
 	uint64_t name;
 	int64_t create, mod, lease;
@@ -329,32 +333,32 @@ struct other {
 	struct store_call *call;		/* to end it */
 };
 
-RB_HEAD(others, other);
+RB_HEAD(peers, peer);
 
-struct other *other_find(struct recipe *r, uint64_t name);
-void other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p);
-void other_gone(struct recipe *r, uint64_t name);
+struct peer *peer_find(struct recipe *r, uint64_t name);
+void peer_heard(struct recipe *r, uint64_t name, const struct kv_pair *p);
+void peer_ended(struct recipe *r, uint64_t name);
 /* Around a look at all sessions: those not heard of in it are gone. */
-void others_unlist(struct recipe *r);
-void others_not_listed(struct recipe *r, int64_t revision);
-void others_on_timer(evutil_socket_t fd, short what, void *r);
-void others_free(struct recipe *r);
-/* And all keys under it, if that can be done; else sweeps find them. */
-void lease_revoke(struct recipe *r, int64_t lease);
+void peers_clear_listed(struct recipe *r);
+void peers_end_unlisted(struct recipe *r, int64_t revision);
+void peers_on_timer(evutil_socket_t fd, short what, void *r);
+void peers_free(struct recipe *r);
+/* Also deletes all keys under the lease; if that fails, a resync finds them. */
+void peers_revoke_lease(struct recipe *r, int64_t lease);
 
 /* resync_pages.c */
 enum adopting { ADOPT_NO, ADOPT_FIRST, ADOPT_SECOND };
-void sweep_start(struct recipe *r, bool because_of_gap);
-void sweep_soon(struct recipe *r, unsigned ms);
-void sweep_on_timer(evutil_socket_t fd, short what, void *r);
+void resync_start(struct recipe *r, bool because_of_gap);
+void resync_soon(struct recipe *r, unsigned ms);
+void resync_on_timer(evutil_socket_t fd, short what, void *r);
 void resync_next_page(struct recipe *r);
 
 /* resync.c */
 void resync_page_done(struct store_call *call, const struct kv_answer *answer);
 
 enum {
-	TELL_STORE = 1, TELL_LOST = 2, TELL_UP = 4, TELL_ALIVE = 8,
-	TELL_FOUND = 16, TELL_MARK = 32, TELL_RETIRED = 64
+	NOTIFY_STORE = 1, NOTIFY_LOST = 2, NOTIFY_UP = 4, NOTIFY_ALIVE = 8,
+	NOTIFY_FOUND = 16, NOTIFY_MARK = 32, NOTIFY_RETIRED = 64
 };
 
 struct recipe {
@@ -379,26 +383,26 @@ struct recipe {
 	char session_value[HOST_MAX + 24];
 
 	uint64_t requests;		/* the next one's number */
-	struct keys keys;
+	struct member_keys keys;
 	int64_t watched;		/* all changes since are told */
 	TAILQ_HEAD(, batch) batches;
-	struct claims leaving, found, told;
+	struct claims leaving, found, to_notify;
 	struct claim *keeping;		/* found() is being called for it */
 
-	struct others others;
-	struct event others_timer;
-	uint64_t others_due_ns;		/* when it was to be, or earlier */
-	char other_key[ROOT_MAX + HEX + 8];
+	struct peers peers;
+	struct event peers_timer;
+	uint64_t peers_due_ns;		/* when it was to be, or earlier */
+	char peer_key[ROOT_MAX + HEX + 8];
 
-	struct event sweep_timer;
+	struct event resync_timer;
 	struct store_call *resync_call;
-	bool sweep_again;
-	bool sweep_short;		/* of memory, for what it found */
-	int64_t sweep_revision;
+	bool resync_again;
+	bool resync_no_memory;		/* for what was found */
+	int64_t resync_revision;
 	enum adopting adopting;
 	enum adopting pass;		/* as of its beginning */
-	char sweep_from[NAME_MAX_LEN + 2];
-	size_t sweep_from_len;
+	char resync_from[NAME_MAX_LEN + 2];
+	size_t resync_from_len;
 
 	/* Functions of files above, for those below: set by recipe_open(). */
 	void (*on_answered)(struct recipe *r);	/* an answer was handled */
@@ -407,8 +411,8 @@ struct recipe {
 	    const struct kv_answer *answer);
 
 	struct event soon;
-	unsigned tell;
-	bool *freed;			/* recipe_tell() wants to know */
+	unsigned notices;
+	bool *freed;			/* notify_all() wants to know */
 	uint64_t marked_ns;
 	struct kv_mark marked;
 	char why[WHY_MAX], lost_why[WHY_MAX];
@@ -418,7 +422,7 @@ struct recipe {
 /* Tells the caller's hooks what there is, soon: from the loop, or when what the
  * loop called is done. */
 static inline void
-recipe_tell_soon(struct recipe *r)
+recipe_notify_soon(struct recipe *r)
 {
 	if (r->freed == NULL)
 		event_active(&r->soon, 0, 0);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims: asking for keys, giving them back.  How a batch of them is granted:
- * batch.c.
+ * Claims as objects, the keys that they are of, how they end, and how their
+ * keys are deleted from the store.  How a batch of claims is granted: batch.c.
  *
  *	ASKED	-> QUEUED	its key is in the store, others are ahead
  *		-> GRANTED
  *	QUEUED	-> GRANTED
  *	FOUND	-> GRANTED	of an adopted session, and kept
  *	any	-> LEAVING	its key is to be deleted; in r->leaving
- *		-> ENDED	what is left is to tell it, and to free it
+ *		-> ENDED	the caller is to be told, then it is freed
  *
- * Who leaves while a transaction with its key is under way waits for what comes
- * of that (wants_leave), so that the deletion is not overtaken by it as a rule.
- * It can be all the same, when that outcome was UNKNOWN: then a key appears
- * that no claim is known for, in the watch or at the next sweep, and is deleted
- * as a ghost; or of one that is being deleted, and that is done again.  Its
- * request number is never used again, so deleting it harms nobody.
+ * A claim that is left while a transaction with its key is under way waits for
+ * the outcome (wants_leave), so that the transaction does not overtake the
+ * deletion.  If that outcome was UNKNOWN, it can happen all the same.  Then the
+ * watch or a resync shows a key that no claim is known for, and a silent claim
+ * deletes it; or the key is one that is being deleted, and is deleted again.
+ * Request numbers are never used twice, so this deletion harms nobody.
  *
- * Deletions go together, up to KV_OPS_MAX in a transaction, and need no
- * compare: the key's name is this request's alone.  If one of them may not be
- * done, each goes for itself.
+ * Deletions go together, up to KV_OPS_MAX in a transaction.  They compare
+ * nothing, because the key's name belongs to one request alone.  If the store
+ * refuses one of them, each is sent by itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@
 #include "member.h"
 
 static int
-by_path(const struct key *a, const struct key *b)
+by_path(const struct member_key *a, const struct member_key *b)
 {
 	struct kv_bytes x = a->queue.key, y = b->queue.key;
 	size_t n = x.len < y.len ? x.len : y.len;
@@ -38,23 +38,24 @@ by_path(const struct key *a, const struct key *b)
 	return c != 0 ? c : x.len < y.len ? -1 : x.len > y.len;
 }
 
-RB_GENERATE(keys, key, by_path, by_path)
+RB_GENERATE(member_keys, member_key, by_path, by_path)
 
-struct key *
-key_find(struct recipe *r, struct kv_bytes path)
+struct member_key *
+member_key_find(struct recipe *r, struct kv_bytes path)
 {
-	struct key want = { .queue.key = path };
+	struct member_key want = { .queue.key = path };
 
-	return RB_FIND(keys, &r->keys, &want);
+	return RB_FIND(member_keys, &r->keys, &want);
 }
 
 /* The texts of a key: path, its end, the writers' and their end, name. */
-static struct key *
-key_get(struct recipe *r, struct kv_bytes name)
+static struct member_key *
+member_key_get(struct recipe *r, struct kv_bytes name)
 {
 	char path[NAME_MAX_LEN + 1];
-	size_t len = name_path(r, name, path);
-	struct key *k = key_find(r, (struct kv_bytes){ (uint8_t *)path, len });
+	size_t len = names_format_path(r, name, path);
+	struct member_key *k =
+	    member_key_find(r, (struct kv_bytes){(uint8_t *)path, len});
 	char *p;
 
 	if (k != NULL)
@@ -65,60 +66,60 @@ key_get(struct recipe *r, struct kv_bytes name)
 	TAILQ_INIT(&k->claims);
 	p = k->text;
 	(void)sprintf(p, "%s", path);
-	k->queue.key = text_bytes(p);
+	k->queue.key = kv_bytes_of_text(p);
 	p += len + 1;
 	(void)sprintf(p, "%.*s0", (int)len - 1, path);
-	k->queue.end = text_bytes(p);
+	k->queue.end = kv_bytes_of_text(p);
 	p += len + 1;
 	(void)sprintf(p, "%sw/", path);
-	k->writers.key = text_bytes(p);
+	k->writers.key = kv_bytes_of_text(p);
 	p += len + 3;
 	(void)sprintf(p, "%sw0", path);
-	k->writers.end = text_bytes(p);
+	k->writers.end = kv_bytes_of_text(p);
 	p += len + 3;
 	if (name.len > 0)
 		memcpy(p, name.p, name.len);
 	k->name = (struct kv_bytes){ (uint8_t *)p, name.len };
-	(void)RB_INSERT(keys, &r->keys, k);
+	(void)RB_INSERT(member_keys, &r->keys, k);
 	return k;
 }
 
 static void
-key_put_back(struct recipe *r, struct key *k)
+member_key_put(struct recipe *r, struct member_key *k)
 {
 	if (!TAILQ_EMPTY(&k->claims))
 		return;
-	(void)RB_REMOVE(keys, &r->keys, k);
+	(void)RB_REMOVE(member_keys, &r->keys, k);
 	free(k);
 }
 
 void
-claim_name(struct claim *c)
+claim_set_name(struct claim *c)
 {
-	name_place((const char *)c->key->queue.key.p, c->mode,
+	names_format_queue_key((const char *)c->key->queue.key.p, c->mode,
 	    c->r->session.name, c->request, c->text);
-	c->own = text_bytes(c->text);
+	c->own = kv_bytes_of_text(c->text);
 }
 
 struct claim *
 claim_new(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
     uint64_t request)
 {
-	struct key *k = key_get(r, name);
+	struct member_key *k = member_key_get(r, name);
 	struct claim *c;
 
 	if (k == NULL)
 		return NULL;
 	c = calloc(1, sizeof(*c) + k->queue.key.len + 2 * HEX + 8);
 	if (c == NULL) {
-		key_put_back(r, k);
+		member_key_put(r, k);
 		return NULL;
 	}
 	c->r = r;
 	c->key = k;
 	c->mode = mode;
 	c->request = request;
-	claim_name(c);
+	claim_set_name(c);
 	TAILQ_INSERT_TAIL(&k->claims, c, of_key);
 	r->stats.claims++;
 	return c;
@@ -129,16 +130,16 @@ claim_free(struct claim *c)
 {
 	struct recipe *r = c->r;
 
-	if (c->to_be_told)
-		TAILQ_REMOVE(&r->told, c, of_told);
+	if (c->in_notify)
+		TAILQ_REMOVE(&r->to_notify, c, of_notify);
 	TAILQ_REMOVE(&c->key->claims, c, of_key);
-	key_put_back(r, c->key);
+	member_key_put(r, c->key);
 	r->stats.claims--;
 	free(c);
 }
 
 struct claim *
-claim_find(struct key *k, uint64_t request)
+claim_find(struct member_key *k, uint64_t request)
 {
 	struct claim *c;
 
@@ -151,25 +152,25 @@ claim_find(struct key *k, uint64_t request)
 /* Telling. */
 
 void
-claim_tell(struct claim *c, unsigned what)
+claim_notify(struct claim *c, unsigned what)
 {
-	c->tell |= what;
-	if (!c->to_be_told) {
-		TAILQ_INSERT_TAIL(&c->r->told, c, of_told);
-		c->to_be_told = true;
+	c->notices |= what;
+	if (!c->in_notify) {
+		TAILQ_INSERT_TAIL(&c->r->to_notify, c, of_notify);
+		c->in_notify = true;
 	}
-	recipe_tell_soon(c->r);
+	recipe_notify_soon(c->r);
 }
 
 void
 claim_end(struct claim *c, enum claim_end end, int error, const char *why)
 {
 	c->state = CLAIM_ENDED;
-	c->end = c->ghost ? END_SILENT : end;
+	c->end = c->silent ? END_SILENT : end;
 	c->error = error;
 	(void)strlcpy(c->why, why, sizeof(c->why));
-	c->tell = 0;
-	claim_tell(c, TELL_END);
+	c->notices = 0;
+	claim_notify(c, NOTIFY_END);
 }
 
 void
@@ -179,7 +180,7 @@ claim_recall(struct claim *c, enum claim_mode mode)
 		return;
 	c->recalled = mode;
 	c->r->stats.recalls++;
-	claim_tell(c, TELL_RECALLED);
+	claim_notify(c, NOTIFY_RECALLED);
 }
 
 /* Leaving. */
@@ -196,7 +197,7 @@ leave_send(struct store_call *call)
 	struct leaving *l = call->data;
 
 	for (size_t i = 0; i < l->n; i++)
-		txn_delete(t, one_key(l->c[i]->own));
+		txn_delete(t, kv_range_of_key(l->c[i]->own));
 	return txn_send(call);
 }
 
@@ -251,7 +252,7 @@ leave_refused(struct store_call *call, const struct kv_answer *answer)
 
 /* Those that nobody has asked about.  Without memory: later. */
 void
-claims_flush(struct recipe *r)
+claims_send_leaving(struct recipe *r)
 {
 	struct claim *c = TAILQ_LAST(&r->leaving, claims);
 	struct leaving *l;
@@ -274,12 +275,12 @@ claims_flush(struct recipe *r)
 }
 
 void
-claim_go(struct claim *c)
+claim_begin_leaving(struct claim *c)
 {
 	c->state = CLAIM_LEAVING;
-	c->tell = 0;
+	c->notices = 0;
 	TAILQ_INSERT_TAIL(&c->r->leaving, c, of_list);
-	recipe_tell_soon(c->r);
+	recipe_notify_soon(c->r);
 }
 
 void
@@ -293,37 +294,37 @@ claims_drop_leaving(struct recipe *r)
 }
 
 static void
-haunt(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
+delete_leftover(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
     uint64_t request)
 {
 	struct claim *c = claim_new(r, name, mode, request);
 
 	if (c == NULL)
-		return;		/* the next sweep finds it */
-	c->ghost = true;
+		return;		/* the next resync finds it */
+	c->silent = true;
 	r->stats.swept++;
-	claim_go(c);
+	claim_begin_leaving(c);
 }
 
 void
-claim_ghost(struct recipe *r, const struct place *p)
+claim_delete_unknown(struct recipe *r, const struct queue_key *p)
 {
 	uint8_t name[CLAIM_KEY_MAX];
 	struct kv_bytes b = { name, 0 };
 
-	if (parse_name(r, p->path, name, &b.len))
-		haunt(r, b, p->mode, p->request);
+	if (names_parse_name(r, p->path, name, &b.len))
+		delete_leftover(r, b, p->mode, p->request);
 }
 
 void
-claim_haunt(struct claim *c)
+claim_delete_leftover(struct claim *c)
 {
-	haunt(c->r, c->key->name, c->mode, c->request);
+	delete_leftover(c->r, c->key->name, c->mode, c->request);
 }
 
 void
-claim_deleted(struct claim *c)
+claim_end_deleted(struct claim *c)
 {
 	claim_end(c, END_FAILED, ENOENT, "its key in the store was deleted");
-	claim_haunt(c);
+	claim_delete_leftover(c);
 }

@@ -2,8 +2,9 @@
 /*
  * What answers and changes say about a queue.
  *
- * Of each claim two things are known: who is ahead of it and excludes it, and,
- * if it is granted, whether somebody whom it excludes has come.
+ * Of each claim two things are known: who is ahead of it and
+ * excludes it, and, if it is granted, whether somebody whom it
+ * excludes has come.
  *
  * Who is ahead: all of them, if they are few, nothing was missed since the look
  * and nobody left who was behind (`sure`): when the last one is deleted, it is
@@ -23,40 +24,42 @@
 #include "member.h"
 
 bool
-excludes(enum claim_mode a, enum claim_mode b)
+queue_modes_exclude(enum claim_mode a, enum claim_mode b)
 {
 	return a == CLAIM_EXCLUSIVE || b == CLAIM_EXCLUSIVE;
 }
 
 static enum claim_mode
-stronger(enum claim_mode a, enum claim_mode b)
+stronger_mode(enum claim_mode a, enum claim_mode b)
 {
 	return a > b ? a : b;
 }
 
 /* Our own key in q.  NULL: it is not there. */
 static const struct kv_pair *
-own(struct claim *c, const struct kv_result *q)
+find_own_key(struct claim *c, const struct kv_result *q)
 {
 	for (size_t i = 0; i < q->n; i++)
-		if (same_bytes(q->pairs[i].key, c->own))
+		if (kv_bytes_is_equal(q->pairs[i].key, c->own))
 			return &q->pairs[i];
 	return NULL;
 }
 
 /* Who came since an answer that does not know of them. */
 void
-queue_arrived(struct claim *c, int64_t revision)
+queue_note_arrivals(struct claim *c, int64_t revision)
 {
 	enum claim_mode m;
 
 	for (m = CLAIM_SHARED; m <= CLAIM_EXCLUSIVE; m++)
-		if (excludes(m, c->mode) && c->key->arrived[m] > revision)
-			c->behind = stronger(c->behind, m);
+		if (queue_modes_exclude(m, c->mode) &&
+		    c->key->arrived[m] > revision)
+			c->behind = stronger_mode(c->behind, m);
 }
 
 void
-queue_ahead(struct claim *c, const struct rival *newest, int64_t revision)
+queue_set_ahead(struct claim *c, const struct peer_claim *newest,
+    int64_t revision)
 {
 	c->looked = revision;
 	c->sure = false;
@@ -68,12 +71,12 @@ queue_ahead(struct claim *c, const struct rival *newest, int64_t revision)
 bool
 queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 {
-	const struct kv_pair *mine = own(c, q);
-	struct rival newest = { .create = 0 };
+	const struct kv_pair *mine = find_own_key(c, q);
+	struct peer_claim newest = { .create = 0 };
 	unsigned n_ahead = 0;
-	struct place p;
+	struct queue_key p;
 
-	queue_ahead(c, NULL, revision);
+	queue_set_ahead(c, NULL, revision);
 	c->behind = CLAIM_NONE;
 	if (mine == NULL)
 		return false;
@@ -82,31 +85,31 @@ queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 		int64_t create = q->pairs[i].create_revision;
 
 		if (&q->pairs[i] == mine ||
-		    !parse_place(c->r, q->pairs[i].key, &p) ||
-		    !excludes(p.mode, c->mode))
+		    !names_parse_queue_key(c->r, q->pairs[i].key, &p) ||
+		    !queue_modes_exclude(p.mode, c->mode))
 			continue;
 		if (create > c->create) {
-			c->behind = stronger(c->behind, p.mode);
+			c->behind = stronger_mode(c->behind, p.mode);
 			continue;
 		}
-		c->ahead[n_ahead % AHEAD_MAX] = (struct rival){ p.session,
+		c->ahead[n_ahead % AHEAD_MAX] = (struct peer_claim){ p.session,
 		    p.request, create };
 		if (create > newest.create)
 			newest = c->ahead[n_ahead % AHEAD_MAX];
 		n_ahead++;
 	}
 	if (n_ahead > AHEAD_MAX) {
-		queue_ahead(c, &newest, revision);
+		queue_set_ahead(c, &newest, revision);
 	} else {
 		c->n_ahead = n_ahead;
 		c->sure = revision >= c->r->watched;
 	}
-	queue_arrived(c, revision);
+	queue_note_arrivals(c, revision);
 	return c->deleted <= revision;
 }
 
 static void
-printable(struct kv_bytes b, char *out, size_t len)
+copy_printable(struct kv_bytes b, char *out, size_t len)
 {
 	size_t n = 0;
 
@@ -117,15 +120,16 @@ printable(struct kv_bytes b, char *out, size_t len)
 
 /* "": nobody excludes us. */
 void
-queue_who(struct claim *c, const struct kv_result *q, char *out, size_t len)
+queue_describe_holder(struct claim *c, const struct kv_result *q, char *out,
+    size_t len)
 {
 	const struct kv_pair *oldest = NULL;
 	char host[HOST_MAX + 1];
-	struct place p, at = { .session = 0 };
+	struct queue_key p, at = { .session = 0 };
 
 	for (size_t i = 0; i < q->n; i++) {
-		if (!parse_place(c->r, q->pairs[i].key, &p) ||
-		    !excludes(p.mode, c->mode))
+		if (!names_parse_queue_key(c->r, q->pairs[i].key, &p) ||
+		    !queue_modes_exclude(p.mode, c->mode))
 			continue;
 		if (oldest == NULL || q->pairs[i].create_revision <
 		    oldest->create_revision) {
@@ -136,7 +140,7 @@ queue_who(struct claim *c, const struct kv_result *q, char *out, size_t len)
 	out[0] = '\0';
 	if (oldest == NULL)
 		return;
-	printable(oldest->value, host, sizeof(host));
+	copy_printable(oldest->value, host, sizeof(host));
 	(void)snprintf(out, len, "host %s, session %016jx, %s, since revision "
 	    "%jd", host, (uintmax_t)at.session, at.mode == CLAIM_SHARED ?
 	    "shared" : "exclusive", (intmax_t)oldest->create_revision);

@@ -26,7 +26,7 @@
  *	D = time of sending the latest heartbeat that was confirmed
  *	    + TTL - margin
  *
- * A rival heard of that heartbeat after it was sent, waits longer than TTL by
+ * A peer hears of that heartbeat after it was sent, waits longer than TTL by
  * its clock, and then deletes: so before D nobody does.  An answer says nothing
  * of the sendings before it, whose answers were lost: D never comes from the
  * time of an answer, nor from another sending.
@@ -56,7 +56,7 @@ margin_ms(unsigned ttl_ms)
 }
 
 static void
-set_value(struct recipe *r)
+format_value(struct recipe *r)
 {
 	(void)snprintf(r->session_value, sizeof(r->session_value), "%u %s",
 	    r->ttl_ms, r->host);
@@ -65,16 +65,16 @@ set_value(struct recipe *r)
 static struct kv_range
 session_range(struct recipe *r)
 {
-	return one_key(text_bytes(r->session_key));
+	return kv_range_of_key(kv_bytes_of_text(r->session_key));
 }
 
 /* Without memory: the same a little later. */
 static void
-ask_session(struct recipe *r, const struct store_call_ops *ops)
+call_store(struct recipe *r, const struct store_call_ops *ops)
 {
 	r->session_call = store_call_start(r, ops, r);
 	if (r->session_call == NULL)
-		timer_start(&r->session_timer, 100);
+		timers_start(&r->session_timer, 100);
 }
 
 const char *
@@ -85,7 +85,7 @@ recipe_why(const struct recipe *r)
 
 /* A confirmed heartbeat, sent then. */
 static void
-confirmed(struct recipe *r, uint64_t sent_ns)
+note_heartbeat(struct recipe *r, uint64_t sent_ns)
 {
 	uint64_t until = sent_ns + NS_PER_MS * (r->ttl_ms -
 	    margin_ms(r->ttl_ms));
@@ -96,43 +96,44 @@ confirmed(struct recipe *r, uint64_t sent_ns)
 		r->why[0] = '\0';
 	if (until > r->until_ns) {
 		r->until_ns = until;
-		r->tell |= TELL_ALIVE;
+		r->notices |= NOTIFY_ALIVE;
 	}
-	timer_start(&r->session_timer, r->ttl_ms / 4);
+	timers_start(&r->session_timer, r->ttl_ms / 4);
 }
 
 static void
-go_up(struct recipe *r, int64_t create)
+set_up(struct recipe *r, int64_t create)
 {
 	r->state = SESSION_UP;
 	r->session.create_revision = create;
-	r->tell |= TELL_UP;
+	r->notices |= NOTIFY_UP;
 	if (r->adopted) {
 		(void)strlcpy(r->why, "what the session has is being looked "
 		    "at", sizeof(r->why));
 		r->adopting = ADOPT_FIRST;
-		sweep_start(r, false);
+		resync_start(r, false);
 	} else {
 		r->stats.sessions++;
-		r->tell |= TELL_FOUND;	/* nothing: settled */
+		r->notices |= NOTIFY_FOUND;	/* nothing: settled */
 	}
 }
 
 /* Heartbeats. */
 
 static int
-beat_send(struct store_call *call)
+heartbeat_send(struct store_call *call)
 {
 	struct recipe *r = call->r;
 
 	(void)txn_begin(r);
 	txn_require_session(r);
-	txn_put(r, text_bytes(r->session_key), text_bytes(r->session_value));
+	txn_put(r, kv_bytes_of_text(r->session_key),
+	    kv_bytes_of_text(r->session_value));
 	return txn_send(call);
 }
 
 static void
-beat_done(struct store_call *call, const struct kv_answer *answer)
+heartbeat_done(struct store_call *call, const struct kv_answer *answer)
 {
 	struct recipe *r = call->r;
 
@@ -143,18 +144,18 @@ beat_done(struct store_call *call, const struct kv_answer *answer)
 		return;
 	}
 	if (r->state == SESSION_LOOK)
-		go_up(r, r->session.create_revision);
-	confirmed(r, call->sent_ns);
+		set_up(r, r->session.create_revision);
+	note_heartbeat(r, call->sent_ns);
 }
 
-static const struct store_call_ops beat_ops = {
-	.send = beat_send, .done = beat_done
+static const struct store_call_ops heartbeat_ops = {
+	.send = heartbeat_send, .done = heartbeat_done
 };
 
 /* Adopting: the key, for its lease. */
 
 static int
-look_send(struct store_call *call)
+adopt_send(struct store_call *call)
 {
 	struct txn *t = txn_begin(call->r);
 
@@ -163,7 +164,7 @@ look_send(struct store_call *call)
 }
 
 static void
-look_done(struct store_call *call, const struct kv_answer *answer)
+adopt_done(struct store_call *call, const struct kv_answer *answer)
 {
 	struct recipe *r = call->r;
 
@@ -174,13 +175,13 @@ look_done(struct store_call *call, const struct kv_answer *answer)
 	}
 	r->lease = answer->results->pairs->lease;
 	/* others may have been told of its TTL, and D by it: it keeps it */
-	r->ttl_ms = parse_session_ttl(answer->results->pairs->value, r->ttl_ms);
-	set_value(r);
-	ask_session(r, &beat_ops);
+	r->ttl_ms = names_parse_ttl(answer->results->pairs->value, r->ttl_ms);
+	format_value(r);
+	call_store(r, &heartbeat_ops);
 }
 
-static const struct store_call_ops look_ops = {
-	.send = look_send, .done = look_done
+static const struct store_call_ops adopt_ops = {
+	.send = adopt_send, .done = adopt_done
 };
 
 /* Making. */
@@ -192,19 +193,20 @@ make_send(struct store_call *call)
 	struct txn *t = txn_begin(r);
 
 	txn_compare(t, session_range(r), KV_VERSION, 0);
-	txn_put(r, text_bytes(r->session_key), text_bytes(r->session_value));
+	txn_put(r, kv_bytes_of_text(r->session_key),
+	    kv_bytes_of_text(r->session_value));
 	return txn_send(call);
 }
 
 /* With another lease.  This one is revoked, or it would be there for a hundred
  * years. */
 static void
-make_another(struct recipe *r)
+retry_with_new_lease(struct recipe *r)
 {
-	lease_revoke(r, r->lease);
+	peers_revoke_lease(r, r->lease);
 	r->session_call = NULL;
 	r->state = SESSION_NONE;
-	timer_start(&r->session_timer, with_jitter(200));
+	timers_start(&r->session_timer, timers_jitter_ms(200));
 }
 
 static void
@@ -214,8 +216,8 @@ make_done(struct store_call *call, const struct kv_answer *answer)
 
 	r->session_call = NULL;
 	if (answer->succeeded) {
-		go_up(r, answer->revision);
-		confirmed(r, call->sent_ns);
+		set_up(r, answer->revision);
+		note_heartbeat(r, call->sent_ns);
 	} else {
 		session_lost(r, "another session has the same name");
 	}
@@ -233,7 +235,7 @@ make_refused(struct store_call *call, const struct kv_answer *answer)
 {
 	if (answer->fate == FATE_NOT_APPLIED && call->tries < 5)
 		return false;
-	make_another(call->r);
+	retry_with_new_lease(call->r);
 	return true;
 }
 
@@ -249,18 +251,18 @@ lease_send(struct store_call *call)
 }
 
 static void
-have_lease(struct recipe *r)
+make_session(struct recipe *r)
 {
 	r->session_call = NULL;
 	r->state = SESSION_MAKE;
-	ask_session(r, &make_ops);
+	call_store(r, &make_ops);
 }
 
 static void
 lease_done(struct store_call *call, const struct kv_answer *answer)
 {
 	call->r->lease = answer->lease;
-	have_lease(call->r);
+	make_session(call->r);
 }
 
 /* If one was UNKNOWN, it is that one's. */
@@ -272,12 +274,12 @@ lease_refused(struct store_call *call, const struct kv_answer *answer)
 	if (!answer->exists)
 		return false;
 	if (call->unknown) {
-		have_lease(r);
+		make_session(r);
 		return true;
 	}
 	r->session_call = NULL;
 	r->state = SESSION_NONE;
-	timer_start(&r->session_timer, with_jitter(20));
+	timers_start(&r->session_timer, timers_jitter_ms(20));
 	return true;
 }
 
@@ -290,7 +292,7 @@ static void
 set_name(struct recipe *r, uint64_t name)
 {
 	r->session.name = name;
-	name_session(r, name, r->session_key);
+	names_format_session(r, name, r->session_key);
 }
 
 void
@@ -301,14 +303,14 @@ session_begin(struct recipe *r)
 	r->until_ns = 0;
 	r->lease = 0;		/* to be looked up */
 	r->ttl_ms = r->o.ttl_ms;
-	set_value(r);
+	format_value(r);
 	r->adopted = r->o.adopt.name != 0;
 	if (r->adopted) {
 		r->session = r->o.adopt;
 		set_name(r, r->session.name);
 		r->o.adopt.name = 0;
 		r->state = SESSION_LOOK;
-		ask_session(r, &look_ops);
+		call_store(r, &adopt_ops);
 		return;
 	}
 	while ((name & INT64_MAX) == 0)
@@ -317,7 +319,7 @@ session_begin(struct recipe *r)
 	set_name(r, name);
 	r->lease = (int64_t)(name & INT64_MAX);
 	r->state = SESSION_LEASE;
-	ask_session(r, &lease_ops);
+	call_store(r, &lease_ops);
 }
 
 void
@@ -334,17 +336,17 @@ session_on_timer(evutil_socket_t fd, short what, void *arg)
 		session_begin(r);
 		break;
 	case SESSION_LOOK:
-		ask_session(r, r->lease == 0 ? &look_ops : &beat_ops);
+		call_store(r, r->lease == 0 ? &adopt_ops : &heartbeat_ops);
 		break;
 	case SESSION_LEASE:
-		ask_session(r, &lease_ops);
+		call_store(r, &lease_ops);
 		break;
 	case SESSION_MAKE:
-		ask_session(r, &make_ops);
+		call_store(r, &make_ops);
 		break;
 	case SESSION_UP:
-		ask_session(r, &beat_ops);
-		claims_flush(r);
+		call_store(r, &heartbeat_ops);
+		claims_send_leaving(r);
 		break;
 	case SESSION_RETIRE:
 		session_stop(r);
@@ -362,10 +364,10 @@ session_lost(struct recipe *r, const char *why)
 
 	if (r->state == SESSION_UP || r->state == SESSION_LOOK) {
 		r->stats.lost++;
-		r->tell |= TELL_LOST;
+		r->notices |= NOTIFY_LOST;
 		/* who ended it does so as well, if it was a member */
 		if (r->lease != 0)
-			lease_revoke(r, r->lease);
+			peers_revoke_lease(r, r->lease);
 	}
 	(void)strlcpy(r->lost_why, why, sizeof(r->lost_why));
 	(void)strlcpy(r->why, why, sizeof(r->why));
@@ -376,9 +378,9 @@ session_lost(struct recipe *r, const char *why)
 	r->adopting = ADOPT_NO;
 	r->until_ns = 0;
 	r->losses++;
-	r->tell &= ~(unsigned)(TELL_UP | TELL_ALIVE | TELL_FOUND);
-	claims_lost(r, why);
-	timer_start(&r->session_timer, with_jitter(20u << shift));
+	r->notices &= ~(unsigned)(NOTIFY_UP | NOTIFY_ALIVE | NOTIFY_FOUND);
+	claims_end_session(r, why);
+	timers_start(&r->session_timer, timers_jitter_ms(20u << shift));
 }
 
 /* Deleted: what is told of later (batch.c, TURN) is not for us any more. */
@@ -394,7 +396,7 @@ session_changed(struct recipe *r, const struct kv_change *c)
 /* The end of it. */
 
 static int
-end_send(struct store_call *call)
+delete_send(struct store_call *call)
 {
 	struct txn *t = txn_begin(call->r);
 
@@ -403,11 +405,11 @@ end_send(struct store_call *call)
 }
 
 static void
-retired(struct recipe *r)
+set_retired(struct recipe *r)
 {
 	r->session_call = NULL;
 	r->state = SESSION_RETIRED;
-	r->tell |= TELL_RETIRED;
+	r->notices |= NOTIFY_RETIRED;
 }
 
 static int
@@ -420,7 +422,7 @@ static void
 revoke_done(struct store_call *call, const struct kv_answer *answer)
 {
 	(void)answer;
-	retired(call->r);
+	set_retired(call->r);
 }
 
 static bool
@@ -428,7 +430,7 @@ revoke_refused(struct store_call *call, const struct kv_answer *answer)
 {
 	if (!answer->absent && (!answer->denied || call->tries < 3))
 		return false;
-	retired(call->r);
+	set_retired(call->r);
 	return true;
 }
 
@@ -438,22 +440,22 @@ static const struct store_call_ops revoke_ops = {
 };
 
 static void
-end_done(struct store_call *call, const struct kv_answer *answer)
+delete_done(struct store_call *call, const struct kv_answer *answer)
 {
 	struct recipe *r = call->r;
 
 	(void)answer;
 	if (r->lease == 0) {
-		retired(r);
+		set_retired(r);
 		return;
 	}
-	ask_session(r, &revoke_ops);
+	call_store(r, &revoke_ops);
 	if (r->session_call != NULL)
 		r->session_call->number = r->lease;
 }
 
-static const struct store_call_ops end_ops = {
-	.send = end_send, .done = end_done
+static const struct store_call_ops delete_ops = {
+	.send = delete_send, .done = delete_done
 };
 
 /* Its key first: no request of it can be done any more. */
@@ -465,7 +467,7 @@ session_stop(struct recipe *r)
 	(void)event_del(&r->session_timer);
 	r->state = SESSION_RETIRE;
 	if (r->session.name == 0)
-		retired(r);
+		set_retired(r);
 	else
-		ask_session(r, &end_ops);
+		call_store(r, &delete_ops);
 }

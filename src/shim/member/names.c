@@ -18,26 +18,26 @@
 #include "member.h"
 
 struct kv_bytes
-text_bytes(const char *s)
+kv_bytes_of_text(const char *s)
 {
 	return (struct kv_bytes){ (const uint8_t *)s, strlen(s) };
 }
 
 struct kv_range
-one_key(struct kv_bytes key)
+kv_range_of_key(struct kv_bytes key)
 {
 	return (struct kv_range){ key, { NULL, 0 } };
 }
 
 bool
-same_bytes(struct kv_bytes a, struct kv_bytes b)
+kv_bytes_is_equal(struct kv_bytes a, struct kv_bytes b)
 {
 	return a.len == b.len && (a.len == 0 ||
 	    memcmp(a.p, b.p, a.len) == 0);
 }
 
 void
-name_session(struct recipe *r, uint64_t session, char *out)
+names_format_session(struct recipe *r, uint64_t session, char *out)
 {
 	(void)sprintf(out, "%s/s/%016jx", r->root, (uintmax_t)session);
 }
@@ -51,7 +51,7 @@ is_plain(uint8_t c)
 }
 
 size_t
-name_path(struct recipe *r, struct kv_bytes key, char *out)
+names_format_path(struct recipe *r, struct kv_bytes key, char *out)
 {
 	static const char digits[] = "0123456789ABCDEF";
 	char *p = out + sprintf(out, "%s/q/", r->root);
@@ -73,7 +73,7 @@ name_path(struct recipe *r, struct kv_bytes key, char *out)
 }
 
 void
-name_place(const char *path, enum claim_mode mode, uint64_t session,
+names_format_queue_key(const char *path, enum claim_mode mode, uint64_t session,
     uint64_t request, char *out)
 {
 	(void)sprintf(out, "%s%c/%016jx-%016jx", path,
@@ -120,7 +120,7 @@ after_root(struct recipe *r, struct kv_bytes key, char kind)
 }
 
 bool
-parse_session(struct recipe *r, struct kv_bytes key, uint64_t *session)
+names_parse_session(struct recipe *r, struct kv_bytes key, uint64_t *session)
 {
 	struct kv_bytes b = after_root(r, key, 's');
 
@@ -128,7 +128,8 @@ parse_session(struct recipe *r, struct kv_bytes key, uint64_t *session)
 }
 
 bool
-parse_place(struct recipe *r, struct kv_bytes key, struct place *p)
+names_parse_queue_key(struct recipe *r, struct kv_bytes key,
+    struct queue_key *p)
 {
 	struct kv_bytes b = after_root(r, key, 'q');
 	const size_t tail = 2 + HEX + 1 + HEX;	/* w/<session>-<request> */
@@ -155,7 +156,8 @@ upper_digit(uint8_t c)
 }
 
 bool
-parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name, size_t *len)
+names_parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name,
+    size_t *len)
 {
 	struct kv_bytes b = after_root(r, path, 'q');
 	size_t n = 0;
@@ -186,7 +188,7 @@ parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name, size_t *len)
 }
 
 unsigned
-parse_session_ttl(struct kv_bytes value, unsigned otherwise)
+names_parse_ttl(struct kv_bytes value, unsigned otherwise)
 {
 	unsigned ms = 0;
 

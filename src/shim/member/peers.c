@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sessions of others, and ending those that are dead.
+ * The sessions of other members (peers), and ending those that are dead.
  *
- * A heartbeat of another session gives its key a new mod_revision.  From the
- * moment that we hear of one (the watch, or a look) we wait, by our own clock,
+ * A heartbeat of a peer gives its key a new mod_revision.  From the moment that
+ * we hear of one (by the watch, or a resync) we wait, by our own clock,
  *
  *	TTL (1 + 2 rho) + slack
  *
- * rho being how fast clocks may run apart, and then delete the key, if its
- * mod_revision still is the one that we know.  The heartbeat was sent before we
- * heard of it, so the session's D (member_session.c) is past.  That we hear
- * late, or not at all, only makes us wait longer, or the comparison fail.
+ * where rho is how fast clocks may run apart.  Then we delete the key if its
+ * mod_revision is still the one that we know.  The heartbeat was sent before we
+ * heard of it, so the peer's D (member_session.c) is past.  If we hear of a
+ * heartbeat late, or not at all, we only wait longer, or the comparison fails.
  *
- * All members do this; a little jitter, so that they do not all do it at once.
- * Whoever hears that the key is gone revokes the session's lease, and asks
- * until it is done: its keys in all queues are gone at once, and so is the
- * lease, which nobody would find any more without them.  (Who deleted the key
- * may die then.)  Who may not leaves them to a sweep (resync.c).
+ * All members do this, with a little jitter, so that not all do it at once.
+ * A member that hears that the key is gone revokes the session's lease, and
+ * repeats that until it is done.  This deletes all keys of the session in all
+ * queues at once, and the lease, which nobody could find later without them.
+ * (The member that deleted the key may die before.)  A member that may not
+ * revoke leaves the keys to a resync (resync.c).
  */
 #include <stdlib.h>
 #include <bsd/stdlib.h>
@@ -27,24 +28,24 @@
 #define NS_PER_MS UINT64_C(1000000)
 
 static int
-by_name(const struct other *a, const struct other *b)
+by_name(const struct peer *a, const struct peer *b)
 {
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-RB_GENERATE_INTERNAL(others, other, by_name, by_name,
+RB_GENERATE_INTERNAL(peers, peer, by_name, by_name,
     static __attribute__((unused)))
 
-struct other *
-other_find(struct recipe *r, uint64_t name)
+struct peer *
+peer_find(struct recipe *r, uint64_t name)
 {
-	struct other want = { .name = name };
+	struct peer want = { .name = name };
 
-	return RB_FIND(others, &r->others, &want);
+	return RB_FIND(peers, &r->peers, &want);
 }
 
 static uint64_t
-due_ns(const struct other *o)
+due_ns(const struct peer *o)
 {
 	return o->seen_ns + NS_PER_MS * (o->ttl_ms + o->ttl_ms / RHO_INVERSE +
 	    SLACK_MS + o->jitter_ms);
@@ -53,24 +54,24 @@ due_ns(const struct other *o)
 static void
 await_next(struct recipe *r)
 {
-	uint64_t now = boottime_ns(), due = UINT64_MAX;
-	struct other *o;
+	uint64_t now = timers_boottime_ns(), due = UINT64_MAX;
+	struct peer *o;
 
-	RB_FOREACH(o, others, &r->others)
+	RB_FOREACH(o, peers, &r->peers)
 		if (o->call == NULL && due_ns(o) < due)
 			due = due_ns(o);
-	r->others_due_ns = due;
+	r->peers_due_ns = due;
 	if (due == UINT64_MAX)
 		return;
-	timer_start(&r->others_timer, due <= now ? 1 :
+	timers_start(&r->peers_timer, due <= now ? 1 :
 	    (unsigned)((due - now) / NS_PER_MS) + 1);
 }
 
 /* It is alive, or was at p->mod_revision. */
 void
-other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
+peer_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 {
-	struct other *o = other_find(r, name);
+	struct peer *o = peer_find(r, name);
 
 	if (o == NULL) {
 		o = calloc(1, sizeof(*o));
@@ -78,7 +79,7 @@ other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 			return;		/* nobody steals from it, then */
 		o->r = r;
 		o->name = name;
-		(void)RB_INSERT(others, &r->others, o);
+		(void)RB_INSERT(peers, &r->peers, o);
 	}
 	o->listed = true;
 	if (p->mod_revision <= o->mod)
@@ -86,20 +87,20 @@ other_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 	o->create = p->create_revision;
 	o->mod = p->mod_revision;
 	o->lease = p->lease;
-	o->ttl_ms = parse_session_ttl(p->value, r->o.ttl_ms);
+	o->ttl_ms = names_parse_ttl(p->value, r->o.ttl_ms);
 	o->jitter_ms = arc4random_uniform(o->ttl_ms / 8 + 1);
-	o->seen_ns = boottime_ns();
-	if (!event_pending(&r->others_timer, EV_TIMEOUT, NULL) ||
-	    due_ns(o) < r->others_due_ns)
+	o->seen_ns = timers_boottime_ns();
+	if (!event_pending(&r->peers_timer, EV_TIMEOUT, NULL) ||
+	    due_ns(o) < r->peers_due_ns)
 		await_next(r);
 }
 
 static void
-forget(struct other *o)
+remove_peer(struct peer *o)
 {
-	lease_revoke(o->r, o->lease);
+	peers_revoke_lease(o->r, o->lease);
 	store_call_drop(o->call);
-	(void)RB_REMOVE(others, &o->r->others, o);
+	(void)RB_REMOVE(peers, &o->r->peers, o);
 	free(o);
 }
 
@@ -121,42 +122,42 @@ is_waited_for(struct recipe *r, uint64_t name)
 /* Its key is gone.  (That may be our doing: the watch tells it before the
  * answer does, which is not heard any more then.) */
 void
-other_gone(struct recipe *r, uint64_t name)
+peer_ended(struct recipe *r, uint64_t name)
 {
-	struct other *o = other_find(r, name);
+	struct peer *o = peer_find(r, name);
 
 	if (is_waited_for(r, name))
-		sweep_soon(r, with_jitter(r->o.ttl_ms / 8));
+		resync_soon(r, timers_jitter_ms(r->o.ttl_ms / 8));
 	if (o != NULL)
-		forget(o);
+		remove_peer(o);
 }
 
 void
-others_unlist(struct recipe *r)
+peers_clear_listed(struct recipe *r)
 {
-	struct other *o;
+	struct peer *o;
 
-	RB_FOREACH(o, others, &r->others)
+	RB_FOREACH(o, peers, &r->peers)
 		o->listed = false;
 }
 
 void
-others_not_listed(struct recipe *r, int64_t revision)
+peers_end_unlisted(struct recipe *r, int64_t revision)
 {
-	struct other *o, *next;
+	struct peer *o, *next;
 
-	RB_FOREACH_SAFE(o, others, &r->others, next)
+	RB_FOREACH_SAFE(o, peers, &r->peers, next)
 		if (!o->listed && o->mod <= revision)
-			forget(o);
+			remove_peer(o);
 }
 
 void
-others_free(struct recipe *r)
+peers_free(struct recipe *r)
 {
-	struct other *o, *next;
+	struct peer *o, *next;
 
-	RB_FOREACH_SAFE(o, others, &r->others, next) {
-		(void)RB_REMOVE(others, &r->others, o);
+	RB_FOREACH_SAFE(o, peers, &r->peers, next) {
+		(void)RB_REMOVE(peers, &r->peers, o);
 		free(o);
 	}
 }
@@ -183,7 +184,7 @@ revoke_refused(struct store_call *call, const struct kv_answer *answer)
 		return true;	/* and so are its keys */
 	if (!answer->denied)
 		return false;	/* it would be there for a hundred years */
-	sweep_soon(call->r, with_jitter(50));
+	resync_soon(call->r, timers_jitter_ms(50));
 	return true;
 }
 
@@ -193,13 +194,13 @@ static const struct store_call_ops revoke_ops = {
 };
 
 void
-lease_revoke(struct recipe *r, int64_t lease)
+peers_revoke_lease(struct recipe *r, int64_t lease)
 {
 	struct store_call *call =
 	    lease == 0 ? NULL : store_call_start(r, &revoke_ops, NULL);
 
 	if (call == NULL)
-		sweep_soon(r, with_jitter(50));
+		resync_soon(r, timers_jitter_ms(50));
 	else
 		call->number = lease;
 }
@@ -207,16 +208,16 @@ lease_revoke(struct recipe *r, int64_t lease)
 /* Its key. */
 
 static struct kv_range
-key_of(struct store_call *call, struct other *o)
+key_of(struct store_call *call, struct peer *o)
 {
-	name_session(call->r, o->name, call->r->other_key);
-	return one_key(text_bytes(call->r->other_key));
+	names_format_session(call->r, o->name, call->r->peer_key);
+	return kv_range_of_key(kv_bytes_of_text(call->r->peer_key));
 }
 
 static int
 steal_send(struct store_call *call)
 {
-	struct other *o = call->owner;
+	struct peer *o = call->owner;
 	struct kv_range key = key_of(call, o);
 	struct txn *t = txn_begin(call->r);
 
@@ -229,29 +230,29 @@ steal_send(struct store_call *call)
 static void
 steal_done(struct store_call *call, const struct kv_answer *answer)
 {
-	struct other *o = call->owner;
+	struct peer *o = call->owner;
 	struct recipe *r = call->r;
 	uint64_t name = o->name;
 
 	o->call = NULL;
 	if (!answer->succeeded && answer->results->n == 1) {
-		other_heard(r, name, answer->results->pairs);
+		peer_heard(r, name, answer->results->pairs);
 		await_next(r);
 		return;
 	}
 	r->stats.stolen += answer->succeeded;	/* else somebody was faster */
-	other_gone(r, name);
+	peer_ended(r, name);
 }
 
 static bool
 steal_refused(struct store_call *call, const struct kv_answer *answer)
 {
-	struct other *o = call->owner;
+	struct peer *o = call->owner;
 
 	if (!answer->denied)
 		return false;
 	o->call = NULL;			/* it is not ours to do, now */
-	o->seen_ns = boottime_ns();
+	o->seen_ns = timers_boottime_ns();
 	await_next(call->r);
 	return true;
 }
@@ -261,15 +262,15 @@ static const struct store_call_ops steal_ops = {
 };
 
 void
-others_on_timer(evutil_socket_t fd, short what, void *arg)
+peers_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct recipe *r = arg;
-	uint64_t now = boottime_ns();
-	struct other *o;
+	uint64_t now = timers_boottime_ns();
+	struct peer *o;
 
 	(void)fd;
 	(void)what;
-	RB_FOREACH(o, others, &r->others)
+	RB_FOREACH(o, peers, &r->peers)
 		if (o->call == NULL && due_ns(o) <= now) {
 			o->call = store_call_start(r, &steal_ops, o);
 			if (o->call == NULL)

@@ -9,13 +9,13 @@
 /* All later changes will be told; of those between our looks and it some may
  * not have been. */
 void
-queue_gap(struct recipe *r, int64_t revision)
+queue_note_gap(struct recipe *r, int64_t revision)
 {
 	struct claim *c;
-	struct key *k;
+	struct member_key *k;
 
 	r->watched = revision;
-	RB_FOREACH(k, keys, &r->keys)
+	RB_FOREACH(k, member_keys, &r->keys)
 		TAILQ_FOREACH(c, &k->claims, of_key)
 			if (c->looked < revision)
 				c->sure = false;
@@ -23,7 +23,7 @@ queue_gap(struct recipe *r, int64_t revision)
 
 /* True: nobody whom we know of is ahead any more. */
 static bool
-one_less_ahead(struct claim *c, const struct place *p, int64_t revision)
+remove_ahead(struct claim *c, const struct queue_key *p, int64_t revision)
 {
 	if (revision <= c->looked)
 		return false;
@@ -39,7 +39,7 @@ one_less_ahead(struct claim *c, const struct place *p, int64_t revision)
 }
 
 static void
-own_deleted(struct claim *c, int64_t revision)
+note_own_deletion(struct claim *c, int64_t revision)
 {
 	if (c->state == CLAIM_ASKED)	/* the answer may be of before */
 		c->deleted = revision;
@@ -47,11 +47,12 @@ own_deleted(struct claim *c, int64_t revision)
 	    (c->state != CLAIM_QUEUED && c->state != CLAIM_GRANTED &&
 	    c->state != CLAIM_FOUND))
 		return;
-	claim_vanished(c);
+	claim_key_vanished(c);
 }
 
 static void
-deleted(struct key *k, const struct place *p, int64_t revision, bool is_ours)
+note_deletion(struct member_key *k, const struct queue_key *p, int64_t revision,
+    bool is_ours)
 {
 	struct claim *c, *next;
 
@@ -59,17 +60,17 @@ deleted(struct key *k, const struct place *p, int64_t revision, bool is_ours)
 		k->deleted = revision;
 	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next) {
 		if (is_ours && c->request == p->request && c->mode == p->mode) {
-			own_deleted(c, revision);
+			note_own_deletion(c, revision);
 			break;
 		}
 	}
 	TAILQ_FOREACH_SAFE(c, &k->claims, of_key, next)
-		if (one_less_ahead(c, p, revision) && c->batch != NULL)
-			batch_check(c->batch, revision);
+		if (remove_ahead(c, p, revision) && c->batch != NULL)
+			batch_check_turn(c->batch, revision);
 }
 
 static void
-arrived(struct key *k, const struct place *p, int64_t create)
+note_arrival(struct member_key *k, const struct queue_key *p, int64_t create)
 {
 	struct claim *c;
 
@@ -77,34 +78,34 @@ arrived(struct key *k, const struct place *p, int64_t create)
 		k->arrived[p->mode] = create;
 	TAILQ_FOREACH(c, &k->claims, of_key)
 		if (c->create != 0 && create > c->create &&
-		    excludes(p->mode, c->mode))
+		    queue_modes_exclude(p->mode, c->mode))
 			claim_recall(c, p->mode);
 }
 
 void
 queue_changed(struct recipe *r, const struct kv_change *change,
-    const struct place *p)
+    const struct queue_key *p)
 {
 	bool is_ours = r->session.name == p->session;
-	struct key *k = key_find(r, p->path);
+	struct member_key *k = member_key_find(r, p->path);
 	struct claim *c = k == NULL || !is_ours ? NULL :
 	    claim_find(k, p->request);
 
 	if (change->deleted) {
 		if (k != NULL)
-			deleted(k, p, change->pair.mod_revision, is_ours);
+			note_deletion(k, p, change->pair.mod_revision, is_ours);
 		return;
 	}
 	if (change->pair.create_revision != change->pair.mod_revision)
 		return;		/* confirmed, anchored */
 	if (is_ours && r->state == SESSION_UP && c == NULL) {
 		if (r->settled)
-			claim_ghost(r, p);
+			claim_delete_unknown(r, p);
 		else	/* or is it one that is being found? */
-			sweep_soon(r, 100);
+			resync_soon(r, 100);
 	} else if (k != NULL) {
 		if (c != NULL)
-			claim_appeared(c, change->pair.create_revision);
-		arrived(k, p, change->pair.create_revision);
+			claim_key_appeared(c, change->pair.create_revision);
+		note_arrival(k, p, change->pair.create_revision);
 	}
 }

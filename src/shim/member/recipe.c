@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A member of a cluster: opening, closing, what the engine says, and telling.
+ * A member of a cluster: opening, closing, the hooks of the engine, and calling
+ * the hooks of the caller.
  *
  * Nothing is told from inside the functions that find it out: they note it
- * (bits of the member, bits of claims), and recipe_tell() tells it, one thing
+ * (bits of the member, bits of claims), and notify_all() tells it, one thing
  * after another, as the last act of whatever the loop called, when all is
  * consistent.  Who is told may do anything, also close the member: after each
  * call nothing of it is touched unless `freed` says that it is still there.
@@ -21,7 +22,7 @@
 /* Telling. */
 
 static void
-tell_found(struct recipe *r, struct claim *c)
+offer_found_claim(struct recipe *r, struct claim *c)
 {
 	struct recipe_found f = { c->key->name, c->mode, c->revision,
 	    c->create, c->n_ahead == 0 };
@@ -29,8 +30,8 @@ tell_found(struct recipe *r, struct claim *c)
 
 	TAILQ_REMOVE(&r->found, c, of_list);
 	if (c->vanished) {	/* and may be there again */
-		c->ghost = true;
-		claim_go(c);
+		c->silent = true;
+		claim_begin_leaving(c);
 		return;
 	}
 	r->keeping = c;
@@ -39,13 +40,13 @@ tell_found(struct recipe *r, struct claim *c)
 		return;		/* closed, retired */
 	r->keeping = NULL;
 	if (c->state == CLAIM_FOUND) {
-		c->ghost = true;
-		claim_go(c);
+		c->silent = true;
+		claim_begin_leaving(c);
 	}
 }
 
 static void
-settle(struct recipe *r)
+set_settled(struct recipe *r)
 {
 	struct batch *b, *next;
 
@@ -58,37 +59,37 @@ settle(struct recipe *r)
 
 /* One thing of the member itself.  False: there is nothing. */
 static bool
-tell_member(struct recipe *r)
+notify_member(struct recipe *r)
 {
 	const struct recipe_hooks *h = r->o.hooks;
-	unsigned bit = r->tell & -r->tell;	/* the lowest */
+	unsigned bit = r->notices & -r->notices;	/* the lowest */
 
-	if (bit == TELL_FOUND && !TAILQ_EMPTY(&r->found)) {
-		tell_found(r, TAILQ_FIRST(&r->found));
+	if (bit == NOTIFY_FOUND && !TAILQ_EMPTY(&r->found)) {
+		offer_found_claim(r, TAILQ_FIRST(&r->found));
 		return true;
 	}
-	r->tell &= ~bit;
+	r->notices &= ~bit;
 	switch (bit) {
-	case TELL_STORE:
+	case NOTIFY_STORE:
 		h->store(r->store, r->store == KV_HERE ? "" : r->why,
 		    r->o.arg);
 		break;
-	case TELL_LOST:
+	case NOTIFY_LOST:
 		h->lost(r->lost_why, r->o.arg);
 		break;
-	case TELL_UP:
+	case NOTIFY_UP:
 		h->up(&r->session, r->adopted, r->o.arg);
 		break;
-	case TELL_ALIVE:
+	case NOTIFY_ALIVE:
 		h->alive(r->until_ns, r->o.arg);
 		break;
-	case TELL_FOUND:
-		settle(r);
+	case NOTIFY_FOUND:
+		set_settled(r);
 		break;
-	case TELL_MARK:
+	case NOTIFY_MARK:
 		h->mark(&r->marked, r->o.arg);
 		break;
-	case TELL_RETIRED:
+	case NOTIFY_RETIRED:
 		h->retired(r->o.arg);
 		break;
 	default:
@@ -99,26 +100,26 @@ tell_member(struct recipe *r)
 
 /* One thing of a claim. */
 static void
-tell_claim(struct recipe *r, struct claim *c)
+notify_claim(struct recipe *r, struct claim *c)
 {
 	const struct recipe_hooks *h = r->o.hooks;
-	unsigned bit = c->tell & -c->tell;
+	unsigned bit = c->notices & -c->notices;
 	bool *freed = r->freed;
 
-	c->tell &= ~bit;
-	if (c->tell == 0) {
-		TAILQ_REMOVE(&r->told, c, of_told);
-		c->to_be_told = false;
+	c->notices &= ~bit;
+	if (c->notices == 0) {
+		TAILQ_REMOVE(&r->to_notify, c, of_notify);
+		c->in_notify = false;
 	}
-	if (bit == TELL_GRANTED)
+	if (bit == NOTIFY_GRANTED)
 		h->granted(c, c->revision, c->arg);
-	else if (bit == TELL_ANCHORED)
+	else if (bit == NOTIFY_ANCHORED)
 		h->anchored(c, c->revision, c->arg);
-	else if (bit == TELL_DENIED)
+	else if (bit == NOTIFY_DENIED)
 		h->not_anchored(c, c->why, c->arg);
-	else if (bit == TELL_RECALLED)
+	else if (bit == NOTIFY_RECALLED)
 		h->recalled(c, c->recalled, c->arg);
-	if (bit != TELL_END)
+	if (bit != NOTIFY_END)
 		return;
 	if (c->end == END_BUSY)
 		h->busy(c, c->why, c->arg);
@@ -131,9 +132,9 @@ tell_claim(struct recipe *r, struct claim *c)
 }
 
 static void
-mark(struct recipe *r)
+note_mark(struct recipe *r)
 {
-	uint64_t now = boottime_ns();
+	uint64_t now = timers_boottime_ns();
 	struct kv_mark m;
 
 	if (now - r->marked_ns < MARK_NS || r->store != KV_HERE)
@@ -143,29 +144,29 @@ mark(struct recipe *r)
 		return;
 	r->marked = m;
 	r->marked_ns = now;
-	r->tell |= TELL_MARK;
+	r->notices |= NOTIFY_MARK;
 }
 
 static void
-recipe_tell(struct recipe *r)
+notify_all(struct recipe *r)
 {
 	bool freed = false;
 	struct claim *c;
 
-	mark(r);
+	note_mark(r);
 	r->freed = &freed;
 	for (;;) {
-		if (!tell_member(r)) {
-			c = TAILQ_FIRST(&r->told);
+		if (!notify_member(r)) {
+			c = TAILQ_FIRST(&r->to_notify);
 			if (c == NULL)
 				break;
-			tell_claim(r, c);
+			notify_claim(r, c);
 		}
 		if (freed)
 			return;
 	}
 	r->freed = NULL;
-	claims_flush(r);
+	claims_send_leaving(r);
 }
 
 static void
@@ -173,21 +174,21 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	recipe_tell(arg);
+	notify_all(arg);
 }
 
 static void
 on_session_timer(evutil_socket_t fd, short what, void *arg)
 {
 	session_on_timer(fd, what, arg);
-	recipe_tell(arg);
+	notify_all(arg);
 }
 
 static void
-on_sweep_timer(evutil_socket_t fd, short what, void *arg)
+on_resync_timer(evutil_socket_t fd, short what, void *arg)
 {
-	sweep_on_timer(fd, what, arg);
-	recipe_tell(arg);
+	resync_on_timer(fd, what, arg);
+	notify_all(arg);
 }
 
 /* The engine. */
@@ -198,7 +199,7 @@ on_state(enum kv_state state, const char *why, void *arg)
 	struct recipe *r = arg;
 
 	r->store = state;
-	r->tell |= TELL_STORE;
+	r->notices |= NOTIFY_STORE;
 	(void)strlcpy(r->why, state != KV_HERE ? why : r->settled ? "" :
 	    "there is no session yet", sizeof(r->why));
 	if (state == KV_HERE) {
@@ -207,26 +208,26 @@ on_state(enum kv_state state, const char *why, void *arg)
 			session_begin(r);
 		store_call_send_all(r);
 	} else {
-		batches_away(r, why);
+		batches_fail_tries(r, why);
 	}
-	recipe_tell(r);
+	notify_all(r);
 }
 
 static void
 on_change(struct recipe *r, const struct kv_change *c)
 {
-	struct place p;
+	struct queue_key p;
 	uint64_t name;
 
-	if (parse_place(r, c->pair.key, &p)) {
+	if (names_parse_queue_key(r, c->pair.key, &p)) {
 		queue_changed(r, c, &p);
-	} else if (parse_session(r, c->pair.key, &name)) {
+	} else if (names_parse_session(r, c->pair.key, &name)) {
 		if (name == r->session.name)
 			session_changed(r, c);
 		else if (c->deleted)
-			other_gone(r, name);
+			peer_ended(r, name);
 		else
-			other_heard(r, name, &c->pair);
+			peer_heard(r, name, &c->pair);
 	}
 }
 
@@ -238,18 +239,18 @@ on_changes(const struct kv_change *c, size_t n, int64_t revision, void *arg)
 	if (r->stopped)
 		return;
 	if (n == 0) {
-		queue_gap(r, revision);
-		sweep_start(r, true);
+		queue_note_gap(r, revision);
+		resync_start(r, true);
 	}
 	for (size_t i = 0; i < n; i++)
 		on_change(r, &c[i]);
-	recipe_tell(r);
+	notify_all(r);
 }
 
 /* Opening and closing. */
 
 static bool
-is_fine(const struct recipe_opts *o)
+has_valid_options(const struct recipe_opts *o)
 {
 	return o->root != NULL && o->root[0] != '\0' &&
 	    strlen(o->root) <= ROOT_MAX && o->host != NULL &&
@@ -258,7 +259,7 @@ is_fine(const struct recipe_opts *o)
 }
 
 static void
-init(struct recipe *r, const struct recipe_opts *o)
+init_recipe(struct recipe *r, const struct recipe_opts *o)
 {
 	uint32_t life = arc4random();
 
@@ -277,15 +278,15 @@ init(struct recipe *r, const struct recipe_opts *o)
 	TAILQ_INIT(&r->batches);
 	TAILQ_INIT(&r->leaving);
 	TAILQ_INIT(&r->found);
-	TAILQ_INIT(&r->told);
+	TAILQ_INIT(&r->to_notify);
 	RB_INIT(&r->keys);
-	RB_INIT(&r->others);
-	r->on_answered = recipe_tell;
+	RB_INIT(&r->peers);
+	r->on_answered = notify_all;
 	r->on_session_ended = session_lost;
 	r->on_page = resync_page_done;
 	(void)evtimer_assign(&r->session_timer, o->base, on_session_timer, r);
-	(void)evtimer_assign(&r->others_timer, o->base, others_on_timer, r);
-	(void)evtimer_assign(&r->sweep_timer, o->base, on_sweep_timer, r);
+	(void)evtimer_assign(&r->peers_timer, o->base, peers_on_timer, r);
+	(void)evtimer_assign(&r->resync_timer, o->base, on_resync_timer, r);
 	(void)event_assign(&r->soon, o->base, -1, 0, on_soon, r);
 }
 
@@ -296,18 +297,19 @@ recipe_open(const struct recipe_opts *o)
 	struct kv_hooks hooks;
 	struct recipe *r;
 
-	if (!is_fine(o)) {
+	if (!has_valid_options(o)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return NULL;
-	init(r, o);
+	init_recipe(r, o);
 	hooks = (struct kv_hooks){ on_state, on_changes, r };
 	(void)snprintf(prefix, sizeof(prefix), "%s/", r->root);
 	r->e = o->engine(&hooks, &o->mark, o->engine_arg);
-	if (r->e != NULL && r->e->ops->watch(r->e, text_bytes(prefix)) == 0)
+	if (r->e != NULL &&
+	    r->e->ops->watch(r->e, kv_bytes_of_text(prefix)) == 0)
 		return r;
 	if (r->e != NULL)
 		r->e->ops->close(r->e);
@@ -320,8 +322,8 @@ static void
 stop_timers(struct recipe *r)
 {
 	(void)event_del(&r->session_timer);
-	(void)event_del(&r->others_timer);
-	(void)event_del(&r->sweep_timer);
+	(void)event_del(&r->peers_timer);
+	(void)event_del(&r->resync_timer);
 }
 
 void
@@ -332,7 +334,7 @@ recipe_close(struct recipe *r)
 	r->e->ops->close(r->e);
 	claims_free_all(r);
 	store_call_free_all(r);
-	others_free(r);
+	peers_free(r);
 	stop_timers(r);
 	(void)event_del(&r->soon);
 	free(r);
@@ -348,15 +350,15 @@ recipe_retire(struct recipe *r)
 	r->stopped = true;
 	r->settled = false;
 	r->keeping = NULL;
-	r->tell = 0;
+	r->notices = 0;
 	claims_free_all(r);
 	TAILQ_FOREACH_SAFE(call, &r->calls, all, next)
 		store_call_drop(call);
 	r->session_call = r->resync_call = NULL;
-	others_free(r);
+	peers_free(r);
 	stop_timers(r);
 	session_stop(r);
-	recipe_tell_soon(r);
+	recipe_notify_soon(r);
 }
 
 void
@@ -381,8 +383,8 @@ look_send(struct store_call *call)
 	struct look *l = call->data;
 	struct txn *t = txn_begin(call->r);
 
-	txn_get(t, true, (struct kv_range){ text_bytes(l->path),
-	    text_bytes(l->end) })->by_create = true;
+	txn_get(t, true, (struct kv_range){ kv_bytes_of_text(l->path),
+	    kv_bytes_of_text(l->end) })->by_create = true;
 	return txn_send(call);
 }
 
@@ -393,11 +395,11 @@ look_done(struct store_call *call, const struct kv_answer *answer)
 	struct look *l = call->data;
 	struct recipe_holder *h = calloc(q->n + 1, sizeof(*h));
 	bool writer = false;
-	struct place p;
+	struct queue_key p;
 	size_t n = 0;
 
 	for (size_t i = 0; h != NULL && i < q->n; i++) {
-		if (!parse_place(call->r, q->pairs[i].key, &p))
+		if (!names_parse_queue_key(call->r, q->pairs[i].key, &p))
 			continue;
 		h[n].host = q->pairs[i].value;
 		h[n].session = p.session;
@@ -447,7 +449,7 @@ recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
 	call->data = l;
 	l->fn = fn;
 	l->arg = arg;
-	l->len = name_path(r, key, l->path);
+	l->len = names_format_path(r, key, l->path);
 	(void)snprintf(l->end, sizeof(l->end), "%.*s0", (int)l->len - 1,
 	    l->path);
 	return 0;

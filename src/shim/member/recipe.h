@@ -11,9 +11,11 @@
  * What holds, for whoever keeps to the rules below:
  *
  *  R1	While a claim is granted and CLOCK_BOOTTIME < D, as last told by
- *	alive(), no other member has a claim of that key that excludes it.
+ *	alive(), no other member has a claim of that key that
+ *	excludes it.
  *  R2	A later grant of a key, anywhere, has a larger revision than any earlier
- *	one that excludes it, and than any anchor of that earlier one.
+ *	one that excludes it, and than any anchor of that earlier
+ *	one.
  *  R3	Nothing is told that is not known: an answer that was lost is asked for
  *	again until it is definite.
  *  R4	What is left, given up or dead is taken out of the store in the end.

@@ -9,27 +9,27 @@
 #define PAGE 1000
 
 void
-sweep_soon(struct recipe *r, unsigned ms)
+resync_soon(struct recipe *r, unsigned ms)
 {
 	struct timeval at, in = { ms / 1000, ms % 1000 * 1000 }, now, left;
 
 	if (r->stopped)
 		return;
-	if (event_pending(&r->sweep_timer, EV_TIMEOUT, &at)) {
+	if (event_pending(&r->resync_timer, EV_TIMEOUT, &at)) {
 		(void)event_base_gettimeofday_cached(r->o.base, &now);
 		evutil_timersub(&at, &now, &left);
 		if (evutil_timercmp(&left, &in, <))
 			return;
 	}
-	timer_start(&r->sweep_timer, ms);
+	timers_start(&r->resync_timer, ms);
 }
 
 static struct kv_range
-under(struct recipe *r, const char *what, char *from, char *to)
+range_under(struct recipe *r, const char *what, char *from, char *to)
 {
 	(void)sprintf(from, "%s/%s/", r->root, what);
 	(void)sprintf(to, "%s/%s0", r->root, what);
-	return (struct kv_range){ text_bytes(from), text_bytes(to) };
+	return (struct kv_range){kv_bytes_of_text(from), kv_bytes_of_text(to)};
 }
 
 static int
@@ -38,17 +38,17 @@ page_send(struct store_call *call)
 	struct recipe *r = call->r;
 	struct txn *t = txn_begin(r);
 	char from[2][ROOT_MAX + 8], to[2][ROOT_MAX + 8];
-	struct kv_range rest = under(r, "q", from[0], to[0]);
+	struct kv_range rest = range_under(r, "q", from[0], to[0]);
 	struct kv_op *op;
 
-	if (r->sweep_from_len > 0)
-		rest.key = (struct kv_bytes){ (uint8_t *)r->sweep_from,
-		    r->sweep_from_len };
+	if (r->resync_from_len > 0)
+		rest.key = (struct kv_bytes){ (uint8_t *)r->resync_from,
+		    r->resync_from_len };
 	op = txn_get(t, true, rest);
 	op->keys_only = true;
 	op->limit = PAGE;
-	if (r->sweep_from_len == 0)
-		(void)txn_get(t, true, under(r, "s", from[1], to[1]));
+	if (r->resync_from_len == 0)
+		(void)txn_get(t, true, range_under(r, "s", from[1], to[1]));
 	return txn_send(call);
 }
 
@@ -67,31 +67,31 @@ resync_next_page(struct recipe *r)
 {
 	r->resync_call = store_call_start(r, &page_ops, r);
 	if (r->resync_call == NULL)
-		sweep_soon(r, 1000);
+		resync_soon(r, 1000);
 }
 
 void
-sweep_start(struct recipe *r, bool because_of_gap)
+resync_start(struct recipe *r, bool because_of_gap)
 {
 	if (r->stopped)
 		return;
 	if (because_of_gap)
 		r->stats.gaps++;
 	if (r->resync_call != NULL) {
-		r->sweep_again = true;
+		r->resync_again = true;
 		return;
 	}
 	r->stats.lists++;
-	r->sweep_again = r->sweep_short = false;
+	r->resync_again = r->resync_no_memory = false;
 	r->pass = r->adopting;
-	r->sweep_from_len = 0;
+	r->resync_from_len = 0;
 	resync_next_page(r);
 }
 
 void
-sweep_on_timer(evutil_socket_t fd, short what, void *arg)
+resync_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	sweep_start(arg, false);
+	resync_start(arg, false);
 }

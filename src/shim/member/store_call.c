@@ -42,7 +42,7 @@ send_later(struct store_call *call)
 	if (ms > most)
 		ms = most;
 	call->tries++;
-	timer_start(&call->timer, with_jitter(ms));
+	timers_start(&call->timer, timers_jitter_ms(ms));
 }
 
 static void
@@ -51,7 +51,7 @@ send_now(struct store_call *call)
 	if (call->in_flight || call->r->store != KV_HERE)
 		return;
 	(void)event_del(&call->timer);
-	call->sent_ns = boottime_ns();
+	call->sent_ns = timers_boottime_ns();
 	if (call->ops->send(call) != 0) {
 		send_later(call);
 		return;
@@ -93,7 +93,7 @@ store_call_drop(struct store_call *call)
 	if (call == NULL)
 		return;
 	call->dropped = true;
-	if (!call->in_flight && !call->telling)
+	if (!call->in_flight && !call->notifying)
 		free_call(call);
 }
 
@@ -152,7 +152,7 @@ on_answer(const struct kv_answer *answer, void *arg)
 		r->stats.unknown++;
 	else if (answer->fate == FATE_NOT_APPLIED)
 		r->stats.refused++;
-	call->telling = true;	/* and may be dropped by who is told */
+	call->notifying = true;	/* and may be dropped by who is told */
 	if (!call->dropped && is_over(call, answer) && !freed)
 		call->dropped = true;
 	if (!freed && !call->dropped) {
@@ -162,7 +162,7 @@ on_answer(const struct kv_answer *answer, void *arg)
 	}
 	if (freed)
 		return;
-	call->telling = false;
+	call->notifying = false;
 	if (call->dropped)
 		free_call(call);
 	r->on_answered(r);
@@ -210,7 +210,7 @@ txn_get(struct txn *t, bool if_true, struct kv_range range)
 void
 txn_put(struct recipe *r, struct kv_bytes key, struct kv_bytes value)
 {
-	struct kv_op *op = then(&r->txn, KV_PUT, one_key(key));
+	struct kv_op *op = then(&r->txn, KV_PUT, kv_range_of_key(key));
 
 	op->value = value;
 	op->lease = r->lease;
@@ -226,7 +226,7 @@ txn_delete(struct txn *t, struct kv_range range)
 void
 txn_require_session(struct recipe *r)
 {
-	struct kv_range key = one_key(text_bytes(r->session_key));
+	struct kv_range key = kv_range_of_key(kv_bytes_of_text(r->session_key));
 
 	txn_compare(&r->txn, key, KV_CREATE, r->session.create_revision);
 	(void)txn_get(&r->txn, false, key);

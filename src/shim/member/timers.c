@@ -5,7 +5,7 @@
 #include "member.h"
 
 uint64_t
-boottime_ns(void)
+timers_boottime_ns(void)
 {
 	struct timespec ts;
 
@@ -14,13 +14,13 @@ boottime_ns(void)
 }
 
 unsigned
-with_jitter(unsigned ms)
+timers_jitter_ms(unsigned ms)
 {
 	return ms / 2 + arc4random_uniform(ms + 1);
 }
 
 void
-timer_start(struct event *ev, unsigned ms)
+timers_start(struct event *ev, unsigned ms)
 {
 	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
 
