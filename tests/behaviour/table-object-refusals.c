@@ -6,7 +6,7 @@
  *
  * Kinds of file: symlink (to nothing, to a table), FIFO (must not be waited
  * for), directory, socket.  Contents: empty, short, foreign, and a real table
- * in which one word of the header is wrong.  Each word of identity and geometry
+ * in which one word of the header is wrong.  Each word that is written once
  * gets several values.  A wrong count that still adds up to the same object
  * (arrays begin on pages) cannot be told from a right one; then attaching may
  * succeed, but using the table, looking it over included, must stay within it.
@@ -213,54 +213,61 @@ altered(size_t off, uint32_t value)
 	return r;
 }
 
-#define OFF(field)	offsetof(struct shm_header, field)
 #define DAMAGE		1	/* -EPROTO or -EUCLEAN */
+
+/* Of all structures; "once" are fields of the header alone. */
+static const struct field {
+	size_t off, size;
+	const char *name, *guard;
+} fields[] = {
+#define STRUCT(s, len)
+#define FIELD(offset, type, name, guard, meaning) \
+	{ offset, sizeof(type), #name, guard },
+#define ARRAY(offset, type, name, n, guard, meaning) \
+	{ offset, sizeof(type) * (n), #name, guard },
+#define END(s)
+#include "shm/layout.def"
+};
+
+/* What attaching answers when a word of that field is wrong. */
+static int
+answer_to(const struct field *f)
+{
+	return f->off < offsetof(struct shm_header, object_len) ? -EPROTO :
+	    DAMAGE;
+}
 
 static void
 headers(void)
 {
-	static const struct {
-		size_t off;
-		const char *name;
-		int want;
-	} words[] = {
-		{ OFF(magic), "magic", -EPROTO },
-		{ OFF(magic) + 4, "magic's other half", -EPROTO },
-		{ OFF(format), "format", -EPROTO },
-		{ OFF(header_len), "header length", -EPROTO },
-		{ OFF(fingerprint), "fingerprint", -EPROTO },
-		{ OFF(object_len), "object length", DAMAGE },
-		{ OFF(timens_ino), "time namespace", DAMAGE },
-		{ OFF(max_sessions), "max_sessions", DAMAGE },
-		{ OFF(n_chunks), "n_chunks", DAMAGE },
-		{ OFF(n_buckets), "n_buckets", DAMAGE },
-		{ OFF(n_slots), "n_slots", DAMAGE },
-		{ OFF(n_long), "n_long", DAMAGE },
-	};
 	static const uint32_t values[] = { 0, 1, 2, 3, 7, 0x7fffffff,
 		0x80000000, 0xffffffff, 0x01000000, 0x5a5a5a5a };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		int good = 0, all = 0;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const struct field *f = &fields[i];
+		int good = 0, all = 0, want = answer_to(f);
 
-		for (size_t j = 0; j < sizeof(values) / sizeof(values[0]);
-		    j++) {
-			uint32_t was;
-			int r;
+		if (strcmp(f->guard, "once") != 0)
+			continue;
+		for (size_t at = 0; at < f->size; at += 4)
+			for (size_t j = 0; j < sizeof(values) /
+			    sizeof(values[0]); j++) {
+				uint32_t was;
+				int r;
 
-			memcpy(&was, image + words[i].off, 4);
-			if (values[j] == was)
-				continue;
-			r = altered(words[i].off, values[j]);
-			all++;
-			if (r == words[i].want || (words[i].want > 0 &&
-			    (r == -EPROTO || r == -EUCLEAN)))
-				good++;
-			else
-				diag("%s = %#x: %d", words[i].name, values[j],
-				    r);
-		}
-		is(good, all, "a wrong %s is refused", words[i].name);
+				memcpy(&was, image + f->off + at, 4);
+				if (values[j] == was)
+					continue;
+				r = altered(f->off + at, values[j]);
+				all++;
+				if (r == want || (want == DAMAGE &&
+				    (r == -EPROTO || r == -EUCLEAN)))
+					good++;
+				else
+					diag("%s + %zu = %#x: %d", f->name, at,
+					    values[j], r);
+			}
+		is(good, all, "a wrong %s is refused", f->name);
 	}
 }
 
