@@ -82,9 +82,18 @@ static const uint64_t constants[] = {
 uint64_t
 lhi_geometry_fingerprint(void)
 {
+	/* where the parts of each packed word begin */
+	const uint64_t packed[] = {
+		word_make(1, 1, 1), state_make(1, 1, 1), link_make(true, 1, 1),
+		slink_make(1, 1), vlink_make(1, 1), vown_make(1, 1, 1),
+		sess_make(1, 1, 1), sid_make(1, 1), req_make(1, 1, 1, 1),
+		right_make(1, 1, 1), lid_make(1, 1, 1), cluster_base(1),
+		KEY_LIFE(1u),
+	};
 	const uint64_t facts[] = {
 		lhi_hash(layout_text, sizeof(layout_text)),
 		lhi_hash(constants, sizeof(constants)),
+		lhi_hash(packed, sizeof(packed)),
 		lhi_hash("leasehold", 9),	/* the hash itself */
 	};
 

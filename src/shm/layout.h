@@ -206,7 +206,8 @@ int lhi_geometry_place(struct lhi_geometry *g);
 /*
  * Returns what a build must agree on with a table: a hash over every field of
  * shm/layout.def and fence/range_file.def (name, type, offset, number of
- * elements) and every constant of shm/constants.def (name, value).
+ * elements), every constant of shm/constants.def (name, value), and where the
+ * packing functions of base/bits.h put their arguments.
  */
 uint64_t lhi_geometry_fingerprint(void);
 
