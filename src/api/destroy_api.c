@@ -68,6 +68,8 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref)
 	if (word_mode(w) != WORD_FREE)
 		return fail_held(lh, s, w);
 	was_kept = lhi_slot_unkeep(ref);
+	if (lhi_mutant_on(keeps_by_itself))
+		was_kept = sh32_load(&s->key_info) & KEY_KEPT;
 	lhi_point("destroy.unkept");
 	gone = lhi_evict_slot(v, s, w);
 	if (gone == 0 && was_kept)

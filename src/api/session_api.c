@@ -118,7 +118,8 @@ lh_session_open(struct lh *lh, const char *name,
 	s->lh = lh;
 	/* a thread that is cancelled in here would keep a record's byte, so
 	 * that nobody buries who had that, as long as its process lives */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	(void)pthread_setcancelstate(lhi_mutant_on(burier_cancellable) ?
+	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	error = find_or_make(lh, &wish, o->flags, &s->sid);
 	(void)pthread_setcancelstate(cancel, NULL);
 	if (error != 0)
@@ -170,7 +171,8 @@ lh_session_destroy(struct lh_session *s)
 	if (!s->destroyed && lhi_named_cause(&s->lh->v, s->sid) !=
 	    CAUSE_RELEASED)
 		return fail_session_ended();
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	(void)pthread_setcancelstate(lhi_mutant_on(burier_cancellable) ?
+	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	done = lhi_session_reclaim(&s->lh->v, s->sid);	/* as above */
 	(void)pthread_setcancelstate(cancel, NULL);
 	return done < 0 ? done : 0;
@@ -318,9 +320,10 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		for (int i = 0; i < RECALL_LOOKS; i++) {
 			st = sh64_load(&h.claim->state);
 			has = lhi_lease_now(lh, &l, &h, st) != LEASE_OVER &&
-			    (!h.shared || lhi_readers_has(&lh->v, h.slot,
-			    h.ci) == 1);
-			if (!has || sh64_load(&h.claim->state) == st)
+			    (!h.shared || lhi_mutant_on(recalls_announced) ||
+			    lhi_readers_has(&lh->v, h.slot, h.ci) == 1);
+			if (!has || sh64_load(&h.claim->state) == st ||
+			    lhi_mutant_on(recalls_later_use))
 				break;
 			has = false;
 		}

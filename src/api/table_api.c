@@ -89,7 +89,7 @@ take_session(struct lh *lh, int fd, int session_fd, const char *application)
 {
 	int error;
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = lhi_mutant_on(looks_once); i < 2; i++) {
 		if (lh->pin != NULL)
 			lhi_byte_unpin(lh->pin);
 		error = lhi_session_begin(&lh->v, session_fd, application,
@@ -327,7 +327,8 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 		return error;
 	/* a thread that is cancelled in here would leave descriptors, memory in
 	 * /dev/shm, or an attachment that nobody can close */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	(void)pthread_setcancelstate(lhi_mutant_on(open_cancellable) ?
+	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	lhi_proc_begin();
 	lhi_live_begin();	/* after it: fork takes that lock first */
 	error = open_once(out, name, o);

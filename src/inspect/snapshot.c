@@ -225,8 +225,8 @@ lhi_snapshot_of(struct lhi_snapshot *sn, const char *key)
 		memcpy(sn->key, key, n.len + 1);
 		lhi_point("snapshot.found");
 		error = lhi_snapshot_take(sn, ref.slot);
-		if (error == 0 &&
-		    sh32_load(&ref.slot->gen) == ref.slot_ref >> 32)
+		if (error == 0 && (lhi_mutant_on(any_life) ||
+		    sh32_load(&ref.slot->gen) == ref.slot_ref >> 32))
 			return 0;	/* of that life, then */
 	}
 	return error != 0 ? error : lhi_fail(-EAGAIN, "key '%.64s' comes and "

@@ -245,7 +245,7 @@ was_granted(struct many *m)
 	struct lhi_request q;
 	int is;
 
-	if (!has_request(m) || m->anew)
+	if (!has_request(m) || m->anew || lhi_mutant_on(repeat_begins_anew))
 		return false;
 	for (uint32_t k = m->won; k < m->n; k++) {
 		is = look_up_request(m, m->round, k, &q);

@@ -176,7 +176,8 @@ begin_holding(struct lh_lock *l, const struct lh_lease *lease, int64_t ttl_ms)
 
 	lhi_live_lock();
 	/* (closed: in a callback, for which lh_close() waits) */
-	error = l->lh == NULL ? fail_table_closed() : lhi_live_thread();
+	error = l->lh == NULL && !lhi_mutant_on(adopts_closed) ?
+	    fail_table_closed() : lhi_live_thread();
 	if (error == 0) {
 		l->leases[0] = *lease;
 		l->ttl_ms = ttl_ms;
@@ -238,7 +239,7 @@ begin_acquire(struct lh_lock *l, struct lh **lh)
 	else if (l->acquiring)
 		error = lhi_fail(-EBUSY, "another thread is acquiring '%.64s' "
 		    "through this handle", l->key);
-	else if (l->closing)
+	else if (l->closing && !lhi_mutant_on(acquires_closing))
 		error = lhi_fail(-EINVAL, "another thread closes this handle");
 	else if (l->lh == NULL)
 		error = fail_table_closed();
@@ -279,7 +280,7 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 	error = acquire(l, lh, opts, leases);
 	lhi_live_lock();
 	l->acquiring = false;
-	if (error == 0 && l->lh == NULL) {
+	if (error == 0 && l->lh == NULL && !lhi_mutant_on(holds_closed)) {
 		/* in a callback, for which lh_close() waits: it is open yet */
 		(void)lh_release_many(lh, leases, l->n);
 		error = fail_table_closed();
@@ -300,7 +301,8 @@ give_back(struct lh_lock *l, uint32_t *lost)
 	int error = 0, e;
 
 	/* not valid any more, before others can have it */
-	atomic_store(&l->until_ns, 0);
+	if (!lhi_mutant_on(valid_while_released))
+		atomic_store(&l->until_ns, 0);
 	for (uint32_t i = 0; i < l->n; i++) {
 		e = lh_release(l->lh, &l->leases[i]);
 		if (e != 0 && error == 0)

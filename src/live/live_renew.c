@@ -242,7 +242,8 @@ void
 lhi_live_hear(struct lh_lock *l)
 {
 	/* who asks is heard once: by the holder, if nobody listens here */
-	if (!lhi_live_is_watched(l, LH_EVENT_ASKED))
+	if (!lhi_mutant_on(hears_unwatched) &&
+	    !lhi_live_is_watched(l, LH_EVENT_ASKED))
 		return;
 	for (uint32_t i = 0; i < l->n; i++) {
 		if (lhi_lease_asked(l->lh, &l->leases[i]) == 1)

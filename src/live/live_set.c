@@ -244,6 +244,8 @@ lhi_live_closing(struct lh *lh)
 		    pthread_equal(thread, pthread_self()))
 			break;
 		lhi_live_await(&called);	/* it may begin more of that */
+		if (lhi_mutant_on(ends_once))
+			break;
 	}
 	lhi_live_unlock();
 }

@@ -78,7 +78,8 @@ is_kept(struct lh *lh, const char *key)
 		return found;
 	for (int i = 0; i < KEEP_TRIES; i++) {
 		found = lhi_slot_find(&lh->v, &n, &ref);
-		if (found <= 0 || (sh32_load(&ref.slot->key_info) & KEY_KEPT) ||
+		if (found <= 0 || lhi_mutant_on(sem_unkept) ||
+		    (sh32_load(&ref.slot->key_info) & KEY_KEPT) ||
 		    lhi_slot_flag(&ref, KEY_KEPT))		/* I2 */
 			return found;
 	}

@@ -225,7 +225,8 @@ repair_sessions(struct lhi_view *v)
 	/* (while they say what they leave behind) */
 	for (uint32_t ci = SHM_CHUNK; ci < lhi_chunks_ready(v) * SHM_CHUNK;
 	    ci++)
-		lhi_named_delay_mended(v, ci);
+		if (!lhi_mutant_on(repair_undelayed))
+			lhi_named_delay_mended(v, ci);
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 		uint64_t owner = sh64_load(&v->chunks[ch].owner), s;
 		shm_u64 *state;

@@ -178,9 +178,11 @@ lhi_shared_join_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	lhi_counters_spent(&m->lh->v);
 	m->shared--;
 	do	/* in motion, too, to and fro: by who found it by status */
-		st = sh64_load(&c->state);
+		st = lhi_mutant_on(late_reader_once) ? held ? later : st :
+		    sh64_load(&c->state);
 	while (state_held(st) && !sh64_cas(&c->state, st,
-	    state_make(ST_EXPIRED, state_seq(st), 0)));
+	    state_make(ST_EXPIRED, state_seq(st), 0)) &&
+	    !lhi_mutant_on(late_reader_once));
 	(void)lhi_readers_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
 	r->use = CACHED_OUT;	/* taken back when the group runs out */
 	return lhi_acquire_slow(m->lh, want, opts, l);

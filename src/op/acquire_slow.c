@@ -149,7 +149,8 @@ undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 		    word_ver(w))))
 			lhi_queue_wake_first(view(a), s);
 		/* also if it was X: made S just now, others may have joined */
-		error = lhi_readers_remove(view(a), s, a->t.ci);
+		if (word_mode(w) != WORD_X || !lhi_mutant_on(late_one_try))
+			error = lhi_readers_remove(view(a), s, a->t.ci);
 		w = sh64_load_sc(&s->word);
 	} while (error == 0 && (word_mode(w) == WORD_X ||
 	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci);
@@ -231,7 +232,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		sh64_store_rlx(&a->c->slot_ref, a->slot_ref);
 	/* before it can be found: who puts it in motion goes by it
 	 * (lease_motion.c) */
-	sh64_store_rlx(&a->c->since, since_of_lease(a, now));
+	if (!lhi_mutant_on(since_late) && !lhi_mutant_on(since_late_reader))
+		sh64_store_rlx(&a->c->since, since_of_lease(a, now));
 	cause = word_mode(w) == WORD_FREE ? word_cause(w) : CAUSE_RELEASED;
 	a->token = n.token;
 	a->notes = cause == CAUSE_RELEASED ? 0 : 1u << ((cause - 1) & 3);
@@ -264,7 +266,10 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	    !lhi_policy_go_live(view(a), a->t.ci, a->ask->ttl_ns))
 		return undo_late_grant(a, cause);
 	log_grant(a, queued, now, n.token, cause);
-	a->lease->id[1] = id;
+	if (lhi_mutant_on(since_late) || lhi_mutant_on(since_late_reader))
+		sh64_store_rlx(&a->c->since, since_of_lease(a, now));
+	a->lease->id[1] = lhi_mutant_on(id_of_now) ?
+	    lhi_claim_cache_id(view(a), a->t.ci) : id;
 	if (!a->threadless)
 		cache_claim(a, n.token);
 	a->lease->acquired_ns = now;

@@ -121,7 +121,8 @@ static void
 wait_as_reader(struct lhi_attempt *a, uint64_t w)
 {
 	if (!a->reader_deferred || word_mode(w) != WORD_S ||
-	    range_of_word(a, w) == a->deferred_in)
+	    range_of_word(a, w) == a->deferred_in ||
+	    lhi_mutant_on(barred_for_good))
 		return;
 	a->reader_deferred = false;
 	a->t.reader = true;

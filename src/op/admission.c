@@ -56,7 +56,8 @@ lhi_admission_may_take(struct lhi_admission *t, bool probe)
 	case LH_ORDER_BARGE:
 		return 1;
 	case LH_ORDER_BOUNDED:
-		return !t->shared && !(sh32_load(&f->wflags) & WAITER_STARVING);
+		return !(lhi_mutant_on(barred_overtakes) ? t->reader :
+		    t->shared) && !(sh32_load(&f->wflags) & WAITER_STARVING);
 	default:
 		return 0;
 	}

@@ -131,7 +131,8 @@ end_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	uint64_t st;
 
 	/* again if it was extended, or converted, meanwhile */
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = lhi_mutant_on(breaks_once) ? TRIES - 1 : 0; i < TRIES;
+	    i++) {
 		st = sh64_load(&c->state);
 		if (!state_held(st) || sh64_load(&c->slot_ref) != b->slot_ref ||
 		    end_claim(v, ci, st, b) || sh64_load(&c->state) == st)
@@ -159,7 +160,8 @@ end_readers(struct lhi_view *v, struct breaking *b)
 static int
 end_holders(struct lhi_view *v, struct breaking *b)
 {
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = lhi_mutant_on(breaks_once) ? TRIES - 1 : 0; i < TRIES;
+	    i++) {
 		uint64_t w, st;
 		int error = lhi_lock_settle(v, b->slot, lhi_now_ns(v),
 		    SETTLE_PROBE, &w);

@@ -254,6 +254,8 @@ lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *l)
 	/* in this order: the base is raised before the right is set */
 	right = lhi_cluster_check_of(&h);
 	place = lhi_cluster_check_place(&lh->v, h.slot, l->token);
+	if (lhi_mutant_on(base_first))
+		right = lhi_cluster_check_of(&h);
 	if (!right || place == PLACE_BAD) {
 		lhi_fail_mute(1);
 		if (lhi_lease_give_back(lh, l) == 0)

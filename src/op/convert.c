@@ -68,6 +68,9 @@ write_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
 		if (state_seq(sh64_load(&h->claim->state)) !=
 		    state_seq(moved) || sh64_load(&h->slot->word) != h->word)
 			return;		/* it has ended */
+		if (lhi_mutant_on(since_late) && !lhi_lease_moved(h,
+		    sh64_load(&h->claim->state), state_seq(moved)))
+			return;
 	} while (!sh64_cas(&h->claim->grant, is, lhi_reader_grant(token,
 	    state_seq(moved))));
 }
@@ -89,7 +92,7 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	if (!sh64_cas(&h->claim->state, st, to))		/* 17 */
 		return MOVED;
 	lhi_point("convert.announced");
-	if (mode == WORD_S)
+	if (mode == WORD_S && !lhi_mutant_on(grant_untold))
 		write_grant(h, to, n->token);
 	/* no acquisition, however large a leap */
 	lhi_counters_add(v, STAT_SPENT, state_seq(to) - state_seq(st));
@@ -155,14 +158,17 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	now.word = word_make(WORD_X, h->ci, token);
 	/* (who found it by status may have it in motion again) */
 	for (int i = 0; (!is_conversion_held(&as, h, seq, &st) &&
-	    lhi_lease_now(lh, &as, &now, st) != LEASE_MOVING) ||
+	    (lhi_lease_now(lh, &as, &now, st) != LEASE_MOVING ||
+	    lhi_mutant_on(moving_is_lost))) ||
 	    !lhi_cluster_check_of(&now); i++) {
 		error = lhi_lease_enforce(lh, &as, &now);
 		/* again if it has its right, or was extended, after all */
-		if (error != LEASE_LIVES || i == TRIES)
+		if (error != LEASE_LIVES || i == TRIES ||
+		    lhi_mutant_on(confirms_once))
 			return error;
 	}
-	if (lhi_lease_orphaned(lh, l))	/* a named session's, which has ended */
+	/* a named session's, which has ended */
+	if (lhi_lease_orphaned(lh, l) && !lhi_mutant_on(converts_ended))
 		return lhi_lease_lost(lh, &now);
 	if (now.shared)
 		lhi_lease_at_rest(lh, h->ci, state_make(ST_READ, seq, 0));

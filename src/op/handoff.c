@@ -216,7 +216,8 @@ ended_state(struct handoff *h, uint64_t st)
 	if (same && state_st(st) == ST_REVOKED)		/* released */
 		return ST_EXPIRED;
 	/* taken back: a reader's only after its end (session_claim.c) */
-	return (!h->from.shared && lhi_named_is(v, h->from_sid)) ||
+	return lhi_mutant_on(taken_back_unseen) ||
+	    (!h->from.shared && lhi_named_is(v, h->from_sid)) ||
 	    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(h->to_st)) ?
 	    0 : ST_EXPIRED;
 }
@@ -268,8 +269,8 @@ is_handoff_held(struct handoff *h, const struct lh_lease *as,
 	do {
 		*st = sh64_load(&h->to.c->state);
 		if (!state_held(*st) || (state_seq(*st) !=
-		    state_seq(h->to_st) && !lhi_lease_in_motion(h->lh, as, now,
-		    *st)))
+		    state_seq(h->to_st) && (lhi_mutant_on(handed_is_lost) ||
+		    !lhi_lease_in_motion(h->lh, as, now, *st))))
 			return false;
 		if (whole && lhi_cluster_check_of(now) &&
 		    !lhi_session_dead(v, h->to.sid, false) &&
@@ -304,7 +305,8 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	if (lhi_lease_orphaned(h->lh, l)) {
 		/* its key is kept back as if it had held this one still: not a
 		 * reader's, nor if it was released or seen to run out since */
-		if (sh64_load(&now.slot->word) == now.word)
+		if (sh64_load(&now.slot->word) == now.word &&
+		    !lhi_mutant_on(handed_undelayed))
 			lhi_named_delay_late(v, now.slot, h->from_sid,
 			    h->delay_ms);
 		whole = false;

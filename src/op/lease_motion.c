@@ -24,7 +24,8 @@ lhi_lease_will_move(struct lh *lh, uint32_t ci, uint64_t st)
 	shm_u32 *flags = &lh->v.claims[ci].wflags;
 	uint32_t was;
 
-	if (lhi_claim_owner(&lh->v, ci) == lh->sid)
+	if (lhi_claim_owner(&lh->v, ci) == lh->sid ||
+	    lhi_mutant_on(moves_unsaid))
 		return;
 	do
 		was = sh32_load(flags);
@@ -46,7 +47,7 @@ lhi_lease_moves(const struct lhi_held *h, uint64_t moved)
 	do {
 		was = sh32_load(flags);
 		if (!lhi_lease_moved(h, sh64_load(&h->claim->state),
-		    state_seq(moved)))
+		    state_seq(moved)) && !lhi_mutant_on(moves_ended))
 			return;		/* it has ended */
 	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
 	    lhi_named_mark(moved)));
@@ -62,8 +63,9 @@ lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st)
 
 	do {
 		was = sh32_load(flags);
-		if ((was & MOVING_MASK) != lhi_named_mark(st) ||
-		    state_seq(sh64_load(&c->state)) != state_seq(st))
+		if (((was & MOVING_MASK) != lhi_named_mark(st) ||
+		    state_seq(sh64_load(&c->state)) != state_seq(st)) &&
+		    !lhi_mutant_on(rests_another))
 			return;		/* another's, of another use */
 	} while (!sh32_cas(flags, was, was & ~MOVING_MASK));
 	lhi_point("lease.at_rest");

@@ -52,7 +52,7 @@ is_granted_by_chain(const struct lhi_held *h)
 
 	if (word_mode(w) != WORD_S || grant >> GRANT_SHIFT != ver)
 		return false;
-	if (word_ver(w) == ver)
+	if (word_ver(w) == ver || lhi_mutant_on(any_readers))
 		return true;		/* nobody has joined since */
 	/* without being marked only the last one goes, when it is alone: so who
 	 * has others behind it, in this use, is in it, and there is no need to
@@ -60,9 +60,10 @@ is_granted_by_chain(const struct lhi_held *h)
 	 * and who might guess asks the chain, too: lh_lease_recall()) */
 	l = sh64_load(&h->claim->rnext);
 	st = sh64_load(&h->claim->state);
-	has = !link_marked(l) && link_idx(l) != 0 && state_held(st) &&
+	has = !link_marked(l) && link_idx(l) != 0 && ((state_held(st) &&
 	    (state_seq(st) == lid_seq(h->id) ||
-	    state_seq(st) == lhi_lease_moved_seq(h->id)) ? 1 :
+	    state_seq(st) == lhi_lease_moved_seq(h->id))) ||
+	    lhi_mutant_on(place_of_next_use)) ? 1 :
 	    lhi_readers_has(&h->lh->v, h->slot, h->ci);
 	/* (one that never holds still: its state decides) */
 	return has != 0 && sh64_load(&h->claim->grant) >> GRANT_SHIFT == ver;

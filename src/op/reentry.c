@@ -122,8 +122,9 @@ is_hold_over(struct lh *lh, const struct hold *h)
 	uint64_t id = h->lease.id[1];
 	uint64_t now = lhi_claim_cache_id(&lh->v, lid_claim(id));
 
-	return h->count != 0 && now != id && now != lid_make(lid_claim(id),
-	    lid_epoch(id), lid_seq(id) + CONVERT_STEP);
+	return h->count != 0 && now != id &&
+	    (now != lid_make(lid_claim(id), lid_epoch(id),
+	    lid_seq(id) + CONVERT_STEP) || lhi_mutant_on(moving_is_over));
 }
 
 static void
@@ -213,6 +214,9 @@ verify_lease(struct lh *lh, struct lh_lease *lease)
 		lease->expires_ns = lhi_cluster_check_cut_ns(&h,
 		    lhi_ends_ns(&lh->v, sh64_load(&h.claim->state)));
 		error = lhi_lease_verify(lh, lease, &h);
+		if (lhi_mutant_on(end_of_another))
+			lease->expires_ns = lhi_ends_ns(&lh->v,
+			    sh64_load(&h.claim->state));
 	} while (error == LEASE_LIVES);
 	return error;
 }
@@ -227,7 +231,7 @@ is_moving(struct lh *lh, const struct lh_lease *lease)
 
 	lhi_proc_lock();
 	h = find_hold_of_lease(lh, lease->id[1]);
-	moving = h != NULL && h->moving != 0;
+	moving = h != NULL && (h->moving != 0 || lhi_mutant_on(always_moving));
 	lhi_proc_unlock();
 	return moving;
 }
@@ -337,7 +341,8 @@ lhi_reentry_ask(struct lh *lh, const struct lhi_key_name *name,
 		error = verify_lease(lh, &has);
 		if (error != 0 && error != -ESTALE)
 			return error;
-		if (error != 0 && is_moving(lh, &has))
+		if (error != 0 && !lhi_mutant_on(never_moving) &&
+		    is_moving(lh, &has))
 			return HOLDER_WAITS;
 		if (error != 0) {
 			forget_lease(lh, has.id[1]);

@@ -59,7 +59,8 @@ mark_moving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 	shm_u32 *flags = &h->claim->wflags;
 	uint32_t was;
 
-	if (lhi_claim_owner(&lh->v, h->ci) == lh->sid)
+	if (lhi_claim_owner(&lh->v, h->ci) == lh->sid ||
+	    lhi_mutant_on(leaves_unsaid))
 		return;
 	do {
 		was = sh32_load(flags);

@@ -148,7 +148,7 @@ claim_range(struct lhi_view *v, uint64_t token)
 	if (error != 0)
 		return error;
 	/* what is claimed is so for ever: not for a wrong bit in memory */
-	if (least > most + LEAP_MAX)
+	if (least > most + LEAP_MAX && !lhi_mutant_on(leaps))
 		return lhi_damaged(v, "tokens are far beyond the ranges on "
 		    "disk", least, most);
 	lhi_point("fence.raising");
@@ -272,6 +272,7 @@ lhi_token_ceiling_room(struct lhi_view *v, struct shm_slot *s, bool held,
 
 	if (lhi_durable(v)) {
 		if (!(sh32_load(&v->hdr->flags) & SHM_SEALED) &&
+		    !lhi_mutant_on(unsealed) &&
 		    (error = secure_ranges(v, true)) != 0)
 			return error;				/* I4 */
 		/* after the word was loaded: a grant in scope local that came

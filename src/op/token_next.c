@@ -89,7 +89,7 @@ compute_next(struct shm_slot *s, uint64_t w, bool stays,
 		n->token = n->hint + ((ver - n->hint) & MASK(VER_BITS));
 	/* after the hint: a word of long ago may be further from it than both
 	 * can tell */
-	else if (sh64_load(&s->word) != w)
+	else if (sh64_load(&s->word) != w && !lhi_mutant_on(word_of_old))
 		return false;
 	else if (!stays && (int64_t)(n->token - 1 - n->hint) >
 	    (int64_t)TOKEN_LAG_MAX &&
@@ -115,6 +115,9 @@ skip_tokens(struct shm_slot *s, uint64_t w, struct lhi_token_next *n,
 		to = lhi_range_land(at + 1, token + 1);
 		if (near || to - at >= JUMP_MAX)
 			to = at + 1 + JUMP_MAX - lhi_range_width();
+		if (lhi_mutant_on(skips_to_same_place))
+			to = token - 1 - at < JUMP_MAX ? token - 1 :
+			    at + JUMP_MAX - lhi_range_width();
 		past = word_make(WORD_FREE, word_idx(w), to);
 		lhi_point("fence.skipping");
 		if (!sh64_cas(&s->word, w, past))

@@ -142,6 +142,8 @@ find_holder(struct lhi_view *v, struct search *f)
 		note_use(v, f, word_idx(w));
 		if (sh64_load(&f->s->word) == w && is_held_in_time(v, f))
 			return WORD_X;
+		if (lhi_mutant_on(verifies_once))
+			break;
 	}
 	return WORD_FREE;
 }

@@ -200,7 +200,7 @@ lhi_claim_cache_bounds(struct lhi_claim_cache *m)
 {
 	const struct lhi_view *v = &m->lh->v;
 	bool sealed;
-	uint64_t end;
+	uint64_t end = 0;
 
 	m->ceiling = lhi_view_global(v) ? 0 : sh64_load(&v->hdr->ceiling);
 	m->first = 0;
@@ -208,12 +208,17 @@ lhi_claim_cache_bounds(struct lhi_claim_cache *m)
 		return;
 	/* the flag first: an end from before it may be too low */
 	sealed = sh32_load(&v->hdr->flags) & SHM_SEALED;
+	if (lhi_mutant_on(seal_late))
+		end = sh64_load(&v->hdr->durable_ceiling);
 	lhi_point("mag.bounds");
-	end = sh64_load(&v->hdr->durable_ceiling);
+	if (!lhi_mutant_on(seal_late))
+		end = sh64_load(&v->hdr->durable_ceiling);
 	m->first = lhi_range_first(end);
 	if (m->ceiling > end)
 		m->ceiling = end;
-	if (!sealed)
+	if (lhi_mutant_on(seal_late))
+		sealed = sh32_load(&v->hdr->flags) & SHM_SEALED;
+	if (!sealed && !lhi_mutant_on(unsealed))
 		m->ceiling = 0;		/* op/token_ceiling.c, I4 */
 }
 

@@ -19,7 +19,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -451,7 +450,8 @@ lhi_claim_cache_take(struct lhi_claim_cache *m)
 		bit = find_free(m);
 	}
 	m->rec[bit].use = CACHED_OUT;
-	m->lent.slot_ref = 0;	/* claim 0 may be announced for another key */
+	if (!lhi_mutant_on(lent_stays))	/* claim 0 may be another key's now */
+		m->lent.slot_ref = 0;
 	return bit;
 }
 

@@ -129,7 +129,8 @@ lhi_backing_seen(int fd, const struct lhi_geometry *g, struct lhi_backing *e)
 		    g->n_values, &e->values);
 	/* before there are more slots than buckets, those are doubled; and
 	 * used, also if there never were more slots */
-	while ((1u << e->level < e->slots || 1u << e->level < buckets) &&
+	while ((1u << e->level < e->slots || (1u << e->level < buckets &&
+	    !lhi_mutant_on(buckets_uncounted))) &&
 	    1u << e->level < g->n_buckets)
 		e->level++;
 	return error;

@@ -57,7 +57,7 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 			sh32_store_rlx(&v->hdr->chunk_next, from);
 		/* if it cannot grow any more: others may have made it, since
 		 * we looked */
-		if (grown >= 0)
+		if (grown == 1 || (grown == 0 && !lhi_mutant_on(grown_by_me)))
 			ch = find_free_chunk(v, sid);
 	}
 	if (ch >= 0)

@@ -53,7 +53,8 @@ checked(uint64_t time, uint64_t hash, uint64_t token, uint64_t what,
     uint64_t number)
 {
 	const uint64_t said = what & MASK(EVENT_CHECK_SHIFT);
-	const uint64_t all[] = { time, hash, token, said, number };
+	const uint64_t all[] = { time, hash, token, said,
+	    lhi_mutant_on(number_unchecked) ? 0 : number };
 
 	return said | lhi_hash(all, sizeof(all)) << EVENT_CHECK_SHIFT;
 }

@@ -230,7 +230,8 @@ find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 			}
 			verdict = judge(v, at->cur, &n, aim);
 			if (verdict == FOUND &&
-			    sh64_load(at->pred) != at->pred_link)
+			    sh64_load(at->pred) != at->pred_link &&
+			    !lhi_mutant_on(found_unlinked))
 				break;				/* I4 */
 			if (verdict == FOUND)
 				return 1;
@@ -369,6 +370,8 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 		if (sh64_cas(at.pred, at.pred_link,
 		    slink_after(at.pred_link, idx))) {
 			lhi_point("slot.linked");
+			if (lhi_mutant_on(next_life))
+				gen = sh32_load(&s->gen);
 			set_ref(v, idx, gen, ref);
 			return 0;
 		}

@@ -261,6 +261,8 @@ lhi_slot_cover(struct lhi_view *v, uint64_t token)
 {
 	uint64_t ceiling, mask = lhi_range_width() - 1;
 
+	if (lhi_mutant_on(uncovered))
+		return;
 	while (token >= (ceiling = sh64_load(&v->hdr->ceiling)) &&
 	    !beyond(v, token) && token < (uint64_t)TOKEN_MAX - mask) {
 		/* in this order: shm/table_remove.c, I1 */
@@ -376,8 +378,8 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	    word_ver(w)), land;
 
 	/* nobody else finds it before it is linked */
-	if (word_mode(w) != WORD_FREE && (word_mode(w) != WORD_NONE ||
-	    word_idx(w) != sh32_load(&s->maker)))
+	if (word_mode(w) != WORD_FREE && !lhi_mutant_on(found_unlinked) &&
+	    (word_mode(w) != WORD_NONE || word_idx(w) != sh32_load(&s->maker)))
 		return changed_hands(v, s, w);
 	if (lhi_right_has(s))
 		return publish_cluster(v, s, w, token);

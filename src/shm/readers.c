@@ -279,7 +279,8 @@ lhi_readers_walk(struct lhi_view *v, struct shm_slot *s,
 			    -EAGAIN;
 		l = sh64_load(&c->rnext);
 		lhi_point("chain.walking");
-		if (!same(s, &at) || !same(s, &from))
+		if (!same(s, &at) || (!same(s, &from) &&
+		    !lhi_mutant_on(walks_from_marked)))
 			return -EAGAIN;
 		if (!link_marked(l) && !fn(v, at.cur, arg))
 			return 0;

@@ -46,7 +46,7 @@ lhi_reader_token(struct shm_slot *s, const struct shm_claim *c)
  * in use seq, what is CONVERT_STEP further on is that very lease in motion (17,
  * 21), and none that was revived.
  */
-#define REVIVED_MAX (UINT64_C(1) << 20)
+#define REVIVED_MAX (UINT64_C(1) << (lhi_mutant_on(revived_often) ? 40 : 20))
 
 static inline uint64_t
 lhi_reader_revived(const struct shm_claim *c, uint64_t seq)

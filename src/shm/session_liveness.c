@@ -62,7 +62,7 @@ is_maker_gone(struct lhi_view *v, uint64_t maker, bool probe)
 	if (maker == 0 || sid_idx(maker) >= v->geo.max_sessions)
 		return false;
 	s = sh64_load(&v->sessions[sid_idx(maker)].state);
-	if (sess_inc(s) != sid_inc(maker))
+	if (sess_inc(s) != sid_inc(maker) && !lhi_mutant_on(maker_by_record))
 		return sess_inc(s) > sid_inc(maker);
 	return sess_st(s) != SESS_NAMED && lhi_session_dead(v, maker, probe);
 }
@@ -94,7 +94,8 @@ lhi_session_gone(struct lhi_view *v, uint32_t idx)
 	int saved = errno, held = 1, cancel, fd, fresh;
 
 	/* nor is a cancelled thread to lose a description */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	(void)pthread_setcancelstate(lhi_mutant_on(probe_cancellable) ?
+	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	fd = lhi_view_fd(v);
 	if (fd >= 0)
 		held = lhi_byte_held(fd, lhi_session_live_byte(idx));

@@ -140,7 +140,7 @@ lhi_value_read(struct lhi_view *v, const struct shm_slot *s,
 		is_key = word_mode(sh64_load(&s->word)) != WORD_NONE;
 		if (sh64_load(&s->value) != l)
 			continue;
-		if (!is_key)
+		if (!is_key && !lhi_mutant_on(value_of_none))
 			return -EAGAIN;
 		return whole ? 1 : lhi_damaged(v, "a key's value is none",
 		    lhi_slot_idx(v, s), l);

@@ -346,11 +346,11 @@ lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
 		next = sh64_load(&c->wnext);
 		if (sh64_load(at.pred) != at.pred_link)
 			return -EAGAIN;				/* I4 */
-		if (link_marked(next)) {
+		if (link_marked(next) && !lhi_mutant_on(walks_from_left)) {
 			at.cur = link_idx(next);
 			continue;
 		}
-		if (!fn(v, at.cur, arg))
+		if (!link_marked(next) && !fn(v, at.cur, arg))
 			return 0;
 		advance(c, next, &at);
 	}
