@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -450,8 +451,7 @@ lhi_claim_cache_take(struct lhi_claim_cache *m)
 		bit = find_free(m);
 	}
 	m->rec[bit].use = CACHED_OUT;
-	if (!lhi_mutant_on(lent_stays))	/* claim 0 may be another key's now */
-		m->lent.slot_ref = 0;
+	m->lent.slot_ref *= lhi_mutant_on(lent_stays); /* it is lent anew */
 	return bit;
 }
 
