@@ -5,14 +5,13 @@
  * This file answers one question: which verb is meant.  It holds the only table
  * of the verbs, and is the only file that calls one.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "daemon/exit_status.h"
+#include "daemon/standard_files.h"
 #include "daemon/usage_error.h"
 #include "message.h"
 #include "output.h"
@@ -66,25 +65,6 @@ print_usage(FILE *to)
 	    "man leasehold tells everything.\n", to);
 }
 
-/*
- * Messages and a child's output go to 0, 1, 2.  If our caller closed one of
- * them, the next file opened would get its number, and a message would be
- * written into a table or a pipe.
- */
-static int
-open_standard_files(void)
-{
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
-		return -errno;
-	(void)close(fd);
-	return 0;
-}
-
 static int
 refuse_unknown_verb(const char *name)
 {
@@ -104,7 +84,7 @@ main(int argc, char **argv)
 
 	(void)setlocale(LC_CTYPE, "");	/* which bytes are letters */
 	usage_error_to(message_sentence);
-	e = open_standard_files();
+	e = standard_files_open();
 	if (e != 0) {
 		message("cannot open /dev/null: %s", strerror(-e));
 		return EX_SYSTEM;

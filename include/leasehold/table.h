@@ -197,10 +197,10 @@ const char *lh_table_name(const struct lh *lh);
 uint64_t lh_session_id(const struct lh *lh);
 
 /*
- * A new descriptor, inheritable over exec, that keeps this session alive: while
- * any copy of it is open anywhere, the session does not count as dead, so that
- * a lease acquired for a child process outlives the parent's death, to its
- * deadline.  The caller closes it.
+ * A new descriptor (>= 3), inheritable over exec, that keeps this session
+ * alive: while any copy of it is open anywhere, the session does not count as
+ * dead, so that a lease acquired for a child process outlives the parent's
+ * death, to its deadline.  The caller closes it.
  *
  * The descriptor; -EOPNOTSUPP: not opened with LH_LIVENESS_FD; -EBADF: the
  * application closed it (closefrom); -EMFILE, -ENFILE, -EINVAL, -EPERM.

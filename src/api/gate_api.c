@@ -67,6 +67,7 @@
 #include <leasehold/gate.h>
 #include "base/bits.h"
 #include "base/error.h"
+#include "prim/descriptor.h"
 #include "prim/shared.h"
 
 #define GATE_LEN 4096
@@ -129,7 +130,7 @@ sync_dir(const char *path)
 	int fd, error = 0;
 
 	(void)snprintf(dir, sizeof(dir), "%.*s.", dir_len(path), path);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = lhi_fd_open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd) != 0)
 		error = fail_errno("sync the directory of", path);
 	if (fd >= 0)
@@ -160,7 +161,8 @@ make_file(const char *path)
 
 	(void)snprintf(tmp, sizeof(tmp), "%.*s.gate-%08x%08x", dir_len(path),
 	    path, arc4random(), arc4random());
-	fd = open(tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = lhi_fd_openat(AT_FDCWD, tmp, O_RDWR | O_CREAT | O_EXCL |
+	    O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail_errno("create", path);
 	error = fill_file(fd, path);
@@ -175,8 +177,8 @@ static int
 open_or_make(const char *path, bool may_create)
 {
 	for (int i = 0; i < GATE_TRIES; i++) {
-		int error, fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY |
-		    O_NONBLOCK | O_NOFOLLOW);
+		int error, fd = lhi_fd_open(path, O_RDWR | O_CLOEXEC |
+		    O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 
 		if (fd >= 0)
 			return fd;

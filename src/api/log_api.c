@@ -20,6 +20,7 @@
 #include "offline/image.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "prim/descriptor.h"
 #include "proc/attachment.h"
 #include "shm/events.h"
 #include "shm/table_object.h"
@@ -335,7 +336,7 @@ open_file(struct log *l, const char *path)
 	uint64_t uuid[2];
 	int saved = errno;
 
-	l->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+	l->fd = lhi_fd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
 	    (l->im.live ? O_NOFOLLOW : 0));
 	if (l->fd < 0) {
 		saved = errno;

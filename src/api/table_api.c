@@ -11,6 +11,7 @@
 #include <bsd/string.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "prim/descriptor.h"
 #include "shm/claim_chunk.h"
 #include "shm/session_bytes.h"
 #include "op/token_ceiling.h"
@@ -410,7 +411,7 @@ lh_liveness_fd(struct lh *lh)
 	if (lh->live_fd < 0)
 		return lhi_fail(-EOPNOTSUPP, "open the table with "
 		    "LH_LIVENESS_FD to pass its liveness on");
-	fd = dup(lh->live_fd);
+	fd = lhi_fd_copy(lh->live_fd);
 	if (fd < 0)
 		fd = lhi_fail(-errno, "cannot copy the liveness descriptor: "
 		    "%s", strerror(errno));

@@ -64,6 +64,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "prim/descriptor.h"
 #include "prim/shared.h"
 #include "fence/range.h"
 
@@ -426,8 +427,8 @@ lhi_range_highest(const char *dir, uint64_t *n)
 static ssize_t
 read_block(int dir, const char *name, struct range_file *b)
 {
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
-	    O_NONBLOCK | O_NOCTTY);
+	int fd = lhi_fd_openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK | O_NOCTTY, 0);
 	struct stat st;
 	ssize_t got;
 

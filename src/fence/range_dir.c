@@ -20,12 +20,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "prim/descriptor.h"
 #include "fence/range.h"
 
 static int
 sys_open(int dir, const char *name, int flags, mode_t mode)
 {
-	return openat(dir, name, flags, mode);
+	return lhi_fd_openat(dir, name, flags, mode);
 }
 
 static int
@@ -102,7 +103,8 @@ in_group(gid_t gid)
 int
 lhi_range_open_dir(const char *dir, mode_t *mode)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd =
+	    lhi_fd_open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
 	if (fd < 0)
@@ -152,7 +154,7 @@ sync_parent(const char *path)
 	(void)snprintf(parent, sizeof(parent), "%s", path);
 	slash = strrchr(parent, '/');
 	slash[slash == parent] = '\0';
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = lhi_fd_open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 ? errno != EACCES : lhi_range_sys.fsync(fd) != 0 &&
 	    errno != EROFS && errno != EINVAL)
 		error = lhi_fail(-errno, "cannot sync the directory %s: %s; "
@@ -167,7 +169,8 @@ sync_parent(const char *path)
 static int
 give_to_group(const char *dir, gid_t group)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd =
+	    lhi_fd_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 	int error = 0;
 

@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "live/readable.h"
+#include "prim/descriptor.h"
 
 int
 lhi_readable_open(struct lhi_readable *r, const char *whose)
@@ -19,7 +19,7 @@ lhi_readable_open(struct lhi_readable *r, const char *whose)
 	int saved = errno, error = 0;
 	struct stat st;
 
-	r->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->fd = lhi_fd_event();
 	if (r->fd < 0 || fstat(r->fd, &st) != 0) {
 		error = lhi_fail(-errno, "cannot get a descriptor for %s: %s",
 		    whose, strerror(errno));

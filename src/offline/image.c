@@ -25,6 +25,7 @@
 #include <bsd/string.h>
 #include "offline/image.h"
 #include "base/error.h"
+#include "prim/descriptor.h"
 #include "proc/map.h"
 #include "shm/backing.h"
 #include "shm/table_object.h"
@@ -122,7 +123,7 @@ lhi_image_open(struct lhi_image *im, const char *path, bool live)
 
 	memset(im, 0, sizeof(*im));
 	im->live = live;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+	fd = lhi_fd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
 	    (live ? O_NOFOLLOW : 0));
 	if (fd < 0) {
 		error = lhi_fail(errno == EPERM ? -EACCES : -errno,

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "op/shim_request.h"
+#include "prim/descriptor.h"
 #include "shm/cluster_right.h"
 
 #define SILENCE_NS NS_PER_SEC
@@ -172,7 +173,7 @@ lhi_shim_request_await(struct lhi_shim_request *p, const struct
 	int saved = errno, stop = -1, cancel, error;
 
 	if (w->cancel != NULL) {
-		stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		stop = lhi_fd_event();
 		if (stop < 0) {
 			error = lhi_fail(-errno, "no descriptor is left to be "
 			    "cancelled by");

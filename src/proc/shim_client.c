@@ -29,6 +29,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "prim/descriptor.h"
 #include "proc/shim_client.h"
 #include "shm/cluster_right.h"
 
@@ -89,7 +90,7 @@ reach(const struct lhi_view *v, int *out)
 	if (strnlen(path, sizeof(path)) >= sizeof(to.sun_path))
 		return nobody_there(path, ENAMETOOLONG);
 	memcpy(to.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = lhi_fd_socket(SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return nobody_there(path, errno);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)

@@ -39,6 +39,7 @@
 #include "reaper_loop.h"
 #include "tables.h"
 #include "daemon/exit_status.h"
+#include "daemon/standard_files.h"
 #include "daemon/version.h"
 #include "table_pass.h"
 
@@ -179,6 +180,8 @@ main(int argc, char **argv)
 	struct mode mode = { 0 };
 	int status;
 
+	if (standard_files_open() != 0)
+		return EX_SYSTEM;	/* nowhere to say so */
 	log_begin(PROGRAM);
 	status = parse(argc, argv, &args, &mode);
 	if (status >= 0)

@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
+#include "prim/descriptor.h"
 #include "prim/bytelock.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"
@@ -132,7 +133,7 @@ lhi_reclaim_fd_open(struct lhi_view *v, struct lhi_reclaim_fd *sp)
 	/* a thread cancelled in between would keep its turn for ever */
 	(void)pthread_setcancelstate(lhi_mutant_on(burier_cancellable) ?
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &sp->cancel);
-	sp->fd = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	sp->fd = lhi_fd_open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	sp->pin = NULL;
 	if (sp->fd >= 0 && lhi_view_is(v, sp->fd))
 		sp->pin = lhi_byte_pin(sp->fd);

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "prim/descriptor.h"
 #include "fence/durable.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
@@ -220,7 +221,8 @@ lhi_object_create(const char *path, const struct lh_open_opts *opts)
 	char self[40];
 	int fd, error;
 
-	fd = open(SHM_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	fd = lhi_fd_openat(AT_FDCWD, SHM_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC,
+	    0600);
 	if (fd < 0)
 		return lhi_fail(-errno, "cannot make a file in " SHM_DIR ": %s",
 		    strerror(errno));
@@ -342,8 +344,8 @@ check_whole(const struct shm_header *h, const char *path, int fd)
 static int
 open_object(const char *path, struct stat *st)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
-	    O_NOCTTY);
+	int fd = lhi_fd_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW |
+	    O_NONBLOCK | O_NOCTTY);
 	int error = errno;
 
 	if (fd >= 0 && fstat(fd, st) == 0)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "prim/descriptor.h"
 #include "shm/view.h"
 
 bool
@@ -40,7 +41,7 @@ lhi_view_fd(struct lhi_view *v)
 
 	if (lhi_view_is(v, fd))
 		return fd;
-	again = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	again = lhi_fd_open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (again < 0)
 		return -1;
 	if (!lhi_view_is(v, again) ||
@@ -65,7 +66,7 @@ int
 lhi_view_reopen(struct lhi_view *v, int fd)
 {
 	char self[40];
-	int fresh = open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int fresh = lhi_fd_open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fresh >= 0 && lhi_view_is(v, fresh))
 		return fresh;
@@ -73,7 +74,7 @@ lhi_view_reopen(struct lhi_view *v, int fd)
 		(void)close(fresh);
 	/* the name is gone: through the descriptor we have */
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	fresh = open(self, O_RDWR | O_CLOEXEC);
+	fresh = lhi_fd_open(self, O_RDWR | O_CLOEXEC);
 	if (fresh >= 0 && !lhi_view_is(v, fresh)) {
 		(void)close(fresh);
 		fresh = -1;

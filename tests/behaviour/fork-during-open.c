@@ -5,7 +5,7 @@
  * copy of what the new session's life hangs on: when the parent is killed, its
  * leases come free although the child lives on.
  *
- * The middle is made by an open() of our own, which the library calls: after
+ * The middle is made by an openat() of our own, which the library calls: after
  * each descriptor that it opens on a table it lets another thread fork, and
  * waits for that a little; not for ever, since a library is right to hold forks
  * back meanwhile.
@@ -32,7 +32,7 @@ static struct shared *sh;
 static const char *table;
 
 int
-open(const char *path, int flags, ...)
+openat(int dir, const char *path, int flags, ...)
 {
 	uint32_t n;
 	va_list ap;
@@ -42,7 +42,7 @@ open(const char *path, int flags, ...)
 	va_start(ap, flags);
 	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
 	va_end(ap);
-	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	fd = (int)syscall(SYS_openat, dir, path, flags, mode);
 	if (fd >= 0 && sh != NULL && sh->armed &&
 	    strstr(path, "/leasehold.") != NULL) {
 		n = atomic_load(&sh->wanted.count) + 1;

@@ -16,6 +16,7 @@
 #include "daemon/options.h"
 #include "shim_loop.h"
 #include "daemon/exit_status.h"
+#include "daemon/standard_files.h"
 #include "daemon/version.h"
 
 extern char **environ;
@@ -122,6 +123,8 @@ main(int argc, char **argv)
 	bool foreground = false, check = false;
 	int status;
 
+	if (standard_files_open() != 0)
+		return EX_SYSTEM;	/* nowhere to say so */
 	log_begin(PROGRAM);
 	status = parse(argc, argv, &args, &foreground, &check);
 	if (status >= 0)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef DAEMON_STANDARD_FILES_H
+#define DAEMON_STANDARD_FILES_H
+
+/*
+ * Opens /dev/null for each of the descriptors 0, 1 and 2 that the caller has
+ * closed: the next file opened would get its number, and a message would be
+ * written into a table or a socket.  A program calls it first.  0, or -errno.
+ */
+int standard_files_open(void);
+
+#endif

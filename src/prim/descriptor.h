@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens descriptors that are never 0, 1 or 2: see descriptor.c. */
+#ifndef LHI_DESCRIPTOR_H
+#define LHI_DESCRIPTOR_H
+
+#include <sys/types.h>
+
+/*
+ * As openat(2), eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) and socket(AF_UNIX) of
+ * that type.  Each returns a descriptor >= 3; or -1 with errno.
+ */
+int lhi_fd_openat(int dir, const char *path, int flags, mode_t mode);
+int lhi_fd_open(const char *path, int flags);
+int lhi_fd_event(void);
+int lhi_fd_socket(int type);
+
+/* As dup(2): the copy is inherited over exec. */
+int lhi_fd_copy(int fd);
+
+#endif
