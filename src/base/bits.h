@@ -58,7 +58,7 @@ enum lhi_cause {
 };
 
 /* idx of a FREE word of a cluster key has this bit, too: so that none is ever
- * the word of another kind of key which had the slot (shm/key_slot.c) */
+ * the word of another kind of key which had the slot (shm/key_token.c) */
 #define FREE_CLUSTER 4u
 
 /* idx of a WORD_NONE; any other value there: reserved by that claim */

@@ -183,7 +183,7 @@ insert_key(struct lhi_repair *m, struct shm_slot *s)
 	int twice;
 
 	n.len = lhi_slot_key(m->v, s, key);
-	twice = lhi_index_insert(m->v, s, &n, &ref);
+	twice = lhi_slot_insert(m->v, s, &n, &ref);
 	if (twice != 1)
 		return twice;
 	(void)sh32_fetch_or(&ref.slot->key_info,

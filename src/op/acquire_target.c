@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include "base/error.h"
 #include "shm/damaged.h"
+#include "shm/key_make.h"
 #include "op/acquire_target.h"
 #include "proc/claim_cache.h"
 

@@ -23,8 +23,8 @@
  * The hint is moved by a swap of the value that was read (it was a hint of this
  * word, and what is written is a token that this word had): in one life of the
  * slot it only rises, and the next one begins where it has not been
- * (key_slot.c); so no value comes back, and a swap that comes late, in whatever
- * life, either fails or writes what is a good hint still.
+ * (shm/key_token.c); so no value comes back, and a swap that comes late, in
+ * whatever life, either fails or writes what is a good hint still.
  *
  * Cluster keys have tokens of their own kind, above their slot's base, which
  * only rises: it is to them what the latest range is to others, and neither

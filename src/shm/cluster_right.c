@@ -27,7 +27,7 @@
  *	and after has taken the right of one session for another's.
  *  I3	A base only rises in a life of the slot, and no base, nor any token of
  *	an evicted cluster key, is above the header's cluster_floor, where such
- *	keys begin (key_slot.c): so tokens rise over lives of the key as well,
+ *	keys begin (key_token.c): so tokens rise over lives of the key as well,
  *	and a base that is raised late, in the slot's next life, is below its
  *	tokens.
  *  I4	A key that has a right in the present epoch is not evicted (evict.c).

@@ -57,6 +57,7 @@
 #include "shm/events.h"
 #include "shm/evict.h"
 #include "shm/key_index.h"
+#include "shm/key_token.h"
 #include "shm/lock_word.h"
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"

@@ -47,6 +47,31 @@ lhi_key_rest(const char *key, size_t len)
 	    lhi_key_load8(key + len - 8) >> 8 * (8 - len % 8);
 }
 
+/* A key as words: how many it has, and the ith. */
+static inline size_t
+lhi_key_words(size_t len)
+{
+	return (len + 7) / 8;
+}
+
+static inline uint64_t
+lhi_key_word(const struct lhi_key_name *n, size_t i)
+{
+	return 8 * i + 8 <= n->len ? lhi_key_load8(n->key + 8 * i) :
+	    lhi_key_rest(n->key, n->len);
+}
+
+/* How many of them are in the slot, and where the others are; NULL: nowhere. */
+#define KEY_INLINE_WORDS (SHM_KEY_INLINE / 8)
+
+static inline struct shm_long *
+lhi_key_long(const struct lhi_view *v, const struct shm_slot *s)
+{
+	uint32_t idx = sh32_load(&s->long_idx);
+
+	return idx > 0 && idx < lhi_longs_ready(v) ? &v->longs[idx] : NULL;
+}
+
 /*
  * Does the slot say so, now?  (Long keys: no.)  Nothing is validated here: who
  * asks swaps a word that changes with the life of the slot.
@@ -83,12 +108,5 @@ int lhi_key_match(struct lhi_view *v, const struct shm_slot *s,
  * one life.
  */
 size_t lhi_slot_key(struct lhi_view *v, const struct shm_slot *s, char *buf);
-
-/*
- * Write the key into a slot that the caller has reserved, whose gen is set.
- * 0; -ENOSPC; -EUCLEAN.
- */
-int lhi_key_write(struct lhi_view *v, struct shm_slot *s,
-    const struct lhi_key_name *n);
 
 #endif

@@ -59,14 +59,19 @@
  *	unlinking			any walk past the place does it
  * Nobody ever waits for anybody here.
  *
+ * A walk that looks for a key by name, and comes to a slot of its hash that is
+ * no key now, says so and stops: the caller completes the slot's eviction
+ * (key_slot.c) and walks again.  A walk that looks for a slot reads no names,
+ * and so never stops for that: eviction itself relies on it.
+ *
  * Not guaranteed: how long a walk is.  Buckets are added so that there is one
  * for a key (backing_grow.c); chance makes some parts longer.
  */
 #include <errno.h>
 #include "shm/damaged.h"
-#include "shm/evict.h"
 #include "shm/key_index.h"
 #include "shm/key_bytes.h"
+#include "shm/key_token.h"
 
 /* as in wait_queue.c: before a list that does not hold still is called
  * damaged */
@@ -171,7 +176,7 @@ read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 	return is_made(w);
 }
 
-enum verdict { BEFORE, FOUND, BEHIND, AGAIN };
+enum verdict { BEFORE, FOUND, BEHIND, CHANGING };
 
 /* How does the validated node stand to what is looked for? */
 static enum verdict
@@ -188,18 +193,17 @@ judge(struct lhi_view *v, uint32_t idx, const struct node *n, struct aim *aim)
 	if (n->place < aim->place || n->slot == NULL || aim->name == NULL)
 		return BEFORE;
 	same = lhi_key_match(v, n->slot, aim->name, &aim->gen);
-	return same < 0 ? AGAIN : same ? FOUND : BEFORE;
+	return same < 0 ? CHANGING : same ? FOUND : BEFORE;
 }
 
 /*
  * From bucket b, which is made, to what is looked for (1, *at leads to it), or
- * to its place (0); marked slots up to there are unlinked.  -EUCLEAN.
+ * to its place (0); marked slots up to there are unlinked.  -EAGAIN, of a key
+ * only: *at leads to a slot that may be it, and is no key now.  -EUCLEAN.
  */
 static int
 find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 {
-	int error;
-
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t limit = lhi_slots_ready(v) + lhi_buckets_ready(v);
@@ -237,12 +241,8 @@ find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 				return 1;
 			if (verdict == BEHIND)
 				return 0;
-			if (verdict == AGAIN) {
-				error = lhi_evict_finish(v, n.slot);
-				if (error < 0)
-					return error;
-				break;
-			}
+			if (verdict == CHANGING)
+				return -EAGAIN;
 			advance(&n, at);
 		}
 		bad += hops > limit;
@@ -338,6 +338,8 @@ lhi_index_find(struct lhi_view *v, const struct lhi_key_name *n,
 
 	if (found == 1)
 		set_ref(v, at.cur, aim.gen, ref);
+	else if (found == -EAGAIN)
+		ref->slot = &v->slots[at.cur];
 	return found;
 }
 
@@ -357,6 +359,8 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 		if (found != 0) {
 			if (found == 1)
 				set_ref(v, at.cur, aim.gen, ref);
+			else if (found == -EAGAIN)
+				ref->slot = &v->slots[at.cur];
 			return found;
 		}
 		lhi_point("slot.placed");

@@ -5,13 +5,17 @@
 
 #include "shm/key_slot.h"
 
-/* 1 found, and *ref says where; 0 no such key; -EUCLEAN. */
+/*
+ * 1 found, and *ref says where; 0 no such key; -EAGAIN: ref->slot may be it,
+ * and is no key now: complete its eviction, and try again (lhi_slot_find()
+ * does); -EUCLEAN.
+ */
 int lhi_index_find(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref);
 
 /*
- * Publish slot s, which holds the key n, and link it.  0; 1: somebody
- * else has made that key, *ref says where; -EUCLEAN.
+ * Publishes slot s, which holds the key n, and links it.  0; 1: another process
+ * has made that key, *ref says where; -EAGAIN: as above; -EUCLEAN.
  */
 int lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
     const struct lhi_key_name *n, struct lhi_ref *ref);

@@ -22,25 +22,11 @@ int lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref);
 
 /*
- * Find, or make.  `ci` is a free claim of the caller's own claim cache: what is
- * being made is announced in it, and it is free again afterwards.
- * 0; -ENOSPC; -EUCLEAN.
+ * Publishes slot s, which holds the key n, and links it.  0; 1: another process
+ * has made that key, *ref says where; -EUCLEAN.
  */
-int lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
-    struct lhi_ref *ref);
-
-/*
- * Of a slot that is being made: bring hint and word up to the floor of its key,
- * and make the word FREE.  Before each attempt to link it.  0; -EUCLEAN.
- */
-int lhi_slot_publish(struct lhi_view *v, struct shm_slot *s);
-
-/*
- * An ordinary slot is to have that token, though nobody is granted it: the
- * ceiling goes before it, as for a grant (op/token_ceiling.c).  Not at the very
- * end of all tokens, where nothing is granted, nor in a table that was removed.
- */
-void lhi_slot_cover(struct lhi_view *v, uint64_t token);
+int lhi_slot_insert(struct lhi_view *v, struct shm_slot *s,
+    const struct lhi_key_name *n, struct lhi_ref *ref);
 
 /* Give the key a flag (KEY_KEPT, KEY_LOCAL).  False: it is gone already. */
 bool lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag);
@@ -58,6 +44,10 @@ lhi_slot_local(const struct lhi_ref *ref)
 	       ((info ^ KEY_LIFE((uint32_t)(ref->slot_ref >> 32))) &
 		   ~KEY_SAID) == 0;
 }
+
+/* Makes slot s UNUSED again, if claim ci is making it and it is not linked.
+ * 0; -EUCLEAN. */
+int lhi_slot_undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci);
 
 /* Finish or undo what a dead session's INSERT claim announced. */
 int lhi_slot_settle_insert(struct lhi_view *v, uint32_t ci);

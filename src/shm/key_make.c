@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making keys: answers "where is there room for a new key?", and makes one.
+ *
+ * Making a key; what a crash (K) leaves, completed by whoever buries the
+ * maker's claim (key_slot.c); a stop costs one slot while it lasts, and delays
+ * nobody:
+ *	1 claim: INSERT, slot	K: nothing to undo
+ *	2 word: UNUSED -> RESERVED(claim)	K: -> UNUSED
+ *	3 gen, then the rest	K: -> UNUSED
+ *	4 the place in the list is found; then the floor is read;
+ *	  hint, then word: RESERVED -> FREE(low bits of hint) (C7)
+ *				K: not linked and made by this claim: -> UNUSED
+ *	5 linked at that place, or 4 again	K: the key is there, and may be
+ *	  evicted, and the slot another's: nothing of it is read any more, but
+ *	  for the log
+ *	6 claim: FREE
+ *
+ * Room is looked for
+ *	1 if some were freed: in 64 places
+ *	2 among those that were never used
+ *	3 by growing (backing_grow.c)
+ *	4 everywhere, completing evictions, evicting keys that are idle: at
+ *	  first only those that nobody used since the hand came by the last
+ *	  time, and after 1,024 that were, any
+ * Where to begin and how many were freed are hints: any value is safe.
+ */
+#include <errno.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "shm/backing_grow.h"
+#include "shm/claim_record.h"
+#include "shm/counters.h"
+#include "shm/events.h"
+#include "shm/evict.h"
+#include "shm/key_make.h"
+#include "shm/key_write.h"
+#include "shm/session_reclaim.h"
+#include "shm/value_record.h"
+
+#define LOOKS 64
+
+/* Steps 1 and 2: announce and reserve slot idx, if it is unused. */
+static struct shm_slot *
+reserve(struct lhi_view *v, uint32_t ci, uint32_t idx)
+{
+	struct shm_slot *s = lhi_slot(v, idx);
+	uint64_t w;
+
+	if (s == NULL)
+		return NULL;
+	w = sh64_load(&s->word);
+	if (word_mode(w) != WORD_NONE || word_idx(w) != NONE_UNUSED)
+		return NULL;
+	sh64_store(&v->claims[ci].slot_ref, lhi_slot_ref(idx, sh32_load(&s->gen)
+	    + 1));
+	lhi_point("slot.announced");
+	return sh64_cas(&s->word, w, word_make(WORD_NONE, ci,
+	    word_ver(w) + 1)) ? s : NULL;
+}
+
+static struct shm_slot *
+take_freed(struct lhi_view *v, uint32_t ci)
+{
+	struct shm_header *h = v->hdr;
+	uint32_t n = lhi_slots_ready(v);
+	uint32_t freed = sh32_load_rlx(&h->slot_freed);
+	uint32_t from = sh32_load_rlx(&h->slot_hand) % n;
+
+	for (uint32_t i = 0; freed > 0 && i < LOOKS; i++) {
+		struct shm_slot *s = reserve(v, ci, (from + i) % n);
+
+		if (s != NULL) {
+			sh32_store_rlx(&h->slot_hand, from + i + 1);
+			(void)sh32_cas(&h->slot_freed, freed, freed - 1);
+			return s;
+		}
+	}
+	if (freed > 0) {
+		sh32_store_rlx(&h->slot_hand, from + LOOKS);
+		/* too high a count goes down, by half in each round */
+		if (from + LOOKS >= n)
+			(void)sh32_cas(&h->slot_freed, freed, freed / 2);
+	}
+	return NULL;
+}
+
+/* The first of from .. to that can be had. */
+static struct shm_slot *
+take_next(struct lhi_view *v, uint32_t ci, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++) {
+		struct shm_slot *s = reserve(v, ci, i);
+
+		if (s != NULL) {
+			sh32_store_rlx(&v->hdr->slot_next, i + 1);
+			return s;
+		}
+	}
+	return NULL;
+}
+
+static int
+take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
+{
+	uint32_t n = lhi_slots_ready(v);
+	uint32_t from = sh32_load_rlx(&v->hdr->slot_hand) % n;
+	uint32_t spares = n < LHI_SPARES ? n : LHI_SPARES;
+	int64_t now_ns = lhi_now_ns(v);
+
+	(void)lhi_session_reclaim_dead(v); /* what the dead hold is no hindrance
+	    */
+	for (uint32_t i = 0; i < n + spares; i++) {
+		uint32_t idx = (from + i) % n;
+		int gone = lhi_evict_idle(v, idx, now_ns, i < spares);
+
+		if (gone < 0)
+			return gone;
+		*s = gone ? reserve(v, ci, idx) : NULL;
+		if (*s != NULL) {
+			uint32_t freed = sh32_load_rlx(&v->hdr->slot_freed);
+
+			sh32_store_rlx(&v->hdr->slot_hand, idx + 1);
+			if (freed > 0)
+				(void)sh32_cas(&v->hdr->slot_freed, freed,
+				    freed - 1);
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+static int
+find_room(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
+{
+	int grown = 1, error;
+
+	*s = take_freed(v, ci);
+	if (*s == NULL)
+		*s = take_next(v, ci, sh32_load_rlx(&v->hdr->slot_next),
+		    lhi_slots_ready(v));
+	while (*s == NULL && grown == 1) {
+		uint32_t from = lhi_slots_ready(v);
+
+		grown = lhi_grow_slots(v);
+		if (grown == 1)
+			*s = take_next(v, ci, from, lhi_slots_ready(v));
+	}
+	if (*s != NULL)
+		return 0;
+	error = take_any(v, ci, s);
+	if (error != -ENOSPC)
+		return error;
+	if (grown < 0 && grown != -ENOSPC)
+		return grown;
+	return lhi_fail(-ENOSPC, "there is no room for another key: all %u "
+	    "are held, waited for, kept (lh_key_create()) or have a value; %s",
+	    lhi_slots_ready(v) - 1, grown < 0 ? "and there is no memory for "
+	    "more: make room in /dev/shm, or enlarge it" :
+	    "use a table with more keys");
+}
+
+/* Step 3. */
+static int
+fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
+    uint32_t ci)
+{
+	int error;
+
+	/* before the key: who reads that reads this first and last */
+	(void)sh32_xchg(&s->gen,
+	    (uint32_t)(sh64_load_rlx(&v->claims[ci].slot_ref) >> 32));
+	sh32_store(&s->maker, ci);
+	lhi_value_forget(s);
+	error = lhi_key_write(v, s, n);
+	lhi_point("slot.filled");
+	return error;
+}
+
+static void
+tell_made(struct lhi_view *v, const struct shm_slot *s)
+{
+	lhi_counters_add(v, STAT_KEYS_MADE, 1);
+	lhi_event_key(v, LH_LOG_KEY_MADE, s, 0);
+}
+
+int
+lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
+    struct lhi_ref *ref)
+{
+	struct shm_claim *c = &v->claims[ci];
+	uint64_t seq;
+	struct shm_slot *s;
+	int error = lhi_slot_find(v, n, ref);
+
+	if (error != 0)
+		return error < 0 ? error : 0;
+	seq = lhi_claim_next_seq(v, c, sh64_load(&c->state));
+	sh64_store_rlx(&c->slot_ref, 0);
+	sh64_store(&c->state, state_make(ST_INSERT, seq, 0));
+	lhi_counters_spent(v);
+	error = find_room(v, ci, &s);
+	if (error == 0) {
+		error = fill(v, s, n, ci);
+		if (error == 0)	/* 4, 5 */
+			error = lhi_slot_insert(v, s, n, ref);
+		if (error != 0)
+			(void)lhi_slot_undo(v, s, ci);
+		else
+			tell_made(v, s);
+	}
+	lhi_point("slot.made");
+	sh64_store(&c->state, state_make(ST_FREE, seq, 0));
+	return error == 1 ? 0 : error;	/* 1: somebody else made it meanwhile */
+}
