@@ -35,7 +35,7 @@ lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg)
 	error = lhi_snapshot_of(&x->sn, key);
 	if (error == 0) {
 		lhi_cluster_acquire_report(&x->sn);
-		lhi_explain_look_closer(x);
+		lhi_explain_add_details(x);
 		error = fn(&x->sn.info, arg);
 	}
 	lhi_explain_drop(x);

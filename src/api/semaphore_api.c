@@ -78,7 +78,7 @@ agree_on_limit(struct lh *lh, const char *name, uint32_t limit)
 
 	/* one limit stands at a time (I1): if it is this one, none else does */
 	stands = limit == 0 ? lhi_sem_limit(lh, name) :
-	    lhi_sem_stands(lh, name, limit);
+	    lhi_sem_has_limit(lh, name, limit);
 	if (stands != 0)
 		return stands < 0 || limit == 0 ? stands : (int)limit;
 	if (limit == 0)

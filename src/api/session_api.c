@@ -319,7 +319,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		 * is there may be a later use of its claim) */
 		for (int i = 0; i < RECALL_LOOKS; i++) {
 			st = sh64_load(&h.claim->state);
-			has = lhi_lease_now(lh, &l, &h, st) != LEASE_OVER &&
+			has = lhi_lease_status(lh, &l, &h, st) != LEASE_OVER &&
 			    (!h.shared || lhi_mutant_on(recalls_announced) ||
 			    lhi_readers_has(&lh->v, h.slot, h.ci) == 1);
 			if (!has || sh64_load(&h.claim->state) == st ||
@@ -331,9 +331,9 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 			continue;
 		l.acquired_ns = lhi_claim_since_ns(&lh->v, h.claim);
 		l.expires_ns =
-		    lhi_cluster_check_cut_ns(&h, lhi_ends_ns(&lh->v, st));
+		    lhi_cluster_check_end_ns(&h, lhi_ends_ns(&lh->v, st));
 		do
-			found = lhi_lease_told(lh, &l, &h);
+			found = lhi_lease_verify_again(lh, &l, &h);
 		while (found == LEASE_LIVES);
 		if (found != 0)
 			continue;

@@ -146,7 +146,7 @@ add_run_states(const struct lhi_view *v, struct lhi_crowd *crowd)
 }
 
 void
-lhi_explain_look_closer(struct lhi_explanation *x)
+lhi_explain_add_details(struct lhi_explanation *x)
 {
 	struct lhi_snapshot *sn = &x->sn;
 
@@ -206,10 +206,10 @@ lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 }
 
 void
-lhi_explain_closer(void)
+lhi_explain_finish(void)
 {
 	if (lhi_fail_kept() != NULL)
-		lhi_explain_look_closer(lhi_fail_kept());
+		lhi_explain_add_details(lhi_fail_kept());
 }
 
 struct lhi_explanation *

@@ -21,10 +21,10 @@ void lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
     int error);
 
 /* It has left the queue, and there is time: what do they do? */
-void lhi_explain_closer(void);
+void lhi_explain_finish(void);
 
 /* Adds what each party does, once the snapshot is taken. */
-void lhi_explain_look_closer(struct lhi_explanation *x);
+void lhi_explain_add_details(struct lhi_explanation *x);
 
 /* The one that this thread keeps of its last failure, or NULL. */
 struct lhi_explanation *lhi_explain_last(void);

@@ -55,7 +55,7 @@
 #define BUDGET 100000
 
 bool
-lhi_waits_for_victim(const struct lhi_view *v, uint32_t a, uint32_t b)
+lhi_waits_for_is_victim(const struct lhi_view *v, uint32_t a, uint32_t b)
 {
 	const struct shm_claim *ca = &v->claims[a], *cb = &v->claims[b];
 	bool no_deadlock = sh32_load(&cb->wflags) & WAITER_NO_DEADLOCK;
@@ -235,7 +235,7 @@ explore_wait(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 
 			if (next == q->hop[0].wait)
 				return true;
-			if (q->victim && !lhi_waits_for_victim(q->v,
+			if (q->victim && !lhi_waits_for_is_victim(q->v,
 			    q->hop[0].wait, next))
 				q->pruned = true;
 			else if (explore_wait(q, next, h->way[h->at].wait_st))
@@ -311,7 +311,7 @@ is_unchanged(struct lhi_waits_for *q, const struct lhi_hop *h)
 }
 
 bool
-lhi_waits_for_proved(struct lhi_waits_for *q)
+lhi_waits_for_is_proved(struct lhi_waits_for *q)
 {
 	lhi_point("deadlock.found");
 	for (uint32_t i = 0; i < q->n; i++) {

@@ -67,7 +67,8 @@
 #define GIVEN_UP 1		/* this round had been, by an earlier call */
 
 struct many {
-	struct lhi_wait_callback chore;	/* first: it is what a wait gives us */
+	struct lhi_wait_callback
+	    callback; /* first: it is what a wait gives us */
 	struct lh *lh;
 	const struct lh_item *items;
 	struct lhi_acquire_request ask;
@@ -81,7 +82,7 @@ struct many {
 	bool anew;		/* some of those, by us: no repeat's answer */
 	uint8_t order[LH_MANY_MAX];	/* of the items */
 	struct lh_lease leases[LH_MANY_MAX];	/* as the items */
-	struct lhi_shim_request plea;
+	struct lhi_shim_request shim_request;
 };
 
 int
@@ -116,7 +117,7 @@ is_cluster_item(const struct many *m, uint32_t i)
 	struct lhi_key_name name;
 
 	return lhi_name_set(&name, m->items[i].key) == 0 &&
-	    lhi_cluster_key(m->lh, &name);
+	    lhi_cluster_acquire_is_needed(m->lh, &name);
 }
 
 /* Is item i to be won before item j? */
@@ -152,7 +153,8 @@ check_scope(const struct many *m)
 	for (uint32_t i = 0; error == 0 && i < m->n; i++) {
 		error = lhi_name_set(&name, m->items[i].key);
 		if (error == 0)
-			error = lhi_cluster_acquire_fits(m->lh, &m->ask, &name);
+			error = lhi_cluster_acquire_check_scope(m->lh, &m->ask,
+			    &name);
 	}
 	return error;
 }
@@ -165,9 +167,9 @@ lease_won(struct many *m, uint32_t k)
 
 /* Renew what has been won.  0; CALLBACK_FAILED: one of them is lost. */
 static int
-renew_won(struct lhi_wait_callback *chore)
+renew_won(struct lhi_wait_callback *callback)
 {
-	struct many *m = (struct many *)chore;
+	struct many *m = (struct many *)callback;
 	int64_t ttl_ns = m->ask.ttl_ns, next_ns = ttl_ns / 3;
 
 	for (uint32_t k = 0; k < m->won; k++) {
@@ -179,7 +181,7 @@ renew_won(struct lhi_wait_callback *chore)
 		if (error != 0)
 			next_ns = ttl_ns / 20;
 	}
-	chore->at_ns = lhi_now_ns(&m->lh->v) + next_ns;
+	callback->at_ns = lhi_now_ns(&m->lh->v) + next_ns;
 	return 0;
 }
 
@@ -297,11 +299,11 @@ acquire_item(struct many *m, uint32_t k)
 	if (error == 0)
 		error = lhi_key_name_resolve(m->lh, &name, m->ask.no_create ?
 		    LH_NO_CREATE : 0, &want.ref);
-	m->chore.told = false;
+	m->callback.told = false;
 	if (error == 0)
 		error =
-		    lhi_acquire_asked(m->lh, &want, &m->ask, lease_won(m, k));
-	m->anew |= error == 0 && !m->chore.told;
+		    lhi_acquire_checked(m->lh, &want, &m->ask, lease_won(m, k));
+	m->anew |= error == 0 && !m->callback.told;
 	return error == -ESTALE && has_request(m) ? answer_repeat(m) : error;
 }
 
@@ -330,23 +332,23 @@ has_rights(struct many *m)
 static int
 ask_for_rights(struct many *m)
 {
-	struct lhi_cluster_acquire_wish wish[LH_MANY_MAX];
+	struct lhi_cluster_acquire_item items[LH_MANY_MAX];
 	int error = has_rights(m);
 
 	if (error != 0)
 		return error < 0 ? error : 0;
 	for (uint32_t k = 0; k < m->clustered; k++) {
-		wish[k].key = m->items[m->order[k]].key;
-		wish[k].shared = m->items[m->order[k]].mode == LH_SHARED;
+		items[k].key = m->items[m->order[k]].key;
+		items[k].shared = m->items[m->order[k]].mode == LH_SHARED;
 	}
-	return lhi_cluster_acquire_ask(m->lh, &m->plea, wish, m->clustered,
-	    &m->ask, 0);
+	return lhi_cluster_acquire_ask_shim(m->lh, &m->shim_request, items,
+	    m->clustered, &m->ask, 0);
 }
 
 static bool
 is_due(const struct many *m)
 {
-	return lhi_now_ns(&m->lh->v) >= m->chore.at_ns;
+	return lhi_now_ns(&m->lh->v) >= m->callback.at_ns;
 }
 
 static int
@@ -354,23 +356,23 @@ acquire_items(struct many *m)
 {
 	int error;
 
-	m->chore.at_ns = INT64_MAX;
+	m->callback.at_ns = INT64_MAX;
 	m->anew = false;
 	error = ask_for_rights(m);
 	for (m->won = 0; error == 0 && m->won < m->n;) {
 		if (is_due(m))
-			error = renew_won(&m->chore);
+			error = renew_won(&m->callback);
 		if (error == 0)
 			error = acquire_item(m, m->won);
 		if (error != 0)
 			break;
 		if (m->won++ == 0)
-			m->chore.at_ns = lease_won(m, 0)->acquired_ns +
+			m->callback.at_ns = lease_won(m, 0)->acquired_ns +
 			    m->ask.ttl_ns / 3;
 		lhi_point("many.won");
 	}
 	if (error == 0 && m->n > 1)
-		error = renew_won(&m->chore);
+		error = renew_won(&m->callback);
 	for (uint32_t k = 0; error == 0 && k < m->n; k++)
 		if (lhi_now_ns(&m->lh->v) >= lease_won(m, k)->expires_ns)
 			error = CALLBACK_FAILED; /* I3 */
@@ -395,7 +397,7 @@ rest_between_rounds(struct many *m)
 
 	if (m->clustered == 0)
 		return 0;
-	if (lhi_cancelled(m->ask.cancel))
+	if (lhi_cancel_is_set(m->ask.cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled");
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 	return 0;
@@ -409,7 +411,7 @@ acquire_in_rounds(struct many *m)
 
 	for (m->round = 0;; m->round++) {
 		error = acquire_items(m);
-		lhi_shim_request_end(&m->plea);
+		lhi_shim_request_end(&m->shim_request);
 		if (error == 0)
 			return 0;
 		if ((error == -ESTALE || error == CALLBACK_FAILED) &&
@@ -457,8 +459,8 @@ lh_acquire_many(struct lh *lh, const struct lh_item *items, size_t n,
 	m.more = *m.ask.more;
 	m.ask.more = &m.more;
 	memcpy(m.request, m.more.request, sizeof(m.request));
-	m.chore.run = renew_won;
-	m.ask.chore = &m.chore;
+	m.callback.run = renew_won;
+	m.ask.callback = &m.callback;
 	sort_items(&m);
 	/* a thread that is cancelled in here would keep what it has won */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

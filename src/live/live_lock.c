@@ -35,7 +35,7 @@ static int
 check_handle(const struct lh_lock *l)
 {
 	return l == NULL ? lhi_fail(-EINVAL, "no live handle was given (NULL)")
-	    : lhi_live_own(l->epoch);
+	    : lhi_live_check_epoch(l->epoch);
 }
 
 static bool
@@ -154,9 +154,9 @@ read_end(struct lh *lh, struct lh_lease *lease)
 	if (error != 0)
 		return error;
 	st = sh64_load(&h.claim->state);
-	if (!lhi_lease_current(lh, lease, &h, st) &&
-	    !lhi_lease_in_motion(lh, lease, &h, st))
-		return lhi_lease_lost(lh, &h);
+	if (!lhi_lease_is_current(lh, lease, &h, st) &&
+	    !lhi_lease_is_moving(lh, lease, &h, st))
+		return lhi_lease_fail_lost(lh, &h);
 	lease->expires_ns = lhi_ends_ns(&lh->v, st);
 	return 0;
 }
@@ -375,7 +375,7 @@ lh_lock_renew_every(struct lh_lock *l, int64_t every_ms)
 	lhi_live_lock();
 	l->renew_ms = every_ms;
 	if (l->status == LH_LOCK_HELD)
-		lhi_live_plan(l);
+		lhi_live_reschedule(l);
 	lhi_live_unlock();
 	return 0;
 }

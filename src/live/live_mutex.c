@@ -46,7 +46,7 @@ lhi_live_await(pthread_cond_t *cond)
 }
 
 int
-lhi_live_own(uint32_t epoch)
+lhi_live_check_epoch(uint32_t epoch)
 {
 	if (epoch == atomic_load(&lhi_live_epoch))
 		return 0;

@@ -112,7 +112,7 @@ schedule_handle(struct lh_lock *l)
 }
 
 void
-lhi_live_plan(struct lh_lock *l)
+lhi_live_reschedule(struct lh_lock *l)
 {
 	(void)RB_REMOVE(timers, &timers, l);
 	l->retry_ns = 0;
@@ -149,7 +149,7 @@ has_rights(struct lh_lock *l, uint32_t *which)
 	for (uint32_t i = 0; i < l->n; i++) {
 		struct lh_lease *lease = &l->leases[i];
 
-		if (!lhi_cluster_check_left(l->lh, lease, &e)) {
+		if (!lhi_cluster_check_time_left(l->lh, lease, &e)) {
 			*which = i;
 			return false;
 		}
@@ -201,7 +201,7 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 	    LH_LOSS_RELEASED : LH_LOSS_EXPIRED;
 	struct lhi_held h;
 
-	if (lhi_lease_orphaned(l->lh, lease)) {
+	if (lhi_lease_is_orphaned(l->lh, lease)) {
 		loss = LH_LOSS_SESSION;
 	} else if (lhi_lease_check(l->lh, lease, &h) == 0) {
 		switch (lhi_lease_cause(&h)) {
@@ -217,7 +217,7 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 		case CAUSE_RELEASED:
 			break;
 		}
-		if (loss != LH_LOSS_SESSION && !lhi_cluster_check_of(&h) &&
+		if (loss != LH_LOSS_SESSION && !lhi_cluster_check_lease(&h) &&
 		    lhi_clock_ns(l->clock) < l->expires_ns)
 			loss = LH_LOSS_CLUSTER;
 	}
@@ -239,14 +239,14 @@ was_ended(const struct lh_lock *l, uint32_t *which)
 }
 
 void
-lhi_live_hear(struct lh_lock *l)
+lhi_live_notify_asked(struct lh_lock *l)
 {
 	/* who asks is heard once: by the holder, if nobody listens here */
 	if (!lhi_mutant_on(hears_unwatched) &&
 	    !lhi_live_is_watched(l, LH_EVENT_ASKED))
 		return;
 	for (uint32_t i = 0; i < l->n; i++) {
-		if (lhi_lease_asked(l->lh, &l->leases[i]) == 1)
+		if (lhi_lease_was_asked(l->lh, &l->leases[i]) == 1)
 			lhi_live_notify(l, LH_EVENT_ASKED);
 	}
 }
@@ -279,7 +279,7 @@ lhi_live_hold(struct lh_lock *l)
 	if (was_ended(l, &which))
 		lhi_live_lose(l, which);
 	else
-		lhi_live_hear(l);
+		lhi_live_notify_asked(l);
 }
 
 /* It could not be renewed for now. */
@@ -384,7 +384,7 @@ serve_handle(struct lh_lock *l)
 static void
 check_handle(struct lh_lock *l)
 {
-	lhi_live_hear(l);
+	lhi_live_notify_asked(l);
 	if (lhi_clock_ns(l->clock) >= due_time(l))
 		serve_handle(l);
 }
@@ -412,7 +412,7 @@ sweep_handles(void)
 }
 
 void
-lhi_live_doubt(void)
+lhi_live_check_soon(void)
 {
 	sweep_ns = min_ns(sweep_ns, swept_ns + DOUBT_NS);
 }

@@ -54,7 +54,7 @@ static void
 reset_in_child(void)
 {
 	lhi_live_forget();
-	lhi_wakeup_deaf();
+	lhi_wakeup_forget();
 	lhi_ticket_forget();
 	lhi_session_renewal_forget();
 	TAILQ_INIT(&all);
@@ -133,10 +133,10 @@ do_one_thing(void)
 	uint32_t what;
 	struct lh *lh;
 
-	while ((what = lhi_wakeup_rung(&lh)) != 0) {
-		lhi_ticket_rung(lh);
+	while ((what = lhi_wakeup_next_rung(&lh)) != 0) {
+		lhi_ticket_wake_rung(lh);
 		if (what & BELL_LEASE)
-			lhi_live_doubt();
+			lhi_live_check_soon();
 	}
 	if (lhi_session_renewal_serve())
 		return true;
@@ -155,8 +155,8 @@ do_one_thing(void)
 static bool
 is_idle(void)
 {
-	return TAILQ_EMPTY(&all) && !lhi_ticket_any() &&
-	       !lhi_session_renewal_any();
+	return TAILQ_EMPTY(&all) && !lhi_ticket_has_any() &&
+	       !lhi_session_renewal_has_any();
 }
 
 /* When is something due? */

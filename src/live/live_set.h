@@ -91,7 +91,7 @@ void lhi_live_await(pthread_cond_t *cond);
 extern _Atomic uint32_t lhi_live_epoch;
 
 /* 0; -EPERM: made before a fork. */
-int lhi_live_own(uint32_t epoch);
+int lhi_live_check_epoch(uint32_t epoch);
 
 /* In tests: there is no thread, and callers look for themselves. */
 extern bool lhi_live_by_hand;
@@ -117,10 +117,10 @@ void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
 void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
 void lhi_live_lose(struct lh_lock *l, uint32_t i);
 /* Does anybody ask for its leases?  Whoever listens is told. */
-void lhi_live_hear(struct lh_lock *l);
+void lhi_live_notify_asked(struct lh_lock *l);
 
 /* Somebody else may have ended a lease that is held: look soon. */
-void lhi_live_doubt(void);
+void lhi_live_check_soon(void);
 
 /* Do one thing that is due; false: nothing is.  When will something be?
  * (CLOCK_MONOTONIC; INT64_MAX: no handle is held.) */
@@ -138,12 +138,12 @@ void lhi_live_forget(void);
 void lhi_wakeup_wake(void);
 void lhi_wakeup_listen(struct lh *lh);
 void lhi_wakeup_ignore(struct lh *lh);
-uint32_t lhi_wakeup_rung(struct lh **which);
+uint32_t lhi_wakeup_next_rung(struct lh **which);
 void lhi_wakeup_sleep(int64_t until_ns);
-void lhi_wakeup_deaf(void);
+void lhi_wakeup_forget(void);
 
 /* renew_ms has changed; lock held. */
-void lhi_live_plan(struct lh_lock *l);
+void lhi_live_reschedule(struct lh_lock *l);
 
 /* When is renewal due, on the table's clock?  INT64_MAX: never. */
 int64_t lhi_live_renew_at(const struct lh_lock *l);

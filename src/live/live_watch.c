@@ -13,7 +13,7 @@
 int
 lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
 {
-	int error = l == NULL ? -EINVAL : lhi_live_own(l->epoch);
+	int error = l == NULL ? -EINVAL : lhi_live_check_epoch(l->epoch);
 	struct lh_watch *w;
 
 	if (l == NULL || out == NULL || (what & ~LH_EVENT_ALL) != 0)
@@ -42,7 +42,7 @@ lh_lock_watch(struct lh_lock *l, uint32_t what, struct lh_watch **out)
 	w->lock = l;
 	TAILQ_INSERT_TAIL(&l->watches, w, of_lock);
 	if (l->status == LH_LOCK_HELD)
-		lhi_live_hear(l);
+		lhi_live_notify_asked(l);
 	lhi_live_unlock();
 	*out = w;
 	return 0;
@@ -52,7 +52,7 @@ static int
 check_watch(const struct lh_watch *w)
 {
 	return w == NULL ? lhi_fail(-EINVAL, "no watch was given (NULL)") :
-	    lhi_live_own(w->epoch);
+	    lhi_live_check_epoch(w->epoch);
 }
 
 int

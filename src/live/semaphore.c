@@ -88,7 +88,7 @@ is_kept(struct lh *lh, const char *key)
 }
 
 int
-lhi_sem_stands(struct lh *lh, const char *name, uint32_t limit)
+lhi_sem_has_limit(struct lh *lh, const char *name, uint32_t limit)
 {
 	char key[LH_KEY_MAX + 1];
 
@@ -100,7 +100,7 @@ int
 lhi_sem_limit(struct lh *lh, const char *name)
 {
 	for (uint32_t n = 1; n <= lhi_sem_most; n++) {
-		int found = lhi_sem_stands(lh, name, n);
+		int found = lhi_sem_has_limit(lh, name, n);
 
 		if (found != 0)
 			return found < 0 ? found : (int)n;
@@ -112,7 +112,7 @@ lhi_sem_limit(struct lh *lh, const char *name)
 static int
 check_stands(const struct lh_sem *sem)
 {
-	int found = lhi_sem_stands(sem->lh, sem->name, sem->limit);
+	int found = lhi_sem_has_limit(sem->lh, sem->name, sem->limit);
 
 	return found > 0 ? 0 : found < 0 ? found : lhi_fail(-ESTALE, "the "
 	    "semaphore '%.64s' was destroyed since it was opened with %u "
@@ -148,7 +148,7 @@ try_permits(struct lh_sem *sem, const struct lhi_acquire_request *ask,
 			error =
 			    lhi_key_name_resolve(sem->lh, &name, 0, &want.ref);
 		if (error == 0)
-			error = lhi_acquire_wanted(sem->lh, &want, &try,
+			error = lhi_acquire_key(sem->lh, &want, &try,
 			    permit);
 	}
 	return error;
@@ -169,7 +169,7 @@ static int
 take_granted(struct wait *w, struct lh_lease *permit)
 {
 	for (uint32_t i = 0; i < w->sem->limit; i++) {
-		int error = lhi_ticket_settled(w->ticket[i]) ?
+		int error = lhi_ticket_is_settled(w->ticket[i]) ?
 		    lh_ticket_finish(w->ticket[i], permit) : -EAGAIN;
 
 		if (error == -EAGAIN)
@@ -196,7 +196,7 @@ await_ticket(struct wait *w, struct lh_lease *permit)
 
 		(void)sh32_xchg(&w->park, PARK_ASLEEP);
 		error = take_granted(w, permit);
-		if (error == -EAGAIN && lhi_cancelled(w->cancel))
+		if (error == -EAGAIN && lhi_cancel_is_set(w->cancel))
 			return lhi_fail(-ECANCELED, "the wait for a permit of "
 			    "'%.64s' was cancelled", w->sem->name);
 		if (error == -EAGAIN && left <= 0)
@@ -309,7 +309,7 @@ lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
 	if (error == 0 && ask.shared)
 		error = lhi_fail(-EINVAL, "a permit is not shared: a "
 		    "semaphore of more permits lets more in");
-	if (error == 0 && lhi_cancelled(ask.cancel))
+	if (error == 0 && lhi_cancel_is_set(ask.cancel))
 		error = lhi_fail(-ECANCELED, "the wait was cancelled before it "
 		    "began");
 	(void)snprintf(key, sizeof(key), "%s\1", sem->name);
@@ -319,7 +319,7 @@ lh_sem_acquire(struct lh_sem *sem, const struct lh_acquire_opts *opts,
 		return error;
 	ask.how = acquire_permit;
 	ask.of = sem;
-	error = lhi_acquire_asked(sem->lh, &want, &ask, &got);
+	error = lhi_acquire_checked(sem->lh, &want, &ask, &got);
 	if (error == 0)
 		*permit = got;
 	return error;

@@ -26,7 +26,7 @@ void lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
     uint32_t n);
 
 /* Is that its limit?  1, 0, -errno. */
-int lhi_sem_stands(struct lh *lh, const char *name, uint32_t limit);
+int lhi_sem_has_limit(struct lh *lh, const char *name, uint32_t limit);
 
 /* The limit of that semaphore; 0: there is none; -errno. */
 int lhi_sem_limit(struct lh *lh, const char *name);

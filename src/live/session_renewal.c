@@ -67,7 +67,7 @@ lhi_session_renewal_serve(void)
 }
 
 bool
-lhi_session_renewal_any(void)
+lhi_session_renewal_has_any(void)
 {
 	return !TAILQ_EMPTY(&kept);
 }

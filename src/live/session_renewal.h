@@ -13,7 +13,7 @@ void lhi_session_renewal_end(struct lh_session *s);
 /* One that is due; false: none is.  Is there any?  When is the next due?
  * (CLOCK_MONOTONIC; INT64_MAX.) */
 bool lhi_session_renewal_serve(void);
-bool lhi_session_renewal_any(void);
+bool lhi_session_renewal_has_any(void);
 int64_t lhi_session_renewal_next_ns(void);
 
 /* That attachment closes.  In a forked child: there are none. */

@@ -10,7 +10,7 @@
  * of the session's tickets were kicked.  So places, bounds, probes, suspicion
  * and what a crash leaves are those of any waiter.
  *
- * What is around that, its rarer wishes, is in ticket_options.c.
+ * What is around that, its rarer options, is in ticket_options.c.
  *
  *	T_WAITS -> T_GRANTED	a round took the key
  *	T_WAITS -> T_FAILED		timed out, table gone, lh_close(), ...
@@ -107,7 +107,7 @@ settle_ticket(struct lh_ticket *t, enum lhi_ticket_state state, int error)
 {
 	if (error == -EAGAIN)	/* of a try, say, that is repeated: final */
 		error = -ETIMEDOUT;
-	lhi_ticket_options_tell(t, error);
+	lhi_ticket_options_finish(t, error);
 	lhi_ticket_cluster_end(t);
 	if (t->state == T_WAITS)
 		lhi_wakeup_ignore(t->lh);
@@ -178,13 +178,13 @@ advance_phase(struct lh_ticket *t)
 
 	if (t->phase == T_ASKS) {
 		error = lhi_ticket_options_ask(t);
-		if (error != WISH_GO)
+		if (error != TICKET_QUEUE)
 			return error;
-		t->phase = T_PLEADS;
+		t->phase = T_ASKS_SHIM;
 	}
-	if (t->phase == T_PLEADS) {
-		error = lhi_ticket_cluster_look(t);
-		if (error != WISH_GO)
+	if (t->phase == T_ASKS_SHIM) {
+		error = lhi_ticket_cluster_advance(t);
+		if (error != TICKET_QUEUE)
 			return error;
 		error = begin_attempt(t);
 		if (error != 0)
@@ -213,7 +213,7 @@ park_ticket(struct lh_ticket *t)
 }
 
 void
-lhi_ticket_look(struct lh_ticket *t)
+lhi_ticket_advance(struct lh_ticket *t)
 {
 	int error;
 
@@ -224,8 +224,11 @@ lhi_ticket_look(struct lh_ticket *t)
 	if (error == WAITING && t->phase == T_QUEUES)
 		park_ticket(t);
 	else if (error == WAITING)
-		set_timer(t, mono_ns() + (t->phase == T_ASKS ? ASK_NS :
-		    t->phase == T_PLEADS ? lhi_ticket_cluster_ns(t) : HAND_NS));
+		set_timer(t,
+		    mono_ns() + (t->phase == T_ASKS ? ASK_NS
+				    : t->phase == T_ASKS_SHIM
+					? lhi_ticket_cluster_retry_ns(t)
+					: HAND_NS));
 	else
 		settle_ticket(t, error == 0 ? T_GRANTED : T_FAILED, error);
 }
@@ -250,7 +253,7 @@ lhi_ticket_serve(void)
 		return false;
 	stop_timer(t);
 	if (t->state == T_WAITS)
-		lhi_ticket_look(t);
+		lhi_ticket_advance(t);
 	else
 		renew_lease(t);
 	return true;
@@ -265,13 +268,13 @@ lhi_ticket_next_ns(void)
 }
 
 bool
-lhi_ticket_any(void)
+lhi_ticket_has_any(void)
 {
 	return !TAILQ_EMPTY(&all);
 }
 
 void
-lhi_ticket_rung(struct lh *lh)
+lhi_ticket_wake_rung(struct lh *lh)
 {
 	int64_t now = mono_ns();
 	struct lh_ticket *t;
@@ -291,7 +294,7 @@ lhi_ticket_end(struct lh_ticket *t)
 			lhi_attempt_withdraw(&t->a, -ECANCELED);
 		else if (t->phase == T_HAS)
 			(void)lh_release(t->lh, &t->lease);
-		lhi_ticket_options_tell(t, -ECANCELED);
+		lhi_ticket_options_finish(t, -ECANCELED);
 		lhi_ticket_cluster_end(t);
 		lhi_wakeup_ignore(t->lh);
 	} else if (t->state == T_GRANTED && !t->repeats) {
@@ -339,7 +342,7 @@ lhi_ticket_discard(struct lh_ticket *t)
 {
 	stop_timer(t);
 	TAILQ_REMOVE(&all, t, all);
-	if (!lhi_ticket_any())
+	if (!lhi_ticket_has_any())
 		lhi_wakeup_wake();	/* to linger, and end */
 	if (t->fd.fd >= 0)
 		lhi_readable_close(&t->fd);

@@ -15,7 +15,7 @@ enum lhi_ticket_state { T_WAITS, T_GRANTED, T_FAILED };
 /* What one waits for, in T_WAITS. */
 enum lhi_ticket_phase {
 	T_ASKS,	  /* has its request, or holder, the key?  ticket_options.c */
-	T_PLEADS, /* the right to a cluster key: ticket_cluster.c */
+	T_ASKS_SHIM, /* the right to a cluster key: ticket_cluster.c */
 	T_QUEUES, /* the key */
 	T_HAS	  /* to be handed over to its session */
 };
@@ -42,8 +42,8 @@ struct lh_ticket {
 	struct lh_session session;	/* more.session: our own handle */
 	struct lhi_request request;
 	char info[LH_INFO_MAX + 1];
-	struct lhi_shim_request *plea;	/* with the shim; or NULL */
-	uint32_t pleads;	/* how often it was looked at */
+	struct lhi_shim_request *shim_request;	/* with the shim; or NULL */
+	uint32_t shim_looks;	/* how often it was looked at */
 	bool bad_place;		/* the token was none of the right's */
 	struct lhi_attempt a;
 	struct lh_lease lease;
@@ -60,14 +60,14 @@ void lhi_ticket_add(struct lh_ticket *t);
 void lhi_ticket_discard(struct lh_ticket *t);
 
 /* One round of one that waits: then it is parked, or has come to an end. */
-void lhi_ticket_look(struct lh_ticket *t);
+void lhi_ticket_advance(struct lh_ticket *t);
 
 /* It waits or holds no more. */
 void lhi_ticket_end(struct lh_ticket *t);
 
 /* As lh_acquire_start(), the lock not held, of options that were checked.
  * `park` is of somebody who sleeps until one of several tickets comes to an
- * end: it is AWAKE then; the rarer wishes are that one's to see to. */
+ * end: it is AWAKE then; the rarer options are that one's to see to. */
 int lhi_ticket_start(struct lh *lh, const char *key,
     const struct lhi_acquire_request *ask, bool keep, shm_u32 *park,
     struct lh_ticket **out);
@@ -76,45 +76,54 @@ int lhi_ticket_start(struct lh *lh, const char *key,
  * (CLOCK_MONOTONIC; INT64_MAX: none waits.)  Are there any? */
 bool lhi_ticket_serve(void);
 int64_t lhi_ticket_next_ns(void);
-bool lhi_ticket_any(void);
+bool lhi_ticket_has_any(void);
 
 /* That attachment was rung at. */
-void lhi_ticket_rung(struct lh *lh);
+void lhi_ticket_wake_rung(struct lh *lh);
 
 /* The attachment is about to go. */
 void lhi_ticket_closing(struct lh *lh);
 
 /* Has it come to an end?  (The lock not held.) */
-bool lhi_ticket_settled(struct lh_ticket *t);
+bool lhi_ticket_is_settled(struct lh_ticket *t);
 
 /* In a forked child. */
 void lhi_ticket_forget(void);
 
 /*
- * ticket_options.c.  How many bytes behind the key are wanted for these?  The
- * ticket has its own copy of them from now on.
+ * ticket_options.c.  Returns how many bytes behind the key a copy of these
+ * options takes; makes that copy, which the ticket uses from now on.
  */
-size_t lhi_ticket_options_room(const struct lh_acquire_more *more);
-void lhi_ticket_options_copy(struct lh_ticket *t, const struct lh_acquire_more
-    *more);
+size_t lhi_ticket_options_size(const struct lh_acquire_more *more);
+void lhi_ticket_options_copy(struct lh_ticket *t,
+    const struct lh_acquire_more *more);
 
-/* T_ASKS.  WISH_GO: queue for the key; 0: the lease is there; WAITING; -errno.
- * T_HAS.  0; WAITING; -errno: it has been released. */
-enum { WISH_GO = 2 };
+enum { TICKET_QUEUE = 2 };	/* beside 0, WAITING and -errno */
+
+/* T_ASKS.  TICKET_QUEUE: it is to queue for the key; 0: t->lease is the lease
+ * that its request or holder has; WAITING; -errno. */
 int lhi_ticket_options_ask(struct lh_ticket *t);
+
+/* Granted: hands the lease over and sets its value.  0; WAITING; -errno: the
+ * lease was released. */
 int lhi_ticket_options_grant(struct lh_ticket *t);
 
-/* It was granted (0), or not. */
-void lhi_ticket_options_tell(struct lh_ticket *t, int error);
+/* Reports the ticket's outcome, 0 or -errno, to its request or holder. */
+void lhi_ticket_options_finish(struct lh_ticket *t, int error);
 
 /*
- * ticket_cluster.c.  May it queue?  WISH_GO; WAITING: look again in
- * lhi_ticket_cluster_ns(); -errno.  It was granted: may that be gone by?  0;
- * WAITING: it was given back, and pleads again; -errno.  It comes to an end.
+ * ticket_cluster.c.  Asks the shim for the right to a cluster key.
+ * TICKET_QUEUE: it is to queue for the key; WAITING: call again in
+ * lhi_ticket_cluster_retry_ns(); -errno.
  */
-int lhi_ticket_cluster_look(struct lh_ticket *t);
-int64_t lhi_ticket_cluster_ns(const struct lh_ticket *t);
+int lhi_ticket_cluster_advance(struct lh_ticket *t);
+int64_t lhi_ticket_cluster_retry_ns(const struct lh_ticket *t);
+
+/* Granted in the table: checks the right.  0; WAITING: the lease was given back
+ * and the shim is asked again; -errno. */
 int lhi_ticket_cluster_confirm(struct lh_ticket *t);
+
+/* Ends the request to the shim, if there is one. */
 void lhi_ticket_cluster_end(struct lh_ticket *t);
 
 #endif

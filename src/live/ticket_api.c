@@ -43,7 +43,7 @@ make_ticket(struct lh *lh, const char *key,
 {
 	size_t len = strlen(key) + 1;
 	struct lh_ticket *t = calloc(1, sizeof(*t) + len +
-	    lhi_ticket_options_room(ask->more));
+	    lhi_ticket_options_size(ask->more));
 
 	if (t == NULL)
 		return NULL;
@@ -74,7 +74,7 @@ start_ticket(struct lh *lh, struct lh_ticket *t, struct lh_ticket **out)
 		return error;
 	}
 	lhi_ticket_add(t);
-	lhi_ticket_look(t);
+	lhi_ticket_advance(t);
 	if (t->state == T_FAILED) {
 		error = t->error;
 		lhi_ticket_discard(t);
@@ -100,7 +100,7 @@ lhi_ticket_start(struct lh *lh, const char *key,
 	t->bare = park != NULL;
 	error = lhi_key_name_check(lh, t->key, 0, &t->name);
 	if (error == 0)
-		error = lhi_cluster_acquire_fits(lh, ask, &t->name);
+		error = lhi_cluster_acquire_check_scope(lh, ask, &t->name);
 	if (error == 0)
 		return start_ticket(lh, t, out);
 	free(t);
@@ -152,13 +152,13 @@ lh_ticket_fd(struct lh_ticket *t)
 }
 
 bool
-lhi_ticket_settled(struct lh_ticket *t)
+lhi_ticket_is_settled(struct lh_ticket *t)
 {
 	bool settled;
 
 	lhi_live_lock();
 	if (lhi_live_by_hand && t->state == T_WAITS)
-		lhi_ticket_look(t);
+		lhi_ticket_advance(t);
 	settled = t->state != T_WAITS;
 	lhi_live_unlock();
 	return settled;
@@ -174,7 +174,7 @@ lh_ticket_rank(struct lh_ticket *t)
 		return error;
 	lhi_live_lock();
 	if (t->state == T_WAITS && t->phase == T_QUEUES)
-		lhi_admission_place(&t->a.t, &place);
+		lhi_admission_read_place(&t->a.t, &place);
 	if (t->state == T_WAITS)
 		rank = (int)place.ahead + 1;
 	lhi_live_unlock();
@@ -188,7 +188,7 @@ take_outcome(struct lh_ticket *t, struct lh_lease *lease)
 	int error;
 
 	if (t->state == T_WAITS)
-		lhi_ticket_look(t);
+		lhi_ticket_advance(t);
 	if (t->state == T_WAITS)
 		return lhi_fail(-EAGAIN, "the ticket for '%.64s' is not "
 		    "granted yet", t->key);

@@ -8,9 +8,9 @@
  * then every 64 ms, until it is answered.  Then it queues like any; the
  * question stays open meanwhile, so that the shim hears if this process ends.
  *
- *	T_PLEADS	no right is seen: the shim is asked for it
+ *	T_ASKS_SHIM	no right is seen: the shim is asked for it
  *	T_HAS	granted in the table: the right is looked for; none is there:
- *		given back, and T_PLEADS again, after a while
+ *		given back, and T_ASKS_SHIM again, after a while
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,63 +22,64 @@
 #define SLOW 6			/* the last step: 64 ms */
 
 int64_t
-lhi_ticket_cluster_ns(const struct lh_ticket *t)
+lhi_ticket_cluster_retry_ns(const struct lh_ticket *t)
 {
-	return SOON_NS << (t->pleads < SLOW * 4 ? t->pleads / 4 : SLOW);
+	return SOON_NS << (t->shim_looks < SLOW * 4 ? t->shim_looks / 4 : SLOW);
 }
 
 void
 lhi_ticket_cluster_end(struct lh_ticket *t)
 {
-	if (t->plea != NULL)
-		lhi_shim_request_end(t->plea);
-	free(t->plea);
-	t->plea = NULL;
+	if (t->shim_request != NULL)
+		lhi_shim_request_end(t->shim_request);
+	free(t->shim_request);
+	t->shim_request = NULL;
 }
 
 static int
 begin_request(struct lh_ticket *t)
 {
-	const struct lhi_cluster_acquire_wish wish = { t->key, t->ask.shared };
+	const struct lhi_cluster_acquire_item item = { t->key, t->ask.shared };
 
-	t->plea = calloc(1, sizeof(*t->plea));
-	return t->plea == NULL ? lhi_fail(-ENOMEM, "out of memory") :
-	    lhi_cluster_acquire_request(t->lh, t->plea, &wish, 1, &t->ask,
-	    t->bad_place ? FRAME_REANCHOR : 0);
+	t->shim_request = calloc(1, sizeof(*t->shim_request));
+	return t->shim_request == NULL
+		   ? lhi_fail(-ENOMEM, "out of memory")
+		   : lhi_cluster_acquire_send_request(t->lh, t->shim_request,
+			 &item, 1, &t->ask, t->bad_place ? FRAME_REANCHOR : 0);
 }
 
 static int
 read_answer(struct lh_ticket *t)
 {
-	int error = lhi_shim_request_look(t->plea);
+	int error = lhi_shim_request_look(t->shim_request);
 
 	if (error == 0)
-		error = lhi_cluster_acquire_answer(t->plea);
-	else if (error == PLEA_OPEN)
+		error = lhi_cluster_acquire_read_answer(t->shim_request);
+	else if (error == SHIM_REQUEST_OPEN)
 		error = lhi_now_ns(&t->lh->v) < t->ask.until_ns ? WAITING :
-		    lhi_cluster_acquire_late(t->plea, &t->ask);
-	return error == 0 ? WISH_GO : error;
+		    lhi_cluster_acquire_fail_late(t->shim_request, &t->ask);
+	return error == 0 ? TICKET_QUEUE : error;
 }
 
 int
-lhi_ticket_cluster_look(struct lh_ticket *t)
+lhi_ticket_cluster_advance(struct lh_ticket *t)
 {
 	int error = 0;
 
-	if (!lhi_cluster_key(t->lh, &t->name))
-		return WISH_GO;
-	if (t->plea == NULL && !t->bad_place &&
+	if (!lhi_cluster_acquire_is_needed(t->lh, &t->name))
+		return TICKET_QUEUE;
+	if (t->shim_request == NULL && !t->bad_place &&
 	    lhi_right_is_valid(&t->lh->v, &t->ref, t->ask.shared, NULL))
-		return WISH_GO;
-	if (t->plea == NULL)
+		return TICKET_QUEUE;
+	if (t->shim_request == NULL)
 		error = begin_request(t);
 	if (error == 0)
 		error = read_answer(t);
 	if (error == WAITING) {
-		t->pleads++;
-	} else if (error != WISH_GO) {
+		t->shim_looks++;
+	} else if (error != TICKET_QUEUE) {
 		lhi_ticket_cluster_end(t);
-		lhi_cluster_acquire_count(t->lh, error);
+		lhi_cluster_acquire_count_error(t->lh, error);
 	}
 	return error;
 }
@@ -88,15 +89,15 @@ lhi_ticket_cluster_confirm(struct lh_ticket *t)
 {
 	int error;
 
-	if (!lhi_cluster_key(t->lh, &t->name))
+	if (!lhi_cluster_acquire_is_needed(t->lh, &t->name))
 		return 0;
 	error = lhi_cluster_acquire_confirm(t->lh, &t->lease);
 	lhi_ticket_cluster_end(t);
 	if (error == 0)
 		return 0;
 	t->bad_place = error == CLUSTER_ABOVE;
-	t->pleads += 4;			/* not at once */
-	t->phase = T_PLEADS;
+	t->shim_looks += 4;			/* not at once */
+	t->phase = T_ASKS_SHIM;
 	return lhi_now_ns(&t->lh->v) < t->ask.until_ns ? WAITING :
 	    lhi_fail(-ETIMEDOUT, "waited in vain: this host was not granted "
 	    "'%.64s' by the cluster in time", t->key);

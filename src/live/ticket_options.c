@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rarer wishes of a ticket (struct lh_acquire_more): answers "what is to be
- * done before it queues, and after it is granted the key?"
+ * The rarer options of a ticket (struct lh_acquire_more): answers "what is to
+ * be done before it queues, and after it is granted the key?"
  *
  * It is what op/acquire_options.c does around an acquire, in the same order,
  * but nothing here waits: what would be a nap there is a moment at which the
@@ -16,10 +16,10 @@
  *		then the value is set
  *
  * Whoever has said that he works at a request, or acquires for a holder, says
- * what came of it (lhi_ticket_options_tell()): when the ticket comes to an end,
- * is given up, or its table is closed.  If its process is killed, the request
- * is found to be an orphan (shm/request_record.c), and holder ids are gone with
- * it.
+ * what came of it (lhi_ticket_options_finish()): when the ticket comes to an
+ * end, is given up, or its table is closed.  If its process is killed, the
+ * request is found to be an orphan (shm/request_record.c), and holder ids are
+ * gone with it.
  *
  * The ticket has a handle of its own to the named session, which may be closed
  * by its user meanwhile; and its own copies of all words.
@@ -37,7 +37,7 @@
 #include "shm/counters.h"
 
 size_t
-lhi_ticket_options_room(const struct lh_acquire_more *m)
+lhi_ticket_options_size(const struct lh_acquire_more *m)
 {
 	return (m->holder == NULL ? 0 : strlen(m->holder) + 1) +
 	    (m->value == NULL ? 0 : m->value_len);
@@ -83,7 +83,7 @@ fail_or_wait(const struct lh_ticket *t)
 static int
 ask_request(struct lh_ticket *t)
 {
-	int found = lhi_idempotency_ask(t->lh, &t->name, &t->ask, &t->request,
+	int found = lhi_idempotency_try(t->lh, &t->name, &t->ask, &t->request,
 	    &t->lease);
 
 	if (found == REQUEST_BUSY)
@@ -91,11 +91,11 @@ ask_request(struct lh_ticket *t)
 	if (found == REQUEST_OURS) {
 		t->answers = true;
 		t->ask.request = &t->request;
-		return WISH_GO;
+		return TICKET_QUEUE;
 	}
 	t->repeats = found == 0;
 	return found != 0 ? found :
-	    lhi_idempotency_valued(t->lh, &t->ask, &t->request, &t->lease);
+	    lhi_idempotency_set_value(t->lh, &t->ask, &t->request, &t->lease);
 }
 
 int
@@ -104,21 +104,21 @@ lhi_ticket_options_ask(struct lh_ticket *t)
 	int found;
 
 	if (t->bare || (t->more.holder == NULL && !has_request(t)))
-		return WISH_GO;
+		return TICKET_QUEUE;
 	if (has_request(t))
 		return ask_request(t);
-	found = lhi_reentry_ask(t->lh, &t->name, &t->ask, &t->lease);
+	found = lhi_reentry_enter(t->lh, &t->name, &t->ask, &t->lease);
 	if (found == HOLDER_WAITS)
 		return fail_or_wait(t);
 	t->answers = found == HOLDER_NEW;
-	return found == HOLDER_NEW ? WISH_GO : found;
+	return found == HOLDER_NEW ? TICKET_QUEUE : found;
 }
 
 static int
 hand_over(struct lh_ticket *t)
 {
 	char detail[sizeof(t->detail)];
-	int error = lhi_handoff_once(t->lh, &t->ask, &t->lease);
+	int error = lhi_handoff_try(t->lh, &t->ask, &t->lease);
 
 	if (error == 0 || (error == -EAGAIN &&
 	    lhi_now_ns(&t->lh->v) < t->ask.until_ns))
@@ -139,14 +139,14 @@ lhi_ticket_options_grant(struct lh_ticket *t)
 }
 
 void
-lhi_ticket_options_tell(struct lh_ticket *t, int error)
+lhi_ticket_options_finish(struct lh_ticket *t, int error)
 {
 	if (!t->answers)
 		return;
 	t->answers = false;
 	if (has_request(t))
-		lhi_idempotency_done(t->lh, &t->ask, &t->request, error);
+		lhi_idempotency_finish(t->lh, &t->ask, &t->request, error);
 	else
-		lhi_reentry_told(t->lh, &t->name, t->more.holder,
+		lhi_reentry_finish(t->lh, &t->name, t->more.holder,
 		    error == 0 ? &t->lease : NULL);
 }

@@ -62,7 +62,7 @@ lhi_wakeup_ignore(struct lh *lh)
 }
 
 uint32_t
-lhi_wakeup_rung(struct lh **which)
+lhi_wakeup_next_rung(struct lh **which)
 {
 	struct lh *lh;
 
@@ -126,7 +126,7 @@ lhi_wakeup_sleep(int64_t until_ns)
 }
 
 void
-lhi_wakeup_deaf(void)
+lhi_wakeup_forget(void)
 {
 	LIST_INIT(&listeners);
 	asleep = false;

@@ -208,7 +208,7 @@ acquire_at_once(struct lh *lh, const struct lhi_ref *ref,
 			return UNTOUCHED;
 	}
 	if (opts != NULL && opts->mode == LH_SHARED)
-		return lhi_shared_join(m, ref->slot, ref->slot_ref, lease);
+		return lhi_acquire_shared(m, ref->slot, ref->slot_ref, lease);
 	r = pick_claim(m);
 	if (r == NULL || !take_word(m, r, ref, lease, &ts))
 		return UNTOUCHED;
@@ -230,7 +230,7 @@ acquire_rest(struct lh *lh, enum lhi_how how, struct lhi_acquire_target *want,
 		return lhi_acquire_slow(lh, want, opts, lease);
 	r = &m->rec[lid_claim(lease->id[1]) - m->base];
 	if (r->use == CACHED_SHARED)
-		return lhi_shared_join_late(m, r, want, opts, lease);
+		return lhi_acquire_shared_late(m, r, want, opts, lease);
 	lhi_coarse(&ts);
 	return catch_up_deadline(m, r, &ts, want, opts, lease);
 }
@@ -335,7 +335,7 @@ key_acquire_lent(struct lh_key *k, const struct lhi_ref *ref,
 	r->held_low += FREE_CLUSTER;
 	r->slot_ref = 0;
 	r->use = how == GRANTED || how == LATE ? (uint64_t)CACHED_LENT : r->use;
-	if (how == GRANTED && lhi_right_stands(m, lease))
+	if (how == GRANTED && lhi_cluster_check_lent_stands(m, lease))
 		return 0;
 	m->lent.slot_ref = 0;
 	if (how == OUTDONE)
@@ -355,7 +355,7 @@ key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	const struct lhi_claim_cache *m = lhi_claim_cache_current;
 	enum lhi_how how;
 
-	if (lhi_right_lent(m, &ref) &&
+	if (lhi_cluster_check_has_lent(m, &ref) &&
 	    (opts == NULL || has_usual_opts(m, opts, ref.slot_ref)))
 		return key_acquire_lent(k, &ref, opts, lease);
 	how = acquire_at_once(k->lh, &ref, opts, lease);
@@ -485,7 +485,7 @@ lhi_acquire_by_name(struct lh *lh, const char *key,
 		/* wrong options must not make a key */
 		error = lhi_acquire_request_set(&lh->v, &ask, opts);
 		if (error == 0)
-			error = lhi_cluster_acquire_fits(lh, &ask, &n);
+			error = lhi_cluster_acquire_check_scope(lh, &ask, &n);
 		if (error == 0)
 			error = lhi_key_name_resolve(lh, &n,
 			    opts == NULL ? 0 : opts->flags, &want.ref);

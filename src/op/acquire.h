@@ -17,7 +17,7 @@ struct lhi_request;
  */
 struct lhi_wait_callback {
 	int64_t at_ns;		/* the table's clock */
-	int (*run)(struct lhi_wait_callback *chore);
+	int (*run)(struct lhi_wait_callback *callback);
 	bool told;		/* set: a repeated request was answered with
 				 * the lease that another call was granted */
 };
@@ -43,12 +43,12 @@ struct lhi_acquire_request {
 	uint32_t priority;
 	struct lh_cancel *cancel;
 	const struct lh_acquire_more *more;	/* never NULL */
-	struct lhi_wait_callback *chore;	/* or NULL */
+	struct lhi_wait_callback *callback;	/* or NULL */
 	bool rare; /* something is in it: see op/acquire_options.c */
 	bool aside;		/* something is told beside the claim */
 	bool rights_asked;	/* those to cluster keys, for all of many: an
 				 * acquire that does not find its one fails as
-				 * a chore does (op/cluster_acquire.c) */
+				 * a callback does (op/cluster_acquire.c) */
 	struct lhi_request *request; /* with an id: its place; or NULL */
 	lhi_acquire_fn *how;	/* not the key of that name, but what this gets:
 				 * live/semaphore.c; or NULL */
@@ -71,11 +71,11 @@ struct lhi_acquire_target {
 /* Not an error for callers: the slot is not that key any more. */
 #define KEY_GONE (-EIDRM)
 
-/* Neither is this: a chore has failed, and the wait with it. */
+/* Neither is this: a callback has failed, and the wait with it. */
 #define CALLBACK_FAILED (-EOWNERDEAD)
 
 /* Try, or wait, on that slot.  Errors as lh_acquire(); KEY_GONE. */
-int lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
+int lhi_acquire_wait(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /*
@@ -87,12 +87,12 @@ int lhi_acquire_slow(struct lh *lh, struct lhi_acquire_target *want,
     const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
 /* The same, of options that were checked: also CALLBACK_FAILED. */
-int lhi_acquire_asked(struct lh *lh, struct lhi_acquire_target *want,
+int lhi_acquire_checked(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /* The key and nothing else: what is rarer in the ask is the caller's to see to.
- * Errors as lhi_wait_acquire(), but for KEY_GONE. */
-int lhi_acquire_wanted(struct lh *lh, struct lhi_acquire_target *want,
+ * Errors as lhi_acquire_wait(), but for KEY_GONE. */
+int lhi_acquire_key(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
 /* Sets the value that was asked for with a lease that was acquired just now.
@@ -109,14 +109,14 @@ enum lhi_how {
 };
 
 /* At once, in shared mode. */
-enum lhi_how lhi_shared_join(struct lhi_claim_cache *m, struct shm_slot *s,
+enum lhi_how lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
     uint64_t slot_ref, struct lh_lease *lease);
 
-/* lhi_shared_join() was LATE: move the deadline on, or give the grant back
+/* lhi_acquire_shared() was LATE: move the deadline on, or give the grant back
  * and go the slow way. */
-int lhi_shared_join_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
-    struct lhi_acquire_target *want, const struct lh_acquire_opts *opts,
-    struct lh_lease *lease);
+int lhi_acquire_shared_late(struct lhi_claim_cache *m,
+    struct lhi_cached_claim *r, struct lhi_acquire_target *want,
+    const struct lh_acquire_opts *opts, struct lh_lease *lease);
 
 /* All of it: at once if possible, else the slow path.  lease is not NULL. */
 int lhi_acquire(struct lh *lh, struct lhi_acquire_target *want,
@@ -133,7 +133,7 @@ struct lhi_canceller {
 	struct lhi_canceller *next;
 };
 
-bool lhi_cancelled(const struct lh_cancel *c);
+bool lhi_cancel_is_set(const struct lh_cancel *c);
 void lhi_cancel_join(struct lh_cancel *c, struct lhi_canceller *me,
     shm_u32 *park);
 void lhi_cancel_join_fd(struct lh_cancel *c, struct lhi_canceller *me, int fd);

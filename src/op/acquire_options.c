@@ -15,7 +15,7 @@
  *				session
  *	acquire_anywhere()	a cluster's key: this host's right to it
  *				(op/cluster_acquire.c)
- *	lhi_acquire_wanted()	the key, looked up anew as often as it is gone;
+ *	lhi_acquire_key()	the key, looked up anew as often as it is gone;
  *				or ask.how, which knows what is wanted instead
  *
  * A ticket (live/ticket_options.c) sees to the same in the same order, but in
@@ -38,13 +38,13 @@
 
 /* The key is wanted, whatever it is called in the table by now. */
 int
-lhi_acquire_wanted(struct lh *lh, struct lhi_acquire_target *want,
+lhi_acquire_key(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	int error;
 
 	for (;;) {
-		error = lhi_wait_acquire(lh, &want->ref, ask, lease);
+		error = lhi_acquire_wait(lh, &want->ref, ask, lease);
 		if (error != KEY_GONE)
 			return error;
 		lhi_point("acquire.gone");
@@ -60,9 +60,9 @@ static int
 acquire_anywhere(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
-	return lhi_cluster_key(lh, want->name) ?
-	    lhi_cluster_acquire(lh, want, ask, lease, lhi_acquire_wanted) :
-	    lhi_acquire_wanted(lh, want, ask, lease);
+	return lhi_cluster_acquire_is_needed(lh, want->name) ?
+	    lhi_cluster_acquire(lh, want, ask, lease, lhi_acquire_key) :
+	    lhi_acquire_key(lh, want, ask, lease);
 }
 
 static int
@@ -73,14 +73,14 @@ acquire_in_session(struct lh *lh, struct lhi_acquire_target *want,
 	    acquire_anywhere(lh, want, ask, lease);
 
 	return ask->more->session == NULL || error != 0 ? error :
-	    lhi_handoff_acquired(lh, ask, lease);
+	    lhi_handoff_after_acquire(lh, ask, lease);
 }
 
 int
 lhi_acquire_set_value(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *lease)
 {
-	int error = lhi_lease_value_asked(lh, ask, lease);
+	int error = lhi_lease_value_set_once(lh, ask, lease);
 	char detail[512];
 
 	if (error == 0)
@@ -112,27 +112,27 @@ acquire_by_request(struct lh *lh, struct lhi_acquire_target *want,
 {
 	struct lhi_acquire_request ours = *ask;
 	struct lhi_request q;
-	int cancel, error = lhi_idempotency_enter(lh, want, ask, &q, lease);
+	int cancel, error = lhi_idempotency_begin(lh, want, ask, &q, lease);
 
-	if (error == 0 && ask->chore != NULL)
-		ask->chore->told = true;
+	if (error == 0 && ask->callback != NULL)
+		ask->callback->told = true;
 	if (error != REQUEST_OURS)
 		return error != 0 ? error :
-		    lhi_idempotency_valued(lh, ask, &q, lease);
+		    lhi_idempotency_set_value(lh, ask, &q, lease);
 	/* who has said that he works at it does not leave it so */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ours.request = &q;
 	error = acquire_with_value(lh, want, &ours, lease);
-	lhi_idempotency_done(lh, ask, &q, error);
+	lhi_idempotency_finish(lh, ask, &q, error);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }
 
 int
-lhi_acquire_asked(struct lh *lh, struct lhi_acquire_target *want,
+lhi_acquire_checked(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
-	int error = lhi_cluster_acquire_fits(lh, ask, want->name);
+	int error = lhi_cluster_acquire_check_scope(lh, ask, want->name);
 
 	if (error != 0)
 		return error;
@@ -153,5 +153,5 @@ lhi_acquire_slow(struct lh *lh, struct lhi_acquire_target *want,
 
 	if (error == 0)
 		error = lhi_acquire_request_set(&lh->v, &ask, opts);
-	return error != 0 ? error : lhi_acquire_asked(lh, want, &ask, lease);
+	return error != 0 ? error : lhi_acquire_checked(lh, want, &ask, lease);
 }

@@ -9,7 +9,7 @@
 #define FLAGS (LH_NO_CREATE | LH_SHAREABLE | LH_NO_DEADLOCK | LH_EXPLAIN)
 #define HOLDER_MAX 255u
 
-/* The rarer wishes.  0; -EINVAL, -EOPNOTSUPP with a detail. */
+/* The rarer options.  0; -EINVAL, -EOPNOTSUPP with a detail. */
 static int
 check_more(const struct lhi_view *v, const struct lh_acquire_more *m)
 {
@@ -85,7 +85,7 @@ lhi_acquire_request_set(const struct lhi_view *v,
 	ask->ttl_ns = o->ttl_ms * NS_PER_MS;
 	ask->priority = o->priority;
 	ask->cancel = o->cancel;
-	ask->chore = NULL;
+	ask->callback = NULL;
 	ask->shared = o->mode == LH_SHARED;
 	ask->local = o->scope == LH_LOCAL;
 	ask->quorum = o->scope == LH_QUORUM;

@@ -121,7 +121,7 @@ revive_idle_claim(struct lhi_claim_cache *m, uint64_t slot_ref,
 }
 
 enum lhi_how
-lhi_shared_join(struct lhi_claim_cache *m, struct shm_slot *s,
+lhi_acquire_shared(struct lhi_claim_cache *m, struct shm_slot *s,
     uint64_t slot_ref, struct lh_lease *l)
 {
 	struct lhi_cached_claim *r = m->rec;
@@ -151,7 +151,7 @@ granted:
 
 /* The clock shows a later tick than the deadline was counted from. */
 int
-lhi_shared_join_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
+lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
     struct lhi_acquire_target *want, const struct lh_acquire_opts *opts,
     struct lh_lease *l)
 {

@@ -155,7 +155,7 @@ look_and_take(struct lhi_attempt *a, bool probe, uint64_t *w)
 		wait_as_reader(a, *w);
 		if (!can_be_granted(a, *w) && !a->t.queued)
 			return WAITING;
-		turn = lhi_admission_may_take(&a->t, probe);
+		turn = lhi_admission_can_take(&a->t, probe);
 		if (turn < 0)
 			return turn;
 		if (!can_be_granted(a, *w))
@@ -252,7 +252,7 @@ choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
 	}
 	if (word_mode(w) == WORD_FREE && can_be_granted(a, w))
 		return now + IDLE_NS;
-	lhi_admission_place(&a->t, &place);
+	lhi_admission_read_place(&a->t, &place);
 	if (!place.first_of_session)
 		return now + 250 * NS_PER_MS +
 		    (int64_t)(a->t.ci % 64) * 12 * NS_PER_MS;
@@ -260,7 +260,7 @@ choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
 	holder = lhi_claim(view(a), word_idx(w));
 	if (holder != NULL && !can_be_granted(a, w)) {
 		st = sh64_load(&holder->state);
-		d = lhi_policy_look_ns(view(a), word_idx(w), st, now);
+		d = lhi_policy_next_look_ns(view(a), word_idx(w), st, now);
 		if (state_held(st) && d < until)
 			until = d > now ? d : now;
 	}
@@ -296,8 +296,8 @@ park_claim(struct lhi_attempt *a, uint32_t *depth)
 	a->wake_ns = choose_wake_time(a, a->w, now_ns(a), depth);
 	if (a->wake_ns > a->ask->until_ns)
 		a->wake_ns = a->ask->until_ns;
-	if (a->ask->chore != NULL && a->wake_ns > a->ask->chore->at_ns)
-		a->wake_ns = a->ask->chore->at_ns;
+	if (a->ask->callback != NULL && a->wake_ns > a->ask->callback->at_ns)
+		a->wake_ns = a->ask->callback->at_ns;
 	if (a->wake_ns > a->dead.next_ns)
 		a->wake_ns = a->dead.next_ns;
 	if (*depth != PARK_ASLEEP)
@@ -305,7 +305,7 @@ park_claim(struct lhi_attempt *a, uint32_t *depth)
 	a->lost = false;
 	a->spun = false;
 	a->timed_out = true;
-	return !lhi_cancelled(a->ask->cancel) &&
+	return !lhi_cancel_is_set(a->ask->cancel) &&
 	    (again == a->w || *depth == PARK_QUIET) &&
 	    !lhi_queue_is_out(view(a), a->t.ci);
 }
@@ -363,7 +363,7 @@ is_probe_due(struct lhi_attempt *a, uint64_t w)
 static int
 run_callback(struct lhi_attempt *a)
 {
-	struct lhi_wait_callback *c = a->ask->chore;
+	struct lhi_wait_callback *c = a->ask->callback;
 
 	return c != NULL && now_ns(a) >= c->at_ns ? c->run(c) : 0;
 }
@@ -378,7 +378,7 @@ lhi_attempt_round(struct lhi_attempt *a)
 		if (error != WAITING)
 			return error;
 		lhi_point("wait.looked");
-		if (lhi_cancelled(a->ask->cancel))
+		if (lhi_cancel_is_set(a->ask->cancel))
 			return lhi_busy_detail_fail(view(a), a->t.s, a->w,
 			    -ECANCELED);
 		if (now_ns(a) >= a->ask->until_ns)
@@ -451,13 +451,13 @@ wait_in_queue(struct lhi_attempt *a)
 }
 
 int
-lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
+lhi_acquire_wait(struct lh *lh, const struct lhi_ref *ref,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	struct lhi_attempt a;
 	int error, cancel;
 
-	if (lhi_cancelled(ask->cancel))
+	if (lhi_cancel_is_set(ask->cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled before it "
 		    "began");
 	if (lhi_view_retired(&lh->v))
@@ -475,7 +475,7 @@ lhi_wait_acquire(struct lh *lh, const struct lhi_ref *ref,
 	if (error != 0)
 		lhi_attempt_withdraw(&a, error);
 	if (error != 0 && ask->explain)
-		lhi_explain_closer();
+		lhi_explain_finish();
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

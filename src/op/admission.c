@@ -32,7 +32,7 @@
 #define RUNNING_MS 30
 
 int
-lhi_admission_may_take(struct lhi_admission *t, bool probe)
+lhi_admission_can_take(struct lhi_admission *t, bool probe)
 {
 	struct shm_claim *f;
 	uint32_t priority;
@@ -152,7 +152,7 @@ count_ahead(struct lhi_view *v, uint32_t ci, void *arg)
 }
 
 void
-lhi_admission_place(struct lhi_admission *t, struct lhi_queue_place *place)
+lhi_admission_read_place(struct lhi_admission *t, struct lhi_queue_place *place)
 {
 	struct place_walk p = { t->ci, lhi_claim_owner(t->v, t->ci), place };
 

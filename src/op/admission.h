@@ -21,7 +21,7 @@ struct lhi_admission {
  * May this attempt take the lock, whose word allows it, now?  With `probe`,
  * asks whether the first waiter's session is dead.  1, 0, -EUCLEAN.
  */
-int lhi_admission_may_take(struct lhi_admission *t, bool probe);
+int lhi_admission_can_take(struct lhi_admission *t, bool probe);
 
 /*
  * The lock is free (word w), and `first` has not taken it: wake it; if it is
@@ -43,7 +43,7 @@ struct lhi_queue_place {
 	bool first_of_session;	/* none of them of its own session */
 };
 
-void lhi_admission_place(struct lhi_admission *t, struct lhi_queue_place
+void lhi_admission_read_place(struct lhi_admission *t, struct lhi_queue_place
     *place);
 
 /* ci has left the queue: wake who is now the first of its session there. */

@@ -236,7 +236,7 @@ lh_ask_release(struct lh *lh, const char *key, const uint64_t id[2],
 }
 
 int
-lhi_lease_asked(struct lh *lh, const struct lh_lease *l)
+lhi_lease_was_asked(struct lh *lh, const struct lh_lease *l)
 {
 	struct lhi_held h;
 	uint32_t mark;
@@ -256,5 +256,5 @@ lh_lease_asked(struct lh *lh, const struct lh_lease *l)
 {
 	int error = lh_verify(lh, l);
 
-	return error != 0 ? error : lhi_lease_asked(lh, l);
+	return error != 0 ? error : lhi_lease_was_asked(lh, l);
 }

@@ -17,7 +17,7 @@
 #include "prim/futex.h"
 
 bool
-lhi_cancelled(const struct lh_cancel *c)
+lhi_cancel_is_set(const struct lh_cancel *c)
 {
 	return c != NULL && __atomic_load_n(&c->opaque[0], __ATOMIC_SEQ_CST);
 }

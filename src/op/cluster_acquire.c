@@ -37,6 +37,7 @@
 #include <time.h>
 #include "base/error.h"
 #include "op/cluster_acquire.h"
+#include "op/release.h"
 #include "shm/counters.h"
 
 #define TRY_NS (2 * NS_PER_SEC)		/* for a try, the cluster has so long */
@@ -47,8 +48,8 @@
 #define ANCHOR_EVERY 1024u		/* tokens */
 
 int
-lhi_cluster_acquire_fits(struct lh *lh, const struct lhi_acquire_request *ask,
-    const struct lhi_key_name *n)
+lhi_cluster_acquire_check_scope(struct lh *lh,
+    const struct lhi_acquire_request *ask, const struct lhi_key_name *n)
 {
 	bool cluster = lhi_right_wanted(&lh->v, n);
 
@@ -79,8 +80,8 @@ time_left_ms(struct lh *lh, const struct lhi_acquire_request *ask)
 }
 
 int
-lhi_cluster_acquire_request(struct lh *lh, struct lhi_shim_request *p,
-    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+lhi_cluster_acquire_send_request(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_item *w, uint32_t n,
     const struct lhi_acquire_request *ask, unsigned flags)
 {
 	struct lhi_frame *f = &p->question;
@@ -132,7 +133,7 @@ map_shim_error(int error)
 }
 
 int
-lhi_cluster_acquire_answer(const struct lhi_shim_request *p)
+lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p)
 {
 	const struct lhi_frame *f = &p->answer;
 	char buf[400];
@@ -162,7 +163,7 @@ lhi_cluster_acquire_answer(const struct lhi_shim_request *p)
 }
 
 int
-lhi_cluster_acquire_late(const struct lhi_shim_request *p, const struct
+lhi_cluster_acquire_fail_late(const struct lhi_shim_request *p, const struct
     lhi_acquire_request *ask)
 {
 	bool away = (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME) >=
@@ -177,29 +178,29 @@ lhi_cluster_acquire_late(const struct lhi_shim_request *p, const struct
 }
 
 int
-lhi_cluster_acquire_ask(struct lh *lh, struct lhi_shim_request *p,
-    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+lhi_cluster_acquire_ask_shim(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_item *w, uint32_t n,
     const struct lhi_acquire_request *ask, unsigned flags)
 {
 	const struct lhi_shim_request_wait wait = {
 		.until_ns = ask->try_only ? lhi_now_ns(&lh->v) + TRY_NS :
 		    ask->until_ns,
 		.cancel = ask->cancel,
-		.chore = ask->chore,
+		.callback = ask->callback,
 	};
-	int error = lhi_cluster_acquire_request(lh, p, w, n, ask, flags);
+	int error = lhi_cluster_acquire_send_request(lh, p, w, n, ask, flags);
 
 	if (error == 0)
 		error = lhi_shim_request_await(p, &wait);
 	lhi_point("cluster.answered");
-	error = error == -ETIMEDOUT ? lhi_cluster_acquire_late(p, ask) :
-	    error != 0 ? error : lhi_cluster_acquire_answer(p);
-	lhi_cluster_acquire_count(lh, error);
+	error = error == -ETIMEDOUT ? lhi_cluster_acquire_fail_late(p, ask) :
+	    error != 0 ? error : lhi_cluster_acquire_read_answer(p);
+	lhi_cluster_acquire_count_error(lh, error);
 	return error;
 }
 
 void
-lhi_cluster_acquire_count(struct lh *lh, int error)
+lhi_cluster_acquire_count_error(struct lh *lh, int error)
 {
 	switch (error) {
 	case -EHOSTUNREACH:
@@ -252,10 +253,10 @@ lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *l)
 	if (lhi_lease_find(lh, l, &h) != 0)
 		return CLUSTER_NOT;	/* its session has ended */
 	/* in this order: the base is raised before the right is set */
-	right = lhi_cluster_check_of(&h);
+	right = lhi_cluster_check_lease(&h);
 	place = lhi_cluster_check_place(&lh->v, h.slot, l->token);
 	if (lhi_mutant_on(base_first))
-		right = lhi_cluster_check_of(&h);
+		right = lhi_cluster_check_lease(&h);
 	if (!right || place == PLACE_BAD) {
 		lhi_fail_mute(1);
 		if (lhi_lease_give_back(lh, l) == 0)
@@ -267,7 +268,7 @@ lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *l)
 	if (place == PLACE_HALF)
 		ask_for_more(lh, &h, l->token);
 	/* both at one moment: op/cluster_check.c, I1 */
-	l->expires_ns = lhi_cluster_check_cut_ns(&h, l->expires_ns);
+	l->expires_ns = lhi_cluster_check_end_ns(&h, l->expires_ns);
 	lhi_fail_mute(1);
 	place = lh_verify(lh, l) == 0 ? PLACE_GOOD : PLACE_BAD;
 	lhi_fail_mute(0);
@@ -285,14 +286,16 @@ sleep_between_turns(struct lh *lh, const struct lhi_acquire_request *ask,
 	if (ask->try_only && turn >= TRIES_MAX)
 		return lhi_fail(-EHOSTUNREACH, "the shim says that it has the "
 		    "key, and this host has no right to it again and again");
-	if (lhi_cancelled(ask->cancel))
+	if (lhi_cancel_is_set(ask->cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled");
 	if (!ask->try_only && lhi_now_ns(&lh->v) >= ask->until_ns)
 		return lhi_fail(-ETIMEDOUT, "waited in vain: this host was not "
 		    "granted the key by the cluster in time");
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
-	return ask->chore != NULL && lhi_now_ns(&lh->v) >= ask->chore->at_ns ?
-	    ask->chore->run(ask->chore) : 0;
+	return ask->callback != NULL &&
+		       lhi_now_ns(&lh->v) >= ask->callback->at_ns
+		   ? ask->callback->run(ask->callback)
+		   : 0;
 }
 
 /* Was it the shim that was in the way?  Then another host is. */
@@ -305,7 +308,7 @@ name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
 	if ((error != -EAGAIN && error != -ETIMEDOUT) ||
 	    lhi_right_is_valid(&lh->v, &want->ref, ask->shared, NULL))
 		return;
-	lhi_cluster_acquire_elsewhere(lh, want->name->key, who, sizeof(who));
+	lhi_cluster_acquire_read_holders(lh, want->name->key, who, sizeof(who));
 	if (who[0] != '\0')
 		(void)lhi_fail(error, "%s '%.64s', which is not this host's "
 		    "now: %s", error == -EAGAIN ? "busy:" :
@@ -318,7 +321,7 @@ acquire_in_table(struct lh *lh, struct lhi_shim_request *p,
     struct lhi_acquire_target *want, const struct lhi_acquire_request *ask,
     struct lh_lease *got, lhi_local_fn *fn)
 {
-	const struct lhi_cluster_acquire_wish wish = {
+	const struct lhi_cluster_acquire_item item = {
 	    want->name->key, ask->shared};
 	int error;
 
@@ -330,7 +333,7 @@ acquire_in_table(struct lh *lh, struct lhi_shim_request *p,
 			break;
 		lhi_point("cluster.met_shim");
 		lhi_shim_request_end(p);
-		error = lhi_cluster_acquire_ask(lh, p, &wish, 1, ask, 0);
+		error = lhi_cluster_acquire_ask_shim(lh, p, &item, 1, ask, 0);
 		if (error != 0)
 			return error;
 	}
@@ -344,7 +347,7 @@ acquire_with_right(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,
     lhi_local_fn *fn)
 {
-	const struct lhi_cluster_acquire_wish wish = {
+	const struct lhi_cluster_acquire_item item = {
 	    want->name->key, ask->shared};
 	struct lh_lease got;
 	struct lhi_shim_request p;
@@ -361,7 +364,7 @@ acquire_with_right(struct lh *lh, struct lhi_acquire_target *want,
 		return 0;
 	}
 	if (error == CLUSTER_ABOVE) {
-		error = lhi_cluster_acquire_ask(lh, &p, &wish, 1, ask,
+		error = lhi_cluster_acquire_ask_shim(lh, &p, &item, 1, ask,
 		    FRAME_REANCHOR);
 		lhi_shim_request_end(&p);
 		if (error != 0)
@@ -375,7 +378,7 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease,
     lhi_local_fn *fn)
 {
-	const struct lhi_cluster_acquire_wish wish = {
+	const struct lhi_cluster_acquire_item item = {
 	    want->name->key, ask->shared};
 	struct lh_lease got;
 	unsigned flags = 0;
@@ -391,8 +394,8 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 		if (error == 0 && (flags != 0 || !lhi_right_is_valid(&lh->v,
 		    &want->ref, ask->shared, NULL))) {
 			lhi_shim_request_end(&p);
-			error = lhi_cluster_acquire_ask(lh, &p, &wish, 1, ask,
-			    flags);
+			error = lhi_cluster_acquire_ask_shim(lh, &p, &item, 1,
+			    ask, flags);
 		}
 		if (error == 0)
 			error = acquire_in_table(lh, &p, want, ask, &got, fn);
@@ -401,7 +404,8 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 		error = lhi_cluster_acquire_confirm(lh, &got);
 		if (error == 0) {
 			if (!ask->rare)
-				lhi_cluster_check_learn(lh, &got, ask->ttl_ns);
+				lhi_cluster_check_remember_right(lh, &got,
+				    ask->ttl_ns);
 			*lease = got;
 			break;
 		}
@@ -450,8 +454,8 @@ print_parties(const struct lhi_frame *f, char *buf, size_t size)
 }
 
 void
-lhi_cluster_acquire_elsewhere(struct lh *lh, const char *key, char *buf, size_t
-    size)
+lhi_cluster_acquire_read_holders(struct lh *lh, const char *key, char *buf,
+    size_t size)
 {
 	const struct lhi_shim_request_wait wait = {
 		.until_ns = lhi_now_ns(&lh->v) + ASIDE_NS,
@@ -476,7 +480,7 @@ lhi_cluster_acquire_report(struct lhi_snapshot *sn)
 {
 	if (sn->info.cluster == LH_CLUSTER_LOCAL || sn->lh->serves)
 		return;
-	lhi_cluster_acquire_elsewhere(sn->lh, sn->key, sn->elsewhere,
+	lhi_cluster_acquire_read_holders(sn->lh, sn->key, sn->elsewhere,
 	    sizeof(sn->elsewhere));
 	if (sn->elsewhere[0] != '\0')
 		sn->info.elsewhere = sn->elsewhere;

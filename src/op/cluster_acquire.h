@@ -8,17 +8,17 @@
 #include "op/cluster_check.h"
 
 /* Is the scope that is asked for one of that key?  0; -EOPNOTSUPP. */
-int lhi_cluster_acquire_fits(struct lh *lh,
+int lhi_cluster_acquire_check_scope(struct lh *lh,
     const struct lhi_acquire_request *ask, const struct lhi_key_name *n);
 
 /* Is it to be acquired in this way? */
 static inline bool
-lhi_cluster_key(const struct lh *lh, const struct lhi_key_name *n)
+lhi_cluster_acquire_is_needed(const struct lh *lh, const struct lhi_key_name *n)
 {
 	return lhi_right_wanted(&lh->v, n) && !lh->serves;
 }
 
-/* How a key is acquired in the table: as lhi_acquire_asked(). */
+/* How a key is acquired in the table: as lhi_acquire_checked(). */
 typedef int lhi_local_fn(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease);
 
@@ -31,29 +31,29 @@ int lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 /*
  * Ask for the rights to n keys, all or none, in these modes.  0: wait for them
  * in the table now; or an error as above, also -EAGAIN (only if try_only).  The
- * plea is to be ended when that wait has, whatever came of this.
+ * request is to be ended when that wait has, whatever came of this.
  */
-struct lhi_cluster_acquire_wish {
+struct lhi_cluster_acquire_item {
 	const char *key;
 	bool shared;
 };
 
-int lhi_cluster_acquire_ask(struct lh *lh, struct lhi_shim_request *p,
-    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+int lhi_cluster_acquire_ask_shim(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_item *w, uint32_t n,
     const struct lhi_acquire_request *ask, unsigned flags);
 
 /* The same, without waiting for the answer: what lhi_shim_request_look()
- * finds then, lhi_cluster_acquire_answer() says as above. */
-int lhi_cluster_acquire_request(struct lh *lh, struct lhi_shim_request *p,
-    const struct lhi_cluster_acquire_wish *w, uint32_t n,
+ * finds then, lhi_cluster_acquire_read_answer() says as above. */
+int lhi_cluster_acquire_send_request(struct lh *lh, struct lhi_shim_request *p,
+    const struct lhi_cluster_acquire_item *w, uint32_t n,
     const struct lhi_acquire_request *ask, unsigned flags);
-int lhi_cluster_acquire_answer(const struct lhi_shim_request *p);
+int lhi_cluster_acquire_read_answer(const struct lhi_shim_request *p);
 
 /* Asking has ended so: for the table's counters. */
-void lhi_cluster_acquire_count(struct lh *lh, int error);
+void lhi_cluster_acquire_count_error(struct lh *lh, int error);
 
 /* Time was up while it was asked: -EHOSTUNREACH or -ETIMEDOUT? */
-int lhi_cluster_acquire_late(const struct lhi_shim_request *p, const struct
+int lhi_cluster_acquire_fail_late(const struct lhi_shim_request *p, const struct
     lhi_acquire_request *ask);
 
 /*
@@ -67,7 +67,7 @@ int lhi_cluster_acquire_confirm(struct lh *lh, struct lh_lease *lease);
 
 /* Asks the shim which hosts have the key, and writes the answer into buf; "" if
  * there is none within a moment. */
-void lhi_cluster_acquire_elsewhere(struct lh *lh, const char *key, char *buf,
+void lhi_cluster_acquire_read_holders(struct lh *lh, const char *key, char *buf,
     size_t size);
 
 /* Adds that answer to the report of a cluster key. */

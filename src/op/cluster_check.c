@@ -79,22 +79,22 @@ ref_of_lease(const struct lhi_held *h)
 }
 
 bool
-lhi_cluster_check_of(const struct lhi_held *h)
+lhi_cluster_check_lease(const struct lhi_held *h)
 {
 	const struct lhi_ref ref = ref_of_lease(h);
 
-	return !lhi_cluster_check_needed(h->lh, h->slot) ||
+	return !lhi_cluster_check_is_needed(h->lh, h->slot) ||
 	    lhi_right_is_valid(&h->lh->v, &ref, h->shared, NULL);
 }
 
 int64_t
-lhi_cluster_check_cut_ns(const struct lhi_held *h, int64_t end_ns)
+lhi_cluster_check_end_ns(const struct lhi_held *h, int64_t end_ns)
 {
 	const struct lhi_ref ref = ref_of_lease(h);
 	struct lhi_right_end end;
 	int64_t now;
 
-	if (!lhi_cluster_check_needed(h->lh, h->slot))
+	if (!lhi_cluster_check_is_needed(h->lh, h->slot))
 		return end_ns;
 	now = lhi_now_ns(&h->lh->v);	/* if we are stopped: too early */
 	if (!lhi_right_is_valid(&h->lh->v, &ref, h->shared, &end))
@@ -103,16 +103,16 @@ lhi_cluster_check_cut_ns(const struct lhi_held *h, int64_t end_ns)
 }
 
 void
-lhi_cluster_check_cut(struct lh *lh, struct lh_lease *l)
+lhi_cluster_check_shorten(struct lh *lh, struct lh_lease *l)
 {
 	struct lhi_held h;
 
 	if (token_cluster(l->token) && lhi_lease_find(lh, l, &h) == 0)
-		l->expires_ns = lhi_cluster_check_cut_ns(&h, l->expires_ns);
+		l->expires_ns = lhi_cluster_check_end_ns(&h, l->expires_ns);
 }
 
 bool
-lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
+lhi_cluster_check_time_left(struct lh *lh, const struct lh_lease *l,
     struct lhi_right_end *end)
 {
 	struct lhi_held h;
@@ -146,9 +146,9 @@ lhi_cluster_check_place(const struct lhi_view *v, const struct shm_slot *s,
 }
 
 int
-lhi_cluster_check_next(const struct lhi_held *h, uint64_t token)
+lhi_cluster_check_next_token(const struct lhi_held *h, uint64_t token)
 {
-	if (!lhi_cluster_check_needed(h->lh, h->slot) ||
+	if (!lhi_cluster_check_is_needed(h->lh, h->slot) ||
 	    lhi_cluster_check_place(&h->lh->v, h->slot, token) != PLACE_BAD)
 		return 0;
 	return lhi_fail(-EAGAIN, "the tokens that this host has for the key "
@@ -157,7 +157,8 @@ lhi_cluster_check_next(const struct lhi_held *h, uint64_t token)
 }
 
 void
-lhi_cluster_check_learn(struct lh *lh, const struct lh_lease *l, int64_t ttl_ns)
+lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
+    int64_t ttl_ns)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	struct lhi_cached_claim *r = &m->rec[0];

@@ -12,24 +12,25 @@
  * host's alone, this attachment serves the cluster, or the key's right is valid
  * for the lease's mode (lhi_right_is_valid()).
  */
-bool lhi_cluster_check_of(const struct lhi_held *h);
+bool lhi_cluster_check_lease(const struct lhi_held *h);
 
-/* Does that lease need one? */
+/* True if leases on that slot need a right. */
 static inline bool
-lhi_cluster_check_needed(const struct lh *lh, const struct shm_slot *s)
+lhi_cluster_check_is_needed(const struct lh *lh, const struct shm_slot *s)
 {
 	return lhi_right_has(s) && !lh->serves;
 }
 
-/* The end of a lease that ends by itself at end_ns, on the table's clock: not
- * after that of its right.  (Until the machine is suspended.) */
-int64_t lhi_cluster_check_cut_ns(const struct lhi_held *h, int64_t end_ns);
+/* Returns the end, on the table's clock, of a lease that ends by itself at
+ * end_ns: not after that of its right.  (Until the machine is suspended.) */
+int64_t lhi_cluster_check_end_ns(const struct lhi_held *h, int64_t end_ns);
 
-/* The same of a lease that is about to be told, whatever its key. */
-void lhi_cluster_check_cut(struct lh *lh, struct lh_lease *l);
+/* Shortens l->expires_ns to that, whatever its key. */
+void lhi_cluster_check_shorten(struct lh *lh, struct lh_lease *l);
 
-/* For how long has it the right that it needs?  False: it has none. */
-bool lhi_cluster_check_left(struct lh *lh, const struct lh_lease *l,
+/* Returns for how long the lease has the right that it needs.  False: it has
+ * none. */
+bool lhi_cluster_check_time_left(struct lh *lh, const struct lh_lease *l,
     struct lhi_right_end *end);
 
 /* How a token lies above the base of its slot's right. */
@@ -42,21 +43,23 @@ enum lhi_cluster_check_place {
 enum lhi_cluster_check_place lhi_cluster_check_place(const struct lhi_view *v,
     const struct shm_slot *s, uint64_t token);
 
-/* May a lease that is held go on under that token, which it would get by being
- * converted or handed over?  0; -EAGAIN with a sentence. */
-int lhi_cluster_check_next(const struct lhi_held *h, uint64_t token);
+/* Returns 0 if a held lease may go on under that token, which it would get by
+ * being converted or handed over; -EAGAIN with a sentence. */
+int lhi_cluster_check_next_token(const struct lhi_held *h, uint64_t token);
 
 /*
- * The lease, of a cluster key, was just acquired by this thread, with that ttl:
- * as long as its clock shows this tick, it may have the key again by the short
- * way (acquire.c), and ask lhi_right_stands().
+ * Remembers the right of a cluster key that this thread has just acquired, with
+ * that ttl: as long as its clock shows this tick, it may acquire the key again
+ * by the short way (acquire.c), and ask lhi_cluster_check_lent_stands().
  */
-void lhi_cluster_check_learn(struct lh *lh, const struct lh_lease *l, int64_t
-    ttl_ns);
+void lhi_cluster_check_remember_right(struct lh *lh, const struct lh_lease *l,
+    int64_t ttl_ns);
 
-/* Is that the key of which something was learnt, and claim 0 at hand for it? */
+/* True if that is the key whose right is remembered, and claim 0 is at hand for
+ * it. */
 static inline bool
-lhi_right_lent(const struct lhi_claim_cache *m, const struct lhi_ref *ref)
+lhi_cluster_check_has_lent(const struct lhi_claim_cache *m,
+    const struct lhi_ref *ref)
 {
 	const struct lhi_cached_claim *r = &m->rec[0];
 
@@ -64,10 +67,11 @@ lhi_right_lent(const struct lhi_claim_cache *m, const struct lhi_ref *ref)
 	    r->use == CACHED_FREE && r->slot == ref->slot;
 }
 
-/* Is the right that was learnt there still, and the token one of it?  The
- * lease's end is not after that of the right, then. */
+/* True if the remembered right is there still, and the token is one of it; then
+ * the lease is made to end no later than the right. */
 static inline bool
-lhi_right_stands(const struct lhi_claim_cache *m, struct lh_lease *l)
+lhi_cluster_check_lent_stands(const struct lhi_claim_cache *m,
+    struct lh_lease *l)
 {
 	const struct lhi_view *v = &m->lh->v;
 	const struct shm_right *r = &v->rights[(uint32_t)m->lent.slot_ref];

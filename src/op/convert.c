@@ -68,7 +68,7 @@ write_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
 		if (state_seq(sh64_load(&h->claim->state)) !=
 		    state_seq(moved) || sh64_load(&h->slot->word) != h->word)
 			return;		/* it has ended */
-		if (lhi_mutant_on(since_late) && !lhi_lease_moved(h,
+		if (lhi_mutant_on(since_late) && !lhi_lease_is_moved(h,
 		    sh64_load(&h->claim->state), state_seq(moved)))
 			return;
 	} while (!sh64_cas(&h->claim->grant, is, lhi_reader_grant(token,
@@ -99,10 +99,10 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	/* should its session end before that is confirmed, it may have been
 	 * held exclusively until then */
 	if (mode == WORD_S)
-		lhi_lease_moves(h, to);
+		lhi_lease_mark_moving(h, to);
 	if (!sh64_cas(&h->slot->word, w, word_make(mode, h->ci,
 	    n->token))) {
-		if (lhi_lease_unmove(h, to, st))
+		if (lhi_lease_undo_move(h, to, st))
 			lhi_counters_add(v, STAT_SPENT,
 			    state_seq(st) - state_seq(to));
 		return MOVED;
@@ -158,9 +158,9 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	now.word = word_make(WORD_X, h->ci, token);
 	/* (who found it by status may have it in motion again) */
 	for (int i = 0; (!is_conversion_held(&as, h, seq, &st) &&
-	    (lhi_lease_now(lh, &as, &now, st) != LEASE_MOVING ||
+	    (lhi_lease_status(lh, &as, &now, st) != LEASE_MOVING ||
 	    lhi_mutant_on(moving_is_lost))) ||
-	    !lhi_cluster_check_of(&now); i++) {
+	    !lhi_cluster_check_lease(&now); i++) {
 		error = lhi_lease_enforce(lh, &as, &now);
 		/* again if it has its right, or was extended, after all */
 		if (error != LEASE_LIVES || i == TRIES ||
@@ -168,10 +168,10 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 			return error;
 	}
 	/* a named session's, which has ended */
-	if (lhi_lease_orphaned(lh, l) && !lhi_mutant_on(converts_ended))
-		return lhi_lease_lost(lh, &now);
+	if (lhi_lease_is_orphaned(lh, l) && !lhi_mutant_on(converts_ended))
+		return lhi_lease_fail_lost(lh, &now);
 	if (now.shared)
-		lhi_lease_at_rest(lh, h->ci, state_make(ST_READ, seq, 0));
+		lhi_lease_clear_moving(lh, h->ci, state_make(ST_READ, seq, 0));
 	lhi_claim_note_follow(&lh->v, h->ci, l->id[1], as.id[1]);
 	if (m->lh == lh && bit < SHM_GROUP && m->rec[bit].id == l->id[1] &&
 	    m->rec[bit].use != CACHED_OUT) {
@@ -184,7 +184,7 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		m->rec[bit].slot = h->slot;
 		lhi_cached_claim_limit(m, &m->rec[bit]);
 	}
-	lhi_reentry_follow(lh, l->id[1], &as);
+	lhi_reentry_replace_lease(lh, l->id[1], &as);
 	*l = as;
 	lhi_counters_add(&lh->v, STAT_CONVERTS, 1);
 	lhi_event_lease(&lh->v, LH_LOG_CONVERTED, now.shared, h->slot, h->ci,
@@ -201,12 +201,12 @@ swap_and_confirm(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	uint64_t id = l->id[1];
 	int error;
 
-	lhi_reentry_moves(lh, id, true);
+	lhi_reentry_set_moving(lh, id, true);
 	error = swap_mode(h, st, w, mode, n);
 	*swapped = error == 0;
 	if (error == 0)
 		error = confirm_conversion(lh, l, h, mode, n->token);
-	lhi_reentry_moves(lh, id, false);
+	lhi_reentry_set_moving(lh, id, false);
 	return error;
 }
 
@@ -218,7 +218,7 @@ choose_token(struct lh *lh, const struct lhi_held *h, uint64_t w,
 	int error = lhi_token_next(&lh->v, h->slot, w, false, false, n);
 
 	if (error == 0)
-		return lhi_cluster_check_next(h, n->token);
+		return lhi_cluster_check_next_token(h, n->token);
 	if (error == TOKEN_AGAIN)
 		return MOVED;
 	return error != TOKEN_DEFERRED ? error : lhi_fail(-EAGAIN, "the tokens "
@@ -241,7 +241,7 @@ downgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	 * changed was read before the word was seen to grant it still */
 	do {
 		link = sh64_load(&h->claim->rnext);
-		if (!lhi_lease_granted(h))	/* or it was, and is again */
+		if (!lhi_lease_is_granted(h))	/* or it was, and is again */
 			return lhi_lease_enforce(lh, l, h);
 	} while (!sh64_cas(&h->claim->rnext, link,
 	    link_make(false, 0, link_tag(link) + 1)));
@@ -303,14 +303,14 @@ has_shared_right(const struct lhi_held *h)
 {
 	const struct lhi_ref ref = { h->slot, h->slot_ref };
 
-	return h->shared && lhi_cluster_check_needed(h->lh, h->slot) &&
+	return h->shared && lhi_cluster_check_is_needed(h->lh, h->slot) &&
 	    !lhi_right_is_valid(&h->lh->v, &ref, false, NULL);
 }
 
 int
 lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 {
-	enum lhi_lease_is is = LEASE_HELD;
+	enum lhi_lease_status is = LEASE_HELD;
 	struct lhi_held h;
 	uint64_t st;
 	int error = lhi_lease_check(lh, l, &h);
@@ -326,7 +326,7 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 	/* another thread may extend it, or another reader come, meanwhile */
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&h.claim->state);
-		is = lhi_lease_now(lh, l, &h, st);
+		is = lhi_lease_status(lh, l, &h, st);
 		if (is == LEASE_OVER) {
 			error = lhi_lease_enforce(lh, l, &h);
 			if (error != MOVED)

@@ -64,7 +64,7 @@ wake_victim(struct lhi_waits_for *q)
 	struct shm_claim *c;
 
 	for (uint32_t i = 1; i < q->n; i++) {
-		if (lhi_waits_for_victim(v, q->hop[i].wait, victim))
+		if (lhi_waits_for_is_victim(v, q->hop[i].wait, victim))
 			victim = q->hop[i].wait;
 	}
 	c = &v->claims[victim];
@@ -141,12 +141,12 @@ look_for_circle(struct lhi_waits_for *q, uint32_t ci, struct lhi_deadlock *d)
 	d->gap_ns = d->gap_ns * 2 < d->gap_max_ns ? d->gap_ns * 2 :
 	    d->gap_max_ns;
 	if (!no_deadlock && lhi_waits_for_find(q, ci, true, false)) {
-		if (lhi_waits_for_proved(q))
+		if (lhi_waits_for_is_proved(q))
 			return fail_with_circle(q);
 		d->next_ns = q->now + AGAIN_NS;
 	} else if ((no_deadlock || q->pruned) &&
 	    lhi_waits_for_find(q, ci, false, false)) {
-		if (lhi_waits_for_proved(q))
+		if (lhi_waits_for_is_proved(q))
 			wake_victim(q);
 		d->next_ns = q->now + AGAIN_NS;
 	} else if (q->soon_ns != INT64_MAX) {

@@ -99,14 +99,14 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	uint64_t st = sh64_load(&h->claim->state), later;
 	int64_t now = lhi_now_ns(&lh->v);
 	int64_t end = lhi_deadline_ns(&lh->v, state_deadline(st));
-	enum lhi_lease_is is = lhi_lease_now(lh, l, h, st);
+	enum lhi_lease_status is = lhi_lease_status(lh, l, h, st);
 	int error;
 
 	if (is == LEASE_OVER)
 		return lhi_lease_enforce(lh, l, h);
 	if (state_strict(st)) {		/* there is nothing to move */
-		l->expires_ns = lhi_cluster_check_cut_ns(h, INT64_MAX);
-		return lhi_lease_told(lh, l, h);
+		l->expires_ns = lhi_cluster_check_end_ns(h, INT64_MAX);
+		return lhi_lease_verify_again(lh, l, h);
 	}
 	lhi_point("extend.checked");
 	later = state_make(state_st(st), state_seq(st), deadline_of(lh, st, own,
@@ -120,16 +120,16 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	if (l->expires_ns < end)
 		end = l->expires_ns;	/* shortened: both count */
 	if (lhi_mutant_on(late_extension_kept) || lhi_now_ns(&lh->v) < end) {
-		bool granted = lhi_lease_granted(h);
+		bool granted = lhi_lease_is_granted(h);
 
-		if (!granted || lhi_lease_orphaned(lh, l)) {
+		if (!granted || lhi_lease_is_orphaned(lh, l)) {
 			if (is == LEASE_MOVING)			/* I3 */
 				(void)sh64_cas(&h->claim->state, later, st);
-			return granted ? lhi_lease_lost(lh, h) :
+			return granted ? lhi_lease_fail_lost(lh, h) :
 			    lhi_lease_enforce(lh, l, h);
 		}
-		l->expires_ns = lhi_cluster_check_cut_ns(h, l->expires_ns);
-		error = lhi_lease_told(lh, l, h);
+		l->expires_ns = lhi_cluster_check_end_ns(h, l->expires_ns);
+		error = lhi_lease_verify_again(lh, l, h);
 		if (error == 0)
 			count_extend(lh);
 		return error;
@@ -139,7 +139,8 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	error = lhi_claim_mark(&lh->v, h->claim, l->id[0], later, ST_EXPIRED,
 	    state_deadline(later < st ? later : st));
 	if (error != 0)		/* -ESTALE: its session ended unnoticed (I1) */
-		return error == -EAGAIN ? LEASE_LIVES : lhi_lease_lost(lh, h);
+		return error == -EAGAIN ? LEASE_LIVES
+					: lhi_lease_fail_lost(lh, h);
 	lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
 	return lhi_lease_enforce(lh, l, h);
 }
@@ -237,7 +238,7 @@ extend_other(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 {
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	struct lhi_cached_claim *r =
-	    lhi_lease_remembered(lh, m, l, CACHED_HELD);
+	    lhi_lease_cached_claim(lh, m, l, CACHED_HELD);
 
 	if (r == NULL || ttl_ms < 100 || ttl_ms > LH_TTL_MAX_MS ||
 	    lhi_mutant_on(use_number) || lhi_mutant_on(late_extension_kept))
@@ -252,7 +253,7 @@ lh_extend(struct lh *lh, struct lh_lease *l, int64_t ttl_ms)
 
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
 	    unlikely(ttl_ms < 100) || unlikely(ttl_ms > LH_TTL_MAX_MS) ||
-	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, CACHED_HELD)) ||
+	    unlikely(!lhi_lease_is_cached(m, &m->rec[0], l, CACHED_HELD)) ||
 	    lhi_mutant_on(use_number) || lhi_mutant_on(late_extension_kept))
 		return extend_other(lh, l, ttl_ms);
 	return extend_own(m, &m->rec[0], l, ttl_ms);

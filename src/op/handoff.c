@@ -129,7 +129,7 @@ announce_claim(struct handoff *h, const struct lh_lease *l, uint32_t head)
 	if (state_live(h->st))
 		sh32_store_rlx(&c->ticket, sh32_load(&h->from.claim->ticket));
 	h->to_st = state_make(state_kind(h->st), seq, state_deadline(h->st));
-	lhi_lease_will_move(h->lh, h->to.ci, h->to_st);
+	lhi_lease_mark_claim_moving(h->lh, h->to.ci, h->to_st);
 	sh64_store(&c->state, h->to_st);
 	lhi_point("handoff.announced");
 	lhi_counters_add_to(v, h->to.sid, STAT_SPENT, 1);
@@ -175,18 +175,18 @@ swap_word(struct handoff *h, uint64_t w)
 		return retract_claim(h);
 	lhi_point("handoff.taken");
 	if (!h->from.shared)
-		lhi_lease_moves(&h->from, h->moved);
+		lhi_lease_mark_moving(&h->from, h->moved);
 	/* it may have been extended since 2: should we be stopped behind 3, c2
 	 * is not to end before that */
 	st = sh64_load(&h->from.claim->state);
-	if (lhi_lease_moved(&h->from, st, state_seq(h->moved)))
+	if (lhi_lease_is_moved(&h->from, st, state_seq(h->moved)))
 		follow_deadline(h, st);
 	if (!sh64_cas(&h->from.slot->word, w, mine)) {
-		(void)lhi_lease_unmove(&h->from, h->moved, h->st);
+		(void)lhi_lease_undo_move(&h->from, h->moved, h->st);
 		return retract_claim(h);
 	}
 	lhi_point("handoff.swapped");
-	lhi_lease_at_rest(h->lh, h->to.ci, h->to_st);
+	lhi_lease_clear_moving(h->lh, h->to.ci, h->to_st);
 	/* no acquisition, however large a leap */
 	lhi_counters_add_to(v, h->from_sid, STAT_SPENT,
 	    state_seq(h->moved) - state_seq(h->st));
@@ -234,7 +234,7 @@ free_old_claim(struct handoff *h)
 
 	do {	/* it may have been extended */
 		st = sh64_load(&h->from.claim->state);
-		held = lhi_lease_moved(&h->from, st, seq);
+		held = lhi_lease_is_moved(&h->from, st, seq);
 	} while (held && !sh64_cas(&h->from.claim->state, st, state_make(
 	    h->from.shared ? ST_REVOKED : ST_FREE, seq, 0)));
 	lhi_point("handoff.let_go");
@@ -270,9 +270,9 @@ is_handoff_held(struct handoff *h, const struct lh_lease *as,
 		*st = sh64_load(&h->to.c->state);
 		if (!state_held(*st) || (state_seq(*st) !=
 		    state_seq(h->to_st) && (lhi_mutant_on(handed_is_lost) ||
-		    !lhi_lease_in_motion(h->lh, as, now, *st))))
+		    !lhi_lease_is_moving(h->lh, as, now, *st))))
 			return false;
-		if (whole && lhi_cluster_check_of(now) &&
+		if (whole && lhi_cluster_check_lease(now) &&
 		    !lhi_session_dead(v, h->to.sid, false) &&
 		    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
@@ -302,7 +302,7 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	now.claim = h->to.c;
 	now.id = as.id[1];
 	now.word = word_make(WORD_X, h->to.ci, as.token);
-	if (lhi_lease_orphaned(h->lh, l)) {
+	if (lhi_lease_is_orphaned(h->lh, l)) {
 		/* its key is kept back as if it had held this one still: not a
 		 * reader's, nor if it was released or seen to run out since */
 		if (sh64_load(&now.slot->word) == now.word &&
@@ -317,8 +317,8 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 		lhi_policy_resume(v, h->to.ci, h->to_st);
 	do {
 		as.expires_ns =
-		    lhi_cluster_check_cut_ns(&now, lhi_ends_ns(v, st));
-		error = lhi_lease_told(h->lh, &as, &now);
+		    lhi_cluster_check_end_ns(&now, lhi_ends_ns(v, st));
+		error = lhi_lease_verify_again(h->lh, &as, &now);
 	} while (error == LEASE_LIVES);
 	if (error != 0)
 		return error;
@@ -346,7 +346,7 @@ try_handoff(struct handoff *h, struct lh_lease *l)
 		    "to go on further than they can under a lease: the lease "
 		    "is as it was");
 	if (error == 0)
-		error = lhi_cluster_check_next(&h->from, h->next.token);
+		error = lhi_cluster_check_next_token(&h->from, h->next.token);
 	if (error != 0)
 		return error;
 	announce_claim(h, l, h->from.shared ? word_idx(w) : 0);
@@ -357,7 +357,7 @@ try_handoff(struct handoff *h, struct lh_lease *l)
 static int
 repeat_handoff(struct handoff *h, struct lh_lease *l)
 {
-	enum lhi_lease_is is;
+	enum lhi_lease_status is;
 	int error = MOVED;
 
 	for (int i = 0; error == MOVED && i < TRIES; i++) {
@@ -366,7 +366,7 @@ repeat_handoff(struct handoff *h, struct lh_lease *l)
 		h->w = h->from.shared ? sh64_load_sc(&h->from.slot->word) :
 		    h->from.word;
 		h->st = sh64_load(&h->from.claim->state);
-		is = lhi_lease_now(h->lh, l, &h->from, h->st);
+		is = lhi_lease_status(h->lh, l, &h->from, h->st);
 		if (is == LEASE_OVER)
 			error = lhi_lease_enforce(h->lh, l, &h->from);
 		if (is != LEASE_HELD)
@@ -417,25 +417,25 @@ lh_handoff(struct lh *lh, struct lh_lease *l, struct lh_session *to)
 }
 
 int
-lhi_handoff_once(struct lh *lh, const struct lhi_acquire_request *ask, struct
+lhi_handoff_try(struct lh *lh, const struct lhi_acquire_request *ask, struct
     lh_lease *l)
 {
 	return hand_over_lease(lh, l, ask->more->session, ask->request);
 }
 
 int
-lhi_handoff_acquired(struct lh *lh, const struct lhi_acquire_request *ask,
+lhi_handoff_after_acquire(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *l)
 {
 	const struct timespec a_moment = { 0, NS_PER_MS };
 	struct lh_lease got = *l;
-	int error = lhi_handoff_once(lh, ask, l);
+	int error = lhi_handoff_try(lh, ask, l);
 
 	/* readers come and go too fast: there is time, and the lease is held */
 	while (error == -EAGAIN && !ask->try_only &&
 	    lhi_now_ns(&lh->v) < ask->until_ns) {
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
-		error = lhi_handoff_once(lh, ask, l);
+		error = lhi_handoff_try(lh, ask, l);
 	}
 	if (error != 0 && lh_release(lh, &got) == 0)
 		lhi_counters_spent(&lh->v);		/* G8: not acquired */

@@ -38,12 +38,12 @@ void lhi_session_claim_leave(struct lhi_session_claim *t);
 
 /* An acquire into a named session has been granted: hand it over.  0, or
  * -errno: then the key is released, and not acquired. */
-int lhi_handoff_acquired(struct lh *lh, const struct lhi_acquire_request *ask,
-    struct lh_lease *l);
+int lhi_handoff_after_acquire(struct lh *lh,
+    const struct lhi_acquire_request *ask, struct lh_lease *l);
 
 /* The same, once, for who cannot wait: -EAGAIN, the lease is as it was, and so
  * it is with every other error. */
-int lhi_handoff_once(struct lh *lh, const struct lhi_acquire_request *ask,
+int lhi_handoff_try(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lh_lease *l);
 
 #endif

@@ -107,14 +107,15 @@ wait_for_answer(struct lh *lh, const struct lhi_acquire_request *ask, int64_t
 	if (ask->try_only)
 		return lhi_fail(-EBUSY, "this very request is being waited "
 		    "for, and was not to be waited for");
-	if (lhi_cancelled(ask->cancel))
+	if (lhi_cancel_is_set(ask->cancel))
 		return lhi_fail(-ECANCELED, "the wait for this request, which "
 		    "is being waited for already, was cancelled");
 	if (lhi_now_ns(&lh->v) >= ask->until_ns)
 		return lhi_fail(-ETIMEDOUT, "this very request is being waited "
 		    "for already, and has got no answer in time");
-	if (ask->chore != NULL && lhi_now_ns(&lh->v) >= ask->chore->at_ns &&
-	    ask->chore->run(ask->chore) != 0)
+	if (ask->callback != NULL &&
+	    lhi_now_ns(&lh->v) >= ask->callback->at_ns &&
+	    ask->callback->run(ask->callback) != 0)
 		return CALLBACK_FAILED;
 	if (lhi_now_ns(&lh->v) + *nap_ns > ask->until_ns)
 		ts.tv_nsec = (long)(ask->until_ns - lhi_now_ns(&lh->v));
@@ -151,7 +152,7 @@ answer_repeat(struct lh *lh, const struct lhi_request *q, int found,
 }
 
 int
-lhi_idempotency_ask(struct lh *lh, const struct lhi_key_name *name,
+lhi_idempotency_try(struct lh *lh, const struct lhi_key_name *name,
     const struct lhi_acquire_request *ask, struct lhi_request *q,
     struct lh_lease *lease)
 {
@@ -169,7 +170,7 @@ lhi_idempotency_ask(struct lh *lh, const struct lhi_key_name *name,
 }
 
 int
-lhi_idempotency_enter(struct lh *lh, const struct lhi_acquire_target *want,
+lhi_idempotency_begin(struct lh *lh, const struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lhi_request *q,
     struct lh_lease *lease)
 {
@@ -177,7 +178,7 @@ lhi_idempotency_enter(struct lh *lh, const struct lhi_acquire_target *want,
 	int found, error;
 
 	lhi_request_pass_tick(&lh->v);
-	while ((found = lhi_idempotency_ask(lh, want->name, ask, q, lease)) ==
+	while ((found = lhi_idempotency_try(lh, want->name, ask, q, lease)) ==
 	    REQUEST_BUSY) {
 		error = wait_for_answer(lh, ask, &nap_ns);
 		if (error != 0)
@@ -193,26 +194,26 @@ lhi_idempotency_enter(struct lh *lh, const struct lhi_acquire_target *want,
  * it.
  */
 int
-lhi_idempotency_valued(struct lh *lh, const struct lhi_acquire_request *ask,
+lhi_idempotency_set_value(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, struct lh_lease *lease)
 {
 	/* a cluster key's may not be this host's by now, or not yet for good */
 	int error;
 
-	lhi_cluster_check_cut(lh, lease);
+	lhi_cluster_check_shorten(lh, lease);
 	error = lh_verify(lh, lease);	/* its claim may be of another use */
 
 	if (error != 0 || ask->more->value == NULL ||
 	    req_who(q->state) == REQUEST_WHOLE)
 		return error;
-	error = lhi_lease_value_asked(lh, ask, lease);
+	error = lhi_lease_value_set_once(lh, ask, lease);
 	if (error == 0)
 		(void)lhi_request_move(&lh->v, q, REQ_GRANTED, REQUEST_WHOLE);
 	return error;
 }
 
 void
-lhi_idempotency_done(struct lh *lh, const struct lhi_acquire_request *ask,
+lhi_idempotency_finish(struct lh *lh, const struct lhi_acquire_request *ask,
     struct lhi_request *q, int error)
 {
 	lhi_point("request.done");
@@ -246,7 +247,7 @@ request_of_lease(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
 }
 
 void
-lhi_idempotency_leaves(struct lh *lh, const struct lh_lease *l,
+lhi_idempotency_begin_release(struct lh *lh, const struct lh_lease *l,
     struct lhi_request *q)
 {
 	q->r = NULL;
@@ -274,8 +275,8 @@ find_request_again(struct lh *lh, const struct lh_lease *l,
 }
 
 int
-lhi_idempotency_left(struct lh *lh, struct lh_lease *l, struct lhi_request *q,
-    int error)
+lhi_idempotency_end_release(struct lh *lh, struct lh_lease *l,
+    struct lhi_request *q, int error)
 {
 	bool others = false;
 

@@ -27,7 +27,7 @@ is_presentable(struct lh *lh, const struct lh_lease *l)
 }
 
 bool
-lhi_lease_orphaned(struct lh *lh, const struct lh_lease *l)
+lhi_lease_is_orphaned(struct lh *lh, const struct lh_lease *l)
 {
 	return l->id[0] != lh->sid && lhi_session_dead(&lh->v, l->id[0],
 	    false);
@@ -43,7 +43,7 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	if (l == NULL)
 		return lhi_fail(-EINVAL, "no lease was given (NULL)");
 	if (l->opaque == LEASE_RELEASED && (is_presentable(lh, l) ||
-	    lhi_lease_orphaned(lh, l)))
+	    lhi_lease_is_orphaned(lh, l)))
 		return -EALREADY;
 	h->lh = lh;
 	h->slot_ref = l->key;
@@ -62,8 +62,10 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	if (h->slot == NULL)
 		return lhi_fail(-EINVAL, "this is not a lease: its key was "
 		    "changed");
-	return !lhi_lease_orphaned(lh, l) ? 0 : lhi_fail(-ESTALE, "the lease "
-	    "is lost: its session has ended");
+	return !lhi_lease_is_orphaned(lh, l)
+		   ? 0
+		   : lhi_fail(-ESTALE, "the lease "
+				       "is lost: its session has ended");
 }
 
 int
@@ -94,7 +96,7 @@ lhi_lease_cause(const struct lhi_held *h)
 }
 
 int
-lhi_lease_lost(struct lh *lh, const struct lhi_held *h)
+lhi_lease_fail_lost(struct lh *lh, const struct lhi_held *h)
 {
 	static const char *const how[] = {
 		"was released, or ended otherwise",

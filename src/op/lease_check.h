@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A presented lease, checked: lease_check.c, lease_verify.c, lease_motion.c,
- * release.c. */
+/* A presented lease: found and checked (lease_check.c), verified
+ * (lease_verify.c), being converted or handed over (lease_motion.c). */
 #ifndef LHI_LEASE_CHECK_H
 #define LHI_LEASE_CHECK_H
 
@@ -22,24 +22,37 @@ struct lhi_held {
 };
 
 /*
- * Is this a lease?  0; -EINVAL (not a lease, or not in range), -EPERM (a forked
- * child); -ESTALE: its session has ended; -EALREADY: this struct was released.
+ * lease_check.c.  Finds the grant of a lease.  0; -EINVAL (not a lease, or not
+ * in range), -EPERM (a forked child); -ESTALE: its session has ended;
+ * -EALREADY: this struct was released.
  */
 int lhi_lease_find(struct lh *lh, const struct lh_lease *l,
     struct lhi_held *h);
 
 /*
- * And is it this attachment's, or a named session's?  The same, or -EPERM:
- * another session's.
+ * The same, and checks that the lease is this attachment's, or a named
+ * session's.  Also -EPERM: it is another session's.
  */
 int lhi_lease_check(struct lh *lh, const struct lh_lease *l,
     struct lhi_held *h);
 
+/* True if the lease's session, a named one, has ended. */
+bool lhi_lease_is_orphaned(struct lh *lh, const struct lh_lease *l);
+
 /*
- * Is the claim, in state st, in the use that this lease is of?  (id in full:
- * epoch and seq; and the token in full.)
+ * Returns how a lease that is lost has ended.  CAUSE_RELEASED: it was released,
+ * or it cannot be told any more.
  */
-bool lhi_lease_current(struct lh *lh, const struct lh_lease *l,
+enum lhi_cause lhi_lease_cause(const struct lhi_held *h);
+
+/* Fails with -ESTALE and a sentence that says how the lease was lost. */
+int lhi_lease_fail_lost(struct lh *lh, const struct lhi_held *h);
+
+/*
+ * lease_verify.c.  True if state st of the claim belongs to the lease's use of
+ * it (epoch, seq and token match in full).
+ */
+bool lhi_lease_is_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
 /* The use that a conversion or a hand-off moves a lease's claim to. */
@@ -50,115 +63,88 @@ lhi_lease_moved_seq(uint64_t id)
 }
 
 /*
- * And if it is not: is it held all the same, since somebody is, or was, in the
- * midst of converting it, or of handing it over?
+ * True if it is not current, and held all the same: a process is, or was when
+ * it was killed, converting it or handing it over.
  */
-bool lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
+bool lhi_lease_is_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
 /*
- * Of a claim that is a named session's (shm/session_named_end.c): it will move,
- * in the use that its keeper, we, is about to announce; it is moving, in the
- * state that we have made of it, if it still is in that; it is not any more.
+ * True if the key's word grants it now (a reader's grant is its claim's state,
+ * HELD; its word only has to be a shared one), and a cluster key's right is
+ * still valid.
  */
-void lhi_lease_will_move(struct lh *lh, uint32_t ci, uint64_t st);
-void lhi_lease_moves(const struct lhi_held *h, uint64_t moved);
-void lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st);
+bool lhi_lease_is_granted(const struct lhi_held *h);
 
 /*
- * Who began to convert it, or to hand it over, takes that back: the claim's
- * state, which he made `moved`, is `st` again, but for its deadline, which
- * another thread may have moved on.  False: the lease has ended meanwhile.
+ * Returns whether the lease holds its key, the claim's state being st: all of
+ * the above, and the deadline.  LEASE_MOVING: it does, in another use.
  */
-bool lhi_lease_unmove(const struct lhi_held *h, uint64_t moved, uint64_t st);
-
-/* Is `now` the state that he made, but for its deadline?  (For who has begun,
- * and for who has freed its word.) */
-bool lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq);
-
-/*
- * Does the key's word, now, grant it?  (A reader's grant is its claim's state,
- * HELD; its word only has to be somebody's shared one.)  And has the lease, if
- * it is of a cluster key, its right still?
- */
-bool lhi_lease_granted(const struct lhi_held *h);
-
-/* All of that, and the deadline: does it hold its key, the claim's state being
- * st?  MOVING: it does, but in another use (in motion). */
-enum lhi_lease_is { LEASE_OVER, LEASE_HELD, LEASE_MOVING };
-enum lhi_lease_is lhi_lease_now(struct lh *lh, const struct lh_lease *l,
+enum lhi_lease_status { LEASE_OVER, LEASE_HELD, LEASE_MOVING };
+enum lhi_lease_status lhi_lease_status(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st);
 
 /*
- * The lease is past its deadline, or lost, or has no right any more: make it so
- * for all (G3), and say so: -ESTALE with a sentence.  Settle: whatever its
- * right.  LIVES: it is held, since whoever else presents it was quicker to
- * extend it: to be looked at once more.
+ * Makes a lease end for all (G3) that is past its deadline, or lost, or without
+ * its right, and fails with -ESTALE and a sentence.  LEASE_LIVES: it is held,
+ * because another thread that presents it was quicker to extend it; look again.
+ * Settle: whatever its right.
  */
 enum { LEASE_LIVES = 1 };	/* beside 0 and -errno */
 int lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
+int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h);
 
-/* It is one: is it held?  0, LEASE_LIVES, -errno. */
+/* Returns 0 if the lease is held; LEASE_LIVES; -errno. */
 int lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
 /*
- * Its right, if it needs one, was just asked until when it is
- * (op/cluster_check.c):  is it held at a moment after that, so under that
- * right?  As above.
+ * The same after the caller has re-read the expiry of the cluster right, if the
+ * lease needs one: 0 if it is held at a moment after that, so under that right.
  */
-int lhi_lease_told(struct lh *lh, const struct lh_lease *l,
-    const struct lhi_held *h);
-int lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
+int lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
 /*
- * The lease's right has ended: the lease has, too, for good and for all (G9).
- * -ESTALE with a sentence.
+ * Ends, for good and for all (G9), a lease whose cluster right has ended, and
+ * fails with -ESTALE and a sentence.
  */
 int lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h);
 
-/* When does it end by itself, whatever its right? */
+/* Returns when the lease ends by itself, whatever its right. */
 int64_t lhi_lease_own_end_ns(struct lh *lh, const struct lh_lease *l);
 
-/* Has the lease's session, a named one, ended? */
-bool lhi_lease_orphaned(struct lh *lh, const struct lh_lease *l);
-
-/* It was released, the slow way: for who wants to know of every lease. */
-void lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
-    const struct lhi_held *h);
+/*
+ * lease_motion.c, for claims of named sessions; others need no mark.  Marks
+ * that claim ci will be moving in state st, which its keeper, the caller, is
+ * about to announce; that it is moving, if it still is in the state that the
+ * caller has made of it; that it moves no more.
+ */
+void lhi_lease_mark_claim_moving(struct lh *lh, uint32_t ci, uint64_t st);
+void lhi_lease_mark_moving(const struct lhi_held *h, uint64_t moved);
+void lhi_lease_clear_moving(struct lh *lh, uint32_t ci, uint64_t st);
 
 /*
- * Release the slow way (op/acquire_options.c): by `release`, and tell who else
- * keeps an account of the lease.
+ * Undoes a conversion or a hand-off that the caller has started: changes the
+ * claim's state from `moved` back to st; keeps a deadline that another thread
+ * has extended.  False: the lease has ended meanwhile.
  */
-int lhi_release_rare(struct lh *lh, struct lh_lease *l,
-    int (*release)(struct lh *lh, struct lh_lease *l));
+bool lhi_lease_undo_move(const struct lhi_held *h, uint64_t moved, uint64_t st);
 
-/* lh_release() in shared mode; without the accounts of others. */
-int lhi_release_shared(struct lh *lh, struct lh_lease *l);
-int lhi_release_reader(struct lh *lh, struct lh_lease *l);
+/* True if state `now` is the one of use seq that the caller has made, but for
+ * its deadline. */
+bool lhi_lease_is_moved(const struct lhi_held *h, uint64_t now, uint64_t seq);
 
-/* An acquire gives back what it was granted: nobody has been told of it. */
-int lhi_lease_give_back(struct lh *lh, struct lh_lease *l);
+/* break.c.  Returns 1 if another process has asked for the lease since the last
+ * call, 0, or -errno. */
+int lhi_lease_was_asked(struct lh *lh, const struct lh_lease *l);
 
-/*
- * How did a lease end that is lost?  CAUSE_RELEASED: it cannot be told any more
- * (or it was released).
- */
-enum lhi_cause lhi_lease_cause(const struct lhi_held *h);
-
-/* "It was lost", and why: -ESTALE with a sentence. */
-int lhi_lease_lost(struct lh *lh, const struct lhi_held *h);
-
-/* Has it been asked for since the last time?  1, 0; -errno. */
-int lhi_lease_asked(struct lh *lh, const struct lh_lease *l);
-
-/* Is l the lease that r remembers? */
+/* True if l is the lease that r remembers. */
 static inline bool
-lhi_lease_remembers(const struct lhi_claim_cache *m,
+lhi_lease_is_cached(const struct lhi_claim_cache *m,
     const struct lhi_cached_claim *r, const struct lh_lease *l,
     enum lhi_use use)
 {
@@ -174,9 +160,9 @@ lhi_lease_remembers(const struct lhi_claim_cache *m,
 	    likely(l->key == sh64_own(&m->claims[r - m->rec].slot_ref));
 }
 
-/* What this thread's claim cache remembers of the lease, or NULL. */
+/* Returns what this thread's claim cache remembers of the lease, or NULL. */
 static inline struct lhi_cached_claim *
-lhi_lease_remembered(struct lh *lh, struct lhi_claim_cache *m,
+lhi_lease_cached_claim(struct lh *lh, struct lhi_claim_cache *m,
     const struct lh_lease *l, enum lhi_use use)
 {
 	uint32_t bit;
@@ -185,7 +171,7 @@ lhi_lease_remembered(struct lh *lh, struct lhi_claim_cache *m,
 		return NULL;
 	bit = lid_claim(l->id[1]) - m->base;
 	return bit < SHM_GROUP &&
-	    lhi_lease_remembers(m, &m->rec[bit], l, use) ? &m->rec[bit] : NULL;
+	    lhi_lease_is_cached(m, &m->rec[bit], l, use) ? &m->rec[bit] : NULL;
 }
 
 #endif

@@ -19,7 +19,7 @@
 #include "shm/session_named.h"
 
 void
-lhi_lease_will_move(struct lh *lh, uint32_t ci, uint64_t st)
+lhi_lease_mark_claim_moving(struct lh *lh, uint32_t ci, uint64_t st)
 {
 	shm_u32 *flags = &lh->v.claims[ci].wflags;
 	uint32_t was;
@@ -35,7 +35,7 @@ lhi_lease_will_move(struct lh *lh, uint32_t ci, uint64_t st)
 }
 
 void
-lhi_lease_moves(const struct lhi_held *h, uint64_t moved)
+lhi_lease_mark_moving(const struct lhi_held *h, uint64_t moved)
 {
 	shm_u32 *flags = &h->claim->wflags;
 	uint32_t was;
@@ -46,7 +46,7 @@ lhi_lease_moves(const struct lhi_held *h, uint64_t moved)
 	 * moves first, and the swap of what was there before fails */
 	do {
 		was = sh32_load(flags);
-		if (!lhi_lease_moved(h, sh64_load(&h->claim->state),
+		if (!lhi_lease_is_moved(h, sh64_load(&h->claim->state),
 		    state_seq(moved)) && !lhi_mutant_on(moves_ended))
 			return;		/* it has ended */
 	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
@@ -55,7 +55,7 @@ lhi_lease_moves(const struct lhi_held *h, uint64_t moved)
 }
 
 void
-lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st)
+lhi_lease_clear_moving(struct lh *lh, uint32_t ci, uint64_t st)
 {
 	struct shm_claim *c = &lh->v.claims[ci];
 	shm_u32 *flags = &c->wflags;
@@ -72,19 +72,19 @@ lhi_lease_at_rest(struct lh *lh, uint32_t ci, uint64_t st)
 }
 
 bool
-lhi_lease_moved(const struct lhi_held *h, uint64_t now, uint64_t seq)
+lhi_lease_is_moved(const struct lhi_held *h, uint64_t now, uint64_t seq)
 {
 	return state_held(now) && state_seq(now) == seq &&
 	    sh64_load(&h->claim->since) == h->since;
 }
 
 bool
-lhi_lease_unmove(const struct lhi_held *h, uint64_t moved, uint64_t st)
+lhi_lease_undo_move(const struct lhi_held *h, uint64_t moved, uint64_t st)
 {
 	uint64_t now;
 
 	while (now = sh64_load(&h->claim->state),
-	    lhi_lease_moved(h, now, state_seq(moved))) {
+	    lhi_lease_is_moved(h, now, state_seq(moved))) {
 		if (sh64_cas(&h->claim->state, now, state_make(state_st(st),
 		    state_seq(st), state_deadline(now))))
 			return true;

@@ -44,8 +44,8 @@ is_holder(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h)
 {
 	uint64_t st = sh64_load(&h->claim->state);
 
-	return lhi_lease_now(lh, l, h, st) != LEASE_OVER &&
-	    !lhi_lease_orphaned(lh, l);
+	return lhi_lease_status(lh, l, h, st) != LEASE_OVER &&
+	    !lhi_lease_is_orphaned(lh, l);
 }
 
 /* 0, LEASE_LIVES, -errno. */
@@ -118,7 +118,7 @@ is_value_of(struct lh *lh, const struct lh_lease *l)
 }
 
 int
-lhi_lease_value_asked(struct lh *lh, const struct lhi_acquire_request *ask,
+lhi_lease_value_set_once(struct lh *lh, const struct lhi_acquire_request *ask,
     const struct lh_lease *lease)
 {
 	const struct lh_acquire_more *m = ask->more;

@@ -77,7 +77,7 @@ is_granted_by_word(const struct lhi_held *h)
 }
 
 bool
-lhi_lease_current(struct lh *lh, const struct lh_lease *l,
+lhi_lease_is_current(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st)
 {
 	if (lhi_mutant_on(use_number))
@@ -93,14 +93,14 @@ lhi_lease_current(struct lh *lh, const struct lh_lease *l,
 }
 
 bool
-lhi_lease_granted(const struct lhi_held *h)
+lhi_lease_is_granted(const struct lhi_held *h)
 {
-	return lhi_cluster_check_of(h) &&
+	return lhi_cluster_check_lease(h) &&
 	       is_granted_by_word(h); /* cluster_check.c, I1 */
 }
 
 bool
-lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
+lhi_lease_is_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st)
 {
 	return state_held(st) &&
@@ -115,14 +115,14 @@ lhi_lease_in_motion(struct lh *lh, const struct lh_lease *l,
 	       is_granted_by_word(h);
 }
 
-enum lhi_lease_is
-lhi_lease_now(struct lh *lh, const struct lh_lease *l,
+enum lhi_lease_status
+lhi_lease_status(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h, uint64_t st)
 {
-	bool current = lhi_lease_current(lh, l, h, st);
+	bool current = lhi_lease_is_current(lh, l, h, st);
 
-	if ((!current && !lhi_lease_in_motion(lh, l, h, st)) ||
-	    !lhi_lease_granted(h) ||
+	if ((!current && !lhi_lease_is_moving(lh, l, h, st)) ||
+	    !lhi_lease_is_granted(h) ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return LEASE_OVER;
 	return current ? LEASE_HELD : LEASE_MOVING;
@@ -137,8 +137,8 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 
 	if (!h->shared && sh64_load(&h->slot->word) == h->word) {
 		(void)lhi_lock_settle(&lh->v, h->slot, now, 0, &w);
-	} else if (h->shared && (lhi_lease_current(lh, l, h, st) ||
-	    lhi_lease_in_motion(lh, l, h, st))) {
+	} else if (h->shared && (lhi_lease_is_current(lh, l, h, st) ||
+	    lhi_lease_is_moving(lh, l, h, st))) {
 		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)) &&
 		    lhi_claim_mark(&lh->v, h->claim, l->id[0], st, ST_EXPIRED,
 		    state_deadline(st)) == 0)
@@ -151,8 +151,10 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 	}
 	/* the deadline that had passed may be one of before */
 	st = sh64_load(&h->claim->state);
-	return lhi_lease_now(lh, l, h, st) != LEASE_OVER &&
-	    !lhi_lease_orphaned(lh, l) ? LEASE_LIVES : lhi_lease_lost(lh, h);
+	return lhi_lease_status(lh, l, h, st) != LEASE_OVER &&
+		       !lhi_lease_is_orphaned(lh, l)
+		   ? LEASE_LIVES
+		   : lhi_lease_fail_lost(lh, h);
 }
 
 int
@@ -165,8 +167,8 @@ lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
 	/* another thread may be extending it, or converting it; ids come again,
 	 * words do not: that after the state (shm/lock_word.c, I2) */
 	while (st = sh64_load(&h->claim->state),
-	    (lhi_lease_current(lh, l, h, st) ||
-	    lhi_lease_in_motion(lh, l, h, st)) &&
+	    (lhi_lease_is_current(lh, l, h, st) ||
+	    lhi_lease_is_moving(lh, l, h, st)) &&
 	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
 		int e = lhi_claim_mark(&lh->v, h->claim, l->id[0], st,
 		    ST_EXPIRED, 0);
@@ -193,7 +195,7 @@ int
 lhi_lease_enforce(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	return lhi_cluster_check_of(h) ? lhi_lease_settle(lh, l, h) :
+	return lhi_cluster_check_lease(h) ? lhi_lease_settle(lh, l, h) :
 	    lhi_lease_lose_right(lh, l, h);
 }
 
@@ -203,23 +205,24 @@ lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
 {
 	uint64_t st;
 
-	if (!lhi_cluster_check_of(h)) /* cluster_check.c, I1: before the rest */
+	if (!lhi_cluster_check_lease(h)) /* cluster_check.c, I1: before the rest
+					  */
 		return lhi_lease_lose_right(lh, l, h);
 	st = sh64_load(&h->claim->state);
-	if ((!lhi_lease_current(lh, l, h, st) &&
-	    !lhi_lease_in_motion(lh, l, h, st)) ||
+	if ((!lhi_lease_is_current(lh, l, h, st) &&
+	    !lhi_lease_is_moving(lh, l, h, st)) ||
 	    !is_granted_by_word(h) ||
 	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
 		return lhi_lease_enforce(lh, l, h);
 	/* a named session's end, after the last look at word and claim, too */
-	return lhi_lease_orphaned(lh, l) ? lhi_lease_lost(lh, h) : 0;
+	return lhi_lease_is_orphaned(lh, l) ? lhi_lease_fail_lost(lh, h) : 0;
 }
 
 int
-lhi_lease_told(struct lh *lh, const struct lh_lease *l,
+lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	return lhi_cluster_check_needed(lh, h->slot)
+	return lhi_cluster_check_is_needed(lh, h->slot)
 		   ? lhi_lease_verify(lh, l, h)
 		   : 0;
 }
@@ -250,6 +253,6 @@ lhi_lease_own_end_ns(struct lh *lh, const struct lh_lease *l)
 	    lhi_lease_find(lh, l, &h) != 0)
 		return l->expires_ns;
 	st = sh64_load(&h.claim->state);
-	return lhi_lease_current(lh, l, &h, st) ? lhi_ends_ns(&lh->v, st) :
+	return lhi_lease_is_current(lh, l, &h, st) ? lhi_ends_ns(&lh->v, st) :
 	    l->expires_ns;
 }

@@ -183,7 +183,8 @@ lhi_policy_tend_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 }
 
 int64_t
-lhi_policy_look_ns(struct lhi_view *v, uint32_t ci, uint64_t st, int64_t now_ns)
+lhi_policy_next_look_ns(struct lhi_view *v, uint32_t ci, uint64_t st,
+    int64_t now_ns)
 {
 	int64_t end = lhi_ends_ns(v, st);
 	int64_t early = end - ttl_ns(&v->claims[ci]) / 2;

@@ -35,7 +35,7 @@ void lhi_policy_tend_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
  * Claim ci being held in state st: when, after now_ns, should who waits for its
  * end look again?  At its deadline, or early enough to move that on.
  */
-int64_t lhi_policy_look_ns(struct lhi_view *v, uint32_t ci, uint64_t st,
+int64_t lhi_policy_next_look_ns(struct lhi_view *v, uint32_t ci, uint64_t st,
     int64_t now_ns);
 
 #endif

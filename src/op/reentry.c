@@ -114,7 +114,8 @@ drop_hold(struct lh *lh, struct hold *h)
 
 /*
  * Is its claim in another use by now?  Then nobody will ever ask for it.  (Not
- * if it is being converted: lhi_reentry_follow() comes when that is done.)
+ * if it is being converted: lhi_reentry_replace_lease() comes when that is
+ * done.)
  */
 static bool
 is_hold_over(struct lh *lh, const struct hold *h)
@@ -211,7 +212,7 @@ verify_lease(struct lh *lh, struct lh_lease *lease)
 	if (error != 0)
 		return error;
 	do {
-		lease->expires_ns = lhi_cluster_check_cut_ns(&h,
+		lease->expires_ns = lhi_cluster_check_end_ns(&h,
 		    lhi_ends_ns(&lh->v, sh64_load(&h.claim->state)));
 		error = lhi_lease_verify(lh, lease, &h);
 		if (lhi_mutant_on(end_of_another))
@@ -222,7 +223,7 @@ verify_lease(struct lh *lh, struct lh_lease *lease)
 }
 
 /* It is not held as it was: because a thread of this attachment is converting
- * it, which is still to be told here (lhi_reentry_follow())? */
+ * it, which is still to be told here (lhi_reentry_replace_lease())? */
 static bool
 is_moving(struct lh *lh, const struct lh_lease *lease)
 {
@@ -270,7 +271,7 @@ forget_lease(struct lh *lh, uint64_t id)
 }
 
 void
-lhi_reentry_told(struct lh *lh, const struct lhi_key_name *name,
+lhi_reentry_finish(struct lh *lh, const struct lhi_key_name *name,
     const char *holder, const struct lh_lease *lease)
 {
 	struct hold *h;
@@ -294,7 +295,7 @@ acquire_first(struct lh *lh, struct lhi_acquire_target *want,
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = fn(lh, want, ask, lease);
-	lhi_reentry_told(lh, want->name, ask->more->holder,
+	lhi_reentry_finish(lh, want->name, ask->more->holder,
 	    error == 0 ? lease : NULL);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
@@ -308,19 +309,19 @@ wait_for_hold(struct lh *lh, const struct lhi_acquire_request *ask)
 	if (ask->try_only)
 		return lhi_fail(-EAGAIN, "this holder is just waiting for the "
 		    "key in another thread");
-	if (lhi_cancelled(ask->cancel))
+	if (lhi_cancel_is_set(ask->cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled");
 	if (lhi_now_ns(&lh->v) >= ask->until_ns)
 		return lhi_fail(-ETIMEDOUT, "this holder waits for the key in "
 		    "another thread, and has not got it in time");
 	(void)nanosleep(&ts, NULL);
-	return ask->chore != NULL &&
-	    lhi_now_ns(&lh->v) >= ask->chore->at_ns ?
-	    ask->chore->run(ask->chore) : 0;
+	return ask->callback != NULL &&
+	    lhi_now_ns(&lh->v) >= ask->callback->at_ns ?
+	    ask->callback->run(ask->callback) : 0;
 }
 
 int
-lhi_reentry_ask(struct lh *lh, const struct lhi_key_name *name,
+lhi_reentry_enter(struct lh *lh, const struct lhi_key_name *name,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
 	uint64_t hash = hash_of_hold(name, ask->more->holder);
@@ -366,7 +367,7 @@ lhi_reentry_acquire(struct lh *lh, struct lhi_acquire_target *want,
 {
 	int found, error;
 
-	while ((found = lhi_reentry_ask(lh, want->name, ask, lease)) ==
+	while ((found = lhi_reentry_enter(lh, want->name, ask, lease)) ==
 	    HOLDER_WAITS) {
 		error = wait_for_hold(lh, ask);
 		if (error != 0)
@@ -377,7 +378,7 @@ lhi_reentry_acquire(struct lh *lh, struct lhi_acquire_target *want,
 }
 
 bool
-lhi_reentry_stays(struct lh *lh, struct lh_lease *l)
+lhi_reentry_leave(struct lh *lh, struct lh_lease *l)
 {
 	struct hold *h;
 	bool stays = false;
@@ -402,7 +403,7 @@ lhi_reentry_stays(struct lh *lh, struct lh_lease *l)
 }
 
 void
-lhi_reentry_moves(struct lh *lh, uint64_t id, bool begins)
+lhi_reentry_set_moving(struct lh *lh, uint64_t id, bool begins)
 {
 	struct hold *h;
 
@@ -418,7 +419,7 @@ lhi_reentry_moves(struct lh *lh, uint64_t id, bool begins)
 }
 
 void
-lhi_reentry_follow(struct lh *lh, uint64_t id, const struct lh_lease *to)
+lhi_reentry_replace_lease(struct lh *lh, uint64_t id, const struct lh_lease *to)
 {
 	struct hold **p, *h;
 

@@ -19,7 +19,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
-#include "op/lease_check.h"
+#include "op/release.h"
 #include "proc/claim_cache.h"
 #include "shm/counters.h"
 #include "shm/events.h"
@@ -39,7 +39,7 @@ free_claim(const struct lhi_held *h)
 	/* an extension may be under way in another thread: follow the state */
 	while (st = sh64_load(&h->claim->state), (state_held(st) &&
 	    state_seq(st) == lid_seq(h->id)) ||
-	    lhi_lease_moved(h, st, lhi_lease_moved_seq(h->id))) {
+	    lhi_lease_is_moved(h, st, lhi_lease_moved_seq(h->id))) {
 		if (sh64_cas(&h->claim->state, st,
 		    state_make(ST_FREE, state_seq(st), 0)))
 			return true;
@@ -65,7 +65,7 @@ mark_moving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 	do {
 		was = sh32_load(flags);
 		if ((was & MOVING_MASK) == lhi_named_mark(st) ||
-		    !lhi_lease_moved(h, sh64_load(&h->claim->state),
+		    !lhi_lease_is_moved(h, sh64_load(&h->claim->state),
 		    state_seq(st)))
 			return;
 	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
@@ -85,7 +85,7 @@ is_reclaimed(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 {
 	uint64_t now = sh64_load(&h->claim->state);
 
-	if (l->id[0] == lh->sid || lhi_lease_orphaned(lh, l))
+	if (l->id[0] == lh->sid || lhi_lease_is_orphaned(lh, l))
 		return false;
 	return (state_st(now) == ST_FREE || (state_seq(now) !=
 	    lid_seq(h->id) && state_seq(now) != lhi_lease_moved_seq(h->id))) &&
@@ -105,8 +105,8 @@ release_any(struct lh *lh, struct lh_lease *l)
 	if (error != 0)
 		return error == -EALREADY ? 0 : error;
 	st = sh64_load(&h.claim->state);
-	held = lhi_lease_current(lh, l, &h, st) ||
-	    lhi_lease_in_motion(lh, l, &h, st);
+	held = lhi_lease_is_current(lh, l, &h, st) ||
+	    lhi_lease_is_moving(lh, l, &h, st);
 	if (held)
 		mark_moving(lh, &h, st);
 	if (!held || !sh64_cas(&h.slot->word, h.word, lhi_free_word(h.slot,
@@ -114,7 +114,7 @@ release_any(struct lh *lh, struct lh_lease *l)
 		if (lhi_mutant_on(loser_frees))
 			sh64_store(&h.claim->state,
 			    state_make(ST_FREE, state_seq(st), 0));
-		return lhi_lease_lost(lh, &h);
+		return lhi_lease_fail_lost(lh, &h);
 	}
 	lhi_point("release.word_freed");
 	freed = free_claim(&h);
@@ -124,9 +124,10 @@ release_any(struct lh *lh, struct lh_lease *l)
 		lhi_claim_cache_put(m, (int)(h.ci - m->base));
 	lhi_queue_wake_first(&lh->v, h.slot);
 	if (!freed && !is_reclaimed(lh, l, &h, st))
-		return lhi_lease_lost(lh, &h);	/* it had expired unnoticed */
+		return lhi_lease_fail_lost(lh,
+		    &h); /* it had expired unnoticed */
 	l->opaque = LEASE_RELEASED;
-	lhi_lease_ended(lh, l, &h);
+	lhi_release_record(lh, l, &h);
 	return 0;
 }
 
@@ -140,7 +141,7 @@ lhi_lease_give_back(struct lh *lh, struct lh_lease *l)
 static __attribute__((noinline)) int
 release_slow(struct lh *lh, struct lh_lease *l)
 {
-	return lhi_release_rare(lh, l, release_any);
+	return lhi_release_slow(lh, l, release_any);
 }
 
 /* The word was ours to free, but the lease had been made to expire. */
@@ -206,10 +207,10 @@ release_other(struct lh *lh, struct lh_lease *l)
 
 	if (l != NULL && l->mode == LH_SHARED)
 		return lhi_release_shared(lh, l);
-	r = lhi_lease_remembered(lh, m, l, CACHED_HELD);
+	r = lhi_lease_cached_claim(lh, m, l, CACHED_HELD);
 	if (r != NULL)
 		return release_own(m, r, l, 0);
-	r = lhi_lease_remembered(lh, m, l, CACHED_LENT);
+	r = lhi_lease_cached_claim(lh, m, l, CACHED_LENT);
 	return r == NULL ? release_slow(lh, l) :
 	    release_own(m, r, l, FREE_CLUSTER);
 }
@@ -221,7 +222,7 @@ lh_release(struct lh *lh, struct lh_lease *l)
 
 	/* as in acquire: the usual case with a constant claim number */
 	if (unlikely(l == NULL) || unlikely(m->lh != lh) ||
-	    unlikely(!lhi_lease_remembers(m, &m->rec[0], l, CACHED_HELD)))
+	    unlikely(!lhi_lease_is_cached(m, &m->rec[0], l, CACHED_HELD)))
 		return release_other(lh, l);
 	return release_own(m, &m->rec[0], l, 0);
 }

@@ -12,13 +12,13 @@
  * way: acquire_options.c.)
  */
 #include "op/idempotency.h"
-#include "op/lease_check.h"
 #include "op/reentry.h"
+#include "op/release.h"
 #include "shm/counters.h"
 #include "shm/events.h"
 
 void
-lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
+lhi_release_record(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	struct timespec ts;
@@ -35,13 +35,13 @@ lhi_lease_ended(struct lh *lh, const struct lh_lease *l,
 }
 
 int
-lhi_release_rare(struct lh *lh, struct lh_lease *l,
+lhi_release_slow(struct lh *lh, struct lh_lease *l,
     int (*release)(struct lh *lh, struct lh_lease *l))
 {
 	struct lhi_request q;
 
-	if (lhi_reentry_stays(lh, l))
+	if (lhi_reentry_leave(lh, l))
 		return 0;
-	lhi_idempotency_leaves(lh, l, &q);
-	return lhi_idempotency_left(lh, l, &q, release(lh, l));
+	lhi_idempotency_begin_release(lh, l, &q);
+	return lhi_idempotency_end_release(lh, l, &q, release(lh, l));
 }

@@ -19,7 +19,7 @@
  * revokes; after the ending one, a terminal claim, which anyone takes out.
  */
 #include <errno.h>
-#include "op/lease_check.h"
+#include "op/release.h"
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/wait_queue.h"
@@ -143,8 +143,8 @@ leave_moving(struct lh *lh, const struct lh_lease *l,
 
 	do {
 		st = sh64_load(&c->state);
-		if (!lhi_lease_current(lh, l, h, st) &&
-		    !lhi_lease_in_motion(lh, l, h, st))
+		if (!lhi_lease_is_current(lh, l, h, st) &&
+		    !lhi_lease_is_moving(lh, l, h, st))
 			return false;
 	} while (!sh64_cas(&c->state, st,
 	    state_make(ST_REVOKED, state_seq(st), 0)));
@@ -166,16 +166,16 @@ lhi_release_reader(struct lh *lh, struct lh_lease *l)
 	/* another thread may present the same lease, and the owner use the
 	 * claim again: so the claim first, by a swap; the word follows */
 	if (!leave_moving(lh, l, &h))
-		return lhi_lease_lost(lh, &h);
+		return lhi_lease_fail_lost(lh, &h);
 	l->opaque = LEASE_RELEASED;
-	lhi_lease_ended(lh, l, &h);
+	lhi_release_record(lh, l, &h);
 	return 0;
 }
 
 static __attribute__((noinline)) int
 release_shared_slow(struct lh *lh, struct lh_lease *l)
 {
-	return lhi_release_rare(lh, l, lhi_release_reader);
+	return lhi_release_slow(lh, l, lhi_release_reader);
 }
 
 /* By the thread that acquired it, when it was not the only reader. */

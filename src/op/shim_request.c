@@ -85,7 +85,7 @@ send_again(struct lhi_shim_request *p, int why)
 		    "want to be asked by this process");
 	p->again = true;
 	error = send_question(p);
-	return error != 0 ? error : PLEA_OPEN;
+	return error != 0 ? error : SHIM_REQUEST_OPEN;
 }
 
 static bool
@@ -111,9 +111,12 @@ lhi_shim_request_look(struct lhi_shim_request *p)
 	}
 	if (error != -EAGAIN)
 		return send_again(p, error);
-	return !is_silent(p) ? PLEA_OPEN : lhi_fail(-EHOSTUNREACH, "the shim "
-	    "says nothing, and has not renewed this host's session with the "
-	    "cluster: is leasehold-shimd stopped?");
+	return !is_silent(p) ? SHIM_REQUEST_OPEN
+			     : lhi_fail(-EHOSTUNREACH,
+				   "the shim "
+				   "says nothing, and has not renewed this "
+				   "host's session with the "
+				   "cluster: is leasehold-shimd stopped?");
 }
 
 /* What else is due; how long may be slept. */
@@ -124,7 +127,7 @@ check_limits(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
 	int64_t now = lhi_now_ns(&p->lh->v);
 
 	*ns = LOOK_NS;
-	if (lhi_cancelled(w->cancel))
+	if (lhi_cancel_is_set(w->cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled while the "
 		    "shim was asked");
 	if (now >= w->until_ns)
@@ -133,14 +136,14 @@ check_limits(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
 		*ns = w->until_ns - now;
 	if (lhi_view_retired(&p->lh->v))
 		return lhi_view_fresh(&p->lh->v);
-	if (w->chore == NULL)
+	if (w->callback == NULL)
 		return 0;
-	if (w->chore->at_ns - now < *ns)
-		*ns = w->chore->at_ns - now;
+	if (w->callback->at_ns - now < *ns)
+		*ns = w->callback->at_ns - now;
 	if (*ns > 0)
 		return 0;
 	*ns = 0;
-	return w->chore->run(w->chore);
+	return w->callback->run(w->callback);
 }
 
 static int
@@ -152,7 +155,7 @@ await_answer(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
 	int64_t ns;
 	int error;
 
-	while ((error = lhi_shim_request_look(p)) == PLEA_OPEN) {
+	while ((error = lhi_shim_request_look(p)) == SHIM_REQUEST_OPEN) {
 		error = check_limits(p, w, &ns);
 		if (error != 0)
 			return error;

@@ -6,7 +6,7 @@
 #include "op/acquire.h"
 #include "proc/shim_client.h"
 
-#define PLEA_OPEN 1		/* beside 0 and -errno: no answer yet */
+#define SHIM_REQUEST_OPEN 1		/* beside 0 and -errno: no answer yet */
 
 struct lhi_shim_request {
 	struct lh *lh;
@@ -22,7 +22,7 @@ struct lhi_shim_request {
 struct lhi_shim_request_wait {
 	int64_t until_ns;	/* the table's clock */
 	struct lh_cancel *cancel;	/* or NULL */
-	struct lhi_wait_callback *chore;	/* or NULL */
+	struct lhi_wait_callback *callback;	/* or NULL */
 };
 
 /* Ask p->question, of p->lh.  0; -EHOSTUNREACH, -ENOMEM, -EMFILE, -ENFILE;
@@ -30,11 +30,11 @@ struct lhi_shim_request_wait {
 int lhi_shim_request_begin(struct lhi_shim_request *p);
 
 /* Has it been answered?  0, and p->answer says how, which is valid until it is
- * ended; PLEA_OPEN; -EHOSTUNREACH: it will not be. */
+ * ended; SHIM_REQUEST_OPEN; -EHOSTUNREACH: it will not be. */
 int lhi_shim_request_look(struct lhi_shim_request *p);
 
 /* Until it has.  Also -ETIMEDOUT, -ECANCELED, -ESTALE (the table), and what the
- * chore says. */
+ * callback says. */
 int lhi_shim_request_await(struct lhi_shim_request *p, const struct
     lhi_shim_request_wait *w);
 

@@ -173,7 +173,7 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 	struct lhi_view *v = &lh->v;
 	struct search f = { .s = ref->slot, .token = token,
 	    .gen = (uint32_t)(ref->slot_ref >> 32) };
-	bool needed = lhi_cluster_check_needed(lh, ref->slot), read, all;
+	bool needed = lhi_cluster_check_is_needed(lh, ref->slot), read, all;
 	int mode;
 
 	for (int i = 0; i < LOOKS; i++) {

@@ -238,7 +238,7 @@ sleep_parked(struct upgrade *u)
 	/* and with: a reader's way out of the chain, then its look at park */
 	if (error == 0 && !lhi_readers_sole(u->h.claim, u->h.ci,
 	    sh64_load_sc(&u->h.slot->word)) &&
-	    !lhi_cancelled(u->ask->cancel) && !lhi_queue_is_out(v, u->ci)) {
+	    !lhi_cancel_is_set(u->ask->cancel) && !lhi_queue_is_out(v, u->ci)) {
 		until = choose_wake_time(u);
 		if (v->clock != CLOCK_MONOTONIC)
 			until += lhi_clock_ns(CLOCK_MONOTONIC) - now_ns(u);
@@ -268,7 +268,7 @@ wait_until_alone(struct upgrade *u)
 		if (error != WAITING)
 			return error;
 		lhi_point("upgrade.looked");
-		if (lhi_cancelled(u->ask->cancel))
+		if (lhi_cancel_is_set(u->ask->cancel))
 			return fail_busy(u, -ECANCELED);
 		if (now_ns(u) >= u->ask->until_ns)
 			return fail_busy(u, -ETIMEDOUT);
@@ -336,7 +336,7 @@ wait_upgrade(struct upgrade *u)
 		return u->bit;
 	u->ci = u->m->base + (uint32_t)u->bit;
 	u->c = &u->m->claims[u->bit];
-	/* as in lhi_wait_acquire(): no way out through cancellation points */
+	/* as in lhi_acquire_wait(): no way out through cancellation points */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	atomic_fetch_add(&u->lh->waiting, 1);
 	lhi_cancel_join(u->ask->cancel, &me, &u->c->park);
@@ -349,7 +349,7 @@ wait_upgrade(struct upgrade *u)
 		count_outcome(u, error);
 	leave_queue(u);
 	if (error != 0 && u->ask->explain)
-		lhi_explain_closer();
+		lhi_explain_finish();
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

@@ -76,7 +76,7 @@ await_free(struct vacancy *a)
 			held = find_holder(a, &slot, &w);
 		if (held <= 0)
 			return held;
-		if (lhi_cancelled(a->ask.cancel))
+		if (lhi_cancel_is_set(a->ask.cancel))
 			return lhi_busy_detail_fail(v, slot, w, -ECANCELED);
 		if (a->ask.try_only)
 			return lhi_busy_detail_fail(v, slot, w, -EAGAIN);
@@ -100,7 +100,7 @@ lh_wait_free(struct lh *lh, const char *key,
 		error = lhi_acquire_request_set(&lh->v, &a.ask, opts);
 	if (error != 0)
 		return error;
-	if (lhi_cancelled(a.ask.cancel))
+	if (lhi_cancel_is_set(a.ask.cancel))
 		return lhi_fail(-ECANCELED, "the wait was cancelled before it "
 		    "began");
 	sh32_store_rlx(&a.park, PARK_ASLEEP);

@@ -187,7 +187,7 @@ scan_claims(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 		if (state_live(st) && now_ns < end) {
 			lhi_policy_tend(&r->v, ci, st, now_ns);
 			st = sh64_load(state);
-			end = lhi_policy_look_ns(&r->v, ci, st, now_ns);
+			end = lhi_policy_next_look_ns(&r->v, ci, st, now_ns);
 		}
 		if (now_ns >= end)
 			end = now_ns + LEFT_NS;
