@@ -25,6 +25,9 @@
 
 #define DEFAULT_TTL_MS INT64_C(30000)
 
+/* No caller presents it, not even one that presents NULL. */
+#define NO_TABLE ((struct lh *)1)
+
 /*
  * A claim as its claim cache remembers it: what the next acquire and a release
  * need, in memory that only this thread writes.
@@ -84,7 +87,8 @@ lhi_pair_store(void *to, lhi_pair p)
 struct lhi_claim_cache {
 	lhi_pair head;		/* of a lease: mode and notes, session id */
 	lhi_pair span;		/* of a lease: begins now_ns, ends then */
-	struct lh *usual;	/* lh, while ttl_ms is the default one */
+	struct lh *usual;	/* lh, while ttl_ms is the default one;
+				 * else NO_TABLE */
 	struct shm_claim *claims; /* of the group in use */
 	uint64_t ceiling;	/* of tokens, seen earlier: it only rises */
 	/* the coarse clock at the last look, and what follows from it for a

@@ -59,7 +59,7 @@ static void
 set_lh(struct lhi_claim_cache *m, struct lh *lh)
 {
 	__atomic_store_n(&m->lh, lh, __ATOMIC_RELAXED);
-	__atomic_store_n(&m->usual, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->usual, NO_TABLE, __ATOMIC_RELAXED);
 }
 
 /* Behind the parked ones. */
@@ -430,7 +430,7 @@ watch(struct lhi_claim_cache *m)
 	m->watched = lhi_view_watched(&m->lh->v);
 	if (!m->watched)
 		return;
-	m->usual = NULL;
+	m->usual = NO_TABLE;
 	m->ttl_ms = -1;
 	for (struct lhi_cached_claim *r = m->rec; r < m->rec + SHM_GROUP; r++)
 		if (r->use == CACHED_HELD || r->use == CACHED_LENT ||
@@ -477,7 +477,7 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 	m->tick_nsec = ts->tv_nsec;
 	m->ttl_ms = ttl_ms;
 	tell_reaper(m);
-	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NULL;
+	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NO_TABLE;
 	/* the other clock has no coarse reading; this one came after ts, and
 	 * before whatever is granted while that stands */
 	now = v->clock == CLOCK_MONOTONIC ? lhi_timespec_ns(ts) :

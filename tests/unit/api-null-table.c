@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: no table at all (NULL) is refused, with a reason, by every call on a
- * lease, also where the calling thread's own memory of leases is of no table
- * and full of zeroes, as such a lease is: in a thread that has never used one,
- * in a forked child, and after the attachment was closed.
+ * G1, G12 (finding A15): no table at all (NULL) is refused, with a reason, by
+ * every call that acquires and by every call on a lease, also where the calling
+ * thread's own memory of leases is of no table and full of zeroes, as such a
+ * lease is: in a thread that has never used one, in a forked child, and after
+ * the attachment was closed.
  *
  * Each presents a zeroed lease, one that nobody ever had, and one that was good
  * in its time; in a process of its own, because the other answer is a crash.
@@ -34,11 +35,31 @@ refused(const struct lh_lease *l, const char *what)
 	ok(memcmp(&copy, l, sizeof(copy)) == 0, "nothing changed: %s", what);
 }
 
+/* Each way of acquiring, with the keys that this thread used last. */
+static void
+nothing_acquired(void)
+{
+	static const char *const keys[] = { "mine", "k", "other" };
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease l;
+
+	for (int i = 0; i < 3; i++) {
+		is(lh_acquire(NULL, keys[i], NULL, &l), -EINVAL, "acquire %s",
+		    keys[i]);
+		ok(t_has_detail(), "with a reason");
+		is(lh_acquire(NULL, keys[i], &o, &l), -EINVAL,
+		    "acquire %s with options", keys[i]);
+	}
+	is(lh_key_acquire(NULL, NULL, &l), -EINVAL, "acquire no opened key");
+}
+
 static void *
 present(void *arg)
 {
 	const struct lh_lease *good = arg;
 	struct lh_lease l;
+
+	nothing_acquired();
 
 	memset(&l, 0, sizeof(l));
 	refused(&l, "zeroes");
