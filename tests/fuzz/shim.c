@@ -167,7 +167,7 @@ read_state(const struct fuzz_input *in)
 	struct kv_mark m;
 
 	put_file(in);
-	if (state_read(path, &m, why) != 0) {
+	if (shim_state_read(path, &m, why) != 0) {
 		if (why[0] == '\0' || m.cluster != 0 || m.revision != 0)
 			fuzz_finding("refused, but used, or nobody says why");
 		return;
@@ -187,7 +187,7 @@ read_conf(const struct fuzz_input *in)
 	put_file(in);
 	memset(&c, 'x', sizeof(c));
 	before = c;
-	if (conf_load(&c, &args, error) != 0) {
+	if (shim_conf_load(&c, &args, error) != 0) {
 		if (error[0] == '\0' || memchr(error, '\0', sizeof(error)) ==
 		    NULL || memcmp(&c, &before, sizeof(c)) != 0)
 			fuzz_finding("refused, but used, or nobody says why");
@@ -218,11 +218,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pack(&in);
 		break;
 	case 1:
-		fuzz_steps("state_read", STEPS_MAX);
+		fuzz_steps("shim_state_read", STEPS_MAX);
 		read_state(&in);
 		break;
 	default:
-		fuzz_steps("conf_load", STEPS_MAX);
+		fuzz_steps("shim_conf_load", STEPS_MAX);
 		read_conf(&in);
 	}
 	return 0;

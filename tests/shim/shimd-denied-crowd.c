@@ -54,7 +54,7 @@ do_look(void *arg)
 {
 	const struct key *k = keys_find(hosts[0].shim, key, strlen(key));
 
-	*(bool *)arg = k != NULL && k->hold.state == HOLD_WAITS &&
+	*(bool *)arg = k != NULL && k->hold.state == LOCAL_HOLD_WAITS &&
 	    k->hold.first;
 }
 

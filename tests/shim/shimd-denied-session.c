@@ -33,7 +33,7 @@ do_allow(void *arg)
 static void
 do_look(void *arg)
 {
-	*(bool *)arg = a->shim->dark;
+	*(bool *)arg = a->shim->expired;
 }
 
 static bool

@@ -162,7 +162,7 @@ too_much(void)
 	int fd = dial(a), type = 0;
 	char key[32];
 
-	for (unsigned i = 0; i <= SHIM_WANTS_MAX; i++) {
+	for (unsigned i = 0; i <= SHIM_REQUESTS_MAX; i++) {
 		(void)snprintf(key, sizeof(key), "cluster:b%u", i);
 		hosts_want(fd, i, "cluster:held", RIGHT_EXCLUSIVE, 0);
 		type = hear(fd, &f, T_HANG_MS);

@@ -34,10 +34,10 @@
 #define FRAMES 16		/* the same */
 #define CREDIT 400		/* frames in REST_NS */
 #define REST_NS (100 * NS_PER_MS)
-#define DEAF_S 1
+#define ACCEPT_PAUSE_S 1
 
 static void
-doom(struct client *c)
+doom_client(struct client *c)
 {
 	c->doomed = true;
 	event_active(c->ready, EV_TIMEOUT, 0);
@@ -47,11 +47,11 @@ static void
 free_client(struct client *c)
 {
 	struct shim *s = c->s;
-	struct asker *a;
+	struct query *a;
 
 	s->on_client_gone(c);
-	while ((a = TAILQ_FIRST(&c->askers)) != NULL) {
-		TAILQ_REMOVE(&c->askers, a, of);
+	while ((a = TAILQ_FIRST(&c->queries)) != NULL) {
+		TAILQ_REMOVE(&c->queries, a, of);
 		a->client = NULL;
 	}
 	TAILQ_REMOVE(&s->clients, c, of);
@@ -61,27 +61,27 @@ free_client(struct client *c)
 	free(c);
 }
 
-struct asker *
-asker_new(struct client *c, uint32_t id)
+struct query *
+query_new(struct client *c, uint32_t id)
 {
-	struct asker *a = c->n_askers < SHIM_LOOKS_MAX ? calloc(1, sizeof(*a)) :
-	    NULL;
+	struct query *a =
+	    c->n_queries < SHIM_QUERIES_MAX ? calloc(1, sizeof(*a)) : NULL;
 
 	if (a == NULL)
 		return NULL;
 	a->client = c;
 	a->id = id;
-	TAILQ_INSERT_TAIL(&c->askers, a, of);
-	c->n_askers++;
+	TAILQ_INSERT_TAIL(&c->queries, a, of);
+	c->n_queries++;
 	return a;
 }
 
 void
-asker_free(struct asker *a)
+query_free(struct query *a)
 {
 	if (a->client != NULL) {
-		TAILQ_REMOVE(&a->client->askers, a, of);
-		a->client->n_askers--;
+		TAILQ_REMOVE(&a->client->queries, a, of);
+		a->client->n_queries--;
 	}
 	free(a);
 }
@@ -103,12 +103,12 @@ client_send(struct client *c, const struct lhi_frame *f)
 		return;
 	if (len >= 0 && errno == EAGAIN)
 		c->s->count.refused++;
-	doom(c);
+	doom_client(c);
 }
 
 /* A message of it, if there is one: -1: hang up; 0: there is none. */
 static int
-hear_one(struct client *c)
+read_frame(struct client *c)
 {
 	static char buf[FRAME_LEN_MAX];
 	static struct lhi_frame f;
@@ -129,11 +129,11 @@ hear_one(struct client *c)
 }
 
 static void
-rest(struct client *c)
+pause_client(struct client *c)
 {
 	struct timeval tv = { 0, REST_NS / 1000 };
 
-	c->resting = true;
+	c->paused = true;
 	(void)event_del(c->ready);
 	if (!evtimer_pending(c->s->refill, NULL))
 		(void)evtimer_add(c->s->refill, &tv);
@@ -147,9 +147,9 @@ on_refill(evutil_socket_t fd, short what, void *arg)
 
 	TAILQ_FOREACH(c, &s->clients, of) {
 		c->credit = CREDIT;
-		if (c->resting)
+		if (c->paused)
 			(void)event_add(c->ready, NULL);
-		c->resting = false;
+		c->paused = false;
 	}
 }
 
@@ -161,9 +161,9 @@ on_client(evutil_socket_t fd, short what, void *arg)
 	int heard = 1;
 
 	for (int i = 0; i < FRAMES && heard > 0 && !c->doomed; i++) {
-		heard = hear_one(c);
+		heard = read_frame(c);
 		if (heard > 0 && --c->credit == 0) {
-			rest(c);
+			pause_client(c);
 			break;
 		}
 	}
@@ -179,7 +179,7 @@ on_client(evutil_socket_t fd, short what, void *arg)
 
 /* Is there room for one more of that user? */
 static bool
-make_room(struct shim *s, uid_t uid)
+has_room_for(struct shim *s, uid_t uid)
 {
 	struct client *c, *silent = NULL;
 	unsigned of_user = 0;
@@ -188,7 +188,7 @@ make_room(struct shim *s, uid_t uid)
 		return true;
 	TAILQ_FOREACH(c, &s->clients, of) {
 		of_user += c->uid == uid;
-		if (silent == NULL && c->n_wants == 0 && c->n_askers == 0 &&
+		if (silent == NULL && c->n_requests == 0 && c->n_queries == 0 &&
 		    !c->doomed)
 			silent = c;
 	}
@@ -198,19 +198,19 @@ make_room(struct shim *s, uid_t uid)
 		return true;
 	if (silent == NULL)
 		return false;
-	doom(silent);
+	doom_client(silent);
 	return true;
 }
 
 static void
-welcome(struct shim *s, int fd)
+add_client(struct shim *s, int fd)
 {
 	struct ucred who = { 0 };
 	socklen_t len = sizeof(who);
 	struct client *c = NULL;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-	    make_room(s, who.uid))
+	    has_room_for(s, who.uid))
 		c = calloc(1, sizeof(*c));
 	if (c != NULL)
 		c->ready = event_new(s->o.base, fd, EV_READ | EV_PERSIST,
@@ -227,17 +227,17 @@ welcome(struct shim *s, int fd)
 	c->fd = fd;
 	c->uid = who.uid;
 	c->credit = CREDIT;
-	TAILQ_INIT(&c->wants);
-	TAILQ_INIT(&c->askers);
+	TAILQ_INIT(&c->requests);
+	TAILQ_INIT(&c->queries);
 	TAILQ_INSERT_TAIL(&s->clients, c, of);
 	s->n_clients++;
 	s->count.clients++;
 }
 
 static void
-on_knock(evutil_socket_t listen_fd, short what, void *arg)
+on_connection(evutil_socket_t listen_fd, short what, void *arg)
 {
-	struct timeval tv = { DEAF_S, 0 };
+	struct timeval tv = { ACCEPT_PAUSE_S, 0 };
 	struct shim *s = arg;
 
 	for (int i = 0; i < ACCEPTS; i++) {
@@ -245,20 +245,20 @@ on_knock(evutil_socket_t listen_fd, short what, void *arg)
 		    SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			welcome(s, fd);
+			add_client(s, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		    errno == ENOBUFS) {
 			(void)event_del(s->listener);
-			(void)evtimer_add(s->deaf, &tv);
+			(void)evtimer_add(s->accept_timer, &tv);
 		}
 		return;
 	}
 }
 
 static void
-on_deaf_over(evutil_socket_t fd, short what, void *arg)
+on_accept_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct shim *s = arg;
 
@@ -266,7 +266,7 @@ on_deaf_over(evutil_socket_t fd, short what, void *arg)
 }
 
 static int
-bind_at(struct shim *s)
+bind_socket(struct shim *s)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;
@@ -313,19 +313,19 @@ client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 		    "%.380s", s->socket, place);
 		return -EACCES;
 	}
-	e = bind_at(s);
+	e = bind_socket(s);
 	if (e != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "cannot listen at %s: %s",
 		    s->socket, e == -EEXIST ? "there is something else" :
 		    strerror(-e));
 		return e;
 	}
-	s->deaf = evtimer_new(base, on_deaf_over, s);
+	s->accept_timer = evtimer_new(base, on_accept_again, s);
 	s->refill = evtimer_new(base, on_refill, s);
 	s->listener = event_new(base, s->listen_fd, EV_READ | EV_PERSIST,
-	    on_knock, s);
-	if (s->deaf != NULL && s->refill != NULL && s->listener != NULL &&
-	    event_add(s->listener, NULL) == 0)
+	    on_connection, s);
+	if (s->accept_timer != NULL && s->refill != NULL &&
+	    s->listener != NULL && event_add(s->listener, NULL) == 0)
 		return 0;
 	(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
 	return -ENOMEM;
@@ -341,11 +341,11 @@ client_end(struct shim *s)
 		free_client(c);
 	if (s->listener != NULL)
 		event_free(s->listener);
-	if (s->deaf != NULL)
-		event_free(s->deaf);
+	if (s->accept_timer != NULL)
+		event_free(s->accept_timer);
 	if (s->refill != NULL)
 		event_free(s->refill);
-	s->listener = s->deaf = s->refill = NULL;
+	s->listener = s->accept_timer = s->refill = NULL;
 	if (s->listen_fd >= 0)
 		(void)close(s->listen_fd);
 	s->listen_fd = -1;

@@ -23,13 +23,13 @@ claim_mode_of(unsigned right)
 	return right == RIGHT_SHARED ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
 }
 
-static struct part *
-new_part(struct key *k, unsigned mode)
+static struct cluster_claim *
+new_claim(struct key *k, unsigned mode)
 {
-	struct part *p = calloc(1, sizeof(*p));
+	struct cluster_claim *p = calloc(1, sizeof(*p));
 
 	if (p != NULL) {
-		TAILQ_INSERT_TAIL(&k->s->parts, p, all);
+		TAILQ_INSERT_TAIL(&k->s->claims, p, all);
 		p->s = k->s;
 		p->key = k;
 		p->mode = mode;
@@ -39,23 +39,23 @@ new_part(struct key *k, unsigned mode)
 }
 
 static void
-free_part(struct part *p)
+free_claim(struct cluster_claim *p)
 {
-	TAILQ_REMOVE(&p->s->parts, p, all);
+	TAILQ_REMOVE(&p->s->claims, p, all);
 	free(p);
 }
 
 int
-part_ask(struct shim *s, struct key *const *k, const unsigned *mode, size_t n,
-    bool try)
+cluster_claim_request(struct shim *s, struct key *const *k,
+    const unsigned *mode, size_t n, bool try)
 {
 	struct claim_want want[RECIPE_CLAIMS_MAX];
 	struct claim *out[RECIPE_CLAIMS_MAX];
-	struct part *p[RECIPE_CLAIMS_MAX];
+	struct cluster_claim *p[RECIPE_CLAIMS_MAX];
 	size_t made = 0;
 	int e = -ENOMEM;
 
-	while (made < n && (p[made] = new_part(k[made], mode[made])) != NULL) {
+	while (made < n && (p[made] = new_claim(k[made], mode[made])) != NULL) {
 		want[made] = (struct claim_want){ .arg = p[made],
 		    .mode = claim_mode_of(mode[made]),
 		    .key = { (const uint8_t *)k[made]->name + s->prefix_len,
@@ -66,78 +66,78 @@ part_ask(struct shim *s, struct key *const *k, const unsigned *mode, size_t n,
 		e = recipe_claim(s->recipe, want, n, try ? CLAIM_TRY : 0, out);
 	for (size_t i = 0; i < made; i++) {
 		if (e != 0) {
-			free_part(p[i]);
+			free_claim(p[i]);
 			continue;
 		}
-		p[i]->claim = out[i];
+		p[i]->handle = out[i];
 		p[i]->try = try;
 		p[i]->several = n > 1;
-		k[i]->part = p[i];
+		k[i]->claim = p[i];
 		k[i]->recalled = RIGHT_NONE;
 	}
 	return e;
 }
 
-struct part *
-part_keep(struct shim *s, struct key *k, const struct recipe_found *f)
+struct cluster_claim *
+cluster_claim_keep(struct shim *s, struct key *k, const struct recipe_found *f)
 {
-	struct part *p = new_part(k, right_of_mode(f->mode));
+	struct cluster_claim *p = new_claim(k, shim_right_of_mode(f->mode));
 
 	if (p == NULL)
 		return NULL;
-	p->claim = recipe_keep(s->recipe, f, p);
-	if (p->claim == NULL) {
-		free_part(p);
+	p->handle = recipe_keep(s->recipe, f, p);
+	if (p->handle == NULL) {
+		free_claim(p);
 		return NULL;
 	}
 	p->granted = true;
 	p->revision = f->revision;
 	p->create = f->create;
-	k->part = p;
+	k->claim = p;
 	k->recalled = RIGHT_NONE;
 	return p;
 }
 
 void
-part_leave(struct key *k)
+cluster_claim_leave(struct key *k)
 {
-	struct part *p = k->part;
+	struct cluster_claim *p = k->claim;
 
-	k->part = NULL;
+	k->claim = NULL;
 	k->recalled = RIGHT_NONE;
 	p->key = NULL;
 	log_line(LOG_DEBUG, "key %s: left, revision %lld", k->name,
 	    (long long)p->revision);
 	lhi_point("shim.leaving");
-	claim_leave(p->claim);
+	claim_leave(p->handle);
 }
 
 bool
-part_anchor(struct key *k)
+cluster_claim_anchor(struct key *k)
 {
-	if (!k->part->anchoring)
-		k->part->anchoring = claim_anchor(k->part->claim);
-	return k->part->anchoring;
+	if (!k->claim->anchoring)
+		k->claim->anchoring = claim_anchor(k->claim->handle);
+	return k->claim->anchoring;
 }
 
 struct key *
-part_gone(struct part *p)
+cluster_claim_end(struct cluster_claim *p)
 {
 	struct key *k = p->key;
 
 	if (k != NULL) {
-		k->part = NULL;
+		k->claim = NULL;
 		k->recalled = RIGHT_NONE;
 	}
-	free_part(p);
+	free_claim(p);
 	return k;
 }
 
 void
-part_end(struct shim *s)
+cluster_claims_free(struct shim *s)
 {
-	struct part *p;
+	struct cluster_claim *p;
 
-	while ((p = TAILQ_FIRST(&s->parts)) != NULL)
-		(void)part_gone(p);
+	while ((p = TAILQ_FIRST(&s->claims)) != NULL)
+		(void)cluster_claim_end(p);
 }

@@ -10,7 +10,7 @@
 static void
 on_granted(struct claim *c, int64_t revision, void *arg)
 {
-	struct part *p = arg;
+	struct cluster_claim *p = arg;
 
 	p->granted = true;
 	p->revision = revision;
@@ -18,14 +18,14 @@ on_granted(struct claim *c, int64_t revision, void *arg)
 		return;
 	log_line(LOG_DEBUG, "key %s: granted, revision %lld", p->key->name,
 	    (long long)revision);
-	count_latency(p->s, shim_now_ns() - p->asked_ns);
+	metrics_add_latency(p->s, shim_now_ns() - p->asked_ns);
 	key_step(p->key);
 }
 
 static void
 on_anchored(struct claim *c, int64_t revision, void *arg)
 {
-	struct part *p = arg;
+	struct cluster_claim *p = arg;
 
 	p->anchoring = false;
 	p->revision = revision;
@@ -38,7 +38,7 @@ on_anchored(struct claim *c, int64_t revision, void *arg)
 static void
 on_not_anchored(struct claim *c, const char *why, void *arg)
 {
-	struct part *p = arg;
+	struct cluster_claim *p = arg;
 	struct key *k = p->key;
 
 	p->anchoring = false;
@@ -52,15 +52,15 @@ on_not_anchored(struct claim *c, const char *why, void *arg)
 static void
 on_recalled(struct claim *c, enum claim_mode mode, void *arg)
 {
-	struct part *p = arg;
+	struct cluster_claim *p = arg;
 	struct key *k = p->key;
 
 	if (k == NULL)
 		return;
 	if (k->recalled == RIGHT_NONE)
 		k->s->count.recalls++;
-	if (right_of_mode(mode) > k->recalled)
-		k->recalled = right_of_mode(mode);
+	if (shim_right_of_mode(mode) > k->recalled)
+		k->recalled = shim_right_of_mode(mode);
 	log_line(LOG_DEBUG, "key %s: recalled", k->name);
 	key_step(k);
 }
@@ -68,25 +68,25 @@ on_recalled(struct claim *c, enum claim_mode mode, void *arg)
 static void
 on_busy(struct claim *c, const char *who, void *arg)
 {
-	struct part *p = arg;
+	struct cluster_claim *p = arg;
 	struct key *k;
 
 	if (p->key != NULL)
-		count_latency(p->s, shim_now_ns() - p->asked_ns);
-	k = part_gone(p);
+		metrics_add_latency(p->s, shim_now_ns() - p->asked_ns);
+	k = cluster_claim_end(p);
 	if (k == NULL)
 		return;
-	key_insist(k, who);
+	key_defer_busy(k, who);
 	key_step(k);
 }
 
 static void
 on_failed(struct claim *c, int error, const char *why, void *arg)
 {
-	struct part *p = arg;
+	struct cluster_claim *p = arg;
 	bool granted = p->granted, several = p->several;
 	unsigned mode = p->mode;
-	struct key *k = part_gone(p);
+	struct key *k = cluster_claim_end(p);
 
 	if (k == NULL)
 		return;
@@ -94,16 +94,16 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 		log_line(LOG_WARNING, "key %s: %s", k->name, why);
 	/* what it was about to be given is wanted still */
 	if (granted) {
-		key_void(k);
+		key_void_right(k);
 	} else if (error == EACCES) {
 		/* of several, who knows which: each is asked for by itself */
 		if (!several)
 			key_deny(k, mode, why);
 	} else if (error == EHOSTUNREACH) {
-		wish_fail(k, true, FRAME_AWAY, 0, why);
+		requests_fail(k, true, FRAME_AWAY, 0, why);
 	} else if (error == ENOMEM) {
-		wish_fail(k, false, FRAME_FAILED, ENOMEM, why);
-		k->crowd = RIGHT_NONE;	/* they ask, and are told, too */
+		requests_fail(k, false, FRAME_FAILED, ENOMEM, why);
+		k->waiters_mode = RIGHT_NONE; /* they ask, and are told, too */
 	}
 	key_step(k);
 }
@@ -111,15 +111,15 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 static void
 on_left(struct claim *c, void *arg)
 {
-	struct part *p = arg;
-	struct key *k = part_gone(p);
+	struct cluster_claim *p = arg;
+	struct key *k = cluster_claim_end(p);
 
 	if (k != NULL)
 		key_step(k);
 }
 
 void
-part_hooks(struct recipe_hooks *h)
+cluster_claim_set_hooks(struct recipe_hooks *h)
 {
 	h->granted = on_granted;
 	h->anchored = on_anchored;

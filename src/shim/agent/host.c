@@ -43,7 +43,7 @@
 
 /* Until D; or as long as a first one is waited for. */
 static void
-set_timer(struct shim *s)
+set_deadline_timer(struct shim *s)
 {
 	uint64_t now_ns = shim_boot_ns();
 	int64_t left_us = s->until_ns == 0 ? s->o.ttl_ms * INT64_C(1000) :
@@ -51,16 +51,17 @@ set_timer(struct shim *s)
 	    (int64_t)((s->until_ns - now_ns) / 1000) + 1;
 	struct timeval tv = { left_us / 1000000, left_us % 1000000 };
 
-	(void)evtimer_add(s->dusk, &tv);
+	(void)evtimer_add(s->deadline_timer, &tv);
 }
 
 /* A right that another shim left here. */
 static void
-inherit(struct shim *s, const char *name, unsigned mode)
+adopt_right(struct shim *s, const char *name, unsigned mode)
 {
 	struct key *k = keys_new(s, name, strlen(name));
 
-	if (k != NULL && k->right == RIGHT_NONE && table_find(s, k) == 0)
+	if (k != NULL && k->right == RIGHT_NONE &&
+	    shim_table_find_slot(s, k) == 0)
 		keys_adopt(k, mode);
 }
 
@@ -71,7 +72,7 @@ begin_epoch(struct shim *s)
 	uint64_t name[2] = { s->session.name, 0 };
 
 	if (!s->looked)		/* leases under those are to be broken, too */
-		table_rights(s, inherit);
+		shim_table_each_right(s, adopt_right);
 	s->looked = true;
 	if (s->session.name != 0)
 		s->epoch = lhi_cluster_begin(s->v, name,
@@ -80,28 +81,28 @@ begin_epoch(struct shim *s)
 		s->epoch = lhi_cluster_end(s->v);
 	lhi_point("shim.epoch");
 	s->until_ns = 0;
-	keys_void(s);
+	keys_void_rights(s);
 }
 
 /* Who waits for what does not come is told that, and why. */
 static void
-tell_away(struct shim *s)
+fail_requests(struct shim *s)
 {
-	wants_fail(s, FRAME_AWAY, 0, s->why);
+	requests_fail_all(s, FRAME_AWAY, 0, s->why);
 	keys_touch(s);
 }
 
 /* Nothing may be granted from here on. */
 static void
-go_dark(struct shim *s, const char *why)
+expire_session(struct shim *s, const char *why)
 {
-	if (s->dark)
+	if (s->expired)
 		return;
-	s->dark = true;
-	(void)evtimer_del(s->dusk);
+	s->expired = true;
+	(void)evtimer_del(s->deadline_timer);
 	(void)strlcpy(s->why, why, sizeof(s->why));
 	begin_epoch(s);
-	tell_away(s);
+	fail_requests(s);
 }
 
 /* Who asks is not told to wait any more until there is a session. */
@@ -110,31 +111,31 @@ end_start(struct shim *s)
 {
 	if (s->starting) {
 		s->starting = false;
-		tell_away(s);
+		fail_requests(s);
 	}
 }
 
 /* The session is alive, and the look at what it has does not end. */
 static void
-go_blind(struct shim *s)
+note_adopt_timeout(struct shim *s)
 {
 	(void)snprintf(s->why, sizeof(s->why), "the cluster has not told in "
 	    "time which keys this host has: %s", recipe_why(s->recipe));
-	if (!s->blind)
+	if (!s->adopt_timed_out)
 		log_line(LOG_ERR, "%s", s->why);
-	s->blind = true;
-	tell_away(s);
+	s->adopt_timed_out = true;
+	fail_requests(s);
 }
 
 static void
-at_dusk(evutil_socket_t fd, short what, void *arg)
+on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct shim *s = arg;
 	char why[SHIM_WHY_MAX];
 	const char *said;
 
 	if (shim_boot_ns() < s->until_ns) {
-		set_timer(s);
+		set_deadline_timer(s);
 		return;
 	}
 	if (!s->up) {
@@ -150,14 +151,15 @@ at_dusk(evutil_socket_t fd, short what, void *arg)
 	    "host's session in time%s%.400s", said[0] == '\0' ? "" : ": ",
 	    said);
 	log_line(LOG_ERR, "%s; leases of cluster keys are lost", why);
-	go_dark(s, why);
+	expire_session(s, why);
 }
 
 bool
-host_reaches(const struct shim *s)
+host_can_grant(const struct shim *s)
 {
-	return s->starting || (s->up && !s->dark && !s->blind && !s->ending &&
-	    (s->until_ns == 0 || shim_boot_ns() < s->until_ns));
+	return s->starting ||
+	       (s->up && !s->expired && !s->adopt_timed_out && !s->ending &&
+		   (s->until_ns == 0 || shim_boot_ns() < s->until_ns));
 }
 
 static void
@@ -189,7 +191,7 @@ on_up(const struct recipe_session *session, bool adopted, void *arg)
 	s->session = *session;
 	s->up = true;
 	s->up_ns = shim_boot_ns();
-	s->settled = s->blind = s->dark = false;
+	s->settled = s->adopt_timed_out = s->expired = false;
 	log_line(LOG_INFO, "session %016llx with the cluster%s",
 	    (unsigned long long)session->name, adopted ? ", adopted" : "");
 	lhi_cluster_read(s->v, &c);
@@ -199,7 +201,7 @@ on_up(const struct recipe_session *session, bool adopted, void *arg)
 		begin_epoch(s);
 	else
 		s->until_ns = c.until_ns;
-	set_timer(s);
+	set_deadline_timer(s);
 }
 
 static void
@@ -209,30 +211,30 @@ on_alive(uint64_t until_ns, void *arg)
 	uint64_t now_ns = shim_boot_ns();
 
 	if (s->until_ns != 0 && s->until_ns <= now_ns)
-		go_dark(s, "the cluster did not confirm this host's session "
-		    "in time");
+		expire_session(s,
+		    "the cluster did not confirm this host's session in time");
 	if (until_ns <= now_ns)
 		return;		/* so late that it is worth nothing */
 	if (s->until_ns > now_ns &&
 	    (int64_t)(s->until_ns - now_ns) < s->count.margin_min_ns)
 		s->count.margin_min_ns = (int64_t)(s->until_ns - now_ns);
-	if (s->dark)
+	if (s->expired)
 		log_line(LOG_INFO, "the cluster confirms this host's session "
 		    "again");
-	s->dark = false;
+	s->expired = false;
 	s->starting = false;
 	s->until_ns = until_ns;
 	lhi_cluster_go_on(s->v, until_ns);
-	set_timer(s);
+	set_deadline_timer(s);
 	if (s->settled)
 		keys_touch(s);
 	else if (now_ns >= s->up_ns + s->o.ttl_ms * (uint64_t)NS_PER_MS)
-		go_blind(s);
+		note_adopt_timeout(s);
 }
 
 /* f->key is without the table's prefix. */
 static struct key *
-key_of(struct shim *s, const struct kv_bytes *b)
+find_or_make_key(struct shim *s, const struct kv_bytes *b)
 {
 	char name[SHM_KEY_MAX + 1];
 	size_t n = s->prefix_len;
@@ -255,23 +257,23 @@ is_its_claim(struct key *k, const struct recipe_found *f)
 {
 	int64_t base;
 
-	if (table_find(k->s, k) != 0)
+	if (shim_table_find_slot(k->s, k) != 0)
 		return false;
 	base = (int64_t)cluster_revision(lhi_right_base(k->s->v,
 	    k->ref.slot));
 	return f->create <= base && base <= f->revision &&
-	    (base < k->part->create || k->part->revision < base ||
-	    k->part->create < f->create);
+	    (base < k->claim->create || k->claim->revision < base ||
+	    k->claim->create < f->create);
 }
 
 /* What is found and not kept would be left, and another host be granted it
  * while somebody here goes by a right that he has checked.  So nothing is left:
  * the next shim adopts what there is, or it ends with its session, after D. */
 static void
-give_up(struct shim *s, const char *why)
+end_shim(struct shim *s, const char *why)
 {
 	s->over = true;
-	(void)evtimer_del(s->dusk);
+	(void)evtimer_del(s->deadline_timer);
 	recipe_close(s->recipe);
 	s->recipe = NULL;
 	s->o.over(why, s->o.arg);
@@ -288,26 +290,26 @@ on_found(const struct recipe_found *f, void *arg)
 	    f->key.len + s->prefix_len > SHM_KEY_MAX ||
 	    memchr(f->key.p, 0, f->key.len) != NULL)
 		return;
-	k = key_of(s, &f->key);
-	if (k != NULL && k->part != NULL) {
+	k = find_or_make_key(s, &f->key);
+	if (k != NULL && k->claim != NULL) {
 		if (!is_its_claim(k, f))
 			return;
-		part_leave(k);
+		cluster_claim_leave(k);
 	}
-	if (k == NULL || part_keep(s, k, f) == NULL) {
-		give_up(s, "out of memory");
+	if (k == NULL || cluster_claim_keep(s, k, f) == NULL) {
+		end_shim(s, "out of memory");
 		return;
 	}
-	if (table_find(s, k) == 0) {
+	if (shim_table_find_slot(s, k) == 0) {
 		uint64_t r = lhi_right_load(s->v, k->ref.slot);
 
 		if (lhi_right_now(s->v, k->ref.slot) &&
-		    right_mode(r) <= k->part->mode)
+		    right_mode(r) <= k->claim->mode)
 			keys_adopt(k, right_mode(r));
 	}
 	/* that shim may have asked for its deletion, which may be done yet; or
 	 * it waited, and its revision is from before those of who was ahead */
-	k->part->returning = k->right == RIGHT_NONE;
+	k->claim->returning = k->right == RIGHT_NONE;
 	log_line(LOG_DEBUG, "key %s: found, %s", k->name,
 	    k->right != RIGHT_NONE ? "with its right" : "without a right");
 }
@@ -321,8 +323,8 @@ void_if_unknown(struct shim *s, const char *name, unsigned mode)
 		return;
 	log_line(LOG_WARNING, "key %s: it has a right that the cluster does "
 	    "not know of", name);
-	table_void(s, name);
-	table_break(s, name);
+	shim_table_clear_right_of(s, name);
+	shim_table_break_leases(s, name);
 }
 
 static void
@@ -330,9 +332,9 @@ on_settled(void *arg)
 {
 	struct shim *s = arg;
 
-	table_rights(s, void_if_unknown);
+	shim_table_each_right(s, void_if_unknown);
 	s->settled = s->looked = true;
-	s->starting = s->blind = false;
+	s->starting = s->adopt_timed_out = false;
 	log_line(LOG_INFO, "%u keys of the cluster are here", s->n_rights);
 	keys_touch(s);
 }
@@ -352,9 +354,9 @@ on_lost(const char *why, void *arg)
 		    "is over: %s", why);
 	(void)snprintf(text, sizeof(text), "this host's session with the "
 	    "cluster was lost: %.400s", why);
-	s->up = s->settled = s->blind = s->dark = false;
+	s->up = s->settled = s->adopt_timed_out = s->expired = false;
 	s->session.name = 0;
-	go_dark(s, text);
+	expire_session(s, text);
 }
 
 static void
@@ -364,24 +366,24 @@ on_mark(const struct kv_mark *m, void *arg)
 
 	s->mark = *m;
 	if (s->saver != NULL)
-		saver_save(s->saver, m);
+		state_saver_save(s->saver, m);
 }
 
 int
-host_begin(struct shim *s)
+host_open(struct shim *s)
 {
 	struct lhi_cluster c;
 
 	s->starting = true;
 	s->store = KV_AWAY;
 	s->count.margin_min_ns = INT64_MAX;
-	s->dusk = evtimer_new(s->o.base, at_dusk, s);
+	s->deadline_timer = evtimer_new(s->o.base, on_deadline, s);
 	s->hooks = (struct recipe_hooks){ .store = on_store, .up = on_up,
 	    .alive = on_alive, .found = on_found, .settled = on_settled,
 	    .lost = on_lost, .mark = on_mark };
-	if (s->dusk == NULL)
+	if (s->deadline_timer == NULL)
 		return -ENOMEM;
-	set_timer(s);
+	set_deadline_timer(s);
 	lhi_cluster_read(s->v, &c);
 	s->epoch = c.epoch;
 	/* of another cluster: over, whatever that one says */
@@ -396,9 +398,9 @@ host_begin(struct shim *s)
 }
 
 void
-host_end(struct shim *s)
+host_close(struct shim *s)
 {
-	if (s->dusk != NULL)
-		event_free(s->dusk);
-	s->dusk = NULL;
+	if (s->deadline_timer != NULL)
+		event_free(s->deadline_timer);
+	s->deadline_timer = NULL;
 }

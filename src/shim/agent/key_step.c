@@ -39,8 +39,8 @@
  * made true again before anything else is done.
  *
  * A try of a key that another host has: that host may have it only because
- * nobody else wanted it since.  So the try stands in the queue for INSIST_NS,
- * which is told to that host as any wait is, and then is busy.
+ * nobody else wanted it since.  So the try stands in the queue for
+ * BUSY_AFTER_NS, which is told to that host as any wait is, and then is busy.
  *
  * Fairness.  A host behind us: the key goes back when it is free here.  If
  * processes wait here, they have it for hold_min at least, since the cluster
@@ -57,8 +57,8 @@
 #define FRESH_NS (2 * NS_PER_MS)
 #define LINGER_NS (20 * NS_PER_MS)
 #define LINGER_GRANTS 64
-#define INSIST_NS (50 * NS_PER_MS)
-#define TROUBLE_NS (250 * NS_PER_MS)
+#define BUSY_AFTER_NS (50 * NS_PER_MS)
+#define RETRY_NS (250 * NS_PER_MS)
 
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
@@ -83,23 +83,24 @@ step_at(struct key *k, int64_t ns)
 
 /* Do others want what the host has a right to, or we more of it? */
 static bool
-must_go(const struct key *k)
+must_return(const struct key *k)
 {
-	return k->back || k->s->ending ||
+	return k->must_return || k->s->ending ||
 	    (k->recalled == RIGHT_EXCLUSIVE ||
 	    (k->recalled == RIGHT_SHARED && k->right == RIGHT_EXCLUSIVE)) ||
 	    (k->right == RIGHT_SHARED && k->n_exclusive > 0);
 }
 
 bool
-key_covers(const struct key *k, unsigned mode)
+key_has_right(const struct key *k, unsigned mode)
 {
-	return k->right >= mode && k->hold.state == HOLD_NONE && table_has(k);
+	return k->right >= mode && k->hold.state == LOCAL_HOLD_NONE &&
+	       shim_table_has_right(k);
 }
 
 /* What goes wrong locally: nobody gets it. */
 static void
-local_trouble(struct key *k, int e)
+fail_locally(struct key *k, int e)
 {
 	const char *why = lh_error_detail();
 
@@ -109,39 +110,39 @@ local_trouble(struct key *k, int e)
 		return;
 	}
 	log_line(LOG_ERR, "key %s: %s", k->name, why);
-	wish_fail(k, false, FRAME_FAILED, -e, why);
-	k->crowd = RIGHT_NONE;
-	step_at(k, shim_now_ns() + TROUBLE_NS);
+	requests_fail(k, false, FRAME_FAILED, -e, why);
+	k->waiters_mode = RIGHT_NONE;
+	step_at(k, shim_now_ns() + RETRY_NS);
 }
 
 /* Is it held now?  If not, it is waited for. */
 static bool
-have(struct key *k, bool first)
+hold_key(struct key *k, bool first)
 {
-	int e = hold_take(k, first);
+	int e = local_hold_acquire(k, first);
 
 	if (e == 0)
 		return true;
 	if (e != -EAGAIN)
-		local_trouble(k, e);
+		fail_locally(k, e);
 	return false;
 }
 
 /* The same, of a key to be given back: see Fairness. */
 static bool
-have_back(struct key *k)
+hold_key_to_return(struct key *k)
 {
 	int64_t now_ns = shim_now_ns(), from_ns = now_ns, end_ns;
 	bool first;
 
-	if (k->asked_ns == 0)
-		k->asked_ns = now_ns;
-	end_ns = k->asked_ns + LINGER_NS;
+	if (k->return_since_ns == 0)
+		k->return_since_ns = now_ns;
+	end_ns = k->return_since_ns + LINGER_NS;
 	/* one of our own who wants more than that is not kept waiting */
-	first = k->back || k->s->ending || k->n_exclusive > 0 ||
+	first = k->must_return || k->s->ending || k->n_exclusive > 0 ||
 	    now_ns >= end_ns;
-	if (!first && k->hold.state == HOLD_NONE) {
-		bool waited_for = table_waited_for(k);
+	if (!first && k->hold.state == LOCAL_HOLD_NONE) {
+		bool waited_for = shim_table_has_waiters(k);
 
 		if (waited_for)
 			from_ns = k->since_ns + k->s->o.hold_min_ms *
@@ -154,73 +155,73 @@ have_back(struct key *k)
 		step_at(k, from_ns < end_ns ? from_ns : end_ns);
 		return false;
 	}
-	if (!first && k->hold.state == HOLD_WAITS)
+	if (!first && k->hold.state == LOCAL_HOLD_WAITS)
 		first = lh_ticket_rank(k->hold.ticket) > LINGER_GRANTS;
-	if (have(k, first))
+	if (hold_key(k, first))
 		return true;
-	if (!k->hold.first && k->hold.state == HOLD_WAITS)
+	if (!k->hold.first && k->hold.state == LOCAL_HOLD_WAITS)
 		step_at(k, end_ns);
 	return false;
 }
 
 /* A newer base is drawn, or later. */
 static void
-anchor(struct key *k)
+anchor_key(struct key *k)
 {
-	if (!part_anchor(k))
-		step_at(k, shim_now_ns() + TROUBLE_NS);
+	if (!cluster_claim_anchor(k))
+		step_at(k, shim_now_ns() + RETRY_NS);
 }
 
 /* Return, first half; whether it is held still is looked at after that. */
 static void
-take_away(struct key *k)
+clear_right(struct key *k)
 {
 	log_line(LOG_DEBUG, "key %s: taken away", k->name);
 	lhi_point("shim.returning");
-	table_clear(k);
+	shim_table_clear_right(k);
 	lhi_point("shim.cleared");
 	key_set_right(k, RIGHT_NONE);
 }
 
 /* Its right, or the base of that, is not to be: who wants it is told. */
 static void
-not_set(struct key *k, int e)
+fail_set_right(struct key *k, int e)
 {
 	log_line(LOG_ERR, "key %s: its right cannot be set: %s", k->name,
 	    e == -ERANGE ? "the cluster's revision is too large for a token" :
 	    lh_strerror(e));
-	wish_fail(k, false, FRAME_FAILED, -e, "its right cannot be set");
-	k->crowd = RIGHT_NONE;
+	requests_fail(k, false, FRAME_FAILED, -e, "its right cannot be set");
+	k->waiters_mode = RIGHT_NONE;
 }
 
 static bool
-give(struct key *k)
+set_right(struct key *k)
 {
-	struct part *p = k->part;
+	struct cluster_claim *p = k->claim;
 	int e;
 
 	lhi_point("shim.taking");
-	e = table_find(k->s, k);
+	e = shim_table_find_slot(k->s, k);
 	if (e == 0)
-		e = table_set(k, p->mode, p->revision);
+		e = shim_table_set_right(k, p->mode, p->revision);
 	lhi_point("shim.taken");
 	if (e != 0) {
-		not_set(k, e);
+		fail_set_right(k, e);
 		return false;
 	}
 	key_set_right(k, p->mode);
 	k->base = p->revision;
-	k->fresh = !TAILQ_EMPTY(&k->wishes);
-	k->crowd = RIGHT_NONE;
-	k->insist_ns = 0;
+	k->fresh = !TAILQ_EMPTY(&k->requests);
+	k->waiters_mode = RIGHT_NONE;
+	k->busy_after_ns = 0;
 	k->s->count.taken++;
 	log_line(LOG_DEBUG, "key %s: taken, %s, revision %lld", k->name,
 	    k->right == RIGHT_SHARED ? "shared" : "exclusive",
 	    (long long)p->revision);
 	/* answers last: a try that is told comes once, and is not to meet us */
-	hold_let_go(k);
+	local_hold_release(k);
 	lhi_point("shim.let_go");
-	wish_fulfil(k);
+	requests_grant(k);
 	return true;
 }
 
@@ -230,36 +231,37 @@ step_right(struct key *k)
 {
 	int e = 0;
 
-	if (!table_has(k)) {	/* the slot is another key's: so are leases */
+	if (!shim_table_has_right(k)) { /* the slot is another key's: so are
+					   leases */
 		key_set_right(k, RIGHT_NONE);
 		return true;
 	}
-	if (must_go(k)) {
-		if (!have_back(k))
+	if (must_return(k)) {
+		if (!hold_key_to_return(k))
 			return false;
-		k->part->returning = true;
-		take_away(k);
-		k->crowd = table_crowd(k);
+		k->claim->returning = true;
+		clear_right(k);
+		k->waiters_mode = shim_table_waiters_mode(k);
 		k->s->count.returned++;
 		return true;
 	}
-	if (k->part->revision > k->base || wish_above(k)) {
-		if (!have(k, true))
+	if (k->claim->revision > k->base || requests_has_newer_base(k)) {
+		if (!hold_key(k, true))
 			return false;
-		if (k->part->revision <= k->base) {
-			anchor(k);
+		if (k->claim->revision <= k->base) {
+			anchor_key(k);
 			return false;
 		}
-		if (!hold_sure(k))
+		if (!local_hold_is_valid(k))
 			return true;
-		e = table_set(k, k->right, k->part->revision);
+		e = shim_table_set_right(k, k->right, k->claim->revision);
 		if (e == 0)
-			k->base = k->part->revision;
+			k->base = k->claim->revision;
 	}
-	hold_let_go(k);
-	wish_fulfil(k);
+	local_hold_release(k);
+	requests_grant(k);
 	if (e != 0)		/* they want a newer base */
-		not_set(k, e);
+		fail_set_right(k, e);
 	return false;
 }
 
@@ -267,19 +269,20 @@ step_right(struct key *k)
 static bool
 step_granted(struct key *k, unsigned least)
 {
-	if (!have(k, true))
+	if (!hold_key(k, true))
 		return false;
-	if (!hold_sure(k))
+	if (!local_hold_is_valid(k))
 		return true;
-	if (least != RIGHT_NONE && least <= k->part->mode &&
-	    !k->part->returning && host_reaches(k->s)) {
-		if (wish_above(k) && k->part->revision <= k->base) {
-			anchor(k);
+	if (least != RIGHT_NONE && least <= k->claim->mode &&
+	    !k->claim->returning && host_can_grant(k->s)) {
+		if (requests_has_newer_base(k) &&
+		    k->claim->revision <= k->base) {
+			anchor_key(k);
 			return false;
 		}
-		return give(k);
+		return set_right(k);
 	}
-	part_leave(k);
+	cluster_claim_leave(k);
 	return true;
 }
 
@@ -287,49 +290,49 @@ step_granted(struct key *k, unsigned least)
 static bool
 step_new(struct key *k, unsigned most)
 {
-	bool try = wish_only_tries(k) && k->crowd == RIGHT_NONE &&
-	    k->insist_ns == 0;
+	bool try = requests_is_only_tries(k) && k->waiters_mode == RIGHT_NONE &&
+	    k->busy_after_ns == 0;
 	int e;
 
-	if (!have(k, true) || !k->s->settled)
+	if (!hold_key(k, true) || !k->s->settled)
 		return false;
-	e = part_ask(k->s, &k, &most, 1, try);
+	e = cluster_claim_request(k->s, &k, &most, 1, try);
 	if (e != 0) {
-		wish_fail(k, false, FRAME_FAILED, -e, "the cluster cannot be "
-		    "asked");
-		k->crowd = RIGHT_NONE;
+		requests_fail(k, false, FRAME_FAILED, -e,
+		    "the cluster cannot be asked");
+		k->waiters_mode = RIGHT_NONE;
 	}
 	return e != 0;
 }
 
 static unsigned
-more_of(unsigned a, unsigned b)
+stronger_right(unsigned a, unsigned b)
 {
 	return a > b ? a : b;
 }
 
 void
-key_insist(struct key *k, const char *who)
+key_defer_busy(struct key *k, const char *who)
 {
-	k->insist_ns = shim_now_ns() + INSIST_NS;
-	free(k->who);
-	k->who = strdup(who);
-	step_at(k, k->insist_ns);
+	k->busy_after_ns = shim_now_ns() + BUSY_AFTER_NS;
+	free(k->reason);
+	k->reason = strdup(who);
+	step_at(k, k->busy_after_ns);
 }
 
 /* Is their moment over?  A timer is early by what was done in the loop's round
  * before it was set, and there is but one of a key. */
 static void
-end_insisting(struct key *k)
+end_busy_deferral(struct key *k)
 {
-	if (k->insist_ns == 0)
+	if (k->busy_after_ns == 0)
 		return;
-	if (shim_now_ns() < k->insist_ns) {
-		step_at(k, k->insist_ns);
+	if (shim_now_ns() < k->busy_after_ns) {
+		step_at(k, k->busy_after_ns);
 		return;
 	}
-	k->insist_ns = 0;
-	wish_fail(k, true, FRAME_BUSY, 0, k->who != NULL ? k->who :
+	k->busy_after_ns = 0;
+	requests_fail(k, true, FRAME_BUSY, 0, k->reason != NULL ? k->reason :
 	    "another host");
 }
 
@@ -338,48 +341,50 @@ end_insisting(struct key *k)
 void
 key_deny(struct key *k, unsigned mode, const char *why)
 {
-	wish_deny(k, mode, why);
+	requests_deny(k, mode, why);
 	if (mode != DENY_NEWER) {
-		k->crowd = RIGHT_NONE;
-		k->insist_ns = 0;
+		k->waiters_mode = RIGHT_NONE;
+		k->busy_after_ns = 0;
 	}
 	k->denied = mode;
-	k->denied_ns = shim_now_ns() + TROUBLE_NS;
-	free(k->who);
-	k->who = strdup(why);
+	k->denied_ns = shim_now_ns() + RETRY_NS;
+	free(k->reason);
+	k->reason = strdup(why);
 	step_at(k, k->denied_ns);
 }
 
 const char *
-key_denied(struct key *k, unsigned mode)
+key_denial(struct key *k, unsigned mode)
 {
 	if (k->denied != RIGHT_NONE && shim_now_ns() >= k->denied_ns)
 		k->denied = RIGHT_NONE;
 	return k->denied == RIGHT_NONE || mode < k->denied ? NULL :
-	    k->who != NULL ? k->who : "permission denied";
+	    k->reason != NULL ? k->reason : "permission denied";
 }
 
 static bool
 step_once(struct key *k)
 {
-	unsigned most = more_of(wish_most(k), k->crowd);
-	unsigned least = wish_least(k);
+	unsigned most =
+	    stronger_right(requests_strongest_mode(k), k->waiters_mode);
+	unsigned least = requests_weakest_mode(k);
 
-	if (least == RIGHT_NONE || (k->crowd != RIGHT_NONE && k->crowd < least))
-		least = k->crowd;
+	if (least == RIGHT_NONE ||
+	    (k->waiters_mode != RIGHT_NONE && k->waiters_mode < least))
+		least = k->waiters_mode;
 	if (k->right != RIGHT_NONE)
 		return step_right(k);
-	if (k->part != NULL && k->part->granted)
+	if (k->claim != NULL && k->claim->granted)
 		return step_granted(k, least);
-	if (most != RIGHT_NONE && host_reaches(k->s)) {
-		if (k->part == NULL)
+	if (most != RIGHT_NONE && host_can_grant(k->s)) {
+		if (k->claim == NULL)
 			return step_new(k, most);
-		(void)have(k, true);
+		(void)hold_key(k, true);
 		return false;
 	}
-	if (k->part != NULL)
-		part_leave(k);
-	hold_let_go(k);
+	if (k->claim != NULL)
+		cluster_claim_leave(k);
+	local_hold_release(k);
 	return false;
 }
 
@@ -388,25 +393,25 @@ key_step(struct key *k)
 {
 	if (k->s->over)
 		return;
-	end_insisting(k);
+	end_busy_deferral(k);
 	while (step_once(k))
 		;
-	if (k->right == RIGHT_NONE && k->part == NULL &&
-	    k->hold.state == HOLD_NONE && TAILQ_EMPTY(&k->wishes) &&
-	    k->crowd == RIGHT_NONE && key_denied(k, DENY_NEWER) == NULL)
+	if (k->right == RIGHT_NONE && k->claim == NULL &&
+	    k->hold.state == LOCAL_HOLD_NONE && TAILQ_EMPTY(&k->requests) &&
+	    k->waiters_mode == RIGHT_NONE && key_denial(k, DENY_NEWER) == NULL)
 		key_free(k);
 	else
-		key_file(k);
+		key_relist(k);
 }
 
 bool
-keys_ask(struct shim *s, struct key *const *k, const unsigned *mode, size_t n,
-    bool try)
+keys_request(struct shim *s, struct key *const *k, const unsigned *mode,
+    size_t n, bool try)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (k[i]->right != RIGHT_NONE || k[i]->part != NULL ||
-		    !have(k[i], true))
+		if (k[i]->right != RIGHT_NONE || k[i]->claim != NULL ||
+		    !hold_key(k[i], true))
 			return false;
 	}
-	return s->settled && part_ask(s, k, mode, n, try) == 0;
+	return s->settled && cluster_claim_request(s, k, mode, n, try) == 0;
 }

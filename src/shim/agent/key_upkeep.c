@@ -28,7 +28,7 @@ on_step(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-keys_shrink(struct shim *s)
+keys_return_oldest(struct shim *s)
 {
 	struct key *k;
 
@@ -36,14 +36,14 @@ keys_shrink(struct shim *s)
 		k = TAILQ_FIRST(&s->idle);
 		if (k == NULL)
 			return;
-		if (hold_take(k, true) == 0) {
-			k->back = true;
-			key_file(k);
+		if (local_hold_acquire(k, true) == 0) {
+			k->must_return = true;
+			key_relist(k);
 			key_touch(k);
 			return;
 		}
 		/* somebody uses it */
-		hold_let_go(k);
+		local_hold_release(k);
 		TAILQ_REMOVE(&s->idle, k, of);
 		TAILQ_INSERT_TAIL(&s->idle, k, of);
 	}
@@ -60,7 +60,7 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	bool renew = now_ns - s->renewed_ns >= s->o.ttl_ms * NS_PER_MS / 3;
 	struct key *k;
 
-	if (!s->over && table_gone(s)) {
+	if (!s->over && shim_table_is_gone(s)) {
 		s->over = true;
 		s->o.over("the table was removed", s->o.arg);
 	}
@@ -69,28 +69,30 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	if (renew)
 		s->renewed_ns = now_ns;
 	TAILQ_FOREACH(k, &s->busy, of) {
-		if (renew && k->hold.state == HOLD_HELD && !hold_renew(k))
+		if (renew && k->hold.state == LOCAL_HOLD_HELD &&
+		    !local_hold_renew(k))
 			key_touch(k);
-		if (k->crowd != RIGHT_NONE && TAILQ_EMPTY(&k->wishes)) {
-			k->crowd = table_crowd(k);
-			if (k->crowd == RIGHT_NONE)
+		if (k->waiters_mode != RIGHT_NONE &&
+		    TAILQ_EMPTY(&k->requests)) {
+			k->waiters_mode = shim_table_waiters_mode(k);
+			if (k->waiters_mode == RIGHT_NONE)
 				key_touch(k);
 		}
 	}
 	for (unsigned n = s->n_keys; n > s->o.max_keys; n--)
-		keys_shrink(s);
-	wants_sweep(s);
+		keys_return_oldest(s);
+	requests_expire(s);
 	(void)evtimer_add(s->sweep, &tv);
 }
 
 int
-keys_begin(struct shim *s)
+keys_open(struct shim *s)
 {
 	RB_INIT(&s->keys);
 	TAILQ_INIT(&s->idle);
 	TAILQ_INIT(&s->busy);
 	TAILQ_INIT(&s->touched);
-	TAILQ_INIT(&s->wants);
+	TAILQ_INIT(&s->requests);
 	s->step = event_new(s->o.base, -1, 0, on_step, s);
 	s->sweep = evtimer_new(s->o.base, on_sweep, s);
 	if (s->step == NULL || s->sweep == NULL)

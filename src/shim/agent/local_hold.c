@@ -21,19 +21,19 @@
 #include "shim.h"
 
 static void
-end_wait(struct hold *h)
+free_wait(struct local_hold *h)
 {
 	if (h->ready != NULL)
 		event_free(h->ready);
 	h->ready = NULL;
-	h->state = HOLD_NONE;
+	h->state = LOCAL_HOLD_NONE;
 }
 
 /* The ticket has come to something, or not yet: -EAGAIN. */
 static int
-finish(struct key *k)
+finish_ticket(struct key *k)
 {
-	struct hold *h = &k->hold;
+	struct local_hold *h = &k->hold;
 	int e;
 
 	/* its descriptor goes with it, and the event goes before that */
@@ -46,9 +46,9 @@ finish(struct key *k)
 		return e;
 	}
 	h->ticket = NULL;
-	end_wait(h);
+	free_wait(h);
 	if (e == 0)
-		h->state = HOLD_HELD;
+		h->state = LOCAL_HOLD_HELD;
 	return e;
 }
 
@@ -56,7 +56,7 @@ static void
 on_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct key *k = arg;
-	int e = finish(k);
+	int e = finish_ticket(k);
 
 	if (e == -EAGAIN)
 		return;
@@ -66,18 +66,18 @@ on_ready(evutil_socket_t fd, short what, void *arg)
 }
 
 int
-hold_take(struct key *k, bool first)
+local_hold_acquire(struct key *k, bool first)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-	struct hold *h = &k->hold;
+	struct local_hold *h = &k->hold;
 	int e, fd;
 
-	if (h->state == HOLD_HELD)
+	if (h->state == LOCAL_HOLD_HELD)
 		return 0;
-	if (h->state == HOLD_WAITS && (h->first || !first))
+	if (h->state == LOCAL_HOLD_WAITS && (h->first || !first))
 		return -EAGAIN;
-	hold_let_go(k);
+	local_hold_release(k);
 	o.ttl_ms = k->s->o.ttl_ms;
 	o.max_wait_ms = LH_WAIT_FOREVER;
 	o.priority = first ? UINT32_MAX : 0;
@@ -86,9 +86,9 @@ hold_take(struct key *k, bool first)
 	e = lh_acquire_start(k->s->lh, k->name, &o, &h->ticket);
 	if (e != 0)
 		return e;
-	h->state = HOLD_WAITS;
+	h->state = LOCAL_HOLD_WAITS;
 	h->first = first;
-	e = finish(k);
+	e = finish_ticket(k);
 	if (e != -EAGAIN)
 		return e;
 	fd = lh_ticket_fd(h->ticket);
@@ -96,41 +96,41 @@ hold_take(struct key *k, bool first)
 		h->ready = event_new(k->s->o.base, fd, EV_READ, on_ready, k);
 	if (h->ready != NULL && event_add(h->ready, NULL) == 0)
 		return -EAGAIN;
-	hold_let_go(k);
+	local_hold_release(k);
 	return fd < 0 ? fd : -ENOMEM;
 }
 
 bool
-hold_sure(struct key *k)
+local_hold_is_valid(struct key *k)
 {
-	if (k->hold.state == HOLD_HELD &&
+	if (k->hold.state == LOCAL_HOLD_HELD &&
 	    lh_verify(k->s->lh, &k->hold.lease) != 0)
-		k->hold.state = HOLD_NONE;
-	return k->hold.state == HOLD_HELD;
+		k->hold.state = LOCAL_HOLD_NONE;
+	return k->hold.state == LOCAL_HOLD_HELD;
 }
 
 bool
-hold_renew(struct key *k)
+local_hold_renew(struct key *k)
 {
-	if (k->hold.state == HOLD_HELD && lh_extend(k->s->lh, &k->hold.lease,
-	    k->s->o.ttl_ms) == -ESTALE)
-		k->hold.state = HOLD_NONE;
-	return k->hold.state == HOLD_HELD;
+	if (k->hold.state == LOCAL_HOLD_HELD &&
+	    lh_extend(k->s->lh, &k->hold.lease, k->s->o.ttl_ms) == -ESTALE)
+		k->hold.state = LOCAL_HOLD_NONE;
+	return k->hold.state == LOCAL_HOLD_HELD;
 }
 
 void
-hold_let_go(struct key *k)
+local_hold_release(struct key *k)
 {
-	struct hold *h = &k->hold;
+	struct local_hold *h = &k->hold;
 
-	if (h->state == HOLD_WAITS) {
+	if (h->state == LOCAL_HOLD_WAITS) {
 		struct lh_ticket *t = h->ticket;
 
-		end_wait(h);	/* before its descriptor goes */
+		free_wait(h);	/* before its descriptor goes */
 		h->ticket = NULL;
 		(void)lh_ticket_cancel(t);
-	} else if (h->state == HOLD_HELD) {
-		h->state = HOLD_NONE;
+	} else if (h->state == LOCAL_HOLD_HELD) {
+		h->state = LOCAL_HOLD_NONE;
 		(void)lh_release(k->s->lh, &h->lease);
 	}
 }

@@ -6,7 +6,7 @@
 #define FIRST_US 250		/* bound of the first class of latencies */
 
 void
-count_latency(struct shim *s, int64_t ns)
+metrics_add_latency(struct shim *s, int64_t ns)
 {
 	uint64_t us = ns < 0 ? 0 : (uint64_t)ns / 1000;
 	unsigned i = 0;
@@ -18,26 +18,26 @@ count_latency(struct shim *s, int64_t ns)
 }
 
 static void
-head(FILE *f, const char *name, const char *type, const char *help)
+print_head(FILE *f, const char *name, const char *type, const char *help)
 {
 	fprintf(f, "# HELP leasehold_shim_%s %s\n# TYPE leasehold_shim_%s %s\n",
 	    name, help, name, type);
 }
 
 static void
-number(const struct shim *s, FILE *f, const char *name, const char *type,
+print_number(const struct shim *s, FILE *f, const char *name, const char *type,
     uint64_t n, const char *help)
 {
-	head(f, name, type, help);
+	print_head(f, name, type, help);
 	fprintf(f, "leasehold_shim_%s{table=\"%s\"} %" PRIu64 "\n", name,
 	    lh_table_name(s->lh), n);
 }
 
 static void
-seconds(const struct shim *s, FILE *f, const char *name, int64_t ns,
+print_seconds(const struct shim *s, FILE *f, const char *name, int64_t ns,
     const char *help)
 {
-	head(f, name, "gauge", help);
+	print_head(f, name, "gauge", help);
 	fprintf(f, "leasehold_shim_%s{table=\"%s\"} %.6f\n", name,
 	    lh_table_name(s->lh), (double)ns / (double)NS_PER_SEC);
 }
@@ -55,7 +55,8 @@ write_answers(const struct shim *s, FILE *f)
 		{ FRAME_HOLDERS, "holders" }, { FRAME_TEXT, "stats" },
 	};
 
-	head(f, "answers_total", "counter", "Answers to processes, by kind.");
+	print_head(f, "answers_total", "counter",
+	    "Answers to processes, by kind.");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		fprintf(f, "leasehold_shim_answers_total{table=\"%s\","
 		    "kind=\"%s\"} %" PRIu64 "\n", lh_table_name(s->lh),
@@ -67,8 +68,8 @@ write_latencies(const struct shim *s, FILE *f)
 {
 	uint64_t n = 0;
 
-	head(f, "claim_seconds", "histogram", "From a claim to the cluster's "
-	    "grant, or that it is busy.");
+	print_head(f, "claim_seconds", "histogram",
+	    "From a claim to the cluster's grant, or that it is busy.");
 	for (unsigned i = 0; i <= SHIM_LATENCIES; i++) {
 		n += s->count.latency[i];
 		fprintf(f, "leasehold_shim_claim_seconds_bucket{table=\"%s\","
@@ -92,14 +93,15 @@ write_session(const struct shim *s, FILE *f)
 	uint64_t now_ns = shim_boot_ns();
 	int64_t least = s->count.margin_min_ns;
 
-	number(s, f, "up", "gauge", s->up && !s->dark, "1: there is a session "
-	    "with the cluster that counts.");
-	number(s, f, "store", "gauge", s->store, "0: the cluster is away; 1: "
-	    "it is there; 2: it cannot be used.");
-	seconds(s, f, "margin_seconds", s->until_ns > now_ns ?
+	print_number(s, f, "up", "gauge", s->up && !s->expired,
+	    "1: there is a session with the cluster that counts.");
+	print_number(s, f, "store", "gauge", s->store,
+	    "0: the cluster is away; 1: it is there; 2: it cannot be used.");
+	print_seconds(s, f, "margin_seconds", s->until_ns > now_ns ?
 	    (int64_t)(s->until_ns - now_ns) : 0, "Until leases of cluster "
 	    "keys end unless the cluster confirms the session.");
-	seconds(s, f, "margin_seconds_min", least == INT64_MAX ? 0 : least,
+	print_seconds(s, f, "margin_seconds_min",
+	    least == INT64_MAX ? 0 : least,
 	    "The least there was of that when it was confirmed.");
 }
 
@@ -108,26 +110,27 @@ write_keys(const struct shim *s, FILE *f)
 {
 	const struct shim_counts *c = &s->count;
 
-	number(s, f, "keys", "gauge", s->n_keys, "Keys in mind.");
-	number(s, f, "delegations", "gauge", s->n_rights,
+	print_number(s, f, "keys", "gauge", s->n_keys, "Keys in mind.");
+	print_number(s, f, "delegations", "gauge", s->n_rights,
 	    "Keys that this host has.");
-	number(s, f, "delegations_taken_total", "counter", c->taken,
+	print_number(s, f, "delegations_taken_total", "counter", c->taken,
 	    "Keys that it was given.");
-	number(s, f, "delegations_returned_total", "counter", c->returned,
+	print_number(s, f, "delegations_returned_total", "counter", c->returned,
 	    "Keys that it gave back.");
-	number(s, f, "recalls_total", "counter", c->recalls,
+	print_number(s, f, "recalls_total", "counter", c->recalls,
 	    "Keys that other hosts queued for meanwhile.");
-	number(s, f, "reanchored_total", "counter", c->reanchored,
+	print_number(s, f, "reanchored_total", "counter", c->reanchored,
 	    "Keys that were given a new range of tokens meanwhile.");
-	number(s, f, "sessions_lost_total", "counter", c->lost,
+	print_number(s, f, "sessions_lost_total", "counter", c->lost,
 	    "Sessions with the cluster that were lost.");
-	number(s, f, "keys_broken_total", "counter", c->broken,
+	print_number(s, f, "keys_broken_total", "counter", c->broken,
 	    "Keys whose leases were ended because of that.");
-	number(s, f, "clients", "gauge", s->n_clients, "Connections.");
-	number(s, f, "wants", "gauge", s->n_wants, "Requests that wait.");
-	number(s, f, "clients_total", "counter", c->clients,
+	print_number(s, f, "clients", "gauge", s->n_clients, "Connections.");
+	print_number(s, f, "wants", "gauge", s->n_requests,
+	    "Requests that wait.");
+	print_number(s, f, "clients_total", "counter", c->clients,
 	    "Connections that there were.");
-	number(s, f, "refused_total", "counter", c->refused,
+	print_number(s, f, "refused_total", "counter", c->refused,
 	    "Of these, hung up on.");
 }
 
@@ -137,28 +140,28 @@ write_store(const struct shim *s, FILE *f)
 	struct recipe_stats r;
 
 	recipe_stats(s->recipe, &r);
-	number(s, f, "store_calls_total", "counter", r.calls,
+	print_number(s, f, "store_calls_total", "counter", r.calls,
 	    "Calls to the cluster's store.");
-	number(s, f, "store_unknown_total", "counter", r.unknown,
+	print_number(s, f, "store_unknown_total", "counter", r.unknown,
 	    "Of these, with an unknown outcome, asked again.");
-	number(s, f, "store_refused_total", "counter", r.refused,
+	print_number(s, f, "store_refused_total", "counter", r.refused,
 	    "Of these, surely not done.");
-	number(s, f, "heartbeats_total", "counter", r.heartbeats,
+	print_number(s, f, "heartbeats_total", "counter", r.heartbeats,
 	    "Confirmations of the session.");
-	number(s, f, "sessions_total", "counter", r.sessions,
+	print_number(s, f, "sessions_total", "counter", r.sessions,
 	    "Sessions that were made or adopted.");
-	number(s, f, "stolen_total", "counter", r.stolen,
+	print_number(s, f, "stolen_total", "counter", r.stolen,
 	    "Dead sessions of other hosts that were ended.");
-	number(s, f, "store_lists_total", "counter", r.lists,
+	print_number(s, f, "store_lists_total", "counter", r.lists,
 	    "Times that the store was looked through.");
-	number(s, f, "store_gaps_total", "counter", r.gaps,
+	print_number(s, f, "store_gaps_total", "counter", r.gaps,
 	    "Of these, because changes may have been missed.");
-	number(s, f, "swept_total", "counter", r.swept,
+	print_number(s, f, "swept_total", "counter", r.swept,
 	    "Keys in the store that were left behind, and deleted.");
 }
 
 void
-count_write(const struct shim *s, FILE *f)
+metrics_write(const struct shim *s, FILE *f)
 {
 	write_session(s, f);
 	write_keys(s, f);

@@ -25,7 +25,7 @@
 #define END_LOOK_NS (10 * NS_PER_MS)
 
 static void
-tell_ended(struct shim *s)
+call_ended(struct shim *s)
 {
 	void (*ended)(void *) = s->ended;
 
@@ -38,22 +38,22 @@ tell_ended(struct shim *s)
 static void
 on_retired(void *arg)
 {
-	tell_ended(arg);
+	call_ended(arg);
 }
 
 static int
-begin_cluster(struct shim *s, char why[SHIM_WHY_MAX])
+open_cluster(struct shim *s, char why[SHIM_WHY_MAX])
 {
 	struct recipe_opts r = { .base = s->o.base, .engine = s->o.engine,
 	    .engine_arg = s->o.engine_arg, .root = s->o.root,
 	    .host = s->o.host, .ttl_ms = s->o.ttl_ms,
 	    .timeout_ms = s->o.timeout_ms, .hooks = &s->hooks, .arg = s };
 
-	if (host_begin(s) != 0) {
+	if (host_open(s) != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
 		return -ENOMEM;
 	}
-	part_hooks(&s->hooks);
+	cluster_claim_set_hooks(&s->hooks);
 	s->hooks.retired = on_retired;
 	r.adopt = s->session;
 	r.mark = s->mark;
@@ -66,11 +66,11 @@ begin_cluster(struct shim *s, char why[SHIM_WHY_MAX])
 }
 
 static int
-begin(struct shim *s, char why[SHIM_WHY_MAX])
+open_all(struct shim *s, char why[SHIM_WHY_MAX])
 {
 	bool keep = s->o.state_file[0] != '\0';
 	char place[PATHS_ERROR_MAX];
-	int e = table_open(s, why);
+	int e = shim_table_open(s, why);
 
 	if (e == 0 && keep &&
 	    paths_make_directory(s->o.state_file, place) != 0) {
@@ -78,20 +78,21 @@ begin(struct shim *s, char why[SHIM_WHY_MAX])
 		e = -EACCES;
 	}
 	if (e == 0 && keep)
-		e = state_read(s->o.state_file, &s->mark, why);
-	if (e == 0 && keep && (s->saver = saver_new(s->o.state_file)) == NULL) {
+		e = shim_state_read(s->o.state_file, &s->mark, why);
+	if (e == 0 && keep &&
+	    (s->saver = state_saver_new(s->o.state_file)) == NULL) {
 		(void)snprintf(why, SHIM_WHY_MAX, "no thread for the state "
 		    "file");
 		e = -ENOMEM;
 	}
 	if (e == 0)
 		e = client_listen(s, why);
-	if (e == 0 && keys_begin(s) != 0) {
+	if (e == 0 && keys_open(s) != 0) {
 		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
 		e = -ENOMEM;
 	}
 	if (e == 0)
-		e = begin_cluster(s, why);
+		e = open_cluster(s, why);
 	if (e == 0)
 		lhi_cluster_listen(s->v, (uint32_t)getpid(), s->socket);
 	return e;
@@ -110,11 +111,11 @@ shim_open(struct shim **out, const struct shim_opts *o, char why[SHIM_WHY_MAX])
 	s->o = *o;
 	s->byte_fd = s->listen_fd = -1;
 	s->on_key = key_step;
-	s->on_frame = talk_hear;
-	s->on_client_gone = wants_free;
+	s->on_frame = dispatch_frame;
+	s->on_client_gone = requests_free;
 	RB_INIT(&s->keys);
-	TAILQ_INIT(&s->parts);
-	e = begin(s, why);
+	TAILQ_INIT(&s->claims);
+	e = open_all(s, why);
 	if (e != 0)
 		shim_close(s);
 	else
@@ -129,25 +130,25 @@ shim_close(struct shim *s)
 	if (s->recipe != NULL)
 		recipe_close(s->recipe);
 	s->recipe = NULL;
-	part_end(s);
-	keys_end(s);
-	host_end(s);
-	if (!saver_free(s->saver, s->byte_fd))
+	cluster_claims_free(s);
+	keys_close(s);
+	host_close(s);
+	if (!state_saver_free(s->saver, s->byte_fd))
 		s->byte_fd = -1;
-	table_close(s);
-	if (s->farewell != NULL)
-		event_free(s->farewell);
+	shim_table_close(s);
+	if (s->end_timer != NULL)
+		event_free(s->end_timer);
 	free(s);
 }
 
 /* Has it been given back?  What is being left for long may not be written any
  * more, and goes with the session. */
 static bool
-all_left(const struct shim *s)
+has_left_all(const struct shim *s)
 {
-	const struct part *p;
+	const struct cluster_claim *p;
 
-	TAILQ_FOREACH(p, &s->parts, all)
+	TAILQ_FOREACH(p, &s->claims, all)
 		if (p->key != NULL || s->store != KV_HERE ||
 		    shim_now_ns() < s->end_ns - END_NS / 2)
 			return false;
@@ -155,13 +156,13 @@ all_left(const struct shim *s)
 }
 
 static void
-on_farewell(evutil_socket_t fd, short what, void *arg)
+on_end_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct timeval tv = { 0, END_LOOK_NS / 1000 };
 	struct shim *s = arg;
 
 	/* not a session of which it was not learnt yet what it has */
-	if ((s->looked || s->session.name == 0) && all_left(s) &&
+	if ((s->looked || s->session.name == 0) && has_left_all(s) &&
 	    !s->retiring && s->recipe != NULL) {
 		log_line(LOG_DEBUG, "all keys are given back");
 		s->retiring = true;
@@ -171,12 +172,12 @@ on_farewell(evutil_socket_t fd, short what, void *arg)
 	if (s->ended == NULL)
 		return;
 	if (shim_now_ns() < s->end_ns) {
-		(void)evtimer_add(s->farewell, &tv);
+		(void)evtimer_add(s->end_timer, &tv);
 		return;
 	}
 	log_line(LOG_INFO, "%u keys stay, until the next shim adopts them, or "
 	    "the session's end", s->n_rights);
-	tell_ended(s);
+	call_ended(s);
 }
 
 void
@@ -187,11 +188,11 @@ shim_end(struct shim *s, void (*ended)(void *arg))
 	s->ended = ended;
 	s->ending = true;
 	s->end_ns = shim_now_ns() + END_NS;
-	wants_fail(s, FRAME_AWAY, 0, "the shim is ending");
+	requests_fail_all(s, FRAME_AWAY, 0, "the shim is ending");
 	keys_touch(s);
-	s->farewell = evtimer_new(s->o.base, on_farewell, s);
-	if (s->farewell != NULL)
-		event_active(s->farewell, EV_TIMEOUT, 0);
+	s->end_timer = evtimer_new(s->o.base, on_end_timer, s);
+	if (s->end_timer != NULL)
+		event_active(s->end_timer, EV_TIMEOUT, 0);
 	else
-		tell_ended(s);
+		call_ended(s);
 }

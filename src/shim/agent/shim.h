@@ -9,7 +9,7 @@
  *	local_hold.c		the shim's own lease on a key of this host
  *	shim_keys.c		which keys the shim knows
  *	client.c		the socket
- *	wishes.c		which client wants which keys
+ *	requests.c		which client wants which keys
  *	cluster_claim.c		the host's claim on a key in the cluster
  *	host.c			this host's session in the cluster
  *	key_step.c		what is to be done about a key next
@@ -41,17 +41,17 @@
 #include "shm/key_slot.h"
 
 #define SHIM_WHY_MAX 512	/* a sentence */
-#define SHIM_WANTS_MAX 256	/* of a connection, at a time */
-#define SHIM_LOOKS_MAX 8	/* the same, of questions to the cluster */
+#define SHIM_REQUESTS_MAX 256	/* of a connection, at a time */
+#define SHIM_QUERIES_MAX 8	/* the same, of questions to the cluster */
 #define SHIM_LATENCIES 16	/* classes: 0.25 ms, 0.5 ms, ... */
 
 struct shim;
 struct key;
-struct want;
-struct wish;
+struct request;
+struct request_key;
 struct client;
-struct part;
-struct saver;
+struct cluster_claim;
+struct state_saver;
 
 struct shim_opts {
 	struct event_base *base;
@@ -88,8 +88,8 @@ struct shim_counts {
 #define DENY_NEWER (RIGHT_EXCLUSIVE + 1u)
 
 /* The key, locally: local_hold.c */
-struct hold {
-	enum { HOLD_NONE, HOLD_WAITS, HOLD_HELD } state;
+struct local_hold {
+	enum { LOCAL_HOLD_NONE, LOCAL_HOLD_WAITS, LOCAL_HOLD_HELD } state;
 	bool first;		/* stands before all others */
 	struct lh_ticket *ticket;
 	struct event *ready;
@@ -104,56 +104,56 @@ struct key {
 	TAILQ_ENTRY(key) touched;	/* to be stepped */
 	bool is_idle, is_touched;
 	struct shim *s;
-	struct hold hold;
-	struct part *part;		/* our claim of it, or NULL */
+	struct local_hold hold;
+	struct cluster_claim *claim;		/* our claim of it, or NULL */
 	unsigned right;			/* as set in the table: RIGHT_... */
 	struct lhi_ref ref;		/* of the slot where it was */
 	int64_t base;			/* revision of its base there */
 	unsigned recalled;		/* who waits elsewhere, RIGHT_... */
-	bool back;			/* it is to be given back anyway */
+	bool must_return;		/* it is to be given back anyway */
 	bool fresh;			/* told to somebody who may not have
 					 * come for it yet */
 	int64_t since_ns;		/* when the right was set */
-	int64_t asked_ns;		/* when it was to go; 0: it is not */
-	TAILQ_HEAD(wishes, wish) wishes;
+	int64_t return_since_ns;	/* when it was to go; 0: it is not */
+	TAILQ_HEAD(request_keys, request_key) requests;
 	unsigned n_exclusive;		/* of these */
-	unsigned crowd;			/* what those want who wait locally
-					 * without a wish: RIGHT_... */
-	int64_t insist_ns;		/* tries queue until then; 0: no */
+	unsigned waiters_mode;		/* what those want who wait locally
+					 * without a request: RIGHT_... */
+	int64_t busy_after_ns;		/* tries queue until then; 0: no */
 	unsigned denied;		/* who wants that or more is told no: */
 	int64_t denied_ns;		/* RIGHT_..., DENY_..., until then */
-	char *who;			/* of both: told who or why; or NULL */
+	char *reason;			/* of both: told who or why; or NULL */
 	struct event *timer;		/* or NULL */
 	size_t len;
 	char name[];			/* with the table's prefix */
 };
 
-/* One key of one WANT: wishes.c */
-struct wish {
-	TAILQ_ENTRY(wish) of_key;
+/* One key of one WANT: requests.c */
+struct request_key {
+	TAILQ_ENTRY(request_key) of_key;
 	struct key *key;		/* NULL: fulfilled */
-	struct want *want;
+	struct request *request;
 	unsigned mode;			/* RIGHT_... */
 	int64_t above;			/* a base above that revision */
 };
 
-struct want {
-	TAILQ_ENTRY(want) of_client;
-	TAILQ_ENTRY(want) all;
+struct request {
+	TAILQ_ENTRY(request) of_client;
+	TAILQ_ENTRY(request) all;
 	struct client *client;
 	uint32_t id;
 	bool try, answered;
 	int64_t began_ns, until_ns;	/* CLOCK_MONOTONIC */
-	unsigned n, left;		/* wishes; not fulfilled */
-	struct wish wish[];
+	unsigned n, left;		/* keys; not granted */
+	struct request_key key[];
 };
 
 /* The claim of a key in the cluster: cluster_claim.c */
-struct part {
-	TAILQ_ENTRY(part) all;
+struct cluster_claim {
+	TAILQ_ENTRY(cluster_claim) all;
 	struct shim *s;
 	struct key *key;		/* NULL: it is being left */
-	struct claim *claim;
+	struct claim *handle;
 	unsigned mode;			/* RIGHT_... */
 	bool try, granted, anchoring;
 	bool returning;			/* as soon as it is held locally */
@@ -162,11 +162,11 @@ struct part {
 	int64_t create;			/* found; else 0 */
 };
 
-TAILQ_HEAD(wants, want);
+TAILQ_HEAD(requests, request);
 
 /* Who asked the cluster something, and may be gone when the answer comes. */
-struct asker {
-	TAILQ_ENTRY(asker) of;
+struct query {
+	TAILQ_ENTRY(query) of;
 	struct client *client;		/* NULL: it is gone */
 	uint32_t id;
 };
@@ -178,12 +178,12 @@ struct client {
 	int fd;
 	uid_t uid;
 	struct event *ready;
-	struct wants wants;
-	TAILQ_HEAD(, asker) askers;
-	unsigned n_wants, n_askers;
+	struct requests requests;
+	TAILQ_HEAD(, query) queries;
+	unsigned n_requests, n_queries;
 	unsigned credit;		/* frames until it has to rest */
 	bool greeted;			/* knows our table */
-	bool resting, doomed;
+	bool paused, doomed;
 };
 
 struct shim {
@@ -203,19 +203,19 @@ struct shim {
 	struct recipe_session session;
 	uint64_t epoch, until_ns;
 	uint64_t up_ns;			/* since then it is up */
-	bool up, settled, dark;		/* dark: D is past, or none */
-	bool blind;			/* what it has is not to be learnt */
+	bool up, settled, expired;	/* expired: D is past, or none */
+	bool adopt_timed_out;	/* it is not known what it has */
 	bool starting;			/* nothing is known of the store yet */
 	bool looked;			/* all rights in the table are known */
 	bool ending, over;
 	enum kv_state store;
 	char why[SHIM_WHY_MAX];		/* it is away */
-	struct event *dusk;		/* at D */
+	struct event *deadline_timer;		/* at D */
 	struct kv_mark mark;
-	struct saver *saver;
+	struct state_saver *saver;
 	/* keys */
 	RB_HEAD(keys, key) keys;
-	TAILQ_HEAD(, part) parts;
+	TAILQ_HEAD(, cluster_claim) claims;
 	TAILQ_HEAD(, key) idle, busy, touched;	/* idle: the oldest first */
 	unsigned n_keys, n_rights;
 	struct event *step;		/* those that were touched */
@@ -225,14 +225,14 @@ struct shim {
 	int listen_fd;
 	dev_t socket_dev;
 	ino_t socket_ino;
-	struct event *listener, *deaf, *refill;
+	struct event *listener, *accept_timer, *refill;
 	TAILQ_HEAD(, client) clients;
-	struct wants wants;
-	struct want *hearing;		/* the one just heard of, or NULL */
-	unsigned n_clients, n_wants;
+	struct requests requests;
+	struct request *handling; /* the one just heard of, or NULL */
+	unsigned n_clients, n_requests;
 	/* the end */
 	void (*ended)(void *arg);
-	struct event *farewell;
+	struct event *end_timer;
 	int64_t end_ns;
 	bool retiring;
 	struct shim_counts count;
@@ -245,7 +245,7 @@ shim_now_ns(void)
 }
 
 static inline unsigned
-right_of_mode(enum claim_mode mode)
+shim_right_of_mode(enum claim_mode mode)
 {
 	return mode == CLAIM_SHARED ? RIGHT_SHARED : RIGHT_EXCLUSIVE;
 }
@@ -266,51 +266,51 @@ void shim_close(struct shim *s);
 void shim_end(struct shim *s, void (*ended)(void *arg));
 
 /* shim_table.c: 0, or -errno and a sentence. */
-int table_open(struct shim *s, char why[SHIM_WHY_MAX]);
-void table_close(struct shim *s);
+int shim_table_open(struct shim *s, char why[SHIM_WHY_MAX]);
+void shim_table_close(struct shim *s);
 /* Was it removed, or is there another one of its name? */
-bool table_gone(const struct shim *s);
+bool shim_table_is_gone(const struct shim *s);
 /* Find k's slot; 0 or -errno. */
-int table_find(struct shim *s, struct key *k);
+int shim_table_find_slot(struct shim *s, struct key *k);
 /* Set k's right; 0 or -errno.  Is it there still? */
-int table_set(struct key *k, unsigned mode, int64_t revision);
-void table_clear(struct key *k);
-void table_void(struct shim *s, const char *name);
-bool table_has(const struct key *k);
+int shim_table_set_right(struct key *k, unsigned mode, int64_t revision);
+void shim_table_clear_right(struct key *k);
+void shim_table_clear_right_of(struct shim *s, const char *name);
+bool shim_table_has_right(const struct key *k);
 /* Keys with a valid right: fn for each name. */
-void table_rights(struct shim *s, void (*fn)(struct shim *s, const char *name,
-    unsigned mode));
+void shim_table_each_right(struct shim *s,
+    void (*fn)(struct shim *s, const char *name, unsigned mode));
 /* End every lease of that key: the cluster was lost. */
-void table_break(struct shim *s, const char *name);
+void shim_table_break_leases(struct shim *s, const char *name);
 /* What those want who wait for it locally: RIGHT_... */
-unsigned table_crowd(struct key *k);
-bool table_waited_for(const struct key *k);
+unsigned shim_table_waiters_mode(struct key *k);
+bool shim_table_has_waiters(const struct key *k);
 
 /* host.c */
-int host_begin(struct shim *s);		/* 0 or -ENOMEM */
-void host_end(struct shim *s);
+int host_open(struct shim *s);		/* 0 or -ENOMEM */
+void host_close(struct shim *s);
 /* Can anything be granted?  Or may it be soon, for all we know? */
-bool host_reaches(const struct shim *s);
+bool host_can_grant(const struct shim *s);
 
 /* local_hold.c: have it, or wait for it; `first`: before everybody else.  0 or
  * -errno. */
-int hold_take(struct key *k, bool first);
-bool hold_sure(struct key *k);		/* it is held, now */
-void hold_let_go(struct key *k);
-bool hold_renew(struct key *k);		/* false: lost */
+int local_hold_acquire(struct key *k, bool first);
+bool local_hold_is_valid(struct key *k);		/* it is held, now */
+void local_hold_release(struct key *k);
+bool local_hold_renew(struct key *k);		/* false: lost */
 
 /* cluster_claim.c */
-int part_ask(struct shim *s, struct key *const *k, const unsigned *mode,
-    size_t n, bool try);
-void part_leave(struct key *k);
+int cluster_claim_request(struct shim *s, struct key *const *k,
+    const unsigned *mode, size_t n, bool try);
+void cluster_claim_leave(struct key *k);
 /* It is over, and freed: its key, or NULL if it was being left. */
-struct key *part_gone(struct part *p);
-bool part_anchor(struct key *k);	/* false: it cannot be asked now */
-struct part *part_keep(struct shim *s, struct key *k,
+struct key *cluster_claim_end(struct cluster_claim *p);
+bool cluster_claim_anchor(struct key *k); /* false: it cannot be asked now */
+struct cluster_claim *cluster_claim_keep(struct shim *s, struct key *k,
     const struct recipe_found *f);
-void part_end(struct shim *s);	/* after recipe_close() */
+void cluster_claims_free(struct shim *s);	/* after recipe_close() */
 /* cluster_claim_hooks.c */
-void part_hooks(struct recipe_hooks *h);
+void cluster_claim_set_hooks(struct recipe_hooks *h);
 
 /* shim_keys.c */
 struct key *keys_find(struct shim *s, const char *name, size_t len);
@@ -319,78 +319,83 @@ struct key *keys_new(struct shim *s, const char *name, size_t len);
 void key_free(struct key *k);
 void key_set_right(struct key *k, unsigned mode);
 /* Into the list that it belongs to. */
-void key_file(struct key *k);
+void key_relist(struct key *k);
 /* key_step.c: do what is next; it may be gone after that.  Or do so soon. */
 void key_step(struct key *k);
 void key_touch(struct key *k);
 /* Has a process that wants that mode no need to ask anybody? */
-bool key_covers(const struct key *k, unsigned mode);
+bool key_has_right(const struct key *k, unsigned mode);
 /* It has that right, from before. */
 void keys_adopt(struct key *k, unsigned mode);
 /* Ask for several at once, if all of them can be. */
-bool keys_ask(struct shim *s, struct key *const *k, const unsigned *mode,
+bool keys_request(struct shim *s, struct key *const *k, const unsigned *mode,
     size_t n, bool try);
 /* Somebody has it, who may not use it: tries of it wait for a moment whether it
  * comes, before they are told that it is busy. */
-void key_insist(struct key *k, const char *who);
+void key_defer_busy(struct key *k, const char *who);
 /* The cluster does not let us have it so: all who want that or more are told,
  * also those who were told to wait, when they ask again. */
 void key_deny(struct key *k, unsigned mode, const char *why);
 /* Is it so?  Why; else NULL. */
-const char *key_denied(struct key *k, unsigned mode);
+const char *key_denial(struct key *k, unsigned mode);
 /* Its right is void: so are the leases under it. */
-void key_void(struct key *k);
-void keys_void(struct shim *s);
+void key_void_right(struct key *k);
+void keys_void_rights(struct shim *s);
 void keys_touch(struct shim *s);
-void keys_end(struct shim *s);
+void keys_close(struct shim *s);
 
 /* key_upkeep.c: 0 or -ENOMEM. */
-int keys_begin(struct shim *s);
+int keys_open(struct shim *s);
 /* Give back the one that has been unused longest. */
-void keys_shrink(struct shim *s);
+void keys_return_oldest(struct shim *s);
 
-/* wishes.c */
-struct want *want_new(struct client *c, const struct lhi_frame *f);
-void want_free(struct want *w);
-void wants_free(struct client *c);	/* all of it */
-void want_answer(struct want *w, uint8_t type, int error, const char *why);
-void want_add(struct want *w, struct key *k, unsigned mode, int64_t above);
-unsigned wish_most(const struct key *k);	/* RIGHT_... */
-unsigned wish_least(const struct key *k);
-bool wish_above(const struct key *k);	/* somebody needs a newer base */
-bool wish_only_tries(const struct key *k);
+/* requests.c */
+struct request *request_new(struct client *c, const struct lhi_frame *f);
+void request_free(struct request *w);
+void requests_free(struct client *c);	/* all of it */
+void request_answer(struct request *w, uint8_t type, int error,
+    const char *why);
+void request_add_key(struct request *w, struct key *k, unsigned mode,
+    int64_t above);
+unsigned requests_strongest_mode(const struct key *k);	/* RIGHT_... */
+unsigned requests_weakest_mode(const struct key *k);
+bool
+requests_has_newer_base(const struct key *k); /* somebody needs a newer base */
+bool requests_is_only_tries(const struct key *k);
 /* The right is there: who is content with it is answered. */
-void wish_fulfil(struct key *k);
-/* None of the key's wishes will be fulfilled; tries: only tries end. */
-void wish_fail(struct key *k, bool tries, uint8_t type, int error,
+void requests_grant(struct key *k);
+/* None of the requests of the key will be granted; tries: only tries end. */
+void requests_fail(struct key *k, bool tries, uint8_t type, int error,
     const char *why);
 /* Those who want that or more: RIGHT_..., DENY_... */
-void wish_deny(struct key *k, unsigned mode, const char *why);
-void wants_fail(struct shim *s, uint8_t type, int error, const char *why);
-void wants_sweep(struct shim *s);
+void requests_deny(struct key *k, unsigned mode, const char *why);
+void requests_fail_all(struct shim *s, uint8_t type, int error,
+    const char *why);
+void requests_expire(struct shim *s);
 
 /* client.c: 0, or -errno and a sentence. */
 int client_listen(struct shim *s, char why[SHIM_WHY_MAX]);
 void client_end(struct shim *s);
 void client_send(struct client *c, const struct lhi_frame *f);
-struct asker *asker_new(struct client *c, uint32_t id);
-void asker_free(struct asker *a);
+struct query *query_new(struct client *c, uint32_t id);
+void query_free(struct query *a);
 
 /* dispatch.c: false: hang up. */
-bool talk_hear(struct client *c, const struct lhi_frame *f);
+bool dispatch_frame(struct client *c, const struct lhi_frame *f);
 
 /* metrics.c */
-void count_latency(struct shim *s, int64_t ns);
+void metrics_add_latency(struct shim *s, int64_t ns);
 /* In the exposition format of Prometheus, the table named. */
-void count_write(const struct shim *s, FILE *f);
+void metrics_write(const struct shim *s, FILE *f);
 
 /* shim_state.c: the high-water mark.  0, or -errno and a sentence. */
-int state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX]);
+int shim_state_read(const char *path, struct kv_mark *m,
+    char why[SHIM_WHY_MAX]);
 /* Writes in a thread of its own, so that no disk holds up the loop. */
-struct saver *saver_new(const char *path);
-void saver_save(struct saver *sv, const struct kv_mark *m);
+struct state_saver *state_saver_new(const char *path);
+void state_saver_save(struct state_saver *sv, const struct kv_mark *m);
 /* After what it was given.  False: the disk hangs; when it does not any more,
  * byte_fd is closed. */
-bool saver_free(struct saver *sv, int byte_fd);
+bool state_saver_free(struct state_saver *sv, int byte_fd);
 
 #endif

@@ -271,13 +271,13 @@ check(struct conf *c, char error[CONF_ERROR_MAX])
 }
 
 void
-conf_path(char path[PATH_MAX], const struct conf_args *args)
+shim_conf_path(char path[PATH_MAX], const struct conf_args *args)
 {
 	settings_path(path, args->file, PROGRAM, args->system);
 }
 
 int
-conf_load(struct conf *conf, const struct conf_args *args,
+shim_conf_load(struct conf *conf, const struct conf_args *args,
     char error[CONF_ERROR_MAX])
 {
 	static struct conf c;
@@ -287,7 +287,7 @@ conf_load(struct conf *conf, const struct conf_args *args,
 	    .root = "leasehold", .ttl_ms = 10000, .timeout_ms = 300,
 	    .hold_min_ms = 10, .metrics_mode = 0660, .log_level = LOG_INFO };
 	settings_begin();
-	conf_path(path, args);
+	shim_conf_path(path, args);
 	if (settings_file(&settings, &c, path, args->file != NULL,
 	    error) != 0 || settings_environment(&settings, &c, error) != 0)
 		return -1;

@@ -48,10 +48,10 @@ struct conf_args {
 
 /* 0; or -1, with a sentence in error that names what, where and the remedy;
  * *conf is as it was then. */
-int conf_load(struct conf *conf, const struct conf_args *args,
+int shim_conf_load(struct conf *conf, const struct conf_args *args,
     char error[CONF_ERROR_MAX]);
 
 /* Which file would be read. */
-void conf_path(char path[PATH_MAX], const struct conf_args *args);
+void shim_conf_path(char path[PATH_MAX], const struct conf_args *args);
 
 #endif

@@ -49,7 +49,7 @@ keys_new(struct shim *s, const char *name, size_t len)
 		return NULL;
 	k->s = s;
 	k->base = -1;
-	TAILQ_INIT(&k->wishes);
+	TAILQ_INIT(&k->requests);
 	k->len = len;
 	memcpy(k->name, name, len);
 	(void)RB_INSERT(keys, &s->keys, k);
@@ -59,10 +59,10 @@ keys_new(struct shim *s, const char *name, size_t len)
 }
 
 void
-key_file(struct key *k)
+key_relist(struct key *k)
 {
 	struct shim *s = k->s;
-	bool idle = k->right != RIGHT_NONE && k->hold.state == HOLD_NONE;
+	bool idle = k->right != RIGHT_NONE && k->hold.state == LOCAL_HOLD_NONE;
 
 	if (k->is_idle == idle)
 		return;
@@ -77,8 +77,8 @@ key_set_right(struct key *k, unsigned mode)
 	k->s->n_rights += (mode != RIGHT_NONE) - (k->right != RIGHT_NONE);
 	k->right = mode;
 	k->since_ns = shim_now_ns();
-	k->back = false;
-	k->asked_ns = 0;
+	k->must_return = false;
+	k->return_since_ns = 0;
 }
 
 void
@@ -86,14 +86,14 @@ key_free(struct key *k)
 {
 	struct shim *s = k->s;
 
-	hold_let_go(k);
+	local_hold_release(k);
 	key_set_right(k, RIGHT_NONE);
 	TAILQ_REMOVE(k->is_idle ? &s->idle : &s->busy, k, of);
 	if (k->is_touched)
 		TAILQ_REMOVE(&s->touched, k, touched);
 	if (k->timer != NULL)
 		event_free(k->timer);
-	free(k->who);
+	free(k->reason);
 	(void)RB_REMOVE(keys, &s->keys, k);
 	s->n_keys--;
 	free(k);
@@ -123,32 +123,32 @@ keys_adopt(struct key *k, unsigned mode)
 	key_set_right(k, mode);
 	k->base = (int64_t)cluster_revision(lhi_right_base(k->s->v,
 	    k->ref.slot));
-	key_file(k);
+	key_relist(k);
 }
 
 void
-key_void(struct key *k)
+key_void_right(struct key *k)
 {
 	if (k->right == RIGHT_NONE)
 		return;
-	table_clear(k);
+	shim_table_clear_right(k);
 	key_set_right(k, RIGHT_NONE);
-	table_break(k->s, k->name);
-	key_file(k);
+	shim_table_break_leases(k->s, k->name);
+	key_relist(k);
 	key_touch(k);
 }
 
 void
-keys_void(struct shim *s)
+keys_void_rights(struct shim *s)
 {
 	struct key *k;
 
 	RB_FOREACH(k, keys, &s->keys)
-		key_void(k);
+		key_void_right(k);
 }
 
 void
-keys_end(struct shim *s)
+keys_close(struct shim *s)
 {
 	struct key *k;
 

@@ -34,14 +34,14 @@
 enum kind { LISTENER, READER };
 
 static struct event_base *base;
-static struct event *look;
+static struct event *tick;
 static struct shim *shim;
 static struct conf *conf;
 static const struct conf_args *args;
 static char engine_why[SHIM_WHY_MAX];
 static int epoll_fd = -1, status;
 static int64_t watchdog_ns;
-static bool told_up;
+static bool shown_up;
 
 static struct timeval
 in_ns(int64_t ns)
@@ -111,7 +111,7 @@ on_reload_signal(evutil_socket_t sig, short what, void *arg)
 	char error[CONF_ERROR_MAX];
 
 	notify_reloading();
-	if (conf_load(&fresh, args, error) != 0) {
+	if (shim_conf_load(&fresh, args, error) != 0) {
 		log_line(LOG_ERR, "%s; going on as before", error);
 	} else {
 		conf->log_level = fresh.log_level;
@@ -129,22 +129,22 @@ on_reload_signal(evutil_socket_t sig, short what, void *arg)
 }
 
 static void
-on_tell_signal(evutil_socket_t sig, short what, void *arg)
+on_log_signal(evutil_socket_t sig, short what, void *arg)
 {
 	const struct shim_counts *c = &shim->count;
 
 	log_line(LOG_NOTICE, "table %s: %s; %u keys of the cluster, %u in "
 	    "mind; %u connections, %u wants; %" PRIu64 " taken, %" PRIu64
 	    " returned, %" PRIu64 " recalls; %" PRIu64 " sessions lost",
-	    lh_table_name(shim->lh), shim->up && !shim->dark ? "up" : "dark",
-	    shim->n_rights, shim->n_keys, shim->n_clients, shim->n_wants,
+	    lh_table_name(shim->lh), shim->up && !shim->expired ? "up" : "dark",
+	    shim->n_rights, shim->n_keys, shim->n_clients, shim->n_requests,
 	    c->taken, c->returned, c->recalls, c->lost);
 }
 
 static void
 write_metrics(FILE *f)
 {
-	count_write(shim, f);
+	metrics_write(shim, f);
 	fprintf(f, "# HELP leasehold_shim_cpu_seconds_total Processor time "
 	    "that the daemon has used.\n"
 	    "# TYPE leasehold_shim_cpu_seconds_total counter\n"
@@ -169,29 +169,29 @@ on_metrics(evutil_socket_t fd, short what, void *arg)
 /* The service manager's watchdog, readers of the metrics whose time is up, and
  * what is shown. */
 static void
-on_look(evutil_socket_t fd, short what, void *arg)
+on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	static int64_t feed_ns;
 	int64_t now_ns = mono_ns();
 	struct timeval tv = in_ns(LOOK_NS);
-	bool up = shim->up && !shim->dark;
+	bool up = shim->up && !shim->expired;
 
 	(void)serve_run(now_ns);
 	if (watchdog_ns > 0 && feed_ns <= now_ns) {
 		notify("WATCHDOG=1");
 		feed_ns = now_ns + watchdog_ns;
 	}
-	if (up != told_up) {
+	if (up != shown_up) {
 		notify("STATUS=%s", up ? "A member of the cluster" :
 		    "No session with the cluster");
 		setproctitle("%s: %s", conf->table, up ? "up" : "away");
 	}
-	told_up = up;
-	(void)event_add(look, &tv);
+	shown_up = up;
+	(void)event_add(tick, &tv);
 }
 
 static bool
-listen_to(int sig, event_callback_fn fn)
+handle_signal(int sig, event_callback_fn fn)
 {
 	struct event *e = evsignal_new(base, sig, fn, NULL);
 
@@ -215,7 +215,7 @@ new_base(void)
 }
 
 static bool
-set_up(void)
+set_up_loop(void)
 {
 	struct event *metrics;
 
@@ -228,11 +228,11 @@ set_up(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	serve_begin(epoll_fd, LISTENER, READER, write_metrics);
 	return metrics != NULL && event_add(metrics, NULL) == 0 &&
-	    listen_to(SIGTERM, on_end_signal) &&
-	    listen_to(SIGINT, on_end_signal) &&
-	    listen_to(SIGHUP, on_reload_signal) &&
-	    listen_to(SIGUSR1, on_tell_signal) &&
-	    (look = evtimer_new(base, on_look, NULL)) != NULL;
+	    handle_signal(SIGTERM, on_end_signal) &&
+	    handle_signal(SIGINT, on_end_signal) &&
+	    handle_signal(SIGHUP, on_reload_signal) &&
+	    handle_signal(SIGUSR1, on_log_signal) &&
+	    (tick = evtimer_new(base, on_tick, NULL)) != NULL;
 }
 
 static int
@@ -266,11 +266,11 @@ open_shim(void)
 }
 
 int
-loop_run(struct conf *c, const struct conf_args *a, void (*ready)(void))
+shim_loop_run(struct conf *c, const struct conf_args *a, void (*ready)(void))
 {
 	conf = c;
 	args = a;
-	if (!set_up()) {
+	if (!set_up_loop()) {
 		log_line(LOG_ERR, "cannot begin: %s", strerror(errno));
 		return EX_SYSTEM;
 	}
@@ -281,7 +281,7 @@ loop_run(struct conf *c, const struct conf_args *a, void (*ready)(void))
 	serve_configure(conf->metrics, conf->metrics_mode);
 	ready();
 	notify("READY=1\nSTATUS=No session with the cluster yet");
-	event_active(look, EV_TIMEOUT, 0);
+	event_active(tick, EV_TIMEOUT, 0);
 	(void)event_base_dispatch(base);
 	serve_end();
 	shim_close(shim);

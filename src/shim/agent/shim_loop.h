@@ -7,7 +7,7 @@
 
 /* Until it is told to end, or cannot go on: the exit status.  `ready` is called
  * when all is set up. */
-int loop_run(struct conf *conf, const struct conf_args *args,
+int shim_loop_run(struct conf *conf, const struct conf_args *args,
     void (*ready)(void));
 
 #endif

@@ -110,7 +110,7 @@ run(const struct conf_args *args, bool foreground)
 		status = pidfile_background(foreground, PROGRAM);
 	if (status != 0)
 		return status;
-	status = loop_run(&conf, args, ready);
+	status = shim_loop_run(&conf, args, ready);
 	pidfile_release();
 	return status;
 }
@@ -130,12 +130,12 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	args.file = options_file(args.file);
-	if (conf_load(&conf, &args, error) != 0) {
+	if (shim_conf_load(&conf, &args, error) != 0) {
 		fprintf(stderr, PROGRAM ": %s\n", error);
 		return EX_BAD_CONFIG;
 	}
 	if (check) {
-		conf_path(path, &args);
+		shim_conf_path(path, &args);
 		return options_good(path);
 	}
 	log_level(conf.log_level);

@@ -37,7 +37,7 @@
 #define TEXT_MAX 256
 #define END_NS NS_PER_SEC
 
-struct saver {
+struct state_saver {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t news, end;
@@ -50,7 +50,7 @@ struct saver {
 };
 
 static int
-print(char text[TEXT_MAX], const struct kv_mark *m)
+format_state(char text[TEXT_MAX], const struct kv_mark *m)
 {
 	int n = snprintf(text, TEXT_MAX, "leasehold-shimd 1\ncluster %" PRIu64
 	    "\nrevision %" PRId64 "\n", m->cluster, m->revision);
@@ -60,7 +60,7 @@ print(char text[TEXT_MAX], const struct kv_mark *m)
 }
 
 int
-state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX])
+shim_state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX])
 {
 	char text[TEXT_MAX], want[TEXT_MAX];
 	struct kv_mark r = { 0 };
@@ -84,7 +84,7 @@ state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX])
 	text[n] = '\0';
 	if (sscanf(text, "leasehold-shimd 1\ncluster %" SCNu64 "\nrevision %"
 	    SCNd64, &r.cluster, &r.revision) == 2 && r.revision >= 0 &&
-	    print(want, &r) == n && memcmp(want, text, (size_t)n) == 0) {
+	    format_state(want, &r) == n && memcmp(want, text, (size_t)n) == 0) {
 		*m = r;
 		return 0;
 	}
@@ -95,10 +95,10 @@ state_read(const char *path, struct kv_mark *m, char why[SHIM_WHY_MAX])
 }
 
 static int
-write_file(const struct saver *sv, const struct kv_mark *m)
+write_file(const struct state_saver *sv, const struct kv_mark *m)
 {
 	char text[TEXT_MAX];
-	int n = print(text, m), e = 0;
+	int n = format_state(text, m), e = 0;
 	int fd = open(sv->beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
 	    O_NOFOLLOW, 0644);
 
@@ -116,7 +116,7 @@ write_file(const struct saver *sv, const struct kv_mark *m)
 }
 
 static void
-destroy(struct saver *sv)
+destroy_saver(struct state_saver *sv)
 {
 	(void)pthread_cond_destroy(&sv->end);
 	(void)pthread_cond_destroy(&sv->news);
@@ -125,9 +125,9 @@ destroy(struct saver *sv)
 }
 
 static void *
-save(void *arg)
+run_saver(void *arg)
 {
-	struct saver *sv = arg;
+	struct state_saver *sv = arg;
 	struct kv_mark m;
 	bool alone;
 	int e;
@@ -154,13 +154,13 @@ save(void *arg)
 	(void)pthread_mutex_unlock(&sv->lock);
 	if (alone) {
 		(void)close(sv->byte_fd);
-		destroy(sv);
+		destroy_saver(sv);
 	}
 	return NULL;
 }
 
 static void
-prepare(struct saver *sv)
+init_saver(struct state_saver *sv)
 {
 	pthread_condattr_t attr;
 
@@ -172,10 +172,10 @@ prepare(struct saver *sv)
 	(void)pthread_condattr_destroy(&attr);
 }
 
-struct saver *
-saver_new(const char *path)
+struct state_saver *
+state_saver_new(const char *path)
 {
-	struct saver *sv = calloc(1, sizeof(*sv));
+	struct state_saver *sv = calloc(1, sizeof(*sv));
 	sigset_t all, before;
 	int e;
 
@@ -184,19 +184,19 @@ saver_new(const char *path)
 	(void)strlcpy(sv->path, path, sizeof(sv->path));
 	(void)strlcpy(sv->beside, path, sizeof(sv->beside));
 	(void)strlcat(sv->beside, ".new", sizeof(sv->beside));
-	prepare(sv);
+	init_saver(sv);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	e = pthread_create(&sv->thread, NULL, save, sv);
+	e = pthread_create(&sv->thread, NULL, run_saver, sv);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (e == 0)
 		return sv;
-	destroy(sv);
+	destroy_saver(sv);
 	return NULL;
 }
 
 void
-saver_save(struct saver *sv, const struct kv_mark *m)
+state_saver_save(struct state_saver *sv, const struct kv_mark *m)
 {
 	(void)pthread_mutex_lock(&sv->lock);
 	sv->mark = *m;
@@ -206,7 +206,7 @@ saver_save(struct saver *sv, const struct kv_mark *m)
 }
 
 bool
-saver_free(struct saver *sv, int byte_fd)
+state_saver_free(struct state_saver *sv, int byte_fd)
 {
 	int64_t end_ns = shim_now_ns() + END_NS;
 	struct timespec end = { (time_t)(end_ns / NS_PER_SEC),
@@ -232,7 +232,7 @@ saver_free(struct saver *sv, int byte_fd)
 	(void)pthread_mutex_unlock(&sv->lock);
 	if (ended) {
 		(void)pthread_join(sv->thread, NULL);
-		destroy(sv);
+		destroy_saver(sv);
 	}
 	return ended;
 }

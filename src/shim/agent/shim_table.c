@@ -20,7 +20,7 @@
 #include "shim.h"
 
 static int
-take_byte(struct shim *s, char why[SHIM_WHY_MAX])
+lock_shim_byte(struct shim *s, char why[SHIM_WHY_MAX])
 {
 	struct lhi_cluster c;
 	int e;
@@ -56,7 +56,7 @@ take_byte(struct shim *s, char why[SHIM_WHY_MAX])
 }
 
 int
-table_open(struct shim *s, char why[SHIM_WHY_MAX])
+shim_table_open(struct shim *s, char why[SHIM_WHY_MAX])
 {
 	struct lh_open_opts o = LH_OPEN_OPTS_INIT;
 	int e;
@@ -76,17 +76,17 @@ table_open(struct shim *s, char why[SHIM_WHY_MAX])
 		    lh_table_name(s->lh));
 		e = -EOPNOTSUPP;
 	} else {
-		e = take_byte(s, why);
+		e = lock_shim_byte(s, why);
 	}
 	if (e == 0)
 		lhi_cluster_check_serve(s->lh);	/* or it would ask itself */
 	else
-		table_close(s);
+		shim_table_close(s);
 	return e;
 }
 
 void
-table_close(struct shim *s)
+shim_table_close(struct shim *s)
 {
 	if (s->lh != NULL)
 		(void)lh_close(s->lh);
@@ -99,7 +99,7 @@ table_close(struct shim *s)
 /* Then nobody comes to know of us any more, and another table of that name, if
  * there is one, needs a shim of its own. */
 bool
-table_gone(const struct shim *s)
+shim_table_is_gone(const struct shim *s)
 {
 	struct stat ours, named;
 
@@ -113,7 +113,7 @@ table_gone(const struct shim *s)
 }
 
 int
-table_find(struct shim *s, struct key *k)
+shim_table_find_slot(struct shim *s, struct key *k)
 {
 	struct lhi_key_name n;
 	int e = lhi_key_name_check(s->lh, k->name, 0, &n);
@@ -122,7 +122,7 @@ table_find(struct shim *s, struct key *k)
 }
 
 int
-table_set(struct key *k, unsigned mode, int64_t revision)
+shim_table_set_right(struct key *k, unsigned mode, int64_t revision)
 {
 	int e;
 
@@ -135,14 +135,14 @@ table_set(struct key *k, unsigned mode, int64_t revision)
 }
 
 void
-table_clear(struct key *k)
+shim_table_clear_right(struct key *k)
 {
 	/* another key's by now: then it went with that life of the slot */
 	(void)lhi_right_set(k->s->v, &k->ref, RIGHT_NONE, 0);
 }
 
 void
-table_void(struct shim *s, const char *name)
+shim_table_clear_right_of(struct shim *s, const char *name)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
@@ -153,7 +153,7 @@ table_void(struct shim *s, const char *name)
 }
 
 bool
-table_has(const struct key *k)
+shim_table_has_right(const struct key *k)
 {
 	uint64_t r = lhi_right_load(k->s->v, k->ref.slot);
 
@@ -162,8 +162,8 @@ table_has(const struct key *k)
 }
 
 void
-table_rights(struct shim *s, void (*fn)(struct shim *s, const char *name,
-    unsigned mode))
+shim_table_each_right(struct shim *s,
+    void (*fn)(struct shim *s, const char *name, unsigned mode))
 {
 	uint32_t n = lhi_slots_ready(s->v);
 	char name[SHM_KEY_MAX + 1];
@@ -178,7 +178,7 @@ table_rights(struct shim *s, void (*fn)(struct shim *s, const char *name,
 }
 
 void
-table_break(struct shim *s, const char *name)
+shim_table_break_leases(struct shim *s, const char *name)
 {
 	/* who comes meanwhile has no right either */
 	if (lh_break(s->lh, name, NULL, 0) > 0)
@@ -186,7 +186,7 @@ table_break(struct shim *s, const char *name)
 }
 
 static int
-add_waiters(const struct lh_key_info *info, void *arg)
+add_waiters_mode(const struct lh_key_info *info, void *arg)
 {
 	unsigned *most = arg;
 
@@ -201,17 +201,18 @@ add_waiters(const struct lh_key_info *info, void *arg)
 }
 
 unsigned
-table_crowd(struct key *k)
+shim_table_waiters_mode(struct key *k)
 {
 	unsigned most = RIGHT_NONE;
 
-	if (table_waited_for(k))
-		(void)lh_status(k->s->lh, k->name, NULL, add_waiters, &most);
+	if (shim_table_has_waiters(k))
+		(void)lh_status(k->s->lh, k->name, NULL, add_waiters_mode,
+		    &most);
 	return most;
 }
 
 bool
-table_waited_for(const struct key *k)
+shim_table_has_waiters(const struct key *k)
 {
 	return k->ref.slot != NULL && link_idx(sh64_load(&k->ref.slot->waitq))
 	    != 0;

@@ -14,7 +14,7 @@
 #include "daemon/daemon_log.h"
 #include "op/acquire_target.h"
 
-#define TRY_MS 1000		/* wishes.c: TRY_NS */
+#define TRY_MS 1000		/* requests.c: TRY_NS */
 
 struct host hosts[HOSTS_MAX];
 struct fake_store *hosts_store;
@@ -159,7 +159,7 @@ do_reach(void *arg)
 	struct host *h = arg;
 
 	h->last_error = h->shim != NULL && h->shim->settled &&
-	    !h->shim->dark && h->shim->until_ns > shim_boot_ns();
+	    !h->shim->expired && h->shim->until_ns > shim_boot_ns();
 }
 
 bool

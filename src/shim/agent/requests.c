@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who wants what: each WANT of a client, and each key of it.
+ *
+ * A want is there until the rights to all its keys were set, it is dropped,
+ * its time is over, or its client is gone.  It has one answer: GRANTED at
+ * once; QUEUED, when we stand for its keys locally (and then nothing more is
+ * said: who waits in the table learns there what comes of it); or what went
+ * wrong.  A try is answered when the cluster has answered.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "shim.h"
+
+#define TRY_NS (NS_PER_SEC)	/* then the answer is that there is none */
+
+struct request *
+request_new(struct client *c, const struct lhi_frame *f)
+{
+	struct shim *s = c->s;
+	struct request *w = calloc(1, sizeof(*w) + f->n * sizeof(w->key[0]));
+
+	if (w == NULL)
+		return NULL;
+	w->client = c;
+	w->id = f->id;
+	w->try = f->flags & FRAME_TRY;
+	w->began_ns = shim_now_ns();
+	w->until_ns = w->try ? w->began_ns + TRY_NS :
+	    f->wait_ms == FRAME_NO_END ? INT64_MAX :
+	    w->began_ns + (int64_t)f->wait_ms * NS_PER_MS;
+	TAILQ_INSERT_TAIL(&c->requests, w, of_client);
+	TAILQ_INSERT_TAIL(&s->requests, w, all);
+	s->n_requests++;
+	c->n_requests++;
+	return w;
+}
+
+void
+request_add_key(struct request *w, struct key *k, unsigned mode, int64_t above)
+{
+	struct request_key *i = &w->key[w->n++];
+
+	i->request = w;
+	i->key = k;
+	i->mode = mode;
+	i->above = above;
+	w->left++;
+	TAILQ_INSERT_TAIL(&k->requests, i, of_key);
+	if (mode == RIGHT_EXCLUSIVE)
+		k->n_exclusive++;
+}
+
+static void
+drop_key(struct request_key *i)
+{
+	struct key *k = i->key;
+
+	if (k == NULL)
+		return;
+	TAILQ_REMOVE(&k->requests, i, of_key);
+	if (i->mode == RIGHT_EXCLUSIVE)
+		k->n_exclusive--;
+	i->key = NULL;
+	i->request->left--;
+	key_touch(k);
+}
+
+void
+request_free(struct request *w)
+{
+	struct shim *s = w->client->s;
+
+	for (unsigned i = 0; i < w->n; i++)
+		drop_key(&w->key[i]);
+	TAILQ_REMOVE(&w->client->requests, w, of_client);
+	TAILQ_REMOVE(&s->requests, w, all);
+	s->n_requests--;
+	w->client->n_requests--;
+	if (s->handling == w)
+		s->handling = NULL;
+	free(w);
+}
+
+void
+requests_free(struct client *c)
+{
+	struct request *w;
+
+	while ((w = TAILQ_FIRST(&c->requests)) != NULL)
+		request_free(w);
+}
+
+void
+request_answer(struct request *w, uint8_t type, int error, const char *why)
+{
+	struct shim *s = w->client->s;
+	struct lhi_frame f = { .type = type, .id = w->id, .error = error };
+
+	if (w->answered)
+		return;
+	w->answered = true;
+	s->count.answers[type]++;
+	if (why != NULL) {
+		f.text = why;
+		f.text_len = (uint16_t)strnlen(why, SHIM_WHY_MAX - 1);
+	}
+	client_send(w->client, &f);
+}
+
+unsigned
+requests_strongest_mode(const struct key *k)
+{
+	return k->n_exclusive > 0 ? RIGHT_EXCLUSIVE :
+	    !TAILQ_EMPTY(&k->requests) ? RIGHT_SHARED : RIGHT_NONE;
+}
+
+unsigned
+requests_weakest_mode(const struct key *k)
+{
+	const struct request_key *i;
+
+	TAILQ_FOREACH(i, &k->requests, of_key)
+		if (i->mode == RIGHT_SHARED)
+			return RIGHT_SHARED;
+	return TAILQ_EMPTY(&k->requests) ? RIGHT_NONE : RIGHT_EXCLUSIVE;
+}
+
+bool
+requests_has_newer_base(const struct key *k)
+{
+	const struct request_key *i;
+
+	TAILQ_FOREACH(i, &k->requests, of_key)
+		if (i->above >= k->base)
+			return true;
+	return false;
+}
+
+bool
+requests_is_only_tries(const struct key *k)
+{
+	const struct request_key *i;
+
+	TAILQ_FOREACH(i, &k->requests, of_key)
+		if (!i->request->try)
+			return false;
+	return true;
+}
+
+void
+requests_grant(struct key *k)
+{
+	struct request_key *i, *next;
+
+	TAILQ_FOREACH_SAFE(i, &k->requests, of_key, next) {
+		struct request *w = i->request;
+
+		if (i->mode > k->right || i->above >= k->base)
+			continue;
+		drop_key(i);
+		if (w->left > 0)
+			continue;
+		request_answer(w, FRAME_GRANTED, 0, NULL);
+		request_free(w);
+	}
+}
+
+void
+requests_fail(struct key *k, bool tries, uint8_t type, int error,
+    const char *why)
+{
+	struct request_key *i, *next;
+
+	/* a want has a key once, so the next one is another's */
+	TAILQ_FOREACH_SAFE(i, &k->requests, of_key, next) {
+		struct request *w = i->request;
+
+		if (tries && !w->try)
+			continue;
+		request_answer(w, type, error, why);
+		request_free(w);
+	}
+}
+
+/* Who waits locally is let through and asks again, whatever he wants: else who
+ * is denied would not be told before the others have it. */
+void
+requests_deny(struct key *k, unsigned mode, const char *why)
+{
+	struct request_key *i, *next;
+
+	TAILQ_FOREACH_SAFE(i, &k->requests, of_key, next) {
+		struct request *w = i->request;
+
+		if (mode == DENY_NEWER ? i->above < k->base :
+		    i->mode < mode && !w->answered)
+			continue;
+		request_answer(w, FRAME_DENIED, 0, why);
+		request_free(w);
+	}
+}
+
+void
+requests_fail_all(struct shim *s, uint8_t type, int error, const char *why)
+{
+	struct request *w;
+
+	while ((w = TAILQ_FIRST(&s->requests)) != NULL) {
+		request_answer(w, type, error, why);
+		request_free(w);
+	}
+}
+
+void
+requests_expire(struct shim *s)
+{
+	int64_t now_ns = shim_now_ns();
+	struct request *w, *next;
+
+	TAILQ_FOREACH_SAFE(w, &s->requests, all, next) {
+		if (w->until_ns > now_ns)
+			continue;
+		request_answer(w, FRAME_AWAY, 0, "the cluster has not answered "
+		    "in time");
+		request_free(w);
+	}
+}
