@@ -2,20 +2,22 @@
 /*
  * The socket at which processes ask: SOCK_SEQPACKET, one frame a message.
  *
- * Who may connect is a matter of the socket's mode; who has greeted us with the
- * table's uuid is asked no more.  Nobody is anybody's trouble:
+ * The mode of the socket says who may connect; a client that greets with the
+ * table's uuid is not checked further.  No client can harm another:
  *
- *	a message that is no frame, or one too long	hang up
- *	no room for an answer				hang up: nobody reads
- *	so many frames in REST_NS			it rests meanwhile
- *	so many wants, questions			refused
- *	more connections than max_clients		the one that is silent
- *		for longest and wants nothing is hung up on; if there is none,
- *		the new one.  Of one user (but ours, and root): half of them
- *	no descriptors					we are deaf for a while
+ *	a message that is no frame, or too long		close the connection
+ *	no room for an answer				close: it does not read
+ *	more than CREDIT frames in REST_NS		pause reading until then
+ *	too many requests or queries			refuse
+ *	more connections than max_clients		close the one that has
+ *		been silent longest and has no request; without such a one,
+ *		the new one.  One user (except ours and root) may have half
+ *		of them
+ *	no descriptors					stop accepting for a
+ *							while
  *
- * Nothing is kept for those who do not read.  A client is freed from its own
- * event alone: elsewhere it is only doomed.
+ * Nothing is kept for a client that does not read.  A client is freed only from
+ * its own event: elsewhere it is marked as doomed.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a frame asks for.
+ * Handles the frames of clients.
  *
- * A WANT: each of its keys that has no right yet, or too weak a one, is wished
- * for; then those keys are stepped, by which we stand for them locally; then it
- * is told so.  If all of them can be asked for at once, they are, in one
- * transaction.
+ * WANT: each key that has no right yet, or one that is too weak, becomes a key
+ * of the request.  Then these keys are stepped, so that the shim holds them
+ * locally, and then the client is told so.  If all of them can be asked for at
+ * once, one transaction does that.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session with the cluster, as recipe.h tells of it, and what of it is in
- * the table: which session, until when it counts (D), and the epoch that all
- * rights are of.
+ * The session of this host with the cluster, as recipe.h tells of it, and what
+ * the table says about it: which session, its deadline (D), and the epoch that
+ * all rights belong to.
  *
- *	up, adopted	it goes on: rights of this epoch are what they were.  Of
- *			what is found in the cluster, that with a right is kept;
- *			that without is kept only to be given back when we have
- *			it locally (a right may have been taken away and not
- *			all seen through), and never used again: that shim may
- *			have asked for its deletion, and that be done late; a
- *			right of which nothing is found is void
- *	up, new		another epoch, in which there are no rights
+ *	up, adopted	the session goes on: rights of this epoch stay valid.
+ *			A claim that is found in the cluster and has a right is
+ *			kept.  One without a right is kept only to be returned
+ *			once it is held locally, because a right may have been
+ *			cleared and not all steps after it be done.  It is never
+ *			used again, because the earlier shim may have asked for
+ *			its deletion, which may be done late.  A right without a
+ *			claim is void
+ *	up, new		a new epoch, in which there are no rights
  *	alive		D moves on
- *	D is past	nothing counts (dark): another epoch of that session,
- *			which may live still.  A D that comes after all makes no
- *			lease good again that was not (G9)
- *	lost		another epoch, no session
- *	nothing		neither a session, nor a first D, for as long as TTL:
- *			the cluster is as good as away
- *	blind		adopted, and what the session has is not to be learnt
- *			for as long as TTL: who asks is told so.  Rights stay,
- *			as D moves on, and so do its claims
+ *	expired		D is past, and nothing is valid: a new epoch of the same
+ *			session, which may still be alive.  A D that comes late
+ *			makes no lease valid again that was not (G9)
+ *	lost		a new epoch, no session
+ *	nothing		neither a session nor a first D for as long as TTL: the
+ *			cluster is treated as away
+ *	adopt timed out	adopted, and for as long as TTL it was not learnt what
+ *			the session has: clients are told so.  Rights and claims
+ *			stay, as D moves on
  *
- * Written in this order: the epoch before D (shm/cluster_right.c, I2).  A
- * stopped shim writes what it was about to write when it goes on: a D, which
- * was true when it was drawn and is past; a right, which is of an epoch that
- * this D is of.
+ * The epoch is written before D (shm/cluster_right.c, I2).  A stopped shim goes
+ * on with the write that it was about to do: a D, which was true when it was
+ * computed and is past; or a right of an epoch that this D belongs to.
  *
- * Leases under rights that became void are broken: their holders learn it from
- * the clock or the epoch as well, but who waits for them gets on.
+ * Leases under rights that became void are broken.  Their holders would also
+ * learn it from the clock or the epoch, but this lets the waiters go on.
  *
  * Model: tests/model/adopt.pml.
  */

@@ -1,52 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys: answers "what is to be done about that key next?".
+ * Steps a key: does what its state demands next.
  *
- * What the host has no right to, the shim has (local_hold.c); so who wants it
- * stands behind the shim.  A key's state is what is so: locally (none, waits,
- * held), in the cluster (nothing, asked, granted), in the table (its right),
- * and what is wanted: by processes, by hosts behind us.  Whatever happens
- * changes one of these, and then the key is stepped: from the state alone
- * follows what to do.
+ * While the host has no right to a key that is wanted, the shim holds the key
+ * locally (local_hold.c), so that local processes queue behind the shim.  The
+ * state of a key is: its local hold (none, waits, held), its claim in the
+ * cluster (none, asked, granted), its right in the table, and who wants it:
+ * local processes, or hosts behind us.  Each event changes one of these.  Then
+ * the key is stepped, and the next action follows from the state alone.
  *
  *	right	claim	  wanted here?	then
- *	none	nothing	  no		let go of it, forget it
- *	none	nothing	  yes		hold it, and ask the cluster	   ask
+ *	none	none	  no		release the hold, forget the key
+ *	none	none	  yes		hold it, and ask the cluster	   ask
  *	none	asked	  no		leave the claim
  *	none	asked	  yes		hold it, and wait
- *	none	granted	  yes		hold it; base, right, let go	   take
+ *	none	granted	  yes		hold it; base, right, release	   take
  *	none	granted	  no		hold it; leave the claim
  *	set	granted	  		others want it: hold it; right := none;
  *					is it still held?  (else again from the
  *					first row but one)		 return
- *	set	granted	  newer base	hold it; raise the base, let go
+ *	set	granted	  newer base	hold it; raise the base, release
  *	set	gone			void: right := none, leases broken
  *
- * "Hold it" comes first in each row, and is waited for.
+ * "Hold it" comes first in each row, and the rest waits for it.
  *
- * Why a claim is left only while it is held, and after the right was cleared
- * and the hold looked at once more: a lease under the right was granted before
- * that, and would be in the way of ours.  One that is granted after it sees no
- * right. So when we leave, nobody here has the key (I1).
+ * A claim is left only while the key is held, after the right was cleared and
+ * the hold was verified once more.  Reason: a lease under the right was granted
+ * before that, and would conflict with our hold; a process that is granted the
+ * key later sees no right.  So when we leave, no local process has the key
+ * (I1).
  *
- * A right is set only while it is held, so none of those who were granted the
- * key before it has it still (I2); but see below.
+ * A right is set only while the key is held.  So no process that was granted
+ * the key before still has it (I2), with one exception:
  *
- * Stopped in the midst.  Our lease may run out between a look and what follows.
- * Then somebody here may have the key when the right is set: it is his host's,
- * and he checks it after the grant: he sees the right, or none, and goes by
- * that.  When the right is cleared, and the hold turns out to be lost, I1 is
- * made true again before anything else is done.
+ * The shim may be stopped, and its lease may run out between the check and the
+ * action.  Then a local process may have the key when the right is set.  This
+ * is sound, because that process checks the right after its grant, and it
+ * belongs to this host.  If the hold turns out to be lost after the right was
+ * cleared, I1 is made true again before anything else is done.
  *
- * A try of a key that another host has: that host may have it only because
- * nobody else wanted it since.  So the try stands in the queue for
- * BUSY_AFTER_NS, which is told to that host as any wait is, and then is busy.
+ * A try of a key that another host has: that host may have the key only because
+ * nobody else wanted it since.  So the try queues for BUSY_AFTER_NS, which the
+ * other host is told of like any waiter; then the answer is "busy".
  *
- * Fairness.  A host behind us: the key goes back when it is free here.  If
- * processes wait here, they have it for hold_min at least, since the cluster
- * gave it; then we stand in the queue among them, and after LINGER_NS, or when
- * too many are before us, in front of all.  If it was asked for by somebody who
- * has not come for it yet, it waits a moment for him.
+ * Fairness.  When a host waits behind us, the key is returned as soon as it is
+ * free here.  If local processes wait, they keep it for at least hold_min from
+ * the grant; then the shim queues among them, and after LINGER_NS, or behind
+ * too many of them, in front of all.  If a local process asked for the key and
+ * has not acquired it yet, the shim waits for it for a moment (FRESH_NS).
  */
 #include <errno.h>
 #include <stdlib.h>

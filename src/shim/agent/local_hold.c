@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key, locally ours: an ordinary exclusive lease of an ordinary participant.
- * While the host has no right to a key that somebody wants, we have it, and who
- * wants it stands in its queue behind us.
+ * The shim's own lease on a key: an ordinary exclusive lease of an ordinary
+ * participant.  While a process wants a key and the host has no right to it,
+ * the shim holds the key, and processes queue behind the shim.
  *
- * It is waited for with a ticket, and renewed by the sweep; so a stopped
- * shim's runs out, and those behind it learn that there is no right.  Leases
- * of tickets are no thread's, and waits with them neither: what waits behind
- * us for a key of another host is never taken for part of a circle.
+ * The shim waits for the key with a ticket, and key_upkeep.c renews the lease.
+ * So the lease of a stopped shim runs out, and the processes behind it find
+ * that there is no right.  Leases and waits of tickets belong to no thread: a
+ * process that waits behind the shim for a key of another host is never taken
+ * for part of a deadlock.
  *
- *	none -> waits	a ticket
- *	none -> held	it was free
- *	waits -> held	the ticket's descriptor was readable
- *	held -> none	let go; or lost: it ran out, or somebody broke it
+ *	none -> waits	a ticket was started
+ *	none -> held	the key was free
+ *	waits -> held	the ticket's descriptor became readable
+ *	held -> none	released; or lost: it ran out, or was broken
  */
 #include <errno.h>
 #include <limits.h>

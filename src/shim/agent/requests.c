@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who wants what: each WANT of a client, and each key of it.
+ * What clients request: each WANT frame, and each key of it.
  *
- * A want is there until the rights to all its keys were set, it is dropped,
- * its time is over, or its client is gone.  It has one answer: GRANTED at
- * once; QUEUED, when we stand for its keys locally (and then nothing more is
- * said: who waits in the table learns there what comes of it); or what went
- * wrong.  A try is answered when the cluster has answered.
+ * A request lives until the rights to all its keys are set, the client drops it
+ * or is gone, or its time is over.  It has one answer: GRANTED at once; QUEUED,
+ * when the shim holds its keys locally (nothing more is sent then, because a
+ * process that waits in the table learns the outcome there); or an error.  A
+ * try is answered when the cluster has answered.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -4,12 +4,12 @@
  *
  * Opened in this order: the table, with the byte that only one shim has; the
  * state file; the socket; the session in the cluster, adopted if the table
- * names one; and at last the table is told where we listen.
+ * names one; last, the table is told where we listen.
  *
- * Closed at once, as if killed: rights stay as they are until D, and the next
- * shim adopts the session.  Ended: what nobody here has is given back first,
- * and if that was all, the session with it, so that no other host has to wait
- * for D.
+ * Close ends at once, as if killed: rights stay as they are until D, and the
+ * next shim adopts the session.  End first returns the keys that no local
+ * process holds.  If these were all, it also ends the session, so that no other
+ * host has to wait for D.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -105,7 +105,7 @@ struct key {
 	bool is_idle, is_touched;
 	struct shim *s;
 	struct local_hold hold;
-	struct cluster_claim *claim;		/* our claim of it, or NULL */
+	struct cluster_claim *claim;	/* our claim of it, or NULL */
 	unsigned right;			/* as set in the table: RIGHT_... */
 	struct lhi_ref ref;		/* of the slot where it was */
 	int64_t base;			/* revision of its base there */
@@ -131,7 +131,7 @@ struct key {
 /* One key of one WANT: requests.c */
 struct request_key {
 	TAILQ_ENTRY(request_key) of_key;
-	struct key *key;		/* NULL: fulfilled */
+	struct key *key;		/* NULL: granted */
 	struct request *request;
 	unsigned mode;			/* RIGHT_... */
 	int64_t above;			/* a base above that revision */
@@ -164,7 +164,7 @@ struct cluster_claim {
 
 TAILQ_HEAD(requests, request);
 
-/* Who asked the cluster something, and may be gone when the answer comes. */
+/* A question to the cluster: its client may be gone when the answer comes. */
 struct query {
 	TAILQ_ENTRY(query) of;
 	struct client *client;		/* NULL: it is gone */
@@ -181,7 +181,7 @@ struct client {
 	struct requests requests;
 	TAILQ_HEAD(, query) queries;
 	unsigned n_requests, n_queries;
-	unsigned credit;		/* frames until it has to rest */
+	unsigned credit;		/* frames until it is paused */
 	bool greeted;			/* knows our table */
 	bool paused, doomed;
 };
@@ -204,13 +204,13 @@ struct shim {
 	uint64_t epoch, until_ns;
 	uint64_t up_ns;			/* since then it is up */
 	bool up, settled, expired;	/* expired: D is past, or none */
-	bool adopt_timed_out;	/* it is not known what it has */
+	bool adopt_timed_out;		/* it is not known what it has */
 	bool starting;			/* nothing is known of the store yet */
 	bool looked;			/* all rights in the table are known */
 	bool ending, over;
 	enum kv_state store;
 	char why[SHIM_WHY_MAX];		/* it is away */
-	struct event *deadline_timer;		/* at D */
+	struct event *deadline_timer;	/* at D */
 	struct kv_mark mark;
 	struct state_saver *saver;
 	/* keys */
@@ -228,7 +228,7 @@ struct shim {
 	struct event *listener, *accept_timer, *refill;
 	TAILQ_HEAD(, client) clients;
 	struct requests requests;
-	struct request *handling; /* the one just heard of, or NULL */
+	struct request *handling;	/* the one just received, or NULL */
 	unsigned n_clients, n_requests;
 	/* the end */
 	void (*ended)(void *arg);
@@ -256,146 +256,155 @@ shim_boot_ns(void)
 	return (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME);
 }
 
-/* 0, or -errno and a sentence; -EBUSY: the table has a shim. */
-int shim_open(struct shim **out, const struct shim_opts *o,
-    char why[SHIM_WHY_MAX]);
-/* At once: what it has is there for the next one to adopt. */
-void shim_close(struct shim *s);
-/* Give back what nobody uses, and the session with it if that is all; then
- * ended() is called, soon in any case. */
-void shim_end(struct shim *s, void (*ended)(void *arg));
+/* metrics.c */
+void metrics_add_latency(struct shim *s, int64_t ns);
+/* Writes the metrics in Prometheus' exposition format, labelled by table. */
+void metrics_write(const struct shim *s, FILE *f);
 
-/* shim_table.c: 0, or -errno and a sentence. */
+/* shim_state.c: the high-water mark.  Returns 0, or -errno and a sentence. */
+int shim_state_read(const char *path, struct kv_mark *m,
+    char why[SHIM_WHY_MAX]);
+/* Writes in a thread of its own, so that no disk holds up the loop. */
+struct state_saver *state_saver_new(const char *path);
+void state_saver_save(struct state_saver *sv, const struct kv_mark *m);
+/* Ends the thread after the latest mark is written.  False: the disk hangs; the
+ * thread closes byte_fd when it is done. */
+bool state_saver_free(struct state_saver *sv, int byte_fd);
+
+/* shim_table.c: returns 0, or -errno and a sentence. */
 int shim_table_open(struct shim *s, char why[SHIM_WHY_MAX]);
 void shim_table_close(struct shim *s);
-/* Was it removed, or is there another one of its name? */
+/* True if the table was removed, or another one has its name. */
 bool shim_table_is_gone(const struct shim *s);
-/* Find k's slot; 0 or -errno. */
+/* Finds k's slot; 0 or -errno. */
 int shim_table_find_slot(struct shim *s, struct key *k);
-/* Set k's right; 0 or -errno.  Is it there still? */
+/* Sets k's right; 0 or -errno. */
 int shim_table_set_right(struct key *k, unsigned mode, int64_t revision);
 void shim_table_clear_right(struct key *k);
 void shim_table_clear_right_of(struct shim *s, const char *name);
+/* True if k's right is still in the table, and valid. */
 bool shim_table_has_right(const struct key *k);
-/* Keys with a valid right: fn for each name. */
+/* Calls fn for each key with a valid right. */
 void shim_table_each_right(struct shim *s,
     void (*fn)(struct shim *s, const char *name, unsigned mode));
-/* End every lease of that key: the cluster was lost. */
+/* Ends every lease of that key: the cluster was lost. */
 void shim_table_break_leases(struct shim *s, const char *name);
-/* What those want who wait for it locally: RIGHT_... */
+/* Returns the strongest mode that local waiters want: RIGHT_... */
 unsigned shim_table_waiters_mode(struct key *k);
 bool shim_table_has_waiters(const struct key *k);
 
-/* host.c */
-int host_open(struct shim *s);		/* 0 or -ENOMEM */
-void host_close(struct shim *s);
-/* Can anything be granted?  Or may it be soon, for all we know? */
-bool host_can_grant(const struct shim *s);
-
-/* local_hold.c: have it, or wait for it; `first`: before everybody else.  0 or
- * -errno. */
+/* local_hold.c: acquires the key, or waits for it (-EAGAIN); `first`: before
+ * all others.  Returns 0 or -errno. */
 int local_hold_acquire(struct key *k, bool first);
-bool local_hold_is_valid(struct key *k);		/* it is held, now */
+/* True if the key is held, now. */
+bool local_hold_is_valid(struct key *k);
 void local_hold_release(struct key *k);
-bool local_hold_renew(struct key *k);		/* false: lost */
-
-/* cluster_claim.c */
-int cluster_claim_request(struct shim *s, struct key *const *k,
-    const unsigned *mode, size_t n, bool try);
-void cluster_claim_leave(struct key *k);
-/* It is over, and freed: its key, or NULL if it was being left. */
-struct key *cluster_claim_end(struct cluster_claim *p);
-bool cluster_claim_anchor(struct key *k); /* false: it cannot be asked now */
-struct cluster_claim *cluster_claim_keep(struct shim *s, struct key *k,
-    const struct recipe_found *f);
-void cluster_claims_free(struct shim *s);	/* after recipe_close() */
-/* cluster_claim_hooks.c */
-void cluster_claim_set_hooks(struct recipe_hooks *h);
+bool local_hold_renew(struct key *k);	/* false: lost */
 
 /* shim_keys.c */
 struct key *keys_find(struct shim *s, const char *name, size_t len);
-/* Make it unless it is there; NULL: no memory. */
+/* Finds the key, or makes it; NULL: no memory. */
 struct key *keys_new(struct shim *s, const char *name, size_t len);
 void key_free(struct key *k);
 void key_set_right(struct key *k, unsigned mode);
-/* Into the list that it belongs to. */
+/* Moves the key to the list that it belongs to: idle or busy. */
 void key_relist(struct key *k);
-/* key_step.c: do what is next; it may be gone after that.  Or do so soon. */
-void key_step(struct key *k);
+/* Has the key stepped soon, from the loop. */
 void key_touch(struct key *k);
-/* Has a process that wants that mode no need to ask anybody? */
-bool key_has_right(const struct key *k, unsigned mode);
-/* It has that right, from before. */
+void keys_touch(struct shim *s);
+/* Notes a right that an earlier shim left in the table. */
 void keys_adopt(struct key *k, unsigned mode);
-/* Ask for several at once, if all of them can be. */
-bool keys_request(struct shim *s, struct key *const *k, const unsigned *mode,
-    size_t n, bool try);
-/* Somebody has it, who may not use it: tries of it wait for a moment whether it
- * comes, before they are told that it is busy. */
-void key_defer_busy(struct key *k, const char *who);
-/* The cluster does not let us have it so: all who want that or more are told,
- * also those who were told to wait, when they ask again. */
-void key_deny(struct key *k, unsigned mode, const char *why);
-/* Is it so?  Why; else NULL. */
-const char *key_denial(struct key *k, unsigned mode);
-/* Its right is void: so are the leases under it. */
+/* Clears a right that became void, and breaks the leases under it. */
 void key_void_right(struct key *k);
 void keys_void_rights(struct shim *s);
-void keys_touch(struct shim *s);
 void keys_close(struct shim *s);
 
-/* key_upkeep.c: 0 or -ENOMEM. */
-int keys_open(struct shim *s);
-/* Give back the one that has been unused longest. */
-void keys_return_oldest(struct shim *s);
-
-/* requests.c */
-struct request *request_new(struct client *c, const struct lhi_frame *f);
-void request_free(struct request *w);
-void requests_free(struct client *c);	/* all of it */
-void request_answer(struct request *w, uint8_t type, int error,
-    const char *why);
-void request_add_key(struct request *w, struct key *k, unsigned mode,
-    int64_t above);
-unsigned requests_strongest_mode(const struct key *k);	/* RIGHT_... */
-unsigned requests_weakest_mode(const struct key *k);
-bool
-requests_has_newer_base(const struct key *k); /* somebody needs a newer base */
-bool requests_is_only_tries(const struct key *k);
-/* The right is there: who is content with it is answered. */
-void requests_grant(struct key *k);
-/* None of the requests of the key will be granted; tries: only tries end. */
-void requests_fail(struct key *k, bool tries, uint8_t type, int error,
-    const char *why);
-/* Those who want that or more: RIGHT_..., DENY_... */
-void requests_deny(struct key *k, unsigned mode, const char *why);
-void requests_fail_all(struct shim *s, uint8_t type, int error,
-    const char *why);
-void requests_expire(struct shim *s);
-
-/* client.c: 0, or -errno and a sentence. */
+/* client.c: returns 0, or -errno and a sentence. */
 int client_listen(struct shim *s, char why[SHIM_WHY_MAX]);
 void client_end(struct shim *s);
 void client_send(struct client *c, const struct lhi_frame *f);
 struct query *query_new(struct client *c, uint32_t id);
 void query_free(struct query *a);
 
-/* dispatch.c: false: hang up. */
+/* requests.c */
+struct request *request_new(struct client *c, const struct lhi_frame *f);
+void request_free(struct request *w);
+void request_answer(struct request *w, uint8_t type, int error,
+    const char *why);
+void request_add_key(struct request *w, struct key *k, unsigned mode,
+    int64_t above);
+/* Frees all requests of a client. */
+void requests_free(struct client *c);
+/* What the requests of a key want: RIGHT_... */
+unsigned requests_strongest_mode(const struct key *k);
+unsigned requests_weakest_mode(const struct key *k);
+/* True if one of them needs a newer base. */
+bool requests_has_newer_base(const struct key *k);
+bool requests_is_only_tries(const struct key *k);
+/* Answers the requests that the key's right satisfies. */
+void requests_grant(struct key *k);
+/* Fails all requests of the key; `tries`: only the tries. */
+void requests_fail(struct key *k, bool tries, uint8_t type, int error,
+    const char *why);
+/* Denies those that want that mode or a stronger one: RIGHT_..., DENY_... */
+void requests_deny(struct key *k, unsigned mode, const char *why);
+void requests_fail_all(struct shim *s, uint8_t type, int error,
+    const char *why);
+/* Fails the requests whose time is over. */
+void requests_expire(struct shim *s);
+
+/* cluster_claim.c */
+int cluster_claim_request(struct shim *s, struct key *const *k,
+    const unsigned *mode, size_t n, bool try);
+struct cluster_claim *cluster_claim_keep(struct shim *s, struct key *k,
+    const struct recipe_found *f);
+/* Draws a new revision; false: it cannot be asked for now. */
+bool cluster_claim_anchor(struct key *k);
+void cluster_claim_leave(struct key *k);
+/* Frees a claim that is over.  Returns its key; NULL if it was being left. */
+struct key *cluster_claim_end(struct cluster_claim *p);
+void cluster_claims_free(struct shim *s);	/* after recipe_close() */
+
+/* host.c */
+int host_open(struct shim *s);		/* 0 or -ENOMEM */
+void host_close(struct shim *s);
+/* True if a key may be granted now; or soon, as far as is known. */
+bool host_can_grant(const struct shim *s);
+
+/* key_step.c: does what the key's state demands; the key may be gone then. */
+void key_step(struct key *k);
+/* True if a process that wants that mode need not ask anybody. */
+bool key_has_right(const struct key *k, unsigned mode);
+/* Asks for several keys in one transaction, if all can be asked for. */
+bool keys_request(struct shim *s, struct key *const *k, const unsigned *mode,
+    size_t n, bool try);
+/* Another host has the key and may not use it: lets tries wait for a moment
+ * before they are told that it is busy. */
+void key_defer_busy(struct key *k, const char *who);
+/* The cluster refuses the key in that mode.  Tells all that want that mode or a
+ * stronger one, also those that wait already, when they ask again. */
+void key_deny(struct key *k, unsigned mode, const char *why);
+/* Returns why the key is denied in that mode, or NULL. */
+const char *key_denial(struct key *k, unsigned mode);
+
+/* cluster_claim_hooks.c */
+void cluster_claim_set_hooks(struct recipe_hooks *h);
+
+/* key_upkeep.c: returns 0 or -ENOMEM. */
+int keys_open(struct shim *s);
+/* Returns the key that has been unused longest to the cluster. */
+void keys_return_oldest(struct shim *s);
+
+/* dispatch.c: handles a frame; false: close the connection. */
 bool dispatch_frame(struct client *c, const struct lhi_frame *f);
 
-/* metrics.c */
-void metrics_add_latency(struct shim *s, int64_t ns);
-/* In the exposition format of Prometheus, the table named. */
-void metrics_write(const struct shim *s, FILE *f);
-
-/* shim_state.c: the high-water mark.  0, or -errno and a sentence. */
-int shim_state_read(const char *path, struct kv_mark *m,
+/* shim.c: returns 0, or -errno and a sentence; -EBUSY: the table has a shim. */
+int shim_open(struct shim **out, const struct shim_opts *o,
     char why[SHIM_WHY_MAX]);
-/* Writes in a thread of its own, so that no disk holds up the loop. */
-struct state_saver *state_saver_new(const char *path);
-void state_saver_save(struct state_saver *sv, const struct kv_mark *m);
-/* After what it was given.  False: the disk hangs; when it does not any more,
- * byte_fd is closed. */
-bool state_saver_free(struct state_saver *sv, int byte_fd);
+/* Ends at once; the next shim can adopt what this one has. */
+void shim_close(struct shim *s);
+/* Returns the keys that nobody uses, and ends the session if these were all;
+ * then calls ended(), soon in any case. */
+void shim_end(struct shim *s, void (*ended)(void *arg));
 
 #endif

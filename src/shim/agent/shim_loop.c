@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shim's one loop: libevent's.  Everything the daemon does is done in it,
- * and nothing there waits for anything; beside it run the library's thread for
- * tickets, and the one that writes the state file.
+ * The shim's one loop: libevent's.  All work of the daemon is done in it, and
+ * nothing in it blocks.  Beside it run the library's thread for tickets and the
+ * thread that writes the state file.
  *
- * Signals: TERM and INT end it (what is not in use is given back first); HUP
- * reads the configuration, of which the log and the metrics are taken over;
- * USR1 logs how it goes.
+ * Signals: TERM and INT end it (keys that are not in use are returned first);
+ * HUP reads the configuration again, of which log and metrics take effect; USR1
+ * logs the state.
  *
- * The metrics' socket is daemon/serve.c's, which knows an epoll set: that is
- * watched as one descriptor.
+ * The metrics' socket belongs to daemon/serve.c, which uses an epoll set: the
+ * loop watches that as one descriptor.
  */
 #include <errno.h>
 #include <inttypes.h>

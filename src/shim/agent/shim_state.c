@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim keeps on disk: which cluster it is a member of, and the highest
+ * What the shim keeps on disk: which cluster it belongs to, and the highest
  * revision seen there.  A store that is behind that was restored from a backup
- * and would give tokens twice: the engine refuses it, as it refuses another
- * cluster, until an operator has taken the file away.
+ * and would give tokens twice.  So the engine refuses it, and refuses another
+ * cluster, until an operator removes the file.
  *
  *	leasehold-shimd 1
  *	cluster 14841639068965178418
  *	revision 4711
  *	sum 9ad3...			xxh3 of the lines before it
  *
- * Replaced by rename, so that it is whole, or the one before it.  It need not
- * be the latest: one that is behind only sees less.  One that is there and is
- * not whole is an error, as nothing can be said then.
+ * The file is replaced by rename, so it is whole, or it is the one before.  It
+ * need not be the latest: an older one only detects less.  A file that is not
+ * whole is an error, because then nothing is known.
  *
- * A disk may hang, and the loop must not: a thread of its own writes, always
- * what it was given last.  Nor must the end of the shim: after END_NS it goes
- * without the thread, which keeps the table's byte until it is through.  So no
- * other shim of the table writes the same file meanwhile.  (When the process
- * ends, so does the thread, and with it the byte is free.)
+ * A disk may hang, and the loop must not.  So a thread of its own writes,
+ * always the latest state.  The end of the shim must not hang either: after
+ * END_NS it ends without the thread, which keeps the table's byte until it is
+ * done.  So no other shim of the table writes the file meanwhile.  (When the
+ * process ends, the thread ends with it, and the byte is free.)
  */
 #include <errno.h>
 #include <fcntl.h>

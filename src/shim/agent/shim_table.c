@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table, as the shim has it: attached like anybody, with the shim's byte
- * (shm/session_bytes.h), by which there is one shim to a table, and with what
- * only a shim writes (shm/cluster_right.h).
+ * The table, as the shim uses it: attached like any participant, with the
+ * shim's byte (shm/session_record.h), so that a table has one shim, and with
+ * what only a shim writes (shm/cluster_right.h).
  *
- * The byte is that of a description of its own.  A killed shim's is free at
- * once, a stopped one's is not: no other comes in its way, and nobody needs
- * one, as rights end by themselves at D.
+ * The byte is locked by an open file description of its own.  If the shim is
+ * killed, the byte is free at once.  If it is stopped, it keeps the byte: no
+ * other shim interferes, and none is needed, because rights end at D.
  */
 #include <errno.h>
 #include <fcntl.h>
