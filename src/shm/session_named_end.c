@@ -28,7 +28,7 @@
  * of the use that he finds; who comes too late at the word finds the lease
  * over.)  Uses are told apart by the low bits of their numbers; the whole
  * number is compared in the claim's state, between the look at what is said and
- * its swap.  Model: tests/model/moving.pml.
+ * its swap.  Model: tests/model/claim_note.pml.
  *
  * A chunk's keeper is gone when its session's lock is, whatever pid namespace
  * it is in.  Where no lock proves a death (SESS_NOPROOF) it is gone when its

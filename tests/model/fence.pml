@@ -49,7 +49,7 @@
  *
  * Left out: contents of files (tests/fence/images), the temporary file, the
  * wall-clock floor, an older directory restored, tokens within a range (they
- * are land.pml's), that a repair lifts all keys above the ceiling as well
+ * are token_range.pml's), that a repair lifts all keys above the ceiling as well
  * (offline/repair.c, M3): here the seal alone has to see to P4.
  *
  * Properties.

@@ -27,7 +27,7 @@
  *	BASES	it is a cluster key: who holds it exclusively raises its base, a
  *		little or far; nothing is drawn, tokens are above the base
  *
- * Left out: the ranges (land.pml), which a draw takes as a key does; the ceiling;
+ * Left out: the ranges (token_range.pml), which a draw takes as a key does; the ceiling;
  * how a chain is taken apart (readers.pml): here a reader goes in one step.
  *
  * Properties.
