@@ -31,7 +31,7 @@ static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void
-forget(void *arg)
+free_detail(void *arg)
 {
 	struct detail *d = arg;
 
@@ -42,19 +42,19 @@ forget(void *arg)
 }
 
 static void
-make_key(void)
+make_detail_key(void)
 {
-	(void)pthread_key_create(&key, forget);
+	(void)pthread_key_create(&key, free_detail);
 }
 
 static struct detail *
-detail_get(void)
+get_detail(void)
 {
 	if (mine == NULL) {
-		(void)pthread_once(&once, make_key);
+		(void)pthread_once(&once, make_detail_key);
 		mine = calloc(1, sizeof(*mine));
 		if (mine != NULL && pthread_setspecific(key, mine) != 0)
-			forget(mine);
+			free_detail(mine);
 	}
 	return mine;
 }
@@ -63,7 +63,7 @@ int
 lhi_fail(int code, const char *fmt, ...)
 {
 	int saved = errno;
-	struct detail *d = detail_get();
+	struct detail *d = get_detail();
 	va_list ap;
 
 	if (d != NULL && !d->mute) {
@@ -80,7 +80,7 @@ int
 lhi_fail_busy(int code, const struct lhi_busy_detail *busy)
 {
 	int saved = errno;
-	struct detail *d = detail_get();
+	struct detail *d = get_detail();
 
 	if (d != NULL && !d->mute) {
 		d->busy_code = code;
@@ -106,7 +106,7 @@ lhi_fail_mute(int mute)
 bool
 lhi_fail_keep(void *p, void (*drop)(void *))
 {
-	struct detail *d = detail_get();
+	struct detail *d = get_detail();
 
 	if (d == NULL) {
 		if (p != NULL)
@@ -127,7 +127,7 @@ lhi_fail_kept(void)
 }
 
 static void
-tell_busy(struct detail *d)
+report_busy(struct detail *d)
 {
 	const struct lhi_busy_detail *b = &d->busy;
 	const char *verdict = d->busy_code == -ETIMEDOUT ?
@@ -165,7 +165,7 @@ lh_error_detail(void)
 	if (mine == NULL)
 		return "";
 	if (mine->busy_code != 0)
-		tell_busy(mine);
+		report_busy(mine);
 	return mine->text;
 }
 

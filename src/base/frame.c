@@ -21,7 +21,7 @@ struct pass {
 };
 
 static bool
-fits(struct pass *p, size_t len)
+has_room(struct pass *p, size_t len)
 {
 	if (p->bad || p->full)
 		return false;
@@ -31,9 +31,9 @@ fits(struct pass *p, size_t len)
 }
 
 static void
-step(struct pass *p, void *field, size_t len)
+pass_field(struct pass *p, void *field, size_t len)
 {
-	if (!fits(p, len))
+	if (!has_room(p, len))
 		return;
 	if (p->writes)
 		memcpy(p->at, field, len);
@@ -44,7 +44,7 @@ step(struct pass *p, void *field, size_t len)
 }
 
 static void
-check(struct pass *p, bool sound)
+require(struct pass *p, bool sound)
 {
 	if (!sound)
 		p->bad = true;
@@ -52,13 +52,13 @@ check(struct pass *p, bool sound)
 
 /* len bytes, none of them NUL. */
 static void
-words(struct pass *p, const char **s, size_t len)
+pass_bytes(struct pass *p, const char **s, size_t len)
 {
-	if (!fits(p, len))
+	if (!has_room(p, len))
 		return;
 	if (!p->writes)
 		*s = (const char *)p->at;
-	check(p, len == 0 || (*s != NULL && memchr(*s, '\0', len) == NULL));
+	require(p, len == 0 || (*s != NULL && memchr(*s, '\0', len) == NULL));
 	if (p->bad)
 		return;
 	if (p->writes && len > 0)
@@ -68,105 +68,105 @@ words(struct pass *p, const char **s, size_t len)
 }
 
 static void
-text(struct pass *p, struct lhi_frame *f)
+pass_text(struct pass *p, struct lhi_frame *f)
 {
-	step(p, &f->text_len, sizeof(f->text_len));
-	check(p, f->text_len <= FRAME_TEXT_MAX);
-	words(p, &f->text, f->text_len);
+	pass_field(p, &f->text_len, sizeof(f->text_len));
+	require(p, f->text_len <= FRAME_TEXT_MAX);
+	pass_bytes(p, &f->text, f->text_len);
 }
 
 /* A key without its mode. */
 static void
-name(struct pass *p, struct lhi_frame_key *k)
+pass_key(struct pass *p, struct lhi_frame_key *k)
 {
-	step(p, &k->len, sizeof(k->len));
-	check(p, k->len >= 1);
-	words(p, &k->key, k->len);
+	pass_field(p, &k->len, sizeof(k->len));
+	require(p, k->len >= 1);
+	pass_bytes(p, &k->key, k->len);
 }
 
 static void
-only_name(struct pass *p, struct lhi_frame *f)
+pass_only_key(struct pass *p, struct lhi_frame *f)
 {
 	if (!p->writes) {
 		f->n = 1;
 		f->key[0].mode = 0;
 	}
-	check(p, f->n == 1);
-	name(p, &f->key[0]);
+	require(p, f->n == 1);
+	pass_key(p, &f->key[0]);
 }
 
 static void
-want(struct pass *p, struct lhi_frame *f)
+pass_want(struct pass *p, struct lhi_frame *f)
 {
-	step(p, &f->wait_ms, sizeof(f->wait_ms));
-	step(p, &f->flags, sizeof(f->flags));
-	step(p, &f->n, sizeof(f->n));
-	check(p, (f->flags & ~FRAME_FLAGS) == 0 && f->n >= 1 &&
+	pass_field(p, &f->wait_ms, sizeof(f->wait_ms));
+	pass_field(p, &f->flags, sizeof(f->flags));
+	pass_field(p, &f->n, sizeof(f->n));
+	require(p, (f->flags & ~FRAME_FLAGS) == 0 && f->n >= 1 &&
 	    f->n <= FRAME_KEYS);
 	for (uint8_t i = 0; i < f->n && !p->bad && !p->full; i++) {
-		step(p, &f->key[i].mode, sizeof(f->key[i].mode));
-		check(p, f->key[i].mode <= 1);
-		name(p, &f->key[i]);
+		pass_field(p, &f->key[i].mode, sizeof(f->key[i].mode));
+		require(p, f->key[i].mode <= 1);
+		pass_key(p, &f->key[i]);
 	}
 }
 
 static void
-party(struct pass *p, struct lhi_frame_party *q)
+pass_party(struct pass *p, struct lhi_frame_party *q)
 {
-	step(p, &q->what, sizeof(q->what));
-	step(p, &q->mode, sizeof(q->mode));
-	step(p, &q->revision, sizeof(q->revision));
-	step(p, &q->len, sizeof(q->len));
-	check(p, (q->what == FRAME_HOLDS || q->what == FRAME_WAITS) &&
+	pass_field(p, &q->what, sizeof(q->what));
+	pass_field(p, &q->mode, sizeof(q->mode));
+	pass_field(p, &q->revision, sizeof(q->revision));
+	pass_field(p, &q->len, sizeof(q->len));
+	require(p, (q->what == FRAME_HOLDS || q->what == FRAME_WAITS) &&
 	    q->mode <= 1);
-	words(p, &q->name, q->len);
+	pass_bytes(p, &q->name, q->len);
 }
 
 static void
-holders(struct pass *p, struct lhi_frame *f)
+pass_holders(struct pass *p, struct lhi_frame *f)
 {
-	step(p, &f->holders, sizeof(f->holders));
-	step(p, &f->waiting, sizeof(f->waiting));
-	step(p, &f->n, sizeof(f->n));
-	check(p, f->n <= FRAME_PARTIES);
+	pass_field(p, &f->holders, sizeof(f->holders));
+	pass_field(p, &f->waiting, sizeof(f->waiting));
+	pass_field(p, &f->n, sizeof(f->n));
+	require(p, f->n <= FRAME_PARTIES);
 	for (uint8_t i = 0; i < f->n && !p->bad && !p->full; i++)
-		party(p, &f->party[i]);
+		pass_party(p, &f->party[i]);
 }
 
 /* What follows the head. */
 static void
-body(struct pass *p, struct lhi_frame *f)
+pass_body(struct pass *p, struct lhi_frame *f)
 {
 	switch (f->type) {
 	case FRAME_HELLO:
-		step(p, f->uuid, sizeof(f->uuid));
+		pass_field(p, f->uuid, sizeof(f->uuid));
 		break;
 	case FRAME_WELCOME:
-		step(p, f->uuid, sizeof(f->uuid));
-		step(p, &f->max_keys, sizeof(f->max_keys));
-		step(p, &f->max_wants, sizeof(f->max_wants));
-		step(p, &f->ttl_ms, sizeof(f->ttl_ms));
+		pass_field(p, f->uuid, sizeof(f->uuid));
+		pass_field(p, &f->max_keys, sizeof(f->max_keys));
+		pass_field(p, &f->max_wants, sizeof(f->max_wants));
+		pass_field(p, &f->ttl_ms, sizeof(f->ttl_ms));
 		break;
 	case FRAME_WANT:
-		want(p, f);
+		pass_want(p, f);
 		break;
 	case FRAME_STATUS:
 	case FRAME_ANCHOR:
-		only_name(p, f);
+		pass_only_key(p, f);
 		break;
 	case FRAME_FAILED:
-		step(p, &f->error, sizeof(f->error));
-		check(p, f->error > 0 && f->error < 4096);
-		text(p, f);
+		pass_field(p, &f->error, sizeof(f->error));
+		require(p, f->error > 0 && f->error < 4096);
+		pass_text(p, f);
 		break;
 	case FRAME_BUSY:
 	case FRAME_AWAY:
 	case FRAME_DENIED:
 	case FRAME_TEXT:
-		text(p, f);
+		pass_text(p, f);
 		break;
 	case FRAME_HOLDERS:
-		holders(p, f);
+		pass_holders(p, f);
 		break;
 	case FRAME_DROP:
 	case FRAME_STATS:
@@ -188,11 +188,11 @@ lhi_frame_pack(const struct lhi_frame *frame, void *buf, size_t size)
 
 	if (p.left > FRAME_LEN_MAX)
 		p.left = size = FRAME_LEN_MAX;
-	step(&p, &magic, sizeof(magic));
-	step(&p, &version, sizeof(version));
-	step(&p, &f.type, sizeof(f.type));
-	step(&p, &f.id, sizeof(f.id));
-	body(&p, &f);
+	pass_field(&p, &magic, sizeof(magic));
+	pass_field(&p, &version, sizeof(version));
+	pass_field(&p, &f.type, sizeof(f.type));
+	pass_field(&p, &f.id, sizeof(f.id));
+	pass_body(&p, &f);
 	return p.bad ? -EINVAL : p.full ? -EMSGSIZE : (int)(size - p.left);
 }
 
@@ -205,13 +205,13 @@ lhi_frame_read(struct lhi_frame *f, const void *buf, size_t len)
 
 	/* all: what a frame that is cut short does not say is looked at, too */
 	memset(f, 0, sizeof(*f));
-	step(&p, &magic, sizeof(magic));
-	step(&p, &version, sizeof(version));
-	check(&p, magic == FRAME_MAGIC && len <= FRAME_LEN_MAX);
+	pass_field(&p, &magic, sizeof(magic));
+	pass_field(&p, &version, sizeof(version));
+	require(&p, magic == FRAME_MAGIC && len <= FRAME_LEN_MAX);
 	if (!p.bad && version != FRAME_VERSION)
 		return -EPROTONOSUPPORT;
-	step(&p, &f->type, sizeof(f->type));
-	step(&p, &f->id, sizeof(f->id));
-	body(&p, f);
+	pass_field(&p, &f->type, sizeof(f->type));
+	pass_field(&p, &f->id, sizeof(f->id));
+	pass_body(&p, f);
 	return p.bad || p.left != 0 ? -EBADMSG : 0;
 }

@@ -14,7 +14,7 @@
 
 /* "1 (any (name) at all) S 0 1 ...": the name is the last parenthesis's. */
 static bool
-parse(const char *text, struct lhi_procstat *ps)
+parse_stat(const char *text, struct lhi_procstat *ps)
 {
 	const char *p = strrchr(text, ')');
 
@@ -49,7 +49,7 @@ lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps)
 	}
 	errno = saved;
 	text[n > 0 ? n : 0] = '\0';
-	return parse(text, ps);
+	return parse_stat(text, ps);
 }
 
 uint64_t

@@ -37,7 +37,7 @@
 
 /* The default fence directory. */
 static int
-usual_dir(char to[FENCE_DIR_MAX], bool system_wide)
+default_dir(char to[FENCE_DIR_MAX], bool system_wide)
 {
 	const char *state = secure_getenv("XDG_STATE_HOME");
 	const char *home = secure_getenv("HOME");
@@ -62,7 +62,7 @@ static int
 choose_dir(char to[FENCE_DIR_MAX], const struct lh_open_opts *o)
 {
 	if (o->fence_dir == NULL)
-		return usual_dir(to, o->flags & LH_SYSTEM);
+		return default_dir(to, o->flags & LH_SYSTEM);
 	if (o->fence_dir[0] != '/')
 		return lhi_fail(-EINVAL, "'%s' is no fence directory: give its "
 		    "absolute path", o->fence_dir);

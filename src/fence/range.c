@@ -102,7 +102,7 @@ struct scan {
 };
 
 static void
-note(struct scan *s, uint64_t n)
+note_number(struct scan *s, uint64_t n)
 {
 	unsigned i = s->n;
 
@@ -120,7 +120,7 @@ note(struct scan *s, uint64_t n)
 
 /* The number that a file's name is; 0: it is none. */
 static uint64_t
-number(const char *name)
+number_of_name(const char *name)
 {
 	size_t len = strspn(name, "0123456789");
 	uint64_t n;
@@ -147,8 +147,9 @@ struct dent {			/* as the kernel has it */
 
 /* For every name in the directory. */
 static int
-each(const struct claim *c, void (*fn)(const struct claim *c, const char *name,
-    struct scan *s), struct scan *s)
+for_each_name(const struct claim *c,
+    void (*fn)(const struct claim *c, const char *name, struct scan *s),
+    struct scan *s)
 {
 	union {
 		struct dent d;
@@ -180,29 +181,29 @@ each(const struct claim *c, void (*fn)(const struct claim *c, const char *name,
 }
 
 static void
-scan_one(const struct claim *c, const char *name, struct scan *s)
+scan_name(const struct claim *c, const char *name, struct scan *s)
 {
-	uint64_t n = number(name);
+	uint64_t n = number_of_name(name);
 
 	if (n != 0)
-		note(s, n);
+		note_number(s, n);
 	else if (is_temporary(name))
 		s->more = true;
 }
 
 static int
-scan(const struct claim *c, struct scan *s)
+scan_dir(const struct claim *c, struct scan *s)
 {
 	s->n = 0;
 	s->more = false;
-	return each(c, scan_one, s);
+	return for_each_name(c, scan_name, s);
 }
 
 /* Step 7. */
 static void
-prune_one(const struct claim *c, const char *name, struct scan *s)
+prune_name(const struct claim *c, const char *name, struct scan *s)
 {
-	uint64_t n = number(name);
+	uint64_t n = number_of_name(name);
 	struct stat st;
 
 	if (n != 0 ? s->n == RANGE_KEEP && n < s->top[RANGE_KEEP - 1] :
@@ -213,14 +214,14 @@ prune_one(const struct claim *c, const char *name, struct scan *s)
 }
 
 static int
-open_dir(struct claim *c)
+open_claim_dir(struct claim *c)
 {
 	c->fd = lhi_range_open_dir(c->dir, &c->mode);
 	return c->fd < 0 ? c->fd : 0;
 }
 
 static int
-cannot_write(const struct claim *c, const char *what, int error)
+report_write_error(const struct claim *c, const char *what, int error)
 {
 	const char *remedy = "see to the disk, or use another fence directory";
 
@@ -246,7 +247,7 @@ cannot_write(const struct claim *c, const char *what, int error)
 
 /* The temporary file's content. */
 static int
-fill(const struct claim *c, int fd, uint64_t n)
+write_content(const struct claim *c, int fd, uint64_t n)
 {
 	struct range_file b = { .magic = MAGIC, .format = FORMAT,
 	    .len = sizeof(b), .uuid = { c->uuid[0], c->uuid[1] }, .n = n };
@@ -265,7 +266,7 @@ fill(const struct claim *c, int fd, uint64_t n)
 		    (unsigned long long)most.rlim_cur);
 	put = lhi_range_sys.pwrite(fd, &b, sizeof(b), 0);
 	if (put < 0)
-		return cannot_write(c, "cannot write", errno);
+		return report_write_error(c, "cannot write", errno);
 	if (put != (ssize_t)sizeof(b))
 		return lhi_fail(-EIO, "no range of tokens could be claimed in "
 		    "%s: only %zd of %zu bytes could be written; see to the "
@@ -288,12 +289,12 @@ write_temporary(struct claim *c, uint64_t n)
 	fd = lhi_range_sys.open(c->fd, c->temporary,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, c->mode);
 	if (fd < 0)
-		return cannot_write(c, "cannot make a file", errno);
+		return report_write_error(c, "cannot make a file", errno);
 	lhi_point("range.made");
-	error = fill(c, fd, n);
+	error = write_content(c, fd, n);
 	lhi_point("range.written");
 	if (error == 0 && lhi_range_sys.fdatasync(fd) != 0) {
-		(void)cannot_write(c, "cannot sync a file", errno);
+		(void)report_write_error(c, "cannot sync a file", errno);
 		error = AGAIN;
 	}
 	(void)close(fd);
@@ -302,7 +303,7 @@ write_temporary(struct claim *c, uint64_t n)
 }
 
 static int
-used_up(const struct claim *c)
+report_used_up(const struct claim *c)
 {
 	return lhi_fail(-ENOSPC, "the numbers of ranges in %s are used up: use "
 	    "another table name or fence directory", c->dir);
@@ -310,13 +311,13 @@ used_up(const struct claim *c)
 
 /* Steps 3 and 4: link it at *n or above. */
 static int
-publish(const struct claim *c, uint64_t *n)
+link_number(const struct claim *c, uint64_t *n)
 {
 	char name[NAME_LEN];
 
 	for (int i = 0; i < LINK_TRIES; i++, ++*n) {
 		if (*n > RANGE_MAX)
-			return used_up(c);
+			return report_used_up(c);
 		(void)snprintf(name, sizeof(name), "%llu",
 		    (unsigned long long)*n);
 		if (lhi_range_sys.link(c->fd, c->temporary, name) != 0) {
@@ -324,12 +325,13 @@ publish(const struct claim *c, uint64_t *n)
 				continue;
 			if (errno == EEXIST)	/* "it is there" */
 				return 0;
-			return cannot_write(c, "cannot link a file", errno);
+			return report_write_error(c, "cannot link a file",
+			    errno);
 		}
 		lhi_point("range.linked");
 		if (lhi_range_sys.fsync(c->fd) == 0)
 			return 0;
-		(void)cannot_write(c, "cannot sync the directory", errno);
+		(void)report_write_error(c, "cannot sync the directory", errno);
 		return AGAIN;
 	}
 	return lhi_fail(-EIO, "no range of tokens could be claimed in %s: "
@@ -339,12 +341,12 @@ publish(const struct claim *c, uint64_t *n)
 
 /* Steps 2 to 5, at *n or above.  AGAIN: *n is burnt. */
 static int
-claim_at(struct claim *c, uint64_t *n)
+claim_number(struct claim *c, uint64_t *n)
 {
 	int error = write_temporary(c, *n);
 
 	if (error == 0)
-		error = publish(c, n);
+		error = link_number(c, n);
 	lhi_point("range.dir_synced");
 	(void)lhi_range_sys.unlink(c->fd, c->temporary);
 	lhi_point("range.unlinked");
@@ -352,21 +354,21 @@ claim_at(struct claim *c, uint64_t *n)
 }
 
 static int
-claim_in(struct claim *c, uint64_t least, uint64_t *out)
+claim_free_number(struct claim *c, uint64_t least, uint64_t *out)
 {
 	int faults = 0, error;
 	struct scan s;
 
 	for (int round = 0; round < ROUNDS; round++) {
-		error = scan(c, &s);
+		error = scan_dir(c, &s);
 		if (error != 0)
 			return error;
 		if (s.n > 0 && least <= s.top[0])
 			least = s.top[0] + 1;
 		if (least > RANGE_MAX)
-			return used_up(c);
+			return report_used_up(c);
 		lhi_point("range.scanned");
-		error = claim_at(c, &least);
+		error = claim_number(c, &least);
 		if (error == AGAIN) {
 			if (++faults == SYNC_TRIES)
 				return -EIO;	/* it was said why */
@@ -374,14 +376,14 @@ claim_in(struct claim *c, uint64_t least, uint64_t *out)
 			continue;
 		}
 		if (error == 0)
-			error = scan(c, &s);
+			error = scan_dir(c, &s);
 		if (error != 0)
 			return error;
 		if (s.n == RANGE_KEEP && s.top[RANGE_KEEP - 1] > least)
 			continue;		/* it may be an old one */
 		lhi_point("range.confirmed");
 		if (s.more)
-			(void)each(c, prune_one, &s);
+			(void)for_each_name(c, prune_name, &s);
 		lhi_point("range.pruned");
 		*out = least;
 		return 0;
@@ -396,10 +398,10 @@ lhi_range_claim(const char *dir, const uint64_t uuid[2], uint64_t at_least,
     uint64_t *n)
 {
 	struct claim c = { .dir = dir, .uuid = uuid };
-	int saved = errno, error = open_dir(&c);
+	int saved = errno, error = open_claim_dir(&c);
 
 	if (error == 0) {
-		error = claim_in(&c, at_least > 0 ? at_least : 1, n);
+		error = claim_free_number(&c, at_least > 0 ? at_least : 1, n);
 		(void)close(c.fd);
 	}
 	errno = saved;
@@ -410,11 +412,11 @@ int
 lhi_range_highest(const char *dir, uint64_t *n)
 {
 	struct claim c = { .dir = dir };
-	int saved = errno, error = open_dir(&c);
+	int saved = errno, error = open_claim_dir(&c);
 	struct scan s;
 
 	if (error == 0) {
-		error = scan(&c, &s);
+		error = scan_dir(&c, &s);
 		(void)close(c.fd);
 		if (error == 0)
 			*n = s.n > 0 ? s.top[0] : 0;
@@ -446,7 +448,7 @@ int
 lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r)
 {
 	struct claim c = { .dir = dir };
-	int saved = errno, error = open_dir(&c);
+	int saved = errno, error = open_claim_dir(&c);
 	char name[NAME_LEN];
 	struct range_file b;
 	ssize_t got;

@@ -65,7 +65,7 @@ const struct lhi_range_sys lhi_range_sys = {
 };
 
 static int
-cannot_open(const char *dir, int error)
+report_open_error(const char *dir, int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -88,7 +88,7 @@ cannot_open(const char *dir, int error)
 }
 
 static bool
-in_group(gid_t gid)
+is_own_group(gid_t gid)
 {
 	gid_t groups[256];
 	int n = getgroups(256, groups);
@@ -108,10 +108,10 @@ lhi_range_open_dir(const char *dir, mode_t *mode)
 	struct stat st;
 
 	if (fd < 0)
-		return cannot_open(dir, errno);
+		return report_open_error(dir, errno);
 	if (fstat(fd, &st) == 0 && !(st.st_mode & S_IWOTH) &&
 	    (st.st_uid == geteuid() || st.st_uid == 0 ||
-	    ((st.st_mode & S_IWGRP) && in_group(st.st_gid)))) {
+	    ((st.st_mode & S_IWGRP) && is_own_group(st.st_gid)))) {
 		*mode = st.st_mode & S_IWGRP ? 0640 : 0600;
 		return fd;
 	}
@@ -175,7 +175,7 @@ give_to_group(const char *dir, gid_t group)
 	int error = 0;
 
 	if (fd < 0)
-		return cannot_open(dir, errno);
+		return report_open_error(dir, errno);
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
 	    !(st.st_mode & S_IWGRP) && (fchown(fd, (uid_t)-1, group) != 0 ||
 	    fchmod(fd, 02770) != 0))

@@ -10,7 +10,7 @@
 #define PIN_LEN 4096
 
 static struct flock
-bytes(off_t first, off_t n)
+write_lock_of(off_t first, off_t n)
 {
 	struct flock fl;
 
@@ -31,7 +31,7 @@ lhi_byte_lock(int fd, off_t byte)
 int
 lhi_bytes_lock(int fd, off_t first, off_t n)
 {
-	struct flock fl = bytes(first, n);
+	struct flock fl = write_lock_of(first, n);
 
 	if (fcntl(fd, F_OFD_SETLK, &fl) == 0)
 		return 0;
@@ -41,7 +41,7 @@ lhi_bytes_lock(int fd, off_t first, off_t n)
 int
 lhi_byte_share(int fd, off_t byte)
 {
-	struct flock fl = bytes(byte, 1);
+	struct flock fl = write_lock_of(byte, 1);
 
 	fl.l_type = F_RDLCK;
 	if (fcntl(fd, F_OFD_SETLK, &fl) == 0)
@@ -52,7 +52,7 @@ lhi_byte_share(int fd, off_t byte)
 int
 lhi_bytes_unlock(int fd)
 {
-	struct flock fl = bytes(0, 0);	/* to the end: all */
+	struct flock fl = write_lock_of(0, 0);	/* to the end: all */
 
 	fl.l_type = F_UNLCK;
 	return fcntl(fd, F_OFD_SETLK, &fl) == 0 ? 0 : -errno;
@@ -61,7 +61,7 @@ lhi_bytes_unlock(int fd)
 int
 lhi_byte_held(int fd, off_t byte)
 {
-	struct flock fl = bytes(byte, 1);
+	struct flock fl = write_lock_of(byte, 1);
 
 	if (fcntl(fd, F_OFD_GETLK, &fl) != 0)
 		return -errno;
