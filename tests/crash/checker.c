@@ -7,7 +7,7 @@
  *	attach		works, at once
  *	invariants	lh_check() finds nothing, now and at the end
  *	G1, G6		who lives keeps what it holds, alone or with other
- *			readers, and gets what it waits for (turns.c)
+ *			readers, and gets what it waits for (survivors.c)
  *	G4		KEY, another key and a new key can be acquired within
  *			100 ms, in both modes, although no lease has run out
  *	G2		with tokens above all that were seen before

@@ -3,7 +3,7 @@
 #ifndef CRASH_JOBS_H
 #define CRASH_JOBS_H
 
-#include "crash/drive.h"
+#include "crash/inject.h"
 
 #define JOBS_MAX 32
 #define JOBS_SCENARIOS 256

@@ -8,12 +8,12 @@
  *		what the server saw meanwhile
  * check, serve, recover	who looks at the result; NULL: the usual ones
  *
- * They are in files by subject: exclusive.c, readers.c, ..., listed below.
+ * They are in scenario_NAME.c, by subject; SCENARIO_FILES lists the names.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
 
-#include "crash/play.h"
+#include "crash/trial.h"
 #include "crash/trace.h"
 
 struct role {
@@ -62,7 +62,7 @@ struct scenario {
 	X(readers) \
 	X(keys) \
 	X(reaper) \
-	X(asked) \
+	X(reaper_leaves) \
 	X(repair) \
 	X(removal) \
 	X(durable) \
@@ -72,7 +72,7 @@ struct scenario {
 	X(semaphores) \
 	X(session) \
 	X(requests) \
-	X(circles) \
+	X(deadlock) \
 	X(values) \
 	X(explain) \
 	X(cluster) \
@@ -96,8 +96,8 @@ const struct scenario *scenario_find(const char *name);
 extern const int says_stale[], says_busy[], says_late[], says_cancelled[],
     says_busy_or_stale[];
 
-/* Parts (cast.c), for roles.  One that is cued waits for p->cue to be its
- * number, counted from 1. */
+/* Parts (participants.c), for roles.  One that is cued waits for p->cue to
+ * be its number, counted from 1. */
 void part_founder(struct play *p, void *part);	/* makes table and keys */
 void part_holder(struct play *p, void *part);	/* holds KEY until told */
 void part_yielder(struct play *p, void *part);	/* ... or the subject sleeps */
@@ -174,8 +174,8 @@ struct lh_acquire_opts cast_read_opts(int64_t ttl_ms, int64_t wait_ms);
 
 /*
  * Everybody alive who holds KEY or waits for it gets its turn and leaves
- * (turns.c): by end_ns, or, if that is 0, each as soon as the one before has
- * left.  Nobody else gets the key meanwhile.
+ * (survivors.c): by end_ns, or, if that is 0, each as soon as the one before
+ * has left.  Nobody else gets the key meanwhile.
  */
 void turns_take(struct play *p, struct lh *lh, int64_t end_ns);
 

@@ -26,10 +26,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "crash/drive.h"
+#include "crash/inject.h"
 #include "crash/selftest.h"
-#include "crash/stage.h"
-#include "crash/steer.h"
+#include "crash/setup.h"
+#include "crash/tracee.h"
 #include "tap.h"
 
 #define TURNS 20

@@ -3,7 +3,7 @@
 #ifndef CRASH_SELFTEST_H
 #define CRASH_SELFTEST_H
 
-#include "crash/play.h"
+#include "crash/trial.h"
 
 /* Prints its TAP lines. */
 void selftest(struct play *p);

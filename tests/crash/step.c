@@ -16,14 +16,14 @@
  * takes every N-th point of both crashes instead of a sample (1: all pairs);
  * --jobs N tries N scenarios at a time.
  *
- * What is tried and how is told in drive.c, what is looked at afterwards in
+ * What is tried and how is told in inject.c, what is looked at afterwards in
  * checker.c and server.c, the scenarios are in scenario.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "crash/drive.h"
+#include "crash/inject.h"
 #include "crash/jobs.h"
 #include "crash/selftest.h"
 #include "tap.h"

@@ -21,10 +21,10 @@
  * so that spans of time are what they are in earnest; RF, set by the kernel
  * when an execution breakpoint was reported, lets the process go on from it.
  * When a run does not come by at full speed, and the recorded one had come too
- * late for a sleep, that is the second try (late.c): still by breakpoints, and
- * with a stop at each system call.  Stepping slowly, as when recording, is the
- * last (a clock tick, say, had been met); where there are no debug registers,
- * the first.
+ * late for a sleep, that is the second try (late_sleep.c): still by
+ * breakpoints, and with a stop at each system call.  Stepping slowly, as when
+ * recording, is the last (a clock tick, say, had been met); where there are no
+ * debug registers, the first.
  *
  * Stepped over: calls into liburcu-cds, which keeps the process's own table of
  * opened keys.  lh_open() spends nine in ten of its instructions there, none of
@@ -52,8 +52,8 @@
 #include <unistd.h>
 #include <bsd/stdlib.h>
 #include "crash/scenario.h"
-#include "crash/sight.h"
-#include "crash/steer.h"
+#include "crash/state_hash.h"
+#include "crash/tracee.h"
 #include "crash/symbol.h"
 #include "crash/trace.h"
 #include "tap.h"

@@ -5,8 +5,8 @@
 #ifndef CRASH_TRACE_H
 #define CRASH_TRACE_H
 
-#include "crash/late.h"
-#include "crash/play.h"
+#include "crash/late_sleep.h"
+#include "crash/trial.h"
 
 /* Why a point is worth a try. */
 #define AT_BEGIN	0x1u	/* before the first instruction */

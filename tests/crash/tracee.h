@@ -3,11 +3,11 @@
  * Holding the reins of another process, which is stopped: where it is, one
  * instruction on, or on to a breakpoint.  What for is told in trace.c.
  */
-#ifndef CRASH_STEER_H
-#define CRASH_STEER_H
+#ifndef CRASH_TRACEE_H
+#define CRASH_TRACEE_H
 
 #include <sys/ptrace.h>
-#include "crash/play.h"
+#include "crash/trial.h"
 
 /* Where the process is. */
 struct spot {

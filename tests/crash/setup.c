@@ -15,7 +15,7 @@
  */
 #include <string.h>
 #include <unistd.h>
-#include "crash/stage.h"
+#include "crash/setup.h"
 
 #define PLACE_MS 3000
 #define RECORDINGS 2

@@ -24,8 +24,8 @@
  * company when the time is up, and that is a finding too.  Where much is done
  * step by step, what counts is the time that is used (play_watch_used()).
  */
-#ifndef CRASH_PLAY_H
-#define CRASH_PLAY_H
+#ifndef CRASH_TRIAL_H
+#define CRASH_TRIAL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
  * was seen that nobody gets in who must not: while there is one exclusive
  * holder, nobody; while there is one reader left, no writer.  Readers get in
  * beside readers unless somebody waits.  Each says itself, when it lets go,
- * that it had not lost its lease (cast.c).  Waiters must be granted when the
- * holders have gone; two that hold together must be readers.
+ * that it had not lost its lease (participants.c).  Waiters must be granted
+ * when the holders have gone; two that hold together must be readers.
  */
 #include <errno.h>
 #include "crash/scenario.h"

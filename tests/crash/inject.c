@@ -21,15 +21,15 @@
  * This is a machine with other work to do, and 100 ms are 100 ms: a point with
  * a finding is tried up to twice more, and counts if it never goes well.  What
  * is really wrong is wrong each time.  A run that does not come by its point is
- * made again as it was recorded: late for its sleeps, if it was (late.c), and
- * else, or if that is no help, step by step.  Where clock ticks are in play it
- * may need a few, and without `full` not all points are worth that: the first
- * few that were passed by are, and the others are counted as ended early.
+ * made again as it was recorded: late for its sleeps, if it was (late_sleep.c),
+ * and else, or if that is no help, step by step.  Where clock ticks are in play
+ * it may need a few, and without `full` not all points are worth that: the
+ * first few that were passed by are, and the others are counted as ended early.
  */
 #include <stdio.h>
 #include <string.h>
-#include "crash/drive.h"
-#include "crash/stage.h"
+#include "crash/inject.h"
+#include "crash/setup.h"
 #include "tap.h"
 
 #define TRIES 3

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plays: see play.h. */
+/* Plays: see trial.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "crash/play.h"
+#include "crash/trial.h"
 #include "tap.h"
 
 #define COMPANY 16

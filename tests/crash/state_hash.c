@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is hashed before each step: see sight.h. */
+/* What is hashed before each step: see state_hash.h. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "crash/scenario.h"
-#include "crash/sight.h"
+#include "crash/state_hash.h"
 
 /* Where the arrays lie that have no memory before they are used. */
 static void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Killing and stopping at every point: see drive.c. */
-#ifndef CRASH_DRIVE_H
-#define CRASH_DRIVE_H
+/* Killing and stopping at every point: see inject.c. */
+#ifndef CRASH_INJECT_H
+#define CRASH_INJECT_H
 
 #include "crash/scenario.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a step may change: the table's object once it has a name, or the toy. */
-#ifndef CRASH_SIGHT_H
-#define CRASH_SIGHT_H
+#ifndef CRASH_STATE_HASH_H
+#define CRASH_STATE_HASH_H
 
 #include <stddef.h>
-#include "crash/play.h"
+#include "crash/trial.h"
 #include "shm/layout.h"
 
 struct sight {

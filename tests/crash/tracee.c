@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Holding the reins of another process: see steer.h. */
+/* Holding the reins of another process: see tracee.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include "crash/steer.h"
+#include "crash/tracee.h"
 
 #define SPAN_MS 30000		/* no operation takes longer than this */
 

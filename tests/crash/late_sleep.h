@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleeps that come too late: see late.c. */
-#ifndef CRASH_LATE_H
-#define CRASH_LATE_H
+/* Sleeps that come too late: see late_sleep.c. */
+#ifndef CRASH_LATE_SLEEP_H
+#define CRASH_LATE_SLEEP_H
 
 #include <stdbool.h>
 #include <stddef.h>

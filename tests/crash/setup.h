@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Staging: see stage.c. */
-#ifndef CRASH_STAGE_H
-#define CRASH_STAGE_H
+/* Staging: see setup.c. */
+#ifndef CRASH_SETUP_H
+#define CRASH_SETUP_H
 
 #include "crash/scenario.h"
 

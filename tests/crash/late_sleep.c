@@ -6,9 +6,10 @@
  * Who waits looks at the clock, decides until when to sleep, and sleeps.
  * Stepped from the one to the other it is often too late: the futex says at
  * once that the time is over, and it goes round once more, ten times perhaps.
- * At full speed the first sleep is one.  Others wait for just that (cast.c: who
- * lets go or cancels when the subject is asleep), so the wait ends there, and
- * nothing that was recorded of the other rounds is ever come by.
+ * At full speed the first sleep is one.  Others wait for just that
+ * (participants.c: who lets go or cancels when the subject is asleep), so the
+ * wait ends there, and nothing that was recorded of the other rounds is ever
+ * come by.
  *
  * So a recording says of each sleep whether it was late, and a run at full
  * speed is held up at the entry to those, the nth to the nth, until their
@@ -26,8 +27,8 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <time.h>
-#include "crash/late.h"
-#include "crash/play.h"
+#include "crash/late_sleep.h"
+#include "crash/trial.h"
 #include "tap.h"
 
 #define STEP_NS 100000		/* from the look at the clock to the call */
