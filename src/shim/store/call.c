@@ -52,7 +52,7 @@ fate_of(const struct call *c)
 /* Its stream is of no use any more.  (The channel may go down of it, and with
  * it the call.) */
 static void
-reset(struct call *c)
+reset_stream(struct call *c)
 {
 	nghttp2_session *h2 = c->ch->h2;
 
@@ -68,7 +68,7 @@ reset(struct call *c)
 /* A whole message at the front of what came: its length; -1: not yet; -2: never
  * will there be (it is compressed, which nobody asked for, or too large). */
 static ssize_t
-whole(struct call *c)
+whole_message_len(struct call *c)
 {
 	uint8_t p[PREFIX];
 	size_t have = evbuffer_get_length(c->in), len;
@@ -84,7 +84,7 @@ whole(struct call *c)
 
 /* Taken out of it, to be freed; NULL: no memory. */
 static uint8_t *
-take(struct call *c, ssize_t len)
+take_message(struct call *c, ssize_t len)
 {
 	uint8_t *p = malloc((size_t)len + 1);
 
@@ -96,15 +96,15 @@ take(struct call *c, ssize_t len)
 }
 
 static void
-tell(struct call *c)
+deliver_answer(struct call *c)
 {
 	struct answer a = { fate_of(c), c->status, c->message, NULL, 0 };
 	uint8_t *p = NULL;
 	ssize_t len;
 
 	if (!c->streaming && a.fate == FATE_DONE) {
-		len = whole(c);
-		p = len < 0 ? NULL : take(c, len);
+		len = whole_message_len(c);
+		p = len < 0 ? NULL : take_message(c, len);
 		a.body = p;
 		a.len = p == NULL ? 0 : (size_t)len;
 		if (p == NULL) {	/* "done", and no word of what */
@@ -120,13 +120,13 @@ tell(struct call *c)
 /* One message of a stream, if there is a whole one.  The call, and more, may be
  * gone after it. */
 static bool
-tell_message(struct call *c)
+deliver_message(struct call *c)
 {
-	ssize_t len = whole(c);
-	uint8_t *p = len < 0 ? NULL : take(c, len);
+	ssize_t len = whole_message_len(c);
+	uint8_t *p = len < 0 ? NULL : take_message(c, len);
 
 	if (len == -2 && !c->ended) {
-		reset(c);
+		reset_stream(c);
 		call_end(c, GRPC_NONE, "the answer makes no sense");
 		return true;
 	}
@@ -138,14 +138,14 @@ tell_message(struct call *c)
 }
 
 static bool
-tell_some_message(struct calls *list)
+deliver_some_message(struct calls *list)
 {
 	struct call *c;
 
 	TAILQ_FOREACH(c, list, of)
 		if (!c->streaming)
 			return false;
-		else if (tell_message(c))
+		else if (deliver_message(c))
 			return true;
 	return false;
 }
@@ -156,12 +156,13 @@ deliver_one(struct channel *ch)
 {
 	struct call *c;
 
-	if (tell_some_message(&ch->calls) || tell_some_message(&ch->ended))
+	if (deliver_some_message(&ch->calls) ||
+	    deliver_some_message(&ch->ended))
 		return true;
 	c = TAILQ_FIRST(&ch->ended);
 	if (c != NULL) {
 		TAILQ_REMOVE(&ch->ended, c, of);
-		tell(c);
+		deliver_answer(c);
 		call_free(c);
 		return true;
 	}
@@ -173,7 +174,7 @@ deliver_one(struct channel *ch)
 }
 
 void
-call_tell(evutil_socket_t fd, short what, void *arg)
+call_deliver(evutil_socket_t fd, short what, void *arg)
 {
 	struct channel *ch = arg;
 	bool freed = false;
@@ -225,12 +226,12 @@ on_timeout(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	reset(c);
+	reset_stream(c);
 	call_end(c, GRPC_NONE, "no answer in time");
 }
 
 static nghttp2_nv
-header(const char *name, const char *value)
+make_header(const char *name, const char *value)
 {
 	return (nghttp2_nv){ (uint8_t *)(uintptr_t)name,
 	    (uint8_t *)(uintptr_t)value, strlen(name), strlen(value),
@@ -238,7 +239,7 @@ header(const char *name, const char *value)
 }
 
 static int
-submit(struct call *c, const struct call_opts *o)
+submit_call(struct call *c, const struct call_opts *o)
 {
 	nghttp2_data_provider body = { .source.ptr = c,
 	    .read_callback = on_body };
@@ -247,18 +248,19 @@ submit(struct call *c, const struct call_opts *o)
 	size_t n = 0;
 
 	(void)snprintf(timeout, sizeof(timeout), "%dm", o->timeout_ms);
-	h[n++] = header(":method", "POST");
-	h[n++] = header(":scheme", c->ch->o.tls != NULL ? "https" : "http");
-	h[n++] = header(":authority", c->ch->name);
-	h[n++] = header(":path", o->path);
-	h[n++] = header("content-type", "application/grpc");
-	h[n++] = header("te", "trailers");
+	h[n++] = make_header(":method", "POST");
+	h[n++] =
+	    make_header(":scheme", c->ch->o.tls != NULL ? "https" : "http");
+	h[n++] = make_header(":authority", c->ch->name);
+	h[n++] = make_header(":path", o->path);
+	h[n++] = make_header("content-type", "application/grpc");
+	h[n++] = make_header("te", "trailers");
 	/* without a quorum it is an error at once, and no silence */
-	h[n++] = header("hasleader", "true");
+	h[n++] = make_header("hasleader", "true");
 	if (o->timeout_ms > 0)
-		h[n++] = header("grpc-timeout", timeout);
+		h[n++] = make_header("grpc-timeout", timeout);
 	if (o->token != NULL)
-		h[n++] = header("token", o->token);
+		h[n++] = make_header("token", o->token);
 	c->id = nghttp2_submit_request(c->ch->h2, NULL, h, n, &body, c);
 	/* a thousand million calls: another connection has numbers again */
 	if (c->id == NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE)
@@ -297,7 +299,7 @@ channel_call(struct channel *ch, const struct call_opts *o)
 	c->out = evbuffer_new();
 	if (c->in == NULL || c->out == NULL ||
 	    add_message(c->out, o->body, o->len) != 0 ||
-	    start_timer(c, o->timeout_ms) != 0 || submit(c, o) != 0) {
+	    start_timer(c, o->timeout_ms) != 0 || submit_call(c, o) != 0) {
 		call_free(c);
 		return NULL;
 	}
@@ -311,7 +313,7 @@ call_cancel(struct call *c)
 {
 	struct channel *ch = c->ch;
 
-	reset(c);
+	reset_stream(c);
 	if (c->ended)
 		TAILQ_REMOVE(&ch->ended, c, of);
 	else

@@ -49,11 +49,11 @@ struct channel {
 	struct bufferevent *bev;
 	nghttp2_session *h2;
 	struct event *timer;	/* of connecting, then of pings */
-	struct event *soon;	/* call_tell() */
+	struct event *soon;	/* call_deliver() */
 	bool pinged;		/* and not yet answered */
 	bool leaving;		/* the server said so */
 	bool untold;		/* the state has changed */
-	bool *freed;		/* call_tell() wants to know */
+	bool *freed;		/* call_deliver() wants to know */
 	struct calls calls;	/* streams before all others */
 	struct calls ended;	/* to be told */
 };
@@ -63,8 +63,8 @@ struct channel {
 void call_end(struct call *c, int status, const char *message);
 
 /* Tell what has come, soon and from the loop; now, if this is the loop. */
-void call_tell_later(struct channel *ch);
-void call_tell(evutil_socket_t fd, short what, void *channel);
+void call_deliver_later(struct channel *ch);
+void call_deliver(evutil_socket_t fd, short what, void *channel);
 
 void call_free(struct call *c);
 

@@ -21,7 +21,7 @@ call_free(struct call *c)
 }
 
 void
-call_tell_later(struct channel *ch)
+call_deliver_later(struct channel *ch)
 {
 	event_active(ch->soon, 0, 0);
 }
@@ -52,5 +52,5 @@ call_end(struct call *c, int status, const char *message)
 		(void)event_del(c->timer);
 	TAILQ_REMOVE(&ch->calls, c, of);
 	call_insert(&ch->ended, c);
-	call_tell_later(ch);
+	call_deliver_later(ch);
 }

@@ -72,14 +72,14 @@ on_read(struct bufferevent *bev, void *arg)
 /* With TLS 1.3 a server looks at our certificate when the handshake is over for
  * us; if it closes at once, what it said of it may be lost. */
 static bool
-is_refused_perhaps(const struct channel *ch, SSL *ssl)
+is_maybe_refused(const struct channel *ch, SSL *ssl)
 {
 	return ch->state == CHANNEL_CONNECTING && ssl != NULL &&
 	    SSL_is_init_finished(ssl) && SSL_get_certificate(ssl) != NULL;
 }
 
 static void
-say_tls(struct channel *ch, char *text, size_t room)
+explain_tls(struct channel *ch, char *text, size_t room)
 {
 	unsigned long e = bufferevent_get_openssl_error(ch->bev);
 	SSL *ssl = bufferevent_openssl_get_ssl(ch->bev);
@@ -91,7 +91,7 @@ say_tls(struct channel *ch, char *text, size_t room)
 	else if (ERR_reason_error_string(e) != NULL)
 		(void)snprintf(text, room, "TLS: %s",
 		    ERR_reason_error_string(e));
-	else if (is_refused_perhaps(ch, ssl))
+	else if (is_maybe_refused(ch, ssl))
 		(void)strlcat(text, ", and nothing was said before: is our "
 		    "certificate refused?", room);
 }
@@ -144,7 +144,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 			    "the connection failed" : strerror(error));
 	}
 	if (ch->o.tls != NULL)
-		say_tls(ch, why, sizeof(why));
+		explain_tls(ch, why, sizeof(why));
 	channel_down(ch, why);
 }
 
@@ -211,7 +211,7 @@ channel_open(const struct channel_opts *o)
 	(void)strlcpy(ch->host, o->host, sizeof(ch->host));
 	ch->o.host = ch->host;
 	ch->timer = event_new(o->base, -1, 0, on_timer, ch);
-	ch->soon = event_new(o->base, -1, 0, call_tell, ch);
+	ch->soon = event_new(o->base, -1, 0, call_deliver, ch);
 	ch->bev = ch->timer == NULL || ch->soon == NULL ? NULL : new_bev(ch);
 	if (ch->bev == NULL) {
 		channel_free(ch);

@@ -22,7 +22,7 @@ change_state(struct channel *ch, enum channel_state state, const char *why)
 	ch->state = state;
 	ch->untold = true;
 	(void)strlcpy(ch->why, why, sizeof(ch->why));
-	call_tell_later(ch);
+	call_deliver_later(ch);
 }
 
 void

@@ -43,27 +43,28 @@
 
 /* What is to be told last: e and r may be gone after it. */
 static void
-tell(struct request *r, const struct kv_answer *a)
+deliver_answer(struct etcd_request *r, const struct kv_answer *a)
 {
 	r->fn(a, r->arg);
 	etcd_request_free(r);
 }
 
 static void
-tell_done(struct request *r, struct wire_in *in)
+deliver_done(struct etcd_request *r, struct wire_in *in)
 {
 	struct kv_answer a = { .fate = FATE_DONE, .why = "",
 	    .revision = in->revision, .succeeded = in->succeeded,
 	    .results = in->results, .n_results = in->n_results,
 	    .lease = in->lease };
 
-	tell(r, &a);
+	deliver_answer(r, &a);
 	wire_free(in);
 }
 
 /* status: etcd's, if it said that. */
 static void
-tell_not_done(struct request *r, enum fate fate, const char *why, int status)
+deliver_not_done(struct etcd_request *r, enum fate fate, const char *why,
+    int status)
 {
 	bool refused = fate == FATE_NOT_APPLIED;
 	struct kv_answer a = { .fate = fate, .why = why,
@@ -72,11 +73,11 @@ tell_not_done(struct request *r, enum fate fate, const char *why, int status)
 	    .exists = refused && status == GRPC_PRECONDITION &&
 	    strstr(why, "lease already exists") != NULL };
 
-	tell(r, &a);
+	deliver_answer(r, &a);
 }
 
 static bool
-is_trouble(const struct request *r, const struct answer *a)
+is_trouble(const struct etcd_request *r, const struct answer *a)
 {
 	if (a->status == GRPC_NONE)
 		return r->e->heard_ms <= r->sent_ms;
@@ -85,7 +86,7 @@ is_trouble(const struct request *r, const struct answer *a)
 }
 
 static void
-note_trouble(struct request *r, const struct answer *a)
+note_trouble(struct etcd_request *r, const struct answer *a)
 {
 	struct etcd *e = r->e;
 
@@ -94,7 +95,7 @@ note_trouble(struct request *r, const struct answer *a)
 		return;
 	}
 	if (++e->troubles >= (e->ends.n > 1 ? 1 : 3))
-		etcd_leave(e, a->message);
+		etcd_leave_endpoint(e, a->message);
 }
 
 static void
@@ -108,7 +109,7 @@ start_tick(struct etcd *e)
 
 /* Ask again with another token.  False: that was one. */
 static bool
-ask_again(struct request *r, const struct answer *a)
+retry_with_token(struct etcd_request *r, const struct answer *a)
 {
 	struct etcd *e = r->e;
 
@@ -125,7 +126,7 @@ ask_again(struct request *r, const struct answer *a)
 static void
 on_answer(const struct answer *a, void *arg)
 {
-	struct request *r = arg;
+	struct etcd_request *r = arg;
 	struct etcd *e = r->e;
 	char why[ETCD_TEXT_MAX];
 	struct wire_in *in;
@@ -136,27 +137,27 @@ on_answer(const struct answer *a, void *arg)
 		e->heard_ms = etcd_now_ms();
 	(void)snprintf(why, sizeof(why), "%s", a->message);
 	if (a->fate != FATE_DONE) {
-		if (ask_again(r, a))
+		if (retry_with_token(r, a))
 			return;
 		note_trouble(r, a);
-		tell_not_done(r, a->fate, why, a->status);
+		deliver_not_done(r, a->fate, why, a->status);
 		return;
 	}
 	e->troubles = e->rounds = 0;
 	in = r->decode(a->body, a->len, &r->shape);
-	if (in != NULL && etcd_note(e, in, r->linear ? r->mark : 0)) {
-		tell_done(r, in);
+	if (in != NULL && etcd_check_mark(e, in, r->linear ? r->mark : 0)) {
+		deliver_done(r, in);
 		return;
 	}
 	(void)snprintf(why, sizeof(why), "%s", in == NULL ?
 	    "the answer makes no sense" : e->why);
 	if (in != NULL)
 		wire_free(in);
-	tell_not_done(r, FATE_UNKNOWN, why, GRPC_NONE);
+	deliver_not_done(r, FATE_UNKNOWN, why, GRPC_NONE);
 }
 
 static void
-send_request(struct request *r)
+send_request(struct etcd_request *r)
 {
 	struct etcd *e = r->e;
 	int64_t now = etcd_now_ms();
@@ -184,7 +185,7 @@ send_request(struct request *r)
 static void
 send_waiting(struct etcd *e)
 {
-	struct request *r;
+	struct etcd_request *r;
 
 	while (e->step == STEP_READY &&
 	    (r = TAILQ_FIRST(&e->waiting)) != NULL)
@@ -203,7 +204,7 @@ static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct etcd *e = arg;
-	struct request *r, *next;
+	struct etcd_request *r, *next;
 	int64_t now = etcd_now_ms();
 
 	(void)fd;
@@ -218,7 +219,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 }
 
 static int
-ask(struct engine *engine, struct request *r, struct wire_out body,
+add_request(struct engine *engine, struct etcd_request *r, struct wire_out body,
     int timeout_ms, kv_answer_fn *fn, void *arg)
 {
 	struct etcd *e = (struct etcd *)engine;
@@ -241,18 +242,18 @@ ask(struct engine *engine, struct request *r, struct wire_out body,
 
 /* What is told from the loop.  False: there is nothing. */
 static bool
-tell_one(struct etcd *e)
+deliver_one_thing(struct etcd *e)
 {
-	struct request *r = TAILQ_FIRST(&e->ended);
+	struct etcd_request *r = TAILQ_FIRST(&e->ended);
 
 	if (r != NULL) {
 		TAILQ_REMOVE(&e->ended, r, of);
-		tell_not_done(r, r->fate, r->why, GRPC_NONE);
+		deliver_not_done(r, r->fate, r->why, GRPC_NONE);
 	} else if (e->untold) {
 		e->untold = false;
 		e->hooks.state(e->state, e->why, e->hooks.arg);
 	} else if (e->look_again) {
-		(void)etcd_tell_gap(e);
+		(void)etcd_deliver_gap(e);
 	} else {
 		return false;
 	}
@@ -268,7 +269,7 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	e->freed = &freed;
-	while (tell_one(e))
+	while (deliver_one_thing(e))
 		if (freed)
 			return;
 	e->freed = NULL;
@@ -276,10 +277,10 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 
 /* Operations. */
 
-static struct request *
+static struct etcd_request *
 new_request(const char *path, wire_fn *decode, bool linear)
 {
-	struct request *r = calloc(1, sizeof(*r));
+	struct etcd_request *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
 		return NULL;
@@ -294,7 +295,7 @@ op_txn(struct engine *e, const struct kv_txn *t, int timeout_ms,
     kv_answer_fn *fn, void *arg)
 {
 	struct wire_out none = { NULL, 0 };
-	struct request *r;
+	struct etcd_request *r;
 
 	if (t->n_compares > KV_OPS_MAX || t->n_then > KV_OPS_MAX ||
 	    t->n_otherwise > KV_OPS_MAX)
@@ -302,14 +303,15 @@ op_txn(struct engine *e, const struct kv_txn *t, int timeout_ms,
 	r = new_request("/etcdserverpb.KV/Txn", wire_txn_answer, true);
 	if (r != NULL)
 		wire_shape(t, &r->shape);
-	return ask(e, r, r == NULL ? none : wire_txn(t), timeout_ms, fn, arg);
+	return add_request(e, r, r == NULL ? none : wire_txn(t), timeout_ms, fn,
+	    arg);
 }
 
 static int
 op_grant(struct engine *e, int64_t id, int64_t ttl_s, int timeout_ms,
     kv_answer_fn *fn, void *arg)
 {
-	return ask(e, new_request("/etcdserverpb.Lease/LeaseGrant",
+	return add_request(e, new_request("/etcdserverpb.Lease/LeaseGrant",
 	    wire_grant_answer, false), wire_grant(id, ttl_s), timeout_ms, fn,
 	    arg);
 }
@@ -318,7 +320,7 @@ static int
 op_revoke(struct engine *e, int64_t lease, int timeout_ms, kv_answer_fn *fn,
     void *arg)
 {
-	return ask(e, new_request("/etcdserverpb.Lease/LeaseRevoke",
+	return add_request(e, new_request("/etcdserverpb.Lease/LeaseRevoke",
 	    wire_revoke_answer, false), wire_revoke(lease), timeout_ms, fn,
 	    arg);
 }
@@ -347,9 +349,9 @@ op_mark(const struct engine *engine, struct kv_mark *m)
 }
 
 static void
-free_list(struct requests *list)
+free_list(struct etcd_requests *list)
 {
-	struct request *r;
+	struct etcd_request *r;
 
 	while ((r = TAILQ_FIRST(list)) != NULL) {
 		TAILQ_REMOVE(list, r, of);
@@ -407,7 +409,7 @@ copy_opts(struct etcd *e, const struct etcd_opts *o)
 static bool
 new_events(struct etcd *e)
 {
-	e->again = evtimer_new(e->o.base, etcd_on_again, e);
+	e->again = evtimer_new(e->o.base, etcd_on_retry, e);
 	e->tick = evtimer_new(e->o.base, on_tick, e);
 	e->soon = evtimer_new(e->o.base, on_soon, e);
 	/* without it (no resolv.conf) names are looked up by the loop */

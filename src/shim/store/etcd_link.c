@@ -15,17 +15,17 @@
  *		own revision may be behind: it is no proof of anything)
  *
  * A step that fails, or a channel that goes down, leads to the next endpoint at
- * once (etcd_leave).  When all were tried in vain KV_AWAY is told, and the next
- * round waits: 50 ms, twice as long each time up to 2 s, the half of it drawn,
- * so that a thousand hosts do not come back together.
+ * once (etcd_leave_endpoint).  When all were tried in vain KV_AWAY is told, and
+ * the next round waits: 50 ms, twice as long each time up to 2 s, the half of
+ * it drawn, so that a thousand hosts do not come back together.
  *
  * One that says nothing at all, where a live member answers by itself (CONNECT,
  * STATUS), costs a second each time: a stopped machine, a network that swallows
  * everything.  It is left out for a few of these, unless all others are, too.
  *
- * Refused (etcd_refuse): another cluster, a store behind the mark, a wrong
- * password, a user who may not.  It is tried again much later, for somebody
- * may have mended it; nothing is asked meanwhile.
+ * Refused (etcd_refuse_store): another cluster, a store behind the mark, a
+ * wrong password, a user who may not.  It is tried again much later, for
+ * somebody may have mended it; nothing is asked meanwhile.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ etcd_now_ms(void)
 }
 
 void
-etcd_say(struct etcd *e, const char *fmt, ...)
+etcd_advise(struct etcd *e, const char *fmt, ...)
 {
 	char text[ETCD_TEXT_MAX];
 	va_list ap;
@@ -82,7 +82,7 @@ set_state(struct etcd *e, enum kv_state state, const char *why)
 
 /* What was sent is unknown; with a reason, what waits is not applied. */
 static void
-drop(struct etcd *e, const char *why)
+drop_channel(struct etcd *e, const char *why)
 {
 	if (e->ch != NULL)
 		channel_free(e->ch);
@@ -134,7 +134,7 @@ begin_round(struct etcd *e)
 }
 
 static void
-note_silence(struct etcd *e)
+note_silent_endpoint(struct etcd *e)
 {
 	int64_t now = etcd_now_ms();
 
@@ -144,23 +144,23 @@ note_silence(struct etcd *e)
 }
 
 void
-etcd_leave(struct etcd *e, const char *why)
+etcd_leave_endpoint(struct etcd *e, const char *why)
 {
 	const char *name = e->ch == NULL ? "" : channel_name(e->ch);
 	char text[ETCD_TEXT_MAX];
 	int ms = ROUND_MIN_MS;
 
 	(void)snprintf(text, sizeof(text), "%s: %s", name, why);
-	note_silence(e);
+	note_silent_endpoint(e);
 	e->tried |= 1u << e->at;
 	if (choose_next(e)) {
-		drop(e, NULL);
+		drop_channel(e, NULL);
 		/* not from inside: this may be channel_open()'s failure */
 		e->step = STEP_APART;
 		event_active(e->again, 0, 0);
 		return;
 	}
-	drop(e, "the store is away");
+	drop_channel(e, "the store is away");
 	for (unsigned i = 0; i < e->rounds && ms < ROUND_MAX_MS; i++)
 		ms *= 2;
 	e->rounds++;
@@ -170,7 +170,7 @@ etcd_leave(struct etcd *e, const char *why)
 }
 
 void
-etcd_refuse(struct etcd *e, const char *why)
+etcd_refuse_store(struct etcd *e, const char *why)
 {
 	char text[ETCD_TEXT_MAX];
 
@@ -178,12 +178,12 @@ etcd_refuse(struct etcd *e, const char *why)
 	    channel_name(e->ch), why);
 	set_state(e, KV_REFUSED, text);
 	begin_round(e);
-	drop(e, "the store is refused");
+	drop_channel(e, "the store is refused");
 	wait_apart(e, e->o.refused_ms);
 }
 
 bool
-etcd_note(struct etcd *e, const struct wire_in *in, int64_t mark)
+etcd_check_mark(struct etcd *e, const struct wire_in *in, int64_t mark)
 {
 	char why[ETCD_TEXT_MAX];
 
@@ -191,7 +191,7 @@ etcd_note(struct etcd *e, const struct wire_in *in, int64_t mark)
 		(void)snprintf(why, sizeof(why), "another cluster: it is %llx, "
 		    "and it was %llx", (unsigned long long)in->cluster,
 		    (unsigned long long)e->mark.cluster);
-		etcd_refuse(e, why);
+		etcd_refuse_store(e, why);
 		return false;
 	}
 	if (in->revision < mark) {
@@ -199,7 +199,7 @@ etcd_note(struct etcd *e, const struct wire_in *in, int64_t mark)
 		    "time: revision %lld, and it was %lld (restored from an "
 		    "older snapshot?)", (long long)in->revision,
 		    (long long)mark);
-		etcd_refuse(e, why);
+		etcd_refuse_store(e, why);
 		return false;
 	}
 	e->mark.cluster = in->cluster;
@@ -223,7 +223,7 @@ static void step_status(struct etcd *e);
 static void step_check(struct etcd *e);
 
 static void
-step_call(struct etcd *e, enum step step, const char *path,
+step_call(struct etcd *e, enum etcd_step step, const char *path,
     struct wire_out body, int timeout_ms, answer_fn *fn)
 {
 	struct call_opts o = { .path = path, .token = step == STEP_CHECK ?
@@ -235,7 +235,7 @@ step_call(struct etcd *e, enum step step, const char *path,
 	e->step = step;
 	e->step_ms = etcd_now_ms();
 	if (!sent)
-		etcd_leave(e, "nothing can be sent");
+		etcd_leave_endpoint(e, "nothing can be sent");
 }
 
 static void
@@ -245,24 +245,24 @@ on_login(const struct answer *a, void *arg)
 	struct wire_in *in;
 
 	if (a->status == GRPC_PRECONDITION) {	/* there are no users */
-		etcd_say(e, "%s asks for no password, although there is one",
+		etcd_advise(e, "%s asks for no password, although there is one",
 		    channel_name(e->ch));
 		step_status(e);
 		return;
 	}
 	if (a->status == GRPC_INVALID || a->status == GRPC_DENIED ||
 	    a->status == GRPC_UNAUTHENTICATED) {
-		etcd_refuse(e, a->message);
+		etcd_refuse_store(e, a->message);
 		return;
 	}
 	in = a->fate != FATE_DONE ? NULL :
 	    wire_login_answer(a->body, a->len, NULL);
-	if (in != NULL && etcd_note(e, in, 0)) {
+	if (in != NULL && etcd_check_mark(e, in, 0)) {
 		e->token = strdup(in->token);
 		e->token_is_new = true;
 		step_status(e);
 	} else if (in == NULL) {
-		etcd_leave(e, a->fate != FATE_DONE ? a->message :
+		etcd_leave_endpoint(e, a->fate != FATE_DONE ? a->message :
 		    "its answer makes no sense");
 	}
 	if (in != NULL)
@@ -279,7 +279,7 @@ etcd_login(struct etcd *e)
 }
 
 static void
-speak_of_version(struct etcd *e, const char *version)
+advise_of_version(struct etcd *e, const char *version)
 {
 	unsigned major = 0, minor = 0, patch = 0;
 
@@ -289,7 +289,7 @@ speak_of_version(struct etcd *e, const char *version)
 	(void)sscanf(version, "%u.%u.%u", &major, &minor, &patch);
 	if (major < 3 || (major == 3 && (minor < 4 ||
 	    (minor == 4 && patch < 31) || (minor == 5 && patch < 13))))
-		etcd_say(e, "%s is etcd %s: before 3.4.31 and 3.5.13 it may "
+		etcd_advise(e, "%s is etcd %s: before 3.4.31 and 3.5.13 it may "
 		    "end leases too early when a leader's disk stalls",
 		    channel_name(e->ch), e->version);
 }
@@ -302,12 +302,12 @@ on_status(const struct answer *a, void *arg)
 	    wire_status_answer(a->body, a->len, NULL);
 
 	if (in == NULL) {
-		etcd_leave(e, a->fate != FATE_DONE ? a->message :
+		etcd_leave_endpoint(e, a->fate != FATE_DONE ? a->message :
 		    "its answer makes no sense");
 		return;
 	}
-	if (etcd_note(e, in, 0)) {
-		speak_of_version(e, in->version);
+	if (etcd_check_mark(e, in, 0)) {
+		advise_of_version(e, in->version);
 		step_check(e);
 	}
 	wire_free(in);
@@ -321,7 +321,7 @@ step_status(struct etcd *e)
 }
 
 static void
-ready(struct etcd *e)
+set_ready(struct etcd *e)
 {
 	e->step = STEP_READY;
 	e->tried = 0;
@@ -343,16 +343,16 @@ on_check(const struct answer *a, void *arg)
 	}
 	if (a->fate == FATE_NOT_APPLIED && a->status != GRPC_UNAVAILABLE &&
 	    a->status != GRPC_NONE && a->status != GRPC_EXHAUSTED) {
-		etcd_refuse(e, a->message);
+		etcd_refuse_store(e, a->message);
 		return;
 	}
 	in = a->fate != FATE_DONE ? NULL :
 	    wire_get_answer(a->body, a->len, NULL);
 	if (in == NULL)
-		etcd_leave(e, a->fate != FATE_DONE ? a->message :
+		etcd_leave_endpoint(e, a->fate != FATE_DONE ? a->message :
 		    "its answer makes no sense");
-	else if (etcd_note(e, in, e->step_mark))
-		ready(e);
+	else if (etcd_check_mark(e, in, e->step_mark))
+		set_ready(e);
 	if (in != NULL)
 		wire_free(in);
 }
@@ -378,7 +378,7 @@ on_state(struct channel *ch, enum channel_state state, const char *why,
 
 	(void)ch;
 	if (state == CHANNEL_DOWN)
-		etcd_leave(e, why);
+		etcd_leave_endpoint(e, why);
 	else if (e->o.user != NULL && e->token == NULL)
 		etcd_login(e);
 	else
@@ -398,11 +398,11 @@ etcd_connect(struct etcd *e)
 	e->step_ms = etcd_now_ms();
 	e->ch = channel_open(&o);
 	if (e->ch == NULL)
-		etcd_leave(e, "it cannot be tried");
+		etcd_leave_endpoint(e, "it cannot be tried");
 }
 
 void
-etcd_on_again(evutil_socket_t fd, short what, void *arg)
+etcd_on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;

@@ -21,8 +21,8 @@
 #define ETCD_TEXT_MAX 400
 
 /* Something asked for. */
-struct request {
-	TAILQ_ENTRY(request) of;	/* waiting, sent or ended */
+struct etcd_request {
+	TAILQ_ENTRY(etcd_request) of;	/* waiting, sent or ended */
 	struct etcd *e;
 	const char *path;
 	struct wire_out body;
@@ -39,9 +39,9 @@ struct request {
 	const char *why;
 };
 
-TAILQ_HEAD(requests, request);
+TAILQ_HEAD(etcd_requests, etcd_request);
 
-enum step {
+enum etcd_step {
 	STEP_APART,		/* nothing, until the timer says so */
 	STEP_CONNECT,
 	STEP_LOGIN,
@@ -64,7 +64,7 @@ struct etcd {
 	int64_t step_ms;	/* when this step began */
 	unsigned rounds;	/* of them all, in vain */
 	unsigned troubles;	/* in a row, with this endpoint */
-	enum step step;
+	enum etcd_step step;
 	struct channel *ch;
 	struct call *watch;
 	bool watch_denied;	/* once, with this token */
@@ -85,39 +85,39 @@ struct etcd {
 	char why[ETCD_TEXT_MAX];
 	bool untold;		/* the state has changed */
 	bool look_again;	/* the watch has missed something */
-	struct requests waiting, sent, ended;
+	struct etcd_requests waiting, sent, ended;
 	bool *freed;
 	void (*on_ready)(struct etcd *e); /* STEP_READY is reached: etcd.c */
 };
 
 /* etcd_request.c */
-void etcd_request_free(struct request *r);
+void etcd_request_free(struct etcd_request *r);
 /* Takes it out of that list, to be told so. */
-void etcd_request_end(struct request *r, struct requests *from, enum fate fate,
-    const char *why);
+void etcd_request_end(struct etcd_request *r, struct etcd_requests *from,
+    enum fate fate, const char *why);
 /* Ends all that were sent; if `why` is not NULL, those that wait, too. */
 void etcd_end_all(struct etcd *e, const char *why);
 
 /* etcd_link.c */
 int64_t etcd_now_ms(void);
-void etcd_say(struct etcd *e, const char *fmt, ...)
+void etcd_advise(struct etcd *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Begin; give this endpoint up, for the next; take no part until
  * somebody acts; get another token. */
 void etcd_connect(struct etcd *e);
-void etcd_on_again(evutil_socket_t fd, short what, void *etcd);
-void etcd_leave(struct etcd *e, const char *why);
-void etcd_refuse(struct etcd *e, const char *why);
+void etcd_on_retry(evutil_socket_t fd, short what, void *etcd);
+void etcd_leave_endpoint(struct etcd *e, const char *why);
+void etcd_refuse_store(struct etcd *e, const char *why);
 void etcd_login(struct etcd *e);
 bool etcd_is_token_trouble(const struct etcd *e, const struct answer *a);
 
 /* Whether it is from our cluster and not behind `mark`; if not it is refused.
  * What is new is remembered. */
-bool etcd_note(struct etcd *e, const struct wire_in *in, int64_t mark);
+bool etcd_check_mark(struct etcd *e, const struct wire_in *in, int64_t mark);
 
 /* etcd_watch.c: a watch on this channel. */
 void etcd_watch(struct etcd *e);
-bool etcd_tell_gap(struct etcd *e);
+bool etcd_deliver_gap(struct etcd *e);
 
 #endif

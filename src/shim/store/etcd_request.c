@@ -4,15 +4,15 @@
 #include "etcd_link.h"
 
 void
-etcd_request_free(struct request *r)
+etcd_request_free(struct etcd_request *r)
 {
 	free(r->body.p);
 	free(r);
 }
 
 void
-etcd_request_end(struct request *r, struct requests *from, enum fate fate,
-    const char *why)
+etcd_request_end(struct etcd_request *r, struct etcd_requests *from,
+    enum fate fate, const char *why)
 {
 	TAILQ_REMOVE(from, r, of);
 	r->call = NULL;
@@ -25,7 +25,7 @@ etcd_request_end(struct request *r, struct requests *from, enum fate fate,
 void
 etcd_end_all(struct etcd *e, const char *why)
 {
-	struct request *r;
+	struct etcd_request *r;
 
 	while ((r = TAILQ_FIRST(&e->sent)) != NULL)
 		etcd_request_end(r, &e->sent, FATE_UNKNOWN,

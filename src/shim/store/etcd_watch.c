@@ -26,7 +26,7 @@ on_end(const struct answer *a, void *arg)
 	struct etcd *e = arg;
 
 	e->watch = NULL;
-	etcd_leave(e, a->message);
+	etcd_leave_endpoint(e, a->message);
 }
 
 /* Ended by etcd, with a word of why. */
@@ -42,13 +42,13 @@ on_canceled(struct etcd *e, const struct wire_in *in)
 			e->watch = NULL;
 			etcd_login(e);
 		} else {
-			etcd_refuse(e, "it may not be watched: permission "
-			    "denied");
+			etcd_refuse_store(e,
+			    "it may not be watched: permission denied");
 		}
 		return;
 	}
 	if (etcd_now_ms() - e->watch_ms < SOON_MS) {
-		etcd_leave(e, "it does not let us watch");
+		etcd_leave_endpoint(e, "it does not let us watch");
 		return;
 	}
 	etcd_watch(e);
@@ -56,7 +56,7 @@ on_canceled(struct etcd *e, const struct wire_in *in)
 
 /* That the watch has begun anew.  False: and e is gone. */
 bool
-etcd_tell_gap(struct etcd *e)
+etcd_deliver_gap(struct etcd *e)
 {
 	bool *outer = e->freed, freed = false;
 
@@ -74,14 +74,14 @@ etcd_tell_gap(struct etcd *e)
 
 /* What has not been told by the watch before.  e may be gone after it. */
 static void
-tell_changes(struct etcd *e, const struct wire_in *in)
+deliver_changes(struct etcd *e, const struct wire_in *in)
 {
 	const struct kv_change *c = in->changes;
 	size_t n = in->n_changes;
 
 	for (; n > 0 && c->pair.mod_revision <= e->watch_floor; n--)
 		c++;
-	if (n == 0 || !etcd_tell_gap(e))
+	if (n == 0 || !etcd_deliver_gap(e))
 		return;
 	e->watch_told = c[n - 1].pair.mod_revision;
 	e->hooks.changes(c, n, in->revision, e->hooks.arg);
@@ -95,10 +95,10 @@ on_message(const uint8_t *body, size_t len, void *arg)
 
 	e->heard_ms = etcd_now_ms();
 	if (in == NULL) {
-		etcd_leave(e, "what its watch tells makes no sense");
+		etcd_leave_endpoint(e, "what its watch tells makes no sense");
 		return;
 	}
-	if (!etcd_note(e, in, 0)) {
+	if (!etcd_check_mark(e, in, 0)) {
 		wire_free(in);
 		return;
 	}
@@ -109,7 +109,7 @@ on_message(const uint8_t *body, size_t len, void *arg)
 		e->look_again = true;
 		event_active(e->soon, 0, 0);
 	} else {
-		tell_changes(e, in);
+		deliver_changes(e, in);
 	}
 	wire_free(in);
 }
@@ -130,5 +130,5 @@ etcd_watch(struct etcd *e)
 	e->watch = body.p == NULL ? NULL : channel_call(e->ch, &o);
 	free(body.p);
 	if (e->watch == NULL)
-		etcd_leave(e, "it cannot be watched");
+		etcd_leave_endpoint(e, "it cannot be watched");
 }

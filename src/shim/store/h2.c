@@ -34,20 +34,20 @@ call_of(nghttp2_session *h2, int32_t id)
 
 /* Its stream has no call any more. */
 static void
-forget(struct call *c)
+detach_call(struct call *c)
 {
 	(void)nghttp2_session_set_stream_user_data(c->ch->h2, c->id, NULL);
 	c->id = -1;
 }
 
 static bool
-is_name(const uint8_t *name, size_t len, const char *want)
+is_text(const uint8_t *name, size_t len, const char *want)
 {
 	return len == strlen(want) && memcmp(name, want, len) == 0;
 }
 
 static int
-hex(uint8_t c)
+hex_digit(uint8_t c)
 {
 	return c >= '0' && c <= '9' ? c - '0' :
 	    c >= 'A' && c <= 'F' ? c - 'A' + 10 :
@@ -63,9 +63,10 @@ set_message(struct call *c, const uint8_t *v, size_t len)
 	for (size_t i = 0; i < len && n + 1 < sizeof(c->message); i++) {
 		uint8_t b = v[i];
 
-		if (b == '%' && i + 2 < len && hex(v[i + 1]) >= 0 &&
-		    hex(v[i + 2]) >= 0) {
-			b = (uint8_t)(hex(v[i + 1]) << 4 | hex(v[i + 2]));
+		if (b == '%' && i + 2 < len && hex_digit(v[i + 1]) >= 0 &&
+		    hex_digit(v[i + 2]) >= 0) {
+			b = (uint8_t)(hex_digit(v[i + 1]) << 4 |
+				      hex_digit(v[i + 2]));
 			i += 2;
 		}
 		c->message[n++] = b >= ' ' && b < 0x7f ? (char)b : ' ';
@@ -98,12 +99,12 @@ on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
 	(void)arg;
 	if (c == NULL || c->ended)
 		return 0;
-	if (is_name(name, name_len, "grpc-message")) {
+	if (is_text(name, name_len, "grpc-message")) {
 		set_message(c, value, len);
-	} else if (is_name(name, name_len, "grpc-status")) {
+	} else if (is_text(name, name_len, "grpc-status")) {
 		c->status = status_of(value, len);
-	} else if (is_name(name, name_len, ":status") &&
-	    !is_name(value, len, "200")) {
+	} else if (is_text(name, name_len, ":status") &&
+	    !is_text(value, len, "200")) {
 		(void)snprintf(c->message, sizeof(c->message), "the server "
 		    "answered with HTTP status %.*s: is it etcd?",
 		    len < 8 ? (int)len : 8, value);
@@ -125,10 +126,10 @@ on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8_t *data,
 	    evbuffer_add(c->in, data, len) != 0) {
 		(void)nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id,
 		    NGHTTP2_CANCEL);
-		forget(c);
+		detach_call(c);
 		call_end(c, GRPC_NONE, "the answer is too large");
 	} else if (c->streaming) {
-		call_tell_later(c->ch);
+		call_deliver_later(c->ch);
 	}
 	return 0;
 }
@@ -141,7 +142,7 @@ on_close(nghttp2_session *h2, int32_t id, uint32_t code, void *arg)
 	(void)arg;
 	if (c == NULL)
 		return 0;
-	forget(c);
+	detach_call(c);
 	if (code == NGHTTP2_REFUSED_STREAM)
 		c->refused = true;
 	if (c->status == GRPC_NONE && c->message[0] == '\0')
