@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watching sessions: answers "who has died?", soon and at little cost.
+ * Watching sessions: notices soon, and at little cost, which have died.
  *
  * A session whose process can be seen from here is watched by a pidfd in one
- * epoll set: readable means that the process is over.  That is a suspicion, no
- * more; the proof is the session's byte, as for everybody
- * (shm/session_liveness.c).  So a wrong descriptor does no harm: it is only
- * kept if pid and start time are those of the session, and what it says is
- * asked after.
+ * epoll set: readable means that the process is over.  That is a suspicion
+ * only; the proof is the session's byte, as for everybody
+ * (shm/session_record.c).  So a wrong descriptor does no harm: it is kept only
+ * if pid and start time are those of the session, and what it reports is
+ * probed.
  *
- *	a session is met	when it is seen to own claims (all chunks are
+ *	a session is added	when it is seen to own claims (all chunks are
  *				looked over every 40 ms), or in the slow round
  *				over all records
  *	BY_FD			its pidfd is in the set.  Exec ends a session,
- *				and no process: so these are asked after, too,
- *				in turn, for a thousandth of the time
- *	BY_PROBE		there is none: another pid namespace, no more
+ *				but no process: so these are also probed in
+ *				turn, for a thousandth of the time
+ *	BY_PROBE		it has no pidfd: another pid namespace, no more
  *				descriptors, an old kernel; or the process is
- *				over and the byte is held: a child inherited
- *				that (lh_liveness_fd()).  All of these are asked
- *				after every 40 ms while that takes less than
- *				0.25 ms, else in turn
- *				Named sessions, which no process is behind
- *	DEAD			proved by somebody: to be buried
- *	STUCK			somebody else is burying it, perhaps one who is
- *				stopped: what it held exclusively is freed all
- *				the same, and the rest tried again later
- *	RECLAIMED			remembered, since its record stays DEAD
+ *				over and the byte is held, because a child
+ *				inherited it (lh_liveness_fd()); or it is a
+ *				named session, which no process is behind.  All
+ *				of these are probed every 40 ms while that takes
+ *				less than 0.25 ms, otherwise in turn
+ *	DEAD			proved: to be reclaimed
+ *	STUCK			another process is reclaiming it, perhaps a
+ *				stopped one: what it held exclusively is freed
+ *				anyway, and the rest is tried again later
+ *	RECLAIMED		remembered, because its record stays DEAD
  *
- * A session that closed is dropped when its record is seen to be another's, or
- * its process ends.  The notes are this process's; that a session's number is
- * read from shared memory, where anybody may write, can only make us ask about
- * the wrong one.
+ * A session that closed is forgotten when its record is seen to be another's,
+ * or when its process ends.  These notes belong to this process.  The session's
+ * number is read from shared memory, where anybody may write: a wrong one only
+ * makes us probe the wrong session.
  *
- * Descriptors are left over for the questions: without a fresh one nobody is
- * believed dead.
+ * Some descriptors are left over for probing: without a fresh one no session
+ * can be proved dead.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,58 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leases that are due: answers "which lease ends next?", without a word from
- * those who acquire them.
+ * Ends leases at their deadlines, although no acquirer announces them.
  *
- * There is a queue of deadlines nowhere: keeping one would cost every acquire.
- * Instead the reaper looks through the claims of each chunk now and then, and
- * knows afterwards when it has to look again.
+ * There is no queue of deadlines, because keeping one would cost every acquire.
+ * Instead the reaper scans the claims of each chunk now and then, and knows
+ * afterwards when it has to scan them again.
  *
- *	chunk.period	the shortest ttl, in deadline units, that has been in
- *			use there since the reaper last looked.  Who is about to
- *			make leases of a ttl lowers it: a thread, for the fast
- *			grants to come, when it looks at the clock anew (every
- *			tick while it is active) or takes up another group; the
- *			slow grant and the slow extension each for itself
- *	at		(ours) when the chunk is looked through next
+ *	chunk.period	the shortest ttl, in deadline units, in use there since
+ *			the reaper's last scan.  Whoever is about to make leases
+ *			of a shorter ttl lowers it: a thread, for its next fast
+ *			grants, when it reads the clock anew (every tick while
+ *			it is active) or takes another group; each slow grant
+ *			and slow extension for itself
+ *	at		(ours) when the chunk is scanned next
  *
- *	look, at T	the period p is swapped for PERIOD_NONE; then the claims
- *			are read: who is due is ended, and d is the earliest
- *			deadline of the others.  Next: min(d, T + p)
- *	walk		every 40 ms, over all periods: one that has been lowered
- *			to p since the last walk, at W: not later than W + p
+ *	scan, at T	the period p is swapped for PERIOD_NONE; then the claims
+ *			are read: leases that are due are ended, and d is the
+ *			earliest deadline of the others.  Next: min(d, T + p)
+ *	walk		every 40 ms, over all periods: if one was lowered to p
+ *			since the last walk, at W, then next <= W + p
  *
- * So a chunk in which leases come and go is looked through about once a ttl,
- * one of an idle process not at all, however many leases it has.  A walk looks
- * through those as well that would be due before the next one: most of their
- * leases have been released or extended by then, and nobody has to be woken
- * for that; those that are due indeed are looked at again at their time.
+ * So a chunk in which leases come and go is scanned about once a ttl, and one
+ * of an idle process not at all, however many leases it has.  A walk also scans
+ * the chunks that would be due before the next walk: most of their leases have
+ * been released or extended by then, and nobody has to be woken for that; those
+ * that are really due are scanned again at their time.
  *
- * Why no deadline is missed.  A fast grant's deadline is its tick + its ttl,
- * and the ttl was told at that tick, before the grant; slow ones are told
- * before the deadline is computed.  Of a lease that the look at T did not see,
- * what was told came
- *	after T's swap	the period is lower again: the walk sees it, and the
- *			deadline is not before the walk before + p
- *	before it	p was not more than its ttl, and the grant came after T
- *			in the same tick as what was told (in any other tick it
- *			would have been told again): so its deadline is not
- *			before T + p, but for the length of a tick
- * Fast extensions only move a deadline on.  SLACK covers ticks, and a teller
- * that is held up between clock and word.
+ * Why no deadline is missed.  The deadline of a fast grant is its tick + its
+ * ttl, and the ttl was announced at that tick, before the grant; slow grants
+ * announce it before they compute the deadline.  For a lease that the scan at T
+ * did not see, the announcement came
+ *	after T's swap	then the period is lower again: the walk sees it, and
+ *			the deadline is not before the last walk + p
+ *	before it	then p was at most its ttl, and the grant came after T
+ *			in the same tick as the announcement (in any other tick
+ *			it would have been repeated): so its deadline is not
+ *			before T + p, except for the length of a tick
+ * Fast extensions only move a deadline on.  SLACK covers ticks, and a process
+ * that is delayed between clock and announcement.
  *
- * Nothing hangs on it.  A teller that stops between clock and word, or a period
- * that somebody has scribbled over, makes this reaper early, or late; then the
- * slow round over the keys (sweep.c) ends the lease, in a minute at most.
- * Whoever wants the key looks at its deadline anyway.  Orders matter as little:
+ * Nothing depends on it.  If a process stops between clock and announcement, or
+ * a period is overwritten, this reaper is early or late.  Then the slow round
+ * over the keys (sweep.c) ends the lease, within a minute; and a process that
+ * wants the key checks its deadline anyway.  Memory orders matter as little:
  * period and states are read-modify-written or loaded one by one, and each
- * wrong order is one of the above.
+ * wrong order is one of these cases.
  *
- * Ending a lease is what a waiter does (shm/lock_word.c): the word first, then
- * the claim's state by an exact swap, then exactly that word (C3).  A reader's
- * claim is ended and leaves its chain as in extend and verify.  Idle readers
- * have no deadline, and stay.  A claim that is past its deadline and that no
- * word names was announced by somebody who has not come to its swap, or has
- * just made the one that gives it back: it is left to its owner.
+ * A lease is ended as a waiter does it (shm/lock_word.c): the word is read
+ * first, then the claim's state is swapped exactly, then exactly that word
+ * (C3). A reader's claim is ended and leaves its chain as in extend and verify.
+ * Idle readers have no deadline, and stay.  A claim past its deadline that no
+ * word names was announced by a process that has not reached its swap, or has
+ * just made the swap that releases it: it is left to its owner.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reaper: answers "who sees to what nobody comes upon?".
+ * The reaper: completes what no other process will touch.
  *
- * Nothing depends on it.  Whoever wants a key frees it from who is gone, and
- * finishes what was left half-done.  With a reaper leases that nobody waits
- * for end soon after their deadlines (T5), deaths are noticed at once (T2), and
- * what the dead had is there for the living before anybody runs out of it.  It
- * may be killed or stopped anywhere: each of its steps is one of those that
- * everybody makes, an exact swap on values that were read in the right order.
+ * Nothing depends on it.  A process that wants a key frees it from a dead
+ * holder and completes half-done operations itself.  With a reaper, leases that
+ * nobody waits for end soon after their deadlines (T5), deaths are noticed at
+ * once (T2), and what dead processes held is available before anybody runs out
+ * of it.  It may be killed or stopped anywhere: each of its steps is one that
+ * every participant makes, an exact swap on values read in the right order.
  *
- *	reaper/death_watch.c	sessions: who died is buried
- *	reaper/expiry_scan.c	claims: leases past their deadlines are ended
- *	reaper/sweep.c	keys: the half-done, and the idle
+ *	death_watch.c	sessions: dead ones are reclaimed
+ *	expiry_scan.c	claims: leases past their deadlines are ended
+ *	sweep.c		keys: half-done operations, and idle keys
  *
  * A pass does, for a few milliseconds at most,
- *	1	each time	deaths that the descriptors tell of; burial
+ *	1	each time	deaths that the descriptors report; reclamation
  *	2	each 40 ms	all chunks, some sessions, some keys (the walk)
  *	3	each time	the chunks that are due
- * and says when the next is wanted: the earliest deadline that it knows, but
- * not in less than 4 ms nor in more than 40.  What a pass has no time for is in
- * the next one: hands go round, so that all get their turn.
+ * and says when the next one is wanted: at the earliest deadline that it knows,
+ * but not before 4 ms and not after 40.  Work that does not fit in a pass is
+ * left for the next one; hands go round, so that everything gets its turn.
  *
- * It has no session, and no claims: it never holds or waits.  It has the
- * mapping, a descriptor to ask the kernel through, and memory of its own: 24
- * bytes a session and a chunk each.  Acquiring costs nobody anything more for
- * it, except that a thread says in a word of its chunk for how long its leases
- * are, once a clock tick (reaper/expiry_scan.c).
+ * It has no session and no claims: it never holds a key or waits for one.  It
+ * has the mapping, a descriptor to ask the kernel through, and memory of its
+ * own: 24 bytes for each session and each chunk.  The only extra cost for
+ * acquirers is that a thread writes into its chunk for how long its leases are,
+ * once a clock tick (expiry_scan.c).
  *
- * What it reads in the table may be anything (G12): indexes are checked, times
- * are clamped, and each pass is bounded by the clock.
+ * Values that it reads in the table may be anything (G12): indexes are checked,
+ * times are clamped, and each pass is bounded by the clock.
  */
 #include <errno.h>
 #include <stdlib.h>

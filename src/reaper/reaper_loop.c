@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's one loop.  It sleeps until the first of: a signal; something
- * coming or going in /dev/shm; the descriptor of a table (somebody died); a
- * reader of the metrics; the next pass that a table asked for; half of the
- * watchdog's time.
+ * The daemon's one loop.  It sleeps until the first of: a signal; a change in
+ * /dev/shm; the descriptor of a table (a process died); a reader of the
+ * metrics; the next pass that a table asked for; half of the watchdog's time.
  *
- * It never waits in anything else, and nothing makes it spin: two passes over a
- * table are at least tick_min apart, and two scans of the directory LOOK_NS, or
- * twenty times the processor time that one takes, whoever presses; a table's
- * descriptor is listened to again after the pass, and /dev/shm, where everybody
- * may make as many files as he likes, when it was last heard LOOK_NS ago.
+ * It never blocks elsewhere, and nothing makes it spin.  Two passes over a
+ * table are at least tick_min apart.  Two scans of the directory are LOOK_NS
+ * apart, or twenty times the processor time that one takes.  A table's
+ * descriptor is armed again after the pass.  Anybody may make any number of
+ * files in /dev/shm, so events of it are read again LOOK_NS after the last
+ * ones.
  *
- * Signals: TERM and INT end it; HUP reads the configuration; USR1 logs how it
- * goes.
+ * Signals: TERM and INT end it; HUP reads the configuration; USR1 logs the
+ * state.
  */
 #include <errno.h>
 #include <limits.h>

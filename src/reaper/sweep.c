@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slow round over the keys: answers "was anything left half-done that
- * nobody has come upon since?", and forgets keys that nobody uses.
+ * The slow round over the keys: completes what was left half-done and no
+ * process has touched since, and evicts idle keys.
  *
- * Everything that can be half-done is completed by whoever needs it; what
- * nobody needs waits for this round, a minute at most in a large table:
+ * Every half-done operation is completed by the next process that needs it.
+ * What nobody needs waits for this round, at most a minute in a large table:
  *
  *	word names a claim that has ended, or	freed (X1, S4 of the table)
  *	is past its deadline
- *	free, and somebody queues		who is first is woken (R3)
+ *	free, and there is a queue		the first waiter is woken (R3)
  *	DYING, COMMITTED			the eviction is completed (H1)
- *	RESERVED by the dead			by their burial
+ *	RESERVED by a dead session		when that session is reclaimed
  *
- * Of readers only who stands at the head is looked at, and idle ones stay.
+ * Of readers, only the one at the head is checked, and idle readers stay.
  *
- * Keys go only when that is asked for, and while so many places are taken.  A
- * key is idle when its word is free and was the same at an earlier look
- * (lhi_idle_ms()); one whose last holder died, or whose lease ran out, stays,
- * since its next holder is to be told (as in lh_evict()); and one that idle
- * readers hold, because whether they have come back cannot be seen in its word.
+ * Keys are evicted only if that is asked for, and only while that many places
+ * are taken.  A key is idle when its word is free and was the same at an
+ * earlier check (lhi_idle_ms()).  Two kinds of keys stay.  One is a key whose
+ * last holder died or lost its lease, because its next holder is to be told (as
+ * in lh_evict()).  The other is a key that idle readers hold, because its word
+ * does not show whether they have come back.
  */
 #include <errno.h>
 #include "reaper/reap_ops.h"

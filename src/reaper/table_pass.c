@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Visits to the tables that are looked after: passes of their reapers when
- * these ask for them, a look once a second whether tokens of scope local will
- * be there when they are wanted, and numbers for whoever asks.
+ * Passes over the tables that are served: those of their reapers when they are
+ * due; once a second, a check that tokens of scope local will be there when
+ * they are wanted; and statistics on request.
  *
- * The look at tokens is the only thing here that goes to a disk, a dozen system
- * calls, and once in a long while a file is made there.  A disk that hangs
- * holds up the daemon, and hence nobody.
+ * Only the check of tokens accesses a disk: a dozen system calls, and a file is
+ * made there once in a long while.  A disk that hangs delays the daemon, and so
+ * nobody else.
  */
 #include <errno.h>
 #include <sys/epoll.h>

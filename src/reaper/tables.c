@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables that the daemon looks after: those that are named, or all of the
+ * The tables that the daemon serves: those that are named, or all tables of the
  * user or of the machine that are found in /dev/shm.
  *
- * A table is an object of that name; when another object has the name, it is
+ * A table is an object of that name; when another object gets the name, it is
  * another table.  Each is in one of three states:
  *
- *	absent	there is no such object; only tables that were named are kept
- *		in mind like that
- *	served	there is a reaper of it (reaper/reap.h): see table_pass.c
- *	left	there is an object that cannot be looked after: not a table,
- *		another version's, damaged, cut short, not permitted.  That is
- *		logged once, and it is tried again when the name stands for
- *		another object, and now and then (tables_scan(true)),
- *		silently
+ *	absent	there is no such object; only tables that were named are
+ *		remembered in this state
+ *	served	there is a reaper for it (reap.h): see table_pass.c
+ *	left	there is an object that cannot be served: not a table, another
+ *		version's, damaged, cut short, not permitted.  This is logged
+ *		once.  It is tried again, silently, now and then
+ *		(tables_scan(true)), and when the name gets another object
  *
- * The daemon is not attached to tables: it has no session in them, is in no
- * way of `leasehold rm`, and keeps none alive.  What it has of a table that was
- * removed is given back at the next scan, or when a pass finds out.
+ * The daemon is not attached to tables: it has no session in them, does not
+ * block `leasehold rm`, and keeps none alive.  What it has of a table that was
+ * removed is freed at the next scan, or when a pass finds out.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What answers and changes say about a queue.
+ * What an answer says about a queue.
  *
- * Of each claim two things are known: who is ahead of it and
- * excludes it, and, if it is granted, whether somebody whom it
- * excludes has come.
+ * Two things are known of each claim: who is ahead of it and excludes it; and,
+ * once it is granted, whether a peer that it excludes has queued.
  *
- * Who is ahead: all of them, if they are few, nothing was missed since the look
- * and nobody left who was behind (`sure`): when the last one is deleted, it is
- * our turn (batch.c, TURN), and who came is behind.  Else the newest: when that
- * is gone it is probably our turn, of all that wait one wakes up, and a CONFIRM
+ * Who is ahead.  If they are few, nothing was missed since the look, and nobody
+ * behind us has left, all of them are known (`sure`).  When the last of them is
+ * deleted, it is our turn (batch.c, TURN), and all that came are behind.
+ * Otherwise only the newest is known.  When that one is gone it is probably our
+ * turn; of all that wait, one wakes up, and a CONFIRM finds out.
+ *
+ * Changes come from the watch, in order, but they and the answers to our calls
+ * overtake each other.  An answer that is older than a change must not undo it:
+ * `deleted` and `arrived` of a key are the latest revisions of such changes.
+ * If a deletion is newer than the look, the claim ahead may be the one that
+ * left. So a claim that the look does not grant waits for nobody, and a CONFIRM
  * finds out.
- *
- * Changes come from the watch, in order, but they and the answers to what we
- * ask overtake each other.  An answer that is older than a change we heard of
- * must not undo it: `deleted` and `arrived` of a key are the latest revisions
- * of such changes.  If a deletion is newer than the look, whoever was ahead may
- * be the one who went: who is not granted by the look, waits for nobody, and a
- * CONFIRM finds out.
  */
 #include <stdio.h>
 #include <string.h>

@@ -2,42 +2,42 @@
 /*
  * Our session: how it is made, adopted, kept alive, lost and ended.
  *
- * It is a key in the store, <root>/s/<name>, and lives while the key does.
+ * It is a key in the store, <root>/s/<name>, and lives as long as the key.
  * Each transaction of ours that grants anything compares the create_revision of
- * that key, so a request that comes late, after the session's end, does
- * nothing.
+ * that key, so a request that arrives after the session's end does nothing.
  *
- *	NONE	-> LOOK		there is one to adopt: is it there, under what
- *				lease?  no: it is lost
+ *	NONE	-> LOOK		there is one to adopt: read its key and its
+ *				lease; if it is not there, it is lost
  *		-> LEASE	a lease is granted
  *	LEASE	-> MAKE		the key is put, if it is not there
- *		-> NONE		somebody else's lease has that id
+ *		-> NONE		another session's lease has that id
  *	MAKE	-> NONE		refused, or no answer
  *	LOOK, MAKE -> UP	a heartbeat each quarter of the TTL
  *	UP	-> NONE		the key is not there, or not ours: lost
  *	any	-> RETIRE -> RETIRED
  *
  * A heartbeat is a transaction: if the key has our create_revision, put it
- * again.  It is a write that all of the store agrees on, unlike the keeping
- * alive of a lease (which etcd before 3.4.31 confirms and then ends the lease).
- * Others time heartbeats on their own clocks (peers.c) and end the session by
- * comparing its mod_revision, that is, if there was no heartbeat since.
+ * again.  It is a write that the whole store agrees on, unlike a lease's
+ * keep-alive (which etcd before 3.4.31 may confirm and then end the lease).
+ * Peers time heartbeats by their own clocks (peers.c).  They end the session
+ * only if its mod_revision is unchanged, that is, without a heartbeat since.
  *
  *	D = time of sending the latest heartbeat that was confirmed
  *	    + TTL - margin
  *
  * A peer hears of that heartbeat after it was sent, waits longer than TTL by
  * its clock, and then deletes: so before D nobody does.  An answer says nothing
- * of the sendings before it, whose answers were lost: D never comes from the
+ * about earlier sendings whose answers were lost: D is never computed from the
  * time of an answer, nor from another sending.
  *
- *	margin	max(100 ms, 2 % of TTL): for clocks, and for who checks D and is
- *		then slow
+ *	margin	max(100 ms, 2 % of TTL): for clocks, and for a process that
+ *		checks D and is slow then
  *
- * The lease is a handle, to delete all of a session's keys by one call.  It has
- * a TTL of a hundred years: one that ended by itself would delete the keys of a
- * session that is alive.  Its id is the session's name, without a bit: so it
- * can be asked for again when the answer was lost, and is not made twice.
+ * The lease is a handle by which one call deletes all keys of a session.  Its
+ * TTL is a hundred years, because a lease that ended by itself would delete the
+ * keys of a session that is alive.  Its id is the session's name without its
+ * top bit. So it can be asked for again when the answer was lost, and is not
+ * made twice.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of a channel: how they begin, and how it is told what came of them.
+ * Calls of a channel: how they begin, and how their outcome is delivered.
  *
  * The answer of a unary call and the messages of a stream are kept with the
- * call as they come in, and told from the event loop one at a time, never from
- * inside nghttp2 or channel_call().  Who is told may do anything, also cancel
- * any call and free the channel: nothing of either is touched after it, unless
- * `freed` says that the channel is still there.
+ * call as they arrive.  The event loop delivers them one at a time, never from
+ * inside nghttp2 or channel_call().  A callback may do anything, also cancel
+ * any call and free the channel: neither is touched after it, unless `freed`
+ * says that the channel is still there.
  *
- * What etcd says of space (status 8 too) is no refusal: a put that just did not
- * fit any more is applied, and then answered so (its quotaApplierV3): of 357
+ * A status about space (8, too) is no refusal: etcd (its quotaApplierV3)
+ * applies a put that just did not fit any more, and then answers so.  Of 357
  * puts that 3.4.23 answered like that, with forty under way, 6 were there.
  */
 #include <stdio.h>

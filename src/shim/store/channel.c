@@ -3,29 +3,29 @@
  * Channels: gRPC over HTTP/2 (nghttp2) over a socket, with TLS or without
  * (libevent's bufferevents, OpenSSL).  One connection carries all calls.
  *
- * What becomes of a call is told with care (enum fate).  It is NOT_APPLIED only
- * when the server cannot have acted on it: its header never was handed to the
- * connection, the server refused the stream (REFUSED_STREAM, or a GOAWAY that
- * names an earlier last stream), or it answered with a status that says so.
- * Everything else that is no answer is UNKNOWN: a timeout, a lost connection, a
- * status that etcd also gives when it does not know itself.
+ * The outcome of a call is reported with care (enum fate).  It is NOT_APPLIED
+ * only if the server cannot have acted on the call: its header was never handed
+ * to the connection; the server refused the stream (REFUSED_STREAM, or a GOAWAY
+ * that names an earlier last stream); or the server answered with a status that
+ * says so.  Everything else without an answer is UNKNOWN: a timeout, a lost
+ * connection, a status that etcd also returns when it does not know itself.
  *
- *	NOT_APPLIED	3 invalid, 5 not found, 7 denied, 8 exhausted (but for
- *			space), 9 precondition, 11 out of range, 12
+ *	NOT_APPLIED	3 invalid, 5 not found, 7 denied, 8 exhausted (except
+ *			for space), 9 precondition, 11 out of range, 12
  *			unimplemented, 16 unauthenticated; 14 "no leader"
  *	UNKNOWN		all others, above all 14 "request timed out" and 2
  *			"context deadline exceeded"
  *
- * A server that says that it is leaving (GOAWAY) is left at once: what it has
- * not refused with that is UNKNOWN, and somebody else is asked.
+ * When a server announces that it is leaving (GOAWAY), the channel leaves it at
+ * once: calls that the server did not refuse by that are UNKNOWN, and another
+ * server is asked.
  *
- * Bodies.  A message is a byte 0, its length in four bytes, and itself.  What a
- * server may send of one is bounded (CALL_BODY_MAX): it is answered with an end
- * of the stream, not with memory.
+ * A message is a byte 0, its length in four bytes, and its content.  Its size
+ * is bounded (CALL_BODY_MAX): a longer one ends the stream and takes no memory.
  *
- * TLS.  The server's certificate must be for the name or address that was asked
- * for and be signed by who is trusted, whatever the context says otherwise; and
- * it must agree to HTTP/2 (ALPN).
+ * With TLS, the server's certificate must be for the name or address that was
+ * asked for, and signed by a trusted authority, whatever else the context says;
+ * and the server must agree to HTTP/2 (ALPN).
  *
  * How callbacks are called: call.c.  What HTTP/2 frames do: h2.c.
  */

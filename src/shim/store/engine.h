@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim wants of a cluster: a linearizable store of keys, in which
+ * What the shim needs of a cluster: a linearizable store of keys.
  *
- *	every change has a revision, larger than that of every earlier one
- *	a transaction compares keys, then does one of two lists of things, all
- *	    at the same revision, or nothing of it
- *	a watch tells of changes under a prefix, in order, from a revision on
- *	a lease deletes the keys put under it when it ends
+ *	Every change has a revision, larger than that of every earlier one.
+ *	A transaction compares keys, then does one of two lists of operations,
+ *	    all at the same revision, or none of them.
+ *	A watch tells of changes under a prefix, in order, from a revision on.
+ *	A lease deletes the keys that were put under it when it ends.
  *
- * etcd.c is one, over the network; fake.c another, in this process, whose
- * answers can be lost at will.  Another store that can do this may come beside
- * them.  What transactions decide is safe, and a change that is told has been;
- * that none is missed, and that a lease ends in time, is not relied on but for
- * being quick and tidy.
+ * etcd.c is one engine, over the network.  tests/shim/support/fake.c is
+ * another, in the process itself, whose answers can be lost at will.  Others
+ * can be added beside them.  The shim relies on what transactions decide, and
+ * on each change that the watch tells of being true.  That no change is missed,
+ * and that a lease ends in time, only makes it quick and tidy.
  *
- * All of it is driven by one libevent loop; callbacks come from the loop, never
- * from inside a call.  They may call anything here, close() too.
- * Memory that a callback is given is good until it returns.
+ * One libevent loop drives all of it.  Callbacks come from the loop, never from
+ * inside a call.  They may call any function here, also close().  Memory that a
+ * callback is given is valid until it returns.
  */
 #ifndef SHIM_ENGINE_H
 #define SHIM_ENGINE_H

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine over etcd: what is asked, and what is told.
+ * The engine over etcd: what is asked, and what is delivered.
  *
- * One channel at a time, to one endpoint (etcd_link.c), with all calls and one
- * watch (etcd_watch.c) on it.  A request is in one of three lists:
+ * There is one channel at a time, to one endpoint (etcd_link.c), with all calls
+ * and one watch (etcd_watch.c) on it.  A request is in one of three lists:
  *
- *	waiting		not sent: there is a connection to come, or a token.
- *			If its time is up, or all endpoints were tried in
- *			vain, it is NOT_APPLIED
- *	sent		the channel will say what came of it; if the endpoint
- *			is given up it is UNKNOWN
- *	ended		without an answer, to be told so
+ *	waiting		not sent: a connection or a token is to come.  If its
+ *			time is over, or all endpoints were tried in vain, it is
+ *			NOT_APPLIED
+ *	sent		the channel will report the outcome; if the endpoint is
+ *			given up, it is UNKNOWN
+ *	ended		without an answer; this is to be delivered
  *
- * Requests wait only while the last that was told is KV_HERE: a gap as long as
+ * Requests wait only while the last state delivered is KV_HERE: in the gap that
  * it takes to connect to another member.
  *
- * I1	Each request that was taken is told once, unless the engine is closed.
+ * I1	Each request that was accepted is answered once, unless the engine is
+ *	closed.
  * I2	Hooks and answers are called from the loop, and e is not touched after
- *	one but where `freed` says that it is still there.
- * I3	DONE is told only of an answer that makes sense, from the cluster of the
- *	mark, with a revision that is not below what was known when it was sent
- *	(concurrent answers may come in any order, so what is known when it
- *	comes is no bound).
+ *	one unless `freed` says that it is still there.
+ * I3	DONE is reported only for a valid answer, from the cluster of the mark,
+ *	with a revision not below what was known when the request was sent.
+ *	(Concurrent answers may come in any order, so what is known when the
+ *	answer comes is no bound.)
  *
  * An endpoint that does not answer is given up at the first request that ends
- * without anything having come from it meanwhile, or that it says it cannot
- * serve (no leader, timed out): others may.  If it is the only one it is given
+ * without anything received from it meanwhile, or that it cannot serve (no
+ * leader, timed out), because others may.  The only endpoint is given up after
  * three.
  */
 #include <errno.h>

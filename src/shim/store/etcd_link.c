@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine over etcd: how it comes to an endpoint that can be used, and what
- * makes it go to another.
+ * The engine over etcd: how it finds an endpoint that can be used, and what
+ * makes it go to another one.
  *
  *	APART -> CONNECT -> (LOGIN ->) STATUS -> CHECK -> READY
  *
- *	LOGIN	with a user, and no token that is known to be good.  A token is
- *		good for minutes after its last use, at one member: when a
- *		request is refused for it, LOGIN comes again on the same
+ *	LOGIN	with a user, and no token that is known to be valid.  A token is
+ *		valid for minutes after its last use, at one member.  When a
+ *		request is refused for its token, LOGIN is repeated on the same
  *		channel, and the request after it
  *	STATUS	which cluster (the mark's?) and which version
- *	CHECK	a linearizable read of the root: there is a quorum, we may, and
- *		the store is not behind the mark.  (What a member says of its
- *		own revision may be behind: it is no proof of anything)
+ *	CHECK	a linearizable read of the root: there is a quorum, we have
+ *		permission, and the store is not behind the mark.  (The revision
+ *		that a member reports of itself may be behind: it proves
+ *		nothing)
  *
- * A step that fails, or a channel that goes down, leads to the next endpoint at
- * once (etcd_leave_endpoint).  When all were tried in vain KV_AWAY is told, and
- * the next round waits: 50 ms, twice as long each time up to 2 s, the half of
- * it drawn, so that a thousand hosts do not come back together.
+ * If a step fails, or the channel goes down, the next endpoint is tried at once
+ * (etcd_leave_endpoint).  When all were tried in vain, KV_AWAY is delivered,
+ * and the next round waits: 50 ms, doubled each time up to 2 s, half of it
+ * random, so that a thousand hosts do not come back together.
  *
- * One that says nothing at all, where a live member answers by itself (CONNECT,
- * STATUS), costs a second each time: a stopped machine, a network that swallows
- * everything.  It is left out for a few of these, unless all others are, too.
+ * An endpoint that is silent where a live member answers by itself (CONNECT,
+ * STATUS) costs a second each time: a stopped machine, a network that drops
+ * everything.  It is left out for a few seconds, unless all others are, too.
  *
  * Refused (etcd_refuse_store): another cluster, a store behind the mark, a
- * wrong password, a user who may not.  It is tried again much later, for
- * somebody may have mended it; nothing is asked meanwhile.
+ * wrong password, a user without permission.  This is tried again much later,
+ * in case somebody corrected it; nothing is asked meanwhile.
  */
 #include <stdarg.h>
 #include <stdio.h>

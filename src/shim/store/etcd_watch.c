@@ -2,17 +2,17 @@
 /*
  * The engine over etcd: the one standing watch.
  *
- * It begins at what is now, on each new channel and when etcd ends it (it is
- * compacted away when it lags): what happened between two of them was missed.
- * So `changes` with none of them is told once the new one is created, before
- * the first of its own, and what the caller then reads is complete: a change is
- * either in what it reads or comes by the watch, or both.
+ * It begins at the present revision, on each new channel and when etcd ends it
+ * (etcd compacts a watch away that lags): changes between two watches were
+ * missed.  So `changes` is called with none of them once the new watch is
+ * created, before its first change.  What the caller reads then is complete: a
+ * change is in what it reads, or the watch tells of it, or both.
  *
- * A member that lags tells again what another one has told before: that is left
- * out, so that changes come in the order of their revisions.
+ * A member that lags repeats changes that another one has told of before: these
+ * are left out, so that changes come in the order of their revisions.
  *
- * A watch that begins at a revision of the past would miss nothing, but etcd
- * serves such ones every 100 ms only, until they have caught up.
+ * A watch that begins at a past revision would miss nothing, but etcd serves
+ * such watches only every 100 ms until they have caught up.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * HTTP/2 of a channel: what its frames mean for the calls.
  *
- * All of this is called by nghttp2, from nghttp2_session_mem_recv() or _send().
- * So nothing is told here, only kept with the call (call.c), and nothing is
- * sent, only submitted: the channel sends after it.
+ * nghttp2 calls all of this, from nghttp2_session_mem_recv() or _send().  So
+ * nothing is delivered here, only kept with the call (call.c), and nothing is
+ * sent, only submitted: the channel sends afterwards.
  */
 #include <stdio.h>
 #include <string.h>
