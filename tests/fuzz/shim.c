@@ -141,15 +141,15 @@ static void
 save_again(const struct fuzz_input *in, const struct kv_mark *m)
 {
 	char text[512];
-	struct saver *sv = saver_new(path);
+	struct state_saver *sv = state_saver_new(path);
 	int through[2];
 	FILE *f;
 
 	if (sv == NULL || pipe(through) != 0)
 		return;
-	saver_save(sv, m);
+	state_saver_save(sv, m);
 	/* a slow disk: it closes that when it is through */
-	if (saver_free(sv, through[1]))
+	if (state_saver_free(sv, through[1]))
 		(void)close(through[1]);
 	(void)read(through[0], text, 1);
 	(void)close(through[0]);
