@@ -60,9 +60,10 @@ REJECTS	:= $(BUILD)/tests/stress/history-rejects
 progs	= $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 # What a test says of itself in its head (tests/README.md), as KIND=tests/DIR/NAME:
 # "test: slow 20" is begun first, "test: alone: why" is linked by itself,
-# "test: release: why" is not run under ASan, "test: check-all: why" only there.
+# "test: release: why" is not run under ASan, "test: tsan" under TSan as well,
+# "test: check-all: why" in make check-all only.
 MARKS	:= $(shell grep -rEo --include='*.[ct]' \
-	'^(/\*|\#) test: (slow [0-9]+|alone|release|check-all)' tests | \
+	'^(/\*|\#) test: (slow [0-9]+|alone|release|tsan|check-all)' tests | \
 	sed -E 's,^([^:]*):.* test: ([a-z-]+) ?([0-9]*)$$,\3 \2=\1,; s,\.c$$,,' | \
 	LC_ALL=C sort -rn -k 1,1 | sed 's,.* ,,')
 marked	= $(patsubst $(1)=%,%,$(filter $(1)=%,$(MARKS)))
@@ -153,8 +154,9 @@ link_with = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 # One program a folder, and each test's name is a link to it: its main() is
 # called main_of_NAME there, and the program goes by the name that it is
 # called by (tests/support/multicall.h).  A test that is marked alone is not in
-# it.
-ALONE	:= $(addprefix $(BUILD)/,$(call marked,alone) $(call marked,release))
+# it, nor are the few that are built for TSan.
+ALONE	:= $(addprefix $(BUILD)/,$(call marked,alone) $(call marked,release) \
+	   $(if $(filter tsan,$(F)),$(call marked,tsan)))
 IN_ONE	:= $(filter-out $(ALONE),$(TESTS) $(SHIM_TESTS) $(REPLAYS))
 ONES	:= $(addprefix $(BUILD)/,$(addsuffix /all-in-one,tests/unit \
 	   tests/behaviour tests/shim tests/replay))
@@ -395,7 +397,7 @@ NEEDS_fuzz = F=asan fuzzers
 NEEDS_fence = F=hooks fences
 NEEDS_crash = step
 NEEDS_chaos = chaos
-NEEDS_tsan = F=tsan chaos $(LIVE:%=build/tsan/tests/behaviour/%)
+NEEDS_tsan = F=tsan chaos $(addprefix build/tsan/,$(call marked,tsan))
 NEEDS_memcheck = tests
 NEEDS_abi = lib
 ready	= $(if $(BUILT),,$(sub) $(NEEDS_$(1)))
@@ -504,26 +506,26 @@ check-double:
 	$(call ready,crash)
 	@$(PROVE) $(STEP) :: double $(SCENES) $(STEP_ARGS)
 
-CHAOS_SECONDS ?= $(if $(ALL),3600,20)
+CHAOS_SECONDS ?= $(if $(ALL),3600,6)
 check-chaos:
 	$(call ready,chaos)
 	@$(PROVE) $(REJECTS)
 	@$(PROVE) $(CHAOS) :: --seconds $(CHAOS_SECONDS) --procs 8
 
-LIVE := live-callback live-from-many-threads live-loss-told-once \
-	many-live-handle watch-misses-nothing
 TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_stack=1
+TSAN_SECONDS ?= $(if $(ALL),60,5)
 check-tsan:
 	$(call ready,tsan)
 	$(sub) -O check-tsan-exclusive check-tsan-shared check-tsan-live
 
 check-tsan-exclusive check-tsan-shared:
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) build/tsan/tests/stress/chaos \
-	    :: --threads $(if $(filter %-shared,$@),--shared) --seconds 10
+	    :: --threads $(if $(filter %-shared,$@),--shared) \
+	    --seconds $(TSAN_SECONDS)
 
 check-tsan-live:
 	@TSAN_OPTIONS='$(TSAN_OPTIONS)' $(PROVE) \
-	    $(LIVE:%=build/tsan/tests/behaviour/%)
+	    $(addprefix build/tsan/,$(call marked,tsan))
 
 # it sees reads of memory that was never written; the sanitizers do not
 check-memcheck:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: tsan */
 /*
  * A callback is told every event in order, may release and close its own
  * handle, and does not run any more when lh_lock_close() has returned.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: tsan */
 /*
  * Handles, watches and their table used by many threads at once: nobody hangs,
  * no key is held twice, no event is lost.  (Under TSan: no data race.)

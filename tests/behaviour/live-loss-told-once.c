@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: tsan */
 /* test: slow 7 */
 /*
  * G9, T7: whatever ends a live lease, its handle is told so within a second or

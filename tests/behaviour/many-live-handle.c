@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: tsan */
 /* test: slow 12 */
 /*
  * One live handle over many keys: all renewed over many ttls, valid while all

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test: tsan */
 /*
  * Every watch gets every change that it asked for, whoever else reads or does
  * not: numbers without a gap; one that lags has the oldest told together.

@@ -6,7 +6,7 @@
 #include "crash/inject.h"
 
 #define JOBS_MAX 32
-#define JOBS_SCENARIOS 256
+#define JOBS_SCENARIOS 1000
 
 struct work {
 	enum play_mode mode;

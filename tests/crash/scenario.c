@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The scenarios, by number and by name: see scenario.h. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include "crash/jobs.h"
 #include "crash/subject.h"
 
 const int says_stale[] = { -ESTALE, 0 };
@@ -10,34 +12,30 @@ const int says_late[] = { -ETIMEDOUT, 0 };
 const int says_cancelled[] = { -ECANCELED, 0 };
 const int says_busy_or_stale[] = { -EAGAIN, -ESTALE, 0 };
 
-static const struct {
-	const struct scenario *sc;
-	const int *n;
-} lists[] = {
-#define LIST(file) { scenarios_##file, &n_scenarios_##file },
-	SCENARIO_FILES(LIST)
-};
+static const struct scenario *all[JOBS_SCENARIOS];
+static int n_all;
 
-#define N_LISTS (sizeof(lists) / sizeof(lists[0]))
+/* Before main(). */
+void
+scenario_add(const struct scenario *some, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (n_all == JOBS_SCENARIOS)
+			abort();
+		all[n_all++] = &some[i];
+	}
+}
 
 int
 scenario_count(void)
 {
-	int n = 0;
-
-	for (unsigned k = 0; k < N_LISTS; k++)
-		n += *lists[k].n;
-	return n;
+	return n_all;
 }
 
 const struct scenario *
 scenario_at(int i)
 {
-	unsigned k = 0;
-
-	while (k < N_LISTS - 1 && i >= *lists[k].n)
-		i -= *lists[k++].n;
-	return &lists[k].sc[i];
+	return all[i];
 }
 
 const struct scenario scenario_making = {

@@ -8,7 +8,8 @@
  *		what the server saw meanwhile
  * check, serve, recover	who looks at the result; NULL: the usual ones
  *
- * They are in scenario_NAME.c, by subject; SCENARIO_FILES lists the names.
+ * They are in scenario_NAME.c, by subject.  Each file adds its own (SCENARIOS),
+ * in the order in which the files are linked.
  */
 #ifndef CRASH_SCENARIO_H
 #define CRASH_SCENARIO_H
@@ -56,33 +57,14 @@ struct scenario {
 	bool toy;		/* the shared memory is play.toy */
 };
 
-/* The files of them. */
-#define SCENARIO_FILES(X) \
-	X(exclusive) \
-	X(readers) \
-	X(keys) \
-	X(reaper) \
-	X(reaper_leaves) \
-	X(repair) \
-	X(removal) \
-	X(durable) \
-	X(many) \
-	X(policy) \
-	X(tickets) \
-	X(semaphores) \
-	X(session) \
-	X(requests) \
-	X(deadlock) \
-	X(values) \
-	X(explain) \
-	X(cluster) \
-	X(tokens)
+/* At the end of a file: its array is among the scenarios. */
+#define SCENARIOS(array) \
+	__attribute__((constructor)) static void add_scenarios(void) \
+	{ \
+		scenario_add(array, sizeof(array) / sizeof((array)[0])); \
+	}
 
-#define SCENARIO_EXTERN(file) \
-	extern const struct scenario scenarios_##file[]; \
-	extern const int n_scenarios_##file;
-SCENARIO_FILES(SCENARIO_EXTERN)
-
+void scenario_add(const struct scenario *some, size_t n);
 int scenario_count(void);
 const struct scenario *scenario_at(int i);
 

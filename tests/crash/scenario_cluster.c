@@ -176,7 +176,7 @@ act_confirm(struct play *p)
 	    -EHOSTUNREACH;
 }
 
-const struct scenario scenarios_cluster[] = {
+static const struct scenario scenarios_cluster[] = {
 	{ .flags = SC_CLUSTER, .name = "cluster-acquire",
 	  .what = "a cluster key that this host has", .stop_ttl_ms = 120,
 	  .prepare = prep_lent, .act = act_acquire,
@@ -232,5 +232,4 @@ const struct scenario scenarios_cluster[] = {
 	  .recover = recover_asking, .allowed = says_stale },
 };
 
-const int n_scenarios_cluster = sizeof(scenarios_cluster) /
-    sizeof(scenarios_cluster[0]);
+SCENARIOS(scenarios_cluster)

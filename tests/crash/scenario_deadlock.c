@@ -114,7 +114,7 @@ finish_entangled(struct play *p)
 	sub_let_go(p);
 }
 
-const struct scenario scenarios_deadlock[] = {
+static const struct scenario scenarios_deadlock[] = {
 	{ .name = "upgrade-wait-granted", .what = "wait until a reader leaves; "
 	  "a writer and a reader wait", .roles = { READER_YIELDER, FOLLOWER,
 	  READER_FOLLOWER }, .flags = SC_FIFO, .min_states = 8,
@@ -143,5 +143,4 @@ const struct scenario scenarios_deadlock[] = {
 	  .finish = finish_entangled, .allowed = says_deadlock_or_late },
 };
 
-const int n_scenarios_deadlock = sizeof(scenarios_deadlock) /
-    sizeof(scenarios_deadlock[0]);
+SCENARIOS(scenarios_deadlock)

@@ -216,7 +216,7 @@ check_barred(struct play *p)
 	.act = act_acquire, .finish = finish_barred
 #define DURABLE .flags = SC_DURABLE, .check = check_durable
 
-const struct scenario scenarios_durable[] = {
+static const struct scenario scenarios_durable[] = {
     {.name = "fence-create",
 	.what = "make a table with a fence file",
 	.flags = SC_DURABLE | SC_LATE,
@@ -298,5 +298,4 @@ const struct scenario scenarios_durable[] = {
 	.allowed = says_busy},
 };
 
-const int n_scenarios_durable = sizeof(scenarios_durable) /
-    sizeof(scenarios_durable[0]);
+SCENARIOS(scenarios_durable)

@@ -75,7 +75,7 @@ prep_holding_logged(struct play *p)
 	sub_hold(p, p->ttl_ms);
 }
 
-const struct scenario scenarios_exclusive[] = {
+static const struct scenario scenarios_exclusive[] = {
 	{ .name = "open-create", .what = "the first to open makes the table",
 	  .flags = SC_LATE, .act = act_open, .finish = finish_plain },
 	{ .name = "open-attach", .what = "open a table that exists",
@@ -192,5 +192,4 @@ const struct scenario scenarios_exclusive[] = {
 	  .act = act_close, .finish = finish_plain },
 };
 
-const int n_scenarios_exclusive = sizeof(scenarios_exclusive) /
-    sizeof(scenarios_exclusive[0]);
+SCENARIOS(scenarios_exclusive)

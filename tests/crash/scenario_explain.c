@@ -33,7 +33,7 @@ act_explain(struct play *p)
 	p->result = lh_explain(sub.lh, KEY, nothing, NULL);
 }
 
-const struct scenario scenarios_explain[] = {
+static const struct scenario scenarios_explain[] = {
 	{ .name = "explain-dead", .what = "a holder that died",
 	  .roles = { DEAD_HOLDER }, .prepare = prep_warm, .act = act_explain,
 	  .finish = finish_plain, .allowed = says_busy },
@@ -50,5 +50,4 @@ const struct scenario scenarios_explain[] = {
 	  .allowed = says_busy },
 };
 
-const int n_scenarios_explain = sizeof(scenarios_explain) /
-    sizeof(scenarios_explain[0]);
+SCENARIOS(scenarios_explain)

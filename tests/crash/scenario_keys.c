@@ -264,7 +264,7 @@ const struct scenario scenario_evicting = {
 	.prepare = prep_used, .act = act_evict
 };
 
-const struct scenario scenarios_keys[] = {
+static const struct scenario scenarios_keys[] = {
 	{ .name = "key-first", .what = "the table's first key",
 	  .roles = { FOUNDER }, .flags = SC_EMPTY, .prepare = prep_bare,
 	  .act = act_acquire_name, .finish = finish_acquire },
@@ -346,5 +346,4 @@ const struct scenario scenarios_keys[] = {
 	  .act = act_acquire_long, .finish = finish_alone },
 };
 
-const int n_scenarios_keys = sizeof(scenarios_keys) /
-    sizeof(scenarios_keys[0]);
+SCENARIOS(scenarios_keys)

@@ -38,7 +38,7 @@ act_release_many(struct play *p)
 	p->result = lh_release_many(sub.lh, leases, 2);
 }
 
-const struct scenario scenarios_many[] = {
+static const struct scenario scenarios_many[] = {
 	{ .name = "many-free", .what = "two keys at once, both free",
 	  .stop_ttl_ms = 120, .prepare = prep_warm_try, .act = act_many,
 	  .finish = finish_acquire, .allowed = says_busy },
@@ -60,5 +60,4 @@ const struct scenario scenarios_many[] = {
 	  .finish = finish_plain, .allowed = says_stale },
 };
 
-const int n_scenarios_many = sizeof(scenarios_many) /
-    sizeof(scenarios_many[0]);
+SCENARIOS(scenarios_many)

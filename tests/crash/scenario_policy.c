@@ -83,7 +83,7 @@ act_hand_over(struct play *p)
 	sub_granted(p);
 }
 
-const struct scenario scenarios_policy[] = {
+static const struct scenario scenarios_policy[] = {
 	{ .name = "live-acquire", .what = "under policy live",
 	  .prepare = prep_live, .act = act_acquire,
 	  .finish = finish_acquire },
@@ -114,5 +114,4 @@ const struct scenario scenarios_policy[] = {
 	  .finish = finish_alone },
 };
 
-const int n_scenarios_policy = sizeof(scenarios_policy) /
-    sizeof(scenarios_policy[0]);
+SCENARIOS(scenarios_policy)

@@ -258,7 +258,7 @@ finish_convert(struct play *p)
 	sub_let_go(p);
 }
 
-const struct scenario scenarios_readers[] = {
+static const struct scenario scenarios_readers[] = {
 	{ .name = "shared-free", .what = "read an opened, free key",
 	  .stop_ttl_ms = 120, .prepare = prep_reader, .act = act_acquire,
 	  .finish = finish_acquire },
@@ -402,5 +402,4 @@ const struct scenario scenarios_readers[] = {
 	  .allowed = says_late },
 };
 
-const int n_scenarios_readers = sizeof(scenarios_readers) /
-    sizeof(scenarios_readers[0]);
+SCENARIOS(scenarios_readers)

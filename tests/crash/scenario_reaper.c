@@ -67,7 +67,7 @@ finish_pass(struct play *p)
 
 #define REAPER .prepare = prep_reaper, .act = act_pass, .finish = finish_pass
 
-const struct scenario scenarios_reaper[] = {
+static const struct scenario scenarios_reaper[] = {
 	{ .name = "reap-nothing", .what = "a pass when all is well",
 	  .roles = { HOLDER, WAITER }, REAPER },
 	{ .name = "reap-expired", .what = "a lease is over, and nobody waits",
@@ -100,5 +100,4 @@ const struct scenario scenarios_reaper[] = {
 	  .max_leases = 256, REAPER },
 };
 
-const int n_scenarios_reaper = sizeof(scenarios_reaper) /
-    sizeof(scenarios_reaper[0]);
+SCENARIOS(scenarios_reaper)

@@ -353,7 +353,7 @@ serve_repair(struct play *p)
 #define REAPS	ROLE(part_reaper, PART_ATTACHED)
 #define REPAIRS	ROLE(part_repairer, PART_ATTACHED)
 
-const struct scenario scenarios_reaper_leaves[] = {
+static const struct scenario scenarios_reaper_leaves[] = {
 	{ .name = "leave-wished", .what = "a reaper is asked to leave by one "
 	  "who is gone", .max_leases = 192, .prepare = prep_wished,
 	  .act = act_passes, .finish = finish_passes, .check = check_reaper,
@@ -369,5 +369,4 @@ const struct scenario scenarios_reaper_leaves[] = {
 	  .recover = act_repair, .allowed = says_in_use },
 };
 
-const int n_scenarios_reaper_leaves = sizeof(scenarios_reaper_leaves) /
-    sizeof(scenarios_reaper_leaves[0]);
+SCENARIOS(scenarios_reaper_leaves)

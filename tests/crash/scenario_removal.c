@@ -247,7 +247,7 @@ static const struct scenario removing = {
 /* flagged; with its ceiling fixed */
 #define DEAD_REMOVER(n)	{ .dies = true, .halfway = &removing, .nth = (n) }
 
-const struct scenario scenarios_removal[] = {
+static const struct scenario scenarios_removal[] = {
 	{ .name = "remove", .what = "a table that nobody uses",
 	  .prepare = prep_visited, .act = act_remove, .finish = finish_remove,
 	  .check = check_name, .serve = serve_outside, .recover = check_name,
@@ -283,5 +283,4 @@ const struct scenario scenarios_removal[] = {
 	  .recover = check_name, .allowed = says_removed },
 };
 
-const int n_scenarios_removal = sizeof(scenarios_removal) /
-    sizeof(scenarios_removal[0]);
+SCENARIOS(scenarios_removal)

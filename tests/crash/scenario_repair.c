@@ -109,7 +109,7 @@ recover_repaired(struct play *p)
 	checker_recover(p);
 }
 
-const struct scenario scenarios_repair[] = {
+static const struct scenario scenarios_repair[] = {
 	{ .name = "repair", .what = "a damaged table", .roles = { DEAD_HOLDER,
 	  DEAD_WAITER, DEAD_HALFWAY }, .max_leases = 192, .flags = SC_LOOSE,
 	  .prepare = prep_damaged, .act = act_repair, .finish = finish_plain,
@@ -122,5 +122,4 @@ const struct scenario scenarios_repair[] = {
 	  .recover = recover_repaired, .allowed = says_in_use },
 };
 
-const int n_scenarios_repair = sizeof(scenarios_repair) /
-    sizeof(scenarios_repair[0]);
+SCENARIOS(scenarios_repair)

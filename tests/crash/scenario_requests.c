@@ -239,7 +239,7 @@ recover_repeat(struct play *p)
 static void check_repeat(struct play *p) { check_in_session(p, true); }
 static void check_release(struct play *p) { check_in_session(p, false); }
 
-const struct scenario scenarios_requests[] = {
+static const struct scenario scenarios_requests[] = {
 	{ .name = "acquire-info", .what = "with words for people",
 	  .stop_ttl_ms = 120, .prepare = prep_info, .act = act_acquire,
 	  .finish = finish_acquire },
@@ -293,5 +293,4 @@ const struct scenario scenarios_requests[] = {
 	  .check = check_release },
 };
 
-const int n_scenarios_requests = sizeof(scenarios_requests) /
-    sizeof(scenarios_requests[0]);
+SCENARIOS(scenarios_requests)

@@ -201,7 +201,7 @@ check_request(struct play *p)
 	checker_check(p);
 }
 
-const struct scenario scenarios_semaphores[] = {
+static const struct scenario scenarios_semaphores[] = {
 	{ .name = "sem-make", .what = "of two permits",
 	  .prepare = prep_unmade, .act = act_sem_open,
 	  .finish = finish_plain, .check = check_sem,
@@ -234,5 +234,4 @@ const struct scenario scenarios_semaphores[] = {
 	  .check = check_request, .allowed = says_stale },
 };
 
-const int n_scenarios_semaphores = sizeof(scenarios_semaphores) /
-    sizeof(scenarios_semaphores[0]);
+SCENARIOS(scenarios_semaphores)

@@ -177,7 +177,7 @@ part_deleting(struct play *p, void *part)
 #define DEAD_DELETING	ROLE(part_deleting, PART_HOLDS, .dies = true)
 #define DEAD_TENANT	ROLE(part_tenant, PART_HOLDS, .dies = true)
 
-const struct scenario scenarios_session[] = {
+static const struct scenario scenarios_session[] = {
 	{ .flags = SC_NAMED, .name = "session-open",
 	  .what = "make a named session",
 	  .prepare = prep_warm, .act = act_session_open,
@@ -256,5 +256,4 @@ const struct scenario scenarios_session[] = {
 	  .finish = finish_acquire, .allowed = says_busy_or_stale },
 };
 
-const int n_scenarios_session = sizeof(scenarios_session) /
-    sizeof(scenarios_session[0]);
+SCENARIOS(scenarios_session)

@@ -126,7 +126,7 @@ finish_given_up(struct play *p)
 	sub_let_go(p);
 }
 
-const struct scenario scenarios_tickets[] = {
+static const struct scenario scenarios_tickets[] = {
 	{ .name = "ticket-free", .what = "a ticket for a free key, finished",
 	  .stop_ttl_ms = 120, .prepare = prep_by_hand,
 	  .act = act_start_finish, .finish = finish_acquire,
@@ -179,5 +179,4 @@ const struct scenario scenarios_tickets[] = {
 	  .finish = finish_plain },
 };
 
-const int n_scenarios_tickets = sizeof(scenarios_tickets) /
-    sizeof(scenarios_tickets[0]);
+SCENARIOS(scenarios_tickets)

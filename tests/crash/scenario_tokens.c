@@ -238,7 +238,7 @@ check_base(struct play *p)
 #define CLUSTER(n) .flags = SC_CLUSTER | (n), .check = check_base, \
 	.stop_ttl_ms = 120
 
-const struct scenario scenarios_tokens[] = {
+static const struct scenario scenarios_tokens[] = {
 	{ .name = "global-acquire", .what = "tokens rise over all keys: "
 	  "acquire", GLOBAL(0), .prepare = prep_warm, .act = act_acquire,
 	  .finish = finish_acquire },
@@ -277,5 +277,4 @@ const struct scenario scenarios_tokens[] = {
 	  .act = act_begin_session, .finish = finish_plain },
 };
 
-const int n_scenarios_tokens = sizeof(scenarios_tokens) /
-    sizeof(scenarios_tokens[0]);
+SCENARIOS(scenarios_tokens)

@@ -146,7 +146,7 @@ finish_value(struct play *p)
 	sub_let_go(p);
 }
 
-const struct scenario scenarios_values[] = {
+static const struct scenario scenarios_values[] = {
 	{ .name = "value-first", .what = "set the table's first value",
 	  .prepare = prep_first, .act = act_set, .finish = finish_value,
 	  .check = check_value, .allowed = says_stale },
@@ -174,5 +174,4 @@ const struct scenario scenarios_values[] = {
 	  .check = check_value },
 };
 
-const int n_scenarios_values = sizeof(scenarios_values) /
-    sizeof(scenarios_values[0]);
+SCENARIOS(scenarios_values)
