@@ -43,7 +43,7 @@ first_finding(const char *finding, void *arg)
 }
 
 void
-check_findings(struct play *p, struct lh *lh, const char *when)
+check_findings(struct trial *p, struct lh *lh, const char *when)
 {
 	char text[256] = "";
 	int n = lh_check(lh, first_finding, text);
@@ -56,7 +56,7 @@ check_findings(struct play *p, struct lh *lh, const char *when)
 }
 
 static void
-must_be_prompt(struct play *p, const char *what, struct stretch s)
+must_be_prompt(struct trial *p, const char *what, struct stretch s)
 {
 	int64_t ms = stretch_ms(s);
 
@@ -65,7 +65,7 @@ must_be_prompt(struct play *p, const char *what, struct stretch s)
 }
 
 static struct lh *
-attach(struct play *p)
+attach(struct trial *p)
 {
 	struct stretch began = stretch_begin();
 	struct lh *lh;
@@ -77,16 +77,16 @@ attach(struct play *p)
 		_exit(0);
 	}
 	must_be_prompt(p, "lh_open()", began);
-	cast_serve(p, lh);
+	participant_serve(p, lh);
 	return lh;
 }
 
 /* Acquire within 100 ms, or blame. */
 static bool
-must_get(struct play *p, struct lh *lh, const char *key, uint32_t mode,
+must_get(struct trial *p, struct lh *lh, const char *key, uint32_t mode,
     struct lh_lease *lease)
 {
-	struct lh_acquire_opts o = cast_opts(30000, PROMPT_MS);
+	struct lh_acquire_opts o = participant_opts(30000, PROMPT_MS);
 	struct stretch began = stretch_begin();
 	int error;
 
@@ -103,7 +103,7 @@ must_get(struct play *p, struct lh *lh, const char *key, uint32_t mode,
 }
 
 static void
-must_release(struct play *p, struct lh *lh, struct lh_lease *lease)
+must_release(struct trial *p, struct lh *lh, struct lh_lease *lease)
 {
 	int error = lh_release(lh, lease);
 
@@ -114,10 +114,10 @@ must_release(struct play *p, struct lh *lh, struct lh_lease *lease)
 
 /* KEY is nobody's now: a writer gets it, alone. */
 static uint64_t
-for_a_writer(struct play *p, struct lh *lh)
+for_a_writer(struct trial *p, struct lh *lh)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
-	struct lh_acquire_opts shared = cast_read_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
+	struct lh_acquire_opts shared = participant_read_opts(30000, 0);
 	struct lh_lease lease, second;
 	uint64_t before = atomic_load(&p->max_token);
 	int error;
@@ -128,7 +128,7 @@ for_a_writer(struct play *p, struct lh *lh)
 		blame(p, "G2: token %llu after %llu",
 		    (unsigned long long)lease.token,
 		    (unsigned long long)before);
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	error = lh_verify(lh, &lease);
 	if (error == 0)
 		error = lh_verify_token(lh, KEY, lease.token);
@@ -146,9 +146,9 @@ for_a_writer(struct play *p, struct lh *lh)
 
 /* Two readers together; a writer when both have gone. */
 static void
-for_readers(struct play *p, struct lh *lh, uint64_t writer_token)
+for_readers(struct trial *p, struct lh *lh, uint64_t writer_token)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
 	struct lh_lease lease[2], writer;
 
 	for (int i = 0; i < 2; i++) {
@@ -158,7 +158,7 @@ for_readers(struct play *p, struct lh *lh, uint64_t writer_token)
 			blame(p, "G2: a reader's token %llu after %llu",
 			    (unsigned long long)lease[i].token,
 			    (unsigned long long)writer_token);
-		play_saw_token(p, lease[i].token);
+		trial_saw_token(p, lease[i].token);
 	}
 	for (int i = 0; i < 2; i++) {
 		if (lh_verify(lh, &lease[i]) != 0)
@@ -181,7 +181,7 @@ count_keys(const struct lh_key_info *info, void *arg)
 
 /* In a large table: is every slot a key or unused? */
 static void
-no_slot_leaked(struct play *p, struct lh *lh)
+no_slot_leaked(struct trial *p, struct lh *lh)
 {
 	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
 		uint64_t w = sh64_load(&lh->v.slots[i].word);
@@ -196,7 +196,7 @@ no_slot_leaked(struct play *p, struct lh *lh)
 
 /* Every slot can be a key. */
 static void
-fill_up(struct play *p, struct lh *lh)
+fill_up(struct trial *p, struct lh *lh)
 {
 	unsigned keys = 0;
 	char name[32];
@@ -214,7 +214,7 @@ fill_up(struct play *p, struct lh *lh)
 
 /* Every record, claim and slot that the living do not use can be used. */
 static void
-nothing_leaked(struct play *p, struct lh *lh)
+nothing_leaked(struct trial *p, struct lh *lh)
 {
 	struct lh_stats st = { .size = sizeof(st) };
 	struct lh *more[64];
@@ -243,7 +243,7 @@ nothing_leaked(struct play *p, struct lh *lh)
 
 /* Event i was never written, or its writer was killed: nothing else. */
 static void
-ring_is_sound(struct play *p, const struct shm_ring *r, uint32_t record)
+ring_is_sound(struct trial *p, const struct shm_ring *r, uint32_t record)
 {
 	uint64_t next = sh64_load(&r->next), number;
 	struct lhi_event e;
@@ -262,7 +262,7 @@ ring_is_sound(struct play *p, const struct shm_ring *r, uint32_t record)
 }
 
 static void
-recorder_is_sound(struct play *p, struct lh *lh)
+recorder_is_sound(struct trial *p, struct lh *lh)
 {
 	struct shm_ring r;
 
@@ -277,7 +277,7 @@ recorder_is_sound(struct play *p, struct lh *lh)
 }
 
 static void
-get_and_release(struct play *p, struct lh *lh, const char *key)
+get_and_release(struct trial *p, struct lh *lh, const char *key)
 {
 	struct lh_lease lease;
 
@@ -287,7 +287,7 @@ get_and_release(struct play *p, struct lh *lh, const char *key)
 }
 
 void
-checker_check(struct play *p)
+checker_check(struct trial *p)
 {
 	struct lh *lh = attach(p);
 	uint64_t token;
@@ -295,7 +295,7 @@ checker_check(struct play *p)
 	check_findings(p, lh, "after the kill");
 	recorder_is_sound(p, lh);
 	get_and_release(p, lh, OTHER);
-	turns_take(p, lh, 0);
+	survivors_check(p, lh, 0);
 	if (atomic_load(&p->blamed))
 		return;
 	token = for_a_writer(p, lh);
@@ -310,10 +310,10 @@ checker_check(struct play *p)
 }
 
 void
-checker_recover(struct play *p)
+checker_recover(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
-	struct lh_acquire_opts shared = cast_read_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
+	struct lh_acquire_opts shared = participant_read_opts(30000, 0);
 	struct lh *lh, *more;
 	struct lh_lease lease;
 	unsigned keys = 0;
@@ -324,7 +324,7 @@ checker_recover(struct play *p)
 	if (lh_acquire(lh, KEY, &shared, &lease) == 0)
 		(void)lh_release(lh, &lease);
 	if (lh_acquire(lh, KEY, &o, &lease) == 0) {
-		play_saw_token(p, lease.token);
+		trial_saw_token(p, lease.token);
 		(void)lh_release(lh, &lease);
 	}
 	(void)lh_list(lh, NULL, count_keys, &keys);

@@ -54,12 +54,12 @@ struct first_crash {
 };
 
 /* `at` is the second crash when there is a first. */
-typedef enum outcome attempt_fn(struct play *p, const struct scenario *sc,
+typedef enum outcome attempt_fn(struct trial *p, const struct scenario *sc,
     const struct point *at, enum pace pace,
     const struct first_crash *first);
 
 static void
-check(struct play *p, void *arg)
+check(struct trial *p, void *arg)
 {
 	(void)arg;
 	if (p->sc->check != NULL)
@@ -69,29 +69,29 @@ check(struct play *p, void *arg)
 }
 
 static void
-run_checker(struct play *p)
+run_checker(struct trial *p)
 {
 	pid_t pid;
 
-	play_watch(CHECK_MS);
-	pid = play_fork(p, check, NULL);
-	play_await(p, pid, "checker");
-	if (play_watch(0))
+	trial_watch(CHECK_MS);
+	pid = trial_fork(p, check, NULL);
+	trial_await(p, pid, "checker");
+	if (trial_watch(0))
 		blame_block(p, "the checker hung for %d s", CHECK_MS / 1000);
 }
 
 static enum outcome
-verdict(struct play *p)
+verdict(struct trial *p)
 {
-	play_sweep(p);
+	trial_sweep(p);
 	return atomic_load(&p->blamed) ? FINDING : CLEAN;
 }
 
 static enum outcome
-attempt_kill(struct play *p, const struct scenario *sc, const struct point *at,
+attempt_kill(struct trial *p, const struct scenario *sc, const struct point *at,
     enum pace pace, const struct first_crash *first)
 {
-	pid_t pid = stage(p, sc, MODE_KILL, pace, NULL);
+	pid_t pid = setup_trial(p, sc, MODE_KILL, pace, NULL);
 	enum trace_end end;
 
 	(void)first;
@@ -99,21 +99,21 @@ attempt_kill(struct play *p, const struct scenario *sc, const struct point *at,
 		return verdict(p);
 	end = trace_run_to(p, pid, at, pace);
 	if (end == TRACE_EARLY) {
-		play_sweep(p);
+		trial_sweep(p);
 		return PASSED_BY;
 	}
 	if (end == TRACE_AT) {
-		play_kill(pid);
+		trial_kill(pid);
 		run_checker(p);
 	}
 	return verdict(p);
 }
 
 static enum outcome
-attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
+attempt_stop(struct trial *p, const struct scenario *sc, const struct point *at,
     enum pace pace, const struct first_crash *first)
 {
-	pid_t server, pid = stage(p, sc, MODE_STOP, pace, &server);
+	pid_t server, pid = setup_trial(p, sc, MODE_STOP, pace, &server);
 	enum trace_end end;
 
 	(void)first;
@@ -121,13 +121,13 @@ attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
 		return verdict(p);
 	end = trace_run_to(p, pid, at, pace);
 	if (end == TRACE_EARLY) {
-		play_sweep(p);
+		trial_sweep(p);
 		return PASSED_BY;
 	}
 	if (end == TRACE_DIED)
 		return verdict(p);
 	p->from_begin = (at->why & AT_BEGIN) != 0;
-	play_watch(CHECK_MS);
+	trial_watch(CHECK_MS);
 	flag_set(&p->go, 1);
 	if (!flag_wait(&p->served, 1, CHECK_MS))
 		blame_block(p, "the server hung");
@@ -135,35 +135,35 @@ attempt_stop(struct play *p, const struct scenario *sc, const struct point *at,
 	if (!flag_wait(&p->finished, 1, CHECK_MS))
 		blame_block(p, "it did not end after it went on");
 	flag_set(&p->last_look, 1);
-	play_await(p, server, "server");
-	play_watch(0);
+	trial_await(p, server, "server");
+	trial_watch(0);
 	return verdict(p);
 }
 
 static enum outcome
-attempt_double(struct play *p, const struct scenario *sc,
+attempt_double(struct trial *p, const struct scenario *sc,
     const struct point *at, enum pace pace,
     const struct first_crash *first)
 {
-	pid_t pid = stage(p, sc, MODE_DOUBLE, first->pace, NULL);
+	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->pace, NULL);
 	enum trace_end end;
 
 	if (pid < 0)
 		return verdict(p);
 	end = trace_run_to(p, pid, first->at, first->pace);
 	if (end == TRACE_AT) {
-		play_kill(pid);
+		trial_kill(pid);
 		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
 		    checker_recover, NULL);
 		if (pid > 0)
 			end = trace_run_to(p, pid, at, pace);
 	}
 	if (pid > 0 && end == TRACE_EARLY) {
-		play_sweep(p);
+		trial_sweep(p);
 		return PASSED_BY;
 	}
 	if (pid > 0 && end == TRACE_AT) {
-		play_kill(pid);
+		trial_kill(pid);
 		run_checker(p);
 	}
 	return verdict(p);
@@ -171,15 +171,15 @@ attempt_double(struct play *p, const struct scenario *sc,
 
 /* How often a point that was passed by is worth the slow way. */
 static int
-slow_tries(const struct drive_opts *o, const struct drive_tally *t)
+slow_tries(const struct inject_opts *o, const struct inject_tally *t)
 {
 	return o->full ? SLOW_TRIES : t->early < STRAYS_MAX;
 }
 
 static void
-try_point(struct play *p, const struct scenario *sc, const struct point *at,
+try_point(struct trial *p, const struct scenario *sc, const struct point *at,
     attempt_fn *attempt, const struct first_crash *first,
-    const struct drive_opts *o, struct drive_tally *t)
+    const struct inject_opts *o, struct inject_tally *t)
 {
 	enum pace pace = PACE_QUICK;
 	enum outcome out = CLEAN;
@@ -194,7 +194,7 @@ try_point(struct play *p, const struct scenario *sc, const struct point *at,
 	for (tries = 0; tries < TRIES; tries++) {
 		out = attempt(p, sc, at, pace, first);
 		if (out == PASSED_BY && pace == PACE_QUICK &&
-		    late_any(at->late) && slow_tries(o, t) > 0) {
+		    late_sleep_any(at->late) && slow_tries(o, t) > 0) {
 			pace = PACE_LATE;
 			out = attempt(p, sc, at, pace, first);
 		}
@@ -226,7 +226,7 @@ try_point(struct play *p, const struct scenario *sc, const struct point *at,
 
 static bool
 chosen(const struct trace *tr, size_t i, uint32_t mask,
-    const struct drive_opts *o)
+    const struct inject_opts *o)
 {
 	if (o->at >= 0)
 		return tr->at[i].index == (uint32_t)o->at &&
@@ -238,14 +238,14 @@ chosen(const struct trace *tr, size_t i, uint32_t mask,
 }
 
 static bool
-begin(struct play *p, const struct scenario *sc, enum play_mode mode,
-    const struct drive_opts *o, struct trace *tr, struct drive_tally *t)
+begin(struct trial *p, const struct scenario *sc, enum trial_mode mode,
+    const struct inject_opts *o, struct trace *tr, struct inject_tally *t)
 {
 	memset(t, 0, sizeof(*t));
 	memset(tr, 0, sizeof(*tr));
-	t->took_ns = play_now_ns();
+	t->took_ns = trial_now_ns();
 	p->full = o->full;
-	if (!stage_record(p, sc, mode, tr)) {
+	if (!setup_record(p, sc, mode, tr)) {
 		diag_failed("%s cannot be recorded: %s", sc->name, p->finding);
 		trace_free(tr);
 		return false;
@@ -256,16 +256,16 @@ begin(struct play *p, const struct scenario *sc, enum play_mode mode,
 }
 
 static void
-end(struct trace *tr, struct drive_tally *t)
+end(struct trace *tr, struct inject_tally *t)
 {
 	trace_free(tr);
-	t->took_ns = play_now_ns() - t->took_ns;
+	t->took_ns = trial_now_ns() - t->took_ns;
 }
 
 static bool
-drive(struct play *p, const struct scenario *sc, enum play_mode mode,
-    uint32_t mask, attempt_fn *attempt, const struct drive_opts *o,
-    struct drive_tally *t)
+drive(struct trial *p, const struct scenario *sc, enum trial_mode mode,
+    uint32_t mask, attempt_fn *attempt, const struct inject_opts *o,
+    struct inject_tally *t)
 {
 	struct trace tr;
 
@@ -286,42 +286,42 @@ drive(struct play *p, const struct scenario *sc, enum play_mode mode,
 }
 
 bool
-drive_kill(struct play *p, const struct scenario *sc,
-    const struct drive_opts *o, struct drive_tally *t)
+inject_kill(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *t)
 {
 	return drive(p, sc, MODE_KILL, KILL_AT, attempt_kill, o, t);
 }
 
 bool
-drive_stop(struct play *p, const struct scenario *sc,
-    const struct drive_opts *o, struct drive_tally *t)
+inject_stop(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *t)
 {
 	return drive(p, sc, MODE_STOP, STOP_AT, attempt_stop, o, t);
 }
 
 /* What a recoverer does after a crash at `first`. */
 static bool
-record_recovery(struct play *p, const struct scenario *sc,
+record_recovery(struct trial *p, const struct scenario *sc,
     const struct first_crash *first, struct trace *tr)
 {
-	pid_t pid = stage(p, sc, MODE_DOUBLE, first->pace, NULL);
+	pid_t pid = setup_trial(p, sc, MODE_DOUBLE, first->pace, NULL);
 	bool good = false;
 
 	memset(tr, 0, sizeof(*tr));
 	if (pid > 0 && trace_run_to(p, pid, first->at,
 	    first->pace) == TRACE_AT) {
-		play_kill(pid);
+		trial_kill(pid);
 		pid = trace_start(p, NULL, sc->recover != NULL ? sc->recover :
 		    checker_recover, NULL);
 		good = pid > 0 && trace_record(p, pid, tr);
 	}
-	play_sweep(p);
+	trial_sweep(p);
 	return good;
 }
 
 /* Every how many-th of n, for a sample of about `sample`. */
 static unsigned
-stride_for(const struct drive_opts *o, size_t n, unsigned sample)
+stride_for(const struct inject_opts *o, size_t n, unsigned sample)
 {
 	if (o->stride != 0)
 		return o->stride;
@@ -329,7 +329,7 @@ stride_for(const struct drive_opts *o, size_t n, unsigned sample)
 }
 
 static size_t
-count_chosen(const struct trace *tr, const struct drive_opts *o)
+count_chosen(const struct trace *tr, const struct inject_opts *o)
 {
 	size_t n = 0;
 
@@ -340,10 +340,10 @@ count_chosen(const struct trace *tr, const struct drive_opts *o)
 
 /* All (or every n-th) of the recoverer's points after a crash at `at`. */
 static void
-double_at(struct play *p, const struct scenario *sc, const struct point *at,
-    unsigned turn, const struct drive_opts *o, struct drive_tally *t)
+double_at(struct trial *p, const struct scenario *sc, const struct point *at,
+    unsigned turn, const struct inject_opts *o, struct inject_tally *t)
 {
-	struct drive_opts all = { .at = -1, .full = o->full };
+	struct inject_opts all = { .at = -1, .full = o->full };
 	struct first_crash first = { at, PACE_QUICK };
 	struct trace tr;
 	unsigned stride, k = turn;
@@ -377,8 +377,8 @@ double_at(struct play *p, const struct scenario *sc, const struct point *at,
 }
 
 bool
-drive_double(struct play *p, const struct scenario *sc,
-    const struct drive_opts *o, struct drive_tally *t)
+inject_double(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *t)
 {
 	struct trace tr;
 	unsigned stride, k = 0, turn = 0;

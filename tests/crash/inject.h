@@ -5,14 +5,14 @@
 
 #include "crash/scenario.h"
 
-struct drive_opts {
+struct inject_opts {
 	bool full;		/* every instruction, not only the distinct */
 	unsigned stride;	/* double: every stride-th; 0: a sample */
 	long at;		/* only the point of that index; -1: all */
 	bool quiet;		/* selftest: findings are what is wanted */
 };
 
-struct drive_tally {
+struct inject_tally {
 	uint32_t instructions, states;	/* of the first recording */
 	unsigned points;	/* chosen */
 	unsigned tried;		/* killed or stopped there */
@@ -24,11 +24,11 @@ struct drive_tally {
 };
 
 /* One scenario.  False: it could not be recorded; diagnostics say why. */
-bool drive_kill(struct play *p, const struct scenario *sc,
-    const struct drive_opts *o, struct drive_tally *t);
-bool drive_stop(struct play *p, const struct scenario *sc,
-    const struct drive_opts *o, struct drive_tally *t);
-bool drive_double(struct play *p, const struct scenario *sc,
-    const struct drive_opts *o, struct drive_tally *t);
+bool inject_kill(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *t);
+bool inject_stop(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *t);
+bool inject_double(struct trial *p, const struct scenario *sc,
+    const struct inject_opts *o, struct inject_tally *t);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Several scenarios at a time.
  *
- * Each worker is a process with a play, and so with a company and a table, of
+ * Each worker is a process with a trial, and so with a company and a table, of
  * its own; it takes the next scenario that nobody has.  The one that forked
  * them prints the results, in the scenarios' order.
  */
@@ -30,7 +30,7 @@ struct board {
 static void
 work_on(struct work *w, struct board *b, job_fn *fn)
 {
-	struct play *p = play_make();
+	struct trial *p = trial_make();
 	int i;
 
 	while ((i = atomic_fetch_add(&b->next, 1)) < w->n) {

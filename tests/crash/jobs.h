@@ -9,14 +9,14 @@
 #define JOBS_SCENARIOS 1000
 
 struct work {
-	enum play_mode mode;
-	struct drive_opts opts;
+	enum trial_mode mode;
+	struct inject_opts opts;
 	const struct scenario *some[JOBS_SCENARIOS];
 	int n;
 };
 
 /* Try scenario i; whether it is well, and a line that says what was tried. */
-typedef bool job_fn(struct play *p, struct work *w, int i, char *line,
+typedef bool job_fn(struct trial *p, struct work *w, int i, char *line,
     size_t size);
 
 /* A test line for each of w, in that order. */

@@ -34,10 +34,10 @@
 #define STEP_NS 100000		/* from the look at the clock to the call */
 #define HOLD_MAX_NS (1000 * NS_A_MS)	/* later than any look again */
 
-struct late *
-late_make(void)
+struct late_sleep *
+late_sleep_make(void)
 {
-	struct late *l = calloc(1, sizeof(*l));
+	struct late_sleep *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		bail_out("out of memory");
@@ -75,7 +75,7 @@ is_sleep(pid_t pid, uint64_t call, const struct user_regs_struct *r,
 }
 
 void
-late_note(struct late *l, pid_t pid)
+late_sleep_note(struct late_sleep *l, pid_t pid)
 {
 	struct user_regs_struct r = { 0 };
 	int64_t until;
@@ -89,11 +89,11 @@ late_note(struct late *l, pid_t pid)
 		if (l->was == NULL)
 			bail_out("out of memory");
 	}
-	l->was[l->n++] = until <= play_now_ns() + STEP_NS;
+	l->was[l->n++] = until <= trial_now_ns() + STEP_NS;
 }
 
 bool
-late_any(const struct late *l)
+late_sleep_any(const struct late_sleep *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->was[i])
@@ -102,7 +102,7 @@ late_any(const struct late *l)
 }
 
 void
-late_hold(const struct late *l, size_t *nth, pid_t pid)
+late_sleep_hold(const struct late_sleep *l, size_t *nth, pid_t pid)
 {
 	struct user_regs_struct r = { 0 };
 	int64_t until, left;
@@ -112,16 +112,16 @@ late_hold(const struct late *l, size_t *nth, pid_t pid)
 	if (!is_sleep(pid, r.orig_rax, &r, &until))
 		return;
 	i = (*nth)++;
-	left = until - play_now_ns();
+	left = until - trial_now_ns();
 	if (i < l->n && l->was[i] && left > 0 && left < HOLD_MAX_NS)
-		play_nap_us(left / 1000 + 1);
+		trial_nap_us(left / 1000 + 1);
 }
 
 void
-late_free(struct late *l)
+late_sleep_free(struct late_sleep *l)
 {
 	while (l != NULL) {
-		struct late *next = l->next;
+		struct late_sleep *next = l->next;
 
 		free(l->was);
 		free(l);

@@ -9,25 +9,25 @@
 #include <sys/types.h>
 
 /* Of one recording: was its nth sleep late? */
-struct late {
-	struct late *next;
+struct late_sleep {
+	struct late_sleep *next;
 	unsigned char *was;
 	size_t n, room;
 };
 
-struct late *late_make(void);
+struct late_sleep *late_sleep_make(void);
 
 /* The process is about to make a system call: if that is a sleep, note it. */
-void late_note(struct late *l, pid_t pid);
+void late_sleep_note(struct late_sleep *l, pid_t pid);
 
 /* Was there one that was late? */
-bool late_any(const struct late *l);
+bool late_sleep_any(const struct late_sleep *l);
 
 /* It has just entered a system call.  If that is a sleep, the *nth (0: the
  * first), and the one in the recording was late, then this one will be, too. */
-void late_hold(const struct late *l, size_t *nth, pid_t pid);
+void late_sleep_hold(const struct late_sleep *l, size_t *nth, pid_t pid);
 
 /* All of a list. */
-void late_free(struct late *l);
+void late_sleep_free(struct late_sleep *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cast: what the other processes of a scenario do.
+ * Participants: what the other processes of a scenario do.
  *
  * Each takes its place, says so in its state, and then obeys: ORDER_RELEASE
  * gives up what it holds (a waiter's order to release waits until it holds),
@@ -19,7 +19,7 @@
 #define LONG_MS 600000
 
 struct lh_acquire_opts
-cast_opts(int64_t ttl_ms, int64_t wait_ms)
+participant_opts(int64_t ttl_ms, int64_t wait_ms)
 {
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
 
@@ -29,7 +29,7 @@ cast_opts(int64_t ttl_ms, int64_t wait_ms)
 }
 
 static int
-make_key(struct play *p, struct lh *lh, const char *name)
+make_key(struct trial *p, struct lh *lh, const char *name)
 {
 	struct lh_key *key;
 	int error;
@@ -41,7 +41,7 @@ make_key(struct play *p, struct lh *lh, const char *name)
 }
 
 struct lh *
-cast_open(struct play *p)
+participant_open(struct trial *p)
 {
 	static const char *const keys[] = { KEY, OTHER, THIRD };
 	struct lh *lh;
@@ -55,21 +55,21 @@ cast_open(struct play *p)
 		    lh_error_detail());
 		_exit(1);
 	}
-	cast_serve(p, lh);
+	participant_serve(p, lh);
 	return lh;
 }
 
 void
-cast_serve(struct play *p, struct lh *lh)
+participant_serve(struct trial *p, struct lh *lh)
 {
 	if (p->sc->flags & SC_CLUSTER)
 		lhi_cluster_check_serve(lh);
 }
 
 struct lh_acquire_opts
-cast_read_opts(int64_t ttl_ms, int64_t wait_ms)
+participant_read_opts(int64_t ttl_ms, int64_t wait_ms)
 {
-	struct lh_acquire_opts o = cast_opts(ttl_ms, wait_ms);
+	struct lh_acquire_opts o = participant_opts(ttl_ms, wait_ms);
 
 	o.mode = LH_SHARED;
 	return o;
@@ -77,10 +77,10 @@ cast_read_opts(int64_t ttl_ms, int64_t wait_ms)
 
 /* THIRD is held exclusively by all who hold it. */
 static void
-take(struct play *p, struct part *me, struct lh *lh, const char *key,
+take(struct trial *p, struct part *me, struct lh *lh, const char *key,
     int64_t ttl_ms, int64_t wait_ms, struct lh_lease *lease)
 {
-	struct lh_acquire_opts o = cast_opts(ttl_ms, wait_ms);
+	struct lh_acquire_opts o = participant_opts(ttl_ms, wait_ms);
 	int error;
 
 	if (me->shared && strcmp(key, KEY) == 0)
@@ -95,15 +95,15 @@ take(struct play *p, struct part *me, struct lh *lh, const char *key,
 		return;
 	me->since_ns = lh_clock_ns(lh);
 	me->token = lease->token;
-	play_saw_token(p, lease->token);
+	trial_saw_token(p, lease->token);
 }
 
 /* Attached, and holding that key. */
 static struct lh *
-come_with(struct play *p, struct part *me, const char *key,
+come_with(struct trial *p, struct part *me, const char *key,
     struct lh_lease *lease)
 {
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	take(p, me, lh, key, LONG_MS, 0, lease);
 	return lh;
@@ -111,7 +111,7 @@ come_with(struct play *p, struct part *me, const char *key,
 
 /* Holding: until told to let go, and then until told to go. */
 static void
-obey(struct play *p, struct part *me, struct lh *lh, struct lh_lease *lease)
+obey(struct trial *p, struct part *me, struct lh *lh, struct lh_lease *lease)
 {
 	int error;
 
@@ -136,17 +136,17 @@ obey(struct play *p, struct part *me, struct lh *lh, struct lh_lease *lease)
 }
 
 void
-part_founder(struct play *p, void *part)
+part_founder(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	flag_set(&me->state, PART_ATTACHED);
 	obey(p, me, lh, NULL);
 }
 
 void
-part_holder(struct play *p, void *part)
+part_holder(struct trial *p, void *part)
 {
 	struct part *me = part;
 	struct lh_lease lease;
@@ -165,14 +165,14 @@ count_waiters(const struct lh_key_info *info, void *arg)
 
 /* After `begun` the subject sleeps nowhere but in its wait. */
 static bool
-subject_waits(struct play *p)
+subject_waits(struct trial *p)
 {
-	return flag_get(&p->begun) && play_asleep(p->subject);
+	return flag_get(&p->begun) && trial_asleep(p->subject);
 }
 
 /* Until told, or the subject waits, and so many in all. */
 static void
-yield_when(struct play *p, struct part *me, struct lh *lh, uint32_t waiters)
+yield_when(struct trial *p, struct part *me, struct lh *lh, uint32_t waiters)
 {
 	while (flag_get(&me->order) == 0) {
 		uint32_t n = 0;
@@ -182,12 +182,12 @@ yield_when(struct play *p, struct part *me, struct lh *lh, uint32_t waiters)
 			flag_set(&me->order, ORDER_RELEASE);
 			break;
 		}
-		play_nap_us(100);
+		trial_nap_us(100);
 	}
 }
 
 void
-part_yielder(struct play *p, void *part)
+part_yielder(struct trial *p, void *part)
 {
 	struct part *me = part;
 	struct lh_lease lease;
@@ -199,7 +199,7 @@ part_yielder(struct play *p, void *part)
 }
 
 void
-part_crowd(struct play *p, void *part)
+part_crowd(struct trial *p, void *part)
 {
 	struct part *me = part;
 	struct lh_lease lease;
@@ -211,14 +211,14 @@ part_crowd(struct play *p, void *part)
 }
 
 static void
-await_cue(struct play *p, struct part *me)
+await_cue(struct trial *p, struct part *me)
 {
 	if (!flag_wait(&p->cue, (uint32_t)(me - p->part) + 1, LONG_MS))
 		_exit(1);
 }
 
 static void
-wait_for_key(struct play *p, struct part *me, struct lh *lh)
+wait_for_key(struct trial *p, struct part *me, struct lh *lh)
 {
 	struct lh_lease lease;
 
@@ -229,16 +229,16 @@ wait_for_key(struct play *p, struct part *me, struct lh *lh)
 }
 
 void
-part_waiter(struct play *p, void *part)
+part_waiter(struct trial *p, void *part)
 {
-	wait_for_key(p, part, cast_open(p));
+	wait_for_key(p, part, participant_open(p));
 }
 
 void
-part_follower(struct play *p, void *part)
+part_follower(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	flag_set(&me->state, PART_ATTACHED);
 	await_cue(p, me);
@@ -247,11 +247,11 @@ part_follower(struct play *p, void *part)
 
 /* At once if it is to die, else when cued. */
 void
-part_ticket(struct play *p, void *part)
+part_ticket(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
-	struct lh_acquire_opts o = cast_opts(LONG_MS, LONG_MS);
+	struct lh *lh = participant_open(p);
+	struct lh_acquire_opts o = participant_opts(LONG_MS, LONG_MS);
 	struct pollfd pfd = { .events = POLLIN };
 	struct lh_ticket *t;
 	struct lh_lease lease;
@@ -271,38 +271,38 @@ part_ticket(struct play *p, void *part)
 	}
 	me->since_ns = lh_clock_ns(lh);
 	me->token = lease.token;
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	flag_set(&me->state, PART_HOLDS);
 	obey(p, me, lh, &lease);
 }
 
 void
-part_behind(struct play *p, void *part)
+part_behind(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	flag_set(&me->state, PART_ATTACHED);
 	while (!subject_waits(p)) {
 		if (flag_get(&me->order) != 0)
 			obey(p, me, lh, NULL);
-		play_nap_us(100);
+		trial_nap_us(100);
 	}
 	wait_for_key(p, me, lh);
 }
 
 /* When it is granted, it holds KEY exclusively, with nobody before it. */
 void
-part_upgrader(struct play *p, void *part)
+part_upgrader(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
-	struct lh_acquire_opts o = cast_read_opts(LONG_MS, LONG_MS);
+	struct lh *lh = participant_open(p);
+	struct lh_acquire_opts o = participant_read_opts(LONG_MS, LONG_MS);
 	struct lh_lease lease;
 	int error = lh_acquire(lh, KEY, &o, &lease);
 
 	if (error == 0) {
-		play_saw_token(p, lease.token);
+		trial_saw_token(p, lease.token);
 		flag_set(&me->state, PART_ATTACHED);
 		await_cue(p, me);
 		flag_set(&me->state, PART_WAITS);
@@ -315,17 +315,17 @@ part_upgrader(struct play *p, void *part)
 	}
 	me->since_ns = lh_clock_ns(lh);
 	me->token = lease.token;
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	flag_set(&me->state, PART_HOLDS);
 	obey(p, me, lh, &lease);
 }
 
 void
-part_left(struct play *p, void *part)
+part_left(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
-	struct lh_acquire_opts o = cast_opts(LONG_MS, 5);
+	struct lh *lh = participant_open(p);
+	struct lh_acquire_opts o = participant_opts(LONG_MS, 5);
 	struct lh_lease lease;
 
 	if (lh_acquire(lh, KEY, &o, &lease) != -ETIMEDOUT)
@@ -336,10 +336,10 @@ part_left(struct play *p, void *part)
 }
 
 void
-part_taker(struct play *p, void *part)
+part_taker(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	struct lh_lease lease;
 
 	flag_set(&me->state, PART_ATTACHED);
@@ -350,16 +350,16 @@ part_taker(struct play *p, void *part)
 }
 
 void
-part_lapsed(struct play *p, void *part)
+part_lapsed(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	struct lh_lease lease;
 
 	/* 1 ms is sometimes over before it is returned, which is refused */
 	take(p, me, lh, KEY, 2, 1000, &lease);
 	while (lh_clock_ns(lh) < lease.expires_ns)
-		play_nap_us(200);
+		trial_nap_us(200);
 	flag_set(&me->state, PART_ATTACHED);
 	obey(p, me, lh, NULL);
 }
@@ -369,10 +369,10 @@ part_lapsed(struct play *p, void *part)
  * only one when it went.
  */
 void
-part_idler(struct play *p, void *part)
+part_idler(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	struct lh_lease a, b;
 
 	take(p, me, lh, KEY, LONG_MS, 0, &a);
@@ -389,10 +389,10 @@ part_idler(struct play *p, void *part)
  * middle; THIRD besides.
  */
 void
-part_knot(struct play *p, void *part)
+part_knot(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	struct lh_lease a, b, c, d;
 
 	take(p, me, lh, KEY, LONG_MS, 0, &a);
@@ -410,10 +410,10 @@ part_knot(struct play *p, void *part)
 }
 
 void
-part_cuer(struct play *p, void *part)
+part_cuer(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	for (int i = 0; i < p->n_parts; i++) {
 		if (p->sc->roles[i].enter != part_knot)
@@ -427,7 +427,7 @@ part_cuer(struct play *p, void *part)
 }
 
 void
-part_third(struct play *p, void *part)
+part_third(struct trial *p, void *part)
 {
 	struct part *me = part;
 	struct lh_lease lease;
@@ -440,17 +440,17 @@ part_third(struct play *p, void *part)
 static void *
 hold_third(void *arg)
 {
-	struct lh_acquire_opts o = cast_opts(LONG_MS, 0);
+	struct lh_acquire_opts o = participant_opts(LONG_MS, 0);
 	struct lh_lease lease;
 
 	return (void *)(intptr_t)lh_acquire(arg, THIRD, &o, &lease);
 }
 
 void
-part_tangled(struct play *p, void *part)
+part_tangled(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	pthread_t thread;
 	void *error;
 
@@ -464,7 +464,7 @@ part_tangled(struct play *p, void *part)
 }
 
 void
-part_entangled(struct play *p, void *part)
+part_entangled(struct trial *p, void *part)
 {
 	struct part *me = part;
 	struct lh_lease lease;
@@ -476,11 +476,11 @@ part_entangled(struct play *p, void *part)
 }
 
 void
-part_chunk(struct play *p, void *part)
+part_chunk(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh *lh = cast_open(p);
-	struct lh_acquire_opts o = cast_opts(LONG_MS, 0);
+	struct lh *lh = participant_open(p);
+	struct lh_acquire_opts o = participant_opts(LONG_MS, 0);
 	struct lh_lease lease;
 	char key[32];
 	int error;

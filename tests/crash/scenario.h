@@ -18,7 +18,7 @@
 #include "crash/trace.h"
 
 struct role {
-	void (*enter)(struct play *p, void *part);	/* in its process */
+	void (*enter)(struct trial *p, void *part);	/* in its process */
 	uint32_t until;		/* PART_...: it has taken its place */
 	bool shared;		/* KEY in shared mode */
 	bool asleep;		/* it has, and sleeps in a wait */
@@ -31,7 +31,7 @@ struct role {
 
 #define QUEUED_STATES	12u	/* who has waited has made so many */
 
-#define SC_TIGHT	0x1u	/* every session record is the cast's */
+#define SC_TIGHT	0x1u	/* every session record is the participants' */
 #define SC_LATE		0x2u	/* no table before the operation */
 #define SC_FIFO		0x4u	/* nobody overtakes: a first sleep is a long
 				 * one, and the runs resemble each other */
@@ -45,16 +45,16 @@ struct role {
 struct scenario {
 	const char *name;
 	const char *what;
-	struct role roles[PLAY_PARTS];
+	struct role roles[TRIAL_PARTS];
 	unsigned flags;
 	uint32_t max_leases;	/* 0: 512 */
 	uint32_t max_keys;	/* 0: 16 */
 	uint32_t min_states;	/* a recording with fewer is of no use */
 	int64_t stop_ttl_ms;	/* of the subject's leases in stop; 0: 40 */
-	play_fn *prepare, *act, *finish;
-	play_fn *check, *serve, *recover;
+	trial_fn *prepare, *act, *finish;
+	trial_fn *check, *serve, *recover;
 	const int *allowed;	/* results besides 0, 0-terminated */
-	bool toy;		/* the shared memory is play.toy */
+	bool toy;		/* the shared memory is trial.toy */
 };
 
 /* At the end of a file: its array is among the scenarios. */
@@ -80,26 +80,26 @@ extern const int says_stale[], says_busy[], says_late[], says_cancelled[],
 
 /* Parts (participants.c), for roles.  One that is cued waits for p->cue to
  * be its number, counted from 1. */
-void part_founder(struct play *p, void *part);	/* makes table and keys */
-void part_holder(struct play *p, void *part);	/* holds KEY until told */
-void part_yielder(struct play *p, void *part);	/* ... or the subject sleeps */
-void part_crowd(struct play *p, void *part);	/* ... and all others wait */
-void part_waiter(struct play *p, void *part);	/* waits for KEY */
-void part_follower(struct play *p, void *part);	/* ... when cued */
-void part_ticket(struct play *p, void *part);	/* ... by a ticket */
-void part_behind(struct play *p, void *part);	/* ... when the subject does */
-void part_upgrader(struct play *p, void *part);	/* reads; cued, upgrades */
-void part_left(struct play *p, void *part);	/* waited for KEY in vain */
-void part_taker(struct play *p, void *part);	/* holds KEY when cued */
-void part_lapsed(struct play *p, void *part);	/* its lease on KEY is over */
-void part_idler(struct play *p, void *part);	/* read KEY twice at once */
-void part_knot(struct play *p, void *part);	/* reads, has read, has left */
-void part_cuer(struct play *p, void *part);	/* cues the knot */
-void part_third(struct play *p, void *part);	/* holds THIRD */
-void part_entangled(struct play *p, void *part); /* the same, when cued, in one
+void part_founder(struct trial *p, void *part);	/* makes table and keys */
+void part_holder(struct trial *p, void *part);	/* holds KEY until told */
+void part_yielder(struct trial *p, void *part);	/* ... or the subject sleeps */
+void part_crowd(struct trial *p, void *part);	/* ... and all others wait */
+void part_waiter(struct trial *p, void *part);	/* waits for KEY */
+void part_follower(struct trial *p, void *part);	/* ... when cued */
+void part_ticket(struct trial *p, void *part);	/* ... by a ticket */
+void part_behind(struct trial *p, void *part);	/* ... when the subject does */
+void part_upgrader(struct trial *p, void *part); /* reads; cued, upgrades */
+void part_left(struct trial *p, void *part);	/* waited for KEY in vain */
+void part_taker(struct trial *p, void *part);	/* holds KEY when cued */
+void part_lapsed(struct trial *p, void *part);	/* its lease on KEY is over */
+void part_idler(struct trial *p, void *part);	/* read KEY twice at once */
+void part_knot(struct trial *p, void *part);	/* reads, has read, has left */
+void part_cuer(struct trial *p, void *part);	/* cues the knot */
+void part_third(struct trial *p, void *part);	/* holds THIRD */
+void part_entangled(struct trial *p, void *part); /* the same, when cued, in one
 						 * thread */
-void part_tangled(struct play *p, void *part);	/* holds THIRD, waits for KEY */
-void part_chunk(struct play *p, void *part);	/* holds a key of its own */
+void part_tangled(struct trial *p, void *part);	/* holds THIRD, waits for KEY */
+void part_chunk(struct trial *p, void *part);	/* holds a key of its own */
 
 #define ROLE(fn, state, ...) \
 	{ .enter = (fn), .until = (state), ##__VA_ARGS__ }
@@ -145,30 +145,30 @@ void part_chunk(struct play *p, void *part);	/* holds a key of its own */
 #define CUER_KILLS(n)	ROLE(part_cuer, PART_ATTACHED, .kills = (n))
 
 /* Attach, or blame and end; with the keys in place if they are to be. */
-struct lh *cast_open(struct play *p);
+struct lh *participant_open(struct trial *p);
 
 /* If KEY is a cluster's: to that attachment it is a key like others. */
-void cast_serve(struct play *p, struct lh *lh);
+void participant_serve(struct trial *p, struct lh *lh);
 
 /* Options for acquiring with that ttl and wait. */
-struct lh_acquire_opts cast_opts(int64_t ttl_ms, int64_t wait_ms);
-struct lh_acquire_opts cast_read_opts(int64_t ttl_ms, int64_t wait_ms);
+struct lh_acquire_opts participant_opts(int64_t ttl_ms, int64_t wait_ms);
+struct lh_acquire_opts participant_read_opts(int64_t ttl_ms, int64_t wait_ms);
 
 /*
  * Everybody alive who holds KEY or waits for it gets its turn and leaves
  * (survivors.c): by end_ns, or, if that is 0, each as soon as the one before
  * has left.  Nobody else gets the key meanwhile.
  */
-void turns_take(struct play *p, struct lh *lh, int64_t end_ns);
+void survivors_check(struct trial *p, struct lh *lh, int64_t end_ns);
 
 /* After a kill (checker.c): the usual check and the usual recoverer. */
-void checker_check(struct play *p);
-void checker_recover(struct play *p);
+void checker_check(struct trial *p);
+void checker_recover(struct trial *p);
 
 /* Beside a stop (server.c). */
-void server_serve(struct play *p);
+void server_serve(struct trial *p);
 
 /* 0 findings, or blame with the first one. */
-void check_findings(struct play *p, struct lh *lh, const char *when);
+void check_findings(struct trial *p, struct lh *lh, const char *when);
 
 #endif

@@ -3,9 +3,9 @@
  * The scenarios of cluster keys: see scenario.h.
  *
  * KEY is one, and the subject is a process like any; everybody else is to such
- * a key what the shim is (cast_open()), so that they need no right to it.  The
- * right is there for an hour, or is taken away by the subject itself before the
- * operation begins.
+ * a key what the shim is (participant_open()), so that they need no right to
+ * it.  The right is there for an hour, or is taken away by the subject itself
+ * before the operation begins.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 static const int says_away[] = { -EHOSTUNREACH, 0 };
 
 static struct lhi_ref
-ref_of_key(struct play *p)
+ref_of_key(struct trial *p)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
@@ -27,7 +27,7 @@ ref_of_key(struct play *p)
 }
 
 static void
-prep_lent(struct play *p)
+prep_lent(struct trial *p)
 {
 	static const uint64_t session[2] = { 1, 1 };
 	struct lhi_view *v;
@@ -46,41 +46,41 @@ prep_lent(struct play *p)
 }
 
 static void
-prep_lent_brief(struct play *p)
+prep_lent_brief(struct trial *p)
 {
 	prep_lent(p);
 	sub.opts.max_wait_ms = p->wait_ms;
 }
 
 static void
-prep_lent_reader(struct play *p)
+prep_lent_reader(struct trial *p)
 {
 	prep_lent(p);
 	sub.opts.mode = LH_SHARED;
 }
 
 static void
-prep_lent_again(struct play *p)
+prep_lent_again(struct trial *p)
 {
 	struct lh_lease l;
 
 	prep_lent(p);
 	for (int i = 0; i < 2; i++) {
 		sub_must(p, lh_key_acquire(sub.key, &sub.opts, &l), "acquire");
-		play_saw_token(p, l.token);
+		trial_saw_token(p, l.token);
 		sub_must(p, lh_release(sub.lh, &l), "release");
 	}
 }
 
 static void
-prep_lent_held(struct play *p)
+prep_lent_held(struct trial *p)
 {
 	prep_lent(p);
 	sub_hold(p, p->ttl_ms);
 }
 
 static void
-prep_lent_held_reader(struct play *p)
+prep_lent_held_reader(struct trial *p)
 {
 	prep_lent_reader(p);
 	sub_hold(p, p->ttl_ms);
@@ -88,14 +88,14 @@ prep_lent_held_reader(struct play *p)
 
 /* It is held, and the right has gone. */
 static void
-prep_void(struct play *p)
+prep_void(struct trial *p)
 {
 	prep_lent_held(p);
 	(void)lhi_cluster_end(&sub.lh->v);
 }
 
 static void
-prep_void_reader(struct play *p)
+prep_void_reader(struct trial *p)
 {
 	prep_lent_held_reader(p);
 	(void)lhi_cluster_end(&sub.lh->v);
@@ -103,18 +103,18 @@ prep_void_reader(struct play *p)
 
 /* Has a lease on KEY that needs a right, and is at rest. */
 static void
-part_lessee(struct play *p, void *part)
+part_lessee(struct trial *p, void *part)
 {
 	struct part *me = part;
-	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 1000);
+	struct lh_acquire_opts o = participant_opts(p->ttl_ms, 1000);
 	struct lh_lease lease;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	if (me->shared)
 		o.mode = LH_SHARED;
 	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "the lessee's");
 	me->token = lease.token;
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	flag_set(&me->state, PART_ATTACHED);
 	(void)flag_wait(&me->order, ORDER_QUIT, SUB_LONG_MS);
 	(void)lh_close(lh);
@@ -123,20 +123,20 @@ part_lessee(struct play *p, void *part)
 
 /* It is there in D's time, which is over. */
 static void
-prep_past_end(struct play *p)
+prep_past_end(struct trial *p)
 {
 	prep_lent(p);
 	lhi_cluster_go_on(&sub.lh->v, (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME));
 }
 
 static void
-act_ask_token(struct play *p)
+act_ask_token(struct trial *p)
 {
 	p->result = lh_verify_token(sub.lh, KEY, p->part[0].token);
 }
 
 static void
-recover_asking(struct play *p)
+recover_asking(struct trial *p)
 {
 	struct lh *lh;
 
@@ -150,7 +150,7 @@ recover_asking(struct play *p)
 
 /* Who asks again makes it end, if nobody has, for good. */
 static void
-check_asking(struct play *p)
+check_asking(struct trial *p)
 {
 	uint64_t token = p->part[0].token;
 	struct lh *lh;
@@ -170,7 +170,7 @@ check_asking(struct play *p)
 
 /* What comes of a grant without a right. */
 static void
-act_confirm(struct play *p)
+act_confirm(struct trial *p)
 {
 	p->result = lhi_cluster_acquire_confirm(sub.lh, &p->lease) == 0 ? 0 :
 	    -EHOSTUNREACH;

@@ -12,21 +12,21 @@ static const int says_deadlock_or_late[] = { -EDEADLK, -ETIMEDOUT, 0 };
 
 /* The lease begins when everybody is in place. */
 static void
-begin(struct play *p)
+begin(struct trial *p)
 {
 	sub_must(p, lh_extend(sub.lh, &p->lease, p->ttl_ms), "extend");
 }
 
 /* Part i comes to wait, as number n of those who do. */
 static void
-wait_behind(struct play *p, int i, uint32_t n)
+wait_behind(struct trial *p, int i, uint32_t n)
 {
 	sub_cue(p, i, PART_WAITS);
 	sub_await_waiters(p, n);
 }
 
 static void
-prep_reading(struct play *p)
+prep_reading(struct trial *p)
 {
 	prep_warm(p);
 	sub.opts.mode = LH_SHARED;
@@ -36,7 +36,7 @@ prep_reading(struct play *p)
 
 /* Reading; all but part 0 queue up. */
 static void
-prep_reading_crowd(struct play *p)
+prep_reading_crowd(struct trial *p)
 {
 	prep_reading(p);
 	sub_must(p, lh_extend(sub.lh, &p->lease, SUB_LONG_MS), "extend");
@@ -47,7 +47,7 @@ prep_reading_crowd(struct play *p)
 
 /* Reading, and part 0 as well, which waits to upgrade. */
 static void
-prep_reading_rival(struct play *p)
+prep_reading_rival(struct trial *p)
 {
 	prep_reading(p);
 	sub_must(p, lh_extend(sub.lh, &p->lease, SUB_LONG_MS), "extend");
@@ -57,7 +57,7 @@ prep_reading_rival(struct play *p)
 
 /* Holding KEY, for which part 0 waits, which holds THIRD. */
 static void
-prep_entangled(struct play *p)
+prep_entangled(struct trial *p)
 {
 	struct lh_lease lease;
 
@@ -71,37 +71,37 @@ prep_entangled(struct play *p)
 }
 
 static void
-upgrade(struct play *p, int64_t wait_ms)
+upgrade(struct trial *p, int64_t wait_ms)
 {
-	struct lh_acquire_opts o = cast_opts(p->ttl_ms, wait_ms);
+	struct lh_acquire_opts o = participant_opts(p->ttl_ms, wait_ms);
 
 	p->result = lh_convert_wait(sub.lh, &p->lease, LH_EXCLUSIVE, &o);
 	sub_granted(p);
 }
 
 static void
-act_upgrade(struct play *p)
+act_upgrade(struct trial *p)
 {
 	upgrade(p, 20000);
 }
 
 static void
-act_upgrade_brief(struct play *p)
+act_upgrade_brief(struct trial *p)
 {
 	upgrade(p, p->wait_ms);
 }
 
 /* THIRD, which is not to be had. */
 static void
-act_acquire_third(struct play *p)
+act_acquire_third(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 200);
+	struct lh_acquire_opts o = participant_opts(p->ttl_ms, 200);
 
 	p->result = lh_acquire(sub.lh, THIRD, &o, &sub.third);
 }
 
 static void
-finish_entangled(struct play *p)
+finish_entangled(struct trial *p)
 {
 	int error;
 

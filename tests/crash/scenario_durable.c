@@ -21,7 +21,7 @@
 
 /* Others have claimed so many ranges, the highest of which is there. */
 static void
-others_claimed(struct play *p, unsigned n)
+others_claimed(struct trial *p, unsigned n)
 {
 	char path[RANGE_PATH_MAX + 32];
 	uint64_t highest;
@@ -38,23 +38,23 @@ others_claimed(struct play *p, unsigned n)
 
 /* A table that was used, and whose object is gone. */
 static void
-prep_lost(struct play *p)
+prep_lost(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(60000, 0);
+	struct lh_acquire_opts o = participant_opts(60000, 0);
 	struct lh_lease lease;
 	struct lh *lh;
 
 	o.scope = LH_LOCAL;
 	sub_must(p, lh_open(&lh, p->table, &p->opts), "open");
 	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "acquire");
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	sub_must(p, lh_close(lh), "close");
-	(void)unlink(play_object(p));
+	(void)unlink(trial_object(p));
 }
 
 /* A table, and others have claimed since. */
 static void
-prep_behind(struct play *p)
+prep_behind(struct trial *p)
 {
 	struct shm_header *h;
 
@@ -69,7 +69,7 @@ prep_behind(struct play *p)
 
 /* KEY has one token left in its range, and the next range is far. */
 static void
-at_the_end(struct play *p, unsigned far)
+at_the_end(struct trial *p, unsigned far)
 {
 	struct shm_slot *s = NULL;
 	uint64_t w, d;
@@ -87,24 +87,24 @@ at_the_end(struct play *p, unsigned far)
 	d = sh64_load(&sub.lh->v.hdr->durable_ceiling);
 	(void)sh64_cas(&s->hint, sh64_load(&s->hint), d - 1);
 	(void)sh64_cas(&s->word, w, word_make(WORD_FREE, word_idx(w), d - 1));
-	play_saw_token(p, d - 1);
+	trial_saw_token(p, d - 1);
 }
 
 static void
-prep_end(struct play *p)
+prep_end(struct trial *p)
 {
 	at_the_end(p, 1);
 }
 
 /* Further than a grant can jump, 2^38 tokens. */
 static void
-prep_far_end(struct play *p)
+prep_far_end(struct trial *p)
 {
 	at_the_end(p, 200);
 }
 
 static void
-act_raise(struct play *p)
+act_raise(struct trial *p)
 {
 	p->result = lhi_token_ceiling_keep_ahead(&sub.lh->v);
 }
@@ -114,7 +114,7 @@ act_raise(struct play *p)
  * local is barred, and waits as a writer.
  */
 static void
-prep_barred(struct play *p)
+prep_barred(struct trial *p)
 {
 	uint64_t d;
 
@@ -128,14 +128,14 @@ prep_barred(struct play *p)
 }
 
 static void
-prep_barred_brief(struct play *p)
+prep_barred_brief(struct trial *p)
 {
 	prep_barred(p);
 	sub.opts.max_wait_ms = p->wait_ms;
 }
 
 static void
-prep_barred_try(struct play *p)
+prep_barred_try(struct trial *p)
 {
 	prep_barred(p);
 	sub.opts.max_wait_ms = 0;
@@ -143,7 +143,7 @@ prep_barred_try(struct play *p)
 
 /* What it got is in the new range. */
 static void
-finish_barred(struct play *p)
+finish_barred(struct trial *p)
 {
 	if (p->result == 0 && RANGE(p->lease.token) !=
 	    RANGE(sh64_load(&sub.lh->v.hdr->durable_ceiling) - 1))
@@ -154,9 +154,9 @@ finish_barred(struct play *p)
 
 /* A grant in scope local: its range is on disk, and this table's. */
 static void
-local_grant(struct play *p, const char *when)
+local_grant(struct trial *p, const char *when)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 100);
+	struct lh_acquire_opts o = participant_opts(30000, 100);
 	uint64_t before = atomic_load(&p->max_token);
 	struct lhi_range r = { .n = 0 };
 	struct lh_lease lease;
@@ -176,7 +176,7 @@ local_grant(struct play *p, const char *when)
 		blame(p, "G2: %s, token %llu after %llu", when,
 		    (unsigned long long)lease.token,
 		    (unsigned long long)before);
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	error = lhi_range_read(lh->v.ranges, RANGE(lease.token), &r);
 	if (error != 0)
 		blame(p, "%s, token %llu is in no range: %s", when,
@@ -190,24 +190,24 @@ local_grant(struct play *p, const char *when)
 }
 
 static void
-check_durable(struct play *p)
+check_durable(struct trial *p)
 {
 	local_grant(p, "after the kill");
 	if (!atomic_load(&p->blamed))
 		checker_check(p);
-	(void)unlink(play_object(p));
+	(void)unlink(trial_object(p));
 	if (!atomic_load(&p->blamed))
 		local_grant(p, "after the object was lost");
 }
 
 /* ... when those who read it have had their turns. */
 static void
-check_barred(struct play *p)
+check_barred(struct trial *p)
 {
 	checker_check(p);
 	if (!atomic_load(&p->blamed))
 		local_grant(p, "after all the others");
-	(void)unlink(play_object(p));
+	(void)unlink(trial_object(p));
 	if (!atomic_load(&p->blamed))
 		local_grant(p, "after the object was lost");
 }

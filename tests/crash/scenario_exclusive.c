@@ -13,9 +13,9 @@
 #include "shm/layout.h"
 
 static void
-prep_holding_two_followed(struct play *p)
+prep_holding_two_followed(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(60000, 0);
+	struct lh_acquire_opts o = participant_opts(60000, 0);
 
 	prep_holding_followed(p);
 	sub_must(p, lh_acquire(sub.lh, THIRD, &o, &sub.third), "hold a third");
@@ -24,18 +24,18 @@ prep_holding_two_followed(struct play *p)
 static void *
 throw_switch(void *arg)
 {
-	struct play *p = arg;
+	struct trial *p = arg;
 
 	/* only this thread's own main thread is looked at, and it sleeps
 	 * nowhere but in its wait once it has begun */
-	while (!flag_get(&p->begun) || !play_asleep(getpid()))
-		play_nap_us(100);
+	while (!flag_get(&p->begun) || !trial_asleep(getpid()))
+		trial_nap_us(100);
 	(void)lh_cancel(&sub.cancel);
 	return NULL;
 }
 
 static void
-prep_cancelled(struct play *p)
+prep_cancelled(struct trial *p)
 {
 	pthread_t thread;
 
@@ -48,13 +48,13 @@ prep_cancelled(struct play *p)
 
 /* Every lease is recorded, and all go the slow way; the ring has been full. */
 static void
-log_grants(struct play *p)
+log_grants(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 0);
+	struct lh_acquire_opts o = participant_opts(p->ttl_ms, 0);
 	struct lh_lease lease;
 
 	sub_must(p, lh_log_grants(sub.lh, 1), "record leases");
-	play_nap_us(10000);	/* another tick of the clock */
+	trial_nap_us(10000);	/* another tick of the clock */
 	for (unsigned i = 0; i < SHM_EVENTS; i++) {
 		sub_must(p, lh_acquire(sub.lh, THIRD, &o, &lease), "see that");
 		sub_must(p, lh_release(sub.lh, &lease), "see that");
@@ -62,14 +62,14 @@ log_grants(struct play *p)
 }
 
 static void
-prep_logged(struct play *p)
+prep_logged(struct trial *p)
 {
 	prep_warm(p);
 	log_grants(p);
 }
 
 static void
-prep_holding_logged(struct play *p)
+prep_holding_logged(struct trial *p)
 {
 	prep_logged(p);
 	sub_hold(p, p->ttl_ms);

@@ -6,14 +6,14 @@
 #include "crash/subject.h"
 
 static void
-prep_brief(struct play *p)
+prep_brief(struct trial *p)
 {
 	prep_warm_brief(p);
 	sub.opts.flags |= LH_EXPLAIN;
 }
 
 static void
-prep_try(struct play *p)
+prep_try(struct trial *p)
 {
 	prep_warm_try(p);
 	sub.opts.flags |= LH_EXPLAIN;
@@ -28,7 +28,7 @@ nothing(const struct lh_key_info *info, void *arg)
 }
 
 static void
-act_explain(struct play *p)
+act_explain(struct trial *p)
 {
 	p->result = lh_explain(sub.lh, KEY, nothing, NULL);
 }

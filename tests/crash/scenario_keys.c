@@ -18,7 +18,7 @@
 
 /* KEY has been used, and is free. */
 static void
-prep_used(struct play *p)
+prep_used(struct trial *p)
 {
 	prep_warm(p);
 	sub_hold(p, SUB_LONG_MS);
@@ -27,7 +27,7 @@ prep_used(struct play *p)
 }
 
 static void
-evict_one(struct play *p, const char *name)
+evict_one(struct trial *p, const char *name)
 {
 	int64_t n = lh_evict(sub.lh, name, 0);
 
@@ -37,7 +37,7 @@ evict_one(struct play *p, const char *name)
 
 /* KEY is away. */
 static void
-prep_evicted(struct play *p)
+prep_evicted(struct trial *p)
 {
 	prep_used(p);
 	evict_one(p, KEY);
@@ -45,7 +45,7 @@ prep_evicted(struct play *p)
 
 /* Made, and left to itself. */
 static void
-make_loose(struct play *p, const char *name)
+make_loose(struct trial *p, const char *name)
 {
 	struct lh_key *k;
 
@@ -55,14 +55,14 @@ make_loose(struct play *p, const char *name)
 
 /* ... and somebody else is in its place. */
 static void
-prep_squatted(struct play *p)
+prep_squatted(struct trial *p)
 {
 	prep_evicted(p);
 	make_loose(p, "squatter");
 }
 
 static void
-prep_squatted_reader(struct play *p)
+prep_squatted_reader(struct trial *p)
 {
 	prep_squatted(p);
 	sub.opts.mode = LH_SHARED;
@@ -70,7 +70,7 @@ prep_squatted_reader(struct play *p)
 
 /* Another key's place is empty. */
 static void
-prep_vacant(struct play *p)
+prep_vacant(struct trial *p)
 {
 	prep_warm(p);
 	evict_one(p, THIRD);
@@ -78,7 +78,7 @@ prep_vacant(struct play *p)
 
 /* A long key was here before. */
 static void
-prep_long_evicted(struct play *p)
+prep_long_evicted(struct trial *p)
 {
 	prep_warm(p);
 	make_loose(p, sub.long_key);
@@ -87,17 +87,17 @@ prep_long_evicted(struct play *p)
 
 /* Not used since the look. */
 static void
-prep_aged(struct play *p)
+prep_aged(struct trial *p)
 {
 	prep_used(p);
 	if (lh_evict(sub.lh, KEY, 1) != 0)
 		blame(p, "staging: evicted at the first look");
-	play_nap_us(3000);
+	trial_nap_us(3000);
 }
 
 /* Free, with somebody in the queue who is dead. */
 static void
-prep_forsaken(struct play *p)
+prep_forsaken(struct trial *p)
 {
 	prep_warm(p);
 	flag_set(&p->part[0].order, ORDER_RELEASE);
@@ -115,7 +115,7 @@ count(const struct lh_key_info *info, void *arg)
 
 /* As many keys as there is room for, idle. */
 static void
-prep_full(struct play *p)
+prep_full(struct trial *p)
 {
 	char name[32];
 	uint32_t n = 0;
@@ -147,7 +147,7 @@ is_made(struct lhi_view *v, uint32_t bucket)
 
 /* A name whose bucket, and that bucket's parent, are not made yet. */
 static void
-prep_remote(struct play *p)
+prep_remote(struct trial *p)
 {
 	struct lhi_view *v;
 
@@ -168,7 +168,7 @@ prep_remote(struct play *p)
 
 /* There is nothing where room for a key is looked for. */
 static void
-prep_grow(struct play *p)
+prep_grow(struct trial *p)
 {
 	struct lhi_view *v;
 
@@ -179,7 +179,7 @@ prep_grow(struct play *p)
 
 /* All records for the rest of a long key are in use. */
 static void
-prep_grow_long(struct play *p)
+prep_grow_long(struct trial *p)
 {
 	struct lhi_view *v;
 	char name[80];
@@ -194,7 +194,7 @@ prep_grow_long(struct play *p)
 
 /* All claims are given out. */
 static void
-prep_grow_claims(struct play *p)
+prep_grow_claims(struct trial *p)
 {
 	struct lhi_view *v;
 	uint32_t free = 0;
@@ -209,19 +209,19 @@ prep_grow_claims(struct play *p)
 }
 
 static void
-act_create(struct play *p)
+act_create(struct trial *p)
 {
 	p->result = lh_key_create(sub.lh, KEY);
 }
 
 static void
-act_create_new(struct play *p)
+act_create_new(struct trial *p)
 {
 	p->result = lh_key_create(sub.lh, "brand-new");
 }
 
 static void
-evict(struct play *p, const char *prefix, int64_t idle_ms)
+evict(struct trial *p, const char *prefix, int64_t idle_ms)
 {
 	int64_t n = lh_evict(sub.lh, prefix, idle_ms);
 
@@ -229,32 +229,32 @@ evict(struct play *p, const char *prefix, int64_t idle_ms)
 }
 
 static void
-act_evict(struct play *p)
+act_evict(struct trial *p)
 {
 	evict(p, KEY, 0);
 }
 
 static void
-prep_kept(struct play *p)
+prep_kept(struct trial *p)
 {
 	prep_used(p);
 	sub_must(p, lh_key_create(sub.lh, KEY), "keep it");
 }
 
 static void
-act_destroy(struct play *p)
+act_destroy(struct trial *p)
 {
 	p->result = lh_destroy(sub.lh, KEY);
 }
 
 static void
-act_evict_aged(struct play *p)
+act_evict_aged(struct trial *p)
 {
 	evict(p, KEY, 1);
 }
 
 static void
-act_evict_all(struct play *p)
+act_evict_all(struct trial *p)
 {
 	evict(p, NULL, 0);
 }

@@ -13,7 +13,7 @@ static const int says_busy_or_late[] = { -EAGAIN, -ETIMEDOUT, 0 };
 static struct lh_lease leases[2];
 
 static void
-act_many(struct play *p)
+act_many(struct trial *p)
 {
 	static const struct lh_item items[2] = {
 		{ .key = KEY }, { .key = FIRST }
@@ -25,7 +25,7 @@ act_many(struct play *p)
 }
 
 static void
-prep_many_held(struct play *p)
+prep_many_held(struct trial *p)
 {
 	prep_warm(p);
 	act_many(p);
@@ -33,7 +33,7 @@ prep_many_held(struct play *p)
 }
 
 static void
-act_release_many(struct play *p)
+act_release_many(struct trial *p)
 {
 	p->result = lh_release_many(sub.lh, leases, 2);
 }

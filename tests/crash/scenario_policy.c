@@ -15,7 +15,7 @@ static struct lh_acquire_more strict = LH_ACQUIRE_MORE_INIT,
     live = LH_ACQUIRE_MORE_INIT;
 
 static void
-prep_strict(struct play *p)
+prep_strict(struct trial *p)
 {
 	prep_warm(p);
 	strict.policy = LH_POLICY_STRICT;
@@ -23,7 +23,7 @@ prep_strict(struct play *p)
 }
 
 static void
-prep_live(struct play *p)
+prep_live(struct trial *p)
 {
 	prep_warm(p);
 	live.policy = LH_POLICY_LIVE;
@@ -31,23 +31,23 @@ prep_live(struct play *p)
 }
 
 static void
-prep_live_reader(struct play *p)
+prep_live_reader(struct trial *p)
 {
 	prep_live(p);
 	sub.opts.mode = LH_SHARED;
 }
 
 static void
-prep_live_wait(struct play *p)
+prep_live_wait(struct trial *p)
 {
 	prep_live(p);
 	sub.opts.max_wait_ms = 20000;
 }
 
 static void
-prep_watched(struct play *p)
+prep_watched(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(NEAR_MS, 0);
+	struct lh_acquire_opts o = participant_opts(NEAR_MS, 0);
 
 	prep_live(p);
 	o.more = &live;
@@ -57,19 +57,19 @@ prep_watched(struct play *p)
 }
 
 static void
-prep_held_live(struct play *p)
+prep_held_live(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 0);
+	struct lh_acquire_opts o = participant_opts(p->ttl_ms, 0);
 
 	prep_live(p);
 	o.more = &live;
 	sub_must(p, lh_acquire(sub.lh, KEY, &o, &p->lease), "hold it");
 	p->has_lease = true;
-	play_saw_token(p, p->lease.token);
+	trial_saw_token(p, p->lease.token);
 }
 
 static void
-act_down(struct play *p)
+act_down(struct trial *p)
 {
 	p->result = lh_convert(sub.lh, &p->lease, LH_SHARED);
 	sub_granted(p);
@@ -77,7 +77,7 @@ act_down(struct play *p)
 
 /* To this very attachment: another claim, and another token. */
 static void
-act_hand_over(struct play *p)
+act_hand_over(struct trial *p)
 {
 	p->result = lh_handoff(sub.lh, &p->lease, NULL);
 	sub_granted(p);

@@ -14,7 +14,7 @@
 #include "crash/subject.h"
 
 static void
-prep_reader(struct play *p)
+prep_reader(struct trial *p)
 {
 	prep_warm(p);
 	sub.opts.mode = LH_SHARED;
@@ -22,42 +22,42 @@ prep_reader(struct play *p)
 
 /* With a switch: that is not for the fast path. */
 static void
-prep_reader_slow(struct play *p)
+prep_reader_slow(struct trial *p)
 {
 	prep_reader(p);
 	sub.opts.cancel = &sub.cancel;
 }
 
 static void
-prep_reader_bare(struct play *p)
+prep_reader_bare(struct trial *p)
 {
 	prep_bare(p);
 	sub.opts.mode = LH_SHARED;
 }
 
 static void
-prep_reader_try(struct play *p)
+prep_reader_try(struct trial *p)
 {
 	prep_reader(p);
 	sub.opts.max_wait_ms = 0;
 }
 
 static void
-prep_reader_brief(struct play *p)
+prep_reader_brief(struct trial *p)
 {
 	prep_reader(p);
 	sub.opts.max_wait_ms = p->wait_ms;
 }
 
 static void
-prep_reader_long(struct play *p)
+prep_reader_long(struct trial *p)
 {
 	prep_reader(p);
 	sub.opts.max_wait_ms = 20000;
 }
 
 static void
-prep_reading(struct play *p)
+prep_reading(struct trial *p)
 {
 	prep_reader(p);
 	sub_hold(p, p->ttl_ms);
@@ -65,7 +65,7 @@ prep_reading(struct play *p)
 
 /* Released among others: idle. */
 static void
-prep_idle(struct play *p)
+prep_idle(struct trial *p)
 {
 	prep_reader(p);
 	sub_hold(p, p->ttl_ms);
@@ -74,17 +74,17 @@ prep_idle(struct play *p)
 }
 
 static void
-prep_reader_lapsed(struct play *p)
+prep_reader_lapsed(struct trial *p)
 {
 	prep_reader(p);
 	sub_hold(p, 2);
 	while (lh_clock_ns(sub.lh) < p->lease.expires_ns)
-		play_nap_us(100);
+		trial_nap_us(100);
 }
 
 /* A reader's lease that is over, and part 0, a writer, has the key. */
 static void
-prep_reader_overtaken(struct play *p)
+prep_reader_overtaken(struct trial *p)
 {
 	prep_reader_lapsed(p);
 	sub_cue(p, 0, PART_HOLDS);
@@ -92,14 +92,14 @@ prep_reader_overtaken(struct play *p)
 
 /* The lease begins when everybody is in place. */
 static void
-prolong(struct play *p)
+prolong(struct trial *p)
 {
 	sub_must(p, lh_extend(sub.lh, &p->lease, p->ttl_ms), "extend");
 }
 
 /* Reading, and part 0 queued behind. */
 static void
-prep_reading_followed(struct play *p)
+prep_reading_followed(struct trial *p)
 {
 	prep_reader(p);
 	sub_hold(p, SUB_LONG_MS);
@@ -110,7 +110,7 @@ prep_reading_followed(struct play *p)
 
 /* At the head; part 0 has left behind us, part 1 waits. */
 static void
-prep_reading_head(struct play *p)
+prep_reading_head(struct trial *p)
 {
 	prep_reader(p);
 	sub_hold(p, SUB_LONG_MS);
@@ -124,7 +124,7 @@ prep_reading_head(struct play *p)
 
 /* Behind part 0; part 1 waits. */
 static void
-prep_reading_middle(struct play *p)
+prep_reading_middle(struct trial *p)
 {
 	prep_reader(p);
 	sub_hold(p, SUB_LONG_MS);
@@ -137,7 +137,7 @@ prep_reading_middle(struct play *p)
 static void *
 hold_elsewhere(void *arg)
 {
-	struct play *p = arg;
+	struct trial *p = arg;
 
 	sub_hold(p, p->ttl_ms);
 	flag_set(&p->elsewhere, 1);
@@ -148,7 +148,7 @@ hold_elsewhere(void *arg)
 
 /* Another thread has acquired it. */
 static void
-prep_reading_elsewhere(struct play *p)
+prep_reading_elsewhere(struct trial *p)
 {
 	pthread_t thread;
 
@@ -163,9 +163,9 @@ prep_reading_elsewhere(struct play *p)
  * back.
  */
 static void
-prep_recall(struct play *p)
+prep_recall(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 0);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 0);
 	struct lh_lease lease;
 	char name[32];
 
@@ -185,9 +185,9 @@ prep_recall(struct play *p)
  * middle, with part 0 at the head, and part 1 waiting; one on THIRD besides.
  */
 static void
-prep_close(struct play *p)
+prep_close(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_read_opts(SUB_LONG_MS, 0);
+	struct lh_acquire_opts o = participant_read_opts(SUB_LONG_MS, 0);
 	struct lh_lease idle, left;
 
 	prep_reader(p);
@@ -205,7 +205,7 @@ prep_close(struct play *p)
 
 /* Holding exclusively; parts 0 and 1 wait. */
 static void
-prep_holding_crowd(struct play *p)
+prep_holding_crowd(struct trial *p)
 {
 	prep_warm(p);
 	sub_hold(p, SUB_LONG_MS);
@@ -217,30 +217,30 @@ prep_holding_crowd(struct play *p)
 }
 
 static void
-act_acquire_third(struct play *p)
+act_acquire_third(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(p->ttl_ms, 1000);
+	struct lh_acquire_opts o = participant_opts(p->ttl_ms, 1000);
 
 	p->result = lh_acquire(sub.lh, THIRD, &o, &p->lease);
 	p->has_lease = p->result == 0;
 }
 
 static void
-act_downgrade(struct play *p)
+act_downgrade(struct trial *p)
 {
 	p->result = lh_convert(sub.lh, &p->lease, LH_SHARED);
 	sub_granted(p);
 }
 
 static void
-act_upgrade(struct play *p)
+act_upgrade(struct trial *p)
 {
 	p->result = lh_convert(sub.lh, &p->lease, LH_EXCLUSIVE);
 	sub_granted(p);
 }
 
 void
-finish_convert(struct play *p)
+finish_convert(struct trial *p)
 {
 	int error;
 

@@ -15,14 +15,14 @@
 static struct lhi_reaper *reaper;
 
 static void
-begin(struct play *p)
+begin(struct trial *p)
 {
-	sub_must(p, lhi_reap_open(&reaper, play_object(p), false), "reap");
+	sub_must(p, lhi_reap_open(&reaper, trial_object(p), false), "reap");
 	reaper->budget_ns = PATIENCE_NS;
 }
 
 static void
-prep_reaper(struct play *p)
+prep_reaper(struct trial *p)
 {
 	prep_bare(p);
 	begin(p);
@@ -30,7 +30,7 @@ prep_reaper(struct play *p)
 
 /* Its own process's lease is over. */
 static void
-prep_reaper_lapsed(struct play *p)
+prep_reaper_lapsed(struct trial *p)
 {
 	prep_lapsed(p);
 	begin(p);
@@ -38,28 +38,28 @@ prep_reaper_lapsed(struct play *p)
 
 /* Keys are to go that have been idle for 1 ms. */
 static void
-prep_reaper_evicts(struct play *p)
+prep_reaper_evicts(struct trial *p)
 {
 	const struct lhi_reap_opts o = { .evict_idle_ms = 1 };
 
 	prep_warm(p);
 	if (lh_evict(sub.lh, NULL, 1) != 0)
 		blame(p, "staging: evicted at the first look");
-	play_nap_us(3000);
+	trial_nap_us(3000);
 	begin(p);
 	lhi_reap_set(reaper, &o);
 }
 
 static void
-act_pass(struct play *p)
+act_pass(struct trial *p)
 {
 	int64_t next;
 
-	p->result = lhi_reap_pass(reaper, play_now_ns(), &next);
+	p->result = lhi_reap_pass(reaper, trial_now_ns(), &next);
 }
 
 static void
-finish_pass(struct play *p)
+finish_pass(struct trial *p)
 {
 	lhi_reap_close(reaper);
 	finish_plain(p);

@@ -22,27 +22,27 @@
 
 #define PATIENCE_NS	(3600 * NS_PER_SEC)
 #define SOON_MS		1000	/* a repair waits for half of that */
-#define ALL		PLAY_PARTS	/* a cue for everybody */
+#define ALL		TRIAL_PARTS	/* a cue for everybody */
 
 static const int says_in_use[] = { -EBUSY, 0 };
 
 static struct lhi_reaper *reaper;
 
 static void
-begin_reaper(struct play *p)
+begin_reaper(struct trial *p)
 {
-	sub_must(p, lhi_reap_open(&reaper, play_object(p), false), "reap");
+	sub_must(p, lhi_reap_open(&reaper, trial_object(p), false), "reap");
 	reaper->budget_ns = PATIENCE_NS;
 }
 
 static void
-pass(struct play *p)
+pass(struct trial *p)
 {
 	int64_t next;
 	int error;
 
 	reaper->walk_ns = 0;		/* the whole of it */
-	error = lhi_reap_pass(reaper, play_now_ns(), &next);
+	error = lhi_reap_pass(reaper, trial_now_ns(), &next);
 	if (error != 0 && error != -EUCLEAN)
 		blame(p, "a reaper's pass: %s: %s", lh_strerror(error),
 		    lh_error_detail());
@@ -58,11 +58,11 @@ flags(void)
 
 /* In token: how many visits; in since_ns: when its last pass was over. */
 static void
-part_reaper(struct play *p, void *part)
+part_reaper(struct trial *p, void *part)
 {
 	struct part *me = part;
 
-	sub_must(p, lh_close(cast_open(p)), "close");
+	sub_must(p, lh_close(participant_open(p)), "close");
 	begin_reaper(p);
 	pass(p);
 	if (!reaper->visiting)
@@ -73,8 +73,8 @@ part_reaper(struct play *p, void *part)
 		if ((flags() & SHM_WANTED) || flag_get(&p->cue) == ALL)
 			pass(p);
 		me->token = reaper->counts.passes;
-		me->since_ns = play_now_ns();
-		play_nap_us(200);
+		me->since_ns = trial_now_ns();
+		trial_nap_us(200);
 	}
 	lhi_reap_close(reaper);
 	flag_set(&me->state, PART_LEFT);
@@ -82,12 +82,12 @@ part_reaper(struct play *p, void *part)
 }
 
 static void
-part_repairer(struct play *p, void *part)
+part_repairer(struct trial *p, void *part)
 {
 	struct part *me = part;
 	int n;
 
-	sub_must(p, lh_close(cast_open(p)), "close");
+	sub_must(p, lh_close(participant_open(p)), "close");
 	flag_set(&me->state, PART_ATTACHED);
 	if (!flag_wait(&p->cue, 1, 60000))
 		_exit(1);
@@ -105,7 +105,7 @@ part_repairer(struct play *p, void *part)
 /* What everybody finds afterwards. */
 
 static void
-must_repair(struct play *p, const char *when)
+must_repair(struct trial *p, const char *when)
 {
 	int n = lh_table_repair(p->table, 0, NULL, NULL);
 
@@ -116,9 +116,9 @@ must_repair(struct play *p, const char *when)
 
 /* A reaper that comes now visits, and takes the wish back. */
 static void
-must_visit(struct play *p, const char *when)
+must_visit(struct trial *p, const char *when)
 {
-	if (lhi_reap_open(&reaper, play_object(p), false) != 0) {
+	if (lhi_reap_open(&reaper, trial_object(p), false) != 0) {
 		blame(p, "no reaper %s: %s", when, lh_error_detail());
 		return;
 	}
@@ -131,39 +131,39 @@ must_visit(struct play *p, const char *when)
 
 /* The part, being cued, visits by then. */
 static void
-part_must_visit(struct play *p, const char *when)
+part_must_visit(struct trial *p, const char *when)
 {
 	struct part *part = &p->part[0];
-	int64_t end = play_now_ns() + SOON_MS * NS_A_MS;
+	int64_t end = trial_now_ns() + SOON_MS * NS_A_MS;
 	uint64_t before = *(volatile uint64_t *)&part->token;
 
 	flag_set(&p->cue, ALL);
 	while (*(volatile uint64_t *)&part->token < before + 2) {
-		if (play_now_ns() > end) {
+		if (trial_now_ns() > end) {
 			blame_block(p, "the reaper does not visit %s", when);
 			return;
 		}
-		play_nap_us(500);
+		trial_nap_us(500);
 	}
 }
 
 /* It is not kept: its passes return. */
 static void
-part_must_run(struct play *p)
+part_must_run(struct trial *p)
 {
-	int64_t now = play_now_ns();
+	int64_t now = trial_now_ns();
 
 	while (*(volatile int64_t *)&p->part[0].since_ns < now) {
-		if (play_now_ns() > now + SOON_MS * NS_A_MS) {
+		if (trial_now_ns() > now + SOON_MS * NS_A_MS) {
 			blame_block(p, "a reaper's pass does not return");
 			return;
 		}
-		play_nap_us(500);
+		trial_nap_us(500);
 	}
 }
 
 static void
-part_leaves(struct play *p)
+part_leaves(struct trial *p)
 {
 	flag_set(&p->part[0].order, ORDER_QUIT);
 	if (!flag_wait(&p->part[0].state, PART_LEFT, SOON_MS))
@@ -172,9 +172,9 @@ part_leaves(struct play *p)
 }
 
 static void
-look_in(struct play *p, const char *when)
+look_in(struct trial *p, const char *when)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 100);
+	struct lh_acquire_opts o = participant_opts(30000, 100);
 	struct lh_lease lease;
 	struct lh *lh;
 
@@ -192,16 +192,16 @@ look_in(struct play *p, const char *when)
 /* The reaper is the subject. */
 
 static void
-prep_visiting(struct play *p)
+prep_visiting(struct trial *p)
 {
-	sub_must(p, lh_close(cast_open(p)), "close");
+	sub_must(p, lh_close(participant_open(p)), "close");
 	begin_reaper(p);
 	pass(p);
 }
 
 /* Who wished it is gone. */
 static void
-prep_wished(struct play *p)
+prep_wished(struct trial *p)
 {
 	prep_visiting(p);
 	(void)sh32_fetch_or(&reaper->v.hdr->flags, SHM_WANTED);
@@ -209,27 +209,27 @@ prep_wished(struct play *p)
 
 /* Who wishes it waits. */
 static void
-prep_asked(struct play *p)
+prep_asked(struct trial *p)
 {
 	prep_visiting(p);
 	flag_set(&p->cue, 1);
 	while (!(flags() & SHM_WANTED) &&
 	    flag_get(&p->part[0].state) == PART_ATTACHED)
-		play_nap_us(50);
+		trial_nap_us(50);
 }
 
 static void
-act_passes(struct play *p)
+act_passes(struct trial *p)
 {
 	pass(p);
 	pass(p);
 }
 
 static void
-finish_passes(struct play *p)
+finish_passes(struct trial *p)
 {
 	for (int i = 0; i < 200 && !reaper->visiting; i++) {
-		play_nap_us(5000);	/* while another repairs */
+		trial_nap_us(5000);	/* while another repairs */
 		pass(p);
 	}
 	if (!reaper->visiting)
@@ -238,7 +238,7 @@ finish_passes(struct play *p)
 }
 
 static void
-check_reaper(struct play *p)
+check_reaper(struct trial *p)
 {
 	if (p->n_parts > 0) {
 		if (!flag_wait(&p->part[0].state, PART_LEFT, SOON_MS))
@@ -253,7 +253,7 @@ check_reaper(struct play *p)
 }
 
 static void
-recover_reaper(struct play *p)
+recover_reaper(struct trial *p)
 {
 	int n = lh_table_repair(p->table, 0, NULL, NULL);
 
@@ -265,7 +265,7 @@ recover_reaper(struct play *p)
 
 /* Nobody is attached until the repair is through, or was refused. */
 static void
-serve_asked(struct play *p)
+serve_asked(struct trial *p)
 {
 	flag_set(&p->ready, 1);
 	if (!flag_wait(&p->go, 1, 60000))
@@ -284,9 +284,9 @@ serve_asked(struct play *p)
 /* The repair is the subject. */
 
 static void
-prep_damaged(struct play *p)
+prep_damaged(struct trial *p)
 {
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	sh64_store(&lh->v.hdr->floor[3], UINT64_MAX);
 	sh32_store(&lh->v.hdr->ready_longs, UINT32_MAX);
@@ -294,7 +294,7 @@ prep_damaged(struct play *p)
 }
 
 static void
-act_repair(struct play *p)
+act_repair(struct trial *p)
 {
 	int n = lh_table_repair(p->table, 0, NULL, NULL);
 
@@ -302,11 +302,11 @@ act_repair(struct play *p)
 }
 
 static void
-check_repair(struct play *p)
+check_repair(struct trial *p)
 {
 	struct lhi_object_id id;
 	struct lhi_geometry g;
-	int fd = lhi_object_open(play_object(p), false, &g, &id);
+	int fd = lhi_object_open(trial_object(p), false, &g, &id);
 
 	/* if it may be used as it is, reapers do so */
 	if (fd >= 0) {
@@ -322,7 +322,7 @@ check_repair(struct play *p)
 }
 
 static void
-serve_repair(struct play *p)
+serve_repair(struct trial *p)
 {
 	struct stretch began;
 	int n;

@@ -23,9 +23,9 @@ static const int says_removed[] = { -EBUSY, -ENOENT, 0 };
 
 /* Through the name: a token above all others, if KEY can be had. */
 static void
-visit(struct play *p, bool held)
+visit(struct trial *p, bool held)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
 	struct lh_stats st = { .size = sizeof(st) };
 	struct lh_lease lease;
 	struct lh *lh;
@@ -43,7 +43,7 @@ visit(struct play *p, bool held)
 			blame(p, "G2: token %llu after %llu",
 			    (unsigned long long)lease.token,
 			    (unsigned long long)atomic_load(&p->max_token));
-		play_saw_token(p, lease.token);
+		trial_saw_token(p, lease.token);
 		error = lh_release(lh, &lease);
 	} else if (held && error == -EAGAIN && lh_stats(lh, &st) == 0 &&
 	    st.sessions > 1) {
@@ -56,7 +56,7 @@ visit(struct play *p, bool held)
 }
 
 static void
-must_go(struct play *p, uint32_t flags)
+must_go(struct trial *p, uint32_t flags)
 {
 	int error = lh_table_remove(p->table, flags);
 
@@ -67,7 +67,7 @@ must_go(struct play *p, uint32_t flags)
 
 /* After a kill, or when all is over. */
 static void
-check_name(struct play *p)
+check_name(struct trial *p)
 {
 	visit(p, true);
 	for (int i = 0; i < ROUNDS && !atomic_load(&p->blamed); i++) {
@@ -79,7 +79,7 @@ check_name(struct play *p)
 }
 
 static void
-soon(struct play *p, const char *what, struct stretch began)
+soon(struct trial *p, const char *what, struct stretch began)
 {
 	if (stretch_ms(began) > SOON_MS)
 		blame_block(p, "%s took %lld ms", what,
@@ -87,7 +87,7 @@ soon(struct play *p, const char *what, struct stretch began)
 }
 
 static void
-open_meanwhile(struct play *p)
+open_meanwhile(struct trial *p)
 {
 	struct stretch began = stretch_begin();
 	struct lh *lh;
@@ -104,7 +104,7 @@ open_meanwhile(struct play *p)
 /* Somebody who comes while the remover is stopped.  An open that is refused
  * takes a quarter of a second: one in five, unless there is time. */
 static void
-come_meanwhile(struct play *p)
+come_meanwhile(struct trial *p)
 {
 	struct stretch began;
 	int error;
@@ -120,7 +120,7 @@ come_meanwhile(struct play *p)
 }
 
 static void
-await_end(struct play *p)
+await_end(struct trial *p)
 {
 	flag_set(&p->served, 1);
 	if (!flag_wait(&p->last_look, 1, 60000))
@@ -131,7 +131,7 @@ await_end(struct play *p)
 
 /* Nobody is in the table. */
 static void
-serve_outside(struct play *p)
+serve_outside(struct trial *p)
 {
 	flag_set(&p->ready, 1);
 	if (!flag_wait(&p->go, 1, 60000))
@@ -142,10 +142,10 @@ serve_outside(struct play *p)
 
 /* We are, and hold something. */
 static void
-serve_inside(struct play *p)
+serve_inside(struct trial *p)
 {
-	struct lh *lh = cast_open(p);
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh *lh = participant_open(p);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
 	struct stretch began;
 	struct lh_lease mine, l;
 	int error = lh_acquire(lh, OTHER, &o, &mine);
@@ -176,7 +176,7 @@ serve_inside(struct play *p)
 
 /* A table is made, used and removed behind the back of one who makes it. */
 static void
-serve_before(struct play *p)
+serve_before(struct trial *p)
 {
 	flag_set(&p->ready, 1);
 	if (!flag_wait(&p->go, 1, 60000))
@@ -191,34 +191,34 @@ serve_before(struct play *p)
 
 /* KEY was used, and nobody is in the table. */
 static void
-prep_visited(struct play *p)
+prep_visited(struct trial *p)
 {
 	visit(p, true);
 }
 
 static void
-act_remove(struct play *p)
+act_remove(struct trial *p)
 {
 	p->result = lh_table_remove(p->table, 0);
 }
 
 static void
-act_remove_forced(struct play *p)
+act_remove_forced(struct trial *p)
 {
 	p->result = lh_table_remove(p->table, LH_FORCE);
 }
 
 static void
-finish_remove(struct play *p)
+finish_remove(struct trial *p)
 {
 	(void)sub_plausible(p);
 }
 
 /* What was opened is what the name leads to, or says that it is not. */
 static void
-finish_made(struct play *p)
+finish_made(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
 	struct lh_lease lease;
 	int error;
 
@@ -230,7 +230,7 @@ finish_made(struct play *p)
 		    (unsigned long long)lease.token,
 		    (unsigned long long)atomic_load(&p->max_token));
 	else if (error == 0)
-		play_saw_token(p, lease.token);
+		trial_saw_token(p, lease.token);
 	else if (error != -ESTALE)
 		blame(p, "the stopped one cannot use the key: %s: %s",
 		    lh_strerror(error), lh_error_detail());

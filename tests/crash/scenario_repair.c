@@ -18,7 +18,7 @@ static const int says_in_use[] = { -EBUSY, 0 };
 
 /* The slot of a key. */
 static struct shm_slot *
-slot_of(struct play *p, const char *key)
+slot_of(struct trial *p, const char *key)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
@@ -33,10 +33,10 @@ slot_of(struct play *p, const char *key)
 
 /* Two keys have values. */
 static void
-set_values(struct play *p)
+set_values(struct trial *p)
 {
 	static const char *const keys[] = { OTHER, THIRD };
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 0);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 0);
 	struct lh_lease l;
 
 	for (int i = 0; i < 2; i++) {
@@ -47,7 +47,7 @@ set_values(struct play *p)
 
 /* A word, a link of the list, a hint, a count and a value are nonsense. */
 static void
-prep_damaged(struct play *p)
+prep_damaged(struct trial *p)
 {
 	struct lhi_view *v;
 	struct shm_slot *s;
@@ -72,13 +72,13 @@ prep_damaged(struct play *p)
 
 /* Nothing is wrong: the dead are buried. */
 static void
-prep_sound(struct play *p)
+prep_sound(struct trial *p)
 {
 	(void)p;
 }
 
 static void
-act_repair(struct play *p)
+act_repair(struct trial *p)
 {
 	int n = lh_table_repair(p->table, 0, NULL, NULL);
 
@@ -86,7 +86,7 @@ act_repair(struct play *p)
 }
 
 static void
-repair_again(struct play *p)
+repair_again(struct trial *p)
 {
 	int n = lh_table_repair(p->table, 0, NULL, NULL);
 
@@ -96,14 +96,14 @@ repair_again(struct play *p)
 }
 
 static void
-check_repaired(struct play *p)
+check_repaired(struct trial *p)
 {
 	repair_again(p);
 	checker_check(p);
 }
 
 static void
-recover_repaired(struct play *p)
+recover_repaired(struct trial *p)
 {
 	act_repair(p);
 	checker_recover(p);

@@ -26,14 +26,14 @@ name_request(uint64_t id)
 }
 
 static void
-prep_info(struct play *p)
+prep_info(struct trial *p)
 {
 	prep_warm(p);
 	name_request(0);
 }
 
 static void
-prep_request(struct play *p)
+prep_request(struct trial *p)
 {
 	prep_warm(p);
 	name_request(1);
@@ -41,7 +41,7 @@ prep_request(struct play *p)
 
 /* The index has its memory, and some entries. */
 static void
-prep_request_warm(struct play *p)
+prep_request_warm(struct trial *p)
 {
 	struct lh_lease lease;
 
@@ -56,21 +56,21 @@ prep_request_warm(struct play *p)
 }
 
 static void
-prep_request_try(struct play *p)
+prep_request_try(struct trial *p)
 {
 	prep_request_warm(p);
 	sub.opts.max_wait_ms = 0;
 }
 
 static void
-prep_request_long(struct play *p)
+prep_request_long(struct trial *p)
 {
 	prep_request_warm(p);
 	sub.opts.max_wait_ms = 20000;
 }
 
 static void
-prep_request_shared(struct play *p)
+prep_request_shared(struct trial *p)
 {
 	prep_request_warm(p);
 	sub.opts.mode = LH_SHARED;
@@ -78,32 +78,32 @@ prep_request_shared(struct play *p)
 
 /* KEY is held by request 1. */
 static void
-hold(struct play *p, int64_t ttl_ms)
+hold(struct trial *p, int64_t ttl_ms)
 {
 	prep_request_warm(p);
 	sub.opts.ttl_ms = ttl_ms;
 	sub_must(p, lh_key_acquire(sub.key, &sub.opts, &p->lease),
 	    "hold the key");
 	p->has_lease = true;
-	play_saw_token(p, p->lease.token);
+	trial_saw_token(p, p->lease.token);
 }
 
 static void
-prep_granted(struct play *p)
+prep_granted(struct trial *p)
 {
 	hold(p, p->ttl_ms);
 }
 
 static void
-prep_granted_lapsed(struct play *p)
+prep_granted_lapsed(struct trial *p)
 {
 	hold(p, 2);
 	while (lh_clock_ns(sub.lh) < p->lease.expires_ns)
-		play_nap_us(100);
+		trial_nap_us(100);
 }
 
 static void
-act_release_request(struct play *p)
+act_release_request(struct trial *p)
 {
 	const uint64_t id[2] = { 1, 0 };
 
@@ -112,7 +112,7 @@ act_release_request(struct play *p)
 
 /* A repeat of what was granted: nothing is to change. */
 static void
-act_repeat(struct play *p)
+act_repeat(struct trial *p)
 {
 	struct lh_lease again;
 
@@ -125,7 +125,7 @@ act_repeat(struct play *p)
 }
 
 static struct lh_session *
-open_session(struct play *p, struct lh *lh, uint32_t flags)
+open_session(struct trial *p, struct lh *lh, uint32_t flags)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 	struct lh_session *s = NULL;
@@ -137,28 +137,28 @@ open_session(struct play *p, struct lh *lh, uint32_t flags)
 }
 
 static void
-prep_in_session(struct play *p)
+prep_in_session(struct trial *p)
 {
 	prep_request_warm(p);
 	more.session = open_session(p, sub.lh, 0);
 }
 
 static void
-prep_in_session_shared(struct play *p)
+prep_in_session_shared(struct trial *p)
 {
 	prep_in_session(p);
 	sub.opts.mode = LH_SHARED;
 }
 
 static void
-prep_held_in_session(struct play *p)
+prep_held_in_session(struct trial *p)
 {
 	prep_in_session(p);
 	sub.opts.ttl_ms = p->ttl_ms;
 	sub_must(p, lh_key_acquire(sub.key, &sub.opts, &p->lease),
 	    "hold the key");
 	p->has_lease = true;
-	play_saw_token(p, p->lease.token);
+	trial_saw_token(p, p->lease.token);
 }
 
 static int
@@ -170,10 +170,10 @@ count_holders(const struct lh_key_info *info, void *arg)
 
 /* In the living session: one lease, and it can be released. */
 static void
-repeat_in_session(struct play *p, struct lh *lh, struct lh_session *s)
+repeat_in_session(struct trial *p, struct lh *lh, struct lh_session *s)
 {
 	const uint64_t id[2] = { 1, 0 };
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 1000);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 1000);
 	struct lh_lease lease;
 	uint32_t holders = 0;
 
@@ -183,7 +183,7 @@ repeat_in_session(struct play *p, struct lh *lh, struct lh_session *s)
 	    LH_EXCLUSIVE;
 	o.more = &more;
 	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "G10: repeat it");
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	if (p->has_lease && p->lease.token != lease.token)
 		blame(p, "G10: token %llu, and then %llu",
 		    (unsigned long long)p->lease.token,
@@ -196,10 +196,10 @@ repeat_in_session(struct play *p, struct lh *lh, struct lh_session *s)
 }
 
 static void
-check_in_session(struct play *p, bool repeat)
+check_in_session(struct trial *p, bool repeat)
 {
 	const uint64_t id[2] = { 1, 0 };
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	struct lh_session *s = open_session(p, lh, LH_NO_CREATE);
 
 	if (repeat)
@@ -213,9 +213,9 @@ check_in_session(struct play *p, bool repeat)
 
 /* Of double crashes: it repeats the request, and is killed doing so. */
 static void
-recover_repeat(struct play *p)
+recover_repeat(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 1000);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 1000);
 	struct lh_session_opts so = LH_SESSION_OPTS_INIT;
 	struct lh_lease lease;
 	struct lh *lh;
@@ -230,14 +230,14 @@ recover_repeat(struct play *p)
 	o.more = &more;
 	if (lh_session_open(lh, "s", &so, &more.session) == 0) {
 		if (lh_acquire(lh, KEY, &o, &lease) == 0)
-			play_saw_token(p, lease.token);
+			trial_saw_token(p, lease.token);
 		lh_session_close(more.session);
 	}
 	(void)lh_close(lh);
 }
 
-static void check_repeat(struct play *p) { check_in_session(p, true); }
-static void check_release(struct play *p) { check_in_session(p, false); }
+static void check_repeat(struct trial *p) { check_in_session(p, true); }
+static void check_release(struct trial *p) { check_in_session(p, false); }
 
 static const struct scenario scenarios_requests[] = {
 	{ .name = "acquire-info", .what = "with words for people",

@@ -30,13 +30,13 @@ static struct lh_lease permit[LIMIT];
 static struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 
 static void
-open_sem(struct play *p, struct lh *lh)
+open_sem(struct trial *p, struct lh *lh)
 {
 	sub_must(p, lh_sem_open(lh, NAME, LIMIT, &sem), "a semaphore");
 }
 
 static void
-prep_unmade(struct play *p)
+prep_unmade(struct trial *p)
 {
 	lhi_live_by_hand = true;
 	lhi_sem_most = 4;
@@ -44,7 +44,7 @@ prep_unmade(struct play *p)
 }
 
 static void
-prep_open(struct play *p)
+prep_open(struct trial *p)
 {
 	prep_unmade(p);
 	open_sem(p, sub.lh);
@@ -52,7 +52,7 @@ prep_open(struct play *p)
 
 /* Every permit has been had: their keys are there. */
 static void
-prep_permits(struct play *p)
+prep_permits(struct trial *p)
 {
 	prep_open(p);
 	for (int i = 0; i < LIMIT; i++)
@@ -62,9 +62,9 @@ prep_permits(struct play *p)
 }
 
 static void
-prep_full(struct play *p)
+prep_full(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 0);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 0);
 
 	prep_open(p);
 	for (int i = 0; i < LIMIT; i++)
@@ -74,14 +74,14 @@ prep_full(struct play *p)
 
 /* One of them ends before the wait is up. */
 static void
-prep_lapsing(struct play *p)
+prep_lapsing(struct trial *p)
 {
 	prep_full(p);
 	sub_must(p, lh_extend(sub.lh, &permit[1], 4), "extend");
 }
 
 static void
-prep_held(struct play *p)
+prep_held(struct trial *p)
 {
 	prep_open(p);
 	sub.opts.ttl_ms = p->ttl_ms;
@@ -90,7 +90,7 @@ prep_held(struct play *p)
 }
 
 static void
-open_session(struct play *p, struct lh *lh, uint32_t flags)
+open_session(struct trial *p, struct lh *lh, uint32_t flags)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 
@@ -103,7 +103,7 @@ open_session(struct play *p, struct lh *lh, uint32_t flags)
 
 /* By a request id, into a session that lives on. */
 static void
-prep_request(struct play *p)
+prep_request(struct trial *p)
 {
 	prep_permits(p);
 	open_session(p, sub.lh, 0);
@@ -111,35 +111,35 @@ prep_request(struct play *p)
 }
 
 static void
-act_sem_open(struct play *p)
+act_sem_open(struct trial *p)
 {
 	p->result = lh_sem_open(sub.lh, NAME, LIMIT, &sem);
 }
 
 static void
-act_sem_acquire(struct play *p)
+act_sem_acquire(struct trial *p)
 {
 	p->result = lh_sem_acquire(sem, &sub.opts, &p->lease);
 	p->has_lease = p->result == 0;
 }
 
 static void
-act_sem_release(struct play *p)
+act_sem_release(struct trial *p)
 {
 	p->result = lh_sem_release(sem, &p->lease);
 }
 
 static void
-act_sem_destroy(struct play *p)
+act_sem_destroy(struct trial *p)
 {
 	p->result = lh_sem_destroy(sub.lh, NAME);
 }
 
 /* Has both permits, without permits of the dead in the way; and no third. */
 static void
-both_permits(struct play *p, struct lh *lh)
+both_permits(struct trial *p, struct lh *lh)
 {
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, PROMPT_MS);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, PROMPT_MS);
 	struct lh_lease third;
 	int error = 0;
 
@@ -161,9 +161,9 @@ both_permits(struct play *p, struct lh *lh)
 }
 
 static void
-check_sem(struct play *p)
+check_sem(struct trial *p)
 {
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 
 	both_permits(p, lh);
 	(void)lh_close(lh);
@@ -172,12 +172,12 @@ check_sem(struct play *p)
 
 /* The request is repeated: one permit, and the session ends with it. */
 static void
-check_request(struct play *p)
+check_request(struct trial *p)
 {
 	const uint64_t id[2] = { 1, 0 };
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 1000);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 1000);
 	struct lh_sem_status st = { .size = sizeof(st) };
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	struct lh_lease lease;
 
 	lhi_live_by_hand = false;

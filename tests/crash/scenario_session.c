@@ -15,7 +15,7 @@ static struct lh_session *session;
 static uint32_t on_end = LH_ON_END_RELEASE;
 
 static void
-open_session(struct play *p, struct lh *lh)
+open_session(struct trial *p, struct lh *lh)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 
@@ -26,7 +26,7 @@ open_session(struct play *p, struct lh *lh)
 }
 
 static void
-prep_session(struct play *p)
+prep_session(struct trial *p)
 {
 	prep_warm(p);
 	open_session(p, sub.lh);
@@ -34,21 +34,21 @@ prep_session(struct play *p)
 
 /* And a lease on KEY in it. */
 static void
-prep_held(struct play *p)
+prep_held(struct trial *p)
 {
 	prep_session(p);
 	sub_hold(p, p->ttl_ms);
 	sub_must(p, lh_handoff(sub.lh, &p->lease, session), "hand it over");
-	play_saw_token(p, p->lease.token);
+	trial_saw_token(p, p->lease.token);
 }
 
 static void
-prep_held_followed(struct play *p)
+prep_held_followed(struct trial *p)
 {
 	prep_session(p);
 	sub_hold(p, SUB_LONG_MS);
 	sub_must(p, lh_handoff(sub.lh, &p->lease, session), "hand it over");
-	play_saw_token(p, p->lease.token);
+	trial_saw_token(p, p->lease.token);
 	flag_set(&p->cue, 1);
 	sub_await_waiters(p, 1);
 	sub_must(p, lh_extend(sub.lh, &p->lease, p->ttl_ms), "extend");
@@ -56,28 +56,28 @@ prep_held_followed(struct play *p)
 
 /* The same, and at its end KEY is to be forgotten. */
 static void
-prep_deleting(struct play *p)
+prep_deleting(struct trial *p)
 {
 	on_end = LH_ON_END_DELETE;
 	prep_held(p);
 }
 
 static void
-prep_deleting_followed(struct play *p)
+prep_deleting_followed(struct trial *p)
 {
 	on_end = LH_ON_END_DELETE;
 	prep_held_followed(p);
 }
 
 static void
-prep_own(struct play *p)
+prep_own(struct trial *p)
 {
 	prep_session(p);
 	sub_hold(p, p->ttl_ms);
 }
 
 static void
-prep_own_reader(struct play *p)
+prep_own_reader(struct trial *p)
 {
 	prep_session(p);
 	sub.opts.mode = LH_SHARED;
@@ -85,15 +85,15 @@ prep_own_reader(struct play *p)
 }
 
 static void
-prep_held_reader(struct play *p)
+prep_held_reader(struct trial *p)
 {
 	prep_own_reader(p);
 	sub_must(p, lh_handoff(sub.lh, &p->lease, session), "hand it over");
-	play_saw_token(p, p->lease.token);
+	trial_saw_token(p, p->lease.token);
 }
 
 static void
-act_session_open(struct play *p)
+act_session_open(struct trial *p)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 
@@ -102,7 +102,7 @@ act_session_open(struct play *p)
 }
 
 static void
-act_session_renew(struct play *p)
+act_session_renew(struct trial *p)
 {
 	int64_t ms = lh_session_renew(session);
 
@@ -110,13 +110,13 @@ act_session_renew(struct play *p)
 }
 
 static void
-act_session_destroy(struct play *p)
+act_session_destroy(struct trial *p)
 {
 	p->result = lh_session_destroy(session);
 }
 
 static void
-act_acquire_into(struct play *p)
+act_acquire_into(struct trial *p)
 {
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 
@@ -127,21 +127,21 @@ act_acquire_into(struct play *p)
 }
 
 static void
-act_handoff(struct play *p)
+act_handoff(struct trial *p)
 {
 	p->result = lh_handoff(sub.lh, &p->lease, session);
 	sub_granted(p);
 }
 
 static void
-act_handoff_back(struct play *p)
+act_handoff_back(struct trial *p)
 {
 	p->result = lh_handoff(sub.lh, &p->lease, NULL);
 	sub_granted(p);
 }
 
 static void
-act_downgrade(struct play *p)
+act_downgrade(struct trial *p)
 {
 	p->result = lh_convert(sub.lh, &p->lease, LH_SHARED);
 	sub_granted(p);
@@ -149,11 +149,11 @@ act_downgrade(struct play *p)
 
 /* A session of its own, which it is killed with. */
 static void
-part_tenant(struct play *p, void *part)
+part_tenant(struct trial *p, void *part)
 {
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 0);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 0);
 	struct part *me = part;
 	struct lh_lease lease;
 
@@ -161,14 +161,14 @@ part_tenant(struct play *p, void *part)
 	more.session = session;
 	o.more = &more;
 	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "hold KEY in it");
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	flag_set(&me->state, PART_HOLDS);
 	for (;;)
 		pause();
 }
 
 static void
-part_deleting(struct play *p, void *part)
+part_deleting(struct trial *p, void *part)
 {
 	on_end = LH_ON_END_DELETE;
 	part_tenant(p, part);

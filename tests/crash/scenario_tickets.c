@@ -14,20 +14,20 @@ static struct lh_ticket *ticket;
 static struct lh_acquire_more wishes = LH_ACQUIRE_MORE_INIT;
 
 static void
-prep_by_hand(struct play *p)
+prep_by_hand(struct trial *p)
 {
 	lhi_live_by_hand = true;
 	prep_warm_long(p);
 }
 
 static void
-start(struct play *p)
+start(struct trial *p)
 {
 	p->result = lh_acquire_start(sub.lh, KEY, &sub.opts, &ticket);
 }
 
 static void
-prep_waiting(struct play *p)
+prep_waiting(struct trial *p)
 {
 	prep_by_hand(p);
 	start(p);
@@ -35,7 +35,7 @@ prep_waiting(struct play *p)
 }
 
 static void
-prep_granted_followed(struct play *p)
+prep_granted_followed(struct trial *p)
 {
 	sub.opts.ttl_ms = SUB_LONG_MS;
 	prep_by_hand(p);
@@ -47,7 +47,7 @@ prep_granted_followed(struct play *p)
 
 /* Into a session that ends with its maker, so that nothing is left of it. */
 static void
-prep_session(struct play *p)
+prep_session(struct trial *p)
 {
 	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
 
@@ -61,7 +61,7 @@ prep_session(struct play *p)
 
 /* By a request id, and with a value. */
 static void
-prep_request(struct play *p)
+prep_request(struct trial *p)
 {
 	prep_by_hand(p);
 	wishes.request[0] = 1;
@@ -71,7 +71,7 @@ prep_request(struct play *p)
 }
 
 static void
-prep_request_waiting(struct play *p)
+prep_request_waiting(struct trial *p)
 {
 	prep_request(p);
 	start(p);
@@ -79,7 +79,7 @@ prep_request_waiting(struct play *p)
 }
 
 static void
-prep_out_of_claims(struct play *p)
+prep_out_of_claims(struct trial *p)
 {
 	static struct lh_ticket *more[8];
 
@@ -91,26 +91,26 @@ prep_out_of_claims(struct play *p)
 
 /* At once, or when the subject was seen asleep. */
 static void
-act_start_finish(struct play *p)
+act_start_finish(struct trial *p)
 {
 	start(p);
 	if (p->result != 0)
 		return;
 	while ((p->result = lh_ticket_finish(ticket, &p->lease)) == -EAGAIN)
-		play_nap_us(1000);
+		trial_nap_us(1000);
 	ticket = NULL;
 	sub_granted(p);
 }
 
 static void
-act_cancel(struct play *p)
+act_cancel(struct trial *p)
 {
 	p->result = lh_ticket_cancel(ticket);
 	ticket = NULL;
 }
 
 static void
-act_ask(struct play *p)
+act_ask(struct trial *p)
 {
 	int n = lh_ask_release(sub.lh, KEY, NULL, 0);
 
@@ -118,7 +118,7 @@ act_ask(struct play *p)
 }
 
 static void
-finish_given_up(struct play *p)
+finish_given_up(struct trial *p)
 {
 	if (sub_plausible(p) && ticket != NULL &&
 	    lh_ticket_cancel(ticket) != 0)

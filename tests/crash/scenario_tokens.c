@@ -16,7 +16,7 @@
 #define FAR_AWAY	(UINT64_C(1) << 40)
 
 static struct shm_slot *
-slot_of_key(struct play *p, struct lh *lh)
+slot_of_key(struct trial *p, struct lh *lh)
 {
 	struct lhi_view *v = &lh->v;
 
@@ -30,7 +30,7 @@ slot_of_key(struct play *p, struct lh *lh)
 
 /* So much was granted elsewhere. */
 static void
-prep_far(struct play *p)
+prep_far(struct trial *p)
 {
 	struct shm_header *h;
 
@@ -38,25 +38,25 @@ prep_far(struct play *p)
 	h = sub.lh->v.hdr;
 	sh64_store(&h->ceiling, sh64_load(&h->ceiling) + FAR_AWAY);
 	sh64_store(&h->last_token, sh64_load(&h->last_token) + FAR_AWAY);
-	play_saw_token(p, sh64_load(&h->last_token));
+	trial_saw_token(p, sh64_load(&h->last_token));
 }
 
 static void
-prep_read(struct play *p)
+prep_read(struct trial *p)
 {
 	prep_warm(p);
 	sub.opts.mode = LH_SHARED;
 }
 
 static void
-prep_reads(struct play *p)
+prep_reads(struct trial *p)
 {
 	prep_read(p);
 	sub_hold(p, p->ttl_ms);
 }
 
 static void
-act_convert(struct play *p)
+act_convert(struct trial *p)
 {
 	p->result = lh_convert(sub.lh, &p->lease, p->lease.mode == LH_SHARED ?
 	    LH_EXCLUSIVE : LH_SHARED);
@@ -65,9 +65,9 @@ act_convert(struct play *p)
 
 /* Another key's token is larger than any that was seen. */
 static void
-check_over_all(struct play *p)
+check_over_all(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 1000);
+	struct lh_acquire_opts o = participant_opts(30000, 1000);
 	uint64_t before = atomic_load(&p->max_token);
 	struct lh_lease lease;
 	struct lh *lh;
@@ -84,7 +84,7 @@ check_over_all(struct play *p)
 		blame(p, "G2: another key's token %llu after %llu",
 		    (unsigned long long)lease.token,
 		    (unsigned long long)before);
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	(void)lh_release(lh, &lease);
 	(void)lh_close(lh);
 	checker_check(p);
@@ -92,7 +92,7 @@ check_over_all(struct play *p)
 
 /* As a shim does that got the key from the cluster. */
 static void
-act_give_right(struct play *p)
+act_give_right(struct trial *p)
 {
 	const struct lhi_ref ref = { slot_of_key(p, sub.lh), p->lease.key };
 	uint64_t base = cluster_base(cluster_revision(p->lease.token) + 7);
@@ -107,7 +107,7 @@ act_give_right(struct play *p)
 
 /* A base that is far. */
 static void
-prep_far_base(struct play *p)
+prep_far_base(struct trial *p)
 {
 	struct lhi_ref ref;
 
@@ -122,7 +122,7 @@ prep_far_base(struct play *p)
 }
 
 static void
-forget(struct play *p, const char *name)
+forget(struct trial *p, const char *name)
 {
 	if (lh_evict(sub.lh, name, 0) != 1)
 		blame(p, "staging: %s cannot be evicted", name);
@@ -130,7 +130,7 @@ forget(struct play *p, const char *name)
 
 /* KEY is away, and its slot is next. */
 static void
-prep_slot_of_cluster(struct play *p)
+prep_slot_of_cluster(struct trial *p)
 {
 	prep_far_base(p);
 	forget(p, KEY);
@@ -138,7 +138,7 @@ prep_slot_of_cluster(struct play *p)
 
 /* KEY is away, and another key's slot is next. */
 static void
-prep_slot_of_other(struct play *p)
+prep_slot_of_other(struct trial *p)
 {
 	struct lh_key *k;
 
@@ -149,7 +149,7 @@ prep_slot_of_other(struct play *p)
 }
 
 static void
-act_forget(struct play *p)
+act_forget(struct trial *p)
 {
 	int64_t n = lh_evict(sub.lh, KEY, 0);
 
@@ -159,7 +159,7 @@ act_forget(struct play *p)
 #define MINE		UINT64_C(0x1234567890abcdef)
 
 static void
-act_begin_session(struct play *p)
+act_begin_session(struct trial *p)
 {
 	static const uint64_t name[2] = { MINE, ~MINE };
 	struct lhi_view *v = &sub.lh->v;
@@ -171,7 +171,7 @@ act_begin_session(struct play *p)
 }
 
 static void
-check_session(struct play *p)
+check_session(struct trial *p)
 {
 	char path[SHM_SOCKET];
 	struct lhi_cluster c;
@@ -197,15 +197,15 @@ check_session(struct play *p)
 
 /* The next grant is above the base, and the table sound. */
 static void
-check_base(struct play *p)
+check_base(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 1000);
+	struct lh_acquire_opts o = participant_opts(30000, 1000);
 	struct lh_lease lease;
 	struct lh *lh;
 	int error = lh_open(&lh, p->table, &p->opts);
 
 	if (error == 0) {
-		cast_serve(p, lh);
+		participant_serve(p, lh);
 		error = lh_acquire(lh, KEY, &o, &lease);
 	}
 	if (error != 0) {
@@ -218,7 +218,7 @@ check_base(struct play *p)
 	    lease.token <= atomic_load(&p->max_token))
 		blame(p, "token %llu is below its base, or earlier ones",
 		    (unsigned long long)lease.token);
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	check_findings(p, lh, "after the kill");
 	(void)lh_release(lh, &lease);
 	error = lh_acquire(lh, "brand-new", &o, &lease);

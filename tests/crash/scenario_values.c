@@ -17,7 +17,7 @@ static char old_value[LEN], new_value[LEN];
 static struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 
 static void
-prep_values(struct play *p)
+prep_values(struct trial *p)
 {
 	memset(old_value, 'o', LEN);
 	memset(new_value, 'n', LEN);
@@ -26,7 +26,7 @@ prep_values(struct play *p)
 
 /* KEY is held, and has the value OLD, set under an earlier lease. */
 static void
-prep_valued(struct play *p)
+prep_valued(struct trial *p)
 {
 	prep_values(p);
 	sub_hold(p, SUB_LONG_MS);
@@ -36,7 +36,7 @@ prep_valued(struct play *p)
 }
 
 static void
-prep_set(struct play *p)
+prep_set(struct trial *p)
 {
 	prep_valued(p);
 	sub_hold(p, p->ttl_ms);
@@ -44,14 +44,14 @@ prep_set(struct play *p)
 
 /* There is no memory for values yet. */
 static void
-prep_first(struct play *p)
+prep_first(struct trial *p)
 {
 	prep_values(p);
 	sub_hold(p, p->ttl_ms);
 }
 
 static void
-prep_acquire(struct play *p)
+prep_acquire(struct trial *p)
 {
 	prep_valued(p);
 	more.value = new_value;
@@ -60,25 +60,25 @@ prep_acquire(struct play *p)
 }
 
 static void
-act_set(struct play *p)
+act_set(struct trial *p)
 {
 	p->result = lh_value_set(sub.lh, &p->lease, new_value, LEN);
 }
 
 static void
-act_clear(struct play *p)
+act_clear(struct trial *p)
 {
 	p->result = lh_value_set(sub.lh, &p->lease, NULL, 0);
 }
 
 static void
-act_release_value(struct play *p)
+act_release_value(struct trial *p)
 {
 	p->result = lh_release_value(sub.lh, &p->lease, new_value, LEN);
 }
 
 static void
-act_get(struct play *p)
+act_get(struct trial *p)
 {
 	char buf[LH_VALUE_MAX];
 	size_t len;
@@ -89,14 +89,14 @@ act_get(struct play *p)
 }
 
 static void
-act_destroy_valued(struct play *p)
+act_destroy_valued(struct trial *p)
 {
 	p->result = lh_destroy(sub.lh, KEY);
 }
 
 /* A value that is there is OLD or NEW. */
 static void
-look_at_value(struct play *p, struct lh *lh)
+look_at_value(struct trial *p, struct lh *lh)
 {
 	char buf[LH_VALUE_MAX];
 	size_t len;
@@ -115,11 +115,11 @@ look_at_value(struct play *p, struct lh *lh)
 /* After a kill; and another one can be set, as often as there are records that
  * the dead may have kept. */
 static void
-check_value(struct play *p)
+check_value(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(SUB_LONG_MS, 1000);
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 1000);
 	struct lh_lease lease;
-	struct lh *lh = cast_open(p);
+	struct lh *lh = participant_open(p);
 	int error;
 
 	look_at_value(p, lh);
@@ -139,7 +139,7 @@ check_value(struct play *p)
 }
 
 static void
-finish_value(struct play *p)
+finish_value(struct trial *p)
 {
 	if (sub_plausible(p) && p->result == 0)
 		look_at_value(p, sub.lh);

@@ -49,7 +49,7 @@ struct toy {
 };
 
 static struct toy *
-toy_of(struct play *p)
+toy_of(struct trial *p)
 {
 	return (struct toy *)(void *)p->toy;
 }
@@ -57,21 +57,21 @@ toy_of(struct play *p)
 /* counter */
 
 static void
-count_up(struct play *p)
+count_up(struct trial *p)
 {
 	for (int i = 0; i < TURNS; i++)
 		toy_of(p)->n++;
 }
 
 static void
-count_check(struct play *p)
+count_check(struct trial *p)
 {
 	if (toy_of(p)->n > TURNS)
 		blame(p, "counted to %u", toy_of(p)->n);
 }
 
 static void
-count_serve(struct play *p)
+count_serve(struct trial *p)
 {
 	flag_set(&p->ready, 1);
 	(void)flag_wait(&p->go, 1, 10000);
@@ -87,20 +87,20 @@ count_serve(struct play *p)
 static bool
 latch_take(struct toy *t, int64_t ms)
 {
-	int64_t end = play_now_ns() + ms * NS_A_MS;
+	int64_t end = trial_now_ns() + ms * NS_A_MS;
 	uint32_t open = 0;
 
 	while (!atomic_compare_exchange_strong(&t->latch, &open, 1)) {
 		open = 0;
-		if (play_now_ns() > end)
+		if (trial_now_ns() > end)
 			return false;
-		play_nap_us(50);
+		trial_nap_us(50);
 	}
 	return true;
 }
 
 static void
-latch_act(struct play *p)
+latch_act(struct trial *p)
 {
 	struct toy *t = toy_of(p);
 
@@ -113,7 +113,7 @@ latch_act(struct play *p)
 }
 
 static void
-latch_check(struct play *p)
+latch_check(struct trial *p)
 {
 	if (!latch_take(toy_of(p), PATIENCE_MS))
 		blame_block(p, "the latch is taken");
@@ -122,7 +122,7 @@ latch_check(struct play *p)
 }
 
 static void
-latch_serve(struct play *p)
+latch_serve(struct trial *p)
 {
 	flag_set(&p->ready, 1);
 	(void)flag_wait(&p->go, 1, 10000);
@@ -134,14 +134,14 @@ latch_serve(struct play *p)
 /* journal */
 
 static void
-journal_prepare(struct play *p)
+journal_prepare(struct trial *p)
 {
 	toy_of(p)->a = 70;
 	toy_of(p)->b = 30;
 }
 
 static void
-journal_act(struct play *p)
+journal_act(struct trial *p)
 {
 	struct toy *t = toy_of(p);
 
@@ -154,7 +154,7 @@ journal_act(struct play *p)
 }
 
 static void
-journal_recover(struct play *p)
+journal_recover(struct trial *p)
 {
 	struct toy *t = toy_of(p);
 
@@ -166,7 +166,7 @@ journal_recover(struct play *p)
 }
 
 static void
-journal_check(struct play *p)
+journal_check(struct trial *p)
 {
 	struct toy *t = toy_of(p);
 
@@ -181,10 +181,10 @@ journal_check(struct play *p)
 static void *
 wake_dozer(void *arg)
 {
-	struct play *p = arg;
+	struct trial *p = arg;
 
-	for (int seen = 0; seen < 2; play_nap_us(1000))
-		seen = flag_get(&p->begun) && play_asleep(getpid()) ?
+	for (int seen = 0; seen < 2; trial_nap_us(1000))
+		seen = flag_get(&p->begun) && trial_asleep(getpid()) ?
 		    seen + 1 : 0;
 	toy_of(p)->journal = 1;
 	syscall(SYS_futex, &toy_of(p)->journal, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -192,7 +192,7 @@ wake_dozer(void *arg)
 }
 
 static void
-doze_prepare(struct play *p)
+doze_prepare(struct trial *p)
 {
 	pthread_t thread;
 
@@ -204,7 +204,7 @@ doze_prepare(struct play *p)
 static void
 doze_once(struct toy *t)
 {
-	int64_t until = play_now_ns() + DOZE_MS * NS_A_MS;
+	int64_t until = trial_now_ns() + DOZE_MS * NS_A_MS;
 	struct timespec ts = { until / 1000000000, until % 1000000000 };
 
 	for (volatile int i = 0; i < DOZE_STEPS; i++)
@@ -214,7 +214,7 @@ doze_once(struct toy *t)
 }
 
 static void
-doze_act(struct play *p)
+doze_act(struct trial *p)
 {
 	struct toy *t = toy_of(p);
 
@@ -231,14 +231,14 @@ doze_act(struct play *p)
 /* who dies of half a count */
 
 static void
-die_at_half(struct play *p)
+die_at_half(struct trial *p)
 {
 	if (toy_of(p)->n == TURNS / 2)
 		abort();
 }
 
 static void
-die_of_half(struct play *p)
+die_of_half(struct trial *p)
 {
 	bool half;
 
@@ -254,24 +254,24 @@ die_of_half(struct play *p)
 /* the time, again and again */
 
 static void
-look_on(struct play *p)
+look_on(struct trial *p)
 {
 	for (int i = 0; i < LOOKS; i++)
-		if (play_now_ns() != 0)
+		if (trial_now_ns() != 0)
 			toy_of(p)->n++;
 }
 
 /* what does not end */
 
 static void
-run_on(struct play *p)
+run_on(struct trial *p)
 {
 	for (;;)
 		toy_of(p)->n++;
 }
 
 static void
-sleep_on(struct play *p)
+sleep_on(struct trial *p)
 {
 	for (;;)
 		pause();
@@ -313,24 +313,24 @@ static const struct scenario endless[] = {
 
 /* Is each point where the recording says, at every pace? */
 static void
-stops_where_it_says(struct play *p)
+stops_where_it_says(struct trial *p)
 {
 	struct trace tr = { 0 };
 	unsigned changes = 0, wrong = 0;
-	bool good = stage_record(p, &counter, MODE_KILL, &tr);
+	bool good = setup_record(p, &counter, MODE_KILL, &tr);
 
 	for (size_t i = 0; good && i <= tr.instructions; i++) {
 		if (!(tr.at[i].why & AT_CHANGE))
 			continue;
 		changes++;
 		for (enum pace pace = 0; pace < PACE_RECORD; pace++) {
-			pid_t pid = stage(p, &counter, MODE_KILL,
+			pid_t pid = setup_trial(p, &counter, MODE_KILL,
 			    pace, NULL);
 
 			if (pid < 0 || trace_run_to(p, pid, &tr.at[i], pace) !=
 			    TRACE_AT || toy_of(p)->n != changes)
 				wrong++;
-			play_sweep(p);
+			trial_sweep(p);
 		}
 	}
 	ok(good && changes == TURNS && wrong == 0, "selftest: of %d changes "
@@ -341,30 +341,30 @@ stops_where_it_says(struct play *p)
 
 /* What does not end is ended, and said to be what it is. */
 static void
-ends_what_does_not(struct play *p)
+ends_what_does_not(struct trial *p)
 {
 	struct trace tr = { 0 };
 
-	steer_span(ENDLESS_MS);
+	tracee_span(ENDLESS_MS);
 	for (int i = 0; i < 2; i++) {
-		bool good = stage_record(p, &endless[i], MODE_KILL, &tr);
+		bool good = setup_record(p, &endless[i], MODE_KILL, &tr);
 
 		ok(!good && strstr(p->finding, "did not end") != NULL,
 		    "selftest: an operation that does not end, %s: %s",
 		    endless[i].name, p->finding);
 		trace_free(&tr);
 	}
-	steer_span(0);
+	tracee_span(0);
 }
 
 /* A judge who dies has not found everything in order. */
 static void
-hears_dead_judges(struct play *p)
+hears_dead_judges(struct trial *p)
 {
-	struct drive_opts quiet = { .at = -1, .quiet = true };
-	struct drive_tally kill, stop;
-	bool ran = drive_kill(p, &mortal, &quiet, &kill) &&
-	    drive_stop(p, &mortal, &quiet, &stop);
+	struct inject_opts quiet = { .at = -1, .quiet = true };
+	struct inject_tally kill, stop;
+	bool ran = inject_kill(p, &mortal, &quiet, &kill) &&
+	    inject_stop(p, &mortal, &quiet, &stop);
 
 	ok(ran && kill.failures == 1 && stop.failures > 0 &&
 	    stop.failures < stop.tried, "selftest: judges who die: %u of %u "
@@ -374,10 +374,10 @@ hears_dead_judges(struct play *p)
 
 /* The clock's loop is the kernel's, and not stepped through. */
 static void
-steps_over_clocks(struct play *p)
+steps_over_clocks(struct trial *p)
 {
 	struct trace tr = { 0 };
-	bool good = stage_record(p, &looker, MODE_KILL, &tr);
+	bool good = setup_record(p, &looker, MODE_KILL, &tr);
 
 	ok(good && tr.states == 1 + LOOKS && tr.instructions < LOOKS *
 	    LOOK_STEPS_MAX, "selftest: %d looks at the clock: %u states, %u "
@@ -387,23 +387,23 @@ steps_over_clocks(struct play *p)
 
 /* Who was killed between two looks is nowhere, and not at 0. */
 static void
-misses_who_is_gone(struct play *p)
+misses_who_is_gone(struct trial *p)
 {
 	struct spot at = { 1, 1 };
-	pid_t pid = stage(p, &counter, MODE_KILL, PACE_QUICK, NULL);
-	bool there = pid > 0 && steer_spot(p, pid, &at) && at.rip > 1;
+	pid_t pid = setup_trial(p, &counter, MODE_KILL, PACE_QUICK, NULL);
+	bool there = pid > 0 && tracee_spot(p, pid, &at) && at.rip > 1;
 
 	if (pid > 0)
 		kill(pid, SIGKILL);
-	ok(there && !steer_spot(p, pid, &at) && p->finding[0] != '\0',
+	ok(there && !tracee_spot(p, pid, &at) && p->finding[0] != '\0',
 	    "selftest: who was killed meanwhile is missed: %s", p->finding);
-	play_sweep(p);
+	trial_sweep(p);
 }
 
 /* How many of the changes of a recording are come by at that pace, with all
  * before them. */
 static unsigned
-come_by(struct play *p, const struct trace *tr, enum pace pace)
+come_by(struct trial *p, const struct trace *tr, enum pace pace)
 {
 	unsigned changes = 0, met = 0;
 
@@ -413,11 +413,11 @@ come_by(struct play *p, const struct trace *tr, enum pace pace)
 		if (!(tr->at[i].why & AT_CHANGE))
 			continue;
 		changes++;
-		pid = stage(p, &dozer, MODE_KILL, pace, NULL);
+		pid = setup_trial(p, &dozer, MODE_KILL, pace, NULL);
 		met += pid > 0 && trace_run_to(p, pid, &tr->at[i], pace) ==
 		    TRACE_AT && toy_of(p)->n == (changes < DOZES ? changes :
 		    DOZES);
-		play_sweep(p);
+		trial_sweep(p);
 	}
 	return met;
 }
@@ -425,12 +425,12 @@ come_by(struct play *p, const struct trace *tr, enum pace pace)
 /* What lies behind late sleeps is reached without stepping there, and what is
  * wrong there is found. */
 static void
-is_late_where_it_was(struct play *p, const struct drive_opts *o)
+is_late_where_it_was(struct trial *p, const struct inject_opts *o)
 {
-	struct drive_opts distinct = *o;
+	struct inject_opts distinct = *o;
 	struct trace tr = { 0 };
-	struct drive_tally t;
-	bool good = stage_record(p, &dozer, MODE_KILL, &tr);
+	struct inject_tally t;
+	bool good = setup_record(p, &dozer, MODE_KILL, &tr);
 	unsigned quick, late;
 
 	/* the dozes, the latch taken, a, the latch given back */
@@ -442,17 +442,17 @@ is_late_where_it_was(struct play *p, const struct drive_opts *o)
 	    DOZES + 3, quick, late);
 	trace_free(&tr);
 	distinct.full = false;
-	good = drive_kill(p, &dozer, &distinct, &t);
+	good = inject_kill(p, &dozer, &distinct, &t);
 	ok(good && t.tried == t.points && t.early == 0 && t.blocking == 2,
 	    "selftest: a latch behind late sleeps, killed: %u of %u points "
 	    "block", t.blocking, t.tried);
 }
 
 void
-selftest(struct play *p)
+selftest(struct trial *p)
 {
-	struct drive_opts every = { .at = -1, .full = true, .quiet = true };
-	struct drive_tally t;
+	struct inject_opts every = { .at = -1, .full = true, .quiet = true };
+	struct inject_tally t;
 	bool ran;
 
 	stops_where_it_says(p);
@@ -460,30 +460,30 @@ selftest(struct play *p)
 	misses_who_is_gone(p);
 	hears_dead_judges(p);
 	steps_over_clocks(p);
-	ran = drive_kill(p, &counter, &every, &t);
+	ran = inject_kill(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points && t.early == 0,
 	    "selftest: a right protocol, killed: %u points, %u failures",
 	    t.tried, t.failures);
-	ran = drive_stop(p, &counter, &every, &t);
+	ran = inject_stop(p, &counter, &every, &t);
 	ok(ran && t.failures == 0 && t.tried == t.points,
 	    "selftest: a right protocol, stopped: %u points, %u failures",
 	    t.tried, t.failures);
-	ran = drive_kill(p, &latch, &every, &t);
+	ran = inject_kill(p, &latch, &every, &t);
 	ok(ran && t.blocking > 0 && t.blocking < t.tried,
 	    "selftest: a latch, killed: %u of %u points block", t.blocking,
 	    t.tried);
-	ran = drive_stop(p, &latch, &every, &t);
+	ran = inject_stop(p, &latch, &every, &t);
 	ok(ran && t.blocking > 0 && t.blocking < t.tried,
 	    "selftest: a latch, stopped: %u of %u points block", t.blocking,
 	    t.tried);
 	is_late_where_it_was(p, &every);
-	ran = drive_kill(p, &journal, &every, &t);
+	ran = inject_kill(p, &journal, &every, &t);
 	ok(ran && t.failures == 0 && t.tried > 0,
 	    "selftest: a wrong recovery, killed once: %u points, %u failures",
 	    t.tried, t.failures);
 	every.full = false;
 	every.stride = 1;
-	ran = drive_double(p, &journal, &every, &t);
+	ran = inject_double(p, &journal, &every, &t);
 	ok(ran && t.failures > 0 && t.failures < t.tried,
 	    "selftest: a wrong recovery, killed twice: %u of %u points fail",
 	    t.failures, t.tried);

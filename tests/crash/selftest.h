@@ -6,6 +6,6 @@
 #include "crash/trial.h"
 
 /* Prints its TAP lines. */
-void selftest(struct play *p);
+void selftest(struct trial *p);
 
 #endif

@@ -40,7 +40,7 @@ nothing(const struct lh_key_info *info, void *arg)
 
 /* The answer of a call that must come at once. */
 static void
-at_once(struct play *p, const char *what, struct stretch began, int error)
+at_once(struct trial *p, const char *what, struct stretch began, int error)
 {
 	int64_t ms = stretch_ms(began);
 
@@ -59,7 +59,7 @@ at_once(struct play *p, const char *what, struct stretch began, int error)
 
 /* It may have had to make room for another. */
 static int
-status_of_other(struct play *p)
+status_of_other(struct trial *p)
 {
 	int error = lh_status(lh, OTHER, NULL, nothing, NULL);
 
@@ -67,9 +67,9 @@ status_of_other(struct play *p)
 }
 
 static void
-another_key(struct play *p)
+another_key(struct trial *p)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
 	struct lh_lease lease;
 	struct lh *more = NULL;
 
@@ -92,14 +92,14 @@ another_key(struct play *p)
 
 /* KEY, by then; but one look at the least. */
 static bool
-get_by(struct play *p, int64_t end_ns, uint32_t mode, struct lh_lease *lease)
+get_by(struct trial *p, int64_t end_ns, uint32_t mode, struct lh_lease *lease)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
 	int error;
 
 	o.mode = mode;
-	o.deadline_ns = end_ns > play_now_ns() ? end_ns :
-	    play_now_ns() + MARGIN_MS * NS_A_MS;
+	o.deadline_ns = end_ns > trial_now_ns() ? end_ns :
+	    trial_now_ns() + MARGIN_MS * NS_A_MS;
 	error = lh_acquire(lh, KEY, &o, lease);
 	if (error != 0)
 		blame_block(p, "G5: the key was not to be had (mode %u) within "
@@ -111,7 +111,7 @@ get_by(struct play *p, int64_t end_ns, uint32_t mode, struct lh_lease *lease)
 
 /* A reader first: it may get in beside the stopped one; then a writer. */
 static void
-same_key(struct play *p, int64_t end_ns)
+same_key(struct trial *p, int64_t end_ns)
 {
 	uint64_t before = atomic_load(&p->max_token);
 	struct lh_lease lease;
@@ -144,12 +144,12 @@ same_key(struct play *p, int64_t end_ns)
 }
 
 static void
-come_in(struct play *p)
+come_in(struct trial *p)
 {
 	struct lh_lease lease;
 	int error;
 
-	lh = cast_open(p);
+	lh = participant_open(p);
 	error = lh_key_open(lh, OTHER, 0, &other);
 	/* with claims of its own already, as a process that is at work */
 	if (error == 0)
@@ -162,7 +162,7 @@ come_in(struct play *p)
 }
 
 void
-server_serve(struct play *p)
+server_serve(struct trial *p)
 {
 	int64_t end_ns;
 	bool late = p->sc->flags & (SC_LATE | SC_EMPTY);
@@ -172,13 +172,13 @@ server_serve(struct play *p)
 	flag_set(&p->ready, 1);
 	if (!flag_wait(&p->go, 1, 60000))
 		_exit(0);
-	end_ns = play_now_ns() + (p->ttl_ms + MARGIN_MS) * NS_A_MS;
+	end_ns = trial_now_ns() + (p->ttl_ms + MARGIN_MS) * NS_A_MS;
 	if (late)
 		come_in(p);
 	if (!atomic_load(&p->blamed))
 		another_key(p);
 	if (!atomic_load(&p->blamed))
-		turns_take(p, lh, end_ns);
+		survivors_check(p, lh, end_ns);
 	if (!atomic_load(&p->blamed))
 		same_key(p, end_ns);
 	flag_set(&p->served, 1);

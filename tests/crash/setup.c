@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Staging: a fresh table, the cast in its places, and the subject stopped where
- * its operation begins.
+ * Setup: a fresh table, the participants in their places, and the subject
+ * stopped where its operation begins.
  *
  * How large the table is decides what a recoverer has to do.  After a kill
  * there are just enough session records for the living and two more, so that
@@ -32,15 +32,15 @@ static struct middle {
 } middles[4];
 
 static void
-set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
+set_up(struct trial *p, const struct scenario *sc, enum trial_mode mode,
     enum pace pace)
 {
 	static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
 	bool slow = pace != PACE_QUICK, stop = mode == MODE_STOP;
 	uint32_t n = 0, living = 0, need;
 
-	play_clear(p);
-	play_remove_object();
+	trial_clear(p);
+	trial_remove_object();
 	p->sc = sc;
 	p->mode = mode;
 	p->slow = slow;
@@ -54,7 +54,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 		if (pace == PACE_RECORD)
 			p->ttl_ms = p->ttl_ms < 100 ? 99 : 5000;
 	}
-	for (; n < PLAY_PARTS; n++) {
+	for (; n < TRIAL_PARTS; n++) {
 		const struct role *r = &sc->roles[n];
 
 		if (r->enter == NULL && r->halfway == NULL)
@@ -78,7 +78,7 @@ set_up(struct play *p, const struct scenario *sc, enum play_mode mode,
 	if (sc->flags & SC_CLUSTER)
 		p->opts.cluster_prefix = KEY;
 	if (sc->flags & SC_DURABLE) {
-		p->opts.fence_dir = play_fence(p);
+		p->opts.fence_dir = trial_fence(p);
 		p->opts.flags = LH_NO_CLOCK_FLOOR;
 	}
 	if (sc->flags & SC_GLOBAL)
@@ -114,7 +114,7 @@ after_change(const struct trace *t, unsigned nth)
 
 /* Somebody was killed in the middle of something. */
 static bool
-enter_halfway(struct play *p, const struct role *r, struct part *me)
+enter_halfway(struct trial *p, const struct role *r, struct part *me)
 {
 	const struct scenario *sc = r->halfway;
 	const struct point *at = after_change(&middle_of(sc)->trace, r->nth);
@@ -132,37 +132,37 @@ enter_halfway(struct play *p, const struct role *r, struct part *me)
 }
 
 static bool
-enter_part(struct play *p, const struct role *r, struct part *me)
+enter_part(struct trial *p, const struct role *r, struct part *me)
 {
-	int64_t end = play_now_ns() + PLACE_MS * NS_A_MS;
+	int64_t end = trial_now_ns() + PLACE_MS * NS_A_MS;
 
 	if (r->halfway != NULL) {
 		if (!enter_halfway(p, r, me))
 			return false;
 	} else {
 		me->shared = r->shared;
-		me->pid = play_fork(p, r->enter, me);
+		me->pid = trial_fork(p, r->enter, me);
 		if (!flag_wait(&me->state, r->until, PLACE_MS))
 			blame(p, "staging: a part did not take its place");
-		while (r->asleep && !play_asleep(me->pid)) {
-			if (play_now_ns() > end) {
+		while (r->asleep && !trial_asleep(me->pid)) {
+			if (trial_now_ns() > end) {
 				blame(p, "staging: a part does not wait");
 				break;
 			}
-			play_nap_us(20);
+			trial_nap_us(20);
 		}
 	}
 	if (r->kills != 0)
 		me = &p->part[r->kills - 1];
 	if (r->dies || r->kills != 0) {
-		play_kill(me->pid);
+		trial_kill(me->pid);
 		me->dead = true;
 	}
 	return !atomic_load(&p->blamed);
 }
 
 static void
-serve(struct play *p, void *arg)
+serve(struct trial *p, void *arg)
 {
 	(void)arg;
 	if (p->sc->serve != NULL)
@@ -172,19 +172,19 @@ serve(struct play *p, void *arg)
 }
 
 pid_t
-stage(struct play *p, const struct scenario *sc, enum play_mode mode,
+setup_trial(struct trial *p, const struct scenario *sc, enum trial_mode mode,
     enum pace pace, pid_t *server)
 {
-	for (int i = 0; i < PLAY_PARTS; i++) {
+	for (int i = 0; i < TRIAL_PARTS; i++) {
 		const struct scenario *half = sc->roles[i].halfway;
 
 		if (half != NULL && middle_of(half)->trace.n == 0 &&
-		    !stage_record(p, half, MODE_KILL, &middle_of(half)->trace))
+		    !setup_record(p, half, MODE_KILL, &middle_of(half)->trace))
 			return -1;
 	}
 	set_up(p, sc, mode, pace);
 	if (server != NULL) {
-		*server = play_fork(p, serve, NULL);
+		*server = trial_fork(p, serve, NULL);
 		if (!flag_wait(&p->ready, 1, PLACE_MS)) {
 			blame(p, "staging: no server");
 			return -1;
@@ -198,7 +198,7 @@ stage(struct play *p, const struct scenario *sc, enum play_mode mode,
 }
 
 bool
-stage_record(struct play *p, const struct scenario *sc, enum play_mode mode,
+setup_record(struct trial *p, const struct scenario *sc, enum trial_mode mode,
     struct trace *t)
 {
 	pid_t pid, server;
@@ -206,11 +206,11 @@ stage_record(struct play *p, const struct scenario *sc, enum play_mode mode,
 
 	patience = 0;
 	for (int i = 0; good && i < RECORDINGS; i++) {
-		pid = stage(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
+		pid = setup_trial(p, sc, mode, PACE_RECORD, mode == MODE_STOP ?
 		    &server : NULL);
 		good = pid > 0 && trace_record(p, pid, t) &&
 		    !atomic_load(&p->blamed);
-		play_sweep(p);
+		trial_sweep(p);
 		if (good && t->states < sc->min_states &&
 		    patience < PATIENCE_MAX) {
 			trace_free(t);

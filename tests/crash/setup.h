@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Staging: see setup.c. */
+/* Setup: see setup.c. */
 #ifndef CRASH_SETUP_H
 #define CRASH_SETUP_H
 
@@ -9,11 +9,11 @@
  * Table, server (MODE_STOP), cast; the subject's pid, stopped where it begins.
  * -1 with a finding.
  */
-pid_t stage(struct play *p, const struct scenario *sc, enum play_mode mode,
-    enum pace pace, pid_t *server);
+pid_t setup_trial(struct trial *p, const struct scenario *sc,
+    enum trial_mode mode, enum pace pace, pid_t *server);
 
 /* Record an operation, twice: what depends on a clock tick differs. */
-bool stage_record(struct play *p, const struct scenario *sc,
-    enum play_mode mode, struct trace *t);
+bool setup_record(struct trial *p, const struct scenario *sc,
+    enum trial_mode mode, struct trace *t);
 
 #endif

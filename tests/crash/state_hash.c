@@ -12,7 +12,7 @@
 
 /* Where the arrays lie that have no memory before they are used. */
 static void
-find_arrays(struct sight *s)
+find_arrays(struct state_hash *s)
 {
 	const struct shm_header *h = s->mem;
 	struct lhi_geometry *g = &s->geo;
@@ -30,7 +30,7 @@ find_arrays(struct sight *s)
 }
 
 void
-sight_look(struct play *p, struct sight *s)
+state_hash_find(struct trial *p, struct state_hash *s)
 {
 	struct stat st;
 	int fd;
@@ -42,7 +42,7 @@ sight_look(struct play *p, struct sight *s)
 	}
 	if (s->mapped)
 		return;
-	fd = open(play_object(p), O_RDONLY | O_CLOEXEC);
+	fd = open(trial_object(p), O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st) == 0 && st.st_size > 0) {
@@ -60,7 +60,7 @@ sight_look(struct play *p, struct sight *s)
 
 /* Only cluster keys' have memory. */
 static uint64_t
-hash_rights(const struct sight *s, const char *base, uint64_t sum)
+hash_rights(const struct state_hash *s, const char *base, uint64_t sum)
 {
 	const struct lhi_geometry *g = &s->geo;
 	const struct shm_header *h = s->mem;
@@ -76,7 +76,7 @@ hash_rights(const struct sight *s, const char *base, uint64_t sum)
 }
 
 uint64_t
-sight_hash(const struct sight *s)
+state_hash_now(const struct state_hash *s)
 {
 	const struct lhi_geometry *g = &s->geo;
 	const struct shm_header *h = s->mem;
@@ -105,7 +105,7 @@ sight_hash(const struct sight *s)
 }
 
 void
-sight_end(struct sight *s)
+state_hash_end(struct state_hash *s)
 {
 	if (s->mapped)
 		munmap((void *)(uintptr_t)s->mem, s->len);

@@ -7,7 +7,7 @@
 #include "crash/trial.h"
 #include "shm/layout.h"
 
-struct sight {
+struct state_hash {
 	const void *mem;
 	size_t len;
 	bool mapped;
@@ -15,11 +15,11 @@ struct sight {
 };
 
 /* Is it there now? */
-void sight_look(struct play *p, struct sight *s);
+void state_hash_find(struct trial *p, struct state_hash *s);
 
 /* Equal as long as nothing has changed; 0: it is not there yet. */
-uint64_t sight_hash(const struct sight *s);
+uint64_t state_hash_now(const struct state_hash *s);
 
-void sight_end(struct sight *s);
+void state_hash_end(struct state_hash *s);
 
 #endif

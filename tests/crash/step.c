@@ -73,19 +73,20 @@ operations(void)
 
 /* Try one scenario, and say in words what came of it. */
 static bool
-one(struct play *p, struct work *w, int i, char *line, size_t size)
+one(struct trial *p, struct work *w, int i, char *line, size_t size)
 {
 	static const char *const verbs[] = { "kill", "stop", "double" };
-	static bool (*const drives[])(struct play *,
-	    const struct scenario *, const struct drive_opts *,
-	    struct drive_tally *) = { drive_kill, drive_stop, drive_double };
+	static bool (*const injectors[])(struct trial *,
+	    const struct scenario *, const struct inject_opts *,
+	    struct inject_tally *) = { inject_kill, inject_stop,
+	    inject_double };
 	const struct scenario *sc = w->some[i];
-	enum play_mode mode = w->mode;
+	enum trial_mode mode = w->mode;
 	const char *verb = verbs[mode];
 	char text[300], extra[100] = "";
-	struct drive_tally t;
+	struct inject_tally t;
 
-	if (!drives[mode](p, sc, &w->opts, &t)) {
+	if (!injectors[mode](p, sc, &w->opts, &t)) {
 		snprintf(line, size, "%s %s", verb, sc->name);
 		return false;
 	}
@@ -170,7 +171,7 @@ main(int argc, char **argv)
 	skip_all("the stepper knows x86-64 only");
 #endif
 	if (strcmp(argv[1], "selftest") == 0) {
-		selftest(play_make());
+		selftest(trial_make());
 		return done();
 	}
 	if (strcmp(argv[1], "kill") == 0)

@@ -8,7 +8,7 @@
 struct subject sub = { .cancel = LH_CANCEL_INIT };
 
 void
-sub_must(struct play *p, int error, const char *what)
+sub_must(struct trial *p, int error, const char *what)
 {
 	if (error == 0)
 		return;
@@ -19,24 +19,24 @@ sub_must(struct play *p, int error, const char *what)
 
 /* Attached, and nothing more. */
 void
-prep_attach(struct play *p)
+prep_attach(struct trial *p)
 {
-	sub.lh = cast_open(p);
-	sub.opts = cast_opts(p->ttl_ms, 1000);
+	sub.lh = participant_open(p);
+	sub.opts = participant_opts(p->ttl_ms, 1000);
 	memset(sub.long_key, 'k', sizeof(sub.long_key) - 1);
 }
 
 /* The same, and surely without any claims. */
 void
-prep_bare(struct play *p)
+prep_bare(struct trial *p)
 {
 	sub_must(p, lh_open(&sub.lh, p->table, &p->opts), "open");
-	sub.opts = cast_opts(p->ttl_ms, 1000);
+	sub.opts = participant_opts(p->ttl_ms, 1000);
 }
 
 /* Attached, KEY opened, claim cache filled, tick seen. */
 void
-prep_warm(struct play *p)
+prep_warm(struct trial *p)
 {
 	struct lh_lease lease;
 
@@ -47,39 +47,39 @@ prep_warm(struct play *p)
 }
 
 void
-prep_warm_try(struct play *p)
+prep_warm_try(struct trial *p)
 {
 	prep_warm(p);
 	sub.opts.max_wait_ms = 0;
 }
 
 void
-prep_warm_brief(struct play *p)
+prep_warm_brief(struct trial *p)
 {
 	prep_warm(p);
 	sub.opts.max_wait_ms = p->wait_ms;
 }
 
 void
-prep_warm_long(struct play *p)
+prep_warm_long(struct trial *p)
 {
 	prep_warm(p);
 	sub.opts.max_wait_ms = 20000;
 }
 
 void
-sub_hold(struct play *p, int64_t ttl_ms)
+sub_hold(struct trial *p, int64_t ttl_ms)
 {
-	struct lh_acquire_opts o = cast_opts(ttl_ms, 0);
+	struct lh_acquire_opts o = participant_opts(ttl_ms, 0);
 
 	o.mode = sub.opts.mode;
 	sub_must(p, lh_key_acquire(sub.key, &o, &p->lease), "hold the key");
 	p->has_lease = true;
-	play_saw_token(p, p->lease.token);
+	trial_saw_token(p, p->lease.token);
 }
 
 void
-prep_holding(struct play *p)
+prep_holding(struct trial *p)
 {
 	prep_warm(p);
 	sub_hold(p, p->ttl_ms);
@@ -93,19 +93,19 @@ count_waiters(const struct lh_key_info *info, void *arg)
 }
 
 void
-sub_await_waiters(struct play *p, uint32_t want)
+sub_await_waiters(struct trial *p, uint32_t want)
 {
 	uint32_t n = 0;
 
 	while (n < want) {
 		sub_must(p, lh_status(sub.lh, KEY, NULL, count_waiters, &n),
 		    "status");
-		play_nap_us(50);
+		trial_nap_us(50);
 	}
 }
 
 void
-sub_cue(struct play *p, int i, uint32_t state)
+sub_cue(struct trial *p, int i, uint32_t state)
 {
 	flag_set(&p->cue, (uint32_t)i + 1);
 	if (!flag_wait(&p->part[i].state, state, 2000))
@@ -114,7 +114,7 @@ sub_cue(struct play *p, int i, uint32_t state)
 
 /* Holding, and part 0 queued behind. */
 void
-prep_holding_followed(struct play *p)
+prep_holding_followed(struct trial *p)
 {
 	prep_warm(p);
 	/* the lease begins when everybody is in place */
@@ -126,17 +126,17 @@ prep_holding_followed(struct play *p)
 
 /* A lease that is over, unnoticed by anyone. */
 void
-prep_lapsed(struct play *p)
+prep_lapsed(struct trial *p)
 {
 	prep_warm(p);
 	sub_hold(p, 2);
 	while (lh_clock_ns(sub.lh) < p->lease.expires_ns)
-		play_nap_us(100);
+		trial_nap_us(100);
 }
 
 /* A lease that is over, and part 0 has the key. */
 void
-prep_overtaken(struct play *p)
+prep_overtaken(struct trial *p)
 {
 	prep_lapsed(p);
 	flag_set(&p->cue, 1);
@@ -147,63 +147,63 @@ prep_overtaken(struct play *p)
 /* The operations. */
 
 void
-sub_granted(struct play *p)
+sub_granted(struct trial *p)
 {
 	if (p->result == 0) {
 		p->has_lease = true;
-		play_saw_token(p, p->lease.token);
+		trial_saw_token(p, p->lease.token);
 	}
 }
 
 void
-act_open(struct play *p)
+act_open(struct trial *p)
 {
 	p->result = lh_open(&sub.lh, p->table, &p->opts);
 }
 
 void
-act_acquire(struct play *p)
+act_acquire(struct trial *p)
 {
 	p->result = lh_key_acquire(sub.key, &sub.opts, &p->lease);
 	sub_granted(p);
 }
 
 void
-act_acquire_name(struct play *p)
+act_acquire_name(struct trial *p)
 {
 	p->result = lh_acquire(sub.lh, KEY, &sub.opts, &p->lease);
 	sub_granted(p);
 }
 
 void
-act_acquire_new(struct play *p)
+act_acquire_new(struct trial *p)
 {
 	p->result = lh_acquire(sub.lh, "brand-new", &sub.opts, &p->lease);
 	p->has_lease = p->result == 0;
 }
 
 void
-act_acquire_long(struct play *p)
+act_acquire_long(struct trial *p)
 {
 	p->result = lh_acquire(sub.lh, sub.long_key, &sub.opts, &p->lease);
 	p->has_lease = p->result == 0;
 }
 
 void
-act_key_open(struct play *p)
+act_key_open(struct trial *p)
 {
 	p->result = lh_key_open(sub.lh, "brand-new", 0, &sub.key);
 }
 
 void
-act_release(struct play *p)
+act_release(struct trial *p)
 {
 	p->result = lh_release(sub.lh, &p->lease);
 }
 
 /* One's own lease: the steps are those of any other's. */
 void
-act_break(struct play *p)
+act_break(struct trial *p)
 {
 	int n = lh_break(sub.lh, KEY, p->lease.id, 0);
 
@@ -211,19 +211,19 @@ act_break(struct play *p)
 }
 
 void
-act_extend(struct play *p)
+act_extend(struct trial *p)
 {
 	p->result = lh_extend(sub.lh, &p->lease, p->ttl_ms);
 }
 
 void
-act_verify(struct play *p)
+act_verify(struct trial *p)
 {
 	p->result = lh_verify(sub.lh, &p->lease);
 }
 
 void
-act_verify_token(struct play *p)
+act_verify_token(struct trial *p)
 {
 	p->result = lh_verify_token(sub.lh, KEY, p->lease.token);
 }
@@ -237,19 +237,19 @@ seen(const struct lh_key_info *info, void *arg)
 }
 
 void
-act_status(struct play *p)
+act_status(struct trial *p)
 {
 	p->result = lh_status(sub.lh, KEY, NULL, seen, NULL);
 }
 
 void
-act_list(struct play *p)
+act_list(struct trial *p)
 {
 	p->result = lh_list(sub.lh, NULL, seen, NULL);
 }
 
 void
-act_close(struct play *p)
+act_close(struct trial *p)
 {
 	p->result = lh_close(sub.lh);
 	sub.lh = NULL;
@@ -258,7 +258,7 @@ act_close(struct play *p)
 /* What is reported must fit what was seen. */
 
 bool
-sub_plausible(struct play *p)
+sub_plausible(struct trial *p)
 {
 	const int *a = p->sc->allowed;
 
@@ -273,7 +273,7 @@ sub_plausible(struct play *p)
 }
 
 void
-sub_let_go(struct play *p)
+sub_let_go(struct trial *p)
 {
 	int error;
 
@@ -291,7 +291,7 @@ sub_let_go(struct play *p)
  * the earlier one that had not ended.
  */
 static void
-not_before_ours_ended(struct play *p, const char *mode, uint64_t token,
+not_before_ours_ended(struct trial *p, const char *mode, uint64_t token,
     int64_t at_ns)
 {
 	if (token > p->lease.token && at_ns < p->lease.expires_ns)
@@ -306,7 +306,7 @@ not_before_ours_ended(struct play *p, const char *mode, uint64_t token,
 }
 
 void
-sub_no_overlap(struct play *p)
+sub_no_overlap(struct trial *p)
 {
 	not_before_ours_ended(p, "exclusively", p->rival_token, p->rival_ns);
 	if (p->lease.mode == LH_EXCLUSIVE)
@@ -315,7 +315,7 @@ sub_no_overlap(struct play *p)
 }
 
 void
-finish_acquire(struct play *p)
+finish_acquire(struct trial *p)
 {
 	int64_t before;
 	int error;
@@ -339,7 +339,7 @@ finish_acquire(struct play *p)
 
 /* Acquired a key that no one else asks for. */
 void
-finish_alone(struct play *p)
+finish_alone(struct trial *p)
 {
 	int error = 0;
 
@@ -351,7 +351,7 @@ finish_alone(struct play *p)
 }
 
 void
-finish_extend(struct play *p)
+finish_extend(struct trial *p)
 {
 	if (sub_plausible(p) && p->result == 0)
 		sub_no_overlap(p);
@@ -360,7 +360,7 @@ finish_extend(struct play *p)
 
 /* Not held any more when it began: 0 would be wrong whatever happened. */
 void
-finish_lost(struct play *p)
+finish_lost(struct trial *p)
 {
 	if (sub_plausible(p) && p->result == 0)
 		blame(p, "G3: a lost lease was reported as held");
@@ -369,7 +369,7 @@ finish_lost(struct play *p)
 
 /* Verified at some moment of the call; stopped before it, that is after. */
 void
-finish_verify(struct play *p)
+finish_verify(struct trial *p)
 {
 	if (sub_plausible(p) && p->result == 0 && p->from_begin &&
 	    p->rival_token > p->lease.token)
@@ -380,7 +380,7 @@ finish_verify(struct play *p)
 }
 
 void
-finish_plain(struct play *p)
+finish_plain(struct trial *p)
 {
 	(void)sub_plausible(p);
 	sub_let_go(p);

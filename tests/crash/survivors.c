@@ -24,7 +24,7 @@ struct standing {
 };
 
 static struct standing
-look(struct play *p)
+look(struct trial *p)
 {
 	struct standing s = { 0 };
 
@@ -51,7 +51,7 @@ look(struct play *p)
 
 /* Two looks that agree, so that nobody was on the move. */
 static void
-nobody_beside(struct play *p)
+nobody_beside(struct trial *p)
 {
 	struct standing a = look(p), b = look(p);
 
@@ -64,9 +64,9 @@ nobody_beside(struct play *p)
 
 /* A try that must fail while the holder holds. */
 static void
-must_not_get(struct play *p, struct lh *lh, struct part *holder, uint32_t mode)
+must_not_get(struct trial *p, struct lh *lh, struct part *holder, uint32_t mode)
 {
-	struct lh_acquire_opts o = cast_opts(30000, 0);
+	struct lh_acquire_opts o = participant_opts(30000, 0);
 	struct lh_lease lease;
 	int error;
 
@@ -80,7 +80,7 @@ must_not_get(struct play *p, struct lh *lh, struct part *holder, uint32_t mode)
 			    mode, holder->shared,
 			    (unsigned long long)lease.token,
 			    (unsigned long long)holder->token);
-		play_saw_token(p, lease.token);
+		trial_saw_token(p, lease.token);
 		error = lh_release(lh, &lease);
 		if (error != 0)
 			blame(p, "release: %s", lh_error_detail());
@@ -92,9 +92,9 @@ must_not_get(struct play *p, struct lh *lh, struct part *holder, uint32_t mode)
 
 /* A reader beside the living ones. */
 static void
-join(struct play *p, struct lh *lh)
+join(struct trial *p, struct lh *lh)
 {
-	struct lh_acquire_opts o = cast_read_opts(30000, PROMPT_MS);
+	struct lh_acquire_opts o = participant_read_opts(30000, PROMPT_MS);
 	struct lh_lease lease;
 	int error = lh_acquire(lh, KEY, &o, &lease);
 
@@ -103,14 +103,14 @@ join(struct play *p, struct lh *lh)
 		    lh_error_detail());
 		return;
 	}
-	play_saw_token(p, lease.token);
+	trial_saw_token(p, lease.token);
 	error = lh_release(lh, &lease);
 	if (error != 0)
 		blame(p, "release: %s", lh_error_detail());
 }
 
 static void
-relieve(struct play *p, struct lh *lh, const struct standing *s)
+relieve(struct trial *p, struct lh *lh, const struct standing *s)
 {
 	struct part *holder = s->alone != NULL ? s->alone : s->holder;
 
@@ -125,21 +125,21 @@ relieve(struct play *p, struct lh *lh, const struct standing *s)
 }
 
 void
-turns_take(struct play *p, struct lh *lh, int64_t end_ns)
+survivors_check(struct trial *p, struct lh *lh, int64_t end_ns)
 {
-	int64_t since = play_now_ns();
+	int64_t since = trial_now_ns();
 
 	while (!atomic_load(&p->blamed)) {
 		struct standing s = look(p);
-		int64_t late = play_now_ns() - (end_ns != 0 ? end_ns :
+		int64_t late = trial_now_ns() - (end_ns != 0 ? end_ns :
 		    since + PROMPT_MS * NS_A_MS);
 
 		if (s.n_holders > 0) {
 			nobody_beside(p);
 			relieve(p, lh, &s);
-			since = play_now_ns();
+			since = trial_now_ns();
 		} else if (s.leaving) {
-			play_nap_us(100);
+			trial_nap_us(100);
 		} else if (s.waiter == NULL) {
 			return;
 		} else if (!flag_wait(&s.waiter->state, PART_HOLDS, 1) &&

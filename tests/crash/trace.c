@@ -91,11 +91,11 @@ end_rip(void)
 }
 
 struct script {
-	play_fn *prepare, *act, *finish;
+	trial_fn *prepare, *act, *finish;
 };
 
 static void
-perform(struct play *p, void *arg)
+perform(struct trial *p, void *arg)
 {
 	struct script *s = arg;
 
@@ -121,18 +121,18 @@ perform(struct play *p, void *arg)
 }
 
 pid_t
-trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
+trace_start(struct trial *p, trial_fn *prepare, trial_fn *act, trial_fn *finish)
 {
 	struct script s = { prepare, act, finish };
 	pid_t pid;
 	int status;
 
-	pid = play_fork(p, perform, &s);
-	play_watch_used(STAGING_MS, pid);
+	pid = trial_fork(p, perform, &s);
+	trial_watch_used(STAGING_MS, pid);
 	do {
-		status = play_waitpid(pid);
+		status = trial_waitpid(pid);
 		if (!WIFSTOPPED(status)) {
-			if (play_watch(0))
+			if (trial_watch(0))
 				blame(p, "staging: the subject used up %d s",
 				    STAGING_MS / 1000);
 			else
@@ -146,7 +146,7 @@ trace_start(struct play *p, play_fn *prepare, play_fn *act, play_fn *finish)
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL |
 	    PTRACE_O_TRACESYSGOOD);
 	p->subject = pid;
-	play_watch(0);
+	trial_watch(0);
 	return pid;
 }
 
@@ -195,19 +195,19 @@ is_stepped_over(uint64_t rip)
 
 /* At the first instruction of a call: run until it has returned. */
 static bool
-step_over(struct play *p, pid_t pid, struct spot *at)
+step_over(struct trial *p, pid_t pid, struct spot *at)
 {
 	uint64_t inside = at->rsp;
 	uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, pid, at->rsp, NULL);
 
-	if (!steer_break(pid, back, 0))
-		return steer_step(p, pid, at);
+	if (!tracee_break(pid, back, 0))
+		return tracee_step(p, pid, at);
 	do {
-		if (!steer_resume(p, pid, PTRACE_CONT) ||
-		    !steer_spot(p, pid, at))
+		if (!tracee_resume(p, pid, PTRACE_CONT) ||
+		    !tracee_spot(p, pid, at))
 			return false;
 	} while (at->rip != back || at->rsp <= inside);
-	return steer_break(pid, 0, 0);
+	return tracee_break(pid, 0, 0);
 }
 
 /* How often a place has been met. */
@@ -241,21 +241,21 @@ append(struct trace *t, struct point at)
 }
 
 static bool
-record(struct play *p, pid_t pid, struct trace *t)
+record(struct trial *p, pid_t pid, struct trace *t)
 {
 	struct spot at;
 	uint64_t top, hash, last;
-	struct sight sight = { 0 };
+	struct state_hash sight = { 0 };
 	uint32_t why = AT_BEGIN;
 	bool lived = true;
 
-	t->late = late_make();
-	if (!steer_spot(p, pid, &at))
+	t->late = late_sleep_make();
+	if (!tracee_spot(p, pid, &at))
 		return false;
 	top = at.rsp;
 	memset(counts, 0, sizeof(counts));
-	sight_look(p, &sight);
-	hash = last = sight_hash(&sight);
+	state_hash_find(p, &sight);
+	hash = last = state_hash_now(&sight);
 	t->states = 1;
 	for (uint32_t i = 0;; i++) {
 		uint32_t depth = (uint32_t)(top - at.rsp);
@@ -281,7 +281,7 @@ record(struct play *p, pid_t pid, struct trace *t)
 		    0) {
 			here.why |= AT_ENTER;
 			why = AT_RETURN;
-			late_note(t->late, pid);
+			late_sleep_note(t->late, pid);
 		}
 		(void)append(t, here);
 		if (i == INSTRUCTIONS_MAX) {
@@ -289,19 +289,20 @@ record(struct play *p, pid_t pid, struct trace *t)
 			lived = false;
 			break;
 		}
-		lived = over ? step_over(p, pid, &at) : steer_step(p, pid, &at);
+		lived =
+		    over ? step_over(p, pid, &at) : tracee_step(p, pid, &at);
 		if (!lived)
 			break;
 		if (why == AT_RETURN)
-			sight_look(p, &sight);
-		hash = sight_hash(&sight);
+			state_hash_find(p, &sight);
+		hash = state_hash_now(&sight);
 		/* (a look at the clock changes nothing, but while it lasts
 		 * somebody else may) */
 		if (over && hash != last && is_in(&cds, here.rip))
 			blame(p, "shared memory changed in code that is "
 			    "stepped over");
 	}
-	sight_end(&sight);
+	state_hash_end(&sight);
 	return lived;
 }
 
@@ -341,18 +342,18 @@ known(const struct trace *t, size_t n, const struct point *at)
 }
 
 bool
-trace_record(struct play *p, pid_t pid, struct trace *t)
+trace_record(struct trial *p, pid_t pid, struct trace *t)
 {
 	struct trace now = { 0 };
 	cpu_set_t before;
 	bool lived;
 	size_t n = t->n;
 
-	steer_watch(pid);
+	tracee_watch(pid);
 	share_cpu(pid, &before);
 	lived = record(p, pid, &now);
 	part_cpu(pid, &before);
-	play_watch(0);
+	trial_watch(0);
 	if (n == 0) {
 		*t = now;
 		return lived;
@@ -382,28 +383,28 @@ void
 trace_free(struct trace *t)
 {
 	free(t->at);
-	late_free(t->late);
+	late_sleep_free(t->late);
 	memset(t, 0, sizeof(*t));
 }
 
 /* To the next breakpoint; what was a late sleep is one. */
 static bool
-run_late(struct play *p, pid_t pid, const struct late *l, size_t *nth)
+run_late(struct trial *p, pid_t pid, const struct late_sleep *l, size_t *nth)
 {
 	bool inside = false;
 
-	while (steer_resume(p, pid, PTRACE_SYSCALL)) {
-		if (!steer_at_call())
+	while (tracee_resume(p, pid, PTRACE_SYSCALL)) {
+		if (!tracee_at_call())
 			return true;
 		inside = !inside;
 		if (inside)
-			late_hold(l, nth, pid);
+			late_sleep_hold(l, nth, pid);
 	}
 	return false;
 }
 
 static enum trace_end
-run_to(struct play *p, pid_t pid, const struct point *point, enum pace pace)
+run_to(struct trial *p, pid_t pid, const struct point *point, enum pace pace)
 {
 	struct spot at;
 	uint64_t top;
@@ -411,7 +412,7 @@ run_to(struct play *p, pid_t pid, const struct point *point, enum pace pace)
 	size_t nth = 0;
 	bool lived;
 
-	if (!steer_spot(p, pid, &at))
+	if (!tracee_spot(p, pid, &at))
 		return TRACE_DIED;
 	top = at.rsp;
 	if (pace == PACE_SLOW || (point->why & AT_BEGIN))
@@ -420,12 +421,12 @@ run_to(struct play *p, pid_t pid, const struct point *point, enum pace pace)
 		if (pace != PACE_SLOW) {
 			lived = (pace == PACE_LATE ?
 			    run_late(p, pid, point->late, &nth) :
-			    steer_resume(p, pid, PTRACE_CONT)) &&
-			    steer_spot(p, pid, &at);
+			    tracee_resume(p, pid, PTRACE_CONT)) &&
+			    tracee_spot(p, pid, &at);
 		} else if (is_stepped_over(at.rip)) {
 			lived = step_over(p, pid, &at);
 		} else {
-			lived = steer_step(p, pid, &at);
+			lived = tracee_step(p, pid, &at);
 		}
 		if (!lived)
 			return TRACE_DIED;
@@ -439,19 +440,19 @@ run_to(struct play *p, pid_t pid, const struct point *point, enum pace pace)
 }
 
 enum trace_end
-trace_run_to(struct play *p, pid_t pid, const struct point *at, enum pace pace)
+trace_run_to(struct trial *p, pid_t pid, const struct point *at, enum pace pace)
 {
 	enum trace_end end;
 
-	if (pace != PACE_SLOW && !no_debugregs && !steer_break(pid, at->rip,
+	if (pace != PACE_SLOW && !no_debugregs && !tracee_break(pid, at->rip,
 	    at->rip == end_rip() ? 0 : end_rip())) {
 		no_debugregs = true;
 		diag("no debug registers here (%s): stepping instead",
 		    strerror(errno));
 	}
-	steer_watch(pid);
+	tracee_watch(pid);
 	end = run_to(p, pid, at, no_debugregs ? PACE_SLOW : pace);
-	play_watch(0);
+	trial_watch(0);
 	return end;
 }
 
@@ -465,7 +466,7 @@ void
 trace_let_go(pid_t pid)
 {
 	if (!no_debugregs)
-		(void)steer_break(pid, 0, 0);
+		(void)tracee_break(pid, 0, 0);
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
 }
 

@@ -24,7 +24,7 @@ struct point {
 	uint32_t occ;		/* 1: the first */
 	uint32_t index;		/* instructions before it, when recorded */
 	uint32_t why;		/* 0: nothing happens here */
-	const struct late *late;	/* in the run that it was recorded in */
+	const struct late_sleep *late;	/* in the run that it was recorded in */
 };
 
 struct trace {
@@ -32,7 +32,7 @@ struct trace {
 	size_t n, room;		/* then what was new in later ones */
 	uint32_t instructions;	/* in the first recording */
 	uint32_t states;	/* distinct states in it, one after the other */
-	struct late *late;	/* of each recording */
+	struct late_sleep *late;	/* of each recording */
 };
 
 /* How to go about an operation. */
@@ -43,7 +43,7 @@ enum pace {
 	PACE_RECORD		/* ... with a hash at each */
 };
 
-typedef void play_fn(struct play *p);
+typedef void trial_fn(struct trial *p);
 
 enum trace_end {
 	TRACE_AT,		/* stopped at the point */
@@ -58,14 +58,14 @@ void trace_step_into(bool all);
  * Fork a process that runs prepare, then act, then finish, and stop it where
  * act begins.  Its pid, or -1 with a finding.
  */
-pid_t trace_start(struct play *p, play_fn *prepare, play_fn *act,
-    play_fn *finish);
+pid_t trace_start(struct trial *p, trial_fn *prepare, trial_fn *act,
+    trial_fn *finish);
 
 /* Step it to the end of act and write down what is seen on the way. */
-bool trace_record(struct play *p, pid_t pid, struct trace *t);
+bool trace_record(struct trial *p, pid_t pid, struct trace *t);
 
 /* Run it on to a point, at any pace but the last. */
-enum trace_end trace_run_to(struct play *p, pid_t pid, const struct point *at,
+enum trace_end trace_run_to(struct trial *p, pid_t pid, const struct point *at,
     enum pace pace);
 
 /* Let it run freely; it goes on where it was stopped. */

@@ -17,23 +17,23 @@ static unsigned long stops;	/* since the watch was set */
 static bool at_call;
 
 void
-steer_span(int64_t ms)
+tracee_span(int64_t ms)
 {
 	span_ms = ms > 0 ? ms : SPAN_MS;
 }
 
 void
-steer_watch(pid_t pid)
+tracee_watch(pid_t pid)
 {
 	stops = 0;
-	play_watch_used(span_ms, pid);
+	trial_watch_used(span_ms, pid);
 }
 
 /* It is not there any more, or is dead. */
 static void
-blame_gone(struct play *p, const char *how)
+blame_gone(struct trial *p, const char *how)
 {
-	if (play_overdue())
+	if (trial_overdue())
 		blame(p, "the operation did not end, and was killed: %lld ms "
 		    "were used up (not counting waits for a processor), with "
 		    "%lu stops", (long long)span_ms, stops);
@@ -43,17 +43,17 @@ blame_gone(struct play *p, const char *how)
 
 /* A call of ptrace() failed: only the dead cannot be reached. */
 static bool
-lost(struct play *p, pid_t pid)
+lost(struct trial *p, pid_t pid)
 {
 	const char *how = strerror(errno);
 
-	play_kill(pid);
+	trial_kill(pid);
 	blame_gone(p, how);
 	return false;
 }
 
 bool
-steer_spot(struct play *p, pid_t pid, struct spot *at)
+tracee_spot(struct trial *p, pid_t pid, struct spot *at)
 {
 	struct user_regs_struct regs;
 
@@ -64,7 +64,7 @@ steer_spot(struct play *p, pid_t pid, struct spot *at)
 }
 
 bool
-steer_resume(struct play *p, pid_t pid, enum __ptrace_request how)
+tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how)
 {
 	long sig = 0;
 	int status;
@@ -72,7 +72,7 @@ steer_resume(struct play *p, pid_t pid, enum __ptrace_request how)
 	for (;;) {
 		if (ptrace(how, pid, NULL, sig) != 0)
 			return lost(p, pid);
-		status = play_waitpid(pid);
+		status = trial_waitpid(pid);
 		if (!WIFSTOPPED(status))
 			break;
 		stops++;
@@ -92,13 +92,13 @@ steer_resume(struct play *p, pid_t pid, enum __ptrace_request how)
 }
 
 bool
-steer_at_call(void)
+tracee_at_call(void)
 {
 	return at_call;
 }
 
 bool
-steer_break(pid_t pid, uint64_t a, uint64_t b)
+tracee_break(pid_t pid, uint64_t a, uint64_t b)
 {
 	unsigned long dr7 = (a != 0 ? 1u : 0) | (b != 0 ? 4u : 0);
 
@@ -111,8 +111,8 @@ steer_break(pid_t pid, uint64_t a, uint64_t b)
 }
 
 bool
-steer_step(struct play *p, pid_t pid, struct spot *at)
+tracee_step(struct trial *p, pid_t pid, struct spot *at)
 {
-	return steer_resume(p, pid, PTRACE_SINGLESTEP) &&
-	    steer_spot(p, pid, at);
+	return tracee_resume(p, pid, PTRACE_SINGLESTEP) &&
+	    tracee_spot(p, pid, at);
 }

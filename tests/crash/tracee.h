@@ -15,34 +15,34 @@ struct spot {
 };
 
 /*
- * From now on for a while, or until play_watch(0): if it does not come to an
+ * From now on for a while, or until trial_watch(0): if it does not come to an
  * end it is killed, and blamed for that.  What other processes take of the
- * processors does not count (play_watch_used()).
+ * processors does not count (trial_watch_used()).
  */
-void steer_watch(pid_t pid);
+void tracee_watch(pid_t pid);
 
 /* How long that is; 0: as usual. */
-void steer_span(int64_t ms);
+void tracee_span(int64_t ms);
 
 /* Where it is.  False, with blame, when it is gone: it may be killed at any
  * time, also between its last stop and the look. */
-bool steer_spot(struct play *p, pid_t pid, struct spot *at);
+bool tracee_spot(struct trial *p, pid_t pid, struct spot *at);
 
 /*
  * Resume, and wait for the next trap; other signals are passed on.  False when
  * the process has ended.
  */
-bool steer_resume(struct play *p, pid_t pid, enum __ptrace_request how);
+bool tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how);
 
 /* Was that trap the entry to a system call, or the way out?  (With
  * PTRACE_SYSCALL.) */
-bool steer_at_call(void);
+bool tracee_at_call(void);
 
 /* One instruction. */
-bool steer_step(struct play *p, pid_t pid, struct spot *at);
+bool tracee_step(struct trial *p, pid_t pid, struct spot *at);
 
 /* Two execution breakpoints, each of length 1; 0 in rip: none.  False where
  * there are no debug registers. */
-bool steer_break(pid_t pid, uint64_t a, uint64_t b);
+bool tracee_break(pid_t pid, uint64_t a, uint64_t b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plays: see trial.h. */
+/* Trials: see trial.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static char floors[2]
 static pid_t director;
 
 /*
- * What may still be used up: play_watch_used().  `on` is off before the alarm
+ * What may still be used up: trial_watch_used().  `on` is off before the alarm
  * is: one that comes just then kills nobody, and does not set itself again.
  */
 static struct {
@@ -41,7 +41,7 @@ static struct {
 } watched;
 
 int64_t
-play_now_ns(void)
+trial_now_ns(void)
 {
 	struct timespec ts;
 
@@ -80,21 +80,21 @@ stretch_begin(void)
 {
 	struct stretch s = { .delayed_ns = delayed_ns(MY_SCHEDSTAT) };
 
-	s.began_ns = play_now_ns();
+	s.began_ns = trial_now_ns();
 	return s;
 }
 
 int64_t
 stretch_ms(struct stretch s)
 {
-	int64_t now = play_now_ns();
+	int64_t now = trial_now_ns();
 
 	return (now - s.began_ns - (delayed_ns(MY_SCHEDSTAT) - s.delayed_ns)) /
 	    NS_A_MS;
 }
 
 void
-play_nap_us(int64_t us)
+trial_nap_us(int64_t us)
 {
 	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
 
@@ -117,11 +117,11 @@ flag_get(struct flag *f)
 bool
 flag_wait(struct flag *f, uint32_t at_least, int64_t ms)
 {
-	int64_t end = play_now_ns() + ms * NS_A_MS;
+	int64_t end = trial_now_ns() + ms * NS_A_MS;
 
 	for (;;) {
 		uint32_t v = atomic_load(&f->v);
-		int64_t left = end - play_now_ns();
+		int64_t left = end - trial_now_ns();
 		struct timespec ts;
 
 		if (v >= at_least)
@@ -152,7 +152,7 @@ wipe(int at, const char *name, int depth)
 }
 
 void
-play_remove_object(void)
+trial_remove_object(void)
 {
 	unlink(object);
 	unlink(floors[0]);
@@ -161,7 +161,7 @@ play_remove_object(void)
 }
 
 const char *
-play_object(const struct play *p)
+trial_object(const struct trial *p)
 {
 	unsigned uid = (unsigned)geteuid();
 
@@ -178,9 +178,9 @@ play_object(const struct play *p)
 }
 
 const char *
-play_fence(const struct play *p)
+trial_fence(const struct trial *p)
 {
-	(void)play_object(p);
+	(void)trial_object(p);
 	return fence;
 }
 
@@ -217,7 +217,7 @@ on_alarm(int sig)
 	if (!watched.on)
 		return;
 	if (watched.schedstat[0] != '\0')
-		left = watched.end_ns - play_now_ns() + delayed_both_ns() -
+		left = watched.end_ns - trial_now_ns() + delayed_both_ns() -
 		    watched.delayed_ns;
 	if (left >= NS_A_MS) {
 		set_alarm(left);
@@ -233,7 +233,7 @@ on_end(int sig)
 {
 	if (getpid() == director) {
 		kill_company();
-		play_remove_object();
+		trial_remove_object();
 	}
 	signal(sig, SIG_DFL);
 	raise(sig);
@@ -244,18 +244,18 @@ at_end(void)
 {
 	if (getpid() == director) {
 		kill_company();
-		play_remove_object();
+		trial_remove_object();
 	}
 }
 
-struct play *
-play_make(void)
+struct trial *
+trial_make(void)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGSEGV,
 	    SIGABRT };
 	void *volatile first;
-	struct play *p;
+	struct trial *p;
 
 	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -266,7 +266,7 @@ play_make(void)
 	free(first);
 	director = getpid();
 	snprintf(p->table, sizeof(p->table), "step-%d", (int)director);
-	(void)play_object(p);
+	(void)trial_object(p);
 	sigaction(SIGALRM, &sa, NULL);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		signal(ends[i], on_end);
@@ -275,7 +275,7 @@ play_make(void)
 }
 
 void
-play_clear(struct play *p)
+trial_clear(struct trial *p)
 {
 	char table[sizeof(p->table)];
 	bool full = p->full;
@@ -287,14 +287,14 @@ play_clear(struct play *p)
 }
 
 static void
-vblame(struct play *p, const char *fmt, va_list ap)
+vblame(struct trial *p, const char *fmt, va_list ap)
 {
 	if (atomic_exchange(&p->blamed, 1) == 0)
 		vsnprintf(p->finding, sizeof(p->finding), fmt, ap);
 }
 
 void
-blame(struct play *p, const char *fmt, ...)
+blame(struct trial *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -304,7 +304,7 @@ blame(struct play *p, const char *fmt, ...)
 }
 
 void
-blame_block(struct play *p, const char *fmt, ...)
+blame_block(struct trial *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -315,7 +315,7 @@ blame_block(struct play *p, const char *fmt, ...)
 }
 
 void
-play_saw_token(struct play *p, uint64_t token)
+trial_saw_token(struct trial *p, uint64_t token)
 {
 	uint64_t max = atomic_load(&p->max_token);
 
@@ -338,13 +338,13 @@ company_swap(pid_t from, pid_t to)
 }
 
 void
-play_gone(pid_t pid)
+trial_gone(pid_t pid)
 {
 	company_swap(pid, 0);
 }
 
 pid_t
-play_fork(struct play *p, void (*fn)(struct play *p, void *arg), void *arg)
+trial_fork(struct trial *p, void (*fn)(struct trial *p, void *arg), void *arg)
 {
 	pid_t pid = fork();
 
@@ -362,7 +362,7 @@ play_fork(struct play *p, void (*fn)(struct play *p, void *arg), void *arg)
 }
 
 int
-play_waitpid(pid_t pid)
+trial_waitpid(pid_t pid)
 {
 	int status = 0;
 
@@ -371,51 +371,51 @@ play_waitpid(pid_t pid)
 			return 0;
 	}
 	if (!WIFSTOPPED(status))
-		play_gone(pid);
+		trial_gone(pid);
 	return status;
 }
 
 int
-play_reap(pid_t pid)
+trial_reap(pid_t pid)
 {
 	int status;
 
 	do {
-		status = play_waitpid(pid);
+		status = trial_waitpid(pid);
 	} while (WIFSTOPPED(status));
 	return status;
 }
 
 void
-play_await(struct play *p, pid_t pid, const char *who)
+trial_await(struct trial *p, pid_t pid, const char *who)
 {
-	int status = play_reap(pid);
+	int status = trial_reap(pid);
 
-	if (status != 0 && !play_overdue())
+	if (status != 0 && !trial_overdue())
 		blame(p, "the %s died: %s %d", who, WIFSIGNALED(status) ?
 		    "signal" : "exit", WIFSIGNALED(status) ?
 		    WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 void
-play_kill(pid_t pid)
+trial_kill(pid_t pid)
 {
 	kill(pid, SIGKILL);
-	(void)play_reap(pid);
+	(void)trial_reap(pid);
 }
 
 void
-play_sweep(struct play *p)
+trial_sweep(struct trial *p)
 {
 	kill_company();
 	for (int i = 0; i < COMPANY; i++)
 		if (company[i] > 0)
-			(void)play_reap(company[i]);
-	play_remove_object();
+			(void)trial_reap(company[i]);
+	trial_remove_object();
 }
 
 bool
-play_watch(int64_t ms)
+trial_watch(int64_t ms)
 {
 	bool was;
 
@@ -432,26 +432,26 @@ play_watch(int64_t ms)
 }
 
 void
-play_watch_used(int64_t ms, pid_t pid)
+trial_watch_used(int64_t ms, pid_t pid)
 {
-	(void)play_watch(0);
+	(void)trial_watch(0);
 	overdue = 0;
 	snprintf(watched.schedstat, sizeof(watched.schedstat),
 	    "/proc/%d/schedstat", (int)pid);
-	watched.end_ns = play_now_ns() + ms * NS_A_MS;
+	watched.end_ns = trial_now_ns() + ms * NS_A_MS;
 	watched.delayed_ns = delayed_both_ns();
 	watched.on = 1;
 	set_alarm(ms * NS_A_MS);
 }
 
 bool
-play_overdue(void)
+trial_overdue(void)
 {
 	return overdue;
 }
 
 bool
-play_asleep(pid_t pid)
+trial_asleep(pid_t pid)
 {
 	char path[64], text[256], *end;
 	ssize_t n;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A play: the processes around one kill or one stop, and what they tell each
+ * A trial: the processes around one kill or one stop, and what they tell each
  * other.
  *
- * For every point that is tried a fresh table is made, the cast (processes that
- * hold, wait, or have died) takes its places, and the subject is run to the
- * point.  All of them are forked from the one process that directs, and share
- * one anonymous mapping, struct play.  It is zeroed before each performance.
+ * For every point that is tried a fresh table is made, the participants
+ * (processes that hold, wait, or have died) take their places, and the subject
+ * is run to the point.  All of them are forked from the one process that
+ * directs, and share one anonymous mapping, struct trial.  It is zeroed before
+ * each performance.
  *
  *	director	forks, traces, kills; never attaches to a table itself,
  *			so that what it forks has attached to nothing either
- *	parts		the cast; each walks through PART_... and obeys orders
+ *	parts		the participants; each walks through PART_... and obeys
+ *			orders
  *	subject		prepares, then does the one operation under the stepper
  *	checker		after a kill: looks whether everything is in order
  *	server		beside a stop: sees what a stopped subject delays
@@ -20,9 +22,9 @@
  * something wrong first, the finding (blame()).
  *
  * No process survives the director (PDEATHSIG, PTRACE_O_EXITKILL), and none can
- * hang it: between play_watch(ms) and play_watch(0) an alarm kills the whole
+ * hang it: between trial_watch(ms) and trial_watch(0) an alarm kills the whole
  * company when the time is up, and that is a finding too.  Where much is done
- * step by step, what counts is the time that is used (play_watch_used()).
+ * step by step, what counts is the time that is used (trial_watch_used()).
  */
 #ifndef CRASH_TRIAL_H
 #define CRASH_TRIAL_H
@@ -33,7 +35,7 @@
 #include <sys/types.h>
 #include <leasehold.h>
 
-#define PLAY_PARTS	6
+#define TRIAL_PARTS	6
 #define NS_A_MS		INT64_C(1000000)
 
 /* Keys.  KEY is the one that the scenario is about. */
@@ -63,19 +65,19 @@ struct part {
 	int64_t since_ns;	/* when it was granted */
 };
 
-enum play_mode { MODE_KILL, MODE_STOP, MODE_DOUBLE };
+enum trial_mode { MODE_KILL, MODE_STOP, MODE_DOUBLE };
 
-struct play {
+struct trial {
 	const struct scenario *sc;
-	enum play_mode mode;
+	enum trial_mode mode;
 	bool slow;		/* single-stepped: spans must be long */
-	bool full;		/* no shortcuts; play_clear() leaves it */
+	bool full;		/* no shortcuts; trial_clear() leaves it */
 	char table[64];		/* likewise */
 	struct lh_open_opts opts;
 	int64_t ttl_ms;		/* of the subject's leases */
 	int64_t wait_ms;	/* how long a wait that is to fail may last */
 
-	struct part part[PLAY_PARTS];
+	struct part part[TRIAL_PARTS];
 	int n_parts;
 	struct flag cue;	/* the subject lets a part come in */
 	struct flag begun;	/* the operation begins now */
@@ -101,71 +103,71 @@ struct play {
 	    __attribute__((aligned(64)));
 };
 
-/* The one play there is; made by the director at its start. */
-struct play *play_make(void);
+/* The one trial there is; made by the director at its start. */
+struct trial *trial_make(void);
 
 /* Forget the last performance: everything zero but what is said above. */
-void play_clear(struct play *p);
+void trial_clear(struct trial *p);
 
 /* Say what is wrong.  The first to speak is heard. */
-void blame(struct play *p, const char *fmt, ...)
+void blame(struct trial *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same when what is wrong is that somebody was kept waiting. */
-void blame_block(struct play *p, const char *fmt, ...)
+void blame_block(struct trial *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* A token of KEY that was granted: nobody may see a smaller one later. */
-void play_saw_token(struct play *p, uint64_t token);
+void trial_saw_token(struct trial *p, uint64_t token);
 
 /* A child that runs fn and exits; registered with the watch. */
-pid_t play_fork(struct play *p, void (*fn)(struct play *p, void *arg),
+pid_t trial_fork(struct trial *p, void (*fn)(struct trial *p, void *arg),
     void *arg);
 
 /* Wait for a child's next event; a wait status. */
-int play_waitpid(pid_t pid);
+int trial_waitpid(pid_t pid);
 
 /* SIGKILL and reap. */
-void play_kill(pid_t pid);
+void trial_kill(pid_t pid);
 
 /* Wait until it exits by itself; a wait status. */
-int play_reap(pid_t pid);
+int trial_reap(pid_t pid);
 
 /* The same for one who judges: who dies of it has found nothing in order. */
-void play_await(struct play *p, pid_t pid, const char *who);
+void trial_await(struct trial *p, pid_t pid, const char *who);
 
 /* Kill and reap everyone that is left, and remove the table's object. */
-void play_sweep(struct play *p);
+void trial_sweep(struct trial *p);
 
 /* Forget a child that was reaped elsewhere. */
-void play_gone(pid_t pid);
+void trial_gone(pid_t pid);
 
 /* Kill the company in ms; 0 calls that off.  True if it had come to that. */
-bool play_watch(int64_t ms);
+bool trial_watch(int64_t ms);
 
 /*
  * The same for when the director and pid work in turns: what either of them
  * waited for a processor does not count.  So others, who want it too, cannot
  * use up the time; who sleeps, or runs and does not come to an end, does.
  */
-void play_watch_used(int64_t ms, pid_t pid);
+void trial_watch_used(int64_t ms, pid_t pid);
 
 /* Has the company been killed since the watch was set? */
-bool play_overdue(void);
+bool trial_overdue(void);
 
 /* The path of the table's object. */
-const char *play_object(const struct play *p);
+const char *trial_object(const struct trial *p);
 
 /* Where its fence directory is, if it has one. */
-const char *play_fence(const struct play *p);
+const char *trial_fence(const struct trial *p);
 
 /* Unlink it, and what a removed one leaves beside it; and the fence directory
  * with all that is in it. */
-void play_remove_object(void);
+void trial_remove_object(void);
 
 /* Is the main thread of that process asleep in the kernel? */
-bool play_asleep(pid_t pid);
+bool trial_asleep(pid_t pid);
 
-int64_t play_now_ns(void);
+int64_t trial_now_ns(void);
 
 /*
  * A stretch of time, as those of others are to be judged by: what this thread
@@ -178,6 +180,6 @@ struct stretch {
 
 struct stretch stretch_begin(void);
 int64_t stretch_ms(struct stretch s);
-void play_nap_us(int64_t us);
+void trial_nap_us(int64_t us);
 
 #endif
