@@ -16,8 +16,11 @@ struct lhi_procstat {
 	uint64_t start_ticks;	/* since boot; with the pid, who it is */
 };
 
-/* Of that process, or of its thread tid, unless 0.  False: it cannot be seen.
- * errno is left alone. */
+/*
+ * Reads that of a process, or of its thread tid, unless 0.  A process's state
+ * is that of all its threads: 'Z' only when none is left, 'T' only when none
+ * runs. False: it cannot be seen.  errno is left alone.
+ */
 bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
 
 /* When this process began, or 0 if it cannot be seen.  Looked up once. */

@@ -28,7 +28,9 @@
  * "Runs" is: its session is alive, by the kernel's word; its process is one
  * that we can see (the same pid namespace), the very one that made the session
  * (its start time), and neither stopped, nor traced to a stop, nor a zombie.
- * Anything else proves nothing, and the deadline stays where it is.
+ * A process is stopped, or a zombie, when all its threads are
+ * (base/procstat.h). Anything else proves nothing, and the deadline stays where
+ * it is.
  *
  * Invariants.
  *  I1	ticket is the ttl of use seq from before HELD_LIVE(seq) until another
