@@ -64,7 +64,7 @@ set_lh(struct lhi_claim_cache *m, struct lh *lh)
 
 /* Behind the parked ones. */
 static void
-park(struct lhi_claim_cache *m, struct lhi_group *g)
+park_group(struct lhi_claim_cache *m, struct lhi_group *g)
 {
 	g->next = NULL;
 	if (m->parked == NULL)
@@ -75,7 +75,7 @@ park(struct lhi_claim_cache *m, struct lhi_group *g)
 }
 
 static void
-tell(shm_u64 *stat, uint64_t *n)
+add_count(shm_u64 *stat, uint64_t *n)
 {
 	if (*n != 0)
 		(void)sh64_fetch_add(stat, *n);
@@ -87,8 +87,8 @@ lhi_claim_cache_tell(struct lhi_claim_cache *m)
 {
 	shm_u64 *stat = m->lh->v.me->stat;
 
-	tell(&stat[STAT_SHARED], &m->shared);
-	tell(&stat[STAT_EXTENDS], &m->extended);
+	add_count(&stat[STAT_SHARED], &m->shared);
+	add_count(&stat[STAT_EXTENDS], &m->extended);
 }
 
 /* Groups of m go to its attachment's pool. */
@@ -98,7 +98,7 @@ give_up_groups(struct lhi_claim_cache *m, struct lh *lh)
 	struct lhi_group *g;
 
 	if (m->group != NULL) {
-		park(m, m->group);
+		park_group(m, m->group);
 		m->group = NULL;
 	}
 	m->parked_last = NULL;
@@ -178,7 +178,7 @@ head_of_lease(uint64_t sid)
 
 /* A new claim cache of the attachment.  Under lhi_proc_lock(). */
 static void
-set_up(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
+set_up_cache(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
 {
 	for (int b = 0; b < (int)SHM_GROUP; b++)
 		m->rec[b] = (struct lhi_cached_claim){ .use = CACHED_OUT };
@@ -202,7 +202,7 @@ lhi_claim_cache_of_no_thread(struct lh *lh)
 	if (lh->no_threads == NULL) {
 		lh->no_threads = lhi_claim_cache_cell();
 		if (lh->no_threads != NULL)
-			set_up(lh->no_threads, lh, 0);
+			set_up_cache(lh->no_threads, lh, 0);
 	}
 	lhi_proc_unlock();
 	return lh->no_threads;
@@ -228,7 +228,7 @@ lhi_claim_cache_get(struct lh *lh)
 			mine = m;
 			(void)pthread_setspecific(exit_key, m);
 		}
-		set_up(m, lh, (uint32_t)syscall(SYS_gettid));
+		set_up_cache(m, lh, (uint32_t)syscall(SYS_gettid));
 		lhi_claim_cache_current = m;
 	}
 	lhi_proc_unlock();
@@ -256,7 +256,7 @@ remember_idle(struct lhi_claim_cache *m, uint32_t b)
 
 /* Which claims of the group in use have come back? */
 static void
-look_through(struct lhi_claim_cache *m)
+look_through_group(struct lhi_claim_cache *m)
 {
 	struct lhi_view *v = &m->lh->v;
 
@@ -290,7 +290,7 @@ recall_idle(struct lhi_claim_cache *m)
 
 /* What this thread grants fast from the group in use ends after its ttl. */
 static void
-tell_reaper(struct lhi_claim_cache *m)
+hint_reaper(struct lhi_claim_cache *m)
 {
 	if (m->group != NULL && m->ttl_ms > 0)
 		lhi_claim_ends_within(&m->lh->v, m->base,
@@ -308,7 +308,7 @@ use_group(struct lhi_claim_cache *m, struct lhi_group *g)
 	m->base = g->base;
 	m->claims = &v->claims[g->base];
 	m->idle = 0;
-	tell_reaper(m);
+	hint_reaper(m);
 	for (uint32_t b = 0; b < SHM_GROUP; b++) {
 		m->rec[b] = (struct lhi_cached_claim){
 			.use = CACHED_OUT, /* leases from before: slowly */
@@ -320,12 +320,12 @@ use_group(struct lhi_claim_cache *m, struct lhi_group *g)
 			sh64_store_rlx(&m->claims[b].since, (sh64_load_rlx(
 			    &m->claims[b].since) & ~MASK(TID_BITS)) | m->tid);
 	}
-	look_through(m);
+	look_through_group(m);
 }
 
 /* Under lhi_proc_lock(): a group that no thread has. */
 static int
-new_group(struct lh *lh, struct lhi_group **out)
+get_group(struct lh *lh, struct lhi_group **out)
 {
 	struct lhi_group *g = lh->pool;
 	int ch;
@@ -356,18 +356,18 @@ new_group(struct lh *lh, struct lhi_group **out)
 
 /* Put the group in use behind the parked ones and use the first of those. */
 static void
-rotate(struct lhi_claim_cache *m)
+rotate_groups(struct lhi_claim_cache *m)
 {
 	struct lhi_group *g = m->parked;
 
 	m->parked = g->next;
-	park(m, m->group);
+	park_group(m, m->group);
 	use_group(m, g);
 }
 
 /* A free claim of the group in use, or -1. */
 static int
-find_free(const struct lhi_claim_cache *m)
+find_free_claim(const struct lhi_claim_cache *m)
 {
 	for (int b = 0; m->group != NULL && b < (int)SHM_GROUP; b++) {
 		if (m->rec[b].use == CACHED_FREE)
@@ -378,36 +378,36 @@ find_free(const struct lhi_claim_cache *m)
 
 /* Is there a free claim in the group in use, if need be an idle reader's? */
 static bool
-has_free(struct lhi_claim_cache *m)
+has_free_claim(struct lhi_claim_cache *m)
 {
-	return find_free(m) >= 0 || recall_idle(m);
+	return find_free_claim(m) >= 0 || recall_idle(m);
 }
 
 static int
-refill(struct lhi_claim_cache *m)
+refill_cache(struct lhi_claim_cache *m)
 {
 	struct lhi_group *g = NULL, *first;
 	int error, looks;
 
 	if (m->group != NULL) {
-		look_through(m);
-		for (looks = 0; !has_free(m) && m->parked != NULL &&
+		look_through_group(m);
+		for (looks = 0; !has_free_claim(m) && m->parked != NULL &&
 		    looks < PARKED_LOOKS; looks++)
-			rotate(m);
-		if (has_free(m))
+			rotate_groups(m);
+		if (has_free_claim(m))
 			return 0;
 	}
 	/* a pooled group may have all its leases out: keep it, take the next */
 	do {
 		lhi_proc_lock();
-		error = new_group(m->lh, &g);
+		error = get_group(m->lh, &g);
 		lhi_proc_unlock();
 		if (error != 0)
 			break;
 		if (m->group != NULL)
-			park(m, m->group);
+			park_group(m, m->group);
 		use_group(m, g);
-	} while (!has_free(m));
+	} while (!has_free_claim(m));
 	if (error == 0 || m->group == NULL)
 		return error;
 	/* nothing new to be had: look through everything we have */
@@ -415,9 +415,9 @@ refill(struct lhi_claim_cache *m)
 	do {
 		if (m->parked == NULL)
 			break;
-		rotate(m);
-	} while (!has_free(m) && m->group != first);
-	return has_free(m) ? 0 : error;
+		rotate_groups(m);
+	} while (!has_free_claim(m) && m->group != first);
+	return has_free_claim(m) ? 0 : error;
 }
 
 /*
@@ -425,7 +425,7 @@ refill(struct lhi_claim_cache *m)
  * fits, and no lease is remembered.
  */
 static void
-watch(struct lhi_claim_cache *m)
+follow_watch(struct lhi_claim_cache *m)
 {
 	m->watched = lhi_view_watched(&m->lh->v);
 	if (!m->watched)
@@ -441,14 +441,14 @@ watch(struct lhi_claim_cache *m)
 int
 lhi_claim_cache_take(struct lhi_claim_cache *m)
 {
-	int bit = find_free(m), error;
+	int bit = find_free_claim(m), error;
 
 	lhi_claim_cache_tell(m);
-	watch(m);
+	follow_watch(m);
 	if (bit < 0) {
-		if ((error = refill(m)) != 0)
+		if ((error = refill_cache(m)) != 0)
 			return error;
-		bit = find_free(m);
+		bit = find_free_claim(m);
 	}
 	m->rec[bit].use = CACHED_OUT;
 	m->lent.slot_ref *= lhi_mutant_on(lent_stays); /* it is lent anew */
@@ -476,7 +476,7 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 	m->tick_sec = ts->tv_sec;
 	m->tick_nsec = ts->tv_nsec;
 	m->ttl_ms = ttl_ms;
-	tell_reaper(m);
+	hint_reaper(m);
 	m->usual = ttl_ms == DEFAULT_TTL_MS ? m->lh : NO_TABLE;
 	/* the other clock has no coarse reading; this one came after ts, and
 	 * before whatever is granted while that stands */
@@ -496,5 +496,5 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 		else if (r->use == CACHED_HELD)
 			r->slot_ref = 0;
 	}
-	watch(m);
+	follow_watch(m);
 }

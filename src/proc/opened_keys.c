@@ -15,7 +15,7 @@
 #define BUCKETS 1024
 
 static int
-is_name(struct cds_lfht_node *node, const void *name)
+has_name(struct cds_lfht_node *node, const void *name)
 {
 	const struct lh_key *k = caa_container_of(node, struct lh_key, node);
 	const struct lhi_key_name *n = name;
@@ -24,12 +24,12 @@ is_name(struct cds_lfht_node *node, const void *name)
 }
 
 static struct lh_key *
-look_up(struct lh *lh, const struct lhi_key_name *n)
+look_up_key(struct lh *lh, const struct lhi_key_name *n)
 {
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;
 
-	cds_lfht_lookup(lh->keys, (unsigned long)n->hash, is_name, n, &iter);
+	cds_lfht_lookup(lh->keys, (unsigned long)n->hash, has_name, n, &iter);
 	node = cds_lfht_iter_get_node(&iter);
 	return node == NULL ? NULL :
 	    caa_container_of(node, struct lh_key, node);
@@ -71,7 +71,7 @@ lhi_opened_keys_find(struct lh *lh, const struct lhi_key_name *n)
 	uint32_t refs = 0;
 
 	urcu_bp_read_lock();
-	k = look_up(lh, n);
+	k = look_up_key(lh, n);
 	if (k != NULL)
 		refs = __atomic_load_n(&k->refs, __ATOMIC_RELAXED);
 	/* a handle that has lost its last reference is not taken up again */

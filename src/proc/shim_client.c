@@ -61,7 +61,7 @@ check_peer(const struct lhi_view *v, int fd, const char *path)
 }
 
 static int
-nobody_there(const char *path, int error)
+report_unreachable(const char *path, int error)
 {
 	const char *why = error == ENOENT || error == ECONNREFUSED ?
 	    "nobody listens there" : error == EAGAIN ?
@@ -77,7 +77,7 @@ nobody_there(const char *path, int error)
 
 /* A socket to it. */
 static int
-reach(const struct lhi_view *v, int *out)
+connect_to_shim(const struct lhi_view *v, int *out)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	char path[SHM_SOCKET];
@@ -88,13 +88,13 @@ reach(const struct lhi_view *v, int *out)
 		    "yet, so cluster keys cannot be had: start leasehold-shimd "
 		    "for %s", v->path);
 	if (strnlen(path, sizeof(path)) >= sizeof(to.sun_path))
-		return nobody_there(path, ENAMETOOLONG);
+		return report_unreachable(path, ENAMETOOLONG);
 	memcpy(to.sun_path, path, strlen(path) + 1);
 	fd = lhi_fd_socket(SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
-		return nobody_there(path, errno);
+		return report_unreachable(path, errno);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
-		error = nobody_there(path, errno);
+		error = report_unreachable(path, errno);
 	else
 		error = check_peer(v, fd, path);
 	if (error != 0)
@@ -105,7 +105,7 @@ reach(const struct lhi_view *v, int *out)
 }
 
 static int
-begin(struct lh *lh, struct lhi_shim_client **out)
+begin_client(struct lh *lh, struct lhi_shim_client **out)
 {
 	struct lhi_frame hello = { .type = FRAME_HELLO };
 	struct lhi_shim_client *c = malloc(sizeof(*c));
@@ -115,7 +115,7 @@ begin(struct lh *lh, struct lhi_shim_client **out)
 		return lhi_fail(-ENOMEM, "out of memory");
 	*c = (struct lhi_shim_client){ .fd = -1 };
 	memcpy(hello.uuid, lh->v.uuid, sizeof(hello.uuid));
-	error = reach(&lh->v, &c->fd);
+	error = connect_to_shim(&lh->v, &c->fd);
 	if (error == 0 && lhi_shim_client_send(c, &hello) != 0)
 		error = lhi_fail(-EHOSTUNREACH, "the shim does not listen");
 	if (error != 0)
@@ -140,7 +140,7 @@ lhi_shim_client_take(struct lh *lh, struct lhi_shim_client **out, bool *made)
 	lhi_proc_unlock();
 	*made = c == NULL;
 	if (c == NULL)
-		error = begin(lh, &c);
+		error = begin_client(lh, &c);
 	if (error == 0)
 		*out = c;
 	errno = saved;
@@ -193,7 +193,7 @@ lhi_shim_client_send(struct lhi_shim_client *c, struct lhi_frame *f)
 
 /* The next frame, whatever it answers. */
 static int
-receive(struct lhi_shim_client *c, struct lhi_frame *f)
+receive_frame(struct lhi_shim_client *c, struct lhi_frame *f)
 {
 	int saved = errno, error;
 	ssize_t n;
@@ -219,7 +219,7 @@ lhi_shim_client_answer(struct lh *lh, struct lhi_shim_client *c, struct
 	int error;
 
 	do {
-		error = receive(c, f);
+		error = receive_frame(c, f);
 		if (error != 0)
 			return error;
 		if (c->known)

@@ -84,7 +84,7 @@ lhi_backing_backed(int fd, const struct shm_header *h,
 
 /* How many of the n items at `at` lie before the end of the data there. */
 static int
-seen(int fd, uint64_t at, uint64_t size, uint32_t n, uint32_t *count)
+count_backed(int fd, uint64_t at, uint64_t size, uint32_t n, uint32_t *count)
 {
 	uint64_t end = at + n * size;
 	off_t from = (off_t)at, to = (off_t)at;
@@ -112,21 +112,21 @@ lhi_backing_seen(int fd, const struct lhi_geometry *g, struct lhi_backing *e)
 	int error;
 
 	*e = lhi_backing_first(g);
-	error = seen(fd, g->slots_off, sizeof(struct shm_slot), g->n_slots,
-	    &e->slots);
+	error = count_backed(fd, g->slots_off, sizeof(struct shm_slot),
+	    g->n_slots, &e->slots);
 	if (error == 0)
-		error = seen(fd, g->buckets_off, sizeof(shm_u64),
+		error = count_backed(fd, g->buckets_off, sizeof(shm_u64),
 		    g->n_buckets, &buckets);
 	if (error == 0)
-		error = seen(fd, g->claims_off,
+		error = count_backed(fd, g->claims_off,
 		    SHM_CHUNK * sizeof(struct shm_claim), g->n_chunks,
 		    &e->chunks);
 	if (error == 0)
-		error = seen(fd, g->long_off, sizeof(struct shm_long),
+		error = count_backed(fd, g->long_off, sizeof(struct shm_long),
 		    g->n_long, &e->longs);
 	if (error == 0)
-		error = seen(fd, g->values_off, sizeof(struct shm_value),
-		    g->n_values, &e->values);
+		error = count_backed(fd, g->values_off,
+		    sizeof(struct shm_value), g->n_values, &e->values);
 	/* before there are more slots than buckets, those are doubled; and
 	 * used, also if there never were more slots */
 	while ((1u << e->level < e->slots || (1u << e->level < buckets &&

@@ -75,7 +75,7 @@ lhi_grow_back(int fd, char *base, uint64_t off, uint64_t len)
 
 /* Memory for an array at `at`, whose items are of `size`, from item `from`. */
 static int
-back(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
+back_array(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
     uint32_t from, uint32_t to)
 {
 	int saved = errno, fd = lhi_view_fd(v), error;
@@ -92,7 +92,7 @@ back(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
 }
 
 static void
-raise_to(shm_u32 *count, uint32_t to)
+raise_count(shm_u32 *count, uint32_t to)
 {
 	uint32_t now;
 
@@ -112,15 +112,15 @@ next_size(uint32_t n, uint32_t max)
 }
 
 static int
-grow(struct lhi_view *v, const char *what, shm_u32 *count, uint32_t from,
+grow_array(struct lhi_view *v, const char *what, shm_u32 *count, uint32_t from,
     uint32_t to, uint64_t at, uint64_t size)
 {
-	int error = back(v, what, at, size, from, to);
+	int error = back_array(v, what, at, size, from, to);
 
 	if (error != 0)
 		return error;
 	lhi_point("grow.ready");
-	raise_to(count, to);
+	raise_count(count, to);
 	return 1;
 }
 
@@ -132,10 +132,10 @@ grow_buckets(struct lhi_view *v, uint32_t slots)
 
 	while (error == 0 && (n = lhi_buckets_ready(v)) < slots &&
 	    n < v->geo.n_buckets) {
-		error = back(v, "buckets", v->geo.buckets_off,
+		error = back_array(v, "buckets", v->geo.buckets_off,
 		    sizeof(shm_u64), n, 2 * n);
 		if (error == 0)
-			raise_to(&v->hdr->bucket_level,
+			raise_count(&v->hdr->bucket_level,
 			    (uint32_t)__builtin_ctz(2 * n));
 	}
 	return error;
@@ -151,8 +151,9 @@ lhi_grow_slots(struct lhi_view *v)
 	if (from >= to)
 		return 0;
 	error = grow_buckets(v, to);
-	return error != 0 ? error : grow(v, "keys", &v->hdr->ready_slots, from,
-	    to, v->geo.slots_off, sizeof(struct shm_slot));
+	return error != 0 ? error : grow_array(v, "keys",
+	    &v->hdr->ready_slots, from, to, v->geo.slots_off,
+	    sizeof(struct shm_slot));
 }
 
 int
@@ -161,7 +162,7 @@ lhi_grow_longs(struct lhi_view *v)
 	uint32_t from = lhi_longs_ready(v);
 	uint32_t to = next_size(from, v->geo.n_long);
 
-	return from >= to ? 0 : grow(v, "long keys", &v->hdr->ready_longs,
+	return from >= to ? 0 : grow_array(v, "long keys", &v->hdr->ready_longs,
 	    from, to, v->geo.long_off, sizeof(struct shm_long));
 }
 
@@ -171,8 +172,8 @@ lhi_grow_values(struct lhi_view *v)
 	uint32_t from = lhi_ready(&v->hdr->ready_values, v->geo.n_values);
 	uint32_t to = next_size(from, v->geo.n_values);
 
-	return from >= to ? 0 : grow(v, "values", &v->hdr->ready_values, from,
-	    to, v->geo.values_off, sizeof(struct shm_value));
+	return from >= to ? 0 : grow_array(v, "values", &v->hdr->ready_values,
+	    from, to, v->geo.values_off, sizeof(struct shm_value));
 }
 
 int
@@ -183,7 +184,7 @@ lhi_grow_chunks(struct lhi_view *v)
 	uint32_t to = v->geo.n_chunks - from < by ? v->geo.n_chunks :
 	    from + by;
 
-	return from >= to ? 0 : grow(v, "times 64 leases",
+	return from >= to ? 0 : grow_array(v, "times 64 leases",
 	    &v->hdr->ready_chunks, from, to, v->geo.claims_off,
 	    SHM_CHUNK * sizeof(struct shm_claim));
 }

@@ -37,7 +37,7 @@
 
 /* Where it is, if it may be touched. */
 static struct shm_claim_note *
-aside_of(const struct lhi_view *v, uint32_t ci)
+note_of(const struct lhi_view *v, uint32_t ci)
 {
 	return lhi_claim(v, ci) != NULL &&
 	    sh64_load(&v->chunks[ci / SHM_CHUNK].aside) == 1 ?
@@ -46,7 +46,7 @@ aside_of(const struct lhi_view *v, uint32_t ci)
 
 /* Memory for a chunk's asides.  False: there is none to be had. */
 static bool
-back(struct lhi_view *v, uint32_t ch)
+back_notes(struct lhi_view *v, uint32_t ch)
 {
 	int saved = errno, fd, error;
 
@@ -67,7 +67,7 @@ back(struct lhi_view *v, uint32_t ch)
 }
 
 static void
-write_words(struct shm_claim_note *a, const struct lh_acquire_more *more)
+write_note(struct shm_claim_note *a, const struct lh_acquire_more *more)
 {
 	uint64_t words[WORDS] = { 0 };
 
@@ -91,9 +91,9 @@ lhi_claim_note_write(struct lhi_view *v, uint32_t ci, uint64_t seq,
 {
 	struct shm_claim_note *a = &v->asides[ci];
 
-	if (!back(v, ci / SHM_CHUNK))
+	if (!back_notes(v, ci / SHM_CHUNK))
 		return;
-	write_words(a, more);
+	write_note(a, more);
 	sh64_store(&a->use, lid_make(ci, lhi_claim_epoch(&v->claims[ci]),
 	    seq));
 }
@@ -102,7 +102,7 @@ void
 lhi_claim_note_follow(struct lhi_view *v, uint32_t ci, uint64_t from, uint64_t
     to)
 {
-	struct shm_claim_note *a = aside_of(v, ci);
+	struct shm_claim_note *a = note_of(v, ci);
 
 	if (a != NULL)
 		(void)sh64_cas(&a->use, from, to);
@@ -112,7 +112,7 @@ bool
 lhi_claim_note_read(const struct lhi_view *v, uint64_t id, struct lhi_claim_note
     *a)
 {
-	struct shm_claim_note *from = aside_of(v, lid_claim(id));
+	struct shm_claim_note *from = note_of(v, lid_claim(id));
 	uint64_t words[WORDS];
 
 	if (from == NULL || sh64_load(&from->use) != id)

@@ -66,7 +66,7 @@
 #include "shm/key_slot.h"
 
 static uint64_t
-freed(uint64_t st)
+state_freed(uint64_t st)
 {
 	return state_make(ST_FREE, state_seq(st), 0);
 }
@@ -84,7 +84,7 @@ leave_queue(struct lhi_view *v, uint32_t ci)
  * lhi_claim_give_up() went by.  (One that moves may be in no chain, whoever
  * reads the key: its lease was released, or it was not to be.) */
 static void
-delay_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
+delay_if_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	uint64_t st = sh64_load(&v->claims[ci].state);
 
@@ -97,7 +97,7 @@ delay_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
  * last announced.  It is terminal, or its session's, dead.
  */
 static int
-leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
+leave_key(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
 	uint64_t w;
@@ -111,7 +111,7 @@ leave(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 	do {
 		(void)lhi_lock_free_for(v, ci, cause);
 		if (cause == CAUSE_DIED)
-			delay_moved(v, s, ci);
+			delay_if_moved(v, s, ci);
 		error = lhi_readers_remove(v, s, ci);
 		if (error != 0)
 			return error;
@@ -133,7 +133,7 @@ lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
 }
 
 static enum lhi_cause
-cause_of(uint64_t st, enum lhi_cause held_cause)
+cause_of_state(uint64_t st, enum lhi_cause held_cause)
 {
 	switch (state_kind(st)) {
 	case ST_HELD:
@@ -150,7 +150,7 @@ cause_of(uint64_t st, enum lhi_cause held_cause)
 
 /* A live owner's reader is not marked while it is HELD or IDLE: end it first */
 static void
-revoke(struct shm_claim *c, uint64_t st)
+revoke_reader(struct shm_claim *c, uint64_t st)
 {
 	(void)sh64_cas(&c->state, st,
 	    state_make(ST_REVOKED, state_seq(st), 0));	/* 14, 15 */
@@ -168,11 +168,11 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 	    s == NULL || word_mode(sh64_load(&s->word)) != WORD_S)
 		return;
 	if (dead) {
-		delay_moved(v, s, ci);
+		delay_if_moved(v, s, ci);
 		if (lhi_readers_mark(c) && state_kind(st) == ST_READ)
 			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
 	} else {
-		revoke(c, st);
+		revoke_reader(c, st);
 		(void)lhi_readers_leave(v, s, ci, state_seq(st), false);
 	}
 }
@@ -180,7 +180,7 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 /* The dead session's claim was held to the end, in state st: did it hold its
  * key?  (was_freed: its burial has found it in the word.) */
 static bool
-held_key(const struct lhi_view *v, uint32_t ci, uint64_t st, bool was_freed)
+has_held_key(const struct lhi_view *v, uint32_t ci, uint64_t st, bool was_freed)
 {
 	return was_freed || !lhi_named_moving(v, ci, st) ||
 	    (state_kind(st) == ST_READ &&
@@ -224,20 +224,21 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 		case ST_READ:
 			out = lhi_lock_free_for(v, ci, held_cause);
 			if (!dead) {
-				revoke(c, st);
+				revoke_reader(c, st);
 				continue;
 			}
-			error = leave(v, ci, held_cause);
-			if (held_key(v, ci, st, out))
+			error = leave_key(v, ci, held_cause);
+			if (has_held_key(v, ci, st, out))
 				forget_key(v, ci);
 			break;
 		case ST_IDLE:
-			revoke(c, st);
+			revoke_reader(c, st);
 			continue;
 		case ST_EXPIRED:
 		case ST_BROKEN:
 		case ST_REVOKED:
-			error = leave(v, ci, cause_of(st, held_cause));
+			error =
+			    leave_key(v, ci, cause_of_state(st, held_cause));
 			break;
 		case ST_WAIT:
 			error = leave_queue(v, ci);
@@ -252,7 +253,7 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 		if (error != 0)
 			return error;
 		lhi_point("claim.buried");
-		(void)sh64_cas(&c->state, st, freed(st));
+		(void)sh64_cas(&c->state, st, state_freed(st));
 	}
 	return 0;
 }
@@ -276,7 +277,7 @@ lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 	uint64_t st = sh64_load(&c->state);
 
 	if (idle_too && state_st(st) == ST_IDLE) {
-		revoke(c, st);
+		revoke_reader(c, st);
 		st = sh64_load(&c->state);
 	}
 	/* what somebody was killed in the middle of handing over, or releasing,
@@ -292,10 +293,10 @@ lhi_claim_reclaim(struct lhi_view *v, uint32_t ci, bool idle_too)
 	case ST_EXPIRED:
 	case ST_BROKEN:
 	case ST_REVOKED:
-		if (leave(v, ci, cause_of(st, CAUSE_RELEASED)) != 0)
+		if (leave_key(v, ci, cause_of_state(st, CAUSE_RELEASED)) != 0)
 			return false;
 		lhi_point("claim.reclaimed");
-		return sh64_cas(&c->state, st, freed(st));
+		return sh64_cas(&c->state, st, state_freed(st));
 	default:
 		return false;
 	}

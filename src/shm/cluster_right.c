@@ -122,7 +122,7 @@ lhi_right_base(const struct lhi_view *v, const struct shm_slot *s)
 
 /* The shim, which holds that key, is about to write its right. */
 static int
-of_life(const struct lhi_view *v, const struct lhi_ref *ref,
+right_of_life(const struct lhi_view *v, const struct lhi_ref *ref,
     struct shm_right **r)
 {
 	*r = right_of(v, ref->slot);
@@ -134,7 +134,7 @@ int
 lhi_right_raise(struct lhi_view *v, const struct lhi_ref *ref, uint64_t base)
 {
 	struct shm_right *r;
-	int error = of_life(v, ref, &r);
+	int error = right_of_life(v, ref, &r);
 
 	if (error == 0 && (base < CLUSTER_FIRST ||
 	    base > cluster_base(CLUSTER_REVISION_MAX)))
@@ -153,7 +153,7 @@ lhi_right_set(struct lhi_view *v, const struct lhi_ref *ref, unsigned mode,
     uint64_t epoch)
 {
 	struct shm_right *r;
-	int error = of_life(v, ref, &r);
+	int error = right_of_life(v, ref, &r);
 
 	if (error != 0 || mode > RIGHT_EXCLUSIVE)
 		return error != 0 ? error : -EINVAL;

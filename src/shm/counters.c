@@ -58,7 +58,7 @@ chunk_uses(const struct lhi_view *v, uint32_t ch)
 
 /* The first class whose bound, which doubles each time, is above us. */
 static unsigned
-class_of(uint64_t us, uint64_t first)
+histogram_class(uint64_t us, uint64_t first)
 {
 	unsigned i = 0;
 
@@ -68,7 +68,7 @@ class_of(uint64_t us, uint64_t first)
 }
 
 static uint64_t
-micro(int64_t ns)
+microseconds(int64_t ns)
 {
 	return ns > 0 ? (uint64_t)ns / 1000 : 0;
 }
@@ -76,18 +76,18 @@ micro(int64_t ns)
 void
 lhi_counters_waited(struct lhi_view *v, int64_t ns)
 {
-	lhi_counters_add(v, STAT_WAIT + class_of(micro(ns),
+	lhi_counters_add(v, STAT_WAIT + histogram_class(microseconds(ns),
 	    LH_WAIT_BOUND_US(0)), 1);
-	lhi_counters_add(v, STAT_WAIT_US, micro(ns));
+	lhi_counters_add(v, STAT_WAIT_US, microseconds(ns));
 }
 
 void
 lhi_counters_held(struct lhi_view *v, int64_t ns)
 {
-	unsigned i = class_of(micro(ns), LH_HOLD_BOUND_US(0));
+	unsigned i = histogram_class(microseconds(ns), LH_HOLD_BOUND_US(0));
 
 	(void)sh64_fetch_add(&v->hdr->hold[i], 1);
-	(void)sh64_fetch_add(&v->hdr->hold_us, micro(ns));
+	(void)sh64_fetch_add(&v->hdr->hold_us, microseconds(ns));
 }
 
 void
@@ -145,7 +145,7 @@ lhi_counters_begin(struct lhi_view *v, uint32_t idx)
 
 /* From the words of the table's layout to those of the interface. */
 static void
-tell(const uint64_t n[SHM_STATS], struct lh_counters *c)
+fill_counters(const uint64_t n[SHM_STATS], struct lh_counters *c)
 {
 	*c = (struct lh_counters){
 		.shared = n[STAT_SHARED], .waits = n[STAT_WAITS],
@@ -170,7 +170,7 @@ tell(const uint64_t n[SHM_STATS], struct lh_counters *c)
 }
 
 static void
-add_up(uint64_t n[SHM_STATS], const shm_u64 from[SHM_STATS])
+add_stats(uint64_t n[SHM_STATS], const shm_u64 from[SHM_STATS])
 {
 	for (unsigned i = 0; i < SHM_STATS; i++)
 		n[i] += sh64_load_rlx(&from[i]);
@@ -185,10 +185,10 @@ lhi_counters_table(struct lhi_view *v, struct lh_counters *c)
 		uses += chunk_uses(v, ch);
 	/* after the uses: what is spent meanwhile makes the sum too small, and
 	 * the next time it is right */
-	add_up(n, v->hdr->gone);
+	add_stats(n, v->hdr->gone);
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
-		add_up(n, v->sessions[i].stat);
-	tell(n, c);
+		add_stats(n, v->sessions[i].stat);
+	fill_counters(n, c);
 	uses -= n[STAT_SPENT];
 	if ((int64_t)uses > 0)
 		sh64_max(&v->hdr->acquired, uses);
@@ -212,8 +212,8 @@ lhi_counters_session(struct lhi_view *v, uint32_t idx, uint64_t sid,
 		uses += chunk_uses(v, ch);
 		chunks++;
 	}
-	add_up(n, v->sessions[idx].stat);
-	tell(n, c);
+	add_stats(n, v->sessions[idx].stat);
+	fill_counters(n, c);
 	uses -= n[STAT_BASE] + n[STAT_SPENT];
 	if (chunks != n[STAT_CHUNKS])
 		return false;

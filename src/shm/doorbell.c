@@ -29,7 +29,7 @@
 #include "shm/doorbell.h"
 
 static void
-ring(struct shm_session *se, uint32_t what)
+ring_session(struct shm_session *se, uint32_t what)
 {
 	/* pairs with: lhi_doorbell_listen(), then the comparison (I1) */
 	uint32_t old = sh32_fetch_add(&se->doorbell, what);
@@ -43,7 +43,7 @@ void
 lhi_doorbell_ring(struct lhi_view *v, uint64_t sid, uint32_t what)
 {
 	if (sid != 0 && sid_idx(sid) < v->geo.max_sessions)
-		ring(&v->sessions[sid_idx(sid)], what);
+		ring_session(&v->sessions[sid_idx(sid)], what);
 }
 
 void
@@ -63,7 +63,7 @@ lhi_doorbell_ring_all(struct lhi_view *v, uint32_t what)
 {
 	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
 		if (sh32_load(&v->sessions[i].doorbell) & BELL_LISTENS)
-			ring(&v->sessions[i], what);
+			ring_session(&v->sessions[i], what);
 	}
 }
 

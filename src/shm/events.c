@@ -49,7 +49,7 @@
 #define OTHER_MASK 0xfffu	/* records there can be, less 1 */
 
 static uint64_t
-checked(uint64_t time, uint64_t hash, uint64_t token, uint64_t what,
+what_with_check(uint64_t time, uint64_t hash, uint64_t token, uint64_t what,
     uint64_t number)
 {
 	const uint64_t said = what & MASK(EVENT_CHECK_SHIFT);
@@ -74,7 +74,7 @@ lhi_event_open(struct lhi_view *v, int fd)
 /* Where to write to.  A visitor, who has no session, writes to the ring of the
  * session that it is about.  NULL: nowhere. */
 static struct shm_ring *
-ring_for(struct lhi_view *v, const struct lhi_event *e)
+ring_of_event(struct lhi_view *v, const struct lhi_event *e)
 {
 	if (v->ring != NULL || v->me != NULL)
 		return v->ring;
@@ -85,10 +85,10 @@ ring_for(struct lhi_view *v, const struct lhi_event *e)
 
 /* Write an event, now. */
 static void
-add(struct lhi_view *v, const struct lhi_event *e)
+add_event(struct lhi_view *v, const struct lhi_event *e)
 {
 	uint64_t time = (uint64_t)lhi_now_ns(v), n;
-	struct shm_ring *ring = ring_for(v, e);
+	struct shm_ring *ring = ring_of_event(v, e);
 	struct shm_event *to;
 
 	if (ring == NULL)
@@ -102,7 +102,7 @@ add(struct lhi_view *v, const struct lhi_event *e)
 	sh64_store(&to->hash, e->hash);
 	sh64_store(&to->token, e->token);
 	lhi_point("event.filled");
-	sh64_store(&to->what, checked(time, e->hash, e->token, e->kind |
+	sh64_store(&to->what, what_with_check(time, e->hash, e->token, e->kind |
 	    e->mode << EVENT_MODE_SHIFT |
 	    (v->me == NULL) << EVENT_VISITOR_SHIFT |
 	    e->cause << EVENT_CAUSE_SHIFT |
@@ -117,7 +117,7 @@ lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
 	const struct lhi_event e = { .kind = kind,
 	    .hash = sh64_load(&s->hash), .token = token };
 
-	add(v, &e);
+	add_event(v, &e);
 }
 
 void
@@ -128,7 +128,7 @@ lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
 	    .cause = cause, .claim = ci, .hash = sh64_load(&s->hash),
 	    .token = token };
 
-	add(v, &e);
+	add_event(v, &e);
 }
 
 void
@@ -148,7 +148,7 @@ lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
 		e.mode = 1;
 		e.token = lhi_reader_token(s, &v->claims[ci]);
 	}
-	add(v, &e);
+	add_event(v, &e);
 }
 
 void
@@ -162,7 +162,7 @@ lhi_event_session(struct lhi_view *v, unsigned kind, uint64_t sid)
 	    .hash = (uint64_t)sh32_load_rlx(&se->uid) << 32 |
 	    sh32_load_rlx(&se->pid) };
 
-	add(v, &e);
+	add_event(v, &e);
 }
 
 void
@@ -173,7 +173,7 @@ lhi_event_begin(struct lhi_view *v, uint64_t sid)
 	lhi_event_session(v, LH_LOG_SESSION_BEGAN, sid);
 	memcpy(&e.hash, v->me->application, sizeof(e.hash));
 	memcpy(&e.token, v->me->application + sizeof(e.hash), sizeof(e.token));
-	add(v, &e);
+	add_event(v, &e);
 }
 
 bool
@@ -201,10 +201,10 @@ lhi_event_read(const struct shm_ring *r, uint32_t i, struct lhi_event *e,
 		return false;
 	*time_ns = (int64_t)time;
 	*number = next - 1 - (next - 1 - i) % SHM_EVENTS;
-	if (what == checked(time, e->hash, e->token, what, *number))
+	if (what == what_with_check(time, e->hash, e->token, what, *number))
 		return true;
 	if (*number < SHM_EVENTS)
 		return false;
 	*number -= SHM_EVENTS;	/* who has that number has not written yet */
-	return what == checked(time, e->hash, e->token, what, *number);
+	return what == what_with_check(time, e->hash, e->token, what, *number);
 }

@@ -86,14 +86,14 @@ lhi_idle_ms(struct shm_slot *s, uint64_t w, uint32_t first, int64_t now_ns)
 }
 
 static bool
-kept(const struct shm_slot *s)
+is_kept(const struct shm_slot *s)
 {
 	return sh32_load_sc(&s->key_info) & KEY_KEPT;
 }
 
 /* Does anybody wait?  1, 0, -EUCLEAN. */
 static int
-waited_for(struct lhi_view *v, struct shm_slot *s)
+has_waiter(struct lhi_view *v, struct shm_slot *s)
 {
 	uint32_t first;
 	int error = 0;
@@ -108,15 +108,15 @@ waited_for(struct lhi_view *v, struct shm_slot *s)
 
 /* E2 to E4, the word being w, DYING.  1: it is a key again; 0; -EUCLEAN. */
 static int
-commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
+commit_eviction(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	uint64_t hash = sh64_load(&s->hash);
 	uint64_t token = lhi_lock_token(s, w);
 	uint32_t info = sh32_load_sc(&s->key_info);
 	bool cluster = info & KEY_CLUSTER;
-	int back = lhi_mutant_on(evict_unchecked) ? 0 : waited_for(v, s);
+	int back = lhi_mutant_on(evict_unchecked) ? 0 : has_waiter(v, s);
 
-	if (back == 0 && kept(s))
+	if (back == 0 && is_kept(s))
 		back = 1;
 	if (sh64_load_sc(&s->word) != w || back < 0)
 		return back < 0 ? back : 0;
@@ -147,7 +147,7 @@ commit(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 
 /* E5 and E6, the word being w, COMMITTED. */
 static int
-take_out(struct lhi_view *v, struct shm_slot *s, uint64_t w)
+take_out_key(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	uint64_t hash = sh64_load(&s->hash), l;
 	int linked;
@@ -180,9 +180,9 @@ lhi_evict_finish(struct lhi_view *v, struct shm_slot *s)
 		if (word_mode(w) != WORD_NONE)
 			return 0;
 		if (word_idx(w) == NONE_DYING)
-			result = commit(v, s, w);
+			result = commit_eviction(v, s, w);
 		else if (word_idx(w) == NONE_COMMITTED)
-			result = take_out(v, s, w);
+			result = take_out_key(v, s, w);
 		else
 			return 0;
 		if (result != 0)
@@ -205,10 +205,10 @@ lhi_evict_slot(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	int is;
 
-	if (word_mode(w) != WORD_FREE || kept(s) || lhi_right_now(v, s) ||
+	if (word_mode(w) != WORD_FREE || is_kept(s) || lhi_right_now(v, s) ||
 	    lhi_named_delayed(v, s, w) != 0)			/* E0 */
 		return 0;
-	is = waited_for(v, s);
+	is = has_waiter(v, s);
 	if (is != 0)
 		return is < 0 ? is : 0;
 	is = lhi_index_linked(v, s, sh64_load(&s->hash));
@@ -240,7 +240,7 @@ lhi_evict_idle(struct lhi_view *v, uint32_t idx, int64_t now_ns, bool spare)
 		return error;
 	if (word_mode(w) == WORD_NONE)
 		return word_idx(w) == NONE_UNUSED;
-	if (word_mode(w) != WORD_FREE || kept(s) || lhi_slot_valued(s) ||
+	if (word_mode(w) != WORD_FREE || is_kept(s) || lhi_slot_valued(s) ||
 	    (spare && lhi_idle_ms(s, w, 0, now_ns) == 0))
 		return 0;
 	return lhi_evict_slot(v, s, w);

@@ -13,7 +13,7 @@
 #define PAGE UINT64_C(4096)
 
 static uint64_t
-place(uint64_t *off, uint64_t count, uint64_t size)
+place_array(uint64_t *off, uint64_t count, uint64_t size)
 {
 	uint64_t at = *off;
 
@@ -37,19 +37,24 @@ lhi_geometry_place(struct lhi_geometry *g)
 	for (g->n_requests = 4096; g->n_requests < g->n_claims / 8;)
 		g->n_requests *= 2;
 	g->n_values = g->n_slots / 4 + 64;
-	g->sessions_off = place(&off, g->max_sessions,
+	g->sessions_off = place_array(&off, g->max_sessions,
 	    sizeof(struct shm_session));
-	g->chunks_off = place(&off, g->n_chunks, sizeof(struct shm_chunk));
-	g->claims_off = place(&off, g->n_claims, sizeof(struct shm_claim));
-	g->buckets_off = place(&off, g->n_buckets, sizeof(shm_u64));
-	g->slots_off = place(&off, g->n_slots, sizeof(struct shm_slot));
-	g->long_off = place(&off, g->n_long, sizeof(struct shm_long));
-	g->rings_off = place(&off, g->max_sessions, sizeof(struct shm_ring));
-	g->requests_off = place(&off, g->n_requests,
+	g->chunks_off =
+	    place_array(&off, g->n_chunks, sizeof(struct shm_chunk));
+	g->claims_off =
+	    place_array(&off, g->n_claims, sizeof(struct shm_claim));
+	g->buckets_off = place_array(&off, g->n_buckets, sizeof(shm_u64));
+	g->slots_off = place_array(&off, g->n_slots, sizeof(struct shm_slot));
+	g->long_off = place_array(&off, g->n_long, sizeof(struct shm_long));
+	g->rings_off =
+	    place_array(&off, g->max_sessions, sizeof(struct shm_ring));
+	g->requests_off = place_array(&off, g->n_requests,
 	    sizeof(struct shm_request));
-	g->values_off = place(&off, g->n_values, sizeof(struct shm_value));
-	g->asides_off = place(&off, g->n_claims, sizeof(struct shm_claim_note));
-	g->rights_off = place(&off, g->n_slots, sizeof(struct shm_right));
+	g->values_off =
+	    place_array(&off, g->n_values, sizeof(struct shm_value));
+	g->asides_off =
+	    place_array(&off, g->n_claims, sizeof(struct shm_claim_note));
+	g->rights_off = place_array(&off, g->n_slots, sizeof(struct shm_right));
 	g->object_len = off;
 	return 0;
 }

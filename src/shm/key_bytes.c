@@ -54,7 +54,7 @@ lhi_name_set(struct lhi_key_name *n, const char *key)
  * is where it goes on.
  */
 static size_t
-begin(struct lhi_view *v, const struct shm_slot *s, uint32_t *gen,
+begin_read(struct lhi_view *v, const struct shm_slot *s, uint32_t *gen,
     const struct shm_long **l)
 {
 	size_t len;
@@ -70,14 +70,14 @@ begin(struct lhi_view *v, const struct shm_slot *s, uint32_t *gen,
 
 /* The last two. */
 static bool
-was_that(const struct shm_slot *s, uint32_t gen)
+is_unchanged(const struct shm_slot *s, uint32_t gen)
 {
 	return word_mode(sh64_load(&s->word)) != WORD_NONE &&
 	    sh32_load(&s->gen) == gen;
 }
 
 static uint64_t
-stored(const struct shm_slot *s, const struct shm_long *l, size_t i)
+stored_word(const struct shm_slot *s, const struct shm_long *l, size_t i)
 {
 	return sh64_load(i < KEY_INLINE_WORDS ? &s->key[i] :
 	    &l->key[i - KEY_INLINE_WORDS]);
@@ -88,12 +88,12 @@ lhi_key_match(struct lhi_view *v, const struct shm_slot *s,
     const struct lhi_key_name *n, uint32_t *gen)
 {
 	const struct shm_long *l = NULL;
-	size_t len = begin(v, s, gen, &l);
+	size_t len = begin_read(v, s, gen, &l);
 	bool same = len == n->len;
 
 	for (size_t i = 0; same && i < lhi_key_words(len); i++)
-		same = stored(s, l, i) == lhi_key_word(n, i);
-	return len == 0 || !was_that(s, *gen) ? -EAGAIN : same;
+		same = stored_word(s, l, i) == lhi_key_word(n, i);
+	return len == 0 || !is_unchanged(s, *gen) ? -EAGAIN : same;
 }
 
 size_t
@@ -101,13 +101,13 @@ lhi_slot_key(struct lhi_view *v, const struct shm_slot *s, char *buf)
 {
 	const struct shm_long *l = NULL;
 	uint32_t gen;
-	size_t len = begin(v, s, &gen, &l);
+	size_t len = begin_read(v, s, &gen, &l);
 
 	for (size_t i = 0; i < lhi_key_words(len); i++) {
-		uint64_t x = htole64(stored(s, l, i));
+		uint64_t x = htole64(stored_word(s, l, i));
 
 		memcpy(buf + 8 * i, &x, sizeof(x));
 	}
 	buf[len] = '\0';
-	return was_that(s, gen) ? len : 0;
+	return is_unchanged(s, gen) ? len : 0;
 }

@@ -101,7 +101,7 @@ struct node {
 };
 
 static uint64_t
-reversed(uint64_t x)
+reverse_bits(uint64_t x)
 {
 	x = (x & 0x5555555555555555) << 1 | (x >> 1 & 0x5555555555555555);
 	x = (x & 0x3333333333333333) << 2 | (x >> 2 & 0x3333333333333333);
@@ -112,7 +112,7 @@ reversed(uint64_t x)
 static uint32_t
 bucket_of(struct lhi_view *v, uint64_t hash)
 {
-	return (uint32_t)reversed(hash) & (lhi_buckets_ready(v) - 1);
+	return (uint32_t)reverse_bits(hash) & (lhi_buckets_ready(v) - 1);
 }
 
 static bool
@@ -122,7 +122,7 @@ is_made(uint64_t word)
 }
 
 static void
-start(struct lhi_view *v, uint32_t b, struct spot *at)
+start_at_bucket(struct lhi_view *v, uint32_t b, struct spot *at)
 {
 	at->pred = &v->buckets[b];
 	at->pred_link = sh64_load(at->pred);
@@ -130,7 +130,7 @@ start(struct lhi_view *v, uint32_t b, struct spot *at)
 }
 
 static void
-advance(const struct node *n, struct spot *at)
+advance_past(const struct node *n, struct spot *at)
 {
 	at->pred = n->link;
 	at->pred_link = n->next;
@@ -169,7 +169,7 @@ read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 		return false;
 	n->slot = NULL;
 	n->link = &v->buckets[b];
-	n->place = reversed(b);
+	n->place = reverse_bits(b);
 	while (slink_marked(w = sh64_load(n->link)))		/* 6 */
 		(void)sh64_cas(n->link, w, slink_after(w, slink_idx(w)));
 	n->next = w;
@@ -180,7 +180,8 @@ enum verdict { BEFORE, FOUND, BEHIND, CHANGING };
 
 /* How does the validated node stand to what is looked for? */
 static enum verdict
-judge(struct lhi_view *v, uint32_t idx, const struct node *n, struct aim *aim)
+compare_node(struct lhi_view *v, uint32_t idx, const struct node *n,
+    struct aim *aim)
 {
 	int same;
 
@@ -202,15 +203,16 @@ judge(struct lhi_view *v, uint32_t idx, const struct node *n, struct aim *aim)
  * only: *at leads to a slot that may be it, and is no key now.  -EUCLEAN.
  */
 static int
-find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
+find_place_from(struct lhi_view *v, uint32_t b, struct aim *aim,
+    struct spot *at)
 {
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t limit = lhi_slots_ready(v) + lhi_buckets_ready(v);
-		uint64_t place = reversed(b);
+		uint64_t place = reverse_bits(b);
 		uint32_t hops = 0;
 
-		for (start(v, b, at); hops <= limit; hops++) {
+		for (start_at_bucket(v, b, at); hops <= limit; hops++) {
 			enum verdict verdict;
 			struct node n;
 			bool there;
@@ -232,7 +234,7 @@ find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 					break;
 				continue;
 			}
-			verdict = judge(v, at->cur, &n, aim);
+			verdict = compare_node(v, at->cur, &n, aim);
 			if (verdict == FOUND &&
 			    sh64_load(at->pred) != at->pred_link &&
 			    !lhi_mutant_on(found_unlinked))
@@ -243,7 +245,7 @@ find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 				return 0;
 			if (verdict == CHANGING)
 				return -EAGAIN;
-			advance(&n, at);
+			advance_past(&n, at);
 		}
 		bad += hops > limit;
 	}
@@ -252,15 +254,15 @@ find_from(struct lhi_view *v, uint32_t b, struct aim *aim, struct spot *at)
 
 /* Make bucket b, its parent being made. */
 static int
-make(struct lhi_view *v, uint32_t parent, uint32_t b)
+make_bucket(struct lhi_view *v, uint32_t parent, uint32_t b)
 {
-	struct aim aim = { .place = reversed(b),
+	struct aim aim = { .place = reverse_bits(b),
 	    .node = SLINK_BUCKET | b };
 	shm_u64 *word = &v->buckets[b];
 
 	for (int pass = 0; pass < PASSES_MAX; pass++) {
 		struct spot at;
-		int found = find_from(v, parent, &aim, &at);		/* 1 */
+		int found = find_place_from(v, parent, &aim, &at);	/* 1 */
 		uint64_t w = sh64_load(word), init;			/* 2 */
 
 		if (found != 0 || is_made(w))
@@ -291,7 +293,7 @@ parent_of(uint32_t b)
 
 /* Make a bucket, and those that it needs.  0; -EUCLEAN. */
 static __attribute__((noinline, cold)) int
-make_path(struct lhi_view *v, uint32_t b)
+make_bucket_path(struct lhi_view *v, uint32_t b)
 {
 	uint64_t head = sh64_load(&v->buckets[0]);
 	uint32_t child;
@@ -305,20 +307,20 @@ make_path(struct lhi_view *v, uint32_t b)
 		child = b;
 		while (!is_made(sh64_load(&v->buckets[parent_of(child)])))
 			child = parent_of(child);
-		error = make(v, parent_of(child), child);
+		error = make_bucket(v, parent_of(child), child);
 	}
 	return error;
 }
 
 static int
-find(struct lhi_view *v, struct aim *aim, struct spot *at)
+find_place(struct lhi_view *v, struct aim *aim, struct spot *at)
 {
 	uint32_t b = bucket_of(v, aim->place);
 	int error = 0;
 
 	if (!is_made(sh64_load(&v->buckets[b])))
-		error = make_path(v, b);
-	return error != 0 ? error : find_from(v, b, aim, at);
+		error = make_bucket_path(v, b);
+	return error != 0 ? error : find_place_from(v, b, aim, at);
 }
 
 static void
@@ -334,7 +336,7 @@ lhi_index_find(struct lhi_view *v, const struct lhi_key_name *n,
 {
 	struct aim aim = { .place = n->hash, .name = n };
 	struct spot at;
-	int found = find(v, &aim, &at);
+	int found = find_place(v, &aim, &at);
 
 	if (found == 1)
 		set_ref(v, at.cur, aim.gen, ref);
@@ -354,7 +356,7 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 	struct spot at;
 
 	for (;;) {
-		int found = find(v, &aim, &at);
+		int found = find_place(v, &aim, &at);
 
 		if (found != 0) {
 			if (found == 1)
@@ -388,7 +390,7 @@ lhi_index_linked(struct lhi_view *v, struct shm_slot *s, uint64_t hash)
 	struct aim aim = { .place = hash, .node = lhi_slot_idx(v, s) };
 	struct spot at;
 
-	return find(v, &aim, &at);
+	return find_place(v, &aim, &at);
 }
 
 int
@@ -396,13 +398,13 @@ lhi_index_walk(struct lhi_view *v, uint32_t b,
     bool (*fn)(struct lhi_view *v, uint32_t idx, void *arg), void *arg)
 {
 	uint32_t limit = lhi_slots_ready(v), hops = 0;
-	uint64_t place = reversed(b);
+	uint64_t place = reverse_bits(b);
 	struct spot at;
 	struct node n;
 
 	if (!is_made(sh64_load(&v->buckets[b])))
 		return -ENOENT;
-	for (start(v, b, &at); at.cur != 0;) {
+	for (start_at_bucket(v, b, &at); at.cur != 0;) {
 		bool there = read_node(v, at.cur, &n);
 
 		if (sh64_load(at.pred) != at.pred_link)
@@ -419,7 +421,7 @@ lhi_index_walk(struct lhi_view *v, uint32_t b,
 		}
 		if (!fn(v, at.cur, arg))
 			return 0;
-		advance(&n, &at);
+		advance_past(&n, &at);
 	}
 	return 0;
 }

@@ -42,7 +42,7 @@
 
 /* Steps 1 and 2: announce and reserve slot idx, if it is unused. */
 static struct shm_slot *
-reserve(struct lhi_view *v, uint32_t ci, uint32_t idx)
+reserve_slot(struct lhi_view *v, uint32_t ci, uint32_t idx)
 {
 	struct shm_slot *s = lhi_slot(v, idx);
 	uint64_t w;
@@ -60,7 +60,7 @@ reserve(struct lhi_view *v, uint32_t ci, uint32_t idx)
 }
 
 static struct shm_slot *
-take_freed(struct lhi_view *v, uint32_t ci)
+take_freed_slot(struct lhi_view *v, uint32_t ci)
 {
 	struct shm_header *h = v->hdr;
 	uint32_t n = lhi_slots_ready(v);
@@ -68,7 +68,7 @@ take_freed(struct lhi_view *v, uint32_t ci)
 	uint32_t from = sh32_load_rlx(&h->slot_hand) % n;
 
 	for (uint32_t i = 0; freed > 0 && i < LOOKS; i++) {
-		struct shm_slot *s = reserve(v, ci, (from + i) % n);
+		struct shm_slot *s = reserve_slot(v, ci, (from + i) % n);
 
 		if (s != NULL) {
 			sh32_store_rlx(&h->slot_hand, from + i + 1);
@@ -87,10 +87,10 @@ take_freed(struct lhi_view *v, uint32_t ci)
 
 /* The first of from .. to that can be had. */
 static struct shm_slot *
-take_next(struct lhi_view *v, uint32_t ci, uint32_t from, uint32_t to)
+take_unused_slot(struct lhi_view *v, uint32_t ci, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
-		struct shm_slot *s = reserve(v, ci, i);
+		struct shm_slot *s = reserve_slot(v, ci, i);
 
 		if (s != NULL) {
 			sh32_store_rlx(&v->hdr->slot_next, i + 1);
@@ -101,7 +101,7 @@ take_next(struct lhi_view *v, uint32_t ci, uint32_t from, uint32_t to)
 }
 
 static int
-take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
+take_any_slot(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 {
 	uint32_t n = lhi_slots_ready(v);
 	uint32_t from = sh32_load_rlx(&v->hdr->slot_hand) % n;
@@ -116,7 +116,7 @@ take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 
 		if (gone < 0)
 			return gone;
-		*s = gone ? reserve(v, ci, idx) : NULL;
+		*s = gone ? reserve_slot(v, ci, idx) : NULL;
 		if (*s != NULL) {
 			uint32_t freed = sh32_load_rlx(&v->hdr->slot_freed);
 
@@ -131,24 +131,24 @@ take_any(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 }
 
 static int
-find_room(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
+find_slot(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 {
 	int grown = 1, error;
 
-	*s = take_freed(v, ci);
+	*s = take_freed_slot(v, ci);
 	if (*s == NULL)
-		*s = take_next(v, ci, sh32_load_rlx(&v->hdr->slot_next),
+		*s = take_unused_slot(v, ci, sh32_load_rlx(&v->hdr->slot_next),
 		    lhi_slots_ready(v));
 	while (*s == NULL && grown == 1) {
 		uint32_t from = lhi_slots_ready(v);
 
 		grown = lhi_grow_slots(v);
 		if (grown == 1)
-			*s = take_next(v, ci, from, lhi_slots_ready(v));
+			*s = take_unused_slot(v, ci, from, lhi_slots_ready(v));
 	}
 	if (*s != NULL)
 		return 0;
-	error = take_any(v, ci, s);
+	error = take_any_slot(v, ci, s);
 	if (error != -ENOSPC)
 		return error;
 	if (grown < 0 && grown != -ENOSPC)
@@ -162,7 +162,7 @@ find_room(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 
 /* Step 3. */
 static int
-fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
+fill_slot(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
     uint32_t ci)
 {
 	int error;
@@ -178,7 +178,7 @@ fill(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
 }
 
 static void
-tell_made(struct lhi_view *v, const struct shm_slot *s)
+report_made(struct lhi_view *v, const struct shm_slot *s)
 {
 	lhi_counters_add(v, STAT_KEYS_MADE, 1);
 	lhi_event_key(v, LH_LOG_KEY_MADE, s, 0);
@@ -199,15 +199,15 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
 	sh64_store_rlx(&c->slot_ref, 0);
 	sh64_store(&c->state, state_make(ST_INSERT, seq, 0));
 	lhi_counters_spent(v);
-	error = find_room(v, ci, &s);
+	error = find_slot(v, ci, &s);
 	if (error == 0) {
-		error = fill(v, s, n, ci);
+		error = fill_slot(v, s, n, ci);
 		if (error == 0)	/* 4, 5 */
 			error = lhi_slot_insert(v, s, n, ref);
 		if (error != 0)
 			(void)lhi_slot_undo(v, s, ci);
 		else
-			tell_made(v, s);
+			report_made(v, s);
 	}
 	lhi_point("slot.made");
 	sh64_store(&c->state, state_make(ST_FREE, seq, 0));

@@ -51,7 +51,7 @@
 
 /* Is that no token that an ordinary key can have had? */
 static bool
-beyond(const struct lhi_view *v, uint64_t token)
+is_beyond_ceiling(const struct lhi_view *v, uint64_t token)
 {
 	return token >= sh64_load(&v->hdr->ceiling) + lhi_range_width();
 }
@@ -64,7 +64,8 @@ lhi_slot_cover(struct lhi_view *v, uint64_t token)
 	if (lhi_mutant_on(uncovered))
 		return;
 	while (token >= (ceiling = sh64_load(&v->hdr->ceiling)) &&
-	    !beyond(v, token) && token < (uint64_t)TOKEN_MAX - mask) {
+	       !is_beyond_ceiling(v, token) &&
+	       token < (uint64_t)TOKEN_MAX - mask) {
 		/* in this order: shm/table_remove.c, I1 */
 		if (lhi_view_retired(v))
 			return;
@@ -74,14 +75,14 @@ lhi_slot_cover(struct lhi_view *v, uint64_t token)
 }
 
 static int
-changed_hands(struct lhi_view *v, struct shm_slot *s, uint64_t w)
+report_changed_hands(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	return lhi_damaged(v, "a slot that is being made changed hands",
 	    lhi_slot_idx(v, s), w);
 }
 
 static bool
-swap(struct shm_slot *s, uint64_t *w, uint64_t to)
+swap_word(struct shm_slot *s, uint64_t *w, uint64_t to)
 {
 	if (!sh64_cas(&s->word, *w, to))
 		return false;
@@ -91,17 +92,19 @@ swap(struct shm_slot *s, uint64_t *w, uint64_t to)
 
 /* Up, to a cluster key's tokens: see "Two kinds". */
 static int
-go_up(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t token)
+raise_to_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+    uint64_t token)
 {
 	sh64_store(&s->hint, token);
 	lhi_point("slot.hinted");
-	return swap(s, &w, lhi_free_word(s, CAUSE_RELEASED, token)) ? 0 :
-	    changed_hands(v, s, w);
+	return swap_word(s, &w, lhi_free_word(s, CAUSE_RELEASED, token)) ? 0 :
+	    report_changed_hands(v, s, w);
 }
 
 /* Down again: to the floor, but not to where the slot has been. */
 static int
-go_down(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t floor)
+lower_to_floor(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+    uint64_t floor)
 {
 	uint64_t was = sh64_load(&v->rights[lhi_slot_idx(v, s)].was), to;
 
@@ -112,18 +115,18 @@ go_down(struct lhi_view *v, struct shm_slot *s, uint64_t w, uint64_t floor)
 	if (lhi_durable(v) && was != 0 &&
 	    lhi_range_land(was + 1, floor + 1) > to)
 		to = lhi_range_land(was + 1, floor + 1);
-	if (!swap(s, &w, word_make(word_mode(w), word_idx(w), to)))
-		return changed_hands(v, s, w);
+	if (!swap_word(s, &w, word_make(word_mode(w), word_idx(w), to)))
+		return report_changed_hands(v, s, w);
 	lhi_point("slot.lowered");
 	sh64_store(&s->hint, to);
 	lhi_point("slot.hinted");
-	return swap(s, &w, word_make(WORD_FREE, CAUSE_RELEASED, to)) ? 0 :
-	    changed_hands(v, s, w);
+	return swap_word(s, &w, word_make(WORD_FREE, CAUSE_RELEASED, to)) ? 0 :
+	    report_changed_hands(v, s, w);
 }
 
 /* Of a cluster key, the word being w: its last token is said to be that. */
 static int
-publish_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t w,
+publish_cluster_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
     uint64_t token)
 {
 	uint64_t floor = sh64_load(&v->hdr->cluster_floor);
@@ -133,14 +136,15 @@ publish_cluster(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    "none", 0, floor);
 	if (floor == 0)
 		floor = CLUSTER_FIRST;
-	if (!beyond(v, token))
+	if (!is_beyond_ceiling(v, token))
 		sh64_max(&v->rights[lhi_slot_idx(v, s)].was, token);
 	lhi_point("slot.was");
 	if (token < floor || token - floor >= MASK(CLUSTER_SEQ_BITS))
-		return go_up(v, s, w, lhi_right_land(token + 1, floor));
-	return word_mode(w) == WORD_FREE || swap(s, &w,
+		return raise_to_cluster(v, s, w,
+		    lhi_right_land(token + 1, floor));
+	return word_mode(w) == WORD_FREE || swap_word(s, &w,
 	    lhi_free_word(s, CAUSE_RELEASED, token)) ? 0 :
-	    changed_hands(v, s, w);
+	    report_changed_hands(v, s, w);
 }
 
 int
@@ -156,9 +160,9 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	/* nobody else finds it before it is linked */
 	if (word_mode(w) != WORD_FREE && !lhi_mutant_on(found_unlinked) &&
 	    (word_mode(w) != WORD_NONE || word_idx(w) != sh32_load(&s->maker)))
-		return changed_hands(v, s, w);
+		return report_changed_hands(v, s, w);
 	if (lhi_right_has(s))
-		return publish_cluster(v, s, w, token);
+		return publish_cluster_key(v, s, w, token);
 
 	/* in the latest range at once, where others are already */
 	if (lhi_durable(v) && floor < first &&
@@ -174,8 +178,8 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	if (floor > TOKEN_MAX)
 		return lhi_damaged(v, "a token floor is none",
 		    hash % SHM_SHARDS, floor);
-	if (beyond(v, token))
-		return go_down(v, s, w, floor);
+	if (is_beyond_ceiling(v, token))
+		return lower_to_floor(v, s, w, floor);
 	lhi_slot_cover(v, token > floor ? token : floor);
 	if (token < floor && floor - token >= TURN)
 		sh64_store(&s->hint, hint + ((floor - token) & ~(TURN - 1)));
@@ -193,7 +197,7 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 		next = to < floor ? word_make(word_mode(w), word_idx(w), to) :
 		    word_make(WORD_FREE, CAUSE_RELEASED, to);
 		if (!sh64_cas(&s->word, w, next))
-			return changed_hands(v, s, w);
+			return report_changed_hands(v, s, w);
 		w = next;
 	}
 }

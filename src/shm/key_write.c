@@ -25,7 +25,7 @@
 
 /* Is the record in use by that life of that slot? */
 static bool
-long_in_use(struct lhi_view *v, uint32_t idx, uint64_t owner)
+is_long_in_use(struct lhi_view *v, uint32_t idx, uint64_t owner)
 {
 	struct shm_slot *s = lhi_slot(v, (uint32_t)owner);
 	uint64_t w;
@@ -43,7 +43,8 @@ long_in_use(struct lhi_view *v, uint32_t idx, uint64_t owner)
  * be had; with `evict`, idle keys give theirs up.  1 taken, 0, -EUCLEAN.
  */
 static int
-take_long(struct lhi_view *v, struct shm_slot *s, uint32_t looks, bool evict)
+take_long_record(struct lhi_view *v, struct shm_slot *s, uint32_t looks,
+    bool evict)
 {
 	uint64_t me = lhi_slot_ref(lhi_slot_idx(v, s), sh32_load_rlx(&s->gen));
 	uint32_t n = lhi_longs_ready(v);
@@ -57,12 +58,12 @@ take_long(struct lhi_view *v, struct shm_slot *s, uint32_t looks, bool evict)
 
 		if (idx == 0)
 			continue;
-		if (owner != 0 && long_in_use(v, idx, owner))
+		if (owner != 0 && is_long_in_use(v, idx, owner))
 			gone = evict ? lhi_evict_idle(v, (uint32_t)owner,
 			    now_ns, i < LHI_SPARES) : 0;
 		if (gone < 0)
 			return gone;
-		if (gone == 0 || (owner != 0 && long_in_use(v, idx, owner)))
+		if (gone == 0 || (owner != 0 && is_long_in_use(v, idx, owner)))
 			continue;
 		sh32_store(&s->long_idx, idx);
 		if (sh64_cas(&v->longs[idx].owner, owner, me)) {
@@ -75,9 +76,9 @@ take_long(struct lhi_view *v, struct shm_slot *s, uint32_t looks, bool evict)
 }
 
 static int
-get_long(struct lhi_view *v, struct shm_slot *s)
+get_long_record(struct lhi_view *v, struct shm_slot *s)
 {
-	int got = take_long(v, s, LOOKS, false), grown = 1;
+	int got = take_long_record(v, s, LOOKS, false), grown = 1;
 
 	while (got == 0 && grown == 1) {
 		uint32_t from = lhi_longs_ready(v);
@@ -85,11 +86,12 @@ get_long(struct lhi_view *v, struct shm_slot *s)
 		grown = lhi_grow_longs(v);
 		if (grown == 1) {
 			sh32_store_rlx(&v->hdr->long_next, from);
-			got = take_long(v, s, LOOKS, false);
+			got = take_long_record(v, s, LOOKS, false);
 		}
 	}
 	if (got == 0)
-		got = take_long(v, s, lhi_longs_ready(v) + LHI_SPARES, true);
+		got = take_long_record(v, s, lhi_longs_ready(v) + LHI_SPARES,
+		    true);
 	if (got != 0)
 		return got < 0 ? got : 0;
 	if (grown < 0 && grown != -ENOSPC)
@@ -111,7 +113,7 @@ lhi_key_write(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name
 
 	sh32_store(&s->long_idx, 0);
 	if (n->len > SHM_KEY_INLINE) {
-		error = get_long(v, s);
+		error = get_long_record(v, s);
 		if (error != 0)
 			return error;
 		l = lhi_key_long(v, s);

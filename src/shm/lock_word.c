@@ -34,8 +34,8 @@
  * deadline anyway, in whatever use.
  *
  * A crash or stop between the two swaps leaves EXPIRED and X(c): everyone else
- * repeats the second.  After the second and before the kick: the first waiter
- * looks again within 20 ms.
+ * repeats the second.  After the second and before the wake-up, the first
+ * waiter looks again within 20 ms.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -57,7 +57,7 @@ lhi_lock_token(struct shm_slot *s, uint64_t word)
 
 /* We have made it so, its word still stands. */
 static void
-tell_expired(struct lhi_view *v, uint32_t ci, uint64_t owner)
+report_expired(struct lhi_view *v, uint32_t ci, uint64_t owner)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
 	uint64_t w = s != NULL ? sh64_load(&s->word) : 0;
@@ -88,7 +88,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 			    state_seq(st), state_deadline(st))))
 				return -EINTR;			/* 6 */
 			lhi_point("lock.expired");
-			tell_expired(v, ci, owner);
+			report_expired(v, ci, owner);
 			*cause = CAUSE_EXPIRED;
 			return 1;
 		}
@@ -135,7 +135,7 @@ lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
 
 /* Why a reader that has left the chain did. */
 static enum lhi_cause
-cause_of(struct lhi_view *v, uint32_t ci)
+cause_of_leaving(struct lhi_view *v, uint32_t ci)
 {
 	switch (state_kind(sh64_load(&v->claims[ci].state))) {
 	case ST_EXPIRED:
@@ -155,7 +155,7 @@ lhi_lock_without(struct lhi_view *v, const struct shm_slot *s, uint64_t w,
     uint32_t ci, uint32_t next)
 {
 	return next != 0 ? word_make(WORD_S, next, word_ver(w)) :
-	    lhi_free_word(s, cause_of(v, ci), word_ver(w));
+	    lhi_free_word(s, cause_of_leaving(v, ci), word_ver(w));
 }
 
 int

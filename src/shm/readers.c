@@ -93,7 +93,7 @@ lhi_readers_mark(struct shm_claim *c)
 }
 
 static bool
-ended(uint64_t st)
+has_ended(uint64_t st)
 {
 	return state_st(st) == ST_REVOKED || state_st(st) == ST_EXPIRED ||
 	    state_st(st) == ST_BROKEN;
@@ -113,7 +113,7 @@ lhi_readers_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 		l = sh64_load(&c->rnext);
 		lhi_point("chain.leaving");
 		st = sh64_load(&c->state);
-	} while (!link_marked(l) && ended(st) && state_seq(st) == seq &&
+	} while (!link_marked(l) && has_ended(st) && state_seq(st) == seq &&
 	    !sh64_cas(&c->rnext, l,
 	    link_make(true, link_idx(l), link_tag(l) + 1)));
 	lhi_point("chain.marked");
@@ -123,7 +123,7 @@ lhi_readers_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 }
 
 static bool
-same(struct shm_slot *s, const struct spot *at)
+is_unchanged(struct shm_slot *s, const struct spot *at)
 {
 	return sh64_load(at->link != NULL ? at->link : &s->word) == at->value;
 }
@@ -170,7 +170,7 @@ struct sweep {
  * -EUCLEAN: it led out of bounds.
  */
 static int
-sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
+sweep_chain_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 {
 	struct spot at = { NULL, sh64_load_sc(&s->word), 0 };
 
@@ -187,10 +187,10 @@ sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 		if (at.cur == 0)
 			return 1;
 		if (c == NULL)
-			return same(s, &at) ? -EUCLEAN : 0;
+			return is_unchanged(s, &at) ? -EUCLEAN : 0;
 		l = sh64_load(&c->rnext);
 		lhi_point("chain.link_loaded");
-		if (!same(s, &at))
+		if (!is_unchanged(s, &at))
 			return 0;
 		judged = link_marked(l) || !sw->judge ? 0 : lhi_lock_judge(v,
 		    at.cur, sw->now_ns, sw->how, &cause);
@@ -218,11 +218,11 @@ sweep_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 }
 
 static int
-sweep(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
+sweep_chain(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 {
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
-		int done = sweep_once(v, s, sw);
+		int done = sweep_chain_once(v, s, sw);
 
 		if (done == 1)
 			return 0;
@@ -244,7 +244,7 @@ lhi_readers_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	/* whoever took it out has said so, if it came so far */
 	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
 		return 0;
-	return sweep(v, s, &sw);
+	return sweep_chain(v, s, &sw);
 }
 
 int
@@ -255,7 +255,7 @@ lhi_readers_purge(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 	    .besides = besides,
 	    .how = SETTLE_READERS | (probe ? SETTLE_PROBE : 0) };
 
-	return sweep(v, s, &sw);
+	return sweep_chain(v, s, &sw);
 }
 
 int
@@ -275,11 +275,11 @@ lhi_readers_walk(struct lhi_view *v, struct shm_slot *s,
 		 * what it leads to is another's: so the last one that is not
 		 * marked, too, from which it is led to */
 		if (c == NULL || hops > lhi_hop_limit(v))
-			return same(s, &at) && same(s, &from) ? -EUCLEAN :
-			    -EAGAIN;
+			return is_unchanged(s, &at) &&
+			    is_unchanged(s, &from) ? -EUCLEAN : -EAGAIN;
 		l = sh64_load(&c->rnext);
 		lhi_point("chain.walking");
-		if (!same(s, &at) || (!same(s, &from) &&
+		if (!is_unchanged(s, &at) || (!is_unchanged(s, &from) &&
 		    !lhi_mutant_on(walks_from_marked)))
 			return -EAGAIN;
 		if (!link_marked(l) && !fn(v, at.cur, arg))
@@ -297,7 +297,7 @@ struct sought {
 };
 
 static bool
-is_other(struct lhi_view *v, uint32_t ci, void *arg)
+is_not_sought(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct sought *x = arg;
 
@@ -313,6 +313,6 @@ lhi_readers_has(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	int error = -EAGAIN;
 
 	for (int i = 0; i < WALKS && error == -EAGAIN; i++)
-		error = lhi_readers_walk(v, s, is_other, &x);
+		error = lhi_readers_walk(v, s, is_not_sought, &x);
 	return x.found ? 1 : error;
 }

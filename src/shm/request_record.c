@@ -118,7 +118,7 @@ groups_of(const struct lhi_view *v, const struct lhi_request_name *n)
 
 /* The ith of its places. */
 static struct shm_request *
-place(const struct lhi_view *v, const struct groups *g, unsigned i)
+place_of(const struct lhi_view *v, const struct groups *g, unsigned i)
 {
 	return &v->requests[g->first[i / GROUP] + i % GROUP];
 }
@@ -163,7 +163,7 @@ lhi_request_forget(struct shm_request *r, uint64_t state)
 /* PENDING, and who worked at it is dead.  `adopt`: make it ours if it came to
  * nothing. */
 static int
-inherit(struct lhi_view *v, struct lhi_request *q, bool adopt)
+take_over(struct lhi_view *v, struct lhi_request *q, bool adopt)
 {
 	int held;
 
@@ -186,11 +186,11 @@ inherit(struct lhi_view *v, struct lhi_request *q, bool adopt)
 
 /* What is q, which was found, by now?  -EAGAIN: it has moved. */
 static int
-judge(struct lhi_view *v, struct lhi_request *q, bool adopt)
+judge_request(struct lhi_view *v, struct lhi_request *q, bool adopt)
 {
 	switch (req_st(q->state)) {
 	case REQ_PENDING:
-		return lhi_request_gone(v, q->state) ? inherit(v, q, adopt) :
+		return lhi_request_gone(v, q->state) ? take_over(v, q, adopt) :
 		    REQUEST_BUSY;
 	case REQ_GRANTED:
 		if (lhi_request_held(v, q))
@@ -209,13 +209,13 @@ judge(struct lhi_view *v, struct lhi_request *q, bool adopt)
 
 /* Its place, if it is PENDING or later.  1; 0: none; -EAGAIN. */
 static int
-search(struct lhi_view *v, const struct lhi_request_name *n,
+find_place(struct lhi_view *v, const struct lhi_request_name *n,
     struct lhi_request *q)
 {
 	const struct groups g = groups_of(v, n);
 
 	for (unsigned i = 0; i < PLACES; i++) {
-		if (!read_place(place(v, &g, i), q))
+		if (!read_place(place_of(v, &g, i), q))
 			return -EAGAIN;
 		if (req_st(q->state) >= REQ_PENDING &&
 		    req_st(q->state) <= REQ_FAILED && is_named(q, n) &&
@@ -234,9 +234,9 @@ lhi_request_find(struct lhi_view *v, const struct lhi_request_name *n,
 	if (!lhi_request_used(v))
 		return REQUEST_NONE;
 	for (int i = 0; i < ROUNDS; i++) {
-		found = search(v, n, q);
+		found = find_place(v, n, q);
 		if (found > 0)
-			found = judge(v, q, false);
+			found = judge_request(v, q, false);
 		if (found != -EAGAIN)
 			return found;
 	}
@@ -256,7 +256,7 @@ lhi_request_find_lease(struct lhi_view *v, uint64_t session, uint64_t lease,
 		    q->token != token || q->name.session != session ||
 		    lhi_request_forgotten(v, q->state))
 			continue;
-		return judge(v, q, false);
+		return judge_request(v, q, false);
 	}
 	return REQUEST_NONE;
 }
@@ -267,7 +267,7 @@ lhi_request_find_lease(struct lhi_view *v, uint64_t session, uint64_t lease,
  * none.
  */
 static bool
-choose(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
+choose_place(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
     struct lhi_request *best)
 {
 	const struct groups g = groups_of(v, n);
@@ -275,7 +275,7 @@ choose(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
 	struct lhi_request q;
 
 	for (unsigned i = 0; i < PLACES; i++) {
-		unsigned w = read_place(place(v, &g, i), &q) ?
+		unsigned w = read_place(place_of(v, &g, i), &q) ?
 		    lhi_request_worth(v, &q, probe) : 0;
 
 		if (w == 0 || w < top)
@@ -297,13 +297,13 @@ choose(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
 
 /* Look at all other places: 1 nobody else has the request, 0 somebody. */
 static int
-look_round(struct lhi_view *v, const struct lhi_request *mine)
+has_no_rival(struct lhi_view *v, const struct lhi_request *mine)
 {
 	const struct groups g = groups_of(v, &mine->name);
 	struct lhi_request q;
 
 	for (unsigned i = 0; i < PLACES; i++) {
-		struct shm_request *r = place(v, &g, i);
+		struct shm_request *r = place_of(v, &g, i);
 
 		if (r == mine->r)
 			continue;
@@ -326,7 +326,7 @@ look_round(struct lhi_view *v, const struct lhi_request *mine)
 }
 
 static void
-write_down(struct lhi_request *q)
+write_fields(struct lhi_request *q)
 {
 	struct shm_request *r = q->r;
 
@@ -343,10 +343,10 @@ write_down(struct lhi_request *q)
 /* It is not known: make it ours.  REQUEST_OURS; -EAGAIN: a rival is quicker;
  * -ENOSPC. */
 static int
-enter(struct lhi_view *v, const struct lhi_request_name *n,
+enter_request(struct lhi_view *v, const struct lhi_request_name *n,
     struct lhi_request *q)
 {
-	if (!choose(v, n, false, q) && !choose(v, n, true, q))
+	if (!choose_place(v, n, false, q) && !choose_place(v, n, true, q))
 		return lhi_fail(-ENOSPC, "no place in %s is left for another "
 		    "request id: its %u places are used up by requests whose "
 		    "leases are held; use a table with more leases", v->path,
@@ -356,11 +356,11 @@ enter(struct lhi_view *v, const struct lhi_request_name *n,
 	lhi_point("request.taken");
 	q->name = *n;
 	q->lease = q->token = q->notes = 0;
-	write_down(q);
+	write_fields(q);
 	if (!lhi_request_move(v, q, REQ_ASKED, 0))		/* 2 */
 		return -EAGAIN;
 	lhi_point("request.asked");
-	if (look_round(v, q)) {
+	if (has_no_rival(v, q)) {
 		lhi_point("request.alone");
 		if (lhi_request_move(v, q, REQ_PENDING, 0))	/* 4 */
 			return REQUEST_OURS;
@@ -372,7 +372,7 @@ enter(struct lhi_view *v, const struct lhi_request_name *n,
 
 /* After a lost race: long enough for the other to get through. */
 static void
-give_way(struct lhi_view *v)
+pause_for_rival(struct lhi_view *v)
 {
 	const struct timespec ts = { 0,
 		(long)(20000 * (1 + (lhi_now_ns(v) >> 6) % 16)) };
@@ -387,18 +387,18 @@ lhi_request_begin(struct lhi_view *v, const struct lhi_request_name *n,
 	int found;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		found = search(v, n, q);
+		found = find_place(v, n, q);
 		if (found > 0 && q->name.key != n->key)
 			return lhi_fail(-EINVAL, "this request id was used for "
 			    "another key less than a minute ago, or holds it: "
 			    "make a new id for each request");
 		if (found > 0)
-			found = judge(v, q, true);
+			found = judge_request(v, q, true);
 		else if (found == 0)
-			found = enter(v, n, q);
+			found = enter_request(v, n, q);
 		if (found != -EAGAIN)
 			return found;
-		give_way(v);
+		pause_for_rival(v);
 	}
 	return lhi_fail(-EBUSY, "others make requests by this id all the time");
 }
@@ -431,7 +431,7 @@ lhi_request_wrong(struct lhi_view *v, uint32_t i)
 		return "a request in no known state";
 	g = groups_of(v, &q.name);
 	for (unsigned n = 0; n < PLACES; n++) {
-		struct shm_request *r = place(v, &g, n);
+		struct shm_request *r = place_of(v, &g, n);
 
 		placed |= r == q.r;
 		twice |= r != q.r && read_place(r, &other) &&

@@ -111,7 +111,7 @@ is_reader(uint64_t st)
 }
 
 static void
-expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
+expire_lease(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
     uint64_t st)
 {
 	uint64_t w;
@@ -126,8 +126,8 @@ expire(struct lhi_view *v, struct shm_slot *s, struct shm_claim *c,
 
 /* Does word w grant the lease, whose claim's state was st? */
 static bool
-grants(struct lhi_view *v, const struct lhi_request *q, struct shm_slot *s,
-    struct shm_claim *c, uint64_t st, uint64_t w)
+grants_lease(struct lhi_view *v, const struct lhi_request *q,
+    struct shm_slot *s, struct shm_claim *c, uint64_t st, uint64_t w)
 {
 	uint64_t seq = lid_seq(q->lease);
 	bool moving = state_seq(st) == ((seq + CONVERT_STEP) & MASK(SEQ_BITS));
@@ -145,8 +145,8 @@ grants(struct lhi_view *v, const struct lhi_request *q, struct shm_slot *s,
 
 /* Is it held, its claim's state being st?  (That is compared afterwards.) */
 static bool
-held_as(struct lhi_view *v, const struct lhi_request *q, struct shm_claim *c,
-    uint64_t st)
+is_held_in_state(struct lhi_view *v, const struct lhi_request *q,
+    struct shm_claim *c, uint64_t st)
 {
 	uint64_t slot_ref = sh64_load(&c->slot_ref), w;
 	uint64_t owner = lhi_claim_owner(v, lid_claim(q->lease));
@@ -160,12 +160,12 @@ held_as(struct lhi_view *v, const struct lhi_request *q, struct shm_claim *c,
 	    lhi_session_dead(v, owner, true))
 		return false;
 	w = sh64_load(&s->word);
-	if (!grants(v, q, s, c, st, w))
+	if (!grants_lease(v, q, s, c, st, w))
 		return false;
 	lhi_point("request.judging");
 	if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)))
 		return true;
-	expire(v, s, c, st);
+	expire_lease(v, s, c, st);
 	return false;
 }
 
@@ -182,7 +182,7 @@ lhi_request_held(struct lhi_view *v, const struct lhi_request *q)
 	 * taken for lost, for good */
 	for (int i = 0; i < LOOKS; i++) {
 		st = sh64_load(&c->state);
-		held = held_as(v, q, c, st);
+		held = is_held_in_state(v, q, c, st);
 		if (sh64_load(&c->state) == st)
 			break;
 		if (lhi_mutant_on(request_looks_once))

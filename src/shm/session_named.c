@@ -99,7 +99,7 @@ name_of(const char *text)
 
 /* Each word's load comes before the next look at the state. */
 static struct name
-name_at(const struct shm_session *se)
+name_in_record(const struct shm_session *se)
 {
 	const shm_u64 *w = (const shm_u64 *)(const void *)se->application;
 	struct name n;
@@ -177,7 +177,7 @@ lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid)
 
 		if (!lhi_named_is_made(s))
 			continue;
-		has = name_at(se);
+		has = name_in_record(se);
 		if (memcmp(&has, &want, sizeof(has)) != 0 ||
 		    sh64_load_sc(&se->state) != s ||
 		    lhi_session_dead(v, sid_make(sess_inc(s), i), true))
@@ -190,7 +190,7 @@ lhi_named_find(struct lhi_view *v, const char *name, uint64_t *sid)
 
 /* The record is RESERVED, and ours. */
 static void
-describe(struct lhi_view *v, uint32_t idx, uint64_t inc,
+describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
     const struct lhi_named_wish *wish)
 {
 	struct shm_session *se = &v->sessions[idx];
@@ -213,7 +213,7 @@ describe(struct lhi_view *v, uint32_t idx, uint64_t inc,
 
 /* Make record idx ours, PENDING: 1, *s; 0: not to be had; -EUCLEAN. */
 static int
-reserve(struct lhi_view *v, int fd, uint32_t idx,
+reserve_record(struct lhi_view *v, int fd, uint32_t idx,
     const struct lhi_named_wish *wish, uint64_t *s)
 {
 	struct shm_session *se = &v->sessions[idx];
@@ -232,7 +232,7 @@ reserve(struct lhi_view *v, int fd, uint32_t idx,
 	if (got == 1) {
 		lhi_point("named.reserved");
 		lhi_counters_begin(v, idx);
-		describe(v, idx, inc, wish);
+		describe_session(v, idx, inc, wish);
 		*s = sess_make(SESS_NAMED, SESS_PENDING, inc);
 		/* pairs with: the looks at all others that follow */
 		(void)sh64_cas(&se->state, sess_make(SESS_RESERVED, 0, inc),
@@ -244,8 +244,8 @@ reserve(struct lhi_view *v, int fd, uint32_t idx,
 
 /* The index of a record that is ours; -ENOSPC; -EUCLEAN. */
 static int
-reserve_any(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
-    uint64_t *s)
+reserve_any_record(struct lhi_view *v, int fd,
+    const struct lhi_named_wish *wish, uint64_t *s)
 {
 	/* first the ones that are surely free, then those that may be dead */
 	for (int pass = 0; pass < 2; pass++) {
@@ -255,7 +255,7 @@ reserve_any(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
 			bool in_use = st == SESS_ALIVE ||
 			    st == SESS_CLOSING || st == SESS_NAMED;
 			int got = in_use != (pass == 1) ? 0 :
-			    reserve(v, fd, i, wish, s);
+			    reserve_record(v, fd, i, wish, s);
 
 			if (got != 0)
 				return got < 0 ? got : (int)i;
@@ -280,7 +280,7 @@ is_taken(struct lhi_view *v, uint32_t idx, const struct name *want,
 			i++;
 			continue;
 		}
-		has = name_at(se);
+		has = name_in_record(se);
 		if (sh64_load_sc(&se->state) != s)
 			continue;		/* look at it again */
 		if (memcmp(&has, want, sizeof(has)) != 0) {
@@ -301,12 +301,12 @@ is_taken(struct lhi_view *v, uint32_t idx, const struct name *want,
 
 /* 0 made; -EEXIST; -EAGAIN: we were withdrawn; -ENOSPC, -EUCLEAN. */
 static int
-make_once(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
+make_session_once(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
     uint64_t *sid)
 {
 	const struct name want = name_of(wish->name);
 	uint64_t s = 0;
-	int idx = reserve_any(v, fd, wish, &s);
+	int idx = reserve_any_record(v, fd, wish, &s);
 
 	if (idx < 0)
 		return idx;
@@ -343,7 +343,7 @@ lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_while,
 			    NULL);
 		error = lhi_named_find(v, wish->name, sid) ? -EEXIST :
-		    make_once(v, sp.fd, wish, sid);
+		    make_session_once(v, sp.fd, wish, sid);
 	}
 	lhi_reclaim_fd_close(&sp);
 	return error != -EAGAIN ? error : lhi_fail(error, "session '%.31s' is "

@@ -50,7 +50,7 @@
 
 /* The record of a named session that has ended so; NULL. */
 static const struct shm_session *
-ended(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
+ended_record(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
 {
 	const struct shm_session *se;
 	uint64_t s;
@@ -71,7 +71,7 @@ lhi_named_cause(const struct lhi_view *v, uint64_t sid)
 {
 	enum lhi_named_end how;
 
-	return ended(v, sid, &how) != NULL && how == NAMED_DESTROYED ?
+	return ended_record(v, sid, &how) != NULL && how == NAMED_DESTROYED ?
 	    CAUSE_RELEASED : CAUSE_DIED;
 }
 
@@ -83,7 +83,7 @@ now_ms(const struct lhi_view *v)
 
 /* Nobody gets the key for so long. */
 static void
-keep_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
+keep_key_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
 {
 	uint32_t was, now;
 
@@ -105,10 +105,10 @@ void
 lhi_named_delay(struct lhi_view *v, struct shm_slot *s, uint64_t sid)
 {
 	enum lhi_named_end how;
-	const struct shm_session *se = ended(v, sid, &how);
+	const struct shm_session *se = ended_record(v, sid, &how);
 
 	if (se != NULL && how != NAMED_DESTROYED)
-		keep_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
+		keep_key_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
 }
 
 uint32_t
@@ -128,8 +128,8 @@ lhi_named_delay_late(struct lhi_view *v, struct shm_slot *s, uint64_t sid,
 {
 	enum lhi_named_end how;
 
-	if (ended(v, sid, &how) == NULL || how != NAMED_DESTROYED)
-		keep_back(v, s, ms);
+	if (ended_record(v, sid, &how) == NULL || how != NAMED_DESTROYED)
+		keep_key_back(v, s, ms);
 }
 
 void
@@ -159,7 +159,7 @@ lhi_named_delay_mended(struct lhi_view *v, uint32_t ci)
 	if (state_held(st) && ((word_mode(w) == WORD_X && word_idx(w) == ci) ||
 	    (state_kind(st) == ST_READ && lhi_named_moving(v, ci, st))) &&
 	    state_deadline(sh64_load(&se->until)) != NAMED_DESTROYED)
-		keep_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
+		keep_key_back(v, s, sh32_load_rlx(&se->lock_delay_ms));
 }
 
 int64_t
@@ -179,7 +179,7 @@ bool
 lhi_named_deletes(const struct lhi_view *v, uint64_t sid)
 {
 	enum lhi_named_end how;
-	const struct shm_session *se = ended(v, sid, &how);
+	const struct shm_session *se = ended_record(v, sid, &how);
 
 	return se != NULL && sh32_load_rlx(&se->on_end) == NAMED_DELETE;
 }
@@ -213,7 +213,7 @@ lhi_named_kept(struct lhi_view *v, uint32_t ch)
 
 	/* pairs with: a keeper looks whether the session has ended */
 	return keeper != 0 &&
-	    ended(v, sh64_load(&v->chunks[ch].owner), &how) != NULL &&
+	    ended_record(v, sh64_load(&v->chunks[ch].owner), &how) != NULL &&
 	    !lhi_named_keeper_gone(v, keeper);
 }
 

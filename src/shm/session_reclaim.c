@@ -39,7 +39,7 @@ enum { KEPT = 1 };		/* a chunk cannot be buried now */
 
 /* First pass: mark readers, so that one walk takes out many; then bury. */
 static int
-bury_chunk(struct lhi_view *v, uint32_t ch, int pass)
+reclaim_chunk(struct lhi_view *v, uint32_t ch, int pass)
 {
 	int error = 0;
 
@@ -57,7 +57,7 @@ bury_chunk(struct lhi_view *v, uint32_t ch, int pass)
  * dead; the caller holds its recycle byte.  Idempotent.  0; KEPT; -EUCLEAN.
  */
 static int
-bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
+reclaim_chunks(struct lhi_view *v, uint32_t idx, uint64_t inc)
 {
 	bool kept = false;
 
@@ -72,7 +72,7 @@ bury(struct lhi_view *v, uint32_t idx, uint64_t inc)
 				kept = true;
 				continue;
 			}
-			if (bury_chunk(v, ch, pass) != 0)
+			if (reclaim_chunk(v, ch, pass) != 0)
 				return -EUCLEAN;
 			if (pass == 1)
 				(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
@@ -119,7 +119,7 @@ lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 		return 0;
 	}
 	*inc = sess_inc(s);
-	error = bury(v, idx, *inc);
+	error = reclaim_chunks(v, idx, *inc);
 	if (error == KEPT)
 		return 0;
 	if (error == 0 && sess_st(s) >= SESS_ALIVE)
@@ -152,7 +152,8 @@ lhi_reclaim_fd_close(struct lhi_reclaim_fd *sp)
 
 /* 1 done; 0 it lives, or somebody else is at it; -EUCLEAN. */
 static int
-bury_record(struct lhi_view *v, const struct lhi_reclaim_fd *sp, uint32_t idx)
+reclaim_record(struct lhi_view *v, const struct lhi_reclaim_fd *sp,
+    uint32_t idx)
 {
 	uint64_t inc;
 	int done;
@@ -173,7 +174,7 @@ lhi_session_reclaim(struct lhi_view *v, uint64_t sid)
 	if (sid_idx(sid) >= v->geo.max_sessions)
 		return 0;
 	if (lhi_reclaim_fd_open(v, &sp))
-		done = bury_record(v, &sp, sid_idx(sid));
+		done = reclaim_record(v, &sp, sid_idx(sid));
 	lhi_reclaim_fd_close(&sp);
 	errno = saved;
 	return done;
@@ -194,7 +195,7 @@ lhi_session_reclaim_dead(struct lhi_view *v)
 		    && lhi_session_gone(v, i)) || (sess_st(s) == SESS_NAMED &&
 		    lhi_session_dead(v, sid_make(sess_inc(s), i), true));
 
-		if (dead && bury_record(v, &sp, i) == 1)
+		if (dead && reclaim_record(v, &sp, i) == 1)
 			buried++;
 	}
 	lhi_reclaim_fd_close(&sp);

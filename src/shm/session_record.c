@@ -50,7 +50,7 @@
 #include "shm/session_record.h"
 
 static void
-describe(const struct lhi_view *v, struct shm_session *se,
+describe_session(const struct lhi_view *v, struct shm_session *se,
     const char *application)
 {
 	sh32_store_rlx(&se->pid, (uint32_t)getpid());
@@ -64,7 +64,7 @@ describe(const struct lhi_view *v, struct shm_session *se,
 
 /* Make record idx ours.  1 done, 0 not to be had, -errno. */
 static int
-take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
+take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
     uint64_t *sid)
 {
 	struct shm_session *se = &v->sessions[idx];
@@ -102,7 +102,7 @@ take(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	if (got < 0 || lhi_byte_held(got, lhi_session_live_byte(idx)) != 1)
 		flags |= SESS_NOPROOF;
 	lhi_counters_begin(v, idx);
-	describe(v, se, application);
+	describe_session(v, se, application);
 	*sid = sid_make(inc, idx);
 	lhi_point("session.described");
 	sh64_store(&se->state, sess_make(SESS_ALIVE, flags, inc));
@@ -130,7 +130,7 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 			if ((in_use || st == SESS_NAMED) != (pass == 1) ||
 			    (in_use && !lhi_session_gone(v, i)))
 				continue;
-			got = take(v, fd, i, application, sid);
+			got = take_record(v, fd, i, application, sid);
 			if (got != 0)
 				return got < 0 ? got : 0;
 		}

@@ -39,7 +39,7 @@
 #define CLUSTER_PREFIX "cluster:"
 
 static int
-geometry_from(const struct lh_open_opts *o, struct lhi_geometry *g)
+set_geometry(const struct lh_open_opts *o, struct lhi_geometry *g)
 {
 	uint32_t keys = o->max_keys;
 
@@ -86,7 +86,7 @@ lhi_object_sum(const struct shm_header *h)
 }
 
 static void
-initialise(struct shm_header *h, const struct lhi_geometry *g,
+initialise_header(struct shm_header *h, const struct lhi_geometry *g,
     const struct lh_open_opts *o, const struct lhi_beginning *b)
 {
 	clockid_t clock = o->clock == LH_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
@@ -140,7 +140,7 @@ initialise(struct shm_header *h, const struct lhi_geometry *g,
 
 /* The object's length, and memory for what it begins with. */
 static int
-reserve(int fd, const char *path, const struct lhi_geometry *g)
+reserve_object(int fd, const char *path, const struct lhi_geometry *g)
 {
 	struct lhi_backing e = lhi_backing_first(g);
 	struct lhi_span s[LHI_SPANS];
@@ -179,7 +179,7 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	struct lhi_geometry g;
 	uint64_t floor;
 	void *base;
-	int error = geometry_from(opts, &g);
+	int error = set_geometry(opts, &g);
 
 	if (error != 0)
 		return error;
@@ -192,7 +192,7 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 		    "than %u bytes", SHM_PREFIX - 1);
 	error = lhi_table_remove_floor(path, &floor);
 	if (error == 0)
-		error = reserve(fd, path, &g);
+		error = reserve_object(fd, path, &g);
 	if (error == 0)
 		error = lhi_durable_begin(path, opts, floor, &b);
 	if (error != 0)
@@ -202,7 +202,7 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 	if (base == MAP_FAILED)
 		return lhi_fail(-errno, "cannot map the new table: %s",
 		    strerror(errno));
-	initialise(base, &g, opts, &b);
+	initialise_header(base, &g, opts, &b);
 	(void)munmap(base, sizeof(struct shm_header));
 	if (opts->group != LH_GROUP_USUAL &&
 	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
@@ -297,7 +297,7 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 }
 
 static int
-check_place(const struct shm_header *h, const char *path)
+check_time_and_clock(const struct shm_header *h, const char *path)
 {
 	uint64_t theirs = sh64_load(&h->timens_ino), ours = lhi_timens_ino();
 
@@ -315,7 +315,7 @@ check_place(const struct shm_header *h, const char *path)
 
 /* A table that was removed halfway, or too late to know of a removal. */
 static int
-check_life(const struct shm_header *h, const char *path, int fd)
+check_not_removed(const struct shm_header *h, const char *path, int fd)
 {
 	int due = lhi_table_remove_due(path, h), error;
 
@@ -331,7 +331,7 @@ check_life(const struct shm_header *h, const char *path, int fd)
 
 /* Being repaired, or left in the midst of that? */
 static int
-check_whole(const struct shm_header *h, const char *path, int fd)
+check_not_repairing(const struct shm_header *h, const char *path, int fd)
 {
 	if (!(sh32_load(&h->flags) & SHM_REPAIRING))
 		return 0;
@@ -402,11 +402,11 @@ open_table(const char *path, bool system_wide, bool mend,
 		    "as it should be (it was copied or punched): remove it",
 		    path);
 	if (error == 0)
-		error = check_place(&h, path);
+		error = check_time_and_clock(&h, path);
 	if (error == 0)
-		error = check_life(&h, path, fd);
+		error = check_not_removed(&h, path, fd);
 	if (error == 0 && !mend)
-		error = check_whole(&h, path, fd);
+		error = check_not_repairing(&h, path, fd);
 	if (error != 0) {
 		(void)close(fd);
 		return error;

@@ -70,7 +70,7 @@ floor_path(char to[FLOOR_PATH_MAX], const char *kind, const char *path)
 
 /* A floor that was put there by whom we trust with the table itself. */
 static bool
-is_ours(const char *path, const char *link)
+is_trusted_floor(const char *path, const char *link)
 {
 	struct stat st;
 
@@ -95,7 +95,7 @@ lhi_table_remove_floor(const char *path, uint64_t *floor)
 		text[len] = '\0';
 		n = strtoull(text, &end, 10);
 	}
-	if (!is_ours(path, link))
+	if (!is_trusted_floor(path, link))
 		return lhi_fail(-EACCES, "%s is not yours: somebody took the "
 		    "place where removed tables leave how far their tokens "
 		    "had got; remove it, or use another name", link);
@@ -139,7 +139,7 @@ lhi_table_remove_due(const char *path, const struct shm_header *h)
 
 /* Is the name that object's, and may we remove it?  0, or why not. */
 static int
-check_name(const char *path, int fd)
+check_name_removable(const char *path, int fd)
 {
 	struct stat named, opened;
 
@@ -159,7 +159,7 @@ check_name(const char *path, int fd)
  * name would be left to a table that nobody can open, nor remove.
  */
 static int
-check_floor(const char *path, uint64_t to)
+check_floor_writable(const char *path, uint64_t to)
 {
 	char link[FLOOR_PATH_MAX];
 	struct stat st;
@@ -211,10 +211,10 @@ int
 lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h)
 {
 	uint64_t ceiling = sh64_load(&h->ceiling);
-	int error = check_name(path, fd);
+	int error = check_name_removable(path, fd);
 
 	if (error == 0)
-		error = check_floor(path, is_ceiling(h, ceiling) ?
+		error = check_floor_writable(path, is_ceiling(h, ceiling) ?
 		    ceiling + STEP : UINT64_MAX);
 	if (error != 0)
 		return error;
@@ -238,10 +238,10 @@ int
 lhi_table_remove_foreign(const char *path, int fd)
 {
 	uint64_t clock = lhi_durable_clock(), floor;
-	int error = check_name(path, fd);
+	int error = check_name_removable(path, fd);
 
 	if (error == 0)
-		error = check_floor(path, UINT64_MAX);
+		error = check_floor_writable(path, UINT64_MAX);
 	if (error == 0)
 		error = lhi_table_remove_floor(path, &floor);
 	/* it was made with that base or a lower one; or, with a fence file,

@@ -89,14 +89,14 @@ lhi_values_ready(const struct lhi_view *v)
 }
 
 static struct shm_value *
-record(const struct lhi_view *v, uint32_t idx)
+record_at(const struct lhi_view *v, uint32_t idx)
 {
 	return idx > 0 && idx < lhi_values_ready(v) ? &v->values[idx] : NULL;
 }
 
 /* What stands beside a value: its length, and a sum of it. */
 static uint64_t
-size_of(const void *bytes, size_t len, uint64_t token)
+size_and_sum(const void *bytes, size_t len, uint64_t token)
 {
 	uint64_t sum = lhi_hash(bytes, len) ^
 	    token * UINT64_C(0x9e3779b97f4a7c15);
@@ -119,7 +119,7 @@ read_record(const struct shm_value *r, uint64_t slot, struct lhi_value *out)
 	}
 	return out->len > 0 && out->len <= SHM_VALUE_MAX &&
 	    sh64_load(&r->slot) == slot &&
-	    size_of(out->byte, out->len, out->token) == size;
+	    size_and_sum(out->byte, out->len, out->token) == size;
 }
 
 int
@@ -128,7 +128,7 @@ lhi_value_read(struct lhi_view *v, const struct shm_slot *s,
 {
 	for (int i = 0; i < READS; i++) {
 		uint64_t l = sh64_load_sc(&s->value);
-		struct shm_value *r = record(v, vlink_idx(l));
+		struct shm_value *r = record_at(v, vlink_idx(l));
 		bool whole, is_key;
 
 		if (vlink_idx(l) == 0)
@@ -151,7 +151,7 @@ lhi_value_read(struct lhi_view *v, const struct shm_slot *s,
 size_t
 lhi_value_len(const struct lhi_view *v, const struct shm_slot *s)
 {
-	struct shm_value *r = record(v, vlink_idx(sh64_load(&s->value)));
+	struct shm_value *r = record_at(v, vlink_idx(sh64_load(&s->value)));
 	uint64_t size = r == NULL ? 0 : sh64_load(&r->size);
 
 	size &= MASK(VALUE_LEN_BITS);
@@ -160,9 +160,10 @@ lhi_value_len(const struct lhi_view *v, const struct shm_slot *s)
 
 /* What slot s leads to: a value, in a record that is the slot's? */
 static bool
-leads_to_value(const struct lhi_view *v, const struct shm_slot *s, uint32_t idx)
+is_value_of(const struct lhi_view *v, const struct shm_slot *s,
+    uint32_t idx)
 {
-	struct shm_value *r = record(v, idx);
+	struct shm_value *r = record_at(v, idx);
 	struct lhi_value value;
 	uint64_t owner;
 
@@ -179,14 +180,14 @@ lhi_value_sound(const struct lhi_view *v, const struct shm_slot *s)
 {
 	uint64_t l = sh64_load(&s->value);
 
-	return vlink_idx(l) == 0 || leads_to_value(v, s, vlink_idx(l)) ||
+	return vlink_idx(l) == 0 || is_value_of(v, s, vlink_idx(l)) ||
 	    sh64_load(&s->value) != l;		/* it is another by now */
 }
 
 /* Is the session of a HELD record gone?  (The owner word has the low bits of
  * its incarnation: who should meet the same again leaves the record alone.) */
 static bool
-holder_gone(struct lhi_view *v, uint64_t owner, bool probe)
+is_holder_gone(struct lhi_view *v, uint64_t owner, bool probe)
 {
 	uint64_t whose = vown_whose(owner), s;
 	uint32_t idx = sid_idx(whose);
@@ -200,7 +201,7 @@ holder_gone(struct lhi_view *v, uint64_t owner, bool probe)
 
 /* May record idx, whose owner word was `owner`, be taken? */
 static bool
-may_take(struct lhi_view *v, uint32_t idx, uint64_t owner, bool probe)
+can_take(struct lhi_view *v, uint32_t idx, uint64_t owner, bool probe)
 {
 	uint64_t slot = vown_whose(owner), w;
 	struct shm_slot *s;
@@ -209,7 +210,7 @@ may_take(struct lhi_view *v, uint32_t idx, uint64_t owner, bool probe)
 	case VALUE_FREE:
 		return true;
 	case VALUE_HELD:
-		if (!holder_gone(v, owner, probe))
+		if (!is_holder_gone(v, owner, probe))
 			return false;
 		slot = sh64_load(&v->values[idx].slot);
 		break;
@@ -233,7 +234,8 @@ held_by(uint64_t sid, uint64_t owner)
 
 /* One of `looks` records, from where the last one was found on; or 0. */
 static uint32_t
-take(struct lhi_view *v, struct lhi_setting *t, uint32_t looks, bool probe)
+take_record(struct lhi_view *v, struct lhi_setting *t, uint32_t looks,
+    bool probe)
 {
 	uint32_t n = lhi_values_ready(v);
 	uint32_t from = sh32_load_rlx(&v->hdr->value_next) % n;
@@ -245,7 +247,7 @@ take(struct lhi_view *v, struct lhi_setting *t, uint32_t looks, bool probe)
 		if (idx == 0)
 			continue;
 		owner = sh64_load(&v->values[idx].owner);
-		if (!may_take(v, idx, owner, probe))
+		if (!can_take(v, idx, owner, probe))
 			continue;
 		lhi_point("value.judged");
 		mine = held_by(t->sid, owner);
@@ -259,22 +261,22 @@ take(struct lhi_view *v, struct lhi_setting *t, uint32_t looks, bool probe)
 }
 
 static int
-find_room(struct lhi_view *v, struct lhi_setting *t)
+find_record(struct lhi_view *v, struct lhi_setting *t)
 {
 	int grown = 1;
 
-	t->idx = take(v, t, LOOKS, false);
+	t->idx = take_record(v, t, LOOKS, false);
 	while (t->idx == 0 && grown == 1) {
 		uint32_t from = lhi_values_ready(v);
 
 		grown = from < VALUES_MAX ? lhi_grow_values(v) : 0;
 		if (grown == 1) {
 			sh32_store_rlx(&v->hdr->value_next, from);
-			t->idx = take(v, t, LOOKS, false);
+			t->idx = take_record(v, t, LOOKS, false);
 		}
 	}
 	if (t->idx == 0)
-		t->idx = take(v, t, lhi_values_ready(v), true);
+		t->idx = take_record(v, t, lhi_values_ready(v), true);
 	if (t->idx != 0)
 		return 0;
 	if (grown < 0 && grown != -ENOSPC)
@@ -299,7 +301,7 @@ lhi_value_begin(struct lhi_view *v, struct lhi_setting *t, uint64_t sid,
 	t->sid = sid;
 	if (len == 0)
 		return 0;
-	error = find_room(v, t);			/* V1 */
+	error = find_record(v, t);			/* V1 */
 	if (error != 0)
 		return error;
 	lhi_point("value.taken");
@@ -307,7 +309,7 @@ lhi_value_begin(struct lhi_view *v, struct lhi_setting *t, uint64_t sid,
 	memcpy(word, bytes, len);
 	sh64_store(&r->slot, lhi_slot_idx(v, s));
 	sh64_store(&r->token, token);
-	sh64_store(&r->size, size_of(bytes, len, token));
+	sh64_store(&r->size, size_and_sum(bytes, len, token));
 	for (size_t i = 0; i < (len + 7) / 8; i++)
 		sh64_store(&r->byte[i], word[i]);
 	return 0;
@@ -316,7 +318,7 @@ lhi_value_begin(struct lhi_view *v, struct lhi_setting *t, uint64_t sid,
 /* Ours, by owner word `held`, no more: if the slot leads to it, it is its
  * value, and stays (I2: nobody but us could lead to it again). */
 static void
-give_back(struct lhi_view *v, struct lhi_setting *t, uint32_t idx,
+give_back_record(struct lhi_view *v, struct lhi_setting *t, uint32_t idx,
     uint64_t held)
 {
 	bool used = vlink_idx(sh64_load_sc(&t->slot->value)) == idx;
@@ -337,13 +339,13 @@ lhi_value_look(struct lhi_view *v, struct lhi_setting *t)
 	t->from = sh64_load_sc(&t->slot->value);
 	t->old = vlink_idx(t->from);
 	t->to = vlink_make(t->idx, vlink_tag(t->from) + 1);
-	r = record(v, t->old);
+	r = record_at(v, t->old);
 	if (r == NULL)
 		return;
 	owner = sh64_load(&r->owner);
 	if (!(vown_kind(owner) == VALUE_OWNED &&
 	    vown_whose(owner) == lhi_slot_idx(v, t->slot)) &&
-	    !(vown_kind(owner) == VALUE_HELD && holder_gone(v, owner, true)))
+	    !(vown_kind(owner) == VALUE_HELD && is_holder_gone(v, owner, true)))
 		return;
 	/* it is the value, and was when its owner word was read (I3) */
 	if (sh64_load_sc(&t->slot->value) != t->from)
@@ -362,16 +364,16 @@ lhi_value_swap(struct lhi_view *v, struct lhi_setting *t)
 		lhi_point("value.swapped");
 		return true;
 	}
-	give_back(v, t, t->old, t->held);
+	give_back_record(v, t, t->old, t->held);
 	return false;
 }
 
 void
 lhi_value_keep(struct lhi_view *v, struct lhi_setting *t)
 {
-	give_back(v, t, t->idx, t->mine);			/* V4 */
+	give_back_record(v, t, t->idx, t->mine);			/* V4 */
 	lhi_point("value.owned");
-	give_back(v, t, t->old, t->held);
+	give_back_record(v, t, t->old, t->held);
 }
 
 void
@@ -382,15 +384,15 @@ lhi_value_undo(struct lhi_view *v, struct lhi_setting *t)
 	(void)sh64_cas(&t->slot->value, t->to,
 	    vlink_make(to, vlink_tag(t->to) + 1));		/* V5 */
 	lhi_point("value.undone");
-	give_back(v, t, t->idx, t->mine);
-	give_back(v, t, t->old, t->held);
+	give_back_record(v, t, t->idx, t->mine);
+	give_back_record(v, t, t->old, t->held);
 }
 
 void
 lhi_value_drop(struct lhi_view *v, struct lhi_setting *t)
 {
-	give_back(v, t, t->idx, t->mine);
-	give_back(v, t, t->old, t->held);
+	give_back_record(v, t, t->idx, t->mine);
+	give_back_record(v, t, t->old, t->held);
 }
 
 void

@@ -40,7 +40,7 @@
  *	insert, after it		a dead waiter: removed on proof; a
  *					stopped one: made suspect
  *	remove, marked not unlinked	the next walker unlinks it
- *	kick, anywhere			the first waiter looks again by itself
+ *	waking, anywhere		the first waiter looks again by itself
  *					within 20 ms
  *
  * Not guaranteed: that a walk sees a waiter that is being inserted.
@@ -69,7 +69,8 @@ struct spot {
 
 /* Does a stand before b? */
 static bool
-before(uint64_t a_rank, uint32_t a_ticket, uint64_t b_rank, uint32_t b_ticket)
+stands_before(uint64_t a_rank, uint32_t a_ticket, uint64_t b_rank,
+    uint32_t b_ticket)
 {
 	if (a_rank != b_rank)
 		return a_rank > b_rank;
@@ -91,7 +92,7 @@ unlink_marked(struct spot *at, uint64_t marked)
 }
 
 static void
-start(struct shm_slot *s, struct spot *at)
+start_at_head(struct shm_slot *s, struct spot *at)
 {
 	at->pred = &s->waitq;
 	at->pred_link = sh64_load_sc(at->pred);
@@ -99,7 +100,7 @@ start(struct shm_slot *s, struct spot *at)
 }
 
 static void
-advance(struct shm_claim *c, uint64_t next, struct spot *at)
+advance_past(struct shm_claim *c, uint64_t next, struct spot *at)
 {
 	at->pred = &c->wnext;
 	at->pred_link = next;
@@ -125,10 +126,11 @@ start_at_tail(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
 	l = sh64_load_sc(&c->wnext);
 	if (link_marked(l) ||
 	    ((link_tag(l) - link_tag(hint)) & MASK(LINK_TAG_BITS)) > 1 ||
-	    !before(lhi_queue_rank(c), sh32_load(&c->ticket), rank, ticket) ||
+	    !stands_before(lhi_queue_rank(c), sh32_load(&c->ticket), rank,
+		ticket) ||
 	    sh64_load(&c->wnext) != l)
 		return false;
-	advance(c, l, at);
+	advance_past(c, l, at);
 	return true;
 }
 
@@ -137,15 +139,15 @@ start_at_tail(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
  * marked claims up to there are unlinked (from the tail hint on, with `tail`).
  */
 static int
-find(struct lhi_view *v, struct shm_slot *s, uint64_t rank, uint32_t ticket,
-    bool tail, struct spot *at)
+find_place(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
+    uint32_t ticket, bool tail, struct spot *at)
 {
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t hops = 0;
 
 		if (!tail || pass > 0 || !start_at_tail(v, s, rank, ticket, at))
-			start(s, at);
+			start_at_head(s, at);
 		for (; hops < lhi_hop_limit(v); hops++) {
 			struct shm_claim *c;
 			uint64_t next;
@@ -159,7 +161,7 @@ find(struct lhi_view *v, struct shm_slot *s, uint64_t rank, uint32_t ticket,
 				break;
 			}
 			next = sh64_load(&c->wnext);
-			mine_after = before(lhi_queue_rank(c),
+			mine_after = stands_before(lhi_queue_rank(c),
 			    sh32_load(&c->ticket), rank, ticket);
 			if (sh64_load(at->pred) != at->pred_link)
 				break;				/* I4 */
@@ -167,7 +169,7 @@ find(struct lhi_view *v, struct shm_slot *s, uint64_t rank, uint32_t ticket,
 				if (!unlink_marked(at, next))
 					break;
 			} else if (mine_after) {
-				advance(c, next, at);
+				advance_past(c, next, at);
 			} else {
 				return 0;
 			}
@@ -186,7 +188,7 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 
 	for (;;) {
 		uint64_t mine, prepared;
-		int error = find(v, s, lhi_queue_rank(c),
+		int error = find_place(v, s, lhi_queue_rank(c),
 		    sh32_load_rlx(&c->ticket), true, &at);
 
 		if (error != 0)
@@ -222,8 +224,8 @@ lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	} while (!link_marked(mine) && !sh64_cas(&c->wnext, mine,
 	    link_make(true, link_idx(mine), link_tag(mine) + 1)));
 	lhi_point("queue.marked");
-	return find(v, s, lhi_queue_rank(c), sh32_load_rlx(&c->ticket), false,
-	    &at);
+	return find_place(v, s, lhi_queue_rank(c), sh32_load_rlx(&c->ticket),
+	    false, &at);
 }
 
 bool
@@ -234,7 +236,7 @@ lhi_queue_is_out(struct lhi_view *v, uint32_t ci)
 
 /* Is it sure that claim ci, in state st, does not wait in this queue? */
 static bool
-does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
+is_not_waiting(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
     bool probe)
 {
 	struct shm_claim *c = &v->claims[ci];
@@ -263,7 +265,7 @@ does_not_wait(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
  * is not for it, its lease is over.
  */
 static bool
-passed_over(struct shm_slot *s, uint32_t flags, uint32_t others)
+is_passed_over(struct shm_slot *s, uint32_t flags, uint32_t others)
 {
 	return (flags & others) || ((flags & WAITER_UPGRADE) &&
 	    word_mode(sh64_load(&s->word)) != WORD_S);
@@ -280,7 +282,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 	    pass++) {
 		uint32_t hops = 0;
 
-		for (start(s, &at); hops < lhi_hop_limit(v); hops++) {
+		for (start_at_head(s, &at); hops < lhi_hop_limit(v); hops++) {
 			struct shm_claim *c;
 			uint64_t next, st;
 			bool out;
@@ -298,7 +300,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 			lhi_point("queue.link_read");
 			st = sh64_load(&c->state);
 			out = !link_marked(next) &&
-			    does_not_wait(v, s, at.cur, st, probe);
+			    is_not_waiting(v, s, at.cur, st, probe);
 			if (sh64_load(at.pred) != at.pred_link)
 				break;				/* I4 */
 			lhi_point("queue.proved");
@@ -317,8 +319,9 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 					break;
 				continue;
 			}
-			if (passed_over(s, sh32_load(&c->wflags), pass_over)) {
-				advance(c, next, &at);
+			if (is_passed_over(s, sh32_load(&c->wflags),
+				pass_over)) {
+				advance_past(c, next, &at);
 				continue;
 			}
 			*first = at.cur;
@@ -337,7 +340,7 @@ lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
 	struct spot at;
 	uint32_t hops = 0;
 
-	for (start(s, &at); at.cur != 0; hops++) {
+	for (start_at_head(s, &at); at.cur != 0; hops++) {
 		struct shm_claim *c = lhi_claim(v, at.cur);
 		uint64_t next;
 
@@ -352,7 +355,7 @@ lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
 		}
 		if (!link_marked(next) && !fn(v, at.cur, arg))
 			return 0;
-		advance(c, next, &at);
+		advance_past(c, next, &at);
 	}
 	return 0;
 }
@@ -374,7 +377,7 @@ lhi_queue_wake(struct lhi_view *v, struct shm_claim *c)
 	}
 }
 
-struct kick {
+struct wake {
 	struct shm_slot *s;
 	bool readers;		/* a reader was woken: only readers from here */
 };
@@ -383,7 +386,7 @@ static bool
 wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct shm_claim *c = &v->claims[ci];
-	struct kick *k = arg;
+	struct wake *k = arg;
 	uint32_t flags = sh32_load(&c->wflags);
 	uint64_t st = sh64_load(&c->state), w;
 
@@ -395,7 +398,7 @@ wake_until_eligible(struct lhi_view *v, uint32_t ci, void *arg)
 	if (k->readers && !(flags & (WAITER_SHARED | WAITER_SUSPECT)))
 		return false;
 	lhi_queue_wake(v, c);
-	if (passed_over(k->s, flags, WAITER_SUSPECT))
+	if (is_passed_over(k->s, flags, WAITER_SUSPECT))
 		return true;
 	k->readers = flags & WAITER_SHARED;
 	return k->readers;
@@ -407,7 +410,7 @@ lhi_queue_wake_first(struct lhi_view *v, struct shm_slot *s)
 	/* a moving queue is being looked after by those who move it; a wake-up
 	 * that is lost all the same is made up for within 20 ms */
 	for (int tries = 0; tries < 16; tries++) {
-		struct kick k = { s, false };
+		struct wake k = { s, false };
 
 		if (lhi_queue_walk(v, s, wake_until_eligible, &k) != -EAGAIN)
 			return;
