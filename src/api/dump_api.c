@@ -113,7 +113,8 @@ report_session(struct dump *d, uint32_t i)
 	return d->to->session(&t, d->arg);
 }
 
-/* Was the claim announced for another key?  Then the rest is not this one's. */
+/* True if the claim was announced for another key: the rest is not this
+ * one's. */
 static bool
 is_elsewhere(struct dump *d, const struct shm_claim *c)
 {

@@ -195,7 +195,7 @@ open_or_make(const char *path, bool may_create)
 	    "is made", path);
 }
 
-/* Is the file what it was when it was opened? */
+/* Checks that the file is what it was when it was opened. */
 static int
 check_unchanged(const struct lh_gate *g)
 {

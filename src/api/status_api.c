@@ -11,8 +11,8 @@
 
 #define LOOKS 100		/* at a lease that moves */
 
-/* Is that lease among them, its claim's state being st?  One of many readers is
- * asked itself. */
+/* True if that lease is among them, its claim's state being st.  One of many
+ * readers is looked up by itself. */
 static bool
 holds_as(const struct lhi_snapshot *sn, const uint64_t id[2], uint64_t st)
 {
@@ -31,7 +31,7 @@ holds_as(const struct lhi_snapshot *sn, const uint64_t id[2], uint64_t st)
 }
 
 static bool
-holds(const struct lhi_snapshot *sn, const uint64_t id[2])
+is_held_by(const struct lhi_snapshot *sn, const uint64_t id[2])
 {
 	struct shm_claim *c = lhi_claim(&sn->lh->v, lid_claim(id[1]));
 	bool held;
@@ -87,7 +87,7 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 		error = lhi_snapshot_of(&sn, key);
 	if (error == 0)
 		lhi_cluster_acquire_report(&sn);
-	if (error == 0 && id != NULL && !holds(&sn, id))
+	if (error == 0 && id != NULL && !is_held_by(&sn, id))
 		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);
 	if (error == 0)

@@ -155,7 +155,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	return 0;
 }
 
-/* Is it ours still?  The application may have closed it (closefrom). */
+/* True if fd is ours still: the application may have closed it (closefrom). */
 static bool
 is_own_fd(struct lh *lh, int fd)
 {

@@ -96,7 +96,7 @@ was_renewed(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 	return false;
 }
 
-/* Does it end on its own, soon?  (Or has it?) */
+/* True if the lease ends by itself soon, or has ended. */
 static bool
 ends_soon(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
@@ -159,7 +159,7 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	return --k->q->budget > 0;
 }
 
-/* Does it bar h, which wants to read? */
+/* Adds claim ci if it keeps h, which wants to read, from entering. */
 static bool
 add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
 {
@@ -283,7 +283,7 @@ is_in_place(const struct lhi_view *v, const struct lhi_hop *h)
 	return (int32_t)(sh32_load(&c->ticket) - sh32_load(&own->ticket)) < 0;
 }
 
-/* Is the wait, and what is in its way, as it was? */
+/* True if the wait, and what is in its way, are as they were. */
 static bool
 is_unchanged(struct lhi_waits_for *q, const struct lhi_hop *h)
 {

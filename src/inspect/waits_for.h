@@ -64,7 +64,7 @@ bool lhi_waits_for_find(struct lhi_waits_for *q, uint32_t ci, bool victim, bool
 /* It was found: did all of it stand at one moment? */
 bool lhi_waits_for_is_proved(struct lhi_waits_for *q);
 
-/* Has wait a, rather than wait b, to give way? */
+/* True if wait a, rather than wait b, is to give way. */
 bool lhi_waits_for_is_victim(const struct lhi_view *v, uint32_t a, uint32_t b);
 
 /* The record of the session whose thread waits with claim ci; or NULL. */

@@ -30,7 +30,7 @@ lhi_waits_for_thread_session(const struct lhi_view *v, uint64_t sid)
 	    sess_st(s) == SESS_CLOSING) ? se : NULL;
 }
 
-/* Are the two sessions attachments of one process? */
+/* True if the two sessions are attachments of one process. */
 static bool
 is_same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 {

@@ -120,7 +120,7 @@ is_cluster_item(const struct many *m, uint32_t i)
 	    lhi_cluster_acquire_is_needed(m->lh, &name);
 }
 
-/* Is item i to be won before item j? */
+/* True if item i is to be acquired before item j. */
 static bool
 is_before(const struct many *m, uint32_t i, uint32_t j)
 {
@@ -228,8 +228,8 @@ answer_repeat(struct many *m)
 		   : GIVEN_UP;
 }
 
-/* Does another call, for the same request, wait for the next key to be won?
- * Then what was had is that one's, and stays. */
+/* True if another call, for the same request, waits for the next key: then what
+ * was acquired is that call's, and stays. */
 static bool
 is_busy_elsewhere(struct many *m)
 {
@@ -239,8 +239,8 @@ is_busy_elsewhere(struct many *m)
 	    look_up_request(m, m->round, m->won, &q) == REQUEST_BUSY;
 }
 
-/* Was all of it granted to another call, for the same request?  Then 0 was, or
- * may have been, returned to that: what is lost is lost, and the rest its. */
+/* True if all of it was granted to another call, for the same request: that
+ * call has, or may have, returned 0, so what is left is its. */
 static bool
 was_granted(struct many *m)
 {
@@ -307,7 +307,7 @@ acquire_item(struct many *m, uint32_t k)
 	return error == -ESTALE && has_request(m) ? answer_repeat(m) : error;
 }
 
-/* Has this host the rights to all of them? */
+/* 1 if this host has the rights to all of them. */
 static int
 has_rights(struct many *m)
 {

@@ -257,8 +257,8 @@ begin_acquire(struct lh_lock *l, struct lh **lh)
 
 /* The leases, into `leases`. */
 static int
-acquire(struct lh_lock *l, struct lh *lh, const struct lh_acquire_opts *opts,
-    struct lh_lease *leases)
+acquire_leases(struct lh_lock *l, struct lh *lh,
+    const struct lh_acquire_opts *opts, struct lh_lease *leases)
 {
 	return l->many ? lh_acquire_many(lh, l->items, l->n, opts, leases) :
 	    lh_acquire(lh, l->key, opts, leases);
@@ -277,7 +277,7 @@ lh_lock_acquire(struct lh_lock *l, const struct lh_acquire_opts *opts)
 		return error;
 	/* a thread that is cancelled in here would leave the handle marked */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = acquire(l, lh, opts, leases);
+	error = acquire_leases(l, lh, opts, leases);
 	lhi_live_lock();
 	l->acquiring = false;
 	if (error == 0 && l->lh == NULL && !lhi_mutant_on(holds_closed)) {

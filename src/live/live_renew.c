@@ -225,7 +225,7 @@ lhi_live_lose(struct lh_lock *l, uint32_t i)
 	lhi_live_end(l, loss);
 }
 
-/* Has anybody ended one of its leases? */
+/* True if one of its leases, *which, was ended by anybody. */
 static bool
 was_ended(const struct lh_lock *l, uint32_t *which)
 {
@@ -389,7 +389,7 @@ check_handle(struct lh_lock *l)
 		serve_handle(l);
 }
 
-/* Has anybody else ended one of them, or does he ask for it? */
+/* Looks whether another process has ended any lease, or asks for it. */
 static void
 sweep_handles(void)
 {

@@ -116,7 +116,7 @@ void lhi_live_hold(struct lh_lock *l);
 void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
 void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
 void lhi_live_lose(struct lh_lock *l, uint32_t i);
-/* Does anybody ask for its leases?  Whoever listens is told. */
+/* Notifies its watches if another process asks for one of its leases. */
 void lhi_live_notify_asked(struct lh_lock *l);
 
 /* Somebody else may have ended a lease that is held: look soon. */

@@ -66,7 +66,7 @@ lhi_sem_check(const struct lh_sem *sem)
 	    : lhi_own(sem->lh);
 }
 
-/* Is there such a key, to stay?  1, 0, -errno. */
+/* 1 if there is such a key, and it is kept; 0; -errno. */
 static int
 is_kept(struct lh *lh, const char *key)
 {

@@ -25,7 +25,7 @@ extern uint32_t lhi_sem_most;
 void lhi_sem_key(char to[LH_KEY_MAX + 1], const char *name, const char *what,
     uint32_t n);
 
-/* Is that its limit?  1, 0, -errno. */
+/* 1 if that is its limit, 0 if not; -errno. */
 int lhi_sem_has_limit(struct lh *lh, const char *name, uint32_t limit);
 
 /* The limit of that semaphore; 0: there is none; -errno. */

@@ -84,7 +84,7 @@ void lhi_ticket_wake_rung(struct lh *lh);
 /* The attachment is about to go. */
 void lhi_ticket_closing(struct lh *lh);
 
-/* Has it come to an end?  (The lock not held.) */
+/* True if it has come to an end.  (The lock not held.) */
 bool lhi_ticket_is_settled(struct lh_ticket *t);
 
 /* In a forked child. */

@@ -69,8 +69,11 @@ wrong(struct check *k, const char *fmt, ...)
 	return false;
 }
 
-/* Is the latest range on disk, though not long ago it was not?  (Somebody else
- * has claimed another; this attachment finds out when it needs it.) */
+/*
+ * True if the latest range is on disk, though not long ago it was not.
+ * (Another process has claimed another; this attachment finds out when it
+ * needs it.)
+ */
 static bool
 is_range_there(struct lhi_view *v, uint64_t d)
 {
@@ -327,7 +330,8 @@ token_ok(struct check *k, struct shm_slot *s, uint64_t w)
 	    token >= sh64_load(&h->token_base);
 }
 
-/* Is it a cluster key if and only if its name says so?  And its base one? */
+/* True if it is a cluster key exactly when its name says so, with a sound
+ * base. */
 static bool
 right_ok(struct check *k, struct shm_slot *s, uint32_t i, const char *key,
     size_t len)

@@ -29,8 +29,8 @@ void lhi_exclusive_use_unmap(struct lhi_exclusive_use *a);
 int lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
     *remedy);
 
-/* Does no named session live, which is a user without a process?  0; -EBUSY:
- * one does, and what else can be done is `remedy`. */
+/* Checks that no named session lives, which is a user without a process.  0;
+ * -EBUSY: one does, and what else can be done is `remedy`. */
 int lhi_exclusive_use_no_named(struct lhi_view *v, const char *remedy);
 
 #endif

@@ -138,7 +138,7 @@ lhi_repair_ceiling(const struct lhi_view *v)
 	    ceiling : 0;
 }
 
-/* Can a table with that base and ceiling have given that token? */
+/* True if a table with that base and ceiling can have given that token. */
 static bool
 is_plausible_token(const struct lhi_view *v, uint64_t token)
 {

@@ -43,7 +43,7 @@ set_word(struct lhi_repair *m, struct shm_slot *s, unsigned mode, uint32_t idx)
 	    word_make(mode, idx, token));
 }
 
-/* Is it a cluster key, as its name says?  Then without a right.  0, -errno. */
+/* Makes it a cluster key, without a right, if its name says so.  0, -errno. */
 static int
 repair_right(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {
@@ -97,7 +97,7 @@ has_record(struct lhi_repair *m, struct shm_slot *s, uint64_t me)
 	return true;
 }
 
-/* Is what the slot says about itself a key? */
+/* True if what the slot says about itself is a key. */
 static bool
 is_key(struct lhi_repair *m, struct shm_slot *s, uint32_t i)
 {

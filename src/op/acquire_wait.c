@@ -73,7 +73,7 @@ can_probe(struct lhi_attempt *a, int64_t now_ns)
 	    sh32_cas(&a->t.s->probe_ms, last, now_ms);
 }
 
-/* Could it be granted now, if it were its turn? */
+/* True if the word would allow the grant, were it its turn. */
 static bool
 can_be_granted(const struct lhi_attempt *a, uint64_t w)
 {
@@ -197,7 +197,7 @@ try_once(struct lhi_attempt *a)
 }
 
 static int
-enqueue(struct lhi_attempt *a)
+enqueue_claim(struct lhi_attempt *a)
 {
 	struct shm_claim *c = a->c;
 
@@ -388,7 +388,7 @@ lhi_attempt_round(struct lhi_attempt *a)
 		if (error != 0)
 			return error;
 		if (!a->t.queued) {
-			error = enqueue(a);
+			error = enqueue_claim(a);
 			if (error != 0)
 				return error;
 			continue;

@@ -298,7 +298,8 @@ sleep_between_turns(struct lh *lh, const struct lhi_acquire_request *ask,
 		   : 0;
 }
 
-/* Was it the shim that was in the way?  Then another host is. */
+/* Where the shim holds the key, another host has it: names that in the
+ * error. */
 static void
 name_other_hosts(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, int error)

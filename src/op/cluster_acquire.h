@@ -7,11 +7,12 @@
 #include "op/shim_request.h"
 #include "op/cluster_check.h"
 
-/* Is the scope that is asked for one of that key?  0; -EOPNOTSUPP. */
+/* Checks that the scope that is asked for suits that key.  0; -EOPNOTSUPP. */
 int lhi_cluster_acquire_check_scope(struct lh *lh,
     const struct lhi_acquire_request *ask, const struct lhi_key_name *n);
 
-/* Is it to be acquired in this way? */
+/* True if that is a cluster key, and this attachment does not serve the
+ * cluster. */
 static inline bool
 lhi_cluster_acquire_is_needed(const struct lh *lh, const struct lhi_key_name *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Does this host have the right to go by a lease of a cluster key?  See
+/* Whether this host may go by a lease of a cluster key.  See
  * cluster_check.c. */
 #ifndef LHI_CLUSTER_CHECK_H
 #define LHI_CLUSTER_CHECK_H

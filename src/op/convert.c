@@ -114,9 +114,12 @@ swap_mode(const struct lhi_held *h, uint64_t st, uint64_t w, unsigned mode,
 	return 0;
 }
 
-/* Is its claim held in use seq, in state *st, at a moment after that?  Past the
- * deadline it is made to expire, unless another was quicker to extend it, or
- * its named session has ended as well, whose burial keeps the key back. */
+/*
+ * True if its claim is held in use seq, in state *st, at a moment after
+ * that.  Past the deadline it is made to expire, unless another was quicker
+ * to extend it, or its named session has ended as well, whose burial keeps
+ * the key back.
+ */
 static bool
 is_conversion_held(const struct lh_lease *as, const struct lhi_held *h,
     uint64_t seq, uint64_t *st)

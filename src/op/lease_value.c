@@ -106,7 +106,7 @@ check_and_set_value(struct lh *lh, const struct lh_lease *l, const void *value,
 	return error;
 }
 
-/* Was the value of the lease's key set under this very lease? */
+/* True if the value of the lease's key was set under this very lease. */
 static bool
 is_value_of(struct lh *lh, const struct lh_lease *l)
 {

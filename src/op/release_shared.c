@@ -24,7 +24,8 @@
 #include "shm/readers.h"
 #include "shm/wait_queue.h"
 
-/* Is l the reader's lease that r remembers? */
+/* Returns what this thread's claim cache remembers of a reader's lease, or
+ * NULL. */
 static struct lhi_cached_claim *
 cached_reader(struct lh *lh, struct lhi_claim_cache *m,
     const struct lh_lease *l)

@@ -29,8 +29,8 @@ struct lhi_shim_request_wait {
  * then there is nothing to be ended. */
 int lhi_shim_request_begin(struct lhi_shim_request *p);
 
-/* Has it been answered?  0, and p->answer says how, which is valid until it is
- * ended; SHIM_REQUEST_OPEN; -EHOSTUNREACH: it will not be. */
+/* Looks for the answer.  0: p->answer is it, until the request is ended;
+ * SHIM_REQUEST_OPEN: there is none yet; -EHOSTUNREACH: there will be none. */
 int lhi_shim_request_look(struct lhi_shim_request *p);
 
 /* Until it has.  Also -ETIMEDOUT, -ECANCELED, -ESTALE (the table), and what the

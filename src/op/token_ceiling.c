@@ -90,7 +90,7 @@ raise_ceiling(struct lhi_view *v, uint64_t token)
 	return 0;
 }
 
-/* Is nobody else at it, as far as we know? */
+/* True if no other process seems to be raising it. */
 static bool
 can_raise_now(struct lhi_view *v)
 {
@@ -101,7 +101,8 @@ can_raise_now(struct lhi_view *v)
 	    sh64_cas(&v->hdr->raised_ms, last, now);
 }
 
-/* Does the table's name lead to this object, still?  0; -ESTALE, -EXDEV. */
+/* Checks that the table's name still leads to this object.  0; -ESTALE,
+ * -EXDEV. */
 static int
 check_object_in_place(struct lhi_view *v)
 {

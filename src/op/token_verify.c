@@ -81,7 +81,7 @@ match_token(struct lhi_view *v, uint32_t ci, void *arg)
 	return !f->found;
 }
 
-/* Seems a reader to hold that token, f->ci?  1, 0, -EUCLEAN. */
+/* Looks for a reader, f->ci, that seems to hold that token.  1, 0, -EUCLEAN. */
 static int
 find_reader(struct lhi_view *v, struct search *f)
 {

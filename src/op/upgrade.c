@@ -121,7 +121,8 @@ struct rivals {
 	uint32_t first;		/* who waits to upgrade before us; 0: nobody */
 };
 
-/* Does that wait to upgrade stand in our lease's way, and ours in its? */
+/* True if that wait's lease keeps ours from being upgraded, and ours keeps that
+ * one. */
 static bool
 is_rival(struct upgrade *u, struct shm_claim *c, uint32_t ci)
 {
