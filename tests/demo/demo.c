@@ -22,10 +22,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crew.h"
+#include "worker.h"
 #include "gate.h"
-#include "stress/history/janitor.h"
-#include "tell.h"
+#include "stress/history/cleanup.h"
+#include "report_line.h"
 
 #define MS	INT64_C(1000000)
 

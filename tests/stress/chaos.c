@@ -26,7 +26,7 @@
 #include <getopt.h>
 #include <sys/mman.h>
 
-#include "history/janitor.h"
+#include "history/cleanup.h"
 #include "settings.h"
 #include "tap.h"
 

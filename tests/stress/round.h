@@ -2,16 +2,19 @@
 /*
  * One round of chaos: a table, its participants, and what they leave behind.
  *
- *	worker.c	what a participant does, as a process or as a thread
- *	gardener.c	what the last one does: makes keys that nobody needs,
- *			and evicts them and the others
- *	reaper.c	one more, in some rounds: ends and buries what nobody
- *			else sees to
- *	census.c	two bystanders: one asks the table all the time who
- *			waits, one notices when the machine stands still
- *	havoc.c		starts the participants, kills and stops them, buries
- *			them, and knows when each of that happened
- *	chaos.c		rounds, verdicts, TAP
+ *	worker.c		what a participant does, as a process or as a
+ *				thread
+ *	evictor.c		what the last one does: makes keys that nobody
+ *				needs, and evicts them and the others
+ *	reaper.c		one more, in some rounds: ends and buries what
+ *				nobody else sees to
+ *	observers.c		two bystanders: one asks the table all the time
+ *				who waits, one notices when the machine stands
+ *				still
+ *	fault_injector.c	starts the participants, kills and stops them,
+ *				buries them, and knows when each of that
+ *				happened
+ *	chaos.c			rounds, verdicts, TAP
  */
 #ifndef ROUND_H
 #define ROUND_H
@@ -67,7 +70,7 @@ void round_free(struct round *r);
  * nothing.  0, or the first unexpected -errno of the library. */
 int worker_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
-/* gardener.c: likewise */
+/* evictor.c: likewise */
 int gardener_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
 /* reaper.c: likewise */
@@ -76,11 +79,11 @@ int reaper_run(struct round *r);
 /* One of them from attaching to detaching, if lh is NULL. */
 int participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
-/* census.c: until told to quit */
+/* observers.c: until told to quit */
 void census_run(struct round *r, struct lh *lh);
 void metronome_run(struct round *r);
 
-/* havoc.c: what was done to the participants */
+/* fault_injector.c: what was done to the participants */
 struct havoc {
 	struct life *lives;
 	uint32_t n_lives;

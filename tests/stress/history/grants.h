@@ -10,7 +10,7 @@
  *	writes.c	the gate
  *	liveness.c	keys left idle
  *	order.c		overtakings
- *	tell.c		what is said about a violation
+ *	report_violation.c	what is said about a violation
  */
 #ifndef GRANTS_H
 #define GRANTS_H

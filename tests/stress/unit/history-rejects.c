@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 
-#include "hand.h"
+#include "written_history.h"
 #include "tap.h"
 
 static void exclusion(void)

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "hand.h"
+#include "written_history.h"
 #include "tap.h"
 
 void idle(void)

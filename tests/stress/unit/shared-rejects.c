@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hand.h"
+#include "written_history.h"
 #include "tap.h"
 
 static void exclusion(void)

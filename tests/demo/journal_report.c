@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 
-#include "crew.h"
-#include "tell.h"
+#include "worker.h"
+#include "report_line.h"
 
 static void
 succession(struct demo *d, uint32_t slot, const struct op *op)

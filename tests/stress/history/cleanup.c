@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See janitor.h.  The parent holds the only write end of a pipe, but for its
+ * See cleanup.h.  The parent holds the only write end of a pipe, but for its
  * other children, which ask to be killed when it goes; so end-of-file means
  * that all of them are gone.
  */
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "janitor.h"
+#include "cleanup.h"
 
 void
 janitor_add(struct janitor *j, const char *fmt, ...)

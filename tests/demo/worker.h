@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demonstration's cast.
+ * The demonstration's processes, and what they share.
  *
- *	crew.c		a worker: takes a key, works on its file, gives it back
- *	gate.c		the files and the check that refuses stale tokens
- *	director.c	starts workers, kills and stops those who hold a key
- *	story.c		reads the journal and tells what happened
- *	tell.c		lines, colours, numbers
- *	demo.c		beginning and end
+ *	worker.c		takes a key, works on its file, gives it back
+ *	gate.c			the files; the check that refuses stale tokens
+ *	fault_injector.c	starts workers, kills and stops holders
+ *	journal_report.c	reads the journal and tells what happened
+ *	report_line.c		lines, colours, numbers
+ *	demo.c			beginning and end
  */
-#ifndef CREW_H
-#define CREW_H
+#ifndef DEMO_WORKER_H
+#define DEMO_WORKER_H
 
 #include <sys/types.h>
 
@@ -66,18 +66,18 @@ struct demo {
 	int64_t after_kill_ns, after_end_ns;	/* slowest takeover */
 };
 
-/* crew.c: never returns */
+/* worker.c: never returns */
 void crew_main(const struct demo *d, uint32_t slot, uint32_t life)
     __attribute__((noreturn));
 
-/* director.c */
+/* fault_injector.c */
 void director_start(struct demo *d);
 void director_kill(struct demo *d, uint32_t file);
 void director_stop(struct demo *d, uint32_t file, bool in_time);
 void director_attend(struct demo *d);	/* resume whoever is due */
 void director_finish(struct demo *d);	/* send everybody home */
 
-/* story.c */
+/* journal_report.c */
 void story_go_on(struct demo *d);
 void story_so_far(const struct demo *d);
 

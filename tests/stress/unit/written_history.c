@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See hand.h. */
+/* See written_history.h. */
 #include <string.h>
 
-#include "hand.h"
+#include "written_history.h"
 #include "tap.h"
 
 struct op ops[CAP];

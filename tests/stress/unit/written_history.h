@@ -3,8 +3,8 @@
  * Histories written by hand: a few records, lives and stops, and what the
  * checker must make of them.  Times are in milliseconds.
  */
-#ifndef HAND_H
-#define HAND_H
+#ifndef WRITTEN_HISTORY_H
+#define WRITTEN_HISTORY_H
 
 #include <leasehold.h>
 #include "stress/history/history.h"

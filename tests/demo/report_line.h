@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of the story: a time, a word in colour, a sentence. */
-#ifndef TELL_H
-#define TELL_H
+#ifndef REPORT_LINE_H
+#define REPORT_LINE_H
 
 #include <stdint.h>
 

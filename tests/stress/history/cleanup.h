@@ -3,8 +3,8 @@
  * Removes what a run leaves in the file system, however the run ends: a child
  * that waits for the end of its parent, be it by exit, SIGKILL or a sanitizer.
  */
-#ifndef JANITOR_H
-#define JANITOR_H
+#ifndef CLEANUP_H
+#define CLEANUP_H
 
 #include <sys/types.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See tell.h.  One write a line, so that a pipe shows the story as it goes. */
+/* See report_line.h.  One write a line, so that a pipe shows each as it comes.
+ */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tell.h"
+#include "report_line.h"
 
 static const char *const codes[] = {
 	[PLAIN] = "", [DIM] = "\033[2m", [BAD] = "\033[1;31m",

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "crew.h"
-#include "tell.h"
+#include "worker.h"
+#include "report_line.h"
 
 #define MS	INT64_C(1000000)
 

@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "crew.h"
+#include "worker.h"
 #include "gate.h"
 
 const char *const file_names[N_FILES] = { "accounts", "orders", "stock" };
