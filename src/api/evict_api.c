@@ -40,7 +40,8 @@ evict_if_chosen(struct lhi_view *v, struct shm_slot *s, const struct choice *c)
 		return error;
 	/* of the life whose key was read: an eviction swaps exactly its word */
 	if (word_mode(w) != WORD_FREE || word_cause(w) != CAUSE_RELEASED ||
-	    sh32_load(&s->gen) != gen || lhi_slot_valued(s))
+	    (sh32_load(&s->gen) != gen && !lhi_mutant_on(evicts_next_life)) ||
+	    lhi_slot_valued(s))
 		return 0;
 	if (c->idle_ms > 0 && lhi_idle_ms(s, w, 0, c->now_ns) < c->idle_ms)
 		return 0;

@@ -143,7 +143,8 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	lhi_event_open(&lh->v, session_fd);
 	lhi_event_begin(&lh->v, lh->sid);
 	/* again, now that nobody can begin to remove or repair it */
-	if (lhi_view_mending(&lh->v) || lhi_view_gone(&lh->v)) {
+	if ((lhi_view_mending(&lh->v) || lhi_view_gone(&lh->v)) &&
+	    !lhi_mutant_on(opens_in_repair)) {
 		lhi_session_closing(&lh->v, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);
 		return being_removed(&lh->v);

@@ -293,7 +293,8 @@ write_temporary(struct claim *c, uint64_t n)
 	lhi_point("range.made");
 	error = write_content(c, fd, n);
 	lhi_point("range.written");
-	if (error == 0 && lhi_range_sys.fdatasync(fd) != 0) {
+	if (error == 0 && lhi_range_sys.fdatasync(fd) != 0 &&
+	    !lhi_mutant_on(unsynced)) {
 		(void)report_write_error(c, "cannot sync a file", errno);
 		error = AGAIN;
 	}

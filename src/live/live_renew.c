@@ -160,6 +160,7 @@ has_rights(struct lh_lock *l, uint32_t *which)
 			lease->expires_ns = now + e.left_ns;
 		/* under that very right: op/cluster_check.c, I1 */
 		if (token_cluster(lease->token) &&
+		    !lhi_mutant_on(any_right) &&
 		    lh_verify(l->lh, lease) == -ESTALE) {
 			*which = i;
 			return false;

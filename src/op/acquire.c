@@ -393,7 +393,8 @@ key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 	if (r->use != CACHED_IDLE || m->lh != k->lh ||
 	    r->slot_ref != __atomic_load_n(&k->slot_ref, __ATOMIC_RELAXED) ||
-	    !has_plain_opts(opts) || opts->scope != LH_EPHEMERAL ||
+	    !has_plain_opts(opts) || (opts->scope != LH_EPHEMERAL &&
+	    !lhi_mutant_on(idle_in_any_scope)) ||
 	    opts->ttl_ms != m->ttl_ms || lid_seq(id) == 0 ||
 	    lhi_reader_revived(m->claims, lid_seq(id)) >= REVIVED_MAX ||
 	    /* pairs with: queue insert, then the waiter's look at the chain */

@@ -149,11 +149,13 @@ undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 		    word_ver(w))))
 			lhi_queue_wake_first(view(a), s);
 		/* also if it was X: made S just now, others may have joined */
-		if (word_mode(w) != WORD_X || !lhi_mutant_on(late_one_try))
+		if (!lhi_mutant_on(late_as_granted) &&
+		    (word_mode(w) != WORD_X || !lhi_mutant_on(late_one_try)))
 			error = lhi_readers_remove(view(a), s, a->t.ci);
 		w = sh64_load_sc(&s->word);
 	} while (error == 0 && (word_mode(w) == WORD_X ||
-	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci);
+	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci &&
+	    !lhi_mutant_on(late_as_granted));
 	retract_claim(a);
 	return WAITING;
 }
@@ -258,7 +260,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return WAITING;
 	}
 	lhi_point("acquire.granted");
-	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline))
+	if (lhi_now_ns(view(a)) >= lhi_deadline_ns(view(a), deadline) &&
+	    !lhi_mutant_on(late_grant_kept))
 		return undo_late_grant(a, cause);
 	lhi_token_ceiling_granted(s, &n);
 	lhi_attempt_leave_queue(a);

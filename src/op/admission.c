@@ -90,12 +90,14 @@ lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
 
 	/* who is the first to all: readers and writers must not keep their
 	 * notes of different ones in the one place there is */
-	if (t->reader && lhi_queue_first(t->v, t->s, t->queued ? t->ci : 0,
+	if (t->reader && !lhi_mutant_on(first_to_readers) &&
+	    lhi_queue_first(t->v, t->s, t->queued ? t->ci : 0,
 	    false, false, &t->first) != 0)
 		return false;
 	if (t->first == 0 || (t->queued && t->first == t->ci))
 		return true;
-	idle = lhi_idle_ms(t->s, w, t->first, now_ns);
+	idle = lhi_mutant_on(waits_for_front) ? 0 :
+	    lhi_idle_ms(t->s, w, t->first, now_ns);
 	lhi_queue_wake_first(t->v, t->s);
 	stopped = is_thread_stopped(t->v, t->first);
 	if (stopped == 1 || (stopped < 0 && idle >= BLIND_MS) ||

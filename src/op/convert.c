@@ -330,6 +330,8 @@ lhi_convert(struct lh *lh, struct lh_lease *l, uint32_t mode, bool *beside)
 	for (int i = 0; i < TRIES; i++) {
 		st = sh64_load(&h.claim->state);
 		is = lhi_lease_status(lh, l, &h, st);
+		if (is == LEASE_MOVING && lhi_mutant_on(motion_is_lost))
+			return lhi_lease_fail_lost(lh, &h);
 		if (is == LEASE_OVER) {
 			error = lhi_lease_enforce(lh, l, &h);
 			if (error != MOVED)

@@ -86,6 +86,8 @@ deadline_of(const struct lh *lh, uint64_t st, bool own, int64_t from,
 
 	if (own)
 		return lhi_deadline_coarse(&lh->v, at);
+	if (lhi_mutant_on(same_deadline))
+		return d;
 	if (was + SOONER < d || was > d + SOONER || ttl_ms < FAST_TTL_MIN_MS)
 		return d;
 	return was + 2 <= d + LATER ? (was + 1) | 1 : d - SOONER;
@@ -102,7 +104,8 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	enum lhi_lease_status is = lhi_lease_status(lh, l, h, st);
 	int error;
 
-	if (is == LEASE_OVER)
+	if (is == LEASE_OVER ||
+	    (is == LEASE_MOVING && lhi_mutant_on(extends_at_rest)))
 		return lhi_lease_enforce(lh, l, h);
 	if (state_strict(st)) {		/* there is nothing to move */
 		l->expires_ns = lhi_cluster_check_end_ns(h, INT64_MAX);
@@ -213,7 +216,8 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	}
 	lhi_point("extend.swapped");
 	if (unlikely(sh64_load(&r->slot->word) !=
-	    (r->token << VER_SHIFT | r->held_low)))
+	    (r->token << VER_SHIFT | r->held_low)) &&
+	    !lhi_mutant_on(extends_unnamed))
 		return extend_slow(m->lh, l, ttl_ms, true); /* says lost */
 	lhi_coarse(&ts);
 	old = lhi_deadline_ns(&m->lh->v, state_deadline(st));

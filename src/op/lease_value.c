@@ -66,7 +66,7 @@ set_value(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 		}
 		if (!lhi_value_swap(v, &t))
 			continue;
-		if (is_holder(lh, l, h)) {
+		if (is_holder(lh, l, h) || lhi_mutant_on(value_kept)) {
 			lhi_value_keep(v, &t);
 			return 0;
 		}

@@ -152,6 +152,7 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 	/* the deadline that had passed may be one of before */
 	st = sh64_load(&h->claim->state);
 	return lhi_lease_status(lh, l, h, st) != LEASE_OVER &&
+		       !lhi_mutant_on(seen_late_is_lost) &&
 		       !lhi_lease_is_orphaned(lh, l)
 		   ? LEASE_LIVES
 		   : lhi_lease_fail_lost(lh, h);
@@ -222,7 +223,8 @@ int
 lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	return lhi_cluster_check_is_needed(lh, h->slot)
+	return lhi_cluster_check_is_needed(lh, h->slot) &&
+		       !lhi_mutant_on(told_unchecked)
 		   ? lhi_lease_verify(lh, l, h)
 		   : 0;
 }

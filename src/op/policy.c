@@ -153,7 +153,7 @@ lhi_policy_tend(struct lhi_view *v, uint32_t ci, uint64_t st, int64_t now_ns)
 	if (!sh64_cas(&c->state, st, later))				/* 20 */
 		return;
 	lhi_point("policy.moved");
-	if (lhi_now_ns(v) >= end)
+	if (lhi_now_ns(v) >= end && !lhi_mutant_on(moved_too_late))
 		(void)sh64_cas(&c->state, later, st);
 }
 

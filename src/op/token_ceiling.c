@@ -109,7 +109,8 @@ check_object_in_place(struct lhi_view *v)
 	int error = lhi_view_fresh(v), saved = errno;
 	struct stat st;
 
-	if (error == 0 && (lstat(v->path, &st) != 0 || st.st_dev != v->dev ||
+	if (error == 0 && !lhi_mutant_on(raises_moved) &&
+	    (lstat(v->path, &st) != 0 || st.st_dev != v->dev ||
 	    st.st_ino != v->ino))
 		error = lhi_fail(-ESTALE, "the table's object %s was moved or "
 		    "replaced: close this attachment and open the table again",
@@ -248,9 +249,11 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 		*token = next;
 		if ((local || ended || !held) && next < lhi_range_first(d))
 			*token = lhi_range_land(next, d);
-		if (*token < d && (!local || !atomic_load(&v->ranges_lost))) {
+		if ((*token < d || lhi_mutant_on(past_range)) &&
+		    (!local || !atomic_load(&v->ranges_lost))) {
 			/* ahead of need: what comes of it is not asked */
-			if (bound && *token >= d - half && can_raise_now(v))
+			if ((bound || lhi_mutant_on(waits_for_disk)) &&
+			    *token >= d - half && can_raise_now(v))
 				(void)claim_range(v, 0);
 			return 0;
 		}

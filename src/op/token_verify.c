@@ -182,6 +182,10 @@ has_lease(struct lh *lh, const struct lhi_ref *ref, uint64_t token)
 		mode = find_holder(v, &f);
 		if (mode < 0 || mode == WORD_FREE)
 			return mode < 0 ? mode : 0;
+		if (lhi_mutant_on(right_of_now)) {
+			read = lhi_right_is_valid(v, ref, true, NULL);
+			all = lhi_right_is_valid(v, ref, false, NULL);
+		}
 		if (mode == WORD_S ? read : all)
 			return 1;
 		if (lhi_cluster_serves(v, f.owner))

@@ -155,8 +155,8 @@ try_enter_table(struct lhi_reaper *r)
 	if (r->visiting)
 		return true;
 	fd = lhi_view_fd(&r->v);
-	if (fd < 0 || lhi_session_removal_held(fd) ||
-	    lhi_session_visit(fd) != 0)
+	if (fd < 0 || (!lhi_mutant_on(visits_unseen) &&
+	    (lhi_session_removal_held(fd) || lhi_session_visit(fd) != 0)))
 		return false;
 	(void)sh32_fetch_and(&r->v.hdr->flags, ~SHM_WANTED);
 	r->visiting = true;

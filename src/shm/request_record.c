@@ -360,7 +360,7 @@ enter_request(struct lhi_view *v, const struct lhi_request_name *n,
 	if (!lhi_request_move(v, q, REQ_ASKED, 0))		/* 2 */
 		return -EAGAIN;
 	lhi_point("request.asked");
-	if (has_no_rival(v, q)) {
+	if (lhi_mutant_on(request_unlooked) || has_no_rival(v, q)) {
 		lhi_point("request.alone");
 		if (lhi_request_move(v, q, REQ_PENDING, 0))	/* 4 */
 			return REQUEST_OURS;
