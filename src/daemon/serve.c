@@ -151,7 +151,7 @@ begin_http_answer(struct reader *r)
 }
 
 static bool
-request_begins(const struct reader *r, const char *word)
+request_has_prefix(const struct reader *r, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -175,7 +175,7 @@ read_request(struct reader *r)
 	}
 	r->got += (size_t)n;
 	r->request[r->got] = '\0';
-	if (!request_begins(r, "GET ") && !request_begins(r, "HEAD "))
+	if (!request_has_prefix(r, "GET ") && !request_has_prefix(r, "HEAD "))
 		begin_answer(r, 0, true);
 	else if (strstr(r->request, "\r\n\r\n") != NULL ||
 	    strstr(r->request, "\n\n") != NULL)

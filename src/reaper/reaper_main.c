@@ -71,7 +71,7 @@ struct mode {
 
 /* -1: go on; else the exit status. */
 static int
-parse(int argc, char **argv, struct conf_args *args, struct mode *mode)
+parse_options(int argc, char **argv, struct conf_args *args, struct mode *mode)
 {
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' },
@@ -126,7 +126,7 @@ parse(int argc, char **argv, struct conf_args *args, struct mode *mode)
 }
 
 static void
-ready(void)
+on_ready(void)
 {
 	pidfile_record();
 	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " looks after %s "
@@ -135,7 +135,7 @@ ready(void)
 }
 
 static int
-run(const struct conf_args *args, bool foreground)
+run_daemon(const struct conf_args *args, bool foreground)
 {
 	int status = pidfile_acquire(conf.pidfile), error;
 
@@ -144,7 +144,7 @@ run(const struct conf_args *args, bool foreground)
 	if (status != 0)
 		return status;
 	reaper_loop_block_signals();
-	error = reaper_loop_run(&conf, args, ready);
+	error = reaper_loop_run(&conf, args, on_ready);
 	if (error != 0)
 		log_line(LOG_ERR, "cannot begin: %s", strerror(-error));
 	pidfile_release();
@@ -183,7 +183,7 @@ main(int argc, char **argv)
 	if (standard_files_open() != 0)
 		return EX_SYSTEM;	/* nowhere to say so */
 	log_begin(PROGRAM);
-	status = parse(argc, argv, &args, &mode);
+	status = parse_options(argc, argv, &args, &mode);
 	if (status >= 0)
 		return status;
 	args.file = options_file(args.file);
@@ -201,5 +201,5 @@ main(int argc, char **argv)
 	if (mode.once)
 		return run_once();
 	setproctitle_init(argc, argv, environ);
-	return run(&args, mode.foreground);
+	return run_daemon(&args, mode.foreground);
 }

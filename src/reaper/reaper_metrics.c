@@ -13,73 +13,73 @@
 #include "table_pass.h"
 
 static double
-seconds(int64_t ns)
+to_seconds(int64_t ns)
 {
 	return (double)ns / (double)NS_PER_SEC;
 }
 
 static double
-passes(const struct table *t, const struct lhi_reap_counts *c)
+get_passes(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->passes;
 }
 
 static double
-spent(const struct table *t, const struct lhi_reap_counts *c)
+get_spent(const struct table *t, const struct lhi_reap_counts *c)
 {
-	return seconds(t->spent_ns);
+	return to_seconds(t->spent_ns);
 }
 
 static double
-longest(const struct table *t, const struct lhi_reap_counts *c)
+get_longest(const struct table *t, const struct lhi_reap_counts *c)
 {
-	return seconds(t->longest_ns);
+	return to_seconds(t->longest_ns);
 }
 
 static double
-visited(const struct table *t, const struct lhi_reap_counts *c)
+get_visited(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->visited;
 }
 
 static double
-expired(const struct table *t, const struct lhi_reap_counts *c)
+get_expired(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->expired;
 }
 
 static double
-buried(const struct table *t, const struct lhi_reap_counts *c)
+get_buried(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->buried;
 }
 
 static double
-finished(const struct table *t, const struct lhi_reap_counts *c)
+get_finished(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->finished;
 }
 
 static double
-evicted(const struct table *t, const struct lhi_reap_counts *c)
+get_evicted(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->evicted;
 }
 
 static double
-probes(const struct table *t, const struct lhi_reap_counts *c)
+get_probes(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return (double)c->probes;
 }
 
 static double
-living(const struct table *t, const struct lhi_reap_counts *c)
+get_living(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return c->sessions;
 }
 
 static double
-watched(const struct table *t, const struct lhi_reap_counts *c)
+get_watched(const struct table *t, const struct lhi_reap_counts *c)
 {
 	return c->watched;
 }
@@ -88,23 +88,23 @@ static const struct metric {
 	const char *name, *type, *help;
 	double (*value)(const struct table *t, const struct lhi_reap_counts *c);
 } metrics[] = {
-	{ "passes_total", "counter", "Passes over the table.", passes },
-	{ "pass_seconds_total", "counter", "Time spent in them.", spent },
-	{ "pass_seconds_max", "gauge", "The longest of them.", longest },
-	{ "chunks_visited_total", "counter",
-	    "Units of 64 leases looked through.", visited },
-	{ "expired_total", "counter",
-	    "Leases ended at their deadlines by the reaper.", expired },
-	{ "buried_total", "counter",
-	    "Dead sessions whose leases it gave back.", buried },
-	{ "finished_total", "counter",
-	    "Keys that somebody had left half-done.", finished },
-	{ "evicted_total", "counter", "Idle keys that it forgot.", evicted },
-	{ "probes_total", "counter",
-	    "Questions to the kernel whether a session lives.", probes },
-	{ "sessions", "gauge", "Living sessions, about.", living },
-	{ "sessions_watched", "gauge",
-	    "Of these, whose death is noticed at once.", watched },
+    {"passes_total", "counter", "Passes over the table.", get_passes},
+    {"pass_seconds_total", "counter", "Time spent in them.", get_spent},
+    {"pass_seconds_max", "gauge", "The longest of them.", get_longest},
+    {"chunks_visited_total", "counter", "Units of 64 leases looked through.",
+	get_visited},
+    {"expired_total", "counter",
+	"Leases ended at their deadlines by the reaper.", get_expired},
+    {"buried_total", "counter", "Dead sessions whose leases it gave back.",
+	get_buried},
+    {"finished_total", "counter", "Keys that somebody had left half-done.",
+	get_finished},
+    {"evicted_total", "counter", "Idle keys that it forgot.", get_evicted},
+    {"probes_total", "counter",
+	"Questions to the kernel whether a session lives.", get_probes},
+    {"sessions", "gauge", "Living sessions, about.", get_living},
+    {"sessions_watched", "gauge", "Of these, whose death is noticed at once.",
+	get_watched},
 };
 
 static void
@@ -135,19 +135,19 @@ write_sweeps(FILE *f)
 }
 
 static int
-serving(const struct table *t)
+get_serving(const struct table *t)
 {
 	return t->state == TABLE_SERVED;
 }
 
 static int
-damaged(const struct table *t)
+get_damaged(const struct table *t)
 {
 	return t->damaged;
 }
 
 static int
-rangeless(const struct table *t)
+get_rangeless(const struct table *t)
 {
 	return t->rangeless;
 }
@@ -157,10 +157,10 @@ static const struct flag {
 	int (*value)(const struct table *t);
 } flags[] = {
 	{ "serving", "1: the table is looked after; 0: it is not there, or "
-	    "cannot be.", serving },
-	{ "damaged", "1: damage was met in the table.", damaged },
+	    "cannot be.", get_serving },
+	{ "damaged", "1: damage was met in the table.", get_damaged },
 	{ "rangeless", "1: tokens of scope local could not be claimed.",
-	    rangeless },
+	    get_rangeless },
 };
 
 static void
@@ -187,7 +187,7 @@ write_self(FILE *f)
 	write_head(f, "cpu_seconds_total", "counter",
 	    "Processor time that the daemon has used.");
 	fprintf(f, "leasehold_reaper_cpu_seconds_total %.6f\n",
-	    seconds(lhi_timespec_ns(&cpu)));
+	    to_seconds(lhi_timespec_ns(&cpu)));
 }
 
 /* What each table tells of itself. */

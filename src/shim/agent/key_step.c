@@ -84,7 +84,7 @@ step_at(struct key *k, int64_t ns)
 
 /* Do others want what the host has a right to, or we more of it? */
 static bool
-must_return(const struct key *k)
+has_to_return(const struct key *k)
 {
 	return k->must_return || k->s->ending ||
 	    (k->recalled == RIGHT_EXCLUSIVE ||
@@ -237,7 +237,7 @@ step_right(struct key *k)
 		key_set_right(k, RIGHT_NONE);
 		return true;
 	}
-	if (must_return(k)) {
+	if (has_to_return(k)) {
 		if (!hold_key_to_return(k))
 			return false;
 		k->claim->returning = true;

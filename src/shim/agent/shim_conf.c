@@ -149,7 +149,7 @@ static const struct settings settings = { PROGRAM, keys,
     sizeof(keys) / sizeof(keys[0]) };
 
 static int __attribute__((format(printf, 2, 3)))
-fail(char error[CONF_ERROR_MAX], const char *fmt, ...)
+set_error(char error[CONF_ERROR_MAX], const char *fmt, ...)
 {
 	va_list ap;
 
@@ -167,24 +167,29 @@ read_password(struct conf *c, char error[CONF_ERROR_MAX])
 	struct stat st;
 
 	if (f == NULL)
-		return fail(error, "password_file: cannot read %s: %s",
+		return set_error(error, "password_file: cannot read %s: %s",
 		    c->password_file, strerror(errno));
 	if (fstat(fileno(f), &st) != 0 || (st.st_mode & 077)) {
 		(void)fclose(f);
-		return fail(error, "password_file: others may read %s: chmod "
-		    "600 it", c->password_file);
+		return set_error(error,
+		    "password_file: others may read %s: chmod 600 it",
+		    c->password_file);
 	}
 	if (fgets(c->password, sizeof(c->password), f) == NULL)
 		c->password[0] = '\0';
 	(void)fclose(f);
 	if (strlen(c->password) == sizeof(c->password) - 1 &&
 	    strchr(c->password, '\n') == NULL)
-		return fail(error, "password_file: the first line of %s has "
-		    "more than %zu bytes", c->password_file,
-		    sizeof(c->password) - 2);
+		return set_error(error,
+		    "password_file: the first line of %s has more than %zu "
+		    "bytes",
+		    c->password_file, sizeof(c->password) - 2);
 	c->password[strcspn(c->password, "\r\n")] = '\0';
-	return c->password[0] != '\0' ? 0 : fail(error, "password_file: the "
-	    "first line of %s is empty", c->password_file);
+	return c->password[0] != '\0' ? 0
+				      : set_error(error,
+					    "password_file: the first line of "
+					    "%s is empty",
+					    c->password_file);
 }
 
 static void
@@ -209,7 +214,7 @@ state_path(char *to, size_t room, const char *file, bool system)
 
 /* Beside those of other tables' shims. */
 static int
-beside(char *to, size_t room, const struct conf *c, const char *key,
+set_path_beside(char *to, size_t room, const struct conf *c, const char *key,
     const char *end, char error[CONF_ERROR_MAX])
 {
 	char file[CONF_TEXT_MAX + 16];
@@ -224,14 +229,16 @@ fill_in(struct conf *c, char error[CONF_ERROR_MAX])
 {
 	char file[CONF_TEXT_MAX + 16];
 
-	if (c->socket[0] == '\0' && beside(c->socket, sizeof(c->socket), c,
-	    "socket", "sock", error) != 0)
+	if (c->socket[0] == '\0' &&
+	    set_path_beside(c->socket, sizeof(c->socket), c, "socket", "sock",
+		error) != 0)
 		return -1;
-	if (!c->metrics_said && beside(c->metrics, sizeof(c->metrics), c,
-	    "metrics", "metrics", error) != 0)
+	if (!c->metrics_said && set_path_beside(c->metrics, sizeof(c->metrics),
+				    c, "metrics", "metrics", error) != 0)
 		return -1;
-	if (c->pidfile[0] == '\0' && beside(c->pidfile, sizeof(c->pidfile), c,
-	    "pidfile", "pid", error) != 0)
+	if (c->pidfile[0] == '\0' &&
+	    set_path_beside(c->pidfile, sizeof(c->pidfile), c, "pidfile", "pid",
+		error) != 0)
 		return -1;
 	(void)snprintf(file, sizeof(file), "%s.state", c->table);
 	if (c->state_file[0] == '\0')
@@ -246,7 +253,7 @@ fill_in(struct conf *c, char error[CONF_ERROR_MAX])
 }
 
 static int
-check(struct conf *c, char error[CONF_ERROR_MAX])
+check_conf(struct conf *c, char error[CONF_ERROR_MAX])
 {
 	char path[PATH_MAX];
 
@@ -254,17 +261,18 @@ check(struct conf *c, char error[CONF_ERROR_MAX])
 		(void)strlcpy(c->table, lhi_object_name(NULL),
 		    sizeof(c->table));
 	if (lhi_object_path(path, sizeof(path), c->table, c->system) != 0)
-		return fail(error, "table: %s", lh_error_detail());
+		return set_error(error, "table: %s", lh_error_detail());
 	if (c->endpoints[0] == '\0')
-		return fail(error, "endpoints: not said: where is the "
+		return set_error(error, "endpoints: not said: where is the "
 		    "cluster?  (endpoints = http://127.0.0.1:2379)");
 	if ((c->user[0] != '\0') != (c->password_file[0] != '\0'))
-		return fail(error, "user and password_file go together");
+		return set_error(error, "user and password_file go together");
 	if ((c->cert_file[0] != '\0') != (c->key_file[0] != '\0'))
-		return fail(error, "cert_file and key_file go together");
+		return set_error(error, "cert_file and key_file go together");
 	if (c->timeout_ms * 4 > c->ttl_ms)
-		return fail(error, "timeout: %lldms is more than a quarter of "
-		    "ttl", (long long)c->timeout_ms);
+		return set_error(error,
+		    "timeout: %lldms is more than a quarter of ttl",
+		    (long long)c->timeout_ms);
 	if (fill_in(c, error) != 0)
 		return -1;
 	return c->password_file[0] == '\0' ? 0 : read_password(c, error);
@@ -296,13 +304,13 @@ shim_conf_load(struct conf *conf, const struct conf_args *args,
 	if (args->verbose)
 		c.log_level = LOG_DEBUG;
 	if (args->table != NULL && set_table(&c, "-t", args->table) != 0)
-		return fail(error, "%s", settings_complaint());
+		return set_error(error, "%s", settings_complaint());
 	if (args->endpoints != NULL)
 		clear_endpoints(&c);
 	if (args->endpoints != NULL &&
 	    set_endpoints(&c, "-e", args->endpoints) != 0)
-		return fail(error, "%s", settings_complaint());
-	if (check(&c, error) != 0)
+		return set_error(error, "%s", settings_complaint());
+	if (check_conf(&c, error) != 0)
 		return -1;
 	*conf = c;
 	return 0;

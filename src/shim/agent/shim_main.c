@@ -41,7 +41,7 @@ static struct conf conf;
 
 /* -1: go on; else the exit status. */
 static int
-parse(int argc, char **argv, struct conf_args *args, bool *foreground,
+parse_options(int argc, char **argv, struct conf_args *args, bool *foreground,
     bool *check)
 {
 	static const struct option options[] = {
@@ -94,7 +94,7 @@ parse(int argc, char **argv, struct conf_args *args, bool *foreground,
 }
 
 static void
-ready(void)
+on_ready(void)
 {
 	pidfile_record();
 	log_line(LOG_INFO, "version " LEASEHOLD_VERSION " takes cluster keys "
@@ -102,7 +102,7 @@ ready(void)
 }
 
 static int
-run(const struct conf_args *args, bool foreground)
+run_daemon(const struct conf_args *args, bool foreground)
 {
 	int status = pidfile_acquire(conf.pidfile);
 
@@ -110,7 +110,7 @@ run(const struct conf_args *args, bool foreground)
 		status = pidfile_background(foreground, PROGRAM);
 	if (status != 0)
 		return status;
-	status = shim_loop_run(&conf, args, ready);
+	status = shim_loop_run(&conf, args, on_ready);
 	pidfile_release();
 	return status;
 }
@@ -126,7 +126,7 @@ main(int argc, char **argv)
 	if (standard_files_open() != 0)
 		return EX_SYSTEM;	/* nowhere to say so */
 	log_begin(PROGRAM);
-	status = parse(argc, argv, &args, &foreground, &check);
+	status = parse_options(argc, argv, &args, &foreground, &check);
 	if (status >= 0)
 		return status;
 	args.file = options_file(args.file);
@@ -141,5 +141,5 @@ main(int argc, char **argv)
 	log_level(conf.log_level);
 	options_raise_limits();
 	setproctitle_init(argc, argv, environ);
-	return run(&args, foreground);
+	return run_daemon(&args, foreground);
 }

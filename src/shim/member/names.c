@@ -84,7 +84,7 @@ names_format_queue_key(const char *path, enum claim_mode mode, uint64_t session,
 /* And back. */
 
 static int
-digit(uint8_t c)
+hex_digit_of(uint8_t c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ?
 	    c - 'a' + 10 : -1;
@@ -96,7 +96,7 @@ parse_hex(const uint8_t *p, uint64_t *out)
 	uint64_t x = 0;
 
 	for (int i = 0; i < HEX; i++) {
-		int d = digit(p[i]);
+		int d = hex_digit_of(p[i]);
 
 		if (d < 0)
 			return false;

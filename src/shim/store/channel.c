@@ -97,7 +97,7 @@ explain_tls(struct channel *ch, char *text, size_t room)
 }
 
 static bool
-speaks_h2(struct bufferevent *bev)
+has_chosen_h2(struct bufferevent *bev)
 {
 	const unsigned char *p = NULL;
 	unsigned int len = 0;
@@ -111,7 +111,7 @@ on_connected(struct channel *ch)
 {
 	int error, one = 1;
 
-	if (ch->o.tls != NULL && !speaks_h2(ch->bev)) {
+	if (ch->o.tls != NULL && !has_chosen_h2(ch->bev)) {
 		channel_down(ch, "the server speaks no HTTP/2: is it etcd?");
 		return;
 	}

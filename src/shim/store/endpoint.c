@@ -72,7 +72,7 @@ parse_one(struct endpoint *e, const char *text)
 }
 
 static bool
-take_scheme(const char **text, bool *tls)
+parse_scheme(const char **text, bool *tls)
 {
 	*tls = strncmp(*text, "https://", 8) == 0;
 	if (*tls)
@@ -100,7 +100,7 @@ endpoints_parse(struct endpoints *e, const char *text, char *why, size_t room)
 			*--end = '\0';
 		if (e->n == ENDPOINTS_MAX)
 			what = "too many endpoints";
-		else if (!take_scheme(&p, &tls) || !parse_one(one, p))
+		else if (!parse_scheme(&p, &tls) || !parse_one(one, p))
 			what = "no endpoint is like that";
 		else if (e->n > 0 && tls != e->tls)
 			what = "https with all endpoints or with none";

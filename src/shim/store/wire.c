@@ -17,7 +17,7 @@
 #include "wire.h"
 
 static struct kv_bytes
-bytes(ProtobufCBinaryData d)
+to_kv_bytes(ProtobufCBinaryData d)
 {
 	return (struct kv_bytes){ d.data, d.len };
 }
@@ -69,9 +69,9 @@ is_pair(const Etcd__KeyValue *kv)
 }
 
 static struct kv_pair
-pair(const Etcd__KeyValue *kv)
+to_kv_pair(const Etcd__KeyValue *kv)
 {
-	return (struct kv_pair){ bytes(kv->key), bytes(kv->value),
+	return (struct kv_pair){ to_kv_bytes(kv->key), to_kv_bytes(kv->value),
 	    kv->create_revision, kv->mod_revision, kv->version, kv->lease };
 }
 
@@ -134,7 +134,7 @@ set_result(struct kv_result *r, const Etcd__ResponseOp *op,
 	r->n = op->range->n_kvs;
 	r->count = op->range->count;
 	for (size_t i = 0; i < r->n; i++)
-		*(*free_pairs)++ = pair(op->range->kvs[i]);
+		*(*free_pairs)++ = to_kv_pair(op->range->kvs[i]);
 }
 
 struct wire_in *
@@ -237,7 +237,7 @@ set_changes(struct wire_in *in, const Etcd__WatchResponse *w)
 		if (e->kv == NULL || !is_pair(e->kv))
 			return false;
 		in->changes[i].deleted = e->type == ETCD__EVENT__TYPE__DELETE;
-		in->changes[i].pair = pair(e->kv);
+		in->changes[i].pair = to_kv_pair(e->kv);
 	}
 	return true;
 }

@@ -30,13 +30,13 @@ struct pb_txn {
 };
 
 static ProtobufCBinaryData
-data(struct kv_bytes b)
+to_protobuf_bytes(struct kv_bytes b)
 {
 	return (ProtobufCBinaryData){ b.len, (uint8_t *)(uintptr_t)b.p };
 }
 
 static struct wire_out
-pack(const ProtobufCMessage *m)
+pack_message(const ProtobufCMessage *m)
 {
 	struct wire_out out = { NULL, protobuf_c_message_get_packed_size(m) };
 
@@ -57,8 +57,8 @@ set_compare(Etcd__Compare *c, const struct kv_compare *k)
 	};
 
 	etcd__compare__init(c);
-	c->key = data(k->range.key);
-	c->range_end = data(k->range.end);
+	c->key = to_protobuf_bytes(k->range.key);
+	c->range_end = to_protobuf_bytes(k->range.end);
 	c->result = results[k->relation];
 	switch (k->subject) {	/* the cases share their member */
 	case KV_VERSION:
@@ -83,8 +83,8 @@ static void
 set_get(Etcd__RangeRequest *r, const struct kv_op *o)
 {
 	etcd__range_request__init(r);
-	r->key = data(o->range.key);
-	r->range_end = data(o->range.end);
+	r->key = to_protobuf_bytes(o->range.key);
+	r->range_end = to_protobuf_bytes(o->range.end);
 	r->limit = o->limit;
 	r->keys_only = o->keys_only;
 	if (!o->by_create)
@@ -107,16 +107,16 @@ set_op(struct pb_op *p, const struct kv_op *o)
 		p->op.request_case = ETCD__REQUEST_OP__REQUEST_PUT;
 		p->op.put = &p->u.put;
 		etcd__put_request__init(&p->u.put);
-		p->u.put.key = data(o->range.key);
-		p->u.put.value = data(o->value);
+		p->u.put.key = to_protobuf_bytes(o->range.key);
+		p->u.put.value = to_protobuf_bytes(o->value);
 		p->u.put.lease = o->lease;
 		break;
 	default:
 		p->op.request_case = ETCD__REQUEST_OP__REQUEST_DELETE_RANGE;
 		p->op.delete_range = &p->u.delete_range;
 		etcd__delete_range_request__init(&p->u.delete_range);
-		p->u.delete_range.key = data(o->range.key);
-		p->u.delete_range.range_end = data(o->range.end);
+		p->u.delete_range.key = to_protobuf_bytes(o->range.key);
+		p->u.delete_range.range_end = to_protobuf_bytes(o->range.end);
 		break;
 	}
 	return &p->op;
@@ -147,7 +147,7 @@ wire_txn(const struct kv_txn *k)
 	p->t.success = p->then_list;
 	p->t.n_failure = k->n_otherwise;
 	p->t.failure = p->otherwise_list;
-	out = pack(&p->t.base);
+	out = pack_message(&p->t.base);
 	free(p);
 	return out;
 }
@@ -170,9 +170,9 @@ wire_get(struct kv_bytes key)
 {
 	Etcd__RangeRequest r = ETCD__RANGE_REQUEST__INIT;
 
-	r.key = data(key);
+	r.key = to_protobuf_bytes(key);
 	r.keys_only = true;
-	return pack(&r.base);
+	return pack_message(&r.base);
 }
 
 struct wire_out
@@ -182,7 +182,7 @@ wire_grant(int64_t id, int64_t ttl_s)
 
 	g.id = id;
 	g.ttl = ttl_s;
-	return pack(&g.base);
+	return pack_message(&g.base);
 }
 
 struct wire_out
@@ -191,7 +191,7 @@ wire_revoke(int64_t lease)
 	Etcd__LeaseRevokeRequest r = ETCD__LEASE_REVOKE_REQUEST__INIT;
 
 	r.id = lease;
-	return pack(&r.base);
+	return pack_message(&r.base);
 }
 
 struct wire_out
@@ -210,11 +210,11 @@ wire_watch(struct kv_bytes prefix)
 		p[0] = 0;
 		end.len = 1;
 	}
-	c.key = data(prefix);
-	c.range_end = data(end);
+	c.key = to_protobuf_bytes(prefix);
+	c.range_end = to_protobuf_bytes(end);
 	w.request_case = ETCD__WATCH_REQUEST__REQUEST_CREATE;
 	w.create = &c;
-	out = pack(&w.base);
+	out = pack_message(&w.base);
 	free(p);
 	return out;
 }
@@ -226,7 +226,7 @@ wire_login(const char *user, const char *password)
 
 	a.name = (char *)(uintptr_t)user;
 	a.password = (char *)(uintptr_t)password;
-	return pack(&a.base);
+	return pack_message(&a.base);
 }
 
 /* An empty message; a body of no bytes is one. */
