@@ -71,9 +71,11 @@ query_new(struct client *c, uint32_t id)
 
 	if (a == NULL)
 		return NULL;
+	a->s = c->s;
 	a->client = c;
 	a->id = id;
 	TAILQ_INSERT_TAIL(&c->queries, a, of);
+	TAILQ_INSERT_TAIL(&c->s->queries, a, all);
 	c->n_queries++;
 	return a;
 }
@@ -85,7 +87,17 @@ query_free(struct query *a)
 		TAILQ_REMOVE(&a->client->queries, a, of);
 		a->client->n_queries--;
 	}
+	TAILQ_REMOVE(&a->s->queries, a, all);
 	free(a);
+}
+
+void
+queries_free(struct shim *s)
+{
+	struct query *a;
+
+	while ((a = TAILQ_FIRST(&s->queries)) != NULL)
+		query_free(a);
 }
 
 void

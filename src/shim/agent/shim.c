@@ -115,6 +115,7 @@ shim_open(struct shim **out, const struct shim_opts *o, char why[SHIM_WHY_MAX])
 	s->on_client_gone = requests_free;
 	RB_INIT(&s->keys);
 	TAILQ_INIT(&s->claims);
+	TAILQ_INIT(&s->queries);
 	e = open_all(s, why);
 	if (e != 0)
 		shim_close(s);
@@ -130,6 +131,7 @@ shim_close(struct shim *s)
 	if (s->recipe != NULL)
 		recipe_close(s->recipe);
 	s->recipe = NULL;
+	queries_free(s);
 	cluster_claims_free(s);
 	keys_close(s);
 	host_close(s);

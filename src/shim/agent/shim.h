@@ -166,7 +166,8 @@ TAILQ_HEAD(requests, request);
 
 /* A question to the cluster: its client may be gone when the answer comes. */
 struct query {
-	TAILQ_ENTRY(query) of;
+	TAILQ_ENTRY(query) of, all;
+	struct shim *s;
 	struct client *client;		/* NULL: it is gone */
 	uint32_t id;
 };
@@ -227,6 +228,7 @@ struct shim {
 	ino_t socket_ino;
 	struct event *listener, *accept_timer, *refill;
 	TAILQ_HEAD(, client) clients;
+	TAILQ_HEAD(, query) queries;
 	struct requests requests;
 	struct request *handling;	/* the one just received, or NULL */
 	unsigned n_clients, n_requests;
@@ -325,6 +327,8 @@ void client_end(struct shim *s);
 void client_send(struct client *c, const struct lhi_frame *f);
 struct query *query_new(struct client *c, uint32_t id);
 void query_free(struct query *a);
+/* Frees those that recipe_close() left unanswered. */
+void queries_free(struct shim *s);
 
 /* requests.c */
 struct request *request_new(struct client *c, const struct lhi_frame *f);
