@@ -243,7 +243,7 @@ fill_info(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
 	};
 
 	if (lhi_session_dead(v, sid, true) ||
-	    !lhi_named_tell(v, sid, i.name, &i.expires_ns))
+	    !lhi_named_describe(v, sid, i.name, &i.expires_ns))
 		return -ESTALE;
 	*info = i;
 	return 0;

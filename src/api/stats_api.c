@@ -38,7 +38,7 @@ flush_own_counters(struct lh *lh)
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 
 	if (m->lh == lh)
-		lhi_claim_cache_tell(m);
+		lhi_claim_cache_flush_counts(m);
 }
 
 static void

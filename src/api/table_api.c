@@ -143,7 +143,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	lhi_event_open(&lh->v, session_fd);
 	lhi_event_begin(&lh->v, lh->sid);
 	/* again, now that nobody can begin to remove or repair it */
-	if ((lhi_view_mending(&lh->v) || lhi_view_gone(&lh->v)) &&
+	if ((lhi_view_is_repairing(&lh->v) || lhi_view_gone(&lh->v)) &&
 	    !lhi_mutant_on(opens_in_repair)) {
 		lhi_session_closing(&lh->v, lh->sid);
 		lhi_session_end(&lh->v, lh->sid);
@@ -353,11 +353,11 @@ free_claims(struct lh *lh)
 	lhi_named_end_made_by(v, lh->sid);
 	for (uint32_t ci = SHM_CHUNK; ci < end; ci++) {
 		if (lhi_claim_owner(v, ci) == lh->sid)
-			lhi_claim_give_up(v, ci, false);
+			lhi_claim_leave_chain(v, ci, false);
 	}
 	for (uint32_t ci = SHM_CHUNK; ci < end; ci++) {
 		int error = lhi_claim_owner(v, ci) != lh->sid ? 0 :
-		    lhi_claim_retire(v, ci);
+		    lhi_claim_close(v, ci);
 
 		if (error != 0)
 			return error;

@@ -226,7 +226,7 @@ repair_sessions(struct lhi_view *v)
 	for (uint32_t ci = SHM_CHUNK; ci < lhi_chunks_ready(v) * SHM_CHUNK;
 	    ci++)
 		if (!lhi_mutant_on(repair_undelayed))
-			lhi_named_delay_mended(v, ci);
+			lhi_named_delay_for_repair(v, ci);
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++) {
 		uint64_t owner = sh64_load(&v->chunks[ch].owner), s;
 		shm_u64 *state;

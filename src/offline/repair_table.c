@@ -191,7 +191,7 @@ repair_locked(struct repair *r)
 	}
 	/* (without memory behind them the sessions cannot even be read) */
 	if (r->findings > 0 && !r->dry && backed &&
-	    !lhi_view_mending(&r->a.v))
+	    !lhi_view_is_repairing(&r->a.v))
 		error = lhi_exclusive_use_no_named(&r->a.v, "remove the table");
 	if (error != 0)
 		return error;
@@ -227,7 +227,7 @@ lh_table_repair(const char *name, uint32_t flags,
 	/* held over fork: no child gets a copy of what holds our locks */
 	lhi_proc_begin();
 	lhi_proc_lock();
-	r.a.fd = lhi_object_open_to_mend(r.a.v.path, flags & LH_SYSTEM, &g,
+	r.a.fd = lhi_object_open_to_repair(r.a.v.path, flags & LH_SYSTEM, &g,
 	    &id);
 	error =
 	    r.a.fd < 0 ? r.a.fd : lhi_exclusive_use_map(&r.a, &g, &id, r.dry);

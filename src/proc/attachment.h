@@ -112,7 +112,8 @@ struct lhi_claim_cache {
 	struct lhi_claim_cache *next;		/* of this thread */
 	struct lhi_claim_cache *lh_next;	/* of this attachment */
 	uint64_t tag;		/* of an anchor: its attachment's */
-	/* not told in the session's counters yet: lhi_claim_cache_tell() */
+	/* not told in the session's counters yet:
+	 * lhi_claim_cache_flush_counts() */
 	uint64_t shared;
 	uint64_t extended;
 	bool watched;		/* somebody wants to know of every lease */

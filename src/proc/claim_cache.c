@@ -83,7 +83,7 @@ add_count(shm_u64 *stat, uint64_t *n)
 }
 
 void
-lhi_claim_cache_tell(struct lhi_claim_cache *m)
+lhi_claim_cache_flush_counts(struct lhi_claim_cache *m)
 {
 	shm_u64 *stat = m->lh->v.me->stat;
 
@@ -121,7 +121,7 @@ thread_exits(void *arg)
 
 		mine = m->next;
 		if (lh != NULL) {
-			lhi_claim_cache_tell(m);
+			lhi_claim_cache_flush_counts(m);
 			give_up_groups(m, lh);
 			for (p = &lh->mags; *p != m; p = &(*p)->lh_next)
 				;
@@ -147,7 +147,7 @@ lhi_claim_cache_detach_all(struct lh *lh)
 
 	while ((m = lh->mags) != NULL) {
 		lh->mags = m->lh_next;
-		lhi_claim_cache_tell(m);
+		lhi_claim_cache_flush_counts(m);
 		give_up_groups(m, lh);
 		m->head = (lhi_pair){ 0, 0 };
 		m->rec[0].slot_ref = 0;	/* its slot is not mapped any more */
@@ -443,7 +443,7 @@ lhi_claim_cache_take(struct lhi_claim_cache *m)
 {
 	int bit = find_free_claim(m), error;
 
-	lhi_claim_cache_tell(m);
+	lhi_claim_cache_flush_counts(m);
 	follow_watch(m);
 	if (bit < 0) {
 		if ((error = refill_cache(m)) != 0)
@@ -470,7 +470,7 @@ lhi_claim_cache_tick(struct lhi_claim_cache *m, const struct timespec *ts,
 	struct lhi_view *v = &m->lh->v;
 	int64_t now;
 
-	lhi_claim_cache_tell(m);
+	lhi_claim_cache_flush_counts(m);
 	lhi_claim_cache_bounds(m);
 	m->lent.slot_ref = 0;
 	m->tick_sec = ts->tv_sec;

@@ -45,8 +45,8 @@ lhi_claim_cache_id(struct lhi_view *v, uint32_t ci)
 /* lh_close(): detach every claim cache.  Under lhi_proc_lock(). */
 void lhi_claim_cache_detach_all(struct lh *lh);
 
-/* Its counts become the session's.  By its thread, or when that is gone. */
-void lhi_claim_cache_tell(struct lhi_claim_cache *m);
+/* Adds its counts to the session's.  By its thread, or when that is gone. */
+void lhi_claim_cache_flush_counts(struct lhi_claim_cache *m);
 
 /* As lhi_event_lease(), if grants and releases are to be told. */
 static inline void

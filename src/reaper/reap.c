@@ -213,7 +213,7 @@ lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 		r->fresh_ns = now_ns + FRESH_NS;
 	}
 	leave_table_if_wanted(r);
-	if (!lhi_view_mending(&r->v) && try_enter_table(r))
+	if (!lhi_view_is_repairing(&r->v) && try_enter_table(r))
 		next = run_pass(r, now_ns);
 	else
 		next = now_ns + REAP_WALK_NS;

@@ -81,7 +81,7 @@ leave_queue(struct lhi_view *v, uint32_t ci)
 }
 
 /* The dead session's claim may have been made a reader's just now, also since
- * lhi_claim_give_up() went by.  (One that moves may be in no chain, whoever
+ * lhi_claim_leave_chain() went by.  (One that moves may be in no chain, whoever
  * reads the key: its lease was released, or it was not to be.) */
 static void
 delay_if_moved(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
@@ -158,7 +158,7 @@ revoke_reader(struct shm_claim *c, uint64_t st)
 }
 
 void
-lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
+lhi_claim_leave_chain(struct lhi_view *v, uint32_t ci, bool dead)
 {
 	struct shm_claim *c = &v->claims[ci];
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(c));
@@ -170,7 +170,7 @@ lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead)
 	if (dead) {
 		delay_if_moved(v, s, ci);
 		if (lhi_readers_mark(c) && state_kind(st) == ST_READ)
-			lhi_lock_tell(v, ci, 1, CAUSE_DIED, 0);
+			lhi_lock_report_end(v, ci, 1, CAUSE_DIED, 0);
 	} else {
 		revoke_reader(c, st);
 		(void)lhi_readers_leave(v, s, ci, state_seq(st), false);
@@ -259,13 +259,13 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 }
 
 int
-lhi_claim_bury(struct lhi_view *v, uint32_t ci)
+lhi_claim_reclaim_dead(struct lhi_view *v, uint32_t ci)
 {
 	return end_claim(v, ci, true);
 }
 
 int
-lhi_claim_retire(struct lhi_view *v, uint32_t ci)
+lhi_claim_close(struct lhi_view *v, uint32_t ci)
 {
 	return end_claim(v, ci, false);
 }

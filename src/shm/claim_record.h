@@ -52,22 +52,22 @@ int lhi_claim_mark(struct lhi_view *v, struct shm_claim *c, uint64_t owner,
     uint64_t st, uint64_t ended, uint64_t deadline);
 
 /*
- * Make a claim of a dead (or closing) session free again, whatever it was in
- * the middle of.  Idempotent; may itself be killed anywhere.  0; -EUCLEAN.
+ * Makes a claim of a dead session free again, whatever it was in the middle of.
+ * Idempotent; may itself be killed anywhere.  0; -EUCLEAN.
  */
-int lhi_claim_bury(struct lhi_view *v, uint32_t ci);
+int lhi_claim_reclaim_dead(struct lhi_view *v, uint32_t ci);
 
 /*
- * The owner closes: end whatever the claim is in.  As bury, but a lease is
- * released rather than its holder reported dead.  0; -EUCLEAN.
+ * The same for the owner, which closes its session: a lease is released, and
+ * its holder not reported dead.  0; -EUCLEAN.
  */
-int lhi_claim_retire(struct lhi_view *v, uint32_t ci);
+int lhi_claim_close(struct lhi_view *v, uint32_t ci);
 
 /*
- * Before burying or retiring many: if it is a reader's, mark it, so that the
- * first walk of its chain takes out all of them.
+ * Before many claims are reclaimed or closed: marks the claim if it is a
+ * reader's, so that the first walk of its chain takes out all of them.
  */
-void lhi_claim_give_up(struct lhi_view *v, uint32_t ci, bool dead);
+void lhi_claim_leave_chain(struct lhi_view *v, uint32_t ci, bool dead);
 
 /*
  * The owner takes back a claim of its claim cache that is free or terminal, or

@@ -121,7 +121,7 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 }
 
 void
-lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
+lhi_lock_report_end(struct lhi_view *v, uint32_t ci, int judged,
     enum lhi_cause cause, uint64_t token)
 {
 	if (judged == 2) {
@@ -184,7 +184,7 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    link_make(true, link_idx(l), link_tag(l) + 1)))
 			return -EINTR;
 		lhi_point("lock.reader_marked");
-		lhi_lock_tell(v, ci, ended, cause, 0);
+		lhi_lock_report_end(v, ci, ended, cause, 0);
 		l = link_make(true, link_idx(l), link_tag(l) + 1);
 	}
 	left = lhi_lock_without(v, s, w, ci, link_idx(l));
@@ -252,7 +252,7 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		    lhi_free_word(s, cause, word_ver(w)))) {
 			lhi_point("lock.freed");
 			lhi_queue_wake_first(v, s);
-			lhi_lock_tell(v, word_idx(w), ended, cause,
+			lhi_lock_report_end(v, word_idx(w), ended, cause,
 			    lhi_lock_token(s, w));
 		}
 	}
@@ -276,6 +276,6 @@ lhi_lock_free_for(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 		return false;
 	lhi_point("lock.freed");
 	lhi_queue_wake_first(v, s);
-	lhi_lock_tell(v, ci, 1, cause, lhi_lock_token(s, w));
+	lhi_lock_report_end(v, ci, 1, cause, lhi_lock_token(s, w));
 	return true;
 }

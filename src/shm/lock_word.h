@@ -37,9 +37,9 @@ int lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 int lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns,
     unsigned how, enum lhi_cause *cause);
 
-/* So judged, it was freed or marked by us: for counters and recorder.  token:
- * a reader's is 0. */
-void lhi_lock_tell(struct lhi_view *v, uint32_t ci, int judged,
+/* Counts and records the end of claim ci's hold, which was judged so and which
+ * the caller has freed or marked.  token: 0 of a reader. */
+void lhi_lock_report_end(struct lhi_view *v, uint32_t ci, int judged,
     enum lhi_cause cause, uint64_t token);
 
 /* The word that is left when reader ci has gone: S(next), or FREE. */

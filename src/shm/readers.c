@@ -200,7 +200,7 @@ sweep_chain_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 
 			if (!sh64_cas(&c->rnext, l, marked))
 				return 0;
-			lhi_lock_tell(v, at.cur, judged, cause, 0);
+			lhi_lock_report_end(v, at.cur, judged, cause, 0);
 			l = marked;
 		}
 		if (link_marked(l)) {

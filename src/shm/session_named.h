@@ -35,7 +35,7 @@ bool lhi_named_end(struct lhi_view *v, uint64_t sid);
 void lhi_named_end_made_by(struct lhi_view *v, uint64_t maker);
 
 /* Its name, and its end, in table time; for people.  False: it has gone. */
-bool lhi_named_tell(const struct lhi_view *v, uint64_t sid,
+bool lhi_named_describe(const struct lhi_view *v, uint64_t sid,
     char name[NAMED_NAME_MAX + 1], int64_t *until_ns);
 
 /* Of a NAMED record: is its end its own? */
@@ -64,7 +64,7 @@ void lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st);
 
 /* Claim ci, whose session has ended, also if it does not say so yet, is about
  * to be mended: the same, if it held a key. */
-void lhi_named_delay_mended(struct lhi_view *v, uint32_t ci);
+void lhi_named_delay_for_repair(struct lhi_view *v, uint32_t ci);
 
 /* What the flags of a claim in state st say, if it is moving in that use. */
 static inline uint32_t

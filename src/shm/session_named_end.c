@@ -143,7 +143,7 @@ lhi_named_delay_moved(struct lhi_view *v, uint32_t ci, uint64_t st)
 }
 
 void
-lhi_named_delay_mended(struct lhi_view *v, uint32_t ci)
+lhi_named_delay_for_repair(struct lhi_view *v, uint32_t ci)
 {
 	uint64_t sid = lhi_claim_owner(v, ci), st, w;
 	uint64_t slot_ref = sh64_load(&v->claims[ci].slot_ref);
@@ -218,7 +218,7 @@ lhi_named_kept(struct lhi_view *v, uint32_t ch)
 }
 
 bool
-lhi_named_tell(const struct lhi_view *v, uint64_t sid,
+lhi_named_describe(const struct lhi_view *v, uint64_t sid,
     char name[NAMED_NAME_MAX + 1], int64_t *until_ns)
 {
 	const struct shm_session *se = &v->sessions[sid_idx(sid)];

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Burial: answers "what did this dead session leave behind?", and gives it
+ * Reclamation: answers "what did this dead session leave behind?", and gives it
  * back.
  *
- * That a session is DEAD is all it takes to free what it held, and anybody who
- * wants one of its keys does so (shm/lock_word.c).  Here its claims are made
- * free and its chunks nobody's, under the record's recycle byte, which the
- * kernel takes from a burier that dies: so one at a time, and none for ever.
+ * That a session is DEAD is all it takes to free what it held, and any process
+ * that wants one of its keys does so (shm/lock_word.c).  Here its claims are
+ * made free and its chunks nobody's.  The reclaimer holds the record's recycle
+ * byte, which the kernel drops when it dies: so there is one at a time, and
+ * none for ever.
  *
  * Every step is an exact swap on something that is still the dead session's
- * (shm/claim_record.c says what of), so that the next burier repeats harmlessly
- * what was done, and goes on.  Readers are marked first, so that one walk of
- * their chain takes out all of them.  A stopped burier keeps 64 claims a chunk
- * from being used again, and nobody from any key.
+ * (shm/claim_record.c says what of), so that the next reclaimer repeats
+ * harmlessly what was done, and goes on.  Readers are marked first, so that one
+ * walk of their chain takes out all of them.  A stopped reclaimer keeps 64
+ * claims a chunk from being used again, and no process from any key.
  *
- * Of a named session the claims may just be taken by somebody who lives: while
- * a chunk has such a keeper, that is not buried (shm/session_named.c, N4), nor
- * the session's record used again.
+ * A claim of a named session may just be taken by a living process.  While a
+ * chunk has such a keeper, it is not reclaimed (shm/session_named.c, N4), and
+ * the session's record is not used again.
  *
- * Chunks of earlier incarnations of the record, if there are any, go too: a
- * thread that was in the middle of getting one while another closed the
- * attachment leaves one behind.
+ * Chunks of earlier incarnations of the record, if there are any, are reclaimed
+ * as well: a thread that was getting one while another closed the attachment
+ * leaves one behind.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,9 +36,9 @@
 #include "shm/session_named.h"
 #include "shm/session_reclaim.h"
 
-enum { KEPT = 1 };		/* a chunk cannot be buried now */
+enum { KEPT = 1 };		/* a chunk cannot be reclaimed now */
 
-/* First pass: mark readers, so that one walk takes out many; then bury. */
+/* First pass: marks readers, so that one walk takes out many; then reclaims. */
 static int
 reclaim_chunk(struct lhi_view *v, uint32_t ch, int pass)
 {
@@ -45,9 +46,9 @@ reclaim_chunk(struct lhi_view *v, uint32_t ch, int pass)
 
 	for (uint32_t i = 0; i < SHM_CHUNK && error == 0; i++) {
 		if (pass == 0)
-			lhi_claim_give_up(v, ch * SHM_CHUNK + i, true);
+			lhi_claim_leave_chain(v, ch * SHM_CHUNK + i, true);
 		else
-			error = lhi_claim_bury(v, ch * SHM_CHUNK + i);
+			error = lhi_claim_reclaim_dead(v, ch * SHM_CHUNK + i);
 	}
 	return error;
 }
@@ -185,7 +186,7 @@ unsigned
 lhi_session_reclaim_dead(struct lhi_view *v)
 {
 	int saved = errno;
-	unsigned buried = 0;
+	unsigned reclaimed = 0;
 	struct lhi_reclaim_fd sp;
 	bool ready = lhi_reclaim_fd_open(v, &sp);
 
@@ -197,9 +198,9 @@ lhi_session_reclaim_dead(struct lhi_view *v)
 		    lhi_session_dead(v, sid_make(sess_inc(s), i), true));
 
 		if (dead && reclaim_record(v, &sp, i) == 1)
-			buried++;
+			reclaimed++;
 	}
 	lhi_reclaim_fd_close(&sp);
 	errno = saved;
-	return buried;
+	return reclaimed;
 }

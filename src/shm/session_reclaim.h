@@ -26,13 +26,13 @@ struct lhi_reclaim_fd {
 bool lhi_reclaim_fd_open(struct lhi_view *v, struct lhi_reclaim_fd *sp);
 void lhi_reclaim_fd_close(struct lhi_reclaim_fd *sp);
 
-/* The same for a session that was seen dead.  1 done; 0 it lives, or somebody
+/* Reclaims a session that was seen dead.  1 done; 0 it lives, or somebody
  * else is at it; -EUCLEAN. */
 int lhi_session_reclaim(struct lhi_view *v, uint64_t sid);
 
 /*
- * Bury every session that is provably dead: free what it held, take it out of
- * queues, give its claims back.  Number of sessions buried.
+ * Reclaims every session that is provably dead: frees what it held, takes it
+ * out of queues, gives its claims back.  Returns the number of sessions.
  */
 unsigned lhi_session_reclaim_dead(struct lhi_view *v);
 

@@ -432,7 +432,7 @@ lhi_object_open(const char *path, bool system_wide,
 }
 
 int
-lhi_object_open_to_mend(const char *path, bool system_wide,
+lhi_object_open_to_repair(const char *path, bool system_wide,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
 	return open_table(path, system_wide, true, geo, id);

@@ -40,7 +40,7 @@ int lhi_object_open(const char *path, bool system_wide,
 
 /* The same for who will mend it: how far it has grown may be damaged, and a
  * repair may have been begun. */
-int lhi_object_open_to_mend(const char *path, bool system_wide,
+int lhi_object_open_to_repair(const char *path, bool system_wide,
     struct lhi_geometry *geo, struct lhi_object_id *id);
 
 /* Open what has the name, if it is a file at all. */

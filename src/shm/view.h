@@ -240,9 +240,9 @@ lhi_clock_lead_ns(const struct lhi_view *v)
 	return now - lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Is it being repaired?  Who is attached never sees that. */
+/* True while the table is repaired, when no process is attached. */
 static inline bool
-lhi_view_mending(const struct lhi_view *v)
+lhi_view_is_repairing(const struct lhi_view *v)
 {
 	return sh32_load(&v->hdr->flags) & SHM_REPAIRING;
 }
