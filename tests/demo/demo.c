@@ -30,7 +30,7 @@
 #define MS	INT64_C(1000000)
 
 static struct demo demo;
-static struct janitor janitor;
+static struct cleanup cleanup;
 static volatile sig_atomic_t interrupted;
 
 static void
@@ -56,14 +56,15 @@ set_up(struct demo *d, double seconds)
 		fprintf(stderr, "demo: %s: %s\n", d->dir, strerror(errno));
 		exit(71);
 	}
-	janitor_add(&janitor, "/dev/shm/leasehold.%u.%s", getuid(), d->table);
+	cleanup_add(&cleanup, "/dev/shm/leasehold.%u.%s", getuid(), d->table);
 	for (f = 0; f < N_FILES; f++)
-		janitor_add(&janitor, "%s/%s", d->dir, file_names[f]);
-	janitor_add(&janitor, "%s", d->dir);
-	rc = janitor_hire(&janitor);
+		cleanup_add(&cleanup, "%s/%s", d->dir, file_names[f]);
+	cleanup_add(&cleanup, "%s", d->dir);
+	rc = cleanup_start(&cleanup);
 	if (rc) {
 		rmdir(d->dir);
-		fprintf(stderr, "demo: no janitor: %s\n", strerror(-rc));
+		fprintf(stderr, "demo: no cleanup process: %s\n",
+		    strerror(-rc));
 		exit(71);
 	}
 	sigaction(SIGINT, &sa, NULL);
@@ -75,14 +76,14 @@ set_up(struct demo *d, double seconds)
 static void
 open_curtain(double seconds)
 {
-	tell_line(PLAIN, "Eight processes share three files. Whoever rewrites "
-	    "one first acquires a lease on its name, and");
-	tell_line(PLAIN, "gets a token that is larger than all before it. For "
-	    "%.0f s, holders will be killed (SIGKILL) or", seconds);
-	tell_line(PLAIN, "stopped (SIGSTOP): watch the next one take over, and "
-	    "a late one with an old token be refused.");
-	tell_line(DIM, "Leases last %d ms. No daemon is running: the processes "
-	    "do this by themselves.\n", TTL_MS);
+	report_line(PLAIN, "Eight processes share three files. Whoever "
+	    "rewrites one first acquires a lease on its name, and");
+	report_line(PLAIN, "gets a token that is larger than all before it. "
+	    "For %.0f s, holders will be killed (SIGKILL) or", seconds);
+	report_line(PLAIN, "stopped (SIGSTOP): watch the next one take over, "
+	    "and a late one with an old token be refused.");
+	report_line(DIM, "Leases last %d ms. No daemon is running: the "
+	    "processes do this by themselves.\n", TTL_MS);
 }
 
 /* A file nobody is being waited for on; N_FILES: none. */
@@ -139,7 +140,7 @@ play(struct demo *d, double seconds)
 	}
 	director_finish(d);
 	if (interrupted)
-		tell_line(WARN, "interrupted");
+		report_line(WARN, "interrupted");
 }
 
 /* Each file counts its writes; the journals know how many were let in.  A
@@ -174,7 +175,7 @@ lost_updates(const struct demo *d)
 		if (fd >= 0)
 			close(fd);
 		if (rc || page.writes < done || page.writes > done + unsure) {
-			tell_line(BAD, "\"%s\" counts %llu writes, the "
+			report_line(BAD, "\"%s\" counts %llu writes, the "
 			    "journals %llu: %s", file_names[f],
 			    (unsigned long long)page.writes,
 			    (unsigned long long)done, lh_strerror(rc));
@@ -190,7 +191,7 @@ violated(enum rule rule, const char *text, void *arg)
 	unsigned *told = arg;
 
 	if (++*told <= 5)
-		tell_line(BAD, "%s: %s", rule_name(rule), text);
+		report_line(BAD, "%s: %s", rule_name(rule), text);
 }
 
 static int
@@ -224,8 +225,8 @@ slowest(unsigned n, int64_t ns, const char *after)
 static void
 count(uint64_t n, const char *what, const char *more, bool must_be_0)
 {
-	tell_line(must_be_0 ? n ? BAD : GOOD : PLAIN, "  %-28s%8llu%s%s", what,
-	    (unsigned long long)n, *more ? "  " : "", more);
+	report_line(must_be_0 ? n ? BAD : GOOD : PLAIN, "  %-28s%8llu%s%s",
+	    what, (unsigned long long)n, *more ? "  " : "", more);
 }
 
 static int
@@ -248,7 +249,7 @@ close_curtain(struct demo *d)
 	broken = history_check(&h, &v, violated, &told);
 	lost = lost_updates(d);
 	findings = check_table(d);
-	tell_line(PLAIN, "\nIn %.1f s:", (double)(now_ns() - d->began_ns) /
+	report_line(PLAIN, "\nIn %.1f s:", (double)(now_ns() - d->began_ns) /
 	    1e9);
 	count(v.grants, "acquisitions", "", false);
 	count(d->kills, "holders killed", slowest(d->kills, d->after_kill_ns,
@@ -264,15 +265,15 @@ close_curtain(struct demo *d)
 	count((uint64_t)(findings < 0 ? 1 : findings), "findings in the table",
 	    "", true);
 	if (broken || lost || findings || d->crashed) {
-		tell_line(BAD, "A guarantee was broken.");
+		report_line(BAD, "A guarantee was broken.");
 		return 1;
 	}
 	if (!interrupted && (!d->kills || !d->long_stops || !d->refused)) {
-		tell_line(BAD, "There was nothing to see: the machine is too "
+		report_line(BAD, "There was nothing to see: the machine is too "
 		    "busy.");
 		return 1;
 	}
-	tell_line(GOOD, "All guarantees held.");
+	report_line(GOOD, "All guarantees held.");
 	return 0;
 }
 
@@ -297,11 +298,11 @@ main(int argc, char **argv)
 			return 64;
 		}
 	}
-	tell_begin();
+	report_begin();
 	set_up(&demo, seconds);
 	open_curtain(seconds);
 	play(&demo, seconds);
 	c = close_curtain(&demo);
-	janitor_dismiss(&janitor);
+	cleanup_stop(&cleanup);
 	return c;
 }

@@ -142,17 +142,17 @@ director_kill(struct demo *d, uint32_t file)
 	held = holds(d, slot, false);
 	start(d, slot);
 	if (!held) {
-		tell(at - d->began_ns, BAD, "KILLED", "worker %u (pid %d, "
-		    "replaced by %d), who had just given \"%s\" back",
-		    slot + 1, (int)pid, (int)d->w[slot].pid,
-		    file_names[file]);
+		report_event(at - d->began_ns, BAD, "KILLED", "worker %u (pid "
+		    "%d, replaced by %d), who had just given \"%s\" back",
+		    slot + 1, (int)pid, (int)d->w[slot].pid, file_names[file]);
 		return;
 	}
 	d->kills++;
 	d->watch[file] = (struct watch){ true, true, held->token, at };
-	tell(at - d->began_ns, BAD, "KILLED", "worker %u (pid %d, replaced "
-	    "by %d), who held \"%s\" with token %s", slot + 1, (int)pid,
-	    (int)d->w[slot].pid, file_names[file], tell_token(held->token));
+	report_event(at - d->began_ns, BAD, "KILLED", "worker %u (pid %d, "
+	    "replaced by %d), who held \"%s\" with token %s", slot + 1,
+	    (int)pid, (int)d->w[slot].pid, file_names[file],
+	    report_token(held->token));
 }
 
 void
@@ -182,9 +182,9 @@ director_stop(struct demo *d, uint32_t file, bool in_time)
 		w->resume_ns = 0;
 		return;
 	}
-	tell(clock_of(d), WARN, "STOPPED", "worker %u (pid %d), who holds "
-	    "\"%s\" with token %s, for %.0f ms more", slot + 1, (int)w->pid,
-	    file_names[file], tell_token(w->held->token),
+	report_event(clock_of(d), WARN, "STOPPED", "worker %u (pid %d), who "
+	    "holds \"%s\" with token %s, for %.0f ms more", slot + 1,
+	    (int)w->pid, file_names[file], report_token(w->held->token),
 	    (double)(w->held->deadline_ns - now_ns()) / 1e6);
 	if (in_time) {
 		d->short_stops++;
@@ -205,11 +205,11 @@ resume(struct demo *d, uint32_t slot)
 	int64_t left = w->held ? w->held->deadline_ns - now_ns() : 0;
 
 	if (w->held && left > 0)
-		tell(clock_of(d), NEWS, "AWAKE", "worker %u goes on, with %.0f "
-		    "ms left", slot + 1, (double)left / 1e6);
+		report_event(clock_of(d), NEWS, "AWAKE", "worker %u goes on, "
+		    "with %.0f ms left", slot + 1, (double)left / 1e6);
 	else if (w->held)
-		tell(clock_of(d), NEWS, "AWAKE", "worker %u goes on as if "
-		    "nothing had happened; its lease ended %.0f ms ago",
+		report_event(clock_of(d), NEWS, "AWAKE", "worker %u goes on as "
+		    "if nothing had happened; its lease ended %.0f ms ago",
 		    slot + 1, (double)-left / 1e6);
 	kill(w->pid, SIGCONT);
 	d->stops[w->stop].after_ns = now_ns();
@@ -228,8 +228,8 @@ director_attend(struct demo *d)
 		if (w->stopped && now_ns() >= w->resume_ns)
 			resume(d, i);
 		if (w->pid && waitpid(w->pid, &status, WNOHANG) == w->pid) {
-			tell(clock_of(d), BAD, "FAILED", "worker %u ended by "
-			    "itself, with status %#x", i + 1, status);
+			report_event(clock_of(d), BAD, "FAILED", "worker %u "
+			    "ended by itself, with status %#x", i + 1, status);
 			bury(d, i, status);
 			if (!atomic_load(&d->j->quit))
 				start(d, i);
@@ -263,8 +263,8 @@ director_finish(struct demo *d)
 		if (!d->w[i].pid)
 			continue;
 		d->crashed++;
-		tell(clock_of(d), BAD, "FAILED", "worker %u does not come "
-		    "home", i + 1);
+		report_event(clock_of(d), BAD, "FAILED", "worker %u does not "
+		    "come home", i + 1);
 		d->lives[d->w[i].life].kill_ns = now_ns();
 		kill(d->w[i].pid, SIGKILL);
 		bury(d, i, reap(d->w[i].pid, 0));

@@ -21,9 +21,9 @@ succession(struct demo *d, uint32_t slot, const struct op *op)
 	w->on = false;
 	if (took > *slowest)
 		*slowest = took;
-	tell(op->ret_ns - d->began_ns, GOOD, "NEXT", "worker %u has \"%s\" "
-	    "with token %s, %.1f ms after the %s (note: %s)", slot + 1,
-	    file_names[op->key], tell_token(op->token), (double)took / 1e6,
+	report_event(op->ret_ns - d->began_ns, GOOD, "NEXT", "worker %u has "
+	    "\"%s\" with token %s, %.1f ms after the %s (note: %s)", slot + 1,
+	    file_names[op->key], report_token(op->token), (double)took / 1e6,
 	    w->killed ? "kill" : "lease ended", told);
 }
 
@@ -45,21 +45,21 @@ write_told(struct demo *d, uint32_t slot, const struct op *op)
 
 	if (op->result == -ESTALE) {
 		d->refused++;
-		tell(op->ret_ns - d->began_ns, PROUD, "REFUSED", "worker %u "
-		    "writes \"%s\" with token %s; the file has seen %s",
-		    slot + 1, name, tell_token(op->token),
-		    tell_token(op->seen));
+		report_event(op->ret_ns - d->began_ns, PROUD, "REFUSED",
+		    "worker %u writes \"%s\" with token %s; the file has seen "
+		    "%s", slot + 1, name, report_token(op->token),
+		    report_token(op->seen));
 	} else if (op->result) {
-		tell(op->ret_ns - d->began_ns, BAD, "FAILED", "worker %u "
-		    "cannot use \"%s\": %s", slot + 1, name,
+		report_event(op->ret_ns - d->began_ns, BAD, "FAILED", "worker "
+		    "%u cannot use \"%s\": %s", slot + 1, name,
 		    lh_strerror(op->result));
 	} else if (op->how == GATE_WRITE && w->held && w->in_time &&
 	    op->of == journal_index(d->j, w->held)) {
 		d->resumed_in_time++;
 		w->held = NULL;
-		tell(op->ret_ns - d->began_ns, GOOD, "WROTE", "worker %u "
-		    "writes \"%s\" with token %s: stopped, but not for too "
-		    "long", slot + 1, name, tell_token(op->token));
+		report_event(op->ret_ns - d->began_ns, GOOD, "WROTE", "worker "
+		    "%u writes \"%s\" with token %s: stopped, but not for too "
+		    "long", slot + 1, name, report_token(op->token));
 	}
 }
 
@@ -71,8 +71,8 @@ one(struct demo *d, uint32_t slot, const struct op *op)
 	else if (op->kind == OP_WRITE)
 		write_told(d, slot, op);
 	else if (op->kind == OP_RELEASE && op->result == -ESTALE)
-		tell(op->ret_ns - d->began_ns, DIM, "LOST", "worker %u hears "
-		    "from its release that the lease is lost", slot + 1);
+		report_event(op->ret_ns - d->began_ns, DIM, "LOST", "worker %u "
+		    "hears from its release that the lease is lost", slot + 1);
 }
 
 void
@@ -102,7 +102,7 @@ story_go_on(struct demo *d)
 void
 story_so_far(const struct demo *d)
 {
-	tell(now_ns() - d->began_ns, DIM, "...", "%llu grants so far: "
+	report_event(now_ns() - d->began_ns, DIM, "...", "%llu grants so far: "
 	    "%s %llu, %s %llu, %s %llu",
 	    (unsigned long long)(d->grants[0] + d->grants[1] + d->grants[2]),
 	    file_names[0], (unsigned long long)d->grants[0],

@@ -19,7 +19,7 @@ static const char *const codes[] = {
 static bool colours;
 
 void
-tell_begin(void)
+report_begin(void)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
@@ -41,7 +41,8 @@ off(enum tone t)
 }
 
 void
-tell(int64_t since_ns, enum tone tone, const char *word, const char *fmt, ...)
+report_event(int64_t since_ns, enum tone tone, const char *word,
+    const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -55,7 +56,7 @@ tell(int64_t since_ns, enum tone tone, const char *word, const char *fmt, ...)
 }
 
 void
-tell_line(enum tone tone, const char *fmt, ...)
+report_line(enum tone tone, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -67,7 +68,7 @@ tell_line(enum tone tone, const char *fmt, ...)
 }
 
 const char *
-tell_token(uint64_t token)
+report_token(uint64_t token)
 {
 	static char buf[4][32];
 	static unsigned turn;

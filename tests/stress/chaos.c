@@ -63,14 +63,14 @@ play(const struct settings *set, enum lh_order order, bool grow, bool reaper,
 	struct settings mine = *set;
 	char name[64];
 	struct round *r;
-	struct havoc h;
+	struct fault_injector h;
 
 	snprintf(name, sizeof(name), "%s%s%s, %u %s", orders[order],
 	    grow ? ", growing" : "", reaper ? ", with a reaper" : "",
 	    set->procs,
 	    set->threads ? "threads" : "processes");
 	r = round_new(logs, (uint32_t)(4000 * seconds) + 4000);
-	if (!r || havoc_new(&h))
+	if (!r || fault_injector_new(&h))
 		bail_out("no memory");
 	mine.seconds = seconds;
 	snprintf(r->table, sizeof(r->table), "chaos-%d-%s", (int)getpid(),
@@ -82,7 +82,7 @@ play(const struct settings *set, enum lh_order order, bool grow, bool reaper,
 	r->open.max_keys = grow ? 20000 : 16;
 	r->weeds = grow ? 30000 : 24;
 	r->exclusive = set->exclusive;
-	r->gardener = set->no_evict ? NOBODY : set->procs;
+	r->evictor = set->no_evict ? NOBODY : set->procs;
 	r->reaper = reaper ? logs - 1 : NOBODY;
 	r->open.max_sessions = set->procs + 14;
 	r->open.max_leases = 64 * (set->procs + 14);
@@ -91,12 +91,12 @@ play(const struct settings *set, enum lh_order order, bool grow, bool reaper,
 	r->slow = set->slow;
 	r->began_ns = now_ns();
 	if (set->threads)
-		havoc_threads(&h, r, seconds, set->shared);
+		fault_injector_threads(&h, r, seconds, set->shared);
 	else
-		havoc_processes(&h, r, seconds);
+		fault_injector_processes(&h, r, seconds);
 	judge(&mine, r, &h, name, set->judge_fifo ? LH_ORDER_FIFO : order);
 	judge_table(r, name);
-	havoc_free(&h);
+	fault_injector_free(&h);
 	round_free(r);
 }
 
@@ -170,7 +170,7 @@ main(int argc, char **argv)
 {
 	struct settings set = { .seconds = 60, .slow = 1, .procs = 8,
 	    .order = -1, .seed = 20261121 };
-	struct janitor janitor = { 0 };
+	struct cleanup cleanup = { 0 };
 	const char *slow = getenv("LH_TEST_SLOW");
 	int i;
 
@@ -178,11 +178,11 @@ main(int argc, char **argv)
 		set.slow = number(slow, 1, 1000);
 	options(&set, argc, argv);
 	for (i = 0; i < 3; i++)
-		janitor_add(&janitor, "/dev/shm/leasehold.%u.chaos-%d-%s",
+		cleanup_add(&cleanup, "/dev/shm/leasehold.%u.chaos-%d-%s",
 		    getuid(), (int)getpid(), orders[i]);
-	i = janitor_hire(&janitor);
+	i = cleanup_start(&cleanup);
 	if (i)
-		bail_out("no janitor: %s", strerror(-i));
+		bail_out("no cleanup process: %s", strerror(-i));
 	diag("seed %" PRIu64 ", %g s", set.seed, set.seconds);
 	if (set.order >= 0) {
 		play(&set, (enum lh_order)set.order, set.grow, set.reaper,
@@ -192,6 +192,6 @@ main(int argc, char **argv)
 		    set.seconds * 0.6);
 		play(&set, LH_ORDER_FIFO, true, true, set.seconds * 0.4);
 	}
-	janitor_dismiss(&janitor);
+	cleanup_stop(&cleanup);
 	return done();
 }

@@ -66,7 +66,7 @@ weed(struct round *r, struct lh *lh, struct op *op, struct log *log,
 }
 
 int
-gardener_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life)
+evictor_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life)
 {
 	struct log *log = &r->j->logs[slot];
 	uint64_t dice_at = r->seed ^ (uint64_t)life << 20;

@@ -38,7 +38,7 @@ struct party {
 };
 
 struct striker {
-	struct havoc *h;
+	struct fault_injector *h;
 	struct round *r;
 	struct party *p;
 	unsigned n;
@@ -46,7 +46,7 @@ struct striker {
 };
 
 int
-havoc_new(struct havoc *h)
+fault_injector_new(struct fault_injector *h)
 {
 	memset(h, 0, sizeof(*h));
 	h->lives = calloc(MAX_LIVES, sizeof(*h->lives));
@@ -55,7 +55,7 @@ havoc_new(struct havoc *h)
 }
 
 void
-havoc_free(struct havoc *h)
+fault_injector_free(struct fault_injector *h)
 {
 	free(h->lives);
 	free(h->stops);
@@ -279,7 +279,7 @@ come_home(struct striker *s)
 	}
 }
 
-/* The census and the metronome, in processes of their own. */
+/* The observers (observers.c), in processes of their own. */
 static pid_t
 bystander(struct round *r, bool counts)
 {
@@ -297,13 +297,13 @@ bystander(struct round *r, bool counts)
 	}
 	if (lh_open(&lh, r->table, &r->open))
 		_exit(2);
-	census_run(r, lh);
+	observers_run(r, lh);
 	_exit(lh_close(lh) ? 3 : 0);
 }
 
 /* However it ended; killed if it does not. */
 static void
-dismiss(struct havoc *h, const struct round *r, pid_t pid)
+dismiss(struct fault_injector *h, const struct round *r, pid_t pid)
 {
 	int64_t until = now_ns() + (int64_t)(10e9 * r->slow);
 	int status = 0;
@@ -327,7 +327,8 @@ dismiss(struct havoc *h, const struct round *r, pid_t pid)
 }
 
 void
-havoc_processes(struct havoc *h, struct round *r, double seconds)
+fault_injector_processes(struct fault_injector *h, struct round *r,
+    double seconds)
 {
 	unsigned procs = r->j->n_logs, i;
 	struct party party[MAX_WORKERS + 1] = { 0 };

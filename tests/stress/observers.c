@@ -23,7 +23,7 @@
 #define BEAT_NS		4000000
 #define LATE_NS		25000000
 
-struct census {
+struct observer {
 	struct round *r;
 	int64_t from_ns;
 	uint32_t key;
@@ -33,7 +33,8 @@ struct census {
 
 /* Read by others after the end only, or while it grows: count last. */
 static void
-note(struct census *c, const struct lh_party *p, const struct lh_party *before)
+note(struct observer *c, const struct lh_party *p,
+    const struct lh_party *before)
 {
 	uint32_t n = atomic_load_explicit(&c->r->n_sights,
 	    memory_order_relaxed);
@@ -87,7 +88,7 @@ see_holders(struct round *r, const struct lh_key_info *info)
 static int
 see_key(const struct lh_key_info *info, void *arg)
 {
-	struct census *c = arg;
+	struct observer *c = arg;
 	uint32_t i;
 
 	see_holders(c->r, info);
@@ -139,9 +140,9 @@ check_table(struct round *r, struct lh *lh)
 }
 
 void
-census_run(struct round *r, struct lh *lh)
+observers_run(struct round *r, struct lh *lh)
 {
-	struct census c = { .r = r };
+	struct observer c = { .r = r };
 	uint32_t looks = 0;
 
 	while (!atomic_load_explicit(&r->j->quit, memory_order_relaxed)) {

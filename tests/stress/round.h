@@ -26,7 +26,7 @@
 #include "history/history.h"
 
 #define N_KEYS		4
-#define MAX_WORKERS	64	/* a gardener, a reaper */
+#define MAX_WORKERS	64	/* an evictor, a reaper */
 #define NOBODY		UINT32_MAX
 #define MAX_LIVES	20000
 #define MAX_STOPS	20000
@@ -42,7 +42,7 @@ struct round {
 	int64_t began_ns;
 	double slow;		/* LH_TEST_SLOW */
 	bool exclusive;		/* nobody asks for a shared lease */
-	uint32_t gardener;	/* the slot of one; NOBODY */
+	uint32_t evictor;	/* the slot of one; NOBODY */
 	uint32_t reaper;	/* likewise */
 	uint32_t weeds;		/* how many names of weeds there are */
 	struct journal *j;
@@ -71,7 +71,7 @@ void round_free(struct round *r);
 int worker_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
 /* evictor.c: likewise */
-int gardener_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
+int evictor_run(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
 /* reaper.c: likewise */
 int reaper_run(struct round *r);
@@ -80,11 +80,11 @@ int reaper_run(struct round *r);
 int participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life);
 
 /* observers.c: until told to quit */
-void census_run(struct round *r, struct lh *lh);
+void observers_run(struct round *r, struct lh *lh);
 void metronome_run(struct round *r);
 
 /* fault_injector.c: what was done to the participants */
-struct havoc {
+struct fault_injector {
 	struct life *lives;
 	uint32_t n_lives;
 	struct stop *stops;
@@ -96,12 +96,13 @@ struct havoc {
 	uint32_t full;		/* came home early: log full */
 };
 
-int havoc_new(struct havoc *h);
-void havoc_free(struct havoc *h);
-void havoc_processes(struct havoc *h, struct round *r, double seconds);
+int fault_injector_new(struct fault_injector *h);
+void fault_injector_free(struct fault_injector *h);
+void fault_injector_processes(struct fault_injector *h, struct round *r,
+    double seconds);
 
 /* threads.c: the same participants as threads, with nobody harmed */
-void havoc_threads(struct havoc *h, struct round *r, double seconds,
-    bool shared);
+void fault_injector_threads(struct fault_injector *h, struct round *r,
+    double seconds, bool shared);
 
 #endif

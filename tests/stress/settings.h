@@ -17,7 +17,7 @@ struct settings {
 
 /* verdict.c: judge the history, the bystanders' notes, and what was done */
 void judge(const struct settings *set, const struct round *r,
-    const struct havoc *h, const char *name, enum lh_order order);
+    const struct fault_injector *h, const char *name, enum lh_order order);
 /* and what a newcomer finds when everybody is gone */
 void judge_table(struct round *r, const char *name);
 

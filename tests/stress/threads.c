@@ -38,7 +38,7 @@ census_main(void *arg)
 	m->rc = lh_open(&lh, m->r->table, &m->r->open);
 	if (m->rc)
 		return NULL;
-	census_run(m->r, lh);
+	observers_run(m->r, lh);
 	m->rc = lh_close(lh);
 	return NULL;
 }
@@ -54,7 +54,7 @@ metronome_main(void *arg)
 
 /* A thread that does not come home cannot be helped: nothing is left to do. */
 static void
-join(struct havoc *h, struct member *m)
+join(struct fault_injector *h, struct member *m)
 {
 	struct timespec until;
 
@@ -78,7 +78,8 @@ start(struct member *m, void *(*fn)(void *))
 }
 
 void
-havoc_threads(struct havoc *h, struct round *r, double seconds, bool shared)
+fault_injector_threads(struct fault_injector *h, struct round *r,
+    double seconds, bool shared)
 {
 	struct member m[MAX_WORKERS + 3];
 	int64_t until = now_ns() + (int64_t)(seconds * 1e9);

@@ -80,7 +80,8 @@ judge_watch(const struct round *r, const char *name)
 
 static void
 judge_history(const struct settings *set, const struct round *r,
-    const struct havoc *h, const struct history *hist, const char *name)
+    const struct fault_injector *h, const struct history *hist,
+    const char *name)
 {
 	struct verdict v;
 	unsigned told = 0;
@@ -159,7 +160,7 @@ dump(const struct settings *set, const struct history *h)
 
 void
 judge(const struct settings *set, const struct round *r,
-    const struct havoc *h, const char *name, enum lh_order order)
+    const struct fault_injector *h, const char *name, enum lh_order order)
 {
 	uint32_t counts[MAX_WORKERS + 1], l;
 	struct history hist = {

@@ -414,7 +414,7 @@ participate(struct round *r, struct lh *lh, uint32_t slot, uint32_t life)
 		return rc;
 	}
 	atomic_store(&r->session[life], lh_session_id(lh));
-	rc = slot == r->gardener ? gardener_run(r, lh, slot, life) :
+	rc = slot == r->evictor ? evictor_run(r, lh, slot, life) :
 	    slot == r->reaper ? reaper_run(r) :
 	    worker_run(r, lh, slot, life);
 	if (rc)

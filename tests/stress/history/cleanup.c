@@ -15,11 +15,11 @@
 #include "cleanup.h"
 
 void
-janitor_add(struct janitor *j, const char *fmt, ...)
+cleanup_add(struct cleanup *j, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (j->n == JANITOR_PATHS)
+	if (j->n == CLEANUP_PATHS)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(j->paths[j->n++], sizeof(j->paths[0]), fmt, ap);
@@ -27,7 +27,7 @@ janitor_add(struct janitor *j, const char *fmt, ...)
 }
 
 static void
-work(const struct janitor *j, int fd)
+work(const struct cleanup *j, int fd)
 {
 	unsigned i;
 	char c;
@@ -47,7 +47,7 @@ work(const struct janitor *j, int fd)
 }
 
 int
-janitor_hire(struct janitor *j)
+cleanup_start(struct cleanup *j)
 {
 	int p[2];
 
@@ -66,7 +66,7 @@ janitor_hire(struct janitor *j)
 }
 
 void
-janitor_dismiss(struct janitor *j)
+cleanup_stop(struct cleanup *j)
 {
 	close(j->fd);
 	while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)

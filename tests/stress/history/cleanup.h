@@ -8,23 +8,23 @@
 
 #include <sys/types.h>
 
-#define JANITOR_PATHS 8
+#define CLEANUP_PATHS 8
 
-struct janitor {
+struct cleanup {
 	pid_t pid;
 	int fd;			/* its end is the end of the run */
 	unsigned n;
-	char paths[JANITOR_PATHS][128];	/* files, then directories */
+	char paths[CLEANUP_PATHS][128];	/* files, then directories */
 };
 
 /* Note a path, before hiring. */
-void janitor_add(struct janitor *j, const char *fmt, ...)
+void cleanup_add(struct cleanup *j, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* 0 or -errno.  Before any other fork or thread. */
-int janitor_hire(struct janitor *j);
+int cleanup_start(struct cleanup *j);
 
 /* Have it clean up now, and wait until it has. */
-void janitor_dismiss(struct janitor *j);
+void cleanup_stop(struct cleanup *j);
 
 #endif
