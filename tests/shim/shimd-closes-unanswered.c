@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shim that closes while the cluster has not answered two questions, one of a
+ * client that is still there and one of a client that is gone.  The first
+ * client is hung up on, and nothing of either is leaked (LeakSanitizer looks).
+ */
+#include <unistd.h>
+#include "support/hosts.h"
+
+static const char key[] = "cluster:k";
+
+static enum fake_mishap
+lose_all(unsigned host, uint64_t call, void *arg)
+{
+	return FAKE_LOST_REQUEST;
+}
+
+static void
+do_lose_all(void *arg)
+{
+	fake_store_mishaps(hosts_store, lose_all, NULL, NULL);
+}
+
+static void
+do_count_queries(void *arg)
+{
+	struct query *q;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(q, &hosts[0].shim->queries, all)
+		n++;
+	*(unsigned *)arg = n;
+}
+
+static void
+do_count_clients(void *arg)
+{
+	*(unsigned *)arg = hosts[0].shim->n_clients;
+}
+
+static unsigned
+count(void (*fn)(void *arg))
+{
+	unsigned n;
+
+	hosts_do(fn, &n);
+	return n;
+}
+
+static int
+ask_who_holds(struct host *h)
+{
+	struct lhi_frame f = { .type = FRAME_STATUS, .id = 1, .n = 1 };
+	int fd = dial(h);
+
+	f.key[0].key = key;
+	f.key[0].len = sizeof(key) - 1;
+	say(fd, &f);
+	return fd;
+}
+
+int
+main(void)
+{
+	struct host *a = &hosts[0];
+	struct lhi_frame answer;
+	unsigned n_clients;
+	int fd, gone;
+
+	hosts_begin(1);
+	host_patient(a, HOSTS_TTL_MS / 4);
+	n_clients = count(do_count_clients);
+	hosts_do(do_lose_all, NULL);
+	gone = ask_who_holds(a);
+	fd = ask_who_holds(a);
+	ok(t_until(T_HANG_MS, count(do_count_queries) == 2),
+	    "the cluster is asked twice");
+	(void)close(gone);
+	ok(t_until(T_HANG_MS, count(do_count_clients) == n_clients + 1),
+	    "one of the clients is gone");
+	is(count(do_count_queries), 2, "neither question is answered");
+	host_down(a);
+	is(hear(fd, &answer, T_HANG_MS), 0, "the other client is hung up on");
+	(void)close(fd);
+	hosts_end();
+	return done();
+}
