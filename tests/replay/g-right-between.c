@@ -101,7 +101,8 @@ stopped_at(const struct caller *c, int n)
 		replay_go("he", c->fn, NULL);
 	}
 	in_it = replay_comes("he");
-	/* D passes; what the shim does then: op/host.c, begin_epoch() */
+	/* D passes; what the shim does then: shim/agent/host.c,
+	 * begin_epoch() */
 	lent_pass();
 	(void)lhi_cluster_end(&lent_shim->v);
 	cmp(lh_break(lent_shim, LENT_KEY, NULL, 0), >=, 0, "broken");
