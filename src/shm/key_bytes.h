@@ -8,6 +8,19 @@
 #include <string.h>
 #include "shm/view.h"
 
+/* A key of the table: a slot, in one of its lives. */
+struct lhi_ref {
+	struct shm_slot *slot;
+	uint64_t slot_ref;	/* its index, and which life of it */
+};
+
+/* Returns the key of a slot_ref that lhi_slot() has seen to be in range. */
+static inline struct lhi_ref
+lhi_ref_at(const struct lhi_view *v, uint64_t slot_ref)
+{
+	return (struct lhi_ref){ &v->slots[(uint32_t)slot_ref], slot_ref };
+}
+
 struct lhi_key_name {
 	const char *key;
 	size_t len;

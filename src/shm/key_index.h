@@ -3,7 +3,7 @@
 #ifndef LHI_KEY_INDEX_H
 #define LHI_KEY_INDEX_H
 
-#include "shm/key_slot.h"
+#include "shm/key_bytes.h"
 
 /*
  * 1 found, and *ref says where; 0 no such key; -EAGAIN: ref->slot may be it,

@@ -45,17 +45,17 @@ report_stuck(struct lhi_view *v, const struct shm_slot *s)
 }
 
 int
-lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
+lhi_slot_find_again(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref)
 {
 	for (int pass = 0; pass < PASSES_MAX; pass++) {
-		int found = lhi_index_find(v, n, ref), error;
+		int error = lhi_evict_finish(v, ref->slot), found;
 
-		if (found != -EAGAIN)
-			return found;
-		error = lhi_evict_finish(v, ref->slot);
 		if (error < 0)
 			return error;
+		found = lhi_index_find(v, n, ref);
+		if (found != -EAGAIN)
+			return found;
 	}
 	return report_stuck(v, ref->slot);
 }

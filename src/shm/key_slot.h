@@ -3,23 +3,22 @@
 #ifndef LHI_KEY_SLOT_H
 #define LHI_KEY_SLOT_H
 
-#include "shm/key_bytes.h"
+#include <errno.h>
+#include "shm/key_index.h"
 
-struct lhi_ref {
-	struct shm_slot *slot;
-	uint64_t slot_ref;	/* its index, and which life of it */
-};
-
-/* The slot of a home, which lhi_slot() has seen to be in range before. */
-static inline struct lhi_ref
-lhi_ref_at(const struct lhi_view *v, uint64_t slot_ref)
-{
-	return (struct lhi_ref){ &v->slots[(uint32_t)slot_ref], slot_ref };
-}
-
-/* 1 found, 0 no such key, -EUCLEAN. */
-int lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
+/* lhi_slot_find(), after it met a slot that is no key now: ref->slot. */
+int lhi_slot_find_again(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref);
+
+/* Finds a key by name.  1 found, 0 no such key, -EUCLEAN. */
+static inline int
+lhi_slot_find(struct lhi_view *v, const struct lhi_key_name *n,
+    struct lhi_ref *ref)
+{
+	int found = lhi_index_find(v, n, ref);
+
+	return found != -EAGAIN ? found : lhi_slot_find_again(v, n, ref);
+}
 
 /*
  * Publishes slot s, which holds the key n, and links it.  0; 1: another process
