@@ -244,7 +244,8 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 			error = leave_queue(v, ci);
 			break;
 		case ST_INSERT:
-			error = lhi_slot_settle_insert(v, ci);
+			error = lhi_mutant_on(insert_unsettled) ? 0 :
+			    lhi_slot_settle_insert(v, ci);
 			break;
 		default:
 			return lhi_damaged(v, "a claim in no known state", ci,

@@ -177,7 +177,8 @@ lhi_evict_finish(struct lhi_view *v, struct shm_slot *s)
 		uint64_t w = sh64_load_sc(&s->word);
 		int result;
 
-		if (word_mode(w) != WORD_NONE)
+		if (word_mode(w) != WORD_NONE ||
+		    lhi_mutant_on(eviction_unfinished))
 			return 0;
 		if (word_idx(w) == NONE_DYING)
 			result = commit_eviction(v, s, w);

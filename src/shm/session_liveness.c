@@ -186,6 +186,8 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 	}
 	if (lhi_mutant_on(closing_unprovable) && sess_st(s) == SESS_CLOSING)
 		return false;
+	if (lhi_mutant_on(alive_unprovable) && sess_st(s) == SESS_ALIVE)
+		return false;
 	if (!probe || (sess_flags(s) & SESS_NOPROOF) ||
 	    !lhi_session_gone(v, idx))
 		return false;
