@@ -65,6 +65,8 @@
 #include "shm/wait_queue.h"
 #include "shm/key_slot.h"
 
+#define LEAVE_PASSES_MAX 1000
+
 static uint64_t
 state_freed(uint64_t st)
 {
@@ -100,15 +102,17 @@ static int
 leave_key(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
-	uint64_t w;
-	int error;
 
 	if (s == NULL)
 		return 0;
-	/* a conversion that was under way may turn X into S, or S into X, under
-	 * our eyes; when the word has been seen not to name the claim, it is
-	 * too late for that */
-	do {
+	/* A conversion that was under way may turn X into S, or S into X,
+	 * meanwhile; once the word has been seen not to name the claim, it is
+	 * too late for that.  Each of these is somebody's operation: a word
+	 * that still names the claim after so many passes is damaged. */
+	for (int pass = 0; pass < LEAVE_PASSES_MAX; pass++) {
+		uint64_t w;
+		int error;
+
 		(void)lhi_lock_free_for(v, ci, cause);
 		if (cause == CAUSE_DIED)
 			delay_if_moved(v, s, ci);
@@ -117,9 +121,12 @@ leave_key(struct lhi_view *v, uint32_t ci, enum lhi_cause cause)
 			return error;
 		lhi_point("claim.left");
 		w = sh64_load_sc(&s->word);
-	} while ((word_mode(w) == WORD_X || word_mode(w) == WORD_S) &&
-	    word_idx(w) == ci);
-	return leave_queue(v, ci);
+		if ((word_mode(w) != WORD_X && word_mode(w) != WORD_S) ||
+		    word_idx(w) != ci)
+			return leave_queue(v, ci);
+	}
+	return lhi_damaged(v, "a key's word names a claim that cannot leave it",
+	    lhi_slot_idx(v, s), ci);
 }
 
 int
