@@ -54,24 +54,10 @@
 #define FAR_AHEAD 64
 #define IDLE_NS (3 * NS_PER_MS)		/* while a free lock is not taken */
 #define STARVE_NS (1 * NS_PER_MS)
-#define PROBE_MS 10		/* failing tries probe this often (C16) */
 #define TAKES 100		/* attempts before looking at the time */
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 static int64_t now_ns(struct lhi_attempt *a) { return lhi_now_ns(view(a)); }
-
-/* A failing try looks after the dead at most every 10 ms and key (C16). */
-static bool
-can_probe(struct lhi_attempt *a, int64_t now_ns)
-{
-	uint32_t now_ms = (uint32_t)(now_ns / NS_PER_MS);
-	uint32_t last = sh32_load_rlx(&a->t.s->probe_ms);
-
-	if (lhi_mutant_on(never_probes))
-		return false;
-	return now_ms - last >= PROBE_MS &&
-	    sh32_cas(&a->t.s->probe_ms, last, now_ms);
-}
 
 /* True if the word would allow the grant, were it its turn. */
 static bool
@@ -190,7 +176,8 @@ try_once(struct lhi_attempt *a)
 	uint64_t w;
 	int error = look_and_take(a, false, &w);
 
-	if (error == WAITING && can_probe(a, now_ns(a)))
+	/* C16: "busy" is said of a holder that lives (the kernel was asked) */
+	if (error == WAITING && !lhi_mutant_on(never_probes))
 		error = look_and_take(a, true, &w);
 	return error != WAITING ? error :
 	    lhi_busy_detail_fail(view(a), a->t.s, w, -EAGAIN);
