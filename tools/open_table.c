@@ -2,10 +2,20 @@
 /* The table that a verb's options name, and how to attach to it. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"
 #include "message.h"
 #include "open_table.h"
+
+void
+open_table_inherit(struct table_opts *opts)
+{
+	const char *system = secure_getenv("LEASEHOLD_SYSTEM");
+
+	if (opts->name == NULL && system != NULL && strcmp(system, "1") == 0)
+		opts->system = true;
+}
 
 int
 open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,

@@ -14,6 +14,10 @@ struct table_opts {
 	bool json;
 };
 
+/* Once the options are read: a command that was started by `run --system` asks
+ * its table ($LEASEHOLD_SYSTEM), unless it names another one. */
+void open_table_inherit(struct table_opts *opts);
+
 /*
  * Attaches.  flags and application are as in lh_open_opts.  Returns 0, or the
  * error code of lh_open(); it prints nothing.

@@ -119,6 +119,7 @@ parse_verb_opts(const char *verb, const char *help, int argc, char **argv,
 			*status = own->take(c, optarg, own->arg);
 		}
 	}
+	open_table_inherit(table);
 	return *status == 0;
 }
 

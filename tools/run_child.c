@@ -156,6 +156,11 @@ run_child_environment(struct run *r, int loss_fd)
 {
 	int bad = set_variable_list("LEASEHOLD_HELD", nesting_list(r));
 
+	bad |= set_variable("LEASEHOLD_TABLE", "%s", lh_table_name(r->lh));
+	if (r->table.system)
+		bad |= set_variable("LEASEHOLD_SYSTEM", "1");
+	else if (unsetenv("LEASEHOLD_SYSTEM") != 0)
+		bad = -ENOMEM;
 	bad |= set_variable("LEASEHOLD_KEY", "%s", r->key);
 	bad |= set_variable("LEASEHOLD_MODE", "%s", show_mode(r->mode));
 	bad |= set_variable_list("LEASEHOLD_FENCE", run_keys_list(r,

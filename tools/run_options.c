@@ -29,6 +29,7 @@
 #include "daemon/number.h"
 #include "daemon/usage_error.h"
 #include "output.h"
+#include "open_table.h"
 #include "parse.h"
 #include "run.h"
 #include "run_keys.h"
@@ -327,6 +328,7 @@ parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 		if (a->help)
 			return 0;
 	}
+	open_table_inherit(&r->table);
 	if (a->try && a->wait)
 		return usage_error("-n and -w exclude each other: -n is -w 0");
 	if (r->no_fork && !a->ttl)

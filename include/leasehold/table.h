@@ -130,7 +130,9 @@ struct lh_open_opts {
 /*
  * Attach to table `name`, creating it if need be.
  *
- * name	NULL: $LEASEHOLD_TABLE, or "default".
+ * name	NULL: $LEASEHOLD_TABLE, or "default"; the machine's table if
+ *		$LEASEHOLD_SYSTEM is 1.  (leasehold run sets both for its
+ *		command.)
  * opts	NULL: the defaults above.
  *
  * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT

@@ -284,7 +284,7 @@ lh_dump(const char *name, const char *file, uint32_t flags,
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
 	if (file == NULL)
 		error = lhi_object_path(path, sizeof(path),
-		    lhi_object_name(name), flags & LH_SYSTEM);
+		    lhi_object_name(name), lhi_object_is_system(name, flags));
 	if (error == 0)
 		error = lhi_image_open(&d.im, file == NULL ? path : file,
 		    file == NULL);

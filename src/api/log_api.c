@@ -387,8 +387,9 @@ lh_log(const char *name, const struct lh_log_opts *opts, lh_log_fn fn,
 		l.hash = n.hash;
 	}
 	if (error == 0 && l.opts->file == NULL)
-		error = lhi_object_path(path, sizeof(path),
-		    lhi_object_name(name), l.opts->flags & LH_SYSTEM);
+		error =
+		    lhi_object_path(path, sizeof(path), lhi_object_name(name),
+			lhi_object_is_system(name, l.opts->flags));
 	if (error == 0)
 		error = lhi_image_open(&l.im, l.opts->file != NULL ?
 		    l.opts->file : path, l.opts->file == NULL);

@@ -323,10 +323,16 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 	const struct lh_open_opts *o = opts == NULL ? &usual : opts;
 	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
 	int saved = errno, error, cancel;
+	struct lh_open_opts ours;
+	bool system_wide = lhi_object_is_system(name, o->flags);
 
 	error = check_args(out, &name, o);
 	if (error != 0)
 		return error;
+	ours = *o;
+	if (system_wide)
+		ours.flags |= LH_SYSTEM;
+	o = &ours;
 	/* a thread that is cancelled in here would leave descriptors, memory in
 	 * /dev/shm, or an attachment that nobody can close */
 	(void)pthread_setcancelstate(lhi_mutant_on(open_cancellable) ?

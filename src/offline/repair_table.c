@@ -220,7 +220,7 @@ lh_table_repair(const char *name, uint32_t flags,
 	if (flags & ~(LH_SYSTEM | LH_DRY_RUN))
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
 	error = lhi_object_path(r.a.v.path, sizeof(r.a.v.path),
-	    lhi_object_name(name), flags & LH_SYSTEM);
+	    lhi_object_name(name), lhi_object_is_system(name, flags));
 	if (error != 0)
 		return error;
 	atomic_store(&r.a.v.probe_fd, -1);

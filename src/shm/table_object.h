@@ -10,6 +10,10 @@
 /* The name of the table that is meant: NULL: $LEASEHOLD_TABLE, or "default" */
 const char *lhi_object_name(const char *name);
 
+/* True if that table is the machine's: by the flag, or, where the environment
+ * gives the name, by $LEASEHOLD_SYSTEM (1). */
+bool lhi_object_is_system(const char *name, uint32_t flags);
+
 /* The object's path for a table name: 0; -EINVAL, -ENAMETOOLONG. */
 int lhi_object_path(char *path, size_t len, const char *name, bool system_wide);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <leasehold/table.h>
 #include "base/error.h"
 #include "shm/table_object.h"
 
@@ -18,6 +19,17 @@ lhi_object_name(const char *name)
 		return name;
 	name = secure_getenv("LEASEHOLD_TABLE");
 	return name == NULL || *name == '\0' ? "default" : name;
+}
+
+bool
+lhi_object_is_system(const char *name, uint32_t flags)
+{
+	const char *system;
+
+	if (name != NULL || (flags & LH_SYSTEM))
+		return flags & LH_SYSTEM;
+	system = secure_getenv("LEASEHOLD_SYSTEM");
+	return system != NULL && strcmp(system, "1") == 0;
 }
 
 int

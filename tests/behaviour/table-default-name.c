@@ -44,6 +44,17 @@ main(void)
 	is_str(lh_table_name(lh), given, "wins, and is copied");
 	is(lh_close(lh), 0, "closed");
 
+	/* the machine's table, by the environment: for no name alone */
+	setenv("LEASEHOLD_SYSTEM", "1", 1);
+	o.flags = LH_NO_CREATE;
+	is(lh_open(&lh, NULL, &o), -ENOENT,
+	    "$LEASEHOLD_SYSTEM: the machine's table of that name");
+	ok(strstr(lh_error_detail(), "leasehold.system.") != NULL,
+	    "as the detail says");
+	is(lh_open(&lh, given, &o), 0, "a name that is given is one's own");
+	is(lh_close(lh), 0, "closed");
+	unsetenv("LEASEHOLD_SYSTEM");
+
 	setenv("LEASEHOLD_TABLE", "no/good", 1);
 	is(lh_open(&lh, NULL, &o), -EINVAL, "a bad name there is refused");
 	ok(t_has_detail(), "with a reason");

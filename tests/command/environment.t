@@ -60,6 +60,25 @@ run lh run a -- "$LEASEHOLD" run b env
 like "$(value HELD)" "$LEASEHOLD_TABLE:a=" "nested: the outer key"
 like "$(value HELD)" ",$LEASEHOLD_TABLE:b=" "nested: and the inner one"
 
+# The command asks the table that `run` was given, not the usual one.
+used=$LEASEHOLD_TABLE
+run env -u LEASEHOLD_TABLE "$LEASEHOLD" run --table "$used" k -- \
+    "$LEASEHOLD" status k
+is "$status" 0 "the command asks the table of run --table"
+run lh run k -- env
+is "$(value TABLE)$(value SYSTEM)" "$used" "LEASEHOLD_TABLE, and no _SYSTEM"
+if [ "$(id -u)" = 0 ]; then
+	run env -u LEASEHOLD_TABLE "$LEASEHOLD" run --system --table "$used" \
+	    k -- "$LEASEHOLD" status k
+	is "$status" 0 "and the machine's table of run --system"
+	run lh run --system k -- "$LEASEHOLD" status --table "$used" k
+	is "$status" 1 "unless it names one of its own"
+	run lh run --system k -- "$LEASEHOLD" run j env
+	is "$(value SYSTEM)" 1 "a run inside is in the machine's table, too"
+	LEASEHOLD_SYSTEM=1 run lh run --table "$used" k env
+	is "$(value SYSTEM)" "" "an ancestor's _SYSTEM is not handed on"
+fi
+
 # Descriptors: what was inherited, the loss pipe, the liveness descriptor.
 run lh run k bash -c 'ls -l /proc/self/fd/'"$(printf '$LEASEHOLD_LOSS_FD')"
 like "$out" "pipe:" "LEASEHOLD_LOSS_FD is a pipe"
