@@ -85,16 +85,21 @@ run lh run a=b "$LEASEHOLD" run -w 30s a=b true
 is "$status" 75 "a key with an equals sign is recognised"
 outer=$LEASEHOLD_TABLE
 table nested2
-run lh run --table "$outer" a "$LEASEHOLD" run a true
+run lh run --table "$outer" a "$LEASEHOLD" run --table "$LEASEHOLD_TABLE" \
+    a true
 is "$status" 0 "the same key in another table"
 if [ "$(id -u)" = 0 ]; then
-	run lh run --system a "$LEASEHOLD" run a true
+	run lh run --system a "$LEASEHOLD" run --table "$LEASEHOLD_TABLE" \
+	    a true
 	is "$status" 0 "the same names, system-wide and not"
 	run lh run --system a "$LEASEHOLD" run --system -w 30s a true
 	is "$status" 75 "system-wide twice"
+	run lh run --system a "$LEASEHOLD" run -w 30s a true
+	is "$status" 75 "system-wide twice, by what run hands on"
 else
 	skip "not root" "the same names, system-wide and not"
 	skip "not root" "system-wide twice"
+	skip "not root" "system-wide twice, by what run hands on"
 fi
 
 # An old entry means nothing: a daemon that outlived its job may come back.
