@@ -227,11 +227,15 @@ lhi_repair_keys(struct lhi_repair *m)
 	for (uint32_t i = 1; error == 0 && i < lhi_slots_ready(v); i++) {
 		struct shm_slot *s = &v->slots[i];
 
-		empty_queue(s);
+		if (!lhi_mutant_on(queues_of_keys))
+			empty_queue(s);
 		if (word_mode(sh64_load(&s->word)) != WORD_NONE)
 			error = repair_key(m, s, i);
 		else if (sh64_load(&s->word) != 0 || sh64_load(&s->hint) != 0)
 			set_word(m, s, WORD_NONE, NONE_UNUSED);
+		if (lhi_mutant_on(queues_of_keys) &&
+		    word_mode(sh64_load(&s->word)) != WORD_NONE)
+			empty_queue(s);
 	}
 	if (error != 0)
 		return error;

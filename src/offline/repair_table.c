@@ -86,7 +86,7 @@ examine_table(struct repair *r)
 	struct lhi_backing e;
 	bool sane = lhi_backing_of(v->hdr, &v->geo, &e);
 
-	if (flags & SHM_REPAIRING)
+	if ((flags & SHM_REPAIRING) && !lhi_mutant_on(repair_not_resumed))
 		add_finding("an earlier repair did not come to its end", r);
 	if (flags & ~(SHM_DAMAGED | SHM_REPAIRING | SHM_LOG_GRANTS |
 	    SHM_SEALED | SHM_WANTED))

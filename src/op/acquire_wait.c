@@ -222,6 +222,8 @@ choose_wake_time(struct lhi_attempt *a, uint64_t w, int64_t now,
 	uint64_t st;
 
 	*depth = PARK_ASLEEP;
+	if (lhi_mutant_on(waiter_sleeps_on))
+		return now + 3600 * NS_PER_SEC;
 	if (a->t.first == a->t.ci) {
 		if (a->front_since_ns == 0)
 			a->front_since_ns = now;
@@ -285,7 +287,7 @@ park_claim(struct lhi_attempt *a, uint32_t *depth)
 		a->wake_ns = a->ask->until_ns;
 	if (a->ask->callback != NULL && a->wake_ns > a->ask->callback->at_ns)
 		a->wake_ns = a->ask->callback->at_ns;
-	if (a->wake_ns > a->dead.next_ns)
+	if (a->wake_ns > a->dead.next_ns && !lhi_mutant_on(waiter_sleeps_on))
 		a->wake_ns = a->dead.next_ns;
 	if (*depth != PARK_ASLEEP)
 		(void)sh32_cas(&a->c->park, PARK_ASLEEP, *depth);

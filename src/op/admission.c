@@ -81,6 +81,15 @@ is_thread_stopped(struct lhi_view *v, uint32_t ci)
 	return ps.state == 'T' || ps.state == 't';
 }
 
+/* Mutants: a first waiter that stays is never passed over. */
+static bool
+suspects_nobody(void)
+{
+	return lhi_mutant_on(waits_for_front) ||
+	    lhi_mutant_on(waiter_unproved) || lhi_mutant_on(trier_unproved) ||
+	    lhi_mutant_on(upgrader_unproved) || lhi_mutant_on(left_stays);
+}
+
 bool
 lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
     now_ns)
@@ -96,7 +105,7 @@ lhi_admission_prod_or_suspect(struct lhi_admission *t, uint64_t w, int64_t
 		return false;
 	if (t->first == 0 || (t->queued && t->first == t->ci))
 		return true;
-	idle = lhi_mutant_on(waits_for_front) ? 0 :
+	idle = suspects_nobody() ? 0 :
 	    lhi_idle_ms(t->s, w, t->first, now_ns);
 	lhi_queue_wake_first(t->v, t->s);
 	stopped = is_thread_stopped(t->v, t->first);
@@ -119,7 +128,8 @@ lhi_admission_prod_barrier(struct lhi_admission *t, uint64_t w, int64_t now_ns)
 {
 	struct shm_claim *f = &t->v->claims[t->first];
 	int stopped;
-	uint32_t idle = lhi_idle_ms(t->s, w, t->first, now_ns);
+	uint32_t idle = suspects_nobody() ? 0 :
+	    lhi_idle_ms(t->s, w, t->first, now_ns);
 	bool awake = sh32_load_sc(&f->park) == PARK_AWAKE;
 
 	stopped = is_thread_stopped(t->v, t->first);

@@ -60,7 +60,8 @@ reclaim_moving(struct lhi_view *v, uint32_t ci)
 	uint64_t st = sh64_load(&c->state), w;
 	struct shm_slot *s;
 
-	if (!state_held(st) || !lhi_named_moving(v, ci, st))
+	if (!state_held(st) || !lhi_named_moving(v, ci, st) ||
+	    lhi_mutant_on(moving_stays))
 		return false;
 	s = lhi_slot(v, lhi_claim_slot(c));
 	w = s == NULL ? 0 : sh64_load_sc(&s->word);

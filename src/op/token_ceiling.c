@@ -248,7 +248,8 @@ find_range(struct lhi_view *v, bool held, bool local, bool bound,
 		d = sh64_load(&v->hdr->durable_ceiling);
 		*token = next;
 		if ((local || ended || !held) && next < lhi_range_first(d))
-			*token = lhi_range_land(next, d);
+			*token = lhi_mutant_on(begins_range) ?
+			    lhi_range_first(d) + 1 : lhi_range_land(next, d);
 		if ((*token < d || lhi_mutant_on(past_range)) &&
 		    (!local || !atomic_load(&v->ranges_lost))) {
 			/* ahead of need: what comes of it is not asked */

@@ -115,7 +115,8 @@ skip_tokens(struct shm_slot *s, uint64_t w, struct lhi_token_next *n,
 		to = lhi_range_land(at + 1, token + 1);
 		if (near || to - at >= JUMP_MAX)
 			to = at + 1 + JUMP_MAX - lhi_range_width();
-		if (lhi_mutant_on(skips_to_same_place))
+		if (lhi_mutant_on(skips_to_same_place) ||
+		    lhi_mutant_on(begins_range))
 			to = token - 1 - at < JUMP_MAX ? token - 1 :
 			    at + JUMP_MAX - lhi_range_width();
 		past = word_make(WORD_FREE, word_idx(w), to);

@@ -221,6 +221,8 @@ choose_wake_time(struct upgrade *u)
 	(void)lhi_readers_walk(view(u), u->h.slot, note_earliest_end, &e);
 	if (e.ns > u->ask->until_ns)
 		e.ns = u->ask->until_ns;
+	if (lhi_mutant_on(waiter_sleeps_on))
+		return now + 3600 * NS_PER_SEC;
 	return e.ns < u->dead.next_ns ? e.ns : u->dead.next_ns;
 }
 

@@ -158,7 +158,8 @@ try_enter_table(struct lhi_reaper *r)
 	if (fd < 0 || (!lhi_mutant_on(visits_unseen) &&
 	    (lhi_session_removal_held(fd) || lhi_session_visit(fd) != 0)))
 		return false;
-	(void)sh32_fetch_and(&r->v.hdr->flags, ~SHM_WANTED);
+	if (!lhi_mutant_on(wanted_stays))
+		(void)sh32_fetch_and(&r->v.hdr->flags, ~SHM_WANTED);
 	r->visiting = true;
 	return true;
 }

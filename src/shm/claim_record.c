@@ -205,7 +205,8 @@ forget_key(struct lhi_view *v, uint32_t ci)
 	struct shm_slot *s = lhi_slot(v, (uint32_t)slot_ref);
 	struct lhi_ref ref = { s, slot_ref };
 
-	if (s == NULL || !lhi_named_deletes(v, lhi_claim_owner(v, ci)))
+	if (s == NULL || !lhi_named_deletes(v, lhi_claim_owner(v, ci)) ||
+	    lhi_mutant_on(ended_keys_stay))
 		return;
 	w = sh64_load_sc(&s->word);
 	if (sh32_load(&s->gen) != slot_ref >> 32 || word_mode(w) != WORD_FREE)
@@ -234,6 +235,8 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 				revoke_reader(c, st);
 				continue;
 			}
+			if (lhi_mutant_on(unnamed_stays) && !out)
+				return 0;
 			error = leave_key(v, ci, held_cause);
 			if (has_held_key(v, ci, st, out))
 				forget_key(v, ci);
@@ -248,6 +251,8 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 			    leave_key(v, ci, cause_of_state(st, held_cause));
 			break;
 		case ST_WAIT:
+			if (lhi_mutant_on(wait_unburied))
+				return 0;
 			error = leave_queue(v, ci);
 			break;
 		case ST_INSERT:

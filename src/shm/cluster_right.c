@@ -141,6 +141,8 @@ lhi_right_raise(struct lhi_view *v, const struct lhi_ref *ref, uint64_t base)
 		error = -EINVAL;
 	if (error != 0)
 		return error;
+	if (lhi_mutant_on(base_before_floor))
+		sh64_max(&r->base, base);
 	sh64_max(&v->hdr->cluster_floor, base);			/* I3 */
 	lhi_point("right.floor");
 	sh64_max(&r->base, base);
@@ -238,6 +240,8 @@ lhi_cluster_begin(struct lhi_view *v, const uint64_t session[2],
 	sh64_store(&h->cluster_created, created);
 	sh64_store(&h->cluster_id, id);
 	/* half a name is none that anybody has */
+	if (lhi_mutant_on(half_session))
+		sh64_store(&h->cluster_session[0], session[0]);
 	sh64_store(&h->cluster_session[1], session[1]);
 	sh64_store(&h->cluster_session[0], session[0]);
 	lhi_point("cluster.begun");

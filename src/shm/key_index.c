@@ -170,7 +170,8 @@ read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 	n->slot = NULL;
 	n->link = &v->buckets[b];
 	n->place = reverse_bits(b);
-	while (slink_marked(w = sh64_load(n->link)))		/* 6 */
+	while (slink_marked(w = sh64_load(n->link)) &&		/* 6 */
+	    !lhi_mutant_on(bucket_unfinished))
 		(void)sh64_cas(n->link, w, slink_after(w, slink_idx(w)));
 	n->next = w;
 	return is_made(w);
@@ -206,9 +207,13 @@ static int
 find_place_from(struct lhi_view *v, uint32_t b, struct aim *aim,
     struct spot *at)
 {
+	uint32_t set_out = lhi_mutant_on(limit_of_before) ?
+	    lhi_slots_ready(v) + lhi_buckets_ready(v) : 0;
+
 	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
-		uint32_t limit = lhi_slots_ready(v) + lhi_buckets_ready(v);
+		uint32_t limit = lhi_mutant_on(limit_of_before) ? set_out :
+		    lhi_slots_ready(v) + lhi_buckets_ready(v);
 		uint64_t place = reverse_bits(b);
 		uint32_t hops = 0;
 

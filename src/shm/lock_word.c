@@ -92,7 +92,10 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 			*cause = CAUSE_EXPIRED;
 			return 1;
 		}
-		if (owner != 0 && lhi_session_dead(v, owner,
+		if (owner != 0 && !(lhi_mutant_on(holder_unproved) &&
+		    state_kind(st) == ST_HELD) &&
+		    !(lhi_mutant_on(reader_unproved) &&
+		    state_kind(st) == ST_READ) && lhi_session_dead(v, owner,
 		    how & SETTLE_PROBE)) {
 			*cause = lhi_named_cause(v, owner);
 			lhi_named_delay_moved(v, ci, st);
@@ -101,14 +104,14 @@ lhi_lock_judge(struct lhi_view *v, uint32_t ci, int64_t now_ns, unsigned how,
 		return 0;
 	case ST_EXPIRED:
 		*cause = CAUSE_EXPIRED;
-		return 2;
+		return lhi_mutant_on(expired_unfreed) ? 0 : 2;
 	case ST_BROKEN:
 		*cause = CAUSE_BROKEN;
 		return 2;
 	case ST_REVOKED:
-		return 2;
+		return lhi_mutant_on(revoked_stays) ? 0 : 2;
 	case ST_IDLE:
-		if (!(how & SETTLE_READERS))
+		if (!(how & SETTLE_READERS) || lhi_mutant_on(idle_unrevoked))
 			return 0;
 		if (!sh64_cas(&c->state, st,
 		    state_make(ST_REVOKED, state_seq(st), 0)))
@@ -218,6 +221,10 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 		    (word_mode(w) != WORD_S || !(how & SETTLE_READERS)))
 			return 0;
 		lhi_point("lock.word_loaded");
+		if (lhi_mutant_on(converting_unproved) &&
+		    word_mode(w) == WORD_X && state_kind(sh64_load(
+		    &v->claims[word_idx(w)].state)) == ST_READ)
+			return 0;
 		if (word_mode(w) == WORD_S)
 			ended = lhi_lock_settle_head(v, s, w, now_ns, how);
 		else if (lhi_claim(v, word_idx(w)) == NULL)

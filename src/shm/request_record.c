@@ -172,7 +172,7 @@ take_over(struct lhi_view *v, struct lhi_request *q, bool adopt)
 	q->lease = sh64_load(&q->r->lease);
 	q->token = sh64_load(&q->r->token);
 	q->notes = (uint32_t)sh64_load(&q->r->notes);
-	held = lhi_request_won(v, q);
+	held = lhi_mutant_on(won_unseen) ? 0 : lhi_request_won(v, q);
 	if (held < 0)
 		return held;
 	if (held)
@@ -190,7 +190,8 @@ judge_request(struct lhi_view *v, struct lhi_request *q, bool adopt)
 {
 	switch (req_st(q->state)) {
 	case REQ_PENDING:
-		return lhi_request_gone(v, q->state) ? take_over(v, q, adopt) :
+		return lhi_request_gone(v, q->state) &&
+		    !lhi_mutant_on(pending_not_taken) ? take_over(v, q, adopt) :
 		    REQUEST_BUSY;
 	case REQ_GRANTED:
 		if (lhi_request_held(v, q))
@@ -198,7 +199,8 @@ judge_request(struct lhi_view *v, struct lhi_request *q, bool adopt)
 		return lhi_request_move(v, q, REQ_LOST, 0) ?
 		    REQUEST_LOST : -EAGAIN;			/* 9 */
 	case REQ_RELEASED:
-		return !adopt && lhi_request_held(v, q) ? REQUEST_HELD :
+		return !adopt && !lhi_mutant_on(released_unseen) &&
+		    lhi_request_held(v, q) ? REQUEST_HELD :
 		    REQUEST_RELEASED;
 	case REQ_LOST:
 		return REQUEST_LOST;
@@ -315,7 +317,8 @@ has_no_rival(struct lhi_view *v, const struct lhi_request *mine)
 			    !is_named(&q, &mine->name) ||
 			    lhi_request_forgotten(v, q.state))
 				break;
-			if (req_st(q.state) != REQ_ASKED)
+			if (req_st(q.state) != REQ_ASKED ||
+			    lhi_mutant_on(asked_stays))
 				return 0;
 			lhi_point("request.rival");
 			if (lhi_request_move(v, &q, REQ_FREE, 0))	/* 3 */

@@ -145,6 +145,8 @@ is_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
 			    (sess_inc(s) == sid_inc(sid) &&
 			    sess_st(s) == SESS_DEAD);
 		}
+		if (lhi_until_has_ended(u) && lhi_mutant_on(ended_lives))
+			return false;
 		if (lhi_until_has_ended(u))
 			break;
 		end = cause_of_end(v, se, u, probe);

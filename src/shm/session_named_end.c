@@ -202,7 +202,8 @@ has_no_process(const struct lhi_view *v, uint64_t sid)
 bool
 lhi_named_keeper_gone(struct lhi_view *v, uint64_t keeper)
 {
-	return lhi_session_dead(v, keeper, true) || has_no_process(v, keeper);
+	return !lhi_mutant_on(keeper_stays) &&
+	    (lhi_session_dead(v, keeper, true) || has_no_process(v, keeper));
 }
 
 bool

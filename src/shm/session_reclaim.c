@@ -73,6 +73,8 @@ reclaim_chunks(struct lhi_view *v, uint32_t idx, uint64_t inc)
 				kept = true;
 				continue;
 			}
+			if (lhi_mutant_on(chunk_given_first) && pass == 1)
+				(void)sh64_cas(&v->chunks[ch].owner, owner, 0);
 			if (reclaim_chunk(v, ch, pass) != 0)
 				return -EUCLEAN;
 			if (pass == 1)
@@ -85,7 +87,7 @@ reclaim_chunks(struct lhi_view *v, uint32_t idx, uint64_t inc)
 void
 lhi_named_withdraw(struct lhi_view *v, uint32_t idx, uint64_t s)
 {
-	if (lhi_named_is_pending(s))
+	if (lhi_named_is_pending(s) && !lhi_mutant_on(pending_stays))
 		(void)sh64_cas(&v->sessions[idx].state, s,
 		    sess_make(SESS_UNUSED, 0, sess_inc(s)));
 }
@@ -115,6 +117,9 @@ lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 	case SESS_UNUSED:
 	case SESS_RESERVED:
 	case SESS_DEAD:
+		if (lhi_mutant_on(reserved_stays) && sess_st(s) ==
+		    SESS_RESERVED)
+			return 0;
 		break;
 	default:
 		return 0;

@@ -133,7 +133,8 @@ lhi_table_remove_due(const char *path, const struct shm_header *h)
 	uint64_t floor;
 	int error = lhi_table_remove_floor(path, &floor);
 
-	return error != 0 ? error : (sh32_load(&h->flags) & SHM_RETIRED) ||
+	return error != 0 ? error : ((sh32_load(&h->flags) & SHM_RETIRED) &&
+	    !lhi_mutant_on(removal_unfinished)) ||
 	    sh64_load(&h->token_base) < floor;
 }
 
@@ -227,9 +228,11 @@ lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h)
 		if (!is_ceiling(h, ceiling))
 			return lhi_table_remove_foreign(path, fd); /* nonsense
 			    */
-	} while (!sh64_cas(&h->ceiling, ceiling, ceiling + STEP));	/* R2 */
+	} while (!lhi_mutant_on(ceiling_left) &&
+	    !sh64_cas(&h->ceiling, ceiling, ceiling + STEP));		/* R2 */
 	lhi_point("retire.ceiling");
-	error = raise_floor(path, ceiling + STEP);			/* R3 */
+	error = raise_floor(path, lhi_mutant_on(ceiling_left) ? ceiling :
+	    ceiling + STEP);						/* R3 */
 	lhi_point("retire.floor");
 	return error != 0 ? error : unlink_name(path);			/* R4 */
 }

@@ -245,6 +245,11 @@ is_not_waiting(struct lhi_view *v, struct shm_slot *s, uint32_t ci, uint64_t st,
 	if (sh64_load(&c->slot_ref) != lhi_slot_ref(lhi_slot_idx(v, s),
 	    sh32_load_rlx(&s->gen)))
 		return true;
+	if ((lhi_mutant_on(waiter_unproved) && state_kind(st) == ST_WAIT) ||
+	    (lhi_mutant_on(trier_unproved) && state_kind(st) == ST_HELD) ||
+	    (lhi_mutant_on(upgrader_unproved) && sh32_load(&c->wflags) &
+	    WAITER_UPGRADE))
+		return false;
 	switch (state_kind(st)) {
 	case ST_HELD:
 		w = sh64_load_sc(&s->word);
@@ -268,6 +273,7 @@ static bool
 is_passed_over(struct shm_slot *s, uint32_t flags, uint32_t others)
 {
 	return (flags & others) || ((flags & WAITER_UPGRADE) &&
+	    !lhi_mutant_on(upgrader_unproved) &&
 	    word_mode(sh64_load(&s->word)) != WORD_S);
 }
 
@@ -314,7 +320,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 					break;
 				next = marked;
 			}
-			if (link_marked(next)) {
+			if (link_marked(next) && !lhi_mutant_on(left_stays)) {
 				if (!unlink_marked(&at, next))
 					break;
 				continue;

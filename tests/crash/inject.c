@@ -267,20 +267,24 @@ drive(struct trial *p, const struct scenario *sc, enum trial_mode mode,
     uint32_t mask, attempt_fn *attempt, const struct inject_opts *o,
     struct inject_tally *t)
 {
+	unsigned told_max = o->first ? 1 : TOLD_MAX;
 	struct trace tr;
 
 	if (!begin(p, sc, mode, o, &tr, t))
 		return false;
-	for (size_t i = 0; i < tr.n; i++) {
+	for (size_t n = 0; n < tr.n; n++) {
+		/* what the operation has changed is in danger at its end */
+		size_t i = o->first ? tr.n - 1 - n : n;
+
 		if (!chosen(&tr, i, mask, o))
 			continue;
 		t->points++;
-		if (t->failures < TOLD_MAX || o->quiet)
+		if (t->failures < told_max || o->quiet)
 			try_point(p, sc, &tr.at[i], attempt, NULL, o, t);
 	}
-	if (t->failures >= TOLD_MAX && !o->quiet)
-		diag_failed("%s: %d points failed, the rest was not tried",
-		    sc->name, TOLD_MAX);
+	if (t->failures >= told_max && !o->quiet)
+		diag_failed("%s: %u points failed, the rest was not tried",
+		    sc->name, told_max);
 	end(&tr, t);
 	return true;
 }

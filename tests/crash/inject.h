@@ -9,6 +9,7 @@ struct inject_opts {
 	bool full;		/* every instruction, not only the distinct */
 	unsigned stride;	/* double: every stride-th; 0: a sample */
 	long at;		/* only the point of that index; -1: all */
+	bool first;		/* kill, stop: no further than a finding */
 	bool quiet;		/* selftest: findings are what is wanted */
 };
 

@@ -199,12 +199,16 @@ static void
 check_in_session(struct trial *p, bool repeat)
 {
 	const uint64_t id[2] = { 1, 0 };
+	struct lh_acquire_opts o = participant_opts(SUB_LONG_MS, 100);
 	struct lh *lh = participant_open(p);
 	struct lh_session *s = open_session(p, lh, LH_NO_CREATE);
+	struct lh_lease lease;
 
 	if (repeat)
 		repeat_in_session(p, lh, s);
 	sub_must(p, lh_release_request(lh, s, id), "G10: released, again");
+	sub_must(p, lh_acquire(lh, KEY, &o, &lease), "G10: so it is free");
+	sub_must(p, lh_release(lh, &lease), "release");
 	sub_must(p, lh_session_destroy(s), "end the session");
 	lh_session_close(s);
 	sub_must(p, lh_close(lh), "close");

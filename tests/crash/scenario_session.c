@@ -7,8 +7,11 @@
  * them.
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 #include "crash/subject.h"
+#include "proc/attachment.h"
+#include "shm/session_reclaim.h"
 
 static struct lh_session *session;
 
@@ -99,6 +102,39 @@ act_session_open(struct trial *p)
 
 	o.flags = LH_SESSION_WITH_MAKER;
 	p->result = lh_session_open(sub.lh, "s", &o, &session);
+}
+
+static int
+note_key(const struct lh_key_info *info, void *arg)
+{
+	if (strcmp(info->key, KEY) == 0)
+		*(bool *)arg = true;
+	return 0;
+}
+
+/* When the session has ended and is buried, KEY is gone.  (A recoverer makes it
+ * anew.) */
+static void
+check_deleted(struct trial *p)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_session *s;
+	struct lh *lh;
+	bool there = false;
+
+	/* (a participant would make KEY anew) */
+	sub_must(p, lh_open(&lh, p->table, &p->opts), "open");
+	(void)lhi_session_reclaim_dead(&lh->v);
+	o.flags = LH_NO_CREATE;
+	if (lh_session_open(lh, "s", &o, &s) == 0) {
+		lh_session_close(s);
+	} else {
+		sub_must(p, lh_list(lh, NULL, note_key, &there), "list");
+		if (there && p->mode != MODE_DOUBLE)
+			blame(p, "the session has ended, its key is there");
+	}
+	sub_must(p, lh_close(lh), "close");
+	checker_check(p);
 }
 
 static void
@@ -198,7 +234,7 @@ static const struct scenario scenarios_session[] = {
 	{ .flags = SC_NAMED | SC_LOOSE, .name = "session-delete",
 	  .what = "destroy it, and the key that it holds",
 	  .prepare = prep_deleting, .act = act_session_destroy,
-	  .finish = finish_plain },
+	  .finish = finish_plain, .check = check_deleted },
 	{ .flags = SC_NAMED | SC_LOOSE, .name = "session-delete-wanted",
 	  .what = "... for which somebody waits", .roles = { FOLLOWER },
 	  .prepare = prep_deleting_followed, .act = act_session_destroy,

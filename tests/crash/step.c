@@ -2,8 +2,8 @@
 /*
  * step: kills and stops every operation at every instruction.
  *
- *	step kill [SCENARIO...] [--full] [--into] [--at N]
- *	step stop [SCENARIO...] [--full] [--into] [--at N]
+ *	step kill [SCENARIO...] [--full] [--into] [--at N] [--first]
+ *	step stop [SCENARIO...] [--full] [--into] [--at N] [--first]
  *	step double [SCENARIO...] [--stride N]
  *	step list
  *	step operations		each scenario, and the first with its operation
@@ -12,7 +12,8 @@
  * TAP, one line a scenario.  --full tries every instruction instead of every
  * distinct state, --into those of liburcu-cds as well, which are otherwise
  * stepped over (trace.c); --at N only instruction N (that of a diagnostic: the
- * number is stable enough to come back to a finding); --stride N in double
+ * number is stable enough to come back to a finding), --first ends a scenario
+ * with its first finding; --stride N in double
  * takes every N-th point of both crashes instead of a sample (1: all pairs);
  * --jobs N tries N scenarios at a time.
  *
@@ -32,7 +33,7 @@ static int
 usage(void)
 {
 	fprintf(stderr, "usage: step kill|stop|double [SCENARIO...] [--full] "
-	    "[--into]\n       [--stride N] [--at N] [--jobs N]\n"
+	    "[--into]\n       [--stride N] [--at N] [--first] [--jobs N]\n"
 	    "       step list | operations | selftest\n");
 	return 64;
 }
@@ -148,6 +149,8 @@ main(int argc, char **argv)
 			w.opts.full = true;
 		} else if (strcmp(a, "--into") == 0) {
 			into = true;
+		} else if (strcmp(a, "--first") == 0) {
+			w.opts.first = true;
 		} else if (strcmp(a, "--stride") == 0 &&
 		    number(argv[i + 1], &v) && v > 0) {
 			w.opts.stride = (unsigned)v;

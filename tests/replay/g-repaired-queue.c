@@ -81,15 +81,20 @@ waits_undisturbed(uint32_t ci)
 	struct lh_lease kept = t_hold(lh, KEPT), l;
 	struct t_object o = t_map_object(table);
 	uint32_t i = t_slot_of(&o, KEPT);
+	uint64_t link;
 
+	is(link_idx(sh64_load(&o.slots[i + 1].waitq)), 0,
+	    "the queue of the lost one's slot is empty");
 	replay_go("next", replay_acquire, &c);
 	ok(t_until(t_ms(REPLAY_MS), link_idx(sh64_load(&o.slots[i].waitq)) !=
 	    0), "another waits");
 	is(link_idx(sh64_load(&o.slots[i].waitq)), ci, "with that claim");
+	link = sh64_load(&lh->v.claims[ci].wnext);
 	maker = replay_open(table, 0);
 	is(replay_try(maker, "new", &l), 0, "a key is made");
 	is(l.key & UINT32_MAX, i + 1, "in the lost one's slot");
-	ok(!lhi_queue_is_out(&lh->v, ci), "nobody is thrown out of a queue");
+	is_u64(sh64_load(&lh->v.claims[ci].wnext), link,
+	    "nobody is thrown out of a queue, not even to come back");
 	is(link_idx(sh64_load(&o.slots[i].waitq)), ci, "it is the first still");
 	is(lh_release(lh, &kept), 0, "it is its turn");
 	is(replay_result("next"), 0, "which it has");
