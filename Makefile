@@ -19,7 +19,7 @@ V	?= 0
 
 BUILD	:= build/$(F)
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
-	   -Wundef -Wno-unused-parameter
+	   -Wundef -Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 CFLAGS	?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden \
 	   -Iinclude -Isrc $(WARN) $(CFLAGS) $(CFLAGS_$(F))
@@ -37,6 +37,9 @@ CFLAGS_hooks	:= -DLHI_HOOKS -DLHI_MUTANTS $(QUICK_CC)
 # to be built by clang
 CFLAGS_libfuzzer := -fsanitize=fuzzer-no-link,address,undefined \
 		   -fno-sanitize-recover=undefined -O1 -DLHI_HOOKS
+
+# a warning is an error in what checks, and a warning where it is just built
+check check-% lint ready-%: export WERROR ?= 1
 
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $@)
@@ -350,7 +353,7 @@ $(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
 	    $(SHIM_LIBS) -pthread
 
 # --- the two commands of a newcomer ------------------------------------------
-deps-run deps-check deps-bench: deps-%:
+deps-run deps-check deps-all deps-bench: deps-%:
 	@tools/deps $*
 
 # after the packages are there, so that a bare machine gets this far
@@ -367,9 +370,9 @@ check: deps-check
 # All that there is, without shortcuts: hours.  It can be interrupted, and goes
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
-ALL_LAYERS ?= lint abi layout model unit memcheck command daemon shim cluster replay \
+ALL_LAYERS ?= lint analyze abi layout model unit memcheck command daemon shim cluster replay \
 	   mutants crash stop double fuzz fence release chaos tsan fuzz-search
-check-all: deps-check
+check-all: deps-check deps-all
 	@tests/layers --all $(ALL_LAYERS)
 
 # most of the tests wait most of the time
@@ -538,6 +541,15 @@ check-model:
 lint:
 	@tests/lint
 	@tests/lint-selftest
+
+# what other readers of C say, of all that there is (lint has clang's, of what
+# is installed)
+NEEDS_analyze = all
+.PHONY: check-analyze
+check-analyze: deps-all
+	$(call ready,analyze)
+	@for by in clang tests cppcheck gcc; do tests/analyze $$by || exit 1; \
+	    echo "analyze: ok $$by"; done
 
 # the layout fingerprint, and the byte maps of doc/format.md
 check-layout:

@@ -181,7 +181,7 @@ show_info(char buf[INFO_MAX_TEXT], const char *before,
 	buf[0] = '\0';
 	if (party->info[0] == '\0')
 		return buf;
-	while (before[n] != '\0' && n < 8) {
+	while (n < 8 && before[n] != '\0') {
 		buf[n] = before[n];
 		n++;
 	}

@@ -433,7 +433,7 @@ key_acquire_opts(struct lh_key *k, const struct lh_acquire_opts *opts,
 
 /* Without.  (A function of its own, as the other ways are: each saves only the
  * registers that it needs.  `none` is where the caller has its options.) */
-static __attribute__((noinline, noipa)) int
+static NOIPA int
 key_acquire_plain(struct lh_key *k, const struct lh_acquire_opts *none,
     struct lh_lease *l, struct lhi_claim_cache *m)
 {

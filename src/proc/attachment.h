@@ -23,6 +23,16 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/*
+ * A function that the compiler leaves as it is written, whatever it knows of
+ * its callers.  clang has no noipa: there noinline has to do.
+ */
+#ifdef __clang__
+#define NOIPA __attribute__((noinline))
+#else
+#define NOIPA __attribute__((noinline, noipa))
+#endif
+
 #define DEFAULT_TTL_MS INT64_C(30000)
 
 /* No caller presents it, not even one that presents NULL. */

@@ -206,7 +206,7 @@ want(struct shim *m, int fd, const struct lhi_frame *f)
 
 	m->s->keys = f->n;
 	t_post(again ? &m->s->reanchors : try ? &m->s->tries : &m->s->wants);
-	switch (m->s->says) {
+	switch ((int)m->s->says) {
 	case SHIM_GRANTS:
 		remember(m, f);
 		grant_wanted(m, again);
