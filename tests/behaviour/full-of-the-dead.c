@@ -16,7 +16,7 @@ hold_all(struct t_actor *a, void *arg)
 {
 	struct lh_acquire_opts o = t_opts((int64_t)(intptr_t)arg, 0);
 	struct lh_lease l;
-	char name[16];
+	char name[32];
 
 	for (int i = 0; i < KEYS; i++) {
 		snprintf(name, sizeof(name), "full-%d", i);
