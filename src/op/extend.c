@@ -116,9 +116,6 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	    count_from(own, now, ttl_ms), ttl_ms));
 	if (lhi_mutant_on(use_number))	/* its seq is constant: no proof */
 		st = sh64_load(&h->claim->state);
-	if (lhi_mutant_on(extends_in_two) && sh64_cas(&h->claim->state, st,
-	    state_make(ST_FREE, state_seq(st), 0)))
-		st = sh64_load(&h->claim->state);
 	if (!sh64_cas(&h->claim->state, st, later))		/* 7 */
 		return LEASE_LIVES;
 	lhi_point("extend.swapped");
