@@ -49,6 +49,9 @@ struct lh;
 				 * its options say, also without any; a new
 				 * table gets a fence file */
 
+#define LH_CATCH_SIGBUS	0x400u	/* survive a table that is truncated: see
+				 * lh_sigbus() */
+
 #define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
 
 /* lh_open_opts.group: whatever the kernel gives a new file. */
@@ -141,14 +144,16 @@ struct lh_open_opts {
  * -ENOSPC (shared memory full, or every session slot in use), -ENOMEM, -EMFILE,
  * -EPROTO (other version, other build's layout, wrong size, not a table, not a
  * regular file), -EXDEV (other time namespace), -EUCLEAN, -EBUSY (it is being
- * repaired, or who is removing it was stopped in the midst of that).  Making a
+ * repaired, or who is removing it was stopped in the midst of that; or
+ * LH_CATCH_SIGBUS, and the process has a handler of its own).  Making a
  * table with a fence file also fails with what the disk says: -EIO, -ENOTDIR,
  * -EROFS, -EDQUOT and so on; an existing one is opened all the same, and
  * acquires in scope LH_LOCAL (of a table whose first range nobody has seen to
  * be the highest yet: all) fail with -EIO until a range can be claimed.  Costs
  * some 50 us.  The memory that a table begins with is reserved at creation, and
  * more before it is used: a full tmpfs is -ENOSPC, here or from the call that
- * would have needed more, and never a SIGBUS.
+ * would have needed more, and never a SIGBUS.  But whoever may write to the
+ * table may truncate it: see lh_sigbus().
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 
@@ -185,6 +190,40 @@ int lh_close(struct lh *lh);
  * used, and no LH_FORCE; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
  */
 int lh_table_remove(const char *name, uint32_t flags);
+
+/*
+ * What happens when the object of a table, or the file of a gate, is truncated
+ * while it is mapped: the next access to it is SIGBUS, which ends the process.
+ * A handler can prevent that.  It replaces the mapping by zeros of the
+ * process's own; every operation on that table then fails with -EUCLEAN and
+ * grants nothing, until all attachments of the process to it are closed.
+ *
+ * A process without a handler for SIGBUS of its own opens its tables with
+ * LH_CATCH_SIGBUS.  The handler stays until the last such attachment is closed.
+ * A SIGBUS that has another cause does what it would have done without it.
+ * With a handler of its own lh_open() is -EBUSY then; that handler calls this,
+ * with what it was given, whatever the flags of its tables:
+ *
+ *	static void on_sigbus(int sig, siginfo_t *info, void *context)
+ *	{
+ *		if (!lh_sigbus(sig, info, context))
+ *			... it was not a table's
+ *	}
+ *
+ * Install that with SA_SIGINFO, and not after lh_open() with the flag.  Two
+ * copies of the library in a process have a handler each: the second one is
+ * -EBUSY.
+ *
+ * The library's handler runs on the thread's alternate stack where it has one
+ * (sigaltstack(2)), else on the stack of the call, where it needs 1 KB beside
+ * the kernel's frame (up to 11 KB where the processor has AVX-512 or AMX).  It
+ * is called for a thread that has SIGBUS blocked by no means: the kernel ends
+ * the process then.
+ *
+ * 1: the fault was in a mapping of the library's, and the instruction may be
+ * repeated; 0: it was not.  Async-signal-safe; errno is kept.
+ */
+int lh_sigbus(int sig, const void *info, void *context);
 
 /* The table's clock now, in ns.  What deadlines and expires_ns count in. */
 int64_t lh_clock_ns(const struct lh *lh);

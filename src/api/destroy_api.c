@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "op/busy_detail.h"
 #include "proc/attachment.h"
+#include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/evict.h"
 #include "shm/lock_word.h"
@@ -96,6 +97,8 @@ lh_destroy(struct lh *lh, const char *key)
 			return found;
 		error = try_destroy(lh, &ref);
 	}
-	return error > 0 ? 0 : error < 0 ? error : lhi_fail(-EBUSY, "key "
-	    "'%.64s' is used as often as it is let go", key);
+	if (error == 0)
+		error = lhi_fail(-EBUSY, "key '%.64s' is used as often as it "
+		    "is let go", key);
+	return error < 0 ? error : lhi_damaged_or(&lh->v, 0);
 }

@@ -10,6 +10,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "proc/attachment.h"
+#include "shm/damaged.h"
 #include "shm/evict.h"
 #include "shm/value_record.h"
 
@@ -70,5 +71,6 @@ lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms)
 			return gone;
 		n += gone;
 	}
-	return n;
+	error = lhi_damaged_or(&lh->v, 0);
+	return error != 0 ? error : n;
 }

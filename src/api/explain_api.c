@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "inspect/explain.h"
 #include "op/cluster_acquire.h"
+#include "shm/damaged.h"
 
 const struct lh_key_info *
 lh_explain_last(void)
@@ -36,8 +37,10 @@ lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg)
 	if (error == 0) {
 		lhi_cluster_acquire_report(&x->sn);
 		lhi_explain_add_details(x);
-		error = fn(&x->sn.info, arg);
+		error = lhi_damaged_or(&lh->v, 0);
 	}
+	if (error == 0)
+		error = fn(&x->sn.info, arg);
 	lhi_explain_drop(x);
 	return error;
 }

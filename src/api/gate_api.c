@@ -50,8 +50,11 @@
  * leaves a file .gate-* that nobody reads.  With LH_GATE_DURABLE whoever opens
  * the gate syncs file and directory, as its maker may not have come to that.
  *
- * Not covered: a file that is truncated between our look at its length and our
- * access (SIGBUS), and one that is replaced by an older copy.
+ * A file that is truncated between our look at its length and our access is
+ * SIGBUS, or zeros if the process catches that (prim/sigbus.c).  The page says
+ * what it is, and is asked together with the marks: zeros let nothing pass.
+ *
+ * Not covered: a file that is replaced by an older copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +72,7 @@
 #include "base/error.h"
 #include "prim/descriptor.h"
 #include "prim/shared.h"
+#include "prim/sigbus.h"
 
 #define GATE_LEN 4096
 #define GATE_TRIES 100
@@ -220,6 +224,11 @@ read_marks(const struct lh_gate *g, uint64_t mark[2])
 {
 	uint64_t synced[2];
 
+	/* punched, or zeros since it was truncated (prim/sigbus.c) */
+	if (memcmp(g->page->head, &gate_head, sizeof(gate_head.magic)) != 0)
+		return lhi_fail(-EUCLEAN, "the gate '%.200s' was truncated or "
+		    "overwritten: find out by whom, and what passed; then "
+		    "remove it", g->path);
 	for (int i = 0; i < 2; i++) {
 		synced[i] = sh64_load(&g->page->synced[i]);
 		mark[i] = sh64_load_sc(&g->page->mark[i]);
@@ -245,8 +254,7 @@ check_file(struct lh_gate *g)
 	if (!S_ISREG(st.st_mode) || st.st_size != GATE_LEN)
 		return lhi_fail(-EPROTO, "'%.200s' is not a gate: it is not a "
 		    "file of %d bytes", g->path, GATE_LEN);
-	g->page = mmap(NULL, GATE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    g->fd, 0);
+	g->page = lhi_sigbus_map(GATE_LEN, MAP_SHARED, g->fd);
 	if (g->page == MAP_FAILED)
 		return fail_errno("map", g->path);
 	if (memcmp(g->page->head, &gate_head, sizeof(gate_head)) != 0)
@@ -261,7 +269,7 @@ free_gate(struct lh_gate *g)
 	struct stat st;
 
 	if (g->page != MAP_FAILED)
-		(void)munmap(g->page, GATE_LEN);
+		lhi_sigbus_unmap(g->page, GATE_LEN);
 	if (g->fd >= 0 && fstat(g->fd, &st) == 0 && st.st_ino == g->ino &&
 	    st.st_dev == g->dev)
 		(void)close(g->fd);

@@ -38,7 +38,7 @@ lh_key_close(struct lh_key *key)
 
 	if (key == NULL)
 		return lhi_fail(-EINVAL, "no key was given (NULL)");
-	error = lhi_own(key->lh);
+	error = lhi_own_handle(key->lh);
 	if (error == 0)
 		lhi_opened_keys_drop(key);
 	return error;

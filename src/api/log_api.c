@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "prim/descriptor.h"
 #include "proc/attachment.h"
+#include "shm/damaged.h"
 #include "shm/events.h"
 #include "shm/table_object.h"
 
@@ -416,5 +417,5 @@ lh_log_grants(struct lh *lh, int on)
 	if (((was & SHM_LOG_GRANTS) != 0) != (on != 0))
 		lhi_event_session(&lh->v, on ? LH_LOG_GRANTS_ON :
 		    LH_LOG_GRANTS_OFF, lh->sid);
-	return (was & SHM_LOG_GRANTS) != 0;
+	return lhi_damaged_or(&lh->v, (was & SHM_LOG_GRANTS) != 0);
 }

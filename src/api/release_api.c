@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "op/handoff.h"
 #include "op/idempotency.h"
+#include "shm/damaged.h"
 
 int
 lh_release_value(struct lh *lh, struct lh_lease *lease, const void *value,
@@ -42,9 +43,9 @@ lh_release_request(struct lh *lh, struct lh_session *session,
 		    "cancel it, then there is nothing to release");
 	case REQUEST_NONE:
 	case REQUEST_FAILED:
-		return lhi_fail(-ENOENT, "%s", error == REQUEST_NONE ?
-		    "no such request is known, or not any more" :
-		    "the request has failed, so it has no lease");
+		return lhi_damaged_or(&lh->v, lhi_fail(-ENOENT, "%s", error ==
+		    REQUEST_NONE ? "no such request is known, or not any more" :
+		    "the request has failed, so it has no lease"));
 	default:
 		return error;
 	}

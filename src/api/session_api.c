@@ -12,6 +12,7 @@
 #include <bsd/stdlib.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "shm/session_reclaim.h"
 #include "live/session_renewal.h"
@@ -122,6 +123,8 @@ lh_session_open(struct lh *lh, const char *name,
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	error = find_or_make(lh, &wish, o->flags, &s->sid);
 	(void)pthread_setcancelstate(cancel, NULL);
+	if (error == 0)
+		error = lhi_damaged_or(&lh->v, 0);
 	if (error != 0)
 		free(s);
 	else
@@ -138,10 +141,10 @@ check_session(const struct lh_session *s)
 }
 
 static int
-fail_session_ended(void)
+fail_session_ended(const struct lh_session *s)
 {
-	return lhi_fail(-ESTALE, "the session has ended: its leases are lost; "
-	    "open it anew");
+	return lhi_damaged_or(&s->lh->v, lhi_fail(-ESTALE, "the session has "
+	    "ended: its leases are lost; open it anew"));
 }
 
 int64_t
@@ -155,8 +158,9 @@ lh_session_renew(struct lh_session *s)
 	/* before that: afterwards the record may be another's */
 	ttl_ms = sh32_load(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms);
 	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
-		return fail_session_ended();
-	return ttl_ms;
+		return fail_session_ended(s);
+	error = lhi_damaged_or(&s->lh->v, 0);
+	return error != 0 ? error : (int64_t)ttl_ms;
 }
 
 int
@@ -170,12 +174,12 @@ lh_session_destroy(struct lh_session *s)
 		s->destroyed = true;
 	if (!s->destroyed && lhi_named_cause(&s->lh->v, s->sid) !=
 	    CAUSE_RELEASED)
-		return fail_session_ended();
+		return fail_session_ended(s);
 	(void)pthread_setcancelstate(lhi_mutant_on(burier_cancellable) ?
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
 	done = lhi_session_reclaim(&s->lh->v, s->sid);	/* as above */
 	(void)pthread_setcancelstate(cancel, NULL);
-	return done < 0 ? done : 0;
+	return done < 0 ? done : lhi_damaged_or(&s->lh->v, 0);
 }
 
 int
@@ -186,7 +190,7 @@ lh_session_keep(struct lh_session *s, int on)
 	if (error != 0)
 		return error;
 	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
-		return fail_session_ended();
+		return fail_session_ended(s);
 	lhi_live_lock();
 	if (on != 0)
 		error = lhi_live_thread();
@@ -258,8 +262,8 @@ lh_session_info(const struct lh_session *s, struct lh_session_info *info)
 		error = lhi_fail(-EINVAL, "nowhere to put it (NULL)");
 	if (error != 0)
 		return error;
-	return fill_info(&s->lh->v, s->sid, info) == 0 ? 0
-						       : fail_session_ended();
+	return fill_info(&s->lh->v, s->sid, info) != 0 ? fail_session_ended(s) :
+	    lhi_damaged_or(&s->lh->v, 0);
 }
 
 int
@@ -282,7 +286,7 @@ lh_session_list(struct lh *lh, const char *prefix,
 		    strncmp(info.name, begins, len) == 0)
 			error = fn(&info, arg);
 	}
-	return error;
+	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 }
 
 int

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/lock_word.h"
 #include "shm/cluster_right.h"
 #include "shm/counters.h"
@@ -109,7 +110,7 @@ lh_stats(struct lh *lh, struct lh_stats *stats)
 		    "sizeof(struct lh_stats)");
 	flush_own_counters(lh);
 	lhi_stats_of(&lh->v, stats);
-	return 0;
+	return lhi_damaged_or(&lh->v, 0);
 }
 
 /* One session, if there is one in that record.  False: there is not. */
@@ -154,5 +155,5 @@ lh_stats_sessions(struct lh *lh,
 		if (describe_session(&lh->v, i, &s))
 			error = fn(&s, arg);
 	}
-	return error;
+	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 }

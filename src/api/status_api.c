@@ -7,6 +7,7 @@
 #include "inspect/snapshot.h"
 #include "op/cluster_acquire.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/readers.h"
 
 #define LOOKS 100		/* at a lease that moves */
@@ -71,7 +72,7 @@ lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 			error = fn(&sn.info, arg);	/* all of one life */
 	}
 	lhi_snapshot_drop(&sn);
-	return error;
+	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 }
 
 int
@@ -90,6 +91,8 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
 	if (error == 0 && id != NULL && !is_held_by(&sn, id))
 		error = lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);
+	if (error == 0)
+		error = lhi_damaged_or(&lh->v, 0);
 	if (error == 0)
 		error = fn(&sn.info, arg);
 	lhi_snapshot_drop(&sn);

@@ -12,6 +12,7 @@
 #include <leasehold.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/sigbus.h"
 #include "shm/claim_chunk.h"
 #include "shm/session_bytes.h"
 #include "op/token_ceiling.h"
@@ -30,7 +31,7 @@
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
     LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \
-    LH_TOKENS_GLOBAL | LH_ALL_LOCAL)
+    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 #define LIVE_FD_LOST (-2)	/* closed by the application */
@@ -241,6 +242,8 @@ dispose_handle(struct lh *lh)
 	close_own(lh, atomic_load(&lh->v.probe_fd));
 	lhi_reentry_end(lh);
 	lhi_shim_client_end(lh);
+	if (lh->catches_sigbus)
+		lhi_sigbus_release();
 	free(lh->finals);
 	free(lh);
 }
@@ -284,6 +287,14 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	/* held over fork: no child gets a copy of the session's description */
 	lhi_proc_lock();
 	session_fd = fd < 0 ? fd : lhi_object_reopen(lh->v.path, &id);
+	error = session_fd < 0 || !(o->flags & LH_CATCH_SIGBUS) ? 0 :
+	    lhi_sigbus_catch();
+	lh->catches_sigbus = (o->flags & LH_CATCH_SIGBUS) && error == 0 &&
+	    session_fd >= 0;
+	if (error != 0) {
+		(void)close(session_fd);
+		session_fd = error;
+	}
 	if (session_fd < 0) {
 		lhi_proc_unlock();
 		if (fd >= 0)
@@ -375,7 +386,7 @@ free_claims(struct lh *lh)
 int
 lh_close(struct lh *lh)
 {
-	int saved = errno, error = lhi_own(lh);
+	int saved = errno, error = lhi_own_handle(lh);
 
 	if (error != 0)
 		return error;

@@ -307,6 +307,10 @@ renew_leases(struct lh_lock *l, int64_t now)
 			lhi_live_lose(l, i);
 			return;
 		}
+		if (e == -EUCLEAN && !lhi_view_sound(&l->lh->v)) {
+			lhi_live_end(l, LH_LOSS_TABLE);
+			return;
+		}
 		if (e != 0) {
 			failed = i;
 			error = e;
@@ -401,7 +405,8 @@ sweep_handles(void)
 
 	RB_FOREACH_SAFE(l, timers, &timers, next) {
 		if (l->lh != last)
-			gone = lhi_view_gone(&l->lh->v);
+			gone = lhi_view_gone(&l->lh->v) ||
+			    !lhi_view_sound(&l->lh->v);
 		last = l->lh;
 		if (gone)
 			lhi_live_end(l, LH_LOSS_TABLE);

@@ -211,6 +211,7 @@ lhi_live_thread(void)
 	if (running || lhi_live_by_hand)
 		return 0;
 	(void)sigfillset(&every);
+	(void)sigdelset(&every, SIGBUS);	/* prim/sigbus.c */
 	(void)pthread_sigmask(SIG_SETMASK, &every, &old);
 	(void)pthread_attr_init(&attr);
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

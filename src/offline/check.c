@@ -37,6 +37,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "proc/attachment.h"
+#include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/evict.h"
 #include "shm/key_index.h"
@@ -488,6 +489,6 @@ lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 {
 	int error = lhi_own(lh);
 
-	return error != 0 ? error :
-	    lhi_check_view(&lh->v, LHI_CHECK_LIVE, fn, arg);
+	return error != 0 ? error : lhi_damaged_or(&lh->v,
+	    lhi_check_view(&lh->v, LHI_CHECK_LIVE, fn, arg));
 }

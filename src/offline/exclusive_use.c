@@ -19,6 +19,7 @@
 #include "shm/session_bytes.h"
 #include "offline/exclusive_use.h"
 #include "base/error.h"
+#include "prim/sigbus.h"
 #include "proc/map.h"
 #include "shm/session_named.h"
 
@@ -28,8 +29,8 @@ int
 lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
     const struct lhi_object_id *id, bool private)
 {
-	a->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE,
-	    private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED, a->fd, 0);
+	a->base = lhi_sigbus_map(g->object_len,
+	    private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED, a->fd);
 	if (a->base == MAP_FAILED)
 		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
 		    (unsigned long long)g->object_len, a->v.path);
@@ -45,7 +46,7 @@ lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
 void
 lhi_exclusive_use_unmap(struct lhi_exclusive_use *a)
 {
-	(void)munmap(a->base, a->v.geo.object_len);
+	lhi_sigbus_unmap(a->base, a->v.geo.object_len);
 }
 
 static int

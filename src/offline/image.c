@@ -26,6 +26,7 @@
 #include "offline/image.h"
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "prim/sigbus.h"
 #include "proc/map.h"
 #include "shm/backing.h"
 #include "shm/table_object.h"
@@ -72,15 +73,14 @@ map_or_read(struct lhi_image *im, int fd, const char *path,
 	int flags = im->live ? MAP_PRIVATE | MAP_NORESERVE :
 	    MAP_PRIVATE | MAP_NORESERVE | MAP_ANONYMOUS, error;
 
-	im->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE, flags,
-	    im->live ? fd : -1, 0);
+	im->base = lhi_sigbus_map(g->object_len, flags, im->live ? fd : -1);
 	if (im->base == MAP_FAILED)
 		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
 		    (unsigned long long)g->object_len, path);
 	error = im->live ? 0 : read_all(fd, im->base, (off_t)g->object_len);
 	if (error == 0)
 		return 0;
-	(void)munmap(im->base, g->object_len);
+	lhi_sigbus_unmap(im->base, g->object_len);
 	return lhi_fail(error, "cannot read %s: %s", path, error == -EPROTO ?
 	    "it has become shorter" : strerror(-error));
 }
@@ -139,5 +139,5 @@ lhi_image_open(struct lhi_image *im, const char *path, bool live)
 void
 lhi_image_close(struct lhi_image *im)
 {
-	(void)munmap(im->base, im->v.geo.object_len);
+	lhi_sigbus_unmap(im->base, im->v.geo.object_len);
 }

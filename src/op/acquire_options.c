@@ -35,6 +35,7 @@
 #include "op/acquire_target.h"
 #include "op/idempotency.h"
 #include "op/lease_value.h"
+#include "shm/damaged.h"
 
 /* The key is wanted, whatever it is called in the table by now. */
 int
@@ -153,5 +154,7 @@ lhi_acquire_slow(struct lh *lh, struct lhi_acquire_target *want,
 
 	if (error == 0)
 		error = lhi_acquire_request_set(&lh->v, &ask, opts);
-	return error != 0 ? error : lhi_acquire_checked(lh, want, &ask, lease);
+	if (error == 0)
+		error = lhi_acquire_checked(lh, want, &ask, lease);
+	return error == 0 || lh == NULL ? error : lhi_damaged_or(&lh->v, error);
 }

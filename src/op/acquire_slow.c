@@ -21,6 +21,7 @@
 #include "op/token_ceiling.h"
 #include "op/policy.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/claim_note.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
@@ -283,5 +284,6 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	a->lease->notes |= a->notes;
 	a->lease->token = n.token;
 	a->lease->key = a->slot_ref;
-	return 0;
+	/* in zeros keys can be made, and granted, as in an empty table */
+	return lhi_damaged_or(view(a), 0);
 }

@@ -215,7 +215,7 @@ break_key(struct lh *lh, const char *key, struct breaking *b)
 	if (error == 0 && (b->id != NULL || b->with != 0) && b->broken == 0)
 		return lhi_fail(-ESTALE, "that lease does not hold '%.64s'",
 		    key);
-	return error != 0 ? error : b->broken;
+	return error != 0 ? error : lhi_damaged_or(&lh->v, b->broken);
 }
 
 int

@@ -27,6 +27,7 @@
 #include "op/cluster_check.h"
 #include "op/upgrade.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/claim_note.h"
 #include "shm/readers.h"
 #include "shm/claim_record.h"
@@ -367,6 +368,7 @@ int
 lh_convert(struct lh *lh, struct lh_lease *l, uint32_t mode)
 {
 	bool beside;
+	int error = lhi_convert(lh, l, mode, &beside);
 
-	return lhi_convert(lh, l, mode, &beside);
+	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 }

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "op/lease_check.h"
 #include "shm/events.h"
@@ -53,15 +54,15 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
 	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
 	    l->mode > LH_SHARED)
-		return lhi_fail(-EINVAL, "this is not a lease: it was never "
-		    "acquired, or was changed");
+		return lhi_damaged_or(&lh->v, lhi_fail(-EINVAL, "this is not a "
+		    "lease: it was never acquired, or was changed"));
 	h->since = sh64_load(&h->claim->since);
 	h->shared = l->mode == LH_SHARED;
 	h->slot = lhi_slot(&lh->v, (uint32_t)l->key);
 	h->word = word_make(WORD_X, h->ci, l->token);
 	if (h->slot == NULL)
-		return lhi_fail(-EINVAL, "this is not a lease: its key was "
-		    "changed");
+		return lhi_damaged_or(&lh->v, lhi_fail(-EINVAL, "this is not a "
+		    "lease: its key was changed"));
 	return !lhi_lease_is_orphaned(lh, l)
 		   ? 0
 		   : lhi_fail(-ESTALE, "the lease "
@@ -114,7 +115,7 @@ lhi_lease_fail_lost(struct lh *lh, const struct lhi_held *h)
 	lhi_counters_add(&lh->v, STAT_TOLD_LOST, 1);
 	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
 	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
-	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: it %s, and the "
-	    "key may be somebody else's; stop using what it guards, and "
-	    "acquire again", key, how[cause]);
+	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "the lease on '%.64s' "
+	    "is lost: it %s, and the key may be somebody else's; stop using "
+	    "what it guards, and acquire again", key, how[cause]));
 }

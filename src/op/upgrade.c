@@ -42,6 +42,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "op/busy_detail.h"
 #include "op/deadlock.h"
@@ -376,12 +377,13 @@ lh_convert_wait(struct lh *lh, struct lh_lease *l, uint32_t mode,
 		return lh_convert(lh, l, mode);
 	error = lhi_convert(lh, l, mode, &beside);
 	if (!beside)
-		return error;
+		return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 	error = lhi_lease_check(lh, l, &u.h);
 	if (error != 0)
 		return error;
 	u.lh = lh;
 	u.ask = &ask;
 	u.lease = l;
-	return wait_upgrade(&u);
+	error = wait_upgrade(&u);
+	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "proc/attachment.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -52,7 +53,7 @@ lhi_proc_begin(void)
 }
 
 int
-lhi_own(const struct lh *lh)
+lhi_own_handle(const struct lh *lh)
 {
 	if (lh == NULL)
 		return lhi_fail(-EINVAL, "no table was given (NULL)");
@@ -60,4 +61,12 @@ lhi_own(const struct lh *lh)
 		return lhi_fail(-EPERM, "this handle belongs to the parent "
 		    "process: after fork, open the table again");
 	return 0;
+}
+
+int
+lhi_own(struct lh *lh)
+{
+	int error = lhi_own_handle(lh);
+
+	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
 }

@@ -200,6 +200,7 @@ struct lh {
 	struct lhi_holds *holds; /* of holder ids, or NULL: op/reentry.c */
 	struct lhi_shim_clients
 	    *shims; /* connections to the shim: proc/shim_client.c */
+	bool catches_sigbus;	/* prim/sigbus.h */
 	bool serves;		/* it is the shim: op/cluster_check.h */
 	char name[72];
 	LIST_ENTRY(lh) listening;	/* under lhi_live_lock(), these */
@@ -256,7 +257,12 @@ extern __thread struct lhi_claim_cache *lhi_claim_cache_current
 uint64_t lhi_cancel_forks(void);	/* under lhi_cancel_lock() */
 void lhi_proc_begin(void);	/* once: fork handlers */
 
-/* Is the handle this process's own?  0; -EINVAL (NULL); -EPERM (inherited). */
-int lhi_own(const struct lh *lh);
+/*
+ * Checks that the handle is this process's own: 0; -EINVAL (NULL); -EPERM
+ * (inherited).  lhi_own() also checks that its table is one still: -EUCLEAN.
+ * A call that closes something uses the first.
+ */
+int lhi_own_handle(const struct lh *lh);
+int lhi_own(struct lh *lh);
 
 #endif

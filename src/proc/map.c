@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "prim/sigbus.h"
 #include "proc/map.h"
 
 struct lhi_map {
@@ -28,7 +29,8 @@ lhi_map_get(int fd, const struct lhi_object_id *id,
 
 	for (m = maps; m != NULL; m = m->next) {
 		if (m->dev == id->dev && m->ino == id->ino) {
-			if (m->len != g->object_len)
+			if (m->len != g->object_len ||
+			    lhi_sigbus_struck(m->base))
 				return -EUCLEAN;
 			m->refs++;
 			*map = m;
@@ -38,8 +40,7 @@ lhi_map_get(int fd, const struct lhi_object_id *id,
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		return -ENOMEM;
-	m->base = mmap(NULL, g->object_len, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    fd, 0);
+	m->base = lhi_sigbus_map(g->object_len, MAP_SHARED, fd);
 	if (m->base == MAP_FAILED) {
 		free(m);
 		return -ENOMEM;
@@ -64,7 +65,7 @@ lhi_map_put(struct lhi_map *m)
 	for (p = &maps; *p != m; p = &(*p)->next)
 		;
 	*p = m->next;
-	(void)munmap(m->base, m->len);
+	lhi_sigbus_unmap(m->base, m->len);
 	free(m);
 }
 

@@ -9,7 +9,7 @@ struct lhi_map;
 
 /*
  * Under lhi_proc_lock().  0; -ENOMEM; -EUCLEAN: mapped already, with another
- * length.
+ * length, or it was truncated since (prim/sigbus.c).
  */
 int lhi_map_get(int fd, const struct lhi_object_id *id,
     const struct lhi_geometry *g, struct lhi_map **map);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Surviving a table that is cut short: see guard.c. */
+/* Noticing a table that is truncated: see guard.c. */
 #ifndef REAPER_GUARD_H
 #define REAPER_GUARD_H
 
@@ -8,7 +8,7 @@
 /* Once, at the beginning. */
 void guard_begin(void);
 
-/* Call fn(arg).  False: it met memory that is not there any more, and read
+/* Calls fn(arg).  False: it met memory that is not there any more, and read
  * zeros instead. */
 bool guard_run(void (*fn)(void *arg), void *arg);
 

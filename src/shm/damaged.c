@@ -7,6 +7,9 @@
  * flag in the header is never cleared by a user of the table; a repair clears
  * it (offline/repair.c).
  *
+ * A header that is no table's is reported without the numbers of what followed
+ * from it, and nothing is written: the memory may be another program's by now.
+ *
  * Reporting damage changes nothing else.  A crash before the flag is set leaves
  * the table as it was: the next process that reads the same value reports it.
  */
@@ -18,9 +21,22 @@
 int
 lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
 {
+	if (!lhi_view_sound(v))
+		return lhi_damaged_or(v, 0);
 	(void)sh32_fetch_or(&v->hdr->flags, SHM_DAMAGED);
 	return lhi_fail(-EUCLEAN, "the table %s is damaged: %s (%llu, %llu). "
 	    "Stop its users, repair it (leasehold fsck --repair), and start "
 	    "them again", v->path, what, (unsigned long long)a,
 	    (unsigned long long)b);
+}
+
+int
+lhi_damaged_or(struct lhi_view *v, int error)
+{
+	if (lhi_view_sound(v))
+		return error;
+	return lhi_fail(-EUCLEAN, "the table %s is not there any more: its "
+	    "object was truncated or overwritten, and nothing is held in it. "
+	    "Stop its users, remove it (leasehold rm --force), and start them "
+	    "again", v->path);
 }

@@ -14,4 +14,11 @@ struct lhi_view;
 int lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
     __attribute__((cold));
 
+/*
+ * Returns -EUCLEAN, with its detail, if the header is no table's any more
+ * (lhi_view_sound()); error if it is.  Each operation ends with this that may
+ * have read zeros instead of a table.
+ */
+int lhi_damaged_or(struct lhi_view *v, int error);
+
 #endif

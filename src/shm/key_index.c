@@ -347,7 +347,7 @@ lhi_index_find(struct lhi_view *v, const struct lhi_key_name *n,
 		set_ref(v, at.cur, aim.gen, ref);
 	else if (found == -EAGAIN)
 		ref->slot = &v->slots[at.cur];
-	return found;
+	return found != 0 ? found : lhi_damaged_or(v, 0);
 }
 
 int

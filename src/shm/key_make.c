@@ -28,6 +28,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/backing_grow.h"
 #include "shm/claim_record.h"
 #include "shm/counters.h"
@@ -211,5 +212,7 @@ lhi_slot_make(struct lhi_view *v, const struct lhi_key_name *n, uint32_t ci,
 	}
 	lhi_point("slot.made");
 	sh64_store(&c->state, state_make(ST_FREE, seq, 0));
-	return error == 1 ? 0 : error;	/* 1: somebody else made it meanwhile */
+	/* 1: somebody else made it meanwhile.  In zeros a key can be made as in
+	 * an empty table */
+	return lhi_damaged_or(v, error == 1 ? 0 : error);
 }

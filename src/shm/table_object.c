@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "prim/descriptor.h"
+#include "prim/sigbus.h"
 #include "fence/durable.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
@@ -197,13 +198,12 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 		error = lhi_durable_begin(path, opts, floor, &b);
 	if (error != 0)
 		return error;
-	base = mmap(NULL, sizeof(struct shm_header), PROT_READ | PROT_WRITE,
-	    MAP_SHARED, fd, 0);
+	base = lhi_sigbus_map(sizeof(struct shm_header), MAP_SHARED, fd);
 	if (base == MAP_FAILED)
 		return lhi_fail(-errno, "cannot map the new table: %s",
 		    strerror(errno));
 	initialise_header(base, &g, opts, &b);
-	(void)munmap(base, sizeof(struct shm_header));
+	lhi_sigbus_unmap(base, sizeof(struct shm_header));
 	if (opts->group != LH_GROUP_USUAL &&
 	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
 		return lhi_fail(-errno, "cannot give %s to group %u: %s (one "

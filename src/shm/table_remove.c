@@ -51,6 +51,7 @@
 #include "base/error.h"
 #include "fence/durable.h"
 #include "fence/range.h"
+#include "prim/sigbus.h"
 #include "shm/session_bytes.h"
 #include "shm/table_remove.h"
 
@@ -263,12 +264,12 @@ lhi_table_remove_finish(const char *path, int fd)
 
 	if (error != 0)
 		return error;
-	h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	h = lhi_sigbus_map(sizeof(*h), MAP_SHARED, fd);
 	if (h == MAP_FAILED) {
 		error = lhi_fail(-ENOMEM, "cannot map the header of %s", path);
 	} else {
 		error = lhi_table_remove_carry_out(path, fd, h);
-		(void)munmap(h, sizeof(*h));
+		lhi_sigbus_unmap(h, sizeof(*h));
 	}
 	/* a child that was forked meanwhile may have the description, too */
 	lhi_session_unlock_removal(fd);

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "prim/descriptor.h"
+#include "shm/damaged.h"
 #include "shm/view.h"
 
 bool
@@ -120,5 +121,5 @@ lhi_view_fresh(struct lhi_view *v)
 		return lhi_fail(-ESTALE, "the table's object %s was removed or "
 		    "replaced: close this attachment and open the table again",
 		    v->path);
-	return 0;
+	return lhi_damaged_or(v, 0);
 }

@@ -247,6 +247,17 @@ lhi_view_is_repairing(const struct lhi_view *v)
 	return sh32_load(&v->hdr->flags) & SHM_REPAIRING;
 }
 
+/*
+ * True if the header is a table's.  It is not when the object was punched or
+ * overwritten, or truncated, which leaves zeros (prim/sigbus.c): nothing that
+ * is read or written there means anything.
+ */
+static inline bool
+lhi_view_sound(const struct lhi_view *v)
+{
+	return sh64_load(&v->hdr->magic) == SHM_MAGIC;
+}
+
 /* Was the table retired?  The flag stays. */
 static inline bool
 lhi_view_retired(const struct lhi_view *v)
