@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "daemon/catch_sigbus.h"
 #include "daemon/exit_status.h"
 #include "daemon/standard_files.h"
 #include "daemon/usage_error.h"
@@ -89,6 +90,7 @@ main(int argc, char **argv)
 		message("cannot open /dev/null: %s", strerror(-e));
 		return EX_SYSTEM;
 	}
+	catch_sigbus();
 	if (name == NULL) {
 		print_usage(stderr);
 		return EX_BAD_USAGE;

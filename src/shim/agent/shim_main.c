@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <bsd/unistd.h>
 #include "shim_conf.h"
+#include "daemon/catch_sigbus.h"
 #include "daemon/daemon_log.h"
 #include "daemon/pidfile.h"
 #include "daemon/options.h"
@@ -126,6 +127,7 @@ main(int argc, char **argv)
 	if (standard_files_open() != 0)
 		return EX_SYSTEM;	/* nowhere to say so */
 	log_begin(PROGRAM);
+	catch_sigbus();
 	status = parse_options(argc, argv, &args, &foreground, &check);
 	if (status >= 0)
 		return status;
