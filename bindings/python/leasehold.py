@@ -63,7 +63,7 @@ ACQUIRED, RENEWED, FAILED, WARNING, LOSS, RELEASED, CLOSED, ASKED = (
     1, 2, 4, 8, 16, 32, 64, 128)
 
 _SYSTEM, _NO_CREATE, _FORCE, _GATE_DURABLE = 0x1, 0x2, 0x10, 0x100
-_ALL_LOCAL, _WITH_MAKER = 0x200, 0x10000
+_ALL_LOCAL, _CATCH_SIGBUS, _WITH_MAKER = 0x200, 0x400, 0x10000
 _SHAREABLE, _NO_DEADLOCK, _KEEP = 0x100, 0x200, 0x400
 _INT64_MAX = 2 ** 63 - 1
 
@@ -667,8 +667,15 @@ class Table:
         if application is not None:
             opts.application = _bytes(application, "the application")
         out = c_void_p()
-        _check(_lib.lh_open(byref(out), None if name is None else
-                            _bytes(name, "the name"), byref(opts)))
+        name = None if name is None else _bytes(name, "the name")
+        # a table that is truncated must not end the interpreter; but for
+        # programs with a handler of their own (faulthandler): EBUSY
+        opts.flags |= _CATCH_SIGBUS
+        error = _lib.lh_open(byref(out), name, byref(opts))
+        if error == -_errno.EBUSY:
+            opts.flags &= ~_CATCH_SIGBUS
+            error = _lib.lh_open(byref(out), name, byref(opts))
+        _check(error)
         self._handle = _Handle(out.value, _lib.lh_close)
 
     p = property(lambda self: self._handle.p)
