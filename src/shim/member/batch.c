@@ -335,7 +335,7 @@ batch_start(struct batch *b)
 		TAILQ_FOREACH(c, &b->claims, of_list)
 			claim_set_name(c);
 	b->call = store_call_start(r, b->step == BATCH_TRY ? &try_ops :
-	    b->step == BATCH_ENQUEUE ? &enqueue_ops : &confirm_ops, b);
+	    b->step == BATCH_ENQUEUE ? &enqueue_ops : &confirm_ops, b, b->lane);
 	if (b->call != NULL)
 		return;
 	if (b->step == BATCH_CONFIRM)

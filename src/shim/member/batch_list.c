@@ -21,6 +21,7 @@ void
 batch_add(struct batch *b, struct claim *c)
 {
 	c->batch = b;
+	b->lane = c->lane;
 	TAILQ_INSERT_TAIL(&b->claims, c, of_list);
 	b->n++;
 }

@@ -40,6 +40,7 @@ recipe_claim(struct recipe *r, const struct claim_want *w, size_t n,
 		if (c == NULL)
 			goto no_memory;
 		c->arg = w[i].arg;
+		c->lane = &r->lanes[flags / CLAIM_LANE(1u) % RECIPE_LANES];
 		out[i] = c;
 		batch_add(b, c);
 	}

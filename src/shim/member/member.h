@@ -62,6 +62,12 @@ struct store_call_ops {
 					 * was UNKNOWN is out */
 };
 
+/* Calls of which only LANE_CALLS are under way at a time: recipe.h. */
+struct lane {
+	TAILQ_HEAD(, store_call) waiting;
+	unsigned in_flight;
+};
+
 struct store_call {
 	TAILQ_ENTRY(store_call) all;	/* r->calls */
 	struct recipe *r;
@@ -69,7 +75,10 @@ struct store_call {
 	void *owner;
 	void *data;			/* freed with it */
 	int64_t number;
+	struct lane *lane;		/* or NULL: never waits for others */
+	TAILQ_ENTRY(store_call) of_lane;
 	bool dropped;			/* nobody wants to know */
+	bool in_lane;			/* waits there */
 	bool in_flight, notifying;
 	bool sent;			/* ever */
 	bool unknown;			/* an earlier one may yet be applied */
@@ -78,9 +87,10 @@ struct store_call {
 	struct event timer;
 };
 
-/* Asked now, or when there is a store.  NULL: no memory. */
+/* Asked now, or when there is a store, and when its lane has room.  NULL: no
+ * memory. */
 struct store_call *store_call_start(struct recipe *r,
-    const struct store_call_ops *ops, void *owner);
+    const struct store_call_ops *ops, void *owner, struct lane *lane);
 void store_call_drop(struct store_call *call);		/* NULL: nothing */
 void store_call_send_all(struct recipe *r);	/* the store is back */
 void store_call_free_all(struct recipe *r);
@@ -170,6 +180,7 @@ struct claim {
 	struct recipe *r;
 	struct member_key *key;
 	struct batch *batch;		/* of_list, if not NULL */
+	struct lane *lane;
 	void *arg;
 	enum claim_mode mode;
 	enum claim_state state;
@@ -211,6 +222,7 @@ struct batch {
 	struct recipe *r;
 	enum batch_step step;
 	bool anchor;			/* a confirmation of a granted claim */
+	struct lane *lane;		/* of its claims */
 	size_t n;
 	struct claims claims;
 	struct store_call *call;
@@ -367,6 +379,7 @@ struct recipe {
 	char root[ROOT_MAX + 1], host[HOST_MAX + 1];
 	struct txn txn;
 	TAILQ_HEAD(, store_call) calls;
+	struct lane lanes[RECIPE_LANES];
 	enum kv_state store;
 	bool stopped;			/* retired, or about to be */
 

@@ -238,7 +238,8 @@ leave_refused(struct store_call *call, const struct kv_answer *answer)
 	while (answer->denied && l->n > 1) {
 		one = calloc(1, sizeof(*one));
 		other = one == NULL ? NULL :
-		    store_call_start(call->r, &leave_ops, call->r);
+		    store_call_start(call->r, &leave_ops, call->r,
+		    call->lane);
 		if (other == NULL) {
 			free(one);
 			break;
@@ -260,14 +261,15 @@ claims_send_leaving(struct recipe *r)
 
 	while (c != NULL && !c->leave_asked) {
 		l = calloc(1, sizeof(*l));
-		call = l == NULL ? NULL : store_call_start(r, &leave_ops, r);
+		call = l == NULL ? NULL : store_call_start(r, &leave_ops, r,
+		    c->lane);
 		if (call == NULL) {
 			free(l);
 			return;
 		}
 		call->data = l;
-		for (; c != NULL && !c->leave_asked && l->n < KV_OPS_MAX;
-		    c = TAILQ_PREV(c, claims, of_list)) {
+		for (; c != NULL && !c->leave_asked && c->lane == call->lane &&
+		    l->n < KV_OPS_MAX; c = TAILQ_PREV(c, claims, of_list)) {
 			l->c[l->n++] = c;
 			c->leave_asked = true;
 		}

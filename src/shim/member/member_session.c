@@ -72,7 +72,7 @@ session_range(struct recipe *r)
 static void
 call_store(struct recipe *r, const struct store_call_ops *ops)
 {
-	r->session_call = store_call_start(r, ops, r);
+	r->session_call = store_call_start(r, ops, r, NULL);
 	if (r->session_call == NULL)
 		timers_start(&r->session_timer, 100);
 }

@@ -197,7 +197,8 @@ void
 peers_revoke_lease(struct recipe *r, int64_t lease)
 {
 	struct store_call *call =
-	    lease == 0 ? NULL : store_call_start(r, &revoke_ops, NULL);
+	    lease == 0 ? NULL : store_call_start(r, &revoke_ops, NULL,
+	    NULL);
 
 	if (call == NULL)
 		resync_soon(r, timers_jitter_ms(50));
@@ -272,7 +273,8 @@ peers_on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	RB_FOREACH(o, peers, &r->peers)
 		if (o->call == NULL && due_ns(o) <= now) {
-			o->call = store_call_start(r, &steal_ops, o);
+			o->call = store_call_start(r, &steal_ops, o,
+			    NULL);
 			if (o->call == NULL)
 				o->seen_ns = now;
 			else	/* not one that is heard of meanwhile */

@@ -275,6 +275,8 @@ init_recipe(struct recipe *r, const struct recipe_opts *o)
 	r->store = KV_AWAY;
 	r->watched = INT64_MAX;
 	TAILQ_INIT(&r->calls);
+	for (unsigned i = 0; i < RECIPE_LANES; i++)
+		TAILQ_INIT(&r->lanes[i].waiting);
 	TAILQ_INIT(&r->batches);
 	TAILQ_INIT(&r->leaving);
 	TAILQ_INIT(&r->found);
@@ -441,7 +443,8 @@ recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
 	if (r->store != KV_HERE)
 		return -EHOSTUNREACH;
 	l = calloc(1, sizeof(*l));
-	call = l == NULL ? NULL : store_call_start(r, &look_ops, NULL);
+	call = l == NULL ? NULL : store_call_start(r, &look_ops, NULL,
+	    NULL);
 	if (call == NULL) {
 		free(l);
 		return -ENOMEM;

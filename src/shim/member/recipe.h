@@ -156,6 +156,16 @@ void recipe_retire(struct recipe *r);
 
 #define CLAIM_TRY 1u		/* do not queue: granted, busy or failed */
 
+/*
+ * A claim belongs to a lane, 0 <= n < RECIPE_LANES, so that whoever asks for
+ * much does not hold up others.  A lane has LANE_CALLS calls to the store at a
+ * time; the others wait for these.  Calls for the session, for dead sessions
+ * and for resyncs belong to no lane and wait for nothing.
+ */
+#define RECIPE_LANES 64u
+#define CLAIM_LANE(n) ((n) << 8)	/* in flags */
+#define LANE_CALLS 16u
+
 #define RECIPE_CLAIMS_MAX 64		/* at once */
 #define CLAIM_KEY_MAX 255	/* bytes of a name */
 

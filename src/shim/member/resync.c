@@ -119,7 +119,8 @@ delete_dead_keys(struct recipe *r, const struct kv_pair *const *pairs, size_t n)
 	for (size_t i = 0; i < n; i++)
 		room += pairs[i]->key.len + 1;
 	d = n == 0 ? NULL : calloc(1, sizeof(*d) + room);
-	call = d == NULL ? NULL : store_call_start(r, &dead_keys_ops, NULL);
+	call = d == NULL ? NULL : store_call_start(r, &dead_keys_ops, NULL,
+	    NULL);
 	if (call == NULL) {
 		free(d);
 		return;

@@ -65,7 +65,7 @@ static const struct store_call_ops page_ops = {
 void
 resync_next_page(struct recipe *r)
 {
-	r->resync_call = store_call_start(r, &page_ops, r);
+	r->resync_call = store_call_start(r, &page_ops, r, NULL);
 	if (r->resync_call == NULL)
 		resync_soon(r, 1000);
 }

@@ -14,6 +14,11 @@
  * While the store is away nothing is sent; when it is back, everything is sent
  * at once.  A dropped call that is under way stays until its answer comes,
  * which nobody is told.
+ *
+ * Lanes.  A call of a lane that has LANE_CALLS under way waits until one of
+ * these is answered; all are answered in the end, if only with UNKNOWN after
+ * their timeout.  So however much one lane wants of the store, calls of other
+ * lanes and heartbeats have at most LANE_CALLS of it before them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +28,37 @@
 #define AGAIN_MS 10u
 #define AGAIN_MAX_MS 1000u
 
+/* The call waits there no more. */
+static void
+leave_lane(struct store_call *call)
+{
+	if (call->in_lane)
+		TAILQ_REMOVE(&call->lane->waiting, call, of_lane);
+	call->in_lane = false;
+}
+
+/* True if the call may be sent now; else it waits in its lane. */
+static bool
+enter_lane(struct store_call *call)
+{
+	struct lane *l = call->lane;
+
+	if (l == NULL)
+		return true;
+	if (l->in_flight < LANE_CALLS) {
+		leave_lane(call);
+		return true;
+	}
+	if (!call->in_lane)
+		TAILQ_INSERT_TAIL(&l->waiting, call, of_lane);
+	call->in_lane = true;
+	return false;
+}
+
 static void
 free_call(struct store_call *call)
 {
+	leave_lane(call);
 	TAILQ_REMOVE(&call->r->calls, call, all);
 	(void)event_del(&call->timer);
 	free(call->data);
@@ -51,13 +84,31 @@ send_now(struct store_call *call)
 	if (call->in_flight || call->r->store != KV_HERE)
 		return;
 	(void)event_del(&call->timer);
+	if (!enter_lane(call))
+		return;
 	call->sent_ns = timers_boottime_ns();
 	if (call->ops->send(call) != 0) {
 		send_later(call);
 		return;
 	}
 	call->in_flight = call->sent = true;
+	if (call->lane != NULL)
+		call->lane->in_flight++;
 	call->r->stats.calls++;
+}
+
+/* Sends what waits for room in the lane.  While the store is away nothing is
+ * sent; when it is back, all calls are, in any lane. */
+static void
+send_waiting(struct lane *l)
+{
+	struct store_call *call;
+
+	while (l != NULL && l->in_flight < LANE_CALLS &&
+	    (call = TAILQ_FIRST(&l->waiting)) != NULL) {
+		leave_lane(call);
+		send_now(call);
+	}
 }
 
 static void
@@ -70,7 +121,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 struct store_call *
 store_call_start(struct recipe *r, const struct store_call_ops *ops,
-    void *owner)
+    void *owner, struct lane *lane)
 {
 	struct store_call *call = calloc(1, sizeof(*call));
 
@@ -79,6 +130,7 @@ store_call_start(struct recipe *r, const struct store_call_ops *ops,
 	call->r = r;
 	call->ops = ops;
 	call->owner = owner;
+	call->lane = lane;
 	(void)evtimer_assign(&call->timer, r->o.base, on_timer, call);
 	TAILQ_INSERT_TAIL(&r->calls, call, all);
 	/* not before the owner knows of it */
@@ -140,10 +192,13 @@ on_answer(const struct kv_answer *answer, void *arg)
 {
 	struct store_call *call = arg;
 	struct recipe *r = call->r;
+	struct lane *lane = call->lane;
 	bool freed = false;
 
 	r->freed = &freed;
 	call->in_flight = false;
+	if (lane != NULL)
+		lane->in_flight--;
 	/* until then, and of our session, it says why there is not more */
 	if (answer->fate != FATE_DONE && r->store == KV_HERE &&
 	    (!r->settled || call == r->session_call))
@@ -165,6 +220,7 @@ on_answer(const struct kv_answer *answer, void *arg)
 	call->notifying = false;
 	if (call->dropped)
 		free_call(call);
+	send_waiting(lane);
 	r->on_answered(r);
 }
 
