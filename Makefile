@@ -300,7 +300,7 @@ $(filter $(ALONE),$(SHIM_TESTS)): $(BUILD)/%: $(BUILD)/%.o $(SHIM_SUPPORT) \
 $(BUILD)/tests/shim/shimd-no-memory: ALL_LDFLAGS += -Wl,--wrap=calloc
 
 # processes of a cluster's hosts; a shim that is killed or stopped by itself
-CLUSTER	:= $(BUILD)/tests/cluster/contend $(BUILD)/tests/cluster/cutter
+CLUSTER	:= $(addprefix $(BUILD)/tests/cluster/,contend cutter flood)
 STEPPED	:= $(BUILD)/tests/cluster/stepped
 $(CLUSTER): %: %.o $(LIB_A)
 	$(link)

@@ -24,12 +24,7 @@ do_lose_all(void *arg)
 static void
 do_count_queries(void *arg)
 {
-	struct query *q;
-	unsigned n = 0;
-
-	TAILQ_FOREACH(q, &hosts[0].shim->queries, all)
-		n++;
-	*(unsigned *)arg = n;
+	*(unsigned *)arg = hosts[0].shim->n_asked;
 }
 
 static void

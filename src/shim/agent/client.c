@@ -7,12 +7,12 @@
  *
  *	a message that is no frame, or too long		close the connection
  *	no room for an answer				close: it does not read
- *	more than CREDIT frames in REST_NS		pause reading until then
- *	too many requests or queries			refuse
+ *	many frames					read in turn (turns.c)
+ *	too many requests or questions			refuse
  *	more connections than max_clients		close the one that has
- *		been silent longest and has no request; without such a one,
- *		the new one.  One user (except ours and root) may have half
- *		of them
+ *		been silent longest and waits for nothing, of the user with
+ *		the most; without such a one, the new one.  What each user may
+ *		have: users.c
  *	no descriptors					stop accepting for a
  *							while
  *
@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -33,71 +34,30 @@
 
 #define BACKLOG 1024
 #define ACCEPTS 32		/* at a time, so that others have their turn */
-#define FRAMES 16		/* the same */
-#define CREDIT 400		/* frames in REST_NS */
-#define REST_NS (100 * NS_PER_MS)
 #define ACCEPT_PAUSE_S 1
+#define KEPT_FDS 32u
 
-static void
-doom_client(struct client *c)
+void
+client_doom(struct client *c)
 {
 	c->doomed = true;
 	event_active(c->ready, EV_TIMEOUT, 0);
 }
 
-static void
-free_client(struct client *c)
+void
+client_free(struct client *c)
 {
 	struct shim *s = c->s;
-	struct query *a;
 
 	s->on_client_gone(c);
-	while ((a = TAILQ_FIRST(&c->queries)) != NULL) {
-		TAILQ_REMOVE(&c->queries, a, of);
-		a->client = NULL;
-	}
+	if (c->is_parked)
+		TAILQ_REMOVE(&c->user->parked, c, parked);
 	TAILQ_REMOVE(&s->clients, c, of);
 	s->n_clients--;
+	c->user->n_clients--;
 	event_free(c->ready);
 	(void)close(c->fd);
 	free(c);
-}
-
-struct query *
-query_new(struct client *c, uint32_t id)
-{
-	struct query *a =
-	    c->n_queries < SHIM_QUERIES_MAX ? calloc(1, sizeof(*a)) : NULL;
-
-	if (a == NULL)
-		return NULL;
-	a->s = c->s;
-	a->client = c;
-	a->id = id;
-	TAILQ_INSERT_TAIL(&c->queries, a, of);
-	TAILQ_INSERT_TAIL(&c->s->queries, a, all);
-	c->n_queries++;
-	return a;
-}
-
-void
-query_free(struct query *a)
-{
-	if (a->client != NULL) {
-		TAILQ_REMOVE(&a->client->queries, a, of);
-		a->client->n_queries--;
-	}
-	TAILQ_REMOVE(&a->s->queries, a, all);
-	free(a);
-}
-
-void
-queries_free(struct shim *s)
-{
-	struct query *a;
-
-	while ((a = TAILQ_FIRST(&s->queries)) != NULL)
-		query_free(a);
 }
 
 void
@@ -117,102 +77,43 @@ client_send(struct client *c, const struct lhi_frame *f)
 		return;
 	if (len >= 0 && errno == EAGAIN)
 		c->s->count.refused++;
-	doom_client(c);
+	client_doom(c);
 }
 
-/* A message of it, if there is one: -1: hang up; 0: there is none. */
-static int
-read_frame(struct client *c)
+/* Returns the client, of that user or of any, that was silent longest and waits
+ * for nothing. */
+static struct client *
+find_silent(struct shim *s, const struct user *u)
 {
-	static char buf[FRAME_LEN_MAX];
-	static struct lhi_frame f;
-	ssize_t n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_TRUNC);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (n <= 0)
-		return -1;
-	if ((size_t)n > sizeof(buf) ||
-	    lhi_frame_read(&f, buf, (size_t)n) != 0 ||
-	    lhi_frame_from_shim(f.type) ||
-	    (!c->greeted && f.type != FRAME_HELLO) || !c->s->on_frame(c, &f)) {
-		c->s->count.refused++;
-		return -1;
-	}
-	return 1;
-}
-
-static void
-pause_client(struct client *c)
-{
-	struct timeval tv = { 0, REST_NS / 1000 };
-
-	c->paused = true;
-	(void)event_del(c->ready);
-	if (!evtimer_pending(c->s->refill, NULL))
-		(void)evtimer_add(c->s->refill, &tv);
-}
-
-static void
-on_refill(evutil_socket_t fd, short what, void *arg)
-{
-	struct shim *s = arg;
 	struct client *c;
 
-	TAILQ_FOREACH(c, &s->clients, of) {
-		c->credit = CREDIT;
-		if (c->paused)
-			(void)event_add(c->ready, NULL);
-		c->paused = false;
-	}
+	TAILQ_FOREACH(c, &s->clients, of)
+		if ((u == NULL || c->user == u) && c->n_requests == 0 &&
+		    c->n_queries == 0 && !c->doomed)
+			return c;
+	return NULL;
 }
 
-static void
-on_client(evutil_socket_t fd, short what, void *arg)
-{
-	struct client *c = arg;
-	struct timeval tv = { 0, REST_NS / 1000 };
-	int heard = 1;
-
-	for (int i = 0; i < FRAMES && heard > 0 && !c->doomed; i++) {
-		heard = read_frame(c);
-		if (heard > 0 && --c->credit == 0) {
-			pause_client(c);
-			break;
-		}
-	}
-	if (heard < 0 || c->doomed) {
-		free_client(c);
-		return;
-	}
-	if (!evtimer_pending(c->s->refill, NULL))
-		(void)evtimer_add(c->s->refill, &tv);
-	TAILQ_REMOVE(&c->s->clients, c, of);
-	TAILQ_INSERT_TAIL(&c->s->clients, c, of);
-}
-
-/* Is there room for one more of that user? */
+/* Room for one more of that user: if need be, that of who has the most. */
 static bool
-has_room_for(struct shim *s, uid_t uid)
+make_room_for(struct shim *s, const struct user *u)
 {
-	struct client *c, *silent = NULL;
-	unsigned of_user = 0;
+	const struct user *other, *most = u;
+	struct client *silent;
 
-	if (s->n_clients < s->o.max_clients / 2)
-		return true;
-	TAILQ_FOREACH(c, &s->clients, of) {
-		of_user += c->uid == uid;
-		if (silent == NULL && c->n_requests == 0 && c->n_queries == 0 &&
-		    !c->doomed)
-			silent = c;
-	}
-	if (uid != 0 && uid != geteuid() && of_user >= s->o.max_clients / 2)
+	if (!user_may_connect(s, u))
 		return false;
-	if (s->n_clients < s->o.max_clients)
+	if (user_has_sixteenth(s, u))
 		return true;
+	TAILQ_FOREACH(other, &s->users, all)
+		if (other->n_clients > most->n_clients)
+			most = other;
+	silent = find_silent(s, most);
+	if (silent == NULL)
+		silent = find_silent(s, NULL);
 	if (silent == NULL)
 		return false;
-	doom_client(silent);
+	client_doom(silent);
 	return true;
 }
 
@@ -222,13 +123,15 @@ add_client(struct shim *s, int fd)
 	struct ucred who = { 0 };
 	socklen_t len = sizeof(who);
 	struct client *c = NULL;
+	struct user *u = NULL;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-	    has_room_for(s, who.uid))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0)
+		u = user_of(s, who.uid);
+	if (u != NULL && make_room_for(s, u))
 		c = calloc(1, sizeof(*c));
 	if (c != NULL)
 		c->ready = event_new(s->o.base, fd, EV_READ | EV_PERSIST,
-		    on_client, c);
+		    s->on_readable, c);
 	if (c == NULL || c->ready == NULL || event_add(c->ready, NULL) != 0) {
 		if (c != NULL && c->ready != NULL)
 			event_free(c->ready);
@@ -239,12 +142,13 @@ add_client(struct shim *s, int fd)
 	}
 	c->s = s;
 	c->fd = fd;
-	c->uid = who.uid;
-	c->credit = CREDIT;
+	c->user = u;
+	c->credit = SHIM_CREDIT;
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->queries);
 	TAILQ_INSERT_TAIL(&s->clients, c, of);
 	s->n_clients++;
+	u->n_clients++;
 	s->count.clients++;
 }
 
@@ -308,6 +212,18 @@ bind_socket(struct shim *s)
 	return e;
 }
 
+/* Descriptors for the table, the store and tickets stay free. */
+static void
+limit_clients(struct shim *s)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) == 0 &&
+	    most.rlim_cur > 4 * KEPT_FDS &&
+	    s->o.max_clients > most.rlim_cur - 2 * KEPT_FDS)
+		s->o.max_clients = (unsigned)most.rlim_cur - 2 * KEPT_FDS;
+}
+
 int
 client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 {
@@ -315,7 +231,7 @@ client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 	char place[PATHS_ERROR_MAX];
 	int e;
 
-	TAILQ_INIT(&s->clients);
+	limit_clients(s);
 	if (strlcpy(s->socket, s->o.socket, sizeof(s->socket)) >=
 	    SOCKET_PATH_MAX) {
 		(void)snprintf(why, SHIM_WHY_MAX, "the socket's path is "
@@ -335,11 +251,10 @@ client_listen(struct shim *s, char why[SHIM_WHY_MAX])
 		return e;
 	}
 	s->accept_timer = evtimer_new(base, on_accept_again, s);
-	s->refill = evtimer_new(base, on_refill, s);
 	s->listener = event_new(base, s->listen_fd, EV_READ | EV_PERSIST,
 	    on_connection, s);
-	if (s->accept_timer != NULL && s->refill != NULL &&
-	    s->listener != NULL && event_add(s->listener, NULL) == 0)
+	if (s->accept_timer != NULL && s->listener != NULL &&
+	    event_add(s->listener, NULL) == 0)
 		return 0;
 	(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
 	return -ENOMEM;
@@ -352,14 +267,12 @@ client_end(struct shim *s)
 	struct stat st;
 
 	while (s->n_clients > 0 && (c = TAILQ_FIRST(&s->clients)) != NULL)
-		free_client(c);
+		client_free(c);
 	if (s->listener != NULL)
 		event_free(s->listener);
 	if (s->accept_timer != NULL)
 		event_free(s->accept_timer);
-	if (s->refill != NULL)
-		event_free(s->refill);
-	s->listener = s->accept_timer = s->refill = NULL;
+	s->listener = s->accept_timer = NULL;
 	if (s->listen_fd >= 0)
 		(void)close(s->listen_fd);
 	s->listen_fd = -1;

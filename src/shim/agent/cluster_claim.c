@@ -32,6 +32,8 @@ new_claim(struct key *k, unsigned mode)
 		TAILQ_INSERT_TAIL(&k->s->claims, p, all);
 		p->s = k->s;
 		p->key = k;
+		p->user = k->user;
+		p->user->n_claims++;
 		p->mode = mode;
 		p->asked_ns = shim_now_ns();
 	}
@@ -42,6 +44,7 @@ static void
 free_claim(struct cluster_claim *p)
 {
 	TAILQ_REMOVE(&p->s->claims, p, all);
+	p->user->n_claims--;
 	free(p);
 }
 
@@ -63,7 +66,8 @@ cluster_claim_request(struct shim *s, struct key *const *k,
 		made++;
 	}
 	if (made == n)
-		e = recipe_claim(s->recipe, want, n, try ? CLAIM_TRY : 0, out);
+		e = recipe_claim(s->recipe, want, n, (try ? CLAIM_TRY : 0) |
+		    CLAIM_LANE(k[0]->user->lane), out);
 	for (size_t i = 0; i < made; i++) {
 		if (e != 0) {
 			free_claim(p[i]);

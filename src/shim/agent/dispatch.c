@@ -50,13 +50,6 @@ is_cluster_key(const struct shim *s, const struct lhi_frame_key *k)
 	    memchr(k->key, 0, k->len) == NULL;
 }
 
-static const char *
-why_away(const struct shim *s)
-{
-	return s->ending ? "the shim is ending" : s->why[0] != '\0' ? s->why :
-	    "there is no session with the cluster yet";
-}
-
 /* A try of what others of this host stand for already?  NULL: no. */
 static const char *
 busy_here(struct key *k)
@@ -139,7 +132,7 @@ start_request(struct client *c, const struct lhi_frame *f)
 	struct refusal v = { 0, NULL };
 
 	for (unsigned i = 0; i < f->n && w != NULL; i++) {
-		k[n] = keys_new(c->s, f->key[i].key, f->key[i].len);
+		k[n] = keys_new(c->s, f->key[i].key, f->key[i].len, c->user);
 		mode[n] = f->key[i].mode == LH_SHARED ? RIGHT_SHARED :
 		    RIGHT_EXCLUSIVE;
 		if (k[n] == NULL) {
@@ -175,19 +168,18 @@ handle_want(struct client *c, const struct lhi_frame *f)
 		return true;
 	}
 	if (!host_can_grant(s)) {
-		send_answer(c, f->id, FRAME_AWAY, 0, why_away(s));
+		send_answer(c, f->id, FRAME_AWAY, 0, shim_why_away(s));
 	} else if (c->n_requests >= SHIM_REQUESTS_MAX) {
 		send_answer(c, f->id, FRAME_FAILED, ENOSPC,
 		    "too much is wanted at a time on one connection");
-	} else if (s->n_keys + f->n > s->o.max_keys + FRAME_KEYS) {
+	} else if (!user_may_want(s, c->user, f->n)) {
 		send_answer(c, f->id, FRAME_FAILED, ENOSPC,
-		    "the shim has its most keys in use (key 'max_keys' of its "
-		    "configuration)");
+		    "this user, or all users together, have their most keys "
+		    "in use (key 'max_keys' of the shim's configuration)");
 	} else {
 		start_request(c, f);
 	}
-	if (s->n_keys > s->o.max_keys)
-		keys_return_oldest(s);
+	keys_make_room(s, c->user);
 	return true;
 }
 
@@ -202,101 +194,23 @@ handle_drop(struct client *c, const struct lhi_frame *f)
 }
 
 static void
-send_holders(int error, const char *why, const struct recipe_holder *h,
-    size_t n, void *arg)
+add_question(struct client *c, uint32_t id, const char *key, size_t len)
 {
-	char name[FRAME_PARTIES][FRAME_NAME_MAX + 1];
-	struct query *a = arg;
-	struct client *c = a->client;
-	struct lhi_frame f = { .type = FRAME_HOLDERS, .id = a->id };
-
-	query_free(a);
-	if (c == NULL)
-		return;
-	if (error != 0) {
-		if (error == EHOSTUNREACH || error == EACCES)
-			send_answer(c, f.id, error == EACCES ? FRAME_DENIED :
-			    FRAME_AWAY, 0, why);
-		else
-			send_answer(c, f.id, FRAME_FAILED, error, why);
-		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct lhi_frame_party *p = &f.party[f.n];
-
-		f.holders += h[i].holds;
-		f.waiting += !h[i].holds;
-		if (f.n == FRAME_PARTIES)
-			continue;
-		p->what = h[i].holds ? FRAME_HOLDS : FRAME_WAITS;
-		p->mode = h[i].mode == CLAIM_SHARED ? LH_SHARED : LH_EXCLUSIVE;
-		p->revision = (uint64_t)h[i].since;
-		p->len = (uint8_t)snprintf(name[f.n], sizeof(name[0]),
-		    "%.*s session %016llx%s", h[i].host.len > 128 ? 128 :
-		    (int)h[i].host.len, (const char *)h[i].host.p,
-		    (unsigned long long)h[i].session,
-		    h[i].ours ? " (this host)" : "");
-		p->name = name[f.n++];
-	}
-	c->s->count.answers[FRAME_HOLDERS]++;
-	client_send(c, &f);
+	if (!question_add(c, id, key, len))
+		send_answer(c, id, FRAME_FAILED, ENOSPC, "too many questions "
+		    "at a time of one connection, or of one user");
 }
 
-static bool
+static void
 handle_status(struct client *c, const struct lhi_frame *f)
 {
 	const struct lhi_frame_key *k = &f->key[0];
-	struct kv_bytes key;
-	struct query *a;
-	int e;
 
-	if (!is_cluster_key(c->s, k)) {
+	if (is_cluster_key(c->s, k))
+		add_question(c, f->id, k->key, k->len);
+	else
 		send_answer(c, f->id, FRAME_FAILED, EINVAL,
 		    "that is no cluster key of this table");
-		return true;
-	}
-	a = query_new(c, f->id);
-	if (a == NULL) {
-		send_answer(c, f->id, FRAME_FAILED, ENOSPC,
-		    "too many questions at a time on one connection");
-		return true;
-	}
-	key.p = (const uint8_t *)k->key + c->s->prefix_len;
-	key.len = k->len - c->s->prefix_len;
-	e = recipe_look(c->s->recipe, key, send_holders, a);
-	if (e == 0)
-		return true;
-	query_free(a);
-	if (e == -EHOSTUNREACH)
-		send_answer(c, f->id, FRAME_AWAY, 0, why_away(c->s));
-	else
-		send_answer(c, f->id, FRAME_FAILED, -e, lh_strerror(e));
-	return true;
-}
-
-static bool
-handle_stats(struct client *c, const struct lhi_frame *f)
-{
-	struct lhi_frame t = { .type = FRAME_TEXT, .id = f->id };
-	size_t len = 0;
-	char *text = NULL;
-	FILE *m = open_memstream(&text, &len);
-
-	if (m == NULL) {
-		send_answer(c, f->id, FRAME_FAILED, ENOMEM, "out of memory");
-		return true;
-	}
-	metrics_write(c->s, m);
-	if (fclose(m) == 0 && len <= FRAME_TEXT_MAX) {
-		t.text = text;
-		t.text_len = (uint16_t)len;
-		c->s->count.answers[FRAME_TEXT]++;
-		client_send(c, &t);
-	} else {
-		send_answer(c, f->id, FRAME_FAILED, ENOMEM, "out of memory");
-	}
-	free(text);
-	return true;
 }
 
 /* Half of the tokens under its base are used up. */
@@ -324,9 +238,11 @@ dispatch_frame(struct client *c, const struct lhi_frame *f)
 		handle_drop(c, f);
 		return true;
 	case FRAME_STATUS:
-		return handle_status(c, f);
+		handle_status(c, f);
+		return true;
 	case FRAME_STATS:
-		return handle_stats(c, f);
+		add_question(c, f->id, "", 0);
+		return true;
 	case FRAME_ANCHOR:
 		handle_anchor(c, f);
 		return true;

@@ -58,7 +58,7 @@ set_deadline_timer(struct shim *s)
 static void
 adopt_right(struct shim *s, const char *name, unsigned mode)
 {
-	struct key *k = keys_new(s, name, strlen(name));
+	struct key *k = keys_new(s, name, strlen(name), s->self);
 
 	if (k != NULL && k->right == RIGHT_NONE &&
 	    shim_table_find_slot(s, k) == 0)
@@ -241,7 +241,7 @@ find_or_make_key(struct shim *s, const struct kv_bytes *b)
 
 	memcpy(name, s->v->hdr->cluster_prefix, n);
 	memcpy(name + n, b->p, b->len);
-	return keys_new(s, name, n + b->len);
+	return keys_new(s, name, n + b->len, s->self);
 }
 
 /*

@@ -8,10 +8,13 @@
  * too many keys, the oldest idle ones that nobody holds are given back.
  */
 #include <errno.h>
+#include <malloc.h>
 #include "shim.h"
 
 #define SWEEP_NS (250 * NS_PER_MS)
 #define SHRINK_TRIES 8
+#define IDLE_LOOKS 256		/* of a user, in a sweep */
+#define TRIM_KEYS 1024
 
 static void
 on_step(evutil_socket_t fd, short what, void *arg)
@@ -27,25 +30,102 @@ on_step(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-void
-keys_return_oldest(struct shim *s)
+/* Begins to give back a key that nobody uses; false: somebody does. */
+static bool
+return_key(struct key *k)
+{
+	if (local_hold_acquire(k, true) != 0) {
+		local_hold_release(k);
+		return false;
+	}
+	k->must_return = true;
+	key_relist(k);
+	key_touch(k);
+	return true;
+}
+
+/* The key goes behind the user's other idle ones. */
+static void
+put_last(struct key *k, int64_t now_ns)
+{
+	k->looked_ns = now_ns;
+	TAILQ_REMOVE(&k->user->idle, k, of);
+	TAILQ_INSERT_TAIL(&k->user->idle, k, of);
+}
+
+static void
+return_oldest(struct user *u)
 {
 	struct key *k;
 
 	for (int i = 0; i < SHRINK_TRIES; i++) {
-		k = TAILQ_FIRST(&s->idle);
-		if (k == NULL)
+		k = TAILQ_FIRST(&u->idle);
+		if (k == NULL || return_key(k))
 			return;
-		if (local_hold_acquire(k, true) == 0) {
-			k->must_return = true;
-			key_relist(k);
-			key_touch(k);
+		put_last(k, shim_now_ns());
+	}
+}
+
+void
+keys_make_room(struct shim *s, struct user *u)
+{
+	if (user_surplus(s, u) == 0)
+		u = s->n_keys > s->o.max_keys - s->o.max_keys / 16 ?
+		    users_most_keys(s) : NULL;
+	if (u != NULL)
+		return_oldest(u);
+}
+
+/*
+ * Gives back the keys that no process has used for idle_ms, or for half as long
+ * again.  A grant goes by the right in the table, and the shim does not hear of
+ * it.  But it changes the key's lock word, which never is again what it was,
+ * except that of a reader's; a key that is given back too early costs its next
+ * user a round trip, and no more.
+ */
+static void
+return_idle(struct shim *s, struct user *u, int64_t now_ns)
+{
+	int64_t half_ns = s->o.idle_ms * NS_PER_MS / 2;
+	struct key *k;
+
+	for (int i = 0; i < IDLE_LOOKS && s->o.idle_ms > 0; i++) {
+		uint64_t word;
+
+		k = TAILQ_FIRST(&u->idle);
+		if (k == NULL || now_ns - k->looked_ns < half_ns)
 			return;
-		}
-		/* somebody uses it */
-		local_hold_release(k);
-		TAILQ_REMOVE(&s->idle, k, of);
-		TAILQ_INSERT_TAIL(&s->idle, k, of);
+		word = k->ref.slot == NULL ? 0 : sh64_load(&k->ref.slot->word);
+		if (word != 0 && word == k->looked && return_key(k))
+			continue;
+		k->looked = word;
+		put_last(k, now_ns);
+	}
+}
+
+static void
+sweep_users(struct shim *s, int64_t now_ns)
+{
+	struct user *u;
+
+	TAILQ_FOREACH(u, &s->users, all) {
+		for (unsigned n = user_surplus(s, u); n > 0; n--)
+			return_oldest(u);
+		return_idle(s, u, now_ns);
+	}
+	for (unsigned n = s->n_keys; n > s->o.max_keys; n--) {
+		u = users_most_keys(s);
+		if (u == NULL)
+			break;
+		return_oldest(u);
+	}
+	users_sweep(s);
+	/* what thousands of keys had is the system's again */
+	if (s->n_keys > s->most_keys)
+		s->most_keys = s->n_keys;
+	if (s->n_keys + TRIM_KEYS < s->most_keys / 2) {
+		s->most_keys = s->n_keys;
+		(void)malloc_trim(0);
 	}
 }
 
@@ -79,8 +159,7 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 				key_touch(k);
 		}
 	}
-	for (unsigned n = s->n_keys; n > s->o.max_keys; n--)
-		keys_return_oldest(s);
+	sweep_users(s, now_ns);
 	requests_expire(s);
 	(void)evtimer_add(s->sweep, &tv);
 }
@@ -89,7 +168,6 @@ int
 keys_open(struct shim *s)
 {
 	RB_INIT(&s->keys);
-	TAILQ_INIT(&s->idle);
 	TAILQ_INIT(&s->busy);
 	TAILQ_INIT(&s->touched);
 	TAILQ_INIT(&s->requests);

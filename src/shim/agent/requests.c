@@ -46,6 +46,7 @@ request_add_key(struct request *w, struct key *k, unsigned mode, int64_t above)
 	i->mode = mode;
 	i->above = above;
 	w->left++;
+	w->client->user->n_wanted++;
 	TAILQ_INSERT_TAIL(&k->requests, i, of_key);
 	if (mode == RIGHT_EXCLUSIVE)
 		k->n_exclusive++;
@@ -63,6 +64,7 @@ drop_key(struct request_key *i)
 		k->n_exclusive--;
 	i->key = NULL;
 	i->request->left--;
+	i->request->client->user->n_wanted--;
 	key_touch(k);
 }
 

@@ -85,6 +85,11 @@ open_all(struct shim *s, char why[SHIM_WHY_MAX])
 		    "file");
 		e = -ENOMEM;
 	}
+	if (e == 0 && ((s->self = user_of(s, geteuid())) == NULL ||
+	    questions_open(s) != 0 || turns_open(s) != 0)) {
+		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
+		e = -ENOMEM;
+	}
 	if (e == 0)
 		e = client_listen(s, why);
 	if (e == 0 && keys_open(s) != 0) {
@@ -96,6 +101,13 @@ open_all(struct shim *s, char why[SHIM_WHY_MAX])
 	if (e == 0)
 		lhi_cluster_listen(s->v, (uint32_t)getpid(), s->socket);
 	return e;
+}
+
+static void
+drop_client(struct client *c)
+{
+	requests_free(c);
+	questions_drop(c);
 }
 
 int
@@ -112,10 +124,12 @@ shim_open(struct shim **out, const struct shim_opts *o, char why[SHIM_WHY_MAX])
 	s->byte_fd = s->listen_fd = -1;
 	s->on_key = key_step;
 	s->on_frame = dispatch_frame;
-	s->on_client_gone = requests_free;
+	s->on_client_gone = drop_client;
 	RB_INIT(&s->keys);
 	TAILQ_INIT(&s->claims);
-	TAILQ_INIT(&s->queries);
+	TAILQ_INIT(&s->users);
+	TAILQ_INIT(&s->asked);
+	TAILQ_INIT(&s->clients);
 	e = open_all(s, why);
 	if (e != 0)
 		shim_close(s);
@@ -131,9 +145,11 @@ shim_close(struct shim *s)
 	if (s->recipe != NULL)
 		recipe_close(s->recipe);
 	s->recipe = NULL;
-	queries_free(s);
+	questions_close(s);
+	turns_close(s);
 	cluster_claims_free(s);
 	keys_close(s);
+	users_free(s);
 	host_close(s);
 	if (!state_saver_free(s->saver, s->byte_fd))
 		s->byte_fd = -1;

@@ -7,8 +7,10 @@
  *	shim_state.c		what is kept on disk
  *	shim_table.c		what the shim writes into the table
  *	local_hold.c		the shim's own lease on a key of this host
+ *	users.c			what each user may use up
  *	shim_keys.c		which keys the shim knows
  *	client.c		the socket
+ *	questions.c		what clients ask, in turn
  *	requests.c		which client wants which keys
  *	cluster_claim.c		the host's claim on a key in the cluster
  *	host.c			this host's session in the cluster
@@ -16,6 +18,7 @@
  *	cluster_claim_hooks.c	what the cluster tells of a claim
  *	key_upkeep.c		steps touched keys, renews leases, drops keys
  *	dispatch.c		handles the frames of clients
+ *	turns.c			reads the frames of clients, each user in turn
  *	shim.c			opens and closes a shim
  *
  * and of the program: shim_conf.c, shim_loop.c, shim_main.c.
@@ -43,6 +46,8 @@
 #define SHIM_WHY_MAX 512	/* a sentence */
 #define SHIM_REQUESTS_MAX 256	/* of a connection, at a time */
 #define SHIM_QUERIES_MAX 8	/* the same, of questions to the cluster */
+#define SHIM_CREDIT 400		/* frames of a connection in 100 ms */
+#define USER_QUANTUM 64		/* frames and wanted keys in a user's turn */
 #define SHIM_LATENCIES 16	/* classes: 0.25 ms, 0.5 ms, ... */
 
 struct shim;
@@ -50,6 +55,8 @@ struct key;
 struct request;
 struct request_key;
 struct client;
+struct question;
+struct query;
 struct cluster_claim;
 struct state_saver;
 
@@ -66,6 +73,7 @@ struct shim_opts {
 	const char *state_file;		/* "": nothing is kept */
 	unsigned max_clients, max_keys;
 	unsigned hold_min_ms;		/* while local processes wait */
+	int64_t idle_ms;		/* keys are given back then; 0: never */
 	/* It cannot go on, and is to be closed.  From the loop. */
 	void (*over)(const char *why, void *arg);
 	void *arg;
@@ -96,6 +104,23 @@ struct local_hold {
 	struct lh_lease lease;
 };
 
+/* Whose processes ask: users.c */
+struct user {
+	TAILQ_ENTRY(user) all;		/* the one that asked longest ago
+					 * first: questions.c */
+	uid_t uid;
+	bool is_trusted;		/* root, or the shim's own */
+	unsigned lane;			/* of its claims: recipe.h */
+	unsigned n_clients, n_questions;
+	unsigned n_keys, n_claims;	/* that it wanted first; and those of
+					 * them in the cluster, also left */
+	unsigned n_wanted;		/* keys of its requests */
+	int left;			/* of its turn: turns.c */
+	TAILQ_HEAD(, client) parked;
+	TAILQ_HEAD(, question) questions;	/* not asked yet */
+	TAILQ_HEAD(, key) idle;		/* looked at longest ago first */
+};
+
 /* A key that somebody wanted, or that we have a right to: shim_keys.c */
 struct key {
 	RB_ENTRY(key) by_name;
@@ -104,6 +129,7 @@ struct key {
 	TAILQ_ENTRY(key) touched;	/* to be stepped */
 	bool is_idle, is_touched;
 	struct shim *s;
+	struct user *user;		/* who wanted it first */
 	struct local_hold hold;
 	struct cluster_claim *claim;	/* our claim of it, or NULL */
 	unsigned right;			/* as set in the table: RIGHT_... */
@@ -114,6 +140,8 @@ struct key {
 	bool fresh;			/* told to somebody who may not have
 					 * come for it yet */
 	int64_t since_ns;		/* when the right was set */
+	int64_t looked_ns;		/* idle: when its use was looked at, */
+	uint64_t looked;		/* and the lock word then; 0: not yet */
 	int64_t return_since_ns;	/* when it was to go; 0: it is not */
 	TAILQ_HEAD(request_keys, request_key) requests;
 	unsigned n_exclusive;		/* of these */
@@ -153,6 +181,7 @@ struct cluster_claim {
 	TAILQ_ENTRY(cluster_claim) all;
 	struct shim *s;
 	struct key *key;		/* NULL: it is being left */
+	struct user *user;
 	struct claim *handle;
 	unsigned mode;			/* RIGHT_... */
 	bool try, granted, anchoring;
@@ -164,27 +193,20 @@ struct cluster_claim {
 
 TAILQ_HEAD(requests, request);
 
-/* A question to the cluster: its client may be gone when the answer comes. */
-struct query {
-	TAILQ_ENTRY(query) of, all;
-	struct shim *s;
-	struct client *client;		/* NULL: it is gone */
-	uint32_t id;
-};
-
 /* A connection: client.c */
 struct client {
 	TAILQ_ENTRY(client) of;		/* the one not heard of longest first */
 	struct shim *s;
+	TAILQ_ENTRY(client) parked;
 	int fd;
-	uid_t uid;
+	struct user *user;
 	struct event *ready;
 	struct requests requests;
 	TAILQ_HEAD(, query) queries;
 	unsigned n_requests, n_queries;
 	unsigned credit;		/* frames until it is paused */
 	bool greeted;			/* knows our table */
-	bool paused, doomed;
+	bool paused, doomed, is_parked;
 };
 
 struct shim {
@@ -193,6 +215,7 @@ struct shim {
 	void (*on_key)(struct key *k);		/* key_step() */
 	bool (*on_frame)(struct client *c, const struct lhi_frame *f);
 	void (*on_client_gone)(struct client *c);
+	event_callback_fn on_readable;
 	struct lh *lh;
 	struct lhi_view *v;
 	size_t prefix_len;		/* of cluster keys' names */
@@ -217,8 +240,8 @@ struct shim {
 	/* keys */
 	RB_HEAD(keys, key) keys;
 	TAILQ_HEAD(, cluster_claim) claims;
-	TAILQ_HEAD(, key) idle, busy, touched;	/* idle: the oldest first */
-	unsigned n_keys, n_rights;
+	TAILQ_HEAD(, key) busy, touched;
+	unsigned n_keys, n_rights, most_keys;
 	struct event *step;		/* those that were touched */
 	struct event *sweep;
 	int64_t renewed_ns;		/* what is held locally */
@@ -226,9 +249,13 @@ struct shim {
 	int listen_fd;
 	dev_t socket_dev;
 	ino_t socket_ino;
-	struct event *listener, *accept_timer, *refill;
+	struct event *listener, *accept_timer, *refill, *round, *ask;
 	TAILQ_HEAD(, client) clients;
-	TAILQ_HEAD(, query) queries;
+	TAILQ_HEAD(, user) users;
+	struct user *self;		/* our own user */
+	unsigned users_made;
+	TAILQ_HEAD(, question) asked;	/* with the store */
+	unsigned n_asked;
 	struct requests requests;
 	struct request *handling;	/* the one just received, or NULL */
 	unsigned n_clients, n_requests;
@@ -250,6 +277,14 @@ static inline unsigned
 shim_right_of_mode(enum claim_mode mode)
 {
 	return mode == CLAIM_SHARED ? RIGHT_SHARED : RIGHT_EXCLUSIVE;
+}
+
+/* Why there is nothing to be had from the cluster. */
+static inline const char *
+shim_why_away(const struct shim *s)
+{
+	return s->ending ? "the shim is ending" : s->why[0] != '\0' ? s->why :
+	    "there is no session with the cluster yet";
 }
 
 static inline uint64_t
@@ -303,10 +338,27 @@ bool local_hold_is_valid(struct key *k);
 void local_hold_release(struct key *k);
 bool local_hold_renew(struct key *k);	/* false: lost */
 
+/* users.c: finds the user, or makes it; NULL: no memory. */
+struct user *user_of(struct shim *s, uid_t uid);
+/* True if the user's share has room for one more connection. */
+bool user_may_connect(const struct shim *s, const struct user *u);
+/* True if what all users have leaves room for one more connection. */
+bool user_has_sixteenth(const struct shim *s, const struct user *u);
+/* True if the user may want n keys more. */
+bool user_may_want(const struct shim *s, const struct user *u, unsigned n);
+/* Returns how many keys the user has above its share. */
+unsigned user_surplus(const struct shim *s, const struct user *u);
+/* Returns the user with the most keys of those with an idle one, or NULL. */
+struct user *users_most_keys(struct shim *s);
+/* Frees the users that nothing counts for. */
+void users_sweep(struct shim *s);
+void users_free(struct shim *s);
+
 /* shim_keys.c */
 struct key *keys_find(struct shim *s, const char *name, size_t len);
-/* Finds the key, or makes it; NULL: no memory. */
-struct key *keys_new(struct shim *s, const char *name, size_t len);
+/* Finds the key, or makes it, as one of that user; NULL: no memory. */
+struct key *keys_new(struct shim *s, const char *name, size_t len,
+    struct user *u);
 void key_free(struct key *k);
 void key_set_right(struct key *k, unsigned mode);
 /* Moves the key to the list that it belongs to: idle or busy. */
@@ -325,10 +377,18 @@ void keys_close(struct shim *s);
 int client_listen(struct shim *s, char why[SHIM_WHY_MAX]);
 void client_end(struct shim *s);
 void client_send(struct client *c, const struct lhi_frame *f);
-struct query *query_new(struct client *c, uint32_t id);
-void query_free(struct query *a);
+/* Elsewhere than in its own event, a client is doomed only. */
+void client_doom(struct client *c);
+void client_free(struct client *c);
+
+/* questions.c: returns 0 or -ENOMEM. */
+int questions_open(struct shim *s);
 /* Frees those that recipe_close() left unanswered. */
-void queries_free(struct shim *s);
+void questions_close(struct shim *s);
+/* Asks the store about the key, soon; len 0: asks for the metrics.  False: the
+ * client, or its user, has too many questions. */
+bool question_add(struct client *c, uint32_t id, const char *key, size_t len);
+void questions_drop(struct client *c);
 
 /* requests.c */
 struct request *request_new(struct client *c, const struct lhi_frame *f);
@@ -396,11 +456,16 @@ void cluster_claim_set_hooks(struct recipe_hooks *h);
 
 /* key_upkeep.c: returns 0 or -ENOMEM. */
 int keys_open(struct shim *s);
-/* Returns the key that has been unused longest to the cluster. */
-void keys_return_oldest(struct shim *s);
+/* Returns a key to the cluster if the user, or all together, have too many:
+ * the one that has been unused longest. */
+void keys_make_room(struct shim *s, struct user *u);
 
 /* dispatch.c: handles a frame; false: close the connection. */
 bool dispatch_frame(struct client *c, const struct lhi_frame *f);
+
+/* turns.c: returns 0 or -ENOMEM. */
+int turns_open(struct shim *s);
+void turns_close(struct shim *s);
 
 /* shim.c: returns 0, or -errno and a sentence; -EBUSY: the table has a shim. */
 int shim_open(struct shim **out, const struct shim_opts *o,

@@ -91,6 +91,16 @@ SETTER(log_level, settings_log_level(key, value, &c->log_level))
 SETTER(pidfile, settings_file_path(key, value, c->pidfile,
     sizeof(c->pidfile)))
 
+static int
+set_idle(void *conf, const char *key, const char *value)
+{
+	struct conf *c = conf;
+
+	c->idle_ms = 0;
+	return strcmp(value, "off") == 0 ? 0 : set_span(key, value, 1000,
+	    INT64_C(30) * 24 * 3600 * 1000, &c->idle_ms);
+}
+
 static void
 clear_endpoints(void *conf)
 {
@@ -129,6 +139,7 @@ static const struct setting keys[] = {
 	{ "ttl", set_ttl, NULL },
 	{ "timeout", set_timeout, NULL },
 	{ "hold_min", set_hold_min, NULL },
+	{ "idle", set_idle, NULL },
 	{ "user", set_user, NULL },
 	{ "password_file", set_password_file, NULL },
 	{ "ca_file", set_ca_file, NULL },
@@ -293,7 +304,8 @@ shim_conf_load(struct conf *conf, const struct conf_args *args,
 
 	c = (struct conf){ .max_clients = 16384, .max_keys = 65536,
 	    .root = "leasehold", .ttl_ms = 10000, .timeout_ms = 300,
-	    .hold_min_ms = 10, .metrics_mode = 0660, .log_level = LOG_INFO };
+	    .hold_min_ms = 10, .idle_ms = 600000, .metrics_mode = 0660,
+	    .log_level = LOG_INFO };
 	settings_begin();
 	shim_conf_path(path, args);
 	if (settings_file(&settings, &c, path, args->file != NULL,

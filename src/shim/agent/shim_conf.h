@@ -26,6 +26,7 @@ struct conf {
 	char root[CONF_TEXT_MAX];
 	char host[CONF_TEXT_MAX];
 	int64_t ttl_ms, timeout_ms, hold_min_ms;
+	int64_t idle_ms;		/* 0: never */
 	char user[CONF_TEXT_MAX];
 	char password_file[PATH_MAX];
 	char password[CONF_TEXT_MAX];	/* from there */

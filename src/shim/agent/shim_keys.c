@@ -2,9 +2,9 @@
 /*
  * The keys that a local process wants or that this host has a right to.
  *
- * They are in a tree by name, and in one of two lists: idle, if the host has a
- * right and nothing is to be done, oldest right first; otherwise busy.  What is
- * to be done about a key: key_step.c; about all of them: key_upkeep.c.
+ * They are in a tree by name, and in one of two lists: their user's idle ones,
+ * if the host has a right and nothing is to be done, else the busy ones.  What
+ * is to be done about a key: key_step.c; about all of them: key_upkeep.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ keys_find(struct shim *s, const char *name, size_t len)
 }
 
 struct key *
-keys_new(struct shim *s, const char *name, size_t len)
+keys_new(struct shim *s, const char *name, size_t len, struct user *u)
 {
 	struct key *k = keys_find(s, name, len);
 
@@ -48,6 +48,8 @@ keys_new(struct shim *s, const char *name, size_t len)
 	if (k == NULL)
 		return NULL;
 	k->s = s;
+	k->user = u;
+	u->n_keys++;
 	k->base = -1;
 	TAILQ_INIT(&k->requests);
 	k->len = len;
@@ -58,17 +60,30 @@ keys_new(struct shim *s, const char *name, size_t len)
 	return k;
 }
 
+static void
+unlist_key(struct key *k)
+{
+	if (k->is_idle)
+		TAILQ_REMOVE(&k->user->idle, k, of);
+	else
+		TAILQ_REMOVE(&k->s->busy, k, of);
+}
+
 void
 key_relist(struct key *k)
 {
-	struct shim *s = k->s;
 	bool idle = k->right != RIGHT_NONE && k->hold.state == LOCAL_HOLD_NONE;
 
 	if (k->is_idle == idle)
 		return;
-	TAILQ_REMOVE(k->is_idle ? &s->idle : &s->busy, k, of);
-	TAILQ_INSERT_TAIL(idle ? &s->idle : &s->busy, k, of);
+	unlist_key(k);
 	k->is_idle = idle;
+	k->looked = 0;
+	k->looked_ns = shim_now_ns();
+	if (idle)
+		TAILQ_INSERT_TAIL(&k->user->idle, k, of);
+	else
+		TAILQ_INSERT_TAIL(&k->s->busy, k, of);
 }
 
 void
@@ -88,7 +103,7 @@ key_free(struct key *k)
 
 	local_hold_release(k);
 	key_set_right(k, RIGHT_NONE);
-	TAILQ_REMOVE(k->is_idle ? &s->idle : &s->busy, k, of);
+	unlist_key(k);
 	if (k->is_touched)
 		TAILQ_REMOVE(&s->touched, k, touched);
 	if (k->timer != NULL)
@@ -96,6 +111,7 @@ key_free(struct key *k)
 	free(k->reason);
 	(void)RB_REMOVE(keys, &s->keys, k);
 	s->n_keys--;
+	k->user->n_keys--;
 	free(k);
 }
 

@@ -253,7 +253,8 @@ open_shim(void)
 	    .socket_mode = conf->socket_mode, .state_file = conf->state_file,
 	    .max_clients = (unsigned)conf->max_clients,
 	    .max_keys = (unsigned)conf->max_keys,
-	    .hold_min_ms = (unsigned)conf->hold_min_ms, .over = on_over };
+	    .hold_min_ms = (unsigned)conf->hold_min_ms,
+	    .idle_ms = conf->idle_ms, .over = on_over };
 	char why[SHIM_WHY_MAX];
 	int e;
 

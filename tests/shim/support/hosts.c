@@ -377,9 +377,10 @@ host_begin_one(struct host *h, unsigned i)
 	    .host = "host",
 	    .ttl_ms = h->opts.ttl_ms ?: (unsigned)t_ms(HOSTS_TTL_MS),
 	    .timeout_ms = (unsigned)t_ms(50), .socket = h->socket,
-	    .socket_mode = 0600, .state_file = h->state,
+	    .socket_mode = h->opts.socket_mode ?: 0600, .state_file = h->state,
 	    .max_clients = h->opts.max_clients ?: 1000,
 	    .max_keys = h->opts.max_keys ?: 1000, .hold_min_ms = 10,
+	    .idle_ms = h->opts.idle_ms,
 	    .over = on_over, .arg = h };
 	if (host_up(h) != 0)
 		bail_out("host %u: %s", i, h->why);
