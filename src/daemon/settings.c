@@ -28,6 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <bsd/string.h>
+#include "secret.h"
 #include "settings.h"
 #include "usage_error.h"
 
@@ -158,6 +159,7 @@ settings_file(const struct settings *of, void *conf, const char *path,
     bool must_exist, char error[SETTINGS_ERROR_MAX])
 {
 	struct source s = { .settings = of, .conf = conf };
+	char why[SETTINGS_ERROR_MAX];
 	bool failed;
 	int bad;
 
@@ -167,6 +169,10 @@ settings_file(const struct settings *of, void *conf, const char *path,
 			return 0;
 		return set_error(error, "cannot read the configuration %s: %s",
 		    path, strerror(errno));
+	}
+	if (!secret_is_own_file(fileno(s.file), path, why, sizeof(why))) {
+		(void)fclose(s.file);
+		return set_error(error, "the configuration: %s", why);
 	}
 	bad = ini_parse_stream(next_line, &s, set_key, &s);
 	failed = ferror(s.file);

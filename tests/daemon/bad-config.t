@@ -24,6 +24,12 @@ accepted() {
 	is "$status$err" 0 "'$1' is good"
 }
 
+printf 'tables = a\n' >"$conf"
+chmod 646 "$conf"
+run "$REAPERD" -n -c "$conf"
+is "$status" 78 "a file that others may write to: 78"
+like "$err" "others may write to" "  why"
+chmod 644 "$conf"
 refused 'tables = a\ntabels = b\n' 2 "there is no key 'tabels'; there are \
 system, tables, evict_idle, evict_above, tick_min, metrics, metrics_mode, \
 log_level, pidfile"

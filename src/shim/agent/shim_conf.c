@@ -12,14 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold/error.h>
 #include "shim_conf.h"
+#include "shim/store/endpoint.h"
 #include "shm/table_object.h"
 #include "daemon/number.h"
+#include "daemon/secret.h"
 #include "daemon/usage_error.h"
 
 #define TTL_MIN_MS 1000
@@ -170,37 +171,59 @@ set_error(char error[CONF_ERROR_MAX], const char *fmt, ...)
 	return -1;
 }
 
-/* The first line; nobody else may read it. */
+/* The first line. */
 static int
 read_password(struct conf *c, char error[CONF_ERROR_MAX])
 {
-	FILE *f = fopen(c->password_file, "re");
-	struct stat st;
+	char text[sizeof(c->password) + 1];
+	int fd = secret_open(c->password_file, "password_file", error,
+	    CONF_ERROR_MAX);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	size_t len;
 
-	if (f == NULL)
-		return set_error(error, "password_file: cannot read %s: %s",
-		    c->password_file, strerror(errno));
-	if (fstat(fileno(f), &st) != 0 || (st.st_mode & 077)) {
-		(void)fclose(f);
-		return set_error(error,
-		    "password_file: others may read %s: chmod 600 it",
-		    c->password_file);
-	}
-	if (fgets(c->password, sizeof(c->password), f) == NULL)
-		c->password[0] = '\0';
-	(void)fclose(f);
-	if (strlen(c->password) == sizeof(c->password) - 1 &&
-	    strchr(c->password, '\n') == NULL)
-		return set_error(error,
-		    "password_file: the first line of %s has more than %zu "
-		    "bytes",
-		    c->password_file, sizeof(c->password) - 2);
-	c->password[strcspn(c->password, "\r\n")] = '\0';
-	return c->password[0] != '\0' ? 0
-				      : set_error(error,
-					    "password_file: the first line of "
-					    "%s is empty",
-					    c->password_file);
+	if (fd < 0)
+		return -1;
+	(void)close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	len = strcspn(text, "\r\n");
+	text[len] = '\0';
+	if (len < sizeof(c->password))
+		memcpy(c->password, text, len + 1);
+	explicit_bzero(text, sizeof(text));
+	if (len > sizeof(c->password) - 2)
+		return set_error(error, "password_file: the first line of %s "
+		    "has more than %zu bytes", c->password_file,
+		    sizeof(c->password) - 2);
+	return len > 0 ? 0 : set_error(error, "password_file: the first line "
+	    "of %s is empty", c->password_file);
+}
+
+/* Refuses what the daemon would refuse later, as it is with -n. */
+static int
+check_cluster(struct conf *c, char error[CONF_ERROR_MAX])
+{
+	struct endpoints e;
+	char why[CONF_ERROR_MAX];
+	int fd;
+
+	if (endpoints_parse(&e, c->endpoints, why, sizeof(why)) != 0)
+		return set_error(error, "endpoints: %s", why);
+	c->in_clear = !e.tls && !endpoints_is_local(&e);
+	if (c->key_file[0] == '\0')
+		return 0;
+	fd = secret_open(c->key_file, "key_file", error, CONF_ERROR_MAX);
+	if (fd < 0)
+		return -1;
+	(void)close(fd);
+	return 0;
+}
+
+const char *
+shim_conf_warning(const struct conf *c)
+{
+	return c->in_clear && c->user[0] != '\0' ? "the password goes to the "
+	    "cluster unencrypted, for all on the way to read: use https "
+	    "endpoints" : NULL;
 }
 
 static void
@@ -284,7 +307,7 @@ check_conf(struct conf *c, char error[CONF_ERROR_MAX])
 		return set_error(error,
 		    "timeout: %lldms is more than a quarter of ttl",
 		    (long long)c->timeout_ms);
-	if (fill_in(c, error) != 0)
+	if (fill_in(c, error) != 0 || check_cluster(c, error) != 0)
 		return -1;
 	return c->password_file[0] == '\0' ? 0 : read_password(c, error);
 }
@@ -325,5 +348,6 @@ shim_conf_load(struct conf *conf, const struct conf_args *args,
 	if (check_conf(&c, error) != 0)
 		return -1;
 	*conf = c;
+	explicit_bzero(c.password, sizeof(c.password));
 	return 0;
 }

@@ -29,7 +29,8 @@ struct conf {
 	int64_t idle_ms;		/* 0: never */
 	char user[CONF_TEXT_MAX];
 	char password_file[PATH_MAX];
-	char password[CONF_TEXT_MAX];	/* from there */
+	char password[CONF_TEXT_MAX];	/* from there; wiped when it is used */
+	bool in_clear;			/* endpoints elsewhere, by http */
 	char ca_file[PATH_MAX], cert_file[PATH_MAX], key_file[PATH_MAX];
 	char state_file[PATH_MAX];
 	/* the daemon */
@@ -51,6 +52,9 @@ struct conf_args {
  * *conf is as it was then. */
 int shim_conf_load(struct conf *conf, const struct conf_args *args,
     char error[CONF_ERROR_MAX]);
+
+/* What an operator should know of it, or NULL. */
+const char *shim_conf_warning(const struct conf *conf);
 
 /* Which file would be read. */
 void shim_conf_path(char path[PATH_MAX], const struct conf_args *args);

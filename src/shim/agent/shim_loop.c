@@ -122,6 +122,7 @@ on_reload_signal(evutil_socket_t sig, short what, void *arg)
 			    sizeof(conf->metrics));
 		log_level(conf->log_level);
 		serve_configure(conf->metrics, conf->metrics_mode);
+		explicit_bzero(fresh.password, sizeof(fresh.password));
 		log_line(LOG_INFO, "configuration read again (what it says of "
 		    "table, cluster and limits counts from the next start)");
 	}
@@ -258,7 +259,10 @@ open_shim(void)
 	char why[SHIM_WHY_MAX];
 	int e;
 
+	if (shim_conf_warning(conf) != NULL)
+		log_line(LOG_WARNING, "%s", shim_conf_warning(conf));
 	e = shim_open(&shim, &o, why);
+	explicit_bzero(conf->password, sizeof(conf->password));
 	if (e == 0)
 		return 0;
 	log_line(LOG_ERR, "cannot begin: %s", engine_why[0] != '\0' ?

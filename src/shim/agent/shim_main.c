@@ -9,6 +9,7 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 #include <bsd/unistd.h>
 #include "shim_conf.h"
 #include "daemon/catch_sigbus.h"
@@ -17,6 +18,7 @@
 #include "daemon/options.h"
 #include "shim_loop.h"
 #include "daemon/exit_status.h"
+#include "daemon/secret.h"
 #include "daemon/standard_files.h"
 #include "daemon/version.h"
 
@@ -126,6 +128,7 @@ main(int argc, char **argv)
 
 	if (standard_files_open() != 0)
 		return EX_SYSTEM;	/* nowhere to say so */
+	secret_guard_process();
 	log_begin(PROGRAM);
 	catch_sigbus();
 	status = parse_options(argc, argv, &args, &foreground, &check);
@@ -137,6 +140,10 @@ main(int argc, char **argv)
 		return EX_BAD_CONFIG;
 	}
 	if (check) {
+		if (shim_conf_warning(&conf) != NULL)
+			fprintf(stderr, PROGRAM ": warning: %s\n",
+			    shim_conf_warning(&conf));
+		explicit_bzero(conf.password, sizeof(conf.password));
 		shim_conf_path(path, &args);
 		return options_good(path);
 	}

@@ -14,12 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <arpa/inet.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include "daemon/secret.h"
 #include "endpoint.h"
 
 #define PORT 2379
+#define KEY_FILE_MAX 32768	/* with its certificates */
 
 static bool
 is_address(const char *host)
@@ -113,10 +117,47 @@ endpoints_parse(struct endpoints *e, const char *text, char *why, size_t room)
 	}
 	if (what == NULL && e->n == 0)
 		what = "no endpoint";
-	if (what != NULL)
+	/* what looks like a password is not for the log */
+	if (what != NULL && strchr(text, '@') != NULL)
+		(void)snprintf(why, room, "no user and password are to be in "
+		    "an endpoint: use user and password_file");
+	else if (what != NULL)
 		(void)snprintf(why, room, "%s: '%s'", what, text);
+	explicit_bzero(copy, strlen(text));
 	free(copy);
 	return what == NULL ? 0 : -EINVAL;
+}
+
+bool
+endpoints_is_local(const struct endpoints *e)
+{
+	for (unsigned i = 0; i < e->n; i++)
+		if (strncmp(e->list[i].host, "127.", 4) != 0 &&
+		    strcmp(e->list[i].host, "::1") != 0 &&
+		    strcmp(e->list[i].host, "localhost") != 0)
+			return false;
+	return true;
+}
+
+/* The key's file is wiped from memory, as far as OpenSSL lets it be. */
+static bool
+use_key(SSL_CTX *c, const char *path, char *why, size_t room)
+{
+	int fd = secret_open(path, "key_file", why, room);
+	char text[KEY_FILE_MAX];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	BIO *b = n <= 0 ? NULL : BIO_new_mem_buf(text, (int)n);
+	EVP_PKEY *key = b == NULL ? NULL : PEM_read_bio_PrivateKey(b, NULL,
+	    NULL, (void *)(uintptr_t)"");
+	bool good = key != NULL && SSL_CTX_use_PrivateKey(c, key) == 1 &&
+	    SSL_CTX_check_private_key(c) == 1;
+
+	EVP_PKEY_free(key);
+	BIO_free(b);
+	explicit_bzero(text, sizeof(text));
+	if (fd >= 0)
+		(void)close(fd);
+	return good;
 }
 
 static struct ssl_ctx_st *
@@ -151,10 +192,13 @@ endpoint_tls(const char *ca, const char *cert, const char *key, char *why,
 		return refuse_tls(c, cert, why, room);
 	if (key == NULL)
 		key = cert;
-	if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_check_private_key(c) != 1)
+	why[0] = '\0';
+	if (use_key(c, key, why, room))
+		return c;
+	if (why[0] == '\0')
 		return refuse_tls(c, key, why, room);
-	return c;
+	SSL_CTX_free(c);
+	return NULL;
 }
 
 void

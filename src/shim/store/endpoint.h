@@ -25,6 +25,9 @@ struct endpoints {
 int endpoints_parse(struct endpoints *e, const char *text, char *why,
     size_t room);
 
+/* True if all of them are addresses of this host. */
+bool endpoints_is_local(const struct endpoints *e);
+
 struct ssl_ctx_st;
 
 /* A context for TLS, of files (NULL: see etcd.h).  NULL: why. */

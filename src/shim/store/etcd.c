@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <bsd/stdlib.h>
+#include "daemon/secret.h"
 #include "etcd_link.h"
 
 #define TICK_MS 10
@@ -381,11 +382,11 @@ op_close(struct engine *engine)
 	if (e->dns != NULL)
 		evdns_base_free(e->dns, 1);
 	endpoint_tls_free(e->tls);
-	free(e->token);
+	secret_free(e->token);
 	free(e->prefix);
 	free((void *)(uintptr_t)e->o.root);
 	free((void *)(uintptr_t)e->o.user);
-	free((void *)(uintptr_t)e->o.password);
+	secret_free((char *)(uintptr_t)e->o.password);
 	free(e);
 }
 
@@ -398,7 +399,7 @@ copy_opts(struct etcd *e, const struct etcd_opts *o)
 	e->o = *o;
 	e->o.root = strdup(o->root);
 	e->o.user = o->user == NULL ? NULL : strdup(o->user);
-	e->o.password = strdup(o->password == NULL ? "" : o->password);
+	e->o.password = secret_copy(o->password == NULL ? "" : o->password);
 	if (o->connect_ms == 0)
 		e->o.connect_ms = CONNECT_MS;
 	if (o->refused_ms == 0)

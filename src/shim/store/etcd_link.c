@@ -35,6 +35,7 @@
 #include <time.h>
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
+#include "daemon/secret.h"
 #include "etcd_link.h"
 
 #define ROUND_MIN_MS 50
@@ -232,6 +233,8 @@ step_call(struct etcd *e, enum etcd_step step, const char *path,
 	    .len = body.len, .answer = fn, .arg = e };
 	bool sent = body.p != NULL && channel_call(e->ch, &o) != NULL;
 
+	if (body.p != NULL)
+		explicit_bzero(body.p, body.len);	/* a password */
 	free(body.p);
 	e->step = step;
 	e->step_ms = etcd_now_ms();
@@ -259,7 +262,7 @@ on_login(const struct answer *a, void *arg)
 	in = a->fate != FATE_DONE ? NULL :
 	    wire_login_answer(a->body, a->len, NULL);
 	if (in != NULL && etcd_check_mark(e, in, 0)) {
-		e->token = strdup(in->token);
+		e->token = secret_copy(in->token);
 		e->token_is_new = true;
 		step_status(e);
 	} else if (in == NULL) {
@@ -273,7 +276,7 @@ on_login(const struct answer *a, void *arg)
 void
 etcd_login(struct etcd *e)
 {
-	free(e->token);
+	secret_free(e->token);
 	e->token = NULL;
 	step_call(e, STEP_LOGIN, "/etcdserverpb.Auth/Authenticate",
 	    wire_login(e->o.user, e->o.password), LOGIN_MS, on_login);

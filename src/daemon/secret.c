@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Secrets: passwords, private keys, and the file that names them.
+ *
+ * A file with a secret belongs to root or to the daemon's user, and nobody else
+ * may read it.  One that belongs to root may be readable by the daemon's own
+ * group (root:leasehold 640).  Everything is checked of the open descriptor.
+ * The directory must be one in which nobody else can put another file in its
+ * place: root's or our own, and not writable by others unless it is sticky.
+ *
+ * In memory, a secret has pages of its own, which are left out of core dumps
+ * and wiped before they are freed.  Copies in the buffers of OpenSSL, nghttp2
+ * and libevent cannot be reached.  For them the process as a whole is not
+ * dumpable: no core file, and no other process of the same user may read its
+ * memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bsd/string.h>
+#include "secret.h"
+
+/* In front of the text, in the same pages. */
+struct head {
+	size_t len;
+};
+
+void
+secret_guard_process(void)
+{
+	static const struct rlimit none = { 0, 0 };
+
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+}
+
+static bool
+is_trusted(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
+/* Who but its owner may do that: of the group, only the daemon's own is no
+ * stranger, if root gave it the file. */
+static mode_t
+bits_of_others(const struct stat *st)
+{
+	return st->st_uid == 0 && st->st_gid == getegid() ? 07 : 077;
+}
+
+bool
+secret_is_own_file(int fd, const char *path, char *error, size_t room)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0) {
+		(void)snprintf(error, room, "cannot look at %s: %s", path,
+		    strerror(errno));
+		return false;
+	}
+	if (!S_ISREG(st.st_mode))
+		return true;	/* a pipe, or /dev/null */
+	if (!is_trusted(st.st_uid)) {
+		(void)snprintf(error, room, "%s belongs to user %u: chown it "
+		    "to root or to this user", path, (unsigned)st.st_uid);
+		return false;
+	}
+	if ((st.st_mode & 02) != 0 || ((st.st_mode & 020) != 0 &&
+	    st.st_gid != getegid())) {
+		(void)snprintf(error, room, "others may write to %s: chmod "
+		    "go-w it", path);
+		return false;
+	}
+	return true;
+}
+
+static bool
+is_safe_directory(const char *path, char *error, size_t room)
+{
+	char copy[PATH_MAX];
+	const char *dir;
+	struct stat st;
+
+	(void)strlcpy(copy, path, sizeof(copy));
+	dir = dirname(copy);
+	if (stat(dir, &st) == 0 && is_trusted(st.st_uid) &&
+	    ((st.st_mode & S_ISVTX) != 0 || (st.st_mode & 02) == 0))
+		return true;
+	(void)snprintf(error, room, "others may put another file in the place "
+	    "of %s: its directory is to belong to root or to this user, and "
+	    "not to be writable by others", path);
+	return false;
+}
+
+static bool
+is_readable_by_us_alone(int fd, const char *path, char *error, size_t room)
+{
+	struct stat st;
+
+	if (!secret_is_own_file(fd, path, error, room))
+		return false;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_mode & bits_of_others(&st)) == 0)
+		return true;
+	(void)snprintf(error, room, "others may read %s: chmod 600 it", path);
+	return false;
+}
+
+int
+secret_open(const char *path, const char *what, char *error, size_t room)
+{
+	char why[PATH_MAX + 128];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		(void)snprintf(why, sizeof(why), "cannot read %s: %s", path,
+		    strerror(errno));
+	else if (is_readable_by_us_alone(fd, path, why, sizeof(why)) &&
+	    is_safe_directory(path, why, sizeof(why)))
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	(void)snprintf(error, room, "%s: %s", what, why);
+	return -1;
+}
+
+char *
+secret_copy(const char *text)
+{
+	size_t len = sizeof(struct head) + strlen(text) + 1;
+	struct head *h = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (h == MAP_FAILED)
+		return NULL;
+	(void)madvise(h, len, MADV_DONTDUMP);
+	(void)mlock(h, len);	/* not in swap, if we may */
+	h->len = len;
+	memcpy(h + 1, text, strlen(text) + 1);
+	return (char *)(h + 1);
+}
+
+void
+secret_free(char *text)
+{
+	struct head *h;
+	size_t len;
+
+	if (text == NULL)
+		return;
+	h = (struct head *)(void *)text - 1;
+	len = h->len;
+	explicit_bzero(h, len);
+	(void)munmap(h, len);
+}
