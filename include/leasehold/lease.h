@@ -39,7 +39,8 @@
  *
  *	An acquire may have to wait for the cluster as well.  -EHOSTUNREACH: no
  *	shim runs here, or it cannot reach the cluster, or does not answer;
- *	-EACCES: the cluster does not let this host have it.
+ *	-EACCES: the cluster does not let this host have it.  A try waits for
+ *	the cluster's answer, for a second at most: -EHOSTUNREACH then.
  *	A lease ends when this host's session with the cluster does, if that is
  *	sooner than its deadline: that is what expires_ns says.  The session
  *	goes on, as a rule, and its end moves on with it, so that lh_verify()
@@ -237,6 +238,9 @@ int lh_release(struct lh *lh, struct lh_lease *lease);
  * after the first was killed.  The repeat is answered as the first was (G10):
  *	granted, and the lease is held	0, with the same id and token
  *	failed, within the last 60 s	the same error
+ *	-EHOSTUNREACH		nothing was granted, and nothing is remembered:
+ *				the repeat tries anew, and fails alike while
+ *				the cluster is away
  *	granted, but the lease has ended	-ESTALE, for 60 s at least
  *	it waits still		the repeat waits for it within its own time,
  *				then -ETIMEDOUT (or -ECANCELED); a try: -EBUSY;

@@ -27,6 +27,9 @@
  * key to itself for a moment, to raise its base or to give it back.  It is
  * asked, and answers when it has let go: that is no "busy".
  *
+ * A try is bounded: the shim answers it in two of its timeouts (requests.c),
+ * and one that is silent is given TRY_NS.
+ *
  * In vain: the shim may say more than it keeps (it has lost the key again, or
  * is not what it should be).  From the second time on there is a nap between
  * two turns, so that nobody spins.
@@ -40,7 +43,7 @@
 #include "op/release.h"
 #include "shm/counters.h"
 
-#define TRY_NS (2 * NS_PER_SEC)		/* for a try, the cluster has so long */
+#define TRY_NS NS_PER_SEC		/* for a try, the shim has so long */
 #define ASIDE_NS (50 * NS_PER_MS)	/* to hear who has it */
 #define NAP_NS NS_PER_MS
 #define NAP_MAX_NS (50 * NS_PER_MS)

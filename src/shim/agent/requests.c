@@ -6,13 +6,41 @@
  * or is gone, or its time is over.  It has one answer: GRANTED at once; QUEUED,
  * when the shim holds its keys locally (nothing more is sent then, because a
  * process that waits in the table learns the outcome there); or an error.  A
- * try is answered when the cluster has answered.
+ * try is answered when the cluster has answered, or in TRY_CALLS times the
+ * timeout of a call and BUSY_NS: so long it takes if an answer is lost, and
+ * another host that has the key is given its moment (key_step.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "shim.h"
 
-#define TRY_NS (NS_PER_SEC)	/* then the answer is that there is none */
+#define TRY_CALLS 2
+#define BUSY_NS (50 * NS_PER_MS)	/* key_step.c: BUSY_AFTER_NS */
+#define SPARE_MS 50		/* for the answer to come to who asked */
+
+/* All tries have about the same time, so the oldest one ends first. */
+static void
+start_try_timer(struct shim *s)
+{
+	const struct request *w = TAILQ_FIRST(&s->tries);
+	int64_t left_us = w == NULL ? 0 :
+	    (w->until_ns - shim_now_ns()) / 1000 + 1;
+	struct timeval tv = { left_us / 1000000, left_us % 1000000 };
+
+	if (left_us < 0)
+		tv.tv_sec = tv.tv_usec = 0;
+	if (w != NULL && !evtimer_pending(s->try_timer, NULL))
+		(void)evtimer_add(s->try_timer, &tv);
+}
+
+static int64_t
+try_ns(const struct shim *s, uint32_t wait_ms)
+{
+	int64_t ns = TRY_CALLS * s->o.timeout_ms * NS_PER_MS + BUSY_NS;
+	int64_t most_ns = ((int64_t)wait_ms - SPARE_MS) * NS_PER_MS;
+
+	return ns < most_ns ? ns : most_ns < 0 ? 0 : most_ns;
+}
 
 struct request *
 request_new(struct client *c, const struct lhi_frame *f)
@@ -26,13 +54,17 @@ request_new(struct client *c, const struct lhi_frame *f)
 	w->id = f->id;
 	w->try = f->flags & FRAME_TRY;
 	w->began_ns = shim_now_ns();
-	w->until_ns = w->try ? w->began_ns + TRY_NS :
+	w->until_ns = w->try ? w->began_ns + try_ns(s, f->wait_ms) :
 	    f->wait_ms == FRAME_NO_END ? INT64_MAX :
 	    w->began_ns + (int64_t)f->wait_ms * NS_PER_MS;
 	TAILQ_INSERT_TAIL(&c->requests, w, of_client);
 	TAILQ_INSERT_TAIL(&s->requests, w, all);
 	s->n_requests++;
 	c->n_requests++;
+	if (w->try) {
+		TAILQ_INSERT_TAIL(&s->tries, w, of_tries);
+		start_try_timer(s);
+	}
 	return w;
 }
 
@@ -77,6 +109,8 @@ request_free(struct request *w)
 		drop_key(&w->key[i]);
 	TAILQ_REMOVE(&w->client->requests, w, of_client);
 	TAILQ_REMOVE(&s->requests, w, all);
+	if (w->try)
+		TAILQ_REMOVE(&s->tries, w, of_tries);
 	s->n_requests--;
 	w->client->n_requests--;
 	if (s->handling == w)
@@ -214,6 +248,17 @@ requests_fail_all(struct shim *s, uint8_t type, int error, const char *why)
 	}
 }
 
+/* Another host has one of its keys, which it is only asked for once more. */
+static const char *
+who_has_it(const struct request *w)
+{
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->key[i].key != NULL && w->key[i].key->busy_after_ns != 0)
+			return w->key[i].key->reason != NULL ?
+			    w->key[i].key->reason : "another host";
+	return NULL;
+}
+
 void
 requests_expire(struct shim *s)
 {
@@ -221,10 +266,42 @@ requests_expire(struct shim *s)
 	struct request *w, *next;
 
 	TAILQ_FOREACH_SAFE(w, &s->requests, all, next) {
+		const char *who = w->try ? who_has_it(w) : NULL;
+
 		if (w->until_ns > now_ns)
 			continue;
-		request_answer(w, FRAME_AWAY, 0, "the cluster has not answered "
-		    "in time");
+		if (who != NULL)
+			request_answer(w, FRAME_BUSY, 0, who);
+		else
+			request_answer(w, FRAME_AWAY, 0, "the cluster has not "
+			    "answered in time");
 		request_free(w);
 	}
+}
+
+static void
+on_try_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct shim *s = arg;
+	struct request *w;
+
+	w = TAILQ_FIRST(&s->tries);
+	if (w != NULL && w->until_ns <= shim_now_ns())
+		requests_expire(s);
+	start_try_timer(s);
+}
+
+int
+requests_open(struct shim *s)
+{
+	s->try_timer = evtimer_new(s->o.base, on_try_timer, s);
+	return s->try_timer != NULL ? 0 : -ENOMEM;
+}
+
+void
+requests_close(struct shim *s)
+{
+	if (s->try_timer != NULL)
+		event_free(s->try_timer);
+	s->try_timer = NULL;
 }

@@ -86,7 +86,8 @@ open_all(struct shim *s, char why[SHIM_WHY_MAX])
 		e = -ENOMEM;
 	}
 	if (e == 0 && ((s->self = user_of(s, geteuid())) == NULL ||
-	    questions_open(s) != 0 || turns_open(s) != 0)) {
+	    questions_open(s) != 0 || requests_open(s) != 0 ||
+	    turns_open(s) != 0)) {
 		(void)snprintf(why, SHIM_WHY_MAX, "out of memory");
 		e = -ENOMEM;
 	}
@@ -129,6 +130,7 @@ shim_open(struct shim **out, const struct shim_opts *o, char why[SHIM_WHY_MAX])
 	TAILQ_INIT(&s->claims);
 	TAILQ_INIT(&s->users);
 	TAILQ_INIT(&s->asked);
+	TAILQ_INIT(&s->tries);
 	TAILQ_INIT(&s->clients);
 	e = open_all(s, why);
 	if (e != 0)
@@ -146,6 +148,7 @@ shim_close(struct shim *s)
 		recipe_close(s->recipe);
 	s->recipe = NULL;
 	questions_close(s);
+	requests_close(s);
 	turns_close(s);
 	cluster_claims_free(s);
 	keys_close(s);

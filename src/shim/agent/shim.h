@@ -167,7 +167,7 @@ struct request_key {
 
 struct request {
 	TAILQ_ENTRY(request) of_client;
-	TAILQ_ENTRY(request) all;
+	TAILQ_ENTRY(request) all, of_tries;
 	struct client *client;
 	uint32_t id;
 	bool try, answered;
@@ -256,7 +256,8 @@ struct shim {
 	unsigned users_made;
 	TAILQ_HEAD(, question) asked;	/* with the store */
 	unsigned n_asked;
-	struct requests requests;
+	struct requests requests, tries;	/* the oldest first */
+	struct event *try_timer;
 	struct request *handling;	/* the one just received, or NULL */
 	unsigned n_clients, n_requests;
 	/* the end */
@@ -390,7 +391,9 @@ void questions_close(struct shim *s);
 bool question_add(struct client *c, uint32_t id, const char *key, size_t len);
 void questions_drop(struct client *c);
 
-/* requests.c */
+/* requests.c: returns 0 or -ENOMEM. */
+int requests_open(struct shim *s);
+void requests_close(struct shim *s);
 struct request *request_new(struct client *c, const struct lhi_frame *f);
 void request_free(struct request *w);
 void request_answer(struct request *w, uint8_t type, int error,

@@ -14,7 +14,6 @@
 #include "daemon/daemon_log.h"
 #include "op/acquire_target.h"
 
-#define TRY_MS 1000		/* requests.c: TRY_NS */
 
 struct host hosts[HOSTS_MAX];
 struct fake_store *hosts_store;
@@ -312,11 +311,17 @@ hosts_want(int fd, uint32_t id, const char *key, unsigned mode, unsigned flags)
 	say(fd, &f);
 }
 
+int64_t
+hosts_try_ms(void)
+{
+	return 2 * (int64_t)hosts[0].opts.timeout_ms + 50;
+}
+
 bool
 try_ran_out(int type, unsigned flags, int64_t asked_ns)
 {
 	return type == FRAME_AWAY && (flags & FRAME_TRY) &&
-	    t_since_ms(asked_ns) >= TRY_MS;
+	    t_since_ms(asked_ns) >= hosts_try_ms();
 }
 
 int

@@ -78,6 +78,8 @@ void say(int fd, const struct lhi_frame *f);
 int hear(int fd, struct lhi_frame *f, int64_t ms);
 void hosts_want(int fd, uint32_t id, const char *key, unsigned mode,
     unsigned flags);
+/* In that time a try is answered (requests.c). */
+int64_t hosts_try_ms(void);
 /* Has a try, asked then, got the answer that there is none in time?  The shims
  * were not let run for so long; it may be asked again. */
 bool try_ran_out(int type, unsigned flags, int64_t asked_ns);
