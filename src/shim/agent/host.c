@@ -41,6 +41,8 @@
 #include "shim.h"
 #include "shm/cluster_right.h"
 
+#define FOREIGN_NS (10 * NS_PER_SEC)	/* the log has it so often */
+
 /* Until D; or as long as a first one is waited for. */
 static void
 set_deadline_timer(struct shim *s)
@@ -359,6 +361,29 @@ on_lost(const char *why, void *arg)
 	expire_session(s, text);
 }
 
+/* Someone who locks with other means, `etcdctl lock` perhaps: it does not
+ * exclude us, nor we it. */
+static void
+on_foreign(const char *key, bool at_start, void *arg)
+{
+	char why[SHIM_WHY_MAX];
+	struct shim *s = arg;
+	int64_t now_ns = shim_now_ns();
+
+	(void)snprintf(why, sizeof(why), "%.160s in the cluster is a lock of "
+	    "another program, which does not exclude ours: let it use another "
+	    "prefix, or this host another root (key 'root' of the "
+	    "configuration)", key);
+	if (at_start) {
+		end_shim(s, why);
+		return;
+	}
+	s->count.foreign++;
+	if (s->foreign_ns == 0 || now_ns - s->foreign_ns >= FOREIGN_NS)
+		log_line(LOG_ERR, "%s", why);
+	s->foreign_ns = now_ns;
+}
+
 static void
 on_mark(const struct kv_mark *m, void *arg)
 {
@@ -380,7 +405,7 @@ host_open(struct shim *s)
 	s->deadline_timer = evtimer_new(s->o.base, on_deadline, s);
 	s->hooks = (struct recipe_hooks){ .store = on_store, .up = on_up,
 	    .alive = on_alive, .found = on_found, .settled = on_settled,
-	    .lost = on_lost, .mark = on_mark };
+	    .lost = on_lost, .mark = on_mark, .foreign = on_foreign };
 	if (s->deadline_timer == NULL)
 		return -ENOMEM;
 	set_deadline_timer(s);

@@ -125,6 +125,8 @@ write_keys(const struct shim *s, FILE *f)
 	    "Sessions with the cluster that were lost.");
 	print_number(s, f, "keys_broken_total", "counter", c->broken,
 	    "Keys whose leases were ended because of that.");
+	print_number(s, f, "foreign_total", "counter", c->foreign,
+	    "Locks of other programs that stood among the claims.");
 	print_number(s, f, "clients", "gauge", s->n_clients, "Connections.");
 	print_number(s, f, "wants", "gauge", s->n_requests,
 	    "Requests that wait.");

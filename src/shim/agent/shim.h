@@ -85,6 +85,7 @@ struct shim_counts {
 	uint64_t clients, refused;	/* that connected; were hung up on */
 	uint64_t taken, returned, reanchored;	/* delegations */
 	uint64_t recalls;		/* of those, by others who queued */
+	uint64_t foreign;		/* others' locks among the claims */
 	uint64_t lost, broken;		/* sessions; keys whose leases ended */
 	uint64_t latency[SHIM_LATENCIES + 1];	/* claim asked -> answered */
 	uint64_t latency_us;
@@ -235,6 +236,7 @@ struct shim {
 	enum kv_state store;
 	char why[SHIM_WHY_MAX];		/* it is away */
 	struct event *deadline_timer;	/* at D */
+	int64_t foreign_ns;		/* when others' locks were told of */
 	struct kv_mark mark;
 	struct state_saver *saver;
 	/* keys */

@@ -132,6 +132,8 @@ bool names_parse_queue_key(struct recipe *r, struct kv_bytes key,
     struct queue_key *p);
 bool names_parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name,
     size_t *len);			/* name: CLAIM_KEY_MAX bytes */
+/* Notes a key of a queue that is no claim of a member: somebody else's. */
+void names_note_foreign(struct recipe *r, struct kv_bytes key);
 /* The TTL in the value of a session's key; if there is none, `otherwise`. */
 unsigned names_parse_ttl(struct kv_bytes value, unsigned otherwise);
 
@@ -370,7 +372,8 @@ void resync_page_done(struct store_call *call, const struct kv_answer *answer);
 
 enum {
 	NOTIFY_STORE = 1, NOTIFY_LOST = 2, NOTIFY_UP = 4, NOTIFY_ALIVE = 8,
-	NOTIFY_FOUND = 16, NOTIFY_MARK = 32, NOTIFY_RETIRED = 64
+	NOTIFY_FOREIGN = 16, NOTIFY_FOUND = 32, NOTIFY_MARK = 64,
+	NOTIFY_RETIRED = 128
 };
 
 struct recipe {
@@ -429,6 +432,9 @@ struct recipe {
 	uint64_t marked_ns;
 	struct kv_mark marked;
 	char why[WHY_MAX], lost_why[WHY_MAX];
+	char foreign[WHY_MAX];		/* the latest, in words */
+	bool foreign_at_start;		/* before listed_all */
+	bool listed_all;		/* a whole look has ended, ever */
 	struct recipe_stats stats;
 };
 

@@ -148,6 +148,22 @@ names_parse_queue_key(struct recipe *r, struct kv_bytes key,
 	    memchr(b.p, '/', b.len - tail - 1) == NULL;
 }
 
+void
+names_note_foreign(struct recipe *r, struct kv_bytes key)
+{
+	size_t n = key.len < sizeof(r->foreign) - 1 ? key.len :
+	    sizeof(r->foreign) - 1;
+
+	if (after_root(r, key, 'q').p == NULL)
+		return;
+	for (size_t i = 0; i < n; i++)
+		r->foreign[i] = key.p[i] >= ' ' && key.p[i] < 0x7f ?
+		    (char)key.p[i] : '?';
+	r->foreign[n] = '\0';
+	r->foreign_at_start = r->foreign_at_start || !r->listed_all;
+	r->notices |= NOTIFY_FOREIGN;
+}
+
 static int
 upper_digit(uint8_t c)
 {

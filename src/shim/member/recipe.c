@@ -83,6 +83,10 @@ notify_member(struct recipe *r)
 	case NOTIFY_ALIVE:
 		h->alive(r->until_ns, r->o.arg);
 		break;
+	case NOTIFY_FOREIGN:
+		if (h->foreign != NULL)
+			h->foreign(r->foreign, r->foreign_at_start, r->o.arg);
+		break;
 	case NOTIFY_FOUND:
 		set_settled(r);
 		break;
@@ -228,6 +232,8 @@ on_change(struct recipe *r, const struct kv_change *c)
 			peer_ended(r, name);
 		else
 			peer_heard(r, name, &c->pair);
+	} else if (!c->deleted) {
+		names_note_foreign(r, c->pair.key);
 	}
 }
 

@@ -102,6 +102,10 @@ struct recipe_hooks {
 	void (*mark)(const struct kv_mark *m, void *arg);
 	/* After recipe_retire(). */
 	void (*retired)(void *arg);
+	/* A key stands among the claims that is none of a member's: no member
+	 * waits for whoever put it.  at_start: it was there when this member
+	 * looked at all keys for the first time.  May be NULL. */
+	void (*foreign)(const char *key, bool at_start, void *arg);
 
 	/* Of claims; arg: the claim's own.  Of claims asked for at once, each
 	 * is told for itself, one after another, of the same outcome. */

@@ -230,8 +230,11 @@ read_page(struct recipe *r, const struct kv_result *page)
 	for (size_t i = 0; i < page->n; i++) {
 		const struct kv_pair *pair = &page->pairs[i];
 
-		if (!names_parse_queue_key(r, pair->key, &p))
+		if (!names_parse_queue_key(r, pair->key, &p)) {
+			if (!r->listed_all)
+				names_note_foreign(r, pair->key);
 			continue;
+		}
 		k = member_key_find(r, p.path);
 		if (k != NULL)
 			TAILQ_FOREACH(c, &k->claims, of_key)
@@ -318,6 +321,7 @@ static void
 finish_pass(struct recipe *r)
 {
 	conclude_claims(r);
+	r->listed_all = true;
 	if (r->resync_no_memory) { /* else it would be deleted */
 		resync_soon(r, AGAIN_MS);
 		return;
