@@ -17,14 +17,11 @@
  * Coming back to a point in another run: not by counting instructions, which
  * differ from run to run by a retry or a clock's second look, but by address,
  * depth of the stack, and how often that was met ("the third time at
- * lh_release+0x40").  The processor's debug registers stop there at full speed,
- * so that spans of time are what they are in earnest; RF, set by the kernel
- * when an execution breakpoint was reported, lets the process go on from it.
- * When a run does not come by at full speed, and the recorded one had come too
+ * lh_release+0x40").  A breakpoint (breakpoint.c) stops there at full speed, so
+ * that spans of time are what they are in earnest.  When a run does not come by at full speed, and the recorded one had come too
  * late for a sleep, that is the second try (late_sleep.c): still by
  * breakpoints, and with a stop at each system call.  Stepping slowly, as when
- * recording, is the last (a clock tick, say, had been met); where there are no
- * debug registers, the first.
+ * recording, is the last (a clock tick, say, had been met).
  *
  * Stepped over: calls into liburcu-cds, which keeps the process's own table of
  * opened keys.  lh_open() spends nine in ten of its instructions there, none of
@@ -51,6 +48,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <bsd/stdlib.h>
+#include "crash/breakpoint.h"
 #include "crash/scenario.h"
 #include "crash/state_hash.h"
 #include "crash/tracee.h"
@@ -61,7 +59,7 @@
 #define INSTRUCTIONS_MAX 4000000u
 #define STAGING_MS 30000
 
-static bool no_debugregs, step_into;
+static bool step_into;
 
 /* Code that is stepped over. */
 struct span {
@@ -104,6 +102,7 @@ perform(struct trial *p, void *arg)
 		_exit(1);
 	}
 	p->subject = getpid();
+	breakpoint_others_wait(&p->met);
 	/* a process's first random number takes 20,000 instructions, all of
 	 * them in its private memory */
 	(void)arc4random();
@@ -189,8 +188,7 @@ is_stepped_over(uint64_t rip)
 	if (!found)
 		(void)dl_iterate_phdr(find_code, NULL);
 	found = true;
-	return (is_in(&vdso, rip) || (is_in(&cds, rip) && !step_into)) &&
-	    !no_debugregs;
+	return is_in(&vdso, rip) || (is_in(&cds, rip) && !step_into);
 }
 
 /* At the first instruction of a call: run until it has returned. */
@@ -200,14 +198,14 @@ step_over(struct trial *p, pid_t pid, struct spot *at)
 	uint64_t inside = at->rsp;
 	uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, pid, at->rsp, NULL);
 
-	if (!tracee_break(pid, back, 0))
+	if (!breakpoint_set(pid, back, 0))
 		return tracee_step(p, pid, at);
 	do {
 		if (!tracee_resume(p, pid, PTRACE_CONT) ||
 		    !tracee_spot(p, pid, at))
 			return false;
 	} while (at->rip != back || at->rsp <= inside);
-	return tracee_break(pid, 0, 0);
+	return breakpoint_set(pid, 0, 0);
 }
 
 /* How often a place has been met. */
@@ -430,6 +428,8 @@ run_to(struct trial *p, pid_t pid, const struct point *point, enum pace pace)
 		}
 		if (!lived)
 			return TRACE_DIED;
+		if (atomic_load(&p->met))
+			return TRACE_EARLY;
 		if (at.rip == point->rip &&
 		    (uint32_t)(top - at.rsp) == point->depth)
 			met++;
@@ -444,14 +444,12 @@ trace_run_to(struct trial *p, pid_t pid, const struct point *at, enum pace pace)
 {
 	enum trace_end end;
 
-	if (pace != PACE_SLOW && !no_debugregs && !tracee_break(pid, at->rip,
-	    at->rip == end_rip() ? 0 : end_rip())) {
-		no_debugregs = true;
-		diag("no debug registers here (%s): stepping instead",
-		    strerror(errno));
-	}
 	tracee_watch(pid);
-	end = run_to(p, pid, at, no_debugregs ? PACE_SLOW : pace);
+	if (pace != PACE_SLOW)
+		(void)breakpoint_set(pid, at->rip, at->rip == end_rip() ? 0 :
+		    end_rip());
+	end = run_to(p, pid, at, pace);
+	(void)breakpoint_set(pid, 0, 0);
 	trial_watch(0);
 	return end;
 }
@@ -465,8 +463,6 @@ trace_step_into(bool all)
 void
 trace_let_go(pid_t pid)
 {
-	if (!no_debugregs)
-		(void)tracee_break(pid, 0, 0);
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
 }
 

@@ -2,15 +2,13 @@
 /* Holding the reins of another process: see tracee.h. */
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include "crash/breakpoint.h"
 #include "crash/tracee.h"
 
 #define SPAN_MS 30000		/* no operation takes longer than this */
-
-#define DR(i) (offsetof(struct user, u_debugreg) + 8 * (size_t)(i))
 
 static int64_t span_ms = SPAN_MS;
 static unsigned long stops;	/* since the watch was set */
@@ -63,8 +61,9 @@ tracee_spot(struct trial *p, pid_t pid, struct spot *at)
 	return true;
 }
 
-bool
-tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how)
+/* To the next trap, whatever it is of. */
+static bool
+resume_once(struct trial *p, pid_t pid, enum __ptrace_request how)
 {
 	long sig = 0;
 	int status;
@@ -91,23 +90,58 @@ tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how)
 	return false;
 }
 
+/*
+ * Executes the instruction behind a breakpoint.  A system call is entered, and
+ * no more, if entries are asked for.
+ */
+static bool
+leave_breakpoint(struct trial *p, pid_t pid, uint64_t rip,
+    enum __ptrace_request how)
+{
+	bool call = memcmp((const void *)(uintptr_t)rip, "\x0f\x05", 2) == 0;
+
+	if (!breakpoint_lift(pid, rip))
+		return lost(p, pid);
+	if (!resume_once(p, pid, how == PTRACE_SYSCALL && call ?
+	    PTRACE_SYSCALL : PTRACE_SINGLESTEP))
+		return false;
+	return breakpoint_put(pid, rip) || lost(p, pid);
+}
+
+bool
+tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
+		return lost(p, pid);
+	if (breakpoint_is_at(pid, regs.rip)) {
+		if (!leave_breakpoint(p, pid, regs.rip, how))
+			return false;
+		if (at_call || how == PTRACE_SINGLESTEP)
+			return true;
+		if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
+			return lost(p, pid);
+		if (breakpoint_is_at(pid, regs.rip))
+			return true;
+	}
+	if (!resume_once(p, pid, how))
+		return false;
+	if (at_call || how == PTRACE_SINGLESTEP)
+		return true;
+	/* its int3 has been executed */
+	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
+		return lost(p, pid);
+	if (!breakpoint_is_at(pid, regs.rip - 1))
+		return true;
+	regs.rip--;
+	return ptrace(PTRACE_SETREGS, pid, NULL, &regs) == 0 || lost(p, pid);
+}
+
 bool
 tracee_at_call(void)
 {
 	return at_call;
-}
-
-bool
-tracee_break(pid_t pid, uint64_t a, uint64_t b)
-{
-	unsigned long dr7 = (a != 0 ? 1u : 0) | (b != 0 ? 4u : 0);
-
-	if (ptrace(PTRACE_POKEUSER, pid, DR(7), 0) != 0 ||
-	    ptrace(PTRACE_POKEUSER, pid, DR(0), a) != 0 ||
-	    ptrace(PTRACE_POKEUSER, pid, DR(1), b) != 0 ||
-	    ptrace(PTRACE_POKEUSER, pid, DR(7), dr7) != 0)
-		return false;
-	return true;
 }
 
 bool

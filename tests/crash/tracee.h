@@ -29,7 +29,7 @@ void tracee_span(int64_t ms);
 bool tracee_spot(struct trial *p, pid_t pid, struct spot *at);
 
 /*
- * Resume, and wait for the next trap; other signals are passed on.  False when
+ * Resume, and wait for the next trap, or breakpoint (breakpoint.h); other signals are passed on.  False when
  * the process has ended.
  */
 bool tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how);
@@ -40,9 +40,5 @@ bool tracee_at_call(void);
 
 /* One instruction. */
 bool tracee_step(struct trial *p, pid_t pid, struct spot *at);
-
-/* Two execution breakpoints, each of length 1; 0 in rip: none.  False where
- * there are no debug registers. */
-bool tracee_break(pid_t pid, uint64_t a, uint64_t b);
 
 #endif

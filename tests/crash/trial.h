@@ -86,6 +86,7 @@ struct trial {
 	struct flag ready, go, served, last_look;	/* the server */
 
 	pid_t subject;
+	_Atomic int met;	/* its other threads wait at a breakpoint */
 	bool from_begin;	/* stopped before its first instruction */
 	int result;		/* of the operation */
 	bool has_lease;
