@@ -493,7 +493,7 @@ check-mutants:
 
 # The committed list of `make check`, or (ALL=1) all; or those that are named:
 # make check-crash SCENES='release extend'.  STEP_ARGS=--full: each instruction.
-SCENES	?= $(if $(ALL),,$$(tests/crash/check-list names))
+SCENES	?= $(if $(ALL),--thorough,$$(tests/crash/check-list names))
 check-crash:
 	$(call ready,crash)
 	@STEP=$(STEP) $(PROVE) tests/crash/check-list

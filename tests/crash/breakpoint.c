@@ -10,8 +10,8 @@
  * The process's other threads meet an int3 as well, and nobody traces them.
  * They get SIGTRAP, and its handler lets them wait until the int3 is gone: when
  * the traced thread has arrived, or executes the instruction itself.  It may be
- * that it is waiting for them.  So they wait for WAIT_MS, and then say that they
- * have met: this breakpoint is of no use in this run.
+ * that it is waiting for them.  So they wait for WAIT_MS, and then say that
+ * they have met: this breakpoint is of no use in this run.
  */
 #include <errno.h>
 #include <signal.h>
@@ -58,6 +58,12 @@ find_at(pid_t pid, uint64_t rip)
 		if (pid == owner && rip != 0 && both[i].rip == rip)
 			return &both[i];
 	return NULL;
+}
+
+bool
+breakpoint_any(pid_t pid)
+{
+	return pid == owner && (both[0].rip != 0 || both[1].rip != 0);
 }
 
 bool

@@ -10,6 +10,9 @@
 /* Replaces the breakpoints of that process by those; 0: none. */
 bool breakpoint_set(pid_t pid, uint64_t a, uint64_t b);
 
+/* True if that process has any. */
+bool breakpoint_any(pid_t pid);
+
 /* True if there is a breakpoint before that instruction. */
 bool breakpoint_is_at(pid_t pid, uint64_t rip);
 

@@ -14,9 +14,10 @@
  *
  * Which points.  Between two changes of the shared memory all kills are one and
  * the same to the others, so a kill is tried after each change and on both
- * sides of each system call.  A stop is tried on the verge of each change as
- * well, and at a sample of the places between: what the stopped one has read is
- * old when it goes on.  `full` tries every instruction.
+ * sides of each system call; `looks`: of those that only look, too.  A stop is
+ * tried on the verge of each change as well, and at a sample of the places
+ * between: what the stopped one has read is old when it goes on.  `full` tries
+ * every instruction.
  *
  * This is a machine with other work to do, and 100 ms are 100 ms: a point with
  * a finding is tried up to twice more, and counts if it never goes well.  What
@@ -231,7 +232,8 @@ chosen(const struct trace *tr, size_t i, uint32_t mask,
 	if (o->at >= 0)
 		return tr->at[i].index == (uint32_t)o->at &&
 		    i <= tr->instructions;
-	if (o->full || (tr->at[i].why & mask) != 0)
+	if (o->full || (tr->at[i].why & mask) != 0 ||
+	    (o->looks && (tr->at[i].why & AT_LOOK)))
 		return true;
 	return mask == STOP_AT && i < tr->instructions &&
 	    i % (tr->instructions / STOP_SAMPLE + 1) == 0;
@@ -347,7 +349,8 @@ static void
 double_at(struct trial *p, const struct scenario *sc, const struct point *at,
     unsigned turn, const struct inject_opts *o, struct inject_tally *t)
 {
-	struct inject_opts all = { .at = -1, .full = o->full };
+	struct inject_opts all = { .at = -1, .full = o->full,
+	    .looks = o->looks };
 	struct first_crash first = { at, PACE_QUICK };
 	struct trace tr;
 	unsigned stride, k = turn;

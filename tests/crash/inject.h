@@ -7,6 +7,7 @@
 
 struct inject_opts {
 	bool full;		/* every instruction, not only the distinct */
+	bool looks;		/* around system calls that only look, too */
 	unsigned stride;	/* double: every stride-th; 0: a sample */
 	long at;		/* only the point of that index; -1: all */
 	bool first;		/* kill, stop: no further than a finding */

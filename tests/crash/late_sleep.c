@@ -11,7 +11,11 @@
  * wait ends there, and nothing that was recorded of the other rounds is ever
  * come by.
  *
- * So a recording says of each sleep whether it was late, and a run at full
+ * So a recording moves the deadline of a sleep that would be late, and it is
+ * about as long as at full speed.  The rounds of one that is late are worth
+ * looking at, too, where there is time (trace_be_late()).
+ *
+ * Such a recording says of each sleep whether it was late, and a run at full
  * speed is held up at the entry to those, the nth to the nth, until their
  * deadline is over: 20 ms instead of the thousands of steps of a round.  It is
  * held up nowhere else, and sees what any process sees that had to wait for a
@@ -32,6 +36,7 @@
 #include "tap.h"
 
 #define STEP_NS 100000		/* from the look at the clock to the call */
+#define SLEEP_NS (20 * NS_A_MS)	/* of the first in a queue, at full speed */
 #define HOLD_MAX_NS (1000 * NS_A_MS)	/* later than any look again */
 
 struct late_sleep *
@@ -74,22 +79,35 @@ is_sleep(pid_t pid, uint64_t call, const struct user_regs_struct *r,
 	return true;
 }
 
+/* Moves the deadline of a sleep: the process finds another in its memory. */
+static bool
+set_deadline(pid_t pid, const struct user_regs_struct *r, int64_t until_ns)
+{
+	return ptrace(PTRACE_POKEDATA, pid, r->r10, until_ns / 1000000000) ==
+	    0 && ptrace(PTRACE_POKEDATA, pid, r->r10 + 8,
+	    until_ns % 1000000000) == 0;
+}
+
 void
-late_sleep_note(struct late_sleep *l, pid_t pid)
+late_sleep_note(struct late_sleep *l, pid_t pid, bool on_time)
 {
 	struct user_regs_struct r = { 0 };
-	int64_t until;
+	int64_t until, now;
 
 	(void)ptrace(PTRACE_GETREGS, pid, NULL, &r);
 	if (!is_sleep(pid, r.rax, &r, &until))
 		return;
+	now = trial_now_ns();
+	if (on_time && until <= now + STEP_NS &&
+	    set_deadline(pid, &r, now + SLEEP_NS))
+		until = now + SLEEP_NS;
 	if (l->n == l->room) {
 		l->room = l->room == 0 ? 64 : 2 * l->room;
 		l->was = realloc(l->was, l->room);
 		if (l->was == NULL)
 			bail_out("out of memory");
 	}
-	l->was[l->n++] = until <= trial_now_ns() + STEP_NS;
+	l->was[l->n++] = until <= now + STEP_NS;
 }
 
 bool

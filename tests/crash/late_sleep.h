@@ -17,8 +17,11 @@ struct late_sleep {
 
 struct late_sleep *late_sleep_make(void);
 
-/* The process is about to make a system call: if that is a sleep, note it. */
-void late_sleep_note(struct late_sleep *l, pid_t pid);
+/*
+ * The process is about to make a system call: if that is a sleep, note it.
+ * With on_time a sleep that would be late gets another deadline, and is none.
+ */
+void late_sleep_note(struct late_sleep *l, pid_t pid, bool on_time);
 
 /* Was there one that was late? */
 bool late_sleep_any(const struct late_sleep *l);

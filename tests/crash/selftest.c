@@ -11,23 +11,17 @@
  *	journal		an undo journal whose recovery clears the journal before
  *			it undoes: every single crash is recovered from, but not
  *			a crash of the recoverer
- *	dozer		sleeps until another thread sees it asleep; stepped, it
- *			is late for each of its sleeps, and goes on to what
- *			nobody comes by at full speed, and there takes the latch
  *
  * and on two operations that do not end, one running and one asleep, on judges
  * who die of what they see, and on one that does little but look at the clock.
  */
-#include <linux/futex.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include "crash/inject.h"
 #include "crash/selftest.h"
+#include "crash/selftest_toy.h"
 #include "crash/setup.h"
 #include "crash/tracee.h"
 #include "tap.h"
@@ -35,24 +29,8 @@
 #define TURNS 20
 #define PATIENCE_MS 5
 #define ENDLESS_MS 300
-#define DOZES 3
-#define DOZE_MS 10
-#define DOZE_STEPS 2000			/* and some more instructions */
 #define LOOKS 50
 #define LOOK_STEPS_MAX 50		/* all around the vDSO's own */
-
-struct toy {
-	_Atomic uint32_t latch;
-	volatile uint32_t n;
-	volatile uint32_t a, b;		/* a + b is 100 */
-	volatile uint32_t journal, old_a, old_b;
-};
-
-static struct toy *
-toy_of(struct trial *p)
-{
-	return (struct toy *)(void *)p->toy;
-}
 
 /* counter */
 
@@ -84,8 +62,8 @@ count_serve(struct trial *p)
 
 /* latch */
 
-static bool
-latch_take(struct toy *t, int64_t ms)
+bool
+selftest_latch_take(struct toy *t, int64_t ms)
 {
 	int64_t end = trial_now_ns() + ms * NS_A_MS;
 	uint32_t open = 0;
@@ -104,7 +82,7 @@ latch_act(struct trial *p)
 {
 	struct toy *t = toy_of(p);
 
-	if (latch_take(t, 1000)) {
+	if (selftest_latch_take(t, 1000)) {
 		t->a++;
 		t->b++;
 		atomic_store(&t->latch, 0);
@@ -112,10 +90,10 @@ latch_act(struct trial *p)
 	t->n++;
 }
 
-static void
-latch_check(struct trial *p)
+void
+selftest_latch_check(struct trial *p)
 {
-	if (!latch_take(toy_of(p), PATIENCE_MS))
+	if (!selftest_latch_take(toy_of(p), PATIENCE_MS))
 		blame_block(p, "the latch is taken");
 	else
 		atomic_store(&toy_of(p)->latch, 0);
@@ -126,7 +104,7 @@ latch_serve(struct trial *p)
 {
 	flag_set(&p->ready, 1);
 	(void)flag_wait(&p->go, 1, 10000);
-	latch_check(p);
+	selftest_latch_check(p);
 	flag_set(&p->served, 1);
 	(void)flag_wait(&p->last_look, 1, 10000);
 }
@@ -173,59 +151,6 @@ journal_check(struct trial *p)
 	journal_recover(p);
 	if (t->a + t->b != 100)
 		blame(p, "%u and %u are not 100", t->a, t->b);
-}
-
-/* dozer */
-
-/* Asleep at two looks: a sleep that is over at once is none. */
-static void *
-wake_dozer(void *arg)
-{
-	struct trial *p = arg;
-
-	for (int seen = 0; seen < 2; trial_nap_us(1000))
-		seen = flag_get(&p->begun) && trial_asleep(getpid()) ?
-		    seen + 1 : 0;
-	toy_of(p)->journal = 1;
-	syscall(SYS_futex, &toy_of(p)->journal, FUTEX_WAKE, 1, NULL, NULL, 0);
-	return NULL;
-}
-
-static void
-doze_prepare(struct trial *p)
-{
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, wake_dozer, p) != 0)
-		blame(p, "staging: no thread");
-}
-
-/* The clock, many steps, and then a sleep. */
-static void
-doze_once(struct toy *t)
-{
-	int64_t until = trial_now_ns() + DOZE_MS * NS_A_MS;
-	struct timespec ts = { until / 1000000000, until % 1000000000 };
-
-	for (volatile int i = 0; i < DOZE_STEPS; i++)
-		;
-	syscall(SYS_futex, &t->journal, FUTEX_WAIT_BITSET, 0, &ts, NULL,
-	    FUTEX_BITSET_MATCH_ANY);
-}
-
-static void
-doze_act(struct trial *p)
-{
-	struct toy *t = toy_of(p);
-
-	while (t->journal == 0 && t->n < DOZES) {
-		doze_once(t);
-		t->n++;
-	}
-	if (t->n == DOZES && latch_take(t, 1000)) {
-		t->a++;
-		atomic_store(&t->latch, 0);
-	}
 }
 
 /* who dies of half a count */
@@ -283,18 +208,13 @@ static const struct scenario counter = {
 };
 
 static const struct scenario latch = {
-	.name = "latch", .act = latch_act, .check = latch_check,
+	.name = "latch", .act = latch_act, .check = selftest_latch_check,
 	.serve = latch_serve, .toy = true
 };
 
 static const struct scenario journal = {
 	.name = "journal", .prepare = journal_prepare, .act = journal_act,
 	.check = journal_check, .recover = journal_recover, .toy = true
-};
-
-static const struct scenario dozer = {
-	.name = "dozer", .prepare = doze_prepare, .act = doze_act,
-	.check = latch_check, .toy = true
 };
 
 static const struct scenario mortal = {
@@ -400,54 +320,6 @@ misses_who_is_gone(struct trial *p)
 	trial_sweep(p);
 }
 
-/* How many of the changes of a recording are come by at that pace, with all
- * before them. */
-static unsigned
-come_by(struct trial *p, const struct trace *tr, enum pace pace)
-{
-	unsigned changes = 0, met = 0;
-
-	for (size_t i = 0; i <= tr->instructions; i++) {
-		pid_t pid;
-
-		if (!(tr->at[i].why & AT_CHANGE))
-			continue;
-		changes++;
-		pid = setup_trial(p, &dozer, MODE_KILL, pace, NULL);
-		met += pid > 0 && trace_run_to(p, pid, &tr->at[i], pace) ==
-		    TRACE_AT && toy_of(p)->n == (changes < DOZES ? changes :
-		    DOZES);
-		trial_sweep(p);
-	}
-	return met;
-}
-
-/* What lies behind late sleeps is reached without stepping there, and what is
- * wrong there is found. */
-static void
-is_late_where_it_was(struct trial *p, const struct inject_opts *o)
-{
-	struct inject_opts distinct = *o;
-	struct trace tr = { 0 };
-	struct inject_tally t;
-	bool good = setup_record(p, &dozer, MODE_KILL, &tr);
-	unsigned quick, late;
-
-	/* the dozes, the latch taken, a, the latch given back */
-	good = good && tr.states == 1 + DOZES + 3;
-	quick = good ? come_by(p, &tr, PACE_QUICK) : 0;
-	late = good ? come_by(p, &tr, PACE_LATE) : 0;
-	ok(good && quick < DOZES && late == DOZES + 3, "selftest: of %d "
-	    "changes that were late %u are come by at full speed, late %u",
-	    DOZES + 3, quick, late);
-	trace_free(&tr);
-	distinct.full = false;
-	good = inject_kill(p, &dozer, &distinct, &t);
-	ok(good && t.tried == t.points && t.early == 0 && t.blocking == 2,
-	    "selftest: a latch behind late sleeps, killed: %u of %u points "
-	    "block", t.blocking, t.tried);
-}
-
 void
 selftest(struct trial *p)
 {
@@ -476,7 +348,7 @@ selftest(struct trial *p)
 	ok(ran && t.blocking > 0 && t.blocking < t.tried,
 	    "selftest: a latch, stopped: %u of %u points block", t.blocking,
 	    t.tried);
-	is_late_where_it_was(p, &every);
+	selftest_late(p, &every);
 	ran = inject_kill(p, &journal, &every, &t);
 	ok(ran && t.failures == 0 && t.tried > 0,
 	    "selftest: a wrong recovery, killed once: %u points, %u failures",

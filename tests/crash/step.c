@@ -2,15 +2,18 @@
 /*
  * step: kills and stops every operation at every instruction.
  *
- *	step kill [SCENARIO...] [--full] [--into] [--at N] [--first]
- *	step stop [SCENARIO...] [--full] [--into] [--at N] [--first]
- *	step double [SCENARIO...] [--stride N]
+ *	step kill [SCENARIO...] [--full] [--thorough] [--into] [--at N]
+ *		[--first]
+ *	step stop	the same
+ *	step double [SCENARIO...] [--stride N] [--thorough]
  *	step list
  *	step operations		each scenario, and the first with its operation
  *	step selftest
  *
  * TAP, one line a scenario.  --full tries every instruction instead of every
- * distinct state, --into those of liburcu-cds as well, which are otherwise
+ * distinct state, --thorough both sides of system calls that only look as well
+ * (system_call.c), and waits that are late for each of their sleeps
+ * (late_sleep.c), --into those of liburcu-cds as well, which are otherwise
  * stepped over (trace.c); --at N only instruction N (that of a diagnostic: the
  * number is stable enough to come back to a finding), --first ends a scenario
  * with its first finding; --stride N in double
@@ -33,7 +36,8 @@ static int
 usage(void)
 {
 	fprintf(stderr, "usage: step kill|stop|double [SCENARIO...] [--full] "
-	    "[--into]\n       [--stride N] [--at N] [--first] [--jobs N]\n"
+	    "[--into]\n       [--thorough] [--stride N] [--at N] [--first] "
+	    "[--jobs N]\n"
 	    "       step list | operations | selftest\n");
 	return 64;
 }
@@ -133,7 +137,7 @@ int
 main(int argc, char **argv)
 {
 	struct work w = { .opts = { .at = -1 } };
-	bool into = false;
+	bool into = false, thorough = false;
 	long v, jobs = 0;
 
 	if (argc < 2)
@@ -147,6 +151,8 @@ main(int argc, char **argv)
 
 		if (strcmp(a, "--full") == 0) {
 			w.opts.full = true;
+		} else if (strcmp(a, "--thorough") == 0) {
+			w.opts.looks = thorough = true;
 		} else if (strcmp(a, "--into") == 0) {
 			into = true;
 		} else if (strcmp(a, "--first") == 0) {
@@ -186,6 +192,7 @@ main(int argc, char **argv)
 	else
 		return usage();
 	trace_step_into(into);
+	trace_be_late(thorough);
 	if (scenario_count() > JOBS_SCENARIOS)
 		bail_out("more than %d scenarios", JOBS_SCENARIOS);
 	if (w.n == 0)

@@ -12,15 +12,17 @@
  * instruction the shared memory is hashed; an instruction after which the hash
  * differs has changed it, and everything between two changes is, to everybody
  * else, one and the same state.  System calls count as changes on both sides,
- * since the kernel's state (locks on bytes, sleepers, names) is in no hash.
+ * since the kernel's state (locks on bytes, sleepers, names) is in no hash; all
+ * but those that only look (system_call.c).
  *
  * Coming back to a point in another run: not by counting instructions, which
  * differ from run to run by a retry or a clock's second look, but by address,
  * depth of the stack, and how often that was met ("the third time at
  * lh_release+0x40").  A breakpoint (breakpoint.c) stops there at full speed, so
- * that spans of time are what they are in earnest.  When a run does not come by at full speed, and the recorded one had come too
- * late for a sleep, that is the second try (late_sleep.c): still by
- * breakpoints, and with a stop at each system call.  Stepping slowly, as when
+ * that spans of time are what they are in earnest.  When a run does not come by
+ * at full speed, and the recorded one had come too late for a sleep, that is
+ * the second try (late_sleep.c): still by breakpoints, and with a stop at each
+ * system call.  Stepping slowly, as when
  * recording, is the last (a clock tick, say, had been met).
  *
  * Stepped over: calls into liburcu-cds, which keeps the process's own table of
@@ -51,6 +53,7 @@
 #include "crash/breakpoint.h"
 #include "crash/scenario.h"
 #include "crash/state_hash.h"
+#include "crash/system_call.h"
 #include "crash/tracee.h"
 #include "crash/symbol.h"
 #include "crash/trace.h"
@@ -59,7 +62,7 @@
 #define INSTRUCTIONS_MAX 4000000u
 #define STAGING_MS 30000
 
-static bool step_into;
+static bool step_into, be_late;
 
 /* Code that is stepped over. */
 struct span {
@@ -245,7 +248,7 @@ record(struct trial *p, pid_t pid, struct trace *t)
 	uint64_t top, hash, last;
 	struct state_hash sight = { 0 };
 	uint32_t why = AT_BEGIN;
-	bool lived = true;
+	bool lived = true, looks;
 
 	t->late = late_sleep_make();
 	if (!tracee_spot(p, pid, &at))
@@ -277,9 +280,10 @@ record(struct trial *p, pid_t pid, struct trace *t)
 		/* syscall is 0f 05 */
 		if (memcmp((const void *)(uintptr_t)at.rip, "\x0f\x05", 2) ==
 		    0) {
-			here.why |= AT_ENTER;
-			why = AT_RETURN;
-			late_sleep_note(t->late, pid);
+			looks = system_call_looks(pid);
+			here.why |= looks ? AT_LOOK : AT_ENTER;
+			why = looks ? AT_LOOK : AT_RETURN;
+			late_sleep_note(t->late, pid, !be_late);
 		}
 		(void)append(t, here);
 		if (i == INSTRUCTIONS_MAX) {
@@ -329,12 +333,15 @@ part_cpu(pid_t pid, const cpu_set_t *before)
 	(void)sched_setaffinity(pid, sizeof(*before), before);
 }
 
+/* True if that point, or one for a better reason, is in the first n of t. */
 static bool
 known(const struct trace *t, size_t n, const struct point *at)
 {
+	uint32_t reasons = at->why == AT_LOOK ? ~0u : ~AT_LOOK;
+
 	for (size_t i = 0; i < n; i++)
 		if (t->at[i].rip == at->rip && t->at[i].depth == at->depth &&
-		    t->at[i].occ == at->occ && t->at[i].why != 0)
+		    t->at[i].occ == at->occ && (t->at[i].why & reasons) != 0)
 			return true;
 	return false;
 }
@@ -458,6 +465,12 @@ void
 trace_step_into(bool all)
 {
 	step_into = all;
+}
+
+void
+trace_be_late(bool late)
+{
+	be_late = late;
 }
 
 void

@@ -15,6 +15,8 @@
 #define AT_ENTER	0x8u	/* the next instruction is a system call */
 #define AT_RETURN	0x10u	/* the last one was */
 #define AT_END		0x20u	/* the operation is done */
+#define AT_LOOK		0x40u	/* on either side of a system call that only
+				 * looks: nobody else can tell these apart */
 
 /* A place in a run: before the occ-th time that the instruction at rip is
  * executed with the stack that deep. */
@@ -50,6 +52,9 @@ enum trace_end {
 	TRACE_EARLY,		/* the operation ended without coming by */
 	TRACE_DIED		/* it did not survive; a finding says how */
 };
+
+/* Record sleeps as late as stepping makes them (late_sleep.c). */
+void trace_be_late(bool late);
 
 /* Step into what trace.c says is stepped over, too. */
 void trace_step_into(bool all);

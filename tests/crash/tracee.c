@@ -113,6 +113,8 @@ tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how)
 {
 	struct user_regs_struct regs;
 
+	if (!breakpoint_any(pid))
+		return resume_once(p, pid, how);
 	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
 		return lost(p, pid);
 	if (breakpoint_is_at(pid, regs.rip)) {

@@ -29,8 +29,8 @@ void tracee_span(int64_t ms);
 bool tracee_spot(struct trial *p, pid_t pid, struct spot *at);
 
 /*
- * Resume, and wait for the next trap, or breakpoint (breakpoint.h); other signals are passed on.  False when
- * the process has ended.
+ * Resume, and wait for the next trap, or breakpoint (breakpoint.h); other
+ * signals are passed on.  False when the process has ended.
  */
 bool tracee_resume(struct trial *p, pid_t pid, enum __ptrace_request how);
 
