@@ -4,20 +4,20 @@
  *
  * A holder that was stopped past its deadline does not know that it has lost
  * the key.  What the key guards must refuse it: show the gate the token before
- * each access, and keep off when the gate says no.
+ * the first read and after the write, and fail when it says no.
  *
  *	lh_gate_open(&gate, "/srv/data/ledger.gate", NULL, 0);
- *	if (lh_gate_check(gate, lease.token, lease.mode) == 0)
- *		write_ledger();
+ *	if (lh_gate_check(gate, lease.token, lease.mode) == 0 && update() == 0)
+ *		done = lh_gate_check(gate, lease.token, lease.mode) == 0;
  *
  * A gate needs no table: whoever has a token can ask, also in another
  * container, another user's process, or a process that knows no leases.  One
  * gate guards the resource of one key; tokens of different keys, or of tables
  * that do not know of each other, must not be shown to the same gate.
  *
- * What a gate cannot do: the access comes after the check, and its author may
- * be stopped in between.  Where the resource can compare for itself (a row of a
- * database), let it do so in the same statement; doc/gate.md shows both.
+ * What a gate cannot do: a write comes after a check, and its author may be
+ * stopped in between: write to a file with the token in its name, of which the
+ * largest counts, or compare in a database; doc/gate.md shows both.
  *
  * The file must be on a file system of this machine: mappings are not coherent
  * over a network.  Never restore it from an older copy, nor truncate it (who is

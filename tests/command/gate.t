@@ -102,13 +102,16 @@ example() {
 	sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$here/../../doc/gate.md" | sed '1d;$d'
 }
 PATH=$(dirname "$LEASEHOLD"):$PATH
-make_report() { echo "report $LEASEHOLD_FENCE"; }
+make_report() { cat -- ${1:+"$1"} </dev/null && echo "by $LEASEHOLD_FENCE"; }
 export -f make_report
 example 'sh file' >file.sh
 ok "the example with a file" test -s file.sh
 LEASEHOLD_FENCE=8 bash file.sh 2>/dev/null
 LEASEHOLD_FENCE=7 bash file.sh 2>/dev/null
-is "$?$(cat report)" "1report 8" "  keeps the late one off"
+is "$?$(echo report.[0-9]*)" "1report.8" "  keeps the late one off"
+LEASEHOLD_FENCE=10 bash file.sh 2>/dev/null
+is "$?$(cat report.10)" "0by 8
+by 10" "  and lets the next one go on from there"
 if command -v sqlite3 >/dev/null; then
 	example 'sh sql' >sql.sh
 	export DB=$dir/db
