@@ -195,9 +195,11 @@ int lh_lock_renew_every(struct lh_lock *lock, int64_t every_ms);
 
 /*
  * Is it held now, by the precise clock and the deadline that was last known?
- * 0: yes; -ESTALE: no; -EPERM.  Never waits for anybody, and takes no lock:
- * ask as often as you like.  (Whether an operator has broken it since the
- * thread last looked: lh_verify().)
+ * 0: yes; -ESTALE: no; -EPERM.  Never waits for anybody, and takes no lock
+ * before that deadline: ask as often as you like.  Past it the lease itself is
+ * looked at; -ESTALE then means that it is lost, for all and for good, and
+ * lh_lock_release() says so as well.  (Whether an operator has broken it since
+ * the thread last looked: lh_verify().)
  */
 int lh_lock_valid(const struct lh_lock *lock);
 

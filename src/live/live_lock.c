@@ -13,8 +13,12 @@
  * closed or told not to renew is not being renewed.  Only acquiring waits, and
  * does so outside; the handle is marked meanwhile.
  *
- * lh_lock_valid() looks at until_ns alone, which is stored after a renewal has
- * succeeded and set to 0 before a loss is told; the clock does the rest.
+ * lh_lock_valid() looks at until_ns, which is stored after a renewal has
+ * succeeded and set to 0 before a loss is told, and at the clock.  Before that
+ * moment it takes no lock.  From then on it does what the thread would do, were
+ * it not late: it looks at the claim, whose deadline others may have moved on
+ * (policy live), and else makes the loss so for all (G3) before it reports it;
+ * a release after that says the same.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -380,17 +384,34 @@ lh_lock_renew_every(struct lh_lock *l, int64_t every_ms)
 	return 0;
 }
 
+static bool
+is_valid_by_clock(const struct lh_lock *l)
+{
+	return lhi_clock_ns(l->clock) < atomic_load(&l->until_ns) &&
+	    (atomic_load(&l->right_ns) == INT64_MAX ||
+	    lhi_clock_ns(CLOCK_BOOTTIME) < atomic_load(&l->right_ns));
+}
+
 int
 lh_lock_valid(const struct lh_lock *l)
 {
 	int error = check_handle(l);
+	bool held;
 
 	if (error != 0)
 		return error;
-	if (lhi_clock_ns(l->clock) < atomic_load(&l->until_ns) &&
-	    (atomic_load(&l->right_ns) == INT64_MAX ||
-	    lhi_clock_ns(CLOCK_BOOTTIME) < atomic_load(&l->right_ns)))
+	if (is_valid_by_clock(l))
 		return 0;
+	if (atomic_load(&l->until_ns) != 0) {
+		lhi_live_lock();
+		/* (a const handle is so for its caller) */
+		held = l->lh != NULL &&
+		    lhi_live_is_held((struct lh_lock *)(uintptr_t)l, true) &&
+		    is_valid_by_clock(l);
+		lhi_live_unlock();
+		if (held)
+			return 0;
+	}
 	return lhi_fail(-ESTALE, "'%.64s' is not held, or not any more",
 	    l->key);
 }

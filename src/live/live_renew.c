@@ -355,22 +355,37 @@ was_moved_on(struct lh_lock *l, int64_t now)
 	return true;
 }
 
-/* Whatever is due for a handle that is held. */
-static void
-serve_handle(struct lh_lock *l)
+bool
+lhi_live_is_held(struct lh_lock *l, bool asked)
 {
 	int64_t now = lhi_clock_ns(l->clock);
 	uint32_t which;
 
+	if (l->status != LH_LOCK_HELD)
+		return false;
 	if (now >= l->expires_ns && !was_moved_on(l, now)) {
 		lhi_live_end(l, LH_LOSS_EXPIRED);
-		return;
+		return false;
 	}
-	if (now >= l->right_due_ns && !has_rights(l, &which)) {
+	if ((now >= l->right_due_ns || (asked &&
+	    atomic_load(&l->right_ns) != INT64_MAX)) &&
+	    !has_rights(l, &which)) {
 		(void)lh_verify(l->lh, &l->leases[which]); /* so for all (G3) */
 		lhi_live_lose(l, which);
-		return;
+		return false;
 	}
+	return true;
+}
+
+/* Whatever is due for a handle that is held. */
+static void
+serve_handle(struct lh_lock *l)
+{
+	int64_t now;
+
+	if (!lhi_live_is_held(l, false))
+		return;
+	now = lhi_clock_ns(l->clock);
 	if (now >= lhi_live_renew_at(l))
 		renew_leases(l, now);
 	if (l->status != LH_LOCK_HELD)

@@ -116,6 +116,9 @@ void lhi_live_hold(struct lh_lock *l);
 void lhi_live_drop(struct lh_lock *l, enum lh_lock_status status);
 void lhi_live_end(struct lh_lock *l, enum lh_loss loss);
 void lhi_live_lose(struct lh_lock *l, uint32_t i);
+/* True if it is held, by the claims and the clock.  Else its loss has been made
+ * so for all (G3), and everyone is told.  asked: look at the rights, too. */
+bool lhi_live_is_held(struct lh_lock *l, bool asked);
 /* Notifies its watches if another process asks for one of its leases. */
 void lhi_live_notify_asked(struct lh_lock *l);
 
