@@ -23,8 +23,8 @@
  * with the highest priority.  Against a writer that has it, too, only -w helps
  * there.)
  *
- * The form is unambiguous: a table's name has neither '+' nor ':', `run` takes
- * no key with a comma, and the id after the last '=' has 32 digits.
+ * The form is unambiguous: a table's name has neither '+' nor ':', a comma in a
+ * key is escaped (key_list.c), and the id after the last '=' has 32 digits.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,6 +34,7 @@
 #include <string.h>
 #include <leasehold.h>
 #include "daemon/text.h"
+#include "key_list.h"
 #include "message.h"
 #include "nesting.h"
 #include "run.h"
@@ -46,11 +47,12 @@
 static char *
 entry_head(struct run *r, const char *key)
 {
-	char *head = NULL;
+	char *head = NULL, *escaped = key_list_escape(key);
 
-	if (asprintf(&head, "%s%s:%s=", r->table.system ? "+" : "",
-	    lh_table_name(r->lh), key) < 0)
-		return NULL;
+	if (escaped == NULL || asprintf(&head, "%s%s:%s=",
+	    r->table.system ? "+" : "", lh_table_name(r->lh), escaped) < 0)
+		head = NULL;
+	free(escaped);
 	return head;
 }
 
@@ -100,7 +102,7 @@ is_held_by_ancestor(struct run *r, const char *key, const char *p,
 		return false;	/* then we wait, up to the time given */
 	n = strlen(head);
 	while (*p != '\0' && !held) {
-		len = strcspn(p, ",");
+		len = key_list_span(p);
 		held = len == n + ID_DIGITS && strncmp(p, head, n) == 0 &&
 		    is_still_held(r, key, p + n, mode);
 		p += len;

@@ -9,8 +9,7 @@
  * back together: r->lost says which one is gone, r->expires_ns which deadline
  * is the first.
  *
- * A key with a comma in it cannot be named to `run`; other verbs and the
- * library have no such limit.
+ * How a key with a comma in it is named: key_list.c.
  *
  * With --permits the one key is the name of a semaphore, and the lease is on
  * one of its permits.
@@ -25,6 +24,7 @@
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
+#include "key_list.h"
 #include "message.h"
 #include "parse.h"
 #include "run.h"
@@ -60,8 +60,13 @@ run_keys_split(struct run *r)
 		message("out of memory");
 		return EX_SYSTEM;
 	}
+	if (!key_list_is_valid(r->key)) {
+		free(copy);
+		return usage_error("'%s': a backslash in keys is written \\\\, "
+		    "a comma \\,", r->key);
+	}
 	/* it is kept: the items point into it */
-	while ((key = strsep(&rest, ",")) != NULL)
+	while ((key = key_list_next(&rest)) != NULL)
 		if (add_key(r, key) != 0)
 			return EX_BAD_USAGE;
 	return 0;

@@ -10,7 +10,8 @@
  *
  * Without a session `acquire` makes one for this lease; its name is printed,
  * too, and `release` ends it with its last lease.  Such a session's name begins
- * with "acquire-".
+ * with "acquire-".  Several keys, with commas between them, are acquired all or
+ * none, into one session.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -26,6 +27,7 @@
 #include "daemon/number.h"
 #include "daemon/text.h"
 #include "daemon/usage_error.h"
+#include "key_list.h"
 #include "message.h"
 #include "open_table.h"
 #include "output.h"
@@ -36,11 +38,13 @@
 #define IMPLICIT "acquire-"
 
 static const char acquire_help[] =
-"usage: leasehold acquire [OPTION...] KEY\n"
+"usage: leasehold acquire [OPTION...] KEY[,KEY...]\n"
 "\n"
 "Acquires KEY into a named session, and prints the lease's id, its token, and\n"
 "the session's name, in one line.  The lease lasts until it is released, or\n"
 "the session ends: renew that (leasehold renew) sooner than its ttl is over.\n"
+"Of several keys all or none are acquired, and each has its line.  A comma in\n"
+"a key is written \\, and a backslash \\\\.\n"
 "Exit status 0; 75: busy, or not in time; 76: the session has ended.\n"
 "\n"
 "      --session S   that one, else $LEASEHOLD_SESSION; else a new one, which\n"
@@ -95,7 +99,10 @@ struct acquire_args {
 	const char *session;	/* or NULL */
 	bool ttl;
 	struct lh *lh;
-	const char *key;
+	const char *keys;	/* as they were given */
+	struct lh_item items[LH_MANY_MAX];
+	struct lh_lease leases[LH_MANY_MAX];
+	size_t n;
 };
 
 static int
@@ -139,20 +146,13 @@ take_option(int c, char *value, void *arg)
 	}
 }
 
-static int
-print_lease(struct acquire_args *h, const struct lh_lease *l,
-    const char *session)
+static json_t *
+lease_json(const char *key, const struct lh_lease *l, const char *session)
 {
 	char id[LEASE_ID_MAX];
-	json_t *j;
+	json_t *j = json_object();
 
-	if (!h->table.json) {
-		printf("%s %" PRIu64 " %s\n", text_lease_id(id, l->id),
-		    l->token, session);
-		return output_flush(EX_YES);
-	}
-	j = json_object();
-	if (j != NULL && (show_set_bytes(j, "key", h->key) != 0 ||
+	if (j != NULL && (show_set_bytes(j, "key", key) != 0 ||
 	    json_object_set_new(j, "lease",
 	    json_string(text_lease_id(id, l->id))) != 0 ||
 	    show_set_u64(j, "token", l->token) != 0 ||
@@ -161,45 +161,99 @@ print_lease(struct acquire_args *h, const struct lh_lease *l,
 		json_decref(j);
 		j = NULL;
 	}
-	return show_json(j, EX_YES);
+	return j;
+}
+
+/* One lease: a line, or an object; several: a line each, or an array. */
+static int
+print_leases(struct acquire_args *h, const char *session)
+{
+	char id[LEASE_ID_MAX];
+	json_t *all;
+
+	if (!h->table.json) {
+		for (size_t i = 0; i < h->n; i++)
+			printf("%s %" PRIu64 " %s\n", text_lease_id(id,
+			    h->leases[i].id), h->leases[i].token, session);
+		return output_flush(EX_YES);
+	}
+	if (h->n == 1)
+		return show_json(lease_json(h->items[0].key, &h->leases[0],
+		    session), EX_YES);
+	all = json_array();
+	for (size_t i = 0; all != NULL && i < h->n; i++)
+		if (json_array_append_new(all, lease_json(h->items[i].key,
+		    &h->leases[i], session)) != 0) {
+			json_decref(all);
+			all = NULL;
+		}
+	return show_json(all, EX_YES);
+}
+
+static int
+acquire_keys(struct acquire_args *h)
+{
+	return h->n == 1 ?
+	    lh_acquire(h->lh, h->items[0].key, &h->opts, h->leases) :
+	    lh_acquire_many(h->lh, h->items, h->n, &h->opts, h->leases);
+}
+
+static int
+fail_to_acquire(struct acquire_args *h, int e)
+{
+	char name[NAME_MAX_TEXT];
+
+	return message_error(e, lh_error_detail(), h->n == 1 ?
+	    "'%s' is not acquired" : "'%s' are not acquired", text_name(name,
+	    h->n == 1 ? h->items[0].key : h->keys));
 }
 
 static int
 acquire_into(struct acquire_args *h, struct lh_session *s)
 {
-	char name[NAME_MAX_TEXT];
-	struct lh_lease lease;
 	int e, status;
 
 	h->more.session = s;
-	e = lh_acquire(h->lh, h->key, &h->opts, &lease);
-	status = e == 0 ? print_lease(h, &lease, h->session) : message_error(e,
-	    lh_error_detail(), "'%s' is not acquired", text_name(name, h->key));
+	e = acquire_keys(h);
+	status = e == 0 ? print_leases(h, h->session) : fail_to_acquire(h, e);
 	/* nobody was told whose it is; by a request id it is asked for again */
 	if (e == 0 && status != EX_YES &&
 	    (h->more.request[0] | h->more.request[1]) == 0)
-		(void)lh_release(h->lh, &lease);
+		(void)lh_release_many(h->lh, h->leases, h->n);
 	return e == -ESTALE ? EX_LOST : status;
 }
 
-/* A session of its own is made when the key is ours: it need not be renewed
+/* The leases become the session's.  0; -errno: *i was not handed over. */
+static int
+hand_over(struct acquire_args *h, struct lh_session *s, size_t *i)
+{
+	int e = 0;
+
+	for (*i = 0; *i < h->n; ++*i) {
+		e = lh_handoff(h->lh, &h->leases[*i], s);
+		if (e != 0)
+			break;
+	}
+	return e;
+}
+
+/* A session of its own is made when the keys are ours: it need not be renewed
  * through the wait. */
 static int
-acquire_lease(struct acquire_args *h)
+acquire_leases(struct acquire_args *h)
 {
 	bool implicit = h->session == NULL;
 	struct lh_session *s;
-	char own[LH_SESSION_NAME_MAX + 1];
-	struct lh_lease lease;
+	char own[LH_SESSION_NAME_MAX + 1], name[NAME_MAX_TEXT];
 	int e, status;
+	size_t i;
 
 	if (implicit) {
 		(void)snprintf(own, sizeof(own), IMPLICIT "%" PRIx64,
 		    lh_session_id(h->lh));
-		e = lh_acquire(h->lh, h->key, &h->opts, &lease);
+		e = acquire_keys(h);
 		if (e != 0)
-			return message_error(e, lh_error_detail(), "'%s' is "
-			    "not acquired", h->key);
+			return fail_to_acquire(h, e);
 		h->session_opts.flags = LH_CREATE_ONLY;
 	} else {
 		h->session_opts.flags = LH_NO_CREATE;
@@ -213,15 +267,45 @@ acquire_lease(struct acquire_args *h)
 	}
 	if (!implicit)
 		status = acquire_into(h, s);
-	else if ((e = lh_handoff(h->lh, &lease, s)) == 0)
-		status = print_lease(h, &lease, own);
+	else if ((e = hand_over(h, s, &i)) == 0)
+		status = print_leases(h, own);
 	else
 		status = message_error(e, lh_error_detail(), "'%s' is lost",
-		    h->key);
+		    text_name(name, h->items[i].key));
 	if (implicit && status != EX_YES)
 		(void)lh_session_destroy(s);
 	lh_session_close(s);
 	return status;
+}
+
+/* 0; EX_BAD_USAGE, EX_SYSTEM. */
+static int
+split_keys(struct acquire_args *h)
+{
+	char *copy = strdup(h->keys), *rest = copy, *key;
+
+	if (copy == NULL)
+		return message_error(-ENOMEM, NULL, "cannot read the keys");
+	if (!key_list_is_valid(h->keys)) {
+		free(copy);
+		return usage_error("'%s': a backslash in keys is written \\\\, "
+		    "a comma \\,", h->keys);
+	}
+	/* it is kept: the items point into it */
+	while ((key = key_list_next(&rest)) != NULL) {
+		if (parse_key(key) != 0)
+			return EX_BAD_USAGE;
+		if (h->n == LH_MANY_MAX)
+			return usage_error("up to %d keys can be acquired "
+			    "together", LH_MANY_MAX);
+		for (size_t i = 0; i < h->n; i++)
+			if (strcmp(h->items[i].key, key) == 0)
+				return usage_error("'%s' is there twice: it "
+				    "would wait for itself", key);
+		h->items[h->n++] = (struct lh_item){ .key = key,
+		    .mode = h->opts.mode, .priority = h->opts.priority };
+	}
+	return 0;
 }
 
 int
@@ -242,11 +326,12 @@ verb_acquire(int argc, char **argv)
 	    &own, &status))
 		return status;
 	if (optind + 1 != argc)
-		return usage_error("acquire takes one key: leasehold acquire "
-		    "KEY");
-	h.key = argv[optind];
-	if (parse_key(h.key) != 0)
-		return EX_BAD_USAGE;
+		return usage_error("acquire takes one argument: leasehold "
+		    "acquire KEY[,KEY...]");
+	h.keys = argv[optind];
+	status = split_keys(&h);
+	if (status != 0)
+		return status;
 	if (h.session != NULL && *h.session == '\0')
 		h.session = NULL;
 	if (h.session != NULL && h.ttl)
@@ -259,7 +344,7 @@ verb_acquire(int argc, char **argv)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot open the "
 		    "table");
-	status = acquire_lease(&h);
+	status = acquire_leases(&h);
 	(void)lh_close(h.lh);
 	return status;
 }
