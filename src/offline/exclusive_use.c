@@ -12,6 +12,7 @@
  * A session that cannot be proved dead (SESS_NOPROOF) is in the way as well.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,10 +50,24 @@ lhi_exclusive_use_unmap(struct lhi_exclusive_use *a)
 	lhi_sigbus_unmap(a->base, a->v.geo.object_len);
 }
 
+/* True if no process of that number is left: then what it started keeps its
+ * sign of life. */
+static bool
+has_process_ended(const struct lhi_view *v, uint32_t idx)
+{
+	pid_t pid = lhi_session_pid(v, sid_make(sess_inc(
+	    sh64_load(&v->sessions[idx].state)), idx));
+	int saved = errno;
+	bool ended = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+
+	errno = saved;
+	return ended;
+}
+
 static int
 fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 {
-	char who[256] = "";
+	char who[512] = "";
 	size_t n = 0;
 	uint32_t users = 0;
 
@@ -63,8 +78,11 @@ fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 		if (!lhi_session_held(&a->v, a->fd, i) || users++ >= NAMED)
 			continue;
 		memcpy(name, se->application, LH_APPLICATION_MAX);
-		n += (size_t)snprintf(who + n, sizeof(who) - n, "%s%s[%u]",
-		    n > 0 ? ", " : "", name, sh32_load_rlx(&se->pid));
+		n += (size_t)snprintf(who + n, sizeof(who) - n, "%s%s%s[%u]%s",
+		    n > 0 ? ", " : "", has_process_ended(&a->v, i) ?
+		    "a process left running by " : "", name,
+		    sh32_load_rlx(&se->pid), has_process_ended(&a->v, i) ?
+		    ", which has ended" : "");
 	}
 	if (users == 0)
 		return lhi_fail(-EBUSY, "%s was in use at that moment: try "

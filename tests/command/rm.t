@@ -46,6 +46,20 @@ ended "$reader"
 run lh rm
 is "$status" 75 "still in use by one: 75"
 
+
+# In use by what a dead process has left running: that is said so.
+bg "$LEASEHOLD" run left sh -c "setsid sleep 150 & echo \$! >'$dir/left'; wait"
+wrapper=$pid
+until_true 5000 test -s "$dir/left"
+mind "$(cat "$dir/left")"
+kill -KILL "$wrapper"
+ended "$wrapper"
+run lh rm
+is "$status" 75 "in use by what a dead process has left: 75"
+like "$err" "a process left running by sh[$wrapper], which has ended" \
+    "  says so"
+kill -KILL "$(cat "$dir/left")"
+
 # Forced: whoever waits there learns it at once.
 forced() {
 	if ! is_held held; then
