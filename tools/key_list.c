@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several keys in one argument: `run` and `acquire` take "a,b" for two keys, and
- * LEASEHOLD_HELD lists them so.  A comma in a key is written `\,` and a
+ * Several keys in one argument: `run` and `acquire` take "a,b" for two keys,
+ * and LEASEHOLD_HELD lists them so.  A comma in a key is written `\,` and a
  * backslash `\\`; a backslash before anything else is refused, so that each
  * list has one meaning.  All other verbs take one key as it is.
  */

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Takes the next key out of *rest, which is changed: unescaped, in place.  NULL:
- * there is none left (*rest is NULL).
+ * Takes the next key out of *rest, which is changed: unescaped, in place.
+ * NULL: there is none left (*rest is NULL).
  */
 char *key_list_next(char **rest);
 

@@ -7,18 +7,24 @@
  * Whoever has it now, and since before that moment, had it then as well,
  * whether there is an event of it or not.
  *
- * The answer is certain if it is of the second kind, or if all grants were told
- * from the beginning of that lease up to the moment asked for; else leases that
- * came and went without anyone waiting may be missing.
+ * The answer is certain if it is of the second kind, or if all that happened
+ * was recorded, and is still there, from an event that settles who has the key
+ * (an exclusive grant, its end, its making) up to the moment asked for.  Else leases that came and went without anyone waiting may be missing, and the
+ * answer is "not recorded", beside what is known.  A ring that has lost events
+ * is complete only from the oldest one that it still has.
+ *
+ * A lease whose end was noticed late (it had run out, its process had died) may
+ * have ended before the moment asked for: then it is not certain, either.  One
+ * that was released, or broken, later was held until then.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <leasehold.h>
 #include "daemon/exit_status.h"
 #include "daemon/text.h"
@@ -26,16 +32,27 @@
 #include "log_at.h"
 #include "log_query.h"
 #include "message.h"
+#include "moment.h"
 #include "output.h"
 #include "show.h"
 #include "show_event.h"
+
+#define RECORDS_MAX 4096
+#define WHO_MAX (PARTY_MAX + 48)
 
 struct holder {
 	uint64_t session, token;
 	uint32_t record, mode;
 	int64_t since_ms;
-	char who[PARTY_MAX];
+	char who[WHO_MAX];
 	bool certain;
+};
+
+/* The oldest event that a session record still has. */
+struct oldest {
+	uint64_t number;
+	int64_t time_ns;
+	bool seen;
 };
 
 struct past {
@@ -47,7 +64,10 @@ struct past {
 	size_t n_holders, room_holders;
 	struct lh_log_entry last, next; /* of the key, before and after that;
 				 * size 0: none */
-	bool complete;		/* every grant is told */
+	struct oldest *oldest;	/* by record */
+	int64_t lost_ns;	/* no event after it is missing */
+	bool complete;		/* every grant is recorded */
+	bool settled;		/* the holders are all that there are */
 	bool no_memory;
 };
 
@@ -86,12 +106,26 @@ drop_holders(struct past *p, uint64_t token, uint64_t session, uint32_t record)
 	p->n_holders = kept;
 }
 
+/* True if nothing is missing from that event on. */
+static bool
+is_complete_from(const struct past *p, const struct lh_log_entry *e)
+{
+	return p->complete && e->time_ns > p->lost_ns;
+}
+
+static void
+settle_on_nobody(struct past *p, const struct lh_log_entry *e)
+{
+	p->n_holders = 0;
+	p->settled = is_complete_from(p, e);
+}
+
 static void
 apply_grant(struct past *p, const struct lh_log_entry *e)
 {
 	struct holder h = { .session = e->session_id, .token = e->token,
 	    .record = e->record, .mode = e->mode, .since_ms = e->epoch_ms,
-	    .certain = p->complete };
+	    .certain = is_complete_from(p, e) };
 
 	/* a reader comes to readers, or to nobody */
 	for (size_t i = 0; i < p->n_holders; i++) {
@@ -101,15 +135,45 @@ apply_grant(struct past *p, const struct lh_log_entry *e)
 			break;
 		}
 	}
-	(void)show_event_who(h.who, e);
+	if (e->mode == LH_EXCLUSIVE)
+		p->settled = h.certain;
+	if (e->kind == LH_LOG_HANDED_OVER && e->other != LH_NO_RECORD) {
+		h.session = e->other_session_id;
+		h.record = e->other;
+		(void)show_event_other(h.who, e);
+	} else {
+		(void)show_event_who(h.who, e);
+	}
 	(void)add_holder(p, &h);
+}
+
+/* It was handed over: in shared mode by nobody knows which reader. */
+static void
+apply_handover(struct past *p, const struct lh_log_entry *e)
+{
+	if (e->mode == LH_SHARED) {
+		drop_holders(p, 0, e->session_id, e->record);
+		p->settled = false;
+		for (size_t i = 0; i < p->n_holders; i++)
+			p->holders[i].certain = false;
+	}
+	apply_grant(p, e);
+}
+
+static void
+apply_end(struct past *p, const struct lh_log_entry *e)
+{
+	if (e->mode == LH_EXCLUSIVE)
+		settle_on_nobody(p, e);
+	else if (e->token != 0)
+		drop_holders(p, e->token, 0, LH_NO_RECORD);
 }
 
 /* What the next event does to who has it. */
 static void
 apply_event(struct past *p, const struct lh_log_entry *e)
 {
-	switch (e->kind) {
+	switch ((enum lh_log_kind)e->kind) {
 	case LH_LOG_GRANTED:
 	case LH_LOG_WAIT_GRANTED:
 		apply_grant(p, e);
@@ -118,31 +182,61 @@ apply_event(struct past *p, const struct lh_log_entry *e)
 		drop_holders(p, 0, e->session_id, e->record);
 		apply_grant(p, e);
 		break;
+	case LH_LOG_HANDED_OVER:
+		apply_handover(p, e);
+		break;
 	case LH_LOG_RELEASED:
 	case LH_LOG_EXPIRED:
 	case LH_LOG_FREED_DEAD:
 	case LH_LOG_BROKEN:
+		apply_end(p, e);
+		break;
 	case LH_LOG_TOLD_LOST:
 		if (e->token != 0)
 			drop_holders(p, e->token, 0, LH_NO_RECORD);
 		break;
+	case LH_LOG_KEY_MADE:
 	case LH_LOG_EVICTED:
-		p->n_holders = 0;
+		settle_on_nobody(p, e);
 		break;
 	case LH_LOG_SESSION_ENDED:
 		drop_holders(p, 0, e->session_id, e->record);
+		break;
+	case LH_LOG_FOUND_DEAD:
+		if (e->other_session_id != 0)
+			drop_holders(p, 0, e->other_session_id, LH_NO_RECORD);
 		break;
 	case LH_LOG_GRANTS_ON:
 		p->complete = true;
 		break;
 	case LH_LOG_GRANTS_OFF:
-		p->complete = false;
+		p->complete = p->settled = false;
 		for (size_t i = 0; i < p->n_holders; i++)
 			p->holders[i].certain = false;
+		break;
+	case LH_LOG_SESSION_BEGAN:
+	case LH_LOG_WAIT_BEGAN:
+	case LH_LOG_TIMED_OUT:
+	case LH_LOG_CANCELLED:
+	case LH_LOG_BURIED:
 		break;
 	}
 	if (e->key_hash != 0)
 		p->last = *e;
+}
+
+/* An event after the moment asked for: how the lease of a holder ended. */
+static void
+apply_later_end(struct past *p, const struct lh_log_entry *e)
+{
+	bool late = e->kind == LH_LOG_EXPIRED || e->kind == LH_LOG_TOLD_LOST ||
+	    e->kind == LH_LOG_FREED_DEAD;
+
+	if (!late && e->kind != LH_LOG_RELEASED && e->kind != LH_LOG_BROKEN)
+		return;
+	for (size_t i = 0; i < p->n_holders; i++)
+		if (e->token != 0 && p->holders[i].token == e->token)
+			p->holders[i].certain = !late;
 }
 
 static int
@@ -150,11 +244,8 @@ collect_event(const struct lh_log_entry *e, void *arg)
 {
 	struct past *p = arg;
 
-	if (e->epoch_ms > p->at_ms) {
-		if (p->next.size == 0 && e->key_hash != 0)
-			p->next = *e;
-		return 0;
-	}
+	if (e->epoch_ms > p->at_ms && p->next.size == 0 && e->key_hash != 0)
+		p->next = *e;
 	if (p->n == p->room) {
 		size_t room = 2 * p->room + 256;
 		struct lh_log_entry *q = reallocarray(p->events, room,
@@ -174,6 +265,11 @@ collect_event(const struct lh_log_entry *e, void *arg)
 static int
 collect_keyless_event(const struct lh_log_entry *e, void *arg)
 {
+	struct past *p = arg;
+	struct oldest *o = &p->oldest[e->record % RECORDS_MAX];
+
+	if (!o->seen || e->number < o->number)
+		*o = (struct oldest){ e->number, e->time_ns, true };
 	return e->key_hash == 0 ? collect_event(e, arg) : 0;
 }
 
@@ -193,7 +289,28 @@ compare_time(const void *a, const void *b)
 struct present {
 	struct past *p;
 	int64_t zero_ms;
+	int64_t now_ns;		/* the table's clock */
 };
+
+/* True if the holder is a process that cannot be seen: it may have died. */
+static bool
+is_process_gone(const struct lh_party *a)
+{
+	return (a->flags & LH_PARTY_SESSION) == 0 &&
+	    kill((pid_t)a->pid, 0) != 0 && errno == ESRCH;
+}
+
+/* True if the lease of that token was handed over before the moment. */
+static bool
+was_handed_over(const struct past *p, uint64_t token)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->events[i].kind == LH_LOG_HANDED_OVER &&
+		    p->events[i].token == token &&
+		    p->events[i].epoch_ms <= p->at_ms)
+			return true;
+	return false;
+}
 
 static int
 note_zero(const struct lh_dump_table *t, void *arg)
@@ -201,6 +318,7 @@ note_zero(const struct lh_dump_table *t, void *arg)
 	struct present *now = arg;
 
 	now->zero_ms = t->zero_epoch_ms;
+	now->now_ns = (moment_now_ms() - t->zero_epoch_ms) * 1000000;
 	return 0;
 }
 
@@ -219,9 +337,15 @@ note_key(const struct lh_dump_key *k, void *arg)
 		    (int64_t)((uint64_t)now->zero_ms +
 		    (uint64_t)(a->since_ns / 1000000)) };
 
-		if (h.since_ms > now->p->at_ms)
+		/* (nobody knows when one was over that has run out) */
+		if (h.since_ms > now->p->at_ms ||
+		    a->expires_ns <= now->now_ns || is_process_gone(a))
 			continue;
 		(void)show_party(h.who, a);
+		/* it is as old as the lease that became the session's */
+		if ((a->flags & LH_PARTY_SESSION) != 0 &&
+		    !was_handed_over(now->p, a->token))
+			(void)strcat(h.who, ", or who handed it over to that");
 		/* perhaps there is an event of it, too */
 		drop_holders(now->p, h.token, h.session, LH_NO_RECORD);
 		if (h.mode == LH_EXCLUSIVE)
@@ -236,7 +360,7 @@ read_history(struct past *p)
 {
 	const struct lh_dump_to to = { sizeof(to), note_zero, NULL, note_key,
 	    NULL };
-	struct present now = { p, 0 };
+	struct present now = { p, 0, 0 };
 	struct lh_log_opts ask = log_query(p->o);
 	int error = lh_log(p->o->table.name, &ask, collect_event, p);
 
@@ -248,51 +372,24 @@ read_history(struct past *p)
 		return error;
 	if (p->n > 0)
 		qsort(p->events, p->n, sizeof(p->events[0]), compare_time);
-	for (size_t i = 0; i < p->n; i++)
-		apply_event(p, &p->events[i]);
+	for (uint32_t i = 0; i < RECORDS_MAX; i++)
+		if (p->oldest[i].seen && p->oldest[i].number > 0 &&
+		    p->oldest[i].time_ns > p->lost_ns)
+			p->lost_ns = p->oldest[i].time_ns;
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->events[i].epoch_ms <= p->at_ms)
+			apply_event(p, &p->events[i]);
+		else
+			apply_later_end(p, &p->events[i]);
+	}
 	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, &now);
 	return error > 0 ? 0 : error;	/* damage is fsck's to tell */
 }
 
-/* Local time, as people write it, or @SECONDS. */
 static int
-parse_moment(const char *text, int64_t *ms)
+answer(const struct past *p, bool certain)
 {
-	static const char *const formats[] = { "%Y-%m-%d %H:%M:%S",
-	    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%H:%M:%S", "%H:%M" };
-	time_t now = time(NULL);
-	const char *end = NULL;
-	double part = 0;
-	struct tm tm;
-	char *rest;
-
-	if (*text == '@') {
-		part = strtod(text + 1, &rest);
-		if (rest == text + 1 || *rest != '\0' || !(part >= 0) ||
-		    part > 1e11)
-			return usage_error("--at: '%s' is no number of seconds "
-			    "since 1970", text);
-		*ms = (int64_t)(part * 1000);
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		(void)localtime_r(&now, &tm);
-		tm.tm_sec = 0;
-		end = strptime(text, formats[i], &tm);
-		if (end != NULL && *end == '.') {
-			part = strtod(end, &rest);
-			end = rest;
-		}
-		if (end != NULL && *end == '\0')
-			break;
-		end = NULL;
-	}
-	if (end == NULL)
-		return usage_error("--at: '%s' is not a time; write 2026-11-21 "
-		    "16:05:00, 16:05:00, or @1795276800", text);
-	tm.tm_isdst = -1;
-	*ms = (int64_t)mktime(&tm) * 1000 + (int64_t)(part * 1000);
-	return 0;
+	return !certain ? EX_NOT_RECORDED : p->n_holders > 0 ? EX_YES : EX_NO;
 }
 
 static int
@@ -318,7 +415,7 @@ print_json(const struct past *p, bool certain)
 		json_decref(o);
 		o = NULL;
 	}
-	return show_json(o, p->n_holders > 0 ? EX_YES : EX_NO);
+	return show_json(o, answer(p, certain));
 }
 
 static void
@@ -356,23 +453,31 @@ print_text(struct past *p, bool certain)
 		print_neighbour("before", p->o->key, &p->last);
 		print_neighbour("after", p->o->key, &p->next);
 	}
-	return output_flush(p->n_holders > 0 ? EX_YES : EX_NO);
+	return output_flush(answer(p, certain));
 }
 
 int
 log_at(const struct log_opts *o)
 {
-	struct past p = { .o = o };
-	int error, status = parse_moment(o->at, &p.at_ms);
+	struct past p = { .o = o, .lost_ns = INT64_MIN };
+	int error, status = moment_parse(o->at, &p.at_ms);
 	bool certain;
 
 	if (status != 0)
 		return status;
+	if (p.at_ms > moment_now_ms())
+		return usage_error("--at: '%s' is in the future", o->at);
+	p.oldest = calloc(RECORDS_MAX, sizeof(p.oldest[0]));
+	if (p.oldest == NULL)
+		return message_error(-ENOMEM, NULL, "cannot tell");
 	error = read_history(&p);
-	certain = p.complete;
+	certain = p.settled && p.n_holders == 0;
 	for (size_t i = 0; i < p.n_holders; i++)
 		certain |= p.holders[i].certain;
-	if (error != 0)
+	if (error == -ENOENT) {
+		(void)log_query_error(o, error);
+		status = EX_NOT_RECORDED;
+	} else if (error != 0)
 		status = log_query_error(o, error);
 	else if (p.no_memory)
 		status = message_error(-ENOMEM, NULL, "cannot tell");
@@ -381,5 +486,6 @@ log_at(const struct log_opts *o)
 		    print_text(&p, certain);
 	free(p.events);
 	free(p.holders);
+	free(p.oldest);
 	return status;
 }

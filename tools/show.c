@@ -12,6 +12,10 @@
  *	    "expires_ms": "1790000030000" } ],
  *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
  *
+ * The holder of a lease in a named session is the session: "application" is its
+ * name, "in_session" is true, and "maker_pid" stands in place of "pid" and
+ * "tid".
+ *
  * A shared key has as many holders as there are readers, each with a token of
  * its own; the key's is that of the latest grant.
  *
@@ -257,6 +261,7 @@ set_optional_members(json_t *o, int64_t zero_ms, const struct lh_party *p)
 		{ LH_PARTY_STARVING, "starving" },
 		{ LH_PARTY_UPGRADE, "upgrade" },
 		{ LH_PARTY_SESSION, "in_session" },
+		{ LH_PARTY_ENDS_WITH_SESSION, "ends_with_session" },
 	};
 	int bad = 0;
 
@@ -282,13 +287,20 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 	json_t *o;
 	int bad;
 
-	o = json_pack("{s:s, s:I, s:I, s:I, s:s}",
+	o = json_pack("{s:s, s:I, s:s}",
 	    "lease_id", text_lease_id(id, p->id),
-	    "pid", (json_int_t)p->pid, "tid", (json_int_t)p->tid,
 	    "uid", (json_int_t)p->uid, "mode", show_mode(p->mode));
 	if (o == NULL)
 		return NULL;
-	bad = show_set_bytes(o, "application", p->application);
+	/* a session's maker does not hold the lease, and may be dead */
+	if ((p->flags & LH_PARTY_SESSION) != 0) {
+		bad = json_object_set_new(o, "maker_pid",
+		    json_integer(p->pid));
+	} else {
+		bad = json_object_set_new(o, "pid", json_integer(p->pid));
+		bad |= json_object_set_new(o, "tid", json_integer(p->tid));
+	}
+	bad |= show_set_bytes(o, "application", p->application);
 	if (p->info[0] != '\0')
 		bad |= show_set_bytes(o, "info", p->info);
 	if ((p->request[0] | p->request[1]) != 0)

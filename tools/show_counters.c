@@ -75,7 +75,8 @@ show_counters_text(const struct lh_stats *s)
 	printf("%-10s%" PRIu64 " found it busy, %" PRIu64 " timed out, %"
 	    PRIu64 " were cancelled\n", "failed", c->busy, c->timeouts,
 	    c->cancelled);
-	printf("%-10s%" PRIu64 " ran out, %" PRIu64 " died with their process, "
+	printf("%-10s%" PRIu64 " ran out, %" PRIu64 " died with their process "
+	    "or session, "
 	    "%" PRIu64 " were broken\n", "lost",
 	    c->expired_own + c->expired_others, c->died, c->broken);
 	printf("%-10s%" PRIu64 " extended, %" PRIu64 " converted\n", "renewed",

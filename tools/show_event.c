@@ -43,33 +43,54 @@ show_event_moment(char buf[MOMENT_MAX], int64_t epoch_ms)
 	return buf;
 }
 
-static const char *const kinds[] = {
-	[LH_LOG_SESSION_BEGAN] = "session-began",
-	[LH_LOG_SESSION_ENDED] = "session-ended",
-	[LH_LOG_WAIT_BEGAN] = "wait-began",
-	[LH_LOG_WAIT_GRANTED] = "wait-granted",
-	[LH_LOG_TIMED_OUT] = "timed-out",
-	[LH_LOG_CANCELLED] = "cancelled",
-	[LH_LOG_GRANTED] = "granted",
-	[LH_LOG_RELEASED] = "released",
-	[LH_LOG_CONVERTED] = "converted",
-	[LH_LOG_TOLD_LOST] = "told-lost",
-	[LH_LOG_EXPIRED] = "expired",
-	[LH_LOG_FREED_DEAD] = "freed-dead",
-	[LH_LOG_FOUND_DEAD] = "found-dead",
-	[LH_LOG_BURIED] = "buried",
-	[LH_LOG_KEY_MADE] = "key-made",
-	[LH_LOG_EVICTED] = "evicted",
-	[LH_LOG_GRANTS_ON] = "grants-on",
-	[LH_LOG_GRANTS_OFF] = "grants-off",
-	[LH_LOG_BROKEN] = "broken",
-};
-
+/* (No default here and in describe_event(): the compiler names a kind that has
+ * no words.) */
 static const char *
 kind_name(const struct lh_log_entry *e)
 {
-	return e->kind < sizeof(kinds) / sizeof(kinds[0]) &&
-	    kinds[e->kind] != NULL ? kinds[e->kind] : "unknown";
+	switch ((enum lh_log_kind)e->kind) {
+	case LH_LOG_SESSION_BEGAN:
+		return "session-began";
+	case LH_LOG_SESSION_ENDED:
+		return "session-ended";
+	case LH_LOG_WAIT_BEGAN:
+		return "wait-began";
+	case LH_LOG_WAIT_GRANTED:
+		return "wait-granted";
+	case LH_LOG_TIMED_OUT:
+		return "timed-out";
+	case LH_LOG_CANCELLED:
+		return "cancelled";
+	case LH_LOG_GRANTED:
+		return "granted";
+	case LH_LOG_RELEASED:
+		return "released";
+	case LH_LOG_CONVERTED:
+		return "converted";
+	case LH_LOG_TOLD_LOST:
+		return "told-lost";
+	case LH_LOG_EXPIRED:
+		return "expired";
+	case LH_LOG_FREED_DEAD:
+		return "freed-dead";
+	case LH_LOG_FOUND_DEAD:
+		return "found-dead";
+	case LH_LOG_BURIED:
+		return "buried";
+	case LH_LOG_KEY_MADE:
+		return "key-made";
+	case LH_LOG_EVICTED:
+		return "evicted";
+	case LH_LOG_GRANTS_ON:
+		return "grants-on";
+	case LH_LOG_GRANTS_OFF:
+		return "grants-off";
+	case LH_LOG_BROKEN:
+		return "broken";
+	case LH_LOG_HANDED_OVER:
+		return "handed-over";
+	}
+	return "unknown";
 }
 
 static const char *const endings[] = {
@@ -77,14 +98,36 @@ static const char *const endings[] = {
 	[LH_ENDED_EXPIRED] = "expired", [LH_ENDED_BROKEN] = "broken",
 };
 
-/* "worker 4711's", for somebody else's. */
-static const char *
-other_owner(char buf[32], const struct lh_log_entry *e)
+#define OTHER_MAX (PARTY_MAX + 16)
+
+const char *
+show_event_other(char buf[PARTY_MAX], const struct lh_log_entry *e)
 {
+	struct lh_party p = { .pid = e->other_pid,
+	    .flags = e->other_named ? LH_PARTY_SESSION : 0 };
+
+	memcpy(p.application, e->other_application, sizeof(p.application));
 	if (e->other == LH_NO_RECORD)
-		(void)strcpy(buf, "its own");
+		buf[0] = '\0';
+	else if (e->other_named && p.application[0] == '\0')
+		(void)strcpy(buf, "a named session");
+	else if (!e->other_named && e->other_pid == 0)
+		(void)strcpy(buf, "a process");
 	else
-		(void)snprintf(buf, 32, "[%" PRIu32 "]'s", e->other_pid);
+		(void)show_party(buf, &p);
+	return buf;
+}
+
+/* Whose lease it was. */
+static const char *
+other_lease(char buf[OTHER_MAX], const struct lh_log_entry *e)
+{
+	static const char of[] = "the lease of ";
+
+	if (e->other == LH_NO_RECORD)
+		return "its own lease";
+	(void)strcpy(buf, of);
+	(void)show_event_other(buf + sizeof(of) - 1, e);
 	return buf;
 }
 
@@ -98,9 +141,9 @@ describe_event(char *buf, size_t room, const struct lh_log_entry *e)
 	static const char *const lost[] = { "", ", its process had died",
 	    ", it had run out", ", it was broken" };
 	const char *mode = e->mode == LH_SHARED ? ", shared" : "";
-	char other[32];
+	char other[OTHER_MAX];
 
-	switch (e->kind) {
+	switch ((enum lh_log_kind)e->kind) {
 	case LH_LOG_SESSION_BEGAN:
 		(void)snprintf(buf, room, "attached");
 		return;
@@ -136,24 +179,27 @@ describe_event(char *buf, size_t room, const struct lh_log_entry *e)
 		    lost[e->ending & 3]);
 		return;
 	case LH_LOG_EXPIRED:
-		(void)snprintf(buf, room, "ended %s lease, which had run out",
-		    other_owner(other, e));
+		(void)snprintf(buf, room, "ended %s, which had run out",
+		    other_lease(other, e));
 		return;
 	case LH_LOG_FREED_DEAD:
-		(void)snprintf(buf, room, "ended %s lease, which had died",
-		    other_owner(other, e));
+		(void)snprintf(buf, room, "ended %s, which had %s",
+		    other_lease(other, e), !e->other_named ? "died" :
+		    e->ending == LH_ENDED_RELEASED ? "been destroyed" :
+		    "ended");
 		return;
 	case LH_LOG_BROKEN:
-		(void)snprintf(buf, room, "broke %s lease",
-		    other_owner(other, e));
+		(void)snprintf(buf, room, "broke %s",
+		    other_lease(other, e));
 		return;
 	case LH_LOG_FOUND_DEAD:
-		(void)snprintf(buf, room, "found [%" PRIu32 "] dead",
-		    e->other_pid);
+		(void)snprintf(buf, room, "found %s %s",
+		    show_event_other(other, e), e->other_named ? "ended" :
+		    "dead");
 		return;
 	case LH_LOG_BURIED:
-		(void)snprintf(buf, room, "cleared away what [%" PRIu32
-		    "] had left", e->other_pid);
+		(void)snprintf(buf, room, "cleared away what %s had left",
+		    show_event_other(other, e));
 		return;
 	case LH_LOG_KEY_MADE:
 		(void)snprintf(buf, room, "made the key");
@@ -167,15 +213,23 @@ describe_event(char *buf, size_t room, const struct lh_log_entry *e)
 	case LH_LOG_GRANTS_OFF:
 		(void)snprintf(buf, room, "switched grants off");
 		return;
-	default:
-		(void)snprintf(buf, room, "event %" PRIu32, e->kind);
+	case LH_LOG_HANDED_OVER:
+		if (e->other == LH_NO_RECORD)
+			(void)snprintf(buf, room, "took a lease over%s", mode);
+		else
+			(void)snprintf(buf, room, "handed it over to %s%s",
+			    show_event_other(other, e), mode);
+		return;
 	}
+	(void)snprintf(buf, room, "event of a kind that this version does not "
+	    "know (%" PRIu32 ")", e->kind);
 }
 
 void
 show_event_print(const struct lh_log_entry *e)
 {
-	char when[MOMENT_MAX], who[PARTY_MAX], name[NAME_MAX_TEXT], what[96];
+	char when[MOMENT_MAX], who[PARTY_MAX], name[NAME_MAX_TEXT];
+	char what[PARTY_MAX + 96];
 
 	describe_event(what, sizeof(what), e);
 	printf("%s %s", show_event_moment(when, e->epoch_ms),
@@ -215,8 +269,17 @@ show_event_json(const struct lh_log_entry *e)
 	if (e->other != LH_NO_RECORD) {
 		bad |= json_object_set_new(o, "other_record",
 		    json_integer(e->other));
-		bad |= json_object_set_new(o, "other_pid",
-		    json_integer(e->other_pid));
+		if (e->other_pid != 0)
+			bad |= json_object_set_new(o, e->other_named ?
+			    "other_maker_pid" : "other_pid",
+			    json_integer(e->other_pid));
+		if (e->other_session_id != 0)
+			bad |= show_set_u64(o, "other_session",
+			    e->other_session_id);
+		if (e->other_application[0] != '\0')
+			bad |= show_set_bytes(o, e->other_named ?
+			    "other_session_name" : "other_application",
+			    e->other_application);
 	}
 	if (e->token != 0)
 		bad |= show_set_u64(o, "token", e->token);

@@ -24,6 +24,7 @@
 #include "log_at.h"
 #include "log_query.h"
 #include "message.h"
+#include "moment.h"
 #include "open_table.h"
 #include "output.h"
 #include "parse.h"
@@ -90,15 +91,6 @@ print_event(const struct lh_log_entry *e, void *arg)
 	return 0;
 }
 
-static int64_t
-epoch_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
-
 static volatile sig_atomic_t interrupted;
 
 static void
@@ -143,7 +135,7 @@ print_log(const struct log_opts *o)
 	int error;
 
 	if (o->since_ms >= 0)
-		l.from_ms = epoch_now_ms() - o->since_ms;
+		l.from_ms = moment_now_ms() - o->since_ms;
 	if (o->follow)
 		return follow_log(&l, &ask);
 	if (o->table.json)

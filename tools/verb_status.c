@@ -78,7 +78,8 @@ print_holder(struct status *q, const struct lh_party *p)
 		printf("%-9snever\n", "expires");
 	else
 		print_time(q->lh, "expires", p->expires_ns, p->expires_ns - now,
-		    "in ", "");
+		    "in ", (p->flags & LH_PARTY_ENDS_WITH_SESSION) != 0 ?
+		    ", with its session, unless that is renewed" : "");
 }
 
 /* One of several, in a line. */

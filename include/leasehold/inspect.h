@@ -22,14 +22,15 @@ extern "C" {
 struct lh_party {
 	uint64_t id[2];		/* lease id; a waiter's is its wait's own */
 	uint32_t pid;		/* in the pid namespace that it attached from */
-	uint32_t tid;
+	uint32_t tid;		/* 0: no thread in particular */
 	uint32_t uid;
 	uint32_t mode;		/* enum lh_mode */
 	uint32_t priority;
 	uint32_t rank;		/* waiters: 1 is next; holders: 0 */
 	int64_t since_ns;	/* acquired, or began to wait; table clock */
-	int64_t expires_ns;	/* holders: deadline, INT64_MAX under policy
-				 * strict; waiters: 0 */
+	int64_t expires_ns;	/* holders: deadline, or the end of the named
+				 * session if that comes first; INT64_MAX:
+				 * neither, under policy strict; waiters: 0 */
 	uint64_t token;		/* holders: the lease's; waiters: 0 */
 	char application[LH_APPLICATION_MAX + 1];
 	uint64_t request[2];	/* its request id; 0, 0: none */
@@ -52,6 +53,8 @@ struct lh_party {
 				 * is what application names, and pid who made
 				 * it */
 #define LH_PARTY_UPGRADE 0x10u	/* a wait of a reader to be the only one */
+#define LH_PARTY_ENDS_WITH_SESSION 0x20u /* expires_ns is when the named session
+				 * ends, unless that is renewed */
 
 /* What a thread, or its process, does. */
 enum lh_run {

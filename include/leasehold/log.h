@@ -32,15 +32,18 @@ enum lh_log_kind {
 	LH_LOG_CONVERTED = 9,	/* to `mode`, with a new token */
 	LH_LOG_TOLD_LOST = 10, /* the holder was, by a call of its own */
 	LH_LOG_EXPIRED = 11,	/* it ended a lease past its deadline */
-	LH_LOG_FREED_DEAD = 12, /* it ended a lease of a dead process */
-	LH_LOG_FOUND_DEAD = 13, /* it found session `other` dead */
+	LH_LOG_FREED_DEAD = 12, /* it ended a lease of a dead process, or of a
+				 * named session that had ended (ending
+				 * LH_ENDED_RELEASED: had been destroyed) */
+	LH_LOG_FOUND_DEAD = 13, /* it found session `other` dead, or ended */
 	LH_LOG_BURIED = 14,	/* it cleared away what that left behind */
 	LH_LOG_KEY_MADE = 15,
 	LH_LOG_EVICTED = 16,	/* the key was forgotten to make room */
 	LH_LOG_GRANTS_ON = 17, /* lh_log_grants() */
 	LH_LOG_GRANTS_OFF = 18,
 	LH_LOG_BROKEN = 19,	/* it ended a lease for an operator */
-	LH_LOG_HANDED_OVER = 20	/* a lease became another session's */
+	LH_LOG_HANDED_OVER = 20	/* a lease became that of session `other`, or
+				 * its own; the token is the new one */
 };
 
 /* How a lease ended. */
@@ -70,13 +73,19 @@ struct lh_log_entry {
 	char application[LH_APPLICATION_MAX + 1];	/* "": not known */
 	uint32_t other;		/* session record that it is about, if not its
 				 * own; LH_NO_RECORD */
-	uint32_t other_pid;	/* of who has that record now; 0 */
+	uint32_t other_pid;	/* its process; of a named session who made
+				 * it; 0: not known any more */
 	uint32_t visitor;	/* 1: by who has no session (the reaper, or who
 				 * is about to attach); the record is of the
 				 * session that it is about */
 	uint64_t token;		/* of the lease; 0: not known, or none */
 	uint64_t key_hash;	/* 0: it is about no key */
 	const char *key;	/* NULL: not in the table any more */
+	uint64_t other_session_id;	/* of `other`; 0: not known any more */
+	uint32_t other_named;	/* 1: that is a named session */
+	uint32_t reserved;
+	char other_application[LH_APPLICATION_MAX + 1]; /* its program, or the
+				 * name of a named session; "": not known */
 };
 
 typedef int (*lh_log_fn)(const struct lh_log_entry *event, void *arg);

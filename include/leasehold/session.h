@@ -141,8 +141,9 @@ int lh_session_list(struct lh *lh, const char *prefix,
  * the same deadline, mode and notes; copies of the old struct are worth nothing
  * (G11).
  *
- * 0, *lease updated; -ESTALE: it was lost, or released, or the session has
- * ended; -EAGAIN: readers come and go too fast, or its tokens would have to
+ * 0, *lease updated; -ESTALE: it was lost, or released; -ENOENT: that session
+ * has ended, and the lease is as it was;
+ * -EAGAIN: readers come and go too fast, or its tokens would have to
  * jump (see lh_convert()): the lease is as it was; so it is with -ENOSPC,
  * -ENOMEM, -EIO, -EINVAL (also: to a named session, under policy live, which is
  * for a process that can be seen to run), -EPERM (inherited over fork).

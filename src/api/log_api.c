@@ -24,6 +24,7 @@
 #include "proc/attachment.h"
 #include "shm/damaged.h"
 #include "shm/events.h"
+#include "shm/session_liveness.h"
 #include "shm/table_object.h"
 
 #define PARTS 128u		/* more than a ring has events */
@@ -50,6 +51,12 @@ struct log {
 	int fd;
 	struct found *found;
 	size_t n, room;
+	struct began {		/* sessions whose beginning was read */
+		uint64_t sid;
+		uint32_t pid;
+		char name[LH_APPLICATION_MAX + 1];
+	} *began;
+	size_t n_began, room_began;
 	struct known {		/* keys, by hash */
 		uint64_t hash;
 		char *name;
@@ -125,6 +132,61 @@ session_of_record(const struct log *l, uint32_t record)
 	return w;
 }
 
+/* The session of that record that an event was about: by the low bits of its
+ * incarnation, who has the record now, or has said that it began. */
+static void
+set_other(const struct log *l, struct lh_log_entry *e, const struct found *f)
+{
+	const uint32_t tag = f->e.claim;
+	const bool whole = of_session(f->e.kind);
+	struct who w;
+
+	e->other = f->e.other - 1;
+	e->other_named = tag & 1;
+	if (whole) {	/* the event says itself */
+		e->other_session_id = f->e.token;
+		e->other_pid = (uint32_t)f->e.hash;
+	}
+	w = session_of_record(l, e->other);
+	if (w.sid != 0 && lhi_event_tag(w.sid, tag & 1) == tag) {
+		e->other_session_id = w.sid;
+		e->other_pid = w.pid;
+		memcpy(e->other_application, w.name, LH_APPLICATION_MAX);
+		return;
+	}
+	for (size_t i = 0; i < l->n_began; i++) {
+		const struct began *b = &l->began[i];
+
+		if (sid_idx(b->sid) == e->other &&
+		    lhi_event_tag(b->sid, false) == tag) {
+			e->other_session_id = b->sid;
+			e->other_pid = b->pid;
+			memcpy(e->other_application, b->name,
+			    sizeof(e->other_application));
+		}
+	}
+}
+
+static int
+note_began(struct log *l, const struct who *w)
+{
+	struct began *b;
+
+	if (l->n_began == l->room_began) {
+		size_t room = 2 * l->room_began + 64;
+
+		b = reallocarray(l->began, room, sizeof(*b));
+		if (b == NULL)
+			return lhi_fail(-ENOMEM, "out of memory");
+		l->began = b;
+		l->room_began = room;
+	}
+	b = &l->began[l->n_began++];
+	*b = (struct began){ .sid = w->sid, .pid = w->pid };
+	memcpy(b->name, w->name, sizeof(b->name));
+	return 0;
+}
+
 /* As the event after its first one says. */
 static void
 set_name(struct who *w, const struct lhi_event *e)
@@ -140,8 +202,12 @@ static void
 attribute_events(const struct log *l, uint32_t record, struct found f[PARTS],
     size_t n)
 {
-	struct who now = session_of_record(l, record), w = now;
+	struct who now = session_of_record(l, record), w;
 
+	/* a named session writes nothing to the ring of its record */
+	if (lhi_named_is(&l->im.v, now.sid))
+		now = (struct who){ .sid = 0 };
+	w = now;
 	for (size_t i = 0; i < n; i++) {
 		if (f[i].e.kind == LH_LOG_SESSION_BEGAN ||
 		    f[i].e.kind == EVENT_NAME)
@@ -179,7 +245,9 @@ read_ring(struct log *l, uint32_t record, const struct shm_ring r[2])
 	qsort(f, n, sizeof(f[0]), by_number);
 	attribute_events(l, record, f, n);
 	for (size_t i = 0; error == 0 && i < n; i++) {
-		if (is_wanted(l, &f[i]))
+		if (f[i].e.kind == LH_LOG_SESSION_BEGAN && !f[i].e.visitor)
+			error = note_began(l, &f[i].who);
+		if (error == 0 && is_wanted(l, &f[i]))
 			error = keep_event(l, &f[i]);
 	}
 	return error;
@@ -286,7 +354,6 @@ static int
 report_event(struct log *l, const struct found *f, int64_t zero_ms,
     lh_log_fn fn, void *arg)
 {
-	const struct shm_session *se = l->im.v.sessions;
 	const struct known *k = of_session(f->e.kind) ? NULL :
 	    key_of(l, f->e.hash);
 	struct lh_log_entry e = {
@@ -307,11 +374,10 @@ report_event(struct log *l, const struct found *f, int64_t zero_ms,
 		e.key = k != NULL ? k->name : NULL;
 	}
 	if (f->e.other > 0 && f->e.other <= l->im.v.geo.max_sessions &&
-	    (f->e.other - 1 != f->record || f->e.visitor)) {
-		e.other = f->e.other - 1;
-		e.other_pid = of_session(f->e.kind) ? (uint32_t)f->e.hash :
-		    sh32_load_rlx(&se[e.other].pid);
-	}
+	    (f->e.other - 1 != f->record || f->e.visitor ||
+	    (!of_session(f->e.kind) &&
+	    lhi_event_tag(f->who.sid, false) != f->e.claim)))
+		set_other(l, &e, f);
 	return fn(&e, arg);
 }
 
@@ -359,6 +425,7 @@ free_log(struct log *l)
 	for (size_t i = 0; i < l->n_keys; i++)
 		free(l->keys[i].name);
 	free(l->keys);
+	free(l->began);
 	free(l->found);
 	if (l->fd >= 0)
 		(void)close(l->fd);

@@ -137,25 +137,39 @@ report_busy(struct detail *d)
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
 	char readers[48] = "", ends[64] = "its lease has no deadline";
+	char who[80];
 
+	if (b->session)
+		(void)snprintf(who, sizeof(who), "session '%s'",
+		    b->application);
+	else
+		(void)snprintf(who, sizeof(who), "process %u (%s)", b->pid,
+		    b->application);
 	if (b->expires_ns != INT64_MAX)
-		(void)snprintf(ends, sizeof(ends), "its lease ends in %.3f s "
-		    "unless it is extended", left < 0 ? 0 : left);
+		(void)snprintf(ends, sizeof(ends), "%s ends in %.3f s unless "
+		    "it is %s", b->with_session ? "that session" : "its lease",
+		    left < 0 ? 0 : left,
+		    b->with_session ? "renewed" : "extended");
 	if (b->readers > 1)
 		(void)snprintf(readers, sizeof(readers),
 		    "%u readers, the last of them ", b->readers);
 	else if (b->readers == 1)
 		(void)snprintf(readers, sizeof(readers), "one reader, ");
-	if (b->pid == 0)
+	if (b->pid != 0)
 		(void)snprintf(d->text, sizeof(d->text),
-		    "%s key '%s': nobody holds it at this moment, but others "
-		    "wait for it", verdict, b->key);
+		    "%s key '%s': held by %s%s for %.3f s, token %llu; %s",
+		    verdict, b->key, readers, who, held < 0 ? 0 : held,
+		    (unsigned long long)b->token, ends);
+	else if (b->delayed_ns > 0)
+		(void)snprintf(d->text, sizeof(d->text),
+		    "%s key '%s': nobody holds it, and nobody is granted it "
+		    "for %.3f s: a session that held it ended uncleanly",
+		    verdict, b->key, (double)b->delayed_ns / NS_PER_SEC);
 	else
 		(void)snprintf(d->text, sizeof(d->text),
-		    "%s key '%s': held by %sprocess %u (%s) for %.3f s, token "
-		    "%llu; %s", verdict, b->key, readers, b->pid,
-		    b->application, held < 0 ? 0 : held,
-		    (unsigned long long)b->token, ends);
+		    "%s key '%s': nobody holds it at this moment, %s", verdict,
+		    b->key, b->waiters ? "but others wait for it" :
+		    "but it was held a moment ago: try again");
 	d->busy_code = 0;
 }
 

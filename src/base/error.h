@@ -17,9 +17,13 @@ struct lhi_busy_detail {
 	int64_t since_ns;
 	int64_t expires_ns;
 	uint64_t token;
-	uint32_t pid;		/* 0: free, but others are first */
+	int64_t delayed_ns;	/* free, but kept back for so long; 0 */
+	uint32_t pid;		/* 0: nobody holds it */
 	uint32_t readers;	/* 0: it is held exclusively */
 	bool shim;		/* the shim holds it */
+	bool session;		/* a named session holds it: `application` */
+	bool with_session;	/* expires_ns is when that ends */
+	bool waiters;		/* others wait for it */
 	char application[32];
 	char key[64];		/* cut */
 };

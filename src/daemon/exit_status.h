@@ -9,6 +9,7 @@ enum {
 	EX_NO = 1,		/* a question answered "no" */
 	EX_BAD_USAGE = 64,
 	EX_DAMAGED = 65,	/* or another version's, or another clock's */
+	EX_NOT_RECORDED = 66,	/* log --at: the log does not tell */
 	EX_AWAY = 69,
 	EX_INTERNAL = 70,
 	EX_SYSTEM = 71,

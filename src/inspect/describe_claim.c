@@ -28,8 +28,11 @@ describe_party(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 		p->pid = sh32_load_rlx(&se->pid);
 		p->uid = sh32_load_rlx(&se->uid);
 		memcpy(p->application, se->application, LH_APPLICATION_MAX);
-		if (lhi_named_is(v, owner))
+		if (lhi_named_is(v, owner)) {
+			/* the thread that acquired it is not behind it */
 			p->flags |= LH_PARTY_SESSION;
+			p->tid = 0;
+		}
 	}
 	if (lhi_claim_note_read(v, p->id[1], &aside)) {
 		memcpy(p->request, aside.request, sizeof(p->request));
@@ -41,7 +44,16 @@ void
 lhi_describe_claim_ends(const struct lhi_view *v, struct lh_party *p, uint64_t
     st)
 {
+	char name[NAMED_NAME_MAX + 1];
+	int64_t until_ns;
+
 	p->expires_ns = lhi_ends_ns(v, st);
+	if ((p->flags & LH_PARTY_SESSION) != 0 &&
+	    lhi_named_describe(v, p->id[0], name, &until_ns) &&
+	    until_ns < p->expires_ns) {
+		p->expires_ns = until_ns;
+		p->flags |= LH_PARTY_ENDS_WITH_SESSION;
+	}
 	p->policy = state_strict(st) ? LH_POLICY_STRICT :
 	    state_live(st) ? LH_POLICY_LIVE : LH_POLICY_LEASE;
 }

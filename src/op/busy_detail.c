@@ -15,6 +15,9 @@
 #include "shm/cluster_right.h"
 #include "shm/key_slot.h"
 #include "shm/counters.h"
+#include "shm/session_named.h"
+#include "shm/wait_queue.h"
+#include "proc/claim_cache.h"
 
 #define COUNT_MAX 1000		/* an error must not cost a long walk */
 
@@ -33,11 +36,26 @@ count_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	return k->n < COUNT_MAX;
 }
 
+/* Stops at a wait that is not this thread's own. */
+static bool
+is_own_wait(struct lhi_view *v, uint32_t ci, void *arg)
+{
+	bool *others = arg;
+	uint64_t owner = lhi_claim_owner(v, ci);
+
+	*others = sid_idx(owner) >= v->geo.max_sessions ||
+	    &v->sessions[sid_idx(owner)] != v->me ||
+	    lhi_claim_tid(&v->claims[ci]) != lhi_claim_cache_current->tid;
+	return !*others;
+}
+
 static void
 describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 {
 	uint64_t owner = lhi_claim_owner(v, ci);
 	uint32_t si = sid_idx(owner);
+	char name[NAMED_NAME_MAX + 1];
+	int64_t until_ns;
 	struct shm_session *se = &v->sessions[
 	    si < v->geo.max_sessions ? si : 0];
 
@@ -46,6 +64,12 @@ describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 	b->shim = lhi_cluster_serves(v, owner);
 	b->since_ns = lhi_claim_since_ns(v, &v->claims[ci]);
 	b->expires_ns = lhi_ends_ns(v, sh64_load(&v->claims[ci].state));
+	if (lhi_named_describe(v, owner, name, &until_ns)) {
+		b->session = true;
+		b->with_session = until_ns < b->expires_ns;
+		if (b->with_session)
+			b->expires_ns = until_ns;
+	}
 }
 
 int
@@ -70,6 +94,9 @@ lhi_busy_detail_fail(struct lhi_view *v, struct shm_slot *s, uint64_t w, int
 			    &v->claims[readers.first]);
 		}
 	}
+	b.delayed_ns = lhi_named_delayed(v, s, w);
+	if (b.pid == 0)
+		(void)lhi_queue_walk(v, s, is_own_wait, &b.waiters);
 	if (lhi_slot_key(v, s, key) != 0)
 		memcpy(b.key, key, strnlen(key, sizeof(b.key) - 1));
 	return lhi_fail_busy(code, &b);

@@ -323,8 +323,7 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	if (error != 0)
 		return error;
 	*l = as;
-	lhi_event_lease(v, LH_LOG_HANDED_OVER, now.shared, now.slot, now.ci,
-	    as.token, 0);
+	lhi_event_handed_over(v, now.shared, now.slot, as.id[0], as.token);
 	return 0;
 }
 
@@ -400,6 +399,9 @@ hand_over_lease(struct lh *lh, struct lh_lease *l, struct lh_session *to,
 	 * as long as its process lives */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = lhi_session_claim_take(lh, to, &h.to);
+	if (error == -ESTALE)
+		error = lhi_fail(-ENOENT, "the session that the lease was to "
+		    "be handed over to has ended: the lease is as it was");
 	if (error == 0) {
 		h.from_sid = l->id[0];
 		h.delay_ms = lhi_named_delay_of(&lh->v, h.from_sid);
@@ -420,7 +422,10 @@ int
 lhi_handoff_try(struct lh *lh, const struct lhi_acquire_request *ask, struct
     lh_lease *l)
 {
-	return hand_over_lease(lh, l, ask->more->session, ask->request);
+	int error = hand_over_lease(lh, l, ask->more->session, ask->request);
+
+	return error != -ENOENT ? error : lhi_fail(-ESTALE, "the session that "
+	    "the key was to be acquired into has ended: open it anew");
 }
 
 int

@@ -11,6 +11,7 @@
  * takes what is free.
  */
 #include <errno.h>
+#include <stdio.h>
 #include "base/error.h"
 #include "shm/damaged.h"
 #include "shm/session_liveness.h"
@@ -96,26 +97,39 @@ lhi_lease_cause(const struct lhi_held *h)
 	return CAUSE_RELEASED;
 }
 
+const char *
+lhi_lease_key_name(const struct lhi_held *h, char buf[LEASE_NAME_MAX])
+{
+	char key[SHM_KEY_MAX + 1];
+
+	/* its slot is that key still, whatever its claim is used for */
+	if (lhi_slot_key(&h->lh->v, h->slot, key) != 0 &&
+	    sh32_load(&h->slot->gen) == h->slot_ref >> 32)
+		(void)snprintf(buf, LEASE_NAME_MAX, "'%.64s'", key);
+	else
+		(void)snprintf(buf, LEASE_NAME_MAX, "a key that was forgotten "
+		    "since");
+	return buf;
+}
+
 int
 lhi_lease_fail_lost(struct lh *lh, const struct lhi_held *h)
 {
 	static const char *const how[] = {
-		"was released, or ended otherwise",
+		("has ended, how is not known any more (released, run out or "
+		    "broken)"),
 		[CAUSE_DIED] = "was taken away, as if this process had died",
 		[CAUSE_EXPIRED] = "ran out",
 		[CAUSE_BROKEN] = "was broken by an operator",
 	};
 	enum lhi_cause cause = lhi_lease_cause(h);
-	char key[SHM_KEY_MAX + 1];
+	char name[LEASE_NAME_MAX];
 
-	if (sh64_load(&h->claim->slot_ref) != lhi_slot_ref(lhi_slot_idx(&lh->v,
-	    h->slot), sh32_load(&h->slot->gen)) ||
-	    lhi_slot_key(&lh->v, h->slot, key) == 0)
-		key[0] = '\0';
 	lhi_counters_add(&lh->v, STAT_TOLD_LOST, 1);
 	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
 	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
-	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "the lease on '%.64s' "
-	    "is lost: it %s, and the key may be somebody else's; stop using "
-	    "what it guards, and acquire again", key, how[cause]));
+	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "the lease on %s is "
+	    "lost: it %s, and the key may be somebody else's; stop using what "
+	    "it guards, and acquire again", lhi_lease_key_name(h, name),
+	    how[cause]));
 }

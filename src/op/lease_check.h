@@ -45,6 +45,11 @@ bool lhi_lease_is_orphaned(struct lh *lh, const struct lh_lease *l);
  */
 enum lhi_cause lhi_lease_cause(const struct lhi_held *h);
 
+/* Returns the key of a lease in words: in quotes, or that it was forgotten. */
+#define LEASE_NAME_MAX 80
+const char *lhi_lease_key_name(const struct lhi_held *h,
+    char buf[LEASE_NAME_MAX]);
+
 /* Fails with -ESTALE and a sentence that says how the lease was lost. */
 int lhi_lease_fail_lost(struct lh *lh, const struct lhi_held *h);
 

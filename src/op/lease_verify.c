@@ -162,7 +162,7 @@ int
 lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
-	char key[SHM_KEY_MAX + 1];
+	char name[LEASE_NAME_MAX];
 	uint64_t st;
 
 	/* another thread may be extending it, or converting it; ids come again,
@@ -182,14 +182,13 @@ lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
 		}
 		break;
 	}
-	if (lhi_slot_key(&lh->v, h->slot, key) == 0)
-		key[0] = '\0';
 	lhi_fail_mute(1);
 	(void)lhi_lease_settle(lh, l, h);
 	lhi_fail_mute(0);
-	return lhi_fail(-ESTALE, "the lease on '%.64s' is lost: this host's "
+	return lhi_fail(-ESTALE, "the lease on %s is lost: this host's "
 	    "right to it in the cluster has ended, and another host may have "
-	    "it; stop using what it guards, and acquire again", key);
+	    "it; stop using what it guards, and acquire again",
+	    lhi_lease_key_name(h, name));
 }
 
 int

@@ -10,6 +10,11 @@
  *  what	63 .. 46 | 45 .. 24 | 23 .. 11 | 9 8   | 7     | 6    | 5 .. 0
  *		check    | claim    | other    | cause | visit | mode | kind
  *
+ * where "other" is the record of a session that the event is about.  Records
+ * are used again, so in place of the claim such an event has low bits of that
+ * session's incarnation, and whether it is a named one (lhi_event_tag()).
+ *
+ *
  * of which the check is a sum over all the rest of the event, and its number.
  *
  * Writing.  Any thread of the session:
@@ -43,6 +48,7 @@
 #include "base/hash.h"
 #include "shm/readers.h"
 #include "shm/events.h"
+#include "shm/session_liveness.h"
 #include "shm/backing_grow.h"
 #include "shm/lock_word.h"
 
@@ -131,15 +137,39 @@ lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
 	add_event(v, &e);
 }
 
+/* Makes the event one about that session. */
+static void
+set_other(const struct lhi_view *v, struct lhi_event *e, uint64_t sid)
+{
+	uint64_t s = sid_idx(sid) >= v->geo.max_sessions ? 0 :
+	    sh64_load(&v->sessions[sid_idx(sid)].state);
+
+	e->other = (sid_idx(sid) & OTHER_MASK) + 1;
+	e->claim = lhi_event_tag(sid, sess_inc(s) == sid_inc(sid) &&
+	    (lhi_named_is_made(s) || (sess_flags(s) & SESS_WAS_NAMED)));
+}
+
+void
+lhi_event_handed_over(struct lhi_view *v, bool shared,
+    const struct shm_slot *s, uint64_t to, uint64_t token)
+{
+	struct lhi_event e = { .kind = LH_LOG_HANDED_OVER, .mode = shared,
+	    .hash = sh64_load(&s->hash), .token = token };
+
+	set_other(v, &e, to);
+	add_event(v, &e);
+}
+
 void
 lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
     uint64_t token)
 {
 	struct shm_slot *s = lhi_slot(v, lhi_claim_slot(&v->claims[ci]));
-	struct lhi_event e = { .cause = cause, .claim = ci, .token = token,
-	    .other = (sid_idx(lhi_claim_owner(v, ci)) & OTHER_MASK) + 1,
-	    .kind = cause == CAUSE_DIED ? LH_LOG_FREED_DEAD :
-	    cause == CAUSE_BROKEN ? LH_LOG_BROKEN : LH_LOG_EXPIRED };
+	struct lhi_event e = { .cause = cause, .token = token,
+	    .kind = cause == CAUSE_EXPIRED ? LH_LOG_EXPIRED :
+	    cause == CAUSE_BROKEN ? LH_LOG_BROKEN : LH_LOG_FREED_DEAD };
+
+	set_other(v, &e, lhi_claim_owner(v, ci));
 
 	if (s == NULL)
 		return;
@@ -157,11 +187,11 @@ lhi_event_session(struct lhi_view *v, unsigned kind, uint64_t sid)
 	uint32_t idx = sid_idx(sid);
 	const struct shm_session *se = &v->sessions[
 	    idx < v->geo.max_sessions ? idx : 0];
-	const struct lhi_event e = { .kind = kind,
-	    .other = (idx & OTHER_MASK) + 1, .token = sid,
+	struct lhi_event e = { .kind = kind, .token = sid,
 	    .hash = (uint64_t)sh32_load_rlx(&se->uid) << 32 |
 	    sh32_load_rlx(&se->pid) };
 
+	set_other(v, &e, sid);
 	add_event(v, &e);
 }
 

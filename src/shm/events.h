@@ -13,7 +13,7 @@ struct lhi_event {
 	unsigned cause;		/* enum lhi_cause */
 	bool visitor;		/* read: of who has no session */
 	uint32_t other;		/* 1 + a session's record; 0: none */
-	uint32_t claim;
+	uint32_t claim;		/* or, with other, lhi_event_tag() of that */
 	uint64_t hash;
 	uint64_t token;
 };
@@ -30,7 +30,20 @@ void lhi_event_key(struct lhi_view *v, unsigned kind, const struct shm_slot *s,
 void lhi_event_lease(struct lhi_view *v, unsigned kind, bool shared,
     const struct shm_slot *s, uint32_t ci, uint64_t token, unsigned cause);
 
-/* The viewer ended the hold of claim ci, which may be anybody's. */
+/* What an event says of the session that it is about, beside its record. */
+static inline uint32_t
+lhi_event_tag(uint64_t sid, bool named)
+{
+	return (uint32_t)(sid_inc(sid) & MASK(CLAIM_BITS - 1)) << 1 | named;
+}
+
+/* The viewer has handed a lease over to that session; the token is the new
+ * one. */
+void lhi_event_handed_over(struct lhi_view *v, bool shared,
+    const struct shm_slot *s, uint64_t to, uint64_t token);
+
+/* The viewer ended the hold of claim ci, which may be anybody's.  (By
+ * CAUSE_RELEASED: because its session was destroyed.) */
 void lhi_event_ended(struct lhi_view *v, unsigned cause, uint32_t ci,
     uint64_t token);
 

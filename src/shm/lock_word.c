@@ -133,6 +133,9 @@ lhi_lock_report_end(struct lhi_view *v, uint32_t ci, int judged,
 	} else if (cause == CAUSE_DIED) {	/* others: where judged */
 		lhi_counters_ended(v, lhi_claim_owner(v, ci), cause);
 		lhi_event_ended(v, cause, ci, token);
+	} else if (cause == CAUSE_RELEASED && (token != 0 ||
+	    state_held(sh64_load(&v->claims[ci].state)))) {
+		lhi_event_ended(v, cause, ci, token); /* session destroyed */
 	}
 }
 
@@ -167,7 +170,7 @@ lhi_lock_settle_head(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 {
 	uint32_t ci = word_idx(w);
 	struct shm_claim *c = lhi_claim(v, ci);
-	enum lhi_cause cause;
+	enum lhi_cause cause = CAUSE_RELEASED;	/* of an idle one */
 	uint64_t l, left;
 	int ended;
 

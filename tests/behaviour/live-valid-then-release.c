@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 3 */
 /*
- * G3, G9: what lh_lock_valid() has reported as lost stays lost: lh_lock_release()
- * says the same, whoever was quicker to notice, this thread or the one that
- * renews.  Under policy live, a lease whose deadline others have moved on is
- * valid.
+ * G3, G9: what lh_lock_valid() has reported as lost stays lost:
+ * lh_lock_release() says the same, whoever was quicker to notice, this thread
+ * or the one that renews.  Under policy live, a lease whose deadline others
+ * have moved on is valid.
  */
 #include <errno.h>
 #include <signal.h>

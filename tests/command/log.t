@@ -54,8 +54,12 @@ run lh log --at "$now" --json k
 is "$(jq -c '[.key, .certain, .holders[0].who, .holders[0].certain]' \
     <<<"$out")" "[\"k\",true,\"sleep[$holder]\",true]" "  as JSON"
 run lh log --at "@$(($(date +%s) - 3600))" k
-is "$status" 1 "--at, long before: 1"
+is "$status" 66 "--at, before the table was made: 66, not recorded"
 like "$out" "nobody is known to have held k" "  says what is known"
+run lh log --at "@$(($(date +%s) + 3600))" k
+is "$status" 64 "--at, in the future: 64"
+like "$err" "is in the future" "  says so"
+is "$out" "" "  and nothing else"
 run lh log --at "$(date '+%F %T')" k
 is "$status" 0 "--at, as people write it"
 run lh log --at "$(date +%T)" k
@@ -65,12 +69,13 @@ is "$status" 0 "  today"
 kill -KILL "$holder"
 until_true 5000 is_free k
 run lh log --at "$now" k
-is "$status" 1 "--at, when its grant was not recorded: 1"
+is "$status" 66 "--at, when its grant was not recorded: 66"
 like "$out" "after that: " "  but what is known next is told"
-like "$out" "ended [$holder]'s lease, which had died" "  whose lease ended"
+like "$out" "ended the lease of sleep[$holder], which had died" \
+    "  whose lease ended"
 run lh log
-says "^$when .*\[[0-9]+\] found \[$holder\] dead$" "who found it dead"
-says "ended \[$holder\]'s lease, which had died, token [0-9]+$" \
+says "^$when .*\[[0-9]+\] found sleep\[$holder\] dead$" "who found it dead"
+says "ended the lease of sleep\[$holder\], which had died, token [0-9]+$" \
     "and ended its lease"
 
 # Every lease, when switched on.
@@ -96,6 +101,37 @@ at=$(lh log --json g |
 run lh log --at "@$at" g
 is "$status" 0 "--at, in the midst of it"
 like "$out" "by sleep[" "  by whom"
+
+# A named session: what it gets and loses is its own, not of who made it, nor of
+# who has its record next.
+lh session open --ttl 60s job >/dev/null
+lh acquire --session job disk >/dev/null
+sleep 0.1
+during=@$(date +%s.%N)
+sleep 0.1
+lh session destroy job
+run lh log disk
+says "handed it over to session job, token [0-9]+$" "a hand-over"
+says "ended the lease of session job, which had been destroyed" \
+    "a session's lease ends with it"
+run lh log --at "$during" disk
+is "$status" 66 "--at, a session whose end was noticed later: 66"
+like "$out" "by session job, exclusive" "  by whom"
+lh session open --ttl 60s second >/dev/null
+run lh log disk
+is "$(grep -c "session second" <<<"$out")" 0 \
+    "the next session of that record has nothing to do with it"
+run lh log --json disk
+is "$(jq -r 'map(.kind) | join(" ")' <<<"$out")" \
+    "key-made granted handed-over freed-dead" "  as JSON"
+lh acquire --session second disk >/dev/null
+run lh log --json disk
+is "$(jq -r '.[-1] | .kind, .other_session_name' <<<"$out" | xargs)" \
+    "handed-over second" "  to which session"
+run lh log --at "@$(date +%s.%N)" disk
+is "$status" 0 "--at, now"
+like "$out" "by session second, exclusive" "  by whom"
+
 run lh log --grants off
 is "$out" "grants and releases are not recorded any more" "--grants off"
 lh run off true

@@ -29,6 +29,19 @@ is_held disk >/dev/null
 is "$?" 0 "  it is held"
 run lh acquire -n disk
 is "$status" 75 "acquire -n of a held key: 75"
+like "$err" "held by session 'job' for" "  by that session"
+like "$err" "that session ends in " "  until its end"
+run lh status disk
+like "$out" "holder   session job" "status: the session"
+like "$out" ", with its session, unless that is renewed)" "  until its end"
+run lh status --json disk
+is "$(jq -r '.holders[0] | .in_session, .ends_with_session, has("pid"),
+    has("tid"), has("maker_pid")' <<<"$out" | xargs)" \
+    "true true false false true" "  as JSON"
+left=$(($(jq -r '.holders[0].expires_ms' <<<"$out") - $(date +%s%3N)))
+between "$left" 1 60000 "  when it ends"
+run lh list
+is "$(grep -c "no end" <<<"$out")" 0 "list: the time that is left"
 run lh acquire -n -w 1s --session job tape
 is "$status" 0 "a second one in it"
 run lh session list --json
