@@ -9,7 +9,8 @@
  *
  * The answer is certain if it is of the second kind, or if all that happened
  * was recorded, and is still there, from an event that settles who has the key
- * (an exclusive grant, its end, its making) up to the moment asked for.  Else leases that came and went without anyone waiting may be missing, and the
+ * (an exclusive grant, its end, its making) up to the moment asked for.  Else
+ * leases that came and went without anyone waiting may be missing, and the
  * answer is "not recorded", beside what is known.  A ring that has lost events
  * is complete only from the oldest one that it still has.
  *

@@ -276,6 +276,9 @@ set_optional_members(json_t *o, int64_t zero_ms, const struct lh_party *p)
 		bad |= show_set_bytes(o, "waits_for", p->waits_for);
 		bad |= set_time_ms(zero_ms, o, "waits_since_ms",
 		    p->waits_since_ns);
+		if (p->waits_pid != 0)
+			bad |= json_object_set_new(o, "waits_pid",
+			    json_integer(p->waits_pid));
 	}
 	return bad;
 }

@@ -134,7 +134,12 @@ print_holder(struct explain *x, const struct lh_party *p, int64_t now)
 		    text_span(span, p->expires_ns - now),
 		    p->policy == LH_POLICY_LIVE ? "or later while it runs" :
 		    "unless it is renewed");
-	if (p->waits_for != NULL)
+	if (p->waits_for != NULL && p->waits_pid != 0)
+		printf("    %s process %" PRIu32 " waits, for %s so far, for "
+		    "'%s'\n", in_session ? "into it" : "its job,",
+		    p->waits_pid, text_span(span, now - p->waits_since_ns),
+		    text_name(name, p->waits_for));
+	else if (p->waits_for != NULL)
 		printf("    waits, for %s so far, for '%s'\n", text_span(span,
 		    now - p->waits_since_ns), text_name(name, p->waits_for));
 	else if (!in_session)

@@ -39,8 +39,11 @@ struct lh_party {
 	uint32_t flags;		/* LH_PARTY_... */
 	/* told by lh_explain() alone: */
 	uint32_t run;		/* enum lh_run */
-	uint32_t reserved;
-	int64_t waits_since_ns;	/* holders: its thread waits since then, */
+	uint32_t waits_pid;	/* not 0: that process waits, a job of a `run`
+				 * that is the holder, or one that acquires into
+				 * the session that is; else the holder's thread
+				 * does, */
+	int64_t waits_since_ns;	/* holders: since then, */
 	const char *waits_for;	/* for this key; NULL: it does not */
 };
 

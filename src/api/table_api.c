@@ -23,6 +23,7 @@
 #include "proc/claim_cache.h"
 #include "proc/map.h"
 #include "proc/shim_client.h"
+#include "proc/outer_run.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"
 #include "shm/session_named.h"
@@ -323,8 +324,10 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		*out = lh;
 	}
 	lhi_proc_unlock();
-	if (error == 0)
+	if (error == 0) {
+		lhi_outer_run_note(lh, (o->flags & LH_SYSTEM) != 0);
 		lhi_token_ceiling_attach(&lh->v);
+	}
 	return error;
 }
 

@@ -22,7 +22,7 @@ struct detail {
 	struct lhi_busy_detail busy;
 	void *kept;
 	void (*drop)(void *);
-	char text[640];
+	char text[1200];
 };
 
 static __thread struct detail *mine

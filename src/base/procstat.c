@@ -24,6 +24,7 @@ parse_stat(const char *text, struct lhi_procstat *ps)
 		return false;
 	p += 2;
 	ps->state = *p;
+	ps->parent = (pid_t)strtol(p + 1, NULL, 10);
 	for (int i = 0; i < STATE_TO_START && p != NULL; i++)
 		p = strchr(p + 1, ' ');
 	if (p == NULL)

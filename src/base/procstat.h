@@ -13,6 +13,7 @@
 
 struct lhi_procstat {
 	char state;		/* 'R', 'S', 'T', ... */
+	pid_t parent;
 	uint64_t start_ticks;	/* since boot; with the pid, who it is */
 };
 

@@ -94,6 +94,39 @@ read_wanted_key(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
 	    sh32_load(&s->gen) == slot_ref >> 32 && sh64_load(&c->state) == st;
 }
 
+struct first_wait {
+	uint32_t ci;
+	uint64_t st;
+};
+
+static bool
+take_first_wait(struct lhi_view *v, uint32_t ci, uint64_t st, void *arg)
+{
+	struct first_wait *f = arg;
+
+	(void)v;
+	*f = (struct first_wait){ ci, st };
+	return false;
+}
+
+/* What a job of the holder waits for, or who acquires into its session: the
+ * first that is found.  0: none. */
+static uint32_t
+find_wait_for_sake(struct lhi_view *v, struct lh_party *p, int64_t *budget,
+    uint64_t *st)
+{
+	struct first_wait f = { 0, 0 };
+	struct shm_session *se;
+
+	lhi_waits_for_sake(v, p->id[0], budget, take_first_wait, &f);
+	if (f.ci == 0)
+		return 0;
+	se = lhi_waits_for_thread_session(v, lhi_claim_owner(v, f.ci));
+	p->waits_pid = se == NULL ? 0 : sh32_load(&se->pid);
+	*st = f.st;
+	return f.ci;
+}
+
 /*
  * The wait of which this is the explanation has ended by now; its thread may be
  * among the holders all the same.
@@ -120,16 +153,19 @@ add_waits(struct lhi_explanation *x)
 	for (uint32_t i = 0; x->waits != NULL && i < n; i++) {
 		struct lh_party *p = &x->sn.holders.p[i];
 		uint64_t st;
-		uint32_t ci;
+		uint32_t ci = 0;
 
-		if (p->tid == 0 || (p->flags & LH_PARTY_SESSION) != 0)
-			continue;
 		if (me != NULL && me->id[0] == p->id[0] && me->tid == p->tid) {
 			p->waits_for = x->sn.key;
 			p->waits_since_ns = me->since_ns;
 			continue;
 		}
-		ci = lhi_waits_for_thread(v, p->id[0], p->tid, &budget, &st);
+		p->waits_pid = 0;
+		if (p->tid != 0)
+			ci = lhi_waits_for_thread(v, p->id[0], p->tid, &budget,
+			    &st);
+		if (ci == 0)
+			ci = find_wait_for_sake(v, p, &budget, &st);
 		if (ci != 0 && read_wanted_key(v, ci, st, x->waits[i].name,
 		    &p->waits_since_ns))
 			p->waits_for = x->waits[i].name;

@@ -12,18 +12,21 @@
  *				the own lease of who waits to upgrade it)
  *	wait -> wait		of a reader, while others read: the first in the
  *				queue before it that bars readers
- *	lease -> wait		what the thread waits for that has the lease
+ *	lease -> wait		what the thread waits for that has the lease;
+ *				what a job of the `run` waits for that has it;
+ *				what is being acquired into the named session
+ *				that has it (waits_for_thread.c)
  *
  * Each wait needs all that is in its way to go, so whoever is on a circle waits
  * until somebody on it gives up or a lease on it ends: a deadlock.  (Further
  * waiters in the queue are no edges: they wait for the same leases, and so any
  * circle through them has a shorter one without them.)
  *
- * Not on any circle: leases that other threads may release (LH_SHAREABLE: their
- * claims name thread 0), those of named sessions, which have no thread, and
- * waits without a thread.  Thread and lease belong together if their sessions
- * are the same process, so that several attachments of a process are one.  A
- * thread that waits for its own lease is a circle of one.
+ * Not on any circle by their threads: leases that other threads may release
+ * (LH_SHAREABLE: their claims name thread 0), those of named sessions, which
+ * have no thread, and waits without a thread.  Thread and lease belong together
+ * if their sessions are the same process, so that several attachments of a
+ * process are one.  A thread that waits for its own lease is a circle of one.
  *
  * Found twice.  What was met on the way was met at different times.  So all of
  * it is read again before it counts: each wait still in the state, with the
@@ -35,7 +38,10 @@
  * two passes: everybody waited, for leases that were all held, at one moment.
  * Nobody who waits does anything else before its wait ends.  That moment is
  * thus the beginning of the end, unless somebody times out, is cancelled, or a
- * lease runs out, is broken, or released by a thread that is not its own.
+ * lease runs out, is broken, or released by a thread that is not its own.  A
+ * session's `outer` is written once, before its process waits for anything, and
+ * a wait's claim.grant before its state; both are read again between the looks
+ * at the wait's state, which its own hop makes: so they are of that use.
  *
  * Deadlines.  A lease that, as it stands, ends within 100 ms counts for nothing
  * (it is about to dissolve the circle), but if it is seen to have been
@@ -121,32 +127,50 @@ add_way(struct lhi_hop *h, const struct lhi_way *w)
 		h->way[h->n++] = *w;
 }
 
-/* Claim ci holds what h waits for.  What does its thread wait for? */
+struct walk {
+	struct lhi_waits_for *q;
+	struct lhi_hop *h;
+	struct lhi_way *way;
+};
+
+static bool
+add_sake(struct lhi_view *v, uint32_t ci, uint64_t st, void *arg)
+{
+	struct walk *k = arg;
+
+	(void)v;
+	k->way->wait = ci;
+	k->way->wait_st = st;
+	add_way(k->h, k->way);
+	return k->h->n < WAYS_MAX;
+}
+
+/* Claim ci holds what h waits for.  What is waited for before it goes? */
 static void
 add_hold(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci)
 {
 	struct shm_claim *c = lhi_claim(q->v, ci);
 	struct lhi_way w = { .hold = ci };
+	struct walk k = { q, h, &w };
 	uint32_t tid;
 
 	if (c == NULL)
 		return;
 	w.hold_st = sh64_load(&c->state);
+	w.owner = lhi_claim_owner(q->v, ci);
 	tid = lhi_claim_tid(c);
-	if (!state_held(w.hold_st) || tid == 0 ||
+	if (!state_held(w.hold_st) ||
 	    sh64_load(&c->slot_ref) != h->slot_ref ||
 	    ends_soon(q, ci, w.hold_st))
 		return;
-	w.wait = lhi_waits_for_thread(q->v, lhi_claim_owner(q->v, ci), tid,
-	    &q->budget, &w.wait_st);
+	if (tid != 0)
+		w.wait = lhi_waits_for_thread(q->v, w.owner, tid, &q->budget,
+		    &w.wait_st);
 	if (w.wait != 0)
 		add_way(h, &w);
+	w.kind = lhi_named_is(q->v, w.owner) ? WAY_SESSION : WAY_JOB;
+	lhi_waits_for_sake(q->v, w.owner, &q->budget, add_sake, &k);
 }
-
-struct walk {
-	struct lhi_waits_for *q;
-	struct lhi_hop *h;
-};
 
 static bool
 add_reader(struct lhi_view *v, uint32_t ci, void *arg)
@@ -184,7 +208,7 @@ find_ways(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 {
 	struct lhi_view *v = q->v;
 	struct shm_claim *c = lhi_claim(v, ci);
-	struct walk k = { q, h };
+	struct walk k = { q, h, NULL };
 	struct shm_slot *s;
 
 	h->wait = ci;
@@ -283,6 +307,23 @@ is_in_place(const struct lhi_view *v, const struct lhi_hop *h)
 	return (int32_t)(sh32_load(&c->ticket) - sh32_load(&own->ticket)) < 0;
 }
 
+/* True if that lease has to wait for that wait, still. */
+static bool
+is_for_its_sake(const struct lhi_view *v, const struct lhi_way *w)
+{
+	switch (w->kind) {
+	case WAY_JOB:
+		return lhi_waits_for_is_job(v, lhi_claim_owner(v, w->wait),
+		    w->owner) &&
+		    lhi_waits_for_descends(v, lhi_claim_owner(v, w->wait),
+		    w->owner);
+	case WAY_SESSION:
+		return sh64_load(&v->claims[w->wait].grant) == w->owner;
+	default:
+		return true;
+	}
+}
+
 /* True if the wait, and what is in its way, are as they were. */
 static bool
 is_unchanged(struct lhi_waits_for *q, const struct lhi_hop *h)
@@ -305,7 +346,8 @@ is_unchanged(struct lhi_waits_for *q, const struct lhi_hop *h)
 		return !(sh32_load(&v->claims[w->wait].wflags) &
 		    WAITER_SUSPECT);
 	st = sh64_load(&v->claims[w->hold].state);
-	return state_held(st) && state_seq(st) == state_seq(w->hold_st) &&
+	return is_for_its_sake(v, w) && state_held(st) &&
+	    state_seq(st) == state_seq(w->hold_st) &&
 	    lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(st)) &&
 	    is_alive(v, w->hold);
 }

@@ -21,11 +21,20 @@ struct lhi_soon_leases {
 	} lease[SOON_MAX];
 };
 
+/* Why a lease is not released before a wait has ended. */
+enum lhi_way_kind {
+	WAY_THREAD = 0,		/* its thread waits */
+	WAY_JOB,		/* a job of the `run` that has it does */
+	WAY_SESSION		/* who waits acquires into its named session */
+};
+
 /* Something in the way: a lease, or (hold 0) a wait before ours. */
 struct lhi_way {
 	uint32_t hold;
 	uint64_t hold_st;
-	uint32_t wait;		/* what its thread waits with */
+	uint64_t owner;		/* session of the lease */
+	uint32_t wait;		/* what is waited with */
+	enum lhi_way_kind kind;
 	uint64_t wait_st;
 };
 

@@ -10,11 +10,30 @@
  * another.  (Named sessions have no threads: nobody waits with a claim of
  * theirs; and no thread waits for a ticket.)
  *
+ * A lease may have to wait for others than its thread:
+ *
+ *	job	that of a `leasehold run` is released when its command has
+ *		ended.  A process that the command has started says so in its
+ *		session (`outer`, proc/outer_run.c), and descends from the run:
+ *		both are asked
+ *	session	one in a named session is released by whoever uses that.  A
+ *		process that waits to acquire another key into it says so in its
+ *		wait (claim.grant)
+ *
+ * Neither need be true of every program: a job may have been started in the
+ * background, another process may be about to release the session's lease.  Who
+ * knows better waits with LH_NO_DEADLOCK.
+ *
  * The answer was true when it was read.  Who needs more looks again: the number
  * of its use in the claim's state says whether it is the same wait.  All
  * indexes are checked, and the search is bounded (G12).
  */
 #include "inspect/waits_for_thread.h"
+#include "base/procstat.h"
+#include "shm/session_liveness.h"
+
+#define OUTER_MAX 16	/* runs within runs */
+#define PARENTS_MAX 256
 
 struct shm_session *
 lhi_waits_for_thread_session(const struct lhi_view *v, uint64_t sid)
@@ -73,4 +92,78 @@ lhi_waits_for_thread(struct lhi_view *v, uint64_t sid, uint32_t tid,
 		}
 	}
 	return 0;
+}
+
+bool
+lhi_waits_for_is_job(const struct lhi_view *v, uint64_t job, uint64_t of)
+{
+	for (int i = 0; i < OUTER_MAX; i++) {
+		struct shm_session *se = lhi_waits_for_thread_session(v, job);
+
+		job = se == NULL ? 0 : sh64_load(&se->outer);
+		if (job == 0 || job == of)
+			return job != 0;
+	}
+	return false;
+}
+
+bool
+lhi_waits_for_descends(const struct lhi_view *v, uint64_t job, uint64_t of)
+{
+	pid_t pid = lhi_session_pid(v, job), outer = lhi_session_pid(v, of);
+	struct lhi_procstat ps;
+
+	for (int i = 0; i < PARENTS_MAX && pid > 1 && outer > 1; i++) {
+		if (pid == outer)
+			return true;
+		if (!lhi_procstat_read(pid, 0, &ps))
+			return false;
+		pid = ps.parent;
+	}
+	return false;
+}
+
+/* Calls fn with each wait of that chunk which is for the sake of session sid:
+ * all of a job's, or those that acquire into a named session. */
+static bool
+visit_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid, bool job,
+    lhi_wait_fn *fn, void *arg)
+{
+	for (uint32_t i = 0; i < SHM_CHUNK; i++) {
+		uint32_t ci = ch * SHM_CHUNK + i;
+		struct shm_claim *c = &v->claims[ci];
+		uint64_t st = sh64_load(&c->state);
+		uint32_t flags = sh32_load(&c->wflags);
+
+		if (state_st(st) != ST_WAIT || (flags & WAITER_BELL) ||
+		    (!job && ((flags & WAITER_UPGRADE) ||
+		    sh64_load(&c->grant) != sid)))
+			continue;
+		if (!fn(v, ci, st, arg))
+			return false;
+	}
+	return true;
+}
+
+void
+lhi_waits_for_sake(struct lhi_view *v, uint64_t sid, int64_t *budget,
+    lhi_wait_fn *fn, void *arg)
+{
+	bool named = lhi_named_is(v, sid), job = false;
+	uint64_t last = 0, who;
+
+	for (uint32_t ch = 1; ch < lhi_chunks_ready(v) && *budget > 0; ch++) {
+		--*budget;
+		who = sh64_load(&v->chunks[ch].owner);
+		if (who == 0 || who == sid)
+			continue;
+		if (who != last)
+			job = !named && lhi_waits_for_is_job(v, who, sid);
+		last = who;
+		if (!named && !job)
+			continue;
+		*budget -= SHM_CHUNK;
+		if (!visit_chunk(v, ch, sid, job, fn, arg))
+			return;
+	}
 }

@@ -62,6 +62,10 @@ bool lhi_attempt_park(struct lhi_attempt *a);
 void lhi_attempt_unpark(struct lhi_attempt *a);
 
 /* Announce the claim in a new use, in that state. */
+/* The named session that it acquires into, which its wait says (claim.grant:
+ * inspect/waits_for.c); or 0. */
+uint64_t lhi_attempt_session(const struct lhi_attempt *a);
+
 void lhi_attempt_announce(struct lhi_attempt *a, unsigned st,
     uint64_t deadline);
 

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "op/acquire_attempt.h"
 #include "op/busy_detail.h"
+#include "op/handoff.h"
 #include "op/token_ceiling.h"
 #include "op/policy.h"
 #include "proc/claim_cache.h"
@@ -96,15 +97,25 @@ lhi_attempt_announce(struct lhi_attempt *a, unsigned st, uint64_t deadline)
 	sh64_store(&a->c->state, state_make(st, seq, deadline));
 }
 
+uint64_t
+lhi_attempt_session(const struct lhi_attempt *a)
+{
+	const struct lh_session *s = a->ask->more->session;
+
+	return s == NULL ? 0 : s->sid;
+}
+
 /* The claim's new announcement failed: what it was before, with its new seq. */
 static void
 retract_claim(struct lhi_attempt *a)
 {
 	uint64_t st = sh64_load(&a->c->state);
 
-	if (a->t.queued)	/* it waits since then, still */
+	if (a->t.queued) {	/* it waits since then, still */
 		sh64_store_rlx(&a->c->since, lhi_since(view(a), a->queued_ns,
 		    a->m->tid));
+		sh64_store_rlx(&a->c->grant, lhi_attempt_session(a));
+	}
 	sh64_store(&a->c->state, state_make(a->t.queued ? ST_WAIT : ST_FREE,
 	    state_seq(st), 0));				/* 4: HELD -> WAIT */
 	lhi_counters_spent(view(a));

@@ -195,6 +195,7 @@ enqueue_claim(struct lhi_attempt *a)
 	    (a->ask->shared && !a->reader_deferred ? WAITER_SHARED : 0) |
 	    (a->threadless ? WAITER_BELL : 0) | lhi_deadlock_flags(a->ask));
 	sh32_store_rlx(&c->park, PARK_AWAKE);
+	sh64_store_rlx(&c->grant, lhi_attempt_session(a));
 	a->queued_ns = now_ns(a);
 	sh64_store_rlx(&c->since, lhi_since(view(a), a->queued_ns, a->m->tid));
 	lhi_attempt_announce(a, ST_WAIT, 0);				/* 2 */

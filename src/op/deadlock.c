@@ -92,27 +92,49 @@ describe_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 	    sh32_load(&se->pid), name, lhi_claim_tid(&q->v->claims[ci]));
 }
 
+/* Who is in the way of hop i, and what that has to do with the next wait. */
+static void
+describe_blocker(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
+{
+	const struct lhi_way *w = &q->hop[i].way[q->hop[i].at];
+	char next[112], name[LH_APPLICATION_MAX + 1] = "";
+	struct shm_session *se;
+
+	describe_thread(q, (i + 1) % q->n, next, sizeof(next));
+	if (w->hold == 0 || w->kind == WAY_THREAD) {
+		(void)snprintf(buf, size, "%s %s", w->hold != 0 ? "held by" :
+		    "in whose queue stands first", next);
+		return;
+	}
+	se = &q->v->sessions[sid_idx(w->owner)];	/* it was found */
+	memcpy(name, se->application, sizeof(name) - 1);
+	if (w->kind == WAY_SESSION)
+		(void)snprintf(buf, size, "held by session '%s', which %s "
+		    "acquires into", name, next);
+	else
+		(void)snprintf(buf, size, "held by process %u (%s) for its "
+		    "job, %s", sh32_load(&se->pid), name, next);
+}
+
 /* What hop i waits for, and whom. */
 static void
 describe_hop(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 {
 	struct lhi_hop *h = &q->hop[i];
-	char key[SHM_KEY_MAX + 1], name[96];
+	char key[SHM_KEY_MAX + 1], blocker[256];
 
 	if (lhi_slot_key(q->v, lhi_slot(q->v, (uint32_t)h->slot_ref), key) == 0)
 		key[0] = '\0';
-	describe_thread(q, (i + 1) % q->n, name, sizeof(name));
-	(void)snprintf(buf, size, "%s waits for '%.48s', %s %s",
-	    i == 0 ? "this thread" : "; that one", key,
-	    h->way[h->at].hold != 0 ? "held by" : "in whose queue stands first",
-	    name);
+	describe_blocker(q, i, blocker, sizeof(blocker));
+	(void)snprintf(buf, size, "%s waits for '%.48s', %s",
+	    i == 0 ? "this thread" : "; that one", key, blocker);
 }
 
 /* The circle in words. */
 static int
 fail_with_circle(struct lhi_waits_for *q)
 {
-	char text[560] = "";
+	char text[1000] = "";
 	size_t len;
 
 	for (uint32_t i = 0; i < q->n; i++) {

@@ -41,7 +41,7 @@
 #include "prim/shared.h"
 
 #define SHM_MAGIC	UINT64_C(0x646c6f6865736165)	/* "easehold" */
-#define SHM_FORMAT	8u
+#define SHM_FORMAT	9u
 
 #define SHM_CHUNK	64u	/* claims a chunk: what a session gets */
 #define SHM_GROUP	8u	/* claims a group: what a thread gets */

@@ -205,6 +205,7 @@ describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
 	for (unsigned i = 0; i < NAME_WORDS; i++)
 		sh64_store(&w[i], n.w[i]);
 	sh64_store(&se->maker, wish->maker);
+	sh64_store_rlx(&se->outer, 0);
 	sh32_store(&se->ttl_ms, wish->ttl_ms);
 	sh32_store(&se->lock_delay_ms, wish->lock_delay_ms);
 	sh32_store(&se->on_end, wish->on_end);

@@ -58,6 +58,7 @@ describe_session(const struct lhi_view *v, struct shm_session *se,
 	sh64_store_rlx(&se->pidns_ino, lhi_procstat_pidns());
 	sh64_store_rlx(&se->start_ticks, lhi_procstat_start());
 	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
+	sh64_store_rlx(&se->outer, 0);
 	/* only diagnostics: who reads a mixture prints it safely */
 	(void)strlcpy(se->application, application, sizeof(se->application));
 }

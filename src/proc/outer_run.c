@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jobs: answers "which `leasehold run` waits for this process to end?"
+ *
+ * `run` tells its command what it holds,
+ *
+ *	LEASEHOLD_HELD=TABLE:KEY=LEASEID[,TABLE:KEY=LEASEID...]
+ *
+ * (+TABLE of the machine; commas and backslashes in keys are escaped by a
+ * backslash; an inner run adds to the end).  The last lease of this table that
+ * is still held is that of the nearest run.  Its session is noted in our own
+ * session's record, once, when the attachment begins: so whoever looks for
+ * circles of waits (inspect/waits_for.c) sees that the run's leases are not
+ * released before its job, we, has ended.
+ *
+ * The variable proves nothing: who looks compares pids, too.  A process that
+ * has invented one can at most be told of a deadlock.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "proc/outer_run.h"
+
+#define VARIABLE "LEASEHOLD_HELD"
+#define ID_DIGITS 32
+
+/* How long the first element is. */
+static size_t
+element_span(const char *list)
+{
+	size_t n = 0;
+
+	while (list[n] != '\0' && list[n] != ',')
+		n += list[n] == '\\' && list[n + 1] != '\0' ? 2 : 1;
+	return n;
+}
+
+/* The second half of the lease id at the end of an element; 0: none. */
+static uint64_t
+lease_in_element(const char *element, size_t len)
+{
+	char half[ID_DIGITS / 2 + 1];
+
+	if (len < ID_DIGITS + 1 || element[len - ID_DIGITS - 1] != '=')
+		return 0;
+	memcpy(half, element + len - ID_DIGITS / 2, ID_DIGITS / 2);
+	half[ID_DIGITS / 2] = '\0';
+	return strspn(half, "0123456789abcdef") != ID_DIGITS / 2 ? 0 :
+	    strtoull(half, NULL, 16);
+}
+
+/* Whose lease that is, if it is held; 0. */
+static uint64_t
+holder_of_lease(const struct lhi_view *v, uint64_t id)
+{
+	struct shm_claim *c = lhi_claim(v, lid_claim(id));
+	uint64_t owner, st;
+
+	if (c == NULL)
+		return 0;
+	owner = lhi_claim_owner(v, lid_claim(id));
+	st = sh64_load(&c->state);
+	return state_held(st) && state_seq(st) == lid_seq(id) &&
+	    lhi_claim_epoch(c) == lid_epoch(id) ? owner : 0;
+}
+
+void
+lhi_outer_run_note(struct lh *lh, bool system_wide)
+{
+	const char *list = secure_getenv(VARIABLE);
+	const size_t plus = system_wide, n = strlen(lh->name);
+	uint64_t sid = 0, holder;
+	size_t len;
+
+	for (; list != NULL && *list != '\0'; list += len) {
+		list += *list == ',';
+		len = element_span(list);
+		if (len <= plus + n || (plus && *list != '+') ||
+		    strncmp(list + plus, lh->name, n) != 0 ||
+		    list[plus + n] != ':')
+			continue;
+		holder = holder_of_lease(&lh->v, lease_in_element(list, len));
+		if (holder != 0)
+			sid = holder;
+	}
+	if (sid != 0 && sid != lh->sid)
+		sh64_store(&lh->v.me->outer, sid);
+}
