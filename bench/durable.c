@@ -92,7 +92,7 @@ static void local_tear_down(void)
 		bench_need(lh_close(durable), "lh_close");
 		bench_need(lh_table_remove(name, 0), "lh_table_remove");
 		(void)snprintf(floor, sizeof(floor),
-		    "/dev/shm/leasehold-floor.%u.%s", (unsigned)geteuid(),
+		    "/dev/shm/leasehold.%u/%s.floor", (unsigned)geteuid(),
 		    name);
 		(void)unlink(floor);
 	}

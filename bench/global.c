@@ -40,7 +40,7 @@ static void tear_down(void)
 	bench_need(lh_key_close(key), "key_close");
 	bench_need(lh_close(lh), "lh_close");
 	bench_need(lh_table_remove(name, 0), "lh_table_remove");
-	(void)snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.%u.%s",
+	(void)snprintf(floor, sizeof(floor), "/dev/shm/leasehold.%u/%s.floor",
 	    (unsigned)geteuid(), name);
 	(void)unlink(floor);
 }

@@ -186,7 +186,7 @@ void bench_kill(const int *pids, size_t n)
 
 void bench_table_path(char *path, size_t size, const char *table)
 {
-	snprintf(path, size, SHM_DIR "/leasehold.%u.%s",
+	snprintf(path, size, SHM_DIR "/leasehold.%u/%s.table",
 	    (unsigned int)getuid(), table);
 }
 
@@ -222,25 +222,16 @@ static int remove_one(const char *path, const struct stat *st, int what,
 /* bench.<pid>, and bench.<pid>.<anything>; and what a removed table leaves. */
 static bool of_our_tables(const char *name)
 {
-	static const char *const kinds[] = { "leasehold", "leasehold-floor" };
-	char ours[128];
-	size_t len, i;
+	size_t len = strlen(bench.table);
 
-	for (i = 0; i < 2; i++) {
-		snprintf(ours, sizeof(ours), "%s.%u.%s", kinds[i],
-		    (unsigned int)getuid(), bench.table);
-		len = strlen(ours);
-		if (strncmp(name, ours, len) == 0 &&
-		    (name[len] == '\0' || name[len] == '.'))
-			return true;
-	}
-	return false;
+	return strncmp(name, bench.table, len) == 0 && name[len] == '.';
 }
 
 /* Never returns. */
 static void clean_up_in_the_end(int alive)
 {
 	int null = open("/dev/null", O_RDWR);
+	char place[64];
 	ssize_t got;
 	char c;
 
@@ -252,7 +243,9 @@ static void clean_up_in_the_end(int alive)
 		got = read(alive, &c, 1);
 	} while (got < 0 && errno == EINTR);
 	nftw(bench.scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	unlink_those(SHM_DIR, of_our_tables);
+	snprintf(place, sizeof(place), SHM_DIR "/leasehold.%u",
+	    (unsigned int)getuid());
+	unlink_those(place, of_our_tables);
 	_exit(0);
 }
 

@@ -7,7 +7,7 @@
  * is damaged goes to standard error after the picture (JSON: "findings"), and
  * the exit status is 65 then.
  *
- *	table     /dev/shm/leasehold.0.default
+ *	table     /dev/shm/leasehold.0/default.table
  *	...
  *	session 0  alive, backup[4711], uid 0, since 2026-11-21 13:52:07, ...
  *	key nightly, slot 1, word 00000000 00800040, token 4294967297

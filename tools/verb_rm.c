@@ -25,17 +25,20 @@ static const char help[] =
 "Exit status 0: removed; 75: in use; 1: there is none.\n"
 "\n"
 "      --force       also while it is in use: retire it under its users\n"
+"      --forget-tokens\n"
+"                    let the tokens of a new table of that name begin anew\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
 "      --help        print this\n";
 
 static int
-remove_table(const struct table_opts *table, bool force)
+remove_table(const struct table_opts *table, uint32_t flags)
 {
+	bool force = flags & LH_FORCE;
 	int e;
 
 	e = lh_table_remove(table->name, (table->system ? LH_SYSTEM : 0) |
-	    (force ? LH_FORCE : 0));
+	    flags);
 	if (e == -ENOENT)
 		return open_table_missing(table);
 	if (e == -EBUSY)
@@ -48,15 +51,18 @@ remove_table(const struct table_opts *table, bool force)
 	if (e != 0)
 		return message_error(e, lh_error_detail(), "cannot remove "
 		    "table '%s'", open_table_name(table));
+	if (flags & LH_FORGET_TOKENS)
+		message("warning: a new table '%s' may give the tokens of the "
+		    "old one again: change what they were shown to",
+		    open_table_name(table));
 	return EX_YES;
 }
 
 static int
 take_option(int c, char *value, void *arg)
 {
-	(void)c;			/* --force is the only one */
 	(void)value;
-	*(bool *)arg = true;
+	*(uint32_t *)arg |= c == 'f' ? LH_FORCE : LH_FORGET_TOKENS;
 	return 0;
 }
 
@@ -65,12 +71,13 @@ verb_rm(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "force", no_argument, NULL, 'f' },
+		{ "forget-tokens", no_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct table_opts table = { 0 };
-	bool force = false;
+	uint32_t flags = 0;
 	const struct verb_opts own = { .options = options,
-	    .take = take_option, .arg = &force };
+	    .take = take_option, .arg = &flags };
 	int status;
 
 	if (!parse_verb_opts("rm", help, argc, argv, &table, &own, &status))
@@ -80,5 +87,5 @@ verb_rm(int argc, char **argv)
 	if (optind < argc)
 		return usage_error("rm takes no argument ('%s'): the table's "
 		    "name goes after --table", argv[optind]);
-	return remove_table(&table, force);
+	return remove_table(&table, flags);
 }

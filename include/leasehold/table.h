@@ -2,12 +2,13 @@
 /*
  * The table and its attachments.
  *
- * A table is a POSIX shared-memory object that processes map.  Its name is
- * 1..64 characters of [A-Za-z0-9._-], not beginning with a dot; the object is
- * /dev/shm/leasehold.<uid>.<name>, or /dev/shm/leasehold.system.<name> with
- * LH_SYSTEM.  Whoever comes first creates it; it appears whole or not at all,
- * so a creator that is killed or stopped is in nobody's way.  A table stays
- * until it is removed (lh_table_remove()).
+ * A table is a file on tmpfs that processes map.  Its name is 1..64 characters
+ * of [A-Za-z0-9._-], not beginning with a dot; the file is
+ * /dev/shm/leasehold.<euid>/<name>.table, in a directory that only the user can
+ * write to; or, with LH_SYSTEM, /dev/shm/leasehold.system/<name>.table in a
+ * directory of root's.  The first opener creates it (with LH_SYSTEM: root); it
+ * appears whole or not at all, so a creator that is killed or stopped delays
+ * nobody.  A table stays until it is removed (lh_table_remove()).
  *
  * struct lh is one attachment: one session, whose end (lh_close(), exit, exec,
  * death by any signal) ends its leases.  A process normally needs one; several
@@ -53,6 +54,7 @@ struct lh;
 				 * lh_sigbus() */
 
 #define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
+#define LH_FORGET_TOKENS 0x800u	/* lh_table_remove: tokens begin anew */
 
 /* lh_open_opts.group: whatever the kernel gives a new file. */
 #define LH_GROUP_USUAL	UINT32_MAX
@@ -140,7 +142,9 @@ struct lh_open_opts {
  *
  * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT
  * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EOPNOTSUPP (LH_ALL_LOCAL, and the
- * table has no fence file), -EACCES, -EPERM (not a member of the group),
+ * table has no fence file), -EACCES (also: somebody else made the directory, or
+ * may write there; and LH_SYSTEM by another user than root, where there is no
+ * such table), -EPERM (not a member of the group),
  * -ENOSPC (shared memory full, or every session slot in use), -ENOMEM, -EMFILE,
  * -EPROTO (other version, other build's layout, wrong size, not a table, not a
  * regular file), -EXDEV (other time namespace), -EUCLEAN, -EBUSY (it is being
@@ -165,8 +169,8 @@ int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 int lh_close(struct lh *lh);
 
 /*
- * Remove table `name` (NULL: as lh_open()); flags LH_SYSTEM, LH_FORCE.  Who
- * opens that name afterwards makes a new table.
+ * Remove table `name` (NULL: as lh_open()); flags LH_SYSTEM (for root only),
+ * LH_FORCE, LH_FORGET_TOKENS.  The next opener of that name makes a new table.
  *
  * Without LH_FORCE only if no process is attached, this one included; in that
  * moment nobody can attach.  What killed processes left behind is no hindrance.
@@ -184,10 +188,13 @@ int lh_close(struct lh *lh);
  * the table's object removed by other means, tokens of scope LH_EPHEMERAL start
  * anew (with a fence file only those that went on without a disk that failed).
  *
+ * With LH_FORGET_TOKENS the mark is removed, too, by which a new table of that
+ * name knows where its tokens begin: they may repeat.  Then nothing is left of
+ * the table; also where only the mark was left of it.
+ *
  * 0; -EBUSY: in use (lh_error_detail() names by whom), or being removed;
- * -ENOENT; -EACCES: not yours, or another user has removed a table of that name
- * before (then root can); -EPROTO, -EUCLEAN, -EXDEV: not a table that can be
- * used, and no LH_FORCE; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
+ * -ENOENT; -EACCES: not yours; -EPROTO, -EUCLEAN, -EXDEV: not a table that can
+ * be used, and no LH_FORCE; -EINVAL, -ENAMETOOLONG, -ENOMEM, -EMFILE, -ENFILE.
  */
 int lh_table_remove(const char *name, uint32_t flags);
 

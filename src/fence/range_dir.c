@@ -127,14 +127,24 @@ int
 lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
     const char *object_path)
 {
-	const char *base = strrchr(object_path, '/');
+	static const char suffix[] = ".table";
+	const char *leaf = strrchr(object_path, '/'), *dir;
+	size_t len, end = sizeof(suffix) - 1;
 	int n;
 
 	if (fence_dir[0] != '/')
 		return lhi_fail(-EINVAL, "'%s' is no fence directory: give its "
 		    "absolute path", fence_dir);
-	n = snprintf(to, RANGE_PATH_MAX, "%s/%s.fence", fence_dir,
-	    base == NULL ? object_path : base + 1);
+	/* of .../leasehold.0/NAME.table it is leasehold.0.NAME.fence */
+	leaf = leaf == NULL ? object_path : leaf + 1;
+	dir = leaf > object_path ? leaf - 1 : leaf;
+	while (dir > object_path && dir[-1] != '/')
+		dir--;
+	len = strlen(leaf);
+	if (len > end && strcmp(leaf + len - end, suffix) == 0)
+		len -= end;
+	n = snprintf(to, RANGE_PATH_MAX, "%s/%.*s.%.*s.fence", fence_dir,
+	    leaf > dir ? (int)(leaf - dir - 1) : 0, dir, (int)len, leaf);
 	return n > 0 && n < RANGE_PATH_MAX ? 0 : lhi_fail(-ENAMETOOLONG,
 	    "the path of the fence directory %s is too long", fence_dir);
 }

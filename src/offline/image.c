@@ -123,11 +123,11 @@ lhi_image_open(struct lhi_image *im, const char *path, bool live)
 
 	memset(im, 0, sizeof(*im));
 	im->live = live;
-	fd = lhi_fd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-	    (live ? O_NOFOLLOW : 0));
+	fd = live ? lhi_object_open_any(path, O_RDONLY) :
+	    lhi_fd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
-		error = lhi_fail(errno == EPERM ? -EACCES : -errno,
-		    "cannot open %s: %s", path, strerror(errno));
+		error = live ? fd : lhi_fail(errno == EPERM ? -EACCES :
+		    -errno, "cannot open %s: %s", path, strerror(errno));
 	} else {
 		error = open_file(im, fd, path);
 		(void)close(fd);

@@ -9,6 +9,7 @@
  * acquire of one looks for it, and finds the table retired.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,7 +68,7 @@ remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 	if (!force || (error != -EPROTO && error != -EUCLEAN &&
 	    error != -EXDEV))
 		return error;
-	r->fd = lhi_object_open_any(r->v.path);
+	r->fd = lhi_object_open_any(r->v.path, O_RDWR);
 	if (r->fd < 0)
 		return r->fd;
 	error = lhi_session_lock_removal(r->fd);
@@ -99,7 +100,7 @@ lh_table_remove(const char *name, uint32_t flags)
 	struct lhi_object_id id;
 	struct lhi_geometry g;
 
-	if (flags & ~(LH_SYSTEM | LH_FORCE))
+	if (flags & ~(LH_SYSTEM | LH_FORCE | LH_FORGET_TOKENS))
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", flags);
 	error = lhi_object_path(r.v.path, sizeof(r.v.path),
 	    lhi_object_name(name), lhi_object_is_system(name, flags));
@@ -109,7 +110,11 @@ lh_table_remove(const char *name, uint32_t flags)
 	/* held over fork: no child gets a copy of what holds our locks */
 	lhi_proc_begin();
 	lhi_proc_lock();
-	r.fd = lhi_object_open(r.v.path, flags & LH_SYSTEM, &g, &id);
+	r.fd = lhi_object_open(r.v.path, &g, &id);
+	/* perhaps it is the floor that is damaged */
+	if (r.fd == -EUCLEAN && (flags & LH_FORGET_TOKENS) &&
+	    lhi_table_remove_forget(r.v.path) == 0)
+		r.fd = lhi_object_open(r.v.path, &g, &id);
 	if (r.fd >= 0) {
 		error = map_and_remove(&r, &g, &id, force);
 	} else {
@@ -117,6 +122,12 @@ lh_table_remove(const char *name, uint32_t flags)
 	}
 	if (r.fd >= 0)
 		(void)close(r.fd);
+	if ((error == 0 || error == -ENOENT) && (flags & LH_FORGET_TOKENS)) {
+		int forgot = lhi_table_remove_forget(r.v.path);
+
+		if (forgot != -ENOENT)
+			error = forgot;
+	}
 	lhi_proc_unlock();
 	errno = saved;
 	return error == -EAGAIN ? -EBUSY : error;	/* another is at it */

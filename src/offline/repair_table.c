@@ -227,8 +227,7 @@ lh_table_repair(const char *name, uint32_t flags,
 	/* held over fork: no child gets a copy of what holds our locks */
 	lhi_proc_begin();
 	lhi_proc_lock();
-	r.a.fd = lhi_object_open_to_repair(r.a.v.path, flags & LH_SYSTEM, &g,
-	    &id);
+	r.a.fd = lhi_object_open_to_repair(r.a.v.path, &g, &id);
 	error =
 	    r.a.fd < 0 ? r.a.fd : lhi_exclusive_use_map(&r.a, &g, &id, r.dry);
 	if (error == 0) {

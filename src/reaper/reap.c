@@ -72,7 +72,7 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 }
 
 int
-lhi_reap_open(struct lhi_reaper **out, const char *path, bool system_wide)
+lhi_reap_open(struct lhi_reaper **out, const char *path)
 {
 	int saved = errno, fd, error;
 	struct lhi_reaper *r;
@@ -86,7 +86,7 @@ lhi_reap_open(struct lhi_reaper **out, const char *path, bool system_wide)
 	r->epoll_fd = -1;
 	r->budget_ns = REAP_BUDGET_NS;
 	atomic_store(&r->v.probe_fd, -1);
-	fd = lhi_object_open(path, system_wide, &g, &id);
+	fd = lhi_object_open(path, &g, &id);
 	error = fd < 0 ? fd : attach_table(r, fd, path, &g, &id);
 	if (error != 0)
 		lhi_reap_close(r);

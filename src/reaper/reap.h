@@ -39,7 +39,7 @@ struct lhi_reap_counts {
  * -EPROTO, -EUCLEAN, -EXDEV, -EAGAIN (it is being removed), -ENOMEM, -errno;
  * lh_error_detail() says what and why.
  */
-int lhi_reap_open(struct lhi_reaper **out, const char *path, bool system_wide);
+int lhi_reap_open(struct lhi_reaper **out, const char *path);
 void lhi_reap_close(struct lhi_reaper *r);
 
 /* From the next pass on. */

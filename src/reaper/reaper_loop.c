@@ -42,6 +42,7 @@
 enum kind { SIGNAL, DIRECTORY, TABLE, LISTENER, READER };
 
 static int epoll_fd = -1, signal_fd = -1, notify_fd = -1;
+static int tables_wd = -1;	/* the watch of the tables' directory */
 static bool ending;
 static int64_t looked_ns, look_ns, watchdog_ns, feed_ns;
 static int64_t rest_ns = LOOK_NS;	/* before the next scan */
@@ -66,6 +67,21 @@ reaper_loop_block_signals(void)
 	our_signals(&set);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+/*
+ * Watches the tables' directory, if it is there; /dev/shm says when it comes.
+ * Again is harmless: it is one watch for each directory.
+ */
+static void
+watch_tables_directory(void)
+{
+	char directory[64];
+
+	tables_directory(directory, sizeof(directory));
+	if (notify_fd >= 0)
+		tables_wd = inotify_add_watch(notify_fd, directory, IN_CREATE |
+		    IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR);
 }
 
 static int
@@ -154,7 +170,9 @@ read_directory(void)
 		for (char *p = buf; p < buf + len; p += sizeof(*e) + e->len) {
 			e = (const struct inotify_event *)p;
 			ours |= (e->mask & IN_Q_OVERFLOW) || (e->len > 0 &&
-			    strncmp(e->name, "leasehold.", 10) == 0);
+			    (e->wd == tables_wd ?
+			    strstr(e->name, ".table") != NULL :
+			    strncmp(e->name, "leasehold.", 10) == 0));
 		}
 	}
 	if (ours)
@@ -170,6 +188,8 @@ apply_conf(const struct conf *conf)
 	log_level(conf->log_level);
 	table_pass_configure(conf);
 	tables_configure(conf);
+	watch_tables_directory();
+	tables_scan_soon();	/* what came before the watch */
 	note_scan_cost(cpu_then_ns);
 	serve_configure(conf->metrics, conf->metrics_mode);
 }
@@ -269,6 +289,7 @@ run_due_work(void)
 		scan_soon();
 	if (look_ns <= now_ns) {
 		cpu_then_ns = cpu_ns();
+		watch_tables_directory();
 		tables_scan(now_ns - looked_ns >= BLIND_NS);
 		note_scan_cost(cpu_then_ns);
 	}

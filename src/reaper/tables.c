@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables that the daemon serves: those that are named, or all tables of the
- * user or of the machine that are found in /dev/shm.
+ * user or of the machine that are found in their directory (shm/table_dir.c).
  *
  * A table is an object of that name; when another object gets the name, it is
  * another table.  Each is in one of three states:
@@ -30,10 +30,11 @@
 #include <leasehold/error.h>
 #include "daemon/daemon_log.h"
 #include "guard.h"
+#include "shm/table_dir.h"
 #include "shm/table_object.h"
 #include "tables.h"
 
-#define DIRECTORY "/dev/shm"
+#define SUFFIX ".table"
 
 static struct table tables[TABLES_MAX];
 static struct conf wanted;
@@ -105,7 +106,7 @@ do_open(void *arg)
 {
 	struct job *job = arg;
 
-	job->error = lhi_reap_open(&job->t->reaper, job->path, wanted.system);
+	job->error = lhi_reap_open(&job->t->reaper, job->path);
 }
 
 /* There is an object at path.  Look after it if that can be done. */
@@ -202,29 +203,59 @@ look_up_table(const char *name, bool again)
 		open_table(t, path, &st);
 }
 
+void
+tables_directory(char *to, size_t len)
+{
+	char path[PATH_MAX];
+
+	*to = '\0';
+	if (lhi_object_path(path, sizeof(path), "x", wanted.system) == 0)
+		lhi_table_dir_path(to, len, path);
+}
+
+/* The directory; NULL: there is none yet, or it cannot be trusted. */
+static DIR *
+open_directory(void)
+{
+	static int told;
+	char path[PATH_MAX];
+	int fd = lhi_object_path(path, sizeof(path), "x", wanted.system);
+	DIR *d = NULL;
+
+	if (fd == 0)
+		fd = lhi_table_dir_open(path, false);
+	if (fd >= 0) {
+		d = fdopendir(fd);
+		if (d == NULL)
+			(void)close(fd);
+		fd = d == NULL ? -ENOMEM : 0;
+	}
+	if (fd < 0 && fd != -ENOENT && fd != told)
+		log_line(LOG_ERR, "no table can be looked after: %s",
+		    lh_error_detail());
+	told = fd;
+	return d;
+}
+
 static void
 look_up_all_tables(bool again)
 {
-	char path[PATH_MAX];
-	const char *prefix;
+	char name[TABLE_NAME_MAX + 1];
 	struct dirent *e;
-	size_t len;
-	DIR *d;
+	DIR *d = open_directory();
 
-	/* of a name of one character all but the last */
-	if (lhi_object_path(path, sizeof(path), "x", wanted.system) != 0)
+	if (d == NULL)
 		return;
-	prefix = path + sizeof(DIRECTORY);
-	len = strlen(prefix) - 1;
-	d = opendir(DIRECTORY);
-	if (d == NULL) {
-		log_line(LOG_ERR, "cannot look into " DIRECTORY ": %s",
-		    strerror(errno));
-		return;
+	while ((e = readdir(d)) != NULL) {
+		size_t n = strlen(e->d_name), end = sizeof(SUFFIX) - 1;
+
+		if (n <= end || n - end > TABLE_NAME_MAX ||
+		    strcmp(e->d_name + n - end, SUFFIX) != 0)
+			continue;
+		(void)snprintf(name, sizeof(name), "%.*s", (int)(n - end),
+		    e->d_name);
+		look_up_table(name, again);
 	}
-	while ((e = readdir(d)) != NULL)
-		if (strncmp(e->d_name, prefix, len) == 0)
-			look_up_table(e->d_name + len, again);
 	(void)closedir(d);
 }
 

@@ -43,6 +43,9 @@ void tables_configure(const struct conf *conf);
  */
 void tables_scan(bool again);
 
+/* The directory that the tables stand in, which may not be there yet. */
+void tables_directory(char *to, size_t len);
+
 /* Something is known to have changed since the last scan. */
 void tables_scan_soon(void);
 bool tables_is_look_due(void);

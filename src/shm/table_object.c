@@ -1,68 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's object: answers "is this file a table I may use?", and makes one.
+ * The table's object: answers "is this file a table I may use?".  Objects are
+ * made in table_make.c.
  *
- * A table is prepared without a name (O_TMPFILE), made as long as it may ever
- * become, given the memory that it begins with (fallocate: a full tmpfs is an
- * error here, not a SIGBUS later; more as it grows, backing_grow.c),
- * initialised, and then linked to its name.  Whoever sees the name sees a whole
- * table; a creator that is killed leaves nothing, one that is stopped is in
- * nobody's way, and of two creators the second finds the first one's.
- *
- * Opening trusts nothing: the header is read once into private memory and
- * everything is compared with what this build would have made.  How far the
- * table has grown is not among what is read once; it must make sense, and the
- * file must have that much memory.
+ * Opening trusts nothing: the file is reached from its directory
+ * (table_dir.c), the header is read once into private memory, and everything is
+ * compared with what this build would have made.  How far the table has grown
+ * is not among what is read once; it must make sense, and the file must have
+ * that much memory.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "prim/descriptor.h"
-#include "prim/sigbus.h"
-#include "fence/durable.h"
 #include "shm/backing.h"
-#include "shm/backing_grow.h"
 #include "shm/session_bytes.h"
+#include "shm/table_dir.h"
 #include "shm/table_object.h"
 #include "shm/table_remove.h"
-
-#define SHM_DIR "/dev/shm"
-#define CLUSTER_PREFIX "cluster:"
-
-static int
-set_geometry(const struct lh_open_opts *o, struct lhi_geometry *g)
-{
-	uint32_t keys = o->max_keys;
-
-	memset(g, 0, sizeof(*g));
-	if (keys < 1 || keys >= SLINK_BUCKET || o->max_sessions < 2 ||
-	    o->max_sessions > 4096 || o->max_leases < 2 * SHM_CHUNK ||
-	    o->max_leases > CLAIMS_MAX - SHM_CHUNK ||
-	    o->order > LH_ORDER_BARGE || o->clock > LH_CLOCK_BOOTTIME)
-		return lhi_fail(-EINVAL, "no such table can be made: max_keys "
-		    "is %u (1 to 2^26 - 1), max_sessions %u (2 to 4096), "
-		    "max_leases %u (128 to %u), order %u (0 to 2), clock %u (0 "
-		    "or 1)", keys,
-		    o->max_sessions, o->max_leases, CLAIMS_MAX - SHM_CHUNK,
-		    o->order, o->clock);
-	g->max_sessions = o->max_sessions;
-	g->n_chunks = (o->max_leases + SHM_CHUNK - 1) / SHM_CHUNK + 1;
-	g->n_slots = keys + 1;
-	g->n_long = keys / 4 + 16;
-	for (g->n_buckets = 1; g->n_buckets < keys; g->n_buckets *= 2)
-		;
-	return lhi_geometry_place(g);
-}
 
 /* Over every field that is written once, in the order of the layout. */
 uint64_t
@@ -84,160 +44,6 @@ lhi_object_sum(const struct shm_header *h)
 	};
 
 	return lhi_hash(facts, sizeof(facts));
-}
-
-static void
-initialise_header(struct shm_header *h, const struct lhi_geometry *g,
-    const struct lh_open_opts *o, const struct lhi_beginning *b)
-{
-	clockid_t clock = o->clock == LH_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
-	    CLOCK_MONOTONIC;
-	struct lhi_backing e = lhi_backing_first(g);
-	struct timespec wall;
-
-	(void)clock_gettime(CLOCK_REALTIME, &wall);
-	sh32_store_rlx(&h->header_len, sizeof(*h));
-	sh64_store_rlx(&h->object_len, g->object_len);
-	sh64_store_rlx(&h->timens_ino, lhi_timens_ino());
-	sh64_store_rlx(&h->t0_ns, (uint64_t)lhi_clock_ns(clock));
-	sh64_store_rlx(&h->uuid[0], b->uuid[0]);
-	sh64_store_rlx(&h->uuid[1], b->uuid[1]);
-	sh32_store_rlx(&h->max_sessions, g->max_sessions);
-	sh32_store_rlx(&h->n_chunks, g->n_chunks);
-	sh32_store_rlx(&h->n_buckets, g->n_buckets);
-	sh32_store_rlx(&h->n_slots, g->n_slots);
-	sh32_store_rlx(&h->n_long, g->n_long);
-	sh32_store_rlx(&h->order, o->order);
-	sh32_store_rlx(&h->clock_id, (uint32_t)clock);
-	sh32_store_rlx(&h->options,
-	    (o->flags & LH_HOLD_TIMES ? SHM_OPT_HOLD_TIMES : 0) |
-	    (o->flags & LH_TOKENS_GLOBAL ? SHM_OPT_GLOBAL : 0));
-	if (o->flags & LH_TOKENS_GLOBAL)
-		sh64_store_rlx(&h->last_token, b->base);
-	sh32_store_rlx(&h->creator_pid, (uint32_t)getpid());
-	sh32_store_rlx(&h->ready_slots, e.slots);
-	sh32_store_rlx(&h->ready_chunks, e.chunks);
-	sh32_store_rlx(&h->ready_longs, e.longs);
-	sh32_store_rlx(&h->bucket_level, e.level);
-	sh64_store_rlx(&h->created_epoch_ms,
-	    (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS));
-	sh64_store_rlx(&h->token_base, b->base);
-	sh64_store_rlx(&h->ceiling, b->end);
-	memcpy(h->fence_dir, b->fence_dir, sizeof(h->fence_dir));
-	(void)strlcpy(h->cluster_prefix, o->cluster_prefix != NULL ?
-	    o->cluster_prefix : CLUSTER_PREFIX, sizeof(h->cluster_prefix));
-	if (b->fence_dir[0] != '\0')
-		sh64_store_rlx(&h->durable_ceiling, b->end);
-	for (unsigned i = 0; i < SHM_SHARDS; i++)
-		sh64_store_rlx(&h->floor[i], b->base);
-	sh32_store_rlx(&h->slot_next, 1);
-	sh32_store_rlx(&h->chunk_next, 1);
-	sh32_store_rlx(&h->long_next, 1);
-	sh64_store_rlx(&h->fingerprint, lhi_geometry_fingerprint());
-	sh32_store_rlx(&h->format, SHM_FORMAT);
-	sh64_store(&h->magic, SHM_MAGIC);
-	sh64_store(&h->header_sum, lhi_object_sum(h));
-}
-
-/* The object's length, and memory for what it begins with. */
-static int
-reserve_object(int fd, const char *path, const struct lhi_geometry *g)
-{
-	struct lhi_backing e = lhi_backing_first(g);
-	struct lhi_span s[LHI_SPANS];
-	struct rlimit most;
-	uint64_t len = 0;
-	int error = 0;
-
-	/* ftruncate() beyond it would be a signal */
-	if (getrlimit(RLIMIT_FSIZE, &most) == 0 &&
-	    most.rlim_cur < g->object_len)
-		return lhi_fail(-ENOSPC, "a table of that size can have files "
-		    "of up to %llu bytes, and this process is limited to %llu "
-		    "(ulimit -f): raise that, or make the table smaller "
-		    "(fewer keys)", (unsigned long long)g->object_len,
-		    (unsigned long long)most.rlim_cur);
-	if (ftruncate(fd, (off_t)g->object_len) != 0)
-		error = -errno;
-	lhi_backing_spans(g, &e, s);
-	for (int i = 0; error == 0 && i < LHI_SPANS; i++) {
-		error = lhi_grow_back(fd, NULL, s[i].off, s[i].len);
-		len += s[i].len;
-	}
-	if (error == -ENOSPC || error == -EOPNOTSUPP)
-		return lhi_fail(-ENOSPC, SHM_DIR " has no room for the %llu "
-		    "bytes of table %s, or cannot reserve it (%s): free some, "
-		    "or enlarge it, or make the table smaller", (unsigned long
-		    long)len, path, strerror(-error));
-	return error == 0 ? 0 : lhi_fail(error, "cannot reserve %llu bytes in "
-	    SHM_DIR ": %s", (unsigned long long)len, strerror(-error));
-}
-
-static int
-fill_object(int fd, const char *path, const struct lh_open_opts *opts)
-{
-	struct lhi_beginning b;
-	struct lhi_geometry g;
-	uint64_t floor;
-	void *base;
-	int error = set_geometry(opts, &g);
-
-	if (error != 0)
-		return error;
-	if (opts->mode & ~0777u)
-		return lhi_fail(-EINVAL, "mode 0%o: only permission bits make "
-		    "sense", opts->mode);
-	if (opts->cluster_prefix != NULL &&
-	    strlen(opts->cluster_prefix) >= SHM_PREFIX)
-		return lhi_fail(-EINVAL, "the prefix of cluster keys is longer "
-		    "than %u bytes", SHM_PREFIX - 1);
-	error = lhi_table_remove_floor(path, &floor);
-	if (error == 0)
-		error = reserve_object(fd, path, &g);
-	if (error == 0)
-		error = lhi_durable_begin(path, opts, floor, &b);
-	if (error != 0)
-		return error;
-	base = lhi_sigbus_map(sizeof(struct shm_header), MAP_SHARED, fd);
-	if (base == MAP_FAILED)
-		return lhi_fail(-errno, "cannot map the new table: %s",
-		    strerror(errno));
-	initialise_header(base, &g, opts, &b);
-	lhi_sigbus_unmap(base, sizeof(struct shm_header));
-	if (opts->group != LH_GROUP_USUAL &&
-	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
-		return lhi_fail(-errno, "cannot give %s to group %u: %s (one "
-		    "has to be a member of it, or root)", path, opts->group,
-		    strerror(errno));
-	if (fchmod(fd, (mode_t)opts->mode) != 0)
-		return lhi_fail(-errno, "cannot set the mode of %s: %s", path,
-		    strerror(errno));
-	return 0;
-}
-
-int
-lhi_object_create(const char *path, const struct lh_open_opts *opts)
-{
-	char self[40];
-	int fd, error;
-
-	fd = lhi_fd_openat(AT_FDCWD, SHM_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC,
-	    0600);
-	if (fd < 0)
-		return lhi_fail(-errno, "cannot make a file in " SHM_DIR ": %s",
-		    strerror(errno));
-	error = fill_object(fd, path, opts);
-	if (error == 0) {
-		lhi_point("object.filled");
-		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-		if (linkat(AT_FDCWD, self, AT_FDCWD, path,
-		    AT_SYMLINK_FOLLOW) != 0)
-			error = errno == EEXIST ? -EEXIST : lhi_fail(-errno,
-			    "cannot give the new table its name %s: %s (is "
-			    "/proc mounted?)", path, strerror(errno));
-	}
-	(void)close(fd);
-	return error;
 }
 
 int
@@ -315,9 +121,10 @@ check_time_and_clock(const struct shm_header *h, const char *path)
 
 /* A table that was removed halfway, or too late to know of a removal. */
 static int
-check_not_removed(const struct shm_header *h, const char *path, int fd)
+check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
+    const char *path, int fd)
 {
-	int due = lhi_table_remove_due(path, h), error;
+	int due = lhi_table_remove_due(path, fd, h, geo), error;
 
 	if (due <= 0)
 		return due;
@@ -341,15 +148,32 @@ check_not_repairing(const struct shm_header *h, const char *path, int fd)
 	    "repair it again (leasehold fsck --repair)", path);
 }
 
+/* fd, if the object is its user's; one of the machine's is whoever's root gave
+ * it to. */
 static int
-open_object(const char *path, struct stat *st)
+check_owner(const char *path, int fd, const struct stat *st)
 {
-	int fd = lhi_fd_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW |
-	    O_NONBLOCK | O_NOCTTY);
-	int error = errno;
-
-	if (fd >= 0 && fstat(fd, st) == 0)
+	if (lhi_table_dir_is_system(path) || st->st_uid == geteuid())
 		return fd;
+	(void)close(fd);
+	return lhi_fail(-EACCES, "%s belongs to user %u, not to you: remove "
+	    "it, or use another name", path, (unsigned)st->st_uid);
+}
+
+/* Opened for `access`, O_RDWR or O_RDONLY, from its directory. */
+static int
+open_object(const char *path, int access, struct stat *st)
+{
+	int dir = lhi_table_dir_open(path, false), fd, error;
+
+	if (dir < 0)
+		return dir;
+	fd = lhi_fd_openat(dir, lhi_table_dir_leaf(path), access | O_CLOEXEC |
+	    O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	error = errno;
+	(void)close(dir);
+	if (fd >= 0 && fstat(fd, st) == 0)
+		return check_owner(path, fd, st);
 	if (fd >= 0)
 		(void)close(fd);
 	switch (error) {
@@ -362,8 +186,8 @@ open_object(const char *path, struct stat *st)
 		return lhi_fail(-EPROTO, "%s is not a regular file", path);
 	case EACCES:
 	case EPERM:
-		return lhi_fail(-EACCES, "no permission to open %s for reading "
-		    "and writing", path);
+		return lhi_fail(-EACCES, "no permission to open %s for reading"
+		    "%s", path, access == O_RDWR ? " and writing" : "");
 	default:
 		return lhi_fail(-error, "cannot open %s: %s", path,
 		    strerror(error));
@@ -372,12 +196,12 @@ open_object(const char *path, struct stat *st)
 
 /* With `mend`, also what is damaged behind the facts of its header. */
 static int
-open_table(const char *path, bool system_wide, bool mend,
+open_table(const char *path, bool mend,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
 	struct shm_header h;
 	struct stat st;
-	int error, fd = open_object(path, &st);
+	int error, fd = open_object(path, O_RDWR, &st);
 	ssize_t got;
 
 	if (fd < 0)
@@ -385,10 +209,6 @@ open_table(const char *path, bool system_wide, bool mend,
 	got = S_ISREG(st.st_mode) ? pread(fd, &h, sizeof(h), 0) : -1;
 	if (!S_ISREG(st.st_mode))
 		error = lhi_fail(-EPROTO, "%s is not a regular file", path);
-	else if (!system_wide && st.st_uid != geteuid())
-		error = lhi_fail(-EACCES, "%s belongs to user %u, not to you: "
-		    "somebody took the name of your table; remove it, or use "
-		    "another name", path, (unsigned)st.st_uid);
 	else if (got != (ssize_t)sizeof(h))
 		error = lhi_fail(-EPROTO, "%s has %lld bytes: too short for a "
 		    "table; remove it, or use another table name", path,
@@ -404,7 +224,7 @@ open_table(const char *path, bool system_wide, bool mend,
 	if (error == 0)
 		error = check_time_and_clock(&h, path);
 	if (error == 0)
-		error = check_not_removed(&h, path, fd);
+		error = check_not_removed(&h, geo, path, fd);
 	if (error == 0 && !mend)
 		error = check_not_repairing(&h, path, fd);
 	if (error != 0) {
@@ -425,24 +245,24 @@ open_table(const char *path, bool system_wide, bool mend,
 }
 
 int
-lhi_object_open(const char *path, bool system_wide,
+lhi_object_open(const char *path,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
-	return open_table(path, system_wide, false, geo, id);
+	return open_table(path, false, geo, id);
 }
 
 int
-lhi_object_open_to_repair(const char *path, bool system_wide,
+lhi_object_open_to_repair(const char *path,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
-	return open_table(path, system_wide, true, geo, id);
+	return open_table(path, true, geo, id);
 }
 
 int
 lhi_object_reopen(const char *path, const struct lhi_object_id *id)
 {
 	struct stat st;
-	int fd = open_object(path, &st);
+	int fd = open_object(path, O_RDWR, &st);
 
 	if (fd >= 0 && (st.st_dev != id->dev || st.st_ino != id->ino)) {
 		(void)close(fd);
@@ -453,10 +273,10 @@ lhi_object_reopen(const char *path, const struct lhi_object_id *id)
 }
 
 int
-lhi_object_open_any(const char *path)
+lhi_object_open_any(const char *path, int access)
 {
 	struct stat st;
-	int fd = open_object(path, &st);
+	int fd = open_object(path, access, &st);
 
 	if (fd >= 0 && !S_ISREG(st.st_mode)) {
 		(void)close(fd);

@@ -39,16 +39,17 @@ struct lhi_object_id {
 	char ranges[RANGE_PATH_MAX];	/* "": it has no fence file */
 };
 
-int lhi_object_open(const char *path, bool system_wide,
-    struct lhi_geometry *geo, struct lhi_object_id *id);
+int lhi_object_open(const char *path, struct lhi_geometry *geo,
+    struct lhi_object_id *id);
 
 /* The same for who will mend it: how far it has grown may be damaged, and a
  * repair may have been begun. */
-int lhi_object_open_to_repair(const char *path, bool system_wide,
-    struct lhi_geometry *geo, struct lhi_object_id *id);
+int lhi_object_open_to_repair(const char *path, struct lhi_geometry *geo,
+    struct lhi_object_id *id);
 
-/* Open what has the name, if it is a file at all. */
-int lhi_object_open_any(const char *path);
+/* Opens what has the name, if it is a file at all and its owner is right, for
+ * O_RDWR or O_RDONLY. */
+int lhi_object_open_any(const char *path, int access);
 
 /*
  * Does a header agree with itself, with a file of len bytes, and with this

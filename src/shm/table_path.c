@@ -47,9 +47,9 @@ lhi_object_path(char *path, size_t len, const char *name, bool system_wide)
 		    "to %d of the characters A-Z a-z 0-9 . _ - and do not "
 		    "begin with a dot", name, NAME_LEN_MAX);
 	if (system_wide)
-		(void)snprintf(path, len, PREFIX "system.%s", name);
+		(void)snprintf(path, len, PREFIX "system/%s.table", name);
 	else
-		(void)snprintf(path, len, PREFIX "%u.%s",
+		(void)snprintf(path, len, PREFIX "%u/%s.table",
 		    (unsigned)geteuid(), name);
 	return 0;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removing a table: answers "how can its name be had again without a token
+ * Removing a table: answers "how can its name be used again without a token
  * being given twice?"
  *
- * Beside the object /dev/shm/leasehold.X there is, once a table X has been
- * removed, a symbolic link /dev/shm/leasehold-floor.X whose text is a number,
- * the floor: no table of that name, but the present one, has given or will ever
- * give a token that is not below it.  (A link's text takes no memory and is
- * replaced whole, so a full tmpfs cannot keep a table from being removed, and a
- * kill cannot leave half a number.)
+ * Beside the object NAME.table there is, once a table of that name has been
+ * removed, a symbolic link NAME.floor whose text is a number, the floor: no
+ * table of that name, but the present one, has given or will ever give a token
+ * that is not below it.  (A link's text takes no memory and is replaced whole,
+ * so a full tmpfs cannot keep a table from being removed, and a kill cannot
+ * leave half a number.)  Only the owner of the directory can have put it there
+ * (table_dir.c); that the link is the same user's is checked by descriptor.
  *
  * Removal, holding the object's removal byte, the name being that object's, and
- * name and floor ours to replace:
+ * the directory ours:
  *	R1	header flag RETIRED set: it is not taken back
  *	R2	ceiling raised by a step, by an exact swap; and before it, where
  *		there is a fence file, the durable ceiling lowered by one token
@@ -31,17 +32,26 @@
  *	before it has granted anything.
  *  I3	Only holders of its removal byte unlink a table, after looking whether
  *	the name is its still.
+ *  I4	A floor alone never removes a table that may have granted anything.  A
+ *	table as I2 has it never had a session, because its first opener met
+ *	the floor as well.  So the removal of I2 asks for that: all of the
+ *	table's session records are as they were made.  A table that has had a
+ *	session and lies below the floor cannot come about by a removal.  It is
+ *	refused (-EUCLEAN) and left alone: somebody changed the floor, or put
+ *	an older table back.
  *
  * A crash after R1, R2 or R3 leaves a table with the flag under the name:
- * whoever opens the name next completes it.  A remover that is stopped there
- * keeps the name from being opened until it goes on or dies; who has the table
- * open is not in its way.
+ * the next opener that may do so completes it.  A remover that is stopped there
+ * keeps the name from being opened until it goes on or dies; it does not delay
+ * processes that have the table open.
  *
- * Not guaranteed: anything once somebody has removed the link, or the object by
- * other means than this, or with the machine's next start.  Then the tokens of
- * a new table start anew, unless it has a fence file (durable.c).
+ * Not guaranteed: anything once the link is gone (lh_table_remove() with
+ * LH_FORGET_TOKENS, or by hand), or the object by other means than this, or
+ * with the machine's next start.  Then the tokens of a new table start anew,
+ * unless it has a fence file (durable.c).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,140 +61,182 @@
 #include "base/error.h"
 #include "fence/durable.h"
 #include "fence/range.h"
+#include "prim/descriptor.h"
 #include "prim/sigbus.h"
 #include "shm/session_bytes.h"
+#include "shm/table_dir.h"
 #include "shm/table_remove.h"
 
-#define PREFIX		"/dev/shm/leasehold"	/* .X, -floor.X */
 #define STEP		lhi_range_width()
 #define LEAST		STEP			/* of a first table */
 #define MOST		(UINT64_C(1) << 62)	/* more is no ceiling */
 #define UNKNOWN		(UINT64_C(1) << 40)	/* grants of a key at most */
-#define FLOOR_PATH_MAX	192
 
-static void
-floor_path(char to[FLOOR_PATH_MAX], const char *kind, const char *path)
+/* The text of the floor's link, if it is one and its owner the directory's.
+ * Its length; 0: it is neither; -ENOENT; -errno. */
+static ssize_t
+read_floor(int dir, const char *leaf, char *text, size_t size)
 {
-	(void)snprintf(to, FLOOR_PATH_MAX, PREFIX "-%s%s", kind,
-	    path + strlen(PREFIX));
+	int fd = lhi_fd_openat(dir, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+	struct stat st, above;
+	ssize_t len = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && fstat(dir, &above) == 0 &&
+	    S_ISLNK(st.st_mode) && st.st_uid == above.st_uid)
+		len = readlinkat(fd, "", text, size);
+	(void)close(fd);
+	return len < 0 ? 0 : len;
 }
 
-/* A floor that was put there by whom we trust with the table itself. */
-static bool
-is_trusted_floor(const char *path, const char *link)
+static int
+floor_in(int dir, const char *path, uint64_t *floor)
 {
-	struct stat st;
+	char leaf[TABLE_LEAF_MAX], text[24], *end = text;
+	uint64_t n = 0;
+	ssize_t len;
 
-	return strncmp(path, PREFIX ".system.", strlen(PREFIX) + 8) == 0 ||
-	    lstat(link, &st) != 0 || st.st_uid == 0 || st.st_uid == geteuid();
+	lhi_table_dir_beside(leaf, path, ".floor");
+	len = read_floor(dir, leaf, text, sizeof(text) - 1);
+	if (len == -ENOENT) {
+		*floor = LEAST;
+		return 0;
+	}
+	if (len < 0)
+		return lhi_fail((int)len, "cannot read %s beside %s: %s", leaf,
+		    path, strerror((int)-len));
+	if (len > 0) {
+		text[len] = '\0';
+		n = strtoull(text, &end, 10);
+	}
+	if (len == 0 || *end != '\0' || n < LEAST || n > MOST)
+		return lhi_fail(-EUCLEAN, "%s beside %s is not what a removed "
+		    "table leaves: forget it (leasehold rm --forget-tokens; "
+		    "then tokens may repeat), or use another name", leaf,
+		    path);
+	*floor = n;
+	return 0;
 }
 
 int
 lhi_table_remove_floor(const char *path, uint64_t *floor)
 {
-	char link[FLOOR_PATH_MAX], text[24], *end = text;
-	uint64_t n = 0;
-	ssize_t len;
+	int dir = lhi_table_dir_open(path, false), error;
 
-	floor_path(link, "floor", path);
-	len = readlink(link, text, sizeof(text) - 1);
-	if (len < 0 && errno == ENOENT) {
-		*floor = LEAST;
-		return 0;
+	if (dir < 0)
+		return dir;
+	error = floor_in(dir, path, floor);
+	(void)close(dir);
+	return error;
+}
+
+int
+lhi_table_remove_forget(const char *path)
+{
+	static const char *const suffix[] = { ".floor", ".floor~" };
+	int dir = lhi_table_dir_open(path, false), error = -ENOENT;
+	char leaf[TABLE_LEAF_MAX];
+
+	if (dir < 0)
+		return dir;
+	for (int i = 0; i < 2; i++) {
+		lhi_table_dir_beside(leaf, path, suffix[i]);
+		if (unlinkat(dir, leaf, 0) == 0)
+			error = 0;
+		else if (errno != ENOENT)
+			error = lhi_fail(errno == EPERM ? -EACCES : -errno,
+			    "cannot remove %s beside %s: %s", leaf, path,
+			    strerror(errno));
+		if (error != 0 && error != -ENOENT)
+			break;
 	}
-	if (len > 0) {
-		text[len] = '\0';
-		n = strtoull(text, &end, 10);
-	}
-	if (!is_trusted_floor(path, link))
-		return lhi_fail(-EACCES, "%s is not yours: somebody took the "
-		    "place where removed tables leave how far their tokens "
-		    "had got; remove it, or use another name", link);
-	if (len <= 0 || *end != '\0' || n < LEAST || n > MOST)
-		return lhi_fail(-EUCLEAN, "%s is not what a removed table "
-		    "leaves: remove it (then tokens may repeat), or use "
-		    "another name", link);
-	*floor = n;
-	return 0;
+	(void)close(dir);
+	return error;
 }
 
 /* Under the object's removal byte: nobody else is at it for this name. */
 static int
-raise_floor(const char *path, uint64_t to)
+raise_floor(int dir, const char *path, uint64_t to)
 {
-	char link[FLOOR_PATH_MAX], fresh[FLOOR_PATH_MAX], text[24];
+	char leaf[TABLE_LEAF_MAX], fresh[TABLE_LEAF_MAX], text[24];
 	uint64_t now;
-	int error = lhi_table_remove_floor(path, &now);
+	int error = floor_in(dir, path, &now);
 
 	if (error != 0 || now >= to)
 		return error;
-	floor_path(link, "floor", path);
-	floor_path(fresh, "floor~", path);
+	lhi_table_dir_beside(leaf, path, ".floor");
+	lhi_table_dir_beside(fresh, path, ".floor~");
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)to);
-	(void)unlink(fresh);		/* of one who was killed */
-	if (symlink(text, fresh) != 0 || rename(fresh, link) != 0)
-		return lhi_fail(-errno, "cannot write down in %s how far the "
-		    "table's tokens have got: %s", link, strerror(errno));
+	(void)unlinkat(dir, fresh, 0);		/* of one who was killed */
+	if (symlinkat(text, dir, fresh) != 0 ||
+	    renameat(dir, fresh, dir, leaf) != 0)
+		return lhi_fail(-errno, "cannot write down in %s beside %s how "
+		    "far the table's tokens have got: %s", leaf, path,
+		    strerror(errno));
 	return 0;
 }
 
+/* True if no session ever began in the table: no record was ever taken. */
+static bool
+is_never_used(int fd, const struct lhi_geometry *g)
+{
+	for (uint32_t i = 0; i < g->max_sessions; i++) {
+		uint64_t state;
+		off_t at = (off_t)(g->sessions_off + i *
+		    sizeof(struct shm_session) +
+		    offsetof(struct shm_session, state));
+
+		if (pread(fd, &state, sizeof(state), at) != sizeof(state) ||
+		    state != 0)
+			return false;
+	}
+	return true;
+}
+
 int
-lhi_table_remove_due(const char *path, const struct shm_header *h)
+lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
+    const struct lhi_geometry *g)
 {
 	uint64_t floor;
 	int error = lhi_table_remove_floor(path, &floor);
 
-	return error != 0 ? error : ((sh32_load(&h->flags) & SHM_RETIRED) &&
-	    !lhi_mutant_on(removal_unfinished)) ||
-	    sh64_load(&h->token_base) < floor;
+	if (error != 0)
+		return error;
+	if ((sh32_load(&h->flags) & SHM_RETIRED) &&
+	    !lhi_mutant_on(removal_unfinished))
+		return 1;
+	if (sh64_load(&h->token_base) >= floor)
+		return 0;
+	if (is_never_used(fd, g))
+		return 1;
+	return lhi_fail(-EUCLEAN, "the tokens of %s begin below what tables of "
+	    "that name have given already, and it was in use: it was put back, "
+	    "or the mark beside it was changed; stop its users and remove it "
+	    "(leasehold rm --force)", path);
 }
 
 /* Is the name that object's, and may we remove it?  0, or why not. */
 static int
-check_name_removable(const char *path, int fd)
+check_name_removable(int dir, const char *path, int fd)
 {
 	struct stat named, opened;
 
-	if (fstat(fd, &opened) != 0 || lstat(path, &named) != 0 ||
+	if (fstat(fd, &opened) != 0 || fstatat(dir, lhi_table_dir_leaf(path),
+	    &named, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
 		return lhi_fail(-ENOENT, "%s was removed already", path);
-	/* before anything is changed: /dev/shm is sticky */
-	if (geteuid() != 0 && named.st_uid != geteuid())
-		return lhi_fail(-EACCES, "%s belongs to user %u: only that "
-		    "user and root can remove it", path,
-		    (unsigned)named.st_uid);
-	return 0;
-}
-
-/*
- * Can the floor be raised to that?  Also before anything is changed: or the
- * name would be left to a table that nobody can open, nor remove.
- */
-static int
-check_floor_writable(const char *path, uint64_t to)
-{
-	char link[FLOOR_PATH_MAX];
-	struct stat st;
-	uint64_t now;
-	int error = lhi_table_remove_floor(path, &now);
-
-	if (error != 0 || now >= to || geteuid() == 0)
-		return error;
-	for (int i = 0; i < 2; i++) {
-		floor_path(link, i == 0 ? "floor" : "floor~", path);
-		if (lstat(link, &st) == 0 && st.st_uid != geteuid())
-			return lhi_fail(-EACCES, "%s, where removed tables "
-			    "leave how far their tokens had got, belongs to "
-			    "user %u: so only root can remove %s", link,
-			    (unsigned)st.st_uid, path);
-	}
+	/* before anything is changed */
+	if (geteuid() != 0 && lhi_table_dir_is_system(path))
+		return lhi_fail(-EACCES, "%s is a table of the machine: only "
+		    "root can remove it, or complete its removal", path);
 	return 0;
 }
 
 static int
-unlink_name(const char *path)
+unlink_name(int dir, const char *path)
 {
-	if (unlink(path) != 0 && errno != ENOENT)
+	if (unlinkat(dir, lhi_table_dir_leaf(path), 0) != 0 && errno != ENOENT)
 		return lhi_fail(-errno, "cannot remove %s: %s", path,
 		    strerror(errno));
 	return 0;
@@ -209,15 +261,30 @@ is_ceiling(const struct shm_header *h, uint64_t n)
 	return n > sh64_load(&h->token_base) && n < MOST;
 }
 
-int
-lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h)
+static int
+remove_foreign(int dir, const char *path, int fd)
 {
-	uint64_t ceiling = sh64_load(&h->ceiling);
-	int error = check_name_removable(path, fd);
+	uint64_t clock = lhi_durable_clock(), floor;
+	int error = check_name_removable(dir, path, fd);
 
 	if (error == 0)
-		error = check_floor_writable(path, is_ceiling(h, ceiling) ?
-		    ceiling + STEP : UINT64_MAX);
+		error = floor_in(dir, path, &floor);
+	/* it was made with that base or a lower one; or, with a fence file,
+	 * about where the wall clock was (durable.c) */
+	if (error == 0)
+		error = raise_floor(dir, path, (floor > clock ? floor : clock) +
+		    UNKNOWN);
+	return error != 0 ? error : unlink_name(dir, path);
+}
+
+static int
+carry_out(int dir, const char *path, int fd, struct shm_header *h)
+{
+	uint64_t ceiling, floor;
+	int error = check_name_removable(dir, path, fd);
+
+	if (error == 0)		/* before anything is changed */
+		error = floor_in(dir, path, &floor);
 	if (error != 0)
 		return error;
 	(void)sh32_fetch_or(&h->flags, SHM_RETIRED);			/* R1 */
@@ -226,34 +293,39 @@ lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h)
 	lhi_point("retire.frozen");
 	do {
 		ceiling = sh64_load(&h->ceiling);
-		if (!is_ceiling(h, ceiling))
-			return lhi_table_remove_foreign(path, fd); /* nonsense
-			    */
+		if (!is_ceiling(h, ceiling))	/* nonsense */
+			return remove_foreign(dir, path, fd);
 	} while (!lhi_mutant_on(ceiling_left) &&
 	    !sh64_cas(&h->ceiling, ceiling, ceiling + STEP));		/* R2 */
 	lhi_point("retire.ceiling");
-	error = raise_floor(path, lhi_mutant_on(ceiling_left) ? ceiling :
+	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
 	    ceiling + STEP);						/* R3 */
 	lhi_point("retire.floor");
-	return error != 0 ? error : unlink_name(path);			/* R4 */
+	return error != 0 ? error : unlink_name(dir, path);		/* R4 */
+}
+
+int
+lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h)
+{
+	int dir = lhi_table_dir_open(path, false), error;
+
+	if (dir < 0)
+		return dir;
+	error = carry_out(dir, path, fd, h);
+	(void)close(dir);
+	return error;
 }
 
 int
 lhi_table_remove_foreign(const char *path, int fd)
 {
-	uint64_t clock = lhi_durable_clock(), floor;
-	int error = check_name_removable(path, fd);
+	int dir = lhi_table_dir_open(path, false), error;
 
-	if (error == 0)
-		error = check_floor_writable(path, UINT64_MAX);
-	if (error == 0)
-		error = lhi_table_remove_floor(path, &floor);
-	/* it was made with that base or a lower one; or, with a fence file,
-	 * about where the wall clock was (durable.c) */
-	if (error == 0)
-		error = raise_floor(path, (floor > clock ? floor : clock) +
-		    UNKNOWN);
-	return error != 0 ? error : unlink_name(path);
+	if (dir < 0)
+		return dir;
+	error = remove_foreign(dir, path, fd);
+	(void)close(dir);
+	return error;
 }
 
 int

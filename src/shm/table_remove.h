@@ -11,9 +11,15 @@
  */
 int lhi_table_remove_floor(const char *path, uint64_t *floor);
 
-/* Was the table removed, or made without knowing of such a removal?  0, 1, or
- * an error of lhi_table_remove_floor(). */
-int lhi_table_remove_due(const char *path, const struct shm_header *h);
+/* Removes the floor: tokens may repeat.  0; -ENOENT: there is none; -EACCES,
+ * -errno. */
+int lhi_table_remove_forget(const char *path);
+
+/* Was the table, open as fd, removed, or made without knowing of such a
+ * removal?  0, 1, -EUCLEAN: it is in use, and below the floor; or an error of
+ * lhi_table_remove_floor(). */
+int lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
+    const struct lhi_geometry *g);
 
 /*
  * Remove the table that fd is a description of, opened for this alone, and

@@ -63,8 +63,8 @@ makes_one(void)
 	(void)setenv("XDG_STATE_HOME", fence_dir(), 1);
 	o.flags = LH_ALL_LOCAL;
 	is(lh_open(&lh, table, &o), 0, "a new table: %s", lh_error_detail());
-	snprintf(ranges, sizeof(ranges), "%s/leasehold/%s.fence", fence_dir(),
-	    strrchr(t_object(table), '/') + 1);
+	snprintf(ranges, sizeof(ranges), "%s/leasehold/leasehold.%u.%s.fence",
+	    fence_dir(), (unsigned)geteuid(), table);
 	is(access(ranges, F_OK), 0, "has its fence file in %s", ranges);
 	if (lh != NULL)
 		t_close(lh);

@@ -93,7 +93,8 @@ of_a_group(void)
 	struct stat st;
 	struct lh *lh;
 
-	snprintf(object, sizeof(object), "/dev/shm/leasehold.system.%s", table);
+	snprintf(object, sizeof(object), "/dev/shm/leasehold.system/%s.table",
+	    table);
 	t_remove_at_exit(object);
 	snprintf(dir, sizeof(dir), "%s/leasehold.system.%s.fence", fence_dir(),
 	    table);

@@ -51,8 +51,8 @@ paths(void)
 	unlink(t_object(table));
 	ok(stat(fresh, &st) == 0 && (st.st_mode & 07777) == 0700,
 	    "for its owner alone");
-	snprintf(path, sizeof(path), "%s/fresh/%s.fence", fence_dir(),
-	    strrchr(t_object(table), '/') + 1);
+	snprintf(path, sizeof(path), "%s/fresh/leasehold.%u.%s.fence",
+	    fence_dir(), (unsigned)geteuid(), table);
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0700,
 	    "and the table's in it");
 	fence_wipe(path);

@@ -64,8 +64,8 @@ fence_ranges(const char *table)
 {
 	static char path[FENCE_PATH + 100];
 
-	snprintf(path, sizeof(path), "%s/%s.fence", fence_dir(),
-	    strrchr(t_object(table), '/') + 1);
+	snprintf(path, sizeof(path), "%s/leasehold.%u.%s.fence", fence_dir(),
+	    (unsigned)geteuid(), table);
 	return path;
 }
 

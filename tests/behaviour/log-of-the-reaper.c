@@ -58,7 +58,7 @@ main(void)
 	pid = dead->pid;
 	t_actor_kill(dead);
 	t_sleep_ms(50);
-	is(lhi_reap_open(&r, t_object(table), false), 0, "a reaper");
+	is(lhi_reap_open(&r, t_object(table)), 0, "a reaper");
 	ok(t_until(T_HANG_MS, lhi_reap_pass(r, t_now_ns(), &next_ns) == 0 &&
 	    lh_stats(lh, &st) == 0 && st.counters.deaths == 1 &&
 	    st.counters.died == 1 && st.counters.expired_others == 1),

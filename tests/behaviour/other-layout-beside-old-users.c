@@ -58,7 +58,7 @@ main(void)
 	struct lh *lh;
 	char floor[128];
 
-	snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.%u.%s",
+	snprintf(floor, sizeof(floor), "/dev/shm/leasehold.%u/%s.floor",
 	    (unsigned)geteuid(), table);
 	t_remove_at_exit(floor);
 	is(t_do_acquire(a, "k", 60000, 0), 0, "an old process holds a key");

@@ -18,15 +18,15 @@ not_to_be_had(void)
 	const char *path = t_object(t_table());
 	int fd;
 
-	is(lhi_reap_open(&r, path, false), -ENOENT, "no such table");
+	is(lhi_reap_open(&r, path), -ENOENT, "no such table");
 	ok(t_has_detail(), "as is said");
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	is(close(fd), 0, "an empty file");
-	is(lhi_reap_open(&r, path, false), -EPROTO, "is no table");
+	is(lhi_reap_open(&r, path), -EPROTO, "is no table");
 	ok(t_has_detail(), "as is said");
 	is(unlink(path), 0, "removed");
 	is(symlink("/dev/null", path), 0, "a symbolic link");
-	is(lhi_reap_open(&r, path, false), -EPROTO, "is not followed");
+	is(lhi_reap_open(&r, path), -EPROTO, "is not followed");
 	ok(r == NULL, "and nothing was given out");
 	lhi_reap_close(NULL);
 }

@@ -59,7 +59,7 @@ as_nobody(void *arg)
 static void
 system_path(char *path, size_t size, const char *table)
 {
-	snprintf(path, size, "/dev/shm/leasehold.system.%s", table);
+	snprintf(path, size, "/dev/shm/leasehold.system/%s.table", table);
 	t_remove_at_exit(path);
 }
 

@@ -35,7 +35,7 @@ forget_floor(const char *table)
 {
 	char link[200];
 
-	snprintf(link, sizeof(link), "/dev/shm/leasehold-floor.%u.%s",
+	snprintf(link, sizeof(link), "/dev/shm/leasehold.%u/%s.floor",
 	    (unsigned)geteuid(), table);
 	unlink(link);
 }
@@ -48,7 +48,7 @@ main(void)
 	uint64_t before, highest;
 	char floor[200];
 
-	snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.%u.%s",
+	snprintf(floor, sizeof(floor), "/dev/shm/leasehold.%u/%s.floor",
 	    (unsigned)geteuid(), table);
 	t_remove_at_exit(floor);
 	use(lh);

@@ -7,7 +7,7 @@ table fence
 
 fences=$dir/state
 trap 'clean; rm -f "$floor"' EXIT
-floor=/dev/shm/leasehold-floor.$(id -u).$LEASEHOLD_TABLE
+floor=/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.floor
 ranges=$fences/leasehold.$(id -u).$LEASEHOLD_TABLE.fence
 printed='echo $((LEASEHOLD_FENCE >> 32))'
 
@@ -206,7 +206,7 @@ if [ "$(id -u)" = 0 ]; then
 	    run --system j true
 	is "$status" 0 "  is granted what is ephemeral"
 	lh rm --system
-	rm -f "/dev/shm/leasehold-floor.system.$LEASEHOLD_TABLE"
+	rm -f "/dev/shm/leasehold.system/$LEASEHOLD_TABLE.floor"
 else
 	skip "not root" "a read-only file system, another user"
 	lh rm

@@ -62,7 +62,7 @@ fences=$XDG_STATE_HOME/leasehold
 run lh init --durable --json
 is "$status" 0 "--durable: 0"
 is "$(jq -r .fence_dir <<<"$out")" "$fences" "  in the usual directory"
-is "$(stat -c %a "$fences/$(basename "$(object)").fence")" 700 \
+is "$(stat -c %a "$fences/leasehold.$(id -u).$LEASEHOLD_TABLE.fence")" 700 \
     "  for its owner alone"
 first=$(lh run --scope local k -- sh -c 'echo $LEASEHOLD_FENCE')
 ok "  its tokens begin above the clock" [ "$first" -gt $((25000 << 32)) ]
@@ -72,7 +72,7 @@ like "$(lh stats)" "$fences" "  also in words"
 like "$(lh dump)" "$fences" "  and so does dump"
 run lh rm
 is "$status" 0 "  it is removed"
-ok "  which leaves its ranges" [ -d "$fences/$(basename "$(object)").fence" ]
+ok "  which leaves its ranges" [ -d "$fences/leasehold.$(id -u).$LEASEHOLD_TABLE.fence" ]
 run lh init --durable --no-clock-floor
 is "$status" 0 "  and made again"
 next=$(lh run --scope local k -- sh -c 'echo $LEASEHOLD_FENCE')

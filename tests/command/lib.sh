@@ -96,10 +96,10 @@ clean() {
 	[ "$finished$failed" = 10 ] || diag "--- noise:" "$(cat "$dir/noise")"
 	kill_minded
 	for t in "${tables[@]}"; do
-		rm -f "/dev/shm/leasehold.$(id -u).$t" \
-		    "/dev/shm/leasehold.system.$t" \
-		    "/dev/shm/leasehold-floor.$(id -u).$t" \
-		    "/dev/shm/leasehold-floor.system.$t"
+		rm -f "/dev/shm/leasehold.$(id -u)/$t.table" \
+		    "/dev/shm/leasehold.system/$t.table" \
+		    "/dev/shm/leasehold.$(id -u)/$t.floor" \
+		    "/dev/shm/leasehold.system/$t.floor"
 	done
 	rm -rf "$dir"
 }
@@ -129,7 +129,7 @@ table() {
 }
 
 object() {
-	echo "/dev/shm/leasehold.$(id -u).$LEASEHOLD_TABLE"
+	echo "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.table"
 }
 
 diag() {

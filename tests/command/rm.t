@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 table rm
 
-floor=/dev/shm/leasehold-floor.$(id -u).$LEASEHOLD_TABLE
+floor=/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.floor
 trap 'clean; rm -f "$floor" "$floor".sys' EXIT
 
 token() {
@@ -124,8 +124,14 @@ ok "  and its tokens are below" test "$fifth" -gt "$fourth"
 ln -sfn nonsense "$floor"
 run lh run k true
 is "$status" 65 "a floor that is none: 65"
-like "$err" "$floor" "  says where"
-rm -f "$floor"
+like "$err" "$LEASEHOLD_TABLE.floor" "  says where"
+run lh rm --force --forget-tokens
+is "$status" 0 "it can be forgotten: 0"
+like "$err" "warning: a new table" "  with a warning"
+ok "  and nothing is left" test ! -e "$(object)" -a ! -L "$floor"
+run lh rm --forget-tokens
+is "$status" 1 "  so that there is none any more: 1"
+ok "a new table's tokens begin anew" test "$(token k)" -lt "$fifth"
 
 # Another's table.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
@@ -135,7 +141,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	run lh dump --system --json
 	is "$(jq .table.retired <<<"$out")" false "  and it is not retired"
 	lh rm --system
-	rm -f "/dev/shm/leasehold-floor.system.$LEASEHOLD_TABLE"
+	rm -f "/dev/shm/leasehold.system/$LEASEHOLD_TABLE.floor"
 else
 	skip "not root" "another's table: 77"
 	skip "not root" "  and it is not retired"

@@ -345,7 +345,7 @@ try:
     full_pipe()
     print("1..%d" % tested)
 finally:
-    for path in ("/dev/shm/leasehold.%d.%s" % (os.getuid(), TABLE), COUNTER):
+    for path in ("/dev/shm/leasehold.%d/%s.table" % (os.getuid(), TABLE), COUNTER):
         try:
             os.unlink(path)
         except OSError:

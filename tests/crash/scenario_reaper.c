@@ -17,7 +17,7 @@ static struct lhi_reaper *reaper;
 static void
 begin(struct trial *p)
 {
-	sub_must(p, lhi_reap_open(&reaper, trial_object(p), false), "reap");
+	sub_must(p, lhi_reap_open(&reaper, trial_object(p)), "reap");
 	reaper->budget_ns = PATIENCE_NS;
 }
 

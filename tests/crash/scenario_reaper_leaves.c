@@ -31,7 +31,7 @@ static struct lhi_reaper *reaper;
 static void
 begin_reaper(struct trial *p)
 {
-	sub_must(p, lhi_reap_open(&reaper, trial_object(p), false), "reap");
+	sub_must(p, lhi_reap_open(&reaper, trial_object(p)), "reap");
 	reaper->budget_ns = PATIENCE_NS;
 }
 
@@ -118,7 +118,7 @@ must_repair(struct trial *p, const char *when)
 static void
 must_visit(struct trial *p, const char *when)
 {
-	if (lhi_reap_open(&reaper, trial_object(p), false) != 0) {
+	if (lhi_reap_open(&reaper, trial_object(p)) != 0) {
 		blame(p, "no reaper %s: %s", when, lh_error_detail());
 		return;
 	}
@@ -306,7 +306,7 @@ check_repair(struct trial *p)
 {
 	struct lhi_object_id id;
 	struct lhi_geometry g;
-	int fd = lhi_object_open(trial_object(p), false, &g, &id);
+	int fd = lhi_object_open(trial_object(p), &g, &id);
 
 	/* if it may be used as it is, reapers do so */
 	if (fd >= 0) {

@@ -166,12 +166,12 @@ trial_object(const struct trial *p)
 	unsigned uid = (unsigned)geteuid();
 
 	if (object[0] == '\0') {
-		snprintf(object, sizeof(object), "/dev/shm/leasehold.%u.%s",
-		    uid, p->table);
+		snprintf(object, sizeof(object),
+		    "/dev/shm/leasehold.%u/%s.table", uid, p->table);
 		snprintf(floors[0], sizeof(floors[0]),
-		    "/dev/shm/leasehold-floor.%u.%s", uid, p->table);
+		    "/dev/shm/leasehold.%u/%s.floor", uid, p->table);
 		snprintf(floors[1], sizeof(floors[1]),
-		    "/dev/shm/leasehold-floor~.%u.%s", uid, p->table);
+		    "/dev/shm/leasehold.%u/%s.floor~", uid, p->table);
 		snprintf(fence, sizeof(fence), "%s.state", object);
 	}
 	return object;

@@ -351,8 +351,8 @@ main()
 	permits(name);
 	ok(elsewhere(leasehold::table(name)) == 0, "in another file");
 	ok(lh_table_remove(name.c_str(), 0) == 0, "nobody is attached");
-	unlink(("/dev/shm/leasehold-floor." + std::to_string(geteuid()) + "." +
-	    name).c_str());
+	unlink(("/dev/shm/leasehold." + std::to_string(geteuid()) + "/" +
+	    name + ".floor").c_str());
 	std::printf("1..%d\n", tested);
 	return failed != 0;
 }

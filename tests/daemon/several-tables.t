@@ -27,20 +27,20 @@ is_served() {
 	[ "$(metric leasehold_reaper_serving "$1")" = "${2-1}" ]
 }
 
-me=$(id -u)
+place=/dev/shm/leasehold.$(id -u)
 make one
 make two
 lh init --system --table one --keys 100 --sessions 16 --leases 1024 >/dev/null
-echo nonsense >"/dev/shm/leasehold.$me.noise"
-ln -s /etc/passwd "/dev/shm/leasehold.$me.link"
-mkfifo "/dev/shm/leasehold.$me.fifo"
-mkdir "/dev/shm/leasehold.$me.dir"
-cp "/dev/shm/leasehold.$me.one" "/dev/shm/leasehold.$me.cut"
-truncate -s 8192 "/dev/shm/leasehold.$me.cut"
-cp --sparse=never "/dev/shm/leasehold.$me.one" "/dev/shm/leasehold.$me.old"
-printf '\1' | dd of="/dev/shm/leasehold.$me.old" bs=1 seek=8 conv=notrunc \
+echo nonsense >"$place/noise.table"
+ln -s /etc/passwd "$place/link.table"
+mkfifo "$place/fifo.table"
+mkdir "$place/dir.table"
+cp "$place/one.table" "$place/cut.table"
+truncate -s 8192 "$place/cut.table"
+cp --sparse=never "$place/one.table" "$place/old.table"
+printf '\1' | dd of="$place/old.table" bs=1 seek=8 conv=notrunc \
     status=none
-touch "/dev/shm/leasehold.$me.bad name"
+touch "$place/bad name.table"
 export LEASEHOLD_TABLE=one
 
 reaperd_with
@@ -56,7 +56,7 @@ make three
 ok "one that comes is found" until_true 5000 is_served three
 lh rm --table two >/dev/null
 ok "one that goes is let go" until_true 5000 is_served two ""
-rm "/dev/shm/leasehold.$me.noise"
+rm "$place/noise.table"
 make noise
 ok "one in the place of nonsense is found" until_true 5000 is_served noise
 for i in {1..8}; do

@@ -56,7 +56,8 @@ set_up(struct demo *d, double seconds)
 		fprintf(stderr, "demo: %s: %s\n", d->dir, strerror(errno));
 		exit(71);
 	}
-	cleanup_add(&cleanup, "/dev/shm/leasehold.%u.%s", getuid(), d->table);
+	cleanup_add(&cleanup, "/dev/shm/leasehold.%u/%s.table", getuid(),
+	    d->table);
 	for (f = 0; f < N_FILES; f++)
 		cleanup_add(&cleanup, "%s/%s", d->dir, file_names[f]);
 	cleanup_add(&cleanup, "%s", d->dir);

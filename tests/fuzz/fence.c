@@ -339,10 +339,10 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	(void)snprintf(table, sizeof(table), "fuzz-fence-%d", (int)getpid());
-	(void)snprintf(object, sizeof(object), "/dev/shm/leasehold.%u.%s", uid,
-	    table);
+	(void)snprintf(object, sizeof(object), "/dev/shm/leasehold.%u/%s.table",
+	    uid, table);
 	(void)snprintf(floor_, sizeof(floor_),
-	    "/dev/shm/leasehold-floor.%u.%s", uid, table);
+	    "/dev/shm/leasehold.%u/%s.floor", uid, table);
 	(void)snprintf(state, sizeof(state), "/dev/shm/lh-fuzz-fence.%d",
 	    (int)getpid());
 	(void)mkdir(state, 0700);

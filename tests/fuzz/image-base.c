@@ -360,7 +360,7 @@ image_base(size_t *len)
 	play(begins_halfway, "session.reserved");
 	play(asks, NULL);
 	play(asks, "request.half");
-	(void)snprintf(path, sizeof(path), "/dev/shm/leasehold.%u.%s",
+	(void)snprintf(path, sizeof(path), "/dev/shm/leasehold.%u/%s.table",
 	    (unsigned)geteuid(), table);
 	bytes = read_object(path, len);
 	while (n_parts > 0) {

@@ -220,7 +220,7 @@ call_reap(unsigned n)
 	int64_t now_ns = lh_clock_ns(t.lh), next_ns;
 	struct lhi_reaper *r;
 
-	if (lhi_reap_open(&r, t.path, false) != 0)
+	if (lhi_reap_open(&r, t.path) != 0)
 		return;
 	lhi_reap_set(r, &opts);
 	(void)lhi_reap_pass(r, now_ns, &next_ns);

@@ -359,10 +359,10 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	fuzz_steps("the base", UINT64_MAX);
 	(void)snprintf(t.name, sizeof(t.name), "fuzz-%d", (int)getpid());
-	(void)snprintf(t.path, sizeof(t.path), "/dev/shm/leasehold.%u.%s", uid,
-	    t.name);
+	(void)snprintf(t.path, sizeof(t.path), "/dev/shm/leasehold.%u/%s.table",
+	    uid, t.name);
 	(void)snprintf(t.floor, sizeof(t.floor),
-	    "/dev/shm/leasehold-floor.%u.%s", uid, t.name);
+	    "/dev/shm/leasehold.%u/%s.floor", uid, t.name);
 	base = image_base(&base_len);
 	copy = malloc(base_len);
 	if (copy == NULL || lhi_object_check((struct shm_header *)(void *)base,

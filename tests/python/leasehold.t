@@ -28,7 +28,7 @@ NAME = "test-python.%d" % os.getpid()
 class AllLocal(unittest.TestCase):
     def test_scope_without_asking(self):
         name = NAME + ".local"
-        self.addCleanup(os.unlink, "/dev/shm/leasehold-floor.%d.%s" % (
+        self.addCleanup(os.unlink, "/dev/shm/leasehold.%d/%s.floor" % (
             os.geteuid(), name))
         self.addCleanup(leasehold.remove_table, name)
         with tempfile.TemporaryDirectory() as state:
@@ -650,6 +650,6 @@ if __name__ == "__main__":
     del tests
     gc.collect()
     leasehold.remove_table(NAME)        # which says if anything is left
-    os.unlink("/dev/shm/leasehold-floor.%d.%s" % (os.geteuid(), NAME))
+    os.unlink("/dev/shm/leasehold.%d/%s.floor" % (os.geteuid(), NAME))
     print("1..%d" % result.testsRun)
     sys.exit(not result.wasSuccessful())

@@ -164,7 +164,7 @@ main(void)
 
 	table = replay_begin();
 	leave_key();
-	if (lhi_reap_open(&r, t_object(table), false) != 0)
+	if (lhi_reap_open(&r, t_object(table)) != 0)
 		bail_out("no reaper: %s", lh_error_detail());
 	r->budget_ns = NS_PER_SEC;
 	lhi_reap_set(r, &opts);

@@ -222,7 +222,7 @@ play_all(void)
 
 	lh = replay_open(table, 0);
 	other = replay_open(table, 0);
-	if (lhi_reap_open(&r, t_object(table), false) != 0)
+	if (lhi_reap_open(&r, t_object(table)) != 0)
 		bail_out("no reaper: %s", lh_error_detail());
 	used_again("lock.expired", LH_EXCLUSIVE);
 	used_again("due.expired", LH_SHARED);

@@ -178,7 +178,7 @@ main(int argc, char **argv)
 		set.slow = number(slow, 1, 1000);
 	options(&set, argc, argv);
 	for (i = 0; i < 3; i++)
-		cleanup_add(&cleanup, "/dev/shm/leasehold.%u.chaos-%d-%s",
+		cleanup_add(&cleanup, "/dev/shm/leasehold.%u/chaos-%d-%s.table",
 		    getuid(), (int)getpid(), orders[i]);
 	i = cleanup_start(&cleanup);
 	if (i)

@@ -21,9 +21,9 @@ reaper_run(struct round *r)
 	int64_t next = 0;
 	int rc;
 
-	snprintf(path, sizeof(path), "/dev/shm/leasehold.%u.%s", getuid(),
+	snprintf(path, sizeof(path), "/dev/shm/leasehold.%u/%s.table", getuid(),
 	    r->table);
-	rc = lhi_reap_open(&reaper, path, false);
+	rc = lhi_reap_open(&reaper, path);
 	while (!rc && !atomic_load_explicit(&r->j->quit,
 	    memory_order_relaxed)) {
 		rc = lhi_reap_pass(reaper, lhi_clock_ns(CLOCK_MONOTONIC),

@@ -14,7 +14,7 @@ t_reaper(const char *table)
 {
 	struct lhi_reaper *r;
 
-	if (lhi_reap_open(&r, t_object(table), false) != 0)
+	if (lhi_reap_open(&r, t_object(table)) != 0)
 		bail_out("no reaper: %s", lh_error_detail());
 	return r;
 }

@@ -238,7 +238,7 @@ t_table(void)
 
 	snprintf(names[n], sizeof(names[n]), "test.%d.%d", (int)getpid(), n);
 	t_remove_at_exit(t_object(names[n]));
-	snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.%u.%s",
+	snprintf(floor, sizeof(floor), "/dev/shm/leasehold.%u/%s.floor",
 	    (unsigned)geteuid(), names[n]);
 	t_remove_at_exit(floor);
 	return names[n];
@@ -270,7 +270,7 @@ t_object(const char *table)
 {
 	static __thread char path[192];
 
-	snprintf(path, sizeof(path), "/dev/shm/leasehold.%u.%s",
+	snprintf(path, sizeof(path), "/dev/shm/leasehold.%u/%s.table",
 	    (unsigned)geteuid(), table);
 	return path;
 }

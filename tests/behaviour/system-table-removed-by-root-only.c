@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A system-wide table that was removed by one user leaves a floor that another
- * one cannot replace (/dev/shm is sticky).  He who cannot is refused before
- * anything has changed: the table goes on, and can be opened.
+ * A table of the machine stands in root's directory.  Another user, whom its
+ * mode lets in, can use it but neither remove it nor make one.  The attempt
+ * changes nothing.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #define NOBODY 65534
 
-static const char *table;
+static const char *table, *missing;
 
 static struct lh *
 open_system(void)
@@ -21,6 +21,7 @@ open_system(void)
 	struct lh *lh = NULL;
 
 	o.flags |= LH_SYSTEM;
+	o.mode = 0666;
 	is(lh_open(&lh, table, &o), 0, "opened: %s", lh_error_detail());
 	return lh;
 }
@@ -28,40 +29,59 @@ open_system(void)
 static int
 as_nobody(void *unused)
 {
+	struct lh_open_opts o = t_open_opts();
 	struct lh *lh;
 
 	(void)unused;
 	if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
 		bail_out("setuid");
 	lh = open_system();
-	is(lh_close(lh), 0, "another user's table");
+	is(lh_close(lh), 0, "root's table");
 	is(lh_table_remove(table, LH_SYSTEM), -EACCES, "not to be removed: %s",
 	    lh_error_detail());
+	is(lh_table_remove(table, LH_SYSTEM | LH_FORCE), -EACCES,
+	    "nor with force");
 	lh = open_system();
 	if (lh != NULL)
 		is(lh_close(lh), 0, "goes on");
+	o.flags |= LH_SYSTEM;
+	is(lh_open(&lh, missing, &o), -EACCES, "nor can nobody make one: %s",
+	    lh_error_detail());
 	return tap_child_status();
+}
+
+static void
+tidy(const char *name)
+{
+	static const char *const kinds[] = { "table", "floor", "live" };
+	char path[300];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "/dev/shm/leasehold.system/%s.%s",
+		    name, kinds[i]);
+		t_remove_at_exit(path);
+	}
 }
 
 int
 main(void)
 {
-	static char path[300], floor[300];
 	struct lh *lh;
 
 	table = t_table();
+	missing = t_table();
 	if (geteuid() != 0) {
 		skip(1, "for root");
 		return done();
 	}
-	snprintf(path, sizeof(path), "/dev/shm/leasehold.system.%s", table);
-	t_remove_at_exit(path);
-	snprintf(floor, sizeof(floor), "/dev/shm/leasehold-floor.system.%s",
-	    table);
-	t_remove_at_exit(floor);
+	tidy(table);
 	lh = open_system();
 	is(lh_close(lh), 0, "root's table");
 	is(lh_table_remove(table, LH_SYSTEM), 0, "removed by root");
+	lh = open_system();
+	is(lh_close(lh), 0, "made again");
 	is(t_reap(t_fork(as_nobody, NULL), T_HANG_MS), 0, "another user");
+	is(lh_table_remove(table, LH_SYSTEM | LH_FORGET_TOKENS), 0,
+	    "removed by root");
 	return done();
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places: answers "can only the table's owner have put this file here?"
+ *
+ * Everybody may make files in /dev/shm.  Nothing is believed because of a name
+ * there.  The files of a table stand in a directory of their own:
+ *
+ *	/dev/shm/leasehold.<euid>/	the user's, 0700.  0750 or 0755 once it
+ *					has a table whose mode admits others
+ *	/dev/shm/leasehold.system/	root's, 0755
+ *		NAME.table		the object
+ *		NAME.floor		how far tokens of removed tables had got
+ *					(table_remove.c)
+ *
+ * The directory is opened first, not through a link, and checked by its
+ * descriptor: it must belong to the user, or to root for `system`, and neither
+ * group nor others may write there.  Everything else is reached from that
+ * descriptor.  So whatever is found in it was put there by its owner or by
+ * root.  In particular, a table of the machine that belongs to another user
+ * than root was given to that user by root, and is trusted.
+ *
+ * Only the directory's owner creates, links or unlinks files there.
+ *
+ * The check of the mode is repeated at each opening, and cannot be outrun: who
+ * may not write to the directory cannot change its mode either.
+ *
+ * A maker that is killed after mkdir() leaves a directory whose mode lacks
+ * bits (its umask may have removed any).  The next one adds them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "prim/descriptor.h"
+#include "shm/table_dir.h"
+
+#define SYSTEM "/dev/shm/leasehold.system/"
+#define DIR_MAX 64
+#define SUFFIX ".table"
+#define FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+bool
+lhi_table_dir_is_system(const char *path)
+{
+	return strncmp(path, SYSTEM, sizeof(SYSTEM) - 1) == 0;
+}
+
+const char *
+lhi_table_dir_leaf(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+void
+lhi_table_dir_beside(char to[TABLE_LEAF_MAX], const char *path,
+    const char *suffix)
+{
+	const char *leaf = lhi_table_dir_leaf(path);
+	size_t n = strlen(leaf), end = sizeof(SUFFIX) - 1;
+
+	if (n > end && strcmp(leaf + n - end, SUFFIX) == 0)
+		n -= end;
+	(void)snprintf(to, TABLE_LEAF_MAX, "%.*s%s", (int)n, leaf, suffix);
+}
+
+void
+lhi_table_dir_path(char *to, size_t len, const char *path)
+{
+	const char *leaf = lhi_table_dir_leaf(path);
+
+	(void)snprintf(to, len, "%.*s", leaf > path ? (int)(leaf - path - 1) :
+	    0, path);
+}
+
+static uid_t
+owner_of(const char *path)
+{
+	return lhi_table_dir_is_system(path) ? 0 : geteuid();
+}
+
+static int
+fail_foreign(const char *dir, uid_t owner, uid_t wanted)
+{
+	return lhi_fail(-EACCES, "%s belongs to user %u, and its tables are "
+	    "user %u's: somebody else made it first; let root remove it (rm "
+	    "-r %s)", dir, (unsigned)owner, (unsigned)wanted, dir);
+}
+
+static int
+make_dir(const char *dir, uid_t owner)
+{
+	if (owner != geteuid())
+		return lhi_fail(-EACCES, "there is no directory %s, and only "
+		    "root can make it: let root run 'leasehold init --system'",
+		    dir);
+	if (mkdir(dir, owner == 0 ? 0755 : 0700) != 0 && errno != EEXIST)
+		return lhi_fail(errno == ENOSPC ? -ENOSPC : -errno,
+		    "cannot make the directory %s: %s", dir, strerror(errno));
+	return 0;
+}
+
+/* Why it could not be opened.  0: try again. */
+static int
+handle_open_error(const char *dir, int error, uid_t owner, bool make)
+{
+	struct stat st;
+
+	if (error == ENOENT && make)
+		return make_dir(dir, owner);
+	if (error == ENOENT)
+		return lhi_fail(-ENOENT, "there is no directory %s, and so no "
+		    "table", dir);
+	if ((error == ENOTDIR || error == ELOOP || error == EACCES) &&
+	    lstat(dir, &st) == 0) {
+		if (st.st_uid != owner)
+			return fail_foreign(dir, st.st_uid, owner);
+		if (!S_ISDIR(st.st_mode))
+			return lhi_fail(-EACCES, "%s is no directory: tables "
+			    "stand in one of that name; remove it", dir);
+		/* made under an unusual umask; and nobody else can replace a
+		 * directory of ours in /dev/shm, which is sticky */
+		if (make && owner == geteuid() && !(st.st_mode & 0500) &&
+		    chmod(dir, 0700) == 0)
+			return 0;
+	}
+	return lhi_fail(error == EPERM ? -EACCES : -error, "cannot open the "
+	    "directory %s: %s", dir, strerror(error));
+}
+
+static int
+check_dir(const char *path, const char *dir, int fd)
+{
+	mode_t needed = lhi_table_dir_is_system(path) ? 0755 : 0700;
+	uid_t owner = owner_of(path);
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return lhi_fail(-errno, "cannot look at %s: %s", dir,
+		    strerror(errno));
+	if (st.st_uid != owner)
+		return fail_foreign(dir, st.st_uid, owner);
+	if ((st.st_mode & 022))
+		return lhi_fail(-EACCES, "others than user %u may write in %s "
+		    "(mode %03o), so nothing there can be trusted: see what is "
+		    "in it, then chmod go-w %s", (unsigned)owner, dir,
+		    (unsigned)st.st_mode & 0777, dir);
+	if ((st.st_mode & needed) != needed && owner == geteuid())
+		(void)fchmod(fd, (st.st_mode & 0777) | needed);
+	return 0;
+}
+
+int
+lhi_table_dir_open(const char *path, bool make)
+{
+	char dir[DIR_MAX];
+	int fd, error;
+
+	lhi_table_dir_path(dir, sizeof(dir), path);
+	for (int i = 0;; i++) {
+		fd = lhi_fd_open(dir, FLAGS);
+		if (fd >= 0)
+			break;
+		error = handle_open_error(dir, errno, owner_of(path),
+		    make && i < 3);
+		if (error != 0)
+			return error;
+	}
+	error = check_dir(path, dir, fd);
+	if (error == 0)
+		return fd;
+	(void)close(fd);
+	return error;
+}
+
+int
+lhi_table_dir_admit(const char *path, int dir, mode_t mode, gid_t group)
+{
+	struct stat st;
+	mode_t now;
+
+	if ((mode & 0077) == 0 || lhi_table_dir_is_system(path))
+		return 0;
+	if (fstat(dir, &st) != 0)
+		return -errno;
+	now = st.st_mode & 0777;
+	/* a directory has one group: a second group comes in with everybody */
+	if (!(mode & 0007) && !(now & 0050) &&
+	    fchown(dir, (uid_t)-1, group) == 0)
+		st.st_gid = group;
+	now |= (mode & 0007) || st.st_gid != group ? 0055 : 0050;
+	return fchmod(dir, now) == 0 ? 0 : -errno;
+}
