@@ -111,7 +111,7 @@ help:
 	@echo 'make check-all	all of it, without shortcuts (hours); resumable'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
-	@echo 'check-unit -release -memcheck -tsan -command -daemon -shim -cluster'
+	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
 	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi -layout, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
@@ -338,6 +338,12 @@ $(DEMO): $(call objs,tests/demo/*.c) $(HISTORY) $(LIB_A)
 	$(link)
 	$(link_with)
 
+# operations in environments: see tests/env/run
+ENV_OPS	:= $(BUILD)/tests/env/env-ops
+$(ENV_OPS): $(call objs,tests/env/*.c) $(LIB_A)
+	$(link)
+	$(link_with)
+
 # it gives the benchmark's process what a shim would
 LENDER	:= $(BUILD)/bench/lender/lender
 $(LENDER): $(call objs,bench/lender/*.c) $(LIB_A)
@@ -362,7 +368,7 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says what it took; the first that fails ends it.
-LAYERS	?= lint abi layout model unit command daemon shim cluster replay mutants \
+LAYERS	?= lint abi layout model unit command env daemon shim cluster replay mutants \
 	   crash+stop fuzz fence chaos+tsan
 check: deps-check
 	@tests/layers $(LAYERS)
@@ -370,7 +376,7 @@ check: deps-check
 # All that there is, without shortcuts: hours.  It can be interrupted, and goes
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
-ALL_LAYERS ?= lint analyze abi layout model unit memcheck command daemon shim cluster replay \
+ALL_LAYERS ?= lint analyze abi layout model unit memcheck command env daemon shim cluster replay \
 	   mutants crash stop double fuzz fence release chaos tsan fuzz-search
 check-all: deps-check deps-all
 	@tests/layers --all $(ALL_LAYERS)
@@ -424,6 +430,13 @@ check-unit:
 check-release:
 	$(call ready,release)
 	@$(PATIENT) $(call slow_first,$(TESTS) $(SHIM_TESTS))
+
+NEEDS_env = tool lib $(ENV_OPS)
+.PHONY: check-env
+check-env:
+	$(call ready,env)
+	@ALL=$(ALL) ENV_OPS=$(abspath $(ENV_OPS)) LEASEHOLD=$(abspath $(TOOL)) \
+	    LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) $(PROVE) tests/env/run
 
 check-command:
 	$(call ready,command)

@@ -150,7 +150,7 @@ fill_file(int fd, const char *path)
 
 	memcpy(page, &gate_head, sizeof(gate_head));
 	errno = ENOSPC;			/* what a short write means */
-	n = pwrite(fd, page, sizeof(page), 0);
+	n = lhi_fd_may_write(GATE_LEN) ? pwrite(fd, page, sizeof(page), 0) : -1;
 	if (n != GATE_LEN || fsync(fd) != 0)
 		return fail_errno("write", path);
 	return 0;

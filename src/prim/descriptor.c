@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "prim/descriptor.h"
@@ -97,6 +98,17 @@ lhi_fd_socket(int type)
 
 	fill_standard(&f);
 	return empty_standard(&f, socket(AF_UNIX, type, 0));
+}
+
+bool
+lhi_fd_may_write(uint64_t len)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= len)
+		return true;
+	errno = EFBIG;
+	return false;
 }
 
 int

@@ -3,6 +3,8 @@
 #ifndef LHI_DESCRIPTOR_H
 #define LHI_DESCRIPTOR_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -13,6 +15,13 @@ int lhi_fd_openat(int dir, const char *path, int flags, mode_t mode);
 int lhi_fd_open(const char *path, int flags);
 int lhi_fd_event(void);
 int lhi_fd_socket(int type);
+
+/*
+ * True if this process may have files of that length (ulimit -f).  A write that
+ * goes beyond is a signal (SIGXFSZ), so it is asked before.  False: errno is
+ * EFBIG.
+ */
+bool lhi_fd_may_write(uint64_t len);
 
 /* As dup(2): the copy is inherited over exec. */
 int lhi_fd_copy(int fd);
