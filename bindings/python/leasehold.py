@@ -142,7 +142,7 @@ class _Party(Structure):
                 ("application", ctypes.c_char * 32),
                 ("request", c_uint64 * 2), ("info", ctypes.c_char * 96),
                 ("policy", c_uint32), ("flags", c_uint32), ("run", c_uint32),
-                ("reserved", c_uint32), ("waits_since_ns", c_int64),
+                ("waits_pid", c_uint32), ("waits_since_ns", c_int64),
                 ("waits_for", c_char_p)]
 
 
