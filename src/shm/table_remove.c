@@ -194,6 +194,17 @@ is_never_used(int fd, const struct lhi_geometry *g)
 	return true;
 }
 
+/* The flag as it is now, in the object itself. */
+static bool
+is_retired_now(int fd)
+{
+	uint32_t flags;
+
+	return pread(fd, &flags, sizeof(flags),
+	    offsetof(struct shm_header, flags)) == sizeof(flags) &&
+	    (flags & SHM_RETIRED);
+}
+
 int
 lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
     const struct lhi_geometry *g)
@@ -208,7 +219,8 @@ lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 		return 1;
 	if (sh64_load(&h->token_base) >= floor)
 		return 0;
-	if (is_never_used(fd, g))
+	/* `h` was read before the floor: R1 and R3 may lie between them */
+	if (is_retired_now(fd) || is_never_used(fd, g))
 		return 1;
 	return lhi_fail(-EUCLEAN, "the tokens of %s begin below what tables of "
 	    "that name have given already, and it was in use: it was put back, "
