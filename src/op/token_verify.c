@@ -218,7 +218,9 @@ lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 		error = has_lease(lh, &ref, token);
 	if (error < 0)
 		return error;
-	return lhi_damaged_or(&lh->v, error == 1 ? 0 : lhi_fail(-ESTALE,
+	if (error == 1)		/* zeros would not have said so */
+		return 0;
+	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE,
 	    "token %llu is not the one of a present lease on '%.64s'",
 	    (unsigned long long)token, key));
 }
