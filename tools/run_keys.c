@@ -69,6 +69,8 @@ run_keys_split(struct run *r)
 	while ((key = key_list_next(&rest)) != NULL)
 		if (add_key(r, key) != 0)
 			return EX_BAD_USAGE;
+	if (r->n == 1)		/* as it is, for questions and for the job */
+		r->key = r->items[0].key;
 	return 0;
 }
 

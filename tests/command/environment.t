@@ -52,7 +52,7 @@ is "$out" kept "other variables are left alone"
 
 # A key is bytes.
 odd=$'a b\n=\\\xff\e[31m'
-run lh run "$odd" sh -c 'printf %s "$LEASEHOLD_KEY"'
+run lh run "${odd//\\/\\\\}" sh -c 'printf %s "$LEASEHOLD_KEY"'
 is "$out" "$odd" "a key of odd bytes arrives as it is"
 
 # Tables: the holder's own, and what nesting needs to know.

@@ -8,7 +8,7 @@ hold() {	# hold KEY [OPTION...]
 	local key=$1
 
 	shift
-	bg "$LEASEHOLD" run --ttl 60s "$@" "$key" sleep 150
+	bg "$LEASEHOLD" run --ttl 60s "$@" "${key//\\/\\\\}" sleep 150
 	holder=$pid
 	until_true 5000 is_held "$key" || diag "nobody holds $key"
 }
