@@ -201,10 +201,11 @@ hand_over(void *arg)
 
 /*
  * Stopped at that point while the session is destroyed, and its claims would be
- * buried: not those of the chunk that it keeps.  Then it finds it ended.
+ * buried: not those of the chunk that it keeps.  Then it finds it ended, before
+ * the lease has moved (-ENOENT: it is as it was), or with the lease (-ESTALE).
  */
 static void
-keeper_stopped(const char *point)
+keeper_stopped(const char *point, int ends)
 {
 	struct handoff_call c = { .lh = lh };
 	struct lh_lease n, m;
@@ -229,7 +230,9 @@ keeper_stopped(const char *point)
 		is(lh_session_destroy(again), 0, "and is destroyed");
 	}
 	replay_release("keeper");
-	is(replay_result("keeper"), -ESTALE, "it finds the session ended");
+	is(replay_result("keeper"), ends, "it finds the session ended");
+	is(lh_verify(lh, &c.lease), ends == -ENOENT ? 0 : -ESTALE,
+	    "its lease is %s", ends == -ENOENT ? "as it was" : "lost");
 	is(t_findings(lh), 0, "nothing is wrong");
 	if (lh_release(lh, &c.lease) != 0) {
 		is(replay_try(lh, "k", &n), 0, "the key ended with it");
@@ -288,11 +291,11 @@ play_all(void)
 	makers("named.reserved");
 	makers("named.pending");
 	makers("named.alone");
-	keeper_stopped("tenant.keeper");
-	keeper_stopped("handoff.announced");
-	keeper_stopped("handoff.taken");
-	keeper_stopped("handoff.swapped");
-	keeper_stopped("handoff.let_go");
+	keeper_stopped("tenant.keeper", -ENOENT);
+	keeper_stopped("handoff.announced", -ESTALE);
+	keeper_stopped("handoff.taken", -ESTALE);
+	keeper_stopped("handoff.swapped", -ESTALE);
+	keeper_stopped("handoff.let_go", -ESTALE);
 	t_close(other);
 	t_close(lh);
 }
