@@ -34,7 +34,7 @@ const char *__asan_default_options(void);
 const char *
 __asan_default_options(void)
 {
-	return "use_sigaltstack=0";
+	return "use_sigaltstack=0:handle_sigbus=0";
 }
 
 static const char *table;

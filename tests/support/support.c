@@ -40,6 +40,18 @@ __lsan_is_turned_off(void)
 	return owner != 0 && getpid() != owner;
 }
 
+/*
+ * ASan takes SIGBUS at start, as an application may: these tests are of what
+ * the library does with it.  A test that has other wishes has its own.
+ */
+const char *__asan_default_options(void)
+    __attribute__((visibility("default"), weak));
+const char *
+__asan_default_options(void)
+{
+	return "handle_sigbus=0";
+}
+
 /* What is to be removed; shared with the janitor. */
 static struct objects {
 	_Atomic int n;
