@@ -97,7 +97,9 @@ struct lh_lease {
 	uint32_t notes;		/* LH_NOTE_... */
 	uint16_t mode;		/* enum lh_mode */
 	uint16_t opaque;	/* the library's */
-	uint64_t id[2];		/* session, and a number unique in it */
+	uint64_t id[2];		/* session, and a number unique in it; ids of
+				 * another table, or of an earlier one of the
+				 * name, are others: -ESTALE here */
 	uint64_t token;		/* fence token: 1 .. 2^63 - 1 (G2) */
 	int64_t acquired_ns;	/* table clock; up to 8 ms early */
 	int64_t expires_ns;	/* table clock; the deadline others go by */
@@ -219,7 +221,8 @@ int lh_acquire(struct lh *lh, const char *key,
  *
  * 0: it is free now, or this very struct had been released before (G10).
  * -ESTALE: it had been lost already; nobody else's lease was touched (G11).
- * -EPERM: another session's.  -EINVAL: not a lease.
+ * -EPERM: another session's.  -EINVAL: not a lease.  A lease of another table,
+ * or of an earlier one of the same name, is -ESTALE here and in all calls.
  */
 int lh_release(struct lh *lh, struct lh_lease *lease);
 
@@ -324,15 +327,16 @@ int lh_verify_token(struct lh *lh, const char *key, uint64_t token);
 
 /*
  * End somebody else's lease, for operators: the one with that id and token
- * (lh_status() tells both), or, with NULL and 0, every lease on the key.  (Ids
- * come again after millions of leases, tokens never do.)  The holder is not
- * asked; whatever it does with the lease from then on is -ESTALE (G9), and what
- * it guards should look at tokens: the next one is larger (G2), and comes with
- * LH_NOTE_PREVIOUS_BROKEN.  Waits are not ended.
+ * (lh_status() tells both), or, with NULL and 0, every lease on the key.  (Of
+ * one table, ids come again after millions of leases, tokens never do.)  The
+ * holder is not asked; whatever it does with the lease from then on is -ESTALE
+ * (G9), and what it guards should look at tokens: the next one is larger (G2),
+ * and comes with LH_NOTE_PREVIOUS_BROKEN.  Waits are not ended.
  *
  * How many leases were ended: 0 if nobody held the key; -ENOENT: no such key;
- * -ESTALE: what is named holds nothing; -EAGAIN: it does not hold still, try
- * again; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM (inherited over fork).
+ * -ESTALE: what is named holds nothing, or is of another table; -EAGAIN: it
+ * does not hold still, try again; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM
+ * (inherited over fork).
  */
 int lh_break(struct lh *lh, const char *key, const uint64_t id[2],
     uint64_t token);

@@ -110,7 +110,8 @@ void lh_session_close(struct lh_session *s);
 /* A named session. */
 struct lh_session_info {
 	size_t size;		/* sizeof(struct lh_session_info) */
-	uint64_t id;		/* first half of its leases' ids */
+	uint64_t id;		/* first half of its leases' ids; of this
+				 * table's session alone */
 	char name[LH_SESSION_NAME_MAX + 1];
 	int64_t ttl_ms;
 	int64_t lock_delay_ms;
@@ -152,8 +153,9 @@ int lh_handoff(struct lh *lh, struct lh_lease *lease, struct lh_session *to);
 
 /*
  * For who has kept key, id and token of a lease, but not the struct: fill it in
- * from the table.  0; -ESTALE: that lease holds the key no more; -ENOENT: no
- * such key; -EINVAL, -ENAMETOOLONG, -EUCLEAN, -EPERM.
+ * from the table.  0; -ESTALE: that lease holds the key no more, or is of
+ * another table (or an earlier one of the name); -ENOENT: no such key; -EINVAL,
+ * -ENAMETOOLONG, -EUCLEAN, -EPERM.
  */
 int lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
     uint64_t token, struct lh_lease *lease);

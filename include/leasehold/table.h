@@ -241,7 +241,8 @@ int64_t lh_epoch_ms(const struct lh *lh, int64_t clock_ns);
 /* The table's name as it was opened; valid until lh_close(). */
 const char *lh_table_name(const struct lh *lh);
 
-/* This attachment's session: the first half of its leases' ids. */
+/* This attachment's session: the first half of its leases' ids.  No session of
+ * another table, or of an earlier one of the same name, has it. */
 uint64_t lh_session_id(const struct lh *lh);
 
 /*

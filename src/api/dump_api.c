@@ -92,10 +92,10 @@ report_session(struct dump *d, uint32_t i)
 		"closing", "dead", "named" };
 	struct lhi_view *v = &d->im.v;
 	struct shm_session *se = &v->sessions[i];
-	uint64_t s = sh64_load(&se->state);
+	uint64_t s = sh64_load(&se->state), sid = sid_make(sess_inc(s), i);
 	struct lh_dump_session t = {
 		.size = sizeof(t),
-		.id = sid_make(sess_inc(s), i),
+		.id = lhi_view_session_id(v, sid),
 		.state = sess_st(s) <= SESS_NAMED ? states[sess_st(s)] :
 		    "unknown",
 		.index = i,
@@ -108,7 +108,7 @@ report_session(struct dump *d, uint32_t i)
 		return 0;
 	memcpy(t.application, se->application, LH_APPLICATION_MAX);
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++)
-		t.leases_reserved += sh64_load(&v->chunks[ch].owner) == t.id ?
+		t.leases_reserved += sh64_load(&v->chunks[ch].owner) == sid ?
 		    SHM_CHUNK : 0;
 	return d->to->session(&t, d->arg);
 }

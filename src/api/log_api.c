@@ -137,6 +137,7 @@ session_of_record(const struct log *l, uint32_t record)
 static void
 set_other(const struct log *l, struct lh_log_entry *e, const struct found *f)
 {
+	const struct lhi_view *v = &l->im.v;
 	const uint32_t tag = f->e.claim;
 	const bool whole = of_session(f->e.kind);
 	struct who w;
@@ -144,12 +145,12 @@ set_other(const struct log *l, struct lh_log_entry *e, const struct found *f)
 	e->other = f->e.other - 1;
 	e->other_named = tag & 1;
 	if (whole) {	/* the event says itself */
-		e->other_session_id = f->e.token;
+		e->other_session_id = lhi_view_session_id(v, f->e.token);
 		e->other_pid = (uint32_t)f->e.hash;
 	}
 	w = session_of_record(l, e->other);
 	if (w.sid != 0 && lhi_event_tag(w.sid, tag & 1) == tag) {
-		e->other_session_id = w.sid;
+		e->other_session_id = lhi_view_session_id(v, w.sid);
 		e->other_pid = w.pid;
 		memcpy(e->other_application, w.name, LH_APPLICATION_MAX);
 		return;
@@ -159,7 +160,7 @@ set_other(const struct log *l, struct lh_log_entry *e, const struct found *f)
 
 		if (sid_idx(b->sid) == e->other &&
 		    lhi_event_tag(b->sid, false) == tag) {
-			e->other_session_id = b->sid;
+			e->other_session_id = lhi_view_session_id(v, b->sid);
 			e->other_pid = b->pid;
 			memcpy(e->other_application, b->name,
 			    sizeof(e->other_application));
@@ -362,8 +363,8 @@ report_event(struct log *l, const struct found *f, int64_t zero_ms,
 		    (uint64_t)(f->time_ns / NS_PER_MS)),
 		.kind = f->e.kind, .mode = f->e.mode, .ending = f->e.cause,
 		.record = f->record, .number = f->number,
-		.session_id = f->who.sid, .pid = f->who.pid,
-		.uid = f->who.uid,
+		.session_id = lhi_view_session_id(&l->im.v, f->who.sid),
+		.pid = f->who.pid, .uid = f->who.uid,
 		.visitor = f->e.visitor, .other = LH_NO_RECORD,
 	};
 

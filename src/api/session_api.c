@@ -235,11 +235,11 @@ fill_info(struct lhi_view *v, uint64_t sid, struct lh_session_info *info)
 	const struct shm_session *se = &v->sessions[sid_idx(sid)];
 	struct lh_session_info i = {
 		.size = sizeof(i),
-		.id = sid,
+		.id = lhi_view_session_id(v, sid),
 		.ttl_ms = sh32_load_rlx(&se->ttl_ms),
 		.lock_delay_ms = sh32_load_rlx(&se->lock_delay_ms),
 		.made_ns = (int64_t)sh64_load_rlx(&se->attached_ns),
-		.maker = sh64_load_rlx(&se->maker),
+		.maker = lhi_view_session_id(v, sh64_load_rlx(&se->maker)),
 		.on_end = sh32_load_rlx(&se->on_end),
 		.pid = sh32_load_rlx(&se->pid),
 		.uid = sh32_load_rlx(&se->uid),
@@ -305,6 +305,8 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		    "given (NULL)");
 	if (error == 0)
 		error = lhi_name_set(&n, key);
+	if (error == 0)
+		error = lhi_lease_check_table(lh, id);
 	if (error != 0)
 		return error;
 	found = lhi_slot_find(&lh->v, &n, &ref);

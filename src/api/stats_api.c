@@ -118,23 +118,23 @@ static bool
 describe_session(struct lhi_view *v, uint32_t idx, struct lh_session_stats *s)
 {
 	struct shm_session *se = &v->sessions[idx];
-	uint64_t st = sh64_load(&se->state);
+	uint64_t st = sh64_load(&se->state), sid = sid_make(sess_inc(st), idx);
 
 	*s = (struct lh_session_stats){ .size = sizeof(*s) };
 	if (sess_st(st) != SESS_ALIVE && sess_st(st) != SESS_CLOSING &&
 	    sess_st(st) != SESS_DEAD)
 		return false;
-	s->id = sid_make(sess_inc(st), idx);
+	s->id = lhi_view_session_id(v, sid);
 	s->pid = sh32_load_rlx(&se->pid);
 	s->uid = sh32_load_rlx(&se->uid);
 	s->dead = sess_st(st) == SESS_DEAD;
 	s->attached_ns = (int64_t)sh64_load_rlx(&se->attached_ns);
 	memcpy(s->application, se->application, LH_APPLICATION_MAX);
-	for (int i = 0; i < TRIES && !lhi_counters_session(v, idx, s->id,
+	for (int i = 0; i < TRIES && !lhi_counters_session(v, idx, sid,
 	    &s->counters); i++)
 		;
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(v); ch++)
-		s->leases_reserved += sh64_load(&v->chunks[ch].owner) == s->id ?
+		s->leases_reserved += sh64_load(&v->chunks[ch].owner) == sid ?
 		    SHM_CHUNK : 0;
 	/* it may have ended, and the record be somebody else's */
 	return sess_inc(sh64_load(&se->state)) == sess_inc(st);

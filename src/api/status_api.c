@@ -38,7 +38,8 @@ is_held_by(const struct lhi_snapshot *sn, const uint64_t id[2])
 	bool held;
 	uint64_t st;
 
-	if (c == NULL || lhi_claim_owner(&sn->lh->v, lid_claim(id[1])) != id[0])
+	if (c == NULL || lhi_claim_owner(&sn->lh->v, lid_claim(id[1])) !=
+	    lhi_view_session_of(&sn->lh->v, id[0]))
 		return false;
 	if (sn->info.cluster == LH_CLUSTER_NONE && !sn->lh->serves)
 		return false;

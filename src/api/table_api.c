@@ -127,7 +127,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	lh->v.t0_ns = id->t0_ns;
 	lh->v.order = id->order;
 	lh->v.clock = id->clock;
-	memcpy(lh->v.uuid, id->uuid, sizeof(lh->v.uuid));
+	lhi_view_set_uuid(&lh->v, id->uuid);
 	memcpy(lh->v.ranges, id->ranges, sizeof(lh->v.ranges));
 	if (lh->v.all_local && !lhi_durable(&lh->v))
 		return lhi_fail(-EOPNOTSUPP, "%s has no fence file, so nothing "
@@ -459,4 +459,8 @@ lh_epoch_ms(const struct lh *lh, int64_t clock_ns)
 }
 
 const char *lh_table_name(const struct lh *lh) { return lh->name; }
-uint64_t lh_session_id(const struct lh *lh) { return lh->sid; }
+uint64_t
+lh_session_id(const struct lh *lh)
+{
+	return lhi_view_session_id(&lh->v, lh->sid);
+}

@@ -17,7 +17,7 @@ describe_party(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 	struct lhi_claim_note aside;
 
 	memset(p, 0, sizeof(*p));
-	p->id[0] = owner;
+	p->id[0] = lhi_view_session_id(v, owner);
 	p->id[1] = lhi_claim_cache_id(v, ci);
 	p->tid = lhi_claim_tid(c);
 	p->mode = LH_EXCLUSIVE;
@@ -49,7 +49,8 @@ lhi_describe_claim_ends(const struct lhi_view *v, struct lh_party *p, uint64_t
 
 	p->expires_ns = lhi_ends_ns(v, st);
 	if ((p->flags & LH_PARTY_SESSION) != 0 &&
-	    lhi_named_describe(v, p->id[0], name, &until_ns) &&
+	    lhi_named_describe(v, lhi_view_session_of(v, p->id[0]),
+	    name, &until_ns) &&
 	    until_ns < p->expires_ns) {
 		p->expires_ns = until_ns;
 		p->flags |= LH_PARTY_ENDS_WITH_SESSION;

@@ -60,8 +60,9 @@ run_of_state(char state)
 static uint32_t
 run_of(const struct lhi_view *v, const struct lh_party *p)
 {
-	pid_t pid = lhi_session_pid(v, p->id[0]);
-	struct shm_session *se = lhi_waits_for_thread_session(v, p->id[0]);
+	uint64_t sid = lhi_view_session_of(v, p->id[0]);
+	pid_t pid = lhi_session_pid(v, sid);
+	struct shm_session *se = lhi_waits_for_thread_session(v, sid);
 	struct lhi_procstat whole, thread;
 	int saved = errno;
 	bool gone;
@@ -118,7 +119,8 @@ find_wait_for_sake(struct lhi_view *v, struct lh_party *p, int64_t *budget,
 	struct first_wait f = { 0, 0 };
 	struct shm_session *se;
 
-	lhi_waits_for_sake(v, p->id[0], budget, take_first_wait, &f);
+	lhi_waits_for_sake(v, lhi_view_session_of(v, p->id[0]), budget,
+	    take_first_wait, &f);
 	if (f.ci == 0)
 		return 0;
 	se = lhi_waits_for_thread_session(v, lhi_claim_owner(v, f.ci));
@@ -162,8 +164,8 @@ add_waits(struct lhi_explanation *x)
 		}
 		p->waits_pid = 0;
 		if (p->tid != 0)
-			ci = lhi_waits_for_thread(v, p->id[0], p->tid, &budget,
-			    &st);
+			ci = lhi_waits_for_thread(v, lhi_view_session_of(v,
+			    p->id[0]), p->tid, &budget, &st);
 		if (ci == 0)
 			ci = find_wait_for_sake(v, p, &budget, &st);
 		if (ci != 0 && read_wanted_key(v, ci, st, x->waits[i].name,

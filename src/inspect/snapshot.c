@@ -37,7 +37,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 {
 	struct lhi_snapshot *sn = arg;
 	struct shm_claim *c = &v->claims[ci];
-	uint64_t st = sh64_load(&c->state);
+	uint64_t st = sh64_load(&c->state), owner = lhi_claim_owner(v, ci);
 	bool held = state_held(st);
 	uint32_t flags = sh32_load(&c->wflags);
 	bool reader = flags & WAITER_SHARED;
@@ -46,7 +46,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	add_to_sum(sn, ci, st);
 	if (held && (reader || ci == word_idx(sh64_load(&sn->slot->word))))
 		return true;	/* granted, about to leave the queue */
-	if (lhi_session_dead(v, lhi_claim_owner(v, ci), true))
+	if (lhi_session_dead(v, owner, true))
 		return true;	/* whoever is first will bury it */
 	p = lhi_describe_claim_add(&sn->lh->v, &sn->waiters, ci);
 	if (p == NULL)
@@ -57,7 +57,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	p->flags = (flags & WAITER_SUSPECT ? LH_PARTY_SUSPECT : 0) |
 	    (flags & WAITER_STARVING ? LH_PARTY_STARVING : 0) |
 	    (flags & WAITER_UPGRADE ? LH_PARTY_UPGRADE : 0);
-	if (sn->rank == 0 && (sn->mine == 0 ? p->id[0] == sn->lh->sid :
+	if (sn->rank == 0 && (sn->mine == 0 ? owner == sn->lh->sid :
 	    sn->mine == ci))
 		sn->rank = p->rank;
 	return true;

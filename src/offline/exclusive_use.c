@@ -36,6 +36,7 @@ lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
 		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
 		    (unsigned long long)g->object_len, a->v.path);
 	lhi_map_point(a->base, g, &a->v);
+	lhi_view_set_uuid(&a->v, id->uuid);
 	a->v.t0_ns = id->t0_ns;
 	a->v.clock = id->clock;
 	a->v.order = id->order;

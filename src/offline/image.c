@@ -108,6 +108,8 @@ open_file(struct lhi_image *im, int fd, const char *path)
 	if (error != 0)
 		return error;
 	lhi_map_point(im->base, &g, &im->v);
+	lhi_view_set_uuid(&im->v, (const uint64_t[]){ sh64_load(&h.uuid[0]),
+	    sh64_load(&h.uuid[1]) });
 	im->v.t0_ns = (int64_t)sh64_load(&h.t0_ns);
 	im->v.order = sh32_load(&h.order);
 	im->v.clock = (clockid_t)sh32_load(&h.clock_id);

@@ -75,7 +75,8 @@ is_meant(struct lhi_view *v, uint32_t ci, uint64_t st, const struct breaking *b)
 		was = seq;
 	if (b->with != 0 && b->with != token)
 		return false;
-	return b->id == NULL || (lhi_claim_owner(v, ci) == b->id[0] &&
+	return b->id == NULL || (lhi_claim_owner(v, ci) ==
+	    lhi_view_session_of(v, b->id[0]) &&
 	    (lid_make(ci, lhi_claim_epoch(c), seq) == b->id[1] ||
 	    lid_make(ci, lhi_claim_epoch(c), was) == b->id[1]));
 }
@@ -197,6 +198,8 @@ break_key(struct lh *lh, const char *key, struct breaking *b)
 
 	if (error == 0)
 		error = lhi_name_set(&n, key);
+	if (error == 0 && b->id != NULL)
+		error = lhi_lease_check_table(lh, b->id);
 	if (error == 0)
 		error = lhi_slot_find(&lh->v, &n, &ref);
 	else

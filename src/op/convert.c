@@ -135,7 +135,7 @@ is_conversion_held(const struct lh_lease *as, const struct lhi_held *h,
 		lhi_point("convert.looked");
 		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
-		e = lhi_claim_mark(v, h->claim, as->id[0], *st, ST_EXPIRED, 0);
+		e = lhi_claim_mark(v, h->claim, h->sid, *st, ST_EXPIRED, 0);
 	} while (e == -EAGAIN);
 	if (e == 0)
 		lhi_counters_add(v, STAT_EXPIRED_OWN, 1);

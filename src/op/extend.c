@@ -139,7 +139,7 @@ extend_once(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	}
 	/* too late: undo (I2); when it was due is said (handoff.c), by the
 	 * sooner of the two */
-	error = lhi_claim_mark(&lh->v, h->claim, l->id[0], later, ST_EXPIRED,
+	error = lhi_claim_mark(&lh->v, h->claim, h->sid, later, ST_EXPIRED,
 	    state_deadline(later < st ? later : st));
 	if (error != 0)		/* -ESTALE: its session ended unnoticed (I1) */
 		return error == -EAGAIN ? LEASE_LIVES

@@ -294,10 +294,11 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	uint64_t st;
 	int error;
 
-	as.id[0] = h->to.sid;
+	as.id[0] = lhi_view_session_id(v, h->to.sid);
 	as.id[1] = lid_make(h->to.ci, lhi_claim_epoch(h->to.c),
 	    state_seq(h->to_st));
 	as.token = h->next.token;
+	now.sid = h->to.sid;
 	now.ci = h->to.ci;
 	now.claim = h->to.c;
 	now.id = as.id[1];
@@ -323,7 +324,7 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	if (error != 0)
 		return error;
 	*l = as;
-	lhi_event_handed_over(v, now.shared, now.slot, as.id[0], as.token);
+	lhi_event_handed_over(v, now.shared, now.slot, now.sid, as.token);
 	return 0;
 }
 
@@ -403,7 +404,7 @@ hand_over_lease(struct lh *lh, struct lh_lease *l, struct lh_session *to,
 		error = lhi_fail(-ENOENT, "the session that the lease was to "
 		    "be handed over to has ended: the lease is as it was");
 	if (error == 0) {
-		h.from_sid = l->id[0];
+		h.from_sid = h.from.sid;
 		h.delay_ms = lhi_named_delay_of(&lh->v, h.from_sid);
 		error = repeat_handoff(&h, l);
 		lhi_session_claim_leave(&h.to);

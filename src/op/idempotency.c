@@ -90,7 +90,8 @@ fill_lease(struct lhi_view *v, const struct lhi_request *q, struct lh_lease *l)
 		.notes = q->notes & 7,
 		.mode = shared ? LH_SHARED : LH_EXCLUSIVE,
 		.opaque = LEASE_LIVE,
-		.id = { lhi_claim_owner(v, ci), q->lease },
+		.id = { lhi_view_session_id(v, lhi_claim_owner(v, ci)),
+		    q->lease },
 		.token = q->token,
 		.acquired_ns = lhi_claim_since_ns(v, c),
 		.expires_ns = lhi_ends_ns(v, st),
@@ -233,7 +234,7 @@ lhi_idempotency_finish(struct lh *lh, const struct lhi_acquire_request *ask,
 static int
 request_of_lease(struct lh *lh, const struct lh_lease *l, struct lhi_request *q)
 {
-	struct lhi_request_name n = { .session = l->id[0] };
+	struct lhi_request_name n = { .session = lhi_lease_sid(lh, l) };
 	struct lhi_claim_note a;
 	int found;
 
@@ -294,8 +295,8 @@ lhi_idempotency_end_release(struct lh *lh, struct lh_lease *l,
 			others = find_request_again(lh, l, q) ==
 			    REQUEST_RELEASED;
 	} else if (error == -ESTALE) {
-		others = lhi_request_find_lease(&lh->v, l->id[0], l->id[1],
-		    l->token, q) == REQUEST_RELEASED;
+		others = lhi_request_find_lease(&lh->v, lhi_lease_sid(lh, l),
+		    l->id[1], l->token, q) == REQUEST_RELEASED;
 	}
 	if (!others)
 		return error;

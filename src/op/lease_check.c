@@ -23,16 +23,29 @@
 
 /* The lease is of this attachment, or of a named session, which all present. */
 static bool
-is_presentable(struct lh *lh, const struct lh_lease *l)
+is_presentable(struct lh *lh, uint64_t sid)
 {
-	return l->id[0] == lh->sid || lhi_named_is(&lh->v, l->id[0]);
+	return sid == lh->sid || lhi_named_is(&lh->v, sid);
 }
 
 bool
 lhi_lease_is_orphaned(struct lh *lh, const struct lh_lease *l)
 {
-	return l->id[0] != lh->sid && lhi_session_dead(&lh->v, l->id[0],
-	    false);
+	uint64_t sid = lhi_lease_sid(lh, l);
+
+	return sid != lh->sid && lhi_session_dead(&lh->v, sid, false);
+}
+
+int
+lhi_lease_check_table(struct lh *lh, const uint64_t id[2])
+{
+	uint64_t sid = lhi_view_session_of(&lh->v, id[0]);
+
+	if (sid == 0 || sid == lh->sid || lhi_view_had_session(&lh->v, sid))
+		return 0;
+	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "the lease is lost: it "
+	    "is of another table, or of one of this name that was removed or "
+	    "ended with a restart of the machine"));
 }
 
 int
@@ -44,15 +57,20 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 		return error;
 	if (l == NULL)
 		return lhi_fail(-EINVAL, "no lease was given (NULL)");
-	if (l->opaque == LEASE_RELEASED && (is_presentable(lh, l) ||
-	    lhi_lease_is_orphaned(lh, l)))
-		return -EALREADY;
 	h->lh = lh;
 	h->slot_ref = l->key;
+	h->sid = lhi_lease_sid(lh, l);
 	h->id = l->id[1];
 	h->ci = lid_claim(h->id);
 	h->claim = lhi_claim(&lh->v, h->ci);
-	if (l->id[0] == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
+	if (h->sid != lh->sid && l->token != 0 && (l->opaque == LEASE_LIVE ||
+	    l->opaque == LEASE_RELEASED) &&
+	    (error = lhi_lease_check_table(lh, l->id)) != 0)
+		return error;
+	if (l->opaque == LEASE_RELEASED && (is_presentable(lh, h->sid) ||
+	    lhi_lease_is_orphaned(lh, l)))
+		return -EALREADY;
+	if (h->sid == 0 || h->claim == NULL || l->opaque != LEASE_LIVE ||
 	    l->token == 0 || l->token > (uint64_t)TOKEN_MAX ||
 	    l->mode > LH_SHARED)
 		return lhi_damaged_or(&lh->v, lhi_fail(-EINVAL, "this is not a "
@@ -64,7 +82,7 @@ lhi_lease_find(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 	if (h->slot == NULL)
 		return lhi_damaged_or(&lh->v, lhi_fail(-EINVAL, "this is not a "
 		    "lease: its key was changed"));
-	return !lhi_lease_is_orphaned(lh, l)
+	return h->sid == lh->sid || !lhi_lease_is_orphaned(lh, l)
 		   ? 0
 		   : lhi_fail(-ESTALE, "the lease "
 				       "is lost: its session has ended");
@@ -75,9 +93,10 @@ lhi_lease_check(struct lh *lh, const struct lh_lease *l, struct lhi_held *h)
 {
 	int error = lhi_lease_find(lh, l, h);
 
-	return error != 0 || is_presentable(lh, l) ? error : lhi_fail(-EPERM,
-	    "this lease belongs to another session: present it through the "
-	    "attachment that acquired it");
+	if (error != 0 || is_presentable(lh, h->sid))
+		return error;
+	return lhi_fail(-EPERM, "this lease belongs to another session: "
+	    "present it through the attachment that acquired it");
 }
 
 enum lhi_cause

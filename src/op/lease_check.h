@@ -15,6 +15,7 @@ struct lhi_held {
 	uint64_t slot_ref;	/* which life of it */
 	struct shm_claim *claim;
 	uint32_t ci;
+	uint64_t sid;		/* the session whose lease it is */
 	uint64_t id;		/* the lease's second half */
 	uint64_t word;		/* exclusive: the lock word of this grant */
 	uint64_t since;		/* of the claim, before its state was read */
@@ -22,9 +23,15 @@ struct lhi_held {
 };
 
 /*
- * lease_check.c.  Finds the grant of a lease.  0; -EINVAL (not a lease, or not
- * in range), -EPERM (a forked child); -ESTALE: its session has ended;
- * -EALREADY: this struct was released.
+ * lease_check.c.  Checks that a lease of that id may be of this table: 0;
+ * -ESTALE: this table has never had its session.
+ */
+int lhi_lease_check_table(struct lh *lh, const uint64_t id[2]);
+
+/*
+ * Finds the grant of a lease.  0; -EINVAL (not a lease, or not
+ * in range), -EPERM (a forked child); -ESTALE: it is of another table, or its
+ * session has ended; -EALREADY: this struct was released.
  */
 int lhi_lease_find(struct lh *lh, const struct lh_lease *l,
     struct lhi_held *h);
@@ -35,6 +42,13 @@ int lhi_lease_find(struct lh *lh, const struct lh_lease *l,
  */
 int lhi_lease_check(struct lh *lh, const struct lh_lease *l,
     struct lhi_held *h);
+
+/* The session whose lease that is. */
+static inline uint64_t
+lhi_lease_sid(const struct lh *lh, const struct lh_lease *l)
+{
+	return lhi_view_session_of(&lh->v, l->id[0]);
+}
 
 /* True if the lease's session, a named one, has ended. */
 bool lhi_lease_is_orphaned(struct lh *lh, const struct lh_lease *l);
@@ -161,7 +175,7 @@ lhi_lease_is_cached(const struct lhi_claim_cache *m,
 	    offsetof(struct lh_lease, mode), sizeof(ours));
 	return likely(r->use == use) && likely(r->id == l->id[1]) &&
 	    likely(r->token == l->token) && likely(kind == ours) &&
-	    likely(l->id[0] == lhi_claim_cache_sid(m)) &&
+	    likely(l->id[0] == lhi_claim_cache_session_id(m)) &&
 	    likely(l->key == sh64_own(&m->claims[r - m->rec].slot_ref));
 }
 

@@ -82,7 +82,7 @@ lhi_lease_is_current(struct lh *lh, const struct lh_lease *l,
 {
 	if (lhi_mutant_on(use_number))
 		return state_st(st) == ST_HELD;
-	return lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
+	return lhi_claim_owner(&lh->v, h->ci) == h->sid &&
 	    state_kind(st) == (h->shared ? ST_READ : ST_HELD) &&
 	    state_seq(st) == lid_seq(l->id[1]) &&
 	    lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
@@ -105,7 +105,7 @@ lhi_lease_is_moving(struct lh *lh, const struct lh_lease *l,
 {
 	return state_held(st) &&
 	       state_seq(st) == lhi_lease_moved_seq(l->id[1]) &&
-	       lhi_claim_owner(&lh->v, h->ci) == l->id[0] &&
+	       lhi_claim_owner(&lh->v, h->ci) == h->sid &&
 	       lhi_claim_epoch(h->claim) == lid_epoch(l->id[1]) &&
 	       sh64_load(&h->claim->slot_ref) == l->key &&
 	       (!h->shared ||
@@ -140,7 +140,7 @@ lhi_lease_settle(struct lh *lh, const struct lh_lease *l,
 	} else if (h->shared && (lhi_lease_is_current(lh, l, h, st) ||
 	    lhi_lease_is_moving(lh, l, h, st))) {
 		if (now >= lhi_deadline_ns(&lh->v, state_deadline(st)) &&
-		    lhi_claim_mark(&lh->v, h->claim, l->id[0], st, ST_EXPIRED,
+		    lhi_claim_mark(&lh->v, h->claim, h->sid, st, ST_EXPIRED,
 		    state_deadline(st)) == 0)
 			lhi_counters_add(&lh->v, STAT_EXPIRED_OWN, 1);
 		seq = state_seq(st);
@@ -171,7 +171,7 @@ lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
 	    (lhi_lease_is_current(lh, l, h, st) ||
 	    lhi_lease_is_moving(lh, l, h, st)) &&
 	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
-		int e = lhi_claim_mark(&lh->v, h->claim, l->id[0], st,
+		int e = lhi_claim_mark(&lh->v, h->claim, h->sid, st,
 		    ST_EXPIRED, 0);
 
 		if (e == -EAGAIN)

@@ -85,7 +85,7 @@ is_reclaimed(struct lh *lh, const struct lh_lease *l, const struct lhi_held *h,
 {
 	uint64_t now = sh64_load(&h->claim->state);
 
-	if (l->id[0] == lh->sid || lhi_lease_is_orphaned(lh, l))
+	if (h->sid == lh->sid || lhi_lease_is_orphaned(lh, l))
 		return false;
 	return (state_st(now) == ST_FREE || (state_seq(now) !=
 	    lid_seq(h->id) && state_seq(now) != lhi_lease_moved_seq(h->id))) &&

@@ -37,7 +37,7 @@ cached_reader(struct lh *lh, struct lhi_claim_cache *m,
 		return NULL;
 	r = &m->rec[bit];
 	return r->use == CACHED_SHARED && r->id == l->id[1] &&
-	    r->token == l->token && l->id[0] == lhi_claim_cache_sid(m) &&
+	    r->token == l->token && l->id[0] == lhi_claim_cache_session_id(m) &&
 	    l->opaque == LEASE_LIVE && r->slot_ref == l->key ? r : NULL;
 }
 
@@ -259,7 +259,7 @@ lhi_release_shared(struct lh *lh, struct lh_lease *l)
 	int freed;
 
 	if (r->use != CACHED_SHARED || m->lh != lh || r->id != l->id[1] ||
-	    r->token != l->token || l->id[0] != lhi_claim_cache_sid(m) ||
+	    r->token != l->token || l->id[0] != lhi_claim_cache_session_id(m) ||
 	    l->opaque != LEASE_LIVE || r->slot_ref != l->key)
 		return release_shared_other(lh, l);
 	if (((sh64_load(&s->word) ^ r->held_low) & MASK(CLAIM_BITS)) == 0 &&

@@ -161,7 +161,7 @@ end_lease(struct lh *lh, const struct lhi_ref *ref, const struct search *f,
 
 	if (shared != (state_kind(f->st) == ST_READ))	/* being converted */
 		seq = (seq - CONVERT_STEP) & MASK(SEQ_BITS);
-	l.id[0] = f->owner;
+	l.id[0] = lhi_view_session_id(&lh->v, f->owner);
 	l.id[1] = lid_make(f->ci, f->epoch, seq);
 	if (lhi_lease_find(lh, &l, &h) == 0)
 		(void)lhi_lease_lose_right(lh, &l, &h);

@@ -138,8 +138,9 @@ struct lhi_claim_cache {
 	} lent;
 };
 
+/* The first half of its leases' ids; 0 in a forked child. */
 static inline uint64_t
-lhi_claim_cache_sid(const struct lhi_claim_cache *m) /* 0 in a forked child */
+lhi_claim_cache_session_id(const struct lhi_claim_cache *m)
 {
 	return m->head[1];
 }

@@ -163,12 +163,12 @@ lhi_claim_cache_detach_all(struct lh *lh)
 	}
 }
 
-/* The first 16 bytes of a lease of this session without notes. */
+/* The first 16 bytes of a lease of this session, without notes. */
 static lhi_pair
-head_of_lease(uint64_t sid)
+head_of_lease(uint64_t id)
 {
 	const struct lh_lease l = {
-		.mode = LH_EXCLUSIVE, .opaque = LEASE_LIVE, .id = { sid, 0 },
+		.mode = LH_EXCLUSIVE, .opaque = LEASE_LIVE, .id = { id, 0 },
 	};
 	lhi_pair head;
 
@@ -187,7 +187,7 @@ set_up_cache(struct lhi_claim_cache *m, struct lh *lh, uint32_t tid)
 	m->ttl_ms = -1;
 	m->local_home = 0;
 	m->lent.slot_ref = 0;
-	m->head = head_of_lease(lh->sid);
+	m->head = head_of_lease(lhi_view_session_id(&lh->v, lh->sid));
 	m->tid = tid;
 	m->lh_next = lh->mags;
 	lh->mags = m;

@@ -34,33 +34,39 @@ element_span(const char *list)
 	return n;
 }
 
-/* The second half of the lease id at the end of an element; 0: none. */
-static uint64_t
-lease_in_element(const char *element, size_t len)
+/* Reads the lease id at the end of an element.  False: there is none. */
+static bool
+read_lease_id(const char *element, size_t len, uint64_t id[2])
 {
-	char half[ID_DIGITS / 2 + 1];
+	char half[ID_DIGITS / 2 + 1] = "";
 
 	if (len < ID_DIGITS + 1 || element[len - ID_DIGITS - 1] != '=')
-		return 0;
-	memcpy(half, element + len - ID_DIGITS / 2, ID_DIGITS / 2);
-	half[ID_DIGITS / 2] = '\0';
-	return strspn(half, "0123456789abcdef") != ID_DIGITS / 2 ? 0 :
-	    strtoull(half, NULL, 16);
+		return false;
+	for (int i = 0; i < 2; i++) {
+		memcpy(half, element + len - (2 - i) * (ID_DIGITS / 2),
+		    ID_DIGITS / 2);
+		if (strspn(half, "0123456789abcdef") != ID_DIGITS / 2)
+			return false;
+		id[i] = strtoull(half, NULL, 16);
+	}
+	return true;
 }
 
-/* Whose lease that is, if it is held; 0. */
+/* Whose lease that is, if it is held; 0 (also if it is another table's). */
 static uint64_t
-holder_of_lease(const struct lhi_view *v, uint64_t id)
+holder_of_lease(const struct lhi_view *v, const uint64_t id[2])
 {
-	struct shm_claim *c = lhi_claim(v, lid_claim(id));
+	uint32_t ci = lid_claim(id[1]);
+	struct shm_claim *c = lhi_claim(v, ci);
 	uint64_t owner, st;
 
 	if (c == NULL)
 		return 0;
-	owner = lhi_claim_owner(v, lid_claim(id));
+	owner = lhi_claim_owner(v, ci);
 	st = sh64_load(&c->state);
-	return state_held(st) && state_seq(st) == lid_seq(id) &&
-	    lhi_claim_epoch(c) == lid_epoch(id) ? owner : 0;
+	return owner == lhi_view_session_of(v, id[0]) && state_held(st) &&
+	    state_seq(st) == lid_seq(id[1]) &&
+	    lhi_claim_epoch(c) == lid_epoch(id[1]) ? owner : 0;
 }
 
 void
@@ -68,7 +74,7 @@ lhi_outer_run_note(struct lh *lh, bool system_wide)
 {
 	const char *list = secure_getenv(VARIABLE);
 	const size_t plus = system_wide, n = strlen(lh->name);
-	uint64_t sid = 0, holder;
+	uint64_t sid = 0, holder, id[2];
 	size_t len;
 
 	for (; list != NULL && *list != '\0'; list += len) {
@@ -76,9 +82,9 @@ lhi_outer_run_note(struct lh *lh, bool system_wide)
 		len = element_span(list);
 		if (len <= plus + n || (plus && *list != '+') ||
 		    strncmp(list + plus, lh->name, n) != 0 ||
-		    list[plus + n] != ':')
+		    list[plus + n] != ':' || !read_lease_id(list, len, id))
 			continue;
-		holder = holder_of_lease(&lh->v, lease_in_element(list, len));
+		holder = holder_of_lease(&lh->v, id);
 		if (holder != 0)
 			sid = holder;
 	}

@@ -63,7 +63,7 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 	r->v.t0_ns = id->t0_ns;
 	r->v.order = id->order;
 	r->v.clock = id->clock;
-	memcpy(r->v.uuid, id->uuid, sizeof(r->v.uuid));
+	lhi_view_set_uuid(&r->v, id->uuid);
 	memcpy(r->v.ranges, id->ranges, sizeof(r->v.ranges));
 	r->v.dev = id->dev;
 	r->v.ino = id->ino;

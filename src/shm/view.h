@@ -42,10 +42,57 @@ struct lhi_view {
 	char path[160];		/* of the object */
 
 	uint64_t uuid[2];
+	uint64_t id_key;	/* lhi_view_session_id() */
 	char ranges[RANGE_PATH_MAX];	/* their directory; "": it has none */
 	_Atomic bool ranges_lost;	/* op/token_ceiling.h */
 	bool all_local;		/* opened with LH_ALL_LOCAL */
 };
+
+/*
+ * Session ids outside and inside.  Inside, and in shared memory, a session id
+ * is a record and its incarnation (base/bits.h), which repeat in the next table
+ * of the name.  What leaves the library, in leases, descriptions and the log,
+ * is that number with the table's random uuid folded over it: an id names its
+ * table as well, and so the boot, since a table lasts no longer.
+ *
+ * These two are the only places that convert.  An id of another table comes out
+ * as a record or an incarnation that this one never had, but for one id in 2^40
+ * or more (lhi_view_had_session()).
+ */
+#define ID_KEY_BIT (UINT64_C(1) << 62)	/* an incarnation never has it, so that
+					 * no id is 0; without bit 63, ids are
+					 * numbers for signed JSON, too */
+
+static inline void
+lhi_view_set_uuid(struct lhi_view *v, const uint64_t uuid[2])
+{
+	v->uuid[0] = uuid[0];
+	v->uuid[1] = uuid[1];
+	v->id_key = ((uuid[0] ^ uuid[1]) & (ID_KEY_BIT - 1)) | ID_KEY_BIT;
+}
+
+/* The id of session sid outside; 0, nobody, stays 0. */
+static inline uint64_t
+lhi_view_session_id(const struct lhi_view *v, uint64_t sid)
+{
+	return sid == 0 ? 0 : sid ^ v->id_key;
+}
+
+/* The session that an id from outside names. */
+static inline uint64_t
+lhi_view_session_of(const struct lhi_view *v, uint64_t id)
+{
+	return id == 0 ? 0 : id ^ v->id_key;
+}
+
+/* True if the table has, or had, that session: others are another table's. */
+static inline bool
+lhi_view_had_session(const struct lhi_view *v, uint64_t sid)
+{
+	return sid_idx(sid) < v->geo.max_sessions && sid_inc(sid) != 0 &&
+	    sid_inc(sid) <= sess_inc(sh64_load(
+	    &v->sessions[sid_idx(sid)].state));
+}
 
 /* Has the table a fence file? */
 static inline bool

@@ -43,7 +43,7 @@ find(const struct lh_lease *l)
 		if (!state_held(st) || sh64_load(&c->slot_ref) != l->key ||
 		    ci == lid_claim(l->id[1]))
 			continue;
-		id[0] = lhi_claim_owner(v, ci);
+		id[0] = lhi_view_session_id(v, lhi_claim_owner(v, ci));
 		id[1] = lid_make(ci, lhi_claim_epoch(c), state_seq(st));
 		token = lhi_reader_token(ref.slot, c);
 		return;

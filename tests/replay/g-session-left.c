@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "replay.h"
+#include "proc/attachment.h"
 #include "support/object.h"
 
 static struct lh *lh;
@@ -209,7 +210,8 @@ stopped_keeper(struct child *x)
 	replay_kill("child");
 	s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	replay_session_end(s);
-	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) != n.id[0],
+	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) !=
+	    lhi_view_session_of(&lh->v, n.id[0]),
 	    "until it is dead");
 	t_unmap_object(&o);
 }

@@ -293,7 +293,7 @@ session_ends(uint32_t mode, int n)
 		bail_out("k is not free: %s", lh_error_detail());
 	stands = begin(&c, n, &l, "k");
 	/* its time is up */
-	se = &lh->v.sessions[sid_idx(l.id[0])];
+	se = &lh->v.sessions[sid_idx(lhi_view_session_of(&lh->v, l.id[0]))];
 	sh64_store(&se->until, (sh64_load(&se->until) & ~DEADLINE_MAX) |
 	    (lhi_deadline(&lh->v, lhi_now_ns(&lh->v)) - 2));
 	if (lh_verify(lh, &l) != -ESTALE)
