@@ -352,10 +352,10 @@ $(LENDER): $(call objs,bench/lender/*.c) $(LIB_A)
 
 # of the cluster's side: its connection to etcd, and its recipe
 $(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
-    | $(LENDER) $(SHIMD)
+    $(DAEMON_A) | $(LENDER) $(SHIMD)
 	$(link)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) -L$(BUILD) \
-	    -lleasehold -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -lbsd \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) $(DAEMON_A) \
+	    -L$(BUILD) -lleasehold -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -lbsd \
 	    $(SHIM_LIBS) -pthread
 
 # --- the two commands of a newcomer ------------------------------------------
