@@ -96,7 +96,7 @@ FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
 	check-tsan-exclusive check-tsan-shared check-tsan-live check-command \
 	check-daemon check-shim check-replay check-mutants check-crash check-stop \
 	check-double check-chaos check-model check-fuzz fuzz fuzz-search fuzzers lint \
-	abi-check abi-update check-abi check-layout format-update \
+	abi-check abi-update check-abi check-layout format-update loops-update \
 	bench install uninstall clean help deps
 
 all: lib tool reaperd shim
@@ -111,6 +111,7 @@ help:
 	@echo 'make check-all	all of it, without shortcuts (hours); resumable'
 	@echo 'make abi-check	is the binary interface that of tests/abi? abi-update'
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
+	@echo 'make loops-update	write the list of doc/loops.md anew'
 	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
 	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi -layout, lint: the layers of check'
 
@@ -570,6 +571,10 @@ check-layout:
 
 format-update:
 	@tests/layout/check --update
+
+# the list of doc/loops.md: make lint compares
+loops-update:
+	@tests/loops --update
 
 abi-check check-abi:
 	$(call ready,abi)

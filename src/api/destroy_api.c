@@ -68,13 +68,13 @@ try_destroy(struct lh *lh, const struct lhi_ref *ref)
 	}
 	if (word_mode(w) != WORD_FREE)
 		return fail_held(lh, s, w);
-	was_kept = lhi_slot_unkeep(ref);
+	was_kept = lhi_slot_unkeep(&lh->v, ref);
 	if (lhi_mutant_on(keeps_by_itself))
 		was_kept = sh32_load(&s->key_info) & KEY_KEPT;
 	lhi_point("destroy.unkept");
 	gone = lhi_evict_slot(v, s, w);
 	if (gone == 0 && was_kept)
-		(void)lhi_slot_flag(ref, KEY_KEPT);
+		(void)lhi_slot_flag(&lh->v, ref, KEY_KEPT);
 	if (gone == 0 && sh64_load_sc(&s->word) == w &&
 	    link_idx(sh64_load_sc(&s->waitq)) != 0)
 		return lhi_busy_detail_fail(v, s, w, -EBUSY);

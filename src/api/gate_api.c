@@ -241,6 +241,15 @@ read_marks(const struct lh_gate *g, uint64_t mark[2])
 	return 0;
 }
 
+/* A mark that was to be raised kept changing: nothing may pass. */
+static int
+fail_restless(const struct lh_gate *g)
+{
+	return lhi_fail(-EUCLEAN, "the gate '%.200s' is damaged: a mark keeps "
+	    "changing while it is to be raised; find out who writes to the "
+	    "file, and make a new gate", g->path);
+}
+
 static int
 check_file(struct lh_gate *g)
 {
@@ -371,9 +380,9 @@ sync_marks(struct lh_gate *g)
 		    "disk: %s; nothing may pass before that works", g->path,
 		    strerror(errno));
 	lhi_point("gate.synced");
-	sh64_max(&g->page->synced[LH_EXCLUSIVE], mark[LH_EXCLUSIVE]);
-	sh64_max(&g->page->synced[LH_SHARED], mark[LH_SHARED]);
-	return 0;
+	return sh64_max(&g->page->synced[LH_EXCLUSIVE], mark[LH_EXCLUSIVE]) &&
+	    sh64_max(&g->page->synced[LH_SHARED], mark[LH_SHARED]) ? 0 :
+	    fail_restless(g);
 }
 
 /* By the marks as they are now: 0, -ESTALE, -EUCLEAN. */
@@ -405,7 +414,8 @@ check_token(struct lh_gate *g, uint64_t token, uint32_t mode)
 	if (error != 0)
 		return error;
 	lhi_point("gate.judged");
-	sh64_max(&g->page->mark[mode], token);
+	if (!sh64_max(&g->page->mark[mode], token))
+		return fail_restless(g);
 	lhi_point("gate.raised");
 	error = judge_token(g, token, mode);
 	if (error == 0 && g->durable &&

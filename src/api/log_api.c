@@ -262,6 +262,7 @@ read_rings(struct log *l)
 	struct shm_ring r[2];
 	int error = 0;
 
+	/* ends: i only rises, since the next data is behind off */
 	for (uint32_t i = 0; error == 0 && i < g->max_sessions; i++) {
 		off_t off = (off_t)(g->rings_off + i * sizeof(r[0]));
 		off_t data = lseek(l->fd, off, SEEK_DATA);

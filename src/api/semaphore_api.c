@@ -220,6 +220,7 @@ lh_sem_destroy(struct lh *lh, const char *name)
 	} else {
 		error = limit;
 	}
+	/* ends: n, the caller's own, falls */
 	while (n > 0)
 		(void)lh_release(lh, &permit[--n]);
 	(void)lh_release(lh, &lease);

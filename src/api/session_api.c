@@ -296,6 +296,7 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 	struct lhi_key_name n;
 	struct lhi_ref ref;
 	struct lhi_held h;
+	uint32_t rounds = 0;
 	uint64_t st = 0;
 	bool has = false;
 	int error = lhi_own(lh), found;
@@ -340,7 +341,10 @@ lh_lease_recall(struct lh *lh, const char *key, const uint64_t id[2],
 		    lhi_cluster_check_end_ns(&h, lhi_ends_ns(&lh->v, st));
 		do
 			found = lhi_lease_verify_again(lh, &l, &h);
-		while (found == LEASE_LIVES);
+		while (found == LEASE_LIVES &&
+		    LHI_WITHIN(rounds, LHI_SWAPS_MAX));
+		if (found == LEASE_LIVES)
+			return lhi_damaged_restless(&lh->v, "a lease", h.ci);
 		if (found != 0)
 			continue;
 		*lease = l;

@@ -254,6 +254,7 @@ explore_wait(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 		return false;
 	h = &q->hop[q->n++];
 	if (find_ways(q, h, ci, st)) {
+		/* ends: h->n is the caller's own, HOPS_MAX of them deep */
 		for (h->at = 0; h->at < h->n; h->at++) {
 			uint32_t next = h->way[h->at].wait;
 

@@ -359,6 +359,7 @@ acquire_items(struct many *m)
 	m->callback.at_ns = INT64_MAX;
 	m->anew = false;
 	error = ask_for_rights(m);
+	/* ends: m->won, the caller's own, rises with each key */
 	for (m->won = 0; error == 0 && m->won < m->n;) {
 		if (is_due(m))
 			error = renew_won(&m->callback);
@@ -384,6 +385,7 @@ static void
 give_back(struct many *m)
 {
 	lhi_fail_mute(1);
+	/* ends: m->won, the caller's own, falls */
 	while (m->won > 0)
 		(void)lh_release(m->lh, lease_won(m, --m->won));
 	lhi_fail_mute(0);
@@ -409,6 +411,7 @@ acquire_in_rounds(struct many *m)
 {
 	int error;
 
+	/* ends: at the caller's deadline or cancel */
 	for (m->round = 0;; m->round++) {
 		error = acquire_items(m);
 		lhi_shim_request_end(&m->shim_request);

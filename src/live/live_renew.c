@@ -337,6 +337,7 @@ static bool
 was_moved_on(struct lh_lock *l, int64_t now)
 {
 	struct lhi_held h;
+	uint32_t n = 0;
 
 	for (find_first_end(l); l->expires_ns <= now; find_first_end(l)) {
 		struct lh_lease *lease = &l->leases[l->which];
@@ -347,7 +348,7 @@ was_moved_on(struct lh_lock *l, int64_t now)
 			end = lhi_ends_ns(&l->lh->v,
 			    sh64_load(&h.claim->state));
 		if (lh_verify(l->lh, lease) != 0 ||	/* so for all (G3) */
-		    end <= l->expires_ns)
+		    end <= l->expires_ns || !LHI_WITHIN(n, LHI_SWAPS_MAX))
 			return false;
 		lease->expires_ns = end;
 	}

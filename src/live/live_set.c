@@ -30,6 +30,7 @@
 #include "shm/doorbell.h"
 
 #define LINGER_NS (2 * NS_PER_SEC)
+#define RINGS_MAX 1000u		/* before the rest has its turn */
 #define BATCH 64		/* so often a callback's turn comes first */
 
 TAILQ_HEAD(locks, lh_lock);
@@ -130,10 +131,12 @@ static bool
 do_one_thing(void)
 {
 	static uint32_t n;
-	uint32_t what;
+	uint32_t what, rings = 0;
 	struct lh *lh;
 
-	while ((what = lhi_wakeup_next_rung(&lh)) != 0) {
+	/* what rings on comes behind the rest */
+	while (LHI_WITHIN(rings, RINGS_MAX) &&
+	    (what = lhi_wakeup_next_rung(&lh)) != 0) {
 		lhi_ticket_wake_rung(lh);
 		if (what & BELL_LEASE)
 			lhi_live_check_soon();
@@ -181,6 +184,7 @@ run_live_thread(void *arg)
 	lhi_live_lock();
 	epoch = atomic_load(&lhi_live_epoch);
 	/* another epoch: a callback has forked, and this is the child */
+	/* ends: when there is no handle and no ticket any more */
 	while (epoch == atomic_load(&lhi_live_epoch)) {
 		if (do_one_thing()) {
 			lhi_live_unlock();	/* others have their turn */
@@ -231,6 +235,7 @@ lhi_live_closing(struct lh *lh)
 	struct lh_lock *l;
 
 	lhi_live_lock();
+	/* ends: when no callback of lh runs; its handles are lh's no more */
 	for (;;) {
 		TAILQ_FOREACH(l, &all, all) {
 			if (l->lh != lh)

@@ -40,7 +40,7 @@
 #include "prim/futex.h"
 
 #define LOOK_NS (250 * NS_PER_MS)	/* between two looks at the tickets */
-#define KEEP_TRIES 1000		/* each time it was just forgotten */
+#define KEEP_TRIES 100		/* each time it was just forgotten */
 
 uint32_t lhi_sem_most = LH_SEM_MAX;
 
@@ -80,7 +80,7 @@ is_kept(struct lh *lh, const char *key)
 		found = lhi_slot_find(&lh->v, &n, &ref);
 		if (found <= 0 || lhi_mutant_on(sem_unkept) ||
 		    (sh32_load(&ref.slot->key_info) & KEY_KEPT) ||
-		    lhi_slot_flag(&ref, KEY_KEPT))		/* I2 */
+		    lhi_slot_flag(&lh->v, &ref, KEY_KEPT))	/* I2 */
 			return found;
 	}
 	return lhi_damaged(&lh->v, "a key is not what it says", ref.slot_ref,
@@ -191,6 +191,7 @@ await_ticket(struct wait *w, struct lh_lease *permit)
 	struct lh *lh = w->sem->lh;
 	int error;
 
+	/* ends: at the caller's deadline or cancel */
 	for (;;) {
 		int64_t left = w->ask->until_ns - lhi_now_ns(&lh->v);
 

@@ -36,11 +36,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "live/ticket.h"
+#include "shm/damaged.h"
 #include "op/acquire_attempt.h"
 #include "op/acquire_target.h"
 #include "prim/futex.h"
 #include "proc/claim_cache.h"
 
+#define GONE_MAX 1000u		/* lives of the key that ended, in a row */
 #define RETRY_PART 20		/* of the ttl, after a renewal that failed */
 #define ASK_NS (5 * NS_PER_MS)	/* ticket_options.c: what became of it? */
 #define HAND_NS NS_PER_MS	/* ... and again, to hand over */
@@ -157,9 +159,14 @@ begin_attempt_anew(struct lh_ticket *t)
 static int
 wait_in_queue(struct lh_ticket *t)
 {
+	uint32_t n = 0;
 	int error;
 
 	while ((error = lhi_attempt_round(&t->a)) == KEY_GONE) {
+		if (!LHI_WITHIN(n, GONE_MAX))
+			return lhi_damaged_restless(&t->lh->v,
+			    "the slot of a key",
+			    lhi_slot_idx(&t->lh->v, t->ref.slot));
 		error = begin_attempt_anew(t);
 		if (error != 0)
 			return error;

@@ -50,7 +50,7 @@ lhi_repair_values(struct lhi_repair *m)
 		struct shm_slot *s = &v->slots[i];
 
 		if (vlink_idx(sh64_load(&s->value)) != 0 && !keeps_value(v, s))
-			lhi_value_forget(s);
+			(void)lhi_value_forget(v, s);
 	}
 	lhi_point("mend.values");
 	for (uint32_t idx = 1; idx < lhi_values_ready(v); idx++)

@@ -37,14 +37,17 @@
 #include "op/lease_value.h"
 #include "shm/damaged.h"
 
+#define GONE_MAX 1000u		/* lives of the key that ended, in a row */
+
 /* The key is wanted, whatever it is called in the table by now. */
 int
 lhi_acquire_key(struct lh *lh, struct lhi_acquire_target *want,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
+	uint32_t n = 0;
 	int error;
 
-	for (;;) {
+	do {
 		error = lhi_acquire_wait(lh, &want->ref, ask, lease);
 		if (error != KEY_GONE)
 			return error;
@@ -53,7 +56,9 @@ lhi_acquire_key(struct lh *lh, struct lhi_acquire_target *want,
 		    ask->no_create ? LH_NO_CREATE : 0, &want->ref);
 		if (error != 0)
 			return error;
-	}
+	} while (LHI_WITHIN(n, GONE_MAX));
+	return lhi_damaged_restless(&lh->v, "the slot of a key",
+	    lhi_slot_idx(&lh->v, want->ref.slot));
 }
 
 /* And if it is a cluster's: wherever it is by now. */

@@ -18,6 +18,7 @@
 #include "op/acquire.h"
 #include "op/token_ceiling.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/claim_record.h"
 #include "shm/counters.h"
 #include "shm/events.h"
@@ -109,6 +110,7 @@ static __attribute__((noinline)) bool
 revive_idle_claim(struct lhi_claim_cache *m, uint64_t slot_ref,
     struct lh_lease *l)
 {
+	/* ends: each round clears a bit of the copy of m->idle */
 	for (uint32_t idle = m->idle; idle != 0; idle &= idle - 1) {
 		struct lhi_cached_claim *r =
 		    &m->rec[__builtin_ctz(idle) % SHM_GROUP];
@@ -159,6 +161,7 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	struct shm_claim *c = &m->claims[r - m->rec];
 	uint64_t st = sh64_load(&c->state), later;
 	struct timespec ts;
+	uint32_t n = 0;
 	bool held;
 
 	lhi_coarse(&ts);
@@ -182,7 +185,11 @@ lhi_acquire_shared_late(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 		    sh64_load(&c->state);
 	while (state_held(st) && !sh64_cas(&c->state, st,
 	    state_make(ST_EXPIRED, state_seq(st), 0)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX) &&
 	    !lhi_mutant_on(late_reader_once));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(&m->lh->v, "the state of a claim",
+		    ci);
 	(void)lhi_readers_leave(&m->lh->v, r->slot, ci, state_seq(st), false);
 	r->use = CACHED_OUT;	/* taken back when the group runs out */
 	return lhi_acquire_slow(m->lh, want, opts, l);

@@ -146,13 +146,18 @@ static int
 undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 {
 	struct shm_slot *s = a->t.s;
+	uint32_t n = 0, rounds = 0;
 	uint64_t st, w;
 	int error = 0;
 
 	do	/* also if it was extended, just now */
 		st = sh64_load(&a->c->state);
 	while (state_held(st) && !sh64_cas(&a->c->state, st,
-	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))));
+	    state_make(ST_EXPIRED, state_seq(st), state_deadline(st))) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(view(a), "the state of a claim",
+		    a->t.ci);
 	lhi_point("acquire.expired");
 	do {
 		w = sh64_load_sc(&s->word);
@@ -167,7 +172,11 @@ undo_late_grant(struct lhi_attempt *a, uint32_t cause)
 		w = sh64_load_sc(&s->word);
 	} while (error == 0 && (word_mode(w) == WORD_X ||
 	    word_mode(w) == WORD_S) && word_idx(w) == a->t.ci &&
-	    !lhi_mutant_on(late_as_granted));
+	    !lhi_mutant_on(late_as_granted) &&
+	    LHI_WITHIN(rounds, LHI_SWAPS_MAX));
+	if (LHI_REACHED(rounds, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(view(a), "the lock word of a slot",
+		    lhi_slot_idx(view(a), s));
 	retract_claim(a);
 	return WAITING;
 }
@@ -231,7 +240,8 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 
 	/* before the token is chosen: op/token_ceiling.c; if it is another
 	 * key by now, the swap below would fail */
-	if (local && !lhi_slot_local(&ref) && !lhi_slot_flag(&ref, KEY_LOCAL))
+	if (local && !lhi_slot_local(&ref) &&
+	    !lhi_slot_flag(view(a), &ref, KEY_LOCAL))
 		return WAITING;
 	lhi_point("acquire.marked");
 	error = lhi_token_next(view(a), s, w, local,

@@ -8,7 +8,7 @@
 #include "op/acquire_target.h"
 #include "proc/claim_cache.h"
 
-#define KEEP_TRIES 1000
+#define KEEP_TRIES 100
 
 int
 lhi_key_name_resolve(struct lh *lh, const struct lhi_key_name *n,
@@ -53,7 +53,7 @@ lhi_key_name_keep(struct lh *lh, const struct lhi_key_name *n)
 	for (int i = 0; i < KEEP_TRIES; i++) {
 		error = lhi_key_name_resolve(lh, n, 0, &ref);
 		lhi_point("name.resolved");
-		if (error != 0 || lhi_slot_flag(&ref, KEY_KEPT))
+		if (error != 0 || lhi_slot_flag(&lh->v, &ref, KEY_KEPT))
 			return error;
 	}
 	return lhi_damaged(&lh->v, "a key is not what it says", ref.slot_ref,

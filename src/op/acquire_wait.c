@@ -45,6 +45,7 @@
 #include "prim/futex.h"
 #include "proc/claim_cache.h"
 #include "shm/claim_record.h"
+#include "shm/damaged.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"
 #include "shm/wait_queue.h"
@@ -123,7 +124,9 @@ static int
 look_and_take(struct lhi_attempt *a, bool probe, uint64_t *w)
 {
 	struct lhi_view *v = view(a);
-	for (int tries = 0;; tries++) {
+	uint32_t tries = 0;
+
+	do {
 		unsigned how =
 		    (probe ? SETTLE_PROBE : 0) |
 		    (a->ask->shared && !a->reader_deferred ? 0
@@ -167,7 +170,10 @@ look_and_take(struct lhi_attempt *a, bool probe, uint64_t *w)
 		}
 		if (!prod_first(a, *w, now))
 			return WAITING;
-	}
+		/* each waiter of a long queue may have to be passed over */
+	} while (LHI_WITHIN(tries, LHI_SWAPS_MAX + lhi_hop_limit(v)));
+	return lhi_damaged_restless(v, "the lock word of a slot",
+	    lhi_slot_idx(v, a->t.s));
 }
 
 static int
@@ -363,6 +369,7 @@ lhi_attempt_round(struct lhi_attempt *a)
 {
 	int error;
 
+	/* ends: at the caller's deadline or cancel, and after each sleep */
 	for (;;) {
 		error = look_and_take(a, is_probe_due(a, a->w), &a->w);
 		if (error != WAITING)
@@ -412,6 +419,7 @@ wait_until_granted(struct lhi_attempt *a)
 {
 	int error;
 
+	/* ends: at the caller's deadline or cancel */
 	while ((error = lhi_attempt_round(a)) == WAITING)
 		sleep_parked(a);
 	return error;

@@ -41,7 +41,7 @@
 #include "shm/key_slot.h"
 #include "shm/counters.h"
 
-#define TRIES 100000		/* each time somebody else was quicker */
+#define TRIES 10000		/* each time somebody else was quicker */
 
 struct breaking {
 	struct shm_slot *slot;

@@ -93,14 +93,16 @@ ring_eventfd(int fd)
 static void
 wake_waiter(shm_u32 *park)
 {
-	uint32_t was;
+	uint32_t was, n = 0;
 
 	do {
 		/* pairs with: the waiter's swap of park before its last look */
 		was = sh32_load_sc(park);
 		if (was != PARK_ASLEEP && was != PARK_QUIET)
 			return;
-	} while (!sh32_cas(park, was, PARK_AWAKE));
+	} while (!sh32_cas(park, was, PARK_AWAKE) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	/* (also of a word that kept changing: the waiter looks anyway) */
 	lhi_futex_wake(park);
 }
 
@@ -115,6 +117,7 @@ lh_cancel(struct lh_cancel *c)
 	reset_list_after_fork(c);
 	__atomic_store_n(&c->opaque[0], 1, __ATOMIC_SEQ_CST);
 	p = (struct lhi_canceller *)(uintptr_t)c->opaque[1];
+	/* ends: the list is this process's own */
 	for (; p != NULL; p = p->next) {
 		if (p->park == NULL)
 			ring_eventfd(p->fd);

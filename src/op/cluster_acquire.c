@@ -329,6 +329,7 @@ acquire_in_table(struct lh *lh, struct lhi_shim_request *p,
 	    want->name->key, ask->shared};
 	int error;
 
+	/* ends: after TRIES_MAX turns at the latest */
 	for (uint32_t turn = 0;; turn++) {
 		*got = (struct lh_lease){ 0 };
 		error = fn(lh, want, ask, got);
@@ -392,6 +393,7 @@ lhi_cluster_acquire(struct lh *lh, struct lhi_acquire_target *want,
 	p.c = NULL;
 	if (ask->rights_asked)
 		return acquire_with_right(lh, want, ask, lease, fn);
+	/* ends: at the caller's deadline or cancel, sleep_between_turns() */
 	for (uint32_t turn = 0;; turn++) {
 		if (turn > 1)
 			error = sleep_between_turns(lh, ask, turn - 2);

@@ -62,6 +62,7 @@ converted_state(uint64_t st)
 static void
 write_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
 {
+	uint32_t n = 0;
 	uint64_t is;
 
 	do {
@@ -73,7 +74,10 @@ write_grant(const struct lhi_held *h, uint64_t moved, uint64_t token)
 		    sh64_load(&h->claim->state), state_seq(moved)))
 			return;
 	} while (!sh64_cas(&h->claim->grant, is, lhi_reader_grant(token,
-	    state_seq(moved))));
+	    state_seq(moved))) && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(&h->lh->v, "the grant of a claim",
+		    h->ci);
 }
 
 /*
@@ -126,6 +130,7 @@ is_conversion_held(const struct lh_lease *as, const struct lhi_held *h,
     uint64_t seq, uint64_t *st)
 {
 	struct lhi_view *v = &h->lh->v;
+	uint32_t n = 0;
 	int e;
 
 	do {
@@ -136,7 +141,9 @@ is_conversion_held(const struct lh_lease *as, const struct lhi_held *h,
 		if (lhi_now_ns(v) < lhi_deadline_ns(v, state_deadline(*st)))
 			return true;
 		e = lhi_claim_mark(v, h->claim, h->sid, *st, ST_EXPIRED, 0);
-	} while (e == -EAGAIN);
+	} while (e == -EAGAIN && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(v, "the state of a claim", h->ci);
 	if (e == 0)
 		lhi_counters_add(v, STAT_EXPIRED_OWN, 1);
 	return false;
@@ -161,6 +168,7 @@ confirm_conversion(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 	now.shared = mode == WORD_S;
 	now.word = word_make(WORD_X, h->ci, token);
 	/* (who found it by status may have it in motion again) */
+	/* ends: after TRIES rounds at the latest */
 	for (int i = 0; (!is_conversion_held(&as, h, seq, &st) &&
 	    (lhi_lease_status(lh, &as, &now, st) != LEASE_MOVING ||
 	    lhi_mutant_on(moving_is_lost))) ||
@@ -235,6 +243,7 @@ downgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
     uint64_t st)
 {
 	struct lhi_token_next n;
+	uint32_t tries = 0;
 	uint64_t link;
 	bool swapped;
 	int error = choose_token(lh, h, h->word, &n);
@@ -248,7 +257,11 @@ downgrade_lease(struct lh *lh, struct lh_lease *l, const struct lhi_held *h,
 		if (!lhi_lease_is_granted(h))	/* or it was, and is again */
 			return lhi_lease_enforce(lh, l, h);
 	} while (!sh64_cas(&h->claim->rnext, link,
-	    link_make(false, 0, link_tag(link) + 1)));
+	    link_make(false, 0, link_tag(link) + 1)) &&
+	    LHI_WITHIN(tries, LHI_SWAPS_MAX));
+	if (LHI_REACHED(tries, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(&lh->v, "the link of a reader",
+		    h->ci);
 	lhi_point("convert.prepared");
 	error = swap_and_confirm(lh, l, h, st, h->word, WORD_S, &n, &swapped);
 	if (swapped && link_idx(sh64_load_sc(&h->slot->waitq)) != 0)

@@ -137,6 +137,7 @@ fail_with_circle(struct lhi_waits_for *q)
 	char text[1000] = "";
 	size_t len;
 
+	/* ends: i only rises, to q->n, which is the caller's own */
 	for (uint32_t i = 0; i < q->n; i++) {
 		len = strlen(text);
 		if (i == TELL_MAX && q->n > TELL_MAX + 1) {

@@ -33,6 +33,7 @@
 #include "base/error.h"
 #include "op/cluster_check.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/claim_record.h"
 #include "shm/lock_word.h"
 #include "shm/counters.h"
@@ -153,6 +154,7 @@ static __attribute__((noinline)) int
 extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 {
 	struct lhi_held h;
+	uint32_t n = 0;
 	int error = lhi_lease_check(lh, l, &h);
 
 	if (error == -EALREADY)
@@ -166,8 +168,9 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 		lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
 	do
 		error = extend_once(lh, l, &h, ttl_ms, own);
-	while (error == LEASE_LIVES);
-	return error;
+	while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return error != LEASE_LIVES ? error :
+	    lhi_damaged_restless(&lh->v, "a lease", h.ci);
 }
 
 /* The last tick that this thread saw is too old to count from. */

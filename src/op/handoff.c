@@ -53,6 +53,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "op/token_ceiling.h"
 #include "op/handoff.h"
@@ -230,13 +231,20 @@ free_old_claim(struct handoff *h)
 	struct lhi_claim_cache *m = lhi_claim_cache_current;
 	uint32_t bit = h->from.ci - m->base;
 	uint64_t seq = state_seq(h->moved), st;
+	uint32_t n = 0;
 	bool held;
 
 	do {	/* it may have been extended */
 		st = sh64_load(&h->from.claim->state);
 		held = lhi_lease_is_moved(&h->from, st, seq);
 	} while (held && !sh64_cas(&h->from.claim->state, st, state_make(
-	    h->from.shared ? ST_REVOKED : ST_FREE, seq, 0)));
+	    h->from.shared ? ST_REVOKED : ST_FREE, seq, 0)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX)) {
+		(void)lhi_damaged_restless(v, "the state of a claim",
+		    h->from.ci);
+		held = false;
+	}
 	lhi_point("handoff.let_go");
 	if (held)
 		follow_deadline(h, st);
@@ -264,6 +272,7 @@ is_handoff_held(struct handoff *h, const struct lh_lease *as,
     const struct lhi_held *now, bool whole, uint64_t *st)
 {
 	struct lhi_view *v = view(h);
+	uint32_t n = 0;
 	int e;
 
 	do {
@@ -278,7 +287,10 @@ is_handoff_held(struct handoff *h, const struct lh_lease *as,
 			return true;
 		e = lhi_claim_mark(v, h->to.c, h->to.sid, *st, h->ended == 0 ?
 		    ST_EXPIRED : h->ended, 0);
-	} while (e == -EAGAIN);
+	} while (e == -EAGAIN && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(v, "the state of a claim",
+		    h->to.ci);
 	if (e == 0 && h->ended != ST_BROKEN)
 		lhi_counters_add(v, STAT_EXPIRED_OWN, 1);
 	return false;
@@ -291,6 +303,7 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 	struct lhi_view *v = view(h);
 	struct lhi_held now = h->from;
 	struct lh_lease as = *l;
+	uint32_t n = 0;
 	uint64_t st;
 	int error;
 
@@ -320,7 +333,9 @@ confirm_handoff(struct handoff *h, struct lh_lease *l, bool whole)
 		as.expires_ns =
 		    lhi_cluster_check_end_ns(&now, lhi_ends_ns(v, st));
 		error = lhi_lease_verify_again(h->lh, &as, &now);
-	} while (error == LEASE_LIVES);
+	} while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (error == LEASE_LIVES)
+		return lhi_damaged_restless(v, "a lease", h->to.ci);
 	if (error != 0)
 		return error;
 	*l = as;
@@ -438,6 +453,7 @@ lhi_handoff_after_acquire(struct lh *lh, const struct lhi_acquire_request *ask,
 	int error = lhi_handoff_try(lh, ask, l);
 
 	/* readers come and go too fast: there is time, and the lease is held */
+	/* ends: at the caller's deadline */
 	while (error == -EAGAIN && !ask->try_only &&
 	    lhi_now_ns(&lh->v) < ask->until_ns) {
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);

@@ -179,6 +179,7 @@ lhi_idempotency_begin(struct lh *lh, const struct lhi_acquire_target *want,
 	int found, error;
 
 	lhi_request_pass_tick(&lh->v);
+	/* ends: at the caller's deadline or cancel, wait_for_answer() */
 	while ((found = lhi_idempotency_try(lh, want->name, ask, q, lease)) ==
 	    REQUEST_BUSY) {
 		error = wait_for_answer(lh, ask, &nap_ns);

@@ -15,14 +15,23 @@
  * killed meanwhile: the next keeper takes a marked claim that no word names.
  */
 #include "op/lease_check.h"
+#include "shm/damaged.h"
 #include "shm/claim_record.h"
 #include "shm/session_named.h"
+
+/* (What a session's end makes of the lease is then no worse than unknown.) */
+static void
+report_restless_flags(struct lh *lh, uint32_t ci, uint32_t n)
+{
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(&lh->v, "the flags of a claim", ci);
+}
 
 void
 lhi_lease_mark_claim_moving(struct lh *lh, uint32_t ci, uint64_t st)
 {
 	shm_u32 *flags = &lh->v.claims[ci].wflags;
-	uint32_t was;
+	uint32_t was, n = 0;
 
 	if (lhi_claim_owner(&lh->v, ci) == lh->sid ||
 	    lhi_mutant_on(moves_unsaid))
@@ -30,7 +39,8 @@ lhi_lease_mark_claim_moving(struct lh *lh, uint32_t ci, uint64_t st)
 	do
 		was = sh32_load(flags);
 	while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
-	    lhi_named_mark(st)));
+	    lhi_named_mark(st)) && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	report_restless_flags(lh, ci, n);
 	lhi_point("lease.moving");
 }
 
@@ -38,7 +48,7 @@ void
 lhi_lease_mark_moving(const struct lhi_held *h, uint64_t moved)
 {
 	shm_u32 *flags = &h->claim->wflags;
-	uint32_t was;
+	uint32_t was, n = 0;
 
 	if (lhi_claim_owner(&h->lh->v, h->ci) == h->lh->sid)
 		return;
@@ -50,7 +60,8 @@ lhi_lease_mark_moving(const struct lhi_held *h, uint64_t moved)
 		    state_seq(moved)) && !lhi_mutant_on(moves_ended))
 			return;		/* it has ended */
 	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
-	    lhi_named_mark(moved)));
+	    lhi_named_mark(moved)) && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	report_restless_flags(h->lh, h->ci, n);
 	lhi_point("lease.moving");
 }
 
@@ -59,7 +70,7 @@ lhi_lease_clear_moving(struct lh *lh, uint32_t ci, uint64_t st)
 {
 	struct shm_claim *c = &lh->v.claims[ci];
 	shm_u32 *flags = &c->wflags;
-	uint32_t was;
+	uint32_t was, n = 0;
 
 	do {
 		was = sh32_load(flags);
@@ -67,7 +78,9 @@ lhi_lease_clear_moving(struct lh *lh, uint32_t ci, uint64_t st)
 		    state_seq(sh64_load(&c->state)) != state_seq(st)) &&
 		    !lhi_mutant_on(rests_another))
 			return;		/* another's, of another use */
-	} while (!sh32_cas(flags, was, was & ~MOVING_MASK));
+	} while (!sh32_cas(flags, was, was & ~MOVING_MASK) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	report_restless_flags(lh, ci, n);
 	lhi_point("lease.at_rest");
 }
 
@@ -81,13 +94,18 @@ lhi_lease_is_moved(const struct lhi_held *h, uint64_t now, uint64_t seq)
 bool
 lhi_lease_undo_move(const struct lhi_held *h, uint64_t moved, uint64_t st)
 {
+	uint32_t n = 0;
 	uint64_t now;
 
 	while (now = sh64_load(&h->claim->state),
-	    lhi_lease_is_moved(h, now, state_seq(moved))) {
+	    lhi_lease_is_moved(h, now, state_seq(moved)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX)) {
 		if (sh64_cas(&h->claim->state, now, state_make(state_st(st),
 		    state_seq(st), state_deadline(now))))
 			return true;
 	}
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(&h->lh->v, "the state of a claim",
+		    h->ci);
 	return false;
 }

@@ -32,6 +32,7 @@
 #include "op/lease_check.h"
 #include "op/acquire_target.h"
 #include "op/lease_value.h"
+#include "shm/damaged.h"
 #include "shm/value_record.h"
 
 #define TRIES 1000		/* each time another thread was quicker */
@@ -87,6 +88,7 @@ check_and_set_value(struct lh *lh, const struct lh_lease *l, const void *value,
     size_t len)
 {
 	struct lhi_held h;
+	uint32_t n = 0;
 	int error = lhi_lease_check(lh, l, &h), cancel;
 
 	if (error == -EALREADY)
@@ -101,7 +103,9 @@ check_and_set_value(struct lh *lh, const struct lh_lease *l, const void *value,
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do
 		error = set_value(lh, l, &h, value, len);
-	while (error == LEASE_LIVES);
+	while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (error == LEASE_LIVES)
+		error = lhi_damaged_restless(&lh->v, "a lease", h.ci);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

@@ -32,6 +32,7 @@
 #include "base/error.h"
 #include "op/cluster_check.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/claim_record.h"
 #include "shm/counters.h"
 #include "shm/lock_word.h"
@@ -163,6 +164,7 @@ lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	char name[LEASE_NAME_MAX];
+	uint32_t n = 0;
 	uint64_t st;
 
 	/* another thread may be extending it, or converting it; ids come again,
@@ -171,7 +173,12 @@ lhi_lease_lose_right(struct lh *lh, const struct lh_lease *l,
 	    (lhi_lease_is_current(lh, l, h, st) ||
 	    lhi_lease_is_moving(lh, l, h, st)) &&
 	    (h->shared || sh64_load(&h->slot->word) == h->word)) {
-		int e = lhi_claim_mark(&lh->v, h->claim, h->sid, st,
+		int e;
+
+		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))
+			return lhi_damaged_restless(&lh->v,
+			    "the state of a claim", h->ci);
+		e = lhi_claim_mark(&lh->v, h->claim, h->sid, st,
 		    ST_EXPIRED, 0);
 
 		if (e == -EAGAIN)
@@ -228,6 +235,21 @@ lhi_lease_verify_again(struct lh *lh, const struct lh_lease *l,
 		   : 0;
 }
 
+/* It was extended, or converted, while it was looked at: look again. */
+static __attribute__((noinline, cold)) int
+verify_moving(struct lh *lh, const struct lh_lease *l,
+    const struct lhi_held *h)
+{
+	uint32_t n = 0;
+	int error;
+
+	do
+		error = lhi_lease_verify(lh, l, h);
+	while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return error != LEASE_LIVES ? error :
+	    lhi_damaged_restless(&lh->v, "a lease", h->ci);
+}
+
 int
 lh_verify(struct lh *lh, const struct lh_lease *l)
 {
@@ -238,10 +260,8 @@ lh_verify(struct lh *lh, const struct lh_lease *l)
 		return lhi_fail(-ESTALE, "this lease was released");
 	if (error != 0)
 		return error;
-	do
-		error = lhi_lease_verify(lh, l, &h);
-	while (error == LEASE_LIVES);
-	return error;
+	error = lhi_lease_verify(lh, l, &h);
+	return error != LEASE_LIVES ? error : verify_moving(lh, l, &h);
 }
 
 int64_t

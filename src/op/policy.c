@@ -65,6 +65,7 @@
 #include <leasehold/lease.h>
 #include "base/clock.h"
 #include "base/procstat.h"
+#include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "op/policy.h"
 #include "shm/readers.h"
@@ -99,6 +100,7 @@ void
 lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st)
 {
 	shm_u64 *state = &v->claims[ci].state;
+	uint32_t n = 0;
 	uint64_t was;
 
 	lhi_point("policy.resuming");
@@ -111,6 +113,11 @@ lhi_policy_resume(struct lhi_view *v, uint32_t ci, uint64_t st)
 		    state_seq(st) != state_seq(was) ||
 		    lhi_now_ns(v) >= lhi_deadline_ns(v, state_deadline(was)))
 			return;
+		if (!LHI_WITHIN(n, LHI_SWAPS_MAX)) {
+			(void)lhi_damaged_restless(v, "the state of a claim",
+			    ci);
+			return;
+		}
 	}
 }
 

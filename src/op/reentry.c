@@ -33,6 +33,7 @@
 #include "op/lease_check.h"
 #include "op/cluster_check.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 
 #define BUCKETS 256u
 #define NAP_NS (NS_PER_MS / 2)
@@ -133,6 +134,7 @@ drop_ended_holds(struct lh *lh, uint64_t hash)
 {
 	struct hold *h, *next;
 
+	/* ends: the list is this process's own */
 	for (h = lh->holds->named[hash % BUCKETS]; h != NULL; h = next) {
 		next = h->next;
 		if (is_hold_over(lh, h))
@@ -207,6 +209,7 @@ static int
 verify_lease(struct lh *lh, struct lh_lease *lease)
 {
 	struct lhi_held h;
+	uint32_t n = 0;
 	int error = lhi_lease_check(lh, lease, &h);
 
 	if (error != 0)
@@ -218,8 +221,9 @@ verify_lease(struct lh *lh, struct lh_lease *lease)
 		if (lhi_mutant_on(end_of_another))
 			lease->expires_ns = lhi_ends_ns(&lh->v,
 			    sh64_load(&h.claim->state));
-	} while (error == LEASE_LIVES);
-	return error;
+	} while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return error != LEASE_LIVES ? error :
+	    lhi_damaged_restless(&lh->v, "a lease", h.ci);
 }
 
 /* It is not held as it was: because a thread of this attachment is converting
@@ -328,6 +332,8 @@ lhi_reentry_enter(struct lh *lh, const struct lhi_key_name *name,
 	struct lh_lease has;
 	int error;
 
+	/* ends: each round forgets a lease of this process that is lost, or
+	 * met one that another thread released meanwhile */
 	for (;;) {
 		switch (look_up_hold(lh, hash, name, ask->more->holder, &has)) {
 		case NO_MEMORY:
@@ -367,6 +373,7 @@ lhi_reentry_acquire(struct lh *lh, struct lhi_acquire_target *want,
 {
 	int found, error;
 
+	/* ends: at the caller's deadline or cancel, wait_for_hold() */
 	while ((found = lhi_reentry_enter(lh, want->name, ask, lease)) ==
 	    HOLDER_WAITS) {
 		error = wait_for_hold(lh, ask);

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "op/release.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/counters.h"
 #include "shm/events.h"
 #include "shm/session_named.h"
@@ -34,12 +35,18 @@
 static bool
 free_claim(const struct lhi_held *h)
 {
+	uint32_t n = 0;
 	uint64_t st;
 
 	/* an extension may be under way in another thread: follow the state */
 	while (st = sh64_load(&h->claim->state), (state_held(st) &&
 	    state_seq(st) == lid_seq(h->id)) ||
 	    lhi_lease_is_moved(h, st, lhi_lease_moved_seq(h->id))) {
+		if (!LHI_WITHIN(n, LHI_SWAPS_MAX)) {
+			(void)lhi_damaged_restless(&h->lh->v,
+			    "the state of a claim", h->ci);
+			return false;
+		}
 		if (sh64_cas(&h->claim->state, st,
 		    state_make(ST_FREE, state_seq(st), 0)))
 			return true;
@@ -57,7 +64,7 @@ static void
 mark_moving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 {
 	shm_u32 *flags = &h->claim->wflags;
-	uint32_t was;
+	uint32_t was, n = 0;
 
 	if (lhi_claim_owner(&lh->v, h->ci) == lh->sid ||
 	    lhi_mutant_on(leaves_unsaid))
@@ -69,7 +76,10 @@ mark_moving(struct lh *lh, const struct lhi_held *h, uint64_t st)
 		    state_seq(st)))
 			return;
 	} while (!sh32_cas(flags, was, (was & ~MOVING_MASK) |
-	    lhi_named_mark(st)));
+	    lhi_named_mark(st)) && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(&lh->v, "the flags of a claim",
+		    h->ci);
 	lhi_point("release.leaving");
 }
 

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include "op/release.h"
 #include "proc/claim_cache.h"
+#include "shm/damaged.h"
 #include "shm/readers.h"
 #include "shm/wait_queue.h"
 
@@ -49,13 +50,19 @@ leave_chain(struct lhi_view *v, struct shm_slot *s, uint32_t ci, unsigned from,
     uint64_t seq)
 {
 	struct shm_claim *c = &v->claims[ci];
+	uint32_t n = 0;
 	uint64_t st;
 
 	do {
 		st = sh64_load(&c->state);
 		if (state_kind(st) != from || state_seq(st) != seq)
 			return false;
-	} while (!sh64_cas(&c->state, st, state_make(ST_REVOKED, seq, 0)));
+	} while (!sh64_cas(&c->state, st, state_make(ST_REVOKED, seq, 0)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX)) {
+		(void)lhi_damaged_restless(v, "the state of a claim", ci);
+		return false;
+	}
 	lhi_point("shared.revoked");				/* 14, 15 */
 	(void)lhi_readers_leave(v, s, ci, seq, !lhi_queue_is_empty(s));
 	return true;
@@ -140,6 +147,7 @@ leave_moving(struct lh *lh, const struct lh_lease *l,
     const struct lhi_held *h)
 {
 	struct shm_claim *c = h->claim;
+	uint32_t n = 0;
 	uint64_t st;
 
 	do {
@@ -148,7 +156,13 @@ leave_moving(struct lh *lh, const struct lh_lease *l,
 		    !lhi_lease_is_moving(lh, l, h, st))
 			return false;
 	} while (!sh64_cas(&c->state, st,
-	    state_make(ST_REVOKED, state_seq(st), 0)));
+	    state_make(ST_REVOKED, state_seq(st), 0)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX)) {
+		(void)lhi_damaged_restless(&lh->v, "the state of a claim",
+		    h->ci);
+		return false;
+	}
 	lhi_point("shared.revoked");				/* 15 */
 	(void)lhi_readers_leave(&lh->v, h->slot, h->ci, state_seq(st),
 	    !lhi_queue_is_empty(h->slot));

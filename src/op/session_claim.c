@@ -32,6 +32,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/claim_chunk.h"
 #include "shm/session_liveness.h"
 #include "op/handoff.h"
@@ -134,10 +135,14 @@ take_session_claim(struct lh *lh, struct lh_session *s,
     struct lhi_session_claim *t)
 {
 	uint32_t hand = atomic_load_explicit(&s->hand, memory_order_relaxed);
+	uint32_t n = 0;
 	int ch;
 
 	t->ci = 0;
 	while (t->ci == 0) {
+		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))
+			return lhi_damaged_restless(&lh->v,
+			    "the chunk of a session", sid_idx(s->sid));
 		if (!lhi_named_is(&lh->v, s->sid) ||
 		    lhi_session_dead(&lh->v, s->sid, false))
 			return fail_session_ended();

@@ -44,6 +44,7 @@ send_question(struct lhi_shim_request *p)
 	bool made = false;
 	int error;
 
+	/* ends: with a connection that is just made */
 	do {
 		error = lhi_shim_client_take(p->lh, &p->c, &made);
 		if (error != 0) {
@@ -155,6 +156,7 @@ await_answer(struct lhi_shim_request *p, const struct lhi_shim_request_wait *w,
 	int64_t ns;
 	int error;
 
+	/* ends: at the caller's deadline or cancel, check_limits() */
 	while ((error = lhi_shim_request_look(p)) == SHIM_REQUEST_OPEN) {
 		error = check_limits(p, w, &ns);
 		if (error != 0)

@@ -73,6 +73,7 @@
 static int
 raise_ceiling(struct lhi_view *v, uint64_t token)
 {
+	uint32_t n = 0;
 	uint64_t ceiling;
 
 	while (token >= (ceiling = sh64_load(&v->hdr->ceiling))) {
@@ -84,6 +85,8 @@ raise_ceiling(struct lhi_view *v, uint64_t token)
 			    "up: retire it and make a new one");
 		/* from the token, not from the old ceiling: a key whose tokens
 		 * have run ahead needs one step, not many */
+		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))
+			return lhi_damaged_restless(v, "the ceiling", 0);
 		(void)sh64_cas(&v->hdr->ceiling, ceiling,
 		    (token | (TOKEN_STEP - 1)) + 1);
 	}
@@ -125,12 +128,16 @@ publish_range(struct lhi_view *v, uint64_t n)
 {
 	uint64_t end = (n + 1) << lhi_range_bits, d;
 	int error = check_object_in_place(v);	/* I1 */
+	uint32_t tries = 0;
 
 	if (error != 0)
 		return error;
 	while ((d = sh64_load(&v->hdr->durable_ceiling)) < end) {
 		if (lhi_view_retired(v))
 			return lhi_view_fresh(v);
+		if (!LHI_WITHIN(tries, LHI_SWAPS_MAX))
+			return lhi_damaged_restless(v, "the durable ceiling",
+			    0);
 		lhi_point("fence.publishing");
 		(void)sh64_cas(&v->hdr->durable_ceiling, d, end);
 	}
@@ -288,7 +295,7 @@ lhi_token_ceiling_room(struct lhi_view *v, struct shm_slot *s, bool held,
 			return error;
 		if (*token > sh64_load_rlx(&v->hdr->token_seen) +
 		    lhi_range_width() / 64)
-			sh64_max(&v->hdr->token_seen, *token);
+			(void)sh64_max(&v->hdr->token_seen, *token);
 	}
 	return raise_ceiling(v, *token);
 }

@@ -171,6 +171,7 @@ draw_token(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 {
 	bool read = word_mode(w) == WORD_S;
 	uint64_t next, last;
+	uint32_t tries = 0;
 	int error;
 
 	if (!compute_next(s, w, read, n))
@@ -193,7 +194,10 @@ draw_token(struct lhi_view *v, struct shm_slot *s, uint64_t w, bool local,
 		if (error != 0)
 			return error;
 		lhi_point("fence.drawing");
-	} while (!sh64_cas(&v->hdr->last_token, last, n->token));
+	} while (!sh64_cas(&v->hdr->last_token, last, n->token) &&
+	    LHI_WITHIN(tries, LHI_SWAPS_MAX));
+	if (LHI_REACHED(tries, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(v, "the last token", 0);
 	lhi_point("fence.drawn");
 	if (joins)
 		n->hint = n->token; /* lhi_token_ceiling_granted(): it stays */

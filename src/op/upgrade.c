@@ -267,6 +267,7 @@ wait_until_alone(struct upgrade *u)
 	int64_t stale_check_ns = 0;
 	int error;
 
+	/* ends: at the caller's deadline or cancel */
 	for (;;) {
 		error = try_upgrade(u);
 		if (error != WAITING)

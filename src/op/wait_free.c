@@ -70,6 +70,7 @@ await_free(struct vacancy *a)
 	uint64_t w = 0;
 	int held;
 
+	/* ends: at the caller's deadline or cancel */
 	for (;;) {
 		held = lhi_view_fresh(v);
 		if (held == 0)

@@ -62,17 +62,50 @@ return __atomic_fetch_and(&f->raw, v, __ATOMIC_SEQ_CST); }
 SH_OPS(sh64, shm_u64, uint64_t)
 SH_OPS(sh32, shm_u32, uint32_t)
 
-/* Raise to at least v; the value is never lowered. */
-static inline void
+/*
+ * The bound of a loop that shared words would end: true for the first `most`
+ * times, n being the loop's own counter, which begins with 0.  A scribbled
+ * word, or a process that never stops writing it, could keep the loop going for
+ * ever.  So no loop's end rests on a shared word alone: tests/loops asks for
+ * the bound, and doc/loops.md lists them all.
+ *
+ * LHI_REACHED() is true behind a loop that its bound has ended.  The table is
+ * damaged then (shm/damaged.h).
+ */
+#ifdef LHI_HOOKS
+static inline bool
+lhi_bound_was_reached(const char *function)
+{
+	lhi_touch("bound", function);
+	return true;
+}
+#define LHI_WITHIN(n, most) \
+	((n)++ < (most) || !lhi_bound_was_reached(__func__))
+#else
+#define LHI_WITHIN(n, most) ((n)++ < (most))
+#endif
+#define LHI_REACHED(n, most) __builtin_expect((n) > (most), 0)
+
+/*
+ * Swaps of one word that are lost to others, or looks at it that found it
+ * changed, before it is damage.  Each loss is another process's gain, so that
+ * in use a few in a row are rare, and this many are not seen.
+ */
+#define LHI_SWAPS_MAX 10000u
+
+/* Raise to at least v; the value is never lowered.  False: it kept changing. */
+static inline bool
 sh64_max(shm_u64 *f, uint64_t v)
 {
 	uint64_t old;
+	uint32_t n = 0;
 
 	do {
 		old = sh64_load(f);
 		if (old >= v)
-			return;
-	} while (!sh64_cas(f, old, v));
+			return true;
+	} while (!sh64_cas(f, old, v) && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return !LHI_REACHED(n, LHI_SWAPS_MAX);
 }
 
 /* What the only writer of a field last wrote: no other order is needed. */

@@ -14,8 +14,8 @@
  * that are still held.  The next thread that takes a group looks after them.
  *
  * If the table records every lease (shm/counters.c), a cache remembers none and
- * its tick never matches, so every acquire and release takes the slow path.
- * The cache notices a change of that at its next tick or slow path.
+ * its tick never matches: all goes the slow way.  It notices a change at its
+ * next tick or slow path.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -116,7 +116,7 @@ thread_exits(void *arg)
 
 	(void)arg;
 	lhi_proc_lock();
-	while ((m = mine) != NULL) {
+	while ((m = mine) != NULL) {	/* ends: a list of our own */
 		struct lh *lh = cache_lh(m);
 
 		mine = m->next;
@@ -145,7 +145,7 @@ lhi_claim_cache_detach_all(struct lh *lh)
 	struct lhi_claim_cache *m;
 	struct lhi_group *g;
 
-	while ((m = lh->mags) != NULL) {
+	while ((m = lh->mags) != NULL) {	/* ends: as above */
 		lh->mags = m->lh_next;
 		lhi_claim_cache_flush_counts(m);
 		give_up_groups(m, lh);
@@ -387,6 +387,7 @@ static int
 refill_cache(struct lhi_claim_cache *m)
 {
 	struct lhi_group *g = NULL, *first;
+	uint32_t n = 0;
 	int error, looks;
 
 	if (m->group != NULL) {
@@ -400,7 +401,8 @@ refill_cache(struct lhi_claim_cache *m)
 	/* a pooled group may have all its leases out: keep it, take the next */
 	do {
 		lhi_proc_lock();
-		error = get_group(m->lh, &g);
+		error = LHI_WITHIN(n, CLAIMS_MAX) ? get_group(m->lh, &g) :
+		    lhi_damaged_restless(&m->lh->v, "a claim", m->base);
 		lhi_proc_unlock();
 		if (error != 0)
 			break;
@@ -412,7 +414,7 @@ refill_cache(struct lhi_claim_cache *m)
 		return error;
 	/* nothing new to be had: look through everything we have */
 	first = m->group;
-	do {
+	do {	/* ends: at `first`: the list is this process's own */
 		if (m->parked == NULL)
 			break;
 		rotate_groups(m);
@@ -441,15 +443,13 @@ follow_watch(struct lhi_claim_cache *m)
 int
 lhi_claim_cache_take(struct lhi_claim_cache *m)
 {
-	int bit = find_free_claim(m), error;
+	int bit = find_free_claim(m), error = 0;
 
 	lhi_claim_cache_flush_counts(m);
 	follow_watch(m);
-	if (bit < 0) {
-		if ((error = refill_cache(m)) != 0)
-			return error;
-		bit = find_free_claim(m);
-	}
+	if (bit < 0 && (error = refill_cache(m)) != 0)
+		return error;
+	bit = bit < 0 ? find_free_claim(m) : bit;
 	m->rec[bit].use = CACHED_OUT;
 	m->lent.slot_ref *= lhi_mutant_on(lent_stays); /* it is lent anew */
 	return bit;

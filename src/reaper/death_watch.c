@@ -208,6 +208,7 @@ lhi_death_watch_read_events(struct lhi_reaper *r)
 	struct epoll_event ev[EVENTS];
 	int got;
 
+	/* ends: when the pass has spent its time */
 	do {
 		got = epoll_wait(r->epoll_fd, ev, EVENTS, 0);
 		for (int i = 0; i < got; i++) {

@@ -334,6 +334,7 @@ reaper_loop_run(struct conf *conf, const struct conf_args *args,
 	apply_conf(conf);
 	ready();
 	notify("READY=1");
+	/* ends: by a signal */
 	while (!ending) {
 		int64_t next_ns = run_due_work();
 

@@ -31,6 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/backing_grow.h"
 
 #define PIECE (UINT64_C(1) << 19)
@@ -91,14 +92,17 @@ back_array(struct lhi_view *v, const char *what, uint64_t at, uint64_t size,
 	    "of the control group", v->path, from, what, strerror(-error));
 }
 
-static void
-raise_count(shm_u32 *count, uint32_t to)
+static int
+raise_count(struct lhi_view *v, shm_u32 *count, uint32_t to)
 {
-	uint32_t now;
+	uint32_t now, n = 0;
 
 	do {
 		now = sh32_load(count);
-	} while (now < to && !sh32_cas(count, now, to));
+	} while (now < to && !sh32_cas(count, now, to) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return LHI_REACHED(n, LHI_SWAPS_MAX) ?
+	    lhi_damaged_restless(v, "a ready count", to) : 1;
 }
 
 /* What an array of n grows to: multiples of 1,024 keep parts on pages. */
@@ -120,25 +124,26 @@ grow_array(struct lhi_view *v, const char *what, shm_u32 *count, uint32_t from,
 	if (error != 0)
 		return error;
 	lhi_point("grow.ready");
-	raise_count(count, to);
-	return 1;
+	return raise_count(v, count, to);
 }
 
 static int
 grow_buckets(struct lhi_view *v, uint32_t slots)
 {
-	uint32_t n;
+	uint32_t n, rounds = 0;
 	int error = 0;
 
-	while (error == 0 && (n = lhi_buckets_ready(v)) < slots &&
-	    n < v->geo.n_buckets) {
+	while (error >= 0 && (n = lhi_buckets_ready(v)) < slots &&
+	    n < v->geo.n_buckets && LHI_WITHIN(rounds, LHI_GROWS_MAX)) {
 		error = back_array(v, "buckets", v->geo.buckets_off,
 		    sizeof(shm_u64), n, 2 * n);
 		if (error == 0)
-			raise_count(&v->hdr->bucket_level,
+			error = raise_count(v, &v->hdr->bucket_level,
 			    (uint32_t)__builtin_ctz(2 * n));
 	}
-	return error;
+	if (LHI_REACHED(rounds, LHI_GROWS_MAX))
+		return lhi_damaged_restless(v, "the level of buckets", n);
+	return error < 0 ? error : 0;
 }
 
 int

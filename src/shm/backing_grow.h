@@ -10,6 +10,10 @@
 #define GROW_LONGS	1024u
 #define GROW_CHUNKS	256u
 
+/* In how many pieces any part grows from that to its greatest size, at most: a
+ * caller that grew it more often was deceived. */
+#define LHI_GROWS_MAX	8192u
+
 /* More slots (and buckets), long keys, chunks of claims.
  * 1 there are more now; 0 there are as many as there can be; -ENOSPC; -EMFILE,
  * -ENFILE, -ESTALE, -EACCES: it takes a descriptor. */

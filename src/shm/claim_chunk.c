@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/backing_grow.h"
 #include "shm/claim_chunk.h"
 #include "shm/counters.h"
@@ -45,10 +46,11 @@ int
 lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 {
 	int ch = find_free_chunk(v, sid), grown = 1;
+	uint32_t n = 0;
 
 	if (ch < 0 && lhi_session_reclaim_dead(v) > 0)
 		ch = find_free_chunk(v, sid);
-	while (ch < 0 && grown == 1) {
+	while (ch < 0 && grown == 1 && LHI_WITHIN(n, LHI_GROWS_MAX)) {
 		uint32_t from = lhi_chunks_ready(v);
 
 		lhi_point("claim.no_chunk");
@@ -60,6 +62,8 @@ lhi_chunk_take(struct lhi_view *v, uint64_t sid)
 		if (grown == 1 || (grown == 0 && !lhi_mutant_on(grown_by_me)))
 			ch = find_free_chunk(v, sid);
 	}
+	if (LHI_REACHED(n, LHI_GROWS_MAX))
+		return lhi_damaged_restless(v, "the count of chunks", n);
 	if (ch >= 0)
 		lhi_counters_chunk(v, (uint32_t)ch, sid);
 	if (ch >= 0 || grown < 0)

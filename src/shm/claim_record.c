@@ -176,7 +176,7 @@ lhi_claim_leave_chain(struct lhi_view *v, uint32_t ci, bool dead)
 		return;
 	if (dead) {
 		delay_if_moved(v, s, ci);
-		if (lhi_readers_mark(c) && state_kind(st) == ST_READ)
+		if (lhi_readers_mark(v, c) && state_kind(st) == ST_READ)
 			lhi_lock_report_end(v, ci, 1, CAUSE_DIED, 0);
 	} else {
 		revoke_reader(c, st);
@@ -211,7 +211,7 @@ forget_key(struct lhi_view *v, uint32_t ci)
 	w = sh64_load_sc(&s->word);
 	if (sh32_load(&s->gen) != slot_ref >> 32 || word_mode(w) != WORD_FREE)
 		return;
-	(void)lhi_slot_unkeep(&ref);
+	(void)lhi_slot_unkeep(v, &ref);
 	lhi_point("named.forgetting");
 	(void)lhi_evict_slot(v, s, w);
 }
@@ -222,11 +222,15 @@ end_claim(struct lhi_view *v, uint32_t ci, bool dead)
 	struct shm_claim *c = &v->claims[ci];
 	enum lhi_cause held_cause = dead ?
 	    lhi_named_cause(v, lhi_claim_owner(v, ci)) : CAUSE_RELEASED;
+	uint32_t n = 0;
 	uint64_t st;
 	bool out;
 	int error;
 
 	while (state_st(st = sh64_load(&c->state)) != ST_FREE) {
+		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))
+			return lhi_damaged_restless(v, "the state of a claim",
+			    ci);
 		switch (state_kind(st)) {
 		case ST_HELD:
 		case ST_READ:

@@ -4,6 +4,7 @@
 #define LHI_CLAIM_RECORD_H
 
 #include "shm/counters.h"
+#include "shm/damaged.h"
 
 /*
  * The number of a claim's next use, from its present state.  When the 22 bits
@@ -35,11 +36,15 @@ lhi_claim_ends_within(struct lhi_view *v, uint32_t ci, int64_t ttl_ns)
 {
 	shm_u64 *period = &v->chunks[ci / SHM_CHUNK].period;
 	uint64_t ttl = (uint64_t)ttl_ns >> TICK_SHIFT, old;
+	uint32_t n = 0;
 
 	ttl += ttl == 0;
 	do {
 		old = sh64_load(period);
-	} while ((old == 0 || ttl < old) && !sh64_cas(period, old, ttl));
+	} while ((old == 0 || ttl < old) && !sh64_cas(period, old, ttl) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(v, "the period of a chunk", ci);
 }
 
 /*

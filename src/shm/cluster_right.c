@@ -60,6 +60,7 @@
 #include <string.h>
 #include <bsd/string.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/backing_grow.h"
 #include "shm/cluster_right.h"
 
@@ -142,10 +143,13 @@ lhi_right_raise(struct lhi_view *v, const struct lhi_ref *ref, uint64_t base)
 	if (error != 0)
 		return error;
 	if (lhi_mutant_on(base_before_floor))
-		sh64_max(&r->base, base);
-	sh64_max(&v->hdr->cluster_floor, base);			/* I3 */
+		(void)sh64_max(&r->base, base);
+	if (!sh64_max(&v->hdr->cluster_floor, base))		/* I3 */
+		return lhi_damaged_restless(v, "the floor of cluster keys", 0);
 	lhi_point("right.floor");
-	sh64_max(&r->base, base);
+	if (!sh64_max(&r->base, base))
+		return lhi_damaged_restless(v, "the base of a right",
+		    lhi_slot_idx(v, ref->slot));
 	lhi_point("right.base");
 	return 0;
 }

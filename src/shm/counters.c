@@ -191,7 +191,7 @@ lhi_counters_table(struct lhi_view *v, struct lh_counters *c)
 	fill_counters(n, c);
 	uses -= n[STAT_SPENT];
 	if ((int64_t)uses > 0)
-		sh64_max(&v->hdr->acquired, uses);
+		(void)sh64_max(&v->hdr->acquired, uses);
 	c->acquired = sh64_load(&v->hdr->acquired);
 	for (unsigned i = 0; i < LH_HISTOGRAM; i++) {
 		c->hold[i] = sh64_load_rlx(&v->hdr->hold[i]);

@@ -14,6 +14,7 @@
  * the table as it was: the next process that reads the same value reports it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include "base/error.h"
 #include "shm/damaged.h"
 #include "shm/view.h"
@@ -28,6 +29,15 @@ lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
 	    "Stop its users, repair it (leasehold fsck --repair), and start "
 	    "them again", v->path, what, (unsigned long long)a,
 	    (unsigned long long)b);
+}
+
+int
+lhi_damaged_restless(struct lhi_view *v, const char *word, uint64_t index)
+{
+	char what[80];
+
+	(void)snprintf(what, sizeof(what), "%s keeps changing", word);
+	return lhi_damaged(v, what, index, LHI_SWAPS_MAX);
 }
 
 int

@@ -15,6 +15,13 @@ int lhi_damaged(struct lhi_view *v, const char *what, uint64_t a, uint64_t b)
     __attribute__((cold));
 
 /*
+ * Reports a word that kept changing while it was to be read or swapped, until
+ * the loop that did that came to its bound.  Returns -EUCLEAN.
+ */
+int lhi_damaged_restless(struct lhi_view *v, const char *word, uint64_t index)
+    __attribute__((cold));
+
+/*
  * Returns -EUCLEAN, with its detail, if the header is no table's any more
  * (lhi_view_sound()); error if it is.  Each operation ends with this that may
  * have read zeros instead of a table.

@@ -131,11 +131,14 @@ commit_eviction(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 	if (info & KEY_LOCAL)
 		(void)sh64_fetch_or(&v->hdr->local_shards,
 		    UINT64_C(1) << hash % SHM_SHARDS);		/* E3 */
-	if (!cluster)
-		lhi_slot_cover(v, token);
+	back = cluster ? 0 : lhi_slot_cover(v, token);
+	if (back < 0)
+		return back;
 	lhi_point("evict.local");
-	sh64_max(cluster ? &v->hdr->cluster_floor :
-	    &v->hdr->floor[hash % SHM_SHARDS], token);
+	if (!sh64_max(cluster ? &v->hdr->cluster_floor :
+	    &v->hdr->floor[hash % SHM_SHARDS], token))
+		return lhi_damaged_restless(v, "a token floor",
+		    hash % SHM_SHARDS);
 	lhi_point("evict.floor");
 	if (sh64_cas(&s->word, w, word_make(WORD_NONE, NONE_COMMITTED,
 	    word_ver(w)))) {					/* E4 */
@@ -150,6 +153,7 @@ static int
 take_out_key(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 {
 	uint64_t hash = sh64_load(&s->hash), l;
+	uint32_t n = 0;
 	int linked;
 
 	lhi_point("evict.committed");
@@ -159,7 +163,11 @@ take_out_key(struct lhi_view *v, struct shm_slot *s, uint64_t w)
 			return 0;
 		lhi_point("evict.marking");
 	} while (!slink_marked(l) && !sh64_cas(&s->next, l,
-	    slink_after(l, slink_idx(l)) | SLINK_MARK));
+	    slink_after(l, slink_idx(l)) | SLINK_MARK) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(v, "the link of a key",
+		    lhi_slot_idx(v, s));
 	lhi_point("evict.marked");
 	linked = lhi_index_linked(v, s, hash);
 	if (linked != 0)

@@ -75,8 +75,9 @@
 
 /* as in wait_queue.c: before a list that does not hold still is called
  * damaged */
-#define PASSES_MAX 100000
+#define PASSES_MAX 100000u
 #define BAD_MAX 3
+#define PATH_MAX_ROUNDS 1000u
 
 /* What is looked for: a key, a slot of that hash, or a bucket. */
 struct aim {
@@ -153,7 +154,7 @@ unlink_marked(const struct node *n, struct spot *at)
 static bool
 read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 {
-	uint32_t b = idx & ~SLINK_BUCKET;
+	uint32_t b = idx & ~SLINK_BUCKET, tries = 0;
 	uint64_t w;
 
 	if (!(idx & SLINK_BUCKET)) {
@@ -171,7 +172,8 @@ read_node(struct lhi_view *v, uint32_t idx, struct node *n)
 	n->link = &v->buckets[b];
 	n->place = reverse_bits(b);
 	while (slink_marked(w = sh64_load(n->link)) &&		/* 6 */
-	    !lhi_mutant_on(bucket_unfinished))
+	    !lhi_mutant_on(bucket_unfinished) &&
+	    LHI_WITHIN(tries, LHI_SWAPS_MAX))
 		(void)sh64_cas(n->link, w, slink_after(w, slink_idx(w)));
 	n->next = w;
 	return is_made(w);
@@ -210,7 +212,7 @@ find_place_from(struct lhi_view *v, uint32_t b, struct aim *aim,
 	uint32_t set_out = lhi_mutant_on(limit_of_before) ?
 	    lhi_slots_ready(v) + lhi_buckets_ready(v) : 0;
 
-	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	for (uint32_t pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t limit = lhi_mutant_on(limit_of_before) ? set_out :
 		    lhi_slots_ready(v) + lhi_buckets_ready(v);
@@ -265,7 +267,7 @@ make_bucket(struct lhi_view *v, uint32_t parent, uint32_t b)
 	    .node = SLINK_BUCKET | b };
 	shm_u64 *word = &v->buckets[b];
 
-	for (int pass = 0; pass < PASSES_MAX; pass++) {
+	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
 		struct spot at;
 		int found = find_place_from(v, parent, &aim, &at);	/* 1 */
 		uint64_t w = sh64_load(word), init;			/* 2 */
@@ -301,19 +303,26 @@ static __attribute__((noinline, cold)) int
 make_bucket_path(struct lhi_view *v, uint32_t b)
 {
 	uint64_t head = sh64_load(&v->buckets[0]);
-	uint32_t child;
+	uint32_t child, n = 0;
 	int error = 0;
 
 	/* the head is behind nothing: a swap makes it */
 	if (!is_made(head) && (head != 0 || (!sh64_cas(&v->buckets[0], 0,
 	    slink_after(0, 0)) && !is_made(sh64_load(&v->buckets[0])))))
 		return lhi_damaged(v, "the head of the list of keys", head, 0);
-	while (error == 0 && !is_made(sh64_load(&v->buckets[b]))) {
+	/* each round makes one; no bucket has more than 32 above it */
+	while (error == 0 && !is_made(sh64_load(&v->buckets[b])) &&
+	    LHI_WITHIN(n, PATH_MAX_ROUNDS)) {
 		child = b;
-		while (!is_made(sh64_load(&v->buckets[parent_of(child)])))
+		/* ends: parent_of(child) < child, and 0 has no parent */
+		while (child != 0 &&
+		    !is_made(sh64_load(&v->buckets[parent_of(child)])))
 			child = parent_of(child);
-		error = make_bucket(v, parent_of(child), child);
+		error = child == 0 ? -EUCLEAN :
+		    make_bucket(v, parent_of(child), child);
 	}
+	if (error == -EUCLEAN || LHI_REACHED(n, PATH_MAX_ROUNDS))
+		return lhi_damaged(v, "a bucket cannot be made", b, n);
 	return error;
 }
 
@@ -359,8 +368,9 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 	/* once it is linked it may be evicted, and another key's next life */
 	uint32_t gen = sh32_load(&s->gen);
 	struct spot at;
+	uint32_t n_lost = 0;
 
-	for (;;) {
+	while (LHI_WITHIN(n_lost, PASSES_MAX)) {
 		int found = find_place(v, &aim, &at);
 
 		if (found != 0) {
@@ -387,6 +397,7 @@ lhi_index_insert(struct lhi_view *v, struct shm_slot *s,
 			return 0;
 		}
 	}
+	return lhi_damaged_restless(v, "the place of a key", idx);
 }
 
 int
@@ -402,19 +413,21 @@ int
 lhi_index_walk(struct lhi_view *v, uint32_t b,
     bool (*fn)(struct lhi_view *v, uint32_t idx, void *arg), void *arg)
 {
-	uint32_t limit = lhi_slots_ready(v), hops = 0;
+	const uint32_t limit = lhi_slots_ready(v);
+	uint32_t hops = 0;
 	uint64_t place = reverse_bits(b);
 	struct spot at;
 	struct node n;
 
 	if (!is_made(sh64_load(&v->buckets[b])))
 		return -ENOENT;
-	for (start_at_bucket(v, b, &at); at.cur != 0;) {
+	start_at_bucket(v, b, &at);
+	while (at.cur != 0) {
 		bool there = read_node(v, at.cur, &n);
 
 		if (sh64_load(at.pred) != at.pred_link)
 			return -EAGAIN;
-		if (!there || n.place < place || ++hops > limit)
+		if (!there || n.place < place || !LHI_WITHIN(hops, limit))
 			return -EUCLEAN;
 		if (n.slot == NULL)
 			return 0;

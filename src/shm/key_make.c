@@ -135,12 +135,13 @@ static int
 find_slot(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 {
 	int grown = 1, error;
+	uint32_t n = 0;
 
 	*s = take_freed_slot(v, ci);
 	if (*s == NULL)
 		*s = take_unused_slot(v, ci, sh32_load_rlx(&v->hdr->slot_next),
 		    lhi_slots_ready(v));
-	while (*s == NULL && grown == 1) {
+	while (*s == NULL && grown == 1 && LHI_WITHIN(n, LHI_GROWS_MAX)) {
 		uint32_t from = lhi_slots_ready(v);
 
 		grown = lhi_grow_slots(v);
@@ -149,6 +150,8 @@ find_slot(struct lhi_view *v, uint32_t ci, struct shm_slot **s)
 	}
 	if (*s != NULL)
 		return 0;
+	if (LHI_REACHED(n, LHI_GROWS_MAX))
+		return lhi_damaged_restless(v, "the count of slots", n);
 	error = take_any_slot(v, ci, s);
 	if (error != -ENOSPC)
 		return error;
@@ -172,8 +175,9 @@ fill_slot(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name *n,
 	(void)sh32_xchg(&s->gen,
 	    (uint32_t)(sh64_load_rlx(&v->claims[ci].slot_ref) >> 32));
 	sh32_store(&s->maker, ci);
-	lhi_value_forget(s);
-	error = lhi_key_write(v, s, n);
+	error = lhi_value_forget(v, s);
+	if (error == 0)
+		error = lhi_key_write(v, s, n);
 	lhi_point("slot.filled");
 	return error;
 }

@@ -34,7 +34,7 @@
 #include "shm/key_token.h"
 #include "shm/lock_word.h"
 
-#define PASSES_MAX 100000	/* as in key_index.c */
+#define PASSES_MAX LHI_SWAPS_MAX
 
 /* Slot s keeps the list from being walked: it is no key, and stays so. */
 static int
@@ -48,7 +48,7 @@ int
 lhi_slot_find_again(struct lhi_view *v, const struct lhi_key_name *n,
     struct lhi_ref *ref)
 {
-	for (int pass = 0; pass < PASSES_MAX; pass++) {
+	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
 		int error = lhi_evict_finish(v, ref->slot), found;
 
 		if (error < 0)
@@ -64,7 +64,7 @@ int
 lhi_slot_insert(struct lhi_view *v, struct shm_slot *s,
     const struct lhi_key_name *n, struct lhi_ref *ref)
 {
-	for (int pass = 0; pass < PASSES_MAX; pass++) {
+	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
 		int found = lhi_index_insert(v, s, n, ref), error;
 
 		if (found != -EAGAIN)
@@ -77,33 +77,44 @@ lhi_slot_insert(struct lhi_view *v, struct shm_slot *s,
 }
 
 bool
-lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag)
+lhi_slot_flag(struct lhi_view *v, const struct lhi_ref *ref, uint32_t flag)
 {
 	struct shm_slot *s = ref->slot;
-	uint32_t gen = (uint32_t)(ref->slot_ref >> 32), info;
+	uint32_t gen = (uint32_t)(ref->slot_ref >> 32), info, n = 0;
 
 	do {
 		info = sh32_load(&s->key_info);
 		if ((info ^ KEY_LIFE(gen)) & ~KEY_SAID)
 			return false;
-	} while (!sh32_cas(&s->key_info, info, info | flag));
+	} while (!sh32_cas(&s->key_info, info, info | flag) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX)) {
+		(void)lhi_damaged_restless(v, "what a slot says of its key",
+		    lhi_slot_idx(v, s));
+		return false;
+	}
 	/* pairs with: the evictor swaps the word, then looks at the flag */
 	return word_mode(sh64_load_sc(&s->word)) != WORD_NONE &&
 	    sh32_load(&s->gen) == gen;
 }
 
 bool
-lhi_slot_unkeep(const struct lhi_ref *ref)
+lhi_slot_unkeep(struct lhi_view *v, const struct lhi_ref *ref)
 {
-	uint32_t gen = (uint32_t)(ref->slot_ref >> 32), info;
+	uint32_t gen = (uint32_t)(ref->slot_ref >> 32), info, n = 0;
 
 	do {
 		info = sh32_load(&ref->slot->key_info);
 		if (!(info & KEY_KEPT) || ((info ^ KEY_LIFE(gen)) &
 		    ~KEY_SAID))
 			return false;
-	} while (!sh32_cas(&ref->slot->key_info, info, info & ~KEY_KEPT));
-	return true;
+	} while (!sh32_cas(&ref->slot->key_info, info, info & ~KEY_KEPT) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (!LHI_REACHED(n, LHI_SWAPS_MAX))
+		return true;
+	(void)lhi_damaged_restless(v, "what a slot says of its key",
+	    lhi_slot_idx(v, ref->slot));
+	return false;
 }
 
 int
@@ -122,7 +133,9 @@ lhi_slot_undo(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	} else if (word_mode(w) != WORD_NONE || word_idx(w) != ci) {
 		return 0;
 	}
-	lhi_slot_cover(v, lhi_lock_token(s, w));
+	linked = lhi_slot_cover(v, lhi_lock_token(s, w));
+	if (linked < 0)
+		return linked;
 	if (sh64_cas(&s->word, w,
 	    word_make(WORD_NONE, NONE_UNUSED, word_ver(w) + 1)))
 		(void)sh32_fetch_add(&v->hdr->slot_freed, 1);

@@ -28,10 +28,11 @@ int lhi_slot_insert(struct lhi_view *v, struct shm_slot *s,
     const struct lhi_key_name *n, struct lhi_ref *ref);
 
 /* Give the key a flag (KEY_KEPT, KEY_LOCAL).  False: it is gone already. */
-bool lhi_slot_flag(const struct lhi_ref *ref, uint32_t flag);
+bool lhi_slot_flag(struct lhi_view *v, const struct lhi_ref *ref,
+    uint32_t flag);
 
 /* Take KEY_KEPT from the key again, if it is there still: it was. */
-bool lhi_slot_unkeep(const struct lhi_ref *ref);
+bool lhi_slot_unkeep(struct lhi_view *v, const struct lhi_ref *ref);
 
 /* Has the key, in that life, been granted in scope local? */
 static inline bool

@@ -48,6 +48,7 @@
 
 #define STEP (UINT64_C(1) << 38)
 #define TURN (UINT64_C(1) << VER_BITS)
+#define STEPS_MAX (TURN / STEP + 4)	/* less than a turn, and FREE */
 
 /* Is that no token that an ordinary key can have had? */
 static bool
@@ -56,22 +57,26 @@ is_beyond_ceiling(const struct lhi_view *v, uint64_t token)
 	return token >= sh64_load(&v->hdr->ceiling) + lhi_range_width();
 }
 
-void
+int
 lhi_slot_cover(struct lhi_view *v, uint64_t token)
 {
 	uint64_t ceiling, mask = lhi_range_width() - 1;
+	uint32_t n = 0;
 
 	if (lhi_mutant_on(uncovered))
-		return;
+		return 0;
 	while (token >= (ceiling = sh64_load(&v->hdr->ceiling)) &&
 	       !is_beyond_ceiling(v, token) &&
 	       token < (uint64_t)TOKEN_MAX - mask) {
+		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))
+			return lhi_damaged_restless(v, "the ceiling", 0);
 		/* in this order: shm/table_remove.c, I1 */
 		if (lhi_view_retired(v))
-			return;
+			return 0;
 		lhi_point("slot.covering");
 		(void)sh64_cas(&v->hdr->ceiling, ceiling, (token | mask) + 1);
 	}
+	return 0;
 }
 
 static int
@@ -136,8 +141,10 @@ publish_cluster_key(struct lhi_view *v, struct shm_slot *s, uint64_t w,
 		    "none", 0, floor);
 	if (floor == 0)
 		floor = CLUSTER_FIRST;
-	if (!is_beyond_ceiling(v, token))
-		sh64_max(&v->rights[lhi_slot_idx(v, s)].was, token);
+	if (!is_beyond_ceiling(v, token) &&
+	    !sh64_max(&v->rights[lhi_slot_idx(v, s)].was, token))
+		return lhi_damaged_restless(v, "the tokens of a slot",
+		    lhi_slot_idx(v, s));
 	lhi_point("slot.was");
 	if (token < floor || token - floor >= MASK(CLUSTER_SEQ_BITS))
 		return raise_to_cluster(v, s, w,
@@ -156,6 +163,8 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 	uint64_t first = lhi_range_first(sh64_load(&v->hdr->durable_ceiling));
 	uint64_t hint = sh64_load(&s->hint), token = token_of(hint,
 	    word_ver(w)), land;
+	uint32_t n = 0;
+	int error;
 
 	/* nobody else finds it before it is linked */
 	if (word_mode(w) != WORD_FREE && !lhi_mutant_on(found_unlinked) &&
@@ -180,11 +189,13 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 		    hash % SHM_SHARDS, floor);
 	if (is_beyond_ceiling(v, token))
 		return lower_to_floor(v, s, w, floor);
-	lhi_slot_cover(v, token > floor ? token : floor);
+	error = lhi_slot_cover(v, token > floor ? token : floor);
+	if (error != 0)
+		return error;
 	if (token < floor && floor - token >= TURN)
 		sh64_store(&s->hint, hint + ((floor - token) & ~(TURN - 1)));
 	lhi_point("slot.turned");
-	for (;;) {
+	while (LHI_WITHIN(n, STEPS_MAX)) {
 		uint64_t to, next;
 
 		token = to = lhi_lock_token(s, w);
@@ -192,7 +203,7 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 			to = floor - token > STEP ? token + STEP : floor;
 		if (word_mode(w) == WORD_FREE && to == token)
 			return 0;
-		sh64_max(&s->hint, to);
+		(void)sh64_max(&s->hint, to);
 		lhi_point("slot.hinted");
 		next = to < floor ? word_make(word_mode(w), word_idx(w), to) :
 		    word_make(WORD_FREE, CAUSE_RELEASED, to);
@@ -200,4 +211,5 @@ lhi_slot_publish(struct lhi_view *v, struct shm_slot *s)
 			return report_changed_hands(v, s, w);
 		w = next;
 	}
+	return report_changed_hands(v, s, w);
 }

@@ -17,6 +17,6 @@ int lhi_slot_publish(struct lhi_view *v, struct shm_slot *s);
  * ceiling goes before it, as for a grant (op/token_ceiling.c).  Not at the very
  * end of all tokens, where nothing is granted, nor in a table that was removed.
  */
-void lhi_slot_cover(struct lhi_view *v, uint64_t token);
+int lhi_slot_cover(struct lhi_view *v, uint64_t token);
 
 #endif

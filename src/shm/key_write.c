@@ -16,6 +16,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/backing_grow.h"
 #include "shm/cluster_right.h"
 #include "shm/evict.h"
@@ -79,8 +80,9 @@ static int
 get_long_record(struct lhi_view *v, struct shm_slot *s)
 {
 	int got = take_long_record(v, s, LOOKS, false), grown = 1;
+	uint32_t n = 0;
 
-	while (got == 0 && grown == 1) {
+	while (got == 0 && grown == 1 && LHI_WITHIN(n, LHI_GROWS_MAX)) {
 		uint32_t from = lhi_longs_ready(v);
 
 		grown = lhi_grow_longs(v);
@@ -89,6 +91,8 @@ get_long_record(struct lhi_view *v, struct shm_slot *s)
 			got = take_long_record(v, s, LOOKS, false);
 		}
 	}
+	if (LHI_REACHED(n, LHI_GROWS_MAX))
+		return lhi_damaged_restless(v, "the count of long keys", n);
 	if (got == 0)
 		got = take_long_record(v, s, lhi_longs_ready(v) + LHI_SPARES,
 		    true);

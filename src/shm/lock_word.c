@@ -213,8 +213,9 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 {
 	uint64_t misfit = 0;
 	unsigned passes = 0;
+	uint32_t n = 0;
 
-	for (;;) {
+	do {
 		uint64_t w = sh64_load_sc(&s->word);
 		enum lhi_cause cause;
 		int ended;
@@ -265,7 +266,10 @@ lhi_lock_settle(struct lhi_view *v, struct shm_slot *s, int64_t now_ns,
 			lhi_lock_report_end(v, word_idx(w), ended, cause,
 			    lhi_lock_token(s, w));
 		}
-	}
+		/* each reader of a long chain may have to be taken out */
+	} while (LHI_WITHIN(n, LHI_SWAPS_MAX + lhi_hop_limit(v)));
+	return lhi_damaged_restless(v, "the lock word of a slot",
+	    lhi_slot_idx(v, s));
 }
 
 bool

@@ -51,7 +51,7 @@
 #include "shm/lock_word.h"
 #include "shm/wait_queue.h"
 
-#define PASSES_MAX 100000	/* as in the wait queue */
+#define PASSES_MAX 100000u	/* as in the wait queue */
 #define BAD_MAX 3
 #define UNCLEAR_MAX 1000
 #define WALKS 100000		/* over a chain that moves */
@@ -68,7 +68,10 @@ struct spot {
 static int
 take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 {
-	for (int unclear = 0; unclear < UNCLEAR_MAX;) {
+	const uint32_t most = PASSES_MAX + lhi_hop_limit(v);
+	uint32_t n = 0;
+
+	for (int unclear = 0; unclear < UNCLEAR_MAX && LHI_WITHIN(n, most);) {
 		int out = lhi_lock_settle_head(v, s, sh64_load_sc(&s->word),
 		    INT64_MIN, how);
 
@@ -76,18 +79,24 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 			return out;
 		unclear += out < 0;
 	}
-	return 0;
+	return !LHI_REACHED(n, most) ? 0 : lhi_damaged_restless(v,
+	    "the head of a chain of readers", lhi_slot_idx(v, s));
 }
 
 bool
-lhi_readers_mark(struct shm_claim *c)
+lhi_readers_mark(struct lhi_view *v, struct shm_claim *c)
 {
+	uint32_t n = 0;
 	uint64_t l;
 
 	do {
 		l = sh64_load(&c->rnext);
 	} while (!link_marked(l) && !sh64_cas(&c->rnext, l,
-	    link_make(true, link_idx(l), link_tag(l) + 1)));
+	    link_make(true, link_idx(l), link_tag(l) + 1)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(v, "the link of a reader",
+		    (uint64_t)(c - v->claims));
 	lhi_point("chain.marked");
 	return !link_marked(l);
 }
@@ -105,6 +114,7 @@ lhi_readers_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 {
 	struct shm_claim *c = &v->claims[ci];
 	uint64_t l, st;
+	uint32_t n = 0;
 	int error;
 
 	/* its owner may have taken it back and used it again: so the link
@@ -115,7 +125,10 @@ lhi_readers_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
 		st = sh64_load(&c->state);
 	} while (!link_marked(l) && has_ended(st) && state_seq(st) == seq &&
 	    !sh64_cas(&c->rnext, l,
-	    link_make(true, link_idx(l), link_tag(l) + 1)));
+	    link_make(true, link_idx(l), link_tag(l) + 1)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(v, "the link of a reader", ci);
 	lhi_point("chain.marked");
 	error = take_out_head(v, s, revoke ? SETTLE_READERS : 0);
 	lhi_queue_wake_upgrade(v, s);
@@ -220,7 +233,7 @@ sweep_chain_once(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 static int
 sweep_chain(struct lhi_view *v, struct shm_slot *s, const struct sweep *sw)
 {
-	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	for (uint32_t pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		int done = sweep_chain_once(v, s, sw);
 
@@ -240,7 +253,7 @@ lhi_readers_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	/* not to be pushed again by anyone: so this one look is enough */
 	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
 		return 0;
-	lhi_readers_mark(&v->claims[ci]);
+	(void)lhi_readers_mark(v, &v->claims[ci]);
 	/* whoever took it out has said so, if it came so far */
 	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
 		return 0;
@@ -262,19 +275,21 @@ int
 lhi_readers_walk(struct lhi_view *v, struct shm_slot *s,
     bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg)
 {
+	const uint32_t limit = lhi_hop_limit(v);
 	struct spot at = { NULL, sh64_load_sc(&s->word), 0 }, from = at;
 	uint32_t hops = 0;
 
 	if (word_mode(at.value) != WORD_S)
 		return 0;
-	for (at.cur = word_idx(at.value); at.cur != 0; hops++) {
+	at.cur = word_idx(at.value);
+	while (at.cur != 0) {
 		struct shm_claim *c = lhi_claim(v, at.cur);
 		uint64_t l;
 
 		/* a marked link is the same still when its claim is out, and
 		 * what it leads to is another's: so the last one that is not
 		 * marked, too, from which it is led to */
-		if (c == NULL || hops > lhi_hop_limit(v))
+		if (c == NULL || !LHI_WITHIN(hops, limit))
 			return is_unchanged(s, &at) &&
 			    is_unchanged(s, &from) ? -EUCLEAN : -EAGAIN;
 		l = sh64_load(&c->rnext);

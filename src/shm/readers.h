@@ -112,7 +112,7 @@ int lhi_readers_leave(struct lhi_view *v, struct shm_slot *s, uint32_t ci,
  * Mark a claim that nobody uses again before we are done: terminal, by its
  * owner, or a dead session's.
  */
-bool lhi_readers_mark(struct shm_claim *c);
+bool lhi_readers_mark(struct lhi_view *v, struct shm_claim *c);
 
 /*
  * Take claim ci out, wherever it is, if it is in.  When this returns 0, no link

@@ -66,6 +66,7 @@
 #include <time.h>
 #include "base/error.h"
 #include "base/hash.h"
+#include "shm/damaged.h"
 #include "shm/backing_grow.h"
 #include "shm/request_record.h"
 
@@ -297,7 +298,8 @@ choose_place(struct lhi_view *v, const struct lhi_request_name *n, bool probe,
 	return top != 0;
 }
 
-/* Look at all other places: 1 nobody else has the request, 0 somebody. */
+/* Look at all other places: 1 nobody else has the request, 0 somebody;
+ * -EUCLEAN. */
 static int
 has_no_rival(struct lhi_view *v, const struct lhi_request *mine)
 {
@@ -306,10 +308,11 @@ has_no_rival(struct lhi_view *v, const struct lhi_request *mine)
 
 	for (unsigned i = 0; i < PLACES; i++) {
 		struct shm_request *r = place_of(v, &g, i);
+		uint32_t n = 0;
 
 		if (r == mine->r)
 			continue;
-		for (;;) {
+		while (LHI_WITHIN(n, LHI_SWAPS_MAX)) {
 			if (!read_place(r, &q))
 				return 0;
 			if (req_st(q.state) < REQ_ASKED ||
@@ -324,6 +327,8 @@ has_no_rival(struct lhi_view *v, const struct lhi_request *mine)
 			if (lhi_request_move(v, &q, REQ_FREE, 0))	/* 3 */
 				break;
 		}
+		if (LHI_REACHED(n, LHI_SWAPS_MAX))
+			return lhi_damaged_restless(v, "a request", i);
 	}
 	return 1;
 }
@@ -344,11 +349,13 @@ write_fields(struct lhi_request *q)
 }
 
 /* It is not known: make it ours.  REQUEST_OURS; -EAGAIN: a rival is quicker;
- * -ENOSPC. */
+ * -ENOSPC; -EUCLEAN. */
 static int
 enter_request(struct lhi_view *v, const struct lhi_request_name *n,
     struct lhi_request *q)
 {
+	int alone;
+
 	if (!choose_place(v, n, false, q) && !choose_place(v, n, true, q))
 		return lhi_fail(-ENOSPC, "no place in %s is left for another "
 		    "request id: its %u places are used up by requests whose "
@@ -363,14 +370,15 @@ enter_request(struct lhi_view *v, const struct lhi_request_name *n,
 	if (!lhi_request_move(v, q, REQ_ASKED, 0))		/* 2 */
 		return -EAGAIN;
 	lhi_point("request.asked");
-	if (lhi_mutant_on(request_unlooked) || has_no_rival(v, q)) {
+	alone = lhi_mutant_on(request_unlooked) ? 1 : has_no_rival(v, q);
+	if (alone > 0) {
 		lhi_point("request.alone");
 		if (lhi_request_move(v, q, REQ_PENDING, 0))	/* 4 */
 			return REQUEST_OURS;
 	} else {
 		(void)lhi_request_move(v, q, REQ_FREE, 0);	/* 3 */
 	}
-	return -EAGAIN;
+	return alone < 0 ? alone : -EAGAIN;
 }
 
 /* After a lost race: long enough for the other to get through. */

@@ -32,6 +32,7 @@
 #include <unistd.h>
 #include "base/procstat.h"
 #include "prim/bytelock.h"
+#include "shm/damaged.h"
 #include "shm/counters.h"
 #include "shm/events.h"
 #include "shm/session_bytes.h"
@@ -131,11 +132,12 @@ is_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
 {
 	struct shm_session *se = &v->sessions[sid_idx(sid)];
 	enum lhi_named_end end;
+	uint32_t n = 0;
 	uint64_t u;
 
 	if (lhi_named_is_pending(s))
 		return false;
-	for (;;) {
+	while (LHI_WITHIN(n, LHI_SWAPS_MAX)) {
 		u = sh64_load(&se->until);
 		if (!lhi_until_is_of(u, sid_inc(sid)) ||
 		    sh64_load_sc(&se->state) != s) {
@@ -156,6 +158,11 @@ is_named_dead(struct lhi_view *v, uint64_t sid, uint64_t s, bool probe)
 		/* else it was renewed, or somebody else has ended it */
 		if (sh64_cas(&se->until, u, lhi_until_make(sid_inc(sid), end)))
 			break;
+	}
+	if (LHI_REACHED(n, LHI_SWAPS_MAX)) {
+		(void)lhi_damaged_restless(v, "the end of a session",
+		    sid_idx(sid));
+		return false;		/* nothing is known */
 	}
 	lhi_named_declare_dead(v, sid_idx(sid), s);
 	return true;

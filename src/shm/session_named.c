@@ -61,6 +61,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "shm/damaged.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
@@ -69,7 +70,7 @@
 
 #define NAME_WORDS	(sizeof(((struct shm_session *)0)->application) / 8)
 #define MAKE_TRIES	200
-#define RENEW_TRIES	100000	/* each time another was quicker */
+#define RENEW_TRIES	LHI_SWAPS_MAX	/* each time another was quicker */
 
 struct name {
 	uint64_t w[NAME_WORDS];
@@ -123,6 +124,7 @@ lhi_named_end(struct lhi_view *v, uint64_t sid)
 {
 	struct shm_session *se = &v->sessions[sid_idx(sid)];
 	uint64_t s = sh64_load(&se->state), u;
+	uint32_t n = 0;
 
 	if (!lhi_named_is_made(s) || sess_inc(s) != sid_inc(sid))
 		return false;
@@ -132,7 +134,13 @@ lhi_named_end(struct lhi_view *v, uint64_t sid)
 		    lhi_until_has_ended(u) || lhi_session_dead(v, sid, false))
 			return false;
 	} while (!sh64_cas(&se->until, u,
-	    lhi_until_make(sid_inc(sid), NAMED_DESTROYED)));
+	    lhi_until_make(sid_inc(sid), NAMED_DESTROYED)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX)) {
+		(void)lhi_damaged_restless(v, "the end of a session",
+		    sid_idx(sid));
+		return false;
+	}
 	lhi_named_declare_dead(v, sid_idx(sid), s);
 	return true;
 }
@@ -142,7 +150,7 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 {
 	struct shm_session *se = &v->sessions[sid_idx(sid)];
 
-	for (int i = 0; i < RENEW_TRIES; i++) {
+	for (uint32_t i = 0; i < RENEW_TRIES; i++) {
 		uint64_t u = sh64_load(&se->until), later;
 
 		if (!lhi_named_is(v, sid) || lhi_session_dead(v, sid, true) ||
@@ -267,12 +275,18 @@ reserve_any_record(struct lhi_view *v, int fd,
 	    v->path);
 }
 
-/* Our record, idx, is PENDING: is there another of its name that lives? */
-static bool
-is_taken(struct lhi_view *v, uint32_t idx, const struct name *want,
+/*
+ * Our record, idx, is PENDING.  1: there is another of its name that lives; 0;
+ * -EUCLEAN.
+ */
+static int
+find_rival(struct lhi_view *v, uint32_t idx, const struct name *want,
     uint64_t *sid)
 {
-	for (uint32_t i = 0; i < v->geo.max_sessions;) {
+	const uint32_t most = v->geo.max_sessions + LHI_SWAPS_MAX;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->geo.max_sessions && LHI_WITHIN(n, most);) {
 		struct shm_session *se = &v->sessions[i];
 		uint64_t s = sh64_load_sc(&se->state);
 		struct name has;
@@ -292,12 +306,13 @@ is_taken(struct lhi_view *v, uint32_t idx, const struct name *want,
 		} else if (!lhi_session_dead(v, sid_make(sess_inc(s), i),
 		    true)) {
 			*sid = sid_make(sess_inc(s), i);
-			return true;
+			return 1;
 		} else {
 			i++;
 		}
 	}
-	return false;
+	return !LHI_REACHED(n, most) ? 0 :
+	    lhi_damaged_restless(v, "the name of a session", idx);
 }
 
 /* 0 made; -EEXIST; -EAGAIN: we were withdrawn; -ENOSPC, -EUCLEAN. */
@@ -307,14 +322,15 @@ make_session_once(struct lhi_view *v, int fd, const struct lhi_named_wish *wish,
 {
 	const struct name want = name_of(wish->name);
 	uint64_t s = 0;
-	int idx = reserve_any_record(v, fd, wish, &s);
+	int idx = reserve_any_record(v, fd, wish, &s), rival;
 
 	if (idx < 0)
 		return idx;
 	lhi_point("named.pending");
-	if (is_taken(v, (uint32_t)idx, &want, sid)) {
+	rival = find_rival(v, (uint32_t)idx, &want, sid);
+	if (rival != 0) {
 		lhi_named_withdraw(v, (uint32_t)idx, s);
-		return -EEXIST;
+		return rival < 0 ? rival : -EEXIST;
 	}
 	lhi_point("named.alone");
 	if (!sh64_cas(&v->sessions[idx].state, s,

@@ -45,6 +45,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
 
@@ -85,7 +86,7 @@ now_ms(const struct lhi_view *v)
 static void
 keep_key_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
 {
-	uint32_t was, now;
+	uint32_t was, now, n = 0;
 
 	if (ms == 0 || ms > NAMED_DELAY_MAX_MS)
 		return;
@@ -98,7 +99,11 @@ keep_key_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
 		    was - now <= NAMED_DELAY_MAX_MS + 1)
 			return;
 		lhi_point("named.delaying");
-	} while (!sh32_cas(&s->delay_ms, was, (now + ms) | 1));
+	} while (!sh32_cas(&s->delay_ms, was, (now + ms) | 1) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		(void)lhi_damaged_restless(v, "how long a key is kept back",
+		    lhi_slot_idx(v, s));
 }
 
 void

@@ -255,16 +255,29 @@ unlink_name(int dir, const char *path)
 }
 
 /* Of R2.  Done once, however often a removal is begun again. */
-static void
+static bool
 freeze_durable(struct shm_header *h)
 {
+	uint32_t n = 0;
 	uint64_t d;
 
 	do {
 		d = sh64_load(&h->durable_ceiling);
 		if (d == 0 || (d & (STEP - 1)) != 0)
-			return;
-	} while (!sh64_cas(&h->durable_ceiling, d, d - 1));
+			return true;
+	} while (!sh64_cas(&h->durable_ceiling, d, d - 1) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return !LHI_REACHED(n, LHI_SWAPS_MAX);
+}
+
+/* The table goes on being used, and its flags stay: remove it once more. */
+static int
+fail_restless(const char *path, struct shm_header *h)
+{
+	(void)sh32_fetch_or(&h->flags, SHM_DAMAGED);
+	return lhi_fail(-EUCLEAN, "the table %s is damaged: its ceiling keeps "
+	    "changing while it is retired; stop its users, and remove it again",
+	    path);
 }
 
 static bool
@@ -293,6 +306,7 @@ static int
 carry_out(int dir, const char *path, int fd, struct shm_header *h)
 {
 	uint64_t ceiling, floor;
+	uint32_t n = 0;
 	int error = check_name_removable(dir, path, fd);
 
 	if (error == 0)		/* before anything is changed */
@@ -301,14 +315,18 @@ carry_out(int dir, const char *path, int fd, struct shm_header *h)
 		return error;
 	(void)sh32_fetch_or(&h->flags, SHM_RETIRED);			/* R1 */
 	lhi_point("retire.flagged");
-	freeze_durable(h);
+	if (!freeze_durable(h))
+		return fail_restless(path, h);
 	lhi_point("retire.frozen");
 	do {
 		ceiling = sh64_load(&h->ceiling);
 		if (!is_ceiling(h, ceiling))	/* nonsense */
 			return remove_foreign(dir, path, fd);
 	} while (!lhi_mutant_on(ceiling_left) &&
-	    !sh64_cas(&h->ceiling, ceiling, ceiling + STEP));		/* R2 */
+	    !sh64_cas(&h->ceiling, ceiling, ceiling + STEP) &&	/* R2 */
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		return fail_restless(path, h);
 	lhi_point("retire.ceiling");
 	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
 	    ceiling + STEP);						/* R3 */

@@ -264,9 +264,10 @@ static int
 find_record(struct lhi_view *v, struct lhi_setting *t)
 {
 	int grown = 1;
+	uint32_t n = 0;
 
 	t->idx = take_record(v, t, LOOKS, false);
-	while (t->idx == 0 && grown == 1) {
+	while (t->idx == 0 && grown == 1 && LHI_WITHIN(n, LHI_GROWS_MAX)) {
 		uint32_t from = lhi_values_ready(v);
 
 		grown = from < VALUES_MAX ? lhi_grow_values(v) : 0;
@@ -275,6 +276,8 @@ find_record(struct lhi_view *v, struct lhi_setting *t)
 			t->idx = take_record(v, t, LOOKS, false);
 		}
 	}
+	if (LHI_REACHED(n, LHI_GROWS_MAX))
+		return lhi_damaged_restless(v, "the count of values", n);
 	if (t->idx == 0)
 		t->idx = take_record(v, t, lhi_values_ready(v), true);
 	if (t->idx != 0)
@@ -395,12 +398,17 @@ lhi_value_drop(struct lhi_view *v, struct lhi_setting *t)
 	give_back_record(v, t, t->old, t->held);
 }
 
-void
-lhi_value_forget(struct shm_slot *s)
+int
+lhi_value_forget(struct lhi_view *v, struct shm_slot *s)
 {
+	uint32_t n = 0;
 	uint64_t l;
 
 	do {
 		l = sh64_load(&s->value);
-	} while (!sh64_cas(&s->value, l, vlink_make(0, vlink_tag(l) + 1)));
+	} while (!sh64_cas(&s->value, l, vlink_make(0, vlink_tag(l) + 1)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return LHI_REACHED(n, LHI_SWAPS_MAX) ?
+	    lhi_damaged_restless(v, "a link to a value", lhi_slot_idx(v, s)) :
+	    0;
 }

@@ -60,7 +60,7 @@ void lhi_value_undo(struct lhi_view *v, struct lhi_setting *t);
 void lhi_value_drop(struct lhi_view *v, struct lhi_setting *t);
 
 /* The slot, reserved, gets its next life: that has no value. */
-void lhi_value_forget(struct shm_slot *s);
+int lhi_value_forget(struct lhi_view *v, struct shm_slot *s);
 
 /* Records that may be used. */
 uint32_t lhi_values_ready(const struct lhi_view *v);

@@ -58,7 +58,7 @@
  * better reason than that the queue moves, and of those that find a bad index
  * or no end.
  */
-#define PASSES_MAX 100000
+#define PASSES_MAX 100000u
 #define BAD_MAX 3
 
 struct spot {
@@ -142,7 +142,7 @@ static int
 find_place(struct lhi_view *v, struct shm_slot *s, uint64_t rank,
     uint32_t ticket, bool tail, struct spot *at)
 {
-	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	for (uint32_t pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t hops = 0;
 
@@ -185,8 +185,9 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	struct shm_claim *c = &v->claims[ci];
 	struct spot at;
+	uint32_t n = 0;
 
-	for (;;) {
+	while (LHI_WITHIN(n, PASSES_MAX)) {
 		uint64_t mine, prepared;
 		int error = find_place(v, s, lhi_queue_rank(c),
 		    sh32_load_rlx(&c->ticket), true, &at);
@@ -210,6 +211,7 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 			    link_tag(prepared)));
 		return 0;
 	}
+	return lhi_damaged_restless(v, "the place of a waiter", ci);
 }
 
 int
@@ -218,11 +220,15 @@ lhi_queue_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 	struct shm_claim *c = &v->claims[ci];
 	struct spot at;
 	uint64_t mine;
+	uint32_t n = 0;
 
 	do {
 		mine = sh64_load(&c->wnext);
 	} while (!link_marked(mine) && !sh64_cas(&c->wnext, mine,
-	    link_make(true, link_idx(mine), link_tag(mine) + 1)));
+	    link_make(true, link_idx(mine), link_tag(mine) + 1)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	if (LHI_REACHED(n, LHI_SWAPS_MAX))
+		return lhi_damaged_restless(v, "the link of a waiter", ci);
 	lhi_point("queue.marked");
 	return find_place(v, s, lhi_queue_rank(c), sh32_load_rlx(&c->ticket),
 	    false, &at);
@@ -284,7 +290,7 @@ lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
 	uint32_t pass_over = WAITER_SUSPECT | (reader ? WAITER_SHARED : 0);
 	struct spot at;
 
-	for (int pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
+	for (uint32_t pass = 0, bad = 0; pass < PASSES_MAX && bad < BAD_MAX;
 	    pass++) {
 		uint32_t hops = 0;
 
@@ -343,14 +349,16 @@ int
 lhi_queue_walk(struct lhi_view *v, struct shm_slot *s,
     bool (*fn)(struct lhi_view *v, uint32_t ci, void *arg), void *arg)
 {
+	const uint32_t limit = lhi_hop_limit(v);
 	struct spot at;
 	uint32_t hops = 0;
 
-	for (start_at_head(s, &at); at.cur != 0; hops++) {
+	start_at_head(s, &at);
+	while (at.cur != 0) {
 		struct shm_claim *c = lhi_claim(v, at.cur);
 		uint64_t next;
 
-		if (c == NULL || hops > lhi_hop_limit(v))
+		if (c == NULL || !LHI_WITHIN(hops, limit))
 			return -EUCLEAN;
 		next = sh64_load(&c->wnext);
 		if (sh64_load(at.pred) != at.pred_link)

@@ -395,6 +395,7 @@ key_step(struct key *k)
 	if (k->s->over)
 		return;
 	end_busy_deferral(k);
+	/* ends: each step brings the key to a later state of its own */
 	while (step_once(k))
 		;
 	if (k->right == RIGHT_NONE && k->claim == NULL &&

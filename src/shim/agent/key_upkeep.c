@@ -23,6 +23,7 @@ on_step(evutil_socket_t fd, short what, void *arg)
 	struct key *k;
 
 	/* those that are touched meanwhile as well */
+	/* ends: the list is the shim's own; each key leaves it */
 	while ((k = TAILQ_FIRST(&s->touched)) != NULL) {
 		TAILQ_REMOVE(&s->touched, k, touched);
 		k->is_touched = false;
@@ -109,10 +110,12 @@ sweep_users(struct shim *s, int64_t now_ns)
 	struct user *u;
 
 	TAILQ_FOREACH(u, &s->users, all) {
+		/* ends: n falls */
 		for (unsigned n = user_surplus(s, u); n > 0; n--)
 			return_oldest(u);
 		return_idle(s, u, now_ns);
 	}
+	/* ends: n falls */
 	for (unsigned n = s->n_keys; n > s->o.max_keys; n--) {
 		u = users_most_keys(s);
 		if (u == NULL)

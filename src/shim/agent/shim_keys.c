@@ -168,6 +168,7 @@ keys_close(struct shim *s)
 {
 	struct key *k;
 
+	/* ends: the tree is the shim's own; each key leaves it */
 	while ((k = RB_ROOT(&s->keys)) != NULL)
 		key_free(k);
 	if (s->step != NULL)

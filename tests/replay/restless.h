@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stages for g-restless-words.c: what comes before the operation whose loop is
+ * to reach its bound.
+ */
+#ifndef TESTS_REPLAY_RESTLESS_H
+#define TESTS_REPLAY_RESTLESS_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "behaviour/fence.h"
+#include "behaviour/readers.h"
+#include "op/token_ceiling.h"
+#include "prim/shared.h"
+#include "proc/attachment.h"
+#include "replay.h"
+#include "shm/layout.h"
+
+#define SOON_TTL_MS 30
+#define MANY 70			/* more than a chunk has claims */
+
+/* lh and other are two sessions of one process. */
+struct stage {
+	const char *table;
+	struct lh *lh, *other;
+	struct lh_lease l, m;
+	struct lh_session *s;
+	struct lh_sem *sem;
+	struct lh_cancel cancel;
+	pid_t child;
+};
+
+struct act {
+	const char *name;
+	uint32_t flags;		/* of the table */
+	void (*prepare)(struct stage *st);
+	int (*run)(struct stage *st);
+};
+
+static struct lh_acquire_more more_of(struct lh_session *s, uint64_t request,
+    const char *holder)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	more.session = s;
+	more.request[0] = request;
+	more.holder = holder;
+	return more;
+}
+
+static int
+acquire_more(struct lh *lh, const char *key, uint32_t mode, int64_t wait_ms,
+    const struct lh_acquire_more *more, struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, wait_ms);
+
+	o.mode = mode;
+	o.more = more;
+	return lh_acquire(lh, key, &o, l);
+}
+
+static void
+nothing(struct stage *st)
+{
+	(void)st;
+}
+
+static void
+hold_k(struct stage *st)
+{
+	st->l = t_hold(st->lh, "k");
+}
+
+static void
+read_k(struct stage *st)
+{
+	st->l = t_read_hold(st->lh, "k");
+}
+
+static void
+both_read_k(struct stage *st)
+{
+	st->m = t_read_hold(st->other, "k");
+	st->l = t_read_hold(st->lh, "k");
+}
+
+static void
+idle_k(struct stage *st)
+{
+	both_read_k(st);
+	(void)lh_release(st->lh, &st->l);
+	(void)lh_release(st->other, &st->m);
+}
+
+static void
+idle_behind_k(struct stage *st)
+{
+	both_read_k(st);
+	(void)lh_release(st->other, &st->m);
+}
+
+static void
+open_session(struct stage *st)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+
+	o.ttl_ms = HOUR_MS;
+	o.lock_delay_ms = 1000;
+	if (lh_session_open(st->lh, "s", &o, &st->s) != 0)
+		bail_out("no session: %s", lh_error_detail());
+}
+
+static void
+session_holds_k(struct stage *st)
+{
+	struct lh_acquire_more more;
+
+	open_session(st);
+	more = more_of(st->s, 0, NULL);
+	if (acquire_more(st->lh, "k", 0, 0, &more, &st->l) != 0)
+		bail_out("the session does not get k");
+}
+
+static void
+session_reads_k(struct stage *st)
+{
+	struct lh_acquire_more more;
+
+	open_session(st);
+	more = more_of(st->s, 0, NULL);
+	if (acquire_more(st->lh, "k", LH_SHARED, 0, &more, &st->l) != 0)
+		bail_out("the session does not read k");
+	st->m = t_read_hold(st->other, "k");
+}
+
+static void
+hold_k_and_session(struct stage *st)
+{
+	hold_k(st);
+	open_session(st);
+}
+
+static void
+read_k_and_session(struct stage *st)
+{
+	both_read_k(st);
+	open_session(st);
+}
+
+static void
+expire_k(struct stage *st)
+{
+	if (t_acquire(st->lh, "k", SOON_TTL_MS, 0, &st->l) != 0)
+		bail_out("k is not to be had");
+	t_sleep_ms(SOON_TTL_MS + 12);
+}
+
+static void
+expire_reader(struct stage *st)
+{
+	if (t_read(st->lh, "k", SOON_TTL_MS, 0, &st->l) != 0)
+		bail_out("k is not to be read");
+	t_sleep_ms(SOON_TTL_MS + 12);
+}
+
+static int
+die_with_k(void *arg)
+{
+	struct stage *st = arg;
+	struct lh *lh = t_open(st->table);
+	struct lh_lease l = t_hold(lh, "k"), r = t_read_hold(lh, "r");
+
+	(void)l;
+	(void)r;
+	_exit(0);
+}
+
+static void
+dead_holds_k(struct stage *st)
+{
+	struct lh_lease l = t_hold(st->lh, "warm");
+
+	(void)lh_release(st->lh, &l);
+	st->m = t_read_hold(st->other, "r");
+	(void)t_reap(t_fork(die_with_k, st), 5000);
+}
+
+static void
+unused_k(struct stage *st)
+{
+	hold_k(st);
+	(void)lh_release(st->lh, &st->l);
+}
+
+static void
+kept_k(struct stage *st)
+{
+	if (lh_key_create(st->lh, "k") != 0)
+		bail_out("k is not made");
+}
+
+static void
+k_has_value(struct stage *st)
+{
+	hold_k(st);
+	if (lh_value_set(st->lh, &st->l, "abc", 3) != 0)
+		bail_out("no value: %s", lh_error_detail());
+}
+
+static void
+two_requests(struct stage *st)
+{
+	struct lh_acquire_more more = more_of(NULL, 5, NULL);
+
+	if (acquire_more(st->lh, "q", 0, 0, &more, &st->m) != 0)
+		bail_out("no request");
+}
+
+static void
+holder_holds_k(struct stage *st)
+{
+	struct lh_acquire_more more = more_of(NULL, 0, "me");
+
+	if (acquire_more(st->lh, "k", 0, 0, &more, &st->l) != 0)
+		bail_out("no holder");
+}
+
+#endif
