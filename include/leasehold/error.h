@@ -16,7 +16,9 @@
  *   EEXIST	there is such a table (LH_CREATE_ONLY)
  *   ENOSPC	table or memory full
  *   ENOMEM	this process is out of memory
- *   EINVAL	an argument makes no sense
+ *   EINVAL	an argument makes no sense: NULL where something is needed, a
+ *		struct whose size is not set, a handle that was closed (of the
+ *		last 64 of its kind; with older ones nothing is promised)
  *   ENAMETOOLONG  key or table name too long
  *   EPROTO	the table has another layout or version
  *   EUCLEAN	the table is damaged

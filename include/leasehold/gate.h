@@ -68,7 +68,7 @@ struct lh_gate;
 int lh_gate_open(struct lh_gate **out, const char *path, const char *resource,
     uint32_t flags);
 
-/* 0; -EINVAL (NULL).  The marks stay. */
+/* 0; -EINVAL (NULL, closed).  The marks stay. */
 int lh_gate_close(struct lh_gate *gate);
 
 /*

@@ -35,7 +35,11 @@ struct lh_key;
 int lh_key_open(struct lh *lh, const char *key, uint32_t flags,
     struct lh_key **out);
 
-/* 0; -EINVAL; -EPERM.  Leases acquired through it stay as they are. */
+/*
+ * Leases acquired through it stay as they are.  Each lh_key_open() of a name is
+ * closed once; the last one closes the handle.  0; -EINVAL (NULL, closed);
+ * -EPERM.
+ */
 int lh_key_close(struct lh_key *key);
 
 /* As lh_acquire(), without the lookup.  Release with lh_release(). */
@@ -73,7 +77,7 @@ int64_t lh_evict(struct lh *lh, const char *prefix, int64_t idle_ms);
  */
 int lh_destroy(struct lh *lh, const char *key);
 
-/* The key's name; valid until lh_key_close(). */
+/* The key's name; valid until lh_key_close().  NULL: key is NULL or closed. */
 const char *lh_key_name(const struct lh_key *key);
 
 #pragma GCC visibility pop

@@ -29,8 +29,9 @@
  * moment.
  *
  * Legal: use by any number of threads; a handle's own callback may do anything
- * with it, also release and close it.  Illegal: use after lh_lock_close();
- * extending, converting or releasing a copy of the lease by hand.
+ * with it, also release and close it.  Illegal: use after lh_lock_close()
+ * (-EINVAL: error.h); extending, converting or releasing a copy of the lease by
+ * hand.
  *
  * fork	The child has no thread and no live handle: whatever it does with an
  *	inherited one is -EPERM.  Handles it makes from a table that it has

@@ -55,7 +55,8 @@ struct lh_sem;			/* a semaphore, opened */
 int lh_sem_open(struct lh *lh, const char *name, uint32_t limit,
     struct lh_sem **out);
 
-/* Forget the handle; permits stay with their holders.  0; -EINVAL. */
+/* Forget the handle; permits stay with their holders.  0; -EINVAL (NULL,
+ * closed). */
 int lh_sem_close(struct lh_sem *sem);
 
 /*

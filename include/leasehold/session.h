@@ -26,7 +26,7 @@
  * a handle, by any number of threads.
  *
  * Illegal: using a handle after lh_close() of its attachment (but for
- * lh_session_close(), which may come later), or in a forked child.
+ * lh_session_close(), which may come later), -EINVAL; or in a forked child.
  */
 #ifndef LEASEHOLD_SESSION_H
 #define LEASEHOLD_SESSION_H
@@ -104,7 +104,8 @@ int lh_session_keep(struct lh_session *s, int on);
  */
 int lh_session_destroy(struct lh_session *s);
 
-/* Give the handle back.  The session goes on. */
+/* Give the handle back.  The session goes on.  Nothing, if it is NULL, or
+ * closed. */
 void lh_session_close(struct lh_session *s);
 
 /* A named session. */

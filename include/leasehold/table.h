@@ -16,7 +16,8 @@
  *
  * Legal: use by any number of threads.  Illegal: lh_close() while another
  * thread is inside a call on the attachment (a waiting thread is noticed,
- * -EBUSY); use after lh_close(); use in a forked child (-EPERM).
+ * -EBUSY); use after lh_close() (-EINVAL: error.h); use in a forked child
+ * (-EPERM).
  */
 #ifndef LEASEHOLD_TABLE_H
 #define LEASEHOLD_TABLE_H
@@ -163,8 +164,8 @@ int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 
 /*
  * Detach.  Leases still held are released, in order of nothing in particular.
- * 0; -EINVAL (NULL); -EBUSY: another thread still waits in a call on it (the
- * attachment stays usable); -EPERM: inherited over fork.
+ * 0; -EINVAL (NULL, closed); -EBUSY: another thread still waits in a call on it
+ * (the attachment stays usable); -EPERM: inherited over fork.
  */
 int lh_close(struct lh *lh);
 
@@ -232,17 +233,21 @@ int lh_table_remove(const char *name, uint32_t flags);
  */
 int lh_sigbus(int sig, const void *info, void *context);
 
-/* The table's clock now, in ns.  What deadlines and expires_ns count in. */
+/* The table's clock now, in ns.  What deadlines and expires_ns count in.
+ * -EINVAL (NULL, closed). */
 int64_t lh_clock_ns(const struct lh *lh);
 
-/* Milliseconds since 1970 of a point on the table's clock, as of this call. */
+/* Milliseconds since 1970 of a point on the table's clock, as of this call.
+ * -EINVAL (NULL, closed). */
 int64_t lh_epoch_ms(const struct lh *lh, int64_t clock_ns);
 
-/* The table's name as it was opened; valid until lh_close(). */
+/* The table's name as it was opened; valid until lh_close().  NULL: lh is NULL
+ * or closed. */
 const char *lh_table_name(const struct lh *lh);
 
 /* This attachment's session: the first half of its leases' ids.  No session of
- * another table, or of an earlier one of the same name, has it. */
+ * another table, or of an earlier one of the same name, has it.  0: lh is NULL
+ * or closed. */
 uint64_t lh_session_id(const struct lh *lh);
 
 /*

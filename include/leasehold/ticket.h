@@ -37,7 +37,7 @@
  *
  * Legal: use by any number of threads, but for the call that ends a ticket.
  * Illegal: use of a ticket after lh_ticket_finish() has returned anything but
- * -EAGAIN (or -EINVAL, -EPERM), or after lh_ticket_cancel().
+ * -EAGAIN (or -EINVAL, -EPERM), or after lh_ticket_cancel(): -EINVAL (error.h).
  *
  * fork	What a child does with an inherited ticket is -EPERM.
  * lh_close()  Ends the waits and leases of tickets: what remains is to finish

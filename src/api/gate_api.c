@@ -70,6 +70,7 @@
 #include <leasehold/gate.h>
 #include "base/bits.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "prim/descriptor.h"
 #include "prim/shared.h"
 #include "prim/sigbus.h"
@@ -282,7 +283,8 @@ free_gate(struct lh_gate *g)
 	if (g->fd >= 0 && fstat(g->fd, &st) == 0 && st.st_ino == g->ino &&
 	    st.st_dev == g->dev)
 		(void)close(g->fd);
-	free(g);
+	g->page = MAP_FAILED;
+	lhi_handle_free(HANDLE_GATE, g);
 }
 
 /* path, or the file of the resource in it. */
@@ -352,16 +354,24 @@ lh_gate_open(struct lh_gate **out, const char *path, const char *resource,
 	return error;
 }
 
+static int
+check_open(const struct lh_gate *g)
+{
+	if (g == NULL)
+		return lhi_fail(-EINVAL, "no gate was given (NULL)");
+	return g->page != MAP_FAILED ? 0 : lhi_fail(-EINVAL, "this gate was "
+	    "closed");
+}
+
 int
 lh_gate_close(struct lh_gate *g)
 {
-	int saved = errno;
+	int saved = errno, error = check_open(g);
 
-	if (g == NULL)
-		return lhi_fail(-EINVAL, "no gate was given (NULL)");
-	free_gate(g);
+	if (error == 0)
+		free_gate(g);
 	errno = saved;
-	return 0;
+	return error;
 }
 
 /* Both marks on the disk, as far as they are now. */
@@ -427,10 +437,10 @@ check_token(struct lh_gate *g, uint64_t token, uint32_t mode)
 int
 lh_gate_check(struct lh_gate *g, uint64_t token, uint32_t mode)
 {
-	int saved = errno, error;
+	int saved = errno, error = check_open(g);
 
-	if (g == NULL)
-		return lhi_fail(-EINVAL, "no gate was given (NULL)");
+	if (error != 0)
+		return error;
 	if (token == 0 || token > (uint64_t)TOKEN_MAX || mode > LH_SHARED)
 		return lhi_fail(-EINVAL, "a token of %llu in mode %u: tokens "
 		    "are 1 to 2^63 - 1, modes LH_EXCLUSIVE and LH_SHARED",
@@ -444,11 +454,10 @@ int
 lh_gate_marks(struct lh_gate *g, uint64_t *exclusive, uint64_t *shared)
 {
 	uint64_t mark[2];
-	int saved = errno, error;
+	int saved = errno, error = check_open(g);
 
-	if (g == NULL)
-		return lhi_fail(-EINVAL, "no gate was given (NULL)");
-	error = check_unchanged(g);
+	if (error == 0)
+		error = check_unchanged(g);
 	if (error == 0)
 		error = read_marks(g, mark);
 	errno = saved;

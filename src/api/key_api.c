@@ -56,5 +56,5 @@ lh_key_create(struct lh *lh, const char *key)
 const char *
 lh_key_name(const struct lh_key *key)
 {
-	return key->name;
+	return key == NULL || key->lh == &lhi_closed_lh ? NULL : key->name;
 }

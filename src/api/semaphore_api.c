@@ -11,6 +11,7 @@
 #include <leasehold/inspect.h>
 #include <leasehold/key.h>
 #include "base/error.h"
+#include "base/handle.h"
 #include "live/semaphore.h"
 #include "op/acquire_target.h"
 #include "shm/cluster_right.h"
@@ -131,7 +132,10 @@ lh_sem_close(struct lh_sem *sem)
 {
 	if (sem == NULL)
 		return lhi_fail(-EINVAL, "no semaphore was given (NULL)");
-	free(sem);
+	if (sem->lh == &lhi_closed_lh)
+		return lhi_fail(-EINVAL, "this semaphore's handle was closed");
+	sem->lh = &lhi_closed_lh;
+	lhi_handle_free(HANDLE_SEM, sem);
 	return 0;
 }
 

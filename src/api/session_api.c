@@ -12,6 +12,7 @@
 #include <bsd/stdlib.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "base/handle.h"
 #include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "shm/session_reclaim.h"
@@ -206,12 +207,13 @@ lh_session_keep(struct lh_session *s, int on)
 void
 lh_session_close(struct lh_session *s)
 {
-	if (s == NULL)
+	if (s == NULL || s->lh == &lhi_closed_lh)
 		return;
 	lhi_live_lock();
 	lhi_session_renewal_end(s);
 	lhi_live_unlock();
-	free(s);
+	s->lh = &lhi_closed_lh;
+	lhi_handle_free(HANDLE_SESSION, s);
 }
 
 static uint32_t

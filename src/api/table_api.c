@@ -11,6 +11,7 @@
 #include <bsd/string.h>
 #include <leasehold.h>
 #include "base/error.h"
+#include "base/handle.h"
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
 #include "shm/claim_chunk.h"
@@ -246,7 +247,6 @@ dispose_handle(struct lh *lh)
 	if (lh->catches_sigbus)
 		lhi_sigbus_release();
 	free(lh->finals);
-	free(lh);
 }
 
 static int
@@ -316,6 +316,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		(void)close(session_fd);
 	if (error != 0) {
 		dispose_handle(lh);
+		free(lh);
 	} else {
 		lh->next = attachments;
 		attachments = lh;
@@ -410,6 +411,8 @@ lh_close(struct lh *lh)
 	}
 	lhi_opened_keys_end(lh);
 	dispose_handle(lh);
+	lh->tag = 0;
+	lhi_handle_free(HANDLE_TABLE, lh);
 	lhi_proc_unlock();
 	errno = saved;
 	return 0;
@@ -440,17 +443,30 @@ lh_liveness_fd(struct lh *lh)
 	return fd;
 }
 
+/* What an attachment says of itself, it says in a forked child, too. */
+static int
+check_open(const struct lh *lh)
+{
+	return lh != NULL && lh->tag != 0 ? 0 : lhi_fail(-EINVAL, lh == NULL ?
+	    "no table was given (NULL)" : "this table was closed");
+}
+
 int64_t
 lh_clock_ns(const struct lh *lh)
 {
-	return lhi_now_ns(&lh->v);
+	int error = check_open(lh);
+
+	return error != 0 ? error : lhi_now_ns(&lh->v);
 }
 
 int64_t
 lh_epoch_ms(const struct lh *lh, int64_t clock_ns)
 {
 	struct timespec wall;
+	int error = check_open(lh);
 
+	if (error != 0)
+		return error;
 	if (clock_ns == INT64_MAX)
 		return clock_ns;	/* never */
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
@@ -458,9 +474,14 @@ lh_epoch_ms(const struct lh *lh, int64_t clock_ns)
 	    NS_PER_MS;
 }
 
-const char *lh_table_name(const struct lh *lh) { return lh->name; }
+const char *
+lh_table_name(const struct lh *lh)
+{
+	return check_open(lh) != 0 ? NULL : lh->name;
+}
+
 uint64_t
 lh_session_id(const struct lh *lh)
 {
-	return lhi_view_session_id(&lh->v, lh->sid);
+	return check_open(lh) != 0 ? 0 : lhi_view_session_id(&lh->v, lh->sid);
 }

@@ -50,6 +50,8 @@ lhi_live_check_epoch(uint32_t epoch)
 {
 	if (epoch == atomic_load(&lhi_live_epoch))
 		return 0;
+	if (epoch == LIVE_CLOSED)
+		return lhi_fail(-EINVAL, "this handle was closed");
 	return lhi_fail(-EPERM, "this live handle belongs to the parent "
 	    "process, which renews it: after fork, open the table again");
 }

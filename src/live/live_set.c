@@ -24,6 +24,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "live/session_renewal.h"
 #include "live/live_set.h"
 #include "live/ticket.h"
@@ -85,6 +86,13 @@ lhi_live_add(struct lh_lock *l)
 	TAILQ_INSERT_TAIL(&all, l, all);
 }
 
+static void
+free_lock(struct lh_lock *l)
+{
+	l->epoch = LIVE_CLOSED;
+	lhi_handle_free(HANDLE_LOCK, l);
+}
+
 void
 lhi_live_remove(struct lh_lock *l)
 {
@@ -96,16 +104,18 @@ lhi_live_remove(struct lh_lock *l)
 	lhi_live_drop_calls(l);
 	l->closed = true;
 	if (calling != l) {
-		free(l);
+		free_lock(l);
 		return;
 	}
-	if (inside)
+	if (inside) {
+		l->epoch = LIVE_CLOSED;
 		return;			/* freed after its callback */
+	}
 	l->closed = false;
 	l->closing = true;
 	while (calling == l)
 		lhi_live_await(&called);
-	free(l);
+	free_lock(l);
 }
 
 /* Tells a callback the oldest event that it has not been told. */
@@ -122,7 +132,7 @@ call_first_event(void)
 	lhi_live_lock();
 	calling = NULL;
 	if (l->closed)
-		free(l);
+		free_lock(l);
 	(void)pthread_cond_broadcast(&called);
 }
 

@@ -90,7 +90,10 @@ void lhi_live_await(pthread_cond_t *cond);
 /* Forks so far: a handle of another epoch is the parent's. */
 extern _Atomic uint32_t lhi_live_epoch;
 
-/* 0; -EPERM: made before a fork. */
+/* Of a handle that was closed. */
+#define LIVE_CLOSED UINT32_MAX
+
+/* 0; -EPERM: made before a fork; -EINVAL: closed. */
 int lhi_live_check_epoch(uint32_t epoch);
 
 /* In tests: there is no thread, and callers look for themselves. */

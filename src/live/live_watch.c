@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/handle.h"
 #include "live/live_set.h"
 
 int
@@ -101,6 +102,7 @@ lh_watch_close(struct lh_watch *w)
 		TAILQ_REMOVE(&w->lock->watches, w, of_lock);
 	lhi_live_unlock();
 	lhi_readable_close(&w->fd);
-	free(w);
+	w->epoch = LIVE_CLOSED;
+	lhi_handle_free(HANDLE_WATCH, w);
 	return 0;
 }

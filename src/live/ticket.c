@@ -35,6 +35,7 @@
 #include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include "live/ticket.h"
 #include "shm/damaged.h"
 #include "op/acquire_attempt.h"
@@ -353,5 +354,6 @@ lhi_ticket_discard(struct lh_ticket *t)
 		lhi_wakeup_wake();	/* to linger, and end */
 	if (t->fd.fd >= 0)
 		lhi_readable_close(&t->fd);
-	free(t);
+	t->epoch = LIVE_CLOSED;
+	lhi_handle_free(HANDLE_TICKET, t);
 }

@@ -128,6 +128,9 @@ lh_acquire_start(struct lh *lh, const char *key,
 static int
 check_ticket(const struct lh_ticket *t)
 {
+	if (t != NULL && t->epoch == LIVE_CLOSED)
+		return lhi_fail(-EINVAL, "this ticket was finished or "
+		    "cancelled");
 	return t == NULL ? lhi_fail(-EINVAL, "no ticket was given (NULL)") :
 	    t->epoch == atomic_load(&lhi_live_epoch) ? 0 :
 	    lhi_fail(-EPERM, "this ticket belongs to the parent process: "

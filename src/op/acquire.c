@@ -355,6 +355,8 @@ key_acquire_at_once(struct lh_key *k, const struct lh_acquire_opts *opts,
 	const struct lhi_claim_cache *m = lhi_claim_cache_current;
 	enum lhi_how how;
 
+	if (unlikely(k->lh == &lhi_closed_lh))
+		return lhi_own(k->lh);
 	if (lhi_cluster_check_has_lent(m, &ref) &&
 	    (opts == NULL || has_usual_opts(m, opts, ref.slot_ref)))
 		return key_acquire_lent(k, &ref, opts, lease);

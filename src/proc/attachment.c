@@ -10,6 +10,8 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+struct lh lhi_closed_lh;
+
 static uint64_t forks;		/* on the way from the first process to this */
 
 uint64_t lhi_cancel_forks(void) { return forks; }
@@ -57,6 +59,9 @@ lhi_own_handle(const struct lh *lh)
 {
 	if (lh == NULL)
 		return lhi_fail(-EINVAL, "no table was given (NULL)");
+	if (lh->tag == 0)
+		return lhi_fail(-EINVAL, "this handle, or the table it was "
+		    "opened in, was closed");
 	if (lh->anchor->tag != lh->tag && !lhi_mutant_on(child_owns))
 		return lhi_fail(-EPERM, "this handle belongs to the parent "
 		    "process: after fork, open the table again");

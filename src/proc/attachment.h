@@ -184,7 +184,7 @@ lhi_cached_claim_use(const struct lhi_view *v, const struct shm_slot *s, bool
 
 struct lh {
 	struct lhi_view v;	/* first: the slow paths want little else */
-	uint64_t tag;		/* random, never 0 */
+	uint64_t tag;		/* random; 0: closed */
 	uint64_t sid;
 	struct lhi_claim_cache
 	    *anchor; /* its tag is ours, unless we are a child */
@@ -239,6 +239,9 @@ lhi_claim_cache_bounds(struct lhi_claim_cache *m)
 		m->ceiling = 0;		/* op/token_ceiling.c, I4 */
 }
 
+/* The table of handles that were closed; closed itself: its tag is 0. */
+extern struct lh lhi_closed_lh;
+
 struct lh_key {
 	struct lh *lh;
 	uint64_t slot_ref;	/* atomic: found anew when evicted */
@@ -259,9 +262,9 @@ uint64_t lhi_cancel_forks(void);	/* under lhi_cancel_lock() */
 void lhi_proc_begin(void);	/* once: fork handlers */
 
 /*
- * Checks that the handle is this process's own: 0; -EINVAL (NULL); -EPERM
- * (inherited).  lhi_own() also checks that its table is one still: -EUCLEAN.
- * A call that closes something uses the first.
+ * Checks that the handle is this process's own: 0; -EINVAL (NULL, or closed);
+ * -EPERM (inherited).  lhi_own() also checks that its table is one still:
+ * -EUCLEAN.  A call that closes something uses the first.
  */
 int lhi_own_handle(const struct lh *lh);
 int lhi_own(struct lh *lh);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opened keys: a process-private hash table, read under urcu-bp and changed
- * under lhi_proc_lock(); a closed handle is freed after a grace period, when no
- * lookup can still be looking at it.
+ * under lhi_proc_lock(); a handle is marked as closed (base/handle.c) after a
+ * grace period, when no lookup can still be looking at it.
  *
  * The table has a fixed number of buckets, so liburcu starts no thread.
  */
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <urcu-bp.h>
 #include <urcu/rculfhash.h>
+#include "base/handle.h"
 #include "proc/opened_keys.h"
 
 #define BUCKETS 1024
@@ -21,6 +22,15 @@ has_name(struct cds_lfht_node *node, const void *name)
 	const struct lhi_key_name *n = name;
 
 	return k->hash == n->hash && strcmp(k->name, n->key) == 0;
+}
+
+/* No lookup can see it any more. */
+static void
+free_key(struct lh_key *k)
+{
+	k->lh = &lhi_closed_lh;
+	__atomic_store_n(&k->slot_ref, 0, __ATOMIC_RELAXED);
+	lhi_handle_free(HANDLE_KEY, k);
 }
 
 static struct lh_key *
@@ -57,7 +67,7 @@ lhi_opened_keys_end(struct lh *lh)
 		cds_lfht_next(lh->keys, &iter);
 		(void)cds_lfht_del(lh->keys, node);
 		/* closing: no other thread is inside */
-		free(caa_container_of(node, struct lh_key, node));
+		free_key(caa_container_of(node, struct lh_key, node));
 	}
 	urcu_bp_read_unlock();
 	(void)cds_lfht_destroy(lh->keys, NULL);
@@ -125,6 +135,6 @@ lhi_opened_keys_drop(struct lh_key *k)
 	lhi_proc_unlock();
 	if (last) {
 		urcu_bp_synchronize_rcu();
-		free(k);
+		free_key(k);
 	}
 }
