@@ -40,6 +40,8 @@ static const char help[] =
 "                      on while the machine is suspended (monotonic)\n"
 "      --mode OCTAL    permissions of its object (600)\n"
 "      --group GROUP   group of its object, by name or number\n"
+"      --configured    for the owner, with the group and mode that\n"
+"                      /etc/leasehold.conf says (--system, root)\n"
 "      --durable       with a fence file, for scope local: tokens outlive the\n"
 "                      table; in /var/lib/leasehold (--system),\n"
 "                      $XDG_STATE_HOME/leasehold or ~/.local/state/leasehold\n"
@@ -65,7 +67,8 @@ struct init {
 
 enum {
 	KEYS = 256, SESSIONS, LEASES, ORDER, CLOCK, MODE, GROUP, IF_MISSING,
-	DURABLE, FENCE_DIR, NO_CLOCK_FLOOR, HOLD_TIMES, TOKENS, CLUSTER_PREFIX
+	DURABLE, FENCE_DIR, NO_CLOCK_FLOOR, HOLD_TIMES, TOKENS, CLUSTER_PREFIX,
+	CONFIGURED
 };
 
 static const struct option options[] = {
@@ -76,6 +79,7 @@ static const struct option options[] = {
 	{ "clock", required_argument, NULL, CLOCK },
 	{ "mode", required_argument, NULL, MODE },
 	{ "group", required_argument, NULL, GROUP },
+	{ "configured", no_argument, NULL, CONFIGURED },
 	{ "durable", no_argument, NULL, DURABLE },
 	{ "fence-dir", required_argument, NULL, FENCE_DIR },
 	{ "no-clock-floor", no_argument, NULL, NO_CLOCK_FLOOR },
@@ -206,6 +210,9 @@ take_option(int c, char *value, void *arg)
 	case CLUSTER_PREFIX:
 		o->cluster_prefix = value;
 		return 0;
+	case CONFIGURED:
+		o->flags |= LH_CONFIGURED;
+		return 0;
 	case DURABLE:
 		o->flags |= LH_DURABLE;
 		return 0;
@@ -234,6 +241,10 @@ parse_arguments(struct init *in, int argc, char **argv, int *status)
 	if (optind < argc)
 		*status = usage_error("init takes no argument ('%s'): the "
 		    "table's name goes after --table", argv[optind]);
+	else if (*status == 0 && (in->opts.flags & LH_CONFIGURED) &&
+	    !in->table.system)
+		*status = usage_error("--configured: say --system as well, "
+		    "since only the machine's tables are configured");
 	return *status == 0;
 }
 

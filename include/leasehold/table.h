@@ -53,6 +53,8 @@ struct lh;
 
 #define LH_CATCH_SIGBUS	0x400u	/* survive a table that is truncated: see
 				 * lh_sigbus() */
+#define LH_CONFIGURED	0x1000u	/* a table of the machine that is as
+				 * /etc/leasehold.conf says: see lh_open() */
 
 #define LH_FORCE	0x10u	/* lh_table_remove: also while it is in use */
 #define LH_FORGET_TOKENS 0x800u	/* lh_table_remove: tokens begin anew */
@@ -145,7 +147,8 @@ struct lh_open_opts {
  * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EOPNOTSUPP (LH_ALL_LOCAL, and the
  * table has no fence file), -EACCES (also: somebody else made the directory, or
  * may write there; and LH_SYSTEM by another user than root, where there is no
- * such table), -EPERM (not a member of the group),
+ * such table, or with a table that is neither root's nor its configured
+ * owner's), -EPERM (not a member of the group),
  * -ENOSPC (shared memory full, or every session slot in use), -ENOMEM, -EMFILE,
  * -EPROTO (other version, other build's layout, wrong size, not a table, not a
  * regular file), -EXDEV (other time namespace), -EUCLEAN, -EBUSY (it is being
@@ -161,6 +164,19 @@ struct lh_open_opts {
  * table may truncate it: see lh_sigbus().
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
+
+/*
+ * /etc/leasehold.conf (leasehold.conf(5)) is root's: its section [table NAME]
+ * names the owner of a table of the machine that is not to be root's, and says
+ * how the table is made: group, mode, fence file.  Whoever of root's makes that
+ * table makes it so; options that ask for something else are -EINVAL.  A table
+ * of the machine that belongs neither to root nor to the owner named there is
+ * -EACCES.  With LH_CONFIGURED there must be such a section (-ENOENT), and a
+ * table that exists must have that owner, group and mode (-EACCES); it needs
+ * LH_SYSTEM.
+ *
+ * The library reads the file itself.  No variable leads it to another one.
+ */
 
 /*
  * Detach.  Leases still held are released, in order of nothing in particular.

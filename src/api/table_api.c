@@ -30,10 +30,11 @@
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
 #include "shm/session_record.h"
+#include "shm/table_conf.h"
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
     LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \
-    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS)
+    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS | LH_CONFIGURED)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 #define LIVE_FD_LOST (-2)	/* closed by the application */
@@ -284,6 +285,13 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	error = lhi_object_path(lh->v.path, sizeof(lh->v.path), name,
 	    o->flags & LH_SYSTEM);
 	fd = error != 0 ? error : find_or_make(lh->v.path, o, &g, &id);
+	if (fd >= 0) {
+		error = lhi_table_conf_check(lh->v.path, fd, o->flags);
+		if (error != 0) {
+			(void)close(fd);
+			fd = error;
+		}
+	}
 	(void)strlcpy(lh->name, name, sizeof(lh->name));
 	/* held over fork: no child gets a copy of the session's description */
 	lhi_proc_lock();
@@ -347,6 +355,10 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 	ours = *o;
 	if (system_wide)
 		ours.flags |= LH_SYSTEM;
+	else if (o->flags & LH_CONFIGURED)
+		return lhi_fail(-EINVAL, "LH_CONFIGURED without LH_SYSTEM: "
+		    TABLE_CONF " says something about the machine's tables "
+		    "only");
 	o = &ours;
 	/* a thread that is cancelled in here would leave descriptors, memory in
 	 * /dev/shm, or an attachment that nobody can close */

@@ -65,8 +65,9 @@ remove_table(struct lhi_exclusive_use *r, bool force)
 static int
 remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 {
+	/* -EACCES: root removes what it does not trust */
 	if (!force || (error != -EPROTO && error != -EUCLEAN &&
-	    error != -EXDEV))
+	    error != -EXDEV && (error != -EACCES || geteuid() != 0)))
 		return error;
 	r->fd = lhi_object_open_any(r->v.path, O_RDWR);
 	if (r->fd < 0)

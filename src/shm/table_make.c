@@ -26,6 +26,7 @@
 #include "fence/durable.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
+#include "shm/table_conf.h"
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
 #include "shm/table_remove.h"
@@ -146,7 +147,8 @@ reserve_object(int fd, const char *path, const struct lhi_geometry *g)
 }
 
 static int
-fill_object(int fd, const char *path, const struct lh_open_opts *opts)
+fill_object(int fd, const char *path, const struct lh_open_opts *opts,
+    uid_t owner)
 {
 	struct lhi_beginning b;
 	struct lhi_geometry g;
@@ -176,11 +178,13 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts)
 		    strerror(errno));
 	initialise_header(base, &g, opts, &b);
 	lhi_sigbus_unmap(base, sizeof(struct shm_header));
-	if (opts->group != LH_GROUP_USUAL &&
-	    fchown(fd, (uid_t)-1, (gid_t)opts->group) != 0)
-		return lhi_fail(-errno, "cannot give %s to group %u: %s (one "
-		    "has to be a member of it, or root)", path, opts->group,
-		    strerror(errno));
+	if ((opts->group != LH_GROUP_USUAL || owner != geteuid()) &&
+	    fchown(fd, owner == geteuid() ? (uid_t)-1 : owner,
+	    opts->group == LH_GROUP_USUAL ? (gid_t)-1 : (gid_t)opts->group)
+	    != 0)
+		return lhi_fail(-errno, "cannot give %s to user %u and group "
+		    "%u: %s (one has to be a member of it, or root)", path,
+		    (unsigned)owner, opts->group, strerror(errno));
 	if (fchmod(fd, (mode_t)opts->mode) != 0)
 		return lhi_fail(-errno, "cannot set the mode of %s: %s", path,
 		    strerror(errno));
@@ -202,7 +206,8 @@ link_object(int dir, int fd, const char *path)
 }
 
 static int
-create_in(int dir, const char *path, const struct lh_open_opts *opts)
+create_in(int dir, const char *path, const struct lh_open_opts *opts,
+    uid_t owner)
 {
 	gid_t group = opts->group == LH_GROUP_USUAL ? getegid() :
 	    (gid_t)opts->group;
@@ -212,7 +217,7 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts)
 	if (fd < 0)
 		return lhi_fail(-errno, "cannot make a file beside %s: %s",
 		    path, strerror(errno));
-	error = fill_object(fd, path, opts);
+	error = fill_object(fd, path, opts, owner);
 	if (error == 0) {
 		lhi_point("object.filled");
 		error = link_object(dir, fd, path);
@@ -228,16 +233,24 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts)
 int
 lhi_object_create(const char *path, const struct lh_open_opts *opts)
 {
+	struct lh_open_opts configured;
+	uid_t owner = geteuid();
 	int dir, error;
 
-	if (lhi_table_dir_is_system(path) && geteuid() != 0)
-		return lhi_fail(-EACCES, "there is no table %s, and only root "
-		    "can make it: let root run 'leasehold init --system'",
-		    path);
+	if (lhi_table_dir_is_system(path)) {
+		if (owner != 0)
+			return lhi_fail(-EACCES, "there is no table %s, and "
+			    "only root can make it: let root run 'leasehold "
+			    "init --system'", path);
+		error = lhi_table_conf_apply(path, opts, &configured, &owner);
+		if (error != 0)
+			return error;
+		opts = &configured;
+	}
 	dir = lhi_table_dir_open(path, true);
 	if (dir < 0)
 		return dir;
-	error = create_in(dir, path, opts);
+	error = create_in(dir, path, opts, owner);
 	(void)close(dir);
 	return error;
 }

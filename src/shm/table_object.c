@@ -20,6 +20,7 @@
 #include "prim/descriptor.h"
 #include "shm/backing.h"
 #include "shm/session_bytes.h"
+#include "shm/table_conf.h"
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
 #include "shm/table_remove.h"
@@ -148,21 +149,30 @@ check_not_repairing(const struct shm_header *h, const char *path, int fd)
 	    "repair it again (leasehold fsck --repair)", path);
 }
 
-/* fd, if the object is its user's; one of the machine's is whoever's root gave
- * it to. */
+/* fd, if the object is its user's; or one of the machine's, and root's or its
+ * configured owner's. */
 static int
 check_owner(const char *path, int fd, const struct stat *st)
 {
-	if (lhi_table_dir_is_system(path) || st->st_uid == geteuid())
+	bool own = st->st_uid == geteuid();
+	int error;
+
+	if (lhi_table_dir_is_system(path))
+		error = lhi_table_conf_check_owner(path, st->st_uid);
+	else
+		error = own ? 0 : lhi_fail(-EACCES, "%s belongs to user %u, "
+		    "not to you: remove it, or use another name", path,
+		    (unsigned)st->st_uid);
+	if (error == 0)
 		return fd;
 	(void)close(fd);
-	return lhi_fail(-EACCES, "%s belongs to user %u, not to you: remove "
-	    "it, or use another name", path, (unsigned)st->st_uid);
+	return error;
 }
 
-/* Opened for `access`, O_RDWR or O_RDONLY, from its directory. */
+/* Opened for `access`, O_RDWR or O_RDONLY, from its directory; `any`: whomever
+ * one of the machine's belongs to. */
 static int
-open_object(const char *path, int access, struct stat *st)
+open_object(const char *path, int access, bool any, struct stat *st)
 {
 	int dir = lhi_table_dir_open(path, false), fd, error;
 
@@ -173,7 +183,8 @@ open_object(const char *path, int access, struct stat *st)
 	error = errno;
 	(void)close(dir);
 	if (fd >= 0 && fstat(fd, st) == 0)
-		return check_owner(path, fd, st);
+		return any && lhi_table_dir_is_system(path) ? fd :
+		    check_owner(path, fd, st);
 	if (fd >= 0)
 		(void)close(fd);
 	switch (error) {
@@ -201,7 +212,7 @@ open_table(const char *path, bool mend,
 {
 	struct shm_header h;
 	struct stat st;
-	int error, fd = open_object(path, O_RDWR, &st);
+	int error, fd = open_object(path, O_RDWR, false, &st);
 	ssize_t got;
 
 	if (fd < 0)
@@ -262,7 +273,7 @@ int
 lhi_object_reopen(const char *path, const struct lhi_object_id *id)
 {
 	struct stat st;
-	int fd = open_object(path, O_RDWR, &st);
+	int fd = open_object(path, O_RDWR, false, &st);
 
 	if (fd >= 0 && (st.st_dev != id->dev || st.st_ino != id->ino)) {
 		(void)close(fd);
@@ -276,7 +287,7 @@ int
 lhi_object_open_any(const char *path, int access)
 {
 	struct stat st;
-	int fd = open_object(path, access, &st);
+	int fd = open_object(path, access, geteuid() == 0, &st);
 
 	if (fd >= 0 && !S_ISREG(st.st_mode)) {
 		(void)close(fd);

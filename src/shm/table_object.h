@@ -48,7 +48,8 @@ int lhi_object_open_to_repair(const char *path, struct lhi_geometry *geo,
     struct lhi_object_id *id);
 
 /* Opens what has the name, if it is a file at all and its owner is right, for
- * O_RDWR or O_RDONLY. */
+ * O_RDWR or O_RDONLY.  Root looks at the machine's, and removes them, whomever
+ * they belong to. */
 int lhi_object_open_any(const char *path, int access);
 
 /*

@@ -44,7 +44,15 @@ for u in "$system" "$user"; do
 	is "$status" 0 "  with options that it has"
 done
 
-# The shim's: the same bar.
+# The shim's: the same bar.  The machine's makes its table first, as root.
+before=$(sed -n 's/^ExecStartPre=+//p' \
+    "$root/usr/lib/systemd/system/leasehold-shimd@.service")
+ok "what comes before it is installed" test -x "$root${before%% *}"
+options=${before#* }
+# shellcheck disable=SC2086
+run "$root${before%% *}" ${options//%i/$LEASEHOLD_TABLE.none}
+is "$status" "$([ "$(id -u)" = 0 ] && echo 73 || echo 77)" \
+    "  with options that it has: there is no section about that table"
 for u in system user; do
 	u=$root/usr/lib/systemd/$u/leasehold-shimd@.service
 	unit "$u" 5
@@ -78,6 +86,7 @@ if command -v systemd-analyze >/dev/null; then
 	is "$status$err" 0 "and the user's"
 	for u in system user; do
 		sed "s|^ExecStart=/usr|ExecStart=$root/usr|
+		    s|^ExecStartPre=+/usr|ExecStartPre=+$root/usr|
 		    s|^Documentation=.*||" \
 		    "$root/usr/lib/systemd/$u/leasehold-shimd@.service" \
 		    >"$dir/units/$u/leasehold-shimd@.service"
