@@ -135,7 +135,7 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_$(firstword $(subst /, ,$*))) $(RENAME) \
 	    -MMD -MP -c -o $@ $<
 
-EXTRA_tests := -Itests $(QUICK_CC)
+EXTRA_tests := -Itests $(if $(filter asan,$(F)),-O0 -g1,$(QUICK_CC))
 EXTRA_bench := -Ibench
 EXTRA_tools := -Itools -DLEASEHOLD_VERSION='"$(VERSION)"'
 
@@ -394,7 +394,7 @@ sub	= @$(MAKE) --no-print-directory -s -j$(CPUS)
 # (tests/layers, which then says that nothing is left to build: BUILT=1).
 RELEASED = $(addprefix $(BUILD)/,$(call marked,release))
 NEEDS_unit = F=asan tests
-NEEDS_bindings = cxx lib $(RELEASED)
+NEEDS_bindings = cxx lib tool $(RELEASED)
 NEEDS_release = tests shim-tests
 NEEDS_command = tool
 NEEDS_daemon = tool reaperd shim daemon-tests
@@ -410,6 +410,7 @@ NEEDS_chaos = chaos
 NEEDS_tsan = F=tsan chaos $(addprefix build/tsan/,$(call marked,tsan))
 NEEDS_memcheck = tests
 NEEDS_abi = lib
+NEEDS_lint = all
 ready	= $(if $(BUILT),,$(sub) $(NEEDS_$(1)))
 ready-%:
 	$(sub) $(NEEDS_$*)
@@ -423,8 +424,9 @@ asaned	= $(call slow_first,$(addprefix build/asan/,$(filter-out \
 check-unit:
 	$(call ready,unit)
 	$(call ready,bindings)
-	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) $(PROVE) \
-	    tests/python/leasehold.t $(CXX_TEST) $(RELEASED)
+	@LEASEHOLD_LIBRARY=$(abspath $(LIB_SO)) LEASEHOLD=$(abspath $(TOOL)) \
+	    $(PROVE) $(call slow_first,$(wildcard tests/python/*.t)) \
+	    $(CXX_TEST) $(RELEASED)
 	@$(under_asan) $(PATIENT) $(call asaned,$(TESTS))
 
 # the same, and the shim's, as they are installed: make check-all
@@ -553,6 +555,7 @@ check-model:
 	@RECORD=$(ALL) tests/model/run build/model
 
 lint:
+	$(call ready,lint)
 	@tests/lint
 	@tests/lint-selftest
 
