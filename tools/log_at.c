@@ -14,9 +14,9 @@
  * answer is "not recorded", beside what is known.  A ring that has lost events
  * is complete only from the oldest one that it still has.
  *
- * A lease whose end was noticed late (it had run out, its process had died) may
- * have ended before the moment asked for: then it is not certain, either.  One
- * that was released, or broken, later was held until then.
+ * A lease that ran out, or whose process died, ends without an event.  So that
+ * it lasted until that moment is certain only if something later shows it: it
+ * is held still, or was released, broken, converted or handed over after that.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +46,8 @@ struct holder {
 	uint32_t record, mode;
 	int64_t since_ms;
 	char who[WHO_MAX];
-	bool certain;
+	bool certain;		/* that it got it, and by whom */
+	bool stayed;		/* what came later shows that it had it still */
 };
 
 /* The oldest event that a session record still has. */
@@ -65,7 +66,7 @@ struct past {
 	size_t n_holders, room_holders;
 	struct lh_log_entry last, next; /* of the key, before and after that;
 				 * size 0: none */
-	struct oldest *oldest;	/* by record */
+	struct oldest oldest[RECORDS_MAX];	/* by record */
 	int64_t lost_ns;	/* no event after it is missing */
 	bool complete;		/* every grant is recorded */
 	bool settled;		/* the holders are all that there are */
@@ -226,18 +227,24 @@ apply_event(struct past *p, const struct lh_log_entry *e)
 		p->last = *e;
 }
 
-/* An event after the moment asked for: how the lease of a holder ended. */
+/* An event after the moment asked for: does it show that a lease lasted? */
 static void
-apply_later_end(struct past *p, const struct lh_log_entry *e)
+apply_later(struct past *p, const struct lh_log_entry *e)
 {
-	bool late = e->kind == LH_LOG_EXPIRED || e->kind == LH_LOG_TOLD_LOST ||
-	    e->kind == LH_LOG_FREED_DEAD;
+	bool moved = e->kind == LH_LOG_CONVERTED || e->kind ==
+	    LH_LOG_HANDED_OVER;
 
-	if (!late && e->kind != LH_LOG_RELEASED && e->kind != LH_LOG_BROKEN)
+	if (!moved && e->kind != LH_LOG_RELEASED && e->kind != LH_LOG_BROKEN)
 		return;
-	for (size_t i = 0; i < p->n_holders; i++)
-		if (e->token != 0 && p->holders[i].token == e->token)
-			p->holders[i].certain = !late;
+	for (size_t i = 0; i < p->n_holders; i++) {
+		struct holder *h = &p->holders[i];
+
+		/* (which of several readers has moved is not told) */
+		if (moved ? h->record == e->record && p->n_holders == 1 &&
+		    h->session == e->session_id :
+		    e->token != 0 && h->token == e->token)
+			h->stayed = true;
+	}
 }
 
 static int
@@ -301,16 +308,17 @@ is_process_gone(const struct lh_party *a)
 	    kill((pid_t)a->pid, 0) != 0 && errno == ESRCH;
 }
 
-/* True if the lease of that token was handed over before the moment. */
-static bool
-was_handed_over(const struct past *p, uint64_t token)
+/* When a lease got that token by a conversion, or by being handed over, in
+ * milliseconds; 0: no event. */
+static int64_t
+moved_ms(const struct past *p, uint64_t token)
 {
 	for (size_t i = 0; i < p->n; i++)
-		if (p->events[i].kind == LH_LOG_HANDED_OVER &&
-		    p->events[i].token == token &&
-		    p->events[i].epoch_ms <= p->at_ms)
-			return true;
-	return false;
+		if ((p->events[i].kind == LH_LOG_HANDED_OVER ||
+		    p->events[i].kind == LH_LOG_CONVERTED) &&
+		    p->events[i].token == token)
+			return p->events[i].epoch_ms;
+	return 0;
 }
 
 static int
@@ -334,19 +342,23 @@ note_key(const struct lh_dump_key *k, void *arg)
 	for (uint32_t i = 0; i < info->n_holders; i++) {
 		const struct lh_party *a = &info->holders[i];
 		struct holder h = { .session = a->id[0], .token = a->token,
-		    .mode = a->mode, .certain = true, .since_ms =
-		    (int64_t)((uint64_t)now->zero_ms +
+		    .mode = a->mode, .certain = true, .stayed = true,
+		    .since_ms = (int64_t)((uint64_t)now->zero_ms +
 		    (uint64_t)(a->since_ns / 1000000)) };
 
-		/* (nobody knows when one was over that has run out) */
-		if (h.since_ms > now->p->at_ms ||
+		int64_t moved = moved_ms(now->p, a->token);
+
+		/* (nobody knows when one was over that has run out; one that
+		 * was converted or handed over is as old as what it was) */
+		if (h.since_ms > now->p->at_ms || moved > now->p->at_ms ||
 		    a->expires_ns <= now->now_ns || is_process_gone(a))
 			continue;
 		(void)show_party(h.who, a);
-		/* it is as old as the lease that became the session's */
-		if ((a->flags & LH_PARTY_SESSION) != 0 &&
-		    !was_handed_over(now->p, a->token))
+		if ((a->flags & LH_PARTY_SESSION) != 0 && moved == 0 &&
+		    a->since_ns <= now->p->lost_ns) {
+			h.certain = false;
 			(void)strcat(h.who, ", or who handed it over to that");
+		}
 		/* perhaps there is an event of it, too */
 		drop_holders(now->p, h.token, h.session, LH_NO_RECORD);
 		if (h.mode == LH_EXCLUSIVE)
@@ -381,7 +393,7 @@ read_history(struct past *p)
 		if (p->events[i].epoch_ms <= p->at_ms)
 			apply_event(p, &p->events[i]);
 		else
-			apply_later_end(p, &p->events[i]);
+			apply_later(p, &p->events[i]);
 	}
 	error = lh_dump(p->o->table.name, p->o->file, ask.flags, &to, &now);
 	return error > 0 ? 0 : error;	/* damage is fsck's to tell */
@@ -468,25 +480,21 @@ log_at(const struct log_opts *o)
 		return status;
 	if (p.at_ms > moment_now_ms())
 		return usage_error("--at: '%s' is in the future", o->at);
-	p.oldest = calloc(RECORDS_MAX, sizeof(p.oldest[0]));
-	if (p.oldest == NULL)
-		return message_error(-ENOMEM, NULL, "cannot tell");
 	error = read_history(&p);
 	certain = p.settled && p.n_holders == 0;
-	for (size_t i = 0; i < p.n_holders; i++)
+	for (size_t i = 0; i < p.n_holders; i++) {
+		p.holders[i].certain &= p.holders[i].stayed;
 		certain |= p.holders[i].certain;
-	if (error == -ENOENT) {
-		(void)log_query_error(o, error);
-		status = EX_NOT_RECORDED;
-	} else if (error != 0)
+	}
+	if (error != 0) {
 		status = log_query_error(o, error);
-	else if (p.no_memory)
+		status = error == -ENOENT ? EX_NOT_RECORDED : status;
+	} else if (p.no_memory)
 		status = message_error(-ENOMEM, NULL, "cannot tell");
 	else
 		status = o->table.json ? print_json(&p, certain) :
 		    print_text(&p, certain);
 	free(p.events);
 	free(p.holders);
-	free(p.oldest);
 	return status;
 }

@@ -100,6 +100,13 @@ show_clock(uint32_t clock)
 }
 
 /* Over what they rise. */
+uint64_t
+show_token(const struct lh_key_info *info)
+{
+	return info->n_holders == 1 && info->holders[0].token != 0 ?
+	    info->holders[0].token : info->token;
+}
+
 const char *
 show_tokens(uint32_t global)
 {

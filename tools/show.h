@@ -38,6 +38,9 @@ const char *show_mode(uint32_t mode);
 const char *show_run(uint32_t run);	/* in words, as of who does it */
 const char *show_order(uint32_t order);
 const char *show_clock(uint32_t clock);
+/* The one holder's, which is not the latest if readers that came later have
+ * left; else the latest. */
+uint64_t show_token(const struct lh_key_info *info);
 const char *show_tokens(uint32_t global);
 const char *show_scope(uint32_t scope);
 const char *show_right(uint32_t right);

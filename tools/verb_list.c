@@ -166,7 +166,7 @@ add_key_row(struct list *l, const struct lh_key_info *info, int64_t now)
 		    show_left(span, show_last(info), now));
 	}
 	(void)text_name(line.cell[KEY], info->key);
-	format_number(line.cell[TOKEN], info->token);
+	format_number(line.cell[TOKEN], show_token(info));
 	format_number(line.cell[WAITERS], info->n_waiters);
 	return add_row(l, info->key, &line) == NULL ? -ENOMEM : 0;
 }

@@ -90,12 +90,13 @@ print_reader(struct status *q, const struct lh_party *p)
 	char info[INFO_MAX_TEXT];
 	int64_t now = lh_clock_ns(q->lh);
 
-	printf("%9s%s, uid %" PRIu32 ", %s, for %s, %s left, lease %s%s\n",
-	    "",
+	printf("%9s%s, uid %" PRIu32 ", %s, for %s, %s left, lease %s", "",
 	    show_party(name, p), p->uid, show_mode(p->mode),
 	    text_span(held, now - p->since_ns),
-	    show_left(left, p, now), text_lease_id(id, p->id),
-	    show_info(info, ": ", p));
+	    show_left(left, p, now), text_lease_id(id, p->id));
+	if (p->token != 0)	/* just granted, not yet told */
+		printf(", token %" PRIu64, p->token);
+	printf("%s\n", show_info(info, ": ", p));
 }
 
 static void
@@ -129,8 +130,9 @@ print_key(const struct lh_key_info *info, void *arg)
 	    "held" : "free", message_plain(1));
 	if (info->n_holders > 0)
 		printf("%-9s%s\n", "mode", show_mode(info->mode));
-	printf("%-9s%" PRIu64 "%s\n", "token", info->token,
-	    info->n_holders > 0 || info->token == 0 ? "" : " (the last)");
+	printf("%-9s%" PRIu64 "%s\n", "token", show_token(info),
+	    info->n_holders == 1 || info->token == 0 ? "" :
+	    info->n_holders > 1 ? " (the latest)" : " (the last)");
 	printf("%-9s%s\n", "scope", show_scope(info->scope));
 	if (info->cluster != LH_CLUSTER_LOCAL)
 		printf("%-9s%s%s%s\n", "right", show_right(info->cluster),

@@ -146,7 +146,7 @@ lhi_lease_fail_lost(struct lh *lh, const struct lhi_held *h)
 
 	lhi_counters_add(&lh->v, STAT_TOLD_LOST, 1);
 	lhi_event_lease(&lh->v, LH_LOG_TOLD_LOST, h->shared, h->slot, h->ci,
-	    h->shared ? 0 : lhi_lock_token(h->slot, h->word), cause);
+	    lhi_lock_token(h->slot, h->word), cause);
 	return lhi_damaged_or(&lh->v, lhi_fail(-ESTALE, "the lease on %s is "
 	    "lost: it %s, and the key may be somebody else's; stop using what "
 	    "it guards, and acquire again", lhi_lease_key_name(h, name),
