@@ -19,7 +19,7 @@
 
 #define PLACE_MS 3000
 #define RECORDINGS 2
-#define PATIENCE_MAX 4
+#define PATIENCE_MAX 6
 
 /* Waits that are to fail last so much longer, so that stepping gets to them on
  * a busy machine, too: a power of 2. */
