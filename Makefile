@@ -23,7 +23,7 @@ WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 CFLAGS	?= -O2 -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden \
 	   -Iinclude -Isrc $(WARN) $(CFLAGS) $(CFLAGS_$(F))
-LDLIBS	:= -lurcu-bp -lurcu-cds -lurcu-common -lbsd -pthread
+LDLIBS	:= -lbsd -pthread
 ALL_LDFLAGS = -Wl,-z,defs -Wl,-z,now $(LDFLAGS) $(CFLAGS_$(F))
 
 # why these: doc/performance.md
@@ -531,7 +531,7 @@ check-chaos:
 	@$(PROVE) $(REJECTS)
 	@$(PROVE) $(CHAOS) :: --seconds $(CHAOS_SECONDS) --procs 8
 
-TSAN_OPTIONS := suppressions=tests/tsan.supp halt_on_error=1 second_deadlock_stack=1
+TSAN_OPTIONS := halt_on_error=1 second_deadlock_stack=1
 TSAN_SECONDS ?= $(if $(ALL),60,5)
 check-tsan:
 	$(call ready,tsan)

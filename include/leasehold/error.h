@@ -22,7 +22,8 @@
  *   ENAMETOOLONG  key or table name too long
  *   EPROTO	the table has another layout or version
  *   EUCLEAN	the table is damaged
- *   EXDEV	the table belongs to another time namespace
+ *   EXDEV	the table belongs to another time namespace, or that cannot be
+ *		told: /proc is not mounted
  *   EHOSTUNREACH	the cluster that a key is of cannot be reached from this
  *		host, or no shim runs here: lh_error_detail() says which.  Not
  *		busy: whether it may be had is not known

@@ -151,9 +151,10 @@ struct lh_open_opts {
  * owner's), -EPERM (not a member of the group),
  * -ENOSPC (shared memory full, or every session slot in use), -ENOMEM, -EMFILE,
  * -EPROTO (other version, other build's layout, wrong size, not a table, not a
- * regular file), -EXDEV (other time namespace), -EUCLEAN, -EBUSY (it is being
- * repaired, or who is removing it was stopped in the midst of that; or
- * LH_CATCH_SIGBUS, and the process has a handler of its own).  Making a
+ * regular file), -EXDEV (other time namespace, or no /proc to tell by),
+ * -EUCLEAN, -EBUSY (it is being repaired, or who is removing it was stopped in
+ * the midst of that; or LH_CATCH_SIGBUS, and the process has a handler of its
+ * own).  Making a
  * table with a fence file also fails with what the disk says: -EIO, -ENOTDIR,
  * -EROFS, -EDQUOT and so on; an existing one is opened all the same, and
  * acquires in scope LH_LOCAL (of a table whose first range nobody has seen to

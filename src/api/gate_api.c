@@ -66,11 +66,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <bsd/stdlib.h>
 #include <leasehold/gate.h>
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/random.h"
 #include "prim/descriptor.h"
 #include "prim/shared.h"
 #include "prim/sigbus.h"
@@ -162,10 +162,13 @@ static int
 make_file(const char *path)
 {
 	char tmp[PATH_MAX];
-	int fd, error;
+	unsigned long long name;
+	int fd, error = lhi_random_fill(&name, sizeof(name));
 
-	(void)snprintf(tmp, sizeof(tmp), "%.*s.gate-%08x%08x", dir_len(path),
-	    path, arc4random(), arc4random());
+	if (error != 0)
+		return error;
+	(void)snprintf(tmp, sizeof(tmp), "%.*s.gate-%016llx", dir_len(path),
+	    path, name);
 	fd = lhi_fd_openat(AT_FDCWD, tmp, O_RDWR | O_CREAT | O_EXCL |
 	    O_CLOEXEC, 0666);
 	if (fd < 0)

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <bsd/stdlib.h>
 #include <leasehold.h>
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/random.h"
 #include "shm/damaged.h"
 #include "shm/session_liveness.h"
 #include "shm/session_reclaim.h"
@@ -95,6 +95,7 @@ lh_session_open(struct lh *lh, const char *name,
 	const struct lh_session_opts *o = opts == NULL ? &usual : opts;
 	struct lhi_named_wish wish;
 	char own[NAMED_NAME_MAX + 1];
+	unsigned long long number = 0;
 	int saved = errno, error = lhi_own(lh), cancel;
 	struct lh_session *s;
 
@@ -102,11 +103,12 @@ lh_session_open(struct lh *lh, const char *name,
 		error = lhi_fail(-EINVAL, "nowhere to put the handle (NULL)");
 	if (error == 0)
 		error = check_opts(name, o);
+	if (error == 0 && name == NULL)
+		error = lhi_random_fill(&number, sizeof(number));
 	if (error != 0)
 		return error;
 	if (name == NULL)
-		(void)snprintf(own, sizeof(own), "s-%08x%08x",
-		    arc4random(), arc4random());
+		(void)snprintf(own, sizeof(own), "s-%016llx", number);
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");

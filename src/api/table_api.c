@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables: lh_open(), lh_close() and small questions.  See table.h. */
+/* Tables: lh_open(), lh_close().  See table.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <leasehold.h>
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/random.h"
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
 #include "shm/claim_chunk.h"
@@ -114,8 +115,11 @@ attach_session(struct lh *lh, int fd, int session_fd,
     const struct lhi_object_id *id, const struct lhi_geometry *g,
     const char *application)
 {
-	int error;
+	int error = lhi_random_fill(&lh->tag, sizeof(lh->tag));
 
+	if (error != 0)
+		return error;
+	lh->tag |= 1;
 	error = lhi_map_get(fd, id, g, &lh->map);
 	if (error == -EUCLEAN)
 		return lhi_fail(error, "%s has changed its length since this "
@@ -153,9 +157,6 @@ attach_session(struct lh *lh, int fd, int session_fd,
 		lhi_session_end(&lh->v, lh->sid);
 		return being_removed(&lh->v);
 	}
-	do {
-		arc4random_buf(&lh->tag, sizeof(lh->tag));
-	} while (lh->tag == 0);
 	lh->anchor->tag = lh->tag;
 	return 0;
 }
@@ -178,6 +179,14 @@ close_own(struct lh *lh, int fd)
 }
 
 static struct lh *attachments;	/* under lhi_proc_lock() */
+
+/* A child does not close its parent's descriptors, but it knows of them. */
+static void
+forget_attachments(bool whole)
+{
+	if (!whole)
+		attachments = NULL;
+}
 
 /*
  * Descriptor fd is this attachment's.  If an older one has that number in its
@@ -340,6 +349,23 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	return error;
 }
 
+/* What has to be there, and to be known of this process, before it opens. */
+static int
+begin_process(void)
+{
+	static const struct lhi_fork_part part = { .child =
+	    forget_attachments };
+	int error = lhi_proc_begin();
+
+	if (error == 0)
+		error = lhi_process_read();
+	if (error == 0) {
+		lhi_fork_join(&part);
+		lhi_live_begin();
+	}
+	return error;
+}
+
 int
 lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 {
@@ -364,9 +390,9 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 	 * /dev/shm, or an attachment that nobody can close */
 	(void)pthread_setcancelstate(lhi_mutant_on(open_cancellable) ?
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
-	lhi_proc_begin();
-	lhi_live_begin();	/* after it: fork takes that lock first */
-	error = open_once(out, name, o);
+	error = begin_process();
+	if (error == 0)
+		error = open_once(out, name, o);
 	for (int i = 0; error == -EAGAIN && i < OPEN_TRIES; i++) {
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment, NULL);
 		error = open_once(out, name, o);
@@ -453,47 +479,4 @@ lh_liveness_fd(struct lh *lh)
 		    "%s", strerror(errno));
 	errno = saved;
 	return fd;
-}
-
-/* What an attachment says of itself, it says in a forked child, too. */
-static int
-check_open(const struct lh *lh)
-{
-	return lh != NULL && lh->tag != 0 ? 0 : lhi_fail(-EINVAL, lh == NULL ?
-	    "no table was given (NULL)" : "this table was closed");
-}
-
-int64_t
-lh_clock_ns(const struct lh *lh)
-{
-	int error = check_open(lh);
-
-	return error != 0 ? error : lhi_now_ns(&lh->v);
-}
-
-int64_t
-lh_epoch_ms(const struct lh *lh, int64_t clock_ns)
-{
-	struct timespec wall;
-	int error = check_open(lh);
-
-	if (error != 0)
-		return error;
-	if (clock_ns == INT64_MAX)
-		return clock_ns;	/* never */
-	(void)clock_gettime(CLOCK_REALTIME, &wall);
-	return (lhi_timespec_ns(&wall) + (clock_ns - lh_clock_ns(lh))) /
-	    NS_PER_MS;
-}
-
-const char *
-lh_table_name(const struct lh *lh)
-{
-	return check_open(lh) != 0 ? NULL : lh->name;
-}
-
-uint64_t
-lh_session_id(const struct lh *lh)
-{
-	return check_open(lh) != 0 ? 0 : lhi_view_session_id(&lh->v, lh->sid);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Time: see clock.h. */
 #include <dlfcn.h>
-#include <sys/stat.h>
 #include "base/clock.h"
 
 lhi_gettime_fn *lhi_gettime = clock_gettime;
@@ -31,12 +30,4 @@ lhi_clock_ns(clockid_t clock)
 
 	(void)lhi_gettime(clock, &ts);
 	return lhi_timespec_ns(&ts);
-}
-
-uint64_t
-lhi_timens_ino(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/time", &st) == 0 ? st.st_ino : 0;
 }

@@ -36,7 +36,4 @@ lhi_coarse(struct timespec *ts)
 	(void)lhi_gettime(CLOCK_MONOTONIC_COARSE, ts);
 }
 
-/* Inode of this process's time namespace, or 0 where it cannot be told. */
-uint64_t lhi_timens_ino(void);
-
 #endif

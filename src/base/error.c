@@ -3,7 +3,7 @@
  * Error codes and details: see error.h and leasehold/error.h.
  *
  * The detail is a heap block per thread, made at a thread's first failure: the
- * library's thread-local storage is two pointers, so that it can be dlopen()ed
+ * library's thread-local storage is four words, so that it can be dlopen()ed
  * into a process whose static TLS is used up.
  */
 #include <errno.h>

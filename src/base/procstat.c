@@ -3,11 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "base/procstat.h"
 
@@ -108,29 +106,8 @@ lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps)
 	return seen;
 }
 
-uint64_t
-lhi_procstat_start(void)
+bool
+lhi_procstat_self(struct lhi_procstat *ps)
 {
-	static _Atomic pid_t whose;	/* a forked child is another */
-	static _Atomic uint64_t start;
-	struct lhi_procstat ps;
-
-	if (atomic_load(&whose) == getpid())
-		return atomic_load(&start);
-	if (!lhi_procstat_read(getpid(), 0, &ps))
-		return 0;
-	atomic_store(&start, ps.start_ticks);
-	atomic_store(&whose, getpid());
-	return ps.start_ticks;
-}
-
-uint64_t
-lhi_procstat_pidns(void)
-{
-	int saved = errno;
-	struct stat st;
-	bool seen = stat("/proc/self/ns/pid", &st) == 0;
-
-	errno = saved;
-	return seen ? st.st_ino : 0;
+	return read_stat("/proc/self/stat", ps);
 }

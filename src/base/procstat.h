@@ -24,10 +24,7 @@ struct lhi_procstat {
  */
 bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
 
-/* When this process began, or 0 if it cannot be seen.  Looked up once. */
-uint64_t lhi_procstat_start(void);
-
-/* Inode of this process's pid namespace, or 0; errno is left alone. */
-uint64_t lhi_procstat_pidns(void);
+/* That of this process, whatever its pid is in /proc.  False: errno, or 0. */
+bool lhi_procstat_self(struct lhi_procstat *ps);
 
 #endif

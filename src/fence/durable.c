@@ -23,10 +23,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "fence/durable.h"
 
 #define SYSTEM_DIR	"/var/lib/leasehold"
@@ -97,7 +97,9 @@ lhi_durable_begin(const char *path, const struct lh_open_opts *o,
 	int error;
 
 	memset(b, 0, sizeof(*b));
-	arc4random_buf(&b->uuid, sizeof(b->uuid));
+	error = lhi_random_fill(&b->uuid, sizeof(b->uuid));
+	if (error != 0)
+		return error;
 	b->base = floor;
 	b->end = floor + width;
 	if (o->fence_dir == NULL && !(o->flags & (LH_DURABLE | LH_ALL_LOCAL)))

@@ -60,9 +60,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <bsd/stdlib.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "base/hash.h"
 #include "prim/descriptor.h"
 #include "prim/shared.h"
@@ -282,10 +282,13 @@ enum { AGAIN = 1 };		/* not to be trusted: with the next number */
 static int
 write_temporary(struct claim *c, uint64_t n)
 {
-	int fd, error;
+	unsigned long long name;
+	int fd, error = lhi_random_fill(&name, sizeof(name));
 
-	(void)snprintf(c->temporary, sizeof(c->temporary), TEMPORARY "%08x%08x",
-	    arc4random(), arc4random());
+	if (error != 0)
+		return error;
+	(void)snprintf(c->temporary, sizeof(c->temporary), TEMPORARY "%016llx",
+	    name);
 	fd = lhi_range_sys.open(c->fd, c->temporary,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, c->mode);
 	if (fd < 0)

@@ -67,7 +67,7 @@ run_of(const struct lhi_view *v, const struct lh_party *p)
 	int saved = errno;
 	bool gone;
 
-	if (pid == 0 || se == NULL)
+	if (pid == 0 || se == NULL || sh64_load(&se->start_ticks) == 0)
 		return LH_RUN_UNSEEN;
 	if (!lhi_procstat_read(pid, 0, &whole)) {
 		gone = kill(pid, 0) != 0 && errno == ESRCH;

@@ -49,7 +49,8 @@ lhi_waits_for_thread_session(const struct lhi_view *v, uint64_t sid)
 	    sess_st(s) == SESS_CLOSING) ? se : NULL;
 }
 
-/* True if the two sessions are attachments of one process. */
+/* True if the two sessions are attachments of one process, as far as is
+ * known. */
 static bool
 is_same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 {
@@ -58,7 +59,9 @@ is_same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 
 	if (x == NULL || y == NULL || x == y)
 		return x != NULL && x == y;
-	return sh32_load(&x->pid) == sh32_load(&y->pid) &&
+	return sh64_load(&x->pidns_ino) != 0 &&
+	    sh64_load(&x->start_ticks) != 0 &&
+	    sh32_load(&x->pid) == sh32_load(&y->pid) &&
 	    sh64_load(&x->pidns_ino) == sh64_load(&y->pidns_ino) &&
 	    sh64_load(&x->start_ticks) == sh64_load(&y->start_ticks);
 }

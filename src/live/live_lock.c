@@ -108,7 +108,7 @@ open_handle(struct lh *lh, const struct lh_item *items, size_t n,
 	l->warn_ns = o->warn_ms * NS_PER_MS;
 	l->event = o->event;
 	l->arg = o->arg;
-	l->epoch = atomic_load(&lhi_live_epoch);
+	l->epoch = lhi_forks();
 	lhi_live_lock();
 	lhi_live_add(l);
 	lhi_live_unlock();

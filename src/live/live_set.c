@@ -36,7 +36,6 @@
 
 TAILQ_HEAD(locks, lh_lock);
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
 static struct locks all = TAILQ_HEAD_INITIALIZER(all);
 static struct lh_lock *calling;
@@ -53,7 +52,7 @@ now_ns(void)
 }
 
 static void
-reset_in_child(void)
+forget_parents(bool whole)
 {
 	lhi_live_forget();
 	lhi_wakeup_forget();
@@ -63,21 +62,17 @@ reset_in_child(void)
 	lhi_live_forget_calls();
 	calling = NULL;
 	running = false;
-	(void)pthread_cond_init(&called, NULL);
-	(void)atomic_fetch_add(&lhi_live_epoch, 1);
-	lhi_live_unlock();
-}
-
-static void
-register_fork_handlers(void)
-{
-	(void)pthread_atfork(lhi_live_lock, lhi_live_unlock, reset_in_child);
+	calling_for = NULL;
+	called = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
 void
 lhi_live_begin(void)
 {
-	(void)pthread_once(&once, register_fork_handlers);
+	static const struct lhi_fork_part part = { &lhi_live_mutex,
+	    forget_parents };
+
+	lhi_fork_join(&part);
 }
 
 void
@@ -124,12 +119,15 @@ call_first_event(void)
 {
 	struct lh_event e;
 	struct lh_lock *l = lhi_live_take_call(&e);
+	uint32_t epoch = lhi_forks();
 
 	calling = l;
 	calling_for = l->lh;
 	lhi_live_unlock();
 	l->event(l, &e, l->arg);
 	lhi_live_lock();
+	if (epoch != lhi_forks())
+		return;		/* it forked: `calling` is the child's own */
 	calling = NULL;
 	if (l->closed)
 		free_lock(l);
@@ -192,10 +190,10 @@ run_live_thread(void *arg)
 
 	(void)arg;
 	lhi_live_lock();
-	epoch = atomic_load(&lhi_live_epoch);
+	epoch = lhi_forks();
 	/* another epoch: a callback has forked, and this is the child */
 	/* ends: when there is no handle and no ticket any more */
-	while (epoch == atomic_load(&lhi_live_epoch)) {
+	while (epoch == lhi_forks()) {
 		if (do_one_thing()) {
 			lhi_live_unlock();	/* others have their turn */
 			lhi_live_lock();
@@ -209,7 +207,7 @@ run_live_thread(void *arg)
 			break;
 		lhi_wakeup_sleep(is_idle() ? end_ns : next_due_ns());
 	}
-	if (epoch == atomic_load(&lhi_live_epoch))
+	if (epoch == lhi_forks())
 		running = false;
 	lhi_live_unlock();
 	return NULL;

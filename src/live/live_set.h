@@ -20,6 +20,7 @@
 #include <bsd/sys/tree.h>
 #include <leasehold/many.h>
 #include "live/readable.h"
+#include "proc/fork.h"
 
 #define LIVE_EVENTS 32
 
@@ -87,19 +88,19 @@ void lhi_live_unlock(void);
 /* Waits for the condition, with the lock held before and after. */
 void lhi_live_await(pthread_cond_t *cond);
 
-/* Forks so far: a handle of another epoch is the parent's. */
-extern _Atomic uint32_t lhi_live_epoch;
+extern struct lhi_lock lhi_live_mutex;
 
 /* Of a handle that was closed. */
 #define LIVE_CLOSED UINT32_MAX
 
-/* 0; -EPERM: made before a fork; -EINVAL: closed. */
+/* An epoch is lhi_forks() of when a handle was made.  0; -EPERM: a fork has
+ * been since; -EINVAL: closed. */
 int lhi_live_check_epoch(uint32_t epoch);
 
 /* In tests: there is no thread, and callers look for themselves. */
 extern bool lhi_live_by_hand;
 
-/* Once: fork handlers. */
+/* Before the first handle: what is done about fork. */
 void lhi_live_begin(void);
 
 /* The thread is there, as long as there are handles; lock held.  0; -ENOMEM. */

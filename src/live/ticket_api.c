@@ -49,7 +49,7 @@ make_ticket(struct lh *lh, const char *key,
 		return NULL;
 	memcpy(t->key, key, len);
 	t->lh = lh;
-	t->epoch = atomic_load(&lhi_live_epoch);
+	t->epoch = lhi_forks();
 	t->ask = *ask;
 	lhi_ticket_options_copy(t, ask->more);
 	t->fd.fd = -1;
@@ -132,7 +132,7 @@ check_ticket(const struct lh_ticket *t)
 		return lhi_fail(-EINVAL, "this ticket was finished or "
 		    "cancelled");
 	return t == NULL ? lhi_fail(-EINVAL, "no ticket was given (NULL)") :
-	    t->epoch == atomic_load(&lhi_live_epoch) ? 0 :
+	    t->epoch == lhi_forks() ? 0 :
 	    lhi_fail(-EPERM, "this ticket belongs to the parent process: "
 	    "after fork, open the table again");
 }

@@ -108,8 +108,12 @@ lh_table_remove(const char *name, uint32_t flags)
 	if (error != 0)
 		return error;
 	atomic_store(&r.v.probe_fd, -1);
+	error = lhi_proc_begin();
+	if (error == 0)
+		error = lhi_process_read();
+	if (error != 0)
+		return error;
 	/* held over fork: no child gets a copy of what holds our locks */
-	lhi_proc_begin();
 	lhi_proc_lock();
 	r.fd = lhi_object_open(r.v.path, &g, &id);
 	/* perhaps it is the floor that is damaged */

@@ -224,8 +224,12 @@ lh_table_repair(const char *name, uint32_t flags,
 	if (error != 0)
 		return error;
 	atomic_store(&r.a.v.probe_fd, -1);
+	error = lhi_proc_begin();
+	if (error == 0)
+		error = lhi_process_read();
+	if (error != 0)
+		return error;
 	/* held over fork: no child gets a copy of what holds our locks */
-	lhi_proc_begin();
 	lhi_proc_lock();
 	r.a.fd = lhi_object_open_to_repair(r.a.v.path, &g, &id);
 	error =

@@ -26,9 +26,9 @@ lhi_cancel_is_set(const struct lh_cancel *c)
 static void
 reset_list_after_fork(struct lh_cancel *c)
 {
-	if (c->opaque[2] != lhi_cancel_forks())
+	if (c->opaque[2] != lhi_forks())
 		c->opaque[1] = 0;
-	c->opaque[2] = lhi_cancel_forks();
+	c->opaque[2] = lhi_forks();
 }
 
 static void

@@ -1,57 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* What fork means for attachments, and whose a handle is: see attachment.h. */
+/* Whose a handle is: see attachment.h. */
 #include <errno.h>
-#include <pthread.h>
-#include <urcu-bp.h>
 #include "base/error.h"
 #include "proc/attachment.h"
 #include "proc/claim_cache.h"
+#include "proc/map.h"
 #include "shm/damaged.h"
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 struct lh lhi_closed_lh;
 
-static uint64_t forks;		/* on the way from the first process to this */
-
-uint64_t lhi_cancel_forks(void) { return forks; }
-
-static void
-before_fork(void)
-{
-	lhi_proc_lock();
-	lhi_cancel_lock();
-	urcu_bp_before_fork();
-}
-
-static void
-after_fork_parent(void)
-{
-	urcu_bp_after_fork_parent();
-	lhi_cancel_unlock();
-	lhi_proc_unlock();
-}
-
-static void
-after_fork_child(void)
-{
-	urcu_bp_after_fork_child();
-	lhi_claim_cache_child();
-	forks++;
-	lhi_cancel_unlock();
-	lhi_proc_unlock();
-}
-
-static void
-register_fork_handlers(void)
-{
-	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-}
-
-void
+int
 lhi_proc_begin(void)
 {
-	(void)pthread_once(&once, register_fork_handlers);
+	static const struct lhi_fork_part caches = { .child =
+	    lhi_claim_cache_child }, mappings = { .child = lhi_map_child };
+	int error = lhi_process_begin();
+
+	if (error == 0) {
+		lhi_fork_join(&caches);
+		lhi_fork_join(&mappings);
+	}
+	return error;
 }
 
 int

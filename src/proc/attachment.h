@@ -5,7 +5,8 @@
  * Fork.  The child owns nothing.  Claim caches and the anchor of every
  * attachment lie in pages that the kernel zeroes in a child (MADV_WIPEONFORK):
  * there the fast paths find an empty claim cache with no tag, fall into the
- * slow path, and that finds the anchor's tag gone and refuses (C13).
+ * slow path, and that finds the anchor's tag gone and refuses (C13).  Locks and
+ * lists are in fork.c.
  */
 #ifndef LHI_ATTACHMENT_H
 #define LHI_ATTACHMENT_H
@@ -13,12 +14,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <bsd/sys/queue.h>
-#include <urcu/rculfhash.h>
 #include <leasehold.h>
 #include "base/clock.h"
 #include "shm/key_slot.h"
 #include "shm/view.h"
-#include "proc/proc_lock.h"
+#include "proc/fork.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -184,7 +184,7 @@ lhi_cached_claim_use(const struct lhi_view *v, const struct shm_slot *s, bool
 
 struct lh {
 	struct lhi_view v;	/* first: the slow paths want little else */
-	uint64_t tag;		/* random; 0: closed */
+	uint64_t tag;		/* random, odd; 0: closed */
 	uint64_t sid;
 	struct lhi_claim_cache
 	    *anchor; /* its tag is ours, unless we are a child */
@@ -196,7 +196,7 @@ struct lh {
 	struct lhi_group *pool;	/* groups of no thread */
 	_Atomic uint32_t waiting; /* threads inside a wait */
 	_Atomic uint32_t spun_in_vain; /* how often in a row: a hint */
-	struct cds_lfht *keys;	/* opened keys, by name */
+	struct lhi_opened_keys *keys;
 	struct lhi_finals *finals; /* of requests, or NULL: op/idempotency.c */
 	struct lhi_holds *holds; /* of holder ids, or NULL: op/reentry.c */
 	struct lhi_shim_clients
@@ -245,9 +245,9 @@ extern struct lh lhi_closed_lh;
 struct lh_key {
 	struct lh *lh;
 	uint64_t slot_ref;	/* atomic: found anew when evicted */
-	struct cds_lfht_node node;
+	struct lh_key *next;	/* proc/opened_keys.c */
 	uint64_t hash;
-	uint32_t refs;		/* under lhi_proc_lock() */
+	uint32_t refs;
 	char name[];
 };
 
@@ -258,8 +258,8 @@ struct lh_key {
 extern __thread struct lhi_claim_cache *lhi_claim_cache_current
     __attribute__((tls_model("initial-exec")));
 
-uint64_t lhi_cancel_forks(void);	/* under lhi_cancel_lock() */
-void lhi_proc_begin(void);	/* once: fork handlers */
+/* What has to be there before the first attachment.  0; -ENOMEM. */
+int lhi_proc_begin(void);
 
 /*
  * Checks that the handle is this process's own: 0; -EINVAL (NULL, or closed);

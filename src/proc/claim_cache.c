@@ -42,7 +42,7 @@ static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
 void
-lhi_claim_cache_child(void)
+lhi_claim_cache_child(bool whole)
 {
 	lhi_claim_cache_cells_child();
 	mine = NULL;

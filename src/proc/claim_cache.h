@@ -11,8 +11,8 @@ struct lhi_claim_cache *lhi_claim_cache_cell(void);
 void lhi_claim_cache_cell_free(struct lhi_claim_cache *m);
 void lhi_claim_cache_cells_child(void);
 
-/* In a forked child: forget what the parent had. */
-void lhi_claim_cache_child(void);
+/* In a forked child: forget what the parent had (proc/fork.h). */
+void lhi_claim_cache_child(bool whole);
 
 /* This thread's claim cache of the attachment; NULL: out of memory. */
 struct lhi_claim_cache *lhi_claim_cache_get(struct lh *lh);

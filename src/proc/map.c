@@ -21,6 +21,13 @@ struct lhi_map {
 
 static struct lhi_map *maps;	/* under lhi_proc_lock() */
 
+void
+lhi_map_child(bool whole)
+{
+	if (!whole)
+		maps = NULL;
+}
+
 int
 lhi_map_get(int fd, const struct lhi_object_id *id,
     const struct lhi_geometry *g, struct lhi_map **map)

@@ -7,6 +7,10 @@
 
 struct lhi_map;
 
+/* In a forked child (proc/fork.h), which may use its parent's mappings if it
+ * finds them. */
+void lhi_map_child(bool whole);
+
 /*
  * Under lhi_proc_lock().  0; -ENOMEM; -EUCLEAN: mapped already, with another
  * length, or it was truncated since (prim/sigbus.c).

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opened keys: a process-private hash table, read under urcu-bp and changed
- * under lhi_proc_lock(); a handle is marked as closed (base/handle.c) after a
- * grace period, when no lookup can still be looking at it.
+ * Opened keys: a hash table of the attachment, by name.
  *
- * The table has a fixed number of buckets, so liburcu starts no thread.
+ * Buckets are guarded by a few mutexes, each for the buckets of one residue, so
+ * that threads which open different keys seldom meet.  A mutex is held for the
+ * walk through one bucket, never for a system call, but for those of malloc().
+ * A key whose last reference goes leaves its bucket under the mutex and is
+ * marked as closed (base/handle.c): nobody can be looking at it.  Uses of a key
+ * that is open take nothing.
+ *
+ * Fork.  The mutexes are part of the attachment.  A child never touches what
+ * stands in its parent's (lhi_own_handle()), so it does not matter who held
+ * them.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <urcu-bp.h>
-#include <urcu/rculfhash.h>
 #include "base/handle.h"
 #include "proc/opened_keys.h"
 
-#define BUCKETS 1024
+#define BUCKETS 1024u
+#define MUTEXES 32u
 
-static int
-has_name(struct cds_lfht_node *node, const void *name)
-{
-	const struct lh_key *k = caa_container_of(node, struct lh_key, node);
-	const struct lhi_key_name *n = name;
+struct lhi_opened_keys {
+	pthread_mutex_t mutex[MUTEXES];
+	struct lh_key *bucket[BUCKETS];
+};
 
-	return k->hash == n->hash && strcmp(k->name, n->key) == 0;
-}
-
-/* No lookup can see it any more. */
+/* It is in no bucket any more. */
 static void
 free_key(struct lh_key *k)
 {
@@ -33,108 +36,106 @@ free_key(struct lh_key *k)
 	lhi_handle_free(HANDLE_KEY, k);
 }
 
-static struct lh_key *
-look_up_key(struct lh *lh, const struct lhi_key_name *n)
-{
-	struct cds_lfht_iter iter;
-	struct cds_lfht_node *node;
-
-	cds_lfht_lookup(lh->keys, (unsigned long)n->hash, has_name, n, &iter);
-	node = cds_lfht_iter_get_node(&iter);
-	return node == NULL ? NULL :
-	    caa_container_of(node, struct lh_key, node);
-}
-
 int
 lhi_opened_keys_begin(struct lh *lh)
 {
-	lh->keys = cds_lfht_new_flavor(BUCKETS, BUCKETS, BUCKETS, 0,
-	    &urcu_bp_flavor, NULL);
+	lh->keys = calloc(1, sizeof(*lh->keys));
+	for (uint32_t i = 0; lh->keys != NULL && i < MUTEXES; i++)
+		(void)pthread_mutex_init(&lh->keys->mutex[i], NULL);
 	return lh->keys == NULL ? -1 : 0;
 }
 
 void
 lhi_opened_keys_end(struct lh *lh)
 {
-	struct cds_lfht_iter iter;
-	struct cds_lfht_node *node;
+	struct lh_key *k;
 
-	if (lh->keys == NULL)
-		return;
-	urcu_bp_read_lock();
-	cds_lfht_first(lh->keys, &iter);
-	while ((node = cds_lfht_iter_get_node(&iter)) != NULL) {
-		cds_lfht_next(lh->keys, &iter);
-		(void)cds_lfht_del(lh->keys, node);
-		/* closing: no other thread is inside */
-		free_key(caa_container_of(node, struct lh_key, node));
+	/* closing: no other thread is inside */
+	for (uint32_t i = 0; lh->keys != NULL && i < BUCKETS; i++) {
+		while ((k = lh->keys->bucket[i]) != NULL) {
+			lh->keys->bucket[i] = k->next;
+			free_key(k);
+		}
 	}
-	urcu_bp_read_unlock();
-	(void)cds_lfht_destroy(lh->keys, NULL);
+	free(lh->keys);
 	lh->keys = NULL;
+}
+
+/* The bucket of that hash, locked; the thread cannot be cancelled meanwhile. */
+static struct lh_key **
+lock_bucket(struct lh *lh, uint64_t hash, int *cancel)
+{
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+	(void)pthread_mutex_lock(&lh->keys->mutex[hash % MUTEXES]);
+	return &lh->keys->bucket[hash % BUCKETS];
+}
+
+static void
+unlock_bucket(struct lh *lh, uint64_t hash, int cancel)
+{
+	(void)pthread_mutex_unlock(&lh->keys->mutex[hash % MUTEXES]);
+	(void)pthread_setcancelstate(cancel, NULL);
+}
+
+/* That key with one more reference, or NULL. */
+static struct lh_key *
+take_key(struct lh_key *k, const struct lhi_key_name *n)
+{
+	for (; k != NULL; k = k->next) {
+		if (k->hash == n->hash && strcmp(k->name, n->key) == 0) {
+			k->refs++;
+			return k;
+		}
+	}
+	return NULL;
 }
 
 struct lh_key *
 lhi_opened_keys_find(struct lh *lh, const struct lhi_key_name *n)
 {
-	struct lh_key *k;
-	uint32_t refs = 0;
+	int cancel;
+	struct lh_key *k = take_key(*lock_bucket(lh, n->hash, &cancel), n);
 
-	urcu_bp_read_lock();
-	k = look_up_key(lh, n);
-	if (k != NULL)
-		refs = __atomic_load_n(&k->refs, __ATOMIC_RELAXED);
-	/* a handle that has lost its last reference is not taken up again */
-	while (refs != 0 && !__atomic_compare_exchange_n(&k->refs, &refs,
-	    refs + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		;
-	urcu_bp_read_unlock();
-	return refs != 0 ? k : NULL;
+	unlock_bucket(lh, n->hash, cancel);
+	return k;
 }
 
 struct lh_key *
 lhi_opened_keys_add(struct lh *lh, const struct lhi_key_name *n,
     const struct lhi_ref *ref)
 {
-	struct lh_key *k;
+	int cancel;
+	struct lh_key **bucket = lock_bucket(lh, n->hash, &cancel);
+	struct lh_key *k = take_key(*bucket, n);
 
-	lhi_proc_lock();
-	k = lhi_opened_keys_find(lh, n);
-	if (k == NULL) {
+	if (k == NULL)
 		k = calloc(1, sizeof(*k) + n->len + 1);
-		if (k != NULL) {
-			k->lh = lh;
-			k->slot_ref = ref->slot_ref;
-			k->hash = n->hash;
-			memcpy(k->name, n->key, n->len);
-			/* pairs with: the swap in lhi_opened_keys_find() */
-			__atomic_store_n(&k->refs, 1, __ATOMIC_RELEASE);
-			cds_lfht_node_init(&k->node);
-			urcu_bp_read_lock();
-			cds_lfht_add(lh->keys, (unsigned long)n->hash,
-			    &k->node);
-			urcu_bp_read_unlock();
-		}
+	if (k != NULL && k->lh == NULL) {
+		k->lh = lh;
+		k->slot_ref = ref->slot_ref;
+		k->hash = n->hash;
+		k->refs = 1;
+		memcpy(k->name, n->key, n->len);
+		k->next = *bucket;
+		*bucket = k;
 	}
-	lhi_proc_unlock();
+	unlock_bucket(lh, n->hash, cancel);
 	return k;
 }
 
 void
 lhi_opened_keys_drop(struct lh_key *k)
 {
-	bool last;
+	struct lh *lh = k->lh;
+	const uint64_t hash = k->hash;
+	int cancel;
+	struct lh_key **p = lock_bucket(lh, hash, &cancel);
 
-	lhi_proc_lock();
-	last = __atomic_sub_fetch(&k->refs, 1, __ATOMIC_RELEASE) == 0;
-	if (last) {
-		urcu_bp_read_lock();
-		(void)cds_lfht_del(k->lh->keys, &k->node);
-		urcu_bp_read_unlock();
-	}
-	lhi_proc_unlock();
-	if (last) {
-		urcu_bp_synchronize_rcu();
+	if (--k->refs == 0) {
+		while (*p != k)
+			p = &(*p)->next;
+		*p = k->next;
 		free_key(k);
 	}
+	unlock_bucket(lh, hash, cancel);
 }

@@ -16,7 +16,7 @@ struct lh_key *lhi_opened_keys_find(struct lh *lh, const struct lhi_key_name
 struct lh_key *lhi_opened_keys_add(struct lh *lh, const struct lhi_key_name *n,
     const struct lhi_ref *ref);
 
-/* One reference less; the last one frees it after a grace period. */
+/* One reference less; the last one frees it. */
 void lhi_opened_keys_drop(struct lh_key *k);
 
 #endif

@@ -79,7 +79,11 @@ lhi_reap_open(struct lhi_reaper **out, const char *path)
 	struct lhi_object_id id;
 	struct lhi_geometry g;
 
-	lhi_proc_begin();
+	error = lhi_proc_begin();
+	if (error == 0)
+		error = lhi_process_read();
+	if (error != 0)
+		return error;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");

@@ -30,7 +30,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
-#include "base/procstat.h"
+#include "base/process.h"
 #include "prim/bytelock.h"
 #include "shm/damaged.h"
 #include "shm/counters.h"
@@ -218,11 +218,12 @@ lhi_named_ended(struct lhi_view *v, uint64_t sid)
 pid_t
 lhi_session_pid(const struct lhi_view *v, uint64_t sid)
 {
-	uint64_t ours = lhi_procstat_pidns();
+	uint64_t ours = lhi_process_pid_ns();
 	const struct shm_session *se;
 	pid_t pid;
 
-	if (sid_idx(sid) >= v->geo.max_sessions || ours == 0)
+	if (sid_idx(sid) >= v->geo.max_sessions || ours == 0 ||
+	    !lhi_process_counts_alike())
 		return 0;
 	se = &v->sessions[sid_idx(sid)];
 	pid = (pid_t)sh32_load_rlx(&se->pid);

@@ -349,9 +349,11 @@ lhi_named_make(struct lhi_view *v, const struct lhi_named_wish *wish,
 	int error = -EAGAIN;
 
 	if (!lhi_reclaim_fd_open(v, &sp)) {
+		error = errno == ENOMEM ? -ENOMEM : -EMFILE;
 		lhi_reclaim_fd_close(&sp);
 		return lhi_view_gone(v) ? lhi_view_fresh(v) :
-		    lhi_fail(-EMFILE, "cannot open %s once more", v->path);
+		    lhi_fail(error, "cannot %s %s once more", error == -ENOMEM ?
+		    "map a page of" : "open", v->path);
 	}
 	for (int i = 0; error == -EAGAIN && i < MAKE_TRIES; i++) {
 		/* not in step with who makes it as well */

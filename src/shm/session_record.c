@@ -41,7 +41,7 @@
 #include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/procstat.h"
+#include "base/process.h"
 #include "prim/bytelock.h"
 #include "shm/counters.h"
 #include "shm/session_bytes.h"
@@ -55,8 +55,8 @@ describe_session(const struct lhi_view *v, struct shm_session *se,
 {
 	sh32_store_rlx(&se->pid, (uint32_t)getpid());
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
-	sh64_store_rlx(&se->pidns_ino, lhi_procstat_pidns());
-	sh64_store_rlx(&se->start_ticks, lhi_procstat_start());
+	sh64_store_rlx(&se->pidns_ino, lhi_process_pid_ns());
+	sh64_store_rlx(&se->start_ticks, lhi_process_start_ticks());
 	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
 	sh64_store_rlx(&se->outer, 0);
 	/* only diagnostics: who reads a mixture prints it safely */

@@ -21,6 +21,7 @@
 #include <bsd/string.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
 #include "fence/durable.h"
@@ -71,7 +72,7 @@ initialise_header(struct shm_header *h, const struct lhi_geometry *g,
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	sh32_store_rlx(&h->header_len, sizeof(*h));
 	sh64_store_rlx(&h->object_len, g->object_len);
-	sh64_store_rlx(&h->timens_ino, lhi_timens_ino());
+	sh64_store_rlx(&h->timens_ino, lhi_process_time_ns());
 	sh64_store_rlx(&h->t0_ns, (uint64_t)lhi_clock_ns(clock));
 	sh64_store_rlx(&h->uuid[0], b->uuid[0]);
 	sh64_store_rlx(&h->uuid[1], b->uuid[1]);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/process.h"
 #include "prim/descriptor.h"
 #include "shm/backing.h"
 #include "shm/session_bytes.h"
@@ -106,9 +107,14 @@ lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 static int
 check_time_and_clock(const struct shm_header *h, const char *path)
 {
-	uint64_t theirs = sh64_load(&h->timens_ino), ours = lhi_timens_ino();
+	uint64_t theirs = sh64_load(&h->timens_ino);
+	uint64_t ours = lhi_process_time_ns();
 
-	if (theirs != 0 && ours != 0 && theirs != ours)
+	if (ours == 0)
+		return lhi_fail(-EXDEV, "cannot tell whether this process has "
+		    "the clock of %s: /proc/thread-self/ns/time cannot be "
+		    "read; mount /proc", path);
+	if (theirs != ours)
 		return lhi_fail(-EXDEV, "%s was made in another time "
 		    "namespace: its deadlines mean nothing here; use a table "
 		    "of your own",

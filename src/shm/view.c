@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "prim/descriptor.h"
 #include "shm/damaged.h"
 #include "shm/view.h"
@@ -87,11 +88,9 @@ bool
 lhi_view_same_time(const struct lhi_view *v)
 {
 	uint64_t theirs = sh64_load(&v->hdr->timens_ino);
-	int saved = errno;
-	uint64_t ours = lhi_timens_ino();
+	uint64_t ours = lhi_process_time_ns();
 
-	errno = saved;
-	return theirs == 0 || ours == 0 || theirs == ours;
+	return ours != 0 && theirs == ours;
 }
 
 bool
@@ -114,9 +113,9 @@ lhi_view_fresh(struct lhi_view *v)
 	bool gone = lhi_view_gone(v);
 
 	if (!lhi_view_same_time(v))
-		return lhi_fail(-EXDEV, "this process has entered another time "
-		    "namespace: the deadlines of %s mean nothing here",
-		    v->path);
+		return lhi_damaged_or(v, lhi_fail(-EXDEV, "this process has "
+		    "entered another time namespace: the deadlines of %s mean "
+		    "nothing here", v->path));
 	if (gone)
 		return lhi_fail(-ESTALE, "the table's object %s was removed or "
 		    "replaced: close this attachment and open the table again",

@@ -15,7 +15,7 @@ if ! ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$root/include" \
     -I"$root/tools" -I"$root/src" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
     "$root"/tools/*.c "$here/fault.c" -Wl,--wrap=lh_extend \
     "${LIB%/*}/libdaemon.a" "$LIB" \
-    ${LDFLAGS:-} -lurcu-bp -lurcu-cds -lurcu-common -lbsd -ljansson \
+    ${LDFLAGS:-} -lbsd -ljansson \
     -lncursesw -ltinfo \
     2>"$dir/cc"; then
 	diag "$(cat "$dir/cc")"

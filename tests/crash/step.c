@@ -2,7 +2,7 @@
 /*
  * step: kills and stops every operation at every instruction.
  *
- *	step kill [SCENARIO...] [--full] [--thorough] [--into] [--at N]
+ *	step kill [SCENARIO...] [--full] [--thorough] [--at N]
  *		[--first]
  *	step stop	the same
  *	step double [SCENARIO...] [--stride N] [--thorough]
@@ -13,8 +13,7 @@
  * TAP, one line a scenario.  --full tries every instruction instead of every
  * distinct state, --thorough both sides of system calls that only look as well
  * (system_call.c), and waits that are late for each of their sleeps
- * (late_sleep.c), --into those of liburcu-cds as well, which are otherwise
- * stepped over (trace.c); --at N only instruction N (that of a diagnostic: the
+ * (late_sleep.c); --at N only instruction N (that of a diagnostic: the
  * number is stable enough to come back to a finding), --first ends a scenario
  * with its first finding; --stride N in double
  * takes every N-th point of both crashes instead of a sample (1: all pairs);
@@ -36,8 +35,7 @@ static int
 usage(void)
 {
 	fprintf(stderr, "usage: step kill|stop|double [SCENARIO...] [--full] "
-	    "[--into]\n       [--thorough] [--stride N] [--at N] [--first] "
-	    "[--jobs N]\n"
+	    "[--thorough]\n       [--stride N] [--at N] [--first] [--jobs N]\n"
 	    "       step list | operations | selftest\n");
 	return 64;
 }
@@ -137,7 +135,7 @@ int
 main(int argc, char **argv)
 {
 	struct work w = { .opts = { .at = -1 } };
-	bool into = false, thorough = false;
+	bool thorough = false;
 	long v, jobs = 0;
 
 	if (argc < 2)
@@ -153,8 +151,6 @@ main(int argc, char **argv)
 			w.opts.full = true;
 		} else if (strcmp(a, "--thorough") == 0) {
 			w.opts.looks = thorough = true;
-		} else if (strcmp(a, "--into") == 0) {
-			into = true;
 		} else if (strcmp(a, "--first") == 0) {
 			w.opts.first = true;
 		} else if (strcmp(a, "--stride") == 0 &&
@@ -191,7 +187,6 @@ main(int argc, char **argv)
 		w.mode = MODE_DOUBLE;
 	else
 		return usage();
-	trace_step_into(into);
 	trace_be_late(thorough);
 	if (scenario_count() > JOBS_SCENARIOS)
 		bail_out("more than %d scenarios", JOBS_SCENARIOS);

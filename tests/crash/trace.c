@@ -25,12 +25,9 @@
  * system call.  Stepping slowly, as when
  * recording, is the last (a clock tick, say, had been met).
  *
- * Stepped over: calls into liburcu-cds, which keeps the process's own table of
- * opened keys.  lh_open() spends nine in ten of its instructions there, none of
- * which touches shared memory; that the hash is the same before and after such
- * a call is checked.  trace_step_into() steps through these, too.  And the
- * vDSO's clocks, which read until the kernel has not written meanwhile: it
- * writes at each tick, and where steps take long there is no end to that.
+ * Stepped over: the vDSO's clocks, which read until the kernel has not written
+ * meanwhile.  It writes at each tick, and where steps take long there is no end
+ * to that.
  *
  * While it is recorded, the process shares a processor with the director: they
  * take turns, and to wake somebody elsewhere takes longer than all that happens
@@ -49,7 +46,6 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <bsd/stdlib.h>
 #include "crash/breakpoint.h"
 #include "crash/scenario.h"
 #include "crash/state_hash.h"
@@ -62,13 +58,13 @@
 #define INSTRUCTIONS_MAX 4000000u
 #define STAGING_MS 30000
 
-static bool step_into, be_late;
+static bool be_late;
 
 /* Code that is stepped over. */
 struct span {
 	uint64_t from, to;
 };
-static struct span cds, vdso;
+static struct span vdso;
 
 void trace_begin_here(void);
 void trace_end_here(void);
@@ -106,9 +102,6 @@ perform(struct trial *p, void *arg)
 	}
 	p->subject = getpid();
 	breakpoint_others_wait(&p->met);
-	/* a process's first random number takes 20,000 instructions, all of
-	 * them in its private memory */
-	(void)arc4random();
 	if (s->prepare != NULL)
 		s->prepare(p);
 	flag_set(&p->begun, 1);
@@ -170,9 +163,7 @@ find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
 	(void)arg;
-	if (strstr(info->dlpi_name, "liburcu-cds") != NULL)
-		cds = code_of(info);
-	else if (strstr(info->dlpi_name, "vdso") != NULL)
+	if (strstr(info->dlpi_name, "vdso") != NULL)
 		vdso = code_of(info);
 	return 0;
 }
@@ -191,7 +182,7 @@ is_stepped_over(uint64_t rip)
 	if (!found)
 		(void)dl_iterate_phdr(find_code, NULL);
 	found = true;
-	return is_in(&vdso, rip) || (is_in(&cds, rip) && !step_into);
+	return is_in(&vdso, rip);
 }
 
 /* At the first instruction of a call: run until it has returned. */
@@ -262,7 +253,6 @@ record(struct trial *p, pid_t pid, struct trace *t)
 		uint32_t depth = (uint32_t)(top - at.rsp);
 		struct point here = { at.rip, depth, count(at.rip, depth), i,
 		    why, t->late };
-		bool over = is_stepped_over(at.rip);
 
 		if (hash != last) {
 			here.why |= AT_CHANGE;
@@ -292,17 +282,13 @@ record(struct trial *p, pid_t pid, struct trace *t)
 			break;
 		}
 		lived =
-		    over ? step_over(p, pid, &at) : tracee_step(p, pid, &at);
+		    is_stepped_over(at.rip) ? step_over(p, pid, &at)
+					    : tracee_step(p, pid, &at);
 		if (!lived)
 			break;
 		if (why == AT_RETURN)
 			state_hash_find(p, &sight);
 		hash = state_hash_now(&sight);
-		/* (a look at the clock changes nothing, but while it lasts
-		 * somebody else may) */
-		if (over && hash != last && is_in(&cds, here.rip))
-			blame(p, "shared memory changed in code that is "
-			    "stepped over");
 	}
 	state_hash_end(&sight);
 	return lived;
@@ -459,12 +445,6 @@ trace_run_to(struct trial *p, pid_t pid, const struct point *at, enum pace pace)
 	(void)breakpoint_set(pid, 0, 0);
 	trial_watch(0);
 	return end;
-}
-
-void
-trace_step_into(bool all)
-{
-	step_into = all;
 }
 
 void

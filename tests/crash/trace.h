@@ -56,9 +56,6 @@ enum trace_end {
 /* Record sleeps as late as stepping makes them (late_sleep.c). */
 void trace_be_late(bool late);
 
-/* Step into what trace.c says is stepped over, too. */
-void trace_step_into(bool all);
-
 /*
  * Fork a process that runs prepare, then act, then finish, and stop it where
  * act begins.  Its pid, or -1 with a finding.

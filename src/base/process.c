@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this process is: answers "which time and pid namespace is it in, and
+ * when did it start?".
+ *
+ * All of that is read from /proc, and /proc may be missing, or be mounted for
+ * another pid namespace.  What cannot be read is unknown: 0.  Unknown never
+ * equals anything, not even unknown (issue 21, A9): a process without /proc
+ * cannot say that its clock is the table's.  So lh_open() needs /proc; an
+ * attached process that loses it keeps what it read last.
+ *
+ * A kernel without time namespaces has /proc/thread-self/ns, but no `time`
+ * there.  Then all processes share one clock, which has a number of its own.
+ * (It is the thread's directory that is asked: that of a process whose first
+ * thread has ended has no `time` either.)
+ *
+ * It stands in a page that the kernel zeroes in a forked child, which therefore
+ * reads it anew.  Two threads that read at once store the same, but for
+ * `time_ns` while a third one changes the namespace: then it is one or the
+ * other.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/process.h"
+#include "base/procstat.h"
+
+#define PAGE_LEN 4096
+#define ONLY_TIME_NS 1		/* no namespace's inode: those begin higher */
+
+struct lhi_process lhi_process_none = { .entered = PROCESS_ENTERED };
+struct lhi_process *_Atomic lhi_process = &lhi_process_none;
+
+int
+lhi_process_begin(void)
+{
+	struct lhi_process *none = &lhi_process_none, *p;
+
+	if (atomic_load(&lhi_process) != none)
+		return 0;
+	p = mmap(NULL, PAGE_LEN, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return lhi_fail(-ENOMEM, "no memory for a page");
+	if (madvise(p, PAGE_LEN, MADV_WIPEONFORK) != 0) {
+		(void)munmap(p, PAGE_LEN);
+		return lhi_fail(-ENOMEM, "no page can be had that the kernel "
+		    "zeroes in a child (MADV_WIPEONFORK, Linux 4.14)");
+	}
+	atomic_store(&p->entered, PROCESS_ENTERED);
+	if (!atomic_compare_exchange_strong(&lhi_process, &none, p))
+		(void)munmap(p, PAGE_LEN);	/* another thread's is there */
+	return 0;
+}
+
+static uint64_t
+inode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* The inode of our time namespace; 0: not known. */
+static uint64_t
+read_time_ns(void)
+{
+	uint64_t ino = inode_of("/proc/thread-self/ns/time");
+
+	if (ino != 0 || errno != ENOENT)
+		return ino;
+	return inode_of("/proc/thread-self/ns/pid") != 0 ? ONLY_TIME_NS : 0;
+}
+
+/* True if /proc is that of our own pid namespace. */
+static bool
+is_proc_ours(void)
+{
+	char self[24];
+	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	return strtol(self, NULL, 10) == getpid();
+}
+
+/* Our start time, which does not change; 0: errno. */
+static uint64_t
+read_start_ticks(const struct lhi_process *p)
+{
+	struct lhi_procstat ps;
+
+	errno = 0;
+	return atomic_load(&p->known) ? atomic_load(&p->start_ticks) :
+	    lhi_procstat_self(&ps) ? ps.start_ticks : 0;
+}
+
+int
+lhi_process_read(void)
+{
+	struct lhi_process *p = atomic_load(&lhi_process);
+	int saved = errno, why;
+	uint64_t time_ns = read_time_ns();
+	uint64_t pid_ns = inode_of("/proc/thread-self/ns/pid");
+	uint64_t start = read_start_ticks(p);
+
+	why = errno;
+	errno = saved;
+	if (start == 0 && (why == EMFILE || why == ENFILE))
+		return lhi_fail(-why, "cannot open /proc/self/stat: %s",
+		    strerror(why));
+	if (time_ns == 0 || pid_ns == 0 || start == 0)
+		return lhi_fail(-EXDEV, "which clock this process has, and "
+		    "which process it is, cannot be read from /proc/self: "
+		    "mount /proc");
+	/* (a child would inherit what stands before the page) */
+	if (p != &lhi_process_none) {
+		atomic_store(&p->time_ns, time_ns);
+		atomic_store(&p->pid_ns, pid_ns);
+		atomic_store(&p->start_ticks, start);
+		atomic_store(&p->counts_alike, is_proc_ours());
+		atomic_store(&p->known, 1);
+	}
+	errno = saved;
+	return 0;
+}
+
+/* What is known of this process, or zeros. */
+static struct lhi_process *
+know_process(void)
+{
+	struct lhi_process *p;
+
+	(void)lhi_process_begin();
+	p = atomic_load(&lhi_process);
+	if (atomic_load(&p->known) == 0)
+		(void)lhi_process_read();
+	return p;
+}
+
+uint64_t
+lhi_process_time_ns(void)
+{
+	int saved = errno;
+	uint64_t now = read_time_ns();
+
+	errno = saved;
+	return now != 0 ? now : atomic_load(&know_process()->time_ns);
+}
+
+uint64_t
+lhi_process_pid_ns(void)
+{
+	return atomic_load(&know_process()->pid_ns);
+}
+
+uint64_t
+lhi_process_start_ticks(void)
+{
+	return atomic_load(&know_process()->start_ticks);
+}
+
+bool
+lhi_process_counts_alike(void)
+{
+	return atomic_load(&know_process()->counts_alike);
+}
