@@ -90,6 +90,7 @@ FUZZERS	:= $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/%)
 REPLAYS	:= $(call slow_first,$(filter-out %/replay, \
 	   $(call progs,tests/replay/*.c)))
 FENCES	:= $(addprefix $(BUILD)/tests/fence/,images claimants rivals)
+FLIPS	:= $(BUILD)/tests/flips/flips
 
 .PHONY: all lib tool reaperd shim tests daemon-tests shim-tests cxx replays step chaos demo \
 	run check check-all check-unit check-release check-memcheck check-tsan \
@@ -113,7 +114,7 @@ help:
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
 	@echo 'make loops-update	write the list of doc/loops.md anew'
 	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
-	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -model -abi -layout, lint: the layers of check'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -model -abi -layout, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -223,6 +224,11 @@ $(BUILD)/tests/replay/all-in-one: $(BUILD)/tests/replay/all-in-one.o \
 	$(link)
 	$(link_with)
 	$(link_names)
+
+$(FLIPS): $(call objs,tests/flips/*.c) $(call objs,tests/support/*.c) \
+    $(REAPER_A) $(LIB_A)
+	$(link)
+	$(link_with)
 
 $(FENCES): $(BUILD)/%: $(BUILD)/%.o $(filter-out $(FENCES:%=%.o),$(call \
     objs,tests/fence/*.c)) $(call objs,tests/support/*.c) $(REAPER_A) $(LIB_A)
@@ -370,7 +376,7 @@ run: deps-run
 
 # Each layer says what it took; the first that fails ends it.
 LAYERS	?= lint abi layout model unit command env daemon shim cluster replay mutants \
-	   crash+stop fuzz fence chaos+tsan
+	   crash+stop fuzz fence+flips chaos+tsan
 check: deps-check
 	@tests/layers $(LAYERS)
 
@@ -378,7 +384,7 @@ check: deps-check
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
 ALL_LAYERS ?= lint analyze abi layout model unit memcheck command env daemon shim cluster replay \
-	   mutants crash stop double fuzz fence release chaos tsan fuzz-search
+	   mutants crash stop double fuzz fence flips release chaos tsan fuzz-search
 check-all: deps-check deps-all
 	@tests/layers --all $(ALL_LAYERS)
 
@@ -497,6 +503,13 @@ fuzz fuzz-search:
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=512 -timeout=20 \
 	    -print_final_stats=1 -artifact_prefix=build/libfuzzer/ \
 	    build/libfuzzer/$$f tests/fuzz/corpus/$$f || exit 1; done
+
+# bits of a small table, flipped one at a time (ALL=1: every one)
+NEEDS_flips = $(FLIPS)
+.PHONY: check-flips
+check-flips:
+	$(call ready,flips)
+	@tests/flips/check $(if $(ALL),--all)
 
 .PHONY: fences check-fence
 fences: $(FENCES)

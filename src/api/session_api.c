@@ -285,8 +285,8 @@ lh_session_list(struct lh *lh, const char *prefix,
 		uint64_t s = sh64_load(&lh->v.sessions[i].state);
 		uint64_t sid = sid_make(sess_inc(s), i);
 
-		if (sess_st(s) == SESS_NAMED && !(sess_flags(s) &
-		    SESS_PENDING) && fill_info(&lh->v, sid, &info) == 0 &&
+		if (sess_st(s) == SESS_NAMED && !sess_marked(s) &&
+		    fill_info(&lh->v, sid, &info) == 0 &&
 		    strncmp(info.name, begins, len) == 0)
 			error = fn(&info, arg);
 	}

@@ -302,9 +302,10 @@ enum lhi_sess_st {
 	SESS_NAMED = 5		/* lives by TTL, no byte: shm/session_named.c */
 };
 
-#define SESS_NOPROOF 0x1u	/* its death cannot be proved: deadlines only */
-#define SESS_PENDING 0x2u	/* NAMED: not yet; anyone may withdraw it */
-#define SESS_WAS_NAMED 0x4u	/* DEAD: and was NAMED */
+/* all bits or none, so that no one bit decides: sess_marked() */
+#define SESS_NOPROOF 0xffu	/* ALIVE, CLOSING: its death cannot be proved */
+#define SESS_PENDING 0xffu	/* NAMED: not yet; anyone may withdraw it */
+#define SESS_WAS_NAMED 0xffu	/* DEAD: and was NAMED */
 #define INC_BITS 48
 #define SESS_FLAG_BITS 8
 #define SESS_ST_SHIFT (INC_BITS + SESS_FLAG_BITS)
@@ -330,6 +331,13 @@ static inline unsigned
 sess_flags(uint64_t s)
 {
 	return (unsigned)(s >> INC_BITS & MASK(SESS_FLAG_BITS));
+}
+
+/* Is it so?  Most bits say it, should one of them be damaged. */
+static inline bool
+sess_marked(uint64_t s)
+{
+	return __builtin_popcount(sess_flags(s)) > SESS_FLAG_BITS / 2;
 }
 
 static inline uint64_t

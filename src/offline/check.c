@@ -27,13 +27,13 @@
  *	value	in range, whole by its sum, in a record that is the slot's
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <leasehold.h>
 #include "offline/check.h"
+#include "offline/check_part.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "proc/attachment.h"
@@ -44,91 +44,10 @@
 #include "shm/lock_word.h"
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
-#include "fence/range.h"
 #include "shm/request_record.h"
+#include "shm/table_object.h"
 #include "shm/cluster_right.h"
 #include "shm/value_record.h"
-
-struct check {
-	struct lhi_view *v;
-	void (*fn)(const char *finding, void *arg);
-	void *arg;
-	int times;		/* as in check.h */
-	int findings;
-	char text[384];		/* of the part that is being judged */
-};
-
-/* The part is not as it should be; false, for the caller to return. */
-static bool __attribute__((format(printf, 2, 3)))
-wrong(struct check *k, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(k->text, sizeof(k->text), fmt, ap);
-	va_end(ap);
-	return false;
-}
-
-/*
- * True if the latest range is on disk, though not long ago it was not.
- * (Another process has claimed another; this attachment finds out when it
- * needs it.)
- */
-static bool
-is_range_there(struct lhi_view *v, uint64_t d)
-{
-	struct lhi_range r;
-	uint64_t highest;
-	int error = lhi_range_highest(v->ranges, &highest);
-
-	if (error != 0)		/* a directory that is a stranger's, say */
-		return false;
-	error = lhi_range_read(v->ranges, (d - 1) >> lhi_range_bits, &r);
-	return error == -EACCES || (error == 0 && r.uuid[0] == v->uuid[0] &&
-	    r.uuid[1] == v->uuid[1]);
-}
-
-/* Of the header, and of the disk where this attachment has missed it. */
-static bool
-tokens_ok(struct check *k, uint32_t i)
-{
-	const struct shm_header *h = k->v->hdr;
-	uint64_t d = sh64_load(&h->durable_ceiling);
-	uint64_t last = sh64_load(&h->last_token);
-
-	(void)i;
-	if ((h->fence_dir[0] != '\0') != (d != 0) ||
-	    (d != 0 && d <= sh64_load(&h->token_base)))
-		return wrong(k, "the durable ceiling is %llu, above a base of "
-		    "%llu", (unsigned long long)d,
-		    (unsigned long long)sh64_load(&h->token_base));
-	if (lhi_view_global(k->v) ? last < sh64_load(&h->token_base) ||
-	    last >= sh64_load(&h->ceiling) : last != 0)
-		return wrong(k, "the last token is outside the table's range "
-		    "(%llu)", (unsigned long long)last);
-	if (sh64_load(&h->cluster_floor) != 0 &&
-	    (sh64_load(&h->cluster_floor) < CLUSTER_FIRST ||
-	    sh64_load(&h->cluster_floor) > TOKEN_MAX))
-		return wrong(k, "the floor of cluster keys' tokens is none "
-		    "(%llu)", (unsigned long long)sh64_load(&h->cluster_floor));
-	return !atomic_load(&k->v->ranges_lost) || is_range_there(k->v, d) ||
-	    wrong(k, "the latest range "
-	    "of tokens is not on disk in %.180s, and no other could be "
-	    "claimed", k->v->ranges);
-}
-
-static bool
-shard_ok(struct check *k, uint32_t i)
-{
-	const struct shm_header *h = k->v->hdr;
-	uint64_t floor = sh64_load(&h->floor[i]);
-
-	return (floor >= sh64_load(&h->token_base) &&
-	    floor <= sh64_load(&h->ceiling)) || wrong(k, "the token floor of "
-	    "shard %u is outside the table's range (%llu)", i,
-	    (unsigned long long)floor);
-}
 
 static bool
 session_ok(struct check *k, uint32_t i)
@@ -138,8 +57,13 @@ session_ok(struct check *k, uint32_t i)
 	if (sess_st(s) > SESS_NAMED)
 		return wrong(k, "session %u is in no known state (%u)", i,
 		    sess_st(s));
-	return sess_st(s) != SESS_NAMED || lhi_named_sound(k->v, i) ||
-	    wrong(k, "session %u is a named one, and its end is another's", i);
+	if (sess_flags(s) != 0 && (sess_flags(s) != MASK(SESS_FLAG_BITS) ||
+	    sess_st(s) <= SESS_RESERVED))
+		return wrong(k, "session %u has flags that there are not "
+		    "(0x%x)", i, sess_flags(s));
+	return lhi_named_sound(k->v, i) || wrong(k, "session %u is a "
+	    "named one, and what it is does not fit its sum, or its end is "
+	    "another's, or later than any that it can have", i);
 }
 
 static bool
@@ -157,8 +81,8 @@ chunk_ok(struct check *k, uint32_t i)
 		return wrong(k, "chunk %u belongs to a session yet to come",
 		    i);
 	return sid_idx(sh64_load(&k->v->chunks[i].keeper)) <
-	    k->v->geo.max_sessions || wrong(k, "chunk %u is kept by session %u "
-	    "of %u", i, sid_idx(sh64_load(&k->v->chunks[i].keeper)),
+	    k->v->geo.max_sessions || wrong(k, "chunk %u is kept by "
+	    "session %u of %u", i, sid_idx(sh64_load(&k->v->chunks[i].keeper)),
 	    k->v->geo.max_sessions);
 }
 
@@ -180,8 +104,8 @@ claim_ok(struct check *k, uint32_t i)
 		return true;
 	w = sh64_load(&s->word);
 	return (word_mode(w) != WORD_X && word_mode(w) != WORD_S) ||
-	    word_idx(w) != i || wrong(k, "claim %u is free, but slot %u names "
-	    "it as its holder", i,
+	    word_idx(w) != i || wrong(k, "claim %u is free, but slot "
+	    "%u names it as its holder", i,
 	    lhi_slot_idx(k->v, s));
 }
 
@@ -259,7 +183,9 @@ word_ok(struct check *k, struct shm_slot *s, uint64_t w)
 		return lhi_claim_owner(k->v, ci) != 0 ||
 		    wrong(k, "slot %u is held by nobody's claim %u", idx, ci);
 	default:
-		return readers_ok(k, s, idx);
+		return lhi_claim(k->v, ci) == NULL ? wrong(k, "slot %u is held "
+		    "by reader %u of %u", idx, ci, k->v->geo.n_claims) :
+		    readers_ok(k, s, idx);
 	}
 }
 
@@ -378,6 +304,9 @@ slot_ok(struct check *k, uint32_t i)
 	if (is_lost(k, s))
 		return wrong(k, "no list leads to slot %u, which has a key",
 		    i);
+	if (!lhi_named_delay_sound(s))
+		return wrong(k, "slot %u is kept back until a time "
+		    "that does not fit its sum", i);
 	if (!lhi_value_sound(k->v, s))
 		return wrong(k, "the value of slot %u is none", i);
 	if (!token_ok(k, s, w))
@@ -466,14 +395,14 @@ lhi_check_view(struct lhi_view *v, int times,
 {
 	struct check k = { .v = v, .fn = fn, .arg = arg, .times = times };
 
-	if (sh64_load(&v->hdr->magic) != SHM_MAGIC ||
+	if (sh64_load(&v->hdr->header_sum) != lhi_object_sum(v->hdr) ||
 	    sh64_load(&v->hdr->object_len) != v->geo.object_len) {
 		k.findings++;
 		if (fn != NULL)
 			fn("the header was changed", arg);
 	}
-	judge_all(&k, 0, 1, tokens_ok);
-	judge_all(&k, 0, SHM_SHARDS, shard_ok);
+	judge_all(&k, 0, 1, lhi_check_tokens);
+	judge_all(&k, 0, SHM_SHARDS, lhi_check_shard);
 	judge_all(&k, 0, v->geo.max_sessions, session_ok);
 	judge_all(&k, 1, lhi_chunks_ready(v), chunk_ok);
 	judge_all(&k, SHM_CHUNK, lhi_chunks_ready(v) * SHM_CHUNK, claim_ok);

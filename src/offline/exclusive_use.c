@@ -37,6 +37,7 @@ lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
 		    (unsigned long long)g->object_len, a->v.path);
 	lhi_map_point(a->base, g, &a->v);
 	lhi_view_set_uuid(&a->v, id->uuid);
+	memcpy(a->v.ranges, id->ranges, sizeof(a->v.ranges));
 	a->v.t0_ns = id->t0_ns;
 	a->v.clock = id->clock;
 	a->v.order = id->order;

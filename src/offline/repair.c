@@ -15,7 +15,8 @@
  *	M0	memory for all that is in use, as far as the file has data, if
  *		the header makes no sense: where there is none, nothing has
  *		changed, and who could use the table can do so still
- *	M1	flag MENDING: nobody uses the table before M7
+ *	M1	the note `repair`, then flag MENDING, which counts with it
+ *		only: nobody uses the table before M7
  *	M2	extents: as far as there is memory; requests
  *	M3	the ceiling, then every floor, then (M5) every key, go above
  *		every token that may have been given
@@ -24,7 +25,8 @@
  *	M5	slots, long keys, the list of keys (repair_keys.c); values
  *		(repair_values.c)
  *	M6	hints
- *	M7	flags DAMAGED and MENDING cleared (lhi_repair_done())
+ *	M7	flags DAMAGED and MENDING cleared, then the notes
+ *		(lhi_repair_done())
  *
  * Tokens.  Every token is below the ceiling, and it is a field of its own.  So
  * all keys go on from the ceiling, whatever they said of themselves, and
@@ -222,6 +224,11 @@ repair_session(struct lhi_view *v, uint32_t i)
 static void
 repair_sessions(struct lhi_view *v)
 {
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++)
+		lhi_named_correct(v, i);
+	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
+		if (!lhi_named_delay_sound(&v->slots[i]))
+			sh32_store(&v->slots[i].delay, 0);
 	/* (while they say what they leave behind) */
 	for (uint32_t ci = SHM_CHUNK; ci < lhi_chunks_ready(v) * SHM_CHUNK;
 	    ci++)
@@ -337,7 +344,10 @@ lhi_repair(struct lhi_repair *m)
 
 	if (error != 0)
 		return error;
-	(void)sh32_fetch_or(&v->hdr->flags, SHM_REPAIRING);		/* M1 */
+	if (!lhi_mutant_on(repair_unnoted))
+		sh64_store(&v->hdr->repair, SHM_REPAIR_NOTE);		/* M1 */
+	lhi_point("mend.noted");
+	(void)sh32_fetch_or(&v->hdr->flags, SHM_REPAIRING);
 	lhi_point("mend.begun");
 	repair_extent(m, &e);
 	repair_tokens(m);
@@ -358,4 +368,7 @@ void
 lhi_repair_done(struct lhi_view *v)
 {
 	(void)sh32_fetch_and(&v->hdr->flags, SHM_LOG_GRANTS);
+	lhi_point("mend.done");
+	sh64_store(&v->hdr->repair, 0);
+	sh64_store(&v->hdr->removal, 0);
 }

@@ -76,6 +76,30 @@ keep_last_finding(const char *finding, void *arg)
 	(void)snprintf(r->last, sizeof(r->last), "%s", finding);
 }
 
+/* (One that is whole may have been left by a process that was killed before it
+ * set the flag.) */
+static bool
+is_note(const shm_u64 *note, uint64_t what)
+{
+	return sh64_load(note) == 0 || sh64_load(note) == what;
+}
+
+/* What was written once: where one bit is wrong, the sum says which. */
+static void
+correct_header(struct repair *r)
+{
+	struct shm_header copy = *r->a.v.hdr;
+	size_t off;
+
+	if (lhi_object_correct(&copy, &off) != 1)
+		return;
+	add_finding("a bit of what the header says of the table was changed",
+	    r);
+	sh64_store((shm_u64 *)((char *)r->a.v.hdr + off),
+	    sh64_load((const shm_u64 *)((const char *)&copy + off)));
+	lhi_point("repair.corrected");
+}
+
 /* What is wrong with it?  Each thing is told.  False: there may be no memory
  * where there should be. */
 static bool
@@ -86,11 +110,20 @@ examine_table(struct repair *r)
 	struct lhi_backing e;
 	bool sane = lhi_backing_of(v->hdr, &v->geo, &e);
 
-	if ((flags & SHM_REPAIRING) && !lhi_mutant_on(repair_not_resumed))
+	if (lhi_view_is_repairing(v) && !lhi_mutant_on(repair_not_resumed))
 		add_finding("an earlier repair did not come to its end", r);
-	if (flags & ~(SHM_DAMAGED | SHM_REPAIRING | SHM_LOG_GRANTS |
-	    SHM_SEALED | SHM_WANTED))
+	else if (flags & SHM_REPAIRING)
+		add_finding("the flag of a repair is set, and no repair has "
+		    "noted that", r);
+	if (flags & SHM_RETIRED)
+		add_finding("the flag of a removal is set, and no removal has "
+		    "noted that", r);
+	if (flags & ~(SHM_DAMAGED | SHM_RETIRED | SHM_REPAIRING |
+	    SHM_LOG_GRANTS | SHM_SEALED | SHM_WANTED))
 		add_finding("the header has flags that there are not", r);
+	if (!is_note(&v->hdr->removal, SHM_REMOVAL_NOTE) ||
+	    !is_note(&v->hdr->repair, SHM_REPAIR_NOTE))
+		add_finding("the note of a removal or repair is none", r);
 	if (lhi_repair_ceiling(v) == 0)
 		add_finding("the token ceiling is none", r);
 	if (!sane) {
@@ -183,6 +216,7 @@ repair_locked(struct repair *r)
 		error = bar_reapers(r);
 	if (error != 0)
 		return error;
+	correct_header(r);
 	backed = examine_table(r);
 	if (r->dry && !backed) {
 		print_line(r, "would be done: memory for what is in use, then "

@@ -146,7 +146,8 @@ set_other(const struct lhi_view *v, struct lhi_event *e, uint64_t sid)
 
 	e->other = (sid_idx(sid) & OTHER_MASK) + 1;
 	e->claim = lhi_event_tag(sid, sess_inc(s) == sid_inc(sid) &&
-	    (lhi_named_is_made(s) || (sess_flags(s) & SESS_WAS_NAMED)));
+	    (lhi_named_is_made(s) || (sess_st(s) == SESS_DEAD &&
+	    sess_marked(s))));
 }
 
 void

@@ -429,8 +429,9 @@ lhi_index_walk(struct lhi_view *v, uint32_t b,
 			return -EAGAIN;
 		if (!there || n.place < place || !LHI_WITHIN(hops, limit))
 			return -EUCLEAN;
+		/* the next bucket; one that leads back is none */
 		if (n.slot == NULL)
-			return 0;
+			return n.place > reverse_bits(b) ? 0 : -EUCLEAN;
 		place = n.place;
 		if (slink_marked(n.next)) {
 			if (!unlink_marked(&n, &at))

@@ -67,6 +67,11 @@
 				 * op/token_ceiling.c */
 #define SHM_WANTED	0x20u	/* reapers are to leave it alone */
 
+/* What RETIRED and REPAIRING need beside the flag, so that no one bit leads to
+ * what cannot be undone: lhi_noted() */
+#define SHM_REMOVAL_NOTE UINT64_C(0x9d3a5c7162e84fb3)
+#define SHM_REPAIR_NOTE	UINT64_C(0x6a95e3184bd7f02c)
+
 /* header options (once) */
 #define SHM_OPT_HOLD_TIMES 0x1u	/* how long leases are held is told */
 #define SHM_OPT_GLOBAL	0x2u	/* tokens rise over all keys: op/token_next.c */

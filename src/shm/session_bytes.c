@@ -98,7 +98,7 @@ is_unprovable(const struct lhi_view *v, uint32_t idx)
 {
 	uint64_t s = sh64_load(&v->sessions[idx].state);
 
-	return (sess_flags(s) & SESS_NOPROOF) &&
+	return sess_marked(s) &&
 	    (sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING);
 }
 

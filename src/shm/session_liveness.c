@@ -47,7 +47,7 @@ lhi_named_is(const struct lhi_view *v, uint64_t sid)
 		return false;
 	s = sh64_load(&v->sessions[sid_idx(sid)].state);
 	return sess_inc(s) == sid_inc(sid) && (lhi_named_is_made(s) ||
-	    (sess_st(s) == SESS_DEAD && (sess_flags(s) & SESS_WAS_NAMED)));
+	    (sess_st(s) == SESS_DEAD && sess_marked(s)));
 }
 
 /*
@@ -197,7 +197,7 @@ lhi_session_dead(struct lhi_view *v, uint64_t sid, bool probe)
 		return false;
 	if (lhi_mutant_on(alive_unprovable) && sess_st(s) == SESS_ALIVE)
 		return false;
-	if (!probe || (sess_flags(s) & SESS_NOPROOF) ||
+	if (!probe || sess_marked(s) ||
 	    !lhi_session_gone(v, idx))
 		return false;
 	lhi_point("session.proved");

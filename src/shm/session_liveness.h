@@ -50,13 +50,13 @@ lhi_until_has_ended(uint64_t u)
 static inline bool
 lhi_named_is_pending(uint64_t s)
 {
-	return sess_st(s) == SESS_NAMED && (sess_flags(s) & SESS_PENDING);
+	return sess_st(s) == SESS_NAMED && sess_marked(s);
 }
 
 static inline bool
 lhi_named_is_made(uint64_t s)
 {
-	return sess_st(s) == SESS_NAMED && !(sess_flags(s) & SESS_PENDING);
+	return sess_st(s) == SESS_NAMED && !sess_marked(s);
 }
 
 /* True if that is, or was, a named session, as far as its record tells.  (Not

@@ -61,6 +61,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/hash.h"
 #include "shm/damaged.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
@@ -69,6 +70,7 @@
 #include "shm/session_reclaim.h"
 
 #define NAME_WORDS	(sizeof(((struct shm_session *)0)->application) / 8)
+#define SLACK_NS	(10 * NS_PER_MS)	/* of rounding, and clocks */
 #define MAKE_TRIES	200
 #define RENEW_TRIES	LHI_SWAPS_MAX	/* each time another was quicker */
 
@@ -110,13 +112,78 @@ name_in_record(const struct shm_session *se)
 	return n;
 }
 
+/* What is written once in a record: name, maker, ttl, lock-delay, on_end. */
+struct facts {
+	uint64_t w[NAME_WORDS + 4];
+};
+
+static struct facts
+facts_of(const struct shm_session *se)
+{
+	const struct name n = name_in_record(se);
+	struct facts f;
+
+	memcpy(f.w, n.w, sizeof(n.w));
+	f.w[NAME_WORDS] = sh64_load(&se->maker);
+	f.w[NAME_WORDS + 1] = sh32_load(&se->ttl_ms);
+	f.w[NAME_WORDS + 2] = sh32_load(&se->lock_delay_ms);
+	f.w[NAME_WORDS + 3] = sh32_load(&se->on_end);
+	return f;
+}
+
+/* What `sum` has to be. */
+static uint32_t
+sum_of(const struct facts *f)
+{
+	return (uint32_t)lhi_hash(f, sizeof(*f));
+}
+
+static bool
+has_facts(uint64_t s)
+{
+	return sess_st(s) == SESS_NAMED || (sess_st(s) == SESS_DEAD &&
+	    sess_marked(s));
+}
+
+void
+lhi_named_correct(struct lhi_view *v, uint32_t idx)
+{
+	struct shm_session *se = &v->sessions[idx];
+	shm_u64 *name = (shm_u64 *)(void *)se->application;
+	struct facts f = facts_of(se);
+	uint32_t sum = sh32_load(&se->sum);
+
+	if (!has_facts(sh64_load(&se->state)) || sum_of(&f) == sum)
+		return;
+	for (unsigned bit = 0; bit < 8 * sizeof(f); bit++) {
+		f.w[bit / 64] ^= UINT64_C(1) << bit % 64;
+		if (sum_of(&f) == sum)
+			break;
+		f.w[bit / 64] ^= UINT64_C(1) << bit % 64;
+	}
+	for (unsigned i = 0; i < NAME_WORDS; i++)
+		sh64_store(&name[i], f.w[i]);
+	sh64_store(&se->maker, f.w[NAME_WORDS]);
+	sh32_store(&se->ttl_ms, (uint32_t)f.w[NAME_WORDS + 1]);
+	sh32_store(&se->lock_delay_ms, (uint32_t)f.w[NAME_WORDS + 2]);
+	sh32_store(&se->on_end, (uint32_t)f.w[NAME_WORDS + 3]);
+}
+
 bool
 lhi_named_sound(const struct lhi_view *v, uint32_t idx)
 {
 	const struct shm_session *se = &v->sessions[idx];
 	uint64_t u = sh64_load(&se->until), s = sh64_load(&se->state);
+	const struct facts f = facts_of(se);
 
-	return sess_st(s) != SESS_NAMED || lhi_until_is_of(u, sess_inc(s));
+	if (has_facts(s) && sh32_load(&se->sum) != sum_of(&f))
+		return sh64_load(&se->state) != s;	/* it moved */
+	if (sess_st(s) != SESS_NAMED)
+		return true;
+	/* a renewal makes it end ttl from then, rounded up */
+	return lhi_until_is_of(u, sess_inc(s)) && (lhi_until_has_ended(u) ||
+	    lhi_deadline_ns(v, state_deadline(u)) <= lhi_now_ns(v) +
+	    (int64_t)sh32_load_rlx(&se->ttl_ms) * NS_PER_MS + SLACK_NS);
 }
 
 bool
@@ -204,6 +271,7 @@ describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
 	struct shm_session *se = &v->sessions[idx];
 	shm_u64 *w = (shm_u64 *)(void *)se->application;
 	const struct name n = name_of(wish->name);
+	struct facts f;
 
 	sh32_store_rlx(&se->pid, (uint32_t)getpid());
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
@@ -217,6 +285,8 @@ describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
 	sh32_store(&se->ttl_ms, wish->ttl_ms);
 	sh32_store(&se->lock_delay_ms, wish->lock_delay_ms);
 	sh32_store(&se->on_end, wish->on_end);
+	f = facts_of(se);
+	sh32_store(&se->sum, sum_of(&f));
 	sh64_store(&se->until, until_after(v, inc, wish->ttl_ms, 0));
 }
 

@@ -38,8 +38,16 @@ void lhi_named_end_made_by(struct lhi_view *v, uint64_t maker);
 bool lhi_named_describe(const struct lhi_view *v, uint64_t sid,
     char name[NAMED_NAME_MAX + 1], int64_t *until_ns);
 
-/* Of a NAMED record: is its end its own? */
+/* True if a NAMED record, or one that was, fits its sum, and its end is its own
+ * and no later than it can be. */
 bool lhi_named_sound(const struct lhi_view *v, uint32_t idx);
+
+/* True if the slot's delay is one that somebody has set, or none. */
+bool lhi_named_delay_sound(const struct shm_slot *s);
+
+/* For a repair, with nobody attached: makes what is written once in such a
+ * record fit its sum, if one bit of it is all that was changed. */
+void lhi_named_correct(struct lhi_view *v, uint32_t idx);
 
 /* Why is a word FREE that was freed for that session, which is dead? */
 enum lhi_cause lhi_named_cause(const struct lhi_view *v, uint64_t sid);

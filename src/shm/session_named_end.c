@@ -49,6 +49,12 @@
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
 
+#define DELAY_BITS	28
+#define DELAY_SEED	0xau
+#define TICK_MS		16u
+#define TICK_NS		(TICK_MS * NS_PER_MS)
+#define DELAY_MOST	(NAMED_DELAY_MAX_MS / TICK_MS + 2)
+
 /* The record of a named session that has ended so; NULL. */
 static const struct shm_session *
 ended_record(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
@@ -60,7 +66,8 @@ ended_record(const struct lhi_view *v, uint64_t sid, enum lhi_named_end *how)
 		return NULL;
 	se = &v->sessions[sid_idx(sid)];
 	s = sh64_load(&se->state);
-	if (s != sess_make(SESS_DEAD, SESS_WAS_NAMED, sid_inc(sid)))
+	if (sess_st(s) != SESS_DEAD || !sess_marked(s) ||
+	    sess_inc(s) != sid_inc(sid))
 		return NULL;
 	*how = (enum lhi_named_end)(state_deadline(sh64_load(&se->until)) & 3);
 	/* and that was its own word still */
@@ -76,30 +83,59 @@ lhi_named_cause(const struct lhi_view *v, uint64_t sid)
 	    CAUSE_RELEASED : CAUSE_DIED;
 }
 
+/*
+ * A key's delay is a number of ticks on the table's clock and the XOR of its
+ * hexadecimal digits, so that no bit of it can change unseen.
+ */
 static uint32_t
-now_ms(const struct lhi_view *v)
+delay_make(uint32_t ticks)
 {
-	return (uint32_t)(lhi_now_ns(v) / NS_PER_MS);
+	uint32_t sum = DELAY_SEED, t = ticks & (uint32_t)MASK(DELAY_BITS);
+
+	for (int i = 0; i < DELAY_BITS; i += 4)
+		sum ^= t >> i & 0xf;
+	return t << 4 | sum;
+}
+
+bool
+lhi_named_delay_sound(const struct shm_slot *s)
+{
+	uint32_t delay = sh32_load_rlx(&s->delay);
+
+	return delay == 0 || delay == delay_make(delay >> 4);
+}
+
+static uint32_t
+now_in_ticks(const struct lhi_view *v)
+{
+	return (uint32_t)(lhi_now_ns(v) / TICK_NS & (int64_t)MASK(DELAY_BITS));
+}
+
+/* How many ticks a delay goes on; more than DELAY_MOST: it is over. */
+static uint32_t
+ticks_left(uint32_t delay, uint32_t now)
+{
+	return ((delay >> 4) - now) & (uint32_t)MASK(DELAY_BITS);
 }
 
 /* Nobody gets the key for so long. */
 static void
 keep_key_back(struct lhi_view *v, struct shm_slot *s, uint32_t ms)
 {
-	uint32_t was, now, n = 0;
+	uint32_t was, now, n = 0, ticks = ms / TICK_MS + 2;
 
 	if (ms == 0 || ms > NAMED_DELAY_MAX_MS)
 		return;
 	/* never sooner than what somebody has set meanwhile, for the session
 	 * that was the next to hold the key */
 	do {
-		was = sh32_load(&s->delay_ms);
-		now = now_ms(v);
-		if (was != 0 && was - now >= ms &&
-		    was - now <= NAMED_DELAY_MAX_MS + 1)
+		was = sh32_load(&s->delay);
+		now = now_in_ticks(v);
+		if (was != 0 && ticks_left(was, now) >= ticks &&
+		    ticks_left(was, now) <= DELAY_MOST)
 			return;
 		lhi_point("named.delaying");
-	} while (!sh32_cas(&s->delay_ms, was, (now + ms) | 1) &&
+	} while (!sh32_cas(&s->delay, was, delay_make(now + ticks)) &&
 	    LHI_WITHIN(n, LHI_SWAPS_MAX));
 	if (LHI_REACHED(n, LHI_SWAPS_MAX))
 		(void)lhi_damaged_restless(v, "how long a key is kept back",
@@ -171,13 +207,16 @@ int64_t
 lhi_named_delayed(const struct lhi_view *v, const struct shm_slot *s,
     uint64_t w)
 {
-	uint32_t until = sh32_load_rlx(&s->delay_ms), left;
+	uint32_t until = sh32_load_rlx(&s->delay), left;
+	int64_t now;
 
 	if (until == 0 || word_mode(w) != WORD_FREE ||
 	    word_cause(w) == CAUSE_RELEASED)
 		return 0;
-	left = until - now_ms(v);
-	return left <= NAMED_DELAY_MAX_MS + 1 ? left * NS_PER_MS : 0;
+	now = lhi_now_ns(v);
+	left = ticks_left(until, (uint32_t)(now / TICK_NS));
+	return left > 0 && left <= DELAY_MOST ? left * TICK_NS -
+	    now % TICK_NS : 0;
 }
 
 bool

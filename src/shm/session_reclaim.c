@@ -102,7 +102,7 @@ lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 	switch (sess_st(s)) {
 	case SESS_ALIVE:
 	case SESS_CLOSING:
-		if ((sess_flags(s) & SESS_NOPROOF) || !lhi_session_gone(v, idx))
+		if (sess_marked(s) || !lhi_session_gone(v, idx))
 			return 0;
 		lhi_point("session.proved");
 		if (!lhi_session_declare_dead(v, idx, s) &&

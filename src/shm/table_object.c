@@ -48,10 +48,58 @@ lhi_object_sum(const struct shm_header *h)
 	return lhi_hash(facts, sizeof(facts));
 }
 
+/* Where the facts are: from .. to. */
+static const struct {
+	size_t from, to;
+} facts[] = {
+	{ 0, offsetof(struct shm_header, reserved1) },
+	{ offsetof(struct shm_header, created_epoch_ms),
+	    offsetof(struct shm_header, flags) },
+	{ offsetof(struct shm_header, fence_dir),
+	    offsetof(struct shm_header, gone) },
+	{ offsetof(struct shm_header, cluster_prefix),
+	    offsetof(struct shm_header, shim_socket) },
+};
+
+int
+lhi_object_correct(struct shm_header *h, size_t *off)
+{
+	unsigned char *byte = (unsigned char *)h;
+
+	if (lhi_object_sum(h) == sh64_load(&h->header_sum))
+		return 0;
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		for (size_t bit = 8 * facts[i].from; bit < 8 * facts[i].to;
+		    bit++) {
+			byte[bit / 8] ^= (unsigned char)(1u << bit % 8);
+			if (lhi_object_sum(h) == sh64_load(&h->header_sum)) {
+				*off = bit / 64 * 8;
+				return 1;
+			}
+			byte[bit / 8] ^= (unsigned char)(1u << bit % 8);
+		}
+	}
+	return -EUCLEAN;
+}
+
+/* True if a bit of the header was flipped, and the rest says which. */
+static bool
+is_correctable(const struct shm_header *h)
+{
+	struct shm_header copy = *h;
+	size_t off;
+
+	return lhi_object_correct(&copy, &off) == 1;
+}
+
 int
 lhi_object_identify(const struct shm_header *h, const char *path, off_t len,
     struct lhi_geometry *g)
 {
+	if (is_correctable(h))
+		return lhi_fail(-EUCLEAN, "the header of %s is damaged: a bit "
+		    "was changed, and the others say which; stop its users and "
+		    "repair it (leasehold fsck --repair)", path);
 	if (sh64_load(&h->magic) != SHM_MAGIC)
 		return lhi_fail(-EPROTO, "%s is not a leasehold table: remove "
 		    "it, or use another table name", path);
@@ -147,7 +195,7 @@ check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
 static int
 check_not_repairing(const struct shm_header *h, const char *path, int fd)
 {
-	if (!(sh32_load(&h->flags) & SHM_REPAIRING))
+	if (!lhi_header_is_repairing(h))
 		return 0;
 	if (lhi_session_removal_held(fd))
 		return lhi_fail(-EAGAIN, "%s is being repaired", path);
@@ -218,7 +266,8 @@ open_table(const char *path, bool mend,
 {
 	struct shm_header h;
 	struct stat st;
-	int error, fd = open_object(path, O_RDWR, false, &st);
+	int error = 0, fd = open_object(path, O_RDWR, false, &st);
+	size_t corrected;
 	ssize_t got;
 
 	if (fd < 0)
@@ -230,7 +279,9 @@ open_table(const char *path, bool mend,
 		error = lhi_fail(-EPROTO, "%s has %lld bytes: too short for a "
 		    "table; remove it, or use another table name", path,
 		    (long long)st.st_size);
-	else
+	else if (mend)
+		(void)lhi_object_correct(&h, &corrected);
+	if (error == 0)
 		error = mend ?
 		    lhi_object_identify(&h, path, st.st_size, geo) :
 		    lhi_object_check(&h, path, st.st_size, geo);

@@ -65,6 +65,13 @@ int lhi_object_check(const struct shm_header *h, const char *path, off_t len,
 /* What header_sum has to be. */
 uint64_t lhi_object_sum(const struct shm_header *h);
 
+/*
+ * Makes the facts of a copy of a header fit their sum, if one bit of either is
+ * all that was changed: 1, and *off says which word of 8 bytes it is in; 0:
+ * they fit as they are; -EUCLEAN: it was more than that.
+ */
+int lhi_object_correct(struct shm_header *h, size_t *off);
+
 /* A second description of the same object: a descriptor, or -errno. */
 int lhi_object_reopen(const char *path, const struct lhi_object_id *id);
 

@@ -13,7 +13,8 @@
  *
  * Removal, holding the object's removal byte, the name being that object's, and
  * the directory ours:
- *	R1	header flag RETIRED set: it is not taken back
+ *	R1	the note `removal`, then header flag RETIRED, which counts with
+ *		it only: it is not taken back
  *	R2	ceiling raised by a step, by an exact swap; and before it, where
  *		there is a fence file, the durable ceiling lowered by one token
  *	R3	floor raised to that ceiling
@@ -194,15 +195,17 @@ is_never_used(int fd, const struct lhi_geometry *g)
 	return true;
 }
 
-/* The flag as it is now, in the object itself. */
+/* Its flag and its note as they are now, in the object itself. */
 static bool
 is_retired_now(int fd)
 {
-	uint32_t flags;
+	struct shm_header h;
 
-	return pread(fd, &flags, sizeof(flags),
-	    offsetof(struct shm_header, flags)) == sizeof(flags) &&
-	    (flags & SHM_RETIRED);
+	return pread(fd, &h.flags, sizeof(h.flags),
+	    offsetof(struct shm_header, flags)) == sizeof(h.flags) &&
+	    pread(fd, &h.removal, sizeof(h.removal),
+	    offsetof(struct shm_header, removal)) == sizeof(h.removal) &&
+	    lhi_header_is_retired(&h);
 }
 
 int
@@ -214,7 +217,8 @@ lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 
 	if (error != 0)
 		return error;
-	if ((sh32_load(&h->flags) & SHM_RETIRED) &&
+	/* (the note may have been read before the flag was set) */
+	if ((sh32_load(&h->flags) & SHM_RETIRED) && is_retired_now(fd) &&
 	    !lhi_mutant_on(removal_unfinished))
 		return 1;
 	if (sh64_load(&h->token_base) >= floor)
@@ -313,7 +317,10 @@ carry_out(int dir, const char *path, int fd, struct shm_header *h)
 		error = floor_in(dir, path, &floor);
 	if (error != 0)
 		return error;
-	(void)sh32_fetch_or(&h->flags, SHM_RETIRED);			/* R1 */
+	if (!lhi_mutant_on(removal_unnoted))
+		sh64_store(&h->removal, SHM_REMOVAL_NOTE);		/* R1 */
+	lhi_point("retire.noted");
+	(void)sh32_fetch_or(&h->flags, SHM_RETIRED);
 	lhi_point("retire.flagged");
 	if (!freeze_durable(h))
 		return fail_restless(path, h);

@@ -287,11 +287,37 @@ lhi_clock_lead_ns(const struct lhi_view *v)
 	return now - lhi_clock_ns(CLOCK_MONOTONIC);
 }
 
+/* True if the note says that, should one of its bits be damaged. */
+static inline bool
+lhi_noted(const shm_u64 *note, uint64_t what)
+{
+	uint64_t differ = sh64_load(note) ^ what;
+
+	return (differ & (differ - 1)) == 0;
+}
+
 /* True while the table is repaired, when no process is attached. */
+static inline bool
+lhi_header_is_repairing(const struct shm_header *h)
+{
+	return (sh32_load(&h->flags) & SHM_REPAIRING) &&
+	    (lhi_noted(&h->repair, SHM_REPAIR_NOTE) ||
+	    lhi_mutant_on(repairing_by_flag));
+}
+
 static inline bool
 lhi_view_is_repairing(const struct lhi_view *v)
 {
-	return sh32_load(&v->hdr->flags) & SHM_REPAIRING;
+	return lhi_header_is_repairing(v->hdr);
+}
+
+/* True if the table's removal has begun. */
+static inline bool
+lhi_header_is_retired(const struct shm_header *h)
+{
+	return (sh32_load(&h->flags) & SHM_RETIRED) &&
+	    (lhi_noted(&h->removal, SHM_REMOVAL_NOTE) ||
+	    lhi_mutant_on(retired_by_flag));
 }
 
 /*
@@ -309,7 +335,7 @@ lhi_view_sound(const struct lhi_view *v)
 static inline bool
 lhi_view_retired(const struct lhi_view *v)
 {
-	return sh32_load(&v->hdr->flags) & SHM_RETIRED;
+	return lhi_header_is_retired(v->hdr);
 }
 
 /* Is every grant and release to be told of? */

@@ -70,6 +70,7 @@ cut_short(struct t_object *o)
 	struct lhi_reaper *r = t_reaper(table);
 	struct lh *lh;
 
+	sh64_store(&o->h->repair, SHM_REPAIR_NOTE);
 	sh32_store(&o->h->flags, SHM_REPAIRING);
 	is(t_pass(r, NULL), 0, "a reaper that is there already");
 	is(lhi_reap_count(r)->passes, 0, "  keeps away");
@@ -82,6 +83,7 @@ cut_short(struct t_object *o)
 	lhi_reap_close(r);
 	lh = t_open(table);
 	t_close(lh);
+	sh64_store(&o->h->repair, SHM_REPAIR_NOTE);
 	sh32_store(&o->h->flags, SHM_REPAIRING);
 	is(lh_table_remove(table, 0), -EUCLEAN, "it is not removed");
 	is(lh_table_remove(table, LH_FORCE), 0, "but by force");

@@ -243,6 +243,7 @@ damage_header(enum damage what)
 		sh32_store(&h->flags, SHM_DAMAGED);
 		break;
 	case CUT_SHORT:
+		sh64_store(&h->repair, SHM_REPAIR_NOTE);
 		sh32_store(&h->flags, SHM_REPAIRING);
 		break;
 	default:
