@@ -195,10 +195,10 @@ int lh_close(struct lh *lh);
  *
  * With LH_FORCE the table is retired under those who use it.  Their waiters,
  * and whoever wants a key there, get -ESTALE; leases held there stay as they
- * are and end as they would have.  (A key that was held at that moment, or made
- * by lh_key_create(), may be had again there once it is free.)  Old and new
- * table do not exclude each other: fence what they guard.  A file that is no
- * table, or another version's, is removed as well.
+ * are and end as they would have.  Before a new table can be made under the
+ * name, the old one has stopped granting, on every path.  What is held in the
+ * old one does not exclude holders in the new one: fence what they guard.  A
+ * file that is no table, or another version's, is removed as well.
  *
  * Tokens go on: those of a new table of that name are larger than every one
  * that the old one has given or its users may still be given (G2).  This lasts

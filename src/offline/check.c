@@ -289,6 +289,9 @@ slot_ok(struct check *k, uint32_t i)
 	walk = lhi_queue_walk(k->v, s, check_order, &o);
 	if (walk == -EUCLEAN)
 		return wrong(k, "the queue of slot %u cannot be walked", i);
+	if (link_marked(sh64_load(&s->waitq)) && !lhi_view_retired(k->v))
+		return wrong(k, "the queue of slot %u says that the table was "
+		    "removed", i);
 	/* where no key is, somebody of an earlier one may be left in it */
 	if (word_mode(w) == WORD_NONE)
 		return true;

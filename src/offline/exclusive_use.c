@@ -35,7 +35,7 @@ lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
 	if (a->base == MAP_FAILED)
 		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
 		    (unsigned long long)g->object_len, a->v.path);
-	lhi_map_point(a->base, g, &a->v);
+	lhi_view_point(&a->v, a->base, g);
 	lhi_view_set_uuid(&a->v, id->uuid);
 	memcpy(a->v.ranges, id->ranges, sizeof(a->v.ranges));
 	a->v.t0_ns = id->t0_ns;

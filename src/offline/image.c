@@ -107,7 +107,7 @@ open_file(struct lhi_image *im, int fd, const char *path)
 	error = map_or_read(im, fd, path, &g);
 	if (error != 0)
 		return error;
-	lhi_map_point(im->base, &g, &im->v);
+	lhi_view_point(&im->v, im->base, &g);
 	lhi_view_set_uuid(&im->v, (const uint64_t[]){ sh64_load(&h.uuid[0]),
 	    sh64_load(&h.uuid[1]) });
 	im->v.t0_ns = (int64_t)sh64_load(&h.t0_ns);

@@ -4,9 +4,9 @@
  * shm/table_remove.c's; here it is decided whether it may be, and told to
  * whoever is in the table.
  *
- * Forced.  Those attached are not asked.  They learn it wherever they look:
- * waiters are woken; keys that nobody holds are evicted, so that the next
- * acquire of one looks for it, and finds the table retired.
+ * Forced.  Those attached are not asked.  They are granted nothing any more
+ * before the name is free (shm/table_revoke.c).  Then waiters are woken, and
+ * keys that nobody holds are evicted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ remove_table(struct lhi_exclusive_use *r, bool force)
 		    "retire the table under it "
 		    "with force");
 	if (error == 0)
-		error = lhi_table_remove_carry_out(r->v.path, r->fd, r->v.hdr);
+		error = lhi_table_remove_carry_out(r->v.path, r->fd, &r->v);
 	if (error == 0 && force) {
 		lhi_doorbell_ring_all(&r->v, BELL_LEASE);
 		wake_users(&r->v);

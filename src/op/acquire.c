@@ -130,7 +130,8 @@ take_word(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	uint64_t token = token_of(hint, word_ver(w) + 1);
 
 	if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0) ||
-	    (link_idx(q) != 0 && !lhi_queue_yields(&m->lh->v, q)) ||
+	    (lhi_queue_stops(q) && !lhi_queue_yields(&m->lh->v, q)) ||
+	    lhi_view_retired(&m->lh->v) ||	/* table_revoke.c, I2 */
 	    sh32_load_rlx(&s->gen) != ref->slot_ref >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
 	    token < m->first || lid_seq(id) == 0 || lhi_mutant_on(use_number))
@@ -274,8 +275,10 @@ acquire_usual(struct lhi_claim_cache *m, const struct lh *now,
 	lhi_point("acquire.announced");
 	w = sh64_load(&s->word);
 	if (unlikely(w != r->left) ||
-	    unlikely(link_idx(sh64_load(&s->waitq)) != 0) ||
-	    unlikely(!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)))
+	    unlikely(lhi_queue_stops(sh64_load(&s->waitq))))
+		return OUTDONE;
+	lhi_point("acquire.looked");
+	if (unlikely(!sh64_cas(&s->word, w, w + FREE_TO_X + r->held_low)))
 		return OUTDONE;
 	lhi_point("acquire.granted");
 	fill_lease(m, r, id, token, r->slot_ref, l);
@@ -400,7 +403,7 @@ key_acquire_shared(struct lh_key *k, const struct lh_acquire_opts *opts,
 	    opts->ttl_ms != m->ttl_ms || lid_seq(id) == 0 ||
 	    lhi_reader_revived(m->claims, lid_seq(id)) >= REVIVED_MAX ||
 	    /* pairs with: queue insert, then the waiter's look at the chain */
-	    link_idx(sh64_load_sc(&r->slot->waitq)) != 0 ||
+	    lhi_queue_stops(sh64_load_sc(&r->slot->waitq)) ||
 	    !sh64_cas(&m->claims->state, state_make(ST_IDLE, r->id, 0),
 		m->held | (uint64_t)(ST_READ ^ ST_HELD) << ST_SHIFT |
 		    id << SEQ_SHIFT)) /* 13 */

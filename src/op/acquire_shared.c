@@ -77,6 +77,7 @@ push_claim(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	else if ((w & WORD_LOW) != word_make(WORD_FREE, CAUSE_RELEASED, 0))
 		return false;
 	if (!lhi_queue_is_empty(s) ||
+	    lhi_view_retired(&m->lh->v) ||	/* table_revoke.c, I2 */
 	    sh32_load_rlx(&s->gen) != slot_ref >> 32 ||
 	    token - hint > TOKEN_LAG_MAX || token >= m->ceiling ||
 	    token < m->first || lid_seq(id) == 0 || lhi_mutant_on(use_number))

@@ -243,6 +243,12 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 	if (local && !lhi_slot_local(&ref) &&
 	    !lhi_slot_flag(view(a), &ref, KEY_LOCAL))
 		return WAITING;
+	/* after w was loaded: shm/table_revoke.c, I2 */
+	if (lhi_view_retired(view(a)) && !lhi_mutant_on(retired_grants)) {
+		error = lhi_view_fresh(view(a));
+		if (error != 0)
+			return error;
+	}
 	lhi_point("acquire.marked");
 	error = lhi_token_next(view(a), s, w, local,
 	    word_mode(w) != WORD_FREE, &n);

@@ -77,26 +77,8 @@ lhi_map_put(struct lhi_map *m)
 }
 
 void
-lhi_map_point(char *base, const struct lhi_geometry *g, struct lhi_view *v)
-{
-	v->geo = *g;
-	v->hdr = (struct shm_header *)base;
-	v->sessions = (struct shm_session *)(base + g->sessions_off);
-	v->chunks = (struct shm_chunk *)(base + g->chunks_off);
-	v->claims = (struct shm_claim *)(base + g->claims_off);
-	v->buckets = (shm_u64 *)(base + g->buckets_off);
-	v->slots = (struct shm_slot *)(base + g->slots_off);
-	v->longs = (struct shm_long *)(base + g->long_off);
-	v->rings = (struct shm_ring *)(base + g->rings_off);
-	v->requests = (struct shm_request *)(base + g->requests_off);
-	v->values = (struct shm_value *)(base + g->values_off);
-	v->asides = (struct shm_claim_note *)(base + g->asides_off);
-	v->rights = (struct shm_right *)(base + g->rights_off);
-}
-
-void
 lhi_map_view(const struct lhi_map *m, const struct lhi_geometry *g,
     struct lhi_view *v)
 {
-	lhi_map_point(m->base, g, v);
+	lhi_view_point(v, m->base, g);
 }

@@ -19,9 +19,7 @@ int lhi_map_get(int fd, const struct lhi_object_id *id,
     const struct lhi_geometry *g, struct lhi_map **map);
 void lhi_map_put(struct lhi_map *m);
 
-/* Point a view's arrays into memory that holds a table; or into the map. */
-void lhi_map_point(char *base, const struct lhi_geometry *g,
-    struct lhi_view *v);
+/* Point a view's arrays into the map. */
 void lhi_map_view(const struct lhi_map *m, const struct lhi_geometry *g,
     struct lhi_view *v);
 

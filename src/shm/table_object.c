@@ -183,7 +183,7 @@ check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
 
 	if (due <= 0)
 		return due;
-	error = lhi_table_remove_finish(path, fd);
+	error = lhi_table_remove_finish(path, fd, geo);
 	if (error == -EAGAIN)
 		return lhi_fail(error, "%s is being removed by a process that "
 		    "does not go on: end it, or let it run", path);

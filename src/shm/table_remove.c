@@ -17,6 +17,8 @@
  *		it only: it is not taken back
  *	R2	ceiling raised by a step, by an exact swap; and before it, where
  *		there is a fence file, the durable ceiling lowered by one token
+ *	V1, V2	what the straight paths rely on revoked, key by key
+ *		(table_revoke.c): from here on the table grants nothing
  *	R3	floor raised to that ceiling
  *	R4	the name unlinked
  *
@@ -59,6 +61,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <bsd/string.h>
 #include "base/error.h"
 #include "fence/durable.h"
 #include "fence/range.h"
@@ -67,6 +70,7 @@
 #include "shm/session_bytes.h"
 #include "shm/table_dir.h"
 #include "shm/table_remove.h"
+#include "shm/table_revoke.h"
 
 #define STEP		lhi_range_width()
 #define LEAST		STEP			/* of a first table */
@@ -279,7 +283,7 @@ static int
 fail_restless(const char *path, struct shm_header *h)
 {
 	(void)sh32_fetch_or(&h->flags, SHM_DAMAGED);
-	return lhi_fail(-EUCLEAN, "the table %s is damaged: its ceiling keeps "
+	return lhi_fail(-EUCLEAN, "the table %s is damaged: a word of it keeps "
 	    "changing while it is retired; stop its users, and remove it again",
 	    path);
 }
@@ -307,8 +311,9 @@ remove_foreign(int dir, const char *path, int fd)
 }
 
 static int
-carry_out(int dir, const char *path, int fd, struct shm_header *h)
+carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 {
+	struct shm_header *h = v->hdr;
 	uint64_t ceiling, floor;
 	uint32_t n = 0;
 	int error = check_name_removable(dir, path, fd);
@@ -335,6 +340,9 @@ carry_out(int dir, const char *path, int fd, struct shm_header *h)
 	if (LHI_REACHED(n, LHI_SWAPS_MAX))
 		return fail_restless(path, h);
 	lhi_point("retire.ceiling");
+	if (!lhi_table_revoke(v))				/* V1, V2 */
+		return fail_restless(path, h);
+	lhi_point("retire.revoked");
 	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
 	    ceiling + STEP);						/* R3 */
 	lhi_point("retire.floor");
@@ -342,13 +350,13 @@ carry_out(int dir, const char *path, int fd, struct shm_header *h)
 }
 
 int
-lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h)
+lhi_table_remove_carry_out(const char *path, int fd, struct lhi_view *v)
 {
 	int dir = lhi_table_dir_open(path, false), error;
 
 	if (dir < 0)
 		return dir;
-	error = carry_out(dir, path, fd, h);
+	error = carry_out(dir, path, fd, v);
 	(void)close(dir);
 	return error;
 }
@@ -366,19 +374,26 @@ lhi_table_remove_foreign(const char *path, int fd)
 }
 
 int
-lhi_table_remove_finish(const char *path, int fd)
+lhi_table_remove_finish(const char *path, int fd, const struct lhi_geometry *g)
 {
 	int error = lhi_session_lock_removal(fd);
-	struct shm_header *h;
+	struct lhi_view v = { .probe_fd = -1 };
+	void *base;
 
 	if (error != 0)
 		return error;
-	h = lhi_sigbus_map(sizeof(*h), MAP_SHARED, fd);
-	if (h == MAP_FAILED) {
-		error = lhi_fail(-ENOMEM, "cannot map the header of %s", path);
+	base = lhi_sigbus_map(g->object_len, MAP_SHARED, fd);
+	if (base == MAP_FAILED) {
+		error = lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
+		    (unsigned long long)g->object_len, path);
 	} else {
-		error = lhi_table_remove_carry_out(path, fd, h);
-		lhi_sigbus_unmap(h, sizeof(*h));
+		lhi_view_point(&v, base, g);
+		v.t0_ns = (int64_t)sh64_load(&v.hdr->t0_ns);
+		v.order = sh32_load(&v.hdr->order);
+		v.clock = (clockid_t)sh32_load(&v.hdr->clock_id);
+		(void)strlcpy(v.path, path, sizeof(v.path));
+		error = lhi_table_remove_carry_out(path, fd, &v);
+		lhi_sigbus_unmap(base, g->object_len);
 	}
 	/* a child that was forked meanwhile may have the description, too */
 	lhi_session_unlock_removal(fd);

@@ -3,7 +3,7 @@
 #ifndef LHI_TABLE_REMOVE_H
 #define LHI_TABLE_REMOVE_H
 
-#include "shm/layout.h"
+#include "shm/view.h"
 
 /*
  * Where the tokens of a new table at that path have to begin.  0; -EACCES,
@@ -23,17 +23,18 @@ int lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 
 /*
  * Remove the table that fd is a description of, opened for this alone, and
- * whose header is h; no more tokens come from it than its successor knows of.
+ * which v shows; no more tokens come from it than its successor knows of.
  * fd holds the removal's byte (shm/session_bytes.h) and the caller closes it.
  * Again is harmless.  0; -ENOENT: the name is gone, or another's; -EACCES;
  * -EUCLEAN; -errno.
  */
-int lhi_table_remove_carry_out(const char *path, int fd, struct shm_header *h);
+int lhi_table_remove_carry_out(const char *path, int fd, struct lhi_view *v);
 
 /* The same for an object that is no table of ours: without its header. */
 int lhi_table_remove_foreign(const char *path, int fd);
 
 /* Complete a removal that somebody began.  0; -EAGAIN: another is at it. */
-int lhi_table_remove_finish(const char *path, int fd);
+int lhi_table_remove_finish(const char *path, int fd,
+    const struct lhi_geometry *g);
 
 #endif

@@ -26,6 +26,24 @@
 #include "shm/damaged.h"
 #include "shm/view.h"
 
+void
+lhi_view_point(struct lhi_view *v, char *base, const struct lhi_geometry *g)
+{
+	v->geo = *g;
+	v->hdr = (struct shm_header *)base;
+	v->sessions = (struct shm_session *)(base + g->sessions_off);
+	v->chunks = (struct shm_chunk *)(base + g->chunks_off);
+	v->claims = (struct shm_claim *)(base + g->claims_off);
+	v->buckets = (shm_u64 *)(base + g->buckets_off);
+	v->slots = (struct shm_slot *)(base + g->slots_off);
+	v->longs = (struct shm_long *)(base + g->long_off);
+	v->rings = (struct shm_ring *)(base + g->rings_off);
+	v->requests = (struct shm_request *)(base + g->requests_off);
+	v->values = (struct shm_value *)(base + g->values_off);
+	v->asides = (struct shm_claim_note *)(base + g->asides_off);
+	v->rights = (struct shm_right *)(base + g->rights_off);
+}
+
 bool
 lhi_view_is(const struct lhi_view *v, int fd)
 {

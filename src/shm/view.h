@@ -353,9 +353,11 @@ lhi_view_global(const struct lhi_view *v)
 	return sh32_load_rlx(&v->hdr->options) & SHM_OPT_GLOBAL;
 }
 
+/* The rest is in view.c.  Sets the pointers to the arrays of a mapping. */
+void lhi_view_point(struct lhi_view *v, char *base,
+    const struct lhi_geometry *g);
+
 /*
- * The rest is in view.c.
- *
  * True if this process still counts time as the table does: it may have entered
  * another time namespace.  Costs a system call, so it is asked before a lease
  * is expired and not more often.

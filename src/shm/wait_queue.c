@@ -26,6 +26,10 @@
  *	when its claim is out: so who goes along one, and does not unlink its
  *	claim, looks at the last one before it that was not marked.
  *
+ * The mark in slot.waitq is another thing: the table was removed by force
+ * (shm/table_revoke.c).  It is never taken back, so whoever writes that link
+ * keeps it.
+ *
  * Who may mark a claim: its owner; anyone who read its link, then proved that
  * it does not wait here, and swaps exactly that link (C12: with the link read
  * after the proof, the proof could be about an earlier use of the claim, and a
@@ -81,7 +85,7 @@ stands_before(uint64_t a_rank, uint32_t a_ticket, uint64_t b_rank,
 static bool
 unlink_marked(struct spot *at, uint64_t marked)
 {
-	uint64_t past = link_make(false, link_idx(marked),
+	uint64_t past = link_make(link_marked(at->pred_link), link_idx(marked),
 	    link_tag(at->pred_link) + 1);
 
 	if (!sh64_cas(at->pred, at->pred_link, past))
@@ -203,7 +207,8 @@ lhi_queue_insert(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 		lhi_point("queue.prepared");
 		/* pairs with: release's load of waitq after W2 */
 		if (!sh64_cas(at.pred, at.pred_link,
-		    link_make(false, ci, link_tag(at.pred_link) + 1)))
+		    link_make(link_marked(at.pred_link), ci,
+			link_tag(at.pred_link) + 1)))
 			continue;
 		lhi_point("queue.linked");
 		if (at.cur == 0)

@@ -17,12 +17,23 @@ lhi_queue_rank(const struct shm_claim *c)
 	    sh32_load(&c->priority);
 }
 
-/* True if nobody is queued for the slot's key. */
+/*
+ * Of a slot's first link of the wait queue: true if it keeps newcomers off the
+ * straight paths, because a claim is queued, or because the table was removed
+ * by force, which the mark says there (shm/table_revoke.c).
+ */
+static inline bool
+lhi_queue_stops(uint64_t l)
+{
+	return (l & MASK(CLAIM_BITS + 1)) != 0;
+}
+
+/* True if nobody is queued for the slot's key, and its table is in use yet. */
 static inline bool
 lhi_queue_is_empty(struct shm_slot *s)
 {
 	/* pairs with: queue insert, then the waiter's look at the word */
-	return link_idx(sh64_load_sc(&s->waitq)) == 0;
+	return !lhi_queue_stops(sh64_load_sc(&s->waitq));
 }
 
 /* Link claim ci, whose slot, ticket and priority are set.  0; -EUCLEAN. */
@@ -78,7 +89,7 @@ lhi_queue_yields(struct lhi_view *v, uint64_t q)
 	uint32_t no = WAITER_SUSPECT | WAITER_UPGRADE |
 	    (v->order == LH_ORDER_BARGE ? 0 : WAITER_STARVING);
 
-	return c != NULL && v->order != LH_ORDER_FIFO &&
+	return c != NULL && !link_marked(q) && v->order != LH_ORDER_FIFO &&
 	    sh32_load_rlx(&c->priority) == 0 &&
 	    !(sh32_load(&c->wflags) & no);
 }

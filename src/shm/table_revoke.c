@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Removal by force: answers "how does a process learn that its table was
+ * removed, if it does nothing but acquire and release one key?"
+ *
+ * The straight paths (acquire_usual(), a revived reader) look at two words of a
+ * key, its lock word and the first link of its wait queue, and at no flag.  The
+ * lock word has to be the very one that the same claim's last release left
+ * behind; the queue has to be empty.  So a removal revokes both, after the flag
+ * RETIRED is set (table_remove.c, R1), and before the name is free and a new
+ * table can grant (R4).  For each slot that has a key:
+ *
+ *	V1	slot.waitq is marked.  The mark stays: whoever writes that link
+ *		keeps it (wait_queue.c).
+ *	V2	idle readers are revoked; then a lock word that is FREE or S is
+ *		replaced by the next version of itself.
+ *
+ * Who grants otherwise loads the lock word, then the flag, then swaps exactly
+ * that word.
+ *
+ * Invariants.
+ *  I1	No straight grant comes after V2.  One that loads the queue's link
+ *	after V1 sees the mark.  One that loaded it before V1 loaded the word
+ *	before that; a word that was FREE or S then is not the same any more,
+ *	and one that was X at V2 is not the one that it loaded: versions do not
+ *	come back.  It fails its swap.  (A reader is revived by a swap of its
+ *	claim: idle at V2, it is revoked; idle later, its release, and its next
+ *	revival, see the mark.)
+ *  I2	No other grant comes after V2.  One that loads the word after V2 loads
+ *	the flag after that, and sees it.  One that loaded it before V2 fails
+ *	its swap, as above.
+ *  I3	What is held stays so, and may be extended, converted and handed over:
+ *	an exclusive word is not touched, and a reader's grant is its claim.
+ *
+ * A slot without a key is left alone: the next key there has another version
+ * than any claim remembers, so its first grant looks at the flag (I2).
+ *
+ * Ordering.  V1 and V2 are locked swaps, in that order; the grants' loads are
+ * in theirs.  tests/model/revoke.pml has it with store buffers.
+ *
+ * A crash of the remover in here leaves a table with the flag under the name.
+ * Nobody can make a new one before whoever opens the name has completed the
+ * removal, with all of this.  A second pass changes versions once more.
+ *
+ * Cost: one pass over the slots that have memory.
+ */
+#include "shm/evict.h"
+#include "shm/table_revoke.h"
+
+/* V1.  False: the link keeps changing. */
+static bool
+mark_queue(struct shm_slot *s)
+{
+	uint32_t n = 0;
+	uint64_t q;
+
+	do {
+		q = sh64_load(&s->waitq);
+	} while (!link_marked(q) && !sh64_cas(&s->waitq, q,
+	    link_make(true, link_idx(q), link_tag(q) + 1)) &&
+	    LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return !LHI_REACHED(n, LHI_SWAPS_MAX);
+}
+
+/* V2.  False: the word keeps changing. */
+static bool
+pass_word(struct lhi_view *v, struct shm_slot *s)
+{
+	uint32_t n = 0;
+	uint64_t w;
+
+	(void)lhi_evict_revoke(v, s, &w);
+	do {
+		w = sh64_load_sc(&s->word);
+		if (word_mode(w) != WORD_FREE && word_mode(w) != WORD_S)
+			return true;
+	} while (!sh64_cas(&s->word, w, word_make(word_mode(w), word_idx(w),
+	    word_ver(w) + 1)) && LHI_WITHIN(n, LHI_SWAPS_MAX));
+	return !LHI_REACHED(n, LHI_SWAPS_MAX);
+}
+
+bool
+lhi_table_revoke(struct lhi_view *v)
+{
+	for (uint32_t i = 1; i < lhi_slots_ready(v); i++) {
+		struct shm_slot *s = &v->slots[i];
+
+		if (word_mode(sh64_load(&s->word)) == WORD_NONE)
+			continue;
+		if (!lhi_mutant_on(removed_unmarked) && !mark_queue(s))
+			return false;
+		lhi_point("revoke.marked");
+		if (!lhi_mutant_on(removed_unpassed) && !pass_word(v, s))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G1 over a forced removal: a process that acquires is stopped before each of
+ * its accesses, while its table is removed and another holds the key in the
+ * new one.  If it was not granted the key before it was stopped, it is not
+ * granted it at all: on the straight path of an opened key, on the one with
+ * wishes, as a reader who is revived, and after it has released what it held
+ * over the removal.
+ */
+#include "sweep.h"
+
+enum kind { STRAIGHT, WISHES, READER, HELD_BEFORE, KINDS };
+
+static const char *const kinds[] = { "straight", "with wishes", "a reader",
+	"held before" };
+
+struct subject {
+	struct sweep sweep;
+	struct lh *lh;
+	struct lh_lease lease;
+	enum kind kind;
+	int n;
+};
+
+static const char *table;
+
+static int
+acquire(struct subject *x, struct lh_key *k, bool now)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+
+	o.ttl_ms = REPLAY_LONG_MS;
+	o.max_wait_ms = 0;
+	if (x->kind == READER)
+		o.mode = LH_SHARED;
+	more.info = "replayed";
+	if (x->kind == WISHES && now)
+		o.more = &more;
+	return lh_key_acquire(k, &o, &x->lease);
+}
+
+static int
+act(void *arg)
+{
+	struct subject *x = arg;
+	struct lh_key *k;
+	int error;
+
+	if (lh_key_create(x->lh, "k") != 0 ||
+	    lh_key_open(x->lh, "k", 0, &k) != 0)
+		bail_out("no key: %s", lh_error_detail());
+	for (int i = 0; i < 4; i++) {
+		if (acquire(x, k, false) != 0)
+			bail_out("warming up: %s", lh_error_detail());
+		if ((i < 3 || x->kind != HELD_BEFORE) &&
+		    lh_release(x->lh, &x->lease) != 0)
+			bail_out("warming up: %s", lh_error_detail());
+	}
+	sweep_now(&x->sweep, NULL, x->n);
+	if (x->kind == HELD_BEFORE && lh_release(x->lh, &x->lease) != 0)
+		return -EDOM;
+	error = acquire(x, k, true);
+	sweep_now(&x->sweep, NULL, 0);
+	return error;
+}
+
+/* It stands, and has been granted what it asks for; `was` is what it was
+ * granted before. */
+static bool
+is_granted(const struct subject *x, const struct lh_lease *was)
+{
+	struct lhi_view *v = &x->lh->v;
+	struct shm_slot *s = lhi_slot(v, (uint32_t)was->key);
+	uint64_t w = sh64_load(&s->word);
+
+	if (x->kind == READER)
+		return state_kind(sh64_load(&v->claims[
+		    lid_claim(was->id[1])].state)) == ST_READ;
+	return word_mode(w) == WORD_X &&
+	    word_ver(w) != (was->token & MASK(VER_BITS));
+}
+
+/* Whether it was stopped. */
+static bool
+play(enum kind kind, int n, int *late)
+{
+	struct subject x = { .kind = kind, .n = n };
+	struct lh_lease theirs;
+	bool stands, granted;
+	struct lh *fresh;
+	int error;
+
+	x.lh = replay_open(table, 0);
+	sweep_go(&x.sweep, act, &x);
+	stands = sweep_stands(&x.sweep);
+	granted = stands && is_granted(&x, &x.lease);
+	if (!stands) {
+		(void)sweep_end(&x.sweep);
+	} else {
+		error = lh_table_remove(table, LH_FORCE);
+		if (error != 0)
+			sweep_bad(kinds[kind], n, "not removed: %d", error);
+		fresh = replay_open(table, 0);
+		if (replay_try(fresh, "k", &theirs) != 0)
+			sweep_bad(kinds[kind], n, "not held in the new one");
+		error = sweep_end(&x.sweep);
+		if (error == 0 && !granted)
+			sweep_bad(kinds[kind], n, "granted in the old table");
+		if (error != 0 && error != -ESTALE)
+			sweep_bad(kinds[kind], n, "it says %d", error);
+		*late += error == -ESTALE;
+		(void)lh_close(fresh);
+	}
+	(void)lh_close(x.lh);
+	(void)lh_table_remove(table, LH_FORCE);
+	return stands;
+}
+
+int
+main(void)
+{
+	table = sweep_begin();
+	for (enum kind kind = 0; kind < KINDS; kind++) {
+		int n = 1, late = 0;
+
+		while (play(kind, n, &late))
+			n++;
+		cmp(n, >, 2, "%s: stopped before each of %d accesses",
+		    kinds[kind], n - 1);
+		cmp(late, >, 1, "  refused %d times", late);
+	}
+	return done();
+}
