@@ -25,6 +25,7 @@ error_status(int error)
 	case EXDEV:
 		return EX_DAMAGED;
 	case EHOSTUNREACH:
+	case EOVERFLOW:		/* the table is to be made anew */
 	case ESTALE:		/* the table was removed under us */
 		return EX_AWAY;
 	case ENOENT:		/* asked to create it, it could not */

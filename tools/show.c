@@ -407,3 +407,24 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 	}
 	return o;
 }
+
+#define DAY_NS (24 * INT64_C(3600000000000))
+
+const char *
+show_life(const struct lh_stats *s)
+{
+	static char text[160];
+
+	if (s->life_left_ns > 365 * DAY_NS)
+		return NULL;
+	if (s->life_left_ns == 0)
+		(void)snprintf(text, sizeof(text), "nothing is granted or "
+		    "extended here any more, because the table is too old: "
+		    "remove it (leasehold rm) and make it anew");
+	else
+		(void)snprintf(text, sizeof(text), "%" PRId64 " days more, "
+		    "then nothing is granted here: before that, remove the "
+		    "table (leasehold rm) and make it anew",
+		    s->life_left_ns / DAY_NS);
+	return text;
+}

@@ -50,6 +50,10 @@ const char *show_policy(uint32_t policy);
 const char *show_left(char buf[SPAN_MAX], const struct lh_party *party,
     int64_t now_ns);
 
+/* For how long the table can still grant leases, in words, if that is less than
+ * a year; else NULL.  The text is static. */
+const char *show_life(const struct lh_stats *s);
+
 /* A member of 64 bits, as a decimal string.  0, or -1. */
 int show_set_u64(json_t *to, const char *name, uint64_t n);
 

@@ -104,6 +104,8 @@ check_table(struct fsck *k, const struct table_opts *table)
 			    "to be seen now", k);
 			n = 1;
 		}
+		if (!k->json && show_life(&s) != NULL)
+			message("warning: %s", show_life(&s));
 		status = print_result(k, lh_table_name(lh), s.keys, n);
 	}
 	(void)lh_close(lh);

@@ -129,6 +129,8 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 		printf("%-10snone: no scope local\n", "fence");
 	printf("%-10s%s\n", "damaged", s->damaged ?
 	    "yes: leasehold fsck tells where" : "no damage has been seen");
+	if (show_life(s) != NULL)
+		printf("%-10s%s\n", "life", show_life(s));
 	print_reaper(s);
 	printf("\n");
 	show_counters_text(s);
@@ -146,7 +148,7 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	json_t *o;
 
 	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:b, "
-	    "s:I, s:s}",
+	    "s:I, s:s, s:I}",
 	    "table", lh_table_name(lh),
 	    "keys", (json_int_t)s->keys, "max_keys", (json_int_t)s->max_keys,
 	    "sessions", (json_int_t)s->sessions,
@@ -156,7 +158,8 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    "order", show_order(s->order),
 	    "clock", show_clock(s->clock), "damaged", (int)s->damaged,
 	    "reaper_pid", (json_int_t)s->reaper_pid,
-	    "tokens", show_tokens(s->tokens_global));
+	    "tokens", show_tokens(s->tokens_global), "life_left_s",
+	    (json_int_t)(s->life_left_ns / 1000000000));
 	if (o != NULL && s->reaper_pid != 0 &&
 	    json_object_set_new(o, "reaper_ms",
 	    json_integer(s->reaper_ms)) != 0) {

@@ -22,6 +22,8 @@
  *   ENAMETOOLONG  key or table name too long
  *   EPROTO	the table has another layout or version
  *   EUCLEAN	the table is damaged
+ *   EOVERFLOW	the table is more than nine years old: nothing can be granted
+ *		or extended there any more
  *   EXDEV	the table belongs to another time namespace, or that cannot be
  *		told: /proc is not mounted
  *   EHOSTUNREACH	the cluster that a key is of cannot be reached from this

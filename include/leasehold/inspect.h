@@ -228,6 +228,9 @@ struct lh_stats {
 				 * so 25 times in a second */
 	uint32_t log_grants;	/* 1: every lease is recorded (log.h) */
 	uint32_t tokens_global;	/* 1: made with LH_TOKENS_GLOBAL */
+	int64_t life_left_ns;	/* for so long it can still grant and extend
+				 * leases: nine years from its making; 0: no
+				 * longer, -EOVERFLOW */
 };
 
 /* 0; -EINVAL, -EPERM. */

@@ -23,6 +23,7 @@
 #include "proc/claim_cache.h"
 #include "shm/readers.h"
 #include "shm/session_named.h"
+#include "shm/table_age.h"
 
 #define OPEN_FLAGS (LH_NO_CREATE | LH_CREATE_ONLY | LH_SESSION_WITH_MAKER)
 #define TTL_MIN_MS 100
@@ -70,6 +71,9 @@ find_or_make(struct lh *lh, const struct lhi_named_wish *wish, uint32_t flags,
 	for (int i = 0; error == -ESTALE && i < OPEN_TRIES; i++) {
 		if (lhi_view_retired(&lh->v))
 			return lhi_view_fresh(&lh->v);
+		error = lhi_table_age_check(&lh->v, lhi_now_ns(&lh->v));
+		if (error != 0)
+			return error;
 		if (flags & LH_NO_CREATE)
 			error = lhi_named_find(&lh->v, wish->name, sid) ?
 			    -EEXIST : lhi_fail(-ENOENT, "there is no session "
@@ -160,8 +164,9 @@ lh_session_renew(struct lh_session *s)
 		return error;
 	/* before that: afterwards the record may be another's */
 	ttl_ms = sh32_load(&s->lh->v.sessions[sid_idx(s->sid)].ttl_ms);
-	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
-		return fail_session_ended(s);
+	error = lhi_named_renew(&s->lh->v, s->sid);
+	if (error != 0)
+		return error == -EOVERFLOW ? error : fail_session_ended(s);
 	error = lhi_damaged_or(&s->lh->v, 0);
 	return error != 0 ? error : (int64_t)ttl_ms;
 }
@@ -192,8 +197,9 @@ lh_session_keep(struct lh_session *s, int on)
 
 	if (error != 0)
 		return error;
-	if (lhi_named_renew(&s->lh->v, s->sid) != 0)
-		return fail_session_ended(s);
+	error = lhi_named_renew(&s->lh->v, s->sid);
+	if (error != 0)
+		return error == -EOVERFLOW ? error : fail_session_ended(s);
 	lhi_live_lock();
 	if (on != 0)
 		error = lhi_live_thread();

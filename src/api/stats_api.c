@@ -13,6 +13,7 @@
 #include "proc/claim_cache.h"
 #include "shm/damaged.h"
 #include "shm/lock_word.h"
+#include "shm/table_age.h"
 #include "shm/cluster_right.h"
 #include "shm/counters.h"
 
@@ -94,6 +95,9 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 	    sh32_load_rlx(&v->hdr->reaper_ms);
 	st.log_grants = (sh32_load(&v->hdr->flags) & SHM_LOG_GRANTS) != 0;
 	st.tokens_global = lhi_view_global(v);
+	st.life_left_ns = lhi_table_age_left_ns(v, lhi_now_ns(v));
+	if (st.life_left_ns < 0)
+		st.life_left_ns = 0;
 	lhi_counters_table(v, &st.counters);
 	*stats = st;
 }

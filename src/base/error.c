@@ -204,6 +204,7 @@ lh_strerror(int error)
 	case ENAMETOOLONG: return "name too long";
 	case EPROTO:	return "table has another layout or version";
 	case EUCLEAN:	return "table damaged";
+	case EOVERFLOW:	return "table too old, or its counters used up";
 	case EXDEV:	return "table belongs to another time namespace";
 	case EHOSTUNREACH: return "cluster unreachable";
 	case EACCES:	return "permission denied";

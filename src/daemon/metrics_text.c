@@ -38,6 +38,8 @@ static const struct metric metrics[] = {
 	GAUGE("memory_bytes", bytes_used, "Shared memory that it takes."),
 	GAUGE("memory_max_bytes", bytes, "Shared memory that it may take."),
 	GAUGE("damaged", damaged, "1 if damage was met in the table."),
+	GAUGE("life_left_nanoseconds", life_left_ns,
+	    "How long leases can still be granted; 0: no longer."),
 	COUNTER("acquisitions_total", acquired, NULL,
 	    "Leases granted, in either mode."),
 	COUNTER("shared_acquisitions_total", shared, NULL,

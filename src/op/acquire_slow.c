@@ -29,6 +29,7 @@
 #include "shm/events.h"
 #include "shm/wait_queue.h"
 #include "shm/request_record.h"
+#include "shm/table_age.h"
 
 static struct lhi_view *view(struct lhi_attempt *a) { return &a->lh->v; }
 
@@ -37,8 +38,10 @@ lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh,
     struct lhi_claim_cache *m, const struct lhi_ref *ref,
     const struct lhi_acquire_request *ask, struct lh_lease *lease)
 {
-	int bit;
+	int bit, error = lhi_table_age_check(&lh->v, lhi_now_ns(&lh->v));
 
+	if (error != 0)
+		return error;
 	if (m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
 	bit = lhi_claim_cache_take(m);
@@ -256,6 +259,9 @@ lhi_attempt_take(struct lhi_attempt *a, uint64_t w)
 		return error == TOKEN_AGAIN ? WAITING :
 		    error == TOKEN_DEFERRED ? READER_DEFERRED : error;
 	now = lhi_now_ns(view(a));	/* the disk may have been asked */
+	error = lhi_table_age_check(view(a), now);
+	if (error != 0)
+		return error;
 	deadline = policy == LH_POLICY_STRICT ? DEADLINE_MAX :
 	    lhi_deadline(view(a), now + a->ask->ttl_ns);
 	if (!a->t.queued)

@@ -37,6 +37,7 @@
 #include "shm/claim_record.h"
 #include "shm/lock_word.h"
 #include "shm/counters.h"
+#include "shm/table_age.h"
 
 #define COARSE_MARGIN_NS (50 * NS_PER_MS)
 #define TICK_NS (6 * NS_PER_MS)
@@ -164,8 +165,12 @@ extend_slow(struct lh *lh, struct lh_lease *l, int64_t ttl_ms, bool own)
 	if (ttl_ms < 1 || ttl_ms > LH_TTL_MAX_MS)
 		return lhi_fail(-EINVAL, "a ttl of %lld ms: use 1 ms to "
 		    "30 days", (long long)ttl_ms);
-	if (!state_strict(sh64_load(&h.claim->state)))
+	if (!state_strict(sh64_load(&h.claim->state))) {
+		error = lhi_table_age_check(&lh->v, lhi_now_ns(&lh->v));
+		if (error != 0)
+			return error;
 		lhi_claim_ends_within(&lh->v, h.ci, ttl_ms * NS_PER_MS);
+	}
 	do
 		error = extend_once(lh, l, &h, ttl_ms, own);
 	while (error == LEASE_LIVES && LHI_WITHIN(n, LHI_SWAPS_MAX));
@@ -223,7 +228,8 @@ extend_own(struct lhi_claim_cache *m, struct lhi_cached_claim *r,
 	    !lhi_mutant_on(extends_unnamed))
 		return extend_slow(m->lh, l, ttl_ms, true); /* says lost */
 	lhi_coarse(&ts);
-	old = lhi_deadline_ns(&m->lh->v, state_deadline(st));
+	/* not after `never`: that is above `later` */
+	old = m->lh->v.t0_ns + (int64_t)(state_deadline(st) << TICK_SHIFT);
 	if (likely(ts.tv_nsec == m->tick_nsec && ts.tv_sec == m->tick_sec &&
 	    old - lhi_claim_cache_now_ns(m) > COARSE_MARGIN_NS)) {
 		l->expires_ns = expires;

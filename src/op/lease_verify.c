@@ -124,7 +124,7 @@ lhi_lease_status(struct lh *lh, const struct lh_lease *l,
 
 	if ((!current && !lhi_lease_is_moving(lh, l, h, st)) ||
 	    !lhi_lease_is_granted(h) ||
-	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+	    lhi_deadline_passed(&lh->v, state_deadline(st), lhi_now_ns(&lh->v)))
 		return LEASE_OVER;
 	return current ? LEASE_HELD : LEASE_MOVING;
 }
@@ -219,7 +219,7 @@ lhi_lease_verify(struct lh *lh, const struct lh_lease *l,
 	if ((!lhi_lease_is_current(lh, l, h, st) &&
 	    !lhi_lease_is_moving(lh, l, h, st)) ||
 	    !is_granted_by_word(h) ||
-	    lhi_now_ns(&lh->v) >= lhi_deadline_ns(&lh->v, state_deadline(st)))
+	    lhi_deadline_passed(&lh->v, state_deadline(st), lhi_now_ns(&lh->v)))
 		return lhi_lease_enforce(lh, l, h);
 	/* a named session's end, after the last look at word and claim, too */
 	return lhi_lease_is_orphaned(lh, l) ? lhi_lease_fail_lost(lh, h) : 0;

@@ -69,6 +69,7 @@
 #include "shm/session_liveness.h"
 #include "op/policy.h"
 #include "shm/readers.h"
+#include "shm/table_age.h"
 
 #define NEAR_NS (60 * NS_PER_MS)	/* three looks of a waiter */
 #define WALKS 16
@@ -148,7 +149,9 @@ lhi_policy_tend(struct lhi_view *v, uint32_t ci, uint64_t st, int64_t now_ns)
 	if (!state_live(st) || state_strict(st) || ttl == 0)
 		return;
 	end = lhi_deadline_ns(v, state_deadline(st));
-	if (now_ns >= end || end - now_ns > (near > NEAR_NS ? near : NEAR_NS) ||
+	if (now_ns >= end ||
+	    end - now_ns > (near > NEAR_NS ? near : NEAR_NS) ||
+	    lhi_table_age_left_ns(v, now_ns) <= 0 ||
 	    !lhi_view_same_time(v) || !is_running(v, lhi_claim_owner(v, ci)))
 		return;
 	later = state_make(state_st(st), state_seq(st),

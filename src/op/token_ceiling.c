@@ -80,9 +80,12 @@ raise_ceiling(struct lhi_view *v, uint64_t token)
 		/* in this order: shm/table_remove.c, I1 */
 		if (lhi_view_retired(v))
 			return lhi_view_fresh(v);
-		if (token >= (uint64_t)TOKEN_MAX - TOKEN_STEP)
-			return lhi_fail(-ENOSPC, "the table's tokens are used "
-			    "up: retire it and make a new one");
+		/* from there on they are cluster keys' */
+		if (token >= CLUSTER_FIRST - TOKEN_STEP)
+			return lhi_fail(-EOVERFLOW, "the tokens of %s are used "
+			    "up (2^62): once nothing that is guarded by its "
+			    "keys remembers them, end its users and remove it "
+			    "(leasehold rm --forget-tokens)", v->path);
 		/* from the token, not from the old ceiling: a key whose tokens
 		 * have run ahead needs one step, not many */
 		if (!LHI_WITHIN(n, LHI_SWAPS_MAX))

@@ -14,8 +14,8 @@
  * that are still held.  The next thread that takes a group looks after them.
  *
  * If the table records every lease (shm/counters.c), a cache remembers none and
- * its tick never matches: all goes the slow way.  It notices a change at its
- * next tick or slow path.
+ * its tick never matches: all goes the slow way.  So it does when the table is
+ * too old.  It notices a change at its next tick or slow path.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -422,14 +422,12 @@ refill_cache(struct lhi_claim_cache *m)
 	return has_free_claim(m) ? 0 : error;
 }
 
-/*
- * Is somebody to be told of every lease?  Then all goes the slow way: no tick
- * fits, and no lease is remembered.
- */
+/* Is somebody to be told of every lease, or is the table too old for another?
+ * Then all goes the slow way: no tick fits, and no lease is remembered. */
 static void
 follow_watch(struct lhi_claim_cache *m)
 {
-	m->watched = lhi_view_watched(&m->lh->v);
+	m->watched = lhi_claim_cache_is_slow(m);
 	if (!m->watched)
 		return;
 	m->usual = NO_TABLE;

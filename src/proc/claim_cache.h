@@ -5,6 +5,7 @@
 
 #include "proc/attachment.h"
 #include "shm/events.h"
+#include "shm/table_age.h"
 
 /* A cell of fork-wiped memory (zeroed), or NULL.  Under lhi_proc_lock(). */
 struct lhi_claim_cache *lhi_claim_cache_cell(void);
@@ -40,6 +41,15 @@ lhi_claim_cache_id(struct lhi_view *v, uint32_t ci)
 
 	return lid_make(ci, lhi_claim_epoch(c),
 	    state_seq(sh64_load(&c->state)));
+}
+
+/* True if all its leases are to go the slow way: somebody is told of each, or
+ * the table is too old for another one. */
+static inline bool
+lhi_claim_cache_is_slow(const struct lhi_claim_cache *m)
+{
+	return lhi_view_watched(&m->lh->v) ||
+	    lhi_table_age_left_ns(&m->lh->v, lhi_claim_cache_now_ns(m)) <= 0;
 }
 
 /* lh_close(): detach every claim cache.  Under lhi_proc_lock(). */

@@ -68,4 +68,12 @@ bool lhi_session_held(const struct lhi_view *v, int fd, uint32_t idx);
 int lhi_session_lock_recycle(const struct lhi_view *v, int fd, uint32_t idx);
 void lhi_session_unlock_recycle(int fd, uint32_t idx);
 
+/* The incarnation after it; never 0, which would make session 0 of record 0. */
+static inline uint64_t
+lhi_session_next_inc(uint64_t inc)
+{
+	inc = (inc + 1) & MASK(INC_BITS);
+	return inc == 0 ? 1 : inc;
+}
+
 #endif

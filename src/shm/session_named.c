@@ -66,6 +66,7 @@
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
+#include "shm/table_age.h"
 #include "shm/counters.h"
 #include "shm/session_reclaim.h"
 
@@ -219,7 +220,10 @@ lhi_named_renew(struct lhi_view *v, uint64_t sid)
 
 	for (uint32_t i = 0; i < RENEW_TRIES; i++) {
 		uint64_t u = sh64_load(&se->until), later;
+		int error = lhi_table_age_check(v, lhi_now_ns(v));
 
+		if (error != 0)
+			return error;
 		if (!lhi_named_is(v, sid) || lhi_session_dead(v, sid, true) ||
 		    !lhi_until_is_of(u, sid_inc(sid)) || lhi_until_has_ended(u))
 			return -ESTALE;
@@ -303,10 +307,13 @@ reserve_record(struct lhi_view *v, int fd, uint32_t idx,
 		return 0;
 	got = lhi_session_reclaim_record(v, idx, &inc);
 	was = sh64_load(&se->state);
-	if (got == 1 && (sess_inc(was) != inc || lhi_named_is_pending(was) ||
+	if (got == 1 && sess_inc(was) != inc)
+		got = 0;
+	inc = lhi_session_next_inc(inc);
+	if (got == 1 && (lhi_named_is_pending(was) ||
 	    /* an old owner that has not been torn down yet */
 	    lhi_session_held(v, fd, idx) || !sh64_cas(&se->state, was,
-	    sess_make(SESS_RESERVED, 0, ++inc))))
+	    sess_make(SESS_RESERVED, 0, inc))))
 		got = 0;
 	if (got == 1) {
 		lhi_point("named.reserved");

@@ -87,8 +87,10 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 		return got;
 	}
 	s = sh64_load(&se->state);
-	if (sess_inc(s) != inc || !sh64_cas(&se->state, s,
-	    sess_make(SESS_RESERVED, 0, ++inc))) {
+	got = sess_inc(s) == inc;
+	inc = lhi_session_next_inc(inc);
+	if (!got || !sh64_cas(&se->state, s,
+	    sess_make(SESS_RESERVED, 0, inc))) {
 		lhi_session_unlock_recycle(fd, idx);
 		return 0;
 	}

@@ -236,7 +236,9 @@ lhi_deadline(const struct lhi_view *v, int64_t ns)
 	if (rel < 0)
 		return 0;
 	rel >>= TICK_SHIFT;
-	return (uint64_t)rel > DEADLINE_MAX ? DEADLINE_MAX : (uint64_t)rel;
+	/* DEADLINE_MAX is "never", also after | 1: shm/table_age.c, I1 */
+	return (uint64_t)rel > DEADLINE_MAX - 3 ? DEADLINE_MAX - 3 :
+	    (uint64_t)rel;
 }
 
 /*
@@ -253,7 +255,17 @@ lhi_deadline_coarse(const struct lhi_view *v, int64_t ns)
 static inline int64_t
 lhi_deadline_ns(const struct lhi_view *v, uint64_t deadline)
 {
-	return v->t0_ns + (int64_t)(deadline << TICK_SHIFT);
+	return deadline == DEADLINE_MAX && !lhi_mutant_on(never_is_a_time) ?
+	    INT64_MAX : v->t0_ns + (int64_t)(deadline << TICK_SHIFT);
+}
+
+/* True if now_ns is not before it.  As a comparison with the above, but what is
+ * in the future costs no look at whether it is "never". */
+static inline bool
+lhi_deadline_passed(const struct lhi_view *v, uint64_t deadline, int64_t now_ns)
+{
+	return now_ns >= v->t0_ns + (int64_t)(deadline << TICK_SHIFT) &&
+	    (deadline != DEADLINE_MAX || lhi_mutant_on(never_is_a_time));
 }
 
 /* When a lease in that state ends by itself; INT64_MAX: never. */

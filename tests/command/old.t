@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A table that is getting too old to grant leases (finding B5): `stats` and
+# `fsck` warn a year ahead; then nothing is granted, and the exit status is 69,
+# until it is removed and made anew.
+. "$(dirname "$0")/lib.sh"
+table old
+root=$here/../..
+LIB=${LEASEHOLD_LIB:-$(dirname "$LEASEHOLD")/libleasehold.a}
+
+# The command with a clock that can be moved: moved-clock.c.
+# shellcheck disable=SC2086
+if ! ${CC:-gcc} -std=c11 -D_GNU_SOURCE -pthread -I"$root/include" \
+    -I"$root/tools" -I"$root/src" ${CPPFLAGS:-} ${CFLAGS:-} -o "$dir/leasehold" \
+    "$root"/tools/*.c "$here/moved-clock.c" -Wl,--wrap=clock_gettime \
+    -Wl,--wrap=dlopen "${LIB%/*}/libdaemon.a" "$LIB" \
+    ${LDFLAGS:-} -lurcu-bp -lurcu-cds -lurcu-common -lbsd -ljansson \
+    -lncursesw -ltinfo \
+    2>"$dir/cc"; then
+	diag "$(cat "$dir/cc")"
+	echo "Bail out! cannot build the command with a moved clock"
+	exit 1
+fi
+LEASEHOLD=$dir/leasehold
+day=86400
+left() {
+	lh stats --json | jq .life_left_s
+}
+at() {		# at DAYS: from now on the clock is ahead by so many
+	export LH_TEST_AHEAD=$(($1 * day))
+}
+
+lh init --keys 100 --sessions 16 --leases 128 >/dev/null
+between "$(left)" $((9 * 365 * day)) $((3305 * day)) "nine years are left"
+run lh stats
+is "$(grep -c ^life <<<"$out")" 0 "which is not worth a line"
+run lh fsck
+is "$status$err" 0 "nor a warning of fsck"
+at 3000
+run lh stats
+like "$out" "life      304 days more, then nothing is granted here" \
+    "a year ahead stats tells it"
+run lh fsck
+is "$status" 0 "the table is sound"
+like "$err" "warning: 304 days more" "  and fsck warns"
+like "$(lh stats --prometheus)" "leasehold_life_left_nanoseconds" "a metric"
+run lh run k true
+is "$status" 0 "leases are granted"
+at 3306
+is "$(left)" 0 "when no time is left"
+run lh stats
+like "$out" "nothing is granted or extended here any more" "stats tells it"
+run lh run k true
+is "$status" 69 "nothing is granted: 69"
+like "$err" "is more than nine years old" "  says why"
+like "$err" "leasehold rm" "  and what to do"
+run lh acquire k
+is "$status" 69 "nor by acquire: 69"
+run lh session open --ttl 60s s
+is "$status" 69 "nor is a session made: 69"
+run lh list
+is "$status" 0 "what is there can be looked at"
+run lh fsck
+is "$status" 0 "and is sound"
+run lh rm
+is "$status" 0 "the table is removed"
+run lh run k true
+is "$status" 0 "and the next one grants"
+between "$(left)" $((9 * 365 * day)) $((3305 * day)) "for nine years"
+
+finish

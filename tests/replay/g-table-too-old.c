@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Age: nothing is granted by an acquire that began when the table was young
+ * enough and goes on when it is not (shm/table_age.c, I2); and what is held
+ * strictly stays held when the last deadline has passed (I1, G1).
+ *
+ * A thread is stopped in an acquire before it looks at the clock for its
+ * deadline.  Meanwhile the table grows too old.
+ */
+#include <errno.h>
+#include "shm/table_age.h"
+#include "support/moved_clock.h"
+#include "replay.h"
+
+/* With options that only the slow path takes. */
+static int
+acquire_live(void *lh)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(60000, 0);
+	struct lh_lease l;
+
+	more.policy = LH_POLICY_LIVE;
+	o.more = &more;
+	return lh_acquire(lh, "k", &o, &l);
+}
+
+int
+main(void)
+{
+	const char *table;
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(60000, 0);
+	struct lh *lh, *other;
+	struct lh_lease strict;
+
+	t_clock_begin();
+	table = replay_begin();
+	lh = replay_open(table, 0);
+	other = replay_open(table, 0);
+	t_clock_age(AGE_GRANTS_NS - 3600 * NS_PER_SEC);
+	more.policy = LH_POLICY_STRICT;
+	o.more = &more;
+	is(lh_acquire(lh, "strict", &o, &strict), 0, "a strict lease");
+
+	replay_hold("late", "acquire.marked");
+	replay_go("late", acquire_live, other);
+	replay_wait_held("late");
+	t_clock_age(AGE_GRANTS_NS + NS_PER_SEC);
+	replay_release("late");
+	is(replay_result("late"), -EOVERFLOW, "the late acquire is refused");
+	is(t_holders(lh, "k"), 0, "and has granted nothing");
+
+	t_clock_age(AGE_MAX_NS + 3600 * NS_PER_SEC);
+	is(lh_verify(lh, &strict), 0, "the strict lease is held");
+	is(lh_release(lh, &strict), 0, "until it is released");
+	t_clock_back();
+	t_close(other);
+	t_close(lh);
+	return done();
+}
