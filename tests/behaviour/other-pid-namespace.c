@@ -19,6 +19,16 @@
 static const char *table;
 static struct t_event *inside, *outside;
 
+/* Does it run?  It cannot be told, whatever has that number here. */
+static int
+unseen(const struct lh_key_info *info, void *arg)
+{
+	(void)arg;
+	is(info->n_holders == 1 ? (int)info->holders[0].pid : -1, 1,
+	    "its holder is number 1 there");
+	return info->n_holders == 1 ? (int)info->holders[0].run : -1;
+}
+
 /* The first process of its namespace: number 1 there. */
 static void
 hold(void *arg)
@@ -31,6 +41,8 @@ hold(void *arg)
 	is(t_acquire(lh, "inner", 3600000, 0, &l), 0, "it holds a key");
 	is(t_acquire(lh, "outer", 1000, 0, &other), -EAGAIN,
 	    "and finds one held from outside");
+	is(lh_explain(lh, "inner", unseen, NULL), LH_RUN_UNSEEN,
+	    "what /proc, which is the outer one, has of number 1 is not told");
 	t_post(inside);
 	ok(t_await(outside, 1, T_HANG_MS), "told to go on");
 	is(t_acquire(lh, "outer", 3600000, T2_MS, &other), 0,
@@ -39,16 +51,6 @@ hold(void *arg)
 		t_post(inside);
 	for (;;)
 		pause();
-}
-
-/* Does it run?  It cannot be told, whatever has that number here. */
-static int
-unseen(const struct lh_key_info *info, void *arg)
-{
-	(void)arg;
-	is(info->n_holders == 1 ? (int)info->holders[0].pid : -1, 1,
-	    "its holder is number 1 there");
-	return info->n_holders == 1 ? (int)info->holders[0].run : -1;
 }
 
 static int
