@@ -52,6 +52,11 @@
  *	they come.  Circles of waits over several hosts are not found.
  *
  * Illegal: changing a field and presenting it again (refused, nothing changed).
+ * Leaving a call by longjmp() from a signal handler: a place in a queue stays
+ * behind, and the thread cannot be cancelled, until the thread's next acquire
+ * that waits, its end, or its lh_close(); where the call had a cancellation
+ * switch, or was lh_convert_wait() or lh_wait_free(), until the process ends.
+ * Other processes pass the place over after 3 to 30 ms.
  */
 #ifndef LEASEHOLD_LEASE_H
 #define LEASEHOLD_LEASE_H

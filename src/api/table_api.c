@@ -425,6 +425,16 @@ free_claims(struct lh *lh)
 	return 0;
 }
 
+/* One that this very thread has jumped out of. */
+static void
+leave_own_wait(struct lh *lh)
+{
+	struct lhi_claim_cache *m = lhi_claim_cache_get(lh);
+
+	if (m != NULL)
+		lhi_claim_cache_leave_wait(m);
+}
+
 int
 lh_close(struct lh *lh)
 {
@@ -433,8 +443,11 @@ lh_close(struct lh *lh)
 	if (error != 0)
 		return error;
 	if (atomic_load(&lh->waiting) != 0)
+		leave_own_wait(lh);
+	if (atomic_load(&lh->waiting) != 0)
 		return lhi_fail(-EBUSY, "%u threads still wait in calls on "
-		    "this table: cancel them first",
+		    "this table: cancel them first (one that was left by a "
+		    "jump from a signal handler goes when its thread ends)",
 		    atomic_load(&lh->waiting));
 	lhi_live_closing(lh);
 	lhi_proc_lock();

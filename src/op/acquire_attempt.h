@@ -69,6 +69,11 @@ uint64_t lhi_attempt_session(const struct lhi_attempt *a);
 void lhi_attempt_announce(struct lhi_attempt *a, unsigned st,
     uint64_t deadline);
 
+/* acquire_left.c: the thread is about to wait, not cancellable, and was in that
+ * state before; and it has returned from it. */
+void lhi_attempt_note_wait(struct lhi_attempt *a, int cancel_state);
+void lhi_attempt_note_return(struct lhi_attempt *a);
+
 /* Out of the queue, if in; whoever is first now is woken. */
 void lhi_attempt_leave_queue(struct lhi_attempt *a);
 

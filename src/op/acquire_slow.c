@@ -44,6 +44,7 @@ lhi_attempt_begin(struct lhi_attempt *a, struct lh *lh,
 		return error;
 	if (m == NULL)
 		return lhi_fail(-ENOMEM, "out of memory");
+	lhi_claim_cache_leave_wait(m);
 	bit = lhi_claim_cache_take(m);
 	if (bit < 0)
 		return bit;

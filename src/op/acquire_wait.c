@@ -441,9 +441,11 @@ wait_in_queue(struct lhi_attempt *a)
 		return error;
 	a->probed_ns = now_ns(a);
 	atomic_fetch_add(&a->lh->waiting, 1);
+	a->m->wait.counted = true;
 	lhi_cancel_join(a->ask->cancel, &me, &a->c->park);
 	error = wait_until_granted(a);
 	lhi_cancel_leave(a->ask->cancel, &me);
+	a->m->wait.counted = false;
 	atomic_fetch_sub(&a->lh->waiting, 1);
 	return error;
 }
@@ -467,6 +469,8 @@ lhi_acquire_wait(struct lh *lh, const struct lhi_ref *ref,
 	/* what is queued and counted must be taken back: no way out through
 	 * the cancellation points below */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (!ask->try_only)
+		lhi_attempt_note_wait(&a, cancel);
 	error = ask->try_only ? try_once(&a) : wait_in_queue(&a);
 	if (error != 0 && ask->explain)
 		lhi_explain_failure(lh, ref, a.t.ci, error);
@@ -474,6 +478,7 @@ lhi_acquire_wait(struct lh *lh, const struct lhi_ref *ref,
 		lhi_attempt_withdraw(&a, error);
 	if (error != 0 && ask->explain)
 		lhi_explain_finish();
+	lhi_attempt_note_return(&a);
 	(void)pthread_setcancelstate(cancel, NULL);
 	return error;
 }

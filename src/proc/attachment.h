@@ -136,6 +136,15 @@ struct lhi_claim_cache {
 		uint64_t until;
 		int64_t ends_ns;	/* that, on the table's clock */
 	} lent;
+	/* the wait that the thread is in, or that a signal handler of its has
+	 * jumped out of: op/acquire_left.c */
+	struct {
+		void (*undo)(struct lhi_claim_cache *m);	/* NULL: none */
+		struct shm_slot *slot;
+		uint32_t ci;
+		int cancel_state;	/* what it was before */
+		bool counted;		/* in lh->waiting */
+	} wait;
 };
 
 /* The first half of its leases' ids; 0 in a forked child. */

@@ -115,6 +115,8 @@ thread_exits(void *arg)
 	struct lhi_claim_cache *m, **p;
 
 	(void)arg;
+	for (m = mine; m != NULL; m = m->next)	/* ends: as below */
+		lhi_claim_cache_leave_wait(m);
 	lhi_proc_lock();
 	while ((m = mine) != NULL) {	/* ends: a list of our own */
 		struct lh *lh = cache_lh(m);

@@ -43,6 +43,14 @@ lhi_claim_cache_id(struct lhi_view *v, uint32_t ci)
 	    state_seq(sh64_load(&c->state)));
 }
 
+/* Takes back what a wait of this thread left that it has jumped out of. */
+static inline void
+lhi_claim_cache_leave_wait(struct lhi_claim_cache *m)
+{
+	if (m->wait.undo != NULL)
+		m->wait.undo(m);
+}
+
 /* True if all its leases are to go the slow way: somebody is told of each, or
  * the table is too old for another one. */
 static inline bool
