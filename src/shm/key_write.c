@@ -121,6 +121,9 @@ lhi_key_write(struct lhi_view *v, struct shm_slot *s, const struct lhi_key_name
 		if (error != 0)
 			return error;
 		l = lhi_key_long(v, s);
+		if (l == NULL)	/* it was changed since */
+			return lhi_damaged(v, "a slot's long key is none",
+			    lhi_slot_idx(v, s), sh32_load(&s->long_idx));
 	}
 	sh64_store(&s->hash, n->hash);
 	if (lhi_right_wanted(v, n)) {

@@ -83,8 +83,9 @@ take_out_head(struct lhi_view *v, struct shm_slot *s, unsigned how)
 	    "the head of a chain of readers", lhi_slot_idx(v, s));
 }
 
-bool
-lhi_readers_mark(struct lhi_view *v, struct shm_claim *c)
+/* 1 marked, 0 it was; -EUCLEAN. */
+static int
+mark_reader(struct lhi_view *v, struct shm_claim *c)
 {
 	uint32_t n = 0;
 	uint64_t l;
@@ -95,10 +96,16 @@ lhi_readers_mark(struct lhi_view *v, struct shm_claim *c)
 	    link_make(true, link_idx(l), link_tag(l) + 1)) &&
 	    LHI_WITHIN(n, LHI_SWAPS_MAX));
 	if (LHI_REACHED(n, LHI_SWAPS_MAX))
-		(void)lhi_damaged_restless(v, "the link of a reader",
+		return lhi_damaged_restless(v, "the link of a reader",
 		    (uint64_t)(c - v->claims));
 	lhi_point("chain.marked");
 	return !link_marked(l);
+}
+
+bool
+lhi_readers_mark(struct lhi_view *v, struct shm_claim *c)
+{
+	return mark_reader(v, c) > 0;
 }
 
 static bool
@@ -249,11 +256,14 @@ int
 lhi_readers_remove(struct lhi_view *v, struct shm_slot *s, uint32_t ci)
 {
 	const struct sweep sw = { .want = ci };
+	int error;
 
 	/* not to be pushed again by anyone: so this one look is enough */
 	if (word_mode(sh64_load_sc(&s->word)) != WORD_S)
 		return 0;
-	(void)lhi_readers_mark(v, &v->claims[ci]);
+	error = mark_reader(v, &v->claims[ci]);
+	if (error < 0)
+		return error;
 	/* whoever took it out has said so, if it came so far */
 	if (link_idx(sh64_load(&v->claims[ci].rnext)) == LINK_OUT)
 		return 0;

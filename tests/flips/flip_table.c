@@ -34,6 +34,8 @@ struct party {
 	struct t_event ready;
 };
 
+static bool durable;
+
 static void
 acquire(struct lh *lh, const char *key, uint32_t mode, int64_t wait_ms,
     const struct lh_acquire_more *more)
@@ -44,6 +46,7 @@ acquire(struct lh *lh, const char *key, uint32_t mode, int64_t wait_ms,
 
 	a.mode = mode;
 	a.more = more;
+	a.scope = durable ? LH_LOCAL : 0;
 	error = lh_acquire(lh, key, &a, &l);
 	if (error != 0 && wait_ms == 0)
 		bail_out("%s: %s", key, lh_error_detail());
@@ -121,8 +124,10 @@ fill_table(struct table *t)
 void
 flip_table_make(struct table *t, enum kind kind)
 {
+	(void)fence_dir();	/* before there are children: theirs, too */
 	memset(t, 0, sizeof(*t));
 	t->kind = kind;
+	durable = kind == DURABLE;
 	t->name = t_table();
 	t->answer = t_shared(sizeof(*t->answer));
 	fill_table(t);

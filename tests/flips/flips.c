@@ -38,7 +38,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "behaviour/fence.h"
 #include "flips/flip_table.h"
 #include "support/support.h"
 #include "tap.h"
@@ -88,6 +87,17 @@ is_there(const struct table *t)
 	    stat(t->kept, &kept) == 0 && named.st_ino == kept.st_ino;
 }
 
+/* (Of a durable table in the scope that its disk is for.) */
+static int
+acquire(const struct table *t, struct lh *lh, const char *key, int64_t wait_ms,
+    struct lh_lease *l)
+{
+	struct lh_acquire_opts o = t_opts(HOUR_MS, wait_ms);
+
+	o.scope = t->kind == DURABLE ? LH_LOCAL : 0;
+	return lh_acquire(lh, key, &o, l);
+}
+
 /* Each key by one session, and not by another meanwhile. */
 static void
 use_keys(struct table *t, bool sound, const char *when)
@@ -104,14 +114,14 @@ use_keys(struct table *t, bool sound, const char *when)
 		is_bad(t, "%s, but lh_open: %s", when, lh_error_detail());
 	for (size_t i = 0; i < N_KEYS && error == 0; i++) {
 		struct lh_lease l, m;
-		int got = t_acquire(a, keys[i], HOUR_MS, 0, &l);
+		int got = acquire(t, a, keys[i], 0, &l);
 
 		if (got == -EAGAIN)	/* behind those who died waiting */
-			got = t_acquire(a, keys[i], HOUR_MS, 300, &l);
+			got = acquire(t, a, keys[i], 300, &l);
 		if (got != 0 && sound)
 			is_bad(t, "%s, but acquire %s: %s", when, keys[i],
 			    lh_error_detail());
-		if (got == 0 && t_acquire(b, keys[i], HOUR_MS, 0, &m) == 0)
+		if (got == 0 && acquire(t, b, keys[i], 0, &m) == 0)
 			is_bad(t, "%s: two holders of %s", when, keys[i]);
 		if (got == 0 && lh_release(a, &l) != 0 && sound)
 			is_bad(t, "%s, but release %s: %s", when, keys[i],
@@ -420,7 +430,6 @@ main(int argc, char **argv)
 	}
 	if (argc < 2)
 		(void)kind_of("");
-	(void)fence_dir();	/* before there are children: theirs, too */
 	if (argc == 5 && strcmp(argv[1], "--bit") == 0)
 		flip_one(argv[2], argv[3], argv[4]);
 	else

@@ -23,13 +23,43 @@ struct row {
 	const char *what;	/* before each of these accesses ... */
 	enum part part;		/* ... of this field ... */
 	size_t off;
-	uint64_t bits;		/* ... these bits are flipped */
+	uint64_t bits;		/* ... these bits are flipped; 0: what was
+				 * prepared is a circle, and findings tell */
 };
 
 #define OF(part, type, field) part, offsetof(struct type, field)
 #define BIT(n) (UINT64_C(1) << (n))
 
 static const struct row rows[] = {
+	{ "downgrade_lease", "convert live", "cas",
+	    OF(CLAIM, shm_claim, rnext), BIT(0) },
+	{ "end_claim", "destroy a reader's session", "cas",
+	    OF(CLAIM, shm_claim, state), BIT(0) },
+	{ "extend_slow", "extend what expired", "cas",
+	    OF(CLAIM, shm_claim, state), BIT(20) },
+	{ "free_claim", "release a session's", "cas",
+	    OF(CLAIM, shm_claim, state), BIT(0) },
+	{ "lhi_named_end", "destroy a reader's session", "cas",
+	    OF(SESSION, shm_session, until), BIT(0) },
+	{ "mark_reader", "destroy a reader's session", "cas",
+	    OF(CLAIM, shm_claim, rnext), BIT(4) },
+	{ "mark_moving", "release a session's", "cas",
+	    OF(CLAIM, shm_claim, wflags), BIT(0) },
+	{ "undo_late_grant", "acquire live", "cas",
+	    OF(CLAIM, shm_claim, state), BIT(0) },
+	{ "write_grant", "convert live", "cas",
+	    OF(CLAIM, shm_claim, grant), BIT(0) },
+	{ "lhi_readers_walk", "check a circle of readers", "", HEADER, 0, 0 },
+	{ "lhi_queue_walk", "check a circle of waiters", "", HEADER, 0, 0 },
+	{ "lhi_index_walk", "check a circle of keys", "", HEADER, 0, 0 },
+	{ "check_and_set_value", "set a value", "load",
+	    OF(CLAIM, shm_claim, wflags), BIT(24) },
+	{ "lhi_chunk_take", "acquire many", "load",
+	    OF(HEADER, shm_header, ready_chunks), BIT(4) },
+	{ "verify_lease", "enter again", "load",
+	    OF(SLOT, shm_slot, word), BIT(24) },
+	{ "verify_moving", "verify", "load",
+	    OF(CLAIM, shm_claim, wflags), BIT(24) },
 	{ "draw_token", "acquire with global tokens", "cas",
 	    OF(HEADER, shm_header, last_token), BIT(0) },
 	{ "leave_chain", "release the head", "cas",
@@ -159,13 +189,33 @@ play(const struct row *r)
 	row = r;
 	result = act->run(&st);
 	row = NULL;
-	damaged = sh32_load(&view->hdr->flags) & SHM_DAMAGED;
+	damaged = (sh32_load(&view->hdr->flags) & SHM_DAMAGED) ||
+	    (r->bits == 0 && result > 0);
 	cmp(t_since_ms(began), <, SOON_MS, "%s: \"%s\" is answered (%d)",
 	    r->bound, r->act, result);
 	ok(reached, "by the bound of %s()", r->bound);
-	ok(damaged, "and the table is marked as damaged");
+	ok(damaged, "and the damage is told");
 	clear_stage(&st);
 	t_watch();
+}
+
+/* What was met on the way: a slot's long key that changes between two looks. */
+static void
+play_other_harm(void)
+{
+	static const struct row r = { "none", "acquire many", "load",
+	    OF(SLOT, shm_slot, long_idx), BIT(24) };
+	const struct act *act = act_of(r.act);
+	struct stage st;
+	int result;
+
+	set_stage(&st, act);
+	view = &st.other->v;
+	row = &r;
+	result = act->run(&st);
+	row = NULL;
+	is(result, -EUCLEAN, "a long key that is nowhere is damage");
+	clear_stage(&st);
 }
 
 int
@@ -175,5 +225,6 @@ main(void)
 	lhi_hook = on_access;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		play(&rows[i]);
+	play_other_harm();
 	return done();
 }

@@ -290,7 +290,7 @@ verify_token(struct stage *st)
 static int
 remove_table(struct stage *st)
 {
-	return lh_table_remove(st->table, 0);
+	return lh_table_remove(st->table, LH_FORCE);
 }
 
 static int
@@ -382,6 +382,9 @@ static const struct act acts[] = {
 	{ "stats", 0, hold_k, stats },
 	{ "recall", 0, hold_k, recall_k },
 	{ "verify a token", 0, hold_k, verify_token },
+	{ "check a circle of readers", 0, circle_of_readers, check_table },
+	{ "check a circle of waiters", 0, circle_of_waiters, check_table },
+	{ "check a circle of keys", 0, circle_of_keys, check_table },
 	{ "remove", 0, nothing, remove_table },
 	{ "remove a durable table", DURABLE, nothing, remove_table },
 };

@@ -17,6 +17,7 @@
 #include "proc/attachment.h"
 #include "replay.h"
 #include "shm/layout.h"
+#include "support/object.h"
 
 #define SOON_TTL_MS 30
 #define MANY 70			/* more than a chunk has claims */
@@ -225,6 +226,60 @@ holder_holds_k(struct stage *st)
 
 	if (acquire_more(st->lh, "k", 0, 0, &more, &st->l) != 0)
 		bail_out("no holder");
+}
+
+/* Two readers, and the second leads back to the first. */
+static void
+circle_of_readers(struct stage *st)
+{
+	struct t_object o;
+	uint32_t head, next;
+
+	both_read_k(st);
+	o = t_map_object(st->table);
+	head = word_idx(sh64_load(&o.slots[t_slot_of(&o, "k")].word));
+	next = link_idx(sh64_load(&o.claims[head].rnext));
+	sh64_store(&o.claims[next].rnext, link_make(false, head, 5));
+	t_unmap_object(&o);
+}
+
+/* A claim that waits for the key, and leads to itself. */
+static void
+circle_of_waiters(struct stage *st)
+{
+	struct t_object o;
+	struct shm_claim *c;
+	uint32_t ci;
+
+	hold_k(st);
+	o = t_map_object(st->table);
+	ci = lid_claim(st->l.id[1]) / SHM_CHUNK * SHM_CHUNK + 40;
+	c = &o.claims[ci];
+	sh32_store(&c->wflags, WAITER_SUSPECT);
+	sh64_store(&c->wnext, link_make(false, ci, 5));
+	sh64_store(&c->slot_ref, st->l.key);
+	sh64_store(&c->state, state_make(ST_WAIT, 1, 0));
+	sh64_store(&o.slots[(uint32_t)st->l.key].waitq,
+	    link_make(false, ci, 7));
+	t_unmap_object(&o);
+}
+
+/* Equal hashes, and the second key leads back to the first. */
+static void
+circle_of_keys(struct stage *st)
+{
+	struct t_object o;
+	uint32_t a, b;
+
+	hold_k(st);
+	st->m = t_hold(st->lh, "j");
+	o = t_map_object(st->table);
+	a = t_slot_of(&o, "k");
+	b = t_slot_of(&o, "j");
+	sh64_store(&o.slots[b].hash, sh64_load(&o.slots[a].hash));
+	sh64_store(&o.slots[a].next, slink_make(b, 1));
+	sh64_store(&o.slots[b].next, slink_make(a, 1));
+	t_unmap_object(&o);
 }
 
 #endif
