@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "shm/layout.h"
+#include "shm/table_object.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
@@ -70,6 +71,23 @@ refused(int want, const char *what)
 	is(attach(), want, "%s is refused", what);
 }
 
+/* A header that is sound says that it was made in that file. */
+static void
+set_place(int fd, size_t len)
+{
+	struct shm_header h;
+	struct stat st;
+
+	if (len < sizeof(h) || pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
+	    lhi_object_sum(&h) != sh64_load(&h.header_sum) ||
+	    fstat(fd, &st) != 0)
+		return;
+	lhi_object_set_place(&h, &st);
+	sh64_store(&h.header_sum, lhi_object_sum(&h));
+	if (pwrite(fd, &h, sizeof(h), 0) != sizeof(h))
+		bail_out("cannot write %s", path);
+}
+
 static void
 put(const void *bytes, size_t len, off_t size)
 {
@@ -78,6 +96,10 @@ put(const void *bytes, size_t len, off_t size)
 	if (fd < 0 || pwrite(fd, bytes, len, 0) != (ssize_t)len ||
 	    ftruncate(fd, size) != 0)
 		bail_out("cannot write %s", path);
+	set_place(fd, len);
+	if (bytes == image &&
+	    pread(fd, image, sizeof(struct shm_header), 0) < 0)
+		bail_out("cannot read %s", path);
 	close(fd);
 }
 
