@@ -210,6 +210,7 @@ struct lh_acquire_opts {
  * one and smaller than any later one (G2).  A queued writer of the same or a
  * higher priority keeps new readers out (G7).
  * -EAGAIN (try), -ETIMEDOUT (never before the wait is up), -ECANCELED,
+ * -EOVERFLOW (the table is too old, or its tokens are used up: error.h),
  * -EDEADLK, -ENOENT (LH_NO_CREATE), -ENOSPC (keys or leases used up), -ESTALE
  * (table removed), -EUCLEAN, -EPERM (inherited over fork), -EOPNOTSUPP
  * (scopes), -EIO (a range of tokens is needed and could not be claimed on disk:
@@ -278,7 +279,8 @@ int lh_release_request(struct lh *lh, struct lh_session *session,
  * Move the deadline to ttl_ms from now; shorter than what is left is allowed.
  * Updates lease->expires_ns.
  *
- * 0; -ESTALE: lost (also when nobody has taken it yet: an expired lease is
+ * 0; -EOVERFLOW: the table is too old, and the lease ends at the deadline that
+ * it has; -ESTALE: lost (also when nobody has taken it yet: an expired lease is
  * never revived, G3), or released; -EPERM; -EINVAL (ttl out of range, not a
  * lease).
  */
