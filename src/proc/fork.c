@@ -69,10 +69,15 @@ static __thread struct {
 	uint8_t cancel_state;	/* before that */
 } self __attribute__((tls_model("initial-exec")));
 
+/* One that prepare took is this thread's to unlock.  Another one may be held by
+ * a thread that is not here. */
 static void
-make_anew(struct lhi_lock *l)
+free_in_child(struct lhi_lock *l, bool ours)
 {
-	*l = (struct lhi_lock)LHI_LOCK_INIT;
+	if (ours)
+		(void)pthread_mutex_unlock(&l->mutex);
+	else
+		(void)pthread_mutex_init(&l->mutex, NULL);
 }
 
 /* The first thread in a child does it; if there are others by then, they wait
@@ -88,11 +93,11 @@ enter(bool whole)
 			(void)sched_yield();
 		return;
 	}
-	make_anew(&proc);
-	make_anew(&cancel);
+	free_in_child(&cancel, whole);
+	free_in_child(&proc, whole);
 	for (uint32_t i = 0; i < atomic_load(&n_parts); i++) {
 		if (parts[i]->lock != NULL)
-			make_anew(parts[i]->lock);
+			free_in_child(parts[i]->lock, whole && i < n_held);
 		parts[i]->child(whole);
 	}
 	atomic_fetch_add(&lhi_fork_count, 1);
