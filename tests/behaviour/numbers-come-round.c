@@ -275,6 +275,52 @@ values(void)
 	end(&p);
 }
 
+static int
+ask(struct lh *lh, struct lh_lease *l)
+{
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
+	struct lh_acquire_opts o = t_opts(60000, 0);
+
+	more.request[0] = more.request[1] = 7;
+	o.more = &more;
+	return lh_acquire(lh, "asked", &o, l);
+}
+
+/* One that is forgotten after a minute uses its record again. */
+static void
+requests(void)
+{
+	struct place p = begin("requests of a record: 2^10");
+	struct lh_lease l, again, old = { .mode = 0 };
+	int bad = 0, set = 0;
+
+	attach(&p);
+	t_clock_begin();
+	for (int i = 0; i < ROUNDS; i++) {
+		bad += ask(p.lh, &l) != 0 || l.token <= old.token;
+		bad += ask(p.lh, &again) != 0 || again.token != l.token;
+		bad += lh_release(p.lh, &l) != 0;
+		bad += ask(p.lh, &again) != -ESTALE;
+		old = l;
+		for (uint32_t r = 0; i == 0 && r < sh32_load(
+		    &p.o.h->ready_requests); r++) {
+			uint64_t st = sh64_load(&p.o.requests[r].state);
+
+			if (req_st(st) == REQ_FREE)
+				continue;
+			sh64_store(&p.o.requests[r].state, req_make(req_st(st),
+			    MASK(64 - REQ_SEQ_SHIFT) - 2, req_who(st),
+			    req_time(st)));
+			set++;
+		}
+		t_clock_age((i + 1) * 120 * NS_PER_SEC);
+	}
+	t_clock_back();
+	is(set, 1, "one record is used");
+	is(bad, 0, "asked %d times", ROUNDS);
+	end(&p);
+}
+
 static void
 milliseconds(void)
 {
@@ -332,6 +378,7 @@ main(void)
 	numbers_of_events();
 	values();
 	tokens();
+	requests();
 	milliseconds();
 	return done();
 }
