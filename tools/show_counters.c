@@ -81,7 +81,8 @@ show_counters_text(const struct lh_stats *s)
 	    c->expired_own + c->expired_others, c->died, c->broken);
 	printf("%-10s%" PRIu64 " extended, %" PRIu64 " converted\n", "renewed",
 	    c->extends, c->converts);
-	printf("%-10s%" PRIu64 " found dead\n", "sessions", c->deaths);
+	printf("%-10s%" PRIu64 " found dead, %" PRIu64 " looks could not tell"
+	    "\n", "sessions", c->deaths, c->blind);
 	printf("%-10s%" PRIu64 " made, %" PRIu64 " forgotten to make room\n",
 	    "keys", c->keys_made, c->evictions);
 	print_times("held", "for", c->hold, c->held, c->hold_us, true);
@@ -136,7 +137,7 @@ static const struct {
 	MEMBER(expired_own), MEMBER(expired_others), MEMBER(died),
 	MEMBER(broken), MEMBER(told_lost), MEMBER(deaths),
 	MEMBER(completions), MEMBER(keys_made), MEMBER(evictions),
-	MEMBER(wait_us), MEMBER(away),
+	MEMBER(wait_us), MEMBER(away), MEMBER(blind),
 };
 
 json_t *

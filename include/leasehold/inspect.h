@@ -188,6 +188,8 @@ struct lh_counters {
 	uint64_t keys_made, evictions;
 	uint64_t away;		/* acquires of cluster keys that failed because
 				 * the cluster was not to be reached */
+	uint64_t blind;		/* looks whether a process lives that could not
+				 * be made: the descriptor was lost */
 	uint64_t wait_us;	/* of `waited`, together */
 	uint64_t wait[LH_HISTOGRAM];
 	/* only of a table, and only if it was made with LH_HOLD_TIMES: */

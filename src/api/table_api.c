@@ -16,6 +16,7 @@
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
 #include "shm/claim_chunk.h"
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "op/token_ceiling.h"
 #include "op/reentry.h"
@@ -91,7 +92,7 @@ being_removed(const struct lhi_view *v)
  * that is not to be seen he may have come to his end since: so once more.
  */
 static int
-take_session(struct lh *lh, int fd, int session_fd, const char *application)
+take_session(struct lh *lh, int session_fd, const char *application)
 {
 	int error;
 
@@ -103,10 +104,22 @@ take_session(struct lh *lh, int fd, int session_fd, const char *application)
 		lhi_point("open.began");
 		if (error != -ENOSPC)
 			break;
-		if (lhi_view_gone(&lh->v) || lhi_session_removal_held(fd))
+		if (lhi_view_gone(&lh->v) ||
+		    lhi_session_removal_held(lhi_live_probe_fd(&lh->v)))
 			return being_removed(&lh->v);
 	}
 	return error;
+}
+
+static int
+open_probe(struct lh *lh, int fd, const struct lhi_object_id *id)
+{
+	int live = lhi_live_file_open(lh->v.path, fd, id->uuid[0]);
+
+	if (live < 0)
+		return live == -ESTALE ? -EAGAIN : live;
+	lhi_live_probe_attach(&lh->v, live);
+	return 0;
 }
 
 /* Under lhi_proc_lock(): map, take a session.  -EAGAIN: it is being removed. */
@@ -142,13 +155,16 @@ attach_session(struct lh *lh, int fd, int session_fd,
 		    "LH_ALL_LOCAL", lh->v.path);
 	lh->v.dev = id->dev;
 	lh->v.ino = id->ino;
-	atomic_store(&lh->v.probe_fd, fd);
+	atomic_store(&lh->v.object_fd, fd);
+	error = open_probe(lh, fd, id);
+	if (error != 0)
+		return error;
 	lhi_point("open.attaching");
-	error = take_session(lh, fd, session_fd, application);
+	error = take_session(lh, session_fd, application);
 	if (error != 0)
 		return error;
 	lh->v.me = &lh->v.sessions[sid_idx(lh->sid)];
-	lhi_event_open(&lh->v, session_fd);
+	lhi_event_open(&lh->v, fd);
 	lhi_event_begin(&lh->v, lh->sid);
 	/* again, now that nobody can begin to remove or repair it */
 	if ((lhi_view_is_repairing(&lh->v) || lhi_view_gone(&lh->v)) &&
@@ -161,22 +177,6 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	return 0;
 }
 
-/* True if fd is ours still: the application may have closed it (closefrom). */
-static bool
-is_own_fd(struct lh *lh, int fd)
-{
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == lh->v.dev &&
-	    st.st_ino == lh->v.ino;
-}
-
-static void
-close_own(struct lh *lh, int fd)
-{
-	if (is_own_fd(lh, fd))
-		(void)close(fd);
-}
 
 static struct lh *attachments;	/* under lhi_proc_lock() */
 
@@ -203,6 +203,8 @@ claim_fd(struct lh *lh, int fd)
 
 		if (o == lh)
 			continue;
+		(void)atomic_compare_exchange_strong(&o->v.object_fd, &was, -1);
+		was = fd;
 		(void)atomic_compare_exchange_strong(&o->v.probe_fd, &was, -1);
 		if (o->live_fd == fd)
 			o->live_fd = LIVE_FD_LOST;
@@ -235,7 +237,7 @@ is_own_live_fd(struct lh *lh)
 			return false;
 	}
 	return atomic_load(&lh->v.probe_fd) != lh->live_fd &&
-	    is_own_fd(lh, lh->live_fd);
+	    lhi_live_file_is(&lh->v, lh->live_fd);
 }
 
 /* Under lhi_proc_lock(): give back whatever attach_session() got. */
@@ -251,7 +253,11 @@ dispose_handle(struct lh *lh)
 		lhi_map_put(lh->map);
 	if (lh->anchor != NULL)
 		lhi_claim_cache_cell_free(lh->anchor);
-	close_own(lh, atomic_load(&lh->v.probe_fd));
+	/* the application may have closed them (closefrom) */
+	if (lhi_view_is(&lh->v, atomic_load(&lh->v.object_fd)))
+		(void)close(atomic_load(&lh->v.object_fd));
+	if (lhi_live_probe_is(&lh->v, atomic_load(&lh->v.probe_fd)))
+		(void)close(atomic_load(&lh->v.probe_fd));
 	lhi_reentry_end(lh);
 	lhi_shim_client_end(lh);
 	if (lh->catches_sigbus)
@@ -290,6 +296,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		return lhi_fail(-ENOMEM, "out of memory");
 	lh->live_fd = -1;
 	lh->v.all_local = o->flags & LH_ALL_LOCAL;
+	atomic_store(&lh->v.object_fd, -1);
 	atomic_store(&lh->v.probe_fd, -1);
 	error = lhi_object_path(lh->v.path, sizeof(lh->v.path), name,
 	    o->flags & LH_SYSTEM);
@@ -304,7 +311,8 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	(void)strlcpy(lh->name, name, sizeof(lh->name));
 	/* held over fork: no child gets a copy of the session's description */
 	lhi_proc_lock();
-	session_fd = fd < 0 ? fd : lhi_object_reopen(lh->v.path, &id);
+	session_fd = fd < 0 ? fd :
+	    lhi_live_file_open(lh->v.path, fd, id.uuid[0]);
 	error = session_fd < 0 || !(o->flags & LH_CATCH_SIGBUS) ? 0 :
 	    lhi_sigbus_catch();
 	lh->catches_sigbus = (o->flags & LH_CATCH_SIGBUS) && error == 0 &&
@@ -337,6 +345,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	} else {
 		lh->next = attachments;
 		attachments = lh;
+		claim_fd(lh, atomic_load(&lh->v.object_fd));
 		claim_fd(lh, atomic_load(&lh->v.probe_fd));
 		claim_fd(lh, lh->live_fd);
 		*out = lh;

@@ -137,8 +137,12 @@ report_busy(struct detail *d)
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
 	char readers[48] = "", ends[64] = "its lease has no deadline";
-	char who[80];
+	char who[80], blind[160] = "";
 
+	if (b->blind != 0)
+		(void)snprintf(blind, sizeof(blind), "; this process cannot "
+		    "tell whether the holder lives: it cannot ask the table's "
+		    "live file (%s)", strerror(b->blind));
 	if (b->session)
 		(void)snprintf(who, sizeof(who), "session '%s'",
 		    b->application);
@@ -157,9 +161,9 @@ report_busy(struct detail *d)
 		(void)snprintf(readers, sizeof(readers), "one reader, ");
 	if (b->pid != 0)
 		(void)snprintf(d->text, sizeof(d->text),
-		    "%s key '%s': held by %s%s for %.3f s, token %llu; %s",
+		    "%s key '%s': held by %s%s for %.3f s, token %llu; %s%s",
 		    verdict, b->key, readers, who, held < 0 ? 0 : held,
-		    (unsigned long long)b->token, ends);
+		    (unsigned long long)b->token, ends, blind);
 	else if (b->delayed_ns > 0)
 		(void)snprintf(d->text, sizeof(d->text),
 		    "%s key '%s': nobody holds it, and nobody is granted it "

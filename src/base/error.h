@@ -24,6 +24,8 @@ struct lhi_busy_detail {
 	bool session;		/* a named session holds it: `application` */
 	bool with_session;	/* expires_ns is when that ends */
 	bool waiters;		/* others wait for it */
+	int blind;		/* why it cannot be told whether the holder
+				 * lives; 0: it can */
 	char application[32];
 	char key[64];		/* cut */
 };

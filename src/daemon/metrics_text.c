@@ -65,6 +65,8 @@ static const struct metric metrics[] = {
 	COUNTER("told_lost_total", told_lost, NULL,
 	    "Calls that told a holder that it holds nothing."),
 	COUNTER("deaths_total", deaths, NULL, "Sessions found dead."),
+	COUNTER("blind_total", blind, NULL,
+	    "Looks whether a process lives that could not be made."),
 	COUNTER("completions_total", completions, NULL,
 	    "What others had left half done and was finished for them."),
 	COUNTER("keys_made_total", keys_made, NULL, "Keys made."),

@@ -3,11 +3,12 @@
  * Being alone: answers "is anybody in this table, and who?", for whoever
  * removes or repairs it, and keeps it so.
  *
- * In use.  Every session holds two bytes of the object from before it is ALIVE
- * to its end (shm/session_bytes.c).  All of them are locked here in one call,
- * which fails if any is held: so nobody was attached, and nobody can attach,
- * until they are unlocked.  One that tries meanwhile finds no record, and looks
- * again; one that gets a record afterwards looks whether the table was retired.
+ * In use.  Every session holds two bytes of the live file from before it is
+ * ALIVE to its end (shm/session_bytes.c).  All of them are locked here in one
+ * call, which fails if any is held: so nobody was attached, and nobody can
+ * attach, until they are unlocked.  One that tries meanwhile finds no record,
+ * and looks again; one that gets a record afterwards looks whether the table
+ * was retired.
  *
  * A session that cannot be proved dead (SESS_NOPROOF) is in the way as well.
  */
@@ -16,12 +17,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <leasehold.h>
 #include "shm/session_bytes.h"
 #include "offline/exclusive_use.h"
 #include "base/error.h"
 #include "prim/sigbus.h"
 #include "proc/map.h"
+#include "shm/live_file.h"
+#include "shm/removal_lock.h"
 #include "shm/session_named.h"
 
 #define NAMED 4		/* so many users are named in the message */
@@ -30,9 +34,13 @@ int
 lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
     const struct lhi_object_id *id, bool private)
 {
+	a->live_fd = -1;
+	a->removal = -1;
 	a->base = lhi_sigbus_map(g->object_len,
 	    private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED, a->fd);
 	if (a->base == MAP_FAILED)
+		a->base = NULL;
+	if (a->base == NULL)
 		return lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
 		    (unsigned long long)g->object_len, a->v.path);
 	lhi_view_point(&a->v, a->base, g);
@@ -43,13 +51,23 @@ lhi_exclusive_use_map(struct lhi_exclusive_use *a, const struct lhi_geometry *g,
 	a->v.order = id->order;
 	a->v.dev = id->dev;
 	a->v.ino = id->ino;
+	memcpy(a->v.uuid, id->uuid, sizeof(a->v.uuid));
+	a->live_fd = lhi_live_file_open(a->v.path, a->fd, id->uuid[0]);
+	if (a->live_fd < 0)
+		return a->live_fd;
+	lhi_live_probe_know(&a->v, a->live_fd);
 	return 0;
 }
 
 void
 lhi_exclusive_use_unmap(struct lhi_exclusive_use *a)
 {
-	lhi_sigbus_unmap(a->base, a->v.geo.object_len);
+	if (a->base != NULL)
+		lhi_sigbus_unmap(a->base, a->v.geo.object_len);
+	if (a->live_fd >= 0)
+		(void)close(a->live_fd);
+	if (a->removal >= 0)
+		lhi_removal_unlock(a->v.path, a->removal);
 }
 
 /* True if no process of that number is left: then what it started keeps its
@@ -77,7 +95,7 @@ fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 		struct shm_session *se = &a->v.sessions[i];
 		char name[LH_APPLICATION_MAX + 1] = "";
 
-		if (!lhi_session_held(&a->v, a->fd, i) || users++ >= NAMED)
+		if (!lhi_session_held(&a->v, a->live_fd, i) || users++ >= NAMED)
 			continue;
 		memcpy(name, se->application, LH_APPLICATION_MAX);
 		n += (size_t)snprintf(who + n, sizeof(who) - n, "%s%s%s[%u]%s",
@@ -97,13 +115,19 @@ int
 lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
     *remedy)
 {
-	int error = lhi_session_lock_removal(a->fd);
+	int error;
 
+	a->removal = lhi_removal_lock(a->v.path);
+	if (a->removal < 0 && a->removal != -EAGAIN)
+		return a->removal;
+	/* that only tells others why they cannot get a session */
+	error = a->removal < 0 ? -EAGAIN : in_use ? 0 :
+	    lhi_session_lock_removal(a->live_fd);
 	if (error == -EAGAIN)
 		return lhi_fail(-EBUSY, "%s is being removed or repaired by "
 		    "another process", a->v.path);
 	if (error == 0 && !in_use) {
-		error = lhi_session_bar(&a->v, a->fd);
+		error = lhi_session_bar(&a->v, a->live_fd);
 		if (error == -EAGAIN)
 			return fail_in_use(a, remedy);
 	}

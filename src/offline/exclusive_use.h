@@ -9,22 +9,26 @@
 struct lhi_exclusive_use {
 	struct lhi_view v;	/* its path is set by the caller */
 	char *base;
-	int fd;			/* holds the locks; -1: it is not open */
+	int fd;			/* the object; -1: it is not open */
+	int live_fd;		/* its live file; holds the locks; or -1 */
+	int removal;		/* what removal_lock.h gave; or -1 */
 };
 
 /*
- * Map the object that a->fd was opened as.  `private`: what is stored stays
- * with us.  Ended by lhi_exclusive_use_unmap(); the caller closes fd.  0;
- * -ENOMEM.
+ * Opens the live file of the object that a->fd was opened as, and maps that.
+ * `private`: what is stored stays with us.  Ended by lhi_exclusive_use_unmap(),
+ * even after an error; the caller closes fd.  0; -ENOMEM; an error of
+ * lhi_live_file_open(), where that is all that is missing.
  */
 int lhi_exclusive_use_map(struct lhi_exclusive_use *a,
     const struct lhi_geometry *g, const struct lhi_object_id *id, bool private);
 void lhi_exclusive_use_unmap(struct lhi_exclusive_use *a);
 
 /*
- * Lock the removal's byte, and, unless `in_use` is allowed, all sessions': held
- * until fd is closed.  `remedy` is the end of the sentence that names who is in
- * the way.  0; -EBUSY; -errno.
+ * Locks the table's name for a removal; its live file's byte that tells of one;
+ * and, unless `in_use` is allowed, all sessions': held until
+ * lhi_exclusive_use_unmap().  `remedy` is the end of the sentence that names
+ * who is in the way.  0; -EBUSY; -errno.
  */
 int lhi_exclusive_use_lock(struct lhi_exclusive_use *a, bool in_use, const char
     *remedy);

@@ -113,6 +113,7 @@ open_file(struct lhi_image *im, int fd, const char *path)
 	im->v.t0_ns = (int64_t)sh64_load(&h.t0_ns);
 	im->v.order = sh32_load(&h.order);
 	im->v.clock = (clockid_t)sh32_load(&h.clock_id);
+	atomic_store(&im->v.object_fd, -1);
 	atomic_store(&im->v.probe_fd, -1);
 	(void)strlcpy(im->v.path, path, sizeof(im->v.path));
 	return 0;

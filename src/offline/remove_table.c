@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold.h>
-#include "shm/session_bytes.h"
+#include "shm/removal_lock.h"
 #include "offline/exclusive_use.h"
 #include "base/error.h"
 #include "proc/attachment.h"
@@ -65,6 +65,8 @@ remove_table(struct lhi_exclusive_use *r, bool force)
 static int
 remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 {
+	int lock;
+
 	/* -EACCES: root removes what it does not trust */
 	if (!force || (error != -EPROTO && error != -EUCLEAN &&
 	    error != -EXDEV && (error != -EACCES || geteuid() != 0)))
@@ -72,11 +74,15 @@ remove_foreign(struct lhi_exclusive_use *r, int error, bool force)
 	r->fd = lhi_object_open_any(r->v.path, O_RDWR);
 	if (r->fd < 0)
 		return r->fd;
-	error = lhi_session_lock_removal(r->fd);
-	if (error == -EAGAIN)
-		error = lhi_fail(-EBUSY, "%s is being removed by another "
+	lock = lhi_removal_lock(r->v.path);
+	if (lock == -EAGAIN)
+		return lhi_fail(-EBUSY, "%s is being removed by another "
 		    "process", r->v.path);
-	return error != 0 ? error : lhi_table_remove_foreign(r->v.path, r->fd);
+	if (lock < 0)
+		return lock;
+	error = lhi_table_remove_foreign(r->v.path, r->fd);
+	lhi_removal_unlock(r->v.path, lock);
+	return error;
 }
 
 static int
@@ -85,9 +91,11 @@ map_and_remove(struct lhi_exclusive_use *r, const struct lhi_geometry *g,
 {
 	int error = lhi_exclusive_use_map(r, g, id, false);
 
-	if (error != 0)
-		return error;
-	error = remove_table(r, force);
+	if (error == -ESTALE)
+		error = -ENOENT;
+	/* with force, whoever has it open does not matter */
+	if (error == 0 || (error == -EUCLEAN && force && r->base != NULL))
+		error = remove_table(r, force);
 	lhi_exclusive_use_unmap(r);
 	return error;
 }
@@ -107,6 +115,7 @@ lh_table_remove(const char *name, uint32_t flags)
 	    lhi_object_name(name), lhi_object_is_system(name, flags));
 	if (error != 0)
 		return error;
+	atomic_store(&r.v.object_fd, -1);
 	atomic_store(&r.v.probe_fd, -1);
 	error = lhi_proc_begin();
 	if (error == 0)

@@ -175,10 +175,12 @@ reclaim_the_dead(struct repair *r)
 
 	for (uint32_t i = 1; i < lhi_slots_ready(v); i++)
 		(void)lhi_evict_finish(v, &v->slots[i]);
-	lhi_session_leave(r->a.fd);
+	lhi_session_leave(r->a.live_fd);
 	if (buried > 0)
 		print_line(r, "done: %u dead sessions were buried", buried);
+	(void)close(atomic_load(&v->object_fd));
 	(void)close(atomic_load(&v->probe_fd));
+	atomic_store(&v->object_fd, -1);
 	atomic_store(&v->probe_fd, -1);
 }
 
@@ -187,13 +189,13 @@ static int
 bar_reapers(struct repair *r)
 {
 	const struct timespec a_moment = { 0, 2 * NS_PER_MS };
-	int error = lhi_session_bar_visits(r->a.fd);
+	int error = lhi_session_bar_visits(r->a.live_fd);
 
 	for (int i = 0; error == -EAGAIN && i < VISIT_TRIES; i++) {
 		/* again and again: one that is just beginning takes it for the
 		 * wish of somebody who is gone, and takes it back */
 		(void)sh32_fetch_or(&r->a.v.hdr->flags, SHM_WANTED);
-		error = lhi_session_bar_visits(r->a.fd);
+		error = lhi_session_bar_visits(r->a.live_fd);
 		if (error == -EAGAIN)
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &a_moment,
 			    NULL);
@@ -234,8 +236,8 @@ repair_locked(struct repair *r)
 	if (r->dry)
 		return 0;
 	/* the mapping keeps the description open */
-	error = lhi_bytes_unlock(r->a.fd);
-	if (error == 0 && lhi_session_visit(r->a.fd) == 0)
+	error = lhi_bytes_unlock(r->a.live_fd);
+	if (error == 0 && lhi_session_visit(r->a.live_fd) == 0)
 		reclaim_the_dead(r);
 	return error == 0 ? 0 : lhi_fail(error, "cannot unlock %s: %s",
 	    r->a.v.path, strerror(-error));
@@ -257,6 +259,7 @@ lh_table_repair(const char *name, uint32_t flags,
 	    lhi_object_name(name), lhi_object_is_system(name, flags));
 	if (error != 0)
 		return error;
+	atomic_store(&r.a.v.object_fd, -1);
 	atomic_store(&r.a.v.probe_fd, -1);
 	error = lhi_proc_begin();
 	if (error == 0)
@@ -268,10 +271,10 @@ lh_table_repair(const char *name, uint32_t flags,
 	r.a.fd = lhi_object_open_to_repair(r.a.v.path, &g, &id);
 	error =
 	    r.a.fd < 0 ? r.a.fd : lhi_exclusive_use_map(&r.a, &g, &id, r.dry);
-	if (error == 0) {
+	if (error == 0)
 		error = repair_locked(&r);
+	if (r.a.fd >= 0)
 		lhi_exclusive_use_unmap(&r.a);
-	}
 	if (r.a.fd >= 0)
 		(void)close(r.a.fd);
 	lhi_proc_unlock();

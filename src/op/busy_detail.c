@@ -64,7 +64,9 @@ describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 	b->shim = lhi_cluster_serves(v, owner);
 	b->since_ns = lhi_claim_since_ns(v, &v->claims[ci]);
 	b->expires_ns = lhi_ends_ns(v, sh64_load(&v->claims[ci].state));
+	b->blind = atomic_load(&v->blind);
 	if (lhi_named_describe(v, owner, name, &until_ns)) {
+		b->blind = 0;
 		b->session = true;
 		b->with_session = until_ns < b->expires_ns;
 		if (b->with_session)

@@ -61,7 +61,13 @@ lhi_bytes_unlock(int fd)
 int
 lhi_byte_held(int fd, off_t byte)
 {
-	struct flock fl = write_lock_of(byte, 1);
+	return lhi_bytes_held(fd, byte, 1);
+}
+
+int
+lhi_bytes_held(int fd, off_t first, off_t n)
+{
+	struct flock fl = write_lock_of(first, n);
 
 	if (fcntl(fd, F_OFD_GETLK, &fl) != 0)
 		return -errno;

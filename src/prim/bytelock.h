@@ -22,8 +22,9 @@ int lhi_bytes_lock(int fd, off_t first, off_t n);
 /* Unlock all that this description has locked.  0; -errno. */
 int lhi_bytes_unlock(int fd);
 
-/* Does some other description hold it?  1, 0, or -errno. */
+/* Does some other description hold it, or one of n?  1, 0, or -errno. */
 int lhi_byte_held(int fd, off_t byte);
+int lhi_bytes_held(int fd, off_t first, off_t n);
 
 /*
  * Keep fd's locks until this address space ends: a mapping, not inherited over

@@ -36,6 +36,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include "base/error.h"
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "reaper/reap_ops.h"
 #include "proc/attachment.h"
@@ -50,7 +51,9 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 {
 	int error;
 
-	atomic_store(&r->v.probe_fd, fd);
+	int live;
+
+	atomic_store(&r->v.object_fd, fd);
 	(void)strlcpy(r->v.path, path, sizeof(r->v.path));
 	lhi_proc_lock();
 	error = lhi_map_get(fd, id, g, &r->map);
@@ -67,6 +70,10 @@ attach_table(struct lhi_reaper *r, int fd, const char *path,
 	memcpy(r->v.ranges, id->ranges, sizeof(r->v.ranges));
 	r->v.dev = id->dev;
 	r->v.ino = id->ino;
+	live = lhi_live_file_open(path, fd, id->uuid[0]);
+	if (live < 0)
+		return live;
+	lhi_live_probe_attach(&r->v, live);
 	error = lhi_death_watch_begin(r);
 	return error != 0 ? error : lhi_expiry_scan_begin(r);
 }
@@ -89,6 +96,7 @@ lhi_reap_open(struct lhi_reaper **out, const char *path)
 		return lhi_fail(-ENOMEM, "out of memory");
 	r->epoll_fd = -1;
 	r->budget_ns = REAP_BUDGET_NS;
+	atomic_store(&r->v.object_fd, -1);
 	atomic_store(&r->v.probe_fd, -1);
 	fd = lhi_object_open(path, &g, &id);
 	error = fd < 0 ? fd : attach_table(r, fd, path, &g, &id);
@@ -117,12 +125,15 @@ lhi_reap_close(struct lhi_reaper *r)
 		lhi_proc_unlock();
 	}
 	fd = atomic_load(&r->v.probe_fd);
-	if (lhi_view_is(&r->v, fd)) {
+	if (lhi_live_probe_is(&r->v, fd)) {
 		/* a mapping may keep the description */
 		if (r->visiting)
 			lhi_session_leave(fd);
 		(void)close(fd);
 	}
+	fd = atomic_load(&r->v.object_fd);
+	if (lhi_view_is(&r->v, fd))
+		(void)close(fd);
 	free(r);
 	errno = saved;
 }
@@ -158,7 +169,7 @@ try_enter_table(struct lhi_reaper *r)
 
 	if (r->visiting)
 		return true;
-	fd = lhi_view_fd(&r->v);
+	fd = lhi_live_probe_fd(&r->v);
 	if (fd < 0 || (!lhi_mutant_on(visits_unseen) &&
 	    (lhi_session_removal_held(fd) || lhi_session_visit(fd) != 0)))
 		return false;
@@ -175,7 +186,7 @@ leave_table_if_wanted(struct lhi_reaper *r)
 	if (!r->visiting || !(sh32_load(&r->v.hdr->flags) &
 	    (SHM_WANTED | SHM_REPAIRING)))
 		return;
-	lhi_session_leave(lhi_view_fd(&r->v));
+	lhi_session_leave(lhi_live_probe_fd(&r->v));
 	r->visiting = false;
 }
 

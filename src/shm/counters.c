@@ -161,7 +161,7 @@ fill_counters(const uint64_t n[SHM_STATS], struct lh_counters *c)
 		.extends = n[STAT_EXTENDS], .converts = n[STAT_CONVERTS],
 		.keys_made = n[STAT_KEYS_MADE],
 		.evictions = n[STAT_EVICTIONS], .wait_us = n[STAT_WAIT_US],
-		.away = n[STAT_AWAY],
+		.away = n[STAT_AWAY], .blind = n[STAT_BLIND],
 	};
 	for (unsigned i = 0; i < LH_HISTOGRAM; i++) {
 		c->wait[i] = n[STAT_WAIT + i];

@@ -161,7 +161,8 @@ enum lhi_counter {
 	STAT_WAIT_US = 22,
 	STAT_AWAY = 23,
 	STAT_WAIT = 24,		/* SHM_HOLD_TIMES of them */
-	STAT_END = STAT_WAIT + SHM_HOLD_TIMES
+	STAT_BLIND = STAT_WAIT + SHM_HOLD_TIMES,
+	STAT_END = STAT_BLIND + 1
 };
 
 /* event: what */

@@ -3,21 +3,24 @@
  * Byte locks of a table: answers "which process is at work here now?" for each
  * kind of work.
  *
- * Layout.  The bytes are far behind the end of the object's file, so they are
- * nothing but names of locks.  Each is locked through an open file description,
- * pinned by a mapping (prim/bytelock.h): the kernel drops the lock when the
- * address space ends, however it ends, and at no other time.
+ * Layout.  The bytes are those of the table's live file (live_file.c), which is
+ * empty, so they are nothing but names of locks.  Each is locked through an
+ * open file description, pinned by a mapping (prim/bytelock.h): the kernel
+ * drops the lock when the address space ends, however it ends, and at no other
+ * time.
  *
+ *	SESSION_BYTES_OFF - 4		the table is being made (live_file.c)
  *	SESSION_BYTES_OFF - 3		the shim
  *	SESSION_BYTES_OFF - 2		visitors, shared; exclusive: barred
- *	SESSION_BYTES_OFF - 1		the process that removes the table
+ *	SESSION_BYTES_OFF - 1		a process that removes or repairs it
  *	SESSION_BYTES_OFF + 2 i		record i's session lives (`live`)
  *	SESSION_BYTES_OFF + 2 i + 1	record i is being given back or taken
  *					(`recycle`)
  *
  * Removal.  Where nobody may be attached, the remover takes the bytes of all
  * sessions as well, in one call: no record can be taken then until the table
- * has no name (shm/table_remove.c).
+ * has no name (shm/table_remove.c).  That there is one remover at a time does
+ * not rest on these locks, but on removal_lock.c.
  *
  * Where death cannot be proved (SESS_NOPROOF), a byte that is free says
  * nothing: then the state of the record decides.
@@ -26,6 +29,7 @@
  */
 #include <errno.h>
 #include "prim/bytelock.h"
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 
 #define REMOVAL_BYTE (SESSION_BYTES_OFF - 1)
@@ -35,19 +39,13 @@
 int
 lhi_session_lock_byte(const struct lhi_view *v, int fd, off_t byte)
 {
-	return lhi_view_is(v, fd) ? lhi_byte_lock(fd, byte) : -EBADF;
+	return lhi_live_file_is(v, fd) ? lhi_byte_lock(fd, byte) : -EBADF;
 }
 
 int
 lhi_session_lock_removal(int fd)
 {
 	return lhi_byte_lock(fd, REMOVAL_BYTE);
-}
-
-void
-lhi_session_unlock_removal(int fd)
-{
-	lhi_byte_unlock(fd, REMOVAL_BYTE);
 }
 
 bool

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes behind the object's end, by whose locks a table knows who lives:
- * see session_bytes.c. */
+/* The bytes of the live file, by whose locks a table knows who lives: see
+ * session_bytes.c. */
 #ifndef LHI_SESSION_BYTES_H
 #define LHI_SESSION_BYTES_H
 
 #include <sys/types.h>
 #include "shm/view.h"
 
-/* The first session's bytes: far behind the end of any object. */
+/*
+ * The first session's bytes.  They are far from the bytes of any other file: a
+ * descriptor that the application closed and gave another meaning does no harm.
+ */
 #define SESSION_BYTES_OFF (INT64_C(1) << 40)
 
 /* Record idx: locked while its session lives. */
@@ -24,7 +27,7 @@ lhi_session_recycle_byte(uint32_t idx)
 	return lhi_session_live_byte(idx) + 1;
 }
 
-/* Locks a byte, if the number still is our description's: 0, -EAGAIN,
+/* Locks a byte, if the number still is the live file's: 0, -EAGAIN,
  * -errno. */
 int lhi_session_lock_byte(const struct lhi_view *v, int fd, off_t byte);
 
@@ -35,7 +38,6 @@ int lhi_session_lock_byte(const struct lhi_view *v, int fd, off_t byte);
  * -errno.
  */
 int lhi_session_lock_removal(int fd);
-void lhi_session_unlock_removal(int fd);
 int lhi_session_bar(const struct lhi_view *v, int fd);
 
 /*

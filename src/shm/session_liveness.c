@@ -11,13 +11,12 @@
  * `live` is locked; if not, swap exactly ALIVE(inc) -> DEAD(inc).  The swap
  * succeeds only if the state was ALIVE(inc) all the time; `live` is held
  * throughout (session_record.c, I2), so the owner's description was gone when
- * the kernel was asked.  What is uncertain counts as alive: an object that was
+ * the kernel was asked.  What is uncertain counts as alive: a file that was
  * replaced (another inode's bytes, C10), a descriptor that the application
  * closed under us, an error, a record with SESS_NOPROOF (its self-test at begin
- * failed: no such locks on this system).  The probing description never takes a
- * lock: asked through the one that holds it, the answer is always "free".
- * After a closefrom() its number may be that one's, so "free" is believed only
- * if a description opened for this question says so too.
+ * failed: no such locks on this system).  It is asked through the probe
+ * (live_probe.c), and "free" is believed only if the descriptor still is the
+ * probe afterwards.
  *
  * End of a named session.  Load `until`, see the clock past it (or its maker
  * gone), swap exactly that value for how it ended; then the state to DEAD.
@@ -35,6 +34,7 @@
 #include "shm/damaged.h"
 #include "shm/counters.h"
 #include "shm/events.h"
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 
@@ -92,23 +92,20 @@ lhi_named_declare_dead(struct lhi_view *v, uint32_t idx, uint64_t s)
 bool
 lhi_session_gone(struct lhi_view *v, uint32_t idx)
 {
-	int saved = errno, held = 1, cancel, fd, fresh;
+	int saved = errno, held, cancel, fd;
 
 	/* nor is a cancelled thread to lose a description */
 	(void)pthread_setcancelstate(lhi_mutant_on(probe_cancellable) ?
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
-	fd = lhi_view_fd(v);
-	if (fd >= 0)
-		held = lhi_byte_held(fd, lhi_session_live_byte(idx));
-	if (held == 0) {
-		/* "free" is rare and grave: ask again where we know whom */
-		fresh = lhi_view_reopen(v, fd);
-		lhi_point("session.probing");
-		held = fresh < 0 ? 1 : lhi_byte_held(fresh,
-		    lhi_session_live_byte(idx));
-		if (fresh >= 0)
-			(void)close(fresh);
-	}
+	fd = lhi_live_probe_fd(v);
+	held = fd < 0 ? -errno : lhi_byte_held(fd, lhi_session_live_byte(idx));
+	lhi_point("session.probing");
+	/* "free" is rare and grave: was it the probe that was asked? */
+	if (held == 0 && !lhi_live_probe_is(v, fd))
+		held = -EBADF;
+	if (held < 0)
+		lhi_counters_add(v, STAT_BLIND, 1);
+	atomic_store(&v->blind, held < 0 ? -held : 0);
 	(void)pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return held == 0;

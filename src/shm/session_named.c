@@ -294,7 +294,7 @@ describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
 	sh64_store(&se->until, until_after(v, inc, wish->ttl_ms, 0));
 }
 
-/* Make record idx ours, PENDING: 1, *s; 0: not to be had; -EUCLEAN. */
+/* Make record idx ours, PENDING: 1, *s; 0: not to be had; -EUCLEAN, -errno. */
 static int
 reserve_record(struct lhi_view *v, int fd, uint32_t idx,
     const struct lhi_named_wish *wish, uint64_t *s)
@@ -303,8 +303,10 @@ reserve_record(struct lhi_view *v, int fd, uint32_t idx,
 	uint64_t inc, was;
 	int got;
 
-	if (lhi_session_lock_recycle(v, fd, idx) != 0)
-		return 0;
+	got = lhi_session_lock_recycle(v, fd, idx);
+	if (got != 0)
+		return got == -EAGAIN ? 0 : lhi_fail(got, "cannot lock a byte "
+		    "of the live file of %s: %s", v->path, strerror(-got));
 	got = lhi_session_reclaim_record(v, idx, &inc);
 	was = sh64_load(&se->state);
 	if (got == 1 && sess_inc(was) != inc)
@@ -328,7 +330,7 @@ reserve_record(struct lhi_view *v, int fd, uint32_t idx,
 	return got;
 }
 
-/* The index of a record that is ours; -ENOSPC; -EUCLEAN. */
+/* The index of a record that is ours; -ENOSPC; -EUCLEAN; -errno. */
 static int
 reserve_any_record(struct lhi_view *v, int fd,
     const struct lhi_named_wish *wish, uint64_t *s)

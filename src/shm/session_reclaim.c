@@ -24,13 +24,12 @@
  * leaves one behind.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
-#include "prim/descriptor.h"
 #include "prim/bytelock.h"
 #include "shm/claim_record.h"
 #include "shm/events.h"
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 #include "shm/session_named.h"
@@ -136,12 +135,21 @@ lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc)
 bool
 lhi_reclaim_fd_open(struct lhi_view *v, struct lhi_reclaim_fd *sp)
 {
+	bool idle = false;
+
 	/* a thread cancelled in between would keep its turn for ever */
 	(void)pthread_setcancelstate(lhi_mutant_on(burier_cancellable) ?
 	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &sp->cancel);
-	sp->fd = lhi_fd_open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	sp->kept = NULL;
 	sp->pin = NULL;
-	if (sp->fd >= 0 && lhi_view_is(v, sp->fd))
+	sp->fd = lhi_live_file_reopen(v);
+	/* without one of our own: the one that was kept, a thread at a time */
+	if (sp->fd < 0 && atomic_compare_exchange_strong(&v->reclaiming, &idle,
+	    true)) {
+		sp->kept = v;
+		sp->fd = lhi_live_probe_fd(v);
+	}
+	if (sp->fd >= 0)
 		sp->pin = lhi_byte_pin(sp->fd);
 	return sp->pin != NULL;
 }
@@ -151,7 +159,9 @@ lhi_reclaim_fd_close(struct lhi_reclaim_fd *sp)
 {
 	if (sp->pin != NULL)
 		lhi_byte_unpin(sp->pin);
-	if (sp->fd >= 0)
+	if (sp->kept != NULL)
+		atomic_store(&sp->kept->reclaiming, false);
+	else if (sp->fd >= 0)
 		(void)close(sp->fd);
 	(void)pthread_setcancelstate(sp->cancel, NULL);
 }

@@ -13,14 +13,15 @@
 int lhi_session_reclaim_record(struct lhi_view *v, uint32_t idx, uint64_t *inc);
 
 /*
- * A description of the object that may take such bytes, pinned like a
+ * A description of the live file that may take such bytes, pinned like a
  * session's: nobody's closefrom() ends our turn.  False: none could be opened;
  * it is put away all the same.
  */
 struct lhi_reclaim_fd {
 	int fd;
 	void *pin;
-	int cancel;			/* the thread's state before */
+	struct lhi_view *kept;	/* whose probe it is; NULL: our own */
+	int cancel;		/* the thread's state before */
 };
 
 bool lhi_reclaim_fd_open(struct lhi_view *v, struct lhi_reclaim_fd *sp);

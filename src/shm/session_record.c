@@ -5,9 +5,9 @@
  * session_liveness.c; what a dead one left is given back in session_reclaim.c;
  * sessions without a process are in session_named.c.
  *
- * Layout.  Record i has a state word {st, flags, incarnation} and two bytes far
- * behind the end of the object's file, `live` and `recycle` (session_bytes.c).
- * Both are locked through one open file description, which the session pins.
+ * Layout.  Record i has a state word {st, flags, incarnation} and two bytes of
+ * the live file, `live` and `recycle` (session_bytes.c).  Both are locked
+ * through one open file description, which the session pins.
  *
  * States of the record (doc/protocol.md has the numbered table):
  *	UNUSED -> RESERVED -> ALIVE -> CLOSING -> UNUSED	by the owner
@@ -44,6 +44,7 @@
 #include "base/process.h"
 #include "prim/bytelock.h"
 #include "shm/counters.h"
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 #include "shm/session_reclaim.h"
@@ -101,7 +102,7 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 		return 0;
 	}
 	/* self-test: does another description see our lock? */
-	got = lhi_view_fd(v);
+	got = lhi_live_probe_fd(v);
 	if (got < 0 || lhi_byte_held(got, lhi_session_live_byte(idx)) != 1)
 		flags |= SESS_NOPROOF;
 	lhi_counters_begin(v, idx);
@@ -121,7 +122,8 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 	/* from here on no closefrom() takes back what fd locks */
 	*pin = lhi_byte_pin(fd);
 	if (*pin == NULL)
-		return lhi_fail(-ENOMEM, "cannot map a page of %s", v->path);
+		return lhi_fail(errno == EBADF ? -EBADF : -ENOMEM, "cannot "
+		    "map the live file of %s: %s", v->path, strerror(errno));
 	/* first the ones that are surely free, then those that may be dead */
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < n; i++) {
@@ -138,6 +140,11 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 				return got < 0 ? got : 0;
 		}
 	}
+	if (atomic_load(&v->blind) != 0)
+		return lhi_fail(-ENOSPC, "all %u sessions of %s are in use, "
+		    "and this process cannot tell whether by living "
+		    "processes: it cannot ask the table's live file (%s)", n,
+		    v->path, strerror(atomic_load(&v->blind)));
 	return lhi_fail(-ENOSPC, "all %u sessions of %s are in use by living "
 	    "processes: close some, or create a table with more sessions", n,
 	    v->path);

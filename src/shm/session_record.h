@@ -7,7 +7,7 @@
 
 /*
  * Take a free session record for this address space.  `fd` is a description of
- * the object opened for this alone: it takes the record's byte locks, and
+ * the live file opened for this alone: it takes the record's byte locks, and
  * *pin then holds them; the caller closes it.  0; -ENOSPC; -errno.
  */
 int lhi_session_begin(struct lhi_view *v, int fd, const char *application,

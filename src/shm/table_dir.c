@@ -9,6 +9,9 @@
  *					has a table whose mode admits others
  *	/dev/shm/leasehold.system/	root's, 0755
  *		NAME.table		the object
+ *		NAME.live.ID		its signs of life (live_file.c)
+ *		NAME.removal		is locked by a process that removes it
+ *					(removal_lock.c)
  *		NAME.floor		how far tokens of removed tables had got
  *					(table_remove.c)
  *

@@ -5,10 +5,10 @@
  * A table is prepared without a name (O_TMPFILE), made as long as it may ever
  * become, given the memory that it begins with (fallocate: a full tmpfs is an
  * error here, not a SIGBUS later; more as it grows, backing_grow.c),
- * initialised, and then linked to its name in its directory (table_dir.c).
- * Whoever sees the name sees a whole table; a creator that is killed leaves
- * nothing, one that is stopped delays nobody, and of two creators the second
- * finds the first one's.
+ * initialised, given its live file (live_file.c), and then linked to its name
+ * in its directory (table_dir.c). Whoever sees the name sees a whole table; a
+ * creator that is killed leaves nothing, one that is stopped delays nobody, and
+ * of two creators the second finds the first one's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +27,7 @@
 #include "fence/durable.h"
 #include "shm/backing.h"
 #include "shm/backing_grow.h"
+#include "shm/live_file.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
@@ -217,7 +218,7 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 {
 	gid_t group = opts->group == LH_GROUP_USUAL ? getegid() :
 	    (gid_t)opts->group;
-	int fd, error;
+	int fd, live = -1, error;
 
 	fd = lhi_fd_openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -226,8 +227,15 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 	error = fill_object(fd, path, opts, owner);
 	if (error == 0) {
 		lhi_point("object.filled");
-		error = link_object(dir, fd, path);
+		live = lhi_live_file_make(dir, path, fd);
+		error = live < 0 ? live : link_object(dir, fd, path);
 	}
+	if (error != 0 && live >= 0)
+		lhi_live_file_drop(dir, path, fd);
+	if (live >= 0)
+		(void)close(live);
+	if (error == 0)
+		lhi_live_file_sweep(dir, path);	/* older ones */
 	if (error == 0 && lhi_table_dir_admit(path, dir, (mode_t)opts->mode,
 	    group) != 0)
 		error = lhi_fail(-errno, "cannot let others of mode %03o reach "

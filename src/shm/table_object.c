@@ -20,6 +20,7 @@
 #include "base/process.h"
 #include "prim/descriptor.h"
 #include "shm/backing.h"
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
@@ -247,9 +248,17 @@ check_not_removed(const struct shm_header *h, const struct lhi_geometry *geo,
 static int
 check_not_repairing(const struct shm_header *h, const char *path, int fd)
 {
+	bool held;
+	int live;
+
 	if (!lhi_header_is_repairing(h))
 		return 0;
-	if (lhi_session_removal_held(fd))
+	live = lhi_live_file_open(path, fd, sh64_load(&h->uuid[0]));
+	if (live < 0)
+		return live;
+	held = lhi_session_removal_held(live);
+	(void)close(live);
+	if (held)
 		return lhi_fail(-EAGAIN, "%s is being repaired", path);
 	return lhi_fail(-EUCLEAN, "the repair of %s did not come to its end: "
 	    "repair it again (leasehold fsck --repair)", path);
@@ -378,20 +387,6 @@ lhi_object_open_to_repair(const char *path,
     struct lhi_geometry *geo, struct lhi_object_id *id)
 {
 	return open_table(path, true, geo, id);
-}
-
-int
-lhi_object_reopen(const char *path, const struct lhi_object_id *id)
-{
-	struct stat st;
-	int fd = open_object(path, O_RDWR, false, &st);
-
-	if (fd >= 0 && (st.st_dev != id->dev || st.st_ino != id->ino)) {
-		(void)close(fd);
-		return lhi_fail(-ESTALE, "%s was replaced just now: try again",
-		    path);
-	}
-	return fd;
 }
 
 int

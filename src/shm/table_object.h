@@ -76,7 +76,4 @@ uint64_t lhi_object_sum(const struct shm_header *h);
  */
 int lhi_object_correct(struct shm_header *h, size_t *off);
 
-/* A second description of the same object: a descriptor, or -errno. */
-int lhi_object_reopen(const char *path, const struct lhi_object_id *id);
-
 #endif

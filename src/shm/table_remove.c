@@ -11,8 +11,8 @@
  * leave half a number.)  Only the owner of the directory can have put it there
  * (table_dir.c); that the link is the same user's is checked by descriptor.
  *
- * Removal, holding the object's removal byte, the name being that object's, and
- * the directory ours:
+ * Removal, holding the lock of removal_lock.c, the name being that object's,
+ * and the directory ours:
  *	R1	the note `removal`, then header flag RETIRED, which counts with
  *		it only: it is not taken back
  *	R2	ceiling raised by a step, by an exact swap; and before it, where
@@ -21,6 +21,7 @@
  *		(table_revoke.c): from here on the table grants nothing
  *	R3	floor raised to that ceiling
  *	R4	the name unlinked
+ *	R5	its live file unlinked (live_file.c)
  *
  * Invariants.
  *  I1	After R2 both ceilings stay.  Who raises one loads it, then sees the
@@ -33,8 +34,8 @@
  *	table after R4, with a base too low; but everyone who opens that by name
  *	reads the floor later, sees it (lhi_table_remove_due()), and removes it
  *	before it has granted anything.
- *  I3	Only holders of its removal byte unlink a table, after looking whether
- *	the name is its still.
+ *  I3	Only a holder of that lock unlinks a table, after looking whether the
+ *	name is its still.
  *  I4	A floor alone never removes a table that may have granted anything.  A
  *	table as I2 has it never had a session, because its first opener met
  *	the floor as well.  So the removal of I2 asks for that: all of the
@@ -67,7 +68,8 @@
 #include "fence/range.h"
 #include "prim/descriptor.h"
 #include "prim/sigbus.h"
-#include "shm/session_bytes.h"
+#include "shm/live_file.h"
+#include "shm/removal_lock.h"
 #include "shm/table_dir.h"
 #include "shm/table_remove.h"
 #include "shm/table_revoke.h"
@@ -160,7 +162,7 @@ lhi_table_remove_forget(const char *path)
 	return error;
 }
 
-/* Under the object's removal byte: nobody else is at it for this name. */
+/* Under the removal lock: nobody else is at it for this name. */
 static int
 raise_floor(int dir, const char *path, uint64_t to)
 {
@@ -246,19 +248,19 @@ check_name_removable(int dir, const char *path, int fd)
 	    &named, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
 		return lhi_fail(-ENOENT, "%s was removed already", path);
-	/* before anything is changed */
-	if (geteuid() != 0 && lhi_table_dir_is_system(path))
-		return lhi_fail(-EACCES, "%s is a table of the machine: only "
-		    "root can remove it, or complete its removal", path);
 	return 0;
 }
 
+/* R4 and R5. */
 static int
-unlink_name(int dir, const char *path)
+unlink_names(int dir, const char *path, int fd)
 {
 	if (unlinkat(dir, lhi_table_dir_leaf(path), 0) != 0 && errno != ENOENT)
 		return lhi_fail(-errno, "cannot remove %s: %s", path,
 		    strerror(errno));
+	lhi_point("retire.unlinked");
+	lhi_live_file_drop(dir, path, fd);
+	lhi_live_file_sweep(dir, path);
 	return 0;
 }
 
@@ -307,7 +309,7 @@ remove_foreign(int dir, const char *path, int fd)
 	if (error == 0)
 		error = raise_floor(dir, path, (floor > clock ? floor : clock) +
 		    UNKNOWN);
-	return error != 0 ? error : unlink_name(dir, path);
+	return error != 0 ? error : unlink_names(dir, path, fd);
 }
 
 static int
@@ -346,7 +348,7 @@ carry_out(int dir, const char *path, int fd, struct lhi_view *v)
 	error = raise_floor(dir, path, lhi_mutant_on(ceiling_left) ? ceiling :
 	    ceiling + STEP);						/* R3 */
 	lhi_point("retire.floor");
-	return error != 0 ? error : unlink_name(dir, path);		/* R4 */
+	return error != 0 ? error : unlink_names(dir, path, fd);	/* R4 */
 }
 
 int
@@ -376,12 +378,12 @@ lhi_table_remove_foreign(const char *path, int fd)
 int
 lhi_table_remove_finish(const char *path, int fd, const struct lhi_geometry *g)
 {
-	int error = lhi_session_lock_removal(fd);
-	struct lhi_view v = { .probe_fd = -1 };
+	int lock = lhi_removal_lock(path), error;
+	struct lhi_view v = { .object_fd = -1, .probe_fd = -1 };
 	void *base;
 
-	if (error != 0)
-		return error;
+	if (lock < 0)
+		return lock;
 	base = lhi_sigbus_map(g->object_len, MAP_SHARED, fd);
 	if (base == MAP_FAILED) {
 		error = lhi_fail(-ENOMEM, "no memory to map %llu bytes of %s",
@@ -395,7 +397,6 @@ lhi_table_remove_finish(const char *path, int fd, const struct lhi_geometry *g)
 		error = lhi_table_remove_carry_out(path, fd, &v);
 		lhi_sigbus_unmap(base, g->object_len);
 	}
-	/* a child that was forked meanwhile may have the description, too */
-	lhi_session_unlock_removal(fd);
+	lhi_removal_unlock(path, lock);
 	return error == -ENOENT ? 0 : error;
 }

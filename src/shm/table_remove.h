@@ -24,7 +24,7 @@ int lhi_table_remove_due(const char *path, int fd, const struct shm_header *h,
 /*
  * Remove the table that fd is a description of, opened for this alone, and
  * which v shows; no more tokens come from it than its successor knows of.
- * fd holds the removal's byte (shm/session_bytes.h) and the caller closes it.
+ * The caller holds the removal lock (removal_lock.h) and closes fd.
  * Again is harmless.  0; -ENOENT: the name is gone, or another's; -EACCES;
  * -EUCLEAN; -errno.
  */

@@ -4,18 +4,18 @@
  * does my clock mean what its clock means?".  What a view holds, and the
  * helpers that need no system call, are in view.h.
  *
- * A view has one descriptor of the object to ask through (probe_fd).  It never
- * takes a lock.  The application may close it (closefrom), and its number may
- * then be another file, so each use compares device and inode with those of the
- * table.  If they differ, the object is opened again by name, if the name still
- * is this object.  Several threads may do that at once: one of them stores its
- * descriptor, the others close theirs.
+ * A view has one descriptor of the object (object_fd), to get memory for it and
+ * to look whether it has a name.  Whether sessions live is asked through
+ * another file (live_probe.c).  The application may close it (closefrom), and
+ * its number may then be another file, so each use compares device and inode
+ * with those of the table.  If they differ, the object is opened again by name,
+ * if the name still is this object.  Several threads may do that at once: one
+ * of them stores its descriptor, the others close theirs.
  *
  * Nothing here writes to shared memory, so a crash leaves nothing behind.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ lhi_view_is(const struct lhi_view *v, int fd)
 int
 lhi_view_fd(struct lhi_view *v)
 {
-	int fd = atomic_load(&v->probe_fd), again;
+	int fd = atomic_load(&v->object_fd), again;
 
 	if (lhi_view_is(v, fd))
 		return fd;
@@ -65,9 +65,9 @@ lhi_view_fd(struct lhi_view *v)
 	if (again < 0)
 		return -1;
 	if (!lhi_view_is(v, again) ||
-	    !atomic_compare_exchange_strong(&v->probe_fd, &fd, again)) {
+	    !atomic_compare_exchange_strong(&v->object_fd, &fd, again)) {
 		(void)close(again);
-		fd = atomic_load(&v->probe_fd);
+		fd = atomic_load(&v->object_fd);
 		errno = ESTALE;
 		return lhi_view_is(v, fd) ? fd : -1;
 	}
@@ -80,26 +80,6 @@ lhi_view_no_fd(const struct lhi_view *v, int error, const char *what)
 	return lhi_fail(error == -ENOENT ? -ESTALE : error, "the descriptor of "
 	    "%s was closed, and it cannot be opened again to %s: %s", v->path,
 	    what, strerror(-error));
-}
-
-int
-lhi_view_reopen(struct lhi_view *v, int fd)
-{
-	char self[40];
-	int fresh = lhi_fd_open(v->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fresh >= 0 && lhi_view_is(v, fresh))
-		return fresh;
-	if (fresh >= 0)
-		(void)close(fresh);
-	/* the name is gone: through the descriptor we have */
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	fresh = lhi_fd_open(self, O_RDWR | O_CLOEXEC);
-	if (fresh >= 0 && !lhi_view_is(v, fresh)) {
-		(void)close(fresh);
-		fresh = -1;
-	}
-	return fresh;
 }
 
 bool
@@ -117,8 +97,8 @@ lhi_view_gone(struct lhi_view *v)
 	int saved = errno;
 	int fd = lhi_view_fd(v);
 	struct stat st;
-	/* out of descriptors says nothing */
-	bool gone = fd < 0 ? errno != EMFILE && errno != ENFILE :
+	/* that it cannot be opened says nothing */
+	bool gone = fd < 0 ? errno == ENOENT || errno == ESTALE :
 	    fstat(fd, &st) == 0 && st.st_nlink == 0;
 
 	errno = saved;

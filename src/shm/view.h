@@ -38,7 +38,14 @@ struct lhi_view {
 
 	dev_t dev;		/* which object this is */
 	ino_t ino;
-	_Atomic int probe_fd;	/* never takes a lock: see view.c */
+	_Atomic int object_fd;	/* never takes a lock: see view.c */
+
+	dev_t live_dev;		/* which file is its live file */
+	ino_t live_ino;
+	int64_t live_mark;	/* the position of what it asks through */
+	_Atomic int probe_fd;	/* that: see live_probe.c */
+	_Atomic bool reclaiming; /* a thread uses that to lock a record */
+	_Atomic int blind;	/* why the last look could not tell; 0 */
 	char path[160];		/* of the object */
 
 	uint64_t uuid[2];
@@ -390,7 +397,7 @@ bool lhi_view_gone(struct lhi_view *v);
 bool lhi_view_is(const struct lhi_view *v, int fd);
 
 /*
- * Returns a descriptor of the object to ask through, which never takes a lock.
+ * Returns a descriptor of the object, through which no lock is ever taken.
  * The application may have closed ours (closefrom), and its number may be some
  * other file by now; then the object is opened again by name, if the name still
  * is this object.  -1: there is no way to ask, errno says why.
@@ -403,13 +410,5 @@ int lhi_view_fd(struct lhi_view *v);
  * object's.
  */
 int lhi_view_no_fd(const struct lhi_view *v, int error, const char *what);
-
-/*
- * Opens the object once more, by name or else through fd: a description that is
- * surely nobody else's.  After a closefrom() of the application the number fd
- * may have become that of another attachment's, perhaps the very one that holds
- * the lock that is asked about.  The caller closes it.  -1: not possible.
- */
-int lhi_view_reopen(struct lhi_view *v, int fd);
 
 #endif

@@ -91,7 +91,7 @@ race(struct open_arg *oa)
 		}
 		for (int i = 0; i < RACERS; i++)
 			t_do_close(racers[i]);
-		unlink(t_object(oa->name));
+		(void)lh_table_remove(oa->name, LH_FORGET_TOKENS);
 	}
 	is(opened, ROUNDS * RACERS, "everyone's lh_open succeeds");
 	is(one, ROUNDS, "one of them gets the key");
@@ -121,7 +121,7 @@ disturb(void)
 		t_kill(pid);
 		lh = t_open(name);
 		good += t_findings(lh) == 0 && lh_close(lh) == 0;
-		unlink(t_object(name));
+		(void)lh_table_remove(name, LH_FORGET_TOKENS);
 		entries += n_entries(name);
 	}
 	is(good, 50, "stopped and killed creators are in nobody's way");

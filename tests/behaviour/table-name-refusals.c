@@ -44,7 +44,7 @@ try_name(const char *name)
 
 	if (r == 0) {
 		lh_close(lh);
-		unlink(t_object(name));
+		(void)lh_table_remove(name, LH_FORGET_TOKENS);
 	} else if (!t_has_detail()) {
 		fail("the refusal of '%s' says why", name);
 	}

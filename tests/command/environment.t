@@ -90,7 +90,7 @@ for f in /proc/$$/fd/*; do
 done
 END
 run lh run k bash -c ". $dir/fds"
-live=$(grep "$(object)" <<<"$out")
+live=$(grep -F "$(object | sed s/table$/live/)" <<<"$out")
 is "$(wc -l <<<"$live")" 1 "one descriptor of the table: the liveness one"
 ok "its number is out of scripts' way" [ "${live%% *}" -ge 10 ]
 with=$(wc -l <<<"$out")

@@ -99,7 +99,9 @@ clean() {
 		rm -f "/dev/shm/leasehold.$(id -u)/$t.table" \
 		    "/dev/shm/leasehold.system/$t.table" \
 		    "/dev/shm/leasehold.$(id -u)/$t.floor" \
-		    "/dev/shm/leasehold.system/$t.floor"
+		    "/dev/shm/leasehold.system/$t.floor" \
+		    "/dev/shm/leasehold.$(id -u)/$t".live.* \
+		    "/dev/shm/leasehold.system/$t".live.*
 	done
 	rm -rf "$dir"
 }

@@ -6,6 +6,7 @@
 A real shell with job control runs on a pseudo-terminal; what is typed and what
 appears goes through its master side, so that the keys are the kernel's.
 """
+import glob
 import json
 import os
 import pty
@@ -350,4 +351,6 @@ finally:
             os.unlink(path)
         except OSError:
             pass
+    for path in glob.glob("/dev/shm/leasehold.%d/%s.live.*" % (os.getuid(), TABLE)):
+        os.unlink(path)
 sys.exit(failed != 0)

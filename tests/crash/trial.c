@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "crash/trial.h"
+#include "live_files.h"
 #include "tap.h"
 
 #define COMPANY 16
@@ -155,6 +156,7 @@ void
 trial_remove_object(void)
 {
 	unlink(object);
+	remove_live_files(object);
 	unlink(floors[0]);
 	unlink(floors[1]);
 	wipe(AT_FDCWD, fence, 1);

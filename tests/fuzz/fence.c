@@ -30,6 +30,7 @@
 #include <dirent.h>
 #include <leasehold.h>
 #include "fuzz/fuzz.h"
+#include "live_files.h"
 #include "base/hash.h"
 #include "fence/range.h"
 
@@ -318,6 +319,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin("lh_table_remove");
 	(void)lh_table_remove(table, LH_FORCE);
 	(void)unlink(object);
+	remove_live_files(object);
 	(void)unlink(floor_);
 	(void)close(dir_fd);
 	dir_fd = -1;

@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include <leasehold.h>
 #include "fuzz/fuzz.h"
+#include "live_files.h"
 #include "fuzz/image-base.h"
 #include "prim/shared.h"
 
@@ -368,5 +369,6 @@ image_base(size_t *len)
 		(void)waitpid(parts[n_parts], NULL, 0);
 	}
 	(void)unlink(path);
+	remove_live_files(path);
 	return bytes;
 }

@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include <leasehold.h>
 #include "fuzz/fuzz.h"
+#include "live_files.h"
 #include "fuzz/image-base.h"
 #include "fuzz/image-calls.h"
 #include "base/bits.h"
@@ -362,6 +363,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (t.mapped != 0)
 		(void)munmap(t.bytes, t.mapped);
 	(void)unlink(t.path);
+	remove_live_files(t.path);
 	(void)unlink(t.floor);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "part.h"
 #include "support.h"
+#include "live_files.h"
 #include "tap.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -159,8 +160,10 @@ t_tries(int tries, bool (*fn)(void *arg), void *arg)
 static void
 remove_objects(void)
 {
-	for (int i = 0; i < objects->n; i++)
+	for (int i = 0; i < objects->n; i++) {
 		unlink(objects->path[i]);
+		remove_live_files(objects->path[i]);
+	}
 }
 
 /* At exit; a child that calls exit() leaves its parent's tables alone. */

@@ -9,11 +9,11 @@
  * other shim interferes, and none is needed, because rights end at D.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "op/acquire_target.h"
 #include "op/cluster_check.h"
@@ -25,17 +25,12 @@ lock_shim_byte(struct shim *s, char why[SHIM_WHY_MAX])
 	struct lhi_cluster c;
 	int e;
 
-	s->byte_fd = open(s->v->path, O_RDWR | O_CLOEXEC);
-	if (s->byte_fd < 0 && errno != ENOENT) {
+	s->byte_fd = lhi_live_file_reopen(s->v);
+	if (s->byte_fd < 0) {
 		e = -errno;
-		(void)snprintf(why, SHIM_WHY_MAX, "cannot open %s once more: "
-		    "%s", s->v->path, strerror(-e));
+		(void)snprintf(why, SHIM_WHY_MAX, "cannot open the live file "
+		    "of %s once more: %s", s->v->path, strerror(-e));
 		return e;
-	}
-	if (s->byte_fd < 0 || !lhi_view_is(s->v, s->byte_fd)) {
-		(void)snprintf(why, SHIM_WHY_MAX, "the table was removed just "
-		    "now");
-		return -ESTALE;
 	}
 	e = lhi_session_lock_shim(s->byte_fd);
 	if (e == 0) {
@@ -101,15 +96,13 @@ shim_table_close(struct shim *s)
 bool
 shim_table_is_gone(const struct shim *s)
 {
-	struct stat ours, named;
+	struct stat named;
 
 	if (lhi_view_retired(s->v))
 		return true;
-	if (fstat(s->byte_fd, &ours) != 0)
-		return false;
 	if (stat(s->v->path, &named) != 0)
 		return errno == ENOENT;
-	return ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
+	return s->v->dev != named.st_dev || s->v->ino != named.st_ino;
 }
 
 int

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "live_files.h"
 #include "cleanup.h"
 
 void
@@ -40,9 +41,11 @@ work(const struct cleanup *j, int fd)
 		close((int)i);
 	while (read(fd, &c, 1) < 0 && errno == EINTR)
 		;
-	for (i = 0; i < j->n; i++)
+	for (i = 0; i < j->n; i++) {
+		remove_live_files(j->paths[i]);
 		if (unlink(j->paths[i]) && (errno == EISDIR || errno == EPERM))
 			rmdir(j->paths[i]);
+	}
 	_exit(0);
 }
 

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live file: answers "through which file does a table ask who lives?"
+ *
+ * The signs of life of a table are locks (session_bytes.c).  They are not locks
+ * on the object.  A process that may only read the object can lock its bytes,
+ * and would lock everybody out or keep the dead alive.  So a table has a second
+ * file, which is always empty:
+ *
+ *	NAME.live.ID	ID: 16 digits, the first half of the table's id.  Mode,
+ *			group and owner are the table's, but a user who may not
+ *			both read and write the table may do neither here
+ *
+ * A table and its live file are tied by the id, which is in the header (and its
+ * sum), and is never another table's.  So the file of an older table of that
+ * name is never taken for this one's.  It goes on to serve those who are
+ * attached to that older table and have it open.  A file called NAME.live could
+ * not be removed safely: between a look at it and its unlinking, the next table
+ * could put its own there.
+ *
+ * Made by the maker of the table:
+ *	L1	a file without a name; its byte MAKING is locked
+ *	L2	it is linked to its name
+ *	L3	the table is linked to its name (table_make.c).  The table
+ *		exists from here on.  If another maker was first, our file is
+ *		unlinked
+ *	L4	the description is closed, which unlocks MAKING
+ * Removed:
+ *	R4	the table is unlinked (table_remove.c)
+ *	R5	the file is unlinked
+ *
+ * Invariants.
+ *  I1	A table that has its name has its live file, under the name that its
+ *	header tells.
+ *  I2	A file is unlinked by its maker before L3, at R5, or by a process that
+ *	has locked MAKING and then seen the name NAME.table without that table.
+ *	When MAKING is free, L3 of that file has happened or never will; and a
+ *	name that was unlinked is never given to the same table again.
+ *  I3	No other byte is locked by whoever sweeps, so a sweeper that is stopped
+ *	delays nobody.  It only looks whether one is locked: an old table may
+ *	have users still, whose file is left.
+ *
+ * A crash after L1 leaves nothing, a crash after L2 or R4 a file that nobody
+ * uses.  Whoever makes or removes a table of that name the next time removes it
+ * (lhi_live_file_sweep()).  A process that is stopped delays nobody.
+ *
+ * What is asked through the file, and how, is in live_probe.c.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "prim/bytelock.h"
+#include "prim/descriptor.h"
+#include "shm/live_file.h"
+#include "shm/session_bytes.h"
+#include "shm/table_dir.h"
+
+#define MAKING_BYTE (SESSION_BYTES_OFF - 4)	/* the first of them */
+#define OTHER_BYTES (3 + 2 * 4096)
+#define ID_DIGITS 16
+#define INFIX ".live."
+#define SWEEP_MAX 100000	/* names looked at in a directory */
+#define OPEN_FLAGS (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+void
+lhi_live_file_leaf(char leaf[TABLE_LEAF_MAX], const char *path, uint64_t uuid)
+{
+	char suffix[sizeof(INFIX) + ID_DIGITS];
+
+	(void)snprintf(suffix, sizeof(suffix), INFIX "%016" PRIx64, uuid);
+	lhi_table_dir_beside(leaf, path, suffix);
+}
+
+/* The first half of the id of the table that fd is. */
+static bool
+read_id(int fd, uint64_t *uuid)
+{
+	return pread(fd, uuid, sizeof(*uuid), offsetof(struct shm_header,
+	    uuid)) == sizeof(*uuid);
+}
+
+/* Of the table's mode, what the live file has: all or nothing for each. */
+static mode_t
+mode_of(mode_t table)
+{
+	mode_t mode = 0;
+
+	for (unsigned shift = 0; shift <= 6; shift += 3)
+		if ((table >> shift & 06) == 06)
+			mode |= (mode_t)06 << shift;
+	return mode;
+}
+
+/* L1 and L2. */
+static int
+prepare(int dir, const char *path, const struct stat *table, int fd,
+    uint64_t uuid)
+{
+	char leaf[TABLE_LEAF_MAX], self[40];
+	struct stat st;
+	int error = lhi_byte_lock(fd, MAKING_BYTE);
+
+	if (error != 0)
+		return lhi_fail(error, "cannot lock a byte of %s: %s", path,
+		    strerror(-error));
+	if (fstat(fd, &st) != 0 || ((st.st_uid != table->st_uid ||
+	    st.st_gid != table->st_gid) && fchown(fd, table->st_uid,
+	    table->st_gid) != 0) || fchmod(fd, mode_of(table->st_mode)) != 0)
+		return lhi_fail(-errno, "cannot give the file beside %s the "
+		    "table's owner and mode: %s", path, strerror(errno));
+	lhi_live_file_leaf(leaf, path, uuid);
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, self, dir, leaf, AT_SYMLINK_FOLLOW) != 0)
+		return lhi_fail(-errno, "cannot make %s beside %s: %s (is "
+		    "/proc mounted?)", leaf, path, strerror(errno));
+	lhi_point("live.linked");
+	return 0;
+}
+
+int
+lhi_live_file_make(int dir, const char *path, int object)
+{
+	struct stat table;
+	uint64_t uuid;
+	int fd, error;
+
+	fd = lhi_fd_openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return lhi_fail(-errno, "cannot make a file beside %s: %s",
+		    path, strerror(errno));
+	if (fstat(object, &table) != 0 || !read_id(object, &uuid))
+		error = lhi_fail(-EIO, "cannot read %s", path);
+	else
+		error = prepare(dir, path, &table, fd, uuid);
+	if (error == 0)
+		return fd;
+	(void)close(fd);
+	return error;
+}
+
+void
+lhi_live_file_drop(int dir, const char *path, int object)
+{
+	char leaf[TABLE_LEAF_MAX];
+	uint64_t uuid;
+
+	if (!read_id(object, &uuid))
+		return;
+	lhi_live_file_leaf(leaf, path, uuid);
+	(void)unlinkat(dir, leaf, 0);
+}
+
+/* The id in the name of a live file, all of which begin with `prefix`, of n
+ * characters.  False: it is none. */
+static bool
+parse_leaf(const char *name, const char *prefix, size_t n, uint64_t *uuid)
+{
+	if (strncmp(name, prefix, n) != 0 || strlen(name) != n + ID_DIGITS ||
+	    strspn(name + n, "0123456789abcdef") != ID_DIGITS)
+		return false;
+	*uuid = strtoull(name + n, NULL, 16);
+	return true;
+}
+
+/* True if the name NAME.table is not that table's; false in doubt. */
+static bool
+is_unused(int dir, const char *path, uint64_t uuid)
+{
+	int fd = lhi_fd_openat(dir, lhi_table_dir_leaf(path), O_RDONLY |
+	    O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	uint64_t now;
+	bool unused;
+
+	if (fd < 0)
+		return errno == ENOENT;
+	unused = read_id(fd, &now) && now != uuid;
+	(void)close(fd);
+	return unused;
+}
+
+/* I2. */
+static void
+sweep_one(int dir, const char *path, const char *leaf, uint64_t uuid)
+{
+	int fd = lhi_fd_openat(dir, leaf, OPEN_FLAGS, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if ((lhi_mutant_on(sweeps_makers) ||
+	    lhi_byte_lock(fd, MAKING_BYTE) == 0) &&
+	    is_unused(dir, path, uuid) &&
+	    lhi_bytes_held(fd, MAKING_BYTE + 1, OTHER_BYTES) == 0 &&
+	    fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+		(void)unlinkat(dir, leaf, 0);
+	(void)close(fd);
+}
+
+void
+lhi_live_file_sweep(int dir, const char *path)
+{
+	int saved = errno, fd;
+	char prefix[TABLE_LEAF_MAX];
+	const struct dirent *e;
+	uint64_t uuid;
+	size_t n;
+	DIR *list;
+
+	lhi_table_dir_beside(prefix, path, INFIX);
+	n = strlen(prefix);
+	fd = lhi_fd_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	list = fd < 0 ? NULL : fdopendir(fd);
+	for (int i = 0; list != NULL && i < SWEEP_MAX &&
+	    (e = readdir(list)) != NULL; i++)
+		if (parse_leaf(e->d_name, prefix, n, &uuid))
+			sweep_one(dir, path, e->d_name, uuid);
+	if (list != NULL)
+		(void)closedir(list);
+	else if (fd >= 0)
+		(void)close(fd);
+	errno = saved;
+}
+
+/* True if NAME.table still is the object. */
+static bool
+has_name(int dir, const char *path, const struct stat *object)
+{
+	struct stat st;
+
+	return fstatat(dir, lhi_table_dir_leaf(path), &st,
+	    AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == object->st_dev &&
+	    st.st_ino == object->st_ino;
+}
+
+static int
+open_in(int dir, const char *path, const char *leaf, int object)
+{
+	int fd = lhi_fd_openat(dir, leaf, OPEN_FLAGS, 0), error = -errno;
+	struct stat st, table;
+
+	if (fstat(object, &table) != 0)
+		memset(&table, 0xff, sizeof(table));
+	if (fd < 0 && error != -ENOENT)
+		return lhi_fail(error == -EPERM ? -EACCES : error, "cannot "
+		    "open %s beside %s: %s", leaf, path, strerror(-error));
+	if (fd < 0)
+		return has_name(dir, path, &table) ? lhi_fail(-EUCLEAN, "%s is "
+		    "missing beside %s, so nobody can tell who lives: stop the "
+		    "table's users and remove it (leasehold rm --force)", leaf,
+		    path) : lhi_fail(-ESTALE, "%s was removed just now: try "
+		    "again", path);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_uid == table.st_uid)
+		return fd;
+	(void)close(fd);
+	return lhi_fail(-EUCLEAN, "%s beside %s is not the file of the table's "
+	    "owner that it has to be: stop the table's users and remove it "
+	    "(leasehold rm --force)", leaf, path);
+}
+
+int
+lhi_live_file_open(const char *path, int object, uint64_t uuid)
+{
+	int dir = lhi_table_dir_open(path, false), fd;
+	char leaf[TABLE_LEAF_MAX];
+
+	if (dir < 0)
+		return dir;
+	lhi_live_file_leaf(leaf, path, uuid);
+	fd = open_in(dir, path, leaf, object);
+	(void)close(dir);
+	return fd;
+}

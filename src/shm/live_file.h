@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The file of a table whose locks are its signs of life: see live_file.c,
+ * and live_probe.c from lhi_live_probe_know() on. */
+#ifndef LHI_LIVE_FILE_H
+#define LHI_LIVE_FILE_H
+
+#include "shm/table_dir.h"
+#include "shm/view.h"
+
+/* The name of the live file of the table whose id begins with uuid. */
+void lhi_live_file_leaf(char leaf[TABLE_LEAF_MAX], const char *path,
+    uint64_t uuid);
+
+/*
+ * Makes the live file of the table that is being made as `object`, whose header
+ * and mode are final, and gives it its name.  The descriptor says that the
+ * maker is at work: it is closed once the table has its name.  A descriptor;
+ * -errno.
+ */
+int lhi_live_file_make(int dir, const char *path, int object);
+
+/* Removes the live file of the table that `object` is, which has no name (any
+ * more). */
+void lhi_live_file_drop(int dir, const char *path, int object);
+
+/* Removes the live files that neither the table of that name, nor a maker at
+ * work, nor a user of an older table of that name uses. */
+void lhi_live_file_sweep(int dir, const char *path);
+
+/*
+ * Opens the live file of the table that is open as `object`, whose id begins
+ * with uuid.  A descriptor, of a description of its own; -ESTALE: the table was
+ * removed just now; -EUCLEAN: the file is gone, or is not what it has to be;
+ * -errno.
+ */
+int lhi_live_file_open(const char *path, int object, uint64_t uuid);
+
+/* fd is the live file of v's table, which is opened again to ask through it; or
+ * from now on is what v asks through, opened for this. */
+void lhi_live_probe_know(struct lhi_view *v, int fd);
+void lhi_live_probe_attach(struct lhi_view *v, int fd);
+
+/* True if that descriptor is the live file of v's table. */
+bool lhi_live_file_is(const struct lhi_view *v, int fd);
+
+/* True if it also is the description that v asks through, and no other. */
+bool lhi_live_probe_is(const struct lhi_view *v, int fd);
+
+/*
+ * Returns the descriptor that v asks through, which holds no session's byte.
+ * If it was lost, opens another.  -1: there is none, errno says why.
+ */
+int lhi_live_probe_fd(struct lhi_view *v);
+
+/* Opens one more description of the live file, which the caller closes.  -1:
+ * not possible, errno says why. */
+int lhi_live_file_reopen(struct lhi_view *v);
+
+#endif

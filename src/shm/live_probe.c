@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The probe: answers "through which descriptor can this process ask who lives?"
+ *
+ * Each attachment opens two descriptions at lh_open().  One is locked and
+ * pinned by the session.  The other, the probe, is kept to ask through, so that
+ * a process which later changes its user or root, or has no descriptor left,
+ * can still prove a death.  The probe must hold no session's byte: asked
+ * through the description that holds it, the answer is always "free".  After a
+ * closefrom() the probe's number may be a description that does.  Descriptions
+ * have a position each, and nothing else here uses it.  So the probe's is set
+ * to a random number, v->live_mark, and a descriptor is the probe only if
+ * device, inode and position are right.  Whoever is told "free" checks that
+ * once more afterwards (session_liveness.c).
+ *
+ * A probe that was lost is opened again by name, or through a descriptor that
+ * is left.  If that fails nothing can be asked: the answer is "cannot tell",
+ * and is counted (STAT_BLIND).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bsd/stdlib.h>
+#include "prim/descriptor.h"
+#include "shm/live_file.h"
+#include "shm/table_dir.h"
+
+void
+lhi_live_probe_know(struct lhi_view *v, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0) {
+		v->live_dev = st.st_dev;
+		v->live_ino = st.st_ino;
+	}
+	arc4random_buf(&v->live_mark, sizeof(v->live_mark));
+	v->live_mark = (v->live_mark & INT64_MAX >> 2) | 1;
+}
+
+void
+lhi_live_probe_attach(struct lhi_view *v, int fd)
+{
+	lhi_live_probe_know(v, fd);
+	(void)lseek(fd, v->live_mark, SEEK_SET);
+	atomic_store(&v->probe_fd, fd);
+}
+
+bool
+lhi_live_file_is(const struct lhi_view *v, int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	    (lhi_mutant_on(object_unchecked) ||
+	    (st.st_dev == v->live_dev && st.st_ino == v->live_ino));
+}
+
+bool
+lhi_live_probe_is(const struct lhi_view *v, int fd)
+{
+	return lhi_live_file_is(v, fd) && (lhi_mutant_on(any_description) ||
+	    lseek(fd, 0, SEEK_CUR) == v->live_mark);
+}
+
+int
+lhi_live_probe_fd(struct lhi_view *v)
+{
+	int fd = atomic_load(&v->probe_fd), again;
+
+	if (lhi_live_probe_is(v, fd))
+		return fd;
+	again = lhi_live_file_reopen(v);
+	if (again < 0)
+		return -1;
+	(void)lseek(again, v->live_mark, SEEK_SET);
+	if (atomic_compare_exchange_strong(&v->probe_fd, &fd, again))
+		return again;
+	(void)close(again);
+	fd = atomic_load(&v->probe_fd);		/* another thread's */
+	errno = ESTALE;
+	return lhi_live_probe_is(v, fd) ? fd : -1;
+}
+
+int
+lhi_live_file_reopen(struct lhi_view *v)
+{
+	char leaf[TABLE_LEAF_MAX], to[sizeof(v->path) + TABLE_LEAF_MAX + 1];
+	int fd, error;
+	size_t n;
+
+	lhi_table_dir_path(to, sizeof(v->path), v->path);
+	lhi_live_file_leaf(leaf, v->path, v->uuid[0]);
+	n = strlen(to);
+	(void)snprintf(to + n, sizeof(to) - n, "/%s", leaf);
+	fd = lhi_fd_open(to, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (lhi_live_file_is(v, fd))
+		return fd;
+	error = fd < 0 ? errno : ESTALE;
+	if (fd >= 0)
+		(void)close(fd);
+	/* the name is gone: through the descriptor that we have */
+	(void)snprintf(to, sizeof(to), "/proc/self/fd/%d",
+	    atomic_load(&v->probe_fd));
+	fd = lhi_fd_open(to, O_RDWR | O_CLOEXEC);
+	if (lhi_live_file_is(v, fd))
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	errno = error;
+	return -1;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* One remover of a table's name at a time: see removal_lock.c. */
+#ifndef LHI_REMOVAL_LOCK_H
+#define LHI_REMOVAL_LOCK_H
+
+/* Locks the name of the table at path for a removal.  A descriptor; -EAGAIN:
+ * another process is at it; -EACCES: it is not ours to remove; -errno. */
+int lhi_removal_lock(const char *path);
+void lhi_removal_unlock(const char *path, int lock);
+
+#endif

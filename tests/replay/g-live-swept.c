@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I2 of shm/live_file.c: whoever tidies up leaves the live file of a table that
+ * is just being made.  The maker has given that file its name and stands still.
+ * Another process makes a table of that name, uses and removes it.  Then the
+ * name is free again, and the maker goes on: its table is the one, and must be
+ * one that can be used.
+ *
+ * And the removal lock (shm/removal_lock.c): a remover that has opened the
+ * lock's file before the last one unlinked it does not take that for the lock.
+ */
+#include <fcntl.h>
+#include <glob.h>
+#include <errno.h>
+#include <unistd.h>
+#include "replay.h"
+#include "shm/removal_lock.h"
+
+struct opening {
+	const char *table;
+	struct lh *lh;
+};
+
+static int
+open_table(void *arg)
+{
+	struct opening *o = arg;
+	struct lh_open_opts opts = replay_opts(0);
+
+	return lh_open(&o->lh, o->table, &opts);
+}
+
+static int
+live_files(const char *table)
+{
+	char pattern[200];
+	glob_t found;
+	int n;
+
+	snprintf(pattern, sizeof(pattern), "/dev/shm/leasehold.%u/%s.live.*",
+	    (unsigned)geteuid(), table);
+	n = glob(pattern, 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
+	globfree(&found);
+	return n;
+}
+
+static void
+swept(const char *table)
+{
+	struct opening maker = { table, NULL };
+	struct lh_lease l;
+	struct lh *lh;
+
+	replay_hold("M", "live.linked");
+	replay_go("M", open_table, &maker);
+	replay_wait_held("M");
+	lh = replay_open(table, 0);
+	is(replay_try(lh, "k", &l), 0, "another table is made, and used");
+	is(lh_close(lh), 0, "closed");
+	is(lh_table_remove(table, 0), 0, "and removed");
+	is(live_files(table), 1, "the maker's file is left");
+	replay_release("M");
+	is(replay_result("M"), 0, "the maker goes on: %s", lh_error_detail());
+	if (maker.lh != NULL) {
+		is(replay_try(maker.lh, "k", &l), 0, "its table can be used");
+		is(lh_close(maker.lh), 0, "closed");
+	}
+	is(lh_table_remove(table, LH_FORCE), 0, "removed");
+	is(live_files(table), 0, "nothing is left");
+}
+
+static int
+lock_removal(void *path)
+{
+	return lhi_removal_lock(path);
+}
+
+static void
+unnamed(const char *table)
+{
+	char path[192];
+	int lock, other;
+
+	snprintf(path, sizeof(path), "%s", t_object(table));
+	lock = lhi_removal_lock(path);
+	ok(lock >= 3, "one has the removal lock");
+	is(lhi_removal_lock(path), -EAGAIN, "another does not get it");
+	replay_hold("R", "removal.opened");
+	replay_go("R", lock_removal, path);
+	replay_wait_held("R");
+	lhi_removal_unlock(path, lock);
+	other = lhi_removal_lock(path);
+	ok(other >= 3, "it is given up, and somebody has the next one");
+	replay_release("R");
+	is(replay_result("R"), -EAGAIN, "who opened the first one has none");
+	lhi_removal_unlock(path, other);
+}
+
+int
+main(void)
+{
+	const char *table = replay_begin();
+
+	swept(table);
+	unnamed(table);
+	return done();
+}
