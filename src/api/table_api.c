@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold.h>
+#include "api/liveness_api.h"
 #include "base/error.h"
 #include "base/handle.h"
 #include "base/random.h"
@@ -32,6 +33,7 @@
 #include "shm/session_named.h"
 #include "shm/wait_queue.h"
 #include "shm/session_record.h"
+#include "shm/session_sign.h"
 #include "shm/table_conf.h"
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
@@ -39,7 +41,6 @@
     LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS | LH_CONFIGURED)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
-#define LIVE_FD_LOST (-2)	/* closed by the application */
 
 static const struct lh_open_opts usual = LH_OPEN_OPTS_INIT;
 
@@ -92,7 +93,8 @@ being_removed(const struct lhi_view *v)
  * that is not to be seen he may have come to his end since: so once more.
  */
 static int
-take_session(struct lh *lh, int session_fd, const char *application)
+take_session(struct lh *lh, int session_fd, const char *application, bool
+    passed_on)
 {
 	int error;
 
@@ -100,7 +102,7 @@ take_session(struct lh *lh, int session_fd, const char *application)
 		if (lh->pin != NULL)
 			lhi_byte_unpin(lh->pin);
 		error = lhi_session_begin(&lh->v, session_fd, application,
-		    &lh->sid, &lh->pin);
+		    &lh->sid, &lh->pin, passed_on ? &lh->live_fd : NULL);
 		lhi_point("open.began");
 		if (error != -ENOSPC)
 			break;
@@ -109,6 +111,19 @@ take_session(struct lh *lh, int session_fd, const char *application)
 			return being_removed(&lh->v);
 	}
 	return error;
+}
+
+/* Ends the session, and first its second sign: then whoever holds that does not
+ * keep it alive. */
+static void
+end_session(struct lh *lh)
+{
+	if (sh32_load(&lh->v.me->sign) != 0) {
+		sh32_store(&lh->v.me->sign, 0);
+		lhi_point("sign.ended");
+		lhi_sign_remove(&lh->v, sid_idx(lh->sid));
+	}
+	lhi_session_end(&lh->v, lh->sid);
 }
 
 static int
@@ -126,8 +141,9 @@ open_probe(struct lh *lh, int fd, const struct lhi_object_id *id)
 static int
 attach_session(struct lh *lh, int fd, int session_fd,
     const struct lhi_object_id *id, const struct lhi_geometry *g,
-    const char *application)
+    const char *application, bool passed_on)
 {
+	struct stat st;
 	int error = lhi_random_fill(&lh->tag, sizeof(lh->tag));
 
 	if (error != 0)
@@ -160,9 +176,11 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	if (error != 0)
 		return error;
 	lhi_point("open.attaching");
-	error = take_session(lh, session_fd, application);
+	error = take_session(lh, session_fd, application, passed_on);
 	if (error != 0)
 		return error;
+	if (passed_on && fstat(lh->live_fd, &st) == 0)
+		lh->live_ino = st.st_ino;
 	lh->v.me = &lh->v.sessions[sid_idx(lh->sid)];
 	lhi_event_open(&lh->v, fd);
 	lhi_event_begin(&lh->v, lh->sid);
@@ -170,7 +188,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	if ((lhi_view_is_repairing(&lh->v) || lhi_view_gone(&lh->v)) &&
 	    !lhi_mutant_on(opens_in_repair)) {
 		lhi_session_closing(&lh->v, lh->sid);
-		lhi_session_end(&lh->v, lh->sid);
+		end_session(lh);
 		return being_removed(&lh->v);
 	}
 	lh->anchor->tag = lh->tag;
@@ -224,22 +242,6 @@ leave_list(const struct lh *lh)
 	}
 }
 
-/*
- * Is the liveness descriptor ours still?  When the application had closed it,
- * the number may also have become that of a descriptor to ask through, which
- * any attachment opens anew when it finds its own closed.
- */
-static bool
-is_own_live_fd(struct lh *lh)
-{
-	for (struct lh *o = attachments; o != NULL; o = o->next) {
-		if (atomic_load(&o->v.probe_fd) == lh->live_fd)
-			return false;
-	}
-	return atomic_load(&lh->v.probe_fd) != lh->live_fd &&
-	    lhi_live_file_is(&lh->v, lh->live_fd);
-}
-
 /* Under lhi_proc_lock(): give back whatever attach_session() got. */
 static void
 dispose_handle(struct lh *lh)
@@ -247,7 +249,7 @@ dispose_handle(struct lh *lh)
 	leave_list(lh);
 	if (lh->pin != NULL)
 		lhi_byte_unpin(lh->pin);
-	if (is_own_live_fd(lh))
+	if (lhi_liveness_is_own(lh))
 		(void)close(lh->live_fd);
 	if (lh->map != NULL)
 		lhi_map_put(lh->map);
@@ -332,13 +334,11 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	}
 	error = attach_session(lh, fd, session_fd, &id, &g,
 	    o->application != NULL ? o->application
-				   : program_invocation_short_name);
+				   : program_invocation_short_name,
+	    o->flags & LH_LIVENESS_FD);
 	if (error == 0 && lhi_opened_keys_begin(lh) != 0)
 		error = lhi_fail(-ENOMEM, "out of memory");
-	if (error == 0 && (o->flags & LH_LIVENESS_FD))
-		lh->live_fd = session_fd;
-	else
-		(void)close(session_fd);
+	(void)close(session_fd);
 	if (error != 0) {
 		dispose_handle(lh);
 		free(lh);
@@ -467,7 +467,7 @@ lh_close(struct lh *lh)
 	/* a damaged table leaves CLOSING, which others can prove dead */
 	if (free_claims(lh) == 0) {
 		lhi_event_session(&lh->v, LH_LOG_SESSION_ENDED, lh->sid);
-		lhi_session_end(&lh->v, lh->sid);
+		end_session(lh);
 	}
 	lhi_opened_keys_end(lh);
 	dispose_handle(lh);
@@ -478,27 +478,3 @@ lh_close(struct lh *lh)
 	return 0;
 }
 
-int
-lh_liveness_fd(struct lh *lh)
-{
-	int error = lhi_own(lh), saved = errno, fd;
-	bool ours;
-
-	if (error != 0)
-		return error;
-	lhi_proc_lock();
-	ours = is_own_live_fd(lh);
-	lhi_proc_unlock();
-	errno = saved;
-	if (lh->live_fd == LIVE_FD_LOST || (lh->live_fd >= 0 && !ours))
-		return lhi_fail(-EBADF, "the liveness descriptor was closed");
-	if (lh->live_fd < 0)
-		return lhi_fail(-EOPNOTSUPP, "open the table with "
-		    "LH_LIVENESS_FD to pass its liveness on");
-	fd = lhi_fd_copy(lh->live_fd);
-	if (fd < 0)
-		fd = lhi_fail(-errno, "cannot copy the liveness descriptor: "
-		    "%s", strerror(errno));
-	errno = saved;
-	return fd;
-}

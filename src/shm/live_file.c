@@ -60,6 +60,7 @@
 #include "prim/descriptor.h"
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
+#include "shm/session_sign.h"
 #include "shm/table_dir.h"
 
 #define MAKING_BYTE (SESSION_BYTES_OFF - 4)	/* the first of them */
@@ -155,6 +156,17 @@ lhi_live_file_drop(int dir, const char *path, int object)
 		return;
 	lhi_live_file_leaf(leaf, path, uuid);
 	(void)unlinkat(dir, leaf, 0);
+}
+
+void
+lhi_live_file_retire(int dir, const char *path, int object)
+{
+	uint64_t uuid;
+
+	lhi_live_file_drop(dir, path, object);
+	if (read_id(object, &uuid))
+		lhi_sign_sweep(dir, uuid);
+	lhi_live_file_sweep(dir, path);
 }
 
 /* The id in the name of a live file, all of which begin with `prefix`, of n

@@ -19,9 +19,10 @@ void lhi_live_file_leaf(char leaf[TABLE_LEAF_MAX], const char *path,
  */
 int lhi_live_file_make(int dir, const char *path, int object);
 
-/* Removes the live file of the table that `object` is, which has no name (any
- * more). */
+/* Removes the live file of the table that `object` is, which has got no name;
+ * or which has lost it: and the signs beside it, and what others have left. */
 void lhi_live_file_drop(int dir, const char *path, int object);
+void lhi_live_file_retire(int dir, const char *path, int object);
 
 /* Removes the live files that neither the table of that name, nor a maker at
  * work, nor a user of an older table of that name uses. */

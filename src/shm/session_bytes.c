@@ -31,6 +31,7 @@
 #include "prim/bytelock.h"
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
+#include "shm/session_sign.h"
 
 #define REMOVAL_BYTE (SESSION_BYTES_OFF - 1)
 #define VISITORS_BYTE (SESSION_BYTES_OFF - 2)
@@ -90,12 +91,16 @@ lhi_session_shim_held(int fd)
 	return lhi_byte_held(fd, SHIM_BYTE) != 0;
 }
 
-/* Where death cannot be proved, locks say nothing: then the state does. */
+/* Where death cannot be proved, locks say nothing: then the state does.  And
+ * what a session was passed on to has a sign of its own. */
 static bool
 is_unprovable(const struct lhi_view *v, uint32_t idx)
 {
 	uint64_t s = sh64_load(&v->sessions[idx].state);
 
+	if ((sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING) &&
+	    lhi_sign_is_promised(v, idx) && lhi_sign_held(v, idx) != 0)
+		return true;
 	return sess_marked(s) &&
 	    (sess_st(s) == SESS_ALIVE || sess_st(s) == SESS_CLOSING);
 }

@@ -37,6 +37,7 @@
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
+#include "shm/session_sign.h"
 
 bool
 lhi_named_is(const struct lhi_view *v, uint64_t sid)
@@ -103,6 +104,8 @@ lhi_session_gone(struct lhi_view *v, uint32_t idx)
 	/* "free" is rare and grave: was it the probe that was asked? */
 	if (held == 0 && !lhi_live_probe_is(v, fd))
 		held = -EBADF;
+	if (held == 0 && lhi_sign_is_promised(v, idx))
+		held = lhi_sign_held(v, idx);
 	if (held < 0)
 		lhi_counters_add(v, STAT_BLIND, 1);
 	atomic_store(&v->blind, held < 0 ? -held : 0);

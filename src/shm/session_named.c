@@ -280,6 +280,7 @@ describe_session(struct lhi_view *v, uint32_t idx, uint64_t inc,
 	sh32_store_rlx(&se->pid, (uint32_t)getpid());
 	sh32_store_rlx(&se->uid, (uint32_t)getuid());
 	sh64_store_rlx(&se->pidns_ino, 0);	/* no process is behind it */
+	sh32_store(&se->sign, 0);
 	sh64_store_rlx(&se->start_ticks, 0);
 	sh64_store_rlx(&se->attached_ns, (uint64_t)lhi_now_ns(v));
 	for (unsigned i = 0; i < NAME_WORDS; i++)

@@ -48,6 +48,7 @@
 #include "shm/session_bytes.h"
 #include "shm/session_liveness.h"
 #include "shm/session_reclaim.h"
+#include "shm/session_sign.h"
 #include "shm/session_record.h"
 
 static void
@@ -67,7 +68,7 @@ describe_session(const struct lhi_view *v, struct shm_session *se,
 /* Make record idx ours.  1 done, 0 not to be had, -errno. */
 static int
 take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
-    uint64_t *sid)
+    uint64_t *sid, int *sign)
 {
 	struct shm_session *se = &v->sessions[idx];
 	unsigned flags = 0;
@@ -108,6 +109,15 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	lhi_counters_begin(v, idx);
 	describe_session(v, se, application);
 	*sid = sid_make(inc, idx);
+	sh32_store(&se->sign, 0);
+	if (sign != NULL) {
+		*sign = lhi_sign_make(v, idx);
+		if (*sign < 0) {
+			lhi_session_unlock_recycle(fd, idx);
+			return *sign;
+		}
+		sh32_store(&se->sign, lhi_sign_word());
+	}
 	lhi_point("session.described");
 	sh64_store(&se->state, sess_make(SESS_ALIVE, flags, inc));
 	return 1;
@@ -115,7 +125,7 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 
 int
 lhi_session_begin(struct lhi_view *v, int fd, const char *application,
-    uint64_t *sid, void **pin)
+    uint64_t *sid, void **pin, int *sign)
 {
 	uint32_t n = v->geo.max_sessions;
 
@@ -135,7 +145,8 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 			if ((in_use || st == SESS_NAMED) != (pass == 1) ||
 			    (in_use && !lhi_session_gone(v, i)))
 				continue;
-			got = take_record(v, fd, i, application, sid);
+			got = take_record(v, fd, i, application, sid,
+			    sign);
 			if (got != 0)
 				return got < 0 ? got : 0;
 		}

@@ -8,10 +8,11 @@
 /*
  * Take a free session record for this address space.  `fd` is a description of
  * the live file opened for this alone: it takes the record's byte locks, and
- * *pin then holds them; the caller closes it.  0; -ENOSPC; -errno.
+ * *pin then holds them; the caller closes it.  With `sign`, makes a second sign
+ * of life, whose descriptor is *sign.  0; -ENOSPC; -errno.
  */
 int lhi_session_begin(struct lhi_view *v, int fd, const char *application,
-    uint64_t *sid, void **pin);
+    uint64_t *sid, void **pin, int *sign);
 
 /* ALIVE -> CLOSING: no new leases; death stays provable (C9). */
 void lhi_session_closing(struct lhi_view *v, uint64_t sid);

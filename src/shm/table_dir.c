@@ -10,6 +10,8 @@
  *	/dev/shm/leasehold.system/	root's, 0755
  *		NAME.table		the object
  *		NAME.live.ID		its signs of life (live_file.c)
+ *		ID-IDX.sign		a second sign of life of this user's, in
+ *					whatever table (session_sign.c)
  *		NAME.removal		is locked by a process that removes it
  *					(removal_lock.c)
  *		NAME.floor		how far tokens of removed tables had got

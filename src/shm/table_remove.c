@@ -259,8 +259,7 @@ unlink_names(int dir, const char *path, int fd)
 		return lhi_fail(-errno, "cannot remove %s: %s", path,
 		    strerror(errno));
 	lhi_point("retire.unlinked");
-	lhi_live_file_drop(dir, path, fd);
-	lhi_live_file_sweep(dir, path);
+	lhi_live_file_retire(dir, path, fd);
 	return 0;
 }
 

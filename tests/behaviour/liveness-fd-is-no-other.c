@@ -27,7 +27,8 @@ numbers(int *fds)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		len = readlink(path, to, sizeof(to) - 1);
 		to[len > 0 ? len : 0] = '\0';
-		if (strstr(to, "/leasehold.") != NULL)
+		if (strstr(to, "/leasehold.") != NULL ||
+		    strstr(to, "socket:") != NULL)
 			fds[n++] = fd;
 	}
 	return n;

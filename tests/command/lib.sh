@@ -91,11 +91,14 @@ unset LEASEHOLD_SYSTEM LEASEHOLD_HELD LEASEHOLD_KEY LEASEHOLD_LOSS_FD LEASEHOLD_
 export LC_ALL=C.UTF-8 TERM=xterm
 
 clean() {
-	local t
+	local t live
 
 	[ "$finished$failed" = 10 ] || diag "--- noise:" "$(cat "$dir/noise")"
 	kill_minded
 	for t in "${tables[@]}"; do
+		for live in "/dev/shm/leasehold.$(id -u)/$t".live.*; do
+			rm -f "/dev/shm/leasehold.$(id -u)/${live##*.}"-*.sign
+		done
 		rm -f "/dev/shm/leasehold.$(id -u)/$t.table" \
 		    "/dev/shm/leasehold.system/$t.table" \
 		    "/dev/shm/leasehold.$(id -u)/$t.floor" \

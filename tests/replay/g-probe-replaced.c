@@ -23,7 +23,8 @@ main(void)
 	void *pin = NULL;
 
 	ok(fd >= 3, "a description for another session");
-	is(lhi_session_begin(&lh->v, fd, "other", &sid, &pin), 0, "it begins");
+	is(lhi_session_begin(&lh->v, fd, "other", &sid, &pin, NULL), 0,
+	    "it begins");
 	is(lhi_session_gone(&lh->v, sid_idx(sid)), false, "it lives");
 	probe = lhi_live_probe_fd(&lh->v);
 	is(dup2(fd, probe), probe, "its description stands in the probe's "

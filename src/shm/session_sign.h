@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The second sign of life of a session: see session_sign.c. */
+#ifndef LHI_SESSION_SIGN_H
+#define LHI_SESSION_SIGN_H
+
+#include "shm/view.h"
+
+/*
+ * Makes a second sign for record idx, of which the caller holds the bytes.  A
+ * descriptor; -errno.
+ */
+int lhi_sign_make(const struct lhi_view *v, uint32_t idx);
+
+/* Removes the file of our own sign for record idx. */
+void lhi_sign_remove(const struct lhi_view *v, uint32_t idx);
+
+/* Removes the signs' files of the removed table whose id begins with uuid from
+ * the directory that it stood in. */
+void lhi_sign_sweep(int dir, uint64_t uuid);
+
+/* What stands in the record of a session that has a sign made by this user. */
+uint32_t lhi_sign_word(void);
+
+/* True if record idx tells of a second sign. */
+bool lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx);
+
+/*
+ * Does somebody hold the second sign of record idx, which tells of one?  1; 0:
+ * nobody does; -errno: this process cannot tell.
+ */
+int lhi_sign_held(const struct lhi_view *v, uint32_t idx);
+
+#endif
