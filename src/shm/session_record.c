@@ -46,6 +46,7 @@
 #include "shm/counters.h"
 #include "shm/live_file.h"
 #include "shm/session_bytes.h"
+#include "shm/session_limit.h"
 #include "shm/session_liveness.h"
 #include "shm/session_reclaim.h"
 #include "shm/session_sign.h"
@@ -127,13 +128,17 @@ int
 lhi_session_begin(struct lhi_view *v, int fd, const char *application,
     uint64_t *sid, void **pin, int *sign)
 {
-	uint32_t n = v->geo.max_sessions;
+	uint32_t n;
+	int error;
 
 	/* from here on no closefrom() takes back what fd locks */
 	*pin = lhi_byte_pin(fd);
 	if (*pin == NULL)
 		return lhi_fail(errno == EBADF ? -EBADF : -ENOMEM, "cannot "
 		    "map the live file of %s: %s", v->path, strerror(errno));
+	error = lhi_session_limit(v, fd, &n);
+	if (error != 0)
+		return error;
 	/* first the ones that are surely free, then those that may be dead */
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < n; i++) {
@@ -156,9 +161,10 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 		    "and this process cannot tell whether by living "
 		    "processes: it cannot ask the table's live file (%s)", n,
 		    v->path, strerror(atomic_load(&v->blind)));
-	return lhi_fail(-ENOSPC, "all %u sessions of %s are in use by living "
+	return lhi_fail(-ENOSPC, "all %u sessions of %s%s are in use by living "
 	    "processes: close some, or create a table with more sessions", n,
-	    v->path);
+	    v->path, n < v->geo.max_sessions ? ", but those that are kept for "
+	    "its owner and root," : "");
 }
 
 void

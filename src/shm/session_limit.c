@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits for each user: answers "may this user have another session?"
+ *
+ * In a table that several users may write, one user's leak would take every
+ * record, and nobody else, not even an operator, could get in.  So, but for the
+ * table's owner and root,
+ *	a user has half the records at most;
+ *	the last sixteenth of them is not theirs to take.
+ * In a table that only its owner may write there is no limit.
+ *
+ * This is no defence against a member who means harm: a member writes whatever
+ * user it likes into its record, and locks whatever byte.  Two that begin at
+ * once may go beyond the half by one.
+ *
+ * Only the living count.  Whether they live is asked when the half is reached.
+ * What cannot be told counts as alive.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "shm/session_limit.h"
+#include "shm/session_liveness.h"
+
+#define OTHERS_WRITE 0022
+
+/* How many sessions of that user there are; with `probe`, that live. */
+static uint32_t
+count_sessions(struct lhi_view *v, uint32_t uid, bool probe)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->geo.max_sessions; i++) {
+		const struct shm_session *se = &v->sessions[i];
+		unsigned st = sess_st(sh64_load(&se->state));
+
+		n += (st == SESS_ALIVE || st == SESS_CLOSING) &&
+		    sh32_load_rlx(&se->uid) == uid &&
+		    (!probe || !lhi_session_gone(v, i));
+	}
+	return n;
+}
+
+int
+lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n)
+{
+	uint32_t all = v->geo.max_sessions, uid = (uint32_t)getuid();
+	struct stat st;
+
+	*n = all;
+	if (fstat(fd, &st) != 0)
+		return lhi_fail(-errno, "cannot look at the live file of %s",
+		    v->path);
+	if (!(st.st_mode & OTHERS_WRITE) || geteuid() == 0 ||
+	    geteuid() == st.st_uid)
+		return 0;
+	*n = all - all / 16;
+	if (count_sessions(v, uid, false) < all / 2 ||
+	    count_sessions(v, uid, true) < all / 2)
+		return 0;
+	return lhi_fail(-ENOSPC, "user %u has %u of the %u sessions of %s, "
+	    "which is as many as one user may: close some, or let the table's "
+	    "owner create it with more sessions", uid, all / 2, all, v->path);
+}

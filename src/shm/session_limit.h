@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* How many sessions of a table a user may have: see session_limit.c. */
+#ifndef LHI_SESSION_LIMIT_H
+#define LHI_SESSION_LIMIT_H
+
+#include "shm/view.h"
+
+/*
+ * Which records of the table, whose live file is fd, this process may take: the
+ * first *n.  0; -ENOSPC: its user has as many sessions as one user may.
+ */
+int lhi_session_limit(struct lhi_view *v, int fd, uint32_t *n);
+
+#endif
