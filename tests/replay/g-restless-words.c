@@ -15,7 +15,8 @@
 
 #define SOON_MS t_ms(8000)
 
-enum part { HEADER, SESSION, CHUNK, CLAIM, BUCKET, SLOT };
+/* MAPPED_HEADER: of a mapping of the operation's own. */
+enum part { HEADER, MAPPED_HEADER, SESSION, CHUNK, CLAIM, BUCKET, SLOT };
 
 struct row {
 	const char *bound;	/* the function whose loop it is */
@@ -60,6 +61,18 @@ static const struct row rows[] = {
 	    OF(SLOT, shm_slot, word), BIT(24) },
 	{ "verify_moving", "verify", "load",
 	    OF(CLAIM, shm_claim, wflags), BIT(24) },
+	{ "carry_out", "remove", "cas",
+	    OF(MAPPED_HEADER, shm_header, ceiling), BIT(0) },
+	{ "freeze_durable", "remove a durable table", "cas",
+	    OF(MAPPED_HEADER, shm_header, durable_ceiling), BIT(50) },
+	{ "raise_ceiling", "acquire above the ceiling", "cas",
+	    OF(HEADER, shm_header, ceiling), BIT(0) },
+	{ "lhi_slot_cover", "evict above the ceiling", "cas",
+	    OF(HEADER, shm_header, ceiling), BIT(0) },
+	{ "is_named_dead", "take over from an ended session", "cas",
+	    OF(SESSION, shm_session, until), BIT(0) },
+	{ "keep_key_back", "take over from an ended session", "cas",
+	    OF(SLOT, shm_slot, delay), BIT(8) },
 	{ "draw_token", "acquire with global tokens", "cas",
 	    OF(HEADER, shm_header, last_token), BIT(0) },
 	{ "leave_chain", "release the head", "cas",
@@ -120,6 +133,8 @@ is_of_field(const char *addr)
 	case HEADER:
 		return is_in(addr, row->off, row->off ==
 		    offsetof(struct shm_header, floor) ? SHM_SHARDS : 1, 8, 0);
+	case MAPPED_HEADER:
+		return (uintptr_t)addr % sizeof(struct shm_header) == row->off;
 	case SESSION:
 		return is_in(addr, g->sessions_off, g->max_sessions,
 		    sizeof(struct shm_session), row->off);

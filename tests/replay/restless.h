@@ -228,6 +228,31 @@ holder_holds_k(struct stage *st)
 		bail_out("no holder");
 }
 
+/* The table's ceiling is where the key's tokens have got to. */
+static void
+low_ceiling(struct stage *st)
+{
+	unused_k(st);
+	sh64_store(&st->lh->v.hdr->ceiling, st->l.token);
+}
+
+/* k was held by a session that has ended, and is to be kept back. */
+static void
+ended_session_holds_k(struct stage *st)
+{
+	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
+	struct lh_acquire_more more;
+
+	o.ttl_ms = 100;
+	o.lock_delay_ms = 1000;
+	if (lh_session_open(st->lh, "s", &o, &st->s) != 0)
+		bail_out("no session: %s", lh_error_detail());
+	more = more_of(st->s, 0, NULL);
+	if (acquire_more(st->lh, "k", 0, 0, &more, &st->l) != 0)
+		bail_out("the session does not get k");
+	t_sleep_ms(100 + 10);
+}
+
 /* Two readers, and the second leads back to the first. */
 static void
 circle_of_readers(struct stage *st)
