@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* test: alone: it has options of its own for ASan */
 /*
  * A signal handler that jumps out of a waiting acquire (which is not allowed)
  * leaves a place in a queue.  The thread takes it back in its next acquire, in
@@ -16,16 +15,6 @@
 #include "tap.h"
 
 #define N 10
-
-/* gcc 12's ASan does not see that a jump leaves frames behind:
- * thread-cancelled-inside.c. */
-__attribute__((visibility("default")))
-const char *__asan_default_options(void);
-const char *
-__asan_default_options(void)
-{
-	return "use_sigaltstack=0:handle_sigbus=0";
-}
 
 static struct lh *lh;
 static __thread sigjmp_buf out;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* test: alone: it has options of its own for ASan */
 /*
  * G8: pthread_cancel() of a thread that is inside a call takes nothing with it
  * that others need: neither a lock of this process nor a place in a queue.
@@ -24,18 +23,6 @@ struct call {
 	void (*fn)(void);
 	bool closes;		/* the attachment, so that it is not used */
 };
-
-/*
- * gcc 12's ASan does not see that cancellation leaves the frames behind, and
- * reports its own clean-up of the thread's signal stack, which writes there.
- */
-__attribute__((visibility("default")))
-const char *__asan_default_options(void);
-const char *
-__asan_default_options(void)
-{
-	return "use_sigaltstack=0:handle_sigbus=0";
-}
 
 static const char *table;
 static struct lh *lh;

@@ -98,6 +98,7 @@ poke 128 '\1'
 run lh fsck --repair --json
 is "$status$(jq -c '[.sound,.repaired,(.done|length)]' <<<"$out")" \
     '0[true,true,1]' "a repair as JSON"
+poke 168 '\x2c\xf0\xd7\x4b\x18\xe3\x95\x6a'	# header's repair: noted
 poke 128 '\4'
 run lh run held true
 is "$status" 65 "a repair that was cut short: the table is not used"

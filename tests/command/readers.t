@@ -29,7 +29,7 @@ is "$(field state)/$(field mode)/$(field holders)/$(field waiters)" \
     held/shared/3/2 "  how many hold it and wait"
 for p in "${readers[@]}"; do
 	ok "  reader $p has a line" grep -qE "^ +sleep\[$p\], uid \
-$(id -u), shared, for [0-9.]+ s, [0-9.]+ s left, lease [0-9a-f]{32}$" "$dir/out"
+$(id -u), shared, for [0-9.]+ s, [0-9.]+ s left, lease [0-9a-f]{32}, token [0-9]+$" "$dir/out"
 done
 is "$(sed -n '/^waiters/,$p' <<<"$out" | sed 's/, waiting.*//; s/^ *//' |
     paste -sd/)" \
