@@ -110,7 +110,9 @@ examine_table(struct repair *r)
 	struct lhi_backing e;
 	bool sane = lhi_backing_of(v->hdr, &v->geo, &e);
 
-	if (lhi_view_is_repairing(v) && !lhi_mutant_on(repair_not_resumed))
+	if (lhi_mutant_on(repair_not_resumed))
+		flags &= ~SHM_REPAIRING;
+	else if (lhi_view_is_repairing(v))
 		add_finding("an earlier repair did not come to its end", r);
 	else if (flags & SHM_REPAIRING)
 		add_finding("the flag of a repair is set, and no repair has "
