@@ -43,10 +43,14 @@ conf() {	# conf LINE...
 	printf '%s\n' "$@" >"$conf"
 	chmod 644 "$conf"
 }
+# give USER: the table, and what stands beside it
+give() {
+	chown "$1" "$system" "${system%.table}".live.*
+}
 
 # Someone else's table.
 lh init --system --mode 666 >/dev/null
-chown 4711 "$system"
+give 4711
 for verb in "run k true" "status k" "list" "fsck" "stats" "rm"; do
 	# shellcheck disable=SC2086
 	run lh ${verb%% *} --system ${verb#"${verb%% *}"}
@@ -85,12 +89,12 @@ refused() {	# refused PART NAME
 	run lh run --system k true
 	is "$status" 77 "$2: 77"
 	like "$err" "$1" "  says what"
-	chown 0 "$system"
+	give 0
 	run lh run --system k true
 	is "$status" 0 "  root's is used all the same"
 	run lh run --system --table "$name.new" k true
 	is "$status" 77 "  but none is made"
-	chown 4711 "$system"
+	give 4711
 	rm -rf "$conf"
 }
 conf "${good[@]}"
@@ -180,12 +184,12 @@ run lh init --system --configured --if-missing
 is "$status" 0 "again with --if-missing: 0"
 run lh init --system --configured
 is "$status" 73 "  without: 73"
-chown 0 "$system"
+give 0
 run lh init --system --configured --if-missing
 is "$status" 77 "one that is not as configured: 77"
 like "$err" "it belongs to user 0 and group 4713 with mode 660, and is to \
 belong to user 4711" "  says in what"
-chown 4711 "$system"
+give 4711
 run lh rm --system
 is "$status" 0 "removed by root"
 

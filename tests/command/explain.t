@@ -94,7 +94,7 @@ run lh explain tape
 is "$status" 1 "free, but kept back: 1"
 like "$out" "'tape' is free
   and stays so for " "  says so"
-between "$(lh explain --json tape | jq -r '.[0].delayed_ms')" 1 60000 \
+between "$(lh explain --json tape | jq -r '.[0].delayed_ms')" 1 60100 \
     "  for how long"
 
 run lh explain
