@@ -96,8 +96,7 @@ lhi_session_gone(struct lhi_view *v, uint32_t idx)
 	int saved = errno, held, cancel, fd;
 
 	/* nor is a cancelled thread to lose a description */
-	(void)pthread_setcancelstate(lhi_mutant_on(probe_cancellable) ?
-	    PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &cancel);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	fd = lhi_live_probe_fd(v);
 	held = fd < 0 ? -errno : lhi_byte_held(fd, lhi_session_live_byte(idx));
 	lhi_point("session.probing");

@@ -2,11 +2,14 @@
 /*
  * C10: the bytes of another object say nothing about who is alive.
  *
- * A process has closed all its descriptors, and the name of the table's object
- * has been given to another table.  To ask whether a holder is alive it must
- * open the object again, and would get the new one, in which nobody has locked
- * anything: the living holder must not be taken for dead.
+ * A process has closed all its descriptors, the name of the table's object has
+ * been given to another table, and that of its live file to another file.  To
+ * ask whether a holder is alive it must open the live file again, and would get
+ * the new one, in which nobody has locked anything: the living holder must not
+ * be taken for dead.
  */
+#include <fcntl.h>
+#include <glob.h>
 #include "replay.h"
 
 struct shared {
@@ -36,6 +39,33 @@ ask(void *arg)
 	return r;
 }
 
+/* The live file of the one table of that name. */
+static bool
+find_live_file(const char *table, char path[256])
+{
+	const char *object = t_object(table);
+	char pattern[256];
+	glob_t found;
+	bool one;
+
+	(void)snprintf(pattern, sizeof(pattern), "%.*s.live.*",
+	    (int)(strrchr(object, '.') - object), object);
+	one = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1;
+	(void)snprintf(path, 256, "%s", one ? found.gl_pathv[0] : "");
+	globfree(&found);
+	return one;
+}
+
+/* Another file has that name. */
+static bool
+replace_file(const char *path)
+{
+	int fd = unlink(path) != 0 ? -1 :
+	    open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	return fd >= 0 && close(fd) == 0;
+}
+
 int
 main(void)
 {
@@ -45,13 +75,16 @@ main(void)
 	struct lh *first = replay_open(table, 0);
 	struct lh *lh = replay_open(table, 0), *new;
 	struct lh_lease k = t_hold(lh, "k");
+	char live[256];
 
 	*sh = (struct shared){ .call = REPLAY_CALL(NULL, "k", 60000, 0),
 	    .table = table };
 	replay_fork("asker", ask, sh);
 	ok(t_await(&sh->attached, 1, REPLAY_MS), "an asker is attached");
 	is(unlink(t_object(table)), 0, "the object's name is removed");
+	ok(find_live_file(table, live), "it has a live file");
 	new = replay_open(table, 0);
+	ok(replace_file(live), "whose name is another's now");
 	t_post(&sh->replaced);
 	is(replay_result("asker"), -EAGAIN, "the asker finds the key busy");
 	is(sh->again, -EAGAIN, "and busy again");

@@ -2,11 +2,17 @@
 /*
  * G8: pthread_cancel() of a thread that looks whether a holder is alive leaves
  * nothing: no descriptor, and the dead are buried.  The thread is cancelled at
- * each access to the table, and named point, in turn.
+ * each access to the table, and named point, in turn.  The descriptor that it
+ * looks through was closed, so that it opens another.
+ *
+ * no mutant: a look closes only what it opened in vain, which no point meets
  */
 #include <pthread.h>
+#include <unistd.h>
 #include "prim/shared.h"
+#include "proc/attachment.h"
 #include "replay.h"
+#include "shm/live_file.h"
 
 #define PLACES_MAX 200000
 
@@ -63,6 +69,7 @@ take(void)
 static void *
 do_cancelled(void *arg)
 {
+	(void)close(atomic_load(&lh->v.probe_fd));
 	left = *(int *)arg;
 	(void)op();
 	*(int *)arg = left > 0 ? 0 : *(int *)arg;
@@ -101,6 +108,7 @@ each(int (*fn)(void), const char *what, int step)
 		lhi_hook = on_any;
 		(void)t_join(t_thread(do_cancelled, &at));
 		lhi_hook = replays;
+		bad += lhi_live_probe_fd(&lh->v) < 0;
 		leaks += t_descriptors() != before;
 		before = t_descriptors();
 		buried = n / step % 8 == 0;
@@ -119,6 +127,7 @@ main(void)
 	each(status, "status", 1);
 	each(list, "list", 89);
 	each(explain, "explain", 1);
+	each(take, "acquire", 1);
 	is(lh_close(lh), 0, "closed");
 	return done();
 }
