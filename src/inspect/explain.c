@@ -53,8 +53,8 @@ run_of_state(char state)
 }
 
 /*
- * Its thread, if that still is; else the process, whose state is that of its
- * first thread.  Pids are used again: the process must be the one that began
+ * Its thread, if that still is; else the process, whose state is that of all
+ * its threads.  Pids are used again: the process must be the one that began
  * when the session says.
  */
 static uint32_t
@@ -76,7 +76,9 @@ run_of(const struct lhi_view *v, const struct lh_party *p)
 	}
 	if (whole.start_ticks != sh64_load(&se->start_ticks))
 		return LH_RUN_DEAD;
-	if (p->tid != 0 && lhi_procstat_read(pid, (pid_t)p->tid, &thread))
+	/* (a thread that has ended holds what it acquired all the same) */
+	if (p->tid != 0 && lhi_procstat_read(pid, (pid_t)p->tid, &thread) &&
+	    run_of_state(thread.state) != LH_RUN_DEAD)
 		return run_of_state(thread.state);
 	return run_of_state(whole.state);
 }
