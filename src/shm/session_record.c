@@ -159,7 +159,7 @@ lhi_session_begin(struct lhi_view *v, int fd, const char *application,
 	if (atomic_load(&v->blind) != 0)
 		return lhi_fail(-ENOSPC, "all %u sessions of %s are in use, "
 		    "and this process cannot tell whether by living "
-		    "processes: it cannot ask the table's live file (%s)", n,
+		    "processes: it cannot ask for their signs of life (%s)", n,
 		    v->path, strerror(atomic_load(&v->blind)));
 	return lhi_fail(-ENOSPC, "all %u sessions of %s%s are in use by living "
 	    "processes: close some, or create a table with more sessions", n,

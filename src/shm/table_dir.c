@@ -45,6 +45,7 @@
 #define SYSTEM "/dev/shm/leasehold.system/"
 #define DIR_MAX 64
 #define SUFFIX ".table"
+#define OVERFLOW_UID 65534	/* of who has no number in a user namespace */
 #define FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 bool
@@ -91,6 +92,12 @@ owner_of(const char *path)
 static int
 fail_foreign(const char *dir, uid_t owner, uid_t wanted)
 {
+	if (owner == OVERFLOW_UID)
+		return lhi_fail(-EACCES, "%s belongs to user %u, and its "
+		    "tables are user %u's: in a user namespace that may be an "
+		    "owner who has no number here, and all is well outside; "
+		    "else somebody else made it first, and root may remove it "
+		    "(rm -r %s)", dir, (unsigned)owner, (unsigned)wanted, dir);
 	return lhi_fail(-EACCES, "%s belongs to user %u, and its tables are "
 	    "user %u's: somebody else made it first; let root remove it (rm "
 	    "-r %s)", dir, (unsigned)owner, (unsigned)wanted, dir);
