@@ -119,7 +119,7 @@ static void
 end_session(struct lh *lh)
 {
 	if (sh32_load(&lh->v.me->sign) != 0) {
-		sh32_store(&lh->v.me->sign, 0);
+		lhi_sign_note(lh->v.me, false);
 		lhi_point("sign.ended");
 		lhi_sign_remove(&lh->v, sid_idx(lh->sid));
 	}

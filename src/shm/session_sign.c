@@ -66,6 +66,7 @@
 #define SWEEP_MAX 100000	/* names looked at in a directory */
 #define SIGN_MODE 0666
 #define SEARCH 0011
+#define SIGN_OF_UID 0x5a3c96e1u	/* no user's word is nearly 0 */
 
 /* Of that user, for record idx. */
 static void
@@ -78,10 +79,13 @@ address_of(struct sockaddr_un *a, const struct lhi_view *v, uint32_t idx,
 	    "-%u.sign%s", uid, v->uuid[0], idx, suffix);
 }
 
-uint32_t
-lhi_sign_word(void)
+void
+lhi_sign_note(struct shm_session *se, bool made)
 {
-	return (uint32_t)geteuid() + 1;
+	uint32_t word = made ? (uint32_t)geteuid() ^ SIGN_OF_UID : 0;
+
+	sh32_store(&se->sign, word);
+	sh32_store(&se->sum, word);
 }
 
 /* G1 to G3. */
@@ -167,7 +171,14 @@ lhi_sign_sweep(int dir, uint64_t uuid)
 bool
 lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx)
 {
-	return sh32_load(&v->sessions[idx].sign) != 0 &&
+	const struct shm_session *se = &v->sessions[idx];
+	uint64_t s = sh64_load(&se->state);
+
+	if (sess_st(s) == SESS_NAMED || (sess_flags(s) & SESS_WAS_NAMED))
+		return false;
+	/* both are 0, or neither: one bit that was changed is no promise */
+	return __builtin_popcount(sh32_load(&se->sign)) +
+	    __builtin_popcount(sh32_load(&se->sum)) > 1 &&
 	    !lhi_mutant_on(sign_unasked);
 }
 
@@ -193,10 +204,15 @@ is_place(const struct lhi_view *v, unsigned uid)
 int
 lhi_sign_held(const struct lhi_view *v, uint32_t idx)
 {
-	unsigned uid = sh32_load(&v->sessions[idx].sign) - 1;
+	const struct shm_session *se = &v->sessions[idx];
+	unsigned uid = sh32_load(&se->sign) ^ SIGN_OF_UID;
+	unsigned again = sh32_load(&se->sum) ^ SIGN_OF_UID;
 	struct sockaddr_un a;
 	int fd, error;
 
+	/* one of them was changed: most have their own for effective user */
+	if (uid != again && uid != sh32_load_rlx(&se->uid))
+		uid = again;
 	if (!is_place(v, uid))
 		return -errno;
 	fd = lhi_fd_socket(SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -18,8 +18,8 @@ void lhi_sign_remove(const struct lhi_view *v, uint32_t idx);
  * the directory that it stood in. */
 void lhi_sign_sweep(int dir, uint64_t uuid);
 
-/* What stands in the record of a session that has a sign made by this user. */
-uint32_t lhi_sign_word(void);
+/* Says in the record whether its session has a sign, made by this user. */
+void lhi_sign_note(struct shm_session *se, bool made);
 
 /* True if record idx tells of a second sign. */
 bool lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx);
