@@ -424,7 +424,9 @@ run(uint64_t seed, uint64_t most, struct result *to)
 	calm = true;
 	for (int i = 0; i < HOSTS; i++)
 		host[i].denied = 0;
-	UNTIL(are_all_idle());
+	/* calls end after 6 ms: on a busy machine nearly all of them fail */
+	for (int i = 0; i < 3 && !are_all_idle(); i++)
+		UNTIL(are_all_idle());
 	to->idle = are_all_idle();
 	UNTIL(count_keys("test/q/") == 0 && count_keys("test/s/") == HOSTS);
 	to->queued = count_keys("test/q/");
