@@ -14,17 +14,7 @@ SHIMD=${SHIMD:-$here/../../build/release/leasehold-shimd}
 must_run "$SHIMD"
 forget LEASEHOLD_SHIMD_
 name=$LEASEHOLD_TABLE
-for f in passwd group nsswitch.conf ld.so.cache; do
-	[ ! -e "/etc/$f" ] || cp "/etc/$f" "$dir/$f"
-done
-if ! mount -t tmpfs -o mode=755 none /etc ||
-    ! mount -t tmpfs -o mode=1777 none /dev/shm; then
-	echo "Bail out! cannot mount"
-	exit 1
-fi
-for f in passwd group nsswitch.conf ld.so.cache; do
-	[ ! -e "$dir/$f" ] || cp "$dir/$f" /etc
-done
+own_places
 echo 'keeper:x:4711:4711::/:/bin/sh' >>/etc/passwd
 chmod 755 "$dir"
 cp "$LEASEHOLD" "$REAPERD" "$SHIMD" "$dir"
