@@ -4,10 +4,12 @@
  * client that is still there and one of a client that is gone.  The first
  * client is hung up on, and nothing of either is leaked (LeakSanitizer looks).
  */
+#include <string.h>
 #include <unistd.h>
 #include "support/hosts.h"
 
-static const char key[] = "cluster:k";
+/* Two: equal questions that come together are asked as one. */
+static const char *const keys[] = { "cluster:k", "cluster:l" };
 
 static enum fake_mishap
 lose_all(unsigned host, uint64_t call, void *arg)
@@ -43,13 +45,13 @@ count(void (*fn)(void *arg))
 }
 
 static int
-ask_who_holds(struct host *h)
+ask_who_holds(struct host *h, const char *key)
 {
 	struct lhi_frame f = { .type = FRAME_STATUS, .id = 1, .n = 1 };
 	int fd = dial(h);
 
 	f.key[0].key = key;
-	f.key[0].len = sizeof(key) - 1;
+	f.key[0].len = (uint16_t)strlen(key);
 	say(fd, &f);
 	return fd;
 }
@@ -63,11 +65,11 @@ main(void)
 	int fd, gone;
 
 	hosts_begin(1);
-	host_patient(a, HOSTS_TTL_MS / 4);
+	host_patient(a, t_ms(HOSTS_TTL_MS));
 	n_clients = count(do_count_clients);
 	hosts_do(do_lose_all, NULL);
-	gone = ask_who_holds(a);
-	fd = ask_who_holds(a);
+	gone = ask_who_holds(a, keys[0]);
+	fd = ask_who_holds(a, keys[1]);
 	ok(t_until(T_HANG_MS, count(do_count_queries) == 2),
 	    "the cluster is asked twice");
 	(void)close(gone);
