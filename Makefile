@@ -347,7 +347,7 @@ $(DEMO): $(call objs,tests/demo/*.c) $(HISTORY) $(LIB_A)
 
 # operations in environments: see tests/env/run
 ENV_OPS	:= $(BUILD)/tests/env/env-ops
-$(ENV_OPS): $(call objs,tests/env/*.c) $(LIB_A)
+$(ENV_OPS): $(call objs,tests/env/*.c tests/support/seccomp.c) $(LIB_A)
 	$(link)
 	$(link_with)
 

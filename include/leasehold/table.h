@@ -144,25 +144,26 @@ struct lh_open_opts {
  * opts	NULL: the defaults above.
  *
  * 0; -EINVAL (name, sizes, unknown flag), -ENAMETOOLONG, -ENOENT
- * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EOPNOTSUPP (LH_ALL_LOCAL, and the
- * table has no fence file), -EACCES (also: somebody else made the directory, or
- * may write there; and LH_SYSTEM by another user than root, where there is no
- * such table, or with a table that is neither root's nor its configured
- * owner's), -EPERM (not a member of the group),
- * -ENOSPC (shared memory full, or every session slot in use), -ENOMEM, -EMFILE,
- * -EPROTO (other version, other build's layout, wrong size, not a table, not a
- * regular file), -EXDEV (other time namespace, or no /proc to tell by),
- * -EUCLEAN, -EBUSY (it is being repaired, or who is removing it was stopped in
- * the midst of that; or LH_CATCH_SIGBUS, and the process has a handler of its
- * own).  Making a
- * table with a fence file also fails with what the disk says: -EIO, -ENOTDIR,
- * -EROFS, -EDQUOT and so on; an existing one is opened all the same, and
- * acquires in scope LH_LOCAL (of a table whose first range nobody has seen to
- * be the highest yet: all) fail with -EIO until a range can be claimed.  Costs
- * some 50 us.  The memory that a table begins with is reserved at creation, and
- * more before it is used: a full tmpfs is -ENOSPC, here or from the call that
- * would have needed more, and never a SIGBUS.  But whoever may write to the
- * table may truncate it: see lh_sigbus().
+ * (LH_NO_CREATE), -EEXIST (LH_CREATE_ONLY), -EOPNOTSUPP (LH_ALL_LOCAL, and
+ * the table has no fence file; or a copy of a new one could not be told from
+ * it), -EACCES (also: somebody else made the directory, or may write there;
+ * and LH_SYSTEM by another user than root, where there is no such table, or
+ * with a table that is neither root's nor its configured owner's), -EPERM
+ * (not a member of the group), -ENOSPC (shared memory full, or every session
+ * slot in use), -ENOMEM, -EMFILE, -EPROTO (other version, other build's
+ * layout, wrong size, not a table, not a regular file), -EXDEV (other time
+ * namespace, or no /proc to tell by; or this process may not ask the kernel
+ * whether it is a copy), -EUCLEAN (damaged, or a copy of a table that was
+ * put back), -EBUSY (it is being repaired, or who is removing it was stopped
+ * in the midst of that; or LH_CATCH_SIGBUS, and the process has a handler of
+ * its own).  Making a table with a fence file also fails with what the disk
+ * says: -EIO, -ENOTDIR, -EROFS, -EDQUOT and so on; an existing one is opened
+ * all the same, and acquires in scope LH_LOCAL (of a table whose first range
+ * nobody has seen to be the highest yet: all) fail with -EIO until a range
+ * can be claimed.  Costs some 50 us.  The memory that a table begins with is
+ * reserved at creation, and more before it is used: a full tmpfs is -ENOSPC,
+ * here or from the call that would have needed more, and never a SIGBUS.
+ * But whoever may write to the table may truncate it: see lh_sigbus().
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
 

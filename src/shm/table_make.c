@@ -31,6 +31,7 @@
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
+#include "shm/table_place.h"
 #include "shm/table_remove.h"
 
 #define SHM_DIR "/dev/shm"
@@ -155,7 +156,6 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts,
 	struct lhi_beginning b;
 	struct lhi_geometry g;
 	uint64_t floor;
-	struct stat st;
 	void *base;
 	int error = set_geometry(opts, &g);
 
@@ -173,18 +173,18 @@ fill_object(int fd, const char *path, const struct lh_open_opts *opts,
 		error = reserve_object(fd, path, &g);
 	if (error == 0)
 		error = lhi_durable_begin(path, opts, floor, &b);
-	if (error == 0 && fstat(fd, &st) != 0)
-		error = lhi_fail(-errno, "cannot look at the new table: %s",
-		    strerror(errno));
 	if (error != 0)
 		return error;
 	base = lhi_sigbus_map(sizeof(struct shm_header), MAP_SHARED, fd);
 	if (base == MAP_FAILED)
 		return lhi_fail(-errno, "cannot map the new table: %s",
 		    strerror(errno));
-	lhi_object_set_place(base, &st);
-	initialise_header(base, &g, opts, &b);
+	error = lhi_place_set(base, fd);
+	if (error == 0)
+		initialise_header(base, &g, opts, &b);
 	lhi_sigbus_unmap(base, sizeof(struct shm_header));
+	if (error != 0)
+		return error;
 	if ((opts->group != LH_GROUP_USUAL || owner != geteuid()) &&
 	    fchown(fd, owner == geteuid() ? (uid_t)-1 : owner,
 	    opts->group == LH_GROUP_USUAL ? (gid_t)-1 : (gid_t)opts->group)

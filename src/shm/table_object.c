@@ -25,6 +25,7 @@
 #include "shm/table_conf.h"
 #include "shm/table_dir.h"
 #include "shm/table_object.h"
+#include "shm/table_place.h"
 #include "shm/table_remove.h"
 
 /* Over every field that is written once, in the order of the layout. */
@@ -45,7 +46,8 @@ lhi_object_sum(const struct shm_header *h)
 		lhi_hash(h->fence_dir, sizeof(h->fence_dir)),
 		lhi_hash(h->cluster_prefix, sizeof(h->cluster_prefix)),
 		sh64_load(&h->device), sh64_load(&h->inode),
-		sh64_load(&h->boot),
+		sh64_load(&h->boot), sh64_load(&h->born),
+		sh64_load(&h->handle),
 	};
 
 	return lhi_hash(facts, sizeof(facts));
@@ -65,54 +67,6 @@ static const struct {
 	{ offsetof(struct shm_header, device),
 	    offsetof(struct shm_header, reserved9) },
 };
-
-/* The boot id in one number; 0: it cannot be read. */
-static uint64_t
-read_boot(void)
-{
-	int saved = errno;
-	int fd = lhi_fd_open("/proc/sys/kernel/random/boot_id", O_RDONLY |
-	    O_CLOEXEC);
-	char id[64];
-	ssize_t n = fd < 0 ? -1 : read(fd, id, sizeof(id));
-
-	if (fd >= 0)
-		(void)close(fd);
-	errno = saved;
-	return n <= 0 ? 0 : lhi_hash(id, (size_t)n);
-}
-
-void
-lhi_object_set_place(struct shm_header *h, const struct stat *st)
-{
-	sh64_store_rlx(&h->device, st->st_dev);
-	sh64_store_rlx(&h->inode, st->st_ino);
-	sh64_store_rlx(&h->boot, read_boot());
-}
-
-/*
- * A table is used only where it was made.  A copy has another inode; one that
- * was kept over a restart, another boot.  Either may be older than what was
- * granted since, so it would grant the same tokens again (G2).
- */
-static int
-check_place(const struct shm_header *h, const struct stat *st, const char *path)
-{
-	uint64_t boot = sh64_load(&h->boot), ours = read_boot();
-
-	if (sh64_load(&h->device) != st->st_dev ||
-	    sh64_load(&h->inode) != st->st_ino)
-		return lhi_fail(-EUCLEAN, "%s is a copy of a table: it was "
-		    "restored or moved here, and its tokens may be older than "
-		    "what was granted since; stop its users and remove it "
-		    "(leasehold rm --force), then tokens go on above them",
-		    path);
-	if (boot != 0 && ours != 0 && boot != ours)
-		return lhi_fail(-EUCLEAN, "%s was made before this machine was "
-		    "started: it was restored, and its tokens may repeat; "
-		    "remove it (leasehold rm --force)", path);
-	return 0;
-}
 
 int
 lhi_object_correct(struct shm_header *h, size_t *off)
@@ -351,7 +305,7 @@ open_table(const char *path, bool mend,
 		    "as it should be (it was copied or punched): remove it",
 		    path);
 	if (error == 0)
-		error = check_place(&h, &st, path);
+		error = lhi_place_check(&h, fd, path);
 	if (error == 0)
 		error = check_time_and_clock(&h, path);
 	if (error == 0)

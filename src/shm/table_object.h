@@ -3,7 +3,7 @@
 #ifndef LHI_TABLE_OBJECT_H
 #define LHI_TABLE_OBJECT_H
 
-#include <sys/stat.h>
+#include <sys/types.h>
 #include <stddef.h>
 #include <leasehold/table.h>
 #include "shm/view.h"
@@ -23,9 +23,6 @@ int lhi_object_path(char *path, size_t len, const char *name, bool system_wide);
  * was first, and nothing has been said; -ENOSPC, -EACCES, -EINVAL, -errno.
  */
 int lhi_object_create(const char *path, const struct lh_open_opts *opts);
-
-/* Writes down where a new table is. */
-void lhi_object_set_place(struct shm_header *h, const struct stat *st);
 
 /*
  * Open the object and check that it is a table that this build can use:

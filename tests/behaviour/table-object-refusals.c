@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include "shm/layout.h"
 #include "shm/table_object.h"
+#include "shm/table_place.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
@@ -76,13 +77,11 @@ static void
 set_place(int fd, size_t len)
 {
 	struct shm_header h;
-	struct stat st;
 
 	if (len < sizeof(h) || pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
 	    lhi_object_sum(&h) != sh64_load(&h.header_sum) ||
-	    fstat(fd, &st) != 0)
+	    lhi_place_set(&h, fd) != 0)
 		return;
-	lhi_object_set_place(&h, &st);
 	sh64_store(&h.header_sum, lhi_object_sum(&h));
 	if (pwrite(fd, &h, sizeof(h), 0) != sizeof(h))
 		bail_out("cannot write %s", path);

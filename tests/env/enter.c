@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include "env/more.h"
 #include "env/ops.h"
-#include "env/seccomp.h"
+#include "support/seccomp.h"
 
 #define NOBODY 65534
 

@@ -33,6 +33,7 @@
 #include "fuzz/image-calls.h"
 #include "base/bits.h"
 #include "shm/table_object.h"
+#include "shm/table_place.h"
 
 #define SEAL	0x1u
 #define PLACE	0x2u
@@ -231,11 +232,9 @@ static void
 place_object(int fd)
 {
 	struct shm_header *h = (struct shm_header *)(void *)t.bytes;
-	struct stat st;
 
-	if (fstat(fd, &st) != 0 || h->header_sum.raw != lhi_object_sum(h))
+	if (h->header_sum.raw != lhi_object_sum(h) || lhi_place_set(h, fd) != 0)
 		return;
-	lhi_object_set_place(h, &st);
 	h->header_sum.raw = lhi_object_sum(h);
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include "env/seccomp.h"
+#include "support/seccomp.h"
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, \
 	offsetof(struct seccomp_data, field))

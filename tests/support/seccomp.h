@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels, and containers, that refuse a system call: see seccomp.c. */
-#ifndef TESTS_ENV_SECCOMP_H
-#define TESTS_ENV_SECCOMP_H
+#ifndef TESTS_SECCOMP_H
+#define TESTS_SECCOMP_H
 
 /* That system call is -ENOSYS from now on.  0; -errno. */
 int seccomp_refuse(long call);
