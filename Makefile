@@ -98,7 +98,7 @@ FLIPS	:= $(BUILD)/tests/flips/flips
 	check-daemon check-shim check-replay check-mutants check-crash check-stop \
 	check-double check-chaos check-model check-fuzz fuzz fuzz-search fuzzers lint \
 	abi-check abi-update check-abi check-layout format-update loops-update \
-	bench install uninstall clean help deps
+	bench bench-check check-bench bench-update install uninstall clean help deps
 
 all: lib tool reaperd shim
 
@@ -107,6 +107,7 @@ help:
 	@echo 'make check	prove it (under 10 min on 2 cores)'
 	@echo 'make		build the library and the command in build/release'
 	@echo 'make bench	how fast, beside what; QUICK=1, TSV=1'
+	@echo 'make bench-check	instructions of the hot pairs, against bench/count/record; bench-update'
 	@echo 'make install	to $(PREFIX); DESTDIR is honoured'
 	@echo 'make fuzz	look for inputs that do harm (10 min a fuzzer)'
 	@echo 'make check-all	all of it, without shortcuts (hours); resumable'
@@ -114,7 +115,7 @@ help:
 	@echo 'make format-update	write the byte maps of doc/format.md anew'
 	@echo 'make loops-update	write the list of doc/loops.md anew'
 	@echo 'check-unit -release -memcheck -tsan -command -env -daemon -shim -cluster'
-	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -model -abi -layout, lint: the layers of check'
+	@echo '-replay -mutants -crash -stop -double -chaos -fuzz -fence -flips -model -abi -layout -bench, lint: the layers of check'
 
 lib: $(LIB_A) $(LIB_SO) $(BUILD)/libleasehold.so
 tool: $(TOOL)
@@ -357,9 +358,17 @@ $(LENDER): $(call objs,bench/lender/*.c) $(LIB_A)
 	$(link)
 	$(link_with)
 
+# counts instructions, with the shared library alone
+COUNT	:= $(BUILD)/bench/count/count
+$(COUNT): $(call objs,bench/count/*.c bench/process.c bench/rounds.c) \
+    $(BUILD)/libleasehold.so
+	$(link)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -lleasehold \
+	    -Wl,-rpath,'$$ORIGIN/../..' -pthread
+
 # of the cluster's side: its connection to etcd, and its recipe
 $(BENCH): $(call objs,bench/*.c) $(BUILD)/libleasehold.so $(SHIM_A) \
-    $(DAEMON_A) | $(LENDER) $(SHIMD)
+    $(DAEMON_A) | $(LENDER) $(SHIMD) $(COUNT)
 	$(link)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(SHIM_A) $(DAEMON_A) \
 	    -L$(BUILD) -lleasehold -Wl,-rpath,'$$ORIGIN/..' -ldb-5.3 -ltdb -lbsd \
@@ -375,7 +384,7 @@ run: deps-run
 	@$(DEMO)
 
 # Each layer says what it took; the first that fails ends it.
-LAYERS	?= lint abi layout model unit command env daemon shim cluster replay mutants \
+LAYERS	?= lint abi layout bench model unit command env daemon shim cluster replay mutants \
 	   crash+stop fuzz fence+flips chaos+tsan
 check: deps-check
 	@tests/layers $(LAYERS)
@@ -383,7 +392,7 @@ check: deps-check
 # All that there is, without shortcuts: hours.  It can be interrupted, and goes
 # on from there.  The two searches without an end take as long as is said:
 # make check-all CHAOS_SECONDS=3600 FUZZ_SECONDS=600 (a fuzzer).
-ALL_LAYERS ?= lint analyze abi layout model unit memcheck command env daemon shim cluster replay \
+ALL_LAYERS ?= lint analyze abi layout bench model unit memcheck command env daemon shim cluster replay \
 	   mutants crash stop double fuzz fence flips release chaos tsan fuzz-search
 check-all: deps-check deps-all
 	@tests/layers --all $(ALL_LAYERS)
@@ -416,6 +425,7 @@ NEEDS_chaos = chaos
 NEEDS_tsan = F=tsan chaos $(addprefix build/tsan/,$(call marked,tsan))
 NEEDS_memcheck = tests
 NEEDS_abi = lib
+NEEDS_bench = $(COUNT)
 NEEDS_lint = all
 ready	= $(if $(BUILT),,$(sub) $(NEEDS_$(1)))
 ready-%:
@@ -605,6 +615,13 @@ bench: $(if $(TSV),,deps-bench)
 	@$(if $(TSV),tools/deps bench >&2)
 	$(sub) $(BENCH) $(if $(TSV),>&2)
 	@$(BENCH) $(if $(QUICK),--quick) $(if $(TSV),--tsv)
+
+# The instructions of the hot pairs, counted: exact, without a clock.
+bench-check check-bench:
+	$(call ready,bench)
+	@tests/prove bench/count/check :: $(COUNT)
+bench-update: $(COUNT)
+	@bench/count/check --update $(COUNT)
 
 # --- install -----------------------------------------------------------------
 install: all

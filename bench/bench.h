@@ -136,8 +136,6 @@ extern const struct side bench_peer_mutex, bench_peer_trylock,
 #define MANY_KEYS	64
 void bench_key_name(char name[32], unsigned int i);
 
-/* instructions.c */
-void bench_instructions(void);
 
 /* report.c */
 void bench_report_begin(void);

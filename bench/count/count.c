@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many instructions does the hot pair execute, and how many of them lock
- * the bus?
+ * Counts the instructions of the hot pairs, and how many of them lock the bus.
  *
- * Times differ from machine to machine and from minute to minute; these do
- * not.  A child runs the pair at full speed, so that every symbol is bound and
- * every first-time path is behind it, and then one call of it with the CPU's
- * trap flag set: each instruction raises SIGTRAP, whose handler looks at it.
- * Around each call stands mark(), whose entry the handler knows by address; the
- * stretch between two marks is counted, and what two marks with nothing between
- * them cost is subtracted.  So a call's figure includes its arguments, the jump
- * through the PLT, the look at its result, and everything inside, the vDSO
- * clock too.
+ *	count		a table for people
+ *	count --tsv	pair, call, instructions, locked, calls, system calls
  *
- * A step takes some ten microseconds in a virtual machine, so that a call as a
- * whole may last longer than a tick of the coarse clock, and then takes the
- * path that it takes once in a hundred thousand times.  Hence: only one call is
- * stepped at a time, right after a tick and some pairs at full speed, and the
- * smallest of TRIES counts is the true one.  (ptrace would do as well, but its
- * steps cost twice as much, and x_name then never ends within a tick.)
+ * Times differ from machine to machine and from minute to minute; these counts
+ * do not.  A child runs the pair at full speed, so that every symbol is bound
+ * and every first-time path has been taken.  Then it runs one call with the
+ * CPU's trap flag set: each instruction raises SIGTRAP, and the handler looks
+ * at it.  mark() stands around each call; the handler knows its address and
+ * counts what lies between two marks.
+ *
+ * Two things are counted:
+ *
+ * - --tsv: the instructions inside the library, and its calls of functions
+ *   elsewhere (libc, the vDSO).  They depend on the compiler alone, so
+ *   bench/count/check compares them with bench/count/record.
+ * - the table for people: all instructions but the vDSO's, as the peers' are
+ *   counted.  What two marks with nothing between them cost is subtracted.
+ *
+ * The handler answers the vDSO's clock_gettime() itself.  The clock then stands
+ * still during a call: a step takes microseconds, and a call would otherwise
+ * last longer than a tick of the coarse clock, and take the path that it takes
+ * once a tick.  A tick between the last full-speed pair and the first step
+ * still shows that path, so the smallest of several counts is the true one.
  *
  * An instruction locks the bus if it has a LOCK prefix (0xf0), or is an xchg
- * with memory, which is always locked.  The bytes at rip are decoded so far:
- * legacy prefixes, REX, opcode, ModRM.  System calls are counted as well; the
- * hot pair is to have none.
+ * with memory, which is always locked.  Prefixes, REX, opcode and ModRM are
+ * decoded for this.
  */
+#include <dlfcn.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,16 +44,31 @@
 
 #include "bench.h"
 
+struct bench bench;
+
 #if defined(__x86_64__)
 
 #define WARM_UP		5000
 #define WARM_AGAIN	200
-#define TRIES		41
+#define TRIES		200
+#define AGREE		5	/* the smallest count was seen so often */
 #define TRAP_FLAG	0x100
-#define PATIENCE_S	20
+#define PATIENCE_S	60
+#define N_CLOCKS	16
+
+/* What made this, and most likely the library beside it. */
+#define STRING_OF(x) #x
+#define STRING(x) STRING_OF(x)
+#ifdef __clang__
+#define COMPILER "x86_64 clang-" STRING(__clang_major__) "." \
+	STRING(__clang_minor__) "." STRING(__clang_patchlevel__)
+#else
+#define COMPILER "x86_64 gcc-" STRING(__GNUC__) "." \
+	STRING(__GNUC_MINOR__) "." STRING(__GNUC_PATCHLEVEL__)
+#endif
 
 struct count {
-	unsigned int all, locked, syscalls;
+	unsigned int all, own, locked, calls, syscalls;
 };
 
 /* In front of which call of a pair the child traps. */
@@ -56,9 +78,9 @@ enum stage { FIRST, SECOND, NONE };
 struct subject {
 	const char *name;
 	const char *first, *second;
+	bool ours;
 	void (*set_up)(void);
 	void (*pair)(enum stage stage);
-	const char *(*missing)(void);	/* says why it cannot be, or NULL */
 };
 
 static struct lh *lh;
@@ -202,20 +224,53 @@ static void rdlock_pair(enum stage stage)
 }
 
 static const struct subject nothing = {
-	"nothing", "", "", nothing_set_up, nothing_pair, NULL
+	"nothing", "", "", false, nothing_set_up, nothing_pair
 };
 
 static const struct subject subjects[] = {
-	{ "x_handle", "acquire", "release", ours_set_up, handle_pair, NULL },
-	{ "x_name", "acquire", "release", ours_set_up, name_pair, NULL },
-	{ "robust-mutex", "lock", "unlock", mutex_set_up, mutex_pair, NULL },
-	{ "s_sole", "acquire", "release", ours_set_up, shared_pair,
-	    bench_no_readers },
-	{ "pthr-rwlock", "rdlock", "unlock", rdlock_set_up, rdlock_pair,
-	    NULL },
-	{ "extend, verify", "extend", "verify", extend_set_up, extend_pair,
-	    NULL },
+	{ "x_handle", "acquire", "release", true, ours_set_up, handle_pair },
+	{ "x_name", "acquire", "release", true, ours_set_up, name_pair },
+	{ "robust-mutex", "lock", "unlock", false, mutex_set_up, mutex_pair },
+	{ "s_sole", "acquire", "release", true, ours_set_up, shared_pair },
+	{ "pthr-rwlock", "rdlock", "unlock", false, rdlock_set_up,
+	    rdlock_pair },
+	{ "extend,verify", "extend", "verify", true, extend_set_up,
+	    extend_pair },
 };
+
+/* Where the library's instructions are, and the vDSO's clock. */
+static uintptr_t own_begin, own_end, vdso_clock;
+
+static int find_library(struct dl_phdr_info *object, size_t size,
+    void *function)
+{
+	uintptr_t at = (uintptr_t)function;
+
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) ||
+		    at < begin || at >= begin + part->p_memsz)
+			continue;
+		own_begin = begin;
+		own_end = begin + part->p_memsz;
+		return 1;
+	}
+	return 0;
+}
+
+static void find_code(void)
+{
+	void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!dl_iterate_phdr(find_library, dlsym(RTLD_DEFAULT, "lh_acquire")))
+		bench_die("cannot find the library's code");
+	if (vdso)
+		vdso_clock = (uintptr_t)dlsym(vdso, "__vdso_clock_gettime");
+	if (!vdso_clock)
+		bench_die("there is no vDSO here, or it has no clock");
+}
 
 /* Reads no further than the instruction reaches. */
 static void decode(const unsigned char *code, struct count *count)
@@ -239,10 +294,46 @@ static void decode(const unsigned char *code, struct count *count)
 
 /* Of the one thread of the child; no signal arrives while no step is made. */
 static struct {
-	bool stepping;
+	bool stepping, inside;
 	unsigned int marks;
 	struct count count;
+	bool clock_read[N_CLOCKS];
+	struct timespec now[N_CLOCKS];
 } trap;
+
+/* clock_gettime(rdi, rsi): the same time during the whole stretch. */
+static void answer_clock(greg_t *regs)
+{
+	struct timespec *out = (void *)(uintptr_t)regs[REG_RSI];
+	unsigned int clock = (unsigned int)regs[REG_RDI];
+	const greg_t *stack = (void *)(uintptr_t)regs[REG_RSP];
+
+	if (clock >= N_CLOCKS)
+		bench_die("clock %u is read", clock);
+	if (!trap.clock_read[clock])
+		clock_gettime((clockid_t)clock, &trap.now[clock]);
+	trap.clock_read[clock] = true;
+	*out = trap.now[clock];
+	regs[REG_RAX] = 0;
+	regs[REG_RIP] = *stack;
+	regs[REG_RSP] += sizeof(*stack);
+}
+
+static void count_instruction(greg_t *regs)
+{
+	bool inside;
+
+	if (regs[REG_RIP] == (greg_t)vdso_clock) {
+		trap.count.calls++;
+		answer_clock(regs);
+		trap.inside = true;
+	}
+	inside = (uintptr_t)regs[REG_RIP] - own_begin < own_end - own_begin;
+	trap.count.calls += trap.inside && !inside;
+	trap.count.own += inside;
+	trap.inside = inside;
+	decode((const unsigned char *)(uintptr_t)regs[REG_RIP], &trap.count);
+}
 
 /* The first trap is an int3, and begins a stretch; the second mark ends it. */
 static void on_trap(int number, siginfo_t *info, void *context)
@@ -254,6 +345,9 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	if (!trap.stepping) {
 		memset(&trap, 0, sizeof(trap));
 		trap.stepping = true;
+		trap.clock_read[CLOCK_MONOTONIC_COARSE] = true;
+		clock_gettime(CLOCK_MONOTONIC_COARSE,
+		    &trap.now[CLOCK_MONOTONIC_COARSE]);
 		regs[REG_EFL] |= TRAP_FLAG;
 		return;
 	}
@@ -263,8 +357,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 		return;
 	}
 	if (trap.marks == 1)
-		decode((const unsigned char *)(uintptr_t)regs[REG_RIP],
-		    &trap.count);
+		count_instruction(regs);
 }
 
 static void await_tick(void)
@@ -283,6 +376,7 @@ static void run_subject(const struct subject *subject, struct count best[2])
 		.sa_sigaction = on_trap,
 		.sa_flags = SA_SIGINFO
 	};
+	unsigned int seen[2] = { 0, 0 };
 	unsigned int i, k, stage;
 
 	alarm(PATIENCE_S);
@@ -292,6 +386,8 @@ static void run_subject(const struct subject *subject, struct count best[2])
 	sigaction(SIGTRAP, &action, NULL);
 	for (i = 0; i < 2 * TRIES; i++) {
 		stage = i % 2;
+		if (seen[stage] >= AGREE)
+			continue;
 		await_tick();
 		for (k = 0; k < WARM_AGAIN; k++)
 			subject->pair(NONE);
@@ -299,8 +395,11 @@ static void run_subject(const struct subject *subject, struct count best[2])
 		if (trap.stepping || trap.count.all == 0)
 			bench_die("%s: the trap flag does not work here",
 			    subject->name);
-		if (i < 2 || trap.count.all < best[stage].all)
+		if (seen[stage] == 0 || trap.count.all < best[stage].all) {
 			best[stage] = trap.count;
+			seen[stage] = 0;
+		}
+		seen[stage] += trap.count.all == best[stage].all;
 	}
 	if (lh)		/* the next child is to find no dead holder */
 		bench_need(lh_close(lh), "lh_close");
@@ -321,42 +420,66 @@ static void count_subject(const struct subject *subject, struct count best[2])
 		    subject->name, (unsigned int)status);
 }
 
-void bench_instructions(void)
+static void print_row(const struct subject *subject, const struct count *call)
+{
+	if (!bench.tsv) {
+		printf("%-15s %5u %6u %8u   %s %u + %s %u\n", subject->name,
+		    call[0].all + call[1].all,
+		    call[0].locked + call[1].locked,
+		    call[0].syscalls + call[1].syscalls, subject->first,
+		    call[0].all, subject->second, call[1].all);
+		return;
+	}
+	/* leaving it for the last time is returning, and no call */
+	for (unsigned int k = 0; k < 2; k++)
+		printf("%s\t%s\t%u\t%u\t%u\t%u\n", subject->name,
+		    k == 0 ? subject->first : subject->second, call[k].own,
+		    call[k].locked, call[k].calls - 1, call[k].syscalls);
+}
+
+static int body(void)
 {
 	struct count *empty = bench_shared(2 * sizeof(*empty));
 	struct count *best = bench_shared(2 * sizeof(*best));
 	const struct subject *subject;
 	unsigned int i, k;
-	const char *why;
 
+	find_code();
 	count_subject(&nothing, empty);
-	printf("instructions, counted by single-stepping:\n"
-	    "%-15s %5s %6s %8s\n", "", "all", "locked", "syscalls");
+	if (bench.tsv)
+		printf("compiler\t%s\n", COMPILER);
+	else
+		printf("instructions without the clock's, counted by "
+		    "single-stepping:\n%-15s %5s %6s %8s\n", "", "all",
+		    "locked", "syscalls");
 	for (i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
 		subject = &subjects[i];
-		why = subject->missing ? subject->missing() : NULL;
-		if (why) {
-			printf("%-15s left out: %s\n", subject->name, why);
+		if (bench.tsv && !subject->ours)
 			continue;
-		}
 		count_subject(subject, best);
 		for (k = 0; k < 2; k++)
 			best[k].all -= empty[k].all;
-		printf("%-15s %5u %6u %8u   %s %u + %s %u\n", subject->name,
-		    best[0].all + best[1].all,
-		    best[0].locked + best[1].locked,
-		    best[0].syscalls + best[1].syscalls, subject->first,
-		    best[0].all, subject->second, best[1].all);
+		print_row(subject, best);
 		fflush(stdout);
 	}
-	printf("\n");
+	return 0;
 }
 
 #else
 
-void bench_instructions(void)
+static int body(void)
 {
-	printf("instructions: counted on x86-64 only\n");
+	bench_die("instructions are counted on x86-64 only");
 }
 
 #endif
+
+int main(int argc, char **argv)
+{
+	bench.tsv = argc == 2 && strcmp(argv[1], "--tsv") == 0;
+	if (argc > 1 && !bench.tsv) {
+		fputs("usage: count [--tsv]\n", stderr);
+		return 64;
+	}
+	return bench_supervise(body);
+}
