@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A table of the machine stands in root's directory.  Another user, whom its
- * mode lets in, can use it but neither remove it nor make one.  The attempt
- * changes nothing.
+ * mode lets in, can use it but neither remove it nor make one, by the library
+ * or by plain system calls.  The attempt changes nothing.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 #include "support/child.h"
 #include "support/support.h"
 #include "tap.h"
 
 #define NOBODY 65534
+#define DIRECTORY "/dev/shm/leasehold.system"
 
 static const char *table, *missing;
 
@@ -24,6 +27,23 @@ open_system(void)
 	o.mode = 0666;
 	is(lh_open(&lh, table, &o), 0, "opened: %s", lh_error_detail());
 	return lh;
+}
+
+/* By system calls: makes, links, renames and removes nothing there. */
+static void
+change_directory(void)
+{
+	char object[200], other[200];
+
+	snprintf(object, sizeof(object), "%s/%s.table", DIRECTORY, table);
+	snprintf(other, sizeof(other), "%s/%s.table", DIRECTORY, missing);
+	is(open(other, O_CREAT | O_RDWR, 0666), -1, "no file can be made");
+	is(errno, EACCES, "for lack of permission");
+	is(symlink("1", other), -1, "no symbolic link");
+	is(link(object, other), -1, "no second name of the table");
+	is(rename(object, other), -1, "the table cannot be moved");
+	is(unlink(object), -1, "nor removed");
+	is(errno, EACCES, "for lack of permission");
 }
 
 static int
@@ -41,6 +61,7 @@ as_nobody(void *unused)
 	    lh_error_detail());
 	is(lh_table_remove(table, LH_SYSTEM | LH_FORCE), -EACCES,
 	    "nor with force");
+	change_directory();
 	lh = open_system();
 	if (lh != NULL)
 		is(lh_close(lh), 0, "goes on");
@@ -57,8 +78,8 @@ tidy(const char *name)
 	char path[300];
 
 	for (int i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), "/dev/shm/leasehold.system/%s.%s",
-		    name, kinds[i]);
+		snprintf(path, sizeof(path), DIRECTORY "/%s.%s", name,
+		    kinds[i]);
 		t_remove_at_exit(path);
 	}
 }

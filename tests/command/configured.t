@@ -57,6 +57,19 @@ is "$(jq -r .table.retired <<<"$out" 2>/dev/null)$status" "false0" \
 run as 65534 65534 dump --system
 is "$status" 77 "  but nobody else"
 
+# No variable leads to another configuration: every word that the command's file
+# has in capitals is set to the name of one.
+mkdir -p "$dir/of-a-stranger"
+printf '[table %s]\nowner = 4711\n' "$name" >"$dir/of-a-stranger/leasehold.conf"
+mapfile -t words < <(grep -aoE '[A-Z][A-Z_]{3,}' "$LEASEHOLD" | sort -u |
+    grep -vE '^(LEASEHOLD_(TABLE|SYSTEM|SESSION)|LD_.*)$')
+ok "  there are some" test "${#words[@]}" -gt 20
+for value in "$dir/of-a-stranger" "$dir/of-a-stranger/leasehold.conf"; do
+	run env "${words[@]/%/=$value}" LEASEHOLD_TABLE="$name" \
+	    "$LEASEHOLD" run --system k true
+	is "$status" 77 "  no variable names another configuration"
+done
+
 conf "[table other]" "owner = 4711"
 run lh run --system k true
 is "$status" 77 "an owner of another table: 77"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A table that is retired, or replaced, under a shim of which nobody wants
 # anything: it ends, and another one can serve the next table of that name.
+# One that is truncated or overwritten with zeros sends it no signal (G12).
 . "$(dirname "$0")/lib.sh"
 table shimd-gone
 SHIMD=${SHIMD:-$here/../../build/release/leasehold-shimd}
@@ -52,4 +53,25 @@ kill -TERM "$pid"
 ended "$pid"
 is "$status" 0 "it ends when told to"
 
+# destroyed COMMAND...: the table is, under a shim; it lives until it is removed
+destroyed() {
+	shim "$*: a shim"
+	"$@"
+	run lh run -n cluster:k true
+	is "$status" 65 "  whoever wants a key is told: damaged"
+	sleep 0.3
+	ok "  the shim lives" kill -0 "$pid"
+	run lh rm --force
+	is "$status" 0 "  it is removed by force"
+	gone
+	make
+}
+# shellcheck disable=SC2317
+zeros() {
+	dd if=/dev/zero of="$(object)" bs=4096 conv=notrunc status=none \
+	    count=$(($(stat -c %s "$(object)") / 4096))
+}
+destroyed truncate -s 0 "$(object)"
+destroyed truncate -s 8192 "$(object)"
+destroyed zeros
 finish
