@@ -18,14 +18,11 @@ main(void)
 	struct lh_lease a = t_hold(lh, "a"), b, c, l;
 	struct replay_call late = { .lh = lh, .lease = a };
 
-	replay_hold("late", "cas");
-	replay_go("late", replay_release_lease, &late);
-	replay_wait_held("late");
+	replay_stop("late", "cas", replay_release_lease, &late);
 	is(lh_release(lh, &a), 0, "a is released");
 	is(replay_try(lh, "b", &b), 0, "b is acquired");
 	ok(b.id[1] >> 42 == a.id[1] >> 42, "with the same claim");
-	replay_release("late");
-	is(replay_result("late"), -ESTALE, "the second release comes too late");
+	is(replay_finish("late"), -ESTALE, "the second release comes too late");
 
 	is(lh_verify(lh, &b), 0, "b is held");
 	is(lh_extend(lh, &b, 60000), 0, "and can be extended");

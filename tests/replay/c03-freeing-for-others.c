@@ -27,15 +27,12 @@ play_all(void)
 	for (int i = 0; i < OTHERS; i++, key[1]++)
 		more[i] = t_hold(lh, key);
 	replay_sleep_past(&old);
-	replay_hold("newcomer", "lock.expired");
-	replay_go("newcomer", replay_acquire, &newcomer);
-	replay_wait_held("newcomer");
+	replay_stop("newcomer", "lock.expired", replay_acquire, &newcomer);
 
 	is(replay_try(lh, "k", &k), 0, "the former holder acquires it again");
 	ok(k.id[1] >> 42 == old.id[1] >> 42, "with the same claim");
 	ok(k.notes & LH_NOTE_PREVIOUS_EXPIRED, "and is told of its expiry");
-	replay_release("newcomer");
-	is(replay_result("newcomer"), -EAGAIN, "the newcomer finds it busy");
+	is(replay_finish("newcomer"), -EAGAIN, "the newcomer finds it busy");
 	is(lh_verify(lh, &k), 0, "and it still is held");
 	is(lh_verify(lh, &old), -ESTALE, "but not by the old lease");
 	is(lh_release(lh, &k), 0, "release");

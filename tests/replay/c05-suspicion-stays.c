@@ -30,9 +30,7 @@ play_all(void)
 	struct lh_lease held = t_hold(lh[1], "k");
 	int64_t took_ns[HANDOVERS];
 
-	replay_hold("stopped", "wait.parked");
-	replay_go("stopped", replay_acquire, &stopped);
-	replay_wait_held("stopped");
+	replay_stop("stopped", "wait.parked", replay_acquire, &stopped);
 	for (int i = 0; i < HANDOVERS; i++) {
 		int me = i % 2;
 

@@ -50,16 +50,13 @@ main(void)
 	is(lh_release(lh, &first), 0, "release");
 	/* by the slow path: the fast one does not even begin on such a lag */
 	leap(lh, (uint32_t)first.key);
-	replay_hold("newcomer", "wait.turn");
-	replay_go("newcomer", replay_acquire, &newcomer);
-	replay_wait_held("newcomer");
+	replay_stop("newcomer", "wait.turn", replay_acquire, &newcomer);
 	leap(lh, (uint32_t)first.key);
 	is(replay_try(lh, "k", &l), 0, "k is acquired meanwhile");
 	is_u64(l.token, first.token + 2 * LEAP + 1, "with the next token");
 	is(lh_release(lh, &l), 0, "and released");
 
-	replay_release("newcomer");
-	is(replay_result("newcomer"), 0, "the newcomer gets it");
+	is(replay_finish("newcomer"), 0, "the newcomer gets it");
 	is_u64(newcomer.lease.token, l.token + 1, "with the next token");
 	after = stats(lh);
 	cmp(after.token_ceiling, >, newcomer.lease.token, "below the ceiling");

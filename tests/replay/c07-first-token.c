@@ -39,9 +39,7 @@ made_and_evicted_meanwhile(struct lh *lh, struct lh *other)
 		struct lh_lease l;
 
 		cmp(lh_evict(lh, NULL, 0), >=, 0, "the key is not there");
-		replay_hold("maker", steps[i]);
-		replay_go("maker", replay_acquire, &maker);
-		replay_wait_held("maker");
+		replay_stop("maker", steps[i], replay_acquire, &maker);
 		for (int j = 0; j < 5; j++) {
 			is(replay_try(lh, "m", &l), 0, "others make it");
 			cmp(l.token, >, last, "with a larger token");
@@ -49,8 +47,7 @@ made_and_evicted_meanwhile(struct lh *lh, struct lh *other)
 			is(lh_release(lh, &l), 0, "release");
 		}
 		is(lh_evict(lh, "m", 0), 1, "and evict it");
-		replay_release("maker");
-		is(replay_result("maker"), 0, "who was stopped at %s goes on",
+		is(replay_finish("maker"), 0, "who was stopped at %s goes on",
 		    steps[i]);
 		cmp(maker.lease.token, >, last, "with a larger token");
 		is(lh_release(other, &maker.lease), 0, "release");
@@ -67,15 +64,12 @@ main(void)
 	struct lh_lease l;
 
 	range(lh, &low, &high);
-	replay_hold("maker", "slot.filled");
-	replay_go("maker", replay_acquire, &maker);
-	replay_wait_held("maker");
+	replay_stop("maker", "slot.filled", replay_acquire, &maker);
 	is(replay_try(lh, "k", &l), 0, "k is made and acquired meanwhile");
 	cmp(l.token, >, low, "its first token is above the base");
 	cmp(l.token, <, high, "and below the ceiling");
 	is(lh_release(lh, &l), 0, "release");
-	replay_release("maker");
-	is(replay_result("maker"), 0, "the first maker gets it then");
+	is(replay_finish("maker"), 0, "the first maker gets it then");
 	is_u64(maker.lease.token, l.token + 1, "with the next token");
 	is(lh_release(other, &maker.lease), 0, "release");
 

@@ -22,8 +22,7 @@ late(const char *by, struct replay_call *c, const char *where)
 
 	replay_wait_held(by);
 	replay_sleep_past(&c->lease);
-	replay_release(by);
-	is(replay_result(by), -ESTALE, "%s is late (%s)", by, where);
+	is(replay_finish(by), -ESTALE, "%s is late (%s)", by, where);
 	r = replay_try(other, "k", &l);
 	is(r, 0, "the key is to be had at once");
 	if (r == 0)

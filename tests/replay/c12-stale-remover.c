@@ -55,25 +55,19 @@ main(void)
 	replay_hold("waiter", "acquire.granted");
 	is(lh_release(lh, &a), 0, "a is released");
 	replay_wait_held("waiter");	/* granted, not yet out of the queue */
-	replay_hold("visitor", "queue.proved");
-	replay_go("visitor", replay_acquire, &visitor);
-	replay_wait_held("visitor");
-	replay_hold("waiter", "wait.parked");
-	replay_release("waiter");
-	replay_wait_held("waiter");	/* waits for b now */
+	replay_stop("visitor", "queue.proved", replay_acquire, &visitor);
+	replay_stop_next("waiter", "wait.parked");	/* waits for b now */
 	is(t_waiters(lh, "b"), 1, "it waits for b");
 	ok(w.b.lease.token == 0 && w.got_a == 0, "having had a");
 
-	replay_release("visitor");
-	is(replay_result("visitor"), 0, "the visitor gets a");
+	is(replay_finish("visitor"), 0, "the visitor gets a");
 	is(t_waiters(lh, "b"), 1, "who waits for b still waits");
 	is(lh_release(lh, &b), 0, "b is released");
 	r = replay_try(lh, "b", &l);
 	is(r, -EAGAIN, "a newcomer does not overtake the waiter");
 	if (r == 0)
 		(void)lh_release(lh, &l);
-	replay_release("waiter");
-	is(replay_result("waiter"), 0, "who gets b");
+	is(replay_finish("waiter"), 0, "who gets b");
 	is(lh_release(wlh, &w.b.lease), 0, "release");
 	is(lh_release(vlh, &visitor.lease), 0, "release");
 	t_close(vlh);

@@ -45,15 +45,12 @@ main(void)
 	lh = replay_open(table, 0);
 	k = t_hold(lh, "k");
 	stopped = (struct replay_call)REPLAY_CALL(lh, "stopped", 60000, 0);
-	replay_hold("stopped", "acquire.announced");
-	replay_go("stopped", replay_acquire, &stopped);
-	replay_wait_held("stopped");
+	replay_stop("stopped", "acquire.announced", replay_acquire, &stopped);
 
 	pid = t_fork(child, NULL);
 	is(t_reap(pid, REPLAY_MS), 0, "the child is refused");
 	is(lh_verify(lh, &k), 0, "the parent still has its lease");
-	replay_release("stopped");
-	is(replay_result("stopped"), 0, "the other thread gets its lease");
+	is(replay_finish("stopped"), 0, "the other thread gets its lease");
 	is(lh_release(lh, &stopped.lease), 0, "and releases it");
 	is(lh_release(lh, &k), 0, "the parent releases");
 	t_close(lh);

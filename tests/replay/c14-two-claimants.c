@@ -55,12 +55,9 @@ stopped_maker(const char *step)
 	struct maker m = { .table = t_table() };
 	uint64_t before, token = 0;
 
-	replay_hold("maker", step);
-	replay_go("maker", make, &m);
-	replay_wait_held("maker");
+	replay_stop("maker", step, make, &m);
 	before = another(m.table);
-	replay_release("maker");
-	is(replay_result("maker"), 0, "who was stopped at %s has its table",
+	is(replay_finish("maker"), 0, "who was stopped at %s has its table",
 	    step);
 	is(fence_token(m.lh, "k", LH_LOCAL, &token), 0, "and grants");
 	cmp(token, >, before, "a larger token");
@@ -92,16 +89,14 @@ stopped_raiser(const char *step)
 	snprintf(path, sizeof(path), "%s/%llu", fence_ranges(table),
 	    (unsigned long long)n + 1);
 	close(open(path, O_WRONLY | O_CREAT, 0600));	/* by somebody */
-	replay_hold("raiser", step);
-	replay_go("raiser", raise, &old->v);
-	replay_wait_held("raiser");
+	replay_stop("raiser", step, raise, &old->v);
 	is(unlink(t_object(table)), 0, "its object is removed");
 	lh = fence_open(table);
 	is(fence_token(lh, "k", LH_LOCAL, &token), 0, "there is another");
 	cmp(token, >, before, "whose tokens are larger");
-	replay_release("raiser");
-	is(replay_result("raiser"), strcmp(step, "fence.publishing") == 0 ?
-	    0 : -ESTALE, "stopped at %s it is told", step);
+	is(replay_finish("raiser"),
+	    strcmp(step, "fence.publishing") == 0 ? 0 : -ESTALE,
+	    "stopped at %s it is told", step);
 	for (int i = 0; i < 3; i++) {
 		if (fence_token(old, "k", LH_LOCAL, &late) == 0)
 			cmp(late, <, token, "what it gives is smaller");

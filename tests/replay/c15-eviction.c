@@ -49,14 +49,11 @@ linked_when_free(void)
 		int r;
 
 		snprintf(key, sizeof(key), "k%zu", i);
-		replay_hold("maker", making[i]);
-		replay_go("maker", replay_acquire, &maker);
-		replay_wait_held("maker");
+		replay_stop("maker", making[i], replay_acquire, &maker);
 		r = replay_try(lh, key, &l);
 		is(r, 0, "the key can be locked: maker stopped at %s",
 		    making[i]);
-		replay_release("maker");
-		is(replay_result("maker"), r == 0 ? -EAGAIN : 0,
+		is(replay_finish("maker"), r == 0 ? -EAGAIN : 0,
 		    "the maker finds it busy");
 		if (r == 0)
 			is(lh_release(lh, &l), 0, "release");
@@ -74,22 +71,14 @@ waiter_between(void)
 	struct lh_lease l;
 
 	is(replay_try(lh, "w", &l), 0, "w is held");
-	replay_hold("waiter", "wait.announced");
-	replay_go("waiter", replay_acquire, &waiter);
-	replay_wait_held("waiter");
+	replay_stop("waiter", "wait.announced", replay_acquire, &waiter);
 	is(lh_release(lh, &l), 0, "and free, before the waiter has queued");
-	replay_hold("evictor", "evict.chosen");
-	replay_go("evictor", evict, "w");
-	replay_wait_held("evictor");
-	replay_hold("waiter", "wait.turn");
-	replay_release("waiter");
-	replay_wait_held("waiter");
+	replay_stop("evictor", "evict.chosen", evict, "w");
+	replay_stop_next("waiter", "wait.turn");
 	is(t_waiters(lh, "w"), 1, "it queues, and is about to take it");
-	replay_release("evictor");
-	is(replay_result("evictor"), 0, "nothing was evicted");
+	is(replay_finish("evictor"), 0, "nothing was evicted");
 	is(t_waiters(lh, "w"), 1, "the waiter has kept its place");
-	replay_release("waiter");
-	is(replay_result("waiter"), 0, "and gets the key");
+	is(replay_finish("waiter"), 0, "and gets the key");
 	cmp(waiter.lease.token, >, l.token, "with a larger token");
 	is(lh_release(other, &waiter.lease), 0, "release");
 	is(lh_evict(lh, "w", 0), 1, "then it can go");
@@ -113,9 +102,7 @@ next_life(void)
 		snprintf(next, sizeof(next), "next%zu", i);
 		l = t_hold(lh, gone);
 		is(lh_release(lh, &l), 0, "a key");
-		replay_hold("evictor", evicting[i]);
-		replay_go("evictor", evict, gone);
-		replay_wait_held("evictor");
+		replay_stop("evictor", evicting[i], evict, gone);
 		diag("the evictor stands at %s", evicting[i]);
 		/* others complete what it began, or do it all */
 		is(replay_try(other, gone, &twice), 0, "the key is to be had");
@@ -124,8 +111,7 @@ next_life(void)
 		cmp(lh_evict(other, gone, 0), >=, 0, "others evict");
 		is(t_holders(other, gone), -ENOENT, "and it is gone");
 		is(replay_try(other, next, &l), 0, "its slot is used again");
-		replay_release("evictor");
-		cmp(replay_result("evictor"), >=, 0, "the evictor goes on");
+		cmp(replay_finish("evictor"), >=, 0, "the evictor goes on");
 		is(t_holders(lh, next), 1, "the new key is there");
 		is(replay_try(lh, next, &twice), -EAGAIN, "and held by one");
 		is(lh_verify(other, &l), 0, "whose lease is as it was");

@@ -32,9 +32,7 @@ main(void)
 	for (int i = 0; i < WAIT; i++) {
 		r[i] = (struct replay_call)REPLAY_CALL(fence_open(table), "k",
 		    REPLAY_LONG_MS, REPLAY_MS);
-		replay_hold(roles[i], "wait.barred");
-		replay_go(roles[i], replay_read_local, &r[i]);
-		replay_wait_held(roles[i]);
+		replay_stop(roles[i], "wait.barred", replay_read_local, &r[i]);
 	}
 	for (int i = 0; i < WAIT; i++) {
 		replay_release(roles[i]);

@@ -36,9 +36,7 @@ main(void)
 	struct replay_call op = REPLAY_CALL(m.lh, "k", 30000, 0);
 	struct lh *lh;
 
-	replay_hold("slow", "acquire.marked");
-	replay_go("slow", twice, &op);
-	replay_wait_held("slow");
+	replay_stop("slow", "acquire.marked", twice, &op);
 	replay_hold("slow", "mag.bounds");
 	replay_release("slow");
 	ok(t_until(REPLAY_MS, atomic_load(&was_refused)),
@@ -48,8 +46,7 @@ main(void)
 	replay_wait_held("slow");
 	lh = fence_open(m.table);
 	fence_larger(lh, "other", &last, "another has claimed a range");
-	replay_release("slow");
-	is(replay_result("slow"), 0, "the slow one is granted");
+	is(replay_finish("slow"), 0, "the slow one is granted");
 	cmp(op.lease.token, >, lost, "with a larger token than there");
 	is_u64(op.lease.token >> 32, last >> 32, "in the latest range");
 	is(lh_release(m.lh, &op.lease), 0, "released");

@@ -66,14 +66,11 @@ in_conversion(uint32_t mode, const char *point, bool named)
 	struct replay_call c = REPLAY_CALL(lh, "k", REPLAY_LONG_MS, 0);
 	struct lh_lease l = c.lease = hold_as(mode);
 
-	replay_hold("converter", point);
-	replay_go("converter", convert, &c);
-	replay_wait_held("converter");
+	replay_stop("converter", point, convert, &c);
 	is(break_it(named ? &l : NULL), 1, "%s, at %s, %s: broken",
 	    mode == LH_SHARED ? "up" : "down", point,
 	    named ? "by name" : "whoever it is");
-	replay_release("converter");
-	is(replay_result("converter"), -ESTALE, "the conversion is in vain");
+	is(replay_finish("converter"), -ESTALE, "the conversion is in vain");
 	is_over(&c.lease, point);
 }
 
@@ -96,12 +93,9 @@ in_hand_over(uint32_t mode, struct lh_session *to)
 	struct hand h = { .to = to, .l = hold_as(mode) };
 	struct lh_lease l = h.l;
 
-	replay_hold("giver", "handoff.taken");
-	replay_go("giver", hand_over, &h);
-	replay_wait_held("giver");
+	replay_stop("giver", "handoff.taken", hand_over, &h);
 	is(break_it(&l), 1, "mode %u, being handed over: broken", mode);
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "that is in vain");
+	is(replay_finish("giver"), -ESTALE, "that is in vain");
 	is_over(&l, "handoff.taken");
 }
 
@@ -110,12 +104,9 @@ extended_meanwhile(uint32_t mode, bool named)
 {
 	struct lh_lease l = hold_as(mode);
 
-	replay_hold("op", "break.seen");
-	replay_go("op", break_it, named ? &l : NULL);
-	replay_wait_held("op");
+	replay_stop("op", "break.seen", break_it, named ? &l : NULL);
 	is(lh_extend(lh, &l, 2 * REPLAY_LONG_MS), 0, "extended meanwhile");
-	replay_release("op");
-	is(replay_result("op"), 1, "it is broken all the same");
+	is(replay_finish("op"), 1, "it is broken all the same");
 	is_over(&l, mode == LH_SHARED ? "shared" : "exclusive");
 }
 

@@ -77,8 +77,7 @@ play_all(void)
 	cmp(t_now_ns(), >=, sh->lease[2].expires_ns, "not before its deadline");
 	cmp((t_now_ns() - sh->lease[2].expires_ns) / T_NS_PER_MS, <, T1_MS,
 	    "but then at once");
-	replay_release("closer");
-	is(replay_result("closer"), 0, "the closer closes");
+	is(replay_finish("closer"), 0, "the closer closes");
 	finish(lh, l);
 
 	sh->last_ttl_ms = REPLAY_LONG_MS;

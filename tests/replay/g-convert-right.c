@@ -43,9 +43,7 @@ turn(uint32_t mode, int from, int lasts)
 	o.mode = mode;
 	is(lh_acquire(lh, LENT_KEY, &o, &l), 0, "acquired: %s",
 	    lh_error_detail());
-	replay_hold("converter", "convert.begun");
-	replay_go("converter", convert, &l);
-	replay_wait_held("converter");
+	replay_stop("converter", "convert.begun", convert, &l);
 	if (goes_on_to(from)) {
 		lent_pass();
 		stands = goes_on_to(lasts);

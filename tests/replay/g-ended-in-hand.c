@@ -46,9 +46,7 @@ begin(struct hand *h, const char *point)
 {
 	replay_go("taker", take, h);
 	is(replay_result("taker"), 0, "a lease");
-	replay_hold("giver", point);
-	replay_go("giver", hand_over, h);
-	replay_wait_held("giver");
+	replay_stop("giver", point, hand_over, h);
 }
 
 static void
@@ -70,12 +68,8 @@ broken(const char *next_at)
 	struct hand h = { .ttl_ms = REPLAY_LONG_MS };
 
 	begin(&h, "handoff.taken");
-	replay_hold("breaker", "break.broken");
-	replay_go("breaker", break_it, NULL);
-	replay_wait_held("breaker");
-	replay_hold("giver", "handoff.swapped");
-	replay_release("giver");
-	replay_wait_held("giver");
+	replay_stop("breaker", "break.broken", break_it, NULL);
+	replay_stop_next("giver", "handoff.swapped");
 	if (next_at != NULL)
 		replay_hold("next", next_at);
 	replay_go("next", replay_acquire, &c);
@@ -83,15 +77,13 @@ broken(const char *next_at)
 		replay_wait_held("next");
 	else
 		is(replay_result("next"), 0, "its claim has been had again");
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "what is broken is not handed "
+	is(replay_finish("giver"), -ESTALE,
+	    "what is broken is not handed "
 	    "over");
 	if (next_at != NULL) {
-		replay_release("next");
-		is(replay_result("next"), 0, "its claim is had again");
+		is(replay_finish("next"), 0, "its claim is had again");
 	}
-	replay_release("breaker");
-	is(replay_result("breaker"), 1, "it was broken");
+	is(replay_finish("breaker"), 1, "it was broken");
 	is(lh_release(lh, &c.lease), 0, "release");
 	free_in_the_end();
 }
@@ -116,23 +108,16 @@ broken_and_extended(uint32_t mode)
 	struct lh_lease n;
 
 	begin(&h, "handoff.taken");
-	replay_hold("breaker", "break.broken");
-	replay_go("breaker", break_it, NULL);
-	replay_wait_held("breaker");
-	replay_hold("giver", "handoff.let_go");
-	replay_release("giver");
-	replay_wait_held("giver");
-	replay_hold("giver", "cas");
-	replay_release("giver");
-	replay_wait_held("giver");
+	replay_stop("breaker", "break.broken", break_it, NULL);
+	replay_stop_next("giver", "handoff.let_go");
+	replay_stop_next("giver", "cas");
 	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
 	is(lh_extend(other, &n, REPLAY_LONG_MS / 2), 0, "and extended");
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "what is broken is not handed "
+	is(replay_finish("giver"), -ESTALE,
+	    "what is broken is not handed "
 	    "over");
 	is(lh_verify(other, &n), -ESTALE, "nor had by who has extended it");
-	replay_release("breaker");
-	is(replay_result("breaker"), 1, "it was broken");
+	is(replay_finish("breaker"), 1, "it was broken");
 	free_in_the_end();
 }
 
@@ -156,13 +141,11 @@ extended(uint32_t mode, const char *next_at)
 		replay_wait_held("next");
 	else
 		is(replay_result("next"), 0, "the old claim is had again");
-	replay_release("giver");
-	is(replay_result("giver"), 0, "it is handed over: %s",
+	is(replay_finish("giver"), 0, "it is handed over: %s",
 	    lh_error_detail());
 	is(lh_verify(other, &n), 0, "who has extended it has it");
 	if (next_at != NULL) {
-		replay_release("next");
-		is(replay_result("next"), 0, "the old claim is had again");
+		is(replay_finish("next"), 0, "the old claim is had again");
 	}
 	is(lh_release(lh, &c.lease), 0, "release");
 	is(lh_release(other, &n), 0, "release");
@@ -184,19 +167,13 @@ late_extension(void)
 
 	begin(&h, "handoff.taken");
 	was = h.l;
-	replay_hold("extender", "extend.checked");
-	replay_go("extender", extend, &was);
-	replay_wait_held("extender");
-	replay_hold("giver", "handoff.swapped");
-	replay_release("giver");
-	replay_wait_held("giver");
+	replay_stop("extender", "extend.checked", extend, &was);
+	replay_stop_next("giver", "handoff.swapped");
 	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
 	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extended");
 	replay_sleep_past(&h.l);
-	replay_release("extender");
-	is(replay_result("extender"), -ESTALE, "too late for the old one");
-	replay_release("giver");
-	is(replay_result("giver"), 0, "it is handed over");
+	is(replay_finish("extender"), -ESTALE, "too late for the old one");
+	is(replay_finish("giver"), 0, "it is handed over");
 	is(lh_verify(other, &n), 0, "who has extended it has it");
 	is(lh_release(other, &n), 0, "release");
 	free_in_the_end();
@@ -212,18 +189,13 @@ late_shortening(void)
 
 	begin(&h, "handoff.taken");
 	c.lease = h.l;
-	replay_hold("extender", "extend.swapped");
-	replay_go("extender", replay_extend, &c);
-	replay_wait_held("extender");
+	replay_stop("extender", "extend.swapped", replay_extend, &c);
 	t_sleep_until(t_now_ns() + t_ms(60) * T_NS_PER_MS);
-	replay_hold("extender", "lock.word_loaded");
-	replay_release("extender");
-	replay_wait_held("extender");
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "what is told to have run out is "
+	replay_stop_next("extender", "lock.word_loaded");
+	is(replay_finish("giver"), -ESTALE,
+	    "what is told to have run out is "
 	    "not handed over");
-	replay_release("extender");
-	is(replay_result("extender"), -ESTALE, "it came too late");
+	is(replay_finish("extender"), -ESTALE, "it came too late");
 	free_in_the_end();
 }
 
@@ -265,9 +237,7 @@ extended_before(uint32_t mode, bool over)
 	was = at_first = h.l;
 	is(lh_extend(lh, &was, over ? t_ms(600) : REPLAY_LONG_MS), 0,
 	    "extended");
-	replay_hold("giver", "handoff.swapped");
-	replay_release("giver");
-	replay_wait_held("giver");
+	replay_stop_next("giver", "handoff.swapped");
 	replay_sleep_past(&at_first);
 	is(replay_try(other, "k", &n), -EAGAIN, "the key is held");
 	if (over)
@@ -308,12 +278,9 @@ live(void)
 	o.more = &more;
 	is(lh_acquire(lh, "k", &o, &l), 0, "a lease under policy live");
 	was = l;
-	replay_hold("taker", "handoff.taken");
-	replay_go("taker", take_over, &l);
-	replay_wait_held("taker");
+	replay_stop("taker", "handoff.taken", take_over, &l);
 	is(lh_extend(lh, &was, REPLAY_LONG_MS), 0, "extended");
-	replay_release("taker");
-	is(replay_result("taker"), 0, "it is handed over");
+	is(replay_finish("taker"), 0, "it is handed over");
 	cmp(l.expires_ns, ==, was.expires_ns, "until then");
 	is(lh_status(lh, "k", NULL, policy, NULL), LH_POLICY_LIVE,
 	    "under policy live");
@@ -336,8 +303,7 @@ reader(bool presented)
 	replay_sleep_past(&was);
 	is(presented ? lh_verify(lh, &was) : lh_verify_token(other, "k",
 	    was.token), -ESTALE, "the old one is over");
-	replay_release("giver");
-	is(replay_result("giver"), 0, "it is handed over");
+	is(replay_finish("giver"), 0, "it is handed over");
 	is(lh_verify(other, &n), 0, "who has extended it has it");
 	is(lh_release(other, &n), 0, "release");
 	free_in_the_end();
@@ -353,8 +319,8 @@ released(void)
 	begin(&h, "handoff.swapped");
 	was = h.l;
 	is(lh_release(lh, &was), 0, "released");
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "what is released is not handed "
+	is(replay_finish("giver"), -ESTALE,
+	    "what is released is not handed "
 	    "over");
 	free_in_the_end();
 }

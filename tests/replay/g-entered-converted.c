@@ -37,12 +37,9 @@ play_all(void)
 	other = replay_open(table, 0);
 	is(enter(&a, LH_EXCLUSIVE), 0, "held");
 	is(enter(&b, LH_EXCLUSIVE), 0, "twice");
-	replay_hold("converter", "convert.looked");
-	replay_go("converter", convert, &a);
-	replay_wait_held("converter");
+	replay_stop("converter", "convert.looked", convert, &a);
 	is(enter(&c, LH_EXCLUSIVE), -EAGAIN, "asked meanwhile: not yet");
-	replay_release("converter");
-	is(replay_result("converter"), 0, "converted");
+	is(replay_finish("converter"), 0, "converted");
 	b = a;
 	is(lh_release(lh, &a), 0, "released once");
 	is(lh_verify(lh, &b), 0, "held still");

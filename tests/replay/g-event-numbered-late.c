@@ -82,9 +82,7 @@ main(void)
 	is(made, 200, "200 keys are made: each is an event");
 	is(look(table), 0, "they are told");
 	looks = 1;
-	replay_hold("A", "event.numbered");
-	replay_go("A", make_late, &late);
-	replay_wait_held("A");
+	replay_stop("A", "event.numbered", make_late, &late);
 	is(look(table), 0, "one has a number for his, and stops");
 	is(compare(&both), 0, "what is told has the number of before");
 	cmp(both, >=, 126, "of as many as there are");
@@ -96,8 +94,7 @@ main(void)
 	looks = 1;
 	for (; made < 330 && make(made) == 0; made++)
 		;
-	replay_release("A");
-	is(replay_result("A"), 0, "he goes on, when the others are round");
+	is(replay_finish("A"), 0, "he goes on, when the others are round");
 	is(look(table), 0, "it is told");
 	is(compare(&both), 0, "all have their numbers");
 	cmp(both, >=, 90, "of those that are there still");

@@ -20,9 +20,7 @@ begin(const char *point)
 	holder.ttl_ms = REPLAY_LONG_MS;
 	if (point == NULL)
 		return;
-	replay_hold("extender", point);
-	replay_go("extender", replay_extend, &holder);
-	replay_wait_held("extender");
+	replay_stop("extender", point, replay_extend, &holder);
 }
 
 static void
@@ -52,8 +50,7 @@ expiry_first(const char *point)
 	begin(point);
 	replay_sleep_past(&holder.lease);
 	is(replay_try(other, "k", &l), 0, "%s: the expiry comes first", point);
-	replay_release("extender");
-	is(replay_result("extender"), -ESTALE, "the extension fails");
+	is(replay_finish("extender"), -ESTALE, "the extension fails");
 	taken(&l);
 }
 
@@ -66,8 +63,7 @@ win_undone(void)
 	begin("extend.swapped");
 	replay_sleep_past(&holder.lease);
 	is(replay_try(other, "k", &l), -EAGAIN, "swapped: busy for others");
-	replay_release("extender");
-	is(replay_result("extender"), -ESTALE, "but late, and undone");
+	is(replay_finish("extender"), -ESTALE, "but late, and undone");
 	is(replay_try(other, "k", &l), 0, "then others get it");
 	taken(&l);
 }
@@ -80,8 +76,7 @@ in_time(const char *point)
 	begin(point);
 	old = holder.lease;
 	is(replay_try(other, "k", &l), -EAGAIN, "before the deadline: busy");
-	replay_release("extender");
-	is(replay_result("extender"), 0, "%s: extended in time", point);
+	is(replay_finish("extender"), 0, "%s: extended in time", point);
 	replay_sleep_past(&old);
 	is(replay_try(other, "k", &l), -EAGAIN, "past the old deadline: busy");
 	kept();
@@ -95,12 +90,9 @@ stopped_expirer(void)
 
 	begin(NULL);
 	replay_sleep_past(&holder.lease);
-	replay_hold("expirer", "cas");
-	replay_go("expirer", replay_acquire, &expirer);
-	replay_wait_held("expirer");
+	replay_stop("expirer", "cas", replay_acquire, &expirer);
 	is(replay_extend(&holder), -ESTALE, "past the deadline: not extended");
-	replay_release("expirer");
-	is(replay_result("expirer"), 0, "who came to expire it gets it");
+	is(replay_finish("expirer"), 0, "who came to expire it gets it");
 	taken(&expirer.lease);
 }
 
@@ -116,13 +108,10 @@ stale_expirer(void)
 
 	begin(NULL);
 	old = holder.lease;
-	replay_hold("expirer", "lock.word_loaded");
-	replay_go("expirer", replay_acquire, &expirer);
-	replay_wait_held("expirer");
+	replay_stop("expirer", "lock.word_loaded", replay_acquire, &expirer);
 	is(replay_extend(&holder), 0, "extended in time");
 	replay_sleep_past(&old);
-	replay_release("expirer");
-	is(replay_result("expirer"), -EAGAIN, "the expirer finds it busy");
+	is(replay_finish("expirer"), -EAGAIN, "the expirer finds it busy");
 	kept();
 }
 

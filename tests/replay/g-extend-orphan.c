@@ -45,12 +45,9 @@ too_late(struct lh *lh, const char *key, const char *point,
 	more.session = s;
 	o.more = &more;
 	is(lh_acquire(w.lh, key, &o, &w.lease), 0, "a lease in a session");
-	replay_hold("presenter", point);
-	replay_go("presenter", what, &w);
-	replay_wait_held("presenter");
+	replay_stop("presenter", point, what, &w);
 	t_sleep_ms(t_ms(600));		/* its end, then the deadline */
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "it is lost");
+	is(replay_finish("presenter"), -ESTALE, "it is lost");
 	is(replay_try(lh, key, &l), -EAGAIN, "its key is kept back (%s)",
 	    point);
 	lh_session_close(s);

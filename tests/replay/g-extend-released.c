@@ -27,9 +27,8 @@ play(enum extender who, bool taken, int64_t ttl_ms)
 	is(replay_acquire(&mine), 0, "k is held");
 	released = extended = mine;
 	extended.ttl_ms = ttl_ms;
-	replay_hold("releaser", "release.word_freed");
-	replay_go("releaser", replay_release_lease, &released);
-	replay_wait_held("releaser");
+	replay_stop("releaser", "release.word_freed", replay_release_lease,
+	    &released);
 	if (taken) {
 		/* in a thread, so that this one's claim cache stays as it is */
 		replay_go("rival", replay_acquire, &rival);
@@ -47,8 +46,7 @@ play(enum extender who, bool taken, int64_t ttl_ms)
 	is(lh_verify(lh, &extended.lease), -ESTALE, "it is lost");
 	if (taken)
 		is(lh_verify(other, &rival.lease), 0, "the rival holds it");
-	replay_release("releaser");
-	is(replay_result("releaser"), 0, "the release goes on");
+	is(replay_finish("releaser"), 0, "the release goes on");
 	if (taken) {
 		is(lh_verify(other, &rival.lease), 0, "the rival holds it");
 		is(lh_release(other, &rival.lease), 0, "and releases");

@@ -30,15 +30,12 @@ together(const char *round)
 
 	is(lh_acquire(lh, "k", &o, &held), 0, "%s: k is held", round);
 	first = second = held;
-	replay_hold("first", "extend.swapped");
-	replay_go("first", extend, &first);
-	replay_wait_held("first");
+	replay_stop("first", "extend.swapped", extend, &first);
 	replay_go("second", extend, &second);
 	is(replay_result("second"), 0, "the second one: held until later");
 	replay_sleep_past(&held);
 	is(lh_verify(lh, &second), 0, "so it is");
-	replay_release("first");
-	(void)replay_result("first");	/* late; or it goes by the second's */
+	(void)replay_finish("first");	/* late; or it goes by the second's */
 	is(lh_verify(lh, &second), 0, "%s: and after the first went on", round);
 	is(replay_try(other, "k", &l), -EAGAIN, "nobody else has it");
 	is(lh_release(lh, &second), 0, "release");

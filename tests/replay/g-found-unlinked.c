@@ -36,13 +36,9 @@ begin(uint32_t keys, struct lh_lease *found, struct lh_lease *made)
 		bail_out("no table: %s", lh_error_detail());
 	is(replay_try(other, "a", &first), 0, "a, before");
 	is(lh_release(other, &first), 0, "released");
-	replay_hold("finder", "index.validated");
-	replay_go("finder", find, found);
-	replay_wait_held("finder");
+	replay_stop("finder", "index.validated", find, found);
 	is(lh_evict(other, "a", 0), 1, "evicted");
-	replay_hold("maker", "slot.linking");
-	replay_go("maker", make, made);
-	replay_wait_held("maker");
+	replay_stop("maker", "slot.linking", make, made);
 }
 
 static void
@@ -88,8 +84,7 @@ freed_by_its_maker(void)
 		is(replay_try(other, key, &l), 0, "a neighbour");
 		is(lh_release(other, &l), 0, "released");
 	}
-	replay_release("maker");
-	is(replay_result("maker"), got == 0 ? -EAGAIN : 0, "one has it");
+	is(replay_finish("maker"), got == 0 ? -EAGAIN : 0, "one has it");
 	if (got == 0)
 		is(lh_verify(finding, &found), 0, "and keeps it");
 	is(t_holders(other, "a"), 1, "one holder");

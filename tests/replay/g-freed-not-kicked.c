@@ -66,8 +66,7 @@ stopped_release(bool own)
 	replay_wait_held("releaser");
 	free_ns = t_now_ns();
 	granted(&w, free_ns, own ? "release" : "release by another thread");
-	replay_release("releaser");
-	is(replay_result("releaser"), 0, "the release goes on");
+	is(replay_finish("releaser"), 0, "the release goes on");
 	holds_on(&w);
 }
 
@@ -80,18 +79,14 @@ stopped_expirer(void)
 	struct lh_lease l;
 
 	is(t_acquire(lh, "k", 150, 0, &l), 0, "k is held for a while");
-	replay_hold("waiter", "wait.parked");	/* so that it is not faster */
-	replay_go("waiter", replay_acquire, &w);
-	replay_wait_held("waiter");
+	replay_stop("waiter", "wait.parked", replay_acquire,
+	    &w); /* so that it is not faster */
 	replay_sleep_past(&l);
-	replay_hold("expirer", "lock.freed");
-	replay_go("expirer", replay_acquire, &e);
-	replay_wait_held("expirer");
+	replay_stop("expirer", "lock.freed", replay_acquire, &e);
 	replay_release("waiter");
 	granted(&w, t_now_ns(), "expiry");
 	ok(w.lease.notes & LH_NOTE_PREVIOUS_EXPIRED, "and is told of it");
-	replay_release("expirer");
-	is(replay_result("expirer"), -EAGAIN, "the expirer finds it busy");
+	is(replay_finish("expirer"), -EAGAIN, "the expirer finds it busy");
 	holds_on(&w);
 }
 

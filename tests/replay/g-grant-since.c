@@ -33,13 +33,9 @@ main(void)
 	is(lh_release(other, &x), 0, "released");
 	replay_wait_held("A");
 	is(replay_find(lh, "k", &found), 0, "the one that waited has it");
-	replay_hold("B", "convert.announced");
-	replay_go("B", down, &found);
-	replay_wait_held("B");
-	replay_release("A");
-	is(replay_result("A"), 0, "it is told so");
-	replay_release("B");
-	is(replay_result("B"), 0, "the other thread makes it a reader's");
+	replay_stop("B", "convert.announced", down, &found);
+	is(replay_finish("A"), 0, "it is told so");
+	is(replay_finish("B"), 0, "the other thread makes it a reader's");
 	is(lh_verify(lh, &found), 0, "which is held");
 	is(lh_release(lh, &found), 0, "and released");
 	is(replay_try(other, "k", &x), 0, "the key is free");

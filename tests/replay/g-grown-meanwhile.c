@@ -23,12 +23,9 @@ main(void)
 	for (uint32_t ch = 1; ch < lhi_chunks_ready(&lh->v); ch++)
 		n += lhi_chunk_take(&lh->v, lh->sid) >= 0;
 	is(n, GROW_CHUNKS - 1, "all the claims that it has are given out");
-	replay_hold("late", "claim.no_chunk");
-	replay_go("late", replay_acquire, &late);
-	replay_wait_held("late");
+	replay_stop("late", "claim.no_chunk", replay_acquire, &late);
 	cmp(lhi_chunk_take(&lh->v, lh->sid), >, 0, "somebody makes it grow");
-	replay_release("late");
-	is(replay_result("late"), 0, "there is room for the other, too");
+	is(replay_finish("late"), 0, "there is room for the other, too");
 	is(lh_release(lh, &late.lease), 0, "release");
 	t_close(lh);
 	return done();

@@ -34,12 +34,9 @@ too_late(struct lh *lh, const char *key, const char *point, uint32_t mode)
 	w.s = replay_session(w.lh, key, t_ms(400), DELAY_MS);
 	o.mode = mode;
 	is(lh_acquire(w.lh, key, &o, &w.lease), 0, "a lease");
-	replay_hold("giver", point);
-	replay_go("giver", hand, &w);
-	replay_wait_held("giver");
+	replay_stop("giver", point, hand, &w);
 	t_sleep_ms(t_ms(500));		/* its end */
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "it is lost");
+	is(replay_finish("giver"), -ESTALE, "it is lost");
 	is(replay_try(lh, key, &l), -EAGAIN, "its key is kept back (%s)",
 	    point);
 	lh_session_close(w.s);

@@ -53,12 +53,9 @@ main(void)
 	other = replay_open(table, 0);
 	is(as("me", "k", &first), 0, "acquire");
 	is(as("me", "k", &second), 0, "enter again");
-	replay_hold("presenter", "convert.announced");
-	replay_go("presenter", downgrade, &first);
-	replay_wait_held("presenter");
+	replay_stop("presenter", "convert.announced", downgrade, &first);
 	is(others_come(), 0, "others come and go");
-	replay_release("presenter");
-	is(replay_result("presenter"), 0, "converted");
+	is(replay_finish("presenter"), 0, "converted");
 	second = first;
 	is(lh_release(lh, &first), 0, "released once");
 	is(lh_verify(lh, &second), 0, "it is held still");

@@ -40,12 +40,9 @@ main(void)
 	more.session = x.s;
 	o.more = &more;
 	is(lh_acquire(x.lh, "k", &o, &l), 0, "a lease in a named session");
-	replay_hold("keeper", "tenant.kept");
-	replay_go("keeper", acquire, &x);
-	replay_wait_held("keeper");
+	replay_stop("keeper", "tenant.kept", acquire, &x);
 	t_sleep_ms(t_ms(350));		/* its end, then the deadline */
-	replay_release("keeper");
-	(void)replay_result("keeper");
+	(void)replay_finish("keeper");
 	is(replay_try(lh, "k", &l), -EAGAIN, "its key is kept back");
 	lh_session_close(x.s);
 	t_close(x.lh);

@@ -67,16 +67,13 @@ begin(struct call *c, uint32_t mode)
 	c->to = session("u", REPLAY_LONG_MS);
 	c->from = session("d", TTL_MS);
 	is(acquire(c->from, mode, &c->lease), 0, "a lease");
-	replay_hold("presenter", "handoff.swapped");
-	replay_go("presenter", hand_over, c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", "handoff.swapped", hand_over, c);
 }
 
 static void
 come_too_late(struct call *c)
 {
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "its session has ended");
+	is(replay_finish("presenter"), -ESTALE, "its session has ended");
 	lh_session_close(c->from);
 	end_session(c->to);
 }

@@ -202,12 +202,10 @@ raised_meanwhile(const char *table, struct lh *lh, struct lh *other)
 		struct replay_call c = { .lh = lh, .key = keys[i] };
 
 		/* the first is "warm"; it was not granted local yet */
-		replay_hold_nth("granted", "acquire.granted", 2);
-		replay_go("granted", go_on, &c);
-		replay_wait_held("granted");
+		replay_stop_nth("granted", "acquire.granted", 2, go_on, &c);
 		raised(table, other);
-		replay_release("granted");
-		is(replay_result("granted"), 0, "who was being granted goes "
+		is(replay_finish("granted"), 0,
+		    "who was being granted goes "
 		    "on");
 	}
 }
@@ -285,12 +283,9 @@ far_skip(const char *table)
 	last = r.token;
 	is(lh_release(reader, &r), 0, "the reader goes");
 	/* whoever looks between its swap and anything else sees its token */
-	replay_hold("jumper", "acquire.granted");
-	replay_go("jumper", acquire_local, &jump);
-	replay_wait_held("jumper");
+	replay_stop("jumper", "acquire.granted", acquire_local, &jump);
 	is(lh_status(reader, "k", NULL, see_token, &skipped), 0, "others look");
-	replay_release("jumper");
-	is(replay_result("jumper"), 0, "then it gets it");
+	is(replay_finish("jumper"), 0, "then it gets it");
 	l = jump.lease;
 	is_u64(skipped, l.token, "and that is the token they saw");
 	cmp(l.token - last, >, UINT64_C(999) << 32, "far ahead");

@@ -44,9 +44,7 @@ play(const char *kind, uint32_t flags, const char *before, const char *after)
 	is(replay_try(other, before, &next), 0, "is there");
 	is(lh_release(other, &next), 0, "and free");
 
-	replay_hold("A", "acquire.marked");
-	replay_go("A", take, &l);
-	replay_wait_held("A");
+	replay_stop("A", "acquire.marked", take, &l);
 	replay_hold_nth("A", "load", 3);	/* its hint; options between */
 	replay_release("A");
 	replay_wait_held("A");

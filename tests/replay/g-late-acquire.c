@@ -67,9 +67,8 @@ fast(const char *point, bool taken)
 	t_sleep_ms(TTL_MS + 20);
 	if (taken)
 		is(replay_try(other, "k", &l), 0, "somebody else takes it");
-	replay_hold("acquirer", "acquire.caught_up");
-	replay_release("acquirer");
-	replay_wait_held("acquirer");	/* so it was the fast path */
+	replay_stop_next("acquirer",
+	    "acquire.caught_up"); /* so it was the fast path */
 	replay_release("acquirer");
 	if (!taken) {
 		is_fresh(&j, point);
@@ -91,9 +90,7 @@ fast_twice(bool taken)
 	replay_go("acquirer", fast_acquire, &j);
 	replay_wait_held("acquirer");
 	t_sleep_ms(TICKS_MS);
-	replay_hold("acquirer", "acquire.caught_up");
-	replay_release("acquirer");
-	replay_wait_held("acquirer");
+	replay_stop_next("acquirer", "acquire.caught_up");
 	is(replay_try(other, "k", &l), -EAGAIN, "it is held meanwhile");
 	t_sleep_ms(TTL_MS + TICKS_MS);
 	if (taken)

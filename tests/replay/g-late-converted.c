@@ -23,15 +23,12 @@ play_all(void)
 	a = (struct replay_call)REPLAY_CALL(lh, "k", ttl, 0);
 	is(replay_try(other, "k", &l), 0, "the key is there");
 	is(lh_release(other, &l), 0, "and free");
-	replay_hold("A", "acquire.granted");
-	replay_go("A", replay_acquire, &a);
-	replay_wait_held("A");
+	replay_stop("A", "acquire.granted", replay_acquire, &a);
 	is(replay_find(lh, "k", &found), 0, "found");
 	is(lh_convert(lh, &found, LH_SHARED), 0, "made a reader's: %s",
 	    lh_error_detail());
 	replay_sleep_past(&found);
-	replay_release("A");
-	is(replay_result("A"), 0, "it is had anew");
+	is(replay_finish("A"), 0, "it is had anew");
 	is(lh_release(lh, &a.lease), 0, "and released");
 	is(replay_try(other, "k", &l), 0, "the key is to be had: %s",
 	    lh_error_detail());

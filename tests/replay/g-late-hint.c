@@ -26,9 +26,7 @@ late(const char *table, uint64_t gap)
 	}
 	fence_larger(p[0], "k", &last, "a first use");
 	for (int i = 0; i < 3; i++) {
-		replay_hold(roles[i], "acquire.marked");
-		replay_go(roles[i], replay_acquire, &op[i]);
-		replay_wait_held(roles[i]);
+		replay_stop(roles[i], "acquire.marked", replay_acquire, &op[i]);
 	}
 	(void)fence_gap(table, gap);
 	q = fence_open(table);
@@ -36,8 +34,7 @@ late(const char *table, uint64_t gap)
 	a.scope = LH_LOCAL;
 	is(lh_acquire(q, "k", &a, &l), 0, "held");
 	for (int i = 0; i < 3; i++) {
-		replay_release(roles[i]);
-		is(replay_result(roles[i]), -EAGAIN, "too late");
+		is(replay_finish(roles[i]), -EAGAIN, "too late");
 	}
 	is(lh_verify(q, &l), 0, "it is held (%d ranges on)", (int)gap);
 	is(lh_verify_token(q, "k", l.token), 0, "its token verifies");

@@ -30,26 +30,16 @@ play_all(void)
 	a = (struct replay_call)REPLAY_CALL(lh, "k", ttl, 0);
 	is(replay_try(other, "k", &l), 0, "the key is there");
 	is(lh_release(other, &l), 0, "and free");
-	replay_hold("A", "acquire.granted");
-	replay_go("A", replay_acquire, &a);
-	replay_wait_held("A");
+	replay_stop("A", "acquire.granted", replay_acquire, &a);
 	is(replay_find(lh, "k", &found), 0, "found");
-	replay_hold("B", "convert.announced");
-	replay_go("B", down, &found);
-	replay_wait_held("B");
+	replay_stop("B", "convert.announced", down, &found);
 	replay_sleep_past(&found);
-	replay_hold("A", "cas");	/* the state */
-	replay_release("A");
-	replay_wait_held("A");
-	replay_hold("A", "cas");	/* the word */
-	replay_release("A");
-	replay_wait_held("A");
-	replay_release("B");
-	is(replay_result("B"), -ESTALE, "made a reader's, but too late");
+	replay_stop_next("A", "cas");	/* the state */
+	replay_stop_next("A", "cas");	/* the word */
+	is(replay_finish("B"), -ESTALE, "made a reader's, but too late");
 	o.mode = LH_SHARED;
 	is(lh_acquire(other, "k", &o, &r), 0, "another one joins");
-	replay_release("A");
-	is(replay_result("A"), -EAGAIN, "it is too late, and others read");
+	is(replay_finish("A"), -EAGAIN, "it is too late, and others read");
 	is(t_findings(other), 0, "sound");
 	is(lh_release(other, &r), 0, "released");
 	is(replay_try(other, "k", &l), 0, "the key is to be had: %s",

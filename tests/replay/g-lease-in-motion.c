@@ -46,9 +46,7 @@ begun(struct call *c, int (*fn)(void *), const char *point, uint32_t from)
 {
 	is(acquire(lh, from, &c->lease), 0, "a lease");
 	c->mode = from == LH_SHARED ? LH_EXCLUSIVE : LH_SHARED;
-	replay_hold("presenter", point);
-	replay_go("presenter", fn, c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", point, fn, c);
 	return c->lease;
 }
 
@@ -76,8 +74,7 @@ extended(int (*fn)(void *), const char *point, uint32_t from)
 	l = begun(&c, fn, point, from);
 	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "extended at %s", point);
 	is(lh_verify(lh, &l), 0, "it is held");
-	replay_release("presenter");
-	is(replay_result("presenter"), 0, "and goes on");
+	is(replay_finish("presenter"), 0, "and goes on");
 	is(lh_verify(lh, &c.lease), 0, "to be another");
 	ok(fn != hand_over || c.lease.expires_ns == l.expires_ns,
 	    "with that deadline");
@@ -105,8 +102,7 @@ upgraded_in_vain(bool release)
 	is(lh_release(lh, &n), 0, "release");
 	is(release ? lh_release(lh, &l) : lh_extend(lh, &l, REPLAY_LONG_MS), 0,
 	    "%s meanwhile", release ? "released" : "extended");
-	replay_release("presenter");
-	is(replay_result("presenter"), release ? -ESTALE : -EAGAIN,
+	is(replay_finish("presenter"), release ? -ESTALE : -EAGAIN,
 	    "it is no upgrade");
 	is(lh_verify(lh, &l), release ? -ESTALE : 0, "the lease is %s",
 	    release ? "over" : "as it was");
@@ -136,8 +132,7 @@ converted(uint32_t from)
 	ok(n.mode == l.mode && n.expires_ns == l.expires_ns, "as it was");
 	if (from == LH_EXCLUSIVE)
 		is(lh_value_set(lh, &l, "v", 1), 0, "its value is set");
-	replay_release("presenter");
-	is(replay_result("presenter"), 0, "and it is converted");
+	is(replay_finish("presenter"), 0, "and it is converted");
 	is(lh_release(lh, &c.lease), 0, "release");
 	all_is_free();
 	is(lh_session_destroy(c.to), 0, "destroy");
@@ -152,8 +147,7 @@ released_alone(void)
 	struct lh_lease l = begun(&c, convert, "convert.announced", LH_SHARED);
 
 	is(lh_release(lh, &l), 0, "released meanwhile");
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "the upgrade comes too late");
+	is(replay_finish("presenter"), -ESTALE, "the upgrade comes too late");
 	all_is_free();
 }
 
@@ -165,13 +159,9 @@ extended_too_late(void)
 	struct replay_call x = REPLAY_CALL(lh, "k", 200, 0);
 
 	x.lease = begun(&c, convert, "convert.announced", LH_EXCLUSIVE);
-	replay_hold("extender", "extend.checked");
-	replay_go("extender", replay_extend, &x);
-	replay_wait_held("extender");
-	replay_release("presenter");
-	is(replay_result("presenter"), 0, "it is a reader's");
-	replay_release("extender");
-	is(replay_result("extender"), -ESTALE, "the first is no more");
+	replay_stop("extender", "extend.checked", replay_extend, &x);
+	is(replay_finish("presenter"), 0, "it is a reader's");
+	is(replay_finish("extender"), -ESTALE, "the first is no more");
 	t_sleep_ms(300);
 	is(lh_verify(lh, &c.lease), 0, "and is not what the other's ends by");
 	is(lh_release(lh, &c.lease), 0, "release");

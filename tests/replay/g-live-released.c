@@ -30,13 +30,10 @@ while_released(struct lh *lh, struct lh *other)
 	is(lh_lock_open(lh, "k", NULL, &l), 0, "a handle");
 	is(lh_lock_acquire(l, NULL), 0, "acquires");
 	is(lh_lock_valid(l), 0, "valid");
-	replay_hold("releaser", "release.word_freed");
-	replay_go("releaser", release, l);
-	replay_wait_held("releaser");
+	replay_stop("releaser", "release.word_freed", release, l);
 	is(replay_try(other, "k", &q), 0, "another one has the key");
 	is(lh_lock_valid(l), -ESTALE, "the handle does not");
-	replay_release("releaser");
-	is(replay_result("releaser"), 0, "released");
+	is(replay_finish("releaser"), 0, "released");
 	is(lh_release(other, &q), 0, "released");
 	is(lh_lock_close(l), 0, "closed");
 }
@@ -50,14 +47,11 @@ broken_before(struct lh *lh, struct lh *other)
 	is(lh_lock_open(lh, "b", NULL, &beside), 0, "another handle");
 	is(lh_lock_acquire(beside, NULL), 0, "so that somebody listens");
 	is(lh_lock_open(lh, "k", NULL, &l), 0, "a handle");
-	replay_hold("taker", "acquire.granted");
-	replay_go("taker", acquire, l);
-	replay_wait_held("taker");
+	replay_stop("taker", "acquire.granted", acquire, l);
 	is(lh_break(other, "k", NULL, 0), 1, "broken just then");
 	t_sleep_ms(20);
 	began = t_now_ns();
-	replay_release("taker");
-	(void)replay_result("taker");
+	(void)replay_finish("taker");
 	while (lh_lock_valid(l) == 0 && t_now_ns() - began < 2000000000)
 		t_sleep_ms(1);
 	cmp((t_now_ns() - began) / 1000000, <, t_ms(SOON_MS),

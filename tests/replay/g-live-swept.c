@@ -51,16 +51,13 @@ swept(const char *table)
 	struct lh_lease l;
 	struct lh *lh;
 
-	replay_hold("M", "live.linked");
-	replay_go("M", open_table, &maker);
-	replay_wait_held("M");
+	replay_stop("M", "live.linked", open_table, &maker);
 	lh = replay_open(table, 0);
 	is(replay_try(lh, "k", &l), 0, "another table is made, and used");
 	is(lh_close(lh), 0, "closed");
 	is(lh_table_remove(table, 0), 0, "and removed");
 	is(live_files(table), 1, "the maker's file is left");
-	replay_release("M");
-	is(replay_result("M"), 0, "the maker goes on: %s", lh_error_detail());
+	is(replay_finish("M"), 0, "the maker goes on: %s", lh_error_detail());
 	if (maker.lh != NULL) {
 		is(replay_try(maker.lh, "k", &l), 0, "its table can be used");
 		is(lh_close(maker.lh), 0, "closed");
@@ -85,14 +82,11 @@ unnamed(const char *table)
 	lock = lhi_removal_lock(path);
 	ok(lock >= 3, "one has the removal lock");
 	is(lhi_removal_lock(path), -EAGAIN, "another does not get it");
-	replay_hold("R", "removal.opened");
-	replay_go("R", lock_removal, path);
-	replay_wait_held("R");
+	replay_stop("R", "removal.opened", lock_removal, path);
 	lhi_removal_unlock(path, lock);
 	other = lhi_removal_lock(path);
 	ok(other >= 3, "it is given up, and somebody has the next one");
-	replay_release("R");
-	is(replay_result("R"), -EAGAIN, "who opened the first one has none");
+	is(replay_finish("R"), -EAGAIN, "who opened the first one has none");
 	lhi_removal_unlock(path, other);
 }
 

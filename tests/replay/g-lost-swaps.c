@@ -72,17 +72,14 @@ stale_judge(int i)
 	in_time = in_time && t_now_ns() < until;
 	t_sleep_until(until + T_NS_PER_MS);
 	if (in_time) {
-		replay_hold("judge", "lock.expired");
-		replay_go("judge", replay_acquire, &w);
-		replay_wait_held("judge");
+		replay_stop("judge", "lock.expired", replay_acquire, &w);
 		t_post(&o.s.on);
 		ok(t_await(&o.ready, 1, REPLAY_MS), "the owner goes on");
 		is(o.released, -ESTALE, "its release was late");
 		is(lid_claim(o.l.id[1]), claim, "it has the claim anew");
 		t_post(&o.on);
 		ok(sweep_stands(&o.s), "and converts what it has");
-		replay_release("judge");
-		is(replay_result("judge"), 0, "the judge goes on, and gets k");
+		is(replay_finish("judge"), 0, "the judge goes on, and gets k");
 		(void)sweep_end(&o.s);
 		is(o.converted, 0, "the conversion succeeds");
 		is(lh_verify(lh, &o.l), 0, "and the lease is held");

@@ -32,14 +32,11 @@ play_all(void)
 		is(lh_release(other, &first), 0, "released");
 	}
 	is(lh_evict(other, "a", 0), 1, "evicted");
-	replay_hold("maker", "slot.linked");
-	replay_go("maker", take, &a);
-	replay_wait_held("maker");
+	replay_stop("maker", "slot.linked", take, &a);
 	is(lh_evict(other, "a", 0), 1, "what was just made is evicted again");
 	is(replay_try(other, "b", &b), 0, "and b made in its place");
 	is(lh_release(other, &b), 0, "b is free");
-	replay_release("maker");
-	is(replay_result("maker"), 0, "the maker has a");
+	is(replay_finish("maker"), 0, "the maker has a");
 	is(t_holders(other, "a"), 1, "a is held");
 	cmp(a.token, >, first.token, "with a token above all of a's before");
 	is(lh_verify_token(lh, "a", a.token), 0, "a's token it is");

@@ -37,15 +37,14 @@ lost_after(struct lh *lh, struct lh *other, uint64_t number, int seen)
 
 	is(acquire(&first), 0, "all are had");
 	if (seen > 0) {
-		replay_hold_nth("repeater", "many.won", seen);
-		replay_go("repeater", acquire, &again);
-		replay_wait_held("repeater");
+		replay_stop_nth("repeater", "many.won", seen, acquire, &again);
 	}
 	is(lh_break(other, "b", NULL, 0), 1, "one is broken");
 	if (seen > 0) {
-		replay_release("repeater");
-		is(replay_result("repeater"), -ESTALE, "its lease has ended "
-		    "(%d seen)", seen);
+		is(replay_finish("repeater"), -ESTALE,
+		    "its lease has ended "
+		    "(%d seen)",
+		    seen);
 	}
 	is(acquire(&again), -ESTALE, "repeated once more");
 	is(lh_verify(lh, &first.l[0]), 0, "one is the first call's");

@@ -51,13 +51,10 @@ main(void)
 	for (int i = 0; i < 4; i++) {
 		is(lh_acquire(lh, "k", &o, &a), 0, "a lease");
 		b = a;
-		replay_hold("A", "convert.announced");
-		replay_go("A", up, &a);
-		replay_wait_held("A");
+		replay_stop("A", "convert.announced", up, &a);
 		is(lh_acquire(other, "k", &o, &r), 0, "another reader");
 		error = meanwhile(i, &b);
-		replay_release("A");
-		is(replay_result("A"), -EAGAIN, "it was in vain");
+		is(replay_finish("A"), -EAGAIN, "it was in vain");
 		is(lh_verify(lh, &a), 0, "the lease is held");
 		ok(error != -ESTALE, "%s: nobody was told that it is lost (%d)",
 		    what[i], error);

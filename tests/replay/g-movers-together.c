@@ -82,12 +82,9 @@ loser(struct child *x, const char *what, int (*fn)(void *), const char *point)
 
 	is(strict(lh, s, &c.lease), 0, "%s: a lease", what);
 	l = c.lease;
-	replay_hold("presenter", point);
-	replay_go("presenter", fn, &c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", point, fn, &c);
 	handed_over_and_killed(x, &l);
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "%s: lost", what);
+	is(replay_finish("presenter"), -ESTALE, "%s: lost", what);
 	replay_session_end(t);
 	is(strict(lh, s, &l), 0, "another lease");
 	is(replay_leases_in(s), 1, "has its claim");
@@ -108,13 +105,10 @@ taker(struct child *x)
 	    REPLAY_LONG_MS, 0) };
 	struct lh_lease l;
 
-	replay_hold("presenter", "handoff.swapped");
-	replay_go("presenter", acquire, &c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", "handoff.swapped", acquire, &c);
 	is(replay_find(lh, "k", &l), 0, "it is found");
 	handed_over_and_killed(x, &l);
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "it is another's");
+	is(replay_finish("presenter"), -ESTALE, "it is another's");
 	replay_session_end(t);
 	is(strict(lh, s, &l), 0, "another lease");
 	is(replay_leases_in(s), 1, "has its claim");
@@ -136,12 +130,9 @@ reader(void)
 
 	is(strict(lh, s, &c.lease), 0, "a lease");
 	l = c.lease;
-	replay_hold("presenter", "handoff.announced");
-	replay_go("presenter", hand_over, &c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", "handoff.announced", hand_over, &c);
 	is(lh_convert(lh, &l, LH_SHARED), 0, "it becomes a reader's");
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "and is not handed over");
+	is(replay_finish("presenter"), -ESTALE, "and is not handed over");
 	t_sleep_ms(t_long(350));
 	is(replay_try(other, "k", &n), 0, "its end keeps the key from nobody");
 	is(lh_release(other, &n), 0, "release");

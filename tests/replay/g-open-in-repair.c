@@ -48,17 +48,17 @@ stopped_before(int n)
 	(void)replay_fork("opener", open_it, NULL);
 	replay_wait_held("opener");
 	if (lh_table_repair(table, LH_DRY_RUN, NULL, NULL) == -EBUSY) {
-		replay_release("opener");
-		is(replay_result("opener"), 0, "%d looks: it is attached", n);
+		is(replay_finish("opener"), 0, "%d looks: it is attached", n);
 		return false;
 	}
 	replay_hold("repairer", "mend.forgotten");
 	(void)replay_fork("repairer", replay_repair, NULL);
 	replay_wait_held("repairer");
 	replay_kill("repairer");
-	replay_release("opener");
-	is(replay_result("opener"), -EUCLEAN, "stopped before look %d: "
-	    "it sees that it came into a repair", n);
+	is(replay_finish("opener"), -EUCLEAN,
+	    "stopped before look %d: "
+	    "it sees that it came into a repair",
+	    n);
 	cmp(replay_repair(NULL), >, 0, "and is not in the way of the next");
 	return true;
 }

@@ -73,13 +73,10 @@ too_late(const char *key, const char *point, int (*what)(void *arg))
 	more.session = made(w->lh, key, LH_NO_CREATE);
 	o.more = &more;
 	is(lh_acquire(w->lh, key, &o, &w->lease), 0, "a lease in a session");
-	replay_hold("presenter", point);
-	replay_go("presenter", what, w);
-	replay_wait_held("presenter");
+	replay_stop("presenter", point, what, w);
 	replay_kill("maker");
 	t_sleep_ms(t_ms(400));		/* its end, then the deadline */
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "it is lost");
+	is(replay_finish("presenter"), -ESTALE, "it is lost");
 	is(replay_try(lh, key, &l), -EAGAIN, "its key is kept back (%s)",
 	    point);
 	lh_session_close(more.session);

@@ -34,16 +34,13 @@ begin(const char *point)
 	o.more = &live;
 	is(lh_acquire(lh, "k", &o, &lease), 0, "k is held");
 	t_sleep_ms(TTL_MS / 2);		/* its deadline is near */
-	replay_hold("observer", point);
-	replay_go("observer", try_it, NULL);
-	replay_wait_held("observer");
+	replay_stop("observer", point, try_it, NULL);
 }
 
 static void
 end(int result)
 {
-	replay_release("observer");
-	is(replay_result("observer"), result, "who tried");
+	is(replay_finish("observer"), result, "who tried");
 }
 
 static void
@@ -75,14 +72,12 @@ play_all(void)
 
 	begin("policy.seen");
 	replay_sleep_past(&lease);
-	replay_release("observer");
-	(void)replay_result("observer");
+	(void)replay_finish("observer");
 	is(lh_verify(lh, &lease), -ESTALE, "swapped late: moved back");
 
 	begin("policy.moved");
 	replay_sleep_past(&lease);
-	replay_release("observer");
-	(void)replay_result("observer");
+	(void)replay_finish("observer");
 	is(lh_verify(lh, &lease), -ESTALE, "swapped in time, seen late: so, "
 	    "too");
 

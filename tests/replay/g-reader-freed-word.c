@@ -40,9 +40,7 @@ main(void)
 	struct lh_session *to = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	struct lh_lease w, r;
 
-	replay_hold("A", "shared.word_freed");
-	replay_go("A", read_and_go, lh);
-	replay_wait_held("A");
+	replay_stop("A", "shared.word_freed", read_and_go, lh);
 	is(lh_verify(lh, &l), -ESTALE, "nobody has the key");
 	is(replay_try(other, "k", &w), 0, "a writer comes");
 	is(lh_verify(lh, &l), -ESTALE, "it has the key");
@@ -53,8 +51,7 @@ main(void)
 	is(lh_status(lh, "k", l.id, hear, NULL), -ESTALE, "nor shown to be");
 	is(lh_extend(lh, &l, REPLAY_LONG_MS), -ESTALE, "nor to be extended");
 	is(lh_handoff(lh, &l, to), -ESTALE, "nor to be handed over");
-	replay_release("A");
-	is(replay_result("A"), 0, "released");
+	is(replay_finish("A"), 0, "released");
 	is(replay_leases_in(to), 0, "and held nowhere");
 	replay_session_end(to);
 	is(lh_release(other, &r), 0, "release");

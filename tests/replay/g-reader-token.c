@@ -88,17 +88,14 @@ main(void)
 	ok(s.n == 0 || s.token == 0 || s.token == s.key_token,
 	    "nor reported (%u holders, token %llu, the key's is %llu)", s.n,
 	    (unsigned long long)s.token, (unsigned long long)s.key_token);
-	replay_release("reader");
-	is(replay_result("reader"), 0, "the reader has it");
+	is(replay_finish("reader"), 0, "the reader has it");
 	is(lh_verify_token(lh, "k", j.lease.token), 0, "its token is good");
 	is(lh_release(j.lh, &j.lease), 0, "release");
 
 	j.twice = false;
 	j.wait_ms = REPLAY_MS;
 	is(replay_try(writer, "k", &w), 0, "a writer holds it");
-	replay_hold("reader", "wait.announced");
-	replay_go("reader", reader, &j);
-	replay_wait_held("reader");
+	replay_stop("reader", "wait.announced", reader, &j);
 	replay_hold("reader", "acquire.granted");
 	replay_release("reader");
 	t_sleep_ms(50);
@@ -109,8 +106,7 @@ main(void)
 	    "a place in the queue is not reported as a token (%u holders, "
 	    "token %llu, the key's is %llu)", s.n,
 	    (unsigned long long)s.token, (unsigned long long)s.key_token);
-	replay_release("reader");
-	is(replay_result("reader"), 0, "the reader has it");
+	is(replay_finish("reader"), 0, "the reader has it");
 	is(lh_release(j.lh, &j.lease), 0, "release");
 	t_close(j.lh);
 	t_close(writer);

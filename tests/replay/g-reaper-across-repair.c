@@ -52,9 +52,7 @@ leave_key(void)
 static void
 stop_reaper(const char *point)
 {
-	replay_hold("reaper", point);
-	replay_go("reaper", reap, NULL);
-	replay_wait_held("reaper");
+	replay_stop("reaper", point, reap, NULL);
 }
 
 /* It has read what its next swap expects to find. */
@@ -62,9 +60,7 @@ static void
 stop_reaper_in_walk(void)
 {
 	stop_reaper("evict.marked");
-	replay_hold("reaper", "index.node_read");
-	replay_release("reaper");
-	replay_wait_held("reaper");
+	replay_stop_next("reaper", "index.node_read");
 }
 
 /* Whoever was there before, the key is granted once. */
@@ -92,8 +88,7 @@ refused(void)
 	is(replay_repair(NULL), -EBUSY, "no repair while a reaper is stopped");
 	ok(strstr(lh_error_detail(), "reaper") != NULL, "and why: %s",
 	    lh_error_detail());
-	replay_release("reaper");
-	is(replay_result("reaper"), 0, "it goes on");
+	is(replay_finish("reaper"), 0, "it goes on");
 	replay_go("repairer", replay_repair, NULL);
 	t_sleep_ms(20);
 	is(reap(NULL), 0, "it is asked to leave");
@@ -131,8 +126,7 @@ bars(void)
 	r->counts.passes = 0;
 	is(reap(NULL), 0, "a reaper comes during a repair");
 	is(r->counts.passes, 0, "and begins nothing");
-	replay_release("repairer");
-	cmp(replay_result("repairer"), >, 0, "the repair ends");
+	cmp(replay_finish("repairer"), >, 0, "the repair ends");
 	granted_once();
 }
 
@@ -148,8 +142,7 @@ wish_taken_back(void)
 	stop_reaper("and");
 	replay_go("repairer", replay_repair, NULL);
 	t_sleep_ms(20);
-	replay_release("reaper");
-	is(replay_result("reaper"), 0, "the reaper passes");
+	is(replay_finish("reaper"), 0, "the reaper passes");
 	for (int i = 0; i < 20 && replay_running("repairer"); i++)
 		(void)reap(NULL);
 	cmp(replay_result("repairer"), >, 0, "the table is repaired");

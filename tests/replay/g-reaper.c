@@ -68,9 +68,7 @@ used_again(const char *point, uint32_t mode)
 	}
 	take_others(more);
 	replay_sleep_past(&old);
-	replay_hold("reaper", point);
-	replay_go("reaper", reap, NULL);
-	replay_wait_held("reaper");
+	replay_stop("reaper", point, reap, NULL);
 	is(lh_verify(lh, &old), -ESTALE, "its holder notices");
 	if (mode == LH_EXCLUSIVE)
 		is(replay_try(lh, "k", &again), 0, "and acquires it again");
@@ -78,8 +76,7 @@ used_again(const char *point, uint32_t mode)
 		is(acquire_as(mode, "k2", REPLAY_LONG_MS, &again), 0,
 		    "and reads another key");
 	is(lid_claim(again.id[1]), lid_claim(old.id[1]), "with that claim");
-	replay_release("reaper");
-	is(replay_result("reaper"), 0, "the reaper goes on");
+	is(replay_finish("reaper"), 0, "the reaper goes on");
 	is(lh_verify(lh, &again), 0, "the new lease is held");
 	is(lh_verify(lh, &old), -ESTALE, "the old one is not");
 	is(lh_release(lh, &again), 0, "release");
@@ -97,13 +94,10 @@ late_extension(const char *point)
 	struct replay_call c = REPLAY_CALL(lh, "k", REPLAY_LONG_MS, 0);
 
 	is(t_acquire(lh, "k", TTL_MS, 0, &c.lease), 0, "k is held");
-	replay_hold("extender", point);
-	replay_go("extender", replay_extend, &c);
-	replay_wait_held("extender");
+	replay_stop("extender", point, replay_extend, &c);
 	replay_sleep_past(&c.lease);
 	is(reap(NULL), 0, "the reaper passes");
-	replay_release("extender");
-	is(replay_result("extender"), -ESTALE, "%s: too late", point);
+	is(replay_finish("extender"), -ESTALE, "%s: too late", point);
 	is(reap(NULL), 0, "the reaper passes again");
 	is(word_mode(word(&c.lease)), WORD_FREE, "the key is free");
 }
@@ -148,8 +142,7 @@ late_revival(void)
 	expired = lhi_reap_count(r)->expired;
 	is(reap(NULL), 0, "the reaper passes when it is too late");
 	is(lhi_reap_count(r)->expired, expired + 1, "and says so");
-	replay_release("reader");
-	is(replay_result("reader"), 0, "the reader acquires anew");
+	is(replay_finish("reader"), 0, "the reader acquires anew");
 	is(rd.verified, 0, "and holds what it got");
 	is(lh_release(other, &beside), 0, "release");
 	is(lh_key_close(rd.k), 0, "close");

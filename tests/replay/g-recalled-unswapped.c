@@ -73,12 +73,9 @@ overtaken(int (*fn)(void *arg), void *arg, int nth, struct lh_lease *by)
 	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
 
 	o.mode = LH_SHARED;
-	replay_hold_nth("B", "chain.walking", nth);
-	replay_go("B", fn, arg);
-	replay_wait_held("B");
+	replay_stop_nth("B", "chain.walking", nth, fn, arg);
 	is(lh_acquire(other, "k", &o, by), 0, "meanwhile another joins");
-	replay_release("B");
-	is(replay_result("B"), -ESTALE, "that lease is nobody's");
+	is(replay_finish("B"), -ESTALE, "that lease is nobody's");
 }
 
 int
@@ -93,16 +90,13 @@ main(void)
 	to = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	o.mode = LH_SHARED;
 	is(lh_acquire(lh, "k", &o, &l), 0, "a lease");
-	replay_hold("A", "handoff.announced");
-	replay_go("A", hand, &l);
-	replay_wait_held("A");
+	replay_stop("A", "handoff.announced", hand, &l);
 	find(&l);
 	is(lh_acquire(other, "k", &o, &r[0]), 0, "another reader");
 	is_u64(r[0].token, token, "in the place of that one");
 	overtaken(recall, &none, 1, &r[1]);
 	overtaken(show, NULL, 7, &r[2]);	/* beyond the holders, twice */
-	replay_release("A");
-	is(replay_result("A"), 0, "it is handed over, after all");
+	is(replay_finish("A"), 0, "it is handed over, after all");
 	is(lh_verify(lh, &l), 0, "and held");
 	for (int i = 0; i < 3; i++)
 		is(lh_release(other, &r[i]), 0, "release");

@@ -62,8 +62,7 @@ late_release(bool own, bool noticed)
 	replay_sleep_past(&j.call.lease);
 	if (noticed)
 		is(replay_try(other, "k", &l), 0, "somebody takes it");
-	replay_release("releaser");
-	is(replay_result("releaser"), noticed ? -ESTALE : 0,
+	is(replay_finish("releaser"), noticed ? -ESTALE : 0,
 	    "%s: release past the deadline, %s", path,
 	    noticed ? "noticed" : "unnoticed");
 	if (!noticed)
@@ -90,9 +89,7 @@ stopped_expirer(bool own, const char *point, bool stopped_release, int want)
 		replay_wait_held("releaser");
 	}
 	replay_sleep_past(&j.call.lease);
-	replay_hold("expirer", point);
-	replay_go("expirer", replay_acquire, &expirer);
-	replay_wait_held("expirer");
+	replay_stop("expirer", point, replay_acquire, &expirer);
 	if (stopped_release)
 		replay_release("releaser");
 	else
@@ -101,8 +98,7 @@ stopped_expirer(bool own, const char *point, bool stopped_release, int want)
 	    own ? "own thread" : "another thread",
 	    stopped_release ? " in the middle" : "", point);
 	is(replay_try(third, "k", &l), 0, "a third one gets it");
-	replay_release("expirer");
-	is(replay_result("expirer"), -EAGAIN, "the expirer finds it busy");
+	is(replay_finish("expirer"), -EAGAIN, "the expirer finds it busy");
 	is(lh_verify(third, &l), 0, "and disturbs nobody");
 	is(lh_release(third, &l), 0, "release");
 }

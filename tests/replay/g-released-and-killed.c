@@ -79,12 +79,9 @@ stopped(void)
 	struct lh_lease l;
 
 	is(strict(&l), 0, "a lease");
-	replay_hold("releaser", "release.word_freed");
-	replay_go("releaser", release, &l);
-	replay_wait_held("releaser");
+	replay_stop("releaser", "release.word_freed", release, &l);
 	claim_is_back();
-	replay_release("releaser");
-	is(replay_result("releaser"), 0, "it was released");
+	is(replay_finish("releaser"), 0, "it was released");
 }
 
 int

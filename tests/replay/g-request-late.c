@@ -46,13 +46,10 @@ late(const char *point, uint64_t id)
 {
 	struct job a = { .key = "k", .id = id }, b = a;
 
-	replay_hold("late", point);
-	replay_go("late", run, &a);
-	replay_wait_held("late");
+	replay_stop("late", point, run, &a);
 	is(run(&b), 0, "one is stopped at %s, another is granted it", point);
 	is(t_holders(lh, "k"), 1, "one lease");
-	replay_release("late");
-	is(replay_result("late"), 0, "the late one is granted it, too");
+	is(replay_finish("late"), 0, "the late one is granted it, too");
 	is(a.lease.token, b.lease.token, "the same");
 	is(t_holders(lh, "k"), 1, "one lease");
 	is(lh_release(lh, &b.lease), 0, "released");
@@ -66,16 +63,11 @@ both_asked(uint64_t id)
 {
 	struct job a = { .key = "k", .id = id }, b = a;
 
-	replay_hold("a", "request.alone");
-	replay_go("a", run, &a);
-	replay_wait_held("a");
-	replay_hold("b", "request.rival");
-	replay_go("b", run, &b);
-	replay_wait_held("b");		/* it has seen a's ASKED */
+	replay_stop("a", "request.alone", run, &a);
+	replay_stop("b", "request.rival", run, &b); /* it has seen a's ASKED */
 	replay_release("a");		/* which is PENDING now, or more */
 	is(replay_result("a"), 0, "the first is granted it");
-	replay_release("b");
-	is(replay_result("b"), 0, "the second sees that");
+	is(replay_finish("b"), 0, "the second sees that");
 	is(b.lease.token, a.lease.token, "the same");
 	is(lh_release(lh, &a.lease), 0, "released");
 	is(t_findings(lh), 0, "the index is sound");
@@ -88,13 +80,10 @@ released_twice(uint64_t id)
 
 	r.release = s.release = true;
 	is(run(&a), 0, "granted");
-	replay_hold("one", "request.leaves");
-	replay_go("one", run, &r);
-	replay_wait_held("one");
+	replay_stop("one", "request.leaves", run, &r);
 	is(run(&s), 0, "another releases it, too");
 	is(t_holders(lh, "k"), 0, "it is free");
-	replay_release("one");
-	is(replay_result("one"), 0, "and both have released it");
+	is(replay_finish("one"), 0, "and both have released it");
 	is(run(&s), 0, "it stays so");
 }
 

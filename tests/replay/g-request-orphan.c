@@ -48,18 +48,12 @@ main(void)
 	a.s = replay_session(a.lh, "s", t_ms(400), DELAY_MS);
 	b.s = replay_session(b.lh, "s", t_ms(400), DELAY_MS);
 	is(ask(&a), 0, "a lease in a session");
-	replay_hold("converter", "convert.announced");
-	replay_go("converter", downgrade, &a);
-	replay_wait_held("converter");
-	replay_hold("repeater", "request.judging");
-	replay_go("repeater", ask, &b);
-	replay_wait_held("repeater");
+	replay_stop("converter", "convert.announced", downgrade, &a);
+	replay_stop("repeater", "request.judging", ask, &b);
 	t_sleep_ms(t_ms(600));		/* its end, then the deadline */
-	replay_release("repeater");
-	is(replay_result("repeater"), -ESTALE, "it is lost");
+	is(replay_finish("repeater"), -ESTALE, "it is lost");
 	is(replay_try(lh, "k", &l), -EAGAIN, "its key is kept back");
-	replay_release("converter");
-	is(replay_result("converter"), -ESTALE, "for all");
+	is(replay_finish("converter"), -ESTALE, "for all");
 	lh_session_close(a.s);
 	lh_session_close(b.s);
 	t_close(a.lh);

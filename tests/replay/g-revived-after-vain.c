@@ -35,12 +35,9 @@ main(void)
 	is(lh_key_acquire(k, &o, &l), 0, "another");
 	is(lh_release(other, &r), 0, "... is alone");
 	old = l;
-	replay_hold("A", "convert.announced");
-	replay_go("A", up, &old);
-	replay_wait_held("A");
+	replay_stop("A", "convert.announced", up, &old);
 	is(lh_acquire(other, "k", &o, &r), 0, "another one comes");
-	replay_release("A");
-	is(replay_result("A"), -EAGAIN, "the upgrade was in vain");
+	is(replay_finish("A"), -EAGAIN, "the upgrade was in vain");
 	is(replay_try(lh, "z", &x), 0, "(this thread's last one is its own");
 	is(lh_release(lh, &x), 0, "... again)");
 	do {

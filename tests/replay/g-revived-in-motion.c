@@ -54,14 +54,11 @@ main(void)
 		ok(a.id[1] == id + 1, "the same claim's next use: revived");
 		is(lh_release(other, &r), 0, "alone");
 		b = a;
-		replay_hold("A", "convert.announced");
-		replay_go("A", up, &a);
-		replay_wait_held("A");
+		replay_stop("A", "convert.announced", up, &a);
 		is(lh_acquire(other, key, &o, &r), 0, "another reader");
 		error = meanwhile(i, &b);
 		is(error, 0, "%s: it is held", what[i]);
-		replay_release("A");
-		is(replay_result("A"), i < 2 ? -EAGAIN : -ESTALE,
+		is(replay_finish("A"), i < 2 ? -EAGAIN : -ESTALE,
 		    "the upgrade");
 		is(lh_release(other, &r), 0, "release");
 		if (i < 2) {

@@ -91,9 +91,7 @@ stopped_at(const struct caller *c, int n)
 	lent_give(D1_MS);
 	take(c->policy);
 	if (c->from != NULL) {
-		replay_hold("he", c->from);
-		replay_go("he", c->fn, NULL);
-		replay_wait_held("he");
+		replay_stop("he", c->from, c->fn, NULL);
 		replay_hold_nth("he", "load", n);
 		replay_release("he");
 	} else {

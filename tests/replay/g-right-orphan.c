@@ -38,13 +38,10 @@ main(void)
 	more.session = replay_session(w.lh, "s", t_ms(400), DELAY_MS);
 	o.more = &more;
 	is(lh_acquire(w.lh, LENT_KEY, &o, &w.lease), 0, "a lease in a session");
-	replay_hold("presenter", "right.read");
-	replay_go("presenter", verify, &w);
-	replay_wait_held("presenter");
+	replay_stop("presenter", "right.read", verify, &w);
 	t_sleep_ms(t_ms(500));		/* its end */
 	lent_pass();
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "it is lost");
+	is(replay_finish("presenter"), -ESTALE, "it is lost");
 	lent_until_in_ms(REPLAY_LONG_MS);
 	is(replay_try(lh, LENT_KEY, &l), -EAGAIN, "its key is kept back");
 	lh_session_close(more.session);

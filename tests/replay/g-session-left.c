@@ -168,13 +168,10 @@ delay_of_downgrade(struct lh *other)
 	struct lh_lease l, n;
 
 	is(acquire(lh, s, 0, &l), 0, "a lease");
-	replay_hold("converter", "convert.swapped");
-	replay_go("converter", downgrade, &l);
-	replay_wait_held("converter");
+	replay_stop("converter", "convert.swapped", downgrade, &l);
 	t_sleep_ms(t_long(350));
 	is(replay_try(other, "k", &n), -EAGAIN, "the key is kept back");
-	replay_release("converter");
-	is(replay_result("converter"), -ESTALE, "it came too late");
+	is(replay_finish("converter"), -ESTALE, "it came too late");
 	is(replay_try(other, "k", &n), -EAGAIN, "it is still");
 	t_sleep_ms(t_long(1600));
 	is(replay_try(other, "k", &n), 0, "for a time");

@@ -105,13 +105,10 @@ session_ends(const char *what, int (*fn)(void *), const char *point)
 	is(into(lh, s, "k", &usual, &c.lease), 0, "%s: a lease", what);
 	copy = c.lease;
 	is(lh_session_info(s, &info), 0, "info");
-	replay_hold("presenter", point);
-	replay_go("presenter", fn, &c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", point, fn, &c);
 	t_sleep_until(info.expires_ns + 5 * T_NS_PER_MS);
 	is(lh_verify(other, &copy), -ESTALE, "lost, at %s", point);
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "%s finds it lost", what);
+	is(replay_finish("presenter"), -ESTALE, "%s finds it lost", what);
 	is(replay_try(other, "k", &n), 0, "others have the key");
 	is(lh_value_get(other, "k", value, &len, NULL), 0, "its value");
 	is((int)len, 0, "was not set");
@@ -231,12 +228,9 @@ released_meanwhile(const char *what, int (*fn)(void *), const char *point,
 	is(into(lh, s, "k", reader ? &reads : &strict, &c.lease), 0,
 	    "%s: a lease", what);
 	l = c.lease;
-	replay_hold("presenter", point);
-	replay_go("presenter", fn, &c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", point, fn, &c);
 	is(lh_release(other, &l), 0, "released at %s", point);
-	replay_release("presenter");
-	is(replay_result("presenter"), -ESTALE, "%s finds it lost", what);
+	is(replay_finish("presenter"), -ESTALE, "%s finds it lost", what);
 	is(lh_session_info(s, &info), 0, "info");
 	is((int)info.leases, 0, "the session holds nothing");
 	is(replay_try(other, "k", &l), 0, "the key is free");
@@ -259,15 +253,12 @@ request_in_motion(void)
 	struct lh_lease l, r;
 
 	is(into(lh, s, "r", &asked, &c.lease), 0, "a reader, by a request");
-	replay_hold("presenter", "convert.announced");
-	replay_go("presenter", upgrade, &c);
-	replay_wait_held("presenter");
+	replay_stop("presenter", "convert.announced", upgrade, &c);
 	is(into(lh, s, "r", &asked, &l), 0, "it is repeated meanwhile");
 	ok(l.id[1] == c.lease.id[1] && l.mode == LH_SHARED, "the same lease");
 	o.mode = LH_SHARED;
 	is(lh_acquire(other, "r", &o, &r), 0, "another reader comes");
-	replay_release("presenter");
-	is(replay_result("presenter"), -EAGAIN, "it is no upgrade");
+	is(replay_finish("presenter"), -EAGAIN, "it is no upgrade");
 	is(lh_verify(lh, &l), 0, "the lease is as it was");
 	is(into(lh, s, "r", &asked, &l), 0, "the request, too");
 	is(lh_release(other, &r), 0, "release");
@@ -314,9 +305,7 @@ delay_stale(void)
 
 	is(into(lh, s, "e", &usual, &l), 0, "a lease");
 	t_sleep_ms(t_long(200));
-	replay_hold("settler", "named.delaying");
-	replay_go("settler", replay_acquire, &c);
-	replay_wait_held("settler");
+	replay_stop("settler", "named.delaying", replay_acquire, &c);
 	is(replay_try(other, "e", &n), -EAGAIN, "kept back");
 	t_sleep_ms(t_long(150));
 	lh_session_close(s);
@@ -325,8 +314,7 @@ delay_stale(void)
 	is(into(other, s, "e", &usual, &l), 0, "the next one has it");
 	t_sleep_ms(t_long(200));
 	is(replay_try(other, "e", &n), -EAGAIN, "kept back again");
-	replay_release("settler");
-	is(replay_result("settler"), -EAGAIN, "the first comes too late");
+	is(replay_finish("settler"), -EAGAIN, "the first comes too late");
 	t_sleep_ms(t_long(300));
 	is(replay_try(other, "e", &n), -EAGAIN, "it is kept back still");
 	free_after(t_long(1300), "e");

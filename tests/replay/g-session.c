@@ -78,13 +78,10 @@ renewal_late(const char *point)
 	int64_t end;
 
 	begin(&l, &end);
-	replay_hold("renewer", point);
-	replay_go("renewer", renew, s);
-	replay_wait_held("renewer");
+	replay_stop("renewer", point, renew, s);
 	t_sleep_until(end + 5 * T_NS_PER_MS);
 	is(replay_try(other, "k", &n), 0, "%s: the end comes first", point);
-	replay_release("renewer");
-	is(replay_result("renewer"), -ESTALE, "the renewal fails");
+	is(replay_finish("renewer"), -ESTALE, "the renewal fails");
 	is(lh_verify(other, &n), 0, "the next holder has it");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(s);
@@ -99,13 +96,10 @@ renewal_undone(void)
 
 	begin(&l, &end);
 	t_sleep_ms(t_long(250));
-	replay_hold("renewer", "named.renewed");
-	replay_go("renewer", renew, s);
-	replay_wait_held("renewer");
+	replay_stop("renewer", "named.renewed", renew, s);
 	t_sleep_until(end + 5 * T_NS_PER_MS);
 	is(replay_try(other, "k", &n), -EAGAIN, "swapped: it lives for others");
-	replay_release("renewer");
-	is(replay_result("renewer"), -ESTALE, "but late, and undone");
+	is(replay_finish("renewer"), -ESTALE, "but late, and undone");
 	is(replay_try(other, "k", &n), 0, "then others get the key");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(s);
@@ -125,13 +119,10 @@ renewal_on_top(void)
 	is(lh_session_info(s, &info), 0, "info");
 	end = info.expires_ns;
 	t_sleep_until(end - t_long(300) * T_NS_PER_MS);
-	replay_hold("renewer", "named.renewed");
-	replay_go("renewer", renew, s);
-	replay_wait_held("renewer");
+	replay_stop("renewer", "named.renewed", renew, s);
 	is(renew(again), 0, "another renews it");
 	t_sleep_until(end + 5 * T_NS_PER_MS);
-	replay_release("renewer");
-	is(replay_result("renewer"), 0, "the late one finds it alive");
+	is(replay_finish("renewer"), 0, "the late one finds it alive");
 	is(replay_try(other, "k", &n), -EAGAIN, "and so do all");
 	is(lh_session_destroy(s), 0, "destroy");
 	lh_session_close(again);
@@ -148,11 +139,8 @@ stale_ender(void)
 
 	begin(&l, &end);
 	t_sleep_until(end - t_long(300) * T_NS_PER_MS);
-	replay_hold("renewer", "named.renewing");
-	replay_go("renewer", renew, s);
-	replay_wait_held("renewer");
-	replay_release("renewer");
-	is(replay_result("renewer"), 0, "renewed at the last moment");
+	replay_stop("renewer", "named.renewing", renew, s);
+	is(replay_finish("renewer"), 0, "renewed at the last moment");
 	t_sleep_until(end + 5 * T_NS_PER_MS);
 	replay_go("ender", replay_acquire, &ender);
 	is(replay_result("ender"), -EAGAIN, "it lives");
@@ -170,12 +158,9 @@ makers(const char *point)
 	struct open_call b = { other, "m", 60000, 0, NULL };
 	struct lh_session_info x, y;
 
-	replay_hold("maker", point);
-	replay_go("maker", open_it, &a);
-	replay_wait_held("maker");
+	replay_stop("maker", point, open_it, &a);
 	is(open_it(&b), 0, "%s: the other makes it", point);
-	replay_release("maker");
-	is(replay_result("maker"), 0, "the stopped one has it, too");
+	is(replay_finish("maker"), 0, "the stopped one has it, too");
 	is(lh_session_info(a.s, &x), 0, "info");
 	is(lh_session_info(b.s, &y), 0, "info");
 	ok(x.id == y.id, "it is the same");
@@ -215,9 +200,7 @@ keeper_stopped(const char *point, int ends)
 	again = session(other, "k", 60000);
 	c.lease = t_hold(lh, "k");
 	c.to = s;
-	replay_hold("keeper", point);
-	replay_go("keeper", hand_over, &c);
-	replay_wait_held("keeper");
+	replay_stop("keeper", point, hand_over, &c);
 	is(lh_session_destroy(again), 0, "%s: destroyed", point);
 	is(replay_try(other, "first", &n), 0, "what it held is free");
 	is(lh_release(other, &n), 0, "release");
@@ -229,8 +212,7 @@ keeper_stopped(const char *point, int ends)
 		is(lh_verify(other, &n), 0, "holds");
 		is(lh_session_destroy(again), 0, "and is destroyed");
 	}
-	replay_release("keeper");
-	is(replay_result("keeper"), ends, "it finds the session ended");
+	is(replay_finish("keeper"), ends, "it finds the session ended");
 	is(lh_verify(lh, &c.lease), ends == -ENOENT ? 0 : -ESTALE,
 	    "its lease is %s", ends == -ENOENT ? "as it was" : "lost");
 	is(t_findings(lh), 0, "nothing is wrong");

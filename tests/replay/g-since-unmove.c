@@ -40,15 +40,11 @@ main(void)
 	is(lh_release(other, &x), 0, "released");
 	replay_wait_held("A");
 	is(replay_find(lh, "k", &found), 0, "found");
-	replay_hold("B", "convert.announced");
-	replay_go("B", up, &found);
-	replay_wait_held("B");
-	replay_release("A");
-	is(replay_result("A"), 0, "it is told so");
+	replay_stop("B", "convert.announced", up, &found);
+	is(replay_finish("A"), 0, "it is told so");
 	o.mode = LH_SHARED;
 	is(lh_acquire(other, "k", &o, &r), 0, "another reader");
-	replay_release("B");
-	is(replay_result("B"), -EAGAIN, "in vain");
+	is(replay_finish("B"), -EAGAIN, "in vain");
 	is(lh_release(other, &r), 0, "alone");
 	is(lh_verify(lh, &got), 0, "held");
 	is(lh_convert(lh, &got, LH_EXCLUSIVE), 0, "to be converted:"

@@ -37,9 +37,7 @@ stopped(uint64_t ranges, int n)
 	(void)fence_idle(table, 3, &lh, &k);
 	(void)fence_gap(table, ranges);
 	q.lh = fence_open(table);
-	replay_hold_nth("Q", "fence.skipped", n);
-	replay_go("Q", replay_acquire, &q);
-	replay_wait_held("Q");
+	replay_stop_nth("Q", "fence.skipped", n, replay_acquire, &q);
 	is(lh_key_acquire(k, NULL, &l), 0, "%d ranges, skip %d: the idle one "
 	    "has it", (int)ranges, n);
 	is(lh_status(q.lh, "k", NULL, see_token, &token), 0, "others look");

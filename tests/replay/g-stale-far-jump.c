@@ -20,16 +20,13 @@ stale(const char *table, int uses)
 
 	op.lh = p = fence_open(table);
 	fence_larger(p, "k", &last, "a first use");
-	replay_hold("P", "acquire.announced");
-	replay_go("P", replay_acquire, &op);
-	replay_wait_held("P");
+	replay_stop("P", "acquire.announced", replay_acquire, &op);
 	latest = fence_gap(table, 256);
 	q = fence_open(table);
 	for (int i = 0; i < uses; i++)
 		fence_larger(q, "k", &last, "others");
 	is_u64(last >> 32, latest, "256 ranges on");
-	replay_release("P");
-	is(replay_result("P"), 0, "P has it then");
+	is(replay_finish("P"), 0, "P has it then");
 	cmp(op.lease.token, >, last, "with a larger token (after %d)", uses);
 	is(lh_verify(p, &op.lease), 0, "it is held");
 	is(lh_release(p, &op.lease), 0, "released");

@@ -38,13 +38,10 @@ play_all(void)
 		bail_out("no table: %s", lh_error_detail());
 	is(replay_try(other, "a", &a), 0, "a");
 	is(lh_release(other, &a), 0, "is free");
-	replay_hold("asking", "snapshot.found");
-	replay_go("asking", ask, NULL);
-	replay_wait_held("asking");
+	replay_stop("asking", "snapshot.found", ask, NULL);
 	is(lh_evict(other, "a", 0), 1, "and evicted");
 	is(replay_try(other, "b", &b), 0, "b is in its place, and held");
-	replay_release("asking");
-	is(replay_result("asking"), -ENOENT, "there is no a");
+	is(replay_finish("asking"), -ENOENT, "there is no a");
 	is(lh_release(other, &b), 0, "b is released");
 	t_close(other);
 	t_close(asking);

@@ -43,12 +43,9 @@ main(void)
 	o.more = &more;
 	is(lh_acquire(lh, "strict", &o, &strict), 0, "a strict lease");
 
-	replay_hold("late", "acquire.marked");
-	replay_go("late", acquire_live, other);
-	replay_wait_held("late");
+	replay_stop("late", "acquire.marked", acquire_live, other);
 	t_clock_age(AGE_GRANTS_NS + NS_PER_SEC);
-	replay_release("late");
-	is(replay_result("late"), -EOVERFLOW, "the late acquire is refused");
+	is(replay_finish("late"), -EOVERFLOW, "the late acquire is refused");
 	is(t_holders(lh, "k"), 0, "and has granted nothing");
 
 	t_clock_age(AGE_MAX_NS + 3600 * NS_PER_SEC);

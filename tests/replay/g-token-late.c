@@ -68,9 +68,7 @@ late(uint32_t mode, bool again)
 	token = l.token;
 	is(lh_verify_token(looker, KEY, token), 0, "its token is good");
 	t_sleep_ms(t_ms(400) + 2);
-	replay_hold("looker", "token.without_right");
-	replay_go("looker", look, NULL);
-	replay_wait_held("looker");
+	replay_stop("looker", "token.without_right", look, NULL);
 	until_in_ms(REPLAY_LONG_MS);
 	if (again) {
 		is(lh_release(lh, &l), 0, "released, as D has come back");
@@ -79,8 +77,7 @@ late(uint32_t mode, bool again)
 			is(lid_claim(m.id[1]), lid_claim(l.id[1]),
 			    "by the same claim");
 	}
-	replay_release("looker");
-	is(replay_result("looker"), -ESTALE, "the token was without a right");
+	is(replay_finish("looker"), -ESTALE, "the token was without a right");
 	if (again) {
 		is(lh_verify(lh, &m), 0, "the younger lease is held: %s",
 		    lh_error_detail());

@@ -40,16 +40,13 @@ runs_out(uint32_t mode)
 	lent_give(REPLAY_LONG_MS);
 	l = take(lh, mode, t_ms(100));
 	lent_pass();
-	replay_hold_nth("looker", "right.read", 3);
-	replay_go("looker", look, NULL);
-	replay_wait_held("looker");
+	replay_stop_nth("looker", "right.read", 3, look, NULL);
 	lent_until_in_ms(REPLAY_LONG_MS);
 	replay_hold_nth("looker", "right.read", 2);
 	replay_release("looker");
 	replay_wait_held("looker");
 	replay_sleep_past(&l);
-	replay_release("looker");
-	is(replay_result("looker"), -ESTALE, "mode %u: run out", mode);
+	is(replay_finish("looker"), -ESTALE, "mode %u: run out", mode);
 	is(lh_verify(lh, &l), -ESTALE, "so it has");
 }
 
@@ -106,13 +103,9 @@ begin_hand_over(struct hand *h, uint32_t mode, const char *seen_at)
 {
 	lent_give(REPLAY_LONG_MS);
 	h->l = take(lh, mode, REPLAY_LONG_MS);
-	replay_hold("giver", "handoff.taken");
-	replay_go("giver", hand_over, h);
-	replay_wait_held("giver");
+	replay_stop("giver", "handoff.taken", hand_over, h);
 	lent_pass();
-	replay_hold("looker", seen_at);
-	replay_go("looker", look, NULL);
-	replay_wait_held("looker");
+	replay_stop("looker", seen_at, look, NULL);
 }
 
 static void
@@ -139,16 +132,12 @@ taken_back(struct lh_session *s)
 	r = take(lent_shim, LH_SHARED, REPLAY_LONG_MS);
 	token = was;
 	lent_until_in_ms(REPLAY_LONG_MS);
-	replay_hold("giver", "handoff.announced");
-	replay_release("giver");
-	replay_wait_held("giver");
+	replay_stop_next("giver", "handoff.announced");
 	lent_pass();
-	replay_release("looker");
-	is(replay_result("looker"), -ESTALE, "it has no right");
+	is(replay_finish("looker"), -ESTALE, "it has no right");
 	lent_until_in_ms(REPLAY_LONG_MS);
 	is(look(NULL), -ESTALE, "and has none again");
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "what is over is not handed over");
+	is(replay_finish("giver"), -ESTALE, "what is over is not handed over");
 	is(lh_release(lent_shim, &r), 0, "release");
 	free_in_the_end();
 }
@@ -162,10 +151,8 @@ handed_over(uint32_t mode, struct lh_session *s)
 
 	begin_hand_over(&h, mode, "right.expired");
 	lent_until_in_ms(REPLAY_LONG_MS);
-	replay_release("giver");
-	error = replay_result("giver");
-	replay_release("looker");
-	is(replay_result("looker"), -ESTALE, "it had no right");
+	error = replay_finish("giver");
+	is(replay_finish("looker"), -ESTALE, "it had no right");
 	is(error, -ESTALE, "mode %u: what is over is not handed over", mode);
 	free_in_the_end();
 }
@@ -186,17 +173,13 @@ broken(uint32_t mode, struct lh_session *s)
 
 	lent_give(REPLAY_LONG_MS);
 	h.l = take(lh, mode, REPLAY_LONG_MS);
-	replay_hold("giver", "handoff.taken");
-	replay_go("giver", hand_over, &h);
-	replay_wait_held("giver");
-	replay_hold("breaker", "break.broken");
-	replay_go("breaker", break_it, NULL);
-	replay_wait_held("breaker");
-	replay_release("giver");
-	is(replay_result("giver"), -ESTALE, "mode %u: what is broken is not "
-	    "handed over", mode);
-	replay_release("breaker");
-	is(replay_result("breaker"), 1, "it was broken");
+	replay_stop("giver", "handoff.taken", hand_over, &h);
+	replay_stop("breaker", "break.broken", break_it, NULL);
+	is(replay_finish("giver"), -ESTALE,
+	    "mode %u: what is broken is not "
+	    "handed over",
+	    mode);
+	is(replay_finish("breaker"), 1, "it was broken");
 	is(replay_try(looker, LENT_KEY, &l), 0, "the key is free");
 	if (mode == LH_EXCLUSIVE)
 		is(l.notes, LH_NOTE_PREVIOUS_BROKEN, "the next one knows");
@@ -214,17 +197,14 @@ same_id(void)
 	lent_give(REPLAY_LONG_MS);
 	l = take(lh, LH_EXCLUSIVE, REPLAY_LONG_MS);
 	lent_pass();
-	replay_hold("looker", "token.without_right");
-	replay_go("looker", look, NULL);
-	replay_wait_held("looker");
+	replay_stop("looker", "token.without_right", look, NULL);
 	lent_until_in_ms(REPLAY_LONG_MS);
 	is(lh_release(lh, &l), 0, "released, as D has come back");
 	c = &lh->v.claims[lid_claim(l.id[1])];
 	sh64_store(&c->state, state_make(ST_FREE, lid_seq(l.id[1]) - 1, 0));
 	m = take(lh, LH_EXCLUSIVE, REPLAY_LONG_MS);
 	is_u64(m.id[1], l.id[1], "another lease has that id");
-	replay_release("looker");
-	is(replay_result("looker"), -ESTALE, "the token was without a right");
+	is(replay_finish("looker"), -ESTALE, "the token was without a right");
 	is(lh_verify(lh, &m), 0, "the younger lease is held: %s",
 	    lh_error_detail());
 	is(lh_release(lh, &m), 0, "released");

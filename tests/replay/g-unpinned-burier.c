@@ -124,8 +124,7 @@ play(const char *point, int nth)
 	ok(t_await(&sh->had, 2, REPLAY_MS), "a stranger comes");
 	ok(sh->opened == 0 || sh->opened == -ENOSPC,
 	    "and gets the session or does not (%d)", sh->opened);
-	replay_release("burier");
-	r = replay_result("burier");
+	r = replay_finish("burier");
 	ok(r == 0 || r == -ENOSPC || r == -EBADF,
 	    "the burier goes on, and opens or does not (%d)", r);
 

@@ -60,9 +60,7 @@ play(const char *table, struct t_actor *front, const char *key,
 
 	t_begin_acquire_opts(front, key, &o);
 	ok(t_await_waiters(lh, key, 1), "a reader waits");
-	replay_hold("writer", "wait.parked");
-	replay_go("writer", replay_acquire, &w);
-	replay_wait_held("writer");
+	replay_stop("writer", "wait.parked", replay_acquire, &w);
 	is(t_waiters(lh, key), 2, "and a writer behind it");
 	/* long enough to say that it starves: then nobody may overtake it */
 	t_sleep_ms(50);
@@ -80,8 +78,7 @@ play(const char *table, struct t_actor *front, const char *key,
 	cmp(took, <=, T3_DEAD_MS, "in time");
 	if (r == 0)
 		is(lh_release(lh, &x), 0, "and releases");
-	replay_release("writer");
-	is(replay_result("writer"), 0, "the writer goes on, and gets it");
+	is(replay_finish("writer"), 0, "the writer goes on, and gets it");
 	is(lh_release(other, &w.lease), 0, "released");
 	t_close(other);
 	t_close(lh);

@@ -22,17 +22,14 @@ main(void)
 	old = c.lease;
 	is(lh_convert(lh, &c.lease, LH_EXCLUSIVE), 0, "upgraded");
 	is(lh_verify(lh, &old), -ESTALE, "the old copy is lost");
-	replay_hold("A", "release.word_freed");
-	replay_go("A", replay_release_lease, &c);
-	replay_wait_held("A");
+	replay_stop("A", "release.word_freed", replay_release_lease, &c);
 	is(replay_try(other, "k", &w), 0, "a writer comes");
 	is(lh_release(other, &w), 0, "and goes");
 	is(lh_acquire(other, "k", &o, &r), 0, "another reads");
 	is(lh_verify(lh, &old), -ESTALE, "the old copy stays lost");
 	is(lh_extend(lh, &old, REPLAY_LONG_MS), -ESTALE,
 	    "and is not extended");
-	replay_release("A");
-	is(replay_result("A"), 0, "released");
+	is(replay_finish("A"), 0, "released");
 	is(lh_verify(lh, &old), -ESTALE, "lost");
 	is(lh_release(other, &r), 0, "release");
 	t_close(other);

@@ -60,17 +60,14 @@ begin(const char *point)
 	is(lh_release(other, &l), 0, "has a value");
 	holder = (struct replay_call)REPLAY_CALL(lh, "k", TTL_MS, 0);
 	is(replay_acquire(&holder), 0, "k is held");
-	replay_hold("setter", point);
-	replay_go("setter", set_late, &holder);
-	replay_wait_held("setter");
+	replay_stop("setter", point, set_late, &holder);
 	replay_sleep_past(&holder.lease);
 }
 
 static void
 end(struct lh_lease *l, const char *value)
 {
-	replay_release("setter");
-	is(replay_result("setter"), -ESTALE, "who comes late is told so");
+	is(replay_finish("setter"), -ESTALE, "who comes late is told so");
 	ok(has(value), "the value is %s", value);
 	is(lh_release(other, l), 0, "released");
 	is(t_findings(other), 0, "the table is sound");
@@ -154,13 +151,10 @@ late_taker(void)
 
 	is(replay_acquire(&mine), 0, "m is held");
 	is(replay_try(other, "k", &l), 0, "and k");
-	replay_hold("taker", "value.judged");
-	replay_go("taker", set_late, &mine);
-	replay_wait_held("taker");
+	replay_stop("taker", "value.judged", set_late, &mine);
 	for (int i = 0; i < 3; i++)
 		put(other, &l, i & 1 ? "other" : "third");
-	replay_release("taker");
-	is(replay_result("taker"), 0, "it takes another");
+	is(replay_finish("taker"), 0, "it takes another");
 	ok(has("third"), "the value that was set meanwhile is as it was");
 	is(lh_release(other, &l), 0, "released");
 	is(lh_release(lh, &mine.lease), 0, "released");
@@ -174,13 +168,10 @@ late_reader(void)
 
 	is(replay_try(other, "k", &l), 0, "k is held");
 	put(other, &l, "aaaaa");
-	replay_hold("reader", "value.reading");
-	replay_go("reader", read_it, NULL);
-	replay_wait_held("reader");
+	replay_stop("reader", "value.reading", read_it, NULL);
 	for (int i = 0; i < 9; i++)
 		put(other, &l, i & 1 ? "ccccc" : "bbbbb");
-	replay_release("reader");
-	is(replay_result("reader"), 'b', "the reader reads a later one, whole");
+	is(replay_finish("reader"), 'b', "the reader reads a later one, whole");
 	is(lh_release(other, &l), 0, "released");
 }
 

@@ -42,16 +42,13 @@ play_all(void)
 	is(replay_try(other, "a", &a), 0, "a");
 	set(&a, "one");
 	is(lh_release(other, &a), 0, "has a value");
-	replay_hold("reader", "value.reading");
-	replay_go("reader", read_it, NULL);
-	replay_wait_held("reader");
+	replay_stop("reader", "value.reading", read_it, NULL);
 	is(lh_destroy(other, "a"), 0, "which is removed with it");
 	for (int i = 0; i < 200; i++) {
 		snprintf(value, sizeof(value), "v%d", i);
 		set(&b, value);
 	}
-	replay_release("reader");
-	is(replay_result("reader"), -ENOENT, "there is no such key: %s",
+	is(replay_finish("reader"), -ENOENT, "there is no such key: %s",
 	    lh_error_detail());
 	is(t_findings(other), 0, "and the table is sound");
 	is(lh_release(other, &b), 0, "released");

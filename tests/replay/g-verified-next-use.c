@@ -49,21 +49,17 @@ stopped_at(int n)
 	is(lh_release(other, &w), 0, "and free");
 	o.mode = LH_SHARED;
 	is(lh_acquire(other, beside, &o, &rb), 0, "another one is read");
-	replay_hold("reader", "shared.word_freed");
-	replay_go("reader", read_and_go, NULL);
-	replay_wait_held("reader");
+	replay_stop("reader", "shared.word_freed", read_and_go, NULL);
 	is(replay_try(other, key, &w), 0, "a writer comes");
 	is(lh_release(other, &w), 0, "and goes");
 	is(lh_acquire(other, key, &o, &r), 0, "another reads");
 	replay_hold_nth("verifier", "load", n);
 	replay_go("verifier", verify, NULL);
 	if (replay_comes("verifier")) {
-		replay_release("reader");
-		is(replay_result("reader"), 0, "released, and the other read");
+		is(replay_finish("reader"), 0, "released, and the other read");
 		replay_release("verifier");
 	} else {
-		replay_release("reader");
-		is(replay_result("reader"), 0, "released, and the other read");
+		is(replay_finish("reader"), 0, "released, and the other read");
 	}
 	is(replay_result("verifier"), -ESTALE, "at load %d: not held", n);
 	is(lh_release(other, &r), 0, "released");

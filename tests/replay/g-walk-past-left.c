@@ -127,8 +127,7 @@ round_of(int n)
 	    walked.ci[walked.n - 1] == before.ci[BEHIND]),
 	    "stopped at load %d, it comes to the last one, or says that they "
 	    "move", n);
-	replay_release("leaves");
-	is(replay_result("leaves"), -ECANCELED, "one has left");
+	is(replay_finish("leaves"), -ECANCELED, "one has left");
 	error = lh_release(lh, &lk) | lh_release(lh, &lm);
 	error |= replay_result("front") | replay_result("moves");
 	is(error | replay_result("behind"), 0, "the others had their turn");

@@ -111,8 +111,7 @@ round_of(int (*fn)(void *arg), const char *what, bool again, int n)
 	error |= again ? use_again(x, SHM_GROUP) : 0;
 	if (held)
 		replay_release("W");
-	is(replay_result("W"), 0,
-	    "%s, held at load %d", what, n);
+	is(replay_result("W"), 0, "%s, held at load %d", what, n);
 	if (swept)
 		replay_release("S");
 	error |= replay_result("S");

@@ -81,15 +81,12 @@ main(void)
 	is(lh_release(lh, &walk.lease), 0, "is there");
 	is(lh_key_create(other, names[1].text), 0, "and one before it");
 
-	replay_hold("walker", "index.node_read");
-	replay_go("walker", replay_acquire, &walk);
-	replay_wait_held("walker");
+	replay_stop("walker", "index.node_read", replay_acquire, &walk);
 	while (made + 2 < NAMES &&
 	    lh_key_create(other, names[made + 2].text) == 0)
 		made++;
 	is(made, NAMES - 2, "%u more come in before it", made);
-	replay_release("walker");
-	is(replay_result("walker"), 0, "the walk comes to its key");
+	is(replay_finish("walker"), 0, "the walk comes to its key");
 	is(lh_stats(other, &st), 0, "stats");
 	is(st.damaged, 0, "no damage was seen");
 	is(lh_release(lh, &walk.lease), 0, "release");

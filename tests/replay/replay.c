@@ -242,6 +242,37 @@ replay_result(const char *role)
 }
 
 void
+replay_stop_nth(const char *role, const char *point, int n,
+    int (*fn)(void *arg), void *arg)
+{
+	replay_hold_nth(role, point, n);
+	replay_go(role, fn, arg);
+	replay_wait_held(role);
+}
+
+void
+replay_stop(const char *role, const char *point, int (*fn)(void *arg),
+    void *arg)
+{
+	replay_stop_nth(role, point, 1, fn, arg);
+}
+
+void
+replay_stop_next(const char *role, const char *point)
+{
+	replay_hold(role, point);
+	replay_release(role);
+	replay_wait_held(role);
+}
+
+int
+replay_finish(const char *role)
+{
+	replay_release(role);
+	return replay_result(role);
+}
+
+void
 replay_kill(const char *role)
 {
 	struct role *r = role_of(role);

@@ -8,12 +8,9 @@
  * main thread) says where a role is to stop, waits until it stands there, lets
  * others run, and lets it go on:
  *
- *	replay_hold("A", "acquire.announced");
- *	replay_go("A", replay_acquire, &op);
- *	replay_wait_held("A");
- *	...				// whatever happens meanwhile
- *	replay_release("A");
- *	is(replay_result("A"), -EAGAIN, "it comes too late");
+ *	replay_stop("A", "acquire.announced", replay_acquire, &op);
+ *	...				// what the others do meanwhile
+ *	is(replay_finish("A"), -EAGAIN, "it comes too late");
  *
  * Where.  A library built with LHI_HOOKS calls lhi_hook() at named points of
  * the protocol (lhi_point("...") in src/) and before every access to shared
@@ -83,6 +80,19 @@ bool replay_running(const char *role);
 
 /* What its fn returned, once it has; the role can then run again. */
 int replay_result(const char *role);
+
+/* Runs fn(arg) as the role in a thread, and returns when it is stopped at that
+ * point (at its nth arrival there). */
+void replay_stop(const char *role, const char *point, int (*fn)(void *arg),
+    void *arg);
+void replay_stop_nth(const char *role, const char *point, int n,
+    int (*fn)(void *arg), void *arg);
+
+/* Lets a stopped role go on, and returns when it is stopped at that point. */
+void replay_stop_next(const char *role, const char *point);
+
+/* Lets a stopped role go on to its end: what its fn returned. */
+int replay_finish(const char *role);
 
 /* End a child process with SIGKILL, wherever it stands. */
 void replay_kill(const char *role);
