@@ -13,7 +13,7 @@
 #error "replays need a library with named points: build with F=hooks"
 #endif
 
-#define N_ROLES 12
+#define N_ROLES 20
 #define ALARM_S 10
 #define POINT_LEN 40
 
