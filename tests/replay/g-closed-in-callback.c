@@ -130,7 +130,7 @@ handle_is_refused(void)
 
 static const struct row {
 	const char *what;
-	const char *point;	/* where the callback stops; NULL: at its start */
+	const char *point; /* where the callback stops; NULL: at its start */
 	void (*call)(void);	/* what it does */
 	void (*check)(void);
 	bool handle;		/* the handle is closed, not the table */

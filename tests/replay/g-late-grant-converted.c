@@ -50,7 +50,8 @@ begin(struct replay_call *late)
 	is(replay_try(other, "k", &l), 0, "the key exists");
 	is(lh_release(other, &l), 0, "and is free");
 	replay_stop("late", "acquire.granted", replay_acquire, late);
-	is(replay_find(lh, "k", &found), 0, "the second thread finds the lease");
+	is(replay_find(lh, "k", &found), 0,
+	    "the second thread finds the lease");
 }
 
 /* The lease is a reader's when the late one looks. */

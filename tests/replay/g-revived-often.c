@@ -54,7 +54,8 @@ play(bool after_upgrade)
 	ok(l.token > old.token, "and joins anew before it reaches that use");
 	is(lh_verify(lh, &old), -ESTALE, "the first lease is over");
 	is(lh_extend(lh, &old, 5000), -ESTALE, "it is not extended");
-	is(lh_ask_release(lh, "k", old.id, old.token), -ESTALE, "nor asked for");
+	is(lh_ask_release(lh, "k", old.id, old.token), -ESTALE,
+	    "nor asked for");
 	is(lh_break(lh, "k", old.id, old.token), -ESTALE, "nor broken");
 	is(lh_release(lh, &old), -ESTALE, "nor released");
 	is(lh_verify(lh, &l), 0, "the present lease is held");
