@@ -7,8 +7,8 @@
 
 int64_t moment_now_ms(void);
 
-/* Parses local time, as people write it, or @SECONDS.  0; EX_BAD_USAGE, after a
- * message that names --at. */
+/* Parses a time as people write it: the forms are in moment.c.  Returns 0, or
+ * EX_BAD_USAGE after a message that names --at. */
 int moment_parse(const char *text, int64_t *ms);
 
 #endif
