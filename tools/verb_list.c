@@ -45,6 +45,7 @@ static const char help[] =
 "Lists the keys of a table, those that begin with PREFIX if it is given, with\n"
 "those who hold them and who wait for them.\n"
 "\n"
+"      --held        only keys that are held\n"
 "      --json        print a JSON array\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
@@ -69,6 +70,7 @@ struct row {
 struct list {
 	struct lh *lh;
 	bool json;
+	bool held;		/* only such keys */
 	struct row *rows;
 	size_t n, room;
 };
@@ -200,6 +202,8 @@ add_key_rows(const struct lh_key_info *info, void *arg)
 	uint32_t i;
 	int e;
 
+	if (l->held && info->n_holders == 0)
+		return 0;
 	if (l->json) {
 		r = add_row(l, info->key, NULL);
 		if (r != NULL)
@@ -296,9 +300,9 @@ free_rows(struct list *l)
 }
 
 static int
-list_keys(const struct table_opts *table, const char *prefix)
+list_keys(const struct table_opts *table, const char *prefix, bool held)
 {
-	struct list l = { .json = table->json };
+	struct list l = { .json = table->json, .held = held };
 	int e, result;
 
 	e = open_table(&l.lh, table, LH_NO_CREATE, NULL);
@@ -326,13 +330,26 @@ list_keys(const struct table_opts *table, const char *prefix)
 	return result;
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	*(bool *)arg = true;	/* --held */
+	return 0;
+}
+
 int
 verb_list(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "held", no_argument, NULL, 256 },
+		{ NULL, 0, NULL, 0 },
+	};
 	struct table_opts table = { 0 };
+	bool held = false;
+	const struct verb_opts own = { options, NULL, take_option, &held };
 	int status;
 
-	if (!parse_table_opts("list", help, argc, argv, &table, &status))
+	if (!parse_verb_opts("list", help, argc, argv, &table, &own, &status))
 		return status;
 	if (optind + 1 < argc)
 		return usage_error("list takes one prefix: '%s' is one too "
@@ -340,5 +357,5 @@ verb_list(int argc, char **argv)
 	if (optind < argc && strlen(argv[optind]) > KEY_MAX)
 		return usage_error("the prefix is %zu bytes long: a key is 1 "
 		    "to %d bytes long", strlen(argv[optind]), KEY_MAX);
-	return list_keys(&table, optind < argc ? argv[optind] : NULL);
+	return list_keys(&table, optind < argc ? argv[optind] : NULL, held);
 }

@@ -153,6 +153,16 @@ is "$(lh list caff | sed 's/è/e/; s/日本/xxxx/' |
 is "$(lh status --json 'caffè-日本' | jq -r 'has("key_hex")')" false \
     "  no hex where the key is text"
 
+# Only what is held.
+table list-held
+lh run idle true
+bg "$LEASEHOLD" run busy sleep 100
+until_true 5000 is_held busy
+is "$(lh list --json | jq -c '[.[].key]')" '["busy","idle"]' "list: both keys"
+is "$(lh list --held --json | jq -c '[.[].key]')" '["busy"]' "list --held: one"
+is "$(lh list --held | awk 'NR > 1 {print $1}')" busy "  also in words"
+is "$(lh list --held --json id)" '[]' "list --held PREFIX: none"
+
 # Many, beside holders that come and go.
 bg bash -c 'while :; do "$LEASEHOLD" run "moving$RANDOM" true; done'
 mover=$pid
