@@ -32,6 +32,7 @@
 #define LINE_LEN 2048		/* <= PIPE_BUF */
 
 static bool never_block;
+static bool quiet;		/* about what is busy */
 static bool progress_shown;
 
 static bool
@@ -135,6 +136,24 @@ message(const char *fmt, ...)
 }
 
 void
+message_busy(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (quiet)
+		return;
+	va_start(ap, fmt);
+	vmessage(fmt, ap);
+	va_end(ap);
+}
+
+void
+message_quiet(void)
+{
+	quiet = true;
+}
+
+void
 message_sentence(const char *sentence)
 {
 	message("%s", sentence);
@@ -149,6 +168,9 @@ message_error(int error, const char *detail, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(head, sizeof(head), fmt, ap);
 	va_end(ap);
+	if (quiet && (error == -EAGAIN || error == -EBUSY ||
+	    error == -ETIMEDOUT))
+		return error_status(error);
 	if (detail != NULL && *detail != '\0')
 		message("%s: %s", head, detail);
 	else

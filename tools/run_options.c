@@ -28,6 +28,7 @@
 #include "daemon/exit_status.h"
 #include "daemon/number.h"
 #include "daemon/usage_error.h"
+#include "message.h"
 #include "output.h"
 #include "open_table.h"
 #include "parse.h"
@@ -45,7 +46,7 @@ static const char help[] =
 "\n"
 "  -s, --shared         share KEY with others that ask for -s\n"
 "  -x, -e, --exclusive  alone (the default); of -s and -x the last one counts\n"
-"  -n, --nonblock       do not wait\n"
+"  -n, --nonblock       do not wait, whatever -w says\n"
 "  -w, --wait TIME      wait so long at most: 10s, 1.5s, 200ms, 2m, 1h;\n"
 "                       0: do not wait; forever; default 1h\n"
 "  -E, --conflict-exit-code N\n"
@@ -66,6 +67,7 @@ static const char help[] =
 "  -c, --command TEXT   run TEXT with $SHELL -c\n"
 "  -F, --no-fork        become COMMAND; KEY is held until it ends, but no\n"
 "                       longer than --ttl, which must be given\n"
+"  -q, --quiet          print nothing when KEY is busy or not free in time\n"
 "  -v, --verbose        say what happens\n"
 "      --table NAME     that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system         the machine's table of that name, not your own\n"
@@ -95,6 +97,7 @@ static const struct option options[] = {
 	{ "permits", required_argument, NULL, OPT_PERMITS },
 	{ "policy", required_argument, NULL, OPT_POLICY },
 	{ "priority", required_argument, NULL, OPT_PRIORITY },
+	{ "quiet", no_argument, NULL, 'q' },
 	{ "scope", required_argument, NULL, OPT_SCOPE },
 	{ "shared", no_argument, NULL, 's' },
 	{ "system", no_argument, NULL, OPT_SYSTEM },
@@ -109,7 +112,7 @@ static const struct option options[] = {
 
 /* What the options said, beyond what ends up in struct run. */
 struct run_args {
-	bool try, wait, ttl, help;
+	bool try, ttl, help;
 	const char *shell_text;
 };
 
@@ -216,7 +219,9 @@ take_option(struct run *r, struct run_args *a, int c, char **argv)
 		return 0;
 	case 'n':
 		a->try = true;
-		r->wait_ms = 0;
+		return 0;
+	case 'q':
+		message_quiet();
 		return 0;
 	case 's':
 		r->mode = LH_SHARED;
@@ -225,7 +230,6 @@ take_option(struct run *r, struct run_args *a, int c, char **argv)
 		r->verbose = true;
 		return 0;
 	case 'w':
-		a->wait = true;
 		if (strcmp(optarg, "forever") == 0) {
 			r->wait_ms = LH_WAIT_FOREVER;
 			return 0;
@@ -320,7 +324,7 @@ parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 	int c, e;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:c:eE:Fhnsvw:x", options,
+	while ((c = getopt_long(argc, argv, "+:c:eE:Fhnqsvw:x", options,
 	    NULL)) != -1) {
 		e = take_option(r, a, c, argv);
 		if (e != 0)
@@ -329,8 +333,8 @@ parse_arguments(struct run *r, struct run_args *a, int argc, char **argv)
 			return 0;
 	}
 	open_table_inherit(&r->table);
-	if (a->try && a->wait)
-		return usage_error("-n and -w exclude each other: -n is -w 0");
+	if (a->try)
+		r->wait_ms = 0;		/* as flock: -n with -w does not wait */
 	if (r->no_fork && !a->ttl)
 		return usage_error("-F needs --ttl: nothing renews the lease "
 		    "once the command runs, so it must be as long as that");

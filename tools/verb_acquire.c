@@ -55,6 +55,10 @@ static const char acquire_help[] =
 "  -w, --wait DUR    so long at most (default 1h), or \"forever\"\n"
 "      --priority N  who has more goes first\n"
 "      --info TEXT   what for, shown to others\n"
+"  -E, --conflict-exit-code N\n"
+"                    exit status when busy or timed out; default 75\n"
+"  -q, --quiet       print nothing when KEY is busy or not free in time\n"
+"  -v, --verbose     say who is waited for, and how long it took\n"
 "      --request ID  32 hex digits, new for each request; repeated in the\n"
 "                    session, it gets the same lease, or the same failure\n"
 "      --json        print JSON\n"
@@ -80,13 +84,16 @@ static const char release_help[] =
 enum { OPT_SESSION = 256, OPT_TTL, OPT_PRIORITY, OPT_INFO, OPT_REQUEST };
 
 static const struct option options[] = {
+	{ "conflict-exit-code", required_argument, NULL, 'E' },
 	{ "info", required_argument, NULL, OPT_INFO },
 	{ "nonblock", no_argument, NULL, 'n' },
 	{ "priority", required_argument, NULL, OPT_PRIORITY },
+	{ "quiet", no_argument, NULL, 'q' },
 	{ "request", required_argument, NULL, OPT_REQUEST },
 	{ "session", required_argument, NULL, OPT_SESSION },
 	{ "shared", no_argument, NULL, 's' },
 	{ "ttl", required_argument, NULL, OPT_TTL },
+	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -98,6 +105,9 @@ struct acquire_args {
 	struct lh_acquire_more more;
 	const char *session;	/* or NULL */
 	bool ttl;
+	bool try;		/* -n */
+	bool verbose;
+	int busy_code;
 	struct lh *lh;
 	const char *keys;	/* as they were given */
 	struct lh_item items[LH_MANY_MAX];
@@ -131,8 +141,19 @@ take_option(int c, char *value, void *arg)
 	case OPT_TTL:
 		h->ttl = true;
 		return parse_span("--ttl", value, &h->session_opts.ttl_ms);
+	case 'E':
+		if (parse_number("-E", value, 255, &n) != 0)
+			return EX_BAD_USAGE;
+		h->busy_code = (int)n;
+		return 0;
 	case 'n':
-		h->opts.max_wait_ms = 0;
+		h->try = true;
+		return 0;
+	case 'q':
+		message_quiet();
+		return 0;
+	case 'v':
+		h->verbose = true;
 		return 0;
 	case 's':
 		h->opts.mode = LH_SHARED;
@@ -190,22 +211,58 @@ print_leases(struct acquire_args *h, const char *session)
 	return show_json(all, EX_YES);
 }
 
+/* As messages name the keys. */
+static const char *
+keys_name(const struct acquire_args *h, char name[NAME_MAX_TEXT])
+{
+	return text_name(name, h->n == 1 ? h->items[0].key : h->keys);
+}
+
 static int
-acquire_keys(struct acquire_args *h)
+call_acquire(struct acquire_args *h)
 {
 	return h->n == 1 ?
 	    lh_acquire(h->lh, h->items[0].key, &h->opts, h->leases) :
 	    lh_acquire_many(h->lh, h->items, h->n, &h->opts, h->leases);
 }
 
+/*
+ * With -v a try comes first, and who blocks it is printed before the wait.  Not
+ * with a request id, because the outcome of the try would be that request's.
+ */
+static int
+acquire_keys(struct acquire_args *h)
+{
+	int64_t began = lh_clock_ns(h->lh), wait_ms = h->opts.max_wait_ms;
+	char name[NAME_MAX_TEXT], span[SPAN_MAX];
+	int e = -EAGAIN;
+
+	if (h->verbose && wait_ms != 0 &&
+	    (h->more.request[0] | h->more.request[1]) == 0) {
+		h->opts.max_wait_ms = 0;
+		e = call_acquire(h);
+		h->opts.max_wait_ms = wait_ms;
+		if (e == -EAGAIN)
+			message("waiting: %s", lh_error_detail());
+	}
+	if (e == -EAGAIN)
+		e = call_acquire(h);
+	if (e == 0 && h->verbose)
+		message("acquired '%s' (%s) after %s", keys_name(h, name),
+		    show_mode(h->opts.mode), text_span(span,
+		    lh_clock_ns(h->lh) - began));
+	return e;
+}
+
 static int
 fail_to_acquire(struct acquire_args *h, int e)
 {
 	char name[NAME_MAX_TEXT];
+	int status = message_error(e, lh_error_detail(), h->n == 1 ?
+	    "'%s' is not acquired" : "'%s' are not acquired",
+	    keys_name(h, name));
 
-	return message_error(e, lh_error_detail(), h->n == 1 ?
-	    "'%s' is not acquired" : "'%s' are not acquired", text_name(name,
-	    h->n == 1 ? h->items[0].key : h->keys));
+	return status == EX_BUSY ? h->busy_code : status;
 }
 
 static int
@@ -315,8 +372,9 @@ verb_acquire(int argc, char **argv)
 		.session_opts = LH_SESSION_OPTS_INIT,
 		.opts = LH_ACQUIRE_OPTS_INIT,
 		.more = LH_ACQUIRE_MORE_INIT,
+		.busy_code = EX_BUSY,
 	};
-	const struct verb_opts own = { options, "nsw:", take_option, &h };
+	const struct verb_opts own = { options, "E:nqsvw:", take_option, &h };
 	int e, status;
 
 	h.session = secure_getenv("LEASEHOLD_SESSION");
@@ -328,6 +386,8 @@ verb_acquire(int argc, char **argv)
 	if (optind + 1 != argc)
 		return usage_error("acquire takes one argument: leasehold "
 		    "acquire KEY[,KEY...]");
+	if (h.try)
+		h.opts.max_wait_ms = 0;
 	h.keys = argv[optind];
 	status = split_keys(&h);
 	if (status != 0)

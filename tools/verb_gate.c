@@ -34,6 +34,7 @@ static const char help[] =
 "  -s, --shared      the token is that of a shared lease\n"
 "      --durable     the answer outlives a loss of power\n"
 "      --no-create   FILE must exist\n"
+"  -q, --quiet       print nothing when the token is refused\n"
 "      --json        print JSON\n"
 "      --help        print this\n";
 
@@ -78,7 +79,7 @@ check_token(const struct gate *o, struct lh_gate *g)
 	uint64_t mark[2];
 
 	if (e == -ESTALE)
-		message("%s", lh_error_detail());
+		message_busy("%s", lh_error_detail());
 	else if (e != 0)
 		return message_error(e, lh_error_detail(), "not known, so keep "
 		    "off");
@@ -97,13 +98,14 @@ parse_arguments(struct gate *o, int argc, char **argv, bool *done)
 		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "no-create", no_argument, NULL, 'n' },
+		{ "quiet", no_argument, NULL, 'q' },
 		{ "shared", no_argument, NULL, 's' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":hs", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":hqs", options, NULL)) != -1) {
 		switch (c) {
 		case 'd':
 			o->flags |= LH_GATE_DURABLE;
@@ -117,6 +119,9 @@ parse_arguments(struct gate *o, int argc, char **argv, bool *done)
 			break;
 		case 'n':
 			o->flags |= LH_NO_CREATE;
+			break;
+		case 'q':
+			message_quiet();
 			break;
 		case 's':
 			o->mode = LH_SHARED;

@@ -32,6 +32,8 @@ static const char help[] =
 "have another number.  run is 'leasehold run' with --permits.\n"
 "Exit status 0; 1: there is no such semaphore; 75: it is in use.\n"
 "\n"
+"  -q, --quiet       print nothing when it is in use (destroy), or when no\n"
+"                    permit is free in time (run)\n"
 "      --json        print JSON (status)\n"
 "      --table NAME  that table, not $LEASEHOLD_TABLE or \"default\"\n"
 "      --system      the machine's table of that name, not your own\n"
@@ -124,9 +126,21 @@ run_with_permit(int argc, char **argv)
 	    "NAME COMMAND");
 }
 
+static int
+take_option(int c, char *value, void *arg)
+{
+	message_quiet();	/* the only one */
+	return 0;
+}
+
 int
 verb_sem(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "quiet", no_argument, NULL, 'q' },
+		{ NULL, 0, NULL, 0 },
+	};
+	static const struct verb_opts own = { options, "q", take_option, NULL };
 	const char *what = argc > 1 ? argv[1] : "--help";
 	struct table_opts table = { 0 };
 	bool to_destroy = strcmp(what, "destroy") == 0;
@@ -141,7 +155,7 @@ verb_sem(int argc, char **argv)
 		argc--;
 		argv++;
 	}
-	if (!parse_table_opts("sem", help, argc, argv, &table, &e))
+	if (!parse_verb_opts("sem", help, argc, argv, &table, &own, &e))
 		return e;
 	if (what[0] == '-' || optind + 1 != argc)
 		return usage_error("leasehold sem status NAME, or sem destroy "
