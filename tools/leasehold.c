@@ -27,6 +27,7 @@ static const struct verb {
 	{ "acquire", verb_acquire, "take a key into a named session" },
 	{ "renew", verb_renew, "renew a named session and its leases" },
 	{ "release", verb_release, "let go of what acquire took" },
+	{ "held", verb_held, "does this process belong to a run with KEY?" },
 	{ "convert", verb_convert, "change the mode of what acquire took" },
 	{ "session", verb_session, "named sessions" },
 	{ "list", verb_list, "who holds what, and who waits" },
@@ -50,6 +51,7 @@ static const struct verb {
 	{ "version", verb_version, "which version this is" },
 };
 
+#define WORD_MAX 32		/* of a verb */
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
@@ -62,16 +64,70 @@ print_usage(FILE *to)
 	    "this machine.\n\nverbs:\n", to);
 	for (i = 0; i < COUNT(verbs); i++)
 		fprintf(to, "  %-9s%s\n", verbs[i].name, verbs[i].what);
-	fputs("\n'leasehold VERB --help' tells a verb's options; "
-	    "man leasehold tells everything.\n", to);
+	fputs("\n'leasehold help VERB' prints a verb's options; man leasehold "
+	    "describes everything.\n", to);
+}
+
+/*
+ * How many letters to change, leave out, put in or swap with the next to make b
+ * of a (Damerau's restricted distance); `most` + 1 if more than `most`.
+ */
+static size_t
+edit_distance(const char *a, const char *b, size_t most)
+{
+	size_t n = strlen(a), m = strlen(b), i, j, least;
+	size_t d[WORD_MAX + 1][WORD_MAX + 1];
+
+	if (n > WORD_MAX || m > WORD_MAX)
+		return most + 1;
+	for (i = 0; i <= n; i++)
+		d[i][0] = i;
+	for (j = 0; j <= m; j++)
+		d[0][j] = j;
+	for (i = 1; i <= n; i++) {
+		for (j = 1; j <= m; j++) {
+			least = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			if (d[i - 1][j] + 1 < least)
+				least = d[i - 1][j] + 1;
+			if (d[i][j - 1] + 1 < least)
+				least = d[i][j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < least)
+				least = d[i - 2][j - 2] + 1;
+			d[i][j] = least;
+		}
+	}
+	return d[n][m] > most ? most + 1 : d[n][m];
+}
+
+/* The verb that the name is most like, or NULL if it is like none. */
+static const char *
+similar_verb(const char *name)
+{
+	size_t most = strlen(name) < 4 ? 1 : 2, d;
+	const char *best = NULL;
+
+	for (size_t i = 0; i < COUNT(verbs); i++) {
+		d = edit_distance(name, verbs[i].name, most);
+		if (d > most)
+			continue;
+		best = verbs[i].name;
+		most = d - 1;
+	}
+	return best;
 }
 
 static int
 refuse_unknown_verb(const char *name)
 {
+	const char *similar = similar_verb(name);
+
 	if (name[0] == '-')
 		return usage_error("the verb comes first, options after it: "
 		    "leasehold list --table x, not leasehold '%s'", name);
+	if (similar != NULL)
+		return usage_error("there is no verb '%s'; did you mean '%s'?",
+		    name, similar);
 	return usage_error("there is no verb '%s'; 'leasehold --help' lists "
 	    "those it has", name);
 }
@@ -79,6 +135,8 @@ refuse_unknown_verb(const char *name)
 int
 main(int argc, char **argv)
 {
+	static char dash_help[] = "--help";
+	char *help_argv[4] = { NULL, NULL, dash_help, NULL };
 	const char *name = argc > 1 ? argv[1] : NULL;
 	size_t i;
 	int e;
@@ -95,7 +153,14 @@ main(int argc, char **argv)
 		print_usage(stderr);
 		return EX_BAD_USAGE;
 	}
-	if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 ||
+	if (strcmp(name, "help") == 0 && argc > 2) {
+		if (argc > 3)
+			return usage_error("help takes one verb: '%s' is one "
+			    "too many", argv[3]);
+		name = help_argv[1] = argv[2];
+		argv = help_argv;
+		argc = 3;
+	} else if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 ||
 	    strcmp(name, "-h") == 0) {
 		print_usage(stdout);
 		return output_flush(EX_YES);

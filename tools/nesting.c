@@ -45,12 +45,12 @@
 
 /* "TABLE:KEY=" of that key; allocated. */
 static char *
-entry_head(struct run *r, const char *key)
+entry_head(struct lh *lh, bool system, const char *key)
 {
 	char *head = NULL, *escaped = key_list_escape(key);
 
 	if (escaped == NULL || asprintf(&head, "%s%s:%s=",
-	    r->table.system ? "+" : "", lh_table_name(r->lh), escaped) < 0)
+	    system ? "+" : "", lh_table_name(lh), escaped) < 0)
 		head = NULL;
 	free(escaped);
 	return head;
@@ -81,20 +81,19 @@ note_mode(const struct lh_key_info *info, void *arg)
 
 /* Does that lease hold the key, in which mode? */
 static bool
-is_still_held(struct run *r, const char *key, const char *text, uint32_t *mode)
+is_still_held(struct lh *lh, const char *key, const char *text, uint32_t *mode)
 {
 	uint64_t id[2];
 
 	return parse_id(text, id) &&
-	    lh_status(r->lh, key, id, note_mode, mode) == 0;
+	    lh_status(lh, key, id, note_mode, mode) == 0;
 }
 
-/* Among what is held: does an ancestor hold that one?  In which mode? */
-static bool
-is_held_by_ancestor(struct run *r, const char *key, const char *p,
-    uint32_t *mode)
+bool
+nesting_is_held(struct lh *lh, bool system, const char *key, uint32_t *mode)
 {
-	char *head = entry_head(r, key);
+	const char *p = secure_getenv(VARIABLE);
+	char *head = p == NULL ? NULL : entry_head(lh, system, key);
 	bool held = false;
 	size_t len, n;
 
@@ -104,7 +103,7 @@ is_held_by_ancestor(struct run *r, const char *key, const char *p,
 	while (*p != '\0' && !held) {
 		len = key_list_span(p);
 		held = len == n + ID_DIGITS && strncmp(p, head, n) == 0 &&
-		    is_still_held(r, key, p + n, mode);
+		    is_still_held(lh, key, p + n, mode);
 		p += len;
 		p += *p == ',';
 	}
@@ -115,18 +114,26 @@ is_held_by_ancestor(struct run *r, const char *key, const char *p,
 bool
 nesting_is_deadlock(struct run *r)
 {
-	const char *all = secure_getenv(VARIABLE);
 	char name[NAME_MAX_TEXT];
 	uint32_t mode;
 
 	r->nested = false;
-	for (size_t i = 0; all != NULL && i < r->n; i++) {
-		if (!is_held_by_ancestor(r, r->items[i].key, all, &mode))
+	for (size_t i = 0; i < r->n; i++) {
+		if (!nesting_is_held(r->lh, r->table.system, r->items[i].key,
+		    &mode))
 			continue;
 		if (mode != LH_SHARED || r->mode != LH_SHARED) {
-			message("'%s' is held (%s) by the command that this "
-			    "one was started from: it would wait for itself",
-			    text_name(name, r->items[i].key), show_mode(mode));
+			const char *held = text_name(name, r->items[i].key);
+
+			/* a try is busy; a wait would have no end */
+			if (r->wait_ms == 0)
+				message_busy("'%s' is held (%s) by the command "
+				    "that this one was started from", held,
+				    show_mode(mode));
+			else
+				message("'%s' is held (%s) by the command "
+				    "that this one was started from: it would "
+				    "wait for itself", held, show_mode(mode));
 			return true;
 		}
 		r->nested = true;
@@ -142,7 +149,8 @@ nesting_list(struct run *r)
 	char id[LEASE_ID_MAX], *all = strdup(others != NULL ? others : "");
 
 	for (size_t i = 0; all != NULL && i < r->n; i++) {
-		char *head = entry_head(r, r->items[i].key), *more = NULL;
+		char *head = entry_head(r->lh, r->table.system,
+		    r->items[i].key), *more = NULL;
 
 		if (head == NULL || asprintf(&more, "%s%s%s%s", all,
 		    *all != '\0' ? "," : "", head,

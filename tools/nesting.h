@@ -3,6 +3,8 @@
 #ifndef TOOLS_NESTING_H
 #define TOOLS_NESTING_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include "run.h"
 
 /*
@@ -11,6 +13,13 @@
  * false, and r->nested is set.
  */
 bool nesting_is_deadlock(struct run *r);
+
+/*
+ * True if LEASEHOLD_HELD names a lease on that key which still holds it; *mode
+ * is the lease's.  `system`: lh is a table of the machine.
+ */
+bool nesting_is_held(struct lh *lh, bool system, const char *key,
+    uint32_t *mode);
 
 /* Returns LEASEHOLD_HELD with our leases added: allocated, or NULL. */
 char *nesting_list(struct run *r);

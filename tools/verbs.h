@@ -25,7 +25,7 @@
  *
  *	run_command.c		the steps, in order
  *	run_options.c		the options
- *	nesting.c		a `run` inside another one's command
+ *	nesting.c		a `run` inside another one's command (`held` too)
  *	run_keys.c		one key, or several at once
  *	run_wait.c, blocker.c	waits for the lease; says who blocks it
  *	run_launch.c		from the lease to the running command
@@ -50,6 +50,7 @@ int verb_acquire(int argc, char **argv);
 int verb_renew(int argc, char **argv);
 int verb_release(int argc, char **argv);
 int verb_session(int argc, char **argv);
+int verb_held(int argc, char **argv);
 int verb_list(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_init(int argc, char **argv);

@@ -7,7 +7,7 @@ table manual
 pages=$here/../../doc/man
 
 verbs="run acquire renew release convert session list status explain verify watch top"
-verbs="$verbs init stats fsck dump log rm gate ask sem"
+verbs="$verbs held init stats fsck dump log rm gate ask sem"
 # shellcheck disable=SC2086
 for page in leasehold $(printf 'leasehold-%s ' $verbs); do
 	run groff -ww -mdoc -Tutf8 "$pages/$page.1"

@@ -24,7 +24,15 @@ run lh
 is "$status" 64 "no verb: 64"
 like "$err" "usage:" "no verb: the usage"
 
-bad "no verb 'lst'" lst
+bad "no verb 'lst'; did you mean 'list'?" lst
+bad "no verb 'accquire'; did you mean 'acquire'?" accquire
+bad "no verb 'rnu'; did you mean 'run'?" rnu
+bad "no verb 'frobnicate'; 'leasehold --help' lists" frobnicate
+bad "no verb 'lst'" help lst
+bad "help takes one verb" help run list
+for verb in run status help; do
+	is "$(lh help ${verb#help})" "$(lh ${verb#help} --help)" "help $verb is $verb --help"
+done
 bad "the verb comes first" --table x list
 
 bad "under which key" run
@@ -51,7 +59,6 @@ bad "'run' has no option '--json'" run --json k "${never[@]}"
 bad "'--verbose' takes no value" run --verbose=3 k "${never[@]}"
 bad "'-w' needs a value" run -w
 bad "'--ttl' needs a value" run --ttl
-bad "exclude each other" run -n -w 3 k "${never[@]}"
 
 bad "--ttl: a lease lasts from 1ms to 30d" run --ttl 0 k "${never[@]}"
 bad "--ttl: a lease lasts from 1ms to 30d" run --ttl 31d k "${never[@]}"
