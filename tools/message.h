@@ -11,7 +11,8 @@ void message_sentence(const char *sentence);	/* for usage_error_to() */
 /* Prints an error of the library.  Returns its exit status. */
 int message_error(int error, const char *detail, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Prints that a key is busy, or was not free in time, unless message_quiet(). */
+/* Prints that a key is busy or was not free in time; not after
+ * message_quiet(). */
 void message_busy(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* For --quiet: from now on that is not printed, by message_error() neither. */
 void message_quiet(void);

@@ -137,6 +137,7 @@ moment_parse(const char *text, int64_t *ms)
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (read_calendar(text, forms[i], ms))
 			return 0;
-	return usage_error("--at: '%s' is not a time; write now, -5m, 16:05:00, "
-	    "2026-11-21 16:05:00, 2026-11-21T16:05:00Z or @1795276800", text);
+	return usage_error("--at: '%s' is not a time; write now, -5m, "
+	    "16:05:00, 2026-11-21 16:05:00, 2026-11-21T16:05:00Z or "
+	    "@1795276800", text);
 }

@@ -5,9 +5,9 @@
  * Calls go down only, and only leasehold.c calls a verb:
  *
  *	leasehold.c		main(): chooses the verb; calls all verbs
- *	verb_NAME.c		one verb (verb_acquire.c: release too,
- *				verb_session.c: renew, verb_break.c: ask); no
- *				file but leasehold.c calls one
+ *	verb_NAME.c		one verb (verb_session.c: renew too,
+ *				verb_break.c: ask); no file but leasehold.c
+ *				calls one
  *	open_table.c		the table that the options name
  *	output.c		standard output
  *	error_status.c		the exit status of a library's error
@@ -25,7 +25,7 @@
  *
  *	run_command.c		the steps, in order
  *	run_options.c		the options
- *	nesting.c		a `run` inside another one's command (`held` too)
+ *	nesting.c		a `run` inside another one's command
  *	run_keys.c		one key, or several at once
  *	run_wait.c, blocker.c	waits for the lease; says who blocks it
  *	run_launch.c		from the lease to the running command
@@ -40,6 +40,9 @@
  */
 #ifndef TOOLS_VERBS_H
 #define TOOLS_VERBS_H
+
+/* How the name of a session begins that `acquire` makes for one lease. */
+#define IMPLICIT_SESSION "acquire-"
 
 /*
  * Each carries out a verb and returns the exit status.  argv[0] is the verb.
