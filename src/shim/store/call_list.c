@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls in the lists of their channel: those under way, and those that have
- * ended and are to be told.
+ * Keeps the calls of a channel in two lists: calls in progress, and calls that
+ * have ended but whose outcome was not delivered yet. call.c, h2.c and
+ * channel_state.c use it.
  */
 #include <stdlib.h>
 #include <bsd/string.h>
@@ -26,7 +27,6 @@ call_deliver_later(struct channel *ch)
 	event_active(ch->soon, 0, 0);
 }
 
-/* Streams first: what is looked through for messages is short. */
 void
 call_insert(struct calls *list, struct call *c)
 {

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: gRPC over HTTP/2 (nghttp2) over a socket, with TLS or without
- * (libevent's bufferevents, OpenSSL).  One connection carries all calls.
+ * A channel: gRPC over HTTP/2 (nghttp2) over one socket, with or without TLS
+ * (libevent's bufferevents and OpenSSL).  One connection carries all calls.
+ * etcd_link.c opens and frees channels.
  *
- * The outcome of a call is reported with care (enum fate).  It is NOT_APPLIED
- * only if the server cannot have acted on the call: its header was never handed
- * to the connection; the server refused the stream (REFUSED_STREAM, or a GOAWAY
- * that names an earlier last stream); or the server answered with a status that
- * says so.  Everything else without an answer is UNKNOWN: a timeout, a lost
- * connection, a status that etcd also returns when it does not know itself.
+ * Each call gets an outcome (enum fate).  It is NOT_APPLIED only if the server
+ * cannot have acted on the call:
+ *
+ * - the call's header was never given to the connection;
+ * - the server refused the stream (REFUSED_STREAM, or a GOAWAY that names an
+ *   earlier last stream); or
+ * - the server answered with a status that says so.
+ *
+ * Every other call without an answer is UNKNOWN: after a timeout, a lost
+ * connection, or a status that etcd also returns when it does not know the
+ * outcome itself.
  *
  *	NOT_APPLIED	3 invalid, 5 not found, 7 denied, 8 exhausted (except
  *			for space), 9 precondition, 11 out of range, 12
@@ -16,18 +22,15 @@
  *	UNKNOWN		all others, above all 14 "request timed out" and 2
  *			"context deadline exceeded"
  *
- * When a server announces that it is leaving (GOAWAY), the channel leaves it at
- * once: calls that the server did not refuse by that are UNKNOWN, and another
- * server is asked.
+ * When a server sends GOAWAY, the channel goes down at once.  The calls that
+ * the server did not refuse are UNKNOWN, and the engine asks another endpoint.
  *
- * A message is a byte 0, its length in four bytes, and its content.  Its size
- * is bounded (CALL_BODY_MAX): a longer one ends the stream and takes no memory.
+ * A gRPC message is a byte 0, a length of four bytes, and the content.  A
+ * message longer than CALL_BODY_MAX ends its stream without using memory.
  *
- * With TLS, the server's certificate must be for the name or address that was
- * asked for, and signed by a trusted authority, whatever else the context says;
- * and the server must agree to HTTP/2 (ALPN).
- *
- * How callbacks are called: call.c.  What HTTP/2 frames do: h2.c.
+ * With TLS, three conditions hold whatever the context allows.  The server's
+ * certificate is for the requested name or address.  A trusted authority signed
+ * it.  The server agreed to HTTP/2 (ALPN).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -69,8 +72,9 @@ on_read(struct bufferevent *bev, void *arg)
 		channel_down(ch, "the server ended the connection");
 }
 
-/* With TLS 1.3 a server looks at our certificate when the handshake is over for
- * us; if it closes at once, what it said of it may be lost. */
+/* True if the server may have refused our certificate.  With TLS 1.3 the server
+ * checks it after our handshake is complete.  If the server then closes at
+ * once, its alert can be lost. */
 static bool
 is_maybe_refused(const struct channel *ch, SSL *ssl)
 {
@@ -78,6 +82,7 @@ is_maybe_refused(const struct channel *ch, SSL *ssl)
 	    SSL_is_init_finished(ssl) && SSL_get_certificate(ssl) != NULL;
 }
 
+/* Replaces `text` by the reason why TLS failed, if OpenSSL knows it. */
 static void
 explain_tls(struct channel *ch, char *text, size_t room)
 {
@@ -96,6 +101,7 @@ explain_tls(struct channel *ch, char *text, size_t room)
 		    "certificate refused?", room);
 }
 
+/* True if the server agreed to HTTP/2. */
 static bool
 has_chosen_h2(struct bufferevent *bev)
 {
@@ -148,7 +154,8 @@ on_event(struct bufferevent *bev, short what, void *arg)
 	channel_down(ch, why);
 }
 
-/* Too long connecting, or silent; else another ping. */
+/* Takes the channel down if it could not connect in time or a ping got no
+ * answer; else sends the next ping. */
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
@@ -170,6 +177,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	channel_push(ch);
 }
 
+/* Returns a new connection for the channel, with TLS if it is configured. */
 static struct bufferevent *
 new_bev(struct channel *ch)
 {
@@ -190,7 +198,7 @@ new_bev(struct channel *ch)
 	}
 	SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
 	(void)SSL_set_alpn_protos(ssl, (const unsigned char *)"\2h2", 3);
-	/* it owns ssl from here on, also when it fails */
+	/* this call takes ownership of ssl, even if it fails */
 	return bufferevent_openssl_socket_new(ch->o.base, -1, ssl,
 	    BUFFEREVENT_SSL_CONNECTING,
 	    BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);

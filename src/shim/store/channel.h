@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A gRPC channel to one endpoint: calls over one HTTP/2 connection.  See
- * channel.c. */
+/*
+ * A gRPC channel to one endpoint: calls over one HTTP/2 connection. etcd_link.c
+ * opens it; channel.c says what each outcome of a call means.
+ */
 #ifndef SHIM_CHANNEL_H
 #define SHIM_CHANNEL_H
 
@@ -11,7 +13,7 @@
 #include <event2/event.h>
 #include "engine.h"
 
-/* gRPC status codes that matter here; 0 .. 16 come from servers. */
+/* gRPC status codes that this file's users handle.  Servers send 0 to 16. */
 enum {
 	GRPC_OK = 0,
 	GRPC_CANCELLED = 1,
@@ -27,14 +29,14 @@ enum {
 	GRPC_INTERNAL = 13,
 	GRPC_UNAVAILABLE = 14,
 	GRPC_UNAUTHENTICATED = 16,
-	GRPC_NONE = -1		/* no status came: see the message */
+	GRPC_NONE = -1		/* no status was received; see the message */
 };
 
 struct answer {
 	enum fate fate;
 	int status;		/* GRPC_... */
-	const char *message;	/* for people; never NULL */
-	const uint8_t *body;	/* the message, of a unary call that is done */
+	const char *message;	/* text for people; never NULL */
+	const uint8_t *body;	/* the answer, if a unary call is DONE */
 	size_t len;
 };
 
@@ -44,37 +46,37 @@ struct call;
 enum channel_state {
 	CHANNEL_CONNECTING,
 	CHANNEL_UP,
-	CHANNEL_DOWN		/* told once, with the reason: then only
-				 * channel_free() is of use */
+	CHANNEL_DOWN		/* final; only channel_free() may be called */
 };
 
-/* Told of a change of state; it may free the channel. */
+/* Reports a change of state.  It may free the channel. */
 typedef void channel_fn(struct channel *ch, enum channel_state state,
     const char *why, void *arg);
 
-/* Told once how a call ended.  It may make others, and cancel others. */
+/* Reports the outcome of a call, once.  It may start and cancel other calls. */
 typedef void answer_fn(const struct answer *a, void *arg);
 
-/* Told of each message of a stream; not after the stream was cancelled. */
+/* Reports a message of a stream; never after the stream was cancelled. */
 typedef void message_fn(const uint8_t *body, size_t len, void *arg);
 
 struct channel_opts {
 	struct event_base *base;
-	struct evdns_base *dns;	/* NULL: the loop waits for names */
-	const char *host;	/* a name or an address; copied */
+	struct evdns_base *dns;	/* NULL: name lookups block the loop */
+	const char *host;	/* name or address; copied */
 	uint16_t port;
-	struct ssl_ctx_st *tls;	/* OpenSSL's; or NULL: in the clear */
-	int connect_ms;		/* give up connecting after that */
-	int ping_ms;		/* is it there still?  asked so often; 0: never.
-				 * etcd wants 5 s at least */
+	struct ssl_ctx_st *tls;	/* OpenSSL context; NULL: no encryption */
+	int connect_ms;		/* connect timeout */
+	int ping_ms;		/* interval of pings; 0: none. etcd accepts 5 s
+				 * and more. */
 	channel_fn *state;
 	void *arg;
 };
 
-/* Begin to connect.  NULL: out of memory.  (The process ignores SIGPIPE.) */
+/* Starts to connect and returns the channel, or NULL without memory.  The
+ * process must ignore SIGPIPE. */
 struct channel *channel_open(const struct channel_opts *o);
 
-/* Forgets every call, untold, and ends the connection; no state is told. */
+/* Closes the connection and drops all calls.  No callback is called. */
 void channel_free(struct channel *ch);
 
 enum channel_state channel_state(const struct channel *ch);
@@ -82,23 +84,22 @@ const char *channel_name(const struct channel *ch);	/* host:port */
 
 struct call_opts {
 	const char *path;	/* "/etcdserverpb.KV/Txn" */
-	const char *token;	/* of who we are; or NULL */
-	int timeout_ms;		/* of a unary call; a stream has none */
-	const uint8_t *body;	/* the (first) message; copied */
+	const char *token;	/* etcd's token for our user, or NULL */
+	int timeout_ms;		/* unary call only */
+	const uint8_t *body;	/* the request; copied */
 	size_t len;
-	message_fn *message;	/* a stream: so its messages come; else NULL */
+	message_fn *message;	/* for a stream; NULL: unary call */
 	answer_fn *answer;
 	void *arg;
 };
 
-/*
- * Call.  The answer is never told before this returns.  NULL: the channel is
- * not up, or there is no memory: nothing has been, nor will be, sent.
- */
+/* Starts a call.  The outcome is never reported before this function returns.
+ * Returns NULL if the channel is not up or there is no memory; then nothing is
+ * sent. */
 struct call *channel_call(struct channel *ch, const struct call_opts *o);
 
-/* Forget it: no answer will be told.  What it asked for may happen.  Not from
- * within its own answer: it is over then. */
+/* Cancels a call without reporting an outcome.  The server may still act on
+ * it.  Must not be called from the call's own answer_fn. */
 void call_cancel(struct call *c);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of a channel, as its calls and its HTTP/2 session change it. */
+/* Changes the state of a channel: connecting, up, down. h2.c and channel.c call
+ * it. */
 #include <bsd/string.h>
 #include <event2/bufferevent.h>
 #include "call.h"

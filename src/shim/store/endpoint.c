@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a cluster is, as an operator writes it, and who is trusted there.
+ * Parses the list of endpoints as an operator writes it, and loads the
+ * certificates that TLS needs.
  *
  *	endpoints = endpoint { "," endpoint }
  *	endpoint  = [ "http://" | "https://" ] host [ ":" port ] [ "/" ]
  *	host      = name | IPv4 | "[" IPv6 "]"
  *
- * Without a scheme it is http, without a port 2379.  A list that has both
- * schemes is refused: what is encrypted to one member would go in the clear to
- * the next.
+ * The default scheme is http, the default port 2379.  A list with both schemes
+ * is refused, because what is encrypted to one endpoint would be sent
+ * unencrypted to the next.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #include "endpoint.h"
 
 #define PORT 2379
-#define KEY_FILE_MAX 32768	/* with its certificates */
+#define KEY_FILE_MAX 32768	/* may contain certificates, too */
 
 static bool
 is_address(const char *host)
@@ -34,7 +35,7 @@ is_address(const char *host)
 	    inet_pton(AF_INET6, host, a) == 1;
 }
 
-/* What comes after the host. */
+/* Parses what follows the host: an optional port and an optional "/". */
 static bool
 parse_port(const char *text, uint16_t *port)
 {
@@ -53,6 +54,7 @@ parse_port(const char *text, uint16_t *port)
 	return true;
 }
 
+/* Parses one endpoint without its scheme. */
 static bool
 parse_one(struct endpoint *e, const char *text)
 {
@@ -75,6 +77,7 @@ parse_one(struct endpoint *e, const char *text)
 	return parse_port(text + n, &e->port);
 }
 
+/* Moves *text past the scheme.  Returns false if the scheme is unknown. */
 static bool
 parse_scheme(const char **text, bool *tls)
 {
@@ -117,7 +120,7 @@ endpoints_parse(struct endpoints *e, const char *text, char *why, size_t room)
 	}
 	if (what == NULL && e->n == 0)
 		what = "no endpoint";
-	/* what looks like a password is not for the log */
+	/* the text may contain a password: do not repeat it */
 	if (what != NULL && strchr(text, '@') != NULL)
 		(void)snprintf(why, room, "no user and password are to be in "
 		    "an endpoint: use user and password_file");
@@ -139,7 +142,8 @@ endpoints_is_local(const struct endpoints *e)
 	return true;
 }
 
-/* The key's file is wiped from memory, as far as OpenSSL lets it be. */
+/* Loads the private key.  The buffer with the file's content is wiped; copies
+ * inside OpenSSL are not under our control. */
 static bool
 use_key(SSL_CTX *c, const char *path, char *why, size_t room)
 {
@@ -160,6 +164,7 @@ use_key(SSL_CTX *c, const char *path, char *why, size_t room)
 	return good;
 }
 
+/* Writes OpenSSL's reason to `why`, frees the context and returns NULL. */
 static struct ssl_ctx_st *
 refuse_tls(SSL_CTX *c, const char *what, char *why, size_t room)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a cluster is: see endpoint.c. */
+/*
+ * Parses the endpoints of a cluster and makes the TLS context for them; see
+ * endpoint.c. etcd.c and shim_conf.c call it.
+ */
 #ifndef SHIM_ENDPOINT_H
 #define SHIM_ENDPOINT_H
 
@@ -17,22 +20,24 @@ struct endpoint {
 struct endpoints {
 	struct endpoint list[ENDPOINTS_MAX];
 	unsigned n;
-	bool tls;		/* all of them */
-	bool names;		/* some are to be looked up */
+	bool tls;		/* all endpoints use https */
+	bool names;		/* some hosts are names, not addresses */
 };
 
-/* Of "scheme://host:port,...".  -EINVAL: why. */
+/* Parses "scheme://host:port,...".  Returns 0, or -EINVAL with a sentence in
+ * `why`. */
 int endpoints_parse(struct endpoints *e, const char *text, char *why,
     size_t room);
 
-/* True if all of them are addresses of this host. */
+/* True if all endpoints are on this host. */
 bool endpoints_is_local(const struct endpoints *e);
 
 struct ssl_ctx_st;
 
-/* A context for TLS, of files (NULL: see etcd.h).  NULL: why. */
+/* Returns an OpenSSL context made of these files; a NULL file has the meaning
+ * given in etcd.h.  Returns NULL with a sentence in `why` on failure. */
 struct ssl_ctx_st *endpoint_tls(const char *ca, const char *cert,
     const char *key, char *why, size_t room);
-void endpoint_tls_free(struct ssl_ctx_st *tls);	/* or NULL */
+void endpoint_tls_free(struct ssl_ctx_st *tls);	/* accepts NULL */
 
 #endif

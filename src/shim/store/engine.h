@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim needs of a cluster: a linearizable store of keys.
+ * Declares the interface between the shim and a cluster: a linearizable
+ * key-value store, reached through an engine. src/shim/member calls it; etcd.c
+ * implements it over the network. tests/shim/support/fake.c implements it
+ * inside a test process and can lose any answer.
  *
- *	Every change has a revision, larger than that of every earlier one.
- *	A transaction compares keys, then does one of two lists of operations,
- *	    all at the same revision, or none of them.
- *	A watch tells of changes under a prefix, in order, from a revision on.
- *	A lease deletes the keys that were put under it when it ends.
+ * The store has these properties:
  *
- * etcd.c is one engine, over the network.  tests/shim/support/fake.c is
- * another, in the process itself, whose answers can be lost at will.  Others
- * can be added beside them.  The shim relies on what transactions decide, and
- * on each change that the watch tells of being true.  That no change is missed,
- * and that a lease ends in time, only makes it quick and tidy.
+ *	revision	Every change gets a revision that is larger than that of
+ *			every earlier change.
+ *	transaction	It compares keys, and then does one of two lists of
+ *			operations.  All of them happen at one revision.
+ *	watch		It reports the changes under a prefix, in order, from a
+ *			given revision on.
+ *	lease		When it ends, it deletes the keys that were put under
+ *			it.
  *
- * One libevent loop drives all of it.  Callbacks come from the loop, never from
- * inside a call.  They may call any function here, also close().  Memory that a
- * callback is given is valid until it returns.
+ * Correctness depends on two things only: the outcome of a transaction, and
+ * that each change which the watch reports did happen.  A missed change, or a
+ * lease that ends late, costs time and leaves keys to clean up; it never breaks
+ * exclusion.
+ *
+ * One libevent loop drives everything.  The engine calls back from the loop,
+ * never from inside one of the functions below.  A callback may call any of
+ * these functions, including close().  Memory passed to a callback is valid
+ * until the callback returns.
  */
 #ifndef SHIM_ENGINE_H
 #define SHIM_ENGINE_H
@@ -26,13 +34,14 @@
 #include <stdint.h>
 
 /*
- * What is known of something asked for.  Only NOT_APPLIED may be reported as a
- * failure: what is UNKNOWN may have been done, now or later, and is found out
- * by asking again (the store is asked for things that can be asked twice).
+ * What the engine knows about the outcome of a call.  Only NOT_APPLIED may be
+ * reported as a failure.  An UNKNOWN call may have been applied, or may still
+ * be applied later.  The caller finds out by repeating it, so every call to the
+ * store is written so that it can be repeated.
  */
 enum fate {
 	FATE_DONE = 0,
-	FATE_NOT_APPLIED,	/* surely had no effect, nor will have */
+	FATE_NOT_APPLIED,	/* it had no effect and never will */
 	FATE_UNKNOWN
 };
 
@@ -46,7 +55,7 @@ struct kv_pair {
 	int64_t create_revision, mod_revision, version, lease;
 };
 
-/* A range of keys: one (end.len 0), or [key, end). */
+/* A range of keys: the single key if end.len is 0, else [key, end). */
 struct kv_range {
 	struct kv_bytes key, end;
 };
@@ -54,10 +63,9 @@ struct kv_range {
 enum kv_relation { KV_EQUAL, KV_GREATER, KV_LESS, KV_NOT_EQUAL };
 enum kv_subject { KV_VERSION, KV_CREATE, KV_MOD };
 
-/*
- * A comparison, of every key in the range.  A key that is not there has
- * version, create and mod revision 0; a range with no key is like one such key.
- */
+/* A comparison that must hold for every key in the range.  A missing key has
+ * version, create_revision and mod_revision 0.  An empty range behaves like one
+ * missing key. */
 struct kv_compare {
 	struct kv_range range;
 	enum kv_subject subject;
@@ -69,15 +77,16 @@ enum kv_what { KV_GET, KV_PUT, KV_DELETE };
 
 struct kv_op {
 	enum kv_what what;
-	struct kv_range range;	/* of a put: its key */
-	struct kv_bytes value;	/* put */
-	int64_t lease;		/* put: 0, or it goes with that */
-	int64_t limit;		/* get: 0, or at most so many */
-	bool keys_only;		/* get */
-	bool by_create;		/* get: the oldest first; else by key */
+	struct kv_range range;	/* KV_PUT: the key */
+	struct kv_bytes value;	/* KV_PUT */
+	int64_t lease;		/* KV_PUT: 0, or the lease that deletes the
+				 * key */
+	int64_t limit;		/* KV_GET: most pairs to return; 0: no limit */
+	bool keys_only;		/* KV_GET */
+	bool by_create;		/* KV_GET: oldest key first, not by name */
 };
 
-#define KV_OPS_MAX 128		/* in each list of a transaction, as in etcd */
+#define KV_OPS_MAX 128		/* operations in one list; etcd's limit */
 
 struct kv_txn {
 	const struct kv_compare *compares;
@@ -86,93 +95,106 @@ struct kv_txn {
 	size_t n_then, n_otherwise;
 };
 
-/* What came of one operation, in the order asked. */
+/* The result of one operation.  Results are in the order of the operations. */
 struct kv_result {
-	const struct kv_pair *pairs;	/* of a get */
+	const struct kv_pair *pairs;	/* KV_GET */
 	size_t n;
-	int64_t count;		/* of a get: how many there are, limit or not;
-				 * of a delete: how many there were */
+	int64_t count;		/* KV_GET: keys in the range, ignoring the
+				 * limit; KV_DELETE: keys deleted */
 };
 
 struct kv_answer {
 	enum fate fate;
-	const char *why;	/* for people, if not DONE; never NULL */
-	bool denied;		/* NOT_APPLIED: for lack of permission */
-	bool exists;		/* NOT_APPLIED, kv->grant(): that lease does */
-	bool absent;		/* NOT_APPLIED, kv->revoke(): it is not there */
-	int64_t revision;	/* of the store, at or after the transaction */
-	bool succeeded;		/* `then` was done, else `otherwise` */
+	const char *why;	/* text for people; "" if DONE */
+	bool denied;		/* NOT_APPLIED because of missing permission */
+	bool exists;		/* NOT_APPLIED by grant(): the lease id is
+				 * taken */
+	bool absent;		/* NOT_APPLIED by revoke(): there is no such
+				 * lease */
+	int64_t revision;	/* the store's, at the transaction or later */
+	bool succeeded;		/* true: `then` was done, not `otherwise` */
 	const struct kv_result *results;
 	size_t n_results;
-	int64_t lease;		/* of kv->grant() */
+	int64_t lease;		/* the lease that grant() made */
 };
 
 typedef void kv_answer_fn(const struct kv_answer *a, void *arg);
 
 enum kv_state {
-	KV_AWAY,		/* nothing can be asked now; it is tried again.
-				 * So it begins. */
+	KV_AWAY,		/* no connection; the engine keeps trying.  The
+				 * initial state. */
 	KV_HERE,
-	KV_REFUSED		/* wrong cluster, gone back in time, no such
-				 * user: not before somebody acts */
+	KV_REFUSED		/* the store must not be used: another cluster,
+				 * older data than before, or the user is
+				 * refused.  Somebody has to act. */
 };
 
 struct kv_change {
 	bool deleted;
-	struct kv_pair pair;	/* of a deletion: its key and mod_revision */
+	struct kv_pair pair;	/* a deletion has only key and mod_revision */
 };
 
-/* How whoever uses it is told. */
+/* The callbacks of the engine's user. */
 struct kv_hooks {
-	/* why: for people */
+	/* Reports each change of state.  `why` is text for people. */
 	void (*state)(enum kv_state state, const char *why, void *arg);
 	/*
-	 * Under the watched prefix, in the order of revisions, maybe before the
-	 * answer to who made the change is told, maybe after.  n 0: the watch
-	 * begins (also the first time), or begins anew with some changes
-	 * missed: look at what matters, all later than `revision` will be told.
+	 * Reports changes under the watched prefix in the order of their
+	 * revisions.  A change may be reported before or after the answer to
+	 * the call that made it.
+	 *
+	 * n == 0: a watch has begun, for the first time or again.  Changes
+	 * before `revision` may have been missed, so the caller must read what
+	 * it needs.  All changes after `revision` will be reported.
 	 */
 	void (*changes)(const struct kv_change *c, size_t n, int64_t revision,
 	    void *arg);
 	void *arg;
 };
 
-/* What has been seen of a store, kept by the caller over restarts: a store that
- * is behind it, or another, is refused. */
+/* What the caller has seen of a store, kept across restarts.  The engine
+ * refuses another cluster, and a store that is older than this. */
 struct kv_mark {
-	uint64_t cluster;	/* 0: nothing was seen yet */
+	uint64_t cluster;	/* 0: no cluster was seen yet */
 	int64_t revision;
 };
 
 struct engine;
 
 struct engine_ops {
-	/* Nothing is told any more, no answer either. */
+	/* Frees the engine.  Pending calls are dropped without an answer. */
 	void (*close)(struct engine *e);
-	/* Ask; what is given is copied or packed before it returns.  The answer
-	 * comes once, from the loop, DONE, NOT_APPLIED or, timeout_ms later,
-	 * UNKNOWN.  -1: no memory, or not KV_HERE: nothing was asked. */
+	/*
+	 * Starts a transaction.  The arguments are copied before it returns.
+	 * `fn` is called once, from the loop: with DONE or NOT_APPLIED, or with
+	 * UNKNOWN after timeout_ms.  Returns -1 without sending anything if
+	 * there is no memory or the state is not KV_HERE.
+	 */
 	int (*txn)(struct engine *e, const struct kv_txn *t, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);
-	/* Nothing keeps it alive.  id > 0: that is its name, so that asking
-	 * again makes no second one. */
+	/* Makes a lease, which nothing renews.  If id > 0, the lease has that
+	 * id, so that repeating the call makes no second one. */
 	int (*grant)(struct engine *e, int64_t id, int64_t ttl_s,
 	    int timeout_ms, kv_answer_fn *fn, void *arg);
-	/* One that is not there is NOT_APPLIED, and absent. */
+	/* Ends a lease and deletes its keys.  A missing lease gives NOT_APPLIED
+	 * with `absent` set. */
 	int (*revoke)(struct engine *e, int64_t lease, int timeout_ms,
 	    kv_answer_fn *fn, void *arg);
-	/* The one standing watch, over reconnects.  -1: no memory. */
+	/* Starts the engine's only watch, which it restarts after each
+	 * reconnect.  Returns -1 if there is no memory. */
 	int (*watch)(struct engine *e, struct kv_bytes prefix);
+	/* Returns what has been seen of the store so far. */
 	void (*mark)(const struct engine *e, struct kv_mark *m);
 };
 
-/* What every engine begins with. */
+/* The first member of every engine's own struct. */
 struct engine {
 	const struct engine_ops *ops;
 };
 
-/* The end of the range of all keys that begin with prefix, into end (of at
- * least len bytes); its length.  0: to the end of all keys. */
+/* Writes to `end` the end of the range of all keys that begin with `prefix`,
+ * and returns its length.  `end` has room for prefix.len bytes.  A length of 0
+ * means that the range goes on to the end of all keys. */
 size_t kv_prefix_end(struct kv_bytes prefix, uint8_t *end);
 
 #endif

@@ -1,33 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine over etcd: what is asked, and what is delivered.
+ * The engine over etcd: sends requests and delivers their answers.
+ * src/shim/member calls it through engine.h.
  *
- * There is one channel at a time, to one endpoint (etcd_link.c), with all calls
- * and one watch (etcd_watch.c) on it.  A request is in one of three lists:
+ * The engine uses one channel to one endpoint at a time (etcd_link.c).  All
+ * requests and the watch (etcd_watch.c) share it.  A request is in one of three
+ * lists:
  *
- *	waiting		not sent: a connection or a token is to come.  If its
- *			time is over, or all endpoints were tried in vain, it is
- *			NOT_APPLIED
- *	sent		the channel will report the outcome; if the endpoint is
- *			given up, it is UNKNOWN
- *	ended		without an answer; this is to be delivered
+ *	waiting		not sent yet, because a connection or a token is
+ *			missing.  When its time is over, or all endpoints have
+ *			failed, it ends as NOT_APPLIED
+ *	sent		the channel will report the outcome.  If the endpoint is
+ *			given up, the request ends as UNKNOWN
+ *	ended		it ended without an answer, which is to be delivered
  *
- * Requests wait only while the last state delivered is KV_HERE: in the gap that
- * it takes to connect to another member.
+ * A request is accepted only while the last reported state is KV_HERE.  So
+ * requests wait only during a change to another endpoint.
  *
- * I1	Each request that was accepted is answered once, unless the engine is
+ * Invariants of the engine (EI1 to EI3):
+ *
+ * EI1 Each accepted request is answered exactly once, unless the engine is
  *	closed.
- * I2	Hooks and answers are called from the loop, and e is not touched after
- *	one unless `freed` says that it is still there.
- * I3	DONE is reported only for a valid answer, from the cluster of the mark,
- *	with a revision not below what was known when the request was sent.
- *	(Concurrent answers may come in any order, so what is known when the
- *	answer comes is no bound.)
+ * EI2 Hooks and answers are called from the loop.  After a call, e is not
+ *	touched unless `freed` says that it still exists.
+ * EI3 DONE is reported only for a valid answer from the cluster of the mark.
+ *	Its revision is not below the revision known when the request was sent.
+ *	(Answers may overtake each other, so the revision known when the answer
+ *	arrives is no bound.)
  *
- * An endpoint that does not answer is given up at the first request that ends
- * without anything received from it meanwhile, or that it cannot serve (no
- * leader, timed out), because others may.  The only endpoint is given up after
- * three.
+ * An endpoint is given up after a failed request if nothing was received from
+ * it since the request was sent, or if it cannot serve (no leader, timeout).
+ * Other endpoints may be able to.  If there is only one endpoint, it is given
+ * up after three such requests.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +47,8 @@
 
 /* Requests. */
 
-/* What is to be told last: e and r may be gone after it. */
+/* Delivers an answer and frees the request.  The engine may be gone
+ * afterwards. */
 static void
 deliver_answer(struct etcd_request *r, const struct kv_answer *a)
 {
@@ -63,7 +68,7 @@ deliver_done(struct etcd_request *r, struct wire_in *in)
 	wire_free(in);
 }
 
-/* status: etcd's, if it said that. */
+/* Delivers an outcome other than DONE.  `status` is etcd's, or GRPC_NONE. */
 static void
 deliver_not_done(struct etcd_request *r, enum fate fate, const char *why,
     int status)
@@ -78,6 +83,7 @@ deliver_not_done(struct etcd_request *r, enum fate fate, const char *why,
 	deliver_answer(r, &a);
 }
 
+/* True if the outcome suggests that the endpoint is unusable. */
 static bool
 is_trouble(const struct etcd_request *r, const struct answer *a)
 {
@@ -87,6 +93,7 @@ is_trouble(const struct etcd_request *r, const struct answer *a)
 	    a->status == GRPC_UNKNOWN;
 }
 
+/* Counts unusable outcomes and gives the endpoint up when there are enough. */
 static void
 note_trouble(struct etcd_request *r, const struct answer *a)
 {
@@ -109,7 +116,8 @@ start_tick(struct etcd *e)
 		(void)event_add(e->tick, &tv);
 }
 
-/* Ask again with another token.  False: that was one. */
+/* Repeats a request that was refused because of our token, once, with a new
+ * one.  Returns true if the request will be repeated. */
 static bool
 retry_with_token(struct etcd_request *r, const struct answer *a)
 {
@@ -220,6 +228,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	start_tick(e);
 }
 
+/* Puts a request into the waiting list and sends it if possible.  Takes
+ * ownership of `r` and `body`.  Returns 0 or -1. */
 static int
 add_request(struct engine *engine, struct etcd_request *r, struct wire_out body,
     int timeout_ms, kv_answer_fn *fn, void *arg)
@@ -242,7 +252,8 @@ add_request(struct engine *engine, struct etcd_request *r, struct wire_out body,
 	return 0;
 }
 
-/* What is told from the loop.  False: there is nothing. */
+/* Delivers one outcome, change of state or gap.  Returns false if there is
+ * none. */
 static bool
 deliver_one_thing(struct etcd *e)
 {
@@ -277,7 +288,7 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	e->freed = NULL;
 }
 
-/* Operations. */
+/* The operations of engine.h. */
 
 static struct etcd_request *
 new_request(const char *path, wire_fn *decode, bool linear)
@@ -414,7 +425,7 @@ new_events(struct etcd *e)
 	e->again = evtimer_new(e->o.base, etcd_on_retry, e);
 	e->tick = evtimer_new(e->o.base, on_tick, e);
 	e->soon = evtimer_new(e->o.base, on_soon, e);
-	/* without it (no resolv.conf) names are looked up by the loop */
+	/* if this fails (no resolv.conf), lookups block the loop */
 	if (e->ends.names)
 		e->dns = evdns_base_new(e->o.base,
 		    EVDNS_BASE_INITIALIZE_NAMESERVERS |

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine over etcd: how it finds an endpoint that can be used, and what
- * makes it go to another one.
+ * Finds an endpoint of etcd that can be used, and changes to another one when
+ * it fails. etcd.c starts it and is called back at READY.
  *
  *	APART -> CONNECT -> (LOGIN ->) STATUS -> CHECK -> READY
  *
- *	LOGIN	with a user, and no token that is known to be valid.  A token is
- *		valid for minutes after its last use, at one member.  When a
- *		request is refused for its token, LOGIN is repeated on the same
- *		channel, and the request after it
- *	STATUS	which cluster (the mark's?) and which version
- *	CHECK	a linearizable read of the root: there is a quorum, we have
- *		permission, and the store is not behind the mark.  (The revision
- *		that a member reports of itself may be behind: it proves
- *		nothing)
+ *	LOGIN	with a user and without a valid token.  A token is valid for
+ *		some minutes after its last use, at one member of the cluster.
+ *		When a request is refused because of its token, LOGIN is
+ *		repeated on the same channel, and then the request
+ *	STATUS	reads the cluster's id, which must be that of the mark, and
+ *		etcd's version
+ *	CHECK	reads the root key, linearizably.  This proves that there is a
+ *		quorum, that we have permission, and that the store is not older
+ *		than the mark.  (The revision that STATUS returns proves
+ *		nothing, because the member may lag behind)
  *
  * If a step fails, or the channel goes down, the next endpoint is tried at once
- * (etcd_leave_endpoint).  When all were tried in vain, KV_AWAY is delivered,
- * and the next round waits: 50 ms, doubled each time up to 2 s, half of it
- * random, so that a thousand hosts do not come back together.
+ * (etcd_leave_endpoint).  When all endpoints have failed, KV_AWAY is reported
+ * and the next round waits.  The wait starts at 50 ms and doubles each round up
+ * to 2 s.  Half of it is random, so that many hosts do not return at the same
+ * moment.
  *
- * An endpoint that is silent where a live member answers by itself (CONNECT,
- * STATUS) costs a second each time: a stopped machine, a network that drops
- * everything.  It is left out for a few seconds, unless all others are, too.
+ * An endpoint that does not answer CONNECT or STATUS costs one second each
+ * time.  It may be a stopped machine or a network that drops all packets.  Such
+ * an endpoint is skipped for some seconds, unless all others are skipped, too.
  *
- * Refused (etcd_refuse_store): another cluster, a store behind the mark, a
- * wrong password, a user without permission.  This is tried again much later,
- * in case somebody corrected it; nothing is asked meanwhile.
+ * A store is refused (etcd_refuse_store) if it is another cluster or older than
+ * the mark, if the password is wrong, or if the user has no permission.  The
+ * engine tries again much later, in case an operator has corrected it.  No
+ * request is sent in the meantime.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,9 +43,10 @@
 
 #define ROUND_MIN_MS 50
 #define ROUND_MAX_MS 2000
-#define LOGIN_MS 5000		/* bcrypt takes 0.1 s when nobody else does */
-#define SILENT_TIMES 4		/* connect_ms: so long it is left out */
-#define PING_MS 6000		/* oftener than 5 s etcd takes amiss */
+#define LOGIN_MS 5000		/* bcrypt takes 0.1 s on an idle server */
+#define SILENT_TIMES 4		/* skipped for this many times connect_ms */
+#define PING_MS 6000		/* etcd closes clients that ping more often than
+				 * every 5 s */
 
 int64_t
 etcd_now_ms(void)
@@ -72,7 +76,8 @@ set_state(struct etcd *e, enum kv_state state, const char *why)
 {
 	char copy[ETCD_TEXT_MAX];
 
-	(void)strlcpy(copy, why, sizeof(copy));	/* why may be e->why */
+	(void)strlcpy(copy, why, sizeof(copy));	/* because `why` may be
+						 * e->why */
 	if (e->state == state && (state == KV_HERE ||
 	    strcmp(e->why, copy) == 0))
 		return;
@@ -82,7 +87,8 @@ set_state(struct etcd *e, enum kv_state state, const char *why)
 	event_active(e->soon, 0, 0);
 }
 
-/* What was sent is unknown; with a reason, what waits is not applied. */
+/* Closes the channel.  Sent requests become UNKNOWN; with a `why`, waiting
+ * requests become NOT_APPLIED. */
 static void
 drop_channel(struct etcd *e, const char *why)
 {
@@ -94,6 +100,7 @@ drop_channel(struct etcd *e, const char *why)
 	etcd_end_all(e, why);
 }
 
+/* Starts STEP_APART for a random time of half to all of `ms`. */
 static void
 wait_apart(struct etcd *e, int ms)
 {
@@ -105,6 +112,7 @@ wait_apart(struct etcd *e, int ms)
 	(void)event_add(e->again, &tv);
 }
 
+/* True if endpoint i recently did not answer. */
 static bool
 is_silent(const struct etcd *e, unsigned i)
 {
@@ -112,7 +120,7 @@ is_silent(const struct etcd *e, unsigned i)
 	    SILENT_TIMES * e->o.connect_ms;
 }
 
-/* The next one of this round.  False: there is none. */
+/* Selects the next endpoint of this round.  Returns false if none is left. */
 static bool
 choose_next(struct etcd *e)
 {
@@ -157,7 +165,7 @@ etcd_leave_endpoint(struct etcd *e, const char *why)
 	e->tried |= 1u << e->at;
 	if (choose_next(e)) {
 		drop_channel(e, NULL);
-		/* not from inside: this may be channel_open()'s failure */
+		/* connect from the loop: channel_open() may still be running */
 		e->step = STEP_APART;
 		event_active(e->again, 0, 0);
 		return;
@@ -224,6 +232,7 @@ etcd_is_token_trouble(const struct etcd *e, const struct answer *a)
 static void step_status(struct etcd *e);
 static void step_check(struct etcd *e);
 
+/* Sends the request of a step.  Frees `body`. */
 static void
 step_call(struct etcd *e, enum etcd_step step, const char *path,
     struct wire_out body, int timeout_ms, answer_fn *fn)
@@ -234,7 +243,8 @@ step_call(struct etcd *e, enum etcd_step step, const char *path,
 	bool sent = body.p != NULL && channel_call(e->ch, &o) != NULL;
 
 	if (body.p != NULL)
-		explicit_bzero(body.p, body.len);	/* a password */
+		/* it may contain the password */
+		explicit_bzero(body.p, body.len);
 	free(body.p);
 	e->step = step;
 	e->step_ms = etcd_now_ms();
@@ -248,7 +258,7 @@ on_login(const struct answer *a, void *arg)
 	struct etcd *e = arg;
 	struct wire_in *in;
 
-	if (a->status == GRPC_PRECONDITION) {	/* there are no users */
+	if (a->status == GRPC_PRECONDITION) {	/* authentication is off */
 		etcd_advise(e, "%s asks for no password, although there is one",
 		    channel_name(e->ch));
 		step_status(e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The requests of the engine over etcd that end without an answer. */
+/* Ends requests to etcd that get no answer. etcd.c and etcd_link.c call it. */
 #include <stdlib.h>
 #include "etcd_link.h"
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine over etcd: the one standing watch.
+ * The engine's only watch on etcd. etcd.c and etcd_link.c start it.
  *
- * It begins at the present revision, on each new channel and when etcd ends it
- * (etcd compacts a watch away that lags): changes between two watches were
- * missed.  So `changes` is called with none of them once the new watch is
- * created, before its first change.  What the caller reads then is complete: a
- * change is in what it reads, or the watch tells of it, or both.
+ * The watch begins at the current revision: on each new channel, and after etcd
+ * has cancelled it.  (etcd cancels a watch that lags behind a compaction.)
+ * Changes between two watches are missed.  Therefore, when a new watch is
+ * created, `changes` is called with n == 0 before the first change of that
+ * watch.  What the caller reads after that call is complete: each change is in
+ * what it reads, or the watch reports it, or both.
  *
- * A member that lags repeats changes that another one has told of before: these
- * are left out, so that changes come in the order of their revisions.
+ * An etcd member that lags may repeat changes that another member reported
+ * before.  These are dropped, so that changes come in the order of their
+ * revisions.
  *
- * A watch that begins at a past revision would miss nothing, but etcd serves
- * such watches only every 100 ms until they have caught up.
+ * Starting the watch at a past revision would miss nothing.  But etcd serves
+ * such a watch only every 100 ms until it has caught up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +31,12 @@ on_end(const struct answer *a, void *arg)
 	etcd_leave_endpoint(e, a->message);
 }
 
-/* Ended by etcd, with a word of why. */
+/* Handles a watch that etcd has cancelled. */
 static void
 on_canceled(struct etcd *e, const struct wire_in *in)
 {
 	if (strstr(in->reason, "ermission") != NULL) {
-		/* what it says of a token that is too old, too */
+		/* etcd returns the same text for an expired token */
 		if (e->o.user != NULL && e->step == STEP_READY &&
 		    !e->watch_denied) {
 			e->watch_denied = true;
@@ -54,7 +56,6 @@ on_canceled(struct etcd *e, const struct wire_in *in)
 	etcd_watch(e);
 }
 
-/* That the watch has begun anew.  False: and e is gone. */
 bool
 etcd_deliver_gap(struct etcd *e)
 {
@@ -72,7 +73,8 @@ etcd_deliver_gap(struct etcd *e)
 	return !freed;
 }
 
-/* What has not been told by the watch before.  e may be gone after it. */
+/* Reports the changes that no earlier watch has reported.  The engine may be
+ * gone afterwards. */
 static void
 deliver_changes(struct etcd *e, const struct wire_in *in)
 {

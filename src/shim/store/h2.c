@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HTTP/2 of a channel: what its frames mean for the calls.
+ * Handles the HTTP/2 frames of a channel. channel.c starts the session.
  *
- * nghttp2 calls all of this, from nghttp2_session_mem_recv() or _send().  So
- * nothing is delivered here, only kept with the call (call.c), and nothing is
- * sent, only submitted: the channel sends afterwards.
+ * nghttp2 calls these functions from nghttp2_session_mem_recv() and
+ * nghttp2_session_send().  So they deliver nothing and send nothing: they store
+ * what arrived in the call, and submit what is to be sent.  The channel sends
+ * it afterwards.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ call_of(nghttp2_session *h2, int32_t id)
 	return nghttp2_session_get_stream_user_data(h2, id);
 }
 
-/* Its stream has no call any more. */
+/* Detaches the call from its stream. */
 static void
 detach_call(struct call *c)
 {
@@ -54,7 +55,8 @@ hex_digit(uint8_t c)
 	    c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* grpc-message is percent-encoded; what could move a cursor is left out. */
+/* Stores the percent-decoded grpc-message.  Control characters become spaces,
+ * so that a log cannot be garbled. */
 static void
 set_message(struct call *c, const uint8_t *v, size_t len)
 {
@@ -74,7 +76,7 @@ set_message(struct call *c, const uint8_t *v, size_t len)
 	c->message[n] = '\0';
 }
 
-/* One or two digits; anything else is no status. */
+/* Returns the status, which has one or two digits; else GRPC_NONE. */
 static int
 status_of(const uint8_t *v, size_t len)
 {
@@ -165,11 +167,12 @@ on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
 	else if (frame->hd.type == NGHTTP2_PING && ack)
 		ch->pinged = false;
 	else if (frame->hd.type == NGHTTP2_GOAWAY)
-		ch->leaving = true;	/* streams that it refuses end now */
+		ch->leaving = true;	/* nghttp2 now closes the refused
+					 * streams */
 	if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type !=
 	    NGHTTP2_DATA) || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
-	/* a stream that they have ended, and we have not */
+	/* the server has ended a stream that we have not ended */
 	c = call_of(h2, frame->hd.stream_id);
 	if (c != NULL && c->streaming) {
 		(void)nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, c->id,

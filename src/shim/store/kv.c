@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What all engines and their users need: see engine.h. */
+/* Helpers for every engine and its users (engine.h). */
 #include <string.h>
 #include "engine.h"
 
-/* A last byte of 0xff has no next one: the byte before it then has. */
+/* Returns the prefix with its last byte incremented.  Trailing 0xff bytes
+ * cannot be incremented and are dropped first. */
 size_t
 kv_prefix_end(struct kv_bytes prefix, uint8_t *end)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes from etcd, in the terms of engine.h.
+ * Decodes the messages of etcd into the types of engine.h; see wire.h.
  *
- * protobuf-c makes structs of the bytes; here they are looked through, and
- * nothing goes on that does not make sense: a header is there, with a cluster
- * and a revision that is not negative; a transaction has as many answers as it
- * had operations, each of the kind that was asked; a lease's number is what it
- * says.  An answer that makes none is no answer: the caller does not know what
- * became of what it asked.
+ * protobuf-c unpacks the bytes.  These functions then check that the message is
+ * valid:
  *
- * Bytes are not copied: the structs point into protobuf-c's, which live as long
- * as the wire_in.
+ * - it has a header with a cluster id and a revision that is not negative;
+ * - a transaction has one result for each operation, of the right kind;
+ * - numbers of leases and revisions are plausible.
+ *
+ * An invalid answer counts as no answer, because it does not say what happened.
+ *
+ * Bytes are not copied.  The results point into protobuf-c's structs, which
+ * live as long as the wire_in.
  */
 #include <stdlib.h>
 #include "shim/store/etcd.pb-c.h"
@@ -22,7 +24,8 @@ to_kv_bytes(ProtobufCBinaryData d)
 	return (struct kv_bytes){ d.data, d.len };
 }
 
-/* Its owner from here on, also when there is no memory for it. */
+/* Starts a wire_in for a message and checks its header.  Takes ownership of the
+ * message, even if it returns NULL. */
 static struct wire_in *
 begin(void *message, void (*free_message)(void *message),
     const Etcd__Header *h)
@@ -54,6 +57,7 @@ wire_free(struct wire_in *in)
 	free(in);
 }
 
+/* Frees `in` and returns NULL. */
 static struct wire_in *
 bad(struct wire_in *in)
 {
@@ -99,7 +103,8 @@ is_answer(const Etcd__ResponseOp *r, enum kv_what what)
 	}
 }
 
-/* As many as were asked for, of their kinds; how many pairs in all, or -1. */
+/* Returns the number of pairs in all results.  Returns -1 if the results do not
+ * match the operations of the transaction. */
 static ssize_t
 count_pairs(const Etcd__TxnResponse *t, const struct wire_shape *shape)
 {
@@ -162,7 +167,7 @@ wire_txn_answer(const uint8_t *p, size_t len, const struct wire_shape *shape)
 	return in;
 }
 
-/* The others. */
+/* Other answers. */
 
 static void
 free_range(void *m)

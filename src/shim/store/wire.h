@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* etcd's messages, to and from the terms of engine.h: see wire.c. */
+/*
+ * Converts between etcd's protobuf messages and the types of engine.h. wire.c
+ * reads answers, wire_out.c writes requests; etcd.c, etcd_link.c and
+ * etcd_watch.c call them.
+ */
 #ifndef SHIM_WIRE_H
 #define SHIM_WIRE_H
 
 #include "engine.h"
 
-/* A message to be sent; p NULL: there was no memory.  To be freed. */
+/* A packed message that the caller frees.  `p` is NULL if there was no
+ * memory. */
 struct wire_out {
 	uint8_t *p;
 	size_t len;
@@ -19,8 +24,8 @@ struct wire_out wire_watch(struct kv_bytes prefix);
 struct wire_out wire_login(const char *user, const char *password);
 struct wire_out wire_nothing(void);
 
-/* The shape of the answer that a transaction can have, kept while it is under
- * way. */
+/* The number and kinds of a transaction's operations.  They are kept while it
+ * is in progress, to check its answer. */
 struct wire_shape {
 	uint8_t n_then, n_otherwise;
 	uint8_t what[2 * KV_OPS_MAX];	/* enum kv_what */
@@ -28,31 +33,33 @@ struct wire_shape {
 
 void wire_shape(const struct kv_txn *t, struct wire_shape *shape);
 
-/* What came.  Of the fields below only those of its kind are set. */
+/* A received message.  Only the fields of its kind are set. */
 struct wire_in {
 	uint64_t cluster;
 	int64_t revision;
-	/* a transaction */
+	/* transaction */
 	bool succeeded;
 	struct kv_result *results;
 	size_t n_results;
-	/* a lease */
+	/* lease */
 	int64_t lease;
-	/* a watch */
+	/* watch */
 	bool created, canceled;
 	int64_t compacted;
 	const char *reason;
 	struct kv_change *changes;
 	size_t n_changes;
-	/* status, login */
+	/* status and login */
 	const char *version, *token;
 
-	struct kv_pair *pairs;	/* of the results */
-	void *message;		/* that all of it points into */
+	struct kv_pair *pairs;	/* the pairs of all results */
+	void *message;		/* protobuf-c's struct, which the fields point
+				 * into */
 	void (*free_message)(void *message);
 };
 
-/* NULL: it makes no sense (or no memory).  Else wire_free(). */
+/* Decodes an answer.  Returns NULL if it is invalid or there is no memory;
+ * otherwise the caller calls wire_free(). */
 typedef struct wire_in *wire_fn(const uint8_t *p, size_t len,
     const struct wire_shape *shape);
 wire_fn wire_txn_answer, wire_get_answer, wire_grant_answer,

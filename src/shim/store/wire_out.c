@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes to etcd.
+ * Encodes requests to etcd; see wire.h.
  *
- * Nothing of a message is copied before it is packed: its structs, made here,
- * point to what the caller has.  protobuf-c wants arrays of pointers; a
- * transaction has at most KV_OPS_MAX comparisons and twice as many operations,
- * so they are one allocation.
+ * A message's structs point to the caller's data, which is copied only when the
+ * message is packed. protobuf-c needs arrays of pointers.  They have a fixed
+ * size, because a transaction has at most KV_OPS_MAX comparisons and twice as
+ * many operations.  So a transaction needs one allocation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ set_compare(Etcd__Compare *c, const struct kv_compare *k)
 	c->key = to_protobuf_bytes(k->range.key);
 	c->range_end = to_protobuf_bytes(k->range.end);
 	c->result = results[k->relation];
-	switch (k->subject) {	/* the cases share their member */
+	switch (k->subject) {	/* the targets share one union */
 	case KV_VERSION:
 		c->target = ETCD__COMPARE__TARGET__VERSION;
 		c->against_case = ETCD__COMPARE__AGAINST_VERSION;
@@ -206,7 +206,7 @@ wire_watch(struct kv_bytes prefix)
 	if (p == NULL)
 		return out;
 	end = (struct kv_bytes){ p, kv_prefix_end(prefix, p) };
-	if (end.len == 0) {	/* etcd's name of the end of all keys */
+	if (end.len == 0) {	/* etcd's notation for the end of all keys */
 		p[0] = 0;
 		end.len = 1;
 	}
@@ -229,7 +229,7 @@ wire_login(const char *user, const char *password)
 	return pack_message(&a.base);
 }
 
-/* An empty message; a body of no bytes is one. */
+/* Returns an empty message, which has no bytes. */
 struct wire_out
 wire_nothing(void)
 {
