@@ -3,7 +3,7 @@
  * A host died that had a key which we may not write any more: its lease is not
  * ours to revoke.  When the key may be written again it is deleted, and the
  * answer to that is lost.  The lease of the dead session is ended all the same
- * (R4): nothing else leads to it any more.
+ * (MG4 of recipe.h): nothing else leads to it any more.
  */
 #include "../tap.h"
 #include "support/asked.h"

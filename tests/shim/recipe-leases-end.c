@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lease of a dead session is ended in the end (R4; it would be there for a
+ * The lease of a dead session is ended in the end (MG4 of recipe.h; it lasts a
  * hundred years): also when the store had no leader just when it was asked for,
  * and when the answer to ending the session was lost, whatever tells of its end
  * first, and when who ended the session dies before its lease.  So is that of a

@@ -1,62 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims that are asked for at once, until all of them are granted.
+ * Requests claims together until all of them are granted.  claim_api.c starts a
+ * batch; queue_watch.c and resync.c report when its turn may have come.
  *
- * Three transactions, each of which compares our session's key, so that it does
- * nothing when it comes after the session's end.  They are fit to be asked
- * twice, since an answer can be lost (store_call.c).
+ * Three transactions do the work.  Each compares our session's key, so that it
+ * has no effect after the session's end.  Each can be sent twice, because an
+ * answer can be lost (store_call.c).
  *
- *	TRY	if nobody who excludes us is in any of the queues:
- *		put our keys, and look how old they are.  Done: granted, at
- *		that revision.
- *	ENQUEUE	if our keys are not there: put them, and look at the queues.
- *		Nobody ahead in any of them: granted, at that revision.
- *	CONFIRM	if our keys are there, of the age that we know: put them again
- *		and look at the queues.  Nobody ahead: granted, at that
- *		revision.  Also how a granted claim draws a new revision.
+ *	TRY	If no queue contains a claim that excludes ours: put our keys,
+ *		and read how old they are.  Applied: granted, at that revision.
+ *	ENQUEUE	If our keys are not there: put them, and read the queues.
+ *		Nobody is ahead in any of them: granted, at that revision.
+ *	CONFIRM	If our keys are there, with the age that we know: put them again
+ *		and read the queues.  Nobody is ahead: granted, at that
+ *		revision.  A granted claim draws a new revision in this way,
+ *		too.
  *
- * and a fourth way, without a transaction, of claims that wait for themselves
- * alone (exclusive), for a hand-over to cost one write to the store, not two:
+ * A fourth way needs no transaction.  It applies to exclusive claims only, and
+ * saves one of two writes in a hand-over:
  *
- *	TURN	a look has told all who are ahead, no change since was missed,
- *		and the watch tells that the last of them is deleted: granted,
- *		at the revision of that deletion.
+ *	TURN	A read has shown all claims that are ahead, no change was missed
+ *		since, and the watch reports that the last of them is deleted:
+ *		granted, at the revision of that deletion.
  *
- * Why this is right.  Who is ahead is who has an older key in a queue and
- * excludes us; nobody gets ahead later, as ages only grow.  A claim
- * is granted by a look at a queue with our key in it and nobody ahead: until
- * our key is gone, all who come see it ahead of them.  The look is in the same
- * transaction as a write of ours, whose revision is the token: larger than that
- * of any look that granted before, and smaller than that of any later one.  Of
- * the keys that are put together all have the same age, so of two batches one
- * is ahead in all queues that both are in: no circle of batches comes to be.
+ * Why the transactions are right.  A claim is ahead if its key is older and it
+ * excludes ours.  Ages only grow, so nobody gets ahead later.  A claim is
+ * granted by a read that finds our key in the queue and nobody ahead; until our
+ * key is gone, everybody who comes later sees it ahead.  The read is in the
+ * same transaction as our write, whose revision is the token.  So the token is
+ * larger than that of every earlier grant, and smaller than that of every later
+ * one.  Keys that are put together have the same age.  So of two batches, one
+ * is ahead in every queue that both are in, and batches cannot wait for each
+ * other in a circle.
  *
- * And TURN.  At the deletion, R, our key and our session were there: the look
- * found them, and who deletes one of them is told of before R.  (And who ends a
- * session keeps to D: whoever goes by this grant looks at that.)  Nobody was
- * ahead at R.  Tokens of those who were are of revisions at which their keys
- * were there, so from before R, and that of who comes after us is from a later
- * deletion, or a look after that.  Two readers could have the same R: they
- * CONFIRM.  A deletion is a fact, told late or not; that none was missed is not
- * relied on but for what is ours, which somebody may delete by hand.  Model:
- * tests/model/cluster.pml.
+ * Why TURN is right.  Let R be the revision of the deletion.
  *
- * If an answer is lost, the next one finds our keys there: in the queue, but
- * that is all.  An age is no token: whoever was ahead may have drawn a later
- * revision since.  So it is confirmed.
+ * 1.  At R our key and our session were there: the read found them, and a
+ *    deletion of either would have been reported before R.
+ * 2.  Nobody was ahead at R.
+ * 3.  The claims ahead got tokens while their keys were there, so before R.
+ *    The claim behind us gets its token from a later deletion, or from a read
+ *    after that.
+ * 4.  Two readers could get the same R, so readers use CONFIRM.
+ * 5.  A deletion is a fact, whether it is reported late or not.  That none was
+ *    missed matters only for our own keys, which somebody may delete by hand.
+ * 6.  A member that ends our session waits until D has passed, and every user
+ *    of the grant checks D.
  *
- * A reader compares over the writers' keys alone in TRY, so it is not in the
- * way of itself: if an answer was lost, it is done again, and its key is older
- * than the token.  An empty range compares like a key with version 0, so "there
- * are none" is "version 0".
+ * Model: tests/model/cluster.pml.
  *
- * Transactions of 64 keys: 65 comparisons, 128 operations.
+ * If an answer is lost, the next ENQUEUE finds our keys in the queue.  Their
+ * age is no token, because a claim ahead may have drawn a later revision
+ * since.  So the grant is confirmed.
+ *
+ * In TRY, a reader compares only the writers' keys, so that its own key does
+ * not exclude it.  If the answer was lost, the repeated TRY is applied as well,
+ * and the reader's key is then older than the token.  An empty range compares
+ * like a key with version 0, so "there is none" is written "version 0".
+ *
+ * A transaction of 64 keys has 65 comparisons and 128 operations.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "member.h"
 
-/* What is sent. */
+/* Sending. */
 
 static int
 try_send(struct store_call *call)
@@ -113,16 +121,18 @@ confirm_send(struct store_call *call)
 	return txn_send(call);
 }
 
-/* What came of it. */
+/* Handling answers. */
 
-/* Perhaps who was ahead then went in a gap, or somebody came in it, and the
- * look that came of it was answered before this. */
+/* True if an answer is older than the start of the watch.  Then somebody may
+ * have left or queued in the gap, and the resync for that gap may have been
+ * answered before this. */
 static bool
 has_missed_changes(const struct recipe *r, int64_t revision)
 {
 	return revision < r->watched && r->watched != INT64_MAX;
 }
 
+/* Marks all claims of a batch as granted at `revision`, and frees the batch. */
 static void
 grant_batch(struct batch *b, int64_t revision)
 {
@@ -154,8 +164,8 @@ grant_batch(struct batch *b, int64_t revision)
 	batch_free(b);
 }
 
-/* The queues, as of that revision; from the n-th result on.  Our keys are in
- * them (else they have vanished).  True: nobody is ahead in any. */
+/* Reads the queues in an answer, from result n on.  Marks claims whose own key
+ * is missing as vanished.  Returns true if nobody is ahead in any queue. */
 static bool
 read_queues(struct batch *b, const struct kv_answer *answer, size_t n)
 {
@@ -180,6 +190,7 @@ batch_settle(struct batch *b)
 		batch_check_turn(b, 0);
 }
 
+/* Lets a batch wait in its queues, or continues it if its turn has come. */
 static void
 wait_turn(struct batch *b, int64_t revision)
 {
@@ -196,7 +207,8 @@ wait_turn(struct batch *b, int64_t revision)
 	batch_settle(b);
 }
 
-/* Of keys put by a try: a reader's perhaps by an earlier sending of it. */
+/* Sets the age of keys that a TRY has put.  A reader's key may be older, put by
+ * an earlier sending of the same TRY. */
 static void
 set_creation(struct batch *b, const struct kv_answer *answer)
 {
@@ -231,7 +243,7 @@ try_done(struct store_call *call, const struct kv_answer *answer)
 		r->on_session_ended(r, SESSION_ENDED);
 		return;
 	}
-	/* A lost answer may have granted it: our keys are there, then. */
+	/* if an answer was lost, the keys may be ours */
 	(void)read_queues(b, answer, 1);
 	TAILQ_FOREACH(c, &b->claims, of_list)
 		ours = ours && !c->vanished;
@@ -246,7 +258,7 @@ try_done(struct store_call *call, const struct kv_answer *answer)
 		queue_describe_holder(c, &answer->results[i], who, sizeof(who));
 	}
 	r->stats.busy++;
-	/* An earlier sending may have been done for all that, since. */
+	/* an earlier sending may have been applied after all */
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
 		batch_end_claim(b, c,
 		    !c->vanished || c->create > answer->revision, END_BUSY, 0,
@@ -288,7 +300,8 @@ confirm_done(struct store_call *call, const struct kv_answer *answer)
 			return;
 		}
 		(void)read_queues(b, answer, 1);
-		if (b->anchor)	/* if there is one, it is another one */
+		if (b->anchor)	/* a key there now is not the one that was
+				 * granted */
 			TAILQ_FIRST(&b->claims)->vanished = true;
 		wait_turn(b, answer->revision);
 	} else if (read_queues(b, answer, b->n)) {
@@ -329,7 +342,7 @@ batch_start(struct batch *b)
 	if (!r->settled || (r->store != KV_HERE && b->step == BATCH_TRY)) {
 		if (b->step == BATCH_TRY)
 			batch_fail(b, END_FAILED, EHOSTUNREACH, r->why);
-		return;		/* it is started when all is settled */
+		return;		/* set_settled() starts it later */
 	}
 	if (b->step != BATCH_CONFIRM)
 		TAILQ_FOREACH(c, &b->claims, of_list)
@@ -339,12 +352,13 @@ batch_start(struct batch *b)
 	if (b->call != NULL)
 		return;
 	if (b->step == BATCH_CONFIRM)
-		resync_soon(r, 1000);	/* that is when it is tried again */
+		resync_soon(r, 1000);	/* the resync tries again */
 	else
 		batch_fail(b, END_FAILED, ENOMEM, "no memory");
 }
 
-/* A granted claim that is anchored only waits to be confirmed. */
+/* Also called for a granted claim that is being anchored, which only waits for
+ * its confirmation. */
 void
 batch_check_turn(struct batch *b, int64_t revision)
 {

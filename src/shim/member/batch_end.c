@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How claims that were asked for at once (batch.c) end without a grant: they
- * are left, their keys have vanished, or the store refuses them.
+ * Ends the claims of a batch (batch.c) without a grant: they are left, their
+ * keys have vanished, or the store refuses them.
  *
- * A claim leaves no key behind in the store.  A key that is known to be there
- * is deleted, even if the caller was told at once that the claim is over: a
- * silent claim does that.  An earlier sending may still put the key later.
- * Then a change tells of it, or a resync finds it, and no claim is known for
- * it: again, a silent claim deletes it.
+ * A claim leaves no key in the store.  A key that is known to be there is
+ * deleted, even if the caller was told at once that the claim is over; a silent
+ * claim does this.  If an earlier sending puts the key later, the watch or a
+ * resync shows a key that belongs to no known claim, and a silent claim deletes
+ * that, too.
  */
 #include <errno.h>
 #include <bsd/string.h>
 #include "member.h"
 
-#define DENIALS 5u	/* asked for so often, it is not for a moment */
+#define DENIALS 5u	/* denied so often, a CONFIRM gives up */
 
 void
 batch_fail(struct batch *b, enum claim_end end, int error, const char *why)
@@ -76,7 +76,8 @@ batch_handle_refusal(struct store_call *call, const struct kv_answer *answer)
 	if (!answer->denied && (b->step != BATCH_TRY || call->unknown))
 		return false;
 	b->call = NULL;
-	/* What was UNKNOWN may have been done, or be yet: that is told then. */
+	/* an UNKNOWN sending may still put the key; the watch reports it
+	 * then */
 	while ((c = TAILQ_FIRST(&b->claims)) != NULL)
 		batch_end_claim(b, c, c->create != 0 ||
 		    (c->wants_leave && call->unknown), END_FAILED,
@@ -85,7 +86,7 @@ batch_handle_refusal(struct store_call *call, const struct kv_answer *answer)
 	return true;
 }
 
-/* A claim that was to be anchored, and is granted as before. */
+/* Reports that a claim could not be anchored; it stays granted. */
 static void
 not_anchored(struct batch *b, const char *why)
 {
@@ -102,8 +103,8 @@ not_anchored(struct batch *b, const char *why)
 	}
 }
 
-/* The permission was taken away meanwhile, and not for a moment: who waits is
- * told, and nobody else waits for the other keys of the batch. */
+/* The permission was revoked while the claims waited.  After some attempts all
+ * claims of the batch fail, so that no other member waits for them. */
 bool
 batch_handle_confirm_refusal(struct store_call *call,
     const struct kv_answer *answer)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches: how they are made and freed, and which claims are in them. */
+/*
+ * Makes and frees batches, and adds and removes their claims.  batch.c and
+ * batch_end.c use it.
+ */
 #include <stdlib.h>
 #include "member.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims, as recipe.h offers them: asking for keys, keeping those of an adopted
- * session, drawing a new revision, leaving.  How a batch is granted: batch.c.
+ * Implements the functions of recipe.h for claims: requesting keys, keeping
+ * those of an adopted session, drawing a new revision, leaving.  batch.c grants
+ * the claims.
  */
 #include <errno.h>
 #include "member.h"
 
+/* Returns 0 if the keys are valid and different, else -EINVAL. */
 static int
 check_wanted(const struct claim_want *w, size_t n)
 {
@@ -63,7 +65,8 @@ recipe_keep(struct recipe *r, const struct recipe_found *f, void *arg)
 		return NULL;
 	c->state = CLAIM_GRANTED;
 	c->arg = arg;
-	queue_note_arrivals(c, c->looked); /* who is not in the look at all */
+	queue_note_arrivals(c, c->looked); /* members that queued after the
+					    * read */
 	if (c->behind != CLAIM_NONE)
 		claim_recall(c, c->behind);
 	return c;
@@ -76,7 +79,7 @@ claim_leave(struct claim *c)
 
 	if (c->state == CLAIM_ENDED || c->state == CLAIM_LEAVING ||
 	    c->wants_leave)
-		return;		/* it is over: what is told, is */
+		return;		/* it has ended; that is reported already */
 	c->notices = 0;
 	c->wants_leave = true;
 	if (b != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens to claims without their doing: the key of one appears in the
- * store or vanishes from it, and all of them end with the session.
+ * Handles events that happen to claims from outside: a claim's key appears in
+ * the store or vanishes, or the session ends.  queue_watch.c, resync.c and
+ * member_session.c report them.
  */
 #include <errno.h>
 #include "member.h"
@@ -24,12 +25,12 @@ claim_key_appeared(struct claim *c, int64_t create)
 	if (c->state == CLAIM_ASKED || c->state == CLAIM_LEAVING) {
 		c->create = create;
 	} else if (c->state == CLAIM_GRANTED || c->state == CLAIM_FOUND) {
-		/* deleted, which we were not told, and put by a late sending */
+		/* it was deleted unnoticed, and a late sending put it again */
 		claim_key_vanished(c);
 	}
 }
 
-/* All of them, whose session is dead: its keys do not count any more. */
+/* The keys of a dead session do not count any more. */
 void
 claims_end_session(struct recipe *r, const char *why)
 {

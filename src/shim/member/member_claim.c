@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims as objects, the keys that they are of, how they end, and how their
- * keys are deleted from the store.  How a batch of claims is granted: batch.c.
+ * Claims as objects, the keys that they belong to, how claims end, and how
+ * their keys are deleted from the store.  batch.c grants them.
  *
  *	ASKED	-> QUEUED	its key is in the store, others are ahead
  *		-> GRANTED
  *	QUEUED	-> GRANTED
- *	FOUND	-> GRANTED	of an adopted session, and kept
+ *	FOUND	-> GRANTED	belongs to an adopted session and is kept
  *	any	-> LEAVING	its key is to be deleted; in r->leaving
  *		-> ENDED	the caller is to be told, then it is freed
  *
- * A claim that is left while a transaction with its key is under way waits for
- * the outcome (wants_leave), so that the transaction does not overtake the
- * deletion.  If that outcome was UNKNOWN, it can happen all the same.  Then the
- * watch or a resync shows a key that no claim is known for, and a silent claim
- * deletes it; or the key is one that is being deleted, and is deleted again.
- * Request numbers are never used twice, so this deletion harms nobody.
+ * A claim may be left while a transaction with its key is in flight.  It then
+ * waits for the outcome (wants_leave), so that the transaction cannot overtake
+ * the deletion.  If the outcome is UNKNOWN, the transaction may still be
+ * applied later.  Then the watch or a resync shows a key that belongs to no
+ * known claim, and a silent claim deletes it; or the key is being deleted, and
+ * is deleted again.  Request numbers are never reused, so such a deletion harms
+ * nobody.
  *
- * Deletions go together, up to KV_OPS_MAX in a transaction.  They compare
- * nothing, because the key's name belongs to one request alone.  If the store
- * refuses one of them, each is sent by itself.
+ * Deletions are sent together, up to KV_OPS_MAX in a transaction.  They compare
+ * nothing, because a key's name belongs to one request only.  If the store
+ * refuses a transaction, each deletion is sent by itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +49,9 @@ member_key_find(struct recipe *r, struct kv_bytes path)
 	return RB_FIND(member_keys, &r->keys, &want);
 }
 
-/* The texts of a key: path, its end, the writers' and their end, name. */
+/* Returns the member_key of a name, made if it is missing.  Its text holds
+ * five strings: the path, the path's end, the writers' path, its end, and
+ * the name. */
 static struct member_key *
 member_key_get(struct recipe *r, struct kv_bytes name)
 {
@@ -84,6 +87,7 @@ member_key_get(struct recipe *r, struct kv_bytes name)
 	return k;
 }
 
+/* Frees a member_key that has no claims. */
 static void
 member_key_put(struct recipe *r, struct member_key *k)
 {
@@ -149,7 +153,7 @@ claim_find(struct member_key *k, uint64_t request)
 	return NULL;
 }
 
-/* Telling. */
+/* Reporting. */
 
 void
 claim_notify(struct claim *c, unsigned what)
@@ -185,6 +189,7 @@ claim_recall(struct claim *c, enum claim_mode mode)
 
 /* Leaving. */
 
+/* The claims whose keys one transaction deletes. */
 struct leaving {
 	size_t n;
 	struct claim *c[KV_OPS_MAX];
@@ -210,7 +215,8 @@ leave_done(struct store_call *call, const struct kv_answer *answer)
 		struct claim *c = l->c[i];
 
 		TAILQ_REMOVE(&call->r->leaving, c, of_list);
-		if (c->create > answer->revision) {	/* it came late */
+		/* a late sending put it again */
+		if (c->create > answer->revision) {
 			c->leave_asked = false;
 			TAILQ_INSERT_TAIL(&call->r->leaving, c, of_list);
 			continue;
@@ -228,7 +234,8 @@ static const struct store_call_ops leave_ops = {
 	.anyway = true
 };
 
-/* One of them may not be deleted: each for itself, so that the others are. */
+/* A deletion was denied.  Sends all but the first by themselves, so that the
+ * allowed ones happen.  Returns false: the first is sent again. */
 static bool
 leave_refused(struct store_call *call, const struct kv_answer *answer)
 {
@@ -251,7 +258,7 @@ leave_refused(struct store_call *call, const struct kv_answer *answer)
 	return false;
 }
 
-/* Those that nobody has asked about.  Without memory: later. */
+/* Without memory, the deletions are sent later. */
 void
 claims_send_leaving(struct recipe *r)
 {
@@ -295,6 +302,7 @@ claims_drop_leaving(struct recipe *r)
 			store_call_drop(call);
 }
 
+/* Makes a silent claim that deletes a key. */
 static void
 delete_leftover(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
     uint64_t request)
@@ -302,7 +310,7 @@ delete_leftover(struct recipe *r, struct kv_bytes name, enum claim_mode mode,
 	struct claim *c = claim_new(r, name, mode, request);
 
 	if (c == NULL)
-		return;		/* the next resync finds it */
+		return;		/* the next resync finds the key */
 	c->silent = true;
 	r->stats.swept++;
 	claim_begin_leaving(c);

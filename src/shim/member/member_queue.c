@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an answer says about a queue.
+ * What an answer of the store says about a queue.  batch.c passes answers to
+ * it; queue_watch.c and resync.c use its helpers.
  *
- * Two things are known of each claim: who is ahead of it and excludes it; and,
- * once it is granted, whether a peer that it excludes has queued.
+ * Two things are known of each claim: which claims are ahead and exclude it;
+ * and, once it is granted, whether a claim that it excludes has queued behind
+ * it.
  *
- * Who is ahead.  If they are few, nothing was missed since the look, and nobody
- * behind us has left, all of them are known (`sure`).  When the last of them is
- * deleted, it is our turn (batch.c, TURN), and all that came are behind.
- * Otherwise only the newest is known.  When that one is gone it is probably our
- * turn; of all that wait, one wakes up, and a CONFIRM finds out.
+ * Claims ahead.  All of them are known (`sure`) if there are at most AHEAD_MAX,
+ * no change was missed since the read, and nobody behind us has left.  When the
+ * last of them is deleted, it is our turn (batch.c, TURN), because everybody
+ * who came later is behind.  Otherwise only the newest is known.  When that one
+ * is gone, it is probably our turn, and a CONFIRM finds out.  So only one
+ * waiter wakes up.
  *
- * Changes come from the watch, in order, but they and the answers to our calls
- * overtake each other.  An answer that is older than a change must not undo it:
- * `deleted` and `arrived` of a key are the latest revisions of such changes.
- * If a deletion is newer than the look, the claim ahead may be the one that
- * left. So a claim that the look does not grant waits for nobody, and a CONFIRM
- * finds out.
+ * The watch reports changes in order, but changes and answers to our calls
+ * overtake each other.  An answer that is older than a change must not override
+ * it.  Therefore `deleted` and `arrived` of a key hold the latest revisions of
+ * such changes.  If a deletion is newer than the read, the claim ahead may be
+ * the deleted one.  So a claim that such a read does not grant waits for
+ * nobody, and a CONFIRM finds out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +37,7 @@ stronger_mode(enum claim_mode a, enum claim_mode b)
 	return a > b ? a : b;
 }
 
-/* Our own key in q.  NULL: it is not there. */
+/* Returns the claim's own key in q, or NULL. */
 static const struct kv_pair *
 find_own_key(struct claim *c, const struct kv_result *q)
 {
@@ -44,7 +47,6 @@ find_own_key(struct claim *c, const struct kv_result *q)
 	return NULL;
 }
 
-/* Who came since an answer that does not know of them. */
 void
 queue_note_arrivals(struct claim *c, int64_t revision)
 {
@@ -107,6 +109,7 @@ queue_read(struct claim *c, const struct kv_result *q, int64_t revision)
 	return c->deleted <= revision;
 }
 
+/* Copies bytes as text, with '?'  for each byte that is not printable. */
 static void
 copy_printable(struct kv_bytes b, char *out, size_t len)
 {
@@ -117,7 +120,6 @@ copy_printable(struct kv_bytes b, char *out, size_t len)
 	out[n] = '\0';
 }
 
-/* "": nobody excludes us. */
 void
 queue_describe_holder(struct claim *c, const struct kv_result *q, char *out,
     size_t len)

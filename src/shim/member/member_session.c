@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our session: how it is made, adopted, kept alive, lost and ended.
+ * Our session: how it is made, adopted, kept alive, lost and ended.  recipe.c
+ * drives it.
  *
- * It is a key in the store, <root>/s/<name>, and lives as long as the key.
- * Each transaction of ours that grants anything compares the create_revision of
- * that key, so a request that arrives after the session's end does nothing.
+ * A session is a key in the store, <root>/s/<name>, and lives as long as that
+ * key.  Each of our transactions that grants anything compares the
+ * create_revision of this key.  So a request that arrives after the session's
+ * end has no effect.
  *
- *	NONE	-> LOOK		there is one to adopt: read its key and its
- *				lease; if it is not there, it is lost
+ *	NONE	-> LOOK		a session is to be adopted: read its key and its
+ *				lease; if the key is not there, it is lost
  *		-> LEASE	a lease is granted
  *	LEASE	-> MAKE		the key is put, if it is not there
  *		-> NONE		another session's lease has that id
@@ -17,27 +19,28 @@
  *	any	-> RETIRE -> RETIRED
  *
  * A heartbeat is a transaction: if the key has our create_revision, put it
- * again.  It is a write that the whole store agrees on, unlike a lease's
- * keep-alive (which etcd before 3.4.31 may confirm and then end the lease).
- * Peers time heartbeats by their own clocks (peers.c).  They end the session
- * only if its mod_revision is unchanged, that is, without a heartbeat since.
+ * again.  The whole store agrees on this write.  A lease's keep-alive does not
+ * have that property: etcd before 3.4.31 may confirm it and then end the lease.
+ *
+ * Peers time our heartbeats by their own clocks (peers.c).  They end the
+ * session only if the key's mod_revision is unchanged, that is, if there was no
+ * heartbeat since.
  *
  *	D = time of sending the latest heartbeat that was confirmed
  *	    + TTL - margin
  *
- * A peer hears of that heartbeat after it was sent, waits longer than TTL by
- * its clock, and then deletes: so before D nobody does.  An answer says nothing
- * about earlier sendings whose answers were lost: D is never computed from the
- * time of an answer, nor from another sending.
+ * A peer sees that heartbeat after it was sent, waits longer than TTL by its
+ * clock, and then deletes the key.  So nobody deletes it before D.  An answer
+ * says nothing about earlier sendings whose answers were lost.  Therefore D is
+ * never computed from the time of an answer, nor from another sending.
  *
- *	margin	max(100 ms, 2 % of TTL): for clocks, and for a process that
- *		checks D and is slow then
+ *	margin	max(100 ms, 2 % of TTL).  It covers clock differences, and a
+ *		process that checks D and is slow afterwards
  *
- * The lease is a handle by which one call deletes all keys of a session.  Its
- * TTL is a hundred years, because a lease that ended by itself would delete the
- * keys of a session that is alive.  Its id is the session's name without its
- * top bit. So it can be asked for again when the answer was lost, and is not
- * made twice.
+ * The lease lets one call delete all keys of a session.  Its TTL is a hundred
+ * years, because a lease that ended by itself would delete the keys of a live
+ * session.  Its id is the session's name without the top bit.  So LEASE can be
+ * repeated after a lost answer without making a second lease.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,13 +65,14 @@ format_value(struct recipe *r)
 	    r->ttl_ms, r->host);
 }
 
+/* Returns the range that contains our session's key. */
 static struct kv_range
 session_range(struct recipe *r)
 {
 	return kv_range_of_key(kv_bytes_of_text(r->session_key));
 }
 
-/* Without memory: the same a little later. */
+/* Starts a call of the session.  Without memory, the timer repeats it soon. */
 static void
 call_store(struct recipe *r, const struct store_call_ops *ops)
 {
@@ -83,7 +87,7 @@ recipe_why(const struct recipe *r)
 	return r->why;
 }
 
-/* A confirmed heartbeat, sent then. */
+/* Handles a confirmed heartbeat that was sent at sent_ns. */
 static void
 note_heartbeat(struct recipe *r, uint64_t sent_ns)
 {
@@ -101,6 +105,8 @@ note_heartbeat(struct recipe *r, uint64_t sent_ns)
 	timers_start(&r->session_timer, r->ttl_ms / 4);
 }
 
+/* Marks the session as up, and starts to look for its claims if it was
+ * adopted. */
 static void
 set_up(struct recipe *r, int64_t create)
 {
@@ -114,7 +120,7 @@ set_up(struct recipe *r, int64_t create)
 		resync_start(r, false);
 	} else {
 		r->stats.sessions++;
-		r->notices |= NOTIFY_FOUND;	/* nothing: settled */
+		r->notices |= NOTIFY_FOUND;	/* nothing to find: settled */
 	}
 }
 
@@ -152,7 +158,7 @@ static const struct store_call_ops heartbeat_ops = {
 	.send = heartbeat_send, .done = heartbeat_done
 };
 
-/* Adopting: the key, for its lease. */
+/* Adopting: reads the key to learn its lease. */
 
 static int
 adopt_send(struct store_call *call)
@@ -174,7 +180,7 @@ adopt_done(struct store_call *call, const struct kv_answer *answer)
 		return;
 	}
 	r->lease = answer->results->pairs->lease;
-	/* others may have been told of its TTL, and D by it: it keeps it */
+	/* keep its TTL: others may know it and may have computed D from it */
 	r->ttl_ms = names_parse_ttl(answer->results->pairs->value, r->ttl_ms);
 	format_value(r);
 	call_store(r, &heartbeat_ops);
@@ -198,8 +204,8 @@ make_send(struct store_call *call)
 	return txn_send(call);
 }
 
-/* With another lease.  This one is revoked, or it would be there for a hundred
- * years. */
+/* Starts again with another lease.  This one is revoked, because it would last
+ * for a hundred years. */
 static void
 retry_with_new_lease(struct recipe *r)
 {
@@ -224,11 +230,12 @@ make_done(struct store_call *call, const struct kv_answer *answer)
 }
 
 /*
- * Perhaps the lease has gone: begin again with another.
+ * The lease may be gone: start again with another.
  *
- * So, too, when the session may have been made and nobody told us when: others
- * have heard of it, may end it by now, and its lease after that; one that was
- * made again in between would go with it.  So it is asked for once.
+ * Also start again if the session may have been made but we do not know when.
+ * Other members may have seen it, may end it, and may then revoke its lease.  A
+ * session made again in between would lose its keys with that lease.  So MAKE
+ * is sent only once.
  */
 static bool
 make_refused(struct store_call *call, const struct kv_answer *answer)
@@ -265,7 +272,7 @@ lease_done(struct store_call *call, const struct kv_answer *answer)
 	make_session(call->r);
 }
 
-/* If one was UNKNOWN, it is that one's. */
+/* If an earlier sending was UNKNOWN, the existing lease is ours. */
 static bool
 lease_refused(struct store_call *call, const struct kv_answer *answer)
 {
@@ -301,7 +308,7 @@ session_begin(struct recipe *r)
 	uint64_t name = 0;
 
 	r->until_ns = 0;
-	r->lease = 0;		/* to be looked up */
+	r->lease = 0;		/* read from its key */
 	r->ttl_ms = r->o.ttl_ms;
 	format_value(r);
 	r->adopted = r->o.adopt.name != 0;
@@ -356,7 +363,7 @@ session_on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* It is dead, for certain; or never was. */
+/* The session is dead, for certain, or was never made. */
 void
 session_lost(struct recipe *r, const char *why)
 {
@@ -365,7 +372,7 @@ session_lost(struct recipe *r, const char *why)
 	if (r->state == SESSION_UP || r->state == SESSION_LOOK) {
 		r->stats.lost++;
 		r->notices |= NOTIFY_LOST;
-		/* who ended it does so as well, if it was a member */
+		/* a member that ended it revokes the lease, too */
 		if (r->lease != 0)
 			peers_revoke_lease(r, r->lease);
 	}
@@ -383,7 +390,8 @@ session_lost(struct recipe *r, const char *why)
 	timers_start(&r->session_timer, timers_jitter_ms(20u << shift));
 }
 
-/* Deleted: what is told of later (batch.c, TURN) is not for us any more. */
+/* After its deletion, later changes must not grant our claims (batch.c,
+ * TURN). */
 void
 session_changed(struct recipe *r, const struct kv_change *c)
 {
@@ -393,7 +401,7 @@ session_changed(struct recipe *r, const struct kv_change *c)
 		session_lost(r, SESSION_ENDED);
 }
 
-/* The end of it. */
+/* Ending. */
 
 static int
 delete_send(struct store_call *call)
@@ -458,7 +466,8 @@ static const struct store_call_ops delete_ops = {
 	.send = delete_send, .done = delete_done
 };
 
-/* Its key first: no request of it can be done any more. */
+/* The key is deleted first: after that no request of the session has any
+ * effect. */
 void
 session_stop(struct recipe *r)
 {

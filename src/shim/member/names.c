@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What our keys are called in the store:
+ * The names of our keys in the store:
  *
- *	<root>/s/<session>			a session is alive.  Its value:
+ *	<root>/s/<session>			a live session.  Its value:
  *						"<ttl in ms> <host>"
- *	<root>/q/<name>/w/<session>-<request>	one who wants, or has, a key for
- *	<root>/q/<name>/r/<session>-<request>	itself; shared.  Value: "<host>"
+ *	<root>/q/<name>/w/<session>-<request>	an exclusive claim of key <name>
+ *	<root>/q/<name>/r/<session>-<request>	a shared claim.  Its value, as
+ *						of an exclusive one: "<host>"
  *
- * Session and request are sixteen digits, 0-9a-f.  <name> is the key's name
- * with every byte but A-Z a-z 0-9 . _ : - written as % and two digits, 0-9A-F.
- * So a queue's keys, and they alone, begin with "<root>/q/<name>/".
+ * Session and request are sixteen digits, 0-9a-f.  <name> is the key's name;
+ * every byte except A-Z a-z 0-9 . _ : - is written as % and two digits,
+ * 0-9A-F.  So exactly the keys of one queue begin with "<root>/q/<name>/".
  *
- * The age of a key of a queue, its create_revision, is its place in the queue.
+ * The age of a key in a queue, its create_revision, is its place in the queue.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,7 @@ names_format_session(struct recipe *r, uint64_t session, char *out)
 	(void)sprintf(out, "%s/s/%016jx", r->root, (uintmax_t)session);
 }
 
+/* True if the byte stands for itself in a name. */
 static bool
 is_plain(uint8_t c)
 {
@@ -81,7 +83,7 @@ names_format_queue_key(const char *path, enum claim_mode mode, uint64_t session,
 	    (uintmax_t)request);
 }
 
-/* And back. */
+/* Parsing. */
 
 static int
 hex_digit_of(uint8_t c)
@@ -106,7 +108,8 @@ parse_hex(const uint8_t *p, uint64_t *out)
 	return true;
 }
 
-/* What comes after "<root>/s/" or so; p NULL: it is none. */
+/* Returns what follows "<root>/<kind>/"; p is NULL if the key does not begin
+ * so. */
 static struct kv_bytes
 after_root(struct recipe *r, struct kv_bytes key, char kind)
 {
@@ -171,6 +174,7 @@ upper_digit(uint8_t c)
 	    c - 'A' + 10 : -1;
 }
 
+/* Returns false if the path contains no valid name. */
 bool
 names_parse_name(struct recipe *r, struct kv_bytes path, uint8_t *name,
     size_t *len)

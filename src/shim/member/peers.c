@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sessions of other members (peers), and ending those that are dead.
+ * The sessions of other members (peers), and how dead ones are ended.  recipe.c
+ * and resync.c report news of peers to it.
  *
- * A heartbeat of a peer gives its key a new mod_revision.  From the moment that
- * we hear of one (by the watch, or a resync) we wait, by our own clock,
+ * Each heartbeat of a peer gives its key a new mod_revision.  When we learn of
+ * one (from the watch or a resync), we wait, by our own clock,
  *
  *	TTL (1 + 2 rho) + slack
  *
- * where rho is how fast clocks may run apart.  Then we delete the key if its
- * mod_revision is still the one that we know.  The heartbeat was sent before we
- * heard of it, so the peer's D (member_session.c) is past.  If we hear of a
- * heartbeat late, or not at all, we only wait longer, or the comparison fails.
+ * where rho is the largest rate by which clocks differ.  Then we delete the key
+ * if its mod_revision is still the one that we know.  The heartbeat was sent
+ * before we learnt of it, so the peer's D (member_session.c) has passed.  If we
+ * learn of a heartbeat late or not at all, we wait longer, or the comparison
+ * fails.
  *
- * All members do this, with a little jitter, so that not all do it at once.
- * A member that hears that the key is gone revokes the session's lease, and
- * repeats that until it is done.  This deletes all keys of the session in all
- * queues at once, and the lease, which nobody could find later without them.
- * (The member that deleted the key may die before.)  A member that may not
- * revoke leaves the keys to a resync (resync.c).
+ * Every member does this, with jitter, so that not all do it at once.  A member
+ * that learns that the key is gone revokes the session's lease, and repeats
+ * that until it is done.  This deletes all keys of the session in all queues at
+ * once.  Without those keys nobody could find the lease later.  (The member
+ * that deleted the key may die before it revokes the lease.)  A member that may
+ * not revoke leases leaves the keys to a resync (resync.c).
  */
 #include <stdlib.h>
 #include <bsd/stdlib.h>
@@ -44,6 +46,7 @@ peer_find(struct recipe *r, uint64_t name)
 	return RB_FIND(peers, &r->peers, &want);
 }
 
+/* Returns when the peer is to be ended. */
 static uint64_t
 due_ns(const struct peer *o)
 {
@@ -51,6 +54,7 @@ due_ns(const struct peer *o)
 	    SLACK_MS + o->jitter_ms);
 }
 
+/* Sets the timer to the next peer that is due. */
 static void
 await_next(struct recipe *r)
 {
@@ -67,7 +71,7 @@ await_next(struct recipe *r)
 	    (unsigned)((due - now) / NS_PER_MS) + 1);
 }
 
-/* It is alive, or was at p->mod_revision. */
+/* Without memory the peer is not recorded. */
 void
 peer_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 {
@@ -76,7 +80,7 @@ peer_heard(struct recipe *r, uint64_t name, const struct kv_pair *p)
 	if (o == NULL) {
 		o = calloc(1, sizeof(*o));
 		if (o == NULL)
-			return;		/* nobody steals from it, then */
+			return;		/* then this member does not end it */
 		o->r = r;
 		o->name = name;
 		(void)RB_INSERT(peers, &r->peers, o);
@@ -104,7 +108,7 @@ remove_peer(struct peer *o)
 	free(o);
 }
 
-/* Does one of our claims wait for it? */
+/* True if one of our claims waits for the peer. */
 static bool
 is_waited_for(struct recipe *r, uint64_t name)
 {
@@ -119,8 +123,8 @@ is_waited_for(struct recipe *r, uint64_t name)
 	return false;
 }
 
-/* Its key is gone.  (That may be our doing: the watch tells it before the
- * answer does, which is not heard any more then.) */
+/* We may have deleted the key ourselves: the watch reports that before the
+ * answer, and the answer is then ignored. */
 void
 peer_ended(struct recipe *r, uint64_t name)
 {
@@ -162,7 +166,7 @@ peers_free(struct recipe *r)
 	}
 }
 
-/* Its lease. */
+/* Revoking leases. */
 
 static int
 revoke_send(struct store_call *call)
@@ -181,9 +185,9 @@ static bool
 revoke_refused(struct store_call *call, const struct kv_answer *answer)
 {
 	if (answer->absent)
-		return true;	/* and so are its keys */
+		return true;	/* its keys are gone, too */
 	if (!answer->denied)
-		return false;	/* it would be there for a hundred years */
+		return false;	/* try again: it would last a hundred years */
 	resync_soon(call->r, timers_jitter_ms(50));
 	return true;
 }
@@ -206,7 +210,7 @@ peers_revoke_lease(struct recipe *r, int64_t lease)
 		call->number = lease;
 }
 
-/* Its key. */
+/* Deleting keys. */
 
 static struct kv_range
 key_of(struct store_call *call, struct peer *o)
@@ -241,7 +245,8 @@ steal_done(struct store_call *call, const struct kv_answer *answer)
 		await_next(r);
 		return;
 	}
-	r->stats.stolen += answer->succeeded;	/* else somebody was faster */
+	r->stats.stolen += answer->succeeded;	/* else another member was
+						 * faster */
 	peer_ended(r, name);
 }
 
@@ -252,7 +257,8 @@ steal_refused(struct store_call *call, const struct kv_answer *answer)
 
 	if (!answer->denied)
 		return false;
-	o->call = NULL;			/* it is not ours to do, now */
+	o->call = NULL;			/* we have no permission: wait a full
+					 * TTL again */
 	o->seen_ns = timers_boottime_ns();
 	await_next(call->r);
 	return true;
@@ -277,7 +283,8 @@ peers_on_timer(evutil_socket_t fd, short what, void *arg)
 			    NULL);
 			if (o->call == NULL)
 				o->seen_ns = now;
-			else	/* not one that is heard of meanwhile */
+			else	/* not a heartbeat that arrives in the
+				 * meantime */
 				o->call->number = o->mod;
 		}
 	await_next(r);

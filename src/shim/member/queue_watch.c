@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What changes that the watch tells of mean for our claims of a queue.  What is
- * known of a queue, and how changes and answers overtake each other: see
- * member_queue.c.
+ * What a change reported by the watch means for our claims of a queue.
+ * recipe.c calls it.  member_queue.c explains what is known of a queue, and how
+ * changes and answers overtake each other.
  */
 #include "member.h"
 
-/* All later changes will be told; of those between our looks and it some may
- * not have been. */
+/* Changes between a read and the start of the watch may have been missed. */
 void
 queue_note_gap(struct recipe *r, int64_t revision)
 {
@@ -21,7 +20,8 @@ queue_note_gap(struct recipe *r, int64_t revision)
 				c->sure = false;
 }
 
-/* True: nobody whom we know of is ahead any more. */
+/* Removes a deleted claim from those ahead of `c`.  Returns true if no known
+ * claim is ahead any more. */
 static bool
 remove_ahead(struct claim *c, const struct queue_key *p, int64_t revision)
 {
@@ -33,15 +33,16 @@ remove_ahead(struct claim *c, const struct queue_key *p, int64_t revision)
 			c->ahead[i] = c->ahead[--c->n_ahead];
 			return c->n_ahead == 0;
 		}
-	/* he was behind; is there anybody yet to be recalled for? */
+	/* it was behind us, and may have been the only one */
 	c->sure = false;
 	return false;
 }
 
+/* Handles the deletion of our own claim's key. */
 static void
 note_own_deletion(struct claim *c, int64_t revision)
 {
-	if (c->state == CLAIM_ASKED)	/* the answer may be of before */
+	if (c->state == CLAIM_ASKED)	/* the pending answer may be older */
 		c->deleted = revision;
 	if (c->create == 0 || c->create > revision ||
 	    (c->state != CLAIM_QUEUED && c->state != CLAIM_GRANTED &&
@@ -97,11 +98,12 @@ queue_changed(struct recipe *r, const struct kv_change *change,
 		return;
 	}
 	if (change->pair.create_revision != change->pair.mod_revision)
-		return;		/* confirmed, anchored */
+		return;		/* an existing key was put again: nothing is
+				 * new */
 	if (is_ours && r->state == SESSION_UP && c == NULL) {
 		if (r->settled)
 			claim_delete_unknown(r, p);
-		else	/* or is it one that is being found? */
+		else	/* it may be a key that adoption is about to find */
 			resync_soon(r, 100);
 	} else if (k != NULL) {
 		if (c != NULL)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A member of a cluster: opening, closing, the hooks of the engine, and calling
- * the hooks of the caller.
+ * A member of a cluster: opens and closes it, handles the engine's hooks, and
+ * calls the caller's hooks.
  *
- * Nothing is told from inside the functions that find it out: they note it
- * (bits of the member, bits of claims), and notify_all() tells it, one thing
- * after another, as the last act of whatever the loop called, when all is
- * consistent.  Who is told may do anything, also close the member: after each
- * call nothing of it is touched unless `freed` says that it is still there.
+ * No hook is called from inside the function that has news.  That function sets
+ * bits, in the member or in a claim.  notify_all() then reports one item after
+ * another, as the last step of whatever the loop called, when all data is
+ * consistent.  A hook may do anything, including closing the member.  So after
+ * each hook nothing of the member is touched unless `freed` says that it still
+ * exists.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +20,9 @@
 
 #define MARK_NS UINT64_C(1000000000)
 
-/* Telling. */
+/* Reporting. */
 
+/* Offers a found claim to the caller, and leaves it if it is not kept. */
 static void
 offer_found_claim(struct recipe *r, struct claim *c)
 {
@@ -29,7 +31,7 @@ offer_found_claim(struct recipe *r, struct claim *c)
 	bool *freed = r->freed;
 
 	TAILQ_REMOVE(&r->found, c, of_list);
-	if (c->vanished) {	/* and may be there again */
+	if (c->vanished) {	/* a late sending may put its key again */
 		c->silent = true;
 		claim_begin_leaving(c);
 		return;
@@ -37,7 +39,7 @@ offer_found_claim(struct recipe *r, struct claim *c)
 	r->keeping = c;
 	r->o.hooks->found(&f, r->o.arg);
 	if (*freed || r->keeping == NULL)
-		return;		/* closed, retired */
+		return;		/* the hook closed or retired the member */
 	r->keeping = NULL;
 	if (c->state == CLAIM_FOUND) {
 		c->silent = true;
@@ -57,12 +59,12 @@ set_settled(struct recipe *r)
 	r->o.hooks->settled(r->o.arg);
 }
 
-/* One thing of the member itself.  False: there is nothing. */
+/* Reports one item of the member itself.  Returns false if there is none. */
 static bool
 notify_member(struct recipe *r)
 {
 	const struct recipe_hooks *h = r->o.hooks;
-	unsigned bit = r->notices & -r->notices;	/* the lowest */
+	unsigned bit = r->notices & -r->notices;	/* the lowest bit */
 
 	if (bit == NOTIFY_FOUND && !TAILQ_EMPTY(&r->found)) {
 		offer_found_claim(r, TAILQ_FIRST(&r->found));
@@ -102,7 +104,7 @@ notify_member(struct recipe *r)
 	return true;
 }
 
-/* One thing of a claim. */
+/* Reports one item of a claim. */
 static void
 notify_claim(struct recipe *r, struct claim *c)
 {
@@ -135,6 +137,7 @@ notify_claim(struct recipe *r, struct claim *c)
 		claim_free(c);
 }
 
+/* Schedules a report of the mark, at most once a second. */
 static void
 note_mark(struct recipe *r)
 {
@@ -151,6 +154,7 @@ note_mark(struct recipe *r)
 	r->notices |= NOTIFY_MARK;
 }
 
+/* Reports everything, until nothing is left or the member is freed. */
 static void
 notify_all(struct recipe *r)
 {
@@ -195,7 +199,7 @@ on_resync_timer(evutil_socket_t fd, short what, void *arg)
 	notify_all(arg);
 }
 
-/* The engine. */
+/* Hooks of the engine. */
 
 static void
 on_state(enum kv_state state, const char *why, void *arg)
@@ -275,7 +279,7 @@ init_recipe(struct recipe *r, const struct recipe_opts *o)
 	(void)strlcpy(r->root, o->root, sizeof(r->root));
 	(void)strlcpy(r->host, o->host, sizeof(r->host));
 	(void)strlcpy(r->why, "not connected yet", sizeof(r->why));
-	/* no number of another life of this session */
+	/* differs from the numbers of an earlier process of this session */
 	r->requests = (uint64_t)life << 32;
 	r->marked = o->mark;
 	r->store = KV_AWAY;
@@ -375,7 +379,7 @@ recipe_stats(const struct recipe *r, struct recipe_stats *s)
 	*s = r->stats;
 }
 
-/* Looking at a queue, for people. */
+/* Asking who holds a key. */
 
 struct look {
 	struct recipe *r;

@@ -1,57 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A member of a cluster: one host's session with a store (engine.h), and what
- * that session claims of the cluster's keys.
+ * A member of a cluster: one host's session with a store (engine.h), and the
+ * claims that this session has on the cluster's keys.  src/shim/agent calls
+ * it.  It knows nothing of shared memory or processes.
  *
- * It knows nothing of shared memory and of processes.  It makes and keeps the
- * session, queues for keys, is granted them with a revision that is larger
- * than that of every earlier grant of the key, says when somebody else queues
- * behind, and gives back.  How: member_session.c, member_claim.c, resync.c.
+ * A member makes a session and keeps it alive.  It queues for keys, and is
+ * granted each with a revision that is larger than that of every earlier grant
+ * of that key.  It reports when another member queues behind it, and gives keys
+ * back.  How this works: member_session.c, member_claim.c, batch.c, resync.c.
  *
- * What holds, for whoever keeps to the rules below:
+ * Guarantees of a member (MG1 to MG4), for a caller that follows the rules
+ * below:
  *
- *  R1	While a claim is granted and CLOCK_BOOTTIME < D, as last told by
- *	alive(), no other member has a claim of that key that
- *	excludes it.
- *  R2	A later grant of a key, anywhere, has a larger revision than any earlier
- *	one that excludes it, and than any anchor of that earlier
- *	one.
- *  R3	Nothing is told that is not known: an answer that was lost is asked for
- *	again until it is definite.
- *  R4	What is left, given up or dead is taken out of the store in the end.
+ * MG1 While a claim is granted and CLOCK_BOOTTIME < D, with D as last reported
+ *	by alive(), no other member holds a claim of that key that excludes it.
+ * MG2 A later grant of a key, at any member, has a larger revision than every
+ *	earlier grant that it excludes, and than every anchor of that grant.
+ * MG3 Only certain outcomes are reported.  When an answer is lost, the call is
+ *	repeated until its outcome is definite.
+ * MG4 What was left, given up or belongs to a dead session is removed from the
+ *	store in the end.
  *
- * Rules.  One thread, the one that runs the event loop.  Hooks are called from
- * the loop only, never from inside a function of this file, and may call any
- * function of it, recipe_close() among them.  Memory that a hook is given is
- * good until it returns.
+ * Rules for the caller.  All calls come from the thread that runs the event
+ * loop.  Hooks are called from the loop only, never from inside a function of
+ * this header.  A hook may call any of these functions, including
+ * recipe_close().  Memory passed to a hook is valid until the hook returns.
  *
- * The life of a session, as told (each line only after the one above it):
+ * A session reports these events.  Each line comes only after the line above
+ * it:
  *
  *	store(KV_HERE)
  *	up(adopted or new)	the session is confirmed
  *	alive(D)		and again after each heartbeat
- *	found() ...		adopted only: each of its keys that is there
- *	settled()		that was all; claims are being asked for
- *	lost(why)		it is dead, for certain; then failed() or left()
- *				for each claim.  A new one is made: up() again
+ *	found() ...		adopted only: once for each of its keys in the
+ *				store
+ *	settled()		all keys were found; new claims are sent now
+ *	lost(why)		the session is dead, for certain.  Then failed()
+ *				or left() for each claim.  A new session is
+ *				made, which begins with up()
  *
- * recipe_open() with a session to adopt that turns out to be dead: lost(), then
- * up(new).  An adopted session's D may be moved before its keys are known.
- * D in the past is no lost(): nothing may be granted then, but if a heartbeat
- * gets through after all the session lives, with all its claims.
+ * If recipe_open() is given a session to adopt that is dead, it reports lost()
+ * and then up(new).  D of an adopted session may move before its keys are
+ * known.  A D in the past is no lost(): nothing may be granted then, but if a
+ * later heartbeat succeeds, the session and all its claims are still alive.
  *
- * The life of a claim:
+ * A claim reports these events:
  *
- *	recipe_claim()	-> busy(), failed()			and it is gone
- *			-> granted()				once
- *	granted		-> recalled(), more than once if a stronger mode queues
- *			-> anchored(), or not_anchored(), after claim_anchor()
- *			-> failed(): no longer ours, for certain (session lost;
- *			   somebody deleted its key): and it is gone
- *	claim_leave()	-> left(): and it is gone; nothing else is told of it
+ *	recipe_claim()	-> busy() or failed()		final
+ *			-> granted()			once
+ *	granted		-> recalled(): again if a stronger mode queues
+ *			-> anchored() or not_anchored(), after claim_anchor()
+ *			-> failed(): the claim is no longer ours, for certain
+ *			   (the session is lost, or its key was deleted): final
+ *	claim_leave()	-> left(): final.  Nothing else is reported
  *
- * "It is gone" when the hook is called: the claim may be looked at within the
- * hook, not after it, and not be left.
+ * After a final event the claim is freed.  The hook may still read it, but must
+ * not leave it.
  */
 #ifndef SHIM_RECIPE_H
 #define SHIM_RECIPE_H
@@ -65,69 +69,80 @@ struct claim;
 enum claim_mode { CLAIM_NONE = 0, CLAIM_SHARED = 1, CLAIM_EXCLUSIVE = 2 };
 
 struct recipe_session {
-	uint64_t name;			/* drawn at random; 0: none */
-	int64_t create_revision;	/* of its key; unique with the name */
+	uint64_t name;			/* random; 0: no session */
+	int64_t create_revision;	/* of its key; unique together with the
+					 * name */
 };
 
-/* A key of an adopted session, from before. */
+/* A key that an adopted session has in the store. */
 struct recipe_found {
-	struct kv_bytes key;	/* the name, as given to recipe_claim() */
+	struct kv_bytes key;	/* the name, as passed to recipe_claim() */
 	enum claim_mode mode;
-	/* Of its latest grant or anchor, or of a later one that was not told.
-	 * If it waited before it was granted, or never was granted, it may be
-	 * that of its queueing, which is no token: anchor it before it is used
-	 * (a base in the table says what it was granted at, if it was). */
+	/*
+	 * The revision of its latest grant or anchor, or of a later one that
+	 * was not reported.  If the claim waited or was never granted, it may
+	 * be the revision at which it queued.  That is no token, so the claim
+	 * must be anchored before use.  (A base in the table says at which
+	 * revision it was granted, if it was.)
+	 */
 	int64_t revision;
-	int64_t create;		/* of its queueing: by it, claims are told apart
-				 * that the store has of one key */
-	bool first;		/* nobody is ahead of it: it has the key */
+	int64_t create;		/* the revision at which it queued; tells
+				 * several claims of one key apart */
+	bool first;		/* nobody is ahead of it, so it holds the key */
 };
 
 struct recipe_hooks {
-	/* KV_AWAY: nothing can be asked now, it is tried again by itself.
-	 * KV_REFUSED: another cluster, gone back in time, no such user.
-	 * why: for people; "" with KV_HERE */
+	/*
+	 * Reports the state of the store.  KV_AWAY: it cannot be reached; the
+	 * member keeps trying.  KV_REFUSED: another cluster, older data than
+	 * before, or the user is refused.  `why` is text for people, and ""
+	 * with KV_HERE.
+	 */
 	void (*store)(enum kv_state state, const char *why, void *arg);
 
+	/* Reports a session, adopted or new. */
 	void (*up)(const struct recipe_session *s, bool adopted, void *arg);
-	/* until_ns: D, CLOCK_BOOTTIME; only rises within a session */
+	/* Reports D, in CLOCK_BOOTTIME.  D only rises within a session. */
 	void (*alive)(uint64_t until_ns, void *arg);
-	/* May call recipe_keep() for it; what is not kept is left, but not
-	 * before settled() has been told. */
+	/* Reports a key of an adopted session.  The hook may call
+	 * recipe_keep().  A claim that is not kept is left after settled(). */
 	void (*found)(const struct recipe_found *f, void *arg);
+	/* Reports that all keys of an adopted session were reported. */
 	void (*settled)(void *arg);
-	/* D counts for nothing from here on. */
+	/* Reports that the session is dead.  Its D is void from now on. */
 	void (*lost)(const char *why, void *arg);
-	/* Worth writing to the state file: at most once a second. */
+	/* Reports what to write to the state file, at most once a second. */
 	void (*mark)(const struct kv_mark *m, void *arg);
-	/* After recipe_retire(). */
+	/* Reports that recipe_retire() is complete. */
 	void (*retired)(void *arg);
-	/* A key stands among the claims that is none of a member's: no member
-	 * waits for whoever put it.  at_start: it was there when this member
-	 * looked at all keys for the first time.  May be NULL. */
+	/* Reports a key among the claims that no member has written.  No member
+	 * waits for its writer.  at_start: it was there when this member read
+	 * all keys for the first time.  May be NULL. */
 	void (*foreign)(const char *key, bool at_start, void *arg);
 
-	/* Of claims; arg: the claim's own.  Of claims asked for at once, each
-	 * is told for itself, one after another, of the same outcome. */
+	/* The hooks of claims get the claim's own arg.  Claims that were
+	 * requested together are reported one after another, with the same
+	 * outcome. */
 	void (*granted)(struct claim *c, int64_t revision, void *arg);
 	void (*anchored)(struct claim *c, int64_t revision, void *arg);
-	/* No permission in the store; it is granted as before. */
+	/* The store denied permission.  The claim stays granted with its old
+	 * revision. */
 	void (*not_anchored)(struct claim *c, const char *why, void *arg);
-	/* Somebody waits behind us who wants `mode`. */
+	/* Another member queues behind us and wants `mode`. */
 	void (*recalled)(struct claim *c, enum claim_mode mode, void *arg);
-	/* CLAIM_TRY: who has it, or is ahead, in words. */
+	/* CLAIM_TRY only.  `who` describes the member that is ahead. */
 	void (*busy)(struct claim *c, const char *who, void *arg);
-	/* error: EHOSTUNREACH (a try, and the store is away or refused, or
-	 * there is no session), EACCES (no permission in the store), ESTALE
-	 * (session lost), ENOENT (its key was deleted by somebody), ENOMEM */
+	/* error: EHOSTUNREACH (CLAIM_TRY, and the store cannot be used or there
+	 * is no session), EACCES (no permission in the store), ESTALE (session
+	 * lost), ENOENT (its key was deleted by somebody else), ENOMEM. */
 	void (*failed)(struct claim *c, int error, const char *why, void *arg);
-	/* What is said of us is taken back, for certain; for a claim that never
-	 * was granted: and it never will be. */
+	/* The claim's key is certainly gone from the store.  A claim that was
+	 * not granted never will be. */
 	void (*left)(struct claim *c, void *arg);
 };
 
-/* An engine on the store, that tells `hooks` and refuses what is behind or
- * other than `mark`; NULL: no memory. */
+/* Opens an engine that calls `hooks` and refuses a store that does not match
+ * `mark`.  Returns NULL without memory. */
 typedef struct engine *recipe_engine_fn(const struct kv_hooks *hooks,
     const struct kv_mark *mark, void *arg);
 
@@ -136,117 +151,128 @@ struct recipe_opts {
 	recipe_engine_fn *engine;	/* called once, by recipe_open() */
 	void *engine_arg;
 	const char *root;		/* all keys are under "<root>/" */
-	const char *host;		/* who we are, for people elsewhere */
-	unsigned ttl_ms;		/* of the session, >= 500 */
-	unsigned timeout_ms;		/* of one call; 0: 300 */
-	struct recipe_session adopt;	/* name 0: none */
-	struct kv_mark mark;		/* of the state file; 0, 0: none */
-	const struct recipe_hooks *hooks;	/* all set; kept, not copied */
+	const char *host;		/* our name, shown at other hosts */
+	unsigned ttl_ms;		/* of the session, at least 500 */
+	unsigned timeout_ms;		/* of one call to the store; 0: 300 */
+	struct recipe_session adopt;	/* name 0: make a new session */
+	struct kv_mark mark;		/* from the state file; 0, 0: none */
+	const struct recipe_hooks *hooks;	/* all set but foreign; not
+						 * copied */
 	void *arg;
 };
 
-/* NULL: no memory, or options that cannot be (errno). */
+/* Opens a member.  Returns NULL with errno set if there is no memory or an
+ * option is invalid. */
 struct recipe *recipe_open(const struct recipe_opts *o);
 
-/* At once.  Nothing is told any more; claims are freed.  The session stays in
- * the store, to be adopted, until its time is up. */
+/* Closes a member at once, without further hooks, and frees its claims.  The
+ * session stays in the store until its time is over, so that it can be
+ * adopted. */
 void recipe_close(struct recipe *r);
 
-/* Take the session and all its keys out of the store (of one to adopt: not
- * before it is up); retired() is told when that is certain (never, while the
- * store is away).  From here on claims are not told anything; D counts for
- * nothing. */
+/* Removes the session and all its keys from the store; a session to adopt, only
+ * once it is up.  retired() is called when this is certain, which needs the
+ * store.  From now on nothing is reported of claims, and D is void. */
 void recipe_retire(struct recipe *r);
 
-#define CLAIM_TRY 1u		/* do not queue: granted, busy or failed */
+#define CLAIM_TRY 1u		/* does not queue: granted, busy or failed */
 
 /*
- * A claim belongs to a lane, 0 <= n < RECIPE_LANES, so that whoever asks for
- * much does not hold up others.  A lane has LANE_CALLS calls to the store at a
- * time; the others wait for these.  Calls for the session, for dead sessions
- * and for resyncs belong to no lane and wait for nothing.
+ * A claim belongs to a lane, 0 <= n < RECIPE_LANES, so that a busy user cannot
+ * delay others.  A lane has at most LANE_CALLS calls at the store; further
+ * calls of the lane wait.  Calls for the session, for dead sessions and for
+ * resyncs have no lane and never wait.
  */
 #define RECIPE_LANES 64u
-#define CLAIM_LANE(n) ((n) << 8)	/* in flags */
+#define CLAIM_LANE(n) ((n) << 8)	/* part of the flags */
 #define LANE_CALLS 16u
 
-#define RECIPE_CLAIMS_MAX 64		/* at once */
-#define CLAIM_KEY_MAX 255	/* bytes of a name */
+#define RECIPE_CLAIMS_MAX 64		/* in one recipe_claim() */
+#define CLAIM_KEY_MAX 255	/* bytes of a key's name */
 
 struct claim_want {
-	struct kv_bytes key;	/* any bytes */
+	struct kv_bytes key;	/* may contain any bytes */
 	enum claim_mode mode;
 	void *arg;
 };
 
 /*
- * Ask for n different keys, all or none; out[i] is the claim of want[i].  With
- * an outage, or no session yet, it is asked when there is one (not CLAIM_TRY:
- * that fails).  -EINVAL, -ENOMEM: nothing was asked.
+ * Requests n different keys, all or none.  out[i] becomes the claim of
+ * want[i].  Without a session or a store, the request is sent later; a
+ * CLAIM_TRY fails instead.  Returns -EINVAL or -ENOMEM if nothing was
+ * requested.
  *
- * While they wait, one of them can be left and the others go on.  A second
- * claim of a key, while the first is there or being left, queues like a
- * stranger's.
+ * While the claims wait, any of them can be left; the others go on.  A second
+ * claim of a key that this member already claims, or is leaving, queues like a
+ * claim of another member.
  */
 int recipe_claim(struct recipe *r, const struct claim_want *want, size_t n,
     unsigned flags, struct claim **out);
 
 /*
- * Within found() only, and once: it is granted, with f->revision, and that is
- * not told.  NULL: no memory, or it is not first.
+ * Keeps a found claim as granted, with f->revision; granted() is not called.
+ * May be called only from found(), once.  Returns NULL if there is no memory or
+ * the claim is not first.
  *
- * A life of the session that is over may have left it: its deletion compares
- * nothing, may be done as late as anything that was sent, and takes the key
- * away under whoever uses it then.  So it is kept for use only by who knows
- * that no life has begun to leave it (a right that is still in the table:
- * taking that away comes before leaving); else only to be left in good order.
+ * An earlier process of this session may have begun to leave the claim.  Its
+ * deletion compares nothing and may take effect much later; it would then
+ * remove the key under the next user.  So a claim may be kept for use only if
+ * it is certain that nobody began to leave it.  A right in the table proves
+ * that, because the right is cleared before the claim is left.  Otherwise keep
+ * the claim only to leave it in order.
  */
 struct claim *recipe_keep(struct recipe *r, const struct recipe_found *f,
     void *arg);
 
-/* Give it back, or give it up, granted or not.  Once. */
+/* Leaves a claim, granted or not.  Call it once. */
 void claim_leave(struct claim *c);
 
-/* Of a granted one: draw a new revision, larger than any of that key yet; then
- * anchored(), or not_anchored().  Asked again before that: once is enough.
- * False: it is not being drawn, for lack of memory, or as the claim is not
- * granted any more. */
+/*
+ * Draws a new revision for a granted claim, larger than any that the key has
+ * had.  Then anchored() or not_anchored() is called; another call before that
+ * has no effect.  Returns false if there is no memory or the claim is not
+ * granted any more.
+ */
 bool claim_anchor(struct claim *c);
 
 enum claim_mode claim_mode(const struct claim *c);
 
-/* Who has a key and who waits, the oldest first. */
+/* A holder of a key, or a member that waits for it.  The oldest comes first. */
 struct recipe_holder {
-	struct kv_bytes host;	/* as they call themselves; any bytes */
+	struct kv_bytes host;	/* the member's name; may contain any bytes */
 	uint64_t session;
 	enum claim_mode mode;
-	bool holds;		/* else waits */
+	bool holds;		/* false: it waits */
 	bool ours;
 	int64_t since;		/* the revision at which it queued */
 };
 
-/* error 0, or EHOSTUNREACH, EACCES: why. */
+/* error: 0, or EHOSTUNREACH or EACCES with a reason in `why`. */
 typedef void recipe_look_fn(int error, const char *why,
     const struct recipe_holder *h, size_t n, void *arg);
 
-/* Asked once; fn is called once, unless recipe_close() or recipe_retire() comes
- * first. -ENOMEM, -EINVAL, -EHOSTUNREACH: it is not. */
+/* Asks the store who holds a key.  fn is called once, unless recipe_close() or
+ * recipe_retire() comes first.  Returns -ENOMEM, -EINVAL or -EHOSTUNREACH if
+ * the question was not sent. */
 int recipe_look(struct recipe *r, struct kv_bytes key, recipe_look_fn *fn,
     void *arg);
 
-/* Why there is no session yet, or nothing settled, or nothing confirmed:
- * what the store said last to us in words; or "". */
+/* Returns the last reason why there is no session, no settled session, or no
+ * confirmation of it; or "". */
 const char *recipe_why(const struct recipe *r);
 
 struct recipe_stats {
-	uint64_t calls, unknown, refused;	/* of the store; outcomes */
+	uint64_t calls, unknown, refused;	/* calls to the store; UNKNOWN
+						 * and NOT_APPLIED outcomes */
 	uint64_t heartbeats;		/* confirmed */
-	uint64_t sessions, lost;	/* ours */
-	uint64_t stolen;		/* others', that we ended */
-	uint64_t grants, turns;		/* of those: told by the watch */
+	uint64_t sessions, lost;	/* of this member */
+	uint64_t stolen;		/* sessions of others that we ended */
+	uint64_t grants, turns;		/* grants; those granted by TURN
+					 * (batch.c) */
 	uint64_t anchors, busy, recalls, leaves;
-	uint64_t lists, gaps, swept;	/* looks at all; why; keys deleted */
-	uint64_t claims;		/* now */
+	uint64_t lists, gaps, swept;	/* full reads; those after a gap; keys
+					 * deleted */
+	uint64_t claims;		/* at present */
 };
 
 void recipe_stats(const struct recipe *r, struct recipe_stats *s);

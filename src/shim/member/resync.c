@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a look at everything under our root says.  There is one when the watch
- * begins, also after it missed something; when a session is adopted; and
- * regularly, so that whatever was forgotten is found in the end.
+ * Handles a full read of everything under our root.  A full read happens when
+ * the watch begins, also after a gap; when a session is adopted; and regularly,
+ * so that whatever was missed is found in the end.  resync_pages.c reads the
+ * pages and calls resync_page_done().
  *
  * The sessions and the first page of the queues are read in one transaction, at
- * revision R; then page after page (resync_pages.c).  They say
+ * revision R.  More pages follow.  Together they tell
  *
- *   - which peers there are: those that are not listed are dead
- *   - of each claim, who is ahead and who is behind, as member_queue.c learns
- *   it
- *     of one queue; or that its key has vanished
- *   - which keys of our session no claim is known for: they are deleted.  Those
- *     of an adopted session are offered to the caller first, after a second
- *     look that says which of them are first in their queues
- *   - which keys belong to dead sessions: they are deleted.  If a key is older
- *     than R, and its session is not there at R, then the session was there
- *     when the key was made, and never comes again.  (The deletion compares all
- *     the same.)
+ * - which peers exist: peers that are not listed are dead;
+ * - who is ahead of and behind each claim, as member_queue.c learns it of one
+ *   queue, or that the claim's key has vanished;
+ * - which keys of our session belong to no known claim: they are deleted.  Keys
+ *   of an adopted session are first offered to the caller, after a second read
+ *   that shows which of them are first in their queues; and
+ * - which keys belong to dead sessions: they are deleted.  If a key is older
+ *   than R and its session is not there at R, then the session existed when the
+ *   key was made, and never returns.  (The deletion still compares the
+ *   session's key.)
  *
- * The pages are as of R or later.  They say nothing about claims whose keys are
+ * Pages are read at R or later.  They say nothing about claims whose keys are
  * younger than R.
  */
 #include <errno.h>
@@ -29,9 +29,9 @@
 #include "member.h"
 
 #define AGAIN_MS 100
-#define TIMES_TTL 6			/* now and then */
+#define TIMES_TTL 6			/* interval of regular reads */
 
-/* Keys of the dead. */
+/* Keys of dead sessions. */
 
 #define DEAD_MAX 60
 
@@ -60,8 +60,8 @@ dead_keys_send(struct store_call *call)
 	return txn_send(call);
 }
 
-/* Their leases go with them: who ended the sessions may not have been allowed
- * to, because of one of these keys. */
+/* Revokes the leases, too: the member that ended the sessions may have been
+ * denied that because of one of these keys. */
 static void
 dead_keys_done(struct store_call *call, const struct kv_answer *answer)
 {
@@ -81,9 +81,9 @@ dead_keys_done(struct store_call *call, const struct kv_answer *answer)
 static void delete_dead_keys(struct recipe *r,
     const struct kv_pair *const *pairs, size_t n);
 
-/* One of them may not be deleted: each for itself, so that the others are.  The
- * next resync finds those that are left again; of those that have gone it finds
- * nothing, nor their leases, so where that is not known it is asked again. */
+/* A deletion was denied.  Deletes each key by itself, so that the allowed ones
+ * go.  The next resync finds the keys that remain.  It finds nothing of keys
+ * that are gone, nor their leases; so an UNKNOWN outcome is repeated. */
 static bool
 dead_keys_refused(struct store_call *call, const struct kv_answer *answer)
 {
@@ -106,7 +106,7 @@ static const struct store_call_ops dead_keys_ops = {.send = dead_keys_send,
     .refused = dead_keys_refused,
     .once = true};
 
-/* Those among them, a few at a time. */
+/* Deletes these keys, if their sessions are dead. */
 static void
 delete_dead_keys(struct recipe *r, const struct kv_pair *const *pairs, size_t n)
 {
@@ -140,7 +140,7 @@ delete_dead_keys(struct recipe *r, const struct kv_pair *const *pairs, size_t n)
 	d->n = n;
 }
 
-/* What the pages say. */
+/* Handling pages. */
 
 static void
 clear_listings(struct recipe *r)
@@ -156,6 +156,7 @@ clear_listings(struct recipe *r)
 		}
 }
 
+/* Notes for a claim that another claim is ahead or behind. */
 static void
 list_peer_claim(struct claim *c, const struct queue_key *p, int64_t create)
 {
@@ -169,6 +170,7 @@ list_peer_claim(struct claim *c, const struct queue_key *p, int64_t create)
 	}
 }
 
+/* Makes a claim for a key of an adopted session. */
 static void
 add_found_claim(struct recipe *r, const struct queue_key *p,
     const struct kv_pair *pair)
@@ -191,6 +193,7 @@ add_found_claim(struct recipe *r, const struct queue_key *p,
 	TAILQ_INSERT_TAIL(&r->found, c, of_list);
 }
 
+/* Handles a key of our own session. */
 static void
 check_own_key(struct recipe *r, const struct queue_key *p,
     const struct kv_pair *pair)
@@ -210,6 +213,7 @@ check_own_key(struct recipe *r, const struct queue_key *p,
 	}
 }
 
+/* True if the key belongs to a session that is dead. */
 static bool
 is_dead(struct recipe *r, const struct queue_key *p, const struct kv_pair *pair)
 {
@@ -255,7 +259,7 @@ read_page(struct recipe *r, const struct kv_result *page)
 	delete_dead_keys(r, dead, n_dead);
 }
 
-/* Of a claim whose key was in the store at R. */
+/* Applies what the pages said to a claim whose key was in the store at R. */
 static void
 conclude_claim(struct recipe *r, struct claim *c)
 {
@@ -272,8 +276,8 @@ conclude_claim(struct recipe *r, struct claim *c)
 	c->behind = c->listed_behind;
 	if (c->behind != CLAIM_NONE)
 		claim_recall(c, c->behind);
-	/* perhaps that was whose deletion was told since: a CONFIRM finds out,
-	 * but of a FOUND claim nobody asks */
+	/* that claim may have been deleted since: a CONFIRM finds out, but
+	 * nothing confirms a FOUND claim */
 	if (ahead->create == 0 || (c->key->deleted > r->resync_revision &&
 	    c->state != CLAIM_FOUND))
 		ahead = NULL;
@@ -322,12 +326,13 @@ finish_pass(struct recipe *r)
 {
 	conclude_claims(r);
 	r->listed_all = true;
-	if (r->resync_no_memory) { /* else it would be deleted */
+	if (r->resync_no_memory) { /* otherwise the key would be deleted */
 		resync_soon(r, AGAIN_MS);
 		return;
 	}
 	if (r->adopting != r->pass) {
-		r->resync_again = true;	/* we went up meanwhile */
+		r->resync_again = true;	/* the session came up during the
+					 * read */
 	} else if (r->adopting == ADOPT_SECOND) {
 		r->adopting = ADOPT_NO;
 		r->notices |= NOTIFY_FOUND;
@@ -357,7 +362,7 @@ resync_page_done(struct store_call *call, const struct kv_answer *answer)
 		return;
 	}
 	last = page->pairs[page->n - 1].key;
-	if (last.len > NAME_MAX_LEN) {	/* no key of ours: not our root */
+	if (last.len > NAME_MAX_LEN) {	/* too long for a key of ours */
 		finish_pass(r);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When everything under our root is looked at, and how it is read: page after
- * page.  What the pages say: resync.c, which is told of each (r->on_page).
+ * Schedules full reads of everything under our root, and reads them page by
+ * page.  resync.c handles each page (r->on_page).
  */
 #include <stdio.h>
 #include "member.h"

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls to the store, repeated until the answer is definite.
+ * Calls to the store, repeated until their outcome is definite.  All other
+ * files of the member send through it.
  *
  * A call is built anew each time it is sent, from what its owner wants at that
- * moment, and has the same effect when the store does it twice.  Outcomes:
+ * moment.  Doing it twice has the same effect as doing it once.  Outcomes:
  *
  *	DONE		the owner is told, and the call is over
- *	NOT_APPLIED	the owner is told of a refusal, if all earlier sendings
- *			are known not to have been applied either
+ *	NOT_APPLIED	the owner is told of a refusal, if no earlier sending
+ *			can have been applied
  *	UNKNOWN		the call is sent again, after a delay that doubles, with
  *			jitter
  *
  * While the store is away nothing is sent; when it is back, everything is sent
- * at once.  A dropped call that is under way stays until its answer comes,
- * which nobody is told.
+ * at once.  A dropped call that is in flight stays until its answer comes,
+ * which is ignored.
  *
- * Lanes.  A call of a lane that has LANE_CALLS under way waits until one of
- * these is answered; all are answered in the end, if only with UNKNOWN after
- * their timeout.  So however much one lane wants of the store, calls of other
- * lanes and heartbeats have at most LANE_CALLS of it before them.
+ * Lanes.  If LANE_CALLS calls of a lane are in flight, further calls of that
+ * lane wait until one of them is answered.  Each is answered in the end, at the
+ * latest with UNKNOWN after its timeout.  So however much one lane sends, calls
+ * of other lanes and heartbeats have at most LANE_CALLS of its calls before
+ * them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,7 @@
 #define AGAIN_MS 10u
 #define AGAIN_MAX_MS 1000u
 
-/* The call waits there no more. */
+/* Removes the call from its lane's waiting list. */
 static void
 leave_lane(struct store_call *call)
 {
@@ -37,7 +39,7 @@ leave_lane(struct store_call *call)
 	call->in_lane = false;
 }
 
-/* True if the call may be sent now; else it waits in its lane. */
+/* True if the call may be sent now; otherwise it waits in its lane. */
 static bool
 enter_lane(struct store_call *call)
 {
@@ -65,6 +67,7 @@ free_call(struct store_call *call)
 	free(call);
 }
 
+/* Schedules the next sending. */
 static void
 send_later(struct store_call *call)
 {
@@ -78,6 +81,7 @@ send_later(struct store_call *call)
 	timers_start(&call->timer, timers_jitter_ms(ms));
 }
 
+/* Sends a call, if the store is there and the lane has room. */
 static void
 send_now(struct store_call *call)
 {
@@ -97,8 +101,8 @@ send_now(struct store_call *call)
 	call->r->stats.calls++;
 }
 
-/* Sends what waits for room in the lane.  While the store is away nothing is
- * sent; when it is back, all calls are, in any lane. */
+/* Sends waiting calls of the lane while it has room.  (When the store comes
+ * back, all calls of all lanes are sent again.) */
 static void
 send_waiting(struct lane *l)
 {
@@ -133,7 +137,7 @@ store_call_start(struct recipe *r, const struct store_call_ops *ops,
 	call->lane = lane;
 	(void)evtimer_assign(&call->timer, r->o.base, on_timer, call);
 	TAILQ_INSERT_TAIL(&r->calls, call, all);
-	/* not before the owner knows of it */
+	/* from the loop: the caller has not stored the call yet */
 	if (r->store == KV_HERE)
 		event_active(&call->timer, 0, 0);
 	return call;
@@ -169,7 +173,7 @@ store_call_free_all(struct recipe *r)
 		free_call(call);
 }
 
-/* True: it is over. */
+/* Passes an answer to the owner.  Returns true if the call is over. */
 static bool
 is_over(struct store_call *call, const struct kv_answer *answer)
 {
@@ -199,7 +203,8 @@ on_answer(const struct kv_answer *answer, void *arg)
 	call->in_flight = false;
 	if (lane != NULL)
 		lane->in_flight--;
-	/* until then, and of our session, it says why there is not more */
+	/* it explains why there is no session yet, or why ours is not
+	 * confirmed */
 	if (answer->fate != FATE_DONE && r->store == KV_HERE &&
 	    (!r->settled || call == r->session_call))
 		(void)strlcpy(r->why, answer->why, sizeof(r->why));
@@ -207,7 +212,7 @@ on_answer(const struct kv_answer *answer, void *arg)
 		r->stats.unknown++;
 	else if (answer->fate == FATE_NOT_APPLIED)
 		r->stats.refused++;
-	call->notifying = true;	/* and may be dropped by who is told */
+	call->notifying = true;	/* the owner may drop it */
 	if (!call->dropped && is_over(call, answer) && !freed)
 		call->dropped = true;
 	if (!freed && !call->dropped) {
@@ -224,7 +229,7 @@ on_answer(const struct kv_answer *answer, void *arg)
 	r->on_answered(r);
 }
 
-/* Building. */
+/* Building transactions. */
 
 struct txn *
 txn_begin(struct recipe *r)
@@ -278,7 +283,7 @@ txn_delete(struct txn *t, struct kv_range range)
 	(void)then(t, KV_DELETE, range);
 }
 
-/* If it is not, `otherwise` says so first. */
+/* `otherwise` then reads the session's key first (txn_has_session). */
 void
 txn_require_session(struct recipe *r)
 {

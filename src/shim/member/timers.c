@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times: the clock that D is of, jitter, timers. */
+/* The clock that D is measured by, jitter, and timers. */
 #include <time.h>
 #include <bsd/stdlib.h>
 #include "member.h"
