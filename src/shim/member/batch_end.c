@@ -4,10 +4,9 @@
  * keys have vanished, or the store refuses them.
  *
  * A claim leaves no key in the store.  A key that is known to be there is
- * deleted, even if the caller was told at once that the claim is over; a silent
- * claim does this.  If an earlier sending puts the key later, the watch or a
- * resync shows a key that belongs to no known claim, and a silent claim deletes
- * that, too.
+ * deleted, even if the claim's end was reported before; a silent claim does
+ * this.  If an earlier sending puts the key later, the watch or a resync shows
+ * a key that belongs to no known claim, and a silent claim deletes that, too.
  */
 #include <errno.h>
 #include <bsd/string.h>

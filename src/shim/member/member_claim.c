@@ -8,7 +8,7 @@
  *	QUEUED	-> GRANTED
  *	FOUND	-> GRANTED	belongs to an adopted session and is kept
  *	any	-> LEAVING	its key is to be deleted; in r->leaving
- *		-> ENDED	the caller is to be told, then it is freed
+ *		-> ENDED	its end is to be reported, then it is freed
  *
  * A claim may be left while a transaction with its key is in flight.  It then
  * waits for the outcome (wants_leave), so that the transaction cannot overtake

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an answer of the store says about a queue.  batch.c passes answers to
+ * Interprets an answer of the store about a queue.  batch.c passes answers to
  * it; queue_watch.c and resync.c use its helpers.
  *
  * Two things are known of each claim: which claims are ahead and exclude it;

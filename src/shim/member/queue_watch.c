@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a change reported by the watch means for our claims of a queue.
- * recipe.c calls it.  member_queue.c explains what is known of a queue, and how
- * changes and answers overtake each other.
+ * Applies changes reported by the watch to our claims of a queue.  recipe.c
+ * calls it.  member_queue.c explains what is known of a queue, and how changes
+ * and answers overtake each other.
  */
 #include "member.h"
 

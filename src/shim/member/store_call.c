@@ -6,8 +6,8 @@
  * A call is built anew each time it is sent, from what its owner wants at that
  * moment.  Doing it twice has the same effect as doing it once.  Outcomes:
  *
- *	DONE		the owner is told, and the call is over
- *	NOT_APPLIED	the owner is told of a refusal, if no earlier sending
+ *	DONE		done() is called, and the call is over
+ *	NOT_APPLIED	refused() is called, if no earlier sending
  *			can have been applied
  *	UNKNOWN		the call is sent again, after a delay that doubles, with
  *			jitter

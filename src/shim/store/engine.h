@@ -34,10 +34,10 @@
 #include <stdint.h>
 
 /*
- * What the engine knows about the outcome of a call.  Only NOT_APPLIED may be
+ * The engine's knowledge of the outcome of a call.  Only NOT_APPLIED may be
  * reported as a failure.  An UNKNOWN call may have been applied, or may still
  * be applied later.  The caller finds out by repeating it, so every call to the
- * store is written so that it can be repeated.
+ * store can be repeated.
  */
 enum fate {
 	FATE_DONE = 0,
@@ -152,8 +152,8 @@ struct kv_hooks {
 	void *arg;
 };
 
-/* What the caller has seen of a store, kept across restarts.  The engine
- * refuses another cluster, and a store that is older than this. */
+/* The newest state of a store that the caller has seen, kept across restarts.
+ * The engine refuses another cluster, and a store that is older than this. */
 struct kv_mark {
 	uint64_t cluster;	/* 0: no cluster was seen yet */
 	int64_t revision;

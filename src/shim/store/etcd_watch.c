@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's only watch on etcd. etcd.c and etcd_link.c start it.
+ * The engine's only watch on etcd.  etcd.c and etcd_link.c start it.
  *
  * The watch begins at the current revision: on each new channel, and after etcd
  * has cancelled it.  (etcd cancels a watch that lags behind a compaction.)
  * Changes between two watches are missed.  Therefore, when a new watch is
  * created, `changes` is called with n == 0 before the first change of that
- * watch.  What the caller reads after that call is complete: each change is in
- * what it reads, or the watch reports it, or both.
+ * watch.  After that call, each change is in what the caller reads, or the
+ * watch reports it, or both.
  *
  * An etcd member that lags may repeat changes that another member reported
  * before.  These are dropped, so that changes come in the order of their
