@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The socket at which processes ask: SOCK_SEQPACKET, one frame a message.
+ * The socket of the shim: SOCK_SEQPACKET, one frame in each message.  turns.c
+ * reads the frames, dispatch.c handles them.
  *
- * The mode of the socket says who may connect; a client that greets with the
- * table's uuid is not checked further.  No client can harm another:
+ * The socket's mode decides who may connect.  A client must send the table's
+ * uuid first; nothing else about it is checked.  No client can harm another:
  *
- *	a message that is no frame, or too long		close the connection
- *	no room for an answer				close: it does not read
- *	many frames					read in turn (turns.c)
- *	too many requests or questions			refuse
- *	more connections than max_clients		close the one that has
- *		been silent longest and waits for nothing, of the user with
- *		the most; without such a one, the new one.  What each user may
- *		have: users.c
- *	no descriptors					stop accepting for a
- *							while
+ *	invalid or too long message	the connection is closed
+ *	no room for an answer		it does not read: closed
+ *	many frames			read in turn (turns.c)
+ *	too many requests, questions	refused
+ *	too many connections		one is closed: of the user with the
+ *					most, the one that is silent longest and
+ *					waits for nothing.  If there is none,
+ *					the new one.  Budgets of users: users.c
+ *	no descriptors			the shim stops accepting for a while
  *
- * Nothing is kept for a client that does not read.  A client is freed only from
- * its own event: elsewhere it is marked as doomed.
+ * Nothing is buffered for a client that does not read.  A client is freed only
+ * by its own event; elsewhere it is only marked (client_doom).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@
 #include "shim.h"
 
 #define BACKLOG 1024
-#define ACCEPTS 32		/* at a time, so that others have their turn */
+#define ACCEPTS 32		/* at a time, so that other events get a turn */
 #define ACCEPT_PAUSE_S 1
 #define KEPT_FDS 32u
 
@@ -80,8 +80,8 @@ client_send(struct client *c, const struct lhi_frame *f)
 	client_doom(c);
 }
 
-/* Returns the client, of that user or of any, that was silent longest and waits
- * for nothing. */
+/* u: a client of that user; NULL: of any user. */
+/* Returns the client that is silent longest and waits for nothing. */
 static struct client *
 find_silent(struct shim *s, const struct user *u)
 {
@@ -94,7 +94,8 @@ find_silent(struct shim *s, const struct user *u)
 	return NULL;
 }
 
-/* Room for one more of that user: if need be, that of who has the most. */
+/* Makes room for one more connection of the user, if necessary by closing one
+ * of the user with the most connections.  Returns false if there is no room. */
 static bool
 make_room_for(struct shim *s, const struct user *u)
 {
@@ -117,6 +118,7 @@ make_room_for(struct shim *s, const struct user *u)
 	return true;
 }
 
+/* Takes over a new connection, or closes it. */
 static void
 add_client(struct shim *s, int fd)
 {
@@ -183,6 +185,7 @@ on_accept_again(evutil_socket_t fd, short what, void *arg)
 	(void)event_add(s->listener, NULL);
 }
 
+/* Creates the socket with its mode.  Returns 0 or -errno. */
 static int
 bind_socket(struct shim *s)
 {
@@ -212,7 +215,8 @@ bind_socket(struct shim *s)
 	return e;
 }
 
-/* Descriptors for the table, the store and tickets stay free. */
+/* Lowers max_clients so that descriptors for the table, the store and tickets
+ * stay free. */
 static void
 limit_clients(struct shim *s)
 {
@@ -276,7 +280,7 @@ client_end(struct shim *s)
 	if (s->listen_fd >= 0)
 		(void)close(s->listen_fd);
 	s->listen_fd = -1;
-	/* unless somebody has put something else there */
+	/* unless something else has that path now */
 	if (s->socket_ino != 0 && lstat(s->socket, &st) == 0 &&
 	    st.st_dev == s->socket_dev && st.st_ino == s->socket_ino)
 		(void)unlink(s->socket);

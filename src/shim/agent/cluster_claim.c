@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our claim of a key in the cluster: asked for, kept, anchored, left.  What the
- * cluster tells of it: cluster_claim_hooks.c.
+ * The host's claim of a key in the cluster: requested, kept, anchored, left.
+ * cluster_claim_hooks.c handles the events of claims; key_step.c decides what
+ * to do.
  *
- *	asked	-> granted	a revision, the base of tokens
- *		-> busy, failed	gone
- *	granted	-> failed	gone: the right is void at once
- *	left	by us; the key forgets it, and it goes when that is certain
+ *	requested -> granted	with a revision, the base of tokens
+ *		  -> busy, failed	freed
+ *	granted	  -> failed	freed: the right is void at once
+ *	left	  by us; the key forgets the claim, which is freed when the
+ *		  deletion is certain
  *
  * In the cluster, the name of a key lacks the table's prefix, because each host
  * chooses its own prefix.

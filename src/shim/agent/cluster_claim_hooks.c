@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recipe.h tells of our claims (struct part, cluster_claim.c), and what
- * follows for their keys: what it changes is noted, then the key is stepped.
+ * Handles the events that recipe.h reports of our claims (cluster_claim.c).
+ * Each handler records the change and then steps the claim's key (key_step.c).
  */
 #include <errno.h>
 #include "daemon/daemon_log.h"
@@ -92,18 +92,20 @@ on_failed(struct claim *c, int error, const char *why, void *arg)
 		return;
 	if (error != EHOSTUNREACH && error != ESTALE)
 		log_line(LOG_WARNING, "key %s: %s", k->name, why);
-	/* what it was about to be given is wanted still */
+	/* requests for the key stay open: the key is still wanted */
 	if (granted) {
 		key_void_right(k);
 	} else if (error == EACCES) {
-		/* of several, who knows which: each is asked for by itself */
+		/* any of several may be the denied one: each is requested by
+		 * itself next */
 		if (!several)
 			key_deny(k, mode, why);
 	} else if (error == EHOSTUNREACH) {
 		requests_fail(k, true, FRAME_AWAY, 0, why);
 	} else if (error == ENOMEM) {
 		requests_fail(k, false, FRAME_FAILED, ENOMEM, why);
-		k->waiters_mode = RIGHT_NONE; /* they ask, and are told, too */
+		k->waiters_mode = RIGHT_NONE; /* they ask again and get this
+					       * answer */
 	}
 	key_step(k);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles the frames of clients.
+ * Handles the frames of clients, which turns.c has read.
  *
- * WANT: each key that has no right yet, or one that is too weak, becomes a key
- * of the request.  Then these keys are stepped, so that the shim holds them
- * locally, and then the client is told so.  If all of them can be asked for at
- * once, one transaction does that.
+ * WANT: each key without a right, or with too weak a right, is added to a
+ * request.  The keys are then stepped, so that the shim holds them locally, and
+ * the answer is QUEUED.  If all keys can be requested from the cluster now, one
+ * transaction does it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +24,8 @@ send_answer(struct client *c, uint32_t id, uint8_t type, int error,
 	client_send(c, &f);
 }
 
+/* Checks the client's table and welcomes it.  Returns false if it is another
+ * table. */
 static bool
 handle_hello(struct client *c, const struct lhi_frame *f)
 {
@@ -41,7 +43,7 @@ handle_hello(struct client *c, const struct lhi_frame *f)
 	return true;
 }
 
-/* A key of the cluster, and no NUL in it? */
+/* True if the name is a cluster key of this table without a NUL byte. */
 static bool
 is_cluster_key(const struct shim *s, const struct lhi_frame_key *k)
 {
@@ -50,25 +52,26 @@ is_cluster_key(const struct shim *s, const struct lhi_frame_key *k)
 	    memchr(k->key, 0, k->len) == NULL;
 }
 
-/* A try of what others of this host stand for already?  NULL: no. */
+/* Returns who keeps a try from getting the key at this host, or NULL. */
 static const char *
 busy_here(struct key *k)
 {
 	if (k->claim != NULL && !k->claim->granted && !k->claim->try)
 		return "another host, or it is just being asked for by "
 		    "another process of this one";
-	/* it has to be taken from those who have it here */
+	/* processes of this host must release it first */
 	if (k->right != RIGHT_NONE && local_hold_acquire(k, true) != 0)
 		return "processes of this host";
 	return NULL;
 }
 
-/* The answer that a want has at once, if `why` is set. */
+/* An immediate negative answer to a WANT, if `why` is set. */
 struct refusal {
 	uint8_t type;
 	const char *why;
 };
 
+/* Sets *v if the key is denied, or busy at this host for a try. */
 static void
 check_refusal(const struct request *w, struct key *k, unsigned mode,
     bool anchor, struct refusal *v)
@@ -83,7 +86,8 @@ check_refusal(const struct request *w, struct key *k, unsigned mode,
 	}
 }
 
-/* One key of it.  True: it is wished for. */
+/* Adds one key to a request.  Returns false if it needs nothing: its right
+ * suffices, or it was named before. */
 static bool
 add_key(struct request *w, struct key *k, const struct lhi_frame *f,
     unsigned mode, struct refusal *v)
@@ -91,14 +95,14 @@ add_key(struct request *w, struct key *k, const struct lhi_frame *f,
 	bool anchor = f->flags & FRAME_REANCHOR;
 	struct request_key *last = TAILQ_LAST(&k->requests, request_keys);
 
-	key_touch(k);		/* whatever becomes of it */
+	key_touch(k);		/* in any case */
 	if (last != NULL && last->request == w)
-		return false;	/* it was named twice */
+		return false;	/* named twice in the frame */
 	if (!anchor && key_has_right(k, mode))
 		return false;
 	if (v->why == NULL)
 		check_refusal(w, k, mode, anchor, v);
-	/* others of its group may have long to wait */
+	/* the claim may wait long for the other keys of its group */
 	if (k->claim != NULL && k->claim->several && !k->claim->granted &&
 	    !k->claim->try)
 		cluster_claim_leave(k);
@@ -106,6 +110,8 @@ add_key(struct request *w, struct key *k, const struct lhi_frame *f,
 	return true;
 }
 
+/* Requests the keys of a request, and answers QUEUED if nothing else was
+ * answered. */
 static void
 claim_keys(struct shim *s, struct request *w, struct key *const *k,
     const unsigned *mode, unsigned n)
@@ -117,7 +123,7 @@ claim_keys(struct shim *s, struct request *w, struct key *const *k,
 		(void)keys_request(s, k, mode, n, try);
 	for (unsigned i = 0; i < n; i++)
 		key_step(k[i]);
-	/* if it has not come to something by now */
+	/* not answered and not freed in the meantime */
 	if (s->handling != NULL && !try)
 		request_answer(w, FRAME_QUEUED, 0, NULL);
 	s->handling = NULL;
@@ -213,7 +219,7 @@ handle_status(struct client *c, const struct lhi_frame *f)
 		    "that is no cluster key of this table");
 }
 
-/* Half of the tokens under its base are used up. */
+/* Handles ANCHOR: half of the tokens under the key's base are used up. */
 static void
 handle_anchor(struct client *c, const struct lhi_frame *f)
 {
@@ -221,7 +227,8 @@ handle_anchor(struct client *c, const struct lhi_frame *f)
 
 	if (k != NULL && k->claim != NULL && k->claim->granted &&
 	    k->claim->revision <= k->base)
-		(void)cluster_claim_anchor(k);	/* or by who asks next */
+		(void)cluster_claim_anchor(k);	/* if it fails, the next request
+						 * does it */
 }
 
 bool

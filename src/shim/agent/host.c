@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session of this host with the cluster, as recipe.h tells of it, and what
- * the table says about it: which session, its deadline (D), and the epoch that
- * all rights belong to.
+ * This host's session in the cluster, and what the table says about it: the
+ * session's name, its deadline D, and the epoch that all rights belong to.
+ * recipe.h calls the hooks in this file.
  *
- *	up, adopted	the session goes on: rights of this epoch stay valid.
- *			A claim that is found in the cluster and has a right is
- *			kept.  One without a right is kept only to be returned
- *			once it is held locally, because a right may have been
- *			cleared and not all steps after it be done.  It is never
- *			used again, because the earlier shim may have asked for
- *			its deletion, which may be done late.  A right without a
- *			claim is void
- *	up, new		a new epoch, in which there are no rights
+ *	up, adopted	The session continues, and rights of this epoch stay
+ *			valid.  A claim found in the store that has a right is
+ *			kept.  A claim without a right is kept only to be
+ *			returned once the key is held locally, because its right
+ *			may have been cleared without the steps after that.  It
+ *			is never used again, because the earlier shim may have
+ *			sent its deletion, which may take effect late.  A right
+ *			without a claim is void
+ *	up, new		A new epoch begins, without rights
  *	alive		D moves on
- *	expired		D is past, and nothing is valid: a new epoch of the same
- *			session, which may still be alive.  A D that comes late
- *			makes no lease valid again that was not (G9)
- *	lost		a new epoch, no session
- *	nothing		neither a session nor a first D for as long as TTL: the
+ *	expired		D has passed, and nothing is valid.  A new epoch of the
+ *			same session begins; the session may still be alive.  A
+ *			later D makes no old lease valid again (guarantee G9)
+ *	lost		A new epoch begins, without a session
+ *	nothing		There was no session, or no first D, for one TTL.  The
  *			cluster is treated as away
- *	adopt timed out	adopted, and for as long as TTL it was not learnt what
- *			the session has: clients are told so.  Rights and claims
- *			stay, as D moves on
+ *	adopt timed out	The session was adopted, but for one TTL its claims
+ *			could not be read.  Requests fail with that reason.
+ *			Rights and claims stay, and D moves
  *
- * The epoch is written before D (shm/cluster_right.c, I2).  A stopped shim goes
- * on with the write that it was about to do: a D, which was true when it was
- * computed and is past; or a right of an epoch that this D belongs to.
+ * The epoch is written before D (shm/cluster_right.c, invariant I2).  A shim
+ * that was stopped first completes the write that it was about to do.  That is
+ * harmless: a D that was true when computed is in the past, and a right belongs
+ * to an epoch that this D belongs to.
  *
- * Leases under rights that became void are broken.  Their holders would also
- * learn it from the clock or the epoch, but this lets the waiters go on.
+ * Leases under void rights are broken.  Their holders would learn it from the
+ * clock or the epoch as well; breaking them lets the waiters continue.
  *
  * Model: tests/model/adopt.pml.
  */
@@ -41,9 +42,10 @@
 #include "shim.h"
 #include "shm/cluster_right.h"
 
-#define FOREIGN_NS (10 * NS_PER_SEC)	/* the log has it so often */
+#define FOREIGN_NS (10 * NS_PER_SEC)	/* interval of log messages about
+					 * foreign locks */
 
-/* Until D; or as long as a first one is waited for. */
+/* Sets the timer to D, or to the end of the wait for a first D. */
 static void
 set_deadline_timer(struct shim *s)
 {
@@ -56,7 +58,7 @@ set_deadline_timer(struct shim *s)
 	(void)evtimer_add(s->deadline_timer, &tv);
 }
 
-/* A right that another shim left here. */
+/* Records a right that another shim left in the table. */
 static void
 adopt_right(struct shim *s, const char *name, unsigned mode)
 {
@@ -67,13 +69,13 @@ adopt_right(struct shim *s, const char *name, unsigned mode)
 		keys_adopt(k, mode);
 }
 
-/* An epoch in which nothing has a right yet. */
+/* Begins an epoch without rights, and voids all existing rights. */
 static void
 begin_epoch(struct shim *s)
 {
 	uint64_t name[2] = { s->session.name, 0 };
 
-	if (!s->looked)		/* leases under those are to be broken, too */
+	if (!s->looked)		/* to break the leases under these, too */
 		shim_table_each_right(s, adopt_right);
 	s->looked = true;
 	if (s->session.name != 0)
@@ -86,7 +88,7 @@ begin_epoch(struct shim *s)
 	keys_void_rights(s);
 }
 
-/* Who waits for what does not come is told that, and why. */
+/* Fails all requests with the reason in s->why. */
 static void
 fail_requests(struct shim *s)
 {
@@ -94,7 +96,7 @@ fail_requests(struct shim *s)
 	keys_touch(s);
 }
 
-/* Nothing may be granted from here on. */
+/* Marks the session as expired: nothing may be granted. */
 static void
 expire_session(struct shim *s, const char *why)
 {
@@ -107,7 +109,7 @@ expire_session(struct shim *s, const char *why)
 	fail_requests(s);
 }
 
-/* Who asks is not told to wait any more until there is a session. */
+/* Ends the start phase, in which requests wait for a first session. */
 static void
 end_start(struct shim *s)
 {
@@ -117,7 +119,7 @@ end_start(struct shim *s)
 	}
 }
 
-/* The session is alive, and the look at what it has does not end. */
+/* Notes that the session is alive but its claims could not be read in time. */
 static void
 note_adopt_timeout(struct shim *s)
 {
@@ -198,7 +200,7 @@ on_up(const struct recipe_session *session, bool adopted, void *arg)
 	    (unsigned long long)session->name, adopted ? ", adopted" : "");
 	lhi_cluster_read(s->v, &c);
 	s->epoch = c.epoch;
-	/* D was past at some time: so was each lease under a right */
+	/* D has passed, so every lease under a right has ended */
 	if (!adopted || c.until_ns <= shim_boot_ns())
 		begin_epoch(s);
 	else
@@ -216,7 +218,7 @@ on_alive(uint64_t until_ns, void *arg)
 		expire_session(s,
 		    "the cluster did not confirm this host's session in time");
 	if (until_ns <= now_ns)
-		return;		/* so late that it is worth nothing */
+		return;		/* too late to be of use */
 	if (s->until_ns > now_ns &&
 	    (int64_t)(s->until_ns - now_ns) < s->count.margin_min_ns)
 		s->count.margin_min_ns = (int64_t)(s->until_ns - now_ns);
@@ -234,7 +236,7 @@ on_alive(uint64_t until_ns, void *arg)
 		note_adopt_timeout(s);
 }
 
-/* f->key is without the table's prefix. */
+/* Returns the key of a name in the cluster, which lacks the table's prefix. */
 static struct key *
 find_or_make_key(struct shim *s, const struct kv_bytes *b)
 {
@@ -247,12 +249,15 @@ find_or_make_key(struct shim *s, const struct kv_bytes *b)
 }
 
 /*
- * There are two claims of it, both shared: one was being left.  Is the right of
- * that one, and not of k->part?  The base is a revision that its claim was
- * granted at, or anchored: so it was queued before, and put for the last time
- * then or later.  The other one may have been anchored later, too, by what was
- * asked before it was left; but the right is of the one queued last.  (If it
- * has been cleared since, some may still go by it: tests/model/adopt.pml.)
+ * True if the key's right belongs to claim f, not to k->claim.
+ *
+ * Both claims are shared, and one of them was being left.  The base in the
+ * table is a revision at which its claim was granted or anchored.  So that
+ * claim queued before the base, and its key was last put at the base or later.
+ * The other claim may also have been anchored later, by a call that was sent
+ * before it was left; but the right belongs to the one that queued last.  (If
+ * the right was cleared since, a process may still rely on it:
+ * tests/model/adopt.pml.)
  */
 static bool
 is_its_claim(struct key *k, const struct recipe_found *f)
@@ -268,9 +273,13 @@ is_its_claim(struct key *k, const struct recipe_found *f)
 	    k->claim->create < f->create);
 }
 
-/* What is found and not kept would be left, and another host be granted it
- * while somebody here goes by a right that he has checked.  So nothing is left:
- * the next shim adopts what there is, or it ends with its session, after D. */
+/*
+ * Ends the shim because a found claim cannot be kept.
+ *
+ * Otherwise the claim would be left and another host granted the key, while a
+ * local process still relies on a right that it has checked.  So nothing is
+ * left: the next shim adopts the claims, or they end with the session, after D.
+ */
 static void
 end_shim(struct shim *s, const char *why)
 {
@@ -287,7 +296,7 @@ on_found(const struct recipe_found *f, void *arg)
 	struct shim *s = arg;
 	struct key *k;
 
-	/* it never had a right, or is no key that could be here: it is left */
+	/* it never had a right, or its name is impossible here: it is left */
 	if (!f->first || f->key.len == 0 ||
 	    f->key.len + s->prefix_len > SHM_KEY_MAX ||
 	    memchr(f->key.p, 0, f->key.len) != NULL)
@@ -309,13 +318,14 @@ on_found(const struct recipe_found *f, void *arg)
 		    right_mode(r) <= k->claim->mode)
 			keys_adopt(k, right_mode(r));
 	}
-	/* that shim may have asked for its deletion, which may be done yet; or
-	 * it waited, and its revision is from before those of who was ahead */
+	/* the earlier shim may have sent its deletion; or it was waiting, and
+	 * its revision is older than those of the claims that were ahead */
 	k->claim->returning = k->right == RIGHT_NONE;
 	log_line(LOG_DEBUG, "key %s: found, %s", k->name,
 	    k->right != RIGHT_NONE ? "with its right" : "without a right");
 }
 
+/* Clears the right of a key that has no claim in the cluster. */
 static void
 void_if_unknown(struct shim *s, const char *name, unsigned mode)
 {
@@ -361,8 +371,8 @@ on_lost(const char *why, void *arg)
 	expire_session(s, text);
 }
 
-/* Someone who locks with other means, `etcdctl lock` perhaps: it does not
- * exclude us, nor we it. */
+/* Handles a lock of another program, for example `etcdctl lock`.  It does not
+ * exclude our locks, nor do ours exclude it. */
 static void
 on_foreign(const char *key, bool at_start, void *arg)
 {
@@ -411,7 +421,7 @@ host_open(struct shim *s)
 	set_deadline_timer(s);
 	lhi_cluster_read(s->v, &c);
 	s->epoch = c.epoch;
-	/* of another cluster: over, whatever that one says */
+	/* the table's session belongs to another cluster: it is void */
 	if (c.session[0] != 0 && s->mark.cluster != 0 && c.id != 0 &&
 	    c.id != s->mark.cluster) {
 		c.session[0] = 0;

@@ -1,53 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps a key: does what its state demands next.
+ * Steps a key: does what its state demands next.  Every event that changes a
+ * key calls key_step().
  *
- * While the host has no right to a key that is wanted, the shim holds the key
- * locally (local_hold.c), so that local processes queue behind the shim.  The
- * state of a key is: its local hold (none, waits, held), its claim in the
- * cluster (none, asked, granted), its right in the table, and who wants it:
- * local processes, or hosts behind us.  Each event changes one of these.  Then
- * the key is stepped, and the next action follows from the state alone.
+ * While this host has no right to a wanted key, the shim holds the key locally
+ * (local_hold.c), so that local processes queue behind the shim.  The state of
+ * a key consists of
+ *
+ * - its local hold: none, waits, held;
+ * - its claim in the cluster: none, requested, granted;
+ * - its right in the table; and
+ * - who wants it: local processes, or hosts behind us.
+ *
+ * Each event changes one of these.  The next action follows from the state
+ * alone.
  *
  *	right	claim	  wanted here?	then
  *	none	none	  no		release the hold, forget the key
- *	none	none	  yes		hold it, and ask the cluster	   ask
- *	none	asked	  no		leave the claim
- *	none	asked	  yes		hold it, and wait
+ *	none	none	  yes		hold it, and request a claim	   ask
+ *	none	requested no		leave the claim
+ *	none	requested yes		hold it, and wait
  *	none	granted	  yes		hold it; base, right, release	   take
  *	none	granted	  no		hold it; leave the claim
  *	set	granted	  		others want it: hold it; right := none;
- *					is it still held?  (else again from the
- *					first row but one)		 return
+ *					hold it again if that was lost; leave
+ *					the claim		   return
  *	set	granted	  newer base	hold it; raise the base, release
  *	set	gone			void: right := none, leases broken
  *
- * "Hold it" comes first in each row, and the rest waits for it.
+ * Each row begins with "hold it"; the rest of the row waits for that.
  *
- * A claim is left only while the key is held, after the right was cleared and
- * the hold was verified once more.  Reason: a lease under the right was granted
- * before that, and would conflict with our hold; a process that is granted the
- * key later sees no right.  So when we leave, no local process has the key
- * (I1).
+ * Invariants of a key (KI1, KI2):
  *
- * A right is set only while the key is held.  So no process that was granted
- * the key before still has it (I2), with one exception:
+ * KI1	When a claim is left, no local process has the key.  It is left only
+ *	while the shim holds the key, after the right was cleared and the hold
+ *	was verified again.  A lease under the right was granted before that and
+ *	would conflict with the hold.  A process that is granted the key later
+ *	sees no right.
+ * KI2	When a right is set, no process that was granted the key before still
+ *	has it, because the shim holds the key.  There is one exception, below.
  *
- * The shim may be stopped, and its lease may run out between the check and the
- * action.  Then a local process may have the key when the right is set.  This
- * is sound, because that process checks the right after its grant, and it
- * belongs to this host.  If the hold turns out to be lost after the right was
- * cleared, I1 is made true again before anything else is done.
+ * The exception: the shim may be stopped between the check of its hold and the
+ * action, and its lease may expire.  Then a local process may have the key when
+ * the right is set.  This is sound, because that process checks the right after
+ * its grant, and it belongs to this host.  If the hold turns out to be lost
+ * after the right was cleared, KI1 is restored before anything else is done.
  *
- * A try of a key that another host has: that host may have the key only because
- * nobody else wanted it since.  So the try queues for BUSY_AFTER_NS, which the
- * other host is told of like any waiter; then the answer is "busy".
+ * A try for a key that another host has: that host may keep the key only
+ * because nobody else has wanted it.  So the try queues for BUSY_AFTER_NS, and
+ * the other host is recalled as for any waiter.  After that the answer is
+ * "busy".
  *
- * Fairness.  When a host waits behind us, the key is returned as soon as it is
- * free here.  If local processes wait, they keep it for at least hold_min from
- * the grant; then the shim queues among them, and after LINGER_NS, or behind
- * too many of them, in front of all.  If a local process asked for the key and
- * has not acquired it yet, the shim waits for it for a moment (FRESH_NS).
+ * Fairness.  When a host waits behind us, the key is returned as soon as no
+ * local process has it.  Local waiters may keep it for at least hold_min from
+ * the grant.  Then the shim queues among them, and after LINGER_NS, or behind
+ * too many of them, before all of them.  If a local process was just granted
+ * the key and has not acquired it yet, the shim waits FRESH_NS.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +75,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	key_step(arg);
 }
 
-/* Step it again then. */
+/* Schedules another step of the key at `ns`. */
 static void
 step_at(struct key *k, int64_t ns)
 {
@@ -82,7 +90,8 @@ step_at(struct key *k, int64_t ns)
 		(void)evtimer_add(k->timer, &tv);
 }
 
-/* Do others want what the host has a right to, or we more of it? */
+/* True if the right must be returned: another host wants the key, or this host
+ * needs a stronger right. */
 static bool
 has_to_return(const struct key *k)
 {
@@ -99,7 +108,7 @@ key_has_right(const struct key *k, unsigned mode)
 	       shim_table_has_right(k);
 }
 
-/* What goes wrong locally: nobody gets it. */
+/* Handles a local failure: all requests for the key fail. */
 static void
 fail_locally(struct key *k, int e)
 {
@@ -116,7 +125,7 @@ fail_locally(struct key *k, int e)
 	step_at(k, shim_now_ns() + RETRY_NS);
 }
 
-/* Is it held now?  If not, it is waited for. */
+/* True if the shim holds the key now; otherwise it waits for it. */
 static bool
 hold_key(struct key *k, bool first)
 {
@@ -129,7 +138,7 @@ hold_key(struct key *k, bool first)
 	return false;
 }
 
-/* The same, of a key to be given back: see Fairness. */
+/* Like hold_key(), for a key that is to be returned (see Fairness). */
 static bool
 hold_key_to_return(struct key *k)
 {
@@ -139,7 +148,7 @@ hold_key_to_return(struct key *k)
 	if (k->return_since_ns == 0)
 		k->return_since_ns = now_ns;
 	end_ns = k->return_since_ns + LINGER_NS;
-	/* one of our own who wants more than that is not kept waiting */
+	/* a local process that needs a stronger right does not wait */
 	first = k->must_return || k->s->ending || k->n_exclusive > 0 ||
 	    now_ns >= end_ns;
 	if (!first && k->hold.state == LOCAL_HOLD_NONE) {
@@ -165,7 +174,7 @@ hold_key_to_return(struct key *k)
 	return false;
 }
 
-/* A newer base is drawn, or later. */
+/* Draws a newer base, now or later. */
 static void
 anchor_key(struct key *k)
 {
@@ -173,7 +182,8 @@ anchor_key(struct key *k)
 		step_at(k, shim_now_ns() + RETRY_NS);
 }
 
-/* Return, first half; whether it is held still is looked at after that. */
+/* First half of "return": clears the right.  The caller then checks that the
+ * key is still held. */
 static void
 clear_right(struct key *k)
 {
@@ -184,7 +194,7 @@ clear_right(struct key *k)
 	key_set_right(k, RIGHT_NONE);
 }
 
-/* Its right, or the base of that, is not to be: who wants it is told. */
+/* Fails all requests because the right or its base cannot be set. */
 static void
 fail_set_right(struct key *k, int e)
 {
@@ -195,6 +205,7 @@ fail_set_right(struct key *k, int e)
 	k->waiters_mode = RIGHT_NONE;
 }
 
+/* Sets the right of a granted claim ("take").  Returns false if that failed. */
 static bool
 set_right(struct key *k)
 {
@@ -219,21 +230,22 @@ set_right(struct key *k)
 	log_line(LOG_DEBUG, "key %s: taken, %s, revision %lld", k->name,
 	    k->right == RIGHT_SHARED ? "shared" : "exclusive",
 	    (long long)p->revision);
-	/* answers last: a try that is told comes once, and is not to meet us */
+	/* answers come last: a granted try tries once, and must not meet the
+	 * shim's hold */
 	local_hold_release(k);
 	lhi_point("shim.let_go");
 	requests_grant(k);
 	return true;
 }
 
-/* A right is there.  True: look again. */
+/* Steps a key with a right.  Returns true if the key must be stepped again. */
 static bool
 step_right(struct key *k)
 {
 	int e = 0;
 
-	if (!shim_table_has_right(k)) { /* the slot is another key's: so are
-					   leases */
+	if (!shim_table_has_right(k)) { /* the slot belongs to another key now,
+					 * with its leases */
 		key_set_right(k, RIGHT_NONE);
 		return true;
 	}
@@ -261,12 +273,13 @@ step_right(struct key *k)
 	}
 	local_hold_release(k);
 	requests_grant(k);
-	if (e != 0)		/* they want a newer base */
+	if (e != 0)		/* the remaining requests need a newer base */
 		fail_set_right(k, e);
 	return false;
 }
 
-/* A claim that was granted, and no right.  True: look again. */
+/* Steps a key with a granted claim and no right.  Returns true if the key must
+ * be stepped again. */
 static bool
 step_granted(struct key *k, unsigned least)
 {
@@ -287,7 +300,8 @@ step_granted(struct key *k, unsigned least)
 	return true;
 }
 
-/* Nothing of it is ours.  True: look again. */
+/* Steps a key without right and claim.  Returns true if the key must be stepped
+ * again. */
 static bool
 step_new(struct key *k, unsigned most)
 {
@@ -321,8 +335,9 @@ key_defer_busy(struct key *k, const char *who)
 	step_at(k, k->busy_after_ns);
 }
 
-/* Is their moment over?  A timer is early by what was done in the loop's round
- * before it was set, and there is but one of a key. */
+/* Answers "busy" if the tries' moment is over.  A timer can be early by the
+ * duration of the loop's round in which it was set, and a key has only one
+ * timer. */
 static void
 end_busy_deferral(struct key *k)
 {
@@ -337,8 +352,8 @@ end_busy_deferral(struct key *k)
 	    "another host");
 }
 
-/* Who was told to wait is let through here, finds no right, and asks again: he
- * is told then.  So that is remembered for a while. */
+/* A waiter that got QUEUED now finds no right and asks again; only then it gets
+ * the answer.  So the denial is remembered for a while. */
 void
 key_deny(struct key *k, unsigned mode, const char *why)
 {
@@ -363,6 +378,7 @@ key_denial(struct key *k, unsigned mode)
 	    k->reason != NULL ? k->reason : "permission denied";
 }
 
+/* Does one step.  Returns true if the key must be stepped again. */
 static bool
 step_once(struct key *k)
 {

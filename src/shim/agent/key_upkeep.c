@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps the keys that were touched, and looks after all keys regularly.
+ * Steps the keys that were touched, and checks all keys regularly.  The loop
+ * calls it.
  *
- * Each SWEEP_NS: checks that the table is still there; renews the leases that
- * the shim holds locally; touches the busy keys whose lease ran out or that
- * nobody waits for any more.  Idle keys cost only their memory.  When there are
- * too many keys, the oldest idle ones that nobody holds are given back.
+ * Every SWEEP_NS it does the following:
+ *
+ * - checks that the table still exists;
+ * - renews the leases that the shim holds locally;
+ * - touches the busy keys whose lease was lost or that nobody waits for any
+ *   more; and
+ * - returns keys: those of users with too many, and unused ones.
+ *
+ * Idle keys cost only memory.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -13,7 +19,7 @@
 
 #define SWEEP_NS (250 * NS_PER_MS)
 #define SHRINK_TRIES 8
-#define IDLE_LOOKS 256		/* of a user, in a sweep */
+#define IDLE_LOOKS 256		/* idle keys checked in a sweep, of a user */
 #define TRIM_KEYS 1024
 
 static void
@@ -22,7 +28,7 @@ on_step(evutil_socket_t fd, short what, void *arg)
 	struct shim *s = arg;
 	struct key *k;
 
-	/* those that are touched meanwhile as well */
+	/* includes keys that are touched in the meantime */
 	/* ends: the list is the shim's own; each key leaves it */
 	while ((k = TAILQ_FIRST(&s->touched)) != NULL) {
 		TAILQ_REMOVE(&s->touched, k, touched);
@@ -31,7 +37,8 @@ on_step(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Begins to give back a key that nobody uses; false: somebody does. */
+/* Starts to return a key that nobody uses.  Returns false if a process uses
+ * it. */
 static bool
 return_key(struct key *k)
 {
@@ -45,7 +52,7 @@ return_key(struct key *k)
 	return true;
 }
 
-/* The key goes behind the user's other idle ones. */
+/* Moves a key behind the user's other idle keys. */
 static void
 put_last(struct key *k, int64_t now_ns)
 {
@@ -54,6 +61,7 @@ put_last(struct key *k, int64_t now_ns)
 	TAILQ_INSERT_TAIL(&k->user->idle, k, of);
 }
 
+/* Returns the user's longest unchecked idle key that nobody uses. */
 static void
 return_oldest(struct user *u)
 {
@@ -78,11 +86,13 @@ keys_make_room(struct shim *s, struct user *u)
 }
 
 /*
- * Gives back the keys that no process has used for idle_ms, or for half as long
- * again.  A grant goes by the right in the table, and the shim does not hear of
- * it.  But it changes the key's lock word, which never is again what it was,
- * except that of a reader's; a key that is given back too early costs its next
- * user a round trip, and no more.
+ * Returns the keys that no process has used for idle_ms, or up to half as long
+ * again.
+ *
+ * A process that acquires the key relies on the right in the table and does not
+ * tell the shim.  But it changes the key's lock word to a value that it never
+ * had before, unless it is a reader.  A key that is returned too early costs
+ * its next user one round trip.
  */
 static void
 return_idle(struct shim *s, struct user *u, int64_t now_ns)
@@ -123,7 +133,7 @@ sweep_users(struct shim *s, int64_t now_ns)
 		return_oldest(u);
 	}
 	users_sweep(s);
-	/* what thousands of keys had is the system's again */
+	/* returns the memory of thousands of keys to the system */
 	if (s->n_keys > s->most_keys)
 		s->most_keys = s->n_keys;
 	if (s->n_keys + TRIM_KEYS < s->most_keys / 2) {
@@ -132,8 +142,7 @@ sweep_users(struct shim *s, int64_t now_ns)
 	}
 }
 
-/* Renew what is held; what has run out, or is not wanted any more, is stepped.
- * Keys that are idle cost nothing. */
+/* The periodic work (see the head of this file). */
 static void
 on_sweep(evutil_socket_t fd, short what, void *arg)
 {

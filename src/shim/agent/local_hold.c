@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shim's own lease on a key: an ordinary exclusive lease of an ordinary
- * participant.  While a process wants a key and the host has no right to it,
- * the shim holds the key, and processes queue behind the shim.
+ * The shim's own lease on a key: an ordinary exclusive lease.  While a process
+ * wants a key and this host has no right to it, the shim holds the key, and
+ * processes queue behind the shim.  key_step.c calls this file.
  *
  * The shim waits for the key with a ticket, and key_upkeep.c renews the lease.
- * So the lease of a stopped shim runs out, and the processes behind it find
- * that there is no right.  Leases and waits of tickets belong to no thread: a
- * process that waits behind the shim for a key of another host is never taken
- * for part of a deadlock.
+ * If the shim is stopped, its lease expires, and the next processes find that
+ * there is no right.  A ticket's lease and wait belong to no thread.  So a
+ * process that waits behind the shim for a key of another host is never part of
+ * a deadlock.
  *
  *	none -> waits	a ticket was started
  *	none -> held	the key was free
  *	waits -> held	the ticket's descriptor became readable
- *	held -> none	released; or lost: it ran out, or was broken
+ *	held -> none	released; or lost: it expired, or was broken
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +21,7 @@
 #include "daemon/daemon_log.h"
 #include "shim.h"
 
+/* Stops watching the ticket's descriptor. */
 static void
 free_wait(struct local_hold *h)
 {
@@ -30,14 +31,14 @@ free_wait(struct local_hold *h)
 	h->state = LOCAL_HOLD_NONE;
 }
 
-/* The ticket has come to something, or not yet: -EAGAIN. */
+/* Takes the ticket's outcome.  Returns -EAGAIN if there is none yet. */
 static int
 finish_ticket(struct key *k)
 {
 	struct local_hold *h = &k->hold;
 	int e;
 
-	/* its descriptor goes with it, and the event goes before that */
+	/* finishing closes the descriptor: stop watching it before */
 	if (h->ready != NULL)
 		(void)event_del(h->ready);
 	e = lh_ticket_finish(h->ticket, &h->lease);
@@ -127,7 +128,7 @@ local_hold_release(struct key *k)
 	if (h->state == LOCAL_HOLD_WAITS) {
 		struct lh_ticket *t = h->ticket;
 
-		free_wait(h);	/* before its descriptor goes */
+		free_wait(h);	/* before the descriptor is closed */
 		h->ticket = NULL;
 		(void)lh_ticket_cancel(t);
 	} else if (h->state == LOCAL_HOLD_HELD) {

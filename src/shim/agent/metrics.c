@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a shim has done, in numbers, in the format that Prometheus reads. */
+/* Counts what a shim does, and writes the counters in Prometheus' text
+ * format. */
 #include <inttypes.h>
 #include "shim.h"
 
-#define FIRST_US 250		/* bound of the first class of latencies */
+#define FIRST_US 250		/* upper bound of the first class of
+				 * latencies */
 
 void
 metrics_add_latency(struct shim *s, int64_t ns)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions of clients: who has a key (STATUS), and how it goes (STATS).
+ * Questions of clients: who holds a key (STATUS), and the metrics (STATS).
+ * dispatch.c adds them.
  *
- * Nothing depends on their answers, so they come last: what is wanted and the
- * session's heartbeats are sent at once, while questions wait, and at most
- * ASKING_MAX of them are with the store at a time.  Users take turns.
+ * Nothing depends on the answers, so they have the lowest priority.  Claims and
+ * heartbeats are sent at once; questions wait, and at most ASKING_MAX of them
+ * are at the store.  Users take turns.
  *
- * Equal questions of a user are one question, as long as it waits.  A question
- * that is with the store already is not joined: its answer may be older than
- * the moment at which the second process asked.
+ * Equal waiting questions of one user are merged.  A question that was sent
+ * already is not joined, because its answer may be older than the second
+ * process's question.
  *
- * A client has up to SHIM_QUERIES_MAX without an answer, a user up to
- * QUESTIONS_MAX different ones; more are refused.
+ * A client may have SHIM_QUERIES_MAX unanswered questions, a user QUESTIONS_MAX
+ * different ones.  More are refused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,21 +20,21 @@
 #include <leasehold/error.h>
 #include "shim.h"
 
-#define ASKING_MAX 4		/* with the store */
-#define QUESTIONS_MAX 256	/* of a user, that wait */
-#define ROUND_MAX 16		/* begun at a time: others have a turn */
+#define ASKING_MAX 4		/* at the store */
+#define QUESTIONS_MAX 256	/* waiting questions of a user */
+#define ROUND_MAX 16		/* started in one round of the loop */
 
-/* What waits for an answer to the same question. */
+/* A question, and the clients that asked it. */
 struct question {
-	TAILQ_ENTRY(question) of;	/* user's, or s->asked */
+	TAILQ_ENTRY(question) of;	/* in user->questions or s->asked */
 	struct shim *s;
-	struct user *user;		/* NULL: it is with the store */
+	struct user *user;		/* NULL: it was sent to the store */
 	TAILQ_HEAD(, query) queries;
 	size_t len;			/* 0: STATS */
 	char key[];
 };
 
-/* One client who waits for it. */
+/* A client that waits for the answer to a question. */
 struct query {
 	TAILQ_ENTRY(query) of, same;
 	struct client *client;
@@ -67,6 +68,7 @@ free_question(struct question *q)
 	free(q);
 }
 
+/* Schedules on_ask(). */
 static void
 ask_soon(struct shim *s)
 {
@@ -76,7 +78,7 @@ ask_soon(struct shim *s)
 		(void)evtimer_add(s->ask, &now);
 }
 
-/* The question is answered, to all who asked it. */
+/* Sends the answer to all clients that asked, and frees the question. */
 static void
 answer_question(struct question *q, struct lhi_frame *f)
 {
@@ -135,6 +137,7 @@ on_holders(int error, const char *why, const struct recipe_holder *h,
 	answer_question(q, &f);
 }
 
+/* Sends a question to the store. */
 static void
 ask_store(struct question *q)
 {
@@ -176,7 +179,7 @@ answer_stats(struct question *q)
 	free(text);
 }
 
-/* The next question, and its user goes behind the others. */
+/* Returns the next question, and moves its user behind the others. */
 static struct question *
 next_question(struct shim *s)
 {
@@ -283,7 +286,7 @@ questions_open(struct shim *s)
 	return s->ask != NULL ? 0 : -ENOMEM;
 }
 
-/* Of those that wait, none has a client any more. */
+/* Waiting questions are gone already, with their clients. */
 void
 questions_close(struct shim *s)
 {

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What clients request: each WANT frame, and each key of it.
+ * Requests of clients: each WANT frame, and each key in it.  dispatch.c makes
+ * them; key_step.c answers them.
  *
- * A request lives until the rights to all its keys are set, the client drops it
- * or is gone, or its time is over.  It has one answer: GRANTED at once; QUEUED,
- * when the shim holds its keys locally (nothing more is sent then, because a
- * process that waits in the table learns the outcome there); or an error.  A
- * try is answered when the cluster has answered, or in TRY_CALLS times the
- * timeout of a call and BUSY_NS: so long it takes if an answer is lost, and
- * another host that has the key is given its moment (key_step.c).
+ * A request lives until its keys all have a right, the client drops it or
+ * disconnects, or its time is over.  It has one answer:
+ *
+ * - GRANTED, if the keys have their rights at once;
+ * - QUEUED, when the shim holds the keys locally.  Nothing more is sent then,
+ *   because a process that waits in the table sees the outcome there; or
+ * - an error.
+ *
+ * A try is answered when the cluster has answered, or after TRY_CALLS timeouts
+ * of a call plus BUSY_NS.  That covers one lost answer, and the moment that
+ * another host gets (key_step.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "shim.h"
 
 #define TRY_CALLS 2
-#define BUSY_NS (50 * NS_PER_MS)	/* key_step.c: BUSY_AFTER_NS */
-#define SPARE_MS 50		/* for the answer to come to who asked */
+#define BUSY_NS (50 * NS_PER_MS)	/* as BUSY_AFTER_NS in key_step.c */
+#define SPARE_MS 50		/* for the answer's way to the client */
 
-/* All tries have about the same time, so the oldest one ends first. */
+/* Sets the timer to the end of the oldest try.  All tries last about equally
+ * long, so the oldest one ends first. */
 static void
 start_try_timer(struct shim *s)
 {
@@ -33,6 +39,7 @@ start_try_timer(struct shim *s)
 		(void)evtimer_add(s->try_timer, &tv);
 }
 
+/* Returns how long a try lasts, if the client waits for wait_ms. */
 static int64_t
 try_ns(const struct shim *s, uint32_t wait_ms)
 {
@@ -84,6 +91,7 @@ request_add_key(struct request *w, struct key *k, unsigned mode, int64_t above)
 		k->n_exclusive++;
 }
 
+/* Removes a key from its request. */
 static void
 drop_key(struct request_key *i)
 {
@@ -208,7 +216,8 @@ requests_fail(struct key *k, bool tries, uint8_t type, int error,
 {
 	struct request_key *i, *next;
 
-	/* a want has a key once, so the next one is another's */
+	/* a request has a key only once, so `next` belongs to another
+	 * request */
 	TAILQ_FOREACH_SAFE(i, &k->requests, of_key, next) {
 		struct request *w = i->request;
 
@@ -219,8 +228,9 @@ requests_fail(struct key *k, bool tries, uint8_t type, int error,
 	}
 }
 
-/* Who waits locally is let through and asks again, whatever he wants: else who
- * is denied would not be told before the others have it. */
+/* Also answers requests for weaker modes that wait locally: they ask again.
+ * Otherwise a denied process would learn it only after the others have had the
+ * key. */
 void
 requests_deny(struct key *k, unsigned mode, const char *why)
 {
@@ -248,7 +258,8 @@ requests_fail_all(struct shim *s, uint8_t type, int error, const char *why)
 	}
 }
 
-/* Another host has one of its keys, which it is only asked for once more. */
+/* Returns the host that has one of the request's keys, if the request is
+ * deferred; else NULL. */
 static const char *
 who_has_it(const struct request *w)
 {

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One shim: opened, closed, ended.
+ * Opens, closes and ends a shim.  shim_loop.c and the tests call it.
  *
- * Opened in this order: the table, with the byte that only one shim has; the
- * state file; the socket; the session in the cluster, adopted if the table
- * names one; last, the table is told where we listen.
+ * Opening takes these steps:
  *
- * Close ends at once, as if killed: rights stay as they are until D, and the
- * next shim adopts the session.  End first returns the keys that no local
- * process holds.  If these were all, it also ends the session, so that no other
- * host has to wait for D.
+ * 1.  Attach to the table and lock the byte that only one shim can lock.
+ * 2.  Read the state file.
+ * 3.  Open the socket.
+ * 4.  Open the session in the cluster, and adopt the one that the table names.
+ * 5.  Write to the table where the shim listens.
+ *
+ * Close ends at once, as if the shim were killed.  Rights stay valid until D,
+ * and the next shim adopts the session.  End first returns the keys that no
+ * local process holds.  If those were all, it also ends the session, so that no
+ * other host has to wait for D.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +25,10 @@
 #include "shim.h"
 #include "shm/cluster_right.h"
 
-#define END_NS NS_PER_SEC	/* for ending */
+#define END_NS NS_PER_SEC	/* longest time for ending */
 #define END_LOOK_NS (10 * NS_PER_MS)
 
+/* Calls ended() once. */
 static void
 call_ended(struct shim *s)
 {
@@ -34,7 +39,7 @@ call_ended(struct shim *s)
 		ended(s->o.arg);
 }
 
-/* The session is out of the store. */
+/* The session was removed from the store. */
 static void
 on_retired(void *arg)
 {
@@ -162,8 +167,8 @@ shim_close(struct shim *s)
 	free(s);
 }
 
-/* Has it been given back?  What is being left for long may not be written any
- * more, and goes with the session. */
+/* True if all keys were returned.  A claim whose deletion takes long may not be
+ * deletable any more; it ends with the session. */
 static bool
 has_left_all(const struct shim *s)
 {
@@ -182,7 +187,7 @@ on_end_timer(evutil_socket_t fd, short what, void *arg)
 	struct timeval tv = { 0, END_LOOK_NS / 1000 };
 	struct shim *s = arg;
 
-	/* not a session of which it was not learnt yet what it has */
+	/* not if the session's claims were not read yet */
 	if ((s->looked || s->session.name == 0) && has_left_all(s) &&
 	    !s->retiring && s->recipe != NULL) {
 		log_line(LOG_DEBUG, "all keys are given back");

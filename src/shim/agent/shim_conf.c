@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration: defaults, then the file, then the environment, then the
- * command line; each says what it says about a key, and the last one counts.
- * How file and environment are read: daemon/settings.c.
+ * Loads the configuration: defaults, then the file, then the environment, then
+ * the command line.  A later source overrides an earlier one.
+ * daemon/settings.c reads file and environment.  shim_main.c and shim_loop.c
+ * call it.
  *
- * Places of the shim's own files have the table's name in them unless they are
- * given, so that there may be a shim to each table.
+ * The default paths of the shim's own files contain the table's name, so that
+ * each table can have a shim.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -56,7 +57,7 @@ set_count(const char *key, const char *value, uint64_t max, uint64_t *to)
 	    value);
 }
 
-/* One setter a key, in the order of keys[]. */
+/* A setter for each key, in the order of keys[]. */
 #define SETTER(name, how) \
 static int \
 set_##name(void *conf, const char *key, const char *value) \
@@ -108,7 +109,7 @@ clear_endpoints(void *conf)
 	((struct conf *)conf)->endpoints[0] = '\0';
 }
 
-/* Several lines add up. */
+/* Appends endpoints: several lines add up. */
 static int
 set_endpoints(void *conf, const char *key, const char *value)
 {
@@ -171,7 +172,7 @@ set_error(char error[CONF_ERROR_MAX], const char *fmt, ...)
 	return -1;
 }
 
-/* The first line. */
+/* Reads the password: the first line of password_file. */
 static int
 read_password(struct conf *c, char error[CONF_ERROR_MAX])
 {
@@ -198,7 +199,7 @@ read_password(struct conf *c, char error[CONF_ERROR_MAX])
 	    "of %s is empty", c->password_file);
 }
 
-/* Refuses what the daemon would refuse later, as it is with -n. */
+/* Refuses what the daemon would refuse later, so that -n reports it, too. */
 static int
 check_cluster(struct conf *c, char error[CONF_ERROR_MAX])
 {
@@ -226,6 +227,7 @@ shim_conf_warning(const struct conf *c)
 	    "endpoints" : NULL;
 }
 
+/* Writes the default path of the state file. */
 static void
 state_path(char *to, size_t room, const char *file, bool system)
 {
@@ -246,7 +248,7 @@ state_path(char *to, size_t room, const char *file, bool system)
 		    file);
 }
 
-/* Beside those of other tables' shims. */
+/* Writes a default path in the runtime directory, with the table's name. */
 static int
 set_path_beside(char *to, size_t room, const struct conf *c, const char *key,
     const char *end, char error[CONF_ERROR_MAX])
@@ -257,7 +259,7 @@ set_path_beside(char *to, size_t room, const struct conf *c, const char *key,
 	return settings_runtime_path(to, room, key, PROGRAM, file, error);
 }
 
-/* What was not said follows from the table's name. */
+/* Fills in the keys that were not set. */
 static int
 fill_in(struct conf *c, char error[CONF_ERROR_MAX])
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shim is told to do: see shim_conf.c and leasehold-shimd.conf(5). */
+/* The configuration of the shim: see shim_conf.c and
+ * leasehold-shimd.conf(5). */
 #ifndef SHIM_CONF_H
 #define SHIM_CONF_H
 
@@ -15,13 +16,13 @@
 #define CONF_TEXT_MAX 256
 
 struct conf {
-	/* which table, and how it is reached */
+	/* the table and the shim's socket */
 	char table[CONF_TEXT_MAX];
 	bool system;
 	char socket[SOCKET_PATH_MAX];
-	unsigned socket_mode;		/* 0: not said */
+	unsigned socket_mode;		/* 0: not set */
 	uint64_t max_clients, max_keys;
-	/* which cluster */
+	/* the cluster */
 	char endpoints[1024];
 	char root[CONF_TEXT_MAX];
 	char host[CONF_TEXT_MAX];
@@ -29,8 +30,10 @@ struct conf {
 	int64_t idle_ms;		/* 0: never */
 	char user[CONF_TEXT_MAX];
 	char password_file[PATH_MAX];
-	char password[CONF_TEXT_MAX];	/* from there; wiped when it is used */
-	bool in_clear;			/* endpoints elsewhere, by http */
+	char password[CONF_TEXT_MAX];	/* read from password_file; wiped after
+					 * use */
+	bool in_clear;			/* some endpoint is remote and uses
+					 * http */
 	char ca_file[PATH_MAX], cert_file[PATH_MAX], key_file[PATH_MAX];
 	char state_file[PATH_MAX];
 	/* the daemon */
@@ -41,22 +44,22 @@ struct conf {
 	char pidfile[PATH_MAX];
 };
 
-/* From the command line: wins over environment and file. */
+/* Options of the command line, which override environment and file. */
 struct conf_args {
-	const char *file;		/* NULL: the usual one, if there is */
+	const char *file;		/* NULL: the default file, if it
+					 * exists */
 	const char *table, *endpoints;
 	bool system, verbose;
 };
 
-/* 0; or -1, with a sentence in error that names what, where and the remedy;
- * *conf is as it was then. */
+/* Returns 0; or -1 with a sentence in `error`, and leaves *conf unchanged. */
 int shim_conf_load(struct conf *conf, const struct conf_args *args,
     char error[CONF_ERROR_MAX]);
 
-/* What an operator should know of it, or NULL. */
+/* Returns a warning about the configuration for the operator, or NULL. */
 const char *shim_conf_warning(const struct conf *conf);
 
-/* Which file would be read. */
+/* Writes the path of the configuration file. */
 void shim_conf_path(char path[PATH_MAX], const struct conf_args *args);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The keys that a local process wants or that this host has a right to.
  *
- * They are in a tree by name, and in one of two lists: their user's idle ones,
- * if the host has a right and nothing is to be done, else the busy ones.  What
- * is to be done about a key: key_step.c; about all of them: key_upkeep.c.
+ * They are in a tree by name, and in one of two lists.  A key with a right that
+ * needs no action is in its user's idle list; every other key is in the busy
+ * list.  key_step.c acts on one key, key_upkeep.c on all.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shim's one loop: libevent's.  All work of the daemon is done in it, and
- * nothing in it blocks.  Beside it run the library's thread for tickets and the
- * thread that writes the state file.
+ * The daemon's event loop (libevent).  All work is done in it, and nothing in
+ * it blocks.  Two other threads exist: the library's thread for tickets, and
+ * the one that writes the state file.  shim_main.c runs it.
  *
- * Signals: TERM and INT end it (keys that are not in use are returned first);
- * HUP reads the configuration again, of which log and metrics take effect; USR1
- * logs the state.
+ * Signals: TERM and INT end the daemon, which first returns unused keys.  HUP
+ * reads the configuration again; only its settings of log and metrics take
+ * effect.  USR1 logs the state.
  *
- * The metrics' socket belongs to daemon/serve.c, which uses an epoll set: the
- * loop watches that as one descriptor.
+ * The metrics socket belongs to daemon/serve.c, which uses an epoll set.  The
+ * loop watches that set as one descriptor.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -74,7 +74,7 @@ open_engine(const struct kv_hooks *hooks, const struct kv_mark *mark, void *arg)
 	    .cert_file = or_null(conf->cert_file),
 	    .key_file = or_null(conf->key_file), .say = on_advice };
 
-	/* what is below it is all that a user of etcd need be allowed */
+	/* a user of etcd needs permission for keys below this root only */
 	(void)snprintf(root, sizeof(root), "%s/", conf->root);
 	return etcd_open(&o, hooks, mark, engine_why, sizeof(engine_why));
 }
@@ -116,7 +116,8 @@ on_reload_signal(evutil_socket_t sig, short what, void *arg)
 	} else {
 		conf->log_level = fresh.log_level;
 		conf->metrics_mode = fresh.metrics_mode;
-		/* else its usual place may be that of another table's shim */
+		/* otherwise its default path may belong to another table's
+		 * shim */
 		if (fresh.metrics_said || strcmp(fresh.table, conf->table) == 0)
 			(void)strlcpy(conf->metrics, fresh.metrics,
 			    sizeof(conf->metrics));
@@ -167,8 +168,8 @@ on_metrics(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* The service manager's watchdog, readers of the metrics whose time is up, and
- * what is shown. */
+/* Feeds the service manager's watchdog, ends slow readers of the metrics, and
+ * updates the status text. */
 static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
@@ -199,8 +200,9 @@ handle_signal(int sig, event_callback_fn fn)
 	return e != NULL && event_add(e, NULL) == 0;
 }
 
-/* With the coarse clock timers are waited for up to a tick too short, and then
- * a millisecond at a time: three wake-ups for one. */
+/* Returns a loop with precise timers.  With the coarse clock a timer fires up
+ * to a tick too early and then repeats every millisecond: three wake-ups
+ * instead of one. */
 static struct event_base *
 new_base(void)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leasehold-shimd: takes the keys of one table to a cluster, so that processes
- * of several hosts exclude each other.  shim.h says what is where; what it has
- * in common with its sister, leasehold-reaperd, is in src/daemon.
+ * leasehold-shimd: connects the cluster keys of one table to a cluster, so that
+ * processes of several hosts exclude each other.  shim.h lists the files;
+ * src/daemon has what it shares with leasehold-reaperd.
  *
- * Exit status: 0; 64 usage; 78 configuration (a damaged state file, too); 69
- * another one runs, or the table was removed; 71 the system refused something.
+ * Exit status: 0; 64 usage; 78 configuration, or a damaged state file; 69
+ * another shim runs, or the table was removed; 71 the system refused something.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static const char help[] =
 
 static struct conf conf;
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, or the exit status. */
 static int
 parse_options(int argc, char **argv, struct conf_args *args, bool *foreground,
     bool *check)
@@ -127,7 +127,7 @@ main(int argc, char **argv)
 	int status;
 
 	if (standard_files_open() != 0)
-		return EX_SYSTEM;	/* nowhere to say so */
+		return EX_SYSTEM;	/* no standard error to report it to */
 	secret_guard_process();
 	log_begin(PROGRAM);
 	catch_sigbus();

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim keeps on disk: which cluster it belongs to, and the highest
- * revision seen there.  A store that is behind that was restored from a backup
- * and would give tokens twice.  So the engine refuses it, and refuses another
- * cluster, until an operator removes the file.
+ * Keeps the state file: which cluster the shim belongs to, and the highest
+ * revision seen there.  A store with a lower revision was restored from a
+ * backup and would issue tokens twice.  So the engine refuses it, and refuses
+ * another cluster, until an operator removes the file.
  *
  *	leasehold-shimd 1
  *	cluster 14841639068965178418
  *	revision 4711
  *	sum 9ad3...			xxh3 of the lines before it
  *
- * The file is replaced by rename, so it is whole, or it is the one before.  It
- * need not be the latest: an older one only detects less.  A file that is not
- * whole is an error, because then nothing is known.
+ * The file is replaced by rename, so it is always whole.  It need not be the
+ * latest version: an older one only detects less.  A damaged file is an error,
+ * because then nothing is known.
  *
- * A disk may hang, and the loop must not.  So a thread of its own writes,
- * always the latest state.  The end of the shim must not hang either: after
- * END_NS it ends without the thread, which keeps the table's byte until it is
- * done.  So no other shim of the table writes the file meanwhile.  (When the
- * process ends, the thread ends with it, and the byte is free.)
+ * A disk may hang, and the loop must not.  So a thread writes the file, always
+ * with the latest state.  The shim's end must not hang either: after END_NS the
+ * shim ends without the thread.  The thread then keeps the table's byte until
+ * it is done, so that no other shim of the table writes the file in the
+ * meantime.  (When the process ends, the thread ends and the byte is free.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,8 +43,9 @@ struct state_saver {
 	pthread_cond_t news, end;
 	struct kv_mark mark;
 	bool is_new, ending, told;
-	bool ended;		/* the thread: it is to be joined */
-	bool alone;		/* it sees to the rest, and to the byte */
+	bool ended;		/* the thread has ended and is to be joined */
+	bool alone;		/* the shim is gone: the thread frees
+				 * everything */
 	int byte_fd;
 	char path[PATH_MAX], beside[PATH_MAX];
 };
@@ -124,6 +125,7 @@ destroy_saver(struct state_saver *sv)
 	free(sv);
 }
 
+/* The thread: writes each new state until the saver is freed. */
 static void *
 run_saver(void *arg)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table, as the shim uses it: attached like any participant, with the
- * shim's byte (shm/session_record.h), so that a table has one shim, and with
- * what only a shim writes (shm/cluster_right.h).
+ * The table, as the shim uses it.  The shim attaches like any participant,
+ * locks the shim's byte (shm/session_record.h) so that a table has only one
+ * shim, and writes what only a shim writes (shm/cluster_right.h).
  *
- * The byte is locked by an open file description of its own.  If the shim is
- * killed, the byte is free at once.  If it is stopped, it keeps the byte: no
- * other shim interferes, and none is needed, because rights end at D.
+ * The byte is locked through an open file description of its own.  When the
+ * shim is killed, the byte is free at once.  A stopped shim keeps the byte.
+ * Then no other shim can interfere, and none is needed, because rights end at
+ * D.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ lock_shim_byte(struct shim *s, char why[SHIM_WHY_MAX])
 	}
 	e = lhi_session_lock_shim(s->byte_fd);
 	if (e == 0) {
-		/* at once, or the one before would be taken for who has it */
+		/* at once; otherwise the earlier shim would be taken for the
+		 * holder */
 		lhi_cluster_here(s->v, (uint32_t)getpid());
 		return 0;
 	}
@@ -74,7 +76,8 @@ shim_table_open(struct shim *s, char why[SHIM_WHY_MAX])
 		e = lock_shim_byte(s, why);
 	}
 	if (e == 0)
-		lhi_cluster_check_serve(s->lh);	/* or it would ask itself */
+		lhi_cluster_check_serve(s->lh);	/* or the shim would send
+						 * requests to itself */
 	else
 		shim_table_close(s);
 	return e;
@@ -91,8 +94,8 @@ shim_table_close(struct shim *s)
 	s->byte_fd = -1;
 }
 
-/* Then nobody comes to know of us any more, and another table of that name, if
- * there is one, needs a shim of its own. */
+/* Then no process finds the shim any more.  If another table has that name, it
+ * needs a shim of its own. */
 bool
 shim_table_is_gone(const struct shim *s)
 {
@@ -120,7 +123,7 @@ shim_table_set_right(struct key *k, unsigned mode, int64_t revision)
 	int e;
 
 	if (revision < 0 || (uint64_t)revision > CLUSTER_REVISION_MAX)
-		return -ERANGE;		/* a base has no room for more */
+		return -ERANGE;		/* a base cannot hold it */
 	e = lhi_right_raise(k->s->v, &k->ref, cluster_base((uint64_t)revision));
 	lhi_point("shim.raised");
 	return e != 0 ? e :
@@ -130,7 +133,8 @@ shim_table_set_right(struct key *k, unsigned mode, int64_t revision)
 void
 shim_table_clear_right(struct key *k)
 {
-	/* another key's by now: then it went with that life of the slot */
+	/* if the slot belongs to another key now, the right went with the old
+	 * one */
 	(void)lhi_right_set(k->s->v, &k->ref, RIGHT_NONE, 0);
 }
 
@@ -173,7 +177,7 @@ shim_table_each_right(struct shim *s,
 void
 shim_table_break_leases(struct shim *s, const char *name)
 {
-	/* who comes meanwhile has no right either */
+	/* a process that acquires it in the meantime has no right either */
 	if (lh_break(s->lh, name, NULL, 0) > 0)
 		s->count.broken++;
 }

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the frames of clients, so that each user has its turn.
+ * Reads the frames of clients so that each user gets its turn.
  *
- * In each round of the loop a user has up to USER_QUANTUM frames handled; a key
- * that is wanted counts as a frame, because it is about as much work.  When
- * that is used up, the user's clients that have more to say are parked, in the
- * order in which they came, and are read in the next round, before any other of
- * that user.  So a user alone has the whole loop, and one beside others has its
- * share, however many connections any of them has.
+ * In each round of the loop, up to USER_QUANTUM frames of a user are handled.
+ * A wanted key counts as a frame, because it costs about as much.  When the
+ * quantum is used up, the user's clients with more frames are parked in the
+ * order of their arrival.  They are read in the next round before any other
+ * client of that user.  So a single user gets the whole loop, and each of
+ * several users gets a share, however many connections it has.
  *
- *	reads		its descriptor is watched
- *	parked		its user's turn is over: until the next round
+ *	reads		the descriptor is watched
+ *	parked		the user's turn is over: until the next round
  *	paused		more than CREDIT frames in REST_NS: until the refill
  */
 #include <errno.h>
 #include <sys/socket.h>
 #include "shim.h"
 
-#define FRAMES 16		/* of a client, before the next client's turn */
+#define FRAMES 16		/* of a client, before the next client is
+				 * read */
 #define CREDIT SHIM_CREDIT
 #define REST_NS (100 * NS_PER_MS)
 
-/* A message of the client.  Returns what it costs; -1: hang up; 0: there is
- * none. */
+/* Reads and handles a frame.  Returns its cost, 0 if there is none, or -1 if
+ * the client must be disconnected. */
 static int
 read_frame(struct client *c)
 {
@@ -44,6 +45,7 @@ read_frame(struct client *c)
 	return f.type == FRAME_WANT ? f.n : 1;
 }
 
+/* Schedules the next refill of credits. */
 static void
 rest_soon(struct shim *s)
 {
@@ -76,6 +78,7 @@ on_refill(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+/* Reads frames of a client until its or its user's share is used up. */
 static void
 serve_client(struct client *c)
 {
@@ -119,7 +122,7 @@ on_round(evutil_socket_t fd, short what, void *arg)
 	struct client *c;
 	struct user *u;
 
-	/* users are freed by the sweep only, and made by new connections */
+	/* no user is made or freed within this loop */
 	TAILQ_FOREACH(u, &s->users, all) {
 		u->left = u->left < 0 ? u->left + USER_QUANTUM : USER_QUANTUM;
 		while (u->left > 0 && (c = TAILQ_FIRST(&u->parked)) != NULL) {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The users whose processes ask the shim, and what each of them may use up.
+ * The users whose processes ask the shim, and the budget of each of them.
  *
- * No user can keep the shim from serving another one, because each has a budget
- * of its own:
+ * No user can keep the shim from serving another one, because each has a
+ * budget:
  *
- *	frames		turns.c: read in turn, QUANTUM of them each
- *	questions	questions.c: asked in turn, after all that is wanted
- *	calls		LANE_CALLS at a time to the store (recipe.h)
+ *	frames		turns.c: read in turn, QUANTUM for each user
+ *	questions	questions.c: asked in turn, after all requests
+ *	calls		LANE_CALLS at a time at the store (recipe.h)
  *	connections	half of max_clients
  *	keys		half of max_keys: known, claimed and wanted
  *
- * A key counts for the user who wanted it first, until the shim forgets it.
- * The limits of half do not apply to root and to the shim's own user, who are
- * trusted: they also have the last sixteenth of each, which the others together
- * may not use.  Keys that an earlier shim left count for the shim's own user.
+ * A key counts for the user that wanted it first, until the shim forgets it.
+ * The limits of one half do not apply to root and the shim's own user, which
+ * are trusted.  They can also use the last sixteenth of each budget, which is
+ * closed to all others.  Keys left by an earlier shim count for the shim's own
+ * user.
  *
- * A user is freed by the sweep, when nothing counts for it any more.
+ * The sweep frees a user for which nothing counts any more.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,15 +45,15 @@ user_of(struct shim *s, uid_t uid)
 	return u;
 }
 
-/* Of `most`, the part that this user may use up. */
+/* Returns how much of `most` this user may use. */
 static unsigned
 share_of(const struct user *u, unsigned most)
 {
 	return u->is_trusted ? most : most / 2;
 }
 
-/* Of `most`, the part that all users together may use up, if it is this one who
- * wants more. */
+/* Returns how much of `most` all users together may use if this one wants
+ * more. */
 static unsigned
 total_of(const struct user *u, unsigned most)
 {
@@ -71,7 +72,8 @@ user_has_sixteenth(const struct shim *s, const struct user *u)
 	return s->n_clients < total_of(u, s->o.max_clients);
 }
 
-/* FRAME_KEYS more: they are given back after the frame that brought them. */
+/* FRAME_KEYS more than the limit are allowed, because keys are returned only
+ * after the frame that brought them. */
 bool
 user_may_want(const struct shim *s, const struct user *u, unsigned n)
 {
