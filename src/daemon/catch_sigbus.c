@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command and the daemons have no handler for SIGBUS of their own, so they
- * use the library's (prim/sigbus.c), also for tables that they read without
- * lh_open().
+ * The command and the daemons have no SIGBUS handler of their own.  So they
+ * install the library's (prim/sigbus.c), which also covers tables that they
+ * read without lh_open().
  */
 #include "catch_sigbus.h"
 #include "prim/sigbus.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A table that is truncated ends neither the command nor a daemon. */
+/* Keeps a truncated table from ending the command or a daemon. */
 #ifndef DAEMON_CATCH_SIGBUS_H
 #define DAEMON_CATCH_SIGBUS_H
 
-/* Once, before there are other threads. */
+/* Installs the handler.  Called once, before there are other threads. */
 void catch_sigbus(void);
 
 #endif

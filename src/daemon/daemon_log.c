@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A daemon's log: one line an event, to standard error in the foreground and
- * to syslog in the background.
+ * A daemon's log: one line for each event, to standard error in the foreground
+ * and to syslog in the background.
  *
- * What came from elsewhere (names of files and programs, library messages about
- * them) is made printable, so that it forges no second line.  Nothing is logged
- * but names of tables and keys, process ids and counts.
+ * Text from elsewhere (names of files and programs, messages of the library) is
+ * made printable, so that it cannot forge a second line.  Only names of tables
+ * and keys, process ids and counts are logged.
  *
- * Nobody has to read standard error: a line that finds no room there is lost,
- * and the sweep goes on.  Under systemd (JOURNAL_STREAM is set) each line
- * begins with its priority, as sd-daemon(3) has it.
+ * Nobody has to read standard error: a line that does not fit into its buffer
+ * is dropped, and the daemon goes on.  Under systemd (JOURNAL_STREAM is set)
+ * each line begins with its priority, as in sd-daemon(3).
  */
 #include <errno.h>
 #include <poll.h>
@@ -71,7 +71,7 @@ log_line(int priority, const char *fmt, ...)
 	int saved = errno;
 	va_list ap;
 
-	/* a notice is the answer to somebody who asked */
+	/* a notice answers a request, so it is always logged */
 	if (priority > most && priority != LOG_NOTICE)
 		return;
 	va_start(ap, fmt);

@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <syslog.h>
 
-/* Whose it is; static text.  To standard error until told otherwise.  level:
- * LOG_ERR .. LOG_DEBUG. */
+/* Sets the program's name (static text), the destination (standard error until
+ * log_to_syslog()), and the highest level that is logged (LOG_ERR to
+ * LOG_DEBUG). */
 void log_begin(const char *program);
 void log_to_syslog(void);
 void log_level(int level);
 
-/* One line of that priority (LOG_ERR, ...). */
+/* Logs a line of that priority (LOG_ERR, ...). */
 void log_line(int priority, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -3,13 +3,13 @@
 #ifndef DAEMON_EXIT_STATUS_H
 #define DAEMON_EXIT_STATUS_H
 
-/* Exit statuses; from 64 on they are those of sysexits.h where it has one. */
+/* From 64 on they are those of sysexits.h, where it has one. */
 enum {
 	EX_YES = 0,
-	EX_NO = 1,		/* a question answered "no" */
+	EX_NO = 1,		/* the answer to a question is "no" */
 	EX_BAD_USAGE = 64,
-	EX_DAMAGED = 65,	/* or another version's, or another clock's */
-	EX_NOT_RECORDED = 66,	/* log --at: the log does not tell */
+	EX_DAMAGED = 65,	/* or of another version or clock */
+	EX_NOT_RECORDED = 66,	/* log --at: not in the log */
 	EX_AWAY = 69,
 	EX_INTERNAL = 70,
 	EX_SYSTEM = 71,

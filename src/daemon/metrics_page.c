@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metrics as a text, in the exposition format that Prometheus reads; what
- * is in it the program writes (the function given to metrics_page_begin()).
+ * Keeps the text of the metrics.  The program writes it (metrics_page_begin());
+ * serve.c sends it.
  *
- * The text is made at most twice a second, however many ask: it may take a look
- * at every key.  It is counted by who still reads it, so that a slow one reads
- * the end of what he began with.
+ * The text is made at most twice a second, however many readers ask, because it
+ * may read every key.  It is reference-counted, so that a slow reader gets the
+ * end of the text that it began with.
  */
 #include <stdlib.h>
 #include "now.h"

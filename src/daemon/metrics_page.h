@@ -18,8 +18,8 @@ typedef void metrics_page_fn(FILE *f);
 /* Sets what writes the text: once, before the first metrics_page_get(). */
 void metrics_page_begin(metrics_page_fn *write);
 
-/* Returns the latest text, made anew if it is too old, to be given back by
- * metrics_page_put(); NULL: no memory. */
+/* Returns the latest text, made anew if it is too old, or NULL without memory.
+ * The caller gives it back with metrics_page_put(). */
 struct metrics_page *metrics_page_get(void);
 void metrics_page_put(struct metrics_page *page);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table's numbers in Prometheus' text format (version 0.0.4): for each metric
- * its help and type, and then a line for each table.
+ * Writes a table's statistics in Prometheus' text format (version 0.0.4): for
+ * each metric its help and type, and then a line for each table.
+ * reaper_metrics.c and `leasehold stats` call it.
  *
- * Names begin with leasehold_ and end as is the custom there: what only rises
- * in _total, times in seconds.  Acquisitions in all and those in shared mode
- * are two metrics and not one with a label: the latter lag (inspect.h), and
- * their difference would at times go down, which a counter must not.
+ * Names begin with leasehold_.  Counters end in _total; times are in seconds.
+ * All acquisitions and the shared ones are two metrics, not one with a label.
+ * Reason: the shared count lags (inspect.h), so the difference could decrease,
+ * which a counter must not do.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,10 +16,11 @@
 
 struct metric {
 	const char *name, *type, *help;
-	size_t at;		/* in struct lh_stats */
+	size_t at;		/* offset in struct lh_stats */
 	unsigned bytes;		/* 4 or 8 */
-	const char *label;	/* `reason="died"` and so on, or NULL: the next
-				 * ones of the same name go with it */
+	const char *label;	/* `reason="died"` etc., or NULL; following
+				 * entries of the same name belong to one
+				 * metric */
 };
 
 #define GAUGE(name, field, help) { "leasehold_" name, "gauge", help, \
@@ -88,7 +90,7 @@ print_head(FILE *out, const char *name, const char *type, const char *help)
 	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* How far tokens may go on before the ceiling has to be raised. */
+/* Prints how many tokens can be issued before the ceiling must be raised. */
 static void
 print_ceiling(FILE *out, const struct metrics_table *t, size_t n)
 {
@@ -104,7 +106,7 @@ print_ceiling(FILE *out, const struct metrics_table *t, size_t n)
 	}
 }
 
-/* Microseconds as seconds. */
+/* Prints microseconds as seconds. */
 static void
 print_seconds(FILE *out, uint64_t us)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What lh_stats() tells, for who collects such numbers.  See metrics_text.c. */
+/* Statistics of lh_stats() for monitoring systems: see metrics_text.c. */
 #ifndef DAEMON_METRICS_TEXT_H
 #define DAEMON_METRICS_TEXT_H
 
 #include <stdio.h>
 #include <leasehold.h>
 
-/*
- * The numbers of several tables, or of one, as Prometheus reads them.  Errors
- * of `out` are left for its ferror().
- */
+/* A table and its statistics. */
 struct metrics_table {
-	const char *name;	/* the table's: goes into a label */
+	const char *name;	/* the table's name, for a label */
 	struct lh_stats stats;
 };
 
+/* Prints the statistics of n tables.  Errors of `out` are left to its
+ * ferror(). */
 void metrics_print(FILE *out, const struct metrics_table *tables, size_t n);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Telling the service manager how it goes: the protocol of sd_notify(3), one
- * datagram a message, without libsystemd (it is all that we would need of it).
+ * Reports the daemon's state to the service manager: the protocol of
+ * sd_notify(3), one datagram for each message, without libsystemd.
  *
- * $NOTIFY_SOCKET is a path, or with '@' first a name in the abstract name
- * space.  The manager may be slow or gone: a message that cannot be sent at
- * once is lost, and the next tells as much.
+ * $NOTIFY_SOCKET is a path, or, if it begins with '@', an abstract name.  The
+ * manager may be slow or gone: a message that cannot be sent at once is
+ * dropped, and a later one says the same.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #define MESSAGE_LEN 512
 #define USEC_MAX (INT64_MAX / 1000)
 
-/* Its address; 0: there is none that we can reach. */
+/* Sets the manager's address and returns its length, or 0 if there is none. */
 static socklen_t
 manager_address(struct sockaddr_un *to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's time: whatever the clocks of the tables are. */
+/* The daemon's clock, which does not depend on the tables' clocks. */
 #ifndef DAEMON_NOW_H
 #define DAEMON_NOW_H
 

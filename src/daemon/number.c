@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words to numbers: spans of time, and counts.
+ * Parses numbers: times, and counts.  The command and the daemons' settings
+ * call it.
  *
- * Nothing is guessed.  A text is used up to its last byte or refused, with a
- * sentence that says what is wrong and what would be right.  There is no
- * floating point: "1.1s" is 1,100 ms and not 1,100.0000000000001 of them, and
- * what is finer than a millisecond is rounded up, so that a wait is never
- * shorter than asked and a small one never becomes 0, which means "try".
+ * A text is accepted as a whole or refused with a sentence that says what is
+ * wrong and what would be right.  There is no floating point: "1.1s" is exactly
+ * 1,100 ms.  Fractions of a millisecond are rounded up.  So a wait is never
+ * shorter than requested, and a small one never becomes 0, which means "try".
  */
 #include <stdbool.h>
 #include <string.h>
@@ -84,7 +84,7 @@ parse_span(const char *what, const char *text, int64_t *ms)
 	if (whole > max_ns / unit->ns)
 		return usage_error("%s: '%s' is more than ten years", what,
 		    text);
-	/* 86400e9 * part < 2^47 * 2^30 would overflow: divide first. */
+	/* 86400e9 * part < 2^47 * 2^30 would overflow: divide first */
 	ns = whole * unit->ns + unit->ns / scale * part +
 	    unit->ns % scale * part / scale;
 	if (unit->ns % scale * part % scale != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a daemon does before it begins, the same in all of them: the end of its
- * command line, the file it names, --check, and room for descriptors.
+ * Start of a daemon, common to all daemons: the end of its command line, the
+ * file it names, --check, and the limit of descriptors.
  */
 #include <getopt.h>
 #include <limits.h>
@@ -24,7 +24,7 @@ options_other(int c, const char *program, const char *help)
 	case 'V':
 		printf("%s " LEASEHOLD_VERSION "\n", program);
 		return 0;
-	default:	/* getopt_long() has said what */
+	default:	/* getopt_long() has printed the error */
 		fprintf(stderr, "'%s --help' lists the options\n", program);
 		return EX_BAD_USAGE;
 	}
@@ -55,7 +55,7 @@ options_file(const char *file)
 {
 	static char whole[PATH_MAX];
 
-	/* one that is not there is complained of as it was written */
+	/* a missing file is reported by the name that was given */
 	return file != NULL && realpath(file, whole) != NULL ? whole : file;
 }
 

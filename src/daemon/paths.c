@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the daemon's own files go: the pid file and the metrics' socket.
+ * Places of a daemon's own files: the pid file and the sockets.
  *
  * Only the last directory is made, as systemd's RuntimeDirectory= would.  In a
- * directory of somebody else's that one could put links and sockets of his own
- * in our way; so it, and a link that stands for it, must belong to us or to
- * root.  One that everybody may write to must be sticky, as /tmp is.
+ * directory of somebody else, that user could put links and sockets in place of
+ * ours.  So the directory, and a link that stands for it, must belong to root
+ * or to the daemon's user.  A directory that everybody may write to must be
+ * sticky, as /tmp is.
  */
 #include <errno.h>
 #include <limits.h>

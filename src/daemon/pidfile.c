@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * That a daemon runs once: who holds the pid file is it.  And the way into the
- * background.
+ * Makes sure that a daemon runs only once: the process that locks the pid file
+ * is the daemon.  Also moves the daemon into the background.
  */
 #include <errno.h>
 #include <stdio.h>

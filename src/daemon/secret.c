@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Secrets: passwords, private keys, and the file that names them.
+ * Secrets: passwords and private keys, and the configuration file that names
+ * them.  settings.c, shim_conf.c and src/shim/store use it.
  *
- * A file with a secret belongs to root or to the daemon's user, and nobody else
- * may read it.  One that belongs to root may be readable by the daemon's own
- * group (root:leasehold 640).  Everything is checked of the open descriptor.
- * The directory must be one in which nobody else can put another file in its
- * place: root's or our own, and not writable by others unless it is sticky.
+ * A file with a secret must belong to root or to the daemon's user, and nobody
+ * else may read it.  A file of root may be readable by the daemon's own group
+ * (root:leasehold 640).  All checks use the open descriptor.  The directory
+ * must be one in which nobody else can replace the file: it belongs to root or
+ * to the daemon's user, and others may not write to it unless it is sticky.
  *
- * In memory, a secret has pages of its own, which are left out of core dumps
+ * In memory, a secret has pages of its own, which are excluded from core dumps
  * and wiped before they are freed.  Copies in the buffers of OpenSSL, nghttp2
- * and libevent cannot be reached.  For them the process as a whole is not
- * dumpable: no core file, and no other process of the same user may read its
- * memory.
+ * and libevent cannot be reached.  Therefore the process as a whole is not
+ * dumpable: it leaves no core file, and no other process of the same user may
+ * read its memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 #include <bsd/string.h>
 #include "secret.h"
 
-/* In front of the text, in the same pages. */
+/* Precedes the text, in the same pages. */
 struct head {
 	size_t len;
 };
@@ -48,8 +49,8 @@ is_trusted(uid_t uid)
 	return uid == 0 || uid == geteuid();
 }
 
-/* Who but its owner may do that: of the group, only the daemon's own is no
- * stranger, if root gave it the file. */
+/* Returns the permission bits of others.  The daemon's own group does not count
+ * as others if root owns the file. */
 static mode_t
 bits_of_others(const struct stat *st)
 {
@@ -142,7 +143,7 @@ secret_copy(const char *text)
 	if (h == MAP_FAILED)
 		return NULL;
 	(void)madvise(h, len, MADV_DONTDUMP);
-	(void)mlock(h, len);	/* not in swap, if we may */
+	(void)mlock(h, len);	/* keeps it out of swap, if permitted */
 	h->len = len;
 	memcpy(h + 1, text, strlen(text) + 1);
 	return (char *)(h + 1);

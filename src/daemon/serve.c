@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The socket that metrics are read from.
+ * The socket from which metrics are read.  The loops of both daemons call it.
  *
- * Whoever connects gets the text of metrics_page.c and is hung up on.  One who
- * says GET first gets it as the answer of a small HTTP/1.0 server; one who says
- * anything else, closes its side, or says nothing for a moment, gets it plain.
- * So `curl --unix-socket`, `socat - UNIX-CONNECT:...` and a collector all work.
+ * A client that connects gets the text of metrics_page.c, and then the
+ * connection is closed.  If it first sends GET, it gets the text as an HTTP/1.0
+ * answer.  If it sends anything else, closes its side, or is silent for a
+ * moment, it gets the plain text.  So `curl --unix-socket`, `socat -
+ * UNIX-CONNECT:...` and a collector all work.
  *
- *	asked	reading what it says, to the end of a request or of a moment
- *	told	writing the text
+ *	asked	reads the request, until its end or a timeout
+ *	told	writes the text
  *
- * A reader is nobody's trouble: nothing here waits; it has so many bytes to say
- * and so much time for all of it; when there are too many, the oldest is hung
- * up on, so that the next can always get in; and all of them get the same text,
- * which is made anew when it is older than a moment and somebody asks.
+ * A client cannot disturb the daemon:
  *
- * The path is ours to take when nobody answers there (a killed daemon's): the
- * pid file has seen to it that no other daemon is about to.
+ * - nothing here waits;
+ * - the size of a request and the time for everything are limited;
+ * - if there are too many clients, the oldest is disconnected, so that the next
+ *   one always gets in; and
+ * - all clients get the same text, which is made anew when it is older than
+ *   half a second.
+ *
+ * A path where nobody answers (left by a killed daemon) may be replaced,
+ * because the pid file excludes another daemon that is just starting.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -36,9 +41,10 @@
 
 #define READERS_MAX 16
 #define REQUEST_MAX 4096
-#define SILENCE_NS (100 * NS_PER_MS)	/* then it is not going to say GET */
-#define REST_NS NS_PER_SEC		/* when there are no descriptors */
-#define PATIENCE_NS (3 * NS_PER_SEC)	/* for all of it */
+#define SILENCE_NS (100 * NS_PER_MS)	/* after that no GET is expected */
+#define REST_NS NS_PER_SEC		/* pause when there are no
+					 * descriptors */
+#define PATIENCE_NS (3 * NS_PER_SEC)	/* for everything */
 
 enum reader_state { UNUSED, ASKED, TOLD };
 
@@ -47,11 +53,11 @@ struct reader {
 	int fd;
 	int64_t since_ns;
 	int64_t until_ns;
-	size_t got;		/* bytes of request */
+	size_t got;		/* bytes of the request */
 	char request[REQUEST_MAX];
-	char head[160];		/* of the answer */
+	char head[160];		/* head of the answer */
 	size_t head_len, sent;
-	struct metrics_page *page;	/* NULL: the head is all */
+	struct metrics_page *page;	/* NULL: only the head is sent */
 };
 
 static struct reader readers[READERS_MAX];
@@ -74,7 +80,7 @@ close_reader(struct reader *r)
 	r->state = UNUSED;
 }
 
-/* Write what there is room for. */
+/* Writes as much of the answer as the socket takes. */
 static void
 write_answer(struct reader *r)
 {
@@ -98,7 +104,7 @@ write_answer(struct reader *r)
 	close_reader(r);
 }
 
-/* What it wants is known: answer with that status, 0: plainly. */
+/* Starts the answer, with that HTTP status; 0: plain text. */
 static void
 begin_answer(struct reader *r, int status, bool body)
 {
@@ -134,7 +140,7 @@ begin_answer(struct reader *r, int status, bool body)
 		write_answer(r);
 }
 
-/* A whole request: GET, or HEAD; of /metrics, or /. */
+/* Answers a complete request: GET or HEAD, for /metrics or /. */
 static void
 begin_http_answer(struct reader *r)
 {
@@ -180,7 +186,7 @@ read_request(struct reader *r)
 	else if (strstr(r->request, "\r\n\r\n") != NULL ||
 	    strstr(r->request, "\n\n") != NULL)
 		begin_http_answer(r);
-	else if (n == 0)	/* it will say no more */
+	else if (n == 0)	/* the client has closed its side */
 		begin_answer(r, r->got == 0 ? 0 : 400, true);
 	else if (r->got == sizeof(r->request) - 1)
 		begin_answer(r, 400, false);
@@ -199,6 +205,7 @@ serve_ready(uint32_t i)
 		write_answer(r);
 }
 
+/* Returns an unused reader, if necessary by disconnecting the oldest. */
 static struct reader *
 find_free_reader(void)
 {
@@ -222,7 +229,8 @@ serve_accept(void)
 	struct reader *r;
 
 	if (fd < 0) {
-		/* out of descriptors: who knocks will go on knocking */
+		/* out of descriptors: the listener would stay readable, so stop
+		 * watching it */
 		if (errno == EMFILE || errno == ENFILE) {
 			(void)epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd,
 			    NULL);
@@ -242,6 +250,7 @@ serve_accept(void)
 		close_reader(r);
 }
 
+/* Watches the listener again. */
 static int
 restore_listener(void)
 {
@@ -361,7 +370,7 @@ serve_end(void)
 	(void)close(listen_fd);
 	listen_fd = -1;
 	deaf_ns = 0;
-	/* unless somebody has put something else there */
+	/* unless something else has that path now */
 	if (lstat(path, &st) == 0 && st.st_dev == path_dev &&
 	    st.st_ino == path_ino)
 		(void)unlink(path);

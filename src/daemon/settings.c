@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A daemon's configuration: the file, then the environment; each says what it
- * says about a key, and the last one counts.
+ * Reads a daemon's configuration: the file, then the environment, which
+ * overrides the file.  shim_conf.c and reaper_conf.c call it.
  *
- * The file is read with inih, whole, before anything is done: the first thing
- * in it that is not understood is an error that names file, line and remedy,
- * and then nothing is to be taken over.  So a daemon that is told to read it
- * again goes on as it was.  inih cuts lines that are too long for it, takes
- * what follows for a line, and an indented line for more of the one before; so
- * it gets them from a function of ours, which counts them, refuses long ones,
- * and takes indents away.
+ * inih parses the file completely before anything takes effect.  The first
+ * error names file, line and remedy, and then the caller must not use the
+ * result.  So a daemon that reads it again keeps its old settings.
  *
- * A key is also an environment variable: evict_idle of leasehold-reaperd is
+ * inih cuts long lines and parses the rest as another line, and appends an
+ * indented line to the one before.  So it gets its lines from next_line(),
+ * which counts them, refuses long ones, and removes indents.
+ *
+ * Each key is also an environment variable: evict_idle of leasehold-reaperd is
  * LEASEHOLD_REAPERD_EVICT_IDLE.
  *
- * What is wrong with a value is said with usage_error(), as the command's
- * number.c does, which reads the numbers here too; the one of the daemons keeps
- * the first sentence for whoever knows where the value came from.
+ * Errors of values are reported through usage_error(), as in number.c, which
+ * parses the numbers.  In a daemon the first sentence is kept for the caller,
+ * which knows where the value came from.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -65,14 +65,14 @@ set_error(char error[SETTINGS_ERROR_MAX], const char *fmt, ...)
 	return -1;
 }
 
-/* A file while it is read. */
+/* A file that is being read. */
 struct source {
 	const struct settings *settings;
 	FILE *file;
 	void *conf;
 	int line;
-	int bad_line;		/* what the complaint is about; 0: none */
-	uint32_t seen;		/* bits of keys */
+	int bad_line;		/* line of the first error; 0: none */
+	uint32_t seen;		/* bit i: key i was given */
 };
 
 static void
@@ -82,6 +82,7 @@ note_line_error(struct source *s)
 		s->bad_line = s->line;
 }
 
+/* Reads the next line for inih. */
 static char *
 next_line(char *line, int room, void *arg)
 {
@@ -120,7 +121,7 @@ refuse_key(const struct settings *of, const char *name)
 	return usage_error("there is no key '%s'; there are %s", name, list);
 }
 
-/* inih wants 1 for good. */
+/* Sets a key from the file.  Returns 1 on success, as inih requires. */
 static int
 set_key(void *arg, const char *section, const char *name, const char *value)
 {
@@ -177,7 +178,7 @@ settings_file(const struct settings *of, void *conf, const char *path,
 	bad = ini_parse_stream(next_line, &s, set_key, &s);
 	failed = ferror(s.file);
 	(void)fclose(s.file);
-	if (failed)	/* a directory, say */
+	if (failed)	/* for example a directory */
 		return set_error(error,
 		    "cannot read the configuration %s: is it a "
 		    "file?",

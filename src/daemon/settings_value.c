@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of a daemon's configuration, of the kinds that several keys have. */
+/* Parses values of a daemon's configuration that several keys share. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <strings.h>

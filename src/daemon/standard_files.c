@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Standard input, output and error are open, whatever the caller closed. */
+/* Opens standard input, output and error if the caller has closed them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

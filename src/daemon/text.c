@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans of time, names and ids as people read them.
+ * Formats times, names and ids for people.  The command and the daemons use it.
  *
- * A name (key or program) may hold any byte but NUL.  It is shown as it is
- * where the locale calls its characters printable; every other byte, and the
- * backslash, is shown as \xNN or \\, so that two different names never look
- * the same and none moves the cursor.
+ * A name of a key or program may contain any byte except NUL.  Characters that
+ * are printable in the locale are shown unchanged.  Every other byte is shown
+ * as \xNN, and a backslash as \\.  So two different names never look the same,
+ * and no name moves the cursor.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ text_span(char buf[SPAN_MAX], int64_t ns)
 	if (ns < 0)
 		ns = 0;
 	if (ns < 10 * NS_PER_S) {
-		/* Tenths, cut: what is left is never shown as more. */
+		/* tenths, rounded down: remaining time is never overstated */
 		(void)snprintf(buf, SPAN_MAX, "%" PRId64 ".%" PRId64 " s",
 		    ns / NS_PER_S, ns % NS_PER_S / (NS_PER_S / 10));
 		return buf;
@@ -54,7 +54,8 @@ text_clean(char *out, size_t room, const char *src, size_t len, bool name)
 	wchar_t wide;
 
 	memset(&state, 0, sizeof(state));
-	while (p < end && at + 5 < room) {	/* the longest piece and a 0 */
+	while (p < end && at + 5 < room) {	/* room for the longest piece
+						 * and a NUL */
 		n = mbrtowc(&wide, p, (size_t)(end - p), &state);
 		if (n == (size_t)-1 || n == (size_t)-2 || n == 0 || n > 4 ||
 		    !iswprint((wint_t)wide)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sentences about wrong values.  Parsers of values (number.c, settings_value.c)
- * are shared by the command, which prints such a sentence, and by the daemons,
- * which put file and line before it: so each program says once where they go.
+ * Reports sentences about wrong values.  The parsers of values (number.c,
+ * settings_value.c) are shared.  The command prints such a sentence; a daemon
+ * puts file and line before it.  So each program sets a sink for them.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watching sessions: notices soon, and at little cost, which have died.
+ * Watches sessions, to learn soon and cheaply which have died.  reap.c calls
+ * it.
  *
- * A session whose process can be seen from here is watched by a pidfd in one
- * epoll set: readable means that the process is over.  That is a suspicion
- * only; the proof is the session's byte, as for everybody
- * (shm/session_record.c).  So a wrong descriptor does no harm: it is kept only
- * if pid and start time are those of the session, and what it reports is
- * probed.
+ * A session whose process is visible from here is watched by a pidfd in one
+ * epoll set.  The pidfd is readable when the process has ended.  That is only a
+ * suspicion; the proof is the session's byte (shm/session_record.c), as for
+ * everybody.  So a wrong pidfd does no harm: it is kept only if pid and start
+ * time are those of the session, and what it reports is probed.
  *
  *	a session is added	when it is seen to own claims (all chunks are
- *				looked over every 40 ms), or in the slow round
+ *				looked at every 40 ms), or in the slow round
  *				over all records
- *	BY_FD			its pidfd is in the set.  Exec ends a session,
- *				but no process: so these are also probed in
- *				turn, for a thousandth of the time
- *	BY_PROBE		it has no pidfd: another pid namespace, no more
- *				descriptors, an old kernel; or the process is
- *				over and the byte is held, because a child
- *				inherited it (lh_liveness_fd()); or it is a
- *				named session, which no process is behind.  All
- *				of these are probed every 40 ms while that takes
+ *	BY_FD			Its pidfd is in the set.  Exec ends a session,
+ *				but no process, so these sessions are also
+ *				probed in turn, for a thousandth of the time
+ *	BY_PROBE		It has no pidfd: another pid namespace, no more
+ *				descriptors, or an old kernel.  Or its process
+ *				has ended and its byte is still locked, because
+ *				a child inherited it (lh_liveness_fd()).  Or it
+ *				is a named session, which has no process.  All
+ *				of these are probed every 40 ms if that takes
  *				less than 0.25 ms, otherwise in turn
- *	DEAD			proved: to be reclaimed
- *	STUCK			another process is reclaiming it, perhaps a
- *				stopped one: what it held exclusively is freed
- *				anyway, and the rest is tried again later
+ *	DEAD			proved dead: to be reclaimed
+ *	STUCK			Another process is reclaiming it, perhaps a
+ *				stopped one.  Its exclusive leases are ended
+ *				anyway; the rest is tried again later
  *	RECLAIMED		remembered, because its record stays DEAD
  *
- * A session that closed is forgotten when its record is seen to be another's,
- * or when its process ends.  These notes belong to this process.  The session's
- * number is read from shared memory, where anybody may write: a wrong one only
- * makes us probe the wrong session.
+ * A closed session is forgotten when its record belongs to another one, or when
+ * its process ends.  These notes are private to this process.  The session's
+ * number is read from shared memory, where anybody may write; a wrong one only
+ * makes the reaper probe a wrong session.
  *
- * Some descriptors are left over for probing: without a fresh one no session
- * can be proved dead.
+ * Some descriptors stay free for probing, because only a fresh descriptor can
+ * prove that a session is dead.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,10 +48,10 @@
 #include "shm/session_reclaim.h"
 #include "reaper/reap_ops.h"
 
-#define FDS_LEFT 32		/* for questions, and for the program */
+#define FDS_LEFT 32		/* kept free for probing and for the program */
 #define EVENTS 64
-#define DOUBT_PACE 1000		/* ... of its time, where there is little */
-#define RECORDS 64u		/* in a walk: 4,096 take 3 s */
+#define DOUBT_PACE 1000		/* 1/1000 of the time for BY_FD sessions */
+#define RECORDS 64u		/* records in a walk: 4,096 take 3 s */
 
 int
 lhi_death_watch_begin(struct lhi_reaper *r)
@@ -71,7 +71,7 @@ lhi_death_watch_begin(struct lhi_reaper *r)
 	return 0;
 }
 
-/* Forget the session that the note is about. */
+/* Clears a note. */
 static void
 forget_session(struct lhi_reaper *r, struct reap_session *n)
 {
@@ -86,6 +86,7 @@ forget_session(struct lhi_reaper *r, struct reap_session *n)
 	*n = (struct reap_session){ .how = REAP_UNKNOWN };
 }
 
+/* Replaces a note, and counts it. */
 static void
 set_session(struct lhi_reaper *r, struct reap_session *n, uint64_t sid,
     enum reap_watch how, int fd)
@@ -109,7 +110,8 @@ lhi_death_watch_end(struct lhi_reaper *r)
 		(void)close(r->epoll_fd);
 }
 
-/* A descriptor of the session's process, in the set; or -1. */
+/* Opens a pidfd of the session's process and adds it to the set.  Returns it,
+ * or -1. */
 static int
 watch_process(struct lhi_reaper *r, uint64_t sid)
 {
@@ -125,11 +127,11 @@ watch_process(struct lhi_reaper *r, uint64_t sid)
 		return -1;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0 && errno == ENOSYS)
-		r->fd_limit = 0;	/* not here: do not ask again */
+		r->fd_limit = 0;	/* not supported: do not try again */
 	if (fd < 0)
 		return -1;
-	/* the descriptor first: then it is of the process that is seen now, or
-	 * of one before it */
+	/* open the pidfd before reading /proc: then it cannot belong to a later
+	 * process than the one that /proc shows */
 	if (fd < r->fd_limit && lhi_procstat_read(pid, 0, &ps) &&
 	    ps.start_ticks == start &&
 	    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0)
@@ -138,8 +140,8 @@ watch_process(struct lhi_reaper *r, uint64_t sid)
 	return -1;
 }
 
-/* What the record says about that session: ALIVE (or CLOSING, or NAMED), DEAD,
- * or UNUSED for all that is neither. */
+/* Returns the state in the session's record: ALIVE (also for CLOSING and
+ * NAMED), DEAD, or UNUSED for everything else. */
 static unsigned
 read_session_state(struct lhi_reaper *r, uint64_t sid)
 {
@@ -171,7 +173,7 @@ lhi_death_watch_add(struct lhi_reaper *r, uint64_t sid)
 	if (n->sid == sid)
 		return;
 	if (lhi_reap_is_spent(r))
-		return;		/* met again at the next walk */
+		return;		/* the next walk finds it again */
 	switch (read_session_state(r, sid)) {
 	case SESS_ALIVE:
 		fd = watch_process(r, sid);
@@ -182,13 +184,15 @@ lhi_death_watch_add(struct lhi_reaper *r, uint64_t sid)
 		set_session(r, n, sid, REAP_DEAD, -1);
 		break;
 	default:
-		/* it has ended, and left a chunk (shm/session_reclaim.c) */
+		/* it has ended and left a chunk behind
+		 * (shm/session_reclaim.c) */
 		if (lhi_session_dead(&r->v, sid, false))
 			set_session(r, n, sid, REAP_DEAD, -1);
 	}
 }
 
-/* Ask after a session.  It was dead, or is not there any more: noted. */
+/* Asks the kernel about a session, and updates its note if the session is dead
+ * or gone. */
 static void
 probe_session(struct lhi_reaper *r, struct reap_session *n)
 {
@@ -221,14 +225,15 @@ lhi_death_watch_read_events(struct lhi_reaper *r)
 				continue;
 			lhi_point("watch.over");
 			probe_session(r, n);
-			/* over, and yet alive: somebody inherited its byte */
+			/* the process has ended and the session lives: its byte
+			 * was inherited */
 			if (n->how == REAP_BY_FD)
 				set_session(r, n, n->sid, REAP_BY_PROBE, -1);
 		}
 	} while (got == EVENTS && !lhi_reap_is_spent(r));
 }
 
-/* The next of those who are noticed in that way, for a little while. */
+/* Probes the next sessions that are watched in that way, for a limited time. */
 static void
 probe_some_sessions(struct lhi_reaper *r, enum reap_watch how, uint32_t *hand,
     int64_t for_ns)

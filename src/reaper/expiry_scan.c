@@ -1,57 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends leases at their deadlines, although no acquirer announces them.
+ * Ends leases at their deadlines, although acquirers do not announce each
+ * deadline.  reap.c calls it.
  *
- * There is no queue of deadlines, because keeping one would cost every acquire.
- * Instead the reaper scans the claims of each chunk now and then, and knows
- * afterwards when it has to scan them again.
+ * A queue of deadlines would make every acquire slower.  Instead the reaper
+ * scans the claims of each chunk now and then, and computes when it has to scan
+ * them again.
  *
- *	chunk.period	the shortest ttl, in deadline units, in use there since
- *			the reaper's last scan.  Whoever is about to make leases
- *			of a shorter ttl lowers it: a thread, for its next fast
- *			grants, when it reads the clock anew (every tick while
- *			it is active) or takes another group; each slow grant
- *			and slow extension for itself
- *	at		(ours) when the chunk is scanned next
+ *	chunk.period	the shortest TTL in use in the chunk since the reaper's
+ *			last scan, in deadline units.  A thread that is about to
+ *			make leases with a shorter TTL lowers it: for its next
+ *			fast grants, when it reads the clock anew (every tick
+ *			while it is active) or takes another group; for a slow
+ *			grant or extension, each time
+ *	at		(private) when the chunk is scanned next
  *
- *	scan, at T	the period p is swapped for PERIOD_NONE; then the claims
- *			are read: leases that are due are ended, and d is the
- *			earliest deadline of the others.  Next: min(d, T + p)
- *	walk		every 40 ms, over all periods: if one was lowered to p
- *			since the last walk, at W, then next <= W + p
+ *	scan, at T	swaps the period p for PERIOD_NONE, then reads the
+ *			claims.  Leases that are due are ended; d is the
+ *			earliest deadline of the others.  Next scan: min(d, T +
+ *			p)
+ *	walk		every 40 ms, over all periods.  If one was lowered to p
+ *			since the last walk, at W, the next scan is at W + p or
+ *			before
  *
- * So a chunk in which leases come and go is scanned about once a ttl, and one
- * of an idle process not at all, however many leases it has.  A walk also scans
- * the chunks that would be due before the next walk: most of their leases have
- * been released or extended by then, and nobody has to be woken for that; those
+ * So a chunk with active leases is scanned about once per TTL, and a chunk of
+ * an idle process never, however many leases it has.  A walk also scans the
+ * chunks that become due before the next walk.  By then most of their leases
+ * were released or extended, so the reaper need not wake up for each.  Leases
  * that are really due are scanned again at their time.
  *
  * Why no deadline is missed.  The deadline of a fast grant is its tick + its
- * ttl, and the ttl was announced at that tick, before the grant; slow grants
- * announce it before they compute the deadline.  For a lease that the scan at T
- * did not see, the announcement came
- *	after T's swap	then the period is lower again: the walk sees it, and
- *			the deadline is not before the last walk + p
- *	before it	then p was at most its ttl, and the grant came after T
- *			in the same tick as the announcement (in any other tick
- *			it would have been repeated): so its deadline is not
- *			before T + p, except for the length of a tick
- * Fast extensions only move a deadline on.  SLACK covers ticks, and a process
- * that is delayed between clock and announcement.
+ * TTL.  The TTL was announced at that tick, before the grant.  A slow grant
+ * announces it before it computes the deadline.  Consider a lease that the scan
+ * at T did not see.  Its announcement came either
  *
- * Nothing depends on it.  If a process stops between clock and announcement, or
- * a period is overwritten, this reaper is early or late.  Then the slow round
- * over the keys (sweep.c) ends the lease, within a minute; and a process that
- * wants the key checks its deadline anyway.  Memory orders matter as little:
- * period and states are read-modify-written or loaded one by one, and each
- * wrong order is one of these cases.
+ * - after the swap at T.  Then the period is lower again, the walk sees it, and
+ *   the deadline is not before the last walk + p.
+ * - or before that swap.  Then p was at most its TTL, and the grant came after
+ *   T in the same tick as the announcement (in any other tick the announcement
+ *   is repeated).  So its deadline is not before T + p, up to the length of a
+ *   tick.
  *
- * A lease is ended as a waiter does it (shm/lock_word.c): the word is read
- * first, then the claim's state is swapped exactly, then exactly that word
- * (C3). A reader's claim is ended and leaves its chain as in extend and verify.
- * Idle readers have no deadline, and stay.  A claim past its deadline that no
- * word names was announced by a process that has not reached its swap, or has
- * just made the swap that releases it: it is left to its owner.
+ * Fast extensions only move a deadline forward.  SLACK covers the ticks, and a
+ * process that is delayed between reading the clock and the announcement.
+ *
+ * Nothing depends on this scan.  If a process stops between clock and
+ * announcement, or a period is overwritten, the reaper is early or late.  Then
+ * the slow round over the keys (sweep.c) ends the lease within a minute, and a
+ * process that wants the key checks its deadline anyway.  For the same reason
+ * no memory order is needed: periods and states are read or swapped one at a
+ * time, and each wrong order is one of these cases.
+ *
+ * A lease is ended as a waiter does it (shm/lock_word.c): read the word, swap
+ * the claim's state exactly, then swap exactly that word (hazard C3).  A
+ * reader's claim is ended and leaves its chain as in extend and verify.  Idle
+ * readers have no deadline and stay.  A claim past its deadline that no word
+ * names was announced by a process that has not swapped the word yet, or has
+ * just released it.  Such a claim is left to its owner.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,12 +70,13 @@
 #include "shm/counters.h"
 
 #define SLACK_NS (10 * NS_PER_MS)
-#define LEFT_NS NS_PER_SEC	/* looks at what is left to its owner */
+#define LEFT_NS NS_PER_SEC	/* interval of scans for claims left to their
+				 * owners */
 
 int
 lhi_expiry_scan_begin(struct lhi_reaper *r)
 {
-	/* only as much of it is touched as there are chunks */
+	/* memory is touched only for the chunks that exist */
 	r->at = calloc(r->v.geo.n_chunks, sizeof(*r->at));
 	r->chunk = calloc(r->v.geo.n_chunks, sizeof(*r->chunk));
 	return r->at == NULL || r->chunk == NULL ?
@@ -84,7 +90,8 @@ lhi_expiry_scan_end(struct lhi_reaper *r)
 	free(r->chunk);
 }
 
-/* t + a period of shared memory, which may be anything. */
+/* Returns t + period - SLACK.  The period comes from shared memory and may be
+ * anything. */
 static int64_t
 period_end_ns(int64_t t, uint64_t period)
 {
@@ -123,7 +130,8 @@ lhi_expiry_scan_walk(struct lhi_reaper *r, int64_t now_ns)
 	r->walked_ns = now_ns;
 }
 
-/* A claim, in state st, is past its deadline: s is read, perhaps through it. */
+/* Ends the lease of a reader in state st, whose deadline has passed, and
+ * removes it from the chain of readers. */
 static void
 expire_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci,
     uint64_t st)
@@ -139,10 +147,8 @@ expire_reader(struct lhi_reaper *r, struct shm_slot *s, uint32_t ci,
 	    false));
 }
 
-/*
- * See to what claim ci, in state st, may be in the way of: its deadline has
- * come, or it has ended already.
- */
+/* Ends the lease of claim ci in state st if its deadline has passed, or
+ * completes what its end has left. */
 static void
 settle_claim(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
 {
@@ -161,7 +167,8 @@ settle_claim(struct lhi_reaper *r, uint32_t ci, uint64_t st, int64_t now_ns)
 		expire_reader(r, s, ci, st);
 }
 
-/* Look through a chunk: when to do so again, for what was seen. */
+/* Scans the claims of a chunk.  Returns when it has to be scanned again because
+ * of them. */
 static int64_t
 scan_claims(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 {
@@ -196,6 +203,7 @@ scan_claims(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 	return next;
 }
 
+/* Scans a chunk and sets the time of its next scan. */
 static void
 scan_chunk(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 {
@@ -219,7 +227,7 @@ scan_chunk(struct lhi_reaper *r, uint32_t ch, int64_t now_ns)
 int64_t
 lhi_expiry_scan_run_due(struct lhi_reaper *r, int64_t now_ns, int64_t by_ns)
 {
-	uint32_t ch = r->due_hand;	/* so that all get their turn */
+	uint32_t ch = r->due_hand;	/* so that every chunk gets its turn */
 	int64_t next = REAP_NEVER;
 	bool spent = false;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Noticing a table that is truncated.
+ * Detects that a table was truncated.
  *
- * Whoever may write to a table may also truncate it.  This daemon serves the
- * tables of several users, perhaps of some who do not trust each other, and one
- * of them must not end it for all.  It catches SIGBUS (prim/sigbus.c), so that
- * the call goes on, with zeros; and it calls what touches tables through here,
- * to learn of that.  The caller then closes the table.
+ * Everybody who may write to a table may also truncate it.  The daemon serves
+ * tables of several users, who may not trust each other, and none of them may
+ * end it for all.  So it catches SIGBUS (prim/sigbus.c): the call continues
+ * with zeros.  Each call that touches a table goes through guard_run(), which
+ * reports that this happened.  The caller then closes the table.
  */
 #include "guard.h"
 #include "prim/sigbus.h"

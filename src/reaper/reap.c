@@ -1,34 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reaper: completes what no other process will touch.
+ * The reaper: completes what no other process will touch.  table_pass.c calls
+ * it.
  *
  * Nothing depends on it.  A process that wants a key frees it from a dead
- * holder and completes half-done operations itself.  With a reaper, leases that
- * nobody waits for end soon after their deadlines (T5), deaths are noticed at
- * once (T2), and what dead processes held is available before anybody runs out
- * of it.  It may be killed or stopped anywhere: each of its steps is one that
- * every participant makes, an exact swap on values read in the right order.
+ * holder, and completes half-done operations, by itself.  A reaper improves
+ * three things:
+ *
+ * - leases that nobody waits for end soon after their deadlines (timing T5);
+ * - deaths are noticed at once (timing T2); and
+ * - claims of dead processes become available before anybody runs out of
+ *   claims.
+ *
+ * A reaper may be killed or stopped anywhere.  Each of its steps is one that
+ * every participant makes: an exact swap on values that were read in the right
+ * order.
  *
  *	death_watch.c	sessions: dead ones are reclaimed
  *	expiry_scan.c	claims: leases past their deadlines are ended
  *	sweep.c		keys: half-done operations, and idle keys
  *
- * A pass does, for a few milliseconds at most,
- *	1	each time	deaths that the descriptors report; reclamation
- *	2	each 40 ms	all chunks, some sessions, some keys (the walk)
- *	3	each time	the chunks that are due
- * and says when the next one is wanted: at the earliest deadline that it knows,
- * but not before 4 ms and not after 40.  Work that does not fit in a pass is
- * left for the next one; hands go round, so that everything gets its turn.
+ * A pass takes these steps, in a few milliseconds:
  *
- * It has no session and no claims: it never holds a key or waits for one.  It
- * has the mapping, a descriptor to ask the kernel through, and memory of its
- * own: 24 bytes for each session and each chunk.  The only extra cost for
- * acquirers is that a thread writes into its chunk for how long its leases are,
- * once a clock tick (expiry_scan.c).
+ * 1.  Each time: handle deaths that the pidfds report, and reclaim dead
+ *    sessions.
+ * 2.  Each 40 ms: look at all chunks, some sessions and some keys (the walk).
+ * 3.  Each time: scan the chunks that are due.
  *
- * Values that it reads in the table may be anything (G12): indexes are checked,
- * times are clamped, and each pass is bounded by the clock.
+ * It returns when the next pass is due: at the earliest deadline that it knows,
+ * but not before 4 ms and not after 40 ms.  Work that does not fit in a pass is
+ * left for the next one.  Each part continues where it stopped, so that
+ * everything gets its turn.
+ *
+ * A reaper has no session and no claims: it never holds a key or waits for
+ * one.  It has a mapping, a descriptor for questions to the kernel, and 24
+ * bytes of its own for each session and each chunk.  Its only extra cost for
+ * acquirers: once per clock tick, a thread writes the length of its leases into
+ * its chunk (expiry_scan.c).
+ *
+ * Values read from the table may be anything (guarantee G12).  Indexes are
+ * checked, times are clamped, and each pass is bounded by the clock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,9 +53,9 @@
 #include "proc/attachment.h"
 #include "proc/map.h"
 
-#define FRESH_NS NS_PER_SEC	/* between looks whether the table is there */
+#define FRESH_NS NS_PER_SEC	/* interval of checks that the table exists */
 
-/* Map the object that fd is open on, which becomes r's. */
+/* Maps the table that fd is open on.  The reaper takes over fd. */
 static int
 attach_table(struct lhi_reaper *r, int fd, const char *path,
     const struct lhi_geometry *g, const struct lhi_object_id *id)
@@ -126,7 +137,8 @@ lhi_reap_close(struct lhi_reaper *r)
 	}
 	fd = atomic_load(&r->v.probe_fd);
 	if (lhi_live_probe_is(&r->v, fd)) {
-		/* a mapping may keep the description */
+		/* a mapping may keep the open file description, and its
+		 * locks */
 		if (r->visiting)
 			lhi_session_leave(fd);
 		(void)close(fd);
@@ -144,7 +156,7 @@ lhi_reap_set(struct lhi_reaper *r, const struct lhi_reap_opts *opts)
 	r->opts = *opts;
 }
 
-/* All that is done every 40 ms. */
+/* Does the walk: everything that is due every 40 ms. */
 static void
 walk_table(struct lhi_reaper *r, int64_t now_ns)
 {
@@ -157,10 +169,13 @@ walk_table(struct lhi_reaper *r, int64_t now_ns)
 }
 
 /*
- * Who repairs a table wants to be alone (offline/repair.c): he takes the
- * visitors' byte for himself, and we hold it until we are asked to leave.
- * (Taking it for each pass would be dear: the kernel looks through all the
- * sessions' locks.) A wish whose author is gone counts no more.
+ * Takes the visitors' byte.  Returns false if the table must not be visited
+ * now.
+ *
+ * A repair (offline/repair.c) needs the table for itself and takes that byte
+ * exclusively.  The reaper shares the byte until it is asked to leave.  (Taking
+ * it for each pass would be slow, because the kernel searches the locks of all
+ * sessions.)  A request to leave whose author is gone is void.
  */
 static bool
 try_enter_table(struct lhi_reaper *r)
@@ -179,7 +194,8 @@ try_enter_table(struct lhi_reaper *r)
 	return true;
 }
 
-/* Before and after each visit. */
+/* Gives the visitors' byte back, if a repair wants the table.  Called before
+ * and after each visit. */
 static void
 leave_table_if_wanted(struct lhi_reaper *r)
 {
@@ -190,7 +206,7 @@ leave_table_if_wanted(struct lhi_reaper *r)
 	r->visiting = false;
 }
 
-/* When the next visit is wanted. */
+/* Does one pass.  Returns when the next one is due. */
 static int64_t
 run_pass(struct lhi_reaper *r, int64_t now_ns)
 {
@@ -217,7 +233,7 @@ run_pass(struct lhi_reaper *r, int64_t now_ns)
 int
 lhi_reap_pass(struct lhi_reaper *r, int64_t mono_ns, int64_t *next_ns)
 {
-	/* inside, all times are by the table's clock */
+	/* below, all times are in the table's clock */
 	int64_t lead = lhi_clock_lead_ns(&r->v), now_ns = mono_ns + lead, next;
 	int saved = errno, error;
 

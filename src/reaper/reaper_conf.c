@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration: defaults, then the file, then the environment, then the
- * command line; each says what it says about a key, and the last one counts.
- * How file and environment are read: daemon/settings.c.  `tables` may be given
- * in the file several times and adds up there; any other key only once.
+ * Loads the configuration: defaults, then the file, then the environment, then
+ * the command line.  A later source overrides an earlier one.
+ * daemon/settings.c reads file and environment.  The key `tables` may appear in
+ * the file several times and adds up; any other key only once.
  */
 #include <stdio.h>
 #include <stdlib.h>

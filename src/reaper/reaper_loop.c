@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's one loop.  It sleeps until the first of: a signal; a change in
- * /dev/shm; the descriptor of a table (a process died); a reader of the
- * metrics; the next pass that a table asked for; half of the watchdog's time.
+ * The daemon's loop.  It sleeps until the first of these events:
  *
- * It never blocks elsewhere, and nothing makes it spin.  Two passes over a
- * table are at least tick_min apart.  Two scans of the directory are LOOK_NS
- * apart, or twenty times the processor time that one takes.  A table's
- * descriptor is armed again after the pass.  Anybody may make any number of
- * files in /dev/shm, so events of it are read again LOOK_NS after the last
- * ones.
+ * - a signal;
+ * - a change in /dev/shm;
+ * - a readable descriptor of a table (a process has died);
+ * - a reader of the metrics;
+ * - the next pass of a table; or
+ * - half of the watchdog's time.
  *
- * Signals: TERM and INT end it; HUP reads the configuration; USR1 logs the
- * state.
+ * It blocks nowhere else, and no input can make it spin.  Two passes over a
+ * table are at least tick_min apart.  Two scans of the directory are at least
+ * LOOK_NS apart, or twenty times the processor time of one scan.  A table's
+ * descriptor is armed again after its pass.  Anybody may create files in
+ * /dev/shm, so its events are read again only LOOK_NS after the last ones.
+ *
+ * Signals: TERM and INT end it, HUP reads the configuration again, USR1 logs
+ * the state.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,20 +37,20 @@
 #include "tables.h"
 #include "table_pass.h"
 
-#define LOOK_NS (50 * NS_PER_MS)	/* at least, between two */
-#define LOOK_PART 20	/* one in so many parts of a processor, at most */
-#define ROUND_NS (10 * NS_PER_SEC)	/* look even if nothing was told */
-#define BLIND_NS NS_PER_SEC		/* nothing will be told */
+#define LOOK_NS (50 * NS_PER_MS)	/* least time between two scans */
+#define LOOK_PART 20	/* scans use at most 1/20 of a processor */
+#define ROUND_NS (10 * NS_PER_SEC)	/* scan even without an event */
+#define BLIND_NS NS_PER_SEC		/* scan interval without inotify */
 #define EVENTS_MAX 32
 
 enum kind { SIGNAL, DIRECTORY, TABLE, LISTENER, READER };
 
 static int epoll_fd = -1, signal_fd = -1, notify_fd = -1;
-static int tables_wd = -1;	/* the watch of the tables' directory */
+static int tables_wd = -1;	/* watch of the tables' directory */
 static bool ending;
 static int64_t looked_ns, look_ns, watchdog_ns, feed_ns;
-static int64_t rest_ns = LOOK_NS;	/* before the next scan */
-static int64_t deaf_ns;		/* what /dev/shm says must wait until then */
+static int64_t rest_ns = LOOK_NS;	/* least time before the next scan */
+static int64_t deaf_ns;		/* events of /dev/shm wait until then */
 static unsigned told_tables = UINT_MAX;
 
 static void
@@ -69,10 +73,9 @@ reaper_loop_block_signals(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
-/*
- * Watches the tables' directory, if it is there; /dev/shm says when it comes.
- * Again is harmless: it is one watch for each directory.
- */
+/* Watches the tables' directory, if it exists; /dev/shm reports when it is
+ * made.  Repeating this is harmless, because inotify keeps one watch for each
+ * directory. */
 static void
 watch_tables_directory(void)
 {
@@ -118,7 +121,7 @@ set_up(void)
 	return watch_fd(signal_fd, SIGNAL, EPOLL_CTL_ADD);
 }
 
-/* Title and status are of how many tables there are. */
+/* Shows the number of tables in process title and status. */
 static void
 show_table_count(void)
 {
@@ -137,7 +140,8 @@ cpu_ns(void)
 	return lhi_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* A scan is over, which began with that much processor time used. */
+/* Notes the end of a scan and sets the time of the next one.  cpu_then_ns:
+ * processor time used before the scan. */
 static void
 note_scan_cost(int64_t cpu_then_ns)
 {
@@ -189,7 +193,7 @@ apply_conf(const struct conf *conf)
 	table_pass_configure(conf);
 	tables_configure(conf);
 	watch_tables_directory();
-	tables_scan_soon();	/* what came before the watch */
+	tables_scan_soon();	/* for changes before the watch began */
 	note_scan_cost(cpu_then_ns);
 	serve_configure(conf->metrics, conf->metrics_mode);
 }
@@ -237,8 +241,8 @@ read_signals(struct conf *conf, const struct conf_args *args)
 	}
 }
 
-/* Until that moment, in ms, rounded up: not a hair too early, or we would come
- * back at once. */
+/* Returns the milliseconds until `ns`, rounded up, so that the loop does not
+ * wake up just before it. */
 static int
 ms_until(int64_t ns)
 {
@@ -279,7 +283,7 @@ wait_for_events(struct conf *conf, const struct conf_args *args, int timeout)
 	}
 }
 
-/* All that is due.  When to come back. */
+/* Does everything that is due.  Returns when to come back. */
 static int64_t
 run_due_work(void)
 {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * leasehold-reaperd: looks after tables, so that their users have less to do.
+ * leasehold-reaperd: serves tables, so that their users have less to do.
  *
- *	reaper_main.c	  options		reaper_loop.c	  sleeps, and
- *								wakes
- *	reaper_conf.c	  what it is told to do	reaper_metrics.c  what it tells
- *						of itself
- *	tables.c  which tables		table_pass.c	  what it does there
- *	guard.c	  hostile tables
+ *	reaper_main.c	  options		reaper_loop.c	 sleeps, and
+ *								wakes up
+ *	reaper_conf.c	  configuration		reaper_metrics.c  metrics
+ *	tables.c	  which tables		table_pass.c	 work on each
+ *								table
+ *	guard.c		  hostile tables
  *
- * and what it has in common with its sister, leasehold-shimd, in src/daemon:
+ * It shares these files of src/daemon with leasehold-shimd:
  *
- *	settings.c, verb_value.c  how configurations are read
- *	options.c  the command line
- *	pidfile.c	  the pid file; into the background
- *	paths.c	  its own files		verb_log.c	   what happened
- *	serve.c	  a socket to ask at	reaper_metrics.c   what it answers
- *	notify.c  systemd
+ *	settings.c	reads configurations	settings_value.c  values of keys
+ *	options.c	the command line	pidfile.c	 pid file,
+ *								background
+ *	paths.c		the daemon's files	daemon_log.c	  log
+ *	serve.c		the metrics socket	metrics_page.c	  its text
+ *	notify.c	systemd
  *
- * The sweep itself is the library's (reaper/reap.h).  Nothing depends on this
- * program: what it does, the users of a table do as well, later.  It may be
- * killed or stopped at any moment, and any number of them may run; that a
- * second one is refused (by the pid file) only saves the double work.
+ * The work on a table is that of reaper/reap.h.  Nothing depends on this
+ * program: the users of a table do the same work themselves, later.  It may be
+ * killed or stopped at any moment, and any number of reapers may run.  The pid
+ * file prevents a second one only to save double work.
  *
  * Exit status: 0; 64 usage; 78 configuration; 69 another one runs; 71 the
  * system refused something.
@@ -69,7 +69,7 @@ struct mode {
 	bool foreground, check, once;
 };
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, or the exit status. */
 static int
 parse_options(int argc, char **argv, struct conf_args *args, struct mode *mode)
 {
@@ -151,7 +151,7 @@ run_daemon(const struct conf_args *args, bool foreground)
 	return error == 0 ? 0 : EX_SYSTEM;
 }
 
-/* No epoll set, no socket, no pid file: passes for a second. */
+/* Does passes for a second, without epoll set, socket and pid file. */
 static int
 run_once(void)
 {
@@ -181,7 +181,7 @@ main(int argc, char **argv)
 	int status;
 
 	if (standard_files_open() != 0)
-		return EX_SYSTEM;	/* nowhere to say so */
+		return EX_SYSTEM;	/* no standard error to report it to */
 	log_begin(PROGRAM);
 	status = parse_options(argc, argv, &args, &mode);
 	if (status >= 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metrics as a text, in the exposition format that Prometheus reads: what
- * happens in each table, as `leasehold stats --prometheus` tells it, and in
- * the daemon.
+ * Writes the metrics in Prometheus' text format: the numbers of each table, as
+ * `leasehold stats --prometheus` prints them, and those of the daemon.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,7 +189,7 @@ write_self(FILE *f)
 	    to_seconds(lhi_timespec_ns(&cpu)));
 }
 
-/* What each table tells of itself. */
+/* Writes the statistics of each table. */
 static void
 write_tables(FILE *f)
 {

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slow round over the keys: completes what was left half-done and no
- * process has touched since, and evicts idle keys.
+ * The slow round over the keys: completes half-done operations that no process
+ * has touched since, and evicts idle keys.  reap.c calls it.
  *
- * Every half-done operation is completed by the next process that needs it.
- * What nobody needs waits for this round, at most a minute in a large table:
+ * The next process that needs it completes a half-done operation.  Operations
+ * that nobody needs wait for this round, which takes at most a minute in a
+ * large table:
  *
- *	word names a claim that has ended, or	freed (X1, S4 of the table)
- *	is past its deadline
- *	free, and there is a queue		the first waiter is woken (R3)
- *	DYING, COMMITTED			the eviction is completed (H1)
+ *	the word names a claim that has ended,	freed (crash rows X1, S4)
+ *	or is past its deadline
+ *	free, and there is a queue		the first waiter is woken (crash
+ *						row R3)
+ *	DYING, COMMITTED			the eviction is completed (crash
+ *						row H1)
  *	RESERVED by a dead session		when that session is reclaimed
  *
- * Of readers, only the one at the head is checked, and idle readers stay.
+ * Of readers, only the one at the head of the chain is checked, and idle
+ * readers stay.
  *
- * Keys are evicted only if that is asked for, and only while that many places
- * are taken.  A key is idle when its word is free and was the same at an
- * earlier check (lhi_idle_ms()).  Two kinds of keys stay.  One is a key whose
- * last holder died or lost its lease, because its next holder is to be told (as
- * in lh_evict()).  The other is a key that idle readers hold, because its word
- * does not show whether they have come back.
+ * Keys are evicted only if the options ask for it, and only while that many
+ * slots are in use.  A key is idle when its word is free and was the same at an
+ * earlier check (lhi_idle_ms()).  Two kinds of keys stay:
+ *
+ * - a key whose last holder died or lost its lease, because its next holder
+ *   must learn that (as in lh_evict()); and
+ * - a key that idle readers hold, because its word does not show whether they
+ *   have returned.
  */
 #include <errno.h>
 #include "reaper/reap_ops.h"
@@ -29,12 +35,13 @@
 #include "shm/value_record.h"
 
 #define ROUND_NS (60 * NS_PER_SEC)
-#define EAGER_ROUND_NS NS_PER_SEC	/* at least, if keys are to go soon */
-#define SOME 64u		/* in each walk, at least */
-#define LOOKS 32u		/* between two at the clock */
-#define AHEAD 8u		/* slots that are on their way here meanwhile */
+#define EAGER_ROUND_NS NS_PER_SEC	/* shortest round, if keys are evicted
+					 * soon */
+#define SOME 64u		/* least slots in a walk */
+#define LOOKS 32u		/* slots between two looks at the clock */
+#define AHEAD 8u		/* slots prefetched ahead */
 
-/* Are keys to go? */
+/* True if the table is so full that idle keys are evicted. */
 static bool
 is_crowded(const struct lhi_reaper *r)
 {
@@ -46,7 +53,7 @@ is_crowded(const struct lhi_reaper *r)
 	    (begun - freed) * 100 > places * r->opts.evict_above;
 }
 
-/* The word is w, free, and nobody waits. */
+/* Evicts the key if it is idle.  Its word w is free, and nobody waits. */
 static void
 evict_if_idle(struct lhi_reaper *r, struct shm_slot *s, uint64_t w,
     int64_t now_ns)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Passes over the tables that are served: those of their reapers when they are
- * due; once a second, a check that tokens of scope local will be there when
- * they are wanted; and statistics on request.
+ * Does the daemon's work on each table that it serves:
  *
- * Only the check of tokens accesses a disk: a dozen system calls, and a file is
- * made there once in a long while.  A disk that hangs delays the daemon, and so
- * nobody else.
+ * - passes of its reaper (reap.c), when they are due;
+ * - once a second, a check that the next tokens of scope local are available;
+ *   and
+ * - statistics, on request.
+ *
+ * Only the token check accesses a disk: a dozen system calls, and rarely a new
+ * file.  A disk that hangs delays the daemon and nobody else.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -22,7 +24,7 @@
 
 static int64_t tick_ns;
 
-/* What a guarded call is given and gives. */
+/* Arguments and results of a guarded call. */
 struct job {
 	struct table *t;
 	int64_t now_ns;
@@ -50,7 +52,7 @@ table_pass_wake(uint32_t i)
 		t->next_ns = soonest;
 }
 
-/* It met a hole where the table had been. */
+/* Closes a table that was truncated. */
 static void
 leave_cut_table(struct table *t)
 {
@@ -93,7 +95,7 @@ run_pass(struct table *t)
 		if (!t->damaged)
 			log_line(LOG_ERR, "table %s: %s; 'leasehold fsck' "
 			    "tells more", t->name, lh_error_detail());
-		t->damaged = true;	/* and the rest is seen to */
+		t->damaged = true;	/* the pass did everything else */
 	} else if (job.error != 0) {
 		log_line(LOG_ERR, "table %s: left alone: %s", t->name,
 		    lh_error_detail());
@@ -114,7 +116,7 @@ do_keep_tokens(void *arg)
 	    lhi_token_ceiling_keep_ahead(lhi_reap_view(job->t->reaper));
 }
 
-/* Tokens of scope local: is the next range of them on disk? */
+/* Checks that the next range of local tokens is on disk. */
 static void
 keep_tokens_ahead(struct table *t)
 {
@@ -126,7 +128,7 @@ keep_tokens_ahead(struct table *t)
 		return;
 	}
 	if (job.error == -ESTALE)
-		return;		/* the next pass will say so */
+		return;		/* the next pass reports it */
 	if (job.error != 0 && !t->rangeless)
 		log_line(LOG_ERR, "table %s: no tokens of scope local: %s",
 		    t->name, lh_error_detail());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Visits to the tables that are looked after: see table_pass.c. */
+/* Passes over the tables that the daemon serves: see table_pass.c.
+ * reaper_loop.c calls it. */
 #ifndef REAPER_TABLE_PASS_H
 #define REAPER_TABLE_PASS_H
 
@@ -8,13 +9,15 @@
 
 void table_pass_configure(const struct conf *conf);
 
-/* The descriptor of table i is readable. */
+/* Handles table i's descriptor, which is readable: its next pass comes soon. */
 void table_pass_wake(uint32_t i);
 
-/* Visit those that are due.  When the next one is (INT64_MAX: none). */
+/* Does the passes that are due.  Returns when the next one is due; INT64_MAX:
+ * none. */
 int64_t table_pass_run_due(void);
 
-/* What lh_stats() tells of table i; false: it is not looked after. */
+/* Reads table i's statistics, as lh_stats() does.  Returns false if it is not
+ * served. */
 bool table_pass_stats(uint32_t i, struct lh_stats *stats);
 
 #endif

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables that the daemon serves: those that are named, or all tables of the
- * user or of the machine that are found in their directory (shm/table_dir.c).
+ * The tables that the daemon serves: those named in the configuration, or all
+ * tables of the user or the machine that are in their directory
+ * (shm/table_dir.c).
  *
- * A table is an object of that name; when another object gets the name, it is
+ * A table is an object with that name.  If another object gets the name, it is
  * another table.  Each is in one of three states:
  *
- *	absent	there is no such object; only tables that were named are
- *		remembered in this state
- *	served	there is a reaper for it (reap.h): see table_pass.c
- *	left	there is an object that cannot be served: not a table, another
- *		version's, damaged, cut short, not permitted.  This is logged
- *		once.  It is tried again, silently, now and then
+ *	absent	There is no such object.  Only tables named in the configuration
+ *		are kept in this state
+ *	served	There is a reaper for it (reap.h): see table_pass.c
+ *	left	There is an object that cannot be served: not a table, of
+ *		another version, damaged, truncated, or not permitted.  This is
+ *		logged once.  It is tried again without logging now and then
  *		(tables_scan(true)), and when the name gets another object
  *
- * The daemon is not attached to tables: it has no session in them, does not
- * block `leasehold rm`, and keeps none alive.  What it has of a table that was
- * removed is freed at the next scan, or when a pass finds out.
+ * The daemon is not attached to tables.  It has no session in them, does not
+ * block `leasehold rm`, and keeps no table in existence.  Its memory of a
+ * removed table is freed at the next scan, or when a pass finds out.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +43,7 @@ static int epoll_fd = -1;
 static uint32_t epoll_kind;
 static bool want_look, told_full;
 
-/* What a guarded call is given and gives. */
+/* Arguments and results of a guarded call. */
 struct job {
 	struct table *t;
 	const char *path;
@@ -58,8 +59,8 @@ event_tag_of(const struct table *t)
 int
 tables_arm(const struct table *t, int op)
 {
-	/* once: what it has to say it may go on saying until the next pass,
-	 * and that may have to wait */
+	/* for one event: the descriptor stays readable until the next pass,
+	 * which may come later */
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT,
 	    .data.u64 = event_tag_of(t) };
 
@@ -109,7 +110,7 @@ do_open(void *arg)
 	job->error = lhi_reap_open(&job->t->reaper, job->path);
 }
 
-/* There is an object at path.  Look after it if that can be done. */
+/* Starts to serve the object at `path`, if possible. */
 static void
 open_table(struct table *t, const char *path, const struct stat *st)
 {
@@ -141,12 +142,13 @@ open_table(struct table *t, const char *path, const struct stat *st)
 	}
 	tables_close(t, TABLE_LEFT, job.error);
 	if (job.error == -ENOENT || job.error == -EAGAIN)
-		want_look = true;	/* it is just being removed */
+		want_look = true;	/* it is being removed */
 	else if (!again || was != job.error)
 		log_line(LOG_WARNING, "table %s: left alone: %s", t->name,
 		    why);
 }
 
+/* Returns the entry of that name, or an unused one.  NULL: all are in use. */
 static struct table *
 find_place(const char *name)
 {
@@ -169,6 +171,7 @@ find_place(const char *name)
 	return unused;
 }
 
+/* Updates the entry of a table from the object of that name. */
 static void
 look_up_table(const char *name, bool again)
 {
@@ -180,7 +183,7 @@ look_up_table(const char *name, bool again)
 		return;
 	if (lstat(path, &st) != 0) {
 		if (wanted.all)
-			return;		/* unseen, hence forgotten */
+			return;		/* not seen, so the entry is freed */
 		st.st_ino = 0;
 	}
 	t = find_place(name);
@@ -213,7 +216,8 @@ tables_directory(char *to, size_t len)
 		lhi_table_dir_path(to, len, path);
 }
 
-/* The directory; NULL: there is none yet, or it cannot be trusted. */
+/* Opens the tables' directory.  Returns NULL if it does not exist or cannot be
+ * trusted. */
 static DIR *
 open_directory(void)
 {
