@@ -460,7 +460,8 @@ check-env:
 check-command:
 	$(call ready,command)
 	@LEASEHOLD=$(abspath $(TOOL)) tests/as-job $(PROVE) \
-	    $(call slow_first,$(wildcard tests/command/*.t))
+	    $(call slow_first,$(filter-out $(if $(ALL),,$(call \
+	    marked,check-all)),$(wildcard tests/command/*.t)))
 
 check-daemon:
 	$(call ready,daemon)
@@ -624,6 +625,9 @@ bench-update: $(COUNT)
 	@bench/count/check --update $(COUNT)
 
 # --- install -----------------------------------------------------------------
+BASH_COMPLETION = $(PREFIX)/share/bash-completion/completions/leasehold
+ZSH_COMPLETION = $(PREFIX)/share/zsh/site-functions/_leasehold
+FISH_COMPLETION = $(PREFIX)/share/fish/vendor_completions.d/leasehold.fish
 install: all
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin \
 	    $(DESTDIR)$(PREFIX)/include/leasehold \
@@ -638,6 +642,12 @@ install: all
 	install -m 644 bindings/python/leasehold.py $(DESTDIR)$(PYTHONDIR)
 	install -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/, \
+	    bash-completion/completions zsh/site-functions \
+	    fish/vendor_completions.d)
+	install -m 644 tools/completion/leasehold.bash $(DESTDIR)$(BASH_COMPLETION)
+	install -m 644 tools/completion/_leasehold $(DESTDIR)$(ZSH_COMPLETION)
+	install -m 644 tools/completion/leasehold.fish $(DESTDIR)$(FISH_COMPLETION)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX), \
 	    /share/man/man5 /share/man/man8 /lib/sysusers.d \
 	    /lib/tmpfiles.d /lib/systemd/system /lib/systemd/user)
@@ -669,6 +679,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/bin/leasehold \
 	    $(DESTDIR)$(PREFIX)/include/leasehold.h \
 	    $(DESTDIR)$(PREFIX)/include/leasehold.hpp
+	rm -f $(addprefix $(DESTDIR),$(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION))
 	rm -f $(DESTDIR)$(PYTHONDIR)/leasehold.py
 	rm -rf $(DESTDIR)$(PREFIX)/include/leasehold
 	for m in doc/man/*.[158]; do \

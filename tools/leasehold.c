@@ -2,8 +2,9 @@
 /*
  * leasehold: the library as a command.
  *
- * This file answers one question: which verb is meant.  It holds the only table
- * of the verbs, and is the only file that calls one.
+ * This file chooses the verb.  It has the only table of the verbs, and is the
+ * only file that calls one.  `leasehold complete` is no verb: the completion of
+ * shells calls it (complete.c).
  */
 #include <locale.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "daemon/exit_status.h"
 #include "daemon/standard_files.h"
 #include "daemon/usage_error.h"
+#include "complete.h"
 #include "message.h"
 #include "output.h"
 #include "verbs.h"
@@ -26,13 +28,13 @@ static const struct verb {
 	{ "run", verb_run, "hold a key while a command runs" },
 	{ "acquire", verb_acquire, "take a key into a named session" },
 	{ "renew", verb_renew, "renew a named session and its leases" },
-	{ "release", verb_release, "let go of what acquire took" },
+	{ "release", verb_release, "release what acquire acquired" },
 	{ "held", verb_held, "does this process belong to a run with KEY?" },
-	{ "convert", verb_convert, "change the mode of what acquire took" },
+	{ "convert", verb_convert, "change the mode of such a lease" },
 	{ "session", verb_session, "named sessions" },
 	{ "list", verb_list, "who holds what, and who waits" },
 	{ "status", verb_status, "one key: its holders and who waits" },
-	{ "explain", verb_explain, "who is in the way, and what they do" },
+	{ "explain", verb_explain, "who blocks a key, and what they do" },
 	{ "verify", verb_verify, "is this token that of a present lease?" },
 	{ "watch", verb_watch, "who comes and goes, as it happens" },
 	{ "top", verb_top, "the busiest keys of a table, again and again" },
@@ -66,6 +68,40 @@ print_usage(FILE *to)
 		fprintf(to, "  %-9s%s\n", verbs[i].name, verbs[i].what);
 	fputs("\n'leasehold help VERB' prints a verb's options; man leasehold "
 	    "describes everything.\n", to);
+}
+
+static const char *
+name_verb(size_t i, const char **what)
+{
+	if (i >= COUNT(verbs))
+		return NULL;
+	*what = verbs[i].what;
+	return verbs[i].name;
+}
+
+/* Returns what the verb's --help prints, allocated, or NULL. */
+static char *
+capture_help(const char *name)
+{
+	static char dash_help[] = "--help";
+	char *argv[3] = { NULL, dash_help, NULL };
+	FILE *screen = stdout;
+	char *text = NULL;
+	size_t i, len;
+
+	for (i = 0; i < COUNT(verbs) && strcmp(verbs[i].name, name) != 0; i++)
+		;
+	if (i == COUNT(verbs))
+		return NULL;
+	stdout = open_memstream(&text, &len);
+	if (stdout != NULL) {
+		argv[0] = (char *)verbs[i].name;
+		optind = 0;
+		(void)verbs[i].run(2, argv);
+		(void)fclose(stdout);
+	}
+	stdout = screen;
+	return text;
 }
 
 /*
@@ -165,6 +201,9 @@ main(int argc, char **argv)
 		print_usage(stdout);
 		return output_flush(EX_YES);
 	}
+	if (strcmp(name, "complete") == 0)
+		return complete_words(&(struct complete_verbs){ name_verb,
+		    capture_help }, argc - 2, argv + 2);
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
 		name = "version";
 	for (i = 0; i < COUNT(verbs); i++) {

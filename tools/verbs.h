@@ -19,6 +19,8 @@
  *	log_at.c		who held a key at a time
  *	show_counters.c		counters of `stats`
  *	rates.c			rates of `top`
+ *	complete.c		what could be typed next, for shells
+ *	complete_live.c		names of keys, sessions and tables for that
  *	snapshot_diff.c		changes between two looks, for `watch`
  *
  * Of `run` and `sem run`:
