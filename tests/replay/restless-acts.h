@@ -314,9 +314,6 @@ claim_range(struct stage *st)
 	return lhi_token_ceiling_keep_ahead(v);
 }
 
-#define GLOBAL LH_TOKENS_GLOBAL
-#define DURABLE LH_DURABLE
-
 static const struct act acts[] = {
 	{ "acquire", 0, nothing, acquire_k },
 	{ "acquire in a durable table", DURABLE, nothing, acquire_k },
@@ -395,32 +392,10 @@ static const struct act acts[] = {
 
 #define N_ACTS (sizeof(acts) / sizeof(acts[0]))
 
-static void
-set_stage(struct stage *st, const struct act *a)
+static const struct act *
+acts_at(size_t i)
 {
-	struct lh_open_opts o;
-
-	memset(st, 0, sizeof(*st));
-	o = a->flags & DURABLE ? fence_opts() : t_open_opts();
-	o.flags |= a->flags & ~(uint32_t)DURABLE;
-	o.max_sessions = 8;
-	o.max_leases = 1024;
-	st->table = t_table();
-	if (lh_open(&st->lh, st->table, &o) != 0 ||
-	    lh_open(&st->other, st->table, &o) != 0)
-		bail_out("no table: %s", lh_error_detail());
-	a->prepare(st);
-}
-
-static void
-clear_stage(struct stage *st)
-{
-	if (st->s != NULL)
-		lh_session_close(st->s);
-	if (st->lh != NULL)
-		(void)lh_close(st->lh);
-	(void)lh_close(st->other);
-	(void)lh_table_remove(st->table, LH_FORCE);
+	return i < N_ACTS ? &acts[i] : NULL;
 }
 
 #endif

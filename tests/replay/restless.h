@@ -1,78 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stages for g-restless-words.c: what comes before the operation whose loop is
- * to reach its bound.
+ * Prepares the stage for an operation of g-restless-words.c.
  */
 #ifndef TESTS_REPLAY_RESTLESS_H
 #define TESTS_REPLAY_RESTLESS_H
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-#include "behaviour/fence.h"
-#include "behaviour/readers.h"
-#include "op/token_ceiling.h"
-#include "prim/shared.h"
-#include "proc/attachment.h"
-#include "replay.h"
-#include "shm/layout.h"
-#include "support/object.h"
-
-#define SOON_TTL_MS 30
-#define MANY 70			/* more than a chunk has claims */
-
-/* lh and other are two sessions of one process. */
-struct stage {
-	const char *table;
-	struct lh *lh, *other;
-	struct lh_lease l, m;
-	struct lh_session *s;
-	struct lh_sem *sem;
-	struct lh_cancel cancel;
-	pid_t child;
-};
-
-struct act {
-	const char *name;
-	uint32_t flags;		/* of the table */
-	void (*prepare)(struct stage *st);
-	int (*run)(struct stage *st);
-};
-
-static struct lh_acquire_more more_of(struct lh_session *s, uint64_t request,
-    const char *holder)
-{
-	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
-
-	more.session = s;
-	more.request[0] = request;
-	more.holder = holder;
-	return more;
-}
-
-static int
-acquire_more(struct lh *lh, const char *key, uint32_t mode, int64_t wait_ms,
-    const struct lh_acquire_more *more, struct lh_lease *l)
-{
-	struct lh_acquire_opts o = t_opts(HOUR_MS, wait_ms);
-
-	o.mode = mode;
-	o.more = more;
-	return lh_acquire(lh, key, &o, l);
-}
-
-static void
-nothing(struct stage *st)
-{
-	(void)st;
-}
-
-static void
-hold_k(struct stage *st)
-{
-	st->l = t_hold(st->lh, "k");
-}
+#include "restless-stage.h"
 
 static void
 read_k(struct stage *st)
@@ -103,17 +36,6 @@ idle_behind_k(struct stage *st)
 }
 
 static void
-open_session(struct stage *st)
-{
-	struct lh_session_opts o = LH_SESSION_OPTS_INIT;
-
-	o.ttl_ms = HOUR_MS;
-	o.lock_delay_ms = 1000;
-	if (lh_session_open(st->lh, "s", &o, &st->s) != 0)
-		bail_out("no session: %s", lh_error_detail());
-}
-
-static void
 session_holds_k(struct stage *st)
 {
 	struct lh_acquire_more more;
@@ -137,13 +59,6 @@ session_reads_k(struct stage *st)
 }
 
 static void
-hold_k_and_session(struct stage *st)
-{
-	hold_k(st);
-	open_session(st);
-}
-
-static void
 read_k_and_session(struct stage *st)
 {
 	both_read_k(st);
@@ -154,7 +69,7 @@ static void
 expire_k(struct stage *st)
 {
 	if (t_acquire(st->lh, "k", SOON_TTL_MS, 0, &st->l) != 0)
-		bail_out("k is not to be had");
+		bail_out("k is not free");
 	t_sleep_ms(SOON_TTL_MS + 12);
 }
 
@@ -186,13 +101,6 @@ dead_holds_k(struct stage *st)
 	(void)lh_release(st->lh, &l);
 	st->m = t_read_hold(st->other, "r");
 	(void)t_reap(t_fork(die_with_k, st), 5000);
-}
-
-static void
-unused_k(struct stage *st)
-{
-	hold_k(st);
-	(void)lh_release(st->lh, &st->l);
 }
 
 static void
