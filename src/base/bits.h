@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the protocol's words are packed.  Answers one question: which bits mean
- * what.  Pure functions, no memory access; the words live in shm/layout.h and
- * their contracts (states, transitions, who may make them) in doc/protocol.md.
+ * How the words in shared memory are packed: which bits mean what.  Every file
+ * of src/shm, src/op and src/inspect includes it.  These are pure functions
+ * without memory access.  The words are fields in shm/layout.h; their states
+ * and transitions are in doc/protocol.md.
  *
- *  lock word   63 ................. 24 | 23 22 | 21 ........ 0
- *              ver (40)                | mode  | idx (22)
- *  claim state 63 ...... 42 | 41 .. 38 | 37 ................ 0
- *              seq (22)     | st (4)   | deadline (38)
- *  claim link  63 ................. 23 | 22 ........ 1 | 0
- *              tag (41)                | idx (22)      | mark
- *  slot link   63     | 62 ....... 36 | 35 ................. 0
- *              mark   | idx (27)      | tag (36)
- *  value link  63 ................. 24 | 23 ................. 0
- *              tag (40)                | record (24)
- *  value owner 63 ...... 40 | 39 ................... 2 | 1 .. 0
- *              count (24)   | session or slot (38)     | kind (2)
- *  session     63..56 | 55..48 | 47 ........................ 0
- *              st (8) | flags  | inc (48)
- *  session id  inc (48) << 16 | session index (16)
- *  request     63 ...... 54 | 53 .. 50 | 49 .. 38 | 37 ........... 0
- *              seq (10)     | st (4)   | who (12) | time (38)
- *  right       63 ...... 34 | 33 .......... 2 | 1 .. 0
- *              epoch (30)   | generation (32) | mode
- *  lease id    claim (22) << 42 | epoch (20) << 22 | seq (22)
+ *	lock word   63 ................. 24 | 23 22 | 21 ........ 0
+ *	            ver (40)                | mode  | idx (22)
+ *	claim state 63 ...... 42 | 41 .. 38 | 37 ................ 0
+ *	            seq (22)     | st (4)   | deadline (38)
+ *	claim link  63 ................. 23 | 22 ........ 1 | 0
+ *	            tag (41)                | idx (22)      | mark
+ *	slot link   63     | 62 ....... 36 | 35 ................. 0
+ *	            mark   | idx (27)      | tag (36)
+ *	value link  63 ................. 24 | 23 ................. 0
+ *	            tag (40)                | record (24)
+ *	value owner 63 ...... 40 | 39 ................... 2 | 1 .. 0
+ *	            count (24)   | session or slot (38)     | kind (2)
+ *	session     63..56 | 55..48 | 47 ........................ 0
+ *	            st (8) | flags  | inc (48)
+ *	session id  inc (48) << 16 | session index (16)
+ *	request     63 ...... 54 | 53 .. 50 | 49 .. 38 | 37 ........... 0
+ *	            seq (10)     | st (4)   | who (12) | time (38)
+ *	right       63 ...... 34 | 33 .......... 2 | 1 .. 0
+ *	            epoch (30)   | generation (32) | mode
+ *	lease id    claim (22) << 42 | epoch (20) << 22 | seq (22)
  *
- * What counts up (ver, seq, tag) is on top, where it wraps without touching its
- * neighbours; what the fast path tests is in the low 32 bits.
+ * Counters (ver, seq, tag) are in the top bits, where they wrap without
+ * changing their neighbours.  The bits that the fast path tests are in the low
+ * 32 bits.
  *
- * Index 0 is nobody, everywhere.  A zero lock word is an unused slot, a zero
- * claim state a free claim, a zero session word an unused session: zeroed
- * memory is a valid, empty table.
+ * Index 0 always means "none".  A zero lock word is an unused slot, a zero
+ * claim state a free claim, and a zero session word an unused session.  So
+ * zeroed memory is a valid, empty table.
  */
 #ifndef LHI_BITS_H
 #define LHI_BITS_H
@@ -42,14 +44,13 @@
 
 /* lock word */
 enum lhi_word_mode {
-	WORD_NONE = 0,		/* not a lock now: idx is an lhi_none */
-	WORD_FREE = 1,		/* nobody holds it: idx is an lhi_cause, and
-				 * FREE_CLUSTER */
+	WORD_NONE = 0,		/* no lock: idx is NONE_... */
+	WORD_FREE = 1,		/* free: idx is a cause, maybe FREE_CLUSTER */
 	WORD_X = 2,		/* claim idx holds it */
 	WORD_S = 3		/* idx is the head of a chain of readers */
 };
 
-/* why a FREE word was freed: what the next holder is told */
+/* why a FREE word was freed; reported to the next holder */
 enum lhi_cause {
 	CAUSE_RELEASED = 0,
 	CAUSE_DIED = 1,
@@ -57,13 +58,13 @@ enum lhi_cause {
 	CAUSE_BROKEN = 3
 };
 
-/* idx of a FREE word of a cluster key has this bit, too: so that none is ever
- * the word of another kind of key which had the slot (shm/key_token.c) */
+/* Set in the idx of a cluster key's FREE word, so that it never equals a word
+ * of another kind of key that had the slot (shm/key_token.c). */
 #define FREE_CLUSTER 4u
 
-/* idx of a WORD_NONE; any other value there: reserved by that claim */
+/* idx of a WORD_NONE, or the claim that has reserved the slot */
 #define NONE_UNUSED	0u
-#define NONE_DYING	0x3fffffu	/* being evicted: may still come back */
+#define NONE_DYING	0x3fffffu	/* being evicted; may come back */
 #define NONE_COMMITTED	0x3ffffeu	/* evicted, perhaps still linked */
 
 #define VER_BITS 40
@@ -88,18 +89,16 @@ word_mode(uint64_t w)
 static inline uint64_t word_ver(uint64_t w) { return w >> VER_SHIFT; }
 static inline uint32_t word_idx(uint64_t w) { return w & MASK(CLAIM_BITS); }
 
-/* Of a FREE word. */
+/* Returns the cause in a FREE word. */
 static inline enum lhi_cause
 word_cause(uint64_t w)
 {
 	return (enum lhi_cause)(w & 3);
 }
 
-/*
- * The token of version `ver`, from a hint that lags or leads the true token by
- * less than 2^39 (C6: the difference is signed, so that an observer with an
- * older version than the hint does not end up 2^40 ahead).
- */
+/* Returns the token of version `ver`.  The hint may lag or lead the true token
+ * by less than 2^39.  The difference is signed, so an older version does not
+ * yield a token 2^40 ahead (repair C6). */
 static inline uint64_t
 token_of(uint64_t hint, uint64_t ver)
 {
@@ -111,20 +110,19 @@ token_of(uint64_t hint, uint64_t ver)
 
 /* claim state */
 enum lhi_claim_st {
-	ST_FREE = 0,		/* nobody's; its claim cache's owner takes it */
-	ST_WAIT = 1,		/* in, or on its way into, a wait queue */
+	ST_FREE = 0,		/* unused; its claim cache's owner takes it */
+	ST_WAIT = 1,		/* in a wait queue, or entering it */
 	ST_EXPIRED = 2,		/* terminal: the deadline was enforced */
 	ST_BROKEN = 3,		/* terminal: ended by an operator */
-	ST_INSERT = 4,		/* making a key: slot names the one reserved */
-	ST_IDLE = 5,		/* released, still in the chain of readers: its
-				 * owner may revive it, anyone revoke it */
-	ST_REVOKED = 6,		/* terminal: a reader that is to leave the
-				 * chain */
+	ST_INSERT = 4,		/* making a key: its slot is reserved */
+	ST_IDLE = 5,		/* released, still in the chain: its owner may
+				 * revive it, any process revoke it */
+	ST_REVOKED = 6,		/* terminal: a reader that is to leave */
 	ST_HELD = 8,		/* announced or holding, until the deadline */
-	ST_READ = 9,		/* the same in shared mode */
-	ST_HELD_LIVE = 10,	/* under policy live: who sees its holder run
-				 * may move the deadline on */
-	ST_READ_LIVE = 11	/* only these four have the bit of HELD */
+	ST_READ = 9,		/* the same, in shared mode */
+	ST_HELD_LIVE = 10,	/* policy live: whoever sees the holder run may
+				 * extend the deadline */
+	ST_READ_LIVE = 11	/* only the last four have ST_HELD's bit */
 };
 
 #define SEQ_BITS 22
@@ -148,20 +146,21 @@ state_st(uint64_t s)
 	return (unsigned)(s >> ST_SHIFT) & 15;
 }
 
+/* True if the claim is in one of the four held states. */
 static inline bool
 state_held(uint64_t s)
 {
 	return s & (uint64_t)ST_HELD << ST_SHIFT;
 }
 
-/* HELD or READ, whatever the lease's policy; other states as they are. */
+/* Returns ST_HELD or ST_READ for any policy; other states unchanged. */
 static inline unsigned
 state_kind(uint64_t s)
 {
 	return state_st(s) & ~(state_held(s) ? ST_HELD_LIVE ^ ST_HELD : 0u);
 }
 
-/* Is it under policy live? */
+/* True if the lease has policy live. */
 static inline bool
 state_live(uint64_t s)
 {
@@ -169,24 +168,24 @@ state_live(uint64_t s)
 }
 
 /*
- * A conversion counts as a use, but by a large odd step, so that neither a
- * chain of conversions nor the uses that follow come back to a number that
- * somebody may still have in mind.  It may wrap without the epoch: only the
- * claim's owner counts that, and ids are compared together with tokens.
+ * A conversion counts as a use, but adds this large odd step, so that no later
+ * use has a number that some process still remembers.  The number may wrap
+ * without the epoch: only the claim's owner counts that, and ids are compared
+ * together with tokens.
  */
 #define CONVERT_STEP ((UINT64_C(1) << 20) + 1)
 
 static inline uint64_t state_deadline(uint64_t s) { return s & DEADLINE_MAX; }
 static inline uint64_t state_seq(uint64_t s) { return s >> SEQ_SHIFT; }
 
-/* Under policy strict: a deadline that no lease of another one has. */
+/* True if the lease has policy strict: no other lease has this deadline. */
 static inline bool
 state_strict(uint64_t s)
 {
 	return state_held(s) && state_deadline(s) == DEADLINE_MAX;
 }
 
-/* claim link: wait queue, chain of readers */
+/* claim link: in a wait queue or a chain of readers */
 #define LINK_TAG_BITS 41
 #define LINK_TAG_SHIFT (CLAIM_BITS + 1)
 #define LINK_MARK UINT64_C(1)
@@ -209,12 +208,12 @@ link_idx(uint64_t l)
 	return (uint32_t)(l >> 1 & MASK(CLAIM_BITS));
 }
 
-/* slot link: the list of keys (shm/key_index.c) */
+/* slot link: in the list of keys (shm/key_index.c) */
 #define SLOT_BITS 27
 #define SLOT_TAG_BITS 36
-#define SLINK_MARK (UINT64_C(1) << 63)	/* of a slot: deleted; of a bucket:
-					 * not yet known to be linked */
-#define SLINK_BUCKET (1u << 26)		/* idx: a bucket and not a slot */
+#define SLINK_MARK (UINT64_C(1) << 63)	/* slot: deleted; bucket: not yet
+					 * linked */
+#define SLINK_BUCKET (1u << 26)		/* idx is a bucket, not a slot */
 
 static inline uint64_t
 slink_make(uint32_t idx, uint64_t tag)
@@ -230,8 +229,8 @@ slink_idx(uint64_t l)
 
 static inline bool slink_marked(uint64_t l) { return l & SLINK_MARK; }
 
-/* What follows `l` in the same place: to idx, unmarked, with the next tag,
- * which is never 0, so that no link that was ever written is all zero. */
+/* Returns the link that replaces `l` in the same place: to idx, unmarked, with
+ * the next tag.  The tag is never 0, so no written link is all zero. */
 static inline uint64_t
 slink_after(uint64_t l, uint32_t idx)
 {
@@ -297,15 +296,16 @@ enum lhi_sess_st {
 	SESS_UNUSED = 0,
 	SESS_RESERVED = 1,	/* being set up by the owner of its bytes */
 	SESS_ALIVE = 2,
-	SESS_CLOSING = 3,	/* as ALIVE, provable; leases going */
-	SESS_DEAD = 4,		/* sticky until recycled */
-	SESS_NAMED = 5		/* lives by TTL, no byte: shm/session_named.c */
+	SESS_CLOSING = 3,	/* as ALIVE; its leases are released */
+	SESS_DEAD = 4,		/* until it is recycled */
+	SESS_NAMED = 5		/* by TTL, no byte: shm/session_named.c */
 };
 
-/* all bits or none, so that no one bit decides: sess_marked() */
+/* Flags: all bits are set or none, so that no single bit decides
+ * (sess_marked()). */
 #define SESS_NOPROOF 0xffu	/* ALIVE, CLOSING: its death cannot be proved */
-#define SESS_PENDING 0xffu	/* NAMED: not yet; anyone may withdraw it */
-#define SESS_WAS_NAMED 0xffu	/* DEAD: and was NAMED */
+#define SESS_PENDING 0xffu	/* NAMED: incomplete, may be withdrawn */
+#define SESS_WAS_NAMED 0xffu	/* DEAD: was NAMED before */
 #define INC_BITS 48
 #define SESS_FLAG_BITS 8
 #define SESS_ST_SHIFT (INC_BITS + SESS_FLAG_BITS)
@@ -333,7 +333,8 @@ sess_flags(uint64_t s)
 	return (unsigned)(s >> INC_BITS & MASK(SESS_FLAG_BITS));
 }
 
-/* Is it so?  Most bits say it, should one of them be damaged. */
+/* True if the flag is set.  The majority of the bits decides, in case one is
+ * damaged. */
 static inline bool
 sess_marked(uint64_t s)
 {
@@ -354,14 +355,14 @@ sid_idx(uint64_t sid)
 
 static inline uint64_t sid_inc(uint64_t sid) { return sid >> SID_IDX_BITS; }
 
-/* request: what became of it; see shm/request_record.c */
+/* request: its state; see shm/request_record.c */
 enum lhi_request_st {
 	REQ_FREE = 0,
-	REQ_TAKEN = 1,		/* who writes down which request it is */
+	REQ_TAKEN = 1,		/* `who` writes which request it is */
 	REQ_ASKED = 2,		/* ... has, and looks for rivals */
-	REQ_PENDING = 3,	/* who tries or waits */
-	REQ_GRANTED = 4,	/* who: 1: the value is set that came with it */
-	REQ_RELEASED = 5,	/* its lease was, or is just being, released */
+	REQ_PENDING = 3,	/* `who` tries or waits */
+	REQ_GRANTED = 4,	/* who = 1: its value is set */
+	REQ_RELEASED = 5,	/* its lease is or was released */
 	REQ_LOST = 6,		/* its lease has ended otherwise */
 	REQ_FAILED = 7		/* who: the positive error code */
 };
@@ -394,7 +395,7 @@ req_who(uint64_t r)
 	return (uint32_t)(r >> DEADLINE_BITS & MASK(REQ_WHO_BITS));
 }
 
-/* right: what the host may do with a cluster key (shm/cluster_right.c) */
+/* right: this host's right to a cluster key (shm/cluster_right.c) */
 enum lhi_right_mode {
 	RIGHT_NONE = 0,
 	RIGHT_SHARED = 1,
@@ -430,17 +431,16 @@ right_epoch(uint64_t r)
 	return r >> RIGHT_EPOCH_SHIFT;
 }
 
-/*
- * Tokens of cluster keys are 2^62 | revision (42) << 20 | count (20), all
- * others below 2^62: so neither comes in the other's way.
- */
+/* Tokens of cluster keys are 2^62 | revision (42) << 20 | count (20).  All
+ * other tokens are below 2^62, so the two ranges are disjoint. */
 #define CLUSTER_FIRST (UINT64_C(1) << 62)
 #define CLUSTER_SEQ_BITS 20
 #define CLUSTER_REVISION_BITS 42
-#define CLUSTER_SPARE 4096u	/* of these, at the end, are not used */
+#define CLUSTER_SPARE 4096u	/* the last counts, left unused */
 #define CLUSTER_REVISION_MAX (MASK(CLUSTER_REVISION_BITS) - 1)
 
-/* The base of what is granted under that revision: tokens are above it. */
+/* Returns the base of a revision: the tokens of grants under it are above the
+ * base. */
 static inline uint64_t
 cluster_base(uint64_t revision)
 {
@@ -459,15 +459,15 @@ token_cluster(uint64_t token)
 	return token >= CLUSTER_FIRST;
 }
 
-/* the words beside: claim.since, claim.grant, slot.idle, session.until */
-#define TID_BITS 24		/* since: thread, below the time */
+/* other words: claim.since, claim.grant, slot.idle, session.until */
+#define TID_BITS 24		/* since: the thread, below the time */
 #define GRANT_SHIFT 24		/* grant: version, above the use's number */
 #define UPGRADE_SHIFT 24	/* grant: claim, above the use's number */
 #define IDLE_MS_BITS 32
 #define IDLE_CLAIM_BITS 22
 #define IDLE_VER_BITS 9
-#define UNTIL_INC_BITS 26	/* until: incarnation, above the deadline */
-#define UNTIL_FIRST 8u		/* a deadline, from here on */
+#define UNTIL_INC_BITS 26	/* until: the incarnation, above the deadline */
+#define UNTIL_FIRST 8u		/* until: values from here on are deadlines */
 
 /* lease id, second half */
 #define EPOCH_BITS 20

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Time: see clock.h. */
+/* Clocks: see clock.h. */
 #include <dlfcn.h>
 #include "base/clock.h"
 
 lhi_gettime_fn *lhi_gettime = clock_gettime;
 
-/*
- * The vDSO is already mapped, so RTLD_NOLOAD finds it or nothing (valgrind
- * hides it): then the wrapper stays.
- */
+/* Finds the vDSO's entry point.  The vDSO is mapped already, so RTLD_NOLOAD
+ * finds it or nothing (valgrind hides it).  Without it, glibc's wrapper is
+ * used. */
 __attribute__((constructor)) static void
 find_vdso(void)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time.  Decisions about other people's leases use the precise clock; the fast
- * path computes deadlines from the coarse one, which lags by a scheduler tick
- * (4 ms; by nearly two where the processor that keeps it has just gone to
- * sleep) and never leads: a lease may end a little early.
+ * Clocks.  Every part of the library calls it.
  *
- * The coarse clock is read through the vDSO's own entry point: glibc's wrapper
- * around it costs as much again as the clock.
+ * Decisions about other processes' leases use the precise clock.  The fast path
+ * computes deadlines from the coarse clock, so a lease may end a little early.
+ * The coarse clock never leads.  It lags by a scheduler tick (4 ms), or by
+ * nearly two if the processor that updates it has just gone to sleep.
+ *
+ * The coarse clock is read through the entry point of the vDSO, because glibc's
+ * wrapper would double the cost.
  */
 #ifndef LHI_CLOCK_H
 #define LHI_CLOCK_H
@@ -26,10 +28,11 @@ lhi_timespec_ns(const struct timespec *ts)
 	return (int64_t)ts->tv_sec * NS_PER_SEC + ts->tv_nsec;
 }
 
-/* Precise; 20 ns.  CLOCK_MONOTONIC or CLOCK_BOOTTIME. */
+/* Returns the precise time of CLOCK_MONOTONIC or CLOCK_BOOTTIME; takes 20
+ * ns. */
 int64_t lhi_clock_ns(clockid_t clock);
 
-/* Lags by up to a tick; 3 ns. */
+/* Reads the coarse clock, which lags by up to a tick; takes 3 ns. */
 static inline void
 lhi_coarse(struct timespec *ts)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the structures of the file LAYOUT (shm/layout.def says in which
- * form), and asserts that each has the size, and each field the offset, that
- * are written there, and that no byte is left out.  For one inclusion a file.
+ * Declares the structures of the file LAYOUT; shm/layout.def explains its
+ * form.  Asserts that each structure has the size, and each field the offset,
+ * that LAYOUT states, and that there are no gaps.  layout.h and range.c include
+ * it, once for each file.
  */
 #include <assert.h>
 #include <stddef.h>

@@ -2,9 +2,9 @@
 /*
  * Error codes and details: see error.h and leasehold/error.h.
  *
- * The detail is a heap block per thread, made at a thread's first failure: the
- * library's thread-local storage is four words, so that it can be dlopen()ed
- * into a process whose static TLS is used up.
+ * A thread's detail is a heap block, made at its first failure.  So the
+ * library's thread-local storage is only four words, and the library can be
+ * loaded with dlopen() into a process whose static TLS is used up.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,8 @@
 
 struct detail {
 	int mute;
-	int busy_code;		/* not 0: text is yet to be made from busy */
+	int busy_code;		/* not 0: `text` is still to be made from
+				 * `busy` */
 	struct lhi_busy_detail busy;
 	void *kept;
 	void (*drop)(void *);
@@ -126,6 +127,7 @@ lhi_fail_kept(void)
 	return mine == NULL ? NULL : mine->kept;
 }
 
+/* Makes the sentence about a busy key. */
 static void
 report_busy(struct detail *d)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames into bytes, and bytes into frames: see frame.h.
+ * Encodes and decodes frames: see frame.h.  src/live and src/shim call it.
  *
- * One description serves both ways: each field of a frame is gone through in
- * order, by a step that writes it or reads it.  A step that does not fit, or is
- * out of bounds, marks the whole as bad, and those after it do nothing; so no
- * step need be asked how it went.
+ * One description serves both directions.  The fields of a frame are visited in
+ * order, and each step writes or reads its field.  A step that does not fit, or
+ * has an invalid value, marks the pass as bad or full, and later steps do
+ * nothing.  So the result is checked once, at the end.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -13,10 +13,10 @@
 #include "base/frame.h"
 
 struct pass {
-	unsigned char *at;	/* written to, or only read from */
+	unsigned char *at;	/* where to write to or read from */
 	size_t left;
 	bool writes;
-	bool bad;		/* no such frame */
+	bool bad;		/* invalid */
 	bool full;		/* no room for it */
 };
 
@@ -50,7 +50,7 @@ require(struct pass *p, bool sound)
 		p->bad = true;
 }
 
-/* len bytes, none of them NUL. */
+/* Passes len bytes, none of them NUL. */
 static void
 pass_bytes(struct pass *p, const char **s, size_t len)
 {
@@ -75,7 +75,7 @@ pass_text(struct pass *p, struct lhi_frame *f)
 	pass_bytes(p, &f->text, f->text_len);
 }
 
-/* A key without its mode. */
+/* Passes a key without its mode. */
 static void
 pass_key(struct pass *p, struct lhi_frame_key *k)
 {
@@ -133,7 +133,7 @@ pass_holders(struct pass *p, struct lhi_frame *f)
 		pass_party(p, &f->party[i]);
 }
 
-/* What follows the head. */
+/* Passes the fields after the head. */
 static void
 pass_body(struct pass *p, struct lhi_frame *f)
 {
@@ -181,7 +181,8 @@ pass_body(struct pass *p, struct lhi_frame *f)
 int
 lhi_frame_pack(const struct lhi_frame *frame, void *buf, size_t size)
 {
-	struct lhi_frame f = *frame;	/* steps change what they read into */
+	struct lhi_frame f = *frame;	/* a copy, because the steps take
+					 * pointers that are not const */
 	struct pass p = { .at = buf, .left = size, .writes = true };
 	uint16_t magic = FRAME_MAGIC;
 	uint8_t version = FRAME_VERSION;
@@ -203,7 +204,8 @@ lhi_frame_read(struct lhi_frame *f, const void *buf, size_t len)
 	uint16_t magic = 0;
 	uint8_t version = 0;
 
-	/* all: what a frame that is cut short does not say is looked at, too */
+	/* clear everything: the fields that a truncated frame lacks are read,
+	 * too */
 	memset(f, 0, sizeof(*f));
 	pass_field(&p, &magic, sizeof(magic));
 	pass_field(&p, &version, sizeof(version));

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles are type-stable: the memory of one that was closed stays that of a
- * closed handle until KEPT others of its kind were closed, so that a call with
- * it finds the mark and fails with -EINVAL, and does not read what the
- * allocator has made of it.  What a handle leads to (mappings, descriptors) is
- * given back when it is closed.
+ * Keeps the memory of closed handles for a while.  The close functions of
+ * src/api and src/live call it.
+ *
+ * The memory of a closed handle is not reused until KEPT more handles of its
+ * kind were closed.  Until then, a call with that handle finds the closed mark
+ * and fails with -EINVAL.  Otherwise it would read whatever the allocator has
+ * put there.  The resources of a handle (mappings, descriptors) are freed when
+ * it is closed.
  *
  * Each kind has a ring of places.  A closed handle goes to the next place, and
- * what was there before is freed.  A place is exchanged in one step, so no lock
- * is needed, and a fork in the midst loses at most one handle's memory.
+ * the handle that was there is freed.  One atomic exchange does that, so no
+ * lock is needed.  A fork in between loses the memory of at most one handle.
  */
 #include <stdatomic.h>
 #include <stdint.h>

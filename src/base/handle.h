@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of handles that were closed: see handle.c. */
+/* Memory of closed handles: see handle.c. */
 #ifndef LHI_HANDLE_H
 #define LHI_HANDLE_H
 
@@ -15,10 +15,9 @@ enum lhi_handle_kind {
 	HANDLE_KINDS
 };
 
-/*
- * Frees the memory of a closed handle when 64 more of its kind were closed.
- * The caller has marked it as closed, in words that its checks read.
- */
+/* Takes over the memory of a closed handle, and frees it after 64 more of its
+ * kind were closed.  The caller has marked the handle as closed, in words that
+ * its checks read. */
 void lhi_handle_free(enum lhi_handle_kind kind, void *handle);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Key hashes and fingerprints: XXH3, 64 bits, from the header-only xxhash. */
+/* Hashes of keys, and checksums: XXH3, 64 bits, from the header-only xxhash. */
 #ifndef LHI_HASH_H
 #define LHI_HASH_H
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this process is: answers "which time and pid namespace is it in, and
- * when did it start?".
+ * Reads the identity of this process: its time and pid namespace, and when it
+ * started.  src/proc and src/shm use it to compare processes.
  *
- * All of that is read from /proc, and /proc may be missing, or be mounted for
- * another pid namespace.  What cannot be read is unknown: 0.  Unknown never
- * equals anything, not even unknown (issue 21, A9): a process without /proc
- * cannot say that its clock is the table's.  So lh_open() needs /proc; an
- * attached process that loses it keeps what it read last.
+ * All of this comes from /proc, which may be missing or mounted for another pid
+ * namespace.  A value that cannot be read is unknown: 0.  Unknown equals
+ * nothing, not even unknown (issue 21, A9), because a process without /proc
+ * cannot say that its clock is the table's.  So lh_open() needs /proc.  An
+ * attached process that loses /proc keeps what it read last.
  *
- * A kernel without time namespaces has /proc/thread-self/ns, but no `time`
- * there.  Then all processes share one clock, which has a number of its own.
- * (It is the thread's directory that is asked: that of a process whose first
- * thread has ended has no `time` either.)
+ * A kernel without time namespaces has /proc/thread-self/ns but no `time` in
+ * it.  Then all processes share one clock, which has a number of its own.  (The
+ * thread's directory is read because that of a process whose first thread has
+ * ended has no `time` either.)
  *
- * It stands in a page that the kernel zeroes in a forked child, which therefore
- * reads it anew.  Two threads that read at once store the same, but for
- * `time_ns` while a third one changes the namespace: then it is one or the
- * other.
+ * The values are in a page that the kernel clears in a forked child, so the
+ * child reads them anew.  Two threads that read at the same time store the same
+ * values.  Only time_ns can differ, if a third thread changes the namespace
+ * meanwhile; then it is either the old or the new one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@
 #include "base/procstat.h"
 
 #define PAGE_LEN 4096
-#define ONLY_TIME_NS 1		/* no namespace's inode: those begin higher */
+#define ONLY_TIME_NS 1		/* no inode of a namespace: those are larger */
 
 struct lhi_process lhi_process_none = { .entered = PROCESS_ENTERED };
 struct lhi_process *_Atomic lhi_process = &lhi_process_none;
@@ -54,7 +54,7 @@ lhi_process_begin(void)
 	}
 	atomic_store(&p->entered, PROCESS_ENTERED);
 	if (!atomic_compare_exchange_strong(&lhi_process, &none, p))
-		(void)munmap(p, PAGE_LEN);	/* another thread's is there */
+		(void)munmap(p, PAGE_LEN);	/* another thread was faster */
 	return 0;
 }
 
@@ -66,7 +66,7 @@ inode_of(const char *path)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* The inode of our time namespace; 0: not known. */
+/* Returns the inode of our time namespace, or 0 if unknown. */
 static uint64_t
 read_time_ns(void)
 {
@@ -90,7 +90,7 @@ is_proc_ours(void)
 	return strtol(self, NULL, 10) == getpid();
 }
 
-/* Our start time, which does not change; 0: errno. */
+/* Returns our start time, which never changes, or 0 with errno. */
 static uint64_t
 read_start_ticks(const struct lhi_process *p)
 {
@@ -119,7 +119,7 @@ lhi_process_read(void)
 		return lhi_fail(-EXDEV, "which clock this process has, and "
 		    "which process it is, cannot be read from /proc/self: "
 		    "mount /proc");
-	/* (a child would inherit what stands before the page) */
+	/* lhi_process_none would be inherited by a child */
 	if (p != &lhi_process_none) {
 		atomic_store(&p->time_ns, time_ns);
 		atomic_store(&p->pid_ns, pid_ns);
@@ -131,7 +131,8 @@ lhi_process_read(void)
 	return 0;
 }
 
-/* What is known of this process, or zeros. */
+/* Returns the identity, read now if it was never read; zeros if it cannot
+ * be. */
 static struct lhi_process *
 know_process(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes as /proc shows them: see procstat.h. */
+/* Reads /proc/PID/stat: see procstat.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,10 @@
 #include "base/procstat.h"
 
 #define STATE_TO_START 19	/* fields from the state to the start time */
-#define TASK_READS 64		/* of the list of threads; more are not asked */
+#define TASK_READS 64		/* most reads of the list of threads */
 
-/* "1 (any (name) at all) S 0 1 ...": the name is the last parenthesis's. */
+/* Parses "1 (any (name) at all) S 0 1 ...".  The name ends at the last
+ * parenthesis. */
 static bool
 parse_stat(const char *text, struct lhi_procstat *ps)
 {
@@ -46,11 +47,9 @@ read_stat(const char *path, struct lhi_procstat *ps)
 	return parse_stat(text, ps);
 }
 
-/*
- * A process whose first thread has ended looks like a zombie while others run:
- * then its state is that of a thread which has not ended, one that is not
- * stopped before one that is.
- */
+/* Finds the state of a process whose first thread has ended.  It looks like a
+ * zombie while other threads run.  Its state is that of a live thread,
+ * preferably one that is not stopped. */
 static void
 ask_other_threads(pid_t pid, struct lhi_procstat *ps)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What /proc says about a process or thread.  Never a proof of anything: a hint
- * whom to wake, whom to ask after, whether a number was given to another
- * process meanwhile.
+ * What /proc says about a process or thread.  It is never a proof, only a hint:
+ * which process to wake or probe, or whether a pid was reused.
  */
 #ifndef LHI_PROCSTAT_H
 #define LHI_PROCSTAT_H
@@ -14,17 +13,17 @@
 struct lhi_procstat {
 	char state;		/* 'R', 'S', 'T', ... */
 	pid_t parent;
-	uint64_t start_ticks;	/* since boot; with the pid, who it is */
+	uint64_t start_ticks;	/* start time since boot; with the pid it
+				 * identifies a process */
 };
 
-/*
- * Reads that of a process, or of its thread tid, unless 0.  A process's state
- * is that of all its threads: 'Z' only when none is left, 'T' only when none
- * runs. False: it cannot be seen.  errno is left alone.
- */
+/* Reads the state of a process, or of its thread `tid` if that is not 0.  A
+ * process's state covers all its threads: 'Z' only if none is left, 'T' only if
+ * none runs.  Returns false if it is not visible.  errno is unchanged. */
 bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
 
-/* That of this process, whatever its pid is in /proc.  False: errno, or 0. */
+/* Reads the state of this process, whatever its pid is in /proc.  Returns false
+ * with errno (or 0). */
 bool lhi_procstat_self(struct lhi_procstat *ps);
 
 #endif

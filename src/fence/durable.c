@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the tokens of a new table begin.
+ * Chooses where the tokens of a new table begin.  table_make.c calls it.
  *
- * Without a fence file: at the floor that removed tables of its name have left
- * (table_remove.c).  With one: at a range that nobody has had, claimed on disk
- * before the object has its name (range.c), above that floor, and above the
- * wall clock's: as many ranges as there were hours since 2024, and a quarter of
- * one in this hour.  The last one is for the day when memory and disk are both
- * lost, or an old disk is put back: then the clock still says more than the
- * counter did, unless tables of that name had used up more than a range an
- * hour, counted from 2024, or in this very hour more than 2^30 tokens of a key.
+ * Without fence files, they begin at the floor that removed tables of its name
+ * have left (table_remove.c).  With fence files, they begin at a range of
+ * tokens that nobody has had.  It is claimed on disk (range.c) before the
+ * object gets its name.  The range is above the floor and above the wall
+ * clock's position: one range for each hour since 2024, and a quarter of a
+ * range within the current hour.
  *
- * A claim may be old when the object gets its name at last (its maker was
- * stopped, and others made and lost a table meanwhile).  So nobody who opens a
- * table goes by its range before he has seen that none is above it
- * (op/token_ceiling.c, I4).
+ * The clock protects against the loss of both memory and disk, and against an
+ * old disk that is put back.  The clock's position is then still above the
+ * counter's, with two exceptions: tables of that name used more than one range
+ * an hour on average since 2024, or more than 2^30 tokens of a key within the
+ * current hour.
+ *
+ * A claimed range may be old when the object finally gets its name: its maker
+ * was stopped, and others made and lost a table in the meantime.  So a process
+ * that opens a table uses its range only after it has checked that no claimed
+ * range is above it (op/token_ceiling.c, I4).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +39,7 @@
 #define DEFAULT_PARENTS	4	/* .local/state/leasehold/X.fence, at most */
 #define CHOSEN_PARENTS	1
 
-/* The default fence directory. */
+/* Writes the path of the default fence directory. */
 static int
 default_dir(char to[FENCE_DIR_MAX], bool system_wide)
 {

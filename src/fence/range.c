@@ -1,54 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of tokens on disk: answers "which tokens has nobody ever had?"
+ * Claims ranges of tokens on disk.  It answers the question: which tokens has
+ * nobody ever had?  durable.c and op/token_ceiling.c call it.
  *
- * A directory for each name of a table, and in it a file for each range that
- * was claimed, named by its number in decimal.  The number is the counter; the
- * content (fence/range_file.def) only says whose it is and when it was made,
- * for people and for fsck: a file that is torn, empty or overwritten still
- * counts.
+ * Each name of a table has a directory, with one file for each claimed range.
+ * The file's name is the range's number in decimal, and these numbers are the
+ * counter.  The content (fence/range_file.def) only says for people and for
+ * fsck which table claimed the range, and when.  So a torn, empty or
+ * overwritten file still counts.
  *
- * Claiming takes no lock, so that a claimant that was stopped or killed is in
- * nobody's way (C14):
- *	1 scan for the highest number h
- *	2 write a temporary file, whole; fdatasync
- *	3 link it to n = max(at_least, h + 1); if there is one, to the next
- *	4 fsync the directory
- *	5 unlink the temporary file
- *	6 scan again: with RANGE_KEEP files above n, n may have been used and
- *	  pruned while we slept: it is burnt; from 1
- *	7 prune: unlink what has RANGE_KEEP above it (hence is below n, which is
- *	  synced), and temporary files that
- *	  are an hour old
+ * A claim takes no lock, so a claimant that was stopped or killed blocks nobody
+ * (repair C14):
  *
- * Invariants.
- *  I1	A number has been returned to one claimant at most.  link() gives a
- *	name to one; a name can be given again only after it was pruned, hence
- *	when RANGE_KEEP files are above it, and these do not get fewer, because
- *	the highest RANGE_KEEP are never pruned.  Step 6 sees them.
- *  I2	What is returned is on disk, and larger than all that was returned
- *	before step 1.  One getdents() returns a directory of this size whole,
- *	under the same lock that link() and unlink() take, so a scan misses
- *	nothing.  (It goes on for as long as there is more, should somebody have
- *	put more there.)
- *  I3	After a power loss the highest number on disk is not below any that was
- *	returned: each was synced (4) before it was, and what is pruned (7) is
- *	below one that was synced.
+ * 1. Scan the directory for the highest number h.
+ * 2. Write a temporary file completely; fdatasync it.
+ * 3. Link it to n = max(at_least, h + 1); if that exists, to the next number.
+ * 4. fsync the directory.
+ * 5. Unlink the temporary file.
+ * 6. Scan again.  If RANGE_KEEP files are above n, n may have been used and
+ *    pruned while this process slept: the number is burnt, and the claim
+ *    restarts at step 1.
+ * 7. Prune: unlink every file that has RANGE_KEEP files above it (so it is
+ *    below n, which is synced), and temporary files older than an hour.
  *
- * A crash (K) or stop (Z) after
- *	1, 2	K: a temporary file, swept after an hour
- *	3	K: the number is burnt, there or not.  Z: others go on above it
- *	4, 5	the same
- *	6, 7	as if it had been returned and never used
- * A power loss is a K of everybody; what was not synced may be there or not,
- * and a number that is there is burnt, whatever its file contains.
+ * Invariants of ranges (I1 to I3).
  *
- * Errors.  After an error of fdatasync or fsync nobody knows what is on disk,
- * and asking again may say "all is well" although it is not: so the file and
- * the number are given up, and all is done anew with the next number, twice at
- * most.
+ * I1	A number is returned to at most one claimant.  link() gives a name to
+ *	only one.  The name can be given again only after it was pruned, so when
+ *	RANGE_KEEP files are above it.  The files above do not become fewer,
+ *	because the highest RANGE_KEEP files are never pruned.  Step 6 sees
+ *	them.
+ * I2	A returned number is on disk, and larger than every number returned
+ *	before step 1.  One getdents() reads a directory of this size
+ *	completely, under the lock that link() and unlink() take, so a scan
+ *	misses nothing.  (It continues while there is more, in case somebody put
+ *	other files there.)
+ * I3	After a power loss, the highest number on disk is not below any returned
+ *	number.  Each was synced (step 4) before it was returned, and pruned
+ *	files (step 7) are below one that was synced.
  *
- * Whether the directory may be trusted is range_dir.c's.
+ * A crash (K) or stop (Z) of the claimant after step
+ *
+ *	1, 2	K: leaves a temporary file, which is pruned after an hour
+ *	3	K: the number is burnt, whether it is on disk or not.  Z: others
+ *		claim higher numbers
+ *	4, 5	as after 3
+ *	6, 7	as if the number had been returned and never used
+ *
+ * A power loss is a crash of every process.  Unsynced changes may be on disk or
+ * not; a number that is there is burnt, whatever its file contains.
+ *
+ * Errors.  After an error of fdatasync or fsync, the state of the disk is
+ * unknown, and repeating the call may report success although data was lost.
+ * So the file and the number are given up, and everything is repeated with the
+ * next number, twice at most.
+ *
+ * range_dir.c decides whether the directory can be trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,11 +77,11 @@
 
 #define MAGIC		UINT64_C(0x0065676e6172686c)	/* "lhrange" */
 #define FORMAT		1u
-#define TEMPORARY	"new."		/* and 16 digits */
+#define TEMPORARY	"new."		/* followed by 16 digits */
 #define NAME_LEN	32
 #define OLD_SEC		3600
-#define LINK_TRIES	1000	/* each that fails is somebody else's claim */
-#define ROUNDS		20	/* burnt in step 6 */
+#define LINK_TRIES	1000	/* each failure is another process's claim */
+#define ROUNDS		20	/* claims that may be burnt in step 6 */
 #define SYNC_TRIES	3
 #define DENTS_LEN	32768
 #define DENTS_CALLS	1000
@@ -85,20 +92,20 @@
 
 _Static_assert(sizeof(struct range_file) == RANGE_FILE_LEN, "a range's file");
 
-/* What a claim is about. */
+/* A claim in progress. */
 struct claim {
 	const char *dir;
 	const uint64_t *uuid;
 	int fd;			/* of the directory */
-	mode_t mode;		/* of files */
+	mode_t mode;		/* of files in it */
 	char temporary[NAME_LEN];
 };
 
-/* The highest numbers there are, in falling order. */
+/* The highest numbers in the directory, in descending order. */
 struct scan {
 	uint64_t top[RANGE_KEEP];
 	unsigned n;
-	bool more;		/* there is something to prune */
+	bool more;		/* there are files to prune */
 };
 
 static void
@@ -118,7 +125,7 @@ note_number(struct scan *s, uint64_t n)
 	s->top[i] = n;
 }
 
-/* The number that a file's name is; 0: it is none. */
+/* Returns the number that the file's name is, or 0 if it is no number. */
 static uint64_t
 number_of_name(const char *name)
 {
@@ -137,7 +144,7 @@ is_temporary(const char *name)
 	return strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0;
 }
 
-struct dent {			/* as the kernel has it */
+struct dent {			/* the kernel's directory entry */
 	uint64_t ino;
 	int64_t off;
 	unsigned short len;
@@ -145,7 +152,7 @@ struct dent {			/* as the kernel has it */
 	char name[];
 };
 
-/* For every name in the directory. */
+/* Calls fn for each name in the directory. */
 static int
 for_each_name(const struct claim *c,
     void (*fn)(const struct claim *c, const char *name, struct scan *s),
@@ -199,7 +206,7 @@ scan_dir(const struct claim *c, struct scan *s)
 	return for_each_name(c, scan_name, s);
 }
 
-/* Step 7. */
+/* Step 7: unlinks the file if it is to be pruned. */
 static void
 prune_name(const struct claim *c, const char *name, struct scan *s)
 {
@@ -245,7 +252,7 @@ report_write_error(const struct claim *c, const char *what, int error)
 	    "%s: %s; %s", c->dir, what, strerror(error), remedy);
 }
 
-/* The temporary file's content. */
+/* Writes the content of the temporary file. */
 static int
 write_content(const struct claim *c, int fd, uint64_t n)
 {
@@ -258,7 +265,7 @@ write_content(const struct claim *c, int fd, uint64_t n)
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	b.epoch_ms = (uint64_t)(lhi_timespec_ns(&wall) / NS_PER_MS);
 	b.sum = lhi_hash(&b, offsetof(struct range_file, sum));
-	/* a longer write would be a signal */
+	/* a write beyond the limit would raise SIGXFSZ */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < sizeof(b))
 		return lhi_fail(-EFBIG, "no range of tokens could be claimed "
 		    "in %s: this process may write files of %llu bytes only "
@@ -272,13 +279,14 @@ write_content(const struct claim *c, int fd, uint64_t n)
 		    "%s: only %zd of %zu bytes could be written; see to the "
 		    "disk and make room there", c->dir, put, sizeof(b));
 	if (c->mode & S_IRGRP)
-		(void)fchmod(fd, c->mode);	/* whatever the umask */
+		(void)fchmod(fd, c->mode);	/* whatever the umask is */
 	return 0;
 }
 
-enum { AGAIN = 1 };		/* not to be trusted: with the next number */
+enum { AGAIN = 1 };		/* repeat with the next number: the disk may
+				 * have failed */
 
-/* Step 2. */
+/* Step 2: writes the temporary file. */
 static int
 write_temporary(struct claim *c, uint64_t n)
 {
@@ -313,7 +321,7 @@ report_used_up(const struct claim *c)
 	    "another table name or fence directory", c->dir);
 }
 
-/* Steps 3 and 4: link it at *n or above. */
+/* Steps 3 and 4: links the temporary file to *n or a higher number. */
 static int
 link_number(const struct claim *c, uint64_t *n)
 {
@@ -327,7 +335,8 @@ link_number(const struct claim *c, uint64_t *n)
 		if (lhi_range_sys.link(c->fd, c->temporary, name) != 0) {
 			if (errno == EEXIST && !lhi_mutant_on(range_shared))
 				continue;
-			if (errno == EEXIST)	/* "it is there" */
+			if (errno == EEXIST)	/* the mutant uses the existing
+						 * file */
 				return 0;
 			return report_write_error(c, "cannot link a file",
 			    errno);
@@ -343,7 +352,7 @@ link_number(const struct claim *c, uint64_t *n)
 	    LINK_TRIES);
 }
 
-/* Steps 2 to 5, at *n or above.  AGAIN: *n is burnt. */
+/* Steps 2 to 5, with *n or a higher number.  AGAIN: *n is burnt. */
 static int
 claim_number(struct claim *c, uint64_t *n)
 {
@@ -375,7 +384,7 @@ claim_free_number(struct claim *c, uint64_t least, uint64_t *out)
 		error = claim_number(c, &least);
 		if (error == AGAIN) {
 			if (++faults == SYNC_TRIES)
-				return -EIO;	/* it was said why */
+				return -EIO;	/* the reason was reported */
 			least++;
 			continue;
 		}
@@ -384,7 +393,8 @@ claim_free_number(struct claim *c, uint64_t least, uint64_t *out)
 		if (error != 0)
 			return error;
 		if (s.n == RANGE_KEEP && s.top[RANGE_KEEP - 1] > least)
-			continue;		/* it may be an old one */
+			continue;		/* *n may have been pruned
+						 * before: burnt */
 		lhi_point("range.confirmed");
 		if (s.more)
 			(void)for_each_name(c, prune_name, &s);
@@ -429,7 +439,7 @@ lhi_range_highest(const char *dir, uint64_t *n)
 	return error;
 }
 
-/* Into *b, as many bytes as there are.  How many, or -errno. */
+/* Reads the file into *b.  Returns the number of bytes, or -errno. */
 static ssize_t
 read_block(int dir, const char *name, struct range_file *b)
 {

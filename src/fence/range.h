@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of tokens, claimed on disk once and for all: see range.c.
+ * Ranges of tokens that are claimed on disk: see range.c.  durable.c,
+ * op/token_ceiling.c and the offline checks call it.
  *
- * Range n is the tokens from n << 32 on, as far as (n + 1) << 32.
+ * Range n contains the tokens from n << 32 up to, not including, (n + 1) << 32.
  */
 #ifndef LHI_RANGE_H
 #define LHI_RANGE_H
@@ -11,15 +12,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define RANGE_PATH_MAX 400	/* of a directory of ranges */
-#define FENCE_DIR_MAX 256u	/* bytes, with the NUL */
+#define RANGE_PATH_MAX 400	/* path of a directory of ranges */
+#define FENCE_DIR_MAX 256u	/* bytes, including the NUL */
 #define RANGE_FILE_LEN 512	/* one sector */
-#define RANGE_KEEP 64		/* so many files stay */
+#define RANGE_KEEP 64		/* files that are kept */
 #define RANGE_MAX ((UINT64_C(1) << 30) - 2)	/* tokens stay below 2^62 */
 
-#define RANGE_BITS 32u		/* tokens of a range */
+#define RANGE_BITS 32u		/* a range has 2^32 tokens */
 
-/* Tests make them small. */
+/* Tests use smaller ranges. */
 #ifdef LHI_HOOKS
 extern unsigned lhi_range_bits;
 #else
@@ -32,24 +33,24 @@ lhi_range_width(void)
 	return UINT64_C(1) << lhi_range_bits;
 }
 
-/* The first token of the range that ends at `end`, or one token before. */
+/* Returns the first token of the range that ends at `end`, or one token before
+ * it. */
 static inline uint64_t
 lhi_range_first(uint64_t end)
 {
 	return (end - 1) & ~(lhi_range_width() - 1);
 }
 
-/* That place of the range with that end at which `token` is in its own. */
+/* Returns the token in the range with that end that has the same position as
+ * `token` has in its own range. */
 static inline uint64_t
 lhi_range_land(uint64_t token, uint64_t end)
 {
 	return lhi_range_first(end) + (token & (lhi_range_width() - 1));
 }
 
-/*
- * The system calls that change anything, so that tests can fail them one by
- * one, and write down what is done.  They answer as the kernel does: -1, errno.
- */
+/* The system calls that range.c makes, so that tests can fail and record each
+ * of them.  They return what the kernel returns: -1 with errno on failure. */
 struct lhi_range_sys {
 	int (*open)(int dir, const char *name, int flags, mode_t mode);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t off);
@@ -68,45 +69,43 @@ extern struct lhi_range_sys lhi_range_sys;
 extern const struct lhi_range_sys lhi_range_sys;
 #endif
 
-/* What a file says. */
+/* The content of a range's file. */
 struct lhi_range {
 	uint64_t uuid[2];	/* of the table that claimed it */
 	uint64_t n;
-	uint64_t epoch_ms;	/* when; diagnostics */
+	uint64_t epoch_ms;	/* when it was claimed; for diagnostics only */
 };
 
-/*
- * The directory of the ranges of the table whose object has that path, in the
- * fence directory.  0; -EINVAL, -ENAMETOOLONG: no such fence directory can be.
- */
+/* Writes the path of the directory that holds the ranges of the table at
+ * object_path.  Returns 0, or -EINVAL or -ENAMETOOLONG if fence_dir cannot be a
+ * fence directory. */
 int lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
     const char *object_path);
 
-/*
- * Make that directory, and the `parents` ones above it, if they are not there.
- * For a group, whose members may claim then; (gid_t)-1: for the owner alone.
- * 0, -errno.
- */
+/* Makes the directory and up to `parents` directories above it, if they are
+ * missing.  `group`: the group whose members may claim ranges, or (gid_t)-1 for
+ * the owner only.  Returns 0 or -errno. */
 int lhi_range_make_dir(const char *dir, gid_t group, unsigned parents);
 
-/* Open it, if it may be trusted: a descriptor, and *mode for files in it; or
- * -errno with a detail. */
+/* Opens the directory, if it can be trusted.  Returns a descriptor and sets
+ * *mode to the mode of files in it; or returns -errno with a detail. */
 int lhi_range_open_dir(const char *dir, mode_t *mode);
 
 /*
- * Claim a range of at_least that number, which nobody else has had or will
- * have, larger than every one that had been claimed when this was begun.  It
- * survives power loss.  0; -errno with a detail that names path and remedy:
- * nothing is claimed.
+ * Claims a range with a number of at_least or more that nobody else has had or
+ * will have.  It is larger than every range that was claimed before this call
+ * began, and survives a power loss.  Returns 0; or -errno with a detail that
+ * names path and remedy, and claims nothing.
  */
 int lhi_range_claim(const char *dir, const uint64_t uuid[2], uint64_t at_least,
     uint64_t *n);
 
-/* What does the file of range n say?  0; -ENOENT: there is none; -EUCLEAN: it
- * is damaged; -errno.  With a detail. */
+/* Reads the file of range n.  Returns 0; -ENOENT (no such file), -EUCLEAN
+ * (damaged) or another -errno, with a detail. */
 int lhi_range_read(const char *dir, uint64_t n, struct lhi_range *r);
 
-/* The highest number there is; 0: none.  0, -errno with a detail. */
+/* Sets *n to the highest number of a range, or 0 if there is none.  Returns 0,
+ * or -errno with a detail. */
 int lhi_range_highest(const char *dir, uint64_t *n);
 
 #endif

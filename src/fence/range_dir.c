@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Directories of ranges: where they are, how they are made, and whether one may
- * be trusted; and the system calls that range.c makes there.
+ * Directories of ranges: their paths, how they are made, and whether one can be
+ * trusted.  Also the system calls of range.c.
  *
- * The path comes out of a table's header, which others may have written.  A
+ * The path comes from a table's header, which others may have written.  So a
  * directory is used only if it belongs to this user, to root, or to a group of
- * ours that may write there, and not everybody may; names in it are never
- * followed as links.  So nobody is made to write where a stranger wants it.
+ * ours that may write to it, and others may not write to it.  Symbolic links in
+ * it are never followed.  So nobody can make this process write to a place of
+ * their choice.
  *
- * Only the making of a table makes directories: who finds one gone later would
- * begin at the first number again, with tokens that were given before.
+ * Directories are made only when a table is made.  A process that made a
+ * missing directory again later would start at the first number, with tokens
+ * that were issued before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -135,7 +137,7 @@ lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
 	if (fence_dir[0] != '/')
 		return lhi_fail(-EINVAL, "'%s' is no fence directory: give its "
 		    "absolute path", fence_dir);
-	/* of .../leasehold.0/NAME.table it is leasehold.0.NAME.fence */
+	/* .../leasehold.0/NAME.table becomes leasehold.0.NAME.fence */
 	leaf = leaf == NULL ? object_path : leaf + 1;
 	dir = leaf > object_path ? leaf - 1 : leaf;
 	while (dir > object_path && dir[-1] != '/')
@@ -150,9 +152,11 @@ lhi_range_dir(char to[RANGE_PATH_MAX], const char *fence_dir,
 }
 
 /*
- * Of what was made in it, by us or by somebody who may not have come so far:
- * what others have seen is not yet on disk.  A parent that we may not read was
- * not made by one of us, nor one that cannot be written.
+ * Syncs the parent directory of `path`.
+ *
+ * Even if another process made `path`, it may not have synced it yet, so what
+ * others have seen may not be on disk.  An unreadable or unwritable parent is
+ * no error: then none of our processes made anything in it.
  */
 static int
 sync_parent(const char *path)
@@ -175,7 +179,8 @@ sync_parent(const char *path)
 	return error;
 }
 
-/* One of ours, by now or since somebody was killed before this. */
+/* Gives the directory to the group, if it belongs to this user and that was not
+ * done yet.  An earlier process may have been killed before it did that. */
 static int
 give_to_group(const char *dir, gid_t group)
 {
@@ -195,7 +200,7 @@ give_to_group(const char *dir, gid_t group)
 	return error;
 }
 
-/* The directory above, and so on; *made: it was not there. */
+/* Makes the directory above, and so on. *made: it was missing. */
 static int
 make_parent(const char *dir, unsigned parents, bool for_group, bool *made)
 {
@@ -211,7 +216,7 @@ make_parent(const char *dir, unsigned parents, bool for_group, bool *made)
 	*made = access(parent, F_OK) != 0;
 	error = lhi_range_make_dir(parent, (gid_t)-1, parents - 1);
 	if (error == 0 && *made && for_group)
-		(void)chmod(parent, 0755);	/* a way to it */
+		(void)chmod(parent, 0755);	/* lets the group reach `dir` */
 	return error;
 }
 
@@ -235,8 +240,9 @@ lhi_range_make_dir(const char *dir, gid_t group, unsigned parents)
 		error = give_to_group(dir, group);
 	if (error == 0)
 		error = sync_parent(dir);
-	/* the next sync of the parent may say that all is well: whoever comes
-	 * next shall make it again */
+	/* a second sync of the parent may report success without having written
+	 * anything: remove the directory, so that the next process makes it
+	 * again */
 	if (error != 0 && made)
 		(void)lhi_range_sys.rmdir(dir);
 	errno = saved;

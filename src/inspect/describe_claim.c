@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is behind a claim, as it described itself: see describe_claim.h. */
+/* Describes the owner of a claim: see describe_claim.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "inspect/describe_claim.h"
@@ -29,7 +29,7 @@ describe_party(struct lhi_view *v, uint32_t ci, struct lh_party *p)
 		p->uid = sh32_load_rlx(&se->uid);
 		memcpy(p->application, se->application, LH_APPLICATION_MAX);
 		if (lhi_named_is(v, owner)) {
-			/* the thread that acquired it is not behind it */
+			/* a named session's lease belongs to no thread */
 			p->flags |= LH_PARTY_SESSION;
 			p->tid = 0;
 		}

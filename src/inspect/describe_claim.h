@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The parties of a key, for reports. */
+/* Describes the holders and waiters (parties) of a key, for reports.
+ * snapshot.c uses it. */
 #ifndef LHI_DESCRIBE_CLAIM_H
 #define LHI_DESCRIBE_CLAIM_H
 
 #include <leasehold/inspect.h>
 #include "shm/view.h"
 
-/* Parties, in the order in which they were added. */
+/* A list of parties, in the order in which they were added. */
 struct lhi_crowd {
 	struct lh_party *p;
 	uint32_t n;
@@ -14,14 +15,13 @@ struct lhi_crowd {
 	bool no_memory;
 };
 
-/*
- * One more: who is behind claim ci, which is in range, exclusively and without
- * deadline, rank and token.  NULL: out of memory, and that is noted.
- */
+/* Adds the owner of claim ci, which must be in range, as an exclusive party
+ * without deadline, rank and token.  Returns NULL, and notes it, if there is no
+ * memory. */
 struct lh_party *lhi_describe_claim_add(struct lhi_view *v, struct lhi_crowd
     *crowd, uint32_t ci);
 
-/* When a holder's lease in state st ends, and under which policy. */
+/* Sets when a holder's lease in state st ends, and its policy. */
 void lhi_describe_claim_ends(const struct lhi_view *v, struct lh_party *p,
     uint64_t st);
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explaining: answers "who is in the way, and what do they do?".
+ * Explains a key.  It answers the question: who blocks it, and what do those
+ * processes do?  Acquires with LH_EXPLAIN and lh_explain() call it.
  *
- * First a snapshot of the key (snapshot.c), which is consistent.  Then whoever
- * is in it is looked at by itself: whether its process, or rather its thread,
- * runs, as /proc has it, and, if it holds the key, what that thread waits for
- * in turn (waits_for_thread.c).  These are hints for people: true when they
- * were read, and decided by nobody.
+ * First it takes a consistent snapshot of the key (snapshot.c).  Then it
+ * examines each party by itself: whether its thread or process runs, according
+ * to /proc, and, for a holder, what its thread waits for in turn
+ * (waits_for_thread.c).  These are hints for people: true when they were read,
+ * and no decision depends on them.
  *
- * An acquire with LH_EXPLAIN that fails takes the snapshot before it leaves the
- * queue, so that its own place is in it; the longer look, which costs system
- * calls, comes after that, so that whoever is next need not wait for it.  Its
- * thread keeps both.  In shared memory nothing is written but what any look at
- * a key writes (it frees what has expired or died).
+ * A failing acquire with LH_EXPLAIN takes the snapshot before it leaves the
+ * queue, so that the snapshot contains its own place.  The examination costs
+ * system calls, so it comes after that and the next waiter need not wait for
+ * it.  The thread keeps both results.  Shared memory is written only as by
+ * every look at a key: expired and dead holders are freed.
  *
- * A crash or stop anywhere leaves nothing but, before the acquire has left the
- * queue, a wait like any other's.
+ * A crash or stop here leaves nothing behind, except, before the acquire has
+ * left the queue, an ordinary wait.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +31,7 @@
 
 #define RUNS_MAX 256
 #define WAITS_MAX 64
-#define BUDGET 1000000		/* claims read, for all holders */
+#define BUDGET 1000000		/* claims read for all holders together */
 
 static uint32_t
 run_of_state(char state)
@@ -52,11 +53,9 @@ run_of_state(char state)
 	}
 }
 
-/*
- * Its thread, if that still is; else the process, whose state is that of all
- * its threads.  Pids are used again: the process must be the one that began
- * when the session says.
- */
+/* Returns how the party runs: the state of its thread if that exists, otherwise
+ * of its process.  Pids are reused, so the process must have the start time in
+ * the session's record. */
 static uint32_t
 run_of(const struct lhi_view *v, const struct lh_party *p)
 {
@@ -76,14 +75,15 @@ run_of(const struct lhi_view *v, const struct lh_party *p)
 	}
 	if (whole.start_ticks != sh64_load(&se->start_ticks))
 		return LH_RUN_DEAD;
-	/* (a thread that has ended holds what it acquired all the same) */
+	/* a thread that has ended still holds what it acquired */
 	if (p->tid != 0 && lhi_procstat_read(pid, (pid_t)p->tid, &thread) &&
 	    run_of_state(thread.state) != LH_RUN_DEAD)
 		return run_of_state(thread.state);
 	return run_of_state(whole.state);
 }
 
-/* The key that claim ci waits for, in the use that it was seen in. */
+/* Reads the name of the key that claim ci waits for.  Returns false if the
+ * claim is not in that use any more. */
 static bool
 read_wanted_key(struct lhi_view *v, uint32_t ci, uint64_t st, char *name,
     int64_t *since_ns)
@@ -112,8 +112,8 @@ take_first_wait(struct lhi_view *v, uint32_t ci, uint64_t st, void *arg)
 	return false;
 }
 
-/* What a job of the holder waits for, or who acquires into its session: the
- * first that is found.  0: none. */
+/* Returns the first wait of a job of the holder, or into its named session; 0
+ * if there is none. */
 static uint32_t
 find_wait_for_sake(struct lhi_view *v, struct lh_party *p, int64_t *budget,
     uint64_t *st)
@@ -131,10 +131,8 @@ find_wait_for_sake(struct lhi_view *v, struct lh_party *p, int64_t *budget,
 	return f.ci;
 }
 
-/*
- * The wait of which this is the explanation has ended by now; its thread may be
- * among the holders all the same.
- */
+/* Returns the caller's own wait in the snapshot, or NULL.  That wait has ended
+ * by now, but its thread may be among the holders. */
 static const struct lh_party *
 find_ended_wait(const struct lhi_snapshot *sn)
 {
@@ -233,7 +231,7 @@ lhi_explain_failure(struct lh *lh, const struct lhi_ref *ref, uint32_t ci,
 		return;
 	x->sn.lh = lh;
 	x->sn.mine = ci;
-	/* what it says already is why the acquire failed */
+	/* the sentence already says why the acquire failed */
 	lhi_fail_mute(1);
 	told = lhi_slot_key(&lh->v, ref->slot, x->sn.key) != 0 &&
 	    lhi_snapshot_take(&x->sn, ref->slot) == 0 &&

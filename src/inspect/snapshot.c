@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key and those around it, as they were at one moment.
+ * Takes a snapshot of a key, with its holders and waiters, as it was at one
+ * moment.  lh_status(), lh_explain() and the daemons call it.
  *
- * A key's report is made from one reading of its word, readers and queue: all
- * are read twice, and the report is made anew until both times agree (a busy
- * key: the last attempt is taken, of which every part was true when it was
- * read, and it is noted that it moved).
+ * The key's word, readers and queue are read twice, and again until both
+ * readings agree.  If the key is too busy for that, the last attempt is used,
+ * and the result says so (`moved`).  Each part of it was true when it was read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ add_waiter(struct lhi_view *v, uint32_t ci, void *arg)
 	if (held && (reader || ci == word_idx(sh64_load(&sn->slot->word))))
 		return true;	/* granted, about to leave the queue */
 	if (lhi_session_dead(v, owner, true))
-		return true;	/* whoever is first will bury it */
+		return true;	/* the first waiter will reclaim it */
 	p = lhi_describe_claim_add(&sn->lh->v, &sn->waiters, ci);
 	if (p == NULL)
 		return false;
@@ -108,7 +108,8 @@ add_holders(struct lhi_snapshot *sn, uint64_t w)
 	}
 }
 
-/* Everybody at the key, and a sum over them.  0; -EAGAIN; -EUCLEAN. */
+/* Collects all holders and waiters, and a sum over them.  Returns 0, -EAGAIN or
+ * -EUCLEAN. */
 static int
 collect_parties(struct lhi_snapshot *sn, uint64_t w)
 {
@@ -122,7 +123,7 @@ collect_parties(struct lhi_snapshot *sn, uint64_t w)
 	    lhi_queue_walk(&sn->lh->v, sn->slot, add_waiter, sn);
 }
 
-/* Of a cluster key: has this host it? */
+/* Adds this host's right to a cluster key. */
 static void
 add_right(struct lhi_snapshot *sn)
 {
@@ -143,9 +144,12 @@ add_right(struct lhi_snapshot *sn)
 }
 
 /*
- * One attempt: 0; -EAGAIN: the key moved meanwhile; -EUCLEAN.  Readers come and
- * go without the word, so all are met twice: if both times in the same uses and
- * states, then that is how it was in between.
+ * Makes one attempt.  Returns 0, -EUCLEAN, or -EAGAIN if the key changed
+ * meanwhile.
+ *
+ * Readers come and go without changing the word, so all parties are read
+ * twice.  If both readings found the same uses and states, then these were also
+ * current at one moment in between.
  */
 static int
 read_key(struct lhi_snapshot *sn)
@@ -227,7 +231,8 @@ lhi_snapshot_of(struct lhi_snapshot *sn, const char *key)
 		error = lhi_snapshot_take(sn, ref.slot);
 		if (error == 0 && (lhi_mutant_on(any_life) ||
 		    sh32_load(&ref.slot->gen) == ref.slot_ref >> 32))
-			return 0;	/* of that life, then */
+			return 0;	/* and the slot still belongs to that
+					 * key */
 	}
 	return error != 0 ? error : lhi_fail(-EAGAIN, "key '%.64s' comes and "
 	    "goes: ask again", key);

@@ -1,55 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Circles of waits: answers "do we all wait for each other?".
+ * Finds deadlocks.  It answers the question: do these waits wait for each
+ * other?  A wait that has lasted 40 ms calls it.
  *
- * There is no graph in shared memory, and nobody who watches it.  What there is
- * says it all: a claim in state WAIT is a thread (session, thread id in
- * `since`) that sleeps until it has a key; the key's word, or the chain behind
- * it, names the leases in its way, each of a thread again.  A wait that has
- * lasted 40 ms goes along these from itself, and sees whether it comes back.
+ * Shared memory contains no graph, and no process watches it.  But its words
+ * say enough.  A claim in state WAIT is a thread (session, and thread id in
+ * `since`) that sleeps until it gets a key.  The key's word, or the chain
+ * behind it, names the leases that block it, and each lease belongs to a
+ * thread.  The search follows these edges from its own wait and checks whether
+ * they lead back to it:
  *
  *	wait -> lease		the key's holder, or each of its readers (but
- *				the own lease of who waits to upgrade it)
- *	wait -> wait		of a reader, while others read: the first in the
- *				queue before it that bars readers
- *	lease -> wait		what the thread waits for that has the lease;
- *				what a job of the `run` waits for that has it;
- *				what is being acquired into the named session
- *				that has it (waits_for_thread.c)
+ *				not the wait's own lease, if it waits to upgrade
+ *				that)
+ *	wait -> wait		for a reader, while others read: the first wait
+ *				ahead in the queue that bars readers
+ *	lease -> wait		the wait of the thread that holds the lease; a
+ *				wait of a job of the `run` that holds it; a wait
+ *				that acquires into the named session that holds
+ *				it (waits_for_thread.c)
  *
- * Each wait needs all that is in its way to go, so whoever is on a circle waits
- * until somebody on it gives up or a lease on it ends: a deadlock.  (Further
- * waiters in the queue are no edges: they wait for the same leases, and so any
+ * A wait needs all of its blockers to go.  So every wait on a circle lasts
+ * until one of them gives up or a lease on the circle ends: a deadlock.  (Other
+ * waiters in the queue are no edges.  They wait for the same leases, so a
  * circle through them has a shorter one without them.)
  *
- * Not on any circle by their threads: leases that other threads may release
- * (LH_SHAREABLE: their claims name thread 0), those of named sessions, which
- * have no thread, and waits without a thread.  Thread and lease belong together
- * if their sessions are the same process, so that several attachments of a
- * process are one.  A thread that waits for its own lease is a circle of one.
+ * Three kinds of leases and waits are on no circle by their threads: leases
+ * that other threads may release (LH_SHAREABLE: their claims name thread 0),
+ * leases of named sessions, and waits without a thread.  A thread and a lease
+ * belong together if their sessions belong to the same process, so all
+ * attachments of a process count as one.  A thread that waits for its own lease
+ * is a circle of one.
  *
- * Found twice.  What was met on the way was met at different times.  So all of
- * it is read again before it counts: each wait still in the state, with the
- * number of its use, that it was seen in; each lease held in the same use; each
- * exclusive word the same; and, before these, each wait in the way of a reader
- * for its key and before it (who was met in the queue may have left it at once,
- * and wait elsewhere).  States and words do not repeat, so each of them was
- * so from the first look to the second, all of them in the moment between the
- * two passes: everybody waited, for leases that were all held, at one moment.
- * Nobody who waits does anything else before its wait ends.  That moment is
- * thus the beginning of the end, unless somebody times out, is cancelled, or a
- * lease runs out, is broken, or released by a thread that is not its own.  A
- * session's `outer` is written once, before its process waits for anything, and
- * a wait's claim.grant before its state; both are read again between the looks
- * at the wait's state, which its own hop makes: so they are of that use.
+ * Proof.  The parts of a circle were read at different times.  So everything is
+ * read again before the circle counts:
  *
- * Deadlines.  A lease that, as it stands, ends within 100 ms counts for nothing
- * (it is about to dissolve the circle), but if it is seen to have been
- * renewed since the last look.  The wait looks again when it has ended, or not.
+ * 1. Each wait that blocks a reader is for the same key and ahead of the
+ *    reader.  (It may have left the queue at once and wait elsewhere now.)
+ * 2. Each wait is in the same state, with the same use number.
+ * 3. Each lease is held in the same use, and each exclusive word is unchanged.
  *
- * Bounds: a circle of 32 waits, 64 waiting readers of a key, 256 waits visited
- * and 100,000 claims read in a look.  What lies beyond is not found, and ends
- * with a deadline.  All indexes are checked (G12).
+ * States and words do not repeat.  So each of them was unchanged from the first
+ * reading to the second, and all of them in the moment between the two passes.
+ * In that moment everybody waited, for leases that were all held.  A waiting
+ * thread does nothing else before its wait ends.  So the deadlock stays, unless
+ * a wait times out or is cancelled, or a lease expires, is broken, or is
+ * released by another thread.  A session's `outer` is written once, before its
+ * process waits for anything, and a wait's claim.grant before its state.  Both
+ * are read again between the two readings of the wait's state, so they belong
+ * to that use.
+ *
+ * Deadlines.  A lease that ends within 100 ms is ignored, because it is about
+ * to break the circle; unless it was renewed since the previous search.  The
+ * wait searches again after that time.
+ *
+ * Bounds: a circle of 32 waits, 64 waiting readers of a key, and 256 waits and
+ * 100,000 claims read in one search.  A larger deadlock is not found, and ends
+ * with a deadline.  All indexes are checked (guarantee G12).
  */
 #include "shm/session_liveness.h"
 #include "inspect/waits_for.h"
@@ -76,8 +83,8 @@ lhi_waits_for_is_victim(const struct lhi_view *v, uint32_t a, uint32_t b)
 	return s != t ? s > t : a > b;
 }
 
-/* True if that lease, which ends soon, was renewed since the look before: its
- * end has moved.  Remembers it for the next look. */
+/* True if the lease, which ends soon, was renewed since the previous search:
+ * its end has moved.  Remembers it for the next search. */
 static bool
 was_renewed(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
@@ -102,13 +109,13 @@ was_renewed(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 	return false;
 }
 
-/* True if the lease ends by itself soon, or has ended. */
+/* True if the lease has ended or ends soon by itself. */
 static bool
 ends_soon(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
 	int64_t end = lhi_deadline_ns(q->v, state_deadline(st));
 
-	/* rounded up by less than a tick: that much it may end before */
+	/* deadlines are rounded up: it may end up to a tick earlier */
 	if (end - (INT64_C(1) << TICK_SHIFT) >= q->now + ENDS_SOON_NS)
 		return false;
 	if (end <= q->now)
@@ -145,7 +152,8 @@ add_sake(struct lhi_view *v, uint32_t ci, uint64_t st, void *arg)
 	return k->h->n < WAYS_MAX;
 }
 
-/* Claim ci holds what h waits for.  What is waited for before it goes? */
+/* Adds what must end before claim ci, which holds what h waits for, is
+ * released. */
 static void
 add_hold(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci)
 {
@@ -183,7 +191,7 @@ add_reader(struct lhi_view *v, uint32_t ci, void *arg)
 	return --k->q->budget > 0;
 }
 
-/* Adds claim ci if it keeps h, which wants to read, from entering. */
+/* Adds claim ci if it keeps h, a reader, from entering. */
 static bool
 add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
 {
@@ -202,7 +210,8 @@ add_barrier(struct lhi_view *v, uint32_t ci, void *arg)
 	return false;
 }
 
-/* What is in the way of wait ci, in state st?  False: it does not wait. */
+/* Finds the blockers of wait ci, in state st.  Returns false if it does not
+ * wait. */
 static bool
 find_ways(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 {
@@ -231,6 +240,7 @@ find_ways(struct lhi_waits_for *q, struct lhi_hop *h, uint32_t ci, uint64_t st)
 	return true;
 }
 
+/* True if the wait was visited already, or too many were. */
 static bool
 was_seen(struct lhi_waits_for *q, uint32_t ci)
 {
@@ -244,7 +254,7 @@ was_seen(struct lhi_waits_for *q, uint32_t ci)
 	return false;
 }
 
-/* Go on from wait ci.  True: hop[0..n) is a circle. */
+/* Continues the path with wait ci.  Returns true if hop[0..n) is a circle. */
 static bool
 explore_wait(struct lhi_waits_for *q, uint32_t ci, uint64_t st)
 {
@@ -287,10 +297,9 @@ is_alive(struct lhi_view *v, uint32_t ci)
 	return !lhi_session_dead(v, lhi_claim_owner(v, ci), true);
 }
 
-/*
- * If it is a wait that is in the way of h: is it for the same key, and before
- * h's?  (True of the uses that the states tell of: they are compared after it.)
- */
+/* True if the hop's blocker, if it is a wait, is for the same key as h and
+ * ahead of h.  This holds for the uses in the states, which are compared
+ * afterwards. */
 static bool
 is_in_place(const struct lhi_view *v, const struct lhi_hop *h)
 {
@@ -308,7 +317,7 @@ is_in_place(const struct lhi_view *v, const struct lhi_hop *h)
 	return (int32_t)(sh32_load(&c->ticket) - sh32_load(&own->ticket)) < 0;
 }
 
-/* True if that lease has to wait for that wait, still. */
+/* True if the lease still has to wait for that wait. */
 static bool
 is_for_its_sake(const struct lhi_view *v, const struct lhi_way *w)
 {
@@ -325,7 +334,7 @@ is_for_its_sake(const struct lhi_view *v, const struct lhi_way *w)
 	}
 }
 
-/* True if the wait, and what is in its way, are as they were. */
+/* True if the wait and its blocker are unchanged. */
 static bool
 is_unchanged(struct lhi_waits_for *q, const struct lhi_hop *h)
 {

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What other processes' threads wait for: answers "with which claim does that
- * thread wait?".
+ * Finds what threads of other processes wait for.  It answers the question:
+ * with which claim does that thread wait?  waits_for.c and explain.c call it.
  *
- * Nothing in shared memory leads from a thread to its wait; but each claim says
- * whose it is (its chunk's session) and which thread's (in `since`), and a
- * thread waits for one thing at a time.  So the claims of its process are
- * searched: all attachments of it, since a thread may hold in one and wait in
- * another.  (Named sessions have no threads: nobody waits with a claim of
- * theirs; and no thread waits for a ticket.)
+ * Nothing in shared memory leads from a thread to its wait.  But each claim
+ * shows its session (of its chunk) and its thread (in `since`), and a thread
+ * waits for one thing at a time.  So all claims of the thread's process are
+ * searched, in all of its attachments, because a thread may hold in one and
+ * wait in another.  (Named sessions have no threads, so nobody waits with a
+ * claim of theirs; and no thread waits for a ticket.)
  *
- * A lease may have to wait for others than its thread:
+ * A lease may also have to wait for others than its thread:
  *
- *	job	that of a `leasehold run` is released when its command has
- *		ended.  A process that the command has started says so in its
- *		session (`outer`, proc/outer_run.c), and descends from the run:
- *		both are asked
- *	session	one in a named session is released by whoever uses that.  A
- *		process that waits to acquire another key into it says so in its
- *		wait (claim.grant)
+ *	job	The lease of a `leasehold run` is released when its command has
+ *		ended.  A process started by the command says so in its session
+ *		(`outer`, proc/outer_run.c) and descends from the run; both are
+ *		checked
+ *	session	A lease in a named session is released by the processes that use
+ *		the session.  A process that waits to acquire another key into
+ *		it says so in its wait (claim.grant)
  *
- * Neither need be true of every program: a job may have been started in the
- * background, another process may be about to release the session's lease.  Who
+ * Neither is true of every program.  A job may run in the background, and
+ * another process may be about to release the session's lease.  A program that
  * knows better waits with LH_NO_DEADLOCK.
  *
- * The answer was true when it was read.  Who needs more looks again: the number
- * of its use in the claim's state says whether it is the same wait.  All
- * indexes are checked, and the search is bounded (G12).
+ * The answer was true when it was read.  A caller that needs more reads again:
+ * the use number in the claim's state shows whether it is the same wait.  All
+ * indexes are checked, and the search is bounded (guarantee G12).
  */
 #include "inspect/waits_for_thread.h"
 #include "base/procstat.h"
 #include "shm/session_liveness.h"
 
-#define OUTER_MAX 16	/* runs within runs */
+#define OUTER_MAX 16	/* nested runs */
 #define PARENTS_MAX 256
 
 struct shm_session *
@@ -49,8 +49,7 @@ lhi_waits_for_thread_session(const struct lhi_view *v, uint64_t sid)
 	    sess_st(s) == SESS_CLOSING) ? se : NULL;
 }
 
-/* True if the two sessions are attachments of one process, as far as is
- * known. */
+/* True if the two sessions are known to be attachments of one process. */
 static bool
 is_same_process(const struct lhi_view *v, uint64_t a, uint64_t b)
 {
@@ -126,8 +125,8 @@ lhi_waits_for_descends(const struct lhi_view *v, uint64_t job, uint64_t of)
 	return false;
 }
 
-/* Calls fn with each wait of that chunk which is for the sake of session sid:
- * all of a job's, or those that acquire into a named session. */
+/* Calls fn with each wait in the chunk that delays session sid: all waits of a
+ * job, or those that acquire into a named session.  Returns false if fn did. */
 static bool
 visit_chunk(struct lhi_view *v, uint32_t ch, uint64_t sid, bool job,
     lhi_wait_fn *fn, void *arg)

@@ -52,7 +52,7 @@ lhi_byte_share(int fd, off_t byte)
 int
 lhi_bytes_unlock(int fd)
 {
-	struct flock fl = write_lock_of(0, 0);	/* to the end: all */
+	struct flock fl = write_lock_of(0, 0);	/* length 0: all bytes */
 
 	fl.l_type = F_UNLCK;
 	return fcntl(fd, F_OFD_SETLK, &fl) == 0 ? 0 : -errno;

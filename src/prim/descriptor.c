@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors of the library's own: never 0, 1 or 2.
+ * Opens the library's descriptors so that they are never 0, 1 or 2.  Every file
+ * of the library that opens something calls it.
  *
  * A program may run with its standard descriptors closed.  The kernel gives the
- * lowest free number, so a table opened then would be the program's standard
- * output, and whatever the program prints would overwrite the table for
- * everybody.
+ * lowest free number.  So a table could become the program's standard output,
+ * and everything that the program prints would overwrite the table.
  *
- * Moving the descriptor up afterwards is too late: another thread may print in
- * between.  So the free ones among 0 to 2 are filled first, with descriptors
- * that nothing can be read from or written to (O_PATH: EBADF, which is what a
- * closed descriptor answers), and emptied again afterwards.  A filler that
- * another thread has replaced meanwhile (dup2) is left alone.
+ * Moving a descriptor up afterwards is too late, because another thread may
+ * print in between.  So the free descriptors among 0 to 2 are first filled with
+ * descriptors that can be neither read nor written (O_PATH: EBADF, as for a
+ * closed descriptor).  Afterwards these are closed again.  A filler that
+ * another thread has replaced in the meantime (dup2) is left alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +28,7 @@ struct fillers {
 	int n;
 };
 
+/* Fills the free descriptors among 0, 1 and 2. */
 static void
 fill_standard(struct fillers *f)
 {
@@ -41,8 +42,8 @@ fill_standard(struct fillers *f)
 	}
 }
 
-/* Empties the fillers' places.  Returns fd, moved up if one could not be
- * filled; or -1 with errno. */
+/* Closes the fillers.  Returns fd, moved up if it is below 3 because a place
+ * could not be filled; or -1 with errno. */
 static int
 empty_standard(const struct fillers *f, int fd)
 {

@@ -7,20 +7,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/*
- * As openat(2), eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) and socket(AF_UNIX) of
- * that type.  Each returns a descriptor >= 3; or -1 with errno.
- */
+/* Work as openat(2), open(2), eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) and
+ * socket(AF_UNIX) of that type.  Each returns a descriptor >= 3, or -1 with
+ * errno. */
 int lhi_fd_openat(int dir, const char *path, int flags, mode_t mode);
 int lhi_fd_open(const char *path, int flags);
 int lhi_fd_event(void);
 int lhi_fd_socket(int type);
 
-/*
- * True if this process may have files of that length (ulimit -f).  A write that
- * goes beyond is a signal (SIGXFSZ), so it is asked before.  False: errno is
- * EFBIG.
- */
+/* True if this process may write files of that length (ulimit -f).  A longer
+ * write would raise SIGXFSZ, so callers check first.  If false, errno is
+ * EFBIG. */
 bool lhi_fd_may_write(uint64_t len);
 
 /* As dup(2): the copy is inherited over exec. */

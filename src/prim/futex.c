@@ -2,15 +2,17 @@
 /*
  * Futexes: see futex.h.
  *
- * Every wait has an absolute deadline, because nothing here may depend on a
- * waker that lives.  Errors of the wait:
- *	EAGAIN		the word had changed already: look again
- *	EINTR		a signal: look again, the deadline is absolute
- *	ETIMEDOUT	look again; the caller knows its own deadlines
- *	EFAULT, EINVAL	a caller's bug or a table unmapped under a thread that
- *			still waits: returning makes it look again, and fail
- * Errors of the wake: EFAULT when the sleeper's table has been unmapped, which
- * means that there is no sleeper.
+ * Every wait has an absolute deadline, because nothing may depend on a waker
+ * that is alive.  Errors of a wait:
+ *
+ *	EAGAIN		the word has changed already: check again
+ *	EINTR		a signal: check again; the deadline is absolute
+ *	ETIMEDOUT	check again; the caller knows its own deadlines
+ *	EFAULT, EINVAL	a caller's bug, or a table that was unmapped while a
+ *			thread waits: the thread returns, checks again and fails
+ *
+ * A wake fails with EFAULT if the sleeper's table was unmapped; then there is
+ * no sleeper.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -56,10 +58,10 @@ lhi_futex_wait_any(const struct lhi_futex *on, uint32_t n, int64_t until_ns)
 bool
 lhi_futex_any_works(void)
 {
-	static _Atomic int known;	/* 0 not asked, 1 it does, 2 not */
+	static _Atomic int known;	/* 0: unknown, 1: supported, 2: not */
 	int saved = errno, k = known;
 
-	if (k == 0) {	/* nothing to wait for: -EINVAL where it is known */
+	if (k == 0) {	/* no words: EINVAL if the kernel knows the call */
 		k = syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) != 0 &&
 		    errno == ENOSYS ? 2 : 1;
 		known = k;

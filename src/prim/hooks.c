@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a build with LHI_HOOKS lets tests in: see shared.h. */
+/* The hook that tests set in a build with LHI_HOOKS: see shared.h. */
 #include "prim/shared.h"
 
 #ifdef LHI_HOOKS

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which mutant is on, in a build with LHI_MUTANTS: see mutants.def. */
+/* The mutant that is switched on, in a build with LHI_MUTANTS: see
+ * mutants.def. */
 #include "prim/shared.h"
 
 #ifdef LHI_MUTANTS
@@ -20,7 +21,8 @@ static const struct {
 #undef MUTANT
 };
 
-/* A name that is not listed ends the program: a test would prove nothing. */
+/* Switches on the mutant named in the environment.  An unknown name ends the
+ * program, because the test would prove nothing. */
 __attribute__((constructor)) static void
 switch_on(void)
 {

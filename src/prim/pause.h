@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One turn of a spin loop: be easy on the other hyperthread. */
+/* Pauses in a spin loop, so that the other hyperthread can run. */
 #ifndef LHI_PAUSE_H
 #define LHI_PAUSE_H
 

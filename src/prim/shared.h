@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only way to touch shared memory: typed fields and named operations.
+ * The only way to access shared memory: typed fields and named operations.
+ * Every file that touches a table uses it.
  *
- * A field that several processes may touch is a shm_u64 or shm_u32, which are
- * structs, so that a plain access does not compile.  The ordering is in the
- * operation's name; pairs are named where they are used and listed in
- * doc/protocol.md ("Ordering").  Read-modify-writes are sequentially consistent
- * and so are the loads that end in _sc: the two Dekker pairs need them.
+ * A field that several processes may touch is a shm_u64 or shm_u32.  These are
+ * structs, so a plain access does not compile.  The memory order is in the
+ * operation's name.  Pairs of operations are named where they are used and
+ * listed in doc/protocol.md ("Ordering").  Read-modify-writes are sequentially
+ * consistent, and so are loads that end in _sc; the two Dekker pairs need that.
  *
- * Built with LHI_HOOKS, every operation first calls lhi_hook, and protocol code
- * names the moments between them with lhi_point(): a schedule explorer, a
- * hand-ordered replay or a kill can be put there without touching the protocol.
+ * In a build with LHI_HOOKS, every operation first calls lhi_hook, and protocol
+ * code names the points between operations with lhi_point().  There a test can
+ * schedule, replay or kill without changes to the protocol.
  */
 #ifndef LHI_SHARED_H
 #define LHI_SHARED_H
@@ -63,14 +64,14 @@ SH_OPS(sh64, shm_u64, uint64_t)
 SH_OPS(sh32, shm_u32, uint32_t)
 
 /*
- * The bound of a loop that shared words would end: true for the first `most`
- * times, n being the loop's own counter, which begins with 0.  A scribbled
- * word, or a process that never stops writing it, could keep the loop going for
- * ever.  So no loop's end rests on a shared word alone: tests/loops asks for
- * the bound, and doc/loops.md lists them all.
+ * The bound of a loop whose end depends on shared words.  True for the first
+ * `most` times; n is the loop's own counter, which starts at 0.  A scribbled
+ * word, or a process that keeps writing it, could keep a loop without bound
+ * running for ever.  tests/loops requires the bound, and doc/loops.md lists all
+ * of them.
  *
- * LHI_REACHED() is true behind a loop that its bound has ended.  The table is
- * damaged then (shm/damaged.h).
+ * LHI_REACHED() is true after a loop that was ended by its bound.  Then the
+ * table is damaged (shm/damaged.h).
  */
 #ifdef LHI_HOOKS
 static inline bool
@@ -87,13 +88,14 @@ lhi_bound_was_reached(const char *function)
 #define LHI_REACHED(n, most) __builtin_expect((n) > (most), 0)
 
 /*
- * Swaps of one word that are lost to others, or looks at it that found it
- * changed, before it is damage.  Each loss is another process's gain, so that
- * in use a few in a row are rare, and this many are not seen.
+ * Number of lost swaps of one word, or of reads that found it changed, after
+ * which the table counts as damaged.  Each lost swap is another process's
+ * success.  In normal use a few in a row are rare, and this many do not happen.
  */
 #define LHI_SWAPS_MAX 10000u
 
-/* Raise to at least v; the value is never lowered.  False: it kept changing. */
+/* Raises the field to at least v; it is never lowered.  Returns false if it
+ * kept changing. */
 static inline bool
 sh64_max(shm_u64 *f, uint64_t v)
 {
@@ -108,7 +110,7 @@ sh64_max(shm_u64 *f, uint64_t v)
 	return !LHI_REACHED(n, LHI_SWAPS_MAX);
 }
 
-/* What the only writer of a field last wrote: no other order is needed. */
+/* Returns the field's value in its only writer, which needs no memory order. */
 static inline uint64_t
 sh64_own(const shm_u64 *f)
 {
@@ -118,10 +120,8 @@ sh64_own(const shm_u64 *f)
 
 #undef SH_OPS
 
-/*
- * Seeded bugs, for `make check-mutants`: mutants.def lists them, mutants.c has
- * a flag for each.
- */
+/* Seeded bugs for `make check-mutants`: mutants.def lists them, mutants.c has a
+ * flag for each. */
 #ifdef LHI_MUTANTS
 #define lhi_mutant_on(name) __extension__ ({				\
 	extern bool lhi_mutant_##name;					\

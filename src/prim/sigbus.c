@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGBUS: a table whose file was truncated under its mapping.
+ * Survives a table whose file was truncated under its mapping.  proc/map.c maps
+ * tables through it; the daemons and the command install its handler.
  *
- * Whoever may write to a table may also truncate it.  The next access to a page
- * that is gone is SIGBUS, which ends the process.  Here a handler replaces the
- * whole mapping by private zeros, and the instruction is repeated.  The
- * operation goes on and ends with -EUCLEAN, because a header of zeros is that
- * of no table (lhi_view_sound()).  There is no longjmp: locks of the process
- * and of libc are released as always.
+ * Everybody who may write to a table may also truncate it.  The next access to
+ * a missing page raises SIGBUS, which would end the process.  The handler here
+ * replaces the whole mapping by private zeros, and the instruction is
+ * repeated.  The operation continues and ends with -EUCLEAN, because a header
+ * of zeros belongs to no table (lhi_view_sound()).  There is no longjmp, so
+ * locks of the process and of libc are released as always.
  *
- * The whole mapping, and not the page: an operation must not find one half of
- * the old table and one half of zeros, and grant something by that.  What the
- * process stores in the zeros is seen by nobody else.
+ * The whole mapping is replaced, not only the page.  Otherwise an operation
+ * could see half of the old table and half zeros, and grant something because
+ * of that.  Nobody else sees what the process stores in the zeros.
  *
  * The handler must find the mapping without a lock, because a thread that holds
- * one may be the one that faults.  Each mapping has a slot, whose base and
- * length are atomic.  Blocks of slots are never freed.
+ * a lock may be the one that faults.  Each mapping has a slot with an atomic
+ * base and length.  Blocks of slots are never freed.
  *
  *	map	slot.base: 0 -> TAKEN (swap); length; then base	(release)
  *	unmap	base -> 0, then munmap()
- *	handler	base, length, base again
+ *	handler	reads base, length, and base again
  *
- * A fault in a mapping means that an operation on it runs in this thread, so
- * that nobody unmaps it meanwhile (closing an attachment that another thread
- * uses is illegal).  The handler compares base twice, so that it never judges
- * an address by one mapping's base and the next one's length.
+ * A fault in a mapping means that this thread is executing an operation on it,
+ * so nobody unmaps it meanwhile (closing an attachment that another thread uses
+ * is illegal).  The handler compares base twice, so that it never combines one
+ * mapping's base with another's length.
  *
- * Two threads that fault at once both map zeros.  The second one erases what
- * the first one has stored there: zeros again.
+ * If two threads fault at the same time, both map zeros.  The second one erases
+ * what the first one has stored there: again zeros.
  *
- * The mapping that replaces is private, or, where RLIMIT_DATA allows none of
- * that size, an anonymous shared one, which a forked child shares but never
- * touches (it does not own the attachment).  If neither can be had, the signal
- * is as deadly as ever.
+ * The replacement is a private mapping.  If RLIMIT_DATA forbids one of that
+ * size, it is an anonymous shared mapping, which a forked child shares but
+ * never touches (it does not own the attachment).  If neither is possible, the
+ * signal ends the process as usual.
  *
  * Nothing here is in shared memory, so a crash leaves nothing behind.
  */
@@ -45,7 +46,7 @@
 #include "prim/sigbus.h"
 
 #define BLOCK 64
-#define TAKEN 1u		/* no mapping begins there */
+#define TAKEN 1u		/* no mapping begins at this address */
 
 struct slot {
 	_Atomic uintptr_t base;	/* 0: unused */
@@ -61,11 +62,11 @@ struct block {
 static struct block first;
 static _Atomic uint32_t count;
 
-/* under lhi_proc_lock(), which fork respects */
+/* protected by lhi_proc_lock(), which fork respects */
 static unsigned catchers;
 static struct sigaction before;
 
-/* The slot whose base is that; NULL. */
+/* Returns the slot with that base, or NULL. */
 static struct slot *
 find_slot(uintptr_t base)
 {
@@ -78,7 +79,7 @@ find_slot(uintptr_t base)
 	return NULL;
 }
 
-/* The slot of the mapping that contains addr; NULL. */
+/* Returns the slot of the mapping that contains addr, or NULL. */
 static struct slot *
 find_mapping(uintptr_t addr)
 {
@@ -96,7 +97,7 @@ find_mapping(uintptr_t addr)
 	return NULL;
 }
 
-/* A free slot, which is TAKEN now; NULL: no memory. */
+/* Reserves a free slot (base TAKEN).  Returns NULL without memory. */
 static struct slot *
 take_slot(void)
 {
@@ -193,7 +194,8 @@ lhi_sigbus_handle(int sig, const void *info)
 	struct slot *s;
 	bool ours;
 
-	/* there is no page: of a file, or of memory that the machine lost */
+	/* the page is missing: beyond the end of the file, or lost by the
+	 * machine */
 	if (sig != SIGBUS || si == NULL || (si->si_code != BUS_ADRERR &&
 	    si->si_code != BUS_MCEERR_AR))
 		return false;
@@ -212,8 +214,9 @@ on_bus_error(int sig, siginfo_t *info, void *context)
 	if (lhi_sigbus_handle(sig, info))
 		return;
 	if (info->si_code <= 0 && before.sa_handler == SIG_IGN)
-		return;		/* sent, and not caused */
-	/* as without us: it is raised again, now or by the instruction */
+		return;		/* sent by a process, not caused by an access */
+	/* as without a handler: the signal is raised again, here or by the
+	 * instruction */
 	(void)signal(sig, SIG_DFL);
 	if (info->si_code <= 0)
 		(void)raise(sig);

@@ -7,30 +7,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * As mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0), and watches the
- * mapping.  MAP_FAILED with errno.
- */
+/* Maps as mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0), and watches
+ * the mapping.  Returns MAP_FAILED with errno on failure. */
 void *lhi_sigbus_map(size_t len, int flags, int fd);
 void lhi_sigbus_unmap(void *base, size_t len);
 
 /* True if the mapping that begins at base was replaced by zeros. */
 bool lhi_sigbus_struck(const void *base);
 
-/* How many mappings of this process were replaced so far. */
+/* Returns how many mappings of this process were replaced so far. */
 uint32_t lhi_sigbus_count(void);
 
-/*
- * Handles a signal that a handler was given.  True if it was a fault in a
- * watched mapping, which is zeros now.  Async-signal-safe.
- */
+/* Handles a signal that a signal handler received.  Returns true if it was a
+ * fault in a watched mapping, which is zeros now.  Async-signal-safe. */
 bool lhi_sigbus_handle(int sig, const void *info);
 
 /*
- * Installs the handler, if this copy of the library has not done so; each call
- * that returns 0 is matched by one of lhi_sigbus_release(), and the last one
- * restores what was there.  The caller holds lhi_proc_lock(), or is the only
- * thread.  0; -EBUSY: the application has a handler.
+ * Installs the handler, unless this copy of the library has installed it
+ * already.  Each successful call needs one lhi_sigbus_release(); the last
+ * release restores the earlier handler.  The caller holds lhi_proc_lock(), or
+ * is the only thread.  Returns 0, or -EBUSY if the application has a handler.
  */
 int lhi_sigbus_catch(void);
 void lhi_sigbus_release(void);

@@ -22,10 +22,10 @@
  *
  * A pass takes these steps, in a few milliseconds:
  *
- * 1.  Each time: handle deaths that the pidfds report, and reclaim dead
+ * 1. Each time: handle deaths that the pidfds report, and reclaim dead
  *    sessions.
- * 2.  Each 40 ms: look at all chunks, some sessions and some keys (the walk).
- * 3.  Each time: scan the chunks that are due.
+ * 2. Each 40 ms: look at all chunks, some sessions and some keys (the walk).
+ * 3. Each time: scan the chunks that are due.
  *
  * It returns when the next pass is due: at the earliest deadline that it knows,
  * but not before 4 ms and not after 40 ms.  Work that does not fit in a pass is

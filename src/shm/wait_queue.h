@@ -53,7 +53,7 @@ bool lhi_queue_is_out(struct lhi_view *v, uint32_t ci);
  * Who is first?  Removes what should not be there on the way (with `probe`,
  * asks whether the first one's session is dead), passes over suspects, and, for
  * a reader, over other readers.  *first: the claim, `self` itself included, or
- * 0.  0; -EUCLEAN.
+ * 0. 0; -EUCLEAN.
  */
 int lhi_queue_first(struct lhi_view *v, struct shm_slot *s, uint32_t self,
     bool reader, bool probe, uint32_t *first);

@@ -4,11 +4,11 @@
  *
  * Opening takes these steps:
  *
- * 1.  Attach to the table and lock the byte that only one shim can lock.
- * 2.  Read the state file.
- * 3.  Open the socket.
- * 4.  Open the session in the cluster, and adopt the one that the table names.
- * 5.  Write to the table where the shim listens.
+ * 1. Attach to the table and lock the byte that only one shim can lock.
+ * 2. Read the state file.
+ * 3. Open the socket.
+ * 4. Open the session in the cluster, and adopt the one that the table names.
+ * 5. Write to the table where the shim listens.
  *
  * Close ends at once, as if the shim were killed.  Rights stay valid until D,
  * and the next shim adopts the session.  End first returns the keys that no

@@ -35,16 +35,16 @@
  *
  * Why TURN is right.  Let R be the revision of the deletion.
  *
- * 1.  At R our key and our session were there: the read found them, and a
+ * 1. At R our key and our session were there: the read found them, and a
  *    deletion of either would have been reported before R.
- * 2.  Nobody was ahead at R.
- * 3.  The claims ahead got tokens while their keys were there, so before R.
+ * 2. Nobody was ahead at R.
+ * 3. The claims ahead got tokens while their keys were there, so before R.
  *    The claim behind us gets its token from a later deletion, or from a read
  *    after that.
- * 4.  Two readers could get the same R, so readers use CONFIRM.
- * 5.  A deletion is a fact, whether it is reported late or not.  That none was
+ * 4. Two readers could get the same R, so readers use CONFIRM.
+ * 5. A deletion is a fact, whether it is reported late or not.  That none was
  *    missed matters only for our own keys, which somebody may delete by hand.
- * 6.  A member that ends our session waits until D has passed, and every user
+ * 6. A member that ends our session waits until D has passed, and every user
  *    of the grant checks D.
  *
  * Model: tests/model/cluster.pml.
