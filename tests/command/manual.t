@@ -6,8 +6,25 @@
 table manual
 pages=$here/../../doc/man
 
-verbs="run acquire renew release convert session list status explain verify watch top"
-verbs="$verbs held init stats fsck dump log rm gate ask sem"
+verbs=$(lh --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+ok "--help has verbs" test "$(wc -w <<<"$verbs")" -gt 20
+version=$(lh version)
+# The verbs in the synopsis of leasehold(1).
+sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.Cm //p' "$pages/leasehold.1" |
+    sed 's/ Cm .*//; s/ | /\n/g' >"$dir/synopsis"
+for v in $verbs; do
+	ok "leasehold(1) has $v in its synopsis" grep -qx "$v" "$dir/synopsis"
+done
+while read -r v; do
+	like " $(echo $verbs) help " " $v " "  and $v is a verb"
+done <"$dir/synopsis"
+for page in "$pages"/*; do
+	is "$(sed -n 's/^\.Os //p' "$page")" "\"$version\"" \
+	    "${page##*/} is of this version"
+done
+# leasehold(1) has all there is to say of it
+verbs=${verbs/version/}
+
 # shellcheck disable=SC2086
 for page in leasehold $(printf 'leasehold-%s ' $verbs); do
 	run groff -ww -mdoc -Tutf8 "$pages/$page.1"
@@ -28,7 +45,19 @@ for verb in $verbs; do
 		ok "leasehold-$verb(1) has $o" grep -qF -e "$o" \
 		    "$dir/leasehold-$verb"
 	done <"$dir/options"
+	# and back: what is in the page's lists is an option
+	sed -n 's/^\.It Fl/Fl/p' "$pages/leasehold-$verb.1" |
+	    grep -oE 'Fl (Fl )?[a-zA-Z][a-z-]*' |
+	    sed 's/Fl Fl /--/; s/Fl /-/' | sort -u >"$dir/options"
+	while read -r o; do
+		lh "$verb" --help | grep -qwF -e "$o" && continue
+		# another name, which --help leaves out
+		run timeout 2 "$LEASEHOLD" "$verb" "$o"
+		is "$(grep -c 'has no option' "$dir/err")" 0 \
+		    "leasehold $verb has $o, as its page says"
+	done <"$dir/options"
 done
+is "$(grep -il 'later version' "$pages"/* | wc -l)" 0 "nothing is for later versions"
 for s in 0 1 64 65 69 70 71 73 75 76 77 126 127 128+N; do
 	ok "leasehold(1) has exit status $s" grep -qx ".It $s" \
 	    "$pages/leasehold.1"
