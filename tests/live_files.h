@@ -15,7 +15,7 @@ remove_signs(const char *path, const char *id)
 	char pattern[256];
 	glob_t found;
 
-	(void)snprintf(pattern, sizeof(pattern), "%.*s/%s-*.sign",
+	(void)snprintf(pattern, sizeof(pattern), "%.*s/%s-*.sign*",
 	    (int)(strrchr(path, '/') - path), path, id);
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
 		return;

@@ -199,7 +199,7 @@ struct lh {
 	    *anchor; /* its tag is ours, unless we are a child */
 	void *pin;
 	int live_fd;		/* with LH_LIVENESS_FD, else -1 */
-	ino_t live_ino;		/* which socket that is */
+	ino_t live_ino;		/* which file that is */
 	struct lhi_map *map;
 	struct lhi_claim_cache *mags;
 	struct lhi_claim_cache *no_threads; /* lhi_claim_cache_of_no_thread() */

@@ -110,14 +110,14 @@ take_record(struct lhi_view *v, int fd, uint32_t idx, const char *application,
 	lhi_counters_begin(v, idx);
 	describe_session(v, se, application);
 	*sid = sid_make(inc, idx);
-	lhi_sign_note(se, false);
+	lhi_sign_begin(v, idx);
 	if (sign != NULL) {
 		*sign = lhi_sign_make(v, idx);
 		if (*sign < 0) {
 			lhi_session_unlock_recycle(fd, idx);
 			return *sign;
 		}
-		lhi_sign_note(se, true);
+		lhi_sign_note(se, *sign);
 	}
 	lhi_point("session.described");
 	sh64_store(&se->state, sess_make(SESS_ALIVE, flags, inc));

@@ -7,44 +7,78 @@
  * never inherited: a process that had its description could unlock it under its
  * owner, or truncate the file.  A session that is to outlive its process
  * (lh_liveness_fd(), the job of `leasehold run`) has a second sign beside it,
- * which is inherited and is of use for nothing else: a listening socket.  It
- * lives as long as any copy of its descriptor is open.  To connect to it
- * succeeds, or says that the queue is full (EAGAIN), while it lives; afterwards
- * it is refused.  A process that was given a copy can end this sign alone
- * (shutdown()), and nothing of the table or the live file is to be reached from
- * it.
+ * which is inherited and is of use for nothing else: the read end of a FIFO.
+ * Nobody reads from it.  The kernel counts its readers: while any copy of that
+ * descriptor is open, anywhere, the FIFO can be opened for writing.  Afterwards
+ * open() fails with ENXIO.  A process that was given a copy can close it, and
+ * nothing else that it does changes that count: the copies of others stay.
+ * (A listening socket, which this was, can be shut down for all who have it.)
  *
  * Place.  /dev/shm/leasehold.<euid>/ID-IDX.sign, euid the maker's, ID the first
  * half of the table's id, IDX the record.  Nobody else can make a file in that
- * directory (table_dir.c), so nobody can keep a dead session alive by a socket
- * of theirs.  An abstract name would be anybody's once its owner is dead: a
- * stranger could take it, fill its queue, and so hide whose it is.  And it
- * would not be seen from another network namespace, while a file is found by
- * all who have the same /dev/shm.  The file may be connected to by everybody,
- * and the directory searched, for members of the machine's tables.
+ * directory (table_dir.c).  It can be searched by all if the table is one of
+ * the machine's, for its members.
  *
- * The record's field `sign` is the maker's euid + 1; 0: there is none.
+ * Mode.  A user who may open the live file may open the sign for writing, and
+ * so judge: the sign has the live file's group and its writing bits.  If the
+ * maker is root, it has the live file's owner, too.  A stranger may not even
+ * write, because the kernel locks a FIFO while it copies from the writer's
+ * memory: a writer with slow memory (FUSE) holds up everybody who opens it.
+ * Only the owner may read, because a reader keeps the session alive.  If the
+ * maker is not in the table's group, members of the group cannot judge: "cannot
+ * tell".
+ *
+ * The record says which file it is: `sign` is the maker's euid, changed by a
+ * constant (0: there is no sign), and `sign_file` the file's inode.  Each is
+ * there twice, so that one changed bit is nothing.
  *
  * Made by the process that begins the session, while the record is RESERVED and
- * its bytes are locked:
- *	G1	a socket at ID-IDX.sign~
- *	G2	it listens
- *	G3	renamed to ID-IDX.sign, in place of what an earlier session of
- *		that record left
- *	G4	`sign` is set; then the state is ALIVE
+ * its bytes are locked, so by one process at a time:
+ *	G1	what one that was killed has left as ID-IDX.sign~ is unlinked,
+ *		and a FIFO made there
+ *	G2	it is opened for reading; its mode is set
+ *	G3	it is renamed to ID-IDX.sign, in place of what an earlier
+ *		session of that record left
+ *	G4	the record says so; then the state is ALIVE
+ * Ended by the owner, in state CLOSING:
+ *	E1	the record says that there is none
+ *	E2	the file is unlinked
+ *	E3	the state is UNUSED, and the descriptor closed
+ *
+ * Asked only when the byte was seen free, after the state was loaded:
+ *	J1	the file of that name is a FIFO, of that owner and inode
+ *	J2	it is opened for writing, not through a link, without waiting
+ *	J3	if that says ENXIO: as J1, again
+ * A socket or a device says ENXIO as well, and a FIFO that was put there by
+ * hand has no reader.  Neither passes J1.  Between J1 and J3 only the
+ * directory's owner could exchange the file twice; the owner is a member, who
+ * can change the session's state as well.
  *
  * Invariants.
- *  I1	While a session is ALIVE or CLOSING and `sign` is not 0, the file is its
- *	own, or was removed by hand.
+ *  I1	While a session is ALIVE, and in CLOSING until E1, the file that its
+ *	record names is there, unless its owner or root has removed it.
+ *  I2	Before the state is ALIVE nobody but the owner has a copy.  So the FIFO
+ *	has a reader from G2 until the last copy is closed, and ENXIO means
+ *	that no process is left to whom this session was passed on.  A process
+ *	gets a copy only from one that has it.
+ *  I3	The answer is of the incarnation whose state was loaded, or the swap to
+ *	DEAD fails.
  *
- * Asked only when the byte was seen free, after the state was loaded (I1 is of
- * that incarnation, or the swap to DEAD fails).  "Refused" is the only answer
- * that means that nobody is left.  No file, a directory that is another user's
- * or may not be searched, another file system at /dev/shm: cannot tell.
+ * Anything but "open" and ENXIO is "cannot tell": no file, another file, a
+ * directory that is another user's or may not be searched, another file system
+ * at /dev/shm, no descriptor left.
  *
- * A crash leaves a file that refuses.  The next session of that record and user
- * takes its place; a session that is closed removes its own; the removal of a
- * table those that stand beside it.
+ * A crash or stop leaves
+ *	after G1, G2	ID-IDX.sign~, of no use; unlinked by the next session of
+ *			that record and user that makes a sign
+ *	after G3	ID-IDX.sign, which no record names; the next session
+ *			of that record and user puts its own in its place
+ *	after G4, E1	as session_record.c; the file stays.  The next session
+ *			of that record, if it is the same user's, removes it
+ *	after E2	nothing
+ *	J1 to J3	nothing; the open write end is closed with the process,
+ *			and keeps nobody alive
+ * The removal of a table removes those that stand beside it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -52,9 +86,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "prim/descriptor.h"
@@ -62,50 +94,101 @@
 #include "shm/table_dir.h"
 
 #define PLACE "/dev/shm/leasehold.%u"
-#define QUEUE 64
 #define SWEEP_MAX 100000	/* names looked at in a directory */
-#define SIGN_MODE 0666
+#define LEAF_MAX 40
+#define SIGN_PATH_MAX 96
 #define SEARCH 0011
 #define SIGN_OF_UID 0x5a3c96e1u	/* no user's word is nearly 0 */
+#define SMALLEST 4096		/* bytes that a FIFO can hold */
+
+static void
+name_leaf(char leaf[LEAF_MAX], const struct lhi_view *v, uint32_t idx,
+    const char *suffix)
+{
+	(void)snprintf(leaf, LEAF_MAX, "%016" PRIx64 "-%u.sign%s", v->uuid[0],
+	    idx, suffix);
+}
 
 /* Of that user, for record idx. */
 static void
-address_of(struct sockaddr_un *a, const struct lhi_view *v, uint32_t idx,
-    unsigned uid, const char *suffix)
+name_sign(char path[SIGN_PATH_MAX], const struct lhi_view *v, uint32_t idx,
+    unsigned uid)
 {
-	memset(a, 0, sizeof(*a));
-	a->sun_family = AF_UNIX;
-	(void)snprintf(a->sun_path, sizeof(a->sun_path), PLACE "/%016" PRIx64
-	    "-%u.sign%s", uid, v->uuid[0], idx, suffix);
+	char leaf[LEAF_MAX];
+
+	name_leaf(leaf, v, idx, "");
+	(void)snprintf(path, SIGN_PATH_MAX, PLACE "/%s", uid, leaf);
 }
 
 void
-lhi_sign_note(struct shm_session *se, bool made)
+lhi_sign_note(struct shm_session *se, int fd)
 {
-	uint32_t word = made ? (uint32_t)geteuid() ^ SIGN_OF_UID : 0;
+	uint32_t word = 0;
+	struct stat st;
 
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		word = (uint32_t)geteuid() ^ SIGN_OF_UID;
+		sh64_store(&se->sign_file, st.st_ino);
+		sh64_store(&se->sign_copy, st.st_ino);
+	}
 	sh32_store(&se->sign, word);
 	sh32_store(&se->sum, word);
 }
 
-/* G1 to G3. */
+/* Lets users who may open the live file write to fd: see above. */
 static int
-publish(const struct lhi_view *v, uint32_t idx, int fd)
+admit_judges(const struct lhi_view *v, int fd)
 {
-	struct sockaddr_un fresh, named;
+	struct stat live, st;
+	mode_t mode;
 
-	address_of(&fresh, v, idx, (unsigned)geteuid(), "~");
-	address_of(&named, v, idx, (unsigned)geteuid(), "");
-	(void)unlink(fresh.sun_path);		/* of one that was killed */
-	if (bind(fd, (struct sockaddr *)&fresh, sizeof(fresh)) != 0 ||
-	    chmod(fresh.sun_path, SIGN_MODE) != 0)
+	if (fstat(atomic_load(&v->probe_fd), &live) != 0 ||
+	    fstat(fd, &st) != 0)
 		return -errno;
-	lhi_point("sign.bound");
-	if (listen(fd, QUEUE) != 0 ||
-	    rename(fresh.sun_path, named.sun_path) != 0)
+	mode = 0600 | (live.st_mode & 0022);
+	if (st.st_gid != live.st_gid &&
+	    fchown(fd, (uid_t)-1, live.st_gid) != 0)
+		mode &= (mode_t)~0020;
+	if (fchmod(fd, mode) != 0)
 		return -errno;
-	lhi_point("sign.named");
+	/* only root can; another maker is the owner, or says who it is */
+	if (st.st_uid != live.st_uid)
+		(void)!fchown(fd, live.st_uid, (gid_t)-1);
 	return 0;
+}
+
+/* G1 to G3.  The descriptor; -errno. */
+static int
+publish(const struct lhi_view *v, uint32_t idx, int dir)
+{
+	char fresh[LEAF_MAX], named[LEAF_MAX];
+	int fd = -1, error;
+
+	name_leaf(fresh, v, idx, "~");
+	name_leaf(named, v, idx, "");
+	if (!lhi_mutant_on(sign_leftover))
+		(void)unlinkat(dir, fresh, 0);
+	if (mkfifoat(dir, fresh, 0600) != 0)
+		return -errno;
+	lhi_point("sign.made");
+	/* whatever the umask was */
+	if (fchmodat(dir, fresh, 0600, 0) == 0)
+		fd = lhi_fd_openat(dir, fresh, O_RDONLY | O_NONBLOCK |
+		    O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0);
+	error = fd < 0 ? -errno : admit_judges(v, fd);
+	if (error == 0) {
+		(void)fcntl(fd, F_SETPIPE_SZ, SMALLEST);
+		lhi_point("sign.open");
+		if (renameat(dir, fresh, dir, named) == 0) {
+			lhi_point("sign.named");
+			return fd;
+		}
+		error = -errno;
+	}
+	(void)unlinkat(dir, fresh, 0);
+	if (fd >= 0)
+		(void)close(fd);
+	return error;
 }
 
 int
@@ -113,7 +196,7 @@ lhi_sign_make(const struct lhi_view *v, uint32_t idx)
 {
 	char own[sizeof(v->path)];
 	struct stat st;
-	int dir, fd, error = 0;
+	int dir, fd;
 
 	(void)snprintf(own, sizeof(own), PLACE "/sign", (unsigned)geteuid());
 	dir = lhi_table_dir_open(own, true);
@@ -123,29 +206,31 @@ lhi_sign_make(const struct lhi_view *v, uint32_t idx)
 	if (lhi_table_dir_is_system(v->path) && (fstat(dir, &st) != 0 ||
 	    ((st.st_mode & SEARCH) != SEARCH &&
 	    fchmod(dir, (st.st_mode & 0777) | SEARCH) != 0)))
-		error = -errno;
+		fd = -errno;
+	else
+		fd = publish(v, idx, dir);
 	(void)close(dir);
-	fd = error != 0 ? error : lhi_fd_socket(SOCK_STREAM | SOCK_CLOEXEC |
-	    SOCK_NONBLOCK);
-	if (fd == -1)
-		error = -errno;
-	else if (fd >= 0)
-		error = publish(v, idx, fd);
-	if (error == 0)
-		return fd;
-	if (fd >= 0)
-		(void)close(fd);
-	return lhi_fail(error, "cannot make the second sign of life in " PLACE
-	    ": %s", (unsigned)geteuid(), strerror(-error));
+	return fd >= 0 ? fd : lhi_fail(fd, "cannot make the second sign of "
+	    "life in " PLACE ": %s", (unsigned)geteuid(), strerror(-fd));
 }
 
 void
 lhi_sign_remove(const struct lhi_view *v, uint32_t idx)
 {
-	struct sockaddr_un a;
+	char path[SIGN_PATH_MAX];
 
-	address_of(&a, v, idx, (unsigned)geteuid(), "");
-	(void)unlink(a.sun_path);
+	name_sign(path, v, idx, (unsigned)geteuid());
+	(void)unlink(path);
+}
+
+void
+lhi_sign_begin(const struct lhi_view *v, uint32_t idx)
+{
+	struct shm_session *se = &v->sessions[idx];
+
+	if ((sh32_load(&se->sign) ^ SIGN_OF_UID) == (uint32_t)geteuid())
+		lhi_sign_remove(v, idx);
+	lhi_sign_note(se, -1);
 }
 
 void
@@ -201,28 +286,49 @@ is_place(const struct lhi_view *v, unsigned uid)
 	    (st.st_mode & 022) == 0;
 }
 
+/* J1: True if that is the file that the record names. */
+static bool
+is_sign(const struct lhi_view *v, const struct shm_session *se, unsigned uid,
+    const struct stat *st)
+{
+	if (lhi_mutant_on(sign_any_file))
+		return true;
+	return S_ISFIFO(st->st_mode) && st->st_dev == v->live_dev &&
+	    (st->st_uid == uid || st->st_uid == v->live_uid) &&
+	    (st->st_ino == sh64_load(&se->sign_file) ||
+	    st->st_ino == sh64_load(&se->sign_copy));
+}
+
 int
 lhi_sign_held(const struct lhi_view *v, uint32_t idx)
 {
 	const struct shm_session *se = &v->sessions[idx];
 	unsigned uid = sh32_load(&se->sign) ^ SIGN_OF_UID;
 	unsigned again = sh32_load(&se->sum) ^ SIGN_OF_UID;
-	struct sockaddr_un a;
-	int fd, error;
+	char path[SIGN_PATH_MAX];
+	struct stat st;
+	bool is;
+	int fd;
 
 	/* one of them was changed: most have their own for effective user */
 	if (uid != again && uid != sh32_load_rlx(&se->uid))
 		uid = again;
 	if (!is_place(v, uid))
 		return -errno;
-	fd = lhi_fd_socket(SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
+	name_sign(path, v, idx, uid);
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT && lhi_mutant_on(sign_missing) ? 0 :
+		    -errno;
+	if (!is_sign(v, se, uid, &st))
+		return -ESTALE;
+	lhi_point("sign.asking");
+	fd = lhi_fd_open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC |
+	    O_NOCTTY);
+	if (fd < 0 && errno != ENXIO)
 		return -errno;
-	address_of(&a, v, idx, uid, "");
-	error = connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ? 0 : errno;
-	(void)close(fd);
-	if (error == 0 || error == EAGAIN)
-		return 1;
-	return error == ECONNREFUSED ||
-	    (error == ENOENT && lhi_mutant_on(sign_missing)) ? 0 : -error;
+	is = (fd < 0 ? lstat(path, &st) : fstat(fd, &st)) == 0 &&
+	    is_sign(v, se, uid, &st);
+	if (fd >= 0)
+		(void)close(fd);
+	return !is ? -ESTALE : fd >= 0;
 }

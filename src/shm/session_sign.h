@@ -18,15 +18,20 @@ void lhi_sign_remove(const struct lhi_view *v, uint32_t idx);
  * the directory that it stood in. */
 void lhi_sign_sweep(int dir, uint64_t uuid);
 
-/* Says in the record whether its session has a sign, made by this user. */
-void lhi_sign_note(struct shm_session *se, bool made);
+/* Says in the record that fd is its session's sign, made by this user; -1: it
+ * has none. */
+void lhi_sign_note(struct shm_session *se, int fd);
 
-/* True if record idx tells of a second sign. */
+/* Record idx, of which the caller holds the bytes, begins another session: it
+ * has no sign, and if the last one was this user's its file is removed. */
+void lhi_sign_begin(const struct lhi_view *v, uint32_t idx);
+
+/* True if record idx says that there is a second sign. */
 bool lhi_sign_is_promised(const struct lhi_view *v, uint32_t idx);
 
 /*
- * Does somebody hold the second sign of record idx, which tells of one?  1; 0:
- * nobody does; -errno: this process cannot tell.
+ * Asks for the second sign of record idx, which says that there is one.  1:
+ * somebody holds it; 0: nobody does; -errno: this process cannot tell.
  */
 int lhi_sign_held(const struct lhi_view *v, uint32_t idx);
 

@@ -97,7 +97,7 @@ clean() {
 	kill_minded
 	for t in "${tables[@]}"; do
 		for live in "/dev/shm/leasehold.$(id -u)/$t".live.*; do
-			rm -f "/dev/shm/leasehold.$(id -u)/${live##*.}"-*.sign
+			rm -f "/dev/shm/leasehold.$(id -u)/${live##*.}"-*.sign*
 		done
 		rm -f "/dev/shm/leasehold.$(id -u)/$t.table" \
 		    "/dev/shm/leasehold.system/$t.table" \

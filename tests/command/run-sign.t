@@ -2,57 +2,99 @@
 # SPDX-License-Identifier: MIT
 # The job of run gets no way to the table: whatever it does to its descriptors,
 # its parent keeps the key.  And while any of the job's processes lives, so does
-# the key, though run itself was killed.
+# the key, though run itself was killed; whatever another of them did.
 . "$(dirname "$0")/lib.sh"
 
 table sign
-cat >"$dir/job.py" <<'END'
-import fcntl, os, socket, struct, sys
+# What a process that means harm does with every descriptor that it has.  With
+# "drop" it has dropped its rights before, if we are root.
+hostile=$(cat <<'END'
+import ctypes, fcntl, os, socket, struct, sys
 
-lock = struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
+if os.getuid() == 0 and sys.argv[1] == "drop":
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # its own /proc/self, as after exec
+drop = sys.argv[1] == "drop"
+unlock = struct.pack("hhqqi4x", fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
+lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+again = []
 for name in os.listdir("/proc/self/fd"):
     fd = int(name)
-    if fd < 3:
+    path = "/proc/self/fd/%d" % fd
+    try:
+        target = os.readlink(path)
+        kind = os.fstat(fd).st_mode
+    except OSError:
         continue
-    for path in ("/proc/self/fd/%d" % fd,):
+    if fd < 3 or kind is None:
+        continue
+    if "leasehold" in target and not target.endswith(".sign"):
+        print("leads to", target)
+    for flags in (os.O_RDWR, os.O_WRONLY, os.O_RDONLY):
         try:
-            target = os.readlink(path)
-        except OSError:
-            continue
-        if "leasehold" in target:
-            print("leads to", target)
-        for flags in (os.O_RDWR, os.O_WRONLY, os.O_RDONLY):
-            try:
-                again = os.open(path, flags | os.O_NONBLOCK)
-                os.close(again)
-            except OSError:
-                pass
-    for change in (lambda: fcntl.fcntl(fd, 37, lock),
-                   lambda: os.ftruncate(fd, 0),
-                   lambda: socket.socket(fileno=os.dup(fd)).shutdown(2)):
-        try:
-            change()
+            new = os.open(path, flags | os.O_NONBLOCK)
+            again.append(new)
+            os.write(new, b"x" * 100000)
         except OSError:
             pass
+    changes = [lambda: fcntl.fcntl(fd, 37, unlock),
+               lambda: fcntl.fcntl(fd, 37, lock),
+               lambda: os.ftruncate(fd, 0),
+               lambda: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB),
+               lambda: fcntl.flock(fd, fcntl.LOCK_UN),
+               lambda: os.set_blocking(fd, False),
+               lambda: os.read(fd, 100000),
+               lambda: os.write(fd, b"x"),
+               lambda: socket.socket(fileno=os.dup(fd)).shutdown(2)]
+    if drop:            # with what is its own it may do as it likes
+        changes += [lambda: os.fchmod(fd, 0),
+                    lambda: os.fchown(fd, os.getuid(), os.getgid()),
+                    lambda: os.unlink(target),
+                    lambda: os.rename(target, target + ".away"),
+                    lambda: fcntl.fcntl(fd, fcntl.F_SETOWN, os.getppid()),
+                    lambda: fcntl.fcntl(fd, fcntl.F_SETFL,
+                        os.O_ASYNC | os.O_NONBLOCK),
+                    lambda: os.write(again[0], b"x")]
+    # the other commands of fcntl that do not wait
+    for command in (2, 4, 10, 15, 16, 1024, 1025, 1026, 1027, 1031, 1033, 1036):
+        for value in (0, 1, 4096, 1 << 20):
+            changes.append(lambda c=command, v=value: fcntl.fcntl(fd, c, v))
+    for change in changes:
+        try:
+            change()
+        except (OSError, IndexError, ValueError):
+            pass
+for fd in again:
+    os.close(fd)
+os.closerange(3, 1000)
 print("done", flush=True)
 sys.stdin.read()
 END
+)
 mkfifo "$dir/go"
 sleep 60 >"$dir/go" &
 mind $!
-"$LEASEHOLD" run k python3 "$dir/job.py" <"$dir/go" >"$dir/said" &
-run=$!
-mind $run
-until_true 10000 grep -q "done" "$dir/said"
-is "$(cat "$dir/said")" "done" "no descriptor of the job leads to the table"
-run lh run -n k true
-is "$status" 75 "it has tried everything with them: the key is held"
-like "$err" "process $run" "  by its parent"
-is "$(lh fsck >/dev/null; echo $?)" 0 "  and the table is sound"
-kill "$run"
-wait "$run" 2>/dev/null
+for mode in keep drop; do
+	rm -f "$dir/said"
+	"$LEASEHOLD" run k python3 -c "$hostile" $mode <"$dir/go" \
+	    >"$dir/said" 3>&- &
+	run=$!
+	mind $run
+	until_true 10000 grep -sq "done" "$dir/said"
+	is "$(cat "$dir/said")" "done" \
+	    "$mode: no descriptor of the job leads to the table"
+	run lh run -n k true
+	is "$status" 75 "  it has tried everything with them: the key is held"
+	like "$err" "process $run" "  by its parent"
+	is "$(lh fsck >/dev/null; echo $?)" 0 "  and the table is sound"
+	kill "$run"
+	wait "$run" 2>/dev/null
+done
 
-"$LEASEHOLD" run k2 bash -c 'sleep 60 & echo $! $$; exec sleep 60' >"$dir/pids" &
+"$LEASEHOLD" run k2 bash -c 'sleep 60 & echo $! $$; exec sleep 60' \
+    >"$dir/pids" &
 run=$!
 mind $run
 until_true 10000 test -s "$dir/pids"
@@ -69,4 +111,45 @@ like "$err" "left running" "  by what it says"
 kill -KILL "$child"
 run lh run -w 10s k2 true
 is "$status" 0 "the last one is killed: the key is free"
+
+# Two runs around a job: one process of it means harm, another sleeps.
+cat >"$dir/tree" <<'END'
+sleep 60 &
+echo $$ $! $PPID >"$2/pids~"
+mv "$2/pids~" "$2/pids"
+python3 -c "$3" "$1" <&0 &
+echo $! >"$2/enemy"
+wait
+END
+for mode in keep drop; do
+	rm -f "$dir/pids" "$dir/said"
+	"$LEASEHOLD" run outer "$LEASEHOLD" run inner bash "$dir/tree" $mode \
+	    "$dir" "$hostile" <"$dir/go" >"$dir/said" 3>&- &
+	run=$!
+	mind $run
+	until_true 10000 grep -sq "done" "$dir/said"
+	read -r job child inner <"$dir/pids"
+	read -r enemy <"$dir/enemy"
+	mind "$job" "$child" "$inner" "$enemy"
+	kill -STOP "$run" "$inner"
+	kill -KILL "$run" "$inner"
+	wait "$run" 2>/dev/null
+	until_true 5000 bash -c "! kill -0 $job 2>/dev/null"
+	kill -0 "$child" && kill -0 "$enemy"
+	is $? 0 "$mode: both runs are killed, two processes of their job live"
+	for key in outer inner; do
+		run lh run -n $key true
+		is "$status" 75 "  $key is held"
+	done
+	kill -KILL "$enemy"
+	for key in outer inner; do
+		run lh run -n $key true
+		is "$status" 75 "  the hostile one is killed: $key is held"
+	done
+	kill -KILL "$child"
+	for key in outer inner; do
+		run lh run -w 10s $key true
+		is "$status" 0 "  the last one is killed: $key is free"
+	done
+done
 finish

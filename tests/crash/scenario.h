@@ -41,6 +41,7 @@ struct role {
 #define SC_NAMED	0x40u	/* one session more, which is a named one */
 #define SC_CLUSTER	0x80u	/* KEY is a cluster's */
 #define SC_GLOBAL	0x100u	/* tokens rise over all keys */
+#define SC_PASSED_ON	0x200u	/* everybody has a second sign of life */
 
 struct scenario {
 	const char *name;

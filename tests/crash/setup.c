@@ -83,6 +83,8 @@ set_up(struct trial *p, const struct scenario *sc, enum trial_mode mode,
 	}
 	if (sc->flags & SC_GLOBAL)
 		p->opts.flags |= LH_TOKENS_GLOBAL;
+	if (sc->flags & SC_PASSED_ON)
+		p->opts.flags |= LH_LIVENESS_FD;
 }
 
 static struct middle *

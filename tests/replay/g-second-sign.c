@@ -2,12 +2,17 @@
 /*
  * G1: a session that was passed on (lh_liveness_fd()) is not dead while a copy
  * of its second sign is open, though its process is gone and its byte is free.
- * If the sign's file was removed by hand, nobody can tell: that is not dead
- * either (shm/session_sign.c).
+ * If the sign's file was removed by hand, or another file put in its place,
+ * nobody can tell: that is not dead either (shm/session_sign.c).
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "replay.h"
 #include "proc/attachment.h"
@@ -49,6 +54,29 @@ pass_on(void *arg)
 	return 0;
 }
 
+/* Puts other files in the sign's place: they are not asked. */
+static void
+put_another_there(struct lh *lh, const struct shared *sh, const char *file,
+    const char *away)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)strncpy(a.sun_path, file, sizeof(a.sun_path) - 1);
+	is(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0, "a socket there");
+	is(lhi_sign_held(&lh->v, sid_idx(sh->sid)), -ESTALE, "cannot tell");
+	is(lhi_session_dead(&lh->v, sh->sid, true), false, "it is not dead");
+	(void)close(fd);
+	(void)unlink(file);
+	is(mkfifo(file, 0600), 0, "a FIFO there, which nobody reads");
+	is(lhi_sign_held(&lh->v, sid_idx(sh->sid)), -ESTALE, "cannot tell");
+	is(lhi_session_dead(&lh->v, sh->sid, true), false, "it is not dead");
+	(void)unlink(file);
+	is(symlink(away, file), 0, "a link to the sign");
+	is(lhi_sign_held(&lh->v, sid_idx(sh->sid)), -ESTALE, "cannot tell");
+	(void)unlink(file);
+}
+
 int
 main(void)
 {
@@ -72,6 +100,7 @@ main(void)
 	is(rename(file, away), 0, "the sign's file is removed by hand");
 	is(lhi_sign_held(&lh->v, sid_idx(sh->sid)), -ENOENT, "cannot tell");
 	is(lhi_session_dead(&lh->v, sh->sid, true), false, "so it is not dead");
+	put_another_there(lh, sh, file, away);
 	is(rename(away, file), 0, "it is put back");
 	(void)kill(sh->heir, SIGKILL);
 	for (int i = 0; i < REPLAY_MS &&
