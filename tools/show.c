@@ -77,7 +77,8 @@ static const char *
 run_state_word(uint32_t run)
 {
 	static const char *const words[] = {
-		"unseen", "running", "sleeping", "blocked", "stopped", "dead"
+		"unseen", "running", "sleeping", "blocked", "stopped", "dead",
+		"frozen"
 	};
 
 	return run < sizeof(words) / sizeof(words[0]) ? words[run] : "?";

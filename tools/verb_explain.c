@@ -78,6 +78,9 @@ print_advice(const char *key, const struct lh_party *p)
 	if (p->run == LH_RUN_STOPPED)
 		printf("  let it go on:          kill -CONT %" PRIu32 "\n",
 		    p->pid);
+	if (p->run == LH_RUN_FROZEN)
+		printf("  let it go on:          thaw its control group, see "
+		    "/proc/%" PRIu32 "/cgroup\n", p->pid);
 	printf("  wait for a change:     leasehold watch -n 1 %s\n", name);
 	printf("  end its lease:         leasehold break %s\n", name);
 }

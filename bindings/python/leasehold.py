@@ -331,7 +331,8 @@ def _ms(seconds):
     return -int(-seconds * 1000 // 1)
 
 
-_RUNS = (None, "running", "sleeping", "blocked", "stopped", "dead")
+_RUNS = (None, "running", "sleeping", "blocked", "stopped", "dead",
+         "frozen")
 
 
 def _party(p, now_ns):

@@ -67,7 +67,8 @@ enum lh_run {
 	LH_RUN_SLEEPING = 2,
 	LH_RUN_BLOCKED = 3,	/* in the kernel, where no signal reaches it */
 	LH_RUN_STOPPED = 4,	/* by a signal, or by a debugger */
-	LH_RUN_DEAD = 5
+	LH_RUN_DEAD = 5,
+	LH_RUN_FROZEN = 6	/* by its control group */
 };
 
 /* What this host may do with a key now. */

@@ -134,7 +134,11 @@ struct lh_cancel {
  * holder, who may be told by lh_verify(), and need not extend while somebody
  * looks.  A lease that nobody wants, in a table without a reaper, ends at its
  * deadline when the next one comes.  Whoever looks must see the holder's
- * process (the same pid namespace, /proc); else it is as under lease.  In a
+ * process run (the same pid namespace, /proc); else it is as under lease.  A
+ * process runs while one of its threads can go on: sleeping and waiting for a
+ * disk count, being stopped or traced to a stop do not, nor being frozen by a
+ * control group (docker pause).  Where its groups cannot be seen, one that
+ * waits in the kernel, or whose wait may not be read, is not seen to run.  In a
  * named session there is no such process: -EINVAL.
  */
 enum lh_policy {

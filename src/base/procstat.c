@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/freezer.h"
 #include "base/procstat.h"
 
 #define STATE_TO_START 19	/* fields from the state to the start time */
 #define TASK_READS 64		/* most reads of the list of threads */
+#define THREADS_ASKED 64	/* most threads asked whether they run */
 
 /* Parses "1 (any (name) at all) S 0 1 ...".  The name ends at the last
  * parenthesis. */
@@ -47,11 +49,11 @@ read_stat(const char *path, struct lhi_procstat *ps)
 	return parse_stat(text, ps);
 }
 
-/* Finds the state of a process whose first thread has ended.  It looks like a
- * zombie while other threads run.  Its state is that of a live thread,
- * preferably one that is not stopped. */
+/* Calls fn() for each thread of the process that has not ended, until fn()
+ * returns false.  Leaves threads out if there are very many. */
 static void
-ask_other_threads(pid_t pid, struct lhi_procstat *ps)
+walk_threads(pid_t pid, bool (*fn)(pid_t pid, pid_t tid,
+    const struct lhi_procstat *thread, void *arg), void *arg)
 {
 	union {
 		struct dirent64 first;
@@ -68,22 +70,54 @@ ask_other_threads(pid_t pid, struct lhi_procstat *ps)
 		const struct dirent64 *d;
 
 		for (ssize_t at = 0; at < n; at += d->d_reclen) {
-			struct lhi_procstat other;
+			struct lhi_procstat thread;
+			int tid;
 
 			d = (const struct dirent64 *)(list.bytes + at);
+			tid = atoi(d->d_name);
 			(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/"
-			    "stat", (int)pid, atoi(d->d_name));
-			if (d->d_name[0] == '.' || !read_stat(path, &other) ||
-			    strchr("ZX", other.state) != NULL)
+			    "stat", (int)pid, tid);
+			if (d->d_name[0] == '.' || !read_stat(path, &thread) ||
+			    strchr("ZX", thread.state) != NULL)
 				continue;
-			ps->state = other.state;
-			if (strchr("Tt", other.state) == NULL)
+			if (!fn(pid, tid, &thread, arg))
 				goto found;
 		}
 	}
 found:
 	if (dir >= 0)
 		(void)close(dir);
+}
+
+/* Finds the state of a process whose first thread has ended.  It looks like a
+ * zombie while other threads run.  Its state is that of a live thread,
+ * preferably one that is not stopped. */
+static bool
+take_state(pid_t pid, pid_t tid, const struct lhi_procstat *thread, void *arg)
+{
+	struct lhi_procstat *ps = arg;
+
+	(void)pid;
+	(void)tid;
+	ps->state = thread->state;
+	return strchr("Tt", thread->state) != NULL;
+}
+
+struct running {
+	int asked;
+	bool found;
+};
+
+/* Returns whether the next thread is to be asked, because this one does not
+ * run. */
+static bool
+is_idle(pid_t pid, pid_t tid, const struct lhi_procstat *thread, void *arg)
+{
+	struct running *r = arg;
+
+	r->found = strchr("RSD", thread->state) != NULL &&
+	    lhi_freezer_ask(pid, tid, thread->state) == FROZEN_NO;
+	return !r->found && ++r->asked < THREADS_ASKED;
 }
 
 bool
@@ -100,9 +134,21 @@ lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps)
 		(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	seen = read_stat(path, ps);
 	if (seen && tid == 0 && ps->state == 'Z')
-		ask_other_threads(pid, ps);
+		walk_threads(pid, take_state, ps);
 	errno = saved;
 	return seen;
+}
+
+bool
+lhi_procstat_runs(pid_t pid, struct lhi_procstat *ps)
+{
+	struct running r = { 0, false };
+	int saved = errno;
+
+	if (lhi_procstat_read(pid, 0, ps) && is_idle(pid, pid, ps, &r))
+		walk_threads(pid, is_idle, &r);
+	errno = saved;
+	return r.found;
 }
 
 bool

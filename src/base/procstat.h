@@ -22,6 +22,11 @@ struct lhi_procstat {
  * none runs.  Returns false if it is not visible.  errno is unchanged. */
 bool lhi_procstat_read(pid_t pid, pid_t tid, struct lhi_procstat *ps);
 
+/* True if the process is seen to run: one of its first 64 threads runs, sleeps
+ * or waits in the kernel, and its control group has not frozen it
+ * (base/freezer.h).  False also if that is not visible. */
+bool lhi_procstat_runs(pid_t pid, struct lhi_procstat *ps);
+
 /* Reads the state of this process, whatever its pid is in /proc.  Returns false
  * with errno (or 0). */
 bool lhi_procstat_self(struct lhi_procstat *ps);

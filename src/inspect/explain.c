@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/freezer.h"
 #include "base/procstat.h"
 #include "shm/session_liveness.h"
 #include "inspect/explain.h"
@@ -53,6 +54,18 @@ run_of_state(char state)
 	}
 }
 
+/* Returns the same, but LH_RUN_FROZEN for a thread that its control group has
+ * frozen. */
+static uint32_t
+run_of_thread(pid_t pid, pid_t tid, char state)
+{
+	uint32_t run = run_of_state(state);
+
+	return (run == LH_RUN_SLEEPING || run == LH_RUN_BLOCKED) &&
+	    lhi_freezer_ask(pid, tid, state) == FROZEN_YES ? LH_RUN_FROZEN :
+	    run;
+}
+
 /* Returns how the party runs: the state of its thread if that exists, otherwise
  * of its process.  Pids are reused, so the process must have the start time in
  * the session's record. */
@@ -78,8 +91,8 @@ run_of(const struct lhi_view *v, const struct lh_party *p)
 	/* a thread that has ended still holds what it acquired */
 	if (p->tid != 0 && lhi_procstat_read(pid, (pid_t)p->tid, &thread) &&
 	    run_of_state(thread.state) != LH_RUN_DEAD)
-		return run_of_state(thread.state);
-	return run_of_state(whole.state);
+		return run_of_thread(pid, (pid_t)p->tid, thread.state);
+	return run_of_thread(pid, pid, whole.state);
 }
 
 /* Reads the name of the key that claim ci waits for.  Returns false if the

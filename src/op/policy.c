@@ -27,10 +27,12 @@
  *
  * "Runs" is: its session is alive, by the kernel's word; its process is one
  * that we can see (the same pid namespace), the very one that made the session
- * (its start time), and neither stopped, nor traced to a stop, nor a zombie.
- * A process is stopped, or a zombie, when all its threads are
- * (base/procstat.h). Anything else proves nothing, and the deadline stays where
- * it is.
+ * (its start time), and one of its threads can go on: it is neither stopped,
+ * nor traced to a stop, nor a zombie, nor frozen by its control group
+ * (base/procstat.h, base/freezer.h).  A thread that sleeps, or waits for a
+ * disk however long, can go on: nobody holds it back, and the disk's answer may
+ * still change what the key guards.  Anything else proves nothing, and the
+ * deadline stays where it is: also where nobody can tell whether it is frozen.
  *
  * Invariants.
  *  I1	ticket is the ttl of use seq from before HELD_LIVE(seq) until another
@@ -56,9 +58,8 @@
  * an observer anywhere, the deadline as it was, or moved on once.
  *
  * Not guaranteed: that anybody looks.  A lease that nobody wanted ends at its
- * deadline, when the next one comes; who tries must come before.  A process of
- * a frozen control group looks as if it ran.  Ttls of less than 20 ms leave
- * those who look too little time.
+ * deadline, when the next one comes; who tries must come before.  Ttls of less
+ * than 20 ms leave those who look too little time.
  */
 #include <errno.h>
 #include <string.h>
@@ -129,11 +130,10 @@ is_running(struct lhi_view *v, uint64_t sid)
 	const struct shm_session *se;
 	struct lhi_procstat ps;
 
-	if (pid == 0 || !lhi_procstat_read(pid, 0, &ps))
+	if (pid == 0 || !lhi_procstat_runs(pid, &ps))
 		return false;
 	se = &v->sessions[sid_idx(sid)];
-	return ps.state != '\0' && strchr("RSD", ps.state) != NULL &&
-	    ps.start_ticks != 0 &&
+	return ps.start_ticks != 0 &&
 	    ps.start_ticks == sh64_load_rlx(&se->start_ticks) &&
 	    sess_st(sh64_load(&se->state)) == SESS_ALIVE &&
 	    !lhi_session_dead(v, sid, true);

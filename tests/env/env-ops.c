@@ -114,10 +114,15 @@ hold(const char *environment, const char *table, const char *how)
 	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
 	bool dies = strcmp(how, "die") == 0, lapses = strcmp(how, "lapse") == 0;
 	const char *key = dies ? "dying" : lapses ? "lapsing" : "held";
+	struct lh_acquire_more more = LH_ACQUIRE_MORE_INIT;
 	struct lh_lease l;
 	struct lh *lh;
 
 	enter_or_end(environment);
+	/* it is stopped, so that nobody may see it run */
+	more.policy = LH_POLICY_LIVE;
+	if (lapses)
+		o.more = &more;
 	o.ttl_ms = lapses ? 1000 : 600000;
 	if (lh_open(&lh, table, NULL) != 0 ||
 	    lh_acquire(lh, key, &o, &l) != 0) {
