@@ -409,6 +409,25 @@ show_key_at(int64_t zero_ms, const char *table, const char *key,
 	return o;
 }
 
+const char *
+show_fence_lost(const struct lh_stats *s)
+{
+	return s->fence_lost == LH_FENCE_LOST ? "the latest range of tokens is "
+	    "missing in the fence directory, and no other can be claimed: "
+	    "acquires in scope local fail until the directory is back" :
+	    s->fence_lost == LH_FENCE_REPLACED ? "files of the fence directory "
+	    "were lost: another range of tokens was claimed, and no token "
+	    "repeats while the table's memory lasts; see who removed them" :
+	    NULL;
+}
+
+const char *
+show_fence_state(const struct lh_stats *s)
+{
+	return s->fence_lost == LH_FENCE_LOST ? "lost" :
+	    s->fence_lost == LH_FENCE_REPLACED ? "replaced" : "there";
+}
+
 #define DAY_NS (24 * INT64_C(3600000000000))
 
 const char *

@@ -54,6 +54,12 @@ const char *show_left(char buf[SPAN_MAX], const struct lh_party *party,
  * a year; else NULL.  The text is static. */
 const char *show_life(const struct lh_stats *s);
 
+/* Returns a sentence about lost fence files, or NULL. */
+const char *show_fence_lost(const struct lh_stats *s);
+
+/* The same in a word: there, replaced, lost. */
+const char *show_fence_state(const struct lh_stats *s);
+
 /* A member of 64 bits, as a decimal string.  0, or -1. */
 int show_set_u64(json_t *to, const char *name, uint64_t n);
 

@@ -106,6 +106,8 @@ check_table(struct fsck *k, const struct table_opts *table)
 		}
 		if (!k->json && show_life(&s) != NULL)
 			message("warning: %s", show_life(&s));
+		if (show_fence_lost(&s) != NULL)
+			message("warning: %s", show_fence_lost(&s));
 		status = print_result(k, lh_table_name(lh), s.keys, n);
 	}
 	(void)lh_close(lh);

@@ -127,6 +127,8 @@ print_text(struct lh *lh, const struct lh_stats *s, bool sessions)
 		    "fence", s->fence_dir, s->token_durable);
 	else
 		printf("%-10snone: no scope local\n", "fence");
+	if (show_fence_lost(s) != NULL)
+		printf("%-10s%s\n", "", show_fence_lost(s));
 	printf("%-10s%s\n", "damaged", s->damaged ?
 	    "yes: leasehold fsck tells where" : "no damage has been seen");
 	if (show_life(s) != NULL)
@@ -173,6 +175,8 @@ print_json(struct lh *lh, const struct lh_stats *s, bool sessions)
 	    show_set_u64(o, "token_latest", s->token_latest) != 0 ||
 	    show_set_u64(o, "token_durable", s->token_durable) != 0 ||
 	    show_set_bytes(o, "fence_dir", s->fence_dir) != 0 ||
+	    json_object_set_new(o, "fence",
+	    json_string(show_fence_state(s))) != 0 ||
 	    json_object_set_new(o, "counters", show_counters_json(&s->counters,
 	    s->hold_times != 0)) != 0)) {
 		json_decref(o);

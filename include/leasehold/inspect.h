@@ -205,6 +205,17 @@ struct lh_counters {
 #undef lh_stats
 #endif
 
+/* Whether the fence directory still has the table's latest range, as this
+ * attachment found it. */
+enum lh_fence_lost {
+	LH_FENCE_THERE = 0,	/* or there is no fence file */
+	LH_FENCE_REPLACED = 1,	/* it was missing when the table was opened, and
+				 * a higher range has been claimed: no token
+				 * repeats while the table's memory lasts */
+	LH_FENCE_LOST = 2	/* it is missing, and none can be claimed:
+				 * acquires in scope local are -EIO */
+};
+
 /* The table as a whole. */
 struct lh_stats {
 	size_t size;		/* sizeof(struct lh_stats), set by the caller */
@@ -231,6 +242,9 @@ struct lh_stats {
 				 * so 25 times in a second */
 	uint32_t log_grants;	/* 1: every lease is recorded (log.h) */
 	uint32_t tokens_global;	/* 1: made with LH_TOKENS_GLOBAL */
+	uint32_t fence_lost;	/* files of the fence directory were lost: see
+				 * enum lh_fence_lost */
+	uint32_t reserved;
 	int64_t life_left_ns;	/* for so long it can still grant and extend
 				 * leases: nine years from its making; 0: no
 				 * longer, -EOVERFLOW */

@@ -89,6 +89,9 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 	st.token_ceiling = sh64_load(&v->hdr->ceiling);
 	st.token_durable = sh64_load(&v->hdr->durable_ceiling);
 	memcpy(st.fence_dir, v->hdr->fence_dir, sizeof(st.fence_dir) - 1);
+	st.fence_lost = atomic_load(&v->ranges_lost) ? LH_FENCE_LOST :
+	    atomic_load(&v->ranges_replaced) ? LH_FENCE_REPLACED :
+	    LH_FENCE_THERE;
 	st.hold_times = (sh32_load(&v->hdr->options) & SHM_OPT_HOLD_TIMES) != 0;
 	st.reaper_pid = sh32_load_rlx(&v->hdr->reaper_pid);
 	st.reaper_ms = (uint32_t)(lhi_now_ns(v) / NS_PER_MS) -

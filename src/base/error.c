@@ -139,7 +139,7 @@ report_busy(struct detail *d)
 	double held = (double)(b->now_ns - b->since_ns) / NS_PER_SEC;
 	double left = (double)(b->expires_ns - b->now_ns) / NS_PER_SEC;
 	char readers[48] = "", ends[64] = "its lease has no deadline";
-	char who[80], blind[160] = "";
+	char who[104], blind[160] = "";
 
 	if (b->blind != 0)
 		(void)snprintf(blind, sizeof(blind), "; this process cannot "
@@ -149,7 +149,8 @@ report_busy(struct detail *d)
 		(void)snprintf(who, sizeof(who), "session '%s'",
 		    b->application);
 	else
-		(void)snprintf(who, sizeof(who), "process %u (%s)", b->pid,
+		(void)snprintf(who, sizeof(who), "process %u%s (%s)", b->pid,
+		    b->foreign ? " of another pid namespace" : "",
 		    b->application);
 	if (b->expires_ns != INT64_MAX)
 		(void)snprintf(ends, sizeof(ends), "%s ends in %.3f s unless "

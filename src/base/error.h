@@ -25,6 +25,7 @@ struct lhi_busy_detail {
 	bool session;		/* a named session, `application`, holds it */
 	bool with_session;	/* expires_ns is the end of the named session */
 	bool waiters;		/* others wait for it */
+	bool foreign;		/* `pid` is of another pid namespace */
 	int blind;		/* errno of the failed check whether the holder
 				 * lives; 0: checked */
 	char application[32];

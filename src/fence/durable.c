@@ -11,9 +11,12 @@
  *
  * The clock protects against the loss of both memory and disk, and against an
  * old disk that is put back.  The clock's position is then still above the
- * counter's, with two exceptions: tables of that name used more than one range
- * an hour on average since 2024, or more than 2^30 tokens of a key within the
- * current hour.
+ * counter's, with two exceptions:
+ *
+ *	- Tables of that name used more than one range an hour.  Each making of
+ *	  a table uses one.  A table that was made twice within the hour is not
+ *	  protected until the next hour has begun.
+ *	- They used more than 2^30 tokens of a key within the current hour.
  *
  * A claimed range may be old when the object finally gets its name: its maker
  * was stopped, and others made and lost a table in the meantime.  So a process

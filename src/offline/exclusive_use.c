@@ -26,6 +26,7 @@
 #include "proc/map.h"
 #include "shm/live_file.h"
 #include "shm/removal_lock.h"
+#include "shm/session_liveness.h"
 #include "shm/session_named.h"
 
 #define NAMED 4		/* so many users are named in the message */
@@ -84,6 +85,26 @@ has_process_ended(const struct lhi_view *v, uint32_t idx)
 	return ended;
 }
 
+/* Names the process of that record, which holds its bytes. */
+static void
+name_user(const struct lhi_view *v, uint32_t idx, char *to, size_t len)
+{
+	const struct shm_session *se = &v->sessions[idx];
+	uint64_t sid = sid_make(sess_inc(sh64_load(&se->state)), idx);
+	bool ended = has_process_ended(v, idx);
+	char name[LH_APPLICATION_MAX + 1] = "";
+
+	memcpy(name, se->application, LH_APPLICATION_MAX);
+	if (lhi_session_is_foreign(v, sid))
+		(void)snprintf(to, len, "%s (a process of another pid "
+		    "namespace, number %u there)", name,
+		    sh32_load_rlx(&se->pid));
+	else
+		(void)snprintf(to, len, "%s%s[%u]%s", ended ?
+		    "a process left running by " : "", name,
+		    sh32_load_rlx(&se->pid), ended ? ", which has ended" : "");
+}
+
 static int
 fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 {
@@ -92,17 +113,12 @@ fail_in_use(struct lhi_exclusive_use *a, const char *remedy)
 	uint32_t users = 0;
 
 	for (uint32_t i = 0; i < a->v.geo.max_sessions; i++) {
-		struct shm_session *se = &a->v.sessions[i];
-		char name[LH_APPLICATION_MAX + 1] = "";
-
 		if (!lhi_session_held(&a->v, a->live_fd, i) || users++ >= NAMED)
 			continue;
-		memcpy(name, se->application, LH_APPLICATION_MAX);
-		n += (size_t)snprintf(who + n, sizeof(who) - n, "%s%s%s[%u]%s",
-		    n > 0 ? ", " : "", has_process_ended(&a->v, i) ?
-		    "a process left running by " : "", name,
-		    sh32_load_rlx(&se->pid), has_process_ended(&a->v, i) ?
-		    ", which has ended" : "");
+		if (n > 0)
+			n += (size_t)snprintf(who + n, sizeof(who) - n, ", ");
+		name_user(&a->v, i, who + n, sizeof(who) - n);
+		n += strlen(who + n);
 	}
 	if (users == 0)
 		return lhi_fail(-EBUSY, "%s was in use at that moment: try "

@@ -12,6 +12,7 @@
 #include "shm/readers.h"
 #include "shm/events.h"
 #include "shm/lock_word.h"
+#include "shm/session_liveness.h"
 #include "shm/cluster_right.h"
 #include "shm/key_slot.h"
 #include "shm/counters.h"
@@ -61,6 +62,7 @@ describe_holder(struct lhi_view *v, uint32_t ci, struct lhi_busy_detail *b)
 
 	b->pid = sh32_load_rlx(&se->pid);
 	memcpy(b->application, se->application, sizeof(b->application) - 1);
+	b->foreign = lhi_session_is_foreign(v, owner);
 	b->shim = lhi_cluster_serves(v, owner);
 	b->since_ns = lhi_claim_since_ns(v, &v->claims[ci]);
 	b->expires_ns = lhi_ends_ns(v, sh64_load(&v->claims[ci].state));

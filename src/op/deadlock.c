@@ -30,6 +30,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "op/deadlock.h"
+#include "shm/session_liveness.h"
 #include "shm/wait_queue.h"
 
 #define CROWD 64u
@@ -88,8 +89,10 @@ describe_thread(struct lhi_waits_for *q, uint32_t i, char *buf, size_t size)
 	if (i == 0 || se == NULL)
 		return;
 	memcpy(name, se->application, sizeof(name) - 1);
-	(void)snprintf(buf, size, "process %u (%s), thread %u",
-	    sh32_load(&se->pid), name, lhi_claim_tid(&q->v->claims[ci]));
+	(void)snprintf(buf, size, "process %u%s (%s), thread %u",
+	    sh32_load(&se->pid), lhi_session_is_foreign(q->v,
+	    lhi_claim_owner(q->v, ci)) ? " of another pid namespace" : "",
+	    name, lhi_claim_tid(&q->v->claims[ci]));
 }
 
 /* Who is in the way of hop i, and what that has to do with the next wait. */

@@ -206,14 +206,19 @@ is_latest_range_there(struct lhi_view *v)
 static int
 secure_ranges(struct lhi_view *v, bool attached)
 {
+	/* who seals has the maker's range, which others may have overtaken */
+	bool sealed = sh32_load(&v->hdr->flags) & SHM_SEALED, missing;
 	int error = 0;
 
-	if (!lhi_mutant_on(range_shared) && !is_latest_range_there(v)) {
+	missing = !is_latest_range_there(v);
+	if (!lhi_mutant_on(range_shared) && missing) {
 		atomic_store(&v->ranges_lost, true);
 		error = claim_range(v, 0);
 	}
 	if (error != 0)
 		return error;
+	if (missing && sealed)
+		atomic_store(&v->ranges_replaced, true);
 	atomic_store(&v->ranges_lost, false);
 	if (attached && !(sh32_load(&v->hdr->flags) & SHM_SEALED))
 		(void)sh32_fetch_or(&v->hdr->flags, SHM_SEALED);

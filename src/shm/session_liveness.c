@@ -228,3 +228,14 @@ lhi_session_pid(const struct lhi_view *v, uint64_t sid)
 	pid = (pid_t)sh32_load_rlx(&se->pid);
 	return pid > 0 && sh64_load_rlx(&se->pidns_ino) == ours ? pid : 0;
 }
+
+bool
+lhi_session_is_foreign(const struct lhi_view *v, uint64_t sid)
+{
+	uint64_t ours = lhi_process_pid_ns(), theirs;
+
+	if (sid_idx(sid) >= v->geo.max_sessions)
+		return false;
+	theirs = sh64_load_rlx(&v->sessions[sid_idx(sid)].pidns_ino);
+	return ours != 0 && theirs != 0 && theirs != ours;
+}

@@ -63,6 +63,9 @@ lhi_named_is_made(uint64_t s)
  * of one whose record is another's by now.) */
 bool lhi_named_is(const struct lhi_view *v, uint64_t sid);
 
+/* True if its process has its number in another pid namespace than ours. */
+bool lhi_session_is_foreign(const struct lhi_view *v, uint64_t sid);
+
 /* True if it is a named session that has ended. */
 bool lhi_named_ended(struct lhi_view *v, uint64_t sid);
 

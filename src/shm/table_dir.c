@@ -103,6 +103,15 @@ fail_foreign(const char *dir, uid_t owner, uid_t wanted)
 	    "-r %s)", dir, (unsigned)owner, (unsigned)wanted, dir);
 }
 
+int
+lhi_table_dir_fail_read_only(const char *path)
+{
+	return lhi_fail(-EROFS, "%s cannot be used: /dev/shm is mounted "
+	    "read-only, and whoever uses a table writes to it, also to ask; "
+	    "mount it for writing (mount -o remount,rw /dev/shm); leasehold "
+	    "dump and log only read", path);
+}
+
 static int
 make_dir(const char *dir, uid_t owner)
 {
@@ -111,8 +120,9 @@ make_dir(const char *dir, uid_t owner)
 		    "root can make it: let root run 'leasehold init --system'",
 		    dir);
 	if (mkdir(dir, owner == 0 ? 0755 : 0700) != 0 && errno != EEXIST)
-		return lhi_fail(errno == ENOSPC ? -ENOSPC : -errno,
-		    "cannot make the directory %s: %s", dir, strerror(errno));
+		return errno == EROFS ? lhi_table_dir_fail_read_only(dir) :
+		    lhi_fail(-errno, "cannot make the directory %s: %s", dir,
+		    strerror(errno));
 	return 0;
 }
 

@@ -19,6 +19,10 @@ int lhi_table_dir_open(const char *path, bool make);
  * -errno. */
 int lhi_table_dir_admit(const char *path, int dir, mode_t mode, gid_t group);
 
+/* Fails with -EROFS and a sentence, because `path` is on a file system that is
+ * mounted read-only. */
+int lhi_table_dir_fail_read_only(const char *path);
+
 /* True if the table at `path` is the machine's. */
 bool lhi_table_dir_is_system(const char *path);
 

@@ -222,7 +222,8 @@ create_in(int dir, const char *path, const struct lh_open_opts *opts,
 
 	fd = lhi_fd_openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return lhi_fail(-errno, "cannot make a file beside %s: %s",
+		return errno == EROFS ? lhi_table_dir_fail_read_only(path) :
+		    lhi_fail(-errno, "cannot make a file beside %s: %s",
 		    path, strerror(errno));
 	error = fill_object(fd, path, opts, owner);
 	if (error == 0) {

@@ -264,6 +264,8 @@ open_object(const char *path, int access, bool any, struct stat *st)
 	case ENXIO:
 	case ENODEV:
 		return lhi_fail(-EPROTO, "%s is not a regular file", path);
+	case EROFS:
+		return lhi_table_dir_fail_read_only(path);
 	case EACCES:
 	case EPERM:
 		return lhi_fail(-EACCES, "no permission to open %s for reading"

@@ -53,6 +53,7 @@ struct lhi_view {
 	uint64_t id_key;	/* lhi_view_session_id() */
 	char ranges[RANGE_PATH_MAX];	/* their directory; "": it has none */
 	_Atomic bool ranges_lost;	/* op/token_ceiling.h */
+	_Atomic bool ranges_replaced;	/* the same */
 	bool all_local;		/* opened with LH_ALL_LOCAL */
 };
 

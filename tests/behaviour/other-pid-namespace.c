@@ -108,6 +108,12 @@ main(void)
 	}
 	is(t_acquire(lh, "inner", 1000, t_ms(200), &l), -ETIMEDOUT,
 	    "who lives in another namespace keeps its key");
+	ok(strstr(lh_error_detail(), "of another pid namespace") != NULL,
+	    "its number is not taken for one of ours: %s",
+	    lh_error_detail());
+	is(lh_table_remove(table, 0), -EBUSY, "the table is in use");
+	ok(strstr(lh_error_detail(), "a process of another pid namespace, "
+	    "number 1 there") != NULL, "there, too: %s", lh_error_detail());
 	is(lh_explain(lh, "inner", unseen, NULL), LH_RUN_UNSEEN,
 	    "and it is not said what it does");
 	t_kill(outer);

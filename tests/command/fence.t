@@ -69,6 +69,27 @@ is "$status/$out" "0/1" "  grants from its first range"
 run lh stats --json
 is "$(jq -r .fence_dir <<<"$out")" "$fences" "  stats tell where it is"
 
+is "$(jq -r .fence <<<"$out")" there "  and that the range is there"
+
+# Its files are lost, and then their directory: stats and fsck tell, whoever
+# looks first.
+rm -f "$ranges"/*
+run lh stats
+like "$out" "files of the fence directory were lost" "lost files: stats tells"
+run lh stats --json
+is "$(jq -r .fence <<<"$out")" there "  the next time all is well again"
+rm -f "$ranges"/*
+run lh fsck
+is "$status" 0 "  fsck: sound, since another range is claimed"
+like "$err" "files of the fence directory were lost" "  but it warns"
+mv "$ranges" "$dir/away"
+run lh stats
+like "$out" "is missing in the fence directory" "the directory is lost: stats"
+is "$(lh stats --json | jq -r .fence)" lost "  also in JSON"
+run lh fsck
+is "$status" 65 "  fsck: a finding"
+mv "$dir/away" "$ranges"
+
 # A fault once: another number is taken, and nobody notices.  The one that was
 # not synced for certain is not used.
 for call in fdatasync fsync; do
