@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table that a verb's options name, and how to attach to it. */
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,15 @@ open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,
 	o.flags = flags | (opts->system ? LH_SYSTEM : 0);
 	o.application = application;
 	return lh_open(lh, opts->name, &o);
+}
+
+int
+open_table_to_look(struct lh **lh, const struct table_opts *opts)
+{
+	int e = open_table(lh, opts, LH_NO_CREATE, NULL);
+
+	return e == -ENOSPC || e == -EBUSY ? open_table(lh, opts, LH_LOOK,
+	    NULL) : e;
 }
 
 const char *

@@ -25,6 +25,13 @@ void open_table_inherit(struct table_opts *opts);
 int open_table(struct lh **lh, const struct table_opts *opts, uint32_t flags,
     const char *application);
 
+/*
+ * Attaches to a table that exists, to look at it or to break a lease.  If it
+ * gets no session, because all records are in use or somebody has locked their
+ * bytes, attaches without one.  Returns as open_table().
+ */
+int open_table_to_look(struct lh **lh, const struct table_opts *opts);
+
 /* Returns the name that these options mean, for a table that is not open. */
 const char *open_table_name(const struct table_opts *opts);
 

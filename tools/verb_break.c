@@ -112,7 +112,7 @@ break_or_ask(struct break_args *b)
 static int
 open_and_break(const struct table_opts *table, struct break_args *b)
 {
-	int e = open_table(&b->lh, table, LH_NO_CREATE, NULL), status;
+	int e = open_table_to_look(&b->lh, table), status;
 
 	if (e == -ENOENT)
 		return open_table_missing(table);

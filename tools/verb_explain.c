@@ -296,7 +296,7 @@ explain_from(const struct table_opts *table, const char *key)
 {
 	struct explain x = { .list = NULL };
 	char name[NAME_MAX_TEXT];
-	int e = open_table(&x.lh, table, LH_NO_CREATE, NULL), status;
+	int e = open_table_to_look(&x.lh, table), status;
 
 	if (e == -ENOENT)
 		return report_not_held(table, key, "there is no such table");

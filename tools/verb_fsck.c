@@ -83,7 +83,7 @@ check_table(struct fsck *k, const struct table_opts *table)
 	struct lh *lh;
 	int n, e, status;
 
-	e = open_table(&lh, table, LH_NO_CREATE, NULL);
+	e = open_table_to_look(&lh, table);
 	if (e == -ENOENT)
 		return open_table_missing(table);
 	if (k->json && (e == -EUCLEAN || e == -EPROTO)) {

@@ -305,7 +305,7 @@ list_keys(const struct table_opts *table, const char *prefix, bool held)
 	struct list l = { .json = table->json, .held = held };
 	int e, result;
 
-	e = open_table(&l.lh, table, LH_NO_CREATE, NULL);
+	e = open_table_to_look(&l.lh, table);
 	if (e == -ENOENT) {
 		if (l.json)
 			return show_json(json_array(), EX_NO);

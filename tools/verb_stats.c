@@ -272,7 +272,7 @@ verb_stats(int argc, char **argv)
 
 	if (!parse_arguments(&o, argc, argv, &status))
 		return status;
-	e = open_table(&lh, &o.table, LH_NO_CREATE, NULL);
+	e = open_table_to_look(&lh, &o.table);
 	if (e == -ENOENT)
 		return open_table_missing(&o.table);
 	if (e != 0)

@@ -172,7 +172,7 @@ show_status(const struct table_opts *table, const char *key)
 	char name[NAME_MAX_TEXT];
 	int e;
 
-	e = open_table(&q.lh, table, LH_NO_CREATE, NULL);
+	e = open_table_to_look(&q.lh, table);
 	if (e == -ENOENT) {
 		q.table = open_table_name(table);
 		return report_not_held(&q, "there is no such table");

@@ -169,7 +169,7 @@ static int
 read_and_show(struct top *t, struct rates *l, const struct rates *before)
 {
 	struct lh *lh;
-	int e = open_table(&lh, &t->table, LH_NO_CREATE, NULL), status = EX_YES;
+	int e = open_table_to_look(&lh, &t->table), status = EX_YES;
 
 	if (e == 0) {
 		e = rates_read(l, lh, before);

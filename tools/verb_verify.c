@@ -33,7 +33,7 @@ verify_token(const struct table_opts *table, const char *key, uint64_t token)
 {
 	char name[NAME_MAX_TEXT];
 	struct lh *lh;
-	int e = open_table(&lh, table, LH_NO_CREATE, NULL), status = EX_YES;
+	int e = open_table_to_look(&lh, table), status = EX_YES;
 
 	if (e == -ENOENT)
 		return open_table_missing(table);

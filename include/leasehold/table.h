@@ -53,6 +53,8 @@ struct lh;
 
 #define LH_CATCH_SIGBUS	0x400u	/* survive a table that is truncated: see
 				 * lh_sigbus() */
+#define LH_LOOK		0x2000u	/* without a session: only to look at the table
+				 * and to break leases; see lh_open() */
 #define LH_CONFIGURED	0x1000u	/* a table of the machine that is as
 				 * /etc/leasehold.conf says: see lh_open() */
 
@@ -166,6 +168,15 @@ struct lh_open_opts {
  * But whoever may write to the table may truncate it: see lh_sigbus().
  */
 int lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts);
+
+/*
+ * With LH_LOOK the attachment has no session: it needs no record, so it works
+ * when all are in use, and when a member of the table has locked the bytes of
+ * all of them.  It can look (lh_list(), lh_status(), lh_explain(), lh_stats(),
+ * lh_check(), lh_verify_token()), break leases (lh_break()) and ask for them
+ * (lh_ask_release()).  Calls that need a session return -EOPNOTSUPP.  The table
+ * has to exist.  LH_LIVENESS_FD and LH_CREATE_ONLY are -EINVAL.
+ */
 
 /*
  * /etc/leasehold.conf (leasehold.conf(5)) is root's: its section [table NAME]

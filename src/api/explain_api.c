@@ -23,7 +23,7 @@ int
 lh_explain(struct lh *lh, const char *key, lh_key_fn fn, void *arg)
 {
 	struct lhi_explanation *x;
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");

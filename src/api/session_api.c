@@ -283,7 +283,7 @@ lh_session_list(struct lh *lh, const char *prefix,
 	const char *begins = prefix == NULL ? "" : prefix;
 	size_t len = strlen(begins);
 	struct lh_session_info info;
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");

@@ -16,7 +16,7 @@ lh_shim_stats(struct lh *lh, void (*fn)(const char *text, void *arg), void *arg)
 	    .lh = lh, .question = {.type = FRAME_STATS}};
 	struct lhi_shim_request_wait wait = { .until_ns = 0 };
 	char *text = NULL;
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "nobody to tell it to (NULL)");

@@ -108,7 +108,7 @@ lhi_stats_of(struct lhi_view *v, struct lh_stats *stats)
 int
 lh_stats(struct lh *lh, struct lh_stats *stats)
 {
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error != 0)
 		return error;
@@ -152,7 +152,7 @@ lh_stats_sessions(struct lh *lh,
     int (*fn)(const struct lh_session_stats *session, void *arg), void *arg)
 {
 	struct lh_session_stats s;
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");

@@ -57,7 +57,7 @@ lh_list(struct lh *lh, const char *prefix, lh_key_fn fn, void *arg)
 {
 	struct lhi_snapshot sn = { .lh = lh };
 	size_t len = prefix == NULL ? 0 : strlen(prefix);
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");
@@ -81,7 +81,7 @@ lh_status(struct lh *lh, const char *key, const uint64_t id[2], lh_key_fn fn,
     void *arg)
 {
 	struct lhi_snapshot sn = { .lh = lh };
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0 && fn == NULL)
 		error = lhi_fail(-EINVAL, "no function to call (NULL)");

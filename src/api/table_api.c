@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 #include <leasehold.h>
+#include "api/attach_look.h"
 #include "api/liveness_api.h"
 #include "base/error.h"
 #include "base/handle.h"
@@ -38,7 +39,8 @@
 
 #define OPEN_FLAGS (LH_SYSTEM | LH_NO_CREATE | LH_LIVENESS_FD | \
     LH_CREATE_ONLY | LH_HOLD_TIMES | LH_DURABLE | LH_NO_CLOCK_FLOOR | \
-    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS | LH_CONFIGURED)
+    LH_TOKENS_GLOBAL | LH_ALL_LOCAL | LH_CATCH_SIGBUS | LH_CONFIGURED | \
+    LH_LOOK)
 #define OPEN_TRIES 100
 #define FULL_TRIES 20
 
@@ -80,14 +82,6 @@ find_or_make(const char *path, const struct lh_open_opts *o,
 	return fd;
 }
 
-/* The caller tries again, and says this when it has tried for long enough. */
-static int
-being_removed(const struct lhi_view *v)
-{
-	return lhi_fail(-EAGAIN, "%s is being removed or repaired by a process "
-	    "that does not go on: end it, or let it run", v->path);
-}
-
 /*
  * All sessions may be taken because somebody removes or repairs the table.  If
  * that is not to be seen he may have come to his end since: so once more.
@@ -108,7 +102,7 @@ take_session(struct lh *lh, int session_fd, const char *application, bool
 			break;
 		if (lhi_view_gone(&lh->v) ||
 		    lhi_session_removal_held(lhi_live_probe_fd(&lh->v)))
-			return being_removed(&lh->v);
+			return lhi_attach_fail_removal(&lh->v);
 	}
 	return error;
 }
@@ -143,8 +137,9 @@ open_probe(struct lh *lh, int fd, const struct lhi_object_id *id)
 static int
 attach_session(struct lh *lh, int fd, int session_fd,
     const struct lhi_object_id *id, const struct lhi_geometry *g,
-    const char *application, bool passed_on)
+    const char *application, uint32_t flags)
 {
+	bool passed_on = flags & LH_LIVENESS_FD;
 	struct stat st;
 	int error = lhi_random_fill(&lh->tag, sizeof(lh->tag));
 
@@ -178,6 +173,8 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	if (error != 0)
 		return error;
 	lhi_point("open.attaching");
+	if (flags & LH_LOOK)
+		return lhi_attach_to_look(lh, session_fd);
 	error = take_session(lh, session_fd, application, passed_on);
 	if (error != 0)
 		return error;
@@ -191,7 +188,7 @@ attach_session(struct lh *lh, int fd, int session_fd,
 	    !lhi_mutant_on(opens_in_repair)) {
 		lhi_session_closing(&lh->v, lh->sid);
 		end_session(lh);
-		return being_removed(&lh->v);
+		return lhi_attach_fail_removal(&lh->v);
 	}
 	lh->anchor->tag = lh->tag;
 	return 0;
@@ -280,6 +277,10 @@ check_args(struct lh **out, const char **name, const struct lh_open_opts *o)
 	if ((o->flags & LH_NO_CREATE) && (o->flags & LH_CREATE_ONLY))
 		return lhi_fail(-EINVAL, "LH_NO_CREATE and LH_CREATE_ONLY "
 		    "exclude each other");
+	if ((o->flags & LH_LOOK) && (o->flags & (LH_CREATE_ONLY |
+	    LH_LIVENESS_FD)))
+		return lhi_fail(-EINVAL, "LH_LOOK takes no session, so it "
+		    "excludes LH_CREATE_ONLY and LH_LIVENESS_FD");
 	if (o->flags & ~OPEN_FLAGS)
 		return lhi_fail(-EINVAL, "unknown flag in 0x%x", o->flags);
 	*name = lhi_object_name(*name);
@@ -337,7 +338,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 	error = attach_session(lh, fd, session_fd, &id, &g,
 	    o->application != NULL ? o->application
 				   : program_invocation_short_name,
-	    o->flags & LH_LIVENESS_FD);
+	    o->flags);
 	if (error == 0 && lhi_opened_keys_begin(lh) != 0)
 		error = lhi_fail(-ENOMEM, "out of memory");
 	(void)close(session_fd);
@@ -353,7 +354,7 @@ open_once(struct lh **out, const char *name, const struct lh_open_opts *o)
 		*out = lh;
 	}
 	lhi_proc_unlock();
-	if (error == 0) {
+	if (error == 0 && !(o->flags & LH_LOOK)) {
 		lhi_outer_run_note(lh, (o->flags & LH_SYSTEM) != 0);
 		lhi_token_ceiling_attach(&lh->v);
 	}
@@ -390,6 +391,8 @@ lh_open(struct lh **out, const char *name, const struct lh_open_opts *opts)
 	if (error != 0)
 		return error;
 	ours = *o;
+	if (o->flags & LH_LOOK)
+		ours.flags |= LH_NO_CREATE;
 	if (system_wide)
 		ours.flags |= LH_SYSTEM;
 	else if (o->flags & LH_CONFIGURED)
@@ -446,6 +449,18 @@ leave_own_wait(struct lh *lh)
 		lhi_claim_cache_leave_wait(m);
 }
 
+static void
+close_session(struct lh *lh)
+{
+	lhi_session_closing(&lh->v, lh->sid);
+	lhi_point("close.closing");
+	/* a damaged table leaves CLOSING, which others can prove dead */
+	if (free_claims(lh) == 0) {
+		lhi_event_session(&lh->v, LH_LOG_SESSION_ENDED, lh->sid);
+		end_session(lh);
+	}
+}
+
 int
 lh_close(struct lh *lh)
 {
@@ -464,13 +479,8 @@ lh_close(struct lh *lh)
 	lhi_proc_lock();
 	lh->anchor->tag = 0;
 	lhi_claim_cache_detach_all(lh);
-	lhi_session_closing(&lh->v, lh->sid);
-	lhi_point("close.closing");
-	/* a damaged table leaves CLOSING, which others can prove dead */
-	if (free_claims(lh) == 0) {
-		lhi_event_session(&lh->v, LH_LOG_SESSION_ENDED, lh->sid);
-		end_session(lh);
-	}
+	if (lh->v.me != NULL)
+		close_session(lh);
 	lhi_opened_keys_end(lh);
 	dispose_handle(lh);
 	lh->tag = 0;

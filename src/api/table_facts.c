@@ -46,5 +46,6 @@ lh_table_name(const struct lh *lh)
 uint64_t
 lh_session_id(const struct lh *lh)
 {
-	return check_open(lh) != 0 ? 0 : lhi_view_session_id(&lh->v, lh->sid);
+	return check_open(lh) != 0 || lh->v.me == NULL ? 0 :
+	    lhi_view_session_id(&lh->v, lh->sid);
 }

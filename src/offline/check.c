@@ -419,7 +419,7 @@ lhi_check_view(struct lhi_view *v, int times,
 int
 lh_check(struct lh *lh, void (*fn)(const char *finding, void *arg), void *arg)
 {
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	return error != 0 ? error : lhi_damaged_or(&lh->v,
 	    lhi_check_view(&lh->v, LHI_CHECK_LIVE, fn, arg));

@@ -194,7 +194,7 @@ break_key(struct lh *lh, const char *key, struct breaking *b)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0)
 		error = lhi_name_set(&n, key);

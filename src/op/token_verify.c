@@ -204,7 +204,7 @@ lh_verify_token(struct lh *lh, const char *key, uint64_t token)
 {
 	struct lhi_key_name n;
 	struct lhi_ref ref;
-	int error = lhi_own(lh);
+	int error = lhi_own_to_look(lh);
 
 	if (error == 0)
 		error = lhi_name_set(&n, key);

@@ -38,9 +38,19 @@ lhi_own_handle(const struct lh *lh)
 }
 
 int
-lhi_own(struct lh *lh)
+lhi_own_to_look(struct lh *lh)
 {
 	int error = lhi_own_handle(lh);
 
 	return error != 0 ? error : lhi_damaged_or(&lh->v, 0);
+}
+
+int
+lhi_own(struct lh *lh)
+{
+	int error = lhi_own_to_look(lh);
+
+	return error != 0 || lh->v.me != NULL ? error : lhi_fail(-EOPNOTSUPP,
+	    "%s was opened without a session, to look at it (LH_LOOK): open it "
+	    "without that flag", lh->v.path);
 }

@@ -273,10 +273,12 @@ int lhi_proc_begin(void);
 
 /*
  * Checks that the handle is this process's own: 0; -EINVAL (NULL, or closed);
- * -EPERM (inherited).  lhi_own() also checks that its table is one still:
- * -EUCLEAN.  A call that closes something uses the first.
+ * -EPERM (inherited).  lhi_own_to_look() also checks that its table is one
+ * still: -EUCLEAN.  lhi_own() checks as well that it has a session (LH_LOOK has
+ * none): -EOPNOTSUPP.  A call that closes something uses the first.
  */
 int lhi_own_handle(const struct lh *lh);
+int lhi_own_to_look(struct lh *lh);
 int lhi_own(struct lh *lh);
 
 #endif

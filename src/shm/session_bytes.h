@@ -41,10 +41,10 @@ int lhi_session_lock_removal(int fd);
 int lhi_session_bar(const struct lhi_view *v, int fd);
 
 /*
- * A process that works on a table without having a session (a reaper) holds the
- * visitors' byte while it does, so that a repairer can wait until nobody is in
- * the middle of anything.  Any number may visit, but nobody while visits are
- * barred.  0; -EAGAIN; -errno.
+ * A process that works on a table without a session (a reaper, or with LH_LOOK)
+ * holds the visitors' byte while it does, so that a repairer can wait until
+ * nobody is in the middle of anything.  Any number may visit, but nobody while
+ * visits are barred.  0; -EAGAIN; -errno.
  */
 int lhi_session_visit(int fd);
 void lhi_session_leave(int fd);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attaching without a session (LH_LOOK): answers "can the owner still see what
+ * happens in a table that has no session left?"
+ *
+ * Members can use up the session records, or lock the bytes of all of them, so
+ * that no session can begin.  Looking at a table and breaking a lease need no
+ * session: their steps are those of a reaper, which has none either.
+ * lhi_own() refuses everything else for such an attachment.
+ *
+ * Instead of a session it holds the visitors' byte (session_bytes.h), so that a
+ * repair waits until it has left.  A member can lock that byte too.  Then only
+ * the table's owner and root look, without it.  A repair that does not wait for
+ * the byte (by force) may overlap with that: what such a look shows may be
+ * wrong, and its steps are exact swaps on words that the repair writes.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "api/attach_look.h"
+#include "base/error.h"
+#include "prim/bytelock.h"
+#include "shm/session_bytes.h"
+
+/* A session id that no session has: incarnations do not get that far. */
+#define NO_SESSION sid_make(MASK(INC_BITS), 0)
+
+int
+lhi_attach_fail_removal(const struct lhi_view *v)
+{
+	return lhi_fail(-EAGAIN, "%s is being removed or repaired by a process "
+	    "that does not go on: end it, or let it run", v->path);
+}
+
+/* True if this process is root's, or the owner's of the file. */
+static bool
+is_owner(int fd)
+{
+	struct stat st;
+
+	return geteuid() == 0 || (fstat(fd, &st) == 0 &&
+	    st.st_uid == geteuid());
+}
+
+int
+lhi_attach_to_look(struct lh *lh, int fd)
+{
+	int error;
+
+	lh->pin = lhi_byte_pin(fd);
+	if (lh->pin == NULL)
+		return lhi_fail(-ENOMEM, "cannot map the live file of %s: %s",
+		    lh->v.path, strerror(errno));
+	error = lhi_session_visit(fd);
+	if (error == -EAGAIN && !is_owner(fd))
+		return lhi_attach_fail_removal(&lh->v);
+	if (error != 0 && error != -EAGAIN)
+		return lhi_fail(error, "cannot lock a byte of the live file of "
+		    "%s: %s", lh->v.path, strerror(-error));
+	if (lhi_view_is_repairing(&lh->v) || lhi_view_gone(&lh->v))
+		return lhi_attach_fail_removal(&lh->v);
+	lh->sid = NO_SESSION;
+	lh->anchor->tag = lh->tag;
+	return 0;
+}

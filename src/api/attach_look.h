@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Attaching without a session: see attach_look.c. */
+#ifndef LHI_ATTACH_LOOK_H
+#define LHI_ATTACH_LOOK_H
+
+#include "proc/attachment.h"
+
+/* Makes lh an attachment that only looks, through a description fd of the live
+ * file, which the caller closes.  0; -EAGAIN: the table is being removed. */
+int lhi_attach_to_look(struct lh *lh, int fd);
+
+/* -EAGAIN, with the sentence for a caller who has tried for long enough. */
+int lhi_attach_fail_removal(const struct lhi_view *v);
+
+#endif

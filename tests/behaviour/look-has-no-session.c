@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LH_LOOK attaches without a session: it can look and break leases, and what
+ * needs a session says so (-EOPNOTSUPP).  It makes no table.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include "support/support.h"
+#include "tap.h"
+
+static int
+count_key(const struct lh_key_info *info, void *arg)
+{
+	++*(int *)arg;
+	is(info->n_holders, 1u, "'%s' has a holder", info->key);
+	return 0;
+}
+
+static void
+no_finding(const char *finding, void *arg)
+{
+	(void)arg;
+	ok(false, "finding: %s", finding);
+}
+
+static void
+refuse_what_needs_one(struct lh *look)
+{
+	struct lh_acquire_opts o = LH_ACQUIRE_OPTS_INIT;
+	struct lh_lease l = { 0 }, two[2];
+	const char *keys[2] = { "a", "b" };
+	struct lh_session *s;
+	struct lh_ticket *t;
+	struct lh_key *key;
+
+	is(lh_acquire(look, "k", &o, &l), -EOPNOTSUPP, "acquire is refused");
+	ok(strstr(lh_error_detail(), "LH_LOOK") != NULL, "and says why: %s",
+	    lh_error_detail());
+	is(lh_acquire(look, "other", NULL, &l), -EOPNOTSUPP, "of any key");
+	is(lh_key_create(look, "new"), -EOPNOTSUPP, "a new key");
+	is(lh_key_open(look, "k", 0, &key), -EOPNOTSUPP, "an opened key");
+	is(lh_session_open(look, "s", NULL, &s), -EOPNOTSUPP, "a session");
+	is(lh_acquire_start(look, "k", NULL, &t), -EOPNOTSUPP, "a ticket");
+	is(lh_acquire_many(look, keys, 2, NULL, two), -EOPNOTSUPP, "many keys");
+	is(lh_destroy(look, "k"), -EOPNOTSUPP, "destroying a key");
+	is(lh_liveness_fd(look), -EOPNOTSUPP, "passing it on");
+	is(lh_session_id(look), 0, "it has no session id");
+}
+
+int
+main(void)
+{
+	const char *table = t_table();
+	struct lh_open_opts o = t_open_opts();
+	struct lh_stats st = { .size = sizeof(st) };
+	struct lh *lh, *look;
+	struct lh_lease l;
+	int keys = 0;
+
+	o.flags |= LH_LOOK;
+	is(lh_open(&look, table, &o), -ENOENT, "it makes no table");
+	lh = t_open(table);
+	l = t_hold(lh, "k");
+	o.flags |= LH_LIVENESS_FD;
+	is(lh_open(&look, table, &o), -EINVAL, "it has nothing to pass on");
+	o.flags &= ~LH_LIVENESS_FD;
+	is(lh_open(&look, table, &o), 0, "it opens one");
+	is(lh_list(look, NULL, count_key, &keys), 0, "it lists");
+	is(keys, 1, "what is there");
+	is(lh_stats(look, &st), 0, "it counts");
+	is(st.sessions, 1, "one session, which is not its own");
+	is(lh_check(look, no_finding, NULL), 0, "it checks");
+	refuse_what_needs_one(look);
+	is(lh_verify(lh, &l), 0, "the lease is as it was");
+	is(lh_break(look, "k", NULL, 0), 1, "it breaks it");
+	is(lh_verify(lh, &l), -ESTALE, "then it is lost");
+	is(lh_close(look), 0, "it closes");
+	(void)lh_release(lh, &l);
+	t_close(lh);
+	return done();
+}

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The table's owner can look at it, break a lease, and remove it, when it can get
+# no session: because all records are in use, or because a member has locked
+# every byte of the live file.
+. "$(dirname "$0")/lib.sh"
+
+# look WHAT: the verbs, while $holder has key0
+look() {
+	run lh list
+	is "$status" 0 "$1: list"
+	like "$out" "key0" "  shows the key"
+	run lh status key0
+	is "$status" 0 "$1: status"
+	like "$out" "$holder" "  shows the holder"
+	run lh explain key0
+	is "$status" 0 "$1: explain"
+	like "$out" "$holder" "  shows the holder"
+	run lh stats
+	is "$status" 0 "$1: stats"
+	run lh stats --sessions
+	is "$status" 0 "$1: stats --sessions"
+	run lh fsck
+	is "$status" 0 "$1: fsck"
+	run lh verify key0 1
+	is "$status" 1 "$1: verify"
+	run lh log
+	is "$status" 0 "$1: log"
+	run lh dump
+	is "$status" 0 "$1: dump"
+	run lh break key0
+	is "$status" 0 "$1: break"
+	like "$(lh status key0; lh log)" "broke" "  the lease is broken"
+	run lh rm --force
+	is "$status" 0 "$1: rm --force"
+}
+
+table full
+run lh init --sessions 8
+is "$status" 0 "a table for few sessions"
+n=0
+while lh run -n "key$n" true 2>/dev/null && [ $n -lt 70 ]; do
+	"$LEASEHOLD" run --on-loss warn "key$n" sleep 60 &
+	mind $!
+	[ $n -gt 0 ] || holder=$!
+	until_true 10000 bash -c "! '$LEASEHOLD' run -n key$n true 2>/dev/null"
+	n=$((n + 1))
+done
+ok "all of its sessions are in use ($n)" [ $n -ge 8 ]
+run lh run other true
+is "$status" 73 "a run gets none"
+look "no session"
+
+table locked
+"$LEASEHOLD" run --on-loss warn key0 sleep 60 &
+holder=$!
+mind $holder
+until_true 10000 lh status key0
+python3 -c '
+import fcntl, glob, os, struct, sys, time
+
+files = glob.glob(sys.argv[1])
+fd = os.open(files[0], os.O_RDWR)
+# all but what the holder has: record 0
+for start, end in ((0, 1 << 40), ((1 << 40) + 2, (1 << 40) + (1 << 20))):
+    lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, start,
+        end - start, 0)
+    fcntl.fcntl(fd, 37, lock)
+print("locked", flush=True)
+time.sleep(60)' "/dev/shm/leasehold.$(id -u)/$LEASEHOLD_TABLE.live.*" \
+    >"$dir/locker" &
+mind $!
+until_true 10000 grep -q locked "$dir/locker"
+run lh run other true
+ok "every byte is locked: a run fails ($status)" [ "$status" != 0 ]
+look "locked"
+finish
