@@ -12,9 +12,9 @@
  *	    "expires_ms": "1790000030000" } ],
  *	  "waiters": [ { ..., "rank": 1, "priority": 0, "since_ms": "..." } ] }
  *
- * The holder of a lease in a named session is the session: "application" is its
- * name, "in_session" is true, and "maker_pid" stands in place of "pid" and
- * "tid".
+ * The holder of a lease in a named session is the session: "session" and
+ * "application" are its name, "in_session" is true, and "maker_pid" stands in
+ * place of "pid" and "tid".
  *
  * A shared key has as many holders as there are readers, each with a token of
  * its own; the key's is that of the latest grant.
@@ -305,7 +305,8 @@ show_party_json(int64_t zero_ms, const struct lh_party *p)
 		return NULL;
 	/* a session's maker does not hold the lease, and may be dead */
 	if ((p->flags & LH_PARTY_SESSION) != 0) {
-		bad = json_object_set_new(o, "maker_pid",
+		bad = show_set_bytes(o, "session", p->application);
+		bad |= json_object_set_new(o, "maker_pid",
 		    json_integer(p->pid));
 	} else {
 		bad = json_object_set_new(o, "pid", json_integer(p->pid));

@@ -58,6 +58,15 @@ for verb in $verbs; do
 	done <"$dir/options"
 done
 is "$(grep -il 'later version' "$pages"/* | wc -l)" 0 "nothing is for later versions"
+# Each kind of event that log prints is in its page, and the enum has no other.
+sed -nE 's/^\t\treturn "([a-z-]+)";$/\1/p' "$here/../../tools/show_event.c" |
+    sort -u >"$dir/kinds"
+is "$(wc -l <"$dir/kinds")" \
+    "$(grep -cE '^\tLH_LOG_[A-Z_]+ = ' "$here/../../include/leasehold/log.h")" \
+    "each kind of event has a name"
+while read -r k; do
+	ok "leasehold-log(1) has $k" grep -qx ".It Li $k" "$pages/leasehold-log.1"
+done <"$dir/kinds"
 for s in 0 1 64 65 69 70 71 73 75 76 77 126 127 128+N; do
 	ok "leasehold(1) has exit status $s" grep -qx ".It $s" \
 	    "$pages/leasehold.1"

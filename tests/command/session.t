@@ -40,6 +40,7 @@ is "$(jq -r '.holders[0] | .in_session, .ends_with_session, has("pid"),
     "true true false false true" "  as JSON"
 left=$(($(jq -r '.holders[0].expires_ms' <<<"$out") - $(date +%s%3N)))
 between "$left" 1 60000 "  when it ends"
+is "$(jq -r '.holders[0].session' <<<"$out")" job "  and which session it is"
 run lh list
 is "$(grep -c "no end" <<<"$out")" 0 "list: the time that is left"
 run lh acquire -n -w 1s --session job tape
