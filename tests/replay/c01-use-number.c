@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C1: what was decided about one use of a claim cannot happen to its next.
+ * Guarantee G11, amendment C1: a decision about one use of a claim never
+ * changes the claim's next use.
  *
- * A thread extends the lease on "a" and is stopped after it has looked at the
- * claim.  The holder releases "a" and takes "b", with the same claim.  The
- * extension goes on: it must fail, and "b" must end when "b" ends.  Without the
- * use number in the state, b's deadline becomes that which was meant for a.
+ * A thread extends the lease on "a" and is stopped after it has checked the
+ * claim.  The holder releases "a" and acquires "b" with the same claim.  The
+ * extension goes on: it must fail, and the lease on "b" must keep its own
+ * deadline.
+ *
+ * Otherwise a late extension of an old lease would move the deadline of another
+ * lease, and a waiter for "b" would wait for an hour.
  */
 #include "replay.h"
 
@@ -30,16 +34,19 @@ play_all(void)
 	is(replay_finish("extender"), -ESTALE, "the extension of a fails");
 	is(lh_verify(lh, &b), 0, "b is held as before");
 
-	/* in another thread than b's: that would be a deadlock with itself */
+	/* in a thread that does not hold b, which would deadlock with itself */
 	replay_go("waiter", replay_acquire, &wait);
-	is(replay_result("waiter"), 0, "b ends when it was to end");
-	cmp(wait.ended_ns, >=, b.expires_ns, "not before");
-	cmp((wait.ended_ns - b.expires_ns) / T_NS_PER_MS, <, T1_MS, "at once");
-	is(lh_extend(lh, &old, 1000), -ESTALE, "a stays lost: extend");
+	is(replay_result("waiter"), 0,
+	    "the lease on b ends at its own deadline");
+	cmp(wait.ended_ns, >=, b.expires_ns, "not before the deadline");
+	cmp((wait.ended_ns - b.expires_ns) / T_NS_PER_MS, <, T1_MS,
+	    "and at once after it");
+	is(lh_extend(lh, &old, 1000), -ESTALE,
+	    "the lease on a stays lost: extend");
 	is(lh_release(lh, &old), -ESTALE, "release");
 	is(lh_verify(lh, &old), -ESTALE, "verify");
-	is(lh_verify(other, &wait.lease), 0, "the new holder has b");
-	is(lh_release(other, &wait.lease), 0, "and releases it");
+	is(lh_verify(other, &wait.lease), 0, "the waiter holds b");
+	is(lh_release(other, &wait.lease), 0, "released");
 	t_close(other);
 	t_close(lh);
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C3: who frees a word for a claim swaps the word that it loaded before it
- * judged the claim, not the one that is there afterwards.
+ * Guarantees G1 and G3, amendment C3: a caller that frees a lock word on behalf
+ * of an expired claim swaps the word that it loaded before it judged the claim,
+ * not the word of afterwards.
  *
- * A newcomer finds the lease on "k" expired, makes it so, and is stopped before
+ * A newcomer finds the lease on "k" expired, marks it so, and is stopped before
  * it frees the word.  The holder notices, takes its claim back, and acquires
- * "k" again with the same claim.  The newcomer goes on: the word names the
- * claim that it had found expired, and must not be freed.
+ * "k" again with the same claim.  The newcomer goes on: the word names that
+ * claim again, and must not be freed.
+ *
+ * Otherwise the newcomer would free a key that is held, and acquire it beside
+ * its holder.
  */
 #include "replay.h"
 
@@ -31,10 +35,11 @@ play_all(void)
 
 	is(replay_try(lh, "k", &k), 0, "the former holder acquires it again");
 	ok(k.id[1] >> 42 == old.id[1] >> 42, "with the same claim");
-	ok(k.notes & LH_NOTE_PREVIOUS_EXPIRED, "and is told of its expiry");
+	ok(k.notes & LH_NOTE_PREVIOUS_EXPIRED,
+	    "and its lease notes the expiry");
 	is(replay_finish("newcomer"), -EAGAIN, "the newcomer finds it busy");
-	is(lh_verify(lh, &k), 0, "and it still is held");
-	is(lh_verify(lh, &old), -ESTALE, "but not by the old lease");
+	is(lh_verify(lh, &k), 0, "the new lease is held");
+	is(lh_verify(lh, &old), -ESTALE, "the old lease is lost");
 	is(lh_release(lh, &k), 0, "release");
 	for (int i = 0; i < OTHERS; i++)
 		lh_release(lh, &more[i]);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C5: a kick does not erase a suspicion.
+ * Guarantee G6, amendment C5: a wake-up does not clear the suspicion that a
+ * waiter is stopped.
  *
- * The first waiter does not run.  Finding that out takes some 30 ms, once; from
- * then on every hand-over passes over it.  If kicks cleared the suspicion,
- * every single hand-over would cost those 30 ms again, or never come.  When the
- * first waiter runs again, it is in its old place.
+ * The first waiter does not run.  Each hand-over must pass over it; only the
+ * first one may take the 30 ms that it takes to find that out.  When the first
+ * waiter runs again, it is in its old place.
+ *
+ * Otherwise each hand-over would take 30 ms again, or the key would never be
+ * handed over.
  */
 #include "replay.h"
 
@@ -38,12 +41,13 @@ play_all(void)
 		    REPLAY_LONG_MS);
 		replay_go("next", replay_acquire, &w[me]);
 		if (!t_await_waiters(lh[!me], "k", 2))
-			fail("the next one waits behind the stopped one");
+			fail("the next waiter queues behind the stopped one");
 		t_sleep_ms(3);		/* asleep by now */
 		took_ns[i] = -t_now_ns();
 		is(lh_release(lh[!me], i == 0 ? &held : &w[!me].lease), 0,
 		    "release %d", i);
-		is(replay_result("next"), 0, "the next one has it");
+		is(replay_result("next"), 0,
+		    "the next waiter acquires the key");
 		took_ns[i] += w[me].ended_ns;
 	}
 	diag("the first hand-over took %lld us",
@@ -53,7 +57,8 @@ play_all(void)
 	    "later ones do not pay for the suspicion again (median, us)");
 	replay_release("stopped");
 	is(lh_release(lh[0], &w[0].lease), 0, "release");
-	is(replay_result("stopped"), 0, "the first waiter is in its place");
+	is(replay_result("stopped"), 0,
+	    "the first waiter acquires the key in its turn");
 	is(lh_release(sick, &stopped.lease), 0, "release");
 	t_close(sick);
 	t_close(lh[1]);

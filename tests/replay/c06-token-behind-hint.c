@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C6: who looks with an older version than the hint does not end up 2^40 ahead.
+ * Guarantee G2, amendment C6: a caller that has read an older version of the
+ * lock word than its hint does not compute a token 2^40 too high.
  *
  * A newcomer sees "k" free and is stopped before it computes its token.  Others
- * take and release "k" 2^30 times (which is put into the word here, not done:
- * any version is a legal one as long as nobody has to compute over more than
- * 2^39), and the next one of them moves the hint.  The newcomer goes on with
- * its old version: what it reserves must be what it needs, and its next attempt
- * must give the next token.
+ * acquire and release "k" 2^30 times (the test writes that version into the
+ * word; each version is a legal one within 2^39 of the hint), and the next of
+ * them moves the hint.  The newcomer goes on with its old version: it must
+ * raise the ceiling only as far as it needs, and its next attempt must give the
+ * next token.
+ *
+ * Otherwise one late caller would use up a whole range of tokens, and the table
+ * would run out of them.
  */
 #include "replay.h"
 #include "op/token_ceiling.h"

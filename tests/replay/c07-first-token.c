@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C7: a slot's first version has the low bits of its hint.
+ * Guarantee G2, amendment C7: the first version of a slot has the low bits of
+ * its hint, and a new key's first token is above the floor of its shard.
  *
- * A maker of key "k" is stopped before it publishes the slot.  Somebody else
- * makes the same key in another slot, takes and releases it; the maker goes on,
- * finds the key there, and takes it.  All tokens are from the table's range and
- * grow.  Then the same with floors as evicted keys leave them: a new key's
- * tokens are above its floor, and not by 2^40.
+ * A maker of "k" is stopped before it publishes the slot.  Another caller makes
+ * the same key in another slot, acquires and releases it.  The maker goes on,
+ * finds the key there and acquires it: all tokens are from the table's range,
+ * and grow.  The same must hold above a floor that evicted keys have left, and
+ * for a maker that is stopped at each of its steps while others make the key,
+ * use it and evict it.
  *
- * Then a maker that is stopped at each of its steps, while others make the same
- * key, use it, and evict it: when it goes on, the floor that it may have read
- * is an old one.
+ * Otherwise a key that is evicted and made again would give tokens that it has
+ * given before.
  */
 #include "replay.h"
 #include "proc/attachment.h"
@@ -38,17 +39,17 @@ made_and_evicted_meanwhile(struct lh *lh, struct lh *other)
 		uint64_t last = 0;
 		struct lh_lease l;
 
-		cmp(lh_evict(lh, NULL, 0), >=, 0, "the key is not there");
+		cmp(lh_evict(lh, NULL, 0), >=, 0, "the key does not exist");
 		replay_stop("maker", steps[i], replay_acquire, &maker);
 		for (int j = 0; j < 5; j++) {
-			is(replay_try(lh, "m", &l), 0, "others make it");
+			is(replay_try(lh, "m", &l), 0, "others make the key");
 			cmp(l.token, >, last, "with a larger token");
 			last = l.token;
 			is(lh_release(lh, &l), 0, "release");
 		}
-		is(lh_evict(lh, "m", 0), 1, "and evict it");
-		is(replay_finish("maker"), 0, "who was stopped at %s goes on",
-		    steps[i]);
+		is(lh_evict(lh, "m", 0), 1, "others evict the key");
+		is(replay_finish("maker"), 0,
+		    "the maker that was stopped at %s acquires it", steps[i]);
 		cmp(maker.lease.token, >, last, "with a larger token");
 		is(lh_release(other, &maker.lease), 0, "release");
 	}
@@ -66,15 +67,16 @@ main(void)
 	range(lh, &low, &high);
 	replay_stop("maker", "slot.filled", replay_acquire, &maker);
 	is(replay_try(lh, "k", &l), 0, "k is made and acquired meanwhile");
-	cmp(l.token, >, low, "its first token is above the base");
+	cmp(l.token, >, low, "its first token is above the table's base");
 	cmp(l.token, <, high, "and below the ceiling");
 	is(lh_release(lh, &l), 0, "release");
-	is(replay_finish("maker"), 0, "the first maker gets it then");
+	is(replay_finish("maker"), 0,
+	    "the stopped maker acquires the key then");
 	is_u64(maker.lease.token, l.token + 1, "with the next token");
 	is(lh_release(other, &maker.lease), 0, "release");
 
-	/* half of what 40 bits count to, and something: where sign and carry
-	 * would go wrong */
+	/* more than half of what 40 bits count to: an error of sign or carry
+	 * shows here */
 	floor = (UINT64_C(5) << 40) + (UINT64_C(1) << 39) + 12345;
 	for (unsigned i = 0; i < SHM_SHARDS; i++)
 		sh64_store(&lh->v.hdr->floor[i], floor);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C8: a recycler that is stopped does not make the dead look alive.
+ * Guarantees G1 and G4, timing T2, amendment C8: a process that recycles a dead
+ * session's record, and is stopped, does not make the dead process look alive.
  *
- * A process dies with a lease.  Another one opens the table, which is full, and
- * is stopped when it has laid its hand on the dead one's record.  A waiter must
- * find out about the death all the same, in the usual time.  When the recycler
- * goes on, it gets the record; a second recycler, meanwhile, does not.
+ * A process dies with a lease.  Another process opens the table, which is full,
+ * and is stopped when it has taken the dead one's record.  A waiter must find
+ * out about the death all the same, within T2. The recycler then gets the
+ * record; a second recycler, meanwhile, does not.
+ *
+ * Otherwise the key of a dead holder would stay held for as long as the
+ * recycler is stopped.
  */
 #include "replay.h"
 
@@ -65,13 +69,15 @@ play_all(void)
 	began_ns = t_now_ns();
 	r = t_acquire(lh[0], "k", REPLAY_LONG_MS, 3 * T2_MS, &l);
 	is(r, 0, "the dead one's lease is freed while a recycler is stopped");
-	cmp(t_since_ms(began_ns), <, T2_MS, "in the usual time");
+	cmp(t_since_ms(began_ns), <, T2_MS, "within T2");
 	if (r == 0)
-		ok(l.notes & LH_NOTE_PREVIOUS_DIED, "as that of a dead one");
-	is(lh_open(&none, table, &o), -ENOSPC, "its record is taken");
+		ok(l.notes & LH_NOTE_PREVIOUS_DIED,
+		    "and its lease notes the death");
+	is(lh_open(&none, table, &o), -ENOSPC,
+	    "a second recycler gets no record");
 
 	is(replay_finish("recycler"), 0, "the recycler gets the record");
-	is(lh_verify(lh[0], &l), 0, "what was freed is still held");
+	is(lh_verify(lh[0], &l), 0, "the freed key's new lease is held");
 	is(lh_release(lh[0], &l), 0, "release");
 	is(t_findings(lh[0]), 0, "the table is sound");
 	while (n > 0)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C9: a process that is killed inside lh_close() is provably dead.
+ * Guarantee G4, timing T2, crash row C1, amendment C9: a process that is killed
+ * inside lh_close() is provably dead.
  *
- * It is closing, hence no longer what a living session looks like, but has not
- * released its leases yet.  Stopped there, it keeps them, as a living one
- * would; killed there, they are freed in the usual time.
+ * A closing session no longer looks like a living one, and has not released its
+ * leases yet.  If its process is stopped there, it keeps them; if the process
+ * is killed there, they are freed within T2.
+ *
+ * Otherwise nobody could prove the death, and the keys would stay held until
+ * their deadlines.
  */
 #include "replay.h"
 
@@ -39,15 +43,16 @@ play_all(void)
 	replay_wait_held("closer");
 	is(t_acquire(lh, "a", REPLAY_LONG_MS, 100, &a), -ETIMEDOUT,
 	    "a closer that is stopped is not dead");
-	is(lh_verify_token(lh, "a", sh->a.token), 0, "and holds its lease");
+	is(lh_verify_token(lh, "a", sh->a.token), 0, "and its lease is held");
 	replay_kill("closer");
 	began_ns = t_now_ns();
 	is(t_acquire(lh, "a", REPLAY_LONG_MS, 3 * T2_MS, &a), 0,
 	    "killed there, its lease is freed");
-	is(t_acquire(lh, "b", REPLAY_LONG_MS, 3 * T2_MS, &b), 0, "every one");
-	cmp(t_since_ms(began_ns), <, T2_MS, "in the usual time");
+	is(t_acquire(lh, "b", REPLAY_LONG_MS, 3 * T2_MS, &b), 0,
+	    "each of its leases");
+	cmp(t_since_ms(began_ns), <, T2_MS, "within T2");
 	cmp(a.token, >, sh->a.token, "the tokens grow");
-	cmp(b.token, >, sh->b.token, "for both");
+	cmp(b.token, >, sh->b.token, "for both keys");
 	is(lh_release(lh, &a), 0, "release");
 	is(lh_release(lh, &b), 0, "release");
 	t_close(lh);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C10: the bytes of another object say nothing about who is alive.
+ * Guarantee G1, amendment C10: the byte locks of another file prove nothing
+ * about a session of this table.
  *
- * A process has closed all its descriptors, the name of the table's object has
- * been given to another table, and that of its live file to another file.  To
- * ask whether a holder is alive it must open the live file again, and would get
- * the new one, in which nobody has locked anything: the living holder must not
- * be taken for dead.
+ * A process has closed all its descriptors; the name of the table's object
+ * belongs to another table by now, and that of its live file to another file.
+ * To ask whether a holder is alive, the process must open the live file again,
+ * and would open the wrong one, in which nobody has locked anything.
+ *
+ * Otherwise a living holder would count as dead, and its key would be granted
+ * twice.
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -31,7 +34,7 @@ ask(void *arg)
 	if (!t_await(&sh->replaced, 1, REPLAY_MS))
 		return -ETIME;
 	r = replay_acquire(&sh->call);
-	/* and through a descriptor whose number is another file's now */
+	/* again, when the number of its descriptor is another file's */
 	for (int i = 0; i < 16; i++)
 		(void)dup(1);
 	t_sleep_ms(15);			/* a try asks every 10 ms */
@@ -56,7 +59,7 @@ find_live_file(const char *table, char path[256])
 	return one;
 }
 
-/* Another file has that name. */
+/* Puts another file in the place of that name. */
 static bool
 replace_file(const char *path)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C11: an extension that wins its swap after the deadline is undone.
+ * Guarantee G3, crash row E1, amendment C11: an extension that wins its swap
+ * after the deadline is undone.
  *
- * The extender looks at the clock, has time left, and is stopped before its
- * swap until the deadline is past.  Nobody has noticed the expiry, so that the
- * swap succeeds; but a lease that has expired is never extended (G3).  Once by
- * another thread than the holder, which goes the long way, and once by the
- * holder itself.
+ * The extender looks at the clock, has time left, and is stopped until the
+ * deadline has passed.  Nobody has noticed the expiry, so the swap succeeds.
+ * Once the extender is another thread than the holder (slow path), once the
+ * holder itself (fast path).
+ *
+ * Otherwise a lease that had expired would be extended, although its holder had
+ * no right to the key in between.
  */
 #include "replay.h"
 
@@ -22,13 +25,15 @@ late(const char *by, struct replay_call *c, const char *where)
 
 	replay_wait_held(by);
 	replay_sleep_past(&c->lease);
-	is(replay_finish(by), -ESTALE, "%s is late (%s)", by, where);
+	is(replay_finish(by), -ESTALE, "the extension by the %s is late (%s)",
+	    by, where);
 	r = replay_try(other, "k", &l);
-	is(r, 0, "the key is to be had at once");
+	is(r, 0, "the key can be acquired at once");
 	if (r == 0)
 		is(lh_release(other, &l), 0, "release");
 	is(lh_verify(c->lh, &c->lease), -ESTALE, "the lease stays lost");
-	is(lh_extend(c->lh, &c->lease, 1000), -ESTALE, "for good");
+	is(lh_extend(c->lh, &c->lease, 1000), -ESTALE,
+	    "and cannot be extended");
 }
 
 static int

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C12: a remover swaps the link that it read before its proof.
+ * Guarantee G7, amendment C12: a remover of a queue's dead waiter swaps the
+ * link that it read before its proof.
  *
  * A visitor of a's queue meets a claim that has just been granted "a", which
- * proves that it does not wait there any more; then it is stopped.  The claim's
- * thread leaves that queue, releases "a", and waits for "b", with the same
- * claim.  The visitor goes on: it must not throw the waiter out of b's queue.
- * On a table of order fifo that would let a newcomer go first.
+ * proves that it no longer waits there; the visitor is stopped.  The claim's
+ * thread leaves that queue, releases "a", and waits for "b" with the same
+ * claim.  The visitor goes on: it must leave b's queue alone.
+ *
+ * Otherwise it would remove a live waiter from b's queue, and in a table of
+ * order fifo a newcomer would acquire "b" first.
  */
 #include "replay.h"
 
@@ -51,23 +54,24 @@ main(void)
 	    REPLAY_LONG_MS);
 
 	replay_go("waiter", a_then_b, &w);
-	ok(t_await_waiters(lh, "a", 1), "one waits for a");
+	ok(t_await_waiters(lh, "a", 1), "the waiter is queued for a");
 	replay_hold("waiter", "acquire.granted");
 	is(lh_release(lh, &a), 0, "a is released");
-	replay_wait_held("waiter");	/* granted, not yet out of the queue */
+	replay_wait_held("waiter");	/* granted, but still in the queue */
 	replay_stop("visitor", "queue.proved", replay_acquire, &visitor);
-	replay_stop_next("waiter", "wait.parked");	/* waits for b now */
-	is(t_waiters(lh, "b"), 1, "it waits for b");
-	ok(w.b.lease.token == 0 && w.got_a == 0, "having had a");
+	replay_stop_next("waiter", "wait.parked");
+	is(t_waiters(lh, "b"), 1, "it is queued for b");
+	ok(w.b.lease.token == 0 && w.got_a == 0,
+	    "after it has acquired and released a");
 
-	is(replay_finish("visitor"), 0, "the visitor gets a");
-	is(t_waiters(lh, "b"), 1, "who waits for b still waits");
+	is(replay_finish("visitor"), 0, "the visitor acquires a");
+	is(t_waiters(lh, "b"), 1, "the waiter for b is still queued");
 	is(lh_release(lh, &b), 0, "b is released");
 	r = replay_try(lh, "b", &l);
 	is(r, -EAGAIN, "a newcomer does not overtake the waiter");
 	if (r == 0)
 		(void)lh_release(lh, &l);
-	is(replay_finish("waiter"), 0, "who gets b");
+	is(replay_finish("waiter"), 0, "the waiter acquires b");
 	is(lh_release(wlh, &w.b.lease), 0, "release");
 	is(lh_release(vlh, &visitor.lease), 0, "release");
 	t_close(vlh);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C13: a forked child owns nothing of its parent's.
+ * Guarantee G1, amendment C13: a forked child owns nothing of its parent's.
  *
- * The fork happens while another thread is stopped between announcing its claim
- * and swapping the word.  The child tries to release, extend and verify its
- * parent's lease, to acquire with its parent's attachment, and to close it; all
- * of it is refused and changes nothing.  What it opens itself works, beside the
- * stopped thread.
+ * The fork happens while another thread of the parent is stopped between the
+ * announcement of its claim and its swap of the lock word.  The child tries to
+ * verify, extend and release its parent's lease, to acquire with its parent's
+ * attachment, and to close it: each call must be refused and change nothing.
+ * An attachment that the child opens itself must work.
+ *
+ * Otherwise a child that exits or releases would end a lease that its parent
+ * relies on.
  */
 #include "replay.h"
 
@@ -27,10 +30,12 @@ child(void *arg)
 	is(lh_release(lh, &l), -EPERM, "release in a child");
 	is(lh_close(lh), -EPERM, "close in a child");
 	own = replay_open(table, 0);
-	is(replay_try(own, "k", &mine), -EAGAIN, "its parent's lease is held");
-	is(lh_release(own, &l), -EPERM, "and another session's");
-	is(replay_try(own, "free", &mine), 0, "its own work");
-	is(lh_release(own, &mine), 0, "as usual");
+	is(replay_try(own, "k", &mine), -EAGAIN,
+	    "through its own attachment the parent's key is held");
+	is(lh_release(own, &l), -EPERM,
+	    "and the parent's lease is another session's");
+	is(replay_try(own, "free", &mine), 0, "it acquires a key of its own");
+	is(lh_release(own, &mine), 0, "and releases it");
 	is(lh_close(own), 0, "close");
 	return tap_child_status();
 }

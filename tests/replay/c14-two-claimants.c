@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C14: a range of tokens is claimed exclusively, and without a lock.
+ * Guarantee G2, amendment C14, crash rows F1 and F2: a range of tokens is
+ * claimed by one table only, without a lock.
  *
- * The maker of a table is stopped at each step of claiming its first range, and
- * before it gives the table its name.  Another makes a table of that name, uses
- * it, and loses it (the object is removed by hand, which leaves no floor).  The
- * first one goes on: its tokens are larger all the same.
+ * The maker of a table is stopped at each step of the claim of its first range,
+ * and before it gives the table its name.  Another process makes a table of
+ * that name, uses it, and loses it: the object is removed by hand, which leaves
+ * no floor.  The first maker goes on: its tokens must be larger.  Then a
+ * process that raises the ceiling of an old table is stopped likewise, while
+ * its table is replaced: its call must fail, and the tokens of the two tables
+ * must differ.
  *
- * Then an old mapping that raises its ceiling is stopped, likewise, while its
- * table is replaced: it is told, and the new table's tokens are its own.
+ * Otherwise two tables would grant from the same range, and a fencing token
+ * would be given twice.
  */
 #include <fcntl.h>
 #include "replay.h"
@@ -35,7 +39,7 @@ make(void *arg)
 	return lh_open(&m->lh, m->table, &o);
 }
 
-/* A table comes and goes; its last token. */
+/* Makes a table, uses and loses it: its last token. */
 static uint64_t
 another(const char *table)
 {
@@ -44,8 +48,8 @@ another(const char *table)
 
 	for (int i = 0; i < 10; i++)
 		(void)fence_token(lh, "k", LH_LOCAL, &token);
-	is(lh_close(lh), 0, "another table was made and used");
-	is(unlink(t_object(table)), 0, "and is lost");
+	is(lh_close(lh), 0, "another table is made and used");
+	is(unlink(t_object(table)), 0, "and its object removed");
 	return token;
 }
 
@@ -57,14 +61,14 @@ stopped_maker(const char *step)
 
 	replay_stop("maker", step, make, &m);
 	before = another(m.table);
-	is(replay_finish("maker"), 0, "who was stopped at %s has its table",
-	    step);
-	is(fence_token(m.lh, "k", LH_LOCAL, &token), 0, "and grants");
-	cmp(token, >, before, "a larger token");
+	is(replay_finish("maker"), 0,
+	    "the maker that was stopped at %s has its table", step);
+	is(fence_token(m.lh, "k", LH_LOCAL, &token), 0, "it grants a token");
+	cmp(token, >, before, "which is larger than the lost table's");
 	t_close(m.lh);
 }
 
-/* As when half of the latest range is used. */
+/* Claims a range, as if half of the latest one was used. */
 static int
 raise(void *arg)
 {
@@ -84,26 +88,30 @@ stopped_raiser(const char *step)
 	uint64_t before = 0, token = 0, late = 0, n;
 	char path[FENCE_PATH + 200];
 
-	is(fence_token(old, "k", LH_LOCAL, &before), 0, "a table");
+	is(fence_token(old, "k", LH_LOCAL, &before), 0,
+	    "a first token of the old table");
 	(void)fence_count(table, &n);
 	snprintf(path, sizeof(path), "%s/%llu", fence_ranges(table),
 	    (unsigned long long)n + 1);
-	close(open(path, O_WRONLY | O_CREAT, 0600));	/* by somebody */
+	close(open(path, O_WRONLY | O_CREAT, 0600));	/* by another table */
 	replay_stop("raiser", step, raise, &old->v);
 	is(unlink(t_object(table)), 0, "its object is removed");
 	lh = fence_open(table);
-	is(fence_token(lh, "k", LH_LOCAL, &token), 0, "there is another");
-	cmp(token, >, before, "whose tokens are larger");
+	is(fence_token(lh, "k", LH_LOCAL, &token), 0,
+	    "the new table grants a token");
+	cmp(token, >, before, "which is larger");
 	is(replay_finish("raiser"),
 	    strcmp(step, "fence.publishing") == 0 ? 0 : -ESTALE,
-	    "stopped at %s it is told", step);
+	    "stopped at %s, the raise says so", step);
 	for (int i = 0; i < 3; i++) {
 		if (fence_token(old, "k", LH_LOCAL, &late) == 0)
-			cmp(late, <, token, "what it gives is smaller");
+			cmp(late, <, token,
+			    "the old table's tokens are smaller");
 	}
 	before = token;
-	is(fence_token(lh, "k", LH_LOCAL, &token), 0, "the new one goes on");
-	cmp(token, >, before, "with larger ones");
+	is(fence_token(lh, "k", LH_LOCAL, &token), 0,
+	    "the new table grants again");
+	cmp(token, >, before, "with a larger token");
 	is(lh_close(old), 0, "closed");
 	t_close(lh);
 }

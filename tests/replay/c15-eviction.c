@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C15: a slot's lives do not touch each other.
+ * Guarantees G1, G2 and G6, crash rows I1, I2, H1 and H2, amendment C15: the
+ * lives of a slot do not touch each other.
  *
- * A slot is linked only after its word is FREE: a maker of a key is stopped at
- * each of its steps in turn.  Whoever wants the same key meanwhile must get it:
- * a key that is found can be locked, and one that cannot be found yet is made
- * in another slot.
+ * A maker of a key is stopped at each of its steps: another caller that wants
+ * the key must acquire it.  A waiter that queues after the evictor has seen the
+ * queue empty, and before the word is DYING, must keep its place.  An evictor
+ * is stopped between its steps while others complete its work and make another
+ * key in the slot: the evictor must not harm that key when it goes on.
  *
- * A waiter that queues after the evictor has seen the queue empty, and before
- * the word is DYING, keeps its place: the key comes back.
- *
- * An evictor that is stopped between any two of its steps, while others
- * complete its work and give the slot to another key, does that key no harm
- * when it goes on: the key is found, and its lease is alone.
+ * Otherwise a late maker or evictor would lose a waiter, or would make a held
+ * key disappear, so that a second holder could acquire it.
  */
 #include <errno.h>
 #include "replay.h"
@@ -51,7 +49,7 @@ linked_when_free(void)
 		snprintf(key, sizeof(key), "k%zu", i);
 		replay_stop("maker", making[i], replay_acquire, &maker);
 		r = replay_try(lh, key, &l);
-		is(r, 0, "the key can be locked: maker stopped at %s",
+		is(r, 0, "the key can be acquired: its maker is stopped at %s",
 		    making[i]);
 		is(replay_finish("maker"), r == 0 ? -EAGAIN : 0,
 		    "the maker finds it busy");
@@ -59,7 +57,7 @@ linked_when_free(void)
 			is(lh_release(lh, &l), 0, "release");
 		else
 			is(lh_release(other, &maker.lease), 0, "release");
-		is(replay_acquire(&maker), 0, "and then gets it");
+		is(replay_acquire(&maker), 0, "and acquires it afterwards");
 		is(lh_release(other, &maker.lease), 0, "release");
 	}
 }
@@ -72,16 +70,16 @@ waiter_between(void)
 
 	is(replay_try(lh, "w", &l), 0, "w is held");
 	replay_stop("waiter", "wait.announced", replay_acquire, &waiter);
-	is(lh_release(lh, &l), 0, "and free, before the waiter has queued");
+	is(lh_release(lh, &l), 0, "and released before the waiter has queued");
 	replay_stop("evictor", "evict.chosen", evict, "w");
 	replay_stop_next("waiter", "wait.turn");
-	is(t_waiters(lh, "w"), 1, "it queues, and is about to take it");
+	is(t_waiters(lh, "w"), 1, "it queues, and is about to acquire it");
 	is(replay_finish("evictor"), 0, "nothing was evicted");
-	is(t_waiters(lh, "w"), 1, "the waiter has kept its place");
-	is(replay_finish("waiter"), 0, "and gets the key");
+	is(t_waiters(lh, "w"), 1, "the waiter keeps its place");
+	is(replay_finish("waiter"), 0, "and acquires the key");
 	cmp(waiter.lease.token, >, l.token, "with a larger token");
 	is(lh_release(other, &waiter.lease), 0, "release");
-	is(lh_evict(lh, "w", 0), 1, "then it can go");
+	is(lh_evict(lh, "w", 0), 1, "then the key can be evicted");
 }
 
 static void
@@ -90,7 +88,7 @@ next_life(void)
 	char gone[16], next[16];
 	struct lh_lease filler[KEYS - 1];
 
-	/* one slot is left for all that follows */
+	/* leave one free slot */
 	for (int i = 0; i < KEYS - 1; i++) {
 		snprintf(gone, sizeof(gone), "filler%d", i);
 		filler[i] = t_hold(lh, gone);
@@ -104,20 +102,23 @@ next_life(void)
 		is(lh_release(lh, &l), 0, "a key");
 		replay_stop("evictor", evicting[i], evict, gone);
 		diag("the evictor stands at %s", evicting[i]);
-		/* others complete what it began, or do it all */
-		is(replay_try(other, gone, &twice), 0, "the key is to be had");
+		/* others complete what it began, or do all of it */
+		is(replay_try(other, gone, &twice), 0,
+		    "the key can be acquired");
 		cmp(twice.token, >, l.token, "with a larger token");
 		is(lh_release(other, &twice), 0, "release");
 		cmp(lh_evict(other, gone, 0), >=, 0, "others evict");
-		is(t_holders(other, gone), -ENOENT, "and it is gone");
+		is(t_holders(other, gone), -ENOENT,
+		    "and the key does not exist");
 		is(replay_try(other, next, &l), 0, "its slot is used again");
 		cmp(replay_finish("evictor"), >=, 0, "the evictor goes on");
 		is(t_holders(lh, next), 1, "the new key is there");
-		is(replay_try(lh, next, &twice), -EAGAIN, "and held by one");
-		is(lh_verify(other, &l), 0, "whose lease is as it was");
+		is(replay_try(lh, next, &twice), -EAGAIN, "and held");
+		is(lh_verify(other, &l), 0, "its lease is unchanged");
 		is(lh_release(other, &l), 0, "release");
 		is(t_findings(lh), 0, "the table is sound");
-		is(lh_evict(lh, "next", 0), 1, "and it can go, too");
+		is(lh_evict(lh, "next", 0), 1,
+		    "and the new key can be evicted");
 	}
 	for (int i = 0; i < KEYS - 1; i++)
 		is(lh_release(lh, &filler[i]), 0, "release");
@@ -133,7 +134,7 @@ main(void)
 	is(lh_open(&lh, table, &o), 0, "open");
 	other = replay_open(table, 0);
 	linked_when_free();
-	cmp(lh_evict(lh, NULL, 0), >, 0, "all of that goes");
+	cmp(lh_evict(lh, NULL, 0), >, 0, "all these keys are evicted");
 	next_life();
 	waiter_between();
 	t_close(other);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C16: who only ever tries finds out that the holder is dead.
+ * Guarantee G4, timing T2, amendment C16: a caller that only tries finds out
+ * that the holder is dead.
  *
- * The holder is killed right after its swap, before acquire even returned.
- * Nobody waits; somebody tries every 2 ms.  A living holder that is stopped at
- * the same point keeps its lease.
+ * The holder is killed right after its swap of the lock word, before its
+ * acquire has returned.  Nobody waits; another process tries every 2 ms, and
+ * must acquire the key within T2. A living holder that is stopped at the same
+ * point must keep its lease.
+ *
+ * Otherwise programs that only try would see the key of a dead holder busy
+ * until its deadline.
  */
 #include "replay.h"
 
@@ -22,7 +27,7 @@ hold(void *arg)
 	return replay_acquire(&sh->call);
 }
 
-/* Try for so long.  What the last try said. */
+/* Tries for that long: what the last try returned. */
 static int
 keep_trying(struct lh *lh, int64_t ms, struct lh_lease *l)
 {
@@ -55,9 +60,10 @@ play_all(void)
 	is(keep_trying(lh, 100, &l), -EAGAIN, "a stopped holder is not dead");
 	replay_kill("holder");
 	r = keep_trying(lh, T2_MS, &l);
-	is(r, 0, "a dead one is found out by trying");
+	is(r, 0, "the death of a killed holder is found by trying");
 	if (r == 0) {
-		ok(l.notes & LH_NOTE_PREVIOUS_DIED, "and said to be dead");
+		ok(l.notes & LH_NOTE_PREVIOUS_DIED,
+		    "and noted in the next lease");
 		is(lh_release(lh, &l), 0, "release");
 	}
 	t_close(lh);

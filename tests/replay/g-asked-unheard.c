@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who asks for a key whose live handle nobody watches is heard by the holder
- * when it looks, or by who begins to watch: the thread that renews does not
- * take it for told.
+ * src/live/live_events.c: a request to release the key of a live handle stays
+ * pending until somebody reads it.  A handle has no watch; the renewing thread
+ * looks at its lease and must leave the request for the holder, or for a watch
+ * that is opened later.
+ *
+ * Otherwise the renewing thread would consume the request, and the holder would
+ * never learn that it was asked to release the key.
  */
 #include "replay.h"
 
 static void
-asked(struct lh *other)
+ask(struct lh *other)
 {
-	is(lh_ask_release(other, "k", NULL, 0), 1, "asked for");
-	t_sleep_ms(50);			/* the thread has looked */
+	is(lh_ask_release(other, "k", NULL, 0), 1,
+	    "the holder is asked to release");
+	t_sleep_ms(50);			/* the renewing thread has looked */
 }
 
 int
@@ -26,13 +31,13 @@ main(void)
 	is(lh_lock_open(lh, "k", NULL, &k), 0, "a handle");
 	is(lh_lock_acquire(k, NULL), 0, "acquires");
 	is(lh_lock_lease(k, 0, &l), 0, "its lease");
-	asked(other);
-	is(lh_lease_asked(lh, &l), 1, "the holder sees that");
-	asked(other);
-	is(lh_lock_watch(k, LH_EVENT_ASKED, &w), 0, "a watch");
-	is(lh_watch_next(w, &e), 0, "hears");
-	is(e.what, LH_EVENT_ASKED, "of it");
-	is(lh_lease_asked(lh, &l), 0, "once");
+	ask(other);
+	is(lh_lease_asked(lh, &l), 1, "the holder reads the request");
+	ask(other);
+	is(lh_lock_watch(k, LH_EVENT_ASKED, &w), 0, "a watch is opened");
+	is(lh_watch_next(w, &e), 0, "it reports an event");
+	is(e.what, LH_EVENT_ASKED, "the second request");
+	is(lh_lease_asked(lh, &l), 0, "which is reported once");
 	is(lh_watch_close(w), 0, "closed");
 	is(lh_lock_release(k), 0, "released");
 	is(lh_lock_close(k), 0, "closed");

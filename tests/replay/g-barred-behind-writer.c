@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: a reader that finds that it cannot join others, its key being in a range
- * of long ago, stands in the queue like a writer; but it does not overtake, as
- * writers that have just come may for a moment, a writer that waits: readers
- * never do.
+ * Guarantee G7: a reader that cannot join the present readers, because the key
+ * is in an old range of tokens, queues like a writer.  It must not overtake a
+ * writer that already waits: writers that have just come may do so for a
+ * moment, readers never.
+ *
+ * Otherwise a stream of such readers would keep a writer waiting for ever.
  */
 #include "replay.h"
 #include "behaviour/fence.h"
@@ -25,11 +27,12 @@ main(void)
 	w.lh = fence_open(table);
 	replay_stop("R", "wait.barred", replay_read_local, &reader);
 	replay_stop("W", "queue.linked", replay_acquire, &w);
-	is(lh_release(lh, &r.lease), 0, "the key is free, and a writer waits");
+	is(lh_release(lh, &r.lease), 0,
+	    "the key is free, and a writer is queued");
 	is(replay_finish("R"), -EAGAIN, "it is the writer's turn");
-	is(replay_finish("W"), 0, "who has it");
+	is(replay_finish("W"), 0, "the writer acquires the key");
 	is(lh_release(w.lh, &w.lease), 0, "released");
-	is(replay_read_local(&reader), 0, "then the reader");
+	is(replay_read_local(&reader), 0, "then the reader acquires it");
 	cmp(reader.lease.token, >, w.lease.token, "with a larger token");
 	is(lh_release(reader.lh, &reader.lease), 0, "released");
 	t_close(w.lh);

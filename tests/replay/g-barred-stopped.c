@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 8 */
 /*
- * G4 to G7: a reader that cannot join others, its key being in a range of long
- * ago, is stopped at one access after the other, from when it finds that until
- * it sleeps like a writer.
+ * Guarantees G4, G5, G6 and G7, timing T3: a reader cannot join the present
+ * readers, because the key is in an old range of tokens.  It is stopped before
+ * each of its accesses to shared memory, from the moment when it finds that
+ * until it sleeps like a writer.
  *
- *	the others go meanwhile		then it is granted at once
- *	another comes, who need not	is let in, and it joins him then
- *	    wait like one
- *	a writer waits behind it	has the key in time
+ * The other callers		Then
+ * leave				it acquires the key at once
+ * are joined by a reader		that reader acquires, and it joins
+ * are followed by a writer	the writer acquires within T3
+ *
+ * Otherwise a stopped reader would keep all others out of a free key, or would
+ * itself sleep on beside a free key.
  */
 #include "sweep.h"
 #include "behaviour/fence.h"
 
 #define KEYS	150
-#define MOST	200		/* it sleeps from about 150 on */
-#define LATE_MS	(10 * 60)	/* behind one who is stopped */
+#define MOST	200		/* it sleeps after about 150 accesses */
+#define LATE_MS	(10 * 60)	/* T3 behind a stopped waiter */
 
 static const char *table;
 static struct lh *first, *lh, *other;
@@ -61,7 +65,7 @@ ended(struct caller *c)
 	return t_until(t_ms(LATE_MS), atomic_load(&c->s.ended.count) > 0);
 }
 
-/* The next key that is read since before the range was left. */
+/* The next key that is read since before the range ended. */
 static int
 next_key(void)
 {
@@ -71,20 +75,20 @@ next_key(void)
 }
 
 static void
-let_go(int key)
+release_first(int key)
 {
 	if (lh_release(first, &held[key]) != 0)
 		fail("the first reader's release");
 }
 
 static void
-give_back(const char *what, int n, struct caller *c)
+release_held(const char *what, int n, struct caller *c)
 {
 	if (lh_verify(c->lh, &c->l) != 0 || lh_release(c->lh, &c->l) != 0)
 		sweep_bad(what, n, "a lease is lost: %s", lh_error_detail());
 }
 
-/* How: 0 nobody else; 1 a reader; 2 a writer, who take 40 ms each. */
+/* Another caller comes: 0 none, 1 a reader, 2 a writer; 40 ms each. */
 static int
 freed(int how)
 {
@@ -104,24 +108,26 @@ freed(int how)
 			sweep_go(&x.s, acquire, &x);
 		if (how != 0 && n % 2)
 			t_sleep_ms(2);
-		let_go(key);
+		release_first(key);
 		if (how != 0 && !ended(&x))
-			sweep_bad(what[how], n, "it is kept waiting");
+			sweep_bad(what[how], n,
+			    "the other caller is kept waiting");
 		if (how == 2) {
 			if (sweep_end(&x.s) != 0)
-				sweep_bad(what[how], n, "it has failed");
-			give_back(what[how], n, &x);
+				sweep_bad(what[how], n, "the writer fails");
+			release_held(what[how], n, &x);
 		}
 		t_post(&r.s.on);
 		if (!ended(&r))
-			sweep_bad(what[how], n, "it is late itself");
+			sweep_bad(what[how], n, "the reader is late itself");
 		if (sweep_end(&r.s) != 0)
-			sweep_bad(what[how], n, "it fails");
-		give_back(what[how], n, &r);
+			sweep_bad(what[how], n, "the reader fails");
+		release_held(what[how], n, &r);
 		if (how == 1) {
 			if (sweep_end(&x.s) != 0)
-				sweep_bad(what[how], n, "the other has failed");
-			give_back(what[how], n, &x);
+				sweep_bad(what[how], n,
+				    "the other reader fails");
+			release_held(what[how], n, &x);
 		}
 	}
 	return n;
@@ -146,8 +152,8 @@ main(void)
 	other = fence_open(table);
 	for (int how = 0; how < 3; how++) {
 		n = freed(how);
-		cmp(n, >=, MOST, "%d: stopped until it sleeps", how);
-		is(t_findings(other), 0, "the table is in order");
+		cmp(n, >=, MOST, "variant %d: stopped until it sleeps", how);
+		is(t_findings(other), 0, "the table is sound");
 	}
 	t_close(other);
 	t_close(lh);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: readers in scope local that could not join others, whose key is in a
- * range of long ago, wait like writers.  When the key has come to be free and
- * the first of them has taken it, in the latest range, the others can join him
- * and do, and so does who only tries: all are readers.
+ * Guarantees G6 and G7: readers in scope local that cannot join the present
+ * reader, because the key is in an old range of tokens, wait like writers.
+ * When the key is free and the first of them has acquired it in the latest
+ * range, the others must join it, and so must a reader that only tries.
  *
- * They went on waiting like writers, each for the one before, and kept all
- * other readers out meanwhile.
+ * Otherwise each of them would wait for the one before it, and they would keep
+ * all other readers out meanwhile.
  */
 #include "replay.h"
 #include "behaviour/fence.h"
@@ -39,19 +39,20 @@ main(void)
 		ok(t_await_waiters(lh, "k", (uint32_t)i + 1), "%s waits",
 		    roles[i]);
 	}
-	is(lh_acquire(lh, "k", &o, &l), -EAGAIN, "who tries has to wait");
-	is(lh_release(lh, &first), 0, "the first reader goes");
+	is(lh_acquire(lh, "k", &o, &l), -EAGAIN,
+	    "another reader would have to wait");
+	is(lh_release(lh, &first), 0, "the first reader leaves");
 	for (int i = 0; i < WAIT; i++) {
-		is(replay_result(roles[i]), 0, "%s has it", roles[i]);
+		is(replay_result(roles[i]), 0, "%s acquires it", roles[i]);
 		is(lh_verify(r[i].lh, &r[i].lease), 0, "and holds it");
 		cmp(r[i].lease.token, >, token, "with a larger token");
 		token = r[i].lease.token;
 	}
-	is(lh_acquire(lh, "k", &o, &l), 0, "who tries joins them");
+	is(lh_acquire(lh, "k", &o, &l), 0, "a reader that tries joins them");
 	is(lh_release(lh, &l), 0, "released");
 	for (int i = 0; i < WAIT; i++)
 		is(lh_release(r[i].lh, &r[i].lease), 0, "released");
-	fence_larger(lh, "k", &token, "then a writer");
+	fence_larger(lh, "k", &token, "then a writer's token");
 	for (int i = 0; i < WAIT; i++)
 		t_close(r[i].lh);
 	t_close(lh);

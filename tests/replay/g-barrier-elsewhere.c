@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader that a writer keeps out looks for a deadlock, and is stopped when it
- * has met the writer in the queue.  The writer gives up, and waits for what the
- * reader has: it does not keep it out any more, and there is no circle.  The
- * reader is not told of one, but enters.
+ * Deadlocks (doc/protocol.md): a reader that is kept out by a queued writer
+ * looks for a deadlock, and is stopped when it has met that writer.  The writer
+ * gives up its wait, and waits for a key that the reader holds: there is no
+ * circle any more.  The reader must acquire its key, and must not be refused
+ * with a deadlock.
+ *
+ * Otherwise callers would fail with -EDEADLK although nothing blocks them.
  */
 #include <errno.h>
 #include "replay.h"
@@ -30,7 +33,8 @@ reader(void *unused)
 	return lh_release(at_r, &b) != 0 ? 3 : error;
 }
 
-/* Of a higher priority: so the reader would be the one to give way. */
+/* Has a higher priority, so that a deadlock would be resolved against the
+ * reader. */
 static int
 writer(void *unused)
 {
@@ -61,10 +65,13 @@ main(void)
 	replay_go("writer", writer, NULL);
 	ok(t_await_waiters(lh, "k", 1), "a writer waits");
 	replay_stop("reader", "deadlock.barrier_met", reader, NULL);
-	ok(t_await_waiters(lh, "b", 1), "the writer waits for another key");
-	is(gave_up, -ETIMEDOUT, "having given up the first");
-	is(replay_finish("reader"), 0, "the reader enters: no deadlock");
-	is(replay_result("writer"), 0, "then the writer has what it wants");
+	ok(t_await_waiters(lh, "b", 1),
+	    "the writer waits for the reader's key");
+	is(gave_up, -ETIMEDOUT, "it has given up the first key");
+	is(replay_finish("reader"), 0,
+	    "the reader acquires the key: no deadlock");
+	is(replay_result("writer"), 0,
+	    "then the writer acquires the reader's key");
 	is(lh_release(lh, &l), 0, "released");
 	t_close(at_w);
 	t_close(at_r);

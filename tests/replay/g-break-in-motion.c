@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G9: lh_break() ends a lease also while its holder is at work on it.
+ * Guarantee G9: lh_break() ends a lease also while its holder converts it,
+ * hands it over or extends it.
  *
- * A reader that becomes a writer is, for a moment, neither: its claim says that
- * it holds the key alone, the key's word still leads to readers.  And who
- * extends a lease changes the word that a break swaps.  Of both lh_break() once
- * said that nobody held the key; the holder, who may be stopped right there,
- * kept it for as long as he had asked for.  Of one that is being handed over it
- * said so if that was named.
+ * A reader that is being upgraded is, for a moment, neither: its claim says
+ * that it holds the key alone, and the key's word still leads to readers.  An
+ * extension changes the word that a break swaps.  A break must look again in
+ * each of these cases, and must find a lease that is being handed over by its
+ * name.
+ *
+ * Otherwise lh_break() would report that nobody held the key, and a holder that
+ * is stopped there would keep it for as long as it had asked for.
  */
 #include <string.h>
 #include "proc/attachment.h"
@@ -45,21 +48,22 @@ hold_as(uint32_t mode)
 	return l;
 }
 
-/* Its holder has lost it, and another can have the key. */
+/* The holder has lost the lease, and another caller acquires the key. */
 static void
 is_over(struct lh_lease *l, const char *what)
 {
 	struct lh_lease next;
 
-	is(lh_verify(lh, l), -ESTALE, "%s: its holder has lost it", what);
-	is(lh_release(lh, l), -ESTALE, "  it is told");
-	is(replay_try(op, "k", &next), 0, "  another can have it");
-	is(next.notes, LH_NOTE_PREVIOUS_BROKEN, "  and knows why");
+	is(lh_verify(lh, l), -ESTALE, "%s: the holder's lease is lost", what);
+	is(lh_release(lh, l), -ESTALE, " its release says so");
+	is(replay_try(op, "k", &next), 0, " another caller acquires the key");
+	is(next.notes, LH_NOTE_PREVIOUS_BROKEN,
+	    " and its lease notes the break");
 	is(lh_release(op, &next), 0, "  release");
 	is(t_findings(lh), 0, "  the table is sound");
 }
 
-/* Stopped in the conversion of a lease in that mode. */
+/* Breaks a lease in that mode, whose conversion is stopped. */
 static void
 in_conversion(uint32_t mode, const char *point, bool named)
 {
@@ -69,8 +73,8 @@ in_conversion(uint32_t mode, const char *point, bool named)
 	replay_stop("converter", point, convert, &c);
 	is(break_it(named ? &l : NULL), 1, "%s, at %s, %s: broken",
 	    mode == LH_SHARED ? "up" : "down", point,
-	    named ? "by name" : "whoever it is");
-	is(replay_finish("converter"), -ESTALE, "the conversion is in vain");
+	    named ? "by name" : "whoever holds it");
+	is(replay_finish("converter"), -ESTALE, "the conversion fails");
 	is_over(&c.lease, point);
 }
 
@@ -94,8 +98,8 @@ in_hand_over(uint32_t mode, struct lh_session *to)
 	struct lh_lease l = h.l;
 
 	replay_stop("giver", "handoff.taken", hand_over, &h);
-	is(break_it(&l), 1, "mode %u, being handed over: broken", mode);
-	is(replay_finish("giver"), -ESTALE, "that is in vain");
+	is(break_it(&l), 1, "mode %u, during a hand-off: broken", mode);
+	is(replay_finish("giver"), -ESTALE, "the hand-off fails");
 	is_over(&l, "handoff.taken");
 }
 
@@ -106,7 +110,7 @@ extended_meanwhile(uint32_t mode, bool named)
 
 	replay_stop("op", "break.seen", break_it, named ? &l : NULL);
 	is(lh_extend(lh, &l, 2 * REPLAY_LONG_MS), 0, "extended meanwhile");
-	is(replay_finish("op"), 1, "it is broken all the same");
+	is(replay_finish("op"), 1, "the break finds and ends it");
 	is_over(&l, mode == LH_SHARED ? "shared" : "exclusive");
 }
 

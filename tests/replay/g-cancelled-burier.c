@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G8: pthread_cancel() of a thread that makes a named session, or destroys
- * one, leaves no dead session's record locked: others bury it.  The thread is
- * cancelled before each of its accesses to shared memory in turn.
+ * Guarantees G4 and G8: pthread_cancel() of a thread that opens or destroys a
+ * named session leaves no session record locked.  The thread is cancelled
+ * before each of its accesses to shared memory in turn; another process must be
+ * able to reclaim the dead session's record afterwards.
+ *
+ * Otherwise one cancelled thread would take a session record away from the
+ * table for as long as its process lives.
  */
 #include <pthread.h>
 #include "prim/shared.h"
@@ -60,7 +64,7 @@ play_all(void)
 	lh = replay_open(table, 3);
 	other = replay_open(table, 3);
 	do {
-		/* the third record is of one who was killed */
+		/* the third record is that of a killed process */
 		at = ++n;
 		replay_killed_at("child", "acquire.granted", attach_and_die,
 		    (void *)(uintptr_t)table);
@@ -76,7 +80,8 @@ play_all(void)
 			break;
 		}
 	} while (at != 0);
-	is(good, n, "the record is had again, wherever it was cancelled");
+	is(good, n,
+	    "the record is used again, wherever the thread was cancelled");
 	t_close(other);
 	t_close(lh);
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G11: a claim is used again only when no word can come to name it.
+ * Guarantees G4 and G11: a claim is used again only when no lock word can come
+ * to name it.
  *
- * A thread converts a lease of another thread and is stopped between its two
- * swaps (the claim's state, then the word).  The lease's deadline passes, and
- * somebody makes it expired, but is stopped before the word.  So the owner's
- * claim cache takes the claim back, and is stopped in the middle of that,
- * before its accesses to shared memory in turn: there the conversion goes on,
- * and may turn the word under the owner's eyes, from S to X or back; if so it
- * is stopped again.  Then the owner goes on and uses the claim for another key.
+ * A thread converts a lease of another thread, and is stopped between its two
+ * swaps (first the claim's state, then the word). The deadline passes, and a
+ * third caller marks the lease expired, but is stopped before the word.  The
+ * owner's claim cache takes the claim back, and is stopped before each of its
+ * accesses to shared memory; there the conversion goes on, and may turn the
+ * word from S to X or back.  Then the owner uses the claim for another key.
+ * The conversion must report the lease lost, and the new lease must be
+ * untouched.
  *
- * The conversion says that the lease is lost; the key is free, and nothing that
- * is done to it touches the claim's new use.
+ * Otherwise the old key's word would name a claim of another key, and two
+ * callers would share one lease.
  */
 #include "sweep.h"
 
 #define TTL_MS 20
-#define OTHERS 7		/* of the 8 claims that a thread has */
-#define STEP 2			/* enough to find it: a window of many */
-#define TRIES 20		/* on a machine that has no time for us */
+#define OTHERS 7		/* with one more: all claims of a thread */
+#define STEP 2			/* small enough to meet the window */
+#define TRIES 20		/* on a busy machine */
 
 static const char *table;
 static struct lh *lh, *other, *third;
@@ -29,7 +31,7 @@ struct caller {
 	const char *point;
 	int n;
 	struct lh *lh;
-	uint32_t mode;		/* acquire: of it; convert: to it */
+	uint32_t mode;		/* to acquire in, or to convert to */
 	char key[32];
 	struct t_event ready, on;
 	struct lh_lease l;
@@ -65,7 +67,7 @@ acquire(void *arg)
 	return lh_acquire(c->lh, c->key, &o, &c->l);
 }
 
-/* The owner: seven leases for long, one for short; later one more. */
+/* The owner: seven long leases and a short one; later one more. */
 static int
 own(void *arg)
 {
@@ -86,7 +88,8 @@ own(void *arg)
 	return t_read(c->lh, "new", HOUR_MS, 0, &c->l);
 }
 
-/* The owner stands before access n.  1; 0: it has ended; -1: too slow. */
+/* Stops the owner before access n.  1: stopped; 0: it has ended; -1: too
+ * slow. */
 static int
 play(const char *what, int n, uint32_t from, bool *same)
 {
@@ -112,7 +115,7 @@ play(const char *what, int n, uint32_t from, bool *same)
 	memcpy(w.key, owner.key, sizeof(w.key));
 	sweep_go(&w.s, acquire, &w);
 	if (!sweep_stands(&w.s) && in_time)
-		sweep_bad(what, n, "nobody makes it expired");
+		sweep_bad(what, n, "nobody marks it expired");
 
 	t_post(&owner.on);
 	stands = sweep_stands(&owner.s);
@@ -120,7 +123,7 @@ play(const char *what, int n, uint32_t from, bool *same)
 		(void)sweep_on(&up.s, "convert.swapped", 1);
 	r = sweep_end(&owner.s);
 	if (r != 0)
-		sweep_bad(what, n, "the owner reads another key: %d", r);
+		sweep_bad(what, n, "the owner cannot read another key: %d", r);
 	*same = lid_claim(owner.l.id[1]) == lid_claim(was.id[1]);
 	r = sweep_end(&up.s);
 	if (in_time && r != -ESTALE)
@@ -139,7 +142,7 @@ play(const char *what, int n, uint32_t from, bool *same)
 	if (lh_release(lh, &owner.l) != 0)
 		sweep_bad(what, n, "it cannot be released");
 	if (t_findings(third) != 0)
-		sweep_bad(what, n, "the table is not in order");
+		sweep_bad(what, n, "the table is not sound");
 	if (lh_close(lh) != 0)
 		sweep_bad(what, n, "the owner's session cannot be closed");
 	return in_time ? stands : -1;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G5: lh_close() is stopped halfway, with one lease given back, one whose
- * word is free and whose claim is not yet, and one still held.  Others go on:
- * the first two keys are to be had at once, the third at its deadline, and new
- * processes come and go.  The closer goes on later, and disturbs nobody; or it
- * is killed there, and is then provably dead.
+ * Guarantees G4 and G5, timings T1 and T2: lh_close() is stopped when it has
+ * released one lease, freed the word of a second one, and still holds a third.
+ * Others must acquire the first two keys at once and the third at its deadline,
+ * and processes must be able to attach and detach.  Then the closer goes on and
+ * disturbs nobody, or it is killed there and is provably dead.
+ *
+ * Otherwise a process that is stopped inside lh_close() would keep its keys
+ * from everybody.
  */
 #include "replay.h"
 
@@ -43,13 +46,16 @@ halfway(struct lh *lh, struct shared *sh, struct lh_lease *l)
 	replay_fork("closer", hold_and_close, sh);
 	replay_wait_held("closer");
 	began_ns = t_now_ns();
-	is(replay_try(lh, key[0], &l[0]), 0, "what it gave back is free");
-	is(replay_try(lh, key[1], &l[1]), 0, "what it was about to, too");
-	is(replay_try(lh, key[2], &l[2]), -EAGAIN, "what it holds is not");
+	is(replay_try(lh, key[0], &l[0]), 0, "the released key is free");
+	is(replay_try(lh, key[1], &l[1]), 0,
+	    "so is the key whose word is free");
+	is(replay_try(lh, key[2], &l[2]), -EAGAIN,
+	    "the key that it still holds is not");
 	visitor = replay_open(sh->table, 0);
-	is(replay_try(visitor, "other", &v), 0, "others come");
-	is(lh_close(visitor), 0, "and go");
-	cmp(t_since_ms(began_ns), <, t_long(TTL_MS / 2), "without delay");
+	is(replay_try(visitor, "other", &v), 0,
+	    "another process attaches and acquires");
+	is(lh_close(visitor), 0, "and detaches");
+	cmp(t_since_ms(began_ns), <, t_long(TTL_MS / 2), "without a delay");
 }
 
 static void
@@ -73,10 +79,10 @@ play_all(void)
 	*sh = (struct shared){ table, TTL_MS, { { 0 } } };
 	halfway(lh, sh, l);
 	is(t_acquire(lh, key[2], REPLAY_LONG_MS, 2000, &l[2]), 0,
-	    "the last key comes free");
+	    "the last key is acquired");
 	cmp(t_now_ns(), >=, sh->lease[2].expires_ns, "not before its deadline");
 	cmp((t_now_ns() - sh->lease[2].expires_ns) / T_NS_PER_MS, <, T1_MS,
-	    "but then at once");
+	    "but within T1 of it");
 	is(replay_finish("closer"), 0, "the closer closes");
 	finish(lh, l);
 
@@ -85,9 +91,10 @@ play_all(void)
 	replay_kill("closer");
 	began_ns = t_now_ns();
 	is(t_acquire(lh, key[2], REPLAY_LONG_MS, 3 * T2_MS, &l[2]), 0,
-	    "the closer is killed: the last key comes free");
-	cmp(t_since_ms(began_ns), <, T2_MS, "in the usual time");
-	ok(l[2].notes & LH_NOTE_PREVIOUS_DIED, "as a dead one's");
+	    "the closer is killed: the last key is acquired");
+	cmp(t_since_ms(began_ns), <, T2_MS, "within T2");
+	ok(l[2].notes & LH_NOTE_PREVIOUS_DIED,
+	    "and the new lease notes the death");
 	finish(lh, l);
 	t_close(lh);
 }

@@ -17,7 +17,7 @@
 
 #define STARTED 5
 
-/* What one row uses; the callback runs in a thread of the library. */
+/* The objects of one row; the callback runs in a thread of the library. */
 static struct {
 	struct lh *lh, *other;
 	struct lh_lock *lock;		/* whose callback it is */

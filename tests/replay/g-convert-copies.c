@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G11, G1: a conversion makes every other copy of the lease worthless.
+ * Guarantees G1 and G11: a conversion makes every other copy of the lease
+ * worthless.
  *
- * Two threads of a session have copies of one lease.  One converts it, down,
- * up, or there and back; the other one presents its old copy: afterwards, or
- * stopped before each of its accesses to shared memory in turn, the conversion
- * coming in between.  Where the conversion succeeds, the converted lease is as
- * it was: held, until the same deadline, and whoever presents the old copy is
- * told -ESTALE, unless it had been quicker.
+ * Two threads of a session have copies of one lease.  One converts it: down,
+ * up, or there and back.  The other presents its old copy, to release or extend
+ * it: afterwards, or stopped before each of its accesses to shared memory while
+ * the conversion runs.  If the conversion succeeds, the converted lease must be
+ * held until the same deadline, and the old copy must be refused with -ESTALE,
+ * unless it was quicker.
+ *
+ * Otherwise a stale copy could shorten or end a lease that was converted since,
+ * and a writer would acquire the key beside it.
  */
 #include "sweep.h"
 
@@ -54,7 +58,7 @@ deadline(const char *key)
 	    v.holders[0].expires_ns : 0;
 }
 
-/* Nobody else gets in beside l, and when it is released, somebody does. */
+/* Checks that l is held, and that nobody can acquire the key beside it. */
 static void
 intact(const char *what, int n, const char *key, struct lh_lease *l)
 {
@@ -65,10 +69,10 @@ intact(const char *what, int n, const char *key, struct lh_lease *l)
 	if (lh_verify_token(other, key, l->token) != 0)
 		sweep_bad(what, n, "its token is refused");
 	if (replay_try(other, key, &x) != -EAGAIN)
-		sweep_bad(what, n, "a writer comes in beside it");
+		sweep_bad(what, n, "a writer acquires the key beside it");
 	if (l->mode == LH_EXCLUSIVE &&
 	    t_read(other, key, HOUR_MS, 0, &x) != -EAGAIN)
-		sweep_bad(what, n, "a reader comes in beside it");
+		sweep_bad(what, n, "a reader acquires the key beside it");
 	if (lh_release(lh, l) != 0)
 		sweep_bad(what, n, "it cannot be released");
 }
@@ -101,7 +105,7 @@ play(const char *what, uint32_t mode, int times,
 
 		(void)snprintf(key, sizeof(key), "%.16s%d", what, n);
 		if (lh_acquire(lh, key, &o, &l) != 0)
-			bail_out("%s is not to be had", key);
+			bail_out("%s cannot be acquired", key);
 		sc = (struct scene){ .n = n, .call = call, .copy = l };
 		sweep_go(&sc.s, present, &sc);
 		stands = sweep_stands(&sc.s);
@@ -120,11 +124,11 @@ play(const char *what, uint32_t mode, int times,
 			    late);
 		}
 		if (replay_try(other, key, &x) != 0)
-			sweep_bad(what, n, "it is not free in the end");
+			sweep_bad(what, n, "the key is not free at the end");
 		(void)lh_release(other, &x);
 	}
 	cmp(n, >, 5, "%s: stopped %d times", what, n - 2);
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 }
 
 struct job {
@@ -160,9 +164,9 @@ afterwards(const char *key, uint32_t mode, int times)
 	is(lh_verify(lh, &old), -ESTALE, "verify");
 	is(lh_release(lh, &old), -ESTALE, "release");
 	cmp(deadline(key), >, t_now_ns() + HOUR_MS / 2 * T_NS_PER_MS,
-	    "the deadline is the old one");
+	    "the deadline is unchanged");
 	intact(key, 0, key, &l);
-	is(replay_try(other, key, &x), 0, "then it is free");
+	is(replay_try(other, key, &x), 0, "then the key is free");
 	is(lh_release(other, &x), 0, "released");
 }
 

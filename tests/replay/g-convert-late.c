@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 8 */
 /*
- * G11: a conversion that comes too late harms nobody.
+ * Guarantee G11: a conversion that comes too late changes nothing for others.
  *
- * A thread converts a lease of another thread (any thread of the session may)
- * and is stopped past the deadline, before each of its accesses to shared
- * memory in turn.  Somebody else takes the key.  The owner takes the claim back
- * and uses it anew: as a reader of another key, or as a waiter in a queue.
- * Then the conversion goes on: it says that the lease is lost, and the new use
- * is as it was, its token and its place in the queue included.
+ * A thread converts a lease of another thread, and is stopped past the
+ * deadline, before each of its accesses to shared memory in turn.  Somebody
+ * else acquires the key.  The owner takes the claim back and uses it for
+ * another key, as a reader or as a waiter in a queue.  Then the conversion goes
+ * on: it must report the lease lost, and the new use must keep its token and
+ * its place in the queue.  All keys are new, so that both uses have the same
+ * versions; and the number of the use wraps round in some of the runs.
  *
- * All keys are new, so that the versions of their grants are the same ones:
- * what the claim had in one use it may have in the next.  A conversion is a new
- * use of the claim with a number far off, which may wrap round: so that is
- * played, too.
+ * Otherwise a late conversion would turn another lease from shared to
+ * exclusive, or lose a waiter.
  */
 #include "sweep.h"
 
 #define TTL_MS 20
-#define TRIES 20		/* on a machine that has no time for us */
-#define OTHERS 7		/* of the 8 claims that a thread has */
+#define TRIES 20		/* on a busy machine */
+#define OTHERS 7		/* with one more: all claims of a thread */
 
 static struct lh *lh, *other, *third;
 
@@ -32,7 +31,7 @@ struct scene {
 };
 
 static int names;
-static bool wraps;		/* the conversion's number of the use */
+static bool wraps;		/* the number of the conversion's use */
 
 static int
 convert(void *arg)
@@ -51,7 +50,7 @@ claim_of(const struct lh_lease *l)
 	return lid_claim(l->id[1]);
 }
 
-/* Key number n of a kind. */
+/* Returns the name of key number n of a kind. */
 static const char *
 name(char *buf, const char *kind, int n)
 {
@@ -59,8 +58,8 @@ name(char *buf, const char *kind, int n)
 	return buf;
 }
 
-/* Convert with the claim that is to be had until the next one's number of its
- * use wraps round. */
+/* Converts a lease of the free claim until the number of its next use is about
+ * to wrap round. */
 static void
 to_the_end(void)
 {
@@ -76,7 +75,8 @@ to_the_end(void)
 		bail_out("a converted lease cannot be released");
 }
 
-/* Stop the conversion before access n.  1; 0: it has ended; -1: too late. */
+/* Stops the conversion before access n.  1: stopped; 0: it has ended; -1: it is
+ * too late. */
 static int
 try_begin(struct scene *sc, uint32_t to, int n)
 {
@@ -95,7 +95,8 @@ try_begin(struct scene *sc, uint32_t to, int n)
 	r = to == LH_SHARED ? t_acquire(lh, sc->key, TTL_MS, 0, &sc->l) :
 	    t_read(lh, sc->key, TTL_MS, 0, &sc->l);
 	if (r == -EAGAIN)
-		return -1;	/* over before it could be reported (G3) */
+		/* it expired before it could be returned (guarantee G3) */
+		return -1;
 	if (r != 0 || claim_of(&sc->l) != claim_of(&l))
 		bail_out("the claim is not the one that there is: %d", r);
 	sweep_go(&sc->s, convert, sc);
@@ -107,7 +108,7 @@ try_begin(struct scene *sc, uint32_t to, int n)
 	return -1;
 }
 
-/* The same; the key is somebody else's then.  Whether it stands. */
+/* The same, and another attachment acquires the key.  True if stopped. */
 static bool
 begin(struct scene *sc, uint32_t to, int n, struct lh_lease *k)
 {
@@ -128,8 +129,8 @@ end(struct scene *sc, const char *what, struct lh_lease *k)
 {
 	int r = sweep_end(&sc->s);
 
-	/* it may have ended before the deadline; a try to go up may have found
-	 * the new holder */
+	/* it may have ended before the deadline; an upgrade may have met the
+	 * new holder */
 	if (r != -ESTALE && r != 0 && r != -EAGAIN)
 		sweep_bad(what, sc->n, "the conversion says %d", r);
 	if (lh_verify(lh, &sc->l) == 0)
@@ -155,7 +156,7 @@ reader(uint32_t to, const char *what)
 		if (t_read(lh, key, HOUR_MS, 0, &r) != 0)
 			bail_out("the owner cannot read %s", key);
 		if (claim_of(&r) != claim_of(&sc.l))
-			sweep_bad(what, n, "it is another claim");
+			sweep_bad(what, n, "the owner uses another claim");
 		end(&sc, what, &k);
 		if (lh_verify(lh, &r) != 0)
 			sweep_bad(what, n, "the reader is lost (verify)");
@@ -166,12 +167,13 @@ reader(uint32_t to, const char *what)
 		if (lh_extend(lh, &r, HOUR_MS) != 0)
 			sweep_bad(what, n, "the reader is lost (extend)");
 		if (replay_try(other, key, &x) != -EAGAIN)
-			sweep_bad(what, n, "a writer comes in beside it");
+			sweep_bad(what, n,
+			    "a writer acquires the key beside it");
 		if (lh_release(lh, &r) != 0)
 			sweep_bad(what, n, "the reader is lost (release)");
 	}
 	cmp(n, >, 10, "%s; a reader then: stopped %d times", what, n - 1);
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 }
 
 static int
@@ -182,7 +184,7 @@ wait_long(void *arg)
 	return lh_acquire(third, "q", &o, arg);
 }
 
-/* The director has to go on while the owner waits: so that is a thread. */
+/* The owner waits in a thread of its own. */
 struct waiter {
 	struct t_event go;
 	struct scene sc;
@@ -219,23 +221,25 @@ waiter(uint32_t to, int n, const char *what)
 	struct t_view v;
 
 	replay_go("first", wait_long, &first);
-	ok(t_await_waiters(other, "q", 1), "a stranger waits");
+	ok(t_await_waiters(other, "q", 1),
+	    "a waiter of another session is queued");
 	replay_go("owner", owner_waits, &w);
 	ok(t_await(&w.go, 1, REPLAY_MS), "the owner goes on");
-	ok(t_await_waiters(other, "q", 2), "and waits for it too");
+	ok(t_await_waiters(other, "q", 2), "and is queued behind it");
 	end(&w.sc, what, &w.k);
 	(void)t_look(other, "q", &v);
 	if (v.info.n_waiters != 2 || v.waiters[0].priority != 0 ||
 	    v.waiters[1].priority != 0)
-		sweep_bad(what, n, "the queue is another");
+		sweep_bad(what, n, "the queue has changed");
 	if (t_findings(other) != 0)
-		sweep_bad(what, n, "the table is not in order");
+		sweep_bad(what, n, "the table is not sound");
 	is(lh_release(other, &q), 0, "the key is free");
-	is(replay_result("first"), 0, "the stranger gets it first");
-	is(lh_verify(third, &first), 0, "it holds it");
+	is(replay_result("first"), 0,
+	    "the waiter of the other session acquires it first");
+	is(lh_verify(third, &first), 0, "and holds it");
 	is(lh_release(third, &first), 0, "released");
 	(void)replay_result("owner");
-	is(w.result, 0, "then the owner");
+	is(w.result, 0, "then the owner acquires it");
 	return w.stands;
 }
 

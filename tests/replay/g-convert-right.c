@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G9 of a cluster key's lease that is being converted while this host's
- * right to the key ends, and comes back: wherever the converter stands at
- * either of the two, what it is told is so.  The lease is held, in the mode
- * that it was told; or it is lost, and the key free for others.
+ * Guarantees G3 and G9: a lease of a cluster key is being converted while this
+ * host's right to the key ends, and comes back.  The converter is stopped
+ * before each of its loads, at the one and at the other.  Its answer must be
+ * true: the lease is held in the mode that it returns, or it is lost, and the
+ * key is free for others.
+ *
+ * Otherwise a process would go on with a lease that it had lost with the right,
+ * while another host may hold the key.
  */
 #include <errno.h>
 #include "lent.h"
 
-#define PLACES 80	/* loads, of which a conversion has fewer */
+#define PLACES 80	/* loads; a conversion has fewer */
 #define LASTS 40	/* loads between the two, at most */
 
 static struct lh *lh;
@@ -22,7 +26,8 @@ convert(void *arg)
 	return lh_convert(lh, l, l->mode ^ LH_SHARED);
 }
 
-/* It stands, and goes on to its nth load from there, or to its end. */
+/* Lets the stopped converter go on to its nth load, or to its end.  True if it
+ * is stopped there. */
 static bool
 goes_on_to(int n)
 {
@@ -58,19 +63,20 @@ turn(uint32_t mode, int from, int lasts)
 		    from, lasts);
 	} else {
 		kept++;
-		/* a reader without the right is as one beside other hosts */
+		/* without the right, a reader may share the key with other
+		 * hosts */
 		if (mode == LH_EXCLUSIVE || e != -EAGAIN)
 			is(e, 0, "mode %u, %d, %d: converted", mode, from,
 			    lasts);
 		is(l.mode, e == 0 ? mode ^ LH_SHARED : mode,
-		    "mode %u, %d, %d: the mode that was told", mode, from,
+		    "mode %u, %d, %d: the returned mode is true", mode, from,
 		    lasts);
 		is(lh_verify(lh, &l), 0, "mode %u, %d, %d: held", mode, from,
 		    lasts);
 		is(lh_release(lh, &l), 0, "released");
 	}
 	is(replay_try(lent_shim, LENT_KEY, &next), 0,
-	    "mode %u, %d, %d: nobody has it", mode, from, lasts);
+	    "mode %u, %d, %d: the key is free", mode, from, lasts);
 	is(lh_release(lent_shim, &next), 0, "released");
 }
 
@@ -88,8 +94,8 @@ play_all(void)
 			turn(LH_SHARED, from, lasts);
 		}
 	}
-	cmp(lost, >, 0, "some were lost");
-	cmp(kept, >, 0, "others not");
+	cmp(lost, >, 0, "some leases were lost");
+	cmp(kept, >, 0, "others were kept");
 	t_close(lh);
 	t_close(lent_shim);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: one bit of a key's hint is wrong, so that its token seems to be 2^29
- * ranges ahead.  The next local acquire claimed that range, on disk and for
- * ever; a second such bit, and the name had no ranges left: the damage outlived
- * the table.  Now a range that far beyond those on disk is not claimed, and the
- * table is said to be damaged.
+ * Guarantee G12: one wrong bit in a key's hint, or in the end of the latest
+ * range, makes a token seem to be up to 2^29 ranges ahead.  Such a range must
+ * not be claimed on disk: the call fails, and the table counts as damaged.
  *
- * The same for the end of the latest range: whoever opened the table claimed
- * what follows it, or, the bit being too high, found that all was used up, and
- * a repair found nothing wrong.
+ * Otherwise the claim would stay on disk for ever.  A second such bit would use
+ * up all ranges of the table's name: damage in memory would outlive the table.
  */
 #include <leasehold/repair.h>
 #include "replay.h"
@@ -30,11 +27,11 @@ wrong_end(int bit)
 	is(fence_token(lh, "k", LH_LOCAL, &token), -EUCLEAN,
 	    "bit %d of the latest range's end is wrong", bit);
 	(void)fence_count(table, &now);
-	is_u64(now, was, "no range was claimed for that");
+	is_u64(now, was, "no range was claimed for it");
 	is(lh_close(lh), 0, "closed");
 	cmp(lh_table_repair(table, 0, NULL, NULL), >, 0, "it is repaired");
 	lh = fence_open(table);
-	fence_larger(lh, "k", &last, "then");
+	fence_larger(lh, "k", &last, "after the repair");
 	cmp(last >> 32, <, now + 10, "in a range not far from it");
 	t_close(lh);
 	(void)lh_table_remove(table, 0);
@@ -61,16 +58,16 @@ main(void)
 		(void)sh64_fetch_or(&s->hint, UINT64_C(1) << bit);
 		is(fence_token(lh, key, LH_LOCAL, &token), -EUCLEAN,
 		    "bit %d of its hint is wrong", bit);
-		ok(t_has_detail(), "which is said");
+		ok(t_has_detail(), "and the error says so");
 	}
 	(void)fence_count(table, &now);
-	is_u64(now, was, "no range was claimed for that");
+	is_u64(now, was, "no range was claimed for it");
 	fence_larger(lh, "other", &last, "the other key goes on");
-	is(last >> 32, now, "in the range that there was");
+	is(last >> 32, now, "in the range that there is");
 	is(lh_close(lh), 0, "closed");
 	is(lh_table_remove(table, 0), 0, "the table is removed");
 	lh = fence_open(table);
-	fence_larger(lh, "k", &last, "a new one");
+	fence_larger(lh, "k", &last, "a new table");
 	cmp(last >> 32, <, now + 10, "in a range not far from it");
 	t_close(lh);
 	for (int bit = 54; bit < 64; bit++)

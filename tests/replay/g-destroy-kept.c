@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_destroy() of a key that turns out to be in use leaves it kept, also if it
- * was made so in the midst of that.
+ * lh_destroy() (leasehold/key.h): a key that turns out to be in use stays kept,
+ * also if another process made it a kept key at the same time.  The destroyer
+ * is stopped before each of its accesses to shared memory, while another
+ * process keeps the key and holds it.
+ *
+ * Otherwise the key would be evicted as soon as it is idle, although a process
+ * had asked to keep it.
  */
 #include "sweep.h"
 
@@ -32,21 +37,21 @@ play_all(void)
 
 	for (n = 1; stands; n++) {
 		(void)lh_destroy(lh, "k");
-		is(replay_try(lh, "k", &l), 0, "a key");
-		is(lh_release(lh, &l), 0, "which is free");
+		is(replay_try(lh, "k", &l), 0, "the key exists");
+		is(lh_release(lh, &l), 0, "and is free");
 		d.n = n;
 		sweep_go(&d.s, destroy, &d);
 		stands = sweep_stands(&d.s);
-		is(lh_key_create(lh, "k"), 0, "somebody keeps it");
+		is(lh_key_create(lh, "k"), 0, "another process keeps it");
 		is(replay_try(lh, "k", &l), 0, "and holds it");
 		(void)sweep_end(&d.s);
-		is(lh_release(lh, &l), 0, "to the end");
+		is(lh_release(lh, &l), 0, "until the destroyer has ended");
 		if (lh_evict(lh, "k", 0) == 0)
 			kept++;
 		else
 			diag("not kept: stopped before access %d", n);
 	}
-	is(kept, n - 1, "it stays, wherever who destroys it was stopped");
+	is(kept, n - 1, "the key stays, wherever its destroyer was stopped");
 	t_close(d.lh);
 	t_close(lh);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: a disk that hangs, rather than fails.  Whoever came by in the second
- * half of a range claimed the next one ahead of need, for keys in scope
- * ephemeral too, one more every 100 ms; so that in the end everybody stood in
- * fdatasync, who had only tried.  Now keys that are not local never wait for a
- * disk; and of those that are, ahead of need, one in 5 s.
+ * Guarantee G5: a disk that hangs, rather than fails, stops only callers that
+ * need it.  A caller that claims the next range ahead of need hangs in
+ * fdatasync(). Keys in scope ephemeral must never wait for the disk; of the
+ * callers in scope local, at most one in 5 s may try ahead of need.
+ *
+ * Otherwise one caller after the other would hang, until nobody could acquire
+ * any key.
  */
 #include <stdatomic.h>
 #include "replay.h"
@@ -37,7 +39,7 @@ use_local(void *arg)
 	return fence_token(c->lh, c->key, LH_LOCAL, &c->lease.token);
 }
 
-/* Nobody who does that stands in the hanging call afterwards. */
+/* Acquires ephemeral keys beyond the range: nobody may wait for the disk. */
 static void
 ephemeral(const char *table)
 {
@@ -49,7 +51,7 @@ ephemeral(const char *table)
 	end = sh64_load(&lh->v.hdr->durable_ceiling);
 	atomic_store(&hangs, true);
 	use.lh = lh;
-	/* with options that every time lead to where ranges are looked at */
+	/* with options that lead to the check of the range each time */
 	for (int i = 0; token < end + 10 && i < 4 << BITS; i++) {
 		sh64_store(&lh->v.hdr->raised_ms, 0);
 		use.key = keys[i % KEYS];
@@ -61,14 +63,14 @@ ephemeral(const char *table)
 		if (lh_release(lh, &use.lease) != 0)
 			fail("not released");
 	}
-	cmp(token, >=, end, "ephemeral: on beyond the range");
-	is(atomic_load(&inside), 0, "nobody has asked the disk");
+	cmp(token, >=, end, "ephemeral: tokens go on beyond the range");
+	is(atomic_load(&inside), 0, "nobody waits for the disk");
 	atomic_store(&hangs, false);
 	t_close(lh);
 	(void)lh_table_remove(table, 0);
 }
 
-/* One claims ahead of need; others go on in the range that there is. */
+/* One caller claims ahead of need; others go on in the present range. */
 static void
 local(const char *table)
 {
@@ -88,17 +90,20 @@ local(const char *table)
 	atomic_store(&hangs, true);
 	one.lh = lh;
 	replay_go("one", use_local, &one);
-	ok(t_until(REPLAY_MS, atomic_load(&inside) == 1), "one asks the disk");
+	ok(t_until(REPLAY_MS, atomic_load(&inside) == 1),
+	    "one caller waits for the disk");
 	for (; token < end - 2 && n < 1 << BITS; n++)
 		if (fence_token(lh, "k", LH_LOCAL, &token) != 0)
 			break;
 	is_u64(token, end - 2, "others go on while it hangs");
-	is(fence_token(lh, "plain", LH_EPHEMERAL, &token), 0, "ephemeral too");
-	is(atomic_load(&inside), 1, "none of them asks");
+	is(fence_token(lh, "plain", LH_EPHEMERAL, &token), 0,
+	    "so do ephemeral keys");
+	is(atomic_load(&inside), 1, "none of them waits for the disk");
 	atomic_store(&hangs, false);
-	is(replay_result("one"), 0, "it is well again: so is the one");
+	is(replay_result("one"), 0,
+	    "the disk works again, and the caller ends");
 	cmp(one.lease.token, >, 0, "with a token");
-	is(fence_token(lh, "k", LH_LOCAL, &token), 0, "on");
+	is(fence_token(lh, "k", LH_LOCAL, &token), 0, "local keys go on");
 	t_close(lh);
 	(void)lh_table_remove(table, 0);
 }

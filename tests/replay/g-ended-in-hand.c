@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G9: a lease that was ended in the midst of being handed over is not handed
- * over, an exclusive one also not when its claim has been taken back before the
- * giver looks.  One that has only run out, since the new one was found and
- * extended, has nothing to do with that; but one that was shortened has.
+ * Guarantee G9, crash rows T5 and T6: a lease that is ended during a hand-off
+ * is not handed over.  It is broken, released, shortened or expires while the
+ * giver is stopped between the steps of the hand-off, also when the giver's
+ * claim is free or in use again by the time the giver looks.  A hand-off whose
+ * old lease merely ran out, because others had found the new one and extended
+ * it, must succeed.
+ *
+ * Otherwise the receiver would hold a key whose lease had been broken, or would
+ * lose one that was rightly extended.
  */
 #include <errno.h>
 #include "replay.h"
@@ -17,7 +22,7 @@ struct hand {
 	struct lh_lease l;
 };
 
-/* By a thread that ends: another one has its claims next. */
+/* Acquires in a thread that ends, so that the next thread uses its claims. */
 static int
 take(void *arg)
 {
@@ -59,8 +64,8 @@ free_in_the_end(void)
 	is(t_findings(lh), 0, "the table is sound");
 }
 
-/* Broken before the word's swap, seen by the giver when the claim is free, or
- * in use again. */
+/* The lease is broken before the word's swap, and the giver finds its claim
+ * free or in use again. */
 static void
 broken(const char *next_at)
 {
@@ -76,31 +81,30 @@ broken(const char *next_at)
 	if (next_at != NULL)
 		replay_wait_held("next");
 	else
-		is(replay_result("next"), 0, "its claim has been had again");
+		is(replay_result("next"), 0, "its claim is used again");
 	is(replay_finish("giver"), -ESTALE,
-	    "what is broken is not handed "
-	    "over");
+	    "a broken lease is not handed over");
 	if (next_at != NULL) {
-		is(replay_finish("next"), 0, "its claim is had again");
+		is(replay_finish("next"), 0, "its claim is used again");
 	}
 	is(replay_finish("breaker"), 1, "it was broken");
 	is(lh_release(lh, &c.lease), 0, "release");
 	free_in_the_end();
 }
 
-/* Who holds it, as anybody may see. */
+/* Finds the holder's lease, as status reports it. */
 static int
 find(const struct lh_key_info *info, void *arg)
 {
 	const struct lh_party *h = &info->holders[0];
 
-	/* the last comer is the first */
+	/* the newest reader is the first */
 	return info->n_holders == 0 ? -ENOENT :
 	    lh_lease_recall(other, "k", h->id, h->token, arg);
 }
 
-/* Broken, and the new one is extended by who found it, just as the giver is to
- * end that. */
+/* The lease is broken, and another process finds and extends the new one just
+ * when the giver is about to end it. */
 static void
 broken_and_extended(uint32_t mode)
 {
@@ -111,17 +115,18 @@ broken_and_extended(uint32_t mode)
 	replay_stop("breaker", "break.broken", break_it, NULL);
 	replay_stop_next("giver", "handoff.let_go");
 	replay_stop_next("giver", "cas");
-	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
-	is(lh_extend(other, &n, REPLAY_LONG_MS / 2), 0, "and extended");
+	is(lh_status(other, "k", NULL, find, &n), 0,
+	    "another process finds the new lease");
+	is(lh_extend(other, &n, REPLAY_LONG_MS / 2), 0, "and extends it");
 	is(replay_finish("giver"), -ESTALE,
-	    "what is broken is not handed "
-	    "over");
-	is(lh_verify(other, &n), -ESTALE, "nor had by who has extended it");
+	    "a broken lease is not handed over");
+	is(lh_verify(other, &n), -ESTALE,
+	    "and lost for the process that extended it");
 	is(replay_finish("breaker"), 1, "it was broken");
 	free_in_the_end();
 }
 
-/* The old one runs out when the new one has been extended. */
+/* The old lease runs out after the new one was extended. */
 static void
 extended(uint32_t mode, const char *next_at)
 {
@@ -131,8 +136,9 @@ extended(uint32_t mode, const char *next_at)
 
 	begin(&h, "handoff.swapped");
 	was = h.l;
-	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
-	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extended");
+	is(lh_status(other, "k", NULL, find, &n), 0,
+	    "another process finds the new lease");
+	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extends it");
 	replay_sleep_past(&was);
 	if (next_at != NULL)
 		replay_hold("next", next_at);
@@ -140,12 +146,12 @@ extended(uint32_t mode, const char *next_at)
 	if (next_at != NULL)
 		replay_wait_held("next");
 	else
-		is(replay_result("next"), 0, "the old claim is had again");
+		is(replay_result("next"), 0, "the old claim is used again");
 	is(replay_finish("giver"), 0, "it is handed over: %s",
 	    lh_error_detail());
-	is(lh_verify(other, &n), 0, "who has extended it has it");
+	is(lh_verify(other, &n), 0, "the process that extended it holds it");
 	if (next_at != NULL) {
-		is(replay_finish("next"), 0, "the old claim is had again");
+		is(replay_finish("next"), 0, "the old claim is used again");
 	}
 	is(lh_release(lh, &c.lease), 0, "release");
 	is(lh_release(other, &n), 0, "release");
@@ -158,7 +164,7 @@ extend(void *arg)
 	return lh_extend(lh, arg, REPLAY_LONG_MS);
 }
 
-/* As that, and somebody tries to extend the old one when it is too late. */
+/* The same, and another thread extends the old lease too late. */
 static void
 late_extension(void)
 {
@@ -169,18 +175,20 @@ late_extension(void)
 	was = h.l;
 	replay_stop("extender", "extend.checked", extend, &was);
 	replay_stop_next("giver", "handoff.swapped");
-	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
-	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extended");
+	is(lh_status(other, "k", NULL, find, &n), 0,
+	    "another process finds the new lease");
+	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extends it");
 	replay_sleep_past(&h.l);
-	is(replay_finish("extender"), -ESTALE, "too late for the old one");
+	is(replay_finish("extender"), -ESTALE,
+	    "the extension of the old lease is too late");
 	is(replay_finish("giver"), 0, "it is handed over");
-	is(lh_verify(other, &n), 0, "who has extended it has it");
+	is(lh_verify(other, &n), 0, "the process that extended it holds it");
 	is(lh_release(other, &n), 0, "release");
 	free_in_the_end();
 }
 
-/* As that, but what comes too late would have shortened it: who is told that it
- * has run out is told so before the new one would have. */
+/* The same, but the late extension would have shortened the lease: its caller
+ * learns that the lease ran out. */
 static void
 late_shortening(void)
 {
@@ -193,14 +201,13 @@ late_shortening(void)
 	t_sleep_until(t_now_ns() + t_ms(60) * T_NS_PER_MS);
 	replay_stop_next("extender", "lock.word_loaded");
 	is(replay_finish("giver"), -ESTALE,
-	    "what is told to have run out is "
-	    "not handed over");
-	is(replay_finish("extender"), -ESTALE, "it came too late");
+	    "a lease that was reported expired is not handed over");
+	is(replay_finish("extender"), -ESTALE, "the extension is too late");
 	free_in_the_end();
 }
 
-/* Shortened in the midst of that: the new one does not last longer, and is not
- * had when that has passed, though nobody has noticed. */
+/* The lease is shortened during the hand-off: the new lease ends then, too, and
+ * is not handed over after that. */
 static void
 shortened(uint32_t mode, const char *point, bool over)
 {
@@ -215,8 +222,8 @@ shortened(uint32_t mode, const char *point, bool over)
 		replay_sleep_past(&was);
 	replay_release("giver");
 	if (over) {
-		is(replay_result("giver"), -ESTALE, "what has run out is not "
-		    "handed over");
+		is(replay_result("giver"), -ESTALE,
+		    "an expired lease is not handed over");
 	} else {
 		is(replay_result("giver"), 0, "it is handed over");
 		cmp(h.l.expires_ns, ==, was.expires_ns, "with that deadline");
@@ -225,8 +232,8 @@ shortened(uint32_t mode, const char *point, bool over)
 	free_in_the_end();
 }
 
-/* Extended in the midst of that: then the key is not to be had at the deadline
- * of before, though the giver is stopped behind the swap. */
+/* The lease is extended during the hand-off: the key stays held past the old
+ * deadline, though the giver is stopped after its swap. */
 static void
 extended_before(uint32_t mode, bool over)
 {
@@ -244,7 +251,7 @@ extended_before(uint32_t mode, bool over)
 		replay_sleep_past(&was);
 	replay_release("giver");
 	if (over) {
-		is(replay_result("giver"), -ESTALE, "it has run out then");
+		is(replay_result("giver"), -ESTALE, "it has expired");
 	} else {
 		is(replay_result("giver"), 0, "it is handed over");
 		cmp(h.l.expires_ns, ==, was.expires_ns, "with that deadline");
@@ -266,7 +273,7 @@ take_over(void *arg)
 	return lh_handoff(lh, arg, NULL);
 }
 
-/* Extended in the midst of that: it is under the same policy afterwards. */
+/* The lease is extended during the hand-off: its policy stays the same. */
 static void
 live(void)
 {
@@ -281,14 +288,14 @@ live(void)
 	replay_stop("taker", "handoff.taken", take_over, &l);
 	is(lh_extend(lh, &was, REPLAY_LONG_MS), 0, "extended");
 	is(replay_finish("taker"), 0, "it is handed over");
-	cmp(l.expires_ns, ==, was.expires_ns, "until then");
+	cmp(l.expires_ns, ==, was.expires_ns, "with that deadline");
 	is(lh_status(lh, "k", NULL, policy, NULL), LH_POLICY_LIVE,
 	    "under policy live");
 	is(lh_release(lh, &l), 0, "release");
 	free_in_the_end();
 }
 
-/* Of a reader's the old one is seen to run out by whoever looks. */
+/* Another caller finds that a reader's old lease has run out. */
 static void
 reader(bool presented)
 {
@@ -297,19 +304,20 @@ reader(bool presented)
 
 	begin(&h, "handoff.swapped");
 	was = h.l;
-	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
-	cmp(n.token, !=, was.token, "the new one");
-	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extended");
+	is(lh_status(other, "k", NULL, find, &n), 0,
+	    "another process finds the new lease");
+	cmp(n.token, !=, was.token, "the lease of the receiver");
+	is(lh_extend(other, &n, REPLAY_LONG_MS), 0, "and extends it");
 	replay_sleep_past(&was);
 	is(presented ? lh_verify(lh, &was) : lh_verify_token(other, "k",
-	    was.token), -ESTALE, "the old one is over");
+	    was.token), -ESTALE, "the old lease is over");
 	is(replay_finish("giver"), 0, "it is handed over");
-	is(lh_verify(other, &n), 0, "who has extended it has it");
+	is(lh_verify(other, &n), 0, "the process that extended it holds it");
 	is(lh_release(other, &n), 0, "release");
 	free_in_the_end();
 }
 
-/* Not so one that somebody has released. */
+/* A lease that was released during the hand-off is not handed over. */
 static void
 released(void)
 {
@@ -320,8 +328,7 @@ released(void)
 	was = h.l;
 	is(lh_release(lh, &was), 0, "released");
 	is(replay_finish("giver"), -ESTALE,
-	    "what is released is not handed "
-	    "over");
+	    "a released lease is not handed over");
 	free_in_the_end();
 }
 

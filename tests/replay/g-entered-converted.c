@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counted re-entry: a lease that was entered twice is released twice, also if
- * another thread of the holder asks for the key just when it has been
- * converted.
+ * Guarantee G1, counted re-entry: a lease that was entered twice needs two
+ * releases, also if another thread of the holder asks for the key just when it
+ * has been converted.
+ *
+ * Otherwise the holder's count would be lost, and its first release would free
+ * a key that it still uses.
  */
 #include <errno.h>
 #include "replay.h"
@@ -35,15 +38,17 @@ play_all(void)
 
 	lh = replay_open(table, 0);
 	other = replay_open(table, 0);
-	is(enter(&a, LH_EXCLUSIVE), 0, "held");
-	is(enter(&b, LH_EXCLUSIVE), 0, "twice");
+	is(enter(&a, LH_EXCLUSIVE), 0, "the holder acquires the key");
+	is(enter(&b, LH_EXCLUSIVE), 0, "and enters it again");
 	replay_stop("converter", "convert.looked", convert, &a);
-	is(enter(&c, LH_EXCLUSIVE), -EAGAIN, "asked meanwhile: not yet");
+	is(enter(&c, LH_EXCLUSIVE), -EAGAIN,
+	    "a third entry must wait for the conversion");
 	is(replay_finish("converter"), 0, "converted");
 	b = a;
 	is(lh_release(lh, &a), 0, "released once");
-	is(lh_verify(lh, &b), 0, "held still");
-	is(replay_try(other, "k", &x), -EAGAIN, "and nobody else's");
+	is(lh_verify(lh, &b), 0, "the lease is still held");
+	is(replay_try(other, "k", &x), -EAGAIN,
+	    "and nobody else acquires the key");
 	is(lh_release(lh, &b), 0, "released twice");
 	t_close(other);
 	t_close(lh);

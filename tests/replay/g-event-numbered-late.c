@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flight recorder: who is stopped when he has a number for his event, and
- * has not written it, leaves the event of a round before in its place.  That is
- * told with its own number, and not with his; and so is his, when he goes on
- * though the others have come round meanwhile.
+ * The flight recorder (findings of review): a writer that has a number for its
+ * event, and is stopped before it writes the event, leaves the event of the
+ * round before in that place.  The log must report that one with its own
+ * number, and must not report a half-written event; also when the writer goes
+ * on after the others have come round.
+ *
+ * Otherwise `leasehold log` would show events in a wrong order, or with the
+ * contents of others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +58,8 @@ look(const char *table)
 	return lh_log(table, &o, note, NULL);
 }
 
-/* How many of both looks are told otherwise; how many there are. */
+/* Returns how many events have another number at the second look; *both: how
+ * many are in both. */
 static int
 compare(int *both)
 {
@@ -80,25 +85,26 @@ main(void)
 	while (made < 200 && make(made) == 0)
 		made++;
 	is(made, 200, "200 keys are made: each is an event");
-	is(look(table), 0, "they are told");
+	is(look(table), 0, "the log reports them");
 	looks = 1;
 	replay_stop("A", "event.numbered", make_late, &late);
-	is(look(table), 0, "one has a number for his, and stops");
-	is(compare(&both), 0, "what is told has the number of before");
-	cmp(both, >=, 126, "of as many as there are");
-	is((int)number[1][LATE], 0, "his is not told");
+	is(look(table), 0, "a writer has a number, and is stopped");
+	is(compare(&both), 0, "the log's events keep their numbers");
+	cmp(both, >=, 126, "all that the log has room for");
+	is((int)number[1][LATE], 0, "the unwritten event is not reported");
 	looks = 0;
 	for (; made < 300 && make(made) == 0; made++)
 		;
-	is(look(table), 0, "others go on");
+	is(look(table), 0, "others write events");
 	looks = 1;
 	for (; made < 330 && make(made) == 0; made++)
 		;
-	is(replay_finish("A"), 0, "he goes on, when the others are round");
-	is(look(table), 0, "it is told");
-	is(compare(&both), 0, "all have their numbers");
-	cmp(both, >=, 90, "of those that are there still");
-	ok(number[1][LATE] < number[1][300], "his is from before theirs");
+	is(replay_finish("A"), 0, "it goes on when the others have come round");
+	is(look(table), 0, "the log is read");
+	is(compare(&both), 0, "the events keep their numbers");
+	cmp(both, >=, 90, "those that are left");
+	ok(number[1][LATE] < number[1][300],
+	    "the late event's number is lower than theirs");
 	is(lh_close(lh), 0, "closed");
 	return done();
 }

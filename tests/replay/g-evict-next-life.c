@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_evict(prefix) takes keys of that prefix and no others: when it is stopped
- * anywhere between reading a key and taking it out, and the key is evicted
- * meanwhile by others, who then make a key of another name in its place, that
- * one stays.
+ * Invariant of shm/evict.c: lh_evict() by prefix removes keys of that prefix
+ * and no others.  It is stopped at each access between reading a key and
+ * evicting it; meanwhile others evict the key and make a key of another name in
+ * its slot.  That key must stay.
+ *
+ * Otherwise an eviction would remove a key that its caller did not name, with
+ * its value.
  */
 #include "sweep.h"
 
-#define KEYS 1		/* whoever comes next comes to the same place */
+#define KEYS 1		/* the next key is made in the same slot */
 
 static struct lh *lh, *other;
 
@@ -56,9 +59,9 @@ play(int n, int *replaced)
 	gone = sweep_end(&e.sweep);
 	*replaced += new;
 	if (gone < 0 || gone > 1)
-		sweep_bad("evict", n, "it says %d", gone);
+		sweep_bad("evict", n, "it returns %d", gone);
 	if (new && !exists("b"))
-		sweep_bad("evict", n, "b is gone, too");
+		sweep_bad("evict", n, "b was evicted, too");
 	if (exists("a") && (new || !stands))
 		sweep_bad("evict", n, "a is still there");
 	(void)lh_evict(other, NULL, 0);
@@ -79,7 +82,7 @@ main(void)
 		n++;
 	cmp(n, >, 5, "an eviction was stopped before each of %d accesses",
 	    n - 1);
-	cmp(replaced, >, 3, "%d times another key came into the place",
+	cmp(replaced, >, 3, "%d times another key was made in the slot",
 	    replaced);
 	t_close(other);
 	t_close(lh);

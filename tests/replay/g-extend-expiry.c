@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension that races the lease's expiry: exactly one of them wins.  Either
- * extend says 0, and everyone else finds the key busy at the old deadline; or
- * it says -ESTALE, and somebody else gets the key; never both, never neither.
+ * Guarantee G3: an extension that races the lease's expiry.  Exactly one of the
+ * two wins: the extension returns 0, and everyone else finds the key busy at
+ * the old deadline; or it returns -ESTALE, and somebody else acquires the key.
+ *
+ * Otherwise the holder and the next one would both hold the key, or neither of
+ * them.
  */
 #include "replay.h"
 
@@ -11,7 +14,7 @@
 static struct lh *lh, *other;
 static struct replay_call holder;
 
-/* k is held, and an extension to long of it stands at `point`. */
+/* Acquires k, and stops a long extension of it at `point`. */
 static void
 begin(const char *point)
 {
@@ -26,8 +29,9 @@ begin(const char *point)
 static void
 taken(struct lh_lease *l)
 {
-	is(lh_verify(other, l), 0, "the next holder has it");
-	is(lh_verify(lh, &holder.lease), -ESTALE, "the former one does not");
+	is(lh_verify(other, l), 0, "the next holder's lease is held");
+	is(lh_verify(lh, &holder.lease), -ESTALE,
+	    "the former holder's is lost");
 	is(lh_release(other, l), 0, "release");
 }
 
@@ -36,12 +40,12 @@ kept(void)
 {
 	struct lh_lease l;
 
-	is(lh_verify(lh, &holder.lease), 0, "the holder has it");
-	is(replay_try(other, "k", &l), -EAGAIN, "nobody else does");
+	is(lh_verify(lh, &holder.lease), 0, "the holder's lease is held");
+	is(replay_try(other, "k", &l), -EAGAIN, "nobody else acquires the key");
 	is(lh_release(lh, &holder.lease), 0, "release");
 }
 
-/* The deadline passes before the swap, and somebody takes the key. */
+/* The deadline passes before the swap, and another acquires the key. */
 static void
 expiry_first(const char *point)
 {
@@ -64,7 +68,7 @@ win_undone(void)
 	replay_sleep_past(&holder.lease);
 	is(replay_try(other, "k", &l), -EAGAIN, "swapped: busy for others");
 	is(replay_finish("extender"), -ESTALE, "but late, and undone");
-	is(replay_try(other, "k", &l), 0, "then others get it");
+	is(replay_try(other, "k", &l), 0, "then another acquires the key");
 	taken(&l);
 }
 
@@ -82,7 +86,7 @@ in_time(const char *point)
 	kept();
 }
 
-/* The expirer stands before its swap; the holder extends, but too late. */
+/* The expirer is stopped before its swap; the holder extends too late. */
 static void
 stopped_expirer(void)
 {
@@ -92,14 +96,12 @@ stopped_expirer(void)
 	replay_sleep_past(&holder.lease);
 	replay_stop("expirer", "cas", replay_acquire, &expirer);
 	is(replay_extend(&holder), -ESTALE, "past the deadline: not extended");
-	is(replay_finish("expirer"), 0, "who came to expire it gets it");
+	is(replay_finish("expirer"), 0, "the expirer acquires the key");
 	taken(&expirer.lease);
 }
 
-/*
- * The expirer has seen the deadline as it was before an extension that was in
- * time, and goes on when the clock is past it.
- */
+/* The expirer has read the deadline before a timely extension, and goes on when
+ * that deadline has passed. */
 static void
 stale_expirer(void)
 {

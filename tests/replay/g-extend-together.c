@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two threads extend one lease to about the same moment.  The one is stopped
- * after its swap, and goes on when the deadline of before has passed: it is too
- * late, and undoes what it did.  The other one had extended it meanwhile, and
- * was told that the lease is held: so it is.
+ * Guarantees G3 and G9: two threads extend one lease at about the same moment.
+ * The first is stopped after its swap, and goes on when the old deadline has
+ * passed: it is too late and undoes what it did.  The second extended the lease
+ * in time, and its call succeeded: the lease must stay held.
+ *
+ * Otherwise the late thread would undo the other's extension, and the holder
+ * would lose a key without notice.
  */
 #include "replay.h"
 
@@ -13,7 +16,7 @@
 static struct lh *lh, *other;
 static struct lh_lease held;
 
-/* Neither of the two is the thread that acquired it. */
+/* Runs in threads that did not acquire the lease. */
 static int
 extend(void *arg)
 {
@@ -32,12 +35,14 @@ together(const char *round)
 	first = second = held;
 	replay_stop("first", "extend.swapped", extend, &first);
 	replay_go("second", extend, &second);
-	is(replay_result("second"), 0, "the second one: held until later");
+	is(replay_result("second"), 0, "the second extension is in time");
 	replay_sleep_past(&held);
-	is(lh_verify(lh, &second), 0, "so it is");
-	(void)replay_finish("first");	/* late; or it goes by the second's */
-	is(lh_verify(lh, &second), 0, "%s: and after the first went on", round);
-	is(replay_try(other, "k", &l), -EAGAIN, "nobody else has it");
+	is(lh_verify(lh, &second), 0, "its lease is held");
+	/* -ESTALE, or 0 if it reads the second's deadline */
+	(void)replay_finish("first");
+	is(lh_verify(lh, &second), 0,
+	    "%s: it stays held when the first has gone on", round);
+	is(replay_try(other, "k", &l), -EAGAIN, "nobody else acquires the key");
 	is(lh_release(lh, &second), 0, "release");
 }
 

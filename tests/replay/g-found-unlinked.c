@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2: a lookup finds keys that are in the table, and none that is just
- * being made in the slot which it has come upon.  The finder is stopped when it
- * has seen that the slot is linked, and before it looks whose it is; meanwhile
- * the key is evicted, and made again in that slot by somebody who is stopped
- * before it is linked there.
+ * Guarantees G1 and G2, crash row I2: a lookup finds keys that are in the
+ * table, and not a key that is only being made in the slot that the lookup has
+ * reached.  The finder is stopped when it has seen that the slot is linked,
+ * before it reads the slot's name.  Meanwhile the key is evicted and made again
+ * in that slot by a maker that is stopped before it links the slot.
+ *
+ * Otherwise the finder would hold the key in one slot, and a third caller would
+ * make it in another: two holders of one key.
  */
 #include <errno.h>
 #include "replay.h"
@@ -34,7 +37,7 @@ begin(uint32_t keys, struct lh_lease *found, struct lh_lease *made)
 	if (lh_open(&finding, table, &o) != 0 ||
 	    lh_open(&making, table, &o) != 0 || lh_open(&other, table, &o) != 0)
 		bail_out("no table: %s", lh_error_detail());
-	is(replay_try(other, "a", &first), 0, "a, before");
+	is(replay_try(other, "a", &first), 0, "the key exists");
 	is(lh_release(other, &first), 0, "released");
 	replay_stop("finder", "index.validated", find, found);
 	is(lh_evict(other, "a", 0), 1, "evicted");
@@ -49,7 +52,7 @@ end(void)
 	t_close(finding);
 }
 
-/* A third one makes the key elsewhere. */
+/* A third caller acquires the key, which may be made in another slot. */
 static void
 two_holders(void)
 {
@@ -62,13 +65,14 @@ two_holders(void)
 	held += replay_try(other, "a", &third) == 0;
 	replay_release("maker");
 	held += replay_result("maker") == 0;
-	is(held, 1, "one has it");
-	is(t_holders(other, "a"), 1, "the table says so as well");
-	is(t_findings(other), 0, "and is sound");
+	is(held, 1, "exactly one holds the key");
+	is(t_holders(other, "a"), 1, "and the table reports one holder");
+	is(t_findings(other), 0, "and the table is sound");
 	end();
 }
 
-/* Others make keys just there, so that the maker has to find its place anew. */
+/* Others make keys next to it, so that the maker must look for its place
+ * again. */
 static void
 freed_by_its_maker(void)
 {
@@ -81,14 +85,15 @@ freed_by_its_maker(void)
 	got = replay_result("finder");
 	for (int i = 0; i < 20; i++) {
 		snprintf(key, sizeof(key), "n%d", i);
-		is(replay_try(other, key, &l), 0, "a neighbour");
+		is(replay_try(other, key, &l), 0, "a neighbouring key");
 		is(lh_release(other, &l), 0, "released");
 	}
-	is(replay_finish("maker"), got == 0 ? -EAGAIN : 0, "one has it");
+	is(replay_finish("maker"), got == 0 ? -EAGAIN : 0,
+	    "exactly one holds the key");
 	if (got == 0)
-		is(lh_verify(finding, &found), 0, "and keeps it");
+		is(lh_verify(finding, &found), 0, "and still holds it");
 	is(t_holders(other, "a"), 1, "one holder");
-	is(t_findings(other), 0, "a sound table");
+	is(t_findings(other), 0, "the table is sound");
 	end();
 }
 

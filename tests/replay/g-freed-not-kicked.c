@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6: somebody frees the word, and is stopped before it wakes the waiter: the
- * first waiter gets the key all the same, within T3.  Whoever was stopped goes
- * on later, and disturbs nobody.
+ * Guarantee G6, timing T3, crash rows R3 and X2: a caller frees the lock word
+ * and is stopped before it wakes the first waiter.  The waiter must acquire the
+ * key within T3 all the same, and the stopped caller must disturb nobody when
+ * it goes on.
+ *
+ * Otherwise a waiter would sleep beside a free key for as long as the releasing
+ * process is stopped.
  */
 #include "replay.h"
 
@@ -29,7 +33,7 @@ hold_and_release(void *arg)
 static void
 granted(struct replay_call *w, int64_t free_ns, const char *by)
 {
-	is(replay_result("waiter"), 0, "the waiter gets it: %s", by);
+	is(replay_result("waiter"), 0, "the waiter acquires the key: %s", by);
 	cmp((w->ended_ns - free_ns) / T_NS_PER_MS, <, T3_MS, "within T3");
 }
 
@@ -38,8 +42,8 @@ holds_on(struct replay_call *w)
 {
 	struct lh_lease l;
 
-	is(lh_verify(waiting, &w->lease), 0, "the waiter keeps it");
-	is(replay_try(other, "k", &l), -EAGAIN, "nobody else gets it");
+	is(lh_verify(waiting, &w->lease), 0, "the waiter still holds it");
+	is(replay_try(other, "k", &l), -EAGAIN, "nobody else acquires it");
 	is(lh_release(waiting, &w->lease), 0, "release");
 }
 
@@ -58,7 +62,7 @@ stopped_release(bool own)
 		is(replay_acquire(&j.call), 0, "held");
 	}
 	replay_go("waiter", replay_acquire, &w);
-	ok(t_await_waiters(other, "k", 1), "one waits");
+	ok(t_await_waiters(other, "k", 1), "a waiter is queued");
 	t_sleep_ms(5);			/* asleep by now */
 	t_post(&j.now);
 	if (!own)
@@ -70,7 +74,7 @@ stopped_release(bool own)
 	holds_on(&w);
 }
 
-/* Somebody else who comes by expires the lease, and is stopped. */
+/* A third caller marks the lease expired, frees the word, and is stopped. */
 static void
 stopped_expirer(void)
 {
@@ -80,12 +84,13 @@ stopped_expirer(void)
 
 	is(t_acquire(lh, "k", 150, 0, &l), 0, "k is held for a while");
 	replay_stop("waiter", "wait.parked", replay_acquire,
-	    &w); /* so that it is not faster */
+	    &w); /* so that it is not faster than the expirer */
 	replay_sleep_past(&l);
 	replay_stop("expirer", "lock.freed", replay_acquire, &e);
 	replay_release("waiter");
 	granted(&w, t_now_ns(), "expiry");
-	ok(w.lease.notes & LH_NOTE_PREVIOUS_EXPIRED, "and is told of it");
+	ok(w.lease.notes & LH_NOTE_PREVIOUS_EXPIRED,
+	    "and its lease notes the expiry");
 	is(replay_finish("expirer"), -EAGAIN, "the expirer finds it busy");
 	holds_on(&w);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who makes an exclusive lease a reader's is stopped when he has won its state,
- * before he writes its claim's grant; the lease is released by another thread.
- * Its claim's next exclusive lease is made a reader's as well: that has its own
- * token in its grant, whatever the first one writes late.
+ * Guarantee G9: a thread that downgrades an exclusive lease is stopped when it
+ * has won the claim's state, before it writes the claim's grant.  The lease is
+ * released by another thread, and the claim's next exclusive lease is
+ * downgraded as well.  That one must have its own token in its grant, whatever
+ * the first thread writes late.
+ *
+ * Otherwise the new reader's lease would not match its token: it would count as
+ * lost, and the key would stay held.
  */
 #include <errno.h>
 #include "replay.h"
@@ -30,12 +34,12 @@ main(void)
 	b = a;
 	replay_stop("A", "convert.announced", down, &b);
 	is(lh_release(lh, &a), 0, "released meanwhile");
-	is(lh_acquire(lh, "k", &o, &a), 0, "the next one");
-	ok(a.id[1] >> 42 == b.id[1] >> 42, "of the same claim");
+	is(lh_acquire(lh, "k", &o, &a), 0, "the next lease");
+	ok(a.id[1] >> 42 == b.id[1] >> 42, "has the same claim");
 	replay_stop("B", "convert.prepared", down, &a);
-	is(replay_finish("A"), -ESTALE, "the first one comes too late");
-	is(replay_finish("B"), 0, "the second is a reader's now");
-	is(lh_verify(lh, &a), 0, "and is held");
+	is(replay_finish("A"), -ESTALE, "the first downgrade is too late");
+	is(replay_finish("B"), 0, "the second downgrade succeeds");
+	is(lh_verify(lh, &a), 0, "its lease is held");
 	is(lh_release(lh, &a), 0, "and released");
 	is(replay_try(other, "k", &x), 0, "the key is free");
 	(void)lh_release(other, &x);

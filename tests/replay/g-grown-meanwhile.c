@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lease for which there is no claim is refused only if there is none: also
- * when somebody else makes the table grow, as far as it can, between the look
- * for claims and the attempt to get more.
+ * lh_acquire() fails with -ENOSPC only if the table has no free claim.  Another
+ * process makes the table grow, as far as it can, between this process's search
+ * for free claims and its attempt to grow the table.
+ *
+ * Otherwise an acquire would be refused in a table that has room.
  */
 #include "shm/claim_chunk.h"
 #include "proc/attachment.h"
@@ -24,8 +26,9 @@ main(void)
 		n += lhi_chunk_take(&lh->v, lh->sid) >= 0;
 	is(n, GROW_CHUNKS - 1, "all the claims that it has are given out");
 	replay_stop("late", "claim.no_chunk", replay_acquire, &late);
-	cmp(lhi_chunk_take(&lh->v, lh->sid), >, 0, "somebody makes it grow");
-	is(replay_finish("late"), 0, "there is room for the other, too");
+	cmp(lhi_chunk_take(&lh->v, lh->sid), >, 0,
+	    "another process makes the table grow");
+	is(replay_finish("late"), 0, "the late acquire finds a claim");
 	is(lh_release(lh, &late.lease), 0, "release");
 	t_close(lh);
 	return done();

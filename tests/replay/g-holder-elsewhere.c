@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, counted re-entry: a holder's lease in a named session is converted
- * through another attachment, which tells this one nothing.  Who asks for the
- * key as that holder is not kept waiting for that: here the lease has ended,
- * and the key, read by now, is to be had for reading.
+ * Guarantee G6, counted re-entry: a holder's lease in a named session is
+ * converted through another attachment, of which this attachment does not know.
+ * A call that acquires the key for that holder must not wait for a conversion
+ * that has ended: the key, which others read by now, can be acquired for
+ * reading.
+ *
+ * Otherwise the holder's own process would wait for itself until its time is
+ * over.
  */
 #include <errno.h>
 #include "replay.h"
@@ -21,14 +25,16 @@ main(void)
 	more.session = s;
 	more.holder = "h";
 	o.more = &more;
-	is(lh_acquire(lh, "k", &o, &a), 0, "held by h, in a session");
-	is(lh_convert(other, &a, LH_SHARED), 0, "converted elsewhere");
+	is(lh_acquire(lh, "k", &o, &a), 0,
+	    "holder h acquires the key into a session");
+	is(lh_convert(other, &a, LH_SHARED), 0,
+	    "another attachment downgrades it");
 	o.mode = LH_SHARED;
 	more.holder = NULL;
-	is(lh_acquire(lh, "k", &o, &stranger), 0, "anybody may read");
+	is(lh_acquire(lh, "k", &o, &stranger), 0, "others can read the key");
 	more.holder = "h";
 	o.max_wait_ms = 300;
-	is(lh_acquire(lh, "k", &o, &b), 0, "so may h");
+	is(lh_acquire(lh, "k", &o, &b), 0, "so can holder h");
 	replay_session_end(s);
 	t_close(other);
 	t_close(lh);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A holder has entered twice, and its lease is just being converted, when
- * another holder comes: what is known of the first stays known, and it is
- * its second release that frees the key.
+ * Guarantee G1, counted re-entry: a holder has entered a key twice, and its
+ * lease is just being converted, when other holders come and go.  The count of
+ * the first holder must survive: its second release frees the key, not its
+ * first.
+ *
+ * Otherwise another process would acquire the key while the holder still uses
+ * it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include "replay.h"
 
-#define OTHERS 3000		/* for each list of holders to be met */
+#define OTHERS 3000		/* enough to reach each list of holders */
 
 static struct lh *lh, *other;
 
@@ -52,16 +56,16 @@ main(void)
 	lh = replay_open(table, 0);
 	other = replay_open(table, 0);
 	is(as("me", "k", &first), 0, "acquire");
-	is(as("me", "k", &second), 0, "enter again");
+	is(as("me", "k", &second), 0, "entered again");
 	replay_stop("presenter", "convert.announced", downgrade, &first);
 	is(others_come(), 0, "others come and go");
 	is(replay_finish("presenter"), 0, "converted");
 	second = first;
 	is(lh_release(lh, &first), 0, "released once");
-	is(lh_verify(lh, &second), 0, "it is held still");
-	is(replay_try(other, "k", &n), -EAGAIN, "nobody else gets the key");
+	is(lh_verify(lh, &second), 0, "it is still held");
+	is(replay_try(other, "k", &n), -EAGAIN, "nobody else acquires the key");
 	is(lh_release(lh, &second), 0, "released twice");
-	is(replay_try(other, "k", &n), 0, "now it is free");
+	is(replay_try(other, "k", &n), 0, "now the key is free");
 	is(lh_release(other, &n), 0, "release");
 	t_close(other);
 	t_close(lh);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 in scope local: a reader whose claim is idle among other readers' comes
- * back by the straight path, which did not ask for the scope.  So it was
- * granted in scope local in a table that has no ranges; and where the disk was
- * away, with a token that is on no disk and was given again after memory was
- * lost.  Now who wants scope local goes the way where that is asked.
+ * Guarantee G2 in scope local: an idle reader's claim is revived on a fast
+ * path, which must go by the scope that is asked for.  A reader is idle beside
+ * another reader; its next acquire asks for scope local, in a table without
+ * ranges, or while the disk is away.
+ *
+ * Otherwise a grant in scope local would have a token that is on no disk, and
+ * the same token would be given again after memory is lost.
  */
 #include <pthread.h>
 #include "replay.h"
@@ -25,7 +27,7 @@ stay(void *arg)
 	return arg;
 }
 
-/* An idle reader's next acquire, in that scope. */
+/* Revives the idle reader in that scope. */
 static int
 again(uint32_t scope, uint64_t *token)
 {
@@ -53,13 +55,14 @@ idle_among_others(uint64_t *token)
 		bail_out("pthread_create");
 	pthread_join(t, NULL);
 	for (int i = 0; i < 2; i++)
-		is(again(LH_EPHEMERAL, token), 0, "a reader, ephemeral");
+		is(again(LH_EPHEMERAL, token), 0,
+		    "a reader in scope ephemeral");
 }
 
 static void
 end(const char *table)
 {
-	is(lh_release(lh, &beside), 0, "the other goes");
+	is(lh_release(lh, &beside), 0, "the other reader leaves");
 	is(lh_key_close(k), 0, "closed");
 	t_close(lh);
 	(void)lh_table_remove(table, 0);
@@ -72,13 +75,14 @@ no_ranges(const char *table)
 
 	lh = replay_open(table, 0);
 	idle_among_others(&token);
-	is(again(LH_LOCAL, &token), -EOPNOTSUPP, "no ranges: not local");
-	ok(t_has_detail(), "which is said");
-	is(again(LH_EPHEMERAL, &token), 0, "ephemeral it may be");
+	is(again(LH_LOCAL, &token), -EOPNOTSUPP,
+	    "without ranges there is no scope local");
+	ok(t_has_detail(), "and the error says so");
+	is(again(LH_EPHEMERAL, &token), 0, "scope ephemeral is granted");
 	end(table);
 }
 
-/* Used in scope local by this reader only, and evicted after it. */
+/* A key that only this reader has used in scope local. */
 static void
 bound_by_it(const char *table)
 {
@@ -89,12 +93,12 @@ bound_by_it(const char *table)
 	lh = fence_open(table);
 	snprintf(away, sizeof(away), "%s.away", fence_ranges(table));
 	idle_among_others(&token);
-	is(again(LH_LOCAL, &local), 0, "local, with a disk");
-	is(lh_release(lh, &beside), 0, "the other goes");
+	is(again(LH_LOCAL, &local), 0, "scope local, with a disk");
+	is(lh_release(lh, &beside), 0, "the other reader leaves");
 	is(rename(fence_ranges(table), away), 0, "the disk is away");
 	for (int i = 0; i < 200 && error == 0; i++)
 		error = fence_token(lh, "k", LH_EPHEMERAL, &token);
-	is(error, -EIO, "the key is bound to its range by that");
+	is(error, -EIO, "the key is bound to its range");
 	is(rename(away, fence_ranges(table)), 0, "the disk is there again");
 	is(lh_key_close(k), 0, "closed");
 	t_close(lh);
@@ -113,11 +117,12 @@ disk_away(const char *table)
 	for (int i = 0; i < 100; i++)
 		(void)fence_token(lh, "k", LH_EPHEMERAL, &token);
 	idle_among_others(&token);
-	is(again(LH_LOCAL, &last), -EIO, "beyond all ranges: not local");
-	ok(t_has_detail(), "which is said");
+	is(again(LH_LOCAL, &last), -EIO,
+	    "beyond all ranges there is no scope local");
+	ok(t_has_detail(), "and the error says so");
 	is(rename(away, fence_ranges(table)), 0, "the disk is there again");
-	is(lh_release(lh, &beside), 0, "the other goes");
-	fence_larger(lh, "k", &token, "then");
+	is(lh_release(lh, &beside), 0, "the other reader leaves");
+	fence_larger(lh, "k", &token, "with the disk");
 	is(lh_key_close(k), 0, "closed");
 	t_close(lh);
 	(void)lh_table_remove(table, 0);

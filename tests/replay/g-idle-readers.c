@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 8 */
 /*
- * G1, G4, G5, G6: idle readers, and readers that leave, against whoever comes
- * at that moment.
+ * Guarantees G1, G4, G5 and G6, crash rows S3 to S5: idle readers, and readers
+ * that leave, against callers that come at that moment.
  *
- * A reader's release is stopped before each of its accesses to shared memory in
- * turn, while a writer queues: whatever the order, the reader does not stay
- * idle before it, and the writer gets the key.  An idle reader is revived while
- * a writer tries, or while the key is evicted, each stopped in turn: one of the
- * two has it.  And one that takes out of the chain who has left it is stopped,
- * or killed, while those behind it leave: the writer does not wait for it.
+ * A reader's release is stopped before each of its accesses to shared memory
+ * while a writer queues: the reader must not stay idle before the writer, and
+ * the writer must acquire the key.  An idle reader is revived while a writer
+ * tries, or while the key is evicted, each of them stopped in turn: exactly one
+ * of the two may hold the key.  A reader that takes others out of the chain is
+ * stopped or killed while those behind it leave: the writer must not wait for
+ * it.
+ *
+ * Otherwise a writer would wait for a reader that holds nothing, or would
+ * acquire the key beside a revived one.
  */
 #include "sweep.h"
 
@@ -43,7 +47,7 @@ acquire(void *arg)
 	return r;
 }
 
-/* Read the key; release it when told. */
+/* Reads the key, and releases it when `on` is posted. */
 static int
 read_release(void *arg)
 {
@@ -57,7 +61,7 @@ read_release(void *arg)
 	return lh_release(c->lh, &c->l);
 }
 
-/* The same, to be idle, and then read it again when told once more. */
+/* The same, and reads it again at the second post. */
 static int
 read_again(void *arg)
 {
@@ -91,14 +95,14 @@ state_of(const struct lh_lease *l)
 	    &lh->v.claims[lid_claim(l->id[1])].state));
 }
 
-/* Is that lease's claim idle? */
+/* True if that lease's claim is idle. */
 static bool
 idle(const struct lh_lease *l)
 {
 	return state_of(l) == ST_IDLE;
 }
 
-/* Release is stopped, the writer comes to `point`, release goes on. */
+/* The release is stopped, a writer comes to `point`, the release goes on. */
 static void
 dekker(const char *what, const char *kind, const char *point)
 {
@@ -130,36 +134,37 @@ dekker(const char *what, const char *kind, const char *point)
 		if (lh_release(other, &d) != 0)
 			sweep_bad(what, n, "the other reader cannot release");
 		if (sweep_end(&w.s) != 0)
-			sweep_bad(what, n, "the writer does not get it");
+			sweep_bad(what, n, "the writer does not acquire it");
 		else if ((w.ended_ns - from) / T_NS_PER_MS > T3_MS)
-			sweep_bad(what, n, "the writer gets it late");
+			sweep_bad(what, n, "the writer acquires it late");
 		(void)lh_release(third, &w.l);
 	}
 	cmp(n, >, 8, "%s: stopped %d times", what, n - 2);
 	cmp(idled, >, 0, "it was idle %d times", idled);
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 }
 
-/* A lone idle reader's thread, to read again before its access n. */
+/* Starts a reader that is idle and alone, to be stopped at access n when it
+ * reads again. */
 static void
 lone_idle(struct caller *o)
 {
 	struct replay_call d = REPLAY_CALL(other, o->key, 0, 0);
 
-	/* after a revocation, in an earlier life too, none stays idle */
+	/* no reader stays idle soon after a revocation */
 	t_sleep_ms(25);
 	d.lease = t_read_hold(other, o->key);
 	sweep_go(&o->s, read_again, o);
 	ok(t_await(&o->ready, 1, REPLAY_MS), "%s is read", o->key);
 	t_post(&o->on);
 	ok(t_await(&o->ready, 2, REPLAY_MS), "and released");
-	/* not by its thread, so that it is not idle too */
+	/* in another thread, so that this reader is not idle as well */
 	replay_go("d", replay_release_lease, &d);
-	is(replay_result("d"), 0, "the other one leaves");
+	is(replay_result("d"), 0, "the other reader leaves");
 	ok(idle(&o->l), "one reader is left, idle");
 }
 
-/* One of the two has it. */
+/* Checks that exactly one of the two holds the key. */
 static void
 one_has_it(const char *what, int n, int reader, int writer, struct caller *o,
     struct lh_lease *x)
@@ -173,16 +178,17 @@ one_has_it(const char *what, int n, int reader, int writer, struct caller *o,
 	if (writer == 0 && lh_verify(third, x) != 0)
 		sweep_bad(what, n, "the writer's lease is lost");
 	if (t_try(other, o->key, LH_EXCLUSIVE, 0) != -EAGAIN)
-		sweep_bad(what, n, "somebody else gets in");
+		sweep_bad(what, n, "a third caller acquires it");
 	if (reader == 0)
 		(void)lh_release(lh, &o->l);
 	if (writer == 0)
 		(void)lh_release(third, x);
 	if (t_try(other, o->key, LH_EXCLUSIVE, 0) != 0)
-		sweep_bad(what, n, "it is not free in the end");
+		sweep_bad(what, n, "the key is not free at the end");
 }
 
-/* Stopped before its nth arrival at point, or any access; and does it? */
+/* Stops the revival at the nth arrival at point, or access.  True if it
+ * stopped. */
 static bool
 take_in_revival(const char *kind, const char *point, int n)
 {
@@ -207,7 +213,8 @@ revived_or_taken(void)
 
 	while (take_in_revival("before", NULL, n))
 		n++;
-	ok(take_in_revival("behind", "shared.revived", 1), "and once after it");
+	ok(take_in_revival("behind", "shared.revived", 1),
+	    "and once after the revival");
 	for (stands = true, m = 1; stands; m++) {
 		struct caller o = caller(lh, "take", m, NULL, 0);
 		struct caller w = caller(third, "take", m, NULL, m);
@@ -222,7 +229,7 @@ revived_or_taken(void)
 	}
 	cmp(n, >, 3, "revival stopped %d times", n - 1);
 	cmp(m, >, 8, "a writer's try stopped %d times", m - 2);
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 }
 
 static int
@@ -234,7 +241,7 @@ evict(void *arg)
 	return (int)lh_evict(c->lh, c->key, 0);
 }
 
-/* Evicted and read anew, or revived; never both. */
+/* Checks that the key was evicted and read again, or revived; not both. */
 static void
 still_right(const char *what, int n, int evicted, uint64_t token, int reader,
     struct caller *o)
@@ -242,15 +249,15 @@ still_right(const char *what, int n, int evicted, uint64_t token, int reader,
 	if (evicted != 0 && evicted != 1)
 		sweep_bad(what, n, "lh_evict() says %d", evicted);
 	if (reader != 0 || lh_verify(lh, &o->l) != 0)
-		sweep_bad(what, n, "the reader does not have it: %d", reader);
+		sweep_bad(what, n, "the reader does not hold it: %d", reader);
 	if (evicted ? o->l.token <= token : o->l.token < token)
 		sweep_bad(what, n, "evicted: %d, token %lld after %lld",
 		    evicted, (long long)o->l.token, (long long)token);
 	if (t_try(third, o->key, LH_EXCLUSIVE, 0) != -EAGAIN)
-		sweep_bad(what, n, "a writer comes in beside it");
+		sweep_bad(what, n, "a writer acquires the key beside it");
 	(void)lh_release(lh, &o->l);
 	if (t_try(third, o->key, LH_EXCLUSIVE, 0) != 0)
-		sweep_bad(what, n, "it is not free in the end");
+		sweep_bad(what, n, "the key is not free at the end");
 	(void)lh_evict(third, NULL, 0);
 }
 
@@ -270,7 +277,7 @@ evict_in_revival(const char *kind, const char *point, int n, int *evicted)
 	return stands;
 }
 
-/* In a table of few keys: lh_evict() looks at each. */
+/* Uses a table of few keys, because lh_evict() reads each. */
 static void
 revived_or_evicted(void)
 {
@@ -287,10 +294,11 @@ revived_or_evicted(void)
 		bail_out("a table of 8 keys: %s", lh_error_detail());
 	for (; evict_in_revival("back", NULL, n, &gone); n++)
 		went += gone;
-	cmp(went, >, 0, "an idle reader is given up: evicted %d times", went);
+	cmp(went, >, 0,
+	    "an idle reader does not keep its key: evicted %d times", went);
 	ok(evict_in_revival("held", "shared.revived", 1, &gone),
-	    "a revived one");
-	is(gone, 0, "is not");
+	    "a revived reader");
+	is(gone, 0, "keeps its key");
 	for (stands = true, m = 1; stands; m++) {
 		struct caller o = caller(lh, "gone", m, NULL, 0);
 		struct caller e = caller(third, "gone", m, NULL, m);
@@ -315,7 +323,8 @@ revived_or_evicted(void)
 
 #define BEHIND 3
 
-/* The head's release is stopped; those behind it leave; a writer waits. */
+/* The head's release is stopped, the readers behind it leave, a writer
+ * waits. */
 static void
 stopped_collapser(void)
 {
@@ -342,23 +351,26 @@ stopped_collapser(void)
 		stands = sweep_stands(&o.s);
 		for (int i = BEHIND; i-- > 0;)
 			if (lh_release(by[i], &d[i]) != 0)
-				sweep_bad(what, n, "reader %d's fails", i);
-		/* nobody waits for a stopped one that has given up (G5) */
+				sweep_bad(what, n,
+				    "the release of reader %d fails", i);
+		/* the writer must not wait for a stopped reader that has ended
+		 * (guarantee G5) */
 		in = stands && state_of(&o.l) != ST_READ;
 		early += in;
 		if (in && !t_until(T3_MS, atomic_load(&w.s.ended.count) > 0))
-			sweep_bad(what, n, "the writer waits for it");
+			sweep_bad(what, n,
+			    "the writer waits for the stopped reader");
 		if (sweep_end(&o.s) != 0)
-			sweep_bad(what, n, "it fails");
+			sweep_bad(what, n, "the head's release fails");
 		if (!t_until(T3_MS, atomic_load(&w.s.ended.count) > 0))
-			sweep_bad(what, n, "the writer gets it late");
+			sweep_bad(what, n, "the writer acquires it late");
 		if (sweep_end(&w.s) != 0 || lh_verify(third, &w.l) != 0)
-			sweep_bad(what, n, "the writer does not get it");
+			sweep_bad(what, n, "the writer does not acquire it");
 		(void)lh_release(third, &w.l);
 	}
 	cmp(n, >, 8, "%s: stopped %d times", what, n - 2);
-	cmp(early, >, 3, "%d times when it had given up", early);
-	is(t_findings(other), 0, "the table is in order");
+	cmp(early, >, 3, "%d times after its lease had ended", early);
+	is(t_findings(other), 0, "the table is sound");
 	for (int i = 0; i < BEHIND; i++)
 		t_close(by[i]);
 }
@@ -373,7 +385,7 @@ child(void *arg)
 	return read_release(c);
 }
 
-/* The same, killed there. */
+/* The same, but the head is killed there. */
 static void
 killed_collapser(const char *point)
 {
@@ -390,7 +402,7 @@ killed_collapser(const char *point)
 	ok(t_await(&o->ready, 1, REPLAY_MS), "a process reads before two");
 	sweep_go(&w.s, acquire, &w);
 	ok(t_await_waiters(other, o->key, 1), "a writer waits");
-	/* the one behind it marks itself, and finds that it is not the head */
+	/* the second marks itself, and finds that it is not the head */
 	is(lh_release(other, &d[1]), 0, "the second leaves");
 	t_post(&o->on);
 	replay_wait_held("head");
@@ -398,9 +410,9 @@ killed_collapser(const char *point)
 	replay_kill("head");
 	ok(t_until(T2_MS, atomic_load(&w.s.ended.count) > 0),
 	    "killed at %s: the writer does not wait", point);
-	is(sweep_end(&w.s), 0, "it has it");
+	is(sweep_end(&w.s), 0, "the writer acquires the key");
 	is(lh_release(third, &w.l), 0, "released");
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 }
 
 int

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lock-delay: who hands over a lease of a named session is stopped behind the
- * swap, and the session ends meanwhile: its key is kept back, also if nothing
- * is left of the session when he goes on.  Not so a key that it had for
- * reading, or whose lease was released before, be it that somebody was killed
- * in that.
+ * Guarantee G9, the lock-delay of named sessions (crash row T6): a hand-over of
+ * a session's lease is stopped after its swap, and the session ends meanwhile.
+ * The key must be reserved for the lock-delay, also if the session's record is
+ * in use again.  It must not be reserved if the lease was a reader's, was
+ * released before, or if the session was destroyed.
+ *
+ * Otherwise the next holder would begin while work of the ended session may
+ * still be under way; or a key would be refused without a reason.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +63,7 @@ hand_over(void *arg)
 	return lh_handoff(lh, &c->lease, c->to);
 }
 
-/* A lease of session "d", which ends when that is over, on its way to "u". */
+/* Stops a hand-over from session "d", which will end, to session "u". */
 static void
 begin(struct call *c, uint32_t mode)
 {
@@ -83,13 +86,14 @@ is_kept_back(void)
 {
 	struct lh_lease n;
 
-	is(replay_try(other, "k", &n), -EAGAIN, "the key is kept back");
+	is(replay_try(other, "k", &n), -EAGAIN,
+	    "the key is reserved for the lock-delay");
 	t_sleep_ms(DELAY_MS + 100);
-	is(replay_try(other, "k", &n), 0, "for a time");
+	is(replay_try(other, "k", &n), 0, "until the lock-delay is over");
 	is(lh_release(other, &n), 0, "release");
 }
 
-/* All records of sessions but "d"'s are in use: the next one gets that. */
+/* All session records but that of "d" are in use: the next session gets it. */
 static void
 forgotten(void)
 {
@@ -108,7 +112,7 @@ forgotten(void)
 		end_session(fill[i]);
 }
 
-/* There is a record of it still. */
+/* The record of the ended session still exists. */
 static void
 ended(void)
 {
@@ -120,7 +124,7 @@ ended(void)
 	is_kept_back();
 }
 
-/* It did not end by itself: then nobody is kept from the key. */
+/* The session is destroyed, and does not end by itself: there is no delay. */
 static void
 destroyed(void)
 {
@@ -134,7 +138,7 @@ destroyed(void)
 	is(lh_release(other, &n), 0, "release");
 }
 
-/* Neither now, nor when a lease ends that had nothing to do with it. */
+/* Checks that the key is free, also after another's lease on it has ended. */
 static void
 is_free(void)
 {
@@ -142,12 +146,12 @@ is_free(void)
 
 	is(replay_try(other, "k", &n), 0, "the key is free");
 	is(lh_break(lh, "k", NULL, 0), 1, "another's lease is broken");
-	is(lh_release(other, &n), -ESTALE, "as he sees");
+	is(lh_release(other, &n), -ESTALE, "and its release says so");
 	is(replay_try(other, "k", &n), 0, "it is free again");
 	is(lh_release(other, &n), 0, "release");
 }
 
-/* Readers are kept from nothing by each other's end. */
+/* The end of a reader's session causes no delay. */
 static void
 reader(void)
 {
@@ -159,7 +163,7 @@ reader(void)
 	is_free();
 }
 
-/* Who holds it, as anybody may see. */
+/* Finds the holder's lease, as status reports it. */
 static int
 find(const struct lh_key_info *info, void *arg)
 {
@@ -169,7 +173,7 @@ find(const struct lh_key_info *info, void *arg)
 	    lh_lease_recall(other, "k", h->id, h->token, arg);
 }
 
-/* What was handed over has been released, and the key had by others. */
+/* The lease that was handed over is released, and others use the key. */
 static void
 released(void)
 {
@@ -177,8 +181,9 @@ released(void)
 	struct call c;
 
 	begin(&c, LH_EXCLUSIVE);
-	is(lh_status(other, "k", NULL, find, &n), 0, "it is found");
-	is(lh_release(other, &n), 0, "and released");
+	is(lh_status(other, "k", NULL, find, &n), 0,
+	    "another process finds the lease");
+	is(lh_release(other, &n), 0, "and releases it");
 	t_sleep_ms(TTL_MS + 50);
 	come_too_late(&c);
 	is_free();
@@ -215,8 +220,8 @@ killed_at(const char *point, int (*fn)(void *), struct child *x)
 	replay_kill("child");
 }
 
-/* Who made it a reader's was killed before it was one, and who released it
- * before its claim was free; others read the key when the session ends. */
+/* A process is killed while it downgrades the lease, another while it releases
+ * it; others read the key when the session ends. */
 static void
 released_and_killed(const char *table)
 {
@@ -232,12 +237,12 @@ released_and_killed(const char *table)
 	killed_at("lease.moving", child_downgrades, x);
 	killed_at("release.word_freed", child_releases, x);
 	other = replay_open(table, SESSIONS);
-	is(acquire(NULL, LH_SHARED, &r), 0, "it is released");
+	is(acquire(NULL, LH_SHARED, &r), 0, "the key is free to read");
 	for (int i = 3; i < SESSIONS; i++, name[0]++)
 		fill[i] = session(name, REPLAY_LONG_MS);
 	t_sleep_ms(2 * TTL_MS + 50);
 	end_session(session("next", REPLAY_LONG_MS));
-	is(lh_break(lh, "k", NULL, 0), 1, "the reader is broken");
+	is(lh_break(lh, "k", NULL, 0), 1, "the reader's lease is broken");
 	is(replay_try(other, "k", &n), 0, "the key is free");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(d);
@@ -256,7 +261,7 @@ main(void)
 	released();
 	ended();
 	forgotten();
-	is(t_findings(lh), 0, "nothing is wrong");
+	is(t_findings(lh), 0, "the table is sound");
 	t_close(other);
 	t_close(lh);
 	return done();

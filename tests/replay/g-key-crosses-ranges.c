@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of 64 tokens: a key goes from one to the next every moment, by each
- * way that there is to a grant.  Its tokens always grow, and every one of them
- * is in a range that this table had on disk by then; with ranges that follow
- * each other, and with others claimed in between by somebody else, near and so
- * far away that the key has to skip.
+ * Guarantee G2, invariants of op/token_ceiling.c: with ranges of 64 tokens, a
+ * key goes from one range to the next all the time, on each path that leads to
+ * a grant.  Its tokens must always grow, and each must be in a range that this
+ * table had on disk by then; with adjacent ranges, with ranges that others
+ * claimed in between, and with gaps so large that the key must skip.
  *
- * Then the disk fails: keys in scope local, and those that were, stop with
- * -EIO, also when they have been evicted and come back; others go on.
+ * When the disk fails, keys in scope local must stop with -EIO, also when they
+ * were evicted and made again; others go on.  Otherwise a token would be given
+ * that is on no disk, and given again after a crash.
  */
 #include <fcntl.h>
 #include "ranges.h"
 #include "fence/range.h"
 
 #define BITS 6
-#define MOST 4096		/* ranges that are noted */
+#define MOST 4096		/* ranges that are recorded */
 
-static uint64_t had[MOST];	/* numbers that were linked */
+static uint64_t had[MOST];	/* numbers that this table has linked */
 static int n_had;
 static int (*real_link)(int dir, const char *from, const char *to);
 static bool disk_fails;
@@ -59,7 +60,8 @@ verdict(const char *what, uint64_t ranges)
 	bad_order = bad_range = 0;
 }
 
-/* Somebody else claims numbers, so that the next is that much further. */
+/* Claims numbers as another table would, so that the next is that much
+ * higher. */
 static void
 others_claim(const char *table, uint64_t more)
 {
@@ -84,7 +86,7 @@ acquired(int error, struct lh *lh, struct lh_lease *l)
 		fail("not released: %s", lh_error_detail());
 }
 
-/* Whoever comes by next may claim ahead of need again. */
+/* Lets the next caller claim ahead of need again. */
 static void
 again(struct lh *lh)
 {
@@ -104,7 +106,7 @@ in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 		again(lh);
 		for (int j = 0; j < 7; j++)
 			acquired(lh_key_acquire(k, &local, &l), lh, &l);
-		for (int j = 0; j < 5; j++)	/* by the straight path */
+		for (int j = 0; j < 5; j++)	/* on the fast path */
 			acquired(lh_key_acquire(k, NULL, &l), lh, &l);
 		acquired(lh_acquire(lh, key, NULL, &l), lh, &l);
 		acquired(lh_key_acquire(k, &short_, &l), lh, &l);
@@ -114,11 +116,12 @@ in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 		seen(l.token);
 		if (lh_acquire(other, key, &local, &m) == 0) {
 			seen(m.token);
-			is(lh_release(other, &m), 0, "beside another");
+			is(lh_release(other, &m), 0,
+			    "the second reader releases");
 		}
 		is(lh_release(lh, &l), 0, "released");
 		local.mode = LH_EXCLUSIVE;
-		is(lh_key_acquire(k, &local, &l), 0, "one to convert");
+		is(lh_key_acquire(k, &local, &l), 0, "a lease to convert");
 		seen(l.token);
 		for (int j = 0; j < 6; j++) {
 			if (lh_convert(lh, &l, (uint32_t)(j + 1) % 2) != 0)
@@ -131,8 +134,8 @@ in_every_way(struct lh *lh, struct lh *other, const char *key, int rounds)
 	is(lh_key_close(k), 0, "closed");
 }
 
-/* Another range, but not the next; another key has gone there (which raises the
- * ceiling in memory), and this thread knows of it. */
+/* Claims a range that is not the next one, and lets another key use it, which
+ * raises the ceiling in memory. */
 static void
 raised(const char *table, struct lh *other)
 {
@@ -145,7 +148,7 @@ raised(const char *table, struct lh *other)
 	t_sleep_ms(9);		/* the clock ticks */
 }
 
-/* An evicted key's version has grown without a grant. */
+/* Evicts the key often: its version grows without a grant. */
 static void
 evicted(const char *table, struct lh *lh, struct lh *other)
 {
@@ -165,7 +168,7 @@ evicted(const char *table, struct lh *lh, struct lh *other)
 	}
 }
 
-/* Granted in one range, while another is claimed; and on from there. */
+/* Acquires in one range while another is claimed, and goes on from there. */
 static int
 go_on(void *arg)
 {
@@ -182,7 +185,7 @@ go_on(void *arg)
 	last = 0;
 	is(lh_key_acquire(k, &local, &l), 0, "acquired");
 	seen(l.token);
-	/* until the clock ticks, the straight path goes by this alone */
+	/* until the clock ticks, the fast path goes by this limit alone */
 	cmp(lhi_claim_cache_current->rec[0].limit, <=,
 	    (l.token | MASK(BITS)) + 1,
 	    "it ends with the range that it was granted in");
@@ -205,8 +208,7 @@ raised_meanwhile(const char *table, struct lh *lh, struct lh *other)
 		replay_stop_nth("granted", "acquire.granted", 2, go_on, &c);
 		raised(table, other);
 		is(replay_finish("granted"), 0,
-		    "who was being granted goes "
-		    "on");
+		    "the stopped caller goes on");
 	}
 }
 
@@ -232,7 +234,7 @@ ways(const char *table, struct lh *lh, struct lh *other)
 	verdict("far away", RANGE_MAX / 2);
 }
 
-/* As a reader. */
+/* Acquires as a reader, in scope local. */
 static int
 acquire_local(void *arg)
 {
@@ -251,7 +253,7 @@ see_token(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
-/* A gap that one grant cannot jump over: 2^40 tokens. */
+/* A gap of 2^40 tokens, which one grant cannot jump over. */
 static void
 far_skip(const char *table)
 {
@@ -281,24 +283,26 @@ far_skip(const char *table)
 	cmp(r.token, >, last, "with a larger token");
 	is(lh_verify(reader, &r), 0, "it is held");
 	last = r.token;
-	is(lh_release(reader, &r), 0, "the reader goes");
-	/* whoever looks between its swap and anything else sees its token */
+	is(lh_release(reader, &r), 0, "the reader leaves");
+	/* others see its token as soon as it has swapped the word */
 	replay_stop("jumper", "acquire.granted", acquire_local, &jump);
-	is(lh_status(reader, "k", NULL, see_token, &skipped), 0, "others look");
-	is(replay_finish("jumper"), 0, "then it gets it");
+	is(lh_status(reader, "k", NULL, see_token, &skipped), 0,
+	    "others read the status");
+	is(replay_finish("jumper"), 0, "the stopped caller is granted the key");
 	l = jump.lease;
-	is_u64(skipped, l.token, "and that is the token they saw");
+	is_u64(skipped, l.token, "with the token that others saw");
 	cmp(l.token - last, >, UINT64_C(999) << 32, "far ahead");
 	is(l.token >> 32, (sh64_load(&lh->v.hdr->durable_ceiling) >> 32) - 1,
 	    "in the latest range");
 	is(lh_verify_token(lh, "k", l.token), 0, "it verifies");
-	is(lh_acquire(reader, "k", &local, &r), 0, "and the other again");
+	is(lh_acquire(reader, "k", &local, &r), 0,
+	    "and the other reader again");
 	is(r.token, l.token + 1, "with the next token");
 	is(lh_release(reader, &r), 0, "released");
 	is(lh_release(lh, &l), 0, "released");
 	skipped = r.token;
 	is(fence_token(reader, "k", LH_LOCAL, &last), 0, "exclusively");
-	is(last, skipped + 1, "with the next one");
+	is(last, skipped + 1, "with the next token");
 	t_close(reader);
 	t_close(lh);
 }
@@ -321,37 +325,44 @@ disk_error(const char *table)
 	struct lh_acquire_opts a = t_opts(30000, 0);
 	struct lh_lease l;
 
-	is(fence_token(lh, "local", LH_LOCAL, &last), 0, "a local key");
+	is(fence_token(lh, "local", LH_LOCAL, &last), 0,
+	    "a key in scope local");
 	is(fence_token(lh, "gone", LH_LOCAL, &last), 0, "another");
-	is(fence_token(lh, "plain", LH_EPHEMERAL, &last), 0, "one that is not");
+	is(fence_token(lh, "plain", LH_EPHEMERAL, &last), 0,
+	    "a key in scope ephemeral");
 	disk_fails = true;
-	is(use_up(lh, "local", LH_LOCAL, 1000), -EIO, "local stops");
-	ok(t_has_detail(), "which is said");
+	is(use_up(lh, "local", LH_LOCAL, 1000), -EIO, "the local key stops");
+	ok(t_has_detail(), "and the error says so");
 	end = sh64_load(&lh->v.hdr->durable_ceiling);
 	before = last;
 	cmp(before, <, end, "below the durable ceiling");
 	is(before, end - 1, "having used up its range");
 	is(use_up(lh, "local", LH_EPHEMERAL, 1), -EIO,
-	    "in scope ephemeral it stops too");
-	is(use_up(lh, "plain", LH_EPHEMERAL, 1000), 0, "the plain one goes on");
+	    "and stops in scope ephemeral, too");
+	is(use_up(lh, "plain", LH_EPHEMERAL, 1000), 0,
+	    "the ephemeral key goes on");
 	cmp(last, >, end, "beyond the durable ceiling");
 	is(use_up(lh, "plain", LH_LOCAL, 1), -EIO, "but not in scope local");
 
-	is(use_up(lh, "gone", LH_LOCAL, 1000), -EIO, "the other stops");
+	is(use_up(lh, "gone", LH_LOCAL, 1000), -EIO,
+	    "the other local key stops");
 	is(lh_evict(lh, "gone", 0), 1, "it is evicted");
 	is(use_up(lh, "gone", LH_EPHEMERAL, 1), -EIO,
-	    "and made again, is bound still");
-	is(lh_acquire(lh, "local", NULL, &l), -EIO, "without options too");
+	    "and is still bound when it is made again");
+	is(lh_acquire(lh, "local", NULL, &l), -EIO,
+	    "the local key stops without options, too");
 	a.mode = LH_SHARED;
 	is(lh_acquire(lh, "local", &a, &l), -EIO, "and as a reader");
 
 	disk_fails = false;
-	is(fence_token(lh, "local", LH_LOCAL, &last), 0, "the disk is well");
-	cmp(last, >, before, "local goes on above");
+	is(fence_token(lh, "local", LH_LOCAL, &last), 0,
+	    "the disk works again");
+	cmp(last, >, before, "the local key goes on above");
 	ok(last >= end, "in another range");
-	is(fence_token(lh, "gone", LH_LOCAL, &last), 0, "the other too");
-	is(fence_token(lh, "plain", LH_LOCAL, &before), 0, "the plain one");
-	cmp(before, >, end + 1000 - 64, "above all that it had");
+	is(fence_token(lh, "gone", LH_LOCAL, &last), 0, "so does the other");
+	is(fence_token(lh, "plain", LH_LOCAL, &before), 0,
+	    "the ephemeral key in scope local");
+	cmp(before, >, end + 1000 - 64, "has a token above all it had before");
 	t_close(lh);
 }
 

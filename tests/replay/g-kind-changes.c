@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, G12: who is about to choose the next token of an ordinary key, and is
- * stopped while that is forgotten and a cluster key is made in its slot, does
- * not go by the tokens of that one: neither the ceiling nor the last token of
- * all goes where cluster keys' are, and a sound table is not found damaged.
- * The same the other way round.
+ * Guarantees G2 and G12: a caller is stopped before it chooses the next token
+ * of an ordinary key; meanwhile that key is forgotten, and a cluster key is
+ * made in its slot.  The caller must not go by the cluster key's tokens.  The
+ * same the other way round.
+ *
+ * Otherwise the ceiling and the last token would rise to where cluster keys'
+ * tokens are, and a sound table would count as damaged.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,30 +40,32 @@ play(const char *kind, uint32_t flags, const char *before, const char *after)
 	o.flags &= ~LH_ALL_LOCAL;
 	if (lh_open(&other, table, &o) != 0)
 		bail_out("no table: %s", lh_error_detail());
-	lh->serves = other->serves = true;	/* no shim is asked */
-	is(lh_key_create(other, before), 0, "a key");
-	is(lh_destroy(other, before), 0, "may go");
-	is(replay_try(other, before, &next), 0, "is there");
-	is(lh_release(other, &next), 0, "and free");
+	lh->serves = other->serves = true;	/* so that no shim is asked */
+	is(lh_key_create(other, before), 0, "the key is made");
+	is(lh_destroy(other, before), 0, "and is not kept");
+	is(replay_try(other, before, &next), 0, "it is acquired");
+	is(lh_release(other, &next), 0, "and released");
 
 	replay_stop("A", "acquire.marked", take, &l);
-	replay_hold_nth("A", "load", 3);	/* its hint; options between */
+	/* of its hint, after two of options */
+	replay_hold_nth("A", "load", 3);
 	replay_release("A");
 	replay_wait_held("A");
-	is(lh_evict(other, before, 0), 1, "forgotten");
-	is(lh_key_create(other, after), 0, "another in its place");
+	is(lh_evict(other, before, 0), 1, "the key is forgotten");
+	is(lh_key_create(other, after), 0,
+	    "a key of the other kind is made in its slot");
 	replay_release("A");
-	/* had anew, or refused since there is no room: as it may */
+	/* granted again, or refused because there is no room: both are right */
 	(void)replay_result("A");
 	cmp(sh64_load(&other->v.hdr->ceiling), <, CLUSTER_FIRST,
-	    "%s: the ceiling is where it belongs", kind);
+	    "%s: the ceiling is below cluster keys' tokens", kind);
 	cmp(sh64_load(&other->v.hdr->last_token), <, CLUSTER_FIRST,
 	    "%s: so is the last token", kind);
 	is(sh32_load(&other->v.hdr->flags) & SHM_DAMAGED, 0u,
 	    "%s: not damaged", kind);
-	/* and who comes next has an ordinary key's token */
-	is(lh_destroy(other, after), 0, "%s: that one may go, too", kind);
-	is(replay_try(other, "c", &next), 0, "%s: an ordinary one: %s", kind,
+	/* the next key has an ordinary key's token */
+	is(lh_destroy(other, after), 0, "%s: the new key is destroyed", kind);
+	is(replay_try(other, "c", &next), 0, "%s: an ordinary key: %s", kind,
 	    lh_error_detail());
 	cmp(next.token, <, CLUSTER_FIRST, "%s: with a token of its kind", kind);
 	is(lh_release(other, &next), 0, "released");

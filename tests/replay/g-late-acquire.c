@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3: acquire never returns a lease that has already expired.
+ * Guarantee G3: acquire never returns a lease that has already expired.
  *
- * An acquire is stopped, for longer than its lease would last, between
- * announcing and swapping, after the swap, and after it moved its deadline on;
- * on the fast path and in the queue; with and without somebody who takes the
- * key meanwhile.  It may then acquire anew, find the key busy, or go on
- * waiting.
+ * An acquire is stopped for longer than its lease would last.  It stands
+ * between its announcement and its swap, after the swap, or after it has moved
+ * its deadline on.  It is on the fast path or in the queue, and somebody else
+ * may acquire the key meanwhile.  It must acquire again, find the key busy, or
+ * go on waiting.
+ *
+ * Otherwise the caller would work under a lease that is over, beside the next
+ * holder.
  */
 #include "replay.h"
 
 #define TTL_MS t_long(150)		/* long enough for the fast path */
-#define TICKS_MS 30		/* some ticks of the coarse clock */
+#define TICKS_MS 30		/* a few ticks of the coarse clock */
 
 static struct lh *lh, *other;
 
@@ -21,7 +24,7 @@ struct job {
 	int verified;		/* right after acquire */
 };
 
-/* Takes the key once before, so that the second time is the fast path. */
+/* Acquires the key twice: the second time takes the fast path. */
 static int
 fast_acquire(void *arg)
 {
@@ -50,7 +53,7 @@ static void
 is_fresh(struct job *j, const char *what)
 {
 	is(replay_result("acquirer"), 0, "%s: it acquires anew", what);
-	is(j->verified, 0, "and what it got is held");
+	is(j->verified, 0, "and holds what it acquired");
 	cmp(j->call.lease.expires_ns, >, j->call.ended_ns, "not expired");
 	is(lh_release(j->call.lh, &j->call.lease), 0, "release");
 }
@@ -66,20 +69,21 @@ fast(const char *point, bool taken)
 	replay_wait_held("acquirer");
 	t_sleep_ms(TTL_MS + 20);
 	if (taken)
-		is(replay_try(other, "k", &l), 0, "somebody else takes it");
+		is(replay_try(other, "k", &l), 0,
+		    "another process acquires it");
 	replay_stop_next("acquirer",
-	    "acquire.caught_up"); /* so it was the fast path */
+	    "acquire.caught_up"); /* which only the fast path does */
 	replay_release("acquirer");
 	if (!taken) {
 		is_fresh(&j, point);
 		return;
 	}
 	is(replay_result("acquirer"), -EAGAIN, "%s: it finds it busy", point);
-	is(lh_verify(other, &l), 0, "and disturbs nobody");
+	is(lh_verify(other, &l), 0, "and the other's lease is held");
 	is(lh_release(other, &l), 0, "release");
 }
 
-/* Stopped twice: first for some ticks only, then after the deadline moved. */
+/* Stopped twice: for a few ticks, and then after its deadline has moved. */
 static void
 fast_twice(bool taken)
 {
@@ -94,14 +98,15 @@ fast_twice(bool taken)
 	is(replay_try(other, "k", &l), -EAGAIN, "it is held meanwhile");
 	t_sleep_ms(TTL_MS + TICKS_MS);
 	if (taken)
-		is(replay_try(other, "k", &l), 0, "then somebody takes it");
+		is(replay_try(other, "k", &l), 0,
+		    "then another process acquires it");
 	replay_release("acquirer");
 	if (!taken) {
 		is_fresh(&j, "deadline moved on");
 		return;
 	}
 	is(replay_result("acquirer"), -EAGAIN, "and it finds it busy");
-	is(lh_verify(other, &l), 0, "and disturbs nobody");
+	is(lh_verify(other, &l), 0, "and the other's lease is held");
 	is(lh_release(other, &l), 0, "release");
 }
 
@@ -113,14 +118,14 @@ queued(const char *point, bool taken)
 	struct lh_lease held = t_hold(other, "k"), l;
 
 	replay_go("acquirer", queued_acquire, &j);
-	ok(t_await_waiters(other, "k", 1), "one waits");
+	ok(t_await_waiters(other, "k", 1), "the acquirer is queued");
 	replay_hold("acquirer", point);
 	is(lh_release(other, &held), 0, "the holder releases");
 	replay_wait_held("acquirer");
 	t_sleep_ms(TTL_MS + 20);
 	if (taken)
 		is(t_acquire(other, "k", REPLAY_LONG_MS, 2000, &l), 0,
-		    "somebody else takes it");
+		    "another process acquires it");
 	replay_release("acquirer");
 	if (taken) {
 		t_sleep_ms(30);

@@ -100,7 +100,7 @@ read_twice(void *l)
 	return error != 0 ? error : t_read(lh, "k", REPLAY_LONG_MS, 0, l);
 }
 
-/* A late reader, whose lease the second thread upgrades in vain. */
+/* A late reader, whose lease the second thread fails to upgrade. */
 static void
 reader(void)
 {
@@ -157,6 +157,6 @@ main(void)
 {
 	t_part(play_converted, 290, "downgraded before it is given back");
 	t_part(play_joined, 290, "downgraded while it is given back");
-	t_part(play_reader, 290, "a late reader, upgraded in vain");
+	t_part(play_reader, 290, "a late reader, whose upgrade fails");
 	return done();
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C6: some stand before looking at a key's hint, with a word of long ago, while
- * others take the key more than 2^39 tokens on.  From that word and the new
- * hint they read a token 2^40 too high: they claimed the range of that, where
- * the key then went, and moved the hint ahead of the word.  Now they see that
- * the word is another, and do neither.
+ * Guarantee G2, amendment C6: callers have read a key's word, and are stopped
+ * before they read its hint, while others use the key more than 2^39 tokens
+ * further on.  From the old word and the new hint they would compute a token
+ * that is 2^40 too high.  They must see that the word has changed.
+ *
+ * Otherwise they would claim the range of that token, and the key and its hint
+ * would jump there.
  */
 #include "replay.h"
 #include "behaviour/fence.h"
@@ -30,18 +32,19 @@ late(const char *table, uint64_t gap)
 	}
 	(void)fence_gap(table, gap);
 	q = fence_open(table);
-	fence_larger(q, "k", &last, "others");
+	fence_larger(q, "k", &last, "others use the key");
 	a.scope = LH_LOCAL;
 	is(lh_acquire(q, "k", &a, &l), 0, "held");
 	for (int i = 0; i < 3; i++) {
-		is(replay_finish(roles[i]), -EAGAIN, "too late");
+		is(replay_finish(roles[i]), -EAGAIN,
+		    "the stopped caller finds the key busy");
 	}
 	is(lh_verify(q, &l), 0, "it is held (%d ranges on)", (int)gap);
 	is(lh_verify_token(q, "k", l.token), 0, "its token verifies");
 	is(lh_release(q, &l), 0, "released");
 	last = l.token;
-	fence_larger(q, "k", &last, "then");
-	is_u64(last, l.token + 1, "the next one");
+	fence_larger(q, "k", &last, "the next use");
+	is_u64(last, l.token + 1, "gives the next token");
 	t_close(q);
 	for (int i = 0; i < 3; i++)
 		t_close(p[i]);

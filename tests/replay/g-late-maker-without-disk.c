@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I4 of op/token_ceiling.c: a table's maker is stopped between claiming its
- * first range and naming the object; meanwhile another table was made, used and
- * lost.  Who opens the late one claims a range above; but if the disk is away
- * just then that was not asked any more, and ephemeral grants had tokens below
- * those that the key had had in scope local.  Now such a table grants nothing
- * until the disk has answered once; then it goes on without the disk.
+ * Guarantee G2, invariant I4 of op/token_ceiling.c: a table's maker is stopped
+ * between the claim of its first range and the naming of the object, while
+ * another table of that name is made, used and lost.  The late table must grant
+ * nothing while the disk is away, because nobody can see that its range is the
+ * highest.  When the disk has answered once, the table goes on without the
+ * disk.
+ *
+ * Otherwise its ephemeral grants would have tokens below those that the key had
+ * in scope local.
  */
 #include "ranges.h"
 
@@ -20,25 +23,28 @@ main(void)
 
 	shared.mode = LH_SHARED;
 	for (int i = 0; i < 3; i++) {
-		/* again and again: there is more than one way to a grant */
-		is(fence_token(late, "k", LH_LOCAL, &token), -EIO, "not local");
+		/* repeatedly: there are several paths to a grant */
+		is(fence_token(late, "k", LH_LOCAL, &token), -EIO,
+		    "no grant in scope local");
 		is(fence_token(late, "k", LH_EPHEMERAL, &token), -EIO,
-		    "nor ephemeral: it may have been granted local before");
-		ok(t_has_detail(), "which is said");
-		is(lh_acquire(late, "k", NULL, &l), -EIO, "without options");
-		is(lh_acquire(late, "k", &shared, &l), -EIO, "as a reader");
+		    "nor ephemeral: the key may have been local before");
+		ok(t_has_detail(), "and the error says so");
+		is(lh_acquire(late, "k", NULL, &l), -EIO,
+		    "nor without options");
+		is(lh_acquire(late, "k", &shared, &l), -EIO, "nor as a reader");
 		t_sleep_ms(9);		/* the clock ticks */
 	}
 	disk_comes_back(&m);
-	is(fence_token(late, "k", LH_EPHEMERAL, &token), 0, "ephemeral");
+	is(fence_token(late, "k", LH_EPHEMERAL, &token), 0,
+	    "with the disk, scope ephemeral is granted");
 	cmp(token, >, last, "with a larger token");
-	fence_larger(late, "k", &token, "then local");
+	fence_larger(late, "k", &token, "then scope local");
 	disk_goes_away(&m);
 	is(fence_token(late, "plain", LH_EPHEMERAL, &token), 0,
-	    "now that is nothing to ephemeral ones");
+	    "without the disk, ephemeral keys go on");
 	lh = fence_open(m.table);
 	is(fence_token(lh, "plain", LH_EPHEMERAL, &token), 0,
-	    "nor to who opens it now");
+	    "also for a process that opens the table now");
 	disk_comes_back(&m);
 	fence_larger(lh, "k", &token, "local again");
 	t_close(lh);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One lease, presented by two threads at once: while one of them converts it,
- * or hands it over, the other extends or releases it.  What each is told is
- * true together with what the other is told, and nothing of it is left behind.
+ * Guarantees G3 and G9, crash rows V1 and T5: two threads present one lease at
+ * once.  One converts it or hands it over, and is stopped; the other extends,
+ * releases, converts, or hands over the lease, or sets its value.  The answers
+ * of the two must be true together, and nothing may be left behind.
+ *
+ * Otherwise one of them would take the lease for lost while it is held, or the
+ * key would stay held by nobody.
  */
 #include <errno.h>
 #include "replay.h"
@@ -40,7 +44,7 @@ acquire(struct lh *at, uint32_t mode, struct lh_lease *l)
 	return lh_acquire(at, "k", &o, l);
 }
 
-/* A lease, and a call with it that stands at that point. */
+/* Acquires a lease, and stops a call with it at that point. */
 static struct lh_lease
 begun(struct call *c, int (*fn)(void *), const char *point, uint32_t from)
 {
@@ -50,7 +54,7 @@ begun(struct call *c, int (*fn)(void *), const char *point, uint32_t from)
 	return c->lease;
 }
 
-/* Nobody holds the key, and everybody can have it. */
+/* Checks that nobody holds the key. */
 static void
 all_is_free(void)
 {
@@ -61,7 +65,7 @@ all_is_free(void)
 	is(t_findings(lh), 0, "nothing is wrong");
 }
 
-/* Extended meanwhile: then it becomes what it was to become. */
+/* The lease is extended meanwhile: the stopped call succeeds. */
 static void
 extended(int (*fn)(void *), const char *point, uint32_t from)
 {
@@ -74,21 +78,22 @@ extended(int (*fn)(void *), const char *point, uint32_t from)
 	l = begun(&c, fn, point, from);
 	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "extended at %s", point);
 	is(lh_verify(lh, &l), 0, "it is held");
-	is(replay_finish("presenter"), 0, "and goes on");
-	is(lh_verify(lh, &c.lease), 0, "to be another");
+	is(replay_finish("presenter"), 0, "the stopped call succeeds");
+	is(lh_verify(lh, &c.lease), 0, "its lease is held");
 	ok(fn != hand_over || c.lease.expires_ns == l.expires_ns,
 	    "with that deadline");
-	is(lh_verify(lh, &l), -ESTALE, "and not the first");
+	is(lh_verify(lh, &l), -ESTALE, "and the first one is not");
 	is(lh_session_info(c.to, &info), 0, "info");
-	is((int)info.leases, fn == hand_over, "the session has it");
+	is((int)info.leases, fn == hand_over,
+	    "the session holds it after a hand-off only");
 	is(lh_release(lh, &c.lease), 0, "it is released");
 	all_is_free();
 	is(lh_session_destroy(c.to), 0, "destroy");
 	lh_session_close(c.to);
 }
 
-/* An upgrade that comes to nothing beside another reader, and meanwhile an
- * extension, or a release by the thread that acquired it. */
+/* An upgrade fails because another reader comes; meanwhile the acquiring thread
+ * extends or releases the lease. */
 static void
 upgraded_in_vain(bool release)
 {
@@ -97,23 +102,23 @@ upgraded_in_vain(bool release)
 	    LH_SHARED);
 
 	is(acquire(other, LH_SHARED, &r), 0, "another reader comes");
-	/* this thread is at home in the first attachment again */
+	/* this thread uses its own claims again */
 	is(replay_try(lh, "j", &n), 0, "another key");
 	is(lh_release(lh, &n), 0, "release");
 	is(release ? lh_release(lh, &l) : lh_extend(lh, &l, REPLAY_LONG_MS), 0,
 	    "%s meanwhile", release ? "released" : "extended");
 	is(replay_finish("presenter"), release ? -ESTALE : -EAGAIN,
-	    "it is no upgrade");
+	    "the upgrade fails");
 	is(lh_verify(lh, &l), release ? -ESTALE : 0, "the lease is %s",
-	    release ? "over" : "as it was");
+	    release ? "over" : "unchanged");
 	if (!release)
 		is(lh_release(lh, &l), 0, "release");
 	is(lh_release(other, &r), 0, "the other leaves");
 	all_is_free();
 }
 
-/* Converted, handed over, or used to set a value: then that is not lost, but
- * has to wait, or goes on; also if who was at it is never seen again. */
+/* The lease is converted, handed over or used to set a value by a second
+ * thread: that must wait, or succeeds; it is not lost. */
 static void
 converted(uint32_t from)
 {
@@ -123,13 +128,16 @@ converted(uint32_t from)
 
 	is(lh_session_open(lh, "s", &so, &c.to), 0, "a session");
 	n = l;
-	is(lh_convert(lh, &n, c.mode), -EAGAIN, "converted by two");
+	is(lh_convert(lh, &n, c.mode), -EAGAIN,
+	    "a second conversion must wait");
 	ok(t_has_detail(), "with a reason");
-	is(lh_convert_wait(lh, &n, c.mode, NULL), -EAGAIN, "nor waited for");
-	is(lh_handoff(lh, &n, c.to), -EAGAIN, "nor handed over");
-	is(lh_verify(lh, &n), 0, "it is held still");
-	is(lh_lease_recall(lh, "k", l.id, l.token, &n), 0, "and found");
-	ok(n.mode == l.mode && n.expires_ns == l.expires_ns, "as it was");
+	is(lh_convert_wait(lh, &n, c.mode, NULL), -EAGAIN,
+	    "also with lh_convert_wait()");
+	is(lh_handoff(lh, &n, c.to), -EAGAIN, "so must a hand-off");
+	is(lh_verify(lh, &n), 0, "the lease is still held");
+	is(lh_lease_recall(lh, "k", l.id, l.token, &n), 0,
+	    "and can be recalled");
+	ok(n.mode == l.mode && n.expires_ns == l.expires_ns, "unchanged");
 	if (from == LH_EXCLUSIVE)
 		is(lh_value_set(lh, &l, "v", 1), 0, "its value is set");
 	is(replay_finish("presenter"), 0, "and it is converted");
@@ -139,7 +147,7 @@ converted(uint32_t from)
 	lh_session_close(c.to);
 }
 
-/* Released by its thread in the midst of an upgrade, alone. */
+/* Released by the acquiring thread during an upgrade, with no other reader. */
 static void
 released_alone(void)
 {
@@ -151,7 +159,7 @@ released_alone(void)
 	all_is_free();
 }
 
-/* It was converted just before an extension is told of it. */
+/* The lease is converted before an extension of its old copy returns. */
 static void
 extended_too_late(void)
 {
@@ -160,10 +168,11 @@ extended_too_late(void)
 
 	x.lease = begun(&c, convert, "convert.announced", LH_EXCLUSIVE);
 	replay_stop("extender", "extend.checked", replay_extend, &x);
-	is(replay_finish("presenter"), 0, "it is a reader's");
-	is(replay_finish("extender"), -ESTALE, "the first is no more");
+	is(replay_finish("presenter"), 0, "the downgrade succeeds");
+	is(replay_finish("extender"), -ESTALE,
+	    "the old copy cannot be extended");
 	t_sleep_ms(300);
-	is(lh_verify(lh, &c.lease), 0, "and is not what the other's ends by");
+	is(lh_verify(lh, &c.lease), 0, "the new lease has its own deadline");
 	is(lh_release(lh, &c.lease), 0, "release");
 	all_is_free();
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G9: whoever presents a lease is stopped before each of his accesses to
- * shared memory in turn, while another extends it, and the deadline of before
- * passes.  It is never said to be lost, since it is not: not by who verifies
- * it, extends it, converts it, hands it over, asks for its status or sets its
- * key's value.  What it has become by a conversion or a hand-over is found by
- * status, and extended.
+ * Guarantees G3 and G9: a call that presents a lease is stopped before each of
+ * its accesses to shared memory in turn, while another thread extends the
+ * lease, and the old deadline passes.  The call must not report the lease lost:
+ * not verify, extend, convert, hand-off, status or set-value.  The lease that a
+ * conversion or a hand-off makes can be found by status, and extended, too.
+ *
+ * Otherwise a holder would stop its work although it still holds the key.
  */
 #include "sweep.h"
 
-#define TTL_MS 8			/* longer at each try */
-#define TRIES 20		/* on a machine that has no time for us */
+#define TTL_MS 8			/* doubled, tripled ... at each try */
+#define TRIES 20		/* on a busy machine */
 
 static struct lh *lh;
 static struct lh_session *session;
@@ -101,7 +102,7 @@ recall(const struct lh_key_info *info, void *l)
 	    lh_lease_recall(lh, "k", h->id, h->token, l);
 }
 
-/* As it was presented, or what has become of it. */
+/* Extends the lease as it was presented, or what it has become. */
 static bool
 others_extend(struct lh_lease *l)
 {
@@ -112,7 +113,7 @@ others_extend(struct lh_lease *l)
 	    lh_extend(lh, &now, HOUR_MS) == 0);
 }
 
-/* 1: it stood; 0: it did not; -1: too slow. */
+/* 1: the call was stopped; 0: it was not; -1: it was too slow. */
 static int
 extended(const char *what, int (*present)(struct lh_lease *l), uint32_t mode,
     const char *point, int n, int64_t ttl_ms)
@@ -141,7 +142,7 @@ extended(const char *what, int (*present)(struct lh_lease *l), uint32_t mode,
 	return in_time ? stands : -1;
 }
 
-/* At the nth arrival at point, or access; as extended(). */
+/* The same, at the nth arrival at point, or access. */
 static int
 stop(const char *what, int (*present)(struct lh_lease *l), uint32_t mode,
     const char *point, int n)
@@ -172,7 +173,7 @@ policy(const struct lh_key_info *info, void *unused)
 	return (int)info->holders[0].policy;
 }
 
-/* Whoever is extended while he moves is under policy live afterwards. */
+/* A lease that is extended while it moves keeps its policy live. */
 static void
 stays_live(const char *what, int (*present)(struct lh_lease *l), uint32_t mode)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that has jumped out of a wait takes its place back when it ends
- * (op/acquire_left.c): nobody waits, and the table can be closed.
+ * Invariant of op/acquire_left.c, issue 21 A14: a signal handler jumps out of
+ * an acquire with siglongjmp(). When the thread ends, its place in the queue
+ * must be gone, and the table can be closed.
+ *
+ * Otherwise such a thread would leave a waiter in the queue for as long as its
+ * process lives, and lh_close() would fail with -EBUSY.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -40,11 +44,11 @@ main(void)
 	lh = replay_open(table, 0);
 	signal(SIGUSR1, jump);
 	waiter = t_thread(wait_and_jump, NULL);
-	ok(t_await_waiters(other, "k", 1), "a thread waits");
+	ok(t_await_waiters(other, "k", 1), "a thread is queued");
 	pthread_kill(waiter, SIGUSR1);
 	t_join(waiter);
-	is(t_waiters(other, "k"), 0, "and has left nothing when it has ended");
-	is(lh_close(lh), 0, "so that the table can be closed");
+	is(t_waiters(other, "k"), 0, "its place is gone when it has ended");
+	is(lh_close(lh), 0, "the table can be closed");
 	is(lh_release(other, &held), 0, "the holder releases");
 	t_close(other);
 	return done();

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread knows of the cluster key that its first claim had last goes
- * when that claim is used for anything else: here, to make another key.  (One
- * tick of the clock is enough to have forgotten it anyway; hence often.)
+ * Guarantee G1: a thread remembers the cluster key that it acquired last with
+ * its first claim.  It must forget that when the claim is used for anything
+ * else, here to make another key.  (One tick of the clock makes it forget
+ * anyway: hence many turns.)
+ *
+ * Otherwise a release or a verify would take another key's state for that of
+ * the cluster key.
  */
 #include "lent.h"
 
@@ -36,10 +40,10 @@ play_all(void)
 		if (replay_try(lent_shim, LENT_KEY, &again) == 0)
 			free += lh_release(lent_shim, &again) == 0;
 	}
-	is(held, TURNS, "held when it was acquired");
-	is(released, TURNS, "released when it was released");
-	is(free, TURNS, "and free for others: %s", lh_error_detail());
-	is(t_findings(lh), 0, "a sound table");
+	is(held, TURNS, "the key is held after each acquire");
+	is(released, TURNS, "it is released each time");
+	is(free, TURNS, "and free for others each time: %s", lh_error_detail());
+	is(t_findings(lh), 0, "the table is sound");
 	is(lh_key_close(k), 0, "closed");
 	t_close(lh);
 	t_close(lent_shim);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G9: a live handle of a cluster key whose thread is stopped while it looks
- * at the right, until the lease is lost and the right another one, is not valid
- * again by that.
+ * Guarantees G1 and G9: the renewing thread of a live handle of a cluster key
+ * is stopped before each of its loads while it checks this host's right.
+ * Meanwhile the lease is lost, and the host's next right begins.  The handle
+ * must not become valid again by the new right.
+ *
+ * Otherwise a handle would say "valid" for a lease that was lost with the old
+ * right, while another process holds the key.
  */
 #include <errno.h>
 #include <sched.h>
@@ -12,7 +16,7 @@
 #define D1_MS 60
 
 static __thread bool is_main;
-static _Atomic int left;	/* of the live thread's loads; 0: not armed */
+static _Atomic int left;	/* loads of the renewing thread; 0: not armed */
 static _Atomic bool held, go;
 
 static void
@@ -49,7 +53,8 @@ stopped_at(struct lh *lh, struct lh *other, int n)
 	(void)lhi_cluster_end(&lent_shim->v);
 	(void)lh_break(lent_shim, LENT_KEY, NULL, 0);
 	lent_give(REPLAY_LONG_MS);
-	is(replay_try(other, LENT_KEY, &q), 0, "another one has it");
+	is(replay_try(other, LENT_KEY, &q), 0,
+	    "another process acquires the key");
 	go = true;
 	for (int64_t end = t_now_ns() + 15000000; t_now_ns() < end;)
 		valid += lh_lock_valid(l) == 0;

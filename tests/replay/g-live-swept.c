@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I2 of shm/live_file.c: whoever tidies up leaves the live file of a table that
- * is just being made.  The maker has given that file its name and stands still.
- * Another process makes a table of that name, uses and removes it.  Then the
- * name is free again, and the maker goes on: its table is the one, and must be
- * one that can be used.
+ * Invariant I2 of shm/live_file.c: a process that cleans up leaves the live
+ * file of a table that is just being made.  The maker has named that file and
+ * is stopped; another process makes a table of that name, uses it and removes
+ * it.  The maker's table must work when it goes on.  And shm/removal_lock.c: a
+ * remover that opened the lock's file before it was unlinked does not hold the
+ * lock.
  *
- * And the removal lock (shm/removal_lock.c): a remover that has opened the
- * lock's file before the last one unlinked it does not take that for the lock.
+ * Otherwise the maker's table would have no live file, and each of its sessions
+ * would count as dead; or two removers would run at once.
  */
 #include <fcntl.h>
 #include <glob.h>
@@ -53,9 +54,9 @@ swept(const char *table)
 
 	replay_stop("M", "live.linked", open_table, &maker);
 	lh = replay_open(table, 0);
-	is(replay_try(lh, "k", &l), 0, "another table is made, and used");
+	is(replay_try(lh, "k", &l), 0, "another table is made and used");
 	is(lh_close(lh), 0, "closed");
-	is(lh_table_remove(table, 0), 0, "and removed");
+	is(lh_table_remove(table, 0), 0, "and removed again");
 	is(live_files(table), 1, "the maker's file is left");
 	is(replay_finish("M"), 0, "the maker goes on: %s", lh_error_detail());
 	if (maker.lh != NULL) {
@@ -80,13 +81,14 @@ unnamed(const char *table)
 
 	snprintf(path, sizeof(path), "%s", t_object(table));
 	lock = lhi_removal_lock(path);
-	ok(lock >= 3, "one has the removal lock");
-	is(lhi_removal_lock(path), -EAGAIN, "another does not get it");
+	ok(lock >= 3, "the removal lock is taken");
+	is(lhi_removal_lock(path), -EAGAIN, "a second time it is refused");
 	replay_stop("R", "removal.opened", lock_removal, path);
 	lhi_removal_unlock(path, lock);
 	other = lhi_removal_lock(path);
-	ok(other >= 3, "it is given up, and somebody has the next one");
-	is(replay_finish("R"), -EAGAIN, "who opened the first one has none");
+	ok(other >= 3, "it is released, and taken with a new file");
+	is(replay_finish("R"), -EAGAIN,
+	    "the one that opened the old file has no lock");
 	lhi_removal_unlock(path, other);
 }
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: a swap that is lost to others is neither a lost lease nor damage.
+ * Guarantee G8: a swap that is lost to another process is neither a lost lease
+ * nor damage.
  *
- * A judge that has made a lease expired is stopped before it marks the claim's
- * link; the owner releases, takes the claim back and has it anew, exclusively;
- * the judge's mark, which is about an earlier use and harmless, comes while the
- * owner converts: the conversion tries again, and succeeds.
+ * A judge that has marked a lease expired is stopped before it marks the
+ * claim's link.  The owner takes the claim back and uses it for another lease;
+ * the judge's mark comes while the owner converts that one: the conversion must
+ * try again and succeed.  And a writer tries a key whose newest reader comes
+ * and goes more than a thousand times between the writer's look at its state
+ * and its swap: the table must not count as damaged.
  *
- * A writer tries a key whose newest reader goes idle and is revived between the
- * writer's look at its state and its swap of it, more than a thousand times in
- * a row, under one and the same word: the table is not damaged, and the writer
- * gets its answer when that ends.
+ * Otherwise a busy but sound table would be marked as damaged and refuse all
+ * service.
  */
 #include "sweep.h"
 
 #define TTL_MS 40
-#define TRIES 20		/* on a machine that has no time for us */
-#define OTHERS 7		/* of the 8 claims that a thread has */
+#define TRIES 20		/* on a busy machine */
+#define OTHERS 7		/* with one more: all claims of a thread */
 #define LOST 1100		/* swaps; 1,000 misfits in a row are damage */
 #define SPINS 300
 
@@ -53,7 +54,7 @@ own(void *arg)
 	return 0;
 }
 
-/* 1 played; -1: it took too long for the lease. */
+/* 1: it was played; -1: it took longer than the lease. */
 static int
 stale_judge(int i)
 {
@@ -76,10 +77,11 @@ stale_judge(int i)
 		t_post(&o.s.on);
 		ok(t_await(&o.ready, 1, REPLAY_MS), "the owner goes on");
 		is(o.released, -ESTALE, "its release was late");
-		is(lid_claim(o.l.id[1]), claim, "it has the claim anew");
+		is(lid_claim(o.l.id[1]), claim, "it uses the claim again");
 		t_post(&o.on);
-		ok(sweep_stands(&o.s), "and converts what it has");
-		is(replay_finish("judge"), 0, "the judge goes on, and gets k");
+		ok(sweep_stands(&o.s), "and converts its new lease");
+		is(replay_finish("judge"), 0,
+		    "the judge goes on, and acquires k");
 		(void)sweep_end(&o.s);
 		is(o.converted, 0, "the conversion succeeds");
 		is(lh_verify(lh, &o.l), 0, "and the lease is held");
@@ -95,7 +97,7 @@ stale_judge(int i)
 	return in_time ? 1 : -1;
 }
 
-/* The reader's and the writer's turns; which of the two is the writer. */
+/* The turns of the reader and the writer. */
 static struct turns {
 	_Atomic int asked, done, lost;
 	_Atomic bool stop;
@@ -104,7 +106,7 @@ static struct turns {
 static __thread bool victim;
 static void (*next_hook)(const char *what, const void *addr);
 
-/* It comes at once, or the other one wants the processor. */
+/* Spins, and then sleeps, because the other thread may need the processor. */
 static void
 soon(int looks)
 {
@@ -112,7 +114,7 @@ soon(int looks)
 		t_nap();
 }
 
-/* Before each swap of the writer the reader goes round once. */
+/* Lets the reader come and go once before each swap of the writer. */
 static void
 on_swap(const char *what, const void *addr)
 {
@@ -158,22 +160,22 @@ lost_a_thousand_times(void)
 
 	is(lh_release(third, &w), 0, "a writer comes");
 	replay_go("reader", come_and_go, NULL);
-	ok(t_await(&turns.idle, 1, REPLAY_MS), "a reader idles");
+	ok(t_await(&turns.idle, 1, REPLAY_MS), "a reader is idle");
 	next_hook = lhi_hook;
 	lhi_hook = on_swap;
 	victim = true;
-	is(replay_try(third, "hot", &w), -EAGAIN, "the writer's try is "
-	    "refused, no more");
+	is(replay_try(third, "hot", &w), -EAGAIN,
+	    "the writer's try finds the key busy");
 	victim = false;
 	atomic_store(&turns.stop, true);
 	is(replay_result("reader"), 0, "the reader ends");
 	lhi_hook = next_hook;
 	diag("%d swaps, %d rounds of the reader", turns.asked, turns.lost);
-	cmp(turns.lost, >, 1000, "it came between often enough");
+	cmp(turns.lost, >, 1000, "it came between more than 1,000 times");
 	is(lh_stats(other, &st), 0, "stats");
 	is(st.damaged, 0, "the table is not damaged");
 	is(lh_release(other, &d), 0, "released");
-	is(replay_try(third, "hot", &w), 0, "then the writer gets it");
+	is(replay_try(third, "hot", &w), 0, "then the writer acquires it");
 	is(lh_release(third, &w), 0, "released");
 	t_close(third);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys that are made and destroyed, and never granted, move their slot's tokens
- * and their shard's floor on: past the ceiling, in a table that was said to be
- * damaged then; and a range further on the slot's next key went down again, so
- * that its word came back.  Ranges of 64 tokens.
+ * Guarantees G2 and G12: keys that are made and destroyed without a grant move
+ * their slot's version and their shard's floor on.  The ceiling must stay above
+ * them, and the slot's next key must go on from there.  Ranges have 64 tokens.
+ *
+ * Otherwise a sound table would be marked as damaged, because a token is above
+ * the ceiling; and a slot's word would come back, so that a late swap could
+ * succeed.
  */
 #include "ranges.h"
 #include "base/hash.h"
@@ -18,7 +21,7 @@ shard(const char *key)
 	return (unsigned)(lhi_hash(key, strlen(key)) % SHM_SHARDS);
 }
 
-/* Of another shard than that. */
+/* Returns a key of another shard. */
 static const char *
 another(const char *key)
 {
@@ -42,7 +45,7 @@ made_and_destroyed(struct lh *lh)
 	for (int i = 0; i < TURNS; i++)
 		made += lh_key_create(lh, "k") == 0 && lh_destroy(lh, "k") == 0;
 	is(made, TURNS, "made and destroyed");
-	is(t_findings(lh), 0, "a sound table");
+	is(t_findings(lh), 0, "the table is sound");
 	for (uint32_t i = 1; i < lhi_slots_ready(&lh->v); i++) {
 		uint64_t w = sh64_load(&lh->v.slots[i].word);
 
@@ -63,11 +66,11 @@ made_and_destroyed(struct lh *lh)
 	is(replay_try(lh, another("k"), &l), 0, "acquired");
 	cmp(l.token, <, sh64_load(&lh->v.hdr->ceiling), "below the ceiling");
 	is(lh_release(lh, &l), 0, "released");
-	is(replay_try(lh, "k", &l), 0, "the first one");
+	is(replay_try(lh, "k", &l), 0, "the first key is acquired");
 	cmp(l.token, >, sh64_load(&lh->v.hdr->floor[shard("k")]),
 	    "above its floor");
 	is(lh_release(lh, &l), 0, "released");
-	is(t_findings(lh), 0, "a sound table");
+	is(t_findings(lh), 0, "the table is sound");
 }
 
 int

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A named session that is to end with its maker does so also when the maker's
- * record is a named session's by the time somebody asks.
+ * Guarantee G4: a named session that is to end with its maker
+ * (LH_SESSION_WITH_MAKER) ends when the maker is dead, also if the maker's
+ * session record belongs to another named session by then.
+ *
+ * Otherwise the session would seem to have a living maker, and its keys would
+ * stay held after the death.
  */
 #include <errno.h>
 #include "replay.h"
@@ -49,7 +53,7 @@ play_all(void)
 		error = replay_try(lh, "ks", &l);
 		t_sleep_ms(5);
 	}
-	is(error, 0, "the first one has ended with its maker: %s",
+	is(error, 0, "the first session has ended with its maker: %s",
 	    lh_error_detail());
 	lh_session_close(t);
 	t_close(lh);

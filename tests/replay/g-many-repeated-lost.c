@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10, many keys: a request that was granted is repeated, and finds one of its
- * leases lost, just after it has seen them all, or before.  It is told that the
- * lease has ended: it does not get new ones by the same id, nor releases the
- * others, which the first call was granted.
+ * Guarantee G10: a request for several keys is repeated after it was granted,
+ * and one of its leases has been lost; just after the repeated call has seen
+ * them all, or before.  The repeated call must report that the lease has ended,
+ * acquire nothing new by that id, and leave the other leases to the first call.
+ *
+ * Otherwise the same request would hold the key a second time, or would release
+ * what the first call relies on.
  */
 #include <errno.h>
 #include "replay.h"
@@ -35,21 +38,20 @@ lost_after(struct lh *lh, struct lh *other, uint64_t number, int seen)
 {
 	struct call first = { .lh = lh, .number = number }, again = first;
 
-	is(acquire(&first), 0, "all are had");
+	is(acquire(&first), 0, "all three keys are acquired");
 	if (seen > 0) {
 		replay_stop_nth("repeater", "many.won", seen, acquire, &again);
 	}
-	is(lh_break(other, "b", NULL, 0), 1, "one is broken");
+	is(lh_break(other, "b", NULL, 0), 1, "the lease on b is broken");
 	if (seen > 0) {
 		is(replay_finish("repeater"), -ESTALE,
-		    "its lease has ended "
-		    "(%d seen)",
+		    "the repeated call reports its end (%d seen)",
 		    seen);
 	}
-	is(acquire(&again), -ESTALE, "repeated once more");
-	is(lh_verify(lh, &first.l[0]), 0, "one is the first call's");
-	is(lh_verify(lh, &first.l[2]), 0, "and so is the other");
-	is(lh_verify(lh, &first.l[1]), -ESTALE, "that has lost the third");
+	is(acquire(&again), -ESTALE, "so does the next one");
+	is(lh_verify(lh, &first.l[0]), 0, "the first call holds a");
+	is(lh_verify(lh, &first.l[2]), 0, "and c");
+	is(lh_verify(lh, &first.l[1]), -ESTALE, "and has lost b");
 	is(lh_release(lh, &first.l[0]), 0, "released");
 	is(lh_release(lh, &first.l[2]), 0, "released");
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader's lease is presented by two threads: while one tries to upgrade it,
- * in vain, the other converts it, hands it over, or recalls it.  Nobody is told
- * that the lease is lost, since it is not (G9).
+ * Guarantee G9: two threads present one reader's lease.  One tries to upgrade
+ * it, which fails because another reader comes; the other upgrades, converts,
+ * hands over or recalls it meanwhile.  Neither may report the lease lost,
+ * because it is held all the time.
+ *
+ * Otherwise a holder would stop its work, or acquire again, although it still
+ * holds the key.
  */
 #include <errno.h>
 #include "replay.h"
@@ -54,9 +58,9 @@ main(void)
 		replay_stop("A", "convert.announced", up, &a);
 		is(lh_acquire(other, "k", &o, &r), 0, "another reader");
 		error = meanwhile(i, &b);
-		is(replay_finish("A"), -EAGAIN, "it was in vain");
+		is(replay_finish("A"), -EAGAIN, "the upgrade fails");
 		is(lh_verify(lh, &a), 0, "the lease is held");
-		ok(error != -ESTALE, "%s: nobody was told that it is lost (%d)",
+		ok(error != -ESTALE, "%s: the lease is not reported lost (%d)",
 		    what[i], error);
 		is(lh_release(other, &r), 0, "release");
 		is(lh_release(lh, &a), 0, "release");

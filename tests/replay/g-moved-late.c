@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who moves a lease of a named session is stopped, and what he moves has ended
- * when he goes on: he says nothing of a later use of the claim, whoever has
- * released the lease is told so, and the key is kept back all the same.
+ * Guarantee G9, named sessions (crash rows T4 and T6): a caller that moves a
+ * lease of a named session is stopped, and the lease has ended when it goes on.
+ * It must not mark a later use of the claim as moving, a release of the lease
+ * must report success, and the key must be reserved for the lock-delay of an
+ * ended session.
+ *
+ * Otherwise a claim would be lost for the session, a release would report a
+ * lost lease that it had ended itself, or the lock-delay would be left out.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -67,8 +72,8 @@ child_releases(void *arg)
 	return lh_release(replay_open(x->table, SESSIONS), &x->lease);
 }
 
-/* What is said of an earlier use, by one who was killed, does not keep who
- * releases the lease from saying so of its own. */
+/* A mark of an earlier use, left by a killed process, does not keep a release
+ * from marking its own use. */
 static void
 earlier_use(struct child *x)
 {
@@ -77,11 +82,11 @@ earlier_use(struct child *x)
 
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &x->lease), 0, "a lease");
 	replay_killed_at("child", "convert.swapped", child_downgrades, x);
-	is(replay_find(lh, "k", &x->lease), 0, "it is a reader's");
-	is(lh_convert(lh, &x->lease, LH_EXCLUSIVE), 0, "and not any more");
+	is(replay_find(lh, "k", &x->lease), 0, "the lease is a reader's");
+	is(lh_convert(lh, &x->lease, LH_EXCLUSIVE), 0, "and is upgraded again");
 	replay_killed_at("child", "release.word_freed", child_releases, x);
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &l), 0, "another lease");
-	is(replay_leases_in(s), 1, "has the claim");
+	is(replay_leases_in(s), 1, "uses the claim");
 	is(lh_release(lh, &l), 0, "release");
 	replay_session_end(s);
 }
@@ -97,8 +102,8 @@ child_hands_over(void *arg)
 	    0));
 }
 
-/* The mover has won the state when the lease is released, and its claim is used
- * again, by one who is killed. */
+/* The mover has won the state when the lease is released; its claim is used
+ * again by a process that is killed. */
 static void
 later_use(void *table)
 {
@@ -111,16 +116,16 @@ later_use(void *table)
 	replay_stop("mover", "handoff.taken", hand_over, &c);
 	is(lh_release(lh, &l), 0, "it is released");
 	replay_killed_at("child", "handoff.announced", child_hands_over, table);
-	is(replay_finish("mover"), -ESTALE, "and not handed over");
+	is(replay_finish("mover"), -ESTALE, "the hand-off fails");
 	is(strict(lh, "k", s, LH_EXCLUSIVE, &l), 0, "another lease");
-	is(replay_leases_in(s), 1, "has the claim");
+	is(replay_leases_in(s), 1, "uses the claim");
 	is(lh_release(lh, &l), 0, "release");
 	is(replay_leases_in(s), 0, "nothing is left");
 	replay_session_end(c.to);
 	replay_session_end(s);
 }
 
-/* The claim is taken back between the release of the word and that of the
+/* The claim is reclaimed between the release of the word and that of the
  * claim. */
 static void
 released(void)
@@ -133,17 +138,18 @@ released(void)
 	l = c.lease;
 	replay_stop_nth("mover", "lease.moving", 2, hand_over, &c);
 	replay_stop("releaser", "release.word_freed", release, &l);
-	is(strict(lh, "k2", s, LH_EXCLUSIVE, &n), 0, "another");
-	ok(lid_claim(n.id[1]) == lid_claim(l.id[1]), "has the claim");
-	is(replay_finish("releaser"), 0, "it was released");
-	is(replay_finish("mover"), -ESTALE, "and not handed over");
-	is(lh_verify(lh, &n), 0, "the other one is held");
+	is(strict(lh, "k2", s, LH_EXCLUSIVE, &n), 0, "another lease");
+	ok(lid_claim(n.id[1]) == lid_claim(l.id[1]), "uses the claim");
+	is(replay_finish("releaser"), 0, "the release succeeds");
+	is(replay_finish("mover"), -ESTALE, "the hand-off fails");
+	is(lh_verify(lh, &n), 0, "the other lease is held");
 	is(lh_release(lh, &n), 0, "release");
 	replay_session_end(c.to);
 	replay_session_end(s);
 }
 
-/* The one record of a session that is not in use is that of one that ended. */
+/* Opens a session in the only free record, which is that of an ended
+ * session. */
 static int
 bury(void *unused)
 {
@@ -152,7 +158,7 @@ bury(void *unused)
 	return 0;
 }
 
-/* Who buries it has gone by the claim when its lease becomes a reader's. */
+/* The burial has passed the claim when its lease becomes a reader's. */
 static void
 buried(void)
 {
@@ -165,16 +171,17 @@ buried(void)
 	for (int i = 3; i < SESSIONS; i++, name[0]++)
 		fill[i] = replay_session(lh, name, REPLAY_LONG_MS, 0);
 	is(strict(lh, "k", d, LH_EXCLUSIVE, &l), 0, "a lease");
-	is(strict(lh, "r", d, LH_SHARED, &r), 0, "another, a reader's");
+	is(strict(lh, "r", d, LH_SHARED, &r), 0, "and a reader's lease");
 	ok(lid_claim(r.id[1]) > lid_claim(l.id[1]), "whose claim comes later");
 	replay_stop("converter", "lease.moving", downgrade, &l);
 	t_sleep_ms(t_long(350));
 	replay_stop("burier", "chain.marked", bury, NULL);
-	is(replay_finish("converter"), -ESTALE, "it came too late");
-	is(replay_finish("burier"), 0, "it is buried");
-	is(replay_try(other, "k", &n), -EAGAIN, "the key is kept back");
+	is(replay_finish("converter"), -ESTALE, "the downgrade is too late");
+	is(replay_finish("burier"), 0, "the session is buried");
+	is(replay_try(other, "k", &n), -EAGAIN,
+	    "the key is reserved for the lock-delay");
 	t_sleep_ms(t_long(1600));
-	is(replay_try(other, "k", &n), 0, "for a time");
+	is(replay_try(other, "k", &n), 0, "until the lock-delay is over");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(d);
 	for (int i = 3; i < SESSIONS; i++)
@@ -194,7 +201,7 @@ play_all(void)
 	other = replay_open(table, SESSIONS);
 	released();
 	buried();
-	is(t_findings(lh), 0, "nothing is wrong");
+	is(t_findings(lh), 0, "the table is sound");
 	t_close(other);
 	t_close(lh);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several present one lease of a named session at once, to hand it over or to
- * convert it.  Whoever comes too late leaves what the others said of its claim
- * as it is: a claim that the winner was killed with comes back, and what goes
- * on as a reader's lease is not kept back as one that was held exclusively.
+ * Guarantee G4, named sessions (crash row T4): several callers present one
+ * lease of a named session at once, to hand it over or to convert it.  A caller
+ * that comes too late must leave the claim's marks of the winner as they are:
+ * the claim of a killed winner comes back to the session, and a lease that goes
+ * on as a reader's has no lock-delay.
+ *
+ * Otherwise the late caller would take away the winner's mark, and the claim
+ * would be lost when the winner dies.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -62,7 +66,7 @@ child_hands_over(void *arg)
 	    REPLAY_LONG_MS, 0));
 }
 
-/* It is handed over to "t" by one who is killed when it has just been. */
+/* A process hands the lease over to "t", and is killed just after that. */
 static void
 handed_over_and_killed(struct child *x, const struct lh_lease *l)
 {
@@ -70,7 +74,7 @@ handed_over_and_killed(struct child *x, const struct lh_lease *l)
 	replay_killed_at("child", "handoff.swapped", child_hands_over, x);
 }
 
-/* Another one stands at that point meanwhile, and fails. */
+/* Another caller is stopped at that point meanwhile, and must fail. */
 static void
 loser(struct child *x, const char *what, int (*fn)(void *), const char *point)
 {
@@ -87,15 +91,15 @@ loser(struct child *x, const char *what, int (*fn)(void *), const char *point)
 	is(replay_finish("presenter"), -ESTALE, "%s: lost", what);
 	replay_session_end(t);
 	is(strict(lh, s, &l), 0, "another lease");
-	is(replay_leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1, "uses its claim");
 	is(lh_release(lh, &l), 0, "release");
 	is(replay_leases_in(s), 0, "nothing is left");
 	replay_session_end(c.to);
 	replay_session_end(s);
 }
 
-/* Who acquires into a session stands behind the swap, and his lease is handed
- * on by who found it there. */
+/* An acquire into a session is stopped after its swap, and the process that
+ * finds its lease hands it on. */
 static void
 taker(struct child *x)
 {
@@ -106,19 +110,19 @@ taker(struct child *x)
 	struct lh_lease l;
 
 	replay_stop("presenter", "handoff.swapped", acquire, &c);
-	is(replay_find(lh, "k", &l), 0, "it is found");
+	is(replay_find(lh, "k", &l), 0, "another process finds the lease");
 	handed_over_and_killed(x, &l);
-	is(replay_finish("presenter"), -ESTALE, "it is another's");
+	is(replay_finish("presenter"), -ESTALE, "the lease has been handed on");
 	replay_session_end(t);
 	is(strict(lh, s, &l), 0, "another lease");
-	is(replay_leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1, "uses its claim");
 	is(lh_release(lh, &l), 0, "release");
 	lh_session_close(c.to);
 	replay_session_end(s);
 }
 
-/* It has become a reader's before it could be handed over: the session's end
- * keeps the key from nobody. */
+/* The lease becomes a reader's before it is handed over: the session's end
+ * causes no lock-delay. */
 static void
 reader(void)
 {
@@ -132,9 +136,10 @@ reader(void)
 	l = c.lease;
 	replay_stop("presenter", "handoff.announced", hand_over, &c);
 	is(lh_convert(lh, &l, LH_SHARED), 0, "it becomes a reader's");
-	is(replay_finish("presenter"), -ESTALE, "and is not handed over");
+	is(replay_finish("presenter"), -ESTALE, "and the hand-off fails");
 	t_sleep_ms(t_long(350));
-	is(replay_try(other, "k", &n), 0, "its end keeps the key from nobody");
+	is(replay_try(other, "k", &n), 0,
+	    "the session's end causes no lock-delay");
 	is(lh_release(other, &n), 0, "release");
 	replay_session_end(c.to);
 	lh_session_close(s);
@@ -153,7 +158,7 @@ play_all(void)
 	other = replay_open(table, 0);
 	taker(x);
 	reader();
-	is(t_findings(lh), 0, "nothing is wrong");
+	is(t_findings(lh), 0, "the table is sound");
 	t_close(other);
 	t_close(lh);
 }

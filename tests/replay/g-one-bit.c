@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12, finding B3: no single bit leads to what cannot be undone.
+ * Guarantee G12, issue 21 B3: no single bit leads to something that cannot be
+ * undone.
  *
- * The header's flag of a removal is set while a key is held, and no removal
- * has noted that: the table stays, whoever opens it uses it, and the key is
- * held still.
+ * The header's flag of a removal is set while a key is held, and no removal has
+ * noted it: the table must stay, and the key must stay held.  The flag of a
+ * repair is set while a named session holds a key and nobody is attached: a
+ * repair must be refused, and the key must stay the session's.
  *
- * The flag of a repair is set while a named session holds a key, with nobody
- * attached: a repair is refused as long as the session lives, and the key is
- * the session's still.
+ * Otherwise one flipped bit would remove a table that is in use, and its keys
+ * would be granted twice.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -35,9 +36,9 @@ removal_by_one_bit(void)
 
 	(void)sh32_fetch_or(&object.h->flags, SHM_RETIRED);
 	is(lh_open(&other, table, NULL), 0, "the table can be opened");
-	ok(inode() == was, "and is the same");
+	ok(inode() == was, "and is the same object");
 	is(replay_try(other, "k", &m), -EAGAIN, "the key is held");
-	is(lh_verify(lh, &l), 0, "by its holder");
+	is(lh_verify(lh, &l), 0, "its holder's lease is held");
 	is(lh_release(lh, &l), 0, "released");
 	is(replay_try(other, "k", &m), 0, "then it can be acquired");
 	is(lh_release(other, &m), 0, "released");
@@ -64,7 +65,7 @@ repair_by_one_bit(void)
 	    "a repair is refused while the session lives");
 	(void)sh32_fetch_and(&object.h->flags, ~SHM_REPAIRING);
 	lh = replay_open(table, 0);
-	is(replay_try(lh, "k", &m), -EAGAIN, "which holds its key still");
+	is(replay_try(lh, "k", &m), -EAGAIN, "the session still holds its key");
 	t_close(lh);
 }
 

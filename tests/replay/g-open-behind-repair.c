@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: who opens a table while it is repaired is not told that all its sessions
- * are in use: also if the repair, which has them all, comes to its end between
- * his last look for one and his look whether somebody repairs it.
+ * Guarantee G8: a process opens a table while it is repaired.  The repair,
+ * which has all sessions, ends between the opener's last search for a free
+ * session and its check for a repair.  The opener must try again, and must not
+ * report that all sessions are in use.
+ *
+ * Otherwise an open would fail with -ENOSPC in a table that is empty.
  */
 #include "proc/attachment.h"
 #include "replay.h"
@@ -42,6 +45,6 @@ main(void)
 	replay_wait_held("repairer");
 	replay_stop_next("opener", "open.began");
 	is(replay_finish("repairer"), 1, "repaired");
-	is(replay_finish("opener"), 0, "and opened");
+	is(replay_finish("opener"), 0, "and the table is opened");
 	return done();
 }

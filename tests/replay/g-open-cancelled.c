@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: pthread_cancel() of a thread that opens a table leaves nothing: no
- * descriptor, and no attachment that is in the way of who removes the table.
- * The thread is cancelled at each named point on its way in turn.
+ * Guarantee G8: pthread_cancel() of a thread that opens a table leaves nothing
+ * behind: no descriptor, and no attachment that keeps others from removing the
+ * table.  The thread is cancelled at each named point on its way in turn.
+ *
+ * Otherwise each cancelled open would leak a descriptor, and a session that
+ * looks alive for as long as the process lives.
  */
 #include <pthread.h>
 #include "prim/shared.h"
@@ -61,6 +64,6 @@ main(void)
 	} while (at != 0 && n < 200);
 	is(at, 0, "cancelled at each of %d places", n - 1);
 	is(leaks, 0, "no descriptor is left (first: %d)", first_leak);
-	is(stays, 0, "and no attachment");
+	is(stays, 0, "no attachment is left");
 	return done();
 }

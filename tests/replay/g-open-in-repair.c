@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table is not opened in the midst of a repair: also by nobody who had looked
- * at its header before that began.
+ * Guarantee G12, crash row M1: a table is not opened in the middle of a repair,
+ * also by a process that read the header before the repair began.
  *
- * lh_open() looks for a repair that was given up before it has a session; then
- * it took a session, and did not look again.  Stopped in between, while a
- * repairer came, changed half of the table and was killed, it was attached to
- * that half.  Now it looks again when it has its session, which keeps repairers
- * out.
+ * The opener is stopped before each of its loads, while a repairer begins,
+ * changes half of the table and is killed.  The opener must look again when it
+ * has its session, which keeps repairers out, and must report -EUCLEAN.
+ *
+ * Otherwise the opener would be attached to a table that is half repaired.
  */
 #include "proc/attachment.h"
 #include "replay.h"
 #include <leasehold/repair.h>
 
-#define LOOKS_MAX 4096		/* it has a session long before */
+#define LOOKS_MAX 4096		/* an opener has a session long before that */
 
 static const char *table;
 
@@ -39,7 +39,7 @@ damage(void)
 	is(lh_close(lh), 0, "a table to be repaired");
 }
 
-/* Stopped before its nth look at the table.  False: then it has a session. */
+/* Stops the opener before its nth load.  False if it has a session by then. */
 static bool
 stopped_before(int n)
 {
@@ -48,7 +48,8 @@ stopped_before(int n)
 	(void)replay_fork("opener", open_it, NULL);
 	replay_wait_held("opener");
 	if (lh_table_repair(table, LH_DRY_RUN, NULL, NULL) == -EBUSY) {
-		is(replay_finish("opener"), 0, "%d looks: it is attached", n);
+		is(replay_finish("opener"), 0, "after %d loads it is attached",
+		    n);
 		return false;
 	}
 	replay_hold("repairer", "mend.forgotten");
@@ -56,10 +57,9 @@ stopped_before(int n)
 	replay_wait_held("repairer");
 	replay_kill("repairer");
 	is(replay_finish("opener"), -EUCLEAN,
-	    "stopped before look %d: "
-	    "it sees that it came into a repair",
+	    "stopped before load %d: it reports the repair",
 	    n);
-	cmp(replay_repair(NULL), >, 0, "and is not in the way of the next");
+	cmp(replay_repair(NULL), >, 0, "and does not hinder the next repair");
 	return true;
 }
 
@@ -72,9 +72,9 @@ main(void)
 	table = replay_begin();
 	while (n < LOOKS_MAX && stopped_before(n))
 		n *= 2;
-	cmp(n, >, 4, "there were looks before it had a session");
-	cmp(n, <, LOOKS_MAX, "and after");
-	cmp(replay_repair(NULL), >, 0, "at the end it is repaired");
+	cmp(n, >, 4, "it was stopped before it had a session");
+	cmp(n, <, LOOKS_MAX, "and after that");
+	cmp(replay_repair(NULL), >, 0, "at the end the table is repaired");
 	lh = replay_open(table, 0);
 	t_close(lh);
 	return done();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policy live: who moves a deadline on, and comes too late.
+ * Guarantees G3 and G9, invariants I2 and I3 of op/policy.c: under policy live,
+ * an observer that has seen the holder run moves the lease's deadline on, and
+ * is stopped in that.  If the lease was ended meanwhile, nothing must change;
+ * if its deadline has come, the deadline must be moved back; if the holder has
+ * extended the lease, the extension must stay.
  *
- * An observer has seen the holder run.  If the lease has been ended meanwhile,
- * nothing happens; if its deadline has come, and nobody has ended it, the
- * deadline is moved back; if the holder has extended it, that stays, whenever
- * the observer swaps or looks at the clock.
+ * Otherwise an observer would revive a lease that is over, or would shorten one
+ * that its holder had extended.
  */
 #include <errno.h>
 #include "replay.h"
@@ -25,7 +27,7 @@ try_it(void *arg)
 	return replay_try(other, "k", &l);
 }
 
-/* k is held, and somebody who tries stands at `point` of moving it on. */
+/* Acquires k, and stops an observer at `point` of moving its deadline on. */
 static void
 begin(const char *point)
 {
@@ -33,14 +35,14 @@ begin(const char *point)
 
 	o.more = &live;
 	is(lh_acquire(lh, "k", &o, &lease), 0, "k is held");
-	t_sleep_ms(TTL_MS / 2);		/* its deadline is near */
+	t_sleep_ms(TTL_MS / 2);		/* so that its deadline is near */
 	replay_stop("observer", point, try_it, NULL);
 }
 
 static void
 end(int result)
 {
-	is(replay_finish("observer"), result, "who tried");
+	is(replay_finish("observer"), result, "the observer's try");
 }
 
 static void
@@ -59,32 +61,34 @@ play_all(void)
 	old = lease;
 	end(-EAGAIN);
 	replay_sleep_past(&old);
-	is(lh_verify(lh, &lease), 0, "in time: moved on");
+	is(lh_verify(lh, &lease), 0, "in time: the deadline was moved on");
 	is(lh_release(lh, &lease), 0, "released");
 
 	begin("policy.seen");
 	replay_sleep_past(&lease);
-	is(replay_try(third, "k", &l), 0, "its deadline has come: taken");
+	is(replay_try(third, "k", &l), 0,
+	    "its deadline has come: another acquires it");
 	end(-EAGAIN);
-	is(lh_verify(third, &l), 0, "and stays taken");
-	is(lh_verify(lh, &lease), -ESTALE, "it is lost");
+	is(lh_verify(third, &l), 0, "and still holds it");
+	is(lh_verify(lh, &lease), -ESTALE, "the first lease is lost");
 	is(lh_release(third, &l), 0, "released");
 
 	begin("policy.seen");
 	replay_sleep_past(&lease);
 	(void)replay_finish("observer");
-	is(lh_verify(lh, &lease), -ESTALE, "swapped late: moved back");
+	is(lh_verify(lh, &lease), -ESTALE,
+	    "swapped too late: the deadline was moved back");
 
 	begin("policy.moved");
 	replay_sleep_past(&lease);
 	(void)replay_finish("observer");
-	is(lh_verify(lh, &lease), -ESTALE, "swapped in time, seen late: so, "
-	    "too");
+	is(lh_verify(lh, &lease), -ESTALE,
+	    "swapped in time, but the clock was read too late: so, too");
 
 	begin("policy.seen");
 	is(lh_extend(lh, &lease, REPLAY_LONG_MS), 0, "extended meanwhile");
 	end(-EAGAIN);
-	is(lh_verify(lh, &lease), 0, "that stays");
+	is(lh_verify(lh, &lease), 0, "the extension stays");
 	is(lh_release(lh, &lease), 0, "released");
 
 	begin("policy.moved");
@@ -92,7 +96,7 @@ play_all(void)
 	is(lh_extend(lh, &lease, REPLAY_LONG_MS), 0, "extended after the swap");
 	replay_sleep_past(&old);
 	end(-EAGAIN);
-	is(lh_verify(lh, &lease), 0, "that is not taken back");
+	is(lh_verify(lh, &lease), 0, "the extension is not undone");
 	is(lh_release(lh, &lease), 0, "released");
 
 	is(lh_close(lh), 0, "close");

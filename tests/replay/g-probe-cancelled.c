@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: pthread_cancel() of a thread that looks whether a holder is alive leaves
- * nothing: no descriptor, and the dead are buried.  The thread is cancelled at
- * each access to the table, and named point, in turn.  The descriptor that it
- * looks through was closed, so that it opens another.
+ * Guarantees G4 and G8: pthread_cancel() of a thread that looks whether a
+ * holder is alive leaves no descriptor behind, and the dead are found
+ * afterwards.  The thread is cancelled at each access to the table, and each
+ * named point, in turn.  The descriptor of the live file was closed, so that
+ * the thread opens another one.
  *
- * no mutant: a look closes only what it opened in vain, which no point meets
+ * Otherwise each cancelled look would leak a descriptor, or this process would
+ * never find a death again.
+ *
+ * no mutant: a look closes only what it opened without success, which no point
+ * meets
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -78,7 +83,7 @@ do_cancelled(void *arg)
 	return NULL;
 }
 
-/* Takes it, and dies. */
+/* Acquires the key and exits with it. */
 static int
 die_holding(void *arg)
 {
@@ -116,7 +121,7 @@ each(int (*fn)(void), const char *what, int step)
 	} while (at != 0 && n < PLACES_MAX);
 	is(at, 0, "%s, cancelled at each of %d places", what, n - 1);
 	is(leaks, 0, "no descriptor is left");
-	is(bad, 0, "and the dead are buried");
+	is(bad, 0, "and the dead are found");
 }
 
 int

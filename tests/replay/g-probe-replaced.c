@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1: the description that a process asks through is replaced, under its
- * number, by the one that holds a session's lock (closefrom(), dup2()).  Asked
- * through that, the kernel says that nobody holds it.  The session is not taken
- * for dead: the probe is known by its position (shm/live_probe.c).
+ * Guarantee G1, invariant of shm/live_probe.c: the descriptor through which a
+ * process asks for others' byte locks is replaced, under its number, by the
+ * descriptor that holds a session's lock (closefrom() and dup2() do that).
+ * Asked through that one, the kernel says that nobody holds the lock.  The
+ * process must notice the replacement.
+ *
+ * Otherwise a living session would count as dead, and its keys would be granted
+ * twice.
  */
 #include <unistd.h>
 #include "replay.h"
@@ -24,18 +28,18 @@ main(void)
 
 	ok(fd >= 3, "a description for another session");
 	is(lhi_session_begin(&lh->v, fd, "other", &sid, &pin, NULL), 0,
-	    "it begins");
-	is(lhi_session_gone(&lh->v, sid_idx(sid)), false, "it lives");
+	    "the session begins");
+	is(lhi_session_gone(&lh->v, sid_idx(sid)), false, "it is alive");
 	probe = lhi_live_probe_fd(&lh->v);
-	is(dup2(fd, probe), probe, "its description stands in the probe's "
-	    "place");
-	is(lhi_session_gone(&lh->v, sid_idx(sid)), false, "it lives still");
-	is(lhi_session_dead(&lh->v, sid, true), false, "and is not buried");
+	is(dup2(fd, probe), probe, "its descriptor replaces the probe's");
+	is(lhi_session_gone(&lh->v, sid_idx(sid)), false, "it is still alive");
+	is(lhi_session_dead(&lh->v, sid, true), false, "and is not reclaimed");
 	lhi_byte_unpin(pin);
 	(void)close(fd);
-	/* the copy in the probe's place, which nobody owns any more */
+	/* the copy in the probe's place, which has no owner */
 	(void)close(probe);
-	is(lhi_session_gone(&lh->v, sid_idx(sid)), true, "until it is gone");
+	is(lhi_session_gone(&lh->v, sid_idx(sid)), true,
+	    "it is dead when its descriptors are closed");
 	t_close(lh);
 	return done();
 }

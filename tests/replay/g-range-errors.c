@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disk fails at each call that a claim makes (src/fence/range.c), once or
- * for ever: what is returned, and that a number whose sync failed is never
- * used; what is left behind does no harm.
+ * Guarantee G2, crash rows F1 and F2: the disk fails at each call that a claim
+ * of a range makes (src/fence/range.c), once or for ever.  The claim must
+ * return the right error, and must never use a number whose sync failed; the
+ * next claim must work, and leave no temporary file.
+ *
+ * Otherwise a token could come from a range that is not on disk, and be given
+ * again after a power loss.
  */
 #include <dirent.h>
 #include "replay.h"
@@ -14,8 +18,8 @@ enum call { OPEN, WRITE, DATASYNC, LINK, SYNC, UNLINK, DENTS, N_CALLS };
 static struct lhi_range_sys real;
 static enum call failing = N_CALLS;
 static int fail_from, fail_times, with, seen[N_CALLS];
-static bool torn;		/* the write is short */
-static uint64_t linked;		/* the last number that was */
+static bool torn;		/* the write is a short one */
+static uint64_t linked;		/* the last number that was linked */
 static uint64_t burnt[16];	/* numbers whose sync failed */
 static int n_burnt;
 
@@ -113,7 +117,7 @@ temporaries(void)
 	return n;
 }
 
-/* The call fails so; the claim returns `want`. */
+/* Makes the call fail like that: the claim must return `want`. */
 static void
 once(enum call c, int from, int times, int error, int want, const char *what)
 {
@@ -133,15 +137,17 @@ once(enum call c, int from, int times, int error, int want, const char *what)
 		is(n, 0, "%s: no number", what);
 	}
 	for (int i = 0; i < n_burnt; i++)
-		cmp(burnt[i], !=, n, "%s: what was not synced is not used",
-		    what);
+		cmp(burnt[i], !=, n,
+		    "%s: a number that was not synced is not used", what);
 	failing = N_CALLS;
-	is(claim(&n), 0, "%s: then all is well", what);
+	is(claim(&n), 0, "%s: the next claim succeeds", what);
 	cmp(n, >, last, "%s: a larger number", what);
 	for (int i = 0; i < n_burnt; i++)
-		cmp(burnt[i], !=, n, "%s: nor then", what);
+		cmp(burnt[i], !=, n, "%s: nor does the next claim use it",
+		    what);
 	last = n;
-	is(temporaries(), c == UNLINK ? 1 : 0, "%s: nothing is left", what);
+	is(temporaries(), c == UNLINK ? 1 : 0, "%s: no temporary file is left",
+	    what);
 }
 
 int
@@ -153,8 +159,8 @@ main(void)
 		bail_out("%s", strerror(errno));
 	real = lhi_range_sys;
 	lhi_range_sys = failing_sys;
-	once(OPEN, 0, 1, ENOSPC, -ENOSPC, "no file can be made");
-	once(OPEN, 0, 1, EACCES, -EACCES, "no file may be made");
+	once(OPEN, 0, 1, ENOSPC, -ENOSPC, "no file can be created");
+	once(OPEN, 0, 1, EACCES, -EACCES, "creating a file is not permitted");
 	once(OPEN, 0, 1, EMFILE, -EMFILE, "no file can be opened");
 	once(WRITE, 0, 1, ENOSPC, -ENOSPC, "no room");
 	once(WRITE, 0, 1, EDQUOT, -EDQUOT, "no quota");
@@ -164,15 +170,16 @@ main(void)
 	once(DATASYNC, 0, 1, EIO, 0, "fdatasync once");
 	once(DATASYNC, 0, 2, EIO, 0, "fdatasync twice");
 	once(DATASYNC, 0, 99, EIO, -EIO, "fdatasync for ever");
-	is(seen[DATASYNC], 1, "(all was well)");
+	is(seen[DATASYNC], 1, "(the calls were counted)");
 	once(LINK, 0, 1, EIO, -EIO, "link");
 	once(LINK, 0, 1, EROFS, -EROFS, "link, read-only");
-	once(LINK, 0, 5, EEXIST, 0, "five others were quicker");
-	once(LINK, 0, 99999, EEXIST, -EIO, "others are always quicker");
+	once(LINK, 0, 5, EEXIST, 0, "five other claims are quicker");
+	once(LINK, 0, 99999, EEXIST, -EIO, "other claims are always quicker");
 	once(SYNC, 0, 1, EIO, 0, "fsync of the directory once");
-	once(SYNC, 0, 2, EIO, 0, "twice");
-	once(SYNC, 0, 99, EIO, -EIO, "for ever");
-	once(SYNC, 0, 1, ENOSPC, 0, "with another error");
+	once(SYNC, 0, 2, EIO, 0, "fsync of the directory twice");
+	once(SYNC, 0, 99, EIO, -EIO, "fsync of the directory for ever");
+	once(SYNC, 0, 1, ENOSPC, 0,
+	    "fsync of the directory with another error");
 	once(DENTS, 0, 1, EIO, -EIO, "the directory cannot be read");
 	once(DENTS, 2, 1, EIO, -EIO, "nor a second time");
 	once(UNLINK, 0, 1, EIO, 0, "the temporary file stays");

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G2: a reader's claim never shows a token that is not its lease's.
+ * Guarantees G2 and G3: a reader's claim never shows a token that is not its
+ * lease's.
  *
- * A reader is stopped right after its grant.  Where it did not queue, its claim
- * still has the token of an earlier lease, over since a writer came between:
- * that one must not be verified as held.  Where it queued, the claim has its
- * place in the queue there: that is no token at all, and must neither be
- * verified nor be reported.
+ * A reader is stopped right after its grant.  If it did not queue, its claim
+ * still has the token of an earlier lease, which a writer ended: that token
+ * must not verify.  If it queued, the claim has its place in the queue in the
+ * same field: that is no token, and must be neither verified nor reported.
+ *
+ * Otherwise a server would accept the token of a lease that is over, after a
+ * writer has had the key.
  */
 #include <errno.h>
 #include "replay.h"
@@ -27,12 +30,12 @@ acquire(struct job *j, int64_t wait_ms, struct lh_lease *l)
 	o.mode = LH_SHARED;
 	o.ttl_ms = REPLAY_LONG_MS;
 	o.max_wait_ms = wait_ms;
-	o.priority = 3;			/* an unlikely token: 3 << 32 */
-	o.cancel = &j->cancel;		/* the slow path */
+	o.priority = 3;	/* as a token it would be unlikely: 3 << 32 */
+	o.cancel = &j->cancel;		/* takes the slow path */
 	return lh_acquire(j->lh, "k", &o, l);
 }
 
-/* Hold it once, let a writer in between, and acquire again. */
+/* Reads the key, lets a writer acquire and release it, and reads again. */
 static struct lh *writer;
 
 static int
@@ -88,25 +91,26 @@ main(void)
 	ok(s.n == 0 || s.token == 0 || s.token == s.key_token,
 	    "nor reported (%u holders, token %llu, the key's is %llu)", s.n,
 	    (unsigned long long)s.token, (unsigned long long)s.key_token);
-	is(replay_finish("reader"), 0, "the reader has it");
-	is(lh_verify_token(lh, "k", j.lease.token), 0, "its token is good");
+	is(replay_finish("reader"), 0, "the reader acquires the key");
+	is(lh_verify_token(lh, "k", j.lease.token), 0, "its token verifies");
 	is(lh_release(j.lh, &j.lease), 0, "release");
 
 	j.twice = false;
 	j.wait_ms = REPLAY_MS;
-	is(replay_try(writer, "k", &w), 0, "a writer holds it");
+	is(replay_try(writer, "k", &w), 0, "a writer holds the key");
 	replay_stop("reader", "wait.announced", reader, &j);
 	replay_hold("reader", "acquire.granted");
 	replay_release("reader");
 	t_sleep_ms(50);
-	is(lh_release(writer, &w), 0, "a reader has queued; the writer ends");
+	is(lh_release(writer, &w), 0,
+	    "a reader has queued; the writer releases");
 	replay_wait_held("reader");
 	is(lh_status(lh, "k", NULL, see, &s), 0, "status");
 	ok(s.n == 0 || s.token == 0 || s.token == s.key_token,
 	    "a place in the queue is not reported as a token (%u holders, "
 	    "token %llu, the key's is %llu)", s.n,
 	    (unsigned long long)s.token, (unsigned long long)s.key_token);
-	is(replay_finish("reader"), 0, "the reader has it");
+	is(replay_finish("reader"), 0, "the reader acquires the key");
 	is(lh_release(j.lh, &j.lease), 0, "release");
 	t_close(j.lh);
 	t_close(writer);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2: a repair waits until nobody is in the midst of looking after the
- * table, and bars those who would begin.
+ * Guarantees G1 and G2, crash rows P4 and P5: a repair waits until no reaper is
+ * in a pass, and keeps new passes from starting.
  *
- * A reaper has no session; so, once, a repair did not see one that was stopped
- * in an eviction.  It had read the bucket's word and the marked link of a slot;
- * the repair made all buckets anew, and as the first key got that slot the word
- * was what it had been.  The reaper's swap succeeded: a key that was held was
- * out of the list, made a second time, and granted twice.
+ * A reaper has no session.  It is stopped in an eviction, with a bucket's word
+ * and a slot's link read; a repair must be refused or wait, because it makes
+ * all buckets anew.  During a repair a reaper must begin nothing; a request to
+ * leave that a killed repair left behind must be cleared.
  *
- * Now it holds a byte during a pass, shared, which a repair wants alone.
+ * Otherwise the reaper's late swap would succeed in the repaired table: a key
+ * that is held would be out of the list, made a second time, and granted twice.
  */
 #include <string.h>
 #include "reaper/reap_ops.h"
@@ -20,7 +20,7 @@
 static const char *table;
 static struct lhi_reaper *r;
 
-/* A key is evicted when it was found idle once before. */
+/* Passes five times: a key is evicted when it was idle at an earlier pass. */
 static int
 reap(void *arg)
 {
@@ -37,7 +37,7 @@ reap(void *arg)
 	return result;
 }
 
-/* A key that nobody holds, in a table that nobody uses and has to be mended. */
+/* Leaves a free key in a damaged table that nobody uses. */
 static void
 leave_key(void)
 {
@@ -55,7 +55,7 @@ stop_reaper(const char *point)
 	replay_stop("reaper", point, reap, NULL);
 }
 
-/* It has read what its next swap expects to find. */
+/* Stops the reaper when it has read what its next swap expects. */
 static void
 stop_reaper_in_walk(void)
 {
@@ -63,7 +63,7 @@ stop_reaper_in_walk(void)
 	replay_stop_next("reaper", "index.node_read");
 }
 
-/* Whoever was there before, the key is granted once. */
+/* Checks that the key is granted once. */
 static void
 granted_once(void)
 {
@@ -86,17 +86,18 @@ refused(void)
 	leave_key();
 	stop_reaper_in_walk();
 	is(replay_repair(NULL), -EBUSY, "no repair while a reaper is stopped");
-	ok(strstr(lh_error_detail(), "reaper") != NULL, "and why: %s",
-	    lh_error_detail());
-	is(replay_finish("reaper"), 0, "it goes on");
+	ok(strstr(lh_error_detail(), "reaper") != NULL,
+	    "and the error names it: %s", lh_error_detail());
+	is(replay_finish("reaper"), 0, "the reaper goes on");
 	replay_go("repairer", replay_repair, NULL);
 	t_sleep_ms(20);
-	is(reap(NULL), 0, "it is asked to leave");
+	is(reap(NULL), 0, "the reaper is asked to leave");
 	cmp(replay_result("repairer"), >, 0, "then the table is repaired");
 	granted_once();
 }
 
-/* It waits 0.2 s: so another try, if we were kept from running for so long. */
+/* True if the repair waited for the reaper; it waits 0.2 s at most, so that a
+ * busy machine may need another try. */
 static bool
 waits(void *point)
 {
@@ -124,16 +125,14 @@ bars(void)
 	is(reap(NULL), 0, "a reaper is asked to leave");
 	replay_wait_held("repairer");
 	r->counts.passes = 0;
-	is(reap(NULL), 0, "a reaper comes during a repair");
-	is(r->counts.passes, 0, "and begins nothing");
+	is(reap(NULL), 0, "a reaper starts during a repair");
+	is(r->counts.passes, 0, "and begins no pass");
 	cmp(replay_finish("repairer"), >, 0, "the repair ends");
 	granted_once();
 }
 
-/*
- * A reaper that has the byte, but has not yet taken back the wish of a repair
- * that was killed, takes back the next one's, too; which is said again.
- */
+/* A reaper that clears the request of a killed repair also clears that of the
+ * next repair, which must set it again. */
 static void
 wish_taken_back(void)
 {
@@ -163,8 +162,9 @@ main(void)
 	lhi_reap_set(r, &opts);
 	refused();
 	for (int i = 0; i < 2; i++) {
-		ok(t_tries(3, waits, points[i]), "%s: a repair waits for a "
-		    "reaper, until it is through", points[i]);
+		ok(t_tries(3, waits, points[i]),
+		    "%s: a repair waits until the reaper's pass has ended",
+		    points[i]);
 		granted_once();
 	}
 	bars();

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G3, G4: a reaper's pass, stopped between what it saw and what it does,
- * against the owner of the claim; and owners who are stopped, or killed,
- * between what they saw and what they do, against a reaper.
+ * Guarantees G1, G3 and G4, crash row P3: a reaper's pass is stopped between
+ * what it reads and what it changes, while the owner uses the claim again; and
+ * owners are stopped, or killed, while a reaper passes.
  *
- * The reaper ends nothing but the use of a claim that it saw past its deadline;
- * who extends or revives too late is told so, whoever it was that noticed; and
- * what is left half-done by somebody who was killed is finished.
+ * The reaper must end only the use of a claim that it saw past its deadline.  A
+ * caller that extends or revives too late must be refused, whoever noticed the
+ * expiry.  A step that a killed process left undone must be completed.
+ *
+ * Otherwise a reaper would end a lease that is held, or keys of killed
+ * processes would stay half made.
  */
 #include "reaper/reap_ops.h"
 #include "proc/attachment.h"
@@ -34,7 +37,8 @@ word(const struct lh_lease *l)
 	return sh64_load(&lhi_slot(&lh->v, (uint32_t)l->key)->word);
 }
 
-/* So that the next lease is made with the claim that has run out. */
+/* Uses the thread's other claims, so that its next lease uses the expired
+ * one. */
 static void
 take_others(struct lh_lease *more)
 {
@@ -53,7 +57,7 @@ acquire_as(uint32_t mode, const char *key, int64_t ttl_ms, struct lh_lease *l)
 	return lh_acquire(lh, key, &o, l);
 }
 
-/* Stopped at that point over a lease in that mode; its claim is used again. */
+/* Stops the reaper at that point; the claim that it looks at is used again. */
 static void
 used_again(const char *point, uint32_t mode)
 {
@@ -64,14 +68,16 @@ used_again(const char *point, uint32_t mode)
 	is(acquire_as(mode, "k", TTL_MS, &old), 0, "k is held");
 	if (mode == LH_SHARED) {
 		o.mode = LH_SHARED;
-		is(lh_acquire(other, "k", &o, &beside), 0, "and by another");
+		is(lh_acquire(other, "k", &o, &beside), 0,
+		    "and by another reader");
 	}
 	take_others(more);
 	replay_sleep_past(&old);
 	replay_stop("reaper", point, reap, NULL);
 	is(lh_verify(lh, &old), -ESTALE, "its holder notices");
 	if (mode == LH_EXCLUSIVE)
-		is(replay_try(lh, "k", &again), 0, "and acquires it again");
+		is(replay_try(lh, "k", &again), 0,
+		    "and acquires the key again");
 	else
 		is(acquire_as(mode, "k2", REPLAY_LONG_MS, &again), 0,
 		    "and reads another key");
@@ -97,7 +103,8 @@ late_extension(const char *point)
 	replay_stop("extender", point, replay_extend, &c);
 	replay_sleep_past(&c.lease);
 	is(reap(NULL), 0, "the reaper passes");
-	is(replay_finish("extender"), -ESTALE, "%s: too late", point);
+	is(replay_finish("extender"), -ESTALE, "%s: the extension is too late",
+	    point);
 	is(reap(NULL), 0, "the reaper passes again");
 	is(word_mode(word(&c.lease)), WORD_FREE, "the key is free");
 }
@@ -109,7 +116,7 @@ struct reader {
 	int verified;
 };
 
-/* Read it, be idle, come back. */
+/* Reads the key, leaves it idle, and reads it again. */
 static int
 come_back(void *arg)
 {
@@ -135,21 +142,21 @@ late_revival(void)
 
 	rd.o.mode = o.mode = LH_SHARED;
 	is(lh_key_open(lh, "k", 0, &rd.k), 0, "k is opened");
-	is(lh_acquire(other, "k", &o, &beside), 0, "and read");
+	is(lh_acquire(other, "k", &o, &beside), 0, "and read by another");
 	replay_go("reader", come_back, &rd);
 	replay_wait_held("reader");
 	t_sleep_ms(TTL_MS + 20);
 	expired = lhi_reap_count(r)->expired;
-	is(reap(NULL), 0, "the reaper passes when it is too late");
-	is(lhi_reap_count(r)->expired, expired + 1, "and says so");
+	is(reap(NULL), 0, "the reaper passes after the deadline");
+	is(lhi_reap_count(r)->expired, expired + 1, "and counts the expiry");
 	is(replay_finish("reader"), 0, "the reader acquires anew");
-	is(rd.verified, 0, "and holds what it got");
+	is(rd.verified, 0, "and holds what it acquired");
 	is(lh_release(other, &beside), 0, "release");
 	is(lh_key_close(rd.k), 0, "close");
 	is(t_findings(lh), 0, "the table is sound");
 }
 
-/* A process of its own, killed at that point of its call. */
+/* A process that is killed at that point of its call. */
 static int
 make_key(void *table)
 {
@@ -167,7 +174,8 @@ evict_key(void *table)
 	return (int)lh_evict(mine, "gone", 0);
 }
 
-/* Is every slot a key or unused, and every claim a living session's? */
+/* Counts slots that are neither keys nor unused, and chunks of dead
+ * sessions. */
 static int
 half_done(void)
 {
@@ -192,15 +200,15 @@ killed(const char *table, int (*fn)(void *arg), const char *point)
 	struct lh_lease l;
 
 	l = t_hold(lh, "gone");
-	is(lh_release(lh, &l), 0, "a key");
+	is(lh_release(lh, &l), 0, "a key exists");
 	replay_hold("victim", point);
 	(void)replay_fork("victim", fn, (void *)(uintptr_t)table);
 	replay_wait_held("victim");
-	is(reap(NULL), 0, "the reaper meets it");
+	is(reap(NULL), 0, "the reaper passes");
 	replay_kill("victim");
 	cmp(half_done(), >, 0, "%s: killed halfway", point);
 	ok(t_until(REPLAY_MS, reap(NULL) == 0 && half_done() == 0),
-	    "the reaper finishes it");
+	    "the reaper completes it");
 	is(t_findings(lh), 0, "the table is sound");
 }
 

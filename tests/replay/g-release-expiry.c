@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A release that races the lease's expiry: exactly one of them frees the key,
- * and the release says which (G3): 0 if nobody had noticed that the deadline
- * was past, -ESTALE if somebody had; and whoever holds the key by then keeps
- * it.
- *
- * The release is stopped before its swap, or the one who expires is stopped
- * before or between its two; by the thread that acquired (fast path) and by
+ * Guarantee G3: a release that races the lease's expiry.  Exactly one of them
+ * frees the key, and the release's result says which: 0 if nobody had noticed
+ * that the deadline has passed, -ESTALE if somebody had.  The next holder must
+ * keep the key.  The release is stopped before its swap, or the expirer before
+ * or between its two swaps; in the thread that acquired (fast path) and in
  * another one.
+ *
+ * Otherwise a late release would free the key under its next holder.
  */
 #include "replay.h"
 
@@ -15,10 +15,10 @@
 
 static struct lh *lh, *other, *third;
 
-/* The lease is released in the role's own thread, by one of two paths. */
+/* The release runs in the role's thread, on one of two paths. */
 struct job {
 	struct replay_call call;
-	bool own;		/* acquired by the same thread */
+	bool own;		/* acquired by the same thread: the fast path */
 	struct t_event acquired, now;
 };
 
@@ -47,7 +47,7 @@ begin(struct job *j, bool own)
 		fail("it is acquired");
 }
 
-/* The release stands before its swap until the deadline is past. */
+/* The release is stopped before its swap until the deadline has passed. */
 static void
 late_release(bool own, bool noticed)
 {
@@ -61,20 +61,19 @@ late_release(bool own, bool noticed)
 	replay_wait_held("releaser");
 	replay_sleep_past(&j.call.lease);
 	if (noticed)
-		is(replay_try(other, "k", &l), 0, "somebody takes it");
+		is(replay_try(other, "k", &l), 0,
+		    "another process acquires it");
 	is(replay_finish("releaser"), noticed ? -ESTALE : 0,
 	    "%s: release past the deadline, %s", path,
 	    noticed ? "noticed" : "unnoticed");
 	if (!noticed)
-		is(replay_try(other, "k", &l), 0, "it is free");
-	is(lh_verify(other, &l), 0, "the next holder has it");
+		is(replay_try(other, "k", &l), 0, "the key is free");
+	is(lh_verify(other, &l), 0, "the next holder's lease is held");
 	is(lh_release(other, &l), 0, "release");
 }
 
-/*
- * The one who expires stands at `point`; the release comes meanwhile, or stood
- * before its swap already, having found the lease in order.
- */
+/* The expirer is stopped at `point`; the release comes meanwhile, or was
+ * stopped before its swap already. */
 static void
 stopped_expirer(bool own, const char *point, bool stopped_release, int want)
 {
@@ -97,9 +96,9 @@ stopped_expirer(bool own, const char *point, bool stopped_release, int want)
 	is(replay_result("releaser"), want, "%s: release%s, expirer at %s",
 	    own ? "own thread" : "another thread",
 	    stopped_release ? " in the middle" : "", point);
-	is(replay_try(third, "k", &l), 0, "a third one gets it");
+	is(replay_try(third, "k", &l), 0, "a third process acquires it");
 	is(replay_finish("expirer"), -EAGAIN, "the expirer finds it busy");
-	is(lh_verify(third, &l), 0, "and disturbs nobody");
+	is(lh_verify(third, &l), 0, "and the third one's lease is held");
 	is(lh_release(third, &l), 0, "release");
 }
 
@@ -112,7 +111,7 @@ play_all(void)
 	lh = replay_open(table, 0);
 	other = replay_open(table, 0);
 	third = replay_open(table, 0);
-	/* from here on the expirer's first swap is that of the state */
+	/* the expirer has claims: its first swap is that of the state */
 	l = t_hold(other, "other");
 	is(lh_release(other, &l), 0, "release");
 	for (int own = 0; own < 2; own++) {
@@ -120,7 +119,7 @@ play_all(void)
 		late_release(own, true);
 		stopped_expirer(own, "cas", false, 0);
 		stopped_expirer(own, "cas", true, 0);
-		/* after the first of its two swaps; it has been noticed */
+		/* after the first of its two swaps the expiry is noticed */
 		stopped_expirer(own, "lock.expired", false, -ESTALE);
 		stopped_expirer(own, "lock.expired", true, -ESTALE);
 	}

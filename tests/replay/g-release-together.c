@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G11: two threads present one lease, and its owner uses the claim again.
+ * Guarantees G1 and G11: two threads present one lease, and its owner uses the
+ * claim again.
  *
- * A thread other than the owner releases or converts a copy of the lease and is
- * stopped before each of its accesses to shared memory in turn.  Meanwhile the
- * owner releases it too, and the claim is used anew: revived in the same chain,
- * pushed onto it, or pushed before a reader of another key, or somebody else
- * takes the key exclusively.  What is held then stays held, by nobody else
- * beside, whatever the first one still does; and at last all is free.
+ * A thread other than the owner releases or converts a copy of the lease, and
+ * is stopped before each of its accesses to shared memory in turn.  Meanwhile
+ * the owner releases the lease too, and the claim is revived in the same chain,
+ * pushed onto it, or pushed before a reader of another key; or somebody else
+ * acquires the key exclusively.  The new lease must stay held, with nobody
+ * beside it, whatever the stopped thread still does.  At the end all keys must
+ * be free.
  *
- * Where it is to be another key, the owner holds all its other claims, so that
- * it has just this one.
+ * Otherwise a late release would free a key that its owner holds again, or cut
+ * off a reader of another key.
  */
 #include "sweep.h"
 
-#define OTHERS 7		/* of the 8 claims that a thread has */
+#define OTHERS 7		/* with one more: all claims of a thread */
 
 static const char *table;
 static struct lh *lh, *other, *third;
@@ -71,15 +73,13 @@ all_free(const char *told, int n, const char *key)
 	struct lh_lease x;
 
 	if (replay_try(third, key, &x) != 0)
-		sweep_bad(told, n, "%s is not free in the end", key);
+		sweep_bad(told, n, "%s is not free at the end", key);
 	(void)lh_release(third, &x);
 }
 
-/*
- * The same key: a writer of another session tries it, then the owner, again as
- * a reader; one of them at most may have it, beside the presenter's conversion
- * none of them.
- */
+/* The same key: a writer of another session tries it, and the owner reads it
+ * again.  At most one of them may hold it, and none beside a converted
+ * lease. */
 static void
 same_key(const char *told, const char *kind, uint32_t mode, enum what what,
     bool writer_first)
@@ -103,7 +103,7 @@ same_key(const char *told, const char *kind, uint32_t mode, enum what what,
 				ry = t_read(lh, key, HOUR_MS, 0, &again);
 		}
 		rp = sweep_end(&sc.s);
-		/* -EAGAIN: it was not alone, and may be a reader still */
+		/* -EAGAIN: it was not alone, and may still be a reader */
 		more = what == CONVERT && (rp == 0 || (rp == -EAGAIN &&
 		    lh_verify(lh, &sc.copy) == 0));
 		if ((r != 0 && r != -ESTALE) || (rp != 0 && rp != -ESTALE &&
@@ -123,7 +123,8 @@ same_key(const char *told, const char *kind, uint32_t mode, enum what what,
 			sweep_bad(told, n, "the converted lease is lost");
 		if (t_try(third, key, LH_EXCLUSIVE, 0) !=
 		    (holders ? -EAGAIN : 0))
-			sweep_bad(told, n, "held by %d, says another",
+			sweep_bad(told, n,
+			    "holders: %d, but a third caller disagrees",
 			    holders);
 		if (rx == 0)
 			(void)lh_release(other, &x);
@@ -134,10 +135,11 @@ same_key(const char *told, const char *kind, uint32_t mode, enum what what,
 		all_free(told, n, key);
 	}
 	cmp(n, >, 5, "%s: stopped %d times", told, n - 2);
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 }
 
-/* The claim goes before a reader of another key, which must not be cut off. */
+/* The claim is pushed before a reader of another key, which must not be cut
+ * off. */
 static void
 before_a_reader(const char *told, const char *kind, uint32_t mode,
     enum what what, bool companion)
@@ -173,7 +175,8 @@ before_a_reader(const char *told, const char *kind, uint32_t mode,
 			sweep_bad(told, n, "there are not two readers");
 		(void)lh_release(lh, &c);
 		if (t_try(third, rkey, LH_EXCLUSIVE, 0) != -EAGAIN)
-			sweep_bad(told, n, "a writer comes in beside it");
+			sweep_bad(told, n,
+			    "a writer acquires the key beside it");
 		if (lh_verify(other, &b) != 0)
 			sweep_bad(told, n, "its lease is lost");
 		(void)lh_release(other, &b);
@@ -188,10 +191,10 @@ before_a_reader(const char *told, const char *kind, uint32_t mode,
 	}
 	cmp(n, >, 5, "%s: stopped %d times", told, n - 2);
 	cmp(same, >, 0, "the same claim was used %d times", same);
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 }
 
-/* The owner as a thread, itself stopped in the middle of its release. */
+/* The owner runs in a thread, and is stopped in its release itself. */
 struct owner {
 	struct sweep s;
 	int n, released, again;
@@ -215,7 +218,8 @@ release_and_read(void *arg)
 	return o->again = t_read(lh, o->key, HOUR_MS, 0, &o->next);
 }
 
-/* Owner stopped at n, the reader before it leaves, presenter stopped at m. */
+/* The owner is stopped at n, the reader before it leaves, the presenter is
+ * stopped at m. */
 static bool
 both_stopped(const char *told, int n, int m, bool *owner_stands)
 {
@@ -235,9 +239,9 @@ both_stopped(const char *told, int n, int m, bool *owner_stands)
 	d.lease = t_read_hold(other, key);
 	t_post(&o.on);
 	*owner_stands = sweep_stands(&o.s);
-	/* by another thread: it leaves the chain */
+	/* in another thread, so that it leaves the chain */
 	replay_go("d", replay_release_lease, &d);
-	is(replay_result("d"), 0, "the one before it leaves");
+	is(replay_result("d"), 0, "the reader before it leaves");
 	stands = begin(&sc, RELEASE, m, &copy);
 	(void)sweep_end(&o.s);
 	if (o.again != 0)
@@ -273,7 +277,7 @@ main(void)
 	for (int n = 1; stands; n++)
 		for (int m = 1; both_stopped("both", n, m, &stands); m++)
 			;
-	is(t_findings(other), 0, "the table is in order");
+	is(t_findings(other), 0, "the table is sound");
 	t_close(lh);
 	before_a_reader("release", "h", LH_SHARED, RELEASE, false);
 	before_a_reader("release of two", "i", LH_SHARED, RELEASE, true);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who releases a lease of a named session is killed, or stopped, when the key
- * is free and the claim is not yet: the claim comes back, the key, which others
- * have had since, does not go with the session, and who was only stopped is not
- * told that the lease was lost.
+ * Guarantee G4, named sessions (crash row R2): a process that releases a lease
+ * of a named session is killed, or stopped, when the key is free and the claim
+ * is not.  The claim must come back to the session; the key, which others have
+ * used since, must not be deleted with the session; and a releaser that was
+ * only stopped must report success.
+ *
+ * Otherwise the session would lose a claim at each such death, or its end would
+ * delete a key and value of others.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,14 +41,14 @@ release(void *arg)
 	return lh_release(other, arg);
 }
 
-/* Another lease on the key, in the same session: in the claim that is left. */
+/* Acquires the key in the same session again: with the claim that was left. */
 static void
 claim_is_back(void)
 {
 	struct lh_lease l;
 
 	is(strict(&l), 0, "another lease");
-	is(replay_leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1, "uses its claim");
 	is(lh_verify(lh, &l), 0, "and is held");
 	is(lh_value_set(lh, &l, "new", 3), 0, "a value is set");
 	is(lh_release(lh, &l), 0, "release");
@@ -64,13 +68,13 @@ killed(struct child *x)
 	claim_is_back();
 	is(strict(&x->lease), 0, "a lease");
 	replay_killed_at("child", "release.word_freed", child_releases, x);
-	is(replay_try(lh, "k", &l), 0, "others have the key");
+	is(replay_try(lh, "k", &l), 0, "others acquire the key");
 	is(lh_value_set(lh, &l, "theirs", 6), 0, "and set its value");
 	is(lh_release(lh, &l), 0, "release");
 	is(lh_session_destroy(s), 0, "the session ends");
 	lh_session_close(s);
 	is(lh_value_get(lh, "k", value, &len, NULL), 0, "the key is there");
-	is((int)len, 6, "with their value");
+	is((int)len, 6, "with the others' value");
 }
 
 static void
@@ -81,7 +85,7 @@ stopped(void)
 	is(strict(&l), 0, "a lease");
 	replay_stop("releaser", "release.word_freed", release, &l);
 	claim_is_back();
-	is(replay_finish("releaser"), 0, "it was released");
+	is(replay_finish("releaser"), 0, "the release succeeds");
 }
 
 int
@@ -98,7 +102,7 @@ main(void)
 	s = replay_session_deletes(lh, "s");
 	stopped();
 	replay_session_end(s);
-	is(t_findings(lh), 0, "nothing is wrong");
+	is(t_findings(lh), 0, "the table is sound");
 	t_close(other);
 	t_close(lh);
 	return done();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 over a forced removal: an acquire that has to raise the token ceiling is
- * stopped before each of its accesses, while the table is removed under it and
- * made again.  Whatever it then says, the old table gives no token that the new
- * one may give, too.
+ * Guarantee G2, crash row D1: an acquire that must raise the token ceiling is
+ * stopped before each of its accesses, while the table is removed by force and
+ * made again.  The acquire may succeed or fail, but the old table must give no
+ * token that the new one may give, too.  The ceiling is lowered before anybody
+ * has read it, so that it is near.
  *
- * So that the ceiling is near, it is lowered before anybody has read it.
+ * Otherwise a fencing token would be given twice, once by the old table and
+ * once by the new one.
  */
 #include "sweep.h"
 
@@ -20,7 +22,7 @@ struct raiser {
 
 static const char *table;
 
-/* Tokens up to the ceiling, and then one more. */
+/* Uses up the tokens below the ceiling, and then one more. */
 static int
 raise_ceiling(void *arg)
 {
@@ -41,7 +43,7 @@ raise_ceiling(void *arg)
 	return error;
 }
 
-/* Whether it was stopped. */
+/* True if the acquire was stopped. */
 static bool
 play(int n, int *given)
 {
@@ -64,9 +66,9 @@ play(int n, int *given)
 		sweep_bad("acquire", n, "no stats");
 	error = sweep_end(&r.sweep);
 	if (error != 0 && error != -ESTALE)
-		sweep_bad("acquire", n, "it says %d", error);
+		sweep_bad("acquire", n, "it returns %d", error);
 	if (error == 0 && r.lease.token > st.token_base)
-		sweep_bad("acquire", n, "it gets a token of the new table");
+		sweep_bad("acquire", n, "it has a token of the new table");
 	if (sh64_load(&r.lh->v.hdr->ceiling) > st.token_base)
 		sweep_bad("acquire", n, "the ceiling has moved on");
 	*given += error == 0;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1 over a forced removal: a process that acquires is stopped before each of
- * its accesses, while its table is removed and another holds the key in the
- * new one.  If it was not granted the key before it was stopped, it is not
- * granted it at all: on the straight path of an opened key, on the one with
- * wishes, as a reader who is revived, and after it has released what it held
- * over the removal.
+ * Guarantee G1, crash row D1: a process that acquires is stopped before each of
+ * its accesses.  Its table is removed by force, and another process holds the
+ * key in the new table.  A process that was not granted the key before it was
+ * stopped must not be granted it at all: on the fast path, with further
+ * options, as a reader that is revived, and after it held the key during the
+ * removal.
+ *
+ * Otherwise two processes would hold one key, one in each table.
  */
 #include "sweep.h"
 
 enum kind { STRAIGHT, WISHES, READER, HELD_BEFORE, KINDS };
 
-static const char *const kinds[] = { "straight", "with wishes", "a reader",
+static const char *const kinds[] = { "fast path", "with options", "a reader",
 	"held before" };
 
 struct subject {
@@ -65,8 +67,8 @@ act(void *arg)
 	return error;
 }
 
-/* It stands, and has been granted what it asks for; `was` is what it was
- * granted before. */
+/* True if the stopped subject has been granted the key; `was` is its lease
+ * before. */
 static bool
 is_granted(const struct subject *x, const struct lh_lease *was)
 {
@@ -81,7 +83,7 @@ is_granted(const struct subject *x, const struct lh_lease *was)
 	    word_ver(w) != (was->token & MASK(VER_BITS));
 }
 
-/* Whether it was stopped. */
+/* True if the subject was stopped. */
 static bool
 play(enum kind kind, int n, int *late)
 {
@@ -108,7 +110,7 @@ play(enum kind kind, int n, int *late)
 		if (error == 0 && !granted)
 			sweep_bad(kinds[kind], n, "granted in the old table");
 		if (error != 0 && error != -ESTALE)
-			sweep_bad(kinds[kind], n, "it says %d", error);
+			sweep_bad(kinds[kind], n, "it returns %d", error);
 		*late += error == -ESTALE;
 		(void)lh_close(fresh);
 	}

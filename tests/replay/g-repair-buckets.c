@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1: somebody was killed who let the table grow, when it had more buckets and
- * not yet more slots; later its header is damaged, and mended.  Whatever stood
- * in those buckets is forgotten as well: when they are in use again, every key
- * is found, and none is twice in the table.
+ * Guarantee G1, crash row B2: a process is killed while it lets the table grow,
+ * when there are more buckets and not yet more slots; later the header is
+ * damaged and repaired.  The repair must forget what those buckets held as
+ * well: when they are used again, each key must be found, and none may be in
+ * the table twice.
+ *
+ * Otherwise a lookup would begin in a stale bucket, miss a key that is held,
+ * and make it a second time.
  */
 #include "proc/attachment.h"
 #include "replay.h"
 #include "support/object.h"
 #include <leasehold/repair.h>
 
-#define FULL 4095		/* slots that there are at first: GROW_SLOTS */
+#define FULL 4095		/* slots of a new table: GROW_SLOTS */
 
 static const char *table;
 
@@ -69,7 +73,7 @@ main(void)
 	lh = attach();
 	for (int i = 0; i < FULL; i++)
 		n += make(lh, "a", i) == 0;
-	is(n, FULL, "the first part is full");
+	is(n, FULL, "the first slots are full");
 	replay_hold_nth("grower", "grow.backed", 3);
 	(void)replay_fork("grower", grow, NULL);
 	replay_wait_held("grower");
@@ -79,12 +83,13 @@ main(void)
 	n = 0;
 	for (int i = 0; i < FULL; i++)
 		n += is_there(lh, "a", i);
-	is(n, FULL, "buckets are used");
+	is(n, FULL, "the new buckets are used");
 	is(lh_close(lh), 0, "all leave");
 	o = t_map_object(table);
 	sh32_store(&o.h->ready_slots, 0);
 	t_unmap_object(&o);
-	cmp(lh_table_repair(table, 0, NULL, NULL), >, 0, "damaged, and mended");
+	cmp(lh_table_repair(table, 0, NULL, NULL), >, 0,
+	    "the damaged header is repaired");
 	lh = attach();
 	for (int i = 0; i < 1500; i++) {
 		snprintf(name, sizeof(name), "a%d", i);
@@ -92,7 +97,7 @@ main(void)
 	}
 	for (int i = 0; i < 1500; i++)
 		more += make(lh, "b", i) == 0;
-	is(more, 1500, "others in their place");
+	is(more, 1500, "others are made in their place");
 	more = 0;
 	for (int i = 0; i < 200; i++)
 		more += make(lh, "c", i) == 0;
@@ -106,8 +111,9 @@ main(void)
 	n = 0;
 	for (int i = 0; i < 1500; i++)
 		n += is_there(lh, "b", i);
-	is(n, 1500, "and all of those after the repair");
-	is(sh32_load(&lh->v.hdr->flags) & SHM_DAMAGED, 0, "without damage");
+	is(n, 1500, "and all that were made after the repair");
+	is(sh32_load(&lh->v.hdr->flags) & SHM_DAMAGED, 0,
+	    "the table is not damaged");
 	t_close(lh);
 	return done();
 }

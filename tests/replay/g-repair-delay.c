@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lock-delay: a named session has ended, its ttl over or its maker killed, and
- * nobody has looked since.  Then the table is repaired.  The key that it held
- * is kept back as if it had been buried by anybody else.
+ * The lock-delay of named sessions: a session has ended by its ttl, and nobody
+ * has looked since.  Then the table is repaired, sound or damaged.  The key
+ * that the session held must be reserved for the lock-delay, as if another
+ * process had ended the session.
+ *
+ * Otherwise the next holder would begin at once, while work of the ended
+ * session may still be under way.
  */
 #include <errno.h>
 #include <leasehold/repair.h>
@@ -39,7 +43,8 @@ repaired(uint32_t mode, bool damaged)
 	}
 	is(lh_table_repair(table, 0, NULL, NULL), damaged, "repaired");
 	lh = replay_open(table, 0);
-	is(replay_try(lh, key, &l), -EAGAIN, "its key is kept back (%s)", key);
+	is(replay_try(lh, key, &l), -EAGAIN,
+	    "its key is reserved for the lock-delay (%s)", key);
 	t_close(lh);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: after a repair no queue has anybody in it, also not that of a slot
- * that is no key any more.
+ * Guarantees G6 and G7, crash row M1: after a repair no queue has a waiter,
+ * also not the queue of a slot that is no key any more.
  *
- * A repair emptied the queues of keys only.  A slot whose key could not be read
- * kept the front of its queue, a claim that was free by then.  Its next owner
- * waited with it for another key; somebody made a new key in that slot, looked
- * who was first there, saw a waiter for something else, and threw it out of the
- * queue in which it was.
+ * A slot's key is damaged, so that a repair cannot read it; the front of its
+ * queue is a claim that is free after the repair.  The claim's next owner waits
+ * with it for another key.  When a new key is made in that slot, its maker must
+ * not remove the waiter from the queue of the other key.
+ *
+ * Otherwise a live waiter would lose its place, or would never be woken.
  */
 #include "proc/attachment.h"
 #include "replay.h"
@@ -15,13 +16,13 @@
 #include "support/object.h"
 #include <leasehold/repair.h>
 
-#define KEPT "kept"		/* each is in a slot, in this order */
+#define KEPT "kept"		/* in neighbouring slots, in this order */
 #define LOST "lost"
 #define LAST "last"
 
 static const char *table;
 
-/* Dies while it holds the second of three keys. */
+/* Is killed while it holds the second of three keys. */
 static int
 hold(void *arg)
 {
@@ -45,7 +46,7 @@ wait_for_lost(void *arg)
 	return replay_acquire(&c);
 }
 
-/* Killed in a queue, whose key is then damaged.  Who was first in it. */
+/* Leaves a killed waiter in the queue of a damaged key: its claim. */
 static uint32_t
 leave_queue(void)
 {
@@ -58,7 +59,7 @@ leave_queue(void)
 	replay_wait_held("holder");
 	(void)replay_fork("waiter", wait_for_lost, NULL);
 	lh = replay_open(table, 0);
-	ok(t_await_waiters(lh, LOST, 1), "one waits for a key");
+	ok(t_await_waiters(lh, LOST, 1), "a waiter is queued");
 	is(lh_close(lh), 0, "close");
 	replay_kill("waiter");
 	replay_kill("holder");
@@ -71,7 +72,7 @@ leave_queue(void)
 	return first;
 }
 
-/* A waiter with that very claim, of which a slot had known. */
+/* A waiter with that claim, to which the slot's queue had led. */
 static void
 waits_undisturbed(uint32_t ci)
 {
@@ -87,17 +88,18 @@ waits_undisturbed(uint32_t ci)
 	    "the queue of the lost one's slot is empty");
 	replay_go("next", replay_acquire, &c);
 	ok(t_until(t_ms(REPLAY_MS), link_idx(sh64_load(&o.slots[i].waitq)) !=
-	    0), "another waits");
+	    0), "another waiter is queued");
 	is(link_idx(sh64_load(&o.slots[i].waitq)), ci, "with that claim");
 	link = sh64_load(&lh->v.claims[ci].wnext);
 	maker = replay_open(table, 0);
 	is(replay_try(maker, "new", &l), 0, "a key is made");
 	is(l.key & UINT32_MAX, i + 1, "in the lost one's slot");
 	is_u64(sh64_load(&lh->v.claims[ci].wnext), link,
-	    "nobody is thrown out of a queue, not even to come back");
-	is(link_idx(sh64_load(&o.slots[i].waitq)), ci, "it is the first still");
-	is(lh_release(lh, &kept), 0, "it is its turn");
-	is(replay_result("next"), 0, "which it has");
+	    "the waiter's link is unchanged");
+	is(link_idx(sh64_load(&o.slots[i].waitq)), ci,
+	    "the waiter is still first");
+	is(lh_release(lh, &kept), 0, "the holder releases");
+	is(replay_result("next"), 0, "the waiter acquires the key");
 	is(lh_release(c.lh, &c.lease), 0, "release");
 	is(lh_release(maker, &l), 0, "release");
 	is(lh_close(maker), 0, "close");

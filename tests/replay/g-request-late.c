@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10: one who makes a request is stopped while it is written down, when it can
- * be seen, and when it has found itself alone; another makes the same request
- * meanwhile.  The late one does not disturb it: it finds what became of it.
+ * Guarantee G10, crash rows RQ1 to RQ4: a caller makes a request, and is
+ * stopped while it writes the request down, when others can see it, and when it
+ * has found itself alone.  Another caller makes the same request meanwhile:
+ * both must return the same lease.  The same when the first is killed there, in
+ * a named session; and two callers that release one request's lease must both
+ * succeed.
  *
- * And: it is killed there, in a named session, and its place is used for
- * another request; and two who release one request's lease at once.
+ * Otherwise one request would hold the key twice, or a repeated request would
+ * fail although the first was granted.
  */
 #include "replay.h"
 #include "shm/request_record.h"
@@ -13,7 +16,8 @@
 static struct lh *lh;
 
 struct job {
-	const char *table;	/* attach there, and open the session "s" */
+	/* if set: attach to it, and open the session "s" */
+	const char *table;
 	const char *key;
 	uint64_t id;
 	bool release;		/* by the id */
@@ -47,28 +51,30 @@ late(const char *point, uint64_t id)
 	struct job a = { .key = "k", .id = id }, b = a;
 
 	replay_stop("late", point, run, &a);
-	is(run(&b), 0, "one is stopped at %s, another is granted it", point);
+	is(run(&b), 0, "one is stopped at %s, the other is granted the key",
+	    point);
 	is(t_holders(lh, "k"), 1, "one lease");
-	is(replay_finish("late"), 0, "the late one is granted it, too");
-	is(a.lease.token, b.lease.token, "the same");
+	is(replay_finish("late"), 0, "the late one is granted it as well");
+	is(a.lease.token, b.lease.token, "by the same lease");
 	is(t_holders(lh, "k"), 1, "one lease");
 	is(lh_release(lh, &b.lease), 0, "released");
-	is(lh_release(lh, &a.lease), 0, "by both");
+	is(lh_release(lh, &a.lease), 0, "and released by the other caller");
 	is(t_findings(lh), 0, "the index is sound");
 }
 
-/* The rival has asked, too; who is released first throws the other out. */
+/* Both have asked: the one that goes on first removes the other's record. */
 static void
 both_asked(uint64_t id)
 {
 	struct job a = { .key = "k", .id = id }, b = a;
 
 	replay_stop("a", "request.alone", run, &a);
-	replay_stop("b", "request.rival", run, &b); /* it has seen a's ASKED */
-	replay_release("a");		/* which is PENDING now, or more */
-	is(replay_result("a"), 0, "the first is granted it");
-	is(replay_finish("b"), 0, "the second sees that");
-	is(b.lease.token, a.lease.token, "the same");
+	/* it has seen that a is ASKED */
+	replay_stop("b", "request.rival", run, &b);
+	replay_release("a");	/* whose state is PENDING or later now */
+	is(replay_result("a"), 0, "the first is granted the key");
+	is(replay_finish("b"), 0, "the second returns that");
+	is(b.lease.token, a.lease.token, "by the same lease");
 	is(lh_release(lh, &a.lease), 0, "released");
 	is(t_findings(lh), 0, "the index is sound");
 }
@@ -81,10 +87,10 @@ released_twice(uint64_t id)
 	r.release = s.release = true;
 	is(run(&a), 0, "granted");
 	replay_stop("one", "request.leaves", run, &r);
-	is(run(&s), 0, "another releases it, too");
-	is(t_holders(lh, "k"), 0, "it is free");
-	is(replay_finish("one"), 0, "and both have released it");
-	is(run(&s), 0, "it stays so");
+	is(run(&s), 0, "another caller releases it, too");
+	is(t_holders(lh, "k"), 0, "the key is free");
+	is(replay_finish("one"), 0, "both releases succeed");
+	is(run(&s), 0, "so does one more");
 }
 
 static void
@@ -105,7 +111,7 @@ killed(const char *table, const char *point, uint64_t id)
 	is(t_findings(lh), 0, "the index is sound");
 	is(lh_session_open(lh, "s", NULL, &s), 0, "the session");
 	is(lh_release_request(lh, s, request), 0, "released");
-	is(t_holders(lh, "k"), 0, "it is free");
+	is(t_holders(lh, "k"), 0, "the key is free");
 	lh_session_close(s);
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10: a request is repeated, and who repeats it is stopped before each of his
- * accesses to shared memory in turn, while the lease that it was granted is
- * extended, or converted in vain.  The lease lives all the time: so it is what
- * he is told, and never that it is lost.
+ * Guarantee G10: a request is repeated, and the repeating caller is stopped
+ * before each of its accesses to shared memory, while the request's lease is
+ * extended, or converted without success.  The lease is held all the time: the
+ * call must return it, and never report it lost.
+ *
+ * Otherwise a caller that repeats its request would believe that it had lost a
+ * key that it still holds.
  */
 #include "sweep.h"
 
@@ -65,10 +68,11 @@ extend(struct call *up, const struct lh_lease *l, int n)
 
 	(void)up;
 	if (lh_extend(lh, &as, HOUR_MS / 2) != 0)
-		sweep_bad("extended", n, "it is not: %s", lh_error_detail());
+		sweep_bad("extended", n, "it is not extended: %s",
+		    lh_error_detail());
 }
 
-/* It has begun, and somebody else reads the key by now. */
+/* The upgrade has begun; another reader makes it fail. */
 static void
 give_up(struct call *up, const struct lh_lease *l, int n)
 {
@@ -76,13 +80,13 @@ give_up(struct call *up, const struct lh_lease *l, int n)
 
 	(void)l;
 	if (t_read(other, "k", HOUR_MS, 0, &r) != 0)
-		bail_out("'k' is not to be read: %s", lh_error_detail());
+		bail_out("'k' cannot be read: %s", lh_error_detail());
 	if (sweep_end(&up->s) != -EAGAIN)
-		sweep_bad("in vain", n, "it is converted");
+		sweep_bad("failed upgrade", n, "it is converted");
 	(void)lh_release(other, &r);
 }
 
-/* `up`: a conversion is under way before. */
+/* `up`: an upgrade is under way before. */
 static void
 sweep(const char *what, uint32_t mode, bool up,
     void (*meanwhile)(struct call *up, const struct lh_lease *l, int n))
@@ -127,7 +131,7 @@ main(void)
 	warm_up();
 	sweep("extended", LH_EXCLUSIVE, false, extend);
 	sweep("extended", LH_SHARED, false, extend);
-	sweep("in vain", LH_SHARED, true, give_up);
+	sweep("failed upgrade", LH_SHARED, true, give_up);
 	is(t_findings(lh), 0, "the table is sound");
 	t_close(other);
 	t_close(lh);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12, finding A7: no loop's end rests on a shared word alone.
+ * Guarantee G12, issue 21 A7: no loop's end rests on a shared word alone.
  *
  * Each row keeps one word changing under an operation: whenever the operation
- * is about to swap the word (or to load it), the word is changed so that it
- * looks again.  The loop ends by its bound all the same: the operation is
- * answered soon, and the table is marked as damaged, unless nothing is decided
+ * is about to swap the word (or to load it), the word is changed so that the
+ * operation must look again.  The loop must end by its bound: the operation
+ * returns soon, and the table is marked as damaged, unless nothing is decided
  * by that word.
+ *
+ * Otherwise one hostile member could make every process hang in the library,
+ * with locks of its own held.
  *
  * no mutant: a loop without its bound is refused by make lint, and would hang
  * here
@@ -109,7 +112,7 @@ play_other_harm(void)
 	row = &r;
 	result = act->run(&st);
 	row = NULL;
-	is(result, -EUCLEAN, "a long key that is nowhere is damage");
+	is(result, -EUCLEAN, "a long key that does not exist is damage");
 	clear_stage(&st);
 }
 

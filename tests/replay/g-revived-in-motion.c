@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader's lease that was revived (13: its claim was idle) is in another use
- * than its push.  While somebody tries to upgrade it, in vain, whoever else
- * presents it is not told that it is lost, and may release it (G8, G9, G11).
+ * Guarantees G8, G9 and G11: a reader's lease that was revived (its claim was
+ * idle, claim #13) is in another use than its push.  A thread tries to upgrade
+ * the lease, which fails.  Meanwhile a second thread that verifies, extends or
+ * releases the lease must succeed.
+ *
+ * Otherwise the holder would stop its work although it holds the key.
  */
 #include <errno.h>
 #include "replay.h"
@@ -45,21 +48,21 @@ main(void)
 
 		o.mode = LH_SHARED;
 		is(lh_acquire(lh, key, NULL, &a), 0, "the key is there");
-		is(lh_release(lh, &a), 0, "... and free");
+		is(lh_release(lh, &a), 0, "and free");
 		is(lh_acquire(other, key, &o, &r), 0, "another reader");
 		is(lh_acquire(lh, key, &o, &a), 0, "a lease");
 		id = a.id[1];
 		is(lh_release(lh, &a), 0, "left idle");
-		is(lh_acquire(lh, key, &o, &a), 0, "and again");
+		is(lh_acquire(lh, key, &o, &a), 0, "and read again");
 		ok(a.id[1] == id + 1, "the same claim's next use: revived");
-		is(lh_release(other, &r), 0, "alone");
+		is(lh_release(other, &r), 0, "it reads alone");
 		b = a;
 		replay_stop("A", "convert.announced", up, &a);
 		is(lh_acquire(other, key, &o, &r), 0, "another reader");
 		error = meanwhile(i, &b);
 		is(error, 0, "%s: it is held", what[i]);
 		is(replay_finish("A"), i < 2 ? -EAGAIN : -ESTALE,
-		    "the upgrade");
+		    "the upgrade fails");
 		is(lh_release(other, &r), 0, "release");
 		if (i < 2) {
 			is(lh_verify(lh, &a), 0, "the lease is held");

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, cluster_check.c I2: a shim that was stopped until its lease of a cluster
- * key had ended gives the right when a process has been granted the key
- * already, with a token from before.  Wherever that process stands between its
- * grant and the end of its check, it does not go by a token that is not above
- * the base.
+ * Guarantee G2, invariant I2 of op/cluster_check.c: a shim that was stopped
+ * until its own lease of a cluster key had ended sets this host's right when a
+ * process has already been granted the key, with an older token.  Wherever the
+ * process is stopped between its grant and the end of its check, it must not
+ * return a token that is not above the right's base.
+ *
+ * Otherwise a process would go to work with a token below one that another host
+ * was given before.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -26,7 +29,7 @@ give(const struct lhi_ref *ref, unsigned mode)
 	is(lhi_right_set(&shim->v, ref, mode, epoch), 0, "the right is set");
 }
 
-/* When it stands at its nth load after the grant, or has ended before. */
+/* Sets the right when the process is at its nth load after the grant. */
 static void
 late_right(int n)
 {
@@ -36,14 +39,14 @@ late_right(int n)
 	bool held;
 	int e;
 
-	is(replay_try(shim, KEY, &mine), 0, "the shim has the key");
+	is(replay_try(shim, KEY, &mine), 0, "the shim acquires the key");
 	ref = lhi_ref_at(&shim->v, mine.key);
 	give(&ref, RIGHT_EXCLUSIVE);
 	replay_hold("process", "cluster.granted");
 	replay_go("process", replay_acquire, &c);
-	ok(t_await_waiters(lh, KEY, 1), "which somebody waits for");
+	ok(t_await_waiters(lh, KEY, 1), "a process waits for it");
 	is(lhi_right_set(&shim->v, &ref, RIGHT_NONE, epoch), 0,
-	    "the right is taken away");
+	    "the right is cleared");
 	is(lh_release(shim, &mine), 0, "and the shim's lease ends");
 	replay_wait_held("process");
 	replay_hold_nth("process", "load", n);

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G3, G9: what a lease of a cluster key may be gone by is told with the D
- * of the right that it was held under.  Somebody is stopped within a call that
- * says until when, and loses the lease there; another has the key, under
- * another right, when he goes on: he is not told that he has it until then.
+ * Guarantees G1, G3 and G9: a call that returns a deadline of a cluster key's
+ * lease is stopped before each of its loads.  Meanwhile the lease is lost with
+ * this host's right, and another process holds the key under the next right.
+ * The call must not return a deadline that belongs to the next right.
+ *
+ * Otherwise its caller would rely on the key for as long as the other holder's
+ * right lasts.
  */
 #include <errno.h>
 #include "lent.h"
 
 #define PLACES 45
-#define D1_MS 20000	/* but it is made to pass */
-#define SOON_MS 60000	/* D1, and not the next one */
+#define D1_MS 20000	/* lent_pass() ends it earlier */
+#define SOON_MS 60000	/* longer than D1, shorter than the next right */
 
 struct caller {
 	const char *what;
 	int (*fn)(void *arg);
-	const char *from;	/* where its looks begin */
+	const char *from;	/* where the counting of its loads begins */
 	uint32_t policy;
 };
 
@@ -77,10 +80,10 @@ take(uint32_t policy)
 	more.holder = "me";
 	o.more = &more;
 	if (lh_acquire(lh, LENT_KEY, &o, &lease) != 0)
-		bail_out("not had: %s", lh_error_detail());
+		bail_out("not acquired: %s", lh_error_detail());
 }
 
-/* Stopped at his nth load from there on. */
+/* Stops the call at its nth load.  True if it was stopped. */
 static bool
 stopped_at(const struct caller *c, int n)
 {
@@ -91,31 +94,32 @@ stopped_at(const struct caller *c, int n)
 	lent_give(D1_MS);
 	take(c->policy);
 	if (c->from != NULL) {
-		replay_stop("he", c->from, c->fn, NULL);
-		replay_hold_nth("he", "load", n);
-		replay_release("he");
+		replay_stop("caller", c->from, c->fn, NULL);
+		replay_hold_nth("caller", "load", n);
+		replay_release("caller");
 	} else {
-		replay_hold_nth("he", "load", n);
-		replay_go("he", c->fn, NULL);
+		replay_hold_nth("caller", "load", n);
+		replay_go("caller", c->fn, NULL);
 	}
-	in_it = replay_comes("he");
-	/* D passes; what the shim does then: shim/agent/host.c,
+	in_it = replay_comes("caller");
+	/* D passes; then as the shim does it: shim/agent/host.c,
 	 * begin_epoch() */
 	lent_pass();
 	(void)lhi_cluster_end(&lent_shim->v);
 	cmp(lh_break(lent_shim, LENT_KEY, NULL, 0), >=, 0, "broken");
 	lent_give(REPLAY_LONG_MS);
-	is(replay_try(other, LENT_KEY, &q), 0, "another one has it");
+	is(replay_try(other, LENT_KEY, &q), 0,
+	    "another process acquires the key");
 	if (in_it)
-		replay_release("he");
-	e = replay_result("he");
+		replay_release("caller");
+	e = replay_result("caller");
 	if (in_it)
 		ok(e != 0 || lease.expires_ns <= t_now_ns() + t_ms(SOON_MS) *
 		    T_NS_PER_MS, "%s, at load %d: %d, for %lld ms more",
 		    c->what, n, e, (long long)((lease.expires_ns -
 		    t_now_ns()) / T_NS_PER_MS));
-	is(lh_verify(other, &q), 0, "who has it");
-	is(lh_release(other, &q), 0, "releases it");
+	is(lh_verify(other, &q), 0, "and holds it");
+	is(lh_release(other, &q), 0, "and releases it");
 	(void)lh_release(lh, &lease);
 	return in_it;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1: a session that was passed on (lh_liveness_fd()) is not dead while a copy
- * of its second sign is open, though its process is gone and its byte is free.
- * If the sign's file was removed by hand, or another file put in its place,
- * nobody can tell: that is not dead either (shm/session_sign.c).
+ * Guarantee G1, shm/session_sign.c: a session that was passed on by
+ * lh_liveness_fd() is not dead while a copy of its second sign is open, though
+ * its process is gone and its byte lock is free.  If the sign's file was
+ * removed by hand, or another file is in its place, nobody can tell: then it
+ * is not dead either.
+ *
+ * Otherwise the key of a job that still runs would be granted to a second one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +29,7 @@ struct shared {
 	pid_t heir;
 };
 
-/* Passes its session on to a child, which only has it open, and waits. */
+/* Passes its session on to a child that only keeps it open, and waits. */
 static int
 pass_on(void *arg)
 {
@@ -91,7 +94,7 @@ main(void)
 	ok(t_await(&sh->had, 1, REPLAY_MS), "a session is passed on");
 	replay_kill("P");
 	is(lhi_session_dead(&lh->v, sh->sid, true), false,
-	    "its process is killed: it lives on in the heir");
+	    "its process is killed: the session lives on in the heir");
 	is(replay_try(lh, "k", &l), -EAGAIN, "and holds its key");
 	snprintf(file, sizeof(file), "/dev/shm/leasehold.%u/%016" PRIx64
 	    "-%u.sign", (unsigned)geteuid(), lh->v.uuid[0],
@@ -101,13 +104,14 @@ main(void)
 	is(lhi_sign_held(&lh->v, sid_idx(sh->sid)), -ENOENT, "cannot tell");
 	is(lhi_session_dead(&lh->v, sh->sid, true), false, "so it is not dead");
 	put_another_there(lh, sh, file, away);
-	is(rename(away, file), 0, "it is put back");
+	is(rename(away, file), 0, "the file is put back");
 	(void)kill(sh->heir, SIGKILL);
 	for (int i = 0; i < REPLAY_MS &&
 	    lhi_sign_held(&lh->v, sid_idx(sh->sid)) == 1; i++)
 		t_sleep_ms(1);
 	is(lhi_sign_held(&lh->v, sid_idx(sh->sid)), 0, "the heir is killed");
-	is(replay_try(lh, "k", &l), 0, "then it is dead, and its key free");
+	is(replay_try(lh, "k", &l), 0,
+	    "then the session is dead, and its key free");
 	is(lh_release(lh, &l), 0, "released");
 	(void)unlink(file);
 	t_close(lh);

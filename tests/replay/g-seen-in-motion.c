@@ -69,7 +69,7 @@ static const struct row {
 	{ "exclusive grant", NULL, write_key, "acquire.granted", true },
 };
 
-/* The first call has made a reader's lease: the second upgrades it in vain. */
+/* The first call has made a reader's lease: the second cannot upgrade it. */
 static void
 read_by_two(const struct row *r, struct lh_lease *found)
 {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is left of a lease of a named session when whoever hands it over, or
- * converts it, is killed or comes too late: no key goes that the session did
- * not hold, no claim is lost, and no key is had before its lock-delay is over.
+ * Guarantee G4, named sessions (crash rows T3, T4 and T6): a process that hands
+ * over or converts a lease of a named session is killed, or comes too late.
+ * The session's end must delete only keys that the session holds, no claim may
+ * be lost, and no key may be acquired before its lock-delay is over.
+ *
+ * Otherwise the end of a session would delete a key of others, or the table
+ * would lose claims until all its users are gone.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +18,7 @@
 
 static struct lh *lh;
 
-/* Its session: NULL: the attachment's own. */
+/* to: NULL is the attachment's own session. */
 static int
 acquire(struct lh *at, struct lh_session *to, uint32_t policy,
     struct lh_lease *l)
@@ -24,7 +28,7 @@ acquire(struct lh *at, struct lh_session *to, uint32_t policy,
 
 struct child {
 	char table[64];
-	bool out;		/* from "s" to "t"; else its own, to "s" */
+	bool out;	/* from "s" to "t"; else from its own session to "s" */
 	struct lh_lease lease;
 };
 
@@ -69,7 +73,7 @@ key_has_value(void)
 	return lh_value_get(lh, "k", value, &len, NULL) == 0 && len == 3;
 }
 
-/* A key of that value, which nobody holds. */
+/* Makes a free key with a value. */
 static void
 begin(void)
 {
@@ -80,7 +84,7 @@ begin(void)
 	is(lh_release(lh, &l), 0, "and is free");
 }
 
-/* A session that forgets its keys had handed this one over to another. */
+/* A session that deletes its keys has handed this one over to another. */
 static void
 not_its_any_more(struct child *x)
 {
@@ -92,12 +96,12 @@ not_its_any_more(struct child *x)
 	x->out = true;
 	killed_at(x, "handoff.swapped");
 	replay_session_end(t);
-	ok(key_has_value(), "the key is the other's, and free");
+	ok(key_has_value(), "the key was the other session's, and is free");
 	replay_session_end(s);
-	ok(key_has_value(), "and does not go with the first");
+	ok(key_has_value(), "and is not deleted with the first session");
 }
 
-/* ... or was about to get it. */
+/* The session was about to receive the key. */
 static void
 not_its_yet(struct child *x)
 {
@@ -107,13 +111,13 @@ not_its_yet(struct child *x)
 	begin();
 	x->out = false;
 	killed_at(x, "handoff.announced");
-	is(replay_try(lh, "k", &l), 0, "who was to give it died with it");
+	is(replay_try(lh, "k", &l), 0, "the giver was killed with the key");
 	is(lh_release(lh, &l), 0, "release");
 	replay_session_end(s);
-	ok(key_has_value(), "the key does not go with who was to get it");
+	ok(key_has_value(), "the key is not deleted with the session");
 }
 
-/* ... or has it. */
+/* The session has received the key. */
 static void
 its_own(struct child *x)
 {
@@ -125,10 +129,10 @@ its_own(struct child *x)
 	killed_at(x, "handoff.swapped");
 	is(replay_try(lh, "k", &l), -EAGAIN, "the session holds it");
 	replay_session_end(s);
-	ok(!key_has_value(), "and the key goes with it");
+	ok(!key_has_value(), "and the key is deleted with it");
 }
 
-/* Claims that have no deadline, and no lease, are used again. */
+/* Claims without a deadline and without a lease are used again. */
 static void
 claims_come_back(struct child *x)
 {
@@ -138,16 +142,18 @@ claims_come_back(struct child *x)
 
 	x->out = false;
 	killed_at(x, "handoff.announced");
-	is(replay_leases_in(s), 1, "a lease that is none, for ever");
-	is(acquire(lh, s, LH_POLICY_STRICT, &x->lease), 0, "another");
-	is(replay_leases_in(s), 1, "has its claim");
+	is(replay_leases_in(s), 1,
+	    "the claim of the killed hand-over counts as a lease");
+	is(acquire(lh, s, LH_POLICY_STRICT, &x->lease), 0, "another lease");
+	is(replay_leases_in(s), 1, "uses its claim");
 	is(lh_verify(lh, &x->lease), 0, "and is held");
 	x->out = true;
 	killed_at(x, "handoff.swapped");
-	is(replay_leases_in(s), 1, "its lease is away, its claim is not");
+	is(replay_leases_in(s), 1,
+	    "its lease was handed over, its claim remains");
 	replay_session_end(t);
-	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "another");
-	is(replay_leases_in(s), 1, "has its claim");
+	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "another lease");
+	is(replay_leases_in(s), 1, "uses its claim");
 	is(lh_release(lh, &l), 0, "release");
 	is(replay_leases_in(s), 0, "nothing is left");
 	replay_session_end(s);
@@ -170,11 +176,12 @@ delay_of_downgrade(struct lh *other)
 	is(acquire(lh, s, 0, &l), 0, "a lease");
 	replay_stop("converter", "convert.swapped", downgrade, &l);
 	t_sleep_ms(t_long(350));
-	is(replay_try(other, "k", &n), -EAGAIN, "the key is kept back");
-	is(replay_finish("converter"), -ESTALE, "it came too late");
-	is(replay_try(other, "k", &n), -EAGAIN, "it is still");
+	is(replay_try(other, "k", &n), -EAGAIN,
+	    "the key is reserved for the lock-delay");
+	is(replay_finish("converter"), -ESTALE, "the downgrade is too late");
+	is(replay_try(other, "k", &n), -EAGAIN, "the key is still reserved");
 	t_sleep_ms(t_long(1600));
-	is(replay_try(other, "k", &n), 0, "for a time");
+	is(replay_try(other, "k", &n), 0, "until the lock-delay is over");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(s);
 }
@@ -185,8 +192,8 @@ chunk_of(const struct lh_lease *l)
 	return lid_claim(l->id[1]) / SHM_CHUNK;
 }
 
-/* It is stopped as a keeper, and the session ends: all but that chunk is given
- * back at once, and that as well when it is dead. */
+/* A process is stopped as the keeper of a chunk, and the session ends: its
+ * other chunks are given back at once, that one when the process is dead. */
 static void
 stopped_keeper(struct child *x)
 {
@@ -195,32 +202,34 @@ stopped_keeper(struct child *x)
 	struct lh_lease l, n;
 
 	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
-	is(lh_release(lh, &l), 0, "given back");
+	is(lh_release(lh, &l), 0, "released");
 	x->out = false;
 	(void)stands_at(x, "tenant.keeper");
 	is(lh_break(lh, "k", NULL, 0), 1, "its own lease is broken");
-	is(acquire(lh, s, LH_POLICY_STRICT, &n), 0, "another");
+	is(acquire(lh, s, LH_POLICY_STRICT, &n), 0, "another lease");
 	ok(chunk_of(&n) != chunk_of(&l), "has other claims");
 	replay_session_end(s);
-	ok(sh64_load(&o.chunks[chunk_of(&n)].owner) == 0, "they are free");
-	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) != 0, "and its own not");
+	ok(sh64_load(&o.chunks[chunk_of(&n)].owner) == 0,
+	    "their chunk is free");
+	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) != 0,
+	    "and the keeper's is not");
 	replay_kill("child");
 	s = replay_session(lh, "s", REPLAY_LONG_MS, 0);
 	replay_session_end(s);
 	ok(sh64_load(&o.chunks[chunk_of(&l)].owner) !=
 	    lhi_view_session_of(&lh->v, n.id[0]),
-	    "until it is dead");
+	    "until the keeper is dead");
 	t_unmap_object(&o);
 }
 
-/* Which the session's next lease will be of. */
+/* Returns the chunk that the session's next lease will use. */
 static uint32_t
 chunk_used(struct lh_session *s)
 {
 	struct lh_lease l;
 
 	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
-	is(lh_release(lh, &l), 0, "given back");
+	is(lh_release(lh, &l), 0, "released");
 	return chunk_of(&l);
 }
 
@@ -234,8 +243,8 @@ say_pid(const struct t_object *o, uint32_t pid, uint32_t as)
 	}
 }
 
-/* It is killed as a keeper, and its number is that of a process that lives, as
- * one of another pid namespace may be: its lock is proof enough. */
+/* A keeper is killed whose pid is also that of a living process, as in another
+ * pid namespace: its free lock is proof enough. */
 static void
 keeper_of_elsewhere(struct child *x)
 {
@@ -249,14 +258,15 @@ keeper_of_elsewhere(struct child *x)
 	    (uint32_t)getpid());
 	replay_kill("child");
 	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "its lease has ended");
-	is((int)chunk_of(&l), (int)ch, "the claims that it kept are had");
+	is((int)chunk_of(&l), (int)ch, "the claims that it kept are used");
 	is(lh_release(lh, &l), 0, "release");
 	replay_session_end(s);
-	ok(sh64_load(&o.chunks[ch].owner) == 0, "they are given back");
+	ok(sh64_load(&o.chunks[ch].owner) == 0,
+	    "they are given back at the end");
 	t_unmap_object(&o);
 }
 
-/* It is killed as a keeper, and no lock proves that. */
+/* A keeper is killed, and no lock proves its death. */
 static void
 keeper_without_proof(struct child *x)
 {
@@ -280,11 +290,12 @@ keeper_without_proof(struct child *x)
 	is(replay_try(lh, "k", &l), -EAGAIN, "its own lease stays");
 	is(lh_break(lh, "k", NULL, 0), 1, "until it is broken");
 	is(acquire(lh, s, LH_POLICY_STRICT, &l), 0, "a lease");
-	is((int)chunk_of(&l), (int)ch, "of the claims that it kept");
+	is((int)chunk_of(&l), (int)ch, "uses the claims that it kept");
 	is(lh_release(lh, &l), 0, "release");
 	x->out = false;
 	replay_session_end(s);
-	ok(sh64_load(&o.chunks[ch].owner) == 0, "they are given back");
+	ok(sh64_load(&o.chunks[ch].owner) == 0,
+	    "they are given back at the end");
 	t_unmap_object(&o);
 }
 
@@ -307,7 +318,7 @@ play_all(void)
 	stopped_keeper(x);
 	keeper_of_elsewhere(x);
 	keeper_without_proof(x);
-	is(t_findings(lh), 0, "nothing is wrong");
+	is(t_findings(lh), 0, "the table is sound");
 	t_close(lh);
 }
 

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 8 */
 /*
- * Named sessions: one ends, or a process that presents a lease of it is killed,
- * while that lease is being handed over, converted, or used to set a value.
+ * Guarantees G4 and G9, named sessions (crash rows V1 and T5): a session ends,
+ * or a process that presents a lease of it is killed, while the lease is handed
+ * over, converted, or used to set a value.  A lease of an ended session must be
+ * lost for good; a lease whose presenter was killed must still be extended and
+ * released by its owners; a repeated request must find its lease.
+ *
+ * Otherwise a lease would go on after it was reported lost, or a key would stay
+ * held by nobody.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,7 +54,7 @@ static const struct into reads = { REPLAY_LONG_MS, LH_POLICY_STRICT, NULL, 0,
 static const struct into brief = { 5000, 0, NULL, 0, 0 };
 static const struct into brief_reads = { 5000, 0, NULL, 0, LH_SHARED };
 
-/* One call with a lease. */
+/* A call that presents a lease. */
 struct call {
 	struct lh *lh;
 	struct lh_lease lease;
@@ -87,10 +93,8 @@ set_value(void *arg)
 	return lh_value_set(c->lh, &c->lease, "late", 4);
 }
 
-/*
- * Stopped at that point until the lease's session has ended, and another was
- * told so: it is lost for good (G9), whatever was under way.
- */
+/* The call is stopped until the lease's session has ended and another process
+ * has seen that: the lease is lost for good. */
 static void
 session_ends(const char *what, int (*fn)(void *), const char *point)
 {
@@ -109,7 +113,7 @@ session_ends(const char *what, int (*fn)(void *), const char *point)
 	t_sleep_until(info.expires_ns + 5 * T_NS_PER_MS);
 	is(lh_verify(other, &copy), -ESTALE, "lost, at %s", point);
 	is(replay_finish("presenter"), -ESTALE, "%s finds it lost", what);
-	is(replay_try(other, "k", &n), 0, "others have the key");
+	is(replay_try(other, "k", &n), 0, "others acquire the key");
 	is(lh_value_get(other, "k", value, &len, NULL), 0, "its value");
 	is((int)len, 0, "was not set");
 	is(lh_release(other, &n), 0, "release");
@@ -129,7 +133,8 @@ child_acquires(void *arg)
 	    theirs);
 }
 
-/* Killed between grant and value; who repeats it has both. */
+/* A process is killed between its grant and the value: the repeated request has
+ * both. */
 static void
 killed_before_value(const char *table)
 {
@@ -175,8 +180,8 @@ child_presents(void *arg)
 	return x->fn(&x->c);
 }
 
-/* Who presents a lease without a deadline is killed in the midst of that:
- * its owners release it all the same. */
+/* A process that presents a lease is killed in that call: the owners release
+ * the lease all the same. */
 static void
 killed_presenter(const char *table, const char *what, int (*fn)(void *),
     const char *point, const struct into *how)
@@ -197,7 +202,7 @@ killed_presenter(const char *table, const char *what, int (*fn)(void *),
 	(void)replay_fork("child", child_presents, x);
 	replay_wait_held("child");
 	replay_kill("child");
-	is(lh_verify(lh, &l), 0, "killed at %s: it is as it was", point);
+	is(lh_verify(lh, &l), 0, "killed at %s: the lease is unchanged", point);
 	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "it can be extended");
 	ok(l.expires_ns >= n.expires_ns, "to a later deadline");
 	is(lh_verify(lh, &l), 0, "and is held until then");
@@ -214,7 +219,7 @@ killed_presenter(const char *table, const char *what, int (*fn)(void *),
 	lh_session_close(s);
 }
 
-/* Released by another while it is being converted or handed over. */
+/* Another process releases the lease during its conversion or hand-off. */
 static void
 released_meanwhile(const char *what, int (*fn)(void *), const char *point,
     bool reader)
@@ -241,7 +246,8 @@ released_meanwhile(const char *what, int (*fn)(void *), const char *point,
 	lh_session_close(s);
 }
 
-/* Repeated while an upgrade is tried, in vain, by another: it holds still. */
+/* A request is repeated while another thread's upgrade fails: its lease is
+ * held. */
 static void
 request_in_motion(void)
 {
@@ -258,9 +264,9 @@ request_in_motion(void)
 	ok(l.id[1] == c.lease.id[1] && l.mode == LH_SHARED, "the same lease");
 	o.mode = LH_SHARED;
 	is(lh_acquire(other, "r", &o, &r), 0, "another reader comes");
-	is(replay_finish("presenter"), -EAGAIN, "it is no upgrade");
-	is(lh_verify(lh, &l), 0, "the lease is as it was");
-	is(into(lh, s, "r", &asked, &l), 0, "the request, too");
+	is(replay_finish("presenter"), -EAGAIN, "the upgrade fails");
+	is(lh_verify(lh, &l), 0, "the lease is unchanged");
+	is(into(lh, s, "r", &asked, &l), 0, "the request is repeated again");
 	is(lh_release(other, &r), 0, "release");
 	is(lh_release(lh, &l), 0, "release");
 	is(lh_session_destroy(s), 0, "destroy");
@@ -273,11 +279,11 @@ free_after(int64_t ms, const char *key)
 	struct lh_lease n;
 
 	t_sleep_ms(ms);
-	is(replay_try(other, key, &n), 0, "for a time");
+	is(replay_try(other, key, &n), 0, "until the lock-delay is over");
 	is(lh_release(other, &n), 0, "release");
 }
 
-/* Session and lease have both run out when somebody looks. */
+/* Both the session and the lease have ended when somebody looks. */
 static void
 delay_after_both(void)
 {
@@ -288,13 +294,14 @@ delay_after_both(void)
 
 	is(into(lh, s, "d", &briefer, &l), 0, "a lease");
 	t_sleep_ms(t_long(700));
-	is(replay_try(other, "d", &n), -EAGAIN, "the key is kept back");
+	is(replay_try(other, "d", &n), -EAGAIN,
+	    "the key is reserved for the lock-delay");
 	free_after(t_long(1600), "d");
 	lh_session_close(s);
 }
 
-/* Who is about to keep the key back for one session is stopped until it is to
- * be kept back for the next one: for as long as that wants. */
+/* A caller that is about to reserve the key for one session is stopped until
+ * the next session has ended: the next one's delay counts. */
 static void
 delay_stale(void)
 {
@@ -306,17 +313,17 @@ delay_stale(void)
 	is(into(lh, s, "e", &usual, &l), 0, "a lease");
 	t_sleep_ms(t_long(200));
 	replay_stop("settler", "named.delaying", replay_acquire, &c);
-	is(replay_try(other, "e", &n), -EAGAIN, "kept back");
+	is(replay_try(other, "e", &n), -EAGAIN, "the key is reserved");
 	t_sleep_ms(t_long(150));
 	lh_session_close(s);
 	s = replay_session(other, "e2", t_long(150),
 	    t_long(1500));
-	is(into(other, s, "e", &usual, &l), 0, "the next one has it");
+	is(into(other, s, "e", &usual, &l), 0, "the next session acquires it");
 	t_sleep_ms(t_long(200));
-	is(replay_try(other, "e", &n), -EAGAIN, "kept back again");
-	is(replay_finish("settler"), -EAGAIN, "the first comes too late");
+	is(replay_try(other, "e", &n), -EAGAIN, "the key is reserved again");
+	is(replay_finish("settler"), -EAGAIN, "the first caller is too late");
 	t_sleep_ms(t_long(300));
-	is(replay_try(other, "e", &n), -EAGAIN, "it is kept back still");
+	is(replay_try(other, "e", &n), -EAGAIN, "the key is still reserved");
 	free_after(t_long(1300), "e");
 	lh_session_close(s);
 }
@@ -358,7 +365,7 @@ play_all(void)
 	request_in_motion();
 	delay_after_both();
 	delay_stale();
-	is(t_findings(lh), 0, "nothing is wrong");
+	is(t_findings(lh), 0, "the table is sound");
 	t_close(other);
 	t_close(lh);
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sessions: a renewal that races the end; two who make one name at once;
- * a keeper that is stopped while the session is ended, and one that is killed.
+ * Guarantees G1, G3 and G4, named sessions (crash rows T1 to T3). A renewal
+ * races the session's end: only one of them may win.  Two processes make one
+ * name at once: both must have the same session.  A process that keeps a chunk
+ * of claims is stopped while the session is destroyed, or is killed: the claims
+ * must stay its own, or be used again.
+ *
+ * Otherwise a session's key would be granted to others while the session counts
+ * as alive, or its claims would be lost.
  */
 #include <errno.h>
 #include "replay.h"
@@ -70,7 +76,8 @@ begin(struct lh_lease *l, int64_t *end_ns)
 	*end_ns = info.expires_ns;
 }
 
-/* Held at that point until the end has passed; then others have the key. */
+/* The renewal is stopped until the session has ended, and others have acquired
+ * the key. */
 static void
 renewal_late(const char *point)
 {
@@ -82,7 +89,7 @@ renewal_late(const char *point)
 	t_sleep_until(end + 5 * T_NS_PER_MS);
 	is(replay_try(other, "k", &n), 0, "%s: the end comes first", point);
 	is(replay_finish("renewer"), -ESTALE, "the renewal fails");
-	is(lh_verify(other, &n), 0, "the next holder has it");
+	is(lh_verify(other, &n), 0, "the next holder's lease is held");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(s);
 }
@@ -98,15 +105,16 @@ renewal_undone(void)
 	t_sleep_ms(t_long(250));
 	replay_stop("renewer", "named.renewed", renew, s);
 	t_sleep_until(end + 5 * T_NS_PER_MS);
-	is(replay_try(other, "k", &n), -EAGAIN, "swapped: it lives for others");
+	is(replay_try(other, "k", &n), -EAGAIN,
+	    "swapped: the session is alive for others");
 	is(replay_finish("renewer"), -ESTALE, "but late, and undone");
-	is(replay_try(other, "k", &n), 0, "then others get the key");
+	is(replay_try(other, "k", &n), 0, "then others acquire the key");
 	is(lh_release(other, &n), 0, "release");
 	lh_session_close(s);
 }
 
-/* And somebody has renewed it on top, in the same unit of time: then it
- * lives, since that one was told so. */
+/* Another process renews the session in the same unit of time: it stays alive,
+ * because that call has returned success. */
 static void
 renewal_on_top(void)
 {
@@ -123,13 +131,13 @@ renewal_on_top(void)
 	is(renew(again), 0, "another renews it");
 	t_sleep_until(end + 5 * T_NS_PER_MS);
 	is(replay_finish("renewer"), 0, "the late one finds it alive");
-	is(replay_try(other, "k", &n), -EAGAIN, "and so do all");
+	is(replay_try(other, "k", &n), -EAGAIN, "and so do others");
 	is(lh_session_destroy(s), 0, "destroy");
 	lh_session_close(again);
 	lh_session_close(s);
 }
 
-/* The ender has seen the end as it was before a renewal in time. */
+/* The caller that ends the session has read the end before a timely renewal. */
 static void
 stale_ender(void)
 {
@@ -143,14 +151,14 @@ stale_ender(void)
 	is(replay_finish("renewer"), 0, "renewed at the last moment");
 	t_sleep_until(end + 5 * T_NS_PER_MS);
 	replay_go("ender", replay_acquire, &ender);
-	is(replay_result("ender"), -EAGAIN, "it lives");
-	is(lh_verify(lh, &l), 0, "and its lease");
+	is(replay_result("ender"), -EAGAIN, "the session is alive");
+	is(lh_verify(lh, &l), 0, "and its lease is held");
 	is(lh_session_info(s, &(struct lh_session_info){ 0 }), 0, "info");
 	is(lh_session_destroy(s), 0, "destroy");
 	lh_session_close(s);
 }
 
-/* Two make one name; the first is stopped at that point. */
+/* Two processes make one name; the first is stopped at that point. */
 static void
 makers(const char *point)
 {
@@ -160,12 +168,12 @@ makers(const char *point)
 
 	replay_stop("maker", point, open_it, &a);
 	is(open_it(&b), 0, "%s: the other makes it", point);
-	is(replay_finish("maker"), 0, "the stopped one has it, too");
+	is(replay_finish("maker"), 0, "the stopped one has it as well");
 	is(lh_session_info(a.s, &x), 0, "info");
 	is(lh_session_info(b.s, &y), 0, "info");
-	ok(x.id == y.id, "it is the same");
+	ok(x.id == y.id, "it is the same session");
 	is(lh_session_destroy(a.s), 0, "destroy");
-	is(lh_session_renew(b.s), -ESTALE, "gone for both");
+	is(lh_session_renew(b.s), -ESTALE, "it has ended for both");
 	lh_session_close(a.s);
 	lh_session_close(b.s);
 }
@@ -184,11 +192,9 @@ hand_over(void *arg)
 	return lh_handoff(c->lh, &c->lease, c->to);
 }
 
-/*
- * Stopped at that point while the session is destroyed, and its claims would be
- * buried: not those of the chunk that it keeps.  Then it finds it ended, before
- * the lease has moved (-ENOENT: it is as it was), or with the lease (-ESTALE).
- */
+/* The keeper is stopped while the session is destroyed: the claims of its chunk
+ * are not reclaimed.  Then it reports that the session has ended, before its
+ * lease has moved (-ENOENT: the lease is unchanged) or after that (-ESTALE). */
 static void
 keeper_stopped(const char *point, int ends)
 {
@@ -202,9 +208,9 @@ keeper_stopped(const char *point, int ends)
 	c.to = s;
 	replay_stop("keeper", point, hand_over, &c);
 	is(lh_session_destroy(again), 0, "%s: destroyed", point);
-	is(replay_try(other, "first", &n), 0, "what it held is free");
+	is(replay_try(other, "first", &n), 0, "the key that it held is free");
 	is(lh_release(other, &n), 0, "release");
-	/* whatever becomes of the chunk now, others use it */
+	/* other sessions use the chunk meanwhile */
 	for (int i = 0; i < 3; i++) {
 		lh_session_close(again);
 		again = session(other, "k", 60000);
@@ -212,12 +218,13 @@ keeper_stopped(const char *point, int ends)
 		is(lh_verify(other, &n), 0, "holds");
 		is(lh_session_destroy(again), 0, "and is destroyed");
 	}
-	is(replay_finish("keeper"), ends, "it finds the session ended");
+	is(replay_finish("keeper"), ends,
+	    "it reports that the session has ended");
 	is(lh_verify(lh, &c.lease), ends == -ENOENT ? 0 : -ESTALE,
-	    "its lease is %s", ends == -ENOENT ? "as it was" : "lost");
-	is(t_findings(lh), 0, "nothing is wrong");
+	    "its lease is %s", ends == -ENOENT ? "unchanged" : "lost");
+	is(t_findings(lh), 0, "the table is sound");
 	if (lh_release(lh, &c.lease) != 0) {
-		is(replay_try(lh, "k", &n), 0, "the key ended with it");
+		is(replay_try(lh, "k", &n), 0, "the key is free as well");
 		is(lh_release(lh, &n), 0, "release");
 	}
 	lh_session_close(again);
@@ -234,7 +241,7 @@ open_and_hand_over(void *arg)
 	return lh_handoff(mine, &l, to);
 }
 
-/* Killed while it keeps the only chunk: others take claims from it. */
+/* The keeper of the only chunk is killed: others use its claims. */
 static void
 keeper_killed(const char *table)
 {
@@ -248,13 +255,14 @@ keeper_killed(const char *table)
 	replay_wait_held("child");
 	is(lh_stats(lh, &before), 0, "stats");
 	replay_kill("child");
-	is(into(lh, s, "second", &n), 0, "killed: it is taken over");
+	is(into(lh, s, "second", &n), 0, "killed: its chunk is taken over");
 	is(lh_stats(lh, &after), 0, "stats");
 	cmp(after.leases_reserved, <=, before.leases_reserved,
-	    "no other chunk was wanted");
-	is(into(lh, s, "theirs", &n), 0, "what the dead one held, is free");
+	    "no other chunk was needed");
+	is(into(lh, s, "theirs", &n), 0,
+	    "the key that the dead process held is free");
 	is(lh_session_destroy(s), 0, "destroy");
-	is(t_findings(lh), 0, "nothing is wrong");
+	is(t_findings(lh), 0, "the table is sound");
 	lh_session_close(s);
 }
 

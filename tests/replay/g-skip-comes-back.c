@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, G3: a key is on its way over many ranges, by skips of its free word
- * (W16), and who makes them is stopped behind the last, before its grant.
+ * Guarantees G2 and G3: a key crosses many ranges by skips of its free word
+ * (word W16), and the caller that makes the skips is stopped after one of them,
+ * before its grant.  Each skip must go to a place in the range that the key has
+ * not reached yet.
  *
- * The word was then at the place of the last grant still, and 256 ranges on it
- * was the very word that the last holder had left.  When he came back his swap
- * succeeded, and he was given the number after his last token, while everybody
- * else took the key to be 256 ranges further on: verify, extend and a release
- * by another thread said that his new lease was lost, and it stayed held.
- *
- * Now a skip goes to a place in its range that the key has not reached yet.
+ * Otherwise the free word would be, 256 ranges on, the very word that the last
+ * holder had left.  An idle holder's late swap would succeed with an old token:
+ * it would hold a lease that others count as lost, and that nobody can release.
  */
 #include "replay.h"
 #include "behaviour/fence.h"
@@ -23,7 +21,7 @@ see_token(const struct lh_key_info *info, void *arg)
 	return 0;
 }
 
-/* Stopped behind its nth skip, on the way over so many ranges. */
+/* Stops a caller after its nth skip, on its way over that many ranges. */
 static void
 stopped(uint64_t ranges, int n)
 {
@@ -38,16 +36,18 @@ stopped(uint64_t ranges, int n)
 	(void)fence_gap(table, ranges);
 	q.lh = fence_open(table);
 	replay_stop_nth("Q", "fence.skipped", n, replay_acquire, &q);
-	is(lh_key_acquire(k, NULL, &l), 0, "%d ranges, skip %d: the idle one "
-	    "has it", (int)ranges, n);
-	is(lh_status(q.lh, "k", NULL, see_token, &token), 0, "others look");
-	is_u64(l.token, token, "with the token that others see");
+	is(lh_key_acquire(k, NULL, &l), 0,
+	    "%d ranges, skip %d: the idle holder acquires it", (int)ranges, n);
+	is(lh_status(q.lh, "k", NULL, see_token, &token), 0,
+	    "others read the status");
+	is_u64(l.token, token, "its token is the one that others see");
 	is(lh_verify(lh, &l), 0, "it is held");
 	is(lh_extend(lh, &l, REPLAY_LONG_MS), 0, "it can be extended");
 	is(lh_release(lh, &l), 0, "and released");
 	replay_release("Q");
 	if (replay_result("Q") == 0) {
-		cmp(q.lease.token, >, l.token, "the other has a larger one");
+		cmp(q.lease.token, >, l.token,
+		    "the stopped caller has a larger token");
 		is(lh_release(q.lh, &q.lease), 0, "released");
 	}
 	is(lh_key_close(k), 0, "closed");

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2: who stands before the swap of its grant, having chosen its token, while
- * others take the key 256 ranges on and use it there.  The words there were the
- * same (40 bits of version), so the swap succeeded, with a token of long ago.
- * Now a key keeps its place in the range, so none of them is: the swap fails
- * and the token is chosen anew.
+ * Guarantee G2: a caller has chosen its token, and is stopped before the swap
+ * of its grant, while others use the key and take it 256 ranges further.  A key
+ * keeps its place when it goes on in another range, so the word must be another
+ * one: the swap must fail, and the token must be chosen again.
+ *
+ * Otherwise the swap would succeed, because the word's 40 bits of version are
+ * the same, and the lease would have a token of long ago.
  */
 #include "replay.h"
 #include "behaviour/fence.h"
@@ -24,9 +26,9 @@ stale(const char *table, int uses)
 	latest = fence_gap(table, 256);
 	q = fence_open(table);
 	for (int i = 0; i < uses; i++)
-		fence_larger(q, "k", &last, "others");
+		fence_larger(q, "k", &last, "others use the key");
 	is_u64(last >> 32, latest, "256 ranges on");
-	is(replay_finish("P"), 0, "P has it then");
+	is(replay_finish("P"), 0, "P acquires the key");
 	cmp(op.lease.token, >, last, "with a larger token (after %d)", uses);
 	is(lh_verify(p, &op.lease), 0, "it is held");
 	is(lh_release(p, &op.lease), 0, "released");

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G5, G6: the first waiter has announced that it holds (WAIT -> HELD), and is
- * stopped before it swaps the word.  The key is free; who stands behind it must
- * get it within T3.  The first goes on, fails, and is first again.  Killed
- * there instead, it is in nobody's way either, and can be buried.
+ * Guarantees G5 and G6, timing T3: the first waiter has announced that it holds
+ * (claim #3, WAIT to HELD), and is stopped before it swaps the lock word.  The
+ * key is free, and the waiter behind it must acquire it within T3. The first
+ * waiter goes on, fails, and is first in the queue again.  If it is killed
+ * there instead, it must delay nobody, and its claim must be reclaimed.
+ *
+ * Otherwise one stopped process would keep a free key from all that wait behind
+ * it.
  */
 #include "replay.h"
 
@@ -23,14 +27,14 @@ wait_in_child(void *arg)
 	return replay_acquire(&sh->first);
 }
 
-/* "first" is in the queue; one behind it; the holder releases. */
+/* "first" is queued, another waiter behind it; the holder releases. */
 static void
 hand_over(struct lh_lease *held, struct replay_call *second)
 {
-	ok(t_await_waiters(lh, "k", 1), "one waits");
+	ok(t_await_waiters(lh, "k", 1), "the first waiter is queued");
 	replay_hold("first", "acquire.announced");
 	replay_go("second", replay_acquire, second);
-	ok(t_await_waiters(lh, "k", 2), "and another one behind it");
+	ok(t_await_waiters(lh, "k", 2), "the second is queued behind it");
 	is(lh_release(lh, held), 0, "the holder releases");
 	replay_wait_held("first");
 }
@@ -57,7 +61,8 @@ play_all(void)
 	hand_over(&k, &second);
 	replay_kill("first");
 	began_ns = t_now_ns();
-	is(replay_result("second"), 0, "first killed: the second has it");
+	is(replay_result("second"), 0,
+	    "first killed: the second acquires the key");
 	cmp((second.ended_ns - began_ns) / T_NS_PER_MS, <, T3_DEAD_MS,
 	    "within T3");
 	is(t_waiters(lh, "k"), 0, "nobody waits any more");
@@ -70,16 +75,17 @@ play_all(void)
 	replay_go("first", replay_acquire, &first);
 	hand_over(&k, &second);
 	began_ns = t_now_ns();
-	is(replay_result("second"), 0, "first stopped: the second has it");
+	is(replay_result("second"), 0,
+	    "first stopped: the second acquires the key");
 	cmp((second.ended_ns - began_ns) / T_NS_PER_MS, <, T3_DEAD_MS,
 	    "within T3");
 	replay_release("first");
 	t_sleep_ms(30);
-	ok(replay_running("first"), "the first goes on, and waits");
-	is(lh_verify(behind, &second.lease), 0, "and disturbs nobody");
-	is(t_waiters(lh, "k"), 1, "in the queue");
+	ok(replay_running("first"), "the first goes on, and still waits");
+	is(lh_verify(behind, &second.lease), 0, "the second's lease is held");
+	is(t_waiters(lh, "k"), 1, "the first is in the queue");
 	is(lh_release(behind, &second.lease), 0, "release");
-	is(replay_result("first"), 0, "then it has it");
+	is(replay_result("first"), 0, "then the first acquires the key");
 	cmp(first.lease.token, >, second.lease.token, "with a later token");
 	is(lh_release(own, &first.lease), 0, "release");
 	t_close(own);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I1 of op/token_ceiling.c, G2: a table's object is moved away (or removed, but
- * has another name still), and a new one is made in its place.  Who had the old
- * one open saw that its descriptor had a name, and raised: it got ranges above
- * the new table's, and keys more than the new ones' tokens.  Now who raises
- * sees where the table's name leads.
+ * Guarantee G2, invariant I1 of op/token_ceiling.c: a table's object is moved
+ * away, or is removed but has another name, and a new table is made in its
+ * place.  A process that has the old table open must not claim ranges any more,
+ * because the table's name leads elsewhere.
+ *
+ * Otherwise the old table would have ranges above those of the new one, and
+ * both would grant tokens for one resource.
  */
 #include "ranges.h"
 #include "fence/range.h"
 
-/* In scope local until it fails: how. */
+/* Acquires in scope local until that fails: the error. */
 static int
 use_up(struct lh *lh, uint64_t *last)
 {
@@ -37,15 +39,17 @@ replaced(const char *table, int linked)
 	} else {
 		is(rename(t_object(table), away), 0, "is moved away");
 	}
-	is(claim_ahead(&old->v), -ESTALE, "no range for it: no name");
+	is(claim_ahead(&old->v), -ESTALE,
+	    "the old table claims no range: it has no name");
 	new = fence_open(table);
 	fence_larger(new, "k", &last, "the new table");
-	cmp(last, >, was, "above the old one");
-	is(claim_ahead(&old->v), -ESTALE, "no range for it: replaced");
-	is(use_up(old, &was), -ESTALE, "its tokens come to an end");
-	ok(t_has_detail(), "which is said");
-	cmp(was, <, last, "below the new one's");
-	fence_larger(new, "k", &last, "which goes on");
+	cmp(last, >, was, "has a larger token");
+	is(claim_ahead(&old->v), -ESTALE,
+	    "the old table claims no range: it was replaced");
+	is(use_up(old, &was), -ESTALE, "its tokens are used up");
+	ok(t_has_detail(), "and the error says so");
+	cmp(was, <, last, "its tokens are below the new table's");
+	fence_larger(new, "k", &last, "the new table goes on");
 	t_close(new);
 	is(lh_close(old), 0, "closed");
 	(void)unlink(away);

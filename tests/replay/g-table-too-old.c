@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Age: nothing is granted by an acquire that began when the table was young
- * enough and goes on when it is not (shm/table_age.c, I2); and what is held
- * strictly stays held when the last deadline has passed (I1, G1).
+ * Guarantee G1, issue 21 B5, invariants I1 and I2 of shm/table_age.c: an
+ * acquire that began when the table was young enough, and goes on when it is
+ * too old, is refused.  A strict lease stays held when the last deadline that
+ * the table can express has passed.  A thread is stopped in an acquire before
+ * it reads the clock for its deadline; meanwhile the table becomes too old.
  *
- * A thread is stopped in an acquire before it looks at the clock for its
- * deadline.  Meanwhile the table grows too old.
+ * Otherwise a lease would get a deadline that counts as passed at once, or the
+ * strict holder would lose its key.
  */
 #include <errno.h>
 #include "shm/table_age.h"
 #include "support/moved_clock.h"
 #include "replay.h"
 
-/* With options that only the slow path takes. */
+/* Acquires with an option that takes the slow path. */
 static int
 acquire_live(void *lh)
 {
@@ -50,7 +52,7 @@ main(void)
 
 	t_clock_age(AGE_MAX_NS + 3600 * NS_PER_SEC);
 	is(lh_verify(lh, &strict), 0, "the strict lease is held");
-	is(lh_release(lh, &strict), 0, "until it is released");
+	is(lh_release(lh, &strict), 0, "and can be released");
 	t_clock_back();
 	t_close(other);
 	t_close(lh);

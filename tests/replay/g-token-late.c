@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G11: who has seen that a cluster key's token has no right any more, and is
- * stopped before he makes that lease end, ends no other: not the one that the
- * same claim is of when this host's right has come back.
+ * Guarantee G11: a caller has found that a cluster key's token has no right any
+ * more, and is stopped before it ends that lease.  This host's right comes
+ * back, and the lease's claim may be used again.  The caller must end the old
+ * lease and no other one.
+ *
+ * Otherwise a late lh_verify_token() would end a lease that the holder has just
+ * acquired.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -28,7 +32,7 @@ give(void)
 	struct lh_lease mine;
 	struct lhi_ref ref;
 
-	is(replay_try(shim, KEY, &mine), 0, "the shim has the key");
+	is(replay_try(shim, KEY, &mine), 0, "the shim acquires the key");
 	ref = lhi_ref_at(&shim->v, mine.key);
 	revision += 10;
 	is(lhi_right_raise(&shim->v, &ref, cluster_base(revision)), 0,
@@ -44,7 +48,7 @@ take(uint32_t mode, struct lh_lease *l)
 	struct lh_acquire_opts o = t_opts(REPLAY_LONG_MS, 0);
 
 	o.mode = mode;
-	is(lh_acquire(lh, KEY, &o, l), 0, "had: %s", lh_error_detail());
+	is(lh_acquire(lh, KEY, &o, l), 0, "acquired: %s", lh_error_detail());
 }
 
 static int
@@ -54,7 +58,7 @@ look(void *unused)
 	return lh_verify_token(looker, KEY, token);
 }
 
-/* again: whether its holder has the key anew before the looker goes on. */
+/* again: the holder acquires the key again before the looker goes on. */
 static void
 late(uint32_t mode, bool again)
 {
@@ -66,14 +70,15 @@ late(uint32_t mode, bool again)
 	give();
 	take(mode, &l);
 	token = l.token;
-	is(lh_verify_token(looker, KEY, token), 0, "its token is good");
+	is(lh_verify_token(looker, KEY, token), 0, "its token verifies");
 	t_sleep_ms(t_ms(400) + 2);
 	replay_stop("looker", "token.without_right", look, NULL);
 	until_in_ms(REPLAY_LONG_MS);
 	if (again) {
-		is(lh_release(lh, &l), 0, "released, as D has come back");
+		is(lh_release(lh, &l), 0, "released: D has come back");
 		take(mode, &m);
-		if (mode == LH_EXCLUSIVE)	/* readers' go round */
+		/* readers use several claims in turn */
+		if (mode == LH_EXCLUSIVE)
 			is(lid_claim(m.id[1]), lid_claim(l.id[1]),
 			    "by the same claim");
 	}
@@ -84,7 +89,8 @@ late(uint32_t mode, bool again)
 		is(lh_verify_token(looker, KEY, m.token), 0, "by its token");
 		is(lh_release(lh, &m), 0, "released");
 	} else {
-		is(lh_verify(lh, &l), -ESTALE, "and so is its lease, for good");
+		is(lh_verify(lh, &l), -ESTALE,
+		    "and its lease is lost for good");
 	}
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G9: a cluster key's token that was said not to be one any more is not
- * said to be one again, nor is its lease handed over; and none is said to be
- * one that is over, though this host's right came back under the question.
+ * Guarantees G3 and G9: a cluster key's token that was reported invalid is
+ * never valid again, nor is its lease handed over.  A token whose lease is over
+ * is never reported valid, though this host's right came back during the call.
+ *
+ * Otherwise a server would accept a request under a lease that is over, while
+ * another host may hold the key.
  */
 #include <errno.h>
 #include "lent.h"
@@ -18,7 +21,7 @@ take(struct lh *at, uint32_t mode, int64_t ttl_ms)
 
 	o.mode = mode;
 	if (lh_acquire(at, LENT_KEY, &o, &l) != 0)
-		bail_out("not had: %s", lh_error_detail());
+		bail_out("not acquired: %s", lh_error_detail());
 	token = l.token;
 	return l;
 }
@@ -30,8 +33,8 @@ look(void *unused)
 	return lh_verify_token(looker, LENT_KEY, token);
 }
 
-/* The right comes back between two looks at it, and meanwhile the lease that
- * was found between them runs out. */
+/* The right comes back between two reads of it, and the lease that was found
+ * between them expires. */
 static void
 runs_out(uint32_t mode)
 {
@@ -46,11 +49,12 @@ runs_out(uint32_t mode)
 	replay_release("looker");
 	replay_wait_held("looker");
 	replay_sleep_past(&l);
-	is(replay_finish("looker"), -ESTALE, "mode %u: run out", mode);
-	is(lh_verify(lh, &l), -ESTALE, "so it has");
+	is(replay_finish("looker"), -ESTALE,
+	    "mode %u: the token's lease has expired", mode);
+	is(lh_verify(lh, &l), -ESTALE, "the lease is lost");
 }
 
-/* What a process calls itself does not make it the shim. */
+/* A process that calls itself the shim is not the shim. */
 static void
 so_called(uint32_t mode, const char *table)
 {
@@ -59,19 +63,20 @@ so_called(uint32_t mode, const char *table)
 	struct lh_lease l;
 
 	o.application = "leasehold-shimd";
-	is(lh_open(&called, table, &o), 0, "a shim, by its own account");
+	is(lh_open(&called, table, &o), 0,
+	    "a process that calls itself the shim");
 	lent_give(REPLAY_LONG_MS);
 	l = take(called, mode, REPLAY_LONG_MS);
-	is(look(NULL), 0, "its token is good");
+	is(look(NULL), 0, "its token verifies");
 	lent_pass();
-	is(look(NULL), -ESTALE, "past D it is not");
+	is(look(NULL), -ESTALE, "past D it does not");
 	lent_until_in_ms(REPLAY_LONG_MS);
-	is(look(NULL), -ESTALE, "for good");
-	is(lh_verify(called, &l), -ESTALE, "nor its lease");
+	is(look(NULL), -ESTALE, "nor when D has come back");
+	is(lh_verify(called, &l), -ESTALE, "and its lease is lost");
 	t_close(called);
 }
 
-/* The shim's own stays, whatever the shim calls itself. */
+/* The shim keeps its own lease without a right. */
 static void
 the_shims(void)
 {
@@ -79,9 +84,9 @@ the_shims(void)
 
 	(void)lhi_cluster_end(&lent_shim->v);
 	l = take(lent_shim, LH_EXCLUSIVE, REPLAY_LONG_MS);
-	is(look(NULL), -ESTALE, "the shim's token is good for nobody else");
-	is(lh_verify(lent_shim, &l), 0, "it has its lease");
-	is(lh_release(lent_shim, &l), 0, "and releases it");
+	is(look(NULL), -ESTALE, "the shim's token does not verify");
+	is(lh_verify(lent_shim, &l), 0, "its lease is held");
+	is(lh_release(lent_shim, &l), 0, "and released");
 }
 
 struct hand {
@@ -97,7 +102,7 @@ hand_over(void *arg)
 	return lh_handoff(lh, &h->l, h->to);
 }
 
-/* It stands in the midst of that, and no right any more. */
+/* Stops a hand-over, and a looker after the right has ended. */
 static void
 begin_hand_over(struct hand *h, uint32_t mode, const char *seen_at)
 {
@@ -118,8 +123,8 @@ free_in_the_end(void)
 	is(t_findings(lh), 0, "the table is sound");
 }
 
-/* The looker saw the lease in the midst of being handed over, and that is taken
- * back, as somebody has come to read. */
+/* The looker has seen the lease during its hand-over, which is undone because a
+ * reader has come. */
 static void
 taken_back(struct lh_session *s)
 {
@@ -134,15 +139,16 @@ taken_back(struct lh_session *s)
 	lent_until_in_ms(REPLAY_LONG_MS);
 	replay_stop_next("giver", "handoff.announced");
 	lent_pass();
-	is(replay_finish("looker"), -ESTALE, "it has no right");
+	is(replay_finish("looker"), -ESTALE, "the token has no right");
 	lent_until_in_ms(REPLAY_LONG_MS);
-	is(look(NULL), -ESTALE, "and has none again");
-	is(replay_finish("giver"), -ESTALE, "what is over is not handed over");
+	is(look(NULL), -ESTALE, "and still does not verify");
+	is(replay_finish("giver"), -ESTALE,
+	    "a lease that is over is not handed over");
 	is(lh_release(lent_shim, &r), 0, "release");
 	free_in_the_end();
 }
 
-/* The looker has made it end, and is stopped before the word. */
+/* The looker has ended the lease, and is stopped before the word. */
 static void
 handed_over(uint32_t mode, struct lh_session *s)
 {
@@ -152,8 +158,9 @@ handed_over(uint32_t mode, struct lh_session *s)
 	begin_hand_over(&h, mode, "right.expired");
 	lent_until_in_ms(REPLAY_LONG_MS);
 	error = replay_finish("giver");
-	is(replay_finish("looker"), -ESTALE, "it had no right");
-	is(error, -ESTALE, "mode %u: what is over is not handed over", mode);
+	is(replay_finish("looker"), -ESTALE, "the token had no right");
+	is(error, -ESTALE, "mode %u: a lease that is over is not handed over",
+	    mode);
 	free_in_the_end();
 }
 
@@ -164,7 +171,7 @@ break_it(void *unused)
 	return lh_break(looker, LENT_KEY, NULL, 0);
 }
 
-/* Nor what was broken. */
+/* A broken lease is not handed over. */
 static void
 broken(uint32_t mode, struct lh_session *s)
 {
@@ -176,18 +183,19 @@ broken(uint32_t mode, struct lh_session *s)
 	replay_stop("giver", "handoff.taken", hand_over, &h);
 	replay_stop("breaker", "break.broken", break_it, NULL);
 	is(replay_finish("giver"), -ESTALE,
-	    "mode %u: what is broken is not "
-	    "handed over",
+	    "mode %u: a broken lease is not handed over",
 	    mode);
 	is(replay_finish("breaker"), 1, "it was broken");
 	is(replay_try(looker, LENT_KEY, &l), 0, "the key is free");
 	if (mode == LH_EXCLUSIVE)
-		is(l.notes, LH_NOTE_PREVIOUS_BROKEN, "the next one knows");
+		is(l.notes, LH_NOTE_PREVIOUS_BROKEN,
+		    "the next lease notes the break");
 	is(lh_release(looker, &l), 0, "release");
 	is(t_findings(lh), 0, "the table is sound");
 }
 
-/* Millions of leases later ids come again: it is another lease all the same. */
+/* Ids come again after millions of leases: a lease with the same id is still
+ * another lease. */
 static void
 same_id(void)
 {
@@ -199,7 +207,7 @@ same_id(void)
 	lent_pass();
 	replay_stop("looker", "token.without_right", look, NULL);
 	lent_until_in_ms(REPLAY_LONG_MS);
-	is(lh_release(lh, &l), 0, "released, as D has come back");
+	is(lh_release(lh, &l), 0, "released: D has come back");
 	c = &lh->v.claims[lid_claim(l.id[1])];
 	sh64_store(&c->state, state_make(ST_FREE, lid_seq(l.id[1]) - 1, 0));
 	m = take(lh, LH_EXCLUSIVE, REPLAY_LONG_MS);

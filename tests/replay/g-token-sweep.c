@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G9, G11: lh_verify_token() is stopped before each of its accesses to
- * shared memory in turn, while the lease whose token it asks about is extended,
- * or converted; or ends, and its claim, slot or session goes on otherwise.
+ * Guarantees G3, G9 and G11: lh_verify_token() is stopped before each of its
+ * accesses to shared memory, while the token's lease is extended or converted;
+ * or ends, and its claim, slot or session is used for something else.
  *
- * A lease that is held all the time is never said not to be; one that ended is
- * not said to be held, and one that was said to be over is not held again.
+ * A token of a lease that is held all the time must verify; a token of a lease
+ * that has ended must not; and one that did not verify must never verify later.
+ * Otherwise a server would refuse the holder, or accept a request under a lost
+ * lease.
  */
 #include "sweep.h"
 
 #define TTL_MS 20
-#define TRIES 20		/* on a machine that has no time for us */
+#define TRIES 20		/* on a busy machine */
 #define KEYS 8
 
 static struct lh *lh, *other, *looker;
@@ -20,7 +22,7 @@ struct call {
 	const char *point;
 	int n;
 	struct lh *lh;
-	uint32_t mode;		/* convert: to it */
+	uint32_t mode;		/* to convert to */
 	char key[32];
 	uint64_t token;
 	struct lh_lease l;
@@ -77,13 +79,13 @@ hold_as(struct lh *at, const char *key, uint32_t mode, int64_t ttl_ms)
 }
 
 static void
-let_go(const char *what, int n, struct lh_lease *l)
+release_held(const char *what, int n, struct lh_lease *l)
 {
 	if (lh_release(lh, l) != 0)
 		sweep_bad(what, n, "not released: %s", lh_error_detail());
 }
 
-/* It stands before access n: whether it does. */
+/* Stops the call before access n.  True if it stopped. */
 static bool
 begin(struct call *c, int n, const struct lh_lease *l, const char *key)
 {
@@ -93,7 +95,7 @@ begin(struct call *c, int n, const struct lh_lease *l, const char *key)
 	return sweep_stands(&c->s);
 }
 
-/* 1: it stood; 0: it did not; -1: too slow. */
+/* 1: the call was stopped; 0: it was not; -1: it was too slow. */
 
 static int
 extended(uint32_t mode, int n)
@@ -108,12 +110,12 @@ extended(uint32_t mode, int n)
 		sweep_bad("extended", n, "it is not held");
 	if (!in_time)
 		return -1;
-	let_go("extended", n, &l);
+	release_held("extended", n, &l);
 	return stands;
 }
 
-/* A conversion stands between its swaps as the looker goes on; one upwards is
- * then in vain, as somebody else has come to read. */
+/* A conversion is stopped between its swaps when the looker goes on; an upgrade
+ * then fails, because another reader has come. */
 static int
 converted(uint32_t mode, int n)
 {
@@ -135,11 +137,11 @@ converted(uint32_t mode, int n)
 		sweep_bad("converted", n, "the conversion: %d", error);
 	if (mode == LH_SHARED)
 		(void)lh_release(other, &r);
-	let_go("converted", n, &up.l);
+	release_held("converted", n, &up.l);
 	return stands;
 }
 
-/* The conversion had begun before, and is in vain as the looker goes on. */
+/* The upgrade had begun before, and fails when the looker goes on. */
 static int
 in_vain(uint32_t mode, int n)
 {
@@ -151,19 +153,20 @@ in_vain(uint32_t mode, int n)
 	(void)mode;
 	sweep_go(&up.s, convert, &up);
 	if (!sweep_stands(&up.s))
-		sweep_bad("in vain", n, "no conversion");
+		sweep_bad("failed upgrade", n, "no conversion");
 	stands = begin(&c, n, &l, "k");
 	r = hold_as(other, "k", LH_SHARED, HOUR_MS);
 	if (sweep_end(&up.s) != -EAGAIN)
-		sweep_bad("in vain", n, "it was converted");
+		sweep_bad("failed upgrade", n, "it was converted");
 	if (sweep_end(&c.s) != 0)
-		sweep_bad("in vain", n, "it is not held");
+		sweep_bad("failed upgrade", n, "it is not held");
 	(void)lh_release(other, &r);
-	let_go("in vain", n, &l);
+	release_held("failed upgrade", n, &l);
 	return stands;
 }
 
-/* Released, and the claim holds another key; or the same, exclusively. */
+/* The lease is released, and the claim holds another key, or the same one
+ * exclusively. */
 static int
 used_otherwise(uint32_t mode, int n)
 {
@@ -171,15 +174,15 @@ used_otherwise(uint32_t mode, int n)
 	struct call c;
 	bool stands = begin(&c, n, &l, "k");
 
-	let_go("used otherwise", n, &l);
+	release_held("used otherwise", n, &l);
 	m = hold_as(lh, n % 2 != 0 ? "k" : "m", LH_EXCLUSIVE, HOUR_MS);
 	if (sweep_end(&c.s) != -ESTALE && stands)
 		sweep_bad("used otherwise", n, "it is held");
-	let_go("used otherwise", n, &m);
+	release_held("used otherwise", n, &m);
 	return lid_claim(m.id[1]) == lid_claim(was.id[1]) ? stands : -1;
 }
 
-/* Somebody who extends it was stopped before his swap, and comes too late. */
+/* An extension was stopped before its swap, and is too late. */
 static int
 late(uint32_t mode, int n)
 {
@@ -205,12 +208,13 @@ late(uint32_t mode, int n)
 	return checked ? stands : -1;
 }
 
-/* The key goes, and its slot is another key's, with the token that is asked
- * about: nobody could know that it was to be. */
+/* The key is destroyed, and its slot holds another key, whose token happens to
+ * be the one that is asked about. */
 static int
 other_key(uint32_t mode, int n)
 {
-	static uint64_t apart;	/* so much larger is the next key's */
+	/* by that much the next key's token is larger */
+	static uint64_t apart;
 	static int round;
 	char key[2][32];
 	struct lh_lease l, m;
@@ -220,27 +224,27 @@ other_key(uint32_t mode, int n)
 	snprintf(key[0], sizeof(key[0]), "one%d", round);
 	snprintf(key[1], sizeof(key[1]), "two%d", round++);
 	l = hold_as(lh, key[0], mode, HOUR_MS);
-	let_go("other key", n, &l);
+	release_held("other key", n, &l);
 	l.token += apart;
 	stands = begin(&c, n, &l, key[0]);
 	if (lh_destroy(lh, key[0]) != 0)
-		sweep_bad("other key", n, "it stays");
+		sweep_bad("other key", n, "the key stays");
 	m = hold_as(lh, key[1], mode, HOUR_MS);
 	if ((uint32_t)m.key != (uint32_t)l.key)
-		sweep_bad("other key", n, "it is another slot");
+		sweep_bad("other key", n, "the key is in another slot");
 	if (m.token != l.token) {
 		apart += m.token - l.token;
 		stands = -1;
 	}
 	if (sweep_end(&c.s) != -ESTALE)
 		sweep_bad("other key", n, "it is held");
-	let_go("other key", n, &m);
+	release_held("other key", n, &m);
 	if (lh_destroy(lh, key[1]) != 0)
-		sweep_bad("other key", n, "the other one stays");
+		sweep_bad("other key", n, "the other key stays");
 	return stands;
 }
 
-/* All slots but one are for good. */
+/* Uses all slots but one. */
 static void
 fill_up(void)
 {
@@ -248,7 +252,7 @@ fill_up(void)
 	int n = 0;
 
 	is(lh_key_create(lh, "k") | lh_key_create(lh, "m") |
-	    lh_key_create(lh, "warm"), 0, "keys");
+	    lh_key_create(lh, "warm"), 0, "the keys exist");
 	do
 		snprintf(key, sizeof(key), "fill%d", n++);
 	while (lh_key_create(lh, key) == 0);
@@ -269,7 +273,7 @@ sweep(const char *what, int (*play)(uint32_t mode, int n), uint32_t mode)
 	    "shared" : "exclusive", n - 2);
 }
 
-/* Its session ends, by its ttl, and somebody is told so. */
+/* The lease's session ends by its ttl, and another caller notices. */
 static int
 session_ends(uint32_t mode, int n)
 {
@@ -292,7 +296,7 @@ session_ends(uint32_t mode, int n)
 	if (lh_acquire(lh, "k", &o, &l) != 0)
 		bail_out("k is not free: %s", lh_error_detail());
 	stands = begin(&c, n, &l, "k");
-	/* its time is up */
+	/* the session's time is over */
 	se = &lh->v.sessions[sid_idx(lhi_view_session_of(&lh->v, l.id[0]))];
 	sh64_store(&se->until, (sh64_load(&se->until) & ~DEADLINE_MAX) |
 	    (lhi_deadline(&lh->v, lhi_now_ns(&lh->v)) - 2));
@@ -313,9 +317,9 @@ sweep_sessions(uint32_t mode)
 		held += stands == 2;
 	}
 	is(stands, 0, "session ends, mode %u: stopped %d times", mode, n - 2);
-	/* stopped when the session had just been seen to live: before its maker
-	 * was looked at, and then the lease */
-	cmp(held, <=, 2, "told of as held %d times", held);
+	/* a call may be stopped just after it has seen the session alive:
+	 * twice */
+	cmp(held, <=, 2, "verified as held %d times", held);
 }
 
 int
@@ -339,7 +343,7 @@ main(void)
 		sweep("another key", other_key, mode);
 		sweep_sessions(mode);
 	}
-	sweep("in vain", in_vain, LH_SHARED);
+	sweep("failed upgrade", in_vain, LH_SHARED);
 	is(t_findings(lh), 0, "the table is sound");
 	t_close(looker);
 	t_close(other);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G10: who asks again for a lease that he has, by holder id or request id,
- * is told until when that one lasts.  He is stopped anywhere in that, until the
- * lease has run out and its claim is used for another key, which is held for
- * long: that is not what he is told.
+ * Guarantees G3 and G10: a call that asks again for a lease that the caller
+ * holds, by holder id or request id, returns until when that lease lasts.  It
+ * is stopped at each of its loads, until the lease has expired and its claim
+ * holds another key for long.  It must not return that key's deadline.
+ *
+ * Otherwise the caller would rely on a lease of 30 ms for an hour.
  */
 #include <errno.h>
 #include "replay.h"
 
-#define PLACES 80		/* loads, of which there are fewer */
+#define PLACES 80		/* loads; the call has fewer */
 #define TTL_MS 30
-#define OTHERS 8		/* as many as a thread has claims at hand */
+#define OTHERS 8		/* as many as a thread keeps claims */
 
 static struct lh *lh;
 static struct lh_lease lease;
@@ -41,7 +43,7 @@ stopped_at(int n)
 	int e;
 
 	number++;
-	is(enter(NULL), 0, "had");
+	is(enter(NULL), 0, "acquired");
 	replay_hold_nth("again", "load", n);
 	replay_go("again", enter, NULL);
 	stands = replay_comes("again");
@@ -59,7 +61,8 @@ stopped_at(int n)
 	    ((lease.expires_ns - t_now_ns()) / T_NS_PER_MS));
 	for (int i = 0; i < OTHERS; i++)
 		is(lh_release(lh, &others[i]), 0, "released");
-	for (int i = 0; i < 3; i++) {	/* as often as it was entered, or not */
+	/* at least as often as it was entered */
+	for (int i = 0; i < 3; i++) {
 		l = lease;
 		(void)lh_release(lh, &l);
 	}
@@ -76,7 +79,7 @@ play_all(void)
 	while (n <= PLACES && stopped_at(n))
 		n++;
 	cmp(n, >, 3, "%d places", n - 1);
-	cmp(n, <, PLACES, "which are all");
+	cmp(n, <, PLACES, "which are all places");
 	t_close(lh);
 }
 

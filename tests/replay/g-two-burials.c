@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4: two who bury one dead session, at the same time and one after the other.
+ * Guarantee G4, crash row N2: two processes reclaim one dead session, at the
+ * same time and one after the other.
  *
- * A process dies with leases on k0..k2 and in the queue of "w".  The table has
- * two chunks of claims, both given out, so that whoever needs one must bury the
- * dead.  The first undertaker is stopped with its proof, and in the middle of
- * the burial; others take keys of the dead; a second undertaker does not wait
- * for the first.  When the first is killed, the second completes the work.
+ * A process dies with leases on k0 to k2 and in the queue of "w". The table has
+ * two chunks of claims, both given out: a process that needs one must reclaim
+ * the dead session.  The first one is stopped with its proof of death, and in
+ * the middle of its work; others must be able to acquire the dead one's keys,
+ * and a second one must not wait for the first.  When the first is killed, the
+ * second must complete the work.
+ *
+ * Otherwise two deaths would take the claims from the table, or both would free
+ * one claim twice.
  */
 #include "replay.h"
 
@@ -43,7 +48,7 @@ hold_and_wait(void *arg)
 }
 
 static int
-undertake(void *arg)
+reclaim(void *arg)
 {
 	struct replay_call *c = arg;
 
@@ -51,15 +56,16 @@ undertake(void *arg)
 }
 
 static int
-first_undertaker(void *arg)
+first_reclaimer(void *arg)
 {
 	struct shared *sh = arg;
 
 	sh->one.lh = open_small(sh);
-	return undertake(&sh->one);
+	return reclaim(&sh->one);
 }
 
-/* Everything of the dead one is free for others; what is held stays held. */
+/* Checks that the other keys of the dead process are free, and all new leases
+ * are held. */
 static void
 take_rest(struct lh *lh, struct shared *sh, struct lh_lease *l, int from)
 {
@@ -91,24 +97,26 @@ play(const char *point, int nth)
 	lh = open_small(sh);
 	two = open_small(sh);
 	sh->two = (struct replay_call)REPLAY_CALL(two, "two", 1000, 0);
-	w = t_hold(lh, "w");		/* the first chunk */
+	w = t_hold(lh, "w");		/* uses the first chunk */
 	replay_hold("dying", "wait.parked");
-	replay_fork("dying", hold_and_wait, sh);	/* the second */
+	replay_fork("dying", hold_and_wait, sh);	/* uses the second */
 	replay_wait_held("dying");
-	is(t_waiters(lh, "w"), 1, "it waits for w");
-	is(replay_acquire(&sh->two), -ENOSPC, "no claims for anybody else");
+	is(t_waiters(lh, "w"), 1, "the process waits for w");
+	is(replay_acquire(&sh->two), -ENOSPC, "there are no claims for others");
 	replay_kill("dying");
 
-	diag("the first undertaker stands at %s", point);
-	replay_hold_nth("undertaker", point, nth);
-	replay_fork("undertaker", first_undertaker, sh);
-	replay_wait_held("undertaker");
-	is(replay_acquire(&sh->two), -ENOSPC, "a second one does not wait");
+	diag("the first reclaimer stands at %s", point);
+	replay_hold_nth("reclaimer", point, nth);
+	replay_fork("reclaimer", first_reclaimer, sh);
+	replay_wait_held("reclaimer");
+	is(replay_acquire(&sh->two), -ENOSPC,
+	    "a second reclaimer does not wait");
 	is(t_acquire(lh, key[0], REPLAY_LONG_MS, T2_MS, &l[0]), 0,
-	    "others take a key of the dead one");
-	is(t_waiters(lh, "w"), 0, "who does not wait any more");
-	replay_kill("undertaker");
-	is(replay_acquire(&sh->two), 0, "the second undertaker completes it");
+	    "another acquires a key of the dead process");
+	is(t_waiters(lh, "w"), 0, "which has left the queue");
+	replay_kill("reclaimer");
+	is(replay_acquire(&sh->two), 0,
+	    "uses the second reclaimer completes the work");
 	take_rest(lh, sh, l, 1);
 	is(lh_release(two, &sh->two.lease), 0, "release");
 	is(lh_release(lh, &w), 0, "release");
@@ -116,10 +124,8 @@ play(const char *point, int nth)
 	t_close(lh);
 }
 
-/*
- * Both at it: one stands with its proof, before it has told anyone; somebody
- * else proves, tells, and takes a key; the first goes on.
- */
+/* Both at once: one is stopped with its proof of death; another proves the
+ * death, too, and acquires a key; the first goes on. */
 static void
 play_both(void)
 {
@@ -141,12 +147,12 @@ play_both(void)
 
 	sh->one = (struct replay_call)REPLAY_CALL(NULL, "one", REPLAY_LONG_MS,
 	    0);
-	replay_hold("undertaker", "session.proved");
-	replay_fork("undertaker", first_undertaker, sh);
-	replay_wait_held("undertaker");
+	replay_hold("reclaimer", "session.proved");
+	replay_fork("reclaimer", first_reclaimer, sh);
+	replay_wait_held("reclaimer");
 	is(t_acquire(lh, key[0], REPLAY_LONG_MS, T2_MS, &l[0]), 0,
-	    "both prove it: one takes a key");
-	is(replay_finish("undertaker"), 0, "the other one buries");
+	    "both prove the death: one acquires a key");
+	is(replay_finish("reclaimer"), 0, "the other one reclaims the session");
 	take_rest(lh, sh, l, 1);
 	is(lh_release(lh, &w), 0, "release");
 	t_close(lh);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two threads make one exclusive lease a reader's at once, where each grant
- * draws a token of its own (LH_TOKENS_GLOBAL): one of them does it, and the
- * lease that it is told of is the one that is held.
+ * Guarantees G2 and G9: two threads downgrade one exclusive lease at once, in a
+ * table where each grant draws a token of its own (LH_TOKENS_GLOBAL). One of
+ * them must succeed, and the lease that it returns must be the one that is
+ * held.
+ *
+ * Otherwise the later thread's token would stand in the claim, and the
+ * successful caller's lease would count as lost.
  */
 #include <errno.h>
 #include "replay.h"
@@ -25,15 +29,15 @@ main(void)
 
 	oo.flags |= LH_TOKENS_GLOBAL;
 	is(lh_open(&lh, table, &oo), 0, "open");
-	is(lh_open(&other, table, &oo), 0, "another");
+	is(lh_open(&other, table, &oo), 0, "another attachment");
 	is(lh_acquire(lh, "k", &o, &a), 0, "a lease");
 	b = a;
 	replay_stop("A", "convert.prepared", down, &a);
 	replay_stop("B", "convert.prepared", down, &b);
-	is(replay_finish("A"), 0, "the first makes it a reader's");
-	is(lh_verify(lh, &a), 0, "it is held");
-	is(replay_finish("B"), -ESTALE, "the second is too late");
-	is(lh_verify(lh, &a), 0, "it is held");
+	is(replay_finish("A"), 0, "the first downgrade succeeds");
+	is(lh_verify(lh, &a), 0, "the first thread's lease is held");
+	is(replay_finish("B"), -ESTALE, "the second downgrade is too late");
+	is(lh_verify(lh, &a), 0, "the first thread's lease is held");
 	is(lh_verify_token(lh, "k", a.token), 0, "and so is its token");
 	is(lh_release(lh, &a), 0, "it is released");
 	is(replay_try(other, "k", &n), 0, "the key is free");

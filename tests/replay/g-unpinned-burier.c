@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G4: the turn of who buries a dead session inside lh_open() does not hang
- * on a descriptor.
+ * Guarantees G1 and G4: the exclusive right of a process that reclaims a dead
+ * session inside lh_open() does not depend on a descriptor.
  *
- * The burier is stopped in the middle of a burial; another thread of its
- * process closes every descriptor (closefrom).  If that gave the turn back, a
- * stranger would bury the rest, become the session, and take the claims; and
- * the burier, going on, would free the stranger's live leases and overwrite its
- * record.  What the stranger has got, if anything, stays its own; the burier
- * may be refused (its descriptors are gone, after all); and whoever comes next
- * gets the session.
+ * The reclaimer is stopped in the middle of its work, and another thread of its
+ * process closes every descriptor (closefrom). A stranger opens the table: its
+ * session and leases, if it gets any, must stay its own when the reclaimer goes
+ * on.  The table has two sessions (the director's, and the one in question) and
+ * two chunks of claims, so that the stranger must use just these.
  *
- * The table has two sessions (the director's, and the one in question) and two
- * chunks of claims (likewise), so that the stranger must have just these.
+ * Otherwise the reclaimer would free the stranger's leases and overwrite its
+ * session record.
  */
 #include <errno.h>
 #include <linux/close_range.h>
@@ -25,8 +23,8 @@ struct shared {
 	const char *table;
 	struct lh_open_opts opts;
 	struct lh_lease lost[KEYS];
-	struct t_event close, closed;	/* the burier's descriptors */
-	struct t_event had, on;		/* what the stranger could have */
+	struct t_event close, closed;	/* the reclaimer's descriptors */
+	struct t_event had, on;		/* the stranger has tried all keys */
 	int opened;			/* the stranger's lh_open() */
 	int n_held;
 	struct lh_lease held[KEYS];
@@ -63,7 +61,8 @@ close_everything(void *arg)
 	return NULL;
 }
 
-/* Becomes the session, if it may; keeps an eye on what it then has. */
+/* Opens a session if it can, acquires what it can, and checks that it stays
+ * held. */
 static int
 stranger(void *arg)
 {
@@ -95,7 +94,7 @@ burier(void *arg)
 	return r != 0 ? r : lh_close(lh);
 }
 
-/* The burier stands at its nth arrival at `point`. */
+/* Stops the reclaimer at its nth arrival at `point`. */
 static void
 play(const char *point, int nth)
 {
@@ -108,39 +107,40 @@ play(const char *point, int nth)
 	sh->opts = replay_opts(2);
 	sh->opts.max_leases = 128;
 	is(lh_open(&lh, sh->table, &sh->opts), 0, "open");
-	l = t_hold(lh, "w");			/* the first chunk */
+	l = t_hold(lh, "w");			/* uses the first chunk */
 	is(lh_release(lh, &l), 0, "release");
-	replay_fork("dying", hold, sh);		/* the second */
-	ok(t_await(&sh->had, 1, REPLAY_MS), "one holds %d keys", KEYS);
+	replay_fork("dying", hold, sh);		/* uses the second */
+	ok(t_await(&sh->had, 1, REPLAY_MS), "a process holds %d keys", KEYS);
 	replay_kill("dying");
 
-	diag("the burier stands at %s, %d", point, nth);
-	replay_hold_nth("burier", point, nth);
-	replay_fork("burier", burier, sh);
-	replay_wait_held("burier");
+	diag("the reclaimer stands at %s, %d", point, nth);
+	replay_hold_nth("reclaimer", point, nth);
+	replay_fork("reclaimer", burier, sh);
+	replay_wait_held("reclaimer");
 	t_post(&sh->close);
 	ok(t_await(&sh->closed, 1, REPLAY_MS), "its descriptors are closed");
 	replay_fork("stranger", stranger, sh);
 	ok(t_await(&sh->had, 2, REPLAY_MS), "a stranger comes");
 	ok(sh->opened == 0 || sh->opened == -ENOSPC,
-	    "and gets the session or does not (%d)", sh->opened);
-	r = replay_finish("burier");
+	    "and has the session, or not (%d)", sh->opened);
+	r = replay_finish("reclaimer");
 	ok(r == 0 || r == -ENOSPC || r == -EBADF,
-	    "the burier goes on, and opens or does not (%d)", r);
+	    "the reclaimer goes on, and opens the table or not (%d)", r);
 
 	for (int i = 0; i < sh->n_held; i++)
 		busy += lh_verify_token(lh, key[i], sh->held[i].token) == 0;
-	is(busy, sh->n_held, "what the stranger has is its own: so say others");
+	is(busy, sh->n_held, "others see the stranger's leases held");
 	t_post(&sh->on);
 	is(replay_result("stranger"), 0, "it closes");
-	is(sh->n_kept, sh->n_held, "so says the stranger itself");
+	is(sh->n_kept, sh->n_held, "so does the stranger");
 	for (int i = 0; i < KEYS; i++) {
 		is(replay_try(lh, key[i], &l), 0, "%s is free", key[i]);
-		cmp(l.token, >, sh->lost[i].token, "with a later token");
+		cmp(l.token, >, sh->lost[i].token, "with a larger token");
 		is(lh_release(lh, &l), 0, "release");
 	}
-	is(lh_open(&next, sh->table, &sh->opts), 0, "the session is to be had");
-	is(replay_try(next, key[0], &l), 0, "with claims");
+	is(lh_open(&next, sh->table, &sh->opts), 0,
+	    "the session can be opened");
+	is(replay_try(next, key[0], &l), 0, "and has claims");
 	is(lh_close(next), 0, "close");
 	t_close(lh);
 }

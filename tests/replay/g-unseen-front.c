@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, T3: readers and writers come to the same end about a first waiter that
- * does not come.
+ * Guarantee G6, timing T3: readers and writers agree about a first waiter that
+ * does not acquire the key.
  *
- * A reader waits in front; it was killed, and that can be neither seen nor
- * proved, since a child of it has its liveness descriptor.  A writer waits
- * behind it, and is held between two looks.  The key is free.  Writers and
- * readers try it in turn: to writers the reader in front is the first, and
- * readers, who are not in each other's way, see the writer behind it.  What the
- * one noted of its first must not make the other begin to count anew: within
- * ten times T3 one of them has the key, whichever begins.
+ * A reader waits in front; it was killed, which can be neither seen nor proved,
+ * because a child of it has its liveness descriptor.  A writer waits behind it,
+ * and is stopped.  The key is free, and writers and readers try it in turn.
+ * For writers the dead reader is the first; readers, which do not block each
+ * other, see the writer as the first.  One of the two must acquire the key
+ * within ten times T3, whichever begins.
+ *
+ * Otherwise each kind of caller would restart the other's count, and the free
+ * key would be acquired by nobody.
  */
 #include <unistd.h>
 #include "sweep.h"
 
-#define BETWEEN_MS 11		/* tries look after the first every 10 ms */
+#define BETWEEN_MS 11		/* tries check the first waiter every 10 ms */
 
 static struct t_event *end;
 
-/* An actor's session, to be kept alive by a child. */
+/* Opens an actor's session that a child keeps alive. */
 static int
 pass_on(struct t_actor *a, void *arg)
 {
@@ -59,10 +61,10 @@ play(const char *table, struct t_actor *front, const char *key,
 	int r = -EAGAIN, n;
 
 	t_begin_acquire_opts(front, key, &o);
-	ok(t_await_waiters(lh, key, 1), "a reader waits");
+	ok(t_await_waiters(lh, key, 1), "a reader is queued");
 	replay_stop("writer", "wait.parked", replay_acquire, &w);
-	is(t_waiters(lh, key), 2, "and a writer behind it");
-	/* long enough to say that it starves: then nobody may overtake it */
+	is(t_waiters(lh, key), 2, "a writer is queued behind it");
+	/* long enough to count as starving: then nobody may overtake it */
 	t_sleep_ms(50);
 	t_actor_kill(front);
 	t_actor_free(front);
@@ -74,11 +76,11 @@ play(const char *table, struct t_actor *front, const char *key,
 		    t_read(lh, key, HOUR_MS, 0, &x);
 	}
 	took = t_since_ms(free_ns);
-	is(r, 0, "somebody has it, at try %d", n);
+	is(r, 0, "the key is acquired, at try %d", n);
 	cmp(took, <=, T3_DEAD_MS, "in time");
 	if (r == 0)
-		is(lh_release(lh, &x), 0, "and releases");
-	is(replay_finish("writer"), 0, "the writer goes on, and gets it");
+		is(lh_release(lh, &x), 0, "and released");
+	is(replay_finish("writer"), 0, "the writer goes on, and acquires it");
 	is(lh_release(other, &w.lease), 0, "released");
 	t_close(other);
 	t_close(lh);

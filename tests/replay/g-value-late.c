@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values, and holders who come too late; records, and takers who do.
+ * Guarantee G9, invariants of shm/value_record.c: a value that is set when its
+ * lease has already been lost is undone: the key keeps the old value, or the
+ * one that the present holder has set.  A record that was judged free is not
+ * overwritten when it is another key's value by then, and a reader reads one
+ * whole value.
  *
- * A value that is swapped in when its lease has been lost is taken back: the
- * key has the one it had, or the one that the present holder has set meanwhile.
+ * Otherwise a holder that is too late would overwrite the value of the next
+ * holder, or of another key.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,8 +33,10 @@ read_it(void *arg)
 	size_t len;
 
 	(void)arg;
-	return lh_value_get(other, "k", buf, &len, NULL) == 0 && len == 5 ?
-	    buf[0] : 0;
+	return lh_value_get(other, "k", buf, &len, NULL) == 0 &&
+		       len == 5
+		   ? buf[0]
+		   : 0;
 }
 
 static bool
@@ -40,7 +46,7 @@ has(const char *value)
 	size_t len;
 
 	return lh_value_get(other, "k", buf, &len, NULL) == 0 &&
-	    len == strlen(value) && memcmp(buf, value, len) == 0;
+	       len == strlen(value) && memcmp(buf, value, len) == 0;
 }
 
 static void
@@ -49,16 +55,17 @@ put(struct lh *by, struct lh_lease *l, const char *value)
 	is(lh_value_set(by, l, value, strlen(value)), 0, "set %s", value);
 }
 
-/* k has a value, and a holder who stands at `point` of setting another. */
+/* Gives k a value, and stops a holder at `point` of setting another one. */
 static void
 begin(const char *point)
 {
 	struct lh_lease l;
 
-	is(replay_try(other, "k", &l), 0, "k");
+	is(replay_try(other, "k", &l), 0, "k is acquired");
 	put(other, &l, "first");
 	is(lh_release(other, &l), 0, "has a value");
-	holder = (struct replay_call)REPLAY_CALL(lh, "k", TTL_MS, 0);
+	holder =
+	    (struct replay_call)REPLAY_CALL(lh, "k", TTL_MS, 0);
 	is(replay_acquire(&holder), 0, "k is held");
 	replay_stop("setter", point, set_late, &holder);
 	replay_sleep_past(&holder.lease);
@@ -67,7 +74,8 @@ begin(const char *point)
 static void
 end(struct lh_lease *l, const char *value)
 {
-	is(replay_finish("setter"), -ESTALE, "who comes late is told so");
+	is(replay_finish("setter"), -ESTALE,
+	    "the late call reports the lost lease");
 	ok(has(value), "the value is %s", value);
 	is(lh_release(other, l), 0, "released");
 	is(t_findings(other), 0, "the table is sound");
@@ -79,7 +87,8 @@ late_swap(void)
 	struct lh_lease l;
 
 	begin("value.held");
-	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	is(replay_try(other, "k", &l), 0,
+	    "another process holds k by now");
 	end(&l, "first");
 }
 
@@ -89,7 +98,8 @@ late_swap_of_old(void)
 	struct lh_lease l;
 
 	begin("value.held");
-	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	is(replay_try(other, "k", &l), 0,
+	    "another process holds k by now");
 	put(other, &l, "second");
 	end(&l, "second");
 }
@@ -100,19 +110,21 @@ late_look(void)
 	struct lh_lease l;
 
 	begin("value.taken");
-	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	is(replay_try(other, "k", &l), 0,
+	    "another process holds k by now");
 	put(other, &l, "second");
 	end(&l, "second");
 }
 
-/* Swapped in, and another one on top before it is taken back. */
+/* The late value is stored, and another one on top before it is undone. */
 static void
 on_top(void)
 {
 	struct lh_lease l;
 
 	begin("value.swapped");
-	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	is(replay_try(other, "k", &l), 0,
+	    "another process holds k by now");
 	put(other, &l, "second");
 	end(&l, "second");
 }
@@ -123,26 +135,29 @@ taken_back(void)
 	struct lh_lease l;
 
 	begin("value.swapped");
-	ok(has("late"), "for moments it is seen");
-	is(replay_try(other, "k", &l), 0, "another holds k by now");
+	ok(has("late"), "the late value is visible for a moment");
+	is(replay_try(other, "k", &l), 0,
+	    "another process holds k by now");
 	end(&l, "first");
 }
 
-/* The key is removed, and made again, under the late one. */
+/* The key is destroyed and made again before the late call goes on. */
 static void
 other_life(void)
 {
 	struct lh_lease l;
 
 	begin("value.held");
-	is(replay_try(other, "k", &l), 0, "another holds k");
-	is(lh_release(other, &l), 0, "lets it go");
-	is(lh_destroy(other, "k"), 0, "and removes it");
+	is(replay_try(other, "k", &l), 0,
+	    "another process holds k");
+	is(lh_release(other, &l), 0, "releases it");
+	is(lh_destroy(other, "k"), 0, "and destroys it");
 	is(replay_try(other, "k", &l), 0, "it is made again");
 	end(&l, "");
 }
 
-/* Who has judged a record free comes when it is somebody's value. */
+/* A caller that has judged a record free goes on when the record holds a
+ * value. */
 static void
 late_taker(void)
 {
@@ -154,13 +169,13 @@ late_taker(void)
 	replay_stop("taker", "value.judged", set_late, &mine);
 	for (int i = 0; i < 3; i++)
 		put(other, &l, i & 1 ? "other" : "third");
-	is(replay_finish("taker"), 0, "it takes another");
-	ok(has("third"), "the value that was set meanwhile is as it was");
+	is(replay_finish("taker"), 0, "the caller uses another record");
+	ok(has("third"), "the value that was set meanwhile is unchanged");
 	is(lh_release(other, &l), 0, "released");
 	is(lh_release(lh, &mine.lease), 0, "released");
 }
 
-/* The record that a reader is in the midst of becomes another value. */
+/* The record that a reader is reading becomes another value. */
 static void
 late_reader(void)
 {
@@ -171,7 +186,8 @@ late_reader(void)
 	replay_stop("reader", "value.reading", read_it, NULL);
 	for (int i = 0; i < 9; i++)
 		put(other, &l, i & 1 ? "ccccc" : "bbbbb");
-	is(replay_finish("reader"), 'b', "the reader reads a later one, whole");
+	is(replay_finish("reader"), 'b',
+	    "the reader reads a later value, whole");
 	is(lh_release(other, &l), 0, "released");
 }
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A copy of a reader's lease that has ended is verified, and whoever does so is
- * stopped anywhere in that; then the release is completed, and the claim reads
- * another key, whose version is the same, beside another reader.  Its place
- * there says nothing of the lease: a writer has come and gone since (G1).
+ * Guarantee G1: a copy of a reader's lease that has ended is verified, and the
+ * verifier is stopped at each of its loads.  Meanwhile the release is
+ * completed, and the claim reads another key whose version is the same, beside
+ * another reader.  The verifier must not take the claim's place there for that
+ * of the old lease.
+ *
+ * Otherwise a lease would verify as held although a writer has had the key
+ * since.
  */
 #include <errno.h>
 #include "replay.h"
@@ -45,21 +49,23 @@ stopped_at(int n)
 
 	snprintf(key, sizeof(key), "k%d", n);
 	snprintf(beside, sizeof(beside), "b%d", n);
-	is(replay_try(other, key, &w), 0, "the key is there");
+	is(replay_try(other, key, &w), 0, "the key exists");
 	is(lh_release(other, &w), 0, "and free");
 	o.mode = LH_SHARED;
-	is(lh_acquire(other, beside, &o, &rb), 0, "another one is read");
+	is(lh_acquire(other, beside, &o, &rb), 0, "another key is read");
 	replay_stop("reader", "shared.word_freed", read_and_go, NULL);
-	is(replay_try(other, key, &w), 0, "a writer comes");
-	is(lh_release(other, &w), 0, "and goes");
-	is(lh_acquire(other, key, &o, &r), 0, "another reads");
+	is(replay_try(other, key, &w), 0, "a writer acquires it");
+	is(lh_release(other, &w), 0, "and releases it");
+	is(lh_acquire(other, key, &o, &r), 0, "another reader comes");
 	replay_hold_nth("verifier", "load", n);
 	replay_go("verifier", verify, NULL);
 	if (replay_comes("verifier")) {
-		is(replay_finish("reader"), 0, "released, and the other read");
+		is(replay_finish("reader"), 0,
+		    "released, and the other key read");
 		replay_release("verifier");
 	} else {
-		is(replay_finish("reader"), 0, "released, and the other read");
+		is(replay_finish("reader"), 0,
+		    "released, and the other key read");
 	}
 	is(replay_result("verifier"), -ESTALE, "at load %d: not held", n);
 	is(lh_release(other, &r), 0, "released");

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who walks over a queue comes to a waiter that leaves it: marked, but still
- * linked.  The next one leaves as well, which takes both out, and waits for
- * another key.  The link between the two is as it was; the walk does not go
- * along it into the other queue, past the waiter behind them.
+ * Guarantee G7, invariant I4 of shm/wait_queue.c: a walk over a queue reaches a
+ * waiter that is leaving it: marked, but still linked.  The next waiter leaves
+ * as well, which unlinks both, and waits for another key.  The walk must not
+ * follow the old link into the other queue: it reaches the last waiter, or
+ * reports that the queue is changing.
+ *
+ * Otherwise the walk would miss the waiters behind, which would be neither
+ * woken nor counted.
  */
 #include <errno.h>
 #include "proc/attachment.h"
 #include "replay.h"
 #include "shm/wait_queue.h"
 
-#define MOST 100	/* loads of a walk: more than it has */
+#define MOST 100	/* loads; a walk has fewer */
 
 enum { FRONT, LEAVES, MOVES, BEHIND, N };
 
@@ -33,7 +37,8 @@ struct met {
 
 static struct met walked;
 
-/* (Reads nothing that is shared: the walker is not to be stopped here.) */
+/* Reads nothing in shared memory, because the walker must not be stopped
+ * here. */
 static bool
 meet(struct lhi_view *v, uint32_t ci, void *arg)
 {
@@ -95,7 +100,7 @@ queue_up(void)
 	}
 }
 
-/* The walker is stopped at its nth load.  False: it has fewer. */
+/* Stops the walker at its nth load.  False if it has fewer. */
 static bool
 round_of(int n)
 {
@@ -125,12 +130,12 @@ round_of(int n)
 	error = replay_result("walker");
 	ok(error == -EAGAIN || (error == 0 && walked.n > 0 &&
 	    walked.ci[walked.n - 1] == before.ci[BEHIND]),
-	    "stopped at load %d, it comes to the last one, or says that they "
-	    "move", n);
-	is(replay_finish("leaves"), -ECANCELED, "one has left");
+	    "load %d: it reaches the last waiter or reports a change", n);
+	is(replay_finish("leaves"), -ECANCELED, "the first one has left");
 	error = lh_release(lh, &lk) | lh_release(lh, &lm);
 	error |= replay_result("front") | replay_result("moves");
-	is(error | replay_result("behind"), 0, "the others had their turn");
+	is(error | replay_result("behind"), 0,
+	    "the others acquire in their turn");
 	return held;
 }
 
@@ -145,7 +150,7 @@ main(void)
 		who[i].lh = replay_open(table, 0);
 	while (round_of(++n) && n < MOST)
 		;
-	cmp(n, <, MOST, "a whole walk");
+	cmp(n, <, MOST, "a whole walk was played");
 	for (int i = N - 1; i >= 0; i--)
 		t_close(who[i].lh);
 	t_close(lh);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who walks over a chain of readers stands at one who has left it, but is still
- * linked.  It is unlinked, by somebody who is stopped before he says so, and
- * the next one is unlinked as well.  The walk does not go on over that one: it
- * would lead out of the table, or into another key's chain, and not come by
- * the reader behind, whose lease would be told lost.
+ * Guarantees G9 and G12, invariant I4 of shm/readers.c: a walk over a chain of
+ * readers is at a reader that has left it and is still linked.  That reader is
+ * unlinked, by a process that is stopped before it writes so, and the next one
+ * is unlinked as well, and used again.  The walk must not follow that one's
+ * link.
+ *
+ * Otherwise the walk would leave the table or enter another key's chain, and
+ * would report the lease of the reader behind as lost, or the table as damaged.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +19,7 @@ static struct lh_lease lh_, la, lb, lt;
 static char key[16];
 
 static int
-let_go(void *arg)
+release_last(void *arg)
 {
 	(void)arg;
 	return lh_release(t, &lt);
@@ -40,7 +43,7 @@ nothing(const struct lh_key_info *info, void *arg)
 }
 
 static int
-sweep(void *at)
+read_status(void *at)
 {
 	return lh_status(at, key, NULL, nothing, NULL);
 }
@@ -66,7 +69,7 @@ in_thread(int (*fn)(void *), void *arg)
 	return replay_result("other");
 }
 
-/* All claims of its group, that of k as well, are used for others. */
+/* Uses all claims of the group again for other keys. */
 static int
 use_again(struct lh_lease x[], int n)
 {
@@ -82,7 +85,7 @@ use_again(struct lh_lease x[], int n)
 	return error;
 }
 
-/* The walker is held at its nth load.  False: it has fewer. */
+/* Stops the walker at its nth load.  False if it has fewer. */
 static bool
 round_of(int (*fn)(void *arg), const char *what, bool again, int n)
 {
@@ -99,15 +102,15 @@ round_of(int (*fn)(void *arg), const char *what, bool again, int n)
 	error |= lh_acquire(h, key, &o, &lh_);
 	error |= in_thread(leave_a, NULL);
 	if (error != 0)
-		is(error, 0, "set up");
+		is(error, 0, "the chain is set up");
 	replay_hold_nth("W", "load", n);
 	replay_go("W", fn, NULL);
 	held = replay_comes("W");
 	replay_hold("S", "chain.inner_out");
-	replay_go("S", sweep, s);
+	replay_go("S", read_status, s);
 	swept = replay_comes("S");
 	error = in_thread(leave_b, NULL);
-	error |= in_thread(sweep, s);
+	error |= in_thread(read_status, s);
 	error |= again ? use_again(x, SHM_GROUP) : 0;
 	if (held)
 		replay_release("W");
@@ -120,7 +123,7 @@ round_of(int (*fn)(void *arg), const char *what, bool again, int n)
 	error |= lh_release(t, &lt);
 	error |= lh_release(h, &lh_);
 	if (error != 0)
-		is(error, 0, "and over");
+		is(error, 0, "all calls succeed");
 	return held;
 }
 
@@ -135,7 +138,7 @@ main(void)
 	b = replay_open(table, 0);
 	t = replay_open(table, 0);
 	s = replay_open(table, 0);
-	while (round_of(let_go, "release", true, ++n) && n < 200)
+	while (round_of(release_last, "release", true, ++n) && n < 200)
 		;
 	n = 0;
 	while (round_of(ask, "ask", false, ++n) && n < 200)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12's other side: a list that is longer than it was is no damage.  A walk is
- * stopped at its first node, while others make more keys in that part of the
- * list than the whole table had room for when it set out.  It comes to its key;
- * nobody is told of damage.
+ * Guarantee G12, its other side: a list that has become longer is no damage.  A
+ * walk is stopped at its first node, while others make more keys in that part
+ * of the list than the whole table had room for when the walk began.  The walk
+ * must reach its key, and the table must not count as damaged.
  *
+ * Otherwise a growing table would be marked as damaged, and refuse all service.
  * The names are searched for: all their hashes begin with the same 12 bits, so
- * that they stand in one bucket of the 2^12 that a table begins with.
+ * that they are in one bucket of the 2^12 that a table begins with.
  */
 #include "base/hash.h"
 #include "sweep.h"
@@ -22,7 +23,7 @@ struct name {
 
 static struct name names[NAMES];
 
-/* The n-th name of all, in letters. */
+/* Writes the n-th name of all, in letters. */
 static void
 spell(char to[16], uint32_t n)
 {
@@ -44,7 +45,7 @@ falling(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Of one part of the list, the last of it first. */
+/* Finds names of one part of the list, the last of them first. */
 static void
 search(void)
 {
@@ -78,15 +79,15 @@ main(void)
 	walk = (struct replay_call)REPLAY_CALL(lh, names[0].text,
 	    REPLAY_LONG_MS, 0);
 	is(replay_acquire(&walk), 0, "the last key of its part");
-	is(lh_release(lh, &walk.lease), 0, "is there");
-	is(lh_key_create(other, names[1].text), 0, "and one before it");
+	is(lh_release(lh, &walk.lease), 0, "exists");
+	is(lh_key_create(other, names[1].text), 0, "and another one before it");
 
 	replay_stop("walker", "index.node_read", replay_acquire, &walk);
 	while (made + 2 < NAMES &&
 	    lh_key_create(other, names[made + 2].text) == 0)
 		made++;
-	is(made, NAMES - 2, "%u more come in before it", made);
-	is(replay_finish("walker"), 0, "the walk comes to its key");
+	is(made, NAMES - 2, "%u more keys are made before it", made);
+	is(replay_finish("walker"), 0, "the walk reaches its key");
 	is(lh_stats(other, &st), 0, "stats");
 	is(st.damaged, 0, "no damage was seen");
 	is(lh_release(lh, &walk.lease), 0, "release");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cluster key that this host has, without a shim: what one would write is
- * written by an attachment that serves (op/cluster_check.h).
+ * A cluster key that this host may grant, without a shim: an attachment that
+ * serves (op/cluster_check.h) writes what a shim would write.
  */
 #ifndef TESTS_REPLAY_LENT_H
 #define TESTS_REPLAY_LENT_H
@@ -16,7 +16,7 @@
 static struct lh *lent_shim;
 static uint64_t lent_epoch, lent_revision = 10;
 
-/* After replay_begin(). */
+/* Call it after replay_begin(). */
 LENT_FN void
 lent_begin(const char *table)
 {
@@ -24,7 +24,7 @@ lent_begin(const char *table)
 	lhi_cluster_check_serve(lent_shim);
 }
 
-/* D is so far away. */
+/* Sets D, the end of this host's right, to that many ms from now. */
 LENT_FN void
 lent_until_in_ms(int64_t ms)
 {
@@ -32,7 +32,7 @@ lent_until_in_ms(int64_t ms)
 	    lhi_clock_ns(CLOCK_BOOTTIME) + t_ms(ms) * T_NS_PER_MS));
 }
 
-/* D passes. */
+/* Ends this host's right now. */
 LENT_FN void
 lent_pass(void)
 {
@@ -40,7 +40,8 @@ lent_pass(void)
 	    (uint64_t)lhi_clock_ns(CLOCK_BOOTTIME));
 }
 
-/* Another session with the cluster, and the right under it, until then. */
+/* Begins another session with the cluster, and sets the right under it for
+ * ms. */
 LENT_FN void
 lent_give(int64_t ms)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What replays of the ranges of tokens have in common. */
+/* Shared by replays of token ranges. */
 #ifndef REPLAY_RANGES_H
 #define REPLAY_RANGES_H
 
@@ -8,7 +8,7 @@
 #include "proc/attachment.h"
 #include "replay.h"
 
-/* As when half of the latest range is used: another one is claimed. */
+/* Claims another range, as if half of the latest one was used. */
 TAP_UNUSED static int
 claim_ahead(struct lhi_view *v)
 {
@@ -47,9 +47,10 @@ disk_comes_back(const struct late_maker *m)
 }
 
 /*
- * A table's maker is stopped between claiming its first range and naming the
- * object; meanwhile another table was made, used and lost; and as it goes on
- * the disk is away.  The last token of that other table's key k.
+ * Makes a late table: its maker is stopped between the claim of its first range
+ * and the naming of the object, while another table is made, used and lost.  The
+ * disk is away when the maker goes on.  Returns the last token of the lost
+ * table's key k.
  */
 TAP_UNUSED static uint64_t
 come_late(struct late_maker *m)
@@ -59,17 +60,14 @@ come_late(struct late_maker *m)
 
 	m->table = replay_begin();
 	(void)fence_dir();
-	replay_hold("maker", "object.filled");
-	replay_go("maker", make_table, m);
-	replay_wait_held("maker");
+	replay_stop("maker", "object.filled", make_table, m);
 	lh = fence_open(m->table);
 	fence_larger(lh, "k", &lost, "another table");
 	is(lh_close(lh), 0, "closed");
 	is(unlink(t_object(m->table)), 0, "and lost");
 	snprintf(m->away, sizeof(m->away), "%s.away", fence_ranges(m->table));
 	disk_goes_away(m);
-	replay_release("maker");
-	is(replay_result("maker"), 0, "the late one is there");
+	is(replay_finish("maker"), 0, "the late one is there");
 	return lost;
 }
 

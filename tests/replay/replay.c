@@ -54,7 +54,7 @@ on_point(const char *what, const void *addr)
 		return;
 	atomic_store(&r->armed, false);
 	t_post(&r->held);
-	/* the director may arm it again before it lets it go */
+	/* the director may arm it again before it continues */
 	(void)t_await(&r->go, atomic_load(&r->held.count), 2 * REPLAY_MS);
 	errno = saved;
 }

@@ -2,11 +2,11 @@
 /*
  * Replays: a schedule written by hand, with real calls.
  *
- * A replay has roles.  A role is a thread, or a child process, that makes calls
- * of the public API; each usually has an attachment of its own, which makes it
- * a stranger to the others whether or not it is a process.  The director (the
- * main thread) says where a role is to stop, waits until it stands there, lets
- * others run, and lets it go on:
+ * A replay has roles.  A role is a thread or a child process that makes calls of
+ * the public API.  Each role usually has an attachment of its own, so that the
+ * library treats it as another session even if it is a thread.  The director
+ * (the main thread) says where a role stops, waits until it is stopped there,
+ * runs others, and then lets the role continue:
  *
  *	replay_stop("A", "acquire.announced", replay_acquire, &op);
  *	...				// what the others do meanwhile
@@ -15,17 +15,19 @@
  * Where.  A library built with LHI_HOOKS calls lhi_hook() at named points of
  * the protocol (lhi_point("...") in src/) and before every access to shared
  * memory, whose names are "load", "store", "cas", "xchg", "add", "or", "and".
- * A role stops at its nth arrival at such a name.  A held role is as good as
- * one that was stopped there by a signal, except that nobody can see it.
+ * A role stops at its nth arrival at such a name.  A stopped role is like one
+ * that was stopped there by a signal, except that other processes cannot see
+ * that it is stopped.
  *
- * Nothing hangs: what does not come within REPLAY_MS fails a check and ends the
- * program, and so does an alarm after 10 s.
+ * Nothing hangs: a role that does not arrive within REPLAY_MS fails a check and
+ * ends the program, and so does an alarm after 10 s.
  *
- * One file per amendment of the protocol (C1..C16 in doc/protocol.md), named
- * after it; the g-*.c replay the guarantees that no single amendment stands
- * for.  Each passes on F=hooks and fails with a mutant on, which leaves out the
- * repair that it shows (src/prim/mutants.def).  tests/replay/mutants refuses a
- * replay without a mutant unless its head has a line "no mutant: REASON".
+ * There is one file for each amendment of the protocol (amendments C1 to C16 of
+ * doc/protocol.md), named after it; the files g-*.c replay guarantees that no
+ * single amendment covers.  Each passes on F=hooks, and fails with its mutant,
+ * which leaves out the repair that the replay shows (src/prim/mutants.def).
+ * tests/replay/mutants refuses a replay without a mutant, unless its head has a
+ * line "no mutant: REASON".
  */
 #ifndef TESTS_REPLAY_H
 #define TESTS_REPLAY_H
@@ -39,46 +41,47 @@
 #include "support/support.h"
 #include "tap.h"
 
-/* What a role is given to arrive, or to end; far more than it needs. */
+/* The time that a role has to arrive or to end; far more than it needs. */
 #define REPLAY_MS 4000
 
 /* A lease that outlives every replay. */
 #define REPLAY_LONG_MS 3600000
 
-/* Before anything else: from here on, points are seen.  A table's name. */
+/* Call it first: from then on roles stop at points.  Returns a table's name. */
 const char *replay_begin(void);
 
-/* Attach, with room for so many sessions (0: plenty); bail out if it fails. */
+/* Attaches, with room for that many sessions (0: plenty), or bails out. */
 struct lh *replay_open(const char *table, uint32_t max_sessions);
 
-/* Options of a table as above. */
+/* Returns the options of such a table. */
 struct lh_open_opts replay_opts(uint32_t max_sessions);
 
-/* Let a role run fn(arg) in a thread. */
+/* Runs fn(arg) as the role in a thread. */
 void replay_go(const char *role, int (*fn)(void *arg), void *arg);
 
-/* The same in a child process; arg in t_shared() memory if it is to answer.
- * Only while no other thread is inside the library. */
+/* The same in a child process; arg is in t_shared() memory if the child writes
+ * to it.  Call it only while no other thread is inside the library. */
 pid_t replay_fork(const char *role, int (*fn)(void *arg), void *arg);
 
-/* Stop the role when it next (at its nth arrival) comes to that point; before
- * it runs, or while it is held. */
+/* Stops the role at its next (nth) arrival at that point.  Call it before the
+ * role runs, or while it is stopped. */
 void replay_hold(const char *role, const char *point);
 void replay_hold_nth(const char *role, const char *point, int n);
 
-/* Until it stands there. */
+/* Waits until the role is stopped there. */
 void replay_wait_held(const char *role);
 
-/* The same, for who may end before he comes there: false. */
+/* The same for a role that may end before it arrives: then false. */
 bool replay_comes(const char *role);
 
-/* Let it go on. */
+/* Lets the stopped role continue. */
 void replay_release(const char *role);
 
-/* Is it still running (or held)? */
+/* True if the role is still running or stopped. */
 bool replay_running(const char *role);
 
-/* What its fn returned, once it has; the role can then run again. */
+/* Waits for the role's end, and returns the result of its fn.  The role can
+ * then run again. */
 int replay_result(const char *role);
 
 /* Runs fn(arg) as the role in a thread, and returns when it is stopped at that
@@ -88,20 +91,21 @@ void replay_stop(const char *role, const char *point, int (*fn)(void *arg),
 void replay_stop_nth(const char *role, const char *point, int n,
     int (*fn)(void *arg), void *arg);
 
-/* Lets a stopped role go on, and returns when it is stopped at that point. */
+/* Lets the stopped role continue until it is stopped at that point. */
 void replay_stop_next(const char *role, const char *point);
 
-/* Lets a stopped role go on to its end: what its fn returned. */
+/* Lets the stopped role continue to its end, and returns the result of its
+ * fn. */
 int replay_finish(const char *role);
 
-/* End a child process with SIGKILL, wherever it stands. */
+/* Ends the role's child process with SIGKILL. */
 void replay_kill(const char *role);
 
-/* A child process, of that role, is killed when it comes to that point. */
+/* Runs fn(arg) in a child process, and kills it at that point. */
 void replay_killed_at(const char *role, const char *point,
     int (*fn)(void *arg), void *arg);
 
-/* One call for a role to make, and what came of it. */
+/* One call that a role makes, and its outcome. */
 struct replay_call {
 	struct lh *lh;
 	const char *key;
@@ -119,33 +123,35 @@ int replay_acquire(void *call);
 int replay_release_lease(void *call);
 int replay_extend(void *call);		/* to ttl_ms from now */
 int replay_read_local(void *call);	/* acquire, shared, in scope local */
-int replay_repair(void *unused);	/* of the table; as lh_table_repair() */
+/* repairs the table; as lh_table_repair() */
+int replay_repair(void *unused);
 
-/* A try by the caller: what lh_acquire() says; a lease is kept in *lease. */
+/* Tries to acquire the key exclusively for long: the result of lh_acquire(). */
 int replay_try(struct lh *lh, const char *key, struct lh_lease *lease);
 
-/* A named session, with that lock-delay. */
+/* Opens a named session with that lock-delay. */
 struct lh_session *replay_session(struct lh *at, const char *name,
     int64_t ttl_ms, int64_t delay_ms);
 
-/* One that outlives every replay, and that takes its keys with it. */
+/* Opens one that outlives every replay, and that deletes its keys when it
+ * ends. */
 struct lh_session *replay_session_deletes(struct lh *at, const char *name);
 
-/* Destroy it. */
+/* Destroys and closes it. */
 void replay_session_end(struct lh_session *s);
 
-/* How many leases it has. */
+/* Returns how many leases it has. */
 int replay_leases_in(struct lh_session *s);
 
-/* Acquire into it (NULL: the attachment's own), with a long lease, waiting 2 s
- * at the most: what lh_acquire() says. */
+/* Acquires into a session (NULL: the attachment's own) for long, waiting for 2
+ * s at most: the result of lh_acquire(). */
 int replay_into(struct lh *at, const char *key, struct lh_session *to,
     uint32_t policy, uint32_t mode, struct lh_lease *lease);
 
-/* The lease of the key's one holder, as anybody may have it. */
+/* Finds the lease of the key's one holder, as status reports it. */
 int replay_find(struct lh *lh, const char *key, struct lh_lease *lease);
 
-/* Until the lease's deadline has surely passed. */
+/* Sleeps until the lease's deadline has surely passed. */
 void replay_sleep_past(const struct lh_lease *lease);
 
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sweeps: a call that is stopped before each of its accesses to shared memory
- * in turn, while others do something whole.
+ * Sweeps: a call is stopped before each of its accesses to shared memory in
+ * turn, while others make a whole call.
  *
- * Where a replay names the one point that it is about, a sweep needs to know
- * nothing of how the call is made:
+ * A replay names the one point that it is about; a sweep does not need to know
+ * how the call works:
  *
  *	for (int n = 1; stands; n++) {
  *		...				// a fresh key
- *		stands = sweep_start(&s, n, fn, arg);
+ *		sweep_go(&s, fn, arg);		// fn calls sweep_now(&s, NULL, n)
+ *		stands = sweep_stands(&s);
  *		...				// what the others do
  *		result = sweep_end(&s);
  *		...				// what must be true then
  *	}
  *
- * A thread that makes its first call of an attachment takes a lock of the
- * process, and must not be stopped there: so it warms up first, with any key.
+ * A thread that makes its first call with an attachment takes a lock of the
+ * process, and must not be stopped there: it acquires any key first.
  */
 #ifndef TESTS_REPLAY_SWEEP_H
 #define TESTS_REPLAY_SWEEP_H
@@ -30,7 +31,7 @@
 #include "proc/attachment.h"
 #include "replay.h"
 
-/* A hundred small replays, on a machine that may be busy with other things. */
+/* Time for a hundred small replays on a busy machine. */
 #define SWEEP_ALARM_S 30
 
 #define SWEEP_FN	__attribute__((unused)) static
@@ -68,7 +69,7 @@ sweep_hook(const char *what, const void *addr)
 	errno = saved;
 }
 
-/* Instead of replay_begin(). */
+/* Call it instead of replay_begin(). */
 SWEEP_FN const char *
 sweep_begin(void)
 {
@@ -92,7 +93,7 @@ sweep_run(void *arg)
 	return NULL;
 }
 
-/* By a sweep's fn: from here on accesses count. */
+/* For a sweep's fn: counts its accesses from here on, and stops at the nth. */
 SWEEP_FN void
 sweep_now(struct sweep *s, const char *point, int n)
 {
@@ -100,7 +101,7 @@ sweep_now(struct sweep *s, const char *point, int n)
 	s->left = n;
 }
 
-/* Until it stands, or has ended: whether it stands. */
+/* Waits until the call is stopped or has ended.  True if it is stopped. */
 SWEEP_FN bool
 sweep_stands(struct sweep *s)
 {
@@ -117,7 +118,7 @@ sweep_stands(struct sweep *s)
 	return true;
 }
 
-/* It stands: let it go on to another stop.  Whether it comes there. */
+/* Lets the stopped call continue to another stop.  True if it stops there. */
 SWEEP_FN bool
 sweep_on(struct sweep *s, const char *point, int n)
 {
@@ -127,7 +128,7 @@ sweep_on(struct sweep *s, const char *point, int n)
 	return sweep_stands(s);
 }
 
-/* fn(arg) in a thread, to be stopped where it says by sweep_now(). */
+/* Runs fn(arg) in a thread that stops where it says with sweep_now(). */
 SWEEP_FN void
 sweep_go(struct sweep *s, int (*fn)(void *arg), void *arg)
 {
@@ -137,7 +138,7 @@ sweep_go(struct sweep *s, int (*fn)(void *arg), void *arg)
 	s->thread = t_thread(sweep_run, s);
 }
 
-/* Let it go on: what fn returned. */
+/* Lets the call continue to its end, and returns the result of fn. */
 SWEEP_FN int
 sweep_end(struct sweep *s)
 {
@@ -151,7 +152,7 @@ sweep_end(struct sweep *s)
 	return s->result;
 }
 
-/* One line for a whole sweep; what is wrong says so itself. */
+/* Reports a failure at stop n; a sweep prints one line if all is well. */
 SWEEP_FN void
 sweep_bad(const char *what, int n, const char *fmt, ...)
 {
