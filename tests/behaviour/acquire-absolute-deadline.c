@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting: `deadline_ns`, when it is not 0, says until when to wait on the
- * table's clock, whatever max_wait_ms says: longer or shorter, past or future.
- * A free key is granted although the deadline has passed.
+ * Guarantee G8, lh_acquire_opts.deadline_ns: a deadline that is not 0 limits
+ * the wait on the table's clock, and max_wait_ms is ignored; whether it is
+ * longer or shorter, past or future.  A free key is granted although the
+ * deadline has passed.
+ *
+ * Otherwise a caller that shares one deadline among several acquires would wait
+ * longer than it asked for.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LH_ALL_LOCAL: through such an attachment every acquire is in scope local,
- * also without options or with others, by name, opened, shared, queued, with a
- * ticket, and when this thread had the key before by other means; it fails
- * closed as such, and its tokens outlive the table.  Tables without a fence
- * file refuse it.  Cluster keys have their own scope.
+ * Guarantee G2, LH_ALL_LOCAL: through such an attachment every acquire is in
+ * scope local: without options or with other ones, by name, opened, shared,
+ * queued, with a ticket, and when the thread had the key before by other means.
+ * It fails when scope local fails, and a table without a fence file refuses the
+ * flag.  Cluster keys have their own scope.
+ *
+ * Otherwise one forgotten option would give a token that is not on disk, and
+ * the same token could be given again after a reboot.
  */
 #include "fence.h"
 

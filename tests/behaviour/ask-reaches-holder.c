@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking for a key reaches its holder's live handle in another process at once,
- * each time; readers are all asked; and it changes nothing else.
+ * lh_ask_release() (leasehold/watch.h): a request to release a key reaches the
+ * holder's live handle in another process at once, each time; all readers are
+ * asked; nothing else changes.
+ *
+ * Otherwise a holder that would release the key gladly never learns that
+ * somebody waits for it.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: in a table of LH_ORDER_BARGE newcomers may overtake those who wait,
- * for however long these have waited; and still nobody is forgotten: when the
- * newcomers stop, the waiters are granted in their own order.
+ * Guarantees G6 and G7: in a table of LH_ORDER_BARGE newcomers may overtake
+ * waiters for as long as they come.  When they stop, the waiters are granted
+ * the key in their own order.
+ *
+ * Otherwise a waiter that was overtaken once would be forgotten.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: a writer that has waited for a reader for long, with readers and another
- * writer behind it, is not passed over in the moment when the reader goes: it
- * is next, although it could not take the key all that time, since the key was
- * not to be had.  The reader goes by its release and by its deadline.
+ * Guarantee G7: a writer has waited long for a reader, with readers and another
+ * writer behind it.  When the reader leaves, by its release or by its deadline,
+ * that writer is next.
+ *
+ * Otherwise it would count as a waiter that does not take its turn, because it
+ * could not acquire the key all that time, and others would pass it.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: a reader in scope local whose key has to go to another range, which
- * nobody does while others read.  It had to wait until the key was free, but
- * nobody freed it for a reader's sake: not from idle readers' claims, though
- * nobody held it, nor from readers who kept coming and overlapped.  Now it
- * waits like a writer, for whom they come to an end.
+ * Guarantees G6 and G7: the key of a reader in scope local must go to another
+ * range, which cannot happen while others read.  The reader waits like a
+ * writer, for which the present readers come to an end.
+ *
+ * Otherwise it would wait for ever: nobody ends idle readers for a reader, and
+ * readers that overlap never free the key.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: in the default order newcomers may overtake, but only until the front
- * waiter has been the front for a millisecond: it gets the key although others
- * hammer at it without pause (T3, at ten times the bound).
+ * Guarantee G7, timing T3: in the default order newcomers may overtake only
+ * until the first waiter has been first for a millisecond.  It acquires the key
+ * although others try without a pause; and a newcomer that tries at the moment
+ * of a release is refused when the first waiter has waited for much longer than
+ * that.
  *
- * And exactly: a newcomer that asks in the moment of a release, when the front
- * has waited for much longer than a millisecond, is refused each time.
+ * Otherwise a busy key would never be granted to a waiter.
  */
 #include <errno.h>
 #include "support/actor.h"

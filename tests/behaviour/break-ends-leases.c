@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, G9, G11: an operator ends somebody else's lease.  Its holder is told by
- * every call, and why; who waits has the key, with a larger token and a note;
- * nobody else's lease is touched: not another reader's, when one is named by
- * its id, and not the next use of the same claim.  What is not held is not
- * broken.
+ * Guarantees G2, G9 and G11: an operator breaks somebody else's lease.  Each of
+ * the holder's calls reports the loss and its cause; the next waiter acquires
+ * the key, with a larger token and a note; no other lease is changed: not
+ * another reader's when one is named by its id, and not the next use of the
+ * same claim.  A break of a key that is not held reports 0.
+ *
+ * Otherwise an operator could not end a stuck lease, or would end the wrong
+ * one.
  */
 #include <errno.h>
 #include "support/actor.h"

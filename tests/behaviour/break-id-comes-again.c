@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An operator who names a lease by id and token ends that one or none.
+ * Guarantees G2 and G11: an operator that names a lease by id and token breaks
+ * that lease or none.  Ids come again after millions of uses, and sooner where
+ * leases are converted; tokens never do.
  *
- * Ids come again, after millions of uses; sooner where leases are converted,
- * which counts a million uses at once.  An operator who had noted an id, and
- * came when its lease was long over, broke the innocent one that had it by
- * then, as lh_break() asked for no more.  Tokens never come again (G2).
+ * Otherwise an operator with an old id would break the lease of a holder that
+ * has nothing to do with it.
  */
 #include <errno.h>
 #include <string.h>

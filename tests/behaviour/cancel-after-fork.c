@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A switch that a thread of the parent waits with is the child's as well, but
- * the parent's waits are not, nor are their stacks, which the child's threads
- * may get: it cancels its own waits, and no others.
+ * lh_cancel() after fork(): a switch of the parent exists in the child as well,
+ * but the parent's waits and stacks do not.  The child cancels its own waits,
+ * and no others.
+ *
+ * Otherwise the child would read stacks that no longer exist, or would end
+ * waits of its parent.
  */
 #include <errno.h>
 #include "support/child.h"

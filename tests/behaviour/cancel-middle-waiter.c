@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7, G8: a waiter in the middle of the queue is cancelled: it returns
- * -ECANCELED soon, leaves nothing behind, and the others are granted in their
- * order, the next one without delay.  The same for the front and the last.
- *
- * The waits are threads of this process, since a switch serves the threads of
+ * Guarantees G6, G7 and G8: a waiter in the middle of the queue is cancelled.
+ * It returns -ECANCELED soon and leaves nothing behind, and the others are
+ * granted the key in their order, the next one without delay.  The same for the
+ * first and the last waiter.  The waiters are threads, because a switch serves
  * one process; the holder is another process.
+ *
+ * Otherwise a cancelled waiter would block or reorder the waiters behind it.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7, G8: a reader in the queue is cancelled: it returns -ECANCELED soon
- * and leaves nothing behind, and the others enter when it is their turn.  A
- * writer in the queue is cancelled: the readers behind it enter at once, since
- * readers hold the key.  Cancelled before the wait: no wait at all.
+ * Guarantees G6, G7 and G8: a reader in the queue is cancelled.  It returns
+ * -ECANCELED soon and leaves nothing behind, and the others acquire in their
+ * turn.  A cancelled writer frees the way for the readers behind it, because
+ * readers hold the key.  A switch that was set before the call prevents the
+ * wait.  The waiters are threads, because a switch serves one process.
  *
- * The waits are threads of this process, since a switch serves the threads of
- * one process; the holder is another process.
+ * Otherwise readers would wait behind a writer that does not wait any more.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancelling: the switch works before the wait begins, while it lasts, twice,
- * for several waits at once and after they have ended; a cancelled try of a
- * key leaves nothing that would hold it later; and a grant is not taken back.
+ * Guarantee G8, lh_cancel(): the switch works before a wait begins, while it
+ * lasts, twice, for several waits at once and after they have ended.  A
+ * cancelled try leaves nothing that could hold the key later, and a grant that
+ * was made is kept.
+ *
+ * Otherwise a program could not end its waits in time, or would lose a key that
+ * it was granted.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: pthread_cancel() of a thread that is inside lh_cancel(), where it tells
- * a wait for the cluster through a descriptor, does not take the lock of all
- * switches with it.
+ * Guarantee G8: pthread_cancel() of a thread that is inside lh_cancel(), where
+ * it wakes a wait for the cluster through a descriptor, leaves the lock of all
+ * switches free.
+ *
+ * Otherwise every later lh_cancel() of the process would hang.
  */
 #include <pthread.h>
 #include <sys/eventfd.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: pthread_cancel() of a thread that acquires through a live handle leaves
- * the handle to others: here, where a descriptor has to be opened anew.
+ * Guarantee G8: pthread_cancel() of a thread that acquires through a live
+ * handle, at the point where it must open a descriptor again, leaves the handle
+ * free for other threads.
+ *
+ * Otherwise every later call with that handle would hang.
  */
 #include <linux/close_range.h>
 #include <pthread.h>

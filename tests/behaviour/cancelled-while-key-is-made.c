@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: pthread_cancel() of a thread that makes a key for which the table has to
- * grow: allocating is a place where a thread can be cancelled, and must not be,
- * since the claim that makes the key would stay in the middle of that for as
- * long as the process lives.
+ * Guarantee G8: pthread_cancel() of a thread that makes a key for which the
+ * table must grow.  Memory allocation is a cancellation point, and must not be
+ * one here.
+ *
+ * Otherwise the claim that makes the key would stay half done for as long as
+ * the process lives, and nobody could make that key.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions: lh_close() releases the shared leases of an attachment like the
- * others, several on one key included: writers that wait for nothing else have
- * the key soon (T3), without a note; where others still read, they hold on and
- * the count shrinks by what was closed.
+ * Timing T3, lh_close(): a close releases the attachment's shared leases like
+ * its exclusive ones, several on one key included.  A writer that waits for
+ * nothing else acquires the key within T3, without a note; where others still
+ * read, the count of readers falls by the closed ones.
+ *
+ * Otherwise a clean close would look like a death, and writers would wait for
+ * readers that are gone.
  */
 #include <errno.h>
 #include "readers.h"

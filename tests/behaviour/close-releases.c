@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions: lh_close() releases what the attachment still holds, as cleanly as
- * a release: waiters get it at once (T3) and without a note.  Leases that had
- * expired, or been released, do not matter.
+ * Timing T3, lh_close(): a close releases the leases that the attachment still
+ * holds, as cleanly as a release does: waiters acquire within T3 and without a
+ * note.  Leases that had expired or been released make no difference.
+ *
+ * Otherwise the next holder would be warned of a death that did not happen.
  */
 #include <errno.h>
 #include "support/actor.h"

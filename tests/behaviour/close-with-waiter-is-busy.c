@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Table: lh_close() while another thread waits in a call on the attachment is
- * -EBUSY and changes nothing: leases hold, the waiter goes on and gets its key,
- * and closing works afterwards.
+ * lh_close() while another thread waits in a call on the attachment returns
+ * -EBUSY and changes nothing: leases hold, the waiter goes on and acquires its
+ * key, and closing works afterwards.
+ *
+ * Otherwise the waiting thread would use an attachment that no longer exists.
  */
 #include <errno.h>
 #include "support/actor.h"

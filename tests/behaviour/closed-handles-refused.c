@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A closed handle is -EINVAL, while it is one of the last 64 of its kind: also
- * an opened key whose last reference has gone, one whose table was closed, and
- * a live handle that its own callback has closed.  Memory of older ones is
- * given back.  (All functions: tests/command/arguments.t.)
+ * A closed handle returns -EINVAL while it is one of the last 64 of its kind
+ * (spec section 6): also an opened key whose last reference has gone, a handle
+ * whose table was closed, and a live handle that its own callback has closed.
+ * The memory of older ones is freed.  (All functions:
+ * tests/command/arguments.t.)
+ *
+ * Otherwise a second close would crash the program or close a handle of
+ * somebody else.
  */
 #include <errno.h>
 #include <stdatomic.h>

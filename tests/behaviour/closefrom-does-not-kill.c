@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, on the safe side: a program that closes every descriptor it does not
- * know (daemons do) is not dead: its leases hold, whoever looks, and it goes
- * on with every operation as if nothing had happened.
+ * Guarantee G4, its safe side: a program that closes every descriptor that it
+ * does not know (daemons do) is not dead.  Its leases hold, whoever looks, and
+ * each of its operations works as before, because the bytes that prove a
+ * session's life must not depend on one descriptor.
  *
- * The bytes that prove a session's life must not hang on a descriptor.
+ * Otherwise a daemon would lose all its keys when it starts.
  */
 #include <errno.h>
 #include <linux/close_range.h>

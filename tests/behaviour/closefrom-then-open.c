@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The application closes every descriptor, then opens the table once more: the
- * new attachment gets the numbers that the old one had.  Closing the old one
- * takes nothing from the new one, and neither looks dead.
+ * Guarantee G4, its safe side: the application closes every descriptor, and
+ * then opens the table once more; the new attachment gets the numbers that the
+ * old one had.  Closing the old one takes nothing from the new one, and neither
+ * counts as dead.
+ *
+ * Otherwise lh_close() would close descriptors of another attachment, whose
+ * leases would then be freed.
  */
 #include <errno.h>
 #include <fcntl.h>

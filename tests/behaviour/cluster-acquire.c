@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cluster keys: the same calls as for others.  Granted at once; queued, then
- * granted; re-acquired without the shim's being asked; in shared mode under a
- * shared right, by a writer under one; what is told, and what scope means.
- * Local keys know nothing of all this.
+ * Cluster keys (doc/cluster.md): the same calls work as for other keys.  A key
+ * is granted at once, or after a wait; acquired again without a question to the
+ * shim; shared under a shared right, and exclusively under an exclusive one.
+ * Status and errors say what the scope means.  Local keys are not affected.
+ *
+ * Otherwise programs would need other code for cluster keys, or would ask the
+ * cluster at each acquire.
  */
 #include "fence.h"
 #include "op/cluster_check.h"

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 20 */
 /*
- * G8: a cluster that cannot be reached is -EHOSTUNREACH, with words that say
- * what is away: no shim, one that says so, that is killed or stopped, that says
- * nothing, nonsense, or half of something, that promises and gives nothing, or
- * is not to be believed.  Busy, denied and timed out are other answers.
+ * Guarantee G8: an unreachable cluster is reported as -EHOSTUNREACH, with words
+ * that say what is missing.  The shim does not exist, says that the cluster is
+ * away, is killed or stopped, says nothing, nonsense or half of a frame,
+ * promises and grants nothing, or cannot be believed.  Busy, denied and timed
+ * out are other answers.
+ *
+ * Otherwise a program could not tell a busy key from a cluster that is down, or
+ * would take a false answer for a grant.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The switch ends every wait for a cluster key: while the shim is asked, in the
- * table's queue behind it, and between the turns of one that promises and gives
- * nothing.  Tickets are given up in the same places, and come to the same ends.
+ * Guarantee G8: the switch ends every wait for a cluster key: while the shim is
+ * asked, in the table's queue behind it, and between the turns of a shim that
+ * promises and grants nothing.  Tickets end in the same places with the same
+ * results.
+ *
+ * Otherwise a program could not end its waits while the cluster is down.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lease of a cluster key that is converted, or handed over, again and again
- * draws a token each time: none of those that belong to the next revision, and
- * so to other hosts (G2).
+ * Guarantee G2: a lease of a cluster key that is converted or handed over again
+ * and again draws a token each time, and never one of those that belong to the
+ * next revision, and so to other hosts.
+ *
+ * Otherwise two hosts could give the same token.
  */
 #include <errno.h>
 #include "base/bits.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 31 */
 /*
- * G9: a cluster key's lease ends with this host's session in the cluster, for
- * good, by the clock alone if need be: the shim dead, stopped, or cut off.  Who
- * looks is told so, a live handle in that moment, and lh_lock_valid() is not
- * late by anything.  Who waits is told that the cluster is away.
+ * Guarantee G9, timing T7: a cluster key's lease ends with this host's session
+ * in the cluster, for good, by the clock alone if need be: the shim is dead,
+ * stopped or cut off.  Each call reports the loss, a live handle at that
+ * moment, and lh_lock_valid() without any delay.  Waiters learn that the
+ * cluster is away.
+ *
+ * Otherwise a process would go on working while another host holds the key.
  */
 #include <errno.h>
 #include <poll.h>

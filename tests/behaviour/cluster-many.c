@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys, of a cluster and of this host: one question for the rights to all
- * of the cluster's, before anything is held; all or none; held for good as a
- * set; lost as one.
+ * Guarantee G8: several keys, some of the cluster and some of this host, are
+ * acquired in one call.  The rights to all cluster keys are requested in one
+ * question, before anything is held; all or none are granted, and the loss of
+ * one is the loss of all.
+ *
+ * Otherwise the call would hold some keys while it waits for the cluster, or
+ * keep half a set.
  */
 #include <errno.h>
 #include "op/cluster_check.h"

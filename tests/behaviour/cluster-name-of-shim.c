@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is the table's shim is not told by what a process calls itself: a try for
- * a cluster key that a process by the shim's name holds is busy at once, and
- * nobody is asked for the key, as this host has it.
+ * Guarantee G1: a process's name does not make it the table's shim.  A try for
+ * a cluster key that is held by a process with the shim's name is busy at once,
+ * and nobody is asked for the key, because this host has the right to it.
+ *
+ * Otherwise any process could call itself the shim and change the rights of
+ * cluster keys.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10, of a cluster key: after -EHOSTUNREACH nothing is granted and nothing is
- * remembered, so the same request id tries anew and finds what came of the
- * first: nothing, a lease that was granted, or a call that waits still.
+ * Guarantee G10, issue 21 D4, for cluster keys: after -EHOSTUNREACH nothing is
+ * granted and nothing is remembered, so that the same request id tries again
+ * and finds the outcome of the first call: nothing, a lease that was granted,
+ * or a call that still waits.
+ *
+ * Otherwise a program that repeats its request would hold the key twice, or
+ * never.
  */
 #include <errno.h>
 #include <leasehold/session.h>

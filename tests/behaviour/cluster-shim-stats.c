@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_shim_stats() gives the shim's own words, once; or says why there are none:
- * nobody to give them to, no shim, one that says nothing, or something else.
+ * lh_shim_stats() (leasehold/stats.h) returns the shim's own words once, or
+ * says why there are none: no shim, one that says nothing, or one that says
+ * something else.
+ *
+ * Otherwise an operator would read the figures of nobody, or an old answer.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 5 */
 /*
- * The rarer wishes, for cluster keys: request ids, holder ids, values,
- * policies, named sessions and hand-over; tokens when those of a revision are
- * used up; and what is told of such a key and its failures.
+ * The rarer options of an acquire work for cluster keys as well: request ids,
+ * holder ids, values, policies, named sessions and hand-over; tokens when those
+ * of a revision are used up; and the errors and status of such a key.
+ *
+ * Otherwise an option that works for a local key would be ignored, or would
+ * give a wrong answer, for a cluster key.
  */
 #include <errno.h>
 #include <leasehold/session.h>

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters: acquisitions are exact, whichever path they took and whatever went
- * wrong beside them; the others count what was seen to happen.
+ * lh_stats(): acquisitions are counted exactly, whichever path they took and
+ * whatever failed beside them; the other counters count the events that
+ * happened.
+ *
+ * Otherwise operators and the metrics page would see figures that do not fit
+ * together.
  */
 #include <errno.h>
 #include "support/actor.h"

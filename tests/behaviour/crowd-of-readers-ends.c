@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session ends with a hundred thousand shared leases on one key: that takes
- * time in proportion to them, not to their square, and a writer has the key
- * then.  By lh_close(), and by death.
+ * Guarantee G4: a session ends with a hundred thousand shared leases on one
+ * key, by lh_close() or by death.  That takes a time in proportion to their
+ * number, not to its square, and a writer acquires the key then.
+ *
+ * Otherwise the end of one process would stop all users of a key for minutes.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: a key's own fields are damaged; who asks for what cannot be done any
- * more is told so, soon.
+ * Guarantee G12: a key's own fields are damaged.  A call that needs them fails
+ * with an error, and soon.  (The fuzzer found each of these: they were calls
+ * that did not end.)
  *
- * Found by the fuzzer: each was a call that did not come to an end.
+ * Otherwise damage would make a process hang in the library.
  */
 #include <errno.h>
 #include "support/actor.h"

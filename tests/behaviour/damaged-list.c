@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: a list of keys that has been damaged is recognised: who looks up or
- * makes a key there is told -EUCLEAN, or goes on as if nothing were, but soon,
- * and nobody crashes; keys that were opened before still work; the check finds
- * it.
+ * Guarantee G12: a damaged list of keys is recognised.  A lookup or a new key
+ * there fails with -EUCLEAN or works, but soon, and nobody crashes; keys that
+ * were opened before still work; the check finds the damage.
  *
- * Kinds of damage: a slot that leads to itself, two in a circle, a link to a
- * slot and to a bucket that do not exist, a list out of order, a slot that is
- * linked and not in use, a key that is there twice, a head that is nobody's,
- * and one that says that it is not made; sizes that make no sense.
+ * The damage: a slot that leads to itself, two slots in a circle, a link to a
+ * slot or bucket that does not exist, a list out of order, a slot that is
+ * linked and not in use, a key that is there twice, a head that belongs to no
+ * bucket, one that says that it is not made, and sizes that make no sense.
+ * Otherwise one wrong link would make every process hang or crash.
  */
 #include <errno.h>
 #include "base/bits.h"

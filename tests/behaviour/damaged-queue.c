@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: a wait queue that has been damaged is recognised: who walks it is told
- * -EUCLEAN, soon, and does not go round in it for ever, whatever its time to
- * wait; nobody crashes; the holder can still release.
+ * Guarantee G12: a damaged wait queue is recognised.  A caller that walks it
+ * returns -EUCLEAN soon and does not walk for ever, whatever its time to wait;
+ * nobody crashes; the holder can still release.
  *
- * Kinds of damage: two claims that lead to each other, one that leads to
- * itself, a link to a claim that does not exist, and a head that does.
+ * The damage: two claims that lead to each other, one that leads to itself, a
+ * link to a claim that does not exist, and a head that does.  Otherwise one
+ * wrong link would make every waiter hang in the library.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12, finding A7: a damaged chain of readers is recognised.  The key's word
- * names a reader whose own link says that it has left the chain: whoever
- * reclaims that reader, which has died, reports damage soon.  Without a bound
- * the burial goes round for ever, and with it lh_open(), which holds a lock of
- * its process meanwhile.
+ * Guarantee G12, issue 21 A7: a damaged chain of readers is recognised.  The
+ * key's word names a reader whose own link says that it has left the chain.  A
+ * process that reclaims that reader, which has died, reports damage soon.
+ *
+ * Otherwise the reclaim would walk for ever, and lh_open() with it, which holds
+ * a lock of its process meanwhile.
  */
 #include <errno.h>
 #include "support/actor.h"

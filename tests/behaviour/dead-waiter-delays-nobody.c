@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, T3: waiters that were killed or stopped do not keep the key from those
- * behind them: a dead front, a stopped front, a stopped one that is resumed
- * later, and a hundred dead ones in a row, each well within ten times the
- * bound of 60 ms, counted from the release.
+ * Guarantee G6, timing T3: waiters that were killed or stopped do not keep the
+ * key from those behind them: a dead first waiter, a stopped one, a stopped one
+ * that continues later, and a hundred dead ones in a row.  Each hand-over is
+ * within ten times 60 ms.  Priorities put the victims first; a waiter that
+ * continues acquires in its turn again.
  *
- * Priorities put the victims in front whatever the order of arrival.  A
- * resumed waiter takes its turn again and loses nothing but its place.
+ * Otherwise one dead process would keep a free key from all others.
  */
 #include <errno.h>
 #include "support/actor.h"

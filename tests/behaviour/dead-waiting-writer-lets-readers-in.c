@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, T3: a reader holds the key, writers wait for it, and readers wait behind
- * them; the writers are killed.  The readers enter then, although the one
- * that holds the key goes on holding it, so that nothing is released that
- * could wake them: within ten times the bound for a dead front.
+ * Guarantee G6, timing T3: a reader holds the key, writers wait for it, and
+ * readers wait behind them.  The writers are killed.  The waiting readers
+ * acquire within the bound for a dead first waiter, although the holder goes on
+ * and nothing is released that could wake them.
+ *
+ * Otherwise readers would wait for writers that are dead.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 6 */
 /*
- * T6, G6: threads and processes take keys at random, in both modes, and
- * release them again.
+ * Guarantee G6, timing T6: threads and processes acquire keys at random, in
+ * both modes, and release them.  In the order of their names, with waits that
+ * time out at random, no deadlock is possible, and no call reports one.  In any
+ * order, with upgrades, long leases and endless waits, a call that fails with
+ * -EDEADLK releases all its keys and tries again; all threads end.
  *
- * In the order of their names, with waits that time out at random: no deadlock
- * is possible, and nobody is ever told of one.
- *
- * In any order, upgrading some, with leases that last for an hour and waits
- * without end: who is told lets go of all and tries again.  Nobody ever waits
- * for good: all come to their end.
+ * Otherwise callers would be refused without a deadlock, or would wait for each
+ * other for ever.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T6, G3: nobody is told of a circle that a deadline is about to dissolve: a
- * lease that ends within 100 ms closes none, and the wait ends in a grant.  But
- * if that lease is renewed all the time, by another thread, the circle stays,
- * and somebody is told.
+ * Guarantee G3, timing T6: a circle of waits that a deadline is about to
+ * dissolve is not reported: a lease that ends within 100 ms closes no circle,
+ * and the wait ends in a grant.  If another thread renews that lease all the
+ * time, the circle stays and is reported.
+ *
+ * Otherwise callers would fail with -EDEADLK although the key is about to be
+ * free.
  */
 #include "support/part.h"
 #include "circle.h"

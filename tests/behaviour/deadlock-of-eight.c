@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 9 */
 /*
- * T6: eight parties, each with a key and waiting for the next one's: exactly
- * one of them is told -EDEADLK, soon after the circle was closed, and the same
- * by rule: the one of the lowest priority; of equals the one that began to wait
- * last.  What it holds it still holds; when it lets go, all others get through
- * one after another.  Processes; threads of one; both mixed.
+ * Timing T6: eight parties each hold a key and wait for the next one's.
+ * Exactly one of them returns -EDEADLK soon after the circle was closed: the
+ * one of the lowest priority, and of equals the one that began to wait last.
+ * It still holds its key; when it releases it, all others acquire in turn.
+ * Processes, threads of one process, and both mixed.
+ *
+ * Otherwise all would wait for ever, or more than one would give up.
  */
 #include "circle.h"
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T6: circles that share a wait.  Two readers of a key wait for the keys of a
- * writer that waits for them both: two circles.  Where the shared wait gives
- * way by rule, it alone is told; where each of the readers does, both are,
- * since each closes a circle of its own.  Nobody outside is ever told: not who
- * waits in the same queues, nor who holds what only they wait for.
+ * Timing T6: circles that share a wait.  Two readers of a key wait for the keys
+ * of a writer that waits for both: two circles.  If the shared wait is the one
+ * that must give way, it alone returns -EDEADLK; if each reader must, both do,
+ * because each closes a circle of its own.  Callers outside the circles never
+ * do: neither other waiters of the same queues, nor holders of keys that only
+ * those wait for.
+ *
+ * Otherwise a circle would stay, or a caller outside it would be refused.
  */
 #include "support/part.h"
 #include "circle.h"

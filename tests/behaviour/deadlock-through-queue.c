@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T6, G7: circles that lead through a queue's order and not only through who
- * holds what: a reader that a waiting writer keeps out waits for that; and
- * those of readers that wait to upgrade, with keys of others in between.
+ * Guarantee G7, timing T6: circles that lead through the order of a queue and
+ * not only through holders: a reader that a waiting writer keeps out waits for
+ * that writer; and circles of readers that wait to upgrade, with other keys in
+ * between.
+ *
+ * Otherwise such callers would wait for each other for ever.
  */
 #include "support/part.h"
 #include "circle.h"

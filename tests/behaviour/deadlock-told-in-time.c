@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T6: how long after two parties began to wait for each other is one told?  The
- * first has waited for longer or shorter; who is told has the lower priority,
- * the last to wait or the one before.
+ * Timing T6: measures how long after two parties began to wait for each other
+ * one of them returns -EDEADLK. The first has waited for longer or shorter; the
+ * one that must give way has the lower priority, and waits last or first.
+ *
+ * Otherwise a deadlock would be found only after minutes.
  */
 #include <stdlib.h>
 #include "support/part.h"

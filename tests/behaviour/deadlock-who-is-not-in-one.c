@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 6 */
 /*
- * T6: who waits for a lease of its own is in a deadlock with itself, in another
- * attachment too; not so if the lease is one that other threads may release
- * (LH_SHAREABLE), nor if it asked not to be told (LH_NO_DEADLOCK), nor if the
- * thread that acquired it is gone.  A claim that was a shareable lease's is an
- * ordinary one's afterwards.  Deadlocks are told in words, and counted.
+ * Timing T6: a caller that waits for a lease of its own is in a deadlock with
+ * itself, in another attachment, too.  It is not if other threads may release
+ * that lease (LH_SHAREABLE), if it asked for no report (LH_NO_DEADLOCK), or if
+ * the thread that acquired is gone.  A claim that was a shareable lease's is an
+ * ordinary one afterwards.  Deadlocks are described in words, and counted.
+ *
+ * Otherwise a caller would be refused although another thread will release the
+ * key, or would wait for itself.
  */
 #include "support/part.h"
 #include "circle.h"

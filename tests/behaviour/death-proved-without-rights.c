@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, T2: what it takes to prove a death is opened at lh_open() and kept.  A
- * process that has changed its user and its root since, and is at its limit of
- * descriptors, finds a killed holder dead in time.
+ * Guarantee G4, timing T2, issue 21 A8: lh_open() opens and keeps everything
+ * that a proof of death needs.  A process that has changed its user and its
+ * root since, and is at its limit of descriptors, finds a killed holder dead in
+ * time.  One that has closed its descriptors as well cannot tell: it says so in
+ * the error and in the counter `blind`, and takes neither the living nor the
+ * dead for dead.
  *
- * One that has closed its descriptors as well cannot ask.  It says so, in the
- * error and in the counter `blind`, and takes neither the living nor the dead
- * for dead.  A process with its rights then finds the same holder dead.
+ * Otherwise a daemon that drops its rights would wait for dead holders for
+ * ever, or take the key of a living one.
  */
 #include <errno.h>
 #include <fcntl.h>

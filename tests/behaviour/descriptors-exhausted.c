@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that has no file descriptor left cannot open a table, look at one,
- * remove or repair one, and is told so; what it has open it goes on using: keys
- * new and old, and waits.  With a descriptor again all of it works, and it sees
- * who died.  If it has closed even those of the table, what needs one is
- * refused, for that reason and no other: cluster keys, the first request id,
- * and whatever the table would have to grow for.
+ * A process without a free file descriptor cannot open, inspect, remove or
+ * repair a table, and each call says so; what it has open goes on working: old
+ * and new keys, and waits.  With a descriptor again everything works, and it
+ * finds dead holders.  If it has closed the table's own descriptors, only calls
+ * that need one are refused, for that reason: cluster keys, the first request
+ * id, and growth of the table.
+ *
+ * Otherwise a process at its limit would get a wrong error, or lose keys that
+ * it holds.
  */
 #include <errno.h>
 #include <stdio.h>

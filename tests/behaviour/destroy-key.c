@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Destroying a key: refused while it is held or waited for, with another answer
- * for one's own; idempotent when it is free; also for one that was made to
- * stay, which stays when it is refused.  Tokens go on over it (G2).
+ * Guarantee G2, lh_destroy(): a key that is held or waited for is not
+ * destroyed, with another error for one's own; destroying a free key is
+ * idempotent; a kept key can be destroyed, and stays kept when that is refused.
+ * Tokens go on after it.
+ *
+ * Otherwise a destroyed key would begin again with old tokens, or a held key
+ * would disappear.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: a holder converts to shared while readers wait: those in front of
- * the first queued writer enter, soon (T3), and share it with the holder; that
- * writer and the readers behind it wait on.  Nobody has released anything.
+ * Guarantees G6 and G7, timing T3: a holder converts to shared while readers
+ * wait.  The readers in front of the first queued writer acquire within T3 and
+ * share the key with the holder; that writer and the readers behind it wait on.
+ *
+ * Otherwise the readers would wait for a release that does not come.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G7: a holder goes from exclusive to shared while a writer waits: it
- * always can, in one step, so that no writer gets between; the writer stays
- * blocked until it releases, and bars new readers meanwhile.
+ * Guarantees G1, G2 and G7: a holder converts from exclusive to shared while a
+ * writer waits.  That always succeeds, in one step, so that no writer comes
+ * between; the writer stays blocked until the release, and keeps new readers
+ * out.  The lease keeps its session and deadline and gets a larger token; the
+ * old token and struct are refused.
  *
- * The converted lease is the same hold in another mode: same session, same
- * deadline, a new and larger token; the token and the struct of before are
- * refused.
+ * Otherwise a downgrade could lose the key to the waiting writer.
  */
 #include <errno.h>
 #include "readers.h"
