@@ -47,7 +47,8 @@ play(enum extender who, bool taken, int64_t ttl_ms)
 		r = replay_result("extender");
 	}
 	is(r, -ESTALE, "extend by %lld ms, %s, %s", (long long)ttl_ms,
-	    who == ACQUIRER ? "by the thread that acquired it" : "by a third thread",
+	    who == ACQUIRER ? "by the thread that acquired it" :
+	    "by a third thread",
 	    taken ? "taken" : "free");
 	is(lh_verify(lh, &extended.lease), -ESTALE, "it is lost");
 	if (taken)

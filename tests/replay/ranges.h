@@ -47,10 +47,10 @@ disk_comes_back(const struct late_maker *m)
 }
 
 /*
- * Makes a late table: its maker is stopped between the claim of its first range
- * and the naming of the object, while another table is made, used and lost.  The
- * disk is away when the maker goes on.  Returns the last token of the lost
- * table's key k.
+ * Makes a late table: its maker is stopped between the claim of its first
+ * range and the naming of the object, while another table is made, used and
+ * lost.  The disk is away when the maker goes on.  Returns the last token of
+ * the lost table's key k.
  */
 TAP_UNUSED static uint64_t
 come_late(struct late_maker *m)

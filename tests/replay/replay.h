@@ -2,11 +2,11 @@
 /*
  * Replays: a schedule written by hand, with real calls.
  *
- * A replay has roles.  A role is a thread or a child process that makes calls of
- * the public API.  Each role usually has an attachment of its own, so that the
- * library treats it as another session even if it is a thread.  The director
- * (the main thread) says where a role stops, waits until it is stopped there,
- * runs others, and then lets the role continue:
+ * A replay has roles.  A role is a thread or a child process that makes calls
+ * of the public API.  Each role usually has an attachment of its own, so that
+ * the library treats it as another session even if it is a thread.  The
+ * director (the main thread) says where a role stops, waits until it is stopped
+ * there, runs others, and then lets the role continue:
  *
  *	replay_stop("A", "acquire.announced", replay_acquire, &op);
  *	...				// what the others do meanwhile

@@ -8,7 +8,7 @@
  *
  *	for (int n = 1; stands; n++) {
  *		...				// a fresh key
- *		sweep_go(&s, fn, arg);		// fn calls sweep_now(&s, NULL, n)
+ *		sweep_go(&s, fn, arg);	// fn calls sweep_now(&s, NULL, n)
  *		stands = sweep_stands(&s);
  *		...				// what the others do
  *		result = sweep_end(&s);
