@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Error details name the right key, holder and cause, or say that they do not
- * know: a lease whose claim is in another use by now, one that a named session
- * holds, a key that is kept back, a hand-over to a session that has ended.
+ * Issue 21 C: error details name the right key, holder and cause, or say that
+ * they do not know: a lease whose claim is in another use by now, one that a
+ * named session holds, a key that is reserved for a lock-delay, a hand-over to
+ * a session that has ended.
+ *
+ * Otherwise an operator would act on a process or key that has nothing to do
+ * with the failure.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2: whatever the path to a grant, its token is larger than that of every
- * earlier grant of the key: try, wait, opened key, another process; after a
- * release, a close, an expiry, a death, a cancelled or timed-out wait, and an
- * acquire whose outcome nobody learnt.  Tokens lie between the table's base
- * and ceiling, below 2^63, and are never 0.
+ * Guarantee G2: on each path to a grant, the token is larger than that of every
+ * earlier grant of the key: a try, a wait, an opened key, another process;
+ * after a release, a close, an expiry, a death, a cancelled or timed-out wait,
+ * and an acquire whose outcome nobody learned.  Tokens are between the table's
+ * base and ceiling, below 2^63, and never 0.
+ *
+ * Otherwise a server that checks tokens would accept an older holder.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 9 */
 /*
- * G1, G2 while keys come and go: processes take and release random keys, by
- * name and through opened keys, trying and waiting, in a table with fewer slots
- * than there are keys, so that each new one takes another's slot; one process
- * does nothing but evict.  A witness beside each key knows who is inside and
- * the last token.  Then the same with threads that play processes, each with an
- * attachment of its own: that is what race detectors see.
+ * Guarantees G1 and G2 while keys come and go: processes acquire and release
+ * random keys, by name and through opened keys, trying and waiting, in a table
+ * with fewer slots than keys, so that each new key takes the slot of another;
+ * one process only evicts.  A witness beside each key knows who holds it and
+ * the last token.  Then the same with threads, each with its own attachment,
+ * for race detectors.  An acquire of a key that is being evicted looks the key
+ * up again, without an error.
  *
- * An acquire of a key that is being forgotten looks it up anew; nobody is told.
+ * Otherwise an eviction would give two callers one key, or begin its tokens
+ * again.
  */
 #include <errno.h>
 #include "support/actor.h"

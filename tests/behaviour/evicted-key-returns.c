@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 over eviction: a key that was forgotten and comes back goes on with larger
- * tokens, also when its slot has belonged to other keys meanwhile, and it to
- * other slots.
+ * Guarantee G2: an evicted key that is made again goes on with larger tokens,
+ * also when its slot has belonged to other keys meanwhile, and the key to other
+ * slots.  Keys that must stay are not evicted: keys that are held or waited
+ * for, those of lh_key_create(), and, on request, keys whose last holder left a
+ * note.  A key that was used since the first look is not idle, and a prefix
+ * means exactly that prefix.
  *
- * What must stay, stays: keys that are held or waited for, those of
- * lh_key_create(), and, on demand, those whose last holder left a note.  What
- * was used since the first look is not idle, and a prefix means that prefix.
+ * Otherwise a key would give its old tokens again, or a key in use would
+ * disappear.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, T2: exec is the death of a session, although the process lives on: what
- * it held is freed, with the note, and what it waited for is given to others.
+ * Guarantee G4, timing T2: exec() is the death of a session, although the
+ * process lives on: the keys that it held are freed, with the note, and the
+ * keys that it waited for are granted to others.  The test checks that the
+ * process still runs, as sleep(1), when the key is granted.
  *
- * That the process still runs, as sleep(1), when the key is granted is part of
- * what is checked.
+ * Otherwise a program that replaces itself would keep keys that nobody can
+ * release.
  */
 #include <errno.h>
 #include <sys/wait.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, T2: a process that ends without lh_close() has died: exit(), _exit(), a
- * signal with a handler's default, a crash.  Its leases are freed and the next
- * holder is told.  A process that closes before it ends has not: no note.
+ * Guarantee G4, timing T2: a process that ends without lh_close() has died: by
+ * exit(), _exit(), a signal's default action, or a crash.  Its leases are
+ * freed, and the next holder's lease has the note.  A process that closes first
+ * leaves no note.  The end of the main thread alone (pthread_exit) is no death.
  *
- * The main thread's end alone (pthread_exit) is no death: the other threads
- * may go on with the leases.
+ * Otherwise the next holder would not know that the protected state may be half
+ * changed.
  */
 #include <errno.h>
 #include <pthread.h>

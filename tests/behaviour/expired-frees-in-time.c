@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G3, T1: at the deadline, and no earlier, the next waiter is granted,
- * without any daemon and without anybody else calling anything; a try after
- * the deadline succeeds at once.  For ttls from one millisecond up.
+ * Guarantees G1 and G3, timing T1: at the deadline, and no earlier, the next
+ * waiter is granted the key, without a daemon and without a call by anybody
+ * else; a try after the deadline succeeds at once.  For ttls from one
+ * millisecond up.  A lease may end up to 8 ms before what was asked, so the
+ * test measures against expires_ns, by which others go, and expires_ns against
+ * the ttl.
  *
- * A lease may end up to 8 ms before what was asked, so the least time is
- * measured against expires_ns, which is what others go by; and expires_ns
- * against the ttl.
+ * Otherwise a crashed or stopped holder would keep its key, or a healthy one
+ * would lose it early.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explain, of a holder whose first thread acquired the key and has ended while
- * another runs: the process lives and has the key, so it is not called dead.
- * /proc shows that thread, and the process by its first look, as a zombie.
+ * Issue 21 A11, lh_explain(): a holder's first thread acquired the key and has
+ * ended while another thread runs.  The process lives and holds the key, so the
+ * explanation must not call it dead, although /proc shows that thread, and at
+ * first sight the process, as a zombie.
+ *
+ * Otherwise an operator would break the lease of a living holder.
  */
 #include <pthread.h>
 #include <unistd.h>

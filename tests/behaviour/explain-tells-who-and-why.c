@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 10 */
 /*
- * An explanation says who is in the way and what they do: whether they run,
- * what the holder's thread waits for in turn, who waits, and our own place.
- * An acquire that fails keeps the one of that moment, for its thread alone,
- * with its own wait in it.
+ * Issue 21 C, lh_explain(): an explanation says who blocks the caller and what
+ * they do: whether they run, what the holder's thread waits for in turn, who
+ * waits, and the caller's own place.  A failed acquire keeps the explanation of
+ * that moment, for its thread alone, with its own wait in it.
+ *
+ * Otherwise an operator could not find out why a job waits.
  */
 #include <errno.h>
 #include <pthread.h>

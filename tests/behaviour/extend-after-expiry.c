@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G9: a lease past its deadline is lost for good, also when nobody wants
- * the key: it is not extended, not verified, and not revived by anything.
+ * Guarantees G3 and G9: a lease past its deadline is lost for good, also when
+ * nobody wants the key: it is not extended, not verified, and not revived.  A
+ * call that reports it expired has made it so first: after the refusal the key
+ * is free for the next caller at once, and the holder's struct is unchanged.
  *
- * Whoever reports a lease as expired has first made it so: after the refusal
- * the key is free for the next at once, and the holder's struct is unchanged.
+ * Otherwise a holder that is late would go on with a key that others could
+ * hold.
  */
 #include <errno.h>
 #include "support/actor.h"

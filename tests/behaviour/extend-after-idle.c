@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, Lease: the deadline of an extend counts from now also in a thread that
- * has not looked at the clock for longer than the ttl; an extend never costs a
- * healthy lease.  (Once it did: the fast path installed a deadline counted from
- * the last tick the thread had seen, and looked at the clock only then.)
- * Whatever the thread did before: nothing at all, a slow acquire, an acquire
- * with the same ttl or with another one, an extend to much longer; and however
- * many threads extend the same lease.
+ * Guarantee G3: the deadline of an extension counts from now, also in a thread
+ * that has not read the clock for longer than the ttl, whatever it did before
+ * (nothing, a slow acquire, an acquire with the same or another ttl, a long
+ * extension), and however many threads extend the same lease.  A release of an
+ * expired lease leaves the note for the next holder.
  *
- * And: who releases a lease that had run out leaves word of it (the note) to
- * the next holder.
+ * Otherwise an extension would cost a healthy lease: the fast path once counted
+ * the deadline from the last clock tick that the thread had seen.
  */
 #include <errno.h>
 #include "support/child.h"

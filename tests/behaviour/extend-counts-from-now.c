@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lease: lh_extend() sets the deadline to its ttl from now, whatever was left:
- * repeated extends do not add up, and a shorter one shortens.  Others go by
- * the new deadline, in both directions, also those who were asleep.  Whoever
- * extends, and however often in a moment, it ends up to 8 ms before that, or
- * 10 (T1) after it.
+ * Guarantee G3, timing T1: lh_extend() sets the deadline to its ttl from now,
+ * whatever was left: repeated extensions do not add up, and a shorter one
+ * shortens the lease.  Others go by the new deadline, in both directions, also
+ * those that were asleep.  The lease ends at most 8 ms before that, or 10 ms
+ * (T1) after it.
+ *
+ * Otherwise a holder would keep its key for longer than it asked for, or lose
+ * it early.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose a fence directory may be.  Refused: one that everybody may write to, or
- * that is a stranger's: no table is made, and under a table whose header leads
- * there scope local fails with -EIO.  Root's is taken, and one of a group of
- * ours that may write.  Needs root, to be somebody else.
+ * Guarantee G2, issue 21 A1: the owner of a fence directory.  A directory that
+ * everybody may write to, or that belongs to a stranger, is refused: no table
+ * is made there, and under a table whose header leads there scope local fails
+ * with -EIO. Root's directory is accepted, and one of the caller's group that
+ * may write.  Needs root, to become another user.
+ *
+ * Otherwise a stranger could remove or add ranges, and tokens would be given
+ * twice.
  */
 #include <grp.h>
 #include <sys/types.h>

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A full or read-only file system under the fence directory (a tmpfs of 64 KiB
- * of our own): no table can be made there (-ENOSPC, -EROFS); under a table
- * scope local stops with -EIO as soon as it needs a range, ephemeral goes on,
- * and when there is room again all is well.  Needs root.
+ * Guarantee G2: a full or read-only file system under the fence directory (a
+ * tmpfs of 64 KiB of the test's own). No table can be made there (-ENOSPC,
+ * -EROFS). In an existing table scope local fails with -EIO as soon as it needs
+ * a range; scope ephemeral goes on; with room again everything works.  Needs
+ * root.
+ *
+ * Otherwise a full disk would stop ephemeral keys, or would give tokens that
+ * are not on disk.
  */
 #include <sys/mount.h>
 #include "fence.h"

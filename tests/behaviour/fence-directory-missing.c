@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fence directories that are not there, and paths that are none: what lh_open()
- * makes and what it refuses, with a sentence that names the path; and a
- * directory that goes away under a table: scope local fails closed with -EIO,
+ * Guarantee G2: fence directories that do not exist, and paths that are none:
+ * lh_open() makes or refuses them, with a sentence that names the path.  When a
+ * directory disappears under a table, scope local fails with -EIO, scope
  * ephemeral goes on, and both work again when it is back.
+ *
+ * Otherwise a missing directory would give tokens that are not on disk, or stop
+ * keys that need none.
  */
 #include "fence.h"
 

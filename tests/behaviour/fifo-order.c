@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: in a table of LH_ORDER_FIFO nobody overtakes: waiters are granted in the
- * order they came, and a newcomer that asks in the very moment of a release
- * is refused while somebody waits, however short the wait has been.
+ * Guarantee G7: in a table of LH_ORDER_FIFO nobody overtakes.  Waiters are
+ * granted the key in the order in which they came, and a newcomer that tries at
+ * the moment of a release is refused while somebody waits.  A newcomer of
+ * higher priority goes before those that wait, in this order, too.
  *
- * A newcomer of higher priority does not stand behind those who wait, in this
- * order either.
+ * Otherwise a program that relies on fairness would starve.
  */
 #include <errno.h>
 #include "support/actor.h"

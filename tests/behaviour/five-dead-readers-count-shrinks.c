@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G4: readers are killed one after another: the count that status tells
- * shrinks by exactly one each time, soon (T2), never further, and the writer
- * that waits gets in only when the last living one has gone.
+ * Guarantees G1 and G4, timing T2: readers are killed one after another.  The
+ * number of readers that status reports falls by exactly one each time, within
+ * T2, and the waiting writer acquires only when the last living reader has
+ * gone.  Once in the order in which they came, once from the youngest back.
  *
- * Twice: in the order they came, and from the youngest back; the one that is
- * left is once the youngest, once the oldest.
+ * Otherwise a writer would come in beside a living reader, or wait for dead
+ * ones.
  */
 #include <errno.h>
 #include "support/part.h"

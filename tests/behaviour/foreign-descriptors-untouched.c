@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors: a number belongs to the library only while it means what the
- * library opened.  After the application has closed everything and opened files
- * of its own, which got the same numbers, the library neither passes one of
- * them on as a liveness descriptor, nor closes one, nor asks the kernel about
- * leases through one.
+ * Issue 21 A8: a descriptor's number belongs to the library only while it means
+ * what the library opened.  The application has closed everything and opened
+ * files of its own, which got the same numbers.  The library does not pass one
+ * of them on as a liveness descriptor, does not close one, and does not ask the
+ * kernel about leases through one.
+ *
+ * Otherwise lh_close() would close the application's files, or a living holder
+ * would count as dead.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G11: whoever is not the owner can do nothing with a lease, although every
- * bit of it is right.
+ * Guarantee G11: a caller that is not the owner can do nothing with a lease,
+ * even with an exact copy of its struct: another process, and another
+ * attachment of the holder's own process.  Release, extend and verify return
+ * -EPERM with a reason in words, and the lease and its struct are unchanged.
+ * The same for a lease whose session has ended.
  *
- * The holder's struct is handed, whole, to another process and to another
- * attachment of the holder's own process; both are told -EPERM by release,
- * extend and verify, with a reason in words, and the lease, its deadline and
- * its struct stay as they were.  The same for a lease whose session is gone.
+ * Otherwise any process that learns a lease's bytes could release the key of
+ * another.
  */
 #include <errno.h>
 #include "support/actor.h"

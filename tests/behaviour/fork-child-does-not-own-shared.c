@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G11: a forked child owns nothing of what its parent reads: it can
- * neither use the parent's shared leases nor take a place among the readers
- * that the parent has given up and may take again; and its end, however it
- * comes, frees nothing.  With an attachment of its own it reads beside it.
+ * Guarantees G4 and G11: a forked child owns nothing of its parent's reading.
+ * It can neither use the parent's shared leases nor revive an idle place of the
+ * parent; and its end frees nothing.  With an attachment of its own it can read
+ * beside its parent.
+ *
+ * Otherwise a child that exits would let a writer in beside its reading parent.
  */
 #include <errno.h>
 #include <signal.h>

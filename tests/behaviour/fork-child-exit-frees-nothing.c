@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, on the safe side: a forked child owns nothing, so its end frees nothing.
+ * Guarantee G4, its safe side: a forked child owns nothing, so its end frees
+ * nothing.  The parent holds one key and waits for another in a thread;
+ * children with the parent's mapping end in every way.  Nothing of the parent's
+ * counts as dead, then or later.  The other way round, the parent's death is
+ * noticed although a child lives on with copies of everything.
  *
- * The parent holds one key and waits for another (in a thread); children end
- * in every way there is, while they still have the parent's mapping. Nothing
- * of the parent's is taken for dead, and neither is it later, when another
- * process looks for dead sessions.  The other way round, the parent's death
- * is noticed although a child of it lives on with copies of everything.
+ * Otherwise each short-lived child would free its parent's keys.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G8: a fork at any moment of other threads' operations leaves a child
- * that neither hangs nor owns, and does not disturb the parent.
+ * Guarantees G4 and G8: a fork at any moment of other threads' operations
+ * leaves a child that neither hangs nor owns anything, and does not disturb the
+ * parent.  Threads acquire, release, look keys up, open and close attachments,
+ * and wait, while the main thread forks.  Each child attaches again, works, is
+ * refused what it inherited, and ends in time.
  *
- * Threads of the parent acquire and release, look keys up, open and close
- * attachments and wait, without pause, while the main thread forks.  Each
- * child attaches anew, works, is refused what it inherited, and ends, within a
- * time that a hang would exceed.  The parent's threads notice nothing.
+ * Otherwise a forked child would hang on a lock of the library.
  */
 #include <errno.h>
 #include "support/child.h"

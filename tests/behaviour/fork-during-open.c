@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: alone: it defines open() */
 /*
- * G4: a fork by another thread in the middle of lh_open() gives the child no
- * copy of what the new session's life hangs on: when the parent is killed, its
- * leases come free although the child lives on.
+ * Guarantee G4: a fork by another thread in the middle of lh_open() gives the
+ * child no copy of the descriptor that keeps the new session alive: when the
+ * parent is killed, its leases are freed although the child lives on.  The
+ * test's own openat(), which the library calls, lets another thread fork after
+ * each descriptor that is opened.
  *
- * The middle is made by an openat() of our own, which the library calls: after
- * each descriptor that it opens on a table it lets another thread fork, and
- * waits for that a little; not for ever, since a library is right to hold forks
- * back meanwhile.
+ * Otherwise a dead parent's keys would stay held for as long as a child of it
+ * lives.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G11: what a child inherits is refused in it, call by call, with -EPERM
- * and a reason, and the child can do all of it with an attachment of its own.
+ * Guarantees G4 and G11: handles that a child inherits are refused, call by
+ * call, with -EPERM and a reason, and the child can make the same calls with an
+ * attachment of its own.  The child has the parent's mapping and exact copies
+ * of its handles, leases and caches.
  *
- * The child shares the parent's mapping and has bit-exact copies of handles,
- * leases and of whatever the library keeps for a thread; a release that went
- * through would free the parent's key under it.
+ * Otherwise a release in the child would free the parent's key.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -2,16 +2,17 @@
 /* test: slow 10 */
 /* test: release: ASan's malloc() lock is not held over fork() */
 /*
- * G4: no fork hangs, nor its child: wherever it comes from, and whatever the
- * other threads do meanwhile, thread exits, opening and closing, live handles
- * and waits.  Each child forks in turn, uses live handles and threads, and
- * ends; the parent goes on.
+ * Guarantee G4, issue 21 A6: no fork hangs, nor its child, wherever it comes
+ * from and whatever other threads do: thread exits, opening and closing, live
+ * handles and waits.  Each child forks in turn, uses live handles and threads,
+ * and ends; the parent goes on.  Otherwise a program that forks would stop for
+ * ever, with signals blocked.
  *
  *	main thread	fork(), 60 times (3,000 in make check-all)
  *	live thread	fork() in each callback of an event
  *	fork handlers	of the application use the library
  *	two threads	posix_spawn(), vfork()
- *	signal handler	fork() in the midst of calls
+ *	signal handler	fork() in the middle of calls
  *	bare		a child that no fork handler has run for
  */
 #include <errno.h>

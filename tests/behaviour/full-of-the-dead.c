@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table all of whose keys are held by somebody who was killed, or whose
- * leases have run out, has room for other keys.
+ * Guarantee G4: a table all of whose keys are held by killed processes, or by
+ * leases that have expired, has room for other keys.
+ *
+ * Otherwise a burst of crashes would make a table useless.
  */
 #include <errno.h>
 #include <stdio.h>

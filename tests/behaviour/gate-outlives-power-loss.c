@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: alone: it defines msync() */
 /*
- * G2: with LH_GATE_DURABLE no loss of power lets a token pass that is older
- * than one that was told to pass.
+ * Guarantee G2, LH_GATE_DURABLE: no loss of power lets a token pass that is
+ * older than one that was reported as passed.  The disk is simulated: the
+ * program's own msync() copies the page word by word to another place, and
+ * fails now and then.  During each write, when any word may be old or new, and
+ * at each answer, the disk must know everything that was reported.  Processes
+ * are killed at random; at the end the file is replaced by the disk.
  *
- * The disk is played: this program has an msync() of its own, which copies the
- * page word by word to where the test keeps what would be on the disk, and now
- * and then fails.  One write at a time, as the kernel writes one page.  In the
- * midst of each write, when any of its words may be an
- * old or a new one, and at every answer, the disk must know all that was told.
- * Processes are killed at random; in the end the file is replaced by the disk.
+ * Otherwise a server would accept an older holder after a power loss.
  */
 #include <errno.h>
 #include <fcntl.h>

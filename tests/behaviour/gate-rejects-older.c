@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, G11: a gate refuses what is older than what it has let pass, in either
- * mode; readers do not shut each other out; its mark outlives every process
- * that has it open; and tokens of real leases pass in the order of the leases.
+ * Guarantees G2 and G11, lh_gate_check(): a gate refuses tokens that are older
+ * than one that has passed, in either mode; readers do not exclude each other;
+ * its mark outlives every process that has it open; tokens of real leases pass
+ * in the order of the leases.
+ *
+ * Otherwise a late holder could still write to the protected resource.
  */
 #include <errno.h>
 #include <sys/stat.h>

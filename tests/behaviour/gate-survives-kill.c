@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 13 */
 /*
- * G4, G5: whoever is killed or stopped at whatever instruction of a check
- * leaves a gate that everyone else goes on using, with marks that never fall.
+ * Guarantees G4 and G5: a process that is killed or stopped at any instruction
+ * of lh_gate_check() leaves a gate that everyone else can use, with marks that
+ * never fall.  A child is stepped through a check of token 20 and stopped after
+ * n instructions; the parent then checks, kills it, and checks again.
  *
- * A child is stepped through lh_gate_check() of token 20, instruction by
- * instruction, and stopped after n of them; the parent then asks for itself
- * (stopped: nobody is delayed), kills it, and asks again.
+ * Otherwise one crash would close the gate for ever, or let an older token
+ * pass.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8, G12: a table that grows in a tmpfs that fills up.  What would have needed
- * more memory is -ENOSPC and says what to do; every key and lease that was
- * there goes on; nobody gets a SIGBUS.  When there is room again, the table
- * goes on growing, by itself.
+ * Guarantees G8 and G12: a table grows in a tmpfs that fills up.  A call that
+ * needs more memory returns -ENOSPC and says what to do; existing keys and
+ * leases go on; nobody gets a SIGBUS; with room again the table goes on
+ * growing.  The same for keys that are too long for their slots, and for
+ * leases.  Keys are made to stay, because idle ones would be evicted first,
+ * which is tested as well.  A limit of the process (ulimit -f) does not affect
+ * an existing table, and is a clear refusal of a new one.  Needs root.
  *
- * The same for keys that are too long to be kept in their slots, and for
- * leases. Keys are made to stay, or else idle ones would give way first: which
- * is also tested.  A limit of the process (ulimit -f) is no limit to a table
- * that is there, and a clear refusal of one that is not.  Needs root.
+ * Otherwise a full /dev/shm would kill every user of a table.
  */
 #include <errno.h>
 #include <signal.h>

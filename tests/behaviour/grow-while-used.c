@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table grows while it is used: eight processes make a hundred thousand keys
- * together, each of them wanted by two, from a table that begins with a few
- * thousand.  Nobody fails, nobody loses a lease that was held from before, no
- * key is in the table twice, and each is found by a process that came later.
+ * Guarantee G1: a table grows while it is used: eight processes make a hundred
+ * thousand keys, each of them wanted by two, in a table that begins with a few
+ * thousand.  No call fails, no earlier lease is lost, no key is in the table
+ * twice, and a later process finds each.
+ *
+ * Otherwise two processes could make one key twice during growth, and both
+ * would hold it.
  */
 #include <errno.h>
 #include "support/actor.h"

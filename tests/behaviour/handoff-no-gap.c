@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lease changes hands: the receiver has a new id and a larger token, the old
- * struct is stale, and nobody who waits or tries meanwhile gets the key.  Also
- * of a reader among others, from process to process, and in and out of a
- * session.
+ * Guarantees G1, G2 and G9, lh_handoff(): the receiver has a new id and a
+ * larger token, the old struct is stale, and no waiter or newcomer acquires the
+ * key meanwhile.  Also for a reader among others, between processes, and into
+ * and out of a session.
+ *
+ * Otherwise the key would be free for a moment, and the work that is handed
+ * over would be interrupted.
  */
 #include <errno.h>
 #include "session.h"

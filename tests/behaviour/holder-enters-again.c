@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counted re-entry: a holder that acquires what it holds, in the same mode, has
- * the same lease and token once more, and the key is free after as many
- * releases; others, and the same holder elsewhere, are strangers.
+ * Counted re-entry (lh_acquire_more.holder): a holder that acquires its key
+ * again in the same mode has the same lease and token once more, and the key is
+ * free after as many releases; others, and the same holder in another process,
+ * are strangers.
+ *
+ * Otherwise a nested acquire would wait for itself, or its release would free
+ * the outer one's key.
  */
 #include <errno.h>
 #include <string.h>

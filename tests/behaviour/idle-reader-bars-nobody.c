@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G5, G9: a reader that has released may have kept its place among the
- * readers, to be quicker next time.  Stopped or killed then, it bars nobody: a
- * writer gets in at once, without waiting for a deadline or a proof, and with
- * no note about it.  Resumed, the reader is kept out like any other, and its
- * next token is larger than the writer's.
+ * Guarantees G4, G5 and G9: a reader that has released may keep its place among
+ * the readers, to be faster next time.  Stopped or killed then, it blocks
+ * nobody: a writer acquires at once, without waiting for a deadline or a proof,
+ * and without a note.  When the reader continues, it is kept out like any
+ * other, and its next token is larger than the writer's.
+ *
+ * Otherwise a process that has released its key would still keep a writer out.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading many keys, one after another, beside others who keep reading them,
- * leaves places among the readers of all of them, if it leaves any; that uses
- * up no records, in one thread and in threads that come and go: with room for
- * a few leases only, it goes on for ever.  What a thread that has ended holds
- * is held on, and can be released by another.
+ * Guarantee G8: reading many keys, one after another, beside others that keep
+ * reading them, may leave idle places among the readers of all of them.  That
+ * uses up no records, in one thread and in threads that come and go: it goes on
+ * for ever with room for a few leases only.  A lease that an ended thread holds
+ * stays held, and another thread can release it.
+ *
+ * Otherwise a process that reads many keys would run out of leases.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G11: a lease's id names its table as well.  The next table of the name gives
- * the same places, numbers and tokens again (it was made after its tokens were
- * forgotten, as after a restart of the machine); a lease of the earlier table
- * is -ESTALE there in every call, and whoever holds the key keeps it.  The ids
- * of sessions do not come again either.
+ * Guarantee G11, issue 21 B1: a lease's id names its table as well.  The next
+ * table of the same name gives the same places, numbers and tokens again (its
+ * tokens were forgotten, as after a restart of the machine). Each call with a
+ * lease of the earlier table returns -ESTALE, and the present holder keeps its
+ * key.  Session ids do not come again either.
+ *
+ * Otherwise a lease that a program kept in a file would end somebody else's
+ * lease after a reboot.
  */
 #include <errno.h>
 #include "support/support.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a requester says of itself is told with its wait and with its lease, and
- * with no other: not with the next use of the same claim, and not for another
- * key.  It stays with a lease that is converted.
+ * lh_acquire_more.info: the text that a requester gives is shown with its wait
+ * and with its lease, and with no other: not with the next use of the same
+ * claim, and not for another key.  It stays with a lease that is converted.
+ *
+ * Otherwise `leasehold status` would describe a holder by the text of another.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, G8: readers overlap, so that their key is never free, while the table
- * goes on from range to range, 14 at a time.
+ * Guarantees G2 and G8: readers overlap, so that their key is never free, while
+ * the table goes on from range to range, 14 at a time.  Nobody takes the key to
+ * another range under readers: a caller that asks for scope local goes on in
+ * the key's range, or waits.
  *
- * Each jump under readers was bounded, but not their sum: after ten the oldest
- * one's token was read 2^40 too high, from its version.  Its lease, which had
- * not ended, was "lost" (nobody could release it), and an idle reader that came
- * back had a token far above those of later writers.  Now nobody jumps under
- * readers: who asks for scope local goes on in the range of the key, or waits.
+ * Otherwise, after several such jumps, an old reader's token would be read 2^40
+ * too high: its lease would count as lost, and nobody could release it.
  */
 #include "fence.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8, G12: when a table's keys are used up, and all of them are held, waited
- * for, or made to stay, a new key is -ENOSPC and everything else goes on: keys
- * that exist are acquired, waited for, released, found and listed, by those who
- * met the refusal and by others.  Keys that are not in use give way to new
- * ones.
+ * Guarantees G8 and G12: when all keys of a table are held, waited for or kept,
+ * a new key returns -ENOSPC and everything else goes on: existing keys are
+ * acquired, waited for, released, found and listed.  Idle keys give way to new
+ * ones.  The same for long keys, of which a table has fewer: when they run out,
+ * short ones still work.
  *
- * The same for keys longer than what is kept beside a key, of which a table
- * has fewer: they may run out earlier, and short ones then still work.
+ * Otherwise one program with too many keys would stop all others.
  */
 #include <errno.h>
 #include "support/actor.h"

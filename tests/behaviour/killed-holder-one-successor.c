@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G6, T2: when a holder is killed, exactly one of those who wait gets the
- * key, soon, with a note that the one before died and with a larger token.
+ * Guarantees G4 and G6, timing T2: when a holder is killed, exactly one of the
+ * waiters acquires the key, soon, with the note and a larger token.  No daemon
+ * is involved, and the lease has an hour left, so only the proof of death can
+ * free it.  The others then acquire one after another, without a note.
  *
- * No daemon is involved and nobody calls anything after the kill: the waiters
- * find out by themselves.  The lease has an hour to go, so only the proof of
- * death can free it.  The rest then get it one after another as each successor
- * releases, without a note, since those ended well.
+ * Otherwise two waiters would succeed the dead holder, or none.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot is an ordinary key's, then a cluster key's, then another ordinary
- * one's, whose word comes to what the first key's last release has left.  Who
- * has that in mind, and an opened key of the first, does not take the one for
- * the other (G1): the first lives in another slot by now, and is held.
+ * Guarantee G1: a slot is an ordinary key's, then a cluster key's, then another
+ * ordinary key's, whose word becomes what the first key's last release left.  A
+ * process with the first key open must not take the other key for it: the first
+ * key is in another slot, and is held.
+ *
+ * Otherwise the fast path would grant a key that another process holds.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slots that were cluster keys' become an ordinary key's: its tokens, and the
- * floor that they leave, are within the table's range from the first moment on,
- * before anybody is granted it.
+ * Guarantee G12: slots that were cluster keys' become an ordinary key's.  Its
+ * tokens, and the floor that they leave, are within the table's range from the
+ * first moment, before anybody is granted the key.
+ *
+ * Otherwise a sound table would count as damaged.
  */
 #include <stdio.h>
 #include "support/support.h"

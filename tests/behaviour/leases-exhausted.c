@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8, G12: one session may hold as many leases as the table has; when they are
- * used up, acquiring is -ENOSPC for everybody, without harm to what is held,
- * until some are released.
+ * Guarantees G8 and G12: one session may hold as many leases as the table has;
+ * when they are used up, an acquire returns -ENOSPC for everybody, without harm
+ * to held leases, until some are released.  10,000 leases in one session must
+ * work (fewer on slow runs). Records are given to sessions 64 at a time: a
+ * session that has had all of them keeps them until it closes or dies.
  *
- * 10,000 leases in one session must work; the number shrinks on slow runs.
- * Records are handed out to sessions 64 at a time: a session that has had all
- * keeps them until it closes or dies, which is tested, too.
+ * Otherwise a program with many leases would break the table for others.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A signal handler that jumps out of a waiting acquire (which is not allowed)
- * leaves a place in a queue.  The thread takes it back in its next acquire, in
- * lh_close(), or when it ends; until then others pass it over (finding A14).
- * A thread that is cancelled asynchronously leaves none.
+ * Issue 21 A14: a signal handler that jumps out of a waiting acquire, which is
+ * not allowed, leaves a place in a queue.  The thread removes it in its next
+ * acquire, in lh_close(), or when it ends; until then others pass it over.  A
+ * thread that is cancelled asynchronously leaves none.
+ *
+ * Otherwise such places would stay until the process ends, and delay everybody
+ * behind them.
  */
 #include <errno.h>
 #include <pthread.h>

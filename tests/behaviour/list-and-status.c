@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inspection: lh_status() and lh_list() tell who holds and who waits, in the
- * order they are due, with everything that identifies them; never somebody
- * who is past its deadline or dead (G3).
+ * Guarantee G3, lh_status() and lh_list(): they report who holds and who waits,
+ * in the order in which waiters are due, with everything that identifies them,
+ * and never a holder that has expired or died.  The order is compared with the
+ * order of the grants that follow.
  *
- * The order of the report is held against the order of the grants that follow.
+ * Otherwise an operator would see holders that do not exist, or a wrong queue.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 7 */
 /*
- * G3, G9: a lease that was had by a ticket, as a permit, in a named session or
- * by a plain acquire is renewed, watched, lost and released by a live handle
- * that has adopted it, as if that had acquired it.
+ * Guarantees G3 and G9, lh_lock_adopt(): a lease that was acquired by a ticket,
+ * as a permit, in a named session or by a plain acquire is renewed, watched,
+ * lost and released by the live handle that has adopted it, as if the handle
+ * had acquired it.
+ *
+ * Otherwise a program would have to renew such leases itself, or would not
+ * learn that one is lost.
  */
 #include <errno.h>
 #include <poll.h>

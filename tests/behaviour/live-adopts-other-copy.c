@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lease is adopted by a copy that does not know of a later, shorter ttl, as
- * another copy does: lh_lock_valid(), which goes by the clock alone, says no
- * from the true end on, hence while another has the key.
+ * Guarantee G3: a live handle adopts a lease through a copy that does not know
+ * of a later, shorter ttl, which another copy has set.  lh_lock_valid(), which
+ * goes by the clock alone, says "lost" from the true end on, when another
+ * process holds the key.
+ *
+ * Otherwise a handle would say "valid" while another process holds the key.
  */
 #include <errno.h>
 #include "support/support.h"

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: tsan */
 /*
- * A callback is told every event in order, may release and close its own
- * handle, and does not run any more when lh_lock_close() has returned.
+ * lh_lock_opts.event: a callback is called for every event, in order, may
+ * release and close its own handle, and does not run any more when
+ * lh_lock_close() has returned.
+ *
+ * Otherwise a callback would use memory that its program has freed, or miss a
+ * loss.
  */
 #include <errno.h>
 #include <stdatomic.h>

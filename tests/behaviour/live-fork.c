@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: release: ASan's malloc() lock is not held over fork() */
 /*
- * G4: a forked child has no live handle: what it inherited is refused, call by
- * call, the parent's lease goes on, and the child's own handles are as good as
- * any.  Also when the fork comes from beside the renewing thread's work.
+ * Guarantee G4: a forked child has no live handle: inherited handles are
+ * refused, call by call, the parent's lease goes on, and the child's own
+ * handles work.  Also when the fork happens during the work of the renewing
+ * thread.
+ *
+ * Otherwise a child would release its parent's lease, or hang in a lock of the
+ * renewing thread.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: tsan */
 /*
- * Handles, watches and their table used by many threads at once: nobody hangs,
- * no key is held twice, no event is lost.  (Under TSan: no data race.)
+ * Guarantee G1: many threads use handles, watches and their table at once:
+ * nobody hangs, no key is held twice, no event is lost.  Under TSan: no data
+ * race.
+ *
+ * Otherwise a threaded program would lose events or leases at random.
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,8 +2,12 @@
 /* test: tsan */
 /* test: slow 7 */
 /*
- * G9, T7: whatever ends a live lease, its handle is told so within a second or
- * at the deadline, once, with the reason; and it does not come back by itself.
+ * Guarantee G9, timing T7: however a live lease ends, its handle reports the
+ * loss within a second or at the deadline, once, with the reason, and does not
+ * acquire again by itself.
+ *
+ * Otherwise a program would go on working without its key, or would act on one
+ * loss twice.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G3, T1: a live handle outlives its ttl many times over; once renewal is
- * stopped, nothing is renewed any more, the early warning comes before the
- * deadline and the loss at it, and the next one gets the key.
+ * Guarantees G1 and G3, timing T1: a live handle outlives its ttl many times
+ * over.  When renewal is stopped, nothing is renewed any more, the early
+ * warning comes before the deadline and the loss at the deadline, and the next
+ * caller acquires the key.
+ *
+ * Otherwise a long job would lose its key in the middle of its work.
  */
 #include <errno.h>
 #include "support/actor.h"

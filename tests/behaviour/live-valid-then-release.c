@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 3 */
 /*
- * G3, G9: what lh_lock_valid() has reported as lost stays lost:
- * lh_lock_release() says the same, whoever was quicker to notice, this thread
- * or the one that renews.  Under policy live, a lease whose deadline others
- * have moved on is valid.
+ * Guarantees G3 and G9, issue 21 D3: a lease that lh_lock_valid() has reported
+ * as lost stays lost: lh_lock_release() says the same, whichever thread noticed
+ * first.  Under policy live, a lease whose deadline others have moved on is
+ * valid.
+ *
+ * Otherwise a program would be told that its work was protected to the end
+ * although it was not.
  */
 #include <errno.h>
 #include <signal.h>

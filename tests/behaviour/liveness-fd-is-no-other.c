@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The application closes every descriptor and opens files of its own; the
- * library finds its own gone and opens one again, which gets the number that
- * the liveness descriptor had.  lh_liveness_fd() does not hand that one out: it
- * keeps nobody alive.
+ * Guarantee G4, lh_liveness_fd(): the application closes every descriptor and
+ * opens files of its own; the library opens another descriptor, which gets the
+ * number of the old liveness descriptor.  lh_liveness_fd() does not return that
+ * number.
+ *
+ * Otherwise a child would keep a file open that keeps nobody alive, and its key
+ * would be freed while it works.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4: while a copy of a session's liveness descriptor is open anywhere, its
- * death does not count: a lease acquired on behalf of a child program outlives
- * the parent, to its deadline and no longer; when the last copy is closed, the
- * session is dead like any other.
+ * Guarantee G4: while a copy of a session's liveness descriptor is open
+ * anywhere, its process's death does not count: a lease for a child program
+ * outlives the parent, up to its deadline; when the last copy is closed, the
+ * session is dead.  The child is sleep(1), which knows nothing of leasehold and
+ * only has the descriptor open, like a job of `leasehold run`.
  *
- * The child is a program (sleep) that knows nothing of leasehold and merely has
- * the descriptor open, as `leasehold run` leaves it.
+ * Otherwise kill -9 of the wrapper would free the key while its job still
+ * works.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scope: a table without a fence file refuses scope local, says how to make one
- * with, and has made no key; scope ephemeral works.  Quorum is refused always.
+ * Guarantee G2: a table without a fence file refuses scope local, says how to
+ * make one with a fence file, and has made no key; scope ephemeral works.
+ * Quorum is always refused.
+ *
+ * Otherwise a program would rely on tokens that do not survive a reboot.
  */
 #include "fence.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * While lh_log_grants() is on, every lease is recorded, also those of threads
- * that were on the fast path; when it is off again, none is, and they are back
- * on it.
+ * lh_log_grants(): while it is on, every lease is recorded, also those of
+ * threads on the fast path; when it is off again, none is, and these threads
+ * are back on the fast path.
+ *
+ * Otherwise the record would have gaps, or the fast path would stay slow for
+ * ever.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the reaper does, which has no session, is in the log, in the ring of the
- * session that it does it to; and a lease that an operator broke is.
+ * lh_log(): the reaper has no session, and its actions are recorded in the ring
+ * of the session that they concern; so is a lease that an operator broke.
+ *
+ * Otherwise nobody could find out why a lease ended.
  */
 #include <errno.h>
 #include "behaviour/reaping.h"

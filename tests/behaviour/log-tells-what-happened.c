@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flight recorder: what went on off the fast path is told afterwards, in
- * order, with who it was, also from a copy, and when everyone is dead.
+ * lh_log(), the flight recorder: events off the fast path are reported
+ * afterwards, in order, with the process that caused them, also from a copy of
+ * the table, and when all processes are dead.
+ *
+ * Otherwise a failure could not be explained after the fact.
  */
 #include <errno.h>
 #include <fcntl.h>

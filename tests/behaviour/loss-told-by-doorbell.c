@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T7: a lease that another process ends is known to its live handle at once,
- * not at the next look: in each of several attachments of a process, while the
- * thread is busy with others, and with a reaper to end it.
+ * Timing T7: a lease that another process ends is known to its live handle at
+ * once, not only at the next look: in each of several attachments of a process,
+ * while the renewing thread is busy with others, and when a reaper ends it.
+ *
+ * Otherwise a program would work for up to a second without its key.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys and a circle of waits (T6): who has won some of them and waits for
- * the next is in it like any holder.  Exactly one is told; if it is the call
- * for many keys, it has given back what it had won; the other one goes on.
+ * Timing T6: a call for several keys that has won some of them, and waits for
+ * the next, is part of a circle of waits like any holder.  Exactly one caller
+ * returns -EDEADLK; if it is the call for several keys, it has released what it
+ * had won; the other one goes on.
+ *
+ * Otherwise two programs that acquire several keys would wait for each other
+ * for ever.
  */
 #include <errno.h>
 #include "support/child.h"

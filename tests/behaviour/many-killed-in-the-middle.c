@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys: whoever is killed while it holds some and waits for others leaves
- * them to others (T2); whoever is stopped then has them to the ends of its
- * leases and no longer, and awake again begins anew.
+ * Guarantees G4 and G5, timing T2: a process that is killed while it holds some
+ * of its keys and waits for others leaves them to others; a stopped one keeps
+ * them up to the end of its leases, and begins again when it continues.
+ *
+ * Otherwise half of a set would stay held by a process that never gets the
+ * rest.
  */
 #include <errno.h>
 #include "support/child.h"

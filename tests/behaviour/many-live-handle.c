@@ -2,9 +2,12 @@
 /* test: tsan */
 /* test: slow 12 */
 /*
- * One live handle over many keys: all renewed over many ttls, valid while all
- * are; the loss of one loses all, the others are free, and the watch tells
- * which one it was; released and acquired again like any other handle.
+ * Guarantees G1 and G9: one live handle over several keys: all are renewed over
+ * many ttls, and the handle is valid while all are held; the loss of one loses
+ * all, the others are free, and the watch reports which one it was; the handle
+ * is released and acquired again like any other.
+ *
+ * Otherwise a program would work with half of the keys that it needs.
  */
 #include <errno.h>
 #include <poll.h>

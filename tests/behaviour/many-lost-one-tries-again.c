@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys: one that is won and lost again, while the call waits for another,
- * is not kept on its own: all are given back and acquired anew, with new
- * tokens, within the one time to wait.
+ * Guarantee G8: in a call for several keys, one that was won is lost while the
+ * call waits for another.  The call releases all and acquires them again, with
+ * new tokens, within its one time to wait.
+ *
+ * Otherwise the call would return a set of which one key is held by somebody
+ * else.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys: all or none (G8).  Whatever keeps the last from being had (busy,
- * time, a switch, no such key), the others are free afterwards, and a timed
- * wait is over neither before its time nor long after it.
+ * Guarantee G8: a call for several keys acquires all or none.  Whatever
+ * prevents the last one (busy, time, a switch, no such key), the others are
+ * free afterwards, and a timed wait ends neither early nor much too late.
+ *
+ * Otherwise a failed call would leave keys held that nobody releases.
  */
 #include <errno.h>
 #include "support/child.h"

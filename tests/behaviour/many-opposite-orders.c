@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 11 */
 /*
- * Many keys are acquired in one order whatever the order of the items: four
- * processes that ask for overlapping sets in opposite orders, without a limit
- * of time, never wait for each other in a circle, for ten seconds; nor do two
- * of them hold one key at once (G1), which counters under the keys show.
+ * Guarantee G1: several keys are acquired in one order whatever the order of
+ * the items: four processes that ask for overlapping sets in opposite orders,
+ * without a time limit, never wait for each other in a circle, for ten seconds;
+ * and no two hold one key at once, which counters under the keys show.
+ *
+ * Otherwise programs that name their keys in different orders would deadlock.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 11 */
 /*
- * Many keys: those that are won are kept, over many ttls, while the call waits
- * for the rest; it keeps its place in that queue; and when it returns all are
- * held with a whole ttl before them.
+ * Guarantee G1: in a call for several keys, those that are won stay held, over
+ * many ttls, while the call waits for the rest; it keeps its place in that
+ * queue; and when it returns, all leases have a whole ttl left.
+ *
+ * Otherwise the first keys would expire before the last is acquired.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One request id for many keys (G10): repeated, it gives the same leases, or
- * the same failure; also by another process after the first was killed with
- * some of them won, and also where the first had to begin anew.
+ * Guarantee G10: one request id for several keys: repeated, it gives the same
+ * leases or the same failure; also by another process after the first was
+ * killed with some of them won, and also if the first call had to begin again.
+ *
+ * Otherwise a repeated request would hold the keys twice, or none.
  */
 #include <errno.h>
 #include "support/child.h"

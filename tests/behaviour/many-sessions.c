@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As many attachments as a table can have, 4,096, at the same time; each takes
- * a key and releases it, and all of them can end.  (Fewer on slow runs, and
- * where a process may not have so many descriptors.)
+ * Guarantee G8: a table takes 4,096 attachments at the same time; each acquires
+ * and releases a key, and all can end.  (Fewer on slow runs, and where a
+ * process may not have so many descriptors.)
+ *
+ * Otherwise a machine with many workers could not use one table.
  */
 #include <errno.h>
 #include <stdlib.h>

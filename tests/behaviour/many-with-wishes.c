@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many keys, and what else may be wished of an acquire: it is so for each of
- * them.  In a named session they outlive the attachment and end with the
- * session; under policy strict they have no deadline, under policy live one.
+ * Guarantee G8: the options of an acquire apply to each of several keys.  In a
+ * named session they outlive the attachment and end with the session; under
+ * policy strict they have no deadline, under policy live one.
+ *
+ * Otherwise some keys of a set would end earlier than the others.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What doc/security.md says of a member: whoever may write to a table can
- * change every word of it.  A member puts back the bytes from before a holder
- * acquired its key, and acquires the key beside it.  The holder learns that its
- * lease is lost, and its own memory is untouched.
+ * Guarantee G12 and its limit, doc/security.md: a member that may write to a
+ * table can change every word of it.  A member puts back the bytes from before
+ * a holder's acquire, and acquires the key beside it.  The holder learns that
+ * its lease is lost, and its own memory is untouched.  The member uses no
+ * function of the library to change the bytes.  Needs root.
  *
- * The member uses no function of the library to change the bytes.  Needs root.
+ * Otherwise the document would promise less or more than the library holds.
  */
 #include <errno.h>
 #include <fcntl.h>
