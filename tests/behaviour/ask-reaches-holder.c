@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_ask_release() (leasehold/watch.h): a request to release a key reaches the
+ * lh_ask_release() (leasehold/lease.h): a request to release a key reaches the
  * holder's live handle in another process at once, each time; all readers are
  * asked; nothing else changes.
  *

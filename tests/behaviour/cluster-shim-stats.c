@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_shim_stats() (leasehold/stats.h) returns the shim's own words once, or
+ * lh_shim_stats() (leasehold/inspect.h) returns the shim's own words once, or
  * says why there are none: no shim, one that says nothing, or one that says
  * something else.
  *

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys: 1..255 bytes, any but NUL, case-sensitive, never normalised; a hundred
- * thousand of them (fewer on slow runs), each is found, none is taken for
- * another, and listing tells each once.
+ * Keys (leasehold/key.h): 1 to 255 bytes, any but NUL, case-sensitive, never
+ * normalised.  Of a hundred thousand keys (fewer on slow runs) each is found,
+ * none is taken for another, and a listing shows each once.  Hard cases: keys
+ * that differ in the last of 255 bytes, or beyond the first 40; prefixes of
+ * each other; upper and lower case; each byte alone.  Similar keys are held at
+ * once: if two were the same key, the second would be busy.
  *
- * Hard cases: keys that differ in the last of 255 bytes, or beyond the first
- * 40; prefixes of each other; upper and lower case; every byte alone.  Each
- * is held at once with its like: were two the same key, the second would be
- * busy.
+ * Otherwise two programs with different keys would exclude each other, or one
+ * key would be two.
  */
 #include <errno.h>
 #include "support/child.h"

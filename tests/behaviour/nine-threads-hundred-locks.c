@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G4: nine threads in each of two processes take and release a hundred
- * keys in every way there is, one of the processes is killed at any moment,
- * again and again, and afterwards every key can be taken at once.
+ * Guarantees G1, G2 and G4: nine threads in each of two processes acquire and
+ * release a hundred keys in every way, one of the processes is killed again and
+ * again, and afterwards every key can be acquired at once.  A witness beside
+ * the keys knows the holder and the last token: a new holder must find nobody,
+ * unless its lease notes a death, and must have a larger token.  The surviving
+ * process competes for the keys that are freed.
  *
- * A witness stands beside the keys in shared memory: who is inside, and the
- * last token.  Whoever enters must find nobody inside, unless the grant notes
- * that the one before died, and must have a larger token than all before.
- * The process that lives on through a round makes sure that keys are being
- * contended for while the other one's are freed.
+ * Otherwise a crash in a busy program would give one key to two threads, or
+ * leave keys held.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G8: every end of a wait leaves no waiter record: granted, timed out,
- * cancelled, the key's holder dead or expired, the waiter killed, its
- * attachment refused.  Status says so, the table check says so, and records
- * do not run out however often it happens.
+ * Guarantees G6 and G8: every end of a wait leaves no waiter record: granted,
+ * timed out, cancelled, the holder dead or expired, the waiter killed, its
+ * attachment refused.  Status and the table check say so, and records do not
+ * run out however often it happens.
+ *
+ * Otherwise a table would slowly fill with waiters that do not exist.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G6, G7: eight processes that read and write one key without rest, in the
- * default order and in fifo: nobody starves, neither readers nor writers.  The
- * longest wait of any of them is within ten times the bound of T3, or, where
- * the machine is slow, a hundred times a fair share: the time in which each
- * process gets a turn.  No two writers are inside, nor a reader with one.
+ * Guarantees G1, G6 and G7: eight processes read and write one key without a
+ * pause, in the default order and in fifo.  Neither readers nor writers starve:
+ * the longest wait is within ten times T3, or, where the machine is slow, a
+ * hundred times a fair share.  No two writers hold the key at once, nor a
+ * reader beside one.
+ *
+ * Otherwise one process would wait for ever in a busy program.
  */
 #include <errno.h>
 #include "support/part.h"

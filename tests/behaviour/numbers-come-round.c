@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every number that counts up in a table, set to just before its end, and then
- * used beyond it: those that wrap do so without a trace, and the one that must
- * not (tokens) is refused with an error (finding B5; doc/format.md, "What
- * counts up").  Deadlines, which come to an end as well, are table-too-old's.
+ * Issue 21 B5, doc/format.md, "What counts up": each number that counts up in a
+ * table is set to just before its end and used beyond it.  Those that wrap do
+ * so without a trace; the one that must not (tokens) is refused with an error.
+ * Deadlines are tested by table-too-old.c.
+ *
+ * Otherwise a table that has run for years would stop working, or give old
+ * tokens.
  */
 #include <errno.h>
 #include <stdio.h>

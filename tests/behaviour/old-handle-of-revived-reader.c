@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G9, G10, G11: a copy of a shared lease that was released is presented after
- * its owner has read the same key again, or another one, so that the grants
- * may use the same memory in the table and even the same token: nothing is
- * released, extended, converted or verified through it, neither the owner's
- * new lease nor anybody else's.
+ * Guarantees G9, G10 and G11: a copy of a released shared lease is presented
+ * after its owner has read the same key again, or another one, so that the
+ * grants may use the same memory and even the same token.  Nothing is released,
+ * extended, converted or verified through it: neither the owner's new lease nor
+ * anybody else's.
+ *
+ * Otherwise a repeated release would end a lease that is in use.
  */
 #include <errno.h>
 #include "readers.h"

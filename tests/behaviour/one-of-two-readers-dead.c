@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G4: one of two readers dies, the elder or the younger: the writer still
- * waits for the other, and has the key when that one releases (T3), or dies,
- * too (T2, and then with the note that it did).  A newcomer that only tries is
- * told the same.
+ * Guarantees G1 and G4, timings T2 and T3: one of two readers dies, the older
+ * or the younger.  The writer still waits for the other, and acquires the key
+ * when that one releases, or dies, too, and then with the note.  A newcomer
+ * that only tries sees the same.
+ *
+ * Otherwise a writer would come in beside the living reader.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys: opening a key twice in one attachment gives the same handle, counted;
- * it works until it was closed as often as opened.  Closing leaves leases
- * alone.  LH_NO_CREATE opens only what exists; creating is idempotent.
+ * lh_key_open(): opening a key twice in one attachment gives the same handle,
+ * counted; it works until it was closed as often as it was opened.  Closing
+ * does not change leases.  LH_NO_CREATE opens only existing keys; creating is
+ * idempotent.
+ *
+ * Otherwise one part of a program would close a key that another part uses.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: a writer and a reader of high priority and a writer of low priority wait:
- * they are granted in exactly that order, in whatever order they came, except
- * that the reader goes before the writer of its own priority if it came before
- * it; behind a writer and behind a reader; one at a time, with tokens in order.
+ * Guarantee G7: a writer and a reader of high priority and a writer of low
+ * priority wait.  They are granted the key in exactly that order, whichever
+ * came first, except that the reader goes before the writer of its own priority
+ * if it came before it; behind a writer and behind a reader; one at a time,
+ * with tokens in order.
+ *
+ * Otherwise priorities would be ignored between readers and writers.
  */
 #include <errno.h>
 #include "readers.h"

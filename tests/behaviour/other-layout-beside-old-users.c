@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An upgrade while old processes live: a program of another build, whose layout
- * differs, is refused with a reason, and the old ones go on undisturbed.  When
- * the table is removed by force they learn it, and the new programs' table has
- * larger tokens.
+ * An upgrade while old processes run (doc/operations.md): a program of another
+ * build, with another layout, is refused with a reason, and the old ones go on.
+ * When the table is removed by force, they notice, and the new programs' table
+ * has larger tokens.  The test plays the other build by changing, and sealing,
+ * what the table says of its layout.
  *
- * The other build is played by the table: what it says of its layout is changed
- * (and sealed) under its users, as if they were the other ones.
+ * Otherwise a new build would read old memory wrongly and break every lease.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Containers that share the table's object and the time namespace, but not the
- * process ids: a holder in another pid namespace is seen to live while it does,
- * also when its number is somebody else's here, and its death frees the key at
- * once, in both directions.
+ * Guarantee G4: containers that share the table's object and the time
+ * namespace, but not the process ids.  A holder in another pid namespace is
+ * seen alive while it lives, also if its number belongs to another process
+ * here, and its death frees the key at once, in both directions.
+ *
+ * Otherwise a container would take the key of a living holder, or wait for a
+ * dead one.
  */
 #include <errno.h>
 #include <sched.h>

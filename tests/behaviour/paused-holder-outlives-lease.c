@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G5, G9: a holder that is stopped past its deadline has lost the key, and
- * learns so at its first question.
+ * Guarantees G3, G5 and G9: a holder that is stopped past its deadline has lost
+ * the key, and learns so at its first call.  SIGSTOP cannot be noticed in the
+ * table: only the deadline frees the key.  Until then the key is busy;
+ * afterwards another acquires it, with the note.  The stopped holder's extend,
+ * verify and release report the loss, in each order, and its token is refused
+ * where tokens are checked.
  *
- * The holder is stopped with SIGSTOP, which nothing in the table can notice:
- * only the deadline frees the key.  Until then the key is busy, afterwards
- * another takes it and is told that the one before expired.  The resumed
- * holder's extend, verify and release say lost, in each order, and its token
- * is refused where tokens are checked.
+ * Otherwise a stopped process would block the key for ever, or go on with it
+ * when it continues.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nothing is believed because of a name in /dev/shm: a table is used only if
- * the directory that it stands in can have been filled by its owner alone.
- * What somebody else made first is -EACCES, with that user's number.  A floor
- * is believed only if it is the owner's, and never removes a table in use.
+ * Issue 21 A1: nothing is believed because of a name in /dev/shm: a table is
+ * used only if its directory can have been filled by its owner alone.  A file
+ * that another user made first is -EACCES, with that user's number.  A floor is
+ * believed only if it is the owner's, and never removes a table in use.  A
+ * child gets a /dev/shm of its own.  Needs root.
  *
- * A child gets a /dev/shm of its own.  Needs root.
+ * Otherwise any user could replace the machine's table and grant a key twice.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 4 */
 /*
- * Policy live, finding A11 (G3): a holder whose first thread has ended while
- * others run is running.  /proc shows such a process as a zombie; if that were
- * believed, its lease would end at the deadline although it works on.  When all
- * that is left of it is stopped, the lease ends.
+ * Guarantee G3, issue 21 A11, policy live: a holder whose first thread has
+ * ended while others run is running, although /proc shows the process as a
+ * zombie.  Its lease is moved on; when all its threads are stopped, the lease
+ * ends.
+ *
+ * Otherwise a working holder would lose its lease at the deadline.
  */
 #include <errno.h>
 #include <pthread.h>

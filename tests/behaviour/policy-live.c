@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 6 */
 /*
- * Policy live: a lease whose holder runs is moved on before its deadline, by
- * whoever wants the key, or by the reaper; one whose holder is stopped or dead
- * is not, and one that nobody looks at ends.
+ * Guarantee G3, policy live: the lease of a running holder is moved on before
+ * its deadline, by a caller that wants the key or by the reaper; that of a
+ * stopped or dead holder is not, and one that nobody looks at ends.  An
+ * observer that gets no processor for half of a ttl does not look in time, and
+ * the lease ends rightly.  So each part is played by a process of its own,
+ * again with four times the ttl if its processes were kept waiting.
  *
- * Who is kept from the processor for half of a ttl does not look in time, and
- * the lease ends rightly.  So each part is played by a process of its own, and
- * what does not hold counts, unless those in it were awake (they ran, or wanted
- * to) for as much as a quarter of the ttl: then it is played again with one
- * that is four times as long.
+ * Otherwise a running holder would lose its key, or a stopped one would keep it
+ * for ever.
  */
 #include <errno.h>
 #include <unistd.h>

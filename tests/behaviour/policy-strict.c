@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policy strict: a lease without deadline.  Its ttl means nothing; it ends by
- * release, with its session, or by an operator, and at no other time.
+ * Policy strict (leasehold/lease.h): a lease without a deadline.  Its ttl has
+ * no meaning; it ends by a release, with its session, or by an operator, and at
+ * no other time.
+ *
+ * Otherwise a holder that must never be overtaken would lose its key by the
+ * clock.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G9: a grant's notes tell how the holder before it ended, if uncleanly,
- * and only that one: expired, died, or nothing; on every way to a grant, and
- * not a second time.
+ * Guarantees G4 and G9: a grant's notes say how the holder before it ended, if
+ * uncleanly, and only that one: expired, died, or nothing; on each path to a
+ * grant, and not a second time.  The cause survives when another process (a
+ * status call, a try, a process that reuses the dead session) was the first to
+ * notice.
  *
- * The cause must not be lost when somebody else (a question, another's try, a
- * newcomer that recycles the dead one's session) was the first to notice.
+ * Otherwise the next holder would not check state that may be half changed, or
+ * would check it without a reason.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: waiters are granted by priority, higher first, and among equals in the
- * order they came; over the whole range of 32 bits, whatever order they came
- * in.  The grants' tokens give the order, nobody's clock does.
+ * Guarantee G7: waiters are granted the key by priority, higher first, and
+ * among equals in the order in which they came; over the whole range of 32
+ * bits.  The tokens of the grants show the order, not a clock.
+ *
+ * Otherwise an urgent job would wait behind others.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G4: a session is not taken for dead because the question was asked
- * through its own lock description.
+ * Guarantees G1 and G4: a session does not count as dead because the question
+ * was asked through its own lock description.  Byte locks belong to an open
+ * file description, and a question through the description that holds the lock
+ * is answered "free". The probe's number may come to mean such a description:
+ * the application closes every descriptor and a later attachment gets the same
+ * numbers, or it puts a copy of the liveness descriptor there.
  *
- * The bytes that prove life are locked per open file description, and whoever
- * asks through the very description that holds the lock is told "free".  The
- * number that an attachment asks through may come to mean such a description:
- * the application closes every descriptor (daemons do), and a later attachment
- * of the process gets the same numbers, its liveness descriptor among them; or
- * the application itself puts a copy of the liveness descriptor there.
+ * Otherwise a living process would count as dead, and its keys would be granted
+ * twice.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, T2: who has closed every descriptor, and then opened other files under
- * the same numbers, still finds out that a holder is dead, and still does not
- * take a living one for dead.
+ * Guarantee G4, timing T2: a process that has closed every descriptor, and
+ * opened other files under the same numbers, still finds out that a holder is
+ * dead, and does not take a living one for dead.  The second half matters more:
+ * a question through another file's descriptor is always answered "nobody has
+ * that byte locked".
  *
- * The second half matters more: a question asked through some other file's
- * descriptor is always answered "nobody has that byte locked".
+ * Otherwise a daemon would take the keys of living holders.
  */
 #include <errno.h>
 #include <fcntl.h>

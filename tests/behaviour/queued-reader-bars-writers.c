@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: a reader in the queue is not overtaken by a writer that comes later, in
- * fifo never, and in the default order once it has waited for more than a
- * millisecond: a writer that asks in the very moment of the release is refused,
- * since the reader has the key or is about to.  A writer of higher priority
- * goes before it.  Other newcomers that read go in beside it.
+ * Guarantee G7: a reader in the queue is not overtaken by a later writer: in
+ * fifo never, and in the default order not after it has waited for more than a
+ * millisecond.  A writer that tries at the moment of the release is refused.  A
+ * writer of higher priority goes before it; other new readers join it.
+ *
+ * Otherwise readers would starve behind a stream of writers.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 5 */
 /*
- * G7: while a writer waits for readers to go, new readers of the same or lower
- * priority are kept out, those of a higher priority are not; in the default
- * order and in fifo.  Under "barge" newcomers are let in all the same.
+ * Guarantee G7: while a writer waits for readers to leave, new readers of the
+ * same or lower priority are kept out, those of a higher priority are not; in
+ * the default order and in fifo.  In order "barge" newcomers are let in.  The
+ * newcomer has just read the key, so that its idle place may still be there,
+ * which must not let it in; by name and by opened key, without waiting and
+ * with.  When the writer has given up or was served, the newcomer is let in.
  *
- * The newcomer has read the key shortly before, so that its place among the
- * readers may still be there: that must not let it in either.  It asks by name
- * and by opened key, without waiting and with; when the writer has given up or
- * has been served, it is let in again.
+ * Otherwise writers would starve behind a stream of readers.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2 when a table goes 256 ranges on, to one that looks like the one before
- * to the 40 bits of a lock word's version.
+ * Guarantees G1 and G2: a table goes 256 ranges on, to one whose words look
+ * like the old ones in the 40 bits of a version.  A key keeps its place in the
+ * range (op/token_ceiling.c), so that the words that others remember are not
+ * the present ones, however many uses later they look.
  *
- * It was thought that a word comes back after 2^40 grants only; but such a jump
- * is 2^40 tokens in one grant, and keys landed at the same place, the first of
- * the range.  Who had used the key before and was idle, which may last for any
- * time, then found the very word that it had left: it was given a token that
- * had been given before; or, the slot being another key's by then, a key that
- * somebody held.  Now a key keeps its place in the range (op/token_ceiling.c),
- * so the words that others leave behind are not the old ones, however many uses
- * later one looks.
+ * Otherwise an idle process that remembers an old word would be given an old
+ * token; or, if the slot is another key's by then, a key that somebody holds.
  */
 #include "fence.h"
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, T1: a reader past its deadline is out: the writer that waits has the key
- * at the deadline, not before, and is told; with several readers, at the last
- * of their deadlines, also when one of them extends or shortens its own.  The
- * lost leases are lost for good (G9).
+ * Guarantees G3 and G9, timing T1: a reader past its deadline is out: the
+ * waiting writer acquires the key at the deadline, not before, with the note;
+ * with several readers, at the last of their deadlines, also if one of them
+ * extends or shortens its own.  The lost leases stay lost.
+ *
+ * Otherwise a stopped reader would keep writers out for ever, or a healthy one
+ * would be overtaken.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A user who may only read a table locks every byte that they can open.  The
- * live file is not among it.  Nobody is kept from anything: the table is opened
- * and used, a killed holder is found dead in time, it is repaired and removed.
+ * Issue 21 A5: a user who may only read a table locks every byte of the files
+ * that they can open.  The live file is not among them.  Nobody is hindered:
+ * the table is opened and used, a killed holder is found dead in time, and the
+ * table can be repaired and removed.
+ *
+ * Otherwise any reader of a table could lock everybody out.
  */
 #include <errno.h>
 #include <fcntl.h>

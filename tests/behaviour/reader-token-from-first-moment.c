@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, G3, G11: from the moment in which a reader is granted the key, through
- * the queue and without it, whoever asks sees its token or none; never a
- * number that is no token, and never the token of a lease that ended before.
+ * Guarantees G2, G3 and G11: from the moment in which a reader is granted the
+ * key, through the queue or without it, others see its token or none; never a
+ * number that is no token, and never the token of an earlier lease.  Tokens of
+ * ended writers are verified while readers of several priorities queue: each
+ * answer must be no.  Lists must report only larger tokens than those of all
+ * writers before; a wrong token of a list is verified next, so that a short
+ * moment is met again.
  *
- * Tokens of writers that came and went are asked about while readers of
- * several priorities queue and are granted: the answer is no each time.  Lists
- * tell only tokens that are larger than those of all the writers before.  What
- * a list told wrongly is asked about next, so that a number that shows for a
- * moment is met again; and many wait, so that such moments are long.
+ * Otherwise a server would accept the token of a writer that has lost the key.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G6: readers wait for a writer, and enter together when it has gone:
- * after a release (T3), past its deadline (T1), and when it is killed (T2);
- * soon, with larger tokens, and with the note on how it ended where it did not
- * release: the reader that came first has it, if not all.
+ * Guarantees G1, G2 and G6, timings T1 to T3: readers wait for a writer and
+ * acquire together when it has gone: after a release, past its deadline, and
+ * when it is killed; soon, with larger tokens, and with the note if it did not
+ * release: at least the first reader has it.
+ *
+ * Otherwise readers would sleep beside a free key.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: readers that stand in the queue in a row are granted together, and no
- * writer between them; a row ends at the first writer, and the readers behind
- * it wait for it.  In the default order and in fifo; the same with priorities
- * that make the rows.
+ * Guarantee G7: readers that stand in a row in the queue are granted the key
+ * together, with no writer between them; a row ends at the first writer, and
+ * the readers behind it wait for it.  In the default order and in fifo, and
+ * with priorities that make the rows.
+ *
+ * Otherwise readers would wait for each other, or overtake a writer.
  */
 #include <errno.h>
 #include "readers.h"

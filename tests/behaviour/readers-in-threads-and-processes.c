@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G6: readers in the threads of several processes, all inside at once,
- * then coming and going as fast as they can while writers come between: no
- * reader is ever inside with a writer, nor two writers, and tokens keep to the
- * order of G2.  Nobody is refused anything, and nobody is left behind.
+ * Guarantees G1, G2 and G6: readers in the threads of several processes, all at
+ * once, and then coming and going while writers come between.  No reader holds
+ * the key beside a writer, nor do two writers; tokens keep their order; no call
+ * is refused, and no caller waits for ever.
+ *
+ * Otherwise a program with many readers would see changes of a writer half
+ * done.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, T2: with a reaper, what a dead process held is free at once, although
- * nobody asks, and its claims are there for others; whether it was killed or
- * became another program, and whether the reaper has a descriptor of the
- * process or none to spare.  While a child has inherited its liveness, it
- * lives; a session that closed was never dead.
+ * Guarantee G4, timing T2: with a reaper, the keys of a dead process are free
+ * at once, although nobody asks, and its claims can be used by others; whether
+ * it was killed or became another program, and whether the reaper has a
+ * descriptor of the process or none to spare.  While a child has its liveness,
+ * it is alive; a session that closed was never dead.
+ *
+ * Otherwise dead processes would fill a table that nobody waits in.
  */
 #include <errno.h>
 #include <fcntl.h>

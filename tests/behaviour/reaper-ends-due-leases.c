@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 5 */
 /*
- * T5: a lease that is past its deadline and that nobody waits for is ended by a
- * running reaper, exclusive or shared, of any ttl; not before the deadline; and
- * its holder is told that it is lost.  An idle reader is left alone.
+ * Timing T5: a running reaper ends a lease that is past its deadline and that
+ * nobody waits for, exclusive or shared, of any ttl; not before the deadline;
+ * and its holder learns of the loss.  An idle reader is left alone.  Nobody
+ * else looks at the key: the test reads the lock word.
  *
- * Nobody else looks at the key meanwhile: the word itself is watched.
+ * Otherwise a holder would learn of its loss only when somebody wants the key.
  */
 #include <errno.h>
 #include "behaviour/reaping.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reaper that is asked to forgets keys that nobody uses, while the table is
- * as full as it was told; not those that are held, waited for, made to be kept,
- * in use now and then, or whose next holder is to be told something.  Their
- * tokens go on where they were.  A reaper that is not asked forgets none.
+ * Reaper option of idle keys (leasehold-reaperd(8)): on request, the reaper
+ * evicts keys that nobody uses while the table is as full as the option says;
+ * not keys that are held, waited for, kept, used now and then, or whose next
+ * holder must get a note.  Their tokens go on.  Without the option it evicts
+ * none.
+ *
+ * Otherwise a table would fill with old keys, or keys in use would disappear.
  */
 #include <errno.h>
 #include "support/part.h"

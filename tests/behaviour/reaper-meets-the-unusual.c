@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: what a reaper says of tables that are none, are gone, or are damaged:
- * an error with a sentence, and it goes on with the rest.  Two at a time are
- * in nobody's way.
+ * Guarantee G12: a reaper meets tables that are none, have gone, or are
+ * damaged: it reports an error in words and goes on with the others.  Two
+ * reapers at a time do not hinder each other.
+ *
+ * Otherwise one broken table would stop the reaping of all.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T5: whatever ttls threads use, in whatever order, and whether they hold,
- * release, extend or shorten: of each lease that is held the reaper knows, or
- * is about to learn from its chunk's period, that it has to look by then.
+ * Timing T5: whatever ttls threads use, in whatever order, and whether they
+ * hold, release, extend or shorten: the reaper knows of each held lease, or is
+ * about to learn from its chunk's period, that it must look by its deadline.
+ * The test looks at the reaper's state after each pass, while threads go on.  A
+ * lease counts as missed if it would be noticed half a second too late, because
+ * a thread may wait for a processor between clock and word.
  *
- * That is looked at from inside, after each pass, while the threads go on.  A
- * thread that waits for a processor between clock and word tells late; so what
- * counts is a lease that would be noticed half a second too late, and the ttls
- * differ by more.
+ * Otherwise some leases would end much too late, depending on the ttls of
+ * others.
  */
 #include <errno.h>
 #include "behaviour/reaping.h"

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 7 */
 /*
- * T5, G12: the reaper learns of leases from one word of each chunk, and looks
- * as seldom as that allows.  A short ttl after long ones is noticed in time; a
- * short one that is not in use any more is forgotten; an extension to a shorter
- * ttl is noticed; and whatever somebody writes into that word, passes stay
- * short, leases end, and none before its time.
+ * Guarantee G12, timing T5: the reaper learns of leases from one word of each
+ * chunk, and looks as rarely as that allows.  A short ttl after long ones is
+ * noticed in time; a short one that is no longer used is forgotten; an
+ * extension to a shorter ttl is noticed; and whatever is written into that
+ * word, passes stay short, leases end, and none before its time.
+ *
+ * Otherwise a reaper would use the processor all the time, or end leases too
+ * late.
  */
 #include <errno.h>
 #include "behaviour/reaping.h"

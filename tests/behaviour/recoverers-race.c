@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G4: several processes find the same holder dead at the same moment;
- * one of them gets the key, and its grant is untouched by the others, however
- * late their own recovery of the same death comes.
+ * Guarantees G1, G2 and G4: several processes find the same holder dead at the
+ * same moment.  One of them acquires the key, and its grant is not changed by
+ * the others, however late their own recovery comes.  Two races: four actors
+ * try for the key, round after round, while the winner's lease is verified; and
+ * actors that attach at once to a table with few sessions must get different
+ * ones.
  *
- * Two races.  For the key: four actors try at once, round after round, until
- * one of them has it; then the others' tries go on while the winner's lease is
- * verified.  For the dead session's record: the table has few sessions, and
- * the actors that attach at once must get different ones.
+ * Otherwise two processes would succeed one dead holder.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G11: a release past the deadline frees the key and is success if nobody
- * had noticed; if somebody had, it is -ESTALE, and whatever has become of the
- * key since then is not touched.
+ * Guarantees G3 and G11: a release past the deadline frees the key and succeeds
+ * if nobody had noticed the expiry; if somebody had, it returns -ESTALE and
+ * does not change what has become of the key since.
+ *
+ * Otherwise a late release would free the key under its next holder.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ownership by lease: any thread of the attachment may verify, extend and
- * release what any other acquired; and when several release at once, all are
- * told success and the key was freed once.
+ * release what another thread acquired; when several release at once, all
+ * succeed and the key was freed once.  Rounds of one acquire and racing
+ * releases of copies and of the struct itself; a contender in another process
+ * counts its grants, and never meets the holder.
  *
- * Rounds of one acquire in the main thread and racing releases of copies and
- * of the struct itself in others; a contender in another process counts the
- * grants that it gets in between, and never meets the holder inside.
+ * Otherwise a release by a worker thread would fail, or free a later lease.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10: releasing the same struct again is success, however often, whatever
- * has happened to the key and to the record behind the lease since then; a
- * struct that was never granted is refused.
+ * Guarantee G10: releasing the same struct again succeeds, however often,
+ * whatever has happened to the key and to the claim since then; a struct that
+ * was never granted is refused.  Between the repetitions the process acquires
+ * other keys often enough to use every record again.
  *
- * Between the repetitions the process acquires other keys often enough to use
- * every record of its store again, so that the old id meets young leases.
+ * Otherwise a program that repeats a release would end another lease, or fail
+ * without a reason.
  */
 #include <errno.h>
 #include "support/child.h"

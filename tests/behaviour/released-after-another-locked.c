@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10, G11: a release that is repeated after somebody else has taken the key
- * is success for the one who repeats it and nothing at all for the other.
+ * Guarantees G10 and G11: a release that is repeated after somebody else has
+ * acquired the key succeeds for the caller and changes nothing for the other
+ * holder: a client does that when its first answer got lost.  The very struct
+ * again succeeds each time; a copy from before the release, which looks like a
+ * lost lease, may succeed or return -ESTALE. Neither may touch the successor,
+ * even if that is a lease of the same process in the same memory.
  *
- * This is what a client does whose first answer got lost.  Two forms: the very
- * struct again, which is success however often; and a copy made before the
- * first release, which nothing distinguishes from a lease that was lost, so
- * that success and -ESTALE are both right.  Neither may touch the successor,
- * not even when the successor is another lease of the same process that uses
- * the same memory in the table.
+ * Otherwise a lost answer would end the lease of the next holder.
  */
 #include <errno.h>
 #include "support/actor.h"

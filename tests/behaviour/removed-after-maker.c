@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A named session that was to end with its maker (LH_SESSION_WITH_MAKER) is in
- * the way of nobody who removes, or repairs, the table, when that was killed.
+ * A named session that ends with its maker (LH_SESSION_WITH_MAKER) does not
+ * prevent the removal or repair of the table when the maker was killed.
+ *
+ * Otherwise an operator could not remove a table after a crash.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2: a table with a fence file begins where the wall clock is, far above what
- * removed tables of its name have left.  When its header, or its ceiling, is
- * damaged and it is removed all the same, the next table's tokens are larger
- * still, also if that has no fence file.
+ * Guarantee G2: a table with a fence file begins at the wall clock, far above
+ * what removed tables of its name have left.  When its header or its ceiling is
+ * damaged and it is removed all the same, the next table's tokens are still
+ * larger, also if that one has no fence file.
+ *
+ * Otherwise the removal of a damaged table would let tokens begin again.
  */
 #include "fence.h"
 #include "support/object.h"

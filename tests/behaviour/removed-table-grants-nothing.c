@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1 over a removal by force: once it has returned, the old table grants
- * nothing, on whatever path.  A lease that was held goes on, and is released;
- * the acquire after that is -ESTALE, also where it was the same thread's, of
- * the same opened key, time after time; so is that of a reader, of a kept key,
- * and of one whose last holder's lease had ended otherwise.  A process that
- * does nothing but acquire and release meanwhile is granted nothing while
- * another holds the key in the new table.
+ * Guarantee G1, issue 21 B4: after a removal by force the old table grants
+ * nothing, on any path.  A held lease goes on and can be released; the next
+ * acquire is -ESTALE: of the same thread and the same opened key, of a reader,
+ * of a kept key, and of a key whose last lease ended otherwise.  A process that
+ * only acquires and releases is granted nothing while another holds the key in
+ * the new table.
+ *
+ * Otherwise two processes would hold one key, one in each table.
  */
 #include <errno.h>
 #include <stdatomic.h>

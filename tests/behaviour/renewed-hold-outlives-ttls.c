@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G3, T1: a hold that is extended in time outlives its ttl many times
- * over, while others try and wait without success; when the extending stops,
- * the key is free at the last deadline, not before and not much later.
+ * Guarantees G1 and G3, timing T1: a lease that is extended in time outlives
+ * its ttl many times over, while others try and wait without success; when the
+ * extensions stop, the key is free at the last deadline, not before and not
+ * much later.
+ *
+ * Otherwise a long job would lose its key, or keep it after its end.
  */
 #include <errno.h>
 #include "support/actor.h"

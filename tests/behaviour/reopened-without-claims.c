@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: a thread that has used one table, and closed it, goes on in another one
- * that has no claims left for it: it is told so (-ENOSPC), each time; nothing
- * is read of the table that is not mapped any more.
+ * Guarantee G12: a thread has used one table and closed it, and goes on in
+ * another one that has no claims left: each acquire returns -ENOSPC, and
+ * nothing of the unmapped table is read.
+ *
+ * Otherwise the thread would crash, or use a claim of another table.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table with a fence file is damaged, also in what it says of its ranges, and
- * repaired: durable tokens go on above all earlier ones, in a range that was
- * claimed on disk for it.
+ * Guarantee G2: a table with a fence file is damaged, also in its record of
+ * ranges, and repaired: durable tokens go on above all earlier ones, in a range
+ * that was claimed on disk for them.
+ *
+ * Otherwise a repair would let durable tokens begin again.
  */
 #include "fence.h"
 #include "support/object.h"

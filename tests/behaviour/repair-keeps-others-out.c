@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * While a table is being repaired nobody can open it, and nobody waits for
- * ever; when the repairer is killed before it has changed anything, the table
- * is what it was; killed later, it is refused until it is repaired again, and
- * can be looked at.
+ * Guarantees G4 and G12, crash row M1: while a table is repaired nobody can
+ * open it, and nobody waits for ever.  When the repairer is killed before it
+ * has changed anything, the table is unchanged; killed later, the table is
+ * refused until it is repaired again, and can be inspected.
+ *
+ * Otherwise a process would work in a table that is half repaired.
  */
 #include <errno.h>
 #include <string.h>

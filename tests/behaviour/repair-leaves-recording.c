@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * That grants are recorded is no damage: a sound table is left as it is by a
- * repair, tokens and all, and a damaged one is recorded after it as before.
- * (Once the switch was taken for a flag that there is not: the table was mended
- * as a whole, its tokens leapt, and recording was off.)
+ * lh_log_grants() is no damage: a repair leaves a sound table that records
+ * grants as it is, tokens included, and a damaged one records afterwards as
+ * before.
+ *
+ * Otherwise each repair would switch the recording off, and move tokens of a
+ * sound table.
  */
 #include "support/object.h"
 #include "support/support.h"

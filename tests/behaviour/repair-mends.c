@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A damaged table is repaired: each kind of damage is found, and after the
- * repair the table is sound, its keys can be had, and tokens are larger than
- * all that were given before (G2).
+ * Guarantees G2 and G12: a damaged table is repaired: each kind of damage is
+ * found, and after the repair the table is sound, its keys can be acquired, and
+ * tokens are larger than all that were given before.  The damaged table is one
+ * that killed processes have left: with a held key, one with a waiter, one with
+ * readers, long keys, and a kept key.
  *
- * The table that is damaged is one that killed processes have left: a key that
- * was held, one that was being waited for, one with readers, long ones, one
- * that is to be kept.
+ * Otherwise an operator would have to remove the table, and all its users to
+ * start again.
  */
 #include <errno.h>
 #include <string.h>

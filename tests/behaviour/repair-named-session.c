@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1: a named session lives without anybody attached; its leases are not given
- * away by a repair, which is refused until the session has ended.
+ * Guarantee G1: a named session lives without any attachment; a repair does not
+ * free its leases, and is refused until the session has ended.
+ *
+ * Otherwise a repair would free the key of a job that still runs.
  */
 #include <errno.h>
 #include <string.h>

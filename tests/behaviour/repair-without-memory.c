@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A repair that finds no memory for all of the table changes nothing: whoever
- * could use the table can do so still, and when there is room it is repaired.
+ * Guarantee G4: a repair that finds too little memory for the whole table
+ * changes nothing: its users can go on, and with more room the table is
+ * repaired.  A child gets a /dev/shm of its own, which is full but for the
+ * table.  Needs root.
  *
- * A child gets a /dev/shm of its own, which is full but for the table.  Needs
- * root.
+ * Otherwise a repair on a full machine would destroy the table.
  */
 #include <errno.h>
 #include <fcntl.h>

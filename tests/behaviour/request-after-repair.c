@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damage of the index of requests is found; after a repair all requests are
- * forgotten, and new ones are as good as ever.
+ * Guarantees G10 and G12: damage of the index of requests is found; after a
+ * repair all requests are forgotten, and new ones work.
+ *
+ * Otherwise a repeated request would find a lease of another one.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10: what became of a request is remembered for 60 s, and of 1,024 of an
- * attachment; then its id is a new request's.  A request whose lease is held is
- * never forgotten; where only such are left, there is no room.
+ * Guarantee G10: the outcome of a request is remembered for 60 s, and of 1,024
+ * of an attachment; then its id is a new request's.  A request whose lease is
+ * held is never forgotten; when only such are left, there is no room.  The test
+ * does not wait a minute, but makes the record older.
  *
- * The minute is not waited for: the record is made older.
+ * Otherwise the index would fill, or a held request would be granted twice.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10: in a named session a request outlives the process that made it: another
- * one that repeats it gets the lease, or takes up what the first left, and may
- * release it by the id.
+ * Guarantee G10: in a named session a request outlives the process that made
+ * it: another process that repeats it gets the lease, or continues what the
+ * first left, and may release it by the id.
+ *
+ * Otherwise a restarted job would wait for its own key.
  */
 #include <errno.h>
 #include "support/actor.h"

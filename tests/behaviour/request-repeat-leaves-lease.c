@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request is repeated with a value that cannot be set (its lease is a shared
- * one): the repeat is told so, and the lease that the first call was granted is
- * not touched (G10, G11).
+ * Guarantees G10 and G11: a request is repeated with a value that cannot be
+ * set, because its lease is shared: the repeated call fails, and the lease of
+ * the first call is not changed.
+ *
+ * Otherwise a failed repetition would release a key that is in use.
  */
 #include <errno.h>
 #include "support/support.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10: a request that is repeated gets the answer that it got: the same lease
- * while that is held; the same failure; -ESTALE when the lease has ended.  Its
+ * Guarantee G10: a repeated request gets the first answer: the same lease while
+ * that is held, the same failure, -ESTALE when the lease has ended.  Its
  * release may be repeated, too, by the id and by any copy of the lease.
+ *
+ * Otherwise a client that lost an answer would hold the key twice, or never
+ * know.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G10: threads that make one request at the same time get one lease; who
- * repeats a request that still waits waits for it, within its own time.
+ * Guarantee G10: threads that make one request at the same time get one lease;
+ * a repeated request that still waits is waited for, within the caller's own
+ * time.
+ *
+ * Otherwise a client that retries early would hold the key twice.
  */
 #include <errno.h>
 #include <sched.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 over a copy that is put back: a table's object is copied, three leases are
- * granted, and the copy takes the object's place.  It is refused, with words,
- * by every opener and by a repair; removed by force, the next table's tokens
- * are larger than all before.  So it is with a fence file, in scope local,
- * whose directory was left alone; and in a fresh tmpfs, where the copy gets the
- * device and the inode number that the table had.  A table of another boot is
- * refused as well, and one of which this process may not ask what it is.
+ * Guarantee G2, issue 21 B2: a table's object is copied, three leases are
+ * granted, and the copy takes the object's place.  Each opener and a repair
+ * refuse it, with words; after a forced removal the next table's tokens are
+ * larger than all before.  Also with a fence file in scope local, and in a
+ * fresh tmpfs where the copy gets the old device and inode numbers.  A table of
+ * another boot is refused, too, and one whose place this process may not ask
+ * for.
+ *
+ * Otherwise a restored backup would give the same tokens again.
  */
 #include <fcntl.h>
 #include <glob.h>

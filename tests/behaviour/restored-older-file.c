@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The range's file of a table that is in use is lost, damaged, another table's,
- * or an older copy of the directory was put back: who opens the table next
- * claims another range, and its tokens are larger.
+ * Guarantee G2: the file of a used table's range is lost, damaged or another
+ * table's, or an older copy of the directory was restored: the next process
+ * that opens the table claims another range, and its tokens are larger.
+ *
+ * Otherwise a restored backup of the fence directory would let tokens be given
+ * twice.
  */
 #include <fcntl.h>
 #include "fence.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2: a reader that releases and reads again while others hold the key, or
- * alone, often: its tokens stay between those of the exclusive grants before
- * and after, whether it got a new one or the one that it had.  A token of it
- * is good while it holds, and, if nobody else has the same one, only then.
+ * Guarantee G2: a reader releases and reads again, often, while others hold the
+ * key, or alone.  Its tokens stay between those of the exclusive grants before
+ * and after, whether it got a new token or the old one.  Such a token verifies
+ * while the reader holds the key and, if nobody else has the same one, only
+ * then.
+ *
+ * Otherwise a server would accept a reader that is older than a writer.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G8: two readers of a key wait to have it for themselves: neither could
- * ever, so the second is told -EDEADLK at once, in words, and its lease is as
- * it was.  When it releases, the first has the key.  The same when both ask at
- * the same moment: one, and one only, is told.  An upgrader whose lease is over
- * is in nobody's way.
+ * Guarantees G6 and G8: two readers of a key wait to upgrade: neither ever
+ * could, so the second returns -EDEADLK at once, in words, and its lease is
+ * unchanged.  When it releases, the first upgrades.  If both ask at the same
+ * moment, exactly one returns -EDEADLK. An upgrader whose lease is over hinders
+ * nobody.
+ *
+ * Otherwise both would wait for each other until their leases end.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores: as many as the limit get in, each with a lease and a token; those
- * who wait are served in their order; another limit is an error that tells
- * both; and it goes only when nobody uses it.
+ * Guarantee G7, lh_sem_open(): as many permits as the limit are granted, each
+ * with a lease and a token; waiters are served in their order; another limit is
+ * an error that names both; and the semaphore is destroyed only when nobody
+ * uses it.
+ *
+ * Otherwise more jobs than allowed would run at once.
  */
 #include <errno.h>
 #include <string.h>

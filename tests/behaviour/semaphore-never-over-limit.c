@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores: processes take and release permits while some of them are killed
- * at any moment; no permit ever has two living holders, there are never more
- * permits than the limit, and afterwards all of them are to be had.
+ * Guarantees G1 and G4: processes acquire and release permits while some are
+ * killed at any moment.  No permit ever has two living holders, there are never
+ * more permits than the limit, and afterwards all can be acquired.
+ *
+ * Otherwise a crash would raise the limit, or lose a permit for ever.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8, G10: permits, too, are had into a named session, by a request id, by a
- * holder id, and with a value; each wish is for the permit, whichever it is.
+ * Guarantees G8 and G10: permits can be acquired into a named session, by a
+ * request id, by a holder id, and with a value; each option applies to the
+ * permit, whichever it is.
+ *
+ * Otherwise a repeated request would hold two permits.
  */
 #include <errno.h>
 #include <string.h>

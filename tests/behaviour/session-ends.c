@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ends of a named session: its ttl is over, it is destroyed, the process
- * that it was to end with dies or closes.  Each ends its leases, whatever their
- * own deadlines; after an unclean one the next holder is told, and kept waiting
- * for the lock-delay.  With LH_ON_END_DELETE its keys are forgotten.
+ * Guarantees G4 and G9: the ends of a named session: its ttl is over, it is
+ * destroyed, or its maker dies or closes.  Each ends its leases, whatever their
+ * own deadlines; after an unclean end the next holder's lease has the note, and
+ * the key is reserved for the lock-delay.  With LH_ON_END_DELETE its keys are
+ * evicted.
+ *
+ * Otherwise leases of an ended session would stay held, or be granted too
+ * early.
  */
 #include <errno.h>
 #include "session.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 6 */
 /*
- * lh_session_keep(): a thread renews the session over many ttls; not after the
- * handle is closed, nor after it was told to stop; and who dies keeps nothing.
+ * lh_session_keep(): a thread renews the session over many ttls; it stops when
+ * the handle is closed, when it is told to stop, and when the process dies.
+ *
+ * Otherwise a session would end under a running program, or outlive a dead one.
  */
 #include <errno.h>
 #include "session.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a table of the machine that others may write, a user gets half the
- * sessions at most, all users together all but a sixteenth, and root the rest.
- * In a table that only its owner may write, the owner gets them all.
+ * Limits for each uid (spec section 6): in a table of the machine that others
+ * may write, a user gets at most half of the sessions, all users together all
+ * but a sixteenth, and root the rest.  In a table that only its owner may
+ * write, the owner gets all.
+ *
+ * Otherwise one user's leak would lock the operator out of a broken table.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2: threads acquire into one session, hand leases on and release each
- * other's, while it is renewed and now and then destroyed: never do two hold
- * the key, tokens rise, and nothing is left over.
+ * Guarantees G1 and G2: threads acquire into one session, hand leases on and
+ * release each other's, while it is renewed and now and then destroyed.  Two
+ * never hold the key at once, tokens rise, and nothing is left over.
+ *
+ * Otherwise a shared session would grant one key twice.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A named session and its leases survive every process that used it, SIGKILL
- * included; whoever has a lease's struct presents it through any attachment,
- * and whoever has key, id and token gets the struct again.  "A bare id whose
- * lease is gone is -ESTALE."
+ * Guarantees G4 and G9: a named session and its leases survive every process
+ * that used it, SIGKILL included.  A process with a lease's struct can present
+ * it through any attachment, and one with key, id and token gets the struct
+ * again.  An id whose lease has ended is -ESTALE.
+ *
+ * Otherwise a job that is restarted would lose the keys of its session.
  */
 #include <errno.h>
 #include <string.h>

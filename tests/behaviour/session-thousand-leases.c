@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thousand leases in one session, by several processes: each may release any;
- * what a killed keeper of a chunk left is used again; the end frees all.
+ * Guarantee G4: a thousand leases in one session, by several processes: each
+ * process may release any; the claims that a killed keeper of a chunk left are
+ * used again; the end of the session frees all.
+ *
+ * Otherwise a long session would lose claims at each crash.
  */
 #include <errno.h>
 #include <stdio.h>

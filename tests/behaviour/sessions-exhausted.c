@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G8: a table takes as many attachments as it was made for; the next is
- * -ENOSPC until one closes or dies, and dead ones are counted out by whoever
- * comes, with all that they held and waited for.
+ * Guarantees G4 and G8: a table takes as many attachments as it was made for;
+ * the next returns -ENOSPC until one closes or dies.  Dead sessions are reused
+ * by the next process that attaches, and everything that they held is freed.
+ *
+ * Otherwise a few crashes would lock everybody out.
  */
 #include <errno.h>
 #include "support/actor.h"

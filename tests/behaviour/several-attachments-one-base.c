@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Table: the attachments of one process share one mapping of the table, which
- * appears with the first, is used by each with a session of its own, and goes
- * with the last; and closing any of them takes nothing from the others.
+ * lh_open(): the attachments of one process share one mapping of the table,
+ * which is made with the first, used by each with a session of its own, and
+ * unmapped with the last; closing one takes nothing from the others.
+ *
+ * Otherwise a library and its program could not both use a table in one
+ * process.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3: the library may count a deadline from a moment that a thread has seen
- * before; never from one so long ago that the lease is shorter than asked by
- * more than 8 ms, or has expired already.  So a thread reads a key, does
- * nothing for a while, and reads again, with leases that are long and that are
- * shorter than its rest: alone, beside others where its place among the
- * readers is still there, and where a writer has taken that away meanwhile.
+ * Guarantee G3: a deadline may count from a moment that the thread has seen
+ * before, but never from one so long ago that the lease is shorter than asked
+ * by more than 8 ms, or has expired.  A thread reads a key, rests, and reads
+ * again, with leases longer and shorter than its rest: alone, beside others
+ * where its idle place is still there, and where a writer has taken the place
+ * away.
+ *
+ * Otherwise a reader that was idle would acquire a lease that is already over.
  */
 #include <errno.h>
 #include "support/part.h"

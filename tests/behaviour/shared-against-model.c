@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G9, G11: a long random sequence of acquire, release, convert,
- * extend and verify, in both modes, through several attachments and keys, each
- * answer compared with what a plain model says: a key is free, has one writer,
- * or has so many readers.  Tokens keep to G2; status counts as the model does;
- * leases of the past are refused, whatever has become of their places.
+ * Guarantees G1, G2, G9 and G11: a long random sequence of acquire, release,
+ * convert, extend and verify, in both modes, through several attachments and
+ * keys.  Each answer is compared with a plain model: a key is free, has one
+ * writer, or has some readers.  Tokens keep their order, status counts like the
+ * model, and old leases are refused.  One process, no waits: each answer is
+ * determined.
  *
- * One process, nobody waits: every answer is determined.
+ * Otherwise a rare sequence of calls would give a wrong answer that no other
+ * test makes.
  */
 #include <errno.h>
 #include "readers.h"

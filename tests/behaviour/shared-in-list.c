@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inspection: lh_status() and lh_list() tell all living readers of a key as
- * its holders, each with its own id and deadline, and all who wait, in the
- * order they are due, each with its mode; never a reader that has released,
- * died or outlived its lease (G3).
+ * Guarantee G3, lh_status() and lh_list(): all living readers of a key are
+ * reported as its holders, each with its own id and deadline, and all waiters,
+ * in the order in which they are due, with their modes; never a reader that has
+ * released, died or expired.  While others work, each report is consistent: one
+ * writer or readers only, nobody twice, ranks without a gap.
  *
- * And while others work, every report is consistent for its key: one writer or
- * readers only, never both, nobody twice, ranks without a gap.
+ * Otherwise an operator would break the wrong lease.
  */
 #include <errno.h>
 #include <unistd.h>

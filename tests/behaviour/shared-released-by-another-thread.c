@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G11: a shared lease is released, extended or converted by another thread
- * than the one that acquired it, while that one reads the same key again: each
- * lease is released once, and at any time as many are held as there should be.
+ * Guarantees G1 and G11: a shared lease is released, extended or converted by
+ * another thread than the one that acquired it, while that one reads the same
+ * key again, and may revive its place at that moment.  Each lease is released
+ * once, and the right number is held at each time.
  *
- * The acquiring thread may be taking its old place in the table again in the
- * very moment that the other gives it up.
+ * Otherwise a writer would come in beside a reader.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2, G3, G11: lh_verify_token() says yes to the token of any living reader,
- * oldest, youngest or between, and to no other: not to those of readers that
- * released, died or outlived their leases, while others go on reading, nor to
- * those of writers before and after.
+ * Guarantees G2, G3 and G11: lh_verify_token() accepts the token of each living
+ * reader, oldest, youngest or between, and no other: not those of readers that
+ * released, died or expired while others read on, nor those of writers before
+ * and after.
+ *
+ * Otherwise a server would refuse a reader, or accept one that is gone.
  */
 #include <errno.h>
 #include "readers.h"

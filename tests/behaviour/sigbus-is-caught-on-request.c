@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library takes no signals unasked: without LH_CATCH_SIGBUS a truncated table
- * is SIGBUS.  With it, or by lh_sigbus() in a handler of the application's, it
- * is -EUCLEAN.  A handler of the application's is never replaced, and what is
- * no table's is as deadly as ever.
+ * SIGBUS (spec section 6): a library handles no signals unasked: without
+ * LH_CATCH_SIGBUS a truncated table is SIGBUS. With it, or by lh_sigbus() in
+ * the application's handler, the call returns -EUCLEAN. The application's own
+ * handler is never replaced, and a fault outside tables is as deadly as before.
+ *
+ * Otherwise the library would hide faults of its application, or kill it
+ * because of a truncated file.
  */
 #include <signal.h>
 #include <stdlib.h>

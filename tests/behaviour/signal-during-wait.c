@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting: signals do not end a wait.  It goes on after the handler has run,
- * with its original deadline: the time is not counted anew (T4), and the grant
- * comes as if nothing had been.  Handlers with and without SA_RESTART; SIGSTOP
- * and SIGCONT are signals, too.
+ * Timing T4: signals do not end a wait.  It goes on after the handler, with its
+ * original deadline, and is granted as usual.  Handlers with and without
+ * SA_RESTART; SIGSTOP and SIGCONT, too.
+ *
+ * Otherwise a program with a timer would wait for ever, or fail at once.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T2, T3: a waiter whose sleep is ended by a signal again and again, sooner
- * than it would have looked after the holder by itself, still finds out in time
- * that the holder is dead, and that the waiter before it is.
+ * Timings T2 and T3: a waiter whose sleep is ended by signals, sooner than it
+ * would check the holder, still finds out in time that the holder is dead, or
+ * that the waiter before it is.  A profiler's timer does that: SIGALRM every 10
+ * ms.  The check must be due by the clock, not after an undisturbed sleep.
  *
- * A profiler's timer does that: SIGALRM every 10 ms and less.  The question
- * whether somebody lives must be due by the clock, not after an undisturbed
- * sleep.
+ * Otherwise a profiled program would wait for dead holders for ever.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program with closed standard descriptors (finding A3; G1, G12): nothing
- * that the library opens, keeps or hands out is 0, 1 or 2.  Otherwise the table
- * is the program's standard output, and what the program prints overwrites the
- * table for everybody.
+ * Guarantees G1 and G12, issue 21 A3: a program with closed standard
+ * descriptors: nothing that the library opens, keeps or returns is 0, 1 or 2. A
+ * child closes some of the three, uses everything that opens descriptors, and
+ * looks at them, while another thread prints.
  *
- * A child closes some of the three, uses what opens descriptors, and looks at
- * them; another thread prints all the time meanwhile.
+ * Otherwise the table would be the program's standard output, and its own
+ * messages would overwrite the table for everybody.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: a reader that holds a key all the time is told of, however fast other
- * readers come and go: lh_status() with its id says that it holds it,
- * lh_verify() and lh_verify_token() say so too, and lh_status() without an id
- * never tells of fewer holders than it.  -EAGAIN ("too fast to be counted") is
- * an answer of the latter, a wrong number is not.
+ * Guarantee G8: a reader that holds a key all the time is reported, however
+ * fast other readers come and go: by lh_status() with its id, by lh_verify()
+ * and lh_verify_token(); and lh_status() without an id never reports fewer
+ * holders.  -EAGAIN ("too fast to be counted") is an answer of the latter, a
+ * wrong number is not.  Three threads of two attachments each read and release.
  *
- * Three threads of two attachments each read and release, so that the chain of
- * readers moves at its head all the time.
+ * Otherwise a holder would be told at random that it holds nothing.
  */
 #include <errno.h>
 #include <stdatomic.h>

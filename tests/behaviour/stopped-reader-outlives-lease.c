@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G5, G9: a reader that is stopped keeps its lease to the deadline and not
- * longer, and so keeps the writer out no longer; another reader that lives is
- * not touched by it.  Resumed, the stopped one's extend, verify, convert and
- * release say lost, whoever has the key by then.
+ * Guarantees G3, G5 and G9: a stopped reader keeps its lease to its deadline
+ * and not longer, and so keeps the writer out no longer; another reader is not
+ * affected.  When it continues, its extend, verify, convert and release report
+ * the loss.
+ *
+ * Otherwise one stopped reader would keep all writers out.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G5, G6, T3: as with a dead one: a writer that waits for readers is stopped,
- * and the readers queued behind it enter while others go on holding the key;
- * newcomers are let in, too.  Resumed, the writer stands in its place again:
- * it bars newcomers, and has the key when the readers have gone.
+ * Guarantees G5 and G6, timing T3: a writer that waits for readers is stopped,
+ * and the readers queued behind it acquire while others go on holding the key;
+ * newcomers acquire, too.  When the writer continues, it is in its old place:
+ * it keeps newcomers out, and acquires when the readers have gone.
+ *
+ * Otherwise readers would wait for a stopped writer.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of the machine stands in root's directory.  Another user, whom its
- * mode lets in, can use it but neither remove it nor make one, by the library
- * or by plain system calls.  The attempt changes nothing.
+ * Issue 21 A1: a table of the machine is in root's directory.  Another user
+ * whom its mode admits can use it, but can neither remove it nor make one, by
+ * the library or by plain system calls.  The attempt changes nothing.
+ *
+ * Otherwise any user could take the machine's table away.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G5: a table appears whole or not at all.  Processes that open a new
- * name at the same moment all end up in one table; creators that are killed
- * or stopped at any time leave nothing behind and are in nobody's way.
+ * Guarantees G4 and G5, crash rows O1 and O2: a table appears whole or not at
+ * all.  Processes that open a new name at the same moment end up in one table;
+ * creators that are killed or stopped at any time leave nothing behind and
+ * hinder nobody.
+ *
+ * Otherwise two processes would use two tables of one name.
  */
 #include <dirent.h>
 #include <errno.h>

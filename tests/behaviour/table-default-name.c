@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Table: no name means $LEASEHOLD_TABLE; a name that is given wins over it; a
- * bad one in the environment is refused like any other; LH_NO_CREATE refuses
- * to make what is not there; the attachment knows its table's name.
+ * lh_open(): no name means $LEASEHOLD_TABLE; a given name wins over it; a bad
+ * one in the environment is refused like any other; LH_NO_CREATE refuses to
+ * make a table; the attachment knows its table's name.  The default name
+ * "default" is tested by its name only: the table may be somebody's.
  *
- * That no environment means "default" is tested by its name only, without
- * creating it: it may be somebody's.
+ * Otherwise programs of one job would use different tables.
  */
 #include <errno.h>
 #include <unistd.h>

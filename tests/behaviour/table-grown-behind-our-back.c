@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: a table that somebody enlarged and whose header says so, in order and
- * backed by memory, is still not the one that this process has mapped: another
- * attachment of the process, which shares that mapping, is refused and does not
- * look for arrays behind its end.
+ * Guarantee G12: a table is enlarged and its header says so, in order and with
+ * memory, but it is not what this process has mapped: another attachment of the
+ * process, which shares that mapping, is refused and does not read behind its
+ * end.  The first attachment goes on: it reads nothing twice.
  *
- * The attachment that was there goes on: nothing in it is read twice.
+ * Otherwise a changed header would make a process read outside its mapping.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: a table's name is 1..64 characters of [A-Za-z0-9._-] that do not begin
- * with a dot; any other is refused with a reason before anything is looked at
- * or made in the file system.  All 255 bytes are tried at the front, in the
- * middle and alone.
+ * Guarantee G12: a table's name has 1 to 64 characters of [A-Za-z0-9._-] and
+ * does not begin with a dot; any other is refused with a reason before anything
+ * is looked up or made in the file system.  All 255 bytes are tried at the
+ * front, in the middle and alone.
+ *
+ * Otherwise a name could lead to a file outside the directory of tables.
  */
 #include <ctype.h>
 #include <dirent.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a user is the user's: another one is told -EACCES where the
- * object's mode says so, and has a different object under the same name
- * otherwise.  LH_SYSTEM and `mode` open a table to others.
+ * Issue 21 A2: a user's table is that user's: another user gets -EACCES where
+ * the object's mode says so, and otherwise has a different object under the
+ * same name.  LH_SYSTEM and `mode` open a table to others.  A child becomes uid
+ * 65534. Needs root.
  *
- * A child becomes uid 65534.  Needs root.
+ * Otherwise users would see, or stop, each other's jobs.
  */
 #include <errno.h>
 #include <grp.h>

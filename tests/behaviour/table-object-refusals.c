@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12: whatever stands where a table's object should be, attaching ends in a
- * clean refusal: the documented error, a sentence, no handle, no change to
- * what stands there, at once.
+ * Guarantee G12: whatever is in the place of a table's object, lh_open()
+ * refuses it cleanly: the documented error, a sentence, no handle, no change,
+ * at once.  Kinds of file: symlink (to nothing, to a table), FIFO (which must
+ * not be waited for), directory, socket.  Contents: empty, short, foreign, and
+ * a real table in which one word of the header is wrong; each word that is
+ * written once gets several values.  A wrong count that leads to the same
+ * object cannot be told from a right one: then opening may succeed, but all use
+ * must stay within the object.
  *
- * Kinds of file: symlink (to nothing, to a table), FIFO (must not be waited
- * for), directory, socket.  Contents: empty, short, foreign, and a real table
- * in which one word of the header is wrong.  Each word that is written once
- * gets several values.  A wrong count that still adds up to the same object
- * (arrays begin on pages) cannot be told from a right one; then attaching may
- * succeed, but using the table, looking it over included, must stay within it.
+ * Otherwise a bad file would crash, hang or mislead every process of the
+ * machine.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Table, one clock: a process in another time namespace, whose CLOCK_MONOTONIC
- * says something else, is refused with -EXDEV; were it let in, it would find
- * every lease expired, or none ever.
+ * Guarantee G3: a process in another time namespace, whose CLOCK_MONOTONIC
+ * differs, is refused with -EXDEV. A child enters a namespace a day ahead (for
+ * its own children) and forks: that one may not attach to the outer table, may
+ * use its own, and the outer process may not attach to that one.  An inherited
+ * attachment is refused as well.  Needs root.
  *
- * A child enters a namespace a day ahead (which takes effect for its own
- * children) and forks: that one may not attach to the outer table, may use one
- * of its own there, and the outer process in turn may not attach to that.  An
- * attachment that it inherited is refused like any other.  Needs root.
+ * Otherwise every lease would look expired, or none would ever expire.
  */
 #include <errno.h>
 #include <fcntl.h>

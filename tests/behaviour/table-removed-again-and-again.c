@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 6 */
 /*
- * G2 over re-creation: while processes open a table, take a key and go, others
- * remove it under them, by force or not, or are killed while they do.  Every
- * table has a range of tokens of its own, above those of all before it; nobody
- * who was refused (nothing but -ESTALE and its like) has a lease; and without
- * force, nobody's table goes.
+ * Guarantee G2: while processes open a table, acquire a key and leave, others
+ * remove it under them, by force or not, or are killed in that.  Each table has
+ * a range of tokens of its own, above all before it; a refused process (only
+ * -ESTALE and the like) has no lease; without force nobody's table is removed.
+ *
+ * Otherwise re-creation would give a token twice.
  */
 #include <errno.h>
 #include <stdatomic.h>

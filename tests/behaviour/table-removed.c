@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table is not removed while anybody is attached, whether it is this process,
- * another, or one that is stopped; the dead are nobody.  Forced, it is retired
- * under its users (G9): waiters, all of them, learn it in a quarter of a second
- * (asserted: ten times that), free keys and new ones are refused, leases stay
- * what they are; and the next table's tokens are above all of the old one (G2),
- * also above those that the old one's users may be given yet.
+ * Guarantees G2 and G9: a table is not removed while anybody is attached,
+ * whether this process, another, or a stopped one; dead processes do not count.
+ * By force, it is retired under its users: all waiters notice within a quarter
+ * of a second (asserted: ten times that), free and new keys are refused, held
+ * leases stay valid; and the next table's tokens are above all of the old one,
+ * also above those that its users may still get.
+ *
+ * Otherwise a removal would grant a key twice, or leave waiters asleep for
+ * ever.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table's deadlines reach for 2^58 ns from its making (finding B5).  A year
- * ahead it is told.  A month ahead nothing is granted, extended or renewed any
- * more, with an error of its own, and what is held can be verified and released
- * until it ends.  After the end a strict holder still holds its key (G1), and
- * every other lease has ended.
+ * Guarantee G1, issue 21 B5: a table's deadlines reach for 2^58 ns from its
+ * making.  A year ahead, stats and fsck say so.  A month ahead nothing is
+ * granted, extended or renewed any more, with an error of its own; held leases
+ * can be verified and released until they end.  After the end a strict holder
+ * still holds its key, and every other lease has ended.
+ *
+ * Otherwise all leases would end at once after nine years, with wrong reasons.
  */
 #include <errno.h>
 #include <string.h>

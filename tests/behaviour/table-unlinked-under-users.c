@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G9: when a table's object is removed under its users, they learn it where
- * they take the slow path, as -ESTALE; leases that they hold stay theirs to
- * release, and who opens the name from then on is in another table.
+ * Guarantee G9: when a table's object is removed under its users, they get
+ * -ESTALE on the slow path; they can still release their leases, and a process
+ * that opens the name from then on is in another table.  The same when another
+ * table has the name already.
  *
- * Without that, the old and the new users of one name would each believe
- * themselves alone.  The same when another table has the name already.
+ * Otherwise the old and the new users of one name would each believe that they
+ * are alone.
  */
 #include <errno.h>
 #include <unistd.h>

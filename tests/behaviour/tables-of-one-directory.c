@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two tables of one name share a fence directory (two containers and one home,
- * say).  Who opened or looked after one of them claimed a range whenever the
- * highest was not its own, so that they drove each other on, two ranges a
- * second, though nobody used a token.  Now a table asks only once whether its
- * first range is the highest; after that a range is claimed when tokens are
- * needed, or when its own file is missing.
+ * Guarantee G2: two tables of one name share a fence directory (two containers
+ * with one home). A table asks only once whether its first range is the
+ * highest; afterwards it claims a range when it needs tokens, or when its own
+ * file is missing.
+ *
+ * Otherwise the two would drive each other on, two ranges a second, although
+ * nobody uses a token.
  */
 #include "fence.h"
 #include "op/token_ceiling.h"

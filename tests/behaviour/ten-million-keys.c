@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: check-all: it takes minutes and gigabytes */
 /*
- * A table of ten million keys: all of them are made, each is found, a thousand
- * of them are held at once, and the rest can be forgotten and made again.  (A
+ * Guarantee G8: a table of ten million keys: all are made, each is found, a
+ * thousand are held at once, and the rest can be evicted and made again.  (A
  * million in a short run, fewer in slow builds; LH_TEST_LONG makes it ten, in
  * some minutes and 2 GB of shared memory.)
+ *
+ * Otherwise a large table would lose keys, or become slow with its size.
  */
 #include <errno.h>
 #include <stdlib.h>

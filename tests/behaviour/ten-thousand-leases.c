@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One session, and one thread of it, holds ten thousand leases at once, with
- * the usual sizes of a table; then two threads of one process do, each
- * releasing what the other has acquired.  All verify, all are released, and can
- * be had by others.
+ * Guarantee G8: one session, and one thread of it, holds ten thousand leases at
+ * once in a table of the usual size; then two threads do, each releasing what
+ * the other has acquired.  All verify, all are released, and others can acquire
+ * the keys.
+ *
+ * Otherwise a program with many leases would fail or lose some.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G6: a thousand threads read one key at once, then all release, and a
- * writer that has waited gets it; then one thread holds five thousand shared
- * leases of one key, releases them in no order, and the key is free for a
- * writer: alone, and with a writer waiting.  What it took is printed.
+ * Guarantees G1 and G6: a thousand threads read one key at once, then all
+ * release, and a waiting writer acquires it.  Then one thread holds five
+ * thousand shared leases of one key and releases them in any order; the key is
+ * free for a writer, alone and with a writer waiting.  The time that it took is
+ * printed.
+ *
+ * Otherwise a crowd of readers would keep a writer out for ever.
  */
 #include <errno.h>
 #include "readers.h"

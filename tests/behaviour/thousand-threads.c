@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G6: a thousand threads of one process, first each with a key of its
- * own, all held at once; then all waiting for one key, which is handed through
- * all of them, one at a time, with tokens that only grow.
+ * Guarantees G1, G2 and G6: a thousand threads of one process first hold a key
+ * of their own each; then all wait for one key, which passes through all of
+ * them, one at a time, with growing tokens.
+ *
+ * Otherwise a large program would lose a wake-up, and a thread would wait for
+ * ever.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G6, G7: a thousand threads wait for one key in a table of fifo
- * order, two readers to a writer: status tells them in the order in which they
- * are due, and they are served in it.  Tokens tell in what order they were:
- * those of a row of readers lie between those of the writers around the row.
+ * Guarantees G1, G2, G6 and G7: a thousand threads wait for one key in a table
+ * of fifo order, two readers to a writer: status reports them in the order in
+ * which they are due, and they are served in it.  Tokens show the order: those
+ * of a row of readers are between those of the writers around it.  The time
+ * that queueing took is printed.
  *
- * The time that queueing took is printed; it shows what a long queue costs.
+ * Otherwise a long queue would lose its order, or a waiter.
  */
 #include <errno.h>
 #include <sys/syscall.h>

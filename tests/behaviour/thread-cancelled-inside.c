@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: pthread_cancel() of a thread that is inside a call takes nothing with it
- * that others need: neither a lock of this process nor a place in a queue.
- * Whatever becomes of the call, others open, use and close the table after it.
+ * Guarantee G8: pthread_cancel() of a thread that is inside a call takes
+ * nothing with it that others need: no lock of this process and no place in a
+ * queue.  Others can open, use and close the table afterwards.  The
+ * cancellation is pending when the call is made, so that it takes effect at the
+ * first opportunity: where a call closes descriptors, or must open one again;
+ * for that, all are closed every second time.
  *
- * The cancellation is already there when the call is made, so that it comes at
- * the first opportunity: one is where a call closes its descriptors, another
- * where it must open one anew; for which, every second time, all are closed.
+ * Otherwise one cancelled thread would make the whole process hang.
  */
 #include <errno.h>
 #include <linux/close_range.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ownership by lease, not by thread: a thread may end and leave its leases to
- * the others, and what the library kept for it is used again.
+ * the others, and the memory that the library kept for it is used again.
+ * Thousands of threads come and go, each leaving a lease that others release.
  *
- * Thousands of threads come and go, each leaving one lease behind that others
- * release; were a thread's store of records lost with it, the table would be
- * full long before.
+ * Otherwise each thread would take its store of records with it, and the table
+ * would be full soon.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7, G8: a ticket stands in the queue like a waiting thread, is granted
- * the key in its turn, and is told so on its descriptor; however it ends, it
- * leaves nothing behind.
+ * Guarantees G6, G7 and G8: a ticket stands in the queue like a waiting thread,
+ * is granted the key in its turn, and its descriptor says so; however it ends,
+ * it leaves nothing behind.
+ *
+ * Otherwise a program with an event loop would have to wait in threads, or lose
+ * its turn.
  */
 #include <errno.h>
 #include <poll.h>

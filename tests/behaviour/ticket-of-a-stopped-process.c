@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G5, T3: a stopped process with a ticket delays those behind it by no more
- * than its turn; a dead one's ticket is out of the queue; and when the stopped
- * one runs again, its ticket has kept its place.
+ * Guarantee G5, timing T3: a stopped process with a ticket delays those behind
+ * it only by its turn; a dead one's ticket leaves the queue; when the stopped
+ * one continues, its ticket has kept its place.
+ *
+ * Otherwise one stopped process would block a key for everybody.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: a thousand tickets of one process wait for one key, then each for one
- * of a thousand keys, with no more threads than one ticket takes; those of one
- * key are granted in their order, and all of them soon.
+ * Guarantees G6 and G7: a thousand tickets of one process wait for one key,
+ * then each for one of a thousand keys, with no more threads than one ticket
+ * needs; those of one key are granted in their order, and all of them soon.
+ *
+ * Otherwise a server with many clients would need a thread for each wait.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8, G10: what an acquire takes of the rarer options, a ticket takes as well:
- * a session, a request id, a holder id, a value; with the same answers.
+ * Guarantees G8 and G10: a ticket takes the rarer options of an acquire as
+ * well, with the same answers: a session, a request id, a holder id, a value.
+ *
+ * Otherwise a program would lose an option when it moves from a thread to a
+ * ticket.
  */
 #include <errno.h>
 #include <poll.h>

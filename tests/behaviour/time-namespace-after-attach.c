@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, one clock: a process that enters another time namespace after it attached
- * has a clock that says something else from then on; whatever it does, it must
- * not make the leases of others expire, by a day that has not passed.
+ * Guarantees G1 and G3: a process enters another time namespace after it has
+ * attached, so that its clock differs from then on.  It must not make the
+ * leases of others expire.  (Processes that come from another namespace:
+ * table-other-time-namespace.c.) Needs root.
  *
- * table-other-time-namespace.c has those who come from there.  Needs root.
+ * Otherwise all leases would end a day early.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G8, T4: a reader's timed wait ends in time and leaves nothing behind, no
- * waiter, no place among the readers, no record, however often: while a writer
- * holds, and behind a writer that waits for readers.  And when the writer's
- * own timed wait ends, the readers behind it enter while the others go on.
+ * Guarantees G6 and G8, timing T4: a reader's timed wait ends in time and
+ * leaves no waiter, no place among the readers and no record, however often:
+ * while a writer holds, and behind a writer that waits for readers.  When the
+ * writer's own timed wait ends, the readers behind it acquire while the others
+ * go on.
+ *
+ * Otherwise timed waits would slowly fill the table, or block readers.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * T4: a timed wait that fails has lasted at least its time and not much more;
- * one that succeeds does so when the key is released, not at its end; a try
- * does not wait at all.  By name and by opened key.
+ * Timing T4: a timed wait that fails has lasted at least its time and not much
+ * more; one that succeeds does so when the key is released, not at its end; a
+ * try does not wait at all.  By name and by opened key.  "Never early" is
+ * absolute; "late" is asserted at ten times the bound, and the bound itself (T
+ * <= 1.1 T + 5 ms on a quiet machine) is printed.
  *
- * Never early is absolute.  Late is asserted at ten times the bound; that
- * T <= 1.1 T + 5 ms holds on a quiet machine is told as a diagnostic.
+ * Otherwise a program would give up too early, or hang past its limit.
  */
 #include <errno.h>
 #include "support/actor.h"

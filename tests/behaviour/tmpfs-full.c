@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G12, and the promise of lh_open(): a full tmpfs is -ENOSPC when a table is
- * created and never a SIGBUS later, because its memory is reserved in full.
+ * Guarantee G12: a full tmpfs is -ENOSPC when a table is created and never a
+ * SIGBUS later, because the table's memory is reserved in full.  A child gets a
+ * /dev/shm of its own: first one that is too small, where the refusal leaves
+ * nothing behind; then one in which the table fits, the rest is filled, and
+ * every key and lease of the table is used.  Needs root.
  *
- * A child gets a /dev/shm of its own: first one that is too small, where
- * nothing may be left behind by the refusal; then one in which the table fits
- * and the rest is filled up before any of the table's memory is used.  Then
- * every key and every lease of it is used.  Needs root.
+ * Otherwise a full machine would kill every user of a table.
  */
 #include <dirent.h>
 #include <errno.h>

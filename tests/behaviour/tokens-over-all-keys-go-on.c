@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 in a table with LH_TOKENS_GLOBAL, one grant after another, each by an
- * unusual way to one: every token is larger than all before.  Eviction, expiry,
- * operators, readers who come back beside others, conversion and hand-off; far
- * ways, since much else was granted meanwhile, under readers as far as they can
- * go; another range on disk; removal; repair of a table that has forgotten its
- * last token, or has one that is none.
+ * Guarantee G2, LH_TOKENS_GLOBAL: one grant after another, each on an unusual
+ * path: every token is larger than all before.  Eviction, expiry, operators,
+ * readers that come back beside others, conversion and hand-off; long ways,
+ * because much else was granted meanwhile, under readers as far as they can go;
+ * another range on disk; removal; repair of a table that has lost its last
+ * token, or has one that is none.
+ *
+ * Otherwise a token would not say which of two grants came later.
  */
 #include "fence.h"
 #include "support/object.h"

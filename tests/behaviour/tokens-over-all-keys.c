@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 in a table with LH_TOKENS_GLOBAL: a grant that begins after another has
+ * Guarantee G2, LH_TOKENS_GLOBAL: a grant that begins after another has
  * returned has a larger token, of whatever key, mode and process; no two have
- * the same.
+ * the same.  Eight processes acquire four keys, exclusively and shared, by try
+ * and by waiting, by name and by opened key, and convert and hand over now and
+ * then.  Before each acquire they read the largest token that was given, and
+ * publish theirs after it.  A second table has a fence file.  Each token is
+ * marked in a shared map, in which no place may be taken twice.
  *
- * Eight processes acquire four keys, at random exclusively and shared, by try
- * and by waiting, by name and by opened key, convert and hand over now and
- * then; before each they look at the largest token that anybody has been told
- * of, and after it they tell theirs.  A second table has a fence file, and half
- * of its grants are in scope local.  Each token is marked in a map that all
- * share, in which no place may be taken twice.
+ * Otherwise a token would not say which of two grants came later.
  */
 #include <errno.h>
 #include <stdlib.h>

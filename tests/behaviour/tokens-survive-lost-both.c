@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 in scope local when memory and disk are both lost: new tables begin above
- * the wall clock.  Without that (LH_NO_CLOCK_FLOOR) tokens begin anew.
+ * Guarantee G2 in scope local: memory and disk are both lost: new tables begin
+ * above the wall clock.  With LH_NO_CLOCK_FLOOR tokens begin again.
+ *
+ * Otherwise a new disk would let tokens be given twice.
  */
 #include "fence.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 in scope local: the object goes while a table is in use (a tmp cleaner, a
- * reboot).  Whoever opens the name makes a new one above it; the old one's
- * users may go on within what they had, with tokens that are smaller.
+ * Guarantee G2 in scope local: the object disappears while a table is in use (a
+ * cleaner of temporary files, a reboot). The next process that opens the name
+ * makes a new table with larger tokens; the old table's users may go on within
+ * what they had, with smaller ones.
+ *
+ * Otherwise a reboot would let tokens be given twice.
  */
 #include "fence.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G2 in scope local: a table is removed, by lh_table_remove(), by that with
- * force under its users, or by hand, with its floor too; each time the next one
- * of that name gives larger tokens, in every mode, and what the old one's users
- * are still given is smaller.
+ * Guarantee G2 in scope local: a table is removed, by lh_table_remove(), by
+ * force under its users, or by hand with its floor; each time the next table of
+ * that name gives larger tokens, in every mode, and tokens that the old table's
+ * users still get are smaller.
+ *
+ * Otherwise a removal would let tokens be given twice.
  */
 #include "fence.h"
 

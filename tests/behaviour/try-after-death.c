@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, amendment C16, finding D1: a try never says "busy" of a holder that is
- * dead and reaped.  Every one of a hundred tries right after waitpid() gets the
- * key, in each mode and under each policy, however the holder ended.  Programs
- * ported from robust mutexes rely on it: their tests try once.
+ * Guarantee G4, amendment C16, issue 21 D1: a try never says "busy" of a holder
+ * that is dead and reaped.  Each of a hundred tries right after waitpid()
+ * acquires the key, in each mode and under each policy, however the holder
+ * ended.
+ *
+ * Otherwise programs ported from robust mutexes, which try once, would fail.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G5: a free key is had in the end by those who only try, too, although the
- * first waiter will never take it and cannot be proved dead.
+ * Guarantee G5: callers that only try acquire a free key in the end as well,
+ * although the first waiter will never acquire it and cannot be proved dead.
+ * Its process was killed, but a copy of its liveness descriptor is open in a
+ * child, so that its session counts as alive.  No single try lasts long enough
+ * to notice; those of one process together do, and so do those of many
+ * attachments that come and go.
  *
- * The first waiter's process was killed, but a copy of its liveness descriptor
- * lives on in a child: so its session counts as alive, its wait stays in the
- * queue, and it is up to the others to notice that it does not come.  No single
- * try lasts long enough to notice; those of one process together do, and so do
- * those of many attachments that come and go.
+ * Otherwise a free key would never be granted to callers that only try.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G6, G7: a writer releases to twenty queued readers: all enter together, soon
- * (T3), none waiting for another to leave, and the writer queued behind them
- * gets in when the last has left.
+ * Guarantees G6 and G7, timings T1 and T3: a writer releases to twenty queued
+ * readers: all acquire together, soon, without waiting for each other, and the
+ * writer queued behind them acquires when the last has left.  The same when the
+ * first writer's deadline passes.
  *
- * The same when the writer goes by its deadline (T1).
+ * Otherwise readers would pass the key on one by one.
  */
 #include <errno.h>
 #include "readers.h"

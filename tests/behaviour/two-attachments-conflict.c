@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, and ownership by lease: two acquires of one key conflict like strangers,
- * wherever they come from.
+ * Guarantee G1, ownership by lease: two acquires of one key conflict, wherever
+ * they come from: two attachments of one process; one attachment twice; one
+ * opened key twice; an opened key and the name; two threads.  The second is
+ * busy while the first holds, and succeeds when it has released.
  *
- * Two attachments of one process; one attachment twice; one opened key twice;
- * an opened key and the name; two threads.  Each time the second is busy while
- * the first holds and succeeds once it has released.
+ * Otherwise two parts of one program would both hold a key.
  */
 #include <errno.h>
 #include "support/child.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1: shared leases of a key go together, and with nothing else: two processes
- * hold it, two attachments of one process, and one thread twice over, since a
- * lease belongs to whoever presents it and not to a thread.  While any of them
- * is held nobody gets the key exclusively, not even one of the readers.
+ * Guarantee G1: shared leases of a key are held together, and with nothing
+ * else: by two processes, by two attachments of one process, and twice by one
+ * thread, because a lease belongs to its presenter and not to a thread.  While
+ * one of them is held, nobody acquires the key exclusively, not even a reader.
+ *
+ * Otherwise a writer would change what a reader is reading.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G8, G9, G11: a lease past its deadline is not converted, in either
- * direction, whether nobody wanted the key or somebody has it; nor one that
- * was released, that is somebody else's, or that is no lease; nor to a mode
- * that there is not.  Nothing is changed, and the reason is told.
+ * Guarantees G3, G8, G9 and G11: a lease past its deadline is not converted, in
+ * either direction, whether nobody wanted the key or somebody has it; nor one
+ * that was released, is somebody else's, or is no lease; nor to a mode that
+ * does not exist.  Nothing is changed, and the error says why.
+ *
+ * Otherwise a late conversion would acquire the key beside its next holder.
  */
 #include <errno.h>
 #include "readers.h"

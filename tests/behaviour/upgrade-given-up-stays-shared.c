@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G8, G9, T4: a wait to upgrade that ends otherwise leaves the lease as it
- * was: its time was up, never early; it was cancelled; whoever stayed out comes
- * in.  The lease can be extended meanwhile, and if it is not, and runs out, or
- * is broken, that is said: -ESTALE, and it is lost for good.
+ * Guarantees G3, G8 and G9, timing T4: a wait to upgrade that fails leaves the
+ * lease unchanged: its time is over, never early, or it is cancelled; readers
+ * that were kept out acquire.  The lease can be extended meanwhile; if it
+ * expires or is broken, the call returns -ESTALE, and it is lost for good.
+ *
+ * Otherwise a failed upgrade would cost the reader its lease.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, G7: the only reader alive converts to exclusive: readers that have
- * released, died or outlived their leases do not count.  It stands before all
- * writers that wait, and keeps out everyone until it releases or converts
- * back.  Its token grows with each conversion.
+ * Guarantees G1, G2 and G7: the only living reader converts to exclusive:
+ * readers that have released, died or expired do not count.  It goes before all
+ * waiting writers, and keeps everyone out until it releases or converts back.
+ * Its token grows with each conversion.
+ *
+ * Otherwise dead readers would prevent an upgrade, or two callers would hold
+ * the key.
  */
 #include <errno.h>
 #include "support/part.h"

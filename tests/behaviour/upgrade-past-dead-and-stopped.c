@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G4, G5, T1, T2: who waits to upgrade waits for living readers, and for these
- * no longer than their deadlines: a killed one is found dead, a stopped one's
- * lease runs out, an idle one is gone at once.  An upgrader that is killed, or
- * stopped past its lease, is in nobody's way.
+ * Guarantees G4 and G5, timings T1 and T2: an upgrade waits for living readers,
+ * and for these no longer than their deadlines: a killed one is found dead, a
+ * stopped one's lease expires, an idle one leaves at once.  An upgrader that is
+ * killed, or stopped past its lease, hinders nobody.
+ *
+ * Otherwise one stopped reader would keep an upgrade waiting for ever.
  */
 #include <errno.h>
 #include "support/part.h"

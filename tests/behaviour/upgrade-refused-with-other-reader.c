@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G8: a reader is not the only one: converting to exclusive is refused at
- * once, with everything unchanged, for as long as another reader lives: in
- * another process, stopped, in the same process, in the same thread; elder or
- * younger.  Two who both ask are both refused, and neither hangs.  When the
- * other has gone it works.
+ * Guarantees G1 and G8: a reader that is not alone cannot convert to exclusive:
+ * the call is refused at once, with everything unchanged, while another reader
+ * lives: in another process, stopped, in the same process, in the same thread;
+ * older or younger.  Two that both ask are both refused, and neither hangs.
+ * When the other has gone, it succeeds.
+ *
+ * Otherwise an upgrade would end another reader's lease, or hang.
  */
 #include <errno.h>
 #include "support/part.h"

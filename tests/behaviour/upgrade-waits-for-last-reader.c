@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G6, G7, T3: a reader that waits to have the key for itself gets it when
- * the last other one has left, whether that stands before or behind it among
- * the readers, and before all who wait otherwise, of any priority.  New readers
- * stay out meanwhile, of a higher priority too.  Its lease was never gone, and
- * has a new token; those who waited come after its release.
+ * Guarantees G1, G6 and G7, timing T3: a reader that waits to upgrade succeeds
+ * when the last other reader has left, whether that one is before or behind it
+ * in the chain, and before all other waiters, of any priority.  New readers
+ * stay out meanwhile, of higher priority, too.  Its lease was held all the
+ * time, and has a new token; other waiters acquire after its release.
+ *
+ * Otherwise an upgrade would starve, or lose its key in between.
  */
 #include <errno.h>
 #include "support/part.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of a damaged table: one that is damaged itself is found, read as such
- * by nobody, and gone after the repair; the others are as they were, and all
- * can be set again.  Values of keys whose holders were killed stay.
+ * Guarantee G12: a damaged value is found, is read by nobody, and is gone after
+ * the repair; the other values are unchanged, and all can be set again.  Values
+ * of keys whose holders were killed stay.
+ *
+ * Otherwise a program would read bytes that nobody has set.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values that are set all the time, by processes that are killed now and then,
- * are read whole, whoever reads: every byte of one is of the same call, and the
+ * Guarantee G4: values that are set all the time, by processes that are killed
+ * now and then, are read whole: every byte of one is of the same call, and the
  * token is that of the lease under which it was set.  For one reader tokens do
  * not go back.
+ *
+ * Otherwise a reader would see half of one value and half of another.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A key's value: set under a lease, with an acquire, or with a release; read by
- * anybody, with the token under which it was set; it stays when the lease ends,
- * and goes with lh_destroy().
+ * lh_value_set() and lh_value_get(): a key's value is set under a lease, with
+ * an acquire, or with a release, and read by anybody, with the token under
+ * which it was set; it stays when the lease ends, and is deleted by
+ * lh_destroy().
+ *
+ * Otherwise a program could not leave a note for the next holder.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: when a table's room for values is used up, another one is -ENOSPC, with
- * what to do about it, also with an acquire, which then holds nothing; values
- * that are there can be read, replaced and cleared, and what is cleared, or
- * removed with its key, or left by the dead, makes room.
+ * Guarantee G8: when a table's room for values is used up, another one is
+ * -ENOSPC, with words that say what to do, also with an acquire, which then
+ * holds nothing.  Existing values can be read, replaced and cleared; cleared
+ * values, those of destroyed keys, and those of dead processes make room.
+ *
+ * Otherwise an acquire with a value would hold a key without its value.
  */
 #include <errno.h>
 #include <signal.h>

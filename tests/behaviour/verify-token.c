@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G3, G11: lh_verify_token() answers those who have only a key and a token:
- * yes while that very lease holds the key, no for all others: before, after,
- * next door, unheard of; and refuses what cannot be a token.
+ * Guarantees G3 and G11: lh_verify_token() answers a caller that has only a key
+ * and a token: yes while that very lease holds the key, no for all others:
+ * before, after, of another key, never given; and refuses what cannot be a
+ * token.
+ *
+ * Otherwise a server would accept a request of a lost lease.
  */
 #include <errno.h>
 #include "support/actor.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G8: lh_wait_free() returns when nobody holds the key, and stands in nobody's
- * way: not in the queue, and not before anyone.
+ * Guarantee G8: lh_wait_free() returns when nobody holds the key, and hinders
+ * nobody: it is not in the queue, and goes before no one.
+ *
+ * Otherwise a program that only watches a key would delay those that want it.
  */
 #include <errno.h>
 #include "support/actor.h"

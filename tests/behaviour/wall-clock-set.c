@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test: alone: it defines clock_gettime() */
 /*
- * The wall clock is set, a year ahead and a year back, while leases are held
- * and waited for: nothing happens.  Leases last as long as they would have,
- * waits end when they would have, tokens grow; only points in time that are
- * told to people follow the clock.  A durable table that is made anew while the
- * clock is a year behind goes on above the tokens of the one before.
+ * Guarantees G2 and G3: the wall clock is set, a year ahead and a year back,
+ * while leases are held and waited for: nothing changes.  Leases and waits last
+ * as long as before, and tokens grow; only times that people read follow the
+ * clock.  A durable table that is made again while the clock is a year behind
+ * goes on above the earlier tokens.  The program's own clock_gettime() moves
+ * CLOCK_REALTIME alone.
  *
- * The clock is the program's own clock_gettime(), which moves CLOCK_REALTIME
- * alone.
+ * Otherwise a correction of the clock would end all leases.
  */
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test: tsan */
 /*
- * Every watch gets every change that it asked for, whoever else reads or does
- * not: numbers without a gap; one that lags has the oldest told together.
+ * lh_watch_next(): each watch gets every change that it asked for, whatever
+ * other watches read: numbers without a gap; one that lags gets its oldest
+ * changes merged.
+ *
+ * Otherwise one slow reader would make another miss a loss.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lh_with(): the function runs if the key is free and only then, holds it all
- * the time, is told of a loss by a descriptor and a flag, and its own result is
- * kept apart from the lock's.
+ * Guarantee G8, lh_with(): the function runs if the key is free and only then,
+ * holds it all the time, learns of a loss by a descriptor and a flag, and its
+ * own result is kept apart from the lock's.
+ *
+ * Otherwise a program would run its function without the key.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, one clock: a process that cannot read from /proc whether its clock is the
- * table's does not take it for that.  Without /proc a table cannot be opened,
- * nor made, checked by daemons or removed: -EXDEV, with words that say to mount
- * it.  No lease of others ends by it, neither where the clock is a day ahead.
- * A process that was attached keeps what it knew: it acquires, sees what others
- * hold, and ends what is due.  Needs root.
+ * Guarantee G1, issue 21 A9: a process that cannot read from /proc whether its
+ * clock is the table's does not assume that.  Without /proc a table cannot be
+ * opened, made, checked by daemons or removed: -EXDEV, with words that say to
+ * mount it.  No lease of others ends by it, also where the clock is a day
+ * ahead.  An attached process keeps what it knew: it acquires, sees what others
+ * hold, and ends expired leases.  When a process's first thread has ended,
+ * /proc says little of it; its other threads open tables as usual.  Needs root.
  *
- * What /proc has of a process whose first thread has ended is little; the other
- * threads open tables as ever.
+ * Otherwise a process in another time namespace would end living leases.
  */
 #include <errno.h>
 #include <fcntl.h>

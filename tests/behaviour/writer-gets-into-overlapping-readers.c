@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G7: a chain of overlapping readers, each of which enters before the one
- * before it leaves, so that the key is never free: a writer gets in all the
- * same, before three more of them release.
+ * Guarantee G7: a chain of overlapping readers, each of which acquires before
+ * the one before it leaves, so that the key is never free: a writer acquires
+ * all the same, before three more of them release.  Three processes take turns,
+ * and at most two hold the key at a time: step n reads when step n-1 has
+ * acquired and step n-2 has left, and leaves when step n+1 has acquired, or
+ * after a while.  When the writer is queued, two readers can hold the key: two
+ * releases at most, exactly, in the default order and in fifo.
  *
- * Three processes take turns, and at most two hold the key at a time: step n
- * reads when step n-1 has entered and step n-2 has left, and leaves when step
- * n+1 has entered, or after a while, if that one is kept out.  So when the
- * writer stands in the queue two readers can be inside, and everyone else is
- * barred: two releases at most, exactly, in the default order and in fifo.
+ * Otherwise a writer would starve although each reader is short.
  */
 #include <errno.h>
 #include "readers.h"

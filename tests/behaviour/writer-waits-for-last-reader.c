@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * G1, G2, T3: a writer waits until the last of the readers has gone, in
- * whatever order they go, and then has the key soon, without a note and with a
- * token larger than all of theirs.
+ * Guarantees G1 and G2, timing T3: a writer waits until the last of the readers
+ * has gone, in whatever order they go, and then acquires soon, without a note
+ * and with a token larger than all of theirs.
+ *
+ * Otherwise a writer would come in beside a reader, or sleep on beside a free
+ * key.
  */
 #include <errno.h>
 #include "readers.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 20 */
 /*
- * G12: a table that is truncated, punched or overwritten with zeros under a
- * process that catches SIGBUS ends every operation with -EUCLEAN; nothing is
- * granted, no process is ended, and closing gives everything back.  Each
- * operation: all gone, and one other way in turn.
+ * Guarantee G12, issue 21 A2: a table is truncated, punched or overwritten with
+ * zeros under a process that catches SIGBUS. Each operation ends with -EUCLEAN;
+ * nothing is granted, no process is ended, and closing frees everything.  Each
+ * operation with the whole table gone, and in one other way in turn.  (All
+ * ways: zeros-in-every-place.c, in make check-all.)
+ *
+ * Otherwise one member could end every process that uses the table.
  */
 #include "behaviour/zeros.h"
 

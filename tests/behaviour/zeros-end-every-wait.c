@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test: slow 10 */
 /*
- * G12: whoever sleeps in a wait when its table is truncated, punched or
- * overwritten with zeros is told -EUCLEAN, in a time that is bounded by its
- * next look (1 s); live handles are lost (T7), tickets are readable.
+ * Guarantee G12, timing T7, issue 21 A2: a process sleeps in a wait when its
+ * table is truncated, punched or overwritten with zeros.  The wait returns
+ * -EUCLEAN within the time of its next look (1 s); live handles are lost, and
+ * tickets become readable.
+ *
+ * Otherwise a waiter would sleep for ever beside a table that is gone.
  */
 #include "behaviour/zeros.h"
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test: check-all: each operation beside each missing array, 15 CPU s */
 /*
- * G12: a table that is truncated, punched or overwritten with zeros under a
- * process that catches SIGBUS ends every operation with -EUCLEAN; nothing is
- * granted, no process is ended, and closing gives everything back.  Each
- * operation, in each way.
+ * Guarantee G12, issue 21 A2: a table is truncated, punched or overwritten with
+ * zeros under a process that catches SIGBUS. Each operation ends with -EUCLEAN;
+ * nothing is granted, no process is ended, and closing frees everything.  Each
+ * operation, in each way.  (A part of it: zeros-end-every-operation.c, in make
+ * check.)
+ *
+ * Otherwise one member could end every process that uses the table.
  */
 #include "behaviour/zeros.h"
 
