@@ -10,11 +10,14 @@ LIBDIR	?= $(PREFIX)/lib
 SYSCONFDIR ?= /etc
 STATEDIR ?= /var/lib
 PYTHONDIR ?= $(PREFIX)/lib/python3/dist-packages
-CC	?= gcc
-CXX	?= g++
 # release, asan (ASan + UBSan, and hooks), tsan, or hooks (named points and
-# mutants compiled in)
+# mutants compiled in).  The sanitized flavours are clang's, so that a change
+# meets the warnings of both compilers; it also compiles them in half the time.
 F	?= release
+ifeq ($(origin CC),default)
+CC	:= $(if $(filter asan,$(F)),clang,gcc)
+endif
+CXX	?= g++
 V	?= 0
 
 BUILD	:= build/$(F)
@@ -31,7 +34,7 @@ CFLAGS_release	:= -fno-tree-vectorize -falign-functions=64
 # the others are compiled oftener than they run: lines are enough to find by
 QUICK_CC := -O1 -g1
 CFLAGS_asan	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
-		   -fno-omit-frame-pointer -DLHI_HOOKS $(QUICK_CC)
+		   -fno-omit-frame-pointer -DLHI_HOOKS -O0 -g1
 CFLAGS_tsan	:= -fsanitize=thread $(QUICK_CC)
 CFLAGS_hooks	:= -DLHI_HOOKS -DLHI_MUTANTS $(QUICK_CC)
 # to be built by clang
@@ -504,7 +507,7 @@ check-fuzz-%:
 	@ASAN_OPTIONS=detect_leaks=1 $(PROVE) build/asan/tests/fuzz/$* :: \
 	    --runs $(FUZZ_RUNS) tests/fuzz/corpus/$*
 
-# needs clang and libclang-rt-14-dev: tools/deps fuzz
+# needs clang and libclang-rt-dev: tools/deps fuzz
 FUZZ_SECONDS ?= 600
 fuzz fuzz-search:
 	@tools/deps fuzz

@@ -14,11 +14,15 @@ struct lhi_ref {
 	uint64_t slot_ref;	/* its index, and which life of it */
 };
 
-/* Returns the key of a slot_ref that lhi_slot() has seen to be in range. */
+/* Returns the key of a slot_ref that lhi_slot() has seen to be in range.  (As a
+ * number, because a closed handle has no slots, and is refused after this.) */
 static inline struct lhi_ref
 lhi_ref_at(const struct lhi_view *v, uint64_t slot_ref)
 {
-	return (struct lhi_ref){ &v->slots[(uint32_t)slot_ref], slot_ref };
+	uintptr_t at = (uintptr_t)v->slots +
+	    (uint32_t)slot_ref * sizeof(struct shm_slot);
+
+	return (struct lhi_ref){ (struct shm_slot *)at, slot_ref };
 }
 
 struct lhi_key_name {

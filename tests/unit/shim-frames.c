@@ -80,21 +80,27 @@ frame_of(uint8_t type)
 }
 
 static bool
+same_key(const struct lhi_frame_key *k, const struct lhi_frame_key *l)
+{
+	return k->len == l->len && k->mode == l->mode &&
+	    memcmp(k->key, l->key, k->len) == 0;
+}
+
+static bool
+same_party(const struct lhi_frame_party *p, const struct lhi_frame_party *q)
+{
+	return p->len == q->len && p->what == q->what && p->mode == q->mode &&
+	    p->revision == q->revision && memcmp(p->name, q->name, p->len) == 0;
+}
+
+static bool
 same_parts(const struct lhi_frame *a, const struct lhi_frame *b)
 {
-	for (unsigned i = 0; i < a->n; i++) {
-		const struct lhi_frame_key *k = &a->key[i], *l = &b->key[i];
-		const struct lhi_frame_party *p = &a->party[i],
-		    *q = &b->party[i];
-
-		if (a->type == FRAME_HOLDERS ? p->len != q->len ||
-		    p->what != q->what || p->mode != q->mode ||
-		    p->revision != q->revision ||
-		    memcmp(p->name, q->name, p->len) != 0 :
-		    k->len != l->len || k->mode != l->mode ||
-		    memcmp(k->key, l->key, k->len) != 0)
+	for (unsigned i = 0; i < a->n; i++)
+		if (a->type == FRAME_HOLDERS ?
+		    !same_party(&a->party[i], &b->party[i]) :
+		    !same_key(&a->key[i], &b->key[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -150,7 +156,7 @@ there_and_back(uint8_t type, const char *what)
 	for (size_t at = 0; at < n; at += at < 64 ? 1 : stride) {
 		for (unsigned b = 0; b < 256; b += b < 4 ? 1 : 51) {
 			memcpy(edge - n, buf, n);
-			edge[at - n] = (unsigned char)b;
+			(edge - n)[at] = (unsigned char)b;
 			odd += read_at_edge(n) == 1;
 		}
 	}
